@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Every reason to drop a packet and every event the engine counts, listed once.
+ *
+ * The enums, the names that tools print and the manual are made from these
+ * lists. Order is the order in which the engine makes its checks.
+ */
+#ifndef URXE_RXE_COUNTERS_H
+#define URXE_RXE_COUNTERS_H
+
+#include <stdint.h>
+
+/* X(identifier, printed name, meaning) */
+#define URXE_DROP_LIST(X)                                                                        \
+	X(NOT_ROCE, "not_roce", "neither RoCEv1 nor RoCEv2")                                     \
+	X(TRUNCATED, "truncated", "frame ends before its headers or its IP or GRH length say")   \
+	X(BAD_IP, "bad_ip", "IP or GRH header malformed, with options, or a fragment")           \
+	X(BAD_UDP, "bad_udp", "UDP length does not agree with the IP length")                    \
+	X(BAD_TVER, "bad_tver", "transport header version is not 0")                             \
+	X(BAD_OPCODE, "bad_opcode", "BTH opcode unknown or not supported")                       \
+	X(BAD_LENGTH, "bad_length", "headers, payload, pad and ICRC do not fit the length")      \
+	X(BAD_ICRC, "bad_icrc", "invariant CRC is wrong")                                        \
+	X(BAD_DGID, "bad_dgid", "destination address is not one of this device")                 \
+	X(BAD_QPN, "bad_qpn", "no such queue pair")                                              \
+	X(BAD_SERVICE, "bad_service", "opcode is not of the queue pair's service type")          \
+	X(BAD_STATE, "bad_state", "queue pair is not in a state that receives")                  \
+	X(BAD_PKEY, "bad_pkey", "P_Key does not match")                                          \
+	X(BAD_QKEY, "bad_qkey", "Q_Key does not match")                                          \
+	X(BAD_SGID, "bad_sgid", "source address is not the connected peer's")                    \
+	X(BAD_MULTICAST, "bad_multicast", "multicast address or QPN used without the other")     \
+	X(OUT_OF_SEQUENCE, "out_of_sequence", "request PSN is ahead of the expected one")        \
+	X(DUPLICATE, "duplicate", "duplicate request that is no longer answerable")              \
+	X(UC_SEQUENCE, "uc_sequence", "UC packet outside an intact message")                     \
+	X(NO_RECV, "no_recv", "no receive work request for a UC or UD message")                  \
+	X(BAD_REQUEST, "bad_request", "request refused on an unacknowledged service")            \
+	X(STALE_ACK, "stale_ack", "acknowledgement of what is no longer or not yet outstanding") \
+	X(BAD_RESPONSE, "bad_response", "response does not fit the request it answers")
+
+#define URXE_EVENT_LIST(X)                                                           \
+	X(RX_PACKETS, "rx_packets", "packets accepted")                              \
+	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                          \
+	X(TX_PACKETS, "tx_packets", "packets sent")                                  \
+	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                              \
+	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")           \
+	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                  \
+	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")              \
+	X(NAK_ERR_SENT, "nak_err_sent", "fatal NAKs sent")                           \
+	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")              \
+	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")          \
+	X(NAK_ERR_RCVD, "nak_err_rcvd", "fatal NAKs received")                       \
+	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response") \
+	X(TIMEOUT, "timeout", "local ACK timeouts")                                  \
+	X(RETRANSMIT, "retransmit", "request packets sent again")                    \
+	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")          \
+	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")    \
+	X(CQ_OVERFLOW, "cq_overflow", "completions lost to a full completion queue")
+
+#define URXE_DROP_ENUM(id, name, text)  URXE_DROP_##id,
+#define URXE_EVENT_ENUM(id, name, text) URXE_EVENT_##id,
+
+/* Why a packet was dropped. URXE_DROP_NONE: it was not. */
+enum urxe_drop { URXE_DROP_NONE, URXE_DROP_LIST(URXE_DROP_ENUM) URXE_DROP_COUNT };
+enum urxe_event { URXE_EVENT_LIST(URXE_EVENT_ENUM) URXE_EVENT_COUNT };
+
+struct urxe_counters {
+	uint64_t drop[URXE_DROP_COUNT]; /* [URXE_DROP_NONE] stays 0 */
+	uint64_t event[URXE_EVENT_COUNT];
+};
+
+/* Printed name and meaning; both are NULL for a value outside the enum. */
+const char *urxe_drop_name(enum urxe_drop drop);
+const char *urxe_drop_text(enum urxe_drop drop);
+const char *urxe_event_name(enum urxe_event event);
+const char *urxe_event_text(enum urxe_event event);
+
+#endif

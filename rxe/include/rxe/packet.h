@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A RoCE packet taken apart.
+ *
+ * Sources: IBA volume 1, 9.2 to 9.3 (BTH and extended headers), Annex A16
+ * (RoCE: EtherType 0x8915, GRH) and Annex A17 (RoCEv2: UDP port 4791).
+ * All fields are in host byte order, except addresses and immediate data, which
+ * stay as they were on the wire.
+ */
+#ifndef URXE_RXE_PACKET_H
+#define URXE_RXE_PACKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/counters.h>
+
+#define URXE_ETHERTYPE_ROCEV1 0x8915
+#define URXE_UDP_PORT         4791
+#define URXE_ICRC_LEN         4
+/* Longest headers in front of a payload: Ethernet, 802.1Q, IPv6 or GRH, UDP,
+ * BTH, DETH or RETH with immediate data, and the ICRC behind it. */
+#define URXE_MAX_OVERHEAD (14 + 4 + 40 + 8 + 12 + 28 + URXE_ICRC_LEN)
+
+enum urxe_net { URXE_NET_ROCEV1, URXE_NET_IPV4, URXE_NET_IPV6 };
+
+/* 128-bit address, network byte order; IPv4 as ::ffff:a.b.c.d. */
+struct urxe_gid {
+	uint8_t raw[16];
+};
+
+struct urxe_packet {
+	/* Where things are, in the caller's buffer. */
+	const uint8_t *l3;      /* IPv4, IPv6 or GRH header */
+	const uint8_t *bth;     /* BTH; everything up to icrc is under the ICRC */
+	const uint8_t *payload; /* payload, pad not included */
+	const uint8_t *icrc;    /* ICRC; at its place by the IP or GRH length */
+	uint32_t payload_len;   /* bytes, pad not included */
+
+	/* Ethernet and network. */
+	uint8_t dmac[6];
+	uint8_t smac[6];
+	bool has_vlan;
+	uint16_t vlan_tci; /* of an 802.1Q tag, where has_vlan */
+	uint8_t net;       /* enum urxe_net */
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+	uint32_t flow_label; /* IPv6 and GRH; else 0 */
+	uint16_t udp_sport;  /* RoCEv2; else 0 */
+	struct urxe_gid sgid;
+	struct urxe_gid dgid;
+
+	/* BTH */
+	uint8_t opcode;
+	bool solicited;
+	bool mig_req;
+	bool fecn;
+	bool becn;
+	bool ack_req;
+	uint8_t pad; /* 0 to 3 bytes */
+	uint16_t pkey;
+	uint32_t dest_qpn;
+	uint32_t psn;
+
+	/* Extended headers; only those of the opcode's row are set. */
+	struct {
+		uint32_t qkey;
+		uint32_t src_qpn;
+	} deth;
+	struct {
+		uint64_t va;
+		uint32_t rkey;
+		uint32_t length; /* bytes of the whole message */
+	} reth;
+	struct {
+		uint64_t va;
+		uint32_t rkey;
+		uint64_t swap_add;
+		uint64_t compare;
+	} atomic;
+	struct {
+		uint8_t syndrome;
+		uint32_t msn;
+	} aeth;
+	uint64_t atomic_ack; /* original value */
+	uint32_t imm;        /* network byte order */
+	uint32_t ieth_rkey;
+};
+
+/*
+ * Takes one Ethernet frame apart, without looking at its ICRC.
+ *
+ * frame[0..len) is all that may be read; the packet points into it. Each byte
+ * of a header is read once, so a frame in shared memory may change meanwhile.
+ * Returns URXE_DROP_NONE, or why the frame is not a packet that the engine
+ * speaks; fields read before the fault keep their values, and `bth` is NULL
+ * where the fault came before it. Thread-safe.
+ */
+enum urxe_drop urxe_packet_parse(struct urxe_packet *p, const uint8_t *frame, uint32_t len);
+
+/* Whether the ICRC of a parsed packet is right (A17.3.3, A16.5). */
+bool urxe_packet_icrc_ok(const struct urxe_packet *p);
+
+#endif

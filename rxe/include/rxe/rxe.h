@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The RoCE engine: RC, UC and UD transport of the InfiniBand Architecture over
+ * RoCEv1 and RoCEv2, without I/O, clock, threads or globals.
+ *
+ * Frames, work requests and the time go in; frames, completions and the next
+ * deadline come out. Time is in nanoseconds from any fixed point and must not
+ * go back. An engine has one owner at a time: calls on one device, and the
+ * callbacks they make, must not run in parallel. Functions that return int give
+ * 0 or a negative errno value.
+ */
+#ifndef URXE_RXE_RXE_H
+#define URXE_RXE_RXE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rxe/counters.h>
+#include <rxe/types.h>
+
+#define URXE_NEVER UINT64_MAX
+
+struct urxe_dev;
+struct urxe_mr;
+struct urxe_cq;
+struct urxe_rq; /* a receive queue: a QP's own, or shared (SRQ) */
+struct urxe_qp;
+
+/*
+ * What the engine calls; each gets the `ctx` its object was created with. They
+ * run inside an engine call and must not call back into the engine, except
+ * where said.
+ */
+struct urxe_ops {
+	/* Takes a completion. False: the queue is full; the CQ and its QPs go to error. */
+	bool (*complete)(void *cq_ctx, const struct urxe_wc *wc);
+	/* An armed CQ got a completion; it is disarmed now (IBA 11.4.2.2). */
+	void (*comp_event)(void *cq_ctx);
+	/* A receive queue ran empty: urxe_post_recv what the application has queued since. */
+	void (*refill)(void *rq_ctx);
+	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
+	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
+};
+
+struct urxe_dev_attr {
+	void *ctx;
+	const struct urxe_ops *ops;
+	uint8_t mac[6];
+	uint32_t mtu;       /* bytes of the longest frame's Ethernet payload; limits the path MTU */
+	uint32_t qpn_first; /* QPNs that the engine may choose: */
+	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
+	uint64_t seed;      /* of keys */
+	uint32_t max_packets; /* unacknowledged request packets of a QP; 0 = 128 */
+};
+
+int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **dev);
+/* Destroys the device and everything in it, without completions. */
+void urxe_dev_destroy(struct urxe_dev *dev);
+
+/*
+ * Sets entry index (below URXE_MAX_GIDS) of the source address table; `v1` says
+ * that the entry sends RoCEv1. A NULL gid empties the entry.
+ */
+int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
+
+/* One Ethernet frame, from the destination MAC to the ICRC; no FCS. */
+struct urxe_frame {
+	uint8_t *data;
+	uint32_t len;
+	uint32_t room; /* bytes at data; for urxe_output */
+};
+
+/* Takes n received frames; nothing is kept of them after the return. */
+void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
+
+/*
+ * Fires what is due, then writes up to max frames. Each frame's data and room
+ * are the caller's (room at least mtu + 18); len is set. Returns how many were
+ * written; fewer than max means that there is nothing more to send now.
+ */
+uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
+
+/* When urxe_output has to be called next: 0 = at once, URXE_NEVER = not before something else. */
+uint64_t urxe_next_deadline(const struct urxe_dev *dev);
+
+const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
+
+/* --- Memory regions. Protection domains are numbers that the owner chooses. */
+
+/* A piece of a region in the process's own address space. */
+struct urxe_extent {
+	void *addr;
+	uint64_t length;
+};
+
+struct urxe_mr_attr {
+	uint32_t pd;
+	uint32_t access; /* enum urxe_access; local read is always allowed */
+	uint64_t iova;   /* address of the first byte in the key's address space */
+	uint64_t length; /* sum of the extents' lengths; iova + length must not wrap */
+	const struct urxe_extent *extents; /* copied */
+	uint32_t n_extents;
+	uint32_t key; /* lkey and rkey; 0 = the engine chooses */
+};
+
+int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
+/* After the return the engine does not touch the memory any more. */
+void urxe_mr_dereg(struct urxe_mr *mr);
+uint32_t urxe_mr_key(const struct urxe_mr *mr);
+
+/* --- Completion queues. */
+
+int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **cq);
+/* -EBUSY while a QP uses it. */
+int urxe_cq_destroy(struct urxe_cq *cq);
+/* Asks for one comp_event, at the next completion or the next solicited one or error. */
+void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only);
+
+/* --- Receive queues. */
+
+struct urxe_rq_attr {
+	void *ctx;
+	uint32_t pd;
+	uint32_t max_wr;
+	uint32_t max_sge;
+};
+
+/* Creates a shared receive queue. */
+int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq);
+/* -EBUSY while a QP uses it. */
+int urxe_srq_destroy(struct urxe_rq *srq);
+/* Wants an async SRQ_LIMIT_REACHED once fewer than limit requests are left; 0 = none. */
+int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
+uint32_t urxe_srq_limit(const struct urxe_rq *srq);
+
+/* -ENOMEM where the queue is full, -EINVAL for too many segments. May be called from refill. */
+int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr);
+/* How many posted requests were completed so far (of a SRQ: taken by a QP), modulo 2^32. */
+uint32_t urxe_rq_retired(const struct urxe_rq *rq);
+
+/* --- Queue pairs. */
+
+struct urxe_qp_init {
+	void *ctx;
+	uint8_t type; /* enum urxe_qp_type */
+	bool sq_sig_all;
+	uint32_t pd;
+	uint32_t qpn; /* 0 = the engine chooses */
+	struct urxe_cq *send_cq;
+	struct urxe_cq *recv_cq;
+	struct urxe_rq *srq; /* NULL: a receive queue of its own, with the same ctx */
+	struct urxe_qp_cap cap;
+};
+
+int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct urxe_qp **qp);
+/* Its outstanding requests vanish without completions (IBA 10.2.4.4). */
+void urxe_qp_destroy(struct urxe_qp *qp);
+uint32_t urxe_qp_qpn(const struct urxe_qp *qp);
+/* The QP's own receive queue; NULL with a SRQ. */
+struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
+
+/*
+ * Applies the attributes in mask (enum urxe_qp_attr_mask). -EINVAL where the
+ * transition, a missing, an unexpected or an out-of-range attribute forbids it;
+ * nothing is changed then (IBA 11.2.5.2).
+ */
+int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
+		   uint32_t mask);
+void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
+
+/*
+ * Queues a send request; urxe_output sends it. The segment list and inline data
+ * are copied. -ENOMEM where the queue is full, -EINVAL for a request that does
+ * not fit the QP: wrong state (RESET, INIT, RTR), opcode, lengths, segments.
+ */
+int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
+/* How many posted requests left the send queue so far, modulo 2^32. */
+uint32_t urxe_sq_retired(const struct urxe_qp *qp);
+
+#endif

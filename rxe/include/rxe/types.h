@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The engine's work requests, completions and attributes.
+ *
+ * Values of opcodes, statuses, flags, states and attribute masks are those of
+ * the verbs ABI (infiniband/verbs.h), so that a front end for it needs no
+ * tables; verbs/ asserts their equality at compile time.
+ */
+#ifndef URXE_RXE_TYPES_H
+#define URXE_RXE_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/packet.h>
+
+#define URXE_MAX_SGE       32          /* scatter/gather entries of a work request */
+#define URXE_MAX_INLINE    512         /* bytes of inline data */
+#define URXE_MAX_MSG       0x80000000u /* bytes of a message (IBA 9.7.7.1: 2^31) */
+#define URXE_MAX_RD_ATOMIC 128         /* outstanding READs and atomics, each way */
+#define URXE_MAX_GIDS      16
+#define URXE_GRH_LEN       40 /* bytes in front of a received UD payload */
+
+/* Values of IBTA's MTU enumeration; bytes = 128 << value. */
+enum urxe_mtu { URXE_MTU_256 = 1, URXE_MTU_512, URXE_MTU_1024, URXE_MTU_2048, URXE_MTU_4096 };
+
+enum urxe_qp_type { URXE_QPT_RC = 2, URXE_QPT_UC = 3, URXE_QPT_UD = 4 };
+
+enum urxe_qp_state {
+	URXE_QPS_RESET,
+	URXE_QPS_INIT,
+	URXE_QPS_RTR,
+	URXE_QPS_RTS,
+	URXE_QPS_SQD,
+	URXE_QPS_SQE,
+	URXE_QPS_ERR,
+	URXE_QPS_COUNT
+};
+
+enum urxe_access {
+	URXE_ACCESS_LOCAL_WRITE = 1,
+	URXE_ACCESS_REMOTE_WRITE = 2,
+	URXE_ACCESS_REMOTE_READ = 4,
+	URXE_ACCESS_REMOTE_ATOMIC = 8,
+};
+
+enum urxe_wr_opcode {
+	URXE_WR_RDMA_WRITE = 0,
+	URXE_WR_RDMA_WRITE_IMM = 1,
+	URXE_WR_SEND = 2,
+	URXE_WR_SEND_IMM = 3,
+	URXE_WR_RDMA_READ = 4,
+	URXE_WR_COMPARE_SWAP = 5,
+	URXE_WR_FETCH_ADD = 6,
+};
+
+enum urxe_send_flag {
+	URXE_SEND_FENCE = 1,
+	URXE_SEND_SIGNALED = 2,
+	URXE_SEND_SOLICITED = 4,
+	URXE_SEND_INLINE = 8,
+};
+
+struct urxe_seg {
+	uint64_t addr; /* in the key's address space */
+	uint32_t length;
+	uint32_t lkey;
+};
+
+/* Where a UD message or a connection goes. */
+struct urxe_path {
+	struct urxe_gid dgid;
+	uint8_t dmac[6]; /* of dgid, or of the router to it */
+	uint8_t sgid_index;
+	uint8_t traffic_class;
+	uint8_t hop_limit; /* 0 counts as 64 */
+	uint8_t sl;        /* 0 to 7 */
+	uint32_t flow_label;
+};
+
+struct urxe_send_wr {
+	uint64_t wr_id;
+	uint32_t opcode;     /* enum urxe_wr_opcode */
+	uint32_t flags;      /* enum urxe_send_flag */
+	uint32_t imm;        /* network byte order */
+	uint32_t n_segs;     /* 0 with URXE_SEND_INLINE */
+	uint32_t inline_len; /* with URXE_SEND_INLINE */
+	const struct urxe_seg *segs;
+	const void *inline_data;
+	/* RC and UC: RDMA and atomics */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add;
+	uint64_t swap;
+	/* UD */
+	const struct urxe_path *path;
+	uint32_t remote_qpn;
+	uint32_t remote_qkey; /* with the high bit set, the QP's own is sent (IBA 10.2.5) */
+};
+
+struct urxe_recv_wr {
+	uint64_t wr_id;
+	uint32_t n_segs;
+	const struct urxe_seg *segs;
+};
+
+enum urxe_wc_status {
+	URXE_WC_SUCCESS = 0,
+	URXE_WC_LOC_LEN_ERR = 1,
+	URXE_WC_LOC_QP_OP_ERR = 2,
+	URXE_WC_LOC_PROT_ERR = 4,
+	URXE_WC_WR_FLUSH_ERR = 5,
+	URXE_WC_BAD_RESP_ERR = 7,
+	URXE_WC_LOC_ACCESS_ERR = 8,
+	URXE_WC_REM_INV_REQ_ERR = 9,
+	URXE_WC_REM_ACCESS_ERR = 10,
+	URXE_WC_REM_OP_ERR = 11,
+	URXE_WC_RETRY_EXC_ERR = 12,
+	URXE_WC_RNR_RETRY_EXC_ERR = 13,
+};
+
+enum urxe_wc_opcode {
+	URXE_WC_SEND = 0,
+	URXE_WC_RDMA_WRITE = 1,
+	URXE_WC_RDMA_READ = 2,
+	URXE_WC_COMPARE_SWAP = 3,
+	URXE_WC_FETCH_ADD = 4,
+	URXE_WC_RECV = 128,
+	URXE_WC_RECV_RDMA_WITH_IMM = 129,
+};
+
+enum urxe_wc_flag { URXE_WC_GRH = 1, URXE_WC_WITH_IMM = 2 };
+
+struct urxe_wc {
+	uint64_t wr_id;
+	uint32_t status; /* enum urxe_wc_status; in error only wr_id, status and qpn are valid */
+	uint32_t opcode; /* enum urxe_wc_opcode */
+	uint32_t byte_len;
+	uint32_t imm; /* network byte order, with URXE_WC_WITH_IMM */
+	uint32_t qpn;
+	uint32_t src_qpn; /* UD */
+	uint32_t flags;   /* enum urxe_wc_flag */
+	bool solicited;   /* a receive whose message asked for it, or any error */
+};
+
+/* Values of enum ibv_event_type. */
+enum urxe_async {
+	URXE_ASYNC_CQ_ERR = 0,
+	URXE_ASYNC_QP_FATAL = 1,
+	URXE_ASYNC_QP_REQ_ERR = 2,
+	URXE_ASYNC_QP_ACCESS_ERR = 3,
+	URXE_ASYNC_COMM_EST = 4,
+	URXE_ASYNC_SQ_DRAINED = 5,
+	URXE_ASYNC_SRQ_ERR = 14,
+	URXE_ASYNC_SRQ_LIMIT_REACHED = 15,
+	URXE_ASYNC_QP_LAST_WQE_REACHED = 16,
+};
+
+/* Which members of urxe_qp_attr count; values of enum ibv_qp_attr_mask. */
+enum urxe_qp_attr_mask {
+	URXE_QP_STATE = 1 << 0,
+	URXE_QP_CUR_STATE = 1 << 1,
+	URXE_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	URXE_QP_ACCESS_FLAGS = 1 << 3,
+	URXE_QP_PKEY_INDEX = 1 << 4,
+	URXE_QP_PORT = 1 << 5,
+	URXE_QP_QKEY = 1 << 6,
+	URXE_QP_AV = 1 << 7,
+	URXE_QP_PATH_MTU = 1 << 8,
+	URXE_QP_TIMEOUT = 1 << 9,
+	URXE_QP_RETRY_CNT = 1 << 10,
+	URXE_QP_RNR_RETRY = 1 << 11,
+	URXE_QP_RQ_PSN = 1 << 12,
+	URXE_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	URXE_QP_ALT_PATH = 1 << 14,
+	URXE_QP_MIN_RNR_TIMER = 1 << 15,
+	URXE_QP_SQ_PSN = 1 << 16,
+	URXE_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	URXE_QP_PATH_MIG_STATE = 1 << 18,
+	URXE_QP_CAP = 1 << 19,
+	URXE_QP_DEST_QPN = 1 << 20,
+};
+
+struct urxe_qp_attr {
+	uint8_t state;              /* enum urxe_qp_state */
+	uint8_t cur_state;          /* enum urxe_qp_state */
+	uint8_t path_mtu;           /* enum urxe_mtu */
+	uint8_t timeout;            /* local ACK timeout: 4.096 us << timeout, 0 = none; 0 to 31 */
+	uint8_t retry_cnt;          /* 0 to 7 */
+	uint8_t rnr_retry;          /* 0 to 6; 7 = without end */
+	uint8_t min_rnr_timer;      /* code of IBA table 45; 0 to 31 */
+	uint8_t max_rd_atomic;      /* as requester */
+	uint8_t max_dest_rd_atomic; /* as responder */
+	uint8_t port;
+	uint16_t pkey_index;
+	uint32_t access; /* enum urxe_access, what the peer may do */
+	uint32_t qkey;
+	uint32_t dest_qpn;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	struct urxe_path path;
+};
+
+struct urxe_qp_cap {
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline;
+};
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Device side of the vNIC: what a hypervisor's vmxnet3 does.
+ *
+ * It trusts nothing that the driver can write: every index, address, length and
+ * generation bit is copied once and checked. A driver that breaks the contract
+ * stops its own NIC (VNIC_DEVICE_BROKEN) and no one else's. One thread at a time
+ * may use a device. Functions that return int give 0 or a negative errno value.
+ */
+#ifndef URXE_VNIC_DEVICE_H
+#define URXE_VNIC_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vnic_device;
+
+struct vnic_device_attr {
+	/* The driver's memory: addresses in descriptors are offsets into it. */
+	void *memory;
+	uint64_t memory_size;
+	/* The register pages, VNIC_BAR_SIZE bytes, that both sides map: BAR0, then BAR1. */
+	void *bars;
+	uint8_t mac[6];
+	uint16_t mtu;
+	/* Delivers the interrupt of a vector to the driver. */
+	void (*interrupt)(void *ctx, uint32_t vector);
+	void *ctx;
+};
+
+enum vnic_device_state { VNIC_DEVICE_DOWN, VNIC_DEVICE_ACTIVE, VNIC_DEVICE_BROKEN };
+
+/* X(identifier, printed name, meaning) */
+#define VNIC_COUNTER_LIST(X)                                                           \
+	X(TX_FRAMES, "tx_frames", "frames taken from the driver")                      \
+	X(TX_BYTES, "tx_bytes", "bytes of them")                                       \
+	X(TX_BAD, "tx_bad", "transmit descriptors that were malformed")                \
+	X(RX_FRAMES, "rx_frames", "frames given to the driver")                        \
+	X(RX_BYTES, "rx_bytes", "bytes of them")                                       \
+	X(RX_NO_BUFFER, "rx_no_buffer", "frames refused for want of a receive buffer") \
+	X(RX_TOO_LONG, "rx_too_long", "frames longer than the receive buffers")        \
+	X(RX_BAD, "rx_bad", "receive descriptors that were malformed")                 \
+	X(INTERRUPTS, "interrupts", "interrupts delivered")
+
+#define VNIC_COUNTER_ENUM(id, name, text) VNIC_##id,
+enum vnic_counter { VNIC_COUNTER_LIST(VNIC_COUNTER_ENUM) VNIC_COUNTER_COUNT };
+const char *vnic_counter_name(enum vnic_counter counter);
+
+int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev);
+void vnic_device_destroy(struct vnic_device *dev);
+
+enum vnic_device_state vnic_device_state(const struct vnic_device *dev);
+const uint64_t *vnic_device_counters(const struct vnic_device *dev);
+
+/* Register access that acts or answers; TXPROD, RXPROD and IMR are plain words in `bars`. */
+int vnic_device_reg_write(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t value);
+int vnic_device_reg_read(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t *value);
+
+/* A frame in the driver's memory, which may change under the reader. */
+struct vnic_tx_frame {
+	const uint8_t *data;
+	uint32_t len;
+};
+
+/*
+ * Up to n frames that the driver wants sent, oldest first, without taking them:
+ * the same come again until vnic_device_tx_done has completed them.
+ */
+uint32_t vnic_device_tx(struct vnic_device *dev, struct vnic_tx_frame *frames, uint32_t n);
+/* Completes the n oldest frames. */
+void vnic_device_tx_done(struct vnic_device *dev, uint32_t n);
+
+/*
+ * Copies a frame into the driver's next receive buffer. -ENOBUFS: none is free
+ * now; -EMSGSIZE: too long for it, dropped; -ENETDOWN: not active.
+ */
+int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len);
+
+/* Interrupts the driver for what was received and completed since the last call, unless masked. */
+void vnic_device_flush(struct vnic_device *dev);
+
+/* Whether the driver has posted frames or receive buffers since the last call. */
+bool vnic_device_kicked(struct vnic_device *dev);
+
+/*
+ * Before the device's thread sleeps it says so (true), and looks once more for
+ * work; a driver wakes only a device that sleeps.
+ */
+void vnic_device_sleeping(struct vnic_device *dev, bool asleep);
+
+#endif

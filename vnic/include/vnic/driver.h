@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Driver side of the vNIC: what a guest's vmxnet3 driver does.
+ *
+ * One thread at a time may use a driver, except vnic_driver_irq_fd's descriptor,
+ * on which any thread may wait. Functions that return int give 0 or a negative
+ * errno value.
+ */
+#ifndef URXE_VNIC_DRIVER_H
+#define URXE_VNIC_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/attach.h>
+
+struct vnic_driver;
+
+/* An Ethernet frame without FCS, in a buffer of the ring. */
+struct vnic_frame {
+	uint8_t *data;
+	uint32_t len;  /* bytes */
+	uint32_t room; /* bytes that data has, when it is to be filled */
+};
+
+/*
+ * Attaches to the urxed that listens in run_dir and activates the NIC, its
+ * interrupt masked. On success *welcome says who we are. -ENOENT or
+ * -ECONNREFUSED: no daemon there; -EPROTO: it speaks another version.
+ */
+int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
+		       struct vnic_driver **drv);
+/* Quiesces the NIC, detaches and frees it. */
+void vnic_driver_detach(struct vnic_driver *drv);
+/* Forgets a driver inherited through fork, without a word to the device. */
+void vnic_driver_abandon(struct vnic_driver *drv);
+
+/*
+ * Up to n received frames, in order. They stay valid, and their buffers taken,
+ * until vnic_driver_rx_release has given back as many. Whoever is at the other
+ * side may still write to them: read each header byte once.
+ */
+uint32_t vnic_driver_rx(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n);
+/* Gives the n oldest received frames back to the device. */
+void vnic_driver_rx_release(struct vnic_driver *drv, uint32_t n);
+
+/* Up to n free transmit buffers, in ring order; each has room for an MTU-sized frame. */
+uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n);
+/* Sends the first n of the buffers reserved last, with the lengths in frames; wakes the device. */
+void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n);
+
+/*
+ * The interrupt: an eventfd, readable once the unmasked NIC has received, has
+ * freed transmit buffers after vnic_driver_tx_reserve gave fewer than asked for, or has
+ * lost its device. Delivery masks it (vmxnet3's auto-mask mode).
+ */
+int vnic_driver_irq_fd(const struct vnic_driver *drv);
+void vnic_driver_irq_mask(struct vnic_driver *drv);
+/* True where frames or freed buffers wait already: then there may be no interrupt for them. */
+bool vnic_driver_irq_unmask(struct vnic_driver *drv);
+
+/* Readable (POLLHUP) when the daemon has gone. */
+int vnic_driver_ctl_fd(const struct vnic_driver *drv);
+
+/*
+ * Asks the daemon for the MAC of dgid as seen from source address sgid_index.
+ * Blocks for ARP or ND, 3 s at most. Any thread; takes turns by itself.
+ */
+int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
+			uint8_t mac[6]);
+
+#endif
