@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef URXE_ICRC_H
+#define URXE_ICRC_H
+
+#include <stdint.h>
+
+#include <rxe/packet.h>
+
+/* The ICRC of the packet whose L3 header starts at l3, BTH at bth, and ICRC at end. */
+uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end);
+
+/* The ICRC stands little-endian, alone among the fields of a packet. */
+void urxe_icrc_put(uint8_t *at, uint32_t icrc);
+
+#endif
