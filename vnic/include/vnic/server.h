@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The daemon's end of the attachment (attach.h): one client is one connection.
+ *
+ * No call blocks, whatever a client does or leaves undone. One thread at a time
+ * may use a client and its device. Functions that return int give 0 or a negative
+ * errno value.
+ */
+#ifndef URXE_VNIC_SERVER_H
+#define URXE_VNIC_SERVER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <vnic/attach.h>
+#include <vnic/device.h>
+
+struct vnic_server_client;
+
+struct vnic_server_ops {
+	/*
+	 * A client says HELLO: fill in mac, mtu, the lease and the addresses. A negative
+	 * errno value refuses it. What was given is the client's until vnic_server_close.
+	 */
+	int (*welcome)(void *ctx, struct vnic_server_client *client,
+		       struct vnic_attach_welcome *welcome);
+	/*
+	 * A client asks for a MAC: answer with vnic_server_resolved, at once or later.
+	 * It asks for one at a time.
+	 */
+	void (*resolve)(void *ctx, struct vnic_server_client *client,
+			const struct vnic_attach_resolve *request);
+};
+
+/*
+ * The listening socket in run_dir, non-blocking, close-on-exec, for this user
+ * only; replaces one that a dead daemon left. Returns the descriptor.
+ */
+int vnic_server_listen(const char *run_dir);
+
+/* The next connection; -EAGAIN: there is none. */
+int vnic_server_accept(int listen_fd, struct vnic_server_client **client);
+/* Unmaps everything; the device and both descriptors are gone afterwards. */
+void vnic_server_close(struct vnic_server_client *client);
+
+/* Poll for input; hang-up counts as input. */
+int vnic_server_fd(const struct vnic_server_client *client);
+/*
+ * An eventfd that the driver writes to wake a device that sleeps. Watch it
+ * edge-triggered (EPOLLIN | EPOLLET) and never read it: it is shared with the
+ * client, who could make a read block.
+ */
+int vnic_server_doorbell_fd(const struct vnic_server_client *client);
+/* Who connected, as the kernel saw it then. */
+pid_t vnic_server_pid(const struct vnic_server_client *client);
+
+/*
+ * Takes and answers one message from vnic_server_fd. 0: go on (also where there
+ * was none). Negative: close the client; -ECONNRESET: it went, -EPROTO: it sent
+ * what it must not. `ctx` goes to the callbacks.
+ *
+ * A client that never says HELLO is legal: its connection alone keeps a private
+ * daemon alive.
+ */
+int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
+		      void *ctx);
+
+/* Answers the RESOLVE under way; status 0 or as in struct vnic_attach_resolve. */
+int vnic_server_resolved(struct vnic_server_client *client, int status, const uint8_t mac[6]);
+
+/* NULL until the client has given its memory, which is after HELLO. */
+struct vnic_device *vnic_server_device(struct vnic_server_client *client);
+
+#endif
