@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "craft.h"
+#include "require.h"
+
+static bool on_complete(void *cq_ctx, const struct urxe_wc *wc)
+{
+	struct node_cq *cq = cq_ctx;
+
+	if (cq->tail - cq->head >= cq->depth)
+		return false;
+	cq->ring[cq->tail++ % NODE_CQ_DEPTH] = *wc;
+	return true;
+}
+
+static void on_comp_event(void *cq_ctx)
+{
+	struct node_cq *cq = cq_ctx;
+
+	cq->events++;
+}
+
+static void on_refill(void *rq_ctx)
+{
+	struct node_queue *queue = rq_ctx;
+
+	queue->refills++;
+	if (queue->refill)
+		queue->refill(queue);
+}
+
+static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
+{
+	struct node *node = dev_ctx;
+
+	require((unsigned)event < 32);
+	node->async[event]++;
+	node->async_obj[event] = obj_ctx;
+}
+
+static const struct urxe_ops node_ops = {
+	.complete = on_complete,
+	.comp_event = on_comp_event,
+	.refill = on_refill,
+	.async_event = on_async_event,
+};
+
+static void create_dev(struct node *node, const struct node_attr *attr)
+{
+	const struct urxe_dev_attr dev = {
+		.ctx = node,
+		.ops = &node_ops,
+		.mac = {2, 0, 0, 0, 0, attr->id},
+		.mtu = attr->mtu ? attr->mtu : 4200,
+		.qpn_first = 0x1000u * attr->id,
+		.qpn_count = 0x1000,
+		.seed = attr->seed,
+		.max_packets = attr->max_packets,
+	};
+
+	memcpy(node->mac, dev.mac, 6);
+	require(urxe_dev_create(&dev, &node->dev) == 0);
+	for (int net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
+		struct urxe_gid gid = craft_gid(net, attr->id);
+
+		require(urxe_gid_set(node->dev, NODE_SGID(net), &gid, net == URXE_NET_ROCEV1) == 0);
+	}
+}
+
+/* Three extents, two of them of odd length, so that accesses cross their borders. */
+static void register_mem(struct node *node)
+{
+	uint32_t third = node->mem_size / 3 | 1;
+	const struct urxe_extent extents[] = {
+		{node->mem, third},
+		{node->mem + third, third},
+		{node->mem + 2 * third, node->mem_size - 2 * third},
+	};
+	const struct urxe_mr_attr mr = {
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = node->iova,
+		.length = node->mem_size,
+		.extents = extents,
+		.n_extents = 3,
+	};
+
+	require(urxe_mr_reg(node->dev, &mr, &node->mr) == 0);
+	node->key = urxe_mr_key(node->mr);
+}
+
+struct node *node_create(const struct node_attr *attr)
+{
+	struct node *node = calloc(1, sizeof(*node));
+
+	require(node);
+	node->mem_size = attr->mem_size ? attr->mem_size : 1u << 20;
+	node->mem = calloc(1, node->mem_size);
+	require(node->mem);
+	node->iova = 0xabcd00000000u + attr->id * 0x100000000u;
+	node->send_cq.depth = node->recv_cq.depth = NODE_CQ_DEPTH;
+	create_dev(node, attr);
+	register_mem(node);
+	require(urxe_cq_create(node->dev, &node->send_cq, &node->send_cq.cq) == 0);
+	require(urxe_cq_create(node->dev, &node->recv_cq, &node->recv_cq.cq) == 0);
+	return node;
+}
+
+void node_destroy(struct node *node)
+{
+	urxe_dev_destroy(node->dev);
+	free(node->mem);
+	free(node);
+}
+
+struct urxe_seg node_seg(const struct node *node, uint32_t offset, uint32_t length)
+{
+	return (struct urxe_seg){node->iova + offset, length, node->key};
+}
+
+struct urxe_mr *node_reg(struct node *node, uint32_t pd, uint32_t access, uint32_t offset,
+			 uint32_t length)
+{
+	const struct urxe_extent extent = {node->mem + offset, length};
+	const struct urxe_mr_attr attr = {
+		.pd = pd,
+		.access = access,
+		.iova = node->iova + offset,
+		.length = length,
+		.extents = &extent,
+		.n_extents = 1,
+	};
+	struct urxe_mr *mr;
+
+	require(urxe_mr_reg(node->dev, &attr, &mr) == 0);
+	return mr;
+}
+
+bool node_poll(struct node_cq *cq, struct urxe_wc *wc)
+{
+	if (cq->head == cq->tail)
+		return false;
+	*wc = cq->ring[cq->head++ % NODE_CQ_DEPTH];
+	return true;
+}

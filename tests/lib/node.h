@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A host: one engine, two completion queues, and one registered memory whose
+ * addresses are on purpose not pointers.
+ */
+#ifndef URXE_TEST_NODE_H
+#define URXE_TEST_NODE_H
+
+#include <rxe/rxe.h>
+
+#define NODE_PD       7
+#define NODE_CQ_DEPTH 4096
+#define NODE_ACCESS                                                                     \
+	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
+	 URXE_ACCESS_REMOTE_ATOMIC)
+
+/* Index in the node's GID table, by network. */
+#define NODE_SGID(net) ((uint8_t)(net))
+
+struct node_cq {
+	struct urxe_cq *cq;
+	struct urxe_wc ring[NODE_CQ_DEPTH];
+	uint32_t head, tail;
+	uint32_t depth;  /* completions taken before the queue counts as full */
+	uint32_t events; /* comp_event calls */
+};
+
+struct node_attr {
+	uint8_t id;
+	uint64_t seed;
+	uint32_t mtu;         /* 0 = 4200: a path MTU of 4096 fits */
+	uint32_t max_packets; /* as in urxe_dev_attr */
+	uint32_t mem_size;    /* 0 = 1 MiB */
+};
+
+struct node {
+	struct urxe_dev *dev;
+	uint8_t mac[6];
+	struct node_cq send_cq;
+	struct node_cq recv_cq;
+	uint8_t *mem;
+	uint32_t mem_size;
+	uint64_t iova; /* of mem[0] */
+	struct urxe_mr *mr;
+	uint32_t key; /* of all of mem, with every access right */
+	uint32_t async[32];
+	void *async_obj[32]; /* of the last event of the kind */
+};
+
+/* The context of a QP and of a receive queue. */
+struct node_queue {
+	struct node *node;
+	uint32_t refills; /* how often the engine asked */
+	void (*refill)(struct node_queue *queue);
+	void *arg;
+};
+
+struct node *node_create(const struct node_attr *attr);
+void node_destroy(struct node *node);
+
+/* A segment of the node's memory. */
+struct urxe_seg node_seg(const struct node *node, uint32_t offset, uint32_t length);
+/* Registers length bytes at mem[offset] once more; the key comes back. */
+struct urxe_mr *node_reg(struct node *node, uint32_t pd, uint32_t access, uint32_t offset,
+			 uint32_t length);
+bool node_poll(struct node_cq *cq, struct urxe_wc *wc);
+
+#endif

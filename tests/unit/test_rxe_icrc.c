@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The ICRC: vectors of others, and what it covers, bit by bit (A16.5, A17.3.3). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rxe/packet.h>
+
+#include "craft.h"
+#include "icrc_vectors.h"
+#include "rand.h"
+
+#define N_VECTORS (sizeof(icrc_vectors) / sizeof(icrc_vectors[0]))
+
+static void test_vectors(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_VECTORS; i++) {
+		const struct icrc_vector *v = &icrc_vectors[i];
+		struct urxe_packet p;
+
+		assert_int_equal(urxe_packet_parse(&p, v->frame, v->len), URXE_DROP_NONE);
+		assert_int_equal(p.net, v->net);
+		assert_int_equal(p.opcode, v->opcode);
+		assert_true(urxe_packet_icrc_ok(&p));
+	}
+}
+
+struct region {
+	uint32_t offset, bits_from, bits; /* bit 0 is the highest of the byte at offset */
+};
+
+/* Fields that a router or switch may change: offsets from the IP or GRH header. */
+static bool is_masked(const struct icrc_vector *v, uint32_t l3, uint32_t bit)
+{
+	static const struct region ipv4[] = {
+		{1, 0, 8}, {8, 0, 8}, {10, 0, 16}, {26, 0, 16}, {32, 0, 8}};
+	static const struct region ipv6[] = {{0, 4, 28}, {7, 0, 8}, {46, 0, 16}, {52, 0, 8}};
+	static const struct region grh[] = {{0, 4, 28}, {7, 0, 8}, {44, 0, 8}};
+	static const struct {
+		const struct region *regions;
+		unsigned n;
+	} by_net[] = {
+		[URXE_NET_ROCEV1] = {grh, 3},
+		[URXE_NET_IPV4] = {ipv4, 5},
+		[URXE_NET_IPV6] = {ipv6, 4},
+	};
+
+	for (unsigned i = 0; i < by_net[v->net].n; i++) {
+		const struct region *r = &by_net[v->net].regions[i];
+		uint32_t from = (l3 + r->offset) * 8 + r->bits_from;
+
+		if (bit >= from && bit < from + r->bits)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Every bit behind the Ethernet header: flipped where the ICRC covers it, the
+ * packet is refused; flipped where it does not, the packet is taken. One that no
+ * longer parses is refused too, whatever the ICRC.
+ */
+static void test_each_bit(void **state)
+{
+	uint32_t masked = 0;
+
+	(void)state;
+	for (size_t i = 0; i < N_VECTORS; i++) {
+		const struct icrc_vector *v = &icrc_vectors[i];
+		uint32_t l3 = craft_get16(v->frame + 12) == 0x8100 ? 18 : 14;
+		uint8_t frame[sizeof(v->frame)];
+
+		memcpy(frame, v->frame, v->len);
+		for (uint32_t bit = l3 * 8; bit < v->len * 8; bit++) {
+			struct urxe_packet p;
+			bool ok;
+
+			frame[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
+			ok = urxe_packet_parse(&p, frame, v->len) == URXE_DROP_NONE &&
+			     urxe_packet_icrc_ok(&p);
+			if (ok != is_masked(v, l3, bit))
+				fail_msg("%s: byte %u bit %u behind L2: %s", v->name, bit / 8 - l3,
+					 bit % 8, ok ? "taken" : "refused");
+			masked += ok;
+			frame[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
+		}
+	}
+	assert_true(masked > N_VECTORS * 40);
+}
+
+/* Ethernet addresses, tags and padding are outside. */
+static void test_layer2(void **state)
+{
+	uint8_t frame[400];
+	struct urxe_packet p;
+
+	(void)state;
+	for (size_t i = 0; i < N_VECTORS; i++) {
+		memset(frame, 0xee, sizeof(frame));
+		memcpy(frame, icrc_vectors[i].frame, icrc_vectors[i].len);
+		memset(frame, 0x55, 12);
+		assert_int_equal(urxe_packet_parse(&p, frame, sizeof(frame)), URXE_DROP_NONE);
+		assert_true(urxe_packet_icrc_ok(&p));
+		assert_ptr_equal(p.icrc, frame + icrc_vectors[i].len - 4);
+	}
+}
+
+/* Against a bitwise computation, over all networks and lengths. */
+static void test_random(void **state)
+{
+	static uint8_t frame[CRAFT_MAX], payload[4096];
+	struct rand r = {1};
+
+	(void)state;
+	rand_fill(&r, payload, sizeof(payload));
+	for (unsigned i = 0; i < 600; i++) {
+		struct urxe_packet p = {
+			.net = (uint8_t)(i % 3),
+			.opcode = 0x04,
+			.payload = payload,
+			.payload_len = rand_below(&r, i % 10 ? 200 : 4097),
+			.traffic_class = (uint8_t)rand_next(&r),
+			.flow_label = rand_below(&r, 1 << 20),
+			.hop_limit = (uint8_t)rand_next(&r),
+			.psn = rand_below(&r, 1 << 24),
+			.dest_qpn = rand_below(&r, 1 << 24),
+			.fecn = i & 1,
+			.becn = i & 2,
+		};
+		uint32_t len;
+
+		p.pad = -p.payload_len & 3;
+		p.sgid = craft_gid(p.net, 1);
+		p.dgid = craft_gid(p.net, 2);
+		len = craft_frame(frame, &p);
+		assert_int_equal(urxe_packet_parse(&p, frame, len), URXE_DROP_NONE);
+		assert_true(urxe_packet_icrc_ok(&p));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_vectors),
+		cmocka_unit_test(test_each_bit),
+		cmocka_unit_test(test_layer2),
+		cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
