@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The life of a daemon: private ones, stale directories, a second one, a clean end."""
+import os
+import signal
+import socket
+import sys
+import time
+
+from host import Failure, Host, Pair, main, succeed, until
+
+PRIVATE_LINGER_SECONDS = 5
+
+
+def check_one_daemon_for_all(build):
+    """Many programs started at once on an empty directory share one private daemon."""
+    with Host(build, daemon=False) as host:
+        programs = [host.start('sleep', '2') for _ in range(8)]
+        until(10, host.answers, lambda: 'no private daemon came up')
+        pid = host.daemon_pid()
+        Pair(host, host, ['ibv_rc_pingpong']).finish(20)
+        for program in programs:
+            succeed(program, 10)
+        if host.daemon_pid() != pid:
+            raise Failure('a second private daemon took over from the first')
+        check_private_end(host, pid)
+
+
+def check_private_end(host, pid):
+    """A private daemon stays while a program runs, then ends by itself and leaves nothing."""
+    holder = host.start('sleep', str(PRIVATE_LINGER_SECONDS + 3))
+    succeed(holder, PRIVATE_LINGER_SECONDS + 8)
+    if not os.path.exists(f'/proc/{pid}'):
+        raise Failure('the private daemon ended while a program was using it')
+    until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(f'/proc/{pid}'),
+          lambda: 'the private daemon does not end by itself')
+    check_left_nothing(host)
+
+
+def check_left_nothing(host):
+    left = [name for name in os.listdir(host.run_dir)
+            if name not in ('urxed.log', 'urxed.lock')] if os.path.isdir(host.run_dir) else []
+    if left:
+        raise Failure(f'urxed left {left} in its run directory')
+
+
+def check_stale_directory(build):
+    """What a killed daemon leaves does not hinder the next."""
+    with Host(build) as host:
+        host.daemon.kill()
+        if not os.listdir(host.run_dir):
+            raise Failure('a killed daemon left nothing: there is nothing to test')
+        Pair(host, host, ['ibv_rc_pingpong']).finish(20)  # by a private daemon
+        os.kill(host.daemon_pid(), signal.SIGKILL)
+        time.sleep(0.1)
+        host.start_daemon()
+        Pair(host, host, ['ibv_rc_pingpong']).finish(20)
+
+
+def check_second_refused(build):
+    with Host(build) as host:
+        second = host.spawn(host.daemon.argv[-4:])
+        status = second.wait(5)
+        text = second.output()
+        if status in (0, None) or len(text.splitlines()) != 1:
+            raise Failure(f'a second daemon: status {status}, {text!r}')
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+
+
+def check_clean_end(build):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with Host(build) as host:
+            host.daemon.kill(number)
+            succeed(host.daemon, 5)
+            check_left_nothing(host)
+
+
+def check_strangers(build):
+    """Connections that say nothing, nonsense, or too much harm nobody."""
+    with Host(build) as host:
+        path = os.path.join(host.run_dir, 'urxed.sock')
+        for text in (None, b'\0', b'\xff' * 4, b'\1\0\0\0' * 3, os.urandom(64), b'\1' * 60000):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                client.connect(path)
+                if text:
+                    client.send(text)
+                Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+        if not host.daemon.running():
+            raise Failure(f'urxed died: {host.daemon.describe()}')
+
+
+CHECKS = {
+    'private': check_one_daemon_for_all,
+    'stale_directory': check_stale_directory,
+    'second_refused': check_second_refused,
+    'clean_end': check_clean_end,
+    'strangers': check_strangers,
+}
+
+if __name__ == '__main__':
+    main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

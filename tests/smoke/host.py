@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""A urxed in a directory of its own, and programs that run on its device."""
+import os
+import pwd
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+START_SECONDS = 20
+SKIP = 77  # what meson takes for a skipped test
+
+
+class Failure(Exception):
+    """A test found something wrong; the text says what."""
+
+
+class Program:
+    """A started program, in a process group of its own, with its output in a file."""
+
+    def __init__(self, argv, environment, stdin=subprocess.DEVNULL):
+        self.argv = argv
+        self.file = tempfile.TemporaryFile(mode='w+', errors='replace')
+        self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.file,
+                                        stderr=subprocess.STDOUT, env=environment,
+                                        start_new_session=True)
+
+    def wait(self, seconds):
+        """The exit status, as subprocess has it; a program that hangs is killed and a Failure."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failure(f'still running after {seconds} s: {self.describe()}') from None
+
+    def kill(self, number=signal.SIGKILL):
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+        if number == signal.SIGKILL:
+            self.process.wait()
+
+    def running(self):
+        return self.process.poll() is None
+
+    def output(self):
+        self.file.flush()
+        self.file.seek(0)
+        text = self.file.read()
+        self.file.seek(0, os.SEEK_END)
+        return text
+
+    def describe(self):
+        return f'{" ".join(self.argv)}\n{self.output()}'
+
+
+class Host:
+    """
+    The programs of a build, copied so that another user can run them from
+    anywhere, and a run directory. With daemon=False `urxe run` starts a private
+    daemon as it does for people.
+    """
+
+    def __init__(self, build, user=None, daemon=True, prefix=(), arguments=()):
+        self.user = user
+        self.prefix = list(prefix)
+        self.programs = []
+        self.daemon = None
+        self.top = tempfile.mkdtemp(prefix='urxe-smoke-')
+        self.run_dir = os.path.join(self.top, 'run')
+        self.environment = {name: value for name, value in os.environ.items()
+                            if not name.startswith(('URXE_', 'LD_', 'XDG_'))}
+        for path in ('tools/urxe', 'tools/urxed', 'verbs/liburxe.so', 'tests/smoke/verbs_check'):
+            copy = os.path.join(self.top, path)
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copy2(os.path.join(build, path), copy)
+        self.urxe = os.path.join(self.top, 'tools/urxe')
+        self.verbs_check = os.path.join(self.top, 'tests/smoke/verbs_check')
+        os.mkdir(self.run_dir, 0o700)
+        os.chmod(self.top, 0o755)
+        if user and os.getuid() == 0:
+            entry = pwd.getpwnam(user)
+            os.chown(self.run_dir, entry.pw_uid, entry.pw_gid)
+            self.prefix += ['setpriv', f'--reuid={entry.pw_uid}', f'--regid={entry.pw_gid}',
+                            '--clear-groups', '--inh-caps=-all', '--no-new-privs']
+            self.environment.update(HOME='/', USER=user)
+        if daemon:
+            self.start_daemon(arguments)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        for program in self.programs:
+            program.kill()
+        if self.daemon and kind:
+            print(f'urxed said:\n{self.daemon.output()}')
+        pid = self.daemon_pid()
+        if self.daemon:
+            self.daemon.kill()
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.top, ignore_errors=True)
+
+    def start_daemon(self, arguments=()):
+        self.daemon = self.spawn([os.path.join(self.top, 'tools/urxed'), '--foreground',
+                                  '--run-dir', self.run_dir, *arguments])
+        until(START_SECONDS, self.answers, lambda: f'no answer: {self.daemon.describe()}')
+
+    def answers(self):
+        """Whether a daemon listens in the run directory."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            try:
+                client.connect(os.path.join(self.run_dir, 'urxed.sock'))
+            except OSError:
+                return False
+        return True
+
+    def daemon_pid(self):
+        """The pid of the daemon that listens in the run directory, None where none does."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            try:
+                client.connect(os.path.join(self.run_dir, 'urxed.sock'))
+            except OSError:
+                return None
+            peer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            return int.from_bytes(peer[:4], 'little') or None
+
+    def spawn(self, argv, stdin=subprocess.DEVNULL):
+        program = Program(self.prefix + list(argv), self.environment, stdin)
+        self.programs.append(program)
+        return program
+
+    def command(self, argv):
+        return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]
+
+    def start(self, *argv):
+        """Starts a program on the device."""
+        return self.spawn(self.command(argv))
+
+    def run(self, *argv, seconds=30):
+        """Runs a program on the device, which must succeed; returns what it printed."""
+        program = self.start(*argv)
+        succeed(program, seconds)
+        return program.output()
+
+
+class Pair:
+    """Server and client of one program."""
+
+    def __init__(self, server_host, client_host, argv, gid=1, address='127.0.0.1', device='urxe0'):
+        self.port = free_port()
+        # The pingpong examples call the GID index -g, perftest calls it -x.
+        index = '-x' if os.path.basename(argv[0]).startswith('ib_') else '-g'
+        argv = [*argv, '-d', device, '-p', str(self.port), index, str(gid)]
+        self.server = server_host.start(*argv)
+        wait_listening(self.server, self.port)
+        self.client = client_host.start(*argv, address)
+
+    def finish(self, seconds):
+        """Both must succeed; returns what server and client printed."""
+        until(seconds, lambda: not (self.server.running() and self.client.running()),
+              lambda: f'hangs:\n{self.server.describe()}\n{self.client.describe()}')
+        for one, other in ((self.client, self.server), (self.server, self.client)):
+            try:
+                succeed(one, 10)
+            except Failure as failure:
+                other.kill()
+                raise Failure(f'{failure}\nthe other side: {other.describe()}') from None
+        return self.server.output(), self.client.output()
+
+    def kill(self):
+        self.server.kill()
+        self.client.kill()
+
+
+def succeed(program, seconds):
+    status = program.wait(seconds)
+    if status:
+        raise Failure(f'exit status {status}: {program.describe()}')
+
+
+def until(seconds, condition, complaint):
+    """Waits for a condition; a Failure with the complaint's text when it does not come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure(complaint())
+        time.sleep(0.02)
+
+
+def free_port():
+    """A TCP port below the range that connecting sockets draw from."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(('', port))
+            except OSError:
+                continue
+            return port
+
+
+def wait_listening(program, port):
+    """Waits until a program listens, seen in /proc so that nothing connects to it."""
+    pattern = re.compile(rf'^ *\d+: [0-9A-F]+:{port:04X} [0-9A-F]+:0000 0A ', re.MULTILINE)
+
+    def listening():
+        if not program.running():
+            raise Failure(f'ended before it listened: {program.describe()}')
+        pid = program.process.pid
+        for name in ('tcp', 'tcp6'):
+            try:
+                with open(f'/proc/{pid}/net/{name}') as table:
+                    if pattern.search(table.read()):
+                        return True
+            except OSError:
+                pass
+        return False
+
+    until(START_SECONDS, listening, lambda: f'does not listen: {program.describe()}')
+
+
+def main(test):
+    """Runs a test function, whose exit status tells meson what became of it."""
+    try:
+        test()
+    except Failure as failure:
+        print(f'FAILED: {failure}')
+        raise SystemExit(1) from None
+
+
+def skip(reason):
+    print(f'skipped: {reason}')
+    raise SystemExit(SKIP)

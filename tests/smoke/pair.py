@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Runs server and client of a program over one urxed; both must succeed with right output."""
+import argparse
+import os
+
+import report
+from host import Host, Pair, main
+
+
+def check(argv, server, client):
+    program = os.path.basename(argv[0])
+    if program.startswith('ibv_'):
+        report.check_pingpong(server)
+        report.check_pingpong(client)
+    elif program.startswith('ib_'):
+        report.check_perftest(client, report.all_sizes(argv))
+
+
+def run():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    parser.add_argument('--user', help='an unprivileged user')
+    parser.add_argument('--gid', type=int, action='append', help='GID index, default 1 (IPv4)')
+    parser.add_argument('--seconds', type=int, default=50)
+    parser.add_argument('argv', nargs='+')
+    options = parser.parse_args()
+    with Host(options.build, options.user) as host:
+        argv = list(options.argv)
+        if argv[0] == 'verbs_check':
+            argv[0] = host.verbs_check
+        for gid in options.gid or [1]:
+            outputs = Pair(host, host, argv, gid).finish(options.seconds)
+            check(argv, *outputs)
+            print(*outputs, sep='\n')
+
+
+if __name__ == '__main__':
+    main(run)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What perftest and the pingpong examples print, and what is wrong with it."""
+import re
+
+from host import Failure
+
+# Lines of figures: size, iterations, then bandwidth and rate, or latencies.
+ROW = re.compile(r'^ *(\d+) +(\d+) +([\d.]+(?: +[\d.]+)+) *$', re.MULTILINE)
+PINGPONG = re.compile(r'^(\d+) iters in [\d.]+ seconds = ([\d.]+) usec/iter', re.MULTILINE)
+
+
+def rows(text):
+    """perftest's table: (size, iterations, [figures])."""
+    return [(int(size), int(iterations), [float(figure) for figure in figures.split()])
+            for size, iterations, figures in ROW.findall(text)]
+
+
+def bandwidth(text):
+    """Average bandwidth of the last row, bytes per second (perftest prints MiB/s)."""
+    return rows(text)[-1][2][1] * 2**20
+
+
+def message_rate(text):
+    """Messages per second of the last row (perftest prints millions)."""
+    return rows(text)[-1][2][2] * 1e6
+
+
+def latency(text):
+    """Typical (median) one-way latency of the last row, seconds."""
+    return rows(text)[-1][2][2] * 1e-6
+
+
+def check_perftest(text, sizes):
+    """Every size must have a row of figures that are not zero."""
+    found = rows(text)
+    if not found or (sizes and [row[0] for row in found] != sizes):
+        raise Failure(f'rows for sizes {[row[0] for row in found]}, not {sizes}:\n{text}')
+    for size, _, figures in found:
+        if not any(figures):
+            raise Failure(f'no figures for size {size}:\n{text}')
+
+
+def check_pingpong(text):
+    # -c reports wrong contents in the text alone, with exit status 0.
+    if not PINGPONG.search(text) or re.search('invalid data', text):
+        raise Failure(f'unexpected output:\n{text}')
+
+
+def all_sizes(argv):
+    """The sizes that perftest -a runs: powers of two, for UD up to the MTU."""
+    if '-a' not in argv:
+        return None
+    return [1 << bit for bit in range(1, 13 if 'UD' in argv else 24)]

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What `urxe run` and `urxed` answer to mistakes: one line that says what to do."""
+import os
+import re
+import subprocess
+import sys
+
+from host import Failure, Host, main
+
+
+def call(argv, environment, **options):
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=20,
+                          check=False, **options)
+
+
+def refuse(host, argv, status, pattern):
+    """The call must fail with this status and one line on stderr that matches."""
+    result = call(argv, host.environment, stdin=subprocess.DEVNULL)
+    lines = result.stderr.splitlines()
+    if (result.returncode != status or result.stdout or len(lines) != 1
+            or not re.search(pattern, lines[0])):
+        raise Failure(f'{" ".join(argv)}: status {result.returncode}, not {status}, and a line '
+                      f'like {pattern}:\n{result.stdout}{result.stderr}')
+
+
+def accept(host, argv, stdout, status=0, **options):
+    result = call(argv, host.environment, **options)
+    if result.returncode != status or not re.search(stdout, result.stdout):
+        raise Failure(f'{" ".join(argv)}: status {result.returncode}:\n'
+                      f'{result.stdout}{result.stderr}')
+
+
+def check_mistakes(host):
+    run = [host.urxe, 'run', '--run-dir', host.run_dir]
+    refuse(host, [host.urxe, 'run'], 2, 'command')
+    refuse(host, run + ['--'], 2, 'command')
+    refuse(host, run + ['--frobnicate', '--', 'true'], 2, '--frobnicate')
+    refuse(host, [host.urxe, 'frobnicate'], 2, 'frobnicate')
+    refuse(host, run + ['--', 'no-such-program-anywhere'], 127, 'no-such-program-anywhere')
+    refuse(host, run + ['--', '/etc/passwd'], 126, '/etc/passwd')
+    refuse(host, [host.urxe, 'run', '--run-dir', '/proc/nowhere', '--', 'true'], 2, '/proc/nowhere')
+    refuse(host, [host.urxe, 'run', '--run-dir', '/tmp/' + 'x' * 120, '--', 'true'], 2,
+           'long|108|107')
+
+
+def check_daemon_mistakes(host):
+    urxed = os.path.join(host.top, 'tools/urxed')
+    elsewhere = os.path.join(host.top, 'elsewhere')
+    base = [urxed, '--foreground', '--run-dir', elsewhere]
+    for argv, pattern in ((['--frobnicate'], '--frobnicate'), (['surplus'], 'surplus'),
+                          (['--uplink', 'frob:eth0'], 'frob'),
+                          (['--uplink', 'af_packet:no-such-if'], 'no-such-if'),
+                          (['--address', '300.1.2.3/24'], '300.1.2.3')):
+        result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
+        lines = result.stderr.splitlines()
+        if result.returncode <= 0 or len(lines) != 1 or not re.search(pattern, lines[0]):
+            raise Failure(f'urxed {argv}: status {result.returncode}:\n{result.stderr}')
+        if os.path.exists(os.path.join(elsewhere, 'urxed.sock')):
+            raise Failure(f'urxed {argv} left a socket behind')
+
+
+def check_missing(host, part):
+    """With a part of the installation gone, the error names it."""
+    path = os.path.join(host.top, part)
+    os.rename(path, path + '.gone')
+    refuse(host, [host.urxe, 'run', '--run-dir', os.path.join(host.top, 'run2'), '--', 'true'], 2,
+           os.path.basename(part))
+    os.rename(path + '.gone', path)
+
+
+def check_passes_through(host):
+    """The command's own status, arguments, standard input and output are left alone."""
+    accept(host, [host.urxe], 'run', status=call([host.urxe], host.environment).returncode)
+    accept(host, host.command(['sh', '-c', 'exit 7']), '^$', status=7)
+    accept(host, host.command(['sh', '-c', 'kill -9 $$']), '^$', status=-9)
+    accept(host, host.command(['cat']), '^heard$', input='heard')
+    accept(host, host.command(['printf', '%s|', '--', 'a b', '']), r'^--\|a b\|\|$')
+    accept(host, host.command(['env', '--version']), 'coreutils')
+
+
+def run():
+    with Host(sys.argv[1]) as host:
+        check_mistakes(host)
+        check_daemon_mistakes(host)
+        check_missing(host, 'verbs/liburxe.so')
+        check_missing(host, 'tools/urxed')
+        check_passes_through(host)
+
+
+main(run)

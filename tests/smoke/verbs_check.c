@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Checks what RDMA operations do to memory, byte by byte, over plain libibverbs:
+ * verbs_check [options] as server, verbs_check [options] HOST as client.
+ *
+ * For each case the client sends an order over TCP, the server prepares its
+ * memory, the client runs the operation, and the side whose memory the operation
+ * changes compares all of it: the message, and that nothing around it changed.
+ * While the client runs a WRITE, READ or atomic the server calls no verb at all.
+ */
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+#include "exchange.h"
+#include "pattern.h"
+
+#define LARGEST     (1u << 20)
+#define LOCAL_AT    61 /* where messages lie in memory: odd, and different on the two sides */
+#define REMOTE_AT   1027
+#define MEMORY      (LARGEST + 8192)
+#define BACKGROUND  0 /* pattern of memory that nobody writes */
+#define ATOMIC_AT   4096
+#define ATOMIC_INIT 0xfffffffffffffff0 /* additions wrap */
+#define ATOMIC_ADDS 100
+
+enum case_kind {
+	CASE_WRITE,
+	CASE_WRITE_IMM,
+	CASE_WRITE_INLINE,
+	CASE_WRITE_SGES,
+	CASE_WRITE_BURST,
+	CASE_SEND,
+	CASE_SEND_IMM,
+	CASE_SEND_INLINE,
+	CASE_READ,
+	CASE_READ_BURST,
+	CASE_ATOMIC,
+	CASE_BAD_RKEY, /* last: it leaves the QP in error */
+	CASE_END,
+};
+
+struct case_row {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	uint32_t largest; /* of the sizes to try; 0 = one case without a size */
+	uint32_t pieces;  /* work requests */
+	uint32_t sges;
+	bool consumes_recv;
+	bool immediate;
+	bool inlined;
+};
+
+static const struct case_row cases[] = {
+	[CASE_WRITE] = {"WRITE", IBV_WR_RDMA_WRITE, LARGEST, 1, 1},
+	[CASE_WRITE_IMM] = {"WRITE with immediate", IBV_WR_RDMA_WRITE_WITH_IMM, LARGEST, 1, 1,
+			    .consumes_recv = true, .immediate = true},
+	[CASE_WRITE_INLINE] = {"WRITE inline", IBV_WR_RDMA_WRITE, ENDPOINT_INLINE, 1, 1,
+			       .inlined = true},
+	[CASE_WRITE_SGES] = {"WRITE of three SGEs", IBV_WR_RDMA_WRITE, LARGEST, 1, ENDPOINT_SGES},
+	[CASE_WRITE_BURST] = {"WRITE, 64 outstanding", IBV_WR_RDMA_WRITE, LARGEST, ENDPOINT_DEPTH,
+			      1},
+	[CASE_SEND] = {"SEND", IBV_WR_SEND, LARGEST, 1, 1, .consumes_recv = true},
+	[CASE_SEND_IMM] = {"SEND with immediate", IBV_WR_SEND_WITH_IMM, LARGEST, 1, 1,
+			   .consumes_recv = true, .immediate = true},
+	[CASE_SEND_INLINE] = {"SEND inline", IBV_WR_SEND, ENDPOINT_INLINE, 1, 1,
+			      .consumes_recv = true, .inlined = true},
+	[CASE_READ] = {"READ", IBV_WR_RDMA_READ, LARGEST, 1, 1},
+	[CASE_READ_BURST] = {"READ, 16 outstanding", IBV_WR_RDMA_READ, LARGEST, 16, 1},
+	[CASE_ATOMIC] = {"atomics"},
+	[CASE_BAD_RKEY] = {"WRITE with a wrong rkey"},
+};
+
+static const uint32_t sizes[] = {
+	0,    1,    2,    3,     4,     7,     8,     9,      63,          64,      65,   255,
+	256,  257,  511,  512,   513,   1000,  1023,  1024,   1025,        2047,    2048, 2049,
+	4095, 4096, 4097, 12287, 65535, 65536, 65537, 262147, LARGEST - 1, LARGEST,
+};
+
+/* What the client asks the server to get ready for, with kind CASE_END to end. */
+struct order {
+	enum case_kind kind;
+	uint32_t size;
+	uint32_t seed; /* of the message's contents, and the immediate */
+};
+
+static struct endpoint ep;
+static int tcp;
+
+/* --- Memory */
+
+static void check_part(const char *what, uint32_t at, uint32_t seed, uint32_t from, uint32_t size)
+{
+	uint32_t wrong = pattern_differs(ep.memory + at, seed, from, size);
+
+	if (wrong)
+		errx(1, "%s: %u of %u bytes are wrong", what, wrong, size);
+}
+
+/* All of the memory: the message at `at`, and the background around it. */
+static void check_memory(const struct order *order, uint32_t at)
+{
+	uint32_t end = at + order->size;
+
+	check_part("before the message", 0, BACKGROUND, 0, at);
+	check_part("message", at, order->seed, 0, order->size);
+	check_part("behind the message", end, BACKGROUND, end, MEMORY - end);
+}
+
+static void prepare_message(const struct order *order, uint32_t at)
+{
+	pattern_fill(ep.memory, BACKGROUND, MEMORY);
+	pattern_fill(ep.memory + at, order->seed, order->size);
+}
+
+/* --- Server */
+
+static void post_recv(const struct order *order)
+{
+	struct ibv_sge sge = {(uintptr_t)ep.memory + REMOTE_AT, order->size, ep.mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = order->seed, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	if (ibv_post_recv(ep.qp, &wr, &bad))
+		errx(1, "ibv_post_recv");
+}
+
+static void check_recv(const struct case_row *row, const struct order *order)
+{
+	struct ibv_wc wc = endpoint_success(&ep);
+	enum ibv_wc_opcode opcode =
+		row->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	bool immediate = wc.wc_flags & IBV_WC_WITH_IMM;
+
+	if (wc.opcode != opcode || wc.byte_len != order->size || wc.wr_id != order->seed)
+		errx(1, "receive completion: opcode %d, %u bytes, wr_id %" PRIu64, wc.opcode,
+		     wc.byte_len, wc.wr_id);
+	if (row->immediate != immediate || (immediate && be32toh(wc.imm_data) != order->seed))
+		errx(1, "receive completion: flags %#x, immediate %#x", wc.wc_flags,
+		     be32toh(wc.imm_data));
+}
+
+static void check_atomic_result(void)
+{
+	uint64_t want = ATOMIC_INIT + ATOMIC_ADDS + 1;
+
+	if (memcmp(ep.memory + ATOMIC_AT, &want, 8))
+		errx(1, "atomics left %#" PRIx64, *(uint64_t *)(ep.memory + ATOMIC_AT));
+	check_part("before the atomic", 0, BACKGROUND, 0, ATOMIC_AT);
+	check_part("behind the atomic", ATOMIC_AT + 8, BACKGROUND, ATOMIC_AT + 8,
+		   MEMORY - ATOMIC_AT - 8);
+}
+
+static void server_prepare(const struct order *order)
+{
+	const uint64_t value = ATOMIC_INIT;
+
+	if (cases[order->kind].opcode == IBV_WR_RDMA_READ)
+		prepare_message(order, REMOTE_AT);
+	else
+		pattern_fill(ep.memory, BACKGROUND, MEMORY);
+	if (order->kind == CASE_ATOMIC)
+		memcpy(ep.memory + ATOMIC_AT, &value, 8);
+	if (cases[order->kind].consumes_recv)
+		post_recv(order);
+}
+
+static void server_check(const struct order *order)
+{
+	if (cases[order->kind].consumes_recv)
+		check_recv(&cases[order->kind], order);
+	if (order->kind == CASE_ATOMIC)
+		check_atomic_result();
+	else if (order->kind == CASE_BAD_RKEY)
+		check_part("memory", 0, BACKGROUND, 0, MEMORY);
+	else
+		check_memory(order, REMOTE_AT);
+}
+
+static void serve(void)
+{
+	struct order order;
+
+	for (;;) {
+		exchange_recv(tcp, &order, sizeof(order));
+		if (order.kind >= CASE_END)
+			return;
+		server_prepare(&order);
+		exchange_send(tcp, &order, sizeof(order)); /* ready */
+		exchange_recv(tcp, &order, sizeof(order)); /* done */
+		server_check(&order);
+		exchange_send(tcp, &order, sizeof(order)); /* right */
+	}
+}
+
+/* --- Client */
+
+static void post(struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	errno = ibv_post_send(ep.qp, wr, &bad);
+	if (errno)
+		err(1, "ibv_post_send");
+}
+
+/* Where part i ends of a message split into n; with small sizes some parts are empty. */
+static uint32_t part_end(uint32_t size, uint32_t n, uint32_t i)
+{
+	return (uint64_t)size * (i + 1) / n;
+}
+
+/* One work request for bytes [from, to) of the message. */
+static void post_piece(const struct case_row *row, const struct order *order, uint32_t from,
+		       uint32_t to, bool signaled)
+{
+	struct ibv_sge sges[ENDPOINT_SGES];
+	struct ibv_send_wr wr = {
+		.wr_id = from,
+		.sg_list = sges,
+		.num_sge = row->sges,
+		.opcode = row->opcode,
+		.send_flags =
+			(signaled ? IBV_SEND_SIGNALED : 0) | (row->inlined ? IBV_SEND_INLINE : 0),
+		.imm_data = htobe32(order->seed),
+		.wr.rdma = {.remote_addr = ep.remote_addr + REMOTE_AT + from, .rkey = ep.rkey},
+	};
+
+	for (uint32_t i = 0, at = 0, end; i < row->sges; i++, at = end) {
+		end = part_end(to - from, row->sges, i);
+		sges[i] = (struct ibv_sge){(uintptr_t)ep.memory + LOCAL_AT + from + at, end - at,
+					   ep.mr->lkey};
+	}
+	post(&wr);
+}
+
+static void expect(enum ibv_wc_opcode opcode, uint64_t wr_id)
+{
+	struct ibv_wc wc = endpoint_success(&ep);
+
+	if (wc.opcode != opcode || wc.wr_id != wr_id)
+		errx(1, "completion: opcode %d, wr_id %" PRIu64, wc.opcode, wc.wr_id);
+}
+
+/* Only the last piece asks for a completion, which says that all are done. */
+static void transfer(const struct case_row *row, const struct order *order)
+{
+	static const enum ibv_wc_opcode completions[] = {
+		[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+		[IBV_WR_SEND] = IBV_WC_SEND,
+		[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+		[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ,
+	};
+	uint32_t from = 0, last = 0;
+
+	for (uint32_t i = 0; i < row->pieces; i++) {
+		uint32_t to = part_end(order->size, row->pieces, i);
+
+		post_piece(row, order, from, to, i + 1 == row->pieces);
+		last = from;
+		from = to;
+	}
+	expect(completions[row->opcode], last);
+	if (row->opcode == IBV_WR_RDMA_READ)
+		check_memory(order, LOCAL_AT);
+}
+
+/* One atomic; returns what the memory held before. */
+static uint64_t atomic(enum ibv_wr_opcode opcode, uint64_t compare_add, uint64_t swap)
+{
+	uint64_t old;
+	struct ibv_sge sge = {(uintptr_t)ep.memory + 8, 8, ep.mr->lkey};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.atomic = {.remote_addr = ep.remote_addr + ATOMIC_AT,
+			      .compare_add = compare_add,
+			      .swap = swap,
+			      .rkey = ep.rkey},
+	};
+
+	post(&wr);
+	expect(opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD, 0);
+	memcpy(&old, ep.memory + 8, 8);
+	return old;
+}
+
+static void want(const char *what, uint64_t got, uint64_t wanted)
+{
+	if (got != wanted)
+		errx(1, "%s returned %#" PRIx64 ", not %#" PRIx64, what, got, wanted);
+}
+
+static void run_atomics(void)
+{
+	uint64_t value = ATOMIC_INIT;
+
+	for (int i = 0; i < ATOMIC_ADDS; i++, value++)
+		want("fetch-and-add", atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0), value);
+	want("failing compare-and-swap", atomic(IBV_WR_ATOMIC_CMP_AND_SWP, value + 1, 7), value);
+	want("compare-and-swap", atomic(IBV_WR_ATOMIC_CMP_AND_SWP, value, value + 1), value);
+	want("fetch-and-add of 0", atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0), value + 1);
+}
+
+static void expect_failure(uint64_t wr_id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = endpoint_completion(&ep);
+
+	if (wc.wr_id != wr_id || wc.status != status)
+		errx(1, "wr_id %" PRIu64 " ended in '%s', not wr_id %" PRIu64 " in '%s'", wc.wr_id,
+		     ibv_wc_status_str(wc.status), wr_id, ibv_wc_status_str(status));
+}
+
+/* The first request is refused by the other side, the ones behind it are flushed. */
+static void run_bad_rkey(void)
+{
+	struct ibv_sge sge = {(uintptr_t)ep.memory, 100, ep.mr->lkey};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = {.remote_addr = ep.remote_addr, .rkey = ~ep.rkey},
+	};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	for (wr.wr_id = 1; wr.wr_id <= 3; wr.wr_id++)
+		post(&wr);
+	expect_failure(1, IBV_WC_REM_ACCESS_ERR);
+	expect_failure(2, IBV_WC_WR_FLUSH_ERR);
+	expect_failure(3, IBV_WC_WR_FLUSH_ERR);
+	if (ibv_query_qp(ep.qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_ERR)
+		errx(1, "the QP is in state %d, not error", attr.qp_state);
+}
+
+static void run_case(const struct order *order)
+{
+	struct order answer;
+	const struct case_row *row = &cases[order->kind];
+
+	if (row->opcode == IBV_WR_RDMA_READ)
+		pattern_fill(ep.memory, BACKGROUND, MEMORY);
+	else
+		prepare_message(order, LOCAL_AT);
+	exchange_send(tcp, order, sizeof(*order));
+	exchange_recv(tcp, &answer, sizeof(answer));
+	if (order->kind == CASE_ATOMIC)
+		run_atomics();
+	else if (order->kind == CASE_BAD_RKEY)
+		run_bad_rkey();
+	else
+		transfer(row, order);
+	exchange_send(tcp, order, sizeof(*order));
+	exchange_recv(tcp, &answer, sizeof(answer));
+}
+
+static void run_sizes(enum case_kind kind)
+{
+	const struct case_row *row = &cases[kind];
+	static uint32_t seed;
+	uint64_t bytes = 0;
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (sizes[i] > row->largest)
+			continue;
+		run_case(&(struct order){kind, sizes[i], ++seed});
+		bytes += sizes[i];
+		count++;
+	}
+	if (row->largest)
+		printf("%-24s %2u sizes, %7" PRIu64 " bytes, every byte right\n", row->name, count,
+		       bytes);
+	else
+		printf("%-24s right\n", row->name);
+}
+
+/* --- */
+
+static void usage(void)
+{
+	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] [-e] [HOST]\n",
+	      stderr);
+	exit(2);
+}
+
+static enum ibv_mtu mtu_of(const char *text)
+{
+	for (enum ibv_mtu mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++)
+		if (atoi(text) == 128 << mtu)
+			return mtu;
+	usage();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct endpoint_attr attr = {
+		.device = "urxe0", .gid_index = 1, .mtu = IBV_MTU_1024, .size = MEMORY};
+	const char *port = "18600";
+
+	for (int c; (c = getopt(argc, argv, "d:g:p:m:e")) != -1;) {
+		switch (c) {
+		case 'd': attr.device = optarg; break;
+		case 'g': attr.gid_index = atoi(optarg); break;
+		case 'p': port = optarg; break;
+		case 'm': attr.mtu = mtu_of(optarg); break;
+		case 'e': attr.events = true; break;
+		default: usage();
+		}
+	}
+	if (argc - optind > 1)
+		usage();
+	tcp = exchange_open(argv[optind], port);
+	endpoint_open(&ep, &attr, tcp);
+	if (argv[optind]) {
+		for (enum case_kind kind = 0; kind < CASE_END; kind++)
+			run_sizes(kind);
+		exchange_send(tcp, &(struct order){.kind = CASE_END}, sizeof(struct order));
+	} else {
+		serve();
+	}
+	endpoint_close(&ep);
+	close(tcp);
+	return 0;
+}
