@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Checks every #include against the arrow table of docs/architecture.md: which folder
+may see what. The build gives each folder only its own include directories; this
+finds what a compiler would let through, such as system headers.
+"""
+import os
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+# Headers of libc that bring no clock, file, socket, thread or stdio.
+PURE_LIBC = ('assert|byteswap|endian|errno|inttypes|limits|stdalign|stdarg|stdatomic|stdbool|'
+             r'stddef|stdint|stdlib|string|sys/queue|sys/types')
+OURS = r'(rxe|netdev|vnic|verbs|tools)/'
+DPDK = r'(rte_|dpdk)'
+RDMA_CORE = r'(infiniband|rdma)/'
+
+# folder: (may include, must not include), matched from the start of the name in <>.
+RULES = {
+    'rxe': (rf'rxe/|({PURE_LIBC})\.h$|isa-l/crc\.h$', None),
+    'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
+    'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
+    'verbs': (r'rxe/|vnic/(driver|attach)\.h$|(?!{})'.format(OURS),
+              rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
+    'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
+    'tests': ('', DPDK),
+}
+
+# Files that are the one place where their folder meets something; what they may include besides.
+EXCEPTIONS = {
+    r'netdev/dpdk_[a-z_]+\.[ch]$': DPDK,
+}
+
+
+def sources(top):
+    for folder in RULES:
+        for path, _, names in os.walk(os.path.join(top, folder)):
+            for name in names:
+                if name.endswith(('.c', '.h')):
+                    yield folder, os.path.relpath(os.path.join(path, name), top)
+
+
+def side(path):
+    """Which side of the vNIC a file belongs to; the rest serves both."""
+    match = re.match(r'vnic/(?:include/vnic/)?(driver|device)', path)
+    return match.group(1) if match else None
+
+
+def wrong_side(path, target):
+    return side(path) and side(target) and side(path) != side(target)
+
+
+def check_system(folder, path, name):
+    """An include in <>: a public header of ours, or the system's."""
+    allowed, forbidden = RULES[folder]
+    for pattern, besides in EXCEPTIONS.items():
+        if re.match(pattern, path) and re.match(besides, name):
+            return None
+    if not re.match(allowed, name) or (forbidden and re.match(forbidden, name)):
+        return f'{folder}/ may not include <{name}>'
+    if wrong_side(path, f'vnic/include/{name}'):
+        return f'the vNIC\'s sides share only its registers, not <{name}>'
+    return None
+
+
+def check_private(top, folder, path, name):
+    """An include in quotes: a private header of the same folder."""
+    beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+    places = [beside] + [os.path.join(folder, sub, name)
+                         for sub in [''] + sorted(next(os.walk(os.path.join(top, folder)))[1])]
+    found = [place for place in places if os.path.isfile(os.path.join(top, place))]
+    if found and found[0].split(os.sep)[0] == folder:
+        if wrong_side(path, found[0]):
+            return f'the vNIC\'s driver and device side may not share "{name}"'
+        return None
+    # Unit tests look into the folders that have no public headers: programs and the boundary.
+    if folder == 'tests' and any(os.path.isfile(os.path.join(top, place, name))
+                                 for place in ('tools', 'verbs')):
+        return None
+    return f'"{name}" is no header of {folder}/'
+
+
+def check(top):
+    complaints = []
+    count = 0
+    for folder, path in sources(top):
+        with open(os.path.join(top, path), encoding='utf-8') as file:
+            text = file.read()
+        for match in INCLUDE.finditer(text):
+            kind, name = match.groups()
+            count += 1
+            wrong = (check_system(folder, path, name) if kind == '<'
+                     else check_private(top, folder, path, name))
+            if wrong:
+                line = text.count('\n', 0, match.start()) + 1
+                complaints.append(f'{path}:{line}: {wrong}')
+    return count, complaints
+
+
+def main():
+    count, complaints = check(sys.argv[1])
+    for complaint in complaints:
+        print(complaint)
+    print(f'{count} includes, {len(complaints)} against the rules')
+    sys.exit(bool(complaints) or count == 0)
+
+
+main()
