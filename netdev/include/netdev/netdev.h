@@ -17,9 +17,10 @@ struct netdev;
 /* A received frame, or one to send. */
 struct netdev_frame {
 	const uint8_t *data;
-	uint32_t len;      /* bytes at data */
-	uint32_t wire_len; /* bytes on the wire; more than len where a capture was cut (snap length)
-			    */
+	uint32_t len; /* bytes at data */
+	/* Bytes on the wire: more than len where a capture was cut (snap length). A sender may
+	 * leave it 0, which means len. */
+	uint32_t wire_len;
 	uint64_t time; /* ns; when it was captured or falls due, 0 where the port has no clock */
 };
 
@@ -33,35 +34,55 @@ uint32_t netdev_tx(struct netdev *port, uint64_t now, const struct netdev_frame 
 		   uint32_t n);
 /* When netdev_rx has something of its own accord (delayed frames); UINT64_MAX = never. */
 uint64_t netdev_next_deadline(struct netdev *port);
-/* A descriptor to poll(2) for received frames; -1 = none, ask again after netdev_idle_ns. */
+/*
+ * A descriptor to poll(2) for received frames; -1 = none, ask again after netdev_idle_ns. It stays
+ * the same for the port's life and is readable until netdev_rx has given nothing. Take it only if
+ * you mean to sleep on it: from then on an empty netdev_rx may cost a system call to quiet it.
+ */
 int netdev_wait_fd(struct netdev *port);
 /* How often to ask a port without a descriptor, ns. */
 uint64_t netdev_idle_ns(struct netdev *port);
 void netdev_close(struct netdev *port);
 
-/* --- In memory: two ports, back to back, `depth` frames each way; more are refused. */
+/*
+ * --- In memory: two ports, back to back, `depth` frames each way; more are refused. The ends may
+ * have different users, and are closed one by one.
+ */
+#define NETDEV_MEM_DEPTH_MAX (1u << 20)
 int netdev_mem_pair(uint32_t depth, struct netdev *ends[2]);
 
 /* --- Capture files, pcap and pcapng, Ethernet link type. */
-/* Reads: rx gives the frames; tx refuses. On error `why` gets a sentence. */
+/* Reads: rx gives the frames, one a call; tx refuses. On error `why` gets a sentence. */
 int netdev_pcap_open(const char *path, struct netdev **port, char *why, uint32_t why_size);
-/* 1 at the end of the file, 0 before it; negative errno where the file is cut short or broken. */
+/*
+ * Reader: 1 at the end of the file, 0 before it; after the last whole frame -EBADMSG where the file
+ * is cut short or broken, -EIO where it cannot be read. Writer: 0, or -EIO if not all is on disk.
+ */
 int netdev_pcap_status(const struct netdev *port);
-/* Writes a pcap with nanosecond times: tx appends; rx gives nothing. */
+/* What netdev_pcap_status found wrong, "" for nothing; valid until the port is closed. */
+const char *netdev_pcap_error(const struct netdev *port);
+/* Writes a pcap with nanosecond times: tx appends, with `now` where a frame has no time of its own;
+ * rx gives nothing. */
 int netdev_pcap_create(const char *path, struct netdev **port, char *why, uint32_t why_size);
 
-/* --- Faults, applied to frames sent through it; probabilities in 0..1. */
+/*
+ * --- Faults, applied to frames sent through it; probabilities in 0..1. Each call passes the frames
+ * that are due at its `now` on to the port below; netdev_rx with n = 0 does only that. The same
+ * seed and the same calls give the same faults. More than 4095 held frames: senders are refused.
+ */
+#define NETDEV_FAULT_NS_MAX (UINT64_C(1) << 62)
 struct netdev_fault {
 	uint64_t seed;
 	double drop;
 	double duplicate;
-	double reorder; /* a reordered frame is held for up to reorder_ns */
+	double reorder; /* a reordered frame is held for up to reorder_ns more */
 	double corrupt; /* one random bit is flipped */
 	uint64_t reorder_ns;
 	uint64_t delay_ns; /* of every frame */
 };
 
 struct netdev_fault_counters {
+	/* passed counts frames that the port below took, duplicates with them. */
 	uint64_t passed, dropped, duplicated, reordered, corrupted;
 };
 
@@ -71,11 +92,48 @@ void netdev_fault_counters(const struct netdev *port, struct netdev_fault_counte
 
 /* --- DPDK ethdev ports. Own library; the only one that knows DPDK. */
 /*
- * spec: af_packet:IFACE, af_xdp:IFACE, tap:NAME, pcap:FILE (replays a file), or
- * dpdk:ARGS for anything EAL knows (a vdev string or a PCI address). The EAL is
- * started at the first call. On error `why` gets one sentence.
+ * spec: af_packet:IFACE, af_xdp:IFACE,xdp_prog=FILE, tap:NAME, pcap:FILE (replays a file), or
+ * dpdk:ARGS for anything EAL knows (a vdev string or a PCI address). The EAL is started at the
+ * first call; PCI devices come first, since an EAL started for the others does not look for them.
+ * mtu: the most the caller uses, 0 = the device's own. On error `why` gets one sentence.
+ *
+ * af_packet ports drop the host's own outgoing frames and those that other interfaces of this host
+ * loop back (source MAC = the interface's own). A VLAN tag that kernel or NIC took out of a
+ * received frame is put back in its place (as 802.1Q, TPID 0x8100). netdev_wait_fd: af_packet has a
+ * second packet socket that the kernel fills with RoCEv1, UDP port 4791, ARP and IPv6 neighbour
+ * discovery alone, so that the host's other traffic wakes nobody; tap has its own descriptor; the
+ * others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);
+/*
+ * The address that frames for this port are sent to: the interface's own. tap, which is the other
+ * end of the cable to an interface of this host, has that address with the last bit flipped.
+ */
+void netdev_dpdk_mac(const struct netdev *port, uint8_t mac[6]);
+/* The largest payload of a frame both ways: what was asked for or what the device takes, if less.
+ */
+uint32_t netdev_dpdk_mtu(const struct netdev *port);
+
+/* X(identifier, printed name, meaning) */
+#define NETDEV_DPDK_COUNTER_LIST(X)                                                 \
+	X(RX_FRAMES, "rx_frames", "frames received")                                \
+	X(RX_BYTES, "rx_bytes", "bytes of them")                                    \
+	X(RX_OWN, "rx_own", "the host's own outgoing frames, dropped")              \
+	X(RX_BAD, "rx_bad", "frames in too many pieces, dropped")                   \
+	X(RX_MISSED, "rx_missed", "frames that the device dropped")                 \
+	X(TX_FRAMES, "tx_frames", "frames sent")                                    \
+	X(TX_BYTES, "tx_bytes", "bytes of them")                                    \
+	X(TX_TOO_LONG, "tx_too_long", "frames longer than the MTU allows, dropped") \
+	X(TX_REFUSED, "tx_refused", "frames that the device did not take")          \
+	X(TX_ERRORS, "tx_errors", "frames that the device lost")
+
+#define NETDEV_DPDK_COUNTER_ENUM(id, name, text) NETDEV_DPDK_##id,
+enum netdev_dpdk_counter {
+	NETDEV_DPDK_COUNTER_LIST(NETDEV_DPDK_COUNTER_ENUM) NETDEV_DPDK_COUNTER_COUNT
+};
+const char *netdev_dpdk_counter_name(enum netdev_dpdk_counter counter);
+/* Asks the device too, which may cost system calls. */
+void netdev_dpdk_counters(struct netdev *port, uint64_t counters[NETDEV_DPDK_COUNTER_COUNT]);
 
 #endif

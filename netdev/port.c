@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "port.h"
+
+/*
+ * Ports without a descriptor have no other sign of a frame than being asked; a
+ * millisecond keeps an idle machine asleep and is well under RoCE's timeouts.
+ */
+#define IDLE_NS 1000000
+
+uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n)
+{
+	return port->ops->rx(port, now, frames, n);
+}
+
+uint32_t netdev_tx(struct netdev *port, uint64_t now, const struct netdev_frame *frames, uint32_t n)
+{
+	return port->ops->tx(port, now, frames, n);
+}
+
+uint64_t netdev_next_deadline(struct netdev *port)
+{
+	return port->ops->next_deadline ? port->ops->next_deadline(port) : UINT64_MAX;
+}
+
+int netdev_wait_fd(struct netdev *port)
+{
+	return port->ops->wait_fd ? port->ops->wait_fd(port) : -1;
+}
+
+uint64_t netdev_idle_ns(struct netdev *port)
+{
+	(void)port;
+	return IDLE_NS;
+}
+
+void netdev_close(struct netdev *port)
+{
+	if (port)
+		port->ops->close(port);
+}
