@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Shows urxe at work: Debian's unmodified RDMA programs, server and client as two
+processes, through `urxe run`; then programs that check what arrived.
+"""
+import subprocess
+import sys
+
+import report
+from host import Failure, Host, Pair
+
+MEASURES = [
+    ('RDMA WRITE, 64 KiB', ['ib_write_bw', '-F', '-n', '20000'], report.bandwidth),
+    ('SEND, 64 KiB', ['ib_send_bw', '-F', '-n', '20000'], report.bandwidth),
+    ('RDMA READ, 64 KiB', ['ib_read_bw', '-F', '-n', '20000'], report.bandwidth),
+    ('RDMA WRITE, 2 B', ['ib_write_lat', '-F', '-n', '20000'], report.latency),
+]
+
+
+def version(package):
+    result = subprocess.run(['dpkg-query', '-W', '-f', '${Version}', package], check=False,
+                            capture_output=True, text=True)
+    return result.stdout if result.returncode == 0 else 'of unknown version'
+
+
+def show_measures(host):
+    print(f'\n  {"program":14}{"operation":22}{"bandwidth":>12}{"latency":>12}')
+    for operation, argv, figure in MEASURES:
+        value = figure(Pair(host, host, argv).finish(120)[1])
+        bandwidth = latency = ''
+        if figure is report.latency:
+            latency = f'{value * 1e6:.2f} us'
+        else:
+            bandwidth = f'{value / 1e9:.2f} GB/s'
+        print(f'  {argv[0]:14}{operation:22}{bandwidth:>12}{latency:>12}', flush=True)
+
+
+def show_contents(host):
+    print('\n  contents, compared byte by byte')
+    argv = ['ibv_rc_pingpong', '-c']
+    for output in Pair(host, host, argv).finish(30):
+        report.check_pingpong(output)
+    print(f'  {" ".join(argv):24} 1000 messages each way, right', flush=True)
+    output = Pair(host, host, [host.verbs_check]).finish(120)[1]
+    for line in output.splitlines():
+        print(f'  {line}')
+
+
+def main():
+    print(f'urxe0 between two processes on this machine: perftest {version("perftest")}, '
+          f'rdma-core {version("libibverbs1")}, both unmodified')
+    try:
+        with Host(sys.argv[1], daemon=False) as host:
+            show_measures(host)
+            show_contents(host)
+    except Failure as failure:
+        print(f'\n{failure}\n\nDEMO FAILED')
+        sys.exit(1)
+    print('\nDEMO PASSED: every program ran, every byte arrived right')
+
+
+main()
