@@ -222,7 +222,7 @@ static enum urxe_drop parse_transport(struct urxe_packet *p, struct cursor *c)
 	if (len < fixed || (len - info->hdr_len) % 4)
 		return URXE_DROP_BAD_LENGTH;
 	p->payload_len = len - fixed;
-	if (!(info->flags & URXE_OPF_PAYLOAD) && len != info->hdr_len + URXE_ICRC_LEN)
+	if (!(info->flags & URXE_OPF_PAYLOAD) && (p->payload_len || p->pad))
 		return URXE_DROP_BAD_LENGTH;
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP && p->payload_len != CNP_LEN)
 		return URXE_DROP_BAD_LENGTH;

@@ -90,8 +90,8 @@ struct urxe_packet {
 /*
  * Takes one Ethernet frame apart, without looking at its ICRC.
  *
- * frame[0..len) is all that may be read; the packet points into it. Each byte
- * of a header is read once, so a frame in shared memory may change meanwhile.
+ * frame[0..len) is all that may be read; the packet points into it. What decides
+ * about lengths is read once, so a frame in shared memory may change meanwhile.
  * Returns URXE_DROP_NONE, or why the frame is not a packet that the engine
  * speaks; fields read before the fault keep their values, and `bth` is NULL
  * where the fault came before it. Thread-safe.

@@ -53,6 +53,9 @@ struct urxe_dev_attr {
 	uint32_t max_packets; /* unacknowledged request packets of a QP; 0 = 128 */
 };
 
+/* The longest path MTU whose packets fit an Ethernet payload of `mtu` bytes; 0 = none. */
+uint32_t urxe_max_path_mtu(uint32_t mtu);
+
 int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **dev);
 /* Destroys the device and everything in it, without completions. */
 void urxe_dev_destroy(struct urxe_dev *dev);
@@ -135,7 +138,8 @@ uint32_t urxe_srq_limit(const struct urxe_rq *srq);
 
 /* -ENOMEM where the queue is full, -EINVAL for too many segments. May be called from refill. */
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr);
-/* How many posted requests were completed so far (of a SRQ: taken by a QP), modulo 2^32. */
+/* How many posted requests were completed so far (of a SRQ: taken by a QP), modulo 2^32. A QP in
+ * RESET has completed all that was ever posted. */
 uint32_t urxe_rq_retired(const struct urxe_rq *rq);
 
 /* --- Queue pairs. */

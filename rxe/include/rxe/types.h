@@ -16,6 +16,7 @@
 
 #define URXE_MAX_SGE       32          /* scatter/gather entries of a work request */
 #define URXE_MAX_INLINE    512         /* bytes of inline data */
+#define URXE_MAX_WR        32768       /* work requests of a queue */
 #define URXE_MAX_MSG       0x80000000u /* bytes of a message (IBA 9.7.7.1: 2^31) */
 #define URXE_MAX_RD_ATOMIC 128         /* outstanding READs and atomics, each way */
 #define URXE_MAX_GIDS      16
@@ -192,6 +193,7 @@ struct urxe_qp_attr {
 	uint8_t max_rd_atomic;      /* as requester */
 	uint8_t max_dest_rd_atomic; /* as responder */
 	uint8_t port;
+	bool en_sqd_async_notify; /* wants SQ_DRAINED */
 	uint16_t pkey_index;
 	uint32_t access; /* enum urxe_access, what the peer may do */
 	uint32_t qkey;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* AETH syndromes (IBA volume 1, 9.7.5.2.1, tables 43 to 46). */
+#ifndef URXE_AETH_H
+#define URXE_AETH_H
+
+#include <stdint.h>
+
+#define AETH_TYPE(syndrome)  ((syndrome)&0xe0)
+#define AETH_VALUE(syndrome) ((syndrome)&0x1f)
+
+enum aeth_type { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };
+
+/* An ACK without credits: the responder does no end-to-end flow control. */
+#define AETH_ACK_UNLIMITED 0x1f
+
+enum aeth_nak {
+	AETH_NAK_PSN_SEQUENCE = 0x60,
+	AETH_NAK_INVALID_REQUEST = 0x61,
+	AETH_NAK_REMOTE_ACCESS = 0x62,
+	AETH_NAK_REMOTE_OP = 0x63,
+};
+
+/* Nanoseconds of an RNR timer code, 0 to 31 (table 45). */
+uint64_t aeth_rnr_ns(uint8_t code);
+
+#endif

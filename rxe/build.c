@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "build.h"
+
+#include "dev.h"
+#include "icrc.h"
+#include "wire.h"
+
+#define DEFAULT_HOP_LIMIT 64
+#define DEFAULT_PKEY      0xffff
+/* Entropy for ECMP stays in the dynamic ports (RFC 6335; A17.3.2 leaves it to the sender). */
+#define UDP_SPORT_FIRST    0xc000
+#define IPV4_DONT_FRAGMENT 0x40
+
+static bool is_v4_mapped(const struct urxe_gid *gid)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+static uint8_t hop_limit(const struct urxe_path *path)
+{
+	return path->hop_limit ? path->hop_limit : DEFAULT_HOP_LIMIT;
+}
+
+static uint16_t udp_sport(uint32_t flow)
+{
+	uint32_t mixed = flow * 0x9e3779b9u;
+
+	return (uint16_t)(UDP_SPORT_FIRST | mixed >> 18);
+}
+
+static uint8_t *put_ethernet(uint8_t *at, const struct urxe_dev *dev, const struct urxe_path *path,
+			     uint16_t ethertype)
+{
+	memcpy(at, path->dmac, 6);
+	memcpy(at + 6, dev->attr.mac, 6);
+	put16(at + 12, ethertype);
+	return at + ETH_LEN;
+}
+
+static uint8_t *put_ipv4(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid)
+{
+	memset(at, 0, IPV4_LEN);
+	at[0] = 0x45;
+	at[1] = path->traffic_class;
+	at[6] = IPV4_DONT_FRAGMENT;
+	at[8] = hop_limit(path);
+	at[9] = IPPROTO_NUM_UDP;
+	memcpy(at + 12, sgid->raw + 12, 4);
+	memcpy(at + 16, path->dgid.raw + 12, 4);
+	return at + IPV4_LEN;
+}
+
+static uint8_t *put_ipv6(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid,
+			 uint8_t next_header)
+{
+	put32(at, 6u << 28 | (uint32_t)path->traffic_class << 20 | (path->flow_label & 0xfffff));
+	put16(at + 4, 0);
+	at[6] = next_header;
+	at[7] = hop_limit(path);
+	memcpy(at + 8, sgid->raw, 16);
+	memcpy(at + 24, path->dgid.raw, 16);
+	return at + IPV6_LEN;
+}
+
+static uint8_t *put_udp(uint8_t *at, uint32_t flow)
+{
+	memset(at, 0, UDP_LEN);
+	put16(at, udp_sport(flow));
+	put16(at + 2, URXE_UDP_PORT);
+	return at + UDP_LEN;
+}
+
+bool build_template(struct header_template *h, const struct urxe_dev *dev,
+		    const struct urxe_path *path, uint32_t flow)
+{
+	const struct gid_entry *src;
+	uint8_t *at = h->bytes;
+
+	if (path->sgid_index >= URXE_MAX_GIDS || !dev->gids[path->sgid_index].valid)
+		return false;
+	src = &dev->gids[path->sgid_index];
+	if (src->v1) {
+		h->net = URXE_NET_ROCEV1;
+		at = put_ethernet(at, dev, path, URXE_ETHERTYPE_ROCEV1);
+		at = put_ipv6(at, path, &src->gid, GRH_NEXT_HDR);
+	} else if (is_v4_mapped(&path->dgid)) {
+		h->net = URXE_NET_IPV4;
+		at = put_ethernet(at, dev, path, ETHERTYPE_IPV4);
+		at = put_udp(put_ipv4(at, path, &src->gid), flow);
+	} else {
+		h->net = URXE_NET_IPV6;
+		at = put_ethernet(at, dev, path, ETHERTYPE_IPV6);
+		at = put_udp(put_ipv6(at, path, &src->gid, IPPROTO_NUM_UDP), flow);
+	}
+	h->len = (uint8_t)(at - h->bytes);
+	return true;
+}
+
+void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
+		 const struct build_bth *bth)
+{
+	uint8_t *at = frame->data + header->len;
+
+	memcpy(frame->data, header->bytes, header->len);
+	*b = (struct build){
+		.frame = frame,
+		.header = header,
+		.bth = at,
+		.ext = at + BTH_LEN,
+		.payload = at + urxe_opcodes[bth->opcode].hdr_len,
+	};
+	at[0] = bth->opcode;
+	at[1] = (uint8_t)(bth->solicited << 7 | 1 << 6); /* MigReq, as hardware sends it */
+	put16(at + 2, DEFAULT_PKEY);
+	at[4] = 0;
+	put24(at + 5, bth->dest_qpn);
+	at[8] = (uint8_t)(bth->ack_req << 7);
+	put24(at + 9, bth->psn);
+}
+
+/* RFC 1071 over the 20 bytes of the header. */
+static void put_ipv4_checksum(uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	put16(ip + 10, 0);
+	for (int i = 0; i < IPV4_LEN; i += 2)
+		sum += get16(ip + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	put16(ip + 10, (uint16_t)~sum);
+}
+
+/* Completes the network headers for an L4 (or, with a GRH, BTH to ICRC) of len bytes. */
+static void put_lengths(uint8_t *l3, enum urxe_net net, uint16_t len)
+{
+	switch (net) {
+	case URXE_NET_IPV4:
+		put16(l3 + 2, IPV4_LEN + UDP_LEN + len);
+		put16(l3 + IPV4_LEN + 4, UDP_LEN + len);
+		put_ipv4_checksum(l3);
+		break;
+	case URXE_NET_IPV6:
+		put16(l3 + 4, UDP_LEN + len);
+		put16(l3 + IPV6_LEN + 4, UDP_LEN + len);
+		break;
+	case URXE_NET_ROCEV1: put16(l3 + 4, len); break;
+	}
+}
+
+void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len)
+{
+	uint8_t *l3 = b->frame->data + ETH_LEN;
+	uint32_t pad = -payload_len & 3;
+	uint8_t *end = b->payload + payload_len;
+
+	memset(end, 0, pad);
+	end += pad;
+	b->bth[1] |= (uint8_t)(pad << 4);
+	put_lengths(l3, b->header->net, (uint16_t)(end - b->bth + URXE_ICRC_LEN));
+	urxe_icrc_put(end, urxe_icrc(b->header->net, l3, b->bth, end));
+	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
+	dev_count(dev, URXE_EVENT_TX_PACKETS);
+	dev->counters.event[URXE_EVENT_TX_BYTES] += b->frame->len;
+}
+
+void build_reth(struct build *b, uint64_t va, uint32_t rkey, uint32_t length)
+{
+	put64(b->ext, va);
+	put32(b->ext + 8, rkey);
+	put32(b->ext + 12, length);
+	b->ext += 16;
+}
+
+/* Compare-and-swap sends swap and compare, fetch-and-add the summand first (IBA 9.4.5). */
+void build_atomic_eth(struct build *b, const struct send_wqe *wqe)
+{
+	bool swap = wqe->opcode == URXE_WR_COMPARE_SWAP;
+
+	put64(b->ext, wqe->remote_addr);
+	put32(b->ext + 8, wqe->rkey);
+	put64(b->ext + 12, swap ? wqe->swap : wqe->compare_add);
+	put64(b->ext + 20, swap ? wqe->compare_add : 0);
+	b->ext += 28;
+}
+
+void build_aeth(struct build *b, uint8_t syndrome, uint32_t msn)
+{
+	b->ext[0] = syndrome;
+	put24(b->ext + 1, msn);
+	b->ext += 4;
+}
+
+void build_atomic_ack(struct build *b, uint64_t original)
+{
+	put64(b->ext, original);
+	b->ext += 8;
+}
+
+void build_deth(struct build *b, uint32_t qkey, uint32_t src_qpn)
+{
+	put32(b->ext, qkey);
+	b->ext[4] = 0;
+	put24(b->ext + 5, src_qpn);
+	b->ext += 8;
+}
+
+void build_imm(struct build *b, uint32_t imm)
+{
+	memcpy(b->ext, &imm, 4);
+	b->ext += 4;
+}

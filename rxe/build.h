@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Writing packets: headers, payload, pad and ICRC into a frame. */
+#ifndef URXE_BUILD_H
+#define URXE_BUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/opcode.h>
+#include <rxe/rxe.h>
+
+#include "qp.h"
+
+/* What a packet's BTH says beyond the QP's own facts. */
+struct build_bth {
+	uint8_t opcode;
+	bool solicited;
+	bool ack_req;
+	uint32_t dest_qpn;
+	uint32_t psn;
+};
+
+/* A packet in the making. */
+struct build {
+	struct urxe_frame *frame;
+	const struct header_template *header;
+	uint8_t *bth;
+	uint8_t *ext;     /* extended headers go here */
+	uint8_t *payload; /* behind the opcode's headers */
+};
+
+/* Makes the headers up to UDP for a path; false where its source address is gone. */
+bool build_template(struct header_template *header, const struct urxe_dev *dev,
+		    const struct urxe_path *path, uint32_t flow);
+
+/* Lays out a packet with the template and BTH written. */
+void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
+		 const struct build_bth *bth);
+/* Pads the payload, completes the lengths and the ICRC, counts the packet. */
+void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len);
+
+void build_reth(struct build *b, uint64_t va, uint32_t rkey, uint32_t length);
+void build_atomic_eth(struct build *b, const struct send_wqe *wqe);
+void build_aeth(struct build *b, uint8_t syndrome, uint32_t msn);
+void build_atomic_ack(struct build *b, uint64_t original);
+void build_deth(struct build *b, uint32_t qkey, uint32_t src_qpn);
+void build_imm(struct build *b, uint32_t imm);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completer: takes responses and completes what they answer (IBA volume 1, 9.7.6). */
+#ifndef URXE_COMP_H
+#define URXE_COMP_H
+
+#include <rxe/packet.h>
+#include <rxe/rxe.h>
+
+void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
+
+#endif

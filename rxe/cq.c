@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dev.h"
+
+int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **out)
+{
+	struct urxe_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		return -ENOMEM;
+	cq->dev = dev;
+	cq->ctx = ctx;
+	LIST_INSERT_HEAD(&dev->cqs, cq, link);
+	*out = cq;
+	return 0;
+}
+
+int urxe_cq_destroy(struct urxe_cq *cq)
+{
+	if (cq->users)
+		return -EBUSY;
+	LIST_REMOVE(cq, link);
+	free(cq);
+	return 0;
+}
+
+/* IBA 11.4.2.2: a request for the next completion outweighs one for a solicited one. */
+void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only)
+{
+	if (!solicited_only)
+		cq->armed = CQ_ARMED_NEXT;
+	else if (!cq->armed)
+		cq->armed = CQ_ARMED_SOLICITED;
+}
+
+static bool cq_overflow(struct urxe_cq *cq)
+{
+	cq->overflow = true;
+	dev_count(cq->dev, URXE_EVENT_CQ_OVERFLOW);
+	cq->dev->attr.ops->async_event(cq->dev->attr.ctx, URXE_ASYNC_CQ_ERR, cq->ctx);
+	return false;
+}
+
+bool cq_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
+{
+	const struct urxe_ops *ops = cq->dev->attr.ops;
+
+	if (cq->overflow)
+		return false;
+	if (!ops->complete(cq->ctx, wc))
+		return cq_overflow(cq);
+	if (cq->armed == CQ_ARMED_NEXT || (cq->armed == CQ_ARMED_SOLICITED && wc->solicited)) {
+		cq->armed = CQ_DISARMED;
+		ops->comp_event(cq->ctx);
+	}
+	return true;
+}

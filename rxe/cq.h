@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef URXE_CQ_H
+#define URXE_CQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+enum cq_armed { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_NEXT };
+
+struct urxe_cq {
+	struct urxe_dev *dev;
+	void *ctx;
+	uint32_t users; /* QPs, counted once for each role */
+	uint8_t armed;  /* enum cq_armed */
+	bool overflow;  /* lost a completion; takes no more (IBA 11.6.3.1, CQ error) */
+	LIST_ENTRY(urxe_cq) link;
+};
+
+/* False: the completion is lost and the caller's QP has to go to error. */
+bool cq_complete(struct urxe_cq *cq, const struct urxe_wc *wc);
+
+#endif

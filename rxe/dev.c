@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dev.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cq.h"
+#include "qp.h"
+#include "recv.h"
+#include "req.h"
+#include "resp.h"
+
+/* Frames that a QP may send before the others get their turn. */
+#define BURST 16
+
+uint32_t urxe_max_path_mtu(uint32_t mtu)
+{
+	for (uint32_t path_mtu = 4096; path_mtu >= 256; path_mtu /= 2) {
+		if (path_mtu + URXE_MAX_OVERHEAD - ETH_LEN - VLAN_LEN <= mtu)
+			return path_mtu;
+	}
+	return 0;
+}
+
+int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
+{
+	struct urxe_dev *dev;
+
+	if (!attr->ops || !urxe_max_path_mtu(attr->mtu))
+		return -EINVAL;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->attr = *attr;
+	if (!dev->attr.max_packets)
+		dev->attr.max_packets = REQ_DEFAULT_WINDOW;
+	dev->key_seed = attr->seed;
+	TAILQ_INIT(&dev->ready);
+	LIST_INIT(&dev->cqs);
+	LIST_INIT(&dev->srqs);
+	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs)) {
+		idmap_free(&dev->qps);
+		free(dev);
+		return -ENOMEM;
+	}
+	*out = dev;
+	return 0;
+}
+
+void urxe_dev_destroy(struct urxe_dev *dev)
+{
+	void *object;
+
+	while ((object = idmap_any(&dev->qps)))
+		urxe_qp_destroy(object);
+	while ((object = idmap_any(&dev->mrs)))
+		urxe_mr_dereg(object);
+	while (!LIST_EMPTY(&dev->srqs))
+		urxe_srq_destroy(LIST_FIRST(&dev->srqs));
+	while (!LIST_EMPTY(&dev->cqs))
+		urxe_cq_destroy(LIST_FIRST(&dev->cqs));
+	idmap_free(&dev->qps);
+	idmap_free(&dev->mrs);
+	timers_free(&dev->timers);
+	free(dev);
+}
+
+int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)
+{
+	if (index >= URXE_MAX_GIDS)
+		return -EINVAL;
+	dev->gids[index] = (struct gid_entry){.valid = gid, .v1 = v1};
+	if (gid)
+		dev->gids[index].gid = *gid;
+	return 0;
+}
+
+const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
+{
+	return &dev->counters;
+}
+
+void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
+{
+	dev->now = now;
+	for (uint32_t i = 0; i < n; i++)
+		recv_frame(dev, &frames[i]);
+}
+
+static struct urxe_qp *timer_qp(struct timer *timer)
+{
+	return (struct urxe_qp *)((char *)timer - offsetof(struct urxe_qp, timer));
+}
+
+/* Responses first: they free the peer's resources. */
+static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	if (qp->type == URXE_QPT_RC && resp_output(qp, frame))
+		return true;
+	return req_output(qp, frame);
+}
+
+static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n < max && output_one(qp, &frames[n]))
+		n++;
+	return n;
+}
+
+uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max)
+{
+	struct timer *timer;
+	struct urxe_qp *qp;
+	uint32_t n = 0, turn, sent;
+
+	dev->now = now;
+	while ((timer = timers_pop(&dev->timers, now)))
+		req_timer(timer_qp(timer));
+	while (n < max && (qp = TAILQ_FIRST(&dev->ready))) {
+		TAILQ_REMOVE(&dev->ready, qp, ready_link);
+		qp->queued = false;
+		turn = max - n < BURST ? max - n : BURST;
+		sent = output_qp(qp, frames + n, turn);
+		n += sent;
+		if (sent == turn)
+			qp_schedule(qp);
+	}
+	return n;
+}
+
+uint64_t urxe_next_deadline(const struct urxe_dev *dev)
+{
+	return TAILQ_EMPTY(&dev->ready) ? timers_next(&dev->timers) : 0;
+}

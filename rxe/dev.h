@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef URXE_DEV_H
+#define URXE_DEV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+#include "idmap.h"
+#include "timer.h"
+
+struct gid_entry {
+	struct urxe_gid gid;
+	bool valid;
+	bool v1;
+};
+
+struct urxe_dev {
+	struct urxe_dev_attr attr;
+	uint64_t now; /* of the call in progress */
+	struct gid_entry gids[URXE_MAX_GIDS];
+	struct idmap qps;
+	struct idmap mrs;
+	struct timers timers;
+	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
+	LIST_HEAD(, urxe_cq) cqs;
+	LIST_HEAD(, urxe_rq) srqs;
+	uint64_t key_seed;
+	uint32_t key_count;
+	uint32_t qpn_next; /* where the search for a free QPN goes on */
+	struct urxe_counters counters;
+};
+
+static inline void dev_count(struct urxe_dev *dev, enum urxe_event event)
+{
+	dev->counters.event[event]++;
+}
+
+static inline void dev_drop(struct urxe_dev *dev, enum urxe_drop drop)
+{
+	dev->counters.drop[drop]++;
+}
+
+#endif

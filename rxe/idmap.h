@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Map from a 32-bit number (QPN, key) to an object: open addressing with linear
+ * probing, so that numbers may be dictated and are compared exactly.
+ */
+#ifndef URXE_IDMAP_H
+#define URXE_IDMAP_H
+
+#include <stdint.h>
+
+struct idmap_slot {
+	void *object; /* NULL: free */
+	uint32_t id;
+};
+
+struct idmap {
+	struct idmap_slot *slots;
+	uint32_t mask; /* slots - 1 */
+	uint32_t used;
+	uint32_t shift; /* 32 - log2(slots) */
+};
+
+int idmap_init(struct idmap *map);
+void idmap_free(struct idmap *map);
+/* -EEXIST where the number is taken, -ENOMEM. */
+int idmap_add(struct idmap *map, uint32_t id, void *object);
+void idmap_remove(struct idmap *map, uint32_t id);
+/* Any object, for taking a whole map down; NULL where there is none. */
+void *idmap_any(const struct idmap *map);
+
+/* Fibonacci hashing: numbers are dense, their products with this are not. */
+static inline uint32_t idmap_home(const struct idmap *map, uint32_t id)
+{
+	return id * 0x9e3779b9u >> map->shift;
+}
+
+static inline void *idmap_find(const struct idmap *map, uint32_t id)
+{
+	uint32_t i = idmap_home(map, id);
+
+	while (map->slots[i].object && map->slots[i].id != id)
+		i = (i + 1) & map->mask;
+	return map->slots[i].object;
+}
+
+#endif

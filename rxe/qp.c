@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cq.h"
+#include "dev.h"
+#include "req.h"
+#include "resp.h"
+
+static bool valid_type(uint8_t type)
+{
+	return type == URXE_QPT_RC || type == URXE_QPT_UC || type == URXE_QPT_UD;
+}
+
+static bool valid_init(const struct urxe_qp_init *init)
+{
+	const struct urxe_qp_cap *cap = &init->cap;
+
+	return valid_type(init->type) && init->send_cq && init->recv_cq &&
+	       init->qpn <= URXE_PSN_MASK && cap->max_send_wr <= URXE_MAX_WR &&
+	       cap->max_send_sge <= URXE_MAX_SGE && cap->max_inline <= URXE_MAX_INLINE;
+}
+
+/* The next free QPN of the lease; 0 where all are taken. */
+static uint32_t choose_qpn(struct urxe_dev *dev)
+{
+	for (uint32_t i = 0; i < dev->attr.qpn_count; i++) {
+		uint32_t qpn = dev->attr.qpn_first + dev->qpn_next;
+
+		dev->qpn_next = (dev->qpn_next + 1) % dev->attr.qpn_count;
+		if (qpn && !idmap_find(&dev->qps, qpn))
+			return qpn;
+	}
+	return 0;
+}
+
+static int attach_rq(struct urxe_qp *qp, const struct urxe_qp_init *init)
+{
+	struct urxe_rq_attr attr = {
+		.ctx = init->ctx,
+		.pd = init->pd,
+		.max_wr = init->cap.max_recv_wr,
+		.max_sge = init->cap.max_recv_sge,
+	};
+
+	if (!init->srq)
+		return rq_create(qp->dev, &attr, qp, &qp->rq);
+	qp->rq = init->srq;
+	qp->rq->users++;
+	return 0;
+}
+
+static void detach_rq(struct urxe_qp *qp)
+{
+	if (!qp->rq)
+		return;
+	if (qp->rq->qp)
+		rq_free(qp->rq);
+	else
+		qp->rq->users--;
+}
+
+static void free_qp(struct urxe_qp *qp)
+{
+	detach_rq(qp);
+	sq_free(&qp->sq);
+	free(qp->resp.wqe);
+	free(qp->resp.resources);
+	free(qp);
+}
+
+static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
+{
+	int rc = sq_init(&qp->sq, &init->cap);
+
+	if (!rc)
+		rc = attach_rq(qp, init);
+	if (rc)
+		return rc;
+	qp->resp.wqe = malloc(rq_wqe_size(qp->rq));
+	return qp->resp.wqe ? 0 : -ENOMEM;
+}
+
+static int enter(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+	int rc = timers_reserve(&dev->timers, dev->qps.used + 1);
+
+	if (!rc)
+		rc = idmap_add(&dev->qps, qp->qpn, qp);
+	if (rc)
+		return rc;
+	qp->send_cq->users++;
+	qp->recv_cq->users++;
+	return 0;
+}
+
+int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct urxe_qp **out)
+{
+	struct urxe_qp *qp;
+	int rc;
+
+	if (!valid_init(init))
+		return -EINVAL;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->dev = dev;
+	qp->ctx = init->ctx;
+	qp->type = init->type;
+	qp->pd = init->pd;
+	qp->sq_sig_all = init->sq_sig_all;
+	qp->cap = init->cap;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->mtu = urxe_max_path_mtu(dev->attr.mtu);
+	timer_init(&qp->timer);
+	rc = allocate_queues(qp, init);
+	if (!rc) {
+		qp->qpn = init->qpn ? init->qpn : choose_qpn(dev);
+		rc = qp->qpn ? enter(qp) : -ENOSPC;
+	}
+	if (rc) {
+		free_qp(qp);
+		return rc;
+	}
+	*out = qp;
+	return 0;
+}
+
+static void unschedule(struct urxe_qp *qp)
+{
+	if (qp->queued)
+		TAILQ_REMOVE(&qp->dev->ready, qp, ready_link);
+	qp->queued = false;
+}
+
+void urxe_qp_destroy(struct urxe_qp *qp)
+{
+	unschedule(qp);
+	timer_remove(&qp->dev->timers, &qp->timer);
+	idmap_remove(&qp->dev->qps, qp->qpn);
+	qp->send_cq->users--;
+	qp->recv_cq->users--;
+	free_qp(qp);
+}
+
+uint32_t urxe_qp_qpn(const struct urxe_qp *qp)
+{
+	return qp->qpn;
+}
+
+struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp)
+{
+	return qp->rq->qp ? qp->rq : NULL;
+}
+
+void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init)
+{
+	*attr = qp->attr;
+	attr->cur_state = qp->attr.state;
+	attr->rq_psn = qp->resp.psn;
+	attr->sq_psn = qp->req.psn;
+	*init = (struct urxe_qp_init){
+		.ctx = qp->ctx,
+		.type = qp->type,
+		.sq_sig_all = qp->sq_sig_all,
+		.pd = qp->pd,
+		.qpn = qp->qpn,
+		.send_cq = qp->send_cq,
+		.recv_cq = qp->recv_cq,
+		.srq = qp->rq->qp ? NULL : qp->rq,
+		.cap = qp->cap,
+	};
+}
+
+void qp_schedule(struct urxe_qp *qp)
+{
+	if (qp->queued)
+		return;
+	qp->queued = true;
+	TAILQ_INSERT_TAIL(&qp->dev->ready, qp, ready_link);
+}
+
+void qp_event(struct urxe_qp *qp, enum urxe_async event)
+{
+	qp->dev->attr.ops->async_event(qp->dev->attr.ctx, event, qp->ctx);
+}
+
+/* A NAK that is due answers what came before it first, so responses in front of it stay. */
+static void drop_responses(struct urxe_qp *qp)
+{
+	qp->resp.ack_due = false;
+	if (qp->resp.nak)
+		return;
+	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic && qp->resp.resources; i++)
+		qp->resp.resources[i].pending = false;
+	qp->resp.res_pending = 0;
+}
+
+void qp_error(struct urxe_qp *qp)
+{
+	if (qp->attr.state == URXE_QPS_ERR)
+		return;
+	qp->attr.state = URXE_QPS_ERR;
+	qp->req.rnr_wait = false;
+	qp->req.error = 0;
+	timer_clear(&qp->timer);
+	drop_responses(qp);
+	req_flush(qp);
+	resp_flush(qp);
+	if (!qp->rq->qp)
+		qp_event(qp, URXE_ASYNC_QP_LAST_WQE_REACHED);
+	if (qp->resp.nak)
+		qp_schedule(qp);
+}
+
+void qp_error_event(struct urxe_qp *qp, enum urxe_async event)
+{
+	if (qp->attr.state == URXE_QPS_ERR)
+		return;
+	qp_error(qp);
+	qp_event(qp, event);
+}
+
+void qp_reset(struct urxe_qp *qp)
+{
+	struct recv_wqe *wqe = qp->resp.wqe;
+
+	unschedule(qp);
+	timer_clear(&qp->timer);
+	qp->sq.cur = qp->sq.tail = qp->sq.head;
+	if (qp->rq->qp)
+		rq_reset(qp->rq);
+	free(qp->resp.resources);
+	qp->req = (struct requester){0};
+	qp->resp = (struct responder){.wqe = wqe};
+	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
+	qp->mtu = urxe_max_path_mtu(qp->dev->attr.mtu);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef URXE_QP_H
+#define URXE_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/psn.h>
+#include <rxe/rxe.h>
+
+#include "rq.h"
+#include "sq.h"
+#include "timer.h"
+#include "wire.h"
+
+/* Requester and completer: PSNs [una, psn) are sent and not acknowledged. */
+struct requester {
+	uint32_t psn;       /* of the next packet; inside request `cur` of the queue */
+	uint32_t una;       /* oldest unacknowledged; inside request `tail` */
+	uint32_t sent;      /* behind the newest that was ever sent; psn is less after a rewind */
+	uint32_t next_psn;  /* of the next request to be posted */
+	uint32_t rd_atomic; /* READ requests and atomics on their way */
+	uint8_t retries;    /* left */
+	uint8_t rnr_retries;
+	uint8_t error;    /* enum urxe_wc_status that request `cur` ends in once it is the oldest */
+	bool rnr_wait;    /* the timer runs for an RNR NAK */
+	bool implied_nak; /* rewound for a missing response; not again before progress */
+	bool drain_event; /* SQD: the owner waits for the drained event */
+};
+
+enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE };
+
+/* A READ or atomic request, kept so that a duplicate can be answered (IBA 9.7.5.1.5). */
+struct resp_resource {
+	bool atomic;
+	bool pending; /* a response is due */
+	uint32_t first_psn;
+	uint32_t last_psn;
+	uint32_t rkey;
+	uint32_t length; /* READ: bytes */
+	uint64_t va;
+	uint64_t original; /* atomic: value before it */
+	uint32_t msn;
+	/* The response in progress, all or the rest of the original one. */
+	uint32_t start_psn;
+	uint32_t next_psn;
+	uint32_t end_psn;
+	uint32_t end; /* offset behind its last byte */
+};
+
+struct responder {
+	uint32_t psn; /* expected */
+	uint32_t msn;
+	uint8_t message; /* enum resp_message in progress */
+	bool has_wqe;    /* wqe is taken for the message in progress, or left over from one */
+	bool nak_sent;   /* for this expected PSN */
+	bool ack_due;
+	bool comm_est; /* the event was given */
+	uint8_t nak;   /* AETH syndrome due; 0 = none */
+	uint32_t nak_psn;
+	uint32_t offset; /* bytes of the message in place */
+	struct recv_wqe *wqe;
+	struct {
+		uint64_t va;
+		uint32_t rkey;
+		uint32_t length;
+	} write;
+	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
+	uint32_t res_head;               /* free-running; the newest is res_head - 1 */
+	uint32_t res_pending;            /* how many are */
+};
+
+/* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
+struct header_template {
+	uint8_t bytes[ETH_LEN + L3_MAX_LEN];
+	uint8_t len;
+	uint8_t net; /* enum urxe_net */
+};
+
+struct urxe_qp {
+	struct urxe_dev *dev;
+	void *ctx;
+	uint32_t qpn;
+	uint32_t pd;
+	uint32_t mtu; /* path MTU in bytes */
+	uint8_t type; /* enum urxe_qp_type */
+	bool sq_sig_all;
+	bool queued; /* in dev->ready */
+	struct urxe_qp_attr attr;
+	struct urxe_qp_cap cap;
+	struct urxe_cq *send_cq;
+	struct urxe_cq *recv_cq;
+	struct urxe_rq *rq;
+	struct sq sq;
+	struct requester req;
+	struct responder resp;
+	struct header_template header;
+	struct timer timer; /* local ACK timeout or RNR wait */
+	TAILQ_ENTRY(urxe_qp) ready_link;
+};
+
+/* Tells urxe_output that the QP may have something to send. */
+void qp_schedule(struct urxe_qp *qp);
+/* The error state, with everything flushed; a NAK that is due still goes out. */
+void qp_error(struct urxe_qp *qp);
+/* As qp_error, and the owner hears why. */
+void qp_error_event(struct urxe_qp *qp, enum urxe_async event);
+void qp_event(struct urxe_qp *qp, enum urxe_async event);
+/* Forgets all transport state and requests. */
+void qp_reset(struct urxe_qp *qp);
+
+#endif

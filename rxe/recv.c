@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "recv.h"
+
+#include <string.h>
+
+#include <rxe/opcode.h>
+
+#include "comp.h"
+#include "dev.h"
+#include "qp.h"
+#include "resp.h"
+
+#define PKEY_MASK     0x7fff /* without the membership bit (IBA 10.9.1.1) */
+#define QPN_MULTICAST 0xffffff
+
+static bool same_gid(const struct urxe_gid *a, const struct urxe_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/* IPv6 multicast and what IPv4 multicast is mapped to. */
+static bool is_multicast(const struct urxe_gid *gid)
+{
+	static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (!memcmp(gid->raw, v4_prefix, sizeof(v4_prefix)))
+		return gid->raw[12] >> 4 == 0xe;
+	return gid->raw[0] == 0xff;
+}
+
+static bool is_own_gid(const struct urxe_dev *dev, const struct urxe_gid *gid)
+{
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+		if (dev->gids[i].valid && same_gid(&dev->gids[i].gid, gid))
+			return true;
+	}
+	return false;
+}
+
+static bool receives(const struct urxe_qp *qp, uint32_t flags)
+{
+	uint8_t state = qp->attr.state;
+
+	if (flags & URXE_OPF_RESPONSE)
+		return state == URXE_QPS_RTS || state == URXE_QPS_SQD;
+	return state >= URXE_QPS_RTR && state <= URXE_QPS_SQE;
+}
+
+static bool serves(const struct urxe_qp *qp, uint8_t opcode)
+{
+	switch (URXE_OPCODE_SERVICE(opcode)) {
+	case URXE_SERVICE_RC: return qp->type == URXE_QPT_RC;
+	case URXE_SERVICE_UC: return qp->type == URXE_QPT_UC;
+	case URXE_SERVICE_UD: return qp->type == URXE_QPT_UD;
+	default: return URXE_OPCODE_SERVICE(opcode) == URXE_SERVICE_CNP;
+	}
+}
+
+/* IBA 9.6.1: the checks that need no knowledge of the message. */
+static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
+				    struct urxe_qp **out)
+{
+	struct urxe_qp *qp;
+
+	if (p->dest_qpn == QPN_MULTICAST || is_multicast(&p->dgid))
+		return URXE_DROP_BAD_MULTICAST;
+	if (!is_own_gid(dev, &p->dgid))
+		return URXE_DROP_BAD_DGID;
+	qp = idmap_find(&dev->qps, p->dest_qpn);
+	if (!qp)
+		return URXE_DROP_BAD_QPN;
+	if (!serves(qp, p->opcode))
+		return URXE_DROP_BAD_SERVICE;
+	if (!receives(qp, urxe_opcodes[p->opcode].flags))
+		return URXE_DROP_BAD_STATE;
+	if ((p->pkey & PKEY_MASK) != PKEY_MASK)
+		return URXE_DROP_BAD_PKEY;
+	/* IBA 9.6.1.2.3: a connection hears its peer only. */
+	if (qp->type != URXE_QPT_UD &&
+	    (!same_gid(&p->sgid, &qp->attr.path.dgid) ||
+	     !same_gid(&p->dgid, &dev->gids[qp->attr.path.sgid_index].gid)))
+		return URXE_DROP_BAD_SGID;
+	*out = qp;
+	return URXE_DROP_NONE;
+}
+
+static void dispatch(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
+		dev_count(qp->dev, URXE_EVENT_CNP_RCVD);
+	else if (urxe_opcodes[p->opcode].flags & URXE_OPF_RESPONSE)
+		comp_packet(qp, p);
+	else
+		resp_packet(qp, p);
+}
+
+void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
+{
+	struct urxe_qp *qp = NULL;
+	struct urxe_packet p;
+	enum urxe_drop drop = urxe_packet_parse(&p, frame->data, frame->len);
+
+	if (!drop && !urxe_packet_icrc_ok(&p))
+		drop = URXE_DROP_BAD_ICRC;
+	if (!drop)
+		drop = check_headers(dev, &p, &qp);
+	if (drop) {
+		dev_drop(dev, drop);
+		return;
+	}
+	dev_count(dev, URXE_EVENT_RX_PACKETS);
+	dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
+	dispatch(qp, &p);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The way in: from a frame to the QP that it is for. */
+#ifndef URXE_RECV_H
+#define URXE_RECV_H
+
+#include <rxe/rxe.h>
+
+void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "req.h"
+
+#include "build.h"
+#include "cq.h"
+#include "dev.h"
+#include "qp.h"
+#include "sge.h"
+
+/* An acknowledgement is asked for at least this often, in packets; a power of two. */
+#define ACK_EVERY 32
+/* Packets that one READ request asks for, at most. */
+#define READ_CHUNK 64
+/* IBA 9.7.6.1.3: the local ACK timeout counts in 4.096 us. */
+#define ACK_TIMEOUT_UNIT_NS UINT64_C(4096)
+/* A Q_Key in a request with this bit set stands for the QP's own (IBA 10.2.5). */
+#define QKEY_USE_OWN 0x80000000u
+
+static uint32_t outstanding(const struct requester *req)
+{
+	return (uint32_t)urxe_psn_diff(req->psn, req->una);
+}
+
+uint32_t req_read_chunk(const struct urxe_qp *qp)
+{
+	uint32_t window = qp->dev->attr.max_packets;
+
+	return window < READ_CHUNK ? window : READ_CHUNK;
+}
+
+/* --- Completion of requests. */
+
+void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	struct sq *sq = &qp->sq;
+	const struct send_wqe *wqe = sq_wqe(sq, sq->tail);
+	struct urxe_wc wc = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = wr_wc_opcode(wqe->opcode),
+		.byte_len = wqe->length,
+		.qpn = qp->qpn,
+		.solicited = status != URXE_WC_SUCCESS,
+	};
+
+	if (sq->cur == sq->tail)
+		sq->cur++;
+	sq->tail++;
+	if (status == URXE_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & URXE_SEND_SIGNALED))
+		return;
+	if (!cq_complete(qp->send_cq, &wc))
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+}
+
+void req_flush(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	while (qp->sq.tail != qp->sq.head)
+		req_complete(qp, URXE_WC_WR_FLUSH_ERR);
+	req->psn = req->una = req->sent = req->next_psn;
+}
+
+/* IBA 9.9.2.3: a connected or datagram send error leaves the receive side alone. */
+static void unreliable_error(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	qp->attr.state = URXE_QPS_SQE;
+	req_complete(qp, status);
+	req_flush(qp);
+}
+
+/* Request `cur` cannot be sent. It ends in its error when all before it are completed. */
+static void local_error(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
+	if (qp->type != URXE_QPT_RC) {
+		unreliable_error(qp, status);
+	} else if (qp->sq.cur == qp->sq.tail) {
+		req_complete(qp, status);
+		qp_error(qp);
+	} else {
+		qp->req.error = status;
+	}
+}
+
+/* --- Timer and recovery. */
+
+void req_restart_timer(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	if (qp->req.rnr_wait)
+		return;
+	if (qp->req.una == qp->req.sent || !qp->attr.timeout)
+		timer_clear(&qp->timer);
+	else
+		timer_set(&dev->timers, &qp->timer,
+			  dev->now + (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout));
+}
+
+void req_rewind(struct urxe_qp *qp)
+{
+	qp->sq.cur = qp->sq.tail;
+	qp->req.psn = qp->req.una;
+	qp->req.rd_atomic = 0;
+	qp->req.error = 0;
+	qp_schedule(qp);
+}
+
+static void ack_timeout(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	dev_count(qp->dev, URXE_EVENT_TIMEOUT);
+	if (!req->retries) {
+		req_complete(qp, URXE_WC_RETRY_EXC_ERR);
+		qp_error(qp);
+		return;
+	}
+	req->retries--;
+	req->implied_nak = false;
+	req_rewind(qp);
+	req_restart_timer(qp);
+}
+
+void req_timer(struct urxe_qp *qp)
+{
+	if (qp->req.rnr_wait) {
+		qp->req.rnr_wait = false;
+		qp_schedule(qp);
+	} else if (qp->req.una != qp->req.sent) {
+		ack_timeout(qp);
+	}
+}
+
+/* --- Send queue drain (IBA 10.3.1.4). */
+
+/* Whether request `cur` has a packet on the wire already. */
+static bool begun(const struct urxe_qp *qp)
+{
+	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
+
+	return qp->sq.cur != qp->sq.head && wqe->first_psn != qp->req.sent;
+}
+
+void req_check_drained(struct urxe_qp *qp)
+{
+	if (!qp->req.drain_event || qp->req.una != qp->req.sent || begun(qp))
+		return;
+	qp->req.drain_event = false;
+	qp_event(qp, URXE_ASYNC_SQ_DRAINED);
+}
+
+/* --- Sending. */
+
+static bool sending_state(const struct urxe_qp *qp)
+{
+	if (qp->attr.state == URXE_QPS_SQD)
+		return begun(qp);
+	return qp->attr.state == URXE_QPS_RTS;
+}
+
+/* How many PSNs the next packet takes. */
+static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	uint32_t pos, chunk, end;
+
+	if (wr_kind(wqe->opcode) != WR_READ)
+		return 1;
+	pos = (uint32_t)urxe_psn_diff(qp->req.psn, wqe->first_psn);
+	chunk = req_read_chunk(qp);
+	end = (pos / chunk + 1) * chunk;
+	return (end < wqe->n_packets ? end : wqe->n_packets) - pos;
+}
+
+static bool is_rd_atomic(const struct send_wqe *wqe)
+{
+	enum wr_kind kind = wr_kind(wqe->opcode);
+
+	return kind == WR_READ || kind == WR_ATOMIC;
+}
+
+/* Whether window, responder resources and fence let the next packet go. */
+static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct requester *req = &qp->req;
+
+	if (qp->type != URXE_QPT_RC)
+		return true;
+	if (outstanding(req) + packet_span(qp, wqe) > qp->dev->attr.max_packets)
+		return false;
+	if (is_rd_atomic(wqe) && req->rd_atomic >= qp->attr.max_rd_atomic)
+		return false;
+	return !(wqe->flags & URXE_SEND_FENCE) || !req->rd_atomic || req->psn != wqe->first_psn;
+}
+
+/* FIRST, MIDDLE, LAST or ONLY of SEND or WRITE, by the packet's place in its message. */
+static uint8_t send_write_operation(const struct send_wqe *wqe, bool first, bool last)
+{
+	uint8_t op = wr_kind(wqe->opcode) == WR_SEND ? URXE_OP_SEND_FIRST : URXE_OP_WRITE_FIRST;
+	uint8_t imm = last && wr_has_imm(wqe->opcode);
+
+	if (first)
+		return last ? op + (URXE_OP_SEND_ONLY - URXE_OP_SEND_FIRST) + imm : op;
+	return last ? op + (URXE_OP_SEND_LAST - URXE_OP_SEND_FIRST) + imm
+		    : op + (URXE_OP_SEND_MIDDLE - URXE_OP_SEND_FIRST);
+}
+
+static uint8_t operation(const struct send_wqe *wqe, bool first, bool last)
+{
+	switch (wqe->opcode) {
+	case URXE_WR_RDMA_READ: return URXE_OP_READ_REQUEST;
+	case URXE_WR_COMPARE_SWAP: return URXE_OP_COMPARE_SWAP;
+	case URXE_WR_FETCH_ADD: return URXE_OP_FETCH_ADD;
+	default: return send_write_operation(wqe, first, last);
+	}
+}
+
+static uint8_t service(const struct urxe_qp *qp)
+{
+	switch (qp->type) {
+	case URXE_QPT_RC: return URXE_SERVICE_RC;
+	case URXE_QPT_UC: return URXE_SERVICE_UC;
+	default: return URXE_SERVICE_UD;
+	}
+}
+
+/*
+ * An acknowledgement is wanted where the application waits for one, where the
+ * sender is about to stop for want of one, and now and then.
+ */
+static bool wants_ack(const struct urxe_qp *qp, const struct send_wqe *wqe, bool last)
+{
+	const struct requester *req = &qp->req;
+
+	if (qp->type != URXE_QPT_RC || is_rd_atomic(wqe))
+		return false;
+	if (last && (wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all ||
+		     qp->sq.cur + 1 == qp->sq.head || req->psn != req->sent))
+		return true;
+	return (req->psn + 1) % ACK_EVERY == 0 || outstanding(req) + 1 >= qp->dev->attr.max_packets;
+}
+
+static bool put_payload(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
+			uint8_t *dst, uint32_t len)
+{
+	struct sge_list list = {
+		.segs = (const struct urxe_seg *)wqe->data,
+		.n = wqe->n_segs,
+		.pd = qp->pd,
+	};
+
+	if (wqe->flags & URXE_SEND_INLINE) {
+		memcpy(dst, wqe->data + offset, len);
+		return true;
+	}
+	return sge_gather(qp->dev, &list, offset, dst, len);
+}
+
+static void put_extended(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,
+			 uint32_t flags, uint32_t offset, uint32_t span)
+{
+	if (flags & URXE_OPF_DETH) {
+		bool own = wqe->remote_qkey & QKEY_USE_OWN;
+
+		build_deth(b, own ? qp->attr.qkey : wqe->remote_qkey, qp->qpn);
+	}
+	if (flags & URXE_OPF_RETH) {
+		uint32_t rest = wqe->length - offset;
+
+		if (flags & URXE_OPF_READ && (uint64_t)span * qp->mtu < rest)
+			rest = span * qp->mtu;
+		build_reth(b, wqe->remote_addr + offset, wqe->rkey, rest);
+	}
+	if (flags & URXE_OPF_ATOMIC_ETH)
+		build_atomic_eth(b, wqe);
+	if (flags & URXE_OPF_IMM)
+		build_imm(b, wqe->imm);
+}
+
+/* Builds the packet at req->psn; false where the request's memory is not to be had. */
+static bool build_request(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span,
+			  const struct header_template *header, struct urxe_frame *frame)
+{
+	uint32_t pos = (uint32_t)urxe_psn_diff(qp->req.psn, wqe->first_psn);
+	bool first = pos == 0, last = pos + span == wqe->n_packets;
+	uint32_t offset = pos * qp->mtu, len = 0;
+	struct build_bth bth = {
+		.opcode = service(qp) | operation(wqe, first, last),
+		.solicited = last && wqe->flags & URXE_SEND_SOLICITED,
+		.ack_req = wants_ack(qp, wqe, last),
+		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
+		.psn = qp->req.psn,
+	};
+	uint32_t flags = urxe_opcodes[bth.opcode].flags;
+	struct build b;
+
+	build_start(&b, frame, header, &bth);
+	put_extended(&b, qp, wqe, flags, offset, span);
+	if (flags & URXE_OPF_PAYLOAD) {
+		len = last ? wqe->length - offset : qp->mtu;
+		if (!put_payload(qp, wqe, offset, b.payload, len))
+			return false;
+	}
+	build_finish(&b, qp->dev, len);
+	return true;
+}
+
+/* The packet at req->psn is in a frame. */
+static void step(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span)
+{
+	struct requester *req = &qp->req;
+
+	req->psn = urxe_psn_add(req->psn, span);
+	if (urxe_psn_diff(req->psn, req->sent) > 0)
+		req->sent = req->psn;
+	else
+		dev_count(qp->dev, URXE_EVENT_RETRANSMIT);
+	if (is_rd_atomic(wqe))
+		req->rd_atomic++;
+	if (req->psn == urxe_psn_add(wqe->first_psn, wqe->n_packets)) {
+		if (qp->type == URXE_QPT_RC) {
+			qp->sq.cur++;
+		} else {
+			req->una = req->psn;
+			req_complete(qp, URXE_WC_SUCCESS);
+		}
+	}
+	if (qp->type != URXE_QPT_RC)
+		req_check_drained(qp);
+	else if (qp->timer.due == URXE_NEVER)
+		req_restart_timer(qp);
+}
+
+bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	const struct header_template *header = &qp->header;
+	struct header_template ud_header;
+	const struct send_wqe *wqe;
+	uint32_t span;
+
+	if (!sending_state(qp) || qp->req.rnr_wait || qp->req.error || qp->sq.cur == qp->sq.head)
+		return false;
+	wqe = sq_wqe(&qp->sq, qp->sq.cur);
+	if (!may_send(qp, wqe))
+		return false;
+	if (qp->type == URXE_QPT_UD) {
+		header = &ud_header;
+		if (!build_template(&ud_header, qp->dev, &wqe->path, qp->qpn ^ wqe->remote_qpn)) {
+			local_error(qp, URXE_WC_LOC_QP_OP_ERR);
+			return false;
+		}
+	}
+	span = packet_span(qp, wqe);
+	if (!build_request(qp, wqe, span, header, frame)) {
+		local_error(qp, URXE_WC_LOC_PROT_ERR);
+		return false;
+	}
+	step(qp, wqe, span);
+	return true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Requester: turns send requests into packets (IBA volume 1, 9.7.3, 9.8). */
+#ifndef URXE_REQ_H
+#define URXE_REQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+
+#include "sq.h"
+
+/* Unacknowledged packets of a QP where the owner names no limit. */
+#define REQ_DEFAULT_WINDOW 128
+
+/* Writes the next request packet; false where there is none to send now. */
+bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
+/* Completes the oldest request. */
+void req_complete(struct urxe_qp *qp, enum urxe_wc_status status);
+/* Ends everything in the queue with a flush error. */
+void req_flush(struct urxe_qp *qp);
+/* Starts over at the oldest unacknowledged PSN: go-back-N. */
+void req_rewind(struct urxe_qp *qp);
+/* The QP's timer has fallen due: local ACK timeout, or the end of an RNR wait. */
+void req_timer(struct urxe_qp *qp);
+/* Restarts or stops the local ACK timer, as something is outstanding or not. */
+void req_restart_timer(struct urxe_qp *qp);
+/* Tells an owner that waits for it that a send queue in SQD has drained. */
+void req_check_drained(struct urxe_qp *qp);
+
+/*
+ * Packets of a message that one READ request asks for. A long READ is sent as
+ * several requests inside its PSN range, so that its responses stay within the
+ * window; their borders are fixed, since a responder accepts a repeated READ
+ * only inside the range of the original one (IBA 9.7.5.1.4).
+ */
+uint32_t req_read_chunk(const struct urxe_qp *qp);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dev.h"
+#include "qp.h"
+#include "resp.h"
+#include "ring.h"
+#include "sge.h"
+
+int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
+	      struct urxe_rq **out)
+{
+	struct urxe_rq *rq;
+
+	if (attr->max_sge > URXE_MAX_SGE || attr->max_wr > URXE_MAX_WR)
+		return -EINVAL;
+	rq = calloc(1, sizeof(*rq));
+	if (!rq)
+		return -ENOMEM;
+	rq->dev = dev;
+	rq->attr = *attr;
+	rq->qp = qp;
+	rq->mask = ring_slots(attr->max_wr) - 1;
+	rq->stride = rq_wqe_size(rq);
+	rq->wqes = calloc(rq->mask + 1u, rq->stride);
+	if (!rq->wqes) {
+		free(rq);
+		return -ENOMEM;
+	}
+	*out = rq;
+	return 0;
+}
+
+void rq_free(struct urxe_rq *rq)
+{
+	free(rq->wqes);
+	free(rq);
+}
+
+uint32_t rq_wqe_size(const struct urxe_rq *rq)
+{
+	return (uint32_t)(sizeof(struct recv_wqe) + rq->attr.max_sge * sizeof(struct urxe_seg));
+}
+
+static struct recv_wqe *slot(const struct urxe_rq *rq, uint32_t index)
+{
+	return (struct recv_wqe *)(rq->wqes + (size_t)(index & rq->mask) * rq->stride);
+}
+
+int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
+{
+	struct recv_wqe *wqe = slot(rq, rq->head);
+	uint64_t length = sge_length(wr->segs, wr->n_segs);
+
+	if (wr->n_segs > rq->attr.max_sge)
+		return -EINVAL;
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_RESET)
+		return -EINVAL;
+	if (rq->head - rq->retired >= rq->attr.max_wr)
+		return -ENOMEM;
+	wqe->wr_id = wr->wr_id;
+	wqe->n_segs = wr->n_segs;
+	wqe->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+	if (wr->n_segs)
+		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
+	rq->head++;
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR)
+		resp_flush(rq->qp);
+	return 0;
+}
+
+uint32_t urxe_rq_retired(const struct urxe_rq *rq)
+{
+	return rq->retired;
+}
+
+static void check_limit(struct urxe_rq *rq)
+{
+	if (!rq->limit || rq->head - rq->tail >= rq->limit)
+		return;
+	rq->limit = 0;
+	rq->dev->attr.ops->async_event(rq->dev->attr.ctx, URXE_ASYNC_SRQ_LIMIT_REACHED,
+				       rq->attr.ctx);
+}
+
+bool rq_take(struct urxe_rq *rq, struct recv_wqe *out)
+{
+	const struct recv_wqe *wqe;
+
+	if (rq->head == rq->tail)
+		rq->dev->attr.ops->refill(rq->attr.ctx);
+	if (rq->head == rq->tail)
+		return false;
+	wqe = slot(rq, rq->tail++);
+	memcpy(out, wqe, sizeof(*wqe) + wqe->n_segs * sizeof(wqe->segs[0]));
+	if (!rq->qp) {
+		rq->retired++;
+		check_limit(rq);
+	}
+	return true;
+}
+
+void rq_retire(struct urxe_rq *rq)
+{
+	if (rq->qp)
+		rq->retired++;
+}
+
+void rq_reset(struct urxe_rq *rq)
+{
+	rq->tail = rq->retired = rq->head;
+}
+
+int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq)
+{
+	int rc = rq_create(dev, attr, NULL, srq);
+
+	if (!rc)
+		LIST_INSERT_HEAD(&dev->srqs, *srq, link);
+	return rc;
+}
+
+int urxe_srq_destroy(struct urxe_rq *srq)
+{
+	if (srq->users)
+		return -EBUSY;
+	LIST_REMOVE(srq, link);
+	rq_free(srq);
+	return 0;
+}
+
+int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
+{
+	if (limit > srq->attr.max_wr)
+		return -EINVAL;
+	srq->limit = limit;
+	return 0;
+}
+
+uint32_t urxe_srq_limit(const struct urxe_rq *srq)
+{
+	return srq->limit;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Receive queues, a QP's own and shared ones. */
+#ifndef URXE_RQ_H
+#define URXE_RQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+/* A receive request in the queue; its segments stand behind it. */
+struct recv_wqe {
+	uint64_t wr_id;
+	uint32_t n_segs;
+	uint32_t length; /* sum of the segments, at most 2^32 - 1 */
+	struct urxe_seg segs[];
+};
+
+struct urxe_rq {
+	struct urxe_dev *dev;
+	struct urxe_rq_attr attr;
+	struct urxe_qp *qp; /* NULL: shared */
+	uint8_t *wqes;
+	uint32_t stride; /* bytes of a slot */
+	uint32_t mask;   /* slots - 1 */
+	uint32_t head;   /* posted; free-running, as tail */
+	uint32_t tail;   /* taken */
+	uint32_t retired;
+	uint32_t limit;           /* SRQ: armed while not 0 */
+	uint32_t users;           /* SRQ: QPs */
+	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
+};
+
+/* qp NULL makes a shared one. */
+int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
+	      struct urxe_rq **rq);
+void rq_free(struct urxe_rq *rq);
+/* Bytes of a buffer that holds any request of the queue. */
+uint32_t rq_wqe_size(const struct urxe_rq *rq);
+
+/* Copies the oldest request out and takes it; false where there is none. */
+bool rq_take(struct urxe_rq *rq, struct recv_wqe *wqe);
+/* Tells that a taken request of a QP's own queue was completed; a SRQ's are retired when taken. */
+void rq_retire(struct urxe_rq *rq);
+/* Forgets everything posted. */
+void rq_reset(struct urxe_rq *rq);
+
+#endif

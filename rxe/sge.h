@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Scatter/gather lists: a message's bytes in the pieces that a work request names. */
+#ifndef URXE_SGE_H
+#define URXE_SGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+
+struct sge_list {
+	const struct urxe_seg *segs;
+	uint32_t n;
+	uint32_t pd;
+};
+
+/* Sum of the lengths. */
+uint64_t sge_length(const struct urxe_seg *segs, uint32_t n);
+
+/*
+ * Copies len bytes at an offset of the list; the caller has checked that the
+ * list is long enough. False where a key does not grant the access.
+ */
+bool sge_gather(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		uint8_t *dst, uint32_t len);
+bool sge_scatter(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		 const uint8_t *src, uint32_t len);
+
+#endif

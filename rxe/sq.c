@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxe/psn.h>
+
+#include "qp.h"
+#include "req.h"
+#include "ring.h"
+#include "sge.h"
+
+struct wr_info {
+	uint8_t kind; /* enum wr_kind */
+	uint8_t wc;   /* enum urxe_wc_opcode */
+	bool imm;
+	uint8_t types; /* bit 1 << enum urxe_qp_type for each that may */
+};
+
+#define RC_ONLY (1 << URXE_QPT_RC)
+#define RC_UC   (RC_ONLY | 1 << URXE_QPT_UC)
+#define ALL     (RC_UC | 1 << URXE_QPT_UD)
+
+static const struct wr_info wr_infos[] = {
+	[URXE_WR_RDMA_WRITE] = {WR_WRITE, URXE_WC_RDMA_WRITE, false, RC_UC},
+	[URXE_WR_RDMA_WRITE_IMM] = {WR_WRITE, URXE_WC_RDMA_WRITE, true, RC_UC},
+	[URXE_WR_SEND] = {WR_SEND, URXE_WC_SEND, false, ALL},
+	[URXE_WR_SEND_IMM] = {WR_SEND, URXE_WC_SEND, true, ALL},
+	[URXE_WR_RDMA_READ] = {WR_READ, URXE_WC_RDMA_READ, false, RC_ONLY},
+	[URXE_WR_COMPARE_SWAP] = {WR_ATOMIC, URXE_WC_COMPARE_SWAP, false, RC_ONLY},
+	[URXE_WR_FETCH_ADD] = {WR_ATOMIC, URXE_WC_FETCH_ADD, false, RC_ONLY},
+};
+
+static const struct wr_info *wr_info(uint32_t opcode)
+{
+	static const struct wr_info invalid = {.kind = WR_INVALID};
+
+	return opcode < sizeof(wr_infos) / sizeof(wr_infos[0]) ? &wr_infos[opcode] : &invalid;
+}
+
+enum wr_kind wr_kind(uint32_t opcode)
+{
+	return wr_info(opcode)->kind;
+}
+
+bool wr_has_imm(uint32_t opcode)
+{
+	return wr_info(opcode)->imm;
+}
+
+enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode)
+{
+	return wr_info(opcode)->wc;
+}
+
+int sq_init(struct sq *sq, const struct urxe_qp_cap *cap)
+{
+	uint32_t segs = cap->max_send_sge * (uint32_t)sizeof(struct urxe_seg);
+	uint32_t room = segs > cap->max_inline ? segs : cap->max_inline;
+
+	sq->mask = ring_slots(cap->max_send_wr) - 1;
+	sq->stride = (uint32_t)sizeof(struct send_wqe) + ((room + 7u) & ~7u);
+	sq->wqes = calloc(sq->mask + 1u, sq->stride);
+	return sq->wqes ? 0 : -ENOMEM;
+}
+
+void sq_free(struct sq *sq)
+{
+	free(sq->wqes);
+}
+
+static uint64_t wr_length(const struct urxe_send_wr *wr)
+{
+	if (wr->flags & URXE_SEND_INLINE)
+		return wr->inline_len;
+	return sge_length(wr->segs, wr->n_segs);
+}
+
+/* What the request carries: segments or inline data, and how much of it. */
+static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, enum wr_kind kind)
+{
+	uint64_t length;
+
+	if (wr->flags & URXE_SEND_INLINE) {
+		if (kind != WR_SEND && kind != WR_WRITE)
+			return false;
+		if (wr->n_segs || wr->inline_len > qp->cap.max_inline)
+			return false;
+	} else if (wr->n_segs > qp->cap.max_send_sge) {
+		return false;
+	}
+	length = wr_length(wr);
+	if (kind == WR_ATOMIC)
+		return length == sizeof(uint64_t);
+	if (qp->type == URXE_QPT_UD)
+		return length <= qp->mtu && wr->path;
+	return length <= URXE_MAX_MSG;
+}
+
+static bool wr_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	const struct wr_info *info = wr_info(wr->opcode);
+
+	if (!(info->types & 1 << qp->type))
+		return false;
+	if ((info->kind == WR_READ || info->kind == WR_ATOMIC) && !qp->attr.max_rd_atomic)
+		return false;
+	return data_fits(qp, wr, info->kind);
+}
+
+static bool may_post(const struct urxe_qp *qp)
+{
+	return qp->attr.state >= URXE_QPS_RTS;
+}
+
+static uint32_t count_packets(const struct urxe_qp *qp, uint32_t length)
+{
+	return length ? (length - 1) / qp->mtu + 1 : 1;
+}
+
+static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	*wqe = (struct send_wqe){
+		.wr_id = wr->wr_id,
+		.opcode = wr->opcode,
+		.flags = wr->flags,
+		.imm = wr->imm,
+		.n_segs = wr->n_segs,
+		.length = (uint32_t)wr_length(wr),
+		.first_psn = qp->req.next_psn,
+		.rkey = wr->rkey,
+		.remote_addr = wr->remote_addr,
+		.compare_add = wr->compare_add,
+		.swap = wr->swap,
+		.remote_qpn = wr->remote_qpn,
+		.remote_qkey = wr->remote_qkey,
+	};
+	wqe->n_packets = count_packets(qp, wqe->length);
+	if (qp->type == URXE_QPT_UD)
+		wqe->path = *wr->path;
+	if (wr->flags & URXE_SEND_INLINE)
+		memcpy(wqe->data, wr->inline_data, wr->inline_len);
+	else if (wr->n_segs)
+		memcpy(wqe->data, wr->segs, wr->n_segs * sizeof(*wr->segs));
+}
+
+int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	struct sq *sq = &qp->sq;
+	struct send_wqe *wqe;
+
+	if (!may_post(qp) || !wr_fits(qp, wr))
+		return -EINVAL;
+	if (sq->head - sq->tail >= qp->cap.max_send_wr)
+		return -ENOMEM;
+	wqe = sq_wqe(sq, sq->head);
+	fill(wqe, qp, wr);
+	qp->req.next_psn = urxe_psn_add(qp->req.next_psn, wqe->n_packets);
+	sq->head++;
+	if (qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE)
+		req_flush(qp);
+	else
+		qp_schedule(qp);
+	return 0;
+}
+
+uint32_t urxe_sq_retired(const struct urxe_qp *qp)
+{
+	return qp->sq.tail;
+}

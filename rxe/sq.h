@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Send queues. */
+#ifndef URXE_SQ_H
+#define URXE_SQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+
+/* A send request in the queue; its segments or inline data stand in `data`. */
+struct send_wqe {
+	uint64_t wr_id;
+	uint32_t opcode;
+	uint32_t flags;
+	uint32_t imm;
+	uint32_t n_segs;
+	uint32_t length;    /* bytes of the message */
+	uint32_t n_packets; /* PSNs of the message, at least 1 */
+	uint32_t first_psn;
+	uint32_t rkey;
+	uint64_t remote_addr;
+	uint64_t compare_add;
+	uint64_t swap;
+	struct urxe_path path; /* UD */
+	uint32_t remote_qpn;
+	uint32_t remote_qkey;
+	uint8_t data[] __attribute__((aligned(8)));
+};
+
+struct sq {
+	uint8_t *wqes;
+	uint32_t stride; /* bytes of a slot */
+	uint32_t mask;   /* slots - 1 */
+	uint32_t head;   /* posted; all indices free-running */
+	uint32_t cur;    /* being sent, or to be sent next */
+	uint32_t tail;   /* oldest that is not completed */
+};
+
+/* What a request makes of its opcode. */
+enum wr_kind { WR_INVALID, WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC };
+enum wr_kind wr_kind(uint32_t opcode);
+bool wr_has_imm(uint32_t opcode);
+enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);
+
+int sq_init(struct sq *sq, const struct urxe_qp_cap *cap);
+void sq_free(struct sq *sq);
+
+static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
+{
+	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
+}
+
+static inline uint32_t wqe_last_psn(const struct send_wqe *wqe)
+{
+	return (wqe->first_psn + wqe->n_packets - 1) & 0xffffff;
+}
+
+#endif
