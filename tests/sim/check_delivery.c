@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "check.h"
+
+#include <arpa/inet.h>
+
+#include "world.h"
+
+struct arrival {
+	struct stream *stream;
+	const struct urxe_wc *wc;
+	const struct layout *layout;
+	uint8_t *data; /* without GRH */
+	uint32_t length;
+};
+
+/* The next message in order that consumes a receive request. */
+static uint32_t next_expected(const struct stream *stream)
+{
+	uint32_t index = stream->delivered;
+
+	while (index < stream->posted && !stream->request[index].consumes)
+		index++;
+	return index;
+}
+
+/* Which message it says it is; RC tells by order alone. */
+static uint32_t identify(const struct arrival *a)
+{
+	uint64_t index;
+
+	if (a->stream->conn->attr.type == URXE_QPT_RC)
+		return next_expected(a->stream);
+	if (a->wc->flags & URXE_WC_WITH_IMM)
+		return ntohl(a->wc->imm);
+	if (a->length < CONTENT_ID_LEN)
+		return UINT32_MAX;
+	memcpy(&index, a->data, sizeof(index));
+	return index < UINT32_MAX ? (uint32_t)index : UINT32_MAX;
+}
+
+static bool fits(const struct arrival *a, const struct request *request)
+{
+	bool is_write = request->opcode == URXE_WR_RDMA_WRITE_IMM;
+	bool with_imm = request->opcode != URXE_WR_SEND;
+
+	return a->wc->opcode == (is_write ? URXE_WC_RECV_RDMA_WITH_IMM : URXE_WC_RECV) &&
+	       !!(a->wc->flags & URXE_WC_WITH_IMM) == with_imm && a->length == request->length;
+}
+
+/* The content: in the receive's segments, or for a WRITE at its target, all of it by now. */
+static bool content_right(const struct arrival *a, uint32_t index)
+{
+	const struct stream *stream = a->stream;
+	const struct request *request = &stream->request[index];
+	static uint8_t expected[CONTENT_MAX + 1];
+	const uint8_t *data = a->data;
+
+	if (request->opcode == URXE_WR_RDMA_WRITE_IMM) {
+		/* On RC, later WRITEs may have overwritten it: check_memory looks. */
+		if (stream->conn->attr.type == URXE_QPT_RC)
+			return true;
+		data = stream->world->pair->node[!stream->side]->mem + stream->target +
+		       request->target;
+	}
+	content_fill(stream->seed, index, expected, request->length);
+	return memcmp(data, expected, request->length) == 0;
+}
+
+/* Whether a message may arrive now; the order is checked here. */
+static bool in_order(struct stream *stream, uint32_t index)
+{
+	bool ordered = true;
+
+	if (stream->conn->attr.type != URXE_QPT_UD)
+		ordered = index >= stream->delivered;
+	else if (stream->world->options.loss == 0) /* a datagram goes the way the cable does */
+		ordered = index >= stream->delivered;
+	stream->delivered = index + 1;
+	stream->arrivals++;
+	return ordered;
+}
+
+static void check_arrival(const struct arrival *a)
+{
+	struct stream *stream = a->stream;
+	uint32_t index = identify(a);
+
+	if (index >= stream->posted) {
+		world_fail(stream->world, "qp %06x received a message that nobody sent",
+			   a->wc->qpn);
+		return;
+	}
+	world_note(stream->world, "%c qp %06x received %u", 'A' + !stream->side, a->wc->qpn, index);
+	if (!in_order(stream, index))
+		world_fail(stream->world, "qp %06x received message %u twice or late", a->wc->qpn,
+			   index);
+	else if (!stream->request[index].consumes || !fits(a, &stream->request[index]))
+		world_fail(stream->world,
+			   "qp %06x received message %u as opcode %u, %u bytes, flags %x",
+			   a->wc->qpn, index, a->wc->opcode, a->length, a->wc->flags);
+	else if (a->wc->flags & URXE_WC_WITH_IMM && a->wc->imm != htonl(index))
+		world_fail(stream->world, "immediate data of message %u is %x", index, a->wc->imm);
+	else if (!content_right(a, index))
+		world_fail(stream->world, "content of message %u of qp %06x is wrong", index,
+			   stream->conn->end[stream->side].qpn);
+	stream->request[index].delivered = true;
+}
+
+void check_delivery(struct world *world, unsigned side, const struct urxe_wc *wc)
+{
+	struct conn *conn = world_conn(world, side, wc->qpn);
+	static uint8_t data[CONTENT_MAX + URXE_GRH_LEN];
+	struct arrival a = {.wc = wc, .data = data, .length = wc->byte_len};
+
+	if (!conn || wc->status != URXE_WC_SUCCESS || wc->byte_len > sizeof(data)) {
+		world_fail(world, "receive completion: qp %06x, status %u, %u bytes", wc->qpn,
+			   wc->status, wc->byte_len);
+		return;
+	}
+	a.stream = &conn->stream[!side];
+	a.layout = inbox_take(conn->inbox[side], wc->wr_id);
+	if (!a.layout)
+		return;
+	layout_copy_out(a.layout, world->pair->node[side]->mem, data, wc->byte_len);
+	if (conn->attr.type == URXE_QPT_UD) {
+		if (!(wc->flags & URXE_WC_GRH) || wc->byte_len < URXE_GRH_LEN ||
+		    wc->src_qpn != conn->end[!side].qpn) {
+			world_fail(world, "datagram without GRH, or from qp %06x", wc->src_qpn);
+			return;
+		}
+		a.data += URXE_GRH_LEN;
+		a.length -= URXE_GRH_LEN;
+	}
+	check_arrival(&a);
+}
