@@ -8,12 +8,18 @@
  * never overlap on a socket. The daemon closes the socket on any message that is
  * malformed.
  *
- *   HELLO    client: version, memory size; memfd of the driver's memory (sealed
- *            against shrinking).
+ *   HELLO    client: version.
  *            daemon: identity, lease and addresses; memfd of the register
- *            page, eventfd that wakes the device, eventfd of the interrupt.
+ *            pages, eventfd that wakes the device, interrupt pipe to read.
+ *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its
+ *            size follows from the MTU that HELLO told. Once, before REG.
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
  *   RESOLVE  the MAC for a destination address, ARP or ND as needed.
+ *
+ * The interrupt is a pipe, one 64-bit word each, where an eventfd would look
+ * natural: O_NONBLOCK belongs to an open file that both sides share, so a client
+ * could fill an eventfd, clear the flag and block the daemon. A pipe's two ends
+ * are separate files, and hang-up tells the client that the daemon has gone.
  */
 #ifndef URXE_VNIC_ATTACH_H
 #define URXE_VNIC_ATTACH_H
@@ -26,7 +32,15 @@
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys"        /* likewise: the tree that plays /sys */
 
-enum vnic_attach_type { VNIC_ATTACH_HELLO = 1, VNIC_ATTACH_REG, VNIC_ATTACH_RESOLVE };
+enum vnic_attach_type {
+	VNIC_ATTACH_HELLO = 1,
+	VNIC_ATTACH_MEMORY,
+	VNIC_ATTACH_REG,
+	VNIC_ATTACH_RESOLVE,
+};
+
+/* Descriptors that come with the answer to HELLO, in this order. */
+enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FDS };
 
 struct vnic_attach_gid {
 	uint8_t raw[16];
@@ -38,7 +52,12 @@ struct vnic_attach_gid {
 struct vnic_attach_hello {
 	uint32_t type;
 	uint32_t version;
-	uint64_t memory_size; /* bytes of the driver's memfd */
+};
+
+struct vnic_attach_memory {
+	uint32_t type;
+	int32_t status;
+	uint64_t size; /* bytes of the memfd */
 };
 
 struct vnic_attach_welcome {

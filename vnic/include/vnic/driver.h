@@ -50,13 +50,17 @@ uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *fram
 void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n);
 
 /*
- * The interrupt: an eventfd, readable once the unmasked NIC has received, has
- * freed transmit buffers after vnic_driver_tx_reserve gave fewer than asked for, or has
- * lost its device. Delivery masks it (vmxnet3's auto-mask mode).
+ * The interrupt: a descriptor to poll(2), readable once the unmasked NIC has
+ * received or has freed transmit buffers after vnic_driver_tx_reserve gave fewer
+ * than asked for; it hangs up when the device has gone. Delivery masks it
+ * (vmxnet3's auto-mask mode). Leave the reading to vnic_driver_irq_unmask.
  */
 int vnic_driver_irq_fd(const struct vnic_driver *drv);
 void vnic_driver_irq_mask(struct vnic_driver *drv);
-/* True where frames or freed buffers wait already: then there may be no interrupt for them. */
+/*
+ * Makes vnic_driver_irq_fd unreadable again, and unmasks. True where frames or
+ * freed buffers wait already: then there may be no interrupt for them.
+ */
 bool vnic_driver_irq_unmask(struct vnic_driver *drv);
 
 /* Readable (POLLHUP) when the daemon has gone. */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "message.h"
+
+int vnic_memory_create(const char *name, uint64_t size)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+/*
+ * Seals are asked for first: only memory has them, and asking calls no file
+ * system that its owner could hang. Huge pages have them too, but may run out
+ * under a mapping (SIGBUS), hence tmpfs.
+ */
+static int check(int fd, uint64_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+	struct stat st;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))
+		return -EPERM;
+	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
+		return -EPERM;
+	if (fstat(fd, &st) || !size || size > VNIC_MEMORY_MAX || (uint64_t)st.st_size != size)
+		return -EINVAL;
+	return 0;
+}
+
+int vnic_memory_map(int fd, uint64_t size, void **memory)
+{
+	int ret = check(fd, size);
+	void *p;
+
+	if (ret)
+		return ret;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	*memory = p;
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "message.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
+{
+	int len;
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	len = snprintf(address->sun_path, sizeof(address->sun_path), "%s/" VNIC_SOCKET_NAME,
+		       run_dir);
+	return len < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+union control {
+	struct cmsghdr header;
+	uint8_t room[CMSG_SPACE(VNIC_FDS * sizeof(int))];
+};
+
+int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count)
+{
+	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
+	union control control = {0};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t sent;
+
+	if (fd_count) {
+		struct cmsghdr *cmsg;
+
+		header.msg_control = &control;
+		header.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+		cmsg = CMSG_FIRSTHDR(&header);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		memcpy(CMSG_DATA(cmsg), fds, fd_count * sizeof(int));
+	}
+	do
+		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+static uint32_t received_fds(struct msghdr *header, int *fds, uint32_t max)
+{
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(header);
+	uint32_t count;
+
+	if (!max || !cmsg || cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+		return 0;
+	count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(cmsg), count * sizeof(int));
+	return count;
+}
+
+int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count)
+{
+	struct iovec iov = {.iov_base = message, .iov_len = sizeof(*message)};
+	union control control;
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t len;
+
+	/* The control buffer's size is the bound: the kernel installs no more than fit. */
+	if (*fd_count) {
+		header.msg_control = &control;
+		header.msg_controllen = CMSG_LEN(*fd_count * sizeof(int));
+	}
+	do
+		len = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+	while (len < 0 && errno == EINTR);
+	if (len < 0) {
+		*fd_count = 0;
+		return -errno;
+	}
+	*fd_count = received_fds(&header, fds, *fd_count);
+	return header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : (int)len;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages and memory that cross the attach socket (attach.h). */
+#ifndef URXE_VNIC_MESSAGE_H
+#define URXE_VNIC_MESSAGE_H
+
+#include <stdint.h>
+#include <sys/un.h>
+
+#include <vnic/attach.h>
+
+/* No driver needs more: 3,072 buffers of the largest MTU take 28 MB. */
+#define VNIC_MEMORY_MAX (UINT64_C(64) << 20)
+
+union vnic_message {
+	uint32_t type;
+	struct vnic_attach_hello hello;
+	struct vnic_attach_welcome welcome;
+	struct vnic_attach_memory memory;
+	struct vnic_attach_reg reg;
+	struct vnic_attach_resolve resolve;
+};
+
+/* -ENAMETOOLONG where run_dir does not fit. */
+int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
+
+/* Both return a negative errno value on failure, and never raise SIGPIPE. */
+int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);
+/*
+ * Returns the message's length; 0 is the end of the connection. *fd_count says
+ * how many descriptors are welcome, then how many came; any others were closed
+ * by the kernel. Descriptors are the caller's even where -EPROTO says that the
+ * message was cut short.
+ */
+int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count);
+
+/* Memory for two processes, zeroed, of a size that no one can change. Returns a descriptor. */
+int vnic_memory_create(const char *name, uint64_t size);
+/*
+ * Maps another process's memory of exactly `size` bytes. -EPERM where it could
+ * shrink under us: reading behind its end would be SIGBUS.
+ */
+int vnic_memory_map(int fd, uint64_t size, void **memory);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Words that another process may change at any time: each is loaded once, into
+ * a copy that is then checked and used.
+ */
+#ifndef URXE_VNIC_SHARED_H
+#define URXE_VNIC_SHARED_H
+
+#include <stdint.h>
+
+#define vnic_load(p)            __atomic_load_n(p, __ATOMIC_RELAXED)
+#define vnic_store(p, value)    __atomic_store_n(p, value, __ATOMIC_RELAXED)
+#define vnic_exchange(p, value) __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL)
+/* A generation bit seen with acquire brings what was written before it was published. */
+#define vnic_acquire(p)        __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define vnic_publish(p, value) __atomic_store_n(p, value, __ATOMIC_RELEASE)
+
+/*
+ * Between "I published work" and "do you sleep?" on one side, and "I sleep" and
+ * "is there work?" on the other. Only a full fence on both sides makes at least
+ * one of them see the other's store; release and acquire do not.
+ */
+static inline void vnic_fence(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A register of a BAR that both sides map. */
+static inline uint32_t *vnic_reg(void *bar, uint32_t offset)
+{
+	return (uint32_t *)((uint8_t *)bar + offset);
+}
+
+#endif

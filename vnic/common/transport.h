@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How a driver reaches its device. The driver knows registers and descriptors
+ * only; a transport carries them: over a UNIX socket and shared memory (shm),
+ * or within one process (loop).
+ */
+#ifndef URXE_VNIC_TRANSPORT_H
+#define URXE_VNIC_TRANSPORT_H
+
+#include <stdint.h>
+
+struct vnic_driver;
+struct vnic_transport;
+
+struct vnic_transport_ops {
+	/* Zeroed memory that the device sees at address 0; once. */
+	int (*memory)(struct vnic_transport *transport, uint64_t size, void **memory);
+	/* Registers of BAR1, which act or answer. */
+	int (*reg_write)(struct vnic_transport *transport, uint32_t offset, uint32_t value);
+	int (*reg_read)(struct vnic_transport *transport, uint32_t offset, uint32_t *value);
+	/* A producer register was stored: wakes a device that sleeps. */
+	void (*kick)(struct vnic_transport *transport);
+	/* Takes the interrupts that have arrived; returns how many. */
+	uint32_t (*take_interrupts)(struct vnic_transport *transport);
+	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
+		       uint8_t mac[6]);
+	/* Lets go of everything without a word to the device. */
+	void (*close)(struct vnic_transport *transport);
+};
+
+struct vnic_transport {
+	const struct vnic_transport_ops *ops;
+	void *bar0; /* mapped: producer and mask registers are stored there */
+	int irq_fd; /* readable once an interrupt has arrived; -1 = none */
+	int ctl_fd; /* hangs up when the device goes; -1 = none */
+};
+
+/* Makes a driver, which activates the NIC. It owns the transport, on failure too. */
+int vnic_driver_open(struct vnic_transport *transport, uint16_t mtu, struct vnic_driver **drv);
+
+#endif

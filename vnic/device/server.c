@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The daemon's end of the attach protocol. Requests come from strangers: sizes, order and
+ * descriptors are checked before anything is done. */
+#include <vnic/server.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <vnic/regs.h>
+
+#include "message.h"
+
+#define BACKLOG 128
+
+struct vnic_server_client {
+	int socket;
+	int doorbell;
+	/* The interrupt pipe. Holding its read end too, a write finds a reader and raises no
+	 * SIGPIPE. */
+	int interrupt[2];
+	void *bars; /* not NULL: HELLO was answered */
+	uint8_t mac[6];
+	uint16_t mtu;
+	bool resolving;
+	pid_t pid;
+	void *memory;
+	uint64_t memory_size;
+	struct vnic_device *device;
+};
+
+int vnic_server_listen(const char *run_dir)
+{
+	struct sockaddr_un address;
+	int ret = vnic_socket_address(run_dir, &address);
+	int fd;
+
+	if (ret)
+		return ret;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(address.sun_path);
+	/* Linux gives the file the socket's mode, so that there is no moment when others may
+	 * connect. */
+	if (fchmod(fd, 0600) == 0 &&
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    listen(fd, BACKLOG) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static pid_t peer_pid(int socket)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? 0 : cred.pid;
+}
+
+int vnic_server_accept(int listen_fd, struct vnic_server_client **client)
+{
+	struct vnic_server_client *c;
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	c->socket = fd;
+	c->interrupt[0] = c->interrupt[1] = -1;
+	c->pid = peer_pid(fd);
+	c->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (c->doorbell < 0) {
+		err = errno;
+		vnic_server_close(c);
+		return -err;
+	}
+	*client = c;
+	return 0;
+}
+
+void vnic_server_close(struct vnic_server_client *client)
+{
+	const int fds[] = {client->socket, client->doorbell, client->interrupt[0],
+			   client->interrupt[1]};
+
+	vnic_device_destroy(client->device);
+	if (client->memory)
+		munmap(client->memory, client->memory_size);
+	if (client->bars)
+		munmap(client->bars, VNIC_BAR_SIZE);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(client);
+}
+
+int vnic_server_fd(const struct vnic_server_client *client)
+{
+	return client->socket;
+}
+
+int vnic_server_doorbell_fd(const struct vnic_server_client *client)
+{
+	return client->doorbell;
+}
+
+pid_t vnic_server_pid(const struct vnic_server_client *client)
+{
+	return client->pid;
+}
+
+struct vnic_device *vnic_server_device(struct vnic_server_client *client)
+{
+	return client->device;
+}
+
+/* Whoever asks one thing at a time always has room for the answer; so no room is a breach. */
+static int answer(struct vnic_server_client *client, const void *message, uint32_t len,
+		  const int *fds, uint32_t fd_count)
+{
+	int ret = vnic_message_send(client->socket, message, len, fds, fd_count);
+
+	if (ret == -EPIPE)
+		return -ECONNRESET;
+	return ret == -EAGAIN ? -EPROTO : ret;
+}
+
+/* A message, and what it came with. */
+struct request {
+	union vnic_message *message;
+	int fd; /* -1 = none */
+	const struct vnic_server_ops *ops;
+	void *ctx;
+};
+
+/* Makes what HELLO's answer carries; returns the descriptor of the register pages. */
+static int make_bars(struct vnic_server_client *client)
+{
+	int fd = vnic_memory_create("urxe-bars", VNIC_BAR_SIZE);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = vnic_memory_map(fd, VNIC_BAR_SIZE, &client->bars);
+	if (!ret && pipe2(client->interrupt, O_NONBLOCK | O_CLOEXEC))
+		ret = -errno;
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
+}
+
+static int welcome(struct vnic_server_client *client, const struct vnic_attach_welcome *welcome)
+{
+	int fds[VNIC_FDS];
+	int ret;
+
+	fds[VNIC_FD_BARS] = make_bars(client);
+	if (fds[VNIC_FD_BARS] < 0)
+		return fds[VNIC_FD_BARS];
+	fds[VNIC_FD_DOORBELL] = client->doorbell;
+	fds[VNIC_FD_INTERRUPT] = client->interrupt[0];
+	memcpy(client->mac, welcome->mac, sizeof(client->mac));
+	client->mtu = welcome->mtu;
+	ret = answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
+	close(fds[VNIC_FD_BARS]);
+	return ret;
+}
+
+static int on_hello(struct vnic_server_client *client, const struct request *request)
+{
+	struct vnic_attach_welcome reply = {0};
+	int status;
+
+	if (client->bars)
+		return -EPROTO;
+	status = request->message->hello.version == VNIC_ATTACH_VERSION
+			 ? request->ops->welcome(request->ctx, client, &reply)
+			 : -EPROTO;
+	if (status)
+		reply = (struct vnic_attach_welcome){.status = status};
+	reply.type = VNIC_ATTACH_HELLO;
+	return status ? answer(client, &reply, sizeof(reply), NULL, 0) : welcome(client, &reply);
+}
+
+/* The client's engine thread wakes. A full pipe (EAGAIN) is readable all the same. */
+static void interrupt(void *ctx, uint32_t vector)
+{
+	const struct vnic_server_client *client = ctx;
+	const uint64_t one = 1;
+
+	(void)vector; /* all vectors of a process wake the same thread */
+	if (write(client->interrupt[1], &one, sizeof(one)) < 0)
+		return;
+}
+
+static int adopt_memory(struct vnic_server_client *client, int fd, uint64_t size)
+{
+	struct vnic_device_attr attr = {
+		.memory_size = size,
+		.bars = client->bars,
+		.mtu = client->mtu,
+		.interrupt = interrupt,
+		.ctx = client,
+	};
+	int ret = vnic_memory_map(fd, size, &client->memory);
+
+	if (ret)
+		return ret;
+	client->memory_size = size;
+	attr.memory = client->memory;
+	memcpy(attr.mac, client->mac, sizeof(attr.mac));
+	ret = vnic_device_create(&attr, &client->device);
+	if (ret) {
+		munmap(client->memory, size);
+		client->memory = NULL;
+	}
+	return ret;
+}
+
+static int on_memory(struct vnic_server_client *client, const struct request *request)
+{
+	struct vnic_attach_memory *memory = &request->message->memory;
+
+	if (!client->bars || client->device || request->fd < 0)
+		return -EPROTO;
+	memory->status = adopt_memory(client, request->fd, memory->size);
+	return answer(client, memory, sizeof(*memory), NULL, 0);
+}
+
+static int on_reg(struct vnic_server_client *client, const struct request *request)
+{
+	struct vnic_attach_reg *reg = &request->message->reg;
+
+	if (!client->device)
+		return -EPROTO;
+	if (reg->write)
+		reg->status =
+			vnic_device_reg_write(client->device, reg->bar, reg->offset, reg->value);
+	else
+		reg->status =
+			vnic_device_reg_read(client->device, reg->bar, reg->offset, &reg->value);
+	return answer(client, reg, sizeof(*reg), NULL, 0);
+}
+
+static int on_resolve(struct vnic_server_client *client, const struct request *request)
+{
+	if (!client->bars || client->resolving)
+		return -EPROTO;
+	client->resolving = true;
+	request->ops->resolve(request->ctx, client, &request->message->resolve);
+	return 0;
+}
+
+int vnic_server_resolved(struct vnic_server_client *client, int status, const uint8_t mac[6])
+{
+	struct vnic_attach_resolve reply = {.type = VNIC_ATTACH_RESOLVE, .status = status};
+
+	if (!client->resolving)
+		return -EINVAL;
+	client->resolving = false;
+	if (!status)
+		memcpy(reply.mac, mac, sizeof(reply.mac));
+	return answer(client, &reply, sizeof(reply), NULL, 0);
+}
+
+static const struct {
+	uint32_t size;
+	int (*handle)(struct vnic_server_client *client, const struct request *request);
+} requests[] = {
+	[VNIC_ATTACH_HELLO] = {sizeof(struct vnic_attach_hello), on_hello},
+	[VNIC_ATTACH_MEMORY] = {sizeof(struct vnic_attach_memory), on_memory},
+	[VNIC_ATTACH_REG] = {sizeof(struct vnic_attach_reg), on_reg},
+	[VNIC_ATTACH_RESOLVE] = {sizeof(struct vnic_attach_resolve), on_resolve},
+};
+
+static int handle(struct vnic_server_client *client, const struct request *request, uint32_t len)
+{
+	uint32_t type = request->message->type;
+
+	if (len < sizeof(type) || type >= sizeof(requests) / sizeof(requests[0]) ||
+	    len != requests[type].size)
+		return -EPROTO;
+	return requests[type].handle(client, request);
+}
+
+int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
+		      void *ctx)
+{
+	/* Descriptors are let in only where one is due: closing a stranger's file may block. */
+	uint32_t fd_count = client->bars && !client->device;
+	union vnic_message message;
+	struct request request = {.message = &message, .fd = -1, .ops = ops, .ctx = ctx};
+	int ret = vnic_message_recv(client->socket, &message, &request.fd, &fd_count);
+
+	if (ret == -EAGAIN)
+		return 0;
+	if (ret == 0)
+		ret = -ECONNRESET;
+	else if (ret > 0)
+		ret = handle(client, &request, (uint32_t)ret);
+	if (request.fd >= 0)
+		close(request.fd);
+	return ret;
+}

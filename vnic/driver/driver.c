@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Bringing the NIC up and down, as Linux' vmxnet3_activate_dev and vmxnet3_quiesce_dev do. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "nic.h"
+#include "shared.h"
+
+/* Descriptors first, all buffers behind; a buffer starts on a cache line. */
+#define CACHE_LINE 64
+
+static uint64_t memory_size(const struct vnic_driver *drv)
+{
+	return sizeof(struct vnic_driver_memory) +
+	       (uint64_t)(TX_RING_SIZE + RX_RING_SIZE) * drv->stride;
+}
+
+static void fill_misc(struct vnic_driver *drv, uint16_t mtu)
+{
+	struct vmxnet3_driver_shared *shared = &drv->memory->shared;
+
+	shared->magic = VMXNET3_REV1_MAGIC;
+	shared->misc.driver_info.gos = 2; /* 64 bits */
+	shared->misc.driver_info.revisions = VMXNET3_REVISIONS;
+	shared->misc.driver_info.upt_versions = UPT1_VERSIONS;
+	shared->misc.queue_desc_addr = vnic_driver_addr(drv, &drv->memory->queues);
+	shared->misc.queue_desc_len = sizeof(drv->memory->queues);
+	shared->misc.mtu = mtu;
+	shared->misc.max_rx_sg = 1;
+	shared->misc.tx_queues = 1;
+	shared->misc.rx_queues = 1;
+	shared->intr.auto_mask = 1;
+	shared->intr.vectors = VECTORS;
+	shared->intr.event_vector = RX_VECTOR;
+	shared->rx_filter.mode = VMXNET3_RXM_UCAST | VMXNET3_RXM_MCAST | VMXNET3_RXM_BCAST;
+}
+
+static void fill_queues(struct vnic_driver *drv)
+{
+	struct vnic_driver_memory *memory = drv->memory;
+	struct vmxnet3_tx_queue_desc *tx = &memory->queues.tx;
+	struct vmxnet3_rx_queue_desc *rx = &memory->queues.rx;
+
+	tx->ring_addr = vnic_driver_addr(drv, memory->tx_ring);
+	tx->ring_size = TX_RING_SIZE;
+	tx->comp_ring_addr = vnic_driver_addr(drv, memory->tx_comp);
+	tx->comp_ring_size = TX_RING_SIZE;
+	tx->vector = TX_VECTOR;
+	rx->ring_addr[0] = vnic_driver_addr(drv, memory->rx_ring);
+	rx->ring_size[0] = RX_RING_SIZE;
+	rx->ring_addr[1] = vnic_driver_addr(drv, memory->rx_ring2);
+	rx->ring_size[1] = RX_RING2_SIZE;
+	rx->comp_ring_addr = vnic_driver_addr(drv, memory->rx_comp);
+	rx->comp_ring_size = RX_RING_SIZE + RX_RING2_SIZE;
+	rx->vector = RX_VECTOR;
+}
+
+static int reg_write(struct vnic_driver *drv, uint32_t offset, uint32_t value)
+{
+	return drv->transport->ops->reg_write(drv->transport, offset, value);
+}
+
+static int command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
+{
+	int ret = reg_write(drv, VMXNET3_REG_CMD, cmd);
+
+	return ret ? ret : drv->transport->ops->reg_read(drv->transport, VMXNET3_REG_CMD, result);
+}
+
+/* Both sides of an interface offer sets of versions; we speak the first of each. */
+static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t version)
+{
+	uint32_t offered;
+	int ret = drv->transport->ops->reg_read(drv->transport, reg, &offered);
+
+	if (ret)
+		return ret;
+	return offered & version ? reg_write(drv, reg, version) : -EPROTO;
+}
+
+static int activate(struct vnic_driver *drv)
+{
+	uint64_t addr = vnic_driver_addr(drv, &drv->memory->shared);
+	uint32_t result;
+	int ret;
+
+	ret = choose_version(drv, VMXNET3_REG_VRRS, VMXNET3_REVISIONS);
+	if (!ret)
+		ret = choose_version(drv, VMXNET3_REG_UVRS, UPT1_VERSIONS);
+	if (!ret)
+		ret = reg_write(drv, VMXNET3_REG_DSAL, (uint32_t)addr);
+	if (!ret)
+		ret = reg_write(drv, VMXNET3_REG_DSAH, (uint32_t)(addr >> 32));
+	if (!ret)
+		ret = command(drv, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV, &result);
+	if (!ret && result)
+		ret = -EIO;
+	return ret;
+}
+
+static int set_up(struct vnic_driver *drv, uint16_t mtu)
+{
+	void *memory;
+	int ret;
+
+	ret = drv->transport->ops->memory(drv->transport, memory_size(drv), &memory);
+	if (ret)
+		return ret;
+	drv->memory = memory;
+	fill_misc(drv, mtu);
+	fill_queues(drv);
+	vnic_driver_irq_mask(drv);
+	vnic_driver_tx_init(drv);
+	vnic_driver_rx_init(drv);
+	return activate(drv);
+}
+
+int vnic_driver_open(struct vnic_transport *transport, uint16_t mtu, struct vnic_driver **drv)
+{
+	struct vnic_driver *d = calloc(1, sizeof(*d));
+	int ret;
+
+	if (!d) {
+		transport->ops->close(transport);
+		return -ENOMEM;
+	}
+	d->transport = transport;
+	d->frame_max = VNIC_FRAME_MAX(mtu);
+	d->stride = (d->frame_max + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	ret = set_up(d, mtu);
+	if (ret) {
+		vnic_driver_abandon(d);
+		return ret;
+	}
+	*drv = d;
+	return 0;
+}
+
+void vnic_driver_detach(struct vnic_driver *drv)
+{
+	uint32_t result;
+
+	if (!drv)
+		return;
+	/* A daemon that has gone cannot answer, and need not. */
+	(void)command(drv, (uint32_t)VMXNET3_CMD_QUIESCE_DEV, &result);
+	vnic_driver_abandon(drv);
+}
+
+void vnic_driver_abandon(struct vnic_driver *drv)
+{
+	if (!drv)
+		return;
+	drv->transport->ops->close(drv->transport);
+	free(drv);
+}
+
+int vnic_driver_ctl_fd(const struct vnic_driver *drv)
+{
+	return drv->transport->ctl_fd;
+}
+
+int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
+			uint8_t mac[6])
+{
+	return drv->transport->ops->resolve(drv->transport, sgid_index, dgid, mac);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The transport to urxed: a socket for what is rare, shared memory for what is not. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "nic.h"
+#include "shared.h"
+
+/* The daemon gives ARP and ND 3 s; one that takes longer for an answer has hung. */
+#define ANSWER_SECONDS 5
+
+struct shm {
+	struct vnic_transport base;
+	pthread_mutex_t lock; /* of the socket: one request at a time */
+	int socket;
+	int doorbell;
+	int interrupt;
+	void *bars;
+	void *memory;
+	uint64_t memory_size;
+};
+
+static struct shm *to_shm(struct vnic_transport *transport)
+{
+	return (struct shm *)transport;
+}
+
+static void close_fds(const int *fds, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/*
+ * Sends a request and receives its answer over it. Any failure ends the
+ * connection: an answer that comes too late must not pass for the next one's.
+ */
+static int ask_locked(struct shm *shm, union vnic_message *message, uint32_t len, int fd)
+{
+	uint32_t type = message->type, fd_count = 0;
+	int ret;
+
+	ret = vnic_message_send(shm->socket, message, len, &fd, fd >= 0 ? 1 : 0);
+	if (!ret)
+		ret = vnic_message_recv(shm->socket, message, NULL, &fd_count);
+	if (ret == (int)len && message->type == type)
+		return 0;
+	shutdown(shm->socket, SHUT_RDWR);
+	if (ret == 0)
+		return -ECONNRESET;
+	if (ret == -EAGAIN)
+		return -ETIMEDOUT;
+	return ret < 0 ? ret : -EPROTO;
+}
+
+static int ask(struct shm *shm, union vnic_message *message, uint32_t len, int fd)
+{
+	int ret;
+
+	pthread_mutex_lock(&shm->lock);
+	ret = ask_locked(shm, message, len, fd);
+	pthread_mutex_unlock(&shm->lock);
+	return ret;
+}
+
+static int shm_memory(struct vnic_transport *transport, uint64_t size, void **memory)
+{
+	struct shm *shm = to_shm(transport);
+	union vnic_message message = {.memory = {.type = VNIC_ATTACH_MEMORY, .size = size}};
+	int fd = vnic_memory_create("urxe-vnic", size);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = vnic_memory_map(fd, size, &shm->memory);
+	if (!ret) {
+		shm->memory_size = size;
+		*memory = shm->memory;
+		ret = ask(shm, &message, sizeof(message.memory), fd);
+	}
+	close(fd);
+	return ret ? ret : message.memory.status;
+}
+
+static int access_register(struct shm *shm, bool write, uint32_t offset, uint32_t *value)
+{
+	union vnic_message message = {.reg = {
+					      .type = VNIC_ATTACH_REG,
+					      .bar = 1,
+					      .offset = offset,
+					      .write = write,
+					      .value = *value,
+				      }};
+	int ret = ask(shm, &message, sizeof(message.reg), -1);
+
+	if (ret)
+		return ret;
+	*value = message.reg.value;
+	return message.reg.status;
+}
+
+static int shm_reg_write(struct vnic_transport *transport, uint32_t offset, uint32_t value)
+{
+	return access_register(to_shm(transport), true, offset, &value);
+}
+
+static int shm_reg_read(struct vnic_transport *transport, uint32_t offset, uint32_t *value)
+{
+	*value = 0;
+	return access_register(to_shm(transport), false, offset, value);
+}
+
+static void shm_kick(struct vnic_transport *transport)
+{
+	struct shm *shm = to_shm(transport);
+	uint32_t *asleep = vnic_reg(shm->base.bar0, VNIC_REG_ASLEEP);
+
+	/* Our descriptors before our reading of its sleep; see vnic_device_sleeping. */
+	vnic_fence();
+	/* One write wakes it, however many bursts it takes to get up. */
+	if (vnic_load(asleep) && vnic_exchange(asleep, 0))
+		eventfd_write(shm->doorbell, 1);
+}
+
+static uint32_t shm_take_interrupts(struct vnic_transport *transport)
+{
+	uint64_t words[VECTORS * 2];
+	ssize_t len = read(to_shm(transport)->interrupt, words, sizeof(words));
+
+	return len > 0 ? (uint32_t)((size_t)len / sizeof(words[0])) : 0;
+}
+
+static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
+		       uint8_t mac[6])
+{
+	union vnic_message message = {
+		.resolve = {.type = VNIC_ATTACH_RESOLVE, .sgid_index = sgid_index}};
+	int ret;
+
+	memcpy(message.resolve.dgid, dgid, sizeof(message.resolve.dgid));
+	ret = ask(to_shm(transport), &message, sizeof(message.resolve), -1);
+	if (!ret)
+		ret = message.resolve.status;
+	if (!ret)
+		memcpy(mac, message.resolve.mac, sizeof(message.resolve.mac));
+	return ret;
+}
+
+static void shm_close(struct vnic_transport *transport)
+{
+	struct shm *shm = to_shm(transport);
+
+	if (shm->memory)
+		munmap(shm->memory, shm->memory_size);
+	if (shm->bars)
+		munmap(shm->bars, VNIC_BAR_SIZE);
+	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt}, 3);
+	/* The lock is not destroyed: after a fork another thread may have had it. */
+	free(shm);
+}
+
+static const struct vnic_transport_ops shm_ops = {
+	.memory = shm_memory,
+	.reg_write = shm_reg_write,
+	.reg_read = shm_reg_read,
+	.kick = shm_kick,
+	.take_interrupts = shm_take_interrupts,
+	.resolve = shm_resolve,
+	.close = shm_close,
+};
+
+static int connect_daemon(const char *run_dir)
+{
+	const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+	struct sockaddr_un address;
+	int ret = vnic_socket_address(run_dir, &address);
+	int fd;
+
+	if (ret)
+		return ret;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
+	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	ret = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	close(fd);
+	return ret;
+}
+
+static bool welcome_valid(const struct vnic_attach_welcome *welcome)
+{
+	return welcome->type == VNIC_ATTACH_HELLO && welcome->mtu >= VMXNET3_MIN_MTU &&
+	       welcome->mtu <= VMXNET3_MAX_MTU;
+}
+
+/* Takes over what the daemon sent with its welcome. */
+static int adopt(struct shm *shm, const int fds[VNIC_FDS])
+{
+	int ret = vnic_memory_map(fds[VNIC_FD_BARS], VNIC_BAR_SIZE, &shm->bars);
+
+	close(fds[VNIC_FD_BARS]);
+	shm->doorbell = fds[VNIC_FD_DOORBELL];
+	shm->interrupt = fds[VNIC_FD_INTERRUPT];
+	shm->base.bar0 = shm->bars;
+	shm->base.irq_fd = shm->interrupt;
+	shm->base.ctl_fd = shm->socket;
+	return ret;
+}
+
+static int hello(struct shm *shm, struct vnic_attach_welcome *welcome)
+{
+	union vnic_message message = {
+		.hello = {.type = VNIC_ATTACH_HELLO, .version = VNIC_ATTACH_VERSION}};
+	uint32_t fd_count = VNIC_FDS;
+	int fds[VNIC_FDS];
+	int ret;
+
+	ret = vnic_message_send(shm->socket, &message, sizeof(message.hello), NULL, 0);
+	if (ret)
+		return ret;
+	ret = vnic_message_recv(shm->socket, &message, fds, &fd_count);
+	if (ret == (int)sizeof(message.welcome) && message.welcome.status < 0)
+		ret = message.welcome.status;
+	else if (ret == (int)sizeof(message.welcome) && fd_count == VNIC_FDS &&
+		 welcome_valid(&message.welcome)) {
+		*welcome = message.welcome;
+		return adopt(shm, fds);
+	} else if (ret >= 0)
+		ret = ret ? -EPROTO : -ECONNRESET;
+	close_fds(fds, fd_count);
+	return ret;
+}
+
+int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
+		       struct vnic_driver **drv)
+{
+	struct shm *shm = calloc(1, sizeof(*shm));
+	int ret;
+
+	if (!shm)
+		return -ENOMEM;
+	shm->base.ops = &shm_ops;
+	shm->doorbell = -1;
+	shm->interrupt = -1;
+	pthread_mutex_init(&shm->lock, NULL);
+	shm->socket = connect_daemon(run_dir);
+	ret = shm->socket < 0 ? shm->socket : hello(shm, welcome);
+	if (ret) {
+		shm_close(&shm->base);
+		return ret;
+	}
+	return vnic_driver_open(&shm->base, welcome->mtu, drv);
+}

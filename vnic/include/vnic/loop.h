@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A driver and its device in one process, without a socket or a descriptor: the
+ * same registers and descriptors over a second transport, for tests and fuzzers.
+ */
+#ifndef URXE_VNIC_LOOP_H
+#define URXE_VNIC_LOOP_H
+
+#include <stdint.h>
+
+#include <vnic/device.h>
+#include <vnic/driver.h>
+
+struct vnic_loop {
+	struct vnic_driver *driver;
+	struct vnic_device *device;
+	/* What the two share. */
+	void *memory;
+	uint64_t memory_size;
+	void *bars;
+	uint64_t kicks;      /* that found the device asleep */
+	uint64_t interrupts; /* delivered, ever */
+};
+
+/* Returns 0 or a negative errno value. The driver has activated the NIC, interrupts masked. */
+int vnic_loop_open(uint16_t mtu, struct vnic_loop **loop);
+/* Takes down what is there; `driver` may be NULL, when it was detached already. */
+void vnic_loop_close(struct vnic_loop *loop);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What driver and device share: vmxnet3's registers, descriptors and shared area,
+ * revision 1. Names and values are those of Linux' drivers/net/vmxnet3
+ * (vmxnet3_defs.h, upt1_defs.h); bit fields are written as masks, so that each
+ * side reads a shared word once and takes the copy apart.
+ */
+#ifndef URXE_VNIC_REGS_H
+#define URXE_VNIC_REGS_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endian");
+
+/* --- Registers: 32 bits wide, 8 bytes apart. */
+
+#define VNIC_BAR0_SIZE 4096 /* what the data path writes */
+#define VNIC_BAR1_SIZE 4096 /* what configures */
+#define VNIC_BAR_SIZE  (VNIC_BAR0_SIZE + VNIC_BAR1_SIZE)
+
+#define VMXNET3_REG_STRIDE  8
+#define VMXNET3_REG_IMR     0x000 /* + 8 * vector; 1 masks it */
+#define VMXNET3_REG_TXPROD  0x600 /* + 8 * queue: index after the last posted descriptor */
+#define VMXNET3_REG_RXPROD  0x800 /* likewise, receive ring 0 */
+#define VMXNET3_REG_RXPROD2 0xa00 /* likewise, receive ring 1 */
+/*
+ * Not vmxnet3's: set while the device's thread sleeps. A hypervisor notices a
+ * store to TXPROD; shared memory does not, so the driver looks here whether it
+ * has to wake the device. Unused on a transport that traps stores.
+ */
+#define VNIC_REG_ASLEEP 0xc00
+
+#define VMXNET3_REG_VRRS 0x00 /* revision report (read) and selection (write) */
+#define VMXNET3_REG_UVRS 0x08 /* the same for UPT */
+#define VMXNET3_REG_DSAL 0x10 /* address of the shared area, low half */
+#define VMXNET3_REG_DSAH 0x18 /* high half; 0 in both: none */
+#define VMXNET3_REG_CMD  0x20 /* write a command, read its result */
+#define VMXNET3_REG_MACL 0x28
+#define VMXNET3_REG_MACH 0x30
+#define VMXNET3_REG_ICR  0x38 /* INTx only */
+#define VMXNET3_REG_ECR  0x40 /* write clears event bits */
+
+#define VMXNET3_REVISIONS 1 /* bit n: revision n + 1 */
+#define UPT1_VERSIONS     1
+
+enum vmxnet3_command {
+	VMXNET3_CMD_ACTIVATE_DEV = (int)0xcafe0000,
+	VMXNET3_CMD_QUIESCE_DEV,
+	VMXNET3_CMD_RESET_DEV,
+	VMXNET3_CMD_GET_QUEUE_STATUS = (int)0xf00d0000,
+	VMXNET3_CMD_GET_STATS,
+	VMXNET3_CMD_GET_LINK,
+	VMXNET3_CMD_GET_PERM_MAC_LO,
+	VMXNET3_CMD_GET_PERM_MAC_HI,
+	VMXNET3_CMD_GET_CONF_INTR = (int)0xf00d0008,
+};
+
+#define VMXNET3_LINK_UP(mbps) ((uint32_t)(mbps) << 16 | 1)
+
+/* GET_CONF_INTR: type in bits 0-1, mask mode in bits 2-3. */
+#define VMXNET3_IT_MSIX  3
+#define VMXNET3_IMM_AUTO 0
+
+/* --- Descriptors: 16 bytes; the owner changes with the generation bit. */
+
+#define VMXNET3_INIT_GEN 1 /* of a ring's first lap; flips with each */
+
+struct vmxnet3_tx_desc {
+	uint64_t addr;
+	uint32_t len;   /* VMXNET3_TXD_* of this dword */
+	uint32_t flags; /* VMXNET3_TXD_* of this dword */
+};
+
+#define VMXNET3_TXD_LEN      0x3fffu /* 0 means 16384 */
+#define VMXNET3_TXD_LEN_ZERO 16384u
+#define VMXNET3_TXD_GEN      (1u << 14)
+#define VMXNET3_TXD_DTYPE    (1u << 16)
+#define VMXNET3_TXD_OM       (3u << 10) /* in flags, as what follows: offload mode */
+#define VMXNET3_TXD_EOP      (1u << 12)
+#define VMXNET3_TXD_CQ       (1u << 13) /* completion wanted */
+#define VMXNET3_TXD_TI       (1u << 15) /* insert a VLAN tag */
+
+struct vmxnet3_tx_comp {
+	uint32_t index; /* bits 0-11: descriptor with EOP */
+	uint32_t reserved[2];
+	uint32_t gen; /* VMXNET3_CD_* */
+};
+
+struct vmxnet3_rx_desc {
+	uint64_t addr;
+	uint32_t len; /* VMXNET3_RXD_* */
+	uint32_t reserved;
+};
+
+#define VMXNET3_RXD_LEN   0x3fffu
+#define VMXNET3_RXD_BODY  (1u << 14) /* buffer type: 0 takes a frame's head, 1 its body */
+#define VMXNET3_RXD_DTYPE (1u << 15)
+#define VMXNET3_RXD_GEN   (1u << 31)
+
+struct vmxnet3_rx_comp {
+	uint32_t index; /* VMXNET3_RCD_* */
+	uint32_t rss_hash;
+	uint32_t len; /* bits 0-13 */
+	uint32_t gen; /* VMXNET3_CD_* */
+};
+
+#define VMXNET3_RCD_EOP        (1u << 14)
+#define VMXNET3_RCD_SOP        (1u << 15)
+#define VMXNET3_RCD_RQID_SHIFT 16 /* 10 bits: queue, or number of queues + queue for ring 1 */
+#define VMXNET3_RCD_RQID       (0x3ffu << VMXNET3_RCD_RQID_SHIFT)
+#define VMXNET3_RCD_CNC        (1u << 30) /* checksum not calculated */
+#define VMXNET3_RCD_LEN        0x3fffu
+
+#define VMXNET3_CD_INDEX      0xfffu /* both kinds: descriptor index */
+#define VMXNET3_CD_TYPE_SHIFT 24
+#define VMXNET3_CD_GEN        (1u << 31)
+#define VMXNET3_CDTYPE_TXCOMP 0u
+#define VMXNET3_CDTYPE_RXCOMP 3u
+
+#define VMXNET3_MAX_TXD_PER_PKT 16
+#define VMXNET3_RING_BA_ALIGN   512
+#define VMXNET3_RING_SIZE_ALIGN 32
+#define VMXNET3_RING_MAX_SIZE   4096 /* tx, tx completion, rx */
+#define VMXNET3_RC_RING_MAX     8192
+
+/* --- The shared area, filled in by the driver before ACTIVATE_DEV. */
+
+#define VMXNET3_REV1_MAGIC       3133079265u
+#define VMXNET3_MAX_INTRS        25
+#define VMXNET3_QUEUE_DESC_ALIGN 128
+#define VMXNET3_MIN_MTU          60
+#define VMXNET3_MAX_MTU          9000
+
+struct vmxnet3_driver_info {
+	uint32_t version;
+	uint32_t gos; /* bits 0-1 word size (2 = 64), 2-5 guest system */
+	uint32_t revisions;
+	uint32_t upt_versions;
+};
+
+struct vmxnet3_misc_conf {
+	struct vmxnet3_driver_info driver_info;
+	uint64_t upt_features;
+	uint64_t driver_data_addr;
+	uint64_t queue_desc_addr; /* transmit queues' first, then receive queues' */
+	uint32_t driver_data_len;
+	uint32_t queue_desc_len;
+	uint32_t mtu;
+	uint16_t max_rx_sg;
+	uint8_t tx_queues;
+	uint8_t rx_queues;
+	uint32_t reserved[4];
+};
+
+struct vmxnet3_intr_conf {
+	uint8_t auto_mask;
+	uint8_t vectors;
+	uint8_t event_vector;
+	uint8_t moderation[VMXNET3_MAX_INTRS];
+	uint32_t control;
+	uint32_t reserved[2];
+};
+
+struct vmxnet3_rx_filter_conf {
+	uint32_t mode; /* VMXNET3_RXM_* */
+	uint16_t multicast_len;
+	uint16_t reserved;
+	uint64_t multicast_addr;
+	uint32_t vlan[4096 / 32];
+};
+
+#define VMXNET3_RXM_UCAST 0x01
+#define VMXNET3_RXM_MCAST 0x02
+#define VMXNET3_RXM_BCAST 0x04
+
+struct vmxnet3_variable_conf {
+	uint32_t version;
+	uint32_t len;
+	uint64_t addr;
+};
+
+struct vmxnet3_driver_shared {
+	uint32_t magic;
+	uint32_t size; /* not to be checked: drivers give 0 */
+	struct vmxnet3_misc_conf misc;
+	struct vmxnet3_intr_conf intr;
+	struct vmxnet3_rx_filter_conf rx_filter;
+	struct vmxnet3_variable_conf rss, wake_up, plugin;
+	uint32_t ecr; /* VMXNET3_ECR_*, set by the device */
+	uint32_t reserved;
+	uint64_t command_info[2];
+};
+
+#define VMXNET3_ECR_RQERR (1u << 0)
+#define VMXNET3_ECR_TQERR (1u << 1)
+
+struct vmxnet3_queue_status {
+	uint8_t stopped;
+	uint8_t pad[3];
+	uint32_t error; /* VMXNET3_ERR_* */
+};
+
+#define VMXNET3_ERR_NOEOP        0x80000000u
+#define VMXNET3_ERR_BIG_PKT      0x80000002u
+#define VMXNET3_ERR_DESC_NOT_SPT 0x80000003u
+#define VMXNET3_ERR_SMALL_BUF    0x80000004u
+#define VMXNET3_ERR_TXD_INVALID  0x80000007u
+
+struct vmxnet3_tx_queue_desc {
+	uint32_t num_deferred;
+	uint32_t threshold;
+	uint64_t reserved0;
+	uint64_t ring_addr;
+	uint64_t data_ring_addr;
+	uint64_t comp_ring_addr;
+	uint64_t driver_data_addr;
+	uint64_t reserved1;
+	uint32_t ring_size;
+	uint32_t data_ring_size;
+	uint32_t comp_ring_size;
+	uint32_t driver_data_len;
+	uint8_t vector;
+	uint8_t pad1;
+	uint16_t data_desc_size;
+	uint8_t pad2[4];
+	struct vmxnet3_queue_status status;
+	uint64_t stats[10];
+	uint8_t pad3[88];
+};
+
+struct vmxnet3_rx_queue_desc {
+	uint8_t update_prod; /* set by a device that wants RXPROD written */
+	uint8_t pad0[7];
+	uint64_t reserved0;
+	uint64_t ring_addr[2];
+	uint64_t comp_ring_addr;
+	uint64_t driver_data_addr;
+	uint64_t data_ring_addr;
+	uint32_t ring_size[2];
+	uint32_t comp_ring_size;
+	uint32_t driver_data_len;
+	uint8_t vector;
+	uint8_t pad1;
+	uint16_t data_desc_size;
+	uint8_t pad2[4];
+	struct vmxnet3_queue_status status;
+	uint64_t stats[10];
+	uint8_t pad3[88];
+};
+
+/* One transmit and one receive queue: what urxe has. */
+struct vmxnet3_queue_pair {
+	struct vmxnet3_tx_queue_desc tx;
+	struct vmxnet3_rx_queue_desc rx;
+};
+
+static_assert(sizeof(struct vmxnet3_tx_desc) == 16, "");
+static_assert(sizeof(struct vmxnet3_tx_comp) == 16, "");
+static_assert(sizeof(struct vmxnet3_rx_desc) == 16, "");
+static_assert(sizeof(struct vmxnet3_rx_comp) == 16, "");
+static_assert(sizeof(struct vmxnet3_misc_conf) == 72, "");
+static_assert(sizeof(struct vmxnet3_intr_conf) == 40, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, misc.queue_desc_addr) == 40, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, misc.mtu) == 56, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, misc.tx_queues) == 62, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, intr) == 80, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, intr.control) == 108, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, rx_filter) == 120, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, ecr) == 696, "");
+static_assert(sizeof(struct vmxnet3_driver_shared) == 720, "");
+static_assert(sizeof(struct vmxnet3_tx_queue_desc) == 256, "");
+static_assert(offsetof(struct vmxnet3_tx_queue_desc, ring_size) == 56, "");
+static_assert(offsetof(struct vmxnet3_tx_queue_desc, vector) == 72, "");
+static_assert(offsetof(struct vmxnet3_tx_queue_desc, status) == 80, "");
+static_assert(sizeof(struct vmxnet3_rx_queue_desc) == 256, "");
+static_assert(offsetof(struct vmxnet3_rx_queue_desc, ring_size) == 56, "");
+static_assert(offsetof(struct vmxnet3_rx_queue_desc, vector) == 72, "");
+static_assert(offsetof(struct vmxnet3_rx_queue_desc, status) == 80, "");
+
+/* --- Ours: a frame without FCS, from the MTU. */
+#define VNIC_ETH_HEADER     14
+#define VNIC_FRAME_MAX(mtu) ((uint32_t)(mtu) + VNIC_ETH_HEADER + 4 /* 802.1Q tag */)
+
+#endif

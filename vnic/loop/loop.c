@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <vnic/loop.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <vnic/regs.h>
+
+#include "shared.h"
+#include "transport.h"
+
+struct loop {
+	struct vnic_transport transport;
+	struct vnic_loop public;
+	uint32_t pending; /* interrupts that the driver has not taken */
+	uint16_t mtu;
+};
+
+static struct loop *to_loop(struct vnic_transport *transport)
+{
+	return (struct loop *)transport;
+}
+
+static void loop_interrupt(void *ctx, uint32_t vector)
+{
+	struct loop *loop = ctx;
+
+	(void)vector;
+	loop->pending++;
+	loop->public.interrupts++;
+}
+
+static int loop_memory(struct vnic_transport *transport, uint64_t size, void **memory)
+{
+	struct loop *loop = to_loop(transport);
+	struct vnic_device_attr attr = {
+		.memory_size = size,
+		.bars = loop->public.bars,
+		.mac = {0x02, 0, 0, 0, 0, 1},
+		.mtu = loop->mtu,
+		.interrupt = loop_interrupt,
+		.ctx = loop,
+	};
+
+	*memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (*memory == MAP_FAILED)
+		return -errno;
+	loop->public.memory_size = size;
+	loop->public.memory = attr.memory = *memory;
+	return vnic_device_create(&attr, &loop->public.device);
+}
+
+static int loop_reg_write(struct vnic_transport *transport, uint32_t offset, uint32_t value)
+{
+	return vnic_device_reg_write(to_loop(transport)->public.device, 1, offset, value);
+}
+
+static int loop_reg_read(struct vnic_transport *transport, uint32_t offset, uint32_t *value)
+{
+	return vnic_device_reg_read(to_loop(transport)->public.device, 1, offset, value);
+}
+
+static void loop_kick(struct vnic_transport *transport)
+{
+	vnic_fence();
+	if (vnic_exchange(vnic_reg(transport->bar0, VNIC_REG_ASLEEP), 0))
+		to_loop(transport)->public.kicks++;
+}
+
+static uint32_t loop_take_interrupts(struct vnic_transport *transport)
+{
+	struct loop *loop = to_loop(transport);
+	uint32_t taken = loop->pending;
+
+	loop->pending = 0;
+	return taken;
+}
+
+/* There is no one to ask. */
+static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
+			const uint8_t dgid[16], uint8_t mac[6])
+{
+	(void)transport;
+	(void)sgid_index;
+	(void)dgid;
+	(void)mac;
+	return -ENETUNREACH;
+}
+
+/* The driver lets go; the rest stays for the device until vnic_loop_close. */
+static void loop_close(struct vnic_transport *transport)
+{
+	to_loop(transport)->public.driver = NULL;
+}
+
+static const struct vnic_transport_ops loop_ops = {
+	.memory = loop_memory,
+	.reg_write = loop_reg_write,
+	.reg_read = loop_reg_read,
+	.kick = loop_kick,
+	.take_interrupts = loop_take_interrupts,
+	.resolve = loop_resolve,
+	.close = loop_close,
+};
+
+int vnic_loop_open(uint16_t mtu, struct vnic_loop **loop)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+	int ret = -ENOMEM;
+
+	if (!l)
+		return ret;
+	l->mtu = mtu;
+	l->public.bars = aligned_alloc(VNIC_BAR0_SIZE, VNIC_BAR_SIZE);
+	if (l->public.bars) {
+		memset(l->public.bars, 0, VNIC_BAR_SIZE);
+		l->transport = (struct vnic_transport){
+			.ops = &loop_ops, .bar0 = l->public.bars, .irq_fd = -1, .ctl_fd = -1};
+		ret = vnic_driver_open(&l->transport, mtu, &l->public.driver);
+	}
+	if (ret) {
+		vnic_loop_close(&l->public);
+		return ret;
+	}
+	*loop = &l->public;
+	return 0;
+}
+
+void vnic_loop_close(struct vnic_loop *loop)
+{
+	struct loop *l = (struct loop *)((uint8_t *)loop - offsetof(struct loop, public));
+
+	vnic_driver_detach(loop->driver);
+	vnic_device_destroy(loop->device);
+	if (loop->memory)
+		munmap(loop->memory, loop->memory_size);
+	free(loop->bars);
+	free(l);
+}
