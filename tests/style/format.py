@@ -32,8 +32,8 @@ def main():
     if shutil.which('clang-format') is None:
         print('clang-format is not installed; ./dev setup installs it')
         sys.exit(1 if bad else 77)
-    result = subprocess.run(['clang-format', '--dry-run', '-Werror', *files(top, ('.c', '.h'))],
-                            check=False)
+    result = subprocess.run(['clang-format', '--dry-run', '-Werror', '--ferror-limit=1',
+                             *files(top, ('.c', '.h'))], check=False)
     sys.exit(bool(bad) or result.returncode)
 
 
