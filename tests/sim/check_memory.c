@@ -5,11 +5,12 @@
 
 #include "world.h"
 
-/* RC: exactly the model. UC: each byte is what it was, or what its one WRITE made of it. */
+/* RC: exactly the model. UC: each byte is what it was, or what its one WRITE made of it. Even a
+ * good cable does not keep a WRITE with immediate that finds no receive request. */
 static void check_target(struct stream *stream)
 {
 	const uint8_t *memory = stream->world->pair->node[!stream->side]->mem + stream->target;
-	bool lossy = stream->conn->attr.type == URXE_QPT_UC && stream->world->options.loss > 0;
+	bool lossy = stream->conn->attr.type == URXE_QPT_UC;
 
 	for (uint32_t i = 0; i < STREAM_TARGET; i++) {
 		if (memory[i] == stream->model[i] || (lossy && memory[i] == stream->initial[i]))

@@ -61,14 +61,17 @@ struct conn *world_conn(struct world *world, unsigned side, uint32_t qpn)
 static void set_faults(struct world *world)
 {
 	double loss = world->options.loss;
+	double disorder;
 
+	world->wild = loss > 0 && rand_chance(&world->rand, 0.7);
+	disorder = world->wild ? loss : 0;
 	for (unsigned side = 0; side < 2; side++) {
 		struct link *link = &world->pair->link[side];
 
 		link->faults = (struct link_faults){
 			.drop = loss,
-			.duplicate = loss,
-			.reorder = loss,
+			.duplicate = disorder,
+			.reorder = disorder,
 			.corrupt = loss / 4,
 			.max_burst = 2,
 		};

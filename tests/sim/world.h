@@ -27,6 +27,7 @@ struct conn {
 struct world {
 	struct options options;
 	struct rand rand;
+	bool wild; /* the cable also duplicates and reorders */
 	struct pair *pair;
 	uint32_t n_conns;
 	struct conn conn[WORLD_MAX_CONNS];
