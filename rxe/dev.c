@@ -8,8 +8,8 @@
 #include "cq.h"
 #include "qp.h"
 #include "recv.h"
+#include "reply.h"
 #include "req.h"
-#include "resp.h"
 
 /* Frames that a QP may send before the others get their turn. */
 #define BURST 16
@@ -96,7 +96,7 @@ static struct urxe_qp *timer_qp(struct timer *timer)
 /* Responses first: they free the peer's resources. */
 static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	if (qp->type == URXE_QPT_RC && resp_output(qp, frame))
+	if (qp->type == URXE_QPT_RC && reply_output(qp, frame))
 		return true;
 	return req_output(qp, frame);
 }

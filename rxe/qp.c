@@ -7,7 +7,8 @@
 #include "cq.h"
 #include "dev.h"
 #include "req.h"
-#include "resp.h"
+#include "resource.h"
+#include "resp_recv.h"
 
 static bool valid_type(uint8_t type)
 {
@@ -193,11 +194,8 @@ void qp_event(struct urxe_qp *qp, enum urxe_async event)
 static void drop_responses(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = false;
-	if (qp->resp.nak)
-		return;
-	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic && qp->resp.resources; i++)
-		qp->resp.resources[i].pending = false;
-	qp->resp.res_pending = 0;
+	if (!qp->resp.nak)
+		resource_clear_all(qp);
 }
 
 void qp_error(struct urxe_qp *qp)

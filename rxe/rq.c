@@ -7,7 +7,7 @@
 
 #include "dev.h"
 #include "qp.h"
-#include "resp.h"
+#include "resp_recv.h"
 #include "ring.h"
 #include "sge.h"
 

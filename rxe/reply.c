@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "reply.h"
+
+#include "aeth.h"
+#include "build.h"
+#include "dev.h"
+#include "mr.h"
+#include "resource.h"
+#include "resp.h"
+
+static void start(struct build *b, struct urxe_qp *qp, struct urxe_frame *frame, uint8_t operation,
+		  uint32_t psn)
+{
+	struct build_bth bth = {
+		.opcode = URXE_SERVICE_RC | operation,
+		.dest_qpn = qp->attr.dest_qpn,
+		.psn = psn,
+	};
+
+	build_start(b, frame, &qp->header, &bth);
+}
+
+static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame, uint8_t syndrome, uint32_t psn)
+{
+	struct build b;
+
+	start(&b, qp, frame, URXE_OP_ACKNOWLEDGE, psn);
+	build_aeth(&b, syndrome, qp->resp.msn);
+	build_finish(&b, qp->dev, 0);
+}
+
+static uint8_t read_operation(const struct resp_resource *res)
+{
+	bool first = res->next_psn == res->start_psn, last = res->next_psn == res->end_psn;
+
+	if (first)
+		return last ? URXE_OP_READ_RESPONSE_ONLY : URXE_OP_READ_RESPONSE_FIRST;
+	return last ? URXE_OP_READ_RESPONSE_LAST : URXE_OP_READ_RESPONSE_MIDDLE;
+}
+
+/* The region went away under the READ: the NAK takes the place of the response. */
+static void read_failed(struct urxe_qp *qp, struct resp_resource *res)
+{
+	uint32_t psn = res->next_psn;
+
+	resource_clear_all(qp);
+	resp_refuse(qp, AETH_NAK_REMOTE_ACCESS);
+	qp->resp.nak_psn = psn;
+}
+
+static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	uint32_t offset = (uint32_t)urxe_psn_diff(res->next_psn, res->first_psn) * qp->mtu;
+	uint32_t rest = res->end - offset;
+	struct mr_range range = {
+		.pd = qp->pd,
+		.key = res->rkey,
+		.addr = res->va + offset,
+		.length = rest < qp->mtu ? rest : qp->mtu,
+		.access = URXE_ACCESS_REMOTE_READ,
+	};
+	uint8_t operation = read_operation(res);
+	struct build b;
+
+	start(&b, qp, frame, operation, res->next_psn);
+	if (urxe_opcodes[operation].flags & URXE_OPF_AETH)
+		build_aeth(&b, AETH_ACK_UNLIMITED, res->msn);
+	if (range.length && !mr_read(qp->dev, &range, b.payload)) {
+		read_failed(qp, res);
+		return false;
+	}
+	build_finish(&b, qp->dev, (uint32_t)range.length);
+	if (res->next_psn == res->end_psn)
+		resource_clear_pending(qp, res);
+	res->next_psn = urxe_psn_add(res->next_psn, 1);
+	return true;
+}
+
+static void output_atomic(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	struct build b;
+
+	start(&b, qp, frame, URXE_OP_ATOMIC_ACKNOWLEDGE, res->first_psn);
+	build_aeth(&b, AETH_ACK_UNLIMITED, res->msn);
+	build_atomic_ack(&b, res->original);
+	build_finish(&b, qp->dev, 0);
+	resource_clear_pending(qp, res);
+}
+
+static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	output_ack(qp, frame, qp->resp.nak, qp->resp.nak_psn);
+	qp->resp.nak = 0;
+	qp->resp.ack_due = false;
+}
+
+/* In the order of the requests: acknowledgements wait behind READ responses (IBA 9.7.5.1.1). */
+bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	struct resp_resource *res = resource_next_pending(qp);
+
+	if (res && res->atomic) {
+		output_atomic(qp, res, frame);
+	} else if (!res || !output_read(qp, res, frame)) {
+		if (qp->resp.nak) {
+			output_nak(qp, frame);
+		} else if (qp->resp.ack_due) {
+			qp->resp.ack_due = false;
+			output_ack(qp, frame, AETH_ACK_UNLIMITED, urxe_psn_add(qp->resp.psn, -1u));
+		} else {
+			return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Responder resources: READ and atomic requests, kept so that they can be
+ * answered in order and answered again (IBA volume 1, 9.7.5.1.5).
+ */
+#ifndef URXE_RESOURCE_H
+#define URXE_RESOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "qp.h"
+
+/* The oldest slot, to be overwritten; NULL where it still waits to be answered. */
+struct resp_resource *resource_new(struct urxe_qp *qp);
+/* The request in the slot is accepted: it takes n_packets PSNs and counts as a message. */
+void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_packets);
+/* A response is due: from psn on, `length` bytes of what the original request asked for. */
+void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
+			  uint32_t length);
+void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res);
+void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
+void resource_clear_all(struct urxe_qp *qp);
+/* The kept request whose PSNs include psn. */
+struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
+/* The oldest request whose response is due. */
+struct resp_resource *resource_next_pending(const struct urxe_qp *qp);
+
+uint32_t resource_read_packets(const struct urxe_qp *qp, uint32_t length);
+
+#endif

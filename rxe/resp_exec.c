@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "resp_exec.h"
+
+#include <rxe/opcode.h>
+
+#include "aeth.h"
+#include "dev.h"
+#include "mr.h"
+#include "qp.h"
+#include "resource.h"
+#include "resp_recv.h"
+
+/* Each function that returns a syndrome returns 0 where all is well. */
+
+/* A request opens a message, or goes on with the one in progress (IBA 9.7.4.1.3). */
+static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
+{
+	uint8_t message = qp->resp.message;
+
+	if (flags & URXE_OPF_START)
+		return message == RESP_NONE ? 0 : AETH_NAK_INVALID_REQUEST;
+	if (message == (flags & URXE_OPF_SEND ? RESP_SEND : RESP_WRITE))
+		return 0;
+	return AETH_NAK_INVALID_REQUEST;
+}
+
+/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6). */
+static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	bool ok;
+
+	if (!(flags & URXE_OPF_END))
+		ok = p->payload_len == qp->mtu;
+	else if (flags & URXE_OPF_START)
+		ok = p->payload_len <= qp->mtu;
+	else
+		ok = p->payload_len && p->payload_len <= qp->mtu;
+	return ok ? 0 : AETH_NAK_INVALID_REQUEST;
+}
+
+static uint8_t rnr(const struct urxe_qp *qp)
+{
+	return AETH_RNR_NAK | qp->attr.min_rnr_timer;
+}
+
+/* The packet is executed; another is expected. */
+static void next_packet(struct urxe_qp *qp, uint32_t flags, enum resp_message message)
+{
+	bool end = flags & URXE_OPF_END;
+
+	qp->resp.psn = urxe_psn_add(qp->resp.psn, 1);
+	qp->resp.message = end ? RESP_NONE : message;
+	if (end)
+		qp->resp.msn = urxe_psn_add(qp->resp.msn, 1);
+}
+
+static void complete_message(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	bool imm = flags & URXE_OPF_IMM;
+	struct urxe_wc wc = {
+		.status = URXE_WC_SUCCESS,
+		.opcode = flags & URXE_OPF_SEND ? URXE_WC_RECV : URXE_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = qp->resp.offset,
+		.imm = p->imm,
+		.src_qpn = qp->attr.dest_qpn,
+		.flags = imm ? URXE_WC_WITH_IMM : 0,
+		.solicited = p->solicited,
+	};
+
+	resp_complete_recv(qp, &wc);
+}
+
+static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	struct responder *resp = &qp->resp;
+
+	if (!resp_want_recv(qp))
+		return rnr(qp);
+	if (flags & URXE_OPF_START)
+		resp->offset = 0;
+	if (p->payload_len > resp->wqe->length - resp->offset) {
+		resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
+		return AETH_NAK_INVALID_REQUEST;
+	}
+	if (!resp_scatter(qp, resp->offset, p->payload, p->payload_len)) {
+		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
+		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
+		return AETH_NAK_REMOTE_OP;
+	}
+	resp->offset += p->payload_len;
+	next_packet(qp, flags, RESP_SEND);
+	if (flags & URXE_OPF_END)
+		complete_message(qp, p, flags);
+	return 0;
+}
+
+/* A zero-length message needs no valid key (IBA 9.7.4.1.5, C9-88). */
+static bool remote_access_ok(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
+{
+	struct mr_range range = {
+		.pd = qp->pd,
+		.key = p->reth.rkey,
+		.addr = p->reth.va,
+		.length = p->reth.length,
+		.access = access,
+	};
+
+	return qp->attr.access & access && (!range.length || mr_check(qp->dev, &range));
+}
+
+static uint8_t start_write(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (p->reth.length > URXE_MAX_MSG)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!remote_access_ok(qp, p, URXE_ACCESS_REMOTE_WRITE))
+		return AETH_NAK_REMOTE_ACCESS;
+	qp->resp.offset = 0;
+	qp->resp.write.va = p->reth.va;
+	qp->resp.write.rkey = p->reth.rkey;
+	qp->resp.write.length = p->reth.length;
+	return 0;
+}
+
+static uint8_t place_write(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	struct responder *resp = &qp->resp;
+	uint32_t rest = resp->write.length - resp->offset;
+	struct mr_range range = {
+		.pd = qp->pd,
+		.key = resp->write.rkey,
+		.addr = resp->write.va + resp->offset,
+		.length = p->payload_len,
+		.access = URXE_ACCESS_REMOTE_WRITE,
+	};
+
+	/* IBA 9.7.4.1.6: the packets' payloads add up to the RETH's length. */
+	if (flags & URXE_OPF_END ? p->payload_len != rest : p->payload_len >= rest)
+		return AETH_NAK_INVALID_REQUEST;
+	if (p->payload_len && !mr_write(qp->dev, &range, p->payload))
+		return AETH_NAK_REMOTE_ACCESS;
+	resp->offset += p->payload_len;
+	return 0;
+}
+
+static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome = flags & URXE_OPF_START ? start_write(qp, p) : 0;
+
+	if (!syndrome && flags & URXE_OPF_IMM && !resp_want_recv(qp))
+		syndrome = rnr(qp);
+	if (!syndrome)
+		syndrome = place_write(qp, p, flags);
+	if (syndrome)
+		return syndrome;
+	next_packet(qp, flags, RESP_WRITE);
+	if (flags & URXE_OPF_IMM)
+		complete_message(qp, p, flags);
+	return 0;
+}
+
+static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct resp_resource *res;
+
+	if (p->reth.length > URXE_MAX_MSG)
+		return AETH_NAK_INVALID_REQUEST;
+	res = resource_new(qp);
+	if (!res)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!remote_access_ok(qp, p, URXE_ACCESS_REMOTE_READ))
+		return AETH_NAK_REMOTE_ACCESS;
+	*res = (struct resp_resource){
+		.rkey = p->reth.rkey,
+		.va = p->reth.va,
+		.length = p->reth.length,
+	};
+	resource_keep(qp, res, resource_read_packets(qp, res->length));
+	resource_answer_read(qp, res, res->first_psn, res->length);
+	return 0;
+}
+
+static uint64_t apply_atomic(uint64_t *at, const struct urxe_packet *p)
+{
+	uint64_t expected = p->atomic.compare;
+
+	if (URXE_OPCODE_OPERATION(p->opcode) == URXE_OP_FETCH_ADD)
+		return __atomic_fetch_add(at, p->atomic.swap_add, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(at, &expected, p->atomic.swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return expected;
+}
+
+static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct mr_range range = {
+		.pd = qp->pd,
+		.key = p->atomic.rkey,
+		.addr = p->atomic.va,
+		.length = sizeof(uint64_t),
+		.access = URXE_ACCESS_REMOTE_ATOMIC,
+	};
+	struct resp_resource *res = resource_new(qp);
+	uint64_t *at;
+
+	if (!res || p->atomic.va % sizeof(uint64_t)) /* IBA 9.4.5, C9-78 */
+		return AETH_NAK_INVALID_REQUEST;
+	at = qp->attr.access & URXE_ACCESS_REMOTE_ATOMIC ? mr_atomic(qp->dev, &range) : NULL;
+	if (!at)
+		return AETH_NAK_REMOTE_ACCESS;
+	*res = (struct resp_resource){.atomic = true, .original = apply_atomic(at, p)};
+	resource_keep(qp, res, 1);
+	resource_set_pending(qp, res);
+	return 0;
+}
+
+uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome = check_sequence(qp, flags);
+
+	if (!syndrome)
+		syndrome = check_length(qp, p, flags);
+	if (syndrome)
+		return syndrome;
+	if (flags & URXE_OPF_SEND)
+		return execute_send(qp, p, flags);
+	if (flags & URXE_OPF_WRITE)
+		return execute_write(qp, p, flags);
+	return flags & URXE_OPF_READ ? execute_read(qp, p) : execute_atomic(qp, p);
+}

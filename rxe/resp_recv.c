@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "resp_recv.h"
+
+#include "cq.h"
+#include "dev.h"
+#include "qp.h"
+#include "sge.h"
+
+void resp_complete_recv(struct urxe_qp *qp, struct urxe_wc *wc)
+{
+	wc->wr_id = qp->resp.wqe->wr_id;
+	wc->qpn = qp->qpn;
+	wc->solicited |= wc->status != URXE_WC_SUCCESS;
+	qp->resp.has_wqe = false;
+	rq_retire(qp->rq);
+	if (!cq_complete(qp->recv_cq, wc))
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+}
+
+void resp_fail_recv(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	struct urxe_wc wc = {.status = status};
+
+	resp_complete_recv(qp, &wc);
+}
+
+bool resp_want_recv(struct urxe_qp *qp)
+{
+	if (!qp->resp.has_wqe)
+		qp->resp.has_wqe = rq_take(qp->rq, qp->resp.wqe);
+	return qp->resp.has_wqe;
+}
+
+void resp_flush(struct urxe_qp *qp)
+{
+	if (qp->resp.has_wqe)
+		resp_fail_recv(qp, URXE_WC_WR_FLUSH_ERR);
+	while (qp->rq->qp && resp_want_recv(qp))
+		resp_fail_recv(qp, URXE_WC_WR_FLUSH_ERR);
+}
+
+bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len)
+{
+	struct sge_list list = {
+		.segs = qp->resp.wqe->segs,
+		.n = qp->resp.wqe->n_segs,
+		.pd = qp->rq->attr.pd,
+	};
+
+	return sge_scatter(qp->dev, &list, offset, src, len);
+}
