@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "attend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <vnic/attach.h>
+
+#include "install.h"
+#include "log.h"
+#include "status.h"
+
+/* Programs count on low descriptors, and shells on those up to 9 or 99. */
+#define HOLD_FD 200
+
+#define START_SECONDS 10
+#define POLL_NS       10000000
+
+static int dial(const char *run_dir)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd, err;
+
+	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/" VNIC_SOCKET_NAME, run_dir) >=
+	    (int)sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+/* The connection at a high number, to be inherited. */
+static int keep(int fd)
+{
+	int held = fcntl(fd, F_DUPFD, HOLD_FD);
+
+	if (held < 0)
+		log_line("cannot keep the connection to urxed: %s", strerror(errno));
+	close(fd);
+	return held;
+}
+
+static void exec_daemon(const char *urxed, const char *run_dir)
+{
+	/* The daemon is no RDMA program, even if it is started by one. */
+	unsetenv("LD_PRELOAD");
+	execl(urxed, urxed, "--private", "--run-dir", run_dir, (char *)NULL);
+	log_line("cannot run %s: %s", urxed, strerror(errno));
+	_exit(STATUS_FAILED);
+}
+
+/* Starts a daemon and waits until it serves, or has said why it does not. Returns its status. */
+static int start_daemon(const char *run_dir)
+{
+	char urxed[PATH_MAX];
+	int rc = install_urxed(urxed), status;
+	pid_t pid;
+
+	if (rc) {
+		log_line("the daemon %s cannot be read (%s): build or install urxe anew", urxed,
+			 strerror(-rc));
+		return STATUS_FAILED;
+	}
+	pid = fork();
+	if (pid == 0)
+		exec_daemon(urxed, run_dir);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid < 0) {
+		log_line("cannot start urxed: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_FAILED;
+}
+
+static int refused(const char *run_dir, int err)
+{
+	log_line("no answer from urxed in %s: %s", run_dir, strerror(err));
+	return -1;
+}
+
+/*
+ * When several programs start at once each may start a daemon: one gets the run
+ * directory's lock, the others find it busy, and all connect to the one. Busy too
+ * is a daemon that is about to leave; then the next try starts another.
+ */
+int attend_daemon(const char *run_dir)
+{
+	struct timespec pause = {0, POLL_NS};
+	time_t end = time(NULL) + START_SECONDS;
+	int fd, status;
+
+	for (;;) {
+		fd = dial(run_dir);
+		if (fd >= 0)
+			return keep(fd);
+		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR && fd != -EAGAIN)
+			return refused(run_dir, -fd);
+		status = fd == -EAGAIN ? STATUS_BUSY : start_daemon(run_dir);
+		if (status && status != STATUS_BUSY)
+			return -1;
+		if (time(NULL) > end)
+			return refused(run_dir, -fd);
+		if (status)
+			nanosleep(&pause, NULL);
+	}
+}

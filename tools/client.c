@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "client.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "log.h"
+
+static struct client *find(struct clients *all, const struct vnic_server_client *conn)
+{
+	struct client *c;
+
+	for (c = all->list; c->conn != conn; c = c->next)
+		;
+	return c;
+}
+
+static int welcome(void *ctx, struct vnic_server_client *conn, struct vnic_attach_welcome *w)
+{
+	struct clients *all = ctx;
+	struct client *c = find(all, conn);
+	int rc = switch_join(all->sw, &c->port, &w->qpn_first);
+
+	if (rc) {
+		log_line("process %d is refused: all queue pair numbers are leased",
+			 vnic_server_pid(conn));
+		return rc;
+	}
+	c->joined = true;
+	w->qpn_count = LEASE_QPNS;
+	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
+	w->mtu = all->host->mtu;
+	host_gids(all->host, w->gids);
+	return 0;
+}
+
+static void resolve(void *ctx, struct vnic_server_client *conn, const struct vnic_attach_resolve *r)
+{
+	struct clients *all = ctx;
+	struct client *c = find(all, conn);
+	uint8_t mac[ETHER_MAC_LEN] = {0};
+	int rc;
+
+	if (c->waiting) {
+		c->gone = true; /* it may ask for one at a time */
+		return;
+	}
+	rc = neigh_resolve(all->neigh, all->now, r->sgid_index, r->dgid, &c->waiter, mac);
+	c->waiting = rc == -EINPROGRESS;
+	if (!c->waiting && vnic_server_resolved(conn, rc, mac))
+		c->gone = true;
+}
+
+void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac)
+{
+	static const uint8_t none[ETHER_MAC_LEN];
+	struct client *c = (struct client *)((char *)w - offsetof(struct client, waiter));
+
+	c->waiting = false;
+	/* If it does not read its answers, its socket says so next. */
+	vnic_server_resolved(c->conn, status, mac ? mac : none);
+}
+
+static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve};
+
+int client_accept(struct clients *all, int listen_fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct client *c;
+	int rc;
+
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	rc = vnic_server_accept(listen_fd, &c->conn);
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	ev.data.ptr = c;
+	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_fd(c->conn), &ev)) {
+		rc = -errno;
+		vnic_server_close(c->conn);
+		free(c);
+		return rc;
+	}
+	c->next = all->list;
+	all->list = c;
+	all->n++;
+	return 0;
+}
+
+/* The NIC exists from now on: its doorbell wakes the daemon, and needs no other handling. */
+static int plug_in(struct clients *all, struct client *c)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+
+	c->port.dev = vnic_server_device(c->conn);
+	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_doorbell_fd(c->conn), &ev))
+		return -errno;
+	log_line("process %d attached", vnic_server_pid(c->conn));
+	return 0;
+}
+
+void client_event(struct clients *all, uint64_t now, struct client *c)
+{
+	int rc;
+
+	if (c->gone)
+		return;
+	all->now = now;
+	rc = vnic_server_event(c->conn, &ops, all);
+	if (!rc && !c->port.dev && vnic_server_device(c->conn))
+		rc = plug_in(all, c);
+	if (!rc)
+		return;
+	c->gone = true;
+	if (rc != -ECONNRESET)
+		log_line("process %d is disconnected: %s", vnic_server_pid(c->conn), strerror(-rc));
+}
+
+static void destroy(struct clients *all, struct client *c)
+{
+	if (c->joined)
+		switch_leave(all->sw, &c->port);
+	if (c->waiting)
+		neigh_forget(all->neigh, &c->waiter);
+	/* The process has the doorbell too, so closing it here would not take it out of the set. */
+	if (c->port.dev)
+		epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(c->conn), NULL);
+	epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(c->conn), NULL);
+	if (c->port.dev)
+		log_line("process %d detached", vnic_server_pid(c->conn));
+	vnic_server_close(c->conn);
+	free(c);
+	all->n--;
+}
+
+void client_reap(struct clients *all)
+{
+	struct client **link = &all->list, *c;
+
+	while ((c = *link)) {
+		if (!c->gone) {
+			link = &c->next;
+			continue;
+		}
+		*link = c->next;
+		destroy(all, c);
+	}
+}
+
+void client_close_all(struct clients *all)
+{
+	struct client *c;
+
+	for (c = all->list; c; c = c->next)
+		c->gone = true;
+	client_reap(all);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The processes that are connected to the daemon, from accept to hang-up. Each
+ * watches its own descriptors in the daemon's epoll set, the client itself as data.
+ */
+#ifndef URXE_TOOLS_CLIENT_H
+#define URXE_TOOLS_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/server.h>
+
+#include "host.h"
+#include "neigh.h"
+#include "switch.h"
+
+struct client {
+	struct client *next;
+	struct vnic_server_client *conn;
+	struct switch_port port;
+	struct neigh_waiter waiter;
+	bool waiting;
+	bool joined;
+	bool gone; /* to be freed once no event can name it */
+};
+
+struct clients {
+	struct client *list;
+	uint32_t n;
+	int epoll_fd;
+	const struct host *host;
+	struct vswitch *sw;
+	struct neigh *neigh;
+	uint64_t now; /* of the event that is being handled */
+};
+
+/* Takes a connection that waits. -EAGAIN: there is none; -EMFILE and the like: not now. */
+int client_accept(struct clients *all, int listen_fd);
+/* Handles what a client's socket has. */
+void client_event(struct clients *all, uint64_t now, struct client *c);
+/* Answers the client that w is of. */
+void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac);
+/* Frees those that went; call it between two batches of events. */
+void client_reap(struct clients *all);
+void client_close_all(struct clients *all);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe run: gives a program the device. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attend.h"
+#include "install.h"
+#include "log.h"
+#include "rundir.h"
+#include "status.h"
+
+static const char usage[] =
+	"usage: urxe run [--run-dir DIR] [--] CMD [ARG]...\n"
+	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. Where no urxed\n"
+	"answers in the run directory, one is started that leaves after the last program.\n"
+	"\n"
+	"  --run-dir DIR  the daemon's directory; default as urxed's\n"
+	"\n"
+	"Exit status: CMD's; 2 where the device cannot be given, 126 where CMD cannot be\n"
+	"run, 127 where it is not found.\n";
+
+static const struct option options[] = {
+	{"run-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};
+
+/* Returns the index of CMD in argv, or 0. */
+static int parse(int argc, char **argv, const char **run_dir)
+{
+	int opt;
+
+	/* "+": what follows CMD is CMD's. */
+	while ((opt = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		switch (opt) {
+		case 'd': *run_dir = optarg; break;
+		case 'h': fputs(usage, stdout); exit(0);
+		case ':':
+			log_line("option %s needs a value; see urxe run --help", argv[optind - 1]);
+			return 0;
+		default:
+			log_line("unknown option %s; see urxe run --help", argv[optind - 1]);
+			return 0;
+		}
+	}
+	if (optind < argc)
+		return optind;
+	log_line("run wants a command, as in: urxe run -- ibv_devinfo");
+	return 0;
+}
+
+static int set_preload(void)
+{
+	char lib[PATH_MAX];
+	const char *old = getenv("LD_PRELOAD");
+	char *value;
+	int rc = install_liburxe(lib);
+
+	if (rc) {
+		log_line("the library %s cannot be read (%s): build or install urxe anew", lib,
+			 strerror(-rc));
+		return rc;
+	}
+	if (strpbrk(lib, " :")) {
+		log_line("LD_PRELOAD cannot name %s: its path has a space or a colon", lib);
+		return -EINVAL;
+	}
+	/* One inside the other: once is enough. */
+	if (old && !strncmp(old, lib, strlen(lib)) && strchr(" :", old[strlen(lib)]))
+		return 0;
+	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0)
+		return -ENOMEM;
+	rc = setenv("LD_PRELOAD", value, 1) ? -errno : 0;
+	free(value);
+	return rc;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	char run_dir[RUNDIR_MAX], why[RUNDIR_WHY];
+	const char *given = NULL;
+	int cmd = parse(argc, argv, &given), err;
+
+	if (!cmd)
+		return STATUS_USAGE;
+	if (rundir_path(given, run_dir, why)) {
+		log_line("%s", why);
+		return STATUS_USAGE;
+	}
+	if (attend_daemon(run_dir) < 0)
+		return STATUS_USAGE;
+	if (set_preload() || setenv("URXE_DIR", run_dir, 1))
+		return STATUS_USAGE;
+	execvp(argv[cmd], argv + cmd);
+	err = errno;
+	log_line("cannot run %s: %s", argv[cmd], strerror(err));
+	return err == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXEC;
+}

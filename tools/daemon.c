@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "log.h"
+#include "rundir.h"
+#include "slice.h"
+#include "sysfs.h"
+
+#define EVENTS 64
+/* Rounds of the switch between two looks at sockets and signals while frames flow. */
+#define ROUNDS 32
+#define NS     1000000000ull
+/* How long a private daemon waits for another client. */
+#define PRIVATE_IDLE_NS (5 * NS)
+/* When accept failed for want of descriptors: how long not to ask again. */
+#define ACCEPT_PAUSE_NS (NS / 10)
+
+#define SOCKET_ASIDE VNIC_SOCKET_NAME ".leaving"
+
+struct daemon {
+	struct daemon_options options;
+	int lock_fd;
+	bool made_dir;
+	bool made_sysfs;
+	int epoll_fd;
+	int signal_fd;
+	int listen_fd;
+	bool stop;
+	uint64_t idle_since;   /* since when there is no client */
+	uint64_t accept_after; /* 0 = the listening socket is watched */
+	struct host host;
+	struct neigh neigh;
+	struct vswitch sw;
+	struct clients clients;
+	uint32_t n_uplinks;
+	struct uplink uplinks[DAEMON_UPLINKS];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS + (uint64_t)ts.tv_nsec;
+}
+
+/* --- Neighbours' way out */
+
+static void neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
+{
+	struct daemon *d = ctx;
+
+	switch_send(&d->sw, uplink, frame, len);
+}
+
+static const uint8_t *neigh_mac(void *ctx, int uplink)
+{
+	struct daemon *d = ctx;
+
+	return d->uplinks[uplink].mac;
+}
+
+static void neigh_answer(void *ctx, struct neigh_waiter *w, int status, const uint8_t *mac)
+{
+	(void)ctx;
+	client_answer(w, status, mac);
+}
+
+static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer};
+
+/* --- Start */
+
+static int open_uplinks(struct daemon *d, char why[DAEMON_WHY])
+{
+	char text[UPLINK_WHY];
+	int rc;
+
+	for (; d->n_uplinks < d->options.n_uplinks; d->n_uplinks++) {
+		const char *spec = d->options.uplinks[d->n_uplinks];
+
+		rc = uplink_open(&d->uplinks[d->n_uplinks], spec, text);
+		if (rc) {
+			snprintf(why, DAEMON_WHY, "%s", text);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* The host is, to its peers, what its first uplink is. */
+static int take_uplinks(struct daemon *d, char why[DAEMON_WHY])
+{
+	struct host *h = &d->host;
+	uint32_t i;
+	int rc = 0;
+
+	memcpy(h->mac, d->uplinks[0].mac, ETHER_MAC_LEN);
+	if (d->uplinks[0].ifname[0])
+		snprintf(h->ndev, sizeof(h->ndev), "%s", d->uplinks[0].ifname);
+	for (i = 0; i < d->n_uplinks && !rc; i++) {
+		if (d->uplinks[i].mtu < h->mtu)
+			h->mtu = d->uplinks[i].mtu;
+		if (d->uplinks[i].kernel)
+			rc = host_add_interface(h, d->uplinks[i].ifname, (int)i);
+		else if (i == 0)
+			rc = host_add_link_local(h, 0);
+	}
+	if (rc == -ENOSPC)
+		log_line("only the first %d addresses of the uplinks are used", HOST_ADDRESSES);
+	else if (rc)
+		snprintf(why, DAEMON_WHY, "cannot read the uplinks' addresses: %s", strerror(-rc));
+	return rc == -ENOSPC ? 0 : rc;
+}
+
+static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
+{
+	int uplink = d->n_uplinks ? 0 : HOST_NO_UPLINK, rc;
+	uint32_t i;
+
+	host_init(&d->host);
+	rc = d->n_uplinks ? take_uplinks(d, why) : host_add_invented(&d->host);
+	for (i = 0; i < d->options.n_addresses && !rc; i++) {
+		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
+		if (rc)
+			snprintf(why, DAEMON_WHY,
+				 rc == -ENOSPC ? "address %s is one too many: a host has %d"
+					       : "address %s is not an address of a host with its "
+						 "prefix length, as 192.0.2.1/24 is",
+				 d->options.addresses[i], HOST_ADDRESSES);
+	}
+	return rc;
+}
+
+static int watch(struct daemon *d, int fd, void *what, char why[DAEMON_WHY])
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
+
+	if (!epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return 0;
+	snprintf(why, DAEMON_WHY, "epoll: %s", strerror(errno));
+	return -errno;
+}
+
+static int watch_all(struct daemon *d, char why[DAEMON_WHY])
+{
+	sigset_t set;
+	uint32_t i;
+	int rc;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	d->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (d->epoll_fd < 0 || d->signal_fd < 0) {
+		snprintf(why, DAEMON_WHY, "epoll or signalfd: %s", strerror(errno));
+		return -errno;
+	}
+	rc = watch(d, d->signal_fd, &d->signal_fd, why);
+	/* Uplinks and doorbells only wake: the switch looks at all of them in any case. */
+	for (i = 0; i < d->n_uplinks && !rc; i++)
+		if (netdev_wait_fd(d->uplinks[i].port) >= 0)
+			rc = watch(d, netdev_wait_fd(d->uplinks[i].port), NULL, why);
+	return rc;
+}
+
+static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
+{
+	char text[RUNDIR_WHY];
+	int rc = rundir_create(d->options.run_dir, text);
+
+	d->made_dir = rc > 0;
+	if (rc >= 0)
+		rc = d->lock_fd = rundir_lock(d->options.run_dir, text);
+	if (rc < 0)
+		snprintf(why, DAEMON_WHY, "%s", text);
+	return rc < 0 ? rc : 0;
+}
+
+static int publish(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = sysfs_create(d->options.run_dir, &d->host);
+
+	if (rc) {
+		snprintf(why, DAEMON_WHY, "cannot write to %s: %s", d->options.run_dir,
+			 strerror(-rc));
+		return rc;
+	}
+	d->made_sysfs = true;
+	rundir_remove(d->options.run_dir, SOCKET_ASIDE);
+	d->listen_fd = vnic_server_listen(d->options.run_dir);
+	if (d->listen_fd < 0) {
+		snprintf(why, DAEMON_WHY, "cannot listen in %s: %s", d->options.run_dir,
+			 strerror(-d->listen_fd));
+		return d->listen_fd;
+	}
+	return watch(d, d->listen_fd, &d->listen_fd, why);
+}
+
+int daemon_start(const struct daemon_options *options, struct daemon **daemon, char why[DAEMON_WHY])
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d) {
+		snprintf(why, DAEMON_WHY, "no memory");
+		return -ENOMEM;
+	}
+	d->options = *options;
+	d->lock_fd = d->epoll_fd = d->signal_fd = d->listen_fd = -1;
+	rc = claim_dir(d, why);
+	if (!rc)
+		rc = open_uplinks(d, why);
+	if (!rc)
+		rc = set_up_host(d, why);
+	if (!rc)
+		rc = watch_all(d, why);
+	if (!rc) {
+		neigh_init(&d->neigh, &d->host, &neigh_ops, d);
+		switch_init(&d->sw, &d->host, &d->neigh, d->uplinks, d->n_uplinks);
+		d->clients = (struct clients){.epoll_fd = d->epoll_fd,
+					      .host = &d->host,
+					      .sw = &d->sw,
+					      .neigh = &d->neigh};
+		rc = publish(d, why);
+	}
+	if (rc) {
+		daemon_stop(d);
+		return rc;
+	}
+	*daemon = d;
+	return 0;
+}
+
+void daemon_stop(struct daemon *d)
+{
+	uint32_t i;
+
+	client_close_all(&d->clients);
+	if (d->listen_fd >= 0) {
+		rundir_remove(d->options.run_dir, VNIC_SOCKET_NAME);
+		rundir_remove(d->options.run_dir, SOCKET_ASIDE);
+		close(d->listen_fd);
+	}
+	if (d->made_sysfs)
+		sysfs_remove(d->options.run_dir);
+	for (i = 0; i < d->n_uplinks; i++)
+		uplink_close(&d->uplinks[i]);
+	if (d->signal_fd >= 0)
+		close(d->signal_fd);
+	if (d->epoll_fd >= 0)
+		close(d->epoll_fd);
+	if (d->lock_fd >= 0)
+		rundir_release(d->options.run_dir, d->lock_fd, d->made_dir);
+	free(d);
+}
+
+/* --- Events */
+
+static void print_drops(const struct daemon *d)
+{
+	uint32_t i;
+
+	for (i = 0; i < SWITCH_DROP_COUNT; i++)
+		if (d->sw.drops[i])
+			log_line("dropped %s: %llu", switch_drop_name(i),
+				 (unsigned long long)d->sw.drops[i]);
+	log_line("%u clients", d->clients.n);
+}
+
+static void take_signal(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+
+	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1)
+			print_drops(d);
+		else
+			d->stop = true;
+	}
+}
+
+static void watch_listener(struct daemon *d, bool on)
+{
+	struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = &d->listen_fd};
+
+	epoll_ctl(d->epoll_fd, EPOLL_CTL_MOD, d->listen_fd, &ev);
+}
+
+static void accept_all(struct daemon *d, uint64_t now)
+{
+	int rc;
+
+	do
+		rc = client_accept(&d->clients, d->listen_fd);
+	while (!rc || rc == -ECONNABORTED || rc == -EINTR);
+	if (rc == -EAGAIN)
+		return;
+	/* The connection stays in the backlog, and epoll would report it without end. */
+	log_line("cannot accept a client: %s", strerror(-rc));
+	watch_listener(d, false);
+	d->accept_after = now + ACCEPT_PAUSE_NS;
+}
+
+static void dispatch(struct daemon *d, uint64_t now, void *what)
+{
+	if (what == &d->signal_fd)
+		take_signal(d);
+	else if (what == &d->listen_fd)
+		accept_all(d, now);
+	else if (what)
+		client_event(&d->clients, now, what);
+}
+
+static void wait_events(struct daemon *d, uint64_t timeout_ns)
+{
+	struct timespec ts = {(time_t)(timeout_ns / NS), (long)(timeout_ns % NS)};
+	struct epoll_event events[EVENTS];
+	int i, n;
+	uint64_t now;
+
+	n = epoll_pwait2(d->epoll_fd, events, EVENTS, timeout_ns == UINT64_MAX ? NULL : &ts, NULL);
+	now = now_ns();
+	for (i = 0; i < n; i++)
+		dispatch(d, now, events[i].data.ptr);
+	client_reap(&d->clients);
+}
+
+/* --- A private daemon's end */
+
+static uint64_t idle_deadline(struct daemon *d, uint64_t now)
+{
+	if (!d->options.private || d->clients.n) {
+		d->idle_since = now;
+		return UINT64_MAX;
+	}
+	return d->idle_since + PRIVATE_IDLE_NS;
+}
+
+/*
+ * Somebody may be connecting right now. With the socket out of sight nobody new can;
+ * if one came just before, the daemon stays, and so does the socket.
+ */
+static void leave_if_alone(struct daemon *d, uint64_t now)
+{
+	char name[RUNDIR_MAX + 32], aside[RUNDIR_MAX + 32];
+
+	snprintf(name, sizeof(name), "%s/" VNIC_SOCKET_NAME, d->options.run_dir);
+	snprintf(aside, sizeof(aside), "%s/" SOCKET_ASIDE, d->options.run_dir);
+	rename(name, aside);
+	accept_all(d, now);
+	d->stop = !d->clients.n;
+	if (!d->stop)
+		rename(aside, name);
+}
+
+/* --- The loop */
+
+/* Does what time has made due; returns when it wants to be called next. */
+static uint64_t tick(struct daemon *d, uint64_t now)
+{
+	uint64_t next = neigh_tick(&d->neigh, now), due;
+
+	if (d->accept_after && d->accept_after <= now) {
+		d->accept_after = 0;
+		watch_listener(d, true);
+	}
+	if (d->accept_after && d->accept_after < next)
+		next = d->accept_after;
+	due = idle_deadline(d, now);
+	if (due <= now)
+		leave_if_alone(d, now);
+	else if (due < next)
+		next = due;
+	return next;
+}
+
+/* Sleeps until a doorbell, a socket, an uplink or the clock has something. */
+static void nap(struct daemon *d)
+{
+	uint64_t now, next, due;
+
+	switch_sleeping(&d->sw, true);
+	now = now_ns();
+	next = tick(d, now);
+	/* Who posted before the word was out did not ring: look once more. */
+	if (!switch_run(&d->sw, now) && !d->stop) {
+		due = switch_deadline(&d->sw, now);
+		if (due < next)
+			next = due;
+		wait_events(d, next == UINT64_MAX ? next : next > now ? next - now : 0);
+	}
+	switch_sleeping(&d->sw, false);
+}
+
+int daemon_run(struct daemon *d)
+{
+	uint32_t round = 0;
+
+	ask_short_slice();
+	d->idle_since = now_ns();
+	while (!d->stop) {
+		if (!switch_run(&d->sw, now_ns())) {
+			nap(d);
+		} else if (++round % ROUNDS == 0) {
+			wait_events(d, 0);
+			tick(d, now_ns());
+		}
+	}
+	print_drops(d);
+	return 0;
+}

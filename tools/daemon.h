@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxed's one thread: clients, the switch, neighbours, and when to sleep. */
+#ifndef URXE_TOOLS_DAEMON_H
+#define URXE_TOOLS_DAEMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DAEMON_ADDRESSES 8
+#define DAEMON_UPLINKS   8
+#define DAEMON_WHY       512
+
+struct daemon_options {
+	const char *run_dir; /* absolute */
+	const char *uplinks[DAEMON_UPLINKS];
+	uint32_t n_uplinks;
+	const char *addresses[DAEMON_ADDRESSES];
+	uint32_t n_addresses;
+	bool private; /* leave when no client has been there for a while */
+};
+
+struct daemon;
+
+/*
+ * Opens everything and listens: clients can connect from then on. On error
+ * nothing is left and `why` has one sentence. SIGTERM, SIGINT, SIGHUP and SIGUSR1 must
+ * be blocked: they are read from a descriptor.
+ */
+int daemon_start(const struct daemon_options *options, struct daemon **daemon,
+		 char why[DAEMON_WHY]);
+/* Serves until a signal ends it, or a private daemon has nobody left to serve. */
+int daemon_run(struct daemon *daemon);
+/* Removes all that daemon_start made. */
+void daemon_stop(struct daemon *daemon);
+
+#endif

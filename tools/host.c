@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "host.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rundir.h"
+
+#define V4_BITS 96 /* of ::ffff:0:0/96 in front of an IPv4 address */
+
+/* FNV-1a, 64 bits, then a mix of high bits into low ones (the murmur3 finalizer). */
+static uint64_t hash(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	uint64_t h = 0xcbf29ce484222325u;
+
+	while (len--)
+		h = (h ^ *p++) * 0x100000001b3u;
+	h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+	return h ^ h >> 33;
+}
+
+/* Stable while the machine runs, and another one for each daemon that may run on it. */
+static uint64_t host_hash(uint32_t index)
+{
+	struct {
+		char boot_id[36];
+		uint32_t uid;
+		uint64_t netns;
+		uint64_t index;
+	} seed = {.uid = geteuid(), .netns = rundir_netns(), .index = index};
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		/* Without a boot id the rest still tells daemons of one boot apart. */
+		if (read(fd, seed.boot_id, sizeof(seed.boot_id)) < 0)
+			memset(seed.boot_id, 0, sizeof(seed.boot_id));
+		close(fd);
+	}
+	return hash(&seed, sizeof(seed));
+}
+
+void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index)
+{
+	uint64_t h = host_hash(index);
+
+	memcpy(mac, &h, ETHER_MAC_LEN);
+	mac[0] = 0x02; /* locally administered, one station (IEEE 802, 8.2) */
+}
+
+void host_init(struct host *h)
+{
+	memset(h, 0, sizeof(*h));
+	host_make_mac(h->mac, 0);
+	h->mtu = HOST_MTU;
+	/* Tools look the name up as an interface: of those there is always this one. */
+	snprintf(h->ndev, sizeof(h->ndev), "lo");
+}
+
+static int add(struct host *h, const struct host_address *a)
+{
+	if (host_find(h, a->ip))
+		return 0;
+	if (h->n_addresses == HOST_ADDRESSES)
+		return -ENOSPC;
+	h->addresses[h->n_addresses++] = *a;
+	return 0;
+}
+
+/* Modified EUI-64 (RFC 4291, appendix A) */
+static void set_eui64(uint8_t id[8], const uint8_t mac[ETHER_MAC_LEN])
+{
+	memcpy(id, mac, 3);
+	id[0] ^= 0x02;
+	id[3] = 0xff;
+	id[4] = 0xfe;
+	memcpy(id + 5, mac + 3, 3);
+}
+
+static void set_v4(uint8_t ip[16], const void *v4)
+{
+	memset(ip, 0, 10);
+	ip[10] = ip[11] = 0xff;
+	memcpy(ip + 12, v4, 4);
+}
+
+int host_add_link_local(struct host *h, int uplink)
+{
+	struct host_address a = {.ip = {0xfe, 0x80}, .prefix_len = 64, .uplink = uplink};
+
+	set_eui64(a.ip + 8, h->mac);
+	return add(h, &a);
+}
+
+/* RFC 3927: 169.254.1.0 to 169.254.254.255 */
+static int add_v4_link_local(struct host *h)
+{
+	uint8_t v4[4] = {169, 254, (uint8_t)(1 + h->mac[4] % 254), h->mac[5]};
+	struct host_address a = {.prefix_len = V4_BITS + 16, .uplink = HOST_NO_UPLINK};
+
+	set_v4(a.ip, v4);
+	return add(h, &a);
+}
+
+/* RFC 4193: fd, a global ID of 40 bits, subnet 0 */
+static int add_ula(struct host *h)
+{
+	struct host_address a = {.ip = {0xfd}, .prefix_len = 64, .uplink = HOST_NO_UPLINK};
+	uint64_t global = hash(h->mac, sizeof(h->mac));
+
+	memcpy(a.ip + 1, &global, 5);
+	set_eui64(a.ip + 8, h->mac);
+	return add(h, &a);
+}
+
+int host_add_invented(struct host *h)
+{
+	int rc = host_add_link_local(h, HOST_NO_UPLINK);
+
+	if (!rc)
+		rc = add_v4_link_local(h);
+	return rc ? rc : add_ula(h);
+}
+
+static uint8_t count_bits(const void *mask, uint32_t bytes)
+{
+	const uint8_t *p = mask;
+	uint8_t bits = 0;
+
+	while (bytes--)
+		bits += (uint8_t)__builtin_popcount(*p++);
+	return bits;
+}
+
+static int add_ifaddr(struct host *h, const struct ifaddrs *i, int uplink)
+{
+	struct host_address a = {.uplink = uplink, .kernel = true};
+
+	if (!i->ifa_addr || !i->ifa_netmask)
+		return 0;
+	if (i->ifa_addr->sa_family == AF_INET) {
+		const struct sockaddr_in *ip = (const void *)i->ifa_addr;
+		const struct sockaddr_in *mask = (const void *)i->ifa_netmask;
+
+		set_v4(a.ip, &ip->sin_addr);
+		a.prefix_len = V4_BITS + count_bits(&mask->sin_addr, 4);
+	} else if (i->ifa_addr->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *ip = (const void *)i->ifa_addr;
+		const struct sockaddr_in6 *mask = (const void *)i->ifa_netmask;
+
+		memcpy(a.ip, &ip->sin6_addr, 16);
+		a.prefix_len = count_bits(&mask->sin6_addr, 16);
+	} else {
+		return 0;
+	}
+	return add(h, &a);
+}
+
+int host_add_interface(struct host *h, const char *ifname, int uplink)
+{
+	struct ifaddrs *list, *i;
+	int rc = 0;
+
+	if (getifaddrs(&list))
+		return -errno;
+	for (i = list; i && !rc; i = i->ifa_next)
+		if (!strcmp(i->ifa_name, ifname))
+			rc = add_ifaddr(h, i, uplink);
+	freeifaddrs(list);
+	return rc;
+}
+
+int host_add_text(struct host *h, const char *text, int uplink)
+{
+	struct host_address a = {.uplink = uplink};
+	char ip[INET6_ADDRSTRLEN], *end;
+	const char *slash = strchr(text, '/');
+	unsigned long bits;
+	uint8_t v4[4];
+
+	if (!slash || slash - text >= (long)sizeof(ip) || slash[1] < '0' || slash[1] > '9')
+		return -EINVAL;
+	snprintf(ip, sizeof(ip), "%.*s", (int)(slash - text), text);
+	bits = strtoul(slash + 1, &end, 10);
+	if (*end)
+		return -EINVAL;
+	if (inet_pton(AF_INET, ip, v4) == 1 && bits <= 32) {
+		set_v4(a.ip, v4);
+		bits += V4_BITS;
+	} else if (inet_pton(AF_INET6, ip, a.ip) != 1 || bits > 128) {
+		return -EINVAL;
+	}
+	a.prefix_len = (uint8_t)bits;
+	/* An address names one host: not all of them, nor none. */
+	if (a.ip[0] == 0xff || (ip_is_v4(a.ip) && (a.ip[12] >= 224 || !a.ip[12])))
+		return -EINVAL;
+	return add(h, &a);
+}
+
+const struct host_address *host_find(const struct host *h, const uint8_t ip[16])
+{
+	uint32_t i;
+
+	for (i = 0; i < h->n_addresses; i++)
+		if (!memcmp(h->addresses[i].ip, ip, 16))
+			return &h->addresses[i];
+	return NULL;
+}
+
+bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)
+{
+	uint8_t bytes = prefix_len / 8, bits = prefix_len % 8;
+
+	if (memcmp(a, b, bytes))
+		return false;
+	return !bits || !((a[bytes] ^ b[bytes]) >> (8 - bits));
+}
+
+void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GIDS])
+{
+	uint32_t i, n = h->n_addresses;
+
+	memset(gids, 0, sizeof(*gids) * VNIC_ATTACH_GIDS);
+	for (i = 0; i < 2 * n; i++) {
+		memcpy(gids[i].raw, h->addresses[i % n].ip, 16);
+		gids[i].valid = 1;
+		gids[i].v1 = i >= n;
+	}
+}

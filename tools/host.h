@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who this host is to its peers: MAC, MTU and addresses, and from those the GID
+ * table that every client gets.
+ */
+#ifndef URXE_TOOLS_HOST_H
+#define URXE_TOOLS_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/attach.h>
+
+#include "ether.h"
+
+/* Each address is two entries of the GID table: RoCEv2 and RoCEv1. */
+#define HOST_ADDRESSES (VNIC_ATTACH_GIDS / 2)
+#define HOST_NDEV_LEN  16
+
+/*
+ * A frame of the longest IB MTU (4096), its headers and some to spare, as Linux
+ * rxe wants it of an interface: nothing is won by more.
+ */
+#define HOST_MTU 4200
+
+/* Where an address is on no uplink. */
+#define HOST_NO_UPLINK -1
+
+struct host_address {
+	uint8_t ip[16];     /* IPv4 as ::ffff:a.b.c.d */
+	uint8_t prefix_len; /* of the 128 bits */
+	int uplink;         /* by which its subnet is reached */
+	bool kernel;        /* the kernel has it too, and answers ARP and ND for it */
+};
+
+struct host {
+	uint8_t mac[ETHER_MAC_LEN];
+	uint16_t mtu;
+	char ndev[HOST_NDEV_LEN]; /* the interface named beside each GID */
+	uint32_t n_addresses;
+	struct host_address addresses[HOST_ADDRESSES];
+};
+
+/* MAC of this boot, network namespace and user, MTU, and no addresses. */
+void host_init(struct host *h);
+
+/* Locally administered MAC number `index` of this boot, network namespace and user. */
+void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index);
+
+/* Gives a host without an uplink addresses: link-local IPv6, link-local IPv4, ULA. */
+int host_add_invented(struct host *h);
+
+/* Adds fe80:: with the MAC's EUI-64, which a RoCE device always has; 0 where it is there. */
+int host_add_link_local(struct host *h, int uplink);
+
+/* Takes the addresses that the kernel has on an interface. */
+int host_add_interface(struct host *h, const char *ifname, int uplink);
+
+/* "ADDR/LEN"; 0 where it is there already. -EINVAL: it is not one; -ENOSPC: too many. */
+int host_add_text(struct host *h, const char *text, int uplink);
+
+/* NULL: not an address of ours. */
+const struct host_address *host_find(const struct host *h, const uint8_t ip[16]);
+
+/* Whether the first prefix_len bits of two addresses are the same. */
+bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);
+
+/* The GID table: every address as RoCEv2, then every one as RoCEv1; the rest empty. */
+void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GIDS]);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where the parts of an installation, or of a build tree, lie. */
+#ifndef URXE_TOOLS_INSTALL_H
+#define URXE_TOOLS_INSTALL_H
+
+#include <limits.h>
+
+/*
+ * The daemon and the preload library that belong to this program: those of its
+ * build tree, else the installed ones. -ENOENT: path says where it was looked for.
+ */
+int install_urxed(char path[PATH_MAX]);
+int install_liburxe(char path[PATH_MAX]);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which process owns which queue pair numbers.
+ *
+ * The 24-bit space is leased in blocks, so that the switch finds the process
+ * behind a destination QPN with one look into a table. The first block holds QP0
+ * and QP1 and the last one the multicast QPN 0xffffff (IBA 3.5.10, 10.5.1); both
+ * stay with the daemon.
+ */
+#ifndef URXE_TOOLS_LEASE_H
+#define URXE_TOOLS_LEASE_H
+
+#include <stdint.h>
+
+#define LEASE_SHIFT  12
+#define LEASE_QPNS   (1u << LEASE_SHIFT)
+#define LEASE_BLOCKS (1u << (24 - LEASE_SHIFT))
+
+struct lease_table {
+	void *owner[LEASE_BLOCKS];
+	uint32_t last; /* leased most recently */
+};
+
+/* Leases a block to owner; *qpn is its first number. -ENOSPC: all are out. */
+int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
+/* Takes back all that owner has. */
+void lease_drop(struct lease_table *t, const void *owner);
+
+/* NULL where nobody leased qpn (24 bits). */
+static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
+{
+	return t->owner[qpn >> LEASE_SHIFT & (LEASE_BLOCKS - 1)];
+}
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "neigh.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "arp.h"
+#include "nd.h"
+
+static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx)
+{
+	*n = (struct neigh){.host = host, .ops = ops, .ctx = ctx};
+}
+
+static struct neigh_entry *lookup(struct neigh *n, const uint8_t ip[16])
+{
+	uint32_t i;
+
+	for (i = 0; i < NEIGH_ENTRIES; i++)
+		if (n->entries[i].state != NEIGH_FREE && !memcmp(n->entries[i].ip, ip, 16))
+			return &n->entries[i];
+	return NULL;
+}
+
+/* A free entry, or else the known one that would expire first. */
+static struct neigh_entry *claim(struct neigh *n)
+{
+	struct neigh_entry *oldest = NULL, *e;
+
+	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {
+		if (e->state == NEIGH_FREE)
+			return e;
+		if (e->state == NEIGH_KNOWN && (!oldest || e->due < oldest->due))
+			oldest = e;
+	}
+	return oldest;
+}
+
+static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
+{
+	const uint8_t *mac = n->ops->mac(n->ctx, e->from->uplink);
+	uint8_t frame[NEIGH_FRAME_ROOM];
+
+	e->tries++;
+	e->due = now + NEIGH_TRY_NS;
+	if (ip_is_v4(e->ip)) {
+		struct arp a = {.request = true};
+
+		memcpy(a.smac, mac, ETHER_MAC_LEN);
+		memcpy(a.sip, e->from->ip, 16);
+		memcpy(a.tip, e->ip, 16);
+		arp_build(frame, &a, broadcast);
+		n->ops->send(n->ctx, e->from->uplink, frame, ARP_FRAME_LEN);
+	} else {
+		struct nd m = {.solicitation = true};
+
+		memcpy(m.smac, mac, ETHER_MAC_LEN);
+		memcpy(m.sip, e->from->ip, 16);
+		memcpy(m.target, e->ip, 16);
+		nd_build_solicitation(frame, &m);
+		n->ops->send(n->ctx, e->from->uplink, frame, ND_FRAME_LEN);
+	}
+}
+
+/* Answers everyone who waits for ip. */
+static void answer(struct neigh *n, const uint8_t ip[16], int status, const uint8_t *mac)
+{
+	struct neigh_waiter **link = &n->waiters, *w;
+
+	while ((w = *link)) {
+		if (memcmp(w->ip, ip, 16)) {
+			link = &w->next;
+			continue;
+		}
+		*link = w->next;
+		n->ops->answer(n->ctx, w, status, mac);
+	}
+}
+
+static void learn(struct neigh *n, uint64_t now, const uint8_t ip[16],
+		  const uint8_t mac[ETHER_MAC_LEN])
+{
+	struct neigh_entry *e = lookup(n, ip);
+
+	/* Only whom we asked for: others' talk must not fill the table. */
+	if (!e || ether_is_group(mac))
+		return;
+	e->state = NEIGH_KNOWN;
+	memcpy(e->mac, mac, ETHER_MAC_LEN);
+	e->due = now + NEIGH_LIFE_NS;
+	answer(n, e->ip, 0, e->mac);
+}
+
+/* RFC 1112, 6.4 and RFC 2464, 7 */
+static void multicast_mac(const uint8_t ip[16], uint8_t mac[ETHER_MAC_LEN])
+{
+	if (ip_is_v4(ip)) {
+		memcpy(mac, (const uint8_t[]){0x01, 0x00, 0x5e, ip[13] & 0x7f, ip[14], ip[15]}, 6);
+		return;
+	}
+	mac[0] = mac[1] = 0x33;
+	memcpy(mac + 2, ip + 12, 4);
+}
+
+static bool is_multicast(const uint8_t ip[16])
+{
+	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
+}
+
+/* Our address in the subnet of dgid: the sender's own if it is one, else any on an uplink. */
+static const struct host_address *source_for(const struct host *h, uint8_t sgid_index,
+					     const uint8_t dgid[16])
+{
+	const struct host_address *own = &h->addresses[sgid_index % h->n_addresses], *a;
+
+	if (own->uplink >= 0 && host_same_subnet(own->ip, dgid, own->prefix_len))
+		return own;
+	for (a = h->addresses; a < h->addresses + h->n_addresses; a++)
+		if (a->uplink >= 0 && ip_is_v4(a->ip) == ip_is_v4(dgid) &&
+		    host_same_subnet(a->ip, dgid, a->prefix_len))
+			return a;
+	return NULL;
+}
+
+static void wait(struct neigh *n, struct neigh_waiter *w, const uint8_t ip[16])
+{
+	memcpy(w->ip, ip, 16);
+	w->next = n->waiters;
+	n->waiters = w;
+}
+
+int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
+		  struct neigh_waiter *w, uint8_t mac[ETHER_MAC_LEN])
+{
+	const struct host_address *from;
+	struct neigh_entry *e;
+
+	if (sgid_index >= 2 * n->host->n_addresses)
+		return -EINVAL;
+	if (is_multicast(dgid)) {
+		multicast_mac(dgid, mac);
+		return 0;
+	}
+	if (host_find(n->host, dgid)) {
+		memcpy(mac, n->host->mac, ETHER_MAC_LEN);
+		return 0;
+	}
+	from = source_for(n->host, sgid_index, dgid);
+	if (!from)
+		return -ENETUNREACH;
+	e = lookup(n, dgid);
+	if (e && e->state == NEIGH_KNOWN && now < e->due) {
+		memcpy(mac, e->mac, ETHER_MAC_LEN);
+		return 0;
+	}
+	if (!e || e->state == NEIGH_KNOWN) {
+		if (!e)
+			e = claim(n);
+		if (!e)
+			return -EHOSTUNREACH;
+		*e = (struct neigh_entry){.state = NEIGH_ASKING, .from = from};
+		memcpy(e->ip, dgid, 16);
+		ask(n, e, now);
+	}
+	wait(n, w, dgid);
+	return -EINPROGRESS;
+}
+
+void neigh_forget(struct neigh *n, const struct neigh_waiter *w)
+{
+	struct neigh_waiter **link;
+
+	for (link = &n->waiters; *link; link = &(*link)->next) {
+		if (*link == w) {
+			*link = w->next;
+			return;
+		}
+	}
+}
+
+/* Whether we have to answer for an address on this uplink: the kernel does it for its own. */
+static bool is_ours(const struct neigh *n, int uplink, const uint8_t ip[16])
+{
+	const struct host_address *a = host_find(n->host, ip);
+
+	return a && !a->kernel && a->uplink == uplink;
+}
+
+static void input_arp(struct neigh *n, uint64_t now, int uplink, const struct arp *a)
+{
+	uint8_t frame[NEIGH_FRAME_ROOM];
+	struct arp reply = {.request = false};
+
+	learn(n, now, a->sip, a->smac);
+	if (!a->request || !is_ours(n, uplink, a->tip) || ether_is_group(a->smac))
+		return;
+	memcpy(reply.smac, n->ops->mac(n->ctx, uplink), ETHER_MAC_LEN);
+	memcpy(reply.sip, a->tip, 16);
+	memcpy(reply.tip, a->sip, 16);
+	arp_build(frame, &reply, a->smac);
+	n->ops->send(n->ctx, uplink, frame, ARP_FRAME_LEN);
+}
+
+static void input_nd(struct neigh *n, uint64_t now, int uplink, struct nd *m, const uint8_t *smac)
+{
+	uint8_t frame[NEIGH_FRAME_ROOM];
+
+	if (!m->solicitation) {
+		if (m->has_mac)
+			learn(n, now, m->target, m->smac);
+		return;
+	}
+	/* A unicast solicitation may leave the option out (RFC 4861, 4.3). */
+	if (!m->has_mac)
+		memcpy(m->smac, smac, ETHER_MAC_LEN);
+	else
+		learn(n, now, m->sip, m->smac);
+	if (!is_ours(n, uplink, m->target) || ether_is_group(m->smac))
+		return;
+	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, uplink));
+	n->ops->send(n->ctx, uplink, frame, ND_FRAME_LEN);
+}
+
+void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
+{
+	struct arp a;
+	struct nd m;
+
+	if (arp_parse(&a, frame, len))
+		input_arp(n, now, uplink, &a);
+	else if (nd_parse(&m, frame, len))
+		input_nd(n, now, uplink, &m, frame + ETHER_MAC_LEN);
+}
+
+uint64_t neigh_tick(struct neigh *n, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	struct neigh_entry *e;
+
+	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {
+		if (e->state != NEIGH_ASKING)
+			continue;
+		if (e->due <= now && e->tries >= NEIGH_TRIES) {
+			e->state = NEIGH_FREE;
+			answer(n, e->ip, -EHOSTUNREACH, NULL);
+			continue;
+		}
+		if (e->due <= now)
+			ask(n, e, now);
+		if (e->due < next)
+			next = e->due;
+	}
+	return next;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Neighbours: which MAC has an address (ARP, RFC 826; ND, RFC 4861).
+ *
+ * Sans-IO: frames and the time come in, frames and answers go out through the
+ * callbacks. Destinations outside the subnets of our addresses are unreachable:
+ * there is no routing.
+ */
+#ifndef URXE_TOOLS_NEIGH_H
+#define URXE_TOOLS_NEIGH_H
+
+#include <stdint.h>
+
+#include "host.h"
+
+#define NEIGH_TRIES      3
+#define NEIGH_TRY_NS     1000000000ull  /* between tries (RFC 4861, 10: RETRANS_TIMER) */
+#define NEIGH_LIFE_NS    60000000000ull /* before a known neighbour is asked again */
+#define NEIGH_ENTRIES    256
+#define NEIGH_FRAME_ROOM 128 /* bytes; none of our frames is longer */
+
+/* Somebody who waits for a MAC. Its owner keeps it in place until answered or forgotten. */
+struct neigh_waiter {
+	struct neigh_waiter *next;
+	uint8_t ip[16];
+};
+
+struct neigh_ops {
+	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
+	/* mac of an uplink, which our ARP and ND frames carry */
+	const uint8_t *(*mac)(void *ctx, int uplink);
+	/* status 0, or -EHOSTUNREACH and mac is NULL */
+	void (*answer)(void *ctx, struct neigh_waiter *w, int status, const uint8_t *mac);
+};
+
+enum neigh_state { NEIGH_FREE, NEIGH_ASKING, NEIGH_KNOWN };
+
+struct neigh_entry {
+	enum neigh_state state;
+	uint8_t ip[16];
+	uint8_t mac[ETHER_MAC_LEN];
+	const struct host_address *from; /* our address in its subnet */
+	uint32_t tries;
+	uint64_t due; /* next try, or end of life */
+};
+
+struct neigh {
+	const struct host *host;
+	const struct neigh_ops *ops;
+	void *ctx;
+	struct neigh_waiter *waiters;
+	struct neigh_entry entries[NEIGH_ENTRIES];
+};
+
+void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx);
+
+/*
+ * The MAC of dgid, seen from entry sgid_index of the GID table. -EINPROGRESS: w
+ * waits, and ops->answer will come. -ENETUNREACH, -EHOSTUNREACH, -EINVAL: there is none.
+ */
+int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
+		  struct neigh_waiter *w, uint8_t mac[ETHER_MAC_LEN]);
+/* w waits no more; nothing where it does not. */
+void neigh_forget(struct neigh *n, const struct neigh_waiter *w);
+
+/* Takes an ARP or ND frame that came in on an uplink: learns from it, answers it. */
+void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
+
+/* Does what is due; returns when it wants to be called next, UINT64_MAX = never. */
+uint64_t neigh_tick(struct neigh *n, uint64_t now);
+
+#endif

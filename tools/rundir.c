@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rundir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_NAME "urxed.lock"
+
+uint64_t rundir_netns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
+}
+
+static int set_path(char path[RUNDIR_MAX], char why[RUNDIR_WHY], const char *dir, const char *name)
+{
+	int n = snprintf(path, RUNDIR_MAX, "%s%s%s", dir, *name ? "/" : "", name);
+
+	if (n < RUNDIR_MAX)
+		return 0;
+	snprintf(
+		why, RUNDIR_WHY,
+		"the run directory's path is longer than the %d bytes that a UNIX socket leaves it",
+		RUNDIR_MAX - 1);
+	return -ENAMETOOLONG;
+}
+
+/* The daemon leaves its working directory, so a relative path is made absolute first. */
+static int given_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
+{
+	char cwd[PATH_MAX];
+
+	if (given[0] == '/')
+		return set_path(path, why, given, "");
+	if (!getcwd(cwd, sizeof(cwd))) {
+		snprintf(why, RUNDIR_WHY, "the working directory is unknown: %s", strerror(errno));
+		return -errno;
+	}
+	return set_path(path, why, cwd, given);
+}
+
+int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
+{
+	const char *env = getenv("URXE_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
+	char netns[24], dir[PATH_MAX];
+
+	if (given && !*given) {
+		snprintf(why, RUNDIR_WHY, "the run directory's name is empty");
+		return -EINVAL;
+	}
+	if (!given && env && *env)
+		given = env;
+	if (given)
+		return given_path(given, path, why);
+
+	snprintf(netns, sizeof(netns), "%llu", (unsigned long long)rundir_netns());
+	if (geteuid() == 0)
+		return set_path(path, why, "/run/urxe", netns);
+	if (xdg && xdg[0] == '/')
+		snprintf(dir, sizeof(dir), "%s/urxe", xdg);
+	else
+		snprintf(dir, sizeof(dir), "/tmp/urxe-%u", (unsigned)geteuid());
+	return set_path(path, why, dir, netns);
+}
+
+/* /tmp is everyone's: a directory that was there before may be another user's trap. */
+static int check_owner(const char *path, char why[RUNDIR_WHY])
+{
+	struct stat st;
+
+	if (lstat(path, &st)) {
+		snprintf(why, RUNDIR_WHY, "run directory %s: %s", path, strerror(errno));
+		return -errno;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		snprintf(why, RUNDIR_WHY, "run directory %s is not a directory", path);
+		return -ENOTDIR;
+	}
+	if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
+		snprintf(why, RUNDIR_WHY,
+			 "run directory %s belongs to another user or others may write to it",
+			 path);
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* Makes dir and what is missing above it. `made` says whether dir is new. */
+static int make_dirs(const char *dir, bool *made)
+{
+	char parent[RUNDIR_MAX];
+	char *slash;
+	bool above;
+	int rc;
+
+	*made = !mkdir(dir, 0700);
+	if (*made || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	snprintf(parent, sizeof(parent), "%s", dir);
+	slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return -ENOENT;
+	*slash = '\0';
+	rc = make_dirs(parent, &above);
+	if (rc)
+		return rc;
+	*made = !mkdir(dir, 0700);
+	return *made || errno == EEXIST ? 0 : -errno;
+}
+
+int rundir_create(const char *path, char why[RUNDIR_WHY])
+{
+	char parent[RUNDIR_MAX];
+	char *slash;
+	bool made;
+	int rc;
+
+	rc = make_dirs(path, &made);
+	if (rc) {
+		snprintf(why, RUNDIR_WHY, "cannot make run directory %s: %s", path, strerror(-rc));
+		return rc;
+	}
+	rc = check_owner(path, why);
+	/* Who owns /tmp/urxe-UID could rename what lies in it. */
+	snprintf(parent, sizeof(parent), "%s", path);
+	slash = strrchr(parent, '/');
+	if (!rc && slash > parent + 10 && !strncmp(parent, "/tmp/urxe-", 10)) {
+		*slash = '\0';
+		rc = check_owner(parent, why);
+	}
+	return rc ? rc : made;
+}
+
+/* Whether the locked file still is the one that the path names. */
+static bool still_there(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !stat(path, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+int rundir_lock(const char *path, char why[RUNDIR_WHY])
+{
+	char name[RUNDIR_MAX + sizeof(LOCK_NAME) + 1];
+	int fd, tries, err;
+
+	snprintf(name, sizeof(name), "%s/" LOCK_NAME, path);
+	/* A daemon that leaves removes its lock file: then what we locked is no longer it. */
+	for (tries = 0; tries < 100; tries++) {
+		fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			break;
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			close(fd);
+			snprintf(why, RUNDIR_WHY, "another urxed already serves %s", path);
+			return -EBUSY;
+		}
+		if (still_there(fd, name))
+			return fd;
+		close(fd);
+	}
+	err = fd < 0 ? errno : EAGAIN;
+	snprintf(why, RUNDIR_WHY, "cannot lock %s: %s", name, strerror(err));
+	return -err;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path) && errno != ENOENT ? -1 : 0;
+}
+
+int rundir_remove(const char *path, const char *name)
+{
+	char tree[PATH_MAX];
+
+	snprintf(tree, sizeof(tree), "%s/%s", path, name);
+	if (nftw(tree, remove_one, 8, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+void rundir_release(const char *path, int lock_fd, bool made)
+{
+	char parent[RUNDIR_MAX];
+	char *slash, *name;
+
+	rundir_remove(path, LOCK_NAME);
+	close(lock_fd);
+	if (!made || rmdir(path))
+		return;
+	/* Only a parent of our own naming, where no other namespace's daemon lives. */
+	snprintf(parent, sizeof(parent), "%s", path);
+	slash = strrchr(parent, '/');
+	*slash = '\0';
+	name = strrchr(parent, '/');
+	if (name && !strncmp(name, "/urxe", 5))
+		rmdir(parent);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "sysfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rundir.h"
+
+#define CLASS  VNIC_SYSFS_NAME "/class/infiniband/urxe0"
+#define PORT   CLASS "/ports/1"
+#define UVERBS VNIC_SYSFS_NAME "/class/infiniband_verbs"
+#define DEV    "dev"
+
+#define NAME_MAX_LEN 128
+#define TEXT_MAX_LEN 128
+
+/* librxe takes the devices whose modalias begins like this, whatever their name. */
+#define MODALIAS "rdma_device:Nrxe0"
+
+/* A tree that is being written. The first error stays, and makes the rest do nothing. */
+struct tree {
+	int dir;
+	int err;
+};
+
+/* Makes the directories on the way to a file. */
+static void make_dirs(struct tree *t, const char *file)
+{
+	char dir[NAME_MAX_LEN];
+	const char *slash;
+
+	for (slash = strchr(file, '/'); slash && !t->err; slash = strchr(slash + 1, '/')) {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - file), file);
+		if (mkdirat(t->dir, dir, 0755) && errno != EEXIST)
+			t->err = -errno;
+	}
+}
+
+static void write_file(struct tree *t, const char *file, const char *text, size_t len)
+{
+	int fd;
+
+	make_dirs(t, file);
+	if (t->err)
+		return;
+	fd = openat(t->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	if (fd < 0) {
+		t->err = -errno;
+		return;
+	}
+	if (write(fd, text, len) != (ssize_t)len)
+		t->err = errno ? -errno : -EIO;
+	close(fd);
+}
+
+__attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char *file,
+						      const char *fmt, ...)
+{
+	char text[TEXT_MAX_LEN];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
+	va_end(ap);
+	text[n] = '\n';
+	write_file(t, file, text, (size_t)n + 1);
+}
+
+/* The GUID of a port is the modified EUI-64 of its MAC, as in Linux rxe. */
+static void put_guid(struct tree *t, const char *file, const uint8_t m[ETHER_MAC_LEN])
+{
+	put(t, file, "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 0x02, m[1], m[2], m[3], m[4], m[5]);
+}
+
+static void put_gid(struct tree *t, uint32_t i, const struct vnic_attach_gid *gid, const char *ndev)
+{
+	const uint8_t *g = gid->raw;
+	char file[NAME_MAX_LEN];
+
+	snprintf(file, sizeof(file), PORT "/gids/%u", i);
+	put(t, file, "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x",
+	    g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13],
+	    g[14], g[15]);
+	/* The kernel fails these reads for an empty entry; here there is no file to read. */
+	if (!gid->valid)
+		return;
+	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
+	put(t, file, "%s", gid->v1 ? "IB/RoCE v1" : "RoCE v2");
+	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
+	put(t, file, "%s", ndev);
+}
+
+static void put_gids(struct tree *t, const struct host *host)
+{
+	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
+	uint32_t i;
+
+	host_gids(host, gids);
+	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
+		put_gid(t, i, &gids[i], host->ndev);
+}
+
+static void put_port(struct tree *t)
+{
+	put(t, PORT "/state", "4: ACTIVE");
+	put(t, PORT "/phys_state", "5: LinkUp");
+	put(t, PORT "/link_layer", "Ethernet");
+	put(t, PORT "/rate", "100 Gb/sec (4X EDR)");
+	put(t, PORT "/lid", "0x0");
+	put(t, PORT "/lid_mask_count", "0");
+	put(t, PORT "/sm_lid", "0x0");
+	put(t, PORT "/sm_sl", "0");
+	put(t, PORT "/cap_mask", "0x00010000"); /* IsCommunicationManagementSupported */
+	put(t, PORT "/pkeys/0", "0xffff");
+}
+
+/* All processors: there is no bus that would make some of them nearer. */
+static void put_cpus(struct tree *t)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF), word;
+	char text[TEXT_MAX_LEN];
+	int at = 0;
+
+	for (word = (n - 1) / 32; word >= 0 && at < (int)sizeof(text) - 10; word--) {
+		unsigned bits = n - word * 32 >= 32 ? ~0u : (1u << (n - word * 32)) - 1;
+
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "%08x%s", bits,
+			       word ? "," : "");
+	}
+	put(t, CLASS "/device/local_cpus", "%s", text);
+	put(t, CLASS "/device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
+}
+
+static void put_device(struct tree *t, const struct host *host)
+{
+	char file[NAME_MAX_LEN];
+
+	put(t, CLASS "/node_type", "1: CA");
+	put_guid(t, CLASS "/node_guid", host->mac);
+	put_guid(t, CLASS "/sys_image_guid", host->mac);
+	put(t, CLASS "/node_desc", "urxe");
+	put(t, CLASS "/fw_ver", "%s", URXE_VERSION);
+	put(t, CLASS "/device/modalias", MODALIAS);
+	put(t, CLASS "/device/numa_node", "-1");
+	put_cpus(t);
+	snprintf(file, sizeof(file), CLASS "/device/net/%s/", host->ndev);
+	make_dirs(t, file);
+}
+
+/* Values of rdma/ib_user_verbs.h and rdma/rdma_user_rxe.h; 231:192 is the kernel's uverbs0. */
+static void put_uverbs(struct tree *t)
+{
+	put(t, UVERBS "/abi_version", "6");
+	put(t, UVERBS "/uverbs0/ibdev", "urxe0");
+	put(t, UVERBS "/uverbs0/abi_version", "2");
+	put(t, UVERBS "/uverbs0/dev", "231:192");
+	put(t, UVERBS "/uverbs0/device/modalias", MODALIAS);
+	put(t, DEV "/infiniband/uverbs0", "%s", "");
+}
+
+int sysfs_create(const char *run_dir, const struct host *host)
+{
+	struct tree t = {.err = 0};
+
+	sysfs_remove(run_dir);
+	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t.dir < 0)
+		return -errno;
+	put_device(&t, host);
+	put_port(&t);
+	put_gids(&t, host);
+	put_uverbs(&t);
+	close(t.dir);
+	if (t.err)
+		sysfs_remove(run_dir);
+	return t.err;
+}
+
+void sysfs_remove(const char *run_dir)
+{
+	rundir_remove(run_dir, VNIC_SYSFS_NAME);
+	rundir_remove(run_dir, DEV);
+}

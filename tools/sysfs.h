@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The tree below the run directory that plays /sys and /dev for clients: what the
+ * kernel shows of an RDMA device (Documentation/ABI/stable/sysfs-class-infiniband).
+ */
+#ifndef URXE_TOOLS_SYSFS_H
+#define URXE_TOOLS_SYSFS_H
+
+#include "host.h"
+
+/* Writes the tree, over a stale one. On error nothing of it stays. */
+int sysfs_create(const char *run_dir, const struct host *host);
+void sysfs_remove(const char *run_dir);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A port of the switch to a real Ethernet, with a queue of frames on their way out. */
+#ifndef URXE_TOOLS_UPLINK_H
+#define URXE_TOOLS_UPLINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <netdev/netdev.h>
+
+#include "host.h"
+
+#define UPLINK_WHY   256
+#define UPLINK_QUEUE 64
+
+struct uplink {
+	const char *spec;
+	struct netdev *port;
+	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = there is none */
+	bool kernel;                /* its kernel addresses are ours too */
+	uint8_t mac[ETHER_MAC_LEN];
+	uint16_t mtu;
+	int hold[2];         /* sockets that keep the kernel from answering RoCE; -1 = none */
+	uint64_t full_since; /* when the port last began to refuse frames; 0 = it takes them */
+	uint8_t *room;       /* UPLINK_QUEUE buffers */
+	uint32_t stride;     /* bytes of a buffer */
+	uint32_t queued;
+	struct netdev_frame queue[UPLINK_QUEUE];
+};
+
+/* Opens the port that spec names (netdev_dpdk_open). On error `why` gets one sentence. */
+int uplink_open(struct uplink *u, const char *spec, char why[UPLINK_WHY]);
+void uplink_close(struct uplink *u);
+
+/* A buffer of u->stride bytes for the next frame; NULL: the queue is full. */
+uint8_t *uplink_reserve(struct uplink *u);
+/* Queues the frame of len bytes in the buffer reserved last. */
+void uplink_commit(struct uplink *u, uint32_t len);
+/* Sends what is queued, as far as the port takes it. True: all is out. */
+bool uplink_flush(struct uplink *u, uint64_t now);
+/* Gives up what is queued; returns how many frames that were. */
+uint32_t uplink_purge(struct uplink *u);
+
+#endif
