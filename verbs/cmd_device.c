@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* GET_CONTEXT, QUERY_DEVICE, QUERY_PORT. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "command.h"
+#include "device_max.h"
+#include "port.h"
+
+/* librxe takes the version apart into three numbers of 16 bits. */
+#define FW_VER ((uint64_t)0 << 32 | 1 << 16 | 0)
+
+static int become_context(const struct command *c, struct channel *channel, int fd)
+{
+	const struct ib_uverbs_get_context_resp reply = {
+		.async_fd = (uint32_t)fd,
+		.num_comp_vectors = MAX_COMP_VECTORS,
+	};
+	int rc = c->file->async ? -EINVAL : command_reply(c, &reply, sizeof(reply));
+
+	if (rc)
+		return rc;
+	c->file->async = channel;
+	channel_use(channel);
+	return 0;
+}
+
+int cmd_get_context(const struct command *c)
+{
+	struct channel *channel;
+	int fd, rc;
+
+	rc = channel_create(sizeof(struct ib_uverbs_async_event_desc), &channel, &fd);
+	if (rc)
+		return rc;
+	rc = command_lock(c);
+	if (!rc) {
+		rc = become_context(c, channel, fd);
+		port_unlock();
+	}
+	if (rc)
+		close(fd);
+	return rc;
+}
+
+static void fill_device(struct ib_uverbs_query_device_resp *reply)
+{
+	*reply = (struct ib_uverbs_query_device_resp){
+		.fw_ver = FW_VER,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
+		.vendor_id = 0xffffff, /* IBTA: not an OUI; what rxe says */
+		.max_qp = port.who.qpn_count,
+		.max_qp_wr = MAX_WR,
+		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
+				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ,
+		.max_sge = URXE_MAX_SGE,
+		.max_sge_rd = URXE_MAX_SGE,
+		.max_cq = MAX_OBJECTS,
+		.max_cqe = MAX_CQE,
+		.max_mr = MAX_OBJECTS,
+		.max_pd = MAX_OBJECTS,
+		.max_qp_rd_atom = URXE_MAX_RD_ATOMIC,
+		.max_res_rd_atom = port.who.qpn_count * URXE_MAX_RD_ATOMIC,
+		.max_qp_init_rd_atom = URXE_MAX_RD_ATOMIC,
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_ah = MAX_OBJECTS,
+		.max_srq = MAX_OBJECTS,
+		.max_srq_wr = MAX_WR,
+		.max_srq_sge = URXE_MAX_SGE,
+		.max_pkeys = MAX_PKEYS,
+		.local_ca_ack_delay = LOCAL_ACK_DELAY,
+		.phys_port_cnt = 1,
+	};
+	port_guid((uint8_t *)&reply->node_guid);
+	reply->sys_image_guid = reply->node_guid;
+}
+
+int cmd_query_device(const struct command *c)
+{
+	struct ib_uverbs_query_device_resp reply;
+
+	fill_device(&reply);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+int cmd_query_device_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_query_device request;
+	struct ib_uverbs_ex_query_device_resp reply = {0};
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	if (request.comp_mask || request.reserved)
+		return -EINVAL;
+	fill_device(&reply.base);
+	reply.device_cap_flags_ex = reply.base.device_cap_flags;
+	reply.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+int cmd_query_port(const struct command *c)
+{
+	struct ib_uverbs_query_port request;
+	struct ib_uverbs_query_port_resp reply;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	if (request.port_num != 1)
+		return -EINVAL;
+	reply = (struct ib_uverbs_query_port_resp){
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = URXE_MAX_MSG,
+		.gid_tbl_len = URXE_MAX_GIDS,
+		.pkey_tbl_len = MAX_PKEYS,
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = (uint8_t)port_mtu(),
+		.max_vl_num = 1,
+		.active_width = 2,  /* 4X of */
+		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): what sysfs says, too */
+		.phys_state = 5,    /* LinkUp */
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+	return command_reply(c, &reply, sizeof(reply));
+}

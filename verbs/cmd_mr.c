@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* REG_MR, DEREG_MR. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+#include <rxe/rxe.h>
+
+#include "command.h"
+#include "mr.h"
+#include "pd.h"
+#include "port.h"
+#include "user.h"
+
+#define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
+#define ENGINE_ACCESS  (URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_READ | REMOTE_CHANGES)
+/* Hints that change nothing here, or nothing before there are memory windows. */
+#define HARMLESS_ACCESS                                                    \
+	(IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | \
+	 IBV_ACCESS_OPTIONAL_RANGE)
+
+void mr_destroy(struct object *object)
+{
+	struct mr *mr = (struct mr *)object;
+
+	urxe_mr_dereg(mr->mr);
+	mr->pd->object.users--;
+	handle_remove(&object->file->handles, object);
+	free(mr);
+}
+
+/* The kernel's ib_uverbs_reg_mr, ib_check_mr_access and ib_umem_get, in their order. */
+static int check(const struct ib_uverbs_reg_mr *request)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t end;
+
+	if ((request->start ^ request->hca_va) & (page - 1))
+		return -EINVAL;
+	if (request->access_flags & REMOTE_CHANGES &&
+	    !(request->access_flags & URXE_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	if (request->access_flags & ~(uint32_t)(ENGINE_ACCESS | HARMLESS_ACCESS))
+		return -EOPNOTSUPP;
+	if (!request->length || __builtin_add_overflow(request->start, request->length, &end) ||
+	    end > UINT64_MAX - page || request->hca_va + request->length < request->hca_va)
+		return -EINVAL;
+	return 0;
+}
+
+static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
+{
+	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	const struct urxe_extent extent = {(void *)(uintptr_t)request->start, request->length};
+	struct urxe_mr_attr attr = {
+		.access = request->access_flags & ENGINE_ACCESS,
+		.iova = request->hca_va,
+		.length = request->length,
+		.extents = &extent,
+		.n_extents = 1,
+	};
+	struct ib_uverbs_reg_mr_resp reply = {0};
+	struct mr *mr;
+	int rc;
+
+	if (!pd)
+		return -EINVAL;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	mr->pd = pd;
+	attr.pd = pd->number;
+	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
+	if (!rc) {
+		rc = command_name(c, &mr->object, OBJECT_MR, 0);
+		if (rc)
+			urxe_mr_dereg(mr->mr);
+	}
+	if (rc) {
+		free(mr);
+		return rc;
+	}
+	pd->object.users++;
+	reply.mr_handle = mr->object.handle;
+	reply.lkey = reply.rkey = urxe_mr_key(mr->mr);
+	rc = command_reply(c, &reply, sizeof(reply));
+	if (rc)
+		mr_destroy(&mr->object);
+	return rc;
+}
+
+/* Touching the pages takes its time, so without the lock. */
+int cmd_reg_mr(const struct command *c)
+{
+	struct ib_uverbs_reg_mr request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc)
+		rc = check(&request);
+	if (!rc)
+		rc = user_populate(request.start, request.length,
+				   request.access_flags & URXE_ACCESS_LOCAL_WRITE);
+	if (!rc)
+		rc = command_lock(c);
+	if (rc)
+		return rc;
+	rc = reg(c, &request);
+	port_unlock();
+	return rc;
+}
+
+int cmd_dereg_mr(const struct command *c)
+{
+	struct ib_uverbs_dereg_mr request;
+	struct object *mr;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	mr = command_object(c, OBJECT_MR, request.mr_handle);
+	if (!mr)
+		return -EINVAL;
+	mr_destroy(mr);
+	return 0;
+}

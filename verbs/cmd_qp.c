@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_QP, QUERY_QP, MODIFY_QP, DESTROY_QP. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "address.h"
+#include "clock.h"
+#include "command.h"
+#include "cq.h"
+#include "device_max.h"
+#include "pd.h"
+#include "poll_hook.h"
+#include "port.h"
+#include "qp.h"
+#include "srq.h"
+
+static int check_create(const struct ib_uverbs_ex_create_qp *request)
+{
+	if (request->qp_type != URXE_QPT_RC && request->qp_type != URXE_QPT_UC &&
+	    request->qp_type != URXE_QPT_UD)
+		return -EOPNOTSUPP;
+	if (request->comp_mask || request->create_flags)
+		return -EOPNOTSUPP;
+	if (request->max_send_wr > MAX_WR || request->max_send_sge > URXE_MAX_SGE ||
+	    request->max_inline_data > URXE_MAX_INLINE)
+		return -EINVAL;
+	if (!request->is_srq &&
+	    (request->max_recv_wr > MAX_WR || request->max_recv_sge > URXE_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+static int find_objects(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			struct qp *qp)
+{
+	qp->pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	qp->send_cq = (struct cq *)command_object(c, OBJECT_CQ, request->send_cq_handle);
+	qp->recv_cq = (struct cq *)command_object(c, OBJECT_CQ, request->recv_cq_handle);
+	if (request->is_srq)
+		qp->srq = (struct srq *)command_object(c, OBJECT_SRQ, request->srq_handle);
+	if (!qp->pd || !qp->send_cq || !qp->recv_cq || (request->is_srq && !qp->srq))
+		return -EINVAL;
+	return 0;
+}
+
+/* As the Linux driver: one slot holds the segments or the inline data, whichever needs more. */
+static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		      struct qp *qp)
+{
+	uint32_t payload = request->max_send_sge * (uint32_t)sizeof(struct rxe_sge);
+	int rc;
+
+	if (payload < request->max_inline_data)
+		payload = (request->max_inline_data + 15) & ~15u;
+	if (!payload)
+		payload = sizeof(struct rxe_sge);
+	qp->limits = (struct wqe_limits){.qp_type = request->qp_type,
+					 .max_sge = payload / (uint32_t)sizeof(struct rxe_sge),
+					 .max_inline = payload};
+	if (!qp->srq) {
+		qp->recv.max_sge = request->max_recv_sge;
+		rc = queue_create(&qp->recv.wq.ring, c->fd, &c->file->queue_offset,
+				  request->max_recv_wr,
+				  (uint32_t)sizeof(struct rxe_recv_wqe) +
+					  request->max_recv_sge * (uint32_t)sizeof(struct rxe_sge));
+		if (rc)
+			return rc;
+	}
+	return queue_create(&qp->sq.ring, c->fd, &c->file->queue_offset, request->max_send_wr,
+			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
+}
+
+static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
+{
+	const struct urxe_qp_init init = {
+		.ctx = qp,
+		.type = request->qp_type,
+		.sq_sig_all = request->sq_sig_all,
+		.pd = qp->pd->number,
+		.send_cq = qp->send_cq->cq,
+		.recv_cq = qp->recv_cq->cq,
+		.srq = qp->srq ? qp->srq->recv.rq : NULL,
+		.cap = {.max_send_wr = queue_capacity(&qp->sq.ring),
+			.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+			.max_send_sge = qp->limits.max_sge,
+			/* One at least: recv.c may have to put one in. */
+			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
+			.max_inline = qp->limits.max_inline},
+	};
+	int rc = urxe_qp_create(port.dev, &init, &qp->qp);
+
+	if (rc)
+		return rc;
+	qp->recv.rq = urxe_qp_rq(qp->qp);
+	qp->qpn = urxe_qp_qpn(qp->qp);
+	return 0;
+}
+
+static int make(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		struct qp *qp)
+{
+	int rc = find_objects(c, request, qp);
+
+	if (!rc)
+		rc = make_rings(c, request, qp);
+	if (!rc)
+		rc = make_engine_qp(request, qp);
+	if (rc)
+		return rc;
+	rc = command_name(c, &qp->object, OBJECT_QP, request->user_handle);
+	if (rc) {
+		urxe_qp_destroy(qp->qp);
+		return rc;
+	}
+	port_set_qp(qp->qpn, qp);
+	qp->pd->object.users++;
+	qp->send_cq->object.users++;
+	qp->recv_cq->object.users++;
+	if (qp->srq)
+		qp->srq->object.users++;
+	return 0;
+}
+
+static int reply_qp(const struct command *c, const struct qp *qp)
+{
+	const struct ib_uverbs_ex_create_qp_resp reply = {
+		.base = {.qp_handle = qp->object.handle,
+			 .qpn = qp->qpn,
+			 .max_send_wr = queue_capacity(&qp->sq.ring),
+			 .max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+			 .max_send_sge = qp->limits.max_sge,
+			 .max_recv_sge = qp->recv.max_sge,
+			 .max_inline_data = qp->limits.max_inline},
+		.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply),
+	};
+	const struct rxe_create_qp_resp driver = {
+		.rq_mi = queue_mminfo(&qp->recv.wq.ring),
+		.sq_mi = queue_mminfo(&qp->sq.ring),
+	};
+	int rc = command_reply(c, &reply, c->extended ? sizeof(reply) : sizeof(reply.base));
+
+	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
+}
+
+static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+{
+	struct qp *qp;
+	int rc = check_create(request);
+
+	if (rc)
+		return rc;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	rc = make(c, request, qp);
+	if (rc) {
+		queue_destroy(&qp->recv.wq.ring);
+		queue_destroy(&qp->sq.ring);
+		free(qp);
+		return rc;
+	}
+	poll_wrap_ex(qp->send_cq);
+	poll_wrap_ex(qp->recv_cq);
+	rc = reply_qp(c, qp);
+	if (rc)
+		qp_destroy(&qp->object);
+	return rc;
+}
+
+int cmd_create_qp(const struct command *c)
+{
+	struct ib_uverbs_create_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_ex_create_qp as_ex = {
+		.user_handle = request.user_handle,
+		.pd_handle = request.pd_handle,
+		.send_cq_handle = request.send_cq_handle,
+		.recv_cq_handle = request.recv_cq_handle,
+		.srq_handle = request.srq_handle,
+		.max_send_wr = request.max_send_wr,
+		.max_recv_wr = request.max_recv_wr,
+		.max_send_sge = request.max_send_sge,
+		.max_recv_sge = request.max_recv_sge,
+		.max_inline_data = request.max_inline_data,
+		.sq_sig_all = request.sq_sig_all,
+		.qp_type = request.qp_type,
+		.is_srq = request.is_srq,
+	};
+
+	return rc ? rc : create(c, &as_ex);
+}
+
+int cmd_create_qp_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_create_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	return rc ? rc : create(c, &request);
+}
+
+static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(qp->qp, &attr, &init);
+	*reply = (struct ib_uverbs_query_qp_resp){
+		.max_send_wr = queue_capacity(&qp->sq.ring),
+		.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+		.max_send_sge = qp->limits.max_sge,
+		.max_recv_sge = qp->recv.max_sge,
+		.max_inline_data = qp->limits.max_inline,
+		.qkey = attr.qkey,
+		.rq_psn = attr.rq_psn,
+		.sq_psn = attr.sq_psn,
+		.dest_qp_num = attr.dest_qpn,
+		.qp_access_flags = attr.access,
+		.pkey_index = attr.pkey_index,
+		.qp_state = attr.state,
+		.cur_qp_state = attr.state,
+		.path_mtu = attr.path_mtu,
+		.max_rd_atomic = attr.max_rd_atomic,
+		.max_dest_rd_atomic = attr.max_dest_rd_atomic,
+		.min_rnr_timer = attr.min_rnr_timer,
+		.port_num = attr.port,
+		.timeout = attr.timeout,
+		.retry_cnt = attr.retry_cnt,
+		.rnr_retry = attr.rnr_retry,
+		.sq_sig_all = init.sq_sig_all,
+	};
+	address_to_dest(&reply->dest, &attr.path);
+}
+
+int cmd_query_qp(const struct command *c)
+{
+	struct ib_uverbs_query_qp request;
+	struct ib_uverbs_query_qp_resp reply;
+	struct qp *qp;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
+	if (!qp)
+		return -EINVAL;
+	fill_query(&reply, qp);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+/* What the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) checks before the driver. */
+static int check_modify(const struct ib_uverbs_modify_qp *request)
+{
+	if (request->attr_mask & IBV_QP_PORT && request->port_num != 1)
+		return -EINVAL;
+	if (request->attr_mask & IBV_QP_PKEY_INDEX && request->pkey_index >= MAX_PKEYS)
+		return -EINVAL;
+	if ((request->attr_mask & IBV_QP_CUR_STATE && request->cur_qp_state > IBV_QPS_ERR) ||
+	    (request->attr_mask & IBV_QP_STATE && request->qp_state > IBV_QPS_ERR))
+		return -EINVAL;
+	return 0;
+}
+
+static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_qp *request)
+{
+	*attr = (struct urxe_qp_attr){
+		.state = request->qp_state,
+		.cur_state = request->cur_qp_state,
+		.path_mtu = request->path_mtu,
+		.timeout = request->timeout,
+		.retry_cnt = request->retry_cnt,
+		.rnr_retry = request->rnr_retry,
+		.min_rnr_timer = request->min_rnr_timer,
+		.max_rd_atomic = request->max_rd_atomic,
+		.max_dest_rd_atomic = request->max_dest_rd_atomic,
+		.port = request->port_num,
+		.pkey_index = request->pkey_index,
+		.access = request->qp_access_flags,
+		.qkey = request->qkey,
+		.dest_qpn = request->dest_qp_num,
+		.rq_psn = request->rq_psn,
+		.sq_psn = request->sq_psn,
+	};
+}
+
+static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request)
+{
+	struct ib_uverbs_ah_attr address;
+	struct urxe_qp_attr attr;
+	struct qp *qp;
+	uint64_t now;
+	int rc = check_modify(request);
+
+	if (rc)
+		return rc;
+	fill_attr(&attr, request);
+	if (request->attr_mask & IBV_QP_AV) {
+		address_from_dest(&address, &request->dest);
+		rc = address_path(&address, &attr.path);
+	}
+	if (!rc)
+		rc = command_lock(c);
+	if (rc)
+		return rc;
+	now = clock_now();
+	qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	rc = qp ? urxe_qp_modify(qp->qp, now, &attr, request->attr_mask) : -EINVAL;
+	if (!rc) {
+		qp_modified(qp);
+		progress_transmit(now);
+		port_publish();
+		progress_schedule();
+	}
+	port_unlock();
+	return rc;
+}
+
+int cmd_modify_qp(const struct command *c)
+{
+	struct ib_uverbs_modify_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	return rc ? rc : modify(c, &request);
+}
+
+int cmd_modify_qp_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_modify_qp request;
+	struct ib_uverbs_ex_modify_qp_resp reply = {.response_length = sizeof(reply)};
+	int rc = command_read(c, &request, sizeof(request));
+
+	/* Rate limits are what the extended command is for; a software NIC has none. */
+	if (!rc && request.base.attr_mask & IBV_QP_RATE_LIMIT)
+		rc = -EOPNOTSUPP;
+	if (!rc)
+		rc = modify(c, &request.base);
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
+}
+
+int cmd_destroy_qp(const struct command *c)
+{
+	struct ib_uverbs_destroy_qp request;
+	struct ib_uverbs_destroy_qp_resp reply = {0};
+	struct qp *qp;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
+	if (!qp)
+		return -EINVAL;
+	reply.events_reported =
+		qp->async_events - channel_withdraw(c->file->async, qp->object.user_handle);
+	qp_destroy(&qp->object);
+	return command_reply(c, &reply, sizeof(reply));
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "command.h"
+#include "device_max.h"
+#include "pd.h"
+#include "port.h"
+#include "srq.h"
+
+void srq_destroy(struct object *object)
+{
+	struct srq *srq = (struct srq *)object;
+
+	urxe_srq_destroy(srq->recv.rq);
+	queue_destroy(&srq->recv.wq.ring);
+	srq->pd->object.users--;
+	handle_remove(&object->file->handles, object);
+	free(srq);
+}
+
+static int make_queue(const struct command *c, struct srq *srq,
+		      const struct ib_uverbs_create_srq *request)
+{
+	struct urxe_rq_attr attr = {
+		.ctx = srq,
+		.pd = srq->pd->number,
+		.max_sge = request->max_sge,
+	};
+	int rc = queue_create(&srq->recv.wq.ring, c->fd, &c->file->queue_offset, request->max_wr,
+			      (uint32_t)sizeof(struct rxe_recv_wqe) +
+				      request->max_sge * (uint32_t)sizeof(struct rxe_sge));
+
+	if (rc)
+		return rc;
+	srq->recv.max_sge = request->max_sge;
+	attr.max_wr = queue_capacity(&srq->recv.wq.ring);
+	rc = urxe_srq_create(port.dev, &attr, &srq->recv.rq);
+	if (rc) {
+		queue_destroy(&srq->recv.wq.ring);
+		return rc;
+	}
+	if (request->srq_limit)
+		rc = urxe_srq_set_limit(srq->recv.rq, request->srq_limit);
+	if (!rc)
+		rc = command_name(c, &srq->object, OBJECT_SRQ, request->user_handle);
+	if (rc) {
+		urxe_srq_destroy(srq->recv.rq);
+		queue_destroy(&srq->recv.wq.ring);
+	}
+	return rc;
+}
+
+static int reply_srq(const struct command *c, const struct srq *srq)
+{
+	const struct ib_uverbs_create_srq_resp reply = {
+		.srq_handle = srq->object.handle,
+		.max_wr = queue_capacity(&srq->recv.wq.ring),
+		.max_sge = srq->recv.max_sge,
+		.srqn = srq->object.handle,
+	};
+	const struct rxe_create_srq_resp driver = {
+		.mi = queue_mminfo(&srq->recv.wq.ring),
+		.srq_num = srq->object.handle,
+	};
+	int rc = command_reply(c, &reply, sizeof(reply));
+
+	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
+}
+
+int cmd_create_srq(const struct command *c)
+{
+	struct ib_uverbs_create_srq request;
+	struct pd *pd;
+	struct srq *srq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
+	if (!pd || !request.max_wr || request.max_wr > MAX_WR || request.max_sge > URXE_MAX_SGE)
+		return -EINVAL;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	srq->pd = pd;
+	rc = make_queue(c, srq, &request);
+	if (rc) {
+		free(srq);
+		return rc;
+	}
+	pd->object.users++;
+	rc = reply_srq(c, srq);
+	if (rc)
+		srq_destroy(&srq->object);
+	return rc;
+}
+
+int cmd_modify_srq(const struct command *c)
+{
+	struct ib_uverbs_modify_srq request;
+	struct srq *srq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
+	if (!srq || request.attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return -EINVAL;
+	if (request.attr_mask & IBV_SRQ_MAX_WR)
+		return -EOPNOTSUPP;
+	if (!(request.attr_mask & IBV_SRQ_LIMIT))
+		return 0;
+	/* What waits in the ring counts, and only a message would fetch it. */
+	recv_queue_refill(&srq->recv);
+	return urxe_srq_set_limit(srq->recv.rq, request.srq_limit);
+}
+
+int cmd_query_srq(const struct command *c)
+{
+	struct ib_uverbs_query_srq request;
+	struct ib_uverbs_query_srq_resp reply = {0};
+	struct srq *srq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
+	if (!srq)
+		return -EINVAL;
+	reply.max_wr = queue_capacity(&srq->recv.wq.ring);
+	reply.max_sge = srq->recv.max_sge;
+	reply.srq_limit = urxe_srq_limit(srq->recv.rq);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+int cmd_destroy_srq(const struct command *c)
+{
+	struct ib_uverbs_destroy_srq request;
+	struct ib_uverbs_destroy_srq_resp reply = {0};
+	struct srq *srq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
+	if (!srq)
+		return -EINVAL;
+	if (srq->object.users)
+		return -EBUSY;
+	reply.events_reported =
+		srq->async_events - channel_withdraw(c->file->async, srq->object.user_handle);
+	srq_destroy(&srq->object);
+	return command_reply(c, &reply, sizeof(reply));
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/types.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "file.h"
+#include "port.h"
+#include "qp.h"
+
+static void mark(struct cq *cq)
+{
+	if (cq->dirty)
+		return;
+	cq->dirty = true;
+	TAILQ_INSERT_TAIL(&port.dirty_cqs, cq, dirty_link);
+}
+
+bool cq_complete(void *ctx, const struct urxe_wc *wc)
+{
+	struct cq *cq = ctx;
+	struct ib_uverbs_wc *entry = queue_element(&cq->ring, cq->producer);
+	uint32_t status = qp_completed(wc);
+
+	if (((cq->producer + 1) & cq->ring.mask) == queue_consumer(&cq->ring))
+		return false;
+	*entry = (struct ib_uverbs_wc){
+		.wr_id = wc->wr_id,
+		.status = status,
+		.opcode = wc->opcode,
+		.byte_len = wc->byte_len,
+		.ex.imm_data = wc->imm,
+		.qp_num = wc->qpn,
+		.src_qp = wc->src_qpn,
+		.wc_flags = wc->flags,
+		.port_num = 1,
+	};
+	cq->producer++;
+	mark(cq);
+	return true;
+}
+
+/* Not sent at once: who wakes up must find the completion. */
+void cq_comp_event(void *ctx)
+{
+	struct cq *cq = ctx;
+
+	cq->event_due = true;
+	mark(cq);
+}
+
+void cq_publish(struct cq *cq)
+{
+	struct channel_event event = {.element = cq->object.user_handle};
+
+	cq->dirty = false;
+	TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
+	queue_set_producer(&cq->ring, cq->producer);
+	if (!cq->event_due)
+		return;
+	cq->event_due = false;
+	if (!cq->channel)
+		return;
+	cq->comp_events++;
+	channel_send(cq->channel, &event);
+}
+
+void cq_destroy(struct object *object)
+{
+	struct cq *cq = (struct cq *)object;
+
+	if (cq->dirty)
+		TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
+	urxe_cq_destroy(cq->cq);
+	queue_destroy(&cq->ring);
+	if (cq->channel)
+		channel_put(cq->channel);
+	handle_remove(&object->file->handles, object);
+	free(cq);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues. */
+#ifndef URXE_VERBS_CQ_H
+#define URXE_VERBS_CQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+#include "channel.h"
+#include "handle.h"
+#include "queue.h"
+
+struct cq {
+	struct object object;
+	struct urxe_cq *cq;
+	struct queue ring;
+	uint32_t producer;       /* entries written; the ring's index follows in cq_publish */
+	struct channel *channel; /* NULL without events */
+	uint32_t comp_events;    /* sent to the channel */
+	uint32_t async_events;
+	bool event_due;
+	bool dirty;    /* in port.dirty_cqs */
+	bool ex_known; /* poll_hook.c has looked for ibv_cq_ex's start_poll */
+	TAILQ_ENTRY(cq) dirty_link;
+};
+TAILQ_HEAD(cq_list, cq);
+
+/* The engine's callbacks. */
+bool cq_complete(void *ctx, const struct urxe_wc *wc);
+void cq_comp_event(void *ctx);
+
+/* Shows the application what was completed, and sends the event that is due. */
+void cq_publish(struct cq *cq);
+void cq_destroy(struct object *object);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "ah.h"
+#include "cq.h"
+#include "log.h"
+#include "mr.h"
+#include "path.h"
+#include "pd.h"
+#include "port.h"
+#include "qp.h"
+#include "srq.h"
+
+/* Sparse: address space for rings, which are never placed twice. */
+#define MEMFD_SIZE ((uint64_t)1 << 44)
+
+static struct file_list unused = LIST_HEAD_INITIALIZER(unused);
+
+/* Users before what they use. */
+static void destroy_objects(struct uverbs_file *file)
+{
+	static const struct {
+		enum object_type type;
+		void (*destroy)(struct object *object);
+	} order[] = {
+		{OBJECT_QP, qp_destroy}, {OBJECT_AH, ah_destroy}, {OBJECT_SRQ, srq_destroy},
+		{OBJECT_CQ, cq_destroy}, {OBJECT_MR, mr_destroy}, {OBJECT_PD, pd_destroy},
+	};
+
+	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		struct object *object;
+		uint32_t at = 0;
+
+		while ((object = handle_next(&file->handles, order[i].type, &at)))
+			order[i].destroy(object);
+	}
+	handle_table_free(&file->handles);
+}
+
+static void closed(struct fd_object *object)
+{
+	struct uverbs_file *file = (struct uverbs_file *)object;
+	bool was_live;
+
+	port_lock();
+	was_live = file->live;
+	if (was_live) {
+		file->live = false;
+		destroy_objects(file);
+		LIST_REMOVE(file, link);
+		if (file->async)
+			channel_put(file->async);
+	}
+	LIST_INSERT_HEAD(&unused, file, link);
+	port_unlock();
+	if (was_live)
+		port_close();
+}
+
+static struct uverbs_file *file_alloc(void)
+{
+	struct uverbs_file *file;
+
+	port_lock();
+	file = LIST_FIRST(&unused);
+	if (file)
+		LIST_REMOVE(file, link);
+	port_unlock();
+	if (!file)
+		file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	file->fd.kind = FD_UVERBS;
+	file->fd.release = closed;
+	file->handles = (struct handle_table){0};
+	file->queue_offset = MEMFD_SIZE;
+	file->async = NULL;
+	file->start_poll = NULL;
+	return file;
+}
+
+static int make_memfd(int flags)
+{
+	int fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)MEMFD_SIZE)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+int file_open(int flags)
+{
+	struct uverbs_file *file;
+	int fd, rc = port_open();
+
+	if (rc)
+		return rc;
+	fd = make_memfd(flags);
+	if (fd < 0) {
+		port_close();
+		return fd;
+	}
+	file = file_alloc();
+	if (!file) {
+		close(fd);
+		port_close();
+		return -ENOMEM;
+	}
+	port_lock();
+	file->live = true;
+	LIST_INSERT_HEAD(&port.files, file, link);
+	port_unlock();
+	rc = fd_install(fd, &file->fd);
+	if (rc) {
+		closed(&file->fd);
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+void file_event(struct uverbs_file *file, uint64_t element, uint32_t type)
+{
+	struct channel_event event = {.element = element, .type = type};
+
+	log_debug("asynchronous event %u", type);
+	if (file->async)
+		channel_send(file->async, &event);
+}
+
+bool file_is_device(int fd, const char *path, int flags)
+{
+	if (flags & AT_EMPTY_PATH && (!path || !path[0]))
+		return file_lookup(fd) != NULL;
+	return path_is_device(path);
+}
+
+/* What the sysfs tree says is what stat must say: UCX compares the two. */
+uint64_t file_rdev(void)
+{
+	char path[PATH_MAX];
+	unsigned int major = 0, minor = 0;
+	FILE *f = fopen(path_redirect("/sys/class/infiniband_verbs/uverbs0/dev", path), "re");
+
+	if (!f)
+		return makedev(231, 192); /* Linux's IB_UVERBS_MAJOR, IB_UVERBS_BASE_MINOR */
+	if (fscanf(f, "%u:%u", &major, &minor) != 2) {
+		major = 231;
+		minor = 192;
+	}
+	fclose(f);
+	return makedev(major, minor);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <infiniband/verbs.h>
+
+#include "clock.h"
+#include "log.h"
+#include "path.h"
+#include "srq.h"
+
+struct port port = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
+
+/* Attaching, detaching and `opens`; taken before port.lock. */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int opens;
+
+struct qp *port_qp(uint32_t qpn)
+{
+	uint32_t index = qpn - port.who.qpn_first;
+
+	return index < port.who.qpn_count ? port.qps[index] : NULL;
+}
+
+void port_set_qp(uint32_t qpn, struct qp *qp)
+{
+	uint32_t index = qpn - port.who.qpn_first;
+
+	if (index < port.who.qpn_count)
+		port.qps[index] = qp;
+}
+
+bool port_gid_valid(uint32_t index)
+{
+	return index < VNIC_ATTACH_GIDS && port.who.gids[index].valid;
+}
+
+void port_guid(uint8_t guid[8])
+{
+	const uint8_t *mac = port.who.mac;
+	const uint8_t eui[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+
+	memcpy(guid, eui, sizeof(eui));
+}
+
+enum urxe_mtu port_mtu(void)
+{
+	uint32_t room = port.who.mtu - (URXE_MAX_OVERHEAD - 18); /* 14 + 4: Ethernet, 802.1Q */
+	enum urxe_mtu mtu = URXE_MTU_4096;
+
+	while (mtu > URXE_MTU_256 && (128u << mtu) > room)
+		mtu--;
+	return mtu;
+}
+
+static void refill(void *ctx)
+{
+	struct object *object = ctx;
+
+	recv_queue_refill(object->type == OBJECT_SRQ ? &((struct srq *)object)->recv
+						     : &((struct qp *)object)->recv);
+}
+
+static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
+{
+	struct object *object = ctx;
+
+	(void)dev_ctx;
+	if (object->type == OBJECT_QP) {
+		((struct qp *)object)->async_events++;
+		qp_failed((struct qp *)object);
+	} else if (object->type == OBJECT_CQ) {
+		((struct cq *)object)->async_events++;
+	} else {
+		((struct srq *)object)->async_events++;
+	}
+	file_event(object->file, object->user_handle, event);
+}
+
+static const struct urxe_ops ops = {
+	.complete = cq_complete,
+	.comp_event = cq_comp_event,
+	.refill = refill,
+	.async_event = async_event,
+};
+
+/* Rings before completions: who sees a completion may post at once. */
+void port_publish(void)
+{
+	struct qp *qp;
+	struct cq *cq;
+
+	while ((qp = TAILQ_FIRST(&port.dirty_qps)))
+		qp_publish(qp);
+	while ((cq = TAILQ_FIRST(&port.dirty_cqs)))
+		cq_publish(cq);
+}
+
+void port_lost(void)
+{
+	struct uverbs_file *file;
+
+	log_warning("urxed has gone: the device is dead");
+	port.gone = true;
+	for (uint32_t i = 0; i < port.who.qpn_count; i++)
+		if (port.qps[i])
+			qp_abort(port.qps[i]);
+	port_publish();
+	LIST_FOREACH(file, &port.files, link)
+	file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
+}
+
+static int set_gids(void)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++) {
+		const struct vnic_attach_gid *entry = &port.who.gids[i];
+		struct urxe_gid gid;
+		int rc;
+
+		if (!entry->valid)
+			continue;
+		memcpy(gid.raw, entry->raw, sizeof(gid.raw));
+		rc = urxe_gid_set(port.dev, i, &gid, entry->v1);
+		if (rc)
+			return rc;
+		if (found)
+			continue;
+		found = true;
+		port.self = (struct urxe_path){.dgid = gid, .sgid_index = (uint8_t)i};
+		memcpy(port.self.dmac, port.who.mac, sizeof(port.self.dmac));
+	}
+	return found ? 0 : -EADDRNOTAVAIL;
+}
+
+static uint64_t random_seed(void)
+{
+	uint64_t seed;
+
+	/* Early at boot, or without the call: keys may then be guessed, not wrong. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		seed = clock_now();
+	return seed;
+}
+
+static int make_engine(void)
+{
+	const struct urxe_dev_attr attr = {
+		.ops = &ops,
+		.mac = {port.who.mac[0], port.who.mac[1], port.who.mac[2], port.who.mac[3],
+			port.who.mac[4], port.who.mac[5]},
+		.mtu = port.who.mtu,
+		.qpn_first = port.who.qpn_first,
+		.qpn_count = port.who.qpn_count,
+		.seed = random_seed(),
+	};
+	int rc;
+
+	port.qps = calloc(port.who.qpn_count, sizeof(struct qp *));
+	if (!port.qps)
+		return -ENOMEM;
+	rc = urxe_dev_create(&attr, &port.dev);
+	if (rc)
+		return rc;
+	return set_gids();
+}
+
+static void detach(void)
+{
+	port_lock();
+	if (port.dev)
+		urxe_dev_destroy(port.dev);
+	port.dev = NULL;
+	free(port.qps);
+	port.qps = NULL;
+	vnic_driver_detach(port.nic);
+	port.nic = NULL;
+	port_unlock();
+}
+
+/* The thread that forks has the lock, so that the child finds no half-made change. */
+static void before_fork(void)
+{
+	port_lock();
+}
+
+static void after_fork(void)
+{
+	port_unlock();
+}
+
+/*
+ * The child has the parent's rings and NIC mapped, but they are the parent's.
+ * Engine memory is left as it is: nothing in it is the child's to end.
+ */
+static void in_child(void)
+{
+	struct uverbs_file *file;
+
+	LIST_FOREACH(file, &port.files, link)
+	file->live = false;
+	if (port.nic)
+		vnic_driver_abandon(port.nic);
+	progress_abandon();
+	port = (struct port){.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
+	pthread_mutex_init(&open_lock, NULL);
+	opens = 0;
+	fd_owner_is_me();
+}
+
+static void init_once(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+	fd_owner_is_me();
+}
+
+static int attach(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const char *dir = path_run_dir();
+	int rc;
+
+	pthread_once(&once, init_once);
+	if (!dir)
+		return -ENODEV;
+	TAILQ_INIT(&port.dirty_cqs);
+	TAILQ_INIT(&port.dirty_qps);
+	LIST_INIT(&port.flushing_qps);
+	port.gone = false;
+	rc = vnic_driver_attach(dir, &port.who, &port.nic);
+	if (rc) {
+		log_error("cannot attach to urxed in %s: %s", dir, strerror(-rc));
+		return rc;
+	}
+	rc = make_engine();
+	if (!rc)
+		rc = progress_start();
+	if (rc) {
+		log_error("cannot start the engine: %s", strerror(-rc));
+		detach();
+		return rc;
+	}
+	log_info("attached to %s: QPNs %#x to %#x", dir, port.who.qpn_first,
+		 port.who.qpn_first + port.who.qpn_count - 1);
+	return 0;
+}
+
+int port_open(void)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&open_lock);
+	if (!opens)
+		rc = attach();
+	if (!rc)
+		opens++;
+	pthread_mutex_unlock(&open_lock);
+	return rc;
+}
+
+void port_close(void)
+{
+	pthread_mutex_lock(&open_lock);
+	if (--opens == 0) {
+		progress_stop();
+		detach();
+	}
+	pthread_mutex_unlock(&open_lock);
+}
+
+int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
+{
+	struct vnic_driver *nic = NULL;
+	int rc;
+
+	pthread_mutex_lock(&open_lock);
+	if (opens && !port.gone) {
+		nic = port.nic;
+		opens++;
+	}
+	pthread_mutex_unlock(&open_lock);
+	if (!nic)
+		return -EIO;
+	rc = vnic_driver_resolve(nic, sgid_index, dgid, mac);
+	port_close();
+	return rc;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The port: the engine and the vNIC of this process, shared by all contexts.
+ *
+ * One instance, which never moves, so that whoever comes late to a closed
+ * context finds a lock to take and a flag to read.
+ */
+#ifndef URXE_VERBS_PORT_H
+#define URXE_VERBS_PORT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+#include <vnic/driver.h>
+
+#include "channel.h"
+#include "cq.h"
+#include "file.h"
+#include "progress.h"
+#include "qp.h"
+
+struct port {
+	pthread_mutex_t lock; /* owner of everything below, and of the engine and the vNIC */
+	struct urxe_dev *dev; /* NULL: not attached */
+	struct vnic_driver *nic;
+	struct vnic_attach_welcome who;
+	struct urxe_path self; /* to this port */
+	bool gone;             /* the daemon has left us: the device is dead */
+	uint32_t last_pd;
+	struct qp **qps; /* by QPN, from who.qpn_first */
+	struct cq_list dirty_cqs;
+	struct qp_list dirty_qps;
+	struct qp_flush_list flushing_qps;
+	struct channel_list waiting_channels;
+	struct file_list files;
+	struct progress progress;
+};
+extern struct port port;
+
+static inline void port_lock(void)
+{
+	pthread_mutex_lock(&port.lock);
+}
+
+static inline bool port_trylock(void)
+{
+	return !pthread_mutex_trylock(&port.lock);
+}
+
+static inline void port_unlock(void)
+{
+	pthread_mutex_unlock(&port.lock);
+}
+
+/* Attaches this process to its urxed, at the first call; each needs a port_close. */
+int port_open(void);
+void port_close(void);
+
+/* The MAC of dgid; may block for seconds, so without the lock. For an open context. */
+int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6]);
+
+/* Shows the application all that the engine has completed. */
+void port_publish(void);
+/* The daemon has gone: every context hears of it, and what is outstanding ends in errors. */
+void port_lost(void);
+
+/* The QP of a number of our lease; NULL where there is none. */
+struct qp *port_qp(uint32_t qpn);
+void port_set_qp(uint32_t qpn, struct qp *qp);
+
+bool port_gid_valid(uint32_t index);
+/* EUI-64 of the MAC, as IPv6's interface identifier; network byte order. */
+void port_guid(uint8_t guid[8]);
+/* The largest path MTU whose packets fit the vNIC's. */
+enum urxe_mtu port_mtu(void);
+
+#endif

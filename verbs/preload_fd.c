@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Interposed libc functions that take a descriptor, and the one verbs function. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+#include <linux/netlink.h>
+
+#include "fd.h"
+#include "file.h"
+#include "log.h"
+#include "path.h"
+#include "port.h"
+#include "real.h"
+#include "uverbs.h"
+
+ssize_t write(int fd, const void *buf, size_t count)
+{
+	struct uverbs_file *file = file_lookup(fd);
+
+	if (__builtin_expect(file != NULL, 0))
+		return uverbs_write(file, fd, buf, count);
+	return REAL(write)(fd, buf, count);
+}
+
+/* ENOTTY: the ioctl interface is not there, and rdma-core uses write(). */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (file_lookup(fd)) {
+		errno = ENOTTY;
+		return -1;
+	}
+	return REAL(ioctl)(fd, request, arg);
+}
+
+int close(int fd)
+{
+	fd_remove(fd);
+	return REAL(close)(fd);
+}
+
+int close_range(unsigned int first, unsigned int last, int flags)
+{
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		fd_remove_range(first, last);
+	return REAL(close_range)(first, last, flags);
+}
+
+void closefrom(int first)
+{
+	fd_remove_range(first > 0 ? (unsigned int)first : 0, UINT_MAX);
+	REAL(closefrom)(first);
+}
+
+int dup(int fd)
+{
+	int new_fd = REAL(dup)(fd);
+
+	fd_duplicated(fd, new_fd);
+	return new_fd;
+}
+
+int dup2(int fd, int to)
+{
+	int new_fd = REAL(dup2)(fd, to);
+
+	fd_duplicated(fd, new_fd);
+	return new_fd;
+}
+
+int dup3(int fd, int to, int flags)
+{
+	int new_fd = REAL(dup3)(fd, to, flags);
+
+	fd_duplicated(fd, new_fd);
+	return new_fd;
+}
+
+/* An argument that was not given is not looked at by the kernel either. */
+#define FCNTL(name)                                                   \
+	int name(int fd, int command, ...)                            \
+	{                                                             \
+		va_list args;                                         \
+		void *arg;                                            \
+		int rc;                                               \
+                                                                      \
+		va_start(args, command);                              \
+		arg = va_arg(args, void *);                           \
+		va_end(args);                                         \
+		rc = REAL(name)(fd, command, arg);                    \
+		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) \
+			fd_duplicated(fd, rc);                        \
+		return rc;                                            \
+	}
+
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+/* libibverbs reads sysfs only where the kernel has no RDMA netlink. */
+int socket(int domain, int type, int protocol)
+{
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && path_run_dir()) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	return REAL(socket)(domain, type, protocol);
+}
+
+/*
+ * libibverbs asks the kernel's own neighbour tables by netlink, and those know
+ * nothing of our addresses. Older providers call it for each address handle.
+ */
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				uint8_t eth_mac[6], uint16_t *vid)
+{
+	int (*real)(struct ibv_context *, struct ibv_ah_attr *, uint8_t *, uint16_t *);
+	void *library;
+	int rc;
+
+	if (file_lookup(context->cmd_fd)) {
+		rc = port_resolve(attr->grh.sgid_index, attr->grh.dgid.raw, eth_mac);
+		if (vid)
+			*vid = 0xffff; /* no VLAN */
+		return -rc;
+	}
+	/* By handle: RTLD_NEXT does not find what came in by dlopen. */
+	library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	real = library ? (__typeof__(real))dlvsym(library, __func__, "IBVERBS_1.1") : NULL;
+	rc = real ? real(context, attr, eth_mac, vid) : ENOSYS;
+	if (library)
+		dlclose(library);
+	return rc;
+}
+
+/* Nothing is started here, and no thread: programs fork their workers after this. */
+static __attribute__((constructor)) void init(void)
+{
+	log_init();
+	path_run_dir();
+}

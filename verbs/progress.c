@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "port.h"
+
+#define US 1000u
+#define MS 1000000u
+
+#define BURST    32 /* frames that are handled together */
+#define ROUNDS   8  /* bursts, before others get a turn at the lock */
+#define CHANNELS 8  /* full event channels that the thread watches at a time */
+
+#define LEASE (1 * MS)
+/* Back sooner than this, an application polls in a loop; the thread could not be quicker. */
+#define SOON (20 * US)
+/* Quick returns in a row that make up for a long absence, without and with a lost lease. */
+#define FORGET_SLOW 64
+#define FORGET_LOST 1024
+/* With transmit buffers exhausted the interrupt is due; this is for a device that forgets it. */
+#define STUCK (10 * MS)
+
+static struct progress *const progress = &port.progress;
+
+void progress_transmit(uint64_t now)
+{
+	struct vnic_frame buffers[BURST];
+	struct urxe_frame frames[BURST];
+
+	while (urxe_next_deadline(port.dev) <= now) {
+		uint32_t room = vnic_driver_tx_reserve(port.nic, buffers, BURST);
+		uint32_t n;
+
+		for (uint32_t i = 0; i < room; i++)
+			frames[i] = (struct urxe_frame){buffers[i].data, 0, buffers[i].room};
+		n = room ? urxe_output(port.dev, now, frames, room) : 0;
+		for (uint32_t i = 0; i < n; i++)
+			buffers[i].len = frames[i].len;
+		if (n)
+			vnic_driver_tx_commit(port.nic, buffers, n);
+		if (n < BURST)
+			break;
+	}
+}
+
+static uint32_t receive(uint64_t now)
+{
+	struct vnic_frame buffers[BURST];
+	struct urxe_frame frames[BURST];
+	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
+
+	if (!n)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		frames[i] = (struct urxe_frame){buffers[i].data, buffers[i].len, buffers[i].room};
+	urxe_input(port.dev, now, frames, n);
+	vnic_driver_rx_release(port.nic, n);
+	return n;
+}
+
+/* Receives posted to a QP in error have no doorbell: they are looked for here. */
+static void flush(void)
+{
+	struct qp *qp;
+
+	LIST_FOREACH(qp, &port.flushing_qps, flushing_link)
+	qp_flush(qp);
+}
+
+void progress_run(uint64_t now)
+{
+	uint32_t n, rounds = 0;
+
+	do {
+		n = receive(now);
+		progress_transmit(now);
+	} while (n == BURST && ++rounds < ROUNDS);
+	flush();
+	port_publish();
+}
+
+static void wake(void)
+{
+	const uint64_t one = 1;
+
+	if (write(progress->wake_fd, &one, sizeof(one)) < 0)
+		log_error("cannot wake the engine thread");
+	progress->wake_at = 0;
+}
+
+void progress_schedule(void)
+{
+	uint64_t deadline;
+
+	if (!LIST_EMPTY(&port.waiting_channels) && progress->wake_at > 0) {
+		wake();
+		return;
+	}
+	/* Under a lease the application looks after deadlines, or loses it. */
+	if (progress->lease_until || !progress->wake_at)
+		return;
+	deadline = urxe_next_deadline(port.dev);
+	/* What is to be sent at once waits for transmit buffers, hence for the interrupt. */
+	if (deadline && deadline < progress->wake_at)
+		wake();
+}
+
+static void take_lease(uint64_t now)
+{
+	if (progress->irq_on) {
+		vnic_driver_irq_mask(port.nic);
+		progress->irq_on = false;
+	}
+	progress->leases++;
+	progress->lease_until = now + LEASE;
+	if (progress->wake_at > now + 2 * LEASE)
+		wake();
+}
+
+/* True: frames or buffers wait already, and no interrupt will tell of them. */
+static bool unmask(void)
+{
+	progress->irq_on = true;
+	if (!vnic_driver_irq_unmask(port.nic))
+		return false;
+	vnic_driver_irq_mask(port.nic);
+	progress->irq_on = false;
+	return true;
+}
+
+static void surrender_lease(void)
+{
+	unsigned int rounds = 0;
+
+	progress->lease_until = 0;
+	while (unmask()) {
+		progress_run(clock_now());
+		if (++rounds == ROUNDS) {
+			wake();
+			return;
+		}
+	}
+	progress_schedule();
+}
+
+/*
+ * An application that takes its completion and then waits otherwise, as
+ * ib_write_lat spins on its buffer, must not keep the lease: nobody would
+ * receive until it ends. A long absence after a success shows it; one that
+ * outlived the lease shows it beyond doubt.
+ */
+void progress_entered(uint64_t now)
+{
+	uint64_t found = atomic_load_explicit(&progress->found_at, memory_order_relaxed);
+	uint32_t score = atomic_load_explicit(&progress->away_score, memory_order_relaxed);
+
+	if (!found)
+		return;
+	atomic_store_explicit(&progress->found_at, 0, memory_order_relaxed);
+	if (now - found > LEASE / 2)
+		score = FORGET_LOST;
+	else if (now - found > SOON)
+		score = score < FORGET_SLOW ? FORGET_SLOW : score;
+	else if (score)
+		score--;
+	atomic_store_explicit(&progress->away_score, score, memory_order_relaxed);
+}
+
+void progress_found(void)
+{
+	atomic_store_explicit(&progress->found_at, clock_now(), memory_order_relaxed);
+	if (!atomic_load_explicit(&progress->away_score, memory_order_relaxed))
+		return;
+	/* Who has the lock drives the engine now, and sees to the interrupt after. */
+	if (!port_trylock())
+		return;
+	if (port.dev && progress->lease_until)
+		surrender_lease();
+	port_unlock();
+}
+
+bool progress_poll(void)
+{
+	uint64_t now = clock_now();
+
+	progress_entered(now);
+	/* Another thread is at it: what it finds shows in the ring soon. */
+	if (!port_trylock())
+		return false;
+	if (!port.dev || port.gone) {
+		port_unlock();
+		return false;
+	}
+	take_lease(now);
+	progress_run(now);
+	progress_schedule();
+	port_unlock();
+	return true;
+}
+
+/* --- The engine thread. */
+
+/* Drives the engine until nothing is left to do at once; the interrupt is on then. */
+static void take_over(void)
+{
+	progress->lease_until = 0;
+	do {
+		progress_run(clock_now());
+		/* Others may have waited: a mutex alone would rarely let them in. */
+		port_unlock();
+		sched_yield();
+		port_lock();
+		if (progress->lease_until || progress->stop)
+			return;
+	} while (unmask());
+}
+
+/* When to wake up next; the application's lease and the engine's deadlines decide. */
+static uint64_t next_wake(uint64_t now, uint32_t *leases)
+{
+	uint64_t at = urxe_next_deadline(port.dev);
+
+	if (progress->lease_until)
+		return progress->lease_until;
+	if (at <= now)
+		at = now + STUCK;
+	/* One that came and went lately comes again: its lease must not cost a wake-up each. */
+	if (*leases != progress->leases && at > now + LEASE)
+		at = now + LEASE;
+	*leases = progress->leases;
+	return at;
+}
+
+struct watch {
+	struct pollfd fds[3 + CHANNELS];
+	nfds_t n;
+};
+
+enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL };
+
+static void watch_fill(struct watch *watch)
+{
+	struct channel *channel;
+
+	watch->fds[WATCH_WAKE] = (struct pollfd){progress->wake_fd, POLLIN, 0};
+	watch->fds[WATCH_IRQ] = (struct pollfd){vnic_driver_irq_fd(port.nic), POLLIN, 0};
+	/* No events: it reports a hang-up alone. Once it has, it would do nothing else. */
+	watch->fds[WATCH_CTL] =
+		(struct pollfd){port.gone ? -1 : vnic_driver_ctl_fd(port.nic), POLLRDHUP, 0};
+	watch->n = 3;
+	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
+	{
+		if (watch->n == 3 + CHANNELS)
+			break;
+		watch->fds[watch->n++] = (struct pollfd){channel->writer, POLLOUT, 0};
+	}
+}
+
+static void drain(int fd)
+{
+	uint64_t count;
+
+	if (read(fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		log_error("cannot read an eventfd");
+}
+
+static void sleep_until(uint64_t at, uint64_t now, struct watch *watch)
+{
+	uint64_t ns = at > now ? at - now : 0;
+	const struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	ppoll(watch->fds, watch->n, at == URXE_NEVER ? NULL : &timeout, NULL);
+	if (watch->fds[WATCH_WAKE].revents)
+		drain(watch->fds[WATCH_WAKE].fd);
+	if (watch->fds[WATCH_IRQ].revents)
+		drain(watch->fds[WATCH_IRQ].fd);
+}
+
+static void flush_channels(void)
+{
+	struct channel *channel = LIST_FIRST(&port.waiting_channels);
+
+	while (channel) {
+		struct channel *next = LIST_NEXT(channel, waiting_link);
+
+		channel_flush(channel);
+		channel = next;
+	}
+}
+
+/*
+ * A short slice makes the scheduler run this thread at once where the
+ * application spins on its core (Linux 6.12 and up; ignored before).
+ */
+static void ask_for_short_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = {.size = sizeof(attr), .runtime = 100 * US};
+
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void *engine_thread(void *unused)
+{
+	struct watch watch = {0};
+	uint32_t leases = 0;
+
+	(void)unused;
+	prctl(PR_SET_NAME, "urxe");
+	prctl(PR_SET_TIMERSLACK, 1);
+	ask_for_short_slice();
+	port_lock();
+	while (!progress->stop) {
+		uint64_t now = clock_now();
+		uint64_t at;
+
+		progress->wake_at = 0;
+		if (watch.fds[WATCH_CTL].revents && !port.gone)
+			port_lost();
+		flush_channels();
+		if (progress->lease_until <= now)
+			take_over();
+		if (progress->stop)
+			break;
+		now = clock_now();
+		at = next_wake(now, &leases);
+		progress->wake_at = at;
+		watch_fill(&watch);
+		port_unlock();
+		sleep_until(at, now, &watch);
+		port_lock();
+	}
+	port_unlock();
+	return NULL;
+}
+
+int progress_start(void)
+{
+	sigset_t all, old;
+	int rc;
+
+	*progress = (struct progress){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	if (progress->wake_fd < 0)
+		return -errno;
+	/* The application's signals are the application's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&progress->thread, NULL, engine_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc)
+		close(progress->wake_fd);
+	return -rc;
+}
+
+void progress_stop(void)
+{
+	port_lock();
+	progress->stop = true;
+	wake();
+	port_unlock();
+	pthread_join(progress->thread, NULL);
+	close(progress->wake_fd);
+}
+
+void progress_abandon(void)
+{
+	if (port.dev)
+		close(progress->wake_fd);
+}

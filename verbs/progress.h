@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who drives the engine, and when.
+ *
+ * Posting a send transmits in the caller. Polling an empty completion queue
+ * receives in the caller, and leases progress for LEASE: the interrupt is masked
+ * and the engine thread sleeps, so that a polling application has its core for
+ * itself. A lease that is not renewed ends, and the thread takes over. All
+ * functions but those marked want the port's lock.
+ */
+#ifndef URXE_VERBS_PROGRESS_H
+#define URXE_VERBS_PROGRESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	pthread_t thread;
+	int wake_fd;
+	bool stop;
+	bool irq_on;
+	uint64_t lease_until; /* 0 = no lease */
+	uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
+	uint32_t leases;      /* taken so far */
+	/* How the application polls; hints, read and written without the lock. */
+	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
+	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */
+};
+
+/* Without the lock: starts and ends the engine thread. */
+int progress_start(void);
+void progress_stop(void);
+/* In a forked child: closes what was inherited. */
+void progress_abandon(void);
+
+/* Sends what the engine has to send. */
+void progress_transmit(uint64_t now);
+/* The engine has new deadlines or work: wakes the thread up if it would sleep too long. */
+void progress_schedule(void);
+
+/* Without the lock: the application enters; learns how long it was away. */
+void progress_entered(uint64_t now);
+/* Without the lock: a poll found nothing. False: there is no use in polling again. */
+bool progress_poll(void);
+/* Without the lock: a poll found something. */
+void progress_found(void);
+/* Receives and sends; also for commands that look for completions. */
+void progress_run(uint64_t now);
+
+#endif

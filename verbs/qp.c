@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ah.h"
+#include "clock.h"
+#include "cq.h"
+#include "file.h"
+#include "log.h"
+#include "pd.h"
+#include "port.h"
+#include "srq.h"
+
+enum urxe_qp_state qp_state(const struct qp *qp)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(qp->qp, &attr, &init);
+	return attr.state;
+}
+
+/*
+ * A malformed request must end in an error completion, after those before it,
+ * and stop the queue, as in the Linux driver. The engine does all that for a
+ * SEND from memory that no key covers; qp_completed names the error right.
+ */
+static int post_refused(struct qp *qp, uint64_t wr_id)
+{
+	static const struct urxe_seg nowhere = {.addr = 0, .length = 1, .lkey = 0};
+	const struct urxe_path self = port.self;
+	const struct urxe_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = URXE_WR_SEND,
+		.flags = URXE_SEND_SIGNALED,
+		.n_segs = 1,
+		.segs = &nowhere,
+		.path = qp->limits.qp_type == URXE_QPT_UD ? &self : NULL,
+	};
+	int rc = urxe_post_send(qp->qp, &wr);
+
+	log_debug("qp %u: malformed send request", qp->qpn);
+	if (!rc) {
+		qp->refused = true;
+		qp->refused_id = wr_id;
+	}
+	return rc;
+}
+
+static int post_one(struct qp *qp)
+{
+	const void *element = queue_element(&qp->sq.ring, qp->sq.cursor);
+	struct send_request request;
+	int rc = wqe_read_send(&request, element, &qp->limits);
+
+	if (!rc && request.ah) {
+		const struct ah *ah =
+			(struct ah *)handle_find(&qp->object.file->handles, OBJECT_AH, request.ah);
+
+		if (ah && ah->pd == qp->pd)
+			request.wr.path = &ah->path;
+		else
+			rc = -EINVAL;
+	}
+	if (!rc)
+		rc = urxe_post_send(qp->qp, &request.wr);
+	if (rc == -EINVAL && qp_state(qp) >= URXE_QPS_RTS)
+		rc = post_refused(qp, request.wr.wr_id);
+	return rc;
+}
+
+int qp_doorbell(struct qp *qp)
+{
+	uint32_t n = work_queue_new(&qp->sq);
+	int rc = 0;
+
+	while (n--) {
+		rc = post_one(qp);
+		if (rc)
+			break;
+		qp->sq.cursor++;
+	}
+	/* Requests may have retired without a completion since. */
+	work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
+	/* Full: only where the ring's index is wrong. What is in excess is tried again. */
+	if (rc == -ENOMEM)
+		return 0;
+	if (rc)
+		work_queue_drop(&qp->sq, urxe_sq_retired(qp->qp));
+	return rc;
+}
+
+static void mark(struct qp *qp)
+{
+	if (qp->dirty)
+		return;
+	qp->dirty = true;
+	TAILQ_INSERT_TAIL(&port.dirty_qps, qp, dirty_link);
+}
+
+void qp_failed(struct qp *qp)
+{
+	qp->failed = true;
+	mark(qp);
+}
+
+uint32_t qp_completed(const struct urxe_wc *wc)
+{
+	struct qp *qp = port_qp(wc->qpn);
+
+	if (!qp)
+		return wc->status;
+	if (wc->status == URXE_WC_SUCCESS) {
+		mark(qp);
+		return wc->status;
+	}
+	qp_failed(qp);
+	if (qp->refused && wc->status == URXE_WC_LOC_PROT_ERR && wc->wr_id == qp->refused_id)
+		return URXE_WC_LOC_QP_OP_ERR;
+	return wc->status;
+}
+
+void qp_publish(struct qp *qp)
+{
+	struct recv_queue *recv = qp->srq ? &qp->srq->recv : &qp->recv;
+
+	qp->dirty = false;
+	TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
+	work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
+	work_queue_retired(&recv->wq, urxe_rq_retired(recv->rq));
+	if (!qp->failed)
+		return;
+	qp->failed = false;
+	if (!qp->flushing && qp_state(qp) == URXE_QPS_ERR) {
+		qp->flushing = true;
+		LIST_INSERT_HEAD(&port.flushing_qps, qp, flushing_link);
+	}
+}
+
+void qp_flush(struct qp *qp)
+{
+	if (!qp->srq)
+		recv_queue_refill(&qp->recv);
+}
+
+void qp_modified(struct qp *qp)
+{
+	enum urxe_qp_state state = qp_state(qp);
+
+	if (qp->flushing && state != URXE_QPS_ERR) {
+		qp->flushing = false;
+		LIST_REMOVE(qp, flushing_link);
+	}
+	if (state == URXE_QPS_RESET) {
+		work_queue_drop(&qp->sq, urxe_sq_retired(qp->qp));
+		if (!qp->srq)
+			work_queue_drop(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
+		qp->refused = false;
+	}
+	if (state == URXE_QPS_ERR) {
+		qp_failed(qp);
+		qp_flush(qp);
+	}
+}
+
+void qp_abort(struct qp *qp)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	if (!urxe_qp_modify(qp->qp, clock_now(), &attr, URXE_QP_STATE))
+		qp_modified(qp);
+}
+
+void qp_destroy(struct object *object)
+{
+	struct qp *qp = (struct qp *)object;
+
+	if (qp->dirty)
+		TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
+	if (qp->flushing)
+		LIST_REMOVE(qp, flushing_link);
+	port_set_qp(qp->qpn, NULL);
+	urxe_qp_destroy(qp->qp);
+	queue_destroy(&qp->sq.ring);
+	queue_destroy(&qp->recv.wq.ring);
+	qp->pd->object.users--;
+	qp->send_cq->object.users--;
+	qp->recv_cq->object.users--;
+	if (qp->srq)
+		qp->srq->object.users--;
+	handle_remove(&object->file->handles, object);
+	free(qp);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pairs. */
+#ifndef URXE_VERBS_QP_H
+#define URXE_VERBS_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+#include "handle.h"
+#include "queue.h"
+#include "recv.h"
+#include "wqe.h"
+
+struct cq;
+struct pd;
+struct srq;
+
+struct qp {
+	struct object object;
+	struct urxe_qp *qp;
+	uint32_t qpn;
+	struct pd *pd;
+	struct cq *send_cq;
+	struct cq *recv_cq;
+	struct srq *srq;
+	struct wqe_limits limits;
+	struct work_queue sq;
+	struct recv_queue recv;
+	uint32_t async_events;
+	bool refused; /* the send request refused_id stands for one that was malformed */
+	uint64_t refused_id;
+	bool dirty;    /* in port.dirty_qps */
+	bool failed;   /* may have gone to the error state */
+	bool flushing; /* in port.flushing_qps */
+	TAILQ_ENTRY(qp) dirty_link;
+	LIST_ENTRY(qp) flushing_link;
+};
+TAILQ_HEAD(qp_list, qp);
+LIST_HEAD(qp_flush_list, qp);
+
+/*
+ * Hands the engine what was added to the send queue. -EINVAL in a state in which
+ * nothing may be posted (IBA 10.3.1): the requests are dropped.
+ */
+int qp_doorbell(struct qp *qp);
+/* Notes a completion; returns the status that the application is to see. */
+uint32_t qp_completed(const struct urxe_wc *wc);
+/* Notes that the QP may have gone to the error state. */
+void qp_failed(struct qp *qp);
+/* Gives retired slots of the rings back to the application. */
+void qp_publish(struct qp *qp);
+/* Completes in error what was queued since the QP went to the error state. */
+void qp_flush(struct qp *qp);
+/* The state was changed by the application. */
+void qp_modified(struct qp *qp);
+/* Makes send requests fail that are still to come: the device has gone. */
+void qp_abort(struct qp *qp);
+enum urxe_qp_state qp_state(const struct qp *qp);
+void qp_destroy(struct object *object);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queue.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+_Static_assert(offsetof(struct rxe_queue_buf, data) == 384, "librxe's ring layout");
+
+static uint32_t log2_at_least(uint32_t n)
+{
+	return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
+}
+
+int queue_create(struct queue *queue, int memfd, uint64_t *offset, uint32_t elements,
+		 uint32_t element_size)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint32_t slots = 1u << log2_at_least(elements + 1);
+	/* A cache line at least, as the kernel's rings have. */
+	uint32_t shift = log2_at_least(element_size < 64 ? 64 : element_size);
+	uint64_t size = (sizeof(struct rxe_queue_buf) + ((uint64_t)slots << shift) + page - 1) &
+			~(page - 1);
+	void *buf;
+
+	if (size > *offset || size > UINT32_MAX)
+		return -ENOMEM;
+	buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, (off_t)(*offset - size));
+	if (buf == MAP_FAILED)
+		return -ENOMEM;
+	*offset -= size;
+	*queue = (struct queue){.buf = buf,
+				.mask = slots - 1,
+				.shift = shift,
+				.size = (uint32_t)size,
+				.offset = *offset};
+	queue->buf->log2_elem_size = shift;
+	queue->buf->index_mask = queue->mask;
+	return 0;
+}
+
+/* The offset is not used again, so its memory goes back. */
+void queue_destroy(struct queue *queue)
+{
+	if (!queue->buf)
+		return;
+	madvise(queue->buf, queue->size, MADV_REMOVE);
+	munmap(queue->buf, queue->size);
+	*queue = (struct queue){0};
+}
+
+struct mminfo queue_mminfo(const struct queue *queue)
+{
+	return (struct mminfo){.offset = queue->offset, .size = queue->size};
+}
+
+void work_queue_drop(struct work_queue *wq, uint32_t retired)
+{
+	wq->cursor = queue_producer(&wq->ring);
+	wq->base = wq->cursor - retired;
+	work_queue_retired(wq, retired);
+}

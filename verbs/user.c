@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "user.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Linux 5.14; not in every libc's headers. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+typedef ssize_t transfer_fn(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+			    unsigned long, unsigned long);
+
+/* process_vm_*() of the own process reports a bad address where memcpy() would fault. */
+static int transfer(transfer_fn *fn, void *local, void *remote, size_t size)
+{
+	struct iovec here = {local, size};
+	struct iovec there = {remote, size};
+	ssize_t n = fn(getpid(), &here, 1, &there, 1, 0);
+
+	if (n == (ssize_t)size)
+		return 0;
+	if (n >= 0 || errno == EFAULT)
+		return -EFAULT;
+	return 1; /* refused by seccomp or not in this kernel */
+}
+
+int user_read(void *to, uint64_t from, size_t size)
+{
+	int rc;
+
+	if (!size)
+		return 0;
+	rc = transfer(process_vm_readv, to, (void *)(uintptr_t)from, size);
+	if (rc > 0)
+		memcpy(to, (const void *)(uintptr_t)from, size);
+	return rc < 0 ? rc : 0;
+}
+
+int user_write(uint64_t to, const void *from, size_t size)
+{
+	int rc;
+
+	if (!size)
+		return 0;
+	rc = transfer(process_vm_writev, (void *)(uintptr_t)from, (void *)(uintptr_t)to, size);
+	if (rc > 0)
+		memcpy((void *)(uintptr_t)to, from, size);
+	return rc < 0 ? rc : 0;
+}
+
+/* Whether the kernel knows the advice: asked for once, with memory that is certainly there. */
+static bool have_populate(void)
+{
+	static int known; /* 0 = not asked, 1 = yes, -1 = no */
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	if (!known)
+		known = madvise((void *)((uintptr_t)&known & ~(page - 1)), page, MADV_POPULATE_READ)
+				? -1
+				: 1;
+	return known > 0;
+}
+
+/* Kernels before 5.14: the mappings tell the protection, though not what is behind them. */
+static int check_maps(uint64_t start, uint64_t end, bool writable)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	bool whole = true; /* the last line read was complete */
+
+	if (!maps)
+		return -EFAULT;
+	while (start < end && fgets(line, sizeof(line), maps)) {
+		unsigned long from, to;
+		char r, w;
+		bool begins = whole;
+
+		whole = strchr(line, '\n') != NULL;
+		if (!begins || sscanf(line, "%lx-%lx %c%c", &from, &to, &r, &w) != 4 || to <= start)
+			continue;
+		if (from > start || r != 'r' || (writable && w != 'w'))
+			break;
+		start = to;
+	}
+	fclose(maps);
+	return start >= end ? 0 : -EFAULT;
+}
+
+int user_populate(uint64_t start, uint64_t length, int writable)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t from = start & ~(page - 1);
+	uint64_t to = (start + length + page - 1) & ~(page - 1);
+	int rc;
+
+	if (!have_populate())
+		return check_maps(from, to, writable);
+	do {
+		rc = madvise((void *)(uintptr_t)from, to - from,
+			     writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	} while (rc && (errno == EINTR || errno == EAGAIN));
+	/* ENOMEM and EINVAL: not mapped, or not so; get_user_pages says EFAULT to both. */
+	return rc ? -EFAULT : 0;
+}

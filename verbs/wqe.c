@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "wqe.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct rxe_sge) == sizeof(struct urxe_seg) &&
+		       offsetof(struct rxe_sge, addr) == offsetof(struct urxe_seg, addr) &&
+		       offsetof(struct rxe_sge, length) == offsetof(struct urxe_seg, length) &&
+		       offsetof(struct rxe_sge, lkey) == offsetof(struct urxe_seg, lkey),
+	       "segments are copied as they are");
+
+#define SEND_FLAGS (URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED | URXE_SEND_INLINE)
+
+/* The compiler must not read the ring again for what it has in the copy. */
+static void copy_once(void *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	__asm__ volatile("" : : "r"(to) : "memory");
+}
+
+static void read_path(struct urxe_path *path, const struct rxe_av *av)
+{
+	*path = (struct urxe_path){
+		.sgid_index = av->grh.sgid_index,
+		.traffic_class = av->grh.traffic_class,
+		.hop_limit = av->grh.hop_limit,
+		.flow_label = av->grh.flow_label & 0xfffff,
+	};
+	memcpy(path->dgid.raw, av->grh.dgid.raw, sizeof(path->dgid.raw));
+	memcpy(path->dmac, av->dmac, sizeof(path->dmac));
+}
+
+static int read_target(struct send_request *request, const struct rxe_send_wr *wr, uint8_t qp_type)
+{
+	struct urxe_send_wr *to = &request->wr;
+
+	switch (wr->opcode) {
+	case URXE_WR_SEND:
+	case URXE_WR_SEND_IMM:
+		if (qp_type != URXE_QPT_UD)
+			return 0;
+		request->ah = wr->wr.ud.ah_num;
+		if (!request->ah)
+			read_path(&request->path, &wr->wr.ud.av);
+		to->path = &request->path;
+		to->remote_qpn = wr->wr.ud.remote_qpn;
+		to->remote_qkey = wr->wr.ud.remote_qkey;
+		return 0;
+	case URXE_WR_RDMA_WRITE:
+	case URXE_WR_RDMA_WRITE_IMM:
+	case URXE_WR_RDMA_READ:
+		to->remote_addr = wr->wr.rdma.remote_addr;
+		to->rkey = wr->wr.rdma.rkey;
+		return 0;
+	case URXE_WR_COMPARE_SWAP:
+	case URXE_WR_FETCH_ADD:
+		to->remote_addr = wr->wr.atomic.remote_addr;
+		to->rkey = wr->wr.atomic.rkey;
+		to->compare_add = wr->wr.atomic.compare_add;
+		to->swap = wr->wr.atomic.swap;
+		return 0;
+	default: return -EINVAL;
+	}
+}
+
+int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
+		  const struct wqe_limits *limits)
+{
+	struct urxe_send_wr *wr = &request->wr;
+	struct rxe_send_wqe copy;
+
+	copy_once(&copy, wqe, sizeof(copy));
+	*wr = (struct urxe_send_wr){
+		.wr_id = copy.wr.wr_id,
+		.opcode = copy.wr.opcode,
+		.flags = copy.wr.send_flags & SEND_FLAGS,
+		.imm = copy.wr.ex.imm_data,
+	};
+	request->ah = 0;
+	if (wr->flags & URXE_SEND_INLINE) {
+		if (copy.dma.length > limits->max_inline)
+			return -EINVAL;
+		wr->inline_len = copy.dma.length;
+		wr->inline_data = wqe->dma.inline_data;
+	} else {
+		if (copy.dma.num_sge > limits->max_sge || copy.dma.num_sge > URXE_MAX_SGE)
+			return -EINVAL;
+		copy_once(request->segs, wqe->dma.sge, copy.dma.num_sge * sizeof(request->segs[0]));
+		wr->n_segs = copy.dma.num_sge;
+		wr->segs = request->segs;
+	}
+	return read_target(request, &copy.wr, limits->qp_type);
+}
+
+int wqe_read_recv(struct recv_request *request, const struct rxe_recv_wqe *wqe, uint32_t max_sge)
+{
+	struct rxe_recv_wqe copy;
+
+	copy_once(&copy, wqe, sizeof(copy));
+	request->wr = (struct urxe_recv_wr){.wr_id = copy.wr_id};
+	if (copy.dma.num_sge > max_sge || copy.dma.num_sge > URXE_MAX_SGE)
+		return -EINVAL;
+	copy_once(request->segs, wqe->dma.sge, copy.dma.num_sge * sizeof(request->segs[0]));
+	request->wr.n_segs = copy.dma.num_sge;
+	request->wr.segs = request->segs;
+	return 0;
+}
