@@ -19,7 +19,7 @@ static void mark(struct cq *cq)
 	TAILQ_INSERT_TAIL(&port.dirty_cqs, cq, dirty_link);
 }
 
-bool cq_complete(void *ctx, const struct urxe_wc *wc)
+bool cq_add(void *ctx, const struct urxe_wc *wc)
 {
 	struct cq *cq = ctx;
 	struct ib_uverbs_wc *entry = queue_element(&cq->ring, cq->producer);

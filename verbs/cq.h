@@ -29,7 +29,7 @@ struct cq {
 TAILQ_HEAD(cq_list, cq);
 
 /* The engine's callbacks. */
-bool cq_complete(void *ctx, const struct urxe_wc *wc);
+bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 
 /* Shows the application what was completed, and sends the event that is due. */

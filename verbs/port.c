@@ -82,7 +82,7 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 }
 
 static const struct urxe_ops ops = {
-	.complete = cq_complete,
+	.complete = cq_add,
 	.comp_event = cq_comp_event,
 	.refill = refill,
 	.async_event = async_event,
