@@ -83,8 +83,7 @@ static enum look take_body(struct vnic_device *dev, struct scatter *scatter)
 	if (first == LOOK_BUFFER || first == LOOK_BAD)
 		return first;
 	second = take(dev, scatter, 1, VMXNET3_RXD_BODY);
-	/* A head stands next and there is no ring 1 to help: more buffers of this kind will not do.
-	 */
+	/* A head stands next and ring 1 is empty: waiting would not help. */
 	if (second == LOOK_NONE && first == LOOK_OTHER)
 		return LOOK_OTHER;
 	return second;
@@ -137,7 +136,8 @@ static void fill(struct vnic_device *dev, const struct scatter *scatter, const u
 		const struct buffer *buffer = &scatter->buffers[i];
 		uint32_t part = len < buffer->len ? len : buffer->len;
 
-		memcpy(buffer->data, data, part);
+		/* A driver may send from the buffer it receives in: that is its own affair. */
+		memmove(buffer->data, data, part);
 		data += part;
 		len -= part;
 		if (i + 1 == scatter->count)
@@ -195,7 +195,7 @@ int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len)
 	if (dev->state != VNIC_DEVICE_ACTIVE)
 		return -ENETDOWN;
 	ret = len && len <= dev->frame_max ? gather_buffers(dev, len, &scatter) : -EMSGSIZE;
-	if (ret == -ENOBUFS)
+	if (ret == -ENOBUFS && !dev->rx.starved)
 		ret = starve(dev, len, &scatter);
 	switch (ret) {
 	case 0: break;

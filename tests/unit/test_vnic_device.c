@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The device under a driver written by hand, descriptor by descriptor: what our
+ * own driver never does (frames over several descriptors and buffers), and what
+ * no driver may do.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vnic/device.h>
+#include <vnic/regs.h>
+
+#define MTU  1500
+#define RING 32
+
+enum { /* where things lie in the memory */
+       SHARED = 0x1000,
+       QUEUES = 0x2000,
+       TX_RING = 0x3000,
+       TX_COMP = 0x4000,
+       RX_RING = 0x5000,
+       RX_RING2 = 0x6000,
+       RX_COMP = 0x7000,
+       DATA = 0x8000,
+       MEMORY = 0x20000,
+};
+
+struct nic {
+	uint8_t *memory, *bars;
+	struct vmxnet3_driver_shared *shared;
+	struct vmxnet3_queue_pair *queues;
+	struct vmxnet3_tx_desc *tx;
+	struct vmxnet3_tx_comp *tx_comp;
+	struct vmxnet3_rx_desc *rx, *rx2;
+	struct vmxnet3_rx_comp *rx_comp;
+	struct vnic_device *dev;
+	uint32_t interrupts;
+};
+
+static void count_interrupt(void *ctx, uint32_t vector)
+{
+	struct nic *nic = ctx;
+
+	assert_int_equal(vector, 0);
+	nic->interrupts++;
+}
+
+static void fill_shared(struct nic *nic)
+{
+	nic->shared->magic = VMXNET3_REV1_MAGIC;
+	nic->shared->misc.queue_desc_addr = QUEUES;
+	nic->shared->misc.mtu = MTU;
+	nic->shared->misc.tx_queues = nic->shared->misc.rx_queues = 1;
+	nic->shared->intr.vectors = 1;
+	nic->shared->intr.auto_mask = 1;
+	nic->queues->tx.ring_addr = TX_RING;
+	nic->queues->tx.ring_size = nic->queues->tx.comp_ring_size = RING;
+	nic->queues->tx.comp_ring_addr = TX_COMP;
+	nic->queues->rx.ring_addr[0] = RX_RING;
+	nic->queues->rx.ring_addr[1] = RX_RING2;
+	nic->queues->rx.ring_size[0] = nic->queues->rx.ring_size[1] = RING;
+	nic->queues->rx.comp_ring_addr = RX_COMP;
+	nic->queues->rx.comp_ring_size = 2 * RING;
+}
+
+static int set_up(void **state)
+{
+	struct nic *nic = calloc(1, sizeof(*nic));
+	struct vnic_device_attr attr = {
+		.memory_size = MEMORY,
+		.mac = {2, 3, 4, 5, 6, 7},
+		.mtu = MTU,
+		.interrupt = count_interrupt,
+		.ctx = nic,
+	};
+
+	/* The exact size, so that a sanitizer sees a step outside. */
+	attr.memory = nic->memory = aligned_alloc(4096, MEMORY);
+	attr.bars = nic->bars = aligned_alloc(4096, VNIC_BAR_SIZE);
+	memset(nic->memory, 0, MEMORY);
+	memset(nic->bars, 0, VNIC_BAR_SIZE);
+	nic->shared = (void *)(nic->memory + SHARED);
+	nic->queues = (void *)(nic->memory + QUEUES);
+	nic->tx = (void *)(nic->memory + TX_RING);
+	nic->tx_comp = (void *)(nic->memory + TX_COMP);
+	nic->rx = (void *)(nic->memory + RX_RING);
+	nic->rx2 = (void *)(nic->memory + RX_RING2);
+	nic->rx_comp = (void *)(nic->memory + RX_COMP);
+	fill_shared(nic);
+	*state = nic;
+	return vnic_device_create(&attr, &nic->dev);
+}
+
+static int tear_down(void **state)
+{
+	struct nic *nic = *state;
+
+	vnic_device_destroy(nic->dev);
+	free(nic->memory);
+	free(nic->bars);
+	free(nic);
+	return 0;
+}
+
+static uint32_t command(struct nic *nic, uint32_t cmd)
+{
+	uint32_t result;
+
+	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_CMD, cmd), 0);
+	assert_int_equal(vnic_device_reg_read(nic->dev, 1, VMXNET3_REG_CMD, &result), 0);
+	return result;
+}
+
+static uint32_t activate_at(struct nic *nic, uint64_t shared)
+{
+	vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_DSAL, (uint32_t)shared);
+	vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_DSAH, (uint32_t)(shared >> 32));
+	return command(nic, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
+}
+
+static void activate(struct nic *nic)
+{
+	assert_int_equal(activate_at(nic, SHARED), 0);
+	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
+}
+
+static void post_tx(struct nic *nic, uint32_t index, uint64_t addr, uint32_t len, uint32_t flags)
+{
+	nic->tx[index] = (struct vmxnet3_tx_desc){
+		.addr = addr, .len = len | VMXNET3_TXD_GEN, .flags = flags};
+}
+
+static void post_rx(struct nic *nic, struct vmxnet3_rx_desc *ring, uint32_t index, uint64_t addr,
+		    uint32_t len)
+{
+	(void)nic;
+	ring[index] = (struct vmxnet3_rx_desc){.addr = addr, .len = len | VMXNET3_RXD_GEN};
+}
+
+static void expect_broken(struct nic *nic, uint32_t event,
+			  const struct vmxnet3_queue_status *status, uint32_t error)
+{
+	struct vnic_tx_frame frame;
+	uint8_t data[60] = {0};
+
+	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_BROKEN);
+	assert_int_equal(nic->shared->ecr, event);
+	assert_true(status->stopped);
+	assert_int_equal(status->error, error);
+	assert_int_equal(nic->interrupts, 1);
+	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENETDOWN);
+	/* It stays its driver's own affair: a reset mends it. */
+	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_RESET_DEV), 0);
+	activate(nic);
+}
+
+static void expect_bad_tx(struct nic *nic, uint32_t error)
+{
+	struct vnic_tx_frame frame;
+
+	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
+	assert_int_equal(vnic_device_counters(nic->dev)[VNIC_TX_BAD], 1);
+	memset(nic->tx, 0, RING * sizeof(*nic->tx));
+	expect_broken(nic, VMXNET3_ECR_TQERR, &nic->queues->tx.status, error);
+}
+
+/* --- What is allowed. */
+
+static void test_gathered_transmit(void **state)
+{
+	struct nic *nic = *state;
+	struct vnic_tx_frame frames[4];
+
+	activate(nic);
+	memset(nic->memory + DATA, 'a', 20);
+	memset(nic->memory + DATA + 100, 'b', 30);
+	memset(nic->memory + DATA + 200, 'c', 40);
+	post_tx(nic, 0, DATA, 20, 0);
+	post_tx(nic, 1, DATA + 100, 30, 0);
+	/* The rest is not posted yet: no frame. */
+	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 0);
+	post_tx(nic, 2, DATA + 200, 40, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
+	post_tx(nic, 3, DATA + 200, 40, VMXNET3_TXD_EOP);
+	post_tx(nic, 4, DATA, 14, 0);
+	post_tx(nic, 5, DATA, 14, VMXNET3_TXD_EOP);
+
+	/* Two frames go; the next to be gathered waits for the bounce buffer. */
+	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 2);
+	assert_int_equal(frames[0].len, 90);
+	assert_memory_equal(frames[0].data, nic->memory + DATA, 20);
+	assert_memory_equal(frames[0].data + 20, nic->memory + DATA + 100, 30);
+	assert_memory_equal(frames[0].data + 50, nic->memory + DATA + 200, 40);
+	/* One descriptor: no copy. */
+	assert_ptr_equal(frames[1].data, nic->memory + DATA + 200);
+	assert_int_equal(frames[1].len, 40);
+	vnic_device_tx_done(nic->dev, 2);
+	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 1);
+	assert_int_equal(frames[0].len, 28);
+	vnic_device_tx_done(nic->dev, 1);
+
+	/* Only the frame that asked for a completion has one: index of its last descriptor. */
+	assert_int_equal(nic->tx_comp[0].index, 2);
+	assert_int_equal(nic->tx_comp[0].gen, VMXNET3_CD_GEN);
+	assert_int_equal(nic->tx_comp[1].gen, 0);
+}
+
+static void expect_rx_comp(const struct nic *nic, uint32_t at, uint32_t index, uint32_t ring,
+			   uint32_t position, uint32_t len)
+{
+	const struct vmxnet3_rx_comp *comp = &nic->rx_comp[at];
+
+	assert_int_equal(comp->index,
+			 index | ring << VMXNET3_RCD_RQID_SHIFT | position | VMXNET3_RCD_CNC);
+	assert_int_equal(comp->len, len);
+	assert_int_equal(comp->gen,
+			 VMXNET3_CD_GEN | VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT);
+}
+
+/* Head, body of ring 0, then bodies of ring 1; a body that no frame needed is passed over. */
+static void test_scattered_receive(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t data[300];
+
+	for (uint32_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)i;
+	activate(nic);
+	post_rx(nic, nic->rx, 0, DATA, 128);
+	post_rx(nic, nic->rx, 1, DATA + 128, 128 | VMXNET3_RXD_BODY);
+	assert_int_equal(vnic_device_rx(nic->dev, data, 300), -ENOBUFS);
+	assert_int_equal(nic->queues->rx.update_prod, 1);
+	assert_false(vnic_device_kicked(nic->dev));
+	post_rx(nic, nic->rx2, 0, DATA + 256, 128 | VMXNET3_RXD_BODY);
+	assert_true(vnic_device_kicked(nic->dev));
+	assert_int_equal(vnic_device_rx(nic->dev, data, 300), 0);
+	assert_memory_equal(nic->memory + DATA, data, 300);
+	expect_rx_comp(nic, 0, 0, 0, VMXNET3_RCD_SOP, 128);
+	expect_rx_comp(nic, 1, 1, 0, 0, 128);
+	expect_rx_comp(nic, 2, 0, 1, VMXNET3_RCD_EOP, 44);
+
+	post_rx(nic, nic->rx, 2, DATA, 128 | VMXNET3_RXD_BODY);
+	post_rx(nic, nic->rx, 3, DATA + 512, 128);
+	assert_int_equal(vnic_device_rx(nic->dev, data, 60), 0);
+	expect_rx_comp(nic, 3, 3, 0, VMXNET3_RCD_SOP | VMXNET3_RCD_EOP, 60);
+	assert_int_equal(vnic_device_counters(nic->dev)[VNIC_RX_FRAMES], 2);
+}
+
+/* Nothing but heads and an empty ring 1: a long frame can never go, so it must not wait. */
+static void test_receive_too_long_for_buffers(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t data[300] = {0};
+
+	activate(nic);
+	post_rx(nic, nic->rx, 0, DATA, 128);
+	post_rx(nic, nic->rx, 1, DATA, 128);
+	assert_int_equal(vnic_device_rx(nic->dev, data, 300), -EMSGSIZE);
+	assert_int_equal(vnic_device_rx(nic->dev, data, 128), 0);
+	expect_rx_comp(nic, 0, 0, 0, VMXNET3_RCD_SOP | VMXNET3_RCD_EOP, 128);
+}
+
+static void test_too_many_receive_segments(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t data[17] = {0};
+
+	activate(nic);
+	post_rx(nic, nic->rx, 0, DATA, 1);
+	for (uint32_t i = 1; i < RING; i++)
+		post_rx(nic, nic->rx, i, DATA + i, 1 | VMXNET3_RXD_BODY);
+	assert_int_equal(vnic_device_rx(nic->dev, data, 17), -EMSGSIZE);
+	assert_int_equal(vnic_device_rx(nic->dev, data, 16), 0);
+}
+
+static void test_registers(void **state)
+{
+	struct nic *nic = *state;
+	uint32_t value;
+
+	activate(nic);
+	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_PERM_MAC_LO), 0x05040302);
+	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_PERM_MAC_HI), 0x0706);
+	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_LINK), 10000u << 16 | 1);
+	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_CONF_INTR), 3);
+	assert_int_equal(command(nic, 0xcafebabe), 1);
+	assert_int_equal(vnic_device_reg_read(nic->dev, 1, VMXNET3_REG_VRRS, &value), 0);
+	assert_int_equal(value, 1);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_VRRS, 2), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_IMR, 1), 0);
+	assert_int_equal(*(uint32_t *)nic->bars, 1);
+	/* No register there, no such BAR, beyond the pages, not ours to write. */
+	assert_int_equal(vnic_device_reg_write(nic->dev, 1, 0x44, 1), -EINVAL);
+	assert_int_equal(vnic_device_reg_read(nic->dev, 0, 4, &value), -EINVAL);
+	assert_int_equal(vnic_device_reg_read(nic->dev, 2, 0, &value), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 0, 0x80000000, 1), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 0, VNIC_REG_ASLEEP, 1), -EINVAL);
+}
+
+/* --- What is not. */
+
+static void expect_refused(struct nic *nic)
+{
+	assert_int_equal(activate_at(nic, SHARED), 1);
+	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_DOWN);
+	memset(nic->shared, 0, sizeof(*nic->shared));
+	memset(nic->queues, 0, sizeof(*nic->queues));
+	fill_shared(nic);
+	activate(nic);
+}
+
+#define REFUSED(nic, field, value)   \
+	do {                         \
+		(field) = (value);   \
+		expect_refused(nic); \
+	} while (0)
+
+static void test_bad_configuration(void **state)
+{
+	struct nic *nic = *state;
+	struct vmxnet3_tx_queue_desc *tx = &nic->queues->tx;
+	struct vmxnet3_rx_queue_desc *rx = &nic->queues->rx;
+
+	REFUSED(nic, nic->shared->magic, 42);
+	REFUSED(nic, nic->shared->misc.tx_queues, 0);
+	REFUSED(nic, nic->shared->misc.tx_queues, 8);
+	REFUSED(nic, nic->shared->misc.rx_queues, 2);
+	REFUSED(nic, nic->shared->misc.mtu, MTU + 1);
+	REFUSED(nic, nic->shared->misc.mtu, 0);
+	REFUSED(nic, nic->shared->misc.queue_desc_addr, 0);
+	REFUSED(nic, nic->shared->misc.queue_desc_addr, QUEUES + 8);
+	REFUSED(nic, nic->shared->misc.queue_desc_addr, MEMORY);
+	REFUSED(nic, nic->shared->misc.queue_desc_addr, UINT64_MAX - 127);
+	REFUSED(nic, nic->shared->intr.vectors, 0);
+	REFUSED(nic, nic->shared->intr.vectors, VMXNET3_MAX_INTRS + 1);
+	REFUSED(nic, nic->shared->intr.event_vector, 1);
+	REFUSED(nic, tx->vector, 1);
+	REFUSED(nic, tx->ring_size, 0);
+	REFUSED(nic, tx->ring_size, RING + 1);
+	REFUSED(nic, tx->ring_size, 2 * RING); /* more than its completions */
+	REFUSED(nic, tx->ring_size, VMXNET3_RING_MAX_SIZE + VMXNET3_RING_SIZE_ALIGN);
+	REFUSED(nic, tx->ring_size, UINT32_MAX & ~31u);
+	REFUSED(nic, tx->ring_addr, TX_RING + 16);
+	REFUSED(nic, tx->ring_addr, MEMORY - 256);
+	REFUSED(nic, tx->ring_addr, UINT64_MAX & ~511ull);
+	REFUSED(nic, tx->comp_ring_size, 0);
+	REFUSED(nic, tx->comp_ring_addr, 0);
+	REFUSED(nic, rx->vector, 200);
+	REFUSED(nic, rx->ring_size[0], 0);
+	REFUSED(nic, rx->ring_size[1], 31);
+	REFUSED(nic, rx->ring_addr[0], MEMORY);
+	REFUSED(nic, rx->ring_addr[1], 0);
+	REFUSED(nic, rx->comp_ring_size, RING); /* too few for two rings */
+	REFUSED(nic, rx->comp_ring_addr, 1);
+}
+
+static void test_bad_shared_address(void **state)
+{
+	struct nic *nic = *state;
+
+	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV), 1);
+	assert_int_equal(activate_at(nic, 0), 1);
+	assert_int_equal(activate_at(nic, SHARED + 4), 1);
+	assert_int_equal(activate_at(nic, MEMORY - 8), 1);
+	assert_int_equal(activate_at(nic, MEMORY), 1);
+	assert_int_equal(activate_at(nic, UINT64_MAX - 7), 1);
+	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_DOWN);
+	/* Registers of a NIC that never was active. */
+	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_ECR, 1), 0);
+}
+
+static void test_no_second_receive_ring(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t data[300] = {0};
+
+	nic->queues->rx.ring_size[1] = 0;
+	nic->queues->rx.ring_addr[1] = 0;
+	activate(nic);
+	post_rx(nic, nic->rx, 0, DATA, 128);
+	assert_int_equal(vnic_device_rx(nic->dev, data, 300), -ENOBUFS);
+	assert_false(vnic_device_kicked(nic->dev));
+	assert_int_equal(vnic_device_rx(nic->dev, data, 100), 0);
+}
+
+struct bad_tx {
+	uint64_t addr;
+	uint32_t len, flags, error;
+};
+
+static void test_bad_transmit(void **state)
+{
+	static const struct bad_tx cases[] = {
+		{MEMORY, 60, VMXNET3_TXD_EOP, VMXNET3_ERR_TXD_INVALID},
+		{MEMORY - 59, 60, VMXNET3_TXD_EOP, VMXNET3_ERR_TXD_INVALID},
+		{UINT64_MAX - 10, 60, VMXNET3_TXD_EOP, VMXNET3_ERR_TXD_INVALID},
+		{DATA, 13, VMXNET3_TXD_EOP, VMXNET3_ERR_TXD_INVALID},
+		{DATA, 0, VMXNET3_TXD_EOP, VMXNET3_ERR_BIG_PKT}, /* 0 means 16384 */
+		{DATA, VNIC_FRAME_MAX(MTU) + 1, VMXNET3_TXD_EOP, VMXNET3_ERR_BIG_PKT},
+		{DATA, 60 | VMXNET3_TXD_DTYPE, VMXNET3_TXD_EOP, VMXNET3_ERR_DESC_NOT_SPT},
+		{DATA, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_OM, VMXNET3_ERR_DESC_NOT_SPT},
+		{DATA, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_TI, VMXNET3_ERR_DESC_NOT_SPT},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct bad_tx *c = &cases[i];
+
+		assert_int_equal(set_up(state), 0);
+		activate(*state);
+		post_tx(*state, 0, c->addr, c->len, c->flags);
+		expect_bad_tx(*state, c->error);
+		tear_down(state);
+	}
+}
+
+/* The frames before a bad one still go. */
+static void test_bad_transmit_behind_good(void **state)
+{
+	struct nic *nic = *state;
+	struct vnic_tx_frame frames[4];
+
+	activate(nic);
+	post_tx(nic, 0, DATA, 60, VMXNET3_TXD_EOP);
+	post_tx(nic, 1, MEMORY, 60, VMXNET3_TXD_EOP);
+	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 1);
+	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
+	vnic_device_tx_done(nic->dev, 1);
+	expect_bad_tx(nic, VMXNET3_ERR_TXD_INVALID);
+}
+
+static void test_transmit_without_end(void **state)
+{
+	struct nic *nic = *state;
+
+	activate(nic);
+	for (uint32_t i = 0; i < RING; i++)
+		post_tx(nic, i, DATA, 14, 0);
+	expect_bad_tx(nic, VMXNET3_ERR_BIG_PKT);
+}
+
+static void test_gathered_too_long(void **state)
+{
+	struct nic *nic = *state;
+
+	activate(nic);
+	post_tx(nic, 0, DATA, 1000, 0);
+	post_tx(nic, 1, DATA, 1000, VMXNET3_TXD_EOP);
+	expect_bad_tx(nic, VMXNET3_ERR_BIG_PKT);
+}
+
+/* A driver that never flips its generation bit: one lap goes, then nothing more. */
+static void test_generation_stuck(void **state)
+{
+	struct nic *nic = *state;
+	struct vnic_tx_frame frames[RING];
+	uint8_t data[60] = {0};
+
+	activate(nic);
+	for (uint32_t i = 0; i < RING; i++) {
+		post_tx(nic, i, DATA, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
+		post_rx(nic, nic->rx, i, DATA, 128);
+	}
+	assert_int_equal(vnic_device_tx(nic->dev, frames, RING), RING);
+	vnic_device_tx_done(nic->dev, RING);
+	assert_int_equal(vnic_device_tx(nic->dev, frames, RING), 0);
+	for (uint32_t i = 0; i < RING; i++)
+		assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENOBUFS);
+	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
+}
+
+/* TXPROD and RXPROD are hints: no value of theirs makes a frame. */
+static void test_producer_out_of_range(void **state)
+{
+	static const uint32_t values[] = {RING, 4096, 0x80000000, UINT32_MAX};
+	struct nic *nic = *state;
+	struct vnic_tx_frame frame;
+
+	activate(nic);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_TXPROD, values[i]);
+		vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_RXPROD, values[i]);
+		assert_false(vnic_device_kicked(nic->dev));
+		assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
+	}
+	vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_TXPROD, RING - 1);
+	assert_true(vnic_device_kicked(nic->dev));
+	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
+	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
+}
+
+struct bad_rx {
+	uint64_t addr;
+	uint32_t len;
+};
+
+static void test_bad_receive(void **state)
+{
+	static const struct bad_rx cases[] = {
+		{MEMORY, 128},
+		{MEMORY - 127, 128},
+		{UINT64_MAX, 128},
+		{DATA, 0},
+		{DATA, 128 | VMXNET3_RXD_DTYPE},
+	};
+	uint8_t data[60] = {0};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nic *nic;
+
+		assert_int_equal(set_up(state), 0);
+		nic = *state;
+		activate(nic);
+		post_rx(nic, nic->rx, 0, cases[i].addr, cases[i].len);
+		assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENETDOWN);
+		assert_int_equal(vnic_device_counters(nic->dev)[VNIC_RX_BAD], 1);
+		memset(nic->rx, 0, RING * sizeof(*nic->rx));
+		expect_broken(nic, VMXNET3_ECR_RQERR, &nic->queues->rx.status,
+			      VMXNET3_ERR_SMALL_BUF);
+		tear_down(state);
+	}
+}
+
+/* A ring full of bodies has no place for a frame to begin. */
+static void test_receive_without_head(void **state)
+{
+	struct nic *nic = *state;
+	uint8_t data[60] = {0};
+
+	activate(nic);
+	for (uint32_t i = 0; i < RING; i++)
+		post_rx(nic, nic->rx, i, DATA, 128 | VMXNET3_RXD_BODY);
+	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENOBUFS);
+	assert_false(vnic_device_kicked(nic->dev));
+}
+
+/* Nothing may be cached from memory that the driver can change after it was checked. */
+static void test_changed_behind_the_check(void **state)
+{
+	struct nic *nic = *state;
+	struct vnic_tx_frame frame;
+
+	activate(nic);
+	nic->queues->tx.ring_addr = UINT64_MAX & ~511ull;
+	nic->queues->rx.ring_size[0] = UINT32_MAX;
+	nic->shared->intr.vectors = 255;
+	nic->shared->misc.mtu = UINT32_MAX;
+	post_tx(nic, 0, DATA, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
+	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 1);
+	post_tx(nic, 0, MEMORY, 16000, 0);
+	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 1);
+	assert_ptr_equal(frame.data, nic->memory + DATA);
+	assert_int_equal(frame.len, 60);
+	vnic_device_tx_done(nic->dev, 1);
+	vnic_device_flush(nic->dev);
+	assert_int_equal(nic->interrupts, 1);
+}
+
+static void test_bad_attributes(void **state)
+{
+	struct nic *nic = *state;
+	struct vnic_device_attr attr = {.memory = nic->memory,
+					.memory_size = MEMORY,
+					.bars = nic->bars,
+					.mtu = VMXNET3_MAX_MTU + 1,
+					.interrupt = count_interrupt};
+	struct vnic_device *dev;
+
+	assert_int_equal(vnic_device_create(&attr, &dev), -EINVAL);
+	attr.mtu = VMXNET3_MIN_MTU - 1;
+	assert_int_equal(vnic_device_create(&attr, &dev), -EINVAL);
+	attr.mtu = MTU;
+	attr.memory = NULL;
+	assert_int_equal(vnic_device_create(&attr, &dev), -EINVAL);
+}
+
+#define NIC_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NIC_TEST(test_gathered_transmit),
+		NIC_TEST(test_scattered_receive),
+		NIC_TEST(test_receive_too_long_for_buffers),
+		NIC_TEST(test_too_many_receive_segments),
+		NIC_TEST(test_registers),
+		NIC_TEST(test_bad_configuration),
+		NIC_TEST(test_bad_shared_address),
+		NIC_TEST(test_no_second_receive_ring),
+		cmocka_unit_test(test_bad_transmit),
+		NIC_TEST(test_bad_transmit_behind_good),
+		NIC_TEST(test_transmit_without_end),
+		NIC_TEST(test_gathered_too_long),
+		NIC_TEST(test_generation_stuck),
+		NIC_TEST(test_producer_out_of_range),
+		cmocka_unit_test(test_bad_receive),
+		NIC_TEST(test_receive_without_head),
+		NIC_TEST(test_changed_behind_the_check),
+		NIC_TEST(test_bad_attributes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

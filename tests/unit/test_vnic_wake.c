@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Who wakes whom: interrupts with their masks, doorbells of a device that sleeps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include <vnic/loop.h>
+#include <vnic/regs.h>
+
+#define BURST 64
+
+static const uint8_t frame[60] = {2};
+
+static int open_loop(void **state)
+{
+	struct vnic_loop *loop;
+
+	if (vnic_loop_open(1500, &loop))
+		return -1;
+	*state = loop;
+	return 0;
+}
+
+static int close_loop(void **state)
+{
+	vnic_loop_close(*state);
+	return 0;
+}
+
+static void deliver(struct vnic_loop *loop)
+{
+	assert_int_equal(vnic_device_rx(loop->device, frame, sizeof(frame)), 0);
+	vnic_device_flush(loop->device);
+}
+
+static uint32_t receive(struct vnic_loop *loop)
+{
+	struct vnic_frame frames[BURST];
+	uint32_t n = vnic_driver_rx(loop->driver, frames, BURST);
+
+	vnic_driver_rx_release(loop->driver, n);
+	return n;
+}
+
+static uint32_t send_frames(struct vnic_loop *loop, uint32_t n)
+{
+	struct vnic_frame frames[BURST];
+
+	n = vnic_driver_tx_reserve(loop->driver, frames, n);
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(frames[i].data, frame, sizeof(frame));
+		frames[i].len = sizeof(frame);
+	}
+	vnic_driver_tx_commit(loop->driver, frames, n);
+	return n;
+}
+
+static uint32_t take_sent(struct vnic_loop *loop)
+{
+	struct vnic_tx_frame frames[BURST];
+	uint32_t n = vnic_device_tx(loop->device, frames, BURST);
+
+	vnic_device_tx_done(loop->device, n);
+	vnic_device_flush(loop->device);
+	return n;
+}
+
+static void test_masked_at_first(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	deliver(loop);
+	assert_int_equal(loop->interrupts, 0);
+	/* What came while it was masked shows when it is unmasked. */
+	assert_true(vnic_driver_irq_unmask(loop->driver));
+	assert_int_equal(receive(loop), 1);
+	assert_false(vnic_driver_irq_unmask(loop->driver));
+}
+
+static void test_auto_mask(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	assert_false(vnic_driver_irq_unmask(loop->driver));
+	deliver(loop);
+	deliver(loop);
+	assert_int_equal(loop->interrupts, 1);
+	assert_int_equal(receive(loop), 2);
+	assert_false(vnic_driver_irq_unmask(loop->driver));
+	deliver(loop);
+	assert_int_equal(loop->interrupts, 2);
+	vnic_driver_irq_mask(loop->driver);
+	deliver(loop);
+	assert_int_equal(loop->interrupts, 2);
+	assert_int_equal(vnic_device_counters(loop->device)[VNIC_INTERRUPTS], 2);
+}
+
+static void test_one_interrupt_a_flush(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	vnic_driver_irq_unmask(loop->driver);
+	for (uint32_t i = 0; i < BURST; i++)
+		assert_int_equal(vnic_device_rx(loop->device, frame, sizeof(frame)), 0);
+	assert_int_equal(loop->interrupts, 0);
+	vnic_device_flush(loop->device);
+	vnic_device_flush(loop->device);
+	assert_int_equal(loop->interrupts, 1);
+}
+
+/* Completions of frames wake no one, unless a reservation fell short. */
+static void test_transmit_interrupt(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	vnic_driver_irq_unmask(loop->driver);
+	send_frames(loop, BURST);
+	assert_int_equal(take_sent(loop), BURST);
+	assert_int_equal(loop->interrupts, 0);
+
+	while (send_frames(loop, BURST) == BURST)
+		;
+	assert_int_equal(take_sent(loop), BURST);
+	assert_int_equal(loop->interrupts, 1);
+	/* Freed buffers wait, nobody has looked yet. */
+	assert_true(vnic_driver_irq_unmask(loop->driver));
+	assert_int_equal(send_frames(loop, BURST), BURST);
+	assert_false(vnic_driver_irq_unmask(loop->driver));
+	assert_int_equal(take_sent(loop), BURST);
+	assert_int_equal(loop->interrupts, 1);
+}
+
+/* The same where interrupts were masked when the ring was full: unmasking asks for it. */
+static void test_transmit_interrupt_later(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	while (send_frames(loop, BURST) == BURST)
+		;
+	assert_false(vnic_driver_irq_unmask(loop->driver));
+	take_sent(loop);
+	assert_int_equal(loop->interrupts, 1);
+	vnic_driver_irq_mask(loop->driver);
+	take_sent(loop);
+	assert_int_equal(loop->interrupts, 1);
+	assert_true(vnic_driver_irq_unmask(loop->driver));
+}
+
+static void test_doorbell_only_asleep(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	send_frames(loop, 1);
+	assert_int_equal(loop->kicks, 0);
+	vnic_device_sleeping(loop->device, true);
+	/* One wakes it; the next find it woken. */
+	send_frames(loop, 1);
+	send_frames(loop, 1);
+	assert_int_equal(loop->kicks, 1);
+	vnic_device_sleeping(loop->device, true);
+	vnic_device_sleeping(loop->device, false);
+	send_frames(loop, 1);
+	assert_int_equal(loop->kicks, 1);
+}
+
+static void test_kicked_by_frames(void **state)
+{
+	struct vnic_loop *loop = *state;
+
+	vnic_device_kicked(loop->device);
+	assert_false(vnic_device_kicked(loop->device));
+	send_frames(loop, 1);
+	assert_true(vnic_device_kicked(loop->device));
+	assert_false(vnic_device_kicked(loop->device));
+	/* Exactly a ring's worth since it looked: the producer index stands where it stood. */
+	for (uint32_t i = 0; i < 1024 / BURST; i++) {
+		send_frames(loop, BURST);
+		take_sent(loop);
+	}
+	assert_true(vnic_device_kicked(loop->device));
+}
+
+/* A device that ran out of buffers is woken by the first that comes back; else it is left alone. */
+static void test_kicked_by_buffers(void **state)
+{
+	struct vnic_loop *loop = *state;
+	struct vnic_frame frames[1];
+
+	vnic_device_kicked(loop->device);
+	deliver(loop);
+	vnic_device_sleeping(loop->device, true);
+	receive(loop);
+	assert_int_equal(loop->kicks, 0);
+	assert_false(vnic_device_kicked(loop->device));
+
+	while (!vnic_device_rx(loop->device, frame, sizeof(frame)))
+		;
+	assert_int_equal(vnic_device_counters(loop->device)[VNIC_RX_NO_BUFFER], 1);
+	assert_false(vnic_device_kicked(loop->device));
+	assert_int_equal(vnic_driver_rx(loop->driver, frames, 1), 1);
+	vnic_driver_rx_release(loop->driver, 1);
+	assert_int_equal(loop->kicks, 1);
+	assert_true(vnic_device_kicked(loop->device));
+	assert_false(vnic_device_kicked(loop->device));
+	vnic_device_sleeping(loop->device, true);
+	receive(loop);
+	assert_int_equal(loop->kicks, 1);
+}
+
+#define LOOP_TEST(f) cmocka_unit_test_setup_teardown(f, open_loop, close_loop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LOOP_TEST(test_masked_at_first),          LOOP_TEST(test_auto_mask),
+		LOOP_TEST(test_one_interrupt_a_flush),    LOOP_TEST(test_transmit_interrupt),
+		LOOP_TEST(test_transmit_interrupt_later), LOOP_TEST(test_doorbell_only_asleep),
+		LOOP_TEST(test_kicked_by_frames),         LOOP_TEST(test_kicked_by_buffers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
