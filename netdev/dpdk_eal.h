@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* DPDK's environment, of which a process has one. */
+#ifndef URXE_NETDEV_DPDK_EAL_H
+#define URXE_NETDEV_DPDK_EAL_H
+
+#include <stdint.h>
+
+/* Starts it if it has not been; `pci` is the PCI device that is meant, NULL for other ports. */
+int dpdk_eal_start(const char *pci, char *why, uint32_t why_size);
+
+/* Between these two, DPDK's complaints are kept back; the last of them is at hand. */
+void dpdk_log_hold(void);
+const char *dpdk_log_last(void);
+void dpdk_log_release(void);
+
+#endif

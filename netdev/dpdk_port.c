@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* An ethdev port with one receive and one transmit queue. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+
+#include "dpdk_eal.h"
+#include "dpdk_spec.h"
+#include "port.h"
+#include "wake.h"
+#include "why.h"
+
+#define BURST 64
+
+/* What a device may hold of each ring; the pool has enough for both and for the bursts. */
+#define DESCRIPTORS 1024
+#define POOL_SIZE   (2 * DESCRIPTORS + 8 * BURST - 1)
+
+/* An 802.1Q tag may come on top of the header. */
+#define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
+
+#define MTU_DEFAULT RTE_ETHER_MTU
+/* Keeps a frame and its headroom within a packet buffer's 16-bit length. */
+#define MTU_MAX 32000u
+
+struct dpdk_port {
+	struct netdev netdev;
+	uint16_t id;
+	uint16_t lent_count;
+	bool drop_own;   /* the host's own frames come back to us */
+	bool wake_taken; /* somebody sleeps on wake_fd */
+	int wake_fd;     /* wake.c's socket, -1 = none */
+	int driver_fd;   /* the driver's own descriptor, -1 = none */
+	uint32_t mtu;
+	uint32_t frame_max;
+	struct rte_ether_addr mac; /* of the interface */
+	bool far_end;
+	struct rte_mempool *pool;
+	struct rte_mbuf *lent[BURST];
+	uint64_t counters[NETDEV_DPDK_COUNTER_COUNT];
+};
+
+/* By DPDK's port number: the EAL itself lets a device be opened twice. */
+static bool is_open[RTE_MAX_ETHPORTS];
+
+static struct dpdk_port *to_dpdk(struct netdev *port)
+{
+	return (struct dpdk_port *)port;
+}
+
+/* --- Receiving */
+
+static bool keep(struct dpdk_port *port, struct rte_mbuf *mbuf)
+{
+	const struct rte_ether_hdr *ether;
+
+	if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf)) {
+		port->counters[NETDEV_DPDK_RX_BAD]++;
+		return false;
+	}
+	ether = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
+	if (port->drop_own && mbuf->data_len >= sizeof(*ether) &&
+	    rte_is_same_ether_addr(&ether->src_addr, &port->mac)) {
+		port->counters[NETDEV_DPDK_RX_OWN]++;
+		return false;
+	}
+	port->counters[NETDEV_DPDK_RX_FRAMES]++;
+	port->counters[NETDEV_DPDK_RX_BYTES] += mbuf->data_len;
+	return true;
+}
+
+static void give_back(struct dpdk_port *port)
+{
+	if (port->lent_count)
+		rte_pktmbuf_free_bulk(port->lent, port->lent_count);
+	port->lent_count = 0;
+}
+
+/*
+ * The wake socket is emptied only after the ring has been, and then the ring is
+ * looked at again: what arrives after that makes the socket readable again.
+ */
+static uint16_t burst(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+
+	if (!count && port->wake_taken && port->wake_fd >= 0 && wake_drain(port->wake_fd))
+		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+	return count;
+}
+
+/* Goes on while all of a burst was dropped: an empty answer must mean an empty ring. */
+static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
+			uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t count, i;
+
+	(void)now;
+	give_back(port);
+	while (n && !port->lent_count) {
+		count = burst(port, mbufs, n < BURST ? n : BURST);
+		if (!count)
+			break;
+		for (i = 0; i < count; i++) {
+			if (keep(port, mbufs[i]))
+				port->lent[port->lent_count++] = mbufs[i];
+			else
+				rte_pktmbuf_free(mbufs[i]);
+		}
+	}
+	for (i = 0; i < port->lent_count; i++)
+		frames[i] = (struct netdev_frame){
+			.data = rte_pktmbuf_mtod(port->lent[i], const uint8_t *),
+			.len = port->lent[i]->data_len,
+			.wire_len = port->lent[i]->data_len,
+		};
+	return port->lent_count;
+}
+
+/* --- Sending */
+
+/* Up to BURST frames, none too long; returns how many the device took. */
+static uint16_t send_burst(struct dpdk_port *port, const struct netdev_frame *frames, uint16_t n)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t sent, i;
+
+	if (rte_pktmbuf_alloc_bulk(port->pool, mbufs, n))
+		return 0;
+	for (i = 0; i < n; i++)
+		memcpy(rte_pktmbuf_append(mbufs[i], frames[i].len), frames[i].data, frames[i].len);
+	sent = rte_eth_tx_burst(port->id, 0, mbufs, n);
+	if (sent < n)
+		rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
+	for (i = 0; i < sent; i++)
+		port->counters[NETDEV_DPDK_TX_BYTES] += frames[i].len;
+	port->counters[NETDEV_DPDK_TX_FRAMES] += sent;
+	return sent;
+}
+
+static uint16_t fitting(const struct dpdk_port *port, const struct netdev_frame *frames, uint32_t n)
+{
+	uint16_t count = 0;
+
+	while (count < n && count < BURST && frames[count].len <= port->frame_max)
+		count++;
+	return count;
+}
+
+static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
+			uint32_t n)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	uint32_t done = 0;
+
+	(void)now;
+	while (done < n) {
+		uint16_t count = fitting(port, frames + done, n - done);
+		uint16_t sent;
+
+		if (!count) {
+			port->counters[NETDEV_DPDK_TX_TOO_LONG]++;
+			done++;
+			continue;
+		}
+		sent = send_burst(port, frames + done, count);
+		done += sent;
+		if (sent < count)
+			break;
+	}
+	port->counters[NETDEV_DPDK_TX_REFUSED] += n - done;
+	return done;
+}
+
+/* --- Waiting and closing */
+
+static int dpdk_wait_fd(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	port->wake_taken = true;
+	return port->wake_fd >= 0 ? port->wake_fd : port->driver_fd;
+}
+
+/* A virtual device goes with its port, so that its name is free again. */
+static void close_device(uint16_t id)
+{
+	struct rte_eth_dev_info info;
+	int err = rte_eth_dev_info_get(id, &info);
+
+	rte_eth_dev_stop(id);
+	rte_eth_dev_close(id);
+	if (!err)
+		rte_dev_remove(info.device);
+}
+
+static void dpdk_close(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	give_back(port);
+	is_open[port->id] = false;
+	close_device(port->id);
+	if (port->wake_fd >= 0)
+		close(port->wake_fd);
+	rte_mempool_free(port->pool);
+	free(port);
+}
+
+static const struct netdev_ops dpdk_ops = {
+	.rx = dpdk_rx,
+	.tx = dpdk_tx,
+	.wait_fd = dpdk_wait_fd,
+	.close = dpdk_close,
+};
+
+/* --- Opening: each step undoes itself where it fails */
+
+/* The interface at the other end of a tap is made with the default MTU. */
+static int set_iface_mtu(const char *iface, uint32_t mtu)
+{
+	struct ifreq ifr = {.ifr_mtu = (int)mtu};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(ifr.ifr_name, iface, IF_NAMESIZE);
+	if (ioctl(fd, SIOCSIFMTU, &ifr))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* What the device can do; a driver that does not say has 65535. */
+static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_dev_info *info,
+			   uint32_t asked)
+{
+	if (spec->iface_mtu)
+		return spec->iface_mtu;
+	if (spec->kind == DPDK_OTHER && !asked)
+		return RTE_MIN(MTU_DEFAULT, info->max_mtu);
+	if (spec->kind == DPDK_OTHER && info->max_rx_pktlen > FRAME_OVERHEAD)
+		return RTE_MIN(info->max_mtu, info->max_rx_pktlen - FRAME_OVERHEAD);
+	return asked ? asked : MTU_DEFAULT;
+}
+
+static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	uint32_t room = RTE_MAX(port->frame_max, RTE_MAX(spec->buffer, 2048u));
+
+	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
+	port->pool = rte_pktmbuf_pool_create(name, POOL_SIZE, 0, 0, RTE_PKTMBUF_HEADROOM + room,
+					     rte_eth_dev_socket_id(port->id));
+	return port->pool ? 0 : -rte_errno;
+}
+
+/* Only a device of DPDK's own takes the MTU from here: the others' is that of an interface. */
+static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
+{
+	struct rte_eth_conf conf = {
+		.rxmode.mtu = spec->kind == DPDK_OTHER ? port->mtu : 0,
+		.intr_conf.rxq = spec->kind == DPDK_TAP,
+	};
+	uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
+	int socket = rte_eth_dev_socket_id(port->id), err;
+
+	err = rte_eth_dev_configure(port->id, 1, 1, &conf)
+		      ?: rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx, &tx)
+		      ?: rte_eth_rx_queue_setup(port->id, 0, rx, socket, NULL, port->pool)
+		      ?: rte_eth_tx_queue_setup(port->id, 0, tx, socket, NULL)
+		      ?: rte_eth_dev_start(port->id);
+	if (err)
+		return err;
+	/* Neighbour discovery comes by multicast; a driver without the call filters nothing. */
+	rte_eth_allmulticast_enable(port->id);
+	return rte_eth_macaddr_get(port->id, &port->mac);
+}
+
+static int bring_up(struct dpdk_port *port, const struct dpdk_spec *spec, uint32_t asked)
+{
+	struct rte_eth_dev_info info;
+	int err;
+
+	err = rte_eth_dev_info_get(port->id, &info);
+	if (err)
+		return err;
+	port->mtu = device_mtu(spec, &info, asked);
+	if (asked && asked < port->mtu)
+		port->mtu = asked;
+	port->mtu = RTE_MIN(port->mtu, MTU_MAX);
+	port->frame_max = port->mtu + FRAME_OVERHEAD;
+	err = create_pool(port, spec) ?: configure(port, spec);
+	if (!err && spec->kind == DPDK_TAP) {
+		port->driver_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, 0);
+		err = set_iface_mtu(spec->iface, port->mtu);
+	}
+	return err;
+}
+
+static bool find_device(const char *devargs, uint16_t *id)
+{
+	struct rte_dev_iterator iterator;
+
+	if (rte_eth_iterator_init(&iterator, devargs))
+		return false;
+	*id = rte_eth_iterator_next(&iterator);
+	if (*id == RTE_MAX_ETHPORTS)
+		return false;
+	rte_eth_iterator_cleanup(&iterator);
+	return true;
+}
+
+/* A PCI device that started the EAL is there already; so is one that is open. */
+static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec, char *why,
+		 uint32_t why_size)
+{
+	int err;
+
+	if (find_device(spec->devargs, &port->id))
+		return is_open[port->id] ? netdev_why(why, why_size, -EEXIST,
+						      "%s: this process has it open already", text)
+					 : 0;
+	err = rte_dev_probe(spec->devargs);
+	if (err)
+		return netdev_why(why, why_size, err, "%s: DPDK cannot open it: %s", text,
+				  dpdk_log_last());
+	if (!find_device(spec->devargs, &port->id))
+		return netdev_why(why, why_size, -ENODEV, "%s: is no Ethernet device", text);
+	return 0;
+}
+
+/* The wake socket comes before the driver's: see wake_open. */
+static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,
+		       uint32_t why_size)
+{
+	struct dpdk_spec spec;
+	int err;
+
+	err = dpdk_spec_parse(text, &spec, why, why_size)
+		      ?: dpdk_eal_start(spec.pci ? spec.devargs : NULL, why, why_size);
+	if (err)
+		return err;
+	port->drop_own = spec.kind == DPDK_AF_PACKET;
+	port->far_end = spec.kind == DPDK_TAP;
+	if (spec.kind == DPDK_AF_PACKET) {
+		port->wake_fd = wake_open(spec.ifindex);
+		if (port->wake_fd < 0)
+			return netdev_why(why, why_size, port->wake_fd,
+					  "%s: cannot open a packet socket: %s", text,
+					  strerror(-port->wake_fd));
+	}
+	err = probe(text, port, &spec, why, why_size);
+	if (err)
+		return err;
+	err = bring_up(port, &spec, mtu);
+	if (!err) {
+		is_open[port->id] = true;
+		return 0;
+	}
+	close_device(port->id);
+	rte_mempool_free(port->pool);
+	return netdev_why(why, why_size, err, "%s: DPDK cannot start it: %s (%s)", text,
+			  strerror(-err), dpdk_log_last());
+}
+
+int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char *why,
+		     uint32_t why_size)
+{
+	struct dpdk_port *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return netdev_why(why, why_size, -ENOMEM, "out of memory");
+	new->netdev.ops = &dpdk_ops;
+	new->wake_fd = new->driver_fd = -1;
+	dpdk_log_hold();
+	err = open_device(text, new, mtu, why, why_size);
+	dpdk_log_release();
+	if (!err) {
+		*port = &new->netdev;
+		return 0;
+	}
+	if (new->wake_fd >= 0)
+		close(new->wake_fd);
+	free(new);
+	return err;
+}
+
+/* --- Asking */
+
+void netdev_dpdk_mac(const struct netdev *netdev, uint8_t mac[6])
+{
+	const struct dpdk_port *port = (const struct dpdk_port *)netdev;
+
+	memcpy(mac, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
+	mac[5] ^= port->far_end;
+}
+
+uint32_t netdev_dpdk_mtu(const struct netdev *netdev)
+{
+	return ((const struct dpdk_port *)netdev)->mtu;
+}
+
+#define COUNTER_NAME(id, name, text) [NETDEV_DPDK_##id] = name,
+
+static const char *const counter_names[] = {NETDEV_DPDK_COUNTER_LIST(COUNTER_NAME)};
+
+const char *netdev_dpdk_counter_name(enum netdev_dpdk_counter counter)
+{
+	return (unsigned int)counter < NETDEV_DPDK_COUNTER_COUNT ? counter_names[counter] : NULL;
+}
+
+void netdev_dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_DPDK_COUNTER_COUNT])
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	struct rte_eth_stats stats;
+
+	if (!rte_eth_stats_get(port->id, &stats)) {
+		port->counters[NETDEV_DPDK_RX_MISSED] = stats.imissed + stats.rx_nombuf;
+		port->counters[NETDEV_DPDK_TX_ERRORS] = stats.oerrors;
+	}
+	memcpy(counters, port->counters, sizeof(port->counters));
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * af_packet:eth0 becomes net_af_packet_eth0,iface=eth0,framesz=...: what can be
+ * known to fail is found here, since a driver's own message names neither the
+ * option nor the remedy.
+ */
+#include "dpdk_spec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/if_arp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "why.h"
+
+/* An 802.1Q tag comes on top of the header. */
+#define ETHER_OVERHEAD (14 + 4)
+
+/* The kernel puts the frame at least this far into its slot: net/packet/af_packet.c, tpacket_rcv.
+ */
+#define SLOT_OVERHEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16))
+
+/* rte_pktmbuf_pool_create takes a 16-bit room, and it must hold a whole slot. */
+#define SLOT_MAX 32768u
+
+/* Each way; both together stay within the usual RLIMIT_MEMLOCK of 8 MiB. */
+#define RING_BYTES (4u << 20)
+
+struct request {
+	struct dpdk_spec *spec;
+	const char *text;
+	char name[256];      /* of an interface or a file */
+	const char *options; /* "" or ",key=value..." */
+	char *why;
+	uint32_t why_size;
+};
+
+#define FAIL(request, err, format, ...)                                                      \
+	netdev_why((request)->why, (request)->why_size, err, "%s: " format, (request)->text, \
+		   ##__VA_ARGS__)
+
+static int set_devargs(struct request *req, int printed)
+{
+	if (printed < 0 || (size_t)printed >= sizeof(req->spec->devargs))
+		return FAIL(req, -ENAMETOOLONG, "too long");
+	return 0;
+}
+
+#define DEVARGS(request, ...)                                                                     \
+	set_devargs(request, snprintf((request)->spec->devargs, sizeof((request)->spec->devargs), \
+				      __VA_ARGS__))
+
+static int set_iface(struct request *req)
+{
+	if (!req->name[0])
+		return FAIL(req, -EINVAL, "the name of an interface is missing");
+	if (strlen(req->name) >= IF_NAMESIZE || strpbrk(req->name, "/[]{} \t"))
+		return FAIL(req, -EINVAL, "'%s' cannot be the name of an interface", req->name);
+	memcpy(req->spec->iface, req->name, strlen(req->name) + 1);
+	return 0;
+}
+
+static int query_iface(struct request *req, int fd)
+{
+	struct dpdk_spec *spec = req->spec;
+	struct ifreq ifr = {0};
+
+	memcpy(ifr.ifr_name, spec->iface, sizeof(spec->iface));
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr))
+		return FAIL(req, -errno, "cannot read the address of %s: %m", spec->iface);
+	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return FAIL(req, -EINVAL, "%s is no Ethernet interface", spec->iface);
+	if (ioctl(fd, SIOCGIFMTU, &ifr))
+		return FAIL(req, -errno, "cannot read the MTU of %s: %m", spec->iface);
+	spec->iface_mtu = ifr.ifr_mtu;
+	return 0;
+}
+
+/* An interface that is there and that this process may open a packet socket on. */
+static int find_iface(struct request *req)
+{
+	int fd, err;
+
+	err = set_iface(req);
+	if (err)
+		return err;
+	req->spec->ifindex = if_nametoindex(req->spec->iface);
+	if (!req->spec->ifindex)
+		return FAIL(req, -ENODEV, "this network namespace has no interface %s",
+			    req->spec->iface);
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EPERM)
+		return FAIL(req, -EPERM, "needs root or CAP_NET_RAW");
+	if (fd < 0)
+		return FAIL(req, -errno, "cannot open a packet socket: %m");
+	err = query_iface(req, fd);
+	close(fd);
+	return err;
+}
+
+static int no_options(struct request *req)
+{
+	if (req->options[0])
+		return FAIL(req, -EINVAL, "takes no options, but there is '%s'", req->options);
+	return 0;
+}
+
+/*
+ * The driver walks the ring as one array of slots, so a slot must divide a
+ * block: powers of two. Its default sends around the queueing discipline, where
+ * a full device queue loses frames silently and no capture on this host sees
+ * them; with qdisc_bypass=0 they queue and are seen.
+ */
+static int parse_af_packet(struct request *req)
+{
+	uint32_t page = sysconf(_SC_PAGESIZE), slot = 2048;
+	int err;
+
+	err = no_options(req) ?: find_iface(req);
+	if (err)
+		return err;
+	while (slot < req->spec->iface_mtu + ETHER_OVERHEAD + SLOT_OVERHEAD && slot < SLOT_MAX)
+		slot *= 2;
+	if (req->spec->iface_mtu > slot - ETHER_OVERHEAD - SLOT_OVERHEAD)
+		req->spec->iface_mtu = slot - ETHER_OVERHEAD - SLOT_OVERHEAD;
+	req->spec->buffer = slot;
+	return DEVARGS(req,
+		       "net_af_packet_%s,iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,"
+		       "qdisc_bypass=0",
+		       req->name, req->name, slot, slot > page ? slot : page, RING_BYTES / slot);
+}
+
+/* libxdp's default program redirects all that the queue receives. */
+static int parse_af_xdp(struct request *req)
+{
+	int err;
+
+	if (!strstr(req->options, ",xdp_prog="))
+		return FAIL(req, -EINVAL,
+			    "would take all traffic of the interface, ssh too: name a program that "
+			    "redirects only RoCE with ,xdp_prog=FILE");
+	err = find_iface(req);
+	if (err)
+		return err;
+	return DEVARGS(req, "net_af_xdp_%s,iface=%s%s", req->name, req->name, req->options);
+}
+
+static int parse_tap(struct request *req)
+{
+	int fd, err;
+
+	err = set_iface(req) ?: no_options(req);
+	if (err)
+		return err;
+	if (if_nametoindex(req->name))
+		return FAIL(req, -EEXIST, "there is an interface %s already; af_packet:%s joins it",
+			    req->name, req->name);
+	fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return FAIL(req, -errno, "cannot open /dev/net/tun: %m");
+	close(fd);
+	return DEVARGS(req, "net_tap_%s,iface=%s", req->name, req->name);
+}
+
+static int parse_pcap(struct request *req)
+{
+	static unsigned int count;
+	int err;
+
+	err = no_options(req);
+	if (err)
+		return err;
+	if (!req->name[0])
+		return FAIL(req, -EINVAL, "the name of a file is missing");
+	if (access(req->name, R_OK))
+		return FAIL(req, -errno, "cannot read %s: %m", req->name);
+	return DEVARGS(req, "net_pcap_urxe%u,rx_pcap=%s", count++, req->name);
+}
+
+/* [domain:]bus:device.function */
+static bool is_pci_address(const char *name)
+{
+	unsigned int domain, bus, device, function;
+	int end = 0;
+
+	if (sscanf(name, "%4x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) == 4 ||
+	    sscanf(name, "%2x:%2x.%1x%n", &bus, &device, &function, &end) == 3)
+		return !name[end];
+	return false;
+}
+
+static int parse_other(struct request *req)
+{
+	if (!req->name[0])
+		return FAIL(req, -EINVAL, "the name of a device is missing");
+	req->spec->pci = is_pci_address(req->name) || !strncmp(req->name, "pci:", 4);
+	return DEVARGS(req, "%s%s", req->name, req->options);
+}
+
+static const struct {
+	const char *prefix;
+	enum dpdk_kind kind;
+	int (*parse)(struct request *req);
+} kinds[] = {
+	{"af_packet:", DPDK_AF_PACKET, parse_af_packet},
+	{"af_xdp:", DPDK_AF_XDP, parse_af_xdp},
+	{"tap:", DPDK_TAP, parse_tap},
+	{"pcap:", DPDK_PCAP, parse_pcap},
+	{"dpdk:", DPDK_OTHER, parse_other},
+};
+
+/* A comma starts options: names that hold one cannot be written in a specification. */
+static int split(struct request *req, const char *rest)
+{
+	size_t length = strcspn(rest, ",");
+
+	if (length >= sizeof(req->name))
+		return FAIL(req, -ENAMETOOLONG, "too long");
+	memcpy(req->name, rest, length);
+	req->name[length] = '\0';
+	req->options = rest + length;
+	return 0;
+}
+
+int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *why, uint32_t why_size)
+{
+	struct request req = {.spec = spec, .text = text, .why = why, .why_size = why_size};
+
+	*spec = (struct dpdk_spec){0};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t length = strlen(kinds[i].prefix);
+
+		if (strncmp(text, kinds[i].prefix, length))
+			continue;
+		spec->kind = kinds[i].kind;
+		return split(&req, text + length) ?: kinds[i].parse(&req);
+	}
+	return FAIL(&req, -EINVAL,
+		    "unknown kind of port: af_packet:, af_xdp:, tap:, pcap: and dpdk: are known");
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * DPDK ports on real interfaces: a veth pair between two network namespaces, with
+ * an echo process that sleeps on its port's descriptor at the far end; a tap; a
+ * ring; a capture. Needs root; everything it makes goes with its namespaces.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netdev/netdev.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ROCE_V1 0x8915
+#define IPV4    0x0800
+#define MTU     9000
+
+/* A machine that is busy with other tests may stall a process for this long. */
+#define PATIENCE_MS 10000
+
+static struct {
+	const char *skip;
+	struct netdev *port;
+	uint8_t mac[6], peer_mac[6];
+	pid_t echo;
+	int to_echo, from_echo;
+} lab;
+
+static int run(const char *format, ...)
+{
+	char command[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	return system(command);
+}
+
+/* --- The far end */
+
+static void echo_frames(struct netdev *port)
+{
+	struct netdev_frame frames[32];
+	uint8_t mac[6], copy[MTU + 18];
+	uint32_t count;
+
+	netdev_dpdk_mac(port, mac);
+	while ((count = netdev_rx(port, 0, frames, 32)))
+		for (uint32_t i = 0; i < count; i++) {
+			if (memcmp(frames[i].data, mac, 6))
+				continue;
+			memcpy(copy, frames[i].data, frames[i].len);
+			memcpy(copy, frames[i].data + 6, 6);
+			memcpy(copy + 6, mac, 6);
+			netdev_tx(port, 0, &(struct netdev_frame){copy, frames[i].len}, 1);
+		}
+}
+
+/* Sleeps without a time limit: a lost wake-up shows as a test that fails. */
+static void echo_until_closed(struct netdev *port, int control)
+{
+	struct pollfd fds[2] = {{control, POLLIN, 0}, {netdev_wait_fd(port), POLLIN, 0}};
+
+	do {
+		echo_frames(port);
+		poll(fds, 2, -1);
+	} while (!fds[0].revents);
+}
+
+static void echo_main(int control, int report)
+{
+	struct netdev *port;
+	uint8_t mac[6];
+	char why[256], byte;
+
+	if (unshare(CLONE_NEWNET) || write(report, "n", 1) != 1 || read(control, &byte, 1) != 1)
+		_exit(1);
+	if (run("ip link set vb addrgenmode none && ip link set vb up") ||
+	    netdev_dpdk_open("af_packet:vb", 0, &port, why, sizeof(why)))
+		_exit(2);
+	netdev_dpdk_mac(port, mac);
+	if (write(report, mac, 6) != 6)
+		_exit(3);
+	echo_until_closed(port, control);
+	netdev_close(port);
+	exit(0);
+}
+
+/* --- Setting up */
+
+static bool start_echo(void)
+{
+	int control[2], report[2];
+	char byte;
+
+	if (pipe(control) || pipe(report))
+		return false;
+	lab.echo = fork();
+	if (!lab.echo) {
+		close(control[1]);
+		close(report[0]);
+		echo_main(control[0], report[1]);
+	}
+	close(control[0]);
+	close(report[1]);
+	lab.to_echo = control[1];
+	lab.from_echo = report[0];
+	return lab.echo > 0 && read(lab.from_echo, &byte, 1) == 1;
+}
+
+static int setup(void **state)
+{
+	char why[256];
+
+	(void)state;
+	if (geteuid() || unshare(CLONE_NEWNET) || run("ip link set lo up 2>/dev/null")) {
+		lab.skip = "needs root, network namespaces and ip(8)";
+		return 0;
+	}
+	if (!start_echo())
+		return -1;
+	/* No IPv6 address: neighbour discovery would wake the sleepers that are watched here. */
+	if (run("ip link add va mtu %d type veth peer name vb mtu %d netns %d && "
+		"ip link set va addrgenmode none && ip link set va up",
+		MTU, MTU, (int)lab.echo)) {
+		lab.skip = "needs veth interfaces";
+		return 0;
+	}
+	if (write(lab.to_echo, "g", 1) != 1 || read(lab.from_echo, lab.peer_mac, 6) != 6)
+		return -1;
+	if (netdev_dpdk_open("af_packet:va", 0, &lab.port, why, sizeof(why))) {
+		fprintf(stderr, "%s\n", why);
+		return -1;
+	}
+	netdev_dpdk_mac(lab.port, lab.mac);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	int status = 0;
+
+	(void)state;
+	netdev_close(lab.port);
+	if (lab.echo <= 0)
+		return 0;
+	close(lab.to_echo);
+	waitpid(lab.echo, &status, 0);
+	return lab.skip || (WIFEXITED(status) && !WEXITSTATUS(status)) ? 0 : -1;
+}
+
+static void need_lab(void)
+{
+	if (!lab.skip)
+		return;
+	print_message("skipped: %s\n", lab.skip);
+	skip();
+}
+
+/* --- Helpers */
+
+static uint32_t build(uint8_t *frame, const uint8_t to[6], const uint8_t from[6], uint16_t type,
+		      uint32_t payload, uint8_t seed)
+{
+	memcpy(frame, to, 6);
+	memcpy(frame + 6, from, 6);
+	frame[12] = type >> 8;
+	frame[13] = type;
+	for (uint32_t i = 0; i < payload; i++)
+		frame[14 + i] = i * 7 + seed;
+	return 14 + payload;
+}
+
+/* The next frame of an EtherType: the kernels of both ends talk too. */
+static bool receive(struct netdev *port, uint16_t type, struct netdev_frame *frame)
+{
+	struct pollfd fd = {netdev_wait_fd(port), POLLIN, 0};
+
+	for (;;) {
+		while (netdev_rx(port, 0, frame, 1))
+			if (frame->len >= 14 && frame->data[12] == type >> 8 &&
+			    frame->data[13] == (uint8_t)type)
+				return true;
+		if (poll(&fd, 1, PATIENCE_MS) <= 0)
+			return false;
+	}
+}
+
+static void send_one(struct netdev *port, const uint8_t *bytes, uint32_t length)
+{
+	assert_int_equal(netdev_tx(port, 0, &(struct netdev_frame){bytes, length}, 1), 1);
+}
+
+static void ping_pong(uint32_t payload, uint8_t seed)
+{
+	uint8_t sent[MTU + 18];
+	struct netdev_frame got;
+	uint32_t length = build(sent, lab.peer_mac, lab.mac, ROCE_V1, payload, seed);
+
+	send_one(lab.port, sent, length);
+	assert_true(receive(lab.port, ROCE_V1, &got));
+	assert_int_equal(got.len, length);
+	assert_int_equal(got.wire_len, length);
+	assert_memory_equal(got.data, lab.mac, 6);
+	assert_memory_equal(got.data + 6, lab.peer_mac, 6);
+	assert_memory_equal(got.data + 12, sent + 12, length - 12);
+}
+
+static uint64_t counter(struct netdev *port, enum netdev_dpdk_counter which)
+{
+	uint64_t counters[NETDEV_DPDK_COUNTER_COUNT];
+
+	netdev_dpdk_counters(port, counters);
+	return counters[which];
+}
+
+/* --- af_packet */
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	need_lab();
+	assert_int_equal(netdev_dpdk_mtu(lab.port), MTU);
+	assert_true(netdev_wait_fd(lab.port) >= 0);
+	for (uint32_t payload = 46; payload <= MTU; payload += payload < 64 ? 1 : 199)
+		ping_pong(payload, payload);
+	ping_pong(MTU, 1);
+}
+
+/* Both ends sleep between frames; one missed wake-up ends it. */
+static void test_wakes_every_time(void **state)
+{
+	uint64_t frames;
+
+	(void)state;
+	need_lab();
+	frames = counter(lab.port, NETDEV_DPDK_TX_FRAMES);
+	for (uint32_t i = 0; i < 3000; i++)
+		ping_pong(64, i);
+	assert_int_equal(counter(lab.port, NETDEV_DPDK_TX_FRAMES), frames + 3000);
+}
+
+static void test_bursts(void **state)
+{
+	uint8_t sent[200][128];
+	struct netdev_frame frames[200], got;
+
+	(void)state;
+	need_lab();
+	for (uint32_t i = 0; i < 200; i++) {
+		uint32_t length = build(sent[i], lab.peer_mac, lab.mac, ROCE_V1, 100, i);
+
+		frames[i] = (struct netdev_frame){sent[i], length};
+	}
+	for (uint32_t i = 0; i < 200;) {
+		uint32_t taken = netdev_tx(lab.port, 0, frames + i, 200 - i);
+
+		assert_int_not_equal(taken, 0);
+		i += taken;
+	}
+	for (uint32_t i = 0; i < 200; i++) {
+		assert_true(receive(lab.port, ROCE_V1, &got));
+		assert_memory_equal(got.data + 14, sent[i] + 14, 100);
+	}
+}
+
+static void test_too_long(void **state)
+{
+	uint8_t sent[MTU + 100];
+	uint64_t before;
+
+	(void)state;
+	need_lab();
+	before = counter(lab.port, NETDEV_DPDK_TX_TOO_LONG);
+	send_one(lab.port, sent, build(sent, lab.peer_mac, lab.mac, ROCE_V1, MTU + 5, 0));
+	assert_int_equal(counter(lab.port, NETDEV_DPDK_TX_TOO_LONG), before + 1);
+	ping_pong(64, 9);
+}
+
+/* The receiving kernel takes the tag out; it must come back in its place. */
+static void test_vlan_tag(void **state)
+{
+	uint8_t sent[128];
+	struct netdev_frame got;
+
+	(void)state;
+	need_lab();
+	build(sent, lab.peer_mac, lab.mac, 0x8100, 100, 3);
+	memcpy(sent + 14, (uint8_t[]){0x60, 0x07, ROCE_V1 >> 8, ROCE_V1 & 0xff}, 4);
+	send_one(lab.port, sent, 114);
+	assert_true(receive(lab.port, 0x8100, &got));
+	assert_int_equal(got.len, 114);
+	assert_memory_equal(got.data + 12, sent + 12, 102);
+}
+
+/* What the host itself sends through the interface is not received. */
+static void test_own_frames(void **state)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_halen = 6};
+	uint8_t sent[128];
+	struct netdev_frame got;
+	uint64_t before;
+	int fd;
+
+	(void)state;
+	need_lab();
+	before = counter(lab.port, NETDEV_DPDK_RX_OWN);
+	fd = socket(AF_PACKET, SOCK_RAW, 0);
+	to.sll_ifindex = if_nametoindex("va");
+	build(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 5);
+	assert_int_equal(sendto(fd, sent, 114, 0, (struct sockaddr *)&to, sizeof(to)), 114);
+	close(fd);
+	/* Only the echo of it. */
+	assert_true(receive(lab.port, ROCE_V1, &got));
+	assert_memory_equal(got.data, lab.mac, 6);
+	assert_in_range(counter(lab.port, NETDEV_DPDK_RX_OWN), before + 1, before + 100);
+}
+
+/* UDP to another port leaves the echo process asleep, so that it is answered only after a RoCE
+ * frame.
+ */
+static void test_sleeps_through_other_traffic(void **state)
+{
+	uint8_t sent[128];
+	struct netdev_frame got;
+
+	(void)state;
+	need_lab();
+	build(sent, lab.peer_mac, lab.mac, IPV4, 100, 0);
+	memset(sent + 14, 0, 28);
+	sent[14] = 0x45;
+	sent[14 + 9] = IPPROTO_UDP;
+	sent[14 + 22] = 9;
+	send_one(lab.port, sent, 114);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(netdev_rx(lab.port, 0, &got, 1), 0);
+		usleep(10000);
+	}
+	send_one(lab.port, sent, build(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 0));
+	assert_true(receive(lab.port, IPV4, &got));
+	assert_true(receive(lab.port, ROCE_V1, &got));
+}
+
+static void test_open_twice(void **state)
+{
+	struct netdev *port = NULL;
+	char why[256];
+
+	(void)state;
+	need_lab();
+	assert_int_equal(netdev_dpdk_open("af_packet:va", 0, &port, why, sizeof(why)), -EEXIST);
+	assert_non_null(strstr(why, "already"));
+	ping_pong(64, 1);
+	netdev_close(lab.port);
+	lab.port = NULL;
+	assert_int_equal(netdev_dpdk_open("af_packet:va", 4200, &lab.port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_dpdk_mtu(lab.port), 4200);
+	ping_pong(4200, 2);
+}
+
+/* --- Other kinds */
+
+static void test_tap(void **state)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_halen = 6};
+	uint8_t sent[1600], mac[6];
+	struct netdev_frame got;
+	struct netdev *port;
+	char why[256];
+	int fd;
+
+	(void)state;
+	need_lab();
+	if (netdev_dpdk_open("tap:utap0", 4200, &port, why, sizeof(why))) {
+		print_message("skipped: %s\n", why);
+		skip();
+	}
+	assert_int_equal(netdev_dpdk_mtu(port), 4200);
+	assert_int_equal(run("ip link show utap0 | grep -q 'mtu 4200'"), 0);
+	assert_int_equal(run("ip link set utap0 up"), 0);
+	netdev_dpdk_mac(port, mac);
+	fd = socket(AF_PACKET, SOCK_RAW, htons(ROCE_V1));
+	to.sll_ifindex = if_nametoindex("utap0");
+	to.sll_protocol = htons(ROCE_V1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	for (uint32_t i = 0; i < 50; i++) {
+		uint8_t back[1600];
+		uint32_t length = build(sent, mac, lab.mac, ROCE_V1, 1000 + i, i);
+
+		assert_int_equal(send(fd, sent, length, 0), length);
+		assert_true(receive(port, ROCE_V1, &got));
+		assert_int_equal(got.len, length);
+		assert_memory_equal(got.data, sent, length);
+		send_one(port, sent, length);
+		assert_int_equal(recv(fd, back, sizeof(back), 0), length);
+		assert_memory_equal(back, sent, length);
+	}
+	close(fd);
+	netdev_close(port);
+	assert_int_equal(if_nametoindex("utap0"), 0);
+}
+
+static void test_ring(void **state)
+{
+	uint8_t sent[MTU + 18];
+	struct netdev_frame got;
+	struct netdev *port;
+	char why[256];
+
+	(void)state;
+	need_lab();
+	assert_int_equal(netdev_dpdk_open("dpdk:net_ring0", 0, &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_wait_fd(port), -1);
+	for (uint32_t i = 0; i < 100; i++) {
+		uint32_t length = build(sent, lab.mac, lab.mac, ROCE_V1, 1000 + i, i);
+
+		send_one(port, sent, length);
+		assert_int_equal(netdev_rx(port, 0, &got, 1), 1);
+		assert_int_equal(got.len, length);
+		assert_memory_equal(got.data, sent, length);
+	}
+	netdev_close(port);
+}
+
+static void test_pcap(void **state)
+{
+	char path[] = "/tmp/urxe-uplink-XXXXXX", spec[64], why[256];
+	uint8_t sent[128];
+	struct netdev_frame got;
+	struct netdev *port;
+
+	(void)state;
+	need_lab();
+	close(mkstemp(path));
+	assert_int_equal(netdev_pcap_create(path, &port, why, sizeof(why)), 0);
+	send_one(port, sent, build(sent, lab.mac, lab.peer_mac, ROCE_V1, 100, 1));
+	netdev_close(port);
+	snprintf(spec, sizeof(spec), "pcap:%s", path);
+	assert_int_equal(netdev_dpdk_open(spec, 0, &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 1);
+	assert_int_equal(got.len, 114);
+	assert_memory_equal(got.data, sent, 114);
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
+	netdev_close(port);
+	unlink(path);
+}
+
+/* --- What cannot be opened: one sentence that names the trouble */
+
+static void test_errors(void **state)
+{
+	static const struct {
+		const char *spec;
+		int err;
+		const char *says;
+	} bad[] = {
+		{"eth0", -EINVAL, "unknown kind"},
+		{"", -EINVAL, "unknown kind"},
+		{"carrier_pigeon:coo", -EINVAL, "unknown kind"},
+		{"af_packet:", -EINVAL, "missing"},
+		{"af_packet:nosuchif0", -ENODEV, "no interface nosuchif0"},
+		{"af_packet:an_interface_name_too_long", -EINVAL, "cannot be the name"},
+		{"af_packet:va,framesz=1", -EINVAL, "takes no options"},
+		{"af_packet:lo", -EINVAL, "no Ethernet interface"},
+		{"af_xdp:va", -EINVAL, "xdp_prog"},
+		{"tap:va", -EEXIST, "af_packet:va"},
+		{"tap:", -EINVAL, "missing"},
+		{"pcap:/nonexistent", -ENOENT, "/nonexistent"},
+		{"pcap:", -EINVAL, "missing"},
+		{"dpdk:", -EINVAL, "missing"},
+		{"dpdk:0000:ff:1f.7", -EINVAL, "PCI"},
+	};
+	struct netdev *port = NULL;
+	char why[256];
+
+	(void)state;
+	need_lab();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(netdev_dpdk_open(bad[i].spec, 0, &port, why, sizeof(why)),
+				 bad[i].err);
+		assert_non_null(strstr(why, bad[i].says));
+		assert_null(strchr(why, '\n'));
+	}
+	assert_true(netdev_dpdk_open("dpdk:net_nosuchdriver0", 0, &port, why, sizeof(why)) < 0);
+	assert_non_null(strstr(why, "net_nosuchdriver0"));
+	assert_null(strchr(why, '\n'));
+	assert_null(port);
+}
+
+static void test_without_privilege(void **state)
+{
+	struct netdev *port;
+	char why[256];
+	int status;
+
+	(void)state;
+	need_lab();
+	if (!fork()) {
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		if (netdev_dpdk_open("af_packet:va", 0, &port, why, sizeof(why)) != -EPERM)
+			_exit(2);
+		_exit(strstr(why, "CAP_NET_RAW") ? 0 : 3);
+	}
+	wait(&status);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_wakes_every_time),
+		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_vlan_tag),
+		cmocka_unit_test(test_own_frames),
+		cmocka_unit_test(test_sleeps_through_other_traffic),
+		cmocka_unit_test(test_open_twice),
+		cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_pcap),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_without_privilege),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
