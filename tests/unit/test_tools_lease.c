@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "lease.h"
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct lease_table));
+	return !*state;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static void first_and_last_block_are_kept(void **state)
+{
+	struct lease_table *t = *state;
+	uint32_t qpn, i;
+	int me;
+
+	for (i = 0; i < LEASE_BLOCKS - 2; i++) {
+		assert_int_equal(lease_take(t, &me, &qpn), 0);
+		assert_int_equal(qpn % LEASE_QPNS, 0);
+		assert_in_range(qpn, LEASE_QPNS, 0xffefff);
+	}
+	assert_int_equal(lease_take(t, &me, &qpn), -ENOSPC);
+	assert_null(lease_owner(t, 0));
+	assert_null(lease_owner(t, 1));
+	assert_null(lease_owner(t, 0xffffff));
+	assert_ptr_equal(lease_owner(t, LEASE_QPNS), &me);
+	assert_ptr_equal(lease_owner(t, 0xffefff), &me);
+}
+
+static void every_qpn_of_a_block_leads_to_its_owner(void **state)
+{
+	struct lease_table *t = *state;
+	uint32_t a, b, i;
+	int one, two;
+
+	assert_int_equal(lease_take(t, &one, &a), 0);
+	assert_int_equal(lease_take(t, &two, &b), 0);
+	assert_int_not_equal(a, b);
+	for (i = 0; i < LEASE_QPNS; i++) {
+		assert_ptr_equal(lease_owner(t, a + i), &one);
+		assert_ptr_equal(lease_owner(t, b + i), &two);
+	}
+	assert_null(lease_owner(t, a + 2 * LEASE_QPNS));
+}
+
+static void a_dropped_block_is_taken_last(void **state)
+{
+	struct lease_table *t = *state;
+	uint32_t first, qpn, i;
+	int one, two;
+
+	assert_int_equal(lease_take(t, &one, &first), 0);
+	lease_drop(t, &one);
+	assert_null(lease_owner(t, first));
+	for (i = 0; i < LEASE_BLOCKS - 3; i++) {
+		assert_int_equal(lease_take(t, &two, &qpn), 0);
+		assert_int_not_equal(qpn, first);
+	}
+	assert_int_equal(lease_take(t, &two, &qpn), 0);
+	assert_int_equal(qpn, first);
+}
+
+static void drop_takes_all_blocks_of_one_owner_only(void **state)
+{
+	struct lease_table *t = *state;
+	uint32_t a, b, c;
+	int one, two;
+
+	lease_take(t, &one, &a);
+	lease_take(t, &two, &b);
+	lease_take(t, &one, &c);
+	lease_drop(t, &one);
+	assert_null(lease_owner(t, a));
+	assert_null(lease_owner(t, c));
+	assert_ptr_equal(lease_owner(t, b), &two);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(first_and_last_block_are_kept),
+		TEST(every_qpn_of_a_block_leads_to_its_owner),
+		TEST(a_dropped_block_is_taken_last),
+		TEST(drop_takes_all_blocks_of_one_owner_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rundir.h"
+
+static char top[] = "/tmp/test-rundir-XXXXXX";
+static char path[RUNDIR_MAX];
+static char why[RUNDIR_WHY];
+
+static void in_top(const char *name)
+{
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	unsetenv("URXE_DIR");
+	unsetenv("XDG_RUNTIME_DIR");
+	return !mkdtemp(top);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rundir_remove(top, ".");
+	return rmdir(top) && errno != ENOENT;
+}
+
+static void the_option_comes_before_the_environment(void **state)
+{
+	(void)state;
+	setenv("URXE_DIR", "/from/environment", 1);
+	assert_int_equal(rundir_path("/from/option", path, why), 0);
+	assert_string_equal(path, "/from/option");
+	assert_int_equal(rundir_path(NULL, path, why), 0);
+	assert_string_equal(path, "/from/environment");
+	unsetenv("URXE_DIR");
+}
+
+static void a_relative_path_becomes_absolute(void **state)
+{
+	char cwd[PATH_MAX], expected[PATH_MAX + 8];
+
+	(void)state;
+	assert_non_null(getcwd(cwd, sizeof(cwd)));
+	assert_int_equal(chdir(top), 0);
+	assert_int_equal(rundir_path("here", path, why), 0);
+	snprintf(expected, sizeof(expected), "%s/here", top);
+	assert_string_equal(path, expected);
+	assert_int_equal(chdir(cwd), 0);
+}
+
+static void the_default_carries_the_namespace(void **state)
+{
+	char netns[32];
+
+	(void)state;
+	snprintf(netns, sizeof(netns), "/%llu", (unsigned long long)rundir_netns());
+	assert_int_not_equal(rundir_netns(), 0);
+	assert_int_equal(rundir_path(NULL, path, why), 0);
+	assert_non_null(strstr(path, netns));
+	assert_non_null(strstr(path, "urxe"));
+}
+
+static void too_long_is_refused(void **state)
+{
+	char name[200] = "/";
+
+	(void)state;
+	memset(name + 1, 'x', sizeof(name) - 2);
+	assert_int_equal(rundir_path(name, path, why), -ENAMETOOLONG);
+	assert_non_null(strstr(why, "longer"));
+	assert_int_equal(rundir_path("", path, why), -EINVAL);
+}
+
+static void created_private_and_released(void **state)
+{
+	struct stat st;
+	int fd;
+
+	(void)state;
+	in_top("urxe/1/2");
+	assert_int_equal(rundir_create(path, why), 1);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	fd = rundir_lock(path, why);
+	assert_true(fd >= 0);
+	assert_int_equal(rundir_lock(path, why), -EBUSY);
+	assert_non_null(strstr(why, "another urxed"));
+	rundir_release(path, fd, true);
+	assert_int_equal(stat(path, &st), -1);
+}
+
+static void a_directory_that_was_there_stays(void **state)
+{
+	struct stat st;
+	int fd;
+
+	(void)state;
+	in_top("mine");
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(rundir_create(path, why), 0);
+	fd = rundir_lock(path, why);
+	assert_true(fd >= 0);
+	rundir_release(path, fd, false);
+	assert_int_equal(stat(path, &st), 0);
+}
+
+static void unsafe_directories_are_refused(void **state)
+{
+	char other[RUNDIR_MAX];
+	int fd;
+
+	(void)state;
+	in_top("shared");
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(chmod(path, 0777), 0);
+	assert_int_equal(rundir_create(path, why), -EPERM);
+
+	memcpy(other, path, sizeof(other));
+	assert_int_equal(chmod(other, 0700), 0);
+	in_top("link");
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(rundir_create(path, why), -ENOTDIR);
+
+	in_top("file");
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(rundir_create(path, why), -ENOTDIR);
+	assert_int_equal(rundir_create("/proc/nowhere/below", why), -ENOENT);
+	assert_non_null(strstr(why, "/proc/nowhere/below"));
+}
+
+static void remove_does_not_follow_links(void **state)
+{
+	char kept[PATH_MAX], link[PATH_MAX];
+	struct stat st;
+
+	(void)state;
+	snprintf(kept, sizeof(kept), "%s/kept", top);
+	snprintf(link, sizeof(link), "%s/tree", top);
+	assert_int_equal(mkdir(kept, 0700), 0);
+	assert_int_equal(mkdir(link, 0700), 0);
+	snprintf(link, sizeof(link), "%s/tree/link", top);
+	assert_int_equal(symlink(kept, link), 0);
+	assert_int_equal(rundir_remove(top, "tree"), 0);
+	assert_int_equal(lstat(link, &st), -1);
+	assert_int_equal(stat(kept, &st), 0);
+	assert_int_equal(rundir_remove(top, "not there"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_option_comes_before_the_environment),
+		cmocka_unit_test(a_relative_path_becomes_absolute),
+		cmocka_unit_test(the_default_carries_the_namespace),
+		cmocka_unit_test(too_long_is_refused),
+		cmocka_unit_test(created_private_and_released),
+		cmocka_unit_test(a_directory_that_was_there_stays),
+		cmocka_unit_test(unsafe_directories_are_refused),
+		cmocka_unit_test(remove_does_not_follow_links),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
