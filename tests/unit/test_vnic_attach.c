@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The attachment over a real socket: a child process has the driver, this one
+ * is the daemon. A child reports by its exit status; a wake-up that is lost shows
+ * as a poll(2) that times out.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vnic/driver.h>
+#include <vnic/regs.h>
+#include <vnic/server.h>
+
+#define MTU      1500
+#define PATIENCE 5000 /* ms */
+#define ECHOES   20000
+#define BURST    32
+#define CHECK(ok)                                                               \
+	do {                                                                    \
+		if (!(ok)) {                                                    \
+			fprintf(stderr, "child: line %d: %s\n", __LINE__, #ok); \
+			_exit(1);                                               \
+		}                                                               \
+	} while (0)
+
+static const uint8_t our_mac[6] = {2, 0xca, 0xfe, 0, 0, 1};
+
+struct daemon {
+	char run_dir[32];
+	int listen_fd;
+	struct vnic_server_client *client;
+	int refuse; /* what welcome answers */
+	uint32_t resolves;
+	pid_t child;
+};
+
+static int set_up(void **state)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+
+	strcpy(d->run_dir, "/tmp/test-vnic-XXXXXX");
+	if (!mkdtemp(d->run_dir))
+		return -1;
+	d->listen_fd = vnic_server_listen(d->run_dir);
+	*state = d;
+	return d->listen_fd < 0 ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+	struct daemon *d = *state;
+	char path[64];
+
+	if (d->client)
+		vnic_server_close(d->client);
+	if (d->child > 0) {
+		kill(d->child, SIGKILL);
+		waitpid(d->child, NULL, 0);
+	}
+	close(d->listen_fd);
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, d->run_dir);
+	unlink(path);
+	rmdir(d->run_dir);
+	free(d);
+	return 0;
+}
+
+static int welcome(void *ctx, struct vnic_server_client *client, struct vnic_attach_welcome *w)
+{
+	struct daemon *d = ctx;
+
+	assert_ptr_equal(client, d->client);
+	memcpy(w->mac, our_mac, sizeof(w->mac));
+	w->mtu = MTU;
+	w->qpn_first = 4096;
+	w->qpn_count = 4096;
+	return d->refuse;
+}
+
+/* An address that begins with 0 is there, and its last byte is the MAC's. */
+static void resolve(void *ctx, struct vnic_server_client *client,
+		    const struct vnic_attach_resolve *request)
+{
+	const uint8_t mac[6] = {2, 0, 0, 0, request->sgid_index, request->dgid[15]};
+	struct daemon *d = ctx;
+
+	d->resolves++;
+	if (request->dgid[0])
+		assert_int_equal(vnic_server_resolved(client, -EHOSTUNREACH, NULL), 0);
+	else
+		assert_int_equal(vnic_server_resolved(client, 0, mac), 0);
+}
+
+static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve};
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	int n;
+
+	do
+		n = poll(&pfd, 1, ms);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+static void accept_client(struct daemon *d)
+{
+	assert_true(readable(d->listen_fd, PATIENCE));
+	assert_int_equal(vnic_server_accept(d->listen_fd, &d->client), 0);
+}
+
+/* Answers messages until the device is in `state`, or vnic_server_event says otherwise. */
+static int serve_until(struct daemon *d, enum vnic_device_state state)
+{
+	int ret = 0;
+
+	while (!ret) {
+		struct vnic_device *dev = vnic_server_device(d->client);
+
+		if (dev && vnic_device_state(dev) == state)
+			break;
+		assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+		ret = vnic_server_event(d->client, &ops, d);
+	}
+	return ret;
+}
+
+static int serve_to_end(struct daemon *d)
+{
+	int ret = 0;
+
+	while (!ret) {
+		assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+		ret = vnic_server_event(d->client, &ops, d);
+	}
+	return ret;
+}
+
+static pid_t spawn(struct daemon *d, void (*body)(const char *run_dir))
+{
+	d->child = fork();
+	assert_true(d->child >= 0);
+	if (d->child == 0) {
+		close(d->listen_fd);
+		body(d->run_dir);
+		_exit(0);
+	}
+	return d->child;
+}
+
+static void expect_exit(struct daemon *d, int code)
+{
+	int status;
+
+	assert_int_equal(waitpid(d->child, &status, 0), d->child);
+	d->child = 0;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), code);
+}
+
+/* --- Frames both ways, both sides asleep between them. */
+
+static uint32_t wait_for_frames(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n)
+{
+	uint32_t got;
+
+	while (!(got = vnic_driver_rx(drv, frames, n)))
+		if (!vnic_driver_irq_unmask(drv))
+			CHECK(readable(vnic_driver_irq_fd(drv), PATIENCE));
+	vnic_driver_irq_mask(drv);
+	return got;
+}
+
+static void echo_client(const char *run_dir)
+{
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+	struct vnic_frame frames[BURST];
+	uint32_t sent = 0, back = 0;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	CHECK(!memcmp(w.mac, our_mac, 6) && w.mtu == MTU && w.qpn_first == 4096);
+	while (back < ECHOES) {
+		uint32_t n = 1 + sent % BURST;
+
+		n = vnic_driver_tx_reserve(drv, frames, n < ECHOES - sent ? n : ECHOES - sent);
+		for (uint32_t i = 0; i < n; i++, sent++) {
+			frames[i].len = 60 + sent % MTU / 2;
+			memset(frames[i].data, (int)sent, frames[i].len);
+			memcpy(frames[i].data, &sent, sizeof(sent));
+		}
+		vnic_driver_tx_commit(drv, frames, n);
+		n = wait_for_frames(drv, frames, BURST);
+		for (uint32_t i = 0; i < n; i++, back++) {
+			CHECK(frames[i].len == 60 + back % MTU / 2);
+			CHECK(!memcmp(frames[i].data, &back, sizeof(back)));
+			CHECK(frames[i].data[frames[i].len - 1] == (uint8_t)back);
+		}
+		vnic_driver_rx_release(drv, n);
+	}
+	vnic_driver_detach(drv);
+}
+
+static uint32_t echo_frames(struct vnic_device *dev)
+{
+	struct vnic_tx_frame frames[BURST];
+	uint32_t n = vnic_device_tx(dev, frames, BURST), i;
+
+	for (i = 0; i < n; i++)
+		if (vnic_device_rx(dev, frames[i].data, frames[i].len))
+			break;
+	vnic_device_tx_done(dev, i);
+	vnic_device_flush(dev);
+	return i;
+}
+
+/* As the daemon does: work, then say so and look again, then sleep. */
+static int echo_until_quiet(struct daemon *d)
+{
+	struct vnic_device *dev = vnic_server_device(d->client);
+	int doorbell = vnic_server_doorbell_fd(d->client);
+	struct pollfd fds[] = {{.fd = doorbell, .events = POLLIN},
+			       {.fd = vnic_server_fd(d->client), .events = POLLIN}};
+
+	while (vnic_device_state(dev) == VNIC_DEVICE_ACTIVE) {
+		uint64_t count;
+		int ret = 0;
+
+		while (echo_frames(dev))
+			;
+		vnic_device_sleeping(dev, true);
+		if (vnic_device_kicked(dev)) {
+			vnic_device_sleeping(dev, false);
+			continue;
+		}
+		assert_true(poll(fds, 2, PATIENCE) > 0);
+		vnic_device_sleeping(dev, false);
+		if (fds[0].revents) /* our own client: no need for an edge-triggered epoll */
+			assert_int_equal(read(doorbell, &count, sizeof(count)), sizeof(count));
+		if (fds[1].revents)
+			ret = vnic_server_event(d->client, &ops, d);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static void test_echo(void **state)
+{
+	struct daemon *d = *state;
+	const uint64_t *counters;
+
+	spawn(d, echo_client);
+	accept_client(d);
+	assert_int_equal(vnic_server_pid(d->client), d->child);
+	assert_null(vnic_server_device(d->client));
+	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
+	assert_int_equal(echo_until_quiet(d), 0);
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
+	expect_exit(d, 0);
+	counters = vnic_device_counters(vnic_server_device(d->client));
+	assert_int_equal(counters[VNIC_TX_FRAMES], ECHOES);
+	assert_int_equal(counters[VNIC_RX_FRAMES], ECHOES);
+}
+
+/* --- Clients that die. */
+
+static void stream_client(const char *run_dir)
+{
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+	struct vnic_frame frames[BURST];
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	for (;;) {
+		uint32_t n = vnic_driver_tx_reserve(drv, frames, BURST);
+
+		for (uint32_t i = 0; i < n; i++)
+			frames[i].len = 1000;
+		vnic_driver_tx_commit(drv, frames, n);
+		vnic_driver_rx_release(drv, vnic_driver_rx(drv, frames, BURST));
+	}
+}
+
+static void test_client_killed(void **state)
+{
+	struct daemon *d = *state;
+	uint8_t data[60] = {0};
+	struct vnic_device *dev;
+	uint32_t echoed = 0;
+
+	spawn(d, stream_client);
+	accept_client(d);
+	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
+	dev = vnic_server_device(d->client);
+	while (echoed < 10000) {
+		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+		echoed += echo_frames(dev);
+	}
+	kill(d->child, SIGKILL);
+	waitpid(d->child, NULL, 0);
+	d->child = 0;
+	/* Its memory is still ours: what it had sent can be taken, and interrupts harm nobody. */
+	while (echo_frames(dev))
+		;
+	vnic_device_reg_write(dev, 0, VMXNET3_REG_IMR, 0);
+	vnic_device_rx(dev, data, sizeof(data));
+	vnic_device_flush(dev);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), -ECONNRESET);
+}
+
+static void hold_client(const char *run_dir)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" VNIC_SOCKET_NAME, run_dir);
+	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	pause();
+}
+
+static void test_hold(void **state)
+{
+	struct daemon *d = *state;
+
+	spawn(d, hold_client);
+	accept_client(d);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	assert_null(vnic_server_device(d->client));
+	assert_false(readable(vnic_server_fd(d->client), 10));
+	kill(d->child, SIGKILL);
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
+}
+
+static void test_nobody_there(void **state)
+{
+	struct vnic_server_client *client;
+	struct vnic_attach_welcome w;
+	struct daemon *d = *state;
+	struct vnic_driver *drv;
+	char dir[200];
+
+	assert_int_equal(vnic_server_accept(d->listen_fd, &client), -EAGAIN);
+	assert_int_equal(vnic_driver_attach("/nonexistent", &w, &drv), -ENOENT);
+	memset(dir, 'x', sizeof(dir) - 1);
+	dir[sizeof(dir) - 1] = '\0';
+	assert_int_equal(vnic_driver_attach(dir, &w, &drv), -ENAMETOOLONG);
+	close(d->listen_fd);
+	assert_int_equal(vnic_driver_attach(d->run_dir, &w, &drv), -ECONNREFUSED);
+	/* A new daemon takes the dead one's place. */
+	d->listen_fd = vnic_server_listen(d->run_dir);
+	assert_true(d->listen_fd >= 0);
+}
+
+static void refused_client(const char *run_dir)
+{
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == -EUSERS);
+}
+
+static void test_refused(void **state)
+{
+	struct daemon *d = *state;
+
+	d->refuse = -EUSERS;
+	spawn(d, refused_client);
+	accept_client(d);
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
+	expect_exit(d, 0);
+}
+
+/* --- RESOLVE, and the daemon's death. */
+
+static void resolve_client(const char *run_dir)
+{
+	const uint8_t here[16] = {[15] = 7}, nowhere[16] = {1};
+	const uint8_t want[6] = {2, 0, 0, 0, 3, 7};
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+	uint8_t mac[6];
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	CHECK(vnic_driver_resolve(drv, 3, here, mac) == 0);
+	CHECK(!memcmp(mac, want, sizeof(mac)));
+	CHECK(vnic_driver_resolve(drv, 3, nowhere, mac) == -EHOSTUNREACH);
+	/* The daemon goes now: both descriptors say so, and nothing hangs. */
+	CHECK(readable(vnic_driver_ctl_fd(drv), PATIENCE));
+	CHECK(readable(vnic_driver_irq_fd(drv), PATIENCE));
+	CHECK(vnic_driver_resolve(drv, 3, here, mac) < 0);
+	vnic_driver_detach(drv);
+}
+
+static void test_resolve_and_daemon_gone(void **state)
+{
+	struct daemon *d = *state;
+
+	spawn(d, resolve_client);
+	accept_client(d);
+	while (d->resolves < 2) {
+		assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	}
+	assert_int_equal(vnic_server_resolved(d->client, 0, our_mac), -EINVAL);
+	vnic_server_close(d->client);
+	d->client = NULL;
+	expect_exit(d, 0);
+}
+
+/* A child of the client forgets the NIC; its parent goes on. */
+static void forking_client(const char *run_dir)
+{
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+	struct vnic_frame frame;
+	int status;
+	pid_t pid;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	pid = fork();
+	if (pid == 0) {
+		vnic_driver_abandon(drv);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(vnic_driver_tx_reserve(drv, &frame, 1) == 1);
+	frame.len = 60;
+	vnic_driver_tx_commit(drv, &frame, 1);
+	CHECK(wait_for_frames(drv, &frame, 1) == 1 && frame.len == 60);
+	vnic_driver_detach(drv);
+}
+
+static void test_fork(void **state)
+{
+	struct daemon *d = *state;
+
+	spawn(d, forking_client);
+	accept_client(d);
+	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
+	assert_int_equal(echo_until_quiet(d), 0);
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
+	expect_exit(d, 0);
+}
+
+/* --- Messages that no client of ours sends: this process plays both sides. */
+
+static int connect_raw(struct daemon *d)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" VNIC_SOCKET_NAME, d->run_dir);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	accept_client(d);
+	return fd;
+}
+
+static void drop_client(struct daemon *d, int fd)
+{
+	close(fd);
+	vnic_server_close(d->client);
+	d->client = NULL;
+}
+
+static void send_raw(int fd, const void *data, size_t len, int passed)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t room[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct iovec iov = {.iov_base = (void *)data, .iov_len = len};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (passed >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		memcpy(CMSG_DATA(&control.header), &passed, sizeof(passed));
+	}
+	assert_int_equal(sendmsg(fd, &message, 0), len);
+}
+
+static void say_hello(struct daemon *d, int fd)
+{
+	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION};
+	struct vnic_attach_welcome w;
+
+	send_raw(fd, &hello, sizeof(hello), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	/* recv(2) takes no descriptors: the kernel closes those that came. */
+	assert_int_equal(recv(fd, &w, sizeof(w), 0), sizeof(w));
+	assert_int_equal(w.status, 0);
+}
+
+static void test_malformed(void **state)
+{
+	static const struct {
+		uint32_t words[16];
+		size_t len;
+		bool greeted;
+	} cases[] = {
+		{{VNIC_ATTACH_HELLO}, 2, false},
+		{{VNIC_ATTACH_HELLO}, 4, false},
+		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, 12, false},
+		{{0}, 8, false},
+		{{99}, 8, false},
+		{{UINT32_MAX}, 8, false},
+		{{VNIC_ATTACH_MEMORY}, sizeof(struct vnic_attach_memory), false},
+		{{VNIC_ATTACH_MEMORY}, sizeof(struct vnic_attach_memory), true}, /* no descriptor */
+		{{VNIC_ATTACH_REG}, sizeof(struct vnic_attach_reg), true},       /* before MEMORY */
+		{{VNIC_ATTACH_RESOLVE}, sizeof(struct vnic_attach_resolve), false},
+		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, 8, true}, /* twice */
+	};
+	struct daemon *d = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd = connect_raw(d);
+
+		if (cases[i].greeted)
+			say_hello(d, fd);
+		send_raw(fd, cases[i].words, cases[i].len, -1);
+		assert_int_equal(vnic_server_event(d->client, &ops, d), -EPROTO);
+		drop_client(d, fd);
+	}
+}
+
+static void test_oversized_message(void **state)
+{
+	static const uint8_t huge[65536] = {VNIC_ATTACH_HELLO};
+	struct daemon *d = *state;
+	int fd = connect_raw(d);
+
+	send_raw(fd, huge, sizeof(huge), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), -EPROTO);
+	drop_client(d, fd);
+}
+
+/* A descriptor where none is due is not even let in. */
+static void test_unwanted_descriptor(void **state)
+{
+	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION};
+	struct daemon *d = *state;
+	int fd = connect_raw(d);
+
+	send_raw(fd, &hello, sizeof(hello), fd);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), -EPROTO);
+	drop_client(d, fd);
+}
+
+static void test_other_version(void **state)
+{
+	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION + 1};
+	struct vnic_attach_welcome w;
+	struct daemon *d = *state;
+	int fd = connect_raw(d);
+
+	send_raw(fd, &hello, sizeof(hello), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	assert_int_equal(recv(fd, &w, sizeof(w), 0), sizeof(w));
+	assert_int_equal(w.status, -EPROTO);
+	drop_client(d, fd);
+}
+
+static int memory_with(uint64_t size, unsigned int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	if (seals)
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static int offer_memory(struct daemon *d, int fd, int memory, uint64_t size)
+{
+	struct vnic_attach_memory message = {.type = VNIC_ATTACH_MEMORY, .size = size};
+
+	send_raw(fd, &message, sizeof(message), memory);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	assert_int_equal(recv(fd, &message, sizeof(message), 0), sizeof(message));
+	if (memory >= 0)
+		close(memory);
+	return message.status;
+}
+
+static void test_memory_refused(void **state)
+{
+	const uint64_t size = 1 << 20;
+	struct daemon *d = *state;
+	int fd = connect_raw(d);
+	int ends[2];
+
+	say_hello(d, fd);
+	assert_int_equal(offer_memory(d, fd, memory_with(size, 0), size), -EPERM);
+	assert_int_equal(offer_memory(d, fd, memory_with(size, F_SEAL_GROW), size), -EPERM);
+	assert_int_equal(offer_memory(d, fd, memory_with(size, F_SEAL_SHRINK | F_SEAL_WRITE), size),
+			 -EPERM);
+	assert_int_equal(offer_memory(d, fd, memory_with(size, F_SEAL_SHRINK), size + 4096),
+			 -EINVAL);
+	assert_int_equal(offer_memory(d, fd, memory_with(size, F_SEAL_SHRINK), size - 4096),
+			 -EINVAL);
+	assert_int_equal(offer_memory(d, fd, memory_with(0, F_SEAL_SHRINK), 0), -EINVAL);
+	assert_int_equal(offer_memory(d, fd, memory_with(1ull << 40, F_SEAL_SHRINK), 1ull << 40),
+			 -EINVAL);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(offer_memory(d, fd, ends[0], size), -EPERM);
+	close(ends[1]);
+	assert_null(vnic_server_device(d->client));
+	assert_int_equal(offer_memory(d, fd, memory_with(size, F_SEAL_SHRINK), size), 0);
+	assert_non_null(vnic_server_device(d->client));
+	drop_client(d, fd);
+}
+
+/* Memory of one page: taken, but no shared area with rings fits into it. */
+static void test_memory_too_small(void **state)
+{
+	struct vnic_attach_reg reg = {.type = VNIC_ATTACH_REG, .bar = 1, .write = 1};
+	struct daemon *d = *state;
+	int fd = connect_raw(d);
+
+	say_hello(d, fd);
+	assert_int_equal(offer_memory(d, fd, memory_with(4096, F_SEAL_SHRINK), 4096), 0);
+	reg.offset = VMXNET3_REG_DSAL;
+	reg.value = 4000;
+	send_raw(fd, &reg, sizeof(reg), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	assert_int_equal(recv(fd, &reg, sizeof(reg), 0), sizeof(reg));
+	reg.offset = VMXNET3_REG_CMD;
+	reg.value = (uint32_t)VMXNET3_CMD_ACTIVATE_DEV;
+	send_raw(fd, &reg, sizeof(reg), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	assert_int_equal(vnic_device_state(vnic_server_device(d->client)), VNIC_DEVICE_DOWN);
+	/* A register that is none is answered, not fatal. */
+	assert_int_equal(recv(fd, &reg, sizeof(reg), 0), sizeof(reg));
+	reg.offset = 0xfffffffc;
+	send_raw(fd, &reg, sizeof(reg), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	assert_int_equal(recv(fd, &reg, sizeof(reg), 0), sizeof(reg));
+	assert_int_equal(reg.status, -EINVAL);
+	drop_client(d, fd);
+}
+
+/* Someone who asks and never reads the answers is dropped; the daemon does not wait. */
+static void test_client_that_never_reads(void **state)
+{
+	struct vnic_attach_reg reg = {.type = VNIC_ATTACH_REG, .bar = 1};
+	struct daemon *d = *state;
+	int fd = connect_raw(d), ret = 0;
+
+	say_hello(d, fd);
+	assert_int_equal(offer_memory(d, fd, memory_with(4096, F_SEAL_SHRINK), 4096), 0);
+	for (uint32_t i = 0; i < 100000 && !ret; i++) {
+		send_raw(fd, &reg, sizeof(reg), -1);
+		ret = vnic_server_event(d->client, &ops, d);
+	}
+	assert_int_equal(ret, -EPROTO);
+	drop_client(d, fd);
+}
+
+#define DAEMON_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DAEMON_TEST(test_echo),
+		DAEMON_TEST(test_client_killed),
+		DAEMON_TEST(test_hold),
+		DAEMON_TEST(test_nobody_there),
+		DAEMON_TEST(test_refused),
+		DAEMON_TEST(test_resolve_and_daemon_gone),
+		DAEMON_TEST(test_fork),
+		DAEMON_TEST(test_malformed),
+		DAEMON_TEST(test_oversized_message),
+		DAEMON_TEST(test_unwanted_descriptor),
+		DAEMON_TEST(test_other_version),
+		DAEMON_TEST(test_memory_refused),
+		DAEMON_TEST(test_memory_too_small),
+		DAEMON_TEST(test_client_that_never_reads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
