@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What tests of engine behaviour share: short ways to post, and to say what has to complete. */
+#ifndef URXE_TEST_ENGINE_H
+#define URXE_TEST_ENGINE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "craft.h"
+#include "pair.h"
+
+/* Two nodes with one connection between them. */
+struct engine {
+	struct pair *pair;
+	struct endpoint end[2];
+	struct node *a, *b; /* of end 0 and end 1 */
+};
+
+/* In place: the QPs keep the addresses of their end points. */
+static inline void engine_open(struct engine *e, const struct conn_attr *conn)
+{
+	e->pair = pair_create(&(struct pair_attr){.seed = 1});
+	e->a = e->pair->node[0];
+	e->b = e->pair->node[1];
+	conn_open(e->pair, conn, e->end);
+}
+
+static inline void engine_close(struct engine *e)
+{
+	pair_destroy(e->pair);
+}
+
+static inline void post_recv(struct endpoint *end, uint64_t wr_id, uint32_t offset, uint32_t length)
+{
+	struct urxe_seg seg = node_seg(end->node, offset, length);
+	struct urxe_recv_wr wr = {.wr_id = wr_id, .segs = &seg, .n_segs = 1};
+
+	assert_int_equal(urxe_post_recv(end->rq, &wr), 0);
+}
+
+/* A request with one segment of the node's memory; the peer's address is that of the offset. */
+struct post {
+	uint64_t wr_id;
+	uint32_t opcode;
+	uint32_t flags;
+	uint32_t offset, length; /* local */
+	uint32_t remote;         /* offset in the peer's memory */
+	uint32_t rkey;           /* 0 = the peer's usual one */
+	uint32_t lkey;           /* 0 = the node's usual one */
+	uint32_t imm;
+	uint64_t compare_add, swap;
+};
+
+static inline int try_post(struct engine *e, unsigned side, const struct post *post)
+{
+	struct node *peer = e->pair->node[!side];
+	struct urxe_seg seg = node_seg(e->pair->node[side], post->offset, post->length);
+	struct urxe_send_wr wr = {
+		.wr_id = post->wr_id,
+		.opcode = post->opcode,
+		.flags = post->flags,
+		.imm = post->imm,
+		.segs = &seg,
+		.n_segs = 1,
+		.remote_addr = peer->iova + post->remote,
+		.rkey = post->rkey ? post->rkey : peer->key,
+		.compare_add = post->compare_add,
+		.swap = post->swap,
+	};
+
+	if (post->lkey)
+		seg.lkey = post->lkey;
+	return urxe_post_send(e->end[side].qp, &wr);
+}
+
+static inline void post_send(struct engine *e, unsigned side, const struct post *post)
+{
+	assert_int_equal(try_post(e, side, post), 0);
+}
+
+static inline struct urxe_wc expect_wc(struct node_cq *cq, uint64_t wr_id, uint32_t status)
+{
+	struct urxe_wc wc;
+
+	assert_true(node_poll(cq, &wc));
+	assert_int_equal(wc.wr_id, wr_id);
+	assert_int_equal(wc.status, status);
+	if (status)
+		assert_true(wc.solicited); /* an error wakes who waits for solicited ones */
+	return wc;
+}
+
+static inline void expect_none(struct node_cq *cq)
+{
+	struct urxe_wc wc;
+
+	assert_false(node_poll(cq, &wc));
+}
+
+static inline uint8_t qp_state(struct endpoint *end)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(end->qp, &attr, &init);
+	return attr.state;
+}
+
+static inline uint64_t drops(struct node *node, enum urxe_drop drop)
+{
+	return urxe_dev_counters(node->dev)->drop[drop];
+}
+
+static inline uint64_t events(struct node *node, enum urxe_event event)
+{
+	return urxe_dev_counters(node->dev)->event[event];
+}
+
+static inline uint64_t all_drops(struct node *node)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < URXE_DROP_COUNT; i++)
+		sum += drops(node, i);
+	return sum;
+}
+
+#endif

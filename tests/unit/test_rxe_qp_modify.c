@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * QP transitions: every pair of states, and every attribute that a transition
+ * requires, allows or forbids (IBA volume 1, 10.3.1 and table 96).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define M(name)  URXE_QP_##name
+#define RC       (1u << URXE_QPT_RC)
+#define UC       (1u << URXE_QPT_UC)
+#define UD       (1u << URXE_QPT_UD)
+#define ALL      (RC | UC | UD)
+#define ALL_BITS 22 /* one more than there are attributes */
+
+struct rule {
+	uint8_t from, to;
+	uint8_t types;
+	uint32_t required, optional;
+};
+
+static const struct rule rules[] = {
+	{URXE_QPS_RESET, URXE_QPS_INIT, RC | UC, M(PKEY_INDEX) | M(PORT) | M(ACCESS_FLAGS), 0},
+	{URXE_QPS_RESET, URXE_QPS_INIT, UD, M(PKEY_INDEX) | M(PORT) | M(QKEY), 0},
+	{URXE_QPS_INIT, URXE_QPS_INIT, RC | UC, 0, M(PKEY_INDEX) | M(PORT) | M(ACCESS_FLAGS)},
+	{URXE_QPS_INIT, URXE_QPS_INIT, UD, 0, M(PKEY_INDEX) | M(PORT) | M(QKEY)},
+	{URXE_QPS_INIT, URXE_QPS_RTR, RC,
+	 M(AV) | M(PATH_MTU) | M(DEST_QPN) | M(RQ_PSN) | M(MAX_DEST_RD_ATOMIC) | M(MIN_RNR_TIMER),
+	 M(ACCESS_FLAGS) | M(PKEY_INDEX)},
+	{URXE_QPS_INIT, URXE_QPS_RTR, UC, M(AV) | M(PATH_MTU) | M(DEST_QPN) | M(RQ_PSN),
+	 M(ACCESS_FLAGS) | M(PKEY_INDEX)},
+	{URXE_QPS_INIT, URXE_QPS_RTR, UD, 0, M(PKEY_INDEX) | M(QKEY)},
+	{URXE_QPS_RTR, URXE_QPS_RTS, RC,
+	 M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(SQ_PSN) | M(MAX_QP_RD_ATOMIC),
+	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER)},
+	{URXE_QPS_RTR, URXE_QPS_RTS, UC, M(SQ_PSN), M(CUR_STATE) | M(ACCESS_FLAGS)},
+	{URXE_QPS_RTR, URXE_QPS_RTS, UD, M(SQ_PSN), M(CUR_STATE) | M(QKEY)},
+	{URXE_QPS_RTS, URXE_QPS_RTS, RC, 0, M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER)},
+	{URXE_QPS_RTS, URXE_QPS_RTS, UC, 0, M(CUR_STATE) | M(ACCESS_FLAGS)},
+	{URXE_QPS_RTS, URXE_QPS_RTS, UD, 0, M(CUR_STATE) | M(QKEY)},
+	{URXE_QPS_RTS, URXE_QPS_SQD, ALL, 0, M(EN_SQD_ASYNC_NOTIFY)},
+	{URXE_QPS_SQD, URXE_QPS_RTS, RC, 0, M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER)},
+	{URXE_QPS_SQD, URXE_QPS_RTS, UC, 0, M(CUR_STATE) | M(ACCESS_FLAGS)},
+	{URXE_QPS_SQD, URXE_QPS_RTS, UD, 0, M(CUR_STATE) | M(QKEY)},
+	{URXE_QPS_SQD, URXE_QPS_SQD, RC, 0,
+	 M(PORT) | M(AV) | M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(MAX_QP_RD_ATOMIC) |
+		 M(MAX_DEST_RD_ATOMIC) | M(ACCESS_FLAGS) | M(PKEY_INDEX) | M(MIN_RNR_TIMER)},
+	{URXE_QPS_SQD, URXE_QPS_SQD, UC, 0, M(AV) | M(ACCESS_FLAGS) | M(PKEY_INDEX)},
+	{URXE_QPS_SQD, URXE_QPS_SQD, UD, 0, M(PKEY_INDEX) | M(QKEY)},
+	{URXE_QPS_SQE, URXE_QPS_RTS, UC, 0, M(CUR_STATE) | M(ACCESS_FLAGS)},
+	{URXE_QPS_SQE, URXE_QPS_RTS, UD, 0, M(CUR_STATE) | M(QKEY)},
+};
+
+/* NULL: the transition is forbidden. Any state goes to RESET and to ERR with nothing else. */
+static const struct rule *find_rule(uint8_t type, uint8_t from, uint8_t to)
+{
+	static const struct rule any;
+
+	if (to == URXE_QPS_RESET || to == URXE_QPS_ERR)
+		return &any;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].from == from && rules[i].to == to && rules[i].types & 1u << type)
+			return &rules[i];
+	return NULL;
+}
+
+struct bench {
+	struct pair *pair;
+	struct conn_attr conn;
+	struct endpoint end;
+	struct urxe_qp_attr attr; /* values that suit every attribute */
+};
+
+static void bench_open(struct bench *b, uint8_t type)
+{
+	b->pair = pair_create(&(struct pair_attr){.seed = 1, .mem_size = 65536});
+	b->conn = conn_default(type);
+	b->attr = conn_qp_attr(&b->conn, 0, b->pair->node[1], 0x2000);
+}
+
+static int step(struct bench *b, uint8_t to, uint32_t mask)
+{
+	b->attr.state = to;
+	return urxe_qp_modify(b->end.qp, b->pair->now, &b->attr, mask);
+}
+
+/* A send request whose segment belongs to nobody puts a UC or UD QP into SQE (IBA 9.9.2.4). */
+static void fail_send(struct bench *b)
+{
+	struct urxe_seg seg = {.addr = 1, .length = 8, .lkey = 0x0bad0bad};
+	struct urxe_path path = b->attr.path;
+	struct urxe_send_wr wr = {
+		.opcode = URXE_WR_SEND, .segs = &seg, .n_segs = 1, .path = &path, .remote_qpn = 2};
+
+	assert_int_equal(urxe_post_send(b->end.qp, &wr), 0);
+	pair_settle(b->pair);
+}
+
+/* A fresh QP in the state. False: the type has no such state. */
+static bool bench_enter(struct bench *b, uint8_t state)
+{
+	uint8_t stop = state == URXE_QPS_ERR  ? URXE_QPS_RESET
+		       : state > URXE_QPS_RTS ? URXE_QPS_RTS
+					      : state;
+
+	if (state == URXE_QPS_SQE && b->conn.type == URXE_QPT_RC)
+		return false;
+	conn_create(b->pair, &b->conn, 0, &b->end);
+	for (uint8_t to = URXE_QPS_INIT; to <= stop; to++)
+		assert_int_equal(step(b, to, conn_mask(b->conn.type, to)), 0);
+	if (state == URXE_QPS_SQE)
+		fail_send(b);
+	else if (state > URXE_QPS_RTS)
+		assert_int_equal(step(b, state, M(STATE)), 0);
+	assert_int_equal(qp_state(&b->end), state);
+	b->attr.cur_state = state;
+	return true;
+}
+
+/* Refused, and nothing changed (IBA 11.2.5.2). */
+static void check_refused(struct bench *b, uint8_t to, uint32_t mask)
+{
+	struct urxe_qp_attr before, after;
+	struct urxe_qp_init init;
+	int rc;
+
+	memset(&before, 0, sizeof(before));
+	memset(&after, 0, sizeof(after));
+	urxe_qp_query(b->end.qp, &before, &init);
+	b->attr.qkey ^= 0xffff;
+	b->attr.access ^= URXE_ACCESS_REMOTE_READ;
+	b->attr.sq_psn ^= 1;
+	b->attr.rq_psn ^= 1;
+	rc = step(b, to, mask);
+	if (rc != -EINVAL)
+		fail_msg("type %u, %u to %u, mask %x: %d", b->conn.type, before.state, to, mask,
+			 rc);
+	urxe_qp_query(b->end.qp, &after, &init);
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+static void check_accepted(struct bench *b, uint8_t from, uint8_t to, uint32_t mask)
+{
+	int rc = step(b, to, mask);
+
+	if (rc)
+		fail_msg("type %u, %u to %u, mask %x: %d", b->conn.type, from, to, mask, rc);
+	assert_int_equal(qp_state(&b->end), to);
+}
+
+/* The QP stays where it is as long as it is refused; each acceptance needs a fresh one. */
+static void check_rule(struct bench *b, const struct rule *rule, uint8_t from, uint8_t to)
+{
+	uint32_t required = rule->required | M(STATE);
+
+	for (unsigned bit = 1; bit < ALL_BITS; bit++) {
+		uint32_t attribute = 1u << bit;
+
+		if (!bench_enter(b, from))
+			return;
+		if (rule->required & attribute)
+			check_refused(b, to, required & ~attribute);
+		else if (rule->optional & attribute)
+			check_accepted(b, from, to, required | attribute);
+		else
+			check_refused(b, to, required | attribute);
+		urxe_qp_destroy(b->end.qp);
+	}
+	bench_enter(b, from);
+	check_accepted(b, from, to, required | rule->optional);
+	urxe_qp_destroy(b->end.qp);
+}
+
+static void check_forbidden(struct bench *b, uint8_t from, uint8_t to)
+{
+	if (!bench_enter(b, from))
+		return;
+	check_refused(b, to, M(STATE));
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].types & 1u << b->conn.type)
+			check_refused(b, to, M(STATE) | rules[i].required | rules[i].optional);
+	urxe_qp_destroy(b->end.qp);
+}
+
+static void test_transitions(void **state)
+{
+	(void)state;
+	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UD; type++) {
+		struct bench b;
+
+		bench_open(&b, type);
+		for (uint8_t from = 0; from < URXE_QPS_COUNT; from++)
+			for (uint8_t to = 0; to < URXE_QPS_COUNT; to++) {
+				const struct rule *rule = find_rule(type, from, to);
+
+				if (rule)
+					check_rule(&b, rule, from, to);
+				else
+					check_forbidden(&b, from, to);
+			}
+		pair_destroy(b.pair);
+	}
+}
+
+/* A state that does not exist, and a present state that is another. */
+static void test_states(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_open(&b, URXE_QPT_RC);
+	bench_enter(&b, URXE_QPS_RTS);
+	check_refused(&b, URXE_QPS_COUNT, M(STATE));
+	check_refused(&b, 255, M(STATE));
+	b.attr.cur_state = URXE_QPS_SQD;
+	check_refused(&b, URXE_QPS_RTS, M(STATE) | M(CUR_STATE));
+	pair_destroy(b.pair);
+}
+
+struct range {
+	const char *what;
+	uint8_t from;
+	size_t offset;
+	size_t size;
+	uint32_t best, worst; /* last value taken and first refused */
+};
+
+#define RANGE(from, field, best, worst)                                        \
+	{                                                                      \
+#field, URXE_QPS_##from, offsetof(struct urxe_qp_attr, field), \
+			sizeof(((struct urxe_qp_attr *)0)->field), best, worst \
+	}
+
+static const struct range ranges[] = {
+	RANGE(RESET, port, 1, 0),
+	RANGE(RESET, port, 1, 2),
+	RANGE(RESET, pkey_index, 0, 1),
+	RANGE(RESET, access, NODE_ACCESS, 0x80000000),
+	RANGE(INIT, path_mtu, URXE_MTU_256, 0),
+	RANGE(INIT, path_mtu, URXE_MTU_4096, 6),
+	RANGE(INIT, path_mtu, URXE_MTU_4096, 255),
+	RANGE(INIT, dest_qpn, 0xffffff, 0x1000000),
+	RANGE(INIT, rq_psn, 0xffffff, 0x1000000),
+	RANGE(INIT, min_rnr_timer, 31, 32),
+	RANGE(INIT, max_dest_rd_atomic, URXE_MAX_RD_ATOMIC, URXE_MAX_RD_ATOMIC + 1),
+	RANGE(INIT, path.sgid_index, 2, 3), /* an empty entry */
+	RANGE(INIT, path.sgid_index, 0, URXE_MAX_GIDS),
+	RANGE(INIT, path.sgid_index, 0, 255),
+	RANGE(INIT, path.sl, 7, 8),
+	RANGE(INIT, path.flow_label, 0xfffff, 0x100000),
+	RANGE(RTR, timeout, 31, 32),
+	RANGE(RTR, retry_cnt, 7, 8),
+	RANGE(RTR, rnr_retry, 7, 8),
+	RANGE(RTR, sq_psn, 0xffffff, 0x1000000),
+	RANGE(RTR, max_rd_atomic, URXE_MAX_RD_ATOMIC, URXE_MAX_RD_ATOMIC + 1),
+};
+
+static void put_field(struct urxe_qp_attr *attr, const struct range *range, uint32_t value)
+{
+	memcpy((uint8_t *)attr + range->offset, &value, range->size); /* little endian */
+}
+
+static void test_ranges(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		const struct range *r = &ranges[i];
+		uint32_t mask;
+		int rc;
+
+		bench_open(&b, URXE_QPT_RC);
+		mask = conn_mask(URXE_QPT_RC, r->from + 1);
+		bench_enter(&b, r->from);
+		put_field(&b.attr, r, r->worst);
+		rc = step(&b, r->from + 1, mask);
+		if (rc != -EINVAL)
+			fail_msg("%s %x: %d", r->what, r->worst, rc);
+		assert_int_equal(qp_state(&b.end), r->from);
+		put_field(&b.attr, r, r->best);
+		rc = step(&b, r->from + 1, mask);
+		if (rc)
+			fail_msg("%s %x: %d", r->what, r->best, rc);
+		pair_destroy(b.pair);
+	}
+}
+
+/* A path MTU that the port's frames cannot carry. */
+static void test_mtu_limit(void **state)
+{
+	struct bench b = {.conn = conn_default(URXE_QPT_RC)};
+
+	(void)state;
+	b.pair = pair_create(&(struct pair_attr){.seed = 1, .mtu = 1500, .mem_size = 65536});
+	b.attr = conn_qp_attr(&b.conn, 0, b.pair->node[1], 0x2000);
+	bench_enter(&b, URXE_QPS_INIT);
+	b.attr.path_mtu = URXE_MTU_2048;
+	assert_int_equal(step(&b, URXE_QPS_RTR, conn_mask(URXE_QPT_RC, URXE_QPS_RTR)), -EINVAL);
+	b.attr.path_mtu = URXE_MTU_1024;
+	assert_int_equal(step(&b, URXE_QPS_RTR, conn_mask(URXE_QPT_RC, URXE_QPS_RTR)), 0);
+	pair_destroy(b.pair);
+}
+
+/* What was set is what is read. */
+static void test_query(void **state)
+{
+	struct urxe_qp_attr got;
+	struct urxe_qp_init init;
+	struct bench b;
+
+	(void)state;
+	bench_open(&b, URXE_QPT_RC);
+	bench_enter(&b, URXE_QPS_RTS);
+	urxe_qp_query(b.end.qp, &got, &init);
+	assert_int_equal(got.cur_state, URXE_QPS_RTS);
+	assert_int_equal(got.path_mtu, b.attr.path_mtu);
+	assert_int_equal(got.timeout, b.attr.timeout);
+	assert_int_equal(got.retry_cnt, b.attr.retry_cnt);
+	assert_int_equal(got.rnr_retry, b.attr.rnr_retry);
+	assert_int_equal(got.min_rnr_timer, b.attr.min_rnr_timer);
+	assert_int_equal(got.max_rd_atomic, b.attr.max_rd_atomic);
+	assert_int_equal(got.max_dest_rd_atomic, b.attr.max_dest_rd_atomic);
+	assert_int_equal(got.port, 1);
+	assert_int_equal(got.access, b.attr.access);
+	assert_int_equal(got.dest_qpn, b.attr.dest_qpn);
+	assert_int_equal(got.rq_psn, b.attr.rq_psn);
+	assert_int_equal(got.sq_psn, b.attr.sq_psn);
+	assert_memory_equal(&got.path, &b.attr.path, sizeof(got.path));
+	assert_int_equal(init.type, URXE_QPT_RC);
+	assert_int_equal(init.pd, NODE_PD);
+	assert_ptr_equal(init.ctx, &b.end.queue);
+	assert_true(init.cap.max_send_wr >= b.conn.cap.max_send_wr);
+	pair_destroy(b.pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_transitions), cmocka_unit_test(test_states),
+		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_mtu_limit),
+		cmocka_unit_test(test_query),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
