@@ -129,7 +129,7 @@ static int eal_first_start(const char *pci, char *why, uint32_t why_size)
 	eal_state = EAL_FAILED;
 	if (eal_init(pci, &cpus) < 0)
 		return netdev_why(why, why_size, rte_errno ? -rte_errno : -EIO,
-				  "DPDK does not start: %s", dpdk_log_last());
+				  "DPDK does not start: %s", dpdk_log_reason());
 	/* The EAL ties the calling thread to one CPU; where it runs is not DPDK's to say. */
 	if (restore)
 		pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);

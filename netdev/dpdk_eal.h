@@ -8,9 +8,9 @@
 /* Starts it if it has not been; `pci` is the PCI device that is meant, NULL for other ports. */
 int dpdk_eal_start(const char *pci, char *why, uint32_t why_size);
 
-/* Between these two, DPDK's complaints are kept back; the last of them is at hand. */
+/* Between these two, DPDK's complaints are kept back; the first of them is at hand. */
 void dpdk_log_hold(void);
-const char *dpdk_log_last(void);
+const char *dpdk_log_reason(void);
 void dpdk_log_release(void);
 
 #endif

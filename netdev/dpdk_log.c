@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * While a port opens, a failure is told once, in the sentence that the caller
- * gets: DPDK's log goes into a buffer of one line. Afterwards it goes to stderr.
+ * gets. Of DPDK's log the first error is kept, which is nearest to the cause: those
+ * that follow tell who gave up because of it. Afterwards the log goes to stderr.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,28 +11,28 @@
 
 #include "dpdk_eal.h"
 
-static char last[256];
+static char first[256];
 static FILE *stream;
 
-static ssize_t keep_line(void *cookie, const char *text, size_t size)
+static ssize_t keep_first_line(void *cookie, const char *text, size_t size)
 {
-	size_t length = size < sizeof(last) - 1 ? size : sizeof(last) - 1;
+	size_t length = size < sizeof(first) - 1 ? size : sizeof(first) - 1;
 
 	(void)cookie;
 	while (length && text[length - 1] == '\n')
 		length--;
-	if (length) {
-		memcpy(last, text, length);
-		last[length] = '\0';
+	if (length && !first[0]) {
+		memcpy(first, text, length);
+		first[length] = '\0';
 	}
 	return size;
 }
 
 void dpdk_log_hold(void)
 {
-	cookie_io_functions_t functions = {.write = keep_line};
+	cookie_io_functions_t functions = {.write = keep_first_line};
 
-	last[0] = '\0';
+	first[0] = '\0';
 	stream = fopencookie(NULL, "w", functions);
 	if (!stream)
 		return;
@@ -39,11 +40,11 @@ void dpdk_log_hold(void)
 	rte_openlog_stream(stream);
 }
 
-const char *dpdk_log_last(void)
+const char *dpdk_log_reason(void)
 {
 	if (stream)
 		fflush(stream);
-	return last[0] ? last : "DPDK gives no reason";
+	return first[0] ? first : "DPDK gives no reason";
 }
 
 void dpdk_log_release(void)

@@ -337,7 +337,7 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
 	err = rte_dev_probe(spec->devargs);
 	if (err)
 		return netdev_why(why, why_size, err, "%s: DPDK cannot open it: %s", text,
-				  dpdk_log_last());
+				  dpdk_log_reason());
 	if (!find_device(spec->devargs, &port->id))
 		return netdev_why(why, why_size, -ENODEV, "%s: is no Ethernet device", text);
 	return 0;
@@ -374,7 +374,7 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 	close_device(port->id);
 	rte_mempool_free(port->pool);
 	return netdev_why(why, why_size, err, "%s: DPDK cannot start it: %s (%s)", text,
-			  strerror(-err), dpdk_log_last());
+			  strerror(-err), dpdk_log_reason());
 }
 
 int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char *why,

@@ -31,6 +31,9 @@
 /* Each way; both together stay within the usual RLIMIT_MEMLOCK of 8 MiB. */
 #define RING_BYTES (4u << 20)
 
+/* A frame, its buffer's header and headroom share one page: net/xdp/xdp_umem.c. */
+#define AF_XDP_MTU_MAX 3000u
+
 struct request {
 	struct dpdk_spec *spec;
 	const char *text;
@@ -147,6 +150,9 @@ static int parse_af_xdp(struct request *req)
 	err = find_iface(req);
 	if (err)
 		return err;
+	if (req->spec->iface_mtu > AF_XDP_MTU_MAX)
+		return FAIL(req, -EINVAL, "%s has MTU %u, and af_xdp takes at most %u", req->name,
+			    req->spec->iface_mtu, AF_XDP_MTU_MAX);
 	return DEVARGS(req, "net_af_xdp_%s,iface=%s%s", req->name, req->name, req->options);
 }
 

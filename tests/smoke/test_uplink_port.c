@@ -479,6 +479,7 @@ static void test_errors(void **state)
 		{"af_packet:va,framesz=1", -EINVAL, "takes no options"},
 		{"af_packet:lo", -EINVAL, "no Ethernet interface"},
 		{"af_xdp:va", -EINVAL, "xdp_prog"},
+		{"af_xdp:va,xdp_prog=/nonexistent", -EINVAL, "MTU 9000"},
 		{"tap:va", -EEXIST, "af_packet:va"},
 		{"tap:", -EINVAL, "missing"},
 		{"pcap:/nonexistent", -ENOENT, "/nonexistent"},
