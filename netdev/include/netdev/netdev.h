@@ -97,12 +97,12 @@ void netdev_fault_counters(const struct netdev *port, struct netdev_fault_counte
  * first call; PCI devices come first, since an EAL started for the others does not look for them.
  * mtu: the most the caller uses, 0 = the device's own. On error `why` gets one sentence.
  *
- * af_packet ports drop the host's own outgoing frames and those that other interfaces of this host
- * loop back (source MAC = the interface's own). A VLAN tag that kernel or NIC took out of a
- * received frame is put back in its place (as 802.1Q, TPID 0x8100). netdev_wait_fd: af_packet has a
- * second packet socket that the kernel fills with RoCEv1, UDP port 4791, ARP and IPv6 neighbour
- * discovery alone, so that the host's other traffic wakes nobody; tap has its own descriptor; the
- * others have none.
+ * af_packet ports drop the host's own outgoing frames (source MAC = the interface's own). A VLAN
+ * tag that the kernel or the NIC took out of a received frame is put back in its place, as 802.1Q.
+ *
+ * netdev_wait_fd: af_packet has a second packet socket that the kernel fills with RoCEv1, UDP port
+ * 4791, ARP and IPv6 neighbour discovery alone, so that the host's other traffic wakes nobody; tap
+ * has its own descriptor; the others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);
