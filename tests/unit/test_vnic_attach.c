@@ -180,11 +180,16 @@ static void expect_exit(struct daemon *d, int code)
 
 static uint32_t wait_for_frames(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n)
 {
+	int fd = vnic_driver_irq_fd(drv);
+	uint64_t word;
 	uint32_t got;
 
-	while (!(got = vnic_driver_rx(drv, frames, n)))
-		if (!vnic_driver_irq_unmask(drv))
-			CHECK(readable(vnic_driver_irq_fd(drv), PATIENCE));
+	while (!(got = vnic_driver_rx(drv, frames, n))) {
+		if (vnic_driver_irq_unmask(drv))
+			continue;
+		CHECK(readable(fd, PATIENCE));
+		CHECK(read(fd, &word, sizeof(word)) == sizeof(word));
+	}
 	vnic_driver_irq_mask(drv);
 	return got;
 }

@@ -20,8 +20,6 @@ struct vnic_transport_ops {
 	int (*reg_read)(struct vnic_transport *transport, uint32_t offset, uint32_t *value);
 	/* A producer register was stored: wakes a device that sleeps. */
 	void (*kick)(struct vnic_transport *transport);
-	/* Takes the interrupts that have arrived; returns how many. */
-	uint32_t (*take_interrupts)(struct vnic_transport *transport);
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       uint8_t mac[6]);
 	/* Lets go of everything without a word to the device. */

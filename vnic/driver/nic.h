@@ -59,9 +59,7 @@ struct vnic_driver {
 	bool broken;     /* the device has completed what it was not given */
 	struct vnic_driver_txq tx;
 	struct vnic_driver_rxq rx;
-	bool armed[VECTORS]; /* unmasked by us, delivery not yet noticed */
-	bool interrupts;     /* the caller wants them */
-	uint32_t arrived;    /* interrupts noticed in the mask, not yet taken from the transport */
+	bool interrupts; /* the caller wants them */
 };
 
 static inline uint8_t *vnic_driver_tx_buffer(const struct vnic_driver *drv, uint32_t index)
@@ -84,6 +82,7 @@ void vnic_driver_tx_init(struct vnic_driver *drv);
 void vnic_driver_rx_init(struct vnic_driver *drv);
 bool vnic_driver_tx_waiting(const struct vnic_driver *drv);
 bool vnic_driver_rx_waiting(const struct vnic_driver *drv);
+/* Unmasks a vector; what completed before that has to be looked for afterwards. */
 void vnic_driver_irq_arm(struct vnic_driver *drv, enum vnic_vector vector);
 
 #endif

@@ -132,14 +132,6 @@ static void shm_kick(struct vnic_transport *transport)
 		eventfd_write(shm->doorbell, 1);
 }
 
-static uint32_t shm_take_interrupts(struct vnic_transport *transport)
-{
-	uint64_t words[VECTORS * 2];
-	ssize_t len = read(to_shm(transport)->interrupt, words, sizeof(words));
-
-	return len > 0 ? (uint32_t)((size_t)len / sizeof(words[0])) : 0;
-}
-
 static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       uint8_t mac[6])
 {
@@ -174,7 +166,6 @@ static const struct vnic_transport_ops shm_ops = {
 	.reg_write = shm_reg_write,
 	.reg_read = shm_reg_read,
 	.kick = shm_kick,
-	.take_interrupts = shm_take_interrupts,
 	.resolve = shm_resolve,
 	.close = shm_close,
 };

@@ -54,9 +54,7 @@ uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *fram
 		reclaim(drv);
 	tx->short_of = tx->free < n;
 	if (tx->short_of && drv->interrupts) {
-		/* What completed before the mask was off came without an interrupt: look again. */
 		vnic_driver_irq_arm(drv, TX_VECTOR);
-		vnic_fence();
 		reclaim(drv);
 	}
 	if (tx->free < n)

@@ -14,7 +14,6 @@
 struct loop {
 	struct vnic_transport transport;
 	struct vnic_loop public;
-	uint32_t pending; /* interrupts that the driver has not taken */
 	uint16_t mtu;
 };
 
@@ -28,7 +27,6 @@ static void loop_interrupt(void *ctx, uint32_t vector)
 	struct loop *loop = ctx;
 
 	(void)vector;
-	loop->pending++;
 	loop->public.interrupts++;
 }
 
@@ -69,15 +67,6 @@ static void loop_kick(struct vnic_transport *transport)
 		to_loop(transport)->public.kicks++;
 }
 
-static uint32_t loop_take_interrupts(struct vnic_transport *transport)
-{
-	struct loop *loop = to_loop(transport);
-	uint32_t taken = loop->pending;
-
-	loop->pending = 0;
-	return taken;
-}
-
 /* There is no one to ask. */
 static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
 			const uint8_t dgid[16], uint8_t mac[6])
@@ -100,7 +89,6 @@ static const struct vnic_transport_ops loop_ops = {
 	.reg_write = loop_reg_write,
 	.reg_read = loop_reg_read,
 	.kick = loop_kick,
-	.take_interrupts = loop_take_interrupts,
 	.resolve = loop_resolve,
 	.close = loop_close,
 };

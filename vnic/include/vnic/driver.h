@@ -53,14 +53,12 @@ void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *fra
  * The interrupt: a descriptor to poll(2), readable once the unmasked NIC has
  * received or has freed transmit buffers after vnic_driver_tx_reserve gave fewer
  * than asked for; it hangs up when the device has gone. Delivery masks it
- * (vmxnet3's auto-mask mode). Leave the reading to vnic_driver_irq_unmask.
+ * (vmxnet3's auto-mask mode). Any thread may read it empty: a 64-bit word each
+ * interrupt, as from an eventfd; a read never blocks.
  */
 int vnic_driver_irq_fd(const struct vnic_driver *drv);
 void vnic_driver_irq_mask(struct vnic_driver *drv);
-/*
- * Makes vnic_driver_irq_fd unreadable again, and unmasks. True where frames or
- * freed buffers wait already: then there may be no interrupt for them.
- */
+/* True where frames or freed buffers wait already: then there may be no interrupt for them. */
 bool vnic_driver_irq_unmask(struct vnic_driver *drv);
 
 /* Readable (POLLHUP) when the daemon has gone. */
