@@ -48,7 +48,7 @@ struct post {
 	uint32_t opcode;
 	uint32_t flags;
 	uint32_t offset, length; /* local */
-	uint32_t remote;         /* offset in the peer's memory */
+	uint64_t remote;         /* offset in the peer's memory, modulo 2^64 */
 	uint32_t rkey;           /* 0 = the peer's usual one */
 	uint32_t lkey;           /* 0 = the node's usual one */
 	uint32_t imm;
