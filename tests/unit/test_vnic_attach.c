@@ -637,6 +637,20 @@ static void test_memory_refused(void **state)
 	drop_client(d, fd);
 }
 
+static void test_memory_twice(void **state)
+{
+	const struct vnic_attach_memory message = {.type = VNIC_ATTACH_MEMORY, .size = 4096};
+	struct daemon *d = *state;
+	int fd = connect_raw(d), memory = memory_with(4096, F_SEAL_SHRINK);
+
+	say_hello(d, fd);
+	assert_int_equal(offer_memory(d, fd, dup(memory), 4096), 0);
+	send_raw(fd, &message, sizeof(message), memory);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), -EPROTO);
+	close(memory);
+	drop_client(d, fd);
+}
+
 /* Memory of one page: taken, but no shared area with rings fits into it. */
 static void test_memory_too_small(void **state)
 {
@@ -700,6 +714,7 @@ int main(void)
 		DAEMON_TEST(test_unwanted_descriptor),
 		DAEMON_TEST(test_other_version),
 		DAEMON_TEST(test_memory_refused),
+		DAEMON_TEST(test_memory_twice),
 		DAEMON_TEST(test_memory_too_small),
 		DAEMON_TEST(test_client_that_never_reads),
 	};

@@ -388,7 +388,33 @@ static void test_no_second_receive_ring(void **state)
 	post_rx(nic, nic->rx, 0, DATA, 128);
 	assert_int_equal(vnic_device_rx(nic->dev, data, 300), -ENOBUFS);
 	assert_false(vnic_device_kicked(nic->dev));
+	assert_int_equal(nic->queues->rx.update_prod, 1);
 	assert_int_equal(vnic_device_rx(nic->dev, data, 100), 0);
+	assert_int_equal(nic->queues->rx.update_prod, 0);
+}
+
+static void deliver(struct nic *nic, uint32_t index)
+{
+	uint8_t data[60] = {0};
+
+	post_rx(nic, nic->rx, index, DATA, 128);
+	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), 0);
+	vnic_device_flush(nic->dev);
+}
+
+/* A driver that masks by itself gets one each time, until it does. */
+static void test_no_auto_mask(void **state)
+{
+	struct nic *nic = *state;
+
+	nic->shared->intr.auto_mask = 0;
+	activate(nic);
+	deliver(nic, 0);
+	deliver(nic, 1);
+	assert_int_equal(nic->interrupts, 2);
+	vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_IMR, 1);
+	deliver(nic, 2);
+	assert_int_equal(nic->interrupts, 2);
 }
 
 struct bad_tx {
@@ -595,6 +621,7 @@ int main(void)
 		NIC_TEST(test_bad_configuration),
 		NIC_TEST(test_bad_shared_address),
 		NIC_TEST(test_no_second_receive_ring),
+		NIC_TEST(test_no_auto_mask),
 		cmocka_unit_test(test_bad_transmit),
 		NIC_TEST(test_bad_transmit_behind_good),
 		NIC_TEST(test_transmit_without_end),

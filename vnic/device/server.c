@@ -235,7 +235,8 @@ static int on_memory(struct vnic_server_client *client, const struct request *re
 {
 	struct vnic_attach_memory *memory = &request->message->memory;
 
-	if (!client->bars || client->device || request->fd < 0)
+	/* vnic_server_event lets a descriptor in after HELLO and until there is a device. */
+	if (request->fd < 0)
 		return -EPROTO;
 	memory->status = adopt_memory(client, request->fd, memory->size);
 	return answer(client, memory, sizeof(*memory), NULL, 0);
