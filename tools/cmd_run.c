@@ -91,9 +91,7 @@ int cmd_run(int argc, char **argv)
 		log_line("%s", why);
 		return STATUS_USAGE;
 	}
-	if (attend_daemon(run_dir) < 0)
-		return STATUS_USAGE;
-	if (set_preload() || setenv("URXE_DIR", run_dir, 1))
+	if (set_preload() || setenv("URXE_DIR", run_dir, 1) || attend_daemon(run_dir) < 0)
 		return STATUS_USAGE;
 	execvp(argv[cmd], argv + cmd);
 	err = errno;
