@@ -71,7 +71,7 @@ class Host:
         self.prefix = list(prefix)
         self.programs = []
         self.daemon = None
-        self.top = tempfile.mkdtemp(prefix='urxe-smoke-')
+        self.top = tempfile.mkdtemp(prefix='smoke-')
         self.run_dir = os.path.join(self.top, 'run')
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(('URXE_', 'LD_', 'XDG_'))}

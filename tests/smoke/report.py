@@ -5,7 +5,7 @@ import re
 from host import Failure
 
 # Lines of figures: size, iterations, then bandwidth and rate, or latencies.
-ROW = re.compile(r'^ *(\d+) +(\d+) +([\d.]+(?: +[\d.]+)+) *$', re.MULTILINE)
+ROW = re.compile(r'^ *(\d+) +(\d+)((?:[ \t]+[\d.]+){2,})[ \t]*$', re.MULTILINE)
 PINGPONG = re.compile(r'^(\d+) iters in [\d.]+ seconds = ([\d.]+) usec/iter', re.MULTILINE)
 
 
