@@ -68,7 +68,8 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 	if (wr->n_segs)
 		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
 	rq->head++;
-	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR)
+	/* A refill is asked for by a flush in progress, which then takes this one, too. */
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
 		resp_flush(rq->qp);
 	return 0;
 }
@@ -87,12 +88,19 @@ static void check_limit(struct urxe_rq *rq)
 				       rq->attr.ctx);
 }
 
+static void refill(struct urxe_rq *rq)
+{
+	rq->refilling = true;
+	rq->dev->attr.ops->refill(rq->attr.ctx);
+	rq->refilling = false;
+}
+
 bool rq_take(struct urxe_rq *rq, struct recv_wqe *out)
 {
 	const struct recv_wqe *wqe;
 
 	if (rq->head == rq->tail)
-		rq->dev->attr.ops->refill(rq->attr.ctx);
+		refill(rq);
 	if (rq->head == rq->tail)
 		return false;
 	wqe = slot(rq, rq->tail++);

@@ -27,6 +27,7 @@ struct urxe_rq {
 	uint32_t head;   /* posted; free-running, as tail */
 	uint32_t tail;   /* taken */
 	uint32_t retired;
+	bool refilling;           /* within the refill callback */
 	uint32_t limit;           /* SRQ: armed while not 0 */
 	uint32_t users;           /* SRQ: QPs */
 	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Errors and what follows them: completions, flush order, retries, RNR. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define MS 1000000ull
+
+static bool lose_all(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+static void to_error(struct engine *e, unsigned side)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	assert_int_equal(urxe_qp_modify(e->end[side].qp, e->pair->now, &attr, URXE_QP_STATE), 0);
+}
+
+/* All that is outstanding comes back, in the order of posting (IBA 10.3.1.6). */
+static void test_flush(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.sq_sig_all = false; /* an error completes what asked for no completion, too */
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 5; i++) {
+		post_send(&e, 0, &(struct post){.wr_id = i, .opcode = URXE_WR_SEND, .length = 9});
+		post_recv(&e.end[0], 100 + i, 0, 10);
+	}
+	to_error(&e, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		expect_wc(&e.a->send_cq, i, URXE_WC_WR_FLUSH_ERR);
+		expect_wc(&e.a->recv_cq, 100 + i, URXE_WC_WR_FLUSH_ERR);
+	}
+	/* What is posted to a QP in error comes back at once. */
+	post_send(&e, 0, &(struct post){.wr_id = 6, .opcode = URXE_WR_SEND});
+	post_recv(&e.end[0], 106, 0, 10);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 6, URXE_WC_WR_FLUSH_ERR);
+	expect_wc(&e.a->recv_cq, 106, URXE_WC_WR_FLUSH_ERR);
+	expect_none(&e.a->send_cq);
+	expect_none(&e.a->recv_cq);
+	assert_int_equal(e.pair->link[0].sent, 0);
+	engine_close(&e);
+}
+
+/* Requests before the faulty one end well, those behind it are flushed. */
+static void test_local_error_order(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 5; i++)
+		post_send(&e, 0,
+			  &(struct post){.wr_id = i,
+					 .opcode = URXE_WR_RDMA_WRITE,
+					 .length = 5000,
+					 .lkey = i == 2 ? 0xbad : 0});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_LOC_PROT_ERR);
+	expect_wc(&e.a->send_cq, 3, URXE_WC_WR_FLUSH_ERR);
+	expect_wc(&e.a->send_cq, 4, URXE_WC_WR_FLUSH_ERR);
+	expect_none(&e.a->send_cq);
+	engine_close(&e);
+}
+
+/* The same at the peer: what came before the refused request was executed. */
+static void test_remote_error_order(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	memset(e.a->mem, 0x42, 100);
+	post_recv(&e.end[1], 50, 0, 10);
+	for (unsigned i = 0; i < 4; i++)
+		post_send(&e, 0,
+			  &(struct post){.wr_id = i,
+					 .opcode = URXE_WR_RDMA_WRITE,
+					 .length = 100,
+					 .remote = 1000 * (i + 1),
+					 .rkey = i == 1 ? 0xbad : 0});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_REM_ACCESS_ERR);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_WR_FLUSH_ERR);
+	expect_wc(&e.a->send_cq, 3, URXE_WC_WR_FLUSH_ERR);
+	expect_wc(&e.b->recv_cq, 50, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(e.b->mem[1000], 0x42);
+	assert_int_equal(e.b->mem[2000] | e.b->mem[3000] | e.b->mem[4000], 0);
+	engine_close(&e);
+}
+
+/* A message longer than the receive request: an error on both sides (IBA 9.7.4.1.6, table 59). */
+static void test_too_long(void **state)
+{
+	static const uint32_t room[] = {0, 1, 1023, 1024, 2999};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(room) / sizeof(room[0]); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct engine e;
+
+		engine_open(&e, &conn);
+		memset(e.a->mem, 0x11, 3000);
+		post_recv(&e.end[1], 1, 100, room[i]);
+		post_recv(&e.end[1], 2, 5000, 5000);
+		post_send(&e, 0,
+			  &(struct post){.wr_id = 3, .opcode = URXE_WR_SEND, .length = 3000});
+		pair_settle(e.pair);
+		expect_wc(&e.b->recv_cq, 1, URXE_WC_LOC_LEN_ERR);
+		expect_wc(&e.b->recv_cq, 2, URXE_WC_WR_FLUSH_ERR);
+		expect_wc(&e.a->send_cq, 3, URXE_WC_REM_INV_REQ_ERR);
+		assert_int_equal(e.b->mem[100 + room[i]], 0);
+		assert_int_equal(e.b->mem[5000], 0);
+		engine_close(&e);
+	}
+}
+
+/* Nobody answers: retry_cnt repetitions, a timeout apart, and the request is given up. */
+static void test_retry_exceeded(void **state)
+{
+	(void)state;
+	for (uint8_t retries = 0; retries <= 7; retries++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		uint64_t least = (retries + 1) * (4096ull << conn.timeout);
+		struct engine e;
+
+		conn.retry_cnt = retries;
+		engine_open(&e, &conn);
+		e.pair->link[0].filter = lose_all;
+		post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_SEND, .length = 10});
+		post_send(&e, 0, &(struct post){.wr_id = 2, .opcode = URXE_WR_SEND, .length = 10});
+		assert_int_equal(pair_run(e.pair, least - 1), PAIR_TIME_UP);
+		expect_none(&e.a->send_cq);
+		pair_settle(e.pair);
+		/* IBA 9.7.6.1.3: the timer may run up to four times its nominal value. */
+		assert_in_range(e.pair->now, least, 4 * least);
+		expect_wc(&e.a->send_cq, 1, URXE_WC_RETRY_EXC_ERR);
+		expect_wc(&e.a->send_cq, 2, URXE_WC_WR_FLUSH_ERR);
+		assert_int_equal(qp_state(&e.end[0]), URXE_QPS_ERR);
+		assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), retries + 1);
+		assert_int_equal(e.pair->link[0].sent, 2 * (retries + 1));
+		engine_close(&e);
+	}
+}
+
+/* Timeout 0 means without end (IBA 11.2.5.2): nothing is repeated and nothing is due. */
+static void test_no_timeout(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.timeout = 0;
+	engine_open(&e, &conn);
+	e.pair->link[0].filter = lose_all;
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_SEND, .length = 10});
+	pair_settle(e.pair);
+	expect_none(&e.a->send_cq);
+	assert_int_equal(qp_state(&e.end[0]), URXE_QPS_RTS);
+	engine_close(&e);
+}
+
+struct lose_nth {
+	unsigned n, seen;
+};
+
+static bool lose_nth(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct lose_nth *lose = arg;
+
+	(void)now, (void)data, (void)len;
+	return lose->seen++ != lose->n;
+}
+
+/* One lost packet of ten, each once: repaired without an error, and by NAK where one can help. */
+static void test_one_lost(void **state)
+{
+	(void)state;
+	for (unsigned direction = 0; direction < 2; direction++)
+		for (unsigned n = 0; n < 12; n++) {
+			struct conn_attr conn = conn_default(URXE_QPT_RC);
+			struct lose_nth lose = {.n = n};
+			struct engine e;
+
+			engine_open(&e, &conn);
+			e.pair->link[direction].filter = lose_nth;
+			e.pair->link[direction].filter_arg = &lose;
+			rand_fill(&(struct rand){n}, e.a->mem, 10000);
+			post_recv(&e.end[1], 1, 0, 10000);
+			post_send(&e, 0, &(struct post){.opcode = URXE_WR_SEND, .length = 10000});
+			pair_settle(e.pair);
+			expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+			assert_int_equal(expect_wc(&e.b->recv_cq, 1, 0).byte_len, 10000);
+			assert_memory_equal(e.a->mem, e.b->mem, 10000);
+			if (direction == 0 && n < 9) { /* not the last: a later one shows the gap */
+				assert_int_equal(events(e.b, URXE_EVENT_NAK_SEQ_SENT), 1);
+				assert_int_equal(events(e.a, URXE_EVENT_NAK_SEQ_RCVD), 1);
+				assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 0);
+				assert_int_equal(drops(e.b, URXE_DROP_OUT_OF_SEQUENCE), 9 - n);
+				assert_int_equal(events(e.a, URXE_EVENT_RETRANSMIT), 10 - n);
+			}
+			engine_close(&e);
+		}
+}
+
+/* A lost response packet of a READ: asked for again from there on. */
+static void test_read_response_lost(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 10; n++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct lose_nth lose = {.n = n};
+		struct engine e;
+
+		engine_open(&e, &conn);
+		e.pair->link[1].filter = lose_nth;
+		e.pair->link[1].filter_arg = &lose;
+		rand_fill(&(struct rand){n}, e.b->mem, 10000);
+		post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 10000});
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+		assert_memory_equal(e.a->mem, e.b->mem, 10000);
+		assert_int_equal(events(e.a, URXE_EVENT_IMPLIED_NAK), n < 9);
+		assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), n == 9);
+		engine_close(&e);
+	}
+}
+
+/* The answer to an atomic is lost: the repeated request gets the first result, once done. */
+static void test_atomic_response_lost(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct lose_nth lose = {.n = 0};
+	struct engine e;
+	uint64_t word = 5;
+
+	(void)state;
+	engine_open(&e, &conn);
+	memcpy(e.b->mem, &word, 8);
+	e.pair->link[1].filter = lose_nth;
+	e.pair->link[1].filter_arg = &lose;
+	post_send(&e, 0,
+		  &(struct post){.opcode = URXE_WR_FETCH_ADD, .length = 8, .compare_add = 3});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	memcpy(&word, e.a->mem, 8);
+	assert_true(word == 5);
+	memcpy(&word, e.b->mem, 8);
+	assert_true(word == 8);
+	assert_int_equal(events(e.b, URXE_EVENT_DUP_REQUEST), 1);
+	engine_close(&e);
+}
+
+/* --- Receiver not ready. */
+
+/* IBA table 45, in units of 10 us; code 0 is the longest. */
+static const uint32_t rnr_10us[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
+				      16,    24,   32,   48,    64,    96,    128,   192,
+				      256,   384,  512,  768,   1024,  1536,  2048,  3072,
+				      4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+/* Each repetition waits for at least what the NAK says; rnr_retry of them, then an error. */
+static void test_rnr_exceeded(void **state)
+{
+	(void)state;
+	for (uint8_t code = 0; code < 32; code++)
+		for (uint8_t retries = 0; retries < 7; retries += 3) {
+			struct conn_attr conn = conn_default(URXE_QPT_RC);
+			uint64_t least = (uint64_t)retries * rnr_10us[code] * 10000;
+			struct engine e;
+
+			conn.min_rnr_timer = code;
+			conn.rnr_retry = retries;
+			engine_open(&e, &conn);
+			post_send(&e, 0, &(struct post){.wr_id = 7, .opcode = URXE_WR_SEND});
+			if (retries) {
+				pair_run(e.pair, least - 1);
+				expect_none(&e.a->send_cq);
+			}
+			pair_run(e.pair, 2 * least + MS / 10);
+			expect_wc(&e.a->send_cq, 7, URXE_WC_RNR_RETRY_EXC_ERR);
+			assert_int_equal(events(e.b, URXE_EVENT_NAK_RNR_SENT), retries + 1);
+			assert_int_equal(events(e.a, URXE_EVENT_NAK_RNR_RCVD), retries + 1);
+			assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 0);
+			engine_close(&e);
+		}
+}
+
+/* Seven is without end; the message goes through once there is a buffer, and only once. */
+static void test_rnr_recovers(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.retry_cnt = 0; /* an RNR NAK is no loss */
+	engine_open(&e, &conn);
+	memset(e.a->mem, 0x5a, 3000);
+	for (unsigned i = 0; i < 3; i++)
+		post_send(&e, 0,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_SEND, .length = 3000});
+	assert_int_equal(pair_run(e.pair, 100 * MS), PAIR_TIME_UP);
+	expect_none(&e.a->send_cq);
+	assert_in_range(events(e.b, URXE_EVENT_NAK_RNR_SENT), 100, 10000);
+	for (unsigned i = 0; i < 3; i++)
+		post_recv(&e.end[1], i, i * 3000, 3000);
+	pair_settle(e.pair);
+	for (unsigned i = 0; i < 3; i++) {
+		expect_wc(&e.b->recv_cq, i, URXE_WC_SUCCESS);
+		expect_wc(&e.a->send_cq, i, URXE_WC_SUCCESS);
+		assert_memory_equal(e.b->mem + i * 3000, e.a->mem, 3000);
+	}
+	expect_none(&e.b->recv_cq);
+	engine_close(&e);
+}
+
+/* A WRITE with immediate waits for a receive request too, and writes its bytes. */
+static void test_rnr_write_imm(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	memset(e.a->mem, 0x66, 5000);
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE_IMM, .length = 5000});
+	pair_run(e.pair, 10 * MS);
+	expect_none(&e.b->recv_cq);
+	post_recv(&e.end[1], 1, 0, 0);
+	pair_settle(e.pair);
+	expect_wc(&e.b->recv_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	assert_memory_equal(e.b->mem, e.a->mem, 5000);
+	engine_close(&e);
+}
+
+/* The engine asks for more receive requests before it refuses. */
+static void refill_one(struct node_queue *queue)
+{
+	struct endpoint *end = queue->arg;
+
+	if (queue->refills <= 2)
+		post_recv(end, queue->refills, 0, 100);
+}
+
+static void test_refill(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.rnr_retry = 0;
+	engine_open(&e, &conn);
+	e.end[1].queue.refill = refill_one;
+	e.end[1].queue.arg = &e.end[1];
+	for (unsigned i = 0; i < 3; i++)
+		post_send(&e, 0, &(struct post){.wr_id = i, .opcode = URXE_WR_SEND, .length = 100});
+	pair_settle(e.pair);
+	expect_wc(&e.b->recv_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&e.b->recv_cq, 2, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_RNR_RETRY_EXC_ERR);
+	engine_close(&e);
+}
+
+/* A queue in error asks for what is still queued, too: a refill must not nest into the next. */
+struct nesting {
+	struct endpoint *end;
+	unsigned depth, deepest, left;
+};
+
+static void refill_nested(struct node_queue *queue)
+{
+	struct nesting *nesting = queue->arg;
+
+	if (!nesting->left)
+		return;
+	nesting->left--;
+	if (++nesting->depth > nesting->deepest)
+		nesting->deepest = nesting->depth;
+	if (nesting->depth < 100)
+		post_recv(nesting->end, 1, 0, 100);
+	nesting->depth--;
+}
+
+static void test_refill_in_error(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct nesting nesting = {.left = 1000};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	nesting.end = &e.end[0];
+	e.end[0].queue.refill = refill_nested;
+	e.end[0].queue.arg = &nesting;
+	to_error(&e, 0);
+	pair_settle(e.pair);
+	assert_int_equal(nesting.deepest, 1);
+	for (unsigned i = 0; i < 1000; i++)
+		expect_wc(&e.a->recv_cq, 1, URXE_WC_WR_FLUSH_ERR);
+	expect_none(&e.a->recv_cq);
+	engine_close(&e);
+}
+
+/* --- UC and UD: a send that fails leaves the receive side at work (IBA 9.9.2.4). */
+
+static void test_sqe(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_RTS, .cur_state = URXE_QPS_SQE};
+	struct conn_attr conn = conn_default(URXE_QPT_UC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_recv(&e.end[0], 9, 0, 100);
+	post_send(&e, 0,
+		  &(struct post){.wr_id = 1, .opcode = URXE_WR_SEND, .lkey = 0xbad, .length = 1});
+	post_send(&e, 0, &(struct post){.wr_id = 2, .opcode = URXE_WR_SEND, .length = 1});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_LOC_PROT_ERR);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(qp_state(&e.end[0]), URXE_QPS_SQE);
+	post_send(&e, 1, &(struct post){.wr_id = 3, .opcode = URXE_WR_SEND, .length = 100});
+	pair_settle(e.pair);
+	expect_wc(&e.a->recv_cq, 9, URXE_WC_SUCCESS);
+	assert_int_equal(
+		urxe_qp_modify(e.end[0].qp, e.pair->now, &attr, URXE_QP_STATE | URXE_QP_CUR_STATE),
+		0);
+	post_recv(&e.end[1], 4, 0, 100);
+	post_send(&e, 0, &(struct post){.wr_id = 5, .opcode = URXE_WR_SEND, .length = 50});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 5, URXE_WC_SUCCESS);
+	expect_wc(&e.b->recv_cq, 4, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
+/* Drained: no new request starts, and the event comes once all before are complete. */
+static void test_sqd(void **state)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = 5000});
+	pair_step(e.pair);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr,
+					URXE_QP_STATE | URXE_QP_EN_SQD_ASYNC_NOTIFY),
+			 0);
+	post_send(&e, 0, &(struct post){.wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 50});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	expect_none(&e.a->send_cq);
+	assert_int_equal(e.a->async[URXE_ASYNC_SQ_DRAINED], 1);
+	attr.state = URXE_QPS_RTS;
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr, URXE_QP_STATE), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
+/* After RESET a QP is as new: both ends connect again and nothing of the past shows. */
+static void test_reset(void **state)
+{
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_SEND, .length = 5000});
+	post_recv(&e.end[0], 2, 0, 100);
+	pair_step(e.pair);
+	for (unsigned side = 0; side < 2; side++)
+		assert_int_equal(urxe_qp_modify(e.end[side].qp, e.pair->now, &reset, URXE_QP_STATE),
+				 0);
+	pair_settle(e.pair);
+	conn.psn[0] = 0xfffff0;
+	for (unsigned side = 0; side < 2; side++)
+		conn_bring_up(e.pair, &conn, side, &e.end[side], &e.end[!side]);
+	post_recv(&e.end[1], 3, 0, 100);
+	post_send(&e, 0, &(struct post){.wr_id = 4, .opcode = URXE_WR_SEND, .length = 100});
+	pair_settle(e.pair);
+	expect_wc(&e.b->recv_cq, 3, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 4, URXE_WC_SUCCESS);
+	expect_none(&e.a->send_cq);
+	expect_none(&e.a->recv_cq);
+	engine_close(&e);
+}
+
+/* Destroyed in the middle of its work: no completion, no deadline, no crash. */
+static void test_destroy(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_recv(&e.end[1], 3, 0, 60000);
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_SEND, .length = 60000});
+	post_send(&e, 1, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_READ, .length = 60000});
+	pair_step(e.pair);
+	urxe_qp_destroy(e.end[0].qp);
+	pair_settle(e.pair);
+	expect_none(&e.a->send_cq);
+	expect_wc(&e.b->send_cq, 1, URXE_WC_RETRY_EXC_ERR);
+	assert_int_not_equal(drops(e.a, URXE_DROP_BAD_QPN), 0);
+	engine_close(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_local_error_order),
+		cmocka_unit_test(test_remote_error_order),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_retry_exceeded),
+		cmocka_unit_test(test_no_timeout),
+		cmocka_unit_test(test_one_lost),
+		cmocka_unit_test(test_read_response_lost),
+		cmocka_unit_test(test_atomic_response_lost),
+		cmocka_unit_test(test_rnr_exceeded),
+		cmocka_unit_test(test_rnr_recovers),
+		cmocka_unit_test(test_rnr_write_imm),
+		cmocka_unit_test(test_refill),
+		cmocka_unit_test(test_refill_in_error),
+		cmocka_unit_test(test_sqe),
+		cmocka_unit_test(test_sqd),
+		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_destroy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
