@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues, events, and shared receive queues. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine.h"
+
+static void send_n(struct engine *e, unsigned n, uint32_t flags)
+{
+	for (unsigned i = 0; i < n; i++)
+		post_send(e, 0,
+			  &(struct post){
+				  .wr_id = i, .opcode = URXE_WR_SEND, .length = 4, .flags = flags});
+	pair_settle(e->pair);
+}
+
+static void recv_n(struct engine *e, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		post_recv(&e->end[1], i, 64 * i, 64);
+}
+
+/* One event for each time it is asked for, whatever comes after (IBA 11.4.2.2). */
+static void test_arm(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	recv_n(&e, 20);
+	send_n(&e, 2, 0);
+	assert_int_equal(e.b->recv_cq.events, 0); /* nobody asked */
+	urxe_cq_arm(e.b->recv_cq.cq, false);
+	assert_int_equal(e.b->recv_cq.events, 0); /* for the next one, not for those before */
+	send_n(&e, 3, 0);
+	assert_int_equal(e.b->recv_cq.events, 1);
+	urxe_cq_arm(e.b->recv_cq.cq, false);
+	urxe_cq_arm(e.b->recv_cq.cq, false); /* twice is once */
+	send_n(&e, 3, 0);
+	assert_int_equal(e.b->recv_cq.events, 2);
+	assert_int_equal(e.a->send_cq.events, 0);
+	engine_close(&e);
+}
+
+static void test_arm_solicited(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+	struct urxe_wc wc;
+
+	(void)state;
+	engine_open(&e, &conn);
+	recv_n(&e, 20);
+	urxe_cq_arm(e.b->recv_cq.cq, true);
+	send_n(&e, 3, 0);
+	assert_int_equal(e.b->recv_cq.events, 0);
+	while (node_poll(&e.b->recv_cq, &wc))
+		assert_false(wc.solicited);
+	send_n(&e, 1, URXE_SEND_SOLICITED);
+	assert_int_equal(e.b->recv_cq.events, 1);
+	assert_true(expect_wc(&e.b->recv_cq, 3, URXE_WC_SUCCESS).solicited);
+	/* Asking for any is not taken back by asking for solicited ones (IBA 11.4.2.2). */
+	urxe_cq_arm(e.b->recv_cq.cq, false);
+	urxe_cq_arm(e.b->recv_cq.cq, true);
+	send_n(&e, 1, 0);
+	assert_int_equal(e.b->recv_cq.events, 2);
+	engine_close(&e);
+}
+
+/* An error is worth waking up for. */
+static void test_arm_error(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	recv_n(&e, 2);
+	urxe_cq_arm(e.b->recv_cq.cq, true);
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, e.pair->now, &attr, URXE_QP_STATE), 0);
+	assert_int_equal(e.b->recv_cq.events, 1);
+	engine_close(&e);
+}
+
+/* No room: the completion is lost, and that is told, not hidden (IBA 11.6.3.1). */
+static void test_overflow(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.b->recv_cq.depth = 2;
+	recv_n(&e, 6);
+	send_n(&e, 4, 0);
+	expect_wc(&e.b->recv_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&e.b->recv_cq, 1, URXE_WC_SUCCESS);
+	assert_true(events(e.b, URXE_EVENT_CQ_OVERFLOW) > 0);
+	assert_int_equal(e.b->async[URXE_ASYNC_CQ_ERR], 1);
+	assert_ptr_equal(e.b->async_obj[URXE_ASYNC_CQ_ERR], &e.b->recv_cq);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	engine_close(&e);
+}
+
+static void test_cq_busy(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	assert_int_equal(urxe_cq_destroy(e.a->send_cq.cq), -EBUSY);
+	assert_int_equal(urxe_cq_destroy(e.a->recv_cq.cq), -EBUSY);
+	urxe_qp_destroy(e.end[0].qp);
+	assert_int_equal(urxe_cq_destroy(e.a->send_cq.cq), 0);
+	assert_int_equal(urxe_cq_destroy(e.a->recv_cq.cq), 0);
+	engine_close(&e);
+}
+
+/* --- Shared receive queues. Four connections, whose receiving ends share one. */
+
+#define N 4
+
+struct shared {
+	struct pair *pair;
+	struct node_queue queue;
+	struct urxe_rq *srq;
+	struct endpoint end[N][2];
+};
+
+static void shared_open(struct shared *s, struct conn_attr *conn)
+{
+	struct urxe_rq_attr attr = {.ctx = &s->queue, .pd = NODE_PD, .max_wr = 32, .max_sge = 2};
+
+	s->pair = pair_create(&(struct pair_attr){.seed = 1});
+	s->queue = (struct node_queue){.node = s->pair->node[1]};
+	assert_int_equal(urxe_srq_create(s->pair->node[1]->dev, &attr, &s->srq), 0);
+	conn->srq[1] = s->srq;
+	for (unsigned i = 0; i < N; i++)
+		conn_open(s->pair, conn, s->end[i]);
+}
+
+static void shared_recv(struct shared *s, uint64_t wr_id)
+{
+	struct endpoint end = {.node = s->pair->node[1], .rq = s->srq};
+
+	post_recv(&end, wr_id, (uint32_t)wr_id * 100, 100);
+}
+
+static void shared_send(struct shared *s, unsigned i)
+{
+	struct urxe_seg seg = node_seg(s->pair->node[0], i * 10, 10);
+	struct urxe_send_wr wr = {.wr_id = i, .opcode = URXE_WR_SEND, .segs = &seg, .n_segs = 1};
+
+	memset(s->pair->node[0]->mem + i * 10, (int)i + 1, 10);
+	assert_int_equal(urxe_post_send(s->end[i][0].qp, &wr), 0);
+	pair_settle(s->pair);
+}
+
+static void test_srq(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct node *node;
+	struct shared s;
+
+	(void)state;
+	shared_open(&s, &conn);
+	node = s.pair->node[1];
+	assert_null(urxe_qp_rq(s.end[0][1].qp));
+	assert_int_equal(urxe_srq_destroy(s.srq), -EBUSY);
+	for (uint64_t i = 0; i < 3 * N; i++)
+		shared_recv(&s, i);
+	for (unsigned i = 0; i < 3 * N; i++) {
+		struct urxe_wc wc;
+
+		shared_send(&s, i * 7 % N); /* any order of QPs; requests are taken in theirs */
+		wc = expect_wc(&node->recv_cq, i, URXE_WC_SUCCESS);
+		assert_int_equal(wc.qpn, s.end[i * 7 % N][1].qpn);
+		assert_int_equal(node->mem[i * 100 + 9], i * 7 % N + 1);
+	}
+	assert_int_equal(urxe_rq_retired(s.srq), 3 * N);
+	for (unsigned i = 0; i < N; i++)
+		urxe_qp_destroy(s.end[i][1].qp);
+	assert_int_equal(urxe_srq_destroy(s.srq), 0);
+	pair_destroy(s.pair);
+}
+
+/* Told once when fewer than the limit are left (IBA 10.2.9.3). */
+static void test_srq_limit(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct shared s;
+	uint32_t *told;
+
+	(void)state;
+	shared_open(&s, &conn);
+	told = &s.pair->node[1]->async[URXE_ASYNC_SRQ_LIMIT_REACHED];
+	for (uint64_t i = 0; i < 6; i++)
+		shared_recv(&s, i);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 33), -EINVAL);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 4), 0);
+	assert_int_equal(urxe_srq_limit(s.srq), 4);
+	shared_send(&s, 0);
+	shared_send(&s, 1);
+	assert_int_equal(*told, 0); /* four are left */
+	shared_send(&s, 2);
+	assert_int_equal(*told, 1);
+	assert_ptr_equal(s.pair->node[1]->async_obj[URXE_ASYNC_SRQ_LIMIT_REACHED], &s.queue);
+	assert_int_equal(urxe_srq_limit(s.srq), 0); /* disarmed */
+	shared_send(&s, 3);
+	assert_int_equal(*told, 1);
+	pair_destroy(s.pair);
+}
+
+/* A QP in error leaves the shared requests to the others, and says when it holds none. */
+static void test_srq_error(void **state)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct shared s;
+
+	(void)state;
+	shared_open(&s, &conn);
+	shared_recv(&s, 0);
+	assert_int_equal(urxe_qp_modify(s.end[0][1].qp, s.pair->now, &attr, URXE_QP_STATE), 0);
+	expect_none(&s.pair->node[1]->recv_cq);
+	assert_int_equal(s.pair->node[1]->async[URXE_ASYNC_QP_LAST_WQE_REACHED], 1);
+	assert_ptr_equal(s.pair->node[1]->async_obj[URXE_ASYNC_QP_LAST_WQE_REACHED],
+			 &s.end[0][1].queue);
+	shared_send(&s, 1);
+	expect_wc(&s.pair->node[1]->recv_cq, 0, URXE_WC_SUCCESS);
+	pair_destroy(s.pair);
+}
+
+/* Empty: the sender waits, and the owner is asked for more. */
+static void test_srq_rnr(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_send_wr wr = {.wr_id = 1, .opcode = URXE_WR_SEND};
+	struct shared s;
+
+	(void)state;
+	shared_open(&s, &conn);
+	assert_int_equal(urxe_post_send(s.end[2][0].qp, &wr), 0);
+	pair_run(s.pair, 1000000);
+	assert_true(s.queue.refills > 0);
+	expect_none(&s.pair->node[0]->send_cq);
+	shared_recv(&s, 5);
+	pair_settle(s.pair);
+	expect_wc(&s.pair->node[0]->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&s.pair->node[1]->recv_cq, 5, URXE_WC_SUCCESS);
+	pair_destroy(s.pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_arm),       cmocka_unit_test(test_arm_solicited),
+		cmocka_unit_test(test_arm_error), cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_cq_busy),   cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_srq_limit), cmocka_unit_test(test_srq_error),
+		cmocka_unit_test(test_srq_rnr),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
