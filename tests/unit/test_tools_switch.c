@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The switch between vNICs of the in-process transport and an uplink in memory. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rxe/packet.h>
+#include <vnic/loop.h>
+
+#include "switch.h"
+
+#define MTU   1500
+#define T0    1000000000ull
+#define LEN   100
+#define PORTS 2
+#define DEPTH 512 /* of the uplink */
+
+static const uint8_t uplink_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 9};
+
+struct world {
+	struct host host;
+	struct neigh neigh;
+	struct vswitch sw;
+	struct uplink uplink;
+	struct netdev *wire; /* the uplink's other end */
+	struct vnic_loop *loops[PORTS];
+	struct switch_port ports[PORTS];
+	uint32_t qpn[PORTS];
+};
+
+static struct world *w;
+
+static const struct neigh_ops no_ops;
+
+static int setup_with(uint32_t n_uplinks)
+{
+	struct netdev *ends[2];
+	uint32_t i;
+
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
+	w->uplink = (struct uplink){.port = ends[0], .mtu = MTU, .stride = MTU + 18};
+	w->uplink.room = calloc(UPLINK_QUEUE, w->uplink.stride);
+	assert_non_null(w->uplink.room);
+	memcpy(w->uplink.mac, uplink_mac, 6);
+	w->wire = ends[1];
+	host_init(&w->host);
+	memcpy(w->host.mac, uplink_mac, 6);
+	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
+	switch_init(&w->sw, &w->host, &w->neigh, &w->uplink, n_uplinks);
+	for (i = 0; i < PORTS; i++) {
+		assert_int_equal(vnic_loop_open(MTU, &w->loops[i]), 0);
+		assert_int_equal(switch_join(&w->sw, &w->ports[i], &w->qpn[i]), 0);
+		w->ports[i].dev = w->loops[i]->device;
+	}
+	return 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return setup_with(1);
+}
+
+static int setup_alone(void **state)
+{
+	(void)state;
+	return setup_with(0);
+}
+
+static int teardown(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < PORTS; i++)
+		vnic_loop_close(w->loops[i]);
+	netdev_close(w->uplink.port);
+	netdev_close(w->wire);
+	free(w->uplink.room);
+	free(w);
+	return 0;
+}
+
+/* A RoCEv2 frame as far as the switch looks; `mark` tells frames apart. */
+static void make(uint8_t f[LEN], const uint8_t *dmac, const uint8_t *smac, uint32_t qpn,
+		 uint32_t mark)
+{
+	memset(f, 0, LEN);
+	memcpy(f, dmac, 6);
+	memcpy(f + 6, smac, 6);
+	ether_put16(f + 12, ETHERTYPE_ID_IPV4);
+	f[14] = 0x45;
+	f[23] = PROTO_UDP;
+	ether_put16(f + 36, URXE_UDP_PORT);
+	f[47] = qpn >> 16 & 0xff;
+	f[48] = qpn >> 8 & 0xff;
+	f[49] = qpn & 0xff;
+	memcpy(f + LEN - 4, &mark, 4);
+}
+
+static bool post_frame(uint32_t port, const uint8_t f[LEN])
+{
+	struct vnic_frame frame;
+
+	if (!vnic_driver_tx_reserve(w->loops[port]->driver, &frame, 1))
+		return false;
+	memcpy(frame.data, f, LEN);
+	frame.len = LEN;
+	vnic_driver_tx_commit(w->loops[port]->driver, &frame, 1);
+	return true;
+}
+
+static bool post(uint32_t from, const uint8_t *dmac, uint32_t qpn, uint32_t mark)
+{
+	uint8_t f[LEN];
+
+	make(f, dmac, uplink_mac, qpn, mark);
+	return post_frame(from, f);
+}
+
+/* Takes a frame that a process has received; its mark, or -1 for none. */
+static int64_t receive(uint32_t port)
+{
+	struct vnic_frame frame;
+	uint32_t mark;
+
+	if (!vnic_driver_rx(w->loops[port]->driver, &frame, 1))
+		return -1;
+	assert_int_equal(frame.len, LEN);
+	memcpy(&mark, frame.data + LEN - 4, 4);
+	vnic_driver_rx_release(w->loops[port]->driver, 1);
+	return mark;
+}
+
+static void from_wire(const uint8_t f[LEN])
+{
+	struct netdev_frame frame = {f, LEN, LEN, 0};
+
+	assert_int_equal(netdev_tx(w->wire, T0, &frame, 1), 1);
+}
+
+static void drops(enum switch_drop which, uint64_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < SWITCH_DROP_COUNT; i++)
+		if (w->sw.drops[i] != (i == which ? n : 0))
+			fail_msg("%s: %llu", switch_drop_name(i),
+				 (unsigned long long)w->sw.drops[i]);
+}
+
+static void between_processes_by_qpn(void **state)
+{
+	(void)state;
+	assert_true(post(0, uplink_mac, w->qpn[1] + 17, 1));
+	assert_true(post(0, uplink_mac, w->qpn[0] + 4095, 2));
+	assert_true(switch_run(&w->sw, T0));
+	assert_int_equal(receive(1), 1);
+	assert_int_equal(receive(0), 2);
+	assert_int_equal(receive(1), -1);
+	assert_false(switch_run(&w->sw, T0));
+	drops(SWITCH_DROP_COUNT, 0);
+}
+
+static void what_goes_nowhere_is_counted(void **state)
+{
+	uint8_t f[LEN];
+
+	(void)state;
+	post(0, uplink_mac, 1, 0); /* QP1 is nobody's */
+	switch_run(&w->sw, T0);
+	drops(SWITCH_DROP_NO_QP, 1);
+	w->sw.drops[SWITCH_DROP_NO_QP] = 0;
+
+	make(f, uplink_mac, peer_mac, w->qpn[1], 0);
+	post_frame(0, f);
+	switch_run(&w->sw, T0);
+	drops(SWITCH_DROP_SPOOFED, 1);
+	w->sw.drops[SWITCH_DROP_SPOOFED] = 0;
+
+	make(f, peer_mac, uplink_mac, 0, 0);
+	f[23] = 6; /* a process may not send TCP by the daemon's port */
+	post_frame(0, f);
+	switch_run(&w->sw, T0);
+	drops(SWITCH_DROP_NOT_ROCE, 1);
+	assert_int_equal(receive(0), -1);
+	assert_int_equal(receive(1), -1);
+}
+
+static void a_process_that_left_gets_nothing(void **state)
+{
+	(void)state;
+	switch_leave(&w->sw, &w->ports[1]);
+	post(0, uplink_mac, w->qpn[1], 1);
+	switch_run(&w->sw, T0);
+	drops(SWITCH_DROP_NO_QP, 1);
+}
+
+static void without_an_uplink(void **state)
+{
+	(void)state;
+	post(0, peer_mac, 5, 1);
+	switch_run(&w->sw, T0);
+	drops(SWITCH_DROP_NO_UPLINK, 1);
+}
+
+static void to_and_from_the_uplink(void **state)
+{
+	struct netdev_frame out[4];
+	uint8_t f[LEN];
+
+	(void)state;
+	post(0, peer_mac, 0x777777, 3);
+	switch_run(&w->sw, T0);
+	assert_int_equal(netdev_rx(w->wire, T0, out, 4), 1);
+	assert_int_equal(out[0].len, LEN);
+	assert_memory_equal(out[0].data, peer_mac, 6);
+	assert_memory_equal(out[0].data + 6, uplink_mac, 6);
+
+	make(f, uplink_mac, peer_mac, w->qpn[1] + 1, 4);
+	from_wire(f);
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(1), 4);
+	drops(SWITCH_DROP_COUNT, 0);
+
+	make(f, peer_mac, peer_mac, w->qpn[1] + 1, 4);
+	from_wire(f);
+	switch_run(&w->sw, T0);
+	drops(SWITCH_DROP_NOT_OURS, 1);
+}
+
+/* Fills port 1's receive ring and what the sender has; returns how many were posted. */
+static uint32_t flood(void)
+{
+	uint32_t n = 0;
+
+	for (;;) {
+		while (post(0, uplink_mac, w->qpn[1], n))
+			n++;
+		if (!switch_run(&w->sw, T0))
+			return n;
+	}
+}
+
+static void nothing_is_lost_between_processes(void **state)
+{
+	uint32_t n = flood(), got;
+
+	(void)state;
+	drops(SWITCH_DROP_COUNT, 0);
+	assert_int_equal(switch_deadline(&w->sw, T0), T0 + SWITCH_STALL_NS);
+	for (got = 0; got < n; got++) {
+		assert_int_equal(receive(1), got);
+		switch_run(&w->sw, T0 + SWITCH_STALL_NS - 1);
+	}
+	assert_int_equal(receive(1), -1);
+	drops(SWITCH_DROP_COUNT, 0);
+}
+
+static void a_stalled_receiver_holds_nobody_up(void **state)
+{
+	uint32_t n = flood(), taken = 0;
+
+	(void)state;
+	post(0, uplink_mac, w->qpn[0], 0);
+	while (switch_run(&w->sw, T0 + SWITCH_STALL_NS))
+		;
+	assert_true(w->sw.drops[SWITCH_DROP_RX_STALLED] > 0);
+	drops(SWITCH_DROP_RX_STALLED, w->sw.drops[SWITCH_DROP_RX_STALLED]);
+	while (receive(1) >= 0)
+		taken++;
+	assert_int_equal(taken + w->sw.drops[SWITCH_DROP_RX_STALLED], n);
+	/* It moves again, and is served again. */
+	post(0, uplink_mac, w->qpn[1], 77);
+	switch_run(&w->sw, T0 + SWITCH_STALL_NS);
+	assert_int_equal(receive(1), 77);
+	assert_int_equal(w->ports[1].full_since, 0);
+}
+
+static void an_uplink_does_not_wait_for_a_process(void **state)
+{
+	uint8_t f[LEN];
+
+	(void)state;
+	flood();
+	make(f, uplink_mac, peer_mac, w->qpn[1], 5);
+	from_wire(f);
+	assert_true(switch_run(&w->sw, T0));
+	drops(SWITCH_DROP_RX_FULL, 1);
+}
+
+static void a_full_uplink_keeps_frames_and_their_order(void **state)
+{
+	struct netdev_frame out[8];
+	uint32_t n = 0, got = 0, i, k, mark;
+
+	(void)state;
+	do
+		while (post(0, peer_mac, 5, n))
+			n++;
+	while (switch_run(&w->sw, T0));
+	assert_true(n > DEPTH + UPLINK_QUEUE);
+	assert_int_equal(switch_deadline(&w->sw, T0), T0 + SWITCH_RETRY_NS);
+	while ((k = netdev_rx(w->wire, T0, out, 8))) {
+		for (i = 0; i < k; i++) {
+			memcpy(&mark, out[i].data + LEN - 4, 4);
+			assert_int_equal(mark, got++);
+		}
+		switch_run(&w->sw, T0 + SWITCH_STALL_NS - 1);
+		switch_run(&w->sw, T0 + SWITCH_STALL_NS - 1);
+	}
+	assert_int_equal(got, n);
+	drops(SWITCH_DROP_COUNT, 0);
+}
+
+static void a_dead_uplink_loses_its_frames(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	do
+		while (post(0, peer_mac, 5, n))
+			n++;
+	while (switch_run(&w->sw, T0));
+	switch_run(&w->sw, T0 + SWITCH_STALL_NS);
+	drops(SWITCH_DROP_UPLINK_FULL, UPLINK_QUEUE);
+}
+
+/* Without an uplink, which in memory has no descriptor and so a deadline of its own. */
+#define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
+#define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(between_processes_by_qpn),
+		TEST(what_goes_nowhere_is_counted),
+		TEST(a_process_that_left_gets_nothing),
+		ALONE(without_an_uplink),
+		TEST(to_and_from_the_uplink),
+		ALONE(nothing_is_lost_between_processes),
+		TEST(a_stalled_receiver_holds_nobody_up),
+		TEST(an_uplink_does_not_wait_for_a_process),
+		TEST(a_full_uplink_keeps_frames_and_their_order),
+		TEST(a_dead_uplink_loses_its_frames),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
