@@ -12,8 +12,14 @@
 #include "cursor.h"
 #include "transport.h"
 
-#define TX_RING_SIZE  1024
-#define RX_RING_SIZE  2048
+/*
+ * A ring's buffers are used in turn, so that all of them pass through the cache.
+ * Sent and received in one thread (EPYC, 4,158-byte frames in bursts of 32), 1,024 + 2,048
+ * cost 457 ns a frame, 256 + 1,024 cost 338, 256 + 512 cost 311; but fewer receive
+ * buffers hold less of a burst from an uplink, which is lost when they are full.
+ */
+#define TX_RING_SIZE  256
+#define RX_RING_SIZE  1024
 #define RX_RING2_SIZE VMXNET3_RING_SIZE_ALIGN /* never filled: one buffer holds a frame */
 
 enum vnic_vector { RX_VECTOR, TX_VECTOR, VECTORS };
