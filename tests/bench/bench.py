@@ -65,8 +65,9 @@ def measure_limits(build, cpus):
 
 
 def measure(host, cpus, argv, value):
-    pair = Pair(Pinned(host, cpus[0]), Pinned(host, cpus[1]), [argv[0], '-F', *argv[1:]])
-    return value(pair.finish(120)[1])
+    ends = [Pinned(host, cpu) for cpu in cpus]
+    return report.measured(
+        lambda: Pair(*ends, [argv[0], '-F', *argv[1:]]).finish(120)[1], value)
 
 
 def run(build, rounds):

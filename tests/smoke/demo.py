@@ -27,7 +27,7 @@ def version(package):
 def show_measures(host):
     print(f'\n  {"program":14}{"operation":22}{"bandwidth":>12}{"latency":>12}')
     for operation, argv, figure in MEASURES:
-        value = figure(Pair(host, host, argv).finish(120)[1])
+        value = report.measured(lambda argv=argv: Pair(host, host, argv).finish(120)[1], figure)
         bandwidth = latency = ''
         if figure is report.latency:
             latency = f'{value * 1e6:.2f} us'
