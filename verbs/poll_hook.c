@@ -20,11 +20,11 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	if (!file || !file->poll_cq)
 		return -1;
 	found = file->poll_cq(cq, n, wc);
-	if (found) {
+	if (!found && progress_poll())
+		found = file->poll_cq(cq, n, wc);
+	if (found)
 		progress_found();
-		return found;
-	}
-	return progress_poll() ? file->poll_cq(cq, n, wc) : 0;
+	return found;
 }
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
@@ -35,10 +35,10 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	if (!file || !file->start_poll)
 		return EIO;
 	rc = file->start_poll(cq, attr);
-	if (rc == 0)
-		progress_found();
 	if (rc == ENOENT && progress_poll())
 		rc = file->start_poll(cq, attr);
+	if (rc == 0)
+		progress_found();
 	return rc;
 }
 

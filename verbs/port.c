@@ -2,6 +2,7 @@
 #include "port.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -170,11 +171,27 @@ static int make_engine(void)
 	return set_gids();
 }
 
+static void log_counters(void)
+{
+	const struct urxe_counters *counters = urxe_dev_counters(port.dev);
+
+	for (int i = 1; i < URXE_DROP_COUNT; i++)
+		if (counters->drop[i])
+			log_info("dropped for %s: %" PRIu64, urxe_drop_name((enum urxe_drop)i),
+				 counters->drop[i]);
+	for (int i = 0; i < URXE_EVENT_COUNT; i++)
+		if (counters->event[i])
+			log_info("%s: %" PRIu64, urxe_event_name((enum urxe_event)i),
+				 counters->event[i]);
+}
+
 static void detach(void)
 {
 	port_lock();
-	if (port.dev)
+	if (port.dev) {
+		log_counters();
 		urxe_dev_destroy(port.dev);
+	}
 	port.dev = NULL;
 	free(port.qps);
 	port.qps = NULL;

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +26,12 @@
 #define LEASE (1 * MS)
 /* Back sooner than this, an application polls in a loop; the thread could not be quicker. */
 #define SOON (20 * US)
+/*
+ * A poller that has waited so long offers its core: on a machine with more to
+ * run than cores, what it waits for may need one. A yield that nobody takes up
+ * costs a system call.
+ */
+#define PATIENCE (50 * US)
 /* Quick returns in a row that make up for a long absence, without and with a lost lease. */
 #define FORGET_SLOW 64
 #define FORGET_LOST 1024
@@ -61,6 +69,7 @@ static uint32_t receive(uint64_t now)
 
 	if (!n)
 		return 0;
+	progress->patient_until = now + PATIENCE;
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){buffers[i].data, buffers[i].len, buffers[i].room};
 	urxe_input(port.dev, now, frames, n);
@@ -181,9 +190,7 @@ void progress_found(void)
 	atomic_store_explicit(&progress->found_at, clock_now(), memory_order_relaxed);
 	if (!atomic_load_explicit(&progress->away_score, memory_order_relaxed))
 		return;
-	/* Who has the lock drives the engine now, and sees to the interrupt after. */
-	if (!port_trylock())
-		return;
+	port_lock();
 	if (port.dev && progress->lease_until)
 		surrender_lease();
 	port_unlock();
@@ -192,6 +199,7 @@ void progress_found(void)
 bool progress_poll(void)
 {
 	uint64_t now = clock_now();
+	bool yield;
 
 	progress_entered(now);
 	/* Another thread is at it: what it finds shows in the ring soon. */
@@ -204,7 +212,12 @@ bool progress_poll(void)
 	take_lease(now);
 	progress_run(now);
 	progress_schedule();
+	yield = now >= progress->patient_until;
+	if (yield)
+		progress->patient_until = now + PATIENCE;
 	port_unlock();
+	if (yield)
+		sched_yield();
 	return true;
 }
 
@@ -310,7 +323,7 @@ static void ask_for_short_slice(void)
 		int32_t nice;
 		uint32_t priority;
 		uint64_t runtime, deadline, period;
-	} attr = {.size = sizeof(attr), .runtime = 100 * US};
+	} attr = {.size = sizeof(attr), .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100 * US};
 
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }

@@ -117,6 +117,8 @@ uint32_t qp_completed(const struct urxe_wc *wc)
 		return wc->status;
 	}
 	qp_failed(qp);
+	if (wc->status != URXE_WC_WR_FLUSH_ERR)
+		log_info("qp %#x: a request ended in status %u", wc->qpn, wc->status);
 	if (qp->refused && wc->status == URXE_WC_LOC_PROT_ERR && wc->wr_id == qp->refused_id)
 		return URXE_WC_LOC_QP_OP_ERR;
 	return wc->status;

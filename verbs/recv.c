@@ -15,6 +15,9 @@ void recv_queue_refill(struct recv_queue *queue)
 	struct recv_request request;
 	uint32_t n = work_queue_new(&queue->wq);
 
+	if (queue->refilling)
+		return;
+	queue->refilling = true;
 	while (n--) {
 		const void *element = queue_element(&queue->wq.ring, queue->wq.cursor);
 
@@ -23,7 +26,8 @@ void recv_queue_refill(struct recv_queue *queue)
 			request.wr.segs = &nowhere;
 		}
 		if (urxe_post_recv(queue->rq, &request.wr))
-			return;
+			break;
 		queue->wq.cursor++;
 	}
+	queue->refilling = false;
 }

@@ -3,6 +3,8 @@
 #ifndef URXE_VERBS_RECV_H
 #define URXE_VERBS_RECV_H
 
+#include <stdbool.h>
+
 #include <rxe/rxe.h>
 
 #include "queue.h"
@@ -11,6 +13,7 @@ struct recv_queue {
 	struct work_queue wq;
 	struct urxe_rq *rq; /* NULL: the QP uses a SRQ */
 	uint32_t max_sge;
+	bool refilling; /* a flushed request makes the engine ask for the next at once */
 };
 
 /* Posts what the application has queued; there is no doorbell for receives. */
