@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Runs a fuzz target without libFuzzer: the files of its corpus, and of each a
+ * few hundred mutations that are the same on every machine.
+ *
+ *	TARGET DIRECTORY...
+ */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rand.h"
+
+#define MAX_FILE  65536
+#define MUTATIONS 300
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void mutate(const uint8_t *data, size_t size, uint64_t seed)
+{
+	struct rand rand = {seed};
+	uint8_t *copy = malloc(size + 1);
+	size_t n = rand_chance(&rand, 0.3) ? rand_below(&rand, (uint32_t)size + 1) : size;
+
+	if (!copy)
+		abort();
+	memcpy(copy, data, n);
+	for (unsigned i = rand_in(&rand, 1, 8); i && n; i--)
+		copy[rand_below(&rand, (uint32_t)n)] = (uint8_t)rand_next(&rand);
+	LLVMFuzzerTestOneInput(copy, n);
+	free(copy);
+}
+
+static int run_file(const char *path)
+{
+	static uint8_t data[MAX_FILE];
+	FILE *file = fopen(path, "rb");
+	size_t size;
+
+	if (!file) {
+		perror(path);
+		return 1;
+	}
+	size = fread(data, 1, sizeof(data), file);
+	fclose(file);
+	LLVMFuzzerTestOneInput(data, size);
+	for (uint64_t seed = 0; seed < MUTATIONS; seed++)
+		mutate(data, size, seed);
+	return 0;
+}
+
+static int hide_dots(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* In the order of their names. Nothing to run is a failure. */
+static int run_directory(const char *directory)
+{
+	struct dirent **entries;
+	int n = scandir(directory, &entries, hide_dots, alphasort), failed = 0;
+	char path[4096];
+
+	if (n <= 0) {
+		fprintf(stderr, "%s: no corpus\n", directory);
+		return 1;
+	}
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
+		failed |= run_file(path);
+		free(entries[i]);
+	}
+	free(entries);
+	printf("%s: %d files, %d mutations each\n", directory, n, MUTATIONS);
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
+	int failed = argc < 2;
+
+	for (int i = 1; i < argc; i++)
+		failed |= run_directory(argv[i]);
+	return failed;
+}
