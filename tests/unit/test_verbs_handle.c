@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Handles of a context. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "handle.h"
+
+#define OBJECTS 1000
+
+static struct object objects[OBJECTS];
+
+static void names_and_finds(void **state)
+{
+	struct handle_table table = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < OBJECTS; i++) {
+		objects[i] = (struct object){.type = i % 2 ? OBJECT_QP : OBJECT_CQ};
+		assert_int_equal(handle_add(&table, &objects[i]), 0);
+		assert_int_not_equal(objects[i].handle, 0);
+	}
+	for (uint32_t i = 0; i < OBJECTS; i++) {
+		assert_ptr_equal(handle_find(&table, objects[i].type, objects[i].handle),
+				 &objects[i]);
+		assert_null(handle_find(&table, i % 2 ? OBJECT_CQ : OBJECT_QP, objects[i].handle));
+		assert_null(handle_find(&table, OBJECT_MR, objects[i].handle));
+	}
+	handle_table_free(&table);
+}
+
+static void refuses_what_names_nothing(void **state)
+{
+	struct handle_table table = {0};
+	struct object pd = {.type = OBJECT_PD};
+
+	(void)state;
+	assert_null(handle_find(&table, OBJECT_PD, 0));
+	assert_null(handle_find(&table, OBJECT_PD, 1));
+	assert_int_equal(handle_add(&table, &pd), 0);
+	assert_null(handle_find(&table, OBJECT_PD, 0));
+	assert_null(handle_find(&table, OBJECT_PD, table.size));
+	assert_null(handle_find(&table, OBJECT_PD, table.size + 1));
+	assert_null(handle_find(&table, OBJECT_PD, UINT32_MAX));
+	handle_remove(&table, &pd);
+	assert_null(handle_find(&table, OBJECT_PD, pd.handle));
+	handle_table_free(&table);
+}
+
+static void walks_by_type_while_removing(void **state)
+{
+	struct handle_table table = {0};
+	uint32_t at = 0, found = 0;
+	struct object *object;
+
+	(void)state;
+	for (uint32_t i = 0; i < OBJECTS; i++) {
+		objects[i] = (struct object){.type = i % 3 ? OBJECT_QP : OBJECT_AH};
+		assert_int_equal(handle_add(&table, &objects[i]), 0);
+	}
+	while ((object = handle_next(&table, OBJECT_QP, &at))) {
+		assert_int_equal(object->type, OBJECT_QP);
+		handle_remove(&table, object);
+		found++;
+	}
+	assert_int_equal(found, OBJECTS - (OBJECTS + 2) / 3);
+	at = 0;
+	assert_null(handle_next(&table, OBJECT_QP, &at));
+	at = 0;
+	assert_non_null(handle_next(&table, OBJECT_AH, &at));
+	handle_table_free(&table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_and_finds),
+		cmocka_unit_test(refuses_what_names_nothing),
+		cmocka_unit_test(walks_by_type_while_removing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

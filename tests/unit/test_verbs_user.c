@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory that commands name. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "user.h"
+
+static uint8_t *map(size_t pages, int protection)
+{
+	void *p = mmap(NULL, pages * 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static void copies_or_faults(void **state)
+{
+	uint8_t *page = map(2, PROT_READ | PROT_WRITE);
+	uint64_t at = (uint64_t)(uintptr_t)page;
+	char text[8];
+
+	(void)state;
+	munmap(page + 4096, 4096);
+	assert_int_equal(user_write(at + 4088, "1234567", 8), 0);
+	assert_int_equal(user_read(text, at + 4088, 8), 0);
+	assert_string_equal(text, "1234567");
+	assert_int_equal(user_write(at + 4089, "1234567", 8), -EFAULT);
+	assert_int_equal(user_read(text, at + 4089, 8), -EFAULT);
+	assert_int_equal(user_read(text, 0, 8), -EFAULT);
+	assert_int_equal(user_write(8, text, 8), -EFAULT);
+	assert_int_equal(user_write(0, text, 0), 0);
+	munmap(page, 4096);
+}
+
+static void registers_what_is_mapped_so(void **state)
+{
+	uint8_t *page = map(3, PROT_READ | PROT_WRITE);
+	uint64_t at = (uint64_t)(uintptr_t)page;
+
+	(void)state;
+	page[0] = 1;
+	assert_int_equal(user_populate(at + 5, 3 * 4096 - 5, 1), 0);
+	assert_int_equal(page[0], 1);
+	mprotect(page + 4096, 4096, PROT_READ);
+	assert_int_equal(user_populate(at, 3 * 4096, 0), 0);
+	assert_int_equal(user_populate(at, 3 * 4096, 1), -EFAULT);
+	assert_int_equal(user_populate(at, 4096, 1), 0);
+	mprotect(page + 4096, 4096, PROT_NONE);
+	assert_int_equal(user_populate(at + 4095, 2, 0), -EFAULT);
+	munmap(page + 4096, 4096);
+	assert_int_equal(user_populate(at, 3 * 4096, 0), -EFAULT);
+	assert_int_equal(user_populate(at + 4095, 1, 1), 0);
+	munmap(page, 3 * 4096);
+	assert_int_equal(user_populate(at, 1, 0), -EFAULT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(copies_or_faults),
+		cmocka_unit_test(registers_what_is_mapped_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Work requests in librxe's rings, good and bad; and the rings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "queue.h"
+#include "wqe.h"
+
+#define MAX_SGE 4
+
+/* A ring's element, with room for what a request claims beyond its limits. */
+static union {
+	struct rxe_send_wqe send;
+	struct rxe_recv_wqe recv;
+	uint8_t bytes[4096];
+} element;
+
+static const struct wqe_limits rc = {URXE_QPT_RC, MAX_SGE, 64};
+static const struct wqe_limits ud = {URXE_QPT_UD, MAX_SGE, 64};
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(&element, 0, sizeof(element));
+	return 0;
+}
+
+static void reads_a_write(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.wr_id = 0x1122334455667788;
+	wqe->wr.opcode = URXE_WR_RDMA_WRITE_IMM;
+	wqe->wr.send_flags = URXE_SEND_SIGNALED | 0x100;
+	wqe->wr.ex.imm_data = 0xdeadbeef;
+	wqe->wr.wr.rdma.remote_addr = 0x1000;
+	wqe->wr.wr.rdma.rkey = 7;
+	wqe->dma.num_sge = 2;
+	wqe->dma.sge[0] = (struct rxe_sge){0x2000, 10, 1};
+	wqe->dma.sge[1] = (struct rxe_sge){0x3000, 20, 2};
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.wr_id, 0x1122334455667788);
+	assert_int_equal(got.wr.opcode, URXE_WR_RDMA_WRITE_IMM);
+	assert_int_equal(got.wr.flags, URXE_SEND_SIGNALED);
+	assert_int_equal(got.wr.imm, 0xdeadbeef);
+	assert_int_equal(got.wr.remote_addr, 0x1000);
+	assert_int_equal(got.wr.rkey, 7);
+	assert_int_equal(got.wr.n_segs, 2);
+	assert_int_equal(got.wr.segs[1].addr, 0x3000);
+	assert_int_equal(got.wr.segs[1].length, 20);
+	assert_int_equal(got.wr.segs[1].lkey, 2);
+	/* The copy is the request: the ring may change now. */
+	memset(&element, 0xff, sizeof(element));
+	assert_int_equal(got.wr.segs[0].addr, 0x2000);
+}
+
+static void reads_an_atomic(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.opcode = URXE_WR_COMPARE_SWAP;
+	wqe->wr.wr.atomic.remote_addr = 0x1008;
+	wqe->wr.wr.atomic.rkey = 9;
+	wqe->wr.wr.atomic.compare_add = 1;
+	wqe->wr.wr.atomic.swap = 2;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.remote_addr, 0x1008);
+	assert_int_equal(got.wr.rkey, 9);
+	assert_int_equal(got.wr.compare_add, 1);
+	assert_int_equal(got.wr.swap, 2);
+}
+
+static void reads_inline_data_in_place(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.opcode = URXE_WR_SEND;
+	wqe->wr.send_flags = URXE_SEND_INLINE;
+	wqe->dma.length = 64;
+	wqe->dma.num_sge = 1000; /* not looked at */
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.inline_len, 64);
+	assert_int_equal(got.wr.n_segs, 0);
+	assert_ptr_equal(got.wr.inline_data, wqe->dma.inline_data);
+}
+
+static void reads_a_datagram_by_number_or_address(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.opcode = URXE_WR_SEND;
+	wqe->wr.wr.ud.remote_qpn = 5;
+	wqe->wr.wr.ud.remote_qkey = 6;
+	wqe->wr.wr.ud.ah_num = 3;
+	assert_int_equal(wqe_read_send(&got, wqe, &ud), 0);
+	assert_int_equal(got.ah, 3);
+	assert_int_equal(got.wr.remote_qpn, 5);
+	assert_int_equal(got.wr.remote_qkey, 6);
+
+	wqe->wr.wr.ud.ah_num = 0;
+	wqe->wr.wr.ud.av.grh.sgid_index = 2;
+	wqe->wr.wr.ud.av.grh.hop_limit = 64;
+	wqe->wr.wr.ud.av.grh.flow_label = 0xfff12345;
+	wqe->wr.wr.ud.av.grh.dgid.raw[15] = 8;
+	wqe->wr.wr.ud.av.dmac[5] = 9;
+	assert_int_equal(wqe_read_send(&got, wqe, &ud), 0);
+	assert_int_equal(got.ah, 0);
+	assert_ptr_equal(got.wr.path, &got.path);
+	assert_int_equal(got.path.sgid_index, 2);
+	assert_int_equal(got.path.hop_limit, 64);
+	assert_int_equal(got.path.flow_label, 0x12345);
+	assert_int_equal(got.path.dgid.raw[15], 8);
+	assert_int_equal(got.path.dmac[5], 9);
+	/* A connected QP has its path already. */
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_null(got.wr.path);
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.wr_id = 77;
+	wqe->wr.opcode = URXE_WR_SEND;
+	wqe->dma.num_sge = MAX_SGE;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	wqe->dma.num_sge = MAX_SGE + 1;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
+	assert_int_equal(got.wr.wr_id, 77);
+	wqe->dma.num_sge = UINT32_MAX;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
+	wqe->wr.send_flags = URXE_SEND_INLINE;
+	wqe->dma.length = 65;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
+	wqe->wr.send_flags = 0;
+	wqe->dma.num_sge = 0;
+	for (uint32_t opcode = URXE_WR_FETCH_ADD + 1; opcode < 300; opcode++) {
+		wqe->wr.opcode = opcode;
+		assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
+	}
+}
+
+static void reads_receives(void **state)
+{
+	struct rxe_recv_wqe *wqe = &element.recv;
+	struct recv_request got;
+
+	(void)state;
+	wqe->wr_id = 42;
+	wqe->dma.num_sge = 1;
+	wqe->dma.sge[0] = (struct rxe_sge){0x5000, 100, 3};
+	assert_int_equal(wqe_read_recv(&got, wqe, MAX_SGE), 0);
+	assert_int_equal(got.wr.wr_id, 42);
+	assert_int_equal(got.wr.n_segs, 1);
+	assert_int_equal(got.wr.segs[0].length, 100);
+	wqe->dma.num_sge = MAX_SGE + 1;
+	assert_int_equal(wqe_read_recv(&got, wqe, MAX_SGE), -22);
+	assert_int_equal(got.wr.wr_id, 42);
+	/* A limit that no ring has must not reach beyond the copy. */
+	wqe->dma.num_sge = URXE_MAX_SGE + 1;
+	assert_int_equal(wqe_read_recv(&got, wqe, UINT32_MAX), -22);
+}
+
+static void rings_stack_downwards(void **state)
+{
+	uint64_t offset = 1 << 20, was = offset;
+	struct queue queue;
+	int fd = memfd_create("rings", 0);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(queue_create(&queue, fd, &offset, 100, 200), 0);
+	assert_int_equal(queue_capacity(&queue), 127);
+	assert_int_equal(queue.buf->index_mask, 127);
+	assert_int_equal(queue.buf->log2_elem_size, 8);
+	assert_int_equal(queue_mminfo(&queue).offset, offset);
+	assert_int_equal(offset + queue.size, was);
+	queue_destroy(&queue);
+	assert_int_equal(queue_create(&queue, fd, &offset, 1 << 20, 200), -12);
+	close(fd);
+}
+
+static void indices_are_masked(void **state)
+{
+	uint64_t offset = 1 << 20;
+	struct work_queue wq = {0};
+	int fd = memfd_create("rings", 0);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 1 << 20), 0);
+	assert_int_equal(queue_create(&wq.ring, fd, &offset, 7, 64), 0);
+	wq.ring.buf->producer_index = 5;
+	assert_int_equal(work_queue_new(&wq), 5);
+	/* An index from nowhere, and a mask: neither leads out of the ring. */
+	wq.ring.buf->producer_index = 0xfffffff3;
+	wq.ring.buf->index_mask = UINT32_MAX;
+	assert_int_equal(work_queue_new(&wq), 3);
+	wq.cursor = 6;
+	assert_int_equal(work_queue_new(&wq), 5);
+	work_queue_retired(&wq, 11);
+	assert_int_equal(wq.ring.buf->consumer_index, 3);
+	/* After a reset the ring is empty, and counting goes on. */
+	work_queue_drop(&wq, 20);
+	assert_int_equal(work_queue_new(&wq), 0);
+	assert_int_equal(wq.ring.buf->consumer_index, 3);
+	work_queue_retired(&wq, 21);
+	assert_int_equal(wq.ring.buf->consumer_index, 4);
+	queue_destroy(&wq.ring);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(reads_a_write, reset),
+		cmocka_unit_test_setup(reads_an_atomic, reset),
+		cmocka_unit_test_setup(reads_inline_data_in_place, reset),
+		cmocka_unit_test_setup(reads_a_datagram_by_number_or_address, reset),
+		cmocka_unit_test_setup(refuses_what_does_not_fit, reset),
+		cmocka_unit_test_setup(reads_receives, reset),
+		cmocka_unit_test(rings_stack_downwards),
+		cmocka_unit_test(indices_are_masked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
