@@ -32,7 +32,7 @@ static const char *parse(int argc, char **argv, bool *json)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j': *json = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
