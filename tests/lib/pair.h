@@ -20,7 +20,11 @@ struct pair {
 	struct link link[2]; /* [i] carries what node i sends */
 	uint64_t now;
 	struct trace *trace; /* NULL = none */
-	uint8_t *frames;     /* room for a burst */
+	/* A slow port: frames that a node may send at one instant, and the time they take; 0 = all.
+	 */
+	uint32_t tx_max;
+	uint64_t tx_ns;
+	uint8_t *frames; /* room for a burst */
 	uint32_t frame_room;
 };
 

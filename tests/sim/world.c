@@ -80,6 +80,15 @@ static void set_faults(struct world *world)
 	}
 }
 
+/* Half of the worlds have ports that push back: requests wait while acknowledgements come in. */
+static void set_speed(struct world *world)
+{
+	if (rand_chance(&world->rand, 0.5))
+		return;
+	world->pair->tx_max = rand_in(&world->rand, 1, 8);
+	world->pair->tx_ns = rand_in(&world->rand, 20, 200);
+}
+
 static struct conn_attr random_conn(struct rand *r)
 {
 	static const uint8_t types[] = {URXE_QPT_RC, URXE_QPT_RC, URXE_QPT_RC, URXE_QPT_UC,
@@ -145,6 +154,7 @@ static void world_create(struct world *world, const struct options *options)
 	world->pair = pair_create(&attr);
 	world->pair->trace = options->trace;
 	set_faults(world);
+	set_speed(world);
 	for (unsigned side = 0; side < 2; side++) {
 		shared[side] = rand_chance(&world->rand, 0.3);
 		world->shared_word[side] = world_alloc(world, side, 8);

@@ -327,6 +327,27 @@ static void test_rnr_recovers(void **state)
 	engine_close(&e);
 }
 
+/* What a request has used up of its repetitions does not burden the next. */
+static void test_rnr_counts_afresh(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.rnr_retry = 2;
+	conn.min_rnr_timer = 14; /* 1.28 ms */
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 5; i++) {
+		post_send(&e, 0, &(struct post){.wr_id = i, .opcode = URXE_WR_SEND, .length = 10});
+		pair_run(e.pair, e.pair->now + 2 * MS); /* refused twice */
+		post_recv(&e.end[1], i, 0, 10);
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, i, URXE_WC_SUCCESS);
+	}
+	assert_int_equal(events(e.a, URXE_EVENT_NAK_RNR_RCVD), 10);
+	engine_close(&e);
+}
+
 /* A WRITE with immediate waits for a receive request too, and writes its bytes. */
 static void test_rnr_write_imm(void **state)
 {
@@ -538,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_atomic_response_lost),
 		cmocka_unit_test(test_rnr_exceeded),
 		cmocka_unit_test(test_rnr_recovers),
+		cmocka_unit_test(test_rnr_counts_afresh),
 		cmocka_unit_test(test_rnr_write_imm),
 		cmocka_unit_test(test_refill),
 		cmocka_unit_test(test_refill_in_error),
