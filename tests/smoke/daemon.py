@@ -61,7 +61,7 @@ def check_second_refused(build):
     with Host(build) as host:
         second = host.spawn(host.daemon.argv[-4:])
         status = second.wait(5)
-        text = second.output()
+        text = second.errors()
         if status in (0, None) or len(text.splitlines()) != 1:
             raise Failure(f'a second daemon: status {status}, {text!r}')
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)

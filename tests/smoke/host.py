@@ -20,13 +20,13 @@ class Failure(Exception):
 
 
 class Program:
-    """A started program, in a process group of its own, with its output in a file."""
+    """A started program, in a process group of its own, with what it prints in files."""
 
     def __init__(self, argv, environment, stdin=subprocess.DEVNULL):
         self.argv = argv
-        self.file = tempfile.TemporaryFile(mode='w+', errors='replace')
-        self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.file,
-                                        stderr=subprocess.STDOUT, env=environment,
+        self.files = [tempfile.TemporaryFile() for _ in range(2)]
+        self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.files[0],
+                                        stderr=self.files[1], env=environment,
                                         start_new_session=True)
 
     def wait(self, seconds):
@@ -49,14 +49,18 @@ class Program:
         return self.process.poll() is None
 
     def output(self):
-        self.file.flush()
-        self.file.seek(0)
-        text = self.file.read()
-        self.file.seek(0, os.SEEK_END)
-        return text
+        return self.read(0)
+
+    def errors(self):
+        return self.read(1)
+
+    def read(self, which):
+        # The program shares the file's position: it must not move.
+        descriptor = self.files[which].fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors='replace')
 
     def describe(self):
-        return f'{" ".join(self.argv)}\n{self.output()}'
+        return f'{" ".join(self.argv)}\n{self.output()}{self.errors()}'
 
 
 class Host:
@@ -99,7 +103,7 @@ class Host:
         for program in self.programs:
             program.kill()
         if self.daemon and kind:
-            print(f'urxed said:\n{self.daemon.output()}')
+            print(f'urxed said:\n{self.daemon.errors()}')
         pid = self.daemon_pid()
         if self.daemon:
             self.daemon.kill()
