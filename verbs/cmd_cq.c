@@ -150,6 +150,7 @@ int cmd_req_notify_cq(const struct command *c)
 	if (!cq)
 		return -EINVAL;
 	poll_wrap_ex(cq);
+	cq->armed = true;
 	urxe_cq_arm(cq->cq, request.solicited_only);
 	progress_run(clock_now());
 	progress_schedule();

@@ -48,6 +48,7 @@ void cq_comp_event(void *ctx)
 {
 	struct cq *cq = ctx;
 
+	cq->armed = false;
 	cq->event_due = true;
 	mark(cq);
 }

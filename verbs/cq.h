@@ -21,6 +21,7 @@ struct cq {
 	struct channel *channel; /* NULL without events */
 	uint32_t comp_events;    /* sent to the channel */
 	uint32_t async_events;
+	bool armed; /* asked for an event that did not come yet */
 	bool event_due;
 	bool dirty;    /* in port.dirty_cqs */
 	bool ex_known; /* poll_hook.c has looked for ibv_cq_ex's start_poll */

@@ -84,6 +84,7 @@ static struct uverbs_file *file_alloc(void)
 	file->handles = (struct handle_table){0};
 	file->queue_offset = MEMFD_SIZE;
 	file->async = NULL;
+	file->poll_cq = NULL;
 	file->start_poll = NULL;
 	return file;
 }

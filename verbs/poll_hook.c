@@ -20,7 +20,7 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	if (!file || !file->poll_cq)
 		return -1;
 	found = file->poll_cq(cq, n, wc);
-	if (!found && progress_poll())
+	if (!found && progress_poll(file, cq->handle))
 		found = file->poll_cq(cq, n, wc);
 	if (found)
 		progress_found();
@@ -35,7 +35,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	if (!file || !file->start_poll)
 		return EIO;
 	rc = file->start_poll(cq, attr);
-	if (rc == ENOENT && progress_poll())
+	if (rc == ENOENT && progress_poll(file, cq->handle))
 		rc = file->start_poll(cq, attr);
 	if (rc == 0)
 		progress_found();

@@ -196,7 +196,14 @@ void progress_found(void)
 	port_unlock();
 }
 
-bool progress_poll(void)
+static bool is_armed(const struct uverbs_file *file, uint32_t handle)
+{
+	const struct cq *cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
+
+	return cq && cq->armed;
+}
+
+bool progress_poll(const struct uverbs_file *file, uint32_t handle)
 {
 	uint64_t now = clock_now();
 	bool yield;
@@ -209,8 +216,11 @@ bool progress_poll(void)
 		port_unlock();
 		return false;
 	}
-	take_lease(now);
+	if (!is_armed(file, handle))
+		take_lease(now);
 	progress_run(now);
+	if (progress->lease_until && is_armed(file, handle))
+		surrender_lease();
 	progress_schedule();
 	yield = now >= progress->patient_until;
 	if (yield)

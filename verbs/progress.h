@@ -5,8 +5,9 @@
  * Posting a send transmits in the caller. Polling an empty completion queue
  * receives in the caller, and leases progress for LEASE: the interrupt is masked
  * and the engine thread sleeps, so that a polling application has its core for
- * itself. A lease that is not renewed ends, and the thread takes over. All
- * functions but those marked want the port's lock.
+ * itself. A lease that is not renewed ends, and the thread takes over. A poll of a
+ * queue that is armed for an event leases nothing: it is the last look before the
+ * application sleeps. All functions but those marked want the port's lock.
  */
 #ifndef URXE_VERBS_PROGRESS_H
 #define URXE_VERBS_PROGRESS_H
@@ -15,6 +16,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct uverbs_file;
 
 struct progress {
 	pthread_t thread;
@@ -43,8 +46,11 @@ void progress_schedule(void);
 
 /* Without the lock: the application enters; learns how long it was away. */
 void progress_entered(uint64_t now);
-/* Without the lock: a poll found nothing. False: there is no use in polling again. */
-bool progress_poll(void);
+/*
+ * Without the lock: a poll of the CQ with that handle found nothing. False: there
+ * is no use in polling again.
+ */
+bool progress_poll(const struct uverbs_file *file, uint32_t handle);
 /* Without the lock: a poll found something. */
 void progress_found(void);
 /* Receives and sends; also for commands that look for completions. */
