@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include <rxe/packet.h>
+
 #include "require.h"
 
 void link_init(struct link *link, uint64_t seed)
@@ -58,26 +60,39 @@ static struct link_frame heap_pop(struct link *link)
 	return top;
 }
 
-static bool lose(struct link *link)
+/* Whether the cable is still allowed to lose this packet; if so, counts it. */
+static bool may_lose(struct link *link, const uint8_t *data, uint32_t len)
 {
-	if (!rand_chance(&link->rand, link->faults.drop) ||
-	    (link->faults.max_burst && link->burst >= link->faults.max_burst))
+	struct urxe_packet p;
+	uint8_t *losses;
+
+	if (!link->faults.max_losses || urxe_packet_parse(&p, data, len))
+		return true;
+	losses = &link->losses[(p.dest_qpn * 0x9e3779b1u ^ p.psn) % LINK_LOSSES];
+	if (*losses >= link->faults.max_losses)
+		return false;
+	++*losses;
+	return true;
+}
+
+static bool lose(struct link *link, const uint8_t *data, uint32_t len)
+{
+	if (!rand_chance(&link->rand, link->faults.drop) || !may_lose(link, data, len))
 		return false;
 	link->dropped++;
 	return true;
 }
 
-static bool corrupt(struct link *link, uint8_t *data, uint32_t len)
+/* A corrupted packet is as good as lost. */
+static void corrupt(struct link *link, uint8_t *data, uint32_t len)
 {
 	uint32_t bit;
 
-	if (!rand_chance(&link->rand, link->faults.corrupt) ||
-	    (link->faults.max_burst && link->burst >= link->faults.max_burst))
-		return false;
+	if (!rand_chance(&link->rand, link->faults.corrupt) || !may_lose(link, data, len))
+		return;
 	bit = rand_below(&link->rand, len * 8);
 	data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	link->corrupted++;
-	return true;
 }
 
 static void fly(struct link *link, uint64_t now, const uint8_t *data, uint32_t len)
@@ -90,11 +105,7 @@ static void fly(struct link *link, uint64_t now, const uint8_t *data, uint32_t l
 		frame.due += 1 + rand_below(&link->rand, (uint32_t)link->reorder_ns);
 		link->reordered++;
 	}
-	/* A corrupted frame is as good as lost: it counts into the burst. */
-	if (corrupt(link, frame.data, len))
-		link->burst++;
-	else
-		link->burst = 0;
+	corrupt(link, frame.data, len);
 	heap_push(link, frame);
 }
 
@@ -105,10 +116,8 @@ void link_send(struct link *link, uint64_t now, const uint8_t *data, uint32_t le
 		link->dropped++;
 		return;
 	}
-	if (lose(link)) {
-		link->burst++;
+	if (lose(link, data, len))
 		return;
-	}
 	fly(link, now, data, len);
 	if (rand_chance(&link->rand, link->faults.duplicate)) {
 		link->duplicated++;

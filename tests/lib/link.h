@@ -13,16 +13,18 @@
 
 #include "rand.h"
 
+#define LINK_LOSSES 4096
+
 struct link_faults {
 	double drop;
 	double duplicate;
 	double reorder;
 	double corrupt; /* one bit */
 	/*
-	 * Longest run of lost frames, 0 = without end. With it, eight attempts of
-	 * a request in a row are as good as never all lost, as on real cables.
+	 * How often the same packet (QP, PSN, direction) may be lost, 0 = without
+	 * end. Below half of retry_cnt, no connection may fail.
 	 */
-	uint32_t max_burst;
+	uint8_t max_losses;
 };
 
 struct link_frame {
@@ -41,7 +43,7 @@ struct link {
 	bool (*filter)(void *arg, uint64_t now, uint8_t *data, uint32_t len);
 	void *filter_arg;
 	uint64_t sent, dropped, duplicated, reordered, corrupted;
-	uint32_t burst;
+	uint8_t losses[LINK_LOSSES]; /* by a hash of the packet */
 	uint64_t serial;
 	struct link_frame *heap;
 	uint32_t n, room;

@@ -73,7 +73,7 @@ static void set_faults(struct world *world)
 			.duplicate = disorder,
 			.reorder = disorder,
 			.corrupt = loss / 4,
-			.max_burst = 2,
+			.max_losses = 2,
 		};
 		link->delay_ns = rand_in(&world->rand, 100, 20000);
 		link->reorder_ns = rand_in(&world->rand, 1, 100000);
