@@ -31,7 +31,7 @@
  * run than cores, what it waits for may need one. A yield that nobody takes up
  * costs a system call.
  */
-#define PATIENCE (50 * US)
+#define PATIENCE (20 * US)
 /* Quick returns in a row that make up for a long absence, without and with a lost lease. */
 #define FORGET_SLOW 64
 #define FORGET_LOST 1024
