@@ -50,10 +50,10 @@ void port_guid(uint8_t guid[8])
 
 enum urxe_mtu port_mtu(void)
 {
-	uint32_t room = port.who.mtu - (URXE_MAX_OVERHEAD - 18); /* 14 + 4: Ethernet, 802.1Q */
+	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* of the Ethernet payload */
 	enum urxe_mtu mtu = URXE_MTU_4096;
 
-	while (mtu > URXE_MTU_256 && (128u << mtu) > room)
+	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.who.mtu)
 		mtu--;
 	return mtu;
 }
