@@ -235,7 +235,8 @@ def main(test):
     try:
         test()
     except Failure as failure:
-        print(f'FAILED: {failure}')
+        # The verdict comes last: of a long log meson shows the end.
+        print(f'{failure}\nFAILED: {str(failure).splitlines()[0]}')
         raise SystemExit(1) from None
 
 
