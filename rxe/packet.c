@@ -213,6 +213,7 @@ static enum urxe_drop parse_transport(struct urxe_packet *p, struct cursor *c)
 	if (len < BTH_LEN + URXE_ICRC_LEN)
 		return URXE_DROP_BAD_LENGTH;
 	parse_bth(p, c->at);
+	p->icrc = c->end - URXE_ICRC_LEN;
 	if (c->at[1] & 0x0f)
 		return URXE_DROP_BAD_TVER;
 	info = &urxe_opcodes[p->opcode];
@@ -227,7 +228,6 @@ static enum urxe_drop parse_transport(struct urxe_packet *p, struct cursor *c)
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP && p->payload_len != CNP_LEN)
 		return URXE_DROP_BAD_LENGTH;
 	p->payload = parse_extended(p, c->at + BTH_LEN, info->flags);
-	p->icrc = c->end - URXE_ICRC_LEN;
 	return URXE_DROP_NONE;
 }
 

@@ -54,7 +54,7 @@ static struct recv_wqe *slot(const struct urxe_rq *rq, uint32_t index)
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 {
 	struct recv_wqe *wqe = slot(rq, rq->head);
-	uint64_t length = sge_length(wr->segs, wr->n_segs);
+	uint64_t length;
 
 	if (wr->n_segs > rq->attr.max_sge)
 		return -EINVAL;
@@ -62,6 +62,7 @@ int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 		return -EINVAL;
 	if (rq->head - rq->retired >= rq->attr.max_wr)
 		return -ENOMEM;
+	length = sge_length(wr->segs, wr->n_segs);
 	wqe->wr_id = wr->wr_id;
 	wqe->n_segs = wr->n_segs;
 	wqe->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;

@@ -162,6 +162,14 @@ static int add_ifaddr(struct host *h, const struct ifaddrs *i, int uplink)
 	return add(h, &a);
 }
 
+static bool is_link_local(const struct ifaddrs *i)
+{
+	const struct sockaddr_in6 *ip = (const void *)i->ifa_addr;
+
+	return ip && ip->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&ip->sin6_addr);
+}
+
+/* The link-local address comes first, as in the GID tables that Linux makes. */
 int host_add_interface(struct host *h, const char *ifname, int uplink)
 {
 	struct ifaddrs *list, *i;
@@ -169,9 +177,10 @@ int host_add_interface(struct host *h, const char *ifname, int uplink)
 
 	if (getifaddrs(&list))
 		return -errno;
-	for (i = list; i && !rc; i = i->ifa_next)
-		if (!strcmp(i->ifa_name, ifname))
-			rc = add_ifaddr(h, i, uplink);
+	for (int first = 1; first >= 0; first--)
+		for (i = list; i && !rc; i = i->ifa_next)
+			if (!strcmp(i->ifa_name, ifname) && is_link_local(i) == first)
+				rc = add_ifaddr(h, i, uplink);
 	freeifaddrs(list);
 	return rc;
 }

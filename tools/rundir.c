@@ -49,6 +49,12 @@ static int given_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_
 	return set_path(path, why, cwd, given);
 }
 
+/* Where an ordinary user without XDG_RUNTIME_DIR keeps run directories. */
+static void home_in_tmp(char *dir, size_t size)
+{
+	snprintf(dir, size, "/tmp/urxe-%u", (unsigned)geteuid());
+}
+
 int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
 {
 	const char *env = getenv("URXE_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
@@ -69,7 +75,7 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
 	if (xdg && xdg[0] == '/')
 		snprintf(dir, sizeof(dir), "%s/urxe", xdg);
 	else
-		snprintf(dir, sizeof(dir), "/tmp/urxe-%u", (unsigned)geteuid());
+		home_in_tmp(dir, sizeof(dir));
 	return set_path(path, why, dir, netns);
 }
 
@@ -122,8 +128,7 @@ static int make_dirs(const char *dir, bool *made)
 
 int rundir_create(const char *path, char why[RUNDIR_WHY])
 {
-	char parent[RUNDIR_MAX];
-	char *slash;
+	char parent[RUNDIR_MAX], home[RUNDIR_MAX];
 	bool made;
 	int rc;
 
@@ -135,11 +140,10 @@ int rundir_create(const char *path, char why[RUNDIR_WHY])
 	rc = check_owner(path, why);
 	/* Who owns /tmp/urxe-UID could rename what lies in it. */
 	snprintf(parent, sizeof(parent), "%s", path);
-	slash = strrchr(parent, '/');
-	if (!rc && slash > parent + 10 && !strncmp(parent, "/tmp/urxe-", 10)) {
-		*slash = '\0';
+	*strrchr(parent, '/') = '\0';
+	home_in_tmp(home, sizeof(home));
+	if (!rc && !strcmp(parent, home))
 		rc = check_owner(parent, why);
-	}
 	return rc ? rc : made;
 }
 

@@ -93,8 +93,8 @@ struct urxe_packet {
  * frame[0..len) is all that may be read; the packet points into it. What decides
  * about lengths is read once, so a frame in shared memory may change meanwhile.
  * Returns URXE_DROP_NONE, or why the frame is not a packet that the engine
- * speaks; fields read before the fault keep their values, and `bth` is NULL
- * where the fault came before it. Thread-safe.
+ * speaks; fields read before the fault keep their values, and `bth` and `icrc`
+ * are NULL where the fault came before them. Thread-safe.
  */
 enum urxe_drop urxe_packet_parse(struct urxe_packet *p, const uint8_t *frame, uint32_t len);
 
