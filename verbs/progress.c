@@ -276,8 +276,9 @@ static void watch_fill(struct watch *watch)
 	struct channel *channel;
 
 	watch->fds[WATCH_WAKE] = (struct pollfd){progress->wake_fd, POLLIN, 0};
-	watch->fds[WATCH_IRQ] = (struct pollfd){vnic_driver_irq_fd(port.nic), POLLIN, 0};
-	/* No events: it reports a hang-up alone. Once it has, it would do nothing else. */
+	/* Both hang up when the daemon goes. Once they have, they would do nothing else. */
+	watch->fds[WATCH_IRQ] =
+		(struct pollfd){port.gone ? -1 : vnic_driver_irq_fd(port.nic), POLLIN, 0};
 	watch->fds[WATCH_CTL] =
 		(struct pollfd){port.gone ? -1 : vnic_driver_ctl_fd(port.nic), POLLRDHUP, 0};
 	watch->n = 3;
