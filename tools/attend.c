@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,24 +22,6 @@
 
 #define START_SECONDS 10
 #define POLL_NS       10000000
-
-static int dial(const char *run_dir)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int fd, err;
-
-	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/" VNIC_SOCKET_NAME, run_dir) >=
-	    (int)sizeof(addr.sun_path))
-		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		return fd;
-	err = errno;
-	close(fd);
-	return -err;
-}
 
 /* The connection at a high number, to be inherited. */
 static int keep(int fd)
@@ -89,7 +69,11 @@ static int start_daemon(const char *run_dir)
 
 static int refused(const char *run_dir, int err)
 {
-	log_line("no answer from urxed in %s: %s", run_dir, strerror(err));
+	if (err == EPERM)
+		log_line("who listens in %s is neither root nor you: choose another --run-dir",
+			 run_dir);
+	else
+		log_line("no answer from urxed in %s: %s", run_dir, strerror(err));
 	return -1;
 }
 
@@ -105,12 +89,12 @@ int attend_daemon(const char *run_dir)
 	int fd, status;
 
 	for (;;) {
-		fd = dial(run_dir);
+		fd = vnic_attach_connect(run_dir);
 		if (fd >= 0)
 			return keep(fd);
-		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR && fd != -EAGAIN)
+		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR)
 			return refused(run_dir, -fd);
-		status = fd == -EAGAIN ? STATUS_BUSY : start_daemon(run_dir);
+		status = start_daemon(run_dir);
 		if (status && status != STATUS_BUSY)
 			return -1;
 		if (time(NULL) > end)

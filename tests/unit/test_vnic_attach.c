@@ -375,6 +375,29 @@ static void test_nobody_there(void **state)
 	assert_true(d->listen_fd >= 0);
 }
 
+/* A daemon sees and changes all that its clients send: not any user's will do. */
+static void test_another_user(void **state)
+{
+	const uid_t nobody = 65534;
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv = NULL;
+	struct daemon *d = *state;
+
+	if (getuid())
+		skip();
+	close(d->listen_fd);
+	assert_int_equal(chown(d->run_dir, nobody, (gid_t)-1), 0);
+	assert_int_equal(seteuid(nobody), 0);
+	d->listen_fd = vnic_server_listen(d->run_dir);
+	/* Its own user may use it. */
+	assert_int_equal(close(vnic_attach_connect(d->run_dir)), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_true(d->listen_fd >= 0);
+	assert_int_equal(vnic_attach_connect(d->run_dir), -EPERM);
+	assert_int_equal(vnic_driver_attach(d->run_dir, &w, &drv), -EPERM);
+	assert_null(drv);
+}
+
 static void refused_client(const char *run_dir)
 {
 	struct vnic_attach_welcome w;
@@ -706,6 +729,7 @@ int main(void)
 		DAEMON_TEST(test_client_killed),
 		DAEMON_TEST(test_hold),
 		DAEMON_TEST(test_nobody_there),
+		DAEMON_TEST(test_another_user),
 		DAEMON_TEST(test_refused),
 		DAEMON_TEST(test_resolve_and_daemon_gone),
 		DAEMON_TEST(test_fork),

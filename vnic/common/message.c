@@ -2,19 +2,8 @@
 #include "message.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-
-int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
-{
-	int len;
-
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	len = snprintf(address->sun_path, sizeof(address->sun_path), "%s/" VNIC_SOCKET_NAME,
-		       run_dir);
-	return len < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
-}
 
 union control {
 	struct cmsghdr header;

@@ -4,7 +4,6 @@
 #define URXE_VNIC_MESSAGE_H
 
 #include <stdint.h>
-#include <sys/un.h>
 
 #include <vnic/attach.h>
 
@@ -19,9 +18,6 @@ union vnic_message {
 	struct vnic_attach_reg reg;
 	struct vnic_attach_resolve resolve;
 };
-
-/* -ENAMETOOLONG where run_dir does not fit. */
-int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
 
 /* Both return a negative errno value on failure, and never raise SIGPIPE. */
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);

@@ -16,6 +16,7 @@
 #include <vnic/regs.h>
 
 #include "message.h"
+#include "socket.h"
 
 #define BACKLOG 128
 

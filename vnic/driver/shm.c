@@ -8,15 +8,11 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "message.h"
 #include "nic.h"
 #include "shared.h"
-
-/* The daemon gives ARP and ND 3 s; one that takes longer for an answer has hung. */
-#define ANSWER_SECONDS 5
 
 struct shm {
 	struct vnic_transport base;
@@ -170,27 +166,6 @@ static const struct vnic_transport_ops shm_ops = {
 	.close = shm_close,
 };
 
-static int connect_daemon(const char *run_dir)
-{
-	const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
-	struct sockaddr_un address;
-	int ret = vnic_socket_address(run_dir, &address);
-	int fd;
-
-	if (ret)
-		return ret;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0 &&
-	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-		return fd;
-	ret = errno == EAGAIN ? -ETIMEDOUT : -errno;
-	close(fd);
-	return ret;
-}
-
 static bool welcome_valid(const struct vnic_attach_welcome *welcome)
 {
 	return welcome->type == VNIC_ATTACH_HELLO && welcome->mtu >= VMXNET3_MIN_MTU &&
@@ -247,7 +222,7 @@ int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 	shm->doorbell = -1;
 	shm->interrupt = -1;
 	pthread_mutex_init(&shm->lock, NULL);
-	shm->socket = connect_daemon(run_dir);
+	shm->socket = vnic_attach_connect(run_dir);
 	ret = shm->socket < 0 ? shm->socket : hello(shm, welcome);
 	if (ret) {
 		shm_close(&shm->base);

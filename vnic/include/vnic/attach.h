@@ -88,4 +88,12 @@ struct vnic_attach_resolve {
 	uint8_t dgid[16];
 };
 
+/*
+ * Connects to the daemon that listens in run_dir; waits 5 s for an answer to
+ * whatever is sent. Returns the descriptor, close-on-exec, or a negative errno
+ * value. -ENOENT or -ECONNREFUSED: there is none; -EPERM: who listens there is
+ * neither root nor this user.
+ */
+int vnic_attach_connect(const char *run_dir);
+
 #endif

@@ -25,8 +25,8 @@ struct vnic_frame {
 
 /*
  * Attaches to the urxed that listens in run_dir and activates the NIC, its
- * interrupt masked. On success *welcome says who we are. -ENOENT or
- * -ECONNREFUSED: no daemon there; -EPROTO: it speaks another version.
+ * interrupt masked. On success *welcome says who we are. -EPROTO: the daemon
+ * speaks another version; otherwise errors are those of vnic_attach_connect.
  */
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);

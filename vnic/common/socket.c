@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <vnic/attach.h>
+
+/* The daemon gives ARP and ND 3 s; one that takes longer for an answer has hung. */
+#define ANSWER_SECONDS 5
+
+int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
+{
+	int len;
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	len = snprintf(address->sun_path, sizeof(address->sun_path), "%s/" VNIC_SOCKET_NAME,
+		       run_dir);
+	return len < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+/* The kernel says who listens: a daemon sees and changes all that its clients send. */
+static int check_listener(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	return cred.uid == 0 || cred.uid == geteuid() ? 0 : -EPERM;
+}
+
+static int connect_to(int fd, const struct sockaddr_un *address)
+{
+	const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+	    connect(fd, (const struct sockaddr *)address, sizeof(*address)))
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return check_listener(fd);
+}
+
+int vnic_attach_connect(const char *run_dir)
+{
+	struct sockaddr_un address;
+	int ret = vnic_socket_address(run_dir, &address);
+	int fd;
+
+	if (ret)
+		return ret;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	ret = connect_to(fd, &address);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}

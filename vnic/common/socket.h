@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where the attach socket is. */
+#ifndef URXE_VNIC_SOCKET_H
+#define URXE_VNIC_SOCKET_H
+
+#include <sys/un.h>
+
+/* -ENAMETOOLONG where run_dir does not fit. */
+int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
+
+#endif
