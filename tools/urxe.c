@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "log.h"
+#include "standard_fds.h"
 #include "status.h"
 
 static const struct command {
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
 {
 	size_t i;
 
+	fill_standard_fds();
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
 		return help();
 	if (!strcmp(argv[1], "--version")) {

@@ -13,6 +13,7 @@
 #include "detach.h"
 #include "log.h"
 #include "rundir.h"
+#include "standard_fds.h"
 #include "status.h"
 
 #define LOG_NAME "urxed.log"
@@ -143,6 +144,7 @@ int main(int argc, char **argv)
 	struct arguments a = {0};
 	int rc, ready_fd = -1;
 
+	fill_standard_fds();
 	log_name = "urxed";
 	rc = parse(argc, argv, &a);
 	if (rc)

@@ -79,6 +79,14 @@ def check_passes_through(host):
     accept(host, host.command(['env', '--version']), 'coreutils')
 
 
+def check_closed(host):
+    """Started without standard input, output and error, on which a daemon has to be started too."""
+    for number, closed in enumerate(('<&-', '>&-', '<&- >&-', '<&- >&- 2>&-')):
+        run_dir = os.path.join(host.top, f'closed{number}')
+        accept(host, ['sh', '-c', f'exec "$@" {closed}', 'sh', host.urxe, 'run', '--run-dir', run_dir,
+                      '--', 'sh', '-c', 'exit 7'], '^$', status=7)
+
+
 def run():
     with Host(sys.argv[1]) as host:
         check_mistakes(host)
@@ -86,6 +94,7 @@ def run():
         check_missing(host, 'verbs/liburxe.so')
         check_missing(host, 'tools/urxed')
         check_passes_through(host)
+        check_closed(host)
 
 
 main(run)
