@@ -2,6 +2,7 @@
 #include "build.h"
 
 #include "dev.h"
+#include "gid.h"
 #include "icrc.h"
 #include "wire.h"
 
@@ -10,13 +11,6 @@
 /* Entropy for ECMP stays in the dynamic ports (RFC 6335; A17.3.2 leaves it to the sender). */
 #define UDP_SPORT_FIRST    0xc000
 #define IPV4_DONT_FRAGMENT 0x40
-
-static bool is_v4_mapped(const struct urxe_gid *gid)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
 
 static uint8_t hop_limit(const struct urxe_path *path)
 {
@@ -85,7 +79,7 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 		h->net = URXE_NET_ROCEV1;
 		at = put_ethernet(at, dev, path, URXE_ETHERTYPE_ROCEV1);
 		at = put_ipv6(at, path, &src->gid, GRH_NEXT_HDR);
-	} else if (is_v4_mapped(&path->dgid)) {
+	} else if (gid_is_v4(&path->dgid)) {
 		h->net = URXE_NET_IPV4;
 		at = put_ethernet(at, dev, path, ETHERTYPE_IPV4);
 		at = put_udp(put_ipv4(at, path, &src->gid), flow);

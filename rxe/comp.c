@@ -7,7 +7,6 @@
 #include "dev.h"
 #include "qp.h"
 #include "req.h"
-#include "sge.h"
 
 #define RNR_RETRY_WITHOUT_END 7
 
@@ -30,8 +29,7 @@ static void check_error(struct urxe_qp *qp)
 {
 	if (!qp->req.error || qp->sq.cur != qp->sq.tail)
 		return;
-	req_complete(qp, qp->req.error);
-	qp_error(qp);
+	req_fail(qp, qp->req.error);
 }
 
 static void advance(struct urxe_qp *qp, uint32_t una)
@@ -47,24 +45,17 @@ static void advance(struct urxe_qp *qp, uint32_t una)
 		req_complete(qp, URXE_WC_SUCCESS);
 }
 
-static bool awaits_response(const struct send_wqe *wqe)
-{
-	enum wr_kind kind = wr_kind(wqe->opcode);
-
-	return kind == WR_READ || kind == WR_ATOMIC;
-}
-
 /*
  * Everything before `upto` is acknowledged (IBA 9.7.5.1.2: coalesced). False where
  * a READ or atomic in between still lacks its response.
  */
 static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
 {
-	while (urxe_psn_diff(upto, qp->req.una) > 0) {
+	while (qp->attr.state != URXE_QPS_ERR && urxe_psn_diff(upto, qp->req.una) > 0) {
 		const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
 		uint32_t end = urxe_psn_add(wqe->first_psn, wqe->n_packets);
 
-		if (awaits_response(wqe))
+		if (wr_is_rd_atomic(wqe->opcode))
 			return false;
 		advance(qp, urxe_psn_diff(upto, end) < 0 ? upto : end);
 	}
@@ -83,16 +74,10 @@ static void progress(struct urxe_qp *qp)
 
 /* --- Failure and recovery. */
 
-static void fail(struct urxe_qp *qp, enum urxe_wc_status status)
-{
-	req_complete(qp, status);
-	qp_error(qp);
-}
-
 static void retry(struct urxe_qp *qp)
 {
 	if (!qp->req.retries) {
-		fail(qp, URXE_WC_RETRY_EXC_ERR);
+		req_fail(qp, URXE_WC_RETRY_EXC_ERR);
 		return;
 	}
 	qp->req.retries--;
@@ -117,7 +102,7 @@ static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 
 	dev_count(dev, URXE_EVENT_NAK_RNR_RCVD);
 	if (!qp->req.rnr_retries) {
-		fail(qp, URXE_WC_RNR_RETRY_EXC_ERR);
+		req_fail(qp, URXE_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
 	if (qp->req.rnr_retries != RNR_RETRY_WITHOUT_END)
@@ -131,10 +116,10 @@ static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
 {
 	dev_count(qp->dev, URXE_EVENT_NAK_ERR_RCVD);
 	switch (syndrome) {
-	case AETH_NAK_INVALID_REQUEST: fail(qp, URXE_WC_REM_INV_REQ_ERR); break;
-	case AETH_NAK_REMOTE_ACCESS: fail(qp, URXE_WC_REM_ACCESS_ERR); break;
-	case AETH_NAK_REMOTE_OP: fail(qp, URXE_WC_REM_OP_ERR); break;
-	default: fail(qp, URXE_WC_BAD_RESP_ERR); break;
+	case AETH_NAK_INVALID_REQUEST: req_fail(qp, URXE_WC_REM_INV_REQ_ERR); break;
+	case AETH_NAK_REMOTE_ACCESS: req_fail(qp, URXE_WC_REM_ACCESS_ERR); break;
+	case AETH_NAK_REMOTE_OP: req_fail(qp, URXE_WC_REM_OP_ERR); break;
+	default: req_fail(qp, URXE_WC_BAD_RESP_ERR); break;
 	}
 }
 
@@ -148,6 +133,12 @@ static void ack(struct urxe_qp *qp, const struct urxe_packet *p)
 		implied_nak(qp);
 }
 
+static bool is_retry_nak(const struct urxe_packet *p)
+{
+	return AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK ||
+	       p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE;
+}
+
 static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (!acknowledge(qp, p->psn)) {
@@ -157,7 +148,9 @@ static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
 	progress(qp);
 	if (qp->attr.state == URXE_QPS_ERR)
 		return;
-	if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
+	if (is_retry_nak(p) && urxe_psn_diff(p->psn, qp->req.psn) >= 0) {
+		dev_drop(qp->dev, URXE_DROP_STALE_ACK); /* a copy: not sent again since the first */
+	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
 		rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
 	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {
 		dev_count(qp->dev, URXE_EVENT_NAK_SEQ_RCVD);
@@ -170,11 +163,7 @@ static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
 static bool place(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
 		  const void *data, uint32_t len)
 {
-	struct sge_list list = {
-		.segs = (const struct urxe_seg *)wqe->data,
-		.n = wqe->n_segs,
-		.pd = qp->pd,
-	};
+	struct sge_list list = wqe_sge_list(wqe, qp->pd);
 
 	return sge_scatter(qp->dev, &list, offset, data, len);
 }
@@ -193,18 +182,28 @@ static void response_placed(struct urxe_qp *qp, const struct send_wqe *wqe)
 	progress(qp);
 }
 
+/* Its length, and whether it is the last of its request, follow from the PSN (IBA 9.7.5.2). */
+static bool read_response_fits(const struct urxe_qp *qp, const struct send_wqe *wqe,
+			       const struct urxe_packet *p, uint32_t pos)
+{
+	uint32_t rest = wqe->length - pos * qp->mtu;
+	bool end = pos + 1 == wqe->n_packets || (pos + 1) % req_read_chunk(qp) == 0;
+
+	return p->payload_len == (rest < qp->mtu ? rest : qp->mtu) &&
+	       end == !!(urxe_opcodes[p->opcode].flags & URXE_OPF_END);
+}
+
 static void read_response(struct urxe_qp *qp, const struct send_wqe *wqe,
 			  const struct urxe_packet *p)
 {
-	uint32_t offset = (uint32_t)urxe_psn_diff(p->psn, wqe->first_psn) * qp->mtu;
-	uint32_t rest = wqe->length - offset;
+	uint32_t pos = (uint32_t)urxe_psn_diff(p->psn, wqe->first_psn);
 
-	if (p->payload_len != (rest < qp->mtu ? rest : qp->mtu)) {
+	if (!read_response_fits(qp, wqe, p, pos)) {
 		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
-		fail(qp, URXE_WC_BAD_RESP_ERR);
-	} else if (!place(qp, wqe, offset, p->payload, p->payload_len)) {
+		req_fail(qp, URXE_WC_BAD_RESP_ERR);
+	} else if (!place(qp, wqe, pos * qp->mtu, p->payload, p->payload_len)) {
 		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
-		fail(qp, URXE_WC_LOC_PROT_ERR);
+		req_fail(qp, URXE_WC_LOC_PROT_ERR);
 	} else {
 		response_placed(qp, wqe);
 	}
@@ -217,7 +216,7 @@ static void atomic_response(struct urxe_qp *qp, const struct send_wqe *wqe,
 		response_placed(qp, wqe);
 	} else {
 		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
-		fail(qp, URXE_WC_LOC_PROT_ERR);
+		req_fail(qp, URXE_WC_LOC_PROT_ERR);
 	}
 }
 
@@ -230,6 +229,8 @@ static void data_response(struct urxe_qp *qp, const struct urxe_packet *p, uint3
 		implied_nak(qp);
 		return;
 	}
+	if (qp->attr.state == URXE_QPS_ERR) /* by a full CQ: nothing is outstanding any more */
+		return;
 	wqe = sq_wqe(&qp->sq, qp->sq.tail);
 	if (flags & URXE_OPF_READ && wr_kind(wqe->opcode) == WR_READ) {
 		read_response(qp, wqe, p);

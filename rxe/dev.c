@@ -27,7 +27,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 {
 	struct urxe_dev *dev;
 
-	if (!attr->ops || !urxe_max_path_mtu(attr->mtu))
+	if (!attr->ops || !urxe_max_path_mtu(attr->mtu) || attr->max_packets > REQ_MAX_WINDOW)
 		return -EINVAL;
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)

@@ -13,7 +13,6 @@ struct urxe_mr {
 	uint32_t pd;
 	uint32_t key;
 	uint32_t access;
-	uint32_t n_extents;
 	uint64_t iova;
 	uint64_t length;
 	struct urxe_extent extents[];
@@ -62,7 +61,6 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 		.pd = attr->pd,
 		.key = attr->key ? attr->key : new_key(dev),
 		.access = attr->access,
-		.n_extents = attr->n_extents,
 		.iova = attr->iova,
 		.length = attr->length,
 	};
@@ -112,6 +110,7 @@ struct place {
 	uint64_t offset;
 };
 
+/* Linear: memory of a process is one extent, a guest's a few. */
 static struct place locate(const struct urxe_mr *mr, uint64_t addr)
 {
 	struct place place = {mr->extents, addr - mr->iova};

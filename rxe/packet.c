@@ -2,6 +2,7 @@
 #include <rxe/opcode.h>
 #include <rxe/packet.h>
 
+#include "gid.h"
 #include "wire.h"
 
 /* What is left to read of a frame. */
@@ -13,13 +14,6 @@ struct cursor {
 static uint32_t left(const struct cursor *c)
 {
 	return (uint32_t)(c->end - c->at);
-}
-
-static void set_v4_mapped(struct urxe_gid *gid, const uint8_t *addr)
-{
-	memset(gid->raw, 0, 10);
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, addr, 4);
 }
 
 static enum urxe_drop parse_ethernet(struct urxe_packet *p, struct cursor *c, uint16_t *ethertype)
@@ -87,8 +81,8 @@ static enum urxe_drop parse_ipv4(struct urxe_packet *p, struct cursor *c)
 	p->l3 = c->at;
 	p->traffic_class = c->at[1];
 	p->hop_limit = c->at[8];
-	set_v4_mapped(&p->sgid, c->at + 12);
-	set_v4_mapped(&p->dgid, c->at + 16);
+	gid_set_v4(&p->sgid, c->at + 12);
+	gid_set_v4(&p->dgid, c->at + 16);
 	drop = cut(c, total);
 	if (drop)
 		return drop;

@@ -20,7 +20,7 @@ static bool valid_init(const struct urxe_qp_init *init)
 	const struct urxe_qp_cap *cap = &init->cap;
 
 	return valid_type(init->type) && init->send_cq && init->recv_cq &&
-	       init->qpn <= URXE_PSN_MASK && cap->max_send_wr <= URXE_MAX_WR &&
+	       init->qpn < URXE_QPN_MULTICAST && cap->max_send_wr <= URXE_MAX_WR &&
 	       cap->max_send_sge <= URXE_MAX_SGE && cap->max_inline <= URXE_MAX_INLINE;
 }
 
@@ -205,6 +205,7 @@ void qp_error(struct urxe_qp *qp)
 	qp->attr.state = URXE_QPS_ERR;
 	qp->req.rnr_wait = false;
 	qp->req.error = 0;
+	qp->req.drain_event = false;
 	timer_clear(&qp->timer);
 	drop_responses(qp);
 	req_flush(qp);

@@ -34,7 +34,9 @@ enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE };
 /* A READ or atomic request, kept so that a duplicate can be answered (IBA 9.7.5.1.5). */
 struct resp_resource {
 	bool atomic;
-	bool pending; /* a response is due */
+	bool kept;     /* the slot holds a request */
+	bool pending;  /* a response is due */
+	bool repeated; /* what is due answers a duplicate */
 	uint32_t first_psn;
 	uint32_t last_psn;
 	uint32_t rkey;
@@ -67,8 +69,8 @@ struct responder {
 		uint32_t length;
 	} write;
 	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
-	uint32_t res_head;               /* free-running; the newest is res_head - 1 */
-	uint32_t res_pending;            /* how many are */
+	uint32_t res_oldest;             /* the slot that the next one takes */
+	uint32_t res_pending;            /* how many of them are */
 };
 
 /* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
@@ -99,6 +101,12 @@ struct urxe_qp {
 	struct timer timer; /* local ACK timeout or RNR wait */
 	TAILQ_ENTRY(urxe_qp) ready_link;
 };
+
+/* PSNs that a message of length bytes takes. */
+static inline uint32_t qp_packets(const struct urxe_qp *qp, uint32_t length)
+{
+	return length ? (length - 1) / qp->mtu + 1 : 1;
+}
 
 /* Tells urxe_output that the QP may have something to send. */
 void qp_schedule(struct urxe_qp *qp);

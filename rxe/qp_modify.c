@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* QP state transitions and attributes (IBA volume 1, 10.3.1 and 11.2.5.2, table 96). */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "build.h"
 #include "dev.h"
 #include "qp.h"
 #include "req.h"
+#include "resource.h"
 
 #define PKEYS       1
 #define PORT_NUM    1
@@ -107,6 +107,16 @@ static bool path_ok(const struct urxe_qp *qp, const struct urxe_path *path)
 	       path->flow_label <= 0xfffff && path->sl <= 7;
 }
 
+/* Requests that were let in as long as some could be outstanding. */
+static bool rd_atomic_queued(const struct urxe_qp *qp)
+{
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
+		if (wr_is_rd_atomic(sq_wqe(&qp->sq, i)->opcode))
+			return true;
+	}
+	return false;
+}
+
 static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32_t mask)
 {
 	if (mask & M(CUR_STATE) && a->cur_state != qp->attr.state)
@@ -118,6 +128,8 @@ static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, ui
 		return false;
 	if (mask & M(AV) && !path_ok(qp, &a->path))
 		return false;
+	if (mask & M(MAX_QP_RD_ATOMIC) && !a->max_rd_atomic && rd_atomic_queued(qp))
+		return false;
 	return in_range(mask, M(PKEY_INDEX), a->pkey_index, PKEYS - 1) &&
 	       in_range(mask, M(ACCESS_FLAGS), a->access, ACCESS_ALL) &&
 	       in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
@@ -126,7 +138,7 @@ static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, ui
 	       in_range(mask, M(MIN_RNR_TIMER), a->min_rnr_timer, RNR_MAX) &&
 	       in_range(mask, M(MAX_QP_RD_ATOMIC), a->max_rd_atomic, URXE_MAX_RD_ATOMIC) &&
 	       in_range(mask, M(MAX_DEST_RD_ATOMIC), a->max_dest_rd_atomic, URXE_MAX_RD_ATOMIC) &&
-	       in_range(mask, M(DEST_QPN), a->dest_qpn, URXE_PSN_MASK) &&
+	       in_range(mask, M(DEST_QPN), a->dest_qpn, URXE_QPN_MASK) &&
 	       in_range(mask, M(RQ_PSN), a->rq_psn, URXE_PSN_MASK) &&
 	       in_range(mask, M(SQ_PSN), a->sq_psn, URXE_PSN_MASK);
 }
@@ -142,21 +154,6 @@ static bool transition_ok(const struct urxe_qp *qp, uint8_t to, uint32_t mask)
 	cell = &cells[qp->attr.state][to];
 	return cell->allowed[i] && (mask & cell->required[i]) == cell->required[i] &&
 	       !(mask & ~(cell->required[i] | cell->optional[i] | M(STATE)));
-}
-
-/* The one thing that may fail, and so comes first. */
-static int set_resources(struct urxe_qp *qp, uint8_t n)
-{
-	struct resp_resource *resources = calloc(n ? n : 1, sizeof(*resources));
-
-	if (!resources)
-		return -ENOMEM;
-	free(qp->resp.resources);
-	qp->resp.resources = resources;
-	qp->resp.res_head = 0;
-	qp->resp.res_pending = 0;
-	qp->attr.max_dest_rd_atomic = n;
-	return 0;
 }
 
 static void set_sq_psn(struct requester *req, uint32_t psn)
@@ -215,8 +212,10 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
 		req_check_drained(qp);
 	}
-	if (a->state == URXE_QPS_RTS)
+	if (a->state == URXE_QPS_RTS) {
+		qp->req.drain_event = false;
 		qp_schedule(qp);
+	}
 }
 
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr, uint32_t mask)
@@ -229,7 +228,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	if (!transition_ok(qp, to, mask) || !values_ok(qp, attr, mask))
 		return -EINVAL;
 	if (mask & M(MAX_DEST_RD_ATOMIC)) {
-		rc = set_resources(qp, attr->max_dest_rd_atomic);
+		rc = resource_resize(qp, attr->max_dest_rd_atomic); /* may fail, so comes first */
 		if (rc)
 			return rc;
 	}

@@ -1,37 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "recv.h"
 
-#include <string.h>
-
 #include <rxe/opcode.h>
 
 #include "comp.h"
 #include "dev.h"
+#include "gid.h"
 #include "qp.h"
 #include "resp.h"
 
-#define PKEY_MASK     0x7fff /* without the membership bit (IBA 10.9.1.1) */
-#define QPN_MULTICAST 0xffffff
-
-static bool same_gid(const struct urxe_gid *a, const struct urxe_gid *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
-
-/* IPv6 multicast and what IPv4 multicast is mapped to. */
-static bool is_multicast(const struct urxe_gid *gid)
-{
-	static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	if (!memcmp(gid->raw, v4_prefix, sizeof(v4_prefix)))
-		return gid->raw[12] >> 4 == 0xe;
-	return gid->raw[0] == 0xff;
-}
+#define PKEY_MASK 0x7fff /* without the membership bit (IBA 10.9.1.1) */
 
 static bool is_own_gid(const struct urxe_dev *dev, const struct urxe_gid *gid)
 {
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
-		if (dev->gids[i].valid && same_gid(&dev->gids[i].gid, gid))
+		if (dev->gids[i].valid && gid_equal(&dev->gids[i].gid, gid))
 			return true;
 	}
 	return false;
@@ -62,7 +45,7 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 {
 	struct urxe_qp *qp;
 
-	if (p->dest_qpn == QPN_MULTICAST || is_multicast(&p->dgid))
+	if (p->dest_qpn == URXE_QPN_MULTICAST || gid_is_multicast(&p->dgid))
 		return URXE_DROP_BAD_MULTICAST;
 	if (!is_own_gid(dev, &p->dgid))
 		return URXE_DROP_BAD_DGID;
@@ -77,8 +60,8 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 		return URXE_DROP_BAD_PKEY;
 	/* IBA 9.6.1.2.3: a connection hears its peer only. */
 	if (qp->type != URXE_QPT_UD &&
-	    (!same_gid(&p->sgid, &qp->attr.path.dgid) ||
-	     !same_gid(&p->dgid, &dev->gids[qp->attr.path.sgid_index].gid)))
+	    (p->net != qp->header.net || !gid_equal(&p->sgid, &qp->attr.path.dgid) ||
+	     !gid_equal(&p->dgid, &dev->gids[qp->attr.path.sgid_index].gid)))
 		return URXE_DROP_BAD_SGID;
 	*out = qp;
 	return URXE_DROP_NONE;

@@ -5,7 +5,6 @@
 #include "cq.h"
 #include "dev.h"
 #include "qp.h"
-#include "sge.h"
 
 /* An acknowledgement is asked for at least this often, in packets; a power of two. */
 #define ACK_EVERY 32
@@ -56,6 +55,12 @@ void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
 }
 
+void req_fail(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	req_complete(qp, status);
+	qp_error(qp);
+}
+
 void req_flush(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -65,7 +70,7 @@ void req_flush(struct urxe_qp *qp)
 	req->psn = req->una = req->sent = req->next_psn;
 }
 
-/* IBA 9.9.2.3: a connected or datagram send error leaves the receive side alone. */
+/* IBA 9.9.2.4: a connected or datagram send error leaves the receive side alone. */
 static void unreliable_error(struct urxe_qp *qp, enum urxe_wc_status status)
 {
 	qp->attr.state = URXE_QPS_SQE;
@@ -80,8 +85,7 @@ static void local_error(struct urxe_qp *qp, enum urxe_wc_status status)
 	if (qp->type != URXE_QPT_RC) {
 		unreliable_error(qp, status);
 	} else if (qp->sq.cur == qp->sq.tail) {
-		req_complete(qp, status);
-		qp_error(qp);
+		req_fail(qp, status);
 	} else {
 		qp->req.error = status;
 	}
@@ -117,8 +121,7 @@ static void ack_timeout(struct urxe_qp *qp)
 
 	dev_count(qp->dev, URXE_EVENT_TIMEOUT);
 	if (!req->retries) {
-		req_complete(qp, URXE_WC_RETRY_EXC_ERR);
-		qp_error(qp);
+		req_fail(qp, URXE_WC_RETRY_EXC_ERR);
 		return;
 	}
 	req->retries--;
@@ -177,13 +180,6 @@ static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe
 	return (end < wqe->n_packets ? end : wqe->n_packets) - pos;
 }
 
-static bool is_rd_atomic(const struct send_wqe *wqe)
-{
-	enum wr_kind kind = wr_kind(wqe->opcode);
-
-	return kind == WR_READ || kind == WR_ATOMIC;
-}
-
 /* Whether window, responder resources and fence let the next packet go. */
 static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
@@ -193,7 +189,7 @@ static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 		return true;
 	if (outstanding(req) + packet_span(qp, wqe) > qp->dev->attr.max_packets)
 		return false;
-	if (is_rd_atomic(wqe) && req->rd_atomic >= qp->attr.max_rd_atomic)
+	if (wr_is_rd_atomic(wqe->opcode) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
 	return !(wqe->flags & URXE_SEND_FENCE) || !req->rd_atomic || req->psn != wqe->first_psn;
 }
@@ -229,6 +225,15 @@ static uint8_t service(const struct urxe_qp *qp)
 	}
 }
 
+/* Whether nothing behind the request's last packet is sure to be sent and ask in its stead. */
+static bool may_be_last(const struct urxe_qp *qp)
+{
+	uint32_t next = qp->sq.cur + 1;
+
+	return next == qp->sq.head || !qp->attr.timeout ||
+	       wr_kind(sq_wqe(&qp->sq, next)->opcode) == WR_READ;
+}
+
 /*
  * An acknowledgement is wanted where the application waits for one, where the
  * sender is about to stop for want of one, and now and then.
@@ -237,10 +242,10 @@ static bool wants_ack(const struct urxe_qp *qp, const struct send_wqe *wqe, bool
 {
 	const struct requester *req = &qp->req;
 
-	if (qp->type != URXE_QPT_RC || is_rd_atomic(wqe))
+	if (qp->type != URXE_QPT_RC || wr_is_rd_atomic(wqe->opcode))
 		return false;
-	if (last && (wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all ||
-		     qp->sq.cur + 1 == qp->sq.head || req->psn != req->sent))
+	if (last && (wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || may_be_last(qp) ||
+		     req->psn != req->sent))
 		return true;
 	return (req->psn + 1) % ACK_EVERY == 0 || outstanding(req) + 1 >= qp->dev->attr.max_packets;
 }
@@ -248,11 +253,7 @@ static bool wants_ack(const struct urxe_qp *qp, const struct send_wqe *wqe, bool
 static bool put_payload(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
 			uint8_t *dst, uint32_t len)
 {
-	struct sge_list list = {
-		.segs = (const struct urxe_seg *)wqe->data,
-		.n = wqe->n_segs,
-		.pd = qp->pd,
-	};
+	struct sge_list list = wqe_sge_list(wqe, qp->pd);
 
 	if (wqe->flags & URXE_SEND_INLINE) {
 		memcpy(dst, wqe->data + offset, len);
@@ -291,7 +292,8 @@ static bool build_request(struct urxe_qp *qp, const struct send_wqe *wqe, uint32
 	uint32_t offset = pos * qp->mtu, len = 0;
 	struct build_bth bth = {
 		.opcode = service(qp) | operation(wqe, first, last),
-		.solicited = last && wqe->flags & URXE_SEND_SOLICITED,
+		.solicited = last && wqe->flags & URXE_SEND_SOLICITED &&
+			     (wr_kind(wqe->opcode) == WR_SEND || wr_has_imm(wqe->opcode)),
 		.ack_req = wants_ack(qp, wqe, last),
 		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
 		.psn = qp->req.psn,
@@ -320,7 +322,7 @@ static void step(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span)
 		req->sent = req->psn;
 	else
 		dev_count(qp->dev, URXE_EVENT_RETRANSMIT);
-	if (is_rd_atomic(wqe))
+	if (wr_is_rd_atomic(wqe->opcode))
 		req->rd_atomic++;
 	if (req->psn == urxe_psn_add(wqe->first_psn, wqe->n_packets)) {
 		if (qp->type == URXE_QPT_RC) {

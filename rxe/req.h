@@ -12,11 +12,15 @@
 
 /* Unacknowledged packets of a QP where the owner names no limit. */
 #define REQ_DEFAULT_WINDOW 128
+/* PSNs in flight and their duplicates stay on one side of the PSN space (IBA 9.7.1). */
+#define REQ_MAX_WINDOW (1u << 22)
 
 /* Writes the next request packet; false where there is none to send now. */
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
 /* Completes the oldest request. */
 void req_complete(struct urxe_qp *qp, enum urxe_wc_status status);
+/* Completes the oldest request in an error of the connection (IBA 9.9.2.4, class B). */
+void req_fail(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Ends everything in the queue with a flush error. */
 void req_flush(struct urxe_qp *qp);
 /* Starts over at the oldest unacknowledged PSN: go-back-N. */

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "resource.h"
 
-static struct resp_resource *resource_at(const struct urxe_qp *qp, uint32_t index)
+#include <errno.h>
+#include <stdlib.h>
+
+/* By age: 0 is the oldest. */
+static struct resp_resource *resource_at(const struct urxe_qp *qp, uint32_t i)
 {
-	return &qp->resp.resources[index % qp->attr.max_dest_rd_atomic];
+	return &qp->resp.resources[(qp->resp.res_oldest + i) % qp->attr.max_dest_rd_atomic];
 }
 
-/* The slot of the oldest one; NULL where that still waits to be answered: the peer asks too much.
- */
 struct resp_resource *resource_new(struct urxe_qp *qp)
 {
 	struct resp_resource *res;
 
 	if (!qp->attr.max_dest_rd_atomic)
 		return NULL;
-	res = resource_at(qp, qp->resp.res_head);
+	res = resource_at(qp, 0);
+	/* Who asks for more has the first answer already: it came before its duplicate did. */
+	if (res->pending && res->repeated)
+		resource_clear_pending(qp, res);
 	return res->pending ? NULL : res;
-}
-
-uint32_t resource_read_packets(const struct urxe_qp *qp, uint32_t length)
-{
-	return length ? (length - 1) / qp->mtu + 1 : 1;
 }
 
 void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res)
@@ -43,7 +43,7 @@ void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	uint32_t offset = (uint32_t)urxe_psn_diff(psn, res->first_psn) * qp->mtu;
 
 	res->start_psn = res->next_psn = psn;
-	res->end_psn = urxe_psn_add(psn, resource_read_packets(qp, length) - 1);
+	res->end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
 	res->end = offset + length;
 	resource_set_pending(qp, res);
 }
@@ -64,15 +64,16 @@ void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_pac
 	resp->msn = urxe_psn_add(resp->msn, 1);
 	res->msn = resp->msn;
 	resp->psn = urxe_psn_add(resp->psn, n_packets);
-	resp->res_head++;
+	res->kept = true;
+	resp->res_oldest = (resp->res_oldest + 1) % qp->attr.max_dest_rd_atomic;
 }
 
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn)
 {
-	for (uint32_t i = 1; i <= qp->attr.max_dest_rd_atomic && i <= qp->resp.res_head; i++) {
-		struct resp_resource *res = resource_at(qp, qp->resp.res_head - i);
+	for (uint32_t i = qp->attr.max_dest_rd_atomic; i--;) {
+		struct resp_resource *res = resource_at(qp, i);
 
-		if (urxe_psn_diff(psn, res->first_psn) >= 0 &&
+		if (res->kept && urxe_psn_diff(psn, res->first_psn) >= 0 &&
 		    urxe_psn_diff(psn, res->last_psn) <= 0)
 			return res;
 	}
@@ -81,14 +82,28 @@ struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn)
 
 struct resp_resource *resource_next_pending(const struct urxe_qp *qp)
 {
-	uint32_t n = qp->attr.max_dest_rd_atomic;
-	uint32_t oldest = qp->resp.res_head > n ? qp->resp.res_head - n : 0;
-
-	if (!qp->resp.res_pending)
-		return NULL;
-	for (uint32_t i = oldest; i != qp->resp.res_head; i++) {
+	for (uint32_t i = 0; qp->resp.res_pending; i++) {
 		if (resource_at(qp, i)->pending)
 			return resource_at(qp, i);
 	}
 	return NULL;
+}
+
+int resource_resize(struct urxe_qp *qp, uint8_t n)
+{
+	uint8_t old = qp->attr.max_dest_rd_atomic, kept = n < old ? n : old;
+	struct resp_resource *resources;
+
+	if (qp->resp.res_pending)
+		return -EBUSY;
+	resources = calloc(n ? n : 1, sizeof(*resources));
+	if (!resources)
+		return -ENOMEM;
+	for (uint8_t i = 0; i < kept; i++)
+		resources[n - kept + i] = *resource_at(qp, old - kept + i);
+	free(qp->resp.resources);
+	qp->resp.resources = resources;
+	qp->resp.res_oldest = 0;
+	qp->attr.max_dest_rd_atomic = n;
+	return 0;
 }

@@ -11,7 +11,8 @@
 
 #include "qp.h"
 
-/* The oldest slot, to be overwritten; NULL where it still waits to be answered. */
+/* The oldest slot, to be overwritten; NULL where its first answer is still due: the peer asks too
+ * much. */
 struct resp_resource *resource_new(struct urxe_qp *qp);
 /* The request in the slot is accepted: it takes n_packets PSNs and counts as a message. */
 void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_packets);
@@ -23,9 +24,9 @@ void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_all(struct urxe_qp *qp);
 /* The kept request whose PSNs include psn. */
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
+/* Makes room for n, keeping the newest; -EBUSY while a response is due, -ENOMEM. */
+int resource_resize(struct urxe_qp *qp, uint8_t n);
 /* The oldest request whose response is due. */
 struct resp_resource *resource_next_pending(const struct urxe_qp *qp);
-
-uint32_t resource_read_packets(const struct urxe_qp *qp, uint32_t length);
 
 #endif

@@ -49,7 +49,7 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 							      : URXE_ASYNC_QP_REQ_ERR);
 }
 
-/* A repeated READ may ask for any end of the original (IBA 9.7.4.1.4). */
+/* A repeated READ may ask for any end of the original (IBA 9.7.5.1.4). */
 static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
 {
 	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;
@@ -57,6 +57,7 @@ static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const str
 	if (res->atomic || p->reth.rkey != res->rkey || p->reth.va != res->va + offset ||
 	    offset + p->reth.length > res->length)
 		return false;
+	res->repeated = true;
 	resource_answer_read(qp, res, p->psn, p->reth.length);
 	return true;
 }
@@ -65,6 +66,7 @@ static bool repeat_atomic(struct urxe_qp *qp, struct resp_resource *res)
 {
 	if (!res->atomic)
 		return false;
+	res->repeated = true;
 	resource_set_pending(qp, res);
 	return true;
 }
@@ -139,6 +141,8 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		return;
 	qp->resp.message = RESP_NONE;
 	qp->resp.psn = urxe_psn_add(p->psn, 1);
+	if (syndrome == AETH_NAK_REMOTE_OP)
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
 	dev_drop(qp->dev,
 		 AETH_TYPE(syndrome) == AETH_RNR_NAK ? URXE_DROP_NO_RECV : URXE_DROP_BAD_REQUEST);
 }
@@ -174,9 +178,7 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		.solicited = p->solicited,
 	};
 
-	if (p->deth.qkey != qp->attr.qkey) {
-		dev_drop(qp->dev, URXE_DROP_BAD_QKEY);
-	} else if (!resp_want_recv(qp)) {
+	if (!resp_want_recv(qp)) {
 		dev_drop(qp->dev, URXE_DROP_NO_RECV);
 	} else if (wc.byte_len > qp->resp.wqe->length) {
 		dev_drop(qp->dev, URXE_DROP_BAD_REQUEST);
@@ -193,6 +195,10 @@ void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	uint32_t flags = urxe_opcodes[p->opcode].flags;
 
+	if (qp->type == URXE_QPT_UD && p->deth.qkey != qp->attr.qkey) {
+		dev_drop(qp->dev, URXE_DROP_BAD_QKEY);
+		return;
+	}
 	communication_established(qp);
 	switch (qp->type) {
 	case URXE_QPT_RC: rc_request(qp, p, flags); break;

@@ -54,7 +54,8 @@ static void next_packet(struct urxe_qp *qp, uint32_t flags, enum resp_message me
 		qp->resp.msn = urxe_psn_add(qp->resp.msn, 1);
 }
 
-static void complete_message(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+/* False: the completion is lost, and the QP in error. */
+static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	bool imm = flags & URXE_OPF_IMM;
 	struct urxe_wc wc = {
@@ -68,6 +69,7 @@ static void complete_message(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	};
 
 	resp_complete_recv(qp, &wc);
+	return qp->attr.state != URXE_QPS_ERR;
 }
 
 static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
@@ -79,7 +81,8 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	if (flags & URXE_OPF_START)
 		resp->offset = 0;
 	if (p->payload_len > resp->wqe->length - resp->offset) {
-		resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
+		if (qp->type == URXE_QPT_RC)
+			resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return AETH_NAK_INVALID_REQUEST;
 	}
 	if (!resp_scatter(qp, resp->offset, p->payload, p->payload_len)) {
@@ -88,9 +91,9 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 		return AETH_NAK_REMOTE_OP;
 	}
 	resp->offset += p->payload_len;
+	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
+		return AETH_NAK_REMOTE_OP;
 	next_packet(qp, flags, RESP_SEND);
-	if (flags & URXE_OPF_END)
-		complete_message(qp, p, flags);
 	return 0;
 }
 
@@ -152,9 +155,9 @@ static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, ui
 		syndrome = place_write(qp, p, flags);
 	if (syndrome)
 		return syndrome;
+	if (flags & URXE_OPF_IMM && !complete_message(qp, p, flags))
+		return AETH_NAK_REMOTE_OP;
 	next_packet(qp, flags, RESP_WRITE);
-	if (flags & URXE_OPF_IMM)
-		complete_message(qp, p, flags);
 	return 0;
 }
 
@@ -174,7 +177,7 @@ static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
 		.va = p->reth.va,
 		.length = p->reth.length,
 	};
-	resource_keep(qp, res, resource_read_packets(qp, res->length));
+	resource_keep(qp, res, qp_packets(qp, res->length));
 	resource_answer_read(qp, res, res->first_psn, res->length);
 	return 0;
 }

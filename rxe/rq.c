@@ -80,20 +80,23 @@ uint32_t urxe_rq_retired(const struct urxe_rq *rq)
 	return rq->retired;
 }
 
-static void check_limit(struct urxe_rq *rq)
-{
-	if (!rq->limit || rq->head - rq->tail >= rq->limit)
-		return;
-	rq->limit = 0;
-	rq->dev->attr.ops->async_event(rq->dev->attr.ctx, URXE_ASYNC_SRQ_LIMIT_REACHED,
-				       rq->attr.ctx);
-}
-
 static void refill(struct urxe_rq *rq)
 {
 	rq->refilling = true;
 	rq->dev->attr.ops->refill(rq->attr.ctx);
 	rq->refilling = false;
+}
+
+/* What the application has queued but not yet handed over counts as left. */
+static void check_limit(struct urxe_rq *rq)
+{
+	if (rq->limit && rq->head - rq->tail < rq->limit)
+		refill(rq);
+	if (!rq->limit || rq->head - rq->tail >= rq->limit)
+		return;
+	rq->limit = 0;
+	rq->dev->attr.ops->async_event(rq->dev->attr.ctx, URXE_ASYNC_SRQ_LIMIT_REACHED,
+				       rq->attr.ctx);
 }
 
 bool rq_take(struct urxe_rq *rq, struct recv_wqe *out)

@@ -10,7 +10,6 @@
 #include "qp.h"
 #include "req.h"
 #include "ring.h"
-#include "sge.h"
 
 struct wr_info {
 	uint8_t kind; /* enum wr_kind */
@@ -53,6 +52,13 @@ bool wr_has_imm(uint32_t opcode)
 enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode)
 {
 	return wr_info(opcode)->wc;
+}
+
+bool wr_is_rd_atomic(uint32_t opcode)
+{
+	enum wr_kind kind = wr_kind(opcode);
+
+	return kind == WR_READ || kind == WR_ATOMIC;
 }
 
 int sq_init(struct sq *sq, const struct urxe_qp_cap *cap)
@@ -105,7 +111,7 @@ static bool wr_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 
 	if (!(info->types & 1 << qp->type))
 		return false;
-	if ((info->kind == WR_READ || info->kind == WR_ATOMIC) && !qp->attr.max_rd_atomic)
+	if (wr_is_rd_atomic(wr->opcode) && !qp->attr.max_rd_atomic)
 		return false;
 	return data_fits(qp, wr, info->kind);
 }
@@ -113,11 +119,6 @@ static bool wr_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 static bool may_post(const struct urxe_qp *qp)
 {
 	return qp->attr.state >= URXE_QPS_RTS;
-}
-
-static uint32_t count_packets(const struct urxe_qp *qp, uint32_t length)
-{
-	return length ? (length - 1) / qp->mtu + 1 : 1;
 }
 
 static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
@@ -137,7 +138,7 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.remote_qpn = wr->remote_qpn,
 		.remote_qkey = wr->remote_qkey,
 	};
-	wqe->n_packets = count_packets(qp, wqe->length);
+	wqe->n_packets = qp_packets(qp, wqe->length);
 	if (qp->type == URXE_QPT_UD)
 		wqe->path = *wr->path;
 	if (wr->flags & URXE_SEND_INLINE)

@@ -8,6 +8,8 @@
 
 #include <rxe/rxe.h>
 
+#include "sge.h"
+
 /* A send request in the queue; its segments or inline data stand in `data`. */
 struct send_wqe {
 	uint64_t wr_id;
@@ -42,6 +44,8 @@ enum wr_kind { WR_INVALID, WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC };
 enum wr_kind wr_kind(uint32_t opcode);
 bool wr_has_imm(uint32_t opcode);
 enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);
+/* READs and atomics: a response completes them, and they use the peer's resources. */
+bool wr_is_rd_atomic(uint32_t opcode);
 
 int sq_init(struct sq *sq, const struct urxe_qp_cap *cap);
 void sq_free(struct sq *sq);
@@ -51,9 +55,13 @@ static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
 	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
 }
 
-static inline uint32_t wqe_last_psn(const struct send_wqe *wqe)
+static inline struct sge_list wqe_sge_list(const struct send_wqe *wqe, uint32_t pd)
 {
-	return (wqe->first_psn + wqe->n_packets - 1) & 0xffffff;
+	return (struct sge_list){
+		.segs = (const struct urxe_seg *)wqe->data,
+		.n = wqe->n_segs,
+		.pd = pd,
+	};
 }
 
 #endif

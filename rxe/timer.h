@@ -24,7 +24,7 @@ struct timers {
 };
 
 void timers_free(struct timers *timers);
-/* Makes room for one more timer; -ENOMEM. */
+/* Makes room for n_timers in all; -ENOMEM. */
 int timers_reserve(struct timers *timers, uint32_t n_timers);
 void timer_init(struct timer *timer);
 void timer_set(struct timers *timers, struct timer *timer, uint64_t due);

@@ -545,6 +545,76 @@ static void test_destroy(void **state)
 	engine_close(&e);
 }
 
+/* Back in RTS before it drained: nobody waits for the event any more. */
+static void test_sqd_left(void **state)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = 5000});
+	pair_step(e.pair);
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr,
+					URXE_QP_STATE | URXE_QP_EN_SQD_ASYNC_NOTIFY),
+			 0);
+	attr.state = URXE_QPS_RTS;
+	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr, URXE_QP_STATE), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(e.a->async[URXE_ASYNC_SQ_DRAINED], 0);
+	engine_close(&e);
+}
+
+/* UC: memory of the receiver's own that is not to be had ends its QP; too long a message is lost.
+ */
+static void test_uc_receive(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_UC);
+	struct urxe_seg nobodys = {.length = 64, .lkey = 0xdead};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_recv(&e.end[1], 1, 0, 16);
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_SEND, .length = 64});
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_SEND, .length = 16});
+	pair_settle(e.pair);
+	expect_wc(&e.b->recv_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_REQUEST), 1);
+	assert_int_equal(urxe_post_recv(e.end[1].rq, &(struct urxe_recv_wr){2, 1, &nobodys}), 0);
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_SEND, .length = 64});
+	pair_settle(e.pair);
+	expect_wc(&e.b->recv_cq, 2, URXE_WC_LOC_PROT_ERR);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	assert_int_equal(e.b->async[URXE_ASYNC_QP_FATAL], 1);
+	engine_close(&e);
+}
+
+/* A READ too large for the window waits for what is before it, which therefore asks for its ACK. */
+static void test_ack_before_read(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.sq_sig_all = false;
+	e.pair = pair_create(&(struct pair_attr){.seed = 1, .max_packets = 16});
+	e.a = e.pair->node[0];
+	conn_open(e.pair, &conn, e.end);
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 64});
+	post_send(&e, 0,
+		  &(struct post){.wr_id = 1,
+				 .opcode = URXE_WR_RDMA_READ,
+				 .flags = URXE_SEND_SIGNALED,
+				 .length = 64 * 1024});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -567,6 +637,9 @@ int main(void)
 		cmocka_unit_test(test_sqd),
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_sqd_left),
+		cmocka_unit_test(test_uc_receive),
+		cmocka_unit_test(test_ack_before_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -358,14 +358,56 @@ static void test_queue_full(void **state)
 	engine_close(&e);
 }
 
+static bool saw_solicited(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct urxe_packet p;
+
+	(void)now;
+	assert_int_equal(urxe_packet_parse(&p, data, len), URXE_DROP_NONE);
+	*(bool *)arg = p.solicited;
+	return true;
+}
+
+/* The bit goes with what makes a completion at the peer, and is clear otherwise (IBA 9.2.3). */
+static void test_solicited_bit(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		bool solicited;
+	} rows[] = {{URXE_WR_SEND, true},
+		    {URXE_WR_RDMA_WRITE_IMM, true},
+		    {URXE_WR_RDMA_WRITE, false},
+		    {URXE_WR_RDMA_READ, false},
+		    {URXE_WR_FETCH_ADD, false}};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+	bool solicited;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.pair->link[0].filter = saw_solicited;
+	e.pair->link[0].filter_arg = &solicited;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		post_recv(&e.end[1], i, 0, 64);
+		post_send(&e, 0,
+			  &(struct post){.opcode = rows[i].opcode,
+					 .flags = URXE_SEND_SOLICITED,
+					 .length = 8});
+		pair_settle(e.pair);
+		assert_int_equal(solicited, rows[i].solicited);
+	}
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),     cmocka_unit_test(test_write),
-		cmocka_unit_test(test_read),     cmocka_unit_test(test_atomic),
-		cmocka_unit_test(test_segments), cmocka_unit_test(test_no_segments),
-		cmocka_unit_test(test_inline),   cmocka_unit_test(test_signaling),
-		cmocka_unit_test(test_refused),  cmocka_unit_test(test_queue_full),
+		cmocka_unit_test(test_send),          cmocka_unit_test(test_write),
+		cmocka_unit_test(test_read),          cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_segments),      cmocka_unit_test(test_no_segments),
+		cmocka_unit_test(test_inline),        cmocka_unit_test(test_signaling),
+		cmocka_unit_test(test_refused),       cmocka_unit_test(test_queue_full),
+		cmocka_unit_test(test_solicited_bit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -336,12 +336,55 @@ static void test_query(void **state)
 	pair_destroy(b.pair);
 }
 
+/* In SQD, requests in the queue keep a change from stranding them. */
+static void test_rd_atomic_in_use(void **state)
+{
+	struct urxe_send_wr wr = {.opcode = URXE_WR_RDMA_READ};
+	struct bench b;
+
+	(void)state;
+	bench_open(&b, URXE_QPT_RC);
+	bench_enter(&b, URXE_QPS_SQD);
+	b.attr.max_rd_atomic = 0;
+	assert_int_equal(step(&b, URXE_QPS_SQD, URXE_QP_MAX_QP_RD_ATOMIC), 0);
+	b.attr.max_rd_atomic = 1;
+	assert_int_equal(step(&b, URXE_QPS_SQD, URXE_QP_MAX_QP_RD_ATOMIC), 0);
+	assert_int_equal(urxe_post_send(b.end.qp, &wr), 0);
+	b.attr.max_rd_atomic = 0;
+	assert_int_equal(step(&b, URXE_QPS_SQD, URXE_QP_MAX_QP_RD_ATOMIC), -EINVAL);
+	pair_destroy(b.pair);
+}
+
+/* Numbers that mean something else, and windows that PSNs cannot span. */
+static void test_limits(void **state)
+{
+	struct urxe_qp_init init;
+	struct urxe_qp_attr attr;
+	struct urxe_dev *dev;
+	struct urxe_qp *qp;
+	struct bench b;
+
+	(void)state;
+	bench_open(&b, URXE_QPT_RC);
+	bench_enter(&b, URXE_QPS_INIT);
+	urxe_qp_query(b.end.qp, &attr, &init);
+	init.qpn = 0xffffff;
+	assert_int_equal(urxe_qp_create(b.pair->node[0]->dev, &init, &qp), -EINVAL);
+	assert_int_equal(urxe_dev_create(&(struct urxe_dev_attr){.ops = &(struct urxe_ops){0},
+								 .mtu = 1500,
+								 .max_packets = (1 << 22) + 1},
+					 &dev),
+			 -EINVAL);
+	pair_destroy(b.pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_transitions), cmocka_unit_test(test_states),
 		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_mtu_limit),
-		cmocka_unit_test(test_query),
+		cmocka_unit_test(test_query),       cmocka_unit_test(test_rd_atomic_in_use),
+		cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

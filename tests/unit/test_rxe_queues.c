@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rxe/opcode.h>
+
 #include "engine.h"
 
 static void send_n(struct engine *e, unsigned n, uint32_t flags)
@@ -128,6 +130,7 @@ struct shared {
 	struct node_queue queue;
 	struct urxe_rq *srq;
 	struct endpoint end[N][2];
+	uint32_t kept; /* receive requests for refill */
 };
 
 static void shared_open(struct shared *s, struct conn_attr *conn)
@@ -254,14 +257,100 @@ static void test_srq_rnr(void **state)
 	pair_destroy(s.pair);
 }
 
+static bool lose_acks(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct urxe_packet p;
+
+	(void)arg, (void)now;
+	return urxe_packet_parse(&p, data, len) || !(urxe_opcodes[p.opcode].flags & URXE_OPF_ACK);
+}
+
+/* The completion that is lost may be one that a READ response acknowledges on its way. */
+static void test_overflow_by_response(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.cap.max_send_wr = 4; /* the slot behind the last request holds an old READ */
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 4; i++)
+		post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8});
+	pair_settle(e.pair);
+	e.a->send_cq.depth = 0;
+	e.pair->link[1].filter = lose_acks;
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8});
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8});
+	pair_settle(e.pair);
+	assert_int_equal(qp_state(&e.end[0]), URXE_QPS_ERR);
+	assert_int_equal(urxe_sq_retired(e.end[0].qp), 4 + 3);
+	assert_int_equal(e.a->async[URXE_ASYNC_CQ_ERR], 1);
+	engine_close(&e);
+}
+
+/* A message whose completion is lost was not received: its sender hears so. */
+static void test_overflow_refuses(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	recv_n(&e, 1);
+	e.b->recv_cq.depth = 0;
+	send_n(&e, 1, 0);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_REM_OP_ERR);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	engine_close(&e);
+}
+
+/* What the owner posts when it is asked. */
+static void refill_shared(struct node_queue *queue)
+{
+	struct shared *s = queue->arg;
+
+	for (; s->kept; s->kept--)
+		shared_recv(s, 0);
+}
+
+/* Requests that the owner keeps for the next refill count as posted: no false alarm. */
+static void test_srq_limit_refill(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct shared s;
+
+	(void)state;
+	shared_open(&s, &conn);
+	s.queue.refill = refill_shared;
+	s.queue.arg = &s;
+	for (uint64_t i = 0; i < 4; i++)
+		shared_recv(&s, i);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 4), 0);
+	s.kept = 10;
+	for (unsigned i = 0; i < 10; i++)
+		shared_send(&s, 0);
+	assert_int_equal(s.pair->node[1]->async[URXE_ASYNC_SRQ_LIMIT_REACHED], 0);
+	shared_send(&s, 0);
+	assert_int_equal(s.pair->node[1]->async[URXE_ASYNC_SRQ_LIMIT_REACHED], 1);
+	pair_destroy(s.pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arm),       cmocka_unit_test(test_arm_solicited),
-		cmocka_unit_test(test_arm_error), cmocka_unit_test(test_overflow),
-		cmocka_unit_test(test_cq_busy),   cmocka_unit_test(test_srq),
-		cmocka_unit_test(test_srq_limit), cmocka_unit_test(test_srq_error),
+		cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_arm_solicited),
+		cmocka_unit_test(test_arm_error),
+		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_cq_busy),
+		cmocka_unit_test(test_srq),
+		cmocka_unit_test(test_srq_limit),
+		cmocka_unit_test(test_srq_error),
 		cmocka_unit_test(test_srq_rnr),
+		cmocka_unit_test(test_overflow_by_response),
+		cmocka_unit_test(test_overflow_refuses),
+		cmocka_unit_test(test_srq_limit_refill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

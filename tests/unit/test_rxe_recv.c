@@ -3,6 +3,7 @@
  * Packets made by hand, as a broken or hostile peer would send them: each is
  * dropped by name or refused with the NAK that the specification asks for.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "engine.h"
@@ -327,7 +328,7 @@ static void test_naks(void **state)
 	}
 }
 
-/* A gap is answered by one NAK, not by one for each packet behind it (IBA 9.7.5.2.8). */
+/* A gap is answered by one NAK, not by one for each packet behind it (IBA 9.7.4.1.2). */
 static void test_gap(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -361,7 +362,7 @@ static void test_gap(void **state)
 	engine_close(&e);
 }
 
-/* A repeated request is acknowledged again but not executed again (IBA 9.7.4.1.4). */
+/* A repeated request is acknowledged again but not executed again (IBA 9.7.5.1.4). */
 static void test_duplicate(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -536,15 +537,164 @@ static void test_bad_response(void **state)
 	}
 }
 
+/* READ responses end where their request ended: a MIDDLE is no answer to the last PSN. */
+static void test_response_end(void **state)
+{
+	static const uint8_t opcodes[] = {0x0d, 0x0e};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opcodes); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct urxe_packet p;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = PAYLOAD});
+		assert_int_equal(answers(&e).opcode, 0x0c);
+		p = from_peer(&e, &conn, opcodes[i]);
+		p.psn = conn.psn[1];
+		p.payload_len = PAYLOAD;
+		inject(&e, &p);
+		expect_wc(&e.b->send_cq, 0, URXE_WC_BAD_RESP_ERR);
+		engine_close(&e);
+	}
+}
+
+/* A repeated READ that still waits to be answered again gives its place to a new one. */
+static void test_repeated_makes_room(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	conn.rd_atomic = 1;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x0c);
+	p.reth.length = 8;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).psn, conn.psn[0]);
+	inject(&e, &p);
+	p.psn++;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).psn, conn.psn[0] + 1);
+	assert_int_equal(events(e.b, URXE_EVENT_NAK_ERR_SENT), 0);
+	engine_close(&e);
+}
+
+/* Responder resources that change in SQD: not under a response, and what was answered stays known.
+ */
+static void test_resize_resources(void **state)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .max_dest_rd_atomic = 3};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, URXE_QP_STATE), 0);
+	p = from_peer(&e, &conn, 0x14);
+	inject(&e, &p);
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, URXE_QP_MAX_DEST_RD_ATOMIC), -EBUSY);
+	assert_int_equal(answers(&e).opcode, 0x12);
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, URXE_QP_MAX_DEST_RD_ATOMIC), 0);
+	inject(&e, &p);
+	assert_int_equal(answers(&e).opcode, 0x12);
+	assert_int_equal(e.b->mem[0], 1); /* added once */
+	engine_close(&e);
+}
+
+/* The network makes copies: they use up no repetitions (here one of each kind is allowed). */
+static void test_nak_copies(void **state)
+{
+	static const uint8_t syndromes[] = {0x60, 0x2e};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(syndromes); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct urxe_packet p;
+		struct engine e;
+
+		conn.retry_cnt = conn.rnr_retry = 1;
+		engine_open(&e, &conn);
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+		assert_int_equal(answers(&e).opcode, 0x0a);
+		p = from_peer(&e, &conn, 0x11);
+		p.psn = conn.psn[1];
+		p.aeth.syndrome = syndromes[i];
+		for (unsigned n = 0; n < 3; n++)
+			inject(&e, &p);
+		expect_none(&e.b->send_cq);
+		assert_int_equal(drops(e.b, URXE_DROP_STALE_ACK), 2);
+		engine_close(&e);
+	}
+}
+
+/* The same address by another network is not the connected peer. */
+static void test_other_network(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	conn.net = URXE_NET_IPV6;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x0a);
+	p.net = URXE_NET_ROCEV1;
+	inject(&e, &p);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_SGID), 1);
+	engine_close(&e);
+}
+
+/* A datagram with a wrong Q_Key establishes nothing. */
+static void test_established(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_UD);
+	struct urxe_qp_attr attr = {0};
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, URXE_QP_STATE), 0);
+	for (uint8_t to = URXE_QPS_INIT; to <= URXE_QPS_RTR; to++) {
+		attr = conn_qp_attr(&conn, 1, e.a, e.end[0].qpn);
+		attr.state = to;
+		assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, conn_mask(URXE_QPT_UD, to)),
+				 0);
+	}
+	p = from_peer(&e, &conn, 0x64);
+	p.deth.qkey ^= 1;
+	inject(&e, &p);
+	assert_int_equal(e.b->async[URXE_ASYNC_COMM_EST], 0);
+	p.deth.qkey ^= 1;
+	inject(&e, &p);
+	assert_int_equal(e.b->async[URXE_ASYNC_COMM_EST], 1);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drops),         cmocka_unit_test(test_bad_icrc),
-		cmocka_unit_test(test_states),        cmocka_unit_test(test_naks),
-		cmocka_unit_test(test_gap),           cmocka_unit_test(test_duplicate),
-		cmocka_unit_test(test_repeated_read), cmocka_unit_test(test_too_many_reads),
-		cmocka_unit_test(test_uc_gap),        cmocka_unit_test(test_cnp),
+		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_bad_icrc),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_naks),
+		cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_duplicate),
+		cmocka_unit_test(test_repeated_read),
+		cmocka_unit_test(test_too_many_reads),
+		cmocka_unit_test(test_uc_gap),
+		cmocka_unit_test(test_cnp),
 		cmocka_unit_test(test_bad_response),
+		cmocka_unit_test(test_response_end),
+		cmocka_unit_test(test_repeated_makes_room),
+		cmocka_unit_test(test_resize_resources),
+		cmocka_unit_test(test_nak_copies),
+		cmocka_unit_test(test_other_network),
+		cmocka_unit_test(test_established),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * Every reason to drop a packet and every event the engine counts, listed once.
  *
  * The enums, the names that tools print and the manual are made from these
- * lists. Order is the order in which the engine makes its checks.
+ * lists.
  */
 #ifndef URXE_RXE_COUNTERS_H
 #define URXE_RXE_COUNTERS_H

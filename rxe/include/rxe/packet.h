@@ -18,6 +18,8 @@
 #define URXE_ETHERTYPE_ROCEV1 0x8915
 #define URXE_UDP_PORT         4791
 #define URXE_ICRC_LEN         4
+#define URXE_QPN_MASK         0xffffffu
+#define URXE_QPN_MULTICAST    0xffffffu /* IBA 10.5.2 */
 /* Longest headers in front of a payload: Ethernet, 802.1Q, IPv6 or GRH, UDP,
  * BTH, DETH or RETH with immediate data, and the ICRC behind it. */
 #define URXE_MAX_OVERHEAD (14 + 4 + 40 + 8 + 12 + 28 + URXE_ICRC_LEN)

@@ -36,7 +36,8 @@ struct urxe_ops {
 	bool (*complete)(void *cq_ctx, const struct urxe_wc *wc);
 	/* An armed CQ got a completion; it is disarmed now (IBA 11.4.2.2). */
 	void (*comp_event)(void *cq_ctx);
-	/* A receive queue ran empty: urxe_post_recv what the application has queued since. */
+	/* A receive queue ran empty, or below its limit: urxe_post_recv what the application has
+	 * queued since. */
 	void (*refill)(void *rq_ctx);
 	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
@@ -50,7 +51,7 @@ struct urxe_dev_attr {
 	uint32_t qpn_first; /* QPNs that the engine may choose: */
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* of keys */
-	uint32_t max_packets; /* unacknowledged request packets of a QP; 0 = 128 */
+	uint32_t max_packets; /* unacknowledged request packets of a QP, at most 2^22; 0 = 128 */
 };
 
 /* The longest path MTU whose packets fit an Ethernet payload of `mtu` bytes; 0 = none. */
@@ -100,7 +101,7 @@ struct urxe_mr_attr {
 	uint32_t pd;
 	uint32_t access; /* enum urxe_access; local read is always allowed */
 	uint64_t iova;   /* address of the first byte in the key's address space */
-	uint64_t length; /* sum of the extents' lengths; iova + length must not wrap */
+	uint64_t length; /* sum of the extents' lengths; the last byte's address must not wrap */
 	const struct urxe_extent *extents; /* copied */
 	uint32_t n_extents;
 	uint32_t key; /* lkey and rkey; 0 = the engine chooses */
@@ -136,7 +137,8 @@ int urxe_srq_destroy(struct urxe_rq *srq);
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
 uint32_t urxe_srq_limit(const struct urxe_rq *srq);
 
-/* -ENOMEM where the queue is full, -EINVAL for too many segments. May be called from refill. */
+/* -ENOMEM where the queue is full, -EINVAL for too many segments, or while its QP is in RESET. May
+ * be called from refill. */
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr);
 /* How many posted requests were completed so far (of a SRQ: taken by a QP), modulo 2^32. A QP in
  * RESET has completed all that was ever posted. */
@@ -166,7 +168,8 @@ struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
 /*
  * Applies the attributes in mask (enum urxe_qp_attr_mask). -EINVAL where the
  * transition, a missing, an unexpected or an out-of-range attribute forbids it;
- * nothing is changed then (IBA 11.2.5.2).
+ * -EBUSY for max_dest_rd_atomic while a response is due, -ENOMEM. Nothing is
+ * changed then (IBA 11.2.5.2).
  */
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 		   uint32_t mask);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Kinds of addresses: IPv4 ones are mapped into IPv6 (A17.3.1.1; RFC 4291, 2.5.5.2). */
+#ifndef URXE_GID_H
+#define URXE_GID_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <rxe/packet.h>
+
+static const uint8_t gid_v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+static inline bool gid_equal(const struct urxe_gid *a, const struct urxe_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static inline bool gid_is_v4(const struct urxe_gid *gid)
+{
+	return !memcmp(gid->raw, gid_v4_prefix, sizeof(gid_v4_prefix));
+}
+
+static inline void gid_set_v4(struct urxe_gid *gid, const uint8_t addr[4])
+{
+	memcpy(gid->raw, gid_v4_prefix, sizeof(gid_v4_prefix));
+	memcpy(gid->raw + sizeof(gid_v4_prefix), addr, 4);
+}
+
+/* IPv6 multicast, and what IPv4 multicast is mapped to. */
+static inline bool gid_is_multicast(const struct urxe_gid *gid)
+{
+	return gid_is_v4(gid) ? gid->raw[12] >> 4 == 0xe : gid->raw[0] == 0xff;
+}
+
+#endif
