@@ -200,15 +200,20 @@ static void detach(void)
 	port_unlock();
 }
 
-/* The thread that forks has the lock, so that the child finds no half-made change. */
+/*
+ * The thread that forks has both locks, so that the child finds no half-made
+ * change and no port that is half attached.
+ */
 static void before_fork(void)
 {
+	pthread_mutex_lock(&open_lock);
 	port_lock();
 }
 
 static void after_fork(void)
 {
 	port_unlock();
+	pthread_mutex_unlock(&open_lock);
 }
 
 /*
