@@ -37,6 +37,8 @@
 #define FORGET_LOST 1024
 /* With transmit buffers exhausted the interrupt is due; this is for a device that forgets it. */
 #define STUCK (10 * MS)
+/* How often receives are looked for that were posted to a QP in error, without a doorbell. */
+#define FLUSH (100 * MS)
 
 static struct progress *const progress = &port.progress;
 
@@ -121,6 +123,8 @@ void progress_schedule(void)
 	deadline = urxe_next_deadline(port.dev);
 	/* What is to be sent at once waits for transmit buffers, hence for the interrupt. */
 	if (deadline && deadline < progress->wake_at)
+		wake();
+	else if (!LIST_EMPTY(&port.flushing_qps) && progress->wake_at > clock_now() + FLUSH)
 		wake();
 }
 
@@ -261,6 +265,8 @@ static uint64_t next_wake(uint64_t now, uint32_t *leases)
 	if (*leases != progress->leases && at > now + LEASE)
 		at = now + LEASE;
 	*leases = progress->leases;
+	if (!LIST_EMPTY(&port.flushing_qps) && at > now + FLUSH)
+		at = now + FLUSH;
 	return at;
 }
 
