@@ -35,7 +35,10 @@
 /* Quick returns in a row that make up for a long absence, without and with a lost lease. */
 #define FORGET_SLOW 64
 #define FORGET_LOST 1024
-/* With transmit buffers exhausted the interrupt is due; this is for a device that forgets it. */
+/*
+ * How often to look at channels that are not watched, and for transmit buffers: their
+ * interrupt is due, and this is for a device that forgets it.
+ */
 #define STUCK (10 * MS)
 /* How often receives are looked for that were posted to a QP in error, without a doorbell. */
 #define FLUSH (100 * MS)
@@ -252,30 +255,12 @@ static void take_over(void)
 	} while (unmask());
 }
 
-/* When to wake up next; the application's lease and the engine's deadlines decide. */
-static uint64_t next_wake(uint64_t now, uint32_t *leases)
-{
-	uint64_t at = urxe_next_deadline(port.dev);
-
-	if (progress->lease_until)
-		return progress->lease_until;
-	if (at <= now)
-		at = now + STUCK;
-	/* One that came and went lately comes again: its lease must not cost a wake-up each. */
-	if (*leases != progress->leases && at > now + LEASE)
-		at = now + LEASE;
-	*leases = progress->leases;
-	if (!LIST_EMPTY(&port.flushing_qps) && at > now + FLUSH)
-		at = now + FLUSH;
-	return at;
-}
+enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_CHANNELS };
 
 struct watch {
-	struct pollfd fds[3 + CHANNELS];
+	struct pollfd fds[WATCH_CHANNELS + CHANNELS];
 	nfds_t n;
 };
-
-enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL };
 
 static void watch_fill(struct watch *watch)
 {
@@ -287,13 +272,34 @@ static void watch_fill(struct watch *watch)
 		(struct pollfd){port.gone ? -1 : vnic_driver_irq_fd(port.nic), POLLIN, 0};
 	watch->fds[WATCH_CTL] =
 		(struct pollfd){port.gone ? -1 : vnic_driver_ctl_fd(port.nic), POLLRDHUP, 0};
-	watch->n = 3;
+	watch->n = WATCH_CHANNELS;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{
-		if (watch->n == 3 + CHANNELS)
+		if (watch->n == WATCH_CHANNELS + CHANNELS)
 			break;
 		watch->fds[watch->n++] = (struct pollfd){channel->writer, POLLOUT, 0};
 	}
+}
+
+/* When to wake up next; the application's lease and the engine's deadlines decide. */
+static uint64_t next_wake(uint64_t now, uint32_t *leases, const struct watch *watch)
+{
+	uint64_t at = urxe_next_deadline(port.dev);
+
+	if (progress->lease_until)
+		return progress->lease_until;
+	if (at <= now)
+		at = now + STUCK;
+	/* One that came and went lately comes again: its lease must not cost a wake-up each. */
+	if (*leases != progress->leases && at > now + LEASE)
+		at = now + LEASE;
+	*leases = progress->leases;
+	/* There may be more channels than are watched. */
+	if (watch->n == WATCH_CHANNELS + CHANNELS && at > now + STUCK)
+		at = now + STUCK;
+	if (!LIST_EMPTY(&port.flushing_qps) && at > now + FLUSH)
+		at = now + FLUSH;
+	return at;
 }
 
 static void drain(int fd)
@@ -368,9 +374,9 @@ static void *engine_thread(void *unused)
 		if (progress->stop)
 			break;
 		now = clock_now();
-		at = next_wake(now, &leases);
-		progress->wake_at = at;
 		watch_fill(&watch);
+		at = next_wake(now, &leases, &watch);
+		progress->wake_at = at;
 		port_unlock();
 		sleep_until(at, now, &watch);
 		port_lock();
