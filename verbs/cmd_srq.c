@@ -88,6 +88,9 @@ int cmd_create_srq(const struct command *c)
 	if (!srq)
 		return -ENOMEM;
 	srq->pd = pd;
+	/* As Linux rxe (RXE_MIN_SRQ_SGE): one at least, which recv.c too may have to put in. */
+	if (!request.max_sge)
+		request.max_sge = 1;
 	rc = make_queue(c, srq, &request);
 	if (rc) {
 		free(srq);
