@@ -124,14 +124,23 @@ uint32_t qp_completed(const struct urxe_wc *wc)
 	return wc->status;
 }
 
+/* A message takes its request out of a SRQ for good, also when it never completes. */
+static void publish_srq(const struct qp *qp)
+{
+	struct recv_queue *recv = &qp->srq->recv;
+
+	work_queue_retired(&recv->wq, urxe_rq_retired(recv->rq));
+}
+
 void qp_publish(struct qp *qp)
 {
-	struct recv_queue *recv = qp->srq ? &qp->srq->recv : &qp->recv;
-
 	qp->dirty = false;
 	TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
 	work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
-	work_queue_retired(&recv->wq, urxe_rq_retired(recv->rq));
+	if (qp->srq)
+		publish_srq(qp);
+	else
+		work_queue_retired(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
 	if (!qp->failed)
 		return;
 	qp->failed = false;
@@ -157,7 +166,9 @@ void qp_modified(struct qp *qp)
 	}
 	if (state == URXE_QPS_RESET) {
 		work_queue_drop(&qp->sq, urxe_sq_retired(qp->qp));
-		if (!qp->srq)
+		if (qp->srq)
+			publish_srq(qp);
+		else
 			work_queue_drop(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
 		qp->refused = false;
 	}
@@ -190,8 +201,10 @@ void qp_destroy(struct object *object)
 	qp->pd->object.users--;
 	qp->send_cq->object.users--;
 	qp->recv_cq->object.users--;
-	if (qp->srq)
+	if (qp->srq) {
+		publish_srq(qp);
 		qp->srq->object.users--;
+	}
 	handle_remove(&object->file->handles, object);
 	free(qp);
 }
