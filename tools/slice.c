@@ -17,5 +17,8 @@ void ask_short_slice(void)
 				  .sched_nice = getpriority(PRIO_PROCESS, 0),
 				  .sched_runtime = SLICE_NS};
 
+	/* Whoever started the daemon under another policy wants that. */
+	if (syscall(SYS_sched_getscheduler, 0) != SCHED_NORMAL)
+		return;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }

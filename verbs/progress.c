@@ -348,6 +348,9 @@ static void ask_for_short_slice(void)
 		uint64_t runtime, deadline, period;
 	} attr = {.size = sizeof(attr), .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100 * US};
 
+	/* Whoever chose another policy for the program chose it for this thread too. */
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		return;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
