@@ -139,7 +139,7 @@ static void take_lease(uint64_t now)
 	}
 	progress->leases++;
 	progress->lease_until = now + LEASE;
-	if (progress->wake_at > now + 2 * LEASE)
+	if (progress->wake_at > progress->lease_until)
 		wake();
 }
 
