@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #include "qp.h"
 #include "srq.h"
 
-/* Sparse: address space for rings, which are never placed twice. */
+/* Sparse: address space for rings, which are never placed twice; whole pages. */
 #define MEMFD_SIZE ((uint64_t)1 << 44)
 
 static struct file_list unused = LIST_HEAD_INITIALIZER(unused);
@@ -82,20 +83,30 @@ static struct uverbs_file *file_alloc(void)
 	file->fd.kind = FD_UVERBS;
 	file->fd.release = closed;
 	file->handles = (struct handle_table){0};
-	file->queue_offset = MEMFD_SIZE;
 	file->async = NULL;
 	file->poll_cq = NULL;
 	file->start_poll = NULL;
 	return file;
 }
 
-static int make_memfd(int flags)
+/* RLIMIT_FSIZE holds for memory too: what is longer is refused with SIGXFSZ. */
+static uint64_t memfd_size(void)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= MEMFD_SIZE)
+		return MEMFD_SIZE;
+	return limit.rlim_cur & ~(page - 1);
+}
+
+static int make_memfd(int flags, uint64_t size)
 {
 	int fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)MEMFD_SIZE)) {
+	if (ftruncate(fd, (off_t)size)) {
 		int rc = -errno;
 
 		close(fd);
@@ -106,12 +117,13 @@ static int make_memfd(int flags)
 
 int file_open(int flags)
 {
+	uint64_t size = memfd_size();
 	struct uverbs_file *file;
 	int fd, rc = port_open();
 
 	if (rc)
 		return rc;
-	fd = make_memfd(flags);
+	fd = make_memfd(flags, size);
 	if (fd < 0) {
 		port_close();
 		return fd;
@@ -122,6 +134,7 @@ int file_open(int flags)
 		port_close();
 		return -ENOMEM;
 	}
+	file->queue_offset = size;
 	port_lock();
 	file->live = true;
 	LIST_INSERT_HEAD(&port.files, file, link);

@@ -2,18 +2,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "message.h"
 
+/* RLIMIT_FSIZE holds for memory too, and going beyond it raises SIGXFSZ. */
+static bool size_allowed(uint64_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur;
+}
+
 int vnic_memory_create(const char *name, uint64_t size)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int err;
+	int fd, err;
 
+	if (!size_allowed(size))
+		return -EFBIG;
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)size) == 0 &&

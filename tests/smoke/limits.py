@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Programs under resource limits work, or say what is wrong."""
+import sys
+
+from host import Failure, Host, Pair, main
+
+
+def check_file_size(host):
+    """Memory that is shared counts as a file: a limit that leaves room for it, and one that does not."""
+    Pair(host, host, ['prlimit', '--fsize=67108864', 'ibv_rc_pingpong']).finish(20)
+    program = host.start('prlimit', '--fsize=65536', 'ibv_devinfo', '-d', 'urxe0')
+    status = program.wait(20)
+    if status <= 0 or 'Failed to open device' not in program.errors():
+        raise Failure(f'status {status}: {program.describe()}')
+
+
+def run():
+    with Host(sys.argv[1]) as host:
+        check_file_size(host)
+
+
+main(run)
