@@ -23,11 +23,13 @@
 #define START_SECONDS 10
 #define POLL_NS       10000000
 
-/* The connection at a high number, to be inherited. */
+/* The connection, to be inherited: at a high number, where the limit (ulimit -n) allows one. */
 static int keep(int fd)
 {
 	int held = fcntl(fd, F_DUPFD, HOLD_FD);
 
+	if (held < 0 && errno == EINVAL)
+		held = fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
 	if (held < 0)
 		log_line("cannot keep the connection to urxed: %s", strerror(errno));
 	close(fd);

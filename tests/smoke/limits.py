@@ -3,7 +3,7 @@
 """Programs under resource limits work, or say what is wrong."""
 import sys
 
-from host import Failure, Host, Pair, main
+from host import Failure, Host, Pair, main, succeed
 
 
 def check_file_size(host):
@@ -15,9 +15,16 @@ def check_file_size(host):
         raise Failure(f'status {status}: {program.describe()}')
 
 
+def check_descriptors(host):
+    """With few descriptors, too, there is one for the connection that `urxe run` holds."""
+    info = host.command(['ibv_devinfo', '-d', 'urxe0'])
+    succeed(host.spawn(['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh', *info]), 20)
+
+
 def run():
     with Host(sys.argv[1]) as host:
         check_file_size(host)
+        check_descriptors(host)
 
 
 main(run)
