@@ -11,6 +11,7 @@
 
 #include "damage.h"
 #include "log.h"
+#include "option.h"
 #include "status.h"
 #include "summary.h"
 
@@ -30,14 +31,15 @@ static const struct option options[] = {
 
 static const char *parse(int argc, char **argv, bool *json)
 {
-	int opt;
+	int opt, at = optind;
 
-	while ((opt = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
 		switch (opt) {
 		case 'j': *json = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
 		default:
-			log_line("unknown option %s; see urxe replay --help", argv[optind - 1]);
+			log_line("unknown option %s; see urxe replay --help",
+				 option_refused(argv, at));
 			return NULL;
 		}
 	}

@@ -13,6 +13,7 @@
 #include "attend.h"
 #include "install.h"
 #include "log.h"
+#include "option.h"
 #include "rundir.h"
 #include "status.h"
 
@@ -32,18 +33,20 @@ static const struct option options[] = {
 /* Returns the index of CMD in argv, or 0. */
 static int parse(int argc, char **argv, const char **run_dir)
 {
-	int opt;
+	int opt, at = optind;
 
 	/* "+": what follows CMD is CMD's. */
-	while ((opt = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+	for (; (opt = getopt_long(argc, argv, "+:", options, NULL)) != -1; at = optind) {
 		switch (opt) {
 		case 'd': *run_dir = optarg; break;
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
-			log_line("option %s needs a value; see urxe run --help", argv[optind - 1]);
+			log_line("option %s needs a value; see urxe run --help",
+				 option_refused(argv, at));
 			return 0;
 		default:
-			log_line("unknown option %s; see urxe run --help", argv[optind - 1]);
+			log_line("unknown option %s; see urxe run --help",
+				 option_refused(argv, at));
 			return 0;
 		}
 	}

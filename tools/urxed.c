@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "detach.h"
 #include "log.h"
+#include "option.h"
 #include "rundir.h"
 #include "standard_fds.h"
 #include "status.h"
@@ -61,9 +62,9 @@ static const struct option long_options[] = {
 static int parse(int argc, char **argv, struct arguments *a)
 {
 	struct daemon_options *o = &a->options;
-	int opt, rc = 0;
+	int opt, at = optind, rc = 0;
 
-	while (!rc && (opt = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+	for (; !rc && (opt = getopt_long(argc, argv, ":", long_options, NULL)) != -1; at = optind) {
 		switch (opt) {
 		case 'u': rc = append(o->uplinks, &o->n_uplinks, DAEMON_UPLINKS, "uplink"); break;
 		case 'a':
@@ -75,10 +76,11 @@ static int parse(int argc, char **argv, struct arguments *a)
 		case 'h': fputs(usage, stdout); exit(0);
 		case 'v': puts("urxed " URXE_VERSION); exit(0);
 		case ':':
-			log_line("option %s needs a value; see urxed --help", argv[optind - 1]);
+			log_line("option %s needs a value; see urxed --help",
+				 option_refused(argv, at));
 			return STATUS_USAGE;
 		default:
-			log_line("unknown option %s; see urxed --help", argv[optind - 1]);
+			log_line("unknown option %s; see urxed --help", option_refused(argv, at));
 			return STATUS_USAGE;
 		}
 	}

@@ -36,6 +36,10 @@ def check_mistakes(host):
     refuse(host, [host.urxe, 'run'], 2, 'command')
     refuse(host, run + ['--'], 2, 'command')
     refuse(host, run + ['--frobnicate', '--', 'true'], 2, '--frobnicate')
+    refuse(host, run + ['-xy', '--', 'true'], 2, 'option -xy;')
+    refuse(host, [host.urxe, 'run', '--run-dir'], 2, 'option --run-dir needs')
+    refuse(host, [host.urxe, 'replay', 'file', '--frobnicate'], 2, '--frobnicate')
+    refuse(host, [host.urxe, 'replay', 'file', '-xy'], 2, 'option -xy;')
     refuse(host, [host.urxe, 'frobnicate'], 2, 'frobnicate')
     refuse(host, run + ['--', 'no-such-program-anywhere'], 127, 'no-such-program-anywhere')
     refuse(host, run + ['--', '/etc/passwd'], 126, '/etc/passwd')
@@ -49,6 +53,7 @@ def check_daemon_mistakes(host):
     elsewhere = os.path.join(host.top, 'elsewhere')
     base = [urxed, '--foreground', '--run-dir', elsewhere]
     for argv, pattern in ((['--frobnicate'], '--frobnicate'), (['surplus'], 'surplus'),
+                          (['surplus', '-xy'], 'option -xy;'),
                           (['--uplink', 'frob:eth0'], 'frob'),
                           (['--uplink', 'af_packet:no-such-if'], 'no-such-if'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
