@@ -56,6 +56,15 @@ static int parse(int argc, char **argv, const char **run_dir)
 	return 0;
 }
 
+/* As set_preload and attend_daemon: -1 where it failed, and has said why. */
+static int set(const char *name, const char *value)
+{
+	if (!setenv(name, value, 1))
+		return 0;
+	log_line("cannot set %s: %s", name, strerror(errno));
+	return -1;
+}
+
 static int set_preload(void)
 {
 	char lib[PATH_MAX];
@@ -66,18 +75,20 @@ static int set_preload(void)
 	if (rc) {
 		log_line("the library %s cannot be read (%s): build or install urxe anew", lib,
 			 strerror(-rc));
-		return rc;
+		return -1;
 	}
 	if (strpbrk(lib, " :")) {
 		log_line("LD_PRELOAD cannot name %s: its path has a space or a colon", lib);
-		return -EINVAL;
+		return -1;
 	}
 	/* One inside the other: once is enough. */
 	if (old && !strncmp(old, lib, strlen(lib)) && strchr(" :", old[strlen(lib)]))
 		return 0;
-	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0)
-		return -ENOMEM;
-	rc = setenv("LD_PRELOAD", value, 1) ? -errno : 0;
+	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0) {
+		log_line("cannot set LD_PRELOAD: no memory");
+		return -1;
+	}
+	rc = set("LD_PRELOAD", value);
 	free(value);
 	return rc;
 }
@@ -94,7 +105,7 @@ int cmd_run(int argc, char **argv)
 		log_line("%s", why);
 		return STATUS_USAGE;
 	}
-	if (set_preload() || setenv("URXE_DIR", run_dir, 1) || attend_daemon(run_dir) < 0)
+	if (set_preload() || set("URXE_DIR", run_dir) || attend_daemon(run_dir) < 0)
 		return STATUS_USAGE;
 	execvp(argv[cmd], argv + cmd);
 	err = errno;
