@@ -16,7 +16,7 @@
 #define DEV    "dev"
 
 #define NAME_MAX_LEN 128
-#define TEXT_MAX_LEN 128
+#define TEXT_MAX_LEN 4096 /* as the kernel's: a page */
 
 /* librxe takes the devices whose modalias begins like this, whatever their name. */
 #define MODALIAS "rdma_device:Nrxe0"
@@ -40,19 +40,22 @@ static void make_dirs(struct tree *t, const char *file)
 	}
 }
 
-static void write_file(struct tree *t, const char *file, const char *text, size_t len)
+/* With that mode, whatever the umask. */
+static void write_file(struct tree *t, const char *file, mode_t mode, const char *text, size_t len)
 {
 	int fd;
 
 	make_dirs(t, file);
 	if (t->err)
 		return;
-	fd = openat(t->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	fd = openat(t->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0) {
 		t->err = -errno;
 		return;
 	}
-	if (write(fd, text, len) != (ssize_t)len)
+	if (fchmod(fd, mode))
+		t->err = -errno;
+	else if (write(fd, text, len) != (ssize_t)len)
 		t->err = errno ? -errno : -EIO;
 	close(fd);
 }
@@ -67,8 +70,12 @@ __attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
 	va_end(ap);
+	if (n >= (int)sizeof(text) - 1) {
+		t->err = -EOVERFLOW;
+		return;
+	}
 	text[n] = '\n';
-	write_file(t, file, text, (size_t)n + 1);
+	write_file(t, file, 0444, text, (size_t)n + 1);
 }
 
 /* The GUID of a port is the modified EUI-64 of its MAC, as in Linux rxe. */
@@ -126,12 +133,14 @@ static void put_cpus(struct tree *t)
 	char text[TEXT_MAX_LEN];
 	int at = 0;
 
-	for (word = (n - 1) / 32; word >= 0 && at < (int)sizeof(text) - 10; word--) {
+	for (word = (n - 1) / 32; word >= 0 && at < (int)sizeof(text); word--) {
 		unsigned bits = n - word * 32 >= 32 ? ~0u : (1u << (n - word * 32)) - 1;
 
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%08x%s", bits,
 			       word ? "," : "");
 	}
+	if (at >= (int)sizeof(text))
+		t->err = -EOVERFLOW;
 	put(t, CLASS "/device/local_cpus", "%s", text);
 	put(t, CLASS "/device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
 }
@@ -160,7 +169,8 @@ static void put_uverbs(struct tree *t)
 	put(t, UVERBS "/uverbs0/abi_version", "2");
 	put(t, UVERBS "/uverbs0/dev", "231:192");
 	put(t, UVERBS "/uverbs0/device/modalias", MODALIAS);
-	put(t, DEV "/infiniband/uverbs0", "%s", "");
+	/* The preload stands in for it; access(2) asks this one, as it would the kernel's. */
+	write_file(t, DEV "/infiniband/uverbs0", 0666, "", 0);
 }
 
 int sysfs_create(const char *run_dir, const struct host *host)

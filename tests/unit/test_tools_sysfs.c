@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rundir.h"
+#include "sysfs.h"
+
+#define CLASS "sys/class/infiniband/urxe0/"
+
+static char top[] = "/tmp/test-sysfs-XXXXXX";
+static struct host host;
+static long processors;
+
+/* In place of libc's, so that this machine is as large as a test wants it. */
+long __sysconf(int name);
+long sysconf(int name)
+{
+	return name == _SC_NPROCESSORS_CONF ? processors : __sysconf(name);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	host_init(&host);
+	return !mkdtemp(top) || host_add_invented(&host);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sysfs_remove(top);
+	return rmdir(top);
+}
+
+static void expect_text(const char *name, const char *text)
+{
+	char path[PATH_MAX], found[PATH_MAX];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	n = fread(found, 1, sizeof(found) - 1, f);
+	found[n] = '\0';
+	fclose(f);
+	assert_string_equal(found, text);
+}
+
+static void processors_of_a_small_machine(void **state)
+{
+	(void)state;
+	processors = 2;
+	assert_int_equal(sysfs_create(top, &host), 0);
+	expect_text(CLASS "device/local_cpus", "00000003\n");
+	expect_text(CLASS "device/local_cpulist", "0-1\n");
+	processors = 33;
+	assert_int_equal(sysfs_create(top, &host), 0);
+	expect_text(CLASS "device/local_cpus", "00000001,ffffffff\n");
+	expect_text(CLASS "device/local_cpulist", "0-32\n");
+}
+
+/* Linux has 8,192 processors at most (CONFIG_NR_CPUS). */
+static void processors_of_the_largest_machine(void **state)
+{
+	static char words[8192 / 32 * 9 + 1];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 8192 / 32; i++)
+		strcat(words, i ? ",ffffffff" : "ffffffff");
+	strcat(words, "\n");
+	processors = 8192;
+	assert_int_equal(sysfs_create(top, &host), 0);
+	expect_text(CLASS "device/local_cpus", words);
+	expect_text(CLASS "device/local_cpulist", "0-8191\n");
+}
+
+static void nothing_is_cut_short(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	processors = 1000000;
+	assert_int_equal(sysfs_create(top, &host), -EOVERFLOW);
+	snprintf(path, sizeof(path), "%s/sys", top);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* An ordinary user may ask access(2) for both before opening it. */
+static void the_device_can_be_written_to(void **state)
+{
+	mode_t old = umask(077);
+	char path[PATH_MAX];
+	struct stat st;
+
+	(void)state;
+	processors = 1;
+	assert_int_equal(sysfs_create(top, &host), 0);
+	umask(old);
+	snprintf(path, sizeof(path), "%s/dev/infiniband/uverbs0", top);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0666);
+	expect_text(CLASS "device/local_cpulist", "0\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processors_of_a_small_machine),
+		cmocka_unit_test(processors_of_the_largest_machine),
+		cmocka_unit_test(nothing_is_cut_short),
+		cmocka_unit_test(the_device_can_be_written_to),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
