@@ -30,7 +30,7 @@
 struct daemon {
 	struct daemon_options options;
 	int lock_fd;
-	bool made_dir;
+	bool own_dir; /* goes when the daemon goes */
 	bool made_sysfs;
 	int epoll_fd;
 	int signal_fd;
@@ -181,7 +181,8 @@ static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
 	char text[RUNDIR_WHY];
 	int rc = rundir_create(d->options.run_dir, text);
 
-	d->made_dir = rc > 0;
+	/* What is there already before a private one is what a killed one has left. */
+	d->own_dir = rc > 0 || d->options.private;
 	if (rc >= 0)
 		rc = d->lock_fd = rundir_lock(d->options.run_dir, text);
 	if (rc < 0)
@@ -263,7 +264,7 @@ void daemon_stop(struct daemon *d)
 	if (d->epoll_fd >= 0)
 		close(d->epoll_fd);
 	if (d->lock_fd >= 0)
-		rundir_release(d->options.run_dir, d->lock_fd, d->made_dir);
+		rundir_release(d->options.run_dir, d->lock_fd, d->own_dir);
 	free(d);
 }
 

@@ -176,6 +176,10 @@ int rundir_lock(const char *path, char why[RUNDIR_WHY])
 		close(fd);
 	}
 	err = fd < 0 ? errno : EAGAIN;
+	if (err == ENOENT) {
+		snprintf(why, RUNDIR_WHY, "another urxed has just removed %s", path);
+		return -EBUSY;
+	}
 	snprintf(why, RUNDIR_WHY, "cannot lock %s: %s", name, strerror(err));
 	return -err;
 }
@@ -198,14 +202,14 @@ int rundir_remove(const char *path, const char *name)
 	return 0;
 }
 
-void rundir_release(const char *path, int lock_fd, bool made)
+void rundir_release(const char *path, int lock_fd, bool own)
 {
 	char parent[RUNDIR_MAX];
 	char *slash, *name;
 
 	rundir_remove(path, LOCK_NAME);
 	close(lock_fd);
-	if (!made || rmdir(path))
+	if (!own || rmdir(path))
 		return;
 	/* Only a parent of our own naming, where no other namespace's daemon lives. */
 	snprintf(parent, sizeof(parent), "%s", path);

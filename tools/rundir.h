@@ -33,15 +33,15 @@ int rundir_create(const char *path, char why[RUNDIR_WHY]);
 
 /*
  * Locks the directory for one daemon; the descriptor is the lock. -EBUSY:
- * another daemon has it.
+ * another daemon has it, or has left with it.
  */
 int rundir_lock(const char *path, char why[RUNDIR_WHY]);
 
 /* Removes a file or a whole tree below the directory, not following links. */
 int rundir_remove(const char *path, const char *name);
 
-/* Removes the lock and, where rundir_create made it and it is empty, the directory. */
-void rundir_release(const char *path, int lock_fd, bool made);
+/* Removes the lock and, where it is the daemon's own and empty, the directory. */
+void rundir_release(const char *path, int lock_fd, bool own);
 
 /* Inode number of this process's network namespace. */
 uint64_t rundir_netns(void);

@@ -55,6 +55,10 @@ def check_stale_directory(build):
         time.sleep(0.1)
         host.start_daemon()
         Pair(host, host, ['ibv_rc_pingpong']).finish(20)
+        host.daemon.kill()
+        host.run('true')  # on a private daemon again, which cleans up after all of them
+        until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(host.run_dir),
+              lambda: f'a private daemon left {os.listdir(host.run_dir)}')
 
 
 def check_second_refused(build):

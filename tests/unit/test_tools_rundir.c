@@ -103,6 +103,7 @@ static void created_private_and_released(void **state)
 	assert_non_null(strstr(why, "another urxed"));
 	rundir_release(path, fd, true);
 	assert_int_equal(stat(path, &st), -1);
+	assert_int_equal(rundir_lock(path, why), -EBUSY);
 }
 
 static void a_directory_that_was_there_stays(void **state)
