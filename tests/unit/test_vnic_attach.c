@@ -252,7 +252,7 @@ static int echo_until_quiet(struct daemon *d)
 		while (echo_frames(dev))
 			;
 		vnic_device_sleeping(dev, true);
-		if (vnic_device_kicked(dev)) {
+		if (echo_frames(dev)) {
 			vnic_device_sleeping(dev, false);
 			continue;
 		}

@@ -229,7 +229,6 @@ static void test_quiesced(void **state)
 	assert_int_equal(counter(loop, VNIC_TX_FRAMES), 0);
 	assert_int_equal(vnic_device_tx(loop->device, frames, BURST), 0);
 	assert_int_equal(vnic_device_rx(loop->device, data, sizeof(data)), -ENETDOWN);
-	assert_false(vnic_device_kicked(loop->device));
 }
 
 static void test_counter_names(void **state)

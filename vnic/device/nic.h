@@ -18,10 +18,9 @@
 struct vnic_tx_pending {
 	const uint8_t *data;
 	uint32_t len;
-	uint16_t eop;         /* index of its last descriptor */
-	uint16_t descriptors; /* how many it has */
-	bool completion;      /* the driver asked for one */
-	bool gathered;        /* data is the bounce buffer */
+	uint16_t eop;    /* index of its last descriptor */
+	bool completion; /* the driver asked for one */
+	bool gathered;   /* data is the bounce buffer */
 };
 
 struct vnic_device_txq {
@@ -32,9 +31,6 @@ struct vnic_device_txq {
 	struct vnic_cursor comp_next; /* the first free completion */
 	struct vnic_tx_pending pending[VNIC_TX_AHEAD];
 	uint32_t first, count; /* of pending, a queue */
-	uint32_t done_index;   /* the oldest descriptor not done */
-	uint32_t done_total;   /* descriptors done, ever */
-	uint32_t kicked_total; /* descriptors posted when vnic_device_kicked looked last */
 	bool bounce_used;
 	uint8_t vector;
 };
@@ -45,9 +41,7 @@ struct vnic_device_rxq {
 	struct vmxnet3_rx_comp *comp;
 	struct vnic_cursor next[2];
 	struct vnic_cursor comp_next;
-	bool starved;    /* a frame was refused and the buffer it wanted has not come */
-	bool wants_body; /* that is, either ring will do */
-	struct vnic_cursor wanted[2];
+	bool starved; /* a frame was refused, and none has been taken since */
 	uint8_t vector;
 };
 
@@ -80,8 +74,6 @@ static inline void *vnic_device_memory(const struct vnic_device *dev, uint64_t a
 bool vnic_device_configure(struct vnic_device *dev);
 /* The driver broke the contract: its queues stop with `error` until it resets the NIC. */
 void vnic_device_break(struct vnic_device *dev, uint32_t event, uint32_t error);
-/* Whether a buffer has come since a frame was refused; says so once. */
-bool vnic_device_rx_fed(struct vnic_device *dev);
 /* The driver has something to look at: vnic_device_flush interrupts for it. */
 void vnic_device_news(struct vnic_device *dev, uint8_t vector);
 

@@ -154,37 +154,16 @@ static void fill(struct vnic_device *dev, const struct scatter *scatter, const u
  */
 static int starve(struct vnic_device *dev, uint32_t len, struct scatter *scatter)
 {
-	int ret;
-
+	dev->rx.starved = true;
 	vnic_store(&dev->rx.shared->update_prod, 1);
 	vnic_fence();
-	ret = gather_buffers(dev, len, scatter);
-	dev->rx.starved = true;
-	dev->rx.wants_body = scatter->count > 0;
-	memcpy(dev->rx.wanted, scatter->next, sizeof(dev->rx.wanted));
-	return ret;
+	return gather_buffers(dev, len, scatter);
 }
 
 static void feed(struct vnic_device *dev)
 {
 	dev->rx.starved = false;
 	vnic_store(&dev->rx.shared->update_prod, 0);
-}
-
-static bool came(const struct vnic_device *dev, uint32_t ring)
-{
-	const struct vnic_cursor *at = &dev->rx.wanted[ring];
-
-	return dev->rx.ring[ring] &&
-	       !!(vnic_load(&dev->rx.ring[ring][at->index].len) & VMXNET3_RXD_GEN) == at->gen;
-}
-
-bool vnic_device_rx_fed(struct vnic_device *dev)
-{
-	if (!dev->rx.starved || (!came(dev, 0) && !(dev->rx.wants_body && came(dev, 1))))
-		return false;
-	feed(dev);
-	return true;
 }
 
 int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len)

@@ -47,6 +47,8 @@ static enum look look_at_descriptor(struct vnic_device *dev, struct vnic_cursor 
 static enum look look_at_frame(struct vnic_device *dev, struct vnic_cursor *at,
 			       struct vnic_tx_pending *frame, uint32_t *error)
 {
+	uint32_t descriptors = 0;
+
 	*frame = (struct vnic_tx_pending){.data = dev->bounce};
 	for (;;) {
 		struct segment segment;
@@ -55,11 +57,11 @@ static enum look look_at_frame(struct vnic_device *dev, struct vnic_cursor *at,
 		if (look != LOOK_FRAME)
 			return look;
 		*error = VMXNET3_ERR_BIG_PKT;
-		if (++frame->descriptors > VMXNET3_MAX_TXD_PER_PKT ||
+		if (++descriptors > VMXNET3_MAX_TXD_PER_PKT ||
 		    segment.len > dev->frame_max - frame->len)
 			return LOOK_BAD;
 		frame->completion |= segment.completion;
-		if (frame->descriptors == 1 && segment.eop) {
+		if (descriptors == 1 && segment.eop) {
 			frame->data = segment.data;
 		} else {
 			if (dev->tx.bounce_used)
@@ -147,8 +149,6 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t n)
 			tx->bounce_used = false;
 		dev->counters[VNIC_TX_FRAMES]++;
 		dev->counters[VNIC_TX_BYTES] += frame->len;
-		tx->done_index = (frame->eop + 1u) % tx->next.size;
-		tx->done_total += frame->descriptors;
 		tx->first = (tx->first + 1) % VNIC_TX_AHEAD;
 		tx->count--;
 	}

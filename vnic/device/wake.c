@@ -40,30 +40,6 @@ void vnic_device_flush(struct vnic_device *dev)
 	}
 }
 
-/* Descriptors that the driver has posted, ever; as it says, so no more than a hint. */
-static uint32_t tx_posted(const struct vnic_device *dev)
-{
-	const struct vnic_device_txq *tx = &dev->tx;
-	uint32_t prod = vnic_load(vnic_reg(dev->attr.bars, VMXNET3_REG_TXPROD));
-
-	if (prod >= tx->next.size)
-		return tx->kicked_total; /* nonsense is no news */
-	return tx->done_total + vnic_ring_distance(tx->done_index, prod, tx->next.size);
-}
-
-bool vnic_device_kicked(struct vnic_device *dev)
-{
-	uint32_t posted;
-	bool kicked;
-
-	if (dev->state != VNIC_DEVICE_ACTIVE)
-		return false;
-	posted = tx_posted(dev);
-	kicked = posted != dev->tx.kicked_total;
-	dev->tx.kicked_total = posted;
-	return vnic_device_rx_fed(dev) || kicked;
-}
-
 void vnic_device_sleeping(struct vnic_device *dev, bool asleep)
 {
 	vnic_store(vnic_reg(dev->attr.bars, VNIC_REG_ASLEEP), asleep);

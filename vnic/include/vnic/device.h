@@ -79,9 +79,6 @@ int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len);
 /* Interrupts the driver for what was received and completed since the last call, unless masked. */
 void vnic_device_flush(struct vnic_device *dev);
 
-/* Whether the driver has posted frames or receive buffers since the last call. */
-bool vnic_device_kicked(struct vnic_device *dev);
-
 /*
  * Before the device's thread sleeps it says so (true), and looks once more for
  * work; a driver wakes only a device that sleeps.
