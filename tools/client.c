@@ -138,18 +138,31 @@ static void destroy(struct clients *all, struct client *c)
 	all->n--;
 }
 
-void client_reap(struct clients *all)
+/* A process whose NIC is broken hears of it by the end of its connection. */
+static bool has_gone(const struct client *c)
+{
+	if (c->gone || !c->port.dev || vnic_device_state(c->port.dev) != VNIC_DEVICE_BROKEN)
+		return c->gone;
+	log_line("process %d is disconnected: its NIC has a malformed descriptor",
+		 vnic_server_pid(c->conn));
+	return true;
+}
+
+bool client_reap(struct clients *all)
 {
 	struct client **link = &all->list, *c;
+	bool any = false;
 
 	while ((c = *link)) {
-		if (!c->gone) {
+		if (!has_gone(c)) {
 			link = &c->next;
 			continue;
 		}
+		any = true;
 		*link = c->next;
 		destroy(all, c);
 	}
+	return any;
 }
 
 void client_close_all(struct clients *all)

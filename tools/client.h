@@ -41,8 +41,11 @@ int client_accept(struct clients *all, int listen_fd);
 void client_event(struct clients *all, uint64_t now, struct client *c);
 /* Answers the client that w is of. */
 void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac);
-/* Frees those that went; call it between two batches of events. */
-void client_reap(struct clients *all);
+/*
+ * Frees those that went, and those whose NIC is broken; true where there were any.
+ * Call it between two batches of events.
+ */
+bool client_reap(struct clients *all);
 void client_close_all(struct clients *all);
 
 #endif

@@ -397,7 +397,7 @@ static void nap(struct daemon *d)
 	now = now_ns();
 	next = tick(d, now);
 	/* Who posted before the word was out did not ring: look once more. */
-	if (!switch_run(&d->sw, now) && !d->stop) {
+	if (!switch_run(&d->sw, now) && !client_reap(&d->clients) && !d->stop) {
 		due = switch_deadline(&d->sw, now);
 		if (due < next)
 			next = due;

@@ -105,7 +105,9 @@ void port_lost(void)
 {
 	struct uverbs_file *file;
 
-	log_warning("urxed has gone: the device is dead");
+	log_warning("%s: the device is dead", vnic_driver_broken(port.nic)
+						      ? "the NIC completes what it was not given"
+						      : "urxed has gone");
 	port.gone = true;
 	for (uint32_t i = 0; i < port.who.qpn_count; i++)
 		if (port.qps[i])

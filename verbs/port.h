@@ -27,7 +27,7 @@ struct port {
 	struct vnic_driver *nic;
 	struct vnic_attach_welcome who;
 	struct urxe_path self; /* to this port */
-	bool gone;             /* the daemon has left us: the device is dead */
+	bool gone;             /* port_lost was called: the device is dead */
 	uint32_t last_pd;
 	struct qp **qps; /* by QPN, from who.qpn_first */
 	struct cq_list dirty_cqs;
@@ -63,7 +63,10 @@ int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6]);
 
 /* Shows the application all that the engine has completed. */
 void port_publish(void);
-/* The daemon has gone: every context hears of it, and what is outstanding ends in errors. */
+/*
+ * The daemon has gone, or the NIC cannot be trusted: every context hears of it, and
+ * what is outstanding ends in errors.
+ */
 void port_lost(void);
 
 /* The QP of a number of our lease; NULL where there is none. */

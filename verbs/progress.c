@@ -114,9 +114,10 @@ static void wake(void)
 
 void progress_schedule(void)
 {
+	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
 	uint64_t deadline;
 
-	if (!LIST_EMPTY(&port.waiting_channels) && progress->wake_at > 0) {
+	if (at_once && progress->wake_at > 0) {
 		wake();
 		return;
 	}
@@ -369,13 +370,13 @@ static void *engine_thread(void *unused)
 		uint64_t at;
 
 		progress->wake_at = 0;
-		if (watch.fds[WATCH_CTL].revents && !port.gone)
-			port_lost();
-		flush_channels();
 		if (progress->lease_until <= now)
 			take_over();
 		if (progress->stop)
 			break;
+		if (!port.gone && (watch.fds[WATCH_CTL].revents || vnic_driver_broken(port.nic)))
+			port_lost();
+		flush_channels();
 		now = clock_now();
 		watch_fill(&watch);
 		at = next_wake(now, &leases, &watch);

@@ -93,12 +93,24 @@ def check_strangers(build):
             raise Failure(f'urxed died: {host.daemon.describe()}')
 
 
+def check_rogue(build):
+    """A process whose NIC breaks the rules hears of it, as does the log."""
+    with Host(build) as host:
+        program = host.spawn([os.path.join(build, 'tests/smoke/rogue_nic'), host.run_dir])
+        succeed(program, 10)
+        pid = program.process.pid
+        if f'process {pid} is disconnected: its NIC' not in host.daemon.errors():
+            raise Failure(f'urxed does not say why: {host.daemon.errors()}')
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+
+
 CHECKS = {
     'private': check_one_daemon_for_all,
     'stale_directory': check_stale_directory,
     'second_refused': check_second_refused,
     'clean_end': check_clean_end,
     'strangers': check_strangers,
+    'rogue': check_rogue,
 }
 
 if __name__ == '__main__':

@@ -99,6 +99,7 @@ static void test_completion_of_unsent(void **state)
 							frames, TX_POSTED),
 				 TX_POSTED - 10);
 		assert_int_equal(send_all(*state), TX_POSTED - 10);
+		assert_true(vnic_driver_broken(((struct vnic_loop *)*state)->driver));
 		close_loop(state);
 	}
 }
@@ -110,6 +111,7 @@ static void test_completion_of_sent(void **state)
 	assert_int_equal(send_frames(loop, 10), 10);
 	complete_tx(loop, 9);
 	assert_int_equal(send_all(loop), TX_POSTED);
+	assert_false(vnic_driver_broken(loop->driver));
 }
 
 /* A completion that the device never asked for its buffers back with: one lap, then it is old. */
@@ -158,6 +160,7 @@ static void test_bad_receive_completion(void **state)
 		rx_comp(loop)[0].len = 60;
 		assert_int_equal(vnic_driver_rx(loop->driver, frames, 4), 0);
 		assert_false(vnic_driver_irq_unmask(loop->driver));
+		assert_true(vnic_driver_broken(loop->driver));
 		close_loop(state);
 	}
 }
@@ -179,6 +182,7 @@ static void test_receive_flood(void **state)
 	while ((n = vnic_driver_rx(loop->driver, frames, BURST)))
 		received += n;
 	assert_int_equal(received, RX_POSTED);
+	assert_true(vnic_driver_broken(loop->driver));
 }
 
 #define LOOP_TEST(f) cmocka_unit_test_setup_teardown(f, open_loop, close_loop)

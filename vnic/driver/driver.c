@@ -155,6 +155,11 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 	free(drv);
 }
 
+bool vnic_driver_broken(const struct vnic_driver *drv)
+{
+	return drv->broken;
+}
+
 int vnic_driver_ctl_fd(const struct vnic_driver *drv)
 {
 	return drv->transport->ctl_fd;

@@ -62,7 +62,7 @@ struct vnic_driver {
 	struct vnic_driver_memory *memory;
 	uint32_t frame_max;
 	uint32_t stride; /* from one buffer to the next */
-	bool broken;     /* the device has completed what it was not given */
+	bool broken;     /* see vnic_driver_broken */
 	struct vnic_driver_txq tx;
 	struct vnic_driver_rxq rx;
 	bool interrupts; /* the caller wants them */
