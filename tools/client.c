@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "log.h"
@@ -121,8 +122,30 @@ void client_event(struct clients *all, uint64_t now, struct client *c)
 		log_line("process %d is disconnected: %s", vnic_server_pid(c->conn), strerror(-rc));
 }
 
+static void add_counters(const struct client *c, uint64_t sums[VNIC_COUNTER_COUNT])
+{
+	const uint64_t *counters;
+	int i;
+
+	if (!c->port.dev)
+		return;
+	counters = vnic_device_counters(c->port.dev);
+	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
+		sums[i] += counters[i];
+}
+
+void client_counters(const struct clients *all, uint64_t sums[VNIC_COUNTER_COUNT])
+{
+	const struct client *c;
+
+	memcpy(sums, all->counters, sizeof(all->counters));
+	for (c = all->list; c; c = c->next)
+		add_counters(c, sums);
+}
+
 static void destroy(struct clients *all, struct client *c)
 {
+	add_counters(c, all->counters);
 	if (c->joined)
 		switch_leave(all->sw, &c->port);
 	if (c->waiting)

@@ -32,7 +32,8 @@ struct clients {
 	const struct host *host;
 	struct vswitch *sw;
 	struct neigh *neigh;
-	uint64_t now; /* of the event that is being handled */
+	uint64_t now;                          /* of the event that is being handled */
+	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of those that went */
 };
 
 /* Takes a connection that waits. -EAGAIN: there is none; -EMFILE and the like: not now. */
@@ -47,5 +48,7 @@ void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac);
  */
 bool client_reap(struct clients *all);
 void client_close_all(struct clients *all);
+/* What all NICs have counted, also those of clients that went. */
+void client_counters(const struct clients *all, uint64_t sums[VNIC_COUNTER_COUNT]);
 
 #endif

@@ -270,10 +270,16 @@ void daemon_stop(struct daemon *d)
 
 /* --- Events */
 
-static void print_drops(const struct daemon *d)
+static void print_counters(const struct daemon *d)
 {
+	uint64_t nics[VNIC_COUNTER_COUNT];
 	uint32_t i;
 
+	client_counters(&d->clients, nics);
+	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
+		if (nics[i])
+			log_line("vnic %s: %llu", vnic_counter_name(i),
+				 (unsigned long long)nics[i]);
 	for (i = 0; i < SWITCH_DROP_COUNT; i++)
 		if (d->sw.drops[i])
 			log_line("dropped %s: %llu", switch_drop_name(i),
@@ -287,7 +293,7 @@ static void take_signal(struct daemon *d)
 
 	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
-			print_drops(d);
+			print_counters(d);
 		else
 			d->stop = true;
 	}
@@ -420,6 +426,6 @@ int daemon_run(struct daemon *d)
 			tick(d, now_ns());
 		}
 	}
-	print_drops(d);
+	print_counters(d);
 	return 0;
 }

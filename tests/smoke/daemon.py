@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The life of a daemon: private ones, stale directories, a second one, a clean end."""
 import os
+import re
 import signal
 import socket
 import sys
@@ -71,6 +72,18 @@ def check_second_refused(build):
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
+def check_counters(build):
+    """SIGUSR1 shows what NICs have counted, also those of processes that have gone, and drops."""
+    with Host(build) as host:
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+        host.daemon.kill(signal.SIGUSR1)
+        until(5, lambda: ' clients' in host.daemon.errors(),
+              lambda: f'SIGUSR1 shows nothing: {host.daemon.errors()}')
+        found = re.search(r'^urxed: vnic tx_frames: (\d+)$', host.daemon.errors(), re.MULTILINE)
+        if not found or int(found.group(1)) < 20:
+            raise Failure(f'no count of the frames sent: {host.daemon.errors()}')
+
+
 def check_clean_end(build):
     for number in (signal.SIGTERM, signal.SIGINT):
         with Host(build) as host:
@@ -108,6 +121,7 @@ CHECKS = {
     'private': check_one_daemon_for_all,
     'stale_directory': check_stale_directory,
     'second_refused': check_second_refused,
+    'counters': check_counters,
     'clean_end': check_clean_end,
     'strangers': check_strangers,
     'rogue': check_rogue,
