@@ -71,7 +71,7 @@ __attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char
 	n = vsnprintf(text, sizeof(text) - 1, fmt, ap);
 	va_end(ap);
 	if (n >= (int)sizeof(text) - 1) {
-		t->err = -EOVERFLOW;
+		t->err = t->err ? t->err : -EOVERFLOW;
 		return;
 	}
 	text[n] = '\n';
@@ -130,7 +130,7 @@ static void put_port(struct tree *t)
 static void put_cpus(struct tree *t)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF), word;
-	char text[TEXT_MAX_LEN];
+	char text[TEXT_MAX_LEN]; /* filled to its end it is too long for put, which says so */
 	int at = 0;
 
 	for (word = (n - 1) / 32; word >= 0 && at < (int)sizeof(text); word--) {
@@ -139,8 +139,6 @@ static void put_cpus(struct tree *t)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%08x%s", bits,
 			       word ? "," : "");
 	}
-	if (at >= (int)sizeof(text))
-		t->err = -EOVERFLOW;
 	put(t, CLASS "/device/local_cpus", "%s", text);
 	put(t, CLASS "/device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
 }
