@@ -157,14 +157,17 @@ class Host:
 class Pair:
     """Server and client of one program."""
 
-    def __init__(self, server_host, client_host, argv, gid=1, address='127.0.0.1', device='urxe0'):
+    def __init__(self, server_host, client_host, argv, gid=1, address='127.0.0.1', device='urxe0',
+                 client_gid=None):
         self.port = free_port()
         # The pingpong examples call the GID index -g, perftest calls it -x.
         index = '-x' if os.path.basename(argv[0]).startswith('ib_') else '-g'
-        argv = [*argv, '-d', device, '-p', str(self.port), index, str(gid)]
-        self.server = server_host.start(*argv)
+        argv = [*argv, '-d', device, '-p', str(self.port), index]
+        self.server = server_host.start(*argv, str(gid))
         wait_listening(self.server, self.port)
-        self.client = client_host.start(*argv, address)
+        if client_gid is None:
+            client_gid = gid
+        self.client = client_host.start(*argv, str(client_gid), address)
 
     def finish(self, seconds):
         """Both must succeed; returns what server and client printed."""

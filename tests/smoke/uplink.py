@@ -53,10 +53,12 @@ def run():
         prefixes = [['ip', 'netns', 'exec', name] for name in NAMES]
         with Host(sys.argv[1], prefix=prefixes[0], arguments=uplink) as server, \
                 Host(sys.argv[1], prefix=prefixes[1], arguments=uplink) as client:
-            gid = gid_of(server, '192.0.2.1')
+            # One may have started before its link had a link-local address, which comes first.
+            gids = gid_of(server, '192.0.2.1'), gid_of(client, '192.0.2.2')
             for argv in PROGRAMS:
                 argv = [server.verbs_check if argv[0] == 'verbs_check' else argv[0], *argv[1:]]
-                outputs = Pair(server, client, argv, gid, address='192.0.2.1').finish(60)
+                outputs = Pair(server, client, argv, gids[0], address='192.0.2.1',
+                               client_gid=gids[1]).finish(60)
                 print(*outputs, sep='\n')
                 if argv[0].startswith('ib_'):
                     report.check_perftest(outputs[1], None)
