@@ -482,7 +482,7 @@ static void test_errors(void **state)
 		{"af_xdp:va,xdp_prog=/nonexistent", -EINVAL, "MTU 9000"},
 		{"tap:va", -EEXIST, "af_packet:va"},
 		{"tap:", -EINVAL, "missing"},
-		{"pcap:/nonexistent", -ENOENT, "/nonexistent"},
+		{"pcap:/proc/nonexistent", -ENOENT, "/proc/nonexistent"},
 		{"pcap:", -EINVAL, "missing"},
 		{"dpdk:", -EINVAL, "missing"},
 		{"dpdk:0000:ff:1f.7", -EINVAL, "PCI"},

@@ -232,8 +232,9 @@ static void test_no_capture(void **state)
 	assert_int_equal(try_open(micro_pcap, 23, &port, why), -EINVAL);
 	assert_int_equal(try_open(ip_only, sizeof(ip_only), &port, why), -ENOTSUP);
 	assert_non_null(strstr(why, "Ethernet"));
-	assert_int_equal(netdev_pcap_open("/nonexistent/x.pcap", &port, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "/nonexistent/x.pcap"));
+	assert_int_equal(netdev_pcap_open("/proc/nonexistent/x.pcap", &port, why, sizeof(why)),
+			 -ENOENT);
+	assert_non_null(strstr(why, "/proc/nonexistent/x.pcap"));
 	assert_int_equal(netdev_pcap_open("/", &port, why, sizeof(why)), -EINVAL);
 	assert_int_equal(netdev_pcap_open("/", &port, tiny, sizeof(tiny)), -EINVAL);
 	assert_int_equal(strlen(tiny), sizeof(tiny) - 1);
@@ -290,9 +291,9 @@ static void test_write_errors(void **state)
 	char why[256];
 
 	(void)state;
-	assert_int_equal(netdev_pcap_create("/nonexistent/x.pcap", &port, why, sizeof(why)),
+	assert_int_equal(netdev_pcap_create("/proc/nonexistent/x.pcap", &port, why, sizeof(why)),
 			 -ENOENT);
-	assert_non_null(strstr(why, "/nonexistent/x.pcap"));
+	assert_non_null(strstr(why, "/proc/nonexistent/x.pcap"));
 	assert_null(port);
 	if (access("/dev/full", W_OK))
 		skip();

@@ -364,7 +364,7 @@ static void test_nobody_there(void **state)
 	char dir[200];
 
 	assert_int_equal(vnic_server_accept(d->listen_fd, &client), -EAGAIN);
-	assert_int_equal(vnic_driver_attach("/nonexistent", &w, &drv), -ENOENT);
+	assert_int_equal(vnic_driver_attach("/proc/nonexistent", &w, &drv), -ENOENT);
 	memset(dir, 'x', sizeof(dir) - 1);
 	dir[sizeof(dir) - 1] = '\0';
 	assert_int_equal(vnic_driver_attach(dir, &w, &drv), -ENAMETOOLONG);
