@@ -2,7 +2,6 @@
 #include "dev.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "cq.h"
@@ -88,11 +87,6 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
 		recv_frame(dev, &frames[i]);
 }
 
-static struct urxe_qp *timer_qp(struct timer *timer)
-{
-	return (struct urxe_qp *)((char *)timer - offsetof(struct urxe_qp, timer));
-}
-
 /* Responses first: they free the peer's resources. */
 static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
@@ -118,7 +112,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 
 	dev->now = now;
 	while ((timer = timers_pop(&dev->timers, now)))
-		req_timer(timer_qp(timer));
+		timer->fired(timer->qp);
 	while (n < max && (qp = TAILQ_FIRST(&dev->ready))) {
 		TAILQ_REMOVE(&dev->ready, qp, ready_link);
 		qp->queued = false;

@@ -10,6 +10,8 @@
 #include "resource.h"
 #include "resp_recv.h"
 
+#define QP_TIMERS 1
+
 static bool valid_type(uint8_t type)
 {
 	return type == URXE_QPT_RC || type == URXE_QPT_UC || type == URXE_QPT_UD;
@@ -87,7 +89,7 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 static int enter(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;
-	int rc = timers_reserve(&dev->timers, dev->qps.used + 1);
+	int rc = timers_reserve(&dev->timers, QP_TIMERS * (dev->qps.used + 1));
 
 	if (!rc)
 		rc = idmap_add(&dev->qps, qp->qpn, qp);
@@ -117,7 +119,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->mtu = urxe_max_path_mtu(dev->attr.mtu);
-	timer_init(&qp->timer);
+	timer_init(&qp->timer, qp, req_timer);
 	rc = allocate_queues(qp, init);
 	if (!rc) {
 		qp->qpn = init->qpn ? init->qpn : choose_qpn(dev);

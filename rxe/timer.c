@@ -29,9 +29,9 @@ int timers_reserve(struct timers *timers, uint32_t n_timers)
 	return 0;
 }
 
-void timer_init(struct timer *timer)
+void timer_init(struct timer *timer, struct urxe_qp *qp, void (*fired)(struct urxe_qp *qp))
 {
-	*timer = (struct timer){.due = URXE_NEVER};
+	*timer = (struct timer){.due = URXE_NEVER, .fired = fired, .qp = qp};
 }
 
 static void put(struct timers *timers, uint32_t i, struct timer *timer)

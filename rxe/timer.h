@@ -11,10 +11,14 @@
 
 #include <stdint.h>
 
+struct urxe_qp;
+
 struct timer {
 	uint64_t due;    /* URXE_NEVER: not armed */
 	uint64_t queued; /* what the heap goes by; at most due */
 	uint32_t slot;   /* place in the heap plus one; 0 = not in it */
+	void (*fired)(struct urxe_qp *qp);
+	struct urxe_qp *qp;
 };
 
 struct timers {
@@ -26,7 +30,7 @@ struct timers {
 void timers_free(struct timers *timers);
 /* Makes room for n_timers in all; -ENOMEM. */
 int timers_reserve(struct timers *timers, uint32_t n_timers);
-void timer_init(struct timer *timer);
+void timer_init(struct timer *timer, struct urxe_qp *qp, void (*fired)(struct urxe_qp *qp));
 void timer_set(struct timers *timers, struct timer *timer, uint64_t due);
 void timer_remove(struct timers *timers, struct timer *timer);
 /* Takes out and disarms a timer that is due at now; NULL where there is none. */
