@@ -7,7 +7,6 @@
 #include "wire.h"
 
 #define DEFAULT_HOP_LIMIT 64
-#define DEFAULT_PKEY      0xffff
 /* Entropy for ECMP stays in the dynamic ports (RFC 6335; A17.3.2 leaves it to the sender). */
 #define UDP_SPORT_FIRST    0xc000
 #define IPV4_DONT_FRAGMENT 0x40
@@ -107,7 +106,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	};
 	at[0] = bth->opcode;
 	at[1] = (uint8_t)(bth->solicited << 7 | 1 << 6); /* MigReq, as hardware sends it */
-	put16(at + 2, DEFAULT_PKEY);
+	put16(at + 2, bth->pkey);
 	at[4] = 0;
 	put24(at + 5, bth->dest_qpn);
 	at[8] = (uint8_t)(bth->ack_req << 7);

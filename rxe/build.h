@@ -18,6 +18,7 @@ struct build_bth {
 	bool ack_req;
 	uint32_t dest_qpn;
 	uint32_t psn;
+	uint16_t pkey;
 };
 
 /* A packet in the making. */

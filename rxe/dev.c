@@ -34,6 +34,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	dev->attr = *attr;
 	if (!dev->attr.max_packets)
 		dev->attr.max_packets = REQ_DEFAULT_WINDOW;
+	dev->pkeys[0] = URXE_DEFAULT_PKEY;
 	dev->key_seed = attr->seed;
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->cqs);

@@ -9,6 +9,7 @@
 #include <rxe/rxe.h>
 
 #include "idmap.h"
+#include "pkey.h"
 #include "timer.h"
 
 struct gid_entry {
@@ -21,6 +22,7 @@ struct urxe_dev {
 	struct urxe_dev_attr attr;
 	uint64_t now; /* of the call in progress */
 	struct gid_entry gids[URXE_MAX_GIDS];
+	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct idmap qps;
 	struct idmap mrs;
 	struct timers timers;

@@ -6,6 +6,7 @@
 #ifndef URXE_IDMAP_H
 #define URXE_IDMAP_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct idmap_slot {
@@ -27,6 +28,18 @@ int idmap_add(struct idmap *map, uint32_t id, void *object);
 void idmap_remove(struct idmap *map, uint32_t id);
 /* Any object, for taking a whole map down; NULL where there is none. */
 void *idmap_any(const struct idmap *map);
+
+/* Walks the map: an object at or behind *at, which starts at 0; NULL at the end. */
+static inline void *idmap_next(const struct idmap *map, uint32_t *at)
+{
+	while (*at <= map->mask) {
+		void *object = map->slots[(*at)++].object;
+
+		if (object)
+			return object;
+	}
+	return NULL;
+}
 
 /* Fibonacci hashing: numbers are dense, their products with this are not. */
 static inline uint32_t idmap_home(const struct idmap *map, uint32_t id)

@@ -8,7 +8,6 @@
 #include "req.h"
 #include "resource.h"
 
-#define PKEYS       1
 #define PORT_NUM    1
 #define TIMEOUT_MAX 31
 #define RETRY_MAX   7
@@ -107,6 +106,11 @@ static bool path_ok(const struct urxe_qp *qp, const struct urxe_path *path)
 	       path->flow_label <= 0xfffff && path->sl <= 7;
 }
 
+static bool pkey_index_ok(const struct urxe_qp *qp, uint16_t index)
+{
+	return index < URXE_MAX_PKEYS && pkey_valid(qp->dev->pkeys[index]);
+}
+
 /* Requests that were let in as long as some could be outstanding. */
 static bool rd_atomic_queued(const struct urxe_qp *qp)
 {
@@ -128,10 +132,11 @@ static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, ui
 		return false;
 	if (mask & M(AV) && !path_ok(qp, &a->path))
 		return false;
+	if (mask & M(PKEY_INDEX) && !pkey_index_ok(qp, a->pkey_index))
+		return false;
 	if (mask & M(MAX_QP_RD_ATOMIC) && !a->max_rd_atomic && rd_atomic_queued(qp))
 		return false;
-	return in_range(mask, M(PKEY_INDEX), a->pkey_index, PKEYS - 1) &&
-	       in_range(mask, M(ACCESS_FLAGS), a->access, ACCESS_ALL) &&
+	return in_range(mask, M(ACCESS_FLAGS), a->access, ACCESS_ALL) &&
 	       in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
 	       in_range(mask, M(RETRY_CNT), a->retry_cnt, RETRY_MAX) &&
 	       in_range(mask, M(RNR_RETRY), a->rnr_retry, RETRY_MAX) &&

@@ -9,8 +9,6 @@
 #include "qp.h"
 #include "resp.h"
 
-#define PKEY_MASK 0x7fff /* without the membership bit (IBA 10.9.1.1) */
-
 static bool is_own_gid(const struct urxe_dev *dev, const struct urxe_gid *gid)
 {
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
@@ -56,7 +54,7 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 		return URXE_DROP_BAD_SERVICE;
 	if (!receives(qp, urxe_opcodes[p->opcode].flags))
 		return URXE_DROP_BAD_STATE;
-	if ((p->pkey & PKEY_MASK) != PKEY_MASK)
+	if (!pkey_admits(qp, p))
 		return URXE_DROP_BAD_PKEY;
 	/* IBA 9.6.1.2.3: a connection hears its peer only. */
 	if (qp->type != URXE_QPT_UD &&

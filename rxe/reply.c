@@ -15,6 +15,7 @@ static void start(struct build *b, struct urxe_qp *qp, struct urxe_frame *frame,
 		.opcode = URXE_SERVICE_RC | operation,
 		.dest_qpn = qp->attr.dest_qpn,
 		.psn = psn,
+		.pkey = qp->dev->pkeys[qp->attr.pkey_index],
 	};
 
 	build_start(b, frame, &qp->header, &bth);

@@ -283,6 +283,12 @@ static void put_extended(struct build *b, const struct urxe_qp *qp, const struct
 		build_imm(b, wqe->imm);
 }
 
+/* QP 1 speaks for all partitions, and its requests say for which (IBA 10.9). */
+static uint16_t pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return qp->qpn == URXE_QPN_GSI ? wqe->pkey_index : qp->attr.pkey_index;
+}
+
 /* Builds the packet at req->psn; false where the request's memory is not to be had. */
 static bool build_request(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span,
 			  const struct header_template *header, struct urxe_frame *frame)
@@ -297,6 +303,7 @@ static bool build_request(struct urxe_qp *qp, const struct send_wqe *wqe, uint32
 		.ack_req = wants_ack(qp, wqe, last),
 		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
 		.psn = qp->req.psn,
+		.pkey = qp->dev->pkeys[pkey_index(qp, wqe)],
 	};
 	uint32_t flags = urxe_opcodes[bth.opcode].flags;
 	struct build b;
@@ -352,7 +359,8 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		return false;
 	if (qp->type == URXE_QPT_UD) {
 		header = &ud_header;
-		if (!build_template(&ud_header, qp->dev, &wqe->path, qp->qpn ^ wqe->remote_qpn)) {
+		if (!build_template(&ud_header, qp->dev, &wqe->path, qp->qpn ^ wqe->remote_qpn) ||
+		    !pkey_valid(qp->dev->pkeys[pkey_index(qp, wqe)])) {
 			local_error(qp, URXE_WC_LOC_QP_OP_ERR);
 			return false;
 		}

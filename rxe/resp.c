@@ -178,6 +178,8 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		.solicited = p->solicited,
 	};
 
+	if (qp->qpn == URXE_QPN_GSI)
+		wc.pkey_index = (uint16_t)pkey_find(qp->dev, p->pkey);
 	if (!resp_want_recv(qp)) {
 		dev_drop(qp->dev, URXE_DROP_NO_RECV);
 	} else if (wc.byte_len > qp->resp.wqe->length) {

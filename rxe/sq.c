@@ -7,6 +7,7 @@
 
 #include <rxe/psn.h>
 
+#include "dev.h"
 #include "qp.h"
 #include "req.h"
 #include "ring.h"
@@ -84,6 +85,12 @@ static uint64_t wr_length(const struct urxe_send_wr *wr)
 	return sge_length(wr->segs, wr->n_segs);
 }
 
+static bool gsi_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	return qp->qpn != URXE_QPN_GSI ||
+	       (wr->pkey_index < URXE_MAX_PKEYS && pkey_valid(qp->dev->pkeys[wr->pkey_index]));
+}
+
 /* What the request carries: segments or inline data, and how much of it. */
 static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, enum wr_kind kind)
 {
@@ -101,7 +108,7 @@ static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, e
 	if (kind == WR_ATOMIC)
 		return length == sizeof(uint64_t);
 	if (qp->type == URXE_QPT_UD)
-		return length <= qp->mtu && wr->path;
+		return length <= qp->mtu && wr->path && gsi_fits(qp, wr);
 	return length <= URXE_MAX_MSG;
 }
 
@@ -137,6 +144,7 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.swap = wr->swap,
 		.remote_qpn = wr->remote_qpn,
 		.remote_qkey = wr->remote_qkey,
+		.pkey_index = wr->pkey_index,
 	};
 	wqe->n_packets = qp_packets(qp, wqe->length);
 	if (qp->type == URXE_QPT_UD)

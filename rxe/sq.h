@@ -27,6 +27,7 @@ struct send_wqe {
 	struct urxe_path path; /* UD */
 	uint32_t remote_qpn;
 	uint32_t remote_qkey;
+	uint16_t pkey_index; /* QP 1 */
 	uint8_t data[] __attribute__((aligned(8)));
 };
 

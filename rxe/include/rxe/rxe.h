@@ -67,6 +67,14 @@ void urxe_dev_destroy(struct urxe_dev *dev);
  */
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
 
+/*
+ * Sets entry index (below URXE_MAX_PKEYS) of the P_Key table (IBA 10.9.2): 15 bits
+ * of partition, and the top bit for full membership. A partition of 0 empties the
+ * entry: -EBUSY while a QP uses it. A new device has URXE_DEFAULT_PKEY at 0, and
+ * no other.
+ */
+int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
+
 /* One Ethernet frame, from the destination MAC to the ICRC; no FCS. */
 struct urxe_frame {
 	uint8_t *data;

@@ -20,6 +20,7 @@
 #define URXE_MAX_MSG       0x80000000u /* bytes of a message (IBA 9.7.7.1: 2^31) */
 #define URXE_MAX_RD_ATOMIC 128         /* outstanding READs and atomics, each way */
 #define URXE_MAX_GIDS      16
+#define URXE_MAX_PKEYS     16
 #define URXE_GRH_LEN       40 /* bytes in front of a received UD payload */
 
 /* Values of IBTA's MTU enumeration; bytes = 128 << value. */
@@ -97,6 +98,7 @@ struct urxe_send_wr {
 	const struct urxe_path *path;
 	uint32_t remote_qpn;
 	uint32_t remote_qkey; /* with the high bit set, the QP's own is sent (IBA 10.2.5) */
+	uint16_t pkey_index;  /* QP 1 only; other QPs send their own P_Key (IBA 10.9) */
 };
 
 struct urxe_recv_wr {
@@ -139,9 +141,10 @@ struct urxe_wc {
 	uint32_t byte_len;
 	uint32_t imm; /* network byte order, with URXE_WC_WITH_IMM */
 	uint32_t qpn;
-	uint32_t src_qpn; /* UD */
-	uint32_t flags;   /* enum urxe_wc_flag */
-	bool solicited;   /* a receive whose message asked for it, or any error */
+	uint32_t src_qpn;    /* UD */
+	uint32_t flags;      /* enum urxe_wc_flag */
+	uint16_t pkey_index; /* QP 1: of the entry that the datagram's P_Key matched */
+	bool solicited;      /* a receive whose message asked for it, or any error */
 };
 
 /* Values of enum ibv_event_type. */
