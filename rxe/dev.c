@@ -9,6 +9,7 @@
 #include "recv.h"
 #include "reply.h"
 #include "req.h"
+#include "resp.h"
 
 /* Frames that a QP may send before the others get their turn. */
 #define BURST 16
@@ -35,10 +36,13 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	if (!dev->attr.max_packets)
 		dev->attr.max_packets = REQ_DEFAULT_WINDOW;
 	dev->pkeys[0] = URXE_DEFAULT_PKEY;
+	if (!dev->attr.reorder_ns)
+		dev->attr.reorder_ns = RESP_REORDER_NS;
 	dev->key_seed = attr->seed;
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->cqs);
 	LIST_INIT(&dev->srqs);
+	reorder_pool_init(&dev->reorder);
 	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs)) {
 		idmap_free(&dev->qps);
 		free(dev);
@@ -63,6 +67,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 	idmap_free(&dev->qps);
 	idmap_free(&dev->mrs);
 	timers_free(&dev->timers);
+	reorder_pool_free(&dev->reorder);
 	free(dev);
 }
 

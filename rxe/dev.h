@@ -10,6 +10,7 @@
 
 #include "idmap.h"
 #include "pkey.h"
+#include "reorder.h"
 #include "timer.h"
 
 struct gid_entry {
@@ -26,6 +27,7 @@ struct urxe_dev {
 	struct idmap qps;
 	struct idmap mrs;
 	struct timers timers;
+	struct reorder_pool reorder;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;

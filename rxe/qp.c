@@ -8,9 +8,10 @@
 #include "dev.h"
 #include "req.h"
 #include "resource.h"
+#include "resp.h"
 #include "resp_recv.h"
 
-#define QP_TIMERS 1
+#define QP_TIMERS 2
 
 static bool valid_type(uint8_t type)
 {
@@ -120,6 +121,8 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->recv_cq = init->recv_cq;
 	qp->mtu = urxe_max_path_mtu(dev->attr.mtu);
 	timer_init(&qp->timer, qp, req_timer);
+	timer_init(&qp->gap_timer, qp, resp_gap_timer);
+	TAILQ_INIT(&qp->resp.kept);
 	rc = allocate_queues(qp, init);
 	if (!rc) {
 		qp->qpn = init->qpn ? init->qpn : choose_qpn(dev);
@@ -144,6 +147,8 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 {
 	unschedule(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
+	timer_remove(&qp->dev->timers, &qp->gap_timer);
+	reorder_clear(qp->dev, &qp->resp.kept);
 	idmap_remove(&qp->dev->qps, qp->qpn);
 	qp->send_cq->users--;
 	qp->recv_cq->users--;
@@ -209,6 +214,8 @@ void qp_error(struct urxe_qp *qp)
 	qp->req.error = 0;
 	qp->req.drain_event = false;
 	timer_clear(&qp->timer);
+	timer_clear(&qp->gap_timer);
+	reorder_clear(qp->dev, &qp->resp.kept);
 	drop_responses(qp);
 	req_flush(qp);
 	resp_flush(qp);
@@ -232,12 +239,15 @@ void qp_reset(struct urxe_qp *qp)
 
 	unschedule(qp);
 	timer_clear(&qp->timer);
+	timer_clear(&qp->gap_timer);
+	reorder_clear(qp->dev, &qp->resp.kept);
 	qp->sq.cur = qp->sq.tail = qp->sq.head;
 	if (qp->rq->qp)
 		rq_reset(qp->rq);
 	free(qp->resp.resources);
 	qp->req = (struct requester){0};
 	qp->resp = (struct responder){.wqe = wqe};
+	TAILQ_INIT(&qp->resp.kept);
 	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
 	qp->mtu = urxe_max_path_mtu(qp->dev->attr.mtu);
 }

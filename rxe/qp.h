@@ -9,6 +9,7 @@
 #include <rxe/psn.h>
 #include <rxe/rxe.h>
 
+#include "reorder.h"
 #include "rq.h"
 #include "sq.h"
 #include "timer.h"
@@ -71,6 +72,7 @@ struct responder {
 	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
 	uint32_t res_oldest;             /* the slot that the next one takes */
 	uint32_t res_pending;            /* how many of them are */
+	struct reorder_list kept;
 };
 
 /* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
@@ -98,7 +100,8 @@ struct urxe_qp {
 	struct requester req;
 	struct responder resp;
 	struct header_template header;
-	struct timer timer; /* local ACK timeout or RNR wait */
+	struct timer timer;     /* of the requester */
+	struct timer gap_timer; /* of the responder: the gap before its kept packets gets a NAK */
 	TAILQ_ENTRY(urxe_qp) ready_link;
 };
 

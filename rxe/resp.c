@@ -28,13 +28,37 @@ static void ack(struct urxe_qp *qp)
 }
 
 /* IBA 9.7.4.1.2, ghost PSNs: one NAK until the expected packet comes. */
-static void out_of_sequence(struct urxe_qp *qp)
+void resp_gap_timer(struct urxe_qp *qp)
 {
-	dev_drop(qp->dev, URXE_DROP_OUT_OF_SEQUENCE);
 	if (qp->resp.nak_sent)
 		return;
 	dev_count(qp->dev, URXE_EVENT_NAK_SEQ_SENT);
 	send_nak(qp, AETH_NAK_PSN_SEQUENCE);
+}
+
+/* A gap that was first seen at `since` is given time to fill by itself. */
+static void expect_gap_to_fill(struct urxe_qp *qp, uint64_t since)
+{
+	struct urxe_dev *dev = qp->dev;
+	uint64_t due = since + dev->attr.reorder_ns;
+
+	if (qp->resp.nak_sent || qp->gap_timer.due != URXE_NEVER)
+		return;
+	if (dev->attr.go_back_n || dev->attr.reorder_ns == 1 || due <= dev->now)
+		resp_gap_timer(qp);
+	else
+		timer_set(&dev->timers, &qp->gap_timer, due);
+}
+
+static void early(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	if (!dev->attr.go_back_n && reorder_keep(dev, &qp->resp.kept, p, ahead))
+		dev_count(dev, URXE_EVENT_REORDERED);
+	else
+		dev_drop(dev, URXE_DROP_OUT_OF_SEQUENCE);
+	expect_gap_to_fill(qp, dev->now);
 }
 
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
@@ -101,24 +125,48 @@ static void communication_established(struct urxe_qp *qp)
 	qp_event(qp, URXE_ASYNC_COMM_EST);
 }
 
+/* False: it was refused. */
+static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome;
+
+	qp->resp.nak = 0;
+	qp->resp.nak_sent = false;
+	timer_clear(&qp->gap_timer);
+	syndrome = resp_execute(qp, p, flags);
+	if (syndrome)
+		resp_refuse(qp, syndrome);
+	else if (p->ack_req)
+		ack(qp);
+	return !syndrome;
+}
+
+/* The packets kept for their turn, as far as it has come. */
+static void deliver_kept(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+	struct reorder_packet *kept;
+	bool executed = true;
+
+	while (executed && (kept = reorder_take(dev, &qp->resp.kept, qp->resp.psn))) {
+		executed = expected(qp, &kept->packet, urxe_opcodes[kept->packet.opcode].flags);
+		reorder_give_back(dev, kept);
+	}
+	kept = TAILQ_FIRST(&qp->resp.kept);
+	if (kept)
+		expect_gap_to_fill(qp, kept->arrival);
+}
+
 static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	int32_t ahead = urxe_psn_diff(p->psn, qp->resp.psn);
-	uint8_t syndrome;
 
-	if (ahead > 0) {
-		out_of_sequence(qp);
-	} else if (ahead < 0) {
+	if (ahead > 0)
+		early(qp, p, (uint32_t)ahead);
+	else if (ahead < 0)
 		duplicate(qp, p, flags);
-	} else {
-		qp->resp.nak = 0;
-		qp->resp.nak_sent = false;
-		syndrome = resp_execute(qp, p, flags);
-		if (syndrome)
-			resp_refuse(qp, syndrome);
-		else if (p->ack_req)
-			ack(qp);
-	}
+	else if (expected(qp, p, flags) && !TAILQ_EMPTY(&qp->resp.kept))
+		deliver_kept(qp);
 }
 
 /* --- Unreliable connection and datagram. */

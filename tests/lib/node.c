@@ -60,6 +60,8 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 		.qpn_count = 0x1000,
 		.seed = attr->seed,
 		.max_packets = attr->max_packets,
+		.reorder_ns = attr->reorder_ns,
+		.go_back_n = attr->go_back_n,
 	};
 
 	memcpy(node->mac, dev.mac, 6);

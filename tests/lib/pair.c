@@ -27,6 +27,8 @@ struct pair *pair_create(const struct pair_attr *attr)
 			.seed = attr->seed + i,
 			.mtu = attr->mtu,
 			.max_packets = attr->max_packets,
+			.reorder_ns = attr->reorder_ns,
+			.go_back_n = attr->go_back_n[i],
 			.mem_size = attr->mem_size,
 		};
 

@@ -11,8 +11,10 @@ struct trace;
 struct pair_attr {
 	uint64_t seed;
 	uint32_t mtu;         /* of both nodes, 0 = 4200 */
-	uint32_t max_packets; /* as in urxe_dev_attr */
-	uint32_t mem_size;    /* of each node, 0 = 1 MiB */
+	uint32_t max_packets; /* as in urxe_dev_attr, and the next two */
+	uint32_t reorder_ns;
+	bool go_back_n[2];
+	uint32_t mem_size; /* of each node, 0 = 1 MiB */
 };
 
 struct pair {

@@ -209,7 +209,7 @@ static void test_one_lost(void **state)
 				assert_int_equal(events(e.b, URXE_EVENT_NAK_SEQ_SENT), 1);
 				assert_int_equal(events(e.a, URXE_EVENT_NAK_SEQ_RCVD), 1);
 				assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 0);
-				assert_int_equal(drops(e.b, URXE_DROP_OUT_OF_SEQUENCE), 9 - n);
+				assert_int_equal(events(e.b, URXE_EVENT_REORDERED), 9 - n);
 				assert_int_equal(events(e.a, URXE_EVENT_RETRANSMIT), 10 - n);
 			}
 			engine_close(&e);

@@ -52,6 +52,11 @@ struct urxe_dev_attr {
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* of keys */
 	uint32_t max_packets; /* unacknowledged request packets of a QP, at most 2^22; 0 = 128 */
+	/* How long a gap in a peer's requests may be mere reordering, before it is
+	 * answered with a sequence NAK; ns, 0 = 5,000, 1 = at once. */
+	uint32_t reorder_ns;
+	/* Recovers as the specification has it, without what docs/recovery.md adds. */
+	bool go_back_n;
 };
 
 /* The longest path MTU whose packets fit an Ethernet payload of `mtu` bytes; 0 = none. */
