@@ -34,6 +34,7 @@ static int welcome(void *ctx, struct vnic_server_client *conn, struct vnic_attac
 	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
 	w->mtu = all->host->mtu;
 	host_gids(all->host, w->gids);
+	memcpy(w->pkeys, all->host->pkeys, sizeof(w->pkeys));
 	return 0;
 }
 

@@ -25,6 +25,8 @@
 /* When accept failed for want of descriptors: how long not to ask again. */
 #define ACCEPT_PAUSE_NS (NS / 10)
 
+#define DEFAULT_PKEY "0xffff" /* IBA 10.9.1.2 */
+
 #define SOCKET_ASIDE VNIC_SOCKET_NAME ".leaving"
 
 struct daemon {
@@ -141,6 +143,22 @@ static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
 	return rc;
 }
 
+static int set_up_pkeys(struct daemon *d, char why[DAEMON_WHY])
+{
+	uint32_t i;
+	int rc = 0;
+
+	if (!d->options.n_pkeys)
+		return host_add_pkey(&d->host, DEFAULT_PKEY);
+	for (i = 0; i < d->options.n_pkeys && !rc; i++) {
+		rc = host_add_pkey(&d->host, d->options.pkeys[i]);
+		if (rc)
+			snprintf(why, DAEMON_WHY, "%s is not a P_Key, as 0x8001 is",
+				 d->options.pkeys[i]);
+	}
+	return rc;
+}
+
 static int watch(struct daemon *d, int fd, void *what, char why[DAEMON_WHY])
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
@@ -226,6 +244,8 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 		rc = open_uplinks(d, why);
 	if (!rc)
 		rc = set_up_host(d, why);
+	if (!rc)
+		rc = set_up_pkeys(d, why);
 	if (!rc)
 		rc = watch_all(d, why);
 	if (!rc) {

@@ -8,6 +8,7 @@
 
 #define DAEMON_ADDRESSES 8
 #define DAEMON_UPLINKS   8
+#define DAEMON_PKEYS     16
 #define DAEMON_WHY       512
 
 struct daemon_options {
@@ -16,6 +17,8 @@ struct daemon_options {
 	uint32_t n_uplinks;
 	const char *addresses[DAEMON_ADDRESSES];
 	uint32_t n_addresses;
+	const char *pkeys[DAEMON_PKEYS];
+	uint32_t n_pkeys;
 	bool private; /* leave when no client has been there for a while */
 };
 

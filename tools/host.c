@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -210,6 +211,22 @@ int host_add_text(struct host *h, const char *text, int uplink)
 	if (a.ip[0] == 0xff || (ip_is_v4(a.ip) && (a.ip[12] >= 224 || !a.ip[12])))
 		return -EINVAL;
 	return add(h, &a);
+}
+
+int host_add_pkey(struct host *h, const char *text)
+{
+	unsigned long pkey;
+	char *end;
+
+	if (text[0] != '0' || text[1] != 'x' || !isxdigit((unsigned char)text[2]))
+		return -EINVAL;
+	pkey = strtoul(text, &end, 16);
+	if (*end || pkey > UINT16_MAX || !(pkey & 0x7fff))
+		return -EINVAL;
+	if (h->n_pkeys == VNIC_ATTACH_PKEYS)
+		return -ENOSPC;
+	h->pkeys[h->n_pkeys++] = (uint16_t)pkey;
+	return 0;
 }
 
 const struct host_address *host_find(const struct host *h, const uint8_t ip[16])

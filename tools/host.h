@@ -39,9 +39,11 @@ struct host {
 	char ndev[HOST_NDEV_LEN]; /* the interface named beside each GID */
 	uint32_t n_addresses;
 	struct host_address addresses[HOST_ADDRESSES];
+	uint32_t n_pkeys;
+	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the P_Key table */
 };
 
-/* MAC of this boot, network namespace and user, MTU, and no addresses. */
+/* MAC of this boot, network namespace and user, MTU, no addresses and no P_Keys. */
 void host_init(struct host *h);
 
 /* Locally administered MAC number `index` of this boot, network namespace and user. */
@@ -58,6 +60,9 @@ int host_add_interface(struct host *h, const char *ifname, int uplink);
 
 /* "ADDR/LEN"; 0 where it is there already. -EINVAL: it is not one; -ENOSPC: too many. */
 int host_add_text(struct host *h, const char *text, int uplink);
+
+/* "0x8001"; -EINVAL: not a P_Key, or one of no partition; -ENOSPC: too many. */
+int host_add_pkey(struct host *h, const char *text);
 
 /* NULL: not an address of ours. */
 const struct host_address *host_find(const struct host *h, const uint8_t ip[16]);

@@ -123,7 +123,17 @@ static void put_port(struct tree *t)
 	put(t, PORT "/sm_lid", "0x0");
 	put(t, PORT "/sm_sl", "0");
 	put(t, PORT "/cap_mask", "0x00010000"); /* IsCommunicationManagementSupported */
-	put(t, PORT "/pkeys/0", "0xffff");
+}
+
+static void put_pkeys(struct tree *t, const struct host *host)
+{
+	char file[NAME_MAX_LEN];
+	uint32_t i;
+
+	for (i = 0; i < VNIC_ATTACH_PKEYS; i++) {
+		snprintf(file, sizeof(file), PORT "/pkeys/%u", i);
+		put(t, file, "0x%04x", host->pkeys[i]);
+	}
 }
 
 /* All processors: there is no bus that would make some of them nearer. */
@@ -181,6 +191,7 @@ int sysfs_create(const char *run_dir, const struct host *host)
 		return -errno;
 	put_device(&t, host);
 	put_port(&t);
+	put_pkeys(&t, host);
 	put_gids(&t, host);
 	put_uverbs(&t);
 	close(t.dir);

@@ -27,6 +27,8 @@ static const char usage[] =
 	"af_xdp:IFACE,xdp_prog=FILE,\n"
 	"                       tap:NAME, pcap:FILE or dpdk:ARGS; may be given more than once\n"
 	"  --address ADDR/LEN   one more address of this host; may be given more than once\n"
+	"  --pkey 0xNNNN        the next entry of the P_Key table, instead of 0xffff alone;\n"
+	"                       may be given more than once\n"
 	"  --run-dir DIR        where clients find the daemon; default $URXE_DIR, else\n"
 	"                       /run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"
 	"                       /tmp/urxe-UID/NETNS\n"
@@ -53,11 +55,15 @@ static int append(const char **list, uint32_t *n, uint32_t max, const char *what
 	return 0;
 }
 
-static const struct option long_options[] = {
-	{"uplink", required_argument, NULL, 'u'},  {"address", required_argument, NULL, 'a'},
-	{"run-dir", required_argument, NULL, 'd'}, {"private", no_argument, NULL, 'p'},
-	{"foreground", no_argument, NULL, 'f'},    {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'v'},       {0}};
+static const struct option long_options[] = {{"uplink", required_argument, NULL, 'u'},
+					     {"address", required_argument, NULL, 'a'},
+					     {"pkey", required_argument, NULL, 'k'},
+					     {"run-dir", required_argument, NULL, 'd'},
+					     {"private", no_argument, NULL, 'p'},
+					     {"foreground", no_argument, NULL, 'f'},
+					     {"help", no_argument, NULL, 'h'},
+					     {"version", no_argument, NULL, 'v'},
+					     {0}};
 
 static int parse(int argc, char **argv, struct arguments *a)
 {
@@ -70,6 +76,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 		case 'a':
 			rc = append(o->addresses, &o->n_addresses, DAEMON_ADDRESSES, "address");
 			break;
+		case 'k': rc = append(o->pkeys, &o->n_pkeys, DAEMON_PKEYS, "P_Key"); break;
 		case 'd': a->run_dir = optarg; break;
 		case 'p': o->private = true; break;
 		case 'f': a->foreground = true; break;

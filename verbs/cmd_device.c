@@ -73,7 +73,7 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.max_srq = MAX_OBJECTS,
 		.max_srq_wr = MAX_WR,
 		.max_srq_sge = URXE_MAX_SGE,
-		.max_pkeys = MAX_PKEYS,
+		.max_pkeys = URXE_MAX_PKEYS,
 		.local_ca_ack_delay = LOCAL_ACK_DELAY,
 		.phys_port_cnt = 1,
 	};
@@ -105,21 +105,31 @@ int cmd_query_device_ex(const struct command *c)
 	return command_reply(c, &reply, sizeof(reply));
 }
 
+/* They have 16 bits, and stay at the highest value (IBA 14.2.5.6). */
+static uint32_t violations(uint64_t n)
+{
+	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
+}
+
 int cmd_query_port(const struct command *c)
 {
 	struct ib_uverbs_query_port request;
 	struct ib_uverbs_query_port_resp reply;
+	const struct urxe_counters *counters;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (rc)
 		return rc;
 	if (request.port_num != 1)
 		return -EINVAL;
+	counters = urxe_dev_counters(port.dev);
 	reply = (struct ib_uverbs_query_port_resp){
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = URXE_MAX_MSG,
 		.gid_tbl_len = URXE_MAX_GIDS,
-		.pkey_tbl_len = MAX_PKEYS,
+		.pkey_tbl_len = URXE_MAX_PKEYS,
+		.bad_pkey_cntr = violations(counters->drop[URXE_DROP_BAD_PKEY]),
+		.qkey_viol_cntr = violations(counters->drop[URXE_DROP_BAD_QKEY]),
 		.state = IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (uint8_t)port_mtu(),

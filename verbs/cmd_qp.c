@@ -255,7 +255,7 @@ static int check_modify(const struct ib_uverbs_modify_qp *request)
 {
 	if (request->attr_mask & IBV_QP_PORT && request->port_num != 1)
 		return -EINVAL;
-	if (request->attr_mask & IBV_QP_PKEY_INDEX && request->pkey_index >= MAX_PKEYS)
+	if (request->attr_mask & IBV_QP_PKEY_INDEX && request->pkey_index >= URXE_MAX_PKEYS)
 		return -EINVAL;
 	if ((request->attr_mask & IBV_QP_CUR_STATE && request->cur_qp_state > IBV_QPS_ERR) ||
 	    (request->attr_mask & IBV_QP_STATE && request->qp_state > IBV_QPS_ERR))

@@ -9,7 +9,6 @@
 #define MAX_CQE          ((1 << 20) - 1)
 #define MAX_OBJECTS      (1 << 20) /* of each kind; memory is the real limit */
 #define MAX_COMP_VECTORS 1
-#define MAX_PKEYS        1
 #define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread that has to wait for a core */
 
 #endif

@@ -141,6 +141,15 @@ static int set_gids(void)
 	return found ? 0 : -EADDRNOTAVAIL;
 }
 
+static int set_pkeys(void)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS && !rc; i++)
+		rc = urxe_pkey_set(port.dev, i, port.who.pkeys[i]);
+	return rc;
+}
+
 static uint64_t random_seed(void)
 {
 	uint64_t seed;
@@ -168,9 +177,9 @@ static int make_engine(void)
 	if (!port.qps)
 		return -ENOMEM;
 	rc = urxe_dev_create(&attr, &port.dev);
-	if (rc)
-		return rc;
-	return set_gids();
+	if (!rc)
+		rc = set_pkeys();
+	return rc ? rc : set_gids();
 }
 
 static void log_counters(void)

@@ -5,8 +5,10 @@
  *   late_receive  receives posted to a QP in error complete with nobody polling
  *   channels      events of more channels than are watched at a time all arrive
  *   srq           a SRQ that was asked for without segments has one
+ *   pkey          the P_Key table as urxed has it, QPs of two partitions, and the port's counters
  */
 #include <err.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,10 +138,121 @@ static void srq(void)
 		errx(1, "max_sge %u, and %u when it is asked", init.attr.max_sge, attr.max_sge);
 }
 
+/* --- Datagrams between QPs of this process. */
+
+#define QKEY    0x11111111
+#define UD_ROOM 256
+
+struct ud {
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct ibv_ah *ah; /* to this host */
+	uint8_t room[UD_ROOM];
+};
+
+static int ud_init(struct ud *u, uint16_t pkey_index)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY, .pkey_index = pkey_index};
+
+	return ibv_modify_qp(u->qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PORT | IBV_QP_QKEY | IBV_QP_PKEY_INDEX);
+}
+
+static void ud_open(struct ud *u, struct ibv_context *context, uint16_t pkey_index)
+{
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = 1}};
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD,
+		.sq_sig_all = 1,
+		.cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+
+	u->pd = ibv_alloc_pd(context);
+	init.send_cq = init.recv_cq = u->cq = ibv_create_cq(context, 32, NULL, NULL, 0);
+	u->mr = ibv_reg_mr(u->pd, u->room, sizeof(u->room), IBV_ACCESS_LOCAL_WRITE);
+	u->qp = ibv_create_qp(u->pd, &init);
+	if (!u->mr || !u->qp || ibv_query_gid(context, 1, 1, &to.grh.dgid))
+		err(1, "cannot create a UD QP");
+	u->ah = ibv_create_ah(u->pd, &to);
+	if (!u->ah || ud_init(u, pkey_index) || ibv_modify_qp(u->qp, &attr, IBV_QP_STATE))
+		err(1, "cannot bring a UD QP up");
+	attr.qp_state = IBV_QPS_RTS;
+	if (ibv_modify_qp(u->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN))
+		err(1, "cannot bring a UD QP up");
+}
+
+static void ud_receive(struct ud *u)
+{
+	struct ibv_sge sge = {(uintptr_t)u->room, sizeof(u->room), u->mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	if (ibv_post_recv(u->qp, &wr, &bad))
+		err(1, "cannot post a receive");
+}
+
+static void ud_send(struct ud *u, struct ibv_ah *ah, uint32_t qpn)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .wr = {.ud = {ah, qpn, QKEY}}}, *bad;
+
+	if (ibv_post_send(u->qp, &wr, &bad))
+		err(1, "cannot post a send");
+}
+
+/* What completes within a time in which everything does that will. */
+static unsigned int completions(struct ud *u, enum ibv_wc_opcode opcode)
+{
+	unsigned int n = 0;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 200; i++, usleep(1000))
+		while (ibv_poll_cq(u->cq, 1, &wc) == 1) {
+			if (wc.status)
+				errx(1, "a datagram completes in status %d", wc.status);
+			n += wc.opcode == opcode;
+		}
+	return n;
+}
+
+static void pkey(void)
+{
+	struct ibv_context *context = open_device();
+	struct ibv_port_attr port;
+	struct ud one = {0}, two = {0};
+	__be16 key;
+
+	if (ibv_query_pkey(context, 1, 1, &key) || be16toh(key) != 0x8001)
+		errx(1, "entry 1 is not what urxed was given");
+	if (ibv_query_pkey(context, 1, 2, &key) || key)
+		errx(1, "entry 2 is not empty");
+	if (ibv_get_pkey_index(context, 1, htobe16(0x8001)) != 1)
+		errx(1, "a P_Key is not found");
+	ud_open(&one, context, 1);
+	ud_open(&two, context, 1);
+	ud_receive(&two);
+	ud_receive(&two);
+	ud_send(&one, one.ah, two.qp->qp_num);
+	if (completions(&two, IBV_WC_RECV) != 1)
+		errx(1, "two QPs of a partition do not hear each other");
+	ud_open(&one, context, 0);
+	ud_send(&one, one.ah, two.qp->qp_num);
+	if (completions(&two, IBV_WC_RECV))
+		errx(1, "a QP hears another partition");
+	if (ibv_query_port(context, 1, &port) || port.bad_pkey_cntr != 1)
+		errx(1, "the port does not count a bad P_Key");
+	if (ibv_modify_qp(one.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE))
+		err(1, "cannot reset a QP");
+	if (ud_init(&one, 2) != EINVAL)
+		errx(1, "a QP takes an empty entry");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
-} corners[] = {{"late_receive", late_receive}, {"channels", channels}, {"srq", srq}};
+} corners[] = {
+	{"late_receive", late_receive}, {"channels", channels}, {"srq", srq}, {"pkey", pkey}};
 
 int main(int argc, char **argv)
 {

@@ -98,6 +98,33 @@ static void nothing_is_cut_short(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static void partitions(void **state)
+{
+	(void)state;
+	processors = 1;
+	assert_int_equal(host_add_pkey(&host, "0xffff"), 0);
+	assert_int_equal(host_add_pkey(&host, "0x1"), 0);
+	assert_int_equal(sysfs_create(top, &host), 0);
+	expect_text(CLASS "ports/1/pkeys/0", "0xffff\n");
+	expect_text(CLASS "ports/1/pkeys/1", "0x0001\n");
+	expect_text(CLASS "ports/1/pkeys/15", "0x0000\n");
+}
+
+static void what_is_no_partition(void **state)
+{
+	static const char *const bad[] = {"",       "0x",   "ffff",    "0xfffg", "0x10001", "0x0",
+					  "0x8000", "0x 1", "0x-8001", "-0x1",   "0xffff ", "8001"};
+	struct host h = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(host_add_pkey(&h, bad[i]), -EINVAL);
+	assert_int_equal(h.n_pkeys, 0);
+	for (int i = 0; i < VNIC_ATTACH_PKEYS; i++)
+		assert_int_equal(host_add_pkey(&h, "0x8001"), 0);
+	assert_int_equal(host_add_pkey(&h, "0x8001"), -ENOSPC);
+}
+
 /* An ordinary user may ask access(2) for both before opening it. */
 static void the_device_can_be_written_to(void **state)
 {
@@ -121,6 +148,8 @@ int main(void)
 		cmocka_unit_test(processors_of_a_small_machine),
 		cmocka_unit_test(processors_of_the_largest_machine),
 		cmocka_unit_test(nothing_is_cut_short),
+		cmocka_unit_test(partitions),
+		cmocka_unit_test(what_is_no_partition),
 		cmocka_unit_test(the_device_can_be_written_to),
 	};
 

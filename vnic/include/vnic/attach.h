@@ -27,8 +27,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 1
+#define VNIC_ATTACH_VERSION 2
 #define VNIC_ATTACH_GIDS    16
+#define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys"        /* likewise: the tree that plays /sys */
 
@@ -68,6 +69,7 @@ struct vnic_attach_welcome {
 	uint32_t qpn_first;
 	uint32_t qpn_count;
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
+	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* 0 = none */
 };
 
 struct vnic_attach_reg {
