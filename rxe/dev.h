@@ -9,6 +9,7 @@
 #include <rxe/rxe.h>
 
 #include "idmap.h"
+#include "mcast.h"
 #include "pkey.h"
 #include "reorder.h"
 #include "timer.h"
@@ -24,6 +25,7 @@ struct urxe_dev {
 	uint64_t now; /* of the call in progress */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint16_t pkeys[URXE_MAX_PKEYS];
+	struct mcast mcast;
 	struct idmap qps;
 	struct idmap mrs;
 	struct timers timers;

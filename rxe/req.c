@@ -351,6 +351,7 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	struct header_template ud_header;
 	const struct send_wqe *wqe;
 	uint32_t span;
+	bool to_group;
 
 	if (!sending_state(qp) || qp->req.rnr_wait || qp->req.error || qp->sq.cur == qp->sq.head)
 		return false;
@@ -370,6 +371,9 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		local_error(qp, URXE_WC_LOC_PROT_ERR);
 		return false;
 	}
+	to_group = qp->type == URXE_QPT_UD && wqe->remote_qpn == URXE_QPN_MULTICAST;
 	step(qp, wqe, span);
+	if (to_group)
+		mcast_loopback(qp, frame);
 	return true;
 }
