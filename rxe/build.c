@@ -205,3 +205,9 @@ void build_imm(struct build *b, uint32_t imm)
 	memcpy(b->ext, &imm, 4);
 	b->ext += 4;
 }
+
+void build_ieth(struct build *b, uint32_t rkey)
+{
+	put32(b->ext, rkey);
+	b->ext += 4;
+}

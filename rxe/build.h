@@ -46,5 +46,6 @@ void build_aeth(struct build *b, uint8_t syndrome, uint32_t msn);
 void build_atomic_ack(struct build *b, uint64_t original);
 void build_deth(struct build *b, uint32_t qkey, uint32_t src_qpn);
 void build_imm(struct build *b, uint32_t imm);
+void build_ieth(struct build *b, uint32_t rkey);
 
 #endif

@@ -43,6 +43,7 @@ static void advance(struct urxe_qp *qp, uint32_t una)
 	req->implied_nak = false;
 	if (una == urxe_psn_add(wqe->first_psn, wqe->n_packets))
 		req_complete(qp, URXE_WC_SUCCESS);
+	req_complete_executed(qp);
 }
 
 /*

@@ -43,8 +43,9 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	LIST_INIT(&dev->cqs);
 	LIST_INIT(&dev->srqs);
 	reorder_pool_init(&dev->reorder);
-	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs)) {
+	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs) || idmap_init(&dev->mws)) {
 		idmap_free(&dev->qps);
+		idmap_free(&dev->mrs);
 		free(dev);
 		return -ENOMEM;
 	}
@@ -58,6 +59,8 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 
 	while ((object = idmap_any(&dev->qps)))
 		urxe_qp_destroy(object);
+	while ((object = idmap_any(&dev->mws)))
+		urxe_mw_dealloc(object);
 	while ((object = idmap_any(&dev->mrs)))
 		urxe_mr_dereg(object);
 	while (!LIST_EMPTY(&dev->srqs))
@@ -66,6 +69,7 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 		urxe_cq_destroy(LIST_FIRST(&dev->cqs));
 	idmap_free(&dev->qps);
 	idmap_free(&dev->mrs);
+	idmap_free(&dev->mws);
 	timers_free(&dev->timers);
 	reorder_pool_free(&dev->reorder);
 	free(dev);

@@ -28,6 +28,7 @@ struct urxe_dev {
 	struct mcast mcast;
 	struct idmap qps;
 	struct idmap mrs;
+	struct idmap mws; /* by the upper 24 bits of their keys */
 	struct timers timers;
 	struct reorder_pool reorder;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */

@@ -7,16 +7,7 @@
 #include <string.h>
 
 #include "dev.h"
-
-struct urxe_mr {
-	struct urxe_dev *dev;
-	uint32_t pd;
-	uint32_t key;
-	uint32_t access;
-	uint64_t iova;
-	uint64_t length;
-	struct urxe_extent extents[];
-};
+#include "mw.h"
 
 static bool extents_add_up(const struct urxe_mr_attr *attr)
 {
@@ -29,15 +20,24 @@ static bool extents_add_up(const struct urxe_mr_attr *attr)
 	return sum == attr->length;
 }
 
-/* A key is a running number and, against stale ones, 8 bits of noise in the tag (IBA 10.6.2.2). */
-static uint32_t new_key(struct urxe_dev *dev)
+bool mr_index_taken(const struct urxe_dev *dev, uint32_t key)
+{
+	for (uint32_t tag = 0; tag < 256; tag++) {
+		if (idmap_find(&dev->mrs, (key & ~0xffu) | tag))
+			return true;
+	}
+	return mw_find(dev, key);
+}
+
+uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
 {
 	uint32_t key;
 
 	do {
 		dev->key_seed = dev->key_seed * 6364136223846793005u + 1442695040888963407u;
 		key = ++dev->key_count << 8 | (uint32_t)(dev->key_seed >> 56);
-	} while (!key || idmap_find(&dev->mrs, key));
+	} while (!key || idmap_find(&dev->mrs, key) || mw_find(dev, key) ||
+		 (whole && mr_index_taken(dev, key)));
 	return key;
 }
 
@@ -53,13 +53,15 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 	/* IBA 10.6.3.1: who may write from afar may write locally. */
 	if (attr->access & remote_writes && !(attr->access & URXE_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
+	if (attr->key && mw_find(dev, attr->key))
+		return -EEXIST;
 	mr = malloc(sizeof(*mr) + size);
 	if (!mr)
 		return -ENOMEM;
 	*mr = (struct urxe_mr){
 		.dev = dev,
 		.pd = attr->pd,
-		.key = attr->key ? attr->key : new_key(dev),
+		.key = attr->key ? attr->key : mr_new_key(dev, false),
 		.access = attr->access,
 		.iova = attr->iova,
 		.length = attr->length,
@@ -74,10 +76,13 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 	return rc;
 }
 
-void urxe_mr_dereg(struct urxe_mr *mr)
+int urxe_mr_dereg(struct urxe_mr *mr)
 {
+	if (mr->windows)
+		return -EBUSY;
 	idmap_remove(&mr->dev->mrs, mr->key);
 	free(mr);
+	return 0;
 }
 
 uint32_t urxe_mr_key(const struct urxe_mr *mr)
@@ -85,23 +90,50 @@ uint32_t urxe_mr_key(const struct urxe_mr *mr)
 	return mr->key;
 }
 
-/* The region, if it grants the range (IBA 10.6.3, 9.7.4.1.5); NULL otherwise. */
-static const struct urxe_mr *find(const struct urxe_dev *dev, const struct mr_range *range)
+bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset)
+{
+	*offset = addr - start;
+	return addr >= start && *offset <= size && length <= size - *offset;
+}
+
+/* A range that was granted: in a region, from an offset on. */
+struct span {
+	const struct urxe_mr *mr;
+	uint64_t offset;
+};
+
+static bool window_grants(const struct urxe_dev *dev, const struct mr_range *range,
+			  struct span *span)
+{
+	const struct urxe_mw *mw = mw_find(dev, range->key);
+
+	if (!mw || mw->key != range->key || !mw_serves(mw, range->qpn))
+		return false;
+	if (mw->pd != range->pd || range->access & ~mw->access ||
+	    !mr_within(mw->start, mw->length, range->addr, range->length, &span->offset))
+		return false;
+	span->mr = mw->mr;
+	span->offset += mw->offset;
+	return true;
+}
+
+/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5). */
+static bool grants(const struct urxe_dev *dev, const struct mr_range *range, struct span *span)
 {
 	const struct urxe_mr *mr = idmap_find(&dev->mrs, range->key);
-	uint64_t offset;
 
-	if (!mr || mr->pd != range->pd || range->access & ~mr->access)
-		return NULL;
-	offset = range->addr - mr->iova;
-	if (range->addr < mr->iova || offset > mr->length || range->length > mr->length - offset)
-		return NULL;
-	return mr;
+	if (!mr)
+		return window_grants(dev, range, span);
+	span->mr = mr;
+	return mr->pd == range->pd && !(range->access & ~mr->access) &&
+	       mr_within(mr->iova, mr->length, range->addr, range->length, &span->offset);
 }
 
 bool mr_check(const struct urxe_dev *dev, const struct mr_range *range)
 {
-	return find(dev, range);
+	struct span span;
+
+	return grants(dev, range, &span);
 }
 
 /* A place in a region: an extent and an offset into it. */
@@ -111,9 +143,9 @@ struct place {
 };
 
 /* Linear: memory of a process is one extent, a guest's a few. */
-static struct place locate(const struct urxe_mr *mr, uint64_t addr)
+static struct place locate(const struct span *span)
 {
-	struct place place = {mr->extents, addr - mr->iova};
+	struct place place = {span->mr->extents, span->offset};
 
 	while (place.offset >= place.extent->length) {
 		place.offset -= place.extent->length;
@@ -151,16 +183,16 @@ static void copy_last_bytes_last(uint8_t *dst, const uint8_t *src, uint64_t n)
 
 bool mr_write(const struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src)
 {
-	const struct urxe_mr *mr = find(dev, range);
 	uint64_t left = range->length, piece;
+	struct span span;
 	struct place place;
 	uint8_t *dst;
 
-	if (!mr)
+	if (!grants(dev, range, &span))
 		return false;
 	if (!left)
 		return true;
-	place = locate(mr, range->addr);
+	place = locate(&span);
 	for (; left; left -= piece, src += piece) {
 		dst = next_piece(&place, left, &piece);
 		copy_last_bytes_last(dst, src, piece);
@@ -170,16 +202,16 @@ bool mr_write(const struct urxe_dev *dev, const struct mr_range *range, const ui
 
 bool mr_read(const struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
 {
-	const struct urxe_mr *mr = find(dev, range);
 	uint64_t left = range->length, piece;
+	struct span span;
 	struct place place;
 	const uint8_t *src;
 
-	if (!mr)
+	if (!grants(dev, range, &span))
 		return false;
 	if (!left)
 		return true;
-	place = locate(mr, range->addr);
+	place = locate(&span);
 	for (; left; left -= piece, dst += piece) {
 		src = next_piece(&place, left, &piece);
 		memcpy(dst, src, piece);
@@ -189,14 +221,14 @@ bool mr_read(const struct urxe_dev *dev, const struct mr_range *range, uint8_t *
 
 uint64_t *mr_atomic(const struct urxe_dev *dev, const struct mr_range *range)
 {
-	const struct urxe_mr *mr = find(dev, range);
+	struct span span;
 	struct place place;
 	uint64_t piece;
 	uint8_t *at;
 
-	if (!mr)
+	if (!grants(dev, range, &span))
 		return NULL;
-	place = locate(mr, range->addr);
+	place = locate(&span);
 	at = next_piece(&place, sizeof(uint64_t), &piece);
 	return piece == sizeof(uint64_t) && !((uintptr_t)at & 7) ? (uint64_t *)at : NULL;
 }

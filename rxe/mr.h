@@ -8,14 +8,34 @@
 
 #include <rxe/rxe.h>
 
+struct urxe_mr {
+	struct urxe_dev *dev;
+	uint32_t pd;
+	uint32_t key;
+	uint32_t access;
+	uint32_t windows; /* bound to it */
+	uint64_t iova;
+	uint64_t length;
+	struct urxe_extent extents[];
+};
+
 /* A range of one key's address space, and for what it is wanted. */
 struct mr_range {
+	uint32_t qpn; /* of the QP whose peer asks; 0 = its owner does, whom no window serves */
 	uint32_t pd;
 	uint32_t key;
 	uint64_t addr;
 	uint64_t length;
 	uint32_t access; /* enum urxe_access that the region must grant; 0 = local read */
 };
+
+/* Whether [addr, addr + length) lies in [start, start + size); *offset is addr's place in it. */
+bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset);
+/* A key that names nothing: a running number and, against stale ones, 8 bits of noise (IBA
+ * 10.6.2.2). `whole`: none of the 256 keys with its upper bits does. */
+uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
+/* Whether the upper 24 bits of the key are in use. */
+bool mr_index_taken(const struct urxe_dev *dev, uint32_t key);
 
 /* Whether the key grants the range. */
 bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);

@@ -59,17 +59,13 @@
 		    speaks),                                                                       \
 		ROW(svc, FETCH_ADD,                                                                \
 		    URXE_OPF_REQUEST | URXE_OPF_ATOMIC | ONLY | URXE_OPF_ATOMIC_ETH, ATOMIC,       \
-		    speaks)
-
-/* SEND with invalidate: named here, spoken once memory windows are. */
-#define INVALIDATE_ROWS(svc)                                                              \
-	ROW(svc, SEND_LAST_INV, REQ | URXE_OPF_SEND | LAST | URXE_OPF_IETH, IETH, false), \
-		ROW(svc, SEND_ONLY_INV, REQ | URXE_OPF_SEND | ONLY | URXE_OPF_IETH, IETH, false)
+		    speaks),                                                                       \
+		ROW(svc, SEND_LAST_INV, REQ | URXE_OPF_SEND | LAST | URXE_OPF_IETH, IETH, speaks), \
+		ROW(svc, SEND_ONLY_INV, REQ | URXE_OPF_SEND | ONLY | URXE_OPF_IETH, IETH, speaks)
 
 const struct urxe_opcode_info urxe_opcodes[256] = {
 	CONNECTED_ROWS(RC, true),
 	RELIABLE_ROWS(RC, true),
-	INVALIDATE_ROWS(RC),
 
 	CONNECTED_ROWS(UC, true),
 

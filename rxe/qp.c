@@ -6,6 +6,7 @@
 
 #include "cq.h"
 #include "dev.h"
+#include "mw.h"
 #include "req.h"
 #include "resource.h"
 #include "resp.h"
@@ -124,6 +125,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	timer_init(&qp->timer, qp, req_timer);
 	timer_init(&qp->gap_timer, qp, resp_gap_timer);
 	TAILQ_INIT(&qp->resp.kept);
+	LIST_INIT(&qp->windows);
 	rc = allocate_queues(qp, init);
 	if (!rc) {
 		qp->qpn = init->qpn ? init->qpn : choose_qpn(dev);
@@ -148,6 +150,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 {
 	mcast_leave_all(qp);
 	unschedule(qp);
+	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
 	timer_remove(&qp->dev->timers, &qp->gap_timer);
 	reorder_clear(qp->dev, &qp->resp.kept);

@@ -105,6 +105,7 @@ struct urxe_qp {
 	struct header_template header;
 	struct timer timer;     /* of the requester */
 	struct timer gap_timer; /* of the responder: the gap before its kept packets gets a NAK */
+	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */
 	TAILQ_ENTRY(urxe_qp) ready_link;
 };
 

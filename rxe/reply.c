@@ -54,6 +54,7 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 	uint32_t offset = (uint32_t)urxe_psn_diff(res->next_psn, res->first_psn) * qp->mtu;
 	uint32_t rest = res->end - offset;
 	struct mr_range range = {
+		.qpn = qp->qpn,
 		.pd = qp->pd,
 		.key = res->rkey,
 		.addr = res->va + offset,

@@ -4,6 +4,7 @@
 #include "build.h"
 #include "cq.h"
 #include "dev.h"
+#include "mw.h"
 #include "qp.h"
 
 /* An acknowledgement is asked for at least this often, in packets; a power of two. */
@@ -53,6 +54,12 @@ void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
 		return;
 	if (!cq_complete(qp->send_cq, &wc))
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+}
+
+void req_complete_executed(struct urxe_qp *qp)
+{
+	while (qp->sq.tail != qp->sq.head && sq_wqe(&qp->sq, qp->sq.tail)->executed)
+		req_complete(qp, URXE_WC_SUCCESS);
 }
 
 void req_fail(struct urxe_qp *qp, enum urxe_wc_status status)
@@ -194,12 +201,20 @@ static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return !(wqe->flags & URXE_SEND_FENCE) || !req->rd_atomic || req->psn != wqe->first_psn;
 }
 
+/* SEND_ONLY and SEND_LAST with invalidate have numbers apart from the others'. */
+static uint8_t invalidate_operation(bool first)
+{
+	return first ? URXE_OP_SEND_ONLY_INV : URXE_OP_SEND_LAST_INV;
+}
+
 /* FIRST, MIDDLE, LAST or ONLY of SEND or WRITE, by the packet's place in its message. */
 static uint8_t send_write_operation(const struct send_wqe *wqe, bool first, bool last)
 {
 	uint8_t op = wr_kind(wqe->opcode) == WR_SEND ? URXE_OP_SEND_FIRST : URXE_OP_WRITE_FIRST;
 	uint8_t imm = last && wr_has_imm(wqe->opcode);
 
+	if (last && wqe->opcode == URXE_WR_SEND_INV)
+		return invalidate_operation(first);
 	if (first)
 		return last ? op + (URXE_OP_SEND_ONLY - URXE_OP_SEND_FIRST) + imm : op;
 	return last ? op + (URXE_OP_SEND_LAST - URXE_OP_SEND_FIRST) + imm
@@ -229,9 +244,12 @@ static uint8_t service(const struct urxe_qp *qp)
 static bool may_be_last(const struct urxe_qp *qp)
 {
 	uint32_t next = qp->sq.cur + 1;
+	enum wr_kind kind;
 
-	return next == qp->sq.head || !qp->attr.timeout ||
-	       wr_kind(sq_wqe(&qp->sq, next)->opcode) == WR_READ;
+	if (next == qp->sq.head || !qp->attr.timeout)
+		return true;
+	kind = wr_kind(sq_wqe(&qp->sq, next)->opcode);
+	return kind == WR_READ || kind == WR_LOCAL;
 }
 
 /*
@@ -281,6 +299,8 @@ static void put_extended(struct build *b, const struct urxe_qp *qp, const struct
 		build_atomic_eth(b, wqe);
 	if (flags & URXE_OPF_IMM)
 		build_imm(b, wqe->imm);
+	if (flags & URXE_OPF_IETH)
+		build_ieth(b, wqe->invalidate_key);
 }
 
 /* QP 1 speaks for all partitions, and its requests say for which (IBA 10.9). */
@@ -345,6 +365,48 @@ static void step(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span)
 		req_restart_timer(qp);
 }
 
+/* --- Requests that send nothing: they are executed when their turn to be sent comes. */
+
+static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	if (wqe->opcode == URXE_WR_BIND_MW)
+		return mw_bind(qp, &wqe->bind);
+	return mw_invalidate(qp, wqe->invalidate_key);
+}
+
+/* False: it has to wait, or has failed. */
+static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
+{
+	if (!wqe->executed) {
+		if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
+			return false;
+		if (!execute(qp, wqe)) {
+			local_error(qp, wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
+								       : URXE_WC_LOC_QP_OP_ERR);
+			return false;
+		}
+		wqe->executed = true;
+	}
+	qp->sq.cur++;
+	req_complete_executed(qp);
+	return true;
+}
+
+/* Whether the next request may be sent, as far as the QP goes. Executes what stands before it. */
+static bool ready(struct urxe_qp *qp)
+{
+	while (sending_state(qp) && !qp->req.rnr_wait && !qp->req.error &&
+	       qp->sq.cur != qp->sq.head) {
+		struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
+
+		if (wr_kind(wqe->opcode) != WR_LOCAL)
+			return true;
+		if (!pass_local(qp, wqe))
+			return false;
+	}
+	return false;
+}
+
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	const struct header_template *header = &qp->header;
@@ -353,7 +415,7 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	uint32_t span;
 	bool to_group;
 
-	if (!sending_state(qp) || qp->req.rnr_wait || qp->req.error || qp->sq.cur == qp->sq.head)
+	if (!ready(qp))
 		return false;
 	wqe = sq_wqe(&qp->sq, qp->sq.cur);
 	if (!may_send(qp, wqe))

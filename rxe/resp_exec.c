@@ -6,6 +6,7 @@
 #include "aeth.h"
 #include "dev.h"
 #include "mr.h"
+#include "mw.h"
 #include "qp.h"
 #include "resource.h"
 #include "resp_recv.h"
@@ -57,14 +58,15 @@ static void next_packet(struct urxe_qp *qp, uint32_t flags, enum resp_message me
 /* False: the completion is lost, and the QP in error. */
 static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	bool imm = flags & URXE_OPF_IMM;
+	bool imm = flags & URXE_OPF_IMM, inv = flags & URXE_OPF_IETH;
 	struct urxe_wc wc = {
 		.status = URXE_WC_SUCCESS,
 		.opcode = flags & URXE_OPF_SEND ? URXE_WC_RECV : URXE_WC_RECV_RDMA_WITH_IMM,
 		.byte_len = qp->resp.offset,
 		.imm = p->imm,
+		.invalidated_key = p->ieth_rkey,
 		.src_qpn = qp->attr.dest_qpn,
-		.flags = imm ? URXE_WC_WITH_IMM : 0,
+		.flags = (imm ? URXE_WC_WITH_IMM : 0) | (inv ? URXE_WC_WITH_INV : 0),
 		.solicited = p->solicited,
 	};
 
@@ -90,6 +92,10 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
 		return AETH_NAK_REMOTE_OP;
 	}
+	if (flags & URXE_OPF_IETH && !mw_invalidate(qp, p->ieth_rkey)) {
+		resp_fail_recv(qp, URXE_WC_LOC_ACCESS_ERR);
+		return AETH_NAK_REMOTE_ACCESS;
+	}
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
@@ -101,6 +107,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 static bool remote_access_ok(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
 {
 	struct mr_range range = {
+		.qpn = qp->qpn,
 		.pd = qp->pd,
 		.key = p->reth.rkey,
 		.addr = p->reth.va,
@@ -129,6 +136,7 @@ static uint8_t place_write(struct urxe_qp *qp, const struct urxe_packet *p, uint
 	struct responder *resp = &qp->resp;
 	uint32_t rest = resp->write.length - resp->offset;
 	struct mr_range range = {
+		.qpn = qp->qpn,
 		.pd = qp->pd,
 		.key = resp->write.rkey,
 		.addr = resp->write.va + resp->offset,
@@ -196,6 +204,7 @@ static uint64_t apply_atomic(uint64_t *at, const struct urxe_packet *p)
 static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct mr_range range = {
+		.qpn = qp->qpn,
 		.pd = qp->pd,
 		.key = p->atomic.rkey,
 		.addr = p->atomic.va,

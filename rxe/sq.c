@@ -31,6 +31,9 @@ static const struct wr_info wr_infos[] = {
 	[URXE_WR_RDMA_READ] = {WR_READ, URXE_WC_RDMA_READ, false, RC_ONLY},
 	[URXE_WR_COMPARE_SWAP] = {WR_ATOMIC, URXE_WC_COMPARE_SWAP, false, RC_ONLY},
 	[URXE_WR_FETCH_ADD] = {WR_ATOMIC, URXE_WC_FETCH_ADD, false, RC_ONLY},
+	[URXE_WR_LOCAL_INV] = {WR_LOCAL, URXE_WC_LOCAL_INV, false, RC_UC},
+	[URXE_WR_BIND_MW] = {WR_LOCAL, URXE_WC_BIND_MW, false, RC_UC},
+	[URXE_WR_SEND_INV] = {WR_SEND, URXE_WC_SEND, false, RC_ONLY},
 };
 
 static const struct wr_info *wr_info(uint32_t opcode)
@@ -107,6 +110,8 @@ static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, e
 	length = wr_length(wr);
 	if (kind == WR_ATOMIC)
 		return length == sizeof(uint64_t);
+	if (kind == WR_LOCAL)
+		return !length;
 	if (qp->type == URXE_QPT_UD)
 		return length <= qp->mtu && wr->path && gsi_fits(qp, wr);
 	return length <= URXE_MAX_MSG;
@@ -135,6 +140,8 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.opcode = wr->opcode,
 		.flags = wr->flags,
 		.imm = wr->imm,
+		.invalidate_key = wr->invalidate_key,
+		.bind = wr->bind,
 		.n_segs = wr->n_segs,
 		.length = (uint32_t)wr_length(wr),
 		.first_psn = qp->req.next_psn,
@@ -146,7 +153,7 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.remote_qkey = wr->remote_qkey,
 		.pkey_index = wr->pkey_index,
 	};
-	wqe->n_packets = qp_packets(qp, wqe->length);
+	wqe->n_packets = wr_kind(wr->opcode) == WR_LOCAL ? 0 : qp_packets(qp, wqe->length);
 	if (qp->type == URXE_QPT_UD)
 		wqe->path = *wr->path;
 	if (wr->flags & URXE_SEND_INLINE)

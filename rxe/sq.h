@@ -16,14 +16,17 @@ struct send_wqe {
 	uint32_t opcode;
 	uint32_t flags;
 	uint32_t imm;
+	uint32_t invalidate_key;
 	uint32_t n_segs;
 	uint32_t length;    /* bytes of the message */
-	uint32_t n_packets; /* PSNs of the message, at least 1 */
+	uint32_t n_packets; /* PSNs of the message, at least 1; 0 where nothing is sent */
 	uint32_t first_psn;
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t compare_add;
 	uint64_t swap;
+	struct urxe_mw_bind bind;
+	bool executed;         /* WR_LOCAL: waits only for the completion of what is before it */
 	struct urxe_path path; /* UD */
 	uint32_t remote_qpn;
 	uint32_t remote_qkey;
@@ -40,8 +43,8 @@ struct sq {
 	uint32_t tail;   /* oldest that is not completed */
 };
 
-/* What a request makes of its opcode. */
-enum wr_kind { WR_INVALID, WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC };
+/* What a request makes of its opcode; WR_LOCAL sends nothing. */
+enum wr_kind { WR_INVALID, WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC, WR_LOCAL };
 enum wr_kind wr_kind(uint32_t opcode);
 bool wr_has_imm(uint32_t opcode);
 enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);

@@ -30,9 +30,8 @@ const struct table38_row table38[] = {
 	R(0x12, "RC_ATOMIC_ACKNOWLEDGE", T38_AETH | T38_ATOMICACKETH),
 	R(0x13, "RC_COMPARE_SWAP", T38_ATOMICETH),
 	R(0x14, "RC_FETCH_ADD", T38_ATOMICETH),
-	/* SEND with Invalidate is of the base memory management extensions, not spoken yet. */
-	{0x16, "RC_SEND_LAST_INV", T38_IETH | T38_PAYLOAD, false},
-	{0x17, "RC_SEND_ONLY_INV", T38_IETH | T38_PAYLOAD, false},
+	R(0x16, "RC_SEND_LAST_INV", T38_IETH | T38_PAYLOAD),
+	R(0x17, "RC_SEND_ONLY_INV", T38_IETH | T38_PAYLOAD),
 
 	R(0x20, "UC_SEND_FIRST", T38_PAYLOAD),
 	R(0x21, "UC_SEND_MIDDLE", T38_PAYLOAD),

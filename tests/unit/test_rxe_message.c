@@ -314,7 +314,7 @@ static void test_refused(void **state)
 	assert_int_equal(urxe_post_send(e.end[0].qp, &many), -EINVAL);
 	assert_int_equal(urxe_post_send(e.end[0].qp, &big), -EINVAL);
 	assert_int_equal(urxe_post_send(e.end[0].qp, &inline_read), -EINVAL);
-	assert_int_equal(try_post(&e, 0, &(struct post){.opcode = 7}), -EINVAL);
+	assert_int_equal(try_post(&e, 0, &(struct post){.opcode = 10}), -EINVAL);
 	assert_int_equal(try_post(&e, 0, &(struct post){.opcode = 255}), -EINVAL);
 	assert_int_equal(try_post(&e, 0, &(struct post){.opcode = URXE_WR_FETCH_ADD, .length = 4}),
 			 -EINVAL);

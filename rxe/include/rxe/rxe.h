@@ -22,6 +22,7 @@
 
 struct urxe_dev;
 struct urxe_mr;
+struct urxe_mw;
 struct urxe_cq;
 struct urxe_rq; /* a receive queue: a QP's own, or shared (SRQ) */
 struct urxe_qp;
@@ -121,9 +122,26 @@ struct urxe_mr_attr {
 };
 
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
-/* After the return the engine does not touch the memory any more. */
-void urxe_mr_dereg(struct urxe_mr *mr);
+/* -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After 0 the engine does not touch the
+ * memory any more. */
+int urxe_mr_dereg(struct urxe_mr *mr);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
+
+/* --- Memory windows (IBA 10.6.7). Send requests bind and invalidate them. */
+
+struct urxe_mw_attr {
+	uint32_t pd;
+	uint8_t type; /* enum urxe_mw_type */
+	uint32_t key; /* the first; 0 = the engine chooses. Its upper 24 bits are the window's alone
+		       */
+};
+
+/* A window that grants nothing yet. -EINVAL for another type, -EEXIST for a key that is taken. */
+int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw);
+/* Bound or not. */
+void urxe_mw_dealloc(struct urxe_mw *mw);
+/* Its present key: each binding changes the low 8 bits. */
+uint32_t urxe_mw_key(const struct urxe_mw *mw);
 
 /* --- Completion queues. */
 

@@ -46,7 +46,12 @@ enum urxe_access {
 	URXE_ACCESS_REMOTE_WRITE = 2,
 	URXE_ACCESS_REMOTE_READ = 4,
 	URXE_ACCESS_REMOTE_ATOMIC = 8,
+	URXE_ACCESS_MW_BIND = 16,    /* of a region: windows may be bound to it */
+	URXE_ACCESS_ZERO_BASED = 32, /* of a type 2 window: its first byte has address 0 */
 };
+
+/* IBA 10.6.7: type 1 is bound and unbound at will, type 2 serves the QP that bound it (2B). */
+enum urxe_mw_type { URXE_MW_TYPE_1 = 1, URXE_MW_TYPE_2 = 2 };
 
 enum urxe_wr_opcode {
 	URXE_WR_RDMA_WRITE = 0,
@@ -56,6 +61,9 @@ enum urxe_wr_opcode {
 	URXE_WR_RDMA_READ = 4,
 	URXE_WR_COMPARE_SWAP = 5,
 	URXE_WR_FETCH_ADD = 6,
+	URXE_WR_LOCAL_INV = 7,
+	URXE_WR_BIND_MW = 8,
+	URXE_WR_SEND_INV = 9,
 };
 
 enum urxe_send_flag {
@@ -82,6 +90,16 @@ struct urxe_path {
 	uint32_t flow_label;
 };
 
+/* What a window is bound to (IBA 10.6.7.2, 11.3.4.7). */
+struct urxe_mw_bind {
+	uint32_t mw_key; /* the window's present key */
+	uint8_t tag;     /* low 8 bits of its key from now on; the consumer's to choose */
+	uint32_t mr_key;
+	uint32_t access; /* enum urxe_access: remote rights, and zero based */
+	uint64_t addr;   /* in the region's address space */
+	uint64_t length; /* 0: a type 1 window is unbound */
+};
+
 struct urxe_send_wr {
 	uint64_t wr_id;
 	uint32_t opcode;     /* enum urxe_wr_opcode */
@@ -91,6 +109,8 @@ struct urxe_send_wr {
 	uint32_t inline_len; /* with URXE_SEND_INLINE */
 	const struct urxe_seg *segs;
 	const void *inline_data;
+	uint32_t invalidate_key; /* SEND_INV: the peer's, LOCAL_INV: one's own */
+	struct urxe_mw_bind bind;
 	/* RC and UC: RDMA and atomics */
 	uint64_t remote_addr;
 	uint32_t rkey;
@@ -115,6 +135,7 @@ enum urxe_wc_status {
 	URXE_WC_LOC_QP_OP_ERR = 2,
 	URXE_WC_LOC_PROT_ERR = 4,
 	URXE_WC_WR_FLUSH_ERR = 5,
+	URXE_WC_MW_BIND_ERR = 6,
 	URXE_WC_BAD_RESP_ERR = 7,
 	URXE_WC_LOC_ACCESS_ERR = 8,
 	URXE_WC_REM_INV_REQ_ERR = 9,
@@ -130,18 +151,21 @@ enum urxe_wc_opcode {
 	URXE_WC_RDMA_READ = 2,
 	URXE_WC_COMPARE_SWAP = 3,
 	URXE_WC_FETCH_ADD = 4,
+	URXE_WC_BIND_MW = 5,
+	URXE_WC_LOCAL_INV = 6,
 	URXE_WC_RECV = 128,
 	URXE_WC_RECV_RDMA_WITH_IMM = 129,
 };
 
-enum urxe_wc_flag { URXE_WC_GRH = 1, URXE_WC_WITH_IMM = 2 };
+enum urxe_wc_flag { URXE_WC_GRH = 1, URXE_WC_WITH_IMM = 2, URXE_WC_WITH_INV = 8 };
 
 struct urxe_wc {
 	uint64_t wr_id;
 	uint32_t status; /* enum urxe_wc_status; in error only wr_id, status and qpn are valid */
 	uint32_t opcode; /* enum urxe_wc_opcode */
 	uint32_t byte_len;
-	uint32_t imm; /* network byte order, with URXE_WC_WITH_IMM */
+	uint32_t imm;             /* network byte order, with URXE_WC_WITH_IMM */
+	uint32_t invalidated_key; /* with URXE_WC_WITH_INV */
 	uint32_t qpn;
 	uint32_t src_qpn;    /* UD */
 	uint32_t flags;      /* enum urxe_wc_flag */

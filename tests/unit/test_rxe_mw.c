@@ -1,0 +1,963 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory windows: what may be bound, what a window grants and to whom, and how it ends. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define REGION 4096u /* offset of the region under test, in node b's memory */
+#define LENGTH 1000u
+#define PART   104u /* of the window in the region */
+#define SIZE   296u
+
+#define W    URXE_ACCESS_REMOTE_WRITE
+#define R    URXE_ACCESS_REMOTE_READ
+#define A    URXE_ACCESS_REMOTE_ATOMIC
+#define LW   URXE_ACCESS_LOCAL_WRITE
+#define BIND URXE_ACCESS_MW_BIND
+#define ZB   URXE_ACCESS_ZERO_BASED
+
+#define TYPE_1 URXE_MW_TYPE_1
+#define TYPE_2 URXE_MW_TYPE_2
+
+/* Node b owns region and windows, node a comes in. */
+struct bench {
+	struct engine e;
+	struct urxe_mr *mr;
+	struct urxe_mw *mw;
+};
+
+static struct urxe_mw *alloc_mw(struct node *node, uint8_t type, uint32_t pd)
+{
+	const struct urxe_mw_attr attr = {.pd = pd, .type = type};
+	struct urxe_mw *mw;
+
+	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &mw), 0);
+	return mw;
+}
+
+static void open_bench(struct bench *b, enum urxe_qp_type qp_type, uint8_t type)
+{
+	struct conn_attr conn = conn_default(qp_type);
+
+	engine_open(&b->e, &conn);
+	b->mr = node_reg(b->e.b, NODE_PD, LW | BIND, REGION, LENGTH);
+	b->mw = alloc_mw(b->e.b, type, NODE_PD);
+}
+
+static struct urxe_mw_bind bind_to(const struct bench *b, uint32_t access)
+{
+	uint32_t key = urxe_mw_key(b->mw);
+
+	return (struct urxe_mw_bind){
+		.mw_key = key,
+		.tag = (uint8_t)(key + 1),
+		.mr_key = urxe_mr_key(b->mr),
+		.access = access,
+		.addr = b->e.b->iova + REGION + PART,
+		.length = SIZE,
+	};
+}
+
+static int try_bind(struct urxe_qp *qp, uint64_t wr_id, const struct urxe_mw_bind *bind)
+{
+	const struct urxe_send_wr wr = {.wr_id = wr_id, .opcode = URXE_WR_BIND_MW, .bind = *bind};
+
+	return urxe_post_send(qp, &wr);
+}
+
+static void post_bind(struct urxe_qp *qp, uint64_t wr_id, const struct urxe_mw_bind *bind)
+{
+	assert_int_equal(try_bind(qp, wr_id, bind), 0);
+}
+
+static int try_key_wr(struct urxe_qp *qp, uint64_t wr_id, uint32_t opcode, uint32_t key)
+{
+	const struct urxe_send_wr wr = {.wr_id = wr_id, .opcode = opcode, .invalidate_key = key};
+
+	return urxe_post_send(qp, &wr);
+}
+
+static void post_inv(struct urxe_qp *qp, uint64_t wr_id, uint32_t key)
+{
+	assert_int_equal(try_key_wr(qp, wr_id, URXE_WR_LOCAL_INV, key), 0);
+}
+
+/* Binds the window and sees that it worked. */
+static void bind_well(struct bench *b, uint32_t access)
+{
+	const struct urxe_mw_bind bind = bind_to(b, access);
+
+	post_bind(b->e.end[1].qp, 1, &bind);
+	pair_settle(b->e.pair);
+	assert_int_equal(expect_wc(&b->e.b->send_cq, 1, URXE_WC_SUCCESS).opcode, URXE_WC_BIND_MW);
+	assert_int_equal(urxe_mw_key(b->mw), (bind.mw_key & ~0xffu) | bind.tag);
+}
+
+/* What node a's request by the key, at an address, ends in. */
+static uint32_t outcome(struct engine *e, uint32_t opcode, uint64_t addr, uint32_t length,
+			uint32_t key)
+{
+	struct urxe_wc wc;
+
+	post_send(e, 0,
+		  &(struct post){.opcode = opcode,
+				 .length = length,
+				 .remote = addr - e->b->iova,
+				 .rkey = key,
+				 .compare_add = 1});
+	pair_settle(e->pair);
+	assert_true(node_poll(&e->a->send_cq, &wc));
+	return wc.status;
+}
+
+static uint32_t write_at_window(struct bench *b)
+{
+	return outcome(&b->e, URXE_WR_RDMA_WRITE, b->e.b->iova + REGION + PART, 8,
+		       urxe_mw_key(b->mw));
+}
+
+/* Deregisters the region, unless a window is bound to it. */
+static bool region_is_bound(struct bench *b)
+{
+	return urxe_mr_dereg(b->mr) == -EBUSY;
+}
+
+/* --- What may be bound (IBA 10.6.7.2, C10-72 to C10-75). */
+
+struct bind_row {
+	const char *what;
+	uint8_t type;
+	uint32_t mr_access;
+	uint32_t mr_pd, mw_pd;
+	uint32_t access;
+	int64_t offset; /* in the region */
+	uint64_t length;
+	uint32_t mw_key_xor, mr_key_xor;
+	bool good;
+};
+
+#define OWN NODE_PD, NODE_PD
+#define OUT_OF_WORLD \
+	((int64_t)(0 - (0xabcd00000000u + 2 * 0x100000000u + REGION) - 8)) /* 8 before 2^64 */
+
+static const struct bind_row bind_rows[] = {
+	{"all rights", TYPE_1, LW | BIND, OWN, W | R | A, 0, LENGTH, 0, 0, true},
+	{"all rights, type 2", TYPE_2, LW | BIND, OWN, W | R | A, 0, LENGTH, 0, 0, true},
+	{"no rights", TYPE_2, LW | BIND, OWN, 0, 0, LENGTH, 0, 0, true},
+	{"last byte", TYPE_2, LW | BIND, OWN, W, LENGTH - 1, 1, 0, 0, true},
+	{"read, of a region that nobody writes", TYPE_2, BIND, OWN, R, 0, 8, 0, 0, true},
+	{"zero based", TYPE_2, LW | BIND, OWN, W | ZB, 100, 8, 0, 0, true},
+	{"unbind", TYPE_1, LW | BIND, OWN, 0, 0, 0, 0, 0, true},
+	{"unbind, with no region", TYPE_1, LW | BIND, OWN, 0, 0, 0, 0, 0x10, true},
+	{"one too far", TYPE_1, LW | BIND, OWN, W, 1, LENGTH, 0, 0, false},
+	{"before", TYPE_2, LW | BIND, OWN, W, -1, 2, 0, 0, false},
+	{"behind", TYPE_2, LW | BIND, OWN, W, LENGTH, 1, 0, 0, false},
+	{"longer than all memory", TYPE_2, LW | BIND, OWN, W, 1, UINT64_MAX, 0, 0, false},
+	{"over the end of the address space", TYPE_2, LW | BIND, OWN, W, OUT_OF_WORLD, 16, 0, 0,
+	 false},
+	{"no bind access", TYPE_1, LW | W | R | A, OWN, W, 0, 8, 0, 0, false},
+	{"no bind access, type 2", TYPE_2, LW | W | R | A, OWN, R, 0, 8, 0, 0, false},
+	{"write without local write", TYPE_1, BIND | R, OWN, W, 0, 8, 0, 0, false},
+	{"atomic without local write", TYPE_2, BIND | R, OWN, A, 0, 8, 0, 0, false},
+	{"a zero based region", TYPE_2, LW | BIND | ZB, OWN, W, 0, 8, 0, 0, false},
+	{"zero based type 1", TYPE_1, LW | BIND, OWN, W | ZB, 0, 8, 0, 0, false},
+	{"local write", TYPE_2, LW | BIND, OWN, W | LW, 0, 8, 0, 0, false},
+	{"bind", TYPE_2, LW | BIND, OWN, W | BIND, 0, 8, 0, 0, false},
+	{"unknown right", TYPE_1, LW | BIND, OWN, 1u << 31, 0, 8, 0, 0, false},
+	{"type 2 to nothing", TYPE_2, LW | BIND, OWN, 0, 0, 0, 0, 0, false},
+	{"region of another domain", TYPE_1, LW | BIND, 9, NODE_PD, W, 0, 8, 0, 0, false},
+	{"region of another domain, type 2", TYPE_2, LW | BIND, 9, NODE_PD, W, 0, 8, 0, 0, false},
+	{"window of another domain", TYPE_1, LW | BIND, NODE_PD, 9, W, 0, 8, 0, 0, false},
+	{"window and region of another", TYPE_1, LW | BIND, 9, 9, W, 0, 8, 0, 0, false},
+	{"window and region of another, type 2", TYPE_2, LW | BIND, 9, 9, W, 0, 8, 0, 0, false},
+	{"unbind a window of another domain", TYPE_1, LW | BIND, NODE_PD, 9, 0, 0, 0, 0, 0, false},
+	{"wrong tag of the window", TYPE_1, LW | BIND, OWN, W, 0, 8, 1, 0, false},
+	{"wrong window", TYPE_2, LW | BIND, OWN, W, 0, 8, 0x4000, 0, false},
+	{"wrong tag of the region", TYPE_1, LW | BIND, OWN, W, 0, 8, 0, 1, false},
+	{"wrong region", TYPE_2, LW | BIND, OWN, W, 0, 8, 0, 0x4000, false},
+};
+
+static void run_bind_row(const struct bind_row *row)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_mw_bind bind;
+	struct bench b;
+	uint32_t key;
+
+	engine_open(&b.e, &conn);
+	b.mr = node_reg(b.e.b, row->mr_pd, row->mr_access, REGION, LENGTH);
+	b.mw = alloc_mw(b.e.b, row->type, row->mw_pd);
+	key = urxe_mw_key(b.mw);
+	bind = bind_to(&b, row->access);
+	bind.addr = b.e.b->iova + REGION + (uint64_t)row->offset;
+	bind.length = row->length;
+	bind.mw_key ^= row->mw_key_xor;
+	bind.mr_key ^= row->mr_key_xor;
+	post_bind(b.e.end[1].qp, 5, &bind);
+	pair_settle(b.e.pair);
+	if (b.e.b->send_cq.ring[0].status != (row->good ? URXE_WC_SUCCESS : URXE_WC_MW_BIND_ERR))
+		fail_msg("%s: status %u", row->what, b.e.b->send_cq.ring[0].status);
+	if (row->good) {
+		expect_wc(&b.e.b->send_cq, 5, URXE_WC_SUCCESS);
+		assert_int_equal(urxe_mw_key(b.mw), (key & ~0xffu) | ((key + 1) & 0xff));
+		assert_int_equal(region_is_bound(&b), row->length > 0);
+	} else {
+		expect_wc(&b.e.b->send_cq, 5, URXE_WC_MW_BIND_ERR);
+		assert_int_equal(urxe_mw_key(b.mw), key);
+		assert_false(region_is_bound(&b));
+		assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_ERR);
+		assert_int_equal(events(b.e.b, URXE_EVENT_LOCAL_ERROR), 1);
+	}
+	expect_none(&b.e.b->send_cq);
+	engine_close(&b.e);
+}
+
+static void test_bind_rules(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bind_rows) / sizeof(bind_rows[0]); i++)
+		run_bind_row(&bind_rows[i]);
+}
+
+/* A type 2 window in use is not bound again before it was invalidated (o10-37.2.30). */
+static void test_bind_twice(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind_well(&b, W);
+	bind = bind_to(&b, W);
+	post_bind(b.e.end[1].qp, 2, &bind);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_MW_BIND_ERR);
+	assert_int_equal(urxe_mw_key(b.mw), bind.mw_key);
+	engine_close(&b.e);
+}
+
+/* --- What a window grants. */
+
+struct grant_row {
+	const char *what;
+	uint32_t opcode;
+	uint32_t access;
+	int64_t offset; /* from the window's first byte */
+	uint32_t length;
+	uint32_t key_xor;
+	bool good;
+};
+
+#define WRITE URXE_WR_RDMA_WRITE
+#define READ  URXE_WR_RDMA_READ
+#define FAA   URXE_WR_FETCH_ADD
+#define CAS   URXE_WR_COMPARE_SWAP
+
+static const struct grant_row grant_rows[] = {
+	{"write all", WRITE, W, 0, SIZE, 0, true},
+	{"write last byte", WRITE, W, SIZE - 1, 1, 0, true},
+	{"write one too far", WRITE, W, 1, SIZE, 0, false},
+	{"write before", WRITE, W, -1, 2, 0, false},
+	{"write behind", WRITE, W, SIZE, 1, 0, false},
+	{"write without right", WRITE, R | A, 0, 8, 0, false},
+	{"write with a wrong tag", WRITE, W, 0, 8, 1, false},
+	{"write of nothing", WRITE, W, 0, 0, 0x55, true},
+	{"read all", READ, R, 0, SIZE, 0, true},
+	{"read one too far", READ, R, 1, SIZE, 0, false},
+	{"read without right", READ, W | A, 0, 8, 0, false},
+	{"add", FAA, A, SIZE - 8, 8, 0, true},
+	{"add behind", FAA, A, SIZE, 8, 0, false},
+	{"add without right", FAA, W | R, 0, 8, 0, false},
+	{"swap", CAS, A, 0, 8, 0, true},
+};
+
+static void run_grant_row(const struct grant_row *row, uint8_t type, uint32_t zero_based)
+{
+	uint8_t expected[LENGTH] = {0};
+	struct bench b;
+	uint64_t start;
+	uint32_t status;
+
+	open_bench(&b, URXE_QPT_RC, type);
+	memset(b.e.a->mem, 0x77, SIZE + 8);
+	bind_well(&b, row->access | zero_based);
+	start = zero_based ? 0 : b.e.b->iova + REGION + PART;
+	status = outcome(&b.e, row->opcode, start + (uint64_t)row->offset, row->length,
+			 urxe_mw_key(b.mw) ^ row->key_xor);
+	if (status != (row->good ? URXE_WC_SUCCESS : URXE_WC_REM_ACCESS_ERR))
+		fail_msg("%s, type %u: status %u", row->what, type, status);
+	if (row->good && row->opcode == WRITE)
+		memset(expected + PART + row->offset, 0x77, row->length);
+	if (row->good && row->opcode == FAA)
+		expected[PART + row->offset] = 1;
+	if (!row->good || row->opcode != CAS)
+		assert_memory_equal(b.e.b->mem + REGION, expected, LENGTH);
+	engine_close(&b.e);
+}
+
+static void test_grants(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(grant_rows) / sizeof(grant_rows[0]); i++) {
+		run_grant_row(&grant_rows[i], TYPE_1, 0);
+		run_grant_row(&grant_rows[i], TYPE_2, 0);
+		run_grant_row(&grant_rows[i], TYPE_2, ZB);
+	}
+}
+
+/* The QP's own rights count as well. */
+static void test_qp_right(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct bench b;
+
+	(void)state;
+	conn.access = R | A;
+	engine_open(&b.e, &conn);
+	b.mr = node_reg(b.e.b, NODE_PD, LW | BIND, REGION, LENGTH);
+	b.mw = alloc_mw(b.e.b, TYPE_1, NODE_PD);
+	bind_well(&b, W);
+	assert_int_equal(write_at_window(&b), URXE_WC_REM_ACCESS_ERR);
+	engine_close(&b.e);
+}
+
+/* A window that was never bound, and one that was unbound, grants nothing. */
+static void test_unbound(void **state)
+{
+	struct urxe_mw_bind unbind;
+	struct bench b;
+
+	(void)state;
+	for (uint8_t type = TYPE_1; type <= TYPE_2; type++) {
+		open_bench(&b, URXE_QPT_RC, type);
+		assert_int_equal(write_at_window(&b), URXE_WC_REM_ACCESS_ERR);
+		engine_close(&b.e);
+	}
+	open_bench(&b, URXE_QPT_RC, TYPE_1);
+	bind_well(&b, W);
+	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS);
+	unbind = bind_to(&b, 0);
+	unbind.length = 0;
+	post_bind(b.e.end[1].qp, 2, &unbind);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
+	assert_int_equal(write_at_window(&b), URXE_WC_REM_ACCESS_ERR);
+	assert_false(region_is_bound(&b));
+	engine_close(&b.e);
+}
+
+/* Type 1 moves at will; the key of the old place is dead. */
+static void test_rebind(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+	uint32_t old;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_1);
+	bind_well(&b, W);
+	old = urxe_mw_key(b.mw);
+	bind = bind_to(&b, W);
+	bind.addr -= PART;
+	bind.length = 16;
+	post_bind(b.e.end[1].qp, 2, &bind);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
+	assert_int_equal(outcome(&b.e, WRITE, bind.addr, 16, urxe_mw_key(b.mw)), URXE_WC_SUCCESS);
+	assert_int_equal(outcome(&b.e, WRITE, bind.addr, 16, old), URXE_WC_REM_ACCESS_ERR);
+	assert_true(region_is_bound(&b));
+	engine_close(&b.e);
+}
+
+/* The same tag again is the consumer's choice. */
+static void test_tag(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	for (uint32_t tag = 0; tag < 256; tag += 51) {
+		bind = bind_to(&b, W);
+		bind.tag = (uint8_t)tag;
+		post_bind(b.e.end[1].qp, tag, &bind);
+		post_inv(b.e.end[1].qp, 1000 + tag, (bind.mw_key & ~0xffu) | tag);
+		pair_settle(b.e.pair);
+		expect_wc(&b.e.b->send_cq, tag, URXE_WC_SUCCESS);
+		expect_wc(&b.e.b->send_cq, 1000 + tag, URXE_WC_SUCCESS);
+		assert_int_equal(urxe_mw_key(b.mw) & 0xff, tag);
+	}
+	engine_close(&b.e);
+}
+
+/* A second connection between the same nodes. */
+static void open_second(struct engine *e, struct endpoint end[2])
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn_open(e->pair, &conn, end);
+}
+
+static uint32_t write_by(struct bench *b, struct endpoint *from)
+{
+	struct urxe_seg seg = node_seg(b->e.a, 0, 8);
+	const struct urxe_send_wr wr = {.opcode = WRITE,
+					.n_segs = 1,
+					.segs = &seg,
+					.remote_addr = b->e.b->iova + REGION + PART,
+					.rkey = urxe_mw_key(b->mw)};
+	struct urxe_wc wc;
+
+	assert_int_equal(urxe_post_send(from->qp, &wr), 0);
+	pair_settle(b->e.pair);
+	assert_true(node_poll(&b->e.a->send_cq, &wc));
+	return wc.status;
+}
+
+/* Type 2B serves the QP that bound it, type 1 every QP of its domain. */
+static void test_whose_window(void **state)
+{
+	struct endpoint second[2];
+	struct bench b;
+
+	(void)state;
+	for (uint8_t type = TYPE_1; type <= TYPE_2; type++) {
+		open_bench(&b, URXE_QPT_RC, type);
+		open_second(&b.e, second);
+		bind_well(&b, W);
+		assert_int_equal(write_by(&b, &second[0]),
+				 type == TYPE_1 ? URXE_WC_SUCCESS : URXE_WC_REM_ACCESS_ERR);
+		assert_int_equal(write_by(&b, &b.e.end[0]), URXE_WC_SUCCESS);
+		engine_close(&b.e);
+	}
+}
+
+/* A window's key opens nothing to its owner's own requests. */
+static void test_no_local_key(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	for (uint32_t opcode = WRITE; opcode <= READ; opcode += READ - WRITE) {
+		open_bench(&b, URXE_QPT_RC, TYPE_1);
+		bind_well(&b, W | R | A);
+		post_send(&b.e, 1,
+			  &(struct post){.wr_id = 3,
+					 .opcode = opcode,
+					 .offset = REGION + PART,
+					 .length = 8,
+					 .lkey = urxe_mw_key(b.mw)});
+		pair_settle(b.e.pair);
+		expect_wc(&b.e.b->send_cq, 3, URXE_WC_LOC_PROT_ERR);
+		engine_close(&b.e);
+	}
+}
+
+/* --- How a window ends. */
+
+/* A region stays as long as a window is bound to it (IBA 10.6.7.2.6). */
+static void test_dereg(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	for (uint8_t type = TYPE_1; type <= TYPE_2; type++) {
+		open_bench(&b, URXE_QPT_RC, type);
+		bind_well(&b, W);
+		assert_int_equal(urxe_mr_dereg(b.mr), -EBUSY);
+		assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS); /* unharmed */
+		urxe_mw_dealloc(b.mw);
+		assert_int_equal(urxe_mr_dereg(b.mr), 0);
+		engine_close(&b.e);
+	}
+}
+
+static void test_dealloc(void **state)
+{
+	struct bench b;
+	uint32_t key;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_1);
+	bind_well(&b, W);
+	key = urxe_mw_key(b.mw);
+	urxe_mw_dealloc(b.mw);
+	assert_int_equal(outcome(&b.e, WRITE, b.e.b->iova + REGION + PART, 8, key),
+			 URXE_WC_REM_ACCESS_ERR);
+	engine_close(&b.e);
+}
+
+/* Its windows are unbound with the QP: one that comes by the same number gets nothing of them. */
+static void test_qp_goes(void **state)
+{
+	struct endpoint second[2];
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	open_second(&b.e, second);
+	bind_well(&b, W);
+	urxe_qp_destroy(b.e.end[1].qp);
+	bind = bind_to(&b, W);
+	post_bind(second[1].qp, 2, &bind); /* free again */
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
+	assert_int_equal(write_by(&b, &second[0]), URXE_WC_SUCCESS);
+	urxe_qp_destroy(second[1].qp);
+	assert_int_equal(urxe_mr_dereg(b.mr), 0);
+	engine_close(&b.e);
+}
+
+static void test_local_invalidate(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind_well(&b, W);
+	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS);
+	post_inv(b.e.end[1].qp, 2, urxe_mw_key(b.mw));
+	pair_settle(b.e.pair);
+	assert_int_equal(expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS).opcode, URXE_WC_LOCAL_INV);
+	bind_well(&b, W); /* it is free: once more, by another key */
+	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS);
+	post_inv(b.e.end[1].qp, 3, urxe_mw_key(b.mw));
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 3, URXE_WC_SUCCESS);
+	assert_int_equal(write_at_window(&b), URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(urxe_mr_dereg(b.mr), 0);
+	engine_close(&b.e);
+}
+
+enum victim { TYPE_1_KEY, FREE_KEY, OLD_TAG, NO_KEY, REGION_KEY, OTHERS_KEY, VICTIMS };
+
+/* A key that this QP may not invalidate. */
+static uint32_t victim_key(struct bench *b, enum victim victim, struct endpoint *second)
+{
+	struct urxe_mw_bind bind;
+
+	if (victim == REGION_KEY)
+		return urxe_mr_key(b->mr);
+	if (victim == NO_KEY)
+		return urxe_mw_key(b->mw) ^ 0x100000;
+	if (victim == TYPE_1_KEY)
+		b->mw = alloc_mw(b->e.b, TYPE_1, NODE_PD);
+	if (victim == FREE_KEY)
+		return urxe_mw_key(b->mw);
+	bind = bind_to(b, W);
+	post_bind(victim == OTHERS_KEY ? second[1].qp : b->e.end[1].qp, 1, &bind);
+	pair_settle(b->e.pair);
+	expect_wc(&b->e.b->send_cq, 1, URXE_WC_SUCCESS);
+	return victim == OLD_TAG ? bind.mw_key : urxe_mw_key(b->mw);
+}
+
+static void test_local_invalidate_refused(void **state)
+{
+	struct endpoint second[2];
+	struct bench b;
+	bool bound;
+
+	(void)state;
+	for (enum victim victim = 0; victim < VICTIMS; victim++) {
+		open_bench(&b, URXE_QPT_RC, TYPE_2);
+		open_second(&b.e, second);
+		post_inv(b.e.end[1].qp, 9, victim_key(&b, victim, second));
+		bound = victim == TYPE_1_KEY || victim == OLD_TAG || victim == OTHERS_KEY;
+		pair_settle(b.e.pair);
+		expect_wc(&b.e.b->send_cq, 9, URXE_WC_LOC_QP_OP_ERR);
+		assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_ERR);
+		assert_int_equal(region_is_bound(&b), bound);
+		engine_close(&b.e);
+	}
+}
+
+/* --- SEND with invalidate. */
+
+/* Of one packet, and of several. */
+static void test_send_invalidate(void **state)
+{
+	static const uint32_t lengths[] = {0, 10, 1024, 1025, 5000};
+	struct urxe_wc wc;
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct urxe_seg seg;
+		struct urxe_send_wr wr = {.wr_id = 4, .opcode = URXE_WR_SEND_INV, .n_segs = 1};
+
+		open_bench(&b, URXE_QPT_RC, TYPE_2);
+		bind_well(&b, W);
+		post_recv(&b.e.end[1], 8, 20000, 6000);
+		rand_fill(&(struct rand){i}, b.e.a->mem, 6000);
+		seg = node_seg(b.e.a, 0, lengths[i]);
+		wr.segs = &seg;
+		wr.invalidate_key = urxe_mw_key(b.mw);
+		assert_int_equal(urxe_post_send(b.e.end[0].qp, &wr), 0);
+		pair_settle(b.e.pair);
+		assert_int_equal(expect_wc(&b.e.a->send_cq, 4, URXE_WC_SUCCESS).opcode,
+				 URXE_WC_SEND);
+		wc = expect_wc(&b.e.b->recv_cq, 8, URXE_WC_SUCCESS);
+		assert_int_equal(wc.opcode, URXE_WC_RECV);
+		assert_int_equal(wc.flags, URXE_WC_WITH_INV);
+		assert_int_equal(wc.invalidated_key, wr.invalidate_key);
+		assert_int_equal(wc.byte_len, lengths[i]);
+		assert_memory_equal(b.e.b->mem + 20000, b.e.a->mem, lengths[i]);
+		assert_int_equal(write_at_window(&b), URXE_WC_REM_ACCESS_ERR);
+		assert_false(region_is_bound(&b));
+		engine_close(&b.e);
+	}
+}
+
+/* What the peer may not invalidate: it hears of a remote access error, and the receiver too. */
+static void test_send_invalidate_refused(void **state)
+{
+	struct endpoint second[2];
+	struct bench b;
+	bool bound;
+
+	(void)state;
+	for (enum victim victim = 0; victim < VICTIMS; victim++) {
+		uint32_t key;
+
+		open_bench(&b, URXE_QPT_RC, TYPE_2);
+		open_second(&b.e, second);
+		key = victim_key(&b, victim, second);
+		bound = victim == TYPE_1_KEY || victim == OLD_TAG || victim == OTHERS_KEY;
+		post_recv(&b.e.end[1], 8, 20000, 6000);
+		assert_int_equal(try_key_wr(b.e.end[0].qp, 4, URXE_WR_SEND_INV, key), 0);
+		pair_settle(b.e.pair);
+		expect_wc(&b.e.a->send_cq, 4, URXE_WC_REM_ACCESS_ERR);
+		expect_wc(&b.e.b->recv_cq, 8, URXE_WC_LOC_ACCESS_ERR);
+		expect_none(&b.e.b->recv_cq);
+		assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_ERR);
+		assert_int_equal(b.e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 1);
+		assert_int_equal(region_is_bound(&b), bound);
+		engine_close(&b.e);
+	}
+}
+
+/* Loses one frame. */
+struct loss {
+	unsigned first; /* the one that is lost */
+	unsigned seen;
+};
+
+static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct loss *loss = arg;
+
+	(void)now;
+	(void)data;
+	(void)len;
+	return loss->seen++ != loss->first;
+}
+
+/* Its acknowledgement is lost: the repeated one invalidates nothing, and is no error. */
+static void test_send_invalidate_repeated(void **state)
+{
+	struct loss loss = {.first = 0};
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind_well(&b, W);
+	post_recv(&b.e.end[1], 8, 20000, 6000);
+	b.e.pair->link[1].filter = lose;
+	b.e.pair->link[1].filter_arg = &loss;
+	assert_int_equal(try_key_wr(b.e.end[0].qp, 4, URXE_WR_SEND_INV, urxe_mw_key(b.mw)), 0);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.a->send_cq, 4, URXE_WC_SUCCESS);
+	expect_wc(&b.e.b->recv_cq, 8, URXE_WC_SUCCESS);
+	assert_int_equal(events(b.e.b, URXE_EVENT_DUP_REQUEST), 1);
+	engine_close(&b.e);
+}
+
+/* --- Order among send requests. */
+
+static void post_write(struct bench *b, uint64_t wr_id, uint32_t flags)
+{
+	post_send(&b->e, 1,
+		  &(struct post){.wr_id = wr_id, .opcode = WRITE, .flags = flags, .length = 100});
+}
+
+/* Completions keep the order of posting, and a local request waits for those before it. */
+static void test_completion_order(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind = bind_to(&b, W);
+	post_write(&b, 1, 0);
+	post_bind(b.e.end[1].qp, 2, &bind);
+	post_inv(b.e.end[1].qp, 3, (bind.mw_key & ~0xffu) | bind.tag);
+	post_write(&b, 4, 0);
+	pair_step(b.e.pair);
+	expect_none(&b.e.b->send_cq);
+	pair_settle(b.e.pair);
+	for (uint64_t id = 1; id <= 4; id++)
+		expect_wc(&b.e.b->send_cq, id, URXE_WC_SUCCESS);
+	engine_close(&b.e);
+}
+
+/* Unsignaled before, signaled local request behind: the acknowledgement is asked for. */
+static void test_unsignaled_before(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_send_wr wr = {
+		.wr_id = 2, .opcode = URXE_WR_BIND_MW, .flags = URXE_SEND_SIGNALED};
+	struct bench b;
+
+	(void)state;
+	conn.sq_sig_all = false;
+	engine_open(&b.e, &conn);
+	b.mr = node_reg(b.e.b, NODE_PD, LW | BIND, REGION, LENGTH);
+	b.mw = alloc_mw(b.e.b, TYPE_2, NODE_PD);
+	wr.bind = bind_to(&b, W);
+	post_write(&b, 1, 0);
+	assert_int_equal(urxe_post_send(b.e.end[1].qp, &wr), 0);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
+	expect_none(&b.e.b->send_cq);
+	assert_int_equal(events(b.e.b, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&b.e);
+}
+
+/* What is sent again goes past a request that was executed: a second binding would fail. */
+static void test_not_executed_again(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct loss loss;
+	struct bench b;
+
+	(void)state;
+	for (loss.first = 0; loss.first < 3; loss.first++) {
+		loss.seen = 0;
+		open_bench(&b, URXE_QPT_RC, TYPE_2);
+		bind = bind_to(&b, W);
+		b.e.pair->link[1].filter = lose;
+		b.e.pair->link[1].filter_arg = &loss;
+		post_write(&b, 1, 0);
+		post_bind(b.e.end[1].qp, 2, &bind);
+		post_write(&b, 3, 0);
+		pair_settle(b.e.pair);
+		for (uint64_t id = 1; id <= 3; id++)
+			expect_wc(&b.e.b->send_cq, id, URXE_WC_SUCCESS);
+		assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS);
+		engine_close(&b.e);
+	}
+}
+
+/* A request that fails before its turn comes leaves it unexecuted, and flushed. */
+static void test_flushed(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind = bind_to(&b, W);
+	post_send(&b.e, 1, &(struct post){.wr_id = 1, .opcode = WRITE, .length = 8, .lkey = 1});
+	post_bind(b.e.end[1].qp, 2, &bind);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 1, URXE_WC_LOC_PROT_ERR);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_WR_FLUSH_ERR);
+	assert_false(region_is_bound(&b));
+	engine_close(&b.e);
+}
+
+/* A bad binding behind good requests: those end well first, what is behind it is flushed. */
+static void test_error_in_turn(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind = bind_to(&b, LW);
+	post_write(&b, 1, 0);
+	post_bind(b.e.end[1].qp, 2, &bind);
+	post_write(&b, 3, 0);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_MW_BIND_ERR);
+	expect_wc(&b.e.b->send_cq, 3, URXE_WC_WR_FLUSH_ERR);
+	engine_close(&b.e);
+}
+
+/* With a fence it waits for READs that are outstanding, otherwise it does not (IBA 10.8.3.3). */
+static void test_fence(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	for (int fence = 0; fence < 2; fence++) {
+		struct urxe_send_wr wr = {.wr_id = 2, .opcode = URXE_WR_BIND_MW};
+
+		open_bench(&b, URXE_QPT_RC, TYPE_2);
+		wr.bind = bind_to(&b, W);
+		wr.flags = fence ? URXE_SEND_FENCE : 0;
+		post_send(&b.e, 1, &(struct post){.wr_id = 1, .opcode = READ, .length = 100});
+		assert_int_equal(urxe_post_send(b.e.end[1].qp, &wr), 0);
+		pair_step(b.e.pair);
+		assert_int_equal(urxe_mw_key(b.mw) == wr.bind.mw_key, fence);
+		pair_settle(b.e.pair);
+		expect_wc(&b.e.b->send_cq, 1, URXE_WC_SUCCESS);
+		expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
+		engine_close(&b.e);
+	}
+}
+
+/* --- Other services. */
+
+/* UC binds and invalidates too; a failure leaves its receive side alone. */
+static void test_uc(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_UC, TYPE_2);
+	bind_well(&b, W);
+	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS);
+	post_inv(b.e.end[1].qp, 2, urxe_mw_key(b.mw));
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
+	bind = bind_to(&b, LW);
+	post_bind(b.e.end[1].qp, 3, &bind);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 3, URXE_WC_MW_BIND_ERR);
+	assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_SQE);
+	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS); /* unheard, as UC is */
+	assert_int_equal(drops(b.e.b, URXE_DROP_BAD_REQUEST), 1);
+	engine_close(&b.e);
+}
+
+static void test_refused_when_posted(void **state)
+{
+	struct bench b;
+	struct urxe_mw_bind bind;
+	struct urxe_seg seg;
+	struct urxe_send_wr wr = {.n_segs = 1, .segs = &seg};
+
+	(void)state;
+	open_bench(&b, URXE_QPT_UD, TYPE_2);
+	bind = bind_to(&b, W);
+	assert_int_equal(try_bind(b.e.end[1].qp, 1, &bind), -EINVAL);
+	assert_int_equal(try_key_wr(b.e.end[1].qp, 1, URXE_WR_LOCAL_INV, 5), -EINVAL);
+	assert_int_equal(try_key_wr(b.e.end[1].qp, 1, URXE_WR_SEND_INV, 5), -EINVAL);
+	engine_close(&b.e);
+	/* Table 38 has no SEND with invalidate for UC. */
+	open_bench(&b, URXE_QPT_UC, TYPE_2);
+	assert_int_equal(try_key_wr(b.e.end[1].qp, 1, URXE_WR_SEND_INV, 5), -EINVAL);
+	/* They carry nothing. */
+	seg = node_seg(b.e.b, 0, 8);
+	wr.opcode = URXE_WR_BIND_MW;
+	assert_int_equal(urxe_post_send(b.e.end[1].qp, &wr), -EINVAL);
+	wr.opcode = URXE_WR_LOCAL_INV;
+	assert_int_equal(urxe_post_send(b.e.end[1].qp, &wr), -EINVAL);
+	wr.n_segs = 0;
+	wr.flags = URXE_SEND_INLINE;
+	wr.inline_data = &seg;
+	wr.inline_len = 8;
+	assert_int_equal(urxe_post_send(b.e.end[1].qp, &wr), -EINVAL);
+	engine_close(&b.e);
+}
+
+/* --- Keys. */
+
+static void test_keys(void **state)
+{
+	struct urxe_mw_attr attr = {.pd = NODE_PD, .type = TYPE_1, .key = 0x12345678};
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
+	struct node *node = pair->node[0];
+	struct urxe_extent extent = {node->mem, 100};
+	struct urxe_mr_attr region = {
+		.pd = NODE_PD, .length = 100, .extents = &extent, .n_extents = 1};
+	struct urxe_mr *mr;
+	struct urxe_mw *mw, *second;
+
+	(void)state;
+	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &mw), 0);
+	assert_int_equal(urxe_mw_key(mw), 0x12345678);
+	/* All 256 keys are the window's. */
+	attr.key = 0x123456ff;
+	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &second), -EEXIST);
+	region.key = 0x12345600;
+	assert_int_equal(urxe_mr_reg(node->dev, &region, &mr), -EEXIST);
+	urxe_mw_dealloc(mw);
+	assert_int_equal(urxe_mr_reg(node->dev, &region, &mr), 0);
+	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &mw), -EEXIST);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &mw), 0);
+	attr.key = 0;
+	attr.type = 0;
+	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &second), -EINVAL);
+	attr.type = 3;
+	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &second), -EINVAL);
+	pair_destroy(pair);
+}
+
+/* The engine's choices avoid what was dictated: neither kind comes into the other's 256. */
+static void test_chosen_keys(void **state)
+{
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
+	struct node *node = pair->node[0];
+	struct urxe_extent extent = {node->mem, 100};
+	uint32_t next = urxe_mr_key(node_reg(node, NODE_PD, LW, 0, 64)) >> 8;
+	struct urxe_mr_attr region = {.pd = NODE_PD,
+				      .length = 100,
+				      .extents = &extent,
+				      .n_extents = 1,
+				      .key = (next + 1) << 8 | 3};
+	struct urxe_mw_attr window = {.pd = NODE_PD, .type = TYPE_2, .key = (next + 2) << 8 | 5};
+	struct urxe_mr *mr;
+	struct urxe_mw *mw;
+
+	(void)state;
+	assert_int_equal(urxe_mr_reg(node->dev, &region, &mr), 0);
+	assert_int_equal(urxe_mw_alloc(node->dev, &window, &mw), 0);
+	assert_int_equal(urxe_mw_key(alloc_mw(node, TYPE_1, NODE_PD)) >> 8, next + 3);
+	window.key = (next + 4) << 8;
+	assert_int_equal(urxe_mw_alloc(node->dev, &window, &mw), 0);
+	assert_int_equal(urxe_mr_key(node_reg(node, NODE_PD, LW, 0, 64)) >> 8, next + 5);
+	pair_destroy(pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bind_rules),
+		cmocka_unit_test(test_bind_twice),
+		cmocka_unit_test(test_grants),
+		cmocka_unit_test(test_qp_right),
+		cmocka_unit_test(test_unbound),
+		cmocka_unit_test(test_rebind),
+		cmocka_unit_test(test_tag),
+		cmocka_unit_test(test_whose_window),
+		cmocka_unit_test(test_no_local_key),
+		cmocka_unit_test(test_dereg),
+		cmocka_unit_test(test_dealloc),
+		cmocka_unit_test(test_qp_goes),
+		cmocka_unit_test(test_local_invalidate),
+		cmocka_unit_test(test_local_invalidate_refused),
+		cmocka_unit_test(test_send_invalidate),
+		cmocka_unit_test(test_send_invalidate_refused),
+		cmocka_unit_test(test_send_invalidate_repeated),
+		cmocka_unit_test(test_completion_order),
+		cmocka_unit_test(test_unsignaled_before),
+		cmocka_unit_test(test_not_executed_again),
+		cmocka_unit_test(test_flushed),
+		cmocka_unit_test(test_error_in_turn),
+		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_uc),
+		cmocka_unit_test(test_refused_when_posted),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_chosen_keys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
