@@ -9,7 +9,6 @@
 #include <rxe/psn.h>
 #include <rxe/rxe.h>
 
-#include "mcast.h"
 #include "reorder.h"
 #include "rq.h"
 #include "sq.h"
@@ -91,14 +90,12 @@ struct urxe_qp {
 	uint32_t mtu; /* path MTU in bytes */
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
-	bool queued;           /* in dev->ready */
-	bool block_self_mcast; /* does not hear what it sends to its own groups */
+	bool queued; /* in dev->ready */
 	struct urxe_qp_attr attr;
 	struct urxe_qp_cap cap;
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;
 	struct urxe_rq *rq;
-	struct mcast_members groups;
 	struct sq sq;
 	struct requester req;
 	struct responder resp;

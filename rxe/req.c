@@ -413,7 +413,6 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	struct header_template ud_header;
 	const struct send_wqe *wqe;
 	uint32_t span;
-	bool to_group;
 
 	if (!ready(qp))
 		return false;
@@ -433,9 +432,6 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		local_error(qp, URXE_WC_LOC_PROT_ERR);
 		return false;
 	}
-	to_group = qp->type == URXE_QPT_UD && wqe->remote_qpn == URXE_QPN_MULTICAST;
 	step(qp, wqe, span);
-	if (to_group)
-		mcast_loopback(qp, frame);
 	return true;
 }

@@ -136,8 +136,8 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	syndrome = resp_execute(qp, p, flags);
 	if (syndrome)
 		resp_refuse(qp, syndrome);
-	else if (p->ack_req)
-		ack(qp);
+	else if (p->ack_req && !(flags & (URXE_OPF_READ | URXE_OPF_ATOMIC)))
+		ack(qp); /* a READ's or atomic's own response is its ACK (IBA 9.7.5.1.2) */
 	return !syndrome;
 }
 

@@ -320,6 +320,31 @@ static void test_duplicate(void **state)
 	engine_close(&e);
 }
 
+/* The response of a READ or atomic is its acknowledgement, even of one that asks (IBA 9.7.5.1.2).
+ */
+static void test_response_is_ack(void **state)
+{
+	static const uint8_t opcodes[] = {0x0c, 0x13, 0x14};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(opcodes); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct answers got;
+		struct urxe_packet p;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		p = from_peer(&e, &conn, opcodes[i]);
+		p.reth.length = opcodes[i] == 0x0c ? 8 : 0;
+		p.ack_req = true;
+		inject(&e, &p);
+		got = answers(&e);
+		assert_int_equal(got.n, 1);
+		assert_int_equal(got.opcode, opcodes[i] == 0x0c ? 0x10 : 0x12);
+		engine_close(&e);
+	}
+}
+
 /* A repeated READ may ask for a tail of the original only; all else is silently dropped. */
 static void test_repeated_read(void **state)
 {
@@ -615,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_naks),
 		cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_duplicate),
+		cmocka_unit_test(test_response_is_ack),
 		cmocka_unit_test(test_repeated_read),
 		cmocka_unit_test(test_too_many_reads),
 		cmocka_unit_test(test_uc_gap),
