@@ -32,11 +32,12 @@ static uint8_t *put_ethernet(uint8_t *at, const struct urxe_dev *dev, const stru
 	return at + ETH_LEN;
 }
 
-static uint8_t *put_ipv4(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid)
+static uint8_t *put_ipv4(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid,
+			 uint8_t traffic_class)
 {
 	memset(at, 0, IPV4_LEN);
 	at[0] = 0x45;
-	at[1] = path->traffic_class;
+	at[1] = traffic_class;
 	at[6] = IPV4_DONT_FRAGMENT;
 	at[8] = hop_limit(path);
 	at[9] = IPPROTO_NUM_UDP;
@@ -46,9 +47,9 @@ static uint8_t *put_ipv4(uint8_t *at, const struct urxe_path *path, const struct
 }
 
 static uint8_t *put_ipv6(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid,
-			 uint8_t next_header)
+			 uint8_t traffic_class, uint8_t next_header)
 {
-	put32(at, 6u << 28 | (uint32_t)path->traffic_class << 20 | (path->flow_label & 0xfffff));
+	put32(at, 6u << 28 | (uint32_t)traffic_class << 20 | (path->flow_label & 0xfffff));
 	put16(at + 4, 0);
 	at[6] = next_header;
 	at[7] = hop_limit(path);
@@ -69,23 +70,26 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 		    const struct urxe_path *path, uint32_t flow)
 {
 	const struct gid_entry *src;
-	uint8_t *at = h->bytes;
+	uint8_t *at = h->bytes, traffic_class = path->traffic_class;
 
 	if (path->sgid_index >= URXE_MAX_GIDS || !dev->gids[path->sgid_index].valid)
 		return false;
 	src = &dev->gids[path->sgid_index];
+	/* The ECN field tells what the sender does about marks (RFC 3168, 5); RoCEv1 has none. */
+	if (!src->v1)
+		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) | dev->cong.ops->ecn);
 	if (src->v1) {
 		h->net = URXE_NET_ROCEV1;
 		at = put_ethernet(at, dev, path, URXE_ETHERTYPE_ROCEV1);
-		at = put_ipv6(at, path, &src->gid, GRH_NEXT_HDR);
+		at = put_ipv6(at, path, &src->gid, traffic_class, GRH_NEXT_HDR);
 	} else if (gid_is_v4(&path->dgid)) {
 		h->net = URXE_NET_IPV4;
 		at = put_ethernet(at, dev, path, ETHERTYPE_IPV4);
-		at = put_udp(put_ipv4(at, path, &src->gid), flow);
+		at = put_udp(put_ipv4(at, path, &src->gid, traffic_class), flow);
 	} else {
 		h->net = URXE_NET_IPV6;
 		at = put_ethernet(at, dev, path, ETHERTYPE_IPV6);
-		at = put_udp(put_ipv6(at, path, &src->gid, IPPROTO_NUM_UDP), flow);
+		at = put_udp(put_ipv6(at, path, &src->gid, traffic_class, IPPROTO_NUM_UDP), flow);
 	}
 	h->len = (uint8_t)(at - h->bytes);
 	return true;

@@ -25,9 +25,11 @@ uint32_t urxe_max_path_mtu(uint32_t mtu)
 
 int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 {
+	struct cong_config cong;
 	struct urxe_dev *dev;
 
-	if (!attr->ops || !urxe_max_path_mtu(attr->mtu) || attr->max_packets > REQ_MAX_WINDOW)
+	if (!attr->ops || !urxe_max_path_mtu(attr->mtu) || attr->max_packets > REQ_MAX_WINDOW ||
+	    cong_configure(&cong, attr))
 		return -EINVAL;
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
@@ -38,6 +40,9 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	dev->pkeys[0] = URXE_DEFAULT_PKEY;
 	if (!dev->attr.reorder_ns)
 		dev->attr.reorder_ns = RESP_REORDER_NS;
+	if (!dev->attr.cnp_interval_ns)
+		dev->attr.cnp_interval_ns = CNP_DEFAULT_INTERVAL_NS;
+	dev->cong = cong;
 	dev->key_seed = attr->seed;
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->cqs);
@@ -97,9 +102,11 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
 		recv_frame(dev, &frames[i]);
 }
 
-/* Responses first: they free the peer's resources. */
+/* News of congestion cannot wait; then responses, which free the peer's resources. */
 static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
+	if (cnp_output(qp, frame))
+		return true;
 	if (qp->type == URXE_QPT_RC && reply_output(qp, frame))
 		return true;
 	return req_output(qp, frame);

@@ -8,6 +8,8 @@
 
 #include <rxe/rxe.h>
 
+#include "cnp.h"
+#include "cong.h"
 #include "idmap.h"
 #include "pkey.h"
 #include "reorder.h"
@@ -29,6 +31,8 @@ struct urxe_dev {
 	struct idmap mws; /* by the upper 24 bits of their keys */
 	struct timers timers;
 	struct reorder_pool reorder;
+	struct cong_config cong;
+	struct cnp_budget cnp;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;

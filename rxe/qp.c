@@ -12,7 +12,7 @@
 #include "resp.h"
 #include "resp_recv.h"
 
-#define QP_TIMERS 2
+#define QP_TIMERS 3
 
 static bool valid_type(uint8_t type)
 {
@@ -125,6 +125,8 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	timer_init(&qp->gap_timer, qp, resp_gap_timer);
 	TAILQ_INIT(&qp->resp.kept);
 	LIST_INIT(&qp->windows);
+	timer_init(&qp->pace.timer, qp, qp_schedule);
+	pace_init(qp);
 	rc = allocate_queues(qp, init);
 	if (!rc) {
 		qp->qpn = init->qpn ? init->qpn : choose_qpn(dev);
@@ -152,6 +154,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	timer_remove(&qp->dev->timers, &qp->timer);
 	timer_remove(&qp->dev->timers, &qp->gap_timer);
 	reorder_clear(qp->dev, &qp->resp.kept);
+	timer_remove(&qp->dev->timers, &qp->pace.timer);
 	idmap_remove(&qp->dev->qps, qp->qpn);
 	qp->send_cq->users--;
 	qp->recv_cq->users--;
@@ -244,6 +247,7 @@ void qp_reset(struct urxe_qp *qp)
 	timer_clear(&qp->timer);
 	timer_clear(&qp->gap_timer);
 	reorder_clear(qp->dev, &qp->resp.kept);
+	timer_clear(&qp->pace.timer);
 	qp->sq.cur = qp->sq.tail = qp->sq.head;
 	if (qp->rq->qp)
 		rq_reset(qp->rq);
@@ -251,6 +255,8 @@ void qp_reset(struct urxe_qp *qp)
 	qp->req = (struct requester){0};
 	qp->resp = (struct responder){.wqe = wqe};
 	TAILQ_INIT(&qp->resp.kept);
+	qp->cnp = (struct cnp){0};
+	pace_init(qp);
 	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
 	qp->mtu = urxe_max_path_mtu(qp->dev->attr.mtu);
 }

@@ -9,6 +9,8 @@
 #include <rxe/psn.h>
 #include <rxe/rxe.h>
 
+#include "cnp.h"
+#include "pace.h"
 #include "reorder.h"
 #include "rq.h"
 #include "sq.h"
@@ -25,6 +27,7 @@ struct requester {
 	uint8_t retries;    /* left */
 	uint8_t rnr_retries;
 	uint8_t error;    /* enum urxe_wc_status that request `cur` ends in once it is the oldest */
+	bool held;        /* the next packet waits for its time by the rate */
 	bool rnr_wait;    /* the timer runs for an RNR NAK */
 	bool implied_nak; /* rewound for a missing response; not again before progress */
 	bool drain_event; /* SQD: the owner waits for the drained event */
@@ -103,6 +106,8 @@ struct urxe_qp {
 	struct timer timer;     /* of the requester */
 	struct timer gap_timer; /* of the responder: the gap before its kept packets gets a NAK */
 	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */
+	struct pace pace;
+	struct cnp cnp;
 	TAILQ_ENTRY(urxe_qp) ready_link;
 };
 

@@ -61,14 +61,22 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 	    (p->net != qp->header.net || !gid_equal(&p->sgid, &qp->attr.path.dgid) ||
 	     !gid_equal(&p->dgid, &dev->gids[qp->attr.path.sgid_index].gid)))
 		return URXE_DROP_BAD_SGID;
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP && !p->becn)
+		return URXE_DROP_BAD_CNP;
 	*out = qp;
 	return URXE_DROP_NONE;
+}
+
+static void cnp_received(struct urxe_qp *qp)
+{
+	dev_count(qp->dev, URXE_EVENT_CNP_RCVD);
+	pace_notified(qp);
 }
 
 static void dispatch(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
-		dev_count(qp->dev, URXE_EVENT_CNP_RCVD);
+		cnp_received(qp);
 	else if (urxe_opcodes[p->opcode].flags & URXE_OPF_RESPONSE)
 		comp_packet(qp, p);
 	else
@@ -91,5 +99,6 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	}
 	dev_count(dev, URXE_EVENT_RX_PACKETS);
 	dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
+	cnp_mark(qp, &p);
 	dispatch(qp, &p);
 }

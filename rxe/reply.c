@@ -72,6 +72,7 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 		return false;
 	}
 	build_finish(&b, qp->dev, (uint32_t)range.length);
+	pace_sent(qp, frame->len);
 	if (res->next_psn == res->end_psn)
 		resource_clear_pending(qp, res);
 	res->next_psn = urxe_psn_add(res->next_psn, 1);
@@ -101,6 +102,8 @@ bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	struct resp_resource *res = resource_next_pending(qp);
 
+	if (res && !res->atomic && !pace_ready(qp))
+		return false;
 	if (res && res->atomic) {
 		output_atomic(qp, res, frame);
 	} else if (!res || !output_read(qp, res, frame)) {

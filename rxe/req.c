@@ -142,6 +142,8 @@ void req_timer(struct urxe_qp *qp)
 	if (qp->req.rnr_wait) {
 		qp->req.rnr_wait = false;
 		qp_schedule(qp);
+	} else if (qp->req.held) {
+		req_restart_timer(qp); /* what asks for the acknowledgement has yet to be sent */
 	} else if (qp->req.una != qp->req.sent) {
 		ack_timeout(qp);
 	}
@@ -361,7 +363,7 @@ static void step(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span)
 	}
 	if (qp->type != URXE_QPT_RC)
 		req_check_drained(qp);
-	else if (qp->timer.due == URXE_NEVER)
+	else if (qp->timer.due == URXE_NEVER || qp->pace.on)
 		req_restart_timer(qp);
 }
 
@@ -407,17 +409,29 @@ static bool ready(struct urxe_qp *qp)
 	return false;
 }
 
+/* The request whose next packet may go now; NULL where there is none. */
+static const struct send_wqe *ready_request(struct urxe_qp *qp)
+{
+	const struct send_wqe *wqe;
+
+	qp->req.held = false;
+	if (!ready(qp))
+		return NULL;
+	wqe = sq_wqe(&qp->sq, qp->sq.cur);
+	if (!may_send(qp, wqe))
+		return NULL;
+	qp->req.held = !pace_ready(qp);
+	return qp->req.held ? NULL : wqe;
+}
+
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	const struct header_template *header = &qp->header;
+	const struct send_wqe *wqe = ready_request(qp);
 	struct header_template ud_header;
-	const struct send_wqe *wqe;
 	uint32_t span;
 
-	if (!ready(qp))
-		return false;
-	wqe = sq_wqe(&qp->sq, qp->sq.cur);
-	if (!may_send(qp, wqe))
+	if (!wqe)
 		return false;
 	if (qp->type == URXE_QPT_UD) {
 		header = &ud_header;
@@ -432,6 +446,7 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		local_error(qp, URXE_WC_LOC_PROT_ERR);
 		return false;
 	}
+	pace_sent(qp, frame->len);
 	step(qp, wqe, span);
 	return true;
 }

@@ -16,6 +16,12 @@
 #define CNP_LEN    16 /* reserved bytes behind a CNP's BTH (A17.9.2) */
 #define L3_MAX_LEN (IPV6_LEN + UDP_LEN)
 
+/* The two low bits of a traffic class (RFC 3168, 5). */
+#define ECN_MASK    3
+#define ECN_NOT_ECT 0
+#define ECN_ECT0    2
+#define ECN_CE      3
+
 #define ETHERTYPE_IPV4  0x0800
 #define ETHERTYPE_IPV6  0x86dd
 #define ETHERTYPE_VLAN  0x8100

@@ -62,6 +62,9 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 		.max_packets = attr->max_packets,
 		.reorder_ns = attr->reorder_ns,
 		.go_back_n = attr->go_back_n,
+		.congestion = attr->congestion,
+		.link_bps = attr->link_bps,
+		.dcqcn = attr->dcqcn,
 	};
 
 	memcpy(node->mac, dev.mac, 6);

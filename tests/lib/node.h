@@ -29,9 +29,12 @@ struct node_attr {
 	uint8_t id;
 	uint64_t seed;
 	uint32_t mtu;         /* 0 = 4200: a path MTU of 4096 fits */
-	uint32_t max_packets; /* as in urxe_dev_attr, and the next two */
+	uint32_t max_packets; /* as in urxe_dev_attr, and the next five */
 	uint32_t reorder_ns;
 	bool go_back_n;
+	uint8_t congestion;
+	uint64_t link_bps;
+	const struct urxe_dcqcn *dcqcn;
 	uint32_t mem_size; /* 0 = 1 MiB */
 };
 

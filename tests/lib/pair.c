@@ -29,6 +29,9 @@ struct pair *pair_create(const struct pair_attr *attr)
 			.max_packets = attr->max_packets,
 			.reorder_ns = attr->reorder_ns,
 			.go_back_n = attr->go_back_n[i],
+			.congestion = attr->congestion,
+			.link_bps = attr->link_bps,
+			.dcqcn = attr->dcqcn,
 			.mem_size = attr->mem_size,
 		};
 

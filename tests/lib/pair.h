@@ -11,9 +11,12 @@ struct trace;
 struct pair_attr {
 	uint64_t seed;
 	uint32_t mtu;         /* of both nodes, 0 = 4200 */
-	uint32_t max_packets; /* as in urxe_dev_attr, and the next two */
+	uint32_t max_packets; /* as in urxe_dev_attr, and the next five */
 	uint32_t reorder_ns;
 	bool go_back_n[2];
+	uint8_t congestion;
+	uint64_t link_bps;
+	const struct urxe_dcqcn *dcqcn;
 	uint32_t mem_size; /* of each node, 0 = 1 MiB */
 };
 

@@ -28,6 +28,7 @@
 	X(BAD_QKEY, "bad_qkey", "Q_Key does not match")                                          \
 	X(BAD_SGID, "bad_sgid", "source address is not the connected peer's")                    \
 	X(BAD_MULTICAST, "bad_multicast", "multicast address or QPN used without the other")     \
+	X(BAD_CNP, "bad_cnp", "congestion notification without BECN")                            \
 	X(OUT_OF_SEQUENCE, "out_of_sequence", "request PSN is ahead of the expected one")        \
 	X(DUPLICATE, "duplicate", "duplicate request that is no longer answerable")              \
 	X(UC_SEQUENCE, "uc_sequence", "UC packet outside an intact message")                     \
@@ -52,7 +53,12 @@
 	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")       \
 	X(TIMEOUT, "timeout", "local ACK timeouts")                                        \
 	X(RETRANSMIT, "retransmit", "request packets sent again")                          \
+	X(ECN_MARKED, "ecn_marked", "packets received with a mark of congestion (CE)")     \
+	X(CNP_SENT, "cnp_sent", "congestion notification packets sent")                    \
+	X(CNP_WITHHELD, "cnp_withheld",                                                    \
+	  "congestion notifications over what a device sends at once")                     \
 	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                \
+	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                 \
 	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")          \
 	X(CQ_OVERFLOW, "cq_overflow", "completions lost to a full completion queue")
 

@@ -15,10 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rxe/cong.h>
 #include <rxe/counters.h>
 #include <rxe/types.h>
 
-#define URXE_NEVER UINT64_MAX
+#define URXE_NEVER        UINT64_MAX
+#define URXE_MAX_LINK_BPS UINT64_C(4000000000000)
 
 struct urxe_dev;
 struct urxe_mr;
@@ -58,6 +60,12 @@ struct urxe_dev_attr {
 	uint32_t reorder_ns;
 	/* Recovers as the specification has it, without what docs/recovery.md adds. */
 	bool go_back_n;
+	uint8_t congestion;             /* enum urxe_congestion */
+	const struct urxe_dcqcn *dcqcn; /* copied; NULL = urxe_dcqcn_default */
+	/* The link's rate, bits/s, at most 4 * 10^12: where DCQCN starts and what it recovers
+	 * to. 0 = not known, which counts as 100 Gb/s. */
+	uint64_t link_bps;
+	uint32_t cnp_interval_ns; /* between two CNPs of a QP; 0 = 50,000 */
 };
 
 /* The longest path MTU whose packets fit an Ethernet payload of `mtu` bytes; 0 = none. */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Congestion notification packets (IBA Annex A17.9): a receiver sends them for
+ * packets that a switch has marked, no more than one per QP and interval.
+ */
+#ifndef URXE_CNP_H
+#define URXE_CNP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/packet.h>
+#include <rxe/rxe.h>
+
+/* Between two CNPs of a QP, where the owner names nothing: what NICs keep to, ns. */
+#define CNP_DEFAULT_INTERVAL_NS 50000
+
+/* The CNP that a QP owes. */
+struct cnp {
+	bool due;
+	uint32_t dest_qpn;
+	uint64_t next; /* none before this */
+	struct urxe_path path;
+};
+
+/* Of a device: how many went out in the interval that began at `since`. */
+struct cnp_budget {
+	uint64_t since;
+	uint32_t spent;
+};
+
+/* The QP took a packet; if it was marked (RFC 3168: CE), its sender is to hear of it. */
+void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p);
+/* Writes the CNP that is due; false where none is. */
+bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame);
+
+#endif
