@@ -5,7 +5,6 @@
 
 #include "craft.h"
 #include "require.h"
-#include "trace.h"
 
 #define BURST 32
 #define HOUR  (3600ull * 1000000000)
@@ -68,7 +67,6 @@ static bool transmit(struct pair *pair, unsigned side)
 		require(n <= max);
 		for (uint32_t i = 0; i < n; i++) {
 			require(frames[i].len <= pair->frame_room);
-			trace_frame(pair->trace, pair->now, side, frames[i].data, frames[i].len);
 			link_send(&pair->link[side], pair->now, frames[i].data, frames[i].len);
 		}
 		any |= n > 0;

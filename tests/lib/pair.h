@@ -6,8 +6,6 @@
 #include "link.h"
 #include "node.h"
 
-struct trace;
-
 struct pair_attr {
 	uint64_t seed;
 	uint32_t mtu;         /* of both nodes, 0 = 4200 */
@@ -24,7 +22,6 @@ struct pair {
 	struct node *node[2];
 	struct link link[2]; /* [i] carries what node i sends */
 	uint64_t now;
-	struct trace *trace; /* NULL = none */
 	/* A slow port: frames that a node may send at one instant, and the time they take; 0 = all.
 	 */
 	uint32_t tx_max;

@@ -4,20 +4,17 @@
 #define URXE_SIM_INBOX_H
 
 #include "content.h"
-#include "pair.h"
+#include "simhost.h"
 
 #define INBOX_DEPTH 16
 
-struct world;
-
 struct inbox {
-	struct node_queue queue; /* context of a SRQ */
-	struct world *world;
-	struct node *node;
+	struct simhost *host;
 	struct urxe_rq *rq;
+	uint32_t depth; /* 0: nothing comes that takes a receive request */
 	bool shared;
 	bool lazy;     /* posts from the engine's refill callback too */
-	uint32_t base; /* offset of INBOX_DEPTH slots in the node's memory */
+	uint64_t base; /* offset of depth slots in the host's memory */
 	uint64_t posted;
 	uint64_t consumed;
 	bool out[INBOX_DEPTH]; /* the slot's buffer is with the engine */
@@ -25,8 +22,11 @@ struct inbox {
 	struct layout layout[INBOX_DEPTH];
 };
 
-/* With a NULL rq it creates a SRQ. */
-void inbox_init(struct inbox *inbox, struct world *world, unsigned side, struct urxe_rq *rq);
+/* Plans an inbox of the host: takes the memory that its buffers will lie in. */
+struct inbox *inbox_plan(struct simhost *host, bool shared, uint32_t depth);
+/* Creates the SRQ of a shared one. */
+void inbox_open(struct inbox *inbox);
+void inbox_free(struct inbox *inbox);
 /* Posts up to n receive requests. */
 void inbox_post(struct inbox *inbox, uint32_t n);
 /* Takes the buffer of a completion back; NULL, and the world fails, where it is none. */

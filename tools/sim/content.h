@@ -8,8 +8,6 @@
 
 #include <rxe/types.h>
 
-/* Longest message: more than 64 KiB, and no multiple of any MTU. */
-#define CONTENT_MAX (65536 + 99)
 /* Messages from this length on say which one they are; shorter ones need immediate data. */
 #define CONTENT_ID_LEN 8
 
@@ -19,18 +17,18 @@ void content_fill(uint64_t stream_seed, uint64_t index, uint8_t *data, uint32_t 
 /* A region cut into segments with gaps between them, to gather from or scatter to. */
 #define LAYOUT_MAX_SEGS 5
 #define LAYOUT_GAP      7
-#define LAYOUT_ROOM     (CONTENT_MAX + (LAYOUT_MAX_SEGS + 1) * LAYOUT_GAP)
+#define LAYOUT_ROOM(n)  ((n) + (LAYOUT_MAX_SEGS + 1) * LAYOUT_GAP) /* for n bytes */
 
 struct rand;
 
 struct layout {
 	uint32_t n;
-	uint32_t offset[LAYOUT_MAX_SEGS]; /* in the node's memory */
+	uint64_t offset[LAYOUT_MAX_SEGS]; /* in the host's memory */
 	uint32_t length[LAYOUT_MAX_SEGS];
 };
 
 /* Cuts `length` bytes into at most max_segs segments, some of them empty. */
-void layout_make(struct layout *layout, struct rand *rand, uint32_t base, uint32_t length,
+void layout_make(struct layout *layout, struct rand *rand, uint64_t base, uint32_t length,
 		 uint32_t max_segs);
 void layout_copy_in(const struct layout *layout, uint8_t *mem, const uint8_t *data,
 		    uint32_t length);

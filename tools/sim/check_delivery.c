@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 
+#include "inbox.h"
+#include "simconn.h"
 #include "world.h"
 
 struct arrival {
@@ -52,15 +54,14 @@ static bool content_right(const struct arrival *a, uint32_t index)
 {
 	const struct stream *stream = a->stream;
 	const struct request *request = &stream->request[index];
-	static uint8_t expected[CONTENT_MAX + 1];
+	uint8_t *expected = stream->world->scratch;
 	const uint8_t *data = a->data;
 
 	if (request->opcode == URXE_WR_RDMA_WRITE_IMM) {
 		/* On RC, later WRITEs may have overwritten it: check_memory looks. */
 		if (stream->conn->attr.type == URXE_QPT_RC)
 			return true;
-		data = stream->world->pair->node[!stream->side]->mem + stream->target +
-		       request->target;
+		data = stream_to(stream)->host->mem + stream->target + request->target;
 	}
 	content_fill(stream->seed, index, expected, request->length);
 	return memcmp(data, expected, request->length) == 0;
@@ -77,59 +78,66 @@ static bool in_order(struct stream *stream, uint32_t index)
 
 	stream->delivered = index + 1;
 	stream->arrivals++;
-	return ordered || (stream->conn->attr.type != URXE_QPT_RC && stream->world->wild);
+	return ordered || (stream->conn->attr.type != URXE_QPT_RC && stream->world->disorder);
 }
 
 static void check_arrival(const struct arrival *a)
 {
 	struct stream *stream = a->stream;
-	uint32_t index = identify(a);
+	const uint32_t index = identify(a), qpn = stream_from(stream)->qpn;
 
 	if (index >= stream->posted) {
-		world_fail(stream->world, "qp %06x received a message that nobody sent",
-			   a->wc->qpn);
+		world_fail_stream(stream, "qp %06x received a message that nobody sent",
+				  a->wc->qpn);
 		return;
 	}
-	world_note(stream->world, "%c qp %06x received %u", 'A' + !stream->side, a->wc->qpn, index);
+	world_note(stream->world, "host %u qp %06x received %u", stream_to(stream)->host->id,
+		   a->wc->qpn, index);
 	if (!in_order(stream, index))
-		world_fail(stream->world, "qp %06x received message %u twice or late", a->wc->qpn,
-			   index);
+		world_fail_stream(stream, "qp %06x received message %u twice or late", a->wc->qpn,
+				  index);
 	else if (!stream->request[index].consumes || !fits(a, &stream->request[index]))
-		world_fail(stream->world,
-			   "qp %06x received message %u as opcode %u, %u bytes, flags %x",
-			   a->wc->qpn, index, a->wc->opcode, a->length, a->wc->flags);
+		world_fail_stream(stream,
+				  "qp %06x received message %u as opcode %u, %u bytes, flags %x",
+				  a->wc->qpn, index, a->wc->opcode, a->length, a->wc->flags);
 	else if (a->wc->flags & URXE_WC_WITH_IMM && a->wc->imm != htonl(index))
-		world_fail(stream->world, "immediate data of message %u is %x", index, a->wc->imm);
+		world_fail_stream(stream, "immediate data of message %u is %x", index, a->wc->imm);
 	else if (!content_right(a, index))
-		world_fail(stream->world, "content of message %u of qp %06x is wrong", index,
-			   stream->conn->end[stream->side].qpn);
+		world_fail_stream(stream, "content of message %u of qp %06x is wrong", index, qpn);
 	stream->request[index].delivered = true;
 }
 
-void check_delivery(struct world *world, unsigned side, const struct urxe_wc *wc)
+/* The message without the GRH in front of it; false, and the world fails, where that is missing. */
+static bool strip_grh(struct arrival *a)
 {
-	struct conn *conn = world_conn(world, side, wc->qpn);
-	static uint8_t data[CONTENT_MAX + URXE_GRH_LEN];
-	struct arrival a = {.wc = wc, .data = data, .length = wc->byte_len};
+	const struct stream *stream = a->stream;
 
-	if (!conn || wc->status != URXE_WC_SUCCESS || wc->byte_len > sizeof(data)) {
-		world_fail(world, "receive completion: qp %06x, status %u, %u bytes", wc->qpn,
-			   wc->status, wc->byte_len);
+	if (!(a->wc->flags & URXE_WC_GRH) || a->length < URXE_GRH_LEN ||
+	    a->wc->src_qpn != stream_from(stream)->qpn) {
+		world_fail_stream(stream, "datagram without GRH, or from qp %06x", a->wc->src_qpn);
+		return false;
+	}
+	a->data += URXE_GRH_LEN;
+	a->length -= URXE_GRH_LEN;
+	return true;
+}
+
+void check_delivery(struct simhost *host, const struct urxe_wc *wc)
+{
+	struct world *world = host->world;
+	struct endpoint *end = simhost_end(host, wc->qpn);
+	struct arrival a = {.wc = wc, .data = world->arrived, .length = wc->byte_len};
+
+	if (!end || wc->status != URXE_WC_SUCCESS || wc->byte_len > world->size + URXE_GRH_LEN) {
+		world_fail(world, "host %u: receive completion: qp %06x, status %u, %u bytes",
+			   host->id, wc->qpn, wc->status, wc->byte_len);
 		return;
 	}
-	a.stream = &conn->stream[!side];
-	a.layout = inbox_take(conn->inbox[side], wc->wr_id);
+	a.stream = &end->conn->stream[!end->side];
+	a.layout = inbox_take(end->inbox, wc->wr_id);
 	if (!a.layout)
 		return;
-	layout_copy_out(a.layout, world->pair->node[side]->mem, data, wc->byte_len);
-	if (conn->attr.type == URXE_QPT_UD) {
-		if (!(wc->flags & URXE_WC_GRH) || wc->byte_len < URXE_GRH_LEN ||
-		    wc->src_qpn != conn->end[!side].qpn) {
-			world_fail(world, "datagram without GRH, or from qp %06x", wc->src_qpn);
-			return;
-		}
-		a.data += URXE_GRH_LEN;
-		a.length -= URXE_GRH_LEN;
-	}
-	check_arrival(&a);
+	layout_copy_out(a.layout, host->mem, a.data, wc->byte_len);
+	if (end->conn->attr.type != URXE_QPT_UD || strip_grh(&a))
+		check_arrival(&a);
 }

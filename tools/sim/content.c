@@ -15,10 +15,10 @@ void content_fill(uint64_t stream_seed, uint64_t index, uint8_t *data, uint32_t 
 	memcpy(data, &index, length < sizeof(index) ? length : sizeof(index));
 }
 
-void layout_make(struct layout *layout, struct rand *rand, uint32_t base, uint32_t length,
+void layout_make(struct layout *layout, struct rand *rand, uint64_t base, uint32_t length,
 		 uint32_t max_segs)
 {
-	uint32_t at = base + LAYOUT_GAP;
+	uint64_t at = base + LAYOUT_GAP;
 
 	if (max_segs > LAYOUT_MAX_SEGS)
 		max_segs = LAYOUT_MAX_SEGS;

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+urxe sim as people and scripts use it: cli.py URXE CASE
+
+same       the same options give the same output, another seed another one
+wrong      a wrong command gets one line that names what is wrong, and status 2
+failure    a failure tells how to repeat it, and leaves a capture that shows it
+forever    a world in which nobody can move ends, and says so
+json       one JSON object that agrees with itself
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+URXE = os.path.abspath(sys.argv[1])
+BUSY = ['--nodes', '5', '--loss', '0.05', '--dup', '0.05', '--reorder', '0.05']
+# Everything is lost, however often it is sent.
+HOPELESS = ['--traffic', 'rc', '--loss', '1', '--max-losses', '0', '--retries', '1']
+
+
+def sim(*options, cwd=None):
+    return subprocess.run([URXE, 'sim', *options], capture_output=True, text=True, cwd=cwd,
+                          check=False)
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f'not so: {what}')
+
+
+def same():
+    for form in [], ['--json'], ['--trace']:
+        one, two = sim(*BUSY, *form), sim(*BUSY, *form)
+        expect(one.returncode == 0, one.stdout + one.stderr)
+        expect(one.stdout == two.stdout, f'two runs with {form} tell the same')
+        expect(one.stdout != sim(*BUSY, *form, '--seed', '2').stdout, 'seeds differ')
+
+
+def wrong():
+    for options, word in [
+            (['--loss', '2'], '--loss'), (['--loss', '-0.1'], '--loss'),
+            (['--loss', 'nan'], '--loss'), (['--loss', ''], '--loss'),
+            (['--nodes', '1'], '--nodes'), (['--nodes', '100001'], '--nodes'),
+            (['--nodes', '0x10'], '--nodes'), (['--nodes', '2.5'], '--nodes'),
+            (['--mtu', '1500'], '--mtu'), (['--timeout', '32'], '--timeout'),
+            (['--traffic', 'everything'], '--traffic'), (['--pattern', ''], '--pattern'),
+            (['--drop-mask', 'xyz'], '--drop-mask'),
+            (['--drop-mask', '1' + '0' * 16], '--drop-mask'),
+            (['--delay', '5 minutes'], '--delay'), (['--size', '1T'], '--size'),
+            (['--rate', '25G', '--ecn', '5,4,0.1'], '--ecn'),
+            (['--rate', '25G', '--ecn', '5K'], '--ecn'),
+            (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),
+            (['--warmup', '2s', '--time', '1s'], '--warmup'),
+            (['--seeds', '0'], '--seeds'), (['--seeds', '5', '--json'], '--seeds'),
+            (['--loss'], '--loss'), (['--unheard-of'], '--unheard-of'), (['extra'], 'extra')]:
+        result = sim(*options)
+        expect(result.returncode == 2, f'{options} is refused')
+        expect(len(result.stderr.splitlines()) == 1 and word in result.stderr,
+               f'{options} gets one line about {word}: {result.stderr}')
+        expect(not result.stdout, f'{options} runs nothing')
+
+
+def failure():
+    with tempfile.TemporaryDirectory() as folder:
+        result = sim(*HOPELESS, '--seed', '7', cwd=folder)
+        expect(result.returncode == 1, 'a failure has status 1')
+        again = re.search(r'again: urxe sim (.*)', result.stdout).group(1).split()
+        name = re.search(r'frames: (\S+)', result.stdout).group(1)
+        expect(name == 'urxe-sim-7.pcap' and os.path.exists(os.path.join(folder, name)),
+               'the capture is named after the seed')
+        repeated = sim(*again, cwd=folder)
+        expect(repeated.stdout == result.stdout, f'{again} repeats the failure')
+        replay = subprocess.run([URXE, 'replay', os.path.join(folder, name), '--json'],
+                                capture_output=True, text=True, check=False)
+        summary = json.loads(replay.stdout)
+        expect(replay.returncode == 0 and summary['roce'] > 0, 'the capture can be replayed')
+        expect(any(c['requests']['duplicates'] for c in summary['connections']),
+               'and shows the retries')
+
+
+def forever():
+    with tempfile.TemporaryDirectory() as folder:
+        result = sim(*HOPELESS, '--timeout', '0', cwd=folder)
+        expect(result.returncode == 1 and 'everybody waits for ever' in result.stdout,
+               'nothing moves any more')
+        result = sim(*HOPELESS, '--timeout', '31', cwd=folder)
+        expect(result.returncode == 1 and 'not done after' in result.stdout,
+               'the time is up')
+
+
+def json_form():
+    result = sim(*BUSY, '--rate', '10G', '--queue', '20K', '--timeout', '12', '--json')
+    told = json.loads(result.stdout)
+    network, events = told['network'], told['events']
+    expect(result.returncode == 0 and told['failure'] is None, result.stdout)
+    expect(events['tx_packets'] == network['frames'], 'frames sent')
+    expect(network['delivered'] == network['frames'] + network['duplicated'] - network['lost'] -
+           network['tail_drops'], 'frames delivered')
+    expect(network['lost'] > 0 and network['duplicated'] > 0, 'faults strike')
+    expect(network['queue_max'] <= 20 * 1024, 'the queue keeps its limit')
+
+
+CASES = {'same': same, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form}
+CASES[sys.argv[2]]()

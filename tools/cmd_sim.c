@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe sim: hosts, a bad network and virtual time, from a seed. */
+#include "cmd.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <netdev/netdev.h>
+
+#include "log.h"
+#include "option.h"
+#include "sim/report.h"
+#include "sim/scenario.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+#include "status.h"
+
+#define WHY_LEN        256
+#define PATH_LEN       64
+#define MAX_PARAMETERS 64
+#define MAX_FAILURES   10
+
+static const char usage[] =
+	"usage: urxe sim [OPTION]...\n"
+	"Runs one engine a host over a simulated network in virtual time, and checks what it "
+	"does:\n"
+	"memory, deliveries, completions, atomics, counters, and that nobody waits for ever. The\n"
+	"same options give the same output. A failure prints the command that repeats it, and\n"
+	"leaves the frames in a capture.\n"
+	"\n"
+	"  --seeds N          run so many seeds, from --seed on; print only those that fail\n"
+	"  --pcap FILE        write all frames to a capture\n"
+	"  --trace            print every request, frame and delivery\n"
+	"  --json             print one JSON object\n"
+	"\n"
+	"The scenario (its default; N number, P share or with %, T ns or with us, ms, s;\n"
+	"B bytes or with K, M, G; R bit/s or with k, M, G):\n";
+
+static const char end_of_usage[] =
+	"\nExit status: 0 where everything agrees, 1 where not, 2 where the command is wrong.\n";
+
+enum flag { FLAG_PARAMETER, FLAG_SEEDS, FLAG_PCAP, FLAG_TRACE, FLAG_JSON, FLAG_HELP };
+
+struct arguments {
+	struct scenario scenario;
+	uint64_t seeds; /* 0 = one, and told in full */
+	const char *pcap;
+	bool trace;
+	bool json;
+};
+
+/* --- Arguments */
+
+static void fill_options(struct option options[MAX_PARAMETERS])
+{
+	static const struct option flags[] = {{"seeds", required_argument, NULL, FLAG_SEEDS},
+					      {"pcap", required_argument, NULL, FLAG_PCAP},
+					      {"trace", no_argument, NULL, FLAG_TRACE},
+					      {"json", no_argument, NULL, FLAG_JSON},
+					      {"help", no_argument, NULL, FLAG_HELP},
+					      {0}};
+	unsigned n = 0;
+
+	for (const char *name; (name = scenario_parameter(n)); n++)
+		options[n] = (struct option){name, required_argument, NULL, FLAG_PARAMETER};
+	memcpy(&options[n], flags, sizeof(flags));
+}
+
+static bool parse_seeds(const char *text, uint64_t *seeds)
+{
+	char *end;
+
+	*seeds = strtoull(text, &end, 10);
+	if (*text >= '1' && *text <= '9' && !*end && *seeds <= 1000000000)
+		return true;
+	log_line("--seeds is a number from 1 to 1000000000, not '%s'", text);
+	return false;
+}
+
+static void help(void)
+{
+	fputs(usage, stdout);
+	scenario_help(stdout);
+	fputs(end_of_usage, stdout);
+	exit(0);
+}
+
+static bool refuse(char **argv, int opt, int at)
+{
+	log_line(opt == ':' ? "%s wants a value; see urxe sim --help"
+			    : "unknown option %s; see urxe sim --help",
+		 option_refused(argv, at));
+	return false;
+}
+
+static bool take_option(struct arguments *args, int opt, const char *name)
+{
+	char why[WHY_LEN];
+
+	switch (opt) {
+	case FLAG_SEEDS: return parse_seeds(optarg, &args->seeds);
+	case FLAG_PCAP: args->pcap = optarg; return true;
+	case FLAG_TRACE: args->trace = true; return true;
+	case FLAG_JSON: args->json = true; return true;
+	case FLAG_HELP: help(); return true;
+	default: break;
+	}
+	if (scenario_set(&args->scenario, name, optarg, why, sizeof(why)))
+		return true;
+	log_line("%s", why);
+	return false;
+}
+
+static bool parse(int argc, char **argv, struct arguments *args)
+{
+	struct option options[MAX_PARAMETERS] = {0};
+	int opt, index, at = optind;
+	char why[WHY_LEN];
+
+	fill_options(options);
+	for (; (opt = getopt_long(argc, argv, ":", options, &index)) != -1; at = optind) {
+		if (opt == ':' || opt == '?')
+			return refuse(argv, opt, at);
+		if (!take_option(args, opt, options[index].name))
+			return false;
+	}
+	if (optind < argc) {
+		log_line("sim takes no argument %s; see urxe sim --help", argv[optind]);
+		return false;
+	}
+	if (args->seeds && (args->pcap || args->trace || args->json)) {
+		log_line("--seeds goes with neither --pcap, --trace nor --json");
+		return false;
+	}
+	if (scenario_check(&args->scenario, why, sizeof(why)))
+		return true;
+	log_line("%s", why);
+	return false;
+}
+
+/* --- Running */
+
+static void tell(void *arg, enum phase phase, struct world *world)
+{
+	FILE *to = arg;
+
+	if (to)
+		report_phase(world, phase, to);
+}
+
+static bool open_pcap(const char *path, struct trace *trace)
+{
+	char why[WHY_LEN];
+
+	if (!netdev_pcap_create(path, &trace->pcap, why, sizeof(why)))
+		return true;
+	log_line("%s", why);
+	return false;
+}
+
+static bool close_pcap(const char *path, struct trace *trace)
+{
+	const bool whole = !netdev_pcap_status(trace->pcap);
+
+	if (!whole)
+		log_line("%s: %s", path, netdev_pcap_error(trace->pcap));
+	netdev_close(trace->pcap);
+	return whole;
+}
+
+/* The same world once more, this time with a capture of the hosts that the failure is about. */
+static bool capture_failure(const struct world *failed, const char *path)
+{
+	const bool all = failed->failed_host[0] >= failed->n_hosts;
+	struct trace trace = {.host = {all ? TRACE_ALL : failed->failed_host[0],
+				       all ? TRACE_ALL : failed->failed_host[1]}};
+	struct world world;
+
+	if (!open_pcap(path, &trace))
+		return false;
+	world_run(&world, &failed->scenario, &trace, tell, NULL);
+	world_free(&world);
+	return close_pcap(path, &trace);
+}
+
+/* Says how a world failed; `path` gets the capture's name, or nothing. */
+static void explain(const struct world *world, const struct arguments *args, char path[PATH_LEN])
+{
+	FILE *to = args->json ? stderr : stdout;
+	const char *pcap = args->pcap;
+
+	if (!pcap) {
+		snprintf(path, PATH_LEN, "urxe-sim-%" PRIu64 ".pcap", world->scenario.seed);
+		if (capture_failure(world, path))
+			pcap = path;
+		else
+			path[0] = 0;
+	}
+	fprintf(to, "FAILED    %s (at %" PRIu64 " ns)\n          again: urxe sim", world->failure,
+		world->now);
+	scenario_print(&world->scenario, to);
+	if (world->scenario.seed == scenario_default.seed)
+		fprintf(to, " --seed %" PRIu64, world->scenario.seed);
+	fprintf(to, "\n          frames: %s\n", pcap ? pcap : "none");
+}
+
+static int run_one(const struct arguments *args)
+{
+	struct trace trace = {.text = args->trace ? stdout : NULL, .host = {TRACE_ALL, TRACE_ALL}};
+	char path[PATH_LEN] = "";
+	struct world world;
+	bool ok;
+
+	if (args->pcap && !open_pcap(args->pcap, &trace))
+		return STATUS_FAILED;
+	ok = world_run(&world, &args->scenario, &trace, tell, args->json ? NULL : stdout);
+	if (!ok)
+		explain(&world, args, path);
+	if (args->json)
+		report_json(&world, args->pcap ? args->pcap : path[0] ? path : NULL, stdout);
+	world_free(&world);
+	if (args->pcap)
+		ok &= close_pcap(args->pcap, &trace);
+	return ok ? 0 : STATUS_FAILED;
+}
+
+static int run_seeds(const struct arguments *args)
+{
+	struct scenario scenario = args->scenario;
+	uint64_t failed = 0, frames = 0, requests = 0, n;
+	struct world world;
+	char path[PATH_LEN];
+
+	for (n = 0; n < args->seeds && failed < MAX_FAILURES; n++, scenario.seed++) {
+		if (!world_run(&world, &scenario, NULL, tell, NULL)) {
+			explain(&world, args, path);
+			failed++;
+		}
+		frames += world.fabric.counters.sent;
+		requests += world.requests;
+		world_free(&world);
+	}
+	printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " requests, %" PRIu64 " frames\n",
+	       n, failed, requests, frames);
+	return failed ? STATUS_FAILED : 0;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	struct arguments args = {.scenario = scenario_default};
+
+	if (!parse(argc, argv, &args))
+		return STATUS_USAGE;
+	return args.seeds ? run_seeds(&args) : run_one(&args);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Linearizability of atomics on shared words. The words only grow: every
+ * operation adds to its word what nobody else adds, or fails and adds nothing.
+ * So the values that were returned show the order, and one pass over it shows
+ * whether it is possible: each finds what those before it have made, and none
+ * comes behind one that was posted after it had completed (Herlihy, Wing 1990).
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "memory.h"
+#include "simconn.h"
+#include "world.h"
+
+struct atomic_op {
+	uint32_t host;     /* whose word */
+	uint32_t from;     /* QPN of the requester */
+	uint64_t original; /* what it returned */
+	uint64_t add;      /* 0: a compare-and-swap that failed */
+	uint64_t posted, completed;
+};
+
+void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original)
+{
+	const struct outstanding *out = stream_out(stream, index);
+	struct world *world = stream->world;
+	const bool failed =
+		stream->request[index].opcode == URXE_WR_COMPARE_SWAP && original != out->compare;
+
+	if (world->n_atomics == world->atomics_room) {
+		world->atomics_room = world->atomics_room ? 2 * world->atomics_room : 64;
+		world->atomics =
+			sim_realloc(world->atomics, world->atomics_room * sizeof(*world->atomics));
+	}
+	world->atomics[world->n_atomics++] = (struct atomic_op){
+		.host = stream_to(stream)->host->id,
+		.from = stream_from(stream)->qpn,
+		.original = original,
+		.add = failed ? 0 : out->add,
+		.posted = out->posted,
+		.completed = world->now,
+	};
+	stream->last_shared = original + (failed ? 0 : out->add);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct atomic_op *x = a, *y = b;
+
+	if (x->host != y->host)
+		return x->host < y->host ? -1 : 1;
+	if (x->original != y->original)
+		return x->original < y->original ? -1 : 1;
+	/* Those that failed found what the one that adds found, so they come before it. */
+	if (!x->add != !y->add)
+		return x->add ? 1 : -1;
+	return x->posted < y->posted ? -1 : x->posted > y->posted;
+}
+
+static void check_last(struct world *world, uint32_t host, uint64_t value)
+{
+	uint64_t word;
+
+	memcpy(&word, world->host[host].mem + world->host[host].shared_word, 8);
+	if (word != value)
+		world_fail(world, "host %u: the shared word holds %" PRIu64 ", not %" PRIu64, host,
+			   word, value);
+}
+
+/* The operations on one word; returns how many they are. */
+static uint32_t check_word(struct world *world, const struct atomic_op *ops, uint32_t n)
+{
+	uint64_t value = 0, posted = 0;
+	uint32_t i;
+
+	for (i = 0; i < n && ops[i].host == ops[0].host; i++) {
+		if (ops[i].original != value)
+			world_fail(world,
+				   "host %u: an atomic of qp %06x found %" PRIu64
+				   " where the others make %" PRIu64,
+				   ops[i].host, ops[i].from, ops[i].original, value);
+		if (ops[i].completed < posted)
+			world_fail(world,
+				   "host %u: an atomic of qp %06x was complete before one was "
+				   "posted whose result it saw",
+				   ops[i].host, ops[i].from);
+		if (ops[i].posted > posted)
+			posted = ops[i].posted;
+		value += ops[i].add;
+	}
+	check_last(world, ops[0].host, value);
+	return i;
+}
+
+void check_atomics(struct world *world)
+{
+	if (!world->n_atomics)
+		return;
+	qsort(world->atomics, world->n_atomics, sizeof(*world->atomics), by_value);
+	for (uint32_t i = 0; i < world->n_atomics;)
+		i += check_word(world, &world->atomics[i], world->n_atomics - i);
+}

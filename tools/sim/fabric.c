@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fabric.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "address.h"
+#include "ecn.h"
+#include "memory.h"
+
+#define PS 1000 /* in a ns */
+/* Preamble, start delimiter, FCS and gap between frames (IEEE 802.3). */
+#define WIRE_OVERHEAD 24
+#define WIRE_MIN      84 /* with all of those */
+
+void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct events *events,
+		 struct rand *rand)
+{
+	*fabric = (struct fabric){
+		.scenario = scenario,
+		.events = events,
+		.rand = {rand_next(rand)},
+		.delay = scenario_or(scenario->delay, rand_in(rand, 100, 20000)),
+		.n_hosts = (uint32_t)scenario->nodes,
+	};
+	/* Half of the worlds have cables that push back. */
+	fabric->rate = scenario_or(
+		scenario->rate,
+		rand_chance(rand, 0.5) ? 0 : rand_in(rand, 1, 100) * UINT64_C(1000000000));
+	fabric->uplinks = sim_calloc(fabric->n_hosts, sizeof(*fabric->uplinks));
+	fabric->queues = sim_calloc(fabric->n_hosts, sizeof(*fabric->queues));
+	faults_init(&fabric->faults, scenario, rand_next(rand));
+}
+
+void fabric_free(struct fabric *fabric)
+{
+	faults_free(&fabric->faults);
+	free(fabric->uplinks);
+	free(fabric->queues);
+}
+
+static uint64_t wire_ps(const struct fabric *fabric, uint32_t len)
+{
+	const uint64_t bytes = len + WIRE_OVERHEAD < WIRE_MIN ? WIRE_MIN : len + WIRE_OVERHEAD;
+
+	return bytes * UINT64_C(8000000000000) / fabric->rate;
+}
+
+/* Puts the frame behind what the port has to send; returns when its last bit is out, ps. */
+static uint64_t transmit(const struct fabric *fabric, struct fabric_port *port, uint64_t now,
+			 uint32_t len)
+{
+	if (port->free < now * PS)
+		port->free = now * PS;
+	port->free += wire_ps(fabric, len);
+	return port->free;
+}
+
+static uint64_t round_up(uint64_t ps)
+{
+	return (ps + PS - 1) / PS;
+}
+
+/* A frame whose last bit its host has sent. */
+static void fly(struct fabric *fabric, uint64_t sent, uint32_t from, uint32_t to,
+		const uint8_t *data, uint32_t len)
+{
+	struct fabric_frame *frame = sim_alloc(sizeof(*frame) + len);
+	uint64_t late = faults_reorder(&fabric->faults);
+
+	frame->to = to;
+	frame->len = len;
+	memcpy(frame->data, data, len);
+	fabric->counters.reordered += late > 0;
+	fabric->counters.corrupted += faults_corrupt(&fabric->faults, from, frame->data, len);
+	if (fabric->rate)
+		events_add(fabric->events, sent + fabric->delay / 2 + late, EVENT_SWITCH, frame);
+	else
+		events_add(fabric->events, sent + fabric->delay + late, EVENT_ARRIVE, frame);
+}
+
+void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8_t *data,
+		 uint32_t len)
+{
+	uint64_t sent = now;
+	uint32_t to;
+
+	fabric->counters.sent++;
+	fabric->counters.bytes += len;
+	if (fabric->rate)
+		sent = round_up(transmit(fabric, &fabric->uplinks[from], now, len));
+	to = address_host(data);
+	sim_require(to < fabric->n_hosts);
+	if (faults_lose(&fabric->faults, from, data, len)) {
+		fabric->counters.lost++;
+		return;
+	}
+	fly(fabric, sent, from, to, data, len);
+	if (faults_duplicate(&fabric->faults)) {
+		fabric->counters.duplicated++;
+		fly(fabric, sent, from, to, data, len);
+	}
+}
+
+/* --- The switch. */
+
+static uint64_t backlog(const struct fabric *fabric, const struct fabric_queue *queue, uint64_t now)
+{
+	if (queue->port.free <= now * PS)
+		return 0;
+	return (uint64_t)((double)(queue->port.free - now * PS) * (double)fabric->rate / 8e12);
+}
+
+/* The queue has shrunk at the cable's rate since it was last looked at, at most to nothing. */
+static void add_area(const struct fabric *fabric, struct fabric_queue *queue, uint64_t now)
+{
+	const uint64_t until = queue->port.free < now * PS ? queue->port.free : now * PS;
+	const double bytes_per_ps = (double)fabric->rate / 8e12;
+
+	if (until > queue->seen) {
+		const double first = (double)(queue->port.free - queue->seen);
+		const double last = (double)(queue->port.free - until);
+
+		queue->area += (first + last) / 2 * bytes_per_ps * (double)(until - queue->seen);
+	}
+	if (now * PS > queue->seen)
+		queue->seen = now * PS;
+}
+
+/* RED by the queue's length at this moment, as DCQCN's switches do (SIGCOMM 2015, figure 4). */
+static bool marks(struct fabric *fabric, uint64_t length)
+{
+	const struct scenario *s = fabric->scenario;
+
+	if (s->ecn_share <= 0 || length <= s->ecn_min)
+		return false;
+	if (length > s->ecn_max)
+		return true;
+	return rand_chance(&fabric->rand, s->ecn_share * (double)(length - s->ecn_min) /
+						  (double)(s->ecn_max - s->ecn_min));
+}
+
+void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *frame)
+{
+	struct fabric_queue *queue = &fabric->queues[frame->to];
+	const uint64_t length = backlog(fabric, queue, now) + frame->len;
+
+	add_area(fabric, queue, now);
+	if (fabric->scenario->queue && length > fabric->scenario->queue) {
+		queue->tail_drops++;
+		fabric->counters.tail_drops++;
+		free(frame);
+		return;
+	}
+	if (length > queue->max)
+		queue->max = length;
+	if (marks(fabric, length) && ecn_mark(frame->data, frame->len)) {
+		queue->marks++;
+		fabric->counters.marked++;
+	}
+	events_add(fabric->events,
+		   round_up(transmit(fabric, &queue->port, now, frame->len)) +
+			   (fabric->delay - fabric->delay / 2),
+		   EVENT_ARRIVE, frame);
+}
+
+uint64_t fabric_uplink_free(const struct fabric *fabric, uint32_t host)
+{
+	return round_up(fabric->uplinks[host].free);
+}
+
+double fabric_mean_queue(struct fabric *fabric, uint64_t now, uint32_t host)
+{
+	struct fabric_queue *queue = &fabric->queues[host];
+
+	add_area(fabric, queue, now);
+	return queue->seen > queue->since ? queue->area / (double)(queue->seen - queue->since) : 0;
+}
+
+void fabric_reset_queues(struct fabric *fabric, uint64_t now)
+{
+	for (uint32_t i = 0; i < fabric->n_hosts; i++) {
+		struct fabric_queue *queue = &fabric->queues[i];
+
+		add_area(fabric, queue, now);
+		queue->area = 0;
+		queue->since = queue->seen;
+		queue->max = backlog(fabric, queue, now);
+		queue->tail_drops = queue->marks = 0;
+	}
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "stream.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "inbox.h"
+#include "memory.h"
+#include "world.h"
+
+/* Requests that a turn of the application posts at most. */
+#define TURN_POSTS 5
+
+struct endpoint *stream_from(const struct stream *stream)
+{
+	return &stream->conn->end[stream->side];
+}
+
+struct endpoint *stream_to(const struct stream *stream)
+{
+	return &stream->conn->end[!stream->side];
+}
+
+/* --- Life. */
+
+static uint32_t choose_n(struct world *world, unsigned side)
+{
+	/* At full speed, one direction is enough. */
+	if (scenario_is_bulk(&world->scenario))
+		return side ? 0 : (uint32_t)scenario_or(world->scenario.messages, 1000);
+	return (uint32_t)scenario_or(world->scenario.messages, rand_in(&world->rand, 1, 32));
+}
+
+void stream_plan(struct stream *stream, struct world *world, struct simconn *conn, unsigned side)
+{
+	struct simhost *from = conn->end[side].host, *to = conn->end[!side].host;
+
+	*stream = (struct stream){
+		.world = world,
+		.conn = conn,
+		.side = side,
+		.seed = rand_next(&world->rand),
+		.n = choose_n(world, side),
+		.target_size = 2 * world->size,
+	};
+	if (!stream->n)
+		return;
+	stream->window = scenario_is_bulk(&world->scenario)
+				 ? conn->attr.cap.max_send_wr
+				 : rand_in(&world->rand, 1, conn->attr.cap.max_send_wr);
+	stream->slots = simhost_alloc(from, (uint64_t)stream->window * LAYOUT_ROOM(world->size));
+	stream->target = simhost_alloc(to, stream->target_size);
+	stream->words = simhost_alloc(to, STREAM_WORDS * 8);
+	stream->request = sim_calloc(stream->n, sizeof(*stream->request));
+	stream->out = sim_calloc(stream->window, sizeof(*stream->out));
+	from->open++;
+	to->open++;
+	world->open++;
+}
+
+void stream_initial(const struct stream *stream, uint8_t *data)
+{
+	content_fill(stream->seed, UINT32_MAX, data, stream->target_size);
+}
+
+void stream_open(struct stream *stream)
+{
+	uint8_t *mem = stream_to(stream)->host->mem;
+	struct rand r = {stream->seed};
+
+	if (!stream->n)
+		return;
+	stream->model = sim_alloc(stream->target_size);
+	stream_initial(stream, stream->model);
+	memcpy(mem + stream->target, stream->model, stream->target_size);
+	for (unsigned i = 0; i < STREAM_WORDS; i++)
+		stream->word_model[i] = rand_next(&r);
+	memcpy(mem + stream->words, stream->word_model, sizeof(stream->word_model));
+}
+
+void stream_free(struct stream *stream)
+{
+	for (uint32_t i = 0; i < stream->window; i++)
+		free(stream->out[i].expected);
+	free(stream->out);
+	free(stream->request);
+	free(stream->model);
+}
+
+/* --- Choosing a request. */
+
+/* From nothing to the longest, and often next to a packet's border. */
+static uint32_t random_length(struct stream *stream)
+{
+	struct rand *r = &stream->world->rand;
+	const uint32_t max = stream->world->size;
+	uint32_t mtu = 128u << stream->conn->attr.path_mtu;
+	uint32_t length;
+
+	if (scenario_is_bulk(&stream->world->scenario))
+		return max;
+	if (stream->conn->attr.type == URXE_QPT_UD && mtu > max)
+		mtu = max;
+	if (stream->conn->attr.type == URXE_QPT_UD)
+		return rand_chance(r, 0.3) ? mtu : rand_below(r, mtu + 1);
+	if (rand_chance(r, 0.1))
+		return 0;
+	length = rand_chance(r, 0.3) ? mtu * rand_in(r, 1, 6) - 1 + rand_below(r, 3)
+				     : rand_below(r, 1u << rand_in(r, 1, stream->world->size_bits));
+	return length <= max ? length : max;
+}
+
+static uint8_t random_opcode(struct stream *stream)
+{
+	static const uint8_t rc[] = {
+		URXE_WR_SEND,           URXE_WR_SEND_IMM,     URXE_WR_RDMA_WRITE,
+		URXE_WR_RDMA_WRITE,     URXE_WR_RDMA_READ,    URXE_WR_RDMA_READ,
+		URXE_WR_RDMA_WRITE_IMM, URXE_WR_COMPARE_SWAP, URXE_WR_FETCH_ADD};
+	static const uint8_t uc[] = {URXE_WR_SEND, URXE_WR_SEND_IMM, URXE_WR_RDMA_WRITE,
+				     URXE_WR_RDMA_WRITE_IMM};
+	struct rand *r = &stream->world->rand;
+
+	switch (stream->world->scenario.traffic) {
+	case TRAFFIC_WRITE: return URXE_WR_RDMA_WRITE;
+	case TRAFFIC_READ: return URXE_WR_RDMA_READ;
+	case TRAFFIC_SEND: return URXE_WR_SEND;
+	default: break;
+	}
+	switch (stream->conn->attr.type) {
+	case URXE_QPT_RC: return rc[rand_below(r, sizeof(rc))];
+	case URXE_QPT_UC: return uc[rand_below(r, sizeof(uc))];
+	default: return uc[rand_below(r, 2)];
+	}
+}
+
+static bool is_write(uint8_t opcode)
+{
+	return opcode == URXE_WR_RDMA_WRITE || opcode == URXE_WR_RDMA_WRITE_IMM;
+}
+
+/*
+ * A WRITE may overtake the responses of a READ before it (IBA table 76): where
+ * they overlap, the application has to fence.
+ */
+static bool needs_fence(const struct stream *stream, const struct request *write)
+{
+	for (uint32_t i = stream->completed; i < stream->posted; i++) {
+		const struct request *read = &stream->request[i];
+
+		if (read->opcode == URXE_WR_RDMA_READ &&
+		    read->target < write->target + write->length &&
+		    write->target < read->target + read->length)
+			return true;
+	}
+	return false;
+}
+
+static void choose_target(struct stream *stream, struct request *request)
+{
+	struct rand *r = &stream->world->rand;
+
+	if (stream->conn->attr.type == URXE_QPT_UC) {
+		if (request->length > stream->target_size - stream->target_used)
+			request->length = stream->target_size - stream->target_used;
+		request->target = stream->target_used;
+		stream->target_used += request->length;
+	} else {
+		request->target = rand_below(r, stream->target_size - request->length);
+	}
+}
+
+static void choose(struct stream *stream, uint32_t index)
+{
+	struct request *request = &stream->request[index];
+	struct rand *r = &stream->world->rand;
+
+	request->opcode = random_opcode(stream);
+	request->length = is_atomic(request->opcode) ? 8 : random_length(stream);
+	if (is_write(request->opcode) || request->opcode == URXE_WR_RDMA_READ)
+		choose_target(stream, request);
+	if (request->opcode == URXE_WR_SEND && stream->conn->attr.type != URXE_QPT_RC &&
+	    request->length < CONTENT_ID_LEN)
+		request->opcode = URXE_WR_SEND_IMM;
+	request->consumes = request->opcode == URXE_WR_SEND ||
+			    request->opcode == URXE_WR_SEND_IMM ||
+			    request->opcode == URXE_WR_RDMA_WRITE_IMM;
+	/* The window has to move on: at least its last request reports. */
+	request->signaled = stream->conn->attr.sq_sig_all || index + 1 == stream->n ||
+			    (index + 1) % stream->window == 0 || rand_chance(r, 0.5);
+}
+
+/* --- Making it a work request. */
+
+/*
+ * On the shared word everybody adds, by either operation: a compare-and-swap
+ * from what was last seen there, which fails where others came in between.
+ */
+static void prepare_shared(struct stream *stream, struct outstanding *out, struct urxe_send_wr *wr)
+{
+	struct simhost *peer = stream_to(stream)->host;
+
+	out->shared = true;
+	out->add = rand_in(&stream->world->rand, 1, 1000);
+	out->compare = stream->last_shared;
+	out->posted = stream->world->now;
+	wr->remote_addr = peer->iova + peer->shared_word;
+	wr->compare_add = wr->opcode == URXE_WR_FETCH_ADD ? out->add : out->compare;
+	wr->swap = out->compare + out->add;
+}
+
+static void prepare_atomic(struct stream *stream, struct outstanding *out, struct urxe_send_wr *wr)
+{
+	struct rand *r = &stream->world->rand;
+	uint32_t word = rand_below(r, STREAM_WORDS);
+	uint64_t *model = &stream->word_model[word];
+
+	out->shared = false;
+	if (rand_chance(r, 0.5)) {
+		prepare_shared(stream, out, wr);
+		return;
+	}
+	wr->remote_addr = stream_to(stream)->host->iova + stream->words + 8 * word;
+	out->original = *model;
+	wr->compare_add = rand_in(r, 1, 1000);
+	if (wr->opcode == URXE_WR_FETCH_ADD) {
+		*model += wr->compare_add;
+		return;
+	}
+	wr->swap = rand_next(r);
+	if (rand_chance(r, 0.7)) {
+		wr->compare_add = *model;
+		*model = wr->swap;
+	}
+}
+
+static void prepare_rdma(struct stream *stream, uint32_t index, struct urxe_send_wr *wr,
+			 const uint8_t *content)
+{
+	struct request *request = &stream->request[index];
+	struct outstanding *out = stream_out(stream, index);
+
+	wr->remote_addr = stream_to(stream)->host->iova + stream->target + request->target;
+	if (request->opcode == URXE_WR_RDMA_READ) {
+		out->expected = sim_alloc(request->length + 1);
+		memcpy(out->expected, stream->model + request->target, request->length);
+		return;
+	}
+	memcpy(stream->model + request->target, content, request->length);
+	if (needs_fence(stream, request))
+		wr->flags |= URXE_SEND_FENCE;
+}
+
+static void lay_out(struct stream *stream, uint32_t index)
+{
+	const struct request *request = &stream->request[index];
+	const bool one_piece =
+		is_atomic(request->opcode) || scenario_is_bulk(&stream->world->scenario);
+	struct layout *layout = &stream_out(stream, index)->layout;
+
+	layout_make(layout, &stream->world->rand,
+		    stream->slots +
+			    (uint64_t)(index % stream->window) * LAYOUT_ROOM(stream->world->size),
+		    request->length, one_piece ? 1 : LAYOUT_MAX_SEGS);
+	layout_paint_gaps(layout, stream_from(stream)->host->mem);
+}
+
+/* Posts the request; what the caller's buffers hold afterwards must not matter. */
+static int post(struct stream *stream, uint32_t index, struct urxe_send_wr *wr, uint8_t *content)
+{
+	const struct request *request = &stream->request[index];
+	const struct layout *layout = &stream_out(stream, index)->layout;
+	struct endpoint *end = stream_from(stream);
+	struct urxe_path path = simconn_path(stream->conn, stream->side);
+	struct urxe_seg segs[LAYOUT_MAX_SEGS];
+	const bool reads_memory =
+		request->opcode != URXE_WR_RDMA_READ && !is_atomic(request->opcode);
+	int error;
+
+	lay_out(stream, index);
+	if (reads_memory && request->length <= stream->conn->attr.cap.max_inline &&
+	    rand_chance(&stream->world->rand, 0.5)) {
+		wr->flags |= URXE_SEND_INLINE;
+		wr->inline_data = content;
+		wr->inline_len = request->length;
+	} else {
+		if (reads_memory)
+			layout_copy_in(layout, end->host->mem, content, request->length);
+		for (uint32_t i = 0; i < layout->n; i++)
+			segs[i] = simhost_seg(end->host, layout->offset[i], layout->length[i]);
+		wr->segs = segs;
+		wr->n_segs = layout->n;
+	}
+	if (stream->conn->attr.type == URXE_QPT_UD) {
+		wr->path = &path;
+		wr->remote_qpn = stream_to(stream)->qpn;
+		wr->remote_qkey = SIMCONN_QKEY;
+	}
+	error = urxe_post_send(end->qp, wr);
+	if (wr->flags & URXE_SEND_INLINE)
+		memset(content, 0xdd, request->length);
+	memset(segs, 0xdd, sizeof(segs));
+	memset(&path, 0xdd, sizeof(path));
+	return error;
+}
+
+static uint32_t random_flags(struct stream *stream, const struct request *request)
+{
+	struct rand *r = &stream->world->rand;
+	uint32_t flags = request->signaled ? URXE_SEND_SIGNALED : 0;
+
+	if (scenario_is_bulk(&stream->world->scenario))
+		return flags;
+	if (rand_chance(r, 0.2))
+		flags |= URXE_SEND_SOLICITED;
+	if (rand_chance(r, 0.1))
+		flags |= URXE_SEND_FENCE;
+	return flags;
+}
+
+static bool post_next(struct stream *stream)
+{
+	const uint32_t index = stream->posted;
+	struct request *request = &stream->request[index];
+	uint8_t *content = stream->world->scratch;
+	struct urxe_send_wr wr;
+	int error;
+
+	choose(stream, index);
+	wr = (struct urxe_send_wr){
+		.wr_id = index,
+		.opcode = request->opcode,
+		.imm = htonl(index),
+		.rkey = stream_to(stream)->host->key,
+		.flags = random_flags(stream, request),
+	};
+	if (request->opcode != URXE_WR_RDMA_READ)
+		content_fill(stream->seed, index, content, request->length);
+	if (is_atomic(request->opcode))
+		prepare_atomic(stream, stream_out(stream, index), &wr);
+	else if (!request->consumes || request->opcode == URXE_WR_RDMA_WRITE_IMM)
+		prepare_rdma(stream, index, &wr, content);
+	error = post(stream, index, &wr, content);
+	if (error) {
+		world_fail_stream(stream, "post_send of request %u refused: %d", index, error);
+		return false;
+	}
+	stream->posted++;
+	stream->world->requests++;
+	stream->world->activity++;
+	world_note(stream->world, "host %u qp %06x posts %u: opcode %u, %u bytes, flags %x",
+		   stream_from(stream)->host->id, stream_from(stream)->qpn, index, request->opcode,
+		   request->length, wr.flags);
+	return true;
+}
+
+void stream_post(struct stream *stream)
+{
+	uint32_t n = stream->window;
+
+	if (!scenario_is_bulk(&stream->world->scenario))
+		n = rand_below(&stream->world->rand, TURN_POSTS + 1);
+	while (n-- && stream->posted < stream->n &&
+	       stream->posted - stream->completed < stream->window)
+		if (!post_next(stream))
+			return;
+}
+
+void stream_stop(struct stream *stream)
+{
+	if (stream->posted == stream->n)
+		return;
+	/* The last one has to report, or nobody learns that those before it are complete. */
+	stream->n = stream->posted;
+	if (stream->posted && !stream->request[stream->posted - 1].signaled)
+		stream->n++;
+	if (stream_done(stream))
+		world_stream_done(stream);
+}

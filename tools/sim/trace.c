@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "trace.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include <netdev/netdev.h>
+
+#include <rxe/opcode.h>
+#include <rxe/packet.h>
+
+#include "address.h"
+
+static void write_text(FILE *file, uint64_t now, uint32_t from, const uint8_t *data, uint32_t len)
+{
+	struct urxe_packet p;
+	enum urxe_drop drop = urxe_packet_parse(&p, data, len);
+
+	fprintf(file, "%12" PRIu64 " host %u to %u: ", now, from, address_host(data));
+	if (drop) {
+		fprintf(file, "%s (%u bytes)\n", urxe_drop_name(drop), len);
+		return;
+	}
+	fprintf(file, "%-24s qp %06x psn %06x%s%s", urxe_opcodes[p.opcode].name, p.dest_qpn, p.psn,
+		p.ack_req ? " ack-req" : "", p.solicited ? " solicited" : "");
+	if (urxe_opcodes[p.opcode].flags & URXE_OPF_RETH)
+		fprintf(file, " va %" PRIx64 " length %u", p.reth.va, p.reth.length);
+	if (urxe_opcodes[p.opcode].flags & URXE_OPF_AETH)
+		fprintf(file, " syndrome %02x msn %u", p.aeth.syndrome, p.aeth.msn);
+	fprintf(file, " payload %u\n", p.payload_len);
+}
+
+static bool wanted(const struct trace *trace, uint32_t from, uint32_t to)
+{
+	return trace->host[0] == TRACE_ALL || (from == trace->host[0] && to == trace->host[1]) ||
+	       (from == trace->host[1] && to == trace->host[0]);
+}
+
+void trace_frame(struct trace *trace, uint64_t now, uint32_t from, const uint8_t *data,
+		 uint32_t len)
+{
+	const struct netdev_frame frame = {.data = data, .len = len, .time = now};
+
+	if (!wanted(trace, from, address_host(data)))
+		return;
+	if (trace->text)
+		write_text(trace->text, now, from, data, len);
+	if (trace->pcap)
+		netdev_tx(trace->pcap, now, &frame, 1);
+}

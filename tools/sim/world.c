@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "world.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "inbox.h"
+#include "memory.h"
+#include "trace.h"
+
+#define SECOND UINT64_C(1000000000)
+/* No world takes longer, however bad its network. */
+#define LIMIT (4000 * SECOND)
+/* The longest pause between two turns of an application that is in no hurry; it doubles, up to a
+ * bound, while a host has nothing to do. */
+#define TURN_NS     200000
+#define TURN_MAX_NS SECOND
+/* Turns a host in which nothing is posted and nothing moves. */
+#define MAX_STANDSTILL 64
+/* Events a host at one instant after which the world is called stuck: no timer may spin. */
+#define MAX_AT_ONCE 100000
+
+/* --- Notes. */
+
+static void fail(struct world *world, uint32_t one, uint32_t other, const char *format,
+		 va_list args)
+{
+	if (world->failure[0])
+		return;
+	vsnprintf(world->failure, sizeof(world->failure), format, args);
+	world->failed_host[0] = one;
+	world->failed_host[1] = other;
+}
+
+void world_fail(struct world *world, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(world, world->n_hosts, world->n_hosts, format, args);
+	va_end(args);
+}
+
+void world_fail_stream(const struct stream *stream, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(stream->world, stream_from(stream)->host->id, stream_to(stream)->host->id, format,
+	     args);
+	va_end(args);
+}
+
+void world_note(struct world *world, const char *format, ...)
+{
+	va_list args;
+
+	if (!world->trace || !world->trace->text)
+		return;
+	fprintf(world->trace->text, "%12" PRIu64 " ", world->now);
+	va_start(args, format);
+	vfprintf(world->trace->text, format, args);
+	va_end(args);
+	fputc('\n', world->trace->text);
+}
+
+void world_trace(struct world *world, const struct simhost *from, const uint8_t *data, uint32_t len)
+{
+	if (world->trace)
+		trace_frame(world->trace, world->now, from->id, data, len);
+}
+
+/* --- Making it. */
+
+static uint32_t choose_target(struct world *world, uint32_t host)
+{
+	const uint32_t n = world->n_hosts;
+	uint32_t target;
+
+	switch (world->scenario.pattern) {
+	case PATTERN_PAIRS: return host & 1 ? host - 1 : host;
+	case PATTERN_RING: return (host + 1) % n;
+	case PATTERN_INCAST: return 0;
+	case PATTERN_SOME: return rand_below(&world->rand, (n + 9) / 10);
+	default: target = rand_below(&world->rand, n - 1); return target + (target >= host);
+	}
+}
+
+static void plan_conns(struct world *world)
+{
+	const struct scenario *s = &world->scenario;
+	const uint32_t qps = (uint32_t)scenario_or(s->qps, rand_in(&world->rand, 1, 2));
+
+	world->conn = sim_calloc((size_t)world->n_hosts * qps, sizeof(*world->conn));
+	for (uint32_t host = 0; host < world->n_hosts; host++)
+		for (uint32_t i = 0; i < qps; i++) {
+			const uint32_t target = choose_target(world, host);
+
+			if (target != host)
+				simconn_plan(&world->conn[world->n_conns++], world,
+					     &world->host[host], &world->host[target]);
+		}
+}
+
+static void start_hosts(struct world *world)
+{
+	const uint32_t window = (uint32_t)scenario_or(world->scenario.window,
+						      scenario_is_bulk(&world->scenario) ||
+								      rand_chance(&world->rand, 0.5)
+							      ? 0
+							      : rand_in(&world->rand, 1, 128));
+
+	for (uint32_t i = 0; i < world->n_hosts; i++) {
+		struct simhost *host = &world->host[i];
+
+		host->shared_word = simhost_alloc(host, 8);
+		simhost_start(host, rand_next(&world->rand), window);
+		for (uint32_t k = 0; k < host->n_inboxes; k++)
+			inbox_open(host->inbox[k]);
+	}
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		simconn_open(&world->conn[i], world);
+}
+
+static void describe_network(struct world *world)
+{
+	const struct scenario *s = &world->scenario;
+
+	world->disorder = s->duplicate > 0 || s->reorder > 0;
+	world->calm = !world->disorder && s->loss <= 0 && s->corrupt <= 0 && !s->drop_mask &&
+		      !world->fabric.rate;
+}
+
+static void create(struct world *world, const struct scenario *scenario, struct trace *trace)
+{
+	*world = (struct world){
+		.scenario = *scenario,
+		.rand = {scenario->seed},
+		.trace = trace,
+		.now = 1, /* not 0, which next_deadline uses for "at once" */
+		.n_hosts = (uint32_t)scenario->nodes,
+		.size = (uint32_t)scenario->size,
+		.size_bits = 1,
+	};
+	while (world->size_bits < 31 && 1u << world->size_bits < world->size)
+		world->size_bits++;
+	world->scratch = sim_alloc(world->size + 64);
+	world->arrived = sim_alloc(world->size + 64 + URXE_GRH_LEN);
+	world->host = sim_calloc(world->n_hosts, sizeof(*world->host));
+	for (uint32_t i = 0; i < world->n_hosts; i++) {
+		world->host[i].world = world;
+		world->host[i].id = i;
+		world->host[i].waiting = URXE_NEVER;
+		world->host[i].pause = TURN_NS;
+	}
+	fabric_init(&world->fabric, &world->scenario, &world->events, &world->rand);
+	describe_network(world);
+	plan_conns(world);
+	start_hosts(world);
+}
+
+void world_free(struct world *world)
+{
+	struct event event;
+
+	while (events_pop(&world->events, &event))
+		if (event_kind(&event) != EVENT_WAKE)
+			free(event.object);
+	events_free(&world->events);
+	fabric_free(&world->fabric);
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		simconn_free(&world->conn[i]);
+	for (uint32_t i = 0; i < world->n_hosts; i++)
+		simhost_free(&world->host[i]);
+	free(world->conn);
+	free(world->host);
+	free(world->atomics);
+	free(world->scratch);
+	free(world->arrived);
+}
+
+/* --- Applications. */
+
+static void drain(struct simhost *host)
+{
+	struct world *world = host->world;
+	struct urxe_wc wc;
+
+	while (!world->failure[0] && simcq_poll(&host->recv_cq, &wc)) {
+		check_delivery(host, &wc);
+		world->activity++;
+	}
+	while (!world->failure[0] && simcq_poll(&host->send_cq, &wc)) {
+		check_completion(host, &wc);
+		world->activity++;
+	}
+}
+
+static void post(struct simhost *host)
+{
+	struct world *world = host->world;
+	const bool bulk = scenario_is_bulk(&world->scenario);
+
+	for (uint32_t i = 0; i < host->n_inboxes; i++)
+		inbox_post(host->inbox[i], bulk ? INBOX_DEPTH : rand_below(&world->rand, 4));
+	for (uint32_t i = 0; i < host->n_ends; i++) {
+		struct endpoint *end = host->end[i];
+
+		stream_post(&end->conn->stream[end->side]);
+	}
+}
+
+/* In a hurry, an application acts as soon as something is complete, else when its turn comes. */
+static uint64_t next_turn(struct simhost *host, bool idle)
+{
+	struct world *world = host->world;
+
+	if (!host->open || scenario_is_bulk(&world->scenario))
+		return URXE_NEVER;
+	host->pause = !idle ? TURN_NS : host->pause < TURN_MAX_NS ? 2 * host->pause : TURN_MAX_NS;
+	return world->now + rand_in(&world->rand, 1, (uint32_t)host->pause);
+}
+
+static void take_turn(struct simhost *host)
+{
+	struct world *world = host->world;
+	const uint64_t before = world->activity;
+	bool idle;
+
+	drain(host);
+	post(host);
+	idle = world->activity == before;
+	host->turn = next_turn(host, idle);
+	world->idle_turns = idle ? world->idle_turns + 1 : 0;
+	if (world->idle_turns > (uint64_t)MAX_STANDSTILL * world->n_hosts &&
+	    !world->events.n_frames && !world->n_waiting)
+		world_fail(world, "everybody waits for ever");
+}
+
+void world_stream_done(struct stream *stream)
+{
+	stream_from(stream)->host->open--;
+	stream_to(stream)->host->open--;
+	stream->world->open--;
+}
+
+/* Completions bring the next turn nearer. */
+static void notice(struct simhost *host)
+{
+	struct world *world = host->world;
+
+	if (host->send_cq.head == host->send_cq.tail && host->recv_cq.head == host->recv_cq.tail)
+		return;
+	if (scenario_is_bulk(&world->scenario))
+		host->turn = world->now;
+	else if (host->turn > world->now + TURN_NS)
+		host->turn = world->now + rand_in(&world->rand, 1, TURN_NS);
+}
+
+/* --- Time. */
+
+static void run_host(struct simhost *host)
+{
+	if (host->world->live) {
+		notice(host);
+		if (host->turn <= host->world->now)
+			take_turn(host);
+	}
+	simhost_pump(host);
+}
+
+static void arrive(struct world *world, struct fabric_frame *frame)
+{
+	struct simhost *host = &world->host[frame->to];
+
+	world->received++;
+	simhost_receive(host, frame->data, frame->len);
+	free(frame);
+	run_host(host);
+}
+
+static void wake(struct simhost *host, uint64_t at)
+{
+	/* An earlier one came in between. */
+	if (at != host->wake)
+		return;
+	host->wake = URXE_NEVER;
+	run_host(host);
+}
+
+static void happen(struct world *world, const struct event *event)
+{
+	world->n_events++;
+	switch (event_kind(event)) {
+	case EVENT_SWITCH: fabric_switch(&world->fabric, event->at, event->object); break;
+	case EVENT_ARRIVE: arrive(world, event->object); break;
+	case EVENT_WAKE: wake(event->object, event->at); break;
+	}
+}
+
+/* Everything up to `until`; false: the world is stuck in an instant. */
+static bool run(struct world *world, uint64_t until)
+{
+	const uint64_t most = (uint64_t)MAX_AT_ONCE * world->n_hosts;
+	struct event event;
+	uint64_t at_once = 0;
+
+	while (!world->failure[0] && events_next(&world->events) <= until) {
+		events_pop(&world->events, &event);
+		at_once = event.at > world->now ? 0 : at_once + 1;
+		if (at_once > most)
+			return false;
+		world->now = event.at;
+		happen(world, &event);
+		if (world->live && !world->open)
+			return true;
+	}
+	return true;
+}
+
+bool world_settle(struct world *world, uint64_t until)
+{
+	world->live = false;
+	for (uint32_t i = 0; i < world->n_hosts; i++)
+		world->host[i].turn = URXE_NEVER;
+	return run(world, until) && !world->events.n;
+}
+
+static void start_goodput(struct world *world)
+{
+	world->warm_from = world->now;
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		for (unsigned side = 0; side < 2; side++)
+			world->conn[i].stream[side].warm = world->conn[i].stream[side].bytes;
+	fabric_reset_queues(&world->fabric, world->now);
+}
+
+static void end_goodput(struct world *world)
+{
+	world->warm_until = world->now;
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			struct stream *stream = &world->conn[i].stream[side];
+
+			stream->counted = stream->bytes - stream->warm;
+		}
+	for (uint32_t i = 1; i < world->n_hosts; i++)
+		if (world->fabric.queues[i].max > world->fabric.queues[world->hot_host].max)
+			world->hot_host = i;
+	world->hot_max = world->fabric.queues[world->hot_host].max;
+	world->hot_mean = fabric_mean_queue(&world->fabric, world->now, world->hot_host);
+}
+
+static void stop_posting(struct world *world)
+{
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		for (unsigned side = 0; side < 2; side++)
+			stream_stop(&world->conn[i].stream[side]);
+}
+
+/* Runs until the time comes, unless all is done before. */
+static void run_until(struct world *world, uint64_t until)
+{
+	if (!run(world, until))
+		world_fail(world, "a deadline stays due although nothing comes of it");
+	if (!world->failure[0] && world->open && world->now < until)
+		world->now = until;
+}
+
+static void live(struct world *world)
+{
+	world->live = true;
+	for (uint32_t i = 0; i < world->n_hosts; i++) {
+		world->host[i].turn = world->now;
+		simhost_pump(&world->host[i]);
+	}
+	run_until(world, world->scenario.warmup);
+	start_goodput(world);
+	if (world->open && !world->failure[0])
+		run_until(world, world->scenario.time);
+	end_goodput(world);
+	if (world->open && !world->failure[0]) {
+		stop_posting(world);
+		run_until(world, LIMIT);
+	}
+	if (world->open && !world->failure[0])
+		world_fail(world, "not done after %" PRIu64 " s", LIMIT / SECOND);
+}
+
+void world_sum_counters(const struct world *world, struct urxe_counters *sum)
+{
+	*sum = (struct urxe_counters){0};
+	for (uint32_t i = 0; i < world->n_hosts; i++) {
+		const struct urxe_counters *c = urxe_dev_counters(world->host[i].dev);
+
+		for (unsigned k = 0; k < URXE_DROP_COUNT; k++)
+			sum->drop[k] += c->drop[k];
+		for (unsigned k = 0; k < URXE_EVENT_COUNT; k++)
+			sum->event[k] += c->event[k];
+	}
+}
+
+static void check_all(struct world *world)
+{
+	static void (*const checks[])(struct world *) = {check_memory, check_atomics,
+							 check_counters};
+
+	for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]) && !world->failure[0]; i++)
+		checks[i](world);
+}
+
+bool world_run(struct world *world, const struct scenario *scenario, struct trace *trace,
+	       void (*told)(void *arg, enum phase phase, struct world *world), void *arg)
+{
+	static void (*const phases[])(struct world *) = {
+		[PHASE_TRAFFIC] = live, [PHASE_QUIET] = check_quiet, [PHASE_CHECK] = check_all};
+
+	create(world, scenario, trace);
+	told(arg, PHASE_SETUP, world);
+	for (enum phase phase = PHASE_TRAFFIC; phase <= PHASE_CHECK && !world->failure[0];
+	     phase++) {
+		phases[phase](world);
+		if (!world->failure[0])
+			told(arg, phase, world);
+	}
+	return !world->failure[0];
+}
