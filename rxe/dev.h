@@ -11,6 +11,7 @@
 #include "cnp.h"
 #include "cong.h"
 #include "idmap.h"
+#include "mcast.h"
 #include "pkey.h"
 #include "reorder.h"
 #include "timer.h"
@@ -26,6 +27,7 @@ struct urxe_dev {
 	uint64_t now; /* of the call in progress */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint16_t pkeys[URXE_MAX_PKEYS];
+	struct mcast mcast;
 	struct idmap qps;
 	struct idmap mrs;
 	struct idmap mws; /* by the upper 24 bits of their keys */

@@ -117,6 +117,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->type = init->type;
 	qp->pd = init->pd;
 	qp->sq_sig_all = init->sq_sig_all;
+	qp->block_self_mcast = init->block_self_mcast;
 	qp->cap = init->cap;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
@@ -149,6 +150,7 @@ static void unschedule(struct urxe_qp *qp)
 
 void urxe_qp_destroy(struct urxe_qp *qp)
 {
+	mcast_leave_all(qp);
 	unschedule(qp);
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
@@ -181,6 +183,7 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 		.ctx = qp->ctx,
 		.type = qp->type,
 		.sq_sig_all = qp->sq_sig_all,
+		.block_self_mcast = qp->block_self_mcast,
 		.pd = qp->pd,
 		.qpn = qp->qpn,
 		.send_cq = qp->send_cq,

@@ -10,6 +10,7 @@
 #include <rxe/rxe.h>
 
 #include "cnp.h"
+#include "mcast.h"
 #include "pace.h"
 #include "reorder.h"
 #include "rq.h"
@@ -93,12 +94,14 @@ struct urxe_qp {
 	uint32_t mtu; /* path MTU in bytes */
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
-	bool queued; /* in dev->ready */
+	bool queued;           /* in dev->ready */
+	bool block_self_mcast; /* does not hear what it sends to its own groups */
 	struct urxe_qp_attr attr;
 	struct urxe_qp_cap cap;
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;
 	struct urxe_rq *rq;
+	struct mcast_members groups;
 	struct sq sq;
 	struct requester req;
 	struct responder resp;

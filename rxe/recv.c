@@ -37,25 +37,30 @@ static bool serves(const struct urxe_qp *qp, uint8_t opcode)
 	}
 }
 
+enum urxe_drop recv_check_qp(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (!serves(qp, p->opcode))
+		return URXE_DROP_BAD_SERVICE;
+	if (!receives(qp, urxe_opcodes[p->opcode].flags))
+		return URXE_DROP_BAD_STATE;
+	return pkey_admits(qp, p) ? URXE_DROP_NONE : URXE_DROP_BAD_PKEY;
+}
+
 /* IBA 9.6.1: the checks that need no knowledge of the message. */
 static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
 				    struct urxe_qp **out)
 {
 	struct urxe_qp *qp;
+	enum urxe_drop drop;
 
-	if (p->dest_qpn == URXE_QPN_MULTICAST || gid_is_multicast(&p->dgid))
-		return URXE_DROP_BAD_MULTICAST;
 	if (!is_own_gid(dev, &p->dgid))
 		return URXE_DROP_BAD_DGID;
 	qp = idmap_find(&dev->qps, p->dest_qpn);
 	if (!qp)
 		return URXE_DROP_BAD_QPN;
-	if (!serves(qp, p->opcode))
-		return URXE_DROP_BAD_SERVICE;
-	if (!receives(qp, urxe_opcodes[p->opcode].flags))
-		return URXE_DROP_BAD_STATE;
-	if (!pkey_admits(qp, p))
-		return URXE_DROP_BAD_PKEY;
+	drop = recv_check_qp(qp, p);
+	if (drop)
+		return drop;
 	/* IBA 9.6.1.2.3: a connection hears its peer only. */
 	if (qp->type != URXE_QPT_UD &&
 	    (p->net != qp->header.net || !gid_equal(&p->sgid, &qp->attr.path.dgid) ||
@@ -65,6 +70,20 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 		return URXE_DROP_BAD_CNP;
 	*out = qp;
 	return URXE_DROP_NONE;
+}
+
+static bool is_multicast(const struct urxe_packet *p)
+{
+	return p->dest_qpn == URXE_QPN_MULTICAST || gid_is_multicast(&p->dgid);
+}
+
+/* IBA 10.5.2: the address and the QPN go together, and only datagrams go to many. */
+static enum urxe_drop check_multicast(const struct urxe_packet *p)
+{
+	if (p->dest_qpn != URXE_QPN_MULTICAST || !gid_is_multicast(&p->dgid))
+		return URXE_DROP_BAD_MULTICAST;
+	return URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD ? URXE_DROP_NONE
+								 : URXE_DROP_BAD_SERVICE;
 }
 
 static void cnp_received(struct urxe_qp *qp)
@@ -92,13 +111,17 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	if (!drop && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
-		drop = check_headers(dev, &p, &qp);
+		drop = is_multicast(&p) ? check_multicast(&p) : check_headers(dev, &p, &qp);
 	if (drop) {
 		dev_drop(dev, drop);
 		return;
 	}
 	dev_count(dev, URXE_EVENT_RX_PACKETS);
 	dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
-	cnp_mark(qp, &p);
-	dispatch(qp, &p);
+	if (qp) {
+		cnp_mark(qp, &p);
+		dispatch(qp, &p);
+	} else {
+		mcast_input(dev, &p);
+	}
 }

@@ -5,6 +5,8 @@
 
 #include <rxe/rxe.h>
 
+/* Whether a QP may take a packet that is for it: its type, state and partition. */
+enum urxe_drop recv_check_qp(const struct urxe_qp *qp, const struct urxe_packet *p);
 void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame);
 
 #endif

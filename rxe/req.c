@@ -430,6 +430,7 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	const struct send_wqe *wqe = ready_request(qp);
 	struct header_template ud_header;
 	uint32_t span;
+	bool to_group;
 
 	if (!wqe)
 		return false;
@@ -447,6 +448,9 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		return false;
 	}
 	pace_sent(qp, frame->len);
+	to_group = qp->type == URXE_QPT_UD && wqe->remote_qpn == URXE_QPN_MULTICAST;
 	step(qp, wqe, span);
+	if (to_group)
+		mcast_loopback(qp, frame);
 	return true;
 }

@@ -29,6 +29,8 @@
 	X(BAD_SGID, "bad_sgid", "source address is not the connected peer's")                    \
 	X(BAD_MULTICAST, "bad_multicast", "multicast address or QPN used without the other")     \
 	X(BAD_CNP, "bad_cnp", "congestion notification without BECN")                            \
+	X(NO_GROUP, "no_group", "multicast address that no queue pair is attached to")           \
+	X(OWN_MULTICAST, "own_multicast", "a copy for its own sender, who does not want it")     \
 	X(OUT_OF_SEQUENCE, "out_of_sequence", "request PSN is ahead of the expected one")        \
 	X(DUPLICATE, "duplicate", "duplicate request that is no longer answerable")              \
 	X(UC_SEQUENCE, "uc_sequence", "UC packet outside an intact message")                     \
@@ -37,29 +39,30 @@
 	X(STALE_ACK, "stale_ack", "acknowledgement of what is no longer or not yet outstanding") \
 	X(BAD_RESPONSE, "bad_response", "response does not fit the request it answers")
 
-#define URXE_EVENT_LIST(X)                                                                 \
-	X(RX_PACKETS, "rx_packets", "packets accepted")                                    \
-	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                                \
-	X(TX_PACKETS, "tx_packets", "packets sent")                                        \
-	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                    \
-	X(REORDERED, "reordered", "request packets kept until the gap before them filled") \
-	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                 \
-	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                        \
-	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")                    \
-	X(NAK_ERR_SENT, "nak_err_sent", "fatal NAKs sent")                                 \
-	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")                    \
-	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                \
-	X(NAK_ERR_RCVD, "nak_err_rcvd", "fatal NAKs received")                             \
-	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")       \
-	X(TIMEOUT, "timeout", "local ACK timeouts")                                        \
-	X(RETRANSMIT, "retransmit", "request packets sent again")                          \
-	X(ECN_MARKED, "ecn_marked", "packets received with a mark of congestion (CE)")     \
-	X(CNP_SENT, "cnp_sent", "congestion notification packets sent")                    \
-	X(CNP_WITHHELD, "cnp_withheld",                                                    \
-	  "congestion notifications over what a device sends at once")                     \
-	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                \
-	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                 \
-	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")          \
+#define URXE_EVENT_LIST(X)                                                                       \
+	X(RX_PACKETS, "rx_packets", "packets accepted")                                          \
+	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                                      \
+	X(TX_PACKETS, "tx_packets", "packets sent")                                              \
+	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                          \
+	X(REORDERED, "reordered", "request packets kept until the gap before them filled")       \
+	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                       \
+	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                              \
+	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")                          \
+	X(NAK_ERR_SENT, "nak_err_sent", "fatal NAKs sent")                                       \
+	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")                          \
+	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                      \
+	X(NAK_ERR_RCVD, "nak_err_rcvd", "fatal NAKs received")                                   \
+	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")             \
+	X(TIMEOUT, "timeout", "local ACK timeouts")                                              \
+	X(RETRANSMIT, "retransmit", "request packets sent again")                                \
+	X(MCAST_LOOPBACK, "mcast_loopback", "own multicast datagrams given to queue pairs here") \
+	X(ECN_MARKED, "ecn_marked", "packets received with a mark of congestion (CE)")           \
+	X(CNP_SENT, "cnp_sent", "congestion notification packets sent")                          \
+	X(CNP_WITHHELD, "cnp_withheld",                                                          \
+	  "congestion notifications over what a device sends at once")                           \
+	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                      \
+	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                       \
+	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                \
 	X(CQ_OVERFLOW, "cq_overflow", "completions lost to a full completion queue")
 
 #define URXE_DROP_ENUM(id, name, text)  URXE_DROP_##id,

@@ -189,6 +189,7 @@ struct urxe_qp_init {
 	void *ctx;
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
+	bool block_self_mcast; /* UD: a group that it is in does not give it what it sent itself */
 	uint32_t pd;
 	uint32_t qpn; /* 0 = the engine chooses */
 	struct urxe_cq *send_cq;
@@ -222,5 +223,17 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
 /* How many posted requests left the send queue so far, modulo 2^32. */
 uint32_t urxe_sq_retired(const struct urxe_qp *qp);
+
+/*
+ * A UD QP hears what is sent to a multicast group (IBA 10.5): an address of
+ * ff00::/8, or of 224.0.0.0/4 as ::ffff:a.b.c.d, and QPN URXE_QPN_MULTICAST. What a QP
+ * of this device sends to the group goes to the network and to the members here,
+ * its sender among them. A destroyed QP is in no group; one in RESET still is.
+ *
+ * Attaching twice is as once. -EINVAL: not a UD QP, not such an address, or not
+ * attached; -ENOMEM: also URXE_MAX_MCAST_GROUPS or URXE_MAX_MCAST_QPS is reached.
+ */
+int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid);
+int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid);
 
 #endif

@@ -14,14 +14,16 @@
 
 #include <rxe/packet.h>
 
-#define URXE_MAX_SGE       32          /* scatter/gather entries of a work request */
-#define URXE_MAX_INLINE    512         /* bytes of inline data */
-#define URXE_MAX_WR        32768       /* work requests of a queue */
-#define URXE_MAX_MSG       0x80000000u /* bytes of a message (IBA 9.7.7.1: 2^31) */
-#define URXE_MAX_RD_ATOMIC 128         /* outstanding READs and atomics, each way */
-#define URXE_MAX_GIDS      16
-#define URXE_MAX_PKEYS     16
-#define URXE_GRH_LEN       40 /* bytes in front of a received UD payload */
+#define URXE_MAX_SGE          32          /* scatter/gather entries of a work request */
+#define URXE_MAX_INLINE       512         /* bytes of inline data */
+#define URXE_MAX_WR           32768       /* work requests of a queue */
+#define URXE_MAX_MSG          0x80000000u /* bytes of a message (IBA 9.7.7.1: 2^31) */
+#define URXE_MAX_RD_ATOMIC    128         /* outstanding READs and atomics, each way */
+#define URXE_MAX_GIDS         16
+#define URXE_MAX_PKEYS        16
+#define URXE_MAX_MCAST_GROUPS 1024
+#define URXE_MAX_MCAST_QPS    64 /* of one group */
+#define URXE_GRH_LEN          40 /* bytes in front of a received UD payload */
 
 /* Values of IBTA's MTU enumeration; bytes = 128 << value. */
 enum urxe_mtu { URXE_MTU_256 = 1, URXE_MTU_512, URXE_MTU_1024, URXE_MTU_2048, URXE_MTU_4096 };
