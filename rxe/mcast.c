@@ -135,6 +135,11 @@ int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid)
 	return 0;
 }
 
+bool urxe_mcast_attached(const struct urxe_qp *qp)
+{
+	return !LIST_EMPTY(&qp->groups);
+}
+
 static void deliver(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	enum urxe_drop drop = recv_check_qp(qp, p);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include <rxe/packet.h>
+
 #include "steer.h"
 
 #define BURST 32
@@ -98,13 +100,9 @@ static int fdb_find(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 /* --- To a process */
 
 /* False: the frame has to wait, which only frames that can may do. */
-static bool deliver(struct vswitch *sw, uint64_t now, uint32_t qpn, const uint8_t *data,
-		    uint32_t len, bool can_wait)
+static bool deliver_to(struct vswitch *sw, uint64_t now, struct switch_port *to,
+		       const uint8_t *data, uint32_t len, bool can_wait)
 {
-	struct switch_port *to = lease_owner(&sw->leases, qpn);
-
-	if (!to)
-		return drop(sw, SWITCH_DROP_NO_QP);
 	switch (to->dev ? vnic_device_rx(to->dev, data, len) : -ENETDOWN) {
 	case 0:
 		to->full_since = 0;
@@ -121,6 +119,29 @@ static bool deliver(struct vswitch *sw, uint64_t now, uint32_t qpn, const uint8_
 	if (now - to->full_since >= SWITCH_STALL_NS)
 		return drop(sw, SWITCH_DROP_RX_STALLED);
 	return retry(sw, to->full_since + SWITCH_STALL_NS);
+}
+
+static bool deliver(struct vswitch *sw, uint64_t now, uint32_t qpn, const uint8_t *data,
+		    uint32_t len, bool can_wait)
+{
+	struct switch_port *to = lease_owner(&sw->leases, qpn);
+
+	return to ? deliver_to(sw, now, to, data, len, can_wait) : drop(sw, SWITCH_DROP_NO_QP);
+}
+
+/*
+ * To every process but the sender, whose engine serves its own queue pairs: which
+ * groups a process is in, only its engine knows. Nothing waits: a second try would
+ * bring second copies.
+ */
+static void deliver_to_group(struct vswitch *sw, uint64_t now, const struct switch_port *from,
+			     const uint8_t *data, uint32_t len)
+{
+	struct switch_port *port;
+
+	for (port = sw->ports; port; port = port->next)
+		if (port != from && port->dev)
+			deliver_to(sw, now, port, data, len, false);
 }
 
 /* --- To an uplink */
@@ -147,10 +168,19 @@ static bool enqueue(struct vswitch *sw, struct uplink *u, uint64_t now, const ui
 	return true;
 }
 
+/* Nothing waits: waiting for one uplink would send twice by another. */
+static void send_out_by_all(struct vswitch *sw, uint64_t now, const uint8_t *data, uint32_t len)
+{
+	uint32_t i;
+
+	for (i = 0; i < sw->n_uplinks; i++)
+		if (!enqueue(sw, &sw->uplinks[i], now, data, len))
+			drop(sw, SWITCH_DROP_UPLINK_FULL);
+}
+
 static bool send_out(struct vswitch *sw, uint64_t now, const struct steer *s, const uint8_t *data,
 		     uint32_t len)
 {
-	uint32_t i;
 	int to;
 
 	if (!sw->n_uplinks)
@@ -158,10 +188,7 @@ static bool send_out(struct vswitch *sw, uint64_t now, const struct steer *s, co
 	to = fdb_find(sw, s->dmac);
 	if (to >= 0)
 		return enqueue(sw, &sw->uplinks[to], now, data, len);
-	/* To all of them: waiting for one would send twice by another. */
-	for (i = 0; i < sw->n_uplinks; i++)
-		if (!enqueue(sw, &sw->uplinks[i], now, data, len))
-			drop(sw, SWITCH_DROP_UPLINK_FULL);
+	send_out_by_all(sw, now, data, len);
 	return true;
 }
 
@@ -199,7 +226,8 @@ static void flush_uplinks(struct vswitch *sw, uint64_t now)
  * looked at here may be another thing once it is copied. To a process that makes
  * no difference, since its engine believes nothing; send_out looks again.
  */
-static bool from_port(struct vswitch *sw, uint64_t now, const struct vnic_tx_frame *f)
+static bool from_port(struct vswitch *sw, uint64_t now, const struct switch_port *from,
+		      const struct vnic_tx_frame *f)
 {
 	struct steer s;
 
@@ -210,6 +238,13 @@ static bool from_port(struct vswitch *sw, uint64_t now, const struct vnic_tx_fra
 		return drop(sw, SWITCH_DROP_SPOOFED);
 	if (s.kind != STEER_ROCE)
 		return drop(sw, SWITCH_DROP_NOT_ROCE);
+	if (ether_is_group(s.dmac)) {
+		if (s.dest_qpn != URXE_QPN_MULTICAST)
+			return drop(sw, SWITCH_DROP_MULTICAST);
+		deliver_to_group(sw, now, from, f->data, f->len);
+		send_out_by_all(sw, now, f->data, f->len);
+		return true;
+	}
 	if (ether_same(s.dmac, sw->host->mac))
 		return deliver(sw, now, s.dest_qpn, f->data, f->len, true);
 	return send_out(sw, now, &s, f->data, f->len);
@@ -223,7 +258,7 @@ static bool run_port(struct vswitch *sw, uint64_t now, struct switch_port *port)
 	if (!port->dev)
 		return false;
 	n = vnic_device_tx(port->dev, frames, BURST);
-	while (taken < n && from_port(sw, now, &frames[taken]))
+	while (taken < n && from_port(sw, now, port, &frames[taken]))
 		taken++;
 	if (!taken)
 		return false;
@@ -249,8 +284,10 @@ static void from_uplink(struct vswitch *sw, uint64_t now, uint32_t index,
 		neigh_input(sw->neigh, now, (int)index, f->data, f->len);
 	else if (s.kind != STEER_ROCE)
 		drop(sw, SWITCH_DROP_NOT_ROCE);
-	else if (ether_is_group(s.dmac))
+	else if (ether_is_group(s.dmac) && s.dest_qpn != URXE_QPN_MULTICAST)
 		drop(sw, SWITCH_DROP_MULTICAST);
+	else if (ether_is_group(s.dmac))
+		deliver_to_group(sw, now, NULL, f->data, f->len);
 	else if (!ether_same(s.dmac, sw->uplinks[index].mac))
 		drop(sw, SWITCH_DROP_NOT_OURS);
 	else

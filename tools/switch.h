@@ -4,9 +4,10 @@
  * the uplinks.
  *
  * All processes share the host's MAC; what is sent to that goes by destination
- * QPN. Between processes nothing is lost: a frame whose receiver has no buffer
- * stays in the sender's ring, and what is behind it too, until the receiver gives
- * buffers back. One that does not for 10 ms is stalled, and loses its frames.
+ * QPN. A multicast datagram goes to all of them, and their engines pick. Between processes nothing
+ * is lost: a frame whose receiver has no buffer stays in the sender's ring, and what is behind it
+ * too, until the receiver gives buffers back. One that does not for 10 ms is stalled, and loses its
+ * frames.
  */
 #ifndef URXE_TOOLS_SWITCH_H
 #define URXE_TOOLS_SWITCH_H
@@ -32,7 +33,7 @@
 	X(SPOOFED, "spoofed_source", "a process sent from another MAC than the host's")   \
 	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")           \
 	X(NOT_OURS, "not_ours", "from an uplink, to another MAC")                         \
-	X(MULTICAST, "multicast", "RoCE to a multicast MAC, which no process has joined") \
+	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")          \
 	X(NO_QP, "no_qp", "no process holds the destination QPN")                         \
 	X(NO_UPLINK, "no_uplink", "to another host, but there is no uplink")              \
 	X(TOO_LONG, "too_long", "longer than the receiver or the uplink takes")           \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_QP, QUERY_QP, MODIFY_QP, DESTROY_QP. */
+/* CREATE_QP, QUERY_QP, MODIFY_QP, DESTROY_QP, ATTACH_MCAST, DETACH_MCAST. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
@@ -17,12 +18,14 @@
 #include "qp.h"
 #include "srq.h"
 
+#define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+
 static int check_create(const struct ib_uverbs_ex_create_qp *request)
 {
 	if (request->qp_type != URXE_QPT_RC && request->qp_type != URXE_QPT_UC &&
 	    request->qp_type != URXE_QPT_UD)
 		return -EOPNOTSUPP;
-	if (request->comp_mask || request->create_flags)
+	if (request->comp_mask || request->create_flags & ~CREATE_FLAGS)
 		return -EOPNOTSUPP;
 	if (request->max_send_wr > MAX_WR || request->max_send_sge > URXE_MAX_SGE ||
 	    request->max_inline_data > URXE_MAX_INLINE)
@@ -79,6 +82,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 		.ctx = qp,
 		.type = request->qp_type,
 		.sq_sig_all = request->sq_sig_all,
+		.block_self_mcast = request->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 		.pd = qp->pd->number,
 		.send_cq = qp->send_cq->cq,
 		.recv_cq = qp->recv_cq->cq,
@@ -351,8 +355,39 @@ int cmd_destroy_qp(const struct command *c)
 	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
 	if (!qp)
 		return -EINVAL;
+	/* As the kernel, which wants each attachment taken back first. */
+	if (urxe_mcast_attached(qp->qp))
+		return -EBUSY;
 	reply.events_reported =
 		qp->async_events - channel_withdraw(c->file->async, qp->object.user_handle);
 	qp_destroy(&qp->object);
 	return command_reply(c, &reply, sizeof(reply));
+}
+
+int cmd_attach_mcast(const struct command *c)
+{
+	struct ib_uverbs_attach_mcast request;
+	struct urxe_gid gid;
+	struct qp *qp;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
+	memcpy(gid.raw, request.gid, sizeof(gid.raw));
+	return qp ? urxe_mcast_attach(qp->qp, &gid) : -EINVAL;
+}
+
+int cmd_detach_mcast(const struct command *c)
+{
+	struct ib_uverbs_detach_mcast request;
+	struct urxe_gid gid;
+	struct qp *qp;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
+	memcpy(gid.raw, request.gid, sizeof(gid.raw));
+	return qp ? urxe_mcast_detach(qp->qp, &gid) : -EINVAL;
 }

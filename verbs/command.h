@@ -73,6 +73,8 @@ int cmd_query_qp(const struct command *c);
 int cmd_modify_qp(const struct command *c);
 int cmd_modify_qp_ex(const struct command *c);
 int cmd_destroy_qp(const struct command *c);
+int cmd_attach_mcast(const struct command *c);
+int cmd_detach_mcast(const struct command *c);
 int cmd_create_srq(const struct command *c);
 int cmd_modify_srq(const struct command *c);
 int cmd_query_srq(const struct command *c);

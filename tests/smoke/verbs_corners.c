@@ -5,13 +5,16 @@
  *   late_receive  receives posted to a QP in error complete with nobody polling
  *   channels      events of more channels than are watched at a time all arrive
  *   srq           a SRQ that was asked for without segments has one
+ *   mcast         groups within a process and between two, and what a bad attachment says
  *   pkey          the P_Key table as urxed has it, QPs of two partitions, and the port's counters
  */
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -248,11 +251,95 @@ static void pkey(void)
 		errx(1, "a QP takes an empty entry");
 }
 
+/* --- Multicast. */
+
+static const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
+
+/* Whether the other process of this host, which this one is a copy of, hears it. */
+static int mcast_listener(int ready)
+{
+	struct ibv_context *context = open_device();
+	struct ud u = {0};
+
+	ud_open(&u, context, 0);
+	if (ibv_attach_mcast(u.qp, &group, 0))
+		err(1, "cannot attach to a group");
+	ud_receive(&u);
+	ud_receive(&u);
+	if (write(ready, "", 1) != 1)
+		err(1, "write");
+	return completions(&u, IBV_WC_RECV) == 1 ? 0 : 1;
+}
+
+static struct ibv_ah *group_ah(struct ud *u)
+{
+	struct ibv_ah_attr to = {.is_global = 1,
+				 .port_num = 1,
+				 .grh = {.dgid = group, .sgid_index = 1, .hop_limit = 1}};
+	struct ibv_ah *ah = ibv_create_ah(u->pd, &to);
+
+	if (!ah)
+		err(1, "no address handle for a group");
+	return ah;
+}
+
+static void mcast_misuse(struct ud *u)
+{
+	const union ibv_gid unicast = {.raw = {[10] = 0xff, 0xff, 10, 1, 2, 3}};
+
+	if (ibv_attach_mcast(u->qp, &unicast, 0) != EINVAL)
+		errx(1, "a QP is attached to no group");
+	if (ibv_detach_mcast(u->qp, &group, 0) != EINVAL)
+		errx(1, "a QP is detached from a group that it is not in");
+	if (ibv_attach_mcast(u->qp, &group, 0) || ibv_attach_mcast(u->qp, &group, 0))
+		err(1, "cannot attach twice");
+	if (ibv_destroy_qp(u->qp) != EBUSY)
+		errx(1, "an attached QP is destroyed");
+}
+
+static void mcast(void)
+{
+	struct ibv_context *context;
+	struct ud member = {0}, sender = {0};
+	int ready[2], status;
+	char byte;
+	pid_t child;
+
+	if (pipe(ready))
+		err(1, "pipe");
+	child = fork();
+	if (!child)
+		exit(mcast_listener(ready[1]));
+	context = open_device();
+	ud_open(&member, context, 0);
+	ud_open(&sender, context, 0);
+	mcast_misuse(&member);
+	ud_receive(&member);
+	ud_receive(&member);
+	if (read(ready[0], &byte, 1) != 1)
+		errx(1, "the listener has gone");
+	ud_send(&sender, group_ah(&sender), 0xffffff);
+	if (completions(&member, IBV_WC_RECV) != 1)
+		errx(1, "a member in the sender's process hears nothing, or more");
+	if (waitpid(child, &status, 0) != child || status)
+		errx(1, "a member in another process hears nothing, or more");
+	if (ibv_detach_mcast(member.qp, &group, 0))
+		err(1, "cannot detach");
+	ud_send(&sender, group_ah(&sender), 0xffffff);
+	if (completions(&member, IBV_WC_RECV))
+		errx(1, "a QP hears a group that it has left");
+	if (ibv_destroy_qp(member.qp))
+		err(1, "cannot destroy a QP that has left its groups");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
-} corners[] = {
-	{"late_receive", late_receive}, {"channels", channels}, {"srq", srq}, {"pkey", pkey}};
+} corners[] = {{"late_receive", late_receive},
+	       {"channels", channels},
+	       {"srq", srq},
+	       {"mcast", mcast},
+	       {"pkey", pkey}};
 
 int main(int argc, char **argv)
 {

@@ -204,6 +204,48 @@ static void a_process_that_left_gets_nothing(void **state)
 	drops(SWITCH_DROP_NO_QP, 1);
 }
 
+static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
+
+/* To each process but the sender, and out; from an uplink to all of them, and never back out. */
+static void to_a_group(void **state)
+{
+	struct netdev_frame out[4];
+	uint8_t f[LEN];
+
+	(void)state;
+	post(0, group_mac, URXE_QPN_MULTICAST, 7);
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(0), -1);
+	assert_int_equal(receive(1), 7);
+	assert_int_equal(receive(1), -1);
+	assert_int_equal(netdev_rx(w->wire, T0, out, 4), 1);
+	assert_memory_equal(out[0].data, group_mac, 6);
+	make(f, group_mac, peer_mac, URXE_QPN_MULTICAST, 8);
+	from_wire(f);
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(0), 8);
+	assert_int_equal(receive(1), 8);
+	assert_int_equal(netdev_rx(w->wire, T0, out, 4), 0);
+	drops(SWITCH_DROP_COUNT, 0);
+	/* A group has no single QP. */
+	post(0, group_mac, w->qpn[1], 9);
+	make(f, group_mac, peer_mac, w->qpn[1], 9);
+	from_wire(f);
+	switch_run(&w->sw, T0);
+	drops(SWITCH_DROP_MULTICAST, 2);
+	assert_int_equal(receive(1), -1);
+}
+
+static void to_a_group_without_an_uplink(void **state)
+{
+	(void)state;
+	post(1, group_mac, URXE_QPN_MULTICAST, 7);
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(0), 7);
+	assert_int_equal(receive(1), -1);
+	drops(SWITCH_DROP_COUNT, 0);
+}
+
 static void without_an_uplink(void **state)
 {
 	(void)state;
@@ -334,6 +376,22 @@ static void a_dead_uplink_loses_its_frames(void **state)
 	drops(SWITCH_DROP_UPLINK_FULL, UPLINK_QUEUE);
 }
 
+/* A process that is full loses its copy; nobody gets a second one, and the sender goes on. */
+static void a_group_waits_for_nobody(void **state)
+{
+	uint32_t n, got = 0;
+
+	(void)state;
+	for (n = 0; n < 5000; n++) {
+		assert_true(post(0, group_mac, URXE_QPN_MULTICAST, n));
+		assert_true(switch_run(&w->sw, T0));
+	}
+	for (int64_t mark; (mark = receive(1)) >= 0; got++)
+		assert_int_equal(mark, got);
+	assert_true(got < n);
+	drops(SWITCH_DROP_RX_FULL, n - got);
+}
+
 /* Without an uplink, which in memory has no descriptor and so a deadline of its own. */
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
 #define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -344,6 +402,9 @@ int main(void)
 		TEST(between_processes_by_qpn),
 		TEST(what_goes_nowhere_is_counted),
 		TEST(a_process_that_left_gets_nothing),
+		TEST(to_a_group),
+		ALONE(to_a_group_without_an_uplink),
+		ALONE(a_group_waits_for_nobody),
 		ALONE(without_an_uplink),
 		TEST(to_and_from_the_uplink),
 		ALONE(nothing_is_lost_between_processes),
