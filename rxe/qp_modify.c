@@ -14,7 +14,7 @@
 #define RNR_MAX     31
 #define ACCESS_ALL                                                                      \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
-	 URXE_ACCESS_REMOTE_ATOMIC)
+	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND)
 
 #define M(name) URXE_QP_##name
 
@@ -136,8 +136,9 @@ static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, ui
 		return false;
 	if (mask & M(MAX_QP_RD_ATOMIC) && !a->max_rd_atomic && rd_atomic_queued(qp))
 		return false;
-	return in_range(mask, M(ACCESS_FLAGS), a->access, ACCESS_ALL) &&
-	       in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
+	if (mask & M(ACCESS_FLAGS) && a->access & ~ACCESS_ALL)
+		return false;
+	return in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
 	       in_range(mask, M(RETRY_CNT), a->retry_cnt, RETRY_MAX) &&
 	       in_range(mask, M(RNR_RETRY), a->rnr_retry, RETRY_MAX) &&
 	       in_range(mask, M(MIN_RNR_TIMER), a->min_rnr_timer, RNR_MAX) &&

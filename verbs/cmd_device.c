@@ -47,6 +47,7 @@ int cmd_get_context(const struct command *c)
 	return rc;
 }
 
+/* Of the memory management extensions a program can post: SEND with and local invalidate. */
 static void fill_device(struct ib_uverbs_query_device_resp *reply)
 {
 	*reply = (struct ib_uverbs_query_device_resp){
@@ -58,12 +59,15 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.max_qp_wr = MAX_WR,
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
 				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ,
+				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = URXE_MAX_SGE,
 		.max_sge_rd = URXE_MAX_SGE,
 		.max_cq = MAX_OBJECTS,
 		.max_cqe = MAX_CQE,
 		.max_mr = MAX_OBJECTS,
+		.max_mw = MAX_OBJECTS,
 		.max_pd = MAX_OBJECTS,
 		.max_qp_rd_atom = URXE_MAX_RD_ATOMIC,
 		.max_res_rd_atom = port.who.qpn_count * URXE_MAX_RD_ATOMIC,

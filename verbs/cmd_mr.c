@@ -14,20 +14,28 @@
 #include "user.h"
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
-#define ENGINE_ACCESS  (URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_READ | REMOTE_CHANGES)
-/* Hints that change nothing here, or nothing before there are memory windows. */
-#define HARMLESS_ACCESS                                                    \
-	(IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | \
-	 IBV_ACCESS_OPTIONAL_RANGE)
+#define ENGINE_ACCESS                                                         \
+	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_READ | REMOTE_CHANGES | \
+	 URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED)
+/* Hints that change nothing here. */
+#define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
+static int dereg(struct mr *mr)
+{
+	int rc = urxe_mr_dereg(mr->mr);
+
+	if (rc)
+		return rc;
+	mr->pd->object.users--;
+	handle_remove(&mr->object.file->handles, &mr->object);
+	free(mr);
+	return 0;
+}
+
+/* No window is left then that could be bound to it. */
 void mr_destroy(struct object *object)
 {
-	struct mr *mr = (struct mr *)object;
-
-	urxe_mr_dereg(mr->mr);
-	mr->pd->object.users--;
-	handle_remove(&object->file->handles, object);
-	free(mr);
+	dereg((struct mr *)object);
 }
 
 /* The kernel's ib_uverbs_reg_mr, ib_check_mr_access and ib_umem_get, in their order. */
@@ -113,14 +121,11 @@ int cmd_reg_mr(const struct command *c)
 int cmd_dereg_mr(const struct command *c)
 {
 	struct ib_uverbs_dereg_mr request;
-	struct object *mr;
+	struct mr *mr;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (rc)
 		return rc;
-	mr = command_object(c, OBJECT_MR, request.mr_handle);
-	if (!mr)
-		return -EINVAL;
-	mr_destroy(mr);
-	return 0;
+	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
+	return mr ? dereg(mr) : -EINVAL;
 }

@@ -62,6 +62,8 @@ int cmd_create_ah(const struct command *c);
 int cmd_destroy_ah(const struct command *c);
 int cmd_reg_mr(const struct command *c);
 int cmd_dereg_mr(const struct command *c);
+int cmd_alloc_mw(const struct command *c);
+int cmd_dealloc_mw(const struct command *c);
 int cmd_create_comp_channel(const struct command *c);
 int cmd_create_cq(const struct command *c);
 int cmd_create_cq_ex(const struct command *c);

@@ -32,7 +32,7 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.status = status,
 		.opcode = wc->opcode,
 		.byte_len = wc->byte_len,
-		.ex.imm_data = wc->imm,
+		.ex.imm_data = wc->flags & URXE_WC_WITH_INV ? wc->invalidated_key : wc->imm,
 		.qp_num = wc->qpn,
 		.src_qp = wc->src_qpn,
 		.wc_flags = wc->flags,

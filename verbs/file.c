@@ -15,6 +15,7 @@
 #include "cq.h"
 #include "log.h"
 #include "mr.h"
+#include "mw.h"
 #include "path.h"
 #include "pd.h"
 #include "port.h"
@@ -34,7 +35,8 @@ static void destroy_objects(struct uverbs_file *file)
 		void (*destroy)(struct object *object);
 	} order[] = {
 		{OBJECT_QP, qp_destroy}, {OBJECT_AH, ah_destroy}, {OBJECT_SRQ, srq_destroy},
-		{OBJECT_CQ, cq_destroy}, {OBJECT_MR, mr_destroy}, {OBJECT_PD, pd_destroy},
+		{OBJECT_CQ, cq_destroy}, {OBJECT_MW, mw_destroy}, {OBJECT_MR, mr_destroy},
+		{OBJECT_PD, pd_destroy},
 	};
 
 	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++) {

@@ -5,7 +5,15 @@
 
 #include <stdint.h>
 
-enum object_type { OBJECT_PD = 1, OBJECT_MR, OBJECT_CQ, OBJECT_SRQ, OBJECT_QP, OBJECT_AH };
+enum object_type {
+	OBJECT_PD = 1,
+	OBJECT_MR,
+	OBJECT_MW,
+	OBJECT_CQ,
+	OBJECT_SRQ,
+	OBJECT_QP,
+	OBJECT_AH
+};
 
 struct uverbs_file;
 

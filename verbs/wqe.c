@@ -32,11 +32,26 @@ static void read_path(struct urxe_path *path, const struct rxe_av *av)
 	memcpy(path->dmac, av->dmac, sizeof(path->dmac));
 }
 
+static void read_bind(struct urxe_mw_bind *bind, const struct rxe_send_wr *wr)
+{
+	*bind = (struct urxe_mw_bind){
+		.mw_key = wr->wr.mw.mw_rkey,
+		.tag = (uint8_t)wr->wr.mw.rkey,
+		.mr_key = wr->wr.mw.mr_lkey,
+		.access = wr->wr.mw.access,
+		.addr = wr->wr.mw.addr,
+		.length = wr->wr.mw.length,
+	};
+}
+
 static int read_target(struct send_request *request, const struct rxe_send_wr *wr, uint8_t qp_type)
 {
 	struct urxe_send_wr *to = &request->wr;
 
 	switch (wr->opcode) {
+	case URXE_WR_LOCAL_INV:
+	case URXE_WR_SEND_INV: to->invalidate_key = wr->ex.invalidate_rkey; return 0;
+	case URXE_WR_BIND_MW: read_bind(&to->bind, wr); return 0;
 	case URXE_WR_SEND:
 	case URXE_WR_SEND_IMM:
 		if (qp_type != URXE_QPT_UD)

@@ -82,6 +82,44 @@ static void reads_an_atomic(void **state)
 	assert_int_equal(got.wr.swap, 2);
 }
 
+static void reads_a_binding(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.opcode = URXE_WR_BIND_MW;
+	wqe->wr.wr.mw.addr = 0x123456789000;
+	wqe->wr.wr.mw.length = 0x100000001;
+	wqe->wr.wr.mw.mr_lkey = 0x11;
+	wqe->wr.wr.mw.mw_rkey = 0x2201;
+	wqe->wr.wr.mw.rkey = 0x2202;
+	wqe->wr.wr.mw.access = URXE_ACCESS_REMOTE_READ | 1u << 31;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.bind.addr, 0x123456789000);
+	assert_int_equal(got.wr.bind.length, 0x100000001);
+	assert_int_equal(got.wr.bind.mr_key, 0x11);
+	assert_int_equal(got.wr.bind.mw_key, 0x2201);
+	assert_int_equal(got.wr.bind.tag, 2);
+	assert_int_equal(got.wr.bind.access, URXE_ACCESS_REMOTE_READ | 1u << 31); /* the engine's */
+}
+
+static void reads_invalidations(void **state)
+{
+	static const uint32_t opcodes[] = {URXE_WR_LOCAL_INV, URXE_WR_SEND_INV};
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		wqe->wr.opcode = opcodes[i];
+		wqe->wr.ex.invalidate_rkey = 0x12345678;
+		assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+		assert_int_equal(got.wr.opcode, opcodes[i]);
+		assert_int_equal(got.wr.invalidate_key, 0x12345678);
+	}
+}
+
 static void reads_inline_data_in_place(void **state)
 {
 	struct rxe_send_wqe *wqe = &element.send;
@@ -152,7 +190,7 @@ static void refuses_what_does_not_fit(void **state)
 	assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
 	wqe->wr.send_flags = 0;
 	wqe->dma.num_sge = 0;
-	for (uint32_t opcode = URXE_WR_FETCH_ADD + 1; opcode < 300; opcode++) {
+	for (uint32_t opcode = URXE_WR_SEND_INV + 1; opcode < 300; opcode++) {
 		wqe->wr.opcode = opcode;
 		assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
 	}
@@ -232,6 +270,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(reads_a_write, reset),
 		cmocka_unit_test_setup(reads_an_atomic, reset),
+		cmocka_unit_test_setup(reads_a_binding, reset),
+		cmocka_unit_test_setup(reads_invalidations, reset),
 		cmocka_unit_test_setup(reads_inline_data_in_place, reset),
 		cmocka_unit_test_setup(reads_a_datagram_by_number_or_address, reset),
 		cmocka_unit_test_setup(refuses_what_does_not_fit, reset),
