@@ -38,6 +38,7 @@ struct cell {
 #define RTS_RC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER))
 #define RTS_UC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS))
 #define RTS_UD_OPT     (M(CUR_STATE) | M(QKEY))
+#define PACED(opt)     ((opt) | M(RATE_LIMIT))
 #define NOTIFY         M(EN_SQD_ASYNC_NOTIFY)
 #define SQD_UC_OPT     (M(AV) | M(ACCESS_FLAGS) | M(PKEY_INDEX))
 #define SQD_RC_OPT                                                                               \
@@ -71,12 +72,15 @@ static const struct cell cells[URXE_QPS_COUNT][URXE_QPS_COUNT] = {
 		[URXE_QPS_RTS] = {
 			ALL_TYPES,
 			.required = {RTS_RC, M(SQ_PSN), M(SQ_PSN)},
-			.optional = {RTS_RC_OPT, RTS_UC_OPT, RTS_UD_OPT},
+			.optional = {PACED(RTS_RC_OPT), PACED(RTS_UC_OPT), PACED(RTS_UD_OPT)},
 		},
 	},
 	[URXE_QPS_RTS] = {
 		FROM_ANY,
-		[URXE_QPS_RTS] = {ALL_TYPES, .optional = {RTS_RC_OPT, RTS_UC_OPT, RTS_UD_OPT}},
+		[URXE_QPS_RTS] = {
+			ALL_TYPES,
+			.optional = {PACED(RTS_RC_OPT), PACED(RTS_UC_OPT), PACED(RTS_UD_OPT)},
+		},
 		[URXE_QPS_SQD] = {ALL_TYPES, .optional = {NOTIFY, NOTIFY, NOTIFY}},
 	},
 	[URXE_QPS_SQD] = {
@@ -189,6 +193,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	COPY(DEST_QPN, dest_qpn);
 	COPY(RQ_PSN, rq_psn);
 	COPY(SQ_PSN, sq_psn);
+	COPY(RATE_LIMIT, rate_limit);
 	if (mask & M(PATH_MTU))
 		qp->mtu = 128u << a->path_mtu;
 	if (mask & M(RQ_PSN))
@@ -199,6 +204,8 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		qp->req.retries = a->retry_cnt;
 	if (mask & M(RNR_RETRY))
 		qp->req.rnr_retries = a->rnr_retry;
+	if (mask & M(RATE_LIMIT))
+		pace_set_limit(qp, a->rate_limit);
 	if (mask & (M(AV) | M(DEST_QPN)))
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
 }

@@ -289,7 +289,8 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 	};
 }
 
-static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request)
+static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request,
+		  uint32_t rate_limit)
 {
 	struct ib_uverbs_ah_attr address;
 	struct urxe_qp_attr attr;
@@ -300,6 +301,7 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 	if (rc)
 		return rc;
 	fill_attr(&attr, request);
+	attr.rate_limit = rate_limit;
 	if (request->attr_mask & IBV_QP_AV) {
 		address_from_dest(&address, &request->dest);
 		rc = address_path(&address, &attr.path);
@@ -321,12 +323,18 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 	return rc;
 }
 
+/* What each command may set, by the kernel's check; the extended one is for rate limits. */
+#define MODIFY_MASK    ((IBV_QP_DEST_QPN << 1) - 1u)
+#define MODIFY_EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1u)
+
 int cmd_modify_qp(const struct command *c)
 {
 	struct ib_uverbs_modify_qp request;
 	int rc = command_read(c, &request, sizeof(request));
 
-	return rc ? rc : modify(c, &request);
+	if (!rc && request.attr_mask & ~MODIFY_MASK)
+		rc = -EOPNOTSUPP;
+	return rc ? rc : modify(c, &request, 0);
 }
 
 int cmd_modify_qp_ex(const struct command *c)
@@ -335,11 +343,10 @@ int cmd_modify_qp_ex(const struct command *c)
 	struct ib_uverbs_ex_modify_qp_resp reply = {.response_length = sizeof(reply)};
 	int rc = command_read(c, &request, sizeof(request));
 
-	/* Rate limits are what the extended command is for; a software NIC has none. */
-	if (!rc && request.base.attr_mask & IBV_QP_RATE_LIMIT)
+	if (!rc && request.base.attr_mask & ~MODIFY_EX_MASK)
 		rc = -EOPNOTSUPP;
 	if (!rc)
-		rc = modify(c, &request.base);
+		rc = modify(c, &request.base, request.rate_limit);
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 

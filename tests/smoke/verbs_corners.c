@@ -6,11 +6,13 @@
  *   channels      events of more channels than are watched at a time all arrive
  *   srq           a SRQ that was asked for without segments has one
  *   mcast         groups within a process and between two, and what a bad attachment says
+ *   rate_limit    QPs take a rate limit, by the one command that can carry it
  *   pkey          the P_Key table as urxed has it, QPs of two partitions, and the port's counters
  */
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
 
 #define CHANNELS 24
 #define EVENTS   1000 /* of each: more than a socket holds */
@@ -332,6 +335,62 @@ static void mcast(void)
 		err(1, "cannot destroy a QP that has left its groups");
 }
 
+/* MODIFY_QP in either form, which libibverbs does not send with a rate limit for librxe. */
+static int raw_modify(const struct ibv_qp *qp, bool extended, uint32_t mask)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_ex_cmd_hdr ex;
+		struct ib_uverbs_ex_modify_qp body;
+	} ex = {
+		.hdr = {.command = IB_USER_VERBS_EX_CMD_MODIFY_QP | IB_USER_VERBS_CMD_FLAG_EXTENDED,
+			.in_words = sizeof(ex.body) / 8,
+			.out_words = sizeof(struct ib_uverbs_ex_modify_qp_resp) / 8},
+		.body = {.base = {.qp_handle = qp->handle, .attr_mask = mask},
+			 .rate_limit = 1000000},
+	};
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_modify_qp body;
+	} plain = {
+		.hdr = {.command = IB_USER_VERBS_CMD_MODIFY_QP, .in_words = sizeof(plain) / 4},
+		.body = ex.body.base,
+	};
+	struct ib_uverbs_ex_modify_qp_resp reply;
+	ssize_t n;
+
+	ex.ex.response = (uintptr_t)&reply;
+	n = extended ? write(qp->context->cmd_fd, &ex, sizeof(ex))
+		     : write(qp->context->cmd_fd, &plain, sizeof(plain));
+	return n < 0 ? errno : 0;
+}
+
+static void rate_limit(void)
+{
+	struct ud one = {0}, two = {0};
+
+	ud_open(&one, open_device(), 0);
+	ud_open(&two, one.qp->context, 0);
+	if (raw_modify(one.qp, true, IBV_QP_RATE_LIMIT))
+		err(1, "a QP takes no rate limit");
+	if (raw_modify(one.qp, true, IBV_QP_RATE_LIMIT << 1) != EOPNOTSUPP)
+		errx(1, "an attribute that nobody knows is not refused by name");
+	if (raw_modify(one.qp, false, 0))
+		err(1, "a QP does not stay as it is");
+	if (raw_modify(one.qp, false, IBV_QP_RATE_LIMIT) != EOPNOTSUPP)
+		errx(1, "a command takes a rate limit that it cannot carry");
+	for (int i = 0; i < 8; i++)
+		ud_receive(&two);
+	for (int i = 0; i < 8; i++)
+		ud_send(&one, one.ah, two.qp->qp_num);
+	if (completions(&two, IBV_WC_RECV) != 8)
+		errx(1, "a QP with a rate limit loses messages");
+	if (ibv_modify_qp(one.qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE))
+		err(1, "cannot reset a QP");
+	if (raw_modify(one.qp, true, IBV_QP_RATE_LIMIT) != EINVAL)
+		errx(1, "a QP in RESET takes a rate limit");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -339,7 +398,8 @@ static const struct {
 	       {"channels", channels},
 	       {"srq", srq},
 	       {"mcast", mcast},
-	       {"pkey", pkey}};
+	       {"pkey", pkey},
+	       {"rate_limit", rate_limit}};
 
 int main(int argc, char **argv)
 {

@@ -714,6 +714,77 @@ static void test_slow_is_not_lost(void **state)
 	close_world(&w);
 }
 
+/* --- The owner's limit. */
+
+static int limit(struct world *w, uint32_t kbps)
+{
+	const struct urxe_qp_attr attr = {.rate_limit = kbps};
+
+	return urxe_qp_modify(w->e.end[0].qp, w->e.pair->now, &attr, URXE_QP_RATE_LIMIT);
+}
+
+static void test_rate_limit(void **state)
+{
+	uint8_t data[FRAME_ROOM];
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	struct world w;
+
+	(void)state;
+	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
+	assert_int_equal(limit(&w, 1000000), 0);
+	urxe_qp_query(w.e.end[0].qp, &attr, &init);
+	assert_int_equal(attr.rate_limit, 1000000);
+	post_write(&w, 0);
+	expect_rate(next_rate(&w, 0), 1.0 * GBPS);
+	inject_cnp(&w, 0); /* 12.5 Gb/s: the limit is less */
+	wait_frame(&w, 0);
+	expect_rate(next_rate(&w, 0), 1.0 * GBPS);
+	assert_int_equal(limit(&w, 1), 0);
+	wait_frame(&w, 0);
+	w.e.pair->now += 30000 * MS; /* 4 KiB take longer at 1 kb/s */
+	assert_false(take(&w, 0, data));
+	assert_int_equal(limit(&w, UINT32_MAX), 0); /* a wait by the old limit ends */
+	assert_true(take(&w, 0, data));
+	w.e.pair->now += 1000 * MS; /* DCQCN has recovered */
+	assert_int_equal(limit(&w, 0), 0);
+	assert_true(take(&w, 0, data));
+	assert_true(take(&w, 0, data));
+	close_world(&w);
+}
+
+/* From the transition to RTS on, and gone with a reset. */
+static void test_rate_limit_from_rts(void **state)
+{
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	struct conn_attr conn = conn_default(URXE_QPT_UC);
+	struct urxe_qp_attr attr;
+	uint8_t data[FRAME_ROOM];
+	struct world w;
+
+	(void)state;
+	open_world(&w, &conn, &(struct pair_attr){0});
+	assert_int_equal(urxe_qp_modify(w.e.end[0].qp, w.e.pair->now, &reset, URXE_QP_STATE), 0);
+	attr = conn_qp_attr(&conn, 0, w.e.b, w.e.end[1].qpn);
+	attr.rate_limit = 500000;
+	for (int to = URXE_QPS_INIT; to <= URXE_QPS_RTS; to++) {
+		uint32_t mask = conn_mask(URXE_QPT_UC, to);
+
+		attr.state = (uint8_t)to;
+		if (to == URXE_QPS_RTS)
+			mask |= URXE_QP_RATE_LIMIT;
+		assert_int_equal(urxe_qp_modify(w.e.end[0].qp, w.e.pair->now, &attr, mask), 0);
+	}
+	post_write(&w, 0);
+	expect_rate(next_rate(&w, 0), 0.5 * GBPS);
+	assert_int_equal(urxe_qp_modify(w.e.end[0].qp, w.e.pair->now, &reset, URXE_QP_STATE), 0);
+	conn_bring_up(w.e.pair, &conn, 0, &w.e.end[0], &w.e.end[1]);
+	post_write(&w, 0);
+	assert_true(take(&w, 0, data));
+	assert_true(take(&w, 0, data));
+	close_world(&w);
+}
+
 /* --- Attributes. */
 
 static int try_create(const struct urxe_dev_attr *wanted)
@@ -789,6 +860,8 @@ int main(void)
 		cmocka_unit_test(test_late_driver),
 		cmocka_unit_test(test_read_responses),
 		cmocka_unit_test(test_slow_is_not_lost),
+		cmocka_unit_test(test_rate_limit),
+		cmocka_unit_test(test_rate_limit_from_rts),
 		cmocka_unit_test(test_attributes),
 	};
 

@@ -209,6 +209,7 @@ enum urxe_qp_attr_mask {
 	URXE_QP_PATH_MIG_STATE = 1 << 18,
 	URXE_QP_CAP = 1 << 19,
 	URXE_QP_DEST_QPN = 1 << 20,
+	URXE_QP_RATE_LIMIT = 1 << 25,
 };
 
 struct urxe_qp_attr {
@@ -229,6 +230,7 @@ struct urxe_qp_attr {
 	uint32_t dest_qpn;
 	uint32_t rq_psn;
 	uint32_t sq_psn;
+	uint32_t rate_limit; /* kb/s of requests and READ responses; 0 = none */
 	struct urxe_path path;
 };
 
