@@ -7,110 +7,117 @@
 #include "dev.h"
 #include "qp.h"
 #include "req.h"
+#include "retry.h"
 
 #define RNR_RETRY_WITHOUT_END 7
 
 /* --- Progress of the oldest unacknowledged PSN. */
 
-/* Acknowledged packets need not be sent again: after a rewind, the sender jumps ahead. */
-static void catch_up(struct urxe_qp *qp)
-{
-	struct requester *req = &qp->req;
-
-	if (urxe_psn_diff(req->psn, req->una) >= 0)
-		return;
-	req->psn = req->una;
-	req->rd_atomic = 0;
-	qp->sq.cur = qp->sq.tail;
-}
-
 /* Request `tail` waits for the error that its turn brings. */
 static void check_error(struct urxe_qp *qp)
 {
-	if (!qp->req.error || qp->sq.cur != qp->sq.tail)
-		return;
-	req_fail(qp, qp->req.error);
+	if (qp->req.error && qp->req.error_wqe == qp->sq.tail)
+		req_fail(qp, qp->req.error);
 }
 
-static void advance(struct urxe_qp *qp, uint32_t una)
+static void advance(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una)
 {
 	struct requester *req = &qp->req;
-	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
 
+	if (req->rtt.timing && urxe_psn_diff(una, req->rtt.psn) > 0)
+		rtt_stop(&req->rtt, qp->dev->now);
 	req->una = una;
 	req->retries = qp->attr.retry_cnt;
 	req->rnr_retries = qp->attr.rnr_retry;
-	req->implied_nak = false;
+	req->nak_seen = false;
+	req->missing = false;
 	if (una == urxe_psn_add(wqe->first_psn, wqe->n_packets))
 		req_complete(qp, URXE_WC_SUCCESS);
 	req_complete_executed(qp);
 }
 
-/*
- * Everything before `upto` is acknowledged (IBA 9.7.5.1.2: coalesced). False where
- * a READ or atomic in between still lacks its response.
- */
-static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
+static void set_answered(struct requester *req, uint32_t psn, bool value)
 {
-	while (qp->attr.state != URXE_QPS_ERR && urxe_psn_diff(upto, qp->req.una) > 0) {
+	uint32_t bit = psn & req->answered_mask;
+	uint64_t *word = &req->answered[bit / 64];
+
+	*word = (*word & ~(UINT64_C(1) << bit % 64)) | (uint64_t)value << bit % 64;
+}
+
+/* A READ or atomic response in its turn; was it the last that its request asked for? */
+static void advance_response(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	struct requester *req = &qp->req;
+	uint32_t next = urxe_psn_add(req->una, 1);
+	uint32_t pos = (uint32_t)urxe_psn_diff(next, wqe->first_psn);
+
+	set_answered(req, req->una, false);
+	if (pos == wqe->n_packets || pos % req_read_chunk(qp) == 0)
+		req->rd_atomic--;
+	advance(qp, wqe, next);
+}
+
+/* Takes req.una as far as acknowledgements and responses go (IBA 9.7.5.1.2: coalesced). */
+static bool settle(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	bool moved = false;
+
+	while (req->una != req->psn) { /* an error on the way flushes all */
 		const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
 		uint32_t end = urxe_psn_add(wqe->first_psn, wqe->n_packets);
 
-		if (wr_is_rd_atomic(wqe->opcode))
-			return false;
-		advance(qp, urxe_psn_diff(upto, end) < 0 ? upto : end);
+		if (wr_is_rd_atomic(wqe->opcode)) {
+			if (!answered(req, req->una))
+				break;
+			advance_response(qp, wqe);
+		} else {
+			if (urxe_psn_diff(req->acked, req->una) <= 0)
+				break;
+			advance(qp, wqe, urxe_psn_diff(req->acked, end) < 0 ? req->acked : end);
+		}
+		moved = true;
 	}
-	return true;
+	return moved;
 }
 
-/* After any response that moved something. */
-static void progress(struct urxe_qp *qp)
+/*
+ * Everything before `upto` is acknowledged, but for the data of READs and atomics.
+ * False where some of that is missing (IBA 9.7.6.1.2: an implied NAK), or the QP
+ * came to an error.
+ */
+static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
 {
-	catch_up(qp);
-	check_error(qp);
-	req_restart_timer(qp);
-	req_check_drained(qp);
-	qp_schedule(qp);
-}
+	struct requester *req = &qp->req;
 
-/* --- Failure and recovery. */
-
-static void retry(struct urxe_qp *qp)
-{
-	if (!qp->req.retries) {
-		req_fail(qp, URXE_WC_RETRY_EXC_ERR);
-		return;
+	if (urxe_psn_diff(upto, req->acked) > 0)
+		req->acked = upto;
+	if (settle(qp)) {
+		check_error(qp);
+		retry_progress(qp);
+		req_check_drained(qp);
+		qp_schedule(qp);
 	}
-	qp->req.retries--;
-	req_rewind(qp);
-	req_restart_timer(qp);
+	if (qp->attr.state == URXE_QPS_ERR)
+		return false;
+	if (urxe_psn_diff(req->acked, req->una) <= 0)
+		return true;
+	retry_missing(qp);
+	return false;
 }
 
-/* A later response shows that one was lost (IBA 9.7.6.1.2); asked for once, then time decides. */
-static void implied_nak(struct urxe_qp *qp)
-{
-	catch_up(qp);
-	if (qp->req.implied_nak)
-		return;
-	dev_count(qp->dev, URXE_EVENT_IMPLIED_NAK);
-	retry(qp);
-	qp->req.implied_nak = true;
-}
+/* --- NAKs. */
 
 static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 {
-	struct urxe_dev *dev = qp->dev;
-
-	dev_count(dev, URXE_EVENT_NAK_RNR_RCVD);
+	dev_count(qp->dev, URXE_EVENT_NAK_RNR_RCVD);
 	if (!qp->req.rnr_retries) {
 		req_fail(qp, URXE_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
 	if (qp->req.rnr_retries != RNR_RETRY_WITHOUT_END)
 		qp->req.rnr_retries--;
-	req_rewind(qp);
-	qp->req.rnr_wait = true;
-	timer_set(&dev->timers, &qp->timer, dev->now + aeth_rnr_ns(timer_code));
+	retry_rnr_nak(qp, aeth_rnr_ns(timer_code));
 }
 
 static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
@@ -124,16 +131,6 @@ static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
 	}
 }
 
-/* --- Responses. */
-
-static void ack(struct urxe_qp *qp, const struct urxe_packet *p)
-{
-	if (acknowledge(qp, urxe_psn_add(p->psn, 1)))
-		progress(qp);
-	else
-		implied_nak(qp);
-}
-
 static bool is_retry_nak(const struct urxe_packet *p)
 {
 	return AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK ||
@@ -142,24 +139,21 @@ static bool is_retry_nak(const struct urxe_packet *p)
 
 static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	if (!acknowledge(qp, p->psn)) {
-		implied_nak(qp);
+	if (!acknowledge(qp, p->psn))
 		return;
-	}
-	progress(qp);
-	if (qp->attr.state == URXE_QPS_ERR)
-		return;
-	if (is_retry_nak(p) && urxe_psn_diff(p->psn, qp->req.psn) >= 0) {
+	if (is_retry_nak(p) && qp->req.nak_seen) {
 		dev_drop(qp->dev, URXE_DROP_STALE_ACK); /* a copy: not sent again since the first */
 	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
 		rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
 	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {
 		dev_count(qp->dev, URXE_EVENT_NAK_SEQ_RCVD);
-		retry(qp);
+		retry_sequence_nak(qp);
 	} else {
 		fatal_nak(qp, p->aeth.syndrome);
 	}
 }
+
+/* --- Data. */
 
 static bool place(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
 		  const void *data, uint32_t len)
@@ -169,78 +163,83 @@ static bool place(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t
 	return sge_scatter(qp->dev, &list, offset, data, len);
 }
 
-/* The response of the request at una is in place; was it the last that its request asked for? */
-static void response_placed(struct urxe_qp *qp, const struct send_wqe *wqe)
-{
-	struct requester *req = &qp->req;
-	uint32_t next = urxe_psn_add(req->una, 1);
-	uint32_t pos = (uint32_t)urxe_psn_diff(next, wqe->first_psn);
-
-	if ((pos == wqe->n_packets || pos % req_read_chunk(qp) == 0) && req->rd_atomic &&
-	    urxe_psn_diff(next, req->psn) <= 0)
-		req->rd_atomic--;
-	advance(qp, next);
-	progress(qp);
-}
-
-/* Its length, and whether it is the last of its request, follow from the PSN (IBA 9.7.5.2). */
+/*
+ * A READ response's length, and whether it is the last of its request, follow from
+ * the PSN (IBA 9.7.5.2); where a part was asked for again, any may be the last.
+ */
 static bool read_response_fits(const struct urxe_qp *qp, const struct send_wqe *wqe,
 			       const struct urxe_packet *p, uint32_t pos)
 {
 	uint32_t rest = wqe->length - pos * qp->mtu;
 	bool end = pos + 1 == wqe->n_packets || (pos + 1) % req_read_chunk(qp) == 0;
+	bool says_end = urxe_opcodes[p->opcode].flags & URXE_OPF_END;
 
 	return p->payload_len == (rest < qp->mtu ? rest : qp->mtu) &&
-	       end == !!(urxe_opcodes[p->opcode].flags & URXE_OPF_END);
+	       (end == says_end || (says_end && wqe->again));
 }
 
-static void read_response(struct urxe_qp *qp, const struct send_wqe *wqe,
-			  const struct urxe_packet *p)
+/* Puts what a response brings where its request wants it. */
+static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct send_wqe *wqe,
+					  const struct urxe_packet *p)
 {
 	uint32_t pos = (uint32_t)urxe_psn_diff(p->psn, wqe->first_psn);
+	bool placed;
 
-	if (!read_response_fits(qp, wqe, p, pos)) {
-		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
-		req_fail(qp, URXE_WC_BAD_RESP_ERR);
-	} else if (!place(qp, wqe, pos * qp->mtu, p->payload, p->payload_len)) {
-		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
-		req_fail(qp, URXE_WC_LOC_PROT_ERR);
-	} else {
-		response_placed(qp, wqe);
-	}
+	if (wr_kind(wqe->opcode) == WR_ATOMIC)
+		placed = place(qp, wqe, 0, &p->atomic_ack, sizeof(p->atomic_ack));
+	else if (read_response_fits(qp, wqe, p, pos))
+		placed = place(qp, wqe, pos * qp->mtu, p->payload, p->payload_len);
+	else
+		return URXE_WC_BAD_RESP_ERR;
+	return placed ? URXE_WC_SUCCESS : URXE_WC_LOC_PROT_ERR;
 }
 
-static void atomic_response(struct urxe_qp *qp, const struct send_wqe *wqe,
-			    const struct urxe_packet *p)
+/* The outstanding request that psn belongs to. */
+static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t psn, uint32_t *index)
 {
-	if (place(qp, wqe, 0, &p->atomic_ack, sizeof(p->atomic_ack))) {
-		response_placed(qp, wqe);
-	} else {
+	const struct send_wqe *wqe;
+
+	*index = qp->sq.tail;
+	while (wqe = sq_wqe(&qp->sq, *index),
+	       urxe_psn_diff(psn, urxe_psn_add(wqe->first_psn, wqe->n_packets)) >= 0)
+		++*index;
+	return wqe;
+}
+
+/* Only the oldest request can fail; another one is answered again once it is. */
+static void response_failed(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
+{
+	if (status == URXE_WC_BAD_RESP_ERR)
+		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
+	else
 		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
-		req_fail(qp, URXE_WC_LOC_PROT_ERR);
-	}
+	if (index == qp->sq.tail)
+		req_fail(qp, status);
 }
 
 /* READ and atomic responses acknowledge all requests before theirs (IBA 9.7.5.1.2). */
 static void data_response(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
+	enum wr_kind kind = flags & URXE_OPF_READ ? WR_READ : WR_ATOMIC;
 	const struct send_wqe *wqe;
+	enum urxe_wc_status status;
+	uint32_t index;
 
-	if (!acknowledge(qp, p->psn)) {
-		implied_nak(qp);
-		return;
-	}
-	if (qp->attr.state == URXE_QPS_ERR) /* by a full CQ: nothing is outstanding any more */
-		return;
-	wqe = sq_wqe(&qp->sq, qp->sq.tail);
-	if (flags & URXE_OPF_READ && wr_kind(wqe->opcode) == WR_READ) {
-		read_response(qp, wqe, p);
-	} else if (flags & URXE_OPF_ATOMIC && wr_kind(wqe->opcode) == WR_ATOMIC) {
-		atomic_response(qp, wqe, p);
-	} else {
+	wqe = find_request(qp, p->psn, &index);
+	if (wr_kind(wqe->opcode) != kind) {
 		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
-		progress(qp);
+		return;
 	}
+	if (answered(&qp->req, p->psn)) {
+		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
+		return;
+	}
+	status = place_response(qp, wqe, p);
+	if (status == URXE_WC_SUCCESS)
+		set_answered(&qp->req, p->psn, true);
+	acknowledge(qp, p->psn);
+	if (status != URXE_WC_SUCCESS && qp->attr.state != URXE_QPS_ERR)
+		response_failed(qp, index, status);
 }
 
 void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
@@ -248,12 +247,12 @@ void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 	uint32_t flags = urxe_opcodes[p->opcode].flags;
 	const struct requester *req = &qp->req;
 
-	if (urxe_psn_diff(p->psn, req->una) < 0 || urxe_psn_diff(p->psn, req->sent) >= 0)
+	if (urxe_psn_diff(p->psn, req->una) < 0 || urxe_psn_diff(p->psn, req->psn) >= 0)
 		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
 	else if (!(flags & URXE_OPF_ACK))
 		data_response(qp, p, flags);
 	else if (AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
-		ack(qp, p);
+		acknowledge(qp, urxe_psn_add(p->psn, 1));
 	else
 		nak(qp, p);
 }

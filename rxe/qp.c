@@ -11,6 +11,7 @@
 #include "resource.h"
 #include "resp.h"
 #include "resp_recv.h"
+#include "retry.h"
 
 #define QP_TIMERS 3
 
@@ -73,7 +74,20 @@ static void free_qp(struct urxe_qp *qp)
 	sq_free(&qp->sq);
 	free(qp->resp.wqe);
 	free(qp->resp.resources);
+	free(qp->req.answered);
 	free(qp);
+}
+
+/* A bit for each PSN that may be outstanding. */
+static int allocate_answered(struct urxe_qp *qp)
+{
+	uint32_t bits = 64;
+
+	while (bits < qp->dev->attr.max_packets)
+		bits *= 2;
+	qp->req.answered = calloc(bits / 64, sizeof(uint64_t));
+	qp->req.answered_mask = bits - 1;
+	return qp->req.answered ? 0 : -ENOMEM;
 }
 
 static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
@@ -85,7 +99,9 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 	if (rc)
 		return rc;
 	qp->resp.wqe = malloc(rq_wqe_size(qp->rq));
-	return qp->resp.wqe ? 0 : -ENOMEM;
+	if (!qp->resp.wqe)
+		return -ENOMEM;
+	return qp->type == URXE_QPT_RC ? allocate_answered(qp) : 0;
 }
 
 static int enter(struct urxe_qp *qp)
@@ -122,7 +138,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->mtu = urxe_max_path_mtu(dev->attr.mtu);
-	timer_init(&qp->timer, qp, req_timer);
+	timer_init(&qp->timer, qp, retry_timer);
 	timer_init(&qp->gap_timer, qp, resp_gap_timer);
 	TAILQ_INIT(&qp->resp.kept);
 	LIST_INIT(&qp->windows);
@@ -255,7 +271,11 @@ void qp_reset(struct urxe_qp *qp)
 	if (qp->rq->qp)
 		rq_reset(qp->rq);
 	free(qp->resp.resources);
-	qp->req = (struct requester){0};
+	qp->req = (struct requester){
+		.answered = qp->req.answered,
+		.answered_mask = qp->req.answered_mask,
+	};
+	retry_init(qp);
 	qp->resp = (struct responder){.wqe = wqe};
 	TAILQ_INIT(&qp->resp.kept);
 	qp->cnp = (struct cnp){0};

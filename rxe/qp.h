@@ -14,24 +14,60 @@
 #include "pace.h"
 #include "reorder.h"
 #include "rq.h"
+#include "rtt.h"
 #include "sq.h"
 #include "timer.h"
 #include "wire.h"
+
+/* What a peer does with requests behind a gap, as far as its answers have shown. */
+enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
+
+/* PSNs [psn, end) are to be sent again, as far as they are not answered. */
+struct resend {
+	uint32_t psn;
+	uint32_t end;
+	uint32_t wqe; /* at or before the request that psn is in */
+};
+
+/* What was sent again since the oldest PSN was found missing. */
+struct repair {
+	bool open;
+	bool naked;        /* the peer said so */
+	uint32_t high;     /* behind the newest PSN sent again */
+	uint32_t frontier; /* requester.psn when it began */
+};
 
 /* Requester and completer: PSNs [una, psn) are sent and not acknowledged. */
 struct requester {
 	uint32_t psn;       /* of the next packet; inside request `cur` of the queue */
 	uint32_t una;       /* oldest unacknowledged; inside request `tail` */
-	uint32_t sent;      /* behind the newest that was ever sent; psn is less after a rewind */
+	uint32_t acked;     /* all before it is acknowledged, but for READs and atomics */
 	uint32_t next_psn;  /* of the next request to be posted */
 	uint32_t rd_atomic; /* READ requests and atomics on their way */
 	uint8_t retries;    /* left */
 	uint8_t rnr_retries;
-	uint8_t error;    /* enum urxe_wc_status that request `cur` ends in once it is the oldest */
-	bool held;        /* the next packet waits for its time by the rate */
-	bool rnr_wait;    /* the timer runs for an RNR NAK */
-	bool implied_nak; /* rewound for a missing response; not again before progress */
-	bool drain_event; /* SQD: the owner waits for the drained event */
+	uint8_t error;      /* enum urxe_wc_status that a request ends in once it is the oldest: */
+	uint32_t error_wqe; /* its place in the queue */
+	bool held;          /* the next packet waits for its time by the rate */
+	bool rnr_wait;      /* the timer runs for an RNR NAK */
+	bool drain_event;   /* SQD: the owner waits for the drained event */
+	uint64_t *answered; /* bit psn & answered_mask: this READ or atomic response is in place */
+	uint32_t answered_mask;
+	/* retry.c's own: */
+	uint8_t peer;       /* enum peer_kind */
+	uint8_t streak;     /* NAKs in a row that each named the packet behind what was repaired */
+	uint8_t probes;     /* since the last progress */
+	uint8_t probe_span; /* packets of the last one */
+	bool nak_seen;      /* a NAK named una, which was not sent again since */
+	bool missing;       /* a response was found missing since the last progress */
+	bool window_lossy;  /* something of the window up to window_mark was lost */
+	uint32_t asked;     /* missing responses up to here were asked for */
+	uint32_t window;    /* packets that may be outstanding */
+	uint32_t window_mark; /* psn when it changed */
+	uint64_t timeout_due, probe_due, missing_due;
+	struct resend resend;
+	struct repair repair;
+	struct rtt rtt;
 };
 
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE };
@@ -106,7 +142,7 @@ struct urxe_qp {
 	struct requester req;
 	struct responder resp;
 	struct header_template header;
-	struct timer timer;     /* of the requester */
+	struct timer timer;     /* of the requester: RNR wait, or the next of retry.c's */
 	struct timer gap_timer; /* of the responder: the gap before its kept packets gets a NAK */
 	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */
 	struct pace pace;
@@ -118,6 +154,13 @@ struct urxe_qp {
 static inline uint32_t qp_packets(const struct urxe_qp *qp, uint32_t length)
 {
 	return length ? (length - 1) / qp->mtu + 1 : 1;
+}
+
+static inline bool answered(const struct requester *req, uint32_t psn)
+{
+	uint32_t bit = psn & req->answered_mask;
+
+	return req->answered[bit / 64] >> bit % 64 & 1;
 }
 
 /* Tells urxe_output that the QP may have something to send. */

@@ -7,6 +7,7 @@
 #include "qp.h"
 #include "req.h"
 #include "resource.h"
+#include "retry.h"
 
 #define PORT_NUM    1
 #define TIMEOUT_MAX 31
@@ -166,9 +167,10 @@ static bool transition_ok(const struct urxe_qp *qp, uint8_t to, uint32_t mask)
 	       !(mask & ~(cell->required[i] | cell->optional[i] | M(STATE)));
 }
 
-static void set_sq_psn(struct requester *req, uint32_t psn)
+static void set_sq_psn(struct urxe_qp *qp, uint32_t psn)
 {
-	req->psn = req->una = req->sent = req->next_psn = psn;
+	qp->req.psn = qp->req.una = qp->req.next_psn = psn;
+	retry_init(qp);
 }
 
 #define COPY(bit, field)                           \
@@ -199,7 +201,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	if (mask & M(RQ_PSN))
 		qp->resp.psn = a->rq_psn;
 	if (mask & M(SQ_PSN))
-		set_sq_psn(&qp->req, a->sq_psn);
+		set_sq_psn(qp, a->sq_psn);
 	if (mask & M(RETRY_CNT))
 		qp->req.retries = a->retry_cnt;
 	if (mask & M(RNR_RETRY))

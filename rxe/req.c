@@ -6,19 +6,22 @@
 #include "dev.h"
 #include "mw.h"
 #include "qp.h"
+#include "retry.h"
 
 /* An acknowledgement is asked for at least this often, in packets; a power of two. */
 #define ACK_EVERY 32
 /* Packets that one READ request asks for, at most. */
 #define READ_CHUNK 64
-/*
- * The local ACK timeout counts in 4.096 us, and lies between once and four times
- * what the attribute says (IBA 9.7.6.1.3). A responder in software may have to wait
- * for its turn on a busy core, so it gets three; the rest is for our own lateness.
- */
-#define ACK_TIMEOUT_UNIT_NS (3 * UINT64_C(4096))
 /* A Q_Key in a request with this bit set stands for the QP's own (IBA 10.2.5). */
 #define QKEY_USE_OWN 0x80000000u
+
+/* A packet to be built. */
+struct request_packet {
+	const struct send_wqe *wqe;
+	uint32_t psn;
+	uint32_t span; /* PSNs that it takes */
+	bool again;    /* it was sent before */
+};
 
 static uint32_t outstanding(const struct requester *req)
 {
@@ -74,7 +77,8 @@ void req_flush(struct urxe_qp *qp)
 
 	while (qp->sq.tail != qp->sq.head)
 		req_complete(qp, URXE_WC_WR_FLUSH_ERR);
-	req->psn = req->una = req->sent = req->next_psn;
+	req->psn = req->una = req->next_psn;
+	retry_init(qp);
 }
 
 /* IBA 9.9.2.4: a connected or datagram send error leaves the receive side alone. */
@@ -85,67 +89,17 @@ static void unreliable_error(struct urxe_qp *qp, enum urxe_wc_status status)
 	req_flush(qp);
 }
 
-/* Request `cur` cannot be sent. It ends in its error when all before it are completed. */
-static void local_error(struct urxe_qp *qp, enum urxe_wc_status status)
+/* A request cannot be sent. It ends in its error when all before it are completed. */
+static void local_error(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
 	if (qp->type != URXE_QPT_RC) {
 		unreliable_error(qp, status);
-	} else if (qp->sq.cur == qp->sq.tail) {
+	} else if (index == qp->sq.tail) {
 		req_fail(qp, status);
 	} else {
 		qp->req.error = status;
-	}
-}
-
-/* --- Timer and recovery. */
-
-void req_restart_timer(struct urxe_qp *qp)
-{
-	struct urxe_dev *dev = qp->dev;
-
-	if (qp->req.rnr_wait)
-		return;
-	if (qp->req.una == qp->req.sent || !qp->attr.timeout)
-		timer_clear(&qp->timer);
-	else
-		timer_set(&dev->timers, &qp->timer,
-			  dev->now + (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout));
-}
-
-void req_rewind(struct urxe_qp *qp)
-{
-	qp->sq.cur = qp->sq.tail;
-	qp->req.psn = qp->req.una;
-	qp->req.rd_atomic = 0;
-	qp->req.error = 0;
-	qp_schedule(qp);
-}
-
-static void ack_timeout(struct urxe_qp *qp)
-{
-	struct requester *req = &qp->req;
-
-	dev_count(qp->dev, URXE_EVENT_TIMEOUT);
-	if (!req->retries) {
-		req_fail(qp, URXE_WC_RETRY_EXC_ERR);
-		return;
-	}
-	req->retries--;
-	req->implied_nak = false;
-	req_rewind(qp);
-	req_restart_timer(qp);
-}
-
-void req_timer(struct urxe_qp *qp)
-{
-	if (qp->req.rnr_wait) {
-		qp->req.rnr_wait = false;
-		qp_schedule(qp);
-	} else if (qp->req.held) {
-		req_restart_timer(qp); /* what asks for the acknowledgement has yet to be sent */
-	} else if (qp->req.una != qp->req.sent) {
-		ack_timeout(qp);
+		qp->req.error_wqe = index;
 	}
 }
 
@@ -156,12 +110,12 @@ static bool begun(const struct urxe_qp *qp)
 {
 	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
-	return qp->sq.cur != qp->sq.head && wqe->first_psn != qp->req.sent;
+	return qp->sq.cur != qp->sq.head && wqe->first_psn != qp->req.psn;
 }
 
 void req_check_drained(struct urxe_qp *qp)
 {
-	if (!qp->req.drain_event || qp->req.una != qp->req.sent || begun(qp))
+	if (!qp->req.drain_event || qp->req.una != qp->req.psn || begun(qp))
 		return;
 	qp->req.drain_event = false;
 	qp_event(qp, URXE_ASYNC_SQ_DRAINED);
@@ -176,17 +130,49 @@ static bool sending_state(const struct urxe_qp *qp)
 	return qp->attr.state == URXE_QPS_RTS;
 }
 
-/* How many PSNs the next packet takes. */
-static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe)
+/* How many PSNs the packet at psn takes. */
+static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
 {
 	uint32_t pos, chunk, end;
 
 	if (wr_kind(wqe->opcode) != WR_READ)
 		return 1;
-	pos = (uint32_t)urxe_psn_diff(qp->req.psn, wqe->first_psn);
+	pos = (uint32_t)urxe_psn_diff(psn, wqe->first_psn);
 	chunk = req_read_chunk(qp);
 	end = (pos / chunk + 1) * chunk;
 	return (end < wqe->n_packets ? end : wqe->n_packets) - pos;
+}
+
+/* How many of the responses from psn on are missing, up to the next that is in place. */
+static uint32_t missing_run(const struct requester *req, uint32_t psn, uint32_t max)
+{
+	uint32_t run = 1;
+
+	while (run < max && !answered(req, urxe_psn_add(psn, run)))
+		run++;
+	return run;
+}
+
+/*
+ * PSNs that the next packet to be sent again takes. Of a READ request that was
+ * answered in part, only what is missing; one without any answer may never have
+ * come, and is repeated as it was, since a responder accepts what follows only
+ * inside the range that it saw first (IBA 9.7.5.1.4).
+ */
+static uint32_t span_again(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct resend *resend = &qp->req.resend;
+	uint32_t span = packet_span(qp, wqe, resend->psn);
+	uint32_t rest = (uint32_t)urxe_psn_diff(resend->end, resend->psn);
+	uint32_t pos = (uint32_t)urxe_psn_diff(resend->psn, wqe->first_psn);
+	uint32_t run;
+
+	if (span == 1)
+		return 1;
+	run = missing_run(&qp->req, resend->psn, span);
+	if (run == span && pos % req_read_chunk(qp) == 0)
+		return span;
+	return run < rest ? run : rest;
 }
 
 /* Whether window, responder resources and fence let the next packet go. */
@@ -196,7 +182,7 @@ static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 
 	if (qp->type != URXE_QPT_RC)
 		return true;
-	if (outstanding(req) + packet_span(qp, wqe) > qp->dev->attr.max_packets)
+	if (req->psn != req->una && outstanding(req) + packet_span(qp, wqe, req->psn) > req->window)
 		return false;
 	if (wr_is_rd_atomic(wqe->opcode) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
@@ -256,18 +242,22 @@ static bool may_be_last(const struct urxe_qp *qp)
 
 /*
  * An acknowledgement is wanted where the application waits for one, where the
- * sender is about to stop for want of one, and now and then.
+ * sender is about to stop for want of one, and now and then; and of what was sent
+ * again, since the peer's answer to it decides about the rest.
  */
-static bool wants_ack(const struct urxe_qp *qp, const struct send_wqe *wqe, bool last)
+static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp, bool last)
 {
 	const struct requester *req = &qp->req;
 
-	if (qp->type != URXE_QPT_RC || wr_is_rd_atomic(wqe->opcode))
+	if (qp->type != URXE_QPT_RC || wr_is_rd_atomic(rp->wqe->opcode))
 		return false;
-	if (last && (wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || may_be_last(qp) ||
-		     req->psn != req->sent))
+	if (last &&
+	    (rp->wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || rp->again || may_be_last(qp)))
 		return true;
-	return (req->psn + 1) % ACK_EVERY == 0 || outstanding(req) + 1 >= qp->dev->attr.max_packets;
+	if ((rp->psn + 1) % ACK_EVERY == 0)
+		return true;
+	return rp->again ? urxe_psn_add(rp->psn, 1) == req->resend.end
+			 : outstanding(req) + 1 >= req->window;
 }
 
 static bool put_payload(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
@@ -311,60 +301,58 @@ static uint16_t pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return qp->qpn == URXE_QPN_GSI ? wqe->pkey_index : qp->attr.pkey_index;
 }
 
-/* Builds the packet at req->psn; false where the request's memory is not to be had. */
-static bool build_request(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span,
+/* False where the request's memory is not to be had. */
+static bool build_request(struct urxe_qp *qp, const struct request_packet *rp,
 			  const struct header_template *header, struct urxe_frame *frame)
 {
-	uint32_t pos = (uint32_t)urxe_psn_diff(qp->req.psn, wqe->first_psn);
-	bool first = pos == 0, last = pos + span == wqe->n_packets;
+	const struct send_wqe *wqe = rp->wqe;
+	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, wqe->first_psn);
+	bool first = pos == 0, last = pos + rp->span == wqe->n_packets;
 	uint32_t offset = pos * qp->mtu, len = 0;
 	struct build_bth bth = {
 		.opcode = service(qp) | operation(wqe, first, last),
 		.solicited = last && wqe->flags & URXE_SEND_SOLICITED &&
 			     (wr_kind(wqe->opcode) == WR_SEND || wr_has_imm(wqe->opcode)),
-		.ack_req = wants_ack(qp, wqe, last),
+		.ack_req = wants_ack(qp, rp, last),
 		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
-		.psn = qp->req.psn,
+		.psn = rp->psn,
 		.pkey = qp->dev->pkeys[pkey_index(qp, wqe)],
 	};
 	uint32_t flags = urxe_opcodes[bth.opcode].flags;
 	struct build b;
 
 	build_start(&b, frame, header, &bth);
-	put_extended(&b, qp, wqe, flags, offset, span);
+	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
 		len = last ? wqe->length - offset : qp->mtu;
 		if (!put_payload(qp, wqe, offset, b.payload, len))
 			return false;
 	}
 	build_finish(&b, qp->dev, len);
+	if (!rp->again && (bth.ack_req || wr_is_rd_atomic(wqe->opcode)))
+		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;
 }
 
 /* The packet at req->psn is in a frame. */
-static void step(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t span)
+static void step(struct urxe_qp *qp, const struct request_packet *rp)
 {
 	struct requester *req = &qp->req;
+	bool end;
 
-	req->psn = urxe_psn_add(req->psn, span);
-	if (urxe_psn_diff(req->psn, req->sent) > 0)
-		req->sent = req->psn;
-	else
-		dev_count(qp->dev, URXE_EVENT_RETRANSMIT);
-	if (wr_is_rd_atomic(wqe->opcode))
-		req->rd_atomic++;
-	if (req->psn == urxe_psn_add(wqe->first_psn, wqe->n_packets)) {
-		if (qp->type == URXE_QPT_RC) {
-			qp->sq.cur++;
-		} else {
-			req->una = req->psn;
-			req_complete(qp, URXE_WC_SUCCESS);
-		}
+	req->psn = urxe_psn_add(req->psn, rp->span);
+	end = req->psn == urxe_psn_add(rp->wqe->first_psn, rp->wqe->n_packets);
+	if (qp->type == URXE_QPT_RC) {
+		req->rd_atomic += wr_is_rd_atomic(rp->wqe->opcode);
+		qp->sq.cur += end;
+		retry_packet_sent(qp);
+		return;
 	}
-	if (qp->type != URXE_QPT_RC)
-		req_check_drained(qp);
-	else if (qp->timer.due == URXE_NEVER || qp->pace.on)
-		req_restart_timer(qp);
+	if (end) {
+		req->una = req->psn;
+		req_complete(qp, URXE_WC_SUCCESS);
+	}
+	req_check_drained(qp);
 }
 
 /* --- Requests that send nothing: they are executed when their turn to be sent comes. */
@@ -383,8 +371,9 @@ static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 		if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
 			return false;
 		if (!execute(qp, wqe)) {
-			local_error(qp, wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
-								       : URXE_WC_LOC_QP_OP_ERR);
+			local_error(qp, qp->sq.cur,
+				    wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
+								   : URXE_WC_LOC_QP_OP_ERR);
 			return false;
 		}
 		wqe->executed = true;
@@ -394,11 +383,11 @@ static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 	return true;
 }
 
-/* Whether the next request may be sent, as far as the QP goes. Executes what stands before it. */
+/* Whether the next new request may be sent, as far as the QP goes. Executes what stands before it.
+ */
 static bool ready(struct urxe_qp *qp)
 {
-	while (sending_state(qp) && !qp->req.rnr_wait && !qp->req.error &&
-	       qp->sq.cur != qp->sq.head) {
+	while (sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {
 		struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
 		if (wr_kind(wqe->opcode) != WR_LOCAL)
@@ -414,7 +403,6 @@ static const struct send_wqe *ready_request(struct urxe_qp *qp)
 {
 	const struct send_wqe *wqe;
 
-	qp->req.held = false;
 	if (!ready(qp))
 		return NULL;
 	wqe = sq_wqe(&qp->sq, qp->sq.cur);
@@ -424,33 +412,69 @@ static const struct send_wqe *ready_request(struct urxe_qp *qp)
 	return qp->req.held ? NULL : wqe;
 }
 
-bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
+/* A packet that was sent before. */
+static bool output_again(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_frame *frame)
 {
-	const struct header_template *header = &qp->header;
-	const struct send_wqe *wqe = ready_request(qp);
-	struct header_template ud_header;
-	uint32_t span;
-	bool to_group;
+	struct resend *resend = &qp->req.resend;
+	struct request_packet rp = {wqe, resend->psn, span_again(qp, wqe), true};
 
-	if (!wqe)
+	qp->req.held = !pace_ready(qp);
+	if (qp->req.held)
 		return false;
-	if (qp->type == URXE_QPT_UD) {
-		header = &ud_header;
-		if (!build_template(&ud_header, qp->dev, &wqe->path, qp->qpn ^ wqe->remote_qpn) ||
-		    !pkey_valid(qp->dev->pkeys[pkey_index(qp, wqe)])) {
-			local_error(qp, URXE_WC_LOC_QP_OP_ERR);
-			return false;
-		}
-	}
-	span = packet_span(qp, wqe);
-	if (!build_request(qp, wqe, span, header, frame)) {
-		local_error(qp, URXE_WC_LOC_PROT_ERR);
+	if (!build_request(qp, &rp, &qp->header, frame)) {
+		resend->end = resend->psn;
+		local_error(qp, resend->wqe, URXE_WC_LOC_PROT_ERR);
 		return false;
 	}
 	pace_sent(qp, frame->len);
-	to_group = qp->type == URXE_QPT_UD && wqe->remote_qpn == URXE_QPN_MULTICAST;
-	step(qp, wqe, span);
+	retry_packet_resent(qp, rp.span);
+	return true;
+}
+
+static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	const struct header_template *header = &qp->header;
+	struct request_packet rp = {.wqe = ready_request(qp), .psn = qp->req.psn};
+	struct header_template ud_header;
+	bool to_group;
+
+	if (!rp.wqe)
+		return false;
+	if (qp->type == URXE_QPT_UD) {
+		header = &ud_header;
+		if (!build_template(&ud_header, qp->dev, &rp.wqe->path,
+				    qp->qpn ^ rp.wqe->remote_qpn) ||
+		    !pkey_valid(qp->dev->pkeys[pkey_index(qp, rp.wqe)])) {
+			local_error(qp, qp->sq.cur, URXE_WC_LOC_QP_OP_ERR);
+			return false;
+		}
+	}
+	rp.span = packet_span(qp, rp.wqe, rp.psn);
+	if (!build_request(qp, &rp, header, frame)) {
+		local_error(qp, qp->sq.cur, URXE_WC_LOC_PROT_ERR);
+		return false;
+	}
+	pace_sent(qp, frame->len);
+	to_group = qp->type == URXE_QPT_UD && rp.wqe->remote_qpn == URXE_QPN_MULTICAST;
+	step(qp, &rp); /* may complete the request, and free its place */
 	if (to_group)
 		mcast_loopback(qp, frame);
 	return true;
+}
+
+/* What was lost comes first; a QP in SQD still repairs it. */
+bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	const struct send_wqe *wqe;
+
+	qp->req.held = false;
+	if (qp->req.rnr_wait)
+		return false;
+	if (qp->req.resend.psn != qp->req.resend.end &&
+	    (qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD)) {
+		wqe = retry_next(qp);
+		if (wqe)
+			return output_again(qp, wqe, frame);
+	}
+	return output_new(qp, frame);
 }

@@ -25,12 +25,6 @@ void req_complete_executed(struct urxe_qp *qp);
 void req_fail(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Ends everything in the queue with a flush error. */
 void req_flush(struct urxe_qp *qp);
-/* Starts over at the oldest unacknowledged PSN: go-back-N. */
-void req_rewind(struct urxe_qp *qp);
-/* The QP's timer has fallen due: local ACK timeout, or the end of an RNR wait. */
-void req_timer(struct urxe_qp *qp);
-/* Restarts or stops the local ACK timer, as something is outstanding or not. */
-void req_restart_timer(struct urxe_qp *qp);
 /* Tells an owner that waits for it that a send queue in SQD has drained. */
 void req_check_drained(struct urxe_qp *qp);
 

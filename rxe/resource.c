@@ -41,10 +41,15 @@ void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 			  uint32_t length)
 {
 	uint32_t offset = (uint32_t)urxe_psn_diff(psn, res->first_psn) * qp->mtu;
+	uint32_t end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
 
-	res->start_psn = res->next_psn = psn;
-	res->end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
-	res->end = offset + length;
+	/* What is still due of an earlier answer is answered too, and what lies between. */
+	if (!res->pending || urxe_psn_diff(psn, res->next_psn) < 0)
+		res->start_psn = res->next_psn = psn;
+	if (!res->pending || urxe_psn_diff(end_psn, res->end_psn) > 0) {
+		res->end_psn = end_psn;
+		res->end = offset + length;
+	}
 	resource_set_pending(qp, res);
 }
 

@@ -21,6 +21,7 @@ struct send_wqe {
 	uint32_t length;    /* bytes of the message */
 	uint32_t n_packets; /* PSNs of the message, at least 1; 0 where nothing is sent */
 	uint32_t first_psn;
+	bool again; /* a part of it was sent more than once */
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t compare_add;

@@ -53,6 +53,7 @@
 	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                      \
 	X(NAK_ERR_RCVD, "nak_err_rcvd", "fatal NAKs received")                                   \
 	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")             \
+	X(PROBE, "probe", "packets sent again to ask a silent peer")                             \
 	X(TIMEOUT, "timeout", "local ACK timeouts")                                              \
 	X(RETRANSMIT, "retransmit", "request packets sent again")                                \
 	X(MCAST_LOOPBACK, "mcast_loopback", "own multicast datagrams given to queue pairs here") \

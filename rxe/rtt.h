@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Round trip of a connection, smoothed as TCP does it (RFC 6298), in nanoseconds.
+ * One packet at a time is timed, and none that was sent twice (Karn).
+ */
+#ifndef URXE_RTT_H
+#define URXE_RTT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rtt {
+	uint64_t smoothed; /* 0 = nothing measured yet */
+	uint64_t deviation;
+	uint64_t sent;
+	uint32_t psn; /* being timed */
+	bool timing;
+};
+
+static inline void rtt_start(struct rtt *rtt, uint32_t psn, uint64_t now)
+{
+	if (rtt->timing)
+		return;
+	*rtt = (struct rtt){rtt->smoothed, rtt->deviation, now, psn, true};
+}
+
+static inline void rtt_cancel(struct rtt *rtt)
+{
+	rtt->timing = false;
+}
+
+/* The packet being timed was answered. */
+static inline void rtt_stop(struct rtt *rtt, uint64_t now)
+{
+	uint64_t sample = now - rtt->sent, error;
+
+	rtt->timing = false;
+	if (!rtt->smoothed) {
+		rtt->smoothed = sample + !sample;
+		rtt->deviation = sample / 2;
+		return;
+	}
+	error = sample > rtt->smoothed ? sample - rtt->smoothed : rtt->smoothed - sample;
+	rtt->deviation += error / 4 - rtt->deviation / 4;
+	rtt->smoothed += sample / 8 - rtt->smoothed / 8;
+}
+
+#endif
