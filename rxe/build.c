@@ -16,20 +16,35 @@ static uint8_t hop_limit(const struct urxe_path *path)
 	return path->hop_limit ? path->hop_limit : DEFAULT_HOP_LIMIT;
 }
 
-static uint16_t udp_sport(uint32_t flow)
+/* From the flow label, folded as Linux does (rdma_flow_label_to_udp_sport), or else from the QPNs.
+ */
+static uint16_t udp_sport(const struct urxe_path *path, uint32_t flow)
 {
-	uint32_t mixed = flow * 0x9e3779b9u;
+	uint32_t label = path->flow_label & 0xfffff;
+	uint32_t entropy = label ? label ^ label >> 14 : flow * 0x9e3779b9u >> 18;
 
-	return (uint16_t)(UDP_SPORT_FIRST | mixed >> 18);
+	return (uint16_t)(UDP_SPORT_FIRST | (entropy & ~UDP_SPORT_FIRST));
 }
 
-static uint8_t *put_ethernet(uint8_t *at, const struct urxe_dev *dev, const struct urxe_path *path,
-			     uint16_t ethertype)
+/* A tag says the service level as its priority (802.1Q). */
+static uint8_t *put_ethernet(struct header_template *h, const struct urxe_dev *dev,
+			     const struct urxe_path *path, uint16_t ethertype)
 {
+	uint16_t vlan = dev->gids[path->sgid_index].vlan;
+	uint8_t *at = h->bytes;
+
 	memcpy(at, path->dmac, 6);
 	memcpy(at + 6, dev->attr.mac, 6);
-	put16(at + 12, ethertype);
-	return at + ETH_LEN;
+	at += 12;
+	if (vlan) {
+		put16(at, ETHERTYPE_VLAN);
+		put16(at + 2, (uint16_t)(path->sl << VLAN_PCP_SHIFT | vlan));
+		at += VLAN_LEN;
+	}
+	put16(at, ethertype);
+	at += 2;
+	h->l3 = (uint8_t)(at - h->bytes);
+	return at;
 }
 
 static uint8_t *put_ipv4(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid,
@@ -58,10 +73,10 @@ static uint8_t *put_ipv6(uint8_t *at, const struct urxe_path *path, const struct
 	return at + IPV6_LEN;
 }
 
-static uint8_t *put_udp(uint8_t *at, uint32_t flow)
+static uint8_t *put_udp(uint8_t *at, const struct urxe_path *path, uint32_t flow)
 {
 	memset(at, 0, UDP_LEN);
-	put16(at, udp_sport(flow));
+	put16(at, udp_sport(path, flow));
 	put16(at + 2, URXE_UDP_PORT);
 	return at + UDP_LEN;
 }
@@ -70,7 +85,7 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 		    const struct urxe_path *path, uint32_t flow)
 {
 	const struct gid_entry *src;
-	uint8_t *at = h->bytes, traffic_class = path->traffic_class;
+	uint8_t *at, traffic_class = path->traffic_class;
 
 	if (path->sgid_index >= URXE_MAX_GIDS || !dev->gids[path->sgid_index].valid)
 		return false;
@@ -80,16 +95,17 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) | dev->cong.ops->ecn);
 	if (src->v1) {
 		h->net = URXE_NET_ROCEV1;
-		at = put_ethernet(at, dev, path, URXE_ETHERTYPE_ROCEV1);
+		at = put_ethernet(h, dev, path, URXE_ETHERTYPE_ROCEV1);
 		at = put_ipv6(at, path, &src->gid, traffic_class, GRH_NEXT_HDR);
 	} else if (gid_is_v4(&path->dgid)) {
 		h->net = URXE_NET_IPV4;
-		at = put_ethernet(at, dev, path, ETHERTYPE_IPV4);
-		at = put_udp(put_ipv4(at, path, &src->gid, traffic_class), flow);
+		at = put_ethernet(h, dev, path, ETHERTYPE_IPV4);
+		at = put_udp(put_ipv4(at, path, &src->gid, traffic_class), path, flow);
 	} else {
 		h->net = URXE_NET_IPV6;
-		at = put_ethernet(at, dev, path, ETHERTYPE_IPV6);
-		at = put_udp(put_ipv6(at, path, &src->gid, traffic_class, IPPROTO_NUM_UDP), flow);
+		at = put_ethernet(h, dev, path, ETHERTYPE_IPV6);
+		at = put_udp(put_ipv6(at, path, &src->gid, traffic_class, IPPROTO_NUM_UDP), path,
+			     flow);
 	}
 	h->len = (uint8_t)(at - h->bytes);
 	return true;
@@ -149,7 +165,7 @@ static void put_lengths(uint8_t *l3, enum urxe_net net, uint16_t len)
 
 void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len)
 {
-	uint8_t *l3 = b->frame->data + ETH_LEN;
+	uint8_t *l3 = b->frame->data + b->header->l3;
 	uint32_t pad = -payload_len & 3;
 	uint8_t *end = b->payload + payload_len;
 

@@ -7,6 +7,7 @@
 #include "dev.h"
 #include "gid.h"
 #include "qp.h"
+#include "recv.h"
 #include "wire.h"
 
 /* DSCP 48 (CS6): NICs send CNPs in it, and switches that were told so hurry them along. */
@@ -20,12 +21,14 @@ static bool marked(const struct urxe_packet *p)
 	return p->net != URXE_NET_ROCEV1 && (p->traffic_class & ECN_MASK) == ECN_CE;
 }
 
-static bool find_gid(const struct urxe_dev *dev, const struct urxe_gid *gid, uint8_t *index)
+static bool find_gid(const struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *index)
 {
+
 	for (uint8_t i = 0; i < URXE_MAX_GIDS; i++) {
 		const struct gid_entry *entry = &dev->gids[i];
 
-		if (entry->valid && !entry->v1 && gid_equal(&entry->gid, gid)) {
+		if (entry->valid && !entry->v1 && entry->vlan == packet_vlan(p) &&
+		    gid_equal(&entry->gid, &p->dgid)) {
 			*index = i;
 			return true;
 		}
@@ -41,7 +44,7 @@ static bool address_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
 	cnp->path = (struct urxe_path){.dgid = p->sgid};
 	memcpy(cnp->path.dmac, p->smac, sizeof(cnp->path.dmac));
 	cnp->dest_qpn = p->deth.src_qpn;
-	return find_gid(qp->dev, &p->dgid, &cnp->path.sgid_index);
+	return find_gid(qp->dev, p, &cnp->path.sgid_index);
 }
 
 static bool address(struct urxe_qp *qp, const struct urxe_packet *p)

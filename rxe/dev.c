@@ -90,6 +90,14 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 	return 0;
 }
 
+int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
+{
+	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid || vlan > VLAN_ID_MAX)
+		return -EINVAL;
+	dev->gids[index].vlan = vlan;
+	return 0;
+}
+
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
 {
 	return &dev->counters;

@@ -20,6 +20,7 @@ struct gid_entry {
 	struct urxe_gid gid;
 	bool valid;
 	bool v1;
+	uint16_t vlan; /* 0 = untagged */
 };
 
 struct urxe_dev {

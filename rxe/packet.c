@@ -16,6 +16,17 @@ static uint32_t left(const struct cursor *c)
 	return (uint32_t)(c->end - c->at);
 }
 
+static enum urxe_drop parse_tag(struct urxe_packet *p, struct cursor *c, uint16_t *ethertype)
+{
+	if (left(c) < VLAN_LEN)
+		return URXE_DROP_NOT_ROCE;
+	p->has_vlan = true;
+	p->vlan_tci = get16(c->at);
+	*ethertype = get16(c->at + 2);
+	c->at += VLAN_LEN;
+	return URXE_DROP_NONE;
+}
+
 static enum urxe_drop parse_ethernet(struct urxe_packet *p, struct cursor *c, uint16_t *ethertype)
 {
 	if (left(c) < ETH_LEN)
@@ -24,15 +35,7 @@ static enum urxe_drop parse_ethernet(struct urxe_packet *p, struct cursor *c, ui
 	memcpy(p->smac, c->at + 6, 6);
 	*ethertype = get16(c->at + 12);
 	c->at += ETH_LEN;
-	if (*ethertype != ETHERTYPE_VLAN)
-		return URXE_DROP_NONE;
-	if (left(c) < VLAN_LEN)
-		return URXE_DROP_NOT_ROCE;
-	p->has_vlan = true;
-	p->vlan_tci = get16(c->at);
-	*ethertype = get16(c->at + 2);
-	c->at += VLAN_LEN;
-	return URXE_DROP_NONE;
+	return *ethertype == ETHERTYPE_VLAN ? parse_tag(p, c, ethertype) : URXE_DROP_NONE;
 }
 
 /* Cuts the frame at the end that its network header states: what follows is padding. */
@@ -140,6 +143,24 @@ static enum urxe_drop parse_network(struct urxe_packet *p, struct cursor *c, uin
 	}
 }
 
+static bool is_tag(uint16_t ethertype)
+{
+	return ethertype == ETHERTYPE_VLAN || ethertype == ETHERTYPE_SVLAN;
+}
+
+/* More tags than the one of a VLAN: looked at as far as to tell RoCE. */
+static enum urxe_drop parse_tagged_again(struct urxe_packet *p, struct cursor *c,
+					 uint16_t ethertype)
+{
+	enum urxe_drop drop = URXE_DROP_NONE;
+
+	while (!drop && is_tag(ethertype))
+		drop = parse_tag(p, c, &ethertype);
+	if (!drop)
+		drop = parse_network(p, c, ethertype);
+	return drop == URXE_DROP_NOT_ROCE ? drop : URXE_DROP_DOUBLE_VLAN;
+}
+
 /* IBA 9.2 */
 static void parse_bth(struct urxe_packet *p, const uint8_t *bth)
 {
@@ -233,6 +254,8 @@ enum urxe_drop urxe_packet_parse(struct urxe_packet *p, const uint8_t *frame, ui
 
 	memset(p, 0, sizeof(*p));
 	drop = parse_ethernet(p, &c, &ethertype);
+	if (!drop && is_tag(ethertype))
+		return parse_tagged_again(p, &c, ethertype);
 	if (!drop)
 		drop = parse_network(p, &c, ethertype);
 	return drop ? drop : parse_transport(p, &c);

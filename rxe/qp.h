@@ -117,7 +117,8 @@ struct responder {
 
 /* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
 struct header_template {
-	uint8_t bytes[ETH_LEN + L3_MAX_LEN];
+	uint8_t bytes[ETH_LEN + VLAN_LEN + L3_MAX_LEN];
+	uint8_t l3; /* offset of the network header */
 	uint8_t len;
 	uint8_t net; /* enum urxe_net */
 };

@@ -9,13 +9,31 @@
 #include "qp.h"
 #include "resp.h"
 
-static bool is_own_gid(const struct urxe_dev *dev, const struct urxe_gid *gid)
+static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
+	enum urxe_drop drop = URXE_DROP_BAD_DGID;
+
 	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
-		if (dev->gids[i].valid && gid_equal(&dev->gids[i].gid, gid))
-			return true;
+		const struct gid_entry *entry = &dev->gids[i];
+
+		if (!entry->valid || !gid_equal(&entry->gid, &p->dgid))
+			continue;
+		if (entry->vlan == packet_vlan(p))
+			return URXE_DROP_NONE;
+		drop = URXE_DROP_BAD_VLAN;
 	}
-	return false;
+	return drop;
+}
+
+/* IBA 9.6.1.2.3: a connection hears its peer only, and on its own path. */
+static enum urxe_drop check_path(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	const struct gid_entry *own = &qp->dev->gids[qp->attr.path.sgid_index];
+
+	if (p->net != qp->header.net || !gid_equal(&p->sgid, &qp->attr.path.dgid) ||
+	    !gid_equal(&p->dgid, &own->gid))
+		return URXE_DROP_BAD_SGID;
+	return packet_vlan(p) == own->vlan ? URXE_DROP_NONE : URXE_DROP_BAD_VLAN;
 }
 
 static bool receives(const struct urxe_qp *qp, uint32_t flags)
@@ -53,19 +71,17 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 	struct urxe_qp *qp;
 	enum urxe_drop drop;
 
-	if (!is_own_gid(dev, &p->dgid))
-		return URXE_DROP_BAD_DGID;
+	drop = check_address(dev, p);
+	if (drop)
+		return drop;
 	qp = idmap_find(&dev->qps, p->dest_qpn);
 	if (!qp)
 		return URXE_DROP_BAD_QPN;
 	drop = recv_check_qp(qp, p);
+	if (!drop && qp->type != URXE_QPT_UD)
+		drop = check_path(qp, p);
 	if (drop)
 		return drop;
-	/* IBA 9.6.1.2.3: a connection hears its peer only. */
-	if (qp->type != URXE_QPT_UD &&
-	    (p->net != qp->header.net || !gid_equal(&p->sgid, &qp->attr.path.dgid) ||
-	     !gid_equal(&p->dgid, &dev->gids[qp->attr.path.sgid_index].gid)))
-		return URXE_DROP_BAD_SGID;
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP && !p->becn)
 		return URXE_DROP_BAD_CNP;
 	*out = qp;
@@ -77,11 +93,22 @@ static bool is_multicast(const struct urxe_packet *p)
 	return p->dest_qpn == URXE_QPN_MULTICAST || gid_is_multicast(&p->dgid);
 }
 
+static bool is_own_vlan(const struct urxe_dev *dev, const struct urxe_packet *p)
+{
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+		if (dev->gids[i].valid && dev->gids[i].vlan == packet_vlan(p))
+			return true;
+	}
+	return false;
+}
+
 /* IBA 10.5.2: the address and the QPN go together, and only datagrams go to many. */
-static enum urxe_drop check_multicast(const struct urxe_packet *p)
+static enum urxe_drop check_multicast(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	if (p->dest_qpn != URXE_QPN_MULTICAST || !gid_is_multicast(&p->dgid))
 		return URXE_DROP_BAD_MULTICAST;
+	if (!is_own_vlan(dev, p))
+		return URXE_DROP_BAD_VLAN;
 	return URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD ? URXE_DROP_NONE
 								 : URXE_DROP_BAD_SERVICE;
 }
@@ -111,7 +138,7 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	if (!drop && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
-		drop = is_multicast(&p) ? check_multicast(&p) : check_headers(dev, &p, &qp);
+		drop = is_multicast(&p) ? check_multicast(dev, &p) : check_headers(dev, &p, &qp);
 	if (drop) {
 		dev_drop(dev, drop);
 		return;

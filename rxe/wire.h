@@ -22,9 +22,14 @@
 #define ECN_ECT0    2
 #define ECN_CE      3
 
+#define VLAN_ID_MASK   0x0fff
+#define VLAN_ID_MAX    4094
+#define VLAN_PCP_SHIFT 13
+
 #define ETHERTYPE_IPV4  0x0800
 #define ETHERTYPE_IPV6  0x86dd
 #define ETHERTYPE_VLAN  0x8100
+#define ETHERTYPE_SVLAN 0x88a8 /* 802.1ad: a provider's tag, in front of another */
 #define IPPROTO_NUM_UDP 17
 #define GRH_NEXT_HDR    0x1b /* IBA 8.3: BTH follows */
 

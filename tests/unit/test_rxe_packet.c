@@ -323,19 +323,34 @@ static void test_ipv4_options(void **state)
 	assert_int_not_equal(urxe_packet_parse(&p, frame, 14 + 28), URXE_DROP_NONE);
 }
 
-/* Two tags: the second is no EtherType of RoCE. */
+/* One VLAN tag is the most; what is no RoCE behind two is no RoCE. */
 static void test_double_tag(void **state)
 {
-	uint8_t frame[CRAFT_MAX];
-	struct urxe_packet p = sample(URXE_NET_IPV4, 0x04);
-	uint32_t len;
+	static const struct {
+		uint16_t outer, inner;
+	} rows[] = {{0x8100, 0x8100}, {0x88a8, 0x8100}, {0x88a8, 0x88a8}, {0x8100, 0x88a8}};
 
 	(void)state;
-	p.has_vlan = true;
-	p.vlan_tci = 5;
-	len = craft_frame(frame, &p);
-	memmove(frame + 16, frame + 12, len - 12);
-	assert_int_equal(urxe_packet_parse(&p, frame, len + 4), URXE_DROP_NOT_ROCE);
+	for (enum urxe_net net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++)
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			uint8_t frame[CRAFT_MAX];
+			struct urxe_packet p = sample(net, 0x04);
+			uint32_t len;
+
+			p.has_vlan = true;
+			p.vlan_tci = 5;
+			len = craft_frame(frame, &p);
+			craft_put16(frame + 12, 0x88a8); /* a provider's tag alone */
+			assert_int_equal(urxe_packet_parse(&p, frame, len), URXE_DROP_DOUBLE_VLAN);
+			memmove(frame + 16, frame + 12, len - 12);
+			len += 4;
+			craft_put16(frame + 12, rows[i].outer);
+			craft_put16(frame + 16, rows[i].inner);
+			assert_int_equal(urxe_packet_parse(&p, frame, len), URXE_DROP_DOUBLE_VLAN);
+			assert_int_equal(urxe_packet_parse(&p, frame, 19), URXE_DROP_NOT_ROCE);
+			craft_put16(frame + 20, 0x0806);
+			assert_int_equal(urxe_packet_parse(&p, frame, len), URXE_DROP_NOT_ROCE);
+		}
 }
 
 static void parse_copy(const uint8_t *data, uint32_t len)

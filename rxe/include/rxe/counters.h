@@ -13,6 +13,7 @@
 /* X(identifier, printed name, meaning) */
 #define URXE_DROP_LIST(X)                                                                        \
 	X(NOT_ROCE, "not_roce", "neither RoCEv1 nor RoCEv2")                                     \
+	X(DOUBLE_VLAN, "double_vlan", "more than one VLAN tag, or a provider's (802.1ad)")       \
 	X(TRUNCATED, "truncated", "frame ends before its headers or its IP or GRH length say")   \
 	X(BAD_IP, "bad_ip", "IP or GRH header malformed, with options, or a fragment")           \
 	X(BAD_UDP, "bad_udp", "UDP length does not agree with the IP length")                    \
@@ -21,6 +22,7 @@
 	X(BAD_LENGTH, "bad_length", "headers, payload, pad and ICRC do not fit the length")      \
 	X(BAD_ICRC, "bad_icrc", "invariant CRC is wrong")                                        \
 	X(BAD_DGID, "bad_dgid", "destination address is not one of this device")                 \
+	X(BAD_VLAN, "bad_vlan", "VLAN is not that of the destination address")                   \
 	X(BAD_QPN, "bad_qpn", "no such queue pair")                                              \
 	X(BAD_SERVICE, "bad_service", "opcode is not of the queue pair's service type")          \
 	X(BAD_STATE, "bad_state", "queue pair is not in a state that receives")                  \

@@ -82,6 +82,15 @@ void urxe_dev_destroy(struct urxe_dev *dev);
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
 
 /*
+ * Puts an entry that is set into a VLAN, by its ID of 1 to 4094; 0 takes it out
+ * again. Its packets carry an 802.1Q tag, with the path's service level as
+ * priority, and packets to it must have one with the same ID. A tag with ID 0 has a
+ * priority only, and is as no tag. A QP's own packets go on as they were when its
+ * path was set.
+ */
+int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan);
+
+/*
  * Sets entry index (below URXE_MAX_PKEYS) of the P_Key table (IBA 10.9.2): 15 bits
  * of partition, and the top bit for full membership. A partition of 0 empties the
  * entry: -EBUSY while a QP uses it. A new device has URXE_DEFAULT_PKEY at 0, and
