@@ -1,0 +1,22 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Checks that the tests let every engine call run out of memory that may need some.
+
+    nomem.py DIRECTORY CALL...
+
+A function of its headers needs memory if it hands out an object or its comment speaks of
+ENOMEM. CALLs are those that tests/lib/nomem.c wraps.
+"""
+import pathlib
+import re
+import sys
+
+headers, *wrapped = sys.argv[1:]
+text = '\n'.join(path.read_text() for path in pathlib.Path(headers).glob('*.h'))
+declarations = re.findall(
+    r'((?:/\*(?:[^*]|\*(?!/))*\*/\s*)?)\bint (urxe_\w+)\(([^;]*)\);', text)
+missing = [name for comment, name, parameters in declarations
+           if ('**' in parameters or 'ENOMEM' in comment) and name not in wrapped]
+for name in missing:
+    print(f'{name} may run out of memory, but tests/lib/nomem.c does not wrap it')
+sys.exit(1 if missing or not declarations else 0)
