@@ -106,6 +106,12 @@ static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
 	return false;
 }
 
+static void ack(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (acknowledge(qp, urxe_psn_add(p->psn, 1)))
+		retry_acked(qp);
+}
+
 /* --- NAKs. */
 
 static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
@@ -252,7 +258,7 @@ void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 	else if (!(flags & URXE_OPF_ACK))
 		data_response(qp, p, flags);
 	else if (AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
-		acknowledge(qp, urxe_psn_add(p->psn, 1));
+		ack(qp, p);
 	else
 		nak(qp, p);
 }

@@ -72,6 +72,15 @@ struct requester {
 
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE };
 
+/* A part of a READ that the peer asks for again. */
+struct resp_repeat {
+	uint32_t psn;
+	uint32_t length; /* bytes */
+};
+
+/* Parts of one READ that are remembered while another one is being sent. */
+#define RESP_REPEATS 4
+
 /* A READ or atomic request, kept so that a duplicate can be answered (IBA 9.7.5.1.5). */
 struct resp_resource {
 	bool atomic;
@@ -90,6 +99,9 @@ struct resp_resource {
 	uint32_t next_psn;
 	uint32_t end_psn;
 	uint32_t end; /* offset behind its last byte */
+	/* Repetitions that wait for it to end. */
+	struct resp_repeat repeats[RESP_REPEATS];
+	uint8_t n_repeats;
 };
 
 struct responder {

@@ -74,8 +74,9 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 	build_finish(&b, qp->dev, (uint32_t)range.length);
 	pace_sent(qp, frame->len);
 	if (res->next_psn == res->end_psn)
-		resource_clear_pending(qp, res);
-	res->next_psn = urxe_psn_add(res->next_psn, 1);
+		resource_answered(qp, res);
+	else
+		res->next_psn = urxe_psn_add(res->next_psn, 1);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* By age: 0 is the oldest. */
 static struct resp_resource *resource_at(const struct urxe_qp *qp, uint32_t i)
@@ -41,22 +42,48 @@ void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 			  uint32_t length)
 {
 	uint32_t offset = (uint32_t)urxe_psn_diff(psn, res->first_psn) * qp->mtu;
+
+	res->start_psn = res->next_psn = psn;
+	res->end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
+	res->end = offset + length;
+	resource_set_pending(qp, res);
+}
+
+bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
+			  uint32_t length)
+{
 	uint32_t end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
 
-	/* What is still due of an earlier answer is answered too, and what lies between. */
-	if (!res->pending || urxe_psn_diff(psn, res->next_psn) < 0)
-		res->start_psn = res->next_psn = psn;
-	if (!res->pending || urxe_psn_diff(end_psn, res->end_psn) > 0) {
-		res->end_psn = end_psn;
-		res->end = offset + length;
+	if (!res->pending || end_psn == res->end_psn) { /* the same answer, from elsewhere on */
+		res->repeated = true;
+		resource_answer_read(qp, res, psn, length);
+		return true;
 	}
-	resource_set_pending(qp, res);
+	if (res->n_repeats == RESP_REPEATS)
+		return false;
+	res->repeats[res->n_repeats++] = (struct resp_repeat){psn, length};
+	return true;
+}
+
+void resource_answered(struct urxe_qp *qp, struct resp_resource *res)
+{
+	struct resp_repeat next = res->repeats[0];
+
+	resource_clear_pending(qp, res);
+	if (!res->n_repeats)
+		return;
+	res->n_repeats--;
+	memmove(res->repeats, res->repeats + 1, res->n_repeats * sizeof(next));
+	res->repeated = true;
+	resource_answer_read(qp, res, next.psn, next.length);
 }
 
 void resource_clear_all(struct urxe_qp *qp)
 {
-	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++)
+	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
 		qp->resp.resources[i].pending = false;
+		qp->resp.resources[i].n_repeats = 0;
+	}
 	qp->resp.res_pending = 0;
 }
 

@@ -19,6 +19,12 @@ void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_pac
 /* A response is due: from psn on, `length` bytes of what the original request asked for. */
 void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
+/* The same for a part that is asked for again, behind what is due already; false where too many
+ * are. */
+bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
+			  uint32_t length);
+/* The last packet of a response is out. */
+void resource_answered(struct urxe_qp *qp, struct resp_resource *res);
 void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_all(struct urxe_qp *qp);

@@ -81,9 +81,7 @@ static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const str
 	if (res->atomic || p->reth.rkey != res->rkey || p->reth.va != res->va + offset ||
 	    offset + p->reth.length > res->length)
 		return false;
-	res->repeated = true;
-	resource_answer_read(qp, res, p->psn, p->reth.length);
-	return true;
+	return resource_repeat_read(qp, res, p->psn, p->reth.length);
 }
 
 static bool repeat_atomic(struct urxe_qp *qp, struct resp_resource *res)

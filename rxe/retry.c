@@ -270,6 +270,23 @@ void retry_sequence_nak(struct urxe_qp *qp)
 	retry_restart_timer(qp);
 }
 
+/*
+ * The answer to what a NAK asked for covers just that, although all that had been
+ * sent behind it came before: the peer has none of it.
+ */
+void retry_acked(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	const struct repair *last = &req->repair;
+
+	if (!last->open || !last->naked || req->una != last->high ||
+	    req->resend.psn != req->resend.end || req->una == last->frontier)
+		return;
+	if (req->peer == PEER_UNKNOWN)
+		req->peer = PEER_DROPS;
+	repair(qp, last->frontier, false);
+}
+
 /* Nothing that followed was executed; a peer that keeps it does so here too. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 {

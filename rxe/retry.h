@@ -29,6 +29,8 @@ void retry_sequence_nak(struct urxe_qp *qp);
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 /* A later response shows that those of READs or atomics are missing. */
 void retry_missing(struct urxe_qp *qp);
+/* An ACK came, after retry_progress. */
+void retry_acked(struct urxe_qp *qp);
 /* A response moved req.una. */
 void retry_progress(struct urxe_qp *qp);
 
