@@ -43,15 +43,17 @@ struct urxe_gid craft_gid(enum urxe_net net, uint8_t id)
 	return gid;
 }
 
-/* CRC-32 of IEEE 802.3 (polynomial 0x04c11db7, reflected), a bit at a time. */
-static uint32_t crc32(uint32_t crc, const uint8_t *data, size_t length)
+/* A bit at a time: polynomial 0x04c11db7, reflected. */
+uint32_t craft_crc32(const uint8_t *data, size_t length)
 {
+	uint32_t crc = ~0u;
+
 	for (; length; data++, length--) {
 		crc ^= *data;
 		for (int bit = 0; bit < 8; bit++)
 			crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
 	}
-	return crc;
+	return ~crc;
 }
 
 /* Sets to ones what may change on the way (IBA A17.3.3 and A16.5.1). */
@@ -84,7 +86,7 @@ uint32_t craft_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *icrc)
 	memset(copy, 0xff, 8); /* stands for the LRH */
 	memcpy(copy + 8, l3, length);
 	copy[8 + mask_network(net, copy + 8) + 4] = 0xff; /* FECN, BECN, resv6 */
-	return ~crc32(~0u, copy, 8 + length);
+	return craft_crc32(copy, 8 + length);
 }
 
 static void put_icrc(enum urxe_net net, const uint8_t *l3, uint8_t *at)

@@ -7,6 +7,7 @@
 #define URXE_TEST_CRAFT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rxe/packet.h>
@@ -25,6 +26,9 @@ bool craft_seal(uint8_t *frame, uint32_t len);
 
 /* ICRC of the packet whose IP or GRH header is at l3 and whose ICRC field is at icrc. */
 uint32_t craft_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *icrc);
+
+/* CRC-32 of IEEE 802.3, as in zlib. */
+uint32_t craft_crc32(const uint8_t *data, size_t length);
 
 void craft_put16(uint8_t *at, uint16_t value);
 void craft_put32(uint8_t *at, uint32_t value);
