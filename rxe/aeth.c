@@ -12,3 +12,20 @@ uint64_t aeth_rnr_ns(uint8_t code)
 {
 	return rnr_timer[code & 31] * UINT64_C(10000);
 }
+
+uint8_t aeth_credit_code(uint32_t n)
+{
+	uint32_t log;
+
+	if (n < 2)
+		return (uint8_t)n;
+	if (n >= AETH_CREDITS_MAX)
+		return AETH_CREDITS_INVALID - 1;
+	log = 31u - (uint32_t)__builtin_clz(n);
+	return (uint8_t)(2 * log + (n >> (log - 1) & 1));
+}
+
+uint32_t aeth_credits(uint8_t code)
+{
+	return code < 2 ? code : (2u | (code & 1u)) << (code / 2 - 1);
+}

@@ -21,6 +21,17 @@ static void start(struct build *b, struct urxe_qp *qp, struct urxe_frame *frame,
 	build_start(b, frame, &qp->header, &bth);
 }
 
+/*
+ * The syndrome of an ACK. Receive requests of a SRQ are promised to nobody (IBA
+ * 9.7.7.2.5); one that a message has taken counts until the MSN covers the message.
+ */
+static uint8_t credits(const struct urxe_qp *qp)
+{
+	if (!qp->rq->qp)
+		return AETH_ACK | AETH_CREDITS_INVALID;
+	return AETH_ACK | aeth_credit_code(rq_available(qp->rq) + qp->resp.has_wqe);
+}
+
 static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame, uint8_t syndrome, uint32_t psn)
 {
 	struct build b;
@@ -66,7 +77,7 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 
 	start(&b, qp, frame, operation, res->next_psn);
 	if (urxe_opcodes[operation].flags & URXE_OPF_AETH)
-		build_aeth(&b, AETH_ACK_UNLIMITED, res->msn);
+		build_aeth(&b, credits(qp), res->msn);
 	if (range.length && !mr_read(qp->dev, &range, b.payload)) {
 		read_failed(qp, res);
 		return false;
@@ -85,7 +96,7 @@ static void output_atomic(struct urxe_qp *qp, struct resp_resource *res, struct 
 	struct build b;
 
 	start(&b, qp, frame, URXE_OP_ATOMIC_ACKNOWLEDGE, res->first_psn);
-	build_aeth(&b, AETH_ACK_UNLIMITED, res->msn);
+	build_aeth(&b, credits(qp), res->msn);
 	build_atomic_ack(&b, res->original);
 	build_finish(&b, qp->dev, 0);
 	resource_clear_pending(qp, res);
@@ -112,7 +123,7 @@ bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
 			output_nak(qp, frame);
 		} else if (qp->resp.ack_due) {
 			qp->resp.ack_due = false;
-			output_ack(qp, frame, AETH_ACK_UNLIMITED, urxe_psn_add(qp->resp.psn, -1u));
+			output_ack(qp, frame, credits(qp), urxe_psn_add(qp->resp.psn, -1u));
 		} else {
 			return false;
 		}

@@ -116,6 +116,14 @@ bool rq_take(struct urxe_rq *rq, struct recv_wqe *out)
 	return true;
 }
 
+/* A queue that is half full is not looked after: a promise of less than there is does no harm. */
+uint32_t rq_available(struct urxe_rq *rq)
+{
+	if (rq->head - rq->tail <= rq->attr.max_wr / 2 && rq->qp->attr.state != URXE_QPS_ERR)
+		refill(rq);
+	return rq->head - rq->tail;
+}
+
 void rq_retire(struct urxe_rq *rq)
 {
 	if (rq->qp)

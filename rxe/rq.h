@@ -42,6 +42,9 @@ uint32_t rq_wqe_size(const struct urxe_rq *rq);
 
 /* Copies the oldest request out and takes it; false where there is none. */
 bool rq_take(struct urxe_rq *rq, struct recv_wqe *wqe);
+/* Of a QP's own queue: how many requests there are, those counted that the application has queued
+ * lately. */
+uint32_t rq_available(struct urxe_rq *rq);
 /* Tells that a taken request of a QP's own queue was completed; a SRQ's are retired when taken. */
 void rq_retire(struct urxe_rq *rq);
 /* Forgets everything posted. */
