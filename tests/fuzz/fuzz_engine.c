@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A byte stream that drives two engines: work requests, packets of a hostile
- * peer with a right ICRC, attributes, time. Whatever it says, nothing crashes,
- * no deadline spins, and no request completes more than once.
+ * peer with a right ICRC, attributes, keys, a bad cable, time. Whatever it says:
+ * no memory changes that nobody may write, each request completes at most once
+ * and in order, nothing waits for ever, no deadline spins, and the counters add up.
  */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxe/cong.h>
 #include <rxe/opcode.h>
 
 #include "craft.h"
+#include "ledger.h"
 #include "pair.h"
 #include "require.h"
+#include "vault.h"
 
 #define MAX_INPUT 4096
 #define MEM_SIZE  65536
 #define CONNS     4
+#define WINDOWS   3
 #define US        1000ull
+#define AGES      (1000000000ull * 1000000000)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,15 +31,27 @@ struct input {
 	const uint8_t *at, *end;
 };
 
+/* One end of a connection, and what is posted to it. */
+struct side {
+	struct endpoint end; /* first: its first member is the QP's context */
+	struct fuzz *fuzz;
+	struct ledger_queue send;
+	struct ledger_queue recv; /* unused with a SRQ */
+	uint8_t refills;          /* receive requests that the next refill callbacks post */
+};
+
 struct fuzz {
 	struct input in;
 	struct pair *pair;
-	struct node_queue srq_queue;
+	struct node_queue srq_context;
 	struct urxe_rq *srq;
-	struct urxe_mr *mr; /* one that comes and goes on node 1; NULL = gone */
+	struct ledger_queue srq_queue;
+	struct vault vault[2];
+	struct urxe_mw *mw[2][WINDOWS]; /* NULL: not there */
 	struct conn_attr conn[CONNS];
-	struct endpoint end[CONNS][2];
-	uint64_t posted[2][2]; /* [side][send, receive] */
+	struct side side[CONNS][2];
+	struct ledger ledger;
+	uint64_t injected[2]; /* frames that no cable carried */
 };
 
 static uint8_t next8(struct input *in)
@@ -59,14 +77,41 @@ static uint32_t next_size(struct input *in)
 	return kind < 200 ? kind * 29u : kind < 250 ? next16(in) : next32(in);
 }
 
+/* Which end of which connection a step is about, and flags for the rest of it. */
+struct where {
+	unsigned conn, side;
+	uint8_t flags; /* the upper five bits of a byte */
+	struct side *at;
+};
+
+static struct where next_where(struct fuzz *f)
+{
+	uint8_t byte = next8(&f->in);
+	struct where w = {.conn = byte / 2 % CONNS, .side = byte & 1, .flags = byte & 0xf8};
+
+	w.at = &f->side[w.conn][w.side];
+	return w;
+}
+
+/* --- Keys and addresses, most of them good. */
+
+static uint32_t window_key(struct fuzz *f, unsigned side)
+{
+	struct urxe_mw *mw = f->mw[side][next8(&f->in) % WINDOWS];
+
+	return mw ? urxe_mw_key(mw) : 0;
+}
+
 static uint32_t some_key(struct fuzz *f, unsigned side)
 {
 	uint8_t kind = next8(&f->in);
 
-	if (kind < 200)
+	if (kind < 128)
 		return f->pair->node[side]->key;
-	if (kind < 230 && f->mr)
-		return urxe_mr_key(f->mr);
+	if (kind < 176)
+		return vault_key(&f->vault[side], kind % VAULT_REGIONS);
+	if (kind < 240)
+		return window_key(f, side);
 	return next32(&f->in);
 }
 
@@ -74,29 +119,79 @@ static uint64_t some_address(struct fuzz *f, unsigned side)
 {
 	uint8_t kind = next8(&f->in);
 
-	if (kind < 220)
+	if (kind < 144)
 		return f->pair->node[side]->iova + next16(&f->in);
+	if (kind < 216)
+		return vault_address(&f->vault[side], kind % VAULT_REGIONS) + next16(&f->in) % 1100;
+	if (kind < 240)
+		return next16(&f->in);
 	return (uint64_t)next32(&f->in) << 32 | next32(&f->in);
 }
 
-static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t len)
+static uint32_t some_segments(struct fuzz *f, unsigned side, struct urxe_seg segs[URXE_MAX_SGE + 1])
 {
-	struct urxe_frame frame = {data, len, len};
+	uint32_t n = next8(&f->in) % 12;
 
-	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
+	for (uint32_t i = 0; i < n; i++)
+		segs[i] = (struct urxe_seg){some_address(f, side), next_size(&f->in),
+					    some_key(f, side)};
+	return n;
 }
 
-static struct urxe_packet packet_to(struct fuzz *f, unsigned side, unsigned conn)
+/* Groups, and one address that is none. */
+static struct urxe_gid some_group(struct fuzz *f)
 {
-	const struct conn_attr *attr = &f->conn[conn];
+	static const struct urxe_gid groups[] = {
+		{{[10] = 0xff, 0xff, 239, 1, 2, 3}},
+		{{0xff, 0x0e, [15] = 1}},
+		{{[10] = 0xff, 0xff, 224, 0, 0, 1}},
+		{{0x20, 0x01, [15] = 1}},
+	};
+
+	return groups[next8(&f->in) % 4];
+}
+
+/* --- Completions. */
+
+static void drain(struct fuzz *f)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		struct node *node = f->pair->node[side];
+		struct urxe_wc wc;
+
+		while (node_poll(&node->send_cq, &wc))
+			ledger_complete(&f->ledger, &wc);
+		while (node_poll(&node->recv_cq, &wc))
+			ledger_complete(&f->ledger, &wc);
+	}
+}
+
+/* --- Packets. */
+
+static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t len)
+{
+	/* Of its exact size, so that a sanitizer sees a read behind its end. */
+	uint8_t *copy = malloc(len ? len : 1);
+	struct urxe_frame frame = {copy, len, len};
+
+	require(copy);
+	memcpy(copy, data, len);
+	f->injected[side]++;
+	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
+	free(copy);
+}
+
+static struct urxe_packet packet_to(struct fuzz *f, const struct where *w)
+{
+	const struct conn_attr *attr = &f->conn[w->conn];
 	struct urxe_qp_attr qp;
 	struct urxe_qp_init init;
 	uint8_t flags = next8(&f->in);
 	struct urxe_packet p = {
 		.net = attr->net,
 		.hop_limit = 64,
-		.sgid = craft_gid(attr->net, side ? 1 : 2),
-		.dgid = craft_gid(attr->net, side ? 2 : 1),
+		.sgid = craft_gid(attr->net, w->side ? 1 : 2),
+		.dgid = craft_gid(attr->net, w->side ? 2 : 1),
 		.opcode = next8(&f->in),
 		.solicited = flags & 1,
 		.mig_req = flags & 2,
@@ -104,16 +199,24 @@ static struct urxe_packet packet_to(struct fuzz *f, unsigned side, unsigned conn
 		.becn = flags & 8,
 		.ack_req = flags & 16,
 		.pkey = flags & 32 && flags & 64 ? next16(&f->in) : 0xffff,
-		.dest_qpn = f->end[conn][side].qpn,
+		.dest_qpn = w->at->end.qpn,
 		.udp_sport = 0xc000,
+		.traffic_class = w->flags >> 6, /* ECN */
+		.has_vlan = w->flags & 8 && w->flags & 16,
 	};
 
-	urxe_qp_query(f->end[conn][side].qp, &qp, &init);
+	urxe_qp_query(w->at->end.qp, &qp, &init);
 	/* Around what is expected of a request or a response. */
 	p.psn = (flags & 128 ? qp.sq_psn : qp.rq_psn) + (uint32_t)(int8_t)next8(&f->in) / 8;
 	p.psn &= 0xffffff;
 	p.deth.qkey = flags & 4 ? next32(&f->in) : attr->qkey;
-	p.deth.src_qpn = f->end[conn][!side].qpn;
+	p.deth.src_qpn = f->side[w->conn][!w->side].end.qpn;
+	if (p.has_vlan)
+		p.vlan_tci = next16(&f->in);
+	if (w->flags & 32 && attr->type == URXE_QPT_UD) {
+		p.dgid = some_group(f);
+		p.dest_qpn = flags & 8 ? p.dest_qpn : URXE_QPN_MULTICAST;
+	}
 	return p;
 }
 
@@ -121,12 +224,11 @@ static void inject_packet(struct fuzz *f)
 {
 	static uint8_t payload[CRAFT_MAX];
 	uint8_t data[CRAFT_MAX];
-	uint8_t where = next8(&f->in);
-	unsigned side = where & 1;
-	struct urxe_packet p = packet_to(f, side, where / 2 % CONNS);
+	struct where w = next_where(f);
+	struct urxe_packet p = packet_to(f, &w);
 
-	p.reth.va = p.atomic.va = some_address(f, side);
-	p.reth.rkey = p.atomic.rkey = some_key(f, side);
+	p.reth.va = p.atomic.va = some_address(f, w.side);
+	p.reth.rkey = p.atomic.rkey = p.ieth_rkey = some_key(f, w.side);
 	p.reth.length = next_size(&f->in);
 	p.atomic.swap_add = p.atomic.compare = p.atomic_ack = next32(&f->in);
 	p.aeth.syndrome = next8(&f->in);
@@ -135,8 +237,10 @@ static void inject_packet(struct fuzz *f)
 	p.payload_len = next8(&f->in) & 3 ? next8(&f->in) * 4u : next16(&f->in) % 4200u;
 	if (urxe_opcodes[p.opcode].known && !(urxe_opcodes[p.opcode].flags & URXE_OPF_PAYLOAD))
 		p.payload_len = 0;
+	if (URXE_OPCODE_SERVICE(p.opcode) == URXE_SERVICE_CNP)
+		p.payload_len = 16;
 	p.pad = -p.payload_len & 3;
-	input_frame(f, side, data, craft_frame(data, &p));
+	input_frame(f, w.side, data, craft_frame(data, &p));
 }
 
 static void inject_bytes(struct fuzz *f)
@@ -150,94 +254,213 @@ static void inject_bytes(struct fuzz *f)
 	input_frame(f, len & 1, data, len);
 }
 
-static uint32_t some_segments(struct fuzz *f, unsigned side, struct urxe_seg segs[URXE_MAX_SGE + 1])
+static void change_cable(struct fuzz *f)
 {
-	uint32_t n = next8(&f->in) % 12;
+	struct link *link = &f->pair->link[next8(&f->in) & 1];
 
-	for (uint32_t i = 0; i < n; i++)
-		segs[i] = (struct urxe_seg){some_address(f, side), next_size(&f->in),
-					    some_key(f, side)};
-	return n;
+	link->faults = (struct link_faults){
+		.drop = next8(&f->in) / 256.0,
+		.duplicate = next8(&f->in) / 512.0,
+		.reorder = next8(&f->in) / 256.0,
+		.corrupt = next8(&f->in) / 1024.0,
+	};
+}
+
+/* --- Work requests. */
+
+static struct urxe_mw_bind some_bind(struct fuzz *f, unsigned side)
+{
+	return (struct urxe_mw_bind){
+		.mw_key = window_key(f, side),
+		.tag = next8(&f->in),
+		.mr_key = some_key(f, side),
+		.access = next8(&f->in),
+		.addr = some_address(f, side),
+		.length = next_size(&f->in),
+	};
+}
+
+static void post_send(struct fuzz *f, const struct where *w, struct urxe_send_wr *wr)
+{
+	uint64_t length = wr->flags & URXE_SEND_INLINE ? wr->inline_len : 0;
+
+	for (uint32_t i = 0; i < wr->n_segs; i++)
+		length += wr->segs[i].length;
+	wr->wr_id = ledger_post_send(&f->ledger, &w->at->send, wr, f->conn[w->conn].sq_sig_all,
+				     (uint32_t)length);
+	if (urxe_post_send(w->at->end.qp, wr))
+		ledger_refused(&f->ledger);
 }
 
 static void send_request(struct fuzz *f)
 {
-	uint8_t where = next8(&f->in);
-	unsigned side = where & 1, conn = where / 2 % CONNS;
-	struct urxe_path path = conn_path(f->conn[conn].net, f->pair->node[!side]);
-	struct urxe_seg segs[URXE_MAX_SGE + 1];
 	static const uint8_t inline_data[URXE_MAX_INLINE + 256];
+	struct where w = next_where(f);
+	struct urxe_path path = conn_path(f->conn[w.conn].net, f->pair->node[!w.side]);
+	struct urxe_seg segs[URXE_MAX_SGE + 1];
 	struct urxe_send_wr wr = {
-		.opcode = next8(&f->in) % 9,
+		.opcode = next8(&f->in) % 16,
 		.flags = next8(&f->in) % 16,
 		.segs = segs,
 		.inline_data = inline_data,
 		.inline_len = next8(&f->in) * 3u,
-		.remote_addr = some_address(f, !side),
-		.rkey = some_key(f, !side),
+		.remote_addr = some_address(f, !w.side),
+		.rkey = some_key(f, !w.side),
 		.compare_add = next8(&f->in),
-		.path = where & 128 ? NULL : &path,
-		.remote_qpn = f->end[conn][!side].qpn,
-		.remote_qkey = f->conn[conn].qkey,
+		.path = w.flags & 128 ? NULL : &path,
+		.remote_qpn = f->side[w.conn][!w.side].end.qpn,
+		.remote_qkey = f->conn[w.conn].qkey,
 	};
 
 	if (wr.flags & URXE_SEND_INLINE)
 		wr.n_segs = 0;
 	else
-		wr.n_segs = some_segments(f, side, segs);
-	path.sgid_index = where & 64 ? next8(&f->in) : path.sgid_index;
-	wr.wr_id = f->posted[side][0];
-	f->posted[side][0] += urxe_post_send(f->end[conn][side].qp, &wr) == 0;
+		wr.n_segs = some_segments(f, w.side, segs);
+	if (w.flags & 64)
+		path.sgid_index = next8(&f->in);
+	if (w.flags & 32) {
+		path.dgid = some_group(f);
+		path.sl = next8(&f->in) & 7;
+		wr.remote_qpn = URXE_QPN_MULTICAST;
+	}
+	if (wr.opcode == URXE_WR_BIND_MW)
+		wr.bind = some_bind(f, w.side);
+	wr.invalidate_key =
+		wr.opcode == URXE_WR_LOCAL_INV ? some_key(f, w.side) : window_key(f, !w.side);
+	post_send(f, &w, &wr);
+}
+
+static void post_recv(struct fuzz *f, struct side *at, unsigned n_segs, struct urxe_seg *segs)
+{
+	bool shared = at->end.rq == f->srq;
+	struct urxe_recv_wr wr = {
+		.wr_id = ledger_post(&f->ledger, shared ? &f->srq_queue : &at->recv),
+		.segs = segs,
+		.n_segs = n_segs,
+	};
+
+	if (urxe_post_recv(at->end.rq, &wr))
+		ledger_refused(&f->ledger);
 }
 
 static void recv_request(struct fuzz *f)
 {
-	uint8_t where = next8(&f->in);
-	unsigned side = where & 1, conn = where / 2 % CONNS;
+	struct where w = next_where(f);
 	struct urxe_seg segs[URXE_MAX_SGE + 1];
-	struct urxe_recv_wr wr = {.segs = segs, .n_segs = some_segments(f, side, segs)};
+	uint32_t n = some_segments(f, w.side, segs);
 
-	f->posted[side][1] += urxe_post_recv(f->end[conn][side].rq, &wr) == 0;
+	w.at->refills = w.flags >> 6;
+	post_recv(f, w.at, n, segs);
 }
+
+/* The engine has run out of receive requests and may be given more at once. */
+static void on_refill(struct node_queue *queue)
+{
+	struct side *at = queue->arg;
+	struct urxe_seg seg = node_seg(queue->node, 256, 4096);
+
+	if (!at->refills || at->fuzz->ledger.n == LEDGER_MAX)
+		return;
+	at->refills--;
+	post_recv(at->fuzz, at, 1, &seg);
+}
+
+/* --- Queue pairs, keys and tables. */
 
 static void modify(struct fuzz *f)
 {
-	uint8_t where = next8(&f->in);
-	unsigned side = where & 1, conn = where / 2 % CONNS;
-	struct endpoint *end = &f->end[conn][side];
+	struct where w = next_where(f);
+	struct side *peer = &f->side[w.conn][!w.side];
 	struct urxe_qp_attr attr =
-		conn_qp_attr(&f->conn[conn], side, f->pair->node[!side], f->end[conn][!side].qpn);
+		conn_qp_attr(&f->conn[w.conn], w.side, peer->end.node, peer->end.qpn);
 	uint32_t mask;
 
 	attr.state = next8(&f->in) % (URXE_QPS_COUNT + 1);
-	mask = where & 64 ? next32(&f->in) : conn_mask(f->conn[conn].type, attr.state);
-	if (where & 128) {
+	mask = w.flags & 64 ? next32(&f->in) : conn_mask(f->conn[w.conn].type, attr.state);
+	if (w.flags & 128) {
 		attr.path_mtu = next8(&f->in);
 		attr.max_dest_rd_atomic = next8(&f->in);
+		attr.max_rd_atomic = next8(&f->in);
 		attr.rq_psn = next32(&f->in);
+		attr.timeout = next8(&f->in) % 33;
+		attr.retry_cnt = next8(&f->in) % 9;
+		attr.min_rnr_timer = next8(&f->in) % 33;
+		attr.rate_limit = next32(&f->in);
+		attr.pkey_index = next8(&f->in);
+		attr.access = next8(&f->in);
+		attr.en_sqd_async_notify = true;
 	}
-	urxe_qp_modify(end->qp, f->pair->now, &attr, mask);
+	if (urxe_qp_modify(w.at->end.qp, f->pair->now, &attr, mask) || !(mask & URXE_QP_STATE) ||
+	    attr.state != URXE_QPS_RESET)
+		return;
+	drain(f);
+	ledger_forget(&w.at->send);
+	ledger_forget(&w.at->recv);
 }
 
-static void toggle_mr(struct fuzz *f)
+static void open_side(struct fuzz *f, unsigned conn, unsigned side)
 {
-	if (f->mr) {
-		urxe_mr_dereg(f->mr);
-		f->mr = NULL;
-	} else {
-		f->mr = node_reg(f->pair->node[1], NODE_PD, NODE_ACCESS, next8(&f->in) * 16u,
-				 next8(&f->in) * 16u);
-	}
+	struct side *at = &f->side[conn][side];
+
+	conn_create(f->pair, &f->conn[conn], side, &at->end);
+	at->end.queue.refill = on_refill;
+	at->end.queue.arg = at;
+	ledger_restart(&at->send, at->end.qpn);
+	ledger_restart(&at->recv, at->end.qpn);
 }
 
 static void replace_qp(struct fuzz *f)
 {
-	uint8_t where = next8(&f->in);
-	unsigned side = where & 1, conn = where / 2 % CONNS;
+	struct where w = next_where(f);
 
-	urxe_qp_destroy(f->end[conn][side].qp);
-	conn_create(f->pair, &f->conn[conn], side, &f->end[conn][side]);
-	conn_bring_up(f->pair, &f->conn[conn], side, &f->end[conn][side], &f->end[conn][!side]);
+	urxe_qp_destroy(w.at->end.qp);
+	drain(f);
+	open_side(f, w.conn, w.side);
+	if (w.flags & 64)
+		conn_bring_up(f->pair, &f->conn[w.conn], w.side, &w.at->end,
+			      &f->side[w.conn][!w.side].end);
+}
+
+static void toggle_window(struct fuzz *f)
+{
+	uint8_t byte = next8(&f->in);
+	unsigned side = byte & 1;
+	struct urxe_mw **mw = &f->mw[side][byte / 2 % WINDOWS];
+	const struct urxe_mw_attr attr = {
+		.pd = NODE_PD + (byte > 240),
+		.type = byte & 64 ? URXE_MW_TYPE_1 : URXE_MW_TYPE_2,
+	};
+
+	if (*mw) {
+		urxe_mw_dealloc(*mw);
+		*mw = NULL;
+	} else {
+		require(urxe_mw_alloc(f->pair->node[side]->dev, &attr, mw) == 0);
+	}
+}
+
+static void change_group(struct fuzz *f)
+{
+	struct where w = next_where(f);
+	struct urxe_gid group = some_group(f);
+
+	if (w.flags & 64)
+		urxe_mcast_detach(w.at->end.qp, &group);
+	else
+		urxe_mcast_attach(w.at->end.qp, &group);
+}
+
+static void change_tables(struct fuzz *f)
+{
+	uint8_t byte = next8(&f->in);
+	struct urxe_dev *dev = f->pair->node[byte & 1]->dev;
+
+	switch (byte / 2 % 4) {
+	case 0: urxe_pkey_set(dev, next8(&f->in) % (URXE_MAX_PKEYS + 1), next16(&f->in)); break;
+	case 1: urxe_srq_set_limit(f->srq, next8(&f->in)); break;
+	case 2: urxe_cq_arm(f->pair->node[byte & 1]->send_cq.cq, byte & 128); break;
+	default: urxe_cq_arm(f->pair->node[byte & 1]->recv_cq.cq, byte & 128); break;
+	}
 }
 
 static void pass_time(struct fuzz *f)
@@ -248,76 +471,177 @@ static void pass_time(struct fuzz *f)
 		PAIR_STUCK);
 }
 
-/* Not more completions than requests, and none with a status or opcode that does not exist. */
-static void check_completions(struct fuzz *f)
+/* --- What has to be true in the end. */
+
+/* With an idle world and a timeout, no request of a QP that may send can be left. */
+static void check_nobody_waits(const struct side *at)
 {
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(at->end.qp, &attr, &init);
+	if (attr.state == URXE_QPS_RTS && (attr.timeout || init.type != URXE_QPT_RC))
+		require(urxe_sq_retired(at->end.qp) == at->send.posted);
+}
+
+static void flush(struct fuzz *f, struct side *at)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	at->refills = 0;
+	require(urxe_qp_modify(at->end.qp, f->pair->now, &attr, URXE_QP_STATE) == 0);
+	require(urxe_sq_retired(at->end.qp) == at->send.posted);
+	if (at->end.rq != f->srq)
+		require(urxe_rq_retired(at->end.rq) == at->recv.posted);
+}
+
+static void check_flushed(struct fuzz *f, struct side *at)
+{
+	const struct node *node = at->end.node;
+
+	/* A completion queue that ran over has lost some. */
+	if (urxe_dev_counters(node->dev)->event[URXE_EVENT_CQ_OVERFLOW])
+		return;
+	ledger_check_flushed(&f->ledger, &at->send);
+	ledger_check_flushed(&f->ledger, &at->recv);
+}
+
+static void check_counters(struct fuzz *f, unsigned side)
+{
+	const struct urxe_counters *c = urxe_dev_counters(f->pair->node[side]->dev);
+	const struct link *from = &f->pair->link[!side], *to = &f->pair->link[side];
+	uint64_t arrived = f->injected[side] + from->sent - from->dropped + from->duplicated;
+	uint64_t drops = 0;
+
+	for (unsigned i = 0; i < URXE_DROP_COUNT; i++)
+		drops += c->drop[i];
+	require(c->drop[URXE_DROP_NONE] == 0);
+	require(c->event[URXE_EVENT_RX_PACKETS] <= arrived);
+	require(c->event[URXE_EVENT_RX_PACKETS] + drops >= arrived);
+	require(c->event[URXE_EVENT_TX_PACKETS] == to->sent);
+	require(c->event[URXE_EVENT_RETRANSMIT] <= to->sent);
+	require(c->event[URXE_EVENT_CNP_SENT] <= c->event[URXE_EVENT_ECN_MARKED]);
+}
+
+/* Left alone on a good cable, the engines come to rest: every retry ends. */
+static void rest(struct fuzz *f)
+{
+	enum pair_result result;
+
+	for (unsigned side = 0; side < 2; side++)
+		f->pair->link[side].faults = (struct link_faults){0};
+	result = pair_run(f->pair, f->pair->now + AGES);
+	drain(f);
+	require(result == PAIR_IDLE);
+	for (unsigned i = 0; i < 2 * CONNS; i++)
+		check_nobody_waits(&f->side[i / 2][i % 2]);
+}
+
+static void finish(struct fuzz *f)
+{
+	for (unsigned i = 0; i < 2 * CONNS; i++)
+		flush(f, &f->side[i / 2][i % 2]);
+	require(pair_run(f->pair, f->pair->now + AGES) == PAIR_IDLE);
+	drain(f);
+	for (unsigned i = 0; i < 2 * CONNS; i++)
+		check_flushed(f, &f->side[i / 2][i % 2]);
 	for (unsigned side = 0; side < 2; side++) {
-		struct node_cq *cqs[] = {&f->pair->node[side]->send_cq,
-					 &f->pair->node[side]->recv_cq};
-
-		for (unsigned i = 0; i < 2; i++) {
-			struct urxe_wc wc;
-
-			require(cqs[i]->tail <= f->posted[side][i]);
-			while (node_poll(cqs[i], &wc))
-				require(wc.status <= URXE_WC_RNR_RETRY_EXC_ERR &&
-					(wc.status || wc.opcode <= URXE_WC_FETCH_ADD ||
-					 (i == 1 && wc.opcode <= URXE_WC_RECV_RDMA_WITH_IMM)));
-		}
+		check_counters(f, side);
+		vault_check(&f->vault[side]);
 	}
 }
 
-static void fuzz_open(struct fuzz *f)
+/* --- */
+
+static void create_conns(struct fuzz *f)
 {
 	static const uint8_t types[CONNS] = {URXE_QPT_RC, URXE_QPT_UC, URXE_QPT_UD, URXE_QPT_RC};
-	const struct urxe_rq_attr srq = {
-		.ctx = &f->srq_queue, .pd = NODE_PD, .max_wr = 16, .max_sge = 4};
 
-	f->pair = pair_create(&(struct pair_attr){.seed = 1, .mem_size = MEM_SIZE});
-	f->srq_queue.node = f->pair->node[1];
-	require(urxe_srq_create(f->pair->node[1]->dev, &srq, &f->srq) == 0);
 	for (unsigned i = 0; i < CONNS; i++) {
 		f->conn[i] = conn_default(types[i]);
 		f->conn[i].net = i % 3;
 		f->conn[i].path_mtu = URXE_MTU_256 + i;
 		f->conn[i].timeout = 4;
 		f->conn[i].rnr_retry = 3;
+		f->conn[i].sq_sig_all = i == 3;
 		if (i == 3)
 			f->conn[i].srq[1] = f->srq;
-		conn_open(f->pair, &f->conn[i], f->end[i]);
+		for (unsigned side = 0; side < 2; side++) {
+			f->side[i][side].fuzz = f;
+			f->side[i][side].send.send = true;
+			open_side(f, i, side);
+		}
+		for (unsigned side = 0; side < 2; side++)
+			conn_bring_up(f->pair, &f->conn[i], side, &f->side[i][side].end,
+				      &f->side[i][!side].end);
 	}
+}
+
+static void fuzz_open(struct fuzz *f)
+{
+	uint8_t options = next8(&f->in);
+	const struct pair_attr pair = {
+		.seed = 1,
+		.mem_size = MEM_SIZE,
+		.max_packets = options & 1 ? 8 : 0,
+		.go_back_n = {options & 2, options & 4},
+		.congestion = options & 8 ? URXE_CONGESTION_NONE : URXE_CONGESTION_DCQCN,
+		.link_bps = options & 16 ? 1000000000 : 0,
+	};
+	const struct urxe_rq_attr srq = {
+		.ctx = &f->srq_context, .pd = NODE_PD, .max_wr = 16, .max_sge = 12};
+
+	f->pair = pair_create(&pair);
+	f->srq_context.node = f->pair->node[1];
+	f->srq_queue.shared = true;
+	require(urxe_srq_create(f->pair->node[1]->dev, &srq, &f->srq) == 0);
+	for (unsigned side = 0; side < 2; side++) {
+		if (options & 32)
+			f->pair->node[side]->recv_cq.depth = f->pair->node[side]->send_cq.depth = 8;
+		vault_open(&f->vault[side], f->pair->node[side]);
+	}
+	create_conns(f);
 }
 
 static void step(struct fuzz *f)
 {
-	switch (next8(&f->in) % 12) {
+	switch (next8(&f->in) % 20) {
 	case 0:
 	case 1:
 	case 2:
-	case 3: inject_packet(f); break;
-	case 4:
-	case 5: send_request(f); break;
-	case 6: recv_request(f); break;
-	case 7: pass_time(f); break;
-	case 8: inject_bytes(f); break;
-	case 9: modify(f); break;
-	case 10: toggle_mr(f); break;
-	default: replace_qp(f); break;
+	case 3:
+	case 4: inject_packet(f); break;
+	case 5:
+	case 6:
+	case 7:
+	case 8: send_request(f); break;
+	case 9:
+	case 10: recv_request(f); break;
+	case 11:
+	case 12: pass_time(f); break;
+	case 13: inject_bytes(f); break;
+	case 14: modify(f); break;
+	case 15: vault_toggle(&f->vault[next8(&f->in) & 1]); break;
+	case 16: toggle_window(f); break;
+	case 17: replace_qp(f); break;
+	case 18: change_group(f); break;
+	default: next8(&f->in) & 1 ? change_tables(f) : change_cable(f); break;
 	}
+	drain(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fuzz f = {.in = {data, data + size}};
+	static struct fuzz f;
 
 	if (size > MAX_INPUT)
 		return 0;
+	f = (struct fuzz){.in = {data, data + size}};
 	fuzz_open(&f);
 	while (f.in.at < f.in.end)
 		step(&f);
-	/* Left alone, the engines come to rest: every retry ends. */
-	require(pair_run(f.pair, f.pair->now + 100 * 1000000 * US) != PAIR_STUCK);
-	check_completions(&f);
+	rest(&f);
+	finish(&f);
 	pair_destroy(f.pair);
 	return 0;
 }
