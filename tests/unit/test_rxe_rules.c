@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Rules of requester and responder that only a peer played by hand, or bad luck, calls upon. */
+#include "peer.h"
+
+struct loser {
+	unsigned every; /* loses each packet whose number is a multiple of it */
+	unsigned seen;
+};
+
+static bool lose_every(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct loser *loser = arg;
+
+	(void)now, (void)data, (void)len;
+	return ++loser->seen % loser->every;
+}
+
+/* Repetitions that a request has used up do not burden the next one (IBA 9.9.2.1.2). */
+static void test_retries_count_afresh(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct loser loser = {.every = 2};
+	struct engine e;
+
+	(void)state;
+	conn.retry_cnt = 1;
+	engine_open(&e, &conn);
+	e.pair->link[1].filter = lose_every;
+	e.pair->link[1].filter_arg = &loser;
+	for (unsigned i = 0; i < 6; i++) {
+		loser.seen = 1; /* the next answer is lost, the one to the repetition is not */
+		post_send(&e, 0,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_RDMA_WRITE, .length = 9});
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, i, URXE_WC_SUCCESS);
+	}
+	engine_close(&e);
+}
+
+/* Each response found missing is asked for at once, not only the first one. */
+static void test_missing_responses(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct loser loser = {.every = 9};
+	struct engine e;
+
+	(void)state;
+	conn.path_mtu = URXE_MTU_256;
+	engine_open(&e, &conn);
+	e.pair->link[1].filter = lose_every;
+	e.pair->link[1].filter_arg = &loser;
+	rand_fill(&(struct rand){1}, e.b->mem, 5000);
+	post_send(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 5000});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	assert_memory_equal(e.a->mem, e.b->mem, 5000);
+	assert_in_range(e.pair->link[1].dropped, 2, 9);
+	assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&e);
+}
+
+/* The data of a READ is no answer to an atomic, even where its length would do. */
+static void test_read_response_to_atomic(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_FETCH_ADD, .length = 8});
+	assert_int_equal(answers(&e).opcode, 0x14);
+	memset(payload, 0x77, 8);
+	p = from_peer(&e, &conn, 0x10);
+	p.psn = conn.psn[1];
+	p.payload_len = 8;
+	inject(&e, &p);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_RESPONSE), 1);
+	assert_int_equal(e.b->mem[0], 0);
+	expect_none(&e.b->send_cq);
+	engine_close(&e);
+}
+
+static void answer_read(struct engine *e, const struct conn_attr *conn, uint32_t nth)
+{
+	struct urxe_packet p = from_peer(e, conn, 0x10);
+
+	p.psn = (conn->psn[1] + nth) & 0xffffff;
+	p.payload_len = 8;
+	inject(e, &p);
+}
+
+/* A fenced request waits for READs and atomics before it, and for nothing else (IBA 10.8.3.3). */
+static void test_fence(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	post_send(&e, 1,
+		  &(struct post){.opcode = URXE_WR_SEND, .length = 8, .flags = URXE_SEND_FENCE});
+	assert_int_equal(answers(&e).n, 2);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8});
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 8});
+	assert_int_equal(answers(&e).n, 2); /* without a fence it goes past the READ */
+	post_send(&e, 1,
+		  &(struct post){.opcode = URXE_WR_SEND, .length = 8, .flags = URXE_SEND_FENCE});
+	expect_quiet(&e);
+	answer_read(&e, &conn, 2);
+	assert_int_equal(answers(&e).opcode, 0x04);
+	engine_close(&e);
+}
+
+/* The peer answers so many READs at a time and no more (IBA 9.7.3.2.2, initiator depth). */
+static void test_depth(void **state)
+{
+	(void)state;
+	for (uint8_t depth = 1; depth <= 3; depth++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct engine e;
+
+		conn.rd_atomic = depth;
+		engine_open(&e, &conn);
+		for (unsigned i = 0; i < 5; i++)
+			post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8});
+		assert_int_equal(answers(&e).n, depth);
+		answer_read(&e, &conn, 0);
+		assert_int_equal(answers(&e).n, 1);
+		engine_close(&e);
+	}
+}
+
+struct solicited {
+	unsigned packets, solicited;
+};
+
+static bool count_solicited(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct solicited *count = arg;
+	struct urxe_packet p;
+
+	(void)now;
+	assert_int_equal(urxe_packet_parse(&p, data, len), URXE_DROP_NONE);
+	count->packets++;
+	count->solicited += p.solicited;
+	return true;
+}
+
+/* A message asks for its event once, with its last packet (IBA 9.2.3). */
+static void test_solicited_once(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct solicited count = {0};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.pair->link[0].filter = count_solicited;
+	e.pair->link[0].filter_arg = &count;
+	post_recv(&e.end[1], 0, 0, 3000);
+	post_send(&e, 0,
+		  &(struct post){
+			  .opcode = URXE_WR_SEND, .length = 3000, .flags = URXE_SEND_SOLICITED});
+	pair_settle(e.pair);
+	assert_int_equal(count.packets, 3);
+	assert_int_equal(count.solicited, 1);
+	assert_true(expect_wc(&e.b->recv_cq, 0, 0).solicited);
+	engine_close(&e);
+}
+
+/* A repeated READ asks with the key of the original, and nothing else answers for it. */
+static void test_repeated_otherwise(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct urxe_mr *mr;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	mr = node_reg(e.b, NODE_PD, NODE_ACCESS, 0, 4096);
+	p = from_peer(&e, &conn, 0x0c);
+	p.reth.length = 8;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).opcode, 0x10);
+	p.reth.rkey = urxe_mr_key(mr);
+	inject(&e, &p);
+	expect_quiet(&e);
+	assert_int_equal(drops(e.b, URXE_DROP_DUPLICATE), 1);
+	p = from_peer(&e, &conn, 0x14); /* an atomic in its place */
+	inject(&e, &p);
+	expect_quiet(&e);
+	assert_int_equal(drops(e.b, URXE_DROP_DUPLICATE), 2);
+	assert_int_equal(e.b->mem[0], 0);
+	engine_close(&e);
+}
+
+/* The packet that was missed comes before the NAK for it has left: it never does. */
+static void test_nak_overtaken(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	e.pair = pair_create(&(struct pair_attr){.seed = 1, .reorder_ns = 1});
+	e.a = e.pair->node[0];
+	e.b = e.pair->node[1];
+	conn_open(e.pair, &conn, e.end);
+	p = from_peer(&e, &conn, 0x0a);
+	p.ack_req = true;
+	p.psn++;
+	inject(&e, &p);
+	p.psn--;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).syndrome >> 5, 0);
+	expect_quiet(&e);
+	engine_close(&e);
+}
+
+/* The owner hears of the first packet, not of each (IBA 11.6.3.2). */
+static void test_established_once(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_attr attr = {0};
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, URXE_QP_STATE), 0);
+	for (uint8_t to = URXE_QPS_INIT; to <= URXE_QPS_RTR; to++) {
+		attr = conn_qp_attr(&conn, 1, e.a, e.end[0].qpn);
+		attr.state = to;
+		assert_int_equal(urxe_qp_modify(e.end[1].qp, 0, &attr, conn_mask(URXE_QPT_RC, to)),
+				 0);
+	}
+	p = from_peer(&e, &conn, 0x0a);
+	for (unsigned i = 0; i < 3; i++) {
+		inject(&e, &p);
+		p.psn++;
+	}
+	assert_int_equal(e.b->async[URXE_ASYNC_COMM_EST], 1);
+	engine_close(&e);
+}
+
+/* A message that is complete by its length and goes on all the same (IBA 9.7.4.1.6). */
+static void test_write_too_soon_complete(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x06);
+	p.reth.length = p.payload_len = PAYLOAD;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).syndrome, 0x61);
+	engine_close(&e);
+}
+
+/* Behind a lost request one with a bad key waits for its turn: the first is repeated, and both
+ * come to their own ends. */
+static void test_error_behind_loss(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct loser loser = {.every = 100, .seen = 99};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.pair->link[0].filter = lose_every;
+	e.pair->link[0].filter_arg = &loser;
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = 9});
+	post_send(&e, 0,
+		  &(struct post){
+			  .wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 9, .lkey = 0xbad});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_LOC_PROT_ERR);
+	assert_int_equal(e.pair->link[0].dropped, 1);
+	engine_close(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_retries_count_afresh),
+		cmocka_unit_test(test_missing_responses),
+		cmocka_unit_test(test_read_response_to_atomic),
+		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_solicited_once),
+		cmocka_unit_test(test_repeated_otherwise),
+		cmocka_unit_test(test_nak_overtaken),
+		cmocka_unit_test(test_established_once),
+		cmocka_unit_test(test_write_too_soon_complete),
+		cmocka_unit_test(test_error_behind_loss),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
