@@ -113,6 +113,11 @@ void client_event(struct clients *all, uint64_t now, struct client *c)
 	if (c->gone)
 		return;
 	all->now = now;
+	/*
+	 * What it posted before it spoke or hung up goes first: the last
+	 * acknowledgements of a program that ends are what its peer waits for.
+	 */
+	switch_drain(all->sw, now, &c->port);
 	rc = vnic_server_event(c->conn, &ops, all);
 	if (!rc && !c->port.dev && vnic_server_device(c->conn))
 		rc = plug_in(all, c);

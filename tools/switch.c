@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include <rxe/packet.h>
+#include <vnic/regs.h>
 
 #include "steer.h"
 
@@ -265,6 +266,15 @@ static bool run_port(struct vswitch *sw, uint64_t now, struct switch_port *port)
 	vnic_device_tx_done(port->dev, taken);
 	port->dirty = true;
 	return true;
+}
+
+void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
+{
+	uint32_t bursts = 0;
+
+	/* No more than a ring holds: its owner may go on posting. */
+	while (bursts++ < VMXNET3_RING_MAX_SIZE / BURST && run_port(sw, now, port))
+		;
 }
 
 /* --- From an uplink */

@@ -80,6 +80,11 @@ void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neig
 /* Adds a port and leases it a block of QPNs. */
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
+/*
+ * Moves what a port has posted so far, as far as its receivers have room: for one
+ * that is about to stop or to leave. The others hear of it from switch_run.
+ */
+void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
 
 /* Moves a burst from every port. False: nothing moved. */
 bool switch_run(struct vswitch *sw, uint64_t now);

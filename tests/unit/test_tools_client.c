@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The daemon's clients over a real socket: this thread is the daemon, and others
+ * make the driver's calls that wait for its answers.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <rxe/packet.h>
+#include <vnic/driver.h>
+
+#include "client.h"
+
+#define MTU    1500
+#define T0     1000000000ull
+#define LEN    100
+#define FRAMES 100 /* more than the switch moves at a time, and less than a ring holds */
+
+struct process {
+	struct vnic_attach_welcome who;
+	struct vnic_driver *driver;
+	int status;
+	atomic_bool done;
+};
+
+struct world {
+	char run_dir[32];
+	int listen_fd;
+	struct host host;
+	struct neigh neigh;
+	struct vswitch sw;
+	struct clients clients;
+	struct process leaver, stayer;
+};
+
+static struct world *w;
+
+static const struct neigh_ops no_ops;
+
+static void *attach_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->status = vnic_driver_attach(w->run_dir, &p->who, &p->driver);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void *detach_thread(void *arg)
+{
+	struct process *p = arg;
+
+	vnic_driver_detach(p->driver);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+/* Takes what sockets have, as the daemon does between two runs of the switch. */
+static void take_events(void)
+{
+	struct client *c;
+
+	while (!client_accept(&w->clients, w->listen_fd))
+		;
+	for (c = w->clients.list; c; c = c->next)
+		client_event(&w->clients, T0, c);
+}
+
+/* Runs a driver's call in a thread, and answers it. */
+static void serve(void *(*call)(void *), struct process *p)
+{
+	pthread_t thread;
+
+	atomic_store(&p->done, false);
+	assert_int_equal(pthread_create(&thread, NULL, call, p), 0);
+	while (!atomic_load(&p->done)) {
+		take_events();
+		usleep(100);
+	}
+	pthread_join(thread, NULL);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	strcpy(w->run_dir, "/tmp/test-client-XXXXXX");
+	assert_non_null(mkdtemp(w->run_dir));
+	w->listen_fd = vnic_server_listen(w->run_dir);
+	assert_true(w->listen_fd >= 0);
+	host_init(&w->host);
+	w->host.mtu = MTU;
+	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
+	switch_init(&w->sw, &w->host, &w->neigh, NULL, 0);
+	w->clients = (struct clients){
+		.epoll_fd = epoll_create1(0), .host = &w->host, .sw = &w->sw, .neigh = &w->neigh};
+	assert_true(w->clients.epoll_fd >= 0);
+	serve(attach_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	serve(attach_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char path[64];
+
+	(void)state;
+	vnic_driver_abandon(w->stayer.driver);
+	client_close_all(&w->clients);
+	close(w->clients.epoll_fd);
+	close(w->listen_fd);
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w->run_dir);
+	unlink(path);
+	rmdir(w->run_dir);
+	free(w);
+	return 0;
+}
+
+/* A RoCEv2 frame for the stayer as far as the switch looks, with its number at the end. */
+static void post(uint32_t number)
+{
+	uint32_t qpn = w->stayer.who.qpn_first;
+	struct vnic_frame frame;
+
+	assert_int_equal(vnic_driver_tx_reserve(w->leaver.driver, &frame, 1), 1);
+	memset(frame.data, 0, LEN);
+	memcpy(frame.data, w->host.mac, 6);
+	memcpy(frame.data + 6, w->host.mac, 6);
+	ether_put16(frame.data + 12, ETHERTYPE_ID_IPV4);
+	frame.data[14] = 0x45;
+	frame.data[23] = PROTO_UDP;
+	ether_put16(frame.data + 36, URXE_UDP_PORT);
+	frame.data[47] = qpn >> 16 & 0xff;
+	frame.data[48] = qpn >> 8 & 0xff;
+	frame.data[49] = qpn & 0xff;
+	memcpy(frame.data + LEN - 4, &number, 4);
+	frame.len = LEN;
+	vnic_driver_tx_commit(w->leaver.driver, &frame, 1);
+}
+
+static void stayer_has_all(void)
+{
+	struct vnic_frame frame;
+	uint32_t n = 0, number;
+
+	while (vnic_driver_rx(w->stayer.driver, &frame, 1)) {
+		memcpy(&number, frame.data + LEN - 4, 4);
+		assert_int_equal(number, n++);
+		vnic_driver_rx_release(w->stayer.driver, 1);
+	}
+	assert_int_equal(n, FRAMES);
+}
+
+/* Its doorbell and its hang-up are seen together: the daemon was busy, or had no core. */
+static void who_hangs_up_is_still_heard(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < FRAMES; i++)
+		post(i);
+	vnic_driver_abandon(w->leaver.driver);
+	take_events();
+	assert_true(client_reap(&w->clients));
+	assert_int_equal(w->clients.n, 1);
+	switch_run(&w->sw, T0);
+	stayer_has_all();
+}
+
+static void who_detaches_is_still_heard(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < FRAMES; i++)
+		post(i);
+	serve(detach_thread, &w->leaver);
+	take_events();
+	assert_true(client_reap(&w->clients));
+	switch_run(&w->sw, T0);
+	stayer_has_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(who_hangs_up_is_still_heard, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_detaches_is_still_heard, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
