@@ -35,8 +35,9 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	if (!dev)
 		return -ENOMEM;
 	dev->attr = *attr;
+	dev->window_bytes = dev->attr.max_packets ? UINT32_MAX : REQ_WINDOW_BYTES;
 	if (!dev->attr.max_packets)
-		dev->attr.max_packets = REQ_DEFAULT_WINDOW;
+		dev->attr.max_packets = REQ_WINDOW_PACKETS;
 	dev->pkeys[0] = URXE_DEFAULT_PKEY;
 	if (!dev->attr.reorder_ns)
 		dev->attr.reorder_ns = RESP_REORDER_NS;

@@ -25,7 +25,8 @@ struct gid_entry {
 
 struct urxe_dev {
 	struct urxe_dev_attr attr;
-	uint64_t now; /* of the call in progress */
+	uint32_t window_bytes; /* of a QP; beside attr.max_packets */
+	uint64_t now;          /* of the call in progress */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct mcast mcast;

@@ -10,8 +10,13 @@
 
 #include "sq.h"
 
-/* Unacknowledged packets of a QP where the owner names no limit. */
-#define REQ_DEFAULT_WINDOW 128
+/*
+ * What a QP may have unacknowledged where the owner names no limit. A loss is
+ * repaired after a round trip and some, during which the rest has to go on: this
+ * holds about four round trips of 20 us at 25 Gb/s.
+ */
+#define REQ_WINDOW_PACKETS 256
+#define REQ_WINDOW_BYTES   (512 * 1024)
 /* PSNs in flight and their duplicates stay on one side of the PSN space (IBA 9.7.1). */
 #define REQ_MAX_WINDOW (1u << 22)
 

@@ -28,6 +28,13 @@ static bool strict(const struct urxe_qp *qp)
 	return qp->dev->attr.go_back_n;
 }
 
+static uint32_t max_window(const struct urxe_qp *qp)
+{
+	uint32_t packets = qp->dev->attr.max_packets, fit = qp->dev->window_bytes / qp->mtu;
+
+	return fit < packets ? fit : packets;
+}
+
 void retry_init(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -35,7 +42,7 @@ void retry_init(struct urxe_qp *qp)
 	req->acked = req->asked = req->psn;
 	if (req->answered)
 		memset(req->answered, 0, (req->answered_mask + 1) / 8);
-	req->window = qp->dev->attr.max_packets;
+	req->window = max_window(qp);
 	req->window_mark = req->psn;
 	req->resend.psn = req->resend.end = req->psn;
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
@@ -59,7 +66,7 @@ static void window_loss(struct urxe_qp *qp)
 static void window_progress(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	uint32_t max = qp->dev->attr.max_packets;
+	uint32_t max = max_window(qp);
 
 	if (urxe_psn_diff(req->una, req->window_mark) < 0)
 		return;

@@ -446,18 +446,18 @@ static void test_window_shrinks(void **state)
 
 	(void)state;
 	open_lossy(&l, false, false);
-	assert_int_equal(window(&l), 128);
+	assert_int_equal(window(&l), 256);
 	engine_close(&l.e);
 
 	open_lossy(&l, false, false);
 	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0);
-	assert_int_equal(window(&l), 112);
+	assert_int_equal(window(&l), 224);
 	engine_close(&l.e);
 
 	open_lossy(&l, false, false);
 	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0);
 	transfer(&l, URXE_WR_RDMA_WRITE, 1000, 0, 0);
-	assert_int_equal(window(&l), 128);
+	assert_int_equal(window(&l), 256);
 	engine_close(&l.e);
 }
 

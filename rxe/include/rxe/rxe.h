@@ -54,7 +54,9 @@ struct urxe_dev_attr {
 	uint32_t qpn_first; /* QPNs that the engine may choose: */
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* of keys */
-	uint32_t max_packets; /* unacknowledged request packets of a QP, at most 2^22; 0 = 128 */
+	/* Unacknowledged request packets of a QP, at most 2^22; 0 = 256, and no more than 512 KiB
+	 * of them. */
+	uint32_t max_packets;
 	/* How long a gap in a peer's requests may be mere reordering, before it is
 	 * answered with a sequence NAK; ns, 0 = 5,000, 1 = at once. */
 	uint32_t reorder_ns;
