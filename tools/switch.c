@@ -213,7 +213,7 @@ static void flush_uplinks(struct vswitch *sw, uint64_t now)
 	for (u = sw->uplinks; u < sw->uplinks + sw->n_uplinks; u++) {
 		if (uplink_flush(u, now))
 			continue;
-		if (now - u->full_since >= SWITCH_STALL_NS)
+		if (now - u->full_since >= SWITCH_UPLINK_STALL_NS)
 			sw->drops[SWITCH_DROP_UPLINK_FULL] += uplink_purge(u);
 		else
 			retry(sw, now + SWITCH_RETRY_NS);

@@ -6,8 +6,8 @@
  * All processes share the host's MAC; what is sent to that goes by destination
  * QPN. A multicast datagram goes to all of them, and their engines pick. Between processes nothing
  * is lost: a frame whose receiver has no buffer stays in the sender's ring, and what is behind it
- * too, until the receiver gives buffers back. One that does not for 10 ms is stalled, and loses its
- * frames.
+ * too, until the receiver gives buffers back. One that does not for 100 ms is stalled, and loses
+ * its frames.
  */
 #ifndef URXE_TOOLS_SWITCH_H
 #define URXE_TOOLS_SWITCH_H
@@ -22,24 +22,27 @@
 #include "neigh.h"
 #include "uplink.h"
 
-#define SWITCH_UPLINKS  8
-#define SWITCH_STALL_NS 10000000ull
+#define SWITCH_UPLINKS 8
+/* A process that has lost its core for some time slices is not stalled yet: 100 ms. */
+#define SWITCH_STALL_NS 100000000ull
+/* An uplink is hardware or a thread of its own: 10 ms. */
+#define SWITCH_UPLINK_STALL_NS 10000000ull
 /* How long to leave a full uplink alone: about what it takes to send a few long frames. */
 #define SWITCH_RETRY_NS 50000ull
 
 /* X(identifier, printed name, meaning) */
-#define SWITCH_DROP_LIST(X)                                                               \
-	X(RUNT, "runt", "no whole Ethernet header")                                       \
-	X(SPOOFED, "spoofed_source", "a process sent from another MAC than the host's")   \
-	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")           \
-	X(NOT_OURS, "not_ours", "from an uplink, to another MAC")                         \
-	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")          \
-	X(NO_QP, "no_qp", "no process holds the destination QPN")                         \
-	X(NO_UPLINK, "no_uplink", "to another host, but there is no uplink")              \
-	X(TOO_LONG, "too_long", "longer than the receiver or the uplink takes")           \
-	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                         \
-	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 10 ms") \
-	X(RX_FULL, "rx_full", "from an uplink, and the receiver has no buffer")           \
+#define SWITCH_DROP_LIST(X)                                                                \
+	X(RUNT, "runt", "no whole Ethernet header")                                        \
+	X(SPOOFED, "spoofed_source", "a process sent from another MAC than the host's")    \
+	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")            \
+	X(NOT_OURS, "not_ours", "from an uplink, to another MAC")                          \
+	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")           \
+	X(NO_QP, "no_qp", "no process holds the destination QPN")                          \
+	X(NO_UPLINK, "no_uplink", "to another host, but there is no uplink")               \
+	X(TOO_LONG, "too_long", "longer than the receiver or the uplink takes")            \
+	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                          \
+	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 100 ms") \
+	X(RX_FULL, "rx_full", "from an uplink, and the receiver has no buffer")            \
 	X(UPLINK_FULL, "uplink_full", "the uplink has not sent a frame for 10 ms")
 
 #define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,

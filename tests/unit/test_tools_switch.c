@@ -307,6 +307,15 @@ static void nothing_is_lost_between_processes(void **state)
 	drops(SWITCH_DROP_COUNT, 0);
 }
 
+/* Datagrams have nobody who sends them again: a wait for a core must not cost any. */
+static void a_receiver_without_a_core_loses_nothing(void **state)
+{
+	(void)state;
+	flood();
+	switch_run(&w->sw, T0 + UINT64_C(60000000));
+	drops(SWITCH_DROP_COUNT, 0);
+}
+
 static void a_stalled_receiver_holds_nobody_up(void **state)
 {
 	uint32_t n = flood(), taken = 0;
@@ -356,8 +365,8 @@ static void a_full_uplink_keeps_frames_and_their_order(void **state)
 			memcpy(&mark, out[i].data + LEN - 4, 4);
 			assert_int_equal(mark, got++);
 		}
-		switch_run(&w->sw, T0 + SWITCH_STALL_NS - 1);
-		switch_run(&w->sw, T0 + SWITCH_STALL_NS - 1);
+		switch_run(&w->sw, T0 + SWITCH_UPLINK_STALL_NS - 1);
+		switch_run(&w->sw, T0 + SWITCH_UPLINK_STALL_NS - 1);
 	}
 	assert_int_equal(got, n);
 	drops(SWITCH_DROP_COUNT, 0);
@@ -372,7 +381,7 @@ static void a_dead_uplink_loses_its_frames(void **state)
 		while (post(0, peer_mac, 5, n))
 			n++;
 	while (switch_run(&w->sw, T0));
-	switch_run(&w->sw, T0 + SWITCH_STALL_NS);
+	switch_run(&w->sw, T0 + SWITCH_UPLINK_STALL_NS);
 	drops(SWITCH_DROP_UPLINK_FULL, UPLINK_QUEUE);
 }
 
@@ -408,6 +417,7 @@ int main(void)
 		ALONE(without_an_uplink),
 		TEST(to_and_from_the_uplink),
 		ALONE(nothing_is_lost_between_processes),
+		ALONE(a_receiver_without_a_core_loses_nothing),
 		TEST(a_stalled_receiver_holds_nobody_up),
 		TEST(an_uplink_does_not_wait_for_a_process),
 		TEST(a_full_uplink_keeps_frames_and_their_order),
