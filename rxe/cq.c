@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "dev.h"
+#include "qp.h"
 
 int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **out)
 {
@@ -37,11 +38,23 @@ void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only)
 		cq->armed = CQ_ARMED_SOLICITED;
 }
 
+/* None of its QPs can say any more what became of its requests (IBA 11.6.3.1). */
+static void fail_users(struct urxe_cq *cq)
+{
+	struct urxe_qp *qp;
+
+	for (uint32_t i = 0; (qp = idmap_next(&cq->dev->qps, &i));) {
+		if (qp->send_cq == cq || qp->recv_cq == cq)
+			qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+	}
+}
+
 static bool cq_overflow(struct urxe_cq *cq)
 {
 	cq->overflow = true;
 	dev_count(cq->dev, URXE_EVENT_CQ_OVERFLOW);
 	cq->dev->attr.ops->async_event(cq->dev->attr.ctx, URXE_ASYNC_CQ_ERR, cq->ctx);
+	fail_users(cq);
 	return false;
 }
 

@@ -193,6 +193,7 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 {
 	*attr = qp->attr;
 	attr->cur_state = qp->attr.state;
+	attr->sq_draining = qp->attr.state == URXE_QPS_SQD && !req_drained(qp);
 	attr->rq_psn = qp->resp.psn;
 	attr->sq_psn = qp->req.psn;
 	*init = (struct urxe_qp_init){

@@ -34,19 +34,20 @@ struct cell {
 #define INIT_UD        (M(PKEY_INDEX) | M(PORT) | M(QKEY))
 #define RTR_CONNECTED  (M(AV) | M(PATH_MTU) | M(DEST_QPN) | M(RQ_PSN))
 #define RTR_RC         (RTR_CONNECTED | M(MAX_DEST_RD_ATOMIC) | M(MIN_RNR_TIMER))
-#define RTR_OPT        (M(ACCESS_FLAGS) | M(PKEY_INDEX))
+#define RTR_OPT        (M(ACCESS_FLAGS) | M(PKEY_INDEX) | M(ALT_PATH))
 #define RTS_RC         (M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(SQ_PSN) | M(MAX_QP_RD_ATOMIC))
-#define RTS_RC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER))
-#define RTS_UC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS))
+#define MIGRATION      (M(ALT_PATH) | M(PATH_MIG_STATE))
+#define RTS_RC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER) | MIGRATION)
+#define RTS_UC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS) | MIGRATION)
+#define SQE_UC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS))
 #define RTS_UD_OPT     (M(CUR_STATE) | M(QKEY))
 #define PACED(opt)     ((opt) | M(RATE_LIMIT))
 #define NOTIFY         M(EN_SQD_ASYNC_NOTIFY)
-#define SQD_UC_OPT     (M(AV) | M(ACCESS_FLAGS) | M(PKEY_INDEX))
+#define SQD_UC_OPT     (M(AV) | M(ACCESS_FLAGS) | M(PKEY_INDEX) | MIGRATION)
 #define SQD_RC_OPT                                                                               \
 	(SQD_UC_OPT | M(PORT) | M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(MAX_QP_RD_ATOMIC) | \
 	 M(MAX_DEST_RD_ATOMIC) | M(MIN_RNR_TIMER))
 
-/* Automatic path migration (ALT_PATH, PATH_MIG_STATE) is not supported and in no cell. */
 /* clang-format off */
 static const struct cell cells[URXE_QPS_COUNT][URXE_QPS_COUNT] = {
 	[URXE_QPS_RESET] = {
@@ -94,7 +95,7 @@ static const struct cell cells[URXE_QPS_COUNT][URXE_QPS_COUNT] = {
 	},
 	[URXE_QPS_SQE] = {
 		FROM_ANY,
-		[URXE_QPS_RTS] = {UC_UD, .optional = {0, RTS_UC_OPT, RTS_UD_OPT}},
+		[URXE_QPS_RTS] = {UC_UD, .optional = {0, SQE_UC_OPT, RTS_UD_OPT}},
 	},
 	[URXE_QPS_ERR] = {FROM_ANY},
 };
@@ -103,6 +104,13 @@ static const struct cell cells[URXE_QPS_COUNT][URXE_QPS_COUNT] = {
 static bool in_range(uint32_t mask, uint32_t bit, uint64_t value, uint64_t max)
 {
 	return !(mask & bit) || value <= max;
+}
+
+/* Automatic path migration (IBA 17.2.8) is not there: all that can be said is that it is over. */
+static bool wants_migration(const struct urxe_qp_attr *a, uint32_t mask)
+{
+	return mask & M(ALT_PATH) ||
+	       (mask & M(PATH_MIG_STATE) && a->path_mig_state != URXE_MIG_MIGRATED);
 }
 
 static bool path_ok(const struct urxe_qp *qp, const struct urxe_path *path)
@@ -143,7 +151,8 @@ static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, ui
 		return false;
 	if (mask & M(ACCESS_FLAGS) && a->access & ~ACCESS_ALL)
 		return false;
-	return in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
+	return in_range(mask, M(PATH_MIG_STATE), a->path_mig_state, URXE_MIG_ARMED) &&
+	       in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
 	       in_range(mask, M(RETRY_CNT), a->retry_cnt, RETRY_MAX) &&
 	       in_range(mask, M(RNR_RETRY), a->rnr_retry, RETRY_MAX) &&
 	       in_range(mask, M(MIN_RNR_TIMER), a->min_rnr_timer, RNR_MAX) &&
@@ -242,6 +251,8 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	qp->dev->now = now;
 	if (!transition_ok(qp, to, mask) || !values_ok(qp, attr, mask))
 		return -EINVAL;
+	if (wants_migration(attr, mask))
+		return -EOPNOTSUPP;
 	if (mask & M(MAX_DEST_RD_ATOMIC)) {
 		rc = resource_resize(qp, attr->max_dest_rd_atomic); /* may fail, so comes first */
 		if (rc)

@@ -113,9 +113,14 @@ static bool begun(const struct urxe_qp *qp)
 	return qp->sq.cur != qp->sq.head && wqe->first_psn != qp->req.psn;
 }
 
+bool req_drained(const struct urxe_qp *qp)
+{
+	return qp->req.una == qp->req.psn && !begun(qp);
+}
+
 void req_check_drained(struct urxe_qp *qp)
 {
-	if (!qp->req.drain_event || qp->req.una != qp->req.psn || begun(qp))
+	if (!qp->req.drain_event || !req_drained(qp))
 		return;
 	qp->req.drain_event = false;
 	qp_event(qp, URXE_ASYNC_SQ_DRAINED);

@@ -30,6 +30,8 @@ void req_complete_executed(struct urxe_qp *qp);
 void req_fail(struct urxe_qp *qp, enum urxe_wc_status status);
 /* Ends everything in the queue with a flush error. */
 void req_flush(struct urxe_qp *qp);
+/* Whether nothing that was begun is outstanding (IBA 10.3.1.4). */
+bool req_drained(const struct urxe_qp *qp);
 /* Tells an owner that waits for it that a send queue in SQD has drained. */
 void req_check_drained(struct urxe_qp *qp);
 

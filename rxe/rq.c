@@ -165,3 +165,30 @@ uint32_t urxe_srq_limit(const struct urxe_rq *srq)
 {
 	return srq->limit;
 }
+
+/* Requests keep their numbers, hence their slots modulo the number of slots. */
+static void move_posted(const struct urxe_rq *from, struct urxe_rq *to)
+{
+	for (uint32_t i = from->tail; i != from->head; i++)
+		memcpy(slot(to, i), slot(from, i), from->stride);
+}
+
+int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
+{
+	struct urxe_rq resized = *srq;
+
+	if (!max_wr || max_wr > URXE_MAX_WR || max_wr < srq->head - srq->tail ||
+	    max_wr < srq->limit)
+		return -EINVAL;
+	resized.attr.max_wr = max_wr;
+	resized.mask = ring_slots(max_wr) - 1;
+	resized.wqes = calloc(resized.mask + 1u, resized.stride);
+	if (!resized.wqes)
+		return -ENOMEM;
+	move_posted(srq, &resized);
+	free(srq->wqes);
+	srq->wqes = resized.wqes;
+	srq->mask = resized.mask;
+	srq->attr.max_wr = max_wr;
+	return 0;
+}

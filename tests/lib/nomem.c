@@ -173,6 +173,7 @@ WRAP(urxe_cq_create, (struct urxe_dev * dev, void *ctx, struct urxe_cq **cq), (d
 WRAP(urxe_srq_create,
      (struct urxe_dev * dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq),
      (dev, attr, srq))
+WRAP(urxe_srq_resize, (struct urxe_rq * srq, uint32_t max_wr), (srq, max_wr))
 WRAP(urxe_post_recv, (struct urxe_rq * rq, const struct urxe_recv_wr *wr), (rq, wr))
 WRAP(urxe_qp_create, (struct urxe_dev * dev, const struct urxe_qp_init *init, struct urxe_qp **qp),
      (dev, init, qp))

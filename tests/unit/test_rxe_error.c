@@ -472,6 +472,15 @@ static void test_sqe(void **state)
 	engine_close(&e);
 }
 
+static bool draining(struct endpoint *end)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(end->qp, &attr, &init);
+	return attr.sq_draining;
+}
+
 /* Drained: no new request starts, and the event comes once all before are complete. */
 static void test_sqd(void **state)
 {
@@ -486,11 +495,13 @@ static void test_sqd(void **state)
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr,
 					URXE_QP_STATE | URXE_QP_EN_SQD_ASYNC_NOTIFY),
 			 0);
+	assert_true(draining(&e.end[0]));
 	post_send(&e, 0, &(struct post){.wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 50});
 	pair_settle(e.pair);
 	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
 	expect_none(&e.a->send_cq);
 	assert_int_equal(e.a->async[URXE_ASYNC_SQ_DRAINED], 1);
+	assert_false(draining(&e.end[0]));
 	attr.state = URXE_QPS_RTS;
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &attr, URXE_QP_STATE), 0);
 	pair_settle(e.pair);

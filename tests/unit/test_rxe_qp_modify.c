@@ -34,21 +34,26 @@ static const struct rule rules[] = {
 	{URXE_QPS_INIT, URXE_QPS_RTR, UD, 0, M(PKEY_INDEX) | M(QKEY)},
 	{URXE_QPS_RTR, URXE_QPS_RTS, RC,
 	 M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(SQ_PSN) | M(MAX_QP_RD_ATOMIC),
-	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER) | M(RATE_LIMIT)},
-	{URXE_QPS_RTR, URXE_QPS_RTS, UC, M(SQ_PSN), M(CUR_STATE) | M(ACCESS_FLAGS) | M(RATE_LIMIT)},
+	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER) | M(PATH_MIG_STATE) | M(RATE_LIMIT)},
+	{URXE_QPS_RTR, URXE_QPS_RTS, UC, M(SQ_PSN),
+	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(PATH_MIG_STATE) | M(RATE_LIMIT)},
 	{URXE_QPS_RTR, URXE_QPS_RTS, UD, M(SQ_PSN), M(CUR_STATE) | M(QKEY) | M(RATE_LIMIT)},
 	{URXE_QPS_RTS, URXE_QPS_RTS, RC, 0,
-	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER) | M(RATE_LIMIT)},
-	{URXE_QPS_RTS, URXE_QPS_RTS, UC, 0, M(CUR_STATE) | M(ACCESS_FLAGS) | M(RATE_LIMIT)},
+	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER) | M(PATH_MIG_STATE) | M(RATE_LIMIT)},
+	{URXE_QPS_RTS, URXE_QPS_RTS, UC, 0,
+	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(PATH_MIG_STATE) | M(RATE_LIMIT)},
 	{URXE_QPS_RTS, URXE_QPS_RTS, UD, 0, M(CUR_STATE) | M(QKEY) | M(RATE_LIMIT)},
 	{URXE_QPS_RTS, URXE_QPS_SQD, ALL, 0, M(EN_SQD_ASYNC_NOTIFY)},
-	{URXE_QPS_SQD, URXE_QPS_RTS, RC, 0, M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER)},
-	{URXE_QPS_SQD, URXE_QPS_RTS, UC, 0, M(CUR_STATE) | M(ACCESS_FLAGS)},
+	{URXE_QPS_SQD, URXE_QPS_RTS, RC, 0,
+	 M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER) | M(PATH_MIG_STATE)},
+	{URXE_QPS_SQD, URXE_QPS_RTS, UC, 0, M(CUR_STATE) | M(ACCESS_FLAGS) | M(PATH_MIG_STATE)},
 	{URXE_QPS_SQD, URXE_QPS_RTS, UD, 0, M(CUR_STATE) | M(QKEY)},
 	{URXE_QPS_SQD, URXE_QPS_SQD, RC, 0,
 	 M(PORT) | M(AV) | M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(MAX_QP_RD_ATOMIC) |
-		 M(MAX_DEST_RD_ATOMIC) | M(ACCESS_FLAGS) | M(PKEY_INDEX) | M(MIN_RNR_TIMER)},
-	{URXE_QPS_SQD, URXE_QPS_SQD, UC, 0, M(AV) | M(ACCESS_FLAGS) | M(PKEY_INDEX)},
+		 M(MAX_DEST_RD_ATOMIC) | M(ACCESS_FLAGS) | M(PKEY_INDEX) | M(MIN_RNR_TIMER) |
+		 M(PATH_MIG_STATE)},
+	{URXE_QPS_SQD, URXE_QPS_SQD, UC, 0,
+	 M(AV) | M(ACCESS_FLAGS) | M(PKEY_INDEX) | M(PATH_MIG_STATE)},
 	{URXE_QPS_SQD, URXE_QPS_SQD, UD, 0, M(PKEY_INDEX) | M(QKEY)},
 	{URXE_QPS_SQE, URXE_QPS_RTS, UC, 0, M(CUR_STATE) | M(ACCESS_FLAGS)},
 	{URXE_QPS_SQE, URXE_QPS_RTS, UD, 0, M(CUR_STATE) | M(QKEY)},
@@ -159,6 +164,8 @@ static void check_rule(struct bench *b, const struct rule *rule, uint8_t from, u
 	for (unsigned bit = 1; bit < ALL_BITS; bit++) {
 		uint32_t attribute = 1u << bit;
 
+		if (attribute == M(ALT_PATH)) /* test_migration */
+			continue;
 		if (!bench_enter(b, from))
 			return;
 		if (rule->required & attribute)
@@ -289,6 +296,47 @@ static void test_ranges(void **state)
 	}
 }
 
+/* Path migration is allowed by these transitions, but not there; that it is over may be said. */
+static void test_migration(void **state)
+{
+	static const struct {
+		uint8_t from, to;
+	} rows[] = {{URXE_QPS_RTR, URXE_QPS_RTS},
+		    {URXE_QPS_RTS, URXE_QPS_RTS},
+		    {URXE_QPS_SQD, URXE_QPS_RTS},
+		    {URXE_QPS_SQD, URXE_QPS_SQD}};
+	struct bench b;
+
+	(void)state;
+	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UD; type++) {
+		int refused = type == URXE_QPT_UD ? -EINVAL : -EOPNOTSUPP;
+
+		bench_open(&b, type);
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			uint32_t mask = rows[i].from == URXE_QPS_RTR ? conn_mask(type, URXE_QPS_RTS)
+								     : (uint32_t)M(STATE);
+
+			bench_enter(&b, rows[i].from);
+			assert_int_equal(step(&b, rows[i].to, mask | M(ALT_PATH)), refused);
+			b.attr.path_mig_state = URXE_MIG_REARM;
+			assert_int_equal(step(&b, rows[i].to, mask | M(PATH_MIG_STATE)), refused);
+			b.attr.path_mig_state = URXE_MIG_ARMED;
+			assert_int_equal(step(&b, rows[i].to, mask | M(PATH_MIG_STATE)), refused);
+			b.attr.path_mig_state = URXE_MIG_ARMED + 1;
+			assert_int_equal(step(&b, rows[i].to, mask | M(PATH_MIG_STATE)), -EINVAL);
+			b.attr.path_mig_state = URXE_MIG_MIGRATED;
+			assert_int_equal(qp_state(&b.end), rows[i].from);
+			urxe_qp_destroy(b.end.qp);
+		}
+		bench_enter(&b, URXE_QPS_INIT);
+		assert_int_equal(
+			step(&b, URXE_QPS_RTR, conn_mask(type, URXE_QPS_RTR) | M(ALT_PATH)),
+			refused);
+		assert_int_equal(step(&b, URXE_QPS_INIT, M(STATE) | M(ALT_PATH)), -EINVAL);
+		pair_destroy(b.pair);
+	}
+}
+
 /* A path MTU that the port's frames cannot carry. */
 static void test_mtu_limit(void **state)
 {
@@ -385,7 +433,7 @@ int main(void)
 		cmocka_unit_test(test_transitions), cmocka_unit_test(test_states),
 		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_mtu_limit),
 		cmocka_unit_test(test_query),       cmocka_unit_test(test_rd_atomic_in_use),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limits),      cmocka_unit_test(test_migration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

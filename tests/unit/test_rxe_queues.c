@@ -106,6 +106,37 @@ static void test_overflow(void **state)
 	engine_close(&e);
 }
 
+/* All QPs of a full CQ end, whichever of them lost its completion. */
+static void test_overflow_ends_all(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint other[2];
+	struct node_cq *full;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	conn_open(e.pair, &conn, other);
+	recv_n(&e, 3);
+	post_recv(&other[1], 9, 0, 8);
+	full = &e.b->recv_cq;
+	full->depth = 1;
+	send_n(&e, 2, 0);
+	assert_int_equal(e.b->async[URXE_ASYNC_CQ_ERR], 1);
+	assert_int_equal(e.b->async[URXE_ASYNC_QP_FATAL], 2);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	assert_int_equal(qp_state(&other[1]), URXE_QPS_ERR);
+	/* What it had taken before can be had; nothing comes behind it. */
+	full->depth = NODE_CQ_DEPTH;
+	expect_wc(full, 0, URXE_WC_SUCCESS);
+	assert_int_equal(urxe_qp_modify(other[1].qp, e.pair->now,
+					&(struct urxe_qp_attr){.state = URXE_QPS_RESET},
+					URXE_QP_STATE),
+			 0);
+	expect_none(full);
+	engine_close(&e);
+}
+
 static void test_cq_busy(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -336,6 +367,87 @@ static void test_srq_limit_refill(void **state)
 	pair_destroy(s.pair);
 }
 
+static void resize(struct shared *s, uint32_t max_wr, int rc)
+{
+	assert_int_equal(urxe_srq_resize(s->srq, max_wr), rc);
+}
+
+/* Larger, then smaller, with requests in it all the while: each is taken, in its order. */
+static void test_srq_resize(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_recv_wr empty = {.wr_id = 0};
+	struct shared s;
+	uint64_t next = 0;
+
+	(void)state;
+	shared_open(&s, &conn);
+	/* Away from the ring's start, so that what is posted wraps around its end. */
+	for (; next < 27; next++) {
+		shared_recv(&s, next);
+		shared_send(&s, 0);
+		expect_wc(&s.pair->node[1]->recv_cq, next, URXE_WC_SUCCESS);
+	}
+	for (uint64_t i = next; i < next + 32; i++)
+		shared_recv(&s, i);
+	assert_int_equal(urxe_post_recv(s.srq, &empty), -ENOMEM);
+	resize(&s, 31, -EINVAL);
+	resize(&s, 0, -EINVAL);
+	resize(&s, URXE_MAX_WR + 1, -EINVAL);
+	resize(&s, 40, 0);
+	for (uint64_t i = next + 32; i < next + 40; i++)
+		shared_recv(&s, i);
+	assert_int_equal(urxe_post_recv(s.srq, &empty), -ENOMEM);
+	for (unsigned i = 0; i < 35; i++, next++) {
+		shared_send(&s, i % N);
+		expect_wc(&s.pair->node[1]->recv_cq, next, URXE_WC_SUCCESS);
+	}
+	assert_int_equal(urxe_srq_set_limit(s.srq, 6), 0);
+	resize(&s, 5, -EINVAL); /* under the limit */
+	assert_int_equal(urxe_srq_set_limit(s.srq, 5), 0);
+	resize(&s, 5, 0);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 6), -EINVAL);
+	assert_int_equal(urxe_post_recv(s.srq, &empty), -ENOMEM);
+	for (unsigned i = 0; i < 5; i++, next++) {
+		shared_send(&s, i % N);
+		expect_wc(&s.pair->node[1]->recv_cq, next, URXE_WC_SUCCESS);
+	}
+	assert_int_equal(s.pair->node[1]->async[URXE_ASYNC_SRQ_LIMIT_REACHED], 1);
+	shared_recv(&s, next);
+	shared_send(&s, 0);
+	expect_wc(&s.pair->node[1]->recv_cq, next, URXE_WC_SUCCESS);
+	pair_destroy(s.pair);
+}
+
+/* The limit is armed for one event, and may be armed again; below it at once, it fires at the
+ * next. */
+static void test_srq_limit_rearm(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct shared s;
+	uint32_t *told;
+
+	(void)state;
+	shared_open(&s, &conn);
+	told = &s.pair->node[1]->async[URXE_ASYNC_SRQ_LIMIT_REACHED];
+	for (uint64_t i = 0; i < 8; i++)
+		shared_recv(&s, i);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 8), 0);
+	shared_send(&s, 0);
+	assert_int_equal(*told, 1);
+	shared_send(&s, 0);
+	assert_int_equal(*told, 1);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 20), 0);
+	shared_send(&s, 0);
+	assert_int_equal(*told, 2);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 3), 0);
+	assert_int_equal(urxe_srq_set_limit(s.srq, 0), 0); /* taken back */
+	for (unsigned i = 0; i < 5; i++)
+		shared_send(&s, 0);
+	assert_int_equal(*told, 2);
+	pair_destroy(s.pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,7 +455,10 @@ int main(void)
 		cmocka_unit_test(test_arm_solicited),
 		cmocka_unit_test(test_arm_error),
 		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_overflow_ends_all),
 		cmocka_unit_test(test_cq_busy),
+		cmocka_unit_test(test_srq_resize),
+		cmocka_unit_test(test_srq_limit_rearm),
 		cmocka_unit_test(test_srq),
 		cmocka_unit_test(test_srq_limit),
 		cmocka_unit_test(test_srq_error),

@@ -186,6 +186,11 @@ int urxe_srq_destroy(struct urxe_rq *srq);
 /* Wants an async SRQ_LIMIT_REACHED once fewer than limit requests are left; 0 = none. */
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
 uint32_t urxe_srq_limit(const struct urxe_rq *srq);
+/*
+ * Makes room for max_wr requests; those that are posted stay. -EINVAL where there
+ * are more of them, for a limit above it or for 0; -ENOMEM. Nothing is changed then.
+ */
+int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr);
 
 /* -ENOMEM where the queue is full, -EINVAL for too many segments, or while its QP is in RESET. May
  * be called from refill. */
@@ -219,6 +224,7 @@ struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
 /*
  * Applies the attributes in mask (enum urxe_qp_attr_mask). -EINVAL where the
  * transition, a missing, an unexpected or an out-of-range attribute forbids it;
+ * -EOPNOTSUPP for path migration: an alternate path, or a state of it but MIGRATED;
  * -EBUSY for max_dest_rd_atomic while a response is due, -ENOMEM. Nothing is
  * changed then (IBA 11.2.5.2).
  */

@@ -41,6 +41,9 @@ enum urxe_qp_state {
 	URXE_QPS_COUNT
 };
 
+/* Values of enum ibv_mig_state. There is one path: it is always as after a migration. */
+enum urxe_mig_state { URXE_MIG_MIGRATED, URXE_MIG_REARM, URXE_MIG_ARMED };
+
 enum urxe_access {
 	URXE_ACCESS_LOCAL_WRITE = 1,
 	URXE_ACCESS_REMOTE_WRITE = 2,
@@ -223,7 +226,9 @@ struct urxe_qp_attr {
 	uint8_t max_rd_atomic;      /* as requester */
 	uint8_t max_dest_rd_atomic; /* as responder */
 	uint8_t port;
+	uint8_t path_mig_state;   /* enum urxe_mig_state */
 	bool en_sqd_async_notify; /* wants SQ_DRAINED */
+	bool sq_draining;         /* query: in SQD, and requests are still outstanding */
 	uint16_t pkey_index;
 	uint32_t access; /* enum urxe_access, what the peer may do */
 	uint32_t qkey;
