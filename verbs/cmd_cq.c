@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CREATE_COMP_CHANNEL, CREATE_CQ, REQ_NOTIFY_CQ, DESTROY_CQ. */
+/* CREATE_COMP_CHANNEL, CREATE_CQ, RESIZE_CQ, REQ_NOTIFY_CQ, DESTROY_CQ. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -132,6 +132,38 @@ int cmd_create_cq_ex(const struct command *c)
 	int rc = command_read(c, &request, sizeof(request));
 
 	return rc ? rc : create(c, &request);
+}
+
+/* librxe keeps its hands off the old ring meanwhile, and maps the new one afterwards. */
+int cmd_resize_cq(const struct command *c)
+{
+	struct ib_uverbs_resize_cq request;
+	struct ib_uverbs_resize_cq_resp reply = {0};
+	struct rxe_resize_cq_resp driver;
+	struct queue ring;
+	struct cq *cq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
+	if (!cq || !request.cqe || request.cqe > MAX_CQE)
+		return -EINVAL;
+	rc = queue_create(&ring, c->fd, &c->file->queue_offset, request.cqe,
+			  sizeof(struct ib_uverbs_wc));
+	if (rc)
+		return rc;
+	reply.cqe = queue_capacity(&ring);
+	driver.mi = queue_mminfo(&ring);
+	rc = cq_count(cq) > queue_capacity(&ring) ? -EINVAL
+						  : command_reply(c, &reply, sizeof(reply));
+	if (!rc)
+		rc = command_reply_driver(c, &driver, sizeof(driver));
+	if (rc)
+		queue_destroy(&ring);
+	else
+		cq_move(cq, &ring);
+	return rc;
 }
 
 /*

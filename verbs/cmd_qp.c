@@ -12,6 +12,7 @@
 #include "command.h"
 #include "cq.h"
 #include "device_max.h"
+#include "log.h"
 #include "pd.h"
 #include "poll_hook.h"
 #include "port.h"
@@ -234,6 +235,8 @@ static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *q
 		.retry_cnt = attr.retry_cnt,
 		.rnr_retry = attr.rnr_retry,
 		.sq_sig_all = init.sq_sig_all,
+		.path_mig_state = attr.path_mig_state,
+		.sq_draining = attr.sq_draining,
 	};
 	address_to_dest(&reply->dest, &attr.path);
 }
@@ -272,6 +275,8 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 	*attr = (struct urxe_qp_attr){
 		.state = request->qp_state,
 		.cur_state = request->cur_qp_state,
+		.path_mig_state = request->path_mig_state,
+		.en_sqd_async_notify = request->en_sqd_async_notify,
 		.path_mtu = request->path_mtu,
 		.timeout = request->timeout,
 		.retry_cnt = request->retry_cnt,
@@ -313,6 +318,10 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 	now = clock_now();
 	qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
 	rc = qp ? urxe_qp_modify(qp->qp, now, &attr, request->attr_mask) : -EINVAL;
+	if (rc == -EOPNOTSUPP)
+		log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
+			 request->attr_mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH"
+							      : "IBV_QP_PATH_MIG_STATE");
 	if (!rc) {
 		qp_modified(qp);
 		progress_transmit(now);

@@ -2,6 +2,7 @@
 /* CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
@@ -11,6 +12,7 @@
 #include "pd.h"
 #include "port.h"
 #include "srq.h"
+#include "user.h"
 
 void srq_destroy(struct object *object)
 {
@@ -23,6 +25,11 @@ void srq_destroy(struct object *object)
 	free(srq);
 }
 
+static uint32_t element_size(uint32_t max_sge)
+{
+	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
+}
+
 static int make_queue(const struct command *c, struct srq *srq,
 		      const struct ib_uverbs_create_srq *request)
 {
@@ -32,8 +39,7 @@ static int make_queue(const struct command *c, struct srq *srq,
 		.max_sge = request->max_sge,
 	};
 	int rc = queue_create(&srq->recv.wq.ring, c->fd, &c->file->queue_offset, request->max_wr,
-			      (uint32_t)sizeof(struct rxe_recv_wqe) +
-				      request->max_sge * (uint32_t)sizeof(struct rxe_sge));
+			      element_size(request->max_sge));
 
 	if (rc)
 		return rc;
@@ -103,10 +109,60 @@ int cmd_create_srq(const struct command *c)
 	return rc;
 }
 
+/* librxe learns of the new ring at an address that it gives, and maps it afterwards. */
+static int reply_ring(const struct command *c, const struct queue *ring)
+{
+	const struct mminfo mi = queue_mminfo(ring);
+	struct rxe_modify_srq_cmd driver;
+
+	if (c->driver_in_size < sizeof(driver))
+		return -EINVAL;
+	memcpy(&driver, c->driver_in, sizeof(driver));
+	return user_write(driver.mmap_info_addr, &mi, sizeof(mi));
+}
+
+/* The limit is what it is to be afterwards: the old one may be too high for the new size. */
+static int resize_engine(struct srq *srq, uint32_t max_wr, uint32_t limit)
+{
+	uint32_t old = urxe_srq_limit(srq->recv.rq);
+	int rc;
+
+	if (limit > max_wr)
+		return -EINVAL;
+	rc = urxe_srq_set_limit(srq->recv.rq, 0);
+	if (!rc)
+		rc = urxe_srq_resize(srq->recv.rq, max_wr);
+	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
+	return rc;
+}
+
+static int resize(const struct command *c, struct srq *srq,
+		  const struct ib_uverbs_modify_srq *request)
+{
+	struct queue ring;
+	int rc;
+
+	if (!request->max_wr || request->max_wr > MAX_WR || request->srq_limit > request->max_wr)
+		return -EINVAL;
+	rc = queue_create(&ring, c->fd, &c->file->queue_offset, request->max_wr,
+			  element_size(srq->recv.max_sge));
+	if (rc)
+		return rc;
+	rc = reply_ring(c, &ring);
+	if (!rc)
+		rc = resize_engine(srq, queue_capacity(&ring), request->srq_limit);
+	if (rc)
+		queue_destroy(&ring);
+	else
+		work_queue_move(&srq->recv.wq, &ring, urxe_rq_retired(srq->recv.rq));
+	return rc;
+}
+
 int cmd_modify_srq(const struct command *c)
 {
 	struct ib_uverbs_modify_srq request;
 	struct srq *srq;
+	uint32_t limit;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (rc)
@@ -114,12 +170,13 @@ int cmd_modify_srq(const struct command *c)
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
 	if (!srq || request.attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return -EINVAL;
-	if (request.attr_mask & IBV_SRQ_MAX_WR)
-		return -EOPNOTSUPP;
-	if (!(request.attr_mask & IBV_SRQ_LIMIT))
-		return 0;
 	/* What waits in the ring counts, and only a message would fetch it. */
 	recv_queue_refill(&srq->recv);
+	limit = urxe_srq_limit(srq->recv.rq);
+	if (!(request.attr_mask & IBV_SRQ_LIMIT))
+		request.srq_limit = limit;
+	if (request.attr_mask & IBV_SRQ_MAX_WR)
+		return resize(c, srq, &request);
 	return urxe_srq_set_limit(srq->recv.rq, request.srq_limit);
 }
 

@@ -26,6 +26,8 @@ struct command {
 	uint32_t in_size;
 	uint64_t out;
 	uint32_t out_size;
+	const uint8_t *driver_in;
+	uint32_t driver_in_size;
 	uint64_t driver_out;
 	uint32_t driver_out_size;
 };
@@ -67,6 +69,7 @@ int cmd_dealloc_mw(const struct command *c);
 int cmd_create_comp_channel(const struct command *c);
 int cmd_create_cq(const struct command *c);
 int cmd_create_cq_ex(const struct command *c);
+int cmd_resize_cq(const struct command *c);
 int cmd_req_notify_cq(const struct command *c);
 int cmd_destroy_cq(const struct command *c);
 int cmd_create_qp(const struct command *c);

@@ -69,6 +69,24 @@ void cq_publish(struct cq *cq)
 	channel_send(cq->channel, &event);
 }
 
+uint32_t cq_count(const struct cq *cq)
+{
+	return (cq->producer - queue_consumer(&cq->ring)) & cq->ring.mask;
+}
+
+void cq_move(struct cq *cq, const struct queue *ring)
+{
+	uint32_t n = cq_count(cq), first = cq->producer - n;
+
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(queue_element(ring, i), queue_element(&cq->ring, first + i),
+		       sizeof(struct ib_uverbs_wc));
+	queue_destroy(&cq->ring);
+	cq->ring = *ring;
+	cq->producer = n;
+	queue_set_producer(&cq->ring, n);
+}
+
 void cq_destroy(struct object *object)
 {
 	struct cq *cq = (struct cq *)object;

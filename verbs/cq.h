@@ -35,6 +35,10 @@ void cq_comp_event(void *ctx);
 
 /* Shows the application what was completed, and sends the event that is due. */
 void cq_publish(struct cq *cq);
+/* Completions that the application has not taken, shown or not. */
+uint32_t cq_count(const struct cq *cq);
+/* Moves them into another ring, which takes the old one's place. */
+void cq_move(struct cq *cq, const struct queue *ring);
 void cq_destroy(struct object *object);
 
 #endif

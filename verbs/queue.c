@@ -61,3 +61,14 @@ void work_queue_drop(struct work_queue *wq, uint32_t retired)
 	wq->base = wq->cursor - retired;
 	work_queue_retired(wq, retired);
 }
+
+void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired)
+{
+	uint32_t outstanding = wq->cursor - wq->base - retired;
+
+	queue_destroy(&wq->ring);
+	wq->ring = *ring;
+	wq->cursor = outstanding;
+	wq->base = -retired;
+	queue_set_producer(&wq->ring, outstanding);
+}

@@ -83,6 +83,12 @@ static inline void work_queue_retired(struct work_queue *wq, uint32_t retired)
 	queue_set_consumer(&wq->ring, wq->base + retired);
 }
 
+/*
+ * Goes on in another ring, once all entries were copied out. Those that the engine
+ * has not retired keep their places taken.
+ */
+void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired);
+
 /* Drops all entries; `retired` is the engine's count, which has nothing outstanding. */
 void work_queue_drop(struct work_queue *wq, uint32_t retired);
 

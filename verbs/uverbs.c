@@ -45,6 +45,7 @@ static const struct command_row rows[] = {
 		     REPLY(create_comp_channel_resp)),
 	ROW(CREATE_CQ, create_cq, create_cq, REPLY(create_cq_resp)),
 	ROW(DESTROY_CQ, destroy_cq, destroy_cq, REPLY(destroy_cq_resp)),
+	ROW(RESIZE_CQ, resize_cq, resize_cq, REPLY(resize_cq_resp)),
 	ROW(REQ_NOTIFY_CQ, req_notify_cq, req_notify_cq, 0),
 	ROW(CREATE_QP, create_qp, create_qp, REPLY(create_qp_resp)),
 	ROW(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),
@@ -63,7 +64,6 @@ static const struct command_row rows[] = {
 	NAMED(REREG_MR),
 	NAMED(QUERY_MR),
 	NAMED(BIND_MW),
-	NAMED(RESIZE_CQ),
 	NAMED(POLL_CQ),
 	NAMED(PEEK_CQ),
 	NAMED(POST_SEND),
@@ -129,6 +129,8 @@ static int take_apart(struct command *c, const struct command_row *row, const ui
 		return -ENOSPC;
 	c->in = request + sizeof(*hdr);
 	c->in_size = row->in_size;
+	c->driver_in = c->in + c->in_size;
+	c->driver_in_size = (uint32_t)(count - sizeof(*hdr) - c->in_size);
 	if (!row->out_size)
 		return 0;
 	/* Requests that are answered begin with the address for it. */
@@ -161,6 +163,8 @@ static int take_apart_ex(struct command *c, const struct command_row *row, const
 	c->extended = true;
 	c->in = request + headers;
 	c->in_size = hdr.in_words * 8u;
+	c->driver_in = c->in + c->in_size;
+	c->driver_in_size = ex.provider_in_words * 8u;
 	c->out = ex.response;
 	c->out_size = hdr.out_words * 8u;
 	c->driver_out = ex.response + c->out_size;

@@ -5,6 +5,8 @@
  *   late_receive  receives posted to a QP in error complete with nobody polling
  *   channels      events of more channels than are watched at a time all arrive
  *   srq           a SRQ that was asked for without segments has one
+ *   resize        CQs and SRQs with something in them become larger and smaller
+ *   drain         the event of a send queue that has drained, and what the QP says of migration
  *   mcast         groups within a process and between two, and what a bad attachment says
  *   rate_limit    QPs take a rate limit, by the one command that can carry it
  *   pkey          the P_Key table as urxed has it, QPs of two partitions, and the port's counters
@@ -152,6 +154,7 @@ static void srq(void)
 struct ud {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
+	struct ibv_srq *srq; /* NULL: none */
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	struct ibv_ah *ah; /* to this host */
@@ -176,7 +179,9 @@ static void ud_open(struct ud *u, struct ibv_context *context, uint16_t pkey_ind
 		.cap = {.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1}};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
 
-	u->pd = ibv_alloc_pd(context);
+	if (!u->pd)
+		u->pd = ibv_alloc_pd(context);
+	init.srq = u->srq;
 	init.send_cq = init.recv_cq = u->cq = ibv_create_cq(context, 32, NULL, NULL, 0);
 	u->mr = ibv_reg_mr(u->pd, u->room, sizeof(u->room), IBV_ACCESS_LOCAL_WRITE);
 	u->qp = ibv_create_qp(u->pd, &init);
@@ -220,6 +225,147 @@ static unsigned int completions(struct ud *u, enum ibv_wc_opcode opcode)
 			n += wc.opcode == opcode;
 		}
 	return n;
+}
+
+/* --- Queues that change their size. */
+
+static void expect_receives(struct ibv_cq *cq, uint64_t first, uint64_t n)
+{
+	struct ibv_wc wc;
+
+	for (uint64_t id = first; id < first + n; id++)
+		if (ibv_poll_cq(cq, 1, &wc) != 1 || wc.wr_id != id)
+			errx(1, "completion %llu is lost", (unsigned long long)id);
+	if (ibv_poll_cq(cq, 1, &wc))
+		errx(1, "a completion too many");
+}
+
+static void post_receives(struct ibv_qp *qp, uint64_t first, uint64_t n)
+{
+	struct ibv_recv_wr wr = {.wr_id = first}, *bad;
+
+	for (; wr.wr_id < first + n; wr.wr_id++)
+		if (ibv_post_recv(qp, &wr, &bad))
+			err(1, "cannot post a receive");
+	usleep(200000); /* a QP in error flushes them by and by */
+}
+
+static void resize_cq(struct ibv_context *context)
+{
+	struct ibv_cq *cq = ibv_create_cq(context, 7, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.send_cq = cq,
+					.recv_cq = cq,
+					.cap = {.max_send_wr = 1, .max_recv_wr = 64}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_qp *qp = cq ? ibv_create_qp(ibv_alloc_pd(context), &init) : NULL;
+
+	if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+		err(1, "cannot create a QP in error");
+	post_receives(qp, 0, 4);
+	expect_receives(cq, 0, 4); /* the next ones wrap around the ring's end */
+	post_receives(qp, 4, 6);
+	if (ibv_resize_cq(cq, 3) != EINVAL || ibv_resize_cq(cq, 0) != EINVAL)
+		errx(1, "a CQ becomes too small for what is in it");
+	if (ibv_resize_cq(cq, 40) || cq->cqe < 40)
+		err(1, "cannot make a CQ larger");
+	post_receives(qp, 10, 34);
+	expect_receives(cq, 4, 40);
+	post_receives(qp, 44, 3);
+	if (ibv_resize_cq(cq, 3))
+		err(1, "cannot make a CQ smaller");
+	expect_receives(cq, 44, 3);
+	post_receives(qp, 47, 2);
+	expect_receives(cq, 47, 2);
+}
+
+static int try_srq_receive(struct ud *u, uint64_t wr_id)
+{
+	struct ibv_sge sge = {(uintptr_t)u->room, sizeof(u->room), u->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	return ibv_post_srq_recv(u->srq, &wr, &bad);
+}
+
+/* Sends a datagram to itself; its receive must be the one of that number. */
+static void expect_taken(struct ud *u, uint64_t wr_id)
+{
+	struct ibv_wc wc = {0};
+
+	ud_send(u, u->ah, u->qp->qp_num);
+	while (wc.opcode != IBV_WC_RECV)
+		while (ibv_poll_cq(u->cq, 1, &wc) != 1)
+			;
+	if (wc.status || wc.wr_id != wr_id)
+		errx(1, "receive %d is taken instead of %d", (int)wc.wr_id, (int)wr_id);
+}
+
+static void resize_srq(struct ibv_context *context)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 3, .max_sge = 1}};
+	struct ibv_srq_attr attr = {.max_wr = 12, .srq_limit = 40};
+	struct ud u = {.pd = ibv_alloc_pd(context)};
+	uint64_t posted = 0, taken = 0;
+
+	u.srq = ibv_create_srq(u.pd, &init);
+	if (!u.srq)
+		err(1, "cannot create a SRQ");
+	ud_open(&u, context, 0);
+	while (!try_srq_receive(&u, posted))
+		posted++;
+	expect_taken(&u, taken++);
+	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != EINVAL)
+		errx(1, "a SRQ has a limit that it never reaches");
+	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR) || ibv_query_srq(u.srq, &attr) ||
+	    attr.max_wr < 12)
+		err(1, "cannot make a SRQ larger");
+	while (!try_srq_receive(&u, posted))
+		posted++;
+	if (posted - taken != attr.max_wr)
+		errx(1, "a SRQ for %u has %d", attr.max_wr, (int)(posted - taken));
+	attr.max_wr = 7;
+	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR) != EINVAL)
+		errx(1, "a SRQ becomes too small for what is in it");
+	while (posted - taken > 7)
+		expect_taken(&u, taken++);
+	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR))
+		err(1, "cannot make a SRQ smaller");
+	while (taken < posted)
+		expect_taken(&u, taken++);
+	if (try_srq_receive(&u, posted++))
+		err(1, "cannot post to a SRQ that was made smaller");
+	expect_taken(&u, taken++);
+}
+
+static void resize(void)
+{
+	struct ibv_context *context = open_device();
+
+	resize_cq(context);
+	resize_srq(context);
+}
+
+static void drain(void)
+{
+	struct ibv_context *context = open_device();
+	struct pollfd pfd = {context->async_fd, POLLIN, 0};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+	struct ibv_qp_init_attr init;
+	struct ibv_async_event event;
+	struct ud u = {0};
+
+	ud_open(&u, context, 0);
+	if (ibv_modify_qp(u.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY))
+		err(1, "cannot drain a QP");
+	if (poll(&pfd, 1, EVENT_MS) != 1 || ibv_get_async_event(context, &event) ||
+	    event.event_type != IBV_EVENT_SQ_DRAINED || event.element.qp != u.qp)
+		errx(1, "no event of a drained send queue");
+	ibv_ack_async_event(&event);
+	if (ibv_query_qp(u.qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_SQD ||
+	    attr.sq_draining)
+		errx(1, "a drained QP says that it drains");
+	if (attr.path_mig_state != IBV_MIG_MIGRATED)
+		errx(1, "a QP is to migrate");
 }
 
 static void pkey(void)
@@ -397,6 +543,8 @@ static const struct {
 } corners[] = {{"late_receive", late_receive},
 	       {"channels", channels},
 	       {"srq", srq},
+	       {"resize", resize},
+	       {"drain", drain},
 	       {"mcast", mcast},
 	       {"pkey", pkey},
 	       {"rate_limit", rate_limit}};
