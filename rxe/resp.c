@@ -212,7 +212,7 @@ static bool place_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
 	       resp_scatter(qp, URXE_GRH_LEN, p->payload, p->payload_len);
 }
 
-/* A datagram that does not fit its buffer is dropped, and the buffer serves the next. */
+/* A datagram that does not fit a packet of this port or its buffer is dropped; the buffer stays. */
 static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct urxe_wc wc = {
@@ -228,7 +228,7 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		wc.pkey_index = (uint16_t)pkey_find(qp->dev, p->pkey);
 	if (!resp_want_recv(qp)) {
 		dev_drop(qp->dev, URXE_DROP_NO_RECV);
-	} else if (wc.byte_len > qp->resp.wqe->length) {
+	} else if (p->payload_len > qp->mtu || wc.byte_len > qp->resp.wqe->length) {
 		dev_drop(qp->dev, URXE_DROP_BAD_REQUEST);
 	} else if (place_datagram(qp, p)) {
 		resp_complete_recv(qp, &wc);
