@@ -14,6 +14,7 @@
 #include "option.h"
 #include "sim/report.h"
 #include "sim/scenario.h"
+#include "sim/table.h"
 #include "sim/trace.h"
 #include "sim/world.h"
 #include "status.h"
@@ -35,6 +36,10 @@ static const char usage[] =
 	"  --pcap FILE        write all frames to a capture\n"
 	"  --trace            print every request, frame and delivery\n"
 	"  --json             print one JSON object\n"
+	"  --table NAME       run a table of scenarios instead; --seed, --messages and --time\n"
+	"                     count, the others are the table's own:\n";
+
+static const char usage_of_scenario[] =
 	"\n"
 	"The scenario (its default; N number, P share or with %, T ns or with us, ms, s;\n"
 	"B bytes or with K, M, G; R bit/s or with k, M, G):\n";
@@ -42,12 +47,13 @@ static const char usage[] =
 static const char end_of_usage[] =
 	"\nExit status: 0 where everything agrees, 1 where not, 2 where the command is wrong.\n";
 
-enum flag { FLAG_PARAMETER, FLAG_SEEDS, FLAG_PCAP, FLAG_TRACE, FLAG_JSON, FLAG_HELP };
+enum flag { FLAG_PARAMETER, FLAG_SEEDS, FLAG_PCAP, FLAG_TRACE, FLAG_JSON, FLAG_TABLE, FLAG_HELP };
 
 struct arguments {
 	struct scenario scenario;
 	uint64_t seeds; /* 0 = one, and told in full */
 	const char *pcap;
+	const char *table;
 	bool trace;
 	bool json;
 };
@@ -60,6 +66,7 @@ static void fill_options(struct option options[MAX_PARAMETERS])
 					      {"pcap", required_argument, NULL, FLAG_PCAP},
 					      {"trace", no_argument, NULL, FLAG_TRACE},
 					      {"json", no_argument, NULL, FLAG_JSON},
+					      {"table", required_argument, NULL, FLAG_TABLE},
 					      {"help", no_argument, NULL, FLAG_HELP},
 					      {0}};
 	unsigned n = 0;
@@ -80,9 +87,20 @@ static bool parse_seeds(const char *text, uint64_t *seeds)
 	return false;
 }
 
+static bool parse_table(const char *text, const char **table)
+{
+	*table = text;
+	if (table_exists(text))
+		return true;
+	log_line("--table knows no '%s'; see urxe sim --help", text);
+	return false;
+}
+
 static void help(void)
 {
 	fputs(usage, stdout);
+	table_help(stdout);
+	fputs(usage_of_scenario, stdout);
 	scenario_help(stdout);
 	fputs(end_of_usage, stdout);
 	exit(0);
@@ -104,6 +122,7 @@ static bool take_option(struct arguments *args, int opt, const char *name)
 	case FLAG_SEEDS: return parse_seeds(optarg, &args->seeds);
 	case FLAG_PCAP: args->pcap = optarg; return true;
 	case FLAG_TRACE: args->trace = true; return true;
+	case FLAG_TABLE: return parse_table(optarg, &args->table);
 	case FLAG_JSON: args->json = true; return true;
 	case FLAG_HELP: help(); return true;
 	default: break;
@@ -133,6 +152,10 @@ static bool parse(int argc, char **argv, struct arguments *args)
 	}
 	if (args->seeds && (args->pcap || args->trace || args->json)) {
 		log_line("--seeds goes with neither --pcap, --trace nor --json");
+		return false;
+	}
+	if (args->table && (args->seeds || args->pcap || args->trace || args->json)) {
+		log_line("--table goes with neither --seeds, --pcap, --trace nor --json");
 		return false;
 	}
 	if (scenario_check(&args->scenario, why, sizeof(why)))
@@ -254,5 +277,7 @@ int cmd_sim(int argc, char **argv)
 
 	if (!parse(argc, argv, &args))
 		return STATUS_USAGE;
+	if (args.table)
+		return table_run(args.table, &args.scenario, stdout) ? 0 : STATUS_FAILED;
 	return args.seeds ? run_seeds(&args) : run_one(&args);
 }

@@ -8,6 +8,8 @@ wrong      a wrong command gets one line that names what is wrong, and status 2
 failure    a failure tells how to repeat it, and leaves a capture that shows it
 forever    a world in which nobody can move ends, and says so
 json       one JSON object that agrees with itself
+strict     who goes back N, and what control of congestion there is, reaches the engines
+tables     each table has a figure in every cell, the same at every run
 """
 import json
 import os
@@ -55,7 +57,7 @@ def wrong():
             (['--rate', '25G', '--ecn', '5K'], '--ecn'),
             (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),
             (['--warmup', '2s', '--time', '1s'], '--warmup'),
-            (['--seeds', '0'], '--seeds'), (['--seeds', '5', '--json'], '--seeds'),
+            (['--seeds', '0'], '--seeds'), (['--table', 'water'], '--table'), (['--seeds', '5', '--json'], '--seeds'),
             (['--loss'], '--loss'), (['--unheard-of'], '--unheard-of'), (['extra'], 'extra')]:
         result = sim(*options)
         expect(result.returncode == 2, f'{options} is refused')
@@ -104,5 +106,41 @@ def json_form():
     expect(network['queue_max'] <= 20 * 1024, 'the queue keeps its limit')
 
 
-CASES = {'same': same, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form}
+def strict():
+    bulk = ['--traffic', 'write', '--pattern', 'pairs', '--qps', '1', '--size', '1M', '--messages',
+            '20', '--rate', '25G', '--delay', '10us', '--json']
+    kept = {}
+    for who in 'none', 'all', 'openers', 'targets':
+        told = json.loads(sim(*bulk, '--loss', '0.2%', '--go-back-n', who).stdout)
+        expect(told['failure'] is None and told['network']['lost'] > 0, f'{who}: {told}')
+        kept[who] = told['events']['reordered']
+    # The responder is the target: it keeps what came early unless it is strict.
+    expect(kept['none'] > 0 and kept['openers'] > 0, f'a responder keeps early packets: {kept}')
+    expect(kept['all'] == kept['targets'] == 0, f'a strict one does not: {kept}')
+    crowd = [option if option != 'pairs' else 'incast' for option in bulk]
+    crowd += ['--nodes', '5', '--ecn', '5K,50K,10%']
+    marked = {control: json.loads(sim(*crowd, '--congestion', control).stdout)
+              for control in ('dcqcn', 'none')}
+    expect(marked['dcqcn']['network']['marked'] > 0 and
+           marked['dcqcn']['events']['cnp_rcvd'] > 0, 'DCQCN gets marks and notifications')
+    expect(marked['none']['network']['marked'] == 0, 'without, nothing can be marked')
+    expect(marked['dcqcn']['network']['queue_mean'] < marked['none']['network']['queue_mean'],
+           'DCQCN makes queues shorter')
+
+
+def tables():
+    for name, rows, columns in ('loss', 14, 5), ('incast', 4, 9):
+        options = ['--table', name, '--time', '5ms', '--messages', '10']
+        result = sim(*options)
+        expect(result.returncode == 0, result.stdout)
+        lines = [line for line in result.stdout.splitlines() if re.match(r'\| (\d|no limit)', line)]
+        expect(len(lines) == rows, f'{name} has {rows} rows: {result.stdout}')
+        for line in lines:
+            cells = [cell.strip() for cell in line.strip('|').split('|')]
+            expect(len(cells) == columns and all(cells), f'{columns} cells: {line}')
+        expect(sim(*options).stdout == result.stdout, f'{name} is the same again')
+
+
+CASES = {'same': same, 'wrong': wrong, 'failure': failure, 'forever': forever, 'json': json_form,
+         'strict': strict, 'tables': tables}
 CASES[sys.argv[2]]()

@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxe/cong.h>
+
+/* The list's order is the engine's. */
+#define SAME(id, name, text) CONGESTION_##id,
+enum { CONGESTION_LIST(SAME) CONGESTIONS };
+_Static_assert((int)CONGESTION_DCQCN == (int)URXE_CONGESTION_DCQCN &&
+		       (int)CONGESTION_NONE == (int)URXE_CONGESTION_NONE &&
+		       (int)CONGESTIONS == (int)URXE_CONGESTION_COUNT,
+	       "names of congestion control");
+
 #define NS_SECOND UINT64_C(1000000000)
 #define NS_HOUR   (3600 * NS_SECOND)
 #define KIB       UINT64_C(1024)
@@ -48,6 +58,8 @@ struct choice {
 
 #define CHOICE(id, name, text) {name, text},
 static const struct choice patterns[] = {PATTERN_LIST(CHOICE){NULL, NULL}};
+static const struct choice stricts[] = {STRICT_LIST(CHOICE){NULL, NULL}};
+static const struct choice congestions[] = {CONGESTION_LIST(CHOICE){NULL, NULL}};
 static const struct choice traffics[] = {TRAFFIC_LIST(CHOICE){NULL, NULL}};
 
 static const struct parameter {
@@ -76,6 +88,12 @@ static const struct parameter {
 	P("timeout", KIND_COUNT, timeout, 0, 31, "local ACK timeout: 4.096 us * 2^N; 0 = none"),
 	P("retries", KIND_COUNT, retries, 0, 7, "retry count"),
 	P("window", KIND_COUNT, window, 1, 1 << 22, "unacknowledged packets of a QP"),
+	{"go-back-n", KIND_CHOICE, offsetof(struct scenario, go_back_n), 0, 0, stricts,
+	 "who recovers by going back N with a fixed timer alone:"},
+	{"congestion", KIND_CHOICE, offsetof(struct scenario, congestion), 0, 0, congestions,
+	 "control of congestion:"},
+	P("gap-time", KIND_TIME, gap_time, 0, NS_SECOND,
+	  "how long a gap may be reordering; 0 = the engine's default"),
 	P("time", KIND_TIME, time, 1, NS_HOUR, "nothing new is posted from then on"),
 	P("warmup", KIND_TIME, warmup, 0, NS_HOUR, "goodput counts from then on"),
 	P("loss", KIND_SHARE, loss, 0, 1, "share of frames that are lost"),

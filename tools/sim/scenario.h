@@ -35,10 +35,23 @@
 	X(READ, "read", "RDMA READs, the same way")                             \
 	X(SEND, "send", "RC SENDs, the same way")
 
+/* Who recovers as the specification has it, and no better. */
+#define STRICT_LIST(X)                                       \
+	X(NONE, "none", "nobody")                            \
+	X(ALL, "all", "every host")                          \
+	X(OPENERS, "openers", "hosts that open connections") \
+	X(TARGETS, "targets", "hosts that open none")
+
+#define CONGESTION_LIST(X)                                    \
+	X(DCQCN, "dcqcn", "ECN-capable packets, CNPs, DCQCN") \
+	X(NONE, "none", "none")
+
+#define STRICT_ENUM(id, name, text)  STRICT_##id,
 #define PATTERN_ENUM(id, name, text) PATTERN_##id,
 #define TRAFFIC_ENUM(id, name, text) TRAFFIC_##id,
 enum pattern { PATTERN_LIST(PATTERN_ENUM) PATTERN_COUNT };
 enum traffic { TRAFFIC_LIST(TRAFFIC_ENUM) TRAFFIC_COUNT };
+enum strict { STRICT_LIST(STRICT_ENUM) STRICT_COUNT };
 
 struct scenario {
 	uint64_t seed;
@@ -46,15 +59,18 @@ struct scenario {
 	uint64_t qps; /* connections that each host opens */
 	uint64_t pattern;
 	uint64_t traffic;
-	uint64_t messages; /* requests of each sending end */
-	uint64_t size;     /* bytes of the longest message */
-	uint64_t depth;    /* requests of an end that are outstanding at once */
-	uint64_t mtu;      /* path MTU, bytes */
-	uint64_t timeout;  /* local ACK timeout, IBA's exponent */
-	uint64_t retries;  /* 0 to 7 */
-	uint64_t window;   /* unacknowledged packets of a QP */
-	uint64_t time;     /* ns; nothing new is posted from then on */
-	uint64_t warmup;   /* ns; goodput counts from then on */
+	uint64_t messages;   /* requests of each sending end */
+	uint64_t size;       /* bytes of the longest message */
+	uint64_t depth;      /* requests of an end that are outstanding at once */
+	uint64_t mtu;        /* path MTU, bytes */
+	uint64_t timeout;    /* local ACK timeout, IBA's exponent */
+	uint64_t retries;    /* 0 to 7 */
+	uint64_t window;     /* unacknowledged packets of a QP */
+	uint64_t go_back_n;  /* enum strict */
+	uint64_t congestion; /* enum urxe_congestion */
+	uint64_t gap_time;   /* ns; how long a gap may be reordering. 0 = the engine's default */
+	uint64_t time;       /* ns; nothing new is posted from then on */
+	uint64_t warmup;     /* ns; goodput counts from then on */
 	/* The network. Faults strike a frame once on its way, between its host and the switch. */
 	double loss;
 	uint64_t burst;      /* mean length of a burst of lost frames; 1 = each on its own */

@@ -118,6 +118,7 @@ void simconn_plan(struct simconn *conn, struct world *world, struct simhost *ope
 {
 	conn->attr = scenario_is_bulk(&world->scenario) ? bulk_attr(&world->scenario)
 							: mixed_attr(world, &world->rand);
+	opener->opens = true;
 	plan_end(conn, world, opener, 0);
 	plan_end(conn, world, target, 1);
 	for (unsigned side = 0; side < 2; side++)

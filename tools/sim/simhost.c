@@ -78,8 +78,19 @@ uint64_t simhost_alloc(struct simhost *host, uint64_t length)
 	return at;
 }
 
+static bool is_strict(const struct simhost *host)
+{
+	switch (host->world->scenario.go_back_n) {
+	case STRICT_ALL: return true;
+	case STRICT_OPENERS: return host->opens;
+	case STRICT_TARGETS: return !host->opens;
+	default: return false;
+	}
+}
+
 static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
 {
+	const struct scenario *scenario = &host->world->scenario;
 	struct urxe_dev_attr attr = {
 		.ctx = host,
 		.ops = &ops,
@@ -88,6 +99,10 @@ static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
 		.qpn_count = 0xffff00,
 		.seed = seed,
 		.max_packets = window,
+		.reorder_ns = (uint32_t)scenario->gap_time,
+		.go_back_n = is_strict(host),
+		.congestion = (uint8_t)scenario->congestion,
+		.link_bps = host->world->fabric.rate,
 	};
 
 	address_mac(host->id, attr.mac);

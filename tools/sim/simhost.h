@@ -43,6 +43,7 @@ struct simhost {
 	uint32_t n_ends;
 	struct inbox **inbox;
 	uint32_t n_inboxes;
+	bool opens;           /* a connection */
 	uint64_t shared_word; /* offset of the word that all streams to here add to */
 	uint32_t open;        /* streams from and to here that are not done */
 	uint64_t wake;        /* time of the queued EVENT_WAKE; URXE_NEVER = none */
