@@ -9,6 +9,15 @@ struct simhost;
 struct stream;
 struct world;
 
+/* A completed atomic on a shared word. */
+struct atomic_op {
+	uint32_t host;     /* whose word */
+	uint32_t from;     /* QPN of the requester */
+	uint64_t original; /* what it returned */
+	uint64_t add;      /* 0: a compare-and-swap that failed */
+	uint64_t posted, completed;
+};
+
 /* Every request completes exactly once, in order, with success and the right result. */
 void check_completion(struct simhost *host, const struct urxe_wc *wc);
 /* Each message arrives exactly once, in order and whole (UC, UD: at most once, or not at all). */

@@ -15,14 +15,6 @@
 #include "simconn.h"
 #include "world.h"
 
-struct atomic_op {
-	uint32_t host;     /* whose word */
-	uint32_t from;     /* QPN of the requester */
-	uint64_t original; /* what it returned */
-	uint64_t add;      /* 0: a compare-and-swap that failed */
-	uint64_t posted, completed;
-};
-
 void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original)
 {
 	const struct outstanding *out = stream_out(stream, index);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The simulator's checkers find what they are for: each test breaks a world that was right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/check.h"
+#include "sim/world.h"
+
+/* Does its harm when the phase is over. */
+struct harm {
+	enum phase after;
+	void (*do_it)(struct world *world);
+};
+
+static void hear(void *arg, enum phase phase, struct world *world)
+{
+	const struct harm *harm = arg;
+
+	if (harm && phase == harm->after)
+		harm->do_it(world);
+}
+
+/* A world of RC traffic, and what it complains of. */
+static void expect_failure(enum phase after, void (*do_it)(struct world *), const char *words)
+{
+	struct harm harm = {after, do_it};
+	struct scenario scenario = scenario_default;
+	struct world world;
+
+	scenario.traffic = TRAFFIC_RC;
+	scenario.messages = 30;
+	scenario.seed = 11;
+	assert_false(world_run(&world, &scenario, NULL, hear, &harm));
+	if (!strstr(world.failure, words))
+		fail_msg("'%s' says nothing of '%s'", world.failure, words);
+	world_free(&world);
+}
+
+static void test_unharmed_world_is_right(void **state)
+{
+	struct scenario scenario = scenario_default;
+	struct world world;
+
+	(void)state;
+	scenario.traffic = TRAFFIC_RC;
+	scenario.messages = 30;
+	scenario.seed = 11;
+	assert_true(world_run(&world, &scenario, NULL, hear, NULL));
+	assert_true(world.n_atomics > 10);
+	assert_string_equal(world.failure, "");
+	world_free(&world);
+}
+
+static void spoil_target(struct world *world)
+{
+	struct stream *stream = &world->conn[0].stream[0];
+
+	stream_to(stream)->host->mem[stream->target + 17] ^= 1;
+}
+
+static void spoil_word(struct world *world)
+{
+	struct stream *stream = &world->conn[0].stream[0];
+
+	stream_to(stream)->host->mem[stream->words] ^= 1;
+}
+
+static void spoil_shared_word(struct world *world)
+{
+	struct simhost *host = &world->host[0];
+
+	host->mem[host->shared_word] ^= 1;
+}
+
+static void forget_a_delivery(struct world *world)
+{
+	for (uint32_t i = 0; i < world->conn[0].stream[0].n; i++)
+		world->conn[0].stream[0].request[i].delivered = false;
+}
+
+static void test_memory(void **state)
+{
+	(void)state;
+	expect_failure(PHASE_TRAFFIC, spoil_target, "target of qp");
+	expect_failure(PHASE_TRAFFIC, spoil_word, "do not add up");
+	expect_failure(PHASE_TRAFFIC, forget_a_delivery, "never arrived");
+}
+
+/* --- Atomics. */
+
+static struct atomic_op *some_atomic(struct world *world)
+{
+	uint32_t i = 0;
+
+	while (!world->atomics[i].add)
+		i++;
+	return &world->atomics[i];
+}
+
+static void repeat_an_atomic(struct world *world)
+{
+	some_atomic(world)->original++;
+}
+
+static void complete_too_early(struct world *world)
+{
+	struct atomic_op *last = some_atomic(world);
+
+	for (uint32_t i = 0; i < world->n_atomics; i++)
+		if (world->atomics[i].host == last->host &&
+		    world->atomics[i].original > last->original)
+			last = &world->atomics[i];
+	last->completed = 0;
+}
+
+static void test_atomics(void **state)
+{
+	(void)state;
+	expect_failure(PHASE_TRAFFIC, spoil_shared_word, "the shared word holds");
+	expect_failure(PHASE_TRAFFIC, repeat_an_atomic, "where the others make");
+	expect_failure(PHASE_TRAFFIC, complete_too_early, "complete before");
+}
+
+/* --- Counters. */
+
+static void lose_a_frame(struct world *world)
+{
+	world->fabric.counters.sent++;
+}
+
+static void receive_too_much(struct world *world)
+{
+	world->received++;
+}
+
+static void test_counters(void **state)
+{
+	(void)state;
+	expect_failure(PHASE_TRAFFIC, lose_a_frame, "frames sent");
+	expect_failure(PHASE_TRAFFIC, receive_too_much, "frames delivered");
+}
+
+/* --- Completions and deliveries. */
+
+static struct urxe_wc next_completion(const struct world *world)
+{
+	return (struct urxe_wc){.qpn = world->conn[0].end[0].qpn};
+}
+
+static void complete_nothing(struct world *world)
+{
+	const struct urxe_wc wc = next_completion(world);
+
+	check_completion(world->conn[0].end[0].host, &wc);
+}
+
+static void complete_in_error(struct world *world)
+{
+	struct urxe_wc wc = next_completion(world);
+
+	wc.status = URXE_WC_RETRY_EXC_ERR;
+	check_completion(world->conn[0].end[0].host, &wc);
+}
+
+static void complete_for_nobody(struct world *world)
+{
+	struct urxe_wc wc = next_completion(world);
+
+	wc.qpn = 0xabcdef;
+	check_completion(world->conn[0].end[0].host, &wc);
+}
+
+static void receive_nothing(struct world *world)
+{
+	const struct urxe_wc wc = {.qpn = world->conn[0].end[1].qpn, .opcode = URXE_WC_RECV};
+
+	check_delivery(world->conn[0].end[1].host, &wc);
+}
+
+static void test_completions(void **state)
+{
+	(void)state;
+	expect_failure(PHASE_SETUP, complete_nothing, "where 0 of 0 is next");
+	expect_failure(PHASE_TRAFFIC, complete_nothing, "where 30 of 30 is next");
+	expect_failure(PHASE_SETUP, complete_in_error, "ended with status 12");
+	expect_failure(PHASE_SETUP, complete_for_nobody, "unknown qp");
+	expect_failure(PHASE_SETUP, receive_nothing, "not outstanding");
+}
+
+/* --- Rest. */
+
+static void leave_a_timer(struct world *world)
+{
+	events_add(&world->events, UINT64_MAX - 1, EVENT_WAKE, &world->host[0]);
+}
+
+static void leave_a_completion(struct world *world)
+{
+	struct simcq *cq = &world->host[0].send_cq;
+
+	cq->head--;
+}
+
+static void test_quiet(void **state)
+{
+	(void)state;
+	expect_failure(PHASE_TRAFFIC, leave_a_timer, "do not come to rest");
+	expect_failure(PHASE_TRAFFIC, leave_a_completion, "a completion after the last one");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unharmed_world_is_right),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_completions),
+		cmocka_unit_test(test_quiet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
