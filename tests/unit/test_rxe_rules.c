@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Rules of requester and responder that only a peer played by hand, or bad luck, calls upon. */
+#include <errno.h>
+
 #include "peer.h"
 
 struct loser {
@@ -285,6 +287,103 @@ static void test_error_behind_loss(void **state)
 	engine_close(&e);
 }
 
+/* The region goes while a READ of it is being answered: a NAK stands for the rest. */
+static void test_read_region_gone(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint8_t data[4300];
+	struct urxe_frame frame = {data, 0, sizeof(data)};
+	struct answers got;
+	struct urxe_packet p;
+	struct urxe_mr *mr;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	mr = node_reg(e.b, NODE_PD, NODE_ACCESS, 0, 3 * PAYLOAD);
+	p = from_peer(&e, &conn, 0x0c);
+	p.reth.rkey = urxe_mr_key(mr);
+	p.reth.length = 3 * PAYLOAD;
+	inject(&e, &p);
+	assert_int_equal(urxe_output(e.b->dev, e.pair->now, &frame, 1), 1);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	got = answers(&e);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.syndrome, 0x62);
+	assert_int_equal(got.psn, conn.psn[0] + 1);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	assert_int_equal(e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 1);
+	engine_close(&e);
+}
+
+/* The same between two packets of a WRITE: what came before stays, nothing more is written. */
+static void test_write_region_gone(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct urxe_mr *mr;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	mr = node_reg(e.b, NODE_PD, NODE_ACCESS, 0, 2 * PAYLOAD);
+	memset(payload, 0x5a, PAYLOAD);
+	p = from_peer(&e, &conn, 0x06);
+	p.reth.rkey = urxe_mr_key(mr);
+	p.reth.length = 2 * PAYLOAD;
+	p.payload_len = PAYLOAD;
+	inject(&e, &p);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	p.opcode = 0x08;
+	p.psn++;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).syndrome, 0x62);
+	assert_int_equal(e.b->mem[PAYLOAD - 1], 0x5a);
+	assert_int_equal(e.b->mem[PAYLOAD], 0);
+	engine_close(&e);
+}
+
+/* A full completion queue: the message cannot be told of, so it is not acknowledged. */
+static void test_write_imm_cq_full(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.b->recv_cq.depth = 0;
+	post_recv(&e.end[1], 1, 0, 10);
+	p = from_peer(&e, &conn, 0x0b);
+	p.ack_req = true;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).syndrome, 0x63);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	assert_int_equal(e.b->async[URXE_ASYNC_CQ_ERR], 1);
+	engine_close(&e);
+}
+
+/* Neither end of a connection with a depth of 0 reads from the other. */
+static void test_no_depth(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	conn.rd_atomic = 0;
+	engine_open(&e, &conn);
+	assert_int_equal(try_post(&e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8}),
+			 -EINVAL);
+	assert_int_equal(try_post(&e, 0, &(struct post){.opcode = URXE_WR_FETCH_ADD, .length = 8}),
+			 -EINVAL);
+	p = from_peer(&e, &conn, 0x0c);
+	p.reth.length = 8;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).syndrome, 0x61);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +398,10 @@ int main(void)
 		cmocka_unit_test(test_established_once),
 		cmocka_unit_test(test_write_too_soon_complete),
 		cmocka_unit_test(test_error_behind_loss),
+		cmocka_unit_test(test_read_region_gone),
+		cmocka_unit_test(test_write_region_gone),
+		cmocka_unit_test(test_write_imm_cq_full),
+		cmocka_unit_test(test_no_depth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Attributes out of range, tables that fill up, and numbers that collide in them. */
+#include <errno.h>
+
+#include "peer.h"
+#include "rand.h"
+
+static void test_device(void **state)
+{
+	struct urxe_ops ops = {0};
+	struct urxe_dev_attr attr = {.ops = &ops, .mtu = 200};
+	struct urxe_gid gid = craft_gid(URXE_NET_IPV4, 1);
+	struct urxe_dev *dev;
+
+	(void)state;
+	assert_int_equal(urxe_max_path_mtu(200), 0);
+	assert_int_equal(urxe_dev_create(&attr, &dev), -EINVAL);
+	attr.mtu = 1500;
+	attr.max_packets = (1u << 22) + 1;
+	assert_int_equal(urxe_dev_create(&attr, &dev), -EINVAL);
+	attr.max_packets = 1u << 22;
+	assert_int_equal(urxe_dev_create(&attr, &dev), 0);
+	assert_int_equal(urxe_gid_set(dev, URXE_MAX_GIDS - 1, &gid, false), 0);
+	assert_int_equal(urxe_gid_set(dev, URXE_MAX_GIDS, &gid, false), -EINVAL);
+	urxe_dev_destroy(dev);
+}
+
+static void test_queues(void **state)
+{
+	static const struct {
+		uint32_t max_wr, max_sge;
+		int rc;
+	} rows[] = {
+		{0, 0, 0},
+		{URXE_MAX_WR, 1, 0},
+		{1, URXE_MAX_SGE, 0},
+		{URXE_MAX_WR + 1, 1, -EINVAL},
+		{1, URXE_MAX_SGE + 1, -EINVAL},
+		{UINT32_MAX, UINT32_MAX, -EINVAL},
+	};
+	struct pair *pair = pair_create(&(struct pair_attr){0});
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct urxe_rq_attr attr = {.max_wr = rows[i].max_wr,
+						  .max_sge = rows[i].max_sge};
+		struct urxe_rq *srq;
+
+		assert_int_equal(urxe_srq_create(pair->node[0]->dev, &attr, &srq), rows[i].rc);
+		if (!rows[i].rc)
+			assert_int_equal(urxe_srq_destroy(srq), 0);
+	}
+	pair_destroy(pair);
+}
+
+/* Extents whose lengths add up to the region's only modulo 2^64. */
+static void test_extents_wrap(void **state)
+{
+	struct pair *pair = pair_create(&(struct pair_attr){0});
+	uint8_t byte;
+	const struct urxe_extent extents[] = {{&byte, UINT64_MAX}, {&byte, 2}};
+	const struct urxe_mr_attr attr = {.length = 1, .extents = extents, .n_extents = 2};
+	struct urxe_mr *mr;
+
+	(void)state;
+	assert_int_equal(urxe_mr_reg(pair->node[0]->dev, &attr, &mr), -EINVAL);
+	pair_destroy(pair);
+}
+
+#define KEYS 400
+
+/* Keys that share their places in the table come and go in any order, and none gets lost. */
+static void test_key_table(void **state)
+{
+	struct pair *pair = pair_create(&(struct pair_attr){0});
+	struct urxe_mr *mrs[KEYS] = {0};
+	struct rand rand = {3};
+	uint8_t byte;
+	const struct urxe_extent extent = {&byte, 1};
+
+	(void)state;
+	for (unsigned n = 0; n < 20000; n++) {
+		uint32_t i = rand_below(&rand, KEYS);
+		/* Neighbours, and keys whose products with the hash's factor lie close. */
+		const struct urxe_mr_attr attr = {.length = 1,
+						  .extents = &extent,
+						  .n_extents = 1,
+						  .key = i % 2 ? 0x10000 + i : 0x9e3779b1u * i + 1};
+		struct urxe_mr *mr;
+
+		if (mrs[i]) {
+			assert_int_equal(urxe_mr_key(mrs[i]), attr.key);
+			assert_int_equal(urxe_mr_reg(pair->node[0]->dev, &attr, &mr), -EEXIST);
+			assert_int_equal(urxe_mr_dereg(mrs[i]), 0);
+			mrs[i] = NULL;
+		} else {
+			assert_int_equal(urxe_mr_reg(pair->node[0]->dev, &attr, &mrs[i]), 0);
+		}
+	}
+	pair_destroy(pair);
+}
+
+static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+#define QPS 24
+
+/* Many timers, some of which go away: the others keep their order. */
+static void timers_in_order(uint64_t seed)
+{
+	struct pair *pair =
+		pair_create(&(struct pair_attr){.seed = seed, .go_back_n = {true, true}});
+	struct endpoint end[QPS][2];
+	struct rand rand = {seed};
+	uint64_t last = 0;
+	unsigned n = 0;
+	struct urxe_wc wc;
+
+	pair->link[0].filter = lose;
+	for (unsigned i = 0; i < QPS; i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct urxe_send_wr wr = {.opcode = URXE_WR_SEND};
+
+		conn.retry_cnt = 0;
+		conn.timeout = (uint8_t)rand_in(&rand, 1, 20);
+		wr.wr_id = conn.timeout;
+		conn_open(pair, &conn, end[i]);
+		assert_int_equal(urxe_post_send(end[i][0].qp, &wr), 0);
+		pair_step(pair); /* its timer runs from here */
+	}
+	for (unsigned i = 0; i < QPS; i += 3)
+		urxe_qp_destroy(end[i][0].qp);
+	pair_settle(pair);
+	while (node_poll(&pair->node[0]->send_cq, &wc)) {
+		assert_int_equal(wc.status, URXE_WC_RETRY_EXC_ERR);
+		assert_true(wc.wr_id >= last);
+		last = wc.wr_id;
+		n++;
+	}
+	assert_int_equal(n, QPS - QPS / 3);
+	pair_destroy(pair);
+}
+
+static void test_timers(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 50; seed++)
+		timers_in_order(seed);
+}
+
+/* Copies of one early packet take one place, however many come: others still find theirs. */
+static void test_early_copies(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x0a);
+	p.psn += 2;
+	for (unsigned i = 0; i < 5000; i++)
+		inject(&e, &p);
+	p.psn--;
+	inject(&e, &p);
+	assert_int_equal(drops(e.b, URXE_DROP_OUT_OF_SEQUENCE), 0);
+	p.psn--;
+	p.ack_req = true;
+	inject(&e, &p);
+	assert_int_equal(answers(&e).msn, 3);
+	engine_close(&e);
+}
+
+/* What a device keeps for all its QPs is bounded; beyond it, packets are lost, and counted. */
+static void test_early_bound(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
+	struct engine e = {.pair = pair, .a = pair->node[0], .b = pair->node[1]};
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		struct urxe_packet p;
+
+		conn_open(pair, &conn, e.end);
+		p = from_peer(&e, &conn, 0x0a);
+		for (unsigned ahead = 1; ahead < 256; ahead++) {
+			p.psn = (conn.psn[0] + ahead) & 0xffffff;
+			inject(&e, &p);
+		}
+	}
+	assert_int_equal(events(e.b, URXE_EVENT_REORDERED), 4096);
+	assert_int_equal(drops(e.b, URXE_DROP_OUT_OF_SEQUENCE), 20 * 255 - 4096);
+	pair_destroy(pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_device),       cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_extents_wrap), cmocka_unit_test(test_key_table),
+		cmocka_unit_test(test_timers),       cmocka_unit_test(test_early_copies),
+		cmocka_unit_test(test_early_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
