@@ -11,6 +11,7 @@
 #define ETHER_MAC_LEN  6
 #define ETHER_HDR_LEN  14
 #define ETHER_VLAN_LEN 4
+#define ETHER_VLAN_MAX 4094
 #define IPV4_HDR_LEN   20
 #define IPV6_HDR_LEN   40 /* also a GRH's */
 #define UDP_HDR_LEN    8

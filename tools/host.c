@@ -186,6 +186,21 @@ int host_add_interface(struct host *h, const char *ifname, int uplink)
 	return rc;
 }
 
+/* "@1" to "@4094", or nothing. */
+static bool parse_vlan(const char *text, uint16_t *vlan)
+{
+	unsigned long id;
+	char *end;
+
+	if (!*text)
+		return true;
+	if (text[0] != '@' || !isdigit((unsigned char)text[1]))
+		return false;
+	id = strtoul(text + 1, &end, 10);
+	*vlan = (uint16_t)id;
+	return !*end && id && id <= ETHER_VLAN_MAX;
+}
+
 int host_add_text(struct host *h, const char *text, int uplink)
 {
 	struct host_address a = {.uplink = uplink};
@@ -198,7 +213,7 @@ int host_add_text(struct host *h, const char *text, int uplink)
 		return -EINVAL;
 	snprintf(ip, sizeof(ip), "%.*s", (int)(slash - text), text);
 	bits = strtoul(slash + 1, &end, 10);
-	if (*end)
+	if (!parse_vlan(end, &a.vlan))
 		return -EINVAL;
 	if (inet_pton(AF_INET, ip, v4) == 1 && bits <= 32) {
 		set_v4(a.ip, v4);
@@ -257,5 +272,6 @@ void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GID
 		memcpy(gids[i].raw, h->addresses[i % n].ip, 16);
 		gids[i].valid = 1;
 		gids[i].v1 = i >= n;
+		gids[i].vlan = h->addresses[i % n].vlan;
 	}
 }

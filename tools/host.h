@@ -30,6 +30,7 @@ struct host_address {
 	uint8_t ip[16];     /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t prefix_len; /* of the 128 bits */
 	int uplink;         /* by which its subnet is reached */
+	uint16_t vlan;      /* ID of the VLAN that it is in; 0 = none */
 	bool kernel;        /* the kernel has it too, and answers ARP and ND for it */
 };
 
@@ -58,7 +59,8 @@ int host_add_link_local(struct host *h, int uplink);
 /* Takes the addresses that the kernel has on an interface. */
 int host_add_interface(struct host *h, const char *ifname, int uplink);
 
-/* "ADDR/LEN"; 0 where it is there already. -EINVAL: it is not one; -ENOSPC: too many. */
+/* "ADDR/LEN" or "ADDR/LEN@VLAN"; 0 where it is there already. -EINVAL: it is not one; -ENOSPC: too
+ * many. */
 int host_add_text(struct host *h, const char *text, int uplink);
 
 /* "0x8001"; -EINVAL: not a P_Key, or one of no partition; -ENOSPC: too many. */

@@ -7,6 +7,9 @@
 #include "arp.h"
 #include "nd.h"
 
+/* Longer than any ARP or ND frame with the options that these have. */
+#define TAGGED_ROOM 1518
+
 static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx)
@@ -38,6 +41,24 @@ static struct neigh_entry *claim(struct neigh *n)
 	return oldest;
 }
 
+/* Sends a frame of ours, with a tag where `from` is in a VLAN. */
+static void send_from(struct neigh *n, const struct host_address *from, const uint8_t *frame,
+		      uint32_t len)
+{
+	uint8_t tagged[NEIGH_FRAME_ROOM];
+	const uint32_t macs = 2 * ETHER_MAC_LEN;
+
+	if (!from->vlan) {
+		n->ops->send(n->ctx, from->uplink, frame, len);
+		return;
+	}
+	memcpy(tagged, frame, macs);
+	ether_put16(tagged + macs, ETHERTYPE_ID_VLAN);
+	ether_put16(tagged + macs + 2, from->vlan);
+	memcpy(tagged + macs + ETHER_VLAN_LEN, frame + macs, len - macs);
+	n->ops->send(n->ctx, from->uplink, tagged, len + ETHER_VLAN_LEN);
+}
+
 static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
 {
 	const uint8_t *mac = n->ops->mac(n->ctx, e->from->uplink);
@@ -52,7 +73,7 @@ static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
 		memcpy(a.sip, e->from->ip, 16);
 		memcpy(a.tip, e->ip, 16);
 		arp_build(frame, &a, broadcast);
-		n->ops->send(n->ctx, e->from->uplink, frame, ARP_FRAME_LEN);
+		send_from(n, e->from, frame, ARP_FRAME_LEN);
 	} else {
 		struct nd m = {.solicitation = true};
 
@@ -60,7 +81,7 @@ static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
 		memcpy(m.sip, e->from->ip, 16);
 		memcpy(m.target, e->ip, 16);
 		nd_build_solicitation(frame, &m);
-		n->ops->send(n->ctx, e->from->uplink, frame, ND_FRAME_LEN);
+		send_from(n, e->from, frame, ND_FRAME_LEN);
 	}
 }
 
@@ -79,13 +100,19 @@ static void answer(struct neigh *n, const uint8_t ip[16], int status, const uint
 	}
 }
 
-static void learn(struct neigh *n, uint64_t now, const uint8_t ip[16],
+/* Where a frame came in. */
+struct neigh_way {
+	int uplink;
+	uint16_t vlan; /* 0 = untagged */
+};
+
+static void learn(struct neigh *n, uint64_t now, const struct neigh_way *way, const uint8_t ip[16],
 		  const uint8_t mac[ETHER_MAC_LEN])
 {
 	struct neigh_entry *e = lookup(n, ip);
 
-	/* Only whom we asked for: others' talk must not fill the table. */
-	if (!e || ether_is_group(mac))
+	/* Only whom we asked for, and where: others' talk must not fill the table. */
+	if (!e || e->from->vlan != way->vlan || ether_is_group(mac))
 		return;
 	e->state = NEIGH_KNOWN;
 	memcpy(e->mac, mac, ETHER_MAC_LEN);
@@ -180,58 +207,86 @@ void neigh_forget(struct neigh *n, const struct neigh_waiter *w)
 	}
 }
 
-/* Whether we have to answer for an address on this uplink: the kernel does it for its own. */
-static bool is_ours(const struct neigh *n, int uplink, const uint8_t ip[16])
+/*
+ * Our address that we have to answer for, there where it was asked for; NULL: none. The
+ * kernel does it for its own.
+ */
+static const struct host_address *find_ours(const struct neigh *n, const struct neigh_way *way,
+					    const uint8_t ip[16])
 {
 	const struct host_address *a = host_find(n->host, ip);
 
-	return a && !a->kernel && a->uplink == uplink;
+	return a && !a->kernel && a->uplink == way->uplink && a->vlan == way->vlan ? a : NULL;
 }
 
-static void input_arp(struct neigh *n, uint64_t now, int uplink, const struct arp *a)
+static void input_arp(struct neigh *n, uint64_t now, const struct neigh_way *way,
+		      const struct arp *a)
 {
+	const struct host_address *ours = find_ours(n, way, a->tip);
 	uint8_t frame[NEIGH_FRAME_ROOM];
 	struct arp reply = {.request = false};
 
-	learn(n, now, a->sip, a->smac);
-	if (!a->request || !is_ours(n, uplink, a->tip) || ether_is_group(a->smac))
+	learn(n, now, way, a->sip, a->smac);
+	if (!a->request || !ours || ether_is_group(a->smac))
 		return;
-	memcpy(reply.smac, n->ops->mac(n->ctx, uplink), ETHER_MAC_LEN);
+	memcpy(reply.smac, n->ops->mac(n->ctx, way->uplink), ETHER_MAC_LEN);
 	memcpy(reply.sip, a->tip, 16);
 	memcpy(reply.tip, a->sip, 16);
 	arp_build(frame, &reply, a->smac);
-	n->ops->send(n->ctx, uplink, frame, ARP_FRAME_LEN);
+	send_from(n, ours, frame, ARP_FRAME_LEN);
 }
 
-static void input_nd(struct neigh *n, uint64_t now, int uplink, struct nd *m, const uint8_t *smac)
+static void input_nd(struct neigh *n, uint64_t now, const struct neigh_way *way, struct nd *m,
+		     const uint8_t *smac)
 {
+	const struct host_address *ours = find_ours(n, way, m->target);
 	uint8_t frame[NEIGH_FRAME_ROOM];
 
 	if (!m->solicitation) {
 		if (m->has_mac)
-			learn(n, now, m->target, m->smac);
+			learn(n, now, way, m->target, m->smac);
 		return;
 	}
 	/* A unicast solicitation may leave the option out (RFC 4861, 4.3). */
 	if (!m->has_mac)
 		memcpy(m->smac, smac, ETHER_MAC_LEN);
 	else
-		learn(n, now, m->sip, m->smac);
-	if (!is_ours(n, uplink, m->target) || ether_is_group(m->smac))
+		learn(n, now, way, m->sip, m->smac);
+	if (!ours || ether_is_group(m->smac))
 		return;
-	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, uplink));
-	n->ops->send(n->ctx, uplink, frame, ND_FRAME_LEN);
+	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, way->uplink));
+	send_from(n, ours, frame, ND_FRAME_LEN);
 }
 
-void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
+static void input_untagged(struct neigh *n, uint64_t now, const struct neigh_way *way,
+			   const uint8_t *frame, uint32_t len)
 {
 	struct arp a;
 	struct nd m;
 
 	if (arp_parse(&a, frame, len))
-		input_arp(n, now, uplink, &a);
+		input_arp(n, now, way, &a);
 	else if (nd_parse(&m, frame, len))
-		input_nd(n, now, uplink, &m, frame + ETHER_MAC_LEN);
+		input_nd(n, now, way, &m, frame + ETHER_MAC_LEN);
+}
+
+void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len)
+{
+	const uint32_t macs = 2 * ETHER_MAC_LEN;
+	struct neigh_way way = {.uplink = uplink};
+	uint8_t plain[TAGGED_ROOM];
+
+	if (len < ETHER_HDR_LEN + ETHER_VLAN_LEN ||
+	    ether_get16(frame + macs) != ETHERTYPE_ID_VLAN) {
+		input_untagged(n, now, &way, frame, len);
+		return;
+	}
+	if (len > sizeof(plain))
+		return;
+	way.vlan = ether_get16(frame + macs + 2) & 0x0fff;
+	memcpy(plain, frame, macs);
+	memcpy(plain + macs, frame + macs + ETHER_VLAN_LEN, len - macs - ETHER_VLAN_LEN);
+	input_untagged(n, now, &way, plain, len - ETHER_VLAN_LEN);
 }
 
 uint64_t neigh_tick(struct neigh *n, uint64_t now)

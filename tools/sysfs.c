@@ -99,7 +99,10 @@ static void put_gid(struct tree *t, uint32_t i, const struct vnic_attach_gid *gi
 	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
 	put(t, file, "%s", gid->v1 ? "IB/RoCE v1" : "RoCE v2");
 	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
-	put(t, file, "%s", ndev);
+	if (gid->vlan)
+		put(t, file, "%s.%u", ndev, gid->vlan); /* as such interfaces are mostly called */
+	else
+		put(t, file, "%s", ndev);
 }
 
 static void put_gids(struct tree *t, const struct host *host)

@@ -130,6 +130,8 @@ static int set_gids(void)
 			continue;
 		memcpy(gid.raw, entry->raw, sizeof(gid.raw));
 		rc = urxe_gid_set(port.dev, i, &gid, entry->v1);
+		if (!rc)
+			rc = urxe_gid_set_vlan(port.dev, i, entry->vlan);
 		if (rc)
 			return rc;
 		if (found)

@@ -16,6 +16,7 @@ PROGRAMS = [
     ['ib_send_bw', '-F', '-n', '1000'],
     ['ib_read_bw', '-F', '-n', '1000'],
 ]
+PROGRAMS_IN_VLAN = [['ibv_rc_pingpong', '-c', '-n', '200'], ['ibv_ud_pingpong', '-n', '200']]
 
 
 def ip(*arguments):
@@ -38,6 +39,11 @@ def make_hosts():
             skip(f'ip {" ".join(step)}: {result.stderr.strip()}')
 
 
+def in_vlan(number):
+    """An address of a host in VLAN 100."""
+    return ['--address', f'198.51.100.{number}/24@100']
+
+
 def gid_of(host, address):
     """The index of an IPv4 address as RoCEv2."""
     for line in host.run('ibv_devinfo', '-v').splitlines():
@@ -51,8 +57,8 @@ def run():
         make_hosts()
         uplink = ['--uplink', 'af_packet:eth0']
         prefixes = [['ip', 'netns', 'exec', name] for name in NAMES]
-        with Host(sys.argv[1], prefix=prefixes[0], arguments=uplink) as server, \
-                Host(sys.argv[1], prefix=prefixes[1], arguments=uplink) as client:
+        with Host(sys.argv[1], prefix=prefixes[0], arguments=uplink + in_vlan(1)) as server, \
+                Host(sys.argv[1], prefix=prefixes[1], arguments=uplink + in_vlan(2)) as client:
             # One may have started before its link had a link-local address, which comes first.
             gids = gid_of(server, '192.0.2.1'), gid_of(client, '192.0.2.2')
             for argv in PROGRAMS:
@@ -62,6 +68,9 @@ def run():
                 print(*outputs, sep='\n')
                 if argv[0].startswith('ib_'):
                     report.check_perftest(outputs[1], None)
+            for argv in PROGRAMS_IN_VLAN:
+                Pair(server, client, argv, gid_of(server, '198.51.100.1'), address='192.0.2.1',
+                     client_gid=gid_of(client, '198.51.100.2')).finish(60)
     finally:
         for name in NAMES:
             ip('netns', 'delete', name)

@@ -104,6 +104,90 @@ static void arp_from_peer(bool request, const char *sip, const char *tip)
 	neigh_input(&w.neigh, T0, 0, frame, sizeof(frame));
 }
 
+/* Puts a tag into a frame, or takes the one that is there out again. */
+static uint32_t put_tag(uint8_t *frame, uint32_t len, uint16_t tci)
+{
+	memmove(frame + 16, frame + 12, len - 12);
+	ether_put16(frame + 12, ETHERTYPE_ID_VLAN);
+	ether_put16(frame + 14, tci);
+	return len + 4;
+}
+
+static uint32_t take_tag(uint8_t *frame, uint32_t len, uint16_t tci)
+{
+	assert_int_equal(ether_get16(frame + 12), ETHERTYPE_ID_VLAN);
+	assert_int_equal(ether_get16(frame + 14), tci);
+	memmove(frame + 12, frame + 16, len - 16);
+	return len - 4;
+}
+
+static void arp_by_vlan(uint16_t tci, bool request, const char *sip, const char *tip)
+{
+	struct arp a = {.request = request};
+	uint8_t frame[ARP_FRAME_LEN + 4];
+
+	memcpy(a.smac, peer_mac, 6);
+	memcpy(a.sip, ip(sip), 16);
+	memcpy(a.tip, ip(tip), 16);
+	arp_build(frame, &a, our_mac);
+	neigh_input(&w.neigh, T0, 0, frame, put_tag(frame, ARP_FRAME_LEN, tci));
+}
+
+/* An address in a VLAN asks and answers there, and nowhere else. */
+static void in_a_vlan(void **state)
+{
+	struct neigh_waiter waiter;
+	struct arp a;
+
+	(void)state;
+	assert_int_equal(host_add_text(&w.host, "198.51.100.1/24@100", 0), 0);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 3, ip("198.51.100.9"), &waiter, w.mac),
+			 -EINPROGRESS);
+	assert_int_equal(w.sent, 1);
+	assert_true(arp_parse(&a, w.frame, take_tag(w.frame, w.len, 100)));
+	assert_true(a.request);
+	arp_from_peer(false, "198.51.100.9", "198.51.100.1");
+	arp_by_vlan(101, false, "198.51.100.9", "198.51.100.1");
+	assert_int_equal(w.answers, 0);
+	arp_by_vlan(0xe064, false, "198.51.100.9", "198.51.100.1"); /* 100, with a priority */
+	assert_int_equal(w.answers, 1);
+	assert_int_equal(w.status, 0);
+	assert_memory_equal(w.mac, peer_mac, 6);
+	/* Who asks for it is answered in the VLAN; who asks elsewhere is not. */
+	arp_from_peer(true, "198.51.100.9", "198.51.100.1");
+	arp_by_vlan(101, true, "198.51.100.9", "198.51.100.1");
+	arp_by_vlan(100, true, "192.0.2.9", "192.0.2.1");
+	assert_int_equal(w.sent, 1);
+	arp_by_vlan(100, true, "198.51.100.9", "198.51.100.1");
+	assert_int_equal(w.sent, 2);
+	assert_true(arp_parse(&a, w.frame, take_tag(w.frame, w.len, 100)));
+	assert_false(a.request);
+	/* A tag without an ID is no VLAN. */
+	arp_by_vlan(0xe000, true, "192.0.2.9", "192.0.2.1");
+	assert_int_equal(w.sent, 3);
+	assert_int_equal(ether_get16(w.frame + 12), ETHERTYPE_ID_ARP);
+}
+
+static void in_a_vlan_by_nd(void **state)
+{
+	uint8_t frame[ND_FRAME_LEN + 4];
+	struct nd m = {.solicitation = true};
+
+	(void)state;
+	assert_int_equal(host_add_text(&w.host, "2001:db8:1::1/64@7", 0), 0);
+	memcpy(m.smac, peer_mac, 6);
+	memcpy(m.sip, ip("2001:db8:1::9"), 16);
+	memcpy(m.target, ip("2001:db8:1::1"), 16);
+	nd_build_solicitation(frame, &m);
+	neigh_input(&w.neigh, T0, 0, frame, ND_FRAME_LEN);
+	assert_int_equal(w.sent, 0);
+	neigh_input(&w.neigh, T0, 0, frame, put_tag(frame, ND_FRAME_LEN, 7));
+	assert_int_equal(w.sent, 1);
+	assert_true(nd_parse(&m, w.frame, take_tag(w.frame, w.len, 7)));
+	assert_false(m.solicitation);
+	assert_memory_equal(m.smac, our_mac, 6);
+}
+
 static void what_needs_no_asking(void **state)
 {
 	struct neigh_waiter waiter;
@@ -325,6 +409,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_needs_no_asking),
+		TEST(in_a_vlan),
+		TEST(in_a_vlan_by_nd),
 		TEST(arp_asks_and_learns),
 		TEST(nd_asks_and_learns),
 		TEST(gives_up_after_three_tries),

@@ -125,6 +125,26 @@ static void what_is_no_partition(void **state)
 	assert_int_equal(host_add_pkey(&h, "0x8001"), -ENOSPC);
 }
 
+static void an_address_in_a_vlan(void **state)
+{
+	static const char *const bad[] = {
+		"192.0.2.1/24@",  "192.0.2.1/24@0",  "192.0.2.1/24@4095", "192.0.2.1/24@-1",
+		"192.0.2.1/24@x", "192.0.2.1/24@1x", "192.0.2.1/24 @100", "192.0.2.1@100"};
+	struct host h;
+
+	(void)state;
+	processors = 1;
+	host_init(&h);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(host_add_text(&h, bad[i], 0), -EINVAL);
+	assert_int_equal(host_add_text(&h, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&h, "2001:db8::1/64@4094", 0), 0);
+	assert_int_equal(sysfs_create(top, &h), 0);
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "lo.4094\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/3", "lo.4094\n");
+}
+
 /* An ordinary user may ask access(2) for both before opening it. */
 static void the_device_can_be_written_to(void **state)
 {
@@ -150,6 +170,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_cut_short),
 		cmocka_unit_test(partitions),
 		cmocka_unit_test(what_is_no_partition),
+		cmocka_unit_test(an_address_in_a_vlan),
 		cmocka_unit_test(the_device_can_be_written_to),
 	};
 

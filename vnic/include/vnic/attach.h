@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 2
+#define VNIC_ATTACH_VERSION 3
 #define VNIC_ATTACH_GIDS    16
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -46,8 +46,9 @@ enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD
 struct vnic_attach_gid {
 	uint8_t raw[16];
 	uint8_t valid;
-	uint8_t v1; /* sends RoCEv1 */
-	uint8_t reserved[6];
+	uint8_t v1;    /* sends RoCEv1 */
+	uint16_t vlan; /* ID of its VLAN; 0 = untagged */
+	uint8_t reserved[4];
 };
 
 struct vnic_attach_hello {
