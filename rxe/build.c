@@ -179,6 +179,12 @@ void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len)
 	dev->counters.event[URXE_EVENT_TX_BYTES] += b->frame->len;
 }
 
+void build_feth(struct build *b, const struct urxe_flush *flush)
+{
+	put32(b->ext, (uint32_t)(flush->selectivity << 4 | flush->placement));
+	b->ext += 4;
+}
+
 void build_reth(struct build *b, uint64_t va, uint32_t rkey, uint32_t length)
 {
 	put64(b->ext, va);

@@ -40,6 +40,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 /* Pads the payload, completes the lengths and the ICRC, counts the packet. */
 void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len);
 
+void build_feth(struct build *b, const struct urxe_flush *flush);
 void build_reth(struct build *b, uint64_t va, uint32_t rkey, uint32_t length);
 void build_atomic_eth(struct build *b, const struct send_wqe *wqe);
 void build_aeth(struct build *b, uint8_t syndrome, uint32_t msn);

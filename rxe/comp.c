@@ -189,10 +189,13 @@ static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct
 					  const struct urxe_packet *p)
 {
 	uint32_t pos = (uint32_t)urxe_psn_diff(p->psn, wqe->first_psn);
+	enum wr_kind kind = wr_kind(wqe->opcode);
 	bool placed;
 
-	if (wr_kind(wqe->opcode) == WR_ATOMIC)
+	if (kind == WR_ATOMIC)
 		placed = place(qp, wqe, 0, &p->atomic_ack, sizeof(p->atomic_ack));
+	else if (kind != WR_READ)
+		placed = true;
 	else if (read_response_fits(qp, wqe, p, pos))
 		placed = place(qp, wqe, pos * qp->mtu, p->payload, p->payload_len);
 	else
@@ -223,16 +226,30 @@ static void response_failed(struct urxe_qp *qp, uint32_t index, enum urxe_wc_sta
 		req_fail(qp, status);
 }
 
-/* READ and atomic responses acknowledge all requests before theirs (IBA 9.7.5.1.2). */
-static void data_response(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+/* What answers a request of the kind; FLUSH and ATOMIC WRITE: an empty READ response (Annex A19).
+ */
+static bool is_answer(const struct urxe_packet *p, enum wr_kind kind)
 {
-	enum wr_kind kind = flags & URXE_OPF_READ ? WR_READ : WR_ATOMIC;
+	switch (kind) {
+	case WR_READ: return urxe_opcodes[p->opcode].flags & URXE_OPF_READ;
+	case WR_ATOMIC: return urxe_opcodes[p->opcode].flags & URXE_OPF_ATOMIC;
+	case WR_FLUSH:
+	case WR_ATOMIC_WRITE:
+		return URXE_OPCODE_OPERATION(p->opcode) == URXE_OP_READ_RESPONSE_ONLY &&
+		       !p->payload_len;
+	default: return false;
+	}
+}
+
+/* READ and atomic responses acknowledge all requests before theirs (IBA 9.7.5.1.2). */
+static void data_response(struct urxe_qp *qp, const struct urxe_packet *p)
+{
 	const struct send_wqe *wqe;
 	enum urxe_wc_status status;
 	uint32_t index;
 
 	wqe = find_request(qp, p->psn, &index);
-	if (wr_kind(wqe->opcode) != kind) {
+	if (!is_answer(p, wr_kind(wqe->opcode))) {
 		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
 		return;
 	}
@@ -256,7 +273,7 @@ void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 	if (urxe_psn_diff(p->psn, req->una) < 0 || urxe_psn_diff(p->psn, req->psn) >= 0)
 		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
 	else if (!(flags & URXE_OPF_ACK))
-		data_response(qp, p, flags);
+		data_response(qp, p);
 	else if (AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
 		ack(qp, p);
 	else

@@ -9,6 +9,11 @@
 #include "dev.h"
 #include "mw.h"
 
+#define REGION_ACCESS                                                                   \
+	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
+	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |     \
+	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
+
 static bool extents_add_up(const struct urxe_mr_attr *attr)
 {
 	uint64_t sum = 0;
@@ -50,6 +55,10 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 
 	if (!extents_add_up(attr) || (attr->length && attr->iova + attr->length - 1 < attr->iova))
 		return -EINVAL;
+	if (attr->access & ~REGION_ACCESS)
+		return -EINVAL;
+	if (attr->access & URXE_ACCESS_FLUSH_PERSISTENT && !dev->attr.ops->persist)
+		return -EOPNOTSUPP;
 	/* IBA 10.6.3.1: who may write from afar may write locally. */
 	if (attr->access & remote_writes && !(attr->access & URXE_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
@@ -215,6 +224,41 @@ bool mr_read(const struct urxe_dev *dev, const struct mr_range *range, uint8_t *
 	for (; left; left -= piece, dst += piece) {
 		src = next_piece(&place, left, &piece);
 		memcpy(dst, src, piece);
+	}
+	return true;
+}
+
+bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)
+{
+	const struct urxe_mr *mr = idmap_find(&dev->mrs, range->key);
+	const struct urxe_mw *mw = mr ? NULL : mw_find(dev, range->key);
+
+	if (!mr && !mw)
+		return false;
+	range->addr = mr ? mr->iova : mw->start;
+	range->length = mr ? mr->length : mw->length;
+	return true;
+}
+
+/* A store is seen by all once a fence is behind it; what lasts is the owner's knowledge. */
+bool mr_flush(const struct urxe_dev *dev, const struct mr_range *range)
+{
+	uint64_t left = range->length, piece;
+	struct urxe_extent bytes;
+	struct span span;
+	struct place place;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!grants(dev, range, &span))
+		return false;
+	if (!left || !(range->access & URXE_ACCESS_FLUSH_PERSISTENT))
+		return true;
+	place = locate(&span);
+	for (; left; left -= piece) {
+		bytes.addr = next_piece(&place, left, &piece);
+		bytes.length = piece;
+		if (!dev->attr.ops->persist(dev->attr.ctx, &bytes))
+			return false;
 	}
 	return true;
 }

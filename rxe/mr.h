@@ -48,6 +48,12 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 bool mr_write(const struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
 bool mr_read(const struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst);
 
+/* Makes what the range holds reach as far as range->access says: visible to all, or lasting. False
+ * where it could not; the range was granted. */
+bool mr_flush(const struct urxe_dev *dev, const struct mr_range *range);
+/* Extends the range to all that its key covers; false where it is none. */
+bool mr_whole(const struct urxe_dev *dev, struct mr_range *range);
+
 /* The 8 bytes of an atomic operation; NULL where not granted, or not in one piece. */
 uint64_t *mr_atomic(const struct urxe_dev *dev, const struct mr_range *range);
 

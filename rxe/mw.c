@@ -9,7 +9,8 @@
 
 #define TAG_MASK 0xffu
 #define CHANGES  (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
-#define RIGHTS   (CHANGES | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_ZERO_BASED)
+#define FLUSHES  (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
+#define RIGHTS   (CHANGES | FLUSHES | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_ZERO_BASED)
 
 static bool valid_type(uint8_t type)
 {
@@ -73,7 +74,7 @@ static bool window_ok(const struct urxe_qp *qp, const struct urxe_mw *mw,
 	return !mw->mr && bind->length;
 }
 
-/* Rules for the region (C10-72 to C10-75). */
+/* Rules for the region (C10-72 to C10-75); a flush needs the region's own right. */
 static bool region_ok(const struct urxe_mr *mr, const struct urxe_mw *mw,
 		      const struct urxe_mw_bind *bind, uint64_t *offset)
 {
@@ -81,6 +82,8 @@ static bool region_ok(const struct urxe_mr *mr, const struct urxe_mw *mw,
 	    mr->access & URXE_ACCESS_ZERO_BASED)
 		return false;
 	if (bind->access & CHANGES && !(mr->access & URXE_ACCESS_LOCAL_WRITE))
+		return false;
+	if (bind->access & FLUSHES & ~mr->access)
 		return false;
 	return mr_within(mr->iova, mr->length, bind->addr, bind->length, offset);
 }

@@ -187,6 +187,11 @@ static const uint8_t *parse_extended(struct urxe_packet *p, const uint8_t *at, u
 		p->deth.src_qpn = get24(at + 5);
 		at += 8;
 	}
+	if (flags & URXE_OPF_FETH) {
+		p->feth.placement = at[3] & 0x0f;
+		p->feth.selectivity = at[3] >> 4 & 3;
+		at += 4;
+	}
 	if (flags & URXE_OPF_RETH) {
 		p->reth.va = get64(at);
 		p->reth.rkey = get32(at + 8);
@@ -233,7 +238,7 @@ static enum urxe_drop parse_transport(struct urxe_packet *p, struct cursor *c)
 		return URXE_DROP_BAD_TVER;
 	info = &urxe_opcodes[p->opcode];
 	if (!info->known)
-		return URXE_DROP_BAD_OPCODE;
+		return info->name ? URXE_DROP_XRC : URXE_DROP_BAD_OPCODE;
 	fixed = info->hdr_len + p->pad + URXE_ICRC_LEN;
 	if (len < fixed || (len - info->hdr_len) % 4)
 		return URXE_DROP_BAD_LENGTH;

@@ -81,9 +81,12 @@ struct resp_repeat {
 /* Parts of one READ that are remembered while another one is being sent. */
 #define RESP_REPEATS 4
 
-/* A READ or atomic request, kept so that a duplicate can be answered (IBA 9.7.5.1.5). */
+enum resp_resource_kind { RES_READ, RES_ATOMIC, RES_FLUSH, RES_ATOMIC_WRITE };
+
+/* A READ, atomic, FLUSH or ATOMIC WRITE request, kept so that a duplicate can be answered
+ * (IBA 9.7.5.1.5). */
 struct resp_resource {
-	bool atomic;
+	uint8_t kind;  /* enum resp_resource_kind */
 	bool kept;     /* the slot holds a request */
 	bool pending;  /* a response is due */
 	bool repeated; /* what is due answers a duplicate */

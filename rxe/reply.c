@@ -102,6 +102,26 @@ static void output_atomic(struct urxe_qp *qp, struct resp_resource *res, struct 
 	resource_clear_pending(qp, res);
 }
 
+/* The answer to a FLUSH or ATOMIC WRITE (Annex A19): a READ response without payload. */
+static void output_done(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	struct build b;
+
+	start(&b, qp, frame, URXE_OP_READ_RESPONSE_ONLY, res->first_psn);
+	build_aeth(&b, credits(qp), res->msn);
+	build_finish(&b, qp->dev, 0);
+	resource_clear_pending(qp, res);
+}
+
+static bool output_response(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	switch (res->kind) {
+	case RES_READ: return output_read(qp, res, frame);
+	case RES_ATOMIC: output_atomic(qp, res, frame); return true;
+	default: output_done(qp, res, frame); return true;
+	}
+}
+
 static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	output_ack(qp, frame, qp->resp.nak, qp->resp.nak_psn);
@@ -114,11 +134,9 @@ bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	struct resp_resource *res = resource_next_pending(qp);
 
-	if (res && !res->atomic && !pace_ready(qp))
+	if (res && res->kind == RES_READ && !pace_ready(qp))
 		return false;
-	if (res && res->atomic) {
-		output_atomic(qp, res, frame);
-	} else if (!res || !output_read(qp, res, frame)) {
+	if (!res || !output_response(qp, res, frame)) {
 		if (qp->resp.nak) {
 			output_nak(qp, frame);
 		} else if (qp->resp.ack_due) {

@@ -220,6 +220,8 @@ static uint8_t operation(const struct send_wqe *wqe, bool first, bool last)
 	case URXE_WR_RDMA_READ: return URXE_OP_READ_REQUEST;
 	case URXE_WR_COMPARE_SWAP: return URXE_OP_COMPARE_SWAP;
 	case URXE_WR_FETCH_ADD: return URXE_OP_FETCH_ADD;
+	case URXE_WR_FLUSH: return URXE_OP_FLUSH;
+	case URXE_WR_ATOMIC_WRITE: return URXE_OP_ATOMIC_WRITE;
 	default: return send_write_operation(wqe, first, last);
 	}
 }
@@ -285,8 +287,10 @@ static void put_extended(struct build *b, const struct urxe_qp *qp, const struct
 
 		build_deth(b, own ? qp->attr.qkey : wqe->remote_qkey, qp->qpn);
 	}
+	if (flags & URXE_OPF_FETH)
+		build_feth(b, &wqe->flush);
 	if (flags & URXE_OPF_RETH) {
-		uint32_t rest = wqe->length - offset;
+		uint32_t rest = flags & URXE_OPF_FLUSH ? wqe->flush.length : wqe->length - offset;
 
 		if (flags & URXE_OPF_READ && (uint64_t)span * qp->mtu < rest)
 			rest = span * qp->mtu;
@@ -372,17 +376,15 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 /* False: it has to wait, or has failed. */
 static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 {
-	if (!wqe->executed) {
-		if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
-			return false;
-		if (!execute(qp, wqe)) {
-			local_error(qp, qp->sq.cur,
-				    wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
-								   : URXE_WC_LOC_QP_OP_ERR);
-			return false;
-		}
-		wqe->executed = true;
+	if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
+		return false;
+	if (!execute(qp, wqe)) {
+		local_error(qp, qp->sq.cur,
+			    wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
+							   : URXE_WC_LOC_QP_OP_ERR);
+		return false;
 	}
+	wqe->executed = true;
 	qp->sq.cur++;
 	req_complete_executed(qp);
 	return true;

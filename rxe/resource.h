@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Responder resources: READ and atomic requests, kept so that they can be
+ * Responder resources: requests that have responses of their own, kept so that they can be
  * answered in order and answered again (IBA volume 1, 9.7.5.1.5).
  */
 #ifndef URXE_RESOURCE_H

@@ -78,15 +78,28 @@ static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const str
 {
 	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;
 
-	if (res->atomic || p->reth.rkey != res->rkey || p->reth.va != res->va + offset ||
+	if (res->kind != RES_READ || p->reth.rkey != res->rkey || p->reth.va != res->va + offset ||
 	    offset + p->reth.length > res->length)
 		return false;
 	return resource_repeat_read(qp, res, p->psn, p->reth.length);
 }
 
-static bool repeat_atomic(struct urxe_qp *qp, struct resp_resource *res)
+static uint32_t resource_flag(const struct resp_resource *res)
 {
-	if (!res->atomic)
+	static const uint32_t flags[] = {
+		[RES_READ] = URXE_OPF_READ,
+		[RES_ATOMIC] = URXE_OPF_ATOMIC,
+		[RES_FLUSH] = URXE_OPF_FLUSH,
+		[RES_ATOMIC_WRITE] = URXE_OPF_ATOMIC_WRITE,
+	};
+
+	return flags[res->kind];
+}
+
+/* What was executed is not executed again: its first result is the answer (Annex A19). */
+static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_t flags)
+{
+	if (!(flags & resource_flag(res)))
 		return false;
 	res->repeated = true;
 	resource_set_pending(qp, res);
@@ -98,14 +111,14 @@ static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t 
 	struct resp_resource *res;
 	bool answered = true;
 
-	if (flags & (URXE_OPF_READ | URXE_OPF_ATOMIC)) {
+	if (flags & URXE_OPF_RESOURCE) {
 		res = resource_find(qp, p->psn);
 		if (!res)
 			answered = false;
 		else if (flags & URXE_OPF_READ)
 			answered = repeat_read(qp, res, p);
 		else
-			answered = repeat_atomic(qp, res);
+			answered = repeat_result(qp, res, flags);
 	} else {
 		ack(qp);
 	}
@@ -134,8 +147,8 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	syndrome = resp_execute(qp, p, flags);
 	if (syndrome)
 		resp_refuse(qp, syndrome);
-	else if (p->ack_req && !(flags & (URXE_OPF_READ | URXE_OPF_ATOMIC)))
-		ack(qp); /* a READ's or atomic's own response is its ACK (IBA 9.7.5.1.2) */
+	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
+		ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
 	return !syndrome;
 }
 

@@ -7,6 +7,7 @@
 #include "dev.h"
 #include "mr.h"
 #include "mw.h"
+#include "place.h"
 #include "qp.h"
 #include "resource.h"
 #include "resp_recv.h"
@@ -219,7 +220,7 @@ static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
 	at = qp->attr.access & URXE_ACCESS_REMOTE_ATOMIC ? mr_atomic(qp->dev, &range) : NULL;
 	if (!at)
 		return AETH_NAK_REMOTE_ACCESS;
-	*res = (struct resp_resource){.atomic = true, .original = apply_atomic(at, p)};
+	*res = (struct resp_resource){.kind = RES_ATOMIC, .original = apply_atomic(at, p)};
 	resource_keep(qp, res, 1);
 	resource_set_pending(qp, res);
 	return 0;
@@ -237,5 +238,9 @@ uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 		return execute_send(qp, p, flags);
 	if (flags & URXE_OPF_WRITE)
 		return execute_write(qp, p, flags);
-	return flags & URXE_OPF_READ ? execute_read(qp, p) : execute_atomic(qp, p);
+	if (flags & URXE_OPF_READ)
+		return execute_read(qp, p);
+	if (flags & URXE_OPF_FLUSH)
+		return place_flush(qp, p);
+	return flags & URXE_OPF_ATOMIC_WRITE ? place_atomic_write(qp, p) : execute_atomic(qp, p);
 }

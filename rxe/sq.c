@@ -34,6 +34,8 @@ static const struct wr_info wr_infos[] = {
 	[URXE_WR_LOCAL_INV] = {WR_LOCAL, URXE_WC_LOCAL_INV, false, RC_UC},
 	[URXE_WR_BIND_MW] = {WR_LOCAL, URXE_WC_BIND_MW, false, RC_UC},
 	[URXE_WR_SEND_INV] = {WR_SEND, URXE_WC_SEND, false, RC_ONLY},
+	[URXE_WR_FLUSH] = {WR_FLUSH, URXE_WC_FLUSH, false, RC_ONLY},
+	[URXE_WR_ATOMIC_WRITE] = {WR_ATOMIC_WRITE, URXE_WC_ATOMIC_WRITE, false, RC_ONLY},
 };
 
 static const struct wr_info *wr_info(uint32_t opcode)
@@ -62,7 +64,7 @@ bool wr_is_rd_atomic(uint32_t opcode)
 {
 	enum wr_kind kind = wr_kind(opcode);
 
-	return kind == WR_READ || kind == WR_ATOMIC;
+	return kind == WR_READ || kind == WR_ATOMIC || kind == WR_FLUSH || kind == WR_ATOMIC_WRITE;
 }
 
 int sq_init(struct sq *sq, const struct urxe_qp_cap *cap)
@@ -94,13 +96,21 @@ static bool gsi_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 	       (wr->pkey_index < URXE_MAX_PKEYS && pkey_valid(qp->dev->pkeys[wr->pkey_index]));
 }
 
+static bool flush_fits(const struct urxe_flush *flush)
+{
+	const uint8_t all = URXE_FLUSH_GLOBAL | URXE_FLUSH_PERSISTENT;
+
+	return flush->placement && !(flush->placement & ~all) &&
+	       flush->selectivity <= URXE_FLUSH_KEY && flush->length <= URXE_MAX_MSG;
+}
+
 /* What the request carries: segments or inline data, and how much of it. */
 static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, enum wr_kind kind)
 {
 	uint64_t length;
 
 	if (wr->flags & URXE_SEND_INLINE) {
-		if (kind != WR_SEND && kind != WR_WRITE)
+		if (kind != WR_SEND && kind != WR_WRITE && kind != WR_ATOMIC_WRITE)
 			return false;
 		if (wr->n_segs || wr->inline_len > qp->cap.max_inline)
 			return false;
@@ -108,10 +118,12 @@ static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, e
 		return false;
 	}
 	length = wr_length(wr);
-	if (kind == WR_ATOMIC)
+	if (kind == WR_ATOMIC || kind == WR_ATOMIC_WRITE)
 		return length == sizeof(uint64_t);
 	if (kind == WR_LOCAL)
 		return !length;
+	if (kind == WR_FLUSH)
+		return !length && flush_fits(&wr->flush);
 	if (qp->type == URXE_QPT_UD)
 		return length <= qp->mtu && wr->path && gsi_fits(qp, wr);
 	return length <= URXE_MAX_MSG;
@@ -142,6 +154,7 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.imm = wr->imm,
 		.invalidate_key = wr->invalidate_key,
 		.bind = wr->bind,
+		.flush = wr->flush,
 		.n_segs = wr->n_segs,
 		.length = (uint32_t)wr_length(wr),
 		.first_psn = qp->req.next_psn,

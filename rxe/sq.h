@@ -27,6 +27,7 @@ struct send_wqe {
 	uint64_t compare_add;
 	uint64_t swap;
 	struct urxe_mw_bind bind;
+	struct urxe_flush flush;
 	bool executed;         /* WR_LOCAL: waits only for the completion of what is before it */
 	struct urxe_path path; /* UD */
 	uint32_t remote_qpn;
@@ -45,11 +46,22 @@ struct sq {
 };
 
 /* What a request makes of its opcode; WR_LOCAL sends nothing. */
-enum wr_kind { WR_INVALID, WR_SEND, WR_WRITE, WR_READ, WR_ATOMIC, WR_LOCAL };
+enum wr_kind {
+	WR_INVALID,
+	WR_SEND,
+	WR_WRITE,
+	WR_READ,
+	WR_ATOMIC,
+	WR_FLUSH,
+	WR_ATOMIC_WRITE,
+	WR_LOCAL,
+};
 enum wr_kind wr_kind(uint32_t opcode);
 bool wr_has_imm(uint32_t opcode);
 enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);
-/* READs and atomics: a response completes them, and they use the peer's resources. */
+/* READs, atomics, FLUSH, ATOMIC WRITE: a response completes them, and they use the peer's
+ * resources.
+ */
 bool wr_is_rd_atomic(uint32_t opcode);
 
 int sq_init(struct sq *sq, const struct urxe_qp_cap *cap);

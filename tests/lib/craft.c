@@ -185,12 +185,20 @@ static uint8_t *put_bth(uint8_t *at, const struct urxe_packet *p)
 	return at + 12;
 }
 
-static uint8_t *put_extended(uint8_t *at, const struct urxe_packet *p, uint8_t contents)
+static uint8_t *put_extended(uint8_t *at, const struct urxe_packet *p, uint16_t contents)
 {
+	if (contents & T38_XRCETH) {
+		craft_put32(at, 0);
+		at += 4;
+	}
 	if (contents & T38_DETH) {
 		craft_put32(at, p->deth.qkey);
 		craft_put32(at + 4, p->deth.src_qpn);
 		at += 8;
+	}
+	if (contents & T38_FETH) {
+		craft_put32(at, (uint32_t)p->feth.selectivity << 4 | p->feth.placement);
+		at += 4;
 	}
 	if (contents & T38_RETH) {
 		craft_put64(at, p->reth.va);
@@ -247,7 +255,7 @@ static uint8_t *put_ethernet(uint8_t *at, const struct urxe_packet *p)
 uint32_t craft_frame(uint8_t frame[CRAFT_MAX], const struct urxe_packet *p)
 {
 	const struct table38_row *row = table38_find(p->opcode);
-	uint8_t contents = row ? row->contents : T38_PAYLOAD;
+	uint16_t contents = row ? row->contents : T38_PAYLOAD;
 	uint32_t inner = table38_header_len(contents) + p->payload_len + p->pad + URXE_ICRC_LEN;
 	uint8_t *l3 = put_ethernet(frame, p);
 	uint8_t *at;

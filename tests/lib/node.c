@@ -49,11 +49,30 @@ static const struct urxe_ops node_ops = {
 	.async_event = on_async_event,
 };
 
+static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
+{
+	struct node *node = dev_ctx;
+
+	if (node->persist_fails)
+		return false;
+	require(node->n_persisted < 16);
+	node->persisted[node->n_persisted++] = *bytes;
+	return true;
+}
+
+static const struct urxe_ops durable_ops = {
+	.complete = on_complete,
+	.comp_event = on_comp_event,
+	.refill = on_refill,
+	.async_event = on_async_event,
+	.persist = on_persist,
+};
+
 static void create_dev(struct node *node, const struct node_attr *attr)
 {
 	const struct urxe_dev_attr dev = {
 		.ctx = node,
-		.ops = &node_ops,
+		.ops = attr->durable ? &durable_ops : &node_ops,
 		.mac = {2, 0, 0, 0, 0, attr->id},
 		.mtu = attr->mtu ? attr->mtu : 4200,
 		.qpn_first = 0x1000u * attr->id,

@@ -36,6 +36,7 @@ struct node_attr {
 	uint64_t link_bps;
 	const struct urxe_dcqcn *dcqcn;
 	uint32_t mem_size; /* 0 = 1 MiB */
+	bool durable;      /* its memory can be made to last */
 };
 
 struct node {
@@ -50,6 +51,10 @@ struct node {
 	uint32_t key; /* of all of mem, with every access right */
 	uint32_t async[32];
 	void *async_obj[32]; /* of the last event of the kind */
+	/* What was made to last, where the node is durable. */
+	struct urxe_extent persisted[16];
+	uint32_t n_persisted;
+	bool persist_fails;
 };
 
 /* The context of a QP and of a receive queue. */

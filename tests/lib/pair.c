@@ -32,6 +32,7 @@ struct pair *pair_create(const struct pair_attr *attr)
 			.link_bps = attr->link_bps,
 			.dcqcn = attr->dcqcn,
 			.mem_size = attr->mem_size,
+			.durable = attr->durable,
 		};
 
 		pair->node[i] = node_create(&node);

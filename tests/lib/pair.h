@@ -16,6 +16,7 @@ struct pair_attr {
 	uint64_t link_bps;
 	const struct urxe_dcqcn *dcqcn;
 	uint32_t mem_size; /* of each node, 0 = 1 MiB */
+	bool durable;      /* of each node: its memory can be made to last */
 };
 
 struct pair {

@@ -8,6 +8,11 @@
 		op, name, contents, true \
 	}
 
+#define X(op, name, contents)             \
+	{                                 \
+		op, name, contents, false \
+	}
+
 const struct table38_row table38[] = {
 	R(0x00, "RC_SEND_FIRST", T38_PAYLOAD),
 	R(0x01, "RC_SEND_MIDDLE", T38_PAYLOAD),
@@ -32,6 +37,8 @@ const struct table38_row table38[] = {
 	R(0x14, "RC_FETCH_ADD", T38_ATOMICETH),
 	R(0x16, "RC_SEND_LAST_INV", T38_IETH | T38_PAYLOAD),
 	R(0x17, "RC_SEND_ONLY_INV", T38_IETH | T38_PAYLOAD),
+	R(0x1c, "RC_FLUSH", T38_FETH | T38_RETH),
+	R(0x1d, "RC_ATOMIC_WRITE", T38_RETH | T38_PAYLOAD),
 
 	R(0x20, "UC_SEND_FIRST", T38_PAYLOAD),
 	R(0x21, "UC_SEND_MIDDLE", T38_PAYLOAD),
@@ -49,6 +56,32 @@ const struct table38_row table38[] = {
 	R(0x64, "UD_SEND_ONLY", T38_DETH | T38_PAYLOAD),
 	R(0x65, "UD_SEND_ONLY_IMM", T38_DETH | T38_IMMDT | T38_PAYLOAD),
 
+	X(0xa0, "XRC_SEND_FIRST", T38_XRCETH | T38_PAYLOAD),
+	X(0xa1, "XRC_SEND_MIDDLE", T38_XRCETH | T38_PAYLOAD),
+	X(0xa2, "XRC_SEND_LAST", T38_XRCETH | T38_PAYLOAD),
+	X(0xa3, "XRC_SEND_LAST_IMM", T38_XRCETH | T38_IMMDT | T38_PAYLOAD),
+	X(0xa4, "XRC_SEND_ONLY", T38_XRCETH | T38_PAYLOAD),
+	X(0xa5, "XRC_SEND_ONLY_IMM", T38_XRCETH | T38_IMMDT | T38_PAYLOAD),
+	X(0xa6, "XRC_WRITE_FIRST", T38_XRCETH | T38_RETH | T38_PAYLOAD),
+	X(0xa7, "XRC_WRITE_MIDDLE", T38_XRCETH | T38_PAYLOAD),
+	X(0xa8, "XRC_WRITE_LAST", T38_XRCETH | T38_PAYLOAD),
+	X(0xa9, "XRC_WRITE_LAST_IMM", T38_XRCETH | T38_IMMDT | T38_PAYLOAD),
+	X(0xaa, "XRC_WRITE_ONLY", T38_XRCETH | T38_RETH | T38_PAYLOAD),
+	X(0xab, "XRC_WRITE_ONLY_IMM", T38_XRCETH | T38_RETH | T38_IMMDT | T38_PAYLOAD),
+	X(0xac, "XRC_READ_REQUEST", T38_XRCETH | T38_RETH),
+	X(0xad, "XRC_READ_RESPONSE_FIRST", T38_AETH | T38_PAYLOAD),
+	X(0xae, "XRC_READ_RESPONSE_MIDDLE", T38_PAYLOAD),
+	X(0xaf, "XRC_READ_RESPONSE_LAST", T38_AETH | T38_PAYLOAD),
+	X(0xb0, "XRC_READ_RESPONSE_ONLY", T38_AETH | T38_PAYLOAD),
+	X(0xb1, "XRC_ACKNOWLEDGE", T38_AETH),
+	X(0xb2, "XRC_ATOMIC_ACKNOWLEDGE", T38_AETH | T38_ATOMICACKETH),
+	X(0xb3, "XRC_COMPARE_SWAP", T38_XRCETH | T38_ATOMICETH),
+	X(0xb4, "XRC_FETCH_ADD", T38_XRCETH | T38_ATOMICETH),
+	X(0xb6, "XRC_SEND_LAST_INV", T38_XRCETH | T38_IETH | T38_PAYLOAD),
+	X(0xb7, "XRC_SEND_ONLY_INV", T38_XRCETH | T38_IETH | T38_PAYLOAD),
+	X(0xbc, "XRC_FLUSH", T38_XRCETH | T38_FETH | T38_RETH),
+	X(0xbd, "XRC_ATOMIC_WRITE", T38_XRCETH | T38_RETH | T38_PAYLOAD),
+
 	/* Annex A17.9.3: 16 reserved bytes follow the BTH. */
 	R(0x81, "CNP", T38_PAYLOAD),
 };
@@ -63,7 +96,7 @@ const struct table38_row *table38_find(uint8_t opcode)
 	return NULL;
 }
 
-uint32_t table38_header_len(uint8_t contents)
+uint32_t table38_header_len(uint16_t contents)
 {
 	uint32_t len = 12;
 
@@ -74,5 +107,7 @@ uint32_t table38_header_len(uint8_t contents)
 	len += contents & T38_ATOMICACKETH ? 8 : 0;
 	len += contents & T38_IMMDT ? 4 : 0;
 	len += contents & T38_IETH ? 4 : 0;
+	len += contents & T38_FETH ? 4 : 0;
+	len += contents & T38_XRCETH ? 4 : 0;
 	return len;
 }

@@ -19,13 +19,15 @@ enum table38_header {
 	T38_IMMDT = 32,
 	T38_IETH = 64,
 	T38_PAYLOAD = 128,
+	T38_FETH = 256,   /* Annex A19; in front of the RETH */
+	T38_XRCETH = 512, /* first of all */
 };
 
 struct table38_row {
 	uint8_t opcode;
 	const char *name;
-	uint8_t contents; /* enum table38_header */
-	bool spoken;      /* by this engine */
+	uint16_t contents; /* enum table38_header */
+	bool spoken;       /* by this engine */
 };
 
 extern const struct table38_row table38[];
@@ -34,6 +36,6 @@ extern const unsigned table38_rows;
 /* NULL for an opcode that the engine has no name for. */
 const struct table38_row *table38_find(uint8_t opcode);
 /* Bytes of the BTH and of what follows it in front of the payload (IBA 9.2 to 9.3.6). */
-uint32_t table38_header_len(uint8_t contents);
+uint32_t table38_header_len(uint16_t contents);
 
 #endif

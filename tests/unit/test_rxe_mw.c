@@ -433,6 +433,30 @@ static void test_whose_window(void **state)
 	}
 }
 
+/* Nor does type 1 serve a QP of another domain. */
+static void test_other_domain(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_init init = {.type = URXE_QPT_RC, .pd = NODE_PD + 1, .cap = conn.cap};
+	struct endpoint second[2];
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_1);
+	bind_well(&b, W);
+	conn_create(b.e.pair, &conn, 0, &second[0]);
+	second[1] = (struct endpoint){.queue.node = b.e.b, .node = b.e.b};
+	init.ctx = &second[1].queue;
+	init.send_cq = b.e.b->send_cq.cq;
+	init.recv_cq = b.e.b->recv_cq.cq;
+	assert_int_equal(urxe_qp_create(b.e.b->dev, &init, &second[1].qp), 0);
+	second[1].qpn = urxe_qp_qpn(second[1].qp);
+	conn_bring_up(b.e.pair, &conn, 0, &second[0], &second[1]);
+	conn_bring_up(b.e.pair, &conn, 1, &second[1], &second[0]);
+	assert_int_equal(write_by(&b, &second[0]), URXE_WC_REM_ACCESS_ERR);
+	engine_close(&b.e);
+}
+
 /* A window's key opens nothing to its owner's own requests. */
 static void test_no_local_key(void **state)
 {
@@ -938,6 +962,7 @@ int main(void)
 		cmocka_unit_test(test_rebind),
 		cmocka_unit_test(test_tag),
 		cmocka_unit_test(test_whose_window),
+		cmocka_unit_test(test_other_domain),
 		cmocka_unit_test(test_no_local_key),
 		cmocka_unit_test(test_dereg),
 		cmocka_unit_test(test_dealloc),

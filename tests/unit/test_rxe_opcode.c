@@ -12,11 +12,11 @@
 
 #include "table38.h"
 
-static uint8_t contents_of(uint32_t flags)
+static uint16_t contents_of(uint32_t flags)
 {
 	static const struct {
 		uint32_t flag;
-		uint8_t header;
+		uint16_t header;
 	} map[] = {
 		{URXE_OPF_DETH, T38_DETH},
 		{URXE_OPF_RETH, T38_RETH},
@@ -26,8 +26,10 @@ static uint8_t contents_of(uint32_t flags)
 		{URXE_OPF_IMM, T38_IMMDT},
 		{URXE_OPF_IETH, T38_IETH},
 		{URXE_OPF_PAYLOAD, T38_PAYLOAD},
+		{URXE_OPF_FETH, T38_FETH},
+		{URXE_OPF_XRCETH, T38_XRCETH},
 	};
-	uint8_t contents = 0;
+	uint16_t contents = 0;
 
 	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
 		if (flags & map[i].flag)
@@ -84,10 +86,12 @@ static void test_kinds(void **state)
 		assert_int_equal(!!(flags & URXE_OPF_SEND), name_has(name, "_SEND_"));
 		assert_int_equal(!!(flags & URXE_OPF_WRITE), name_has(name, "_WRITE_"));
 		assert_int_equal(!!(flags & URXE_OPF_READ), name_has(name, "_READ_"));
-		assert_int_equal(!!(flags & URXE_OPF_ATOMIC), name_has(name, "ATOMIC") ||
+		assert_int_equal(!!(flags & URXE_OPF_ATOMIC), name_has(name, "_ATOMIC_ACK") ||
 								      name_has(name, "COMPARE") ||
 								      name_has(name, "FETCH"));
-		assert_int_equal(!!(flags & URXE_OPF_ACK), !strcmp(name, "RC_ACKNOWLEDGE"));
+		assert_int_equal(!!(flags & URXE_OPF_FLUSH), name_has(name, "FLUSH"));
+		assert_int_equal(!!(flags & URXE_OPF_ATOMIC_WRITE), name_has(name, "ATOMIC_WRITE"));
+		assert_int_equal(!!(flags & URXE_OPF_ACK), name_has(name, "RC_ACKNOWLEDGE"));
 	}
 }
 

@@ -46,6 +46,7 @@ static struct urxe_packet sample(enum urxe_net net, uint8_t opcode)
 		.dest_qpn = 0xabcdef,
 		.psn = 0xfedcba,
 		.deth = {0x80010203, 0xc0ffee},
+		.feth = {0x5, 0x2},
 		.reth = {0x0123456789abcdef, 0xdeadbeef, 0x80000000},
 		.atomic = {0xfedcba9876543210, 0x600df00d, 0x1122334455667788, 0x99aabbccddeeff00},
 		.aeth = {0x7f, 0x123456},
@@ -60,7 +61,7 @@ static struct urxe_packet sample(enum urxe_net net, uint8_t opcode)
 
 static void check_fields(const struct urxe_packet *got, const struct urxe_packet *want)
 {
-	uint8_t contents = table38_find(want->opcode)->contents;
+	uint16_t contents = table38_find(want->opcode)->contents;
 
 	assert_memory_equal(got->dmac, want->dmac, 6);
 	assert_memory_equal(got->smac, want->smac, 6);
@@ -95,6 +96,12 @@ static void check_fields(const struct urxe_packet *got, const struct urxe_packet
 		assert_int_equal(got->reth.rkey, want->reth.rkey);
 		assert_int_equal(got->reth.length, want->reth.length);
 	}
+	if (contents & T38_FETH) {
+		assert_int_equal(got->feth.placement, want->feth.placement);
+		assert_int_equal(got->feth.selectivity, want->feth.selectivity);
+	}
+	if (contents & T38_IETH)
+		assert_int_equal(got->ieth_rkey, want->ieth_rkey);
 	if (contents & T38_ATOMICETH) {
 		assert_true(got->atomic.va == want->atomic.va);
 		assert_int_equal(got->atomic.rkey, want->atomic.rkey);
@@ -127,7 +134,7 @@ static void test_fields(void **state)
 				len = craft_frame(frame, &want);
 				if (!table38[i].spoken) {
 					assert_int_equal(urxe_packet_parse(&got, frame, len),
-							 URXE_DROP_BAD_OPCODE);
+							 URXE_DROP_XRC);
 					continue;
 				}
 				assert_int_equal(urxe_packet_parse(&got, frame, len),
@@ -271,7 +278,7 @@ static const struct damage damages[] = {
 	{"BTH: transport version 1", URXE_NET_IPV4, 0x04, 14 + 28 + 1, 0x31, URXE_DROP_BAD_TVER},
 	{"BTH: transport version 8", URXE_NET_IPV4, 0x04, 14 + 28 + 1, 0x38, URXE_DROP_BAD_TVER},
 	{"BTH: RD", URXE_NET_IPV4, 0x04, 14 + 28, 0x44, URXE_DROP_BAD_OPCODE},
-	{"BTH: XRC", URXE_NET_IPV4, 0x04, 14 + 28, 0xa4, URXE_DROP_BAD_OPCODE},
+	{"BTH: XRC", URXE_NET_IPV4, 0x04, 14 + 28, 0xa4, URXE_DROP_XRC},
 	{"BTH: reserved opcode", URXE_NET_IPV4, 0x04, 14 + 28, 0x1f, URXE_DROP_BAD_OPCODE},
 	{"BTH: opcode 0xff", URXE_NET_IPV4, 0x04, 14 + 28, 0xff, URXE_DROP_BAD_OPCODE},
 	{"acknowledgement with payload", URXE_NET_IPV4, 0x04, 14 + 28, 0x11, URXE_DROP_BAD_LENGTH},

@@ -19,6 +19,7 @@
 	X(BAD_UDP, "bad_udp", "UDP length does not agree with the IP length")                    \
 	X(BAD_TVER, "bad_tver", "transport header version is not 0")                             \
 	X(BAD_OPCODE, "bad_opcode", "BTH opcode unknown or not supported")                       \
+	X(XRC, "xrc", "opcode of an extended reliable connection, which is not supported")       \
 	X(BAD_LENGTH, "bad_length", "headers, payload, pad and ICRC do not fit the length")      \
 	X(BAD_ICRC, "bad_icrc", "invariant CRC is wrong")                                        \
 	X(BAD_DGID, "bad_dgid", "destination address is not one of this device")                 \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * BTH opcodes (IBA volume 1, 9.2 and table 38; Annex A17 for CNP).
+ * BTH opcodes (IBA volume 1, 9.2 and table 38; Annex A17 for CNP, A19 for FLUSH
+ * and ATOMIC WRITE).
  *
  * One row for each of the 256 values; a row whose `known` is false is an opcode
  * that no one sends or that urxe does not speak.
@@ -46,6 +47,8 @@ enum urxe_operation {
 	URXE_OP_FETCH_ADD = 0x14,
 	URXE_OP_SEND_LAST_INV = 0x16,
 	URXE_OP_SEND_ONLY_INV = 0x17,
+	URXE_OP_FLUSH = 0x1c,
+	URXE_OP_ATOMIC_WRITE = 0x1d,
 	URXE_OP_CNP = 0x01, /* with URXE_SERVICE_CNP */
 };
 
@@ -72,7 +75,15 @@ enum urxe_opcode_flag {
 	URXE_OPF_ATOMIC_ACK_ETH = 1u << 14,
 	URXE_OPF_IMM = 1u << 15,
 	URXE_OPF_IETH = 1u << 16,
+	URXE_OPF_XRCETH = 1u << 17, /* stands first */
+	URXE_OPF_FETH = 1u << 18,   /* stands in front of the RETH */
+	/* More of what a packet is. */
+	URXE_OPF_FLUSH = 1u << 19,
+	URXE_OPF_ATOMIC_WRITE = 1u << 20,
 };
+
+/* Requests that are answered by a response of their own and take a responder resource. */
+#define URXE_OPF_RESOURCE (URXE_OPF_READ | URXE_OPF_ATOMIC | URXE_OPF_FLUSH | URXE_OPF_ATOMIC_WRITE)
 
 struct urxe_opcode_info {
 	const char *name; /* "RC_SEND_FIRST"; NULL where unknown */

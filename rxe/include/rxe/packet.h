@@ -77,6 +77,10 @@ struct urxe_packet {
 		uint32_t length; /* bytes of the whole message */
 	} reth;
 	struct {
+		uint8_t placement;   /* urxe_flush_placement bits; 4 bits wide on the wire */
+		uint8_t selectivity; /* enum urxe_flush_selectivity; 2 bits wide */
+	} feth;
+	struct {
 		uint64_t va;
 		uint32_t rkey;
 		uint64_t swap_add;

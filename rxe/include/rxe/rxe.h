@@ -23,6 +23,7 @@
 #define URXE_MAX_LINK_BPS UINT64_C(4000000000000)
 
 struct urxe_dev;
+struct urxe_extent;
 struct urxe_mr;
 struct urxe_mw;
 struct urxe_cq;
@@ -44,6 +45,10 @@ struct urxe_ops {
 	void (*refill)(void *rq_ctx);
 	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
+	/* Makes bytes of a region outlast a loss of power. False where that failed. NULL: this
+	 * device has no memory that lasts; regions are not registered for
+	 * URXE_ACCESS_FLUSH_PERSISTENT. */
+	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
 };
 
 struct urxe_dev_attr {
@@ -140,6 +145,8 @@ struct urxe_mr_attr {
 	uint32_t key; /* lkey and rkey; 0 = the engine chooses */
 };
 
+/* -EINVAL for attributes that do not fit together, -EEXIST for a key that is taken, -EOPNOTSUPP for
+ * persistence that the device has not, -ENOMEM. */
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /* -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After 0 the engine does not touch the
  * memory any more. */

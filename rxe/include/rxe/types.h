@@ -51,6 +51,8 @@ enum urxe_access {
 	URXE_ACCESS_REMOTE_ATOMIC = 8,
 	URXE_ACCESS_MW_BIND = 16,    /* of a region: windows may be bound to it */
 	URXE_ACCESS_ZERO_BASED = 32, /* of a type 2 window: its first byte has address 0 */
+	URXE_ACCESS_FLUSH_GLOBAL = 256,
+	URXE_ACCESS_FLUSH_PERSISTENT = 512, /* needs urxe_ops.persist */
 };
 
 /* IBA 10.6.7: type 1 is bound and unbound at will, type 2 serves the QP that bound it (2B). */
@@ -67,6 +69,8 @@ enum urxe_wr_opcode {
 	URXE_WR_LOCAL_INV = 7,
 	URXE_WR_BIND_MW = 8,
 	URXE_WR_SEND_INV = 9,
+	URXE_WR_FLUSH = 14,
+	URXE_WR_ATOMIC_WRITE = 15,
 };
 
 enum urxe_send_flag {
@@ -103,6 +107,16 @@ struct urxe_mw_bind {
 	uint64_t length; /* 0: a type 1 window is unbound */
 };
 
+/* What a FLUSH reaches (Annex A19: placement type, bits, at least one), and what it covers. */
+enum urxe_flush_placement { URXE_FLUSH_GLOBAL = 1, URXE_FLUSH_PERSISTENT = 2 };
+enum urxe_flush_selectivity { URXE_FLUSH_RANGE = 0, URXE_FLUSH_KEY = 1 };
+
+struct urxe_flush {
+	uint8_t placement;   /* enum urxe_flush_placement */
+	uint8_t selectivity; /* enum urxe_flush_selectivity: a range, or all that the key grants */
+	uint32_t length;     /* bytes, with URXE_FLUSH_RANGE */
+};
+
 struct urxe_send_wr {
 	uint64_t wr_id;
 	uint32_t opcode;     /* enum urxe_wr_opcode */
@@ -114,6 +128,7 @@ struct urxe_send_wr {
 	const void *inline_data;
 	uint32_t invalidate_key; /* SEND_INV: the peer's, LOCAL_INV: one's own */
 	struct urxe_mw_bind bind;
+	struct urxe_flush flush;
 	/* RC and UC: RDMA and atomics */
 	uint64_t remote_addr;
 	uint32_t rkey;
@@ -156,6 +171,8 @@ enum urxe_wc_opcode {
 	URXE_WC_FETCH_ADD = 4,
 	URXE_WC_BIND_MW = 5,
 	URXE_WC_LOCAL_INV = 6,
+	URXE_WC_FLUSH = 8,
+	URXE_WC_ATOMIC_WRITE = 9,
 	URXE_WC_RECV = 128,
 	URXE_WC_RECV_RDMA_WITH_IMM = 129,
 };

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "place.h"
+
+#include <string.h>
+
+#include "aeth.h"
+#include "mr.h"
+#include "qp.h"
+#include "resource.h"
+
+/* The request is done: it is answered, and answered again where the answer is lost. */
+static void done(struct urxe_qp *qp, struct resp_resource *res, enum resp_resource_kind kind)
+{
+	*res = (struct resp_resource){.kind = (uint8_t)kind};
+	resource_keep(qp, res, 1);
+	resource_set_pending(qp, res);
+}
+
+/* Eight bytes as they are on the wire, at once. */
+uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct mr_range range = {
+		.qpn = qp->qpn,
+		.pd = qp->pd,
+		.key = p->reth.rkey,
+		.addr = p->reth.va,
+		.length = sizeof(uint64_t),
+		.access = URXE_ACCESS_REMOTE_WRITE,
+	};
+	struct resp_resource *res = resource_new(qp);
+	uint64_t *at, value;
+
+	if (!res || p->reth.va % sizeof(value) || p->reth.length != sizeof(value) ||
+	    p->payload_len != sizeof(value))
+		return AETH_NAK_INVALID_REQUEST;
+	at = qp->attr.access & URXE_ACCESS_REMOTE_WRITE ? mr_atomic(qp->dev, &range) : NULL;
+	if (!at)
+		return AETH_NAK_REMOTE_ACCESS;
+	memcpy(&value, p->payload, sizeof(value));
+	__atomic_store_n(at, value, __ATOMIC_SEQ_CST);
+	done(qp, res, RES_ATOMIC_WRITE);
+	return 0;
+}
+
+static uint32_t flush_access(const struct urxe_packet *p)
+{
+	return (p->feth.placement & URXE_FLUSH_GLOBAL ? URXE_ACCESS_FLUSH_GLOBAL : 0) |
+	       (p->feth.placement & URXE_FLUSH_PERSISTENT ? URXE_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/* Reserved values of the FETH, or nothing to reach. */
+static bool flush_valid(const struct urxe_packet *p)
+{
+	const uint8_t all = URXE_FLUSH_GLOBAL | URXE_FLUSH_PERSISTENT;
+
+	return p->feth.placement && !(p->feth.placement & ~all) &&
+	       p->feth.selectivity <= URXE_FLUSH_KEY && p->reth.length <= URXE_MAX_MSG;
+}
+
+/* What came before the FLUSH is in place already: requests are executed in their order. */
+uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct mr_range range = {
+		.qpn = qp->qpn,
+		.pd = qp->pd,
+		.key = p->reth.rkey,
+		.addr = p->reth.va,
+		.length = p->reth.length,
+		.access = flush_access(p),
+	};
+	struct resp_resource *res = resource_new(qp);
+
+	if (!res || !flush_valid(p))
+		return AETH_NAK_INVALID_REQUEST;
+	if (p->feth.selectivity == URXE_FLUSH_KEY && !mr_whole(qp->dev, &range))
+		return AETH_NAK_REMOTE_ACCESS;
+	if (range.access & ~qp->attr.access || !mr_check(qp->dev, &range))
+		return AETH_NAK_REMOTE_ACCESS;
+	if (!mr_flush(qp->dev, &range))
+		return AETH_NAK_REMOTE_OP;
+	done(qp, res, RES_FLUSH);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Execution of the memory placement extensions: FLUSH and ATOMIC WRITE (Annex A19). */
+#ifndef URXE_PLACE_H
+#define URXE_PLACE_H
+
+#include <stdint.h>
+
+#include <rxe/packet.h>
+#include <rxe/rxe.h>
+
+/* Each returns 0, or the AETH syndrome that the request is answered with. */
+uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p);
+uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p);
+
+#endif
