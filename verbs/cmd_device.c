@@ -107,7 +107,8 @@ int cmd_query_device_ex(const struct command *c)
 	if (request.comp_mask || request.reserved)
 		return -EINVAL;
 	fill_device(&reply.base);
-	reply.device_cap_flags_ex = reply.base.device_cap_flags;
+	reply.device_cap_flags_ex =
+		reply.base.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
 	reply.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply);
 	return command_reply(c, &reply, sizeof(reply));
 }

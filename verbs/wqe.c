@@ -44,6 +44,25 @@ static void read_bind(struct urxe_mw_bind *bind, const struct rxe_send_wr *wr)
 	};
 }
 
+/* The request's part of struct rxe_send_wr in headers of Linux 6.2 and later. */
+struct flush_part {
+	uint64_t remote_addr;
+	uint32_t length;
+	uint32_t rkey;
+	uint8_t type;  /* enum urxe_flush_placement */
+	uint8_t level; /* enum urxe_flush_selectivity */
+};
+
+static void read_flush(struct urxe_send_wr *to, const struct rxe_send_wr *wr)
+{
+	struct flush_part part;
+
+	memcpy(&part, &wr->wr, sizeof(part));
+	to->remote_addr = part.remote_addr;
+	to->rkey = part.rkey;
+	to->flush = (struct urxe_flush){part.type, part.level, part.length};
+}
+
 static int read_target(struct send_request *request, const struct rxe_send_wr *wr, uint8_t qp_type)
 {
 	struct urxe_send_wr *to = &request->wr;
@@ -52,6 +71,7 @@ static int read_target(struct send_request *request, const struct rxe_send_wr *w
 	case URXE_WR_LOCAL_INV:
 	case URXE_WR_SEND_INV: to->invalidate_key = wr->ex.invalidate_rkey; return 0;
 	case URXE_WR_BIND_MW: read_bind(&to->bind, wr); return 0;
+	case URXE_WR_FLUSH: read_flush(to, wr); return 0;
 	case URXE_WR_SEND:
 	case URXE_WR_SEND_IMM:
 		if (qp_type != URXE_QPT_UD)
@@ -66,6 +86,7 @@ static int read_target(struct send_request *request, const struct rxe_send_wr *w
 	case URXE_WR_RDMA_WRITE:
 	case URXE_WR_RDMA_WRITE_IMM:
 	case URXE_WR_RDMA_READ:
+	case URXE_WR_ATOMIC_WRITE:
 		to->remote_addr = wr->wr.rdma.remote_addr;
 		to->rkey = wr->wr.rdma.rkey;
 		return 0;
@@ -94,6 +115,9 @@ int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		.imm = copy.wr.ex.imm_data,
 	};
 	request->ah = 0;
+	/* ibv_wr_atomic_write puts the bytes where inline data are, and sets no flag. */
+	if (wr->opcode == URXE_WR_ATOMIC_WRITE && !copy.dma.num_sge)
+		wr->flags |= URXE_SEND_INLINE;
 	if (wr->flags & URXE_SEND_INLINE) {
 		if (copy.dma.length > limits->max_inline)
 			return -EINVAL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Memory windows as programs use them, over two connected QPs of one process:
- * ibv_bind_mw for type 1, posted bindings for type 2, and both kinds of invalidation.
+ * ibv_bind_mw for type 1, posted bindings for type 2, and both kinds of invalidation;
+ * and ATOMIC WRITE through one.
  */
 #include <err.h>
 #include <errno.h>
@@ -40,7 +41,8 @@ static struct side open_side(void)
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = pd,
 		.send_ops_flags = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
-				  IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE,
+				  IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_WRITE |
+				  IBV_QP_EX_WITH_ATOMIC_WRITE,
 	};
 
 	if (!side.cq)
@@ -67,11 +69,15 @@ static void connect_side(struct ibv_qp *qp, const struct ibv_qp *peer, const uni
 	struct ibv_qp_attr rtr = {.qp_state = IBV_QPS_RTR,
 				  .path_mtu = IBV_MTU_1024,
 				  .dest_qp_num = peer->qp_num,
+				  .max_dest_rd_atomic = 1,
 				  .ah_attr = {.is_global = 1,
 					      .port_num = 1,
 					      .grh = {.dgid = *gid, .sgid_index = GID_INDEX}}};
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7};
+	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+				  .timeout = 14,
+				  .retry_cnt = 7,
+				  .rnr_retry = 7,
+				  .max_rd_atomic = 1};
 
 	modify(qp, &init, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	modify(qp, &rtr,
@@ -183,6 +189,21 @@ static void bind_type_1(struct side *side, struct ibv_mw *mw, uint64_t length)
 	expect(side, IBV_WC_SUCCESS, "bind type 1");
 }
 
+static void atomic_write(struct side *side, uint32_t rkey)
+{
+	struct ibv_wc wc;
+
+	ibv_wr_start(side->qpx);
+	ibv_wr_atomic_write(side->qpx, rkey, (uintptr_t)memory[1] + WINDOW + 8, "12345678");
+	if (ibv_wr_complete(side->qpx))
+		err(1, "cannot post an atomic write");
+	wc = completion(side);
+	if (wc.status || wc.opcode != IBV_WC_ATOMIC_WRITE)
+		errx(1, "atomic write: %s", ibv_wc_status_str(wc.status));
+	if (memcmp(memory[1] + WINDOW + 8, "12345678", 8))
+		errx(1, "atomic write: the bytes are wrong");
+}
+
 static void type_1(void)
 {
 	struct ibv_mw *mw = alloc(IBV_MW_TYPE_1);
@@ -191,6 +212,7 @@ static void type_1(void)
 	open_pair(side);
 	bind_type_1(&side[1], mw, LENGTH);
 	write_to(&side[0], mw->rkey, LENGTH, IBV_WC_SUCCESS, "write through type 1");
+	atomic_write(&side[0], mw->rkey);
 	if (ibv_dereg_mr(mr[1]) != EBUSY)
 		errx(1, "a region goes away under its window");
 	bind_type_1(&side[1], mw, LENGTH / 2);

@@ -104,6 +104,50 @@ static void reads_a_binding(void **state)
 	assert_int_equal(got.wr.bind.access, URXE_ACCESS_REMOTE_READ | 1u << 31); /* the engine's */
 }
 
+/* At the offsets that Linux 6.2's headers give them: 8 bytes, 4, 4, 1 and 1. */
+static void reads_a_flush(void **state)
+{
+	static const uint8_t part[] = {0,    0x10, 0, 0, 0, 0, 0, 0, 0x20,
+				       0x30, 0,    0, 7, 0, 0, 0, 2, 1};
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.opcode = URXE_WR_FLUSH;
+	memcpy(&wqe->wr.wr, part, sizeof(part));
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.remote_addr, 0x1000);
+	assert_int_equal(got.wr.rkey, 7);
+	assert_int_equal(got.wr.flush.length, 0x3020);
+	assert_int_equal(got.wr.flush.placement, URXE_FLUSH_PERSISTENT);
+	assert_int_equal(got.wr.flush.selectivity, URXE_FLUSH_KEY);
+}
+
+/* Its bytes in the ring, as ibv_wr_atomic_write has it, or by a segment. */
+static void reads_an_atomic_write(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.opcode = URXE_WR_ATOMIC_WRITE;
+	wqe->wr.wr.rdma.remote_addr = 0x1008;
+	wqe->wr.wr.rdma.rkey = 9;
+	wqe->dma.length = 8;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.remote_addr, 0x1008);
+	assert_int_equal(got.wr.rkey, 9);
+	assert_int_equal(got.wr.flags, URXE_SEND_INLINE);
+	assert_int_equal(got.wr.inline_len, 8);
+	assert_ptr_equal(got.wr.inline_data, wqe->dma.inline_data);
+	wqe->dma.num_sge = 1;
+	wqe->dma.sge[0] = (struct rxe_sge){0x2000, 8, 1};
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.flags, 0);
+	assert_int_equal(got.wr.n_segs, 1);
+	assert_int_equal(got.wr.segs[0].addr, 0x2000);
+}
+
 static void reads_invalidations(void **state)
 {
 	static const uint32_t opcodes[] = {URXE_WR_LOCAL_INV, URXE_WR_SEND_INV};
@@ -191,6 +235,8 @@ static void refuses_what_does_not_fit(void **state)
 	wqe->wr.send_flags = 0;
 	wqe->dma.num_sge = 0;
 	for (uint32_t opcode = URXE_WR_SEND_INV + 1; opcode < 300; opcode++) {
+		if (opcode == URXE_WR_FLUSH || opcode == URXE_WR_ATOMIC_WRITE)
+			continue;
 		wqe->wr.opcode = opcode;
 		assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
 	}
@@ -272,6 +318,8 @@ int main(void)
 		cmocka_unit_test_setup(reads_an_atomic, reset),
 		cmocka_unit_test_setup(reads_a_binding, reset),
 		cmocka_unit_test_setup(reads_invalidations, reset),
+		cmocka_unit_test_setup(reads_a_flush, reset),
+		cmocka_unit_test_setup(reads_an_atomic_write, reset),
 		cmocka_unit_test_setup(reads_inline_data_in_place, reset),
 		cmocka_unit_test_setup(reads_a_datagram_by_number_or_address, reset),
 		cmocka_unit_test_setup(refuses_what_does_not_fit, reset),
