@@ -33,7 +33,7 @@ uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p)
 	if (!res || p->reth.va % sizeof(value) || p->reth.length != sizeof(value) ||
 	    p->payload_len != sizeof(value))
 		return AETH_NAK_INVALID_REQUEST;
-	at = qp->attr.access & URXE_ACCESS_REMOTE_WRITE ? mr_atomic(qp->dev, &range) : NULL;
+	at = mr_atomic(qp->dev, &range);
 	if (!at)
 		return AETH_NAK_REMOTE_ACCESS;
 	memcpy(&value, p->payload, sizeof(value));
@@ -42,7 +42,7 @@ uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p)
 	return 0;
 }
 
-static uint32_t flush_access(const struct urxe_packet *p)
+uint32_t place_flush_access(const struct urxe_packet *p)
 {
 	return (p->feth.placement & URXE_FLUSH_GLOBAL ? URXE_ACCESS_FLUSH_GLOBAL : 0) |
 	       (p->feth.placement & URXE_FLUSH_PERSISTENT ? URXE_ACCESS_FLUSH_PERSISTENT : 0);
@@ -66,7 +66,7 @@ uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
 		.key = p->reth.rkey,
 		.addr = p->reth.va,
 		.length = p->reth.length,
-		.access = flush_access(p),
+		.access = place_flush_access(p),
 	};
 	struct resp_resource *res = resource_new(qp);
 
@@ -74,7 +74,7 @@ uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
 		return AETH_NAK_INVALID_REQUEST;
 	if (p->feth.selectivity == URXE_FLUSH_KEY && !mr_whole(qp->dev, &range))
 		return AETH_NAK_REMOTE_ACCESS;
-	if (range.access & ~qp->attr.access || !mr_check(qp->dev, &range))
+	if (!mr_check(qp->dev, &range))
 		return AETH_NAK_REMOTE_ACCESS;
 	if (!mr_flush(qp->dev, &range))
 		return AETH_NAK_REMOTE_OP;

@@ -8,6 +8,8 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
+/* The rights that a FLUSH needs, by its placement type. */
+uint32_t place_flush_access(const struct urxe_packet *p);
 /* Each returns 0, or the AETH syndrome that the request is answered with. */
 uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p);
 uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p);

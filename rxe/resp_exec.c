@@ -40,6 +40,24 @@ static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *
 	return ok ? 0 : AETH_NAK_INVALID_REQUEST;
 }
 
+/* What a request may only do where the QP allows it. */
+static uint32_t wanted_access(const struct urxe_packet *p, uint32_t flags)
+{
+	if (flags & (URXE_OPF_WRITE | URXE_OPF_ATOMIC_WRITE))
+		return URXE_ACCESS_REMOTE_WRITE;
+	if (flags & URXE_OPF_READ)
+		return URXE_ACCESS_REMOTE_READ;
+	if (flags & URXE_OPF_ATOMIC)
+		return URXE_ACCESS_REMOTE_ATOMIC;
+	return flags & URXE_OPF_FLUSH ? place_flush_access(p) : 0;
+}
+
+/* A function that the QP was not set up for is none that it supports (IBA table 59). */
+static uint8_t check_allowed(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	return wanted_access(p, flags) & ~qp->attr.access ? AETH_NAK_INVALID_REQUEST : 0;
+}
+
 static uint8_t rnr(const struct urxe_qp *qp)
 {
 	return AETH_RNR_NAK | qp->attr.min_rnr_timer;
@@ -105,7 +123,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 }
 
 /* A zero-length message needs no valid key (IBA 9.7.4.1.5, C9-88). */
-static bool remote_access_ok(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
+static bool key_grants(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
 {
 	struct mr_range range = {
 		.qpn = qp->qpn,
@@ -116,14 +134,14 @@ static bool remote_access_ok(const struct urxe_qp *qp, const struct urxe_packet 
 		.access = access,
 	};
 
-	return qp->attr.access & access && (!range.length || mr_check(qp->dev, &range));
+	return !range.length || mr_check(qp->dev, &range);
 }
 
 static uint8_t start_write(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->reth.length > URXE_MAX_MSG)
 		return AETH_NAK_INVALID_REQUEST;
-	if (!remote_access_ok(qp, p, URXE_ACCESS_REMOTE_WRITE))
+	if (!key_grants(qp, p, URXE_ACCESS_REMOTE_WRITE))
 		return AETH_NAK_REMOTE_ACCESS;
 	qp->resp.offset = 0;
 	qp->resp.write.va = p->reth.va;
@@ -179,7 +197,7 @@ static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
 	res = resource_new(qp);
 	if (!res)
 		return AETH_NAK_INVALID_REQUEST;
-	if (!remote_access_ok(qp, p, URXE_ACCESS_REMOTE_READ))
+	if (!key_grants(qp, p, URXE_ACCESS_REMOTE_READ))
 		return AETH_NAK_REMOTE_ACCESS;
 	*res = (struct resp_resource){
 		.rkey = p->reth.rkey,
@@ -217,7 +235,7 @@ static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
 
 	if (!res || p->atomic.va % sizeof(uint64_t)) /* IBA 9.4.5, C9-78 */
 		return AETH_NAK_INVALID_REQUEST;
-	at = qp->attr.access & URXE_ACCESS_REMOTE_ATOMIC ? mr_atomic(qp->dev, &range) : NULL;
+	at = mr_atomic(qp->dev, &range);
 	if (!at)
 		return AETH_NAK_REMOTE_ACCESS;
 	*res = (struct resp_resource){.kind = RES_ATOMIC, .original = apply_atomic(at, p)};
@@ -230,6 +248,8 @@ uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 {
 	uint8_t syndrome = check_sequence(qp, flags);
 
+	if (!syndrome)
+		syndrome = check_allowed(qp, p, flags);
 	if (!syndrome)
 		syndrome = check_length(qp, p, flags);
 	if (syndrome)

@@ -318,7 +318,7 @@ static void test_qp_right(void **state)
 	b.mr = node_reg(b.e.b, NODE_PD, LW | BIND, REGION, LENGTH);
 	b.mw = alloc_mw(b.e.b, TYPE_1, NODE_PD);
 	bind_well(&b, W);
-	assert_int_equal(write_at_window(&b), URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(write_at_window(&b), URXE_WC_REM_INV_REQ_ERR);
 	engine_close(&b.e);
 }
 

@@ -68,6 +68,7 @@ struct flush_row {
 
 #define OK  URXE_WC_SUCCESS
 #define ACC URXE_WC_REM_ACCESS_ERR
+#define REQ URXE_WC_REM_INV_REQ_ERR
 
 static const struct flush_row flush_rows[] = {
 	{"global", G, G, NODE_PD, 0, {GLOBAL, 0, LENGTH}, 0, 0, OK},
@@ -84,8 +85,8 @@ static const struct flush_row flush_rows[] = {
 	{"persistent without right", G, G | P, NODE_PD, 0, {LAST, 0, 8}, 0, 0, ACC},
 	{"both with one right", P, G | P, NODE_PD, 0, {GLOBAL | LAST, 0, 8}, 0, 0, ACC},
 	{"all without right", LW | W, G | P, NODE_PD, 0, {LAST, 1, 0}, 0, 0, ACC},
-	{"global without the QP's right", G | P, P | W, NODE_PD, 0, {GLOBAL, 0, 8}, 0, 0, ACC},
-	{"persistent without the QP's right", G | P, G, NODE_PD, 0, {LAST, 0, 8}, 0, 0, ACC},
+	{"global without the QP's right", G | P, P | W, NODE_PD, 0, {GLOBAL, 0, 8}, 0, 0, REQ},
+	{"persistent without the QP's right", G | P, G, NODE_PD, 0, {LAST, 0, 8}, 0, 0, REQ},
 	{"another domain", G, G, NODE_PD + 1, 0, {GLOBAL, 0, 8}, 0, 0, ACC},
 };
 
@@ -366,7 +367,7 @@ static const struct hand_row hand_rows[] = {
 	AW("atomic write of nothing", LW | W, 0, 0, 0, INVALID),
 	AW("atomic write at an odd place", LW | W, 1, 8, 8, INVALID),
 	AW("atomic write at an odd place", LW | W, 4, 8, 8, INVALID),
-	{"atomic write without the QP's right", ATOMIC_WRITE, LW | W, G, 0, 8, 8, 0, 0, DENIED},
+	{"atomic write without the QP's right", ATOMIC_WRITE, LW | W, G, 0, 8, 8, 0, 0, INVALID},
 };
 
 static struct urxe_packet by_hand(struct engine *e, uint8_t opcode, uint32_t key)
