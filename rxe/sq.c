@@ -104,40 +104,42 @@ static bool flush_fits(const struct urxe_flush *flush)
 	       flush->selectivity <= URXE_FLUSH_KEY && flush->length <= URXE_MAX_MSG;
 }
 
-/* What the request carries: segments or inline data, and how much of it. */
+/* What the request carries: segments, or inline data. */
 static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, enum wr_kind kind)
 {
-	uint64_t length;
-
 	if (wr->flags & URXE_SEND_INLINE) {
 		if (kind != WR_SEND && kind != WR_WRITE && kind != WR_ATOMIC_WRITE)
 			return false;
-		if (wr->n_segs || wr->inline_len > qp->cap.max_inline)
-			return false;
-	} else if (wr->n_segs > qp->cap.max_send_sge) {
-		return false;
+		return !wr->n_segs && wr->inline_len <= qp->cap.max_inline;
 	}
-	length = wr_length(wr);
-	if (kind == WR_ATOMIC || kind == WR_ATOMIC_WRITE)
-		return length == sizeof(uint64_t);
-	if (kind == WR_LOCAL)
-		return !length;
-	if (kind == WR_FLUSH)
-		return !length && flush_fits(&wr->flush);
-	if (qp->type == URXE_QPT_UD)
-		return length <= qp->mtu && wr->path && gsi_fits(qp, wr);
-	return length <= URXE_MAX_MSG;
+	return wr->n_segs <= qp->cap.max_send_sge;
 }
 
-static bool wr_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+static int check_length(const struct urxe_qp *qp, uint64_t length, enum wr_kind kind)
+{
+	switch (kind) {
+	case WR_ATOMIC:
+	case WR_ATOMIC_WRITE: return length == sizeof(uint64_t) ? 0 : -EINVAL;
+	case WR_LOCAL:
+	case WR_FLUSH: return length ? -EINVAL : 0;
+	default:
+		return length <= (qp->type == URXE_QPT_UD ? qp->mtu : URXE_MAX_MSG) ? 0 : -EMSGSIZE;
+	}
+}
+
+static int check_wr(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	const struct wr_info *info = wr_info(wr->opcode);
 
-	if (!(info->types & 1 << qp->type))
-		return false;
+	if (!(info->types & 1 << qp->type) || !data_fits(qp, wr, info->kind))
+		return -EINVAL;
 	if (wr_is_rd_atomic(wr->opcode) && !qp->attr.max_rd_atomic)
-		return false;
-	return data_fits(qp, wr, info->kind);
+		return -EINVAL;
+	if (info->kind == WR_FLUSH && !flush_fits(&wr->flush))
+		return -EINVAL;
+	if (qp->type == URXE_QPT_UD && !(wr->path && gsi_fits(qp, wr)))
+		return -EINVAL;
+	return check_length(qp, wr_length(wr), info->kind);
 }
 
 static bool may_post(const struct urxe_qp *qp)
@@ -179,9 +181,10 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	struct sq *sq = &qp->sq;
 	struct send_wqe *wqe;
+	int rc = may_post(qp) ? check_wr(qp, wr) : -EINVAL;
 
-	if (!may_post(qp) || !wr_fits(qp, wr))
-		return -EINVAL;
+	if (rc)
+		return rc;
 	if (sq->head - sq->tail >= qp->cap.max_send_wr)
 		return -ENOMEM;
 	wqe = sq_wqe(sq, sq->head);

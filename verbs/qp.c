@@ -27,7 +27,7 @@ enum urxe_qp_state qp_state(const struct qp *qp)
  * and stop the queue, as in the Linux driver. The engine does all that for a
  * SEND from memory that no key covers; qp_completed names the error right.
  */
-static int post_refused(struct qp *qp, uint64_t wr_id)
+static int post_refused(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
 {
 	static const struct urxe_seg nowhere = {.addr = 0, .length = 1, .lkey = 0};
 	const struct urxe_path self = port.self;
@@ -43,7 +43,7 @@ static int post_refused(struct qp *qp, uint64_t wr_id)
 
 	log_debug("qp %u: malformed send request", qp->qpn);
 	if (!rc) {
-		qp->refused = true;
+		qp->refused = status;
 		qp->refused_id = wr_id;
 	}
 	return rc;
@@ -67,7 +67,9 @@ static int post_one(struct qp *qp)
 	if (!rc)
 		rc = urxe_post_send(qp->qp, &request.wr);
 	if (rc == -EINVAL && qp_state(qp) >= URXE_QPS_RTS)
-		rc = post_refused(qp, request.wr.wr_id);
+		rc = post_refused(qp, request.wr.wr_id, URXE_WC_LOC_QP_OP_ERR);
+	else if (rc == -EMSGSIZE)
+		rc = post_refused(qp, request.wr.wr_id, URXE_WC_LOC_LEN_ERR);
 	return rc;
 }
 
@@ -120,7 +122,7 @@ uint32_t qp_completed(const struct urxe_wc *wc)
 	if (wc->status != URXE_WC_WR_FLUSH_ERR)
 		log_info("qp %#x: a request ended in status %u", wc->qpn, wc->status);
 	if (qp->refused && wc->status == URXE_WC_LOC_PROT_ERR && wc->wr_id == qp->refused_id)
-		return URXE_WC_LOC_QP_OP_ERR;
+		return qp->refused;
 	return wc->status;
 }
 
@@ -170,7 +172,7 @@ void qp_modified(struct qp *qp)
 			publish_srq(qp);
 		else
 			work_queue_drop(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
-		qp->refused = false;
+		qp->refused = 0;
 	}
 	if (state == URXE_QPS_ERR) {
 		qp_failed(qp);

@@ -30,7 +30,7 @@ struct qp {
 	struct work_queue sq;
 	struct recv_queue recv;
 	uint32_t async_events;
-	bool refused; /* the send request refused_id stands for one that was malformed */
+	uint32_t refused; /* the status that the send request refused_id is to end in; 0 = none */
 	uint64_t refused_id;
 	bool dirty;    /* in port.dirty_qps */
 	bool failed;   /* may have gone to the error state */

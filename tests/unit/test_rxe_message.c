@@ -320,9 +320,9 @@ static void test_refused(void **state)
 			 -EINVAL);
 	segs[0].length = segs[1].length = 0x80000000; /* 2^32 bytes */
 	many.n_segs = 2;
-	assert_int_equal(urxe_post_send(e.end[0].qp, &many), -EINVAL);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &many), -EMSGSIZE);
 	segs[1].length = 1; /* one more than a message may have */
-	assert_int_equal(urxe_post_send(e.end[0].qp, &many), -EINVAL);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &many), -EMSGSIZE);
 	assert_int_equal(urxe_post_recv(e.end[0].rq, &many_recv), -EINVAL);
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &reset, URXE_QP_STATE), 0);
 	assert_int_equal(try_post(&e, 0, &(struct post){.opcode = URXE_WR_SEND}), -EINVAL);

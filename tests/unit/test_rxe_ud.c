@@ -184,7 +184,7 @@ static void test_refused(void **state)
 		-EINVAL);
 	assert_int_equal(
 		try_datagram(&e, URXE_NET_IPV4, &(struct datagram){URXE_WR_SEND, 4097, 0, 0}),
-		-EINVAL); /* more than a packet */
+		-EMSGSIZE); /* more than a packet */
 	seg = node_seg(e.a, 0, 8);
 	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), -EINVAL); /* to nowhere */
 	engine_close(&e);

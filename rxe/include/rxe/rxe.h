@@ -242,7 +242,8 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 /*
  * Queues a send request; urxe_output sends it. The segment list and inline data
  * are copied. -ENOMEM where the queue is full, -EINVAL for a request that does
- * not fit the QP: wrong state (RESET, INIT, RTR), opcode, lengths, segments.
+ * not fit the QP: wrong state (RESET, INIT, RTR), opcode, segments; -EMSGSIZE for
+ * more than a message may have: URXE_MAX_MSG, for UD the path MTU.
  */
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
 /* How many posted requests left the send queue so far, modulo 2^32. */

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How much may be under way, and how long a message may be: initiator depth,
+ * responder resources, fences, messages of nothing and of 2^31 bytes.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peer.h"
+
+#define REGION 65536u /* offset in node b's memory */
+
+#define READ         URXE_WR_RDMA_READ
+#define FAA          URXE_WR_FETCH_ADD
+#define ATOMIC_WRITE URXE_WR_ATOMIC_WRITE
+#define FLUSH        URXE_WR_FLUSH
+#define SEND         URXE_WR_SEND
+#define WRITE        URXE_WR_RDMA_WRITE
+
+/* --- What is on the cable. */
+
+struct tap {
+	unsigned seen[256];         /* by opcode */
+	unsigned lose[256];         /* the first so many of the opcode are lost */
+	unsigned requests, answers; /* that take a responder resource, or end it */
+	unsigned under_way;         /* the most that were */
+};
+
+static bool tap(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct tap *t = arg;
+	struct urxe_packet p;
+
+	(void)now;
+	assert_int_equal(urxe_packet_parse(&p, data, len), URXE_DROP_NONE);
+	switch (p.opcode) {
+	case 0x0c: /* READ request */
+	case 0x13: /* compare-and-swap */
+	case 0x14: /* fetch-and-add */
+	case 0x1c: /* FLUSH */
+	case 0x1d: /* ATOMIC WRITE */ t->requests++; break;
+	case 0x0f: /* READ response last */
+	case 0x10: /* READ response only */
+	case 0x12: /* atomic acknowledge */ t->answers++; break;
+	}
+	if (t->requests - t->answers > t->under_way)
+		t->under_way = t->requests - t->answers;
+	return t->seen[p.opcode]++ >= t->lose[p.opcode];
+}
+
+static void open_tapped(struct engine *e, const struct conn_attr *conn, struct tap *t)
+{
+	engine_open(e, conn);
+	for (int side = 0; side < 2; side++) {
+		e->pair->link[side].filter = tap;
+		e->pair->link[side].filter_arg = t;
+	}
+}
+
+static struct conn_attr with_depth(uint8_t depth)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.rd_atomic = depth;
+	conn.cap.max_send_wr = 512;
+	conn.access |= URXE_ACCESS_FLUSH_GLOBAL;
+	return conn;
+}
+
+/* --- Initiator depth. */
+
+/* As many READs as were agreed are under way at a time, no fewer and no more. */
+static void test_depth(void **state)
+{
+	static const uint8_t depths[] = {1, 2, 3, 16, 127, 128};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(depths); i++) {
+		struct conn_attr conn = with_depth(depths[i]);
+		uint32_t n = depths[i] * 2u + 3;
+		struct tap t = {{0}};
+		struct engine e;
+
+		open_tapped(&e, &conn, &t);
+		rand_fill(&(struct rand){i}, e.b->mem, n * 64);
+		for (uint32_t id = 0; id < n; id++)
+			post_send(&e, 0,
+				  &(struct post){.wr_id = id,
+						 .opcode = READ,
+						 .offset = id * 64,
+						 .length = 64,
+						 .remote = id * 64});
+		pair_settle(e.pair);
+		for (uint32_t id = 0; id < n; id++)
+			expect_wc(&e.a->send_cq, id, URXE_WC_SUCCESS);
+		assert_memory_equal(e.a->mem, e.b->mem, n * 64);
+		assert_int_equal(t.under_way, depths[i]);
+		assert_int_equal(t.requests, n);
+		engine_close(&e);
+	}
+}
+
+static void post_flush(struct engine *e, uint64_t wr_id, uint32_t key)
+{
+	const struct urxe_send_wr wr = {.wr_id = wr_id,
+					.opcode = FLUSH,
+					.remote_addr = e->b->iova + REGION,
+					.rkey = key,
+					.flush = {URXE_FLUSH_GLOBAL, URXE_FLUSH_RANGE, 8}};
+
+	assert_int_equal(urxe_post_send(e->end[0].qp, &wr), 0);
+}
+
+/* All kinds that take a resource count together; a SEND behind them does not wait for one. */
+static void test_depth_is_shared(void **state)
+{
+	struct conn_attr conn = with_depth(2);
+	struct tap t = {{0}};
+	struct engine e;
+	uint32_t key;
+
+	(void)state;
+	open_tapped(&e, &conn, &t);
+	key = urxe_mr_key(
+		node_reg(e.b, NODE_PD, NODE_ACCESS | URXE_ACCESS_FLUSH_GLOBAL, REGION, 64));
+	post_recv(&e.end[1], 1, 0, 100);
+	for (uint32_t id = 0; id < 16; id += 4) {
+		post_send(&e, 0, &(struct post){.wr_id = id, .opcode = READ, .length = 3000});
+		post_send(&e, 0,
+			  &(struct post){.wr_id = id + 1,
+					 .opcode = FAA,
+					 .length = 8,
+					 .remote = REGION,
+					 .compare_add = 1});
+		post_flush(&e, id + 2, key);
+		post_send(&e, 0,
+			  &(struct post){.wr_id = id + 3,
+					 .opcode = ATOMIC_WRITE,
+					 .length = 8,
+					 .remote = REGION + 8});
+	}
+	post_send(&e, 0, &(struct post){.wr_id = 16, .opcode = SEND, .length = 8});
+	pair_settle(e.pair);
+	for (uint32_t id = 0; id <= 16; id++)
+		expect_wc(&e.a->send_cq, id, URXE_WC_SUCCESS);
+	assert_int_equal(t.under_way, 2);
+	assert_int_equal(e.b->mem[REGION], 4);
+	engine_close(&e);
+}
+
+/* More than the responder has resources for is refused, and what was accepted is answered first
+ * (IBA 9.7.4.1.5, C9-90). */
+static void test_more_than_resources(void **state)
+{
+	static const uint8_t opcodes[] = {0x0c, 0x14, 0x1d, 0x1c};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opcodes); i++) {
+		struct conn_attr conn = with_depth(2);
+		struct answers got;
+		struct urxe_packet p;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		for (unsigned n = 0; n < 3; n++) {
+			p = from_peer(&e, &conn, n < 2 ? 0x0c : opcodes[i]);
+			p.psn += n;
+			p.reth.length = 8;
+			p.payload_len = p.opcode == 0x1d ? 8 : 0;
+			p.feth.placement = URXE_FLUSH_GLOBAL;
+			inject(&e, &p);
+		}
+		got = answers(&e);
+		assert_int_equal(got.n, 3);
+		assert_int_equal(got.opcode, 0x11);
+		assert_int_equal(got.syndrome, 0x61);
+		assert_int_equal(got.psn, p.psn);
+		assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+		assert_int_equal(e.b->mem[0], 0);
+		engine_close(&e);
+	}
+}
+
+/* --- Fences (IBA 10.8.3.3). */
+
+/* A request with a fence starts once all READs and atomics before it are answered. */
+static void test_fence(void **state)
+{
+	static const uint32_t opcodes[] = {SEND, WRITE, READ, FAA};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		for (int fence = 0; fence < 2; fence++) {
+			struct conn_attr conn = with_depth(4);
+			struct tap t = {{0}};
+			unsigned before;
+			struct engine e;
+
+			open_tapped(&e, &conn, &t);
+			post_recv(&e.end[1], 1, 0, 100);
+			post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = READ, .length = 8});
+			post_send(
+				&e, 0,
+				&(struct post){
+					.wr_id = 2, .opcode = FAA, .length = 8, .remote = REGION});
+			post_send(&e, 0,
+				  &(struct post){.wr_id = 3,
+						 .opcode = opcodes[i],
+						 .length = 8,
+						 .remote = REGION,
+						 .flags = fence ? URXE_SEND_FENCE : 0});
+			pair_step(e.pair); /* node a sends all that it may */
+			before = 0;
+			for (unsigned opcode = 0; opcode < 256; opcode++)
+				before += t.seen[opcode];
+			assert_int_equal(before - t.answers, fence ? 2 : 3);
+			pair_settle(e.pair);
+			for (uint64_t id = 1; id <= 3; id++)
+				expect_wc(&e.a->send_cq, id, URXE_WC_SUCCESS);
+			engine_close(&e);
+		}
+	}
+}
+
+/* WRITEs and SENDs alone hold no fence up. */
+static void test_fence_behind_write(void **state)
+{
+	struct conn_attr conn = with_depth(4);
+	struct tap t = {{0}};
+	struct engine e;
+
+	(void)state;
+	open_tapped(&e, &conn, &t);
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = WRITE, .length = 8});
+	post_send(
+		&e, 0,
+		&(struct post){.wr_id = 2, .opcode = WRITE, .length = 8, .flags = URXE_SEND_FENCE});
+	pair_step(e.pair);
+	assert_int_equal(t.seen[0x0a], 2);
+	engine_close(&e);
+}
+
+/* --- Lost answers with all resources in use (IBA 9.7.5.1.5). */
+
+/* Each addition happens once and returns what was there before it, whatever was lost. */
+static void test_atomics_replayed(void **state)
+{
+	static const uint8_t depths[] = {1, 2, 16, 128};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(depths); i++) {
+		struct conn_attr conn = with_depth(depths[i]);
+		struct tap t = {.lose = {[0x12] = depths[i]}};
+		struct engine e;
+		uint64_t value;
+
+		open_tapped(&e, &conn, &t);
+		for (uint32_t id = 0; id < depths[i]; id++)
+			post_send(&e, 0,
+				  &(struct post){.wr_id = id,
+						 .opcode = FAA,
+						 .offset = id * 8,
+						 .length = 8,
+						 .remote = REGION,
+						 .compare_add = id + 1});
+		pair_settle(e.pair);
+		for (uint32_t id = 0; id < depths[i]; id++) {
+			expect_wc(&e.a->send_cq, id, URXE_WC_SUCCESS);
+			memcpy(&value, e.a->mem + id * 8, 8);
+			assert_int_equal(value, id * (id + 1) / 2);
+		}
+		memcpy(&value, e.b->mem + REGION, 8);
+		assert_int_equal(value, depths[i] * (depths[i] + 1u) / 2);
+		assert_true(events(e.b, URXE_EVENT_DUP_REQUEST) >= depths[i]);
+		assert_int_equal(all_drops(e.b), 0);
+		engine_close(&e);
+	}
+}
+
+/* Swaps that build on each other: a replay that compared again would return another value. */
+static void test_swaps_replayed(void **state)
+{
+	struct conn_attr conn = with_depth(8);
+	struct tap t = {.lose = {[0x12] = 11}};
+	struct engine e;
+	uint64_t value;
+
+	(void)state;
+	open_tapped(&e, &conn, &t);
+	for (uint32_t id = 0; id < 8; id++)
+		post_send(&e, 0,
+			  &(struct post){.wr_id = id,
+					 .opcode = URXE_WR_COMPARE_SWAP,
+					 .offset = id * 8,
+					 .length = 8,
+					 .remote = REGION,
+					 .compare_add = id,
+					 .swap = id + 1});
+	pair_settle(e.pair);
+	for (uint32_t id = 0; id < 8; id++) {
+		expect_wc(&e.a->send_cq, id, URXE_WC_SUCCESS);
+		memcpy(&value, e.a->mem + id * 8, 8);
+		assert_int_equal(value, id);
+	}
+	assert_int_equal(e.b->mem[REGION], 8);
+	engine_close(&e);
+}
+
+/* The oldest of the resources in use is still there for the last of its repetitions. */
+static void test_oldest_resource(void **state)
+{
+	struct conn_attr conn = with_depth(4);
+	struct urxe_packet p[5];
+	struct answers got;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	for (unsigned n = 0; n < 5; n++) {
+		p[n] = from_peer(&e, &conn, 0x14);
+		p[n].psn += n;
+	}
+	for (unsigned n = 0; n < 4; n++) {
+		inject(&e, &p[n]);
+		assert_int_equal(answers(&e).n, 1);
+	}
+	inject(&e, &p[0]);
+	got = answers(&e);
+	assert_int_equal(got.opcode, 0x12);
+	assert_int_equal(got.psn, p[0].psn);
+	assert_int_equal(e.b->mem[0], 4);
+	/* A fifth shows that the first was answered: it takes its place. */
+	inject(&e, &p[4]);
+	assert_int_equal(answers(&e).opcode, 0x12);
+	inject(&e, &p[0]);
+	expect_quiet(&e);
+	assert_int_equal(drops(e.b, URXE_DROP_DUPLICATE), 1);
+	assert_int_equal(e.b->mem[0], 5);
+	engine_close(&e);
+}
+
+/* --- Messages of nothing: they need no key on either side (IBA 9.7.4.1.5, C9-88). */
+
+static void test_nothing(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		uint8_t on_wire;
+		bool receives;
+	} rows[] = {
+		{SEND, 0x04, true},   {URXE_WR_SEND_IMM, 0x05, true},
+		{WRITE, 0x0a, false}, {URXE_WR_RDMA_WRITE_IMM, 0x0b, true},
+		{READ, 0x0c, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conn_attr conn = with_depth(1);
+		struct tap t = {{0}};
+		struct engine e;
+
+		open_tapped(&e, &conn, &t);
+		post_recv(&e.end[1], 9, 0, 100);
+		memset(e.b->mem, 0xee, 64);
+		post_send(&e, 0,
+			  &(struct post){.wr_id = 1,
+					 .opcode = rows[i].opcode,
+					 .lkey = 0x666,
+					 .rkey = 0x667,
+					 .remote = UINT64_MAX / 2,
+					 .imm = 0x01020304});
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+		assert_int_equal(t.seen[rows[i].on_wire], 1);
+		if (rows[i].receives)
+			assert_int_equal(expect_wc(&e.b->recv_cq, 9, URXE_WC_SUCCESS).byte_len, 0);
+		else
+			expect_none(&e.b->recv_cq);
+		for (int at = 0; at < 64; at++)
+			assert_int_equal(e.b->mem[at], 0xee);
+		engine_close(&e);
+	}
+}
+
+/* --- The longest message: 2^31 bytes (IBA 9.7.7.1), over and over the same memory. */
+
+#define CHUNK  (64u << 20)
+#define CHUNKS (URXE_MAX_MSG / CHUNK)
+
+static uint32_t reg_all(struct node *node)
+{
+	struct urxe_extent extents[CHUNKS + 1];
+	const struct urxe_mr_attr attr = {.pd = NODE_PD,
+					  .access = NODE_ACCESS,
+					  .length = (uint64_t)URXE_MAX_MSG + 1,
+					  .extents = extents,
+					  .n_extents = CHUNKS + 1};
+	struct urxe_mr *mr;
+
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		extents[i] = (struct urxe_extent){node->mem, CHUNK};
+	extents[CHUNKS] = (struct urxe_extent){node->mem, 1};
+	assert_int_equal(urxe_mr_reg(node->dev, &attr, &mr), 0);
+	return urxe_mr_key(mr);
+}
+
+/* By the smallest path MTU the message takes half of the PSN space. */
+static void run_longest(uint32_t opcode, uint8_t path_mtu)
+{
+	struct conn_attr conn = with_depth(4);
+	struct urxe_seg seg = {.length = URXE_MAX_MSG}, recv_seg = {.length = URXE_MAX_MSG};
+	struct urxe_recv_wr recv = {.wr_id = 2, .segs = &recv_seg, .n_segs = 1};
+	struct urxe_send_wr wr = {.wr_id = 1, .opcode = opcode, .segs = &seg, .n_segs = 1};
+	struct urxe_seg more[2];
+	struct engine e;
+
+	conn.path_mtu = path_mtu;
+	e.pair =
+		pair_create(&(struct pair_attr){.seed = 1, .mem_size = CHUNK, .max_packets = 4096});
+	e.a = e.pair->node[0];
+	e.b = e.pair->node[1];
+	conn_open(e.pair, &conn, e.end);
+	seg.lkey = reg_all(e.a);
+	recv_seg.lkey = wr.rkey = reg_all(e.b);
+	memset(e.a->mem + CHUNK - 8, 0x31, 8);
+	memset(e.b->mem + CHUNK - 8, opcode == READ ? 0x32 : 0, 8);
+	assert_int_equal(urxe_post_recv(e.end[1].rq, &recv), 0);
+	more[0] = more[1] = seg;
+	more[1].length = 1;
+	wr.segs = more;
+	wr.n_segs = 2;
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), -EMSGSIZE); /* one byte more */
+	wr.n_segs = 1;
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	pair_settle(e.pair);
+	assert_int_equal(expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS).byte_len, URXE_MAX_MSG);
+	if (opcode == SEND)
+		assert_int_equal(expect_wc(&e.b->recv_cq, 2, URXE_WC_SUCCESS).byte_len,
+				 URXE_MAX_MSG);
+	assert_memory_equal(e.a->mem + CHUNK - 8, e.b->mem + CHUNK - 8, 8);
+	/* The numbers went on behind it: another message finds its place. */
+	post_send(&e, 0, &(struct post){.wr_id = 3, .opcode = FAA, .length = 8});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 3, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
+static void test_longest(void **state)
+{
+	(void)state;
+	run_longest(WRITE, URXE_MTU_4096);
+	run_longest(READ, URXE_MTU_256);
+	run_longest(SEND, URXE_MTU_4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_depth_is_shared),
+		cmocka_unit_test(test_more_than_resources),
+		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_fence_behind_write),
+		cmocka_unit_test(test_atomics_replayed),
+		cmocka_unit_test(test_swaps_replayed),
+		cmocka_unit_test(test_oldest_resource),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_longest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
