@@ -33,7 +33,9 @@ static const char usage[] =
 	"leaves the frames in a capture.\n"
 	"\n"
 	"  --seeds N          run so many seeds, from --seed on; print only those that fail\n"
-	"  --pcap FILE        write all frames to a capture\n"
+	"  --masks N          lose every subset of the first N frames (1 to 24) in turn, the same "
+	"way\n"
+	"  --pcap FILE write all frames to a capture\n"
 	"  --trace            print every request, frame and delivery\n"
 	"  --json             print one JSON object\n"
 	"  --table NAME       run a table of scenarios instead; --seed, --messages and --time\n"
@@ -47,11 +49,21 @@ static const char usage_of_scenario[] =
 static const char end_of_usage[] =
 	"\nExit status: 0 where everything agrees, 1 where not, 2 where the command is wrong.\n";
 
-enum flag { FLAG_PARAMETER, FLAG_SEEDS, FLAG_PCAP, FLAG_TRACE, FLAG_JSON, FLAG_TABLE, FLAG_HELP };
+enum flag {
+	FLAG_PARAMETER,
+	FLAG_SEEDS,
+	FLAG_MASKS,
+	FLAG_PCAP,
+	FLAG_TRACE,
+	FLAG_JSON,
+	FLAG_TABLE,
+	FLAG_HELP
+};
 
 struct arguments {
 	struct scenario scenario;
 	uint64_t seeds; /* 0 = one, and told in full */
+	uint64_t masks; /* and so many values of --drop-mask of each; 0 = just the one */
 	const char *pcap;
 	const char *table;
 	bool trace;
@@ -63,6 +75,7 @@ struct arguments {
 static void fill_options(struct option options[MAX_PARAMETERS])
 {
 	static const struct option flags[] = {{"seeds", required_argument, NULL, FLAG_SEEDS},
+					      {"masks", required_argument, NULL, FLAG_MASKS},
 					      {"pcap", required_argument, NULL, FLAG_PCAP},
 					      {"trace", no_argument, NULL, FLAG_TRACE},
 					      {"json", no_argument, NULL, FLAG_JSON},
@@ -84,6 +97,18 @@ static bool parse_seeds(const char *text, uint64_t *seeds)
 	if (*text >= '1' && *text <= '9' && !*end && *seeds <= 1000000000)
 		return true;
 	log_line("--seeds is a number from 1 to 1000000000, not '%s'", text);
+	return false;
+}
+
+static bool parse_masks(const char *text, uint64_t *masks)
+{
+	char *end;
+	const unsigned long frames = strtoul(text, &end, 10);
+
+	*masks = UINT64_C(1) << (frames & 31);
+	if (*text >= '1' && *text <= '9' && !*end && frames <= 24)
+		return true;
+	log_line("--masks is a number of frames from 1 to 24, not '%s'", text);
 	return false;
 }
 
@@ -120,6 +145,7 @@ static bool take_option(struct arguments *args, int opt, const char *name)
 
 	switch (opt) {
 	case FLAG_SEEDS: return parse_seeds(optarg, &args->seeds);
+	case FLAG_MASKS: return parse_masks(optarg, &args->masks);
 	case FLAG_PCAP: args->pcap = optarg; return true;
 	case FLAG_TRACE: args->trace = true; return true;
 	case FLAG_TABLE: return parse_table(optarg, &args->table);
@@ -150,12 +176,13 @@ static bool parse(int argc, char **argv, struct arguments *args)
 		log_line("sim takes no argument %s; see urxe sim --help", argv[optind]);
 		return false;
 	}
-	if (args->seeds && (args->pcap || args->trace || args->json)) {
-		log_line("--seeds goes with neither --pcap, --trace nor --json");
+	if ((args->seeds || args->masks) && (args->pcap || args->trace || args->json)) {
+		log_line("--seeds and --masks go with neither --pcap, --trace nor --json");
 		return false;
 	}
-	if (args->table && (args->seeds || args->pcap || args->trace || args->json)) {
-		log_line("--table goes with neither --seeds, --pcap, --trace nor --json");
+	if (args->table &&
+	    (args->seeds || args->masks || args->pcap || args->trace || args->json)) {
+		log_line("--table goes with neither --seeds, --masks, --pcap, --trace nor --json");
 		return false;
 	}
 	if (scenario_check(&args->scenario, why, sizeof(why)))
@@ -250,25 +277,43 @@ static int run_one(const struct arguments *args)
 	return ok ? 0 : STATUS_FAILED;
 }
 
-static int run_seeds(const struct arguments *args)
+/* What many worlds came to. */
+struct tally {
+	uint64_t worlds, failed, requests, frames;
+};
+
+/* False: enough of them have failed. */
+static bool run_quietly(const struct scenario *scenario, const struct arguments *args,
+			struct tally *tally)
 {
-	struct scenario scenario = args->scenario;
-	uint64_t failed = 0, frames = 0, requests = 0, n;
 	struct world world;
 	char path[PATH_LEN];
 
-	for (n = 0; n < args->seeds && failed < MAX_FAILURES; n++, scenario.seed++) {
-		if (!world_run(&world, &scenario, NULL, tell, NULL)) {
-			explain(&world, args, path);
-			failed++;
-		}
-		frames += world.fabric.counters.sent;
-		requests += world.requests;
-		world_free(&world);
+	tally->worlds++;
+	if (!world_run(&world, scenario, NULL, tell, NULL)) {
+		explain(&world, args, path);
+		tally->failed++;
 	}
-	printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " requests, %" PRIu64 " frames\n",
-	       n, failed, requests, frames);
-	return failed ? STATUS_FAILED : 0;
+	tally->frames += world.fabric.counters.sent;
+	tally->requests += world.requests;
+	world_free(&world);
+	return tally->failed < MAX_FAILURES;
+}
+
+static int run_many(const struct arguments *args)
+{
+	struct scenario scenario = args->scenario;
+	struct tally tally = {0};
+	bool go_on = true;
+
+	for (uint64_t n = 0; n < (args->seeds ? args->seeds : 1) && go_on; n++, scenario.seed++)
+		for (uint64_t mask = 0; mask < (args->masks ? args->masks : 1) && go_on; mask++) {
+			scenario.drop_mask = args->scenario.drop_mask | mask;
+			go_on = run_quietly(&scenario, args, &tally);
+		}
+	printf("%" PRIu64 " worlds, %" PRIu64 " failed; %" PRIu64 " requests, %" PRIu64 " frames\n",
+	       tally.worlds, tally.failed, tally.requests, tally.frames);
+	return tally.failed ? STATUS_FAILED : 0;
 }
 
 int cmd_sim(int argc, char **argv)
@@ -279,5 +324,5 @@ int cmd_sim(int argc, char **argv)
 		return STATUS_USAGE;
 	if (args.table)
 		return table_run(args.table, &args.scenario, stdout) ? 0 : STATUS_FAILED;
-	return args.seeds ? run_seeds(&args) : run_one(&args);
+	return args.seeds || args.masks ? run_many(&args) : run_one(&args);
 }

@@ -57,7 +57,7 @@ def wrong():
             (['--rate', '25G', '--ecn', '5K'], '--ecn'),
             (['--queue', '10K'], '--rate'), (['--ecn', '5K,200K,1%'], '--rate'),
             (['--warmup', '2s', '--time', '1s'], '--warmup'),
-            (['--seeds', '0'], '--seeds'), (['--table', 'water'], '--table'), (['--seeds', '5', '--json'], '--seeds'),
+            (['--seeds', '0'], '--seeds'), (['--masks', '25'], '--masks'), (['--table', 'water'], '--table'), (['--seeds', '5', '--json'], '--seeds'),
             (['--loss'], '--loss'), (['--unheard-of'], '--unheard-of'), (['extra'], 'extra')]:
         result = sim(*options)
         expect(result.returncode == 2, f'{options} is refused')

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -229,12 +228,8 @@ static void network_open(struct network *network)
 
 static void network_close(struct network *network)
 {
-	struct event event;
-
-	while (events_pop(&network->events, &event))
-		free(event.object);
-	events_free(&network->events);
 	fabric_free(&network->fabric);
+	events_free(&network->events);
 }
 
 /* Lets the frames fly; returns how many arrive, and when the last did. */
@@ -249,7 +244,7 @@ static uint32_t deliver(struct network *network, uint64_t *last)
 			continue;
 		}
 		*last = event.at;
-		free(event.object);
+		fabric_arrived(&network->fabric, event.object);
 		n++;
 	}
 	return n;

@@ -32,8 +32,59 @@ void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct 
 	faults_init(&fabric->faults, scenario, rand_next(rand));
 }
 
+/* --- Frames. */
+
+static unsigned size_class(uint32_t len)
+{
+	return (unsigned)((sizeof(struct fabric_frame) + len) / FABRIC_SIZE_STEP);
+}
+
+static struct fabric_frame *new_frame(struct fabric *fabric, uint32_t len)
+{
+	const unsigned class = size_class(len);
+	struct fabric_frame *frame = fabric->free_frames[class];
+
+	if (!frame)
+		return sim_alloc((class + 1) * FABRIC_SIZE_STEP);
+	fabric->free_frames[class] = frame->next;
+	return frame;
+}
+
+static void give_back(struct fabric *fabric, struct fabric_frame *frame)
+{
+	struct fabric_frame **list = &fabric->free_frames[size_class(frame->len)];
+
+	frame->next = *list;
+	*list = frame;
+}
+
+static void free_list(struct fabric_frame *frame)
+{
+	while (frame) {
+		struct fabric_frame *next = frame->next;
+
+		free(frame);
+		frame = next;
+	}
+}
+
+static void free_frames(struct fabric *fabric)
+{
+	struct event event;
+
+	while (events_pop(fabric->events, &event)) {
+		if (event_kind(&event) == EVENT_SWITCH)
+			give_back(fabric, event.object);
+		else if (event_kind(&event) == EVENT_ARRIVE)
+			fabric_arrived(fabric, event.object);
+	}
+	for (unsigned i = 0; i < FABRIC_SIZES; i++)
+		free_list(fabric->free_frames[i]);
+}
+
 void fabric_free(struct fabric *fabric)
 {
+	free_frames(fabric);
 	faults_free(&fabric->faults);
 	free(fabric->uplinks);
 	free(fabric->queues);
@@ -65,7 +116,7 @@ static uint64_t round_up(uint64_t ps)
 static void fly(struct fabric *fabric, uint64_t sent, uint32_t from, uint32_t to,
 		const uint8_t *data, uint32_t len)
 {
-	struct fabric_frame *frame = sim_alloc(sizeof(*frame) + len);
+	struct fabric_frame *frame = new_frame(fabric, len);
 	uint64_t late = faults_reorder(&fabric->faults);
 
 	frame->to = to;
@@ -140,6 +191,18 @@ static bool marks(struct fabric *fabric, uint64_t length)
 						  (double)(s->ecn_max - s->ecn_min));
 }
 
+static void enqueue(struct fabric *fabric, struct fabric_queue *queue, struct fabric_frame *frame)
+{
+	frame->next = NULL;
+	if (queue->first) {
+		*queue->last = frame;
+	} else {
+		queue->first = frame;
+		events_add(fabric->events, frame->at, EVENT_ARRIVE, frame);
+	}
+	queue->last = &frame->next;
+}
+
 void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *frame)
 {
 	struct fabric_queue *queue = &fabric->queues[frame->to];
@@ -149,7 +212,7 @@ void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *fra
 	if (fabric->scenario->queue && length > fabric->scenario->queue) {
 		queue->tail_drops++;
 		fabric->counters.tail_drops++;
-		free(frame);
+		give_back(fabric, frame);
 		return;
 	}
 	if (length > queue->max)
@@ -158,10 +221,22 @@ void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *fra
 		queue->marks++;
 		fabric->counters.marked++;
 	}
-	events_add(fabric->events,
-		   round_up(transmit(fabric, &queue->port, now, frame->len)) +
-			   (fabric->delay - fabric->delay / 2),
-		   EVENT_ARRIVE, frame);
+	frame->at = round_up(transmit(fabric, &queue->port, now, frame->len)) + fabric->delay -
+		    fabric->delay / 2;
+	enqueue(fabric, queue, frame);
+}
+
+void fabric_arrived(struct fabric *fabric, struct fabric_frame *frame)
+{
+	struct fabric_queue *queue = &fabric->queues[frame->to];
+
+	/* Without a rate there are no queues. */
+	if (fabric->rate) {
+		queue->first = frame->next;
+		if (queue->first)
+			events_add(fabric->events, queue->first->at, EVENT_ARRIVE, queue->first);
+	}
+	give_back(fabric, frame);
 }
 
 uint64_t fabric_uplink_free(const struct fabric *fabric, uint32_t host)

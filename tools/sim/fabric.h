@@ -19,8 +19,14 @@
 
 #define FABRIC_FRAME_MAX 4300
 
+/* Frames are given back to lists of their size, in steps of this many bytes. */
+#define FABRIC_SIZE_STEP 64
+#define FABRIC_SIZES     ((FABRIC_FRAME_MAX + 32) / FABRIC_SIZE_STEP + 1)
+
 struct fabric_frame {
-	uint32_t to; /* host */
+	struct fabric_frame *next; /* in its queue, or in the list of free ones */
+	uint64_t at;               /* ns; in a queue: when it reaches its host */
+	uint32_t to;               /* host */
 	uint32_t len;
 	uint8_t data[];
 };
@@ -33,6 +39,8 @@ struct fabric_port {
 /* A port of the switch, toward a host. */
 struct fabric_queue {
 	struct fabric_port port;
+	/* What is on its way to the host, in order; of the first there is an EVENT_ARRIVE. */
+	struct fabric_frame *first, **last;
 	uint64_t max;   /* bytes */
 	uint64_t since; /* ps; from when on max, area and the counters count... */
 	uint64_t seen;  /* ...and until when area is added up */
@@ -58,11 +66,12 @@ struct fabric {
 	struct fabric_port *uplinks;
 	struct fabric_queue *queues;
 	struct fabric_counters counters;
+	struct fabric_frame *free_frames[FABRIC_SIZES];
 };
 
 void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct events *events,
 		 struct rand *rand);
-/* Frames that are still on their way are the events' owner's to free. */
+/* First takes the events of frames out. */
 void fabric_free(struct fabric *fabric);
 
 /* A host sends a frame; it is copied. */
@@ -70,6 +79,8 @@ void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8
 		 uint32_t len);
 /* The frame of an EVENT_SWITCH: on to its host, or lost. */
 void fabric_switch(struct fabric *fabric, uint64_t now, struct fabric_frame *frame);
+/* The frame of an EVENT_ARRIVE is with its host, who has read it. */
+void fabric_arrived(struct fabric *fabric, struct fabric_frame *frame);
 /* When the host's cable can take the next frame, ns; not in the future: at once. */
 uint64_t fabric_uplink_free(const struct fabric *fabric, uint32_t host);
 /* Mean length in bytes of a host's queue from the beginning to now. */

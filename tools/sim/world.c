@@ -163,13 +163,8 @@ static void create(struct world *world, const struct scenario *scenario, struct 
 
 void world_free(struct world *world)
 {
-	struct event event;
-
-	while (events_pop(&world->events, &event))
-		if (event_kind(&event) != EVENT_WAKE)
-			free(event.object);
-	events_free(&world->events);
 	fabric_free(&world->fabric);
+	events_free(&world->events);
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		simconn_free(&world->conn[i]);
 	for (uint32_t i = 0; i < world->n_hosts; i++)
@@ -277,7 +272,7 @@ static void arrive(struct world *world, struct fabric_frame *frame)
 
 	world->received++;
 	simhost_receive(host, frame->data, frame->len);
-	free(frame);
+	fabric_arrived(&world->fabric, frame);
 	run_host(host);
 }
 
