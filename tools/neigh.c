@@ -136,7 +136,7 @@ static bool is_multicast(const uint8_t ip[16])
 	return ip[0] == 0xff || (ip_is_v4(ip) && ip[12] >> 4 == 0xe);
 }
 
-/* Our address in the subnet of dgid: the sender's own if it is one, else any on an uplink. */
+/* Our address in the subnet of dgid: the sender's own if it is one, else any in its VLAN. */
 static const struct host_address *source_for(const struct host *h, uint8_t sgid_index,
 					     const uint8_t dgid[16])
 {
@@ -145,7 +145,7 @@ static const struct host_address *source_for(const struct host *h, uint8_t sgid_
 	if (own->uplink >= 0 && host_same_subnet(own->ip, dgid, own->prefix_len))
 		return own;
 	for (a = h->addresses; a < h->addresses + h->n_addresses; a++)
-		if (a->uplink >= 0 && ip_is_v4(a->ip) == ip_is_v4(dgid) &&
+		if (a->uplink >= 0 && a->vlan == own->vlan && ip_is_v4(a->ip) == ip_is_v4(dgid) &&
 		    host_same_subnet(a->ip, dgid, a->prefix_len))
 			return a;
 	return NULL;

@@ -146,6 +146,9 @@ static void in_a_vlan(void **state)
 	assert_int_equal(w.sent, 1);
 	assert_true(arp_parse(&a, w.frame, take_tag(w.frame, w.len, 100)));
 	assert_true(a.request);
+	/* From an address outside the VLAN there is no way. */
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 1, ip("198.51.100.8"), &waiter, w.mac),
+			 -ENETUNREACH);
 	arp_from_peer(false, "198.51.100.9", "198.51.100.1");
 	arp_by_vlan(101, false, "198.51.100.9", "198.51.100.1");
 	assert_int_equal(w.answers, 0);
