@@ -140,6 +140,11 @@ bool urxe_mcast_attached(const struct urxe_qp *qp)
 	return !LIST_EMPTY(&qp->groups);
 }
 
+bool urxe_mcast_heard(const struct urxe_dev *dev)
+{
+	return dev->mcast.n_groups;
+}
+
 static void deliver(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	enum urxe_drop drop = recv_check_qp(qp, p);

@@ -131,9 +131,9 @@ static bool deliver(struct vswitch *sw, uint64_t now, uint32_t qpn, const uint8_
 }
 
 /*
- * To every process but the sender, whose engine serves its own queue pairs: which
- * groups a process is in, only its engine knows. Nothing waits: a second try would
- * bring second copies.
+ * To every process that is in any group, which ones only its engine knows, but the
+ * sender, whose engine serves its own queue pairs. Nothing waits: a second try
+ * would bring second copies.
  */
 static void deliver_to_group(struct vswitch *sw, uint64_t now, const struct switch_port *from,
 			     const uint8_t *data, uint32_t len)
@@ -141,7 +141,7 @@ static void deliver_to_group(struct vswitch *sw, uint64_t now, const struct swit
 	struct switch_port *port;
 
 	for (port = sw->ports; port; port = port->next)
-		if (port != from && port->dev)
+		if (port != from && port->dev && vnic_device_hears_multicast(port->dev))
 			deliver_to(sw, now, port, data, len, false);
 }
 

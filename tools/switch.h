@@ -4,10 +4,10 @@
  * the uplinks.
  *
  * All processes share the host's MAC; what is sent to that goes by destination
- * QPN. A multicast datagram goes to all of them, and their engines pick. Between processes nothing
- * is lost: a frame whose receiver has no buffer stays in the sender's ring, and what is behind it
- * too, until the receiver gives buffers back. One that does not for 100 ms is stalled, and loses
- * its frames.
+ * QPN. A multicast datagram goes to all that are in a group, and their engines pick. Between
+ * processes nothing is lost: a frame whose receiver has no buffer stays in the sender's ring, and
+ * what is behind it too, until the receiver gives buffers back. One that does not for 100 ms is
+ * stalled, and loses its frames.
  */
 #ifndef URXE_TOOLS_SWITCH_H
 #define URXE_TOOLS_SWITCH_H

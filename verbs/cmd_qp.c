@@ -380,30 +380,31 @@ int cmd_destroy_qp(const struct command *c)
 	return command_reply(c, &reply, sizeof(reply));
 }
 
+static int change_group(const struct command *c, uint32_t qp_handle, const uint8_t raw[16],
+			int (*change)(struct urxe_qp *, const struct urxe_gid *))
+{
+	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, qp_handle);
+	struct urxe_gid gid;
+	int rc;
+
+	memcpy(gid.raw, raw, sizeof(gid.raw));
+	rc = qp ? change(qp->qp, &gid) : -EINVAL;
+	port_groups_changed();
+	return rc;
+}
+
 int cmd_attach_mcast(const struct command *c)
 {
 	struct ib_uverbs_attach_mcast request;
-	struct urxe_gid gid;
-	struct qp *qp;
 	int rc = command_read(c, &request, sizeof(request));
 
-	if (rc)
-		return rc;
-	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
-	memcpy(gid.raw, request.gid, sizeof(gid.raw));
-	return qp ? urxe_mcast_attach(qp->qp, &gid) : -EINVAL;
+	return rc ? rc : change_group(c, request.qp_handle, request.gid, urxe_mcast_attach);
 }
 
 int cmd_detach_mcast(const struct command *c)
 {
 	struct ib_uverbs_detach_mcast request;
-	struct urxe_gid gid;
-	struct qp *qp;
 	int rc = command_read(c, &request, sizeof(request));
 
-	if (rc)
-		return rc;
-	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
-	memcpy(gid.raw, request.gid, sizeof(gid.raw));
-	return qp ? urxe_mcast_detach(qp->qp, &gid) : -EINVAL;
+	return rc ? rc : change_group(c, request.qp_handle, request.gid, urxe_mcast_detach);
 }

@@ -73,6 +73,12 @@ void port_lost(void);
 struct qp *port_qp(uint32_t qpn);
 void port_set_qp(uint32_t qpn, struct qp *qp);
 
+/* A QP has joined or left multicast groups: the NIC hears multicast while any QP is in one. */
+static inline void port_groups_changed(void)
+{
+	vnic_driver_hear_multicast(port.nic, urxe_mcast_heard(port.dev));
+}
+
 bool port_gid_valid(uint32_t index);
 /* EUI-64 of the MAC, as IPv6's interface identifier; network byte order. */
 void port_guid(uint8_t guid[8]);

@@ -198,6 +198,7 @@ void qp_destroy(struct object *object)
 		LIST_REMOVE(qp, flushing_link);
 	port_set_qp(qp->qpn, NULL);
 	urxe_qp_destroy(qp->qp);
+	port_groups_changed();
 	queue_destroy(&qp->sq.ring);
 	queue_destroy(&qp->recv.wq.ring);
 	qp->pd->object.users--;

@@ -206,6 +206,30 @@ static void a_process_that_left_gets_nothing(void **state)
 
 static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
 
+static void all_hear_multicast(void)
+{
+	for (uint32_t i = 0; i < PORTS; i++)
+		vnic_driver_hear_multicast(w->loops[i]->driver, true);
+}
+
+/* Who has not asked for it is left in peace. */
+static void to_a_group_that_nobody_hears(void **state)
+{
+	(void)state;
+	post(0, group_mac, URXE_QPN_MULTICAST, 7);
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(1), -1);
+	vnic_driver_hear_multicast(w->loops[1]->driver, true);
+	post(0, group_mac, URXE_QPN_MULTICAST, 8);
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(1), 8);
+	vnic_driver_hear_multicast(w->loops[1]->driver, false);
+	post(0, group_mac, URXE_QPN_MULTICAST, 9);
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(1), -1);
+	drops(SWITCH_DROP_COUNT, 0);
+}
+
 /* To each process but the sender, and out; from an uplink to all of them, and never back out. */
 static void to_a_group(void **state)
 {
@@ -213,6 +237,7 @@ static void to_a_group(void **state)
 	uint8_t f[LEN];
 
 	(void)state;
+	all_hear_multicast();
 	post(0, group_mac, URXE_QPN_MULTICAST, 7);
 	switch_run(&w->sw, T0);
 	assert_int_equal(receive(0), -1);
@@ -239,6 +264,7 @@ static void to_a_group(void **state)
 static void to_a_group_without_an_uplink(void **state)
 {
 	(void)state;
+	all_hear_multicast();
 	post(1, group_mac, URXE_QPN_MULTICAST, 7);
 	switch_run(&w->sw, T0);
 	assert_int_equal(receive(0), 7);
@@ -391,6 +417,7 @@ static void a_group_waits_for_nobody(void **state)
 	uint32_t n, got = 0;
 
 	(void)state;
+	all_hear_multicast();
 	for (n = 0; n < 5000; n++) {
 		assert_true(post(0, group_mac, URXE_QPN_MULTICAST, n));
 		assert_true(switch_run(&w->sw, T0));
@@ -413,6 +440,7 @@ int main(void)
 		TEST(a_process_that_left_gets_nothing),
 		TEST(to_a_group),
 		ALONE(to_a_group_without_an_uplink),
+		ALONE(to_a_group_that_nobody_hears),
 		ALONE(a_group_waits_for_nobody),
 		ALONE(without_an_uplink),
 		TEST(to_and_from_the_uplink),

@@ -289,6 +289,7 @@ static void test_registers(void **state)
 	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_PERM_MAC_HI), 0x0706);
 	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_LINK), 10000u << 16 | 1);
 	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_CONF_INTR), 3);
+	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE), 0);
 	assert_int_equal(command(nic, 0xcafebabe), 1);
 	assert_int_equal(vnic_device_reg_read(nic->dev, 1, VMXNET3_REG_VRRS, &value), 0);
 	assert_int_equal(value, 1);

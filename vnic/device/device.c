@@ -85,6 +85,13 @@ static void activate(struct vnic_device *dev)
 	dev->state = VNIC_DEVICE_ACTIVE;
 }
 
+bool vnic_device_hears_multicast(const struct vnic_device *dev)
+{
+	return dev->state == VNIC_DEVICE_ACTIVE &&
+	       vnic_load(&dev->shared->rx_filter.mode) &
+		       (VMXNET3_RXM_MCAST | VMXNET3_RXM_ALL_MULTI);
+}
+
 static uint32_t mac_low(const uint8_t mac[6])
 {
 	return mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24;
@@ -103,6 +110,7 @@ static void command(struct vnic_device *dev, uint32_t cmd)
 	case (uint32_t)VMXNET3_CMD_ACTIVATE_DEV: activate(dev); break;
 	case (uint32_t)VMXNET3_CMD_QUIESCE_DEV:
 	case (uint32_t)VMXNET3_CMD_RESET_DEV: stop(dev); break;
+	case (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE:   /* looked up when it matters */
 	case (uint32_t)VMXNET3_CMD_GET_QUEUE_STATUS: /* kept up to date in the queue descriptors */
 		break;
 	case (uint32_t)VMXNET3_CMD_GET_LINK: dev->result = VMXNET3_LINK_UP(10000); break;

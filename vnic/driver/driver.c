@@ -8,6 +8,7 @@
 
 /* Descriptors first, all buffers behind; a buffer starts on a cache line. */
 #define CACHE_LINE 64
+#define RX_MODE    (VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST)
 
 static uint64_t memory_size(const struct vnic_driver *drv)
 {
@@ -32,7 +33,7 @@ static void fill_misc(struct vnic_driver *drv, uint16_t mtu)
 	shared->intr.auto_mask = 1;
 	shared->intr.vectors = VECTORS;
 	shared->intr.event_vector = RX_VECTOR;
-	shared->rx_filter.mode = VMXNET3_RXM_UCAST | VMXNET3_RXM_MCAST | VMXNET3_RXM_BCAST;
+	shared->rx_filter.mode = RX_MODE;
 }
 
 static void fill_queues(struct vnic_driver *drv)
@@ -153,6 +154,13 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 		return;
 	drv->transport->ops->close(drv->transport);
 	free(drv);
+}
+
+/* Our device looks when a frame comes, so that no command has to be waited for. */
+void vnic_driver_hear_multicast(struct vnic_driver *drv, bool on)
+{
+	vnic_store(&drv->memory->shared.rx_filter.mode,
+		   on ? RX_MODE | VMXNET3_RXM_ALL_MULTI : RX_MODE);
 }
 
 bool vnic_driver_broken(const struct vnic_driver *drv)

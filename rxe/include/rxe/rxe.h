@@ -260,7 +260,8 @@ uint32_t urxe_sq_retired(const struct urxe_qp *qp);
  */
 int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid);
 int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid);
-/* Whether the QP is in any group. */
+/* Whether the QP, or any QP of the device, is in a group. */
 bool urxe_mcast_attached(const struct urxe_qp *qp);
+bool urxe_mcast_heard(const struct urxe_dev *dev);
 
 #endif

@@ -76,6 +76,9 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t n);
  */
 int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len);
 
+/* Whether the driver wants multicast frames, by its receive mode; there is no filter for groups. */
+bool vnic_device_hears_multicast(const struct vnic_device *dev);
+
 /* Interrupts the driver for what was received and completed since the last call, unless masked. */
 void vnic_device_flush(struct vnic_device *dev);
 

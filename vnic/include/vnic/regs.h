@@ -49,6 +49,7 @@ enum vmxnet3_command {
 	VMXNET3_CMD_ACTIVATE_DEV = (int)0xcafe0000,
 	VMXNET3_CMD_QUIESCE_DEV,
 	VMXNET3_CMD_RESET_DEV,
+	VMXNET3_CMD_UPDATE_RX_MODE,
 	VMXNET3_CMD_GET_QUEUE_STATUS = (int)0xf00d0000,
 	VMXNET3_CMD_GET_STATS,
 	VMXNET3_CMD_GET_LINK,
@@ -171,9 +172,10 @@ struct vmxnet3_rx_filter_conf {
 	uint32_t vlan[4096 / 32];
 };
 
-#define VMXNET3_RXM_UCAST 0x01
-#define VMXNET3_RXM_MCAST 0x02
-#define VMXNET3_RXM_BCAST 0x04
+#define VMXNET3_RXM_UCAST     0x01
+#define VMXNET3_RXM_MCAST     0x02
+#define VMXNET3_RXM_BCAST     0x04
+#define VMXNET3_RXM_ALL_MULTI 0x08
 
 struct vmxnet3_variable_conf {
 	uint32_t version;
