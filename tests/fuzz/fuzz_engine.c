@@ -409,6 +409,18 @@ static void open_side(struct fuzz *f, unsigned conn, unsigned side)
 	ledger_restart(&at->recv, at->end.qpn);
 }
 
+/* As far as the device's tables allow. */
+static void bring_up(struct fuzz *f, const struct where *w)
+{
+	const struct conn_attr *conn = &f->conn[w->conn];
+	const struct endpoint *peer = &f->side[w->conn][!w->side].end;
+	struct urxe_qp_attr attr = conn_qp_attr(conn, w->side, peer->node, peer->qpn);
+
+	for (attr.state = URXE_QPS_INIT; attr.state <= URXE_QPS_RTS; attr.state++)
+		urxe_qp_modify(w->at->end.qp, f->pair->now, &attr,
+			       conn_mask(conn->type, attr.state));
+}
+
 static void replace_qp(struct fuzz *f)
 {
 	struct where w = next_where(f);
@@ -417,8 +429,7 @@ static void replace_qp(struct fuzz *f)
 	drain(f);
 	open_side(f, w.conn, w.side);
 	if (w.flags & 64)
-		conn_bring_up(f->pair, &f->conn[w.conn], w.side, &w.at->end,
-			      &f->side[w.conn][!w.side].end);
+		bring_up(f, &w);
 }
 
 static void toggle_window(struct fuzz *f)
@@ -450,15 +461,29 @@ static void change_group(struct fuzz *f)
 		urxe_mcast_attach(w.at->end.qp, &group);
 }
 
+static void restore_gids(struct fuzz *f, unsigned side)
+{
+	for (int net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
+		struct urxe_gid gid = craft_gid(net, (uint8_t)(side + 1));
+
+		urxe_gid_set(f->pair->node[side]->dev, NODE_SGID(net), &gid,
+			     net == URXE_NET_ROCEV1);
+	}
+}
+
 static void change_tables(struct fuzz *f)
 {
 	uint8_t byte = next8(&f->in);
 	struct urxe_dev *dev = f->pair->node[byte & 1]->dev;
 
-	switch (byte / 2 % 4) {
+	switch (byte / 2 % 8) {
 	case 0: urxe_pkey_set(dev, next8(&f->in) % (URXE_MAX_PKEYS + 1), next16(&f->in)); break;
 	case 1: urxe_srq_set_limit(f->srq, next8(&f->in)); break;
-	case 2: urxe_cq_arm(f->pair->node[byte & 1]->send_cq.cq, byte & 128); break;
+	case 2: urxe_srq_resize(f->srq, next8(&f->in) % 33); break;
+	case 3: urxe_gid_set_vlan(dev, next8(&f->in) % (URXE_MAX_GIDS + 1), next16(&f->in)); break;
+	case 4: urxe_gid_set(dev, NODE_SGID(next8(&f->in) % 3), NULL, false); break;
+	case 5: restore_gids(f, byte & 1); break;
+	case 6: urxe_cq_arm(f->pair->node[byte & 1]->send_cq.cq, byte & 128); break;
 	default: urxe_cq_arm(f->pair->node[byte & 1]->recv_cq.cq, byte & 128); break;
 	}
 }
