@@ -14,7 +14,7 @@
 #include "rand.h"
 
 #define MAX_FILE  65536
-#define MUTATIONS 300
+#define MUTATIONS 100
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
