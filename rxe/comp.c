@@ -31,8 +31,10 @@ static void advance(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una
 	req->rnr_retries = qp->attr.rnr_retry;
 	req->nak_seen = false;
 	req->missing = false;
-	if (una == urxe_psn_add(wqe->first_psn, wqe->n_packets))
+	if (una == urxe_psn_add(wqe->first_psn, wqe->n_packets)) {
+		req->credit.done = wqe->recv_seq;
 		req_complete(qp, URXE_WC_SUCCESS);
+	}
 	req_complete_executed(qp);
 }
 
@@ -265,17 +267,33 @@ static void data_response(struct urxe_qp *qp, const struct urxe_packet *p)
 		response_failed(qp, index, status);
 }
 
-void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
+/* An ACK of what is acknowledged already: a responder has receives again, or it is a copy. */
+static bool repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	uint32_t flags = urxe_opcodes[p->opcode].flags;
-	const struct requester *req = &qp->req;
+	return flags & URXE_OPF_ACK && AETH_TYPE(p->aeth.syndrome) == AETH_ACK &&
+	       urxe_psn_add(p->psn, 1) == qp->req.una &&
+	       credit_take_more(qp, AETH_VALUE(p->aeth.syndrome));
+}
 
-	if (urxe_psn_diff(p->psn, req->una) < 0 || urxe_psn_diff(p->psn, req->psn) >= 0)
-		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
-	else if (!(flags & URXE_OPF_ACK))
+static void response(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	if (!(flags & URXE_OPF_ACK))
 		data_response(qp, p);
 	else if (AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
 		ack(qp, p);
 	else
 		nak(qp, p);
+	if (flags & URXE_OPF_AETH && AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
+		credit_take(qp, AETH_VALUE(p->aeth.syndrome));
+}
+
+void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	uint32_t flags = urxe_opcodes[p->opcode].flags;
+	const struct requester *req = &qp->req;
+
+	if (urxe_psn_diff(p->psn, req->una) >= 0 && urxe_psn_diff(p->psn, req->psn) < 0)
+		response(qp, p, flags);
+	else if (!repeated_ack(qp, p, flags))
+		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
 }

@@ -10,6 +10,7 @@
 #include <rxe/rxe.h>
 
 #include "cnp.h"
+#include "credit.h"
 #include "mcast.h"
 #include "pace.h"
 #include "reorder.h"
@@ -44,7 +45,9 @@ struct requester {
 	uint32_t acked;     /* all before it is acknowledged, but for READs and atomics */
 	uint32_t next_psn;  /* of the next request to be posted */
 	uint32_t rd_atomic; /* READ requests and atomics on their way */
-	uint8_t retries;    /* left */
+	uint32_t recv_seq;  /* requests posted that take a receive from the peer */
+	struct credit credit;
+	uint8_t retries; /* left */
 	uint8_t rnr_retries;
 	uint8_t error;      /* enum urxe_wc_status that a request ends in once it is the oldest: */
 	uint32_t error_wqe; /* its place in the queue */

@@ -180,7 +180,7 @@ static uint32_t span_again(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return run < rest ? run : rest;
 }
 
-/* Whether window, responder resources and fence let the next packet go. */
+/* Whether window, responder resources, fence and credits let the next packet go. */
 static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct requester *req = &qp->req;
@@ -191,7 +191,9 @@ static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 		return false;
 	if (wr_is_rd_atomic(wqe->opcode) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
-	return !(wqe->flags & URXE_SEND_FENCE) || !req->rd_atomic || req->psn != wqe->first_psn;
+	if (wqe->flags & URXE_SEND_FENCE && req->rd_atomic && req->psn == wqe->first_psn)
+		return false;
+	return credit_allows(qp, wqe);
 }
 
 /* SEND_ONLY and SEND_LAST with invalidate have numbers apart from the others'. */
@@ -261,7 +263,7 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 	if (last &&
 	    (rp->wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || rp->again || may_be_last(qp)))
 		return true;
-	if ((rp->psn + 1) % ACK_EVERY == 0)
+	if ((rp->psn + 1) % ACK_EVERY == 0 || (!rp->again && credit_stops(qp, last)))
 		return true;
 	return rp->again ? urxe_psn_add(rp->psn, 1) == req->resend.end
 			 : outstanding(req) + 1 >= req->window;

@@ -67,6 +67,11 @@ bool wr_is_rd_atomic(uint32_t opcode)
 	return kind == WR_READ || kind == WR_ATOMIC || kind == WR_FLUSH || kind == WR_ATOMIC_WRITE;
 }
 
+bool wr_takes_receive(uint32_t opcode)
+{
+	return wr_kind(opcode) == WR_SEND || (wr_kind(opcode) == WR_WRITE && wr_has_imm(opcode));
+}
+
 int sq_init(struct sq *sq, const struct urxe_qp_cap *cap)
 {
 	uint32_t segs = cap->max_send_sge * (uint32_t)sizeof(struct urxe_seg);
@@ -160,6 +165,7 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.n_segs = wr->n_segs,
 		.length = (uint32_t)wr_length(wr),
 		.first_psn = qp->req.next_psn,
+		.recv_seq = qp->req.recv_seq + wr_takes_receive(wr->opcode),
 		.rkey = wr->rkey,
 		.remote_addr = wr->remote_addr,
 		.compare_add = wr->compare_add,
@@ -190,6 +196,7 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 	wqe = sq_wqe(sq, sq->head);
 	fill(wqe, qp, wr);
 	qp->req.next_psn = urxe_psn_add(qp->req.next_psn, wqe->n_packets);
+	qp->req.recv_seq = wqe->recv_seq;
 	sq->head++;
 	if (qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE)
 		req_flush(qp);

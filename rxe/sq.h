@@ -21,7 +21,8 @@ struct send_wqe {
 	uint32_t length;    /* bytes of the message */
 	uint32_t n_packets; /* PSNs of the message, at least 1; 0 where nothing is sent */
 	uint32_t first_psn;
-	bool again; /* a part of it was sent more than once */
+	uint32_t recv_seq; /* requests up to this that take a receive from the peer */
+	bool again;        /* a part of it was sent more than once */
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t compare_add;
@@ -63,6 +64,8 @@ enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);
  * resources.
  */
 bool wr_is_rd_atomic(uint32_t opcode);
+/* Those that use up a receive request of the peer. */
+bool wr_takes_receive(uint32_t opcode);
 
 int sq_init(struct sq *sq, const struct urxe_qp_cap *cap);
 void sq_free(struct sq *sq);

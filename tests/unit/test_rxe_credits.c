@@ -12,6 +12,7 @@
 #define READ_REQUEST 0x0c
 #define FETCH_ADD    0x14
 #define ACK          0x11
+#define ATOMIC_ACK   0x12
 #define NO_CREDITS   0x1f
 #define FRAME_ROOM   4300
 
@@ -194,6 +195,261 @@ static void test_srq_promises_nothing(void **state)
 	close_world(&w);
 }
 
+/* --- The requester. */
+
+/* Node 1 answers what node 0 sent. */
+static void answer(struct world *w, uint32_t psn, uint8_t syndrome)
+{
+	struct urxe_packet p = packet(w, 1, ACK);
+
+	p.psn = psn & 0xffffff;
+	p.aeth.syndrome = syndrome;
+	inject(w, 0, &p);
+}
+
+static void post(struct world *w, uint32_t opcode, uint32_t length)
+{
+	post_send(&w->e, 0, &(struct post){.opcode = opcode, .length = length});
+}
+
+/* Node 0 sends n packets now; the last one of them asks for an answer. */
+static void expect_packets(struct world *w, unsigned n)
+{
+	struct urxe_packet p;
+
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(take(w, 0, &p));
+		assert_int_equal(p.psn, w->psn++ & 0xffffff);
+	}
+	if (n)
+		assert_true(p.ack_req);
+	assert_false(take(w, 0, &p));
+}
+
+/* A requester that knows of `code` credits, and has nothing outstanding. */
+static void open_requester(struct world *w, uint8_t code)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.sq_sig_all = false;
+	*w = (struct world){.conn = conn, .psn = conn.psn[0]};
+	engine_open(&w->e, &w->conn);
+	post(w, URXE_WR_SEND, 8);
+	expect_packets(w, 1);
+	answer(w, w->psn - 1, code);
+}
+
+static void test_limit(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_requester(&w, 4);
+	for (int i = 0; i < 20; i++)
+		post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 4);
+	answer(&w, w.psn - 2, 5); /* 6 from the third on: three more than were known of */
+	expect_packets(&w, 5);
+	answer(&w, w.psn - 1, NO_CREDITS);
+	expect_packets(&w, 11);
+	close_world(&w);
+}
+
+/* Before the first answer nothing is known, and nothing held back. */
+static void test_unlimited_at_first(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w, 64);
+	for (int i = 0; i < 20; i++)
+		post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 20);
+	close_world(&w);
+}
+
+/* One packet asks when there is no credit, and what it got decides. */
+static void test_probe(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_requester(&w, 0);
+	post(&w, URXE_WR_SEND, 8);
+	post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 1);
+	answer(&w, w.psn - 1, 0x21); /* RNR NAK, 10 us */
+	expect_packets(&w, 0);
+	w.e.pair->now += 10000;
+	w.psn--;
+	expect_packets(&w, 1);
+	answer(&w, w.psn - 1, 0);
+	expect_packets(&w, 1);
+	close_world(&w);
+}
+
+static void test_probe_of_long_message(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_requester(&w, 0);
+	post(&w, URXE_WR_SEND, 5 * 1024);
+	post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 1);
+	answer(&w, w.psn - 1, 0); /* the message has its receive now */
+	expect_packets(&w, 4);
+	answer(&w, w.psn - 1, 0);
+	expect_packets(&w, 1);
+	close_world(&w);
+}
+
+static void test_who_needs_credits(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		bool held;
+	} rows[] = {
+		{URXE_WR_RDMA_WRITE, false}, {URXE_WR_RDMA_READ, false},
+		{URXE_WR_FETCH_ADD, false},  {URXE_WR_RDMA_WRITE_IMM, true},
+		{URXE_WR_SEND_IMM, true},
+	};
+	struct urxe_packet p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w;
+
+		open_requester(&w, 0);
+		post(&w, URXE_WR_SEND, 8);
+		post(&w, URXE_WR_SEND, 8);
+		expect_packets(&w, 1);
+		answer(&w, w.psn - 1, 1);
+		expect_packets(&w, 1); /* uses the credit */
+		post(&w, rows[i].opcode, 8);
+		assert_int_equal(take(&w, 0, &p), !rows[i].held);
+		close_world(&w);
+	}
+}
+
+/* A responder that has receives again says so unasked. */
+static void test_unsolicited_credits(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_requester(&w, 0);
+	for (int i = 0; i < 9; i++)
+		post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 1);
+	answer(&w, w.psn - 2, 5); /* 6 */
+	expect_packets(&w, 5);
+	answer(&w, w.psn - 7, 5);
+	assert_int_equal(drops(w.e.a, URXE_DROP_STALE_ACK), 1); /* nothing new */
+	expect_packets(&w, 0);
+	answer(&w, w.psn - 7, 3); /* older: what was promised holds */
+	answer(&w, w.psn - 6, 5);
+	expect_packets(&w, 1);
+	close_world(&w);
+}
+
+/* Responses of READs and atomics carry credits, too. */
+static void test_credits_of_a_response(void **state)
+{
+	struct urxe_packet p;
+	struct world w;
+
+	(void)state;
+	open_requester(&w, 0);
+	post(&w, URXE_WR_FETCH_ADD, 8);
+	for (int i = 0; i < 9; i++)
+		post(&w, URXE_WR_SEND, 8);
+	assert_true(take(&w, 0, &p));
+	assert_false(take(&w, 0, &p));
+	p = packet(&w, 1, ATOMIC_ACK);
+	p.psn = w.psn++;
+	p.aeth.syndrome = 4;
+	inject(&w, 0, &p);
+	expect_packets(&w, 4);
+	close_world(&w);
+}
+
+static void test_reset_forgets_credits(void **state)
+{
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	struct world w;
+
+	(void)state;
+	open_requester(&w, 0);
+	assert_int_equal(urxe_qp_modify(w.e.end[0].qp, w.e.pair->now, &reset, URXE_QP_STATE), 0);
+	conn_bring_up(w.e.pair, &w.conn, 0, &w.e.end[0], &w.e.end[1]);
+	w.psn = w.conn.psn[0];
+	post(&w, URXE_WR_SEND, 8);
+	post(&w, URXE_WR_SEND, 8);
+	expect_packets(&w, 2);
+	close_world(&w);
+}
+
+/* --- Both. */
+
+#define MESSAGES 40
+#define DEPTH    4
+
+static void give_back(struct node_queue *queue)
+{
+	struct world *w = queue->arg;
+	struct urxe_wc wc;
+
+	while (node_poll(&w->e.b->recv_cq, &wc))
+		receive(w, 1);
+}
+
+/* A receiver that is quick enough is never overrun, although it has few receives. */
+static void test_no_overrun(void **state)
+{
+	struct urxe_packet p;
+	struct world w;
+
+	(void)state;
+	open_world(&w, DEPTH);
+	receive(&w, DEPTH);
+	w.e.end[1].queue.arg = &w;
+	w.e.end[1].queue.refill = give_back;
+	post(&w, URXE_WR_SEND, 8); /* its answer brings the credits */
+	pair_settle(w.e.pair);
+	for (int i = 0; i < MESSAGES; i++)
+		post(&w, i % 3 ? URXE_WR_SEND : URXE_WR_RDMA_WRITE_IMM, 3000);
+	pair_settle(w.e.pair);
+	assert_false(take(&w, 0, &p));
+	for (int i = 0; i < MESSAGES + 1; i++)
+		expect_wc(&w.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	assert_int_equal(events(w.e.b, URXE_EVENT_NAK_RNR_SENT), 0);
+	close_world(&w);
+}
+
+/* Nor does one hang that has none for a while, without timeouts to help. */
+static void test_no_hang(void **state)
+{
+	struct world w = {.conn = conn_default(URXE_QPT_RC)};
+
+	(void)state;
+	w.conn.timeout = 0;
+	w.conn.sq_sig_all = false;
+	engine_open(&w.e, &w.conn);
+	receive(&w, 1);
+	post(&w, URXE_WR_SEND, 8);
+	pair_settle(w.e.pair);
+	for (int i = 0; i < MESSAGES; i++)
+		post(&w, URXE_WR_SEND, 3000);
+	for (int i = 0; i < MESSAGES; i++) {
+		assert_int_equal(pair_run(w.e.pair, w.e.pair->now + 1000000), PAIR_TIME_UP);
+		receive(&w, 1);
+	}
+	pair_settle(w.e.pair);
+	assert_int_equal(urxe_sq_retired(w.e.end[0].qp), MESSAGES + 1);
+	close_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +458,16 @@ int main(void)
 		cmocka_unit_test(test_message_in_progress),
 		cmocka_unit_test(test_refill),
 		cmocka_unit_test(test_srq_promises_nothing),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_unlimited_at_first),
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_probe_of_long_message),
+		cmocka_unit_test(test_who_needs_credits),
+		cmocka_unit_test(test_unsolicited_credits),
+		cmocka_unit_test(test_credits_of_a_response),
+		cmocka_unit_test(test_reset_forgets_credits),
+		cmocka_unit_test(test_no_overrun),
+		cmocka_unit_test(test_no_hang),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

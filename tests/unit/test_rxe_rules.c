@@ -89,6 +89,7 @@ static void answer_read(struct engine *e, const struct conn_attr *conn, uint32_t
 
 	p.psn = (conn->psn[1] + nth) & 0xffffff;
 	p.payload_len = 8;
+	p.aeth.syndrome = 0x1f; /* no end-to-end flow control */
 	inject(e, &p);
 }
 
