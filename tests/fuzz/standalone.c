@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Runs a fuzz target without libFuzzer: the files of its corpus, and of each a
- * few hundred mutations that are the same on every machine.
+ * hundred mutations that are the same on every machine.
  *
  *	TARGET DIRECTORY...
  */
