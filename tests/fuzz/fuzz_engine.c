@@ -159,6 +159,7 @@ static void drain(struct fuzz *f)
 		struct node *node = f->pair->node[side];
 		struct urxe_wc wc;
 
+		node->n_persisted = 0;
 		while (node_poll(&node->send_cq, &wc))
 			ledger_complete(&f->ledger, &wc);
 		while (node_poll(&node->recv_cq, &wc))
@@ -232,6 +233,8 @@ static void inject_packet(struct fuzz *f)
 	p.reth.length = next_size(&f->in);
 	p.atomic.swap_add = p.atomic.compare = p.atomic_ack = next32(&f->in);
 	p.aeth.syndrome = next8(&f->in);
+	p.feth.placement = w.flags >> 3 & 15;
+	p.feth.selectivity = w.flags >> 7;
 	p.aeth.msn = next8(&f->in);
 	p.payload = payload;
 	p.payload_len = next8(&f->in) & 3 ? next8(&f->in) * 4u : next16(&f->in) % 4200u;
@@ -280,6 +283,15 @@ static struct urxe_mw_bind some_bind(struct fuzz *f, unsigned side)
 	};
 }
 
+static struct urxe_flush some_flush(struct fuzz *f)
+{
+	return (struct urxe_flush){
+		.placement = next8(&f->in) % 5,
+		.selectivity = next8(&f->in) % 3,
+		.length = next_size(&f->in),
+	};
+}
+
 static void post_send(struct fuzz *f, const struct where *w, struct urxe_send_wr *wr)
 {
 	uint64_t length = wr->flags & URXE_SEND_INLINE ? wr->inline_len : 0;
@@ -323,6 +335,8 @@ static void send_request(struct fuzz *f)
 		path.sl = next8(&f->in) & 7;
 		wr.remote_qpn = URXE_QPN_MULTICAST;
 	}
+	if (wr.opcode == URXE_WR_FLUSH)
+		wr.flush = some_flush(f);
 	if (wr.opcode == URXE_WR_BIND_MW)
 		wr.bind = some_bind(f, w.side);
 	wr.invalidate_key =
@@ -387,7 +401,7 @@ static void modify(struct fuzz *f)
 		attr.min_rnr_timer = next8(&f->in) % 33;
 		attr.rate_limit = next32(&f->in);
 		attr.pkey_index = next8(&f->in);
-		attr.access = next8(&f->in);
+		attr.access = next16(&f->in);
 		attr.en_sqd_async_notify = true;
 	}
 	if (urxe_qp_modify(w.at->end.qp, f->pair->now, &attr, mask) || !(mask & URXE_QP_STATE) ||
@@ -589,6 +603,7 @@ static void create_conns(struct fuzz *f)
 		f->conn[i].timeout = 4;
 		f->conn[i].rnr_retry = 3;
 		f->conn[i].sq_sig_all = i == 3;
+		f->conn[i].access |= URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT;
 		if (i == 3)
 			f->conn[i].srq[1] = f->srq;
 		for (unsigned side = 0; side < 2; side++) {
@@ -608,6 +623,7 @@ static void fuzz_open(struct fuzz *f)
 	const struct pair_attr pair = {
 		.seed = 1,
 		.mem_size = MEM_SIZE,
+		.durable = true,
 		.max_packets = options & 1 ? 8 : 0,
 		.go_back_n = {options & 2, options & 4},
 		.congestion = options & 8 ? URXE_CONGESTION_NONE : URXE_CONGESTION_DCQCN,

@@ -69,11 +69,12 @@ static void check_send_result(const struct ledger_entry *entry, const struct urx
 		[URXE_WR_LOCAL_INV] = URXE_WC_LOCAL_INV,
 		[URXE_WR_BIND_MW] = URXE_WC_BIND_MW,
 		[URXE_WR_SEND_INV] = URXE_WC_SEND,
+		[URXE_WR_FLUSH] = URXE_WC_FLUSH,
+		[URXE_WR_ATOMIC_WRITE] = URXE_WC_ATOMIC_WRITE,
 	};
 
 	require(entry->signaled);
-	if (entry->opcode < sizeof(expected))
-		require(wc->opcode == expected[entry->opcode]);
+	require(entry->opcode < sizeof(expected) && wc->opcode == expected[entry->opcode]);
 	if (wc->opcode == URXE_WC_RDMA_READ)
 		require(wc->byte_len == entry->length);
 }

@@ -17,7 +17,8 @@ static uint32_t offset(enum vault_region region)
 static void reg(struct vault *vault, enum vault_region region)
 {
 	static const uint32_t access[] = {
-		[VAULT_OPEN] = NODE_ACCESS | URXE_ACCESS_MW_BIND,
+		[VAULT_OPEN] = NODE_ACCESS | URXE_ACCESS_MW_BIND | URXE_ACCESS_FLUSH_GLOBAL |
+			       URXE_ACCESS_FLUSH_PERSISTENT,
 		[VAULT_READ_ONLY] = URXE_ACCESS_REMOTE_READ | URXE_ACCESS_MW_BIND,
 		[VAULT_FOREIGN] = NODE_ACCESS | URXE_ACCESS_MW_BIND,
 	};

@@ -55,8 +55,8 @@ static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
 
 	if (node->persist_fails)
 		return false;
-	require(node->n_persisted < 16);
-	node->persisted[node->n_persisted++] = *bytes;
+	if (node->n_persisted < NODE_PERSISTED)
+		node->persisted[node->n_persisted++] = *bytes;
 	return true;
 }
 

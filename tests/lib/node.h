@@ -8,8 +8,9 @@
 
 #include <rxe/rxe.h>
 
-#define NODE_PD       7
-#define NODE_CQ_DEPTH 4096
+#define NODE_PD        7
+#define NODE_CQ_DEPTH  4096
+#define NODE_PERSISTED 16
 #define NODE_ACCESS                                                                     \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
 	 URXE_ACCESS_REMOTE_ATOMIC)
@@ -52,7 +53,7 @@ struct node {
 	uint32_t async[32];
 	void *async_obj[32]; /* of the last event of the kind */
 	/* What was made to last, where the node is durable. */
-	struct urxe_extent persisted[16];
+	struct urxe_extent persisted[NODE_PERSISTED]; /* the first of them */
 	uint32_t n_persisted;
 	bool persist_fails;
 };
