@@ -82,6 +82,10 @@ def failure():
         expect(replay.returncode == 0 and summary['roce'] > 0, 'the capture can be replayed')
         expect(any(c['requests']['duplicates'] for c in summary['connections']),
                'and shows the retries')
+        # A request that ends in its timer is noticed in traffic without turns, too.
+        result = sim(*HOPELESS, '--traffic', 'write', '--pattern', 'pairs', '--qps', '1', '--messages',
+                     '1', cwd=folder)
+        expect('ended with status 12' in result.stdout, result.stdout)
 
 
 def forever():
@@ -90,8 +94,8 @@ def forever():
         expect(result.returncode == 1 and 'everybody waits for ever' in result.stdout,
                'nothing moves any more')
         result = sim(*HOPELESS, '--timeout', '31', cwd=folder)
-        expect(result.returncode == 1 and 'not done after' in result.stdout,
-               'the time is up')
+        expect(result.returncode == 1 and 'the time is up' in result.stdout,
+               'the world ends at its limit')
 
 
 def json_form():

@@ -38,7 +38,8 @@ static void go_to_error(struct simhost *host)
 	for (uint32_t i = 0; i < host->n_ends; i++)
 		if (urxe_qp_modify(host->end[i]->qp, host->world->now, &attr, URXE_QP_STATE))
 			world_fail(host->world, "a QP refused to go to the error state");
-	simhost_pump(host);
+	simhost_send(host);
+	simhost_schedule(host);
 }
 
 /* Receive requests that nobody used come back, each once and in order (IBA 10.3.1.6). */

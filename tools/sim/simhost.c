@@ -218,14 +218,20 @@ static void wake_at(struct simhost *host, uint64_t at)
 	events_add(&host->world->events, at, EVENT_WAKE, host);
 }
 
-void simhost_pump(struct simhost *host)
+void simhost_send(struct simhost *host)
 {
 	struct world *world = host->world;
-	uint64_t free_at, deadline;
 	bool more = true;
 
 	while (more && fabric_uplink_free(&world->fabric, host->id) <= world->now)
 		more = send_burst(host);
+}
+
+void simhost_schedule(struct simhost *host)
+{
+	struct world *world = host->world;
+	uint64_t free_at, deadline;
+
 	deadline = urxe_next_deadline(host->dev);
 	world->n_waiting += (deadline != URXE_NEVER) - (host->waiting != URXE_NEVER);
 	host->waiting = deadline;

@@ -67,7 +67,9 @@ bool simcq_poll(struct simcq *cq, struct urxe_wc *wc);
 
 /* A frame for the host. */
 void simhost_receive(struct simhost *host, uint8_t *data, uint32_t len);
-/* Lets the engine send what it wants and can, and queues the next wake-up. */
-void simhost_pump(struct simhost *host);
+/* Lets the engine send what it wants and can. */
+void simhost_send(struct simhost *host);
+/* Queues the next wake-up: for the engine's deadline, or the application's turn. */
+void simhost_schedule(struct simhost *host);
 
 #endif

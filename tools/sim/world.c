@@ -218,6 +218,24 @@ static uint64_t next_turn(struct simhost *host, bool idle)
 	return world->now + rand_in(&world->rand, 1, (uint32_t)host->pause);
 }
 
+/* Names the first stream that is not done. */
+static void fail_open(struct world *world, const char *what)
+{
+	for (uint32_t i = 0; i < world->n_conns; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			const struct stream *stream = &world->conn[i].stream[side];
+
+			if (!stream_done(stream))
+				world_fail_stream(
+					stream,
+					"%s: qp %06x of host %u has %u of %u requests complete, "
+					"%u posted",
+					what, stream_from(stream)->qpn,
+					stream_from(stream)->host->id, stream->completed, stream->n,
+					stream->posted);
+		}
+}
+
 static void take_turn(struct simhost *host)
 {
 	struct world *world = host->world;
@@ -231,7 +249,7 @@ static void take_turn(struct simhost *host)
 	world->idle_turns = idle ? world->idle_turns + 1 : 0;
 	if (world->idle_turns > (uint64_t)MAX_STANDSTILL * world->n_hosts &&
 	    !world->events.n_frames && !world->n_waiting)
-		world_fail(world, "everybody waits for ever");
+		fail_open(world, "everybody waits for ever");
 }
 
 void world_stream_done(struct stream *stream)
@@ -258,12 +276,13 @@ static void notice(struct simhost *host)
 
 static void run_host(struct simhost *host)
 {
-	if (host->world->live) {
+	if (host->world->live && host->turn <= host->world->now)
+		take_turn(host);
+	simhost_send(host);
+	/* What came in has completed something, or a timer has while the engine sent. */
+	if (host->world->live)
 		notice(host);
-		if (host->turn <= host->world->now)
-			take_turn(host);
-	}
-	simhost_pump(host);
+	simhost_schedule(host);
 }
 
 static void arrive(struct world *world, struct fabric_frame *frame)
@@ -369,7 +388,7 @@ static void live(struct world *world)
 	world->live = true;
 	for (uint32_t i = 0; i < world->n_hosts; i++) {
 		world->host[i].turn = world->now;
-		simhost_pump(&world->host[i]);
+		simhost_schedule(&world->host[i]);
 	}
 	run_until(world, world->scenario.warmup);
 	start_goodput(world);
@@ -381,7 +400,7 @@ static void live(struct world *world)
 		run_until(world, LIMIT);
 	}
 	if (world->open && !world->failure[0])
-		world_fail(world, "not done after %" PRIu64 " s", LIMIT / SECOND);
+		fail_open(world, world->events.n ? "the time is up" : "everybody waits for ever");
 }
 
 void world_sum_counters(const struct world *world, struct urxe_counters *sum)
