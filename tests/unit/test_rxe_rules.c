@@ -385,6 +385,60 @@ static void test_no_depth(void **state)
 	engine_close(&e);
 }
 
+static void inject_response(struct engine *e, const struct conn_attr *conn, uint8_t opcode,
+			    uint32_t nth, uint8_t content, uint32_t length)
+{
+	struct urxe_packet p = from_peer(e, conn, opcode);
+
+	memset(payload, content, length);
+	p.psn = (conn->psn[1] + nth) & 0xffffff;
+	p.payload_len = length;
+	inject(e, &p);
+}
+
+/* Of two responses with one PSN the first counts, also while others are missing before it. */
+static void test_response_copies(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 2 * PAYLOAD});
+	assert_int_equal(answers(&e).opcode, 0x0c);
+	inject_response(&e, &conn, 0x0f, 1, 0x11, PAYLOAD);
+	inject_response(&e, &conn, 0x0f, 1, 0x22, PAYLOAD);
+	assert_int_equal(drops(e.b, URXE_DROP_STALE_ACK), 1);
+	inject_response(&e, &conn, 0x0d, 0, 0x33, PAYLOAD);
+	expect_wc(&e.b->send_cq, 0, URXE_WC_SUCCESS);
+	assert_int_equal(e.b->mem[0], 0x33);
+	assert_int_equal(e.b->mem[PAYLOAD], 0x11);
+	engine_close(&e);
+}
+
+/* Requests end in order: a bad response to the second waits for the first one's end. */
+static void test_bad_response_in_order(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 2; i++)
+		post_send(&e, 1,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_RDMA_READ, .length = 8});
+	assert_int_equal(answers(&e).n, 2);
+	inject_response(&e, &conn, 0x10, 1, 0x22, 4);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_RESPONSE), 1);
+	expect_none(&e.b->send_cq);
+	inject_response(&e, &conn, 0x10, 0, 0x11, 8);
+	expect_wc(&e.b->send_cq, 0, URXE_WC_SUCCESS);
+	expect_none(&e.b->send_cq);
+	inject_response(&e, &conn, 0x10, 1, 0x22, 4);
+	expect_wc(&e.b->send_cq, 1, URXE_WC_BAD_RESP_ERR);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +457,8 @@ int main(void)
 		cmocka_unit_test(test_write_region_gone),
 		cmocka_unit_test(test_write_imm_cq_full),
 		cmocka_unit_test(test_no_depth),
+		cmocka_unit_test(test_response_copies),
+		cmocka_unit_test(test_bad_response_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
