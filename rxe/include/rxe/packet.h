@@ -19,7 +19,7 @@
 #define URXE_UDP_PORT         4791
 #define URXE_ICRC_LEN         4
 #define URXE_QPN_MASK         0xffffffu
-#define URXE_QPN_GSI          1u        /* IBA 3.9.5: general services */
+#define URXE_QPN_GSI          1u        /* general services (IBA 13.5) */
 #define URXE_QPN_MULTICAST    0xffffffu /* IBA 10.5.2 */
 #define URXE_DEFAULT_PKEY     0xffff    /* IBA 10.9.1.2 */
 /* Longest headers in front of a payload: Ethernet, 802.1Q, IPv6 or GRH, UDP,

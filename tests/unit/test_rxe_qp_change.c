@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a changed attribute does to a QP that works already (IBA 11.2.5.2): access,
+ * RNR timer, timeouts, the path; and sends that wait while the queue is drained.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peer.h"
+
+#define M(name) URXE_QP_##name
+
+static void change(struct engine *e, unsigned side, uint8_t state, const struct urxe_qp_attr *attr,
+		   uint32_t mask)
+{
+	struct urxe_qp_attr wanted = *attr;
+
+	wanted.state = state;
+	assert_int_equal(urxe_qp_modify(e->end[side].qp, e->pair->now, &wanted, mask | M(STATE)),
+			 0);
+}
+
+static void go(struct engine *e, unsigned side, uint8_t state)
+{
+	change(e, side, state, &(struct urxe_qp_attr){0}, 0);
+}
+
+/* RTS to RTS: rights are taken away between two requests, and given back for the next QP. */
+static void test_access(void **state)
+{
+	static const struct {
+		uint32_t opcode, access;
+	} rows[] = {{URXE_WR_RDMA_WRITE, URXE_ACCESS_REMOTE_WRITE},
+		    {URXE_WR_RDMA_READ, URXE_ACCESS_REMOTE_READ},
+		    {URXE_WR_FETCH_ADD, URXE_ACCESS_REMOTE_ATOMIC}};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct urxe_qp_attr attr = {.access = conn.access};
+		struct engine e;
+
+		engine_open(&e, &conn);
+		attr.access &= ~rows[i].access;
+		for (uint64_t id = 0; id < 2; id++) {
+			post_send(
+				&e, 0,
+				&(struct post){.wr_id = id, .opcode = rows[i].opcode, .length = 8});
+			pair_settle(e.pair);
+			expect_wc(&e.a->send_cq, id,
+				  id ? URXE_WC_REM_INV_REQ_ERR : URXE_WC_SUCCESS);
+			if (!id)
+				change(&e, 1, URXE_QPS_RTS, &attr, M(ACCESS_FLAGS));
+		}
+		engine_close(&e);
+	}
+}
+
+/* The RNR NAK after the change names the new timer. */
+static void test_min_rnr_timer(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	conn.min_rnr_timer = 5;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x04);
+	inject(&e, &p);
+	assert_int_equal(answers(&e).syndrome, 0x20 | 5);
+	change(&e, 1, URXE_QPS_RTS, &(struct urxe_qp_attr){.min_rnr_timer = 30}, M(MIN_RNR_TIMER));
+	inject(&e, &p);
+	assert_int_equal(answers(&e).syndrome, 0x20 | 30);
+	engine_close(&e);
+}
+
+static bool lose_all(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)arg, (void)now, (void)data, (void)len;
+	return false;
+}
+
+/* In SQD: a shorter timeout and fewer repetitions than the QP was made with. */
+static void test_timeout(void **state)
+{
+	const struct urxe_qp_attr attr = {.timeout = 3, .retry_cnt = 1};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint64_t start, least = 2 * (4096ull << 3);
+	struct engine e;
+
+	(void)state;
+	conn.timeout = 14;
+	conn.retry_cnt = 7;
+	engine_open(&e, &conn);
+	go(&e, 0, URXE_QPS_SQD);
+	change(&e, 0, URXE_QPS_SQD, &attr, M(TIMEOUT) | M(RETRY_CNT));
+	go(&e, 0, URXE_QPS_RTS);
+	e.pair->link[0].filter = lose_all;
+	start = e.pair->now;
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_RETRY_EXC_ERR);
+	assert_in_range(e.pair->now - start, least, 4 * least);
+	assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 2);
+	engine_close(&e);
+}
+
+/* RNR repetitions are counted from what is set last. */
+static void test_rnr_retry(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	go(&e, 0, URXE_QPS_SQD);
+	change(&e, 0, URXE_QPS_SQD, &(struct urxe_qp_attr){.rnr_retry = 2}, M(RNR_RETRY));
+	go(&e, 0, URXE_QPS_RTS);
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_SEND, .length = 8});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_RNR_RETRY_EXC_ERR);
+	assert_int_equal(events(e.a, URXE_EVENT_NAK_RNR_RCVD), 3);
+	engine_close(&e);
+}
+
+static bool keep_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	(void)now;
+	assert_int_equal(urxe_packet_parse(arg, data, len), URXE_DROP_NONE);
+	return true;
+}
+
+/* Another address of the peer, by another router; the peer has changed its side, too. */
+static void test_path(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet last;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.pair->link[0].filter = keep_last;
+	e.pair->link[0].filter_arg = &last;
+	for (unsigned i = 0; i < 2; i++) {
+		struct urxe_qp_attr attr = {.path = conn_path(URXE_NET_IPV6, e.pair->node[!i])};
+
+		attr.path.traffic_class = 0x20;
+		memset(attr.path.dmac, 0x42, 6);
+		go(&e, i, URXE_QPS_SQD);
+		change(&e, i, URXE_QPS_SQD, &attr, M(AV));
+		go(&e, i, URXE_QPS_RTS);
+	}
+	post_send(&e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(last.net, URXE_NET_IPV6);
+	assert_int_equal(last.traffic_class & 0xfc, 0x20);
+	assert_int_equal(last.dmac[0], 0x42);
+	assert_int_equal(all_drops(e.a) + all_drops(e.b), 0);
+	engine_close(&e);
+}
+
+/* Every type: what is posted in SQD waits, what is received is not held up, and RTS goes on. */
+static void test_drained_waits(void **state)
+{
+	(void)state;
+	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UD; type++) {
+		struct conn_attr conn = conn_default(type);
+		struct urxe_qp_attr sqd = {.en_sqd_async_notify = true};
+		struct urxe_path path;
+		struct urxe_send_wr wr = {.wr_id = 5, .opcode = URXE_WR_SEND};
+		struct engine e;
+
+		engine_open(&e, &conn);
+		path = conn_path(conn.net, e.b);
+		wr.path = type == URXE_QPT_UD ? &path : NULL;
+		wr.remote_qpn = e.end[1].qpn;
+		wr.remote_qkey = conn.qkey;
+		post_recv(&e.end[1], 6, 0, 64);
+		change(&e, 0, URXE_QPS_SQD, &sqd, M(EN_SQD_ASYNC_NOTIFY));
+		assert_int_equal(e.a->async[URXE_ASYNC_SQ_DRAINED], 1); /* it was empty */
+		assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+		pair_settle(e.pair);
+		expect_none(&e.a->send_cq);
+		expect_none(&e.b->recv_cq);
+		go(&e, 0, URXE_QPS_RTS);
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, 5, URXE_WC_SUCCESS);
+		expect_wc(&e.b->recv_cq, 6, URXE_WC_SUCCESS);
+		assert_int_equal(e.a->async[URXE_ASYNC_SQ_DRAINED], 1);
+		engine_close(&e);
+	}
+}
+
+/* A datagram that cannot be sent stops its queue; back in RTS it goes on, and receives all along.
+ */
+static void test_datagram_error(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_UD);
+	struct urxe_path path;
+	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND, .path = &path};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	path = conn_path(conn.net, e.b);
+	path.sgid_index = URXE_MAX_GIDS - 1; /* an empty entry */
+	wr.remote_qpn = e.end[1].qpn;
+	wr.remote_qkey = conn.qkey;
+	for (wr.wr_id = 0; wr.wr_id < 3; wr.wr_id++)
+		assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_LOC_QP_OP_ERR);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_WR_FLUSH_ERR);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_WR_FLUSH_ERR);
+	assert_int_equal(qp_state(&e.end[0]), URXE_QPS_SQE);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	expect_wc(&e.a->send_cq, 3, URXE_WC_WR_FLUSH_ERR);
+	change(&e, 0, URXE_QPS_RTS, &(struct urxe_qp_attr){.cur_state = URXE_QPS_SQE},
+	       M(CUR_STATE));
+	path.sgid_index = NODE_SGID(conn.net);
+	post_recv(&e.end[1], 7, 0, 64);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 3, URXE_WC_SUCCESS);
+	expect_wc(&e.b->recv_cq, 7, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_access),         cmocka_unit_test(test_min_rnr_timer),
+		cmocka_unit_test(test_timeout),        cmocka_unit_test(test_rnr_retry),
+		cmocka_unit_test(test_path),           cmocka_unit_test(test_drained_waits),
+		cmocka_unit_test(test_datagram_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
