@@ -36,6 +36,8 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.qp_num = wc->qpn,
 		.src_qp = wc->src_qpn,
 		.wc_flags = wc->flags,
+		.sl = wc->sl,
+		.pkey_index = wc->pkey_index,
 		.port_num = 1,
 	};
 	cq->producer++;

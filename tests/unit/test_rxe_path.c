@@ -74,7 +74,7 @@ static void open_with_paths(struct engine *e, uint8_t type, uint8_t net, uint16_
 	}
 }
 
-static void send_one(struct engine *e, uint8_t type, uint8_t net)
+static struct urxe_wc send_one(struct engine *e, uint8_t type, uint8_t net)
 {
 	struct urxe_path path = path_to(net, e->b);
 	struct urxe_seg seg = node_seg(e->a, 0, 8);
@@ -92,7 +92,7 @@ static void send_one(struct engine *e, uint8_t type, uint8_t net)
 	assert_int_equal(urxe_post_send(e->end[0].qp, &wr), 0);
 	pair_settle(e->pair);
 	expect_wc(&e->a->send_cq, 3, URXE_WC_SUCCESS);
-	expect_wc(&e->b->recv_cq, 4, URXE_WC_SUCCESS);
+	return expect_wc(&e->b->recv_cq, 4, URXE_WC_SUCCESS);
 }
 
 /* The engine owns the two ECN bits of the traffic class (RFC 3168). */
@@ -118,10 +118,13 @@ static void test_wire(void **state)
 			for (uint16_t vlan = 0; vlan <= VLAN; vlan += VLAN) {
 				struct tap taps[2];
 				struct engine e;
+				struct urxe_wc wc;
 
 				open_with_paths(&e, type, net, vlan);
 				listen(&e, taps);
-				send_one(&e, type, net);
+				wc = send_one(&e, type, net);
+				/* Who answers a datagram does so with its service level. */
+				assert_int_equal(wc.sl, type == URXE_QPT_UD && vlan ? SL : 0);
 				assert_int_equal(taps[0].n, 1);
 				check_wire(&taps[0].last, net, vlan);
 				assert_int_equal(taps[1].n, type == URXE_QPT_RC);

@@ -190,6 +190,7 @@ struct urxe_wc {
 	uint32_t src_qpn;    /* UD */
 	uint32_t flags;      /* enum urxe_wc_flag */
 	uint16_t pkey_index; /* QP 1: of the entry that the datagram's P_Key matched */
+	uint8_t sl;          /* UD: service level, from the priority of its VLAN tag */
 	bool solicited;      /* a receive whose message asked for it, or any error */
 };
 
