@@ -51,7 +51,8 @@ static void advance_response(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	struct requester *req = &qp->req;
 	uint32_t next = urxe_psn_add(req->una, 1);
-	uint32_t pos = (uint32_t)urxe_psn_diff(next, wqe->first_psn);
+	/* Up to 2^23, which is more than urxe_psn_diff knows. */
+	uint32_t pos = (next - wqe->first_psn) & URXE_PSN_MASK;
 
 	set_answered(req, req->una, false);
 	if (pos == wqe->n_packets || pos % req_read_chunk(qp) == 0)
