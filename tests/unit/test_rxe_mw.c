@@ -835,6 +835,76 @@ static void test_fence(void **state)
 	}
 }
 
+static void to_state(struct bench *b, uint8_t state)
+{
+	const struct urxe_qp_attr attr = {.state = state};
+
+	assert_int_equal(urxe_qp_modify(b->e.end[1].qp, b->e.pair->now, &attr, URXE_QP_STATE), 0);
+}
+
+/* Nothing new starts in SQD, local requests neither (IBA 10.3.1.4). */
+static void test_sqd(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind = bind_to(&b, W);
+	to_state(&b, URXE_QPS_SQD);
+	post_bind(b.e.end[1].qp, 1, &bind);
+	pair_settle(b.e.pair);
+	assert_int_equal(urxe_mw_key(b.mw), bind.mw_key);
+	to_state(&b, URXE_QPS_RTS);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_not_equal(urxe_mw_key(b.mw), bind.mw_key);
+	engine_close(&b.e);
+}
+
+/* Its completion finds no room: the QP ends, and nothing behind it is executed. */
+static void test_no_room(void **state)
+{
+	struct urxe_mw_bind bind;
+	struct bench b;
+	uint32_t key;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind = bind_to(&b, W);
+	key = (bind.mw_key & ~0xffu) | bind.tag;
+	post_bind(b.e.end[1].qp, 1, &bind);
+	post_inv(b.e.end[1].qp, 2, key);
+	b.e.b->send_cq.depth = 0;
+	pair_settle(b.e.pair);
+	assert_int_equal(b.e.b->async[URXE_ASYNC_CQ_ERR], 1);
+	assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_ERR);
+	assert_true(region_is_bound(&b));
+	engine_close(&b.e);
+}
+
+/* RESET leaves a type 2 window to its QP. */
+static void test_reset(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct bench b;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind_well(&b, W);
+	for (unsigned side = 0; side < 2; side++) {
+		const struct urxe_qp_attr attr = {.state = URXE_QPS_RESET};
+
+		assert_int_equal(
+			urxe_qp_modify(b.e.end[side].qp, b.e.pair->now, &attr, URXE_QP_STATE), 0);
+	}
+	assert_true(region_is_bound(&b));
+	for (unsigned side = 0; side < 2; side++)
+		conn_bring_up(b.e.pair, &conn, side, &b.e.end[side], &b.e.end[!side]);
+	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS);
+	engine_close(&b.e);
+}
+
 /* --- Other services. */
 
 /* UC binds and invalidates too; a failure leaves its receive side alone. */
@@ -978,6 +1048,9 @@ int main(void)
 		cmocka_unit_test(test_flushed),
 		cmocka_unit_test(test_error_in_turn),
 		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_sqd),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_uc),
 		cmocka_unit_test(test_refused_when_posted),
 		cmocka_unit_test(test_keys),
