@@ -6,6 +6,7 @@
  *   channels      events of more channels than are watched at a time all arrive
  *   srq           a SRQ that was asked for without segments has one
  *   resize        CQs and SRQs with something in them become larger and smaller
+ *   events        a SRQ's limit, the last receive of a QP, and a CQ that overflows
  *   drain         the event of a send queue that has drained, and what the QP says of migration
  *   mcast         groups within a process and between two, and what a bad attachment says
  *   rate_limit    QPs take a rate limit, by the one command that can carry it
@@ -182,7 +183,9 @@ static void ud_open(struct ud *u, struct ibv_context *context, uint16_t pkey_ind
 	if (!u->pd)
 		u->pd = ibv_alloc_pd(context);
 	init.srq = u->srq;
-	init.send_cq = init.recv_cq = u->cq = ibv_create_cq(context, 32, NULL, NULL, 0);
+	if (!u->cq)
+		u->cq = ibv_create_cq(context, 32, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = u->cq;
 	u->mr = ibv_reg_mr(u->pd, u->room, sizeof(u->room), IBV_ACCESS_LOCAL_WRITE);
 	u->qp = ibv_create_qp(u->pd, &init);
 	if (!u->mr || !u->qp || ibv_query_gid(context, 1, 1, &to.grh.dgid))
@@ -345,22 +348,87 @@ static void resize(void)
 	resize_srq(context);
 }
 
+/* The next asynchronous event, which has to be of that kind and object. */
+static void expect_event(struct ibv_context *context, enum ibv_event_type type, const void *object)
+{
+	struct pollfd pfd = {context->async_fd, POLLIN, 0};
+	struct ibv_async_event event;
+
+	if (poll(&pfd, 1, EVENT_MS) != 1 || ibv_get_async_event(context, &event))
+		errx(1, "no event: %s", ibv_event_type_str(type));
+	if (event.event_type != type || (const void *)event.element.qp != object)
+		errx(1, "%s in place of: %s", ibv_event_type_str(event.event_type),
+		     ibv_event_type_str(type));
+	ibv_ack_async_event(&event);
+}
+
+static void srq_events(struct ibv_context *context)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
+	struct ibv_srq_attr limit = {.srq_limit = 3};
+	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+	struct ud u = {.pd = ibv_alloc_pd(context)};
+
+	u.srq = ibv_create_srq(u.pd, &init);
+	if (!u.srq)
+		err(1, "cannot create a SRQ");
+	ud_open(&u, context, 0);
+	for (uint64_t id = 0; id < 3; id++)
+		if (try_srq_receive(&u, id))
+			err(1, "cannot post a receive");
+	if (ibv_modify_srq(u.srq, &limit, IBV_SRQ_LIMIT))
+		err(1, "cannot set the limit of a SRQ");
+	expect_taken(&u, 0);
+	expect_event(context, IBV_EVENT_SRQ_LIMIT_REACHED, u.srq);
+	expect_taken(&u, 1); /* told once */
+	if (ibv_modify_qp(u.qp, &error, IBV_QP_STATE))
+		err(1, "cannot fail a QP");
+	expect_event(context, IBV_EVENT_QP_LAST_WQE_REACHED, u.qp);
+	if (ibv_destroy_qp(u.qp) || ibv_destroy_srq(u.srq))
+		err(1, "cannot destroy what has had events");
+}
+
+/* Nobody polls: the CQ is told of, and every QP that uses it. */
+static void cq_events(struct ibv_context *context)
+{
+	struct ibv_cq *full = ibv_create_cq(context, 1, NULL, NULL, 0);
+	struct ud first = {.cq = full}, second = {.cq = full};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	ud_open(&first, context, 0);
+	ud_send(&first, first.ah, first.qp->qp_num);
+	ud_send(&first, first.ah, first.qp->qp_num);
+	expect_event(context, IBV_EVENT_CQ_ERR, full);
+	expect_event(context, IBV_EVENT_QP_FATAL, first.qp);
+	ud_open(&second, context, 0);
+	ud_send(&second, second.ah, second.qp->qp_num);
+	expect_event(context, IBV_EVENT_QP_FATAL, second.qp);
+	if (ibv_query_qp(second.qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_ERR)
+		errx(1, "a QP goes on with a CQ in error");
+	if (ibv_destroy_qp(first.qp) || ibv_destroy_qp(second.qp) || ibv_destroy_cq(full))
+		err(1, "cannot destroy what has had events");
+}
+
+static void events(void)
+{
+	struct ibv_context *context = open_device();
+
+	srq_events(context);
+	cq_events(context);
+}
+
 static void drain(void)
 {
 	struct ibv_context *context = open_device();
-	struct pollfd pfd = {context->async_fd, POLLIN, 0};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
 	struct ibv_qp_init_attr init;
-	struct ibv_async_event event;
 	struct ud u = {0};
 
 	ud_open(&u, context, 0);
 	if (ibv_modify_qp(u.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY))
 		err(1, "cannot drain a QP");
-	if (poll(&pfd, 1, EVENT_MS) != 1 || ibv_get_async_event(context, &event) ||
-	    event.event_type != IBV_EVENT_SQ_DRAINED || event.element.qp != u.qp)
-		errx(1, "no event of a drained send queue");
-	ibv_ack_async_event(&event);
+	expect_event(context, IBV_EVENT_SQ_DRAINED, u.qp);
 	if (ibv_query_qp(u.qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_SQD ||
 	    attr.sq_draining)
 		errx(1, "a drained QP says that it drains");
@@ -544,6 +612,7 @@ static const struct {
 	       {"channels", channels},
 	       {"srq", srq},
 	       {"resize", resize},
+	       {"events", events},
 	       {"drain", drain},
 	       {"mcast", mcast},
 	       {"pkey", pkey},
