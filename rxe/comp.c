@@ -150,8 +150,8 @@ static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (!acknowledge(qp, p->psn))
 		return;
-	if (is_retry_nak(p) && qp->req.nak_seen) {
-		dev_drop(qp->dev, URXE_DROP_STALE_ACK); /* a copy: not sent again since the first */
+	if (is_retry_nak(p) && retry_is_copy(qp)) {
+		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
 	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
 		rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
 	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {

@@ -40,7 +40,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 		dev->attr.max_packets = REQ_WINDOW_PACKETS;
 	dev->pkeys[0] = URXE_DEFAULT_PKEY;
 	if (!dev->attr.reorder_ns)
-		dev->attr.reorder_ns = RESP_REORDER_NS;
+		dev->attr.reorder_ns = GAP_REORDER_NS;
 	if (!dev->attr.cnp_interval_ns)
 		dev->attr.cnp_interval_ns = CNP_DEFAULT_INTERVAL_NS;
 	dev->cong = cong;

@@ -139,8 +139,8 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->recv_cq = init->recv_cq;
 	qp->mtu = urxe_max_path_mtu(dev->attr.mtu);
 	timer_init(&qp->timer, qp, retry_timer);
-	timer_init(&qp->gap_timer, qp, resp_gap_timer);
-	TAILQ_INIT(&qp->resp.kept);
+	timer_init(&qp->gap_timer, qp, gap_timer);
+	gap_init(&qp->resp.gap);
 	LIST_INIT(&qp->windows);
 	timer_init(&qp->pace.timer, qp, qp_schedule);
 	pace_init(qp);
@@ -171,7 +171,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
 	timer_remove(&qp->dev->timers, &qp->gap_timer);
-	reorder_clear(qp->dev, &qp->resp.kept);
+	gap_clear(qp);
 	timer_remove(&qp->dev->timers, &qp->pace.timer);
 	idmap_remove(&qp->dev->qps, qp->qpn);
 	qp->send_cq->users--;
@@ -240,8 +240,7 @@ void qp_error(struct urxe_qp *qp)
 	qp->req.error = 0;
 	qp->req.drain_event = false;
 	timer_clear(&qp->timer);
-	timer_clear(&qp->gap_timer);
-	reorder_clear(qp->dev, &qp->resp.kept);
+	gap_clear(qp);
 	drop_responses(qp);
 	req_flush(qp);
 	resp_flush(qp);
@@ -265,8 +264,7 @@ void qp_reset(struct urxe_qp *qp)
 
 	unschedule(qp);
 	timer_clear(&qp->timer);
-	timer_clear(&qp->gap_timer);
-	reorder_clear(qp->dev, &qp->resp.kept);
+	gap_clear(qp);
 	timer_clear(&qp->pace.timer);
 	qp->sq.cur = qp->sq.tail = qp->sq.head;
 	if (qp->rq->qp)
@@ -278,7 +276,7 @@ void qp_reset(struct urxe_qp *qp)
 	};
 	retry_init(qp);
 	qp->resp = (struct responder){.wqe = wqe};
-	TAILQ_INIT(&qp->resp.kept);
+	gap_init(&qp->resp.gap);
 	qp->cnp = (struct cnp){0};
 	pace_init(qp);
 	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};

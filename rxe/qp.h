@@ -11,9 +11,9 @@
 
 #include "cnp.h"
 #include "credit.h"
+#include "gap.h"
 #include "mcast.h"
 #include "pace.h"
-#include "reorder.h"
 #include "rq.h"
 #include "rtt.h"
 #include "sq.h"
@@ -61,12 +61,13 @@ struct requester {
 	uint8_t streak;     /* NAKs in a row that each named the packet behind what was repaired */
 	uint8_t probes;     /* since the last progress */
 	uint8_t probe_span; /* packets of the last one */
-	bool nak_seen;      /* a NAK named una, which was not sent again since */
+	bool nak_seen;      /* a NAK named una */
 	bool missing;       /* a response was found missing since the last progress */
 	bool window_lossy;  /* something of the window up to window_mark was lost */
 	uint32_t asked;     /* missing responses up to here were asked for */
 	uint32_t window;    /* packets that may be outstanding */
 	uint32_t window_mark; /* psn when it changed */
+	uint64_t una_sent;    /* when una was sent again since; 0 = not yet */
 	uint64_t timeout_due, probe_due, missing_due;
 	struct resend resend;
 	struct repair repair;
@@ -130,7 +131,7 @@ struct responder {
 	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
 	uint32_t res_oldest;             /* the slot that the next one takes */
 	uint32_t res_pending;            /* how many of them are */
-	struct reorder_list kept;
+	struct gap gap;
 };
 
 /* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
@@ -161,8 +162,8 @@ struct urxe_qp {
 	struct requester req;
 	struct responder resp;
 	struct header_template header;
-	struct timer timer;     /* of the requester: RNR wait, or the next of retry.c's */
-	struct timer gap_timer; /* of the responder: the gap before its kept packets gets a NAK */
+	struct timer timer;           /* of the requester: RNR wait, or the next of retry.c's */
+	struct timer gap_timer;       /* of the responder: a gap gets its NAK */
 	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */
 	struct pace pace;
 	struct cnp cnp;

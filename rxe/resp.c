@@ -5,6 +5,7 @@
 
 #include "aeth.h"
 #include "dev.h"
+#include "gap.h"
 #include "qp.h"
 #include "resource.h"
 #include "resp_exec.h"
@@ -27,43 +28,13 @@ static void ack(struct urxe_qp *qp)
 	qp_schedule(qp);
 }
 
-/* IBA 9.7.4.1.2, ghost PSNs: one NAK until the expected packet comes. */
-void resp_gap_timer(struct urxe_qp *qp)
-{
-	if (qp->resp.nak_sent)
-		return;
-	dev_count(qp->dev, URXE_EVENT_NAK_SEQ_SENT);
-	send_nak(qp, AETH_NAK_PSN_SEQUENCE);
-}
-
-/* A gap that was first seen at `since` is given time to fill by itself. */
-static void expect_gap_to_fill(struct urxe_qp *qp, uint64_t since)
-{
-	struct urxe_dev *dev = qp->dev;
-	uint64_t due = since + dev->attr.reorder_ns;
-
-	if (qp->resp.nak_sent || qp->gap_timer.due != URXE_NEVER)
-		return;
-	if (dev->attr.go_back_n || dev->attr.reorder_ns == 1 || due <= dev->now)
-		resp_gap_timer(qp);
-	else
-		timer_set(&dev->timers, &qp->gap_timer, due);
-}
-
-static void early(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
-{
-	struct urxe_dev *dev = qp->dev;
-
-	if (!dev->attr.go_back_n && reorder_keep(dev, &qp->resp.kept, p, ahead))
-		dev_count(dev, URXE_EVENT_REORDERED);
-	else
-		dev_drop(dev, URXE_DROP_OUT_OF_SEQUENCE);
-	expect_gap_to_fill(qp, dev->now);
-}
-
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 {
 	send_nak(qp, syndrome);
+	if (syndrome == AETH_NAK_PSN_SEQUENCE) {
+		dev_count(qp->dev, URXE_EVENT_NAK_SEQ_SENT);
+		return;
+	}
 	if (AETH_TYPE(syndrome) == AETH_RNR_NAK) {
 		dev_count(qp->dev, URXE_EVENT_NAK_RNR_SENT);
 		return;
@@ -143,7 +114,7 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 
 	qp->resp.nak = 0;
 	qp->resp.nak_sent = false;
-	timer_clear(&qp->gap_timer);
+	gap_filled(qp);
 	syndrome = resp_execute(qp, p, flags);
 	if (syndrome)
 		resp_refuse(qp, syndrome);
@@ -155,17 +126,13 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 /* The packets kept for their turn, as far as it has come. */
 static void deliver_kept(struct urxe_qp *qp)
 {
-	struct urxe_dev *dev = qp->dev;
 	struct reorder_packet *kept;
 	bool executed = true;
 
-	while (executed && (kept = reorder_take(dev, &qp->resp.kept, qp->resp.psn))) {
+	while (executed && (kept = gap_next(qp))) {
 		executed = expected(qp, &kept->packet, urxe_opcodes[kept->packet.opcode].flags);
-		reorder_give_back(dev, kept);
+		reorder_give_back(qp->dev, kept);
 	}
-	kept = TAILQ_FIRST(&qp->resp.kept);
-	if (kept)
-		expect_gap_to_fill(qp, kept->arrival);
 }
 
 static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
@@ -173,10 +140,10 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	int32_t ahead = urxe_psn_diff(p->psn, qp->resp.psn);
 
 	if (ahead > 0)
-		early(qp, p, (uint32_t)ahead);
+		gap_packet(qp, p, (uint32_t)ahead);
 	else if (ahead < 0)
 		duplicate(qp, p, flags);
-	else if (expected(qp, p, flags) && !TAILQ_EMPTY(&qp->resp.kept))
+	else if (expected(qp, p, flags) && !TAILQ_EMPTY(&qp->resp.gap.kept))
 		deliver_kept(qp);
 }
 

@@ -8,13 +8,8 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* A gap is taken for reordering this long, where the owner says nothing. */
-#define RESP_REORDER_NS 5000
-
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
-/* Answers with a NAK; any but an RNR NAK ends the connection. */
+/* Answers with a NAK; one that is neither for a sequence error nor RNR ends the connection. */
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
-/* The gap before the kept packets has lasted too long for reordering. */
-void resp_gap_timer(struct urxe_qp *qp);
 
 #endif

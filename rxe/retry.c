@@ -228,7 +228,7 @@ void retry_packet_resent(struct urxe_qp *qp, uint32_t span)
 
 	dev_count(qp->dev, URXE_EVENT_RETRANSMIT);
 	if (req->resend.psn == req->una)
-		req->nak_seen = false;
+		req->una_sent = qp->dev->now;
 	sq_wqe(&qp->sq, req->resend.wqe)->again = true;
 	req->resend.psn = urxe_psn_add(req->resend.psn, span);
 	req->repair.high = later(req->repair.high, req->resend.psn);
@@ -265,6 +265,14 @@ static uint32_t gap_end(struct urxe_qp *qp)
 	return earlier(urxe_psn_add(req->una, 1u << req->streak), req->psn);
 }
 
+bool retry_is_copy(const struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return req->nak_seen &&
+	       (!req->una_sent || qp->dev->now - req->una_sent < req->rtt.smoothed / 2);
+}
+
 void retry_sequence_nak(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -272,6 +280,7 @@ void retry_sequence_nak(struct urxe_qp *qp)
 	if (!charge(qp))
 		return;
 	req->nak_seen = true;
+	req->una_sent = 0;
 	window_loss(qp);
 	repair(qp, gap_end(qp), true);
 	retry_restart_timer(qp);
@@ -301,6 +310,7 @@ void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 	bool keeps = req->peer == PEER_KEEPS && !strict(qp);
 
 	req->nak_seen = true;
+	req->una_sent = 0;
 	req->rnr_wait = true;
 	repair(qp, keeps ? urxe_psn_add(req->una, 1) : req->psn, false);
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;

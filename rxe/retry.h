@@ -23,6 +23,8 @@ void retry_packet_resent(struct urxe_qp *qp, uint32_t span);
 /* Any request packet was sent. */
 void retry_packet_sent(struct urxe_qp *qp);
 
+/* Whether a NAK of req.una is a copy: it was not sent again since the last, or just now. */
+bool retry_is_copy(const struct urxe_qp *qp);
 /* A sequence NAK: the peer lacks req.una. */
 void retry_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK: from req.una on, after the time it names. */

@@ -90,6 +90,39 @@ static void test_gap_stays(void **state)
 	engine_close(&e);
 }
 
+/* A NAK or the repair may be lost: the NAK comes three times more, each after twice the time. */
+static void test_gap_asked_again(void **state)
+{
+	(void)state;
+	for (unsigned strict = 0; strict < 2; strict++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		uint64_t last = 0, wait[8];
+		struct answers got;
+		unsigned naks = 0;
+		struct engine e;
+
+		e.pair = pair_create(&(struct pair_attr){.seed = 1, .go_back_n = {strict, strict}});
+		e.a = e.pair->node[0];
+		e.b = e.pair->node[1];
+		conn_open(e.pair, &conn, e.end);
+		inject_write(&e, &conn, 1, 0x22);
+		for (unsigned i = 0; i < 200; i++, e.pair->now += 100000) {
+			got = answers(&e);
+			if (!got.n)
+				continue;
+			assert_int_equal(got.syndrome, 0x60);
+			assert_int_equal(got.psn, conn.psn[0]);
+			wait[naks++] = e.pair->now - last;
+			last = e.pair->now;
+		}
+		assert_int_equal(naks, strict ? 1 : 4);
+		if (!strict)
+			assert_true(wait[2] >= 2 * wait[1] - 200000 &&
+				    wait[3] >= 2 * wait[2] - 200000);
+		engine_close(&e);
+	}
+}
+
 /* Behind a filled gap another one may lie: it has been waited for already. */
 static void test_second_gap(void **state)
 {
@@ -384,6 +417,23 @@ static void test_read_request_lost(void **state)
 	engine_close(&l.e);
 }
 
+/* A lost NAK, or a repair that was lost in its turn, costs a strict requester no timeout either. */
+static void test_repair_lost(void **state)
+{
+	(void)state;
+	for (unsigned strict = 0; strict < 2; strict++)
+		for (unsigned back = 0; back < 2; back++) {
+			struct lossy l;
+
+			open_lossy(&l, strict, false);
+			measure(&l);
+			/* 60 packets, of which one is lost; the frame after them is its repair. */
+			transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3 | (uint64_t)!back << 60, back);
+			assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+			engine_close(&l.e);
+		}
+}
+
 /* The last packet, or its acknowledgement, is missed after a few round trips. */
 static void test_tail(void **state)
 {
@@ -490,6 +540,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gap_fills),
 		cmocka_unit_test(test_gap_stays),
+		cmocka_unit_test(test_gap_asked_again),
+		cmocka_unit_test(test_repair_lost),
 		cmocka_unit_test(test_second_gap),
 		cmocka_unit_test(test_kept_twice),
 		cmocka_unit_test(test_window),
