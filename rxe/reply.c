@@ -50,11 +50,20 @@ static uint8_t read_operation(const struct resp_resource *res)
 	return last ? URXE_OP_READ_RESPONSE_LAST : URXE_OP_READ_RESPONSE_MIDDLE;
 }
 
-/* The region went away under the READ: the NAK takes the place of the response. */
+/*
+ * The region went away under the READ: the NAK takes the place of the response.
+ * A duplicate that comes so late that its key was taken back since is dropped:
+ * its requester has had the answer.
+ */
 static void read_failed(struct urxe_qp *qp, struct resp_resource *res)
 {
 	uint32_t psn = res->next_psn;
 
+	if (res->repeated) {
+		dev_drop(qp->dev, URXE_DROP_DUPLICATE);
+		resource_answered(qp, res);
+		return;
+	}
 	resource_clear_all(qp);
 	resp_refuse(qp, AETH_NAK_REMOTE_ACCESS);
 	qp->resp.nak_psn = psn;
@@ -132,19 +141,21 @@ static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 /* In the order of the requests: acknowledgements wait behind READ responses (IBA 9.7.5.1.1). */
 bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	struct resp_resource *res = resource_next_pending(qp);
+	struct resp_resource *res;
 
-	if (res && res->kind == RES_READ && !pace_ready(qp))
-		return false;
-	if (!res || !output_response(qp, res, frame)) {
-		if (qp->resp.nak) {
-			output_nak(qp, frame);
-		} else if (qp->resp.ack_due) {
-			qp->resp.ack_due = false;
-			output_ack(qp, frame, credits(qp), urxe_psn_add(qp->resp.psn, -1u));
-		} else {
+	while ((res = resource_next_pending(qp))) {
+		if (res->kind == RES_READ && !pace_ready(qp))
 			return false;
-		}
+		if (output_response(qp, res, frame))
+			return true;
+	}
+	if (qp->resp.nak) {
+		output_nak(qp, frame);
+	} else if (qp->resp.ack_due) {
+		qp->resp.ack_due = false;
+		output_ack(qp, frame, credits(qp), urxe_psn_add(qp->resp.psn, -1u));
+	} else {
+		return false;
 	}
 	return true;
 }

@@ -698,6 +698,53 @@ static void test_send_invalidate_repeated(void **state)
 	engine_close(&b.e);
 }
 
+/* Keeps a copy of the first frame. */
+struct copy {
+	uint8_t data[256];
+	uint32_t len;
+};
+
+static bool keep(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct copy *copy = arg;
+
+	(void)now;
+	if (!copy->len && len <= sizeof(copy->data)) {
+		memcpy(copy->data, data, len);
+		copy->len = len;
+	}
+	return true;
+}
+
+/* The network repeats a READ when its key has been taken back: nobody waits for the answer. */
+static void test_read_repeated_after_its_key(void **state)
+{
+	struct copy copy = {.len = 0};
+	struct bench b;
+	uint32_t key;
+
+	(void)state;
+	open_bench(&b, URXE_QPT_RC, TYPE_2);
+	bind_well(&b, R);
+	key = urxe_mw_key(b.mw);
+	b.e.pair->link[0].filter = keep;
+	b.e.pair->link[0].filter_arg = &copy;
+	assert_int_equal(outcome(&b.e, URXE_WR_RDMA_READ, b.e.b->iova + REGION + PART, 8, key),
+			 URXE_WC_SUCCESS);
+	post_inv(b.e.end[1].qp, 2, key);
+	pair_settle(b.e.pair);
+	expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
+	link_send(&b.e.pair->link[0], b.e.pair->now, copy.data, copy.len);
+	pair_settle(b.e.pair);
+	assert_int_equal(drops(b.e.b, URXE_DROP_DUPLICATE), 1);
+	assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_RTS);
+	assert_int_equal(b.e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 0);
+	/* The connection goes on. */
+	assert_int_equal(outcome(&b.e, URXE_WR_RDMA_READ, b.e.b->iova, 8, b.e.b->key),
+			 URXE_WC_SUCCESS);
+	engine_close(&b.e);
+}
+
 /* --- Order among send requests. */
 
 static void post_write(struct bench *b, uint64_t wr_id, uint32_t flags)
@@ -1042,6 +1089,7 @@ int main(void)
 		cmocka_unit_test(test_send_invalidate),
 		cmocka_unit_test(test_send_invalidate_refused),
 		cmocka_unit_test(test_send_invalidate_repeated),
+		cmocka_unit_test(test_read_repeated_after_its_key),
 		cmocka_unit_test(test_completion_order),
 		cmocka_unit_test(test_unsignaled_before),
 		cmocka_unit_test(test_not_executed_again),
