@@ -15,6 +15,10 @@ static uint32_t wc_opcode(uint8_t wr_opcode)
 	case URXE_WR_RDMA_READ: return URXE_WC_RDMA_READ;
 	case URXE_WR_COMPARE_SWAP: return URXE_WC_COMPARE_SWAP;
 	case URXE_WR_FETCH_ADD: return URXE_WC_FETCH_ADD;
+	case URXE_WR_ATOMIC_WRITE: return URXE_WC_ATOMIC_WRITE;
+	case URXE_WR_FLUSH: return URXE_WC_FLUSH;
+	case URXE_WR_BIND_MW: return URXE_WC_BIND_MW;
+	case URXE_WR_LOCAL_INV: return URXE_WC_LOCAL_INV;
 	default: return URXE_WC_SEND;
 	}
 }
@@ -46,18 +50,49 @@ static void check_atomic(struct stream *stream, uint32_t index)
 				  index, stream_from(stream)->qpn, original, out->original);
 }
 
-static void check_result(struct stream *stream, uint32_t index)
+/* What was written before it is in place, unless something newer is. */
+static void check_flush(struct stream *stream, uint32_t index)
 {
 	const struct request *request = &stream->request[index];
 
-	if (request->opcode == URXE_WR_RDMA_READ)
-		check_read(stream, index);
-	else if (is_atomic(request->opcode))
-		check_atomic(stream, index);
+	if (stream->posted == index + 1 &&
+	    memcmp(stream_to(stream)->host->mem + stream->target + request->target,
+		   stream->model + request->target, request->length))
+		world_fail_stream(stream, "FLUSH %u of qp %06x was complete too early", index,
+				  stream_from(stream)->qpn);
+}
+
+static void check_window(struct stream *stream, uint8_t opcode)
+{
+	struct window *own = &stream_back(stream)->mw;
+
+	own->state = opcode == URXE_WR_BIND_MW ? WINDOW_BOUND : WINDOW_FREE;
+	own->key = urxe_mw_key(own->handle);
+}
+
+static void check_kind(struct stream *stream, uint32_t index)
+{
+	const struct request *request = &stream->request[index];
+
+	switch (request->opcode) {
+	case URXE_WR_RDMA_READ: check_read(stream, index); break;
+	case URXE_WR_COMPARE_SWAP:
+	case URXE_WR_FETCH_ADD: check_atomic(stream, index); break;
+	case URXE_WR_FLUSH: check_flush(stream, index); return;
+	case URXE_WR_BIND_MW:
+	case URXE_WR_LOCAL_INV: check_window(stream, request->opcode); break;
+	default: break;
+	}
+	stream->bytes += request->length;
+}
+
+static void check_result(struct stream *stream, uint32_t index)
+{
+	check_kind(stream, index);
+	stream->mw.users -= stream_out(stream, index)->window;
 	if (!layout_gaps_intact(&stream_out(stream, index)->layout, stream_from(stream)->host->mem))
 		world_fail_stream(stream, "request %u of qp %06x wrote outside its segments", index,
 				  stream_from(stream)->qpn);
-	stream->bytes += request->length;
 }
 
 static void check_fields(const struct stream *stream, const struct urxe_wc *wc)

@@ -43,9 +43,11 @@ static uint32_t identify(const struct arrival *a)
 static bool fits(const struct arrival *a, const struct request *request)
 {
 	bool is_write = request->opcode == URXE_WR_RDMA_WRITE_IMM;
-	bool with_imm = request->opcode != URXE_WR_SEND;
+	bool with_inv = request->opcode == URXE_WR_SEND_INV;
+	bool with_imm = request->opcode != URXE_WR_SEND && !with_inv;
 
 	return a->wc->opcode == (is_write ? URXE_WC_RECV_RDMA_WITH_IMM : URXE_WC_RECV) &&
+	       !!(a->wc->flags & URXE_WC_WITH_INV) == with_inv &&
 	       !!(a->wc->flags & URXE_WC_WITH_IMM) == with_imm && a->length == request->length;
 }
 
@@ -81,6 +83,15 @@ static bool in_order(struct stream *stream, uint32_t index)
 	return ordered || (stream->conn->attr.type != URXE_QPT_RC && stream->world->disorder);
 }
 
+/* The window is free for its owner to bind again. */
+static void check_invalidated(struct stream *stream, uint32_t key)
+{
+	if (stream->mw.state != WINDOW_GOING || key != stream->mw.key)
+		world_fail_stream(stream, "key %08x was invalidated, not %08x", key,
+				  stream->mw.key);
+	stream->mw.state = WINDOW_FREE;
+}
+
 static void check_arrival(const struct arrival *a)
 {
 	struct stream *stream = a->stream;
@@ -105,6 +116,8 @@ static void check_arrival(const struct arrival *a)
 	else if (!content_right(a, index))
 		world_fail_stream(stream, "content of message %u of qp %06x is wrong", index, qpn);
 	stream->request[index].delivered = true;
+	if (stream->request[index].opcode == URXE_WR_SEND_INV)
+		check_invalidated(stream, a->wc->invalidated_key);
 }
 
 /* The message without the GRH in front of it; false, and the world fails, where that is missing. */

@@ -195,7 +195,7 @@ static void bring_up(struct simconn *conn, unsigned side, uint64_t now)
 		.max_rd_atomic = c->rd_atomic,
 		.max_dest_rd_atomic = c->rd_atomic,
 		.port = 1,
-		.access = SIMHOST_ACCESS & ~(uint32_t)URXE_ACCESS_LOCAL_WRITE,
+		.access = SIMHOST_ACCESS,
 		.qkey = SIMCONN_QKEY,
 		.dest_qpn = conn->end[!side].qpn,
 		.sq_psn = c->psn[side],

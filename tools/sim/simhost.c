@@ -61,7 +61,15 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 		world_fail(host->world, "host %u: asynchronous error event %u", host->id, event);
 }
 
+/* As good as memory that outlives its host gets here. */
+static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
+{
+	(void)dev_ctx, (void)bytes;
+	return true;
+}
+
 static const struct urxe_ops ops = {
+	.persist = on_persist,
 	.complete = on_complete,
 	.comp_event = on_comp_event,
 	.refill = on_refill,
@@ -115,10 +123,10 @@ static void create_dev(struct simhost *host, uint64_t seed, uint32_t window)
 	}
 }
 
-/* Three extents, two of them of odd length, so that accesses cross their borders. */
+/* Three extents, so that accesses cross their borders; but no word of an atomic does. */
 static void register_mem(struct simhost *host)
 {
-	const uint64_t third = host->mem_size / 3 | 1;
+	const uint64_t third = host->mem_size / 3 & ~UINT64_C(7);
 	const struct urxe_extent extents[] = {
 		{host->mem, third},
 		{host->mem + third, third},
@@ -126,7 +134,7 @@ static void register_mem(struct simhost *host)
 	};
 	const struct urxe_mr_attr attr = {
 		.pd = SIMHOST_PD,
-		.access = SIMHOST_ACCESS,
+		.access = SIMHOST_ACCESS | URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_MW_BIND,
 		.iova = host->iova,
 		.length = host->mem_size,
 		.extents = extents,
@@ -141,7 +149,7 @@ static void register_mem(struct simhost *host)
 void simhost_start(struct simhost *host, uint64_t seed, uint32_t window)
 {
 	host->wake = host->turn = URXE_NEVER;
-	host->mem_size += 16; /* so that three extents are never empty */
+	host->mem_size += 24; /* so that three extents are never empty */
 	host->mem = sim_calloc(1, host->mem_size);
 	host->iova = 0xab0000000000u + ((uint64_t)host->id << 44);
 	create_dev(host, seed, window);

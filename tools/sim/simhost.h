@@ -10,9 +10,10 @@
 
 #define SIMHOST_PD        7
 #define SIMHOST_FIRST_QPN 0x100
-#define SIMHOST_ACCESS                                                                  \
-	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
-	 URXE_ACCESS_REMOTE_ATOMIC)
+/* What peers may do to the memory. */
+#define SIMHOST_ACCESS                                                                    \
+	(URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_REMOTE_ATOMIC | \
+	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 
 /* Index in the host's GID table, by network. */
 #define SIMHOST_SGID(net) ((uint8_t)(net))

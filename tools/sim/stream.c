@@ -21,6 +21,11 @@ struct endpoint *stream_to(const struct stream *stream)
 	return &stream->conn->end[!stream->side];
 }
 
+struct stream *stream_back(const struct stream *stream)
+{
+	return &stream->conn->stream[!stream->side];
+}
+
 /* --- Life. */
 
 static uint32_t choose_n(struct world *world, unsigned side)
@@ -63,6 +68,13 @@ void stream_initial(const struct stream *stream, uint8_t *data)
 	content_fill(stream->seed, UINT32_MAX, data, stream->target_size);
 }
 
+static void create_window(struct stream *stream)
+{
+	const struct urxe_mw_attr attr = {.pd = SIMHOST_PD, .type = URXE_MW_TYPE_2};
+
+	sim_require(urxe_mw_alloc(stream_to(stream)->host->dev, &attr, &stream->mw.handle) == 0);
+}
+
 void stream_open(struct stream *stream)
 {
 	uint8_t *mem = stream_to(stream)->host->mem;
@@ -76,6 +88,9 @@ void stream_open(struct stream *stream)
 	for (unsigned i = 0; i < STREAM_WORDS; i++)
 		stream->word_model[i] = rand_next(&r);
 	memcpy(mem + stream->words, stream->word_model, sizeof(stream->word_model));
+	/* Somebody has to bind it: the stream the other way. */
+	if (stream->conn->attr.type == URXE_QPT_RC && stream_back(stream)->n)
+		create_window(stream);
 }
 
 void stream_free(struct stream *stream)
@@ -110,12 +125,29 @@ static uint32_t random_length(struct stream *stream)
 	return length <= max ? length : max;
 }
 
+/* Windows have their times; else it is something similar. */
+static uint8_t possible(const struct stream *stream, uint8_t opcode)
+{
+	const struct window *own = &stream_back(stream)->mw;
+
+	switch (opcode) {
+	case URXE_WR_SEND_INV: return stream->mw.state == WINDOW_BOUND ? opcode : URXE_WR_SEND;
+	case URXE_WR_BIND_MW:
+		return own->handle && own->state == WINDOW_FREE ? opcode : URXE_WR_RDMA_WRITE;
+	case URXE_WR_LOCAL_INV:
+		return own->state == WINDOW_BOUND && !own->users ? opcode : URXE_WR_RDMA_READ;
+	default: return opcode;
+	}
+}
+
 static uint8_t random_opcode(struct stream *stream)
 {
 	static const uint8_t rc[] = {
 		URXE_WR_SEND,           URXE_WR_SEND_IMM,     URXE_WR_RDMA_WRITE,
 		URXE_WR_RDMA_WRITE,     URXE_WR_RDMA_READ,    URXE_WR_RDMA_READ,
-		URXE_WR_RDMA_WRITE_IMM, URXE_WR_COMPARE_SWAP, URXE_WR_FETCH_ADD};
+		URXE_WR_RDMA_WRITE_IMM, URXE_WR_COMPARE_SWAP, URXE_WR_FETCH_ADD,
+		URXE_WR_ATOMIC_WRITE,   URXE_WR_FLUSH,        URXE_WR_SEND_INV,
+		URXE_WR_BIND_MW,        URXE_WR_BIND_MW,      URXE_WR_LOCAL_INV};
 	static const uint8_t uc[] = {URXE_WR_SEND, URXE_WR_SEND_IMM, URXE_WR_RDMA_WRITE,
 				     URXE_WR_RDMA_WRITE_IMM};
 	struct rand *r = &stream->world->rand;
@@ -127,7 +159,7 @@ static uint8_t random_opcode(struct stream *stream)
 	default: break;
 	}
 	switch (stream->conn->attr.type) {
-	case URXE_QPT_RC: return rc[rand_below(r, sizeof(rc))];
+	case URXE_QPT_RC: return possible(stream, rc[rand_below(r, sizeof(rc))]);
 	case URXE_QPT_UC: return uc[rand_below(r, sizeof(uc))];
 	default: return uc[rand_below(r, 2)];
 	}
@@ -135,7 +167,26 @@ static uint8_t random_opcode(struct stream *stream)
 
 static bool is_write(uint8_t opcode)
 {
-	return opcode == URXE_WR_RDMA_WRITE || opcode == URXE_WR_RDMA_WRITE_IMM;
+	return opcode == URXE_WR_RDMA_WRITE || opcode == URXE_WR_RDMA_WRITE_IMM ||
+	       opcode == URXE_WR_ATOMIC_WRITE;
+}
+
+/* What has a place in the target area. */
+static bool is_rdma(uint8_t opcode)
+{
+	return is_write(opcode) || opcode == URXE_WR_RDMA_READ || opcode == URXE_WR_FLUSH;
+}
+
+static bool is_local(uint8_t opcode)
+{
+	return opcode == URXE_WR_BIND_MW || opcode == URXE_WR_LOCAL_INV;
+}
+
+/* What has bytes to send. */
+static bool reads_memory(uint8_t opcode)
+{
+	return opcode != URXE_WR_RDMA_READ && opcode != URXE_WR_FLUSH && !is_atomic(opcode) &&
+	       !is_local(opcode);
 }
 
 /*
@@ -166,7 +217,16 @@ static void choose_target(struct stream *stream, struct request *request)
 		stream->target_used += request->length;
 	} else {
 		request->target = rand_below(r, stream->target_size - request->length);
+		if (request->opcode == URXE_WR_ATOMIC_WRITE)
+			request->target &= ~7u;
 	}
+}
+
+static uint32_t choose_length(struct stream *stream, uint8_t opcode)
+{
+	if (is_atomic(opcode) || opcode == URXE_WR_ATOMIC_WRITE)
+		return 8;
+	return is_local(opcode) ? 0 : random_length(stream);
 }
 
 static void choose(struct stream *stream, uint32_t index)
@@ -175,15 +235,15 @@ static void choose(struct stream *stream, uint32_t index)
 	struct rand *r = &stream->world->rand;
 
 	request->opcode = random_opcode(stream);
-	request->length = is_atomic(request->opcode) ? 8 : random_length(stream);
-	if (is_write(request->opcode) || request->opcode == URXE_WR_RDMA_READ)
+	request->length = choose_length(stream, request->opcode);
+	if (is_rdma(request->opcode))
 		choose_target(stream, request);
 	if (request->opcode == URXE_WR_SEND && stream->conn->attr.type != URXE_QPT_RC &&
 	    request->length < CONTENT_ID_LEN)
 		request->opcode = URXE_WR_SEND_IMM;
-	request->consumes = request->opcode == URXE_WR_SEND ||
-			    request->opcode == URXE_WR_SEND_IMM ||
-			    request->opcode == URXE_WR_RDMA_WRITE_IMM;
+	request->consumes =
+		request->opcode == URXE_WR_SEND || request->opcode == URXE_WR_SEND_IMM ||
+		request->opcode == URXE_WR_SEND_INV || request->opcode == URXE_WR_RDMA_WRITE_IMM;
 	/* The window has to move on: at least its last request reports. */
 	request->signaled = stream->conn->attr.sq_sig_all || index + 1 == stream->n ||
 			    (index + 1) % stream->window == 0 || rand_chance(r, 0.5);
@@ -233,6 +293,38 @@ static void prepare_atomic(struct stream *stream, struct outstanding *out, struc
 	}
 }
 
+/* The owner's own requests for the window, and the peer's last one. */
+static void prepare_window(struct stream *stream, struct urxe_send_wr *wr)
+{
+	struct window *own = &stream_back(stream)->mw;
+	struct simhost *host = stream_from(stream)->host;
+
+	switch (wr->opcode) {
+	case URXE_WR_BIND_MW:
+		own->state = WINDOW_BINDING;
+		wr->bind = (struct urxe_mw_bind){
+			.mw_key = urxe_mw_key(own->handle),
+			.tag = (uint8_t)rand_below(&stream->world->rand, 256),
+			.mr_key = host->key,
+			.access = SIMHOST_ACCESS & ~(uint32_t)URXE_ACCESS_REMOTE_ATOMIC,
+			.addr = host->iova + stream_back(stream)->target,
+			.length = stream->target_size,
+		};
+		break;
+	case URXE_WR_LOCAL_INV:
+		own->state = WINDOW_GOING;
+		wr->invalidate_key = own->key;
+		break;
+	case URXE_WR_SEND_INV:
+		/* A READ that is not answered yet would find its key gone. */
+		stream->mw.state = WINDOW_GOING;
+		wr->invalidate_key = stream->mw.key;
+		wr->flags |= URXE_SEND_FENCE;
+		break;
+	default: break;
+	}
+}
+
 static void prepare_rdma(struct stream *stream, uint32_t index, struct urxe_send_wr *wr,
 			 const uint8_t *content)
 {
@@ -240,6 +332,19 @@ static void prepare_rdma(struct stream *stream, uint32_t index, struct urxe_send
 	struct outstanding *out = stream_out(stream, index);
 
 	wr->remote_addr = stream_to(stream)->host->iova + stream->target + request->target;
+	out->window = stream->mw.state == WINDOW_BOUND && rand_chance(&stream->world->rand, 0.5);
+	if (out->window) {
+		wr->rkey = stream->mw.key;
+		stream->mw.users++;
+	}
+	if (request->opcode == URXE_WR_FLUSH) {
+		wr->flush = (struct urxe_flush){
+			.placement = (uint8_t)rand_in(&stream->world->rand, 1, 3),
+			.selectivity = URXE_FLUSH_RANGE,
+			.length = request->length,
+		};
+		return;
+	}
 	if (request->opcode == URXE_WR_RDMA_READ) {
 		out->expected = sim_alloc(request->length + 1);
 		memcpy(out->expected, stream->model + request->target, request->length);
@@ -257,10 +362,12 @@ static void lay_out(struct stream *stream, uint32_t index)
 		is_atomic(request->opcode) || scenario_is_bulk(&stream->world->scenario);
 	struct layout *layout = &stream_out(stream, index)->layout;
 
+	stream_out(stream, index)->window = false;
 	layout_make(layout, &stream->world->rand,
 		    stream->slots +
 			    (uint64_t)(index % stream->window) * LAYOUT_ROOM(stream->world->size),
-		    request->length, one_piece ? 1 : LAYOUT_MAX_SEGS);
+		    request->opcode == URXE_WR_FLUSH ? 0 : request->length,
+		    one_piece ? 1 : LAYOUT_MAX_SEGS);
 	layout_paint_gaps(layout, stream_from(stream)->host->mem);
 }
 
@@ -272,18 +379,15 @@ static int post(struct stream *stream, uint32_t index, struct urxe_send_wr *wr, 
 	struct endpoint *end = stream_from(stream);
 	struct urxe_path path = simconn_path(stream->conn, stream->side);
 	struct urxe_seg segs[LAYOUT_MAX_SEGS];
-	const bool reads_memory =
-		request->opcode != URXE_WR_RDMA_READ && !is_atomic(request->opcode);
 	int error;
 
-	lay_out(stream, index);
-	if (reads_memory && request->length <= stream->conn->attr.cap.max_inline &&
+	if (reads_memory(request->opcode) && request->length <= stream->conn->attr.cap.max_inline &&
 	    rand_chance(&stream->world->rand, 0.5)) {
 		wr->flags |= URXE_SEND_INLINE;
 		wr->inline_data = content;
 		wr->inline_len = request->length;
-	} else {
-		if (reads_memory)
+	} else if (request->opcode != URXE_WR_FLUSH && !is_local(request->opcode)) {
+		if (reads_memory(request->opcode))
 			layout_copy_in(layout, end->host->mem, content, request->length);
 		for (uint32_t i = 0; i < layout->n; i++)
 			segs[i] = simhost_seg(end->host, layout->offset[i], layout->length[i]);
@@ -333,12 +437,15 @@ static bool post_next(struct stream *stream)
 		.rkey = stream_to(stream)->host->key,
 		.flags = random_flags(stream, request),
 	};
-	if (request->opcode != URXE_WR_RDMA_READ)
+	lay_out(stream, index);
+	if (reads_memory(request->opcode))
 		content_fill(stream->seed, index, content, request->length);
 	if (is_atomic(request->opcode))
 		prepare_atomic(stream, stream_out(stream, index), &wr);
-	else if (!request->consumes || request->opcode == URXE_WR_RDMA_WRITE_IMM)
+	else if (is_rdma(request->opcode))
 		prepare_rdma(stream, index, &wr, content);
+	else
+		prepare_window(stream, &wr);
 	error = post(stream, index, &wr, content);
 	if (error) {
 		world_fail_stream(stream, "post_send of request %u refused: %d", index, error);

@@ -11,6 +11,19 @@
 struct simconn;
 struct endpoint;
 
+/*
+ * A type 2 window over the target area. The responder binds it, the requester
+ * uses its key, and either of them invalidates it.
+ */
+enum window_state { WINDOW_FREE, WINDOW_BINDING, WINDOW_BOUND, WINDOW_GOING };
+
+struct window {
+	struct urxe_mw *handle; /* NULL = there is none */
+	uint8_t state;          /* enum window_state */
+	uint32_t key;           /* while bound */
+	uint32_t users;         /* outstanding requests with that key */
+};
+
 /* What is known of a request for as long as the world lasts. */
 struct request {
 	uint8_t opcode; /* enum urxe_wr_opcode */
@@ -23,6 +36,7 @@ struct request {
 
 /* And while it is outstanding. */
 struct outstanding {
+	bool window; /* goes by the window's key */
 	bool shared; /* atomic on the host's shared word: its result depends on others */
 	struct layout layout;
 	uint64_t original; /* what an atomic on an own word has to return */
@@ -53,6 +67,7 @@ struct stream {
 	uint32_t target_used; /* UC: every WRITE gets a place of its own */
 	uint8_t *model;       /* what the target area has to hold (UC: may hold) */
 	uint64_t word_model[STREAM_WORDS];
+	struct window mw;     /* on the responder's host */
 	uint64_t last_shared; /* what the shared word held when last seen */
 	struct request *request;
 	struct outstanding *out; /* ring of the window */
@@ -81,6 +96,9 @@ static inline struct outstanding *stream_out(const struct stream *stream, uint32
 {
 	return &stream->out[index % stream->window];
 }
+
+/* The stream the other way: its requester is this one's responder. */
+struct stream *stream_back(const struct stream *stream);
 
 static inline bool is_atomic(uint8_t opcode)
 {
