@@ -74,6 +74,8 @@ static uint32_t next_size(struct input *in)
 {
 	uint8_t kind = next8(in);
 
+	if (kind < 96)
+		return kind;
 	return kind < 200 ? kind * 29u : kind < 250 ? next16(in) : next32(in);
 }
 
@@ -128,13 +130,40 @@ static uint64_t some_address(struct fuzz *f, unsigned side)
 	return (uint64_t)next32(&f->in) << 32 | next32(&f->in);
 }
 
+/* A key, and an address that it mostly grants. */
+struct target {
+	uint32_t key;
+	uint64_t addr;
+};
+
+static struct target some_target(struct fuzz *f, unsigned side)
+{
+	const struct vault *vault = &f->vault[side];
+	uint8_t kind = next8(&f->in);
+	enum vault_region region = kind % VAULT_REGIONS;
+	struct target target = {.addr = vault_address(vault, region)};
+
+	if (kind < 96)
+		return (struct target){f->pair->node[side]->key,
+				       f->pair->node[side]->iova + next16(&f->in)};
+	if (kind >= 240)
+		return (struct target){some_key(f, side), some_address(f, side)};
+	target.key = kind < 176 ? vault_key(vault, region) : window_key(f, side);
+	if (kind >= 224) /* a window that counts from 0 */
+		target.addr = 0;
+	target.addr += next16(&f->in) % (VAULT_PIECE + 32);
+	return target;
+}
+
 static uint32_t some_segments(struct fuzz *f, unsigned side, struct urxe_seg segs[URXE_MAX_SGE + 1])
 {
 	uint32_t n = next8(&f->in) % 12;
 
-	for (uint32_t i = 0; i < n; i++)
-		segs[i] = (struct urxe_seg){some_address(f, side), next_size(&f->in),
-					    some_key(f, side)};
+	for (uint32_t i = 0; i < n; i++) {
+		struct target target = some_target(f, side);
+
+		segs[i] = (struct urxe_seg){target.addr, next_size(&f->in), target.key};
+	}
 	return n;
 }
 
@@ -227,9 +256,11 @@ static void inject_packet(struct fuzz *f)
 	uint8_t data[CRAFT_MAX];
 	struct where w = next_where(f);
 	struct urxe_packet p = packet_to(f, &w);
+	struct target target;
 
-	p.reth.va = p.atomic.va = some_address(f, w.side);
-	p.reth.rkey = p.atomic.rkey = p.ieth_rkey = some_key(f, w.side);
+	target = some_target(f, w.side);
+	p.reth.va = p.atomic.va = target.addr;
+	p.reth.rkey = p.atomic.rkey = p.ieth_rkey = target.key;
 	p.reth.length = next_size(&f->in);
 	p.atomic.swap_add = p.atomic.compare = p.atomic_ack = next32(&f->in);
 	p.aeth.syndrome = next8(&f->in);
@@ -273,12 +304,14 @@ static void change_cable(struct fuzz *f)
 
 static struct urxe_mw_bind some_bind(struct fuzz *f, unsigned side)
 {
+	struct target target = some_target(f, side);
+
 	return (struct urxe_mw_bind){
 		.mw_key = window_key(f, side),
 		.tag = next8(&f->in),
-		.mr_key = some_key(f, side),
-		.access = next8(&f->in),
-		.addr = some_address(f, side),
+		.mr_key = target.key,
+		.access = next16(&f->in),
+		.addr = target.addr,
 		.length = next_size(&f->in),
 	};
 }
@@ -310,20 +343,22 @@ static void send_request(struct fuzz *f)
 	struct where w = next_where(f);
 	struct urxe_path path = conn_path(f->conn[w.conn].net, f->pair->node[!w.side]);
 	struct urxe_seg segs[URXE_MAX_SGE + 1];
+	struct target target;
 	struct urxe_send_wr wr = {
 		.opcode = next8(&f->in) % 16,
 		.flags = next8(&f->in) % 16,
 		.segs = segs,
 		.inline_data = inline_data,
 		.inline_len = next8(&f->in) * 3u,
-		.remote_addr = some_address(f, !w.side),
-		.rkey = some_key(f, !w.side),
 		.compare_add = next8(&f->in),
 		.path = w.flags & 128 ? NULL : &path,
 		.remote_qpn = f->side[w.conn][!w.side].end.qpn,
 		.remote_qkey = f->conn[w.conn].qkey,
 	};
 
+	target = some_target(f, !w.side);
+	wr.remote_addr = target.addr;
+	wr.rkey = target.key;
 	if (wr.flags & URXE_SEND_INLINE)
 		wr.n_segs = 0;
 	else
