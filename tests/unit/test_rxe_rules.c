@@ -439,6 +439,33 @@ static void test_bad_response_in_order(void **state)
 	engine_close(&e);
 }
 
+/* An older acknowledgement that comes late takes nothing back, also while a READ lacks its data. */
+static void test_late_ack(void **state)
+{
+	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ,
+					   URXE_WR_RDMA_WRITE, URXE_WR_RDMA_WRITE};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 4; i++)
+		post_send(&e, 1, &(struct post){.wr_id = i, .opcode = opcodes[i], .length = 8});
+	assert_int_equal(answers(&e).n, 4);
+	p = from_peer(&e, &conn, 0x11);
+	p.psn = conn.psn[1] + 3;
+	inject(&e, &p);
+	p.psn--;
+	inject(&e, &p);
+	expect_wc(&e.b->send_cq, 0, URXE_WC_SUCCESS);
+	expect_none(&e.b->send_cq);
+	inject_response(&e, &conn, 0x10, 1, 0x11, 8);
+	for (unsigned i = 1; i < 4; i++)
+		expect_wc(&e.b->send_cq, i, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_no_depth),
 		cmocka_unit_test(test_response_copies),
 		cmocka_unit_test(test_bad_response_in_order),
+		cmocka_unit_test(test_late_ack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
