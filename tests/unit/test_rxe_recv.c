@@ -493,6 +493,51 @@ static void test_bad_response(void **state)
 	}
 }
 
+/* Each kind of request has its kind of answer; another one leaves it waiting, and memory alone. */
+static void test_other_answer(void **state)
+{
+	static const struct {
+		uint32_t request;
+		uint8_t answer, others[2];
+		uint32_t payload_len;
+	} rows[] = {
+		{URXE_WR_RDMA_READ, 0x10, {0x12, 0x12}, 8},
+		{URXE_WR_FETCH_ADD, 0x12, {0x10, 0x0d}, 0},
+		{URXE_WR_ATOMIC_WRITE, 0x10, {0x12, 0x0f}, 0},
+		{URXE_WR_RDMA_WRITE, 0x11, {0x10, 0x12}, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct urxe_packet p;
+		struct engine e;
+
+		engine_open(&e, &conn);
+		post_send(&e, 1,
+			  &(struct post){.wr_id = 3, .opcode = rows[i].request, .length = 8});
+		assert_int_equal(answers(&e).n, 1);
+		memset(payload, 0x44, 8);
+		for (int n = 0; n < 2; n++) {
+			p = from_peer(&e, &conn, rows[i].others[n]);
+			p.psn = conn.psn[1];
+			p.aeth.syndrome = 0x1f;
+			p.atomic_ack = UINT64_MAX;
+			inject(&e, &p);
+			assert_int_equal(drops(e.b, URXE_DROP_BAD_RESPONSE), n + 1);
+		}
+		expect_none(&e.b->send_cq);
+		assert_int_equal(e.b->mem[0], 0);
+		p = from_peer(&e, &conn, rows[i].answer);
+		p.psn = conn.psn[1];
+		p.aeth.syndrome = 0x1f;
+		p.payload_len = rows[i].payload_len;
+		inject(&e, &p);
+		expect_wc(&e.b->send_cq, 3, URXE_WC_SUCCESS);
+		engine_close(&e);
+	}
+}
+
 /* READ responses end where their request ended: a MIDDLE is no answer to the last PSN. */
 static void test_response_end(void **state)
 {
@@ -646,6 +691,7 @@ int main(void)
 		cmocka_unit_test(test_uc_gap),
 		cmocka_unit_test(test_cnp),
 		cmocka_unit_test(test_bad_response),
+		cmocka_unit_test(test_other_answer),
 		cmocka_unit_test(test_response_end),
 		cmocka_unit_test(test_repeated_makes_room),
 		cmocka_unit_test(test_resize_resources),
