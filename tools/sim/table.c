@@ -116,8 +116,8 @@ static struct scenario incast_scenario(const struct scenario *given)
 	s.messages = scenario_or(given->messages, 100000);
 	s.time = given->time < scenario_default.time ? given->time : 300 * MS;
 	s.warmup = s.time / 3;
-	/* Short beside the run: who lost its first window is back before goodput counts. */
-	s.timeout = 10;
+	/* Short beside the run, but long enough for eight of them to outlast it. */
+	s.timeout = 12;
 	s.ecn_min = 5 * KIB;
 	s.ecn_max = 200 * KIB;
 	s.ecn_share = 0.01;
