@@ -48,7 +48,7 @@ uint32_t place_flush_access(const struct urxe_packet *p)
 	       (p->feth.placement & URXE_FLUSH_PERSISTENT ? URXE_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* Reserved values of the FETH, or nothing to reach. */
+/* The FETH has no reserved values, and names something to reach. */
 static bool flush_valid(const struct urxe_packet *p)
 {
 	const uint8_t all = URXE_FLUSH_GLOBAL | URXE_FLUSH_PERSISTENT;

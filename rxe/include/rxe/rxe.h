@@ -158,11 +158,13 @@ uint32_t urxe_mr_key(const struct urxe_mr *mr);
 struct urxe_mw_attr {
 	uint32_t pd;
 	uint8_t type; /* enum urxe_mw_type */
-	uint32_t key; /* the first; 0 = the engine chooses. Its upper 24 bits are the window's alone
-		       */
+	uint32_t key; /* the first; 0 = the engine chooses */
 };
 
-/* A window that grants nothing yet. -EINVAL for another type, -EEXIST for a key that is taken. */
+/*
+ * A window that grants nothing yet. All keys with the upper 24 bits of its first are its own:
+ * -EEXIST where one of them is taken. -EINVAL for another type, -ENOMEM.
+ */
 int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw);
 /* Bound or not. */
 void urxe_mw_dealloc(struct urxe_mw *mw);
