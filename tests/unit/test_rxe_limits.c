@@ -67,6 +67,32 @@ static void test_extents_wrap(void **state)
 	pair_destroy(pair);
 }
 
+/* A lease of two numbers, one of which is dictated to a QP. */
+static void test_qpns(void **state)
+{
+	struct urxe_ops ops = {0};
+	const struct urxe_dev_attr attr = {
+		.ops = &ops, .mtu = 1500, .qpn_first = 0x100, .qpn_count = 2};
+	struct urxe_qp_init init = {.type = URXE_QPT_RC, .qpn = 0x100};
+	struct urxe_qp *qp[3];
+	struct urxe_dev *dev;
+	struct urxe_cq *cq;
+
+	(void)state;
+	assert_int_equal(urxe_dev_create(&attr, &dev), 0);
+	assert_int_equal(urxe_cq_create(dev, NULL, &cq), 0);
+	init.send_cq = init.recv_cq = cq;
+	assert_int_equal(urxe_qp_create(dev, &init, &qp[0]), 0);
+	init.qpn = 0;
+	assert_int_equal(urxe_qp_create(dev, &init, &qp[1]), 0);
+	assert_int_equal(urxe_qp_qpn(qp[1]), 0x101);
+	assert_int_equal(urxe_qp_create(dev, &init, &qp[2]), -ENOSPC);
+	urxe_qp_destroy(qp[0]);
+	assert_int_equal(urxe_qp_create(dev, &init, &qp[2]), 0);
+	assert_int_equal(urxe_qp_qpn(qp[2]), 0x100);
+	urxe_dev_destroy(dev);
+}
+
 #define KEYS 400
 
 /* Keys that share their places in the table come and go in any order, and none gets lost. */
@@ -201,9 +227,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_device),       cmocka_unit_test(test_queues),
-		cmocka_unit_test(test_extents_wrap), cmocka_unit_test(test_key_table),
-		cmocka_unit_test(test_timers),       cmocka_unit_test(test_early_copies),
-		cmocka_unit_test(test_early_bound),
+		cmocka_unit_test(test_extents_wrap), cmocka_unit_test(test_qpns),
+		cmocka_unit_test(test_key_table),    cmocka_unit_test(test_timers),
+		cmocka_unit_test(test_early_copies), cmocka_unit_test(test_early_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

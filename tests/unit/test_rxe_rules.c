@@ -466,6 +466,48 @@ static void test_late_ack(void **state)
 	engine_close(&e);
 }
 
+/* The data of a READ is no answer to a WRITE. */
+static void test_read_response_to_write(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	assert_int_equal(answers(&e).n, 1);
+	inject_response(&e, &conn, 0x10, 0, 0x11, 8);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_RESPONSE), 1);
+	expect_none(&e.b->send_cq);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_RTS);
+	engine_close(&e);
+}
+
+/* What has to be sent again is read again; where it is gone, the request ends (IBA 9.9.2.1). */
+static void test_resend_without_region(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct loser loser = {.every = 1};
+	struct urxe_mr *mr;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	e.pair->link[0].filter = lose_every;
+	e.pair->link[0].filter_arg = &loser;
+	mr = node_reg(e.a, NODE_PD, NODE_ACCESS, 0, 100);
+	post_send(&e, 0,
+		  &(struct post){
+			  .opcode = URXE_WR_RDMA_WRITE, .length = 100, .lkey = urxe_mr_key(mr)});
+	pair_step(e.pair);
+	assert_int_equal(e.pair->link[0].dropped, 1);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_LOC_PROT_ERR);
+	assert_int_equal(e.pair->link[0].sent, 1);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,6 +529,8 @@ int main(void)
 		cmocka_unit_test(test_response_copies),
 		cmocka_unit_test(test_bad_response_in_order),
 		cmocka_unit_test(test_late_ack),
+		cmocka_unit_test(test_read_response_to_write),
+		cmocka_unit_test(test_resend_without_region),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
