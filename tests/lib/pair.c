@@ -53,25 +53,24 @@ void pair_destroy(struct pair *pair)
 
 static bool transmit(struct pair *pair, unsigned side)
 {
-	const uint32_t max = pair->tx_max && pair->tx_max < BURST ? pair->tx_max : BURST;
 	struct urxe_frame frames[BURST];
 	bool any = false;
 	uint32_t n;
 
 	do {
-		for (uint32_t i = 0; i < max; i++)
+		for (uint32_t i = 0; i < BURST; i++)
 			frames[i] = (struct urxe_frame){
 				.data = pair->frames + (size_t)i * pair->frame_room,
 				.room = pair->frame_room,
 			};
-		n = urxe_output(pair->node[side]->dev, pair->now, frames, max);
-		require(n <= max);
+		n = urxe_output(pair->node[side]->dev, pair->now, frames, BURST);
+		require(n <= BURST);
 		for (uint32_t i = 0; i < n; i++) {
 			require(frames[i].len <= pair->frame_room);
 			link_send(&pair->link[side], pair->now, frames[i].data, frames[i].len);
 		}
 		any |= n > 0;
-	} while (n == max && !pair->tx_max);
+	} while (n == BURST);
 	return any;
 }
 
@@ -122,8 +121,7 @@ enum pair_result pair_run(struct pair *pair, uint64_t until)
 	for (;;) {
 		uint64_t next;
 
-		if (pair_step(pair) && pair->tx_max)
-			pair->now += pair->tx_ns;
+		pair_step(pair);
 		next = pair_next(pair);
 		if (next > until) {
 			if (next == URXE_NEVER)

@@ -23,10 +23,6 @@ struct pair {
 	struct node *node[2];
 	struct link link[2]; /* [i] carries what node i sends */
 	uint64_t now;
-	/* A slow port: frames that a node may send at one instant, and the time they take; 0 = all.
-	 */
-	uint32_t tx_max;
-	uint64_t tx_ns;
 	uint8_t *frames; /* room for a burst */
 	uint32_t frame_room;
 };
