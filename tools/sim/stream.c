@@ -44,10 +44,10 @@ void stream_plan(struct stream *stream, struct world *world, struct simconn *con
 		.world = world,
 		.conn = conn,
 		.side = side,
-		.seed = rand_next(&world->rand),
-		.n = choose_n(world, side),
 		.target_size = 2 * world->size,
 	};
+	stream->seed = rand_next(&world->rand);
+	stream->n = choose_n(world, side);
 	if (!stream->n)
 		return;
 	stream->window = scenario_is_bulk(&world->scenario)
@@ -120,8 +120,12 @@ static uint32_t random_length(struct stream *stream)
 		return rand_chance(r, 0.3) ? mtu : rand_below(r, mtu + 1);
 	if (rand_chance(r, 0.1))
 		return 0;
-	length = rand_chance(r, 0.3) ? mtu * rand_in(r, 1, 6) - 1 + rand_below(r, 3)
-				     : rand_below(r, 1u << rand_in(r, 1, stream->world->size_bits));
+	if (rand_chance(r, 0.3)) {
+		length = mtu * rand_in(r, 1, 6) - 1;
+		length += rand_below(r, 3);
+	} else {
+		length = rand_below(r, 1u << rand_in(r, 1, stream->world->size_bits));
+	}
 	return length <= max ? length : max;
 }
 
