@@ -61,12 +61,23 @@ static uint8_t next8(struct input *in)
 
 static uint16_t next16(struct input *in)
 {
-	return (uint16_t)(next8(in) << 8 | next8(in));
+	uint16_t high = next8(in);
+
+	return (uint16_t)(high << 8 | next8(in));
 }
 
 static uint32_t next32(struct input *in)
 {
-	return (uint32_t)next16(in) << 16 | next16(in);
+	uint32_t high = next16(in);
+
+	return high << 16 | next16(in);
+}
+
+static uint64_t next64(struct input *in)
+{
+	uint64_t high = next32(in);
+
+	return high << 32 | next32(in);
 }
 
 /* Mostly a small number, now and then any: what is near a limit, and what is far. */
@@ -127,7 +138,7 @@ static uint64_t some_address(struct fuzz *f, unsigned side)
 		return vault_address(&f->vault[side], kind % VAULT_REGIONS) + next16(&f->in) % 1100;
 	if (kind < 240)
 		return next16(&f->in);
-	return (uint64_t)next32(&f->in) << 32 | next32(&f->in);
+	return next64(&f->in);
 }
 
 /* A key, and an address that it mostly grants. */
@@ -146,8 +157,11 @@ static struct target some_target(struct fuzz *f, unsigned side)
 	if (kind < 96)
 		return (struct target){f->pair->node[side]->key,
 				       f->pair->node[side]->iova + next16(&f->in)};
-	if (kind >= 240)
-		return (struct target){some_key(f, side), some_address(f, side)};
+	if (kind >= 240) {
+		target.key = some_key(f, side);
+		target.addr = some_address(f, side);
+		return target;
+	}
 	target.key = kind < 176 ? vault_key(vault, region) : window_key(f, side);
 	if (kind >= 224) /* a window that counts from 0 */
 		target.addr = 0;
@@ -228,13 +242,15 @@ static struct urxe_packet packet_to(struct fuzz *f, const struct where *w)
 		.fecn = flags & 4,
 		.becn = flags & 8,
 		.ack_req = flags & 16,
-		.pkey = flags & 32 && flags & 64 ? next16(&f->in) : 0xffff,
+		.pkey = 0xffff,
 		.dest_qpn = w->at->end.qpn,
 		.udp_sport = 0xc000,
 		.traffic_class = w->flags >> 6, /* ECN */
 		.has_vlan = w->flags & 8 && w->flags & 16,
 	};
 
+	if (flags & 32 && flags & 64)
+		p.pkey = next16(&f->in);
 	urxe_qp_query(w->at->end.qp, &qp, &init);
 	/* Around what is expected of a request or a response. */
 	p.psn = (flags & 128 ? qp.sq_psn : qp.rq_psn) + (uint32_t)(int8_t)next8(&f->in) / 8;
@@ -292,12 +308,10 @@ static void change_cable(struct fuzz *f)
 {
 	struct link *link = &f->pair->link[next8(&f->in) & 1];
 
-	link->faults = (struct link_faults){
-		.drop = next8(&f->in) / 256.0,
-		.duplicate = next8(&f->in) / 512.0,
-		.reorder = next8(&f->in) / 256.0,
-		.corrupt = next8(&f->in) / 1024.0,
-	};
+	link->faults.drop = next8(&f->in) / 256.0;
+	link->faults.duplicate = next8(&f->in) / 512.0;
+	link->faults.reorder = next8(&f->in) / 256.0;
+	link->faults.corrupt = next8(&f->in) / 1024.0;
 }
 
 /* --- Work requests. */
@@ -305,24 +319,22 @@ static void change_cable(struct fuzz *f)
 static struct urxe_mw_bind some_bind(struct fuzz *f, unsigned side)
 {
 	struct target target = some_target(f, side);
+	struct urxe_mw_bind bind = {.mr_key = target.key, .addr = target.addr};
 
-	return (struct urxe_mw_bind){
-		.mw_key = window_key(f, side),
-		.tag = next8(&f->in),
-		.mr_key = target.key,
-		.access = next16(&f->in),
-		.addr = target.addr,
-		.length = next_size(&f->in),
-	};
+	bind.mw_key = window_key(f, side);
+	bind.tag = next8(&f->in);
+	bind.access = next16(&f->in);
+	bind.length = next_size(&f->in);
+	return bind;
 }
 
 static struct urxe_flush some_flush(struct fuzz *f)
 {
-	return (struct urxe_flush){
-		.placement = next8(&f->in) % 5,
-		.selectivity = next8(&f->in) % 3,
-		.length = next_size(&f->in),
-	};
+	struct urxe_flush flush = {.placement = next8(&f->in) % 5};
+
+	flush.selectivity = next8(&f->in) % 3;
+	flush.length = next_size(&f->in);
+	return flush;
 }
 
 static void post_send(struct fuzz *f, const struct where *w, struct urxe_send_wr *wr)
@@ -345,17 +357,17 @@ static void send_request(struct fuzz *f)
 	struct urxe_seg segs[URXE_MAX_SGE + 1];
 	struct target target;
 	struct urxe_send_wr wr = {
-		.opcode = next8(&f->in) % 16,
-		.flags = next8(&f->in) % 16,
 		.segs = segs,
 		.inline_data = inline_data,
-		.inline_len = next8(&f->in) * 3u,
-		.compare_add = next8(&f->in),
 		.path = w.flags & 128 ? NULL : &path,
 		.remote_qpn = f->side[w.conn][!w.side].end.qpn,
 		.remote_qkey = f->conn[w.conn].qkey,
 	};
 
+	wr.opcode = next8(&f->in) % 16;
+	wr.flags = next8(&f->in) % 16;
+	wr.inline_len = next8(&f->in) * 3u;
+	wr.compare_add = next8(&f->in);
 	target = some_target(f, !w.side);
 	wr.remote_addr = target.addr;
 	wr.rkey = target.key;
@@ -523,14 +535,15 @@ static void restore_gids(struct fuzz *f, unsigned side)
 static void change_tables(struct fuzz *f)
 {
 	uint8_t byte = next8(&f->in);
+	uint8_t n = next8(&f->in);
 	struct urxe_dev *dev = f->pair->node[byte & 1]->dev;
 
 	switch (byte / 2 % 8) {
-	case 0: urxe_pkey_set(dev, next8(&f->in) % (URXE_MAX_PKEYS + 1), next16(&f->in)); break;
-	case 1: urxe_srq_set_limit(f->srq, next8(&f->in)); break;
-	case 2: urxe_srq_resize(f->srq, next8(&f->in) % 33); break;
-	case 3: urxe_gid_set_vlan(dev, next8(&f->in) % (URXE_MAX_GIDS + 1), next16(&f->in)); break;
-	case 4: urxe_gid_set(dev, NODE_SGID(next8(&f->in) % 3), NULL, false); break;
+	case 0: urxe_pkey_set(dev, n % (URXE_MAX_PKEYS + 1), next16(&f->in)); break;
+	case 1: urxe_srq_set_limit(f->srq, n); break;
+	case 2: urxe_srq_resize(f->srq, n % 33); break;
+	case 3: urxe_gid_set_vlan(dev, n % (URXE_MAX_GIDS + 1), next16(&f->in)); break;
+	case 4: urxe_gid_set(dev, NODE_SGID(n % 3), NULL, false); break;
 	case 5: restore_gids(f, byte & 1); break;
 	case 6: urxe_cq_arm(f->pair->node[byte & 1]->send_cq.cq, byte & 128); break;
 	default: urxe_cq_arm(f->pair->node[byte & 1]->recv_cq.cq, byte & 128); break;
