@@ -419,12 +419,12 @@ void retry_timer(struct urxe_qp *qp)
 		qp_schedule(qp);
 	} else if (req->una == req->psn) {
 		return;
+	} else if (req->missing_due <= now) {
+		ask_for_missing(qp);
 	} else if (req->held) {
 		retry_restart_timer(qp); /* what asks for the acknowledgement has yet to be sent */
 	} else if (req->timeout_due <= now) {
 		timed_out(qp);
-	} else if (req->missing_due <= now) {
-		ask_for_missing(qp);
 	} else if (req->probe_due <= now) {
 		probe(qp);
 	} else {

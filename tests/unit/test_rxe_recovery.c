@@ -403,6 +403,31 @@ static void test_read_gaps(void **state)
 	engine_close(&l.e);
 }
 
+/* The next packet waits for its time by the rate while a response is found missing. */
+static void test_missing_while_held(void **state)
+{
+	struct urxe_qp_attr limit = {.rate_limit = 1000}; /* kb/s */
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, l.e.pair->now, &limit, URXE_QP_RATE_LIMIT),
+			 0);
+	l.losses[1].lost = 1 << 3;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 40 * 1024});
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 1,
+				 .opcode = URXE_WR_RDMA_WRITE,
+				 .offset = 65536,
+				 .remote = 65536,
+				 .length = 8 * 1024});
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&l.e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_IMPLIED_NAK), 1);
+	engine_close(&l.e);
+}
+
 /* A READ that nothing came of is repeated as it was: else what follows lies outside its range. */
 static void test_read_request_lost(void **state)
 {
@@ -542,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_gap_stays),
 		cmocka_unit_test(test_gap_asked_again),
 		cmocka_unit_test(test_repair_lost),
+		cmocka_unit_test(test_missing_while_held),
 		cmocka_unit_test(test_second_gap),
 		cmocka_unit_test(test_kept_twice),
 		cmocka_unit_test(test_window),
