@@ -15,8 +15,9 @@
  */
 #define ACK_TIMEOUT_UNIT_NS (3 * UINT64_C(4096))
 /* Probes of a silence, each after twice the time of the one before; then the timeout decides. */
-#define PROBES       6
-#define PROBE_MIN_NS 20000
+#define PROBES             6
+#define PROBE_MIN_NS       20000
+#define FIRST_PROBE_MIN_NS 10000000
 /* Losses do not bring the window below this, in packets. */
 #define WINDOW_MIN 16
 /* NAKs in a row that each name the packet behind what was just sent again: the peer keeps nothing.
@@ -103,19 +104,32 @@ static uint64_t timeout_due(const struct urxe_qp *qp)
 	return qp->dev->now + (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
 }
 
+/* Where nothing is known of the peer yet; 0 = leave it to the timeout. */
+static uint64_t first_silence(const struct urxe_qp *qp)
+{
+	uint64_t ns = qp->attr.timeout ? (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout) / 16 : 0;
+
+	return ns < FIRST_PROBE_MIN_NS ? 0 : ns;
+}
+
+static uint64_t silence(const struct urxe_qp *qp)
+{
+	const struct rtt *rtt = &qp->req.rtt;
+	uint64_t ns = rtt->smoothed + 4 * rtt->deviation;
+
+	if (!rtt->smoothed)
+		return first_silence(qp);
+	if (ns < 2 * rtt->smoothed)
+		ns = 2 * rtt->smoothed;
+	return ns < PROBE_MIN_NS ? PROBE_MIN_NS : ns;
+}
+
 /* A peer that is silent for much longer than it ever was has lost something, or its answer was. */
 static uint64_t probe_due(const struct urxe_qp *qp)
 {
-	const struct rtt *rtt = &qp->req.rtt;
-	uint64_t silence = rtt->smoothed + 4 * rtt->deviation;
-
-	if (!rtt->smoothed || strict(qp) || qp->req.probes == PROBES)
+	if (strict(qp) || qp->req.probes == PROBES || (!qp->req.rtt.smoothed && !first_silence(qp)))
 		return URXE_NEVER;
-	if (silence < 2 * rtt->smoothed)
-		silence = 2 * rtt->smoothed;
-	if (silence < PROBE_MIN_NS)
-		silence = PROBE_MIN_NS;
-	return qp->dev->now + (silence << qp->req.probes);
+	return qp->dev->now + (silence(qp) << qp->req.probes);
 }
 
 void retry_restart_timer(struct urxe_qp *qp)

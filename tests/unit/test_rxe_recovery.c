@@ -479,6 +479,27 @@ static void test_tail(void **state)
 	}
 }
 
+/* Before any round trip is known, the first probe waits for a part of a long timeout. */
+static void test_first_probe(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	for (unsigned probes = 0; probes < 2; probes++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+		open_lossy(&l, false, false);
+		if (probes) {
+			conn.timeout = 14; /* 201 ms by our clock; conn_default has 3 ms */
+			conn_open(l.e.pair, &conn, l.e.end);
+		}
+		transfer(&l, URXE_WR_RDMA_WRITE, 4, 0xf, 0);
+		assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), !probes);
+		assert_true(!events(l.e.a, URXE_EVENT_PROBE) == !probes);
+		engine_close(&l.e);
+	}
+}
+
 /* Nobody answers: six probes, then the timeouts of the retry count, then the error. */
 static void test_silence(void **state)
 {
@@ -568,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_gap_asked_again),
 		cmocka_unit_test(test_repair_lost),
 		cmocka_unit_test(test_missing_while_held),
+		cmocka_unit_test(test_first_probe),
 		cmocka_unit_test(test_second_gap),
 		cmocka_unit_test(test_kept_twice),
 		cmocka_unit_test(test_window),
