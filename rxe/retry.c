@@ -17,7 +17,7 @@
 /* Probes of a silence, each after twice the time of the one before; then the timeout decides. */
 #define PROBES             6
 #define PROBE_MIN_NS       20000
-#define FIRST_PROBE_MIN_NS 10000000
+#define FIRST_PROBE_MIN_NS 1000000
 /* Losses do not bring the window below this, in packets. */
 #define WINDOW_MIN 16
 /* NAKs in a row that each name the packet behind what was just sent again: the peer keeps nothing.
