@@ -5,6 +5,7 @@
     replay.py URXE fixture DIRECTORY   capture.pcap gives what expected.json says
     replay.py URXE flips DIRECTORY     every bit that the ICRC covers is noticed
     replay.py URXE damaged DIRECTORY   cut short, empty, no capture, snap-truncated
+    replay.py URXE made DIRECTORY      the captures that are made: ICRCs by a second implementation
     replay.py URXE collection          captures that may not be published, in $URXE_CAPTURES
 """
 import glob
@@ -76,9 +77,13 @@ def write_pcap(path, frames):
             file.write(struct.pack("<IIII", 1, 0, len(data), length) + data)
 
 
+def open_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def read_frames(directory, name):
-    with open(os.path.join(directory, name, "capture.pcap"), "rb") as file:
-        return list(dissect.frames(file.read()))
+    return list(dissect.frames(open_bytes(os.path.join(directory, name, "capture.pcap"))))
 
 
 def rocev1_frame():
@@ -181,6 +186,24 @@ def damaged(urxe, directory):
         check(done.returncode == 2, "no file named")
 
 
+def made(urxe, directory):
+    """Made captures may have packets that are wrong on purpose: what they are, both have to agree on."""
+    total = 0
+    for text in sorted(glob.glob(os.path.join(directory, "*", "*", "fixture.txt"))):
+        path = os.path.join(os.path.dirname(text), "capture.pcap")
+        if os.path.exists(os.path.join(os.path.dirname(text), "expected.json")):
+            continue
+        packets = [dissect.split(frame) for frame in dissect.frames(open_bytes(path))]
+        right = sum(dissect.icrc(p[0], p[3], p[4]) == struct.unpack("<I", p[4][-4:])[0] for p in packets)
+        status, got = report(urxe, path)
+        check(status == (right != len(packets)), f"{path}: exit status {status}")
+        check(got["roce"] == len(packets) and got["icrc"]["right"] == right,
+              f"{path}: {got['roce']} packets, {got['icrc']}; not {len(packets)}, {right} right")
+        total += len(packets)
+    check(total, f"{directory} has no made captures")
+    print(f"{total} packets")
+
+
 def collection(urxe):
     directory = os.environ.get("URXE_CAPTURES")
     if not directory:
@@ -202,5 +225,6 @@ def collection(urxe):
 
 
 if __name__ == "__main__":
-    COMMANDS = {"fixture": fixture, "flips": flips, "damaged": damaged, "collection": collection}
+    COMMANDS = {"fixture": fixture, "flips": flips, "damaged": damaged, "made": made,
+                "collection": collection}
     COMMANDS[sys.argv[2]](sys.argv[1], *sys.argv[3:])
