@@ -176,6 +176,11 @@ static inline uint32_t qp_packets(const struct urxe_qp *qp, uint32_t length)
 	return length ? (length - 1) / qp->mtu + 1 : 1;
 }
 
+static inline uint32_t requester_outstanding(const struct requester *req)
+{
+	return (uint32_t)urxe_psn_diff(req->psn, req->una);
+}
+
 static inline bool answered(const struct requester *req, uint32_t psn)
 {
 	uint32_t bit = psn & req->answered_mask;

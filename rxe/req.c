@@ -6,27 +6,11 @@
 #include "dev.h"
 #include "mw.h"
 #include "qp.h"
+#include "reqpkt.h"
 #include "retry.h"
 
-/* An acknowledgement is asked for at least this often, in packets; a power of two. */
-#define ACK_EVERY 32
 /* Packets that one READ request asks for, at most. */
 #define READ_CHUNK 64
-/* A Q_Key in a request with this bit set stands for the QP's own (IBA 10.2.5). */
-#define QKEY_USE_OWN 0x80000000u
-
-/* A packet to be built. */
-struct request_packet {
-	const struct send_wqe *wqe;
-	uint32_t psn;
-	uint32_t span; /* PSNs that it takes */
-	bool again;    /* it was sent before */
-};
-
-static uint32_t outstanding(const struct requester *req)
-{
-	return (uint32_t)urxe_psn_diff(req->psn, req->una);
-}
 
 uint32_t req_read_chunk(const struct urxe_qp *qp)
 {
@@ -187,162 +171,14 @@ static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 
 	if (qp->type != URXE_QPT_RC)
 		return true;
-	if (req->psn != req->una && outstanding(req) + packet_span(qp, wqe, req->psn) > req->window)
+	if (req->psn != req->una &&
+	    requester_outstanding(req) + packet_span(qp, wqe, req->psn) > req->window)
 		return false;
 	if (wr_is_rd_atomic(wqe->opcode) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
 	if (wqe->flags & URXE_SEND_FENCE && req->rd_atomic && req->psn == wqe->first_psn)
 		return false;
 	return credit_allows(qp, wqe);
-}
-
-/* SEND_ONLY and SEND_LAST with invalidate have numbers apart from the others'. */
-static uint8_t invalidate_operation(bool first)
-{
-	return first ? URXE_OP_SEND_ONLY_INV : URXE_OP_SEND_LAST_INV;
-}
-
-/* FIRST, MIDDLE, LAST or ONLY of SEND or WRITE, by the packet's place in its message. */
-static uint8_t send_write_operation(const struct send_wqe *wqe, bool first, bool last)
-{
-	uint8_t op = wr_kind(wqe->opcode) == WR_SEND ? URXE_OP_SEND_FIRST : URXE_OP_WRITE_FIRST;
-	uint8_t imm = last && wr_has_imm(wqe->opcode);
-
-	if (last && wqe->opcode == URXE_WR_SEND_INV)
-		return invalidate_operation(first);
-	if (first)
-		return last ? op + (URXE_OP_SEND_ONLY - URXE_OP_SEND_FIRST) + imm : op;
-	return last ? op + (URXE_OP_SEND_LAST - URXE_OP_SEND_FIRST) + imm
-		    : op + (URXE_OP_SEND_MIDDLE - URXE_OP_SEND_FIRST);
-}
-
-static uint8_t operation(const struct send_wqe *wqe, bool first, bool last)
-{
-	switch (wqe->opcode) {
-	case URXE_WR_RDMA_READ: return URXE_OP_READ_REQUEST;
-	case URXE_WR_COMPARE_SWAP: return URXE_OP_COMPARE_SWAP;
-	case URXE_WR_FETCH_ADD: return URXE_OP_FETCH_ADD;
-	case URXE_WR_FLUSH: return URXE_OP_FLUSH;
-	case URXE_WR_ATOMIC_WRITE: return URXE_OP_ATOMIC_WRITE;
-	default: return send_write_operation(wqe, first, last);
-	}
-}
-
-static uint8_t service(const struct urxe_qp *qp)
-{
-	switch (qp->type) {
-	case URXE_QPT_RC: return URXE_SERVICE_RC;
-	case URXE_QPT_UC: return URXE_SERVICE_UC;
-	default: return URXE_SERVICE_UD;
-	}
-}
-
-/* Whether nothing behind the request's last packet is sure to be sent and ask in its stead. */
-static bool may_be_last(const struct urxe_qp *qp)
-{
-	uint32_t next = qp->sq.cur + 1;
-	enum wr_kind kind;
-
-	if (next == qp->sq.head || !qp->attr.timeout)
-		return true;
-	kind = wr_kind(sq_wqe(&qp->sq, next)->opcode);
-	return kind == WR_READ || kind == WR_LOCAL;
-}
-
-/*
- * An acknowledgement is wanted where the application waits for one, where the
- * sender is about to stop for want of one, and now and then; and of what was sent
- * again, since the peer's answer to it decides about the rest.
- */
-static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp, bool last)
-{
-	const struct requester *req = &qp->req;
-
-	if (qp->type != URXE_QPT_RC || wr_is_rd_atomic(rp->wqe->opcode))
-		return false;
-	if (last &&
-	    (rp->wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || rp->again || may_be_last(qp)))
-		return true;
-	if ((rp->psn + 1) % ACK_EVERY == 0 || (!rp->again && credit_stops(qp, last)))
-		return true;
-	return rp->again ? urxe_psn_add(rp->psn, 1) == req->resend.end
-			 : outstanding(req) + 1 >= req->window;
-}
-
-static bool put_payload(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
-			uint8_t *dst, uint32_t len)
-{
-	struct sge_list list = wqe_sge_list(wqe, qp->pd);
-
-	if (wqe->flags & URXE_SEND_INLINE) {
-		memcpy(dst, wqe->data + offset, len);
-		return true;
-	}
-	return sge_gather(qp->dev, &list, offset, dst, len);
-}
-
-static void put_extended(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,
-			 uint32_t flags, uint32_t offset, uint32_t span)
-{
-	if (flags & URXE_OPF_DETH) {
-		bool own = wqe->remote_qkey & QKEY_USE_OWN;
-
-		build_deth(b, own ? qp->attr.qkey : wqe->remote_qkey, qp->qpn);
-	}
-	if (flags & URXE_OPF_FETH)
-		build_feth(b, &wqe->flush);
-	if (flags & URXE_OPF_RETH) {
-		uint32_t rest = flags & URXE_OPF_FLUSH ? wqe->flush.length : wqe->length - offset;
-
-		if (flags & URXE_OPF_READ && (uint64_t)span * qp->mtu < rest)
-			rest = span * qp->mtu;
-		build_reth(b, wqe->remote_addr + offset, wqe->rkey, rest);
-	}
-	if (flags & URXE_OPF_ATOMIC_ETH)
-		build_atomic_eth(b, wqe);
-	if (flags & URXE_OPF_IMM)
-		build_imm(b, wqe->imm);
-	if (flags & URXE_OPF_IETH)
-		build_ieth(b, wqe->invalidate_key);
-}
-
-/* QP 1 speaks for all partitions, and its requests say for which (IBA 10.9). */
-static uint16_t pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe)
-{
-	return qp->qpn == URXE_QPN_GSI ? wqe->pkey_index : qp->attr.pkey_index;
-}
-
-/* False where the request's memory is not to be had. */
-static bool build_request(struct urxe_qp *qp, const struct request_packet *rp,
-			  const struct header_template *header, struct urxe_frame *frame)
-{
-	const struct send_wqe *wqe = rp->wqe;
-	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, wqe->first_psn);
-	bool first = pos == 0, last = pos + rp->span == wqe->n_packets;
-	uint32_t offset = pos * qp->mtu, len = 0;
-	struct build_bth bth = {
-		.opcode = service(qp) | operation(wqe, first, last),
-		.solicited = last && wqe->flags & URXE_SEND_SOLICITED &&
-			     (wr_kind(wqe->opcode) == WR_SEND || wr_has_imm(wqe->opcode)),
-		.ack_req = wants_ack(qp, rp, last),
-		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
-		.psn = rp->psn,
-		.pkey = qp->dev->pkeys[pkey_index(qp, wqe)],
-	};
-	uint32_t flags = urxe_opcodes[bth.opcode].flags;
-	struct build b;
-
-	build_start(&b, frame, header, &bth);
-	put_extended(&b, qp, wqe, flags, offset, rp->span);
-	if (flags & URXE_OPF_PAYLOAD) {
-		len = last ? wqe->length - offset : qp->mtu;
-		if (!put_payload(qp, wqe, offset, b.payload, len))
-			return false;
-	}
-	build_finish(&b, qp->dev, len);
-	if (!rp->again && (bth.ack_req || wr_is_rd_atomic(wqe->opcode)))
-		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
-	return true;
 }
 
 /* The packet at req->psn is in a frame. */
@@ -430,7 +266,7 @@ static bool output_again(struct urxe_qp *qp, const struct send_wqe *wqe, struct 
 	qp->req.held = !pace_ready(qp);
 	if (qp->req.held)
 		return false;
-	if (!build_request(qp, &rp, &qp->header, frame)) {
+	if (!reqpkt_build(qp, &rp, &qp->header, frame)) {
 		resend->end = resend->psn;
 		local_error(qp, resend->wqe, URXE_WC_LOC_PROT_ERR);
 		return false;
@@ -453,13 +289,13 @@ static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 		header = &ud_header;
 		if (!build_template(&ud_header, qp->dev, &rp.wqe->path,
 				    qp->qpn ^ rp.wqe->remote_qpn) ||
-		    !pkey_valid(qp->dev->pkeys[pkey_index(qp, rp.wqe)])) {
+		    !pkey_valid(qp->dev->pkeys[reqpkt_pkey_index(qp, rp.wqe)])) {
 			local_error(qp, qp->sq.cur, URXE_WC_LOC_QP_OP_ERR);
 			return false;
 		}
 	}
 	rp.span = packet_span(qp, rp.wqe, rp.psn);
-	if (!build_request(qp, &rp, header, frame)) {
+	if (!reqpkt_build(qp, &rp, header, frame)) {
 		local_error(qp, qp->sq.cur, URXE_WC_LOC_PROT_ERR);
 		return false;
 	}
