@@ -70,7 +70,7 @@ static bool settle(struct urxe_qp *qp)
 		const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
 		uint32_t end = urxe_psn_add(wqe->first_psn, wqe->n_packets);
 
-		if (wr_is_rd_atomic(wqe->opcode)) {
+		if (wqe_is_rd_atomic(wqe)) {
 			if (!answered(req, req->una))
 				break;
 			advance_response(qp, wqe);
@@ -192,7 +192,7 @@ static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct
 					  const struct urxe_packet *p)
 {
 	uint32_t pos = (uint32_t)urxe_psn_diff(p->psn, wqe->first_psn);
-	enum wr_kind kind = wr_kind(wqe->opcode);
+	enum wr_kind kind = wqe->kind;
 	bool placed;
 
 	if (kind == WR_ATOMIC)
@@ -252,7 +252,7 @@ static void data_response(struct urxe_qp *qp, const struct urxe_packet *p)
 	uint32_t index;
 
 	wqe = find_request(qp, p->psn, &index);
-	if (!is_answer(p, wr_kind(wqe->opcode))) {
+	if (!is_answer(p, wqe->kind)) {
 		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
 		return;
 	}

@@ -129,7 +129,7 @@ static bool pkey_index_ok(const struct urxe_qp *qp, uint16_t index)
 static bool rd_atomic_queued(const struct urxe_qp *qp)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
-		if (wr_is_rd_atomic(sq_wqe(&qp->sq, i)->opcode))
+		if (wqe_is_rd_atomic(sq_wqe(&qp->sq, i)))
 			return true;
 	}
 	return false;

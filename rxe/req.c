@@ -124,7 +124,7 @@ static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe
 {
 	uint32_t pos, chunk, end;
 
-	if (wr_kind(wqe->opcode) != WR_READ)
+	if (wqe->kind != WR_READ)
 		return 1;
 	pos = (uint32_t)urxe_psn_diff(psn, wqe->first_psn);
 	chunk = req_read_chunk(qp);
@@ -174,7 +174,7 @@ static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	if (req->psn != req->una &&
 	    requester_outstanding(req) + packet_span(qp, wqe, req->psn) > req->window)
 		return false;
-	if (wr_is_rd_atomic(wqe->opcode) && req->rd_atomic >= qp->attr.max_rd_atomic)
+	if (wqe_is_rd_atomic(wqe) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
 	if (wqe->flags & URXE_SEND_FENCE && req->rd_atomic && req->psn == wqe->first_psn)
 		return false;
@@ -190,7 +190,7 @@ static void step(struct urxe_qp *qp, const struct request_packet *rp)
 	req->psn = urxe_psn_add(req->psn, rp->span);
 	end = req->psn == urxe_psn_add(rp->wqe->first_psn, rp->wqe->n_packets);
 	if (qp->type == URXE_QPT_RC) {
-		req->rd_atomic += wr_is_rd_atomic(rp->wqe->opcode);
+		req->rd_atomic += wqe_is_rd_atomic(rp->wqe);
 		qp->sq.cur += end;
 		retry_packet_sent(qp);
 		return;
@@ -235,7 +235,7 @@ static bool ready(struct urxe_qp *qp)
 	while (sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {
 		struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
-		if (wr_kind(wqe->opcode) != WR_LOCAL)
+		if (wqe->kind != WR_LOCAL)
 			return true;
 		if (!pass_local(qp, wqe))
 			return false;

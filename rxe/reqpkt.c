@@ -19,7 +19,7 @@ static uint8_t invalidate_operation(bool first)
 /* FIRST, MIDDLE, LAST or ONLY of SEND or WRITE, by the packet's place in its message. */
 static uint8_t send_write_operation(const struct send_wqe *wqe, bool first, bool last)
 {
-	uint8_t op = wr_kind(wqe->opcode) == WR_SEND ? URXE_OP_SEND_FIRST : URXE_OP_WRITE_FIRST;
+	uint8_t op = wqe->kind == WR_SEND ? URXE_OP_SEND_FIRST : URXE_OP_WRITE_FIRST;
 	uint8_t imm = last && wr_has_imm(wqe->opcode);
 
 	if (last && wqe->opcode == URXE_WR_SEND_INV)
@@ -59,7 +59,7 @@ static bool may_be_last(const struct urxe_qp *qp)
 
 	if (next == qp->sq.head || !qp->attr.timeout)
 		return true;
-	kind = wr_kind(sq_wqe(&qp->sq, next)->opcode);
+	kind = sq_wqe(&qp->sq, next)->kind;
 	return kind == WR_READ || kind == WR_LOCAL;
 }
 
@@ -72,7 +72,7 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 {
 	const struct requester *req = &qp->req;
 
-	if (qp->type != URXE_QPT_RC || wr_is_rd_atomic(rp->wqe->opcode))
+	if (qp->type != URXE_QPT_RC || wqe_is_rd_atomic(rp->wqe))
 		return false;
 	if (last &&
 	    (rp->wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || rp->again || may_be_last(qp)))
@@ -135,7 +135,7 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 	struct build_bth bth = {
 		.opcode = service(qp) | operation(wqe, first, last),
 		.solicited = last && wqe->flags & URXE_SEND_SOLICITED &&
-			     (wr_kind(wqe->opcode) == WR_SEND || wr_has_imm(wqe->opcode)),
+			     (wqe->kind == WR_SEND || wr_has_imm(wqe->opcode)),
 		.ack_req = wants_ack(qp, rp, last),
 		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
 		.psn = rp->psn,
@@ -152,7 +152,7 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 			return false;
 	}
 	build_finish(&b, qp->dev, len);
-	if (!rp->again && (bth.ack_req || wr_is_rd_atomic(wqe->opcode)))
+	if (!rp->again && (bth.ack_req || wqe_is_rd_atomic(wqe)))
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;
 }

@@ -204,7 +204,7 @@ static uint32_t skip_answered(const struct urxe_qp *qp, const struct send_wqe *w
 {
 	const struct requester *req = &qp->req;
 
-	if (wr_is_rd_atomic(wqe->opcode))
+	if (wqe_is_rd_atomic(wqe))
 		return answered(req, psn) ? urxe_psn_add(psn, 1) : psn;
 	return later(psn, earlier(req->acked, urxe_psn_add(wqe->first_psn, wqe->n_packets)));
 }

@@ -60,7 +60,7 @@ enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode)
 	return wr_info(opcode)->wc;
 }
 
-bool wr_is_rd_atomic(uint32_t opcode)
+static bool wr_is_rd_atomic(uint32_t opcode)
 {
 	enum wr_kind kind = wr_kind(opcode);
 
@@ -157,6 +157,7 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 	*wqe = (struct send_wqe){
 		.wr_id = wr->wr_id,
 		.opcode = wr->opcode,
+		.kind = wr_kind(wr->opcode),
 		.flags = wr->flags,
 		.imm = wr->imm,
 		.invalidate_key = wr->invalidate_key,
@@ -174,7 +175,7 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.remote_qkey = wr->remote_qkey,
 		.pkey_index = wr->pkey_index,
 	};
-	wqe->n_packets = wr_kind(wr->opcode) == WR_LOCAL ? 0 : qp_packets(qp, wqe->length);
+	wqe->n_packets = wqe->kind == WR_LOCAL ? 0 : qp_packets(qp, wqe->length);
 	if (qp->type == URXE_QPT_UD)
 		wqe->path = *wr->path;
 	if (wr->flags & URXE_SEND_INLINE)

@@ -15,21 +15,22 @@ struct send_wqe {
 	uint64_t wr_id;
 	uint32_t opcode;
 	uint32_t flags;
-	uint32_t imm;
-	uint32_t invalidate_key;
+	uint8_t kind;  /* enum wr_kind */
+	bool again;    /* a part of it was sent more than once */
+	bool executed; /* WR_LOCAL: waits only for the completion of what is before it */
 	uint32_t n_segs;
 	uint32_t length;    /* bytes of the message */
 	uint32_t n_packets; /* PSNs of the message, at least 1; 0 where nothing is sent */
 	uint32_t first_psn;
 	uint32_t recv_seq; /* requests up to this that take a receive from the peer */
-	bool again;        /* a part of it was sent more than once */
+	uint32_t imm;
+	uint32_t invalidate_key;
 	uint32_t rkey;
 	uint64_t remote_addr;
 	uint64_t compare_add;
 	uint64_t swap;
 	struct urxe_mw_bind bind;
 	struct urxe_flush flush;
-	bool executed;         /* WR_LOCAL: waits only for the completion of what is before it */
 	struct urxe_path path; /* UD */
 	uint32_t remote_qpn;
 	uint32_t remote_qkey;
@@ -60,10 +61,6 @@ enum wr_kind {
 enum wr_kind wr_kind(uint32_t opcode);
 bool wr_has_imm(uint32_t opcode);
 enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);
-/* READs, atomics, FLUSH, ATOMIC WRITE: a response completes them, and they use the peer's
- * resources.
- */
-bool wr_is_rd_atomic(uint32_t opcode);
 /* Those that use up a receive request of the peer. */
 bool wr_takes_receive(uint32_t opcode);
 
@@ -73,6 +70,14 @@ void sq_free(struct sq *sq);
 static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
 {
 	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
+}
+
+/* READs, atomics, FLUSH, ATOMIC WRITE: a response completes them, and they use the peer's
+ * resources. */
+static inline bool wqe_is_rd_atomic(const struct send_wqe *wqe)
+{
+	return wqe->kind == WR_READ || wqe->kind == WR_ATOMIC || wqe->kind == WR_FLUSH ||
+	       wqe->kind == WR_ATOMIC_WRITE;
 }
 
 static inline struct sge_list wqe_sge_list(const struct send_wqe *wqe, uint32_t pd)
