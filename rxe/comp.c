@@ -13,10 +13,19 @@
 
 /* --- Progress of the oldest unacknowledged PSN. */
 
-/* Request `tail` waits for the error that its turn brings. */
+/*
+ * Request `tail` may wait for the error that its turn brings. One that could not be
+ * sent again, and was acknowledged meanwhile, needed no repetition: its error is void.
+ */
 static void check_error(struct urxe_qp *qp)
 {
-	if (qp->req.error && qp->req.error_wqe == qp->sq.tail)
+	int32_t behind = (int32_t)(qp->sq.tail - qp->req.error_wqe);
+
+	if (!qp->req.error || behind < 0)
+		return;
+	if (behind)
+		qp->req.error = 0;
+	else
 		req_fail(qp, qp->req.error);
 }
 

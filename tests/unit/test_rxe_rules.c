@@ -508,6 +508,42 @@ static void test_resend_without_region(void **state)
 	engine_close(&e);
 }
 
+/*
+ * A request whose region is gone when it is to be sent again, but which had arrived all
+ * the same: its acknowledgement completes it, and those behind it are sent as ever.
+ */
+static void test_resend_not_needed(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct loser loser = {.every = 1};
+	struct urxe_mr *mr;
+	struct engine e;
+
+	(void)state;
+	conn.sq_sig_all = true;
+	engine_open(&e, &conn);
+	e.pair->link[1].filter = lose_every;
+	e.pair->link[1].filter_arg = &loser;
+	mr = node_reg(e.a, NODE_PD, NODE_ACCESS, 0, 100);
+	for (unsigned i = 0; i < 3; i++)
+		post_send(&e, 0,
+			  &(struct post){.wr_id = i,
+					 .opcode = URXE_WR_RDMA_WRITE,
+					 .length = 100,
+					 .lkey = i == 1 ? urxe_mr_key(mr) : 0});
+	pair_run(e.pair, 100000);
+	assert_int_equal(urxe_mr_dereg(mr), 0);
+	while (!events(e.a, URXE_EVENT_LOCAL_ERROR))
+		assert_int_equal(pair_run(e.pair, pair_next(e.pair)), PAIR_TIME_UP);
+	e.pair->link[1].filter = NULL;
+	post_send(&e, 0, &(struct post){.wr_id = 3, .opcode = URXE_WR_RDMA_WRITE, .length = 100});
+	pair_settle(e.pair);
+	assert_int_equal(events(e.a, URXE_EVENT_LOCAL_ERROR), 1);
+	for (unsigned i = 0; i < 4; i++)
+		expect_wc(&e.a->send_cq, i, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -531,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_late_ack),
 		cmocka_unit_test(test_read_response_to_write),
 		cmocka_unit_test(test_resend_without_region),
+		cmocka_unit_test(test_resend_not_needed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
