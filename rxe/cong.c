@@ -53,5 +53,8 @@ int cong_configure(struct cong_config *config, const struct urxe_dev_attr *attr)
 	config->ops = ops[attr->congestion];
 	config->dcqcn = attr->dcqcn ? *attr->dcqcn : urxe_dcqcn_default;
 	config->link_bps = attr->link_bps ? attr->link_bps : UNKNOWN_LINK_BPS;
+	/* The default floor is not meant for links that are slower than itself. */
+	if (!attr->dcqcn && config->dcqcn.min_bps > config->link_bps)
+		config->dcqcn.min_bps = config->link_bps;
 	return dcqcn_valid(&config->dcqcn, config->link_bps) ? 0 : -EINVAL;
 }

@@ -818,6 +818,10 @@ static void test_attributes(void **state)
 	assert_int_equal(try_create(&(struct urxe_dev_attr){.link_bps = URXE_MAX_LINK_BPS}), 0);
 	assert_int_equal(try_create(&(struct urxe_dev_attr){.link_bps = URXE_MAX_LINK_BPS + 1}),
 			 -EINVAL);
+	assert_int_equal(try_create(&(struct urxe_dev_attr){.link_bps = 1}), 0);
+	assert_int_equal(
+		try_create(&(struct urxe_dev_attr){.link_bps = good.min_bps - 1, .dcqcn = &good}),
+		-EINVAL);
 	assert_int_equal(try_params(good), 0);
 #define BAD(field, value)                                   \
 	do {                                                \

@@ -67,8 +67,9 @@ struct urxe_dev_attr {
 	uint32_t reorder_ns;
 	/* Recovers as the specification has it, without what docs/recovery.md adds. */
 	bool go_back_n;
-	uint8_t congestion;             /* enum urxe_congestion */
-	const struct urxe_dcqcn *dcqcn; /* copied; NULL = urxe_dcqcn_default */
+	uint8_t congestion; /* enum urxe_congestion */
+	/* Copied; NULL = urxe_dcqcn_default, with a min_bps of at most link_bps. */
+	const struct urxe_dcqcn *dcqcn;
 	/* The link's rate, bits/s, at most 4 * 10^12: where DCQCN starts and what it recovers
 	 * to. 0 = not known, which counts as 100 Gb/s. */
 	uint64_t link_bps;
