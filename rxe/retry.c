@@ -430,6 +430,7 @@ void retry_timer(struct urxe_qp *qp)
 
 	if (req->rnr_wait) {
 		req->rnr_wait = false;
+		retry_restart_timer(qp); /* a copy may have been taken: then nothing is resent */
 		qp_schedule(qp);
 	} else if (req->una == req->psn) {
 		return;

@@ -544,6 +544,51 @@ static void test_resend_not_needed(void **state)
 	engine_close(&e);
 }
 
+static void inject_ack(struct engine *e, const struct conn_attr *conn, uint32_t nth,
+		       uint8_t syndrome)
+{
+	struct urxe_packet p = from_peer(e, conn, 0x11);
+
+	p.psn = (conn->psn[1] + nth) & 0xffffff;
+	p.aeth.syndrome = syndrome;
+	inject(e, &p);
+}
+
+/*
+ * A copy of the refused packet is taken while its requester waits, and what was sent
+ * behind it is lost: no repetition is due when the wait is over, but time still counts.
+ */
+static void test_taken_during_rnr_wait(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	for (unsigned i = 0; i < 7; i++) {
+		post_send(&e, 1,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_RDMA_WRITE, .length = 8});
+		if (i != 3)
+			continue;
+		assert_int_equal(answers(&e).n, 4);
+		inject_ack(&e, &conn, 0, 0x60);
+		assert_int_equal(answers(&e).n, 1);
+		inject_ack(&e, &conn, 3, 0x1f); /* the peer keeps what is behind a gap */
+	}
+	assert_int_equal(answers(&e).n, 3);
+	inject_ack(&e, &conn, 4, 0x21);
+	expect_quiet(&e);
+	inject_ack(&e, &conn, 4, 0x1f);
+	for (unsigned i = 0; i < 5; i++)
+		expect_wc(&e.b->send_cq, i, URXE_WC_SUCCESS);
+	expect_none(&e.b->send_cq);
+	pair_settle(e.pair);
+	assert_int_not_equal(events(e.b, URXE_EVENT_PROBE) + events(e.b, URXE_EVENT_TIMEOUT), 0);
+	expect_wc(&e.b->send_cq, 5, URXE_WC_RETRY_EXC_ERR); /* node a knows nothing of all this */
+	expect_wc(&e.b->send_cq, 6, URXE_WC_WR_FLUSH_ERR);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -568,6 +613,7 @@ int main(void)
 		cmocka_unit_test(test_read_response_to_write),
 		cmocka_unit_test(test_resend_without_region),
 		cmocka_unit_test(test_resend_not_needed),
+		cmocka_unit_test(test_taken_during_rnr_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
