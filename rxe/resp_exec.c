@@ -93,6 +93,12 @@ static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	return qp->attr.state != URXE_QPS_ERR;
 }
 
+/* Bytes that a SEND may bring: no more than a message may have (IBA 9.7.7.1). */
+static uint32_t receive_room(const struct responder *resp)
+{
+	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
+}
+
 static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct responder *resp = &qp->resp;
@@ -101,7 +107,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 		return rnr(qp);
 	if (flags & URXE_OPF_START)
 		resp->offset = 0;
-	if (p->payload_len > resp->wqe->length - resp->offset) {
+	if (p->payload_len > receive_room(resp) - resp->offset) {
 		if (qp->type == URXE_QPT_RC)
 			resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return AETH_NAK_INVALID_REQUEST;

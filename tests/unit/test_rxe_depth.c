@@ -460,6 +460,55 @@ static void test_longest(void **state)
 	run_longest(READ);
 }
 
+/* The last packet of a SEND says that more follows. */
+static bool never_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	uint8_t *opcode = data + 14 + 20 + 8; /* behind Ethernet, IPv4 and UDP */
+
+	(void)arg, (void)now;
+	if (*opcode == 0x02) {
+		*opcode = 0x01;
+		assert_true(craft_seal(data, len));
+	}
+	return true;
+}
+
+/* A SEND that goes on behind 2^31 bytes is refused, though its receive has room (IBA 9.7.7.1). */
+static void test_longer_send(void **state)
+{
+	struct conn_attr conn = with_depth(4);
+	struct urxe_seg seg = {.length = URXE_MAX_MSG}, room = {.length = URXE_MAX_MSG + 1};
+	struct urxe_send_wr wr = {.wr_id = 1, .opcode = URXE_WR_SEND, .segs = &seg, .n_segs = 1};
+	struct urxe_recv_wr recv = {.wr_id = 2, .segs = &room, .n_segs = 1};
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	conn.path_mtu = URXE_MTU_4096;
+	e.pair =
+		pair_create(&(struct pair_attr){.seed = 1, .mem_size = CHUNK, .max_packets = 4096});
+	e.a = e.pair->node[0];
+	e.b = e.pair->node[1];
+	conn_open(e.pair, &conn, e.end);
+	seg.lkey = reg_all(e.a);
+	room.lkey = reg_all(e.b);
+	e.pair->link[0].filter = never_last;
+	assert_int_equal(urxe_post_recv(e.end[1].rq, &recv), 0);
+	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
+	expect_none(&e.b->recv_cq);
+	p = from_peer(&e, &conn, 0x02);
+	p.psn = (p.psn + URXE_MAX_MSG / 4096) & 0xffffff;
+	p.payload_len = 1;
+	p.pad = 3;
+	inject(&e, &p);
+	expect_wc(&e.b->recv_cq, 2, URXE_WC_LOC_LEN_ERR);
+	assert_int_equal(answers(&e).syndrome, 0x61);
+	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
+	engine_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_oldest_resource),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_longer_send),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
