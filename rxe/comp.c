@@ -140,11 +140,19 @@ static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 
 static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
 {
-	dev_count(qp->dev, URXE_EVENT_NAK_ERR_RCVD);
 	switch (syndrome) {
-	case AETH_NAK_INVALID_REQUEST: req_fail(qp, URXE_WC_REM_INV_REQ_ERR); break;
-	case AETH_NAK_REMOTE_ACCESS: req_fail(qp, URXE_WC_REM_ACCESS_ERR); break;
-	case AETH_NAK_REMOTE_OP: req_fail(qp, URXE_WC_REM_OP_ERR); break;
+	case AETH_NAK_INVALID_REQUEST:
+		dev_count(qp->dev, URXE_EVENT_NAK_INVALID_RCVD);
+		req_fail(qp, URXE_WC_REM_INV_REQ_ERR);
+		break;
+	case AETH_NAK_REMOTE_ACCESS:
+		dev_count(qp->dev, URXE_EVENT_NAK_ACCESS_RCVD);
+		req_fail(qp, URXE_WC_REM_ACCESS_ERR);
+		break;
+	case AETH_NAK_REMOTE_OP:
+		dev_count(qp->dev, URXE_EVENT_NAK_OP_RCVD);
+		req_fail(qp, URXE_WC_REM_OP_ERR);
+		break;
 	default: req_fail(qp, URXE_WC_BAD_RESP_ERR); break;
 	}
 }

@@ -58,6 +58,26 @@ static bool cq_overflow(struct urxe_cq *cq)
 	return false;
 }
 
+static void count_error(struct urxe_dev *dev, uint32_t status)
+{
+	static const uint8_t events[] = {
+		[URXE_WC_LOC_LEN_ERR] = URXE_EVENT_WC_LOC_LEN,
+		[URXE_WC_LOC_QP_OP_ERR] = URXE_EVENT_WC_LOC_QP_OP,
+		[URXE_WC_LOC_PROT_ERR] = URXE_EVENT_WC_LOC_PROT,
+		[URXE_WC_WR_FLUSH_ERR] = URXE_EVENT_WC_WR_FLUSH,
+		[URXE_WC_MW_BIND_ERR] = URXE_EVENT_WC_MW_BIND,
+		[URXE_WC_BAD_RESP_ERR] = URXE_EVENT_WC_BAD_RESP,
+		[URXE_WC_LOC_ACCESS_ERR] = URXE_EVENT_WC_LOC_ACCESS,
+		[URXE_WC_REM_INV_REQ_ERR] = URXE_EVENT_WC_REM_INV_REQ,
+		[URXE_WC_REM_ACCESS_ERR] = URXE_EVENT_WC_REM_ACCESS,
+		[URXE_WC_REM_OP_ERR] = URXE_EVENT_WC_REM_OP,
+		[URXE_WC_RETRY_EXC_ERR] = URXE_EVENT_WC_RETRY_EXC,
+		[URXE_WC_RNR_RETRY_EXC_ERR] = URXE_EVENT_WC_RNR_RETRY_EXC,
+	};
+
+	dev_count(dev, events[status]);
+}
+
 bool cq_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
 {
 	const struct urxe_ops *ops = cq->dev->attr.ops;
@@ -66,6 +86,8 @@ bool cq_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
 		return false;
 	if (!ops->complete(cq->ctx, wc))
 		return cq_overflow(cq);
+	if (wc->status != URXE_WC_SUCCESS)
+		count_error(cq->dev, wc->status);
 	if (cq->armed == CQ_ARMED_NEXT || (cq->armed == CQ_ARMED_SOLICITED && wc->solicited)) {
 		cq->armed = CQ_DISARMED;
 		ops->comp_event(cq->ctx);

@@ -28,18 +28,23 @@ static void ack(struct urxe_qp *qp)
 	qp_schedule(qp);
 }
 
+static enum urxe_event nak_event(uint8_t syndrome)
+{
+	switch (syndrome) {
+	case AETH_NAK_PSN_SEQUENCE: return URXE_EVENT_NAK_SEQ_SENT;
+	case AETH_NAK_INVALID_REQUEST: return URXE_EVENT_NAK_INVALID_SENT;
+	case AETH_NAK_REMOTE_ACCESS: return URXE_EVENT_NAK_ACCESS_SENT;
+	case AETH_NAK_REMOTE_OP: return URXE_EVENT_NAK_OP_SENT;
+	default: return URXE_EVENT_NAK_RNR_SENT;
+	}
+}
+
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 {
 	send_nak(qp, syndrome);
-	if (syndrome == AETH_NAK_PSN_SEQUENCE) {
-		dev_count(qp->dev, URXE_EVENT_NAK_SEQ_SENT);
+	dev_count(qp->dev, nak_event(syndrome));
+	if (syndrome == AETH_NAK_PSN_SEQUENCE || AETH_TYPE(syndrome) == AETH_RNR_NAK)
 		return;
-	}
-	if (AETH_TYPE(syndrome) == AETH_RNR_NAK) {
-		dev_count(qp->dev, URXE_EVENT_NAK_RNR_SENT);
-		return;
-	}
-	dev_count(qp->dev, URXE_EVENT_NAK_ERR_SENT);
 	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR
 							      : URXE_ASYNC_QP_REQ_ERR);
 }

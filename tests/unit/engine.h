@@ -120,6 +120,30 @@ static inline uint64_t events(struct node *node, enum urxe_event event)
 	return urxe_dev_counters(node->dev)->event[event];
 }
 
+/* What ends a connection is counted by the NAK, on both sides, and by the completion. */
+static inline void expect_fatal_nak(struct node *from, struct node *to, uint32_t status)
+{
+	static const struct {
+		uint32_t status;
+		enum urxe_event sent, received, completed;
+	} rows[] = {
+		{URXE_WC_REM_INV_REQ_ERR, URXE_EVENT_NAK_INVALID_SENT, URXE_EVENT_NAK_INVALID_RCVD,
+		 URXE_EVENT_WC_REM_INV_REQ},
+		{URXE_WC_REM_ACCESS_ERR, URXE_EVENT_NAK_ACCESS_SENT, URXE_EVENT_NAK_ACCESS_RCVD,
+		 URXE_EVENT_WC_REM_ACCESS},
+		{URXE_WC_REM_OP_ERR, URXE_EVENT_NAK_OP_SENT, URXE_EVENT_NAK_OP_RCVD,
+		 URXE_EVENT_WC_REM_OP},
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(events(from, rows[i].sent), status == rows[i].status);
+		if (!to)
+			continue;
+		assert_int_equal(events(to, rows[i].received), status == rows[i].status);
+		assert_int_equal(events(to, rows[i].completed), status == rows[i].status);
+	}
+}
+
 static inline uint64_t all_drops(struct node *node)
 {
 	uint64_t sum = 0;

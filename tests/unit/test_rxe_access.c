@@ -106,8 +106,7 @@ static void run_row(const struct row *row)
 		assert_int_equal(qp_state(&e.end[0]), URXE_QPS_ERR);
 		assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
 		assert_memory_equal(before, e.b->mem, e.b->mem_size);
-		assert_int_equal(events(e.b, URXE_EVENT_NAK_ERR_SENT), 1);
-		assert_int_equal(events(e.a, URXE_EVENT_NAK_ERR_RCVD), 1);
+		expect_fatal_nak(e.b, e.a, statuses[row->verdict]);
 		assert_int_equal(e.b->async[asyncs[row->verdict]], 1);
 		assert_ptr_equal(e.b->async_obj[asyncs[row->verdict]], &e.end[1].queue);
 	}

@@ -38,7 +38,7 @@ void check_counters(struct world *world)
 {
 	const struct fabric_counters *f = &world->fabric.counters;
 	struct urxe_counters sum;
-	uint64_t dropped = 0;
+	uint64_t dropped = 0, fatal;
 
 	world_sum_counters(world, &sum);
 	for (unsigned i = 0; i < URXE_DROP_COUNT; i++)
@@ -57,8 +57,10 @@ void check_counters(struct world *world)
 		sum.event[URXE_EVENT_NAK_SEQ_SENT]);
 	at_most(world, "RNR NAKs", sum.event[URXE_EVENT_NAK_RNR_RCVD],
 		sum.event[URXE_EVENT_NAK_RNR_SENT]);
-	if (sum.event[URXE_EVENT_NAK_ERR_SENT])
-		world_fail(world, "%" PRIu64 " fatal NAKs", sum.event[URXE_EVENT_NAK_ERR_SENT]);
+	fatal = sum.event[URXE_EVENT_NAK_INVALID_SENT] + sum.event[URXE_EVENT_NAK_ACCESS_SENT] +
+		sum.event[URXE_EVENT_NAK_OP_SENT];
+	if (fatal)
+		world_fail(world, "%" PRIu64 " fatal NAKs", fatal);
 	if (world->calm)
 		check_calm(world, &sum);
 }

@@ -51,10 +51,14 @@
 	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                       \
 	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                              \
 	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")                          \
-	X(NAK_ERR_SENT, "nak_err_sent", "fatal NAKs sent")                                       \
+	X(NAK_INVALID_SENT, "nak_invalid_sent", "invalid request NAKs sent")                     \
+	X(NAK_ACCESS_SENT, "nak_access_sent", "remote access error NAKs sent")                   \
+	X(NAK_OP_SENT, "nak_op_sent", "remote operational error NAKs sent")                      \
 	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")                          \
 	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                      \
-	X(NAK_ERR_RCVD, "nak_err_rcvd", "fatal NAKs received")                                   \
+	X(NAK_INVALID_RCVD, "nak_invalid_rcvd", "invalid request NAKs received")                 \
+	X(NAK_ACCESS_RCVD, "nak_access_rcvd", "remote access error NAKs received")               \
+	X(NAK_OP_RCVD, "nak_op_rcvd", "remote operational error NAKs received")                  \
 	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")             \
 	X(PROBE, "probe", "packets sent again to ask a silent peer")                             \
 	X(TIMEOUT, "timeout", "local ACK timeouts")                                              \
@@ -67,6 +71,18 @@
 	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                      \
 	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                       \
 	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                \
+	X(WC_LOC_LEN, "wc_loc_len_err", "completions: local length error")                       \
+	X(WC_LOC_QP_OP, "wc_loc_qp_op_err", "completions: local QP operation error")             \
+	X(WC_LOC_PROT, "wc_loc_prot_err", "completions: local protection error")                 \
+	X(WC_WR_FLUSH, "wc_wr_flush_err", "completions: request flushed")                        \
+	X(WC_MW_BIND, "wc_mw_bind_err", "completions: memory window bind error")                 \
+	X(WC_BAD_RESP, "wc_bad_resp_err", "completions: bad response")                           \
+	X(WC_LOC_ACCESS, "wc_loc_access_err", "completions: local access error")                 \
+	X(WC_REM_INV_REQ, "wc_rem_inv_req_err", "completions: remote invalid request")           \
+	X(WC_REM_ACCESS, "wc_rem_access_err", "completions: remote access error")                \
+	X(WC_REM_OP, "wc_rem_op_err", "completions: remote operation error")                     \
+	X(WC_RETRY_EXC, "wc_retry_exc_err", "completions: transport retries exceeded")           \
+	X(WC_RNR_RETRY_EXC, "wc_rnr_retry_exc_err", "completions: RNR retries exceeded")         \
 	X(CQ_OVERFLOW, "cq_overflow", "completions lost to a full completion queue")
 
 #define URXE_DROP_ENUM(id, name, text)  URXE_DROP_##id,
