@@ -10,6 +10,7 @@
 #include "reply.h"
 #include "req.h"
 #include "resp.h"
+#include "retry.h"
 
 /* Frames that a QP may send before the others get their turn. */
 #define BURST 16
@@ -39,6 +40,8 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	if (!dev->attr.max_packets)
 		dev->attr.max_packets = REQ_WINDOW_PACKETS;
 	dev->pkeys[0] = URXE_DEFAULT_PKEY;
+	if (!dev->attr.probe_ns)
+		dev->attr.probe_ns = RETRY_PROBE_NS;
 	if (!dev->attr.reorder_ns)
 		dev->attr.reorder_ns = GAP_REORDER_NS;
 	if (!dev->attr.cnp_interval_ns)

@@ -16,7 +16,6 @@
 #define ACK_TIMEOUT_UNIT_NS (3 * UINT64_C(4096))
 /* Probes of a silence, each after twice the time of the one before; then the timeout decides. */
 #define PROBES             6
-#define PROBE_MIN_NS       20000
 #define FIRST_PROBE_MIN_NS 1000000
 /* Losses do not bring the window below this, in packets. */
 #define WINDOW_MIN 16
@@ -121,7 +120,7 @@ static uint64_t silence(const struct urxe_qp *qp)
 		return first_silence(qp);
 	if (ns < 2 * rtt->smoothed)
 		ns = 2 * rtt->smoothed;
-	return ns < PROBE_MIN_NS ? PROBE_MIN_NS : ns;
+	return ns < qp->dev->attr.probe_ns ? qp->dev->attr.probe_ns : ns;
 }
 
 /* A peer that is silent for much longer than it ever was has lost something, or its answer was. */

@@ -11,6 +11,9 @@
 
 #include <rxe/rxe.h>
 
+/* Least silence before a probe, where the owner says nothing. */
+#define RETRY_PROBE_NS 20000
+
 struct send_wqe;
 
 /* Nothing is outstanding, and nothing known of the peer's way with losses in this window. */

@@ -172,6 +172,8 @@ static int make_engine(void)
 		.qpn_first = port.who.qpn_first,
 		.qpn_count = port.who.qpn_count,
 		.seed = random_seed(),
+		/* The engine thread wakes for each such deadline while no application polls. */
+		.probe_ns = 10000000,
 	};
 	int rc;
 

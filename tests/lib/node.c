@@ -80,6 +80,7 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 		.seed = attr->seed,
 		.max_packets = attr->max_packets,
 		.reorder_ns = attr->reorder_ns,
+		.probe_ns = attr->probe_ns,
 		.go_back_n = attr->go_back_n,
 		.congestion = attr->congestion,
 		.link_bps = attr->link_bps,

@@ -32,6 +32,7 @@ struct node_attr {
 	uint32_t mtu;         /* 0 = 4200: a path MTU of 4096 fits */
 	uint32_t max_packets; /* as in urxe_dev_attr, and the next five */
 	uint32_t reorder_ns;
+	uint32_t probe_ns;
 	bool go_back_n;
 	uint8_t congestion;
 	uint64_t link_bps;

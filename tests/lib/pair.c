@@ -27,6 +27,7 @@ struct pair *pair_create(const struct pair_attr *attr)
 			.mtu = attr->mtu,
 			.max_packets = attr->max_packets,
 			.reorder_ns = attr->reorder_ns,
+			.probe_ns = attr->probe_ns,
 			.go_back_n = attr->go_back_n[i],
 			.congestion = attr->congestion,
 			.link_bps = attr->link_bps,

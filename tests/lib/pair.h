@@ -11,6 +11,7 @@ struct pair_attr {
 	uint32_t mtu;         /* of both nodes, 0 = 4200 */
 	uint32_t max_packets; /* as in urxe_dev_attr, and the next five */
 	uint32_t reorder_ns;
+	uint32_t probe_ns;
 	bool go_back_n[2];
 	uint8_t congestion;
 	uint64_t link_bps;

@@ -518,6 +518,31 @@ static void test_silence(void **state)
 	engine_close(&l.e);
 }
 
+/* The owner says how long a silence is at least. */
+static void test_probe_ns(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct lossy l = {0};
+	uint64_t sent;
+
+	(void)state;
+	l.e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = 700000});
+	l.e.a = l.e.pair->node[0];
+	l.e.b = l.e.pair->node[1];
+	conn_open(l.e.pair, &conn, l.e.end);
+	l.e.pair->link[0].filter = lose;
+	l.e.pair->link[0].filter_arg = &l.losses[0];
+	measure(&l);
+	sent = l.e.pair->now;
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	pair_run(l.e.pair, sent + 699999);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 0);
+	pair_run(l.e.pair, sent + 700001);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 1);
+	engine_close(&l.e);
+}
+
 /* How many packets go out before the first acknowledgement. */
 static uint64_t window(struct lossy *l)
 {
@@ -590,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_repair_lost),
 		cmocka_unit_test(test_missing_while_held),
 		cmocka_unit_test(test_first_probe),
+		cmocka_unit_test(test_probe_ns),
 		cmocka_unit_test(test_second_gap),
 		cmocka_unit_test(test_kept_twice),
 		cmocka_unit_test(test_window),

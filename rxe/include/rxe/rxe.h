@@ -65,6 +65,9 @@ struct urxe_dev_attr {
 	/* How long a gap in a peer's requests may be mere reordering, before it is
 	 * answered with a sequence NAK; ns, 0 = 5,000, 1 = at once. */
 	uint32_t reorder_ns;
+	/* Least silence of a peer before it is probed, ns; 0 = 20,000. Every packet sets this
+	 * deadline: an owner that sleeps meanwhile wants no more of them than it likes to wake. */
+	uint32_t probe_ns;
 	/* Recovers as the specification has it, without what docs/recovery.md adds. */
 	bool go_back_n;
 	uint8_t congestion; /* enum urxe_congestion */
