@@ -38,7 +38,8 @@ struct daemon {
 	int signal_fd;
 	int listen_fd;
 	bool stop;
-	uint64_t idle_since;   /* since when there is no client */
+	bool idle;             /* there is no client, */
+	uint64_t idle_since;   /* since then */
 	uint64_t accept_after; /* 0 = the listening socket is watched */
 	struct host host;
 	struct neigh neigh;
@@ -370,9 +371,12 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
 	if (!d->options.private || d->clients.n) {
-		d->idle_since = now;
+		d->idle = false;
 		return UINT64_MAX;
 	}
+	if (!d->idle)
+		d->idle_since = now;
+	d->idle = true;
 	return d->idle_since + PRIVATE_IDLE_NS;
 }
 
@@ -437,7 +441,6 @@ int daemon_run(struct daemon *d)
 	uint32_t round = 0;
 
 	ask_short_slice();
-	d->idle_since = now_ns();
 	while (!d->stop) {
 		if (!switch_run(&d->sw, now_ns())) {
 			nap(d);
