@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "control.h"
 #include "log.h"
+#include "report.h"
 #include "rundir.h"
 #include "slice.h"
 #include "sysfs.h"
@@ -37,6 +39,8 @@ struct daemon {
 	int epoll_fd;
 	int signal_fd;
 	int listen_fd;
+	struct control control;
+	uint64_t started;
 	bool stop;
 	bool idle;             /* there is no client, */
 	uint64_t idle_since;   /* since then */
@@ -229,6 +233,31 @@ static int publish(struct daemon *d, char why[DAEMON_WHY])
 	return watch(d, d->listen_fd, &d->listen_fd, why);
 }
 
+/* --- Who looks in */
+
+static int show(void *ctx)
+{
+	struct daemon *d = ctx;
+	const struct report report = {.run_dir = d->options.run_dir,
+				      .private = d->options.private,
+				      .uptime_ns = now_ns() - d->started,
+				      .clients = &d->clients};
+
+	return report_make(&report);
+}
+
+static const struct control_ops control_ops = {.show = show};
+
+static int open_control(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = control_open(&d->control, d->options.run_dir, &control_ops, d);
+
+	if (!rc)
+		return watch(d, d->control.epoll_fd, &d->control, why);
+	snprintf(why, DAEMON_WHY, "cannot listen in %s: %s", d->options.run_dir, strerror(-rc));
+	return rc;
+}
+
 int daemon_start(const struct daemon_options *options, struct daemon **daemon, char why[DAEMON_WHY])
 {
 	struct daemon *d = calloc(1, sizeof(*d));
@@ -239,7 +268,8 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 		return -ENOMEM;
 	}
 	d->options = *options;
-	d->lock_fd = d->epoll_fd = d->signal_fd = d->listen_fd = -1;
+	d->started = now_ns();
+	d->lock_fd = d->epoll_fd = d->signal_fd = d->listen_fd = d->control.epoll_fd = -1;
 	rc = claim_dir(d, why);
 	if (!rc)
 		rc = open_uplinks(d, why);
@@ -256,8 +286,10 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 					      .host = &d->host,
 					      .sw = &d->sw,
 					      .neigh = &d->neigh};
-		rc = publish(d, why);
+		rc = open_control(d, why);
 	}
+	if (!rc)
+		rc = publish(d, why);
 	if (rc) {
 		daemon_stop(d);
 		return rc;
@@ -276,6 +308,7 @@ void daemon_stop(struct daemon *d)
 		rundir_remove(d->options.run_dir, SOCKET_ASIDE);
 		close(d->listen_fd);
 	}
+	control_close(&d->control, d->options.run_dir);
 	if (d->made_sysfs)
 		sysfs_remove(d->options.run_dir);
 	for (i = 0; i < d->n_uplinks; i++)
@@ -348,6 +381,8 @@ static void dispatch(struct daemon *d, uint64_t now, void *what)
 		take_signal(d);
 	else if (what == &d->listen_fd)
 		accept_all(d, now);
+	else if (what == &d->control)
+		control_event(&d->control);
 	else if (what)
 		client_event(&d->clients, now, what);
 }

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The control socket: a thread is the daemon, the test asks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ask.h"
+#include "control.h"
+#include "message.h"
+#include "rundir.h"
+#include "snapshot.h"
+
+#define ROUND_MS 10
+
+static char top[] = "/tmp/test-control-XXXXXX";
+static struct control control;
+static pthread_t thread;
+static atomic_bool stop;
+static const char *text;
+static int refusal;
+
+static int show(void *ctx)
+{
+	assert_ptr_equal(ctx, &control);
+	return refusal ? refusal : snapshot_make(text, strlen(text));
+}
+
+static const struct control_ops ops = {.show = show};
+
+static void *serve(void *unused)
+{
+	struct pollfd pfd = {control.epoll_fd, POLLIN, 0};
+
+	(void)unused;
+	while (!atomic_load(&stop))
+		if (poll(&pfd, 1, ROUND_MS) > 0)
+			control_event(&control);
+	return NULL;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return !mkdtemp(top) || control_open(&control, top, &ops, &control) ||
+	       pthread_create(&thread, NULL, serve, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	control_close(&control, top);
+	/* The socket is gone, so that the directory is empty. */
+	return rmdir(top);
+}
+
+static int connect_to_it(void)
+{
+	struct sockaddr_un address;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(message_address(&address, top, CONTROL_SOCKET_NAME), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void assert_answers(const char *expected)
+{
+	char why[ASK_WHY] = "";
+	json_t *report;
+
+	text = expected;
+	report = ask_report(top, why);
+	assert_non_null(report);
+	assert_int_equal(json_integer_value(json_object_get(report, "a")), 1);
+	json_decref(report);
+}
+
+static void a_report_arrives_whole(void **state)
+{
+	char *long_text = malloc(1000001);
+
+	(void)state;
+	assert_answers("{\"a\": 1}");
+	assert_non_null(long_text);
+	memset(long_text, ' ', 1000000);
+	strcpy(long_text + 1000000 - 8, "{\"a\":1}");
+	assert_answers(long_text);
+	free(long_text);
+}
+
+static void what_cannot_be_told_has_a_reason(void **state)
+{
+	char why[ASK_WHY] = "";
+
+	(void)state;
+	text = "{\"a\": ";
+	assert_null(ask_report(top, why));
+	assert_non_null(strstr(why, "another version"));
+	refusal = -ENOMEM;
+	assert_null(ask_report(top, why));
+	assert_non_null(strstr(why, strerror(ENOMEM)));
+	refusal = 0;
+	assert_null(ask_report("/nonexistent", why));
+	assert_string_equal(why, "no urxed serves /nonexistent");
+}
+
+static void nonsense_is_answered_with_an_error(void **state)
+{
+	static const struct control_request wrong_version = {CONTROL_VERSION + 1, CONTROL_SHOW};
+	static const struct control_request wrong_type = {CONTROL_VERSION, 77};
+	static const char too_long[sizeof(struct control_request) + 1];
+	const struct {
+		const void *bytes;
+		uint32_t len;
+	} requests[] = {{&wrong_version, sizeof(wrong_version)},
+			{&wrong_type, sizeof(wrong_type)},
+			{too_long, sizeof(too_long)},
+			{too_long, 1}};
+	struct control_reply reply;
+	int fd, passed;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		fd = connect_to_it();
+		assert_int_equal(message_send(fd, requests[i].bytes, requests[i].len, -1), 0);
+		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &passed), sizeof(reply));
+		assert_int_equal(reply.status, -EPROTO);
+		assert_int_equal(passed, -1);
+		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &passed), 0);
+		close(fd);
+	}
+}
+
+static void who_says_nothing_keeps_nobody_out(void **state)
+{
+	int fds[3 * CONTROL_PEERS];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		fds[i] = connect_to_it();
+		assert_answers("{\"a\": 1}");
+	}
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		close(fds[i]);
+	assert_answers("{\"a\": 1}");
+}
+
+static void only_memory_that_stays_as_it_is_is_read(void **state)
+{
+	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING), ends[2];
+	size_t len;
+	char *got;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(snapshot_read(fd, &got, &len), -EPERM);
+	assert_int_equal(ftruncate(fd, SNAPSHOT_MAX + 1), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
+	assert_int_equal(snapshot_read(fd, &got, &len), -EFBIG);
+	close(fd);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(snapshot_read(ends[0], &got, &len), -EPERM);
+	close(ends[0]);
+	close(ends[1]);
+	fd = snapshot_make("", 0);
+	assert_int_equal(snapshot_read(fd, &got, &len), 0);
+	assert_string_equal(got, "");
+	free(got);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_report_arrives_whole),
+		cmocka_unit_test(what_cannot_be_told_has_a_reason),
+		cmocka_unit_test(nonsense_is_answered_with_an_error),
+		cmocka_unit_test(who_says_nothing_keeps_nobody_out),
+		cmocka_unit_test(only_memory_that_stays_as_it_is_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

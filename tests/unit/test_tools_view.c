@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How urxe show tells a report. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "table.h"
+#include "view.h"
+
+static const struct table_column columns[] = {
+	{"NAME", "name", TABLE_TEXT},
+	{"QPN", "qpn", TABLE_QPN},
+	{"BYTES", "in.bytes", TABLE_BYTES},
+};
+
+static json_t *parse(const char *text)
+{
+	json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+
+	assert_non_null(value);
+	return value;
+}
+
+static void assert_table(const char *rows, const char *expected)
+{
+	json_t *value = parse(rows);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	table_print(out, value, columns, 3);
+	fclose(out);
+	assert_string_equal(text, expected);
+	free(text);
+	json_decref(value);
+}
+
+static void columns_are_as_wide_as_their_longest_cell(void **state)
+{
+	(void)state;
+	assert_table("[{\"name\": \"a\", \"qpn\": 17, \"in\": {\"bytes\": 1500}},"
+		     " {\"name\": \"longer\", \"qpn\": 16777215, \"in\": {\"bytes\": 7}}]",
+		     "NAME         QPN   BYTES\n"
+		     "a       0x000011  1.5 kB\n"
+		     "longer  0xffffff     7 B\n");
+}
+
+static void letters_count_as_one_place(void **state)
+{
+	(void)state;
+	assert_table("[{\"name\": \"\\u00e4\\u20ac\", \"qpn\": 1}, {\"name\": \"abcde\"}]",
+		     "NAME        QPN  BYTES\n"
+		     "\u00e4\u20ac     0x000001      -\n"
+		     "abcde         -      -\n");
+}
+
+static void what_does_not_fit_is_a_dash(void **state)
+{
+	(void)state;
+	assert_table("[]", "");
+	assert_table("{\"name\": \"a\"}", "");
+	assert_table("[1, {\"name\": 5, \"qpn\": \"x\", \"in\": 3}]", "NAME  QPN  BYTES\n"
+								      "-       -      -\n"
+								      "-       -      -\n");
+	/* Nothing that a terminal would obey. */
+	assert_table("[{\"name\": \"a\\u001b[2J\\u007f\"}]", "NAME    QPN  BYTES\n"
+							     "a?[2J?    -      -\n");
+}
+
+static void assert_cell(enum table_format format, const char *number, const char *expected)
+{
+	const struct table_column column = {"", "n", format};
+	json_t *row = json_pack("{s:o}", "n", parse(number));
+	char text[TABLE_CELL];
+
+	table_cell(row, &column, text);
+	assert_string_equal(text, expected);
+	json_decref(row);
+}
+
+static void units_are_readable(void **state)
+{
+	(void)state;
+	assert_cell(TABLE_BYTES, "0", "0 B");
+	assert_cell(TABLE_BYTES, "999", "999 B");
+	assert_cell(TABLE_BYTES, "1000", "1.0 kB");
+	assert_cell(TABLE_BYTES, "999949", "999.9 kB");
+	assert_cell(TABLE_BYTES, "999950", "1.0 MB");
+	assert_cell(TABLE_BYTES, "9223372036854775807", "9.2 EB");
+	assert_cell(TABLE_DURATION, "59", "59 s");
+	assert_cell(TABLE_DURATION, "60", "1 min 00 s");
+	assert_cell(TABLE_DURATION, "7500", "2 h 05 min");
+	assert_cell(TABLE_DURATION, "180000", "2 d 02 h");
+	assert_cell(TABLE_HEX, "255", "0xff");
+	assert_cell(TABLE_COUNT, "-1", "-1");
+}
+
+static void each_topic_is_its_part_of_the_report(void **state)
+{
+	json_t *report = parse("{\"host\": {\"pid\": 7}, \"leases\": [{\"pid\": 8}]}"), *part;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_true(view_known("lease"));
+	assert_false(view_known("leases"));
+	view_json(out, report, "lease");
+	fclose(out);
+	part = parse(text);
+	assert_int_equal(json_object_size(part), 1);
+	assert_true(json_equal(json_object_get(part, "leases"), json_object_get(report, "leases")));
+	free(text);
+	json_decref(part);
+	json_decref(report);
+}
+
+static void counters_of_nothing_show_only_when_asked_for(void **state)
+{
+	json_t *report = parse("{\"counters\": [{\"of\": \"a\", \"name\": \"zero\", \"value\": 0},"
+			       "{\"of\": \"a\", \"name\": \"one\", \"value\": 1}]}");
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int all;
+
+	(void)state;
+	for (all = 0; all < 2; all++) {
+		out = open_memstream(&text, &size);
+		view_print(out, report, "counter", all);
+		fclose(out);
+		assert_non_null(strstr(text, "one"));
+		assert_int_equal(!!strstr(text, "zero"), all);
+		free(text);
+	}
+	json_decref(report);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_are_as_wide_as_their_longest_cell),
+		cmocka_unit_test(letters_count_as_one_place),
+		cmocka_unit_test(what_does_not_fit_is_a_dash),
+		cmocka_unit_test(units_are_readable),
+		cmocka_unit_test(each_topic_is_its_part_of_the_report),
+		cmocka_unit_test(counters_of_nothing_show_only_when_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

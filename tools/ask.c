@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "ask.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "message.h"
+#include "snapshot.h"
+
+static int connect_to(int fd, const char *run_dir)
+{
+	const struct timeval patience = {.tv_sec = ASK_SECONDS};
+	struct sockaddr_un address;
+	int rc = message_address(&address, run_dir, CONTROL_SOCKET_NAME);
+
+	if (rc)
+		return rc;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+	    connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return -errno;
+	return message_from_friend(fd) ? 0 : -EPERM;
+}
+
+/* Sends a request; *passed is the descriptor that the answer brought. */
+static int exchange(int fd, enum control_type type, int *passed)
+{
+	const struct control_request request = {.version = CONTROL_VERSION, .type = type};
+	struct control_reply reply;
+	int rc = message_send(fd, &request, sizeof(request), -1);
+
+	if (!rc)
+		rc = message_recv(fd, &reply, sizeof(reply), passed);
+	if (rc < 0)
+		return rc;
+	if (rc != sizeof(reply) || reply.version != CONTROL_VERSION)
+		return -EPROTO;
+	if (reply.status)
+		return reply.status < 0 ? reply.status : -EPROTO;
+	return *passed < 0 ? -EPROTO : 0;
+}
+
+static void explain(char why[ASK_WHY], const char *run_dir, int err)
+{
+	switch (err) {
+	case ENOENT:
+	case ECONNREFUSED:
+	case ENOTDIR: snprintf(why, ASK_WHY, "no urxed serves %s", run_dir); break;
+	case EACCES:
+	case EPERM: snprintf(why, ASK_WHY, "the urxed of %s is another user's", run_dir); break;
+	case EAGAIN: snprintf(why, ASK_WHY, "the urxed of %s does not answer", run_dir); break;
+	case EPROTO:
+		snprintf(why, ASK_WHY, "the urxed of %s is of another version than this urxe",
+			 run_dir);
+		break;
+	default: snprintf(why, ASK_WHY, "cannot ask the urxed of %s: %s", run_dir, strerror(err));
+	}
+}
+
+static json_t *parse(int fd, int *rc)
+{
+	json_t *report;
+	size_t len;
+	char *text;
+
+	*rc = snapshot_read(fd, &text, &len);
+	if (*rc)
+		return NULL;
+	report = json_loadb(text, len, 0, NULL);
+	free(text);
+	*rc = report ? 0 : -EPROTO;
+	return report;
+}
+
+json_t *ask_report(const char *run_dir, char why[ASK_WHY])
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), passed = -1, rc;
+	json_t *report = NULL;
+
+	rc = fd < 0 ? -errno : connect_to(fd, run_dir);
+	if (!rc)
+		rc = exchange(fd, CONTROL_SHOW, &passed);
+	if (!rc)
+		report = parse(passed, &rc);
+	if (rc)
+		explain(why, run_dir, -rc);
+	if (passed >= 0)
+		close(passed);
+	if (fd >= 0)
+		close(fd);
+	return report;
+}

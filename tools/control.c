@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "control.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "rundir.h"
+
+#define BACKLOG 16
+#define EVENTS  8
+
+static int watch(const struct control *c, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int listen_at(const char *run_dir)
+{
+	struct sockaddr_un address;
+	int rc = message_address(&address, run_dir, CONTROL_SOCKET_NAME), fd;
+
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(address.sun_path);
+	/* The file gets the socket's mode: at no moment may others connect. */
+	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
+	    !listen(fd, BACKLOG))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx)
+{
+	uint32_t i;
+	int rc;
+
+	*c = (struct control){.ops = ops, .ctx = ctx};
+	for (i = 0; i < CONTROL_PEERS; i++)
+		c->peers[i] = -1;
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (c->epoll_fd < 0)
+		return -errno;
+	rc = c->listen_fd = listen_at(run_dir);
+	if (rc >= 0)
+		rc = watch(c, c->listen_fd);
+	if (rc < 0)
+		control_close(c, run_dir);
+	return rc;
+}
+
+void control_close(struct control *c, const char *run_dir)
+{
+	uint32_t i;
+
+	if (c->epoll_fd < 0)
+		return;
+	for (i = 0; i < CONTROL_PEERS; i++)
+		if (c->peers[i] >= 0)
+			close(c->peers[i]);
+	if (c->listen_fd >= 0) {
+		rundir_remove(run_dir, CONTROL_SOCKET_NAME);
+		close(c->listen_fd);
+	}
+	close(c->epoll_fd);
+	c->epoll_fd = -1;
+}
+
+static void take_connection(struct control *c)
+{
+	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int *slot = &c->peers[c->next % CONTROL_PEERS];
+
+	if (fd < 0)
+		return;
+	if (!message_from_friend(fd) || watch(c, fd)) {
+		close(fd);
+		return;
+	}
+	/* Who connects and asks nothing must not keep others out. */
+	if (*slot >= 0)
+		close(*slot);
+	*slot = fd;
+	c->next++;
+}
+
+static void answer(struct control *c, int fd)
+{
+	struct control_reply reply = {.version = CONTROL_VERSION, .status = -EPROTO};
+	struct control_request request;
+	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
+	int report = -1;
+
+	if (n <= 0)
+		return;
+	if (n == sizeof(request) && request.version == CONTROL_VERSION &&
+	    request.type == CONTROL_SHOW) {
+		report = c->ops->show(c->ctx);
+		reply.status = report < 0 ? report : 0;
+	}
+	/* Nothing was sent before, so there is room; who hung up misses it. */
+	message_send(fd, &reply, sizeof(reply), report);
+	if (report >= 0)
+		close(report);
+}
+
+static void hang_up(struct control *c, int fd)
+{
+	uint32_t i;
+
+	for (i = 0; i < CONTROL_PEERS; i++)
+		if (c->peers[i] == fd)
+			c->peers[i] = -1;
+	close(fd);
+}
+
+void control_event(struct control *c)
+{
+	struct epoll_event events[EVENTS];
+	int i, n = epoll_wait(c->epoll_fd, events, EVENTS, 0);
+	bool connection = false;
+
+	for (i = 0; i < n; i++) {
+		if (events[i].data.fd == c->listen_fd) {
+			connection = true;
+			continue;
+		}
+		answer(c, events[i].data.fd);
+		hang_up(c, events[i].data.fd);
+	}
+	/* Last, as it may close a peer that this batch still names. */
+	if (connection)
+		take_connection(c);
+}
