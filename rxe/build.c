@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "build.h"
 
+#include "count.h"
 #include "dev.h"
 #include "gid.h"
 #include "icrc.h"
@@ -163,7 +164,7 @@ static void put_lengths(uint8_t *l3, enum urxe_net net, uint16_t len)
 	}
 }
 
-void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len)
+void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 {
 	uint8_t *l3 = b->frame->data + b->header->l3;
 	uint32_t pad = -payload_len & 3;
@@ -175,8 +176,8 @@ void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len)
 	put_lengths(l3, b->header->net, (uint16_t)(end - b->bth + URXE_ICRC_LEN));
 	urxe_icrc_put(end, urxe_icrc(b->header->net, l3, b->bth, end));
 	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
-	dev_count(dev, URXE_EVENT_TX_PACKETS);
-	dev->counters.event[URXE_EVENT_TX_BYTES] += b->frame->len;
+	qp_count(qp, URXE_EVENT_TX_PACKETS);
+	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len);
 }
 
 void build_feth(struct build *b, const struct urxe_flush *flush)

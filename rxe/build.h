@@ -38,7 +38,7 @@ bool build_template(struct header_template *header, const struct urxe_dev *dev,
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth);
 /* Pads the payload, completes the lengths and the ICRC, counts the packet. */
-void build_finish(struct build *b, struct urxe_dev *dev, uint32_t payload_len);
+void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len);
 
 void build_feth(struct build *b, const struct urxe_flush *flush);
 void build_reth(struct build *b, uint64_t va, uint32_t rkey, uint32_t length);

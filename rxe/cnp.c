@@ -4,6 +4,7 @@
 #include <rxe/opcode.h>
 
 #include "build.h"
+#include "count.h"
 #include "dev.h"
 #include "gid.h"
 #include "qp.h"
@@ -78,7 +79,7 @@ void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p)
 
 	if (!marked(p))
 		return;
-	dev_count(dev, URXE_EVENT_ECN_MARKED);
+	qp_count(qp, URXE_EVENT_ECN_MARKED);
 	if (dev->attr.congestion == URXE_CONGESTION_NONE || dev->now < cnp->next ||
 	    URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
 		return;
@@ -116,7 +117,7 @@ bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 		return false;
 	build_start(&b, frame, &header, &bth);
 	put_fields(&b);
-	build_finish(&b, qp->dev, CNP_LEN);
-	dev_count(qp->dev, URXE_EVENT_CNP_SENT);
+	build_finish(&b, qp, CNP_LEN);
+	qp_count(qp, URXE_EVENT_CNP_SENT);
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <rxe/opcode.h>
 
 #include "aeth.h"
+#include "count.h"
 #include "dev.h"
 #include "qp.h"
 #include "req.h"
@@ -128,7 +129,7 @@ static void ack(struct urxe_qp *qp, const struct urxe_packet *p)
 
 static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 {
-	dev_count(qp->dev, URXE_EVENT_NAK_RNR_RCVD);
+	qp_count(qp, URXE_EVENT_NAK_RNR_RCVD);
 	if (!qp->req.rnr_retries) {
 		req_fail(qp, URXE_WC_RNR_RETRY_EXC_ERR);
 		return;
@@ -142,15 +143,15 @@ static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
 {
 	switch (syndrome) {
 	case AETH_NAK_INVALID_REQUEST:
-		dev_count(qp->dev, URXE_EVENT_NAK_INVALID_RCVD);
+		qp_count(qp, URXE_EVENT_NAK_INVALID_RCVD);
 		req_fail(qp, URXE_WC_REM_INV_REQ_ERR);
 		break;
 	case AETH_NAK_REMOTE_ACCESS:
-		dev_count(qp->dev, URXE_EVENT_NAK_ACCESS_RCVD);
+		qp_count(qp, URXE_EVENT_NAK_ACCESS_RCVD);
 		req_fail(qp, URXE_WC_REM_ACCESS_ERR);
 		break;
 	case AETH_NAK_REMOTE_OP:
-		dev_count(qp->dev, URXE_EVENT_NAK_OP_RCVD);
+		qp_count(qp, URXE_EVENT_NAK_OP_RCVD);
 		req_fail(qp, URXE_WC_REM_OP_ERR);
 		break;
 	default: req_fail(qp, URXE_WC_BAD_RESP_ERR); break;
@@ -168,11 +169,11 @@ static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
 	if (!acknowledge(qp, p->psn))
 		return;
 	if (is_retry_nak(p) && retry_is_copy(qp)) {
-		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
+		qp_drop(qp, URXE_DROP_STALE_ACK);
 	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
 		rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
 	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {
-		dev_count(qp->dev, URXE_EVENT_NAK_SEQ_RCVD);
+		qp_count(qp, URXE_EVENT_NAK_SEQ_RCVD);
 		retry_sequence_nak(qp);
 	} else {
 		fatal_nak(qp, p->aeth.syndrome);
@@ -239,9 +240,9 @@ static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t ps
 static void response_failed(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (status == URXE_WC_BAD_RESP_ERR)
-		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
+		qp_drop(qp, URXE_DROP_BAD_RESPONSE);
 	else
-		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
+		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 	if (index == qp->sq.tail)
 		req_fail(qp, status);
 }
@@ -270,11 +271,11 @@ static void data_response(struct urxe_qp *qp, const struct urxe_packet *p)
 
 	wqe = find_request(qp, p->psn, &index);
 	if (!is_answer(p, wqe->kind)) {
-		dev_drop(qp->dev, URXE_DROP_BAD_RESPONSE);
+		qp_drop(qp, URXE_DROP_BAD_RESPONSE);
 		return;
 	}
 	if (answered(&qp->req, p->psn)) {
-		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
+		qp_drop(qp, URXE_DROP_STALE_ACK);
 		return;
 	}
 	status = place_response(qp, wqe, p);
@@ -313,5 +314,5 @@ void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 	if (urxe_psn_diff(p->psn, req->una) >= 0 && urxe_psn_diff(p->psn, req->psn) < 0)
 		response(qp, p, flags);
 	else if (!repeated_ack(qp, p, flags))
-		dev_drop(qp->dev, URXE_DROP_STALE_ACK);
+		qp_drop(qp, URXE_DROP_STALE_ACK);
 }

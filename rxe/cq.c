@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "count.h"
 #include "dev.h"
 #include "qp.h"
 
@@ -58,7 +59,7 @@ static bool cq_overflow(struct urxe_cq *cq)
 	return false;
 }
 
-static void count_error(struct urxe_dev *dev, uint32_t status)
+static void count_error(struct urxe_dev *dev, const struct urxe_wc *wc)
 {
 	static const uint8_t events[] = {
 		[URXE_WC_LOC_LEN_ERR] = URXE_EVENT_WC_LOC_LEN,
@@ -75,7 +76,7 @@ static void count_error(struct urxe_dev *dev, uint32_t status)
 		[URXE_WC_RNR_RETRY_EXC_ERR] = URXE_EVENT_WC_RNR_RETRY_EXC,
 	};
 
-	dev_count(dev, events[status]);
+	qp_count(idmap_find(&dev->qps, wc->qpn), events[wc->status]);
 }
 
 bool cq_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
@@ -87,7 +88,7 @@ bool cq_complete(struct urxe_cq *cq, const struct urxe_wc *wc)
 	if (!ops->complete(cq->ctx, wc))
 		return cq_overflow(cq);
 	if (wc->status != URXE_WC_SUCCESS)
-		count_error(cq->dev, wc->status);
+		count_error(cq->dev, wc);
 	if (cq->armed == CQ_ARMED_NEXT || (cq->armed == CQ_ARMED_SOLICITED && wc->solicited)) {
 		cq->armed = CQ_DISARMED;
 		ops->comp_event(cq->ctx);

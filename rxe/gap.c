@@ -2,6 +2,7 @@
 #include "gap.h"
 
 #include "aeth.h"
+#include "count.h"
 #include "dev.h"
 #include "qp.h"
 #include "resp.h"
@@ -71,9 +72,9 @@ void gap_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
 	struct urxe_dev *dev = qp->dev;
 
 	if (!dev->attr.go_back_n && reorder_keep(dev, &qp->resp.gap.kept, p, ahead))
-		dev_count(dev, URXE_EVENT_REORDERED);
+		qp_count(qp, URXE_EVENT_REORDERED);
 	else
-		dev_drop(dev, URXE_DROP_OUT_OF_SEQUENCE);
+		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);
 	wait_for_it(qp, dev->now);
 }
 

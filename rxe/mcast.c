@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "count.h"
 #include "dev.h"
 #include "gid.h"
 #include "qp.h"
@@ -150,7 +151,7 @@ static void deliver(struct urxe_qp *qp, const struct urxe_packet *p)
 	enum urxe_drop drop = recv_check_qp(qp, p);
 
 	if (drop)
-		dev_drop(qp->dev, drop);
+		qp_drop(qp, drop);
 	else
 		resp_packet(qp, p);
 }
@@ -182,10 +183,10 @@ void mcast_loopback(struct urxe_qp *from, const struct urxe_frame *frame)
 	LIST_FOREACH(member, &group->members, group_link)
 	{
 		if (member->qp == from && from->block_self_mcast) {
-			dev_drop(from->dev, URXE_DROP_OWN_MULTICAST);
+			qp_drop(from, URXE_DROP_OWN_MULTICAST);
 			continue;
 		}
-		dev_count(from->dev, URXE_EVENT_MCAST_LOOPBACK);
+		qp_count(from, URXE_EVENT_MCAST_LOOPBACK);
 		deliver(member->qp, &p);
 	}
 }

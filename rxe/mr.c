@@ -99,6 +99,17 @@ uint32_t urxe_mr_key(const struct urxe_mr *mr)
 	return mr->key;
 }
 
+void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr)
+{
+	*attr = (struct urxe_mr_attr){
+		.pd = mr->pd,
+		.access = mr->access,
+		.iova = mr->iova,
+		.length = mr->length,
+		.key = mr->key,
+	};
+}
+
 bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset)
 {
 	*offset = addr - start;

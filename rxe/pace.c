@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "pace.h"
 
+#include "count.h"
 #include "dev.h"
 #include "qp.h"
 
@@ -37,7 +38,7 @@ void pace_notified(struct urxe_qp *qp)
 
 	if (!dev->cong.ops->notified(&dev->cong, &qp->pace.cong, dev->now))
 		return;
-	dev_count(dev, URXE_EVENT_RATE_CUT);
+	qp_count(qp, URXE_EVENT_RATE_CUT);
 	qp->pace.on = true;
 }
 

@@ -210,6 +210,22 @@ void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct u
 	};
 }
 
+void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load)
+{
+	*load = (struct urxe_qp_load){
+		.sends = qp->sq.head - qp->sq.tail,
+		.packets = requester_outstanding(&qp->req),
+		.receives = qp->rq->head - qp->rq->tail,
+		.retries = qp->req.retries,
+		.rnr_retries = qp->req.rnr_retries,
+	};
+}
+
+const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp)
+{
+	return &qp->counters;
+}
+
 void qp_schedule(struct urxe_qp *qp)
 {
 	if (qp->queued)

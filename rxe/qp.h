@@ -168,6 +168,7 @@ struct urxe_qp {
 	struct pace pace;
 	struct cnp cnp;
 	TAILQ_ENTRY(urxe_qp) ready_link;
+	struct urxe_counters counters; /* this QP's part of the device's */
 };
 
 /* PSNs that a message of length bytes takes. */

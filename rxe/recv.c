@@ -4,6 +4,7 @@
 #include <rxe/opcode.h>
 
 #include "comp.h"
+#include "count.h"
 #include "dev.h"
 #include "gid.h"
 #include "qp.h"
@@ -64,7 +65,8 @@ enum urxe_drop recv_check_qp(const struct urxe_qp *qp, const struct urxe_packet 
 	return pkey_admits(qp, p) ? URXE_DROP_NONE : URXE_DROP_BAD_PKEY;
 }
 
-/* IBA 9.6.1: the checks that need no knowledge of the message. */
+/* IBA 9.6.1: the checks that need no knowledge of the message. *out is set as soon as the QP is
+ * known. */
 static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
 				    struct urxe_qp **out)
 {
@@ -77,6 +79,7 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 	qp = idmap_find(&dev->qps, p->dest_qpn);
 	if (!qp)
 		return URXE_DROP_BAD_QPN;
+	*out = qp;
 	drop = recv_check_qp(qp, p);
 	if (!drop && qp->type != URXE_QPT_UD)
 		drop = check_path(qp, p);
@@ -84,7 +87,6 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 		return drop;
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP && !p->becn)
 		return URXE_DROP_BAD_CNP;
-	*out = qp;
 	return URXE_DROP_NONE;
 }
 
@@ -115,7 +117,7 @@ static enum urxe_drop check_multicast(const struct urxe_dev *dev, const struct u
 
 static void cnp_received(struct urxe_qp *qp)
 {
-	dev_count(qp->dev, URXE_EVENT_CNP_RCVD);
+	qp_count(qp, URXE_EVENT_CNP_RCVD);
 	pace_notified(qp);
 }
 
@@ -139,16 +141,18 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
 		drop = is_multicast(&p) ? check_multicast(dev, &p) : check_headers(dev, &p, &qp);
-	if (drop) {
+	if (drop && qp) {
+		qp_drop(qp, drop);
+	} else if (drop) {
 		dev_drop(dev, drop);
-		return;
-	}
-	dev_count(dev, URXE_EVENT_RX_PACKETS);
-	dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
-	if (qp) {
+	} else if (qp) {
+		qp_count(qp, URXE_EVENT_RX_PACKETS);
+		qp_count_bytes(qp, URXE_EVENT_RX_BYTES, frame->len);
 		cnp_mark(qp, &p);
 		dispatch(qp, &p);
 	} else {
+		dev_count(dev, URXE_EVENT_RX_PACKETS);
+		dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
 		mcast_input(dev, &p);
 	}
 }

@@ -3,6 +3,7 @@
 
 #include "aeth.h"
 #include "build.h"
+#include "count.h"
 #include "dev.h"
 #include "mr.h"
 #include "resource.h"
@@ -38,7 +39,7 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame, uint8_t syn
 
 	start(&b, qp, frame, URXE_OP_ACKNOWLEDGE, psn);
 	build_aeth(&b, syndrome, qp->resp.msn);
-	build_finish(&b, qp->dev, 0);
+	build_finish(&b, qp, 0);
 }
 
 static uint8_t read_operation(const struct resp_resource *res)
@@ -60,7 +61,7 @@ static void read_failed(struct urxe_qp *qp, struct resp_resource *res)
 	uint32_t psn = res->next_psn;
 
 	if (res->repeated) {
-		dev_drop(qp->dev, URXE_DROP_DUPLICATE);
+		qp_drop(qp, URXE_DROP_DUPLICATE);
 		resource_answered(qp, res);
 		return;
 	}
@@ -91,7 +92,7 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 		read_failed(qp, res);
 		return false;
 	}
-	build_finish(&b, qp->dev, (uint32_t)range.length);
+	build_finish(&b, qp, (uint32_t)range.length);
 	pace_sent(qp, frame->len);
 	if (res->next_psn == res->end_psn)
 		resource_answered(qp, res);
@@ -107,7 +108,7 @@ static void output_atomic(struct urxe_qp *qp, struct resp_resource *res, struct 
 	start(&b, qp, frame, URXE_OP_ATOMIC_ACKNOWLEDGE, res->first_psn);
 	build_aeth(&b, credits(qp), res->msn);
 	build_atomic_ack(&b, res->original);
-	build_finish(&b, qp->dev, 0);
+	build_finish(&b, qp, 0);
 	resource_clear_pending(qp, res);
 }
 
@@ -118,7 +119,7 @@ static void output_done(struct urxe_qp *qp, struct resp_resource *res, struct ur
 
 	start(&b, qp, frame, URXE_OP_READ_RESPONSE_ONLY, res->first_psn);
 	build_aeth(&b, credits(qp), res->msn);
-	build_finish(&b, qp->dev, 0);
+	build_finish(&b, qp, 0);
 	resource_clear_pending(qp, res);
 }
 

@@ -2,6 +2,7 @@
 #include "req.h"
 
 #include "build.h"
+#include "count.h"
 #include "cq.h"
 #include "dev.h"
 #include "mw.h"
@@ -76,7 +77,7 @@ static void unreliable_error(struct urxe_qp *qp, enum urxe_wc_status status)
 /* A request cannot be sent. It ends in its error when all before it are completed. */
 static void local_error(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
-	dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
+	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 	if (qp->type != URXE_QPT_RC) {
 		unreliable_error(qp, status);
 	} else if (index == qp->sq.tail) {

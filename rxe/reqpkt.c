@@ -2,6 +2,7 @@
 #include "reqpkt.h"
 
 #include "build.h"
+#include "count.h"
 #include "dev.h"
 #include "qp.h"
 
@@ -151,7 +152,7 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 		if (!put_payload(qp, wqe, offset, b.payload, len))
 			return false;
 	}
-	build_finish(&b, qp->dev, len);
+	build_finish(&b, qp, len);
 	if (!rp->again && (bth.ack_req || wqe_is_rd_atomic(wqe)))
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;

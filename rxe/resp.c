@@ -4,6 +4,7 @@
 #include <rxe/opcode.h>
 
 #include "aeth.h"
+#include "count.h"
 #include "dev.h"
 #include "gap.h"
 #include "qp.h"
@@ -42,7 +43,7 @@ static enum urxe_event nak_event(uint8_t syndrome)
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 {
 	send_nak(qp, syndrome);
-	dev_count(qp->dev, nak_event(syndrome));
+	qp_count(qp, nak_event(syndrome));
 	if (syndrome == AETH_NAK_PSN_SEQUENCE || AETH_TYPE(syndrome) == AETH_RNR_NAK)
 		return;
 	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR
@@ -99,9 +100,9 @@ static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t 
 		ack(qp);
 	}
 	if (answered)
-		dev_count(qp->dev, URXE_EVENT_DUP_REQUEST);
+		qp_count(qp, URXE_EVENT_DUP_REQUEST);
 	else
-		dev_drop(qp->dev, URXE_DROP_DUPLICATE);
+		qp_drop(qp, URXE_DROP_DUPLICATE);
 }
 
 static void communication_established(struct urxe_qp *qp)
@@ -163,7 +164,7 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		qp->resp.message = RESP_NONE;
 	qp->resp.psn = p->psn;
 	if (!(flags & URXE_OPF_START) && qp->resp.message == RESP_NONE) {
-		dev_drop(qp->dev, URXE_DROP_UC_SEQUENCE);
+		qp_drop(qp, URXE_DROP_UC_SEQUENCE);
 		qp->resp.psn = urxe_psn_add(p->psn, 1);
 		return;
 	}
@@ -174,8 +175,8 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	qp->resp.psn = urxe_psn_add(p->psn, 1);
 	if (syndrome == AETH_NAK_REMOTE_OP)
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
-	dev_drop(qp->dev,
-		 AETH_TYPE(syndrome) == AETH_RNR_NAK ? URXE_DROP_NO_RECV : URXE_DROP_BAD_REQUEST);
+	qp_drop(qp,
+		AETH_TYPE(syndrome) == AETH_RNR_NAK ? URXE_DROP_NO_RECV : URXE_DROP_BAD_REQUEST);
 }
 
 /* The 40 bytes in front of a datagram: the GRH or IPv6 header, or IPv4's in the last 20
@@ -213,13 +214,13 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	if (qp->qpn == URXE_QPN_GSI)
 		wc.pkey_index = (uint16_t)pkey_find(qp->dev, p->pkey);
 	if (!resp_want_recv(qp)) {
-		dev_drop(qp->dev, URXE_DROP_NO_RECV);
+		qp_drop(qp, URXE_DROP_NO_RECV);
 	} else if (p->payload_len > qp->mtu || wc.byte_len > qp->resp.wqe->length) {
-		dev_drop(qp->dev, URXE_DROP_BAD_REQUEST);
+		qp_drop(qp, URXE_DROP_BAD_REQUEST);
 	} else if (place_datagram(qp, p)) {
 		resp_complete_recv(qp, &wc);
 	} else {
-		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
+		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
 	}
@@ -230,7 +231,7 @@ void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 	uint32_t flags = urxe_opcodes[p->opcode].flags;
 
 	if (qp->type == URXE_QPT_UD && p->deth.qkey != qp->attr.qkey) {
-		dev_drop(qp->dev, URXE_DROP_BAD_QKEY);
+		qp_drop(qp, URXE_DROP_BAD_QKEY);
 		return;
 	}
 	communication_established(qp);

@@ -4,6 +4,7 @@
 #include <rxe/opcode.h>
 
 #include "aeth.h"
+#include "count.h"
 #include "dev.h"
 #include "mr.h"
 #include "mw.h"
@@ -113,7 +114,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 		return AETH_NAK_INVALID_REQUEST;
 	}
 	if (!resp_scatter(qp, resp->offset, p->payload, p->payload_len)) {
-		dev_count(qp->dev, URXE_EVENT_LOCAL_ERROR);
+		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
 		return AETH_NAK_REMOTE_OP;
 	}

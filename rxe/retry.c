@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "count.h"
 #include "dev.h"
 #include "qp.h"
 #include "req.h"
@@ -239,7 +240,7 @@ void retry_packet_resent(struct urxe_qp *qp, uint32_t span)
 {
 	struct requester *req = &qp->req;
 
-	dev_count(qp->dev, URXE_EVENT_RETRANSMIT);
+	qp_count(qp, URXE_EVENT_RETRANSMIT);
 	if (req->resend.psn == req->una)
 		req->una_sent = qp->dev->now;
 	sq_wqe(&qp->sq, req->resend.wqe)->again = true;
@@ -343,7 +344,7 @@ static void ask_for_missing(struct urxe_qp *qp)
 		arm(qp);
 		return;
 	}
-	dev_count(qp->dev, URXE_EVENT_IMPLIED_NAK);
+	qp_count(qp, URXE_EVENT_IMPLIED_NAK);
 	if (!req->missing && !charge(qp))
 		return;
 	req->missing = true;
@@ -394,7 +395,7 @@ static void timed_out(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	dev_count(qp->dev, URXE_EVENT_TIMEOUT);
+	qp_count(qp, URXE_EVENT_TIMEOUT);
 	if (!charge(qp))
 		return;
 	req->missing = false;
@@ -414,7 +415,7 @@ static void probe(struct urxe_qp *qp)
 		arm(qp);
 		return;
 	}
-	dev_count(qp->dev, URXE_EVENT_PROBE);
+	qp_count(qp, URXE_EVENT_PROBE);
 	req->probe_span = more && req->probe_span < WINDOW_MIN ? 2 * req->probe_span : 1;
 	req->probes++;
 	repair(qp, earlier(urxe_psn_add(req->una, req->probe_span), req->psn), false);

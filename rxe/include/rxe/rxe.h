@@ -156,6 +156,8 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
  * memory any more. */
 int urxe_mr_dereg(struct urxe_mr *mr);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
+/* What it was registered with, the key that it has, and no extents. */
+void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
 
 /* --- Memory windows (IBA 10.6.7). Send requests bind and invalidate them. */
 
@@ -244,6 +246,21 @@ struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 		   uint32_t mask);
 void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
+
+/* What a QP is at. */
+struct urxe_qp_load {
+	uint32_t sends;    /* send requests posted and not completed */
+	uint32_t packets;  /* request packets sent and not acknowledged */
+	uint32_t receives; /* receive requests posted and not taken by a message; with a SRQ: its */
+	uint8_t retries;   /* left before the oldest request ends in an error; 0 to 7 */
+	uint8_t rnr_retries;
+};
+void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load);
+/*
+ * The QP's part of what the device has counted, since the QP was created. What was dropped before
+ * a QP was found, and multicast packets as they came in, are the device's alone.
+ */
+const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp);
 
 /*
  * Queues a send request; urxe_output sends it. The segment list and inline data
