@@ -139,29 +139,21 @@ static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
 	for (i = 0; i < d->options.n_addresses && !rc; i++) {
 		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
 		if (rc)
-			snprintf(why, DAEMON_WHY,
-				 rc == -ENOSPC ? "address %s is one too many: a host has %d"
-					       : "address %s is not an address of a host with its "
-						 "prefix length, as 192.0.2.1/24 is",
+			snprintf(why, DAEMON_WHY, "address %s is one too many: a host has %d",
 				 d->options.addresses[i], HOST_ADDRESSES);
 	}
 	return rc;
 }
 
-static int set_up_pkeys(struct daemon *d, char why[DAEMON_WHY])
+/* Cannot fail: each was tried before, and the table has room for as many as there may be. */
+static void set_up_pkeys(struct daemon *d)
 {
 	uint32_t i;
-	int rc = 0;
 
 	if (!d->options.n_pkeys)
-		return host_add_pkey(&d->host, DEFAULT_PKEY);
-	for (i = 0; i < d->options.n_pkeys && !rc; i++) {
-		rc = host_add_pkey(&d->host, d->options.pkeys[i]);
-		if (rc)
-			snprintf(why, DAEMON_WHY, "%s is not a P_Key, as 0x8001 is",
-				 d->options.pkeys[i]);
-	}
-	return rc;
+		host_add_pkey(&d->host, DEFAULT_PKEY);
+	for (i = 0; i < d->options.n_pkeys; i++)
+		host_add_pkey(&d->host, d->options.pkeys[i]);
 }
 
 static int watch(struct daemon *d, int fd, void *what, char why[DAEMON_WHY])
@@ -276,10 +268,9 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 	if (!rc)
 		rc = set_up_host(d, why);
 	if (!rc)
-		rc = set_up_pkeys(d, why);
-	if (!rc)
 		rc = watch_all(d, why);
 	if (!rc) {
+		set_up_pkeys(d);
 		neigh_init(&d->neigh, &d->host, &neigh_ops, d);
 		switch_init(&d->sw, &d->host, &d->neigh, d->uplinks, d->n_uplinks);
 		d->clients = (struct clients){.epoll_fd = d->epoll_fd,

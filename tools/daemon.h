@@ -12,6 +12,7 @@
 #define DAEMON_WHY       512
 
 struct daemon_options {
+	/* Each text is well-formed: options.h has checked it. */
 	const char *run_dir; /* absolute */
 	const char *uplinks[DAEMON_UPLINKS];
 	uint32_t n_uplinks;

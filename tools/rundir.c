@@ -55,17 +55,29 @@ static void home_in_tmp(char *dir, size_t size)
 	snprintf(dir, size, "/tmp/urxe-%u", (unsigned)geteuid());
 }
 
+/* The directory that the user names, NULL where he names none. */
+static const char *named(const char *given)
+{
+	const char *env = getenv("URXE_DIR");
+
+	return !given && env && *env ? env : given;
+}
+
+bool rundir_is_system(const char *given)
+{
+	return !named(given) && geteuid() == 0;
+}
+
 int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
 {
-	const char *env = getenv("URXE_DIR"), *xdg = getenv("XDG_RUNTIME_DIR");
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	char netns[24], dir[PATH_MAX];
 
 	if (given && !*given) {
 		snprintf(why, RUNDIR_WHY, "the run directory's name is empty");
 		return -EINVAL;
 	}
-	if (!given && env && *env)
-		given = env;
+	given = named(given);
 	if (given)
 		return given_path(given, path, why);
 

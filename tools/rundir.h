@@ -25,6 +25,9 @@
  */
 int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY]);
 
+/* Whether that is root's own choice: the directory of the daemon for the whole system. */
+bool rundir_is_system(const char *given);
+
 /*
  * Makes it with mode 0700 where it is not there, parents too, and sees to it that
  * it is a directory that nobody else can write to. 1: it is new; 0: it was there.

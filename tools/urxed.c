@@ -9,88 +9,88 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "daemon.h"
 #include "detach.h"
 #include "log.h"
 #include "option.h"
+#include "options.h"
 #include "rundir.h"
 #include "standard_fds.h"
 #include "status.h"
 
 #define LOG_NAME "urxed.log"
 
-static const char usage[] =
+#define CONFIG_SYSTEM "/etc/urxe.conf" /* of the system-wide daemon, where it exists */
+
+static const char usage_head[] =
 	"usage: urxed [OPTION]...\n"
 	"Gives this host's processes the RDMA device urxe0. Returns once it serves them.\n"
 	"\n"
-	"  --uplink SPEC        join a real Ethernet: af_packet:IFACE, "
-	"af_xdp:IFACE,xdp_prog=FILE,\n"
-	"                       tap:NAME, pcap:FILE or dpdk:ARGS; may be given more than once\n"
-	"  --address ADDR/LEN[@VLAN]\n"
-	"                       one more address of this host, in a VLAN or not; may be given\n"
-	"                       more than once\n"
-	"  --pkey 0xNNNN        the next entry of the P_Key table, instead of 0xffff alone;\n"
-	"                       may be given more than once\n"
-	"  --run-dir DIR        where clients find the daemon; default $URXE_DIR, else\n"
-	"                       /run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"
-	"                       /tmp/urxe-UID/NETNS\n"
-	"  --private            leave when no client has been there for 5 s\n"
-	"  --foreground         stay in the foreground, log to standard error\n"
+	"  --config FILE        take options from FILE too, one a line: its name without\n"
+	"                       dashes, then its value; default " CONFIG_SYSTEM ", where it\n"
+	"                       exists, for root's daemon in /run/urxe\n";
+
+static const char usage_tail[] =
 	"  --help, --version\n"
 	"\n"
 	"SIGTERM ends it and removes what it made; SIGUSR1 writes its counters to urxed.log\n"
 	"in the run directory.\n";
 
-struct arguments {
-	struct daemon_options options;
-	const char *run_dir;
-	bool foreground;
-};
+/* What getopt_long returns for the options that are no rows; a row is its index plus 1. */
+enum { OPT_CONFIG = OPTIONS + 1, OPT_HELP, OPT_VERSION };
 
-static int append(const char **list, uint32_t *n, uint32_t max, const char *what)
+static void fill_long_options(struct option list[OPTIONS + 4])
 {
-	if (*n == max) {
-		log_line("%s %s is one too many: there may be %u", what, optarg, max);
-		return STATUS_USAGE;
-	}
-	list[(*n)++] = optarg;
-	return 0;
+	for (int i = 0; i < OPTIONS; i++)
+		list[i] = (struct option){options_rows[i].name,
+					  options_rows[i].argument ? required_argument
+								   : optional_argument,
+					  NULL, i + 1};
+	list[OPTIONS] = (struct option){"config", required_argument, NULL, OPT_CONFIG};
+	list[OPTIONS + 1] = (struct option){"help", no_argument, NULL, OPT_HELP};
+	list[OPTIONS + 2] = (struct option){"version", no_argument, NULL, OPT_VERSION};
+	list[OPTIONS + 3] = (struct option){0};
 }
 
-static const struct option long_options[] = {{"uplink", required_argument, NULL, 'u'},
-					     {"address", required_argument, NULL, 'a'},
-					     {"pkey", required_argument, NULL, 'k'},
-					     {"run-dir", required_argument, NULL, 'd'},
-					     {"private", no_argument, NULL, 'p'},
-					     {"foreground", no_argument, NULL, 'f'},
-					     {"help", no_argument, NULL, 'h'},
-					     {"version", no_argument, NULL, 'v'},
-					     {0}};
-
-static int parse(int argc, char **argv, struct arguments *a)
+static void help(void)
 {
-	struct daemon_options *o = &a->options;
-	int opt, at = optind, rc = 0;
+	fputs(usage_head, stdout);
+	options_print();
+	fputs(usage_tail, stdout);
+}
 
-	for (; !rc && (opt = getopt_long(argc, argv, ":", long_options, NULL)) != -1; at = optind) {
+static int take_option(struct options *o, int opt)
+{
+	char why[OPTIONS_WHY];
+	int rc = options_set(o, &options_rows[opt - 1], optarg, why);
+
+	if (rc)
+		log_line("%s", why);
+	return rc ? STATUS_USAGE : 0;
+}
+
+/* Can be called again with the same argv. *config is left alone where it is not given. */
+static int parse(int argc, char **argv, struct options *o, const char **config)
+{
+	struct option list[OPTIONS + 4];
+	int opt, at, rc = 0;
+
+	fill_long_options(list);
+	optind = 0; /* begin anew */
+	for (at = 1; !rc && (opt = getopt_long(argc, argv, ":", list, NULL)) != -1; at = optind) {
 		switch (opt) {
-		case 'u': rc = append(o->uplinks, &o->n_uplinks, DAEMON_UPLINKS, "uplink"); break;
-		case 'a':
-			rc = append(o->addresses, &o->n_addresses, DAEMON_ADDRESSES, "address");
-			break;
-		case 'k': rc = append(o->pkeys, &o->n_pkeys, DAEMON_PKEYS, "P_Key"); break;
-		case 'd': a->run_dir = optarg; break;
-		case 'p': o->private = true; break;
-		case 'f': a->foreground = true; break;
-		case 'h': fputs(usage, stdout); exit(0);
-		case 'v': puts("urxed " URXE_VERSION); exit(0);
+		case OPT_CONFIG: *config = optarg; break;
+		case OPT_HELP: help(); exit(0);
+		case OPT_VERSION: puts("urxed " URXE_VERSION); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxed --help",
 				 option_refused(argv, at));
 			return STATUS_USAGE;
-		default:
+		case '?':
 			log_line("unknown option %s; see urxed --help", option_refused(argv, at));
 			return STATUS_USAGE;
+		default: rc = take_option(o, opt);
 		}
 	}
 	if (!rc && optind < argc) {
@@ -98,6 +98,36 @@ static int parse(int argc, char **argv, struct arguments *a)
 		rc = STATUS_USAGE;
 	}
 	return rc;
+}
+
+/* The configuration file that is to be read, NULL where there is none. */
+static const char *choose_config(const struct options *o, const char *given)
+{
+	if (given || o->daemon.private || !rundir_is_system(o->run_dir))
+		return given;
+	return access(CONFIG_SYSTEM, F_OK) ? NULL : CONFIG_SYSTEM;
+}
+
+/*
+ * The file's options come first: those that repeat are the first of their kind, and
+ * of the others the command line's hold.
+ */
+static int gather(int argc, char **argv, struct options *o)
+{
+	struct options first = {0};
+	const char *config = NULL;
+	char why[OPTIONS_WHY];
+	char *text; /* the options refer to it as long as the daemon runs */
+	int rc = parse(argc, argv, &first, &config);
+
+	if (rc)
+		return rc;
+	config = choose_config(&first, config);
+	if (config && config_read(o, config, &text, why)) {
+		log_line("%s", why);
+		return STATUS_USAGE;
+	}
+	return parse(argc, argv, o, &config);
 }
 
 /* Before DPDK starts threads, which would otherwise take the signals. */
@@ -125,18 +155,18 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &lim);
 }
 
-static int serve(const struct arguments *a, int ready_fd)
+static int serve(const struct options *o, int ready_fd)
 {
 	char why[DAEMON_WHY], log_path[RUNDIR_MAX + sizeof(LOG_NAME)];
 	struct daemon *d;
 	int rc;
 
-	rc = daemon_start(&a->options, &d, why);
+	rc = daemon_start(&o->daemon, &d, why);
 	if (rc) {
 		log_line("%s", why);
 		return rc == -EBUSY ? STATUS_BUSY : STATUS_FAILED;
 	}
-	snprintf(log_path, sizeof(log_path), "%s/" LOG_NAME, a->options.run_dir);
+	snprintf(log_path, sizeof(log_path), "%s/" LOG_NAME, o->daemon.run_dir);
 	if (ready_fd >= 0)
 		rc = detach_ready(ready_fd, log_path);
 	if (rc)
@@ -144,7 +174,7 @@ static int serve(const struct arguments *a, int ready_fd)
 	else
 		rc = daemon_run(d);
 	if (ready_fd >= 0)
-		rundir_remove(a->options.run_dir, LOG_NAME);
+		rundir_remove(o->daemon.run_dir, LOG_NAME);
 	daemon_stop(d);
 	return rc ? STATUS_FAILED : 0;
 }
@@ -152,27 +182,27 @@ static int serve(const struct arguments *a, int ready_fd)
 int main(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], why[RUNDIR_WHY];
-	struct arguments a = {0};
+	struct options o = {0};
 	int rc, ready_fd = -1;
 
 	fill_standard_fds();
 	log_name = "urxed";
-	rc = parse(argc, argv, &a);
+	rc = gather(argc, argv, &o);
 	if (rc)
 		return rc;
-	if (rundir_path(a.run_dir, run_dir, why)) {
+	if (rundir_path(o.run_dir, run_dir, why)) {
 		log_line("%s", why);
 		return STATUS_FAILED;
 	}
-	a.options.run_dir = run_dir;
+	o.daemon.run_dir = run_dir;
 	block_signals();
 	raise_descriptor_limit();
-	if (!a.foreground) {
+	if (!o.foreground) {
 		ready_fd = detach_begin();
 		if (ready_fd < 0) {
 			log_line("cannot start in the background: %s", strerror(-ready_fd));
 			return STATUS_FAILED;
 		}
 	}
-	return serve(&a, ready_fd);
+	return serve(&o, ready_fd);
 }

@@ -93,6 +93,22 @@ def check_clean_end(build):
             check_left_nothing(host)
 
 
+def check_configuration(build):
+    """Options come from a file; the command line's are added to it, or hold in its place."""
+    with Host(build, daemon=False) as host:
+        path = os.path.join(host.top, 'urxe.conf')
+        with open(path, 'w') as config:
+            config.write('# a host\n  address = 192.0.2.1/24  # first\n\tforeground yes\n'
+                         'pkey 0x8001\npkey=0xffff\nprivate no\nrun-dir /proc/nowhere\n')
+        host.start_daemon(['--config', path, '--address', '192.0.2.2/24', '--pkey', '0x0002'])
+        text = host.run('ibv_devinfo', '-v')
+        if re.findall(r'::ffff:(192\.0\.2\.\d+),', text) != ['192.0.2.1', '192.0.2.2']:
+            raise Failure(f'not the addresses of the file, then of the command line: {text}')
+        with open(os.path.join(host.run_dir, 'sys/class/infiniband/urxe0/ports/1/pkeys/2')) as pkey:
+            if pkey.read() != '0x0002\n':
+                raise Failure('the P_Key of the command line does not follow those of the file')
+
+
 def check_strangers(build):
     """Connections that say nothing, nonsense, or too much harm nobody."""
     with Host(build) as host:
@@ -124,6 +140,7 @@ CHECKS = {
     'second_refused': check_second_refused,
     'counters': check_counters,
     'clean_end': check_clean_end,
+    'configuration': check_configuration,
     'strangers': check_strangers,
     'rogue': check_rogue,
 }

@@ -56,6 +56,10 @@ def check_daemon_mistakes(host):
                           (['surplus', '-xy'], 'option -xy;'),
                           (['--uplink', 'frob:eth0'], 'frob'),
                           (['--uplink', 'af_packet:no-such-if'], 'no-such-if'),
+                          (['--private=maybe'], 'private is yes or no'),
+                          (['--run-dir='], 'run-dir needs a value'),
+                          (['--pkey', '0x8000'], 'pkey 0x8000 is not'),
+                          (['--address', '192.0.2.1/24'] * 9, 'address 192.0.2.1/24 is one too many'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
         lines = result.stderr.splitlines()
@@ -63,6 +67,29 @@ def check_daemon_mistakes(host):
             raise Failure(f'urxed {argv}: status {result.returncode}:\n{result.stderr}')
         if os.path.exists(os.path.join(elsewhere, 'urxed.sock')):
             raise Failure(f'urxed {argv} left a socket behind')
+
+
+def check_configuration(host):
+    """A broken line is named with its file and number, and nothing is started."""
+    urxed = os.path.join(host.top, 'tools/urxed')
+    elsewhere = os.path.join(host.top, 'configured')
+    path = os.path.join(host.top, 'urxe.conf')
+    argv = [urxed, '--config', path, '--foreground', '--run-dir', elsewhere]
+    refuse(host, argv, 2, 'cannot read .*urxe.conf: No such file')
+    for text, pattern in (('# one\n\nfoo bar\n', r'urxe\.conf:3: unknown option foo$'),
+                          ('uplink\n', r'urxe\.conf:1: option uplink needs a value, SPEC$'),
+                          ('private perhaps\n', r'urxe\.conf:1: .*yes or no'),
+                          ('\naddress 192.0.2.1\n', r'urxe\.conf:2: address 192.0.2.1 is not'),
+                          ('pkey=1\n', r'urxe\.conf:1: pkey 1 is not'),
+                          ('run-dir a\nrun-dir b\n', r'urxe\.conf:2: .* line 1 already'),
+                          ('config other\n', r'urxe\.conf:1: unknown option config'),
+                          ('#' * 70000, r'urxe\.conf is longer'),
+                          ('uplink af_packet:no-such-if # gone\n', 'interface no-such-if$')):
+        with open(path, 'w') as config:
+            config.write(text)
+        refuse(host, argv, 1 if 'no-such-if' in text else 2, pattern)
+        if os.path.exists(elsewhere):
+            raise Failure(f'urxed left {elsewhere} behind for {text[:60]!r}')
 
 
 def check_missing(host, part):
@@ -96,6 +123,7 @@ def run():
     with Host(sys.argv[1]) as host:
         check_mistakes(host)
         check_daemon_mistakes(host)
+        check_configuration(host)
         check_missing(host, 'verbs/liburxe.so')
         check_missing(host, 'tools/urxed')
         check_passes_through(host)

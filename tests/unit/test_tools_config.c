@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+
+static struct options options;
+static char text[1024];
+static char why[OPTIONS_WHY];
+
+static int parse_bytes(const char *bytes, size_t len)
+{
+	assert_true(len < sizeof(text));
+	memcpy(text, bytes, len);
+	memset(&options, 0, sizeof(options));
+	why[0] = '\0';
+	return config_parse(&options, "file", text, len, why);
+}
+
+static int parse(const char *lines)
+{
+	return parse_bytes(lines, strlen(lines));
+}
+
+static void refused(const char *lines, const char *sentence)
+{
+	assert_int_equal(parse(lines), -EINVAL);
+	assert_string_equal(why, sentence);
+}
+
+static void nothing_is_fine(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(""), 0);
+	assert_int_equal(parse("\n\n# a\n   \t\n  # b"), 0);
+	assert_int_equal(options.daemon.n_uplinks, 0);
+	assert_null(options.run_dir);
+}
+
+static void a_value_follows_a_blank_or_an_equals_sign(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("uplink tap:a\nuplink=tap:b\n uplink = tap:c \r\nuplink\ttap:d"), 0);
+	assert_int_equal(options.daemon.n_uplinks, 4);
+	for (int i = 0; i < 4; i++) {
+		char expected[] = {'t', 'a', 'p', ':', (char)('a' + i), '\0'};
+
+		assert_string_equal(options.daemon.uplinks[i], expected);
+	}
+}
+
+static void a_value_may_have_blanks_and_equals_signs_and_hashes(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("uplink dpdk:net_x,a=b c#d # e"), 0);
+	assert_string_equal(options.daemon.uplinks[0], "dpdk:net_x,a=b c#d");
+}
+
+static void a_flag_stands_alone_or_is_yes_or_no(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("private\nforeground no\n"), 0);
+	assert_true(options.daemon.private);
+	assert_false(options.foreground);
+	assert_int_equal(parse("private=yes"), 0);
+	assert_true(options.daemon.private);
+	refused("\nprivate 1\n", "file:2: option private is yes or no, not 1");
+	refused("private =\n", "file:1: option private needs a value: yes or no");
+}
+
+static void what_is_no_option_is_named_with_its_line(void **state)
+{
+	(void)state;
+	refused("uplink tap:a\n\nfoo bar", "file:3: unknown option foo");
+	refused("--uplink tap:a", "file:1: unknown option --uplink");
+	refused("= x", "file:1: unknown option ");
+	refused("uplink", "file:1: option uplink needs a value, SPEC");
+}
+
+static void an_option_that_does_not_repeat_stands_once(void **state)
+{
+	(void)state;
+	refused("run-dir /a\n#\nrun-dir /b", "file:3: option run-dir stands on line 1 already");
+}
+
+static void there_may_be_so_many(void **state)
+{
+	char lines[512] = "", *end = lines;
+
+	(void)state;
+	for (int i = 0; i <= DAEMON_UPLINKS; i++)
+		end += sprintf(end, "uplink tap:%d\n", i);
+	assert_int_equal(parse(lines), -ENOSPC);
+	assert_string_equal(why, "file:9: uplink tap:8 is one too many: there may be 8");
+}
+
+static void a_nul_byte_is_refused(void **state)
+{
+	static const char bytes[] = "private\0foo\n";
+
+	(void)state;
+	assert_int_equal(parse_bytes(bytes, sizeof(bytes) - 1), -EINVAL);
+	assert_string_equal(why, "file:1: a NUL byte is no text");
+}
+
+static void every_option_can_be_set(void **state)
+{
+	static const char *const values[OPTIONS] = {"tap:x", "192.0.2.1/24", "0x8001",
+						    "/x",    "yes",          "no"};
+
+	(void)state;
+	for (uint32_t i = 0; i < OPTIONS; i++) {
+		const struct options_row *row = &options_rows[i];
+
+		assert_ptr_equal(options_find(row->name), row);
+		assert_int_equal(options_set(&options, row, values[i], why), 0);
+		assert_int_equal(options_set(&options, row, "", why), -EINVAL);
+		assert_int_equal(options_set(&options, row, NULL, why),
+				 row->argument ? -EINVAL : 0);
+	}
+}
+
+static void what_cannot_be_read_is_said(void **state)
+{
+	char *buffer = text;
+
+	(void)state;
+	assert_int_equal(config_read(&options, "/nowhere/urxe.conf", &buffer, why), -ENOENT);
+	assert_string_equal(why, "cannot read /nowhere/urxe.conf: No such file or directory");
+	assert_null(buffer);
+	assert_int_equal(config_read(&options, "/", &buffer, why), -EISDIR);
+	assert_int_equal(config_read(&options, "/dev/zero", &buffer, why), -EFBIG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_fine),
+		cmocka_unit_test(a_value_follows_a_blank_or_an_equals_sign),
+		cmocka_unit_test(a_value_may_have_blanks_and_equals_signs_and_hashes),
+		cmocka_unit_test(a_flag_stands_alone_or_is_yes_or_no),
+		cmocka_unit_test(what_is_no_option_is_named_with_its_line),
+		cmocka_unit_test(an_option_that_does_not_repeat_stands_once),
+		cmocka_unit_test(there_may_be_so_many),
+		cmocka_unit_test(a_nul_byte_is_refused),
+		cmocka_unit_test(every_option_can_be_set),
+		cmocka_unit_test(what_cannot_be_read_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

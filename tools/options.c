@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host.h"
+
+/* Where --help begins to explain. */
+#define HELP_COLUMN 23
+
+static int append(const char *name, const char **list, uint32_t *n, uint32_t max, const char *value,
+		  char why[OPTIONS_WHY])
+{
+	if (*n == max) {
+		snprintf(why, OPTIONS_WHY, "%s %s is one too many: there may be %u", name, value,
+			 max);
+		return -ENOSPC;
+	}
+	list[(*n)++] = value;
+	return 0;
+}
+
+static int set_uplink(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	struct daemon_options *d = &o->daemon;
+
+	return append("uplink", d->uplinks, &d->n_uplinks, DAEMON_UPLINKS, value, why);
+}
+
+static int set_address(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	struct daemon_options *d = &o->daemon;
+	struct host scratch = {0};
+
+	if (host_add_text(&scratch, value, HOST_NO_UPLINK)) {
+		snprintf(why, OPTIONS_WHY,
+			 "address %s is not an address of a host with its prefix length, as "
+			 "192.0.2.1/24 "
+			 "is",
+			 value);
+		return -EINVAL;
+	}
+	return append("address", d->addresses, &d->n_addresses, DAEMON_ADDRESSES, value, why);
+}
+
+static int set_pkey(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	struct daemon_options *d = &o->daemon;
+	struct host scratch = {0};
+
+	if (host_add_pkey(&scratch, value)) {
+		snprintf(why, OPTIONS_WHY, "pkey %s is not a P_Key, as 0x8001 is", value);
+		return -EINVAL;
+	}
+	return append("pkey", d->pkeys, &d->n_pkeys, DAEMON_PKEYS, value, why);
+}
+
+static int set_run_dir(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	(void)why;
+	o->run_dir = value;
+	return 0;
+}
+
+static int set_private(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	(void)why;
+	o->daemon.private = !strcmp(value, "yes");
+	return 0;
+}
+
+static int set_foreground(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	(void)why;
+	o->foreground = !strcmp(value, "yes");
+	return 0;
+}
+
+const struct options_row options_rows[OPTIONS] = {
+	{"uplink", "SPEC", true,
+	 "join a real Ethernet: af_packet:IFACE, af_xdp:IFACE,xdp_prog=FILE,\n"
+	 "tap:NAME, pcap:FILE or dpdk:ARGS; may be given more than once",
+	 set_uplink},
+	{"address", "ADDR/LEN[@VLAN]", true,
+	 "one more address of this host, in a VLAN or not; may be given\n"
+	 "more than once",
+	 set_address},
+	{"pkey", "0xNNNN", true,
+	 "the next entry of the P_Key table, instead of 0xffff alone;\n"
+	 "may be given more than once",
+	 set_pkey},
+	{"run-dir", "DIR", false,
+	 "where clients find the daemon; default $URXE_DIR, else\n"
+	 "/run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"
+	 "/tmp/urxe-UID/NETNS",
+	 set_run_dir},
+	{"private", NULL, false, "leave when no client has been there for 5 s", set_private},
+	{"foreground", NULL, false, "stay in the foreground, log to standard error",
+	 set_foreground},
+};
+
+const struct options_row *options_find(const char *name)
+{
+	for (uint32_t i = 0; i < OPTIONS; i++)
+		if (!strcmp(options_rows[i].name, name))
+			return &options_rows[i];
+	return NULL;
+}
+
+int options_set(struct options *o, const struct options_row *row, const char *value,
+		char why[OPTIONS_WHY])
+{
+	if (!row->argument && !value)
+		value = "yes";
+	if (!value || !*value) {
+		snprintf(why, OPTIONS_WHY, "option %s needs a value%s%s", row->name,
+			 row->argument ? ", " : ": yes or no", row->argument ? row->argument : "");
+		return -EINVAL;
+	}
+	if (!row->argument && strcmp(value, "yes") && strcmp(value, "no")) {
+		snprintf(why, OPTIONS_WHY, "option %s is yes or no, not %s", row->name, value);
+		return -EINVAL;
+	}
+	return row->set(o, value, why);
+}
+
+static void print_row(const struct options_row *row)
+{
+	const char *argument = row->argument ? row->argument : "";
+	int width = printf("  --%s%s%s", row->name, row->argument ? " " : "", argument);
+	const char *line = row->help;
+
+	if (width >= HELP_COLUMN) {
+		putchar('\n');
+		width = 0;
+	}
+	for (; line; width = 0) {
+		const char *end = strchr(line, '\n');
+
+		printf("%*s%.*s\n", HELP_COLUMN - width, "",
+		       (int)(end ? end - line : (long)strlen(line)), line);
+		line = end ? end + 1 : NULL;
+	}
+}
+
+void options_print(void)
+{
+	for (uint32_t i = 0; i < OPTIONS; i++)
+		print_row(&options_rows[i]);
+}
