@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <vnic/attach.h>
 
 #include "attend.h"
 #include "install.h"
@@ -22,7 +25,8 @@ static const char usage[] =
 	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. Where no urxed\n"
 	"answers in the run directory, one is started that leaves after the last program.\n"
 	"\n"
-	"  --run-dir DIR  the daemon's directory; default as urxed's\n"
+	"  --run-dir DIR  the daemon's directory; default as urxed's, or root's where only\n"
+	"                 that one has a daemon\n"
 	"\n"
 	"Exit status: CMD's; 2 where the device cannot be given, 126 where CMD cannot be\n"
 	"run, 127 where it is not found.\n";
@@ -93,6 +97,29 @@ static int set_preload(void)
 	return rc;
 }
 
+static bool answers(const char *run_dir)
+{
+	int fd = vnic_attach_connect(run_dir);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* A user without a daemon of his own is served by root's, where that lets him in. */
+static int choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char why[RUNDIR_WHY])
+{
+	char system[RUNDIR_MAX];
+	int rc = rundir_path(given, run_dir, why);
+
+	if (rc || !rundir_is_default(given) || answers(run_dir))
+		return rc;
+	rundir_system(system);
+	if (answers(system))
+		memcpy(run_dir, system, RUNDIR_MAX);
+	return 0;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], why[RUNDIR_WHY];
@@ -101,7 +128,7 @@ int cmd_run(int argc, char **argv)
 
 	if (!cmd)
 		return STATUS_USAGE;
-	if (rundir_path(given, run_dir, why)) {
+	if (choose_run_dir(given, run_dir, why)) {
 		log_line("%s", why);
 		return STATUS_USAGE;
 	}

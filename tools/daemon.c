@@ -208,6 +208,7 @@ static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
 static int publish(struct daemon *d, char why[DAEMON_WHY])
 {
 	int rc = sysfs_create(d->options.run_dir, &d->host);
+	char text[RUNDIR_WHY];
 
 	if (rc) {
 		snprintf(why, DAEMON_WHY, "cannot write to %s: %s", d->options.run_dir,
@@ -221,6 +222,13 @@ static int publish(struct daemon *d, char why[DAEMON_WHY])
 		snprintf(why, DAEMON_WHY, "cannot listen in %s: %s", d->options.run_dir,
 			 strerror(-d->listen_fd));
 		return d->listen_fd;
+	}
+	rc = d->options.group
+		     ? rundir_share(d->options.run_dir, VNIC_SOCKET_NAME, d->options.group, text)
+		     : 0;
+	if (rc) {
+		snprintf(why, DAEMON_WHY, "%s", text);
+		return rc;
 	}
 	return watch(d, d->listen_fd, &d->listen_fd, why);
 }

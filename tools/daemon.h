@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define DAEMON_ADDRESSES 8
 #define DAEMON_UPLINKS   8
@@ -20,6 +21,7 @@ struct daemon_options {
 	uint32_t n_addresses;
 	const char *pkeys[DAEMON_PKEYS];
 	uint32_t n_pkeys;
+	gid_t group;  /* its members may attach; 0 = root's daemon is root's alone */
 	bool private; /* leave when no client has been there for a while */
 };
 

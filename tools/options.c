@@ -2,8 +2,10 @@
 #include "options.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host.h"
 
@@ -37,10 +39,19 @@ static int set_address(struct options *o, const char *value, char why[OPTIONS_WH
 	if (host_add_text(&scratch, value, HOST_NO_UPLINK)) {
 		snprintf(why, OPTIONS_WHY,
 			 "address %s is not an address of a host with its prefix length, as "
-			 "192.0.2.1/24 "
-			 "is",
+			 "192.0.2.1/24 is",
 			 value);
 		return -EINVAL;
+	}
+	/* One that is there already is not added again. */
+	for (uint32_t i = 0; i < d->n_addresses; i++) {
+		uint32_t n = scratch.n_addresses;
+
+		host_add_text(&scratch, d->addresses[i], HOST_NO_UPLINK);
+		if (scratch.n_addresses == n && n < HOST_ADDRESSES) {
+			snprintf(why, OPTIONS_WHY, "address %s is given twice", value);
+			return -EEXIST;
+		}
 	}
 	return append("address", d->addresses, &d->n_addresses, DAEMON_ADDRESSES, value, why);
 }
@@ -61,6 +72,24 @@ static int set_run_dir(struct options *o, const char *value, char why[OPTIONS_WH
 {
 	(void)why;
 	o->run_dir = value;
+	return 0;
+}
+
+static int set_group(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	const struct group *group = getgrnam(value);
+
+	if (!group) {
+		snprintf(why, OPTIONS_WHY, "group %s does not exist", value);
+		return -EINVAL;
+	}
+	/* vnic_attach_connect trusts nobody else. */
+	if (geteuid()) {
+		snprintf(why, OPTIONS_WHY, "group %s: only root's daemon can serve other users",
+			 value);
+		return -EPERM;
+	}
+	o->daemon.group = group->gr_gid;
 	return 0;
 }
 
@@ -96,6 +125,7 @@ const struct options_row options_rows[OPTIONS] = {
 	 "/run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"
 	 "/tmp/urxe-UID/NETNS",
 	 set_run_dir},
+	{"group", "NAME", false, "let the members of a group use root's daemon, too", set_group},
 	{"private", NULL, false, "leave when no client has been there for 5 s", set_private},
 	{"foreground", NULL, false, "stay in the foreground, log to standard error",
 	 set_foreground},

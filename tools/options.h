@@ -12,7 +12,7 @@
 #include "daemon.h"
 
 #define OPTIONS_WHY 512
-#define OPTIONS     6 /* rows */
+#define OPTIONS     7 /* rows */
 
 /* Values are not copied: they must stay where they are. */
 struct options {
@@ -37,7 +37,8 @@ const struct options_row *options_find(const char *name);
 
 /*
  * Takes a value; NULL where none was given, which sets a flag. -EINVAL: it is not
- * one, -ENOSPC: it is one too many; `why` has one sentence then.
+ * one, -ENOSPC: it is one too many, -EEXIST: it was given before, -EPERM: it is
+ * not this user's to give; `why` has one sentence then.
  */
 int options_set(struct options *o, const struct options_row *row, const char *value,
 		char why[OPTIONS_WHY]);

@@ -63,9 +63,14 @@ static const char *named(const char *given)
 	return !given && env && *env ? env : given;
 }
 
-bool rundir_is_system(const char *given)
+bool rundir_is_default(const char *given)
 {
-	return !named(given) && geteuid() == 0;
+	return !named(given);
+}
+
+void rundir_system(char path[RUNDIR_MAX])
+{
+	snprintf(path, RUNDIR_MAX, "/run/urxe/%llu", (unsigned long long)rundir_netns());
 }
 
 int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
@@ -81,9 +86,10 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
 	if (given)
 		return given_path(given, path, why);
 
-	snprintf(netns, sizeof(netns), "%llu", (unsigned long long)rundir_netns());
+	rundir_system(path);
 	if (geteuid() == 0)
-		return set_path(path, why, "/run/urxe", netns);
+		return 0;
+	snprintf(netns, sizeof(netns), "%llu", (unsigned long long)rundir_netns());
 	if (xdg && xdg[0] == '/')
 		snprintf(dir, sizeof(dir), "%s/urxe", xdg);
 	else
@@ -113,15 +119,18 @@ static int check_owner(const char *path, char why[RUNDIR_WHY])
 	return 0;
 }
 
-/* Makes dir and what is missing above it. `made` says whether dir is new. */
-static int make_dirs(const char *dir, bool *made)
+/*
+ * Makes dir, and what is missing above it so that others can pass: what is theirs
+ * may be beside ours. `made` says whether dir is new.
+ */
+static int make_dirs(const char *dir, mode_t mode, bool *made)
 {
 	char parent[RUNDIR_MAX];
 	char *slash;
 	bool above;
 	int rc;
 
-	*made = !mkdir(dir, 0700);
+	*made = !mkdir(dir, mode);
 	if (*made || errno == EEXIST)
 		return 0;
 	if (errno != ENOENT)
@@ -131,10 +140,10 @@ static int make_dirs(const char *dir, bool *made)
 	if (!slash || slash == parent)
 		return -ENOENT;
 	*slash = '\0';
-	rc = make_dirs(parent, &above);
+	rc = make_dirs(parent, 0755, &above);
 	if (rc)
 		return rc;
-	*made = !mkdir(dir, 0700);
+	*made = !mkdir(dir, mode);
 	return *made || errno == EEXIST ? 0 : -errno;
 }
 
@@ -144,7 +153,7 @@ int rundir_create(const char *path, char why[RUNDIR_WHY])
 	bool made;
 	int rc;
 
-	rc = make_dirs(path, &made);
+	rc = make_dirs(path, 0700, &made);
 	if (rc) {
 		snprintf(why, RUNDIR_WHY, "cannot make run directory %s: %s", path, strerror(-rc));
 		return rc;
@@ -167,12 +176,50 @@ static bool still_there(int fd, const char *path)
 	return !fstat(fd, &a) && !stat(path, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-int rundir_lock(const char *path, char why[RUNDIR_WHY])
+static void name_file(char name[PATH_MAX], const char *path, const char *file)
 {
-	char name[RUNDIR_MAX + sizeof(LOCK_NAME) + 1];
+	snprintf(name, PATH_MAX, "%s/%s", path, file);
+}
+
+static int write_pid(const char *path, char why[RUNDIR_WHY])
+{
+	char name[PATH_MAX];
+	int fd, rc;
+
+	name_file(name, path, RUNDIR_PID);
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	rc = fd < 0 || dprintf(fd, "%d\n", getpid()) < 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (rc)
+		snprintf(why, RUNDIR_WHY, "cannot write " RUNDIR_PID " in %s: %s", path,
+			 strerror(-rc));
+	return rc;
+}
+
+/* " (process 1234)" of the daemon that has the lock; nothing where it has not said yet. */
+static void describe_other(const char *path, char text[32])
+{
+	char name[PATH_MAX];
+	int pid = 0;
+	FILE *file;
+
+	name_file(name, path, RUNDIR_PID);
+	text[0] = '\0';
+	file = fopen(name, "re");
+	if (!file)
+		return;
+	if (fscanf(file, "%d", &pid) == 1)
+		snprintf(text, 32, " (process %d)", pid);
+	fclose(file);
+}
+
+static int take_lock(const char *path, char why[RUNDIR_WHY])
+{
+	char name[PATH_MAX], other[32];
 	int fd, tries, err;
 
-	snprintf(name, sizeof(name), "%s/" LOCK_NAME, path);
+	name_file(name, path, LOCK_NAME);
 	/* A daemon that leaves removes its lock file: then what we locked is no longer it. */
 	for (tries = 0; tries < 100; tries++) {
 		fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -180,7 +227,8 @@ int rundir_lock(const char *path, char why[RUNDIR_WHY])
 			break;
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
 			close(fd);
-			snprintf(why, RUNDIR_WHY, "another urxed already serves %s", path);
+			describe_other(path, other);
+			snprintf(why, RUNDIR_WHY, "another urxed%s already serves %s", other, path);
 			return -EBUSY;
 		}
 		if (still_there(fd, name))
@@ -192,7 +240,35 @@ int rundir_lock(const char *path, char why[RUNDIR_WHY])
 		snprintf(why, RUNDIR_WHY, "another urxed has just removed %s", path);
 		return -EBUSY;
 	}
-	snprintf(why, RUNDIR_WHY, "cannot lock %s: %s", name, strerror(err));
+	snprintf(why, RUNDIR_WHY, "cannot lock run directory %s: %s", path, strerror(err));
+	return -err;
+}
+
+int rundir_lock(const char *path, char why[RUNDIR_WHY])
+{
+	int fd = take_lock(path, why), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = write_pid(path, why);
+	if (!rc)
+		return fd;
+	rundir_release(path, fd, false);
+	return rc;
+}
+
+int rundir_share(const char *path, const char *name, gid_t group, char why[RUNDIR_WHY])
+{
+	char file[PATH_MAX];
+	int err;
+
+	name_file(file, path, name);
+	if (!chown(path, (uid_t)-1, group) && !chmod(path, 0710) &&
+	    !chown(file, (uid_t)-1, group) && !chmod(file, 0660))
+		return 0;
+	err = errno;
+	snprintf(why, RUNDIR_WHY, "cannot let group %u use run directory %s: %s", (unsigned)group,
+		 path, strerror(err));
 	return -err;
 }
 
@@ -219,6 +295,7 @@ void rundir_release(const char *path, int lock_fd, bool own)
 	char parent[RUNDIR_MAX];
 	char *slash, *name;
 
+	rundir_remove(path, RUNDIR_PID);
 	rundir_remove(path, LOCK_NAME);
 	close(lock_fd);
 	if (!own || rmdir(path))

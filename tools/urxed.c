@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -103,7 +104,7 @@ static int parse(int argc, char **argv, struct options *o, const char **config)
 /* The configuration file that is to be read, NULL where there is none. */
 static const char *choose_config(const struct options *o, const char *given)
 {
-	if (given || o->daemon.private || !rundir_is_system(o->run_dir))
+	if (given || o->daemon.private || geteuid() || !rundir_is_default(o->run_dir))
 		return given;
 	return access(CONFIG_SYSTEM, F_OK) ? NULL : CONFIG_SYSTEM;
 }
@@ -186,6 +187,7 @@ int main(int argc, char **argv)
 	int rc, ready_fd = -1;
 
 	fill_standard_fds();
+	umask(022);
 	log_name = "urxed";
 	rc = gather(argc, argv, &o);
 	if (rc)

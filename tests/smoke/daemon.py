@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The life of a daemon: private ones, stale directories, a second one, a clean end."""
+import grp
 import os
+import pwd
 import re
 import signal
 import socket
+import subprocess
 import sys
 import time
 
-from host import Failure, Host, Pair, main, succeed, until
+from host import Failure, Host, Pair, main, skip, succeed, until
 
 PRIVATE_LINGER_SECONDS = 5
 
@@ -109,6 +112,90 @@ def check_configuration(build):
                 raise Failure('the P_Key of the command line does not follow those of the file')
 
 
+def as_user(name, group, *argv):
+    """argv as an ordinary user, who is a member of that group alone."""
+    user, gid = pwd.getpwnam(name).pw_uid, grp.getgrnam(group).gr_gid
+    return ['setpriv', f'--reuid={user}', f'--regid={gid}', '--clear-groups', '--inh-caps=-all',
+            *argv]
+
+
+def directory_of(host, *argv):
+    """The run directory that `urxe run` chooses for a user."""
+    program = host.spawn(argv + (host.urxe, 'run', '--', 'printenv', 'URXE_DIR'))
+    succeed(program, 20)
+    return program.output().strip()
+
+
+def check_system(build):
+    """Root's daemon serves the members of its group; others start their own."""
+    if os.getuid():
+        skip('only root has a daemon for all users')
+    name = f'system-{os.getpid()}'
+    subprocess.run(['ip', 'netns', 'add', name], check=True)
+    try:
+        with Host(build, daemon=False, prefix=['ip', 'netns', 'exec', name]) as host:
+            inode = os.stat(f'/run/netns/{name}').st_ino
+            host.run_dir = f'/run/urxe/{inode}'
+            member, stranger = (as_user('nobody', group) for group in ('games', 'nogroup'))
+            host.daemon = host.spawn([os.path.join(host.top, 'tools/urxed'), '--foreground',
+                                      '--group', 'games'])
+            until(10, host.answers, lambda: f'no answer: {host.daemon.describe()}')
+            with open(os.path.join(host.run_dir, 'urxed.pid')) as pid:
+                if int(pid.read()) != host.daemon.process.pid:
+                    raise Failure('urxed.pid is not the pid of urxed')
+            if directory_of(host) != host.run_dir or directory_of(host, *member) != host.run_dir:
+                raise Failure('root or a member of the group does not find the daemon')
+            own = directory_of(host, *stranger)
+            if own != f'/tmp/urxe-{pwd.getpwnam("nobody").pw_uid}/{inode}':
+                raise Failure(f'who may not use the daemon is given {own}')
+            devices = host.spawn(member + [host.urxe, 'run', '--', 'ibv_devinfo', '-v'])
+            succeed(devices, 20)
+            if 'PORT_ACTIVE' not in devices.output():
+                raise Failure(f'no port for a member of the group: {devices.describe()}')
+            if directory_of(host, *member) != own:
+                raise Failure('a daemon of the own user does not come before the one of root')
+            host.daemon.kill(signal.SIGTERM)
+            succeed(host.daemon, 5)
+            if os.path.exists(host.run_dir):
+                raise Failure(f'urxed left {os.listdir(host.run_dir)}')
+            until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(own),
+                  lambda: f'the private daemon left {own}')
+    finally:
+        subprocess.run(['ip', 'netns', 'delete', name], check=True)
+
+
+def check_interface(build):
+    """An interface that is not there, not allowed or not free: one sentence, and nothing is left."""
+    if os.getuid():
+        skip('packet sockets need root')
+    name = f'interface-{os.getpid()}'
+    subprocess.run(['ip', 'netns', 'add', name], check=True)
+    try:
+        inside = ['ip', 'netns', 'exec', name]
+        subprocess.run([*inside, 'ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth1'],
+                       check=True)
+        subprocess.run([*inside, 'ip', 'addr', 'add', '192.0.2.1/24', 'dev', 'eth0'], check=True)
+        uplink = ['--uplink', 'af_packet:eth0']
+        with Host(build, prefix=inside, arguments=uplink) as host:
+            urxed = [os.path.join(host.top, 'tools/urxed'), '--foreground', '--run-dir']
+            elsewhere = os.path.join(host.top, 'elsewhere')
+            for user, argv, sentence in (
+                    ([], uplink, r'of eth0: .* another urxed has the interface'),
+                    ([], ['--uplink', 'af_packet:eth7'], 'no interface eth7'),
+                    (as_user('nobody', 'nogroup'), uplink,
+                     'af_packet:eth0: needs root or CAP_NET_RAW')):
+                refused = host.spawn([*user, *urxed, f'/tmp/urxe-{name}' if user else elsewhere,
+                                      *argv])
+                lines = [refused.wait(10), *refused.errors().splitlines()]
+                if lines[0] != 1 or len(lines) != 2 or not re.search(sentence, lines[1]):
+                    raise Failure(f'not one sentence as {sentence}: {lines}')
+                if os.path.exists(elsewhere) or os.path.exists(f'/tmp/urxe-{name}'):
+                    raise Failure('urxed left its run directory')
+            host.run('ibv_devinfo')
+    finally:
+        subprocess.run(['ip', 'netns', 'delete', name], check=True)
+
+
 def check_strangers(build):
     """Connections that say nothing, nonsense, or too much harm nobody."""
     with Host(build) as host:
@@ -141,6 +228,8 @@ CHECKS = {
     'counters': check_counters,
     'clean_end': check_clean_end,
     'configuration': check_configuration,
+    'system': check_system,
+    'interface': check_interface,
     'strangers': check_strangers,
     'rogue': check_rogue,
 }

@@ -59,7 +59,10 @@ def check_daemon_mistakes(host):
                           (['--private=maybe'], 'private is yes or no'),
                           (['--run-dir='], 'run-dir needs a value'),
                           (['--pkey', '0x8000'], 'pkey 0x8000 is not'),
-                          (['--address', '192.0.2.1/24'] * 9, 'address 192.0.2.1/24 is one too many'),
+                          (['--group', 'no-such-group'], 'group no-such-group does not exist'),
+                          (['--address', '192.0.2.1/24'] * 2, '192.0.2.1/24 is given twice'),
+                          (sum((['--address', f'192.0.2.{i}/24'] for i in range(1, 10)), []),
+                           'address 192.0.2.9/24 is one too many'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
         lines = result.stderr.splitlines()

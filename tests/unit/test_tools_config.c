@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -101,6 +102,16 @@ static void there_may_be_so_many(void **state)
 	assert_string_equal(why, "file:9: uplink tap:8 is one too many: there may be 8");
 }
 
+static void an_address_is_given_once(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("address 192.0.2.1/24\naddress 192.0.2.2/24\naddress fd00::1/64"),
+			 0);
+	assert_int_equal(parse("address fd00::1/64\naddress 192.0.2.1/24\naddress fd00::0:1/64@5"),
+			 -EEXIST);
+	assert_string_equal(why, "file:3: address fd00::0:1/64@5 is given twice");
+}
+
 static void a_nul_byte_is_refused(void **state)
 {
 	static const char bytes[] = "private\0foo\n";
@@ -112,15 +123,19 @@ static void a_nul_byte_is_refused(void **state)
 
 static void every_option_can_be_set(void **state)
 {
-	static const char *const values[OPTIONS] = {"tap:x", "192.0.2.1/24", "0x8001",
-						    "/x",    "yes",          "no"};
+	static const char *const values[OPTIONS] = {"tap:x", "192.0.2.1/24", "0x8001", "/x",
+						    "root",  "yes",          "no"};
 
 	(void)state;
 	for (uint32_t i = 0; i < OPTIONS; i++) {
 		const struct options_row *row = &options_rows[i];
+		int rc;
 
+		memset(&options, 0, sizeof(options));
 		assert_ptr_equal(options_find(row->name), row);
-		assert_int_equal(options_set(&options, row, values[i], why), 0);
+		/* Nobody but root can let a group in. */
+		rc = geteuid() && !strcmp(row->name, "group") ? -EPERM : 0;
+		assert_int_equal(options_set(&options, row, values[i], why), rc);
 		assert_int_equal(options_set(&options, row, "", why), -EINVAL);
 		assert_int_equal(options_set(&options, row, NULL, why),
 				 row->argument ? -EINVAL : 0);
@@ -149,6 +164,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_option_is_named_with_its_line),
 		cmocka_unit_test(an_option_that_does_not_repeat_stands_once),
 		cmocka_unit_test(there_may_be_so_many),
+		cmocka_unit_test(an_address_is_given_once),
 		cmocka_unit_test(a_nul_byte_is_refused),
 		cmocka_unit_test(every_option_can_be_set),
 		cmocka_unit_test(what_cannot_be_read_is_said),

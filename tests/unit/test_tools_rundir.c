@@ -89,6 +89,7 @@ static void too_long_is_refused(void **state)
 
 static void created_private_and_released(void **state)
 {
+	char other[64];
 	struct stat st;
 	int fd;
 
@@ -100,7 +101,8 @@ static void created_private_and_released(void **state)
 	fd = rundir_lock(path, why);
 	assert_true(fd >= 0);
 	assert_int_equal(rundir_lock(path, why), -EBUSY);
-	assert_non_null(strstr(why, "another urxed"));
+	snprintf(other, sizeof(other), "another urxed (process %d) ", getpid());
+	assert_non_null(strstr(why, other));
 	rundir_release(path, fd, true);
 	assert_int_equal(stat(path, &st), -1);
 	assert_int_equal(rundir_lock(path, why), -EBUSY);
@@ -119,6 +121,50 @@ static void a_directory_that_was_there_stays(void **state)
 	assert_true(fd >= 0);
 	rundir_release(path, fd, false);
 	assert_int_equal(stat(path, &st), 0);
+}
+
+static void the_pid_file_names_this_process(void **state)
+{
+	char name[PATH_MAX];
+	FILE *file;
+	int fd, pid;
+
+	(void)state;
+	in_top("pid");
+	assert_int_equal(rundir_create(path, why), 1);
+	fd = rundir_lock(path, why);
+	assert_true(fd >= 0);
+	snprintf(name, sizeof(name), "%s/" RUNDIR_PID, path);
+	file = fopen(name, "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d\n", &pid), 1);
+	assert_int_equal(pid, getpid());
+	fclose(file);
+	rundir_release(path, fd, false);
+	assert_int_equal(access(name, F_OK), -1);
+}
+
+static void a_group_may_pass_and_use_one_file(void **state)
+{
+	char name[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	(void)state;
+	in_top("group");
+	assert_int_equal(rundir_create(path, why), 1);
+	snprintf(name, sizeof(name), "%s/file", path);
+	fd = open(name, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(rundir_share(path, "file", getegid(), why), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0710);
+	assert_int_equal(stat(name, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0660);
+	assert_int_equal(rundir_create(path, why), 0);
+	assert_int_equal(rundir_share(path, "missing", getegid(), why), -ENOENT);
+	assert_non_null(strstr(why, path));
 }
 
 static void unsafe_directories_are_refused(void **state)
@@ -174,6 +220,8 @@ int main(void)
 		cmocka_unit_test(too_long_is_refused),
 		cmocka_unit_test(created_private_and_released),
 		cmocka_unit_test(a_directory_that_was_there_stays),
+		cmocka_unit_test(the_pid_file_names_this_process),
+		cmocka_unit_test(a_group_may_pass_and_use_one_file),
 		cmocka_unit_test(unsafe_directories_are_refused),
 		cmocka_unit_test(remove_does_not_follow_links),
 	};
