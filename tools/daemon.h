@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define DAEMON_ADDRESSES 8
+#define DAEMON_ADDRESSES 16
 #define DAEMON_UPLINKS   8
 #define DAEMON_PKEYS     16
 #define DAEMON_WHY       512

@@ -66,12 +66,18 @@ void host_init(struct host *h)
 
 static int add(struct host *h, const struct host_address *a)
 {
+	uint32_t i;
+
 	if (host_find(h, a->ip))
 		return 0;
-	if (h->n_addresses == HOST_ADDRESSES)
-		return -ENOSPC;
-	h->addresses[h->n_addresses++] = *a;
-	return 0;
+	for (i = 0; i < HOST_ADDRESSES; i++) {
+		if (h->addresses[i].valid)
+			continue;
+		h->addresses[i] = *a;
+		h->addresses[i].valid = true;
+		return 0;
+	}
+	return -ENOSPC;
 }
 
 /* Modified EUI-64 (RFC 4291, appendix A) */
@@ -248,10 +254,17 @@ const struct host_address *host_find(const struct host *h, const uint8_t ip[16])
 {
 	uint32_t i;
 
-	for (i = 0; i < h->n_addresses; i++)
-		if (!memcmp(h->addresses[i].ip, ip, 16))
+	for (i = 0; i < HOST_ADDRESSES; i++)
+		if (h->addresses[i].valid && !memcmp(h->addresses[i].ip, ip, 16))
 			return &h->addresses[i];
 	return NULL;
+}
+
+const struct host_address *host_by_gid(const struct host *h, uint32_t gid_index)
+{
+	const struct host_address *a = &h->addresses[gid_index % HOST_ADDRESSES];
+
+	return gid_index < VNIC_ATTACH_GIDS && a->valid ? a : NULL;
 }
 
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)
@@ -265,13 +278,17 @@ bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_l
 
 void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GIDS])
 {
-	uint32_t i, n = h->n_addresses;
+	uint32_t i;
 
 	memset(gids, 0, sizeof(*gids) * VNIC_ATTACH_GIDS);
-	for (i = 0; i < 2 * n; i++) {
-		memcpy(gids[i].raw, h->addresses[i % n].ip, 16);
+	for (i = 0; i < VNIC_ATTACH_GIDS; i++) {
+		const struct host_address *a = host_by_gid(h, i);
+
+		if (!a)
+			continue;
+		memcpy(gids[i].raw, a->ip, 16);
 		gids[i].valid = 1;
-		gids[i].v1 = i >= n;
-		gids[i].vlan = h->addresses[i % n].vlan;
+		gids[i].v1 = i >= HOST_ADDRESSES;
+		gids[i].vlan = a->vlan;
 	}
 }

@@ -13,7 +13,10 @@
 
 #include "ether.h"
 
-/* Each address is two entries of the GID table: RoCEv2 and RoCEv1. */
+/*
+ * Each address is two entries of the GID table: at its own index as RoCEv2, and this
+ * many further on as RoCEv1.
+ */
 #define HOST_ADDRESSES (VNIC_ATTACH_GIDS / 2)
 #define HOST_NDEV_LEN  16
 
@@ -29,16 +32,17 @@
 struct host_address {
 	uint8_t ip[16];     /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t prefix_len; /* of the 128 bits */
-	int uplink;         /* by which its subnet is reached */
-	uint16_t vlan;      /* ID of the VLAN that it is in; 0 = none */
-	bool kernel;        /* the kernel has it too, and answers ARP and ND for it */
+	bool valid;
+	int uplink;    /* by which its subnet is reached */
+	uint16_t vlan; /* ID of the VLAN that it is in; 0 = none */
+	bool kernel;   /* the kernel has it too, and answers ARP and ND for it */
 };
 
 struct host {
 	uint8_t mac[ETHER_MAC_LEN];
 	uint16_t mtu;
 	char ndev[HOST_NDEV_LEN]; /* the interface named beside each GID */
-	uint32_t n_addresses;
+	/* By index of the GID table, which an address keeps as long as it is there. */
 	struct host_address addresses[HOST_ADDRESSES];
 	uint32_t n_pkeys;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the P_Key table */
@@ -72,7 +76,10 @@ const struct host_address *host_find(const struct host *h, const uint8_t ip[16])
 /* Whether the first prefix_len bits of two addresses are the same. */
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);
 
-/* The GID table: every address as RoCEv2, then every one as RoCEv1; the rest empty. */
+/* The address behind an entry of the GID table; NULL: the entry is empty. */
+const struct host_address *host_by_gid(const struct host *h, uint32_t gid_index);
+
+/* The GID table: every address at its index as RoCEv2, and at HOST_ADDRESSES + it as RoCEv1. */
 void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GIDS]);
 
 #endif

@@ -137,15 +137,16 @@ static bool is_multicast(const uint8_t ip[16])
 }
 
 /* Our address in the subnet of dgid: the sender's own if it is one, else any in its VLAN. */
-static const struct host_address *source_for(const struct host *h, uint8_t sgid_index,
+static const struct host_address *source_for(const struct host *h, const struct host_address *own,
 					     const uint8_t dgid[16])
 {
-	const struct host_address *own = &h->addresses[sgid_index % h->n_addresses], *a;
+	const struct host_address *a;
 
 	if (own->uplink >= 0 && host_same_subnet(own->ip, dgid, own->prefix_len))
 		return own;
-	for (a = h->addresses; a < h->addresses + h->n_addresses; a++)
-		if (a->uplink >= 0 && a->vlan == own->vlan && ip_is_v4(a->ip) == ip_is_v4(dgid) &&
+	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->uplink >= 0 && a->vlan == own->vlan &&
+		    ip_is_v4(a->ip) == ip_is_v4(dgid) &&
 		    host_same_subnet(a->ip, dgid, a->prefix_len))
 			return a;
 	return NULL;
@@ -161,10 +162,10 @@ static void wait(struct neigh *n, struct neigh_waiter *w, const uint8_t ip[16])
 int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
 		  struct neigh_waiter *w, uint8_t mac[ETHER_MAC_LEN])
 {
-	const struct host_address *from;
+	const struct host_address *own = host_by_gid(n->host, sgid_index), *from;
 	struct neigh_entry *e;
 
-	if (sgid_index >= 2 * n->host->n_addresses)
+	if (!own)
 		return -EINVAL;
 	if (is_multicast(dgid)) {
 		multicast_mac(dgid, mac);
@@ -174,7 +175,7 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 		memcpy(mac, n->host->mac, ETHER_MAC_LEN);
 		return 0;
 	}
-	from = source_for(n->host, sgid_index, dgid);
+	from = source_for(n->host, own, dgid);
 	if (!from)
 		return -ENETUNREACH;
 	e = lookup(n, dgid);

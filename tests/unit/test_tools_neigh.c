@@ -204,7 +204,13 @@ static void what_needs_no_asking(void **state)
 	assert_memory_equal(w.mac, ((uint8_t[]){0x33, 0x33, 0, 1, 0, 2}), 6);
 	assert_int_equal(resolve(T0, "198.51.100.1", &waiter), -ENETUNREACH);
 	assert_int_equal(resolve(T0, "2001:db8:1::1", &waiter), -ENETUNREACH);
-	assert_int_equal(neigh_resolve(&w.neigh, T0, 6, ip("192.0.2.9"), &waiter, w.mac), -EINVAL);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 3, ip("192.0.2.9"), &waiter, w.mac), -EINVAL);
+	assert_int_equal(
+		neigh_resolve(&w.neigh, T0, VNIC_ATTACH_GIDS, ip("192.0.2.9"), &waiter, w.mac),
+		-EINVAL);
+	assert_int_equal(
+		neigh_resolve(&w.neigh, T0, HOST_ADDRESSES + 1, ip("192.0.2.1"), &waiter, w.mac),
+		0);
 	assert_int_equal(w.sent, 0);
 }
 

@@ -142,7 +142,9 @@ static void an_address_in_a_vlan(void **state)
 	assert_int_equal(sysfs_create(top, &h), 0);
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "lo.4094\n");
-	expect_text(CLASS "ports/1/gid_attrs/ndevs/3", "lo.4094\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/17", "lo.4094\n");
+	expect_text(CLASS "ports/1/gid_attrs/types/1", "RoCE v2\n");
+	expect_text(CLASS "ports/1/gid_attrs/types/17", "IB/RoCE v1\n");
 }
 
 /* An ordinary user may ask access(2) for both before opening it. */

@@ -19,7 +19,7 @@
 #define URXE_MAX_WR           32768       /* work requests of a queue */
 #define URXE_MAX_MSG          0x80000000u /* bytes of a message (IBA 9.7.7.1: 2^31) */
 #define URXE_MAX_RD_ATOMIC    128         /* outstanding READs and atomics, each way */
-#define URXE_MAX_GIDS         16
+#define URXE_MAX_GIDS         32
 #define URXE_MAX_PKEYS        16
 #define URXE_MAX_MCAST_GROUPS 1024
 #define URXE_MAX_MCAST_QPS    64 /* of one group */

@@ -27,8 +27,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 3
-#define VNIC_ATTACH_GIDS    16
+#define VNIC_ATTACH_VERSION 4
+#define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys"        /* likewise: the tree that plays /sys */
