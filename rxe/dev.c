@@ -15,9 +15,12 @@
 /* Frames that a QP may send before the others get their turn. */
 #define BURST 16
 
+#define PATH_MTU_MIN 256
+#define PATH_MTU_MAX 4096
+
 uint32_t urxe_max_path_mtu(uint32_t mtu)
 {
-	for (uint32_t path_mtu = 4096; path_mtu >= 256; path_mtu /= 2) {
+	for (uint32_t path_mtu = PATH_MTU_MAX; path_mtu >= PATH_MTU_MIN; path_mtu /= 2) {
 		if (path_mtu + URXE_MAX_OVERHEAD - ETH_LEN - VLAN_LEN <= mtu)
 			return path_mtu;
 	}
@@ -36,6 +39,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	if (!dev)
 		return -ENOMEM;
 	dev->attr = *attr;
+	dev->path_mtu = urxe_max_path_mtu(attr->mtu);
 	dev->window_bytes = dev->attr.max_packets ? UINT32_MAX : REQ_WINDOW_BYTES;
 	if (!dev->attr.max_packets)
 		dev->attr.max_packets = REQ_WINDOW_PACKETS;
@@ -82,6 +86,22 @@ void urxe_dev_destroy(struct urxe_dev *dev)
 	timers_free(&dev->timers);
 	reorder_pool_free(&dev->reorder);
 	free(dev);
+}
+
+int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
+{
+	uint32_t path_mtu = urxe_max_path_mtu(mtu), at = 0;
+	struct urxe_qp *qp;
+
+	if (mtu > dev->attr.mtu)
+		return -EINVAL;
+	if (!path_mtu)
+		path_mtu = PATH_MTU_MIN;
+	dev->path_mtu = path_mtu;
+	while ((qp = idmap_next(&dev->qps, &at)))
+		if (qp->type == URXE_QPT_UD)
+			qp->mtu = path_mtu;
+	return 0;
 }
 
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)

@@ -25,6 +25,7 @@ struct gid_entry {
 
 struct urxe_dev {
 	struct urxe_dev_attr attr;
+	uint32_t path_mtu;     /* the longest that the link carries */
 	uint32_t window_bytes; /* of a QP; beside attr.max_packets */
 	uint64_t now;          /* of the call in progress */
 	struct gid_entry gids[URXE_MAX_GIDS];

@@ -137,7 +137,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->cap = init->cap;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
-	qp->mtu = urxe_max_path_mtu(dev->attr.mtu);
+	qp->mtu = dev->path_mtu;
 	timer_init(&qp->timer, qp, retry_timer);
 	timer_init(&qp->gap_timer, qp, gap_timer);
 	gap_init(&qp->resp.gap);
@@ -296,5 +296,5 @@ void qp_reset(struct urxe_qp *qp)
 	qp->cnp = (struct cnp){0};
 	pace_init(qp);
 	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
-	qp->mtu = urxe_max_path_mtu(qp->dev->attr.mtu);
+	qp->mtu = qp->dev->path_mtu;
 }

@@ -142,7 +142,7 @@ static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, ui
 	if (mask & M(PORT) && a->port != PORT_NUM)
 		return false;
 	if (mask & M(PATH_MTU) && (a->path_mtu < URXE_MTU_256 || a->path_mtu > URXE_MTU_4096 ||
-				   128u << a->path_mtu > urxe_max_path_mtu(qp->dev->attr.mtu)))
+				   128u << a->path_mtu > qp->dev->path_mtu))
 		return false;
 	if (mask & M(AV) && !path_ok(qp, &a->path))
 		return false;

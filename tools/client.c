@@ -32,8 +32,8 @@ static int welcome(void *ctx, struct vnic_server_client *conn, struct vnic_attac
 	c->joined = true;
 	w->qpn_count = LEASE_QPNS;
 	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
-	w->mtu = all->host->mtu;
-	host_gids(all->host, w->gids);
+	w->mtu = HOST_MTU;
+	host_port(all->host, &w->port);
 	memcpy(w->pkeys, all->host->pkeys, sizeof(w->pkeys));
 	return 0;
 }
@@ -63,6 +63,28 @@ void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac)
 	c->waiting = false;
 	/* If it does not read its answers, its socket says so next. */
 	vnic_server_resolved(c->conn, status, mac ? mac : none);
+}
+
+static void notice(struct clients *all, struct client *c)
+{
+	struct epoll_event ev = {.events = EPOLLOUT | EPOLLET, .data.ptr = c};
+	struct vnic_attach_port port;
+	int fd = vnic_server_notice_fd(c->conn);
+
+	host_port(all->host, &port);
+	c->stale = vnic_server_notice(c->conn, &port) == -EAGAIN;
+	/* Where it is watched already, it stays so: there is an event for each time it drains. */
+	if (c->stale && epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &ev) && errno != EEXIST)
+		c->gone = true;
+}
+
+void client_notice(struct clients *all)
+{
+	struct client *c;
+
+	for (c = all->list; c; c = c->next)
+		if (!c->gone)
+			notice(all, c);
 }
 
 static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve};
@@ -113,6 +135,8 @@ void client_event(struct clients *all, uint64_t now, struct client *c)
 	if (c->gone)
 		return;
 	all->now = now;
+	if (c->stale)
+		notice(all, c);
 	/*
 	 * What it posted before it spoke or hung up goes first: the last
 	 * acknowledgements of a program that ends are what its peer waits for.

@@ -22,7 +22,8 @@ struct client {
 	struct neigh_waiter waiter;
 	bool waiting;
 	bool joined;
-	bool gone; /* to be freed once no event can name it */
+	bool stale; /* a notice did not fit its socket */
+	bool gone;  /* to be freed once no event can name it */
 };
 
 struct clients {
@@ -38,8 +39,10 @@ struct clients {
 
 /* Takes a connection that waits. -EAGAIN: there is none; -EMFILE and the like: not now. */
 int client_accept(struct clients *all, int listen_fd);
-/* Handles what a client's socket has. */
+/* Handles what a client's sockets have. */
 void client_event(struct clients *all, uint64_t now, struct client *c);
+/* Tells every client what the port is now, those that do not listen once they do. */
+void client_notice(struct clients *all);
 /* Answers the client that w is of. */
 void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac);
 /*

@@ -60,6 +60,7 @@ void host_init(struct host *h)
 	memset(h, 0, sizeof(*h));
 	host_make_mac(h->mac, 0);
 	h->mtu = HOST_MTU;
+	h->up = true;
 	/* Tools look the name up as an interface: of those there is always this one. */
 	snprintf(h->ndev, sizeof(h->ndev), "lo");
 }
@@ -276,11 +277,10 @@ bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_l
 	return !bits || !((a[bytes] ^ b[bytes]) >> (8 - bits));
 }
 
-void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GIDS])
+static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 {
 	uint32_t i;
 
-	memset(gids, 0, sizeof(*gids) * VNIC_ATTACH_GIDS);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++) {
 		const struct host_address *a = host_by_gid(h, i);
 
@@ -291,4 +291,10 @@ void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GID
 		gids[i].v1 = i >= HOST_ADDRESSES;
 		gids[i].vlan = a->vlan;
 	}
+}
+
+void host_port(const struct host *h, struct vnic_attach_port *port)
+{
+	*port = (struct vnic_attach_port){.link_mtu = h->mtu, .up = h->up};
+	fill_gids(h, port->gids);
 }

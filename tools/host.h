@@ -33,14 +33,16 @@ struct host_address {
 	uint8_t ip[16];     /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t prefix_len; /* of the 128 bits */
 	bool valid;
-	int uplink;    /* by which its subnet is reached */
-	uint16_t vlan; /* ID of the VLAN that it is in; 0 = none */
-	bool kernel;   /* the kernel has it too, and answers ARP and ND for it */
+	int uplink;               /* by which its subnet is reached */
+	uint16_t vlan;            /* ID of the VLAN that it is in; 0 = none */
+	char ndev[HOST_NDEV_LEN]; /* the kernel's interface that has it; "" = there is none */
+	bool kernel;              /* the kernel has it too, and answers ARP and ND for it */
 };
 
 struct host {
 	uint8_t mac[ETHER_MAC_LEN];
-	uint16_t mtu;
+	uint16_t mtu;             /* what the way out carries, at most HOST_MTU */
+	bool up;                  /* there is a link, or no need of one */
 	char ndev[HOST_NDEV_LEN]; /* the interface named beside each GID */
 	/* By index of the GID table, which an address keeps as long as it is there. */
 	struct host_address addresses[HOST_ADDRESSES];
@@ -79,7 +81,10 @@ bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_l
 /* The address behind an entry of the GID table; NULL: the entry is empty. */
 const struct host_address *host_by_gid(const struct host *h, uint32_t gid_index);
 
-/* The GID table: every address at its index as RoCEv2, and at HOST_ADDRESSES + it as RoCEv1. */
-void host_gids(const struct host *h, struct vnic_attach_gid gids[VNIC_ATTACH_GIDS]);
+/*
+ * What clients are told: link and GID table, every address at its index as RoCEv2, and at
+ * HOST_ADDRESSES + it as RoCEv1.
+ */
+void host_port(const struct host *h, struct vnic_attach_port *port);
 
 #endif

@@ -43,12 +43,11 @@ static int set_address(struct options *o, const char *value, char why[OPTIONS_WH
 			 value);
 		return -EINVAL;
 	}
-	/* One that is there already is not added again. */
 	for (uint32_t i = 0; i < d->n_addresses; i++) {
-		uint32_t n = scratch.n_addresses;
+		struct host other = {0};
 
-		host_add_text(&scratch, d->addresses[i], HOST_NO_UPLINK);
-		if (scratch.n_addresses == n && n < HOST_ADDRESSES) {
+		host_add_text(&other, d->addresses[i], HOST_NO_UPLINK);
+		if (host_find(&scratch, other.addresses[0].ip)) {
 			snprintf(why, OPTIONS_WHY, "address %s is given twice", value);
 			return -EEXIST;
 		}

@@ -37,12 +37,14 @@ static json_t *mac_text(const uint8_t mac[ETHER_MAC_LEN])
 
 static json_t *gid_list(const struct host *h)
 {
-	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
+	const struct vnic_attach_gid *gids;
+	struct vnic_attach_port port;
 	char text[INET6_ADDRSTRLEN];
 	json_t *list = json_array();
 	uint32_t i;
 
-	host_gids(h, gids);
+	host_port(h, &port);
+	gids = port.gids;
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++) {
 		if (!gids[i].valid)
 			continue;
@@ -89,7 +91,7 @@ static const char *state_name(const struct vnic_device *dev)
 	return names[dev ? vnic_device_state(dev) : VNIC_DEVICE_DOWN];
 }
 
-static json_t *process_port(const struct report *r, const struct client *c)
+static json_t *process_port(const struct client *c)
 {
 	const uint64_t *n = c->port.dev ? vnic_device_counters(c->port.dev) : NULL;
 	json_t *counters = json_object();
@@ -100,7 +102,7 @@ static json_t *process_port(const struct report *r, const struct client *c)
 				    json_integer(n ? (json_int_t)n[i] : 0));
 	return json_pack("{s:o, s:s, s:i, s:s, s:i, s:o}", "port", json_sprintf("process %d", pid),
 			 "kind", "process", "pid", pid, "state", state_name(c->port.dev), "mtu",
-			 (int)r->clients->host->mtu, "counters", counters);
+			 HOST_MTU, "counters", counters);
 }
 
 static json_t *uplink_port(const struct uplink *u)
@@ -129,7 +131,7 @@ static json_t *port_part(const struct report *r)
 		json_array_append_new(list, uplink_port(&sw->uplinks[i]));
 	for (c = r->clients->list; c; c = c->next)
 		if (c->joined)
-			json_array_append_new(list, process_port(r, c));
+			json_array_append_new(list, process_port(c));
 	return list;
 }
 

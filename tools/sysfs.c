@@ -14,6 +14,8 @@
 #define PORT   CLASS "/ports/1"
 #define UVERBS VNIC_SYSFS_NAME "/class/infiniband_verbs"
 #define DEV    "dev"
+/* A file that is being written, beside those that are read. */
+#define UNFINISHED VNIC_SYSFS_NAME "/.unfinished"
 
 #define NAME_MAX_LEN 128
 #define TEXT_MAX_LEN 4096 /* as the kernel's: a page */
@@ -40,7 +42,7 @@ static void make_dirs(struct tree *t, const char *file)
 	}
 }
 
-/* With that mode, whatever the umask. */
+/* With that mode, whatever the umask; under its name once it is whole, in place of the old one. */
 static void write_file(struct tree *t, const char *file, mode_t mode, const char *text, size_t len)
 {
 	int fd;
@@ -48,7 +50,7 @@ static void write_file(struct tree *t, const char *file, mode_t mode, const char
 	make_dirs(t, file);
 	if (t->err)
 		return;
-	fd = openat(t->dir, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	fd = openat(t->dir, UNFINISHED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0) {
 		t->err = -errno;
 		return;
@@ -58,6 +60,10 @@ static void write_file(struct tree *t, const char *file, mode_t mode, const char
 	else if (write(fd, text, len) != (ssize_t)len)
 		t->err = errno ? -errno : -EIO;
 	close(fd);
+	if (!t->err && renameat(t->dir, UNFINISHED, t->dir, file))
+		t->err = -errno;
+	if (t->err)
+		unlinkat(t->dir, UNFINISHED, 0);
 }
 
 __attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char *file,
@@ -84,41 +90,59 @@ static void put_guid(struct tree *t, const char *file, const uint8_t m[ETHER_MAC
 	put(t, file, "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 0x02, m[1], m[2], m[3], m[4], m[5]);
 }
 
-static void put_gid(struct tree *t, uint32_t i, const struct vnic_attach_gid *gid, const char *ndev)
+/* As interfaces of VLANs are mostly called, where the kernel has none for it. */
+static void put_ndev(struct tree *t, const char *file, const struct host *host,
+		     const struct host_address *a)
 {
-	const uint8_t *g = gid->raw;
+	if (a->ndev[0])
+		put(t, file, "%s", a->ndev);
+	else if (a->vlan)
+		put(t, file, "%s.%u", host->ndev, a->vlan);
+	else
+		put(t, file, "%s", host->ndev);
+}
+
+/* The kernel fails to read attributes of an empty entry; here there is no file to read. */
+static void drop_attributes(struct tree *t, uint32_t i)
+{
+	char file[NAME_MAX_LEN];
+
+	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
+	unlinkat(t->dir, file, 0);
+	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
+	unlinkat(t->dir, file, 0);
+}
+
+static void put_gid(struct tree *t, uint32_t i, const struct host *host)
+{
+	static const struct host_address none;
+	const struct host_address *a = host_by_gid(host, i);
+	const uint8_t *g = a ? a->ip : none.ip;
 	char file[NAME_MAX_LEN];
 
 	snprintf(file, sizeof(file), PORT "/gids/%u", i);
 	put(t, file, "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x",
 	    g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13],
 	    g[14], g[15]);
-	/* The kernel fails these reads for an empty entry; here there is no file to read. */
-	if (!gid->valid)
+	if (!a) {
+		drop_attributes(t, i);
 		return;
+	}
 	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
-	put(t, file, "%s", gid->v1 ? "IB/RoCE v1" : "RoCE v2");
+	put(t, file, "%s", i < HOST_ADDRESSES ? "RoCE v2" : "IB/RoCE v1");
 	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
-	if (gid->vlan)
-		put(t, file, "%s.%u", ndev, gid->vlan); /* as such interfaces are mostly called */
-	else
-		put(t, file, "%s", ndev);
+	put_ndev(t, file, host, a);
 }
 
-static void put_gids(struct tree *t, const struct host *host)
+static void put_link(struct tree *t, const struct host *host)
 {
-	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
-	uint32_t i;
-
-	host_gids(host, gids);
-	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
-		put_gid(t, i, &gids[i], host->ndev);
+	put(t, PORT "/state", host->up ? "4: ACTIVE" : "1: DOWN");
+	put(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
 }
 
-static void put_port(struct tree *t)
+static void put_port(struct tree *t, const struct host *host)
 {
-	put(t, PORT "/state", "4: ACTIVE");
-	put(t, PORT "/phys_state", "5: LinkUp");
+	put_link(t, host);
 	put(t, PORT "/link_layer", "Ethernet");
 	put(t, PORT "/rate", "100 Gb/sec (4X EDR)");
 	put(t, PORT "/lid", "0x0");
@@ -187,19 +211,48 @@ static void put_uverbs(struct tree *t)
 int sysfs_create(const char *run_dir, const struct host *host)
 {
 	struct tree t = {.err = 0};
+	uint32_t i;
 
 	sysfs_remove(run_dir);
 	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t.dir < 0)
 		return -errno;
 	put_device(&t, host);
-	put_port(&t);
+	put_port(&t, host);
 	put_pkeys(&t, host);
-	put_gids(&t, host);
+	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
+		put_gid(&t, i, host);
 	put_uverbs(&t);
 	close(t.dir);
 	if (t.err)
 		sysfs_remove(run_dir);
+	return t.err;
+}
+
+static bool same_entry(const struct host *a, const struct host *b, uint32_t index)
+{
+	const struct host_address *p = host_by_gid(a, index), *q = host_by_gid(b, index);
+
+	if (!p || !q)
+		return p == q;
+	return !memcmp(p->ip, q->ip, sizeof(p->ip)) && p->vlan == q->vlan &&
+	       !strcmp(p->ndev, q->ndev);
+}
+
+int sysfs_update(const char *run_dir, const struct host *host, const struct host *before)
+{
+	struct tree t = {.err = 0};
+	uint32_t i;
+
+	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t.dir < 0)
+		return -errno;
+	if (host->up != before->up)
+		put_link(&t, host);
+	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
+		if (!same_entry(host, before, i))
+			put_gid(&t, i, host);
+	close(t.dir);
 	return t.err;
 }
 

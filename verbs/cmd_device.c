@@ -11,6 +11,10 @@
 #include "device_max.h"
 #include "port.h"
 
+/* PortPhysicalState (IBA 14.2.5.6) */
+#define PHYS_DISABLED 3
+#define PHYS_LINK_UP  5
+
 /* librxe takes the version apart into three numbers of 16 bits. */
 #define FW_VER ((uint64_t)0 << 32 | 1 << 16 | 0)
 
@@ -138,13 +142,13 @@ int cmd_query_port(const struct command *c)
 		.pkey_tbl_len = URXE_MAX_PKEYS,
 		.bad_pkey_cntr = violations(counters->drop[URXE_DROP_BAD_PKEY]),
 		.qkey_viol_cntr = violations(counters->drop[URXE_DROP_BAD_QKEY]),
-		.state = IBV_PORT_ACTIVE,
+		.state = port.who.port.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (uint8_t)port_mtu(),
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4X of */
 		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): what sysfs says, too */
-		.phys_state = 5,    /* LinkUp */
+		.phys_state = port.who.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 	return command_reply(c, &reply, sizeof(reply));

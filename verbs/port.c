@@ -37,7 +37,12 @@ void port_set_qp(uint32_t qpn, struct qp *qp)
 
 bool port_gid_valid(uint32_t index)
 {
-	return index < VNIC_ATTACH_GIDS && port.who.gids[index].valid;
+	bool valid;
+
+	port_lock();
+	valid = index < VNIC_ATTACH_GIDS && port.who.port.gids[index].valid;
+	port_unlock();
+	return valid;
 }
 
 void port_guid(uint8_t guid[8])
@@ -53,7 +58,7 @@ enum urxe_mtu port_mtu(void)
 	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* of the Ethernet payload */
 	enum urxe_mtu mtu = URXE_MTU_4096;
 
-	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.who.mtu)
+	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.who.port.link_mtu)
 		mtu--;
 	return mtu;
 }
@@ -117,30 +122,60 @@ void port_lost(void)
 	file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
 }
 
-static int set_gids(void)
+static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
 {
-	bool found = false;
+	struct urxe_gid gid;
+	int rc;
 
-	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++) {
-		const struct vnic_attach_gid *entry = &port.who.gids[i];
-		struct urxe_gid gid;
-		int rc;
+	if (!entry->valid)
+		return urxe_gid_set(port.dev, index, NULL, false);
+	memcpy(gid.raw, entry->raw, sizeof(gid.raw));
+	rc = urxe_gid_set(port.dev, index, &gid, entry->v1);
+	return rc ? rc : urxe_gid_set_vlan(port.dev, index, entry->vlan);
+}
 
-		if (!entry->valid)
-			continue;
-		memcpy(gid.raw, entry->raw, sizeof(gid.raw));
-		rc = urxe_gid_set(port.dev, i, &gid, entry->v1);
-		if (!rc)
-			rc = urxe_gid_set_vlan(port.dev, i, entry->vlan);
-		if (rc)
-			return rc;
-		if (found)
-			continue;
-		found = true;
-		port.self = (struct urxe_path){.dgid = gid, .sgid_index = (uint8_t)i};
-		memcpy(port.self.dmac, port.who.mac, sizeof(port.self.dmac));
-	}
-	return found ? 0 : -EADDRNOTAVAIL;
+/* What is the same as before keeps its place in the engine. */
+static int set_gids(const struct vnic_attach_gid *now, const struct vnic_attach_gid *before)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS && !rc; i++)
+		if (memcmp(&now[i], &before[i], sizeof(now[i])))
+			rc = set_gid(i, &now[i]);
+	return rc;
+}
+
+static int set_port(const struct vnic_attach_port *now, const struct vnic_attach_port *before)
+{
+	int rc = urxe_link_mtu_set(port.dev, now->link_mtu);
+
+	return rc ? rc : set_gids(now->gids, before->gids);
+}
+
+static void tell_all(enum ibv_event_type event)
+{
+	struct uverbs_file *file;
+
+	LIST_FOREACH(file, &port.files, link)
+	file_event(file, 1, event);
+}
+
+/*
+ * A queue pair whose source address has gone stays as it is, as the kernel's do: what it
+ * sends has a source that nobody answers, and it ends by its own timeouts.
+ */
+void port_changed(const struct vnic_attach_port *now)
+{
+	const struct vnic_attach_port before = port.who.port;
+	int rc = set_port(now, &before);
+
+	if (rc)
+		log_error("cannot follow the port: %s", strerror(-rc));
+	port.who.port = *now;
+	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
+		tell_all(IBV_EVENT_GID_CHANGE);
+	if (now->up != before.up)
+		tell_all(now->up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }
 
 static int set_pkeys(void)
@@ -175,6 +210,7 @@ static int make_engine(void)
 		/* The engine thread wakes for each such deadline while no application polls. */
 		.probe_ns = 10000000,
 	};
+	static const struct vnic_attach_port none;
 	int rc;
 
 	port.qps = calloc(port.who.qpn_count, sizeof(struct qp *));
@@ -183,7 +219,7 @@ static int make_engine(void)
 	rc = urxe_dev_create(&attr, &port.dev);
 	if (!rc)
 		rc = set_pkeys();
-	return rc ? rc : set_gids();
+	return rc ? rc : set_port(&port.who.port, &none);
 }
 
 static void log_counters(void)

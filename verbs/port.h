@@ -26,8 +26,7 @@ struct port {
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
 	struct vnic_attach_welcome who;
-	struct urxe_path self; /* to this port */
-	bool gone;             /* port_lost was called: the device is dead */
+	bool gone; /* port_lost was called: the device is dead */
 	uint32_t last_pd;
 	struct qp **qps; /* by QPN, from who.qpn_first */
 	struct cq_list dirty_cqs;
@@ -79,10 +78,13 @@ static inline void port_groups_changed(void)
 	vnic_driver_hear_multicast(port.nic, urxe_mcast_heard(port.dev));
 }
 
+/* Without the lock: whether an entry of the GID table is in use. */
 bool port_gid_valid(uint32_t index);
+/* The daemon has told what the port is now: every context hears what that changes. */
+void port_changed(const struct vnic_attach_port *now);
 /* EUI-64 of the MAC, as IPv6's interface identifier; network byte order. */
 void port_guid(uint8_t guid[8]);
-/* The largest path MTU whose packets fit the vNIC's. */
+/* The largest path MTU whose packets the link carries. */
 enum urxe_mtu port_mtu(void);
 
 #endif

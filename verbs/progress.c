@@ -256,7 +256,7 @@ static void take_over(void)
 	} while (unmask());
 }
 
-enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_CHANNELS };
+enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_CHANNELS };
 
 struct watch {
 	struct pollfd fds[WATCH_CHANNELS + CHANNELS];
@@ -273,6 +273,8 @@ static void watch_fill(struct watch *watch)
 		(struct pollfd){port.gone ? -1 : vnic_driver_irq_fd(port.nic), POLLIN, 0};
 	watch->fds[WATCH_CTL] =
 		(struct pollfd){port.gone ? -1 : vnic_driver_ctl_fd(port.nic), POLLRDHUP, 0};
+	watch->fds[WATCH_NOTICE] =
+		(struct pollfd){port.gone ? -1 : vnic_driver_notice_fd(port.nic), POLLIN, 0};
 	watch->n = WATCH_CHANNELS;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{
@@ -335,6 +337,14 @@ static void flush_channels(void)
 	}
 }
 
+static void take_notice(void)
+{
+	struct vnic_attach_port now;
+
+	if (vnic_driver_notice(port.nic, &now))
+		port_changed(&now);
+}
+
 /*
  * A short slice makes the scheduler run this thread at once where the
  * application spins on its core (Linux 6.12 and up; ignored before).
@@ -376,6 +386,8 @@ static void *engine_thread(void *unused)
 			break;
 		if (!port.gone && (watch.fds[WATCH_CTL].revents || vnic_driver_broken(port.nic)))
 			port_lost();
+		if (watch.fds[WATCH_NOTICE].revents)
+			take_notice();
 		flush_channels();
 		now = clock_now();
 		watch_fill(&watch);

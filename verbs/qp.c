@@ -25,19 +25,19 @@ enum urxe_qp_state qp_state(const struct qp *qp)
 /*
  * A malformed request must end in an error completion, after those before it,
  * and stop the queue, as in the Linux driver. The engine does all that for a
- * SEND from memory that no key covers; qp_completed names the error right.
+ * SEND from memory that no key covers, which goes nowhere; qp_completed names the error right.
  */
 static int post_refused(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
 {
 	static const struct urxe_seg nowhere = {.addr = 0, .length = 1, .lkey = 0};
-	const struct urxe_path self = port.self;
+	static const struct urxe_path no_path;
 	const struct urxe_send_wr wr = {
 		.wr_id = wr_id,
 		.opcode = URXE_WR_SEND,
 		.flags = URXE_SEND_SIGNALED,
 		.n_segs = 1,
 		.segs = &nowhere,
-		.path = qp->limits.qp_type == URXE_QPT_UD ? &self : NULL,
+		.path = qp->limits.qp_type == URXE_QPT_UD ? &no_path : NULL,
 	};
 	int rc = urxe_post_send(qp->qp, &wr);
 

@@ -228,13 +228,41 @@ static void test_datagram_error(void **state)
 	engine_close(&e);
 }
 
+/* A datagram is as long as the link takes it now; a connection keeps what it has chosen. */
+static void test_link_mtu(void **state)
+{
+	struct engine e;
+
+	(void)state;
+	for (int ud = 0; ud < 2; ud++) {
+		struct conn_attr conn = conn_default(ud ? URXE_QPT_UD : URXE_QPT_RC);
+		struct urxe_path path;
+		struct urxe_seg seg = {.length = 2048};
+		struct urxe_send_wr wr = {
+			.opcode = URXE_WR_SEND, .path = &path, .n_segs = 1, .segs = &seg};
+
+		conn.path_mtu = URXE_MTU_2048;
+		engine_open(&e, &conn);
+		path = conn_path(conn.net, e.b);
+		wr.remote_qpn = e.end[1].qpn;
+		wr.remote_qkey = conn.qkey;
+		seg.lkey = e.a->key;
+		seg.addr = e.a->iova;
+		assert_int_equal(urxe_link_mtu_set(e.a->dev, 1500), 0);
+		assert_int_equal(urxe_post_send(e.end[0].qp, &wr), ud ? -EMSGSIZE : 0);
+		assert_int_equal(urxe_link_mtu_set(e.a->dev, 4200), 0);
+		assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
+		engine_close(&e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_access),         cmocka_unit_test(test_min_rnr_timer),
 		cmocka_unit_test(test_timeout),        cmocka_unit_test(test_rnr_retry),
 		cmocka_unit_test(test_path),           cmocka_unit_test(test_drained_waits),
-		cmocka_unit_test(test_datagram_error),
+		cmocka_unit_test(test_datagram_error), cmocka_unit_test(test_link_mtu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

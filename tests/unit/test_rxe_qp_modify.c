@@ -353,6 +353,34 @@ static void test_mtu_limit(void **state)
 	pair_destroy(b.pair);
 }
 
+/* What the link carries may change; a device never takes more than it was made for. */
+static void test_link_mtu(void **state)
+{
+	const uint32_t mask = conn_mask(URXE_QPT_RC, URXE_QPS_RTR);
+	struct bench b = {.conn = conn_default(URXE_QPT_RC)};
+	struct urxe_dev *dev;
+
+	(void)state;
+	b.pair = pair_create(&(struct pair_attr){.seed = 1, .mtu = 4200, .mem_size = 65536});
+	dev = b.pair->node[0]->dev;
+	b.attr = conn_qp_attr(&b.conn, 0, b.pair->node[1], 0x2000);
+	assert_int_equal(urxe_link_mtu_set(dev, 4201), -EINVAL);
+	assert_int_equal(urxe_link_mtu_set(dev, 1500), 0);
+	bench_enter(&b, URXE_QPS_INIT);
+	b.attr.path_mtu = URXE_MTU_2048;
+	assert_int_equal(step(&b, URXE_QPS_RTR, mask), -EINVAL);
+	assert_int_equal(urxe_link_mtu_set(dev, 4200), 0);
+	assert_int_equal(step(&b, URXE_QPS_RTR, mask), 0);
+	/* Too little for any path MTU: the least of them is all that can be chosen. */
+	assert_int_equal(urxe_link_mtu_set(dev, 68), 0);
+	bench_enter(&b, URXE_QPS_INIT);
+	b.attr.path_mtu = URXE_MTU_512;
+	assert_int_equal(step(&b, URXE_QPS_RTR, mask), -EINVAL);
+	b.attr.path_mtu = URXE_MTU_256;
+	assert_int_equal(step(&b, URXE_QPS_RTR, mask), 0);
+	pair_destroy(b.pair);
+}
+
 /* What was set is what is read. */
 static void test_query(void **state)
 {
@@ -430,10 +458,11 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_transitions), cmocka_unit_test(test_states),
-		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_mtu_limit),
-		cmocka_unit_test(test_query),       cmocka_unit_test(test_rd_atomic_in_use),
-		cmocka_unit_test(test_limits),      cmocka_unit_test(test_migration),
+		cmocka_unit_test(test_transitions),      cmocka_unit_test(test_states),
+		cmocka_unit_test(test_ranges),           cmocka_unit_test(test_mtu_limit),
+		cmocka_unit_test(test_link_mtu),         cmocka_unit_test(test_query),
+		cmocka_unit_test(test_rd_atomic_in_use), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_migration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,11 +191,51 @@ static void who_detaches_is_still_heard(void **state)
 	stayer_has_all();
 }
 
+static void changes_are_told(void **state)
+{
+	struct vnic_attach_port port;
+
+	(void)state;
+	assert_int_equal(w->stayer.who.mtu, HOST_MTU);
+	assert_int_equal(w->stayer.who.port.link_mtu, MTU);
+	assert_int_equal(w->stayer.who.port.up, 1);
+	assert_false(vnic_driver_notice(w->stayer.driver, &port));
+	w->host.up = false;
+	client_notice(&w->clients);
+	assert_true(vnic_driver_notice(w->stayer.driver, &port));
+	assert_int_equal(port.up, 0);
+	vnic_driver_abandon(w->leaver.driver);
+}
+
+/* Who let its notices fill the socket hears the newest once it reads, without another change. */
+static void changes_are_told_late(void **state)
+{
+	struct vnic_attach_port port;
+	struct epoll_event event;
+	struct client *c;
+
+	(void)state;
+	for (c = w->clients.list; c && !c->stale;)
+		client_notice(&w->clients);
+	w->host.mtu = 1000;
+	client_notice(&w->clients);
+	assert_true(vnic_driver_notice(w->stayer.driver, &port));
+	assert_int_equal(port.link_mtu, MTU);
+	assert_int_equal(epoll_wait(w->clients.epoll_fd, &event, 1, 0), 1);
+	client_event(&w->clients, T0, event.data.ptr);
+	assert_true(vnic_driver_notice(w->stayer.driver, &port));
+	assert_int_equal(port.link_mtu, 1000);
+	assert_int_equal(w->clients.n, 2);
+	vnic_driver_abandon(w->leaver.driver);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(who_hangs_up_is_still_heard, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_detaches_is_still_heard, setup, teardown),
+		cmocka_unit_test_setup_teardown(changes_are_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(changes_are_told_late, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,53 @@ static void an_address_in_a_vlan(void **state)
 	expect_text(CLASS "ports/1/gid_attrs/types/17", "IB/RoCE v1\n");
 }
 
+static void expect_none(const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* Addresses and the link come and go; files that stay the same are not touched. */
+static void changes(void **state)
+{
+	struct host before, now;
+	struct stat was, is;
+	char path[PATH_MAX];
+
+	(void)state;
+	processors = 1;
+	host_init(&now);
+	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
+	assert_int_equal(sysfs_create(top, &now), 0);
+	expect_text(CLASS "ports/1/state", "4: ACTIVE\n");
+	snprintf(path, sizeof(path), "%s/" CLASS "ports/1/gids/1", top);
+	assert_int_equal(stat(path, &was), 0);
+
+	before = now;
+	now.up = false;
+	now.addresses[0].valid = false;
+	assert_int_equal(host_add_text(&now, "198.51.100.1/24@9", 0), 0);
+	assert_int_equal(sysfs_update(top, &now, &before), 0);
+	expect_text(CLASS "ports/1/state", "1: DOWN\n");
+	expect_text(CLASS "ports/1/phys_state", "3: Disabled\n");
+	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:c633:6401\n");
+	expect_text(CLASS "ports/1/gids/16", "0000:0000:0000:0000:0000:ffff:c633:6401\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo.9\n");
+	assert_int_equal(stat(path, &is), 0);
+	assert_int_equal(is.st_ino, was.st_ino);
+
+	before = now;
+	now.addresses[0].valid = false;
+	assert_int_equal(sysfs_update(top, &now, &before), 0);
+	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	expect_none(CLASS "ports/1/gid_attrs/types/0");
+	expect_none(CLASS "ports/1/gid_attrs/ndevs/16");
+	expect_none("sys/.unfinished");
+}
+
 /* An ordinary user may ask access(2) for both before opening it. */
 static void the_device_can_be_written_to(void **state)
 {
@@ -173,6 +220,7 @@ int main(void)
 		cmocka_unit_test(partitions),
 		cmocka_unit_test(what_is_no_partition),
 		cmocka_unit_test(an_address_in_a_vlan),
+		cmocka_unit_test(changes),
 		cmocka_unit_test(the_device_can_be_written_to),
 	};
 

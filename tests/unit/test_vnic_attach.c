@@ -89,6 +89,7 @@ static int welcome(void *ctx, struct vnic_server_client *client, struct vnic_att
 	assert_ptr_equal(client, d->client);
 	memcpy(w->mac, our_mac, sizeof(w->mac));
 	w->mtu = MTU;
+	w->port.link_mtu = MTU;
 	w->qpn_first = 4096;
 	w->qpn_count = 4096;
 	return d->refuse;
@@ -454,6 +455,105 @@ static void test_resolve_and_daemon_gone(void **state)
 	expect_exit(d, 0);
 }
 
+/* --- Notices. */
+
+static void notice_client(const char *run_dir)
+{
+	struct vnic_attach_port port;
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	CHECK(w.port.up == 0 && w.port.link_mtu == MTU && !w.port.gids[5].valid);
+	/* What the daemon has sent before it answers is there then. */
+	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
+	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
+	CHECK(vnic_driver_notice(drv, &port));
+	CHECK(port.up == 1 && port.link_mtu == 1000 && port.gids[5].valid == 7);
+	CHECK(!vnic_driver_notice(drv, &port));
+	CHECK(!readable(vnic_driver_notice_fd(drv), 0));
+	/* The daemon goes; its end of the socket must not look like news for ever. */
+	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) < 0);
+	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
+	CHECK(!vnic_driver_notice(drv, &port));
+	CHECK(vnic_driver_notice_fd(drv) == -1);
+	vnic_driver_detach(drv);
+}
+
+/* Of several notices the last one counts, and one with an MTU that the NIC has not is none. */
+static void test_notices(void **state)
+{
+	struct vnic_attach_port port = {.link_mtu = 600};
+	struct daemon *d = *state;
+
+	spawn(d, notice_client);
+	accept_client(d);
+	assert_int_equal(vnic_server_notice_fd(d->client), -1);
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	port.link_mtu = 1000;
+	port.up = 1;
+	port.gids[5].valid = 7;
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	port.link_mtu = MTU + 1;
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	port.link_mtu = 0;
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	while (d->resolves < 1) {
+		assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	}
+	assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+	vnic_server_close(d->client);
+	d->client = NULL;
+	expect_exit(d, 0);
+}
+
+static void idle_client(const char *run_dir)
+{
+	struct vnic_attach_port port;
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
+	CHECK(vnic_driver_notice(drv, &port));
+	/* There is room again, and the daemon uses it. */
+	while (port.link_mtu != 1000) {
+		CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
+		CHECK(vnic_driver_notice(drv, &port));
+	}
+	vnic_driver_detach(drv);
+}
+
+/* Who does not read its notices costs nobody anything, and hears the newest when it does. */
+static void test_unread_notices(void **state)
+{
+	struct vnic_attach_port port = {.link_mtu = MTU};
+	struct daemon *d = *state;
+	struct pollfd room;
+	int ret = 0;
+
+	spawn(d, idle_client);
+	accept_client(d);
+	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
+	for (int i = 0; !ret && i < 100000; i++)
+		ret = vnic_server_notice(d->client, &port);
+	assert_int_equal(ret, -EAGAIN);
+	room = (struct pollfd){.fd = vnic_server_notice_fd(d->client), .events = POLLOUT};
+	assert_int_equal(poll(&room, 1, 0), 0);
+	while (d->resolves < 1) {
+		assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	}
+	assert_int_equal(poll(&room, 1, PATIENCE), 1);
+	port.link_mtu = 1000;
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
+	expect_exit(d, 0);
+}
+
 /* A child of the client forgets the NIC; its parent goes on. */
 static void forking_client(const char *run_dir)
 {
@@ -732,6 +832,8 @@ int main(void)
 		DAEMON_TEST(test_another_user),
 		DAEMON_TEST(test_refused),
 		DAEMON_TEST(test_resolve_and_daemon_gone),
+		DAEMON_TEST(test_notices),
+		DAEMON_TEST(test_unread_notices),
 		DAEMON_TEST(test_fork),
 		DAEMON_TEST(test_malformed),
 		DAEMON_TEST(test_oversized_message),

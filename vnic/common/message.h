@@ -17,6 +17,7 @@ union vnic_message {
 	struct vnic_attach_memory memory;
 	struct vnic_attach_reg reg;
 	struct vnic_attach_resolve resolve;
+	struct vnic_attach_notice notice;
 };
 
 /* Both return a negative errno value on failure, and never raise SIGPIPE. */

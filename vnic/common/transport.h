@@ -7,7 +7,10 @@
 #ifndef URXE_VNIC_TRANSPORT_H
 #define URXE_VNIC_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include <vnic/attach.h>
 
 struct vnic_driver;
 struct vnic_transport;
@@ -22,15 +25,18 @@ struct vnic_transport_ops {
 	void (*kick)(struct vnic_transport *transport);
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       uint8_t mac[6]);
+	/* The newest state of the port that the device has told since; false: none. */
+	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port);
 	/* Lets go of everything without a word to the device. */
 	void (*close)(struct vnic_transport *transport);
 };
 
 struct vnic_transport {
 	const struct vnic_transport_ops *ops;
-	void *bar0; /* mapped: producer and mask registers are stored there */
-	int irq_fd; /* readable once an interrupt has arrived; -1 = none */
-	int ctl_fd; /* hangs up when the device goes; -1 = none */
+	void *bar0;    /* mapped: producer and mask registers are stored there */
+	int irq_fd;    /* readable once an interrupt has arrived; -1 = none */
+	int ctl_fd;    /* hangs up when the device goes; -1 = none */
+	int notice_fd; /* readable when there is a notice; -1 = none */
 };
 
 /* Makes a driver, which activates the NIC. It owns the transport, on failure too. */

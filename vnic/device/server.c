@@ -26,6 +26,7 @@ struct vnic_server_client {
 	/* The interrupt pipe. Holding its read end too, a write finds a reader and raises no
 	 * SIGPIPE. */
 	int interrupt[2];
+	int notice; /* -1 before HELLO */
 	void *bars; /* not NULL: HELLO was answered */
 	uint8_t mac[6];
 	uint16_t mtu;
@@ -81,7 +82,7 @@ int vnic_server_accept(int listen_fd, struct vnic_server_client **client)
 		return -ENOMEM;
 	}
 	c->socket = fd;
-	c->interrupt[0] = c->interrupt[1] = -1;
+	c->interrupt[0] = c->interrupt[1] = c->notice = -1;
 	c->pid = peer_pid(fd);
 	c->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (c->doorbell < 0) {
@@ -96,7 +97,7 @@ int vnic_server_accept(int listen_fd, struct vnic_server_client **client)
 void vnic_server_close(struct vnic_server_client *client)
 {
 	const int fds[] = {client->socket, client->doorbell, client->interrupt[0],
-			   client->interrupt[1]};
+			   client->interrupt[1], client->notice};
 
 	vnic_device_destroy(client->device);
 	if (client->memory)
@@ -117,6 +118,11 @@ int vnic_server_fd(const struct vnic_server_client *client)
 int vnic_server_doorbell_fd(const struct vnic_server_client *client)
 {
 	return client->doorbell;
+}
+
+int vnic_server_notice_fd(const struct vnic_server_client *client)
+{
+	return client->notice;
 }
 
 pid_t vnic_server_pid(const struct vnic_server_client *client)
@@ -166,18 +172,25 @@ static int make_bars(struct vnic_server_client *client)
 
 static int welcome(struct vnic_server_client *client, const struct vnic_attach_welcome *welcome)
 {
-	int fds[VNIC_FDS];
+	int fds[VNIC_FDS], ends[2];
 	int ret;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	client->notice = ends[0];
+	fds[VNIC_FD_NOTICE] = ends[1];
 	fds[VNIC_FD_BARS] = make_bars(client);
-	if (fds[VNIC_FD_BARS] < 0)
+	if (fds[VNIC_FD_BARS] < 0) {
+		close(ends[1]);
 		return fds[VNIC_FD_BARS];
+	}
 	fds[VNIC_FD_DOORBELL] = client->doorbell;
 	fds[VNIC_FD_INTERRUPT] = client->interrupt[0];
 	memcpy(client->mac, welcome->mac, sizeof(client->mac));
 	client->mtu = welcome->mtu;
 	ret = answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
 	close(fds[VNIC_FD_BARS]);
+	close(fds[VNIC_FD_NOTICE]);
 	return ret;
 }
 
@@ -277,6 +290,18 @@ int vnic_server_resolved(struct vnic_server_client *client, int status, const ui
 	if (!status)
 		memcpy(reply.mac, mac, sizeof(reply.mac));
 	return answer(client, &reply, sizeof(reply), NULL, 0);
+}
+
+int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port)
+{
+	const struct vnic_attach_notice notice = {.type = VNIC_NOTICE_PORT, .port = *port};
+	int ret;
+
+	if (client->notice < 0)
+		return 0;
+	ret = vnic_message_send(client->notice, &notice, sizeof(notice), NULL, 0);
+	/* Who has closed it does not want to know. */
+	return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
 }
 
 static const struct {

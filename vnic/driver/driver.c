@@ -173,6 +173,16 @@ int vnic_driver_ctl_fd(const struct vnic_driver *drv)
 	return drv->transport->ctl_fd;
 }
 
+int vnic_driver_notice_fd(const struct vnic_driver *drv)
+{
+	return drv->transport->notice_fd;
+}
+
+bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port)
+{
+	return drv->transport->ops->notice(drv->transport, port);
+}
+
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			uint8_t mac[6])
 {

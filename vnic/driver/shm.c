@@ -23,6 +23,8 @@ struct shm {
 	void *bars;
 	void *memory;
 	uint64_t memory_size;
+	int notice;
+	uint16_t mtu; /* the NIC's */
 };
 
 static struct shm *to_shm(struct vnic_transport *transport)
@@ -144,6 +146,35 @@ static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, con
 	return ret;
 }
 
+static bool port_valid(const struct shm *shm, const struct vnic_attach_port *p)
+{
+	return p->link_mtu >= VMXNET3_MIN_MTU && p->link_mtu <= shm->mtu;
+}
+
+/* Of several the last one counts; what is none is passed over. */
+static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port *port)
+{
+	struct shm *shm = to_shm(transport);
+	union vnic_message message;
+	bool found = false;
+	int len;
+
+	do {
+		uint32_t fd_count = 0;
+
+		len = vnic_message_recv(shm->notice, &message, NULL, &fd_count);
+		if (len != (int)sizeof(message.notice) || message.type != VNIC_NOTICE_PORT ||
+		    !port_valid(shm, &message.notice.port))
+			continue;
+		*port = message.notice.port;
+		found = true;
+	} while (len > 0 || len == -EPROTO);
+	/* Its end would be readable for ever; that the daemon has gone shows elsewhere. */
+	if (len != -EAGAIN)
+		transport->notice_fd = -1;
+	return found;
+}
+
 static void shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
@@ -152,7 +183,7 @@ static void shm_close(struct vnic_transport *transport)
 		munmap(shm->memory, shm->memory_size);
 	if (shm->bars)
 		munmap(shm->bars, VNIC_BAR_SIZE);
-	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt}, 3);
+	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
 	/* The lock is not destroyed: after a fork another thread may have had it. */
 	free(shm);
 }
@@ -163,13 +194,15 @@ static const struct vnic_transport_ops shm_ops = {
 	.reg_read = shm_reg_read,
 	.kick = shm_kick,
 	.resolve = shm_resolve,
+	.notice = shm_notice,
 	.close = shm_close,
 };
 
-static bool welcome_valid(const struct vnic_attach_welcome *welcome)
+static bool welcome_valid(struct shm *shm, const struct vnic_attach_welcome *welcome)
 {
+	shm->mtu = welcome->mtu;
 	return welcome->type == VNIC_ATTACH_HELLO && welcome->mtu >= VMXNET3_MIN_MTU &&
-	       welcome->mtu <= VMXNET3_MAX_MTU;
+	       welcome->mtu <= VMXNET3_MAX_MTU && port_valid(shm, &welcome->port);
 }
 
 /* Takes over what the daemon sent with its welcome. */
@@ -180,9 +213,11 @@ static int adopt(struct shm *shm, const int fds[VNIC_FDS])
 	close(fds[VNIC_FD_BARS]);
 	shm->doorbell = fds[VNIC_FD_DOORBELL];
 	shm->interrupt = fds[VNIC_FD_INTERRUPT];
+	shm->notice = fds[VNIC_FD_NOTICE];
 	shm->base.bar0 = shm->bars;
 	shm->base.irq_fd = shm->interrupt;
 	shm->base.ctl_fd = shm->socket;
+	shm->base.notice_fd = shm->notice;
 	return ret;
 }
 
@@ -201,7 +236,7 @@ static int hello(struct shm *shm, struct vnic_attach_welcome *welcome)
 	if (ret == (int)sizeof(message.welcome) && message.welcome.status < 0)
 		ret = message.welcome.status;
 	else if (ret == (int)sizeof(message.welcome) && fd_count == VNIC_FDS &&
-		 welcome_valid(&message.welcome)) {
+		 welcome_valid(shm, &message.welcome)) {
 		*welcome = message.welcome;
 		return adopt(shm, fds);
 	} else if (ret >= 0)
@@ -221,6 +256,7 @@ int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 	shm->base.ops = &shm_ops;
 	shm->doorbell = -1;
 	shm->interrupt = -1;
+	shm->notice = -1;
 	pthread_mutex_init(&shm->lock, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
 	ret = shm->socket < 0 ? shm->socket : hello(shm, welcome);

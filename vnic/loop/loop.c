@@ -78,6 +78,13 @@ static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
 	return -ENETUNREACH;
 }
 
+static bool loop_notice(struct vnic_transport *transport, struct vnic_attach_port *port)
+{
+	(void)transport;
+	(void)port;
+	return false;
+}
+
 /* The driver lets go; the rest stays for the device until vnic_loop_close. */
 static void loop_close(struct vnic_transport *transport)
 {
@@ -90,6 +97,7 @@ static const struct vnic_transport_ops loop_ops = {
 	.reg_read = loop_reg_read,
 	.kick = loop_kick,
 	.resolve = loop_resolve,
+	.notice = loop_notice,
 	.close = loop_close,
 };
 
@@ -104,8 +112,11 @@ int vnic_loop_open(uint16_t mtu, struct vnic_loop **loop)
 	l->public.bars = aligned_alloc(VNIC_BAR0_SIZE, VNIC_BAR_SIZE);
 	if (l->public.bars) {
 		memset(l->public.bars, 0, VNIC_BAR_SIZE);
-		l->transport = (struct vnic_transport){
-			.ops = &loop_ops, .bar0 = l->public.bars, .irq_fd = -1, .ctl_fd = -1};
+		l->transport = (struct vnic_transport){.ops = &loop_ops,
+						       .bar0 = l->public.bars,
+						       .irq_fd = -1,
+						       .ctl_fd = -1,
+						       .notice_fd = -1};
 		ret = vnic_driver_open(&l->transport, mtu, &l->public.driver);
 	}
 	if (ret) {

@@ -55,7 +55,9 @@ struct urxe_dev_attr {
 	void *ctx;
 	const struct urxe_ops *ops;
 	uint8_t mac[6];
-	uint32_t mtu;       /* bytes of the longest frame's Ethernet payload; limits the path MTU */
+	/* Bytes of the longest frame's Ethernet payload that there ever is; limits the path MTU,
+	 * until urxe_link_mtu_set says less. */
+	uint32_t mtu;
 	uint32_t qpn_first; /* QPNs that the engine may choose: */
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* of keys */
@@ -108,6 +110,14 @@ int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan);
  * no other.
  */
 int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
+
+/*
+ * What the link carries from now on, bytes of Ethernet payload, at most the device's mtu: limits
+ * datagrams, and the path MTU of connections that choose one from then on. Those that have
+ * chosen keep theirs: packets that are too long now are the link's to drop, as are all where it
+ * carries no path MTU. -EINVAL: more than the device's.
+ */
+int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
 /* One Ethernet frame, from the destination MAC to the ICRC; no FCS. */
 struct urxe_frame {

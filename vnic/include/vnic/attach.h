@@ -10,11 +10,18 @@
  *
  *   HELLO    client: version.
  *            daemon: identity, lease and addresses; memfd of the register
- *            pages, eventfd that wakes the device, interrupt pipe to read.
+ *            pages, eventfd that wakes the device, interrupt pipe to read, socket
+ *            of notices to read.
  *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its
  *            size follows from the MTU that HELLO told. Once, before REG.
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
  *   RESOLVE  the MAC for a destination address, ARP or ND as needed.
+ *
+ * What the daemon says unasked comes on a socket of its own, so that no answer has
+ * to be told from it:
+ *
+ *   NOTICE   daemon: the port has changed, and this is all of it; the newest counts.
+ *            There is no reply.
  *
  * The interrupt is a pipe, one 64-bit word each, where an eventfd would look
  * natural: O_NONBLOCK belongs to an open file that both sides share, so a client
@@ -27,7 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 4
+#define VNIC_ATTACH_VERSION 5
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -40,8 +47,11 @@ enum vnic_attach_type {
 	VNIC_ATTACH_RESOLVE,
 };
 
+/* The first word of what comes on the socket of notices. */
+enum vnic_notice_type { VNIC_NOTICE_PORT = 1 };
+
 /* Descriptors that come with the answer to HELLO, in this order. */
-enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FDS };
+enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD_NOTICE, VNIC_FDS };
 
 struct vnic_attach_gid {
 	uint8_t raw[16];
@@ -49,6 +59,14 @@ struct vnic_attach_gid {
 	uint8_t v1;    /* sends RoCEv1 */
 	uint16_t vlan; /* ID of its VLAN; 0 = untagged */
 	uint8_t reserved[4];
+};
+
+/* What may change while a client is attached. */
+struct vnic_attach_port {
+	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
+	uint16_t link_mtu; /* bytes of Ethernet payload that the way out takes; at most the NIC's */
+	uint8_t up;        /* 1 = the link is there */
+	uint8_t reserved[5];
 };
 
 struct vnic_attach_hello {
@@ -66,10 +84,10 @@ struct vnic_attach_welcome {
 	uint32_t type;
 	int32_t status; /* 0, or a negative errno value; then the rest is 0 and there are no fds */
 	uint8_t mac[6];
-	uint16_t mtu; /* bytes of Ethernet payload */
+	uint16_t mtu; /* bytes of Ethernet payload that the NIC takes, whatever the link does */
 	uint32_t qpn_first;
 	uint32_t qpn_count;
-	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
+	struct vnic_attach_port port;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* 0 = none */
 };
 
@@ -89,6 +107,12 @@ struct vnic_attach_resolve {
 	uint8_t reserved;
 	uint8_t mac[6];
 	uint8_t dgid[16];
+};
+
+struct vnic_attach_notice {
+	uint32_t type;
+	uint32_t reserved;
+	struct vnic_attach_port port;
 };
 
 /*

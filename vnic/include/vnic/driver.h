@@ -70,6 +70,11 @@ bool vnic_driver_broken(const struct vnic_driver *drv);
 /* Readable (POLLHUP) when the daemon has gone. */
 int vnic_driver_ctl_fd(const struct vnic_driver *drv);
 
+/* Readable when the port has changed; -1: it never does. */
+int vnic_driver_notice_fd(const struct vnic_driver *drv);
+/* What the port is now, where the daemon has told since the last call; never blocks. */
+bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port);
+
 /*
  * Asks the daemon for the MAC of dgid as seen from source address sgid_index.
  * Blocks for ARP or ND, 3 s at most. Any thread; takes turns by itself.

@@ -19,7 +19,7 @@ struct vnic_server_client;
 
 struct vnic_server_ops {
 	/*
-	 * A client says HELLO: fill in mac, mtu, the lease and the addresses. A negative
+	 * A client says HELLO: fill in mac, mtu, the lease and the port. A negative
 	 * errno value refuses it. What was given is the client's until vnic_server_close.
 	 */
 	int (*welcome)(void *ctx, struct vnic_server_client *client,
@@ -67,6 +67,14 @@ int vnic_server_event(struct vnic_server_client *client, const struct vnic_serve
 
 /* Answers the RESOLVE under way; status 0 or as in struct vnic_attach_resolve. */
 int vnic_server_resolved(struct vnic_server_client *client, int status, const uint8_t mac[6]);
+
+/*
+ * Tells a client what the port is now; one that has not said HELLO hears it then. -EAGAIN: it
+ * does not read its notices: once vnic_server_notice_fd is writable, tell it again.
+ */
+int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port);
+/* -1 before HELLO. */
+int vnic_server_notice_fd(const struct vnic_server_client *client);
 
 /* NULL until the client has given its memory, which is after HELLO. */
 struct vnic_device *vnic_server_device(struct vnic_server_client *client);
