@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,12 +19,35 @@ static struct client *find(struct clients *all, const struct vnic_server_client 
 	return c;
 }
 
+/* "PROGRAM-PID"; the name is the process's own choice, and goes to people's terminals. */
+static void name_port(struct switch_port *port, pid_t pid)
+{
+	char path[32], program[24] = "pid";
+	FILE *file;
+	char *c;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (file) {
+		if (!fgets(program, sizeof(program), file))
+			strcpy(program, "pid");
+		fclose(file);
+	}
+	program[strcspn(program, "\n")] = 0;
+	for (c = program; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '?';
+	snprintf(port->name, sizeof(port->name), "%s-%d", program, pid);
+}
+
 static int welcome(void *ctx, struct vnic_server_client *conn, struct vnic_attach_welcome *w)
 {
 	struct clients *all = ctx;
 	struct client *c = find(all, conn);
-	int rc = switch_join(all->sw, &c->port, &w->qpn_first);
+	int rc;
 
+	name_port(&c->port, vnic_server_pid(conn));
+	rc = switch_join(all->sw, &c->port, &w->qpn_first);
 	if (rc) {
 		log_line("process %d is refused: all queue pair numbers are leased",
 			 vnic_server_pid(conn));

@@ -323,20 +323,22 @@ void daemon_stop(struct daemon *d)
 
 /* --- Events */
 
-static void print_counters(const struct daemon *d)
+static void print_counters(struct daemon *d)
 {
 	uint64_t nics[VNIC_COUNTER_COUNT];
+	struct switch_stats all;
 	uint32_t i;
 
 	client_counters(&d->clients, nics);
+	switch_totals(&d->sw, &all);
 	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
 		if (nics[i])
 			log_line("vnic %s: %llu", vnic_counter_name(i),
 				 (unsigned long long)nics[i]);
 	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		if (d->sw.drops[i])
+		if (all.drops[i])
 			log_line("dropped %s: %llu", switch_drop_name(i),
-				 (unsigned long long)d->sw.drops[i]);
+				 (unsigned long long)all.drops[i]);
 	log_line("%u clients", d->clients.n);
 }
 

@@ -199,14 +199,15 @@ static void add_counter(json_t *list, const char *of, const char *name, uint64_t
 
 static json_t *counter_part(const struct report *r)
 {
-	const struct vswitch *sw = r->clients->sw;
 	uint64_t nics[VNIC_COUNTER_COUNT];
 	json_t *list = json_array();
+	struct switch_stats all;
 	uint32_t i;
 
+	switch_totals(r->clients->sw, &all);
 	client_counters(r->clients, nics);
 	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		add_counter(list, "switch", switch_drop_name(i), sw->drops[i], drop_texts[i]);
+		add_counter(list, "switch", switch_drop_name(i), all.drops[i], drop_texts[i]);
 	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
 		add_counter(list, "vnic", vnic_counter_name(i), nics[i], vnic_texts[i]);
 	return list;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <rxe/packet.h>
 #include <vnic/regs.h>
@@ -11,26 +12,34 @@
 
 #define BURST 32
 
-static const char *const drop_names[SWITCH_DROP_COUNT] = {
-#define DROP_NAME(id, name, text) [SWITCH_DROP_##id] = name,
-	SWITCH_DROP_LIST(DROP_NAME)
-#undef DROP_NAME
-};
+/* Numbers of ports: the daemon's is 0, then uplinks, then processes by their block of QPNs. */
+#define FIRST_UPLINK  1u
+#define FIRST_PROCESS (FIRST_UPLINK + SWITCH_UPLINKS)
 
-const char *switch_drop_name(enum switch_drop drop)
+static void init_uplink_port(struct vswitch *sw, uint32_t index)
 {
-	return drop < SWITCH_DROP_COUNT ? drop_names[drop] : NULL;
+	struct switch_port *port = &sw->uplink_ports[index];
+
+	port->kind = SWITCH_UPLINK;
+	port->number = FIRST_UPLINK + index;
+	port->uplink = &sw->uplinks[index];
+	snprintf(port->name, sizeof(port->name), "%s", port->uplink->spec);
 }
 
 void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
 		 struct uplink *uplinks, uint32_t n_uplinks)
 {
+	uint32_t i;
+
 	memset(sw, 0, sizeof(*sw));
 	sw->host = host;
 	sw->neigh = neigh;
 	sw->uplinks = uplinks;
 	sw->n_uplinks = n_uplinks;
 	sw->retry_at = UINT64_MAX;
+	sw->self = (struct switch_port){.kind = SWITCH_URXED, .name = "urxed"};
+	for (i = 0; i < n_uplinks; i++)
+		init_uplink_port(sw, i);
 }
 
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
@@ -39,6 +48,8 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 
 	if (rc)
 		return rc;
+	port->kind = SWITCH_PROCESS;
+	port->number = FIRST_PROCESS + (*qpn >> LEASE_SHIFT);
 	port->next = sw->ports;
 	sw->ports = port;
 	return 0;
@@ -52,14 +63,71 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 	for (link = &sw->ports; *link; link = &(*link)->next) {
 		if (*link == port) {
 			*link = port->next;
+			switch_stats_add(&sw->left, &port->stats);
 			return;
 		}
 	}
 }
 
-static bool drop(struct vswitch *sw, enum switch_drop why)
+const struct switch_port *switch_next_port(const struct vswitch *sw, const struct switch_port *port)
 {
-	sw->drops[why]++;
+	uint32_t uplink = 0;
+
+	if (!port)
+		return &sw->self;
+	if (port->kind == SWITCH_PROCESS)
+		return port->next;
+	if (port->kind == SWITCH_UPLINK)
+		uplink = (uint32_t)(port - sw->uplink_ports) + 1;
+	return uplink < sw->n_uplinks ? &sw->uplink_ports[uplink] : sw->ports;
+}
+
+void switch_totals(const struct vswitch *sw, struct switch_stats *sums)
+{
+	const struct switch_port *port = NULL;
+
+	*sums = sw->left;
+	while ((port = switch_next_port(sw, port)))
+		switch_stats_add(sums, &port->stats);
+}
+
+/* --- Counting and showing */
+
+#define NO_DROP SWITCH_DROP_COUNT
+
+/*
+ * A frame has come from a port, and if `why` says so, goes no further. One that
+ * had to wait has come before.
+ */
+static void note_in(struct vswitch *sw, struct switch_port *port, const uint8_t *data, uint32_t len,
+		    enum switch_drop why)
+{
+	if (!port->held) {
+		port->stats.counters[SWITCH_IN_FRAMES]++;
+		port->stats.counters[SWITCH_IN_BYTES] += len;
+	}
+	if (why != NO_DROP)
+		port->stats.drops[why]++;
+	if (sw->tap && (!port->held || why != NO_DROP))
+		sw->tap(sw->tap_ctx, port, SWITCH_IN, data, len, why);
+}
+
+static void note_out(struct vswitch *sw, struct switch_port *port, const uint8_t *data,
+		     uint32_t len)
+{
+	port->stats.counters[SWITCH_OUT_FRAMES]++;
+	port->stats.counters[SWITCH_OUT_BYTES] += len;
+	if (sw->tap)
+		sw->tap(sw->tap_ctx, port, SWITCH_OUT, data, len, NO_DROP);
+}
+
+/* A port did not get a frame that was for it. True: there is no use in waiting. */
+static bool drop(struct vswitch *sw, struct switch_port *to, const uint8_t *data, uint32_t len,
+		 enum switch_drop why)
+{
+	to->stats.drops[why]++;
+	if (sw->tap)
+		sw->tap(sw->tap_ctx, to, SWITCH_OUT, data, len, why);
 	return true;
 }
 
@@ -101,61 +169,40 @@ static int fdb_find(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 /* --- To a process */
 
 /* False: the frame has to wait, which only frames that can may do. */
-static bool deliver_to(struct vswitch *sw, uint64_t now, struct switch_port *to,
-		       const uint8_t *data, uint32_t len, bool can_wait)
+static bool deliver(struct vswitch *sw, uint64_t now, struct switch_port *to, const uint8_t *data,
+		    uint32_t len, bool can_wait)
 {
 	switch (to->dev ? vnic_device_rx(to->dev, data, len) : -ENETDOWN) {
 	case 0:
 		to->full_since = 0;
 		to->dirty = true;
+		note_out(sw, to, data, len);
 		return true;
 	case -ENOBUFS: break;
-	case -EMSGSIZE: return drop(sw, SWITCH_DROP_TOO_LONG);
-	default: return drop(sw, SWITCH_DROP_RX_DOWN);
+	case -EMSGSIZE: return drop(sw, to, data, len, SWITCH_DROP_TOO_LONG);
+	default: return drop(sw, to, data, len, SWITCH_DROP_RX_DOWN);
 	}
 	if (!can_wait)
-		return drop(sw, SWITCH_DROP_RX_FULL);
+		return drop(sw, to, data, len, SWITCH_DROP_RX_FULL);
 	if (!to->full_since)
 		to->full_since = now;
 	if (now - to->full_since >= SWITCH_STALL_NS)
-		return drop(sw, SWITCH_DROP_RX_STALLED);
+		return drop(sw, to, data, len, SWITCH_DROP_RX_STALLED);
 	return retry(sw, to->full_since + SWITCH_STALL_NS);
-}
-
-static bool deliver(struct vswitch *sw, uint64_t now, uint32_t qpn, const uint8_t *data,
-		    uint32_t len, bool can_wait)
-{
-	struct switch_port *to = lease_owner(&sw->leases, qpn);
-
-	return to ? deliver_to(sw, now, to, data, len, can_wait) : drop(sw, SWITCH_DROP_NO_QP);
-}
-
-/*
- * To every process that is in any group, which ones only its engine knows, but the
- * sender, whose engine serves its own queue pairs. Nothing waits: a second try
- * would bring second copies.
- */
-static void deliver_to_group(struct vswitch *sw, uint64_t now, const struct switch_port *from,
-			     const uint8_t *data, uint32_t len)
-{
-	struct switch_port *port;
-
-	for (port = sw->ports; port; port = port->next)
-		if (port != from && port->dev && vnic_device_hears_multicast(port->dev))
-			deliver_to(sw, now, port, data, len, false);
 }
 
 /* --- To an uplink */
 
 /* Copies a frame into an uplink's queue, under the uplink's own MAC. */
-static bool enqueue(struct vswitch *sw, struct uplink *u, uint64_t now, const uint8_t *data,
+static bool enqueue(struct vswitch *sw, struct switch_port *to, uint64_t now, const uint8_t *data,
 		    uint32_t len)
 {
+	struct uplink *u = to->uplink;
 	struct steer s;
 	uint8_t *room;
 
 	if (len > u->stride)
-		return drop(sw, SWITCH_DROP_TOO_LONG);
+		return drop(sw, to, data, len, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
 	if (!room)
 		return retry(sw, now + SWITCH_RETRY_NS);
@@ -163,104 +210,154 @@ static bool enqueue(struct vswitch *sw, struct uplink *u, uint64_t now, const ui
 	memcpy(room, data, len);
 	steer_peek(&s, room, len);
 	if (s.kind != STEER_ROCE)
-		return drop(sw, SWITCH_DROP_NOT_ROCE);
+		return drop(sw, to, room, len, SWITCH_DROP_NOT_ROCE);
 	memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
 	uplink_commit(u, len);
 	return true;
 }
 
-/* Nothing waits: waiting for one uplink would send twice by another. */
-static void send_out_by_all(struct vswitch *sw, uint64_t now, const uint8_t *data, uint32_t len)
-{
-	uint32_t i;
-
-	for (i = 0; i < sw->n_uplinks; i++)
-		if (!enqueue(sw, &sw->uplinks[i], now, data, len))
-			drop(sw, SWITCH_DROP_UPLINK_FULL);
-}
-
-static bool send_out(struct vswitch *sw, uint64_t now, const struct steer *s, const uint8_t *data,
-		     uint32_t len)
-{
-	int to;
-
-	if (!sw->n_uplinks)
-		return drop(sw, SWITCH_DROP_NO_UPLINK);
-	to = fdb_find(sw, s->dmac);
-	if (to >= 0)
-		return enqueue(sw, &sw->uplinks[to], now, data, len);
-	send_out_by_all(sw, now, data, len);
-	return true;
-}
-
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len)
 {
-	struct uplink *u = &sw->uplinks[uplink];
-	uint8_t *room = len <= u->stride ? uplink_reserve(u) : NULL;
+	struct switch_port *to = &sw->uplink_ports[uplink];
+	uint8_t *room = len <= to->uplink->stride ? uplink_reserve(to->uplink) : NULL;
 
+	note_in(sw, &sw->self, frame, len, NO_DROP);
 	if (!room) {
-		drop(sw, SWITCH_DROP_UPLINK_FULL);
+		drop(sw, to, frame, len, SWITCH_DROP_UPLINK_FULL);
 		return;
 	}
 	memcpy(room, frame, len);
-	uplink_commit(u, len);
+	uplink_commit(to->uplink, len);
 }
 
-static void flush_uplinks(struct vswitch *sw, uint64_t now)
+static void flush_uplink(struct vswitch *sw, uint64_t now, struct switch_port *port)
 {
-	struct uplink *u;
+	struct uplink *u = port->uplink;
+	uint32_t i, sent = uplink_send(u, now);
 
-	for (u = sw->uplinks; u < sw->uplinks + sw->n_uplinks; u++) {
-		if (uplink_flush(u, now))
-			continue;
-		if (now - u->full_since >= SWITCH_UPLINK_STALL_NS)
-			sw->drops[SWITCH_DROP_UPLINK_FULL] += uplink_purge(u);
-		else
-			retry(sw, now + SWITCH_RETRY_NS);
+	for (i = 0; i < sent; i++)
+		note_out(sw, port, u->queue[i].data, u->queue[i].len);
+	uplink_release(u, sent);
+	if (!u->queued)
+		return;
+	if (now - u->full_since < SWITCH_UPLINK_STALL_NS) {
+		retry(sw, now + SWITCH_RETRY_NS);
+		return;
 	}
+	for (i = 0; i < u->queued; i++)
+		drop(sw, port, u->queue[i].data, u->queue[i].len, SWITCH_DROP_UPLINK_FULL);
+	uplink_purge(u);
+}
+
+/* --- To several */
+
+static bool hears_group(const struct switch_port *port)
+{
+	return port->dev && vnic_device_hears_multicast(port->dev);
+}
+
+/*
+ * To every process that is in any group, which ones only its engine knows, but the
+ * sender, whose engine serves its own queue pairs; and from a process out by all
+ * uplinks. Nothing waits: a second try would bring second copies.
+ */
+static void deliver_to_group(struct vswitch *sw, uint64_t now, struct switch_port *from,
+			     const uint8_t *data, uint32_t len)
+{
+	uint32_t i, copies = from->kind == SWITCH_PROCESS ? sw->n_uplinks : 0, uplinks = copies;
+	struct switch_port *port;
+
+	for (port = sw->ports; port; port = port->next)
+		copies += port != from && hears_group(port);
+	note_in(sw, from, data, len, copies ? NO_DROP : SWITCH_DROP_UNHEARD);
+	if (copies)
+		from->stats.counters[SWITCH_COPIES] += copies - 1;
+	for (port = sw->ports; port; port = port->next)
+		if (port != from && hears_group(port))
+			deliver(sw, now, port, data, len, false);
+	for (i = 0; i < uplinks; i++)
+		if (!enqueue(sw, &sw->uplink_ports[i], now, data, len))
+			drop(sw, &sw->uplink_ports[i], data, len, SWITCH_DROP_UPLINK_FULL);
+}
+
+/* Where nobody knows which uplink leads to a MAC: all may. Nothing waits here either. */
+static void send_out_by_all(struct vswitch *sw, uint64_t now, struct switch_port *from,
+			    const uint8_t *data, uint32_t len)
+{
+	uint32_t i;
+
+	note_in(sw, from, data, len, NO_DROP);
+	from->stats.counters[SWITCH_COPIES] += sw->n_uplinks - 1;
+	for (i = 0; i < sw->n_uplinks; i++)
+		if (!enqueue(sw, &sw->uplink_ports[i], now, data, len))
+			drop(sw, &sw->uplink_ports[i], data, len, SWITCH_DROP_UPLINK_FULL);
 }
 
 /* --- From a process */
 
+/* Why a process may not send this, NO_DROP where it may. */
+static enum switch_drop check_process(const struct vswitch *sw, const struct steer *s)
+{
+	if (s->kind == STEER_RUNT)
+		return SWITCH_DROP_RUNT;
+	if (!ether_same(s->smac, sw->host->mac))
+		return SWITCH_DROP_SPOOFED;
+	if (s->kind != STEER_ROCE)
+		return SWITCH_DROP_NOT_ROCE;
+	if (ether_is_group(s->dmac))
+		return s->dest_qpn == URXE_QPN_MULTICAST ? NO_DROP : SWITCH_DROP_MULTICAST;
+	if (ether_same(s->dmac, sw->host->mac))
+		return lease_owner(&sw->leases, s->dest_qpn) ? NO_DROP : SWITCH_DROP_NO_QP;
+	return sw->n_uplinks ? NO_DROP : SWITCH_DROP_NO_UPLINK;
+}
+
 /*
  * False: the frame has to wait. The frame is in the process's memory: what is
  * looked at here may be another thing once it is copied. To a process that makes
- * no difference, since its engine believes nothing; send_out looks again.
+ * no difference, since its engine believes nothing; enqueue looks again.
  */
-static bool from_port(struct vswitch *sw, uint64_t now, const struct switch_port *from,
-		      const struct vnic_tx_frame *f)
+static bool from_process(struct vswitch *sw, uint64_t now, struct switch_port *from,
+			 const struct vnic_tx_frame *f)
 {
+	enum switch_drop why;
 	struct steer s;
+	int uplink;
 
 	steer_peek(&s, f->data, f->len);
-	if (s.kind == STEER_RUNT)
-		return drop(sw, SWITCH_DROP_RUNT);
-	if (!ether_same(s.smac, sw->host->mac))
-		return drop(sw, SWITCH_DROP_SPOOFED);
-	if (s.kind != STEER_ROCE)
-		return drop(sw, SWITCH_DROP_NOT_ROCE);
-	if (ether_is_group(s.dmac)) {
-		if (s.dest_qpn != URXE_QPN_MULTICAST)
-			return drop(sw, SWITCH_DROP_MULTICAST);
+	why = check_process(sw, &s);
+	if (why == NO_DROP && ether_is_group(s.dmac)) {
 		deliver_to_group(sw, now, from, f->data, f->len);
-		send_out_by_all(sw, now, f->data, f->len);
 		return true;
 	}
+	uplink = why == NO_DROP ? fdb_find(sw, s.dmac) : 0;
+	if (uplink < 0 && !ether_same(s.dmac, sw->host->mac)) {
+		send_out_by_all(sw, now, from, f->data, f->len);
+		return true;
+	}
+	note_in(sw, from, f->data, f->len, why);
+	if (why != NO_DROP)
+		return true;
 	if (ether_same(s.dmac, sw->host->mac))
-		return deliver(sw, now, s.dest_qpn, f->data, f->len, true);
-	return send_out(sw, now, &s, f->data, f->len);
+		return deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), f->data, f->len,
+			       true);
+	return enqueue(sw, &sw->uplink_ports[uplink], now, f->data, f->len);
 }
 
 static bool run_port(struct vswitch *sw, uint64_t now, struct switch_port *port)
 {
 	struct vnic_tx_frame frames[BURST];
-	uint32_t n, taken = 0;
+	uint32_t n, taken;
 
 	if (!port->dev)
 		return false;
 	n = vnic_device_tx(port->dev, frames, BURST);
-	while (taken < n && from_port(sw, now, port, &frames[taken]))
-		taken++;
+	for (taken = 0; taken < n; taken++) {
+		bool done = from_process(sw, now, port, &frames[taken]);
+
+		port->held = !done;
+		if (!done)
+			break;
+	}
 	if (!taken)
 		return false;
 	vnic_device_tx_done(port->dev, taken);
@@ -279,29 +376,47 @@ void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
 
 /* --- From an uplink */
 
+/* Why a frame from an uplink is for none of us, NO_DROP where it may be. */
+static enum switch_drop check_uplink(const struct vswitch *sw, const struct switch_port *from,
+				     const struct steer *s)
+{
+	if (s->kind == STEER_RUNT)
+		return SWITCH_DROP_RUNT;
+	if (s->kind == STEER_ARP || s->kind == STEER_ND)
+		return NO_DROP;
+	if (s->kind != STEER_ROCE)
+		return SWITCH_DROP_NOT_ROCE;
+	if (ether_is_group(s->dmac))
+		return s->dest_qpn == URXE_QPN_MULTICAST ? NO_DROP : SWITCH_DROP_MULTICAST;
+	if (!ether_same(s->dmac, from->uplink->mac))
+		return SWITCH_DROP_NOT_OURS;
+	return lease_owner(&sw->leases, s->dest_qpn) ? NO_DROP : SWITCH_DROP_NO_QP;
+}
+
 static void from_uplink(struct vswitch *sw, uint64_t now, uint32_t index,
 			const struct netdev_frame *f)
 {
+	struct switch_port *from = &sw->uplink_ports[index];
+	enum switch_drop why;
 	struct steer s;
 
 	steer_peek(&s, f->data, f->len);
-	if (s.kind == STEER_RUNT) {
-		drop(sw, SWITCH_DROP_RUNT);
+	if (s.kind != STEER_RUNT)
+		fdb_learn(sw, s.smac, index);
+	why = check_uplink(sw, from, &s);
+	if (why == NO_DROP && s.kind == STEER_ROCE && ether_is_group(s.dmac)) {
+		deliver_to_group(sw, now, from, f->data, f->len);
 		return;
 	}
-	fdb_learn(sw, s.smac, index);
-	if (s.kind == STEER_ARP || s.kind == STEER_ND)
-		neigh_input(sw->neigh, now, (int)index, f->data, f->len);
-	else if (s.kind != STEER_ROCE)
-		drop(sw, SWITCH_DROP_NOT_ROCE);
-	else if (ether_is_group(s.dmac) && s.dest_qpn != URXE_QPN_MULTICAST)
-		drop(sw, SWITCH_DROP_MULTICAST);
-	else if (ether_is_group(s.dmac))
-		deliver_to_group(sw, now, NULL, f->data, f->len);
-	else if (!ether_same(s.dmac, sw->uplinks[index].mac))
-		drop(sw, SWITCH_DROP_NOT_OURS);
-	else
-		deliver(sw, now, s.dest_qpn, f->data, f->len, false);
+	note_in(sw, from, f->data, f->len, why);
+	if (why != NO_DROP)
+		return;
+	if (s.kind == STEER_ROCE) {
+		deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), f->data, f->len, false);
+		return;
+	}
+	note_out(sw, &sw->self, f->data, f->len);
+	neigh_input(sw->neigh, now, (int)index, f->data, f->len);
 }
 
 static bool run_uplink(struct vswitch *sw, uint64_t now, uint32_t index)
@@ -325,7 +440,8 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 		moved |= run_uplink(sw, now, i);
 	for (port = sw->ports; port; port = port->next)
 		moved |= run_port(sw, now, port);
-	flush_uplinks(sw, now);
+	for (i = 0; i < sw->n_uplinks; i++)
+		flush_uplink(sw, now, &sw->uplink_ports[i]);
 	for (port = sw->ports; port; port = port->next) {
 		if (port->dirty)
 			vnic_device_flush(port->dev);

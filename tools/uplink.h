@@ -36,9 +36,14 @@ void uplink_close(struct uplink *u);
 uint8_t *uplink_reserve(struct uplink *u);
 /* Queues the frame of len bytes in the buffer reserved last. */
 void uplink_commit(struct uplink *u, uint32_t len);
-/* Sends what is queued, as far as the port takes it. True: all is out. */
-bool uplink_flush(struct uplink *u, uint64_t now);
-/* Gives up what is queued; returns how many frames that were. */
-uint32_t uplink_purge(struct uplink *u);
+/*
+ * Sends what is queued, as far as the port takes it; returns how many of the first
+ * frames that were. They stay in the queue until released.
+ */
+uint32_t uplink_send(struct uplink *u, uint64_t now);
+/* The first n frames leave the queue. */
+void uplink_release(struct uplink *u, uint32_t n);
+/* Gives up what is queued. */
+void uplink_purge(struct uplink *u);
 
 #endif

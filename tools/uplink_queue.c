@@ -2,6 +2,7 @@
 #include "uplink.h"
 
 #include <stddef.h>
+#include <string.h>
 
 uint8_t *uplink_reserve(struct uplink *u)
 {
@@ -14,39 +15,32 @@ void uplink_commit(struct uplink *u, uint32_t len)
 	u->queued++;
 }
 
-/* What the port refused moves to the front; that is rare, since the port's own ring is longer. */
-static void keep(struct uplink *u, uint32_t sent)
+uint32_t uplink_send(struct uplink *u, uint64_t now)
 {
-	uint32_t i, left = u->queued - sent;
+	uint32_t sent = u->queued ? netdev_tx(u->port, now, u->queue, u->queued) : 0;
 
-	for (i = 0; sent && i < left; i++) {
-		u->queue[i] = u->queue[sent + i];
+	if (sent)
+		u->full_since = 0;
+	if (sent < u->queued && !u->full_since)
+		u->full_since = now;
+	return sent;
+}
+
+/* What the port refused moves to the front; that is rare, since the port's own ring is longer. */
+void uplink_release(struct uplink *u, uint32_t n)
+{
+	uint32_t i, left = u->queued - n;
+
+	for (i = 0; n && i < left; i++) {
+		u->queue[i] = u->queue[n + i];
 		memcpy(u->room + i * u->stride, u->queue[i].data, u->queue[i].len);
 		u->queue[i].data = u->room + i * u->stride;
 	}
 	u->queued = left;
 }
 
-bool uplink_flush(struct uplink *u, uint64_t now)
+void uplink_purge(struct uplink *u)
 {
-	uint32_t sent;
-
-	if (!u->queued)
-		return true;
-	sent = netdev_tx(u->port, now, u->queue, u->queued);
-	keep(u, sent);
-	if (sent)
-		u->full_since = 0;
-	if (u->queued && !u->full_since)
-		u->full_since = now;
-	return !u->queued;
-}
-
-uint32_t uplink_purge(struct uplink *u)
-{
-	uint32_t n = u->queued;
-
 	u->queued = 0;
 	u->full_since = 0;
-	return n;
 }

@@ -32,6 +32,7 @@ struct world {
 	struct vnic_loop *loops[PORTS];
 	struct switch_port ports[PORTS];
 	uint32_t qpn[PORTS];
+	struct switch_stats seen;
 };
 
 static struct world *w;
@@ -46,7 +47,7 @@ static int setup_with(uint32_t n_uplinks)
 	w = calloc(1, sizeof(*w));
 	assert_non_null(w);
 	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	w->uplink = (struct uplink){.port = ends[0], .mtu = MTU, .stride = MTU + 18};
+	w->uplink = (struct uplink){.spec = "mem", .port = ends[0], .mtu = MTU, .stride = MTU + 18};
 	w->uplink.room = calloc(UPLINK_QUEUE, w->uplink.stride);
 	assert_non_null(w->uplink.room);
 	memcpy(w->uplink.mac, uplink_mac, 6);
@@ -147,14 +148,36 @@ static void from_wire(const uint8_t f[LEN])
 	assert_int_equal(netdev_tx(w->wire, T0, &frame, 1), 1);
 }
 
+static uint64_t dropped(enum switch_drop which)
+{
+	struct switch_stats all;
+
+	switch_totals(&w->sw, &all);
+	return all.drops[which];
+}
+
+/* That nothing else was dropped since drops_seen; and what came in is out, dropped or queued. */
 static void drops(enum switch_drop which, uint64_t n)
 {
+	struct switch_stats all;
+	uint64_t lost = 0;
 	uint32_t i;
 
-	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		if (w->sw.drops[i] != (i == which ? n : 0))
-			fail_msg("%s: %llu", switch_drop_name(i),
-				 (unsigned long long)w->sw.drops[i]);
+	switch_totals(&w->sw, &all);
+	for (i = 0; i < SWITCH_DROP_COUNT; i++) {
+		lost += all.drops[i];
+		if (all.drops[i] - w->seen.drops[i] != (i == which ? n : 0))
+			fail_msg("%s: %llu", switch_drop_name(i), (unsigned long long)all.drops[i]);
+	}
+	for (i = 0; i < PORTS; i++)
+		lost += w->ports[i].held;
+	assert_int_equal(all.counters[SWITCH_IN_FRAMES] + all.counters[SWITCH_COPIES],
+			 all.counters[SWITCH_OUT_FRAMES] + lost + w->uplink.queued);
+}
+
+static void drops_seen(void)
+{
+	switch_totals(&w->sw, &w->seen);
 }
 
 static void between_processes_by_qpn(void **state)
@@ -178,13 +201,13 @@ static void what_goes_nowhere_is_counted(void **state)
 	post(0, uplink_mac, 1, 0); /* QP1 is nobody's */
 	switch_run(&w->sw, T0);
 	drops(SWITCH_DROP_NO_QP, 1);
-	w->sw.drops[SWITCH_DROP_NO_QP] = 0;
+	drops_seen();
 
 	make(f, uplink_mac, peer_mac, w->qpn[1], 0);
 	post_frame(0, f);
 	switch_run(&w->sw, T0);
 	drops(SWITCH_DROP_SPOOFED, 1);
-	w->sw.drops[SWITCH_DROP_SPOOFED] = 0;
+	drops_seen();
 
 	make(f, peer_mac, uplink_mac, 0, 0);
 	f[23] = 6; /* a process may not send TCP by the daemon's port */
@@ -219,6 +242,7 @@ static void to_a_group_that_nobody_hears(void **state)
 	post(0, group_mac, URXE_QPN_MULTICAST, 7);
 	switch_run(&w->sw, T0);
 	assert_int_equal(receive(1), -1);
+	drops(SWITCH_DROP_UNHEARD, 1);
 	vnic_driver_hear_multicast(w->loops[1]->driver, true);
 	post(0, group_mac, URXE_QPN_MULTICAST, 8);
 	switch_run(&w->sw, T0);
@@ -227,7 +251,7 @@ static void to_a_group_that_nobody_hears(void **state)
 	post(0, group_mac, URXE_QPN_MULTICAST, 9);
 	switch_run(&w->sw, T0);
 	assert_int_equal(receive(1), -1);
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_DROP_UNHEARD, 2);
 }
 
 /* To each process but the sender, and out; from an uplink to all of them, and never back out. */
@@ -350,11 +374,11 @@ static void a_stalled_receiver_holds_nobody_up(void **state)
 	post(0, uplink_mac, w->qpn[0], 0);
 	while (switch_run(&w->sw, T0 + SWITCH_STALL_NS))
 		;
-	assert_true(w->sw.drops[SWITCH_DROP_RX_STALLED] > 0);
-	drops(SWITCH_DROP_RX_STALLED, w->sw.drops[SWITCH_DROP_RX_STALLED]);
+	assert_true(dropped(SWITCH_DROP_RX_STALLED) > 0);
+	drops(SWITCH_DROP_RX_STALLED, dropped(SWITCH_DROP_RX_STALLED));
 	while (receive(1) >= 0)
 		taken++;
-	assert_int_equal(taken + w->sw.drops[SWITCH_DROP_RX_STALLED], n);
+	assert_int_equal(taken + dropped(SWITCH_DROP_RX_STALLED), n);
 	/* It moves again, and is served again. */
 	post(0, uplink_mac, w->qpn[1], 77);
 	switch_run(&w->sw, T0 + SWITCH_STALL_NS);
@@ -428,6 +452,91 @@ static void a_group_waits_for_nobody(void **state)
 	drops(SWITCH_DROP_RX_FULL, n - got);
 }
 
+struct seen {
+	uint32_t n;
+	struct {
+		const struct switch_port *port;
+		enum switch_direction dir;
+		enum switch_drop drop;
+		uint32_t mark;
+	} at[8];
+};
+
+static void look(void *ctx, const struct switch_port *port, enum switch_direction dir,
+		 const uint8_t *data, uint32_t len, enum switch_drop drop)
+{
+	struct seen *seen = ctx;
+
+	assert_int_equal(len, LEN);
+	assert_true(seen->n < 8);
+	seen->at[seen->n].port = port;
+	seen->at[seen->n].dir = dir;
+	seen->at[seen->n].drop = drop;
+	memcpy(&seen->at[seen->n++].mark, data + LEN - 4, 4);
+}
+
+static void expect_seen(const struct seen *seen, uint32_t i, const struct switch_port *port,
+			enum switch_direction dir, enum switch_drop drop, uint32_t mark)
+{
+	assert_true(i < seen->n);
+	assert_ptr_equal(seen->at[i].port, port);
+	assert_int_equal(seen->at[i].dir, dir);
+	assert_int_equal(seen->at[i].drop, drop);
+	assert_int_equal(seen->at[i].mark, mark);
+}
+
+/* In, then out; what goes nowhere, with the reason; and nothing once nobody looks. */
+static void a_tap_sees_what_comes_and_goes(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	w->sw.tap = look;
+	w->sw.tap_ctx = &seen;
+	post(0, uplink_mac, w->qpn[1], 1);
+	post(0, uplink_mac, 1, 2);
+	post(0, peer_mac, 5, 3);
+	switch_run(&w->sw, T0);
+	assert_int_equal(seen.n, 5);
+	expect_seen(&seen, 0, &w->ports[0], SWITCH_IN, SWITCH_DROP_COUNT, 1);
+	expect_seen(&seen, 1, &w->ports[1], SWITCH_OUT, SWITCH_DROP_COUNT, 1);
+	expect_seen(&seen, 2, &w->ports[0], SWITCH_IN, SWITCH_DROP_NO_QP, 2);
+	expect_seen(&seen, 3, &w->ports[0], SWITCH_IN, SWITCH_DROP_COUNT, 3);
+	expect_seen(&seen, 4, &w->sw.uplink_ports[0], SWITCH_OUT, SWITCH_DROP_COUNT, 3);
+	w->sw.tap = NULL;
+	post(0, uplink_mac, w->qpn[1], 4);
+	switch_run(&w->sw, T0);
+	assert_int_equal(seen.n, 5);
+}
+
+/* Each port counts its own; who left is remembered in the sums. */
+static void ports_count_for_themselves(void **state)
+{
+	const struct switch_port *port = NULL;
+	struct switch_stats all;
+	uint32_t n = 0;
+
+	(void)state;
+	post(0, uplink_mac, w->qpn[1], 1);
+	post(0, uplink_mac, 1, 2);
+	post(1, peer_mac, 5, 3);
+	switch_run(&w->sw, T0);
+	assert_int_equal(w->ports[0].stats.counters[SWITCH_IN_FRAMES], 2);
+	assert_int_equal(w->ports[0].stats.counters[SWITCH_IN_BYTES], 2 * LEN);
+	assert_int_equal(w->ports[0].stats.drops[SWITCH_DROP_NO_QP], 1);
+	assert_int_equal(w->ports[0].stats.counters[SWITCH_OUT_FRAMES], 0);
+	assert_int_equal(w->ports[1].stats.counters[SWITCH_OUT_FRAMES], 1);
+	assert_int_equal(w->ports[1].stats.counters[SWITCH_OUT_BYTES], LEN);
+	assert_int_equal(w->sw.uplink_ports[0].stats.counters[SWITCH_OUT_FRAMES], 1);
+	while ((port = switch_next_port(&w->sw, port)))
+		n++;
+	assert_int_equal(n, 2 + PORTS);
+	switch_leave(&w->sw, &w->ports[0]);
+	switch_totals(&w->sw, &all);
+	assert_int_equal(all.counters[SWITCH_IN_FRAMES], 3);
+	assert_int_equal(all.drops[SWITCH_DROP_NO_QP], 1);
+}
+
 /* Without an uplink, which in memory has no descriptor and so a deadline of its own. */
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
 #define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -450,6 +559,8 @@ int main(void)
 		TEST(an_uplink_does_not_wait_for_a_process),
 		TEST(a_full_uplink_keeps_frames_and_their_order),
 		TEST(a_dead_uplink_loses_its_frames),
+		TEST(a_tap_sees_what_comes_and_goes),
+		TEST(ports_count_for_themselves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What stands behind a port of the switch, and what is counted there.
+ *
+ * A frame is counted in at the port that it came from. Then each copy of it is
+ * counted once: out at the port that got it, or dropped, where it happened. So over
+ * all ports, and without what still waits in the queue of an uplink,
+ *
+ *   in_frames + copies = out_frames + drops
+ */
+#ifndef URXE_TOOLS_SWITCH_PORT_H
+#define URXE_TOOLS_SWITCH_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/device.h>
+
+#include "uplink.h"
+
+#define SWITCH_PORT_NAME 64
+
+enum switch_port_kind {
+	SWITCH_URXED,   /* the daemon itself: ARP and ND */
+	SWITCH_UPLINK,  /* a real Ethernet */
+	SWITCH_PROCESS, /* a process's vNIC */
+};
+/* "urxed", "uplink", "process" */
+const char *switch_port_kind_name(enum switch_port_kind kind);
+
+/* X(identifier, printed name, meaning) */
+#define SWITCH_COUNTER_LIST(X)                                      \
+	X(IN_FRAMES, "in_frames", "frames that came from the port") \
+	X(IN_BYTES, "in_bytes", "bytes of them")                    \
+	X(OUT_FRAMES, "out_frames", "frames that were given to it") \
+	X(OUT_BYTES, "out_bytes", "bytes of them")                  \
+	X(COPIES, "copies", "more copies of frames that came from it")
+
+#define SWITCH_COUNTER_ENUM(id, name, text) SWITCH_##id,
+enum switch_counter { SWITCH_COUNTER_LIST(SWITCH_COUNTER_ENUM) SWITCH_COUNTER_COUNT };
+const char *switch_counter_name(enum switch_counter counter);
+
+/* X(identifier, printed name, meaning) */
+#define SWITCH_DROP_LIST(X)                                                                \
+	X(RUNT, "runt", "no whole Ethernet header")                                        \
+	X(SPOOFED, "spoofed_source", "a process sent from another MAC than the host's")    \
+	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")            \
+	X(NOT_OURS, "not_ours", "from an uplink, to another MAC")                          \
+	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")           \
+	X(UNHEARD, "unheard", "to a group, and nobody else is there to hear it")           \
+	X(NO_QP, "no_qp", "no process holds the destination QPN")                          \
+	X(NO_UPLINK, "no_uplink", "to another host, but there is no uplink")               \
+	X(TOO_LONG, "too_long", "longer than the receiver or the uplink takes")            \
+	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                          \
+	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 100 ms") \
+	X(RX_FULL, "rx_full", "cannot wait, and the receiver has no buffer")               \
+	X(UPLINK_FULL, "uplink_full", "the uplink has not sent a frame for 10 ms")
+
+#define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,
+enum switch_drop { SWITCH_DROP_LIST(SWITCH_DROP_ENUM) SWITCH_DROP_COUNT };
+/* NULL for SWITCH_DROP_COUNT, which is no drop. */
+const char *switch_drop_name(enum switch_drop drop);
+
+struct switch_stats {
+	uint64_t counters[SWITCH_COUNTER_COUNT];
+	uint64_t drops[SWITCH_DROP_COUNT];
+};
+/* Adds b to a. */
+void switch_stats_add(struct switch_stats *a, const struct switch_stats *b);
+
+struct switch_port {
+	struct switch_port *next;
+	enum switch_port_kind kind;
+	uint32_t number; /* of no other port at the time */
+	char name[SWITCH_PORT_NAME];
+	struct switch_stats stats;
+	struct uplink *uplink;
+	struct vnic_device *dev; /* of a process; NULL until there is one */
+	uint64_t full_since;     /* when it last ran out of buffers; 0 = it has some */
+	bool dirty;              /* its driver is to be told */
+	bool held;               /* its oldest frame had to wait, and is counted already */
+};
+
+enum switch_direction { SWITCH_IN, SWITCH_OUT };
+
+/*
+ * Sees a frame that came from a port or goes to it. drop: why it goes no further,
+ * SWITCH_DROP_COUNT where it does. The bytes are those that were checked, and stay
+ * as they are during the call.
+ */
+typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switch_direction dir,
+			   const uint8_t *data, uint32_t len, enum switch_drop drop);
+
+#endif
