@@ -12,10 +12,12 @@
 #define ETHER_HDR_LEN  14
 #define ETHER_VLAN_LEN 4
 #define ETHER_VLAN_MAX 4094
+#define ETHER_VLAN_ID  0x0fff /* of a tag */
 #define IPV4_HDR_LEN   20
 #define IPV6_HDR_LEN   40 /* also a GRH's */
 #define UDP_HDR_LEN    8
 #define BTH_LEN        12
+#define DETH_LEN       8
 
 #define ETHERTYPE_ID_IPV4 0x0800
 #define ETHERTYPE_ID_ARP  0x0806
@@ -48,6 +50,13 @@ static inline bool ether_is_group(const uint8_t mac[ETHER_MAC_LEN])
 static inline bool ether_same(const uint8_t a[ETHER_MAC_LEN], const uint8_t b[ETHER_MAC_LEN])
 {
 	return !memcmp(a, b, ETHER_MAC_LEN);
+}
+
+static inline void ip_from_v4(uint8_t ip[16], const uint8_t v4[4])
+{
+	memset(ip, 0, 10);
+	ip[10] = ip[11] = 0xff;
+	memcpy(ip + 12, v4, 4);
 }
 
 /* Whether a 128-bit address is an IPv4 one, ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */

@@ -268,6 +268,16 @@ const struct host_address *host_by_gid(const struct host *h, uint32_t gid_index)
 	return gid_index < VNIC_ATTACH_GIDS && a->valid ? a : NULL;
 }
 
+bool host_has(const struct host *h, const uint8_t ip[16], uint16_t vlan)
+{
+	const struct host_address *a;
+
+	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->vlan == vlan && !memcmp(a->ip, ip, 16))
+			return true;
+	return false;
+}
+
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)
 {
 	uint8_t bytes = prefix_len / 8, bits = prefix_len % 8;

@@ -75,6 +75,9 @@ int host_add_pkey(struct host *h, const char *text);
 /* NULL: not an address of ours. */
 const struct host_address *host_find(const struct host *h, const uint8_t ip[16]);
 
+/* Whether ip is an address of ours in a VLAN (ID; 0 = none). */
+bool host_has(const struct host *h, const uint8_t ip[16], uint16_t vlan);
+
 /* Whether the first prefix_len bits of two addresses are the same. */
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);
 

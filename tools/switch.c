@@ -8,6 +8,7 @@
 #include <rxe/packet.h>
 #include <vnic/regs.h>
 
+#include "source.h"
 #include "steer.h"
 
 #define BURST 32
@@ -91,43 +92,94 @@ void switch_totals(const struct vswitch *sw, struct switch_stats *sums)
 		switch_stats_add(sums, &port->stats);
 }
 
+/* --- A frame on its way */
+
+/*
+ * The head is a copy, which was checked. The rest may lie in memory that a process
+ * writes to, so it may be another thing each time that it is read.
+ */
+struct frame {
+	struct iovec parts[2];
+	uint32_t n;
+	uint32_t len;
+};
+
+static struct frame whole_frame(const uint8_t *data, uint32_t len)
+{
+	return (struct frame){.parts = {{(void *)(uintptr_t)data, len}}, .n = 1, .len = len};
+}
+
+static struct frame frame_of_process(const struct steer *s, const struct vnic_tx_frame *f)
+{
+	const uint8_t *rest = f->data + s->head_len;
+
+	return (struct frame){
+		.parts = {{(void *)(uintptr_t)s->head, s->head_len},
+			  {(void *)(uintptr_t)rest, f->len - s->head_len}},
+		.n = f->len > s->head_len ? 2 : 1,
+		.len = f->len,
+	};
+}
+
+static void copy_frame(uint8_t *to, const struct frame *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++) {
+		memcpy(to, f->parts[i].iov_base, f->parts[i].iov_len);
+		to += f->parts[i].iov_len;
+	}
+}
+
 /* --- Counting and showing */
 
 #define NO_DROP SWITCH_DROP_COUNT
+
+static void show(struct vswitch *sw, const struct switch_port *port, enum switch_direction dir,
+		 const struct frame *f, enum switch_drop why)
+{
+	const uint8_t *data = f->parts[0].iov_base;
+
+	if (!sw->tap)
+		return;
+	/* Only frames of processes are in parts, and none of those is longer. */
+	if (f->n > 1) {
+		copy_frame(sw->tap_frame, f);
+		data = sw->tap_frame;
+	}
+	sw->tap(sw->tap_ctx, port, dir, data, f->len, why);
+}
 
 /*
  * A frame has come from a port, and if `why` says so, goes no further. One that
  * had to wait has come before.
  */
-static void note_in(struct vswitch *sw, struct switch_port *port, const uint8_t *data, uint32_t len,
+static void note_in(struct vswitch *sw, struct switch_port *port, const struct frame *f,
 		    enum switch_drop why)
 {
 	if (!port->held) {
 		port->stats.counters[SWITCH_IN_FRAMES]++;
-		port->stats.counters[SWITCH_IN_BYTES] += len;
+		port->stats.counters[SWITCH_IN_BYTES] += f->len;
 	}
 	if (why != NO_DROP)
 		port->stats.drops[why]++;
-	if (sw->tap && (!port->held || why != NO_DROP))
-		sw->tap(sw->tap_ctx, port, SWITCH_IN, data, len, why);
+	if (!port->held || why != NO_DROP)
+		show(sw, port, SWITCH_IN, f, why);
 }
 
-static void note_out(struct vswitch *sw, struct switch_port *port, const uint8_t *data,
-		     uint32_t len)
+static void note_out(struct vswitch *sw, struct switch_port *port, const struct frame *f)
 {
 	port->stats.counters[SWITCH_OUT_FRAMES]++;
-	port->stats.counters[SWITCH_OUT_BYTES] += len;
-	if (sw->tap)
-		sw->tap(sw->tap_ctx, port, SWITCH_OUT, data, len, NO_DROP);
+	port->stats.counters[SWITCH_OUT_BYTES] += f->len;
+	show(sw, port, SWITCH_OUT, f, NO_DROP);
 }
 
 /* A port did not get a frame that was for it. True: there is no use in waiting. */
-static bool drop(struct vswitch *sw, struct switch_port *to, const uint8_t *data, uint32_t len,
+static bool drop(struct vswitch *sw, struct switch_port *to, const struct frame *f,
 		 enum switch_drop why)
 {
 	to->stats.drops[why]++;
-	if (sw->tap)
-		sw->tap(sw->tap_ctx, to, SWITCH_OUT, data, len, why);
+	show(sw, to, SWITCH_OUT, f, why);
 	return true;
 }
 
@@ -169,50 +221,44 @@ static int fdb_find(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 /* --- To a process */
 
 /* False: the frame has to wait, which only frames that can may do. */
-static bool deliver(struct vswitch *sw, uint64_t now, struct switch_port *to, const uint8_t *data,
-		    uint32_t len, bool can_wait)
+static bool deliver(struct vswitch *sw, uint64_t now, struct switch_port *to, const struct frame *f,
+		    bool can_wait)
 {
-	switch (to->dev ? vnic_device_rx(to->dev, data, len) : -ENETDOWN) {
+	switch (to->dev ? vnic_device_rxv(to->dev, f->parts, f->n) : -ENETDOWN) {
 	case 0:
 		to->full_since = 0;
 		to->dirty = true;
-		note_out(sw, to, data, len);
+		note_out(sw, to, f);
 		return true;
 	case -ENOBUFS: break;
-	case -EMSGSIZE: return drop(sw, to, data, len, SWITCH_DROP_TOO_LONG);
-	default: return drop(sw, to, data, len, SWITCH_DROP_RX_DOWN);
+	case -EMSGSIZE: return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
+	default: return drop(sw, to, f, SWITCH_DROP_RX_DOWN);
 	}
 	if (!can_wait)
-		return drop(sw, to, data, len, SWITCH_DROP_RX_FULL);
+		return drop(sw, to, f, SWITCH_DROP_RX_FULL);
 	if (!to->full_since)
 		to->full_since = now;
 	if (now - to->full_since >= SWITCH_STALL_NS)
-		return drop(sw, to, data, len, SWITCH_DROP_RX_STALLED);
+		return drop(sw, to, f, SWITCH_DROP_RX_STALLED);
 	return retry(sw, to->full_since + SWITCH_STALL_NS);
 }
 
 /* --- To an uplink */
 
-/* Copies a frame into an uplink's queue, under the uplink's own MAC. */
-static bool enqueue(struct vswitch *sw, struct switch_port *to, uint64_t now, const uint8_t *data,
-		    uint32_t len)
+/* Copies a frame into an uplink's queue, under the uplink's own MAC. False: it is full. */
+static bool enqueue(struct vswitch *sw, struct switch_port *to, uint64_t now, const struct frame *f)
 {
 	struct uplink *u = to->uplink;
-	struct steer s;
 	uint8_t *room;
 
-	if (len > u->stride)
-		return drop(sw, to, data, len, SWITCH_DROP_TOO_LONG);
+	if (f->len > u->stride)
+		return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
 	if (!room)
 		return retry(sw, now + SWITCH_RETRY_NS);
-	/* Checked once more, now that the process can change it no longer. */
-	memcpy(room, data, len);
-	steer_peek(&s, room, len);
-	if (s.kind != STEER_ROCE)
-		return drop(sw, to, room, len, SWITCH_DROP_NOT_ROCE);
+	copy_frame(room, f);
 	memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
-	uplink_commit(u, len);
+	uplink_commit(u, f->len);
 	return true;
 }
 
@@ -220,23 +266,32 @@ void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t 
 {
 	struct switch_port *to = &sw->uplink_ports[uplink];
 	uint8_t *room = len <= to->uplink->stride ? uplink_reserve(to->uplink) : NULL;
+	const struct frame f = whole_frame(frame, len);
 
-	note_in(sw, &sw->self, frame, len, NO_DROP);
+	note_in(sw, &sw->self, &f, NO_DROP);
 	if (!room) {
-		drop(sw, to, frame, len, SWITCH_DROP_UPLINK_FULL);
+		drop(sw, to, &f, SWITCH_DROP_UPLINK_FULL);
 		return;
 	}
-	memcpy(room, frame, len);
+	copy_frame(room, &f);
 	uplink_commit(to->uplink, len);
+}
+
+static struct frame queued_frame(const struct uplink *u, uint32_t i)
+{
+	return whole_frame(u->queue[i].data, u->queue[i].len);
 }
 
 static void flush_uplink(struct vswitch *sw, uint64_t now, struct switch_port *port)
 {
 	struct uplink *u = port->uplink;
 	uint32_t i, sent = uplink_send(u, now);
+	struct frame f;
 
-	for (i = 0; i < sent; i++)
-		note_out(sw, port, u->queue[i].data, u->queue[i].len);
+	for (i = 0; i < sent; i++) {
+		f = queued_frame(u, i);
+		note_out(sw, port, &f);
+	}
 	uplink_release(u, sent);
 	if (!u->queued)
 		return;
@@ -244,8 +299,10 @@ static void flush_uplink(struct vswitch *sw, uint64_t now, struct switch_port *p
 		retry(sw, now + SWITCH_RETRY_NS);
 		return;
 	}
-	for (i = 0; i < u->queued; i++)
-		drop(sw, port, u->queue[i].data, u->queue[i].len, SWITCH_DROP_UPLINK_FULL);
+	for (i = 0; i < u->queued; i++) {
+		f = queued_frame(u, i);
+		drop(sw, port, &f, SWITCH_DROP_UPLINK_FULL);
+	}
 	uplink_purge(u);
 }
 
@@ -262,48 +319,42 @@ static bool hears_group(const struct switch_port *port)
  * uplinks. Nothing waits: a second try would bring second copies.
  */
 static void deliver_to_group(struct vswitch *sw, uint64_t now, struct switch_port *from,
-			     const uint8_t *data, uint32_t len)
+			     const struct frame *f)
 {
 	uint32_t i, copies = from->kind == SWITCH_PROCESS ? sw->n_uplinks : 0, uplinks = copies;
 	struct switch_port *port;
 
 	for (port = sw->ports; port; port = port->next)
 		copies += port != from && hears_group(port);
-	note_in(sw, from, data, len, copies ? NO_DROP : SWITCH_DROP_UNHEARD);
+	note_in(sw, from, f, copies ? NO_DROP : SWITCH_DROP_UNHEARD);
 	if (copies)
 		from->stats.counters[SWITCH_COPIES] += copies - 1;
 	for (port = sw->ports; port; port = port->next)
 		if (port != from && hears_group(port))
-			deliver(sw, now, port, data, len, false);
+			deliver(sw, now, port, f, false);
 	for (i = 0; i < uplinks; i++)
-		if (!enqueue(sw, &sw->uplink_ports[i], now, data, len))
-			drop(sw, &sw->uplink_ports[i], data, len, SWITCH_DROP_UPLINK_FULL);
+		if (!enqueue(sw, &sw->uplink_ports[i], now, f))
+			drop(sw, &sw->uplink_ports[i], f, SWITCH_DROP_UPLINK_FULL);
 }
 
 /* Where nobody knows which uplink leads to a MAC: all may. Nothing waits here either. */
 static void send_out_by_all(struct vswitch *sw, uint64_t now, struct switch_port *from,
-			    const uint8_t *data, uint32_t len)
+			    const struct frame *f)
 {
 	uint32_t i;
 
-	note_in(sw, from, data, len, NO_DROP);
+	note_in(sw, from, f, NO_DROP);
 	from->stats.counters[SWITCH_COPIES] += sw->n_uplinks - 1;
 	for (i = 0; i < sw->n_uplinks; i++)
-		if (!enqueue(sw, &sw->uplink_ports[i], now, data, len))
-			drop(sw, &sw->uplink_ports[i], data, len, SWITCH_DROP_UPLINK_FULL);
+		if (!enqueue(sw, &sw->uplink_ports[i], now, f))
+			drop(sw, &sw->uplink_ports[i], f, SWITCH_DROP_UPLINK_FULL);
 }
 
 /* --- From a process */
 
-/* Why a process may not send this, NO_DROP where it may. */
-static enum switch_drop check_process(const struct vswitch *sw, const struct steer *s)
+/* Why a frame that a process may send goes nowhere. */
+static enum switch_drop check_way(const struct vswitch *sw, const struct steer *s)
 {
-	if (s->kind == STEER_RUNT)
-		return SWITCH_DROP_RUNT;
-	if (!ether_same(s->smac, sw->host->mac))
-		return SWITCH_DROP_SPOOFED;
-	if (s->kind != STEER_ROCE)
-		return SWITCH_DROP_NOT_ROCE;
 	if (ether_is_group(s->dmac))
 		return s->dest_qpn == URXE_QPN_MULTICAST ? NO_DROP : SWITCH_DROP_MULTICAST;
 	if (ether_same(s->dmac, sw->host->mac))
@@ -311,36 +362,35 @@ static enum switch_drop check_process(const struct vswitch *sw, const struct ste
 	return sw->n_uplinks ? NO_DROP : SWITCH_DROP_NO_UPLINK;
 }
 
-/*
- * False: the frame has to wait. The frame is in the process's memory: what is
- * looked at here may be another thing once it is copied. To a process that makes
- * no difference, since its engine believes nothing; enqueue looks again.
- */
+/* False: the frame has to wait. */
 static bool from_process(struct vswitch *sw, uint64_t now, struct switch_port *from,
-			 const struct vnic_tx_frame *f)
+			 const struct vnic_tx_frame *tx)
 {
 	enum switch_drop why;
+	struct frame f;
 	struct steer s;
 	int uplink;
 
-	steer_peek(&s, f->data, f->len);
-	why = check_process(sw, &s);
+	steer_peek(&s, tx->data, tx->len);
+	f = frame_of_process(&s, tx);
+	why = source_check(sw->host, &sw->leases, from, &s);
+	if (why == NO_DROP)
+		why = check_way(sw, &s);
 	if (why == NO_DROP && ether_is_group(s.dmac)) {
-		deliver_to_group(sw, now, from, f->data, f->len);
+		deliver_to_group(sw, now, from, &f);
 		return true;
 	}
 	uplink = why == NO_DROP ? fdb_find(sw, s.dmac) : 0;
 	if (uplink < 0 && !ether_same(s.dmac, sw->host->mac)) {
-		send_out_by_all(sw, now, from, f->data, f->len);
+		send_out_by_all(sw, now, from, &f);
 		return true;
 	}
-	note_in(sw, from, f->data, f->len, why);
+	note_in(sw, from, &f, why);
 	if (why != NO_DROP)
 		return true;
 	if (ether_same(s.dmac, sw->host->mac))
-		return deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), f->data, f->len,
-			       true);
-	return enqueue(sw, &sw->uplink_ports[uplink], now, f->data, f->len);
+		return deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), &f, true);
+	return enqueue(sw, &sw->uplink_ports[uplink], now, &f);
 }
 
 static bool run_port(struct vswitch *sw, uint64_t now, struct switch_port *port)
@@ -394,29 +444,30 @@ static enum switch_drop check_uplink(const struct vswitch *sw, const struct swit
 }
 
 static void from_uplink(struct vswitch *sw, uint64_t now, uint32_t index,
-			const struct netdev_frame *f)
+			const struct netdev_frame *rx)
 {
 	struct switch_port *from = &sw->uplink_ports[index];
 	enum switch_drop why;
+	const struct frame f = whole_frame(rx->data, rx->len);
 	struct steer s;
 
-	steer_peek(&s, f->data, f->len);
+	steer_peek(&s, rx->data, rx->len);
 	if (s.kind != STEER_RUNT)
 		fdb_learn(sw, s.smac, index);
 	why = check_uplink(sw, from, &s);
 	if (why == NO_DROP && s.kind == STEER_ROCE && ether_is_group(s.dmac)) {
-		deliver_to_group(sw, now, from, f->data, f->len);
+		deliver_to_group(sw, now, from, &f);
 		return;
 	}
-	note_in(sw, from, f->data, f->len, why);
+	note_in(sw, from, &f, why);
 	if (why != NO_DROP)
 		return;
 	if (s.kind == STEER_ROCE) {
-		deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), f->data, f->len, false);
+		deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), &f, false);
 		return;
 	}
-	note_out(sw, &sw->self, f->data, f->len);
-	neigh_input(sw->neigh, now, (int)index, f->data, f->len);
+	note_out(sw, &sw->self, &f);
+	neigh_input(sw->neigh, now, (int)index, rx->data, rx->len);
 }
 
 static bool run_uplink(struct vswitch *sw, uint64_t now, uint32_t index)

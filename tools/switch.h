@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <vnic/regs.h>
+
 #include "host.h"
 #include "lease.h"
 #include "neigh.h"
@@ -36,6 +38,9 @@ struct switch_fdb_entry {
 
 #define SWITCH_FDB 256
 
+/* What a tap is shown of a process's frame at most, bytes: all of the longest. */
+#define SWITCH_TAP_ROOM VNIC_FRAME_MAX(VMXNET3_MAX_MTU)
+
 struct vswitch {
 	const struct host *host;
 	struct neigh *neigh;
@@ -49,6 +54,7 @@ struct vswitch {
 	uint64_t retry_at;  /* when a frame that had to wait wants another try */
 	switch_tap_fn *tap; /* sees all frames; NULL = nobody looks */
 	void *tap_ctx;
+	uint8_t tap_frame[SWITCH_TAP_ROOM];
 	struct switch_fdb_entry fdb[SWITCH_FDB]; /* which uplink leads to a MAC */
 };
 

@@ -41,19 +41,28 @@ enum switch_counter { SWITCH_COUNTER_LIST(SWITCH_COUNTER_ENUM) SWITCH_COUNTER_CO
 const char *switch_counter_name(enum switch_counter counter);
 
 /* X(identifier, printed name, meaning) */
-#define SWITCH_DROP_LIST(X)                                                                \
-	X(RUNT, "runt", "no whole Ethernet header")                                        \
-	X(SPOOFED, "spoofed_source", "a process sent from another MAC than the host's")    \
-	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")            \
-	X(NOT_OURS, "not_ours", "from an uplink, to another MAC")                          \
-	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")           \
-	X(UNHEARD, "unheard", "to a group, and nobody else is there to hear it")           \
-	X(NO_QP, "no_qp", "no process holds the destination QPN")                          \
-	X(NO_UPLINK, "no_uplink", "to another host, but there is no uplink")               \
-	X(TOO_LONG, "too_long", "longer than the receiver or the uplink takes")            \
-	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                          \
-	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 100 ms") \
-	X(RX_FULL, "rx_full", "cannot wait, and the receiver has no buffer")               \
+#define SWITCH_DROP_LIST(X)                                                                       \
+	X(RUNT, "runt", "no whole Ethernet header")                                               \
+	X(SPOOFED_MAC, "spoofed_mac", "a process sent from another MAC than the host's")          \
+	X(SPOOFED_IP, "spoofed_ip",                                                               \
+	  "a process sent from an address that the host does not have in that VLAN")              \
+	X(SPOOFED_QPN, "spoofed_qpn",                                                             \
+	  "a process sent a datagram from a QPN that it has not leased")                          \
+	X(MANAGEMENT, "management",                                                               \
+	  "a process sent from or to QP0 or QP1, which are the daemon's")                         \
+	X(MALFORMED, "malformed",                                                                 \
+	  "a process sent what hosts may read differently: a fragment, or lengths that disagree") \
+	X(NO_SERVICE, "no_service", "a process sent with an opcode of no RC, UC, UD or CNP")      \
+	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")                   \
+	X(NOT_OURS, "not_ours", "from an uplink, to another MAC")                                 \
+	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")                  \
+	X(UNHEARD, "unheard", "to a group, and nobody else is there to hear it")                  \
+	X(NO_QP, "no_qp", "no process holds the destination QPN")                                 \
+	X(NO_UPLINK, "no_uplink", "to another host, but there is no uplink")                      \
+	X(TOO_LONG, "too_long", "longer than the receiver or the uplink takes")                   \
+	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                                 \
+	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 100 ms")        \
+	X(RX_FULL, "rx_full", "cannot wait, and the receiver has no buffer")                      \
 	X(UPLINK_FULL, "uplink_full", "the uplink has not sent a frame for 10 ms")
 
 #define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,

@@ -21,11 +21,12 @@
 #include <vnic/driver.h>
 
 #include "client.h"
+#include "craft.h"
 
-#define MTU    1500
-#define T0     1000000000ull
-#define LEN    100
-#define FRAMES 100 /* more than the switch moves at a time, and less than a ring holds */
+#define MTU          1500
+#define T0           1000000000ull
+#define UD_SEND_ONLY 0x64
+#define FRAMES       100 /* more than the switch moves at a time, and less than a ring holds */
 
 struct process {
 	struct vnic_attach_welcome who;
@@ -102,6 +103,7 @@ static int setup(void **state)
 	assert_true(w->listen_fd >= 0);
 	host_init(&w->host);
 	w->host.mtu = MTU;
+	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", HOST_NO_UPLINK), 0);
 	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
 	switch_init(&w->sw, &w->host, &w->neigh, NULL, 0);
 	w->clients = (struct clients){
@@ -130,25 +132,29 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A RoCEv2 frame for the stayer as far as the switch looks, with its number at the end. */
+/* A datagram for the stayer, with its number at the end. */
 static void post(uint32_t number)
 {
-	uint32_t qpn = w->stayer.who.qpn_first;
+	static const uint8_t payload[32];
+	struct urxe_packet p = {
+		.net = URXE_NET_IPV4,
+		.opcode = UD_SEND_ONLY,
+		.dest_qpn = w->stayer.who.qpn_first,
+		.deth.src_qpn = w->leaver.who.qpn_first,
+		.sgid = craft_gid(URXE_NET_IPV4, 1),
+		.dgid = craft_gid(URXE_NET_IPV4, 1),
+		.payload = payload,
+		.payload_len = sizeof(payload),
+	};
 	struct vnic_frame frame;
+	uint8_t room[CRAFT_MAX];
 
+	memcpy(p.dmac, w->host.mac, 6);
+	memcpy(p.smac, w->host.mac, 6);
 	assert_int_equal(vnic_driver_tx_reserve(w->leaver.driver, &frame, 1), 1);
-	memset(frame.data, 0, LEN);
-	memcpy(frame.data, w->host.mac, 6);
-	memcpy(frame.data + 6, w->host.mac, 6);
-	ether_put16(frame.data + 12, ETHERTYPE_ID_IPV4);
-	frame.data[14] = 0x45;
-	frame.data[23] = PROTO_UDP;
-	ether_put16(frame.data + 36, URXE_UDP_PORT);
-	frame.data[47] = qpn >> 16 & 0xff;
-	frame.data[48] = qpn >> 8 & 0xff;
-	frame.data[49] = qpn & 0xff;
-	memcpy(frame.data + LEN - 4, &number, 4);
-	frame.len = LEN;
+	frame.len = craft_frame(room, &p);
+	memcpy(frame.data, room, frame.len);
+	memcpy(frame.data + frame.len - 4, &number, 4);
 	vnic_driver_tx_commit(w->leaver.driver, &frame, 1);
 }
 
@@ -158,7 +164,7 @@ static void stayer_has_all(void)
 	uint32_t n = 0, number;
 
 	while (vnic_driver_rx(w->stayer.driver, &frame, 1)) {
-		memcpy(&number, frame.data + LEN - 4, 4);
+		memcpy(&number, frame.data + frame.len - 4, 4);
 		assert_int_equal(number, n++);
 		vnic_driver_rx_release(w->stayer.driver, 1);
 	}

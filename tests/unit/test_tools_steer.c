@@ -10,11 +10,13 @@
 
 #include <rxe/packet.h>
 
+#include "craft.h"
 #include "steer.h"
 
 #define QPN  0x123456
 #define ROOM 256
 #define LONG 120
+#define VLAN 100
 
 static const uint8_t dmac[6] = {2, 0, 0, 0, 0, 1}, smac[6] = {2, 0, 0, 0, 0, 2};
 
@@ -178,10 +180,82 @@ static void survives_random_bytes(void **state)
 	}
 }
 
+/* A packet of each kind as a host would send it, in a VLAN or not. */
+static uint32_t craft(uint8_t f[CRAFT_MAX], enum urxe_net net, bool vlan, uint8_t opcode)
+{
+	const struct urxe_packet p = {
+		.net = net,
+		.opcode = opcode,
+		.dest_qpn = QPN,
+		.deth.src_qpn = QPN + 1,
+		.has_vlan = vlan,
+		.vlan_tci = 7 << 13 | VLAN,
+		.sgid = craft_gid(net, 1),
+		.dgid = craft_gid(net, 2),
+	};
+
+	return craft_frame(f, &p);
+}
+
+static void finds_who_sends_to_whom(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		enum steer_service service;
+	} opcodes[] = {
+		{0x04, STEER_CONNECTED},  {0x11, STEER_CONNECTED},  {0x24, STEER_CONNECTED},
+		{0x64, STEER_DATAGRAM},   {0x65, STEER_DATAGRAM},   {0x81, STEER_CONNECTED},
+		{0x80, STEER_NO_SERVICE}, {0x44, STEER_NO_SERVICE}, {0xa4, STEER_NO_SERVICE},
+	};
+	uint8_t f[CRAFT_MAX];
+	struct urxe_gid gid;
+	struct steer s;
+	uint32_t i, net;
+
+	(void)state;
+	for (i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		for (net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
+			steer_peek(&s, f, craft(f, net, i % 2, opcodes[i].opcode));
+			assert_int_equal(s.kind, STEER_ROCE);
+			assert_true(s.whole);
+			assert_int_equal(s.vlan, i % 2 ? VLAN : 0);
+			assert_int_equal(s.service, opcodes[i].service);
+			assert_int_equal(s.dest_qpn, QPN);
+			if (s.service == STEER_DATAGRAM)
+				assert_int_equal(s.src_qpn, QPN + 1);
+			gid = craft_gid(net, 1);
+			assert_memory_equal(s.sip, &gid, 16);
+			gid = craft_gid(net, 2);
+			assert_memory_equal(s.dip, &gid, 16);
+			assert_memory_equal(s.head, f, s.head_len);
+		}
+	}
+}
+
+/* A byte less, and the lengths in the headers say more than there is. */
+static void a_cut_packet_is_not_whole(void **state)
+{
+	uint8_t f[CRAFT_MAX];
+	struct steer s;
+	uint32_t net, len;
+
+	(void)state;
+	for (net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
+		len = craft(f, net, false, 0x64);
+		steer_peek(&s, f, len + 1); /* padded */
+		assert_true(s.whole);
+		steer_peek(&s, f, len - 1);
+		assert_int_equal(s.kind, STEER_ROCE);
+		assert_false(s.whole);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_destination_qpn),
+		cmocka_unit_test(finds_who_sends_to_whom),
+		cmocka_unit_test(a_cut_packet_is_not_whole),
 		cmocka_unit_test(needs_the_whole_bth),
 		cmocka_unit_test(tells_arp_and_nd),
 		cmocka_unit_test(leaves_other_traffic_alone),

@@ -13,7 +13,24 @@
 #include <rxe/packet.h>
 #include <vnic/loop.h>
 
+#include "craft.h"
+#include "steer.h"
 #include "switch.h"
+
+/* Last bytes of addresses: the host's, another host's, and the host's in VLAN 100. */
+#define OURS         1
+#define THEIRS       2
+#define OURS_IN_VLAN 3
+#define VLAN         100
+
+#define UD_SEND_ONLY  0x64
+#define RC_SEND_ONLY  0x04
+#define UC_SEND_ONLY  0x24
+#define RD_SEND_ONLY  0x44
+#define XRC_SEND_ONLY 0xa4
+#define CNP           0x81
+
+#define NOBODYS_QPN 0xfff123
 
 #define MTU   1500
 #define T0    1000000000ull
@@ -53,6 +70,9 @@ static int setup_with(uint32_t n_uplinks)
 	memcpy(w->uplink.mac, uplink_mac, 6);
 	w->wire = ends[1];
 	host_init(&w->host);
+	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", 0), 0);
+	assert_int_equal(host_add_text(&w->host, "2001:db8::1/64", 0), 0);
+	assert_int_equal(host_add_text(&w->host, "10.0.0.3/24@100", 0), 0);
 	memcpy(w->host.mac, uplink_mac, 6);
 	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
 	switch_init(&w->sw, &w->host, &w->neigh, &w->uplink, n_uplinks);
@@ -90,21 +110,46 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A RoCEv2 frame as far as the switch looks; `mark` tells frames apart. */
+/* What a process with a lease from src_qpn may send: a datagram, with room for a mark. */
+static struct urxe_packet datagram(const uint8_t *dmac, uint32_t dest_qpn, uint32_t src_qpn)
+{
+	struct urxe_packet p = {
+		.net = URXE_NET_IPV4,
+		.opcode = UD_SEND_ONLY,
+		.pkey = 0xffff,
+		.hop_limit = 64,
+		.dest_qpn = dest_qpn,
+		.deth.src_qpn = src_qpn,
+		.sgid = craft_gid(URXE_NET_IPV4, OURS),
+		.dgid = craft_gid(URXE_NET_IPV4, THEIRS),
+	};
+
+	memcpy(p.dmac, dmac, 6);
+	memcpy(p.smac, uplink_mac, 6);
+	return p;
+}
+
+/* A frame of LEN bytes whatever the headers; the mark, which tells frames apart, ends it. */
+static void build(uint8_t f[LEN], const struct urxe_packet *p, uint32_t mark)
+{
+	static const uint8_t payload[LEN];
+	struct urxe_packet padded = *p;
+	uint8_t room[CRAFT_MAX];
+
+	padded.payload = payload;
+	padded.payload_len = LEN - craft_frame(room, p);
+	assert_int_equal(craft_frame(room, &padded), LEN);
+	memcpy(f, room, LEN);
+	memcpy(f + LEN - 4, &mark, 4);
+}
+
 static void make(uint8_t f[LEN], const uint8_t *dmac, const uint8_t *smac, uint32_t qpn,
 		 uint32_t mark)
 {
-	memset(f, 0, LEN);
-	memcpy(f, dmac, 6);
-	memcpy(f + 6, smac, 6);
-	ether_put16(f + 12, ETHERTYPE_ID_IPV4);
-	f[14] = 0x45;
-	f[23] = PROTO_UDP;
-	ether_put16(f + 36, URXE_UDP_PORT);
-	f[47] = qpn >> 16 & 0xff;
-	f[48] = qpn >> 8 & 0xff;
-	f[49] = qpn & 0xff;
-	memcpy(f + LEN - 4, &mark, 4);
+	struct urxe_packet p = datagram(dmac, qpn, w->qpn[0]);
+
+	memcpy(p.smac, smac, 6);
+	build(f, &p, mark);
 }
 
 static bool post_frame(uint32_t port, const uint8_t f[LEN])
@@ -119,12 +164,19 @@ static bool post_frame(uint32_t port, const uint8_t f[LEN])
 	return true;
 }
 
-static bool post(uint32_t from, const uint8_t *dmac, uint32_t qpn, uint32_t mark)
+static bool post_packet(uint32_t from, const struct urxe_packet *p, uint32_t mark)
 {
 	uint8_t f[LEN];
 
-	make(f, dmac, uplink_mac, qpn, mark);
+	build(f, p, mark);
 	return post_frame(from, f);
+}
+
+static bool post(uint32_t from, const uint8_t *dmac, uint32_t qpn, uint32_t mark)
+{
+	struct urxe_packet p = datagram(dmac, qpn, w->qpn[from]);
+
+	return post_packet(from, &p, mark);
 }
 
 /* Takes a frame that a process has received; its mark, or -1 for none. */
@@ -198,24 +250,230 @@ static void what_goes_nowhere_is_counted(void **state)
 	uint8_t f[LEN];
 
 	(void)state;
-	post(0, uplink_mac, 1, 0); /* QP1 is nobody's */
+	post(0, uplink_mac, NOBODYS_QPN, 0);
 	switch_run(&w->sw, T0);
 	drops(SWITCH_DROP_NO_QP, 1);
 	drops_seen();
 
-	make(f, uplink_mac, peer_mac, w->qpn[1], 0);
-	post_frame(0, f);
-	switch_run(&w->sw, T0);
-	drops(SWITCH_DROP_SPOOFED, 1);
-	drops_seen();
-
-	make(f, peer_mac, uplink_mac, 0, 0);
+	make(f, peer_mac, uplink_mac, 5, 0);
 	f[23] = 6; /* a process may not send TCP by the daemon's port */
 	post_frame(0, f);
 	switch_run(&w->sw, T0);
 	drops(SWITCH_DROP_NOT_ROCE, 1);
 	assert_int_equal(receive(0), -1);
 	assert_int_equal(receive(1), -1);
+}
+
+/* What becomes of a packet that process 0 sends: why it is dropped, or SWITCH_DROP_COUNT. */
+static enum switch_drop verdict_of_frame(const uint8_t f[LEN])
+{
+	struct switch_stats before = w->ports[0].stats;
+	uint32_t i;
+
+	assert_true(post_frame(0, f));
+	assert_true(switch_run(&w->sw, T0));
+	for (i = 0; i < SWITCH_DROP_COUNT; i++)
+		if (w->ports[0].stats.drops[i] != before.drops[i])
+			return i;
+	return SWITCH_DROP_COUNT;
+}
+
+static enum switch_drop verdict(const struct urxe_packet *p)
+{
+	uint8_t f[LEN];
+
+	build(f, p, 0);
+	return verdict_of_frame(f);
+}
+
+/* Nothing that a process may not send has got to the other, nor out. */
+static void nobody_got_anything(void)
+{
+	struct netdev_frame out;
+
+	assert_int_equal(receive(1), -1);
+	assert_int_equal(netdev_rx(w->wire, T0, &out, 1), 0);
+}
+
+static void only_the_hosts_mac(void **state)
+{
+	struct urxe_packet p = datagram(peer_mac, 5, w->qpn[0]);
+
+	(void)state;
+	memcpy(p.smac, peer_mac, 6);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_MAC);
+	memset(p.smac, 0xff, 6);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_MAC);
+	nobody_got_anything();
+	memcpy(p.smac, uplink_mac, 6);
+	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+}
+
+static void only_the_hosts_addresses(void **state)
+{
+	static const enum urxe_net nets[] = {URXE_NET_IPV4, URXE_NET_IPV6};
+	struct urxe_packet p = datagram(uplink_mac, w->qpn[1], w->qpn[0]);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		/* RoCEv2, then RoCEv1 with the same address. */
+		p.net = i < 2 ? nets[i] : URXE_NET_ROCEV1;
+		p.sgid = craft_gid(nets[i % 2], THEIRS);
+		assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+		nobody_got_anything();
+		p.sgid = craft_gid(nets[i % 2], OURS);
+		assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+		assert_int_equal(receive(1), 0);
+	}
+	memset(&p.sgid, 0, sizeof(p.sgid));
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+}
+
+static void an_address_in_its_vlan(void **state)
+{
+	struct urxe_packet p = datagram(uplink_mac, w->qpn[1], w->qpn[0]);
+
+	(void)state;
+	p.sgid = craft_gid(URXE_NET_IPV4, OURS_IN_VLAN);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+	p.has_vlan = true;
+	p.vlan_tci = VLAN + 1;
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+	nobody_got_anything();
+	p.vlan_tci = 5 << 13 | VLAN; /* whatever the priority */
+	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	p.sgid = craft_gid(URXE_NET_IPV4, OURS);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+	p.vlan_tci = 5 << 13; /* a priority alone is no VLAN */
+	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+}
+
+static void only_qpns_of_its_lease(void **state)
+{
+	struct urxe_packet p = datagram(uplink_mac, w->qpn[1], w->qpn[1]);
+
+	(void)state;
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_QPN);
+	p.deth.src_qpn = NOBODYS_QPN;
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_QPN);
+	nobody_got_anything();
+	p.deth.src_qpn = w->qpn[0] + LEASE_QPNS - 1;
+	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+}
+
+static void nothing_from_or_to_management_qps(void **state)
+{
+	struct urxe_packet p = datagram(peer_mac, 5, w->qpn[0]);
+	uint32_t qpn;
+
+	(void)state;
+	for (qpn = 0; qpn < 2; qpn++) {
+		p.deth.src_qpn = qpn;
+		assert_int_equal(verdict(&p), SWITCH_DROP_MANAGEMENT);
+		p.deth.src_qpn = w->qpn[0];
+		p.dest_qpn = qpn;
+		assert_int_equal(verdict(&p), SWITCH_DROP_MANAGEMENT);
+		p.dest_qpn = 5;
+	}
+	nobody_got_anything();
+	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+}
+
+static void only_services_that_are_known(void **state)
+{
+	static const uint8_t others[] = {RD_SEND_ONLY, XRC_SEND_ONLY, 0x80, 0xc0, 0xff};
+	struct urxe_packet p = datagram(peer_mac, 5, w->qpn[0]);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(others); i++) {
+		p.opcode = others[i];
+		assert_int_equal(verdict(&p), SWITCH_DROP_NO_SERVICE);
+	}
+	nobody_got_anything();
+}
+
+/* What hosts might read in two ways, or put together from pieces. */
+static void no_fragments_and_no_lies_about_lengths(void **state)
+{
+	const struct urxe_packet p = datagram(peer_mac, 5, w->qpn[0]);
+	const uint32_t ip = ETHER_HDR_LEN, udp = ip + IPV4_HDR_LEN;
+	uint8_t good[LEN], f[LEN];
+
+	(void)state;
+	build(good, &p, 0);
+	memcpy(f, good, LEN);
+	f[ip + 6] = 0x20; /* more fragments */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	f[ip + 6] = 0;
+	f[ip + 7] = 1; /* an offset */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	memcpy(f, good, LEN);
+	ether_put16(f + ip + 2, LEN); /* beyond the frame */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	memcpy(f, good, LEN);
+	ether_put16(f + udp + 4, LEN - udp - 1); /* not as the IP header says */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	memcpy(f, good, LEN);
+	/* Too short for the DETH that is there in the padding. */
+	ether_put16(f + ip + 2, IPV4_HDR_LEN + UDP_HDR_LEN + BTH_LEN + URXE_ICRC_LEN);
+	ether_put16(f + udp + 4, UDP_HDR_LEN + BTH_LEN + URXE_ICRC_LEN);
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	nobody_got_anything();
+	assert_int_equal(verdict_of_frame(good), SWITCH_DROP_COUNT);
+}
+
+/* Padding behind the packet is Ethernet's, and harmless. */
+static void short_frames_may_be_padded(void **state)
+{
+	const struct urxe_packet p = datagram(peer_mac, 5, w->qpn[0]);
+	uint8_t room[CRAFT_MAX], f[LEN] = {0};
+	uint32_t len = craft_frame(room, &p);
+
+	(void)state;
+	assert_true(len < LEN);
+	memcpy(f, room, len);
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_COUNT);
+}
+
+/* The tap sees a frame of a process whole, though the switch holds it in two parts. */
+static void keep(void *ctx, const struct switch_port *port, enum switch_direction dir,
+		 const uint8_t *data, uint32_t len, enum switch_drop drop)
+{
+	(void)port;
+	(void)dir;
+	(void)drop;
+	assert_int_equal(len, LEN);
+	memcpy(ctx, data, len);
+}
+
+static void frames_stay_whole(void **state)
+{
+	struct urxe_packet p = datagram(uplink_mac, w->qpn[1], w->qpn[0]);
+	uint8_t f[LEN], tapped[LEN];
+	struct netdev_frame out;
+	struct vnic_frame frame;
+	uint32_t i;
+
+	(void)state;
+	build(f, &p, 1);
+	for (i = STEER_HEAD; i < LEN; i++)
+		f[i] = (uint8_t)i;
+	w->sw.tap = keep;
+	w->sw.tap_ctx = tapped;
+	post_frame(0, f);
+	switch_run(&w->sw, T0);
+	assert_memory_equal(tapped, f, LEN);
+	assert_int_equal(vnic_driver_rx(w->loops[1]->driver, &frame, 1), 1);
+	assert_int_equal(frame.len, LEN);
+	assert_memory_equal(frame.data, f, LEN);
+	memcpy(f, peer_mac, 6);
+	post_frame(0, f);
+	switch_run(&w->sw, T0);
+	assert_int_equal(netdev_rx(w->wire, T0, &out, 1), 1);
+	assert_int_equal(out.len, LEN);
+	assert_memory_equal(out.data, f, LEN);
 }
 
 static void a_process_that_left_gets_nothing(void **state)
@@ -494,7 +752,7 @@ static void a_tap_sees_what_comes_and_goes(void **state)
 	w->sw.tap = look;
 	w->sw.tap_ctx = &seen;
 	post(0, uplink_mac, w->qpn[1], 1);
-	post(0, uplink_mac, 1, 2);
+	post(0, uplink_mac, NOBODYS_QPN, 2);
 	post(0, peer_mac, 5, 3);
 	switch_run(&w->sw, T0);
 	assert_int_equal(seen.n, 5);
@@ -518,7 +776,7 @@ static void ports_count_for_themselves(void **state)
 
 	(void)state;
 	post(0, uplink_mac, w->qpn[1], 1);
-	post(0, uplink_mac, 1, 2);
+	post(0, uplink_mac, NOBODYS_QPN, 2);
 	post(1, peer_mac, 5, 3);
 	switch_run(&w->sw, T0);
 	assert_int_equal(w->ports[0].stats.counters[SWITCH_IN_FRAMES], 2);
@@ -546,6 +804,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(between_processes_by_qpn),
 		TEST(what_goes_nowhere_is_counted),
+		TEST(only_the_hosts_mac),
+		TEST(only_the_hosts_addresses),
+		TEST(an_address_in_its_vlan),
+		TEST(only_qpns_of_its_lease),
+		TEST(nothing_from_or_to_management_qps),
+		TEST(only_services_that_are_known),
+		TEST(no_fragments_and_no_lies_about_lengths),
+		TEST(short_frames_may_be_padded),
+		TEST(frames_stay_whole),
 		TEST(a_process_that_left_gets_nothing),
 		TEST(to_a_group),
 		ALONE(to_a_group_without_an_uplink),

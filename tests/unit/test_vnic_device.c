@@ -252,6 +252,30 @@ static void test_scattered_receive(void **state)
 	assert_int_equal(vnic_device_counters(nic->dev)[VNIC_RX_FRAMES], 2);
 }
 
+/* Parts end where they like: within a buffer, or where one ends. */
+static void test_receive_in_parts(void **state)
+{
+	static const uint32_t heads[] = {1, 127, 128, 129, 256, 299};
+	struct nic *nic = *state;
+	uint8_t data[300];
+	uint32_t i;
+
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)i;
+	activate(nic);
+	for (i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		const struct iovec parts[] = {{data, heads[i]},
+					      {data + heads[i], sizeof(data) - heads[i]}};
+
+		memset(nic->memory + DATA, 0xee, 384);
+		post_rx(nic, nic->rx, 3 * i, DATA, 128);
+		post_rx(nic, nic->rx, 3 * i + 1, DATA + 128, 128 | VMXNET3_RXD_BODY);
+		post_rx(nic, nic->rx, 3 * i + 2, DATA + 256, 128 | VMXNET3_RXD_BODY);
+		assert_int_equal(vnic_device_rxv(nic->dev, parts, 2), 0);
+		assert_memory_equal(nic->memory + DATA, data, sizeof(data));
+	}
+}
+
 /* Nothing but heads and an empty ring 1: a long frame can never go, so it must not wait. */
 static void test_receive_too_long_for_buffers(void **state)
 {
@@ -610,6 +634,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		NIC_TEST(test_gathered_transmit),
 		NIC_TEST(test_scattered_receive),
+		NIC_TEST(test_receive_in_parts),
 		NIC_TEST(test_receive_too_long_for_buffers),
 		NIC_TEST(test_too_many_receive_segments),
 		NIC_TEST(test_registers),

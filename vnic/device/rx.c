@@ -127,18 +127,40 @@ static void complete(struct vnic_device *dev, const struct buffer *buffer, uint3
 	vnic_cursor_advance(&rx->comp_next);
 }
 
-static void fill(struct vnic_device *dev, const struct scatter *scatter, const uint8_t *data,
+/* A frame, and how much of its first part is copied. */
+struct source {
+	const struct iovec *part;
+	size_t done;
+};
+
+static void copy(struct source *from, uint8_t *to, uint32_t len)
+{
+	while (len) {
+		size_t left = from->part->iov_len - from->done, n = left < len ? left : len;
+
+		/* A driver may send from the buffer it receives in: that is its own affair. */
+		memmove(to, (const uint8_t *)from->part->iov_base + from->done, n);
+		to += n;
+		len -= (uint32_t)n;
+		from->done += n;
+		if (n == left) {
+			from->part++;
+			from->done = 0;
+		}
+	}
+}
+
+static void fill(struct vnic_device *dev, const struct scatter *scatter, const struct iovec *parts,
 		 uint32_t len)
 {
+	struct source from = {parts, 0};
 	uint32_t position = VMXNET3_RCD_SOP;
 
 	for (uint32_t i = 0; i < scatter->count; i++) {
 		const struct buffer *buffer = &scatter->buffers[i];
 		uint32_t part = len < buffer->len ? len : buffer->len;
 
-		/* A driver may send from the buffer it receives in: that is its own affair. */
-		memmove(buffer->data, data, part);
-		data += part;
+		copy(&from, buffer->data, part);
 		len -= part;
 		if (i + 1 == scatter->count)
 			position |= VMXNET3_RCD_EOP;
@@ -166,8 +188,18 @@ static void feed(struct vnic_device *dev)
 	vnic_store(&dev->rx.shared->update_prod, 0);
 }
 
-int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len)
+static uint32_t length(const struct iovec *parts, uint32_t n)
 {
+	uint32_t len = 0;
+
+	while (n--)
+		len += (uint32_t)parts[n].iov_len;
+	return len;
+}
+
+int vnic_device_rxv(struct vnic_device *dev, const struct iovec *parts, uint32_t n)
+{
+	uint32_t len = length(parts, n);
 	struct scatter scatter;
 	int ret;
 
@@ -187,9 +219,16 @@ int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len)
 	}
 	if (dev->rx.starved)
 		feed(dev);
-	fill(dev, &scatter, data, len);
+	fill(dev, &scatter, parts, len);
 	dev->counters[VNIC_RX_FRAMES]++;
 	dev->counters[VNIC_RX_BYTES] += len;
 	vnic_device_news(dev, dev->rx.vector);
 	return 0;
+}
+
+int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len)
+{
+	const struct iovec part = {(void *)(uintptr_t)data, len};
+
+	return vnic_device_rxv(dev, &part, 1);
 }

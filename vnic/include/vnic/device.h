@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct vnic_device;
 
@@ -75,6 +76,11 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t n);
  * now; -EMSGSIZE: too long for it, dropped; -ENETDOWN: not active.
  */
 int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len);
+/*
+ * The same for a frame in n parts: those that were copied and checked, and the
+ * rest where it was. No part may be empty.
+ */
+int vnic_device_rxv(struct vnic_device *dev, const struct iovec *parts, uint32_t n);
 
 /* Whether the driver wants multicast frames, by its receive mode; there is no filter for groups. */
 bool vnic_device_hears_multicast(const struct vnic_device *dev);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether a frame is the sender's to send: no process speaks for the host with an
+ * address that is not the host's, nor for another process.
+ */
+#ifndef URXE_TOOLS_SOURCE_H
+#define URXE_TOOLS_SOURCE_H
+
+#include "host.h"
+#include "lease.h"
+#include "steer.h"
+#include "switch_port.h"
+
+/* Why the process at a port may not send a frame; SWITCH_DROP_COUNT where it may. */
+enum switch_drop source_check(const struct host *host, const struct lease_table *leases,
+			      const struct switch_port *from, const struct steer *s);
+
+#endif
