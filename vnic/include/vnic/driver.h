@@ -13,15 +13,9 @@
 #include <stdint.h>
 
 #include <vnic/attach.h>
+#include <vnic/frame.h>
 
 struct vnic_driver;
-
-/* An Ethernet frame without FCS, in a buffer of the ring. */
-struct vnic_frame {
-	uint8_t *data;
-	uint32_t len;  /* bytes */
-	uint32_t room; /* bytes that data has, when it is to be filled */
-};
 
 /*
  * Attaches to the urxed that listens in run_dir and activates the NIC, its

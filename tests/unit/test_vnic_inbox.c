@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The inbox: order, laps, fullness, waking, and what dead, stopped and hostile senders leave. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vnic/inbox.h>
+#include <vnic/regs.h>
+
+#define MTU   100
+#define LEN   60
+#define BURST 32
+
+#define FIRST  1 /* the senders' numbers */
+#define SECOND 2
+
+/* Steps of a sender's call that are tried; a build with sanitizers has more than these. */
+#define STEPS 500
+
+struct fixture {
+	struct vnic_inbox *inbox;
+	struct vnic_inbox_keeper *keeper;
+	struct vnic_outbox *first, *second;
+	uint8_t *memory; /* as a hostile sender has it */
+	uint64_t size;
+	uint8_t next; /* what the next frame carries, */
+	uint8_t due;  /* and the next one received */
+};
+
+static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
+{
+	vnic_inbox_fds(inbox, fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++) {
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		assert_true(fds[i] >= 0);
+	}
+}
+
+static struct vnic_outbox *open_outbox(const struct vnic_inbox *inbox, uint32_t self)
+{
+	struct vnic_outbox *outbox;
+	int fds[VNIC_INBOX_FDS];
+
+	dup_fds(inbox, fds);
+	assert_int_equal(vnic_outbox_open(fds, MTU, self, &outbox), 0);
+	return outbox;
+}
+
+static int open_inbox(void **state)
+{
+	static struct fixture f;
+	int fds[VNIC_INBOX_FDS];
+	struct stat st;
+
+	f = (struct fixture){0};
+	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
+	f.first = open_outbox(f.inbox, FIRST);
+	f.second = open_outbox(f.inbox, SECOND);
+	dup_fds(f.inbox, fds);
+	assert_int_equal(vnic_inbox_keeper_open(fds, MTU, &f.keeper), 0);
+	vnic_inbox_fds(f.inbox, fds);
+	assert_int_equal(fstat(fds[VNIC_INBOX_MEMORY], &st), 0);
+	f.size = (uint64_t)st.st_size;
+	f.memory =
+		mmap(NULL, f.size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	assert_ptr_not_equal(f.memory, MAP_FAILED);
+	*state = &f;
+	return 0;
+}
+
+static int close_inbox(void **state)
+{
+	struct fixture *f = *state;
+
+	munmap(f->memory, f->size);
+	vnic_inbox_destroy(f->inbox);
+	vnic_inbox_keeper_close(f->keeper);
+	vnic_outbox_close(f->first);
+	vnic_outbox_close(f->second);
+	return 0;
+}
+
+/* Frames that carry a number each; returns how many were taken. */
+static uint32_t send_from(struct fixture *f, struct vnic_outbox *outbox, uint32_t n,
+			  enum vnic_outbox_status *status)
+{
+	static uint8_t data[2 * VNIC_INBOX_FRAMES][LEN];
+	struct vnic_frame frames[2 * VNIC_INBOX_FRAMES];
+	uint32_t sent;
+
+	for (uint32_t i = 0; i < n; i++) {
+		memset(data[i], (uint8_t)(f->next + i), LEN);
+		frames[i] = (struct vnic_frame){.data = data[i], .len = LEN};
+	}
+	sent = vnic_outbox_send(outbox, frames, n, status);
+	f->next = (uint8_t)(f->next + sent);
+	return sent;
+}
+
+static void send_all(struct fixture *f, struct vnic_outbox *outbox, uint32_t n)
+{
+	enum vnic_outbox_status status;
+
+	assert_int_equal(send_from(f, outbox, n, &status), n);
+	assert_int_equal(status, VNIC_OUTBOX_TAKEN);
+}
+
+static void check_frame(const struct vnic_frame *frame, uint8_t number)
+{
+	assert_int_equal(frame->len, LEN);
+	for (uint32_t i = 0; i < LEN; i++)
+		assert_int_equal(frame->data[i], number);
+}
+
+/* Takes all that there is, which must be what was sent, in order. */
+static uint32_t receive(struct fixture *f)
+{
+	struct vnic_frame frames[BURST];
+	uint32_t n, count = 0;
+
+	while ((n = vnic_inbox_rx(f->inbox, frames, BURST))) {
+		for (uint32_t i = 0; i < n; i++)
+			check_frame(&frames[i], f->due++);
+		vnic_inbox_rx_release(f->inbox, n);
+		count += n;
+	}
+	assert_false(vnic_inbox_broken(f->inbox));
+	return count;
+}
+
+/* Whether there was an interrupt since the last call. */
+static bool interrupted(const struct fixture *f)
+{
+	eventfd_t count;
+
+	return eventfd_read(vnic_inbox_irq_fd(f->inbox), &count) == 0;
+}
+
+static void test_order(void **state)
+{
+	struct fixture *f = *state;
+
+	/* No divisor of a lap: every burst ends elsewhere. */
+	for (uint32_t i = 0; i < 5 * VNIC_INBOX_FRAMES; i++) {
+		send_all(f, i % 3 ? f->first : f->second, 29);
+		assert_int_equal(receive(f), 29);
+	}
+	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
+}
+
+static void test_full(void **state)
+{
+	struct fixture *f = *state;
+	enum vnic_outbox_status status;
+	struct vnic_frame frame;
+
+	for (uint32_t lap = 0; lap < 4; lap++) {
+		assert_int_equal(send_from(f, f->first, VNIC_INBOX_FRAMES + 1, &status),
+				 VNIC_INBOX_FRAMES);
+		assert_int_equal(status, VNIC_OUTBOX_FULL);
+		assert_int_equal(send_from(f, f->second, 1, &status), 0);
+		assert_int_equal(status, VNIC_OUTBOX_FULL);
+		/* A frame that is held keeps its buffer. */
+		assert_int_equal(vnic_inbox_rx(f->inbox, &frame, 1), 1);
+		assert_int_equal(send_from(f, f->second, 1, &status), 0);
+		check_frame(&frame, f->due++);
+		vnic_inbox_rx_release(f->inbox, 1);
+		send_all(f, f->second, 1);
+		assert_int_equal(receive(f), VNIC_INBOX_FRAMES);
+	}
+}
+
+static void test_wake(void **state)
+{
+	struct fixture *f = *state;
+
+	send_all(f, f->first, 1);
+	assert_false(interrupted(f)); /* masked from the start */
+	assert_true(vnic_inbox_irq_unmask(f->inbox));
+	assert_int_equal(receive(f), 1);
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	send_all(f, f->first, BURST);
+	assert_true(interrupted(f));
+	/* Delivery masks. */
+	send_all(f, f->second, 1);
+	assert_false(interrupted(f));
+	assert_true(vnic_inbox_irq_unmask(f->inbox));
+	vnic_inbox_irq_mask(f->inbox);
+	send_all(f, f->second, 1);
+	assert_false(interrupted(f));
+	assert_int_equal(receive(f), BURST + 2);
+}
+
+static void test_locked(void **state)
+{
+	struct fixture *f = *state;
+	enum vnic_outbox_status status;
+
+	/* The lock is the memory's first word. */
+	f->memory[0] = FIRST;
+	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), FIRST);
+	assert_int_equal(send_from(f, f->second, 1, &status), 0);
+	assert_int_equal(status, VNIC_OUTBOX_BUSY);
+	/* Another one's death frees nothing. */
+	vnic_inbox_keeper_unlock(f->keeper, SECOND);
+	assert_int_equal(send_from(f, f->second, 1, &status), 0);
+	vnic_inbox_keeper_unlock(f->keeper, FIRST);
+	send_all(f, f->second, 1);
+	assert_int_equal(receive(f), 1);
+}
+
+static void check_closed(struct fixture *f)
+{
+	enum vnic_outbox_status status;
+
+	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
+	vnic_inbox_keeper_unlock(f->keeper, FIRST);
+	assert_int_equal(send_from(f, f->first, 1, &status), 0);
+	assert_int_equal(status, VNIC_OUTBOX_CLOSED);
+	assert_int_equal(send_from(f, f->second, 1, &status), 0);
+	assert_int_equal(status, VNIC_OUTBOX_CLOSED);
+}
+
+static void test_receiver_closes(void **state)
+{
+	struct fixture *f = *state;
+
+	send_all(f, f->first, 1);
+	vnic_inbox_destroy(f->inbox);
+	f->inbox = NULL;
+	check_closed(f);
+}
+
+static void test_daemon_closes(void **state)
+{
+	struct fixture *f = *state;
+
+	vnic_inbox_keeper_revoke(f->keeper);
+	check_closed(f);
+	assert_int_equal(receive(f), 0);
+}
+
+/* In a forked child the inbox is the parent's. */
+static void test_abandon(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_inbox *inbox;
+	struct vnic_outbox *outbox;
+	enum vnic_outbox_status status;
+
+	assert_int_equal(vnic_inbox_create(MTU, &inbox), 0);
+	outbox = open_outbox(inbox, FIRST);
+	vnic_inbox_abandon(inbox);
+	assert_int_equal(send_from(f, outbox, 1, &status), 1);
+	assert_int_equal(status, VNIC_OUTBOX_TAKEN);
+	vnic_outbox_close(outbox);
+}
+
+/* --- A sender that goes no further than so many instructions. */
+
+/* Called by its address, _exit costs no steps of the linker's. */
+static void (*const volatile end)(int) = _exit;
+
+/* The child of a fork: stops, sends one frame, and says by its status that it came to the end. */
+static void traced_sender(const struct fixture *f)
+{
+	uint8_t data[LEN];
+	const struct vnic_frame frame = {.data = data, .len = LEN};
+	enum vnic_outbox_status status;
+
+	memset(data, f->next, LEN);
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		_exit(2);
+	raise(SIGSTOP);
+	end(vnic_outbox_send(f->first, &frame, 1, &status) != 1);
+}
+
+/* A sender that has done so many steps of its call, or has ended (then 0 is returned). */
+static pid_t start_sender(struct fixture *f, uint32_t steps)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		traced_sender(f);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status))
+		skip(); /* may not be traced here */
+	while (steps-- && !WIFEXITED(status)) {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+	}
+	if (!WIFEXITED(status))
+		return pid;
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return 0;
+}
+
+/* A big step where a call has many: every build gets through. */
+static uint32_t step_size(struct fixture *f)
+{
+	uint32_t steps = 0;
+	int status;
+	pid_t pid;
+
+	/* Here, too, once: so that the linker has done what it does at a first call. */
+	vnic_inbox_irq_unmask(f->inbox);
+	send_all(f, f->first, 1);
+	assert_true(interrupted(f));
+	assert_int_equal(receive(f), 1);
+	vnic_inbox_irq_unmask(f->inbox);
+	pid = start_sender(f, 0);
+
+	do {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		steps++;
+	} while (!WIFEXITED(status));
+	f->next++; /* in the child's memory it was counted */
+	assert_true(interrupted(f));
+	assert_int_equal(receive(f), 1);
+	vnic_inbox_irq_unmask(f->inbox);
+	return steps / STEPS + 1;
+}
+
+/* Receives `count` frames of the second sender, and the first one's where it is there, once. */
+static bool receive_both(struct fixture *f, uint32_t count, uint8_t stray)
+{
+	struct vnic_frame frames[5];
+	uint32_t n = vnic_inbox_rx(f->inbox, frames, 5), ours = 0, strays = 0;
+
+	assert_false(vnic_inbox_broken(f->inbox));
+	for (uint32_t i = 0; i < n; i++) {
+		if (frames[i].data[0] == stray) {
+			check_frame(&frames[i], stray);
+			strays++;
+		} else {
+			check_frame(&frames[i], f->due++);
+			ours++;
+		}
+	}
+	assert_int_equal(ours, count);
+	assert_in_range(strays, 0, 1);
+	vnic_inbox_rx_release(f->inbox, n);
+	return strays;
+}
+
+/* The child's frame gets a number that is far from ours. */
+static pid_t start_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
+{
+	uint8_t next = f->next;
+	pid_t pid;
+
+	*stray = f->next = (uint8_t)(next + 128);
+	pid = start_sender(f, steps);
+	f->next = next;
+	return pid;
+}
+
+/* Its frame came or did not; the receiver had looked already when the next one sends, or not. */
+static void check_killed(struct fixture *f, bool look_first)
+{
+	uint32_t size = step_size(f), delivered = 0, steps;
+	uint8_t stray;
+	pid_t pid;
+
+	for (steps = 0;; steps += size) {
+		bool came = false;
+
+		pid = start_stray(f, steps, &stray);
+		if (pid) {
+			kill(pid, SIGKILL);
+			assert_int_equal(waitpid(pid, NULL, 0), pid);
+		}
+		vnic_inbox_keeper_unlock(f->keeper, FIRST);
+		if (look_first)
+			came = receive_both(f, 0, stray);
+		send_all(f, f->second, 3);
+		assert_true(interrupted(f));
+		came |= receive_both(f, 3, stray);
+		/* There is one step that hands it over. */
+		assert_true(came || !delivered);
+		delivered += came;
+		assert_false(vnic_inbox_irq_unmask(f->inbox));
+		if (!pid)
+			break;
+	}
+	assert_in_range(delivered, 2, steps / size - 1);
+}
+
+static void test_killed(void **state)
+{
+	check_killed(*state, false);
+}
+
+static void test_killed_and_received(void **state)
+{
+	check_killed(*state, true);
+}
+
+/*
+ * A receiver that has taken all and sleeps: it unmasks where it was interrupted, and
+ * else has unmasked before. Whoever sends next wakes it.
+ */
+static void check_awake(struct fixture *f)
+{
+	if (interrupted(f))
+		assert_false(vnic_inbox_irq_unmask(f->inbox));
+	send_all(f, f->second, 1);
+	assert_true(interrupted(f));
+	assert_int_equal(receive(f), 1);
+}
+
+/* While it has the lock nobody takes that from it; else others go on. Then so does it. */
+static void test_stopped(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t size = step_size(f), busy = 0, steps;
+	enum vnic_outbox_status status;
+	uint8_t stray;
+	pid_t pid;
+
+	for (steps = 0;; steps += size) {
+		bool locked;
+
+		vnic_inbox_irq_unmask(f->inbox);
+		pid = start_stray(f, steps, &stray);
+		if (!pid)
+			break;
+		locked = vnic_inbox_keeper_holder(f->keeper) == FIRST;
+		busy += locked;
+		if (locked) {
+			assert_int_equal(send_from(f, f->second, 3, &status), 0);
+			assert_int_equal(status, VNIC_OUTBOX_BUSY);
+		} else {
+			send_all(f, f->second, 3);
+			assert_true(interrupted(f));
+			vnic_inbox_irq_unmask(f->inbox);
+		}
+		assert_int_equal(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
+		if (locked)
+			send_all(f, f->second, 3);
+		assert_true(receive_both(f, 3, stray));
+		check_awake(f);
+	}
+	assert_in_range(busy, 3, steps / size);
+}
+
+/* --- Hostile memory. */
+
+static void renew(void **state)
+{
+	close_inbox(state);
+	open_inbox(state);
+}
+
+/* Whatever one word says, both ends live, and give nothing that is longer than a buffer. */
+static void use_damaged(struct fixture *f)
+{
+	struct vnic_frame frames[BURST];
+	enum vnic_outbox_status status;
+	uint32_t n;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		send_from(f, f->first, BURST, &status);
+		n = vnic_inbox_rx(f->inbox, frames, BURST);
+		for (uint32_t j = 0; j < n; j++)
+			assert_true(frames[j].len <= frames[j].room &&
+				    frames[j].room == VNIC_FRAME_MAX(MTU));
+		vnic_inbox_rx_release(f->inbox, n);
+	}
+	vnic_inbox_irq_unmask(f->inbox);
+}
+
+static void test_damaged(void **state)
+{
+	static const uint32_t values[] = {0, 1, 255, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX};
+	/* All that is not a buffer comes first. */
+	uint32_t words =
+		(uint32_t)(((struct fixture *)*state)->size / 4) - VNIC_INBOX_FRAMES * MTU / 4;
+	uint32_t broken = 0, closed = 0;
+
+	for (uint32_t word = 0; word < words; word++) {
+		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+			struct fixture *f = *state;
+			enum vnic_outbox_status status;
+
+			use_damaged(f);
+			memcpy(f->memory + word * 4, &values[i], 4);
+			use_damaged(f);
+			broken += vnic_inbox_broken(f->inbox);
+			send_from(f, f->second, 1, &status);
+			closed += status == VNIC_OUTBOX_CLOSED;
+			if (word < 64 || vnic_inbox_broken(f->inbox))
+				renew(state);
+		}
+	}
+	assert_true(broken && closed);
+}
+
+static void check_refused(int memory, int wake, uint16_t mtu, int error)
+{
+	const int fds[VNIC_INBOX_FDS] = {dup(memory), dup(wake)};
+	struct vnic_inbox_keeper *keeper;
+
+	assert_int_equal(vnic_inbox_keeper_open(fds, mtu, &keeper), error);
+	/* They are closed all the same. */
+	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
+	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
+}
+
+static void test_refused(void **state)
+{
+	struct fixture *f = *state;
+	int fds[VNIC_INBOX_FDS], ends[2], unsealed = memfd_create("unsealed", MFD_CLOEXEC);
+	struct vnic_outbox *outbox;
+
+	vnic_inbox_fds(f->inbox, fds);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(ftruncate(unsealed, (off_t)f->size), 0);
+	check_refused(fds[VNIC_INBOX_MEMORY], fds[VNIC_INBOX_WAKE], MTU + 64, -EINVAL);
+	check_refused(fds[VNIC_INBOX_MEMORY], ends[1], MTU, -EINVAL);
+	check_refused(unsealed, fds[VNIC_INBOX_WAKE], MTU, -EPERM);
+	check_refused(ends[0], fds[VNIC_INBOX_WAKE], MTU, -EPERM);
+	fds[VNIC_INBOX_MEMORY] = unsealed;
+	fds[VNIC_INBOX_WAKE] = ends[0];
+	assert_int_equal(vnic_outbox_open(fds, MTU, FIRST, &outbox), -EPERM);
+	assert_int_equal(fcntl(unsealed, F_GETFD), -1);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_full, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_wake, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_locked, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_receiver_closes, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_daemon_closes, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_abandon, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_killed, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_killed_and_received, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_stopped, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_damaged, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_refused, open_inbox, close_inbox),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

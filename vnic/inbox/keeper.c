@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <vnic/inbox.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "message.h"
+#include "shared.h"
+
+struct vnic_inbox_keeper {
+	struct inbox_memory *memory;
+	uint64_t size;
+	int fds[VNIC_INBOX_FDS];
+};
+
+/* Senders will write there: to a pipe without a reader that would be SIGPIPE, to a file anything.
+ */
+static int check_eventfd(int fd)
+{
+	char target[32], path[32];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len < 0)
+		return -errno;
+	target[len] = 0;
+	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
+}
+
+int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
+			   struct vnic_inbox_keeper **keeper)
+{
+	struct vnic_inbox_keeper *k = calloc(1, sizeof(*k));
+	void *memory = NULL;
+	int ret = k ? check_eventfd(fds[VNIC_INBOX_WAKE]) : -ENOMEM;
+
+	if (!ret)
+		ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory);
+	if (ret) {
+		for (int i = 0; i < VNIC_INBOX_FDS; i++)
+			close(fds[i]);
+		free(k);
+		return ret;
+	}
+	k->memory = memory;
+	k->size = inbox_size(mtu);
+	memcpy(k->fds, fds, sizeof(k->fds));
+	*keeper = k;
+	return 0;
+}
+
+void vnic_inbox_keeper_revoke(struct vnic_inbox_keeper *keeper)
+{
+	vnic_store(&keeper->memory->lock, INBOX_CLOSED);
+}
+
+void vnic_inbox_keeper_close(struct vnic_inbox_keeper *keeper)
+{
+	if (!keeper)
+		return;
+	munmap(keeper->memory, keeper->size);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		close(keeper->fds[i]);
+	free(keeper);
+}
+
+void vnic_inbox_keeper_fds(const struct vnic_inbox_keeper *keeper, int fds[VNIC_INBOX_FDS])
+{
+	memcpy(fds, keeper->fds, sizeof(keeper->fds));
+}
+
+uint32_t vnic_inbox_keeper_holder(const struct vnic_inbox_keeper *keeper)
+{
+	uint32_t lock = vnic_load(&keeper->memory->lock);
+
+	return lock == INBOX_CLOSED ? 0 : lock;
+}
+
+void vnic_inbox_keeper_unlock(struct vnic_inbox_keeper *keeper, uint32_t holder)
+{
+	__atomic_compare_exchange_n(&keeper->memory->lock, &holder, INBOX_FREE, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <vnic/inbox.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "message.h"
+#include "shared.h"
+
+struct vnic_inbox {
+	struct inbox_memory *memory;
+	uint64_t size;
+	int fds[VNIC_INBOX_FDS];
+	uint32_t frame_max;
+	uint32_t stride;
+	uint32_t next; /* position of the completion that comes next */
+	uint32_t fill; /* position of the descriptor that is posted next */
+	uint32_t taken;
+	uint32_t unmaskings;
+	bool broken;
+};
+
+const char *vnic_direct_counter_name(enum vnic_direct_counter counter)
+{
+#define NAME(id, name, text) [VNIC_DIRECT_##id] = name,
+	static const char *const names[] = {VNIC_DIRECT_LIST(NAME)};
+#undef NAME
+	return counter < VNIC_DIRECT_COUNT ? names[counter] : "unknown";
+}
+
+static uint8_t *buffer(const struct vnic_inbox *inbox, uint32_t position)
+{
+	return inbox->memory->buffers + (uint64_t)inbox_index(position) * inbox->stride;
+}
+
+static void post(struct vnic_inbox *inbox)
+{
+	struct vmxnet3_rx_desc *desc = &inbox->memory->ring[inbox_index(inbox->fill)];
+	const uint8_t *data = buffer(inbox, inbox->fill);
+
+	vnic_store(&desc->addr, (uint64_t)(data - (const uint8_t *)inbox->memory));
+	/* Release: our last reads of the buffer come before a sender may write it again. */
+	vnic_publish(&desc->len, inbox->frame_max | (inbox_gen(inbox->fill) ? VMXNET3_RXD_GEN : 0));
+	inbox->fill = inbox_next(inbox->fill);
+}
+
+static int make_shared(struct vnic_inbox *inbox)
+{
+	void *memory;
+	int ret;
+
+	inbox->fds[VNIC_INBOX_WAKE] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (inbox->fds[VNIC_INBOX_WAKE] < 0)
+		return -errno;
+	ret = vnic_memory_create("urxe-inbox", inbox->size);
+	if (ret < 0)
+		return ret;
+	inbox->fds[VNIC_INBOX_MEMORY] = ret;
+	ret = vnic_memory_map(ret, inbox->size, &memory);
+	if (!ret)
+		inbox->memory = memory;
+	return ret;
+}
+
+int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
+{
+	struct vnic_inbox *b = calloc(1, sizeof(*b));
+	int ret;
+
+	if (!b)
+		return -ENOMEM;
+	b->fds[VNIC_INBOX_MEMORY] = b->fds[VNIC_INBOX_WAKE] = -1;
+	b->size = inbox_size(mtu);
+	b->stride = inbox_stride(mtu);
+	b->frame_max = VNIC_FRAME_MAX(mtu);
+	ret = make_shared(b);
+	if (ret) {
+		vnic_inbox_abandon(b);
+		return ret;
+	}
+	vnic_inbox_irq_mask(b);
+	for (uint32_t i = 0; i < VNIC_INBOX_FRAMES; i++)
+		post(b);
+	*inbox = b;
+	return 0;
+}
+
+void vnic_inbox_abandon(struct vnic_inbox *inbox)
+{
+	if (!inbox)
+		return;
+	if (inbox->memory)
+		munmap(inbox->memory, inbox->size);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		if (inbox->fds[i] >= 0)
+			close(inbox->fds[i]);
+	free(inbox);
+}
+
+void vnic_inbox_destroy(struct vnic_inbox *inbox)
+{
+	if (inbox)
+		vnic_store(&inbox->memory->lock, INBOX_CLOSED);
+	vnic_inbox_abandon(inbox);
+}
+
+void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
+{
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = inbox->fds[i];
+}
+
+static bool waiting(const struct vnic_inbox *inbox)
+{
+	return inbox_completed(inbox->memory, inbox->next) && !inbox->broken;
+}
+
+/*
+ * The next completion. Senders may only complete the buffers in order, each with a
+ * whole frame, and none that we hold: what does is a second sender without the
+ * lock, or a hostile one.
+ */
+static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
+{
+	const uint32_t whole = VMXNET3_RCD_SOP | VMXNET3_RCD_EOP;
+	uint32_t index = inbox_index(inbox->next);
+	const struct vmxnet3_rx_comp *comp = &inbox->memory->comp[index];
+	uint32_t len = vnic_load(&comp->len);
+
+	if (vnic_load(&comp->index) != (index | whole) || len > inbox->frame_max ||
+	    inbox->taken == VNIC_INBOX_FRAMES) {
+		inbox->broken = true;
+		return false;
+	}
+	*frame = (struct vnic_frame){
+		.data = buffer(inbox, inbox->next), .len = len, .room = inbox->frame_max};
+	inbox->next = inbox_next(inbox->next);
+	inbox->taken++;
+	return true;
+}
+
+uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && waiting(inbox) && take(inbox, &frames[count]))
+		count++;
+	return count;
+}
+
+void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n)
+{
+	assert(n <= inbox->taken);
+	inbox->taken -= n;
+	while (n--)
+		post(inbox);
+}
+
+int vnic_inbox_irq_fd(const struct vnic_inbox *inbox)
+{
+	return inbox->fds[VNIC_INBOX_WAKE];
+}
+
+void vnic_inbox_irq_mask(struct vnic_inbox *inbox)
+{
+	vnic_store(&inbox->memory->mask, inbox->unmaskings << 1 | INBOX_MASKED);
+}
+
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
+{
+	inbox->unmaskings++;
+	vnic_store(&inbox->memory->mask, inbox->unmaskings << 1);
+	/*
+	 * A sender writes a completion, fences and reads the mask; we write the mask,
+	 * fence and then look for completions: one of us sees the other.
+	 */
+	vnic_fence();
+	return waiting(inbox);
+}
+
+bool vnic_inbox_broken(const struct vnic_inbox *inbox)
+{
+	return inbox->broken;
+}

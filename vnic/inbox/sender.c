@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A sender may stop for ever behind any instruction of this file, and the next one
+ * must be able to go on: so there is one store that hands a frame over (its
+ * completion's generation bit), and whatever stands before or behind it can be
+ * repeated or left out.
+ */
+#include <vnic/inbox.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "message.h"
+#include "shared.h"
+
+/* Looks at the lock before it counts as busy; a sender keeps it for a burst's copying. */
+#define SPINS 64
+
+struct vnic_outbox {
+	struct inbox_memory *memory;
+	uint64_t size;
+	uint32_t self;
+	uint32_t frame_max;
+	int wake_fd;
+};
+
+int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
+		     struct vnic_outbox **outbox)
+{
+	struct vnic_outbox *b = calloc(1, sizeof(*b));
+	void *memory = NULL;
+	int ret = b ? vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory) : -ENOMEM;
+
+	/* The mapping stays. */
+	close(fds[VNIC_INBOX_MEMORY]);
+	if (ret) {
+		close(fds[VNIC_INBOX_WAKE]);
+		free(b);
+		return ret;
+	}
+	*b = (struct vnic_outbox){
+		.memory = memory,
+		.size = inbox_size(mtu),
+		.self = self,
+		.frame_max = VNIC_FRAME_MAX(mtu),
+		.wake_fd = fds[VNIC_INBOX_WAKE],
+	};
+	*outbox = b;
+	return 0;
+}
+
+void vnic_outbox_close(struct vnic_outbox *outbox)
+{
+	munmap(outbox->memory, outbox->size);
+	close(outbox->wake_fd);
+	free(outbox);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static enum vnic_outbox_status lock(struct vnic_outbox *outbox)
+{
+	uint32_t *word = &outbox->memory->lock;
+
+	for (int i = 0; i < SPINS; i++) {
+		uint32_t seen = vnic_load(word);
+
+		if (seen == INBOX_CLOSED)
+			return VNIC_OUTBOX_CLOSED;
+		/* Acquire: what the one before us wrote under the lock. */
+		if (seen == INBOX_FREE &&
+		    __atomic_compare_exchange_n(word, &seen, outbox->self, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return VNIC_OUTBOX_TAKEN;
+		relax();
+	}
+	return VNIC_OUTBOX_BUSY;
+}
+
+/* Not a plain store: the inbox may have been closed, and has to stay so. */
+static void unlock(struct vnic_outbox *outbox)
+{
+	uint32_t self = outbox->self;
+
+	__atomic_compare_exchange_n(&outbox->memory->lock, &self, INBOX_FREE, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/* Where the next frame goes: behind what a sender published that did not live to count it. */
+static uint32_t find_position(struct inbox_memory *memory)
+{
+	uint32_t position = vnic_load(&memory->position) % INBOX_LAPS;
+
+	return inbox_completed(memory, position) ? inbox_next(position) : position;
+}
+
+/* The buffer of a descriptor that the receiver has posted; NULL where it has not. */
+static uint8_t *posted_buffer(const struct vnic_outbox *outbox, uint32_t position)
+{
+	struct inbox_memory *memory = outbox->memory;
+	struct vmxnet3_rx_desc *desc = &memory->ring[inbox_index(position)];
+	/* Acquire: the address was written before the generation bit, and the buffer read. */
+	bool gen = vnic_acquire(&desc->len) & VMXNET3_RXD_GEN;
+	uint64_t addr = vnic_load(&desc->addr);
+
+	if (gen != inbox_gen(position) || addr < sizeof(*memory) ||
+	    addr > outbox->size - outbox->frame_max)
+		return NULL;
+	return (uint8_t *)memory + addr;
+}
+
+static bool put(const struct vnic_outbox *outbox, uint32_t position, const struct vnic_frame *frame)
+{
+	struct inbox_memory *memory = outbox->memory;
+	uint32_t index = inbox_index(position);
+	struct vmxnet3_rx_comp *comp = &memory->comp[index];
+	uint8_t *data = posted_buffer(outbox, position);
+
+	if (!data)
+		return false;
+	memcpy(data, frame->data, frame->len);
+	vnic_store(&comp->index, index | VMXNET3_RCD_SOP | VMXNET3_RCD_EOP);
+	vnic_store(&comp->len, frame->len);
+	/* Release: a receiver that sees the generation sees the frame. */
+	vnic_publish(&comp->gen, (inbox_gen(position) ? VMXNET3_CD_GEN : 0) |
+					 VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT);
+	vnic_publish(&memory->position, inbox_next(position));
+	return true;
+}
+
+/* See INBOX_MASKED for the order. An eventfd that is full is readable all the same. */
+static void wake(const struct vnic_outbox *outbox)
+{
+	uint32_t *word = &outbox->memory->mask;
+	uint32_t mask;
+
+	/* Our completions before our reading of the mask; see vnic_inbox_irq_unmask. */
+	vnic_fence();
+	mask = vnic_load(word);
+	if (mask & INBOX_MASKED)
+		return;
+	eventfd_write(outbox->wake_fd, 1);
+	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
+			  enum vnic_outbox_status *status)
+{
+	uint32_t position, sent = 0;
+
+	*status = lock(outbox);
+	if (*status != VNIC_OUTBOX_TAKEN)
+		return 0;
+	position = find_position(outbox->memory);
+	while (sent < n && put(outbox, position, &frames[sent])) {
+		position = inbox_next(position);
+		sent++;
+	}
+	unlock(outbox);
+	if (sent)
+		wake(outbox);
+	if (sent < n)
+		*status = VNIC_OUTBOX_FULL;
+	return sent;
+}

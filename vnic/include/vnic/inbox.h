@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The inbox: a receive queue of one process into which other processes of the
+ * same user put frames themselves, without the daemon.
+ *
+ * It is vmxnet3's receive queue once more: a ring of receive descriptors, a ring
+ * of completions, generation bits, one buffer a frame. The difference is that
+ * the device side has many hands: each sender, under a lock word in the memory
+ * that all share. What the next sender has to know stands there too, so that it
+ * goes on where any other stopped, was killed or was left asleep.
+ *
+ * Nobody trusts anybody. The receiver checks completions as a driver does and
+ * gives up an inbox that breaks the contract; a sender checks each place it
+ * writes to. Who can write to an inbox can spoil its frames, and no more.
+ *
+ * One thread at a time may use a receiver's or a sender's end. Functions that
+ * return int give 0 or a negative errno value.
+ */
+#ifndef URXE_VNIC_INBOX_H
+#define URXE_VNIC_INBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/frame.h>
+
+/* What an inbox is handed on as: sealed memory, and the eventfd that wakes its receiver. */
+enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
+
+/* Frames that an inbox holds. */
+#define VNIC_INBOX_FRAMES 256
+
+/* X(identifier, printed name, meaning) */
+#define VNIC_DIRECT_LIST(X)                                                                   \
+	X(SENT, "direct_sent", "frames put straight into another process's inbox")            \
+	X(RECEIVED, "direct_received", "frames taken from the inbox")                         \
+	X(BUSY, "direct_busy", "frames that went by the switch: another sender had the lock") \
+	X(FULL, "direct_full", "frames that went by the switch: the inbox stayed full")       \
+	X(CLOSED, "direct_closed", "inboxes that were closed when a frame was to go there")   \
+	X(OFF, "direct_off", "frames that went by the switch: the daemon wants to see them")  \
+	X(BROKEN, "direct_broken", "own inboxes given up: a completion was malformed")
+
+#define VNIC_DIRECT_ENUM(id, name, text) VNIC_DIRECT_##id,
+enum vnic_direct_counter { VNIC_DIRECT_LIST(VNIC_DIRECT_ENUM) VNIC_DIRECT_COUNT };
+const char *vnic_direct_counter_name(enum vnic_direct_counter counter);
+
+/* --- The receiver. */
+
+struct vnic_inbox;
+
+/* An empty inbox, its interrupt masked, for the frames of a NIC with that MTU. */
+int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
+/* Tells all senders that it is closed, then frees it. NULL is allowed. */
+void vnic_inbox_destroy(struct vnic_inbox *inbox);
+/* Forgets an inbox inherited through fork, without a word to the senders. NULL is allowed. */
+void vnic_inbox_abandon(struct vnic_inbox *inbox);
+/* For others; they stay the inbox's own. */
+void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
+
+/* As vnic_driver_rx and vnic_driver_rx_release. */
+uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
+void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
+
+/* The interrupt: as the NIC's, but for an eventfd. */
+int vnic_inbox_irq_fd(const struct vnic_inbox *inbox);
+void vnic_inbox_irq_mask(struct vnic_inbox *inbox);
+/* True where frames wait already: then there may be no interrupt for them. */
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox);
+
+/* A sender completed what it must not: nothing is received any more. */
+bool vnic_inbox_broken(const struct vnic_inbox *inbox);
+
+/* --- A sender. */
+
+struct vnic_outbox;
+
+enum vnic_outbox_status {
+	VNIC_OUTBOX_TAKEN,
+	VNIC_OUTBOX_BUSY,   /* another sender has the lock, and kept it for some hundred ns */
+	VNIC_OUTBOX_FULL,   /* the receiver has not given back a buffer */
+	VNIC_OUTBOX_CLOSED, /* for good */
+};
+
+/*
+ * `self` is the number by which the daemon knows this process: its lease's first
+ * QPN >> 12. The descriptors are the outbox's from now on, on failure too.
+ * -EPERM or -EINVAL: no such memory.
+ */
+int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
+		     struct vnic_outbox **outbox);
+void vnic_outbox_close(struct vnic_outbox *outbox);
+
+/*
+ * Copies frames into the receiver's buffers, in order, and wakes it. Returns how
+ * many it took; *status says why not all. It does not wait.
+ */
+uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
+			  enum vnic_outbox_status *status);
+
+/* --- The daemon, which introduces senders and cleans up after those that died. */
+
+struct vnic_inbox_keeper;
+
+/* Maps another process's inbox. The descriptors are the keeper's from now on, on failure too. */
+int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
+			   struct vnic_inbox_keeper **keeper);
+/* Lets go of it; receiver and senders go on. NULL is allowed. */
+void vnic_inbox_keeper_close(struct vnic_inbox_keeper *keeper);
+/* The receiver has gone: no sender is to put anything there any more. */
+void vnic_inbox_keeper_revoke(struct vnic_inbox_keeper *keeper);
+/* To be handed on; they stay the keeper's. */
+void vnic_inbox_keeper_fds(const struct vnic_inbox_keeper *keeper, int fds[VNIC_INBOX_FDS]);
+/* Who has the lock: a sender's `self`; 0 = nobody. */
+uint32_t vnic_inbox_keeper_holder(const struct vnic_inbox_keeper *keeper);
+/* That sender has died: frees the lock, where it had it. */
+void vnic_inbox_keeper_unlock(struct vnic_inbox_keeper *keeper, uint32_t holder);
+
+#endif
