@@ -48,7 +48,7 @@ struct dpdk_port {
 	bool far_end;
 	struct rte_mempool *pool;
 	struct rte_mbuf *lent[BURST];
-	uint64_t counters[NETDEV_DPDK_COUNTER_COUNT];
+	uint64_t counters[NETDEV_COUNTER_COUNT];
 };
 
 /* By DPDK's port number: the EAL itself lets a device be opened twice. */
@@ -66,17 +66,17 @@ static bool keep(struct dpdk_port *port, struct rte_mbuf *mbuf)
 	const struct rte_ether_hdr *ether;
 
 	if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf)) {
-		port->counters[NETDEV_DPDK_RX_BAD]++;
+		port->counters[NETDEV_RX_BAD]++;
 		return false;
 	}
 	ether = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
 	if (port->drop_own && mbuf->data_len >= sizeof(*ether) &&
 	    rte_is_same_ether_addr(&ether->src_addr, &port->mac)) {
-		port->counters[NETDEV_DPDK_RX_OWN]++;
+		port->counters[NETDEV_RX_OWN]++;
 		return false;
 	}
-	port->counters[NETDEV_DPDK_RX_FRAMES]++;
-	port->counters[NETDEV_DPDK_RX_BYTES] += mbuf->data_len;
+	port->counters[NETDEV_RX_FRAMES]++;
+	port->counters[NETDEV_RX_BYTES] += mbuf->data_len;
 	return true;
 }
 
@@ -146,8 +146,8 @@ static uint16_t send_burst(struct dpdk_port *port, const struct netdev_frame *fr
 	if (sent < n)
 		rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
 	for (i = 0; i < sent; i++)
-		port->counters[NETDEV_DPDK_TX_BYTES] += frames[i].len;
-	port->counters[NETDEV_DPDK_TX_FRAMES] += sent;
+		port->counters[NETDEV_TX_BYTES] += frames[i].len;
+	port->counters[NETDEV_TX_FRAMES] += sent;
 	return sent;
 }
 
@@ -172,7 +172,7 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 		uint16_t sent;
 
 		if (!count) {
-			port->counters[NETDEV_DPDK_TX_TOO_LONG]++;
+			port->counters[NETDEV_TX_TOO_LONG]++;
 			done++;
 			continue;
 		}
@@ -181,7 +181,7 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 		if (sent < count)
 			break;
 	}
-	port->counters[NETDEV_DPDK_TX_REFUSED] += n - done;
+	port->counters[NETDEV_TX_REFUSED] += n - done;
 	return done;
 }
 
@@ -220,10 +220,41 @@ static void dpdk_close(struct netdev *netdev)
 	free(port);
 }
 
+/* --- Asking */
+
+static bool dpdk_mac(const struct netdev *netdev, uint8_t mac[6])
+{
+	const struct dpdk_port *port = (const struct dpdk_port *)netdev;
+
+	memcpy(mac, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
+	mac[5] ^= port->far_end;
+	return true;
+}
+
+static uint32_t dpdk_mtu(const struct netdev *netdev)
+{
+	return ((const struct dpdk_port *)netdev)->mtu;
+}
+
+static void dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	struct rte_eth_stats stats;
+
+	if (!rte_eth_stats_get(port->id, &stats)) {
+		port->counters[NETDEV_RX_MISSED] = stats.imissed + stats.rx_nombuf;
+		port->counters[NETDEV_TX_ERRORS] = stats.oerrors;
+	}
+	memcpy(counters, port->counters, sizeof(port->counters));
+}
+
 static const struct netdev_ops dpdk_ops = {
 	.rx = dpdk_rx,
 	.tx = dpdk_tx,
 	.wait_fd = dpdk_wait_fd,
+	.mac = dpdk_mac,
+	.mtu = dpdk_mtu,
+	.counters = dpdk_counters,
 	.close = dpdk_close,
 };
 
@@ -398,40 +429,4 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 		close(new->wake_fd);
 	free(new);
 	return err;
-}
-
-/* --- Asking */
-
-void netdev_dpdk_mac(const struct netdev *netdev, uint8_t mac[6])
-{
-	const struct dpdk_port *port = (const struct dpdk_port *)netdev;
-
-	memcpy(mac, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
-	mac[5] ^= port->far_end;
-}
-
-uint32_t netdev_dpdk_mtu(const struct netdev *netdev)
-{
-	return ((const struct dpdk_port *)netdev)->mtu;
-}
-
-#define COUNTER_NAME(id, name, text) [NETDEV_DPDK_##id] = name,
-
-static const char *const counter_names[] = {NETDEV_DPDK_COUNTER_LIST(COUNTER_NAME)};
-
-const char *netdev_dpdk_counter_name(enum netdev_dpdk_counter counter)
-{
-	return (unsigned int)counter < NETDEV_DPDK_COUNTER_COUNT ? counter_names[counter] : NULL;
-}
-
-void netdev_dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_DPDK_COUNTER_COUNT])
-{
-	struct dpdk_port *port = to_dpdk(netdev);
-	struct rte_eth_stats stats;
-
-	if (!rte_eth_stats_get(port->id, &stats)) {
-		port->counters[NETDEV_DPDK_RX_MISSED] = stats.imissed + stats.rx_nombuf;
-		port->counters[NETDEV_DPDK_TX_ERRORS] = stats.oerrors;
-	}
-	memcpy(counters, port->counters, sizeof(port->counters));
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "port.h"
 
+#include <string.h>
+
 /*
  * Ports without a descriptor have no other sign of a frame than being asked; a
  * millisecond keeps an idle machine asleep and is well under RoCE's timeouts.
@@ -31,6 +33,32 @@ uint64_t netdev_idle_ns(struct netdev *port)
 {
 	(void)port;
 	return IDLE_NS;
+}
+
+bool netdev_mac(const struct netdev *port, uint8_t mac[6])
+{
+	return port->ops->mac && port->ops->mac(port, mac);
+}
+
+uint32_t netdev_mtu(const struct netdev *port)
+{
+	return port->ops->mtu ? port->ops->mtu(port) : UINT32_MAX;
+}
+
+#define COUNTER_NAME(id, name, text) [NETDEV_##id] = name,
+
+static const char *const counter_names[] = {NETDEV_COUNTER_LIST(COUNTER_NAME)};
+
+const char *netdev_counter_name(enum netdev_counter counter)
+{
+	return (unsigned int)counter < NETDEV_COUNTER_COUNT ? counter_names[counter] : NULL;
+}
+
+void netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT])
+{
+	memset(counters, 0, NETDEV_COUNTER_COUNT * sizeof(*counters));
+	if (port->ops->counters)
+		port->ops->counters(port, counters);
 }
 
 void netdev_close(struct netdev *port)

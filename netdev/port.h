@@ -12,6 +12,9 @@ struct netdev_ops {
 		       uint32_t n);
 	uint64_t (*next_deadline)(struct netdev *port);
 	int (*wait_fd)(struct netdev *port);
+	bool (*mac)(const struct netdev *port, uint8_t mac[6]);
+	uint32_t (*mtu)(const struct netdev *port);
+	void (*counters)(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 	void (*close)(struct netdev *port);
 };
 

@@ -92,10 +92,14 @@ static int open_uplinks(struct daemon *d, char why[DAEMON_WHY])
 	char text[UPLINK_WHY];
 	int rc;
 
+	if (d->options.fault.asked && !d->options.n_uplinks) {
+		snprintf(why, DAEMON_WHY, "faults are those of an uplink, and there is none");
+		return -EINVAL;
+	}
 	for (; d->n_uplinks < d->options.n_uplinks; d->n_uplinks++) {
 		const char *spec = d->options.uplinks[d->n_uplinks];
 
-		rc = uplink_open(&d->uplinks[d->n_uplinks], spec, text);
+		rc = uplink_open(&d->uplinks[d->n_uplinks], spec, &d->options.fault, text);
 		if (rc) {
 			snprintf(why, DAEMON_WHY, "%s", text);
 			return rc;
@@ -339,6 +343,8 @@ static void print_counters(struct daemon *d)
 		if (all.drops[i])
 			log_line("dropped %s: %llu", switch_drop_name(i),
 				 (unsigned long long)all.drops[i]);
+	for (i = 0; i < d->n_uplinks; i++)
+		uplink_log_faults(&d->uplinks[i]);
 	log_line("%u clients", d->clients.n);
 }
 

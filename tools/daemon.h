@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "fault.h"
+
 #define DAEMON_ADDRESSES 16
 #define DAEMON_UPLINKS   8
 #define DAEMON_PKEYS     16
@@ -21,8 +23,9 @@ struct daemon_options {
 	uint32_t n_addresses;
 	const char *pkeys[DAEMON_PKEYS];
 	uint32_t n_pkeys;
-	gid_t group;  /* its members may attach; 0 = root's daemon is root's alone */
-	bool private; /* leave when no client has been there for a while */
+	gid_t group;        /* its members may attach; 0 = root's daemon is root's alone */
+	struct fault fault; /* of every uplink */
+	bool private;       /* leave when no client has been there for a while */
 };
 
 struct daemon;

@@ -67,6 +67,16 @@ static int set_pkey(struct options *o, const char *value, char why[OPTIONS_WHY])
 	return append("pkey", d->pkeys, &d->n_pkeys, DAEMON_PKEYS, value, why);
 }
 
+static int set_fault(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	char text[FAULT_WHY];
+	int rc = fault_parse(value, &o->daemon.fault, text);
+
+	if (rc)
+		snprintf(why, OPTIONS_WHY, "%s", text);
+	return rc;
+}
+
 static int set_run_dir(struct options *o, const char *value, char why[OPTIONS_WHY])
 {
 	(void)why;
@@ -119,6 +129,11 @@ const struct options_row options_rows[OPTIONS] = {
 	 "the next entry of the P_Key table, instead of 0xffff alone;\n"
 	 "may be given more than once",
 	 set_pkey},
+	{"fault", "KEY=VALUE[,KEY=VALUE]...", false,
+	 "spoil the frames of the uplinks: drop, duplicate, reorder, corrupt\n"
+	 "(shares, as 1% is), reorder-time, delay (as 100us is), seed, and\n"
+	 "way, which is both or out",
+	 set_fault},
 	{"run-dir", "DIR", false,
 	 "where clients find the daemon; default $URXE_DIR, else\n"
 	 "/run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"

@@ -12,7 +12,7 @@
 #include "daemon.h"
 
 #define OPTIONS_WHY 512
-#define OPTIONS     7 /* rows */
+#define OPTIONS     8 /* rows */
 
 /* Values are not copied: they must stay where they are. */
 struct options {

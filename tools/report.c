@@ -107,13 +107,13 @@ static json_t *process_port(const struct client *c)
 
 static json_t *uplink_port(const struct uplink *u)
 {
-	uint64_t n[NETDEV_DPDK_COUNTER_COUNT];
+	uint64_t n[NETDEV_COUNTER_COUNT];
 	json_t *counters = json_object();
 	int i;
 
-	netdev_dpdk_counters(u->port, n);
-	for (i = 0; i < NETDEV_DPDK_COUNTER_COUNT; i++)
-		json_object_set_new(counters, netdev_dpdk_counter_name(i),
+	netdev_counters(u->port, n);
+	for (i = 0; i < NETDEV_COUNTER_COUNT; i++)
+		json_object_set_new(counters, netdev_counter_name(i),
 				    json_integer((json_int_t)n[i]));
 	return json_pack("{s:o, s:s, s:n, s:s, s:i, s:o}", "port", any_text(u->spec), "kind",
 			 "uplink", "pid", "state", "active", "mtu", (int)u->mtu, "counters",

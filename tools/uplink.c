@@ -11,6 +11,8 @@
 
 #include <rxe/packet.h>
 
+#include "log.h"
+
 /* The interface that a spec names, "" where it names none. */
 static void set_ifname(struct uplink *u)
 {
@@ -69,7 +71,20 @@ static int hold_ports(struct uplink *u, char why[UPLINK_WHY])
 	return u->hold[i];
 }
 
-int uplink_open(struct uplink *u, const char *spec, char why[UPLINK_WHY])
+static int spoil(struct uplink *u, const struct fault *fault, char why[UPLINK_WHY])
+{
+	int rc;
+
+	if (!fault->asked)
+		return 0;
+	rc = netdev_fault_open(u->port, &fault->tx, fault->both_ways ? &fault->rx : NULL, &u->port);
+	if (rc)
+		snprintf(why, UPLINK_WHY, "no memory for the faults of %s", u->spec);
+	u->spoiled = !rc;
+	return rc;
+}
+
+int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
 {
 	int rc;
 
@@ -78,8 +93,8 @@ int uplink_open(struct uplink *u, const char *spec, char why[UPLINK_WHY])
 	rc = netdev_dpdk_open(spec, HOST_MTU, &u->port, why, UPLINK_WHY);
 	if (rc)
 		return rc;
-	netdev_dpdk_mac(u->port, u->mac);
-	u->mtu = (uint16_t)netdev_dpdk_mtu(u->port);
+	netdev_mac(u->port, u->mac);
+	u->mtu = (uint16_t)netdev_mtu(u->port);
 	u->stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu;
 	u->room = calloc(UPLINK_QUEUE, u->stride);
 	if (!u->room) {
@@ -88,6 +103,8 @@ int uplink_open(struct uplink *u, const char *spec, char why[UPLINK_WHY])
 	}
 	if (!rc && u->kernel)
 		rc = hold_ports(u, why);
+	if (!rc)
+		rc = spoil(u, fault, why);
 	if (rc)
 		uplink_close(u);
 	return rc;
@@ -103,4 +120,26 @@ void uplink_close(struct uplink *u)
 	if (u->port)
 		netdev_close(u->port);
 	free(u->room);
+}
+
+static void log_faults(const struct uplink *u, const char *way,
+		       const struct netdev_fault_counters *counters)
+{
+#define LOG(member, text)                                                 \
+	if (counters->member)                                             \
+		log_line("%s, faults %s: " #member " %llu", u->spec, way, \
+			 (unsigned long long)counters->member);
+	NETDEV_FAULT_COUNTER_LIST(LOG)
+#undef LOG
+}
+
+void uplink_log_faults(const struct uplink *u)
+{
+	struct netdev_fault_counters tx, rx;
+
+	if (!u->spoiled)
+		return;
+	netdev_fault_counters(u->port, &tx, &rx);
+	log_faults(u, "out", &tx);
+	log_faults(u, "in", &rx);
 }

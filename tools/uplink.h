@@ -8,6 +8,7 @@
 
 #include <netdev/netdev.h>
 
+#include "fault.h"
 #include "host.h"
 
 #define UPLINK_WHY   256
@@ -16,6 +17,7 @@
 struct uplink {
 	const char *spec;
 	struct netdev *port;
+	bool spoiled;               /* port is a fault port on the device's */
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = there is none */
 	bool kernel;                /* its kernel addresses are ours too */
 	uint8_t mac[ETHER_MAC_LEN];
@@ -28,9 +30,15 @@ struct uplink {
 	struct netdev_frame queue[UPLINK_QUEUE];
 };
 
-/* Opens the port that spec names (netdev_dpdk_open). On error `why` gets one sentence. */
-int uplink_open(struct uplink *u, const char *spec, char why[UPLINK_WHY]);
+/*
+ * Opens the port that spec names (netdev_dpdk_open), with faults where they are asked for. On error
+ * `why` gets one sentence.
+ */
+int uplink_open(struct uplink *u, const char *spec, const struct fault *fault,
+		char why[UPLINK_WHY]);
 void uplink_close(struct uplink *u);
+/* Tells what the fault port, if there is one, did to the frames: a line for each count but 0. */
+void uplink_log_faults(const struct uplink *u);
 
 /* A buffer of u->stride bytes for the next frame; NULL: the queue is full. */
 uint8_t *uplink_reserve(struct uplink *u);

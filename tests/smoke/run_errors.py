@@ -63,6 +63,8 @@ def check_daemon_mistakes(host):
                           (['--address', '192.0.2.1/24'] * 2, '192.0.2.1/24 is given twice'),
                           (sum((['--address', f'192.0.2.{i}/24'] for i in range(1, 10)), []),
                            'address 192.0.2.9/24 is one too many'),
+                          (['--fault', 'drop=lots', '--uplink', 'tap:x'], 'drop is a share'),
+                          (['--fault', 'drop=1%'], 'there is none'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
         lines = result.stderr.splitlines()

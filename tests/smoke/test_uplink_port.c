@@ -60,7 +60,7 @@ static void echo_frames(struct netdev *port)
 	uint8_t mac[6], copy[MTU + 18];
 	uint32_t count;
 
-	netdev_dpdk_mac(port, mac);
+	netdev_mac(port, mac);
 	while ((count = netdev_rx(port, 0, frames, 32)))
 		for (uint32_t i = 0; i < count; i++) {
 			if (memcmp(frames[i].data, mac, 6))
@@ -94,7 +94,7 @@ static void echo_main(int control, int report)
 	if (run("ip link set vb addrgenmode none && ip link set vb up") ||
 	    netdev_dpdk_open("af_packet:vb", 0, &port, why, sizeof(why)))
 		_exit(2);
-	netdev_dpdk_mac(port, mac);
+	netdev_mac(port, mac);
 	if (write(report, mac, 6) != 6)
 		_exit(3);
 	echo_until_closed(port, control);
@@ -148,7 +148,7 @@ static int setup(void **state)
 		fprintf(stderr, "%s\n", why);
 		return -1;
 	}
-	netdev_dpdk_mac(lab.port, lab.mac);
+	netdev_mac(lab.port, lab.mac);
 	return 0;
 }
 
@@ -222,11 +222,11 @@ static void ping_pong(uint32_t payload, uint8_t seed)
 	assert_memory_equal(got.data + 12, sent + 12, length - 12);
 }
 
-static uint64_t counter(struct netdev *port, enum netdev_dpdk_counter which)
+static uint64_t counter(struct netdev *port, enum netdev_counter which)
 {
-	uint64_t counters[NETDEV_DPDK_COUNTER_COUNT];
+	uint64_t counters[NETDEV_COUNTER_COUNT];
 
-	netdev_dpdk_counters(port, counters);
+	netdev_counters(port, counters);
 	return counters[which];
 }
 
@@ -236,7 +236,7 @@ static void test_sizes(void **state)
 {
 	(void)state;
 	need_lab();
-	assert_int_equal(netdev_dpdk_mtu(lab.port), MTU);
+	assert_int_equal(netdev_mtu(lab.port), MTU);
 	assert_true(netdev_wait_fd(lab.port) >= 0);
 	for (uint32_t payload = 46; payload <= MTU; payload += payload < 64 ? 1 : 199)
 		ping_pong(payload, payload);
@@ -250,10 +250,10 @@ static void test_wakes_every_time(void **state)
 
 	(void)state;
 	need_lab();
-	frames = counter(lab.port, NETDEV_DPDK_TX_FRAMES);
+	frames = counter(lab.port, NETDEV_TX_FRAMES);
 	for (uint32_t i = 0; i < 3000; i++)
 		ping_pong(64, i);
-	assert_int_equal(counter(lab.port, NETDEV_DPDK_TX_FRAMES), frames + 3000);
+	assert_int_equal(counter(lab.port, NETDEV_TX_FRAMES), frames + 3000);
 }
 
 static void test_bursts(void **state)
@@ -287,9 +287,9 @@ static void test_too_long(void **state)
 
 	(void)state;
 	need_lab();
-	before = counter(lab.port, NETDEV_DPDK_TX_TOO_LONG);
+	before = counter(lab.port, NETDEV_TX_TOO_LONG);
 	send_one(lab.port, sent, build(sent, lab.peer_mac, lab.mac, ROCE_V1, MTU + 5, 0));
-	assert_int_equal(counter(lab.port, NETDEV_DPDK_TX_TOO_LONG), before + 1);
+	assert_int_equal(counter(lab.port, NETDEV_TX_TOO_LONG), before + 1);
 	ping_pong(64, 9);
 }
 
@@ -320,7 +320,7 @@ static void test_own_frames(void **state)
 
 	(void)state;
 	need_lab();
-	before = counter(lab.port, NETDEV_DPDK_RX_OWN);
+	before = counter(lab.port, NETDEV_RX_OWN);
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	to.sll_ifindex = if_nametoindex("va");
 	build(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 5);
@@ -329,7 +329,7 @@ static void test_own_frames(void **state)
 	/* Only the echo of it. */
 	assert_true(receive(lab.port, ROCE_V1, &got));
 	assert_memory_equal(got.data, lab.mac, 6);
-	assert_in_range(counter(lab.port, NETDEV_DPDK_RX_OWN), before + 1, before + 100);
+	assert_in_range(counter(lab.port, NETDEV_RX_OWN), before + 1, before + 100);
 }
 
 /* UDP to another port leaves the echo process asleep, so that it is answered only after a RoCE
@@ -370,7 +370,7 @@ static void test_open_twice(void **state)
 	netdev_close(lab.port);
 	lab.port = NULL;
 	assert_int_equal(netdev_dpdk_open("af_packet:va", 4200, &lab.port, why, sizeof(why)), 0);
-	assert_int_equal(netdev_dpdk_mtu(lab.port), 4200);
+	assert_int_equal(netdev_mtu(lab.port), 4200);
 	ping_pong(4200, 2);
 }
 
@@ -391,10 +391,10 @@ static void test_tap(void **state)
 		print_message("skipped: %s\n", why);
 		skip();
 	}
-	assert_int_equal(netdev_dpdk_mtu(port), 4200);
+	assert_int_equal(netdev_mtu(port), 4200);
 	assert_int_equal(run("ip link show utap0 | grep -q 'mtu 4200'"), 0);
 	assert_int_equal(run("ip link set utap0 up"), 0);
-	netdev_dpdk_mac(port, mac);
+	netdev_mac(port, mac);
 	fd = socket(AF_PACKET, SOCK_RAW, htons(ROCE_V1));
 	to.sll_ifindex = if_nametoindex("utap0");
 	to.sll_protocol = htons(ROCE_V1);

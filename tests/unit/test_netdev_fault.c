@@ -18,7 +18,7 @@ static struct netdev *open_fault(const struct netdev_fault *fault, struct netdev
 	struct netdev *ends[2], *port;
 
 	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], fault, &port), 0);
+	assert_int_equal(netdev_fault_open(ends[0], fault, NULL, &port), 0);
 	*far = ends[1];
 	return port;
 }
@@ -61,7 +61,7 @@ static void expect_numbers(struct netdev *far, uint32_t from, uint32_t to)
 static void test_without_faults(void **state)
 {
 	struct netdev_fault fault = {.seed = 1};
-	struct netdev_fault_counters counters;
+	struct netdev_fault_counters counters, unused;
 	struct netdev *far, *port = open_fault(&fault, &far);
 	struct netdev_frame frame;
 
@@ -70,7 +70,7 @@ static void test_without_faults(void **state)
 		assert_int_equal(send_number(port, i, i), 1);
 	expect_numbers(far, 0, 1000);
 	assert_true(netdev_next_deadline(port) == UINT64_MAX);
-	netdev_fault_counters(port, &counters);
+	netdev_fault_counters(port, &counters, &unused);
 	assert_int_equal(counters.passed, 1000);
 	assert_int_equal(counters.dropped + counters.duplicated + counters.reordered +
 				 counters.corrupted,
@@ -108,14 +108,14 @@ static void test_always(void **state)
 	struct netdev_fault all_lost = {.drop = 1, .duplicate = 1, .corrupt = 1};
 	struct netdev_fault all_twice = {.duplicate = 1};
 	struct netdev *far, *port = open_fault(&all_lost, &far);
-	struct netdev_fault_counters counters;
+	struct netdev_fault_counters counters, unused;
 	uint32_t number;
 
 	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(send_number(port, i, i), 1);
 	expect_numbers(far, 0, 0);
-	netdev_fault_counters(port, &counters);
+	netdev_fault_counters(port, &counters, &unused);
 	assert_int_equal(counters.dropped, 100);
 	assert_int_equal(counters.passed, 0);
 	close_both(port, far);
@@ -156,7 +156,7 @@ static void test_reorder(void **state)
 {
 	struct netdev_fault fault = {.seed = 4, .reorder = 0.1, .reorder_ns = 50};
 	struct netdev *far, *port = open_fault(&fault, &far);
-	struct netdev_fault_counters counters;
+	struct netdev_fault_counters counters, unused;
 	bool seen[2000] = {false};
 	uint32_t number, late = 0, in_order = 0;
 
@@ -178,7 +178,7 @@ static void test_reorder(void **state)
 	}
 	for (uint32_t i = 0; i < 2000; i++)
 		assert_true(seen[i]);
-	netdev_fault_counters(port, &counters);
+	netdev_fault_counters(port, &counters, &unused);
 	assert_in_range(counters.reordered, 140, 260);
 	assert_in_range(late, counters.reordered / 2, counters.reordered);
 	assert_int_equal(counters.passed, 2000);
@@ -191,7 +191,7 @@ static void test_rates(void **state)
 	struct netdev_fault fault = {
 		.seed = 5, .drop = 0.1, .duplicate = 0.1, .corrupt = 0.1, .delay_ns = 7};
 	struct netdev *far, *port = open_fault(&fault, &far);
-	struct netdev_fault_counters counters;
+	struct netdev_fault_counters counters, unused;
 	uint32_t number;
 	uint64_t got = 0;
 
@@ -204,7 +204,7 @@ static void test_rates(void **state)
 	netdev_rx(port, 30000, &(struct netdev_frame){0}, 0);
 	while (take_number(far, &number))
 		got++;
-	netdev_fault_counters(port, &counters);
+	netdev_fault_counters(port, &counters, &unused);
 	assert_in_range(counters.dropped, 1790, 2210);
 	assert_in_range(counters.duplicated, 1600, 2000);
 	assert_in_range(counters.corrupted, 1600, 2000);
@@ -254,7 +254,7 @@ static void test_backpressure(void **state)
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(4, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], &fault, &port), 0);
+	assert_int_equal(netdev_fault_open(ends[0], &fault, NULL, &port), 0);
 	while (sent < 10000 && send_number(port, 0, sent))
 		sent++;
 	assert_in_range(sent, 4000, 4104);
@@ -267,6 +267,95 @@ static void test_backpressure(void **state)
 	close_both(port, ends[1]);
 }
 
+/* What comes in is spoiled by its own line, and what goes out is not. */
+static void test_receiving(void **state)
+{
+	struct netdev_fault none = {.seed = 7};
+	struct netdev_fault bad = {
+		.seed = 8, .drop = 0.1, .duplicate = 0.1, .corrupt = 0.1, .delay_ns = 5};
+	struct netdev_fault_counters tx, rx;
+	struct netdev *ends[2], *port;
+	struct netdev_frame frames[64];
+	uint64_t got = 0, whole = 0, now;
+
+	(void)state;
+	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
+	assert_int_equal(netdev_fault_open(ends[0], &none, &bad, &port), 0);
+	for (now = 0; now < 20005; now++) {
+		if (now < 20000) {
+			assert_int_equal(send_number(port, now, (uint32_t)now), 1);
+			expect_numbers(ends[1], (uint32_t)now, (uint32_t)now + 1);
+			assert_int_equal(send_number(ends[1], now, (uint32_t)now), 1);
+		}
+		for (uint32_t n = netdev_rx(port, now, frames, 64); n--; got++) {
+			uint32_t number;
+
+			memcpy(&number, frames[n].data, sizeof(number));
+			whole += number == now - 5;
+		}
+	}
+	assert_true(netdev_next_deadline(port) == UINT64_MAX);
+	netdev_fault_counters(port, &tx, &rx);
+	assert_int_equal(tx.passed, 20000);
+	assert_int_equal(tx.dropped + tx.duplicated + tx.corrupted, 0);
+	assert_in_range(rx.dropped, 1790, 2210);
+	assert_in_range(rx.duplicated, 1600, 2000);
+	assert_in_range(rx.corrupted, 1600, 2000);
+	assert_int_equal(rx.passed, 20000 - rx.dropped + rx.duplicated);
+	assert_int_equal(got, rx.passed);
+	assert_int_equal(whole, rx.passed - rx.corrupted);
+	close_both(port, ends[1]);
+}
+
+/* A burst of which nothing is left is no reason to say that there is nothing. */
+static void test_receiving_goes_on(void **state)
+{
+	struct netdev_fault none = {0}, bad = {.seed = 9, .drop = 0.99};
+	struct netdev_fault_counters tx, rx;
+	struct netdev *ends[2], *port;
+	struct netdev_frame frame;
+	uint32_t got = 0;
+
+	(void)state;
+	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
+	assert_int_equal(netdev_fault_open(ends[0], &none, &bad, &port), 0);
+	for (uint32_t i = 0; i < 5000; i++)
+		assert_int_equal(send_number(ends[1], 0, i), 1);
+	while (netdev_rx(port, 0, &frame, 1))
+		got++;
+	netdev_fault_counters(port, &tx, &rx);
+	assert_int_equal(got, rx.passed);
+	assert_int_equal(rx.passed + rx.dropped, 5000);
+	assert_in_range(got, 20, 100);
+	close_both(port, ends[1]);
+}
+
+/* Frames in the air are bounded; the rest wait in the port below, and none is lost. */
+static void test_receiving_backpressure(void **state)
+{
+	struct netdev_fault none = {0}, late = {.delay_ns = 10};
+	struct netdev *ends[2], *port;
+	struct netdev_frame frame;
+	uint32_t number;
+
+	(void)state;
+	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
+	assert_int_equal(netdev_fault_open(ends[0], &none, &late, &port), 0);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		assert_int_equal(send_number(ends[1], 0, i), 1);
+	assert_int_equal(netdev_rx(port, 0, &frame, 1), 0);
+	assert_int_equal(netdev_next_deadline(port), 10);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		uint64_t now = i < DEPTH / 2 ? 10 : 20 + i;
+
+		while (!netdev_rx(port, now, &frame, 1))
+			assert_true(now++ < 3 * DEPTH);
+		memcpy(&number, frame.data, sizeof(number));
+		assert_int_equal(number, i);
+	}
+	close_both(port, ends[1]);
+}
+
 static void test_bad_arguments(void **state)
 {
 	const struct netdev_fault bad[] = {
@@ -275,12 +364,15 @@ static void test_bad_arguments(void **state)
 		{.reorder = 0.5},         {.reorder = 2, .reorder_ns = 1},
 		{.delay_ns = UINT64_MAX}, {.reorder_ns = UINT64_MAX},
 	};
+	const struct netdev_fault none = {.seed = 1};
 	struct netdev *ends[2], *port = NULL;
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(netdev_fault_open(ends[0], &bad[i], &port), -EINVAL);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(netdev_fault_open(ends[0], &bad[i], NULL, &port), -EINVAL);
+		assert_int_equal(netdev_fault_open(ends[0], &none, &bad[i], &port), -EINVAL);
+	}
 	assert_null(port);
 	close_both(ends[0], ends[1]);
 }
@@ -288,10 +380,17 @@ static void test_bad_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_faults), cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_always),         cmocka_unit_test(test_corrupt),
-		cmocka_unit_test(test_reorder),        cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_backpressure),
+		cmocka_unit_test(test_without_faults),
+		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_always),
+		cmocka_unit_test(test_corrupt),
+		cmocka_unit_test(test_reorder),
+		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_deterministic),
+		cmocka_unit_test(test_backpressure),
+		cmocka_unit_test(test_receiving),
+		cmocka_unit_test(test_receiving_goes_on),
+		cmocka_unit_test(test_receiving_backpressure),
 		cmocka_unit_test(test_bad_arguments),
 	};
 

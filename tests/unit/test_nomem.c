@@ -154,7 +154,7 @@ static int fault_port(void)
 
 	if (rc)
 		return rc;
-	rc = netdev_fault_open(ends[0], &fault, &port);
+	rc = netdev_fault_open(ends[0], &fault, NULL, &port);
 	netdev_close(rc ? ends[0] : port);
 	netdev_close(ends[1]);
 	return rc;

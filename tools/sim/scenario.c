@@ -9,6 +9,8 @@
 
 #include <rxe/cong.h>
 
+#include "quantity.h"
+
 /* The list's order is the engine's. */
 #define SAME(id, name, text) CONGESTION_##id,
 enum { CONGESTION_LIST(SAME) CONGESTIONS };
@@ -130,67 +132,14 @@ static double *real(const struct parameter *p, const struct scenario *scenario)
 
 /* --- Reading */
 
-struct unit {
-	const char *name;
-	double factor;
-};
-
-static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
-static const struct unit time_units[] = {{"", 1},     {"ns", 1},        {"us", 1e3},
-					 {"ms", 1e6}, {"s", NS_SECOND}, {NULL, 0}};
-static const struct unit byte_units[] = {
-	{"", 1}, {"K", KIB}, {"M", KIB *KIB}, {"G", KIB *KIB *KIB}, {NULL, 0}};
-static const struct unit rate_units[] = {{"", 1},    {"k", 1e3}, {"K", 1e3},
-					 {"M", 1e6}, {"G", 1e9}, {NULL, 0}};
-
-static const struct unit *units(enum kind kind)
+static const struct quantity_unit *units(enum kind kind)
 {
 	switch (kind) {
-	case KIND_TIME: return time_units;
-	case KIND_RATE: return rate_units;
-	case KIND_BYTES:
-	case KIND_ECN: return byte_units;
-	default: return no_units;
+	case KIND_TIME: return quantity_time;
+	case KIND_RATE: return quantity_rate;
+	case KIND_BYTES: return quantity_bytes;
+	default: return quantity_count;
 	}
-}
-
-/* A whole number without a unit exactly, any other through a double. */
-static bool read_number(const char *text, const struct unit *unit, uint64_t *value)
-{
-	char *end;
-	double number;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	if (!*end)
-		return !errno;
-	number = strtod(text, &end);
-	if (end != text + strspn(text, "0123456789."))
-		return false;
-	for (; unit->name; unit++) {
-		if (strcmp(end, unit->name))
-			continue;
-		number *= unit->factor;
-		*value = (uint64_t)number;
-		return number < 1e19 && (double)*value == number;
-	}
-	return false;
-}
-
-static bool read_share(const char *text, double *value)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9' || strpbrk(text, "xX"))
-		return false;
-	*value = strtod(text, &end);
-	if (!strcmp(end, "%")) {
-		*value /= 100;
-		end++;
-	}
-	return !*end && *value >= 0 && *value <= 1;
 }
 
 static bool read_choice(const char *text, const struct choice *choices, uint64_t *value)
@@ -217,10 +166,10 @@ static bool read_ecn(const char *text, struct scenario *scenario)
 	if (sscanf(text, "%31[^,],%31[^,],%31[^,]", min, max, share) != 3 ||
 	    strlen(min) + strlen(max) + strlen(share) + 2 != strlen(text))
 		return false;
-	return read_number(min, byte_units, &scenario->ecn_min) &&
-	       read_number(max, byte_units, &scenario->ecn_max) &&
-	       read_share(share, &scenario->ecn_share) && scenario->ecn_min < scenario->ecn_max &&
-	       scenario->ecn_share > 0;
+	return quantity_read(min, quantity_bytes, &scenario->ecn_min) &&
+	       quantity_read(max, quantity_bytes, &scenario->ecn_max) &&
+	       quantity_share(share, &scenario->ecn_share) &&
+	       scenario->ecn_min < scenario->ecn_max && scenario->ecn_share > 0;
 }
 
 static bool valid_mtu(uint64_t mtu)
@@ -235,7 +184,7 @@ static bool read_value(const struct parameter *p, const char *text, struct scena
 
 	switch (p->kind) {
 	case KIND_SHARE:
-		if (!read_share(text, &share))
+		if (!quantity_share(text, &share))
 			return false;
 		*real(p, scenario) = share;
 		return true;
@@ -249,7 +198,8 @@ static bool read_value(const struct parameter *p, const char *text, struct scena
 			return false;
 		break;
 	default:
-		if (!read_number(text, units(p->kind), &value) || value < p->min || value > p->max)
+		if (!quantity_read(text, units(p->kind), &value) || value < p->min ||
+		    value > p->max)
 			return false;
 		if (p->offset == offsetof(struct scenario, mtu) && !valid_mtu(value))
 			return false;

@@ -42,6 +42,31 @@ uint64_t netdev_next_deadline(struct netdev *port);
 int netdev_wait_fd(struct netdev *port);
 /* How often to ask a port without a descriptor, ns. */
 uint64_t netdev_idle_ns(struct netdev *port);
+/* The address that frames for this port are sent to. False: it has none of its own. */
+bool netdev_mac(const struct netdev *port, uint8_t mac[6]);
+/* The largest payload of a frame both ways: what was asked for or what the device takes, if less;
+ * UINT32_MAX = any. */
+uint32_t netdev_mtu(const struct netdev *port);
+
+/* X(identifier, printed name, meaning) */
+#define NETDEV_COUNTER_LIST(X)                                                      \
+	X(RX_FRAMES, "rx_frames", "frames received")                                \
+	X(RX_BYTES, "rx_bytes", "bytes of them")                                    \
+	X(RX_OWN, "rx_own", "the host's own outgoing frames, dropped")              \
+	X(RX_BAD, "rx_bad", "frames in too many pieces, dropped")                   \
+	X(RX_MISSED, "rx_missed", "frames that the device dropped")                 \
+	X(TX_FRAMES, "tx_frames", "frames sent")                                    \
+	X(TX_BYTES, "tx_bytes", "bytes of them")                                    \
+	X(TX_TOO_LONG, "tx_too_long", "frames longer than the MTU allows, dropped") \
+	X(TX_REFUSED, "tx_refused", "frames that the device did not take")          \
+	X(TX_ERRORS, "tx_errors", "frames that the device lost")
+
+#define NETDEV_COUNTER_ENUM(id, name, text) NETDEV_##id,
+enum netdev_counter { NETDEV_COUNTER_LIST(NETDEV_COUNTER_ENUM) NETDEV_COUNTER_COUNT };
+const char *netdev_counter_name(enum netdev_counter counter);
+/* Asks the device too, which may cost system calls. Zeros from ports that do not count. */
+void netdev_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
+
 void netdev_close(struct netdev *port);
 
 /*
@@ -66,9 +91,11 @@ const char *netdev_pcap_error(const struct netdev *port);
 int netdev_pcap_create(const char *path, struct netdev **port, char *why, uint32_t why_size);
 
 /*
- * --- Faults, applied to frames sent through it; probabilities in 0..1. Each call passes the frames
- * that are due at its `now` on to the port below; netdev_rx with n = 0 does only that. The same
- * seed and the same calls give the same faults. More than 4095 held frames: senders are refused.
+ * --- Faults, applied to frames sent through it, and to received ones where asked for;
+ * probabilities in 0..1. Each call passes the frames sent that are due at its `now` on to the port
+ * below; netdev_rx with n = 0 does only that. The same seed and the same calls give the same
+ * faults. More than 4095 held frames: senders are refused, and received frames wait in the port
+ * below.
  */
 #define NETDEV_FAULT_NS_MAX (UINT64_C(1) << 62)
 struct netdev_fault {
@@ -81,14 +108,24 @@ struct netdev_fault {
 	uint64_t delay_ns; /* of every frame */
 };
 
+/* X(member, meaning) */
+#define NETDEV_FAULT_COUNTER_LIST(X)                           \
+	X(passed, "frames that went on, duplicates with them") \
+	X(dropped, "frames lost")                              \
+	X(duplicated, "frames that went on twice")             \
+	X(reordered, "frames held longer than others")         \
+	X(corrupted, "frames with a bit flipped")
+
+#define NETDEV_FAULT_COUNTER(member, text) uint64_t member;
 struct netdev_fault_counters {
-	/* passed counts frames that the port below took, duplicates with them. */
-	uint64_t passed, dropped, duplicated, reordered, corrupted;
+	NETDEV_FAULT_COUNTER_LIST(NETDEV_FAULT_COUNTER)
 };
 
-/* Takes `below` over: closing the fault port closes it. */
-int netdev_fault_open(struct netdev *below, const struct netdev_fault *fault, struct netdev **port);
-void netdev_fault_counters(const struct netdev *port, struct netdev_fault_counters *counters);
+/* Takes `below` over: closing the fault port closes it. rx NULL: what comes in is left alone. */
+int netdev_fault_open(struct netdev *below, const struct netdev_fault *tx,
+		      const struct netdev_fault *rx, struct netdev **port);
+void netdev_fault_counters(const struct netdev *port, struct netdev_fault_counters *tx,
+			   struct netdev_fault_counters *rx);
 
 /* --- DPDK ethdev ports. Own library; the only one that knows DPDK. */
 /*
@@ -96,6 +133,9 @@ void netdev_fault_counters(const struct netdev *port, struct netdev_fault_counte
  * dpdk:ARGS for anything EAL knows (a vdev string or a PCI address). The EAL is started at the
  * first call; PCI devices come first, since an EAL started for the others does not look for them.
  * mtu: the most the caller uses, 0 = the device's own. On error `why` gets one sentence.
+ *
+ * netdev_mac is the interface's own address. tap, which is the other end of the cable to an
+ * interface of this host, has that address with the last bit flipped.
  *
  * af_packet ports drop the host's own outgoing frames (source MAC = the interface's own). A VLAN
  * tag that the kernel or the NIC took out of a received frame is put back in its place, as 802.1Q.
@@ -106,34 +146,5 @@ void netdev_fault_counters(const struct netdev *port, struct netdev_fault_counte
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);
-/*
- * The address that frames for this port are sent to: the interface's own. tap, which is the other
- * end of the cable to an interface of this host, has that address with the last bit flipped.
- */
-void netdev_dpdk_mac(const struct netdev *port, uint8_t mac[6]);
-/* The largest payload of a frame both ways: what was asked for or what the device takes, if less.
- */
-uint32_t netdev_dpdk_mtu(const struct netdev *port);
-
-/* X(identifier, printed name, meaning) */
-#define NETDEV_DPDK_COUNTER_LIST(X)                                                 \
-	X(RX_FRAMES, "rx_frames", "frames received")                                \
-	X(RX_BYTES, "rx_bytes", "bytes of them")                                    \
-	X(RX_OWN, "rx_own", "the host's own outgoing frames, dropped")              \
-	X(RX_BAD, "rx_bad", "frames in too many pieces, dropped")                   \
-	X(RX_MISSED, "rx_missed", "frames that the device dropped")                 \
-	X(TX_FRAMES, "tx_frames", "frames sent")                                    \
-	X(TX_BYTES, "tx_bytes", "bytes of them")                                    \
-	X(TX_TOO_LONG, "tx_too_long", "frames longer than the MTU allows, dropped") \
-	X(TX_REFUSED, "tx_refused", "frames that the device did not take")          \
-	X(TX_ERRORS, "tx_errors", "frames that the device lost")
-
-#define NETDEV_DPDK_COUNTER_ENUM(id, name, text) NETDEV_DPDK_##id,
-enum netdev_dpdk_counter {
-	NETDEV_DPDK_COUNTER_LIST(NETDEV_DPDK_COUNTER_ENUM) NETDEV_DPDK_COUNTER_COUNT
-};
-const char *netdev_dpdk_counter_name(enum netdev_dpdk_counter counter);
-/* Asks the device too, which may cost system calls. */
-void netdev_dpdk_counters(struct netdev *port, uint64_t counters[NETDEV_DPDK_COUNTER_COUNT]);
 
 #endif

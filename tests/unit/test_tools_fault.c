@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "fault.h"
+
+static void test_all_keys(void **state)
+{
+	struct fault f;
+	char why[FAULT_WHY];
+
+	(void)state;
+	assert_int_equal(fault_parse("drop=1%,duplicate=0.25,reorder=0,corrupt=100%,delay=50us,"
+				     "reorder-time=2ms,seed=18446744073709551615",
+				     &f, why),
+			 0);
+	assert_true(f.asked && f.both_ways);
+	assert_true(f.tx.drop == 0.01);
+	assert_true(f.tx.duplicate == 0.25);
+	assert_true(f.tx.reorder == 0);
+	assert_true(f.tx.corrupt == 1);
+	assert_int_equal(f.tx.delay_ns, 50000);
+	assert_int_equal(f.tx.reorder_ns, 2000000);
+	assert_true(f.tx.seed == UINT64_MAX);
+	assert_true(f.rx.drop == 0.01);
+	assert_int_equal(f.rx.delay_ns, 50000);
+	assert_true(f.rx.seed != f.tx.seed);
+}
+
+static void test_ways(void **state)
+{
+	struct fault f;
+	char why[FAULT_WHY];
+
+	(void)state;
+	assert_int_equal(fault_parse("way=out,drop=0.5", &f, why), 0);
+	assert_false(f.both_ways);
+	assert_int_equal(fault_parse("drop=0.5,way=both", &f, why), 0);
+	assert_true(f.both_ways);
+}
+
+/* What fault_parse lets through, the port must take: reordering needs a time. */
+static void test_reorder_alone(void **state)
+{
+	struct netdev *ends[2], *port;
+	struct fault f;
+	char why[FAULT_WHY];
+
+	(void)state;
+	assert_int_equal(fault_parse("reorder=1%", &f, why), 0);
+	assert_int_equal(netdev_mem_pair(1, ends), 0);
+	assert_int_equal(netdev_fault_open(ends[0], &f.tx, &f.rx, &port), 0);
+	netdev_close(port);
+	netdev_close(ends[1]);
+}
+
+static void test_mistakes(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{"", "KEY=VALUE"},
+		{"drop", "'drop' is not of the form"},
+		{"drop=1%,", "'' is not of the form"},
+		{"drop=1%,,seed=1", "'' is not of the form"},
+		{"=1", "no fault ''"},
+		{"lose=1%", "no fault 'lose'"},
+		{"drop=", "drop is a share"},
+		{"drop=101%", "not '101%'"},
+		{"drop=-1", "not '-1'"},
+		{"drop=nan", "not 'nan'"},
+		{"corrupt=1%%", "not '1%%'"},
+		{"delay=2h", "delay is a time"},
+		{"delay=3601s", "delay is a time"},
+		{"reorder-time=0", "reorder-time is a time from 1 ns"},
+		{"seed=x", "seed is a whole number"},
+		{"seed=18446744073709551616", "seed is a whole number"},
+		{"way=in", "way is both or out"},
+		{"drop=0.00000000000000000000000000000000000000000000000000000000000000000001",
+		 "not of the form"},
+	};
+	struct fault f;
+	char why[FAULT_WHY];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(fault_parse(bad[i].text, &f, why), -EINVAL);
+		if (!strstr(why, bad[i].says))
+			fail_msg("'%s': %s", bad[i].text, why);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_keys),
+		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_reorder_alone),
+		cmocka_unit_test(test_mistakes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
