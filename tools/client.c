@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -9,6 +10,9 @@
 #include <sys/epoll.h>
 
 #include "log.h"
+
+static_assert(VNIC_PROCESS(LEASE_QPNS) == 1 && VNIC_PROCESSES == LEASE_BLOCKS,
+	      "a lease is what processes know each other by");
 
 static struct client *find(struct clients *all, const struct vnic_server_client *conn)
 {
@@ -79,6 +83,16 @@ static void resolve(void *ctx, struct vnic_server_client *conn, const struct vni
 		c->gone = true;
 }
 
+static struct vnic_server_client *owner(void *ctx, uint32_t qpn)
+{
+	const struct clients *all = ctx;
+	const struct switch_port *port = lease_owner(&all->sw->leases, qpn);
+
+	return port ? ((const struct client *)((const char *)port - offsetof(struct client, port)))
+			       ->conn
+		    : NULL;
+}
+
 void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac)
 {
 	static const uint8_t none[ETHER_MAC_LEN];
@@ -111,7 +125,7 @@ void client_notice(struct clients *all)
 			notice(all, c);
 }
 
-static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve};
+static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve, .owner = owner};
 
 int client_accept(struct clients *all, int listen_fd)
 {
@@ -215,6 +229,20 @@ static void destroy(struct clients *all, struct client *c)
 	all->n--;
 }
 
+/*
+ * Nobody waits for a process that has died: neither for room in its inbox nor for the
+ * lock of another's.
+ */
+static void bury(struct clients *all, const struct client *dead)
+{
+	uint32_t process = vnic_server_process(dead->conn);
+	struct client *c;
+
+	vnic_server_inbox_revoke(dead->conn);
+	for (c = all->list; process && c; c = c->next)
+		vnic_server_inbox_unlock(c->conn, process);
+}
+
 /* A process whose NIC is broken hears of it by the end of its connection. */
 static bool has_gone(const struct client *c)
 {
@@ -237,6 +265,7 @@ bool client_reap(struct clients *all)
 		}
 		any = true;
 		*link = c->next;
+		bury(all, c);
 		destroy(all, c);
 	}
 	return any;
@@ -246,7 +275,8 @@ void client_close_all(struct clients *all)
 {
 	struct client *c;
 
-	for (c = all->list; c; c = c->next)
-		c->gone = true;
-	client_reap(all);
+	while ((c = all->list)) {
+		all->list = c->next;
+		destroy(all, c);
+	}
 }

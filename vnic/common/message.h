@@ -17,6 +17,8 @@ union vnic_message {
 	struct vnic_attach_memory memory;
 	struct vnic_attach_reg reg;
 	struct vnic_attach_resolve resolve;
+	struct vnic_attach_inbox inbox;
+	struct vnic_attach_introduce introduce;
 	struct vnic_attach_notice notice;
 };
 

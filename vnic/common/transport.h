@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <vnic/attach.h>
+#include <vnic/inbox.h>
 
 struct vnic_driver;
 struct vnic_transport;
@@ -25,6 +26,10 @@ struct vnic_transport_ops {
 	void (*kick)(struct vnic_transport *transport);
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       uint8_t mac[6]);
+	/* Hands the inbox's descriptors to the device; they stay the caller's. */
+	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
+	/* Those of another process's inbox, which are the caller's. */
+	int (*introduce)(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
 	/* The newest state of the port that the device has told since; false: none. */
 	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port);
 	/* Lets go of everything without a word to the device. */

@@ -13,9 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <vnic/inbox.h>
 #include <vnic/regs.h>
 
 #include "message.h"
+#include "peer.h"
+#include "shared.h"
 #include "socket.h"
 
 #define BACKLOG 128
@@ -30,11 +33,13 @@ struct vnic_server_client {
 	void *bars; /* not NULL: HELLO was answered */
 	uint8_t mac[6];
 	uint16_t mtu;
+	uint32_t process; /* VNIC_PROCESS of its lease */
 	bool resolving;
-	pid_t pid;
+	struct vnic_peer peer;
 	void *memory;
 	uint64_t memory_size;
 	struct vnic_device *device;
+	struct vnic_inbox_keeper *inbox;
 };
 
 int vnic_server_listen(const char *run_dir)
@@ -60,14 +65,6 @@ int vnic_server_listen(const char *run_dir)
 	return ret;
 }
 
-static pid_t peer_pid(int socket)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? 0 : cred.pid;
-}
-
 int vnic_server_accept(int listen_fd, struct vnic_server_client **client)
 {
 	struct vnic_server_client *c;
@@ -83,7 +80,7 @@ int vnic_server_accept(int listen_fd, struct vnic_server_client **client)
 	}
 	c->socket = fd;
 	c->interrupt[0] = c->interrupt[1] = c->notice = -1;
-	c->pid = peer_pid(fd);
+	vnic_peer_init(&c->peer, fd);
 	c->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (c->doorbell < 0) {
 		err = errno;
@@ -100,6 +97,8 @@ void vnic_server_close(struct vnic_server_client *client)
 			   client->interrupt[1], client->notice};
 
 	vnic_device_destroy(client->device);
+	vnic_inbox_keeper_close(client->inbox);
+	vnic_peer_done(&client->peer);
 	if (client->memory)
 		munmap(client->memory, client->memory_size);
 	if (client->bars)
@@ -127,7 +126,7 @@ int vnic_server_notice_fd(const struct vnic_server_client *client)
 
 pid_t vnic_server_pid(const struct vnic_server_client *client)
 {
-	return client->pid;
+	return client->peer.pid;
 }
 
 struct vnic_device *vnic_server_device(struct vnic_server_client *client)
@@ -149,7 +148,8 @@ static int answer(struct vnic_server_client *client, const void *message, uint32
 /* A message, and what it came with. */
 struct request {
 	union vnic_message *message;
-	int fd; /* -1 = none */
+	int fds[VNIC_INBOX_FDS];
+	uint32_t fd_count;
 	const struct vnic_server_ops *ops;
 	void *ctx;
 };
@@ -188,13 +188,15 @@ static int welcome(struct vnic_server_client *client, const struct vnic_attach_w
 	fds[VNIC_FD_INTERRUPT] = client->interrupt[0];
 	memcpy(client->mac, welcome->mac, sizeof(client->mac));
 	client->mtu = welcome->mtu;
+	client->process = VNIC_PROCESS(welcome->qpn_first);
+	vnic_server_set_direct(client, true);
 	ret = answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
 	close(fds[VNIC_FD_BARS]);
 	close(fds[VNIC_FD_NOTICE]);
 	return ret;
 }
 
-static int on_hello(struct vnic_server_client *client, const struct request *request)
+static int on_hello(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_welcome reply = {0};
 	int status;
@@ -245,18 +247,18 @@ static int adopt_memory(struct vnic_server_client *client, int fd, uint64_t size
 	return ret;
 }
 
-static int on_memory(struct vnic_server_client *client, const struct request *request)
+static int on_memory(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_memory *memory = &request->message->memory;
 
 	/* vnic_server_event lets a descriptor in after HELLO and until there is a device. */
-	if (request->fd < 0)
+	if (client->device || request->fd_count != 1)
 		return -EPROTO;
-	memory->status = adopt_memory(client, request->fd, memory->size);
+	memory->status = adopt_memory(client, request->fds[0], memory->size);
 	return answer(client, memory, sizeof(*memory), NULL, 0);
 }
 
-static int on_reg(struct vnic_server_client *client, const struct request *request)
+static int on_reg(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_reg *reg = &request->message->reg;
 
@@ -271,7 +273,7 @@ static int on_reg(struct vnic_server_client *client, const struct request *reque
 	return answer(client, reg, sizeof(*reg), NULL, 0);
 }
 
-static int on_resolve(struct vnic_server_client *client, const struct request *request)
+static int on_resolve(struct vnic_server_client *client, struct request *request)
 {
 	if (!client->bars || client->resolving)
 		return -EPROTO;
@@ -304,34 +306,122 @@ int vnic_server_notice(struct vnic_server_client *client, const struct vnic_atta
 	return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
 }
 
+/* The descriptors are the keeper's, or closed. */
+static int on_inbox(struct vnic_server_client *client, struct request *request)
+{
+	struct vnic_attach_inbox *inbox = &request->message->inbox;
+
+	if (!client->device || client->inbox || request->fd_count != VNIC_INBOX_FDS)
+		return -EPROTO;
+	request->fd_count = 0;
+	inbox->status = vnic_inbox_keeper_open(request->fds, client->mtu, &client->inbox);
+	return answer(client, inbox, sizeof(*inbox), NULL, 0);
+}
+
+static int introduce(const struct vnic_server_client *client,
+		     const struct vnic_server_client *owner, int fds[VNIC_INBOX_FDS])
+{
+	if (!owner || !owner->inbox)
+		return -ENOENT;
+	if (!vnic_peer_same_user(&client->peer, &owner->peer))
+		return -EPERM;
+	vnic_inbox_keeper_fds(owner->inbox, fds);
+	return 0;
+}
+
+static int on_introduce(struct vnic_server_client *client, struct request *request)
+{
+	struct vnic_attach_introduce *message = &request->message->introduce;
+	int fds[VNIC_INBOX_FDS];
+
+	if (!client->bars)
+		return -EPROTO;
+	message->status = introduce(client, request->ops->owner(request->ctx, message->qpn), fds);
+	return answer(client, message, sizeof(*message), fds, message->status ? 0 : VNIC_INBOX_FDS);
+}
+
+uint32_t vnic_server_process(const struct vnic_server_client *client)
+{
+	return client->process;
+}
+
+void vnic_server_set_direct(struct vnic_server_client *client, bool on)
+{
+	if (client->bars)
+		vnic_store(vnic_reg(client->bars, VNIC_REG_DIRECT), on);
+}
+
+void vnic_server_direct_counters(const struct vnic_server_client *client,
+				 uint64_t counters[VNIC_DIRECT_COUNT])
+{
+	const uint64_t *words;
+
+	memset(counters, 0, VNIC_DIRECT_COUNT * sizeof(counters[0]));
+	if (!client->bars)
+		return;
+	words = (const uint64_t *)(void *)vnic_reg(client->bars, VNIC_REG_DIRECT_COUNTERS);
+	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+		counters[i] = vnic_load(&words[i]);
+}
+
+uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client)
+{
+	return client->inbox ? vnic_inbox_keeper_holder(client->inbox) : 0;
+}
+
+void vnic_server_inbox_unlock(struct vnic_server_client *client, uint32_t process)
+{
+	if (client->inbox)
+		vnic_inbox_keeper_unlock(client->inbox, process);
+}
+
+void vnic_server_inbox_revoke(struct vnic_server_client *client)
+{
+	if (client->inbox)
+		vnic_inbox_keeper_revoke(client->inbox);
+}
+
 static const struct {
 	uint32_t size;
-	int (*handle)(struct vnic_server_client *client, const struct request *request);
+	int (*handle)(struct vnic_server_client *client, struct request *request);
 } requests[] = {
 	[VNIC_ATTACH_HELLO] = {sizeof(struct vnic_attach_hello), on_hello},
 	[VNIC_ATTACH_MEMORY] = {sizeof(struct vnic_attach_memory), on_memory},
 	[VNIC_ATTACH_REG] = {sizeof(struct vnic_attach_reg), on_reg},
 	[VNIC_ATTACH_RESOLVE] = {sizeof(struct vnic_attach_resolve), on_resolve},
+	[VNIC_ATTACH_INBOX] = {sizeof(struct vnic_attach_inbox), on_inbox},
+	[VNIC_ATTACH_INTRODUCE] = {sizeof(struct vnic_attach_introduce), on_introduce},
 };
 
-static int handle(struct vnic_server_client *client, const struct request *request, uint32_t len)
+static int handle(struct vnic_server_client *client, struct request *request, uint32_t len)
 {
 	uint32_t type = request->message->type;
 
+	/* Types that are nobody's have size 0. */
 	if (len < sizeof(type) || type >= sizeof(requests) / sizeof(requests[0]) ||
 	    len != requests[type].size)
 		return -EPROTO;
 	return requests[type].handle(client, request);
 }
 
+/* How many descriptors the next message may bring: MEMORY's, then INBOX's. */
+static uint32_t fds_due(const struct vnic_server_client *client)
+{
+	if (!client->bars)
+		return 0;
+	if (!client->device)
+		return 1;
+	return client->inbox ? 0 : VNIC_INBOX_FDS;
+}
+
 int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
 		      void *ctx)
 {
 	/* Descriptors are let in only where one is due: closing a stranger's file may block. */
-	uint32_t fd_count = client->bars && !client->device;
 	union vnic_message message;
-	struct request request = {.message = &message, .fd = -1, .ops = ops, .ctx = ctx};
-	int ret = vnic_message_recv(client->socket, &message, &request.fd, &fd_count);
+	struct request request = {
+		.message = &message, .fd_count = fds_due(client), .ops = ops, .ctx = ctx};
+	int ret = vnic_message_recv(client->socket, &message, request.fds, &request.fd_count);
 
 	if (ret == -EAGAIN)
 		return 0;
@@ -339,7 +429,7 @@ int vnic_server_event(struct vnic_server_client *client, const struct vnic_serve
 		ret = -ECONNRESET;
 	else if (ret > 0)
 		ret = handle(client, &request, (uint32_t)ret);
-	if (request.fd >= 0)
-		close(request.fd);
+	for (uint32_t i = 0; i < request.fd_count; i++)
+		close(request.fds[i]);
 	return ret;
 }

@@ -188,3 +188,26 @@ int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8
 {
 	return drv->transport->ops->resolve(drv->transport, sgid_index, dgid, mac);
 }
+
+int vnic_driver_give_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox)
+{
+	int fds[VNIC_INBOX_FDS];
+
+	vnic_inbox_fds(inbox, fds);
+	return drv->transport->ops->inbox(drv->transport, fds);
+}
+
+int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS])
+{
+	return drv->transport->ops->introduce(drv->transport, qpn, fds);
+}
+
+bool vnic_driver_direct(const struct vnic_driver *drv)
+{
+	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));
+}
+
+uint64_t *vnic_driver_direct_counters(const struct vnic_driver *drv)
+{
+	return (uint64_t *)(void *)vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT_COUNTERS);
+}

@@ -39,20 +39,34 @@ static void close_fds(const int *fds, uint32_t n)
 			close(fds[i]);
 }
 
+/* Descriptors that go with a request, or come with its answer. */
+struct passed {
+	uint32_t sent;
+	uint32_t wanted; /* received, once there is the answer */
+	int fds[VNIC_INBOX_FDS];
+};
+
 /*
  * Sends a request and receives its answer over it. Any failure ends the
  * connection: an answer that comes too late must not pass for the next one's.
  */
-static int ask_locked(struct shm *shm, union vnic_message *message, uint32_t len, int fd)
+static int ask_locked(struct shm *shm, union vnic_message *message, uint32_t len,
+		      struct passed *passed)
 {
-	uint32_t type = message->type, fd_count = 0;
+	uint32_t type = message->type, fd_count = passed->wanted;
 	int ret;
 
-	ret = vnic_message_send(shm->socket, message, len, &fd, fd >= 0 ? 1 : 0);
-	if (!ret)
-		ret = vnic_message_recv(shm->socket, message, NULL, &fd_count);
-	if (ret == (int)len && message->type == type)
+	passed->wanted = 0;
+	ret = vnic_message_send(shm->socket, message, len, passed->fds, passed->sent);
+	if (ret)
+		fd_count = 0;
+	else
+		ret = vnic_message_recv(shm->socket, message, passed->fds, &fd_count);
+	if (ret == (int)len && message->type == type) {
+		passed->wanted = fd_count;
 		return 0;
+	}
+	close_fds(passed->fds, fd_count);
 	shutdown(shm->socket, SHUT_RDWR);
 	if (ret == 0)
 		return -ECONNRESET;
@@ -61,14 +75,22 @@ static int ask_locked(struct shm *shm, union vnic_message *message, uint32_t len
 	return ret < 0 ? ret : -EPROTO;
 }
 
-static int ask(struct shm *shm, union vnic_message *message, uint32_t len, int fd)
+static int ask_passing(struct shm *shm, union vnic_message *message, uint32_t len,
+		       struct passed *passed)
 {
 	int ret;
 
 	pthread_mutex_lock(&shm->lock);
-	ret = ask_locked(shm, message, len, fd);
+	ret = ask_locked(shm, message, len, passed);
 	pthread_mutex_unlock(&shm->lock);
 	return ret;
+}
+
+static int ask(struct shm *shm, union vnic_message *message, uint32_t len)
+{
+	struct passed none = {0};
+
+	return ask_passing(shm, message, len, &none);
 }
 
 static int shm_memory(struct vnic_transport *transport, uint64_t size, void **memory)
@@ -84,7 +106,8 @@ static int shm_memory(struct vnic_transport *transport, uint64_t size, void **me
 	if (!ret) {
 		shm->memory_size = size;
 		*memory = shm->memory;
-		ret = ask(shm, &message, sizeof(message.memory), fd);
+		ret = ask_passing(shm, &message, sizeof(message.memory),
+				  &(struct passed){.sent = 1, .fds = {fd}});
 	}
 	close(fd);
 	return ret ? ret : message.memory.status;
@@ -99,7 +122,7 @@ static int access_register(struct shm *shm, bool write, uint32_t offset, uint32_
 					      .write = write,
 					      .value = *value,
 				      }};
-	int ret = ask(shm, &message, sizeof(message.reg), -1);
+	int ret = ask(shm, &message, sizeof(message.reg));
 
 	if (ret)
 		return ret;
@@ -138,7 +161,7 @@ static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, con
 	int ret;
 
 	memcpy(message.resolve.dgid, dgid, sizeof(message.resolve.dgid));
-	ret = ask(to_shm(transport), &message, sizeof(message.resolve), -1);
+	ret = ask(to_shm(transport), &message, sizeof(message.resolve));
 	if (!ret)
 		ret = message.resolve.status;
 	if (!ret)
@@ -175,6 +198,33 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 	return found;
 }
 
+static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
+{
+	union vnic_message message = {.inbox = {.type = VNIC_ATTACH_INBOX}};
+	struct passed passed = {.sent = VNIC_INBOX_FDS};
+	int ret;
+
+	memcpy(passed.fds, fds, sizeof(passed.fds));
+	ret = ask_passing(to_shm(transport), &message, sizeof(message.inbox), &passed);
+	return ret ? ret : message.inbox.status;
+}
+
+static int shm_introduce(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS])
+{
+	union vnic_message message = {.introduce = {.type = VNIC_ATTACH_INTRODUCE, .qpn = qpn}};
+	struct passed passed = {.wanted = VNIC_INBOX_FDS};
+	int ret = ask_passing(to_shm(transport), &message, sizeof(message.introduce), &passed);
+
+	if (!ret)
+		ret = message.introduce.status;
+	if (!ret && passed.wanted == VNIC_INBOX_FDS) {
+		memcpy(fds, passed.fds, sizeof(passed.fds));
+		return 0;
+	}
+	close_fds(passed.fds, passed.wanted);
+	return ret ? ret : -EPROTO;
+}
+
 static void shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
@@ -194,6 +244,8 @@ static const struct vnic_transport_ops shm_ops = {
 	.reg_read = shm_reg_read,
 	.kick = shm_kick,
 	.resolve = shm_resolve,
+	.inbox = shm_inbox,
+	.introduce = shm_introduce,
 	.notice = shm_notice,
 	.close = shm_close,
 };

@@ -78,6 +78,21 @@ static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
 	return -ENETUNREACH;
 }
 
+static int loop_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
+{
+	(void)transport;
+	(void)fds;
+	return -EOPNOTSUPP;
+}
+
+static int loop_introduce(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS])
+{
+	(void)transport;
+	(void)qpn;
+	(void)fds;
+	return -ENOENT;
+}
+
 static bool loop_notice(struct vnic_transport *transport, struct vnic_attach_port *port)
 {
 	(void)transport;
@@ -97,6 +112,8 @@ static const struct vnic_transport_ops loop_ops = {
 	.reg_read = loop_reg_read,
 	.kick = loop_kick,
 	.resolve = loop_resolve,
+	.inbox = loop_inbox,
+	.introduce = loop_introduce,
 	.notice = loop_notice,
 	.close = loop_close,
 };

@@ -16,6 +16,10 @@
  *            size follows from the MTU that HELLO told. Once, before REG.
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
  *   RESOLVE  the MAC for a destination address, ARP or ND as needed.
+ *   INBOX    client: memory and eventfd of its inbox (inbox.h). Once.
+ *   INTRODUCE  client: a QPN of this host.
+ *            daemon: memory and eventfd of its owner's inbox, where both are of one
+ *            user in one user namespace.
  *
  * What the daemon says unasked comes on a socket of its own, so that no answer has
  * to be told from it:
@@ -34,7 +38,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 5
+#define VNIC_ATTACH_VERSION 6
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -45,7 +49,16 @@ enum vnic_attach_type {
 	VNIC_ATTACH_MEMORY,
 	VNIC_ATTACH_REG,
 	VNIC_ATTACH_RESOLVE,
+	VNIC_ATTACH_INBOX = 7,
+	VNIC_ATTACH_INTRODUCE,
 };
+
+/*
+ * The number by which processes of a host know each other. It comes from the lease, so no two
+ * have the same, and it is never 0.
+ */
+#define VNIC_PROCESS(qpn) ((qpn) >> 12)
+#define VNIC_PROCESSES    (1u << 12)
 
 /* The first word of what comes on the socket of notices. */
 enum vnic_notice_type { VNIC_NOTICE_PORT = 1 };
@@ -107,6 +120,19 @@ struct vnic_attach_resolve {
 	uint8_t reserved;
 	uint8_t mac[6];
 	uint8_t dgid[16];
+};
+
+struct vnic_attach_inbox {
+	uint32_t type;
+	int32_t status; /* 0, -EPERM or -EINVAL for what is no inbox */
+};
+
+struct vnic_attach_introduce {
+	uint32_t type;
+	/* 0; -ENOENT: nobody has that QPN, or its owner has no inbox; -EPERM: another user's. Then
+	 * there are no fds. */
+	int32_t status;
+	uint32_t qpn;
 };
 
 struct vnic_attach_notice {

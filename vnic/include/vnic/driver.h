@@ -14,6 +14,7 @@
 
 #include <vnic/attach.h>
 #include <vnic/frame.h>
+#include <vnic/inbox.h>
 
 struct vnic_driver;
 
@@ -75,5 +76,19 @@ bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port);
  */
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			uint8_t mac[6]);
+
+/* --- Frames for other processes of this host, without the daemon (inbox.h). */
+
+/* Gives the daemon this process's inbox to hand on, once; both use it from now on. */
+int vnic_driver_give_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
+/*
+ * The inbox of the process that has a QPN, for vnic_outbox_open. -ENOENT: there is none;
+ * -EPERM: it is another user's. Any thread; takes turns with vnic_driver_resolve.
+ */
+int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
+/* Whether the daemon lets frames pass by it: to be asked for each burst. */
+bool vnic_driver_direct(const struct vnic_driver *drv);
+/* VNIC_DIRECT_COUNT words for the caller to count in, where the daemon reads them. */
+uint64_t *vnic_driver_direct_counters(const struct vnic_driver *drv);
 
 #endif

@@ -9,11 +9,13 @@
 #ifndef URXE_VNIC_SERVER_H
 #define URXE_VNIC_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <vnic/attach.h>
 #include <vnic/device.h>
+#include <vnic/inbox.h>
 
 struct vnic_server_client;
 
@@ -30,6 +32,8 @@ struct vnic_server_ops {
 	 */
 	void (*resolve)(void *ctx, struct vnic_server_client *client,
 			const struct vnic_attach_resolve *request);
+	/* The client whose lease has a QPN; NULL: nobody's. */
+	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 };
 
 /*
@@ -78,5 +82,27 @@ int vnic_server_notice_fd(const struct vnic_server_client *client);
 
 /* NULL until the client has given its memory, which is after HELLO. */
 struct vnic_device *vnic_server_device(struct vnic_server_client *client);
+
+/* --- Frames that pass by the daemon (inbox.h). */
+
+/* VNIC_PROCESS of the client's lease; 0 before HELLO. */
+uint32_t vnic_server_process(const struct vnic_server_client *client);
+/*
+ * Whether the client may put frames into other processes' inboxes: at first it may. Where
+ * not, all its frames come by its NIC, from its next burst on.
+ */
+void vnic_server_set_direct(struct vnic_server_client *client, bool on);
+/* What the client has counted; its word is all there is. */
+void vnic_server_direct_counters(const struct vnic_server_client *client,
+				 uint64_t counters[VNIC_DIRECT_COUNT]);
+/* The number of the process that has the lock of the client's inbox; 0 = none has. */
+uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client);
+/* A process has died: frees the lock of the client's inbox, where it had it. */
+void vnic_server_inbox_unlock(struct vnic_server_client *client, uint32_t process);
+/*
+ * The client has gone for good: nobody is to send to its inbox any more. Without this,
+ * vnic_server_close lets others go on; so they do while a daemon restarts.
+ */
+void vnic_server_inbox_revoke(struct vnic_server_client *client);
 
 #endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The daemon introduces processes to each other's inboxes, and cleans up after
+ * those that went. This thread is the daemon; others, and children, are its clients.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include <vnic/driver.h>
+
+#include "client.h"
+
+#define T0     1000000000ull
+#define NOBODY 65534
+#define SKIP   77
+
+struct process {
+	struct vnic_attach_welcome who;
+	struct vnic_driver *driver;
+	struct vnic_inbox *inbox;
+	/* What ask_thread asks for, and gets. */
+	uint32_t qpn;
+	int fds[VNIC_INBOX_FDS];
+	int status;
+	atomic_bool done;
+};
+
+static struct {
+	char run_dir[32];
+	int listen_fd;
+	struct host host;
+	struct neigh neigh;
+	struct vswitch sw;
+	struct clients clients;
+	struct process sender, receiver;
+} w;
+
+static const struct neigh_ops no_ops;
+
+static int attach(struct process *p)
+{
+	int ret = vnic_driver_attach(w.run_dir, &p->who, &p->driver);
+
+	if (!ret)
+		ret = vnic_inbox_create(p->who.mtu, &p->inbox);
+	return ret ? ret : vnic_driver_give_inbox(p->driver, p->inbox);
+}
+
+static void *attach_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->status = attach(p);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void *ask_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->status = vnic_driver_introduce(p->driver, p->qpn, p->fds);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+/* What the daemon does with its sockets. */
+static void take_events(void)
+{
+	struct client *c;
+
+	while (!client_accept(&w.clients, w.listen_fd))
+		;
+	for (c = w.clients.list; c; c = c->next)
+		client_event(&w.clients, T0, c);
+	client_reap(&w.clients);
+}
+
+static void serve(void *(*call)(void *), struct process *p)
+{
+	pthread_t thread;
+
+	atomic_store(&p->done, false);
+	assert_int_equal(pthread_create(&thread, NULL, call, p), 0);
+	while (!atomic_load(&p->done)) {
+		take_events();
+		usleep(100);
+	}
+	pthread_join(thread, NULL);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&w, 0, sizeof(w));
+	strcpy(w.run_dir, "/tmp/test-meet-XXXXXX");
+	assert_non_null(mkdtemp(w.run_dir));
+	w.listen_fd = vnic_server_listen(w.run_dir);
+	assert_true(w.listen_fd >= 0);
+	host_init(&w.host);
+	neigh_init(&w.neigh, &w.host, &no_ops, NULL);
+	switch_init(&w.sw, &w.host, &w.neigh, NULL, 0);
+	w.clients = (struct clients){
+		.epoll_fd = epoll_create1(0), .host = &w.host, .sw = &w.sw, .neigh = &w.neigh};
+	serve(attach_thread, &w.sender);
+	assert_int_equal(w.sender.status, 0);
+	serve(attach_thread, &w.receiver);
+	assert_int_equal(w.receiver.status, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char path[64];
+
+	(void)state;
+	vnic_driver_abandon(w.sender.driver);
+	vnic_driver_abandon(w.receiver.driver);
+	vnic_inbox_destroy(w.sender.inbox);
+	vnic_inbox_destroy(w.receiver.inbox);
+	client_close_all(&w.clients);
+	close(w.clients.epoll_fd);
+	close(w.listen_fd);
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w.run_dir);
+	unlink(path);
+	rmdir(w.run_dir);
+	return 0;
+}
+
+/* The way to the process that has a QPN. */
+static struct vnic_outbox *introduced(struct process *from, const struct process *to)
+{
+	struct vnic_outbox *outbox;
+
+	from->qpn = to->who.qpn_first + 5;
+	serve(ask_thread, from);
+	assert_int_equal(from->status, 0);
+	assert_int_equal(vnic_outbox_open(from->fds, from->who.mtu,
+					  VNIC_PROCESS(from->who.qpn_first), &outbox),
+			 0);
+	return outbox;
+}
+
+static enum vnic_outbox_status send_one(struct vnic_outbox *outbox)
+{
+	uint8_t data[60] = {0};
+	const struct vnic_frame frame = {.data = data, .len = sizeof(data)};
+	enum vnic_outbox_status status;
+
+	vnic_outbox_send(outbox, &frame, 1, &status);
+	return status;
+}
+
+static void kill_client(struct process *p)
+{
+	vnic_driver_abandon(p->driver);
+	p->driver = NULL;
+	take_events();
+}
+
+static void they_meet(void **state)
+{
+	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
+	struct vnic_frame frame;
+
+	(void)state;
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	assert_int_equal(vnic_inbox_rx(w.receiver.inbox, &frame, 1), 1);
+	assert_int_equal(frame.len, 60);
+	vnic_outbox_close(outbox);
+	/* One may also meet oneself. */
+	vnic_outbox_close(introduced(&w.sender, &w.sender));
+}
+
+static void nobody_is_there(void **state)
+{
+	static const uint32_t qpns[] = {0, 1, 0x7ff000, 0xffffff, UINT32_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(qpns) / sizeof(qpns[0]); i++) {
+		w.sender.qpn = qpns[i];
+		serve(ask_thread, &w.sender);
+		assert_int_equal(w.sender.status, -ENOENT);
+	}
+	kill_client(&w.receiver);
+	w.sender.qpn = w.receiver.who.qpn_first;
+	serve(ask_thread, &w.sender);
+	assert_int_equal(w.sender.status, -ENOENT);
+}
+
+static void a_dead_receiver_closes(void **state)
+{
+	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
+
+	(void)state;
+	kill_client(&w.receiver);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_CLOSED);
+	vnic_outbox_close(outbox);
+}
+
+/* The lock is the inbox's first word; process has it. */
+static void lock_inbox(const struct process *of, const struct process *process)
+{
+	int fds[VNIC_INBOX_FDS];
+	uint32_t *lock;
+
+	vnic_inbox_fds(of->inbox, fds);
+	lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	assert_ptr_not_equal(lock, MAP_FAILED);
+	*lock = VNIC_PROCESS(process->who.qpn_first);
+	munmap(lock, 4096);
+}
+
+static void a_dead_sender_lets_go(void **state)
+{
+	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
+
+	(void)state;
+	lock_inbox(&w.receiver, &w.sender);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
+	kill_client(&w.sender);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	vnic_outbox_close(outbox);
+}
+
+static void who_lives_keeps_the_lock(void **state)
+{
+	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
+	struct process third = {0};
+
+	(void)state;
+	serve(attach_thread, &third);
+	assert_int_equal(third.status, 0);
+	lock_inbox(&w.receiver, &w.sender);
+	kill_client(&third);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
+	vnic_inbox_destroy(third.inbox);
+	vnic_outbox_close(outbox);
+}
+
+/* A daemon that stops leaves alone what goes past it: another may come. */
+static void the_daemon_ends(void **state)
+{
+	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
+
+	(void)state;
+	client_close_all(&w.clients);
+	assert_int_equal(w.clients.n, 0);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	vnic_outbox_close(outbox);
+}
+
+static struct vnic_server_client *conn_of(const struct process *p)
+{
+	struct client *c;
+
+	for (c = w.clients.list; vnic_server_process(c->conn) != VNIC_PROCESS(p->who.qpn_first);)
+		c = c->next;
+	return c->conn;
+}
+
+static void the_daemon_decides(void **state)
+{
+	struct vnic_server_client *conn = conn_of(&w.sender);
+	uint64_t counters[VNIC_DIRECT_COUNT];
+
+	(void)state;
+	assert_true(vnic_driver_direct(w.sender.driver));
+	vnic_server_set_direct(conn, false);
+	assert_false(vnic_driver_direct(w.sender.driver));
+	assert_true(vnic_driver_direct(w.receiver.driver));
+	vnic_server_set_direct(conn, true);
+	assert_true(vnic_driver_direct(w.sender.driver));
+	vnic_driver_direct_counters(w.sender.driver)[VNIC_DIRECT_FULL] = 7;
+	vnic_server_direct_counters(conn, counters);
+	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+		assert_int_equal(counters[i], i == VNIC_DIRECT_FULL ? 7 : 0);
+}
+
+/* --- Strangers. */
+
+static int other_user(void)
+{
+	return setresuid(NOBODY, NOBODY, NOBODY);
+}
+
+static int other_namespace(void)
+{
+	return unshare(CLONE_NEWUSER);
+}
+
+/* A child that has become another asks for the receiver's inbox; returns what it got. */
+static void check_stranger(int (*become)(void))
+{
+	char path[64];
+	int status;
+	pid_t pid;
+
+	/* It may come in, as the members of a group may. */
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w.run_dir);
+	assert_int_equal(chmod(w.run_dir, 0755) | chmod(path, 0666), 0);
+	pid = fork();
+	if (!pid) {
+		struct process p = {0};
+
+		if (become())
+			_exit(SKIP);
+		if (attach(&p))
+			_exit(1);
+		_exit(-vnic_driver_introduce(p.driver, w.receiver.who.qpn_first, p.fds));
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		take_events();
+		usleep(100);
+	}
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIP)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), EPERM);
+}
+
+static void another_user_is_refused(void **state)
+{
+	(void)state;
+	check_stranger(other_user);
+}
+
+static void another_namespace_is_refused(void **state)
+{
+	(void)state;
+	check_stranger(other_namespace);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(they_meet, setup, teardown),
+		cmocka_unit_test_setup_teardown(nobody_is_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_dead_receiver_closes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_dead_sender_lets_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_lives_keeps_the_lock, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_daemon_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_daemon_decides, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_user_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_namespace_is_refused, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "peer.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+/* Older kernels leave a moment between connecting and this, in which the PID may be another's. */
+static int open_pidfd(int socket, pid_t pid)
+{
+	socklen_t len = sizeof(int);
+	int fd;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0)
+		return fd;
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+void vnic_peer_init(struct vnic_peer *peer, int socket)
+{
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		cred.pid = 0;
+	*peer = (struct vnic_peer){
+		.pid = cred.pid, .uid = cred.uid, .pidfd = open_pidfd(socket, cred.pid)};
+}
+
+void vnic_peer_done(struct vnic_peer *peer)
+{
+	if (peer->pidfd >= 0)
+		close(peer->pidfd);
+}
+
+/* While the process lives its PID is no one else's, so what /proc said before is about it. */
+static bool lives(const struct vnic_peer *peer)
+{
+	struct pollfd fd = {.fd = peer->pidfd, .events = POLLIN};
+
+	return peer->pidfd >= 0 && poll(&fd, 1, 0) == 0;
+}
+
+static bool user_namespace(const struct vnic_peer *peer, struct stat *st)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", peer->pid);
+	return peer->pid > 0 && stat(path, st) == 0 && lives(peer);
+}
+
+bool vnic_peer_same_user(const struct vnic_peer *a, const struct vnic_peer *b)
+{
+	struct stat of_a, of_b;
+
+	return a->uid == b->uid && user_namespace(a, &of_a) && user_namespace(b, &of_b) &&
+	       of_a.st_ino == of_b.st_ino && of_a.st_dev == of_b.st_dev;
+}
