@@ -11,6 +11,9 @@
 
 #include "log.h"
 
+/* While newcomers wait, how often to look whether those that may claim are still there. */
+#define CLAIM_LOOK_NS 50000000u
+
 static_assert(VNIC_PROCESS(LEASE_QPNS) == 1 && VNIC_PROCESSES == LEASE_BLOCKS,
 	      "a lease is what processes know each other by");
 
@@ -44,26 +47,88 @@ static void name_port(struct switch_port *port, pid_t pid)
 	snprintf(port->name, sizeof(port->name), "%s-%d", program, pid);
 }
 
-static int welcome(void *ctx, struct vnic_server_client *conn, struct vnic_attach_welcome *w)
+/* Gives the client a block of queue pair numbers, or the one it had. */
+static int join(struct clients *all, struct client *c, const struct vnic_attach_hello *hello)
+{
+	pid_t pid = vnic_server_pid(c->conn);
+	uint32_t qpn = hello->qpn_first;
+	int rc = qpn ? record_claim(all->record, qpn, hello->token, pid) : 0;
+
+	if (rc) {
+		log_line("process %d is refused: its lease has ended", pid);
+		return rc;
+	}
+	name_port(&c->port, pid);
+	rc = switch_join(all->sw, &c->port, &qpn);
+	if (rc) {
+		log_line("process %d is refused: all queue pair numbers are leased", pid);
+		return rc;
+	}
+	c->joined = true;
+	c->qpn = qpn;
+	c->token = hello->qpn_first ? hello->token : record_lease(all->record, qpn, pid);
+	return 0;
+}
+
+static void fill_welcome(const struct clients *all, const struct client *c,
+			 struct vnic_attach_welcome *w)
+{
+	w->qpn_first = c->qpn;
+	w->qpn_count = LEASE_QPNS;
+	w->token = c->token;
+	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
+	w->mtu = HOST_MTU;
+	host_port(all->host, &w->port);
+	memcpy(w->pkeys, all->host->pkeys, sizeof(w->pkeys));
+}
+
+static int welcome(void *ctx, struct vnic_server_client *conn,
+		   const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
 {
 	struct clients *all = ctx;
 	struct client *c = find(all, conn);
 	int rc;
 
-	name_port(&c->port, vnic_server_pid(conn));
-	rc = switch_join(all->sw, &c->port, &w->qpn_first);
-	if (rc) {
-		log_line("process %d is refused: all queue pair numbers are leased",
-			 vnic_server_pid(conn));
-		return rc;
-	}
-	c->joined = true;
-	w->qpn_count = LEASE_QPNS;
-	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
-	w->mtu = HOST_MTU;
-	host_port(all->host, &w->port);
-	memcpy(w->pkeys, all->host->pkeys, sizeof(w->pkeys));
-	return 0;
+	c->greeting = !hello->qpn_first && record_awaited(all->record);
+	if (c->greeting)
+		return -EINPROGRESS;
+	rc = join(all, c, hello);
+	if (!rc)
+		fill_welcome(all, c, w);
+	return rc;
+}
+
+static void welcome_late(struct clients *all, struct client *c)
+{
+	static const struct vnic_attach_hello newcomer;
+	struct vnic_attach_welcome w = {0};
+	int rc = join(all, c, &newcomer);
+
+	c->greeting = false;
+	if (!rc)
+		fill_welcome(all, c, &w);
+	if (vnic_server_welcome(c->conn, rc, &w))
+		c->gone = true;
+}
+
+uint64_t client_tick(struct clients *all, uint64_t now)
+{
+	uint64_t again = now + CLAIM_LOOK_NS;
+	struct client *c;
+	bool any = false;
+
+	if (now >= all->claims_until)
+		record_give_up(all->record);
+	for (c = all->list; c; c = c->next)
+		any |= c->greeting && !c->gone;
+	if (!any)
+		return record_awaited(all->record) ? all->claims_until : UINT64_MAX;
+	if (record_awaited(all->record))
+		return again < all->claims_until ? again : all->claims_until;
+	for (c = all->list; c; c = c->next)
+		if (c->greeting && !c->gone)
+			welcome_late(all, c);
+	return UINT64_MAX;
 }
 
 static void resolve(void *ctx, struct vnic_server_client *conn, const struct vnic_attach_resolve *r)
@@ -214,8 +279,10 @@ void client_counters(const struct clients *all, uint64_t sums[VNIC_COUNTER_COUNT
 static void destroy(struct clients *all, struct client *c)
 {
 	add_counters(c, all->counters);
-	if (c->joined)
+	if (c->joined) {
 		switch_leave(all->sw, &c->port);
+		record_drop(all->record, c->qpn);
+	}
 	if (c->waiting)
 		neigh_forget(all->neigh, &c->waiter);
 	/* The process has the doorbell too, so closing it here would not take it out of the set. */

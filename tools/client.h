@@ -13,6 +13,7 @@
 
 #include "host.h"
 #include "neigh.h"
+#include "record.h"
 #include "switch.h"
 
 struct client {
@@ -21,9 +22,12 @@ struct client {
 	struct switch_port port;
 	struct neigh_waiter waiter;
 	bool waiting;
+	bool greeting; /* waits to be welcomed, until survivors have claimed their leases */
 	bool joined;
-	bool stale; /* a notice did not fit its socket */
-	bool gone;  /* to be freed once no event can name it */
+	bool stale;   /* a notice did not fit its socket */
+	uint32_t qpn; /* the first of its lease, once it has joined */
+	uint64_t token;
+	bool gone; /* to be freed once no event can name it */
 };
 
 struct clients {
@@ -33,9 +37,14 @@ struct clients {
 	const struct host *host;
 	struct vswitch *sw;
 	struct neigh *neigh;
+	struct record *record;
+	uint64_t claims_until;                 /* when survivors lose their leases */
 	uint64_t now;                          /* of the event that is being handled */
 	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of those that went */
 };
+
+/* How long a new daemon waits for the claims of those that survived the one before. */
+#define CLIENT_CLAIM_NS 3000000000ull
 
 /* Takes a connection that waits. -EAGAIN: there is none; -EMFILE and the like: not now. */
 int client_accept(struct clients *all, int listen_fd);
@@ -45,6 +54,8 @@ void client_event(struct clients *all, uint64_t now, struct client *c);
 void client_notice(struct clients *all);
 /* Answers the client that w is of. */
 void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac);
+/* Welcomes those that had to wait, once they need not; returns when to call again. */
+uint64_t client_tick(struct clients *all, uint64_t now);
 /*
  * Frees those that went, and those whose NIC is broken; true where there were any.
  * Call it between two batches of events.

@@ -48,6 +48,7 @@ struct daemon {
 	struct host host;
 	struct neigh neigh;
 	struct vswitch sw;
+	struct record record;
 	struct clients clients;
 	uint32_t n_uplinks;
 	struct uplink uplinks[DAEMON_UPLINKS];
@@ -209,6 +210,16 @@ static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
 	return rc < 0 ? rc : 0;
 }
 
+static int open_record(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = record_open(&d->record, d->options.run_dir);
+
+	if (rc)
+		snprintf(why, DAEMON_WHY, "cannot use " RECORD_NAME " in %s: %s",
+			 d->options.run_dir, strerror(-rc));
+	return rc;
+}
+
 static int publish(struct daemon *d, char why[DAEMON_WHY])
 {
 	int rc = sysfs_create(d->options.run_dir, &d->host);
@@ -274,7 +285,10 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 	d->options = *options;
 	d->started = now_ns();
 	d->lock_fd = d->epoll_fd = d->signal_fd = d->listen_fd = d->control.epoll_fd = -1;
+	d->record.fd = -1;
 	rc = claim_dir(d, why);
+	if (!rc)
+		rc = open_record(d, why);
 	if (!rc)
 		rc = open_uplinks(d, why);
 	if (!rc)
@@ -288,7 +302,9 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 		d->clients = (struct clients){.epoll_fd = d->epoll_fd,
 					      .host = &d->host,
 					      .sw = &d->sw,
-					      .neigh = &d->neigh};
+					      .neigh = &d->neigh,
+					      .record = &d->record,
+					      .claims_until = now_ns() + CLIENT_CLAIM_NS};
 		rc = open_control(d, why);
 	}
 	if (!rc)
@@ -305,6 +321,8 @@ void daemon_stop(struct daemon *d)
 {
 	uint32_t i;
 
+	/* First, so that those that are still here keep their leases for the next daemon. */
+	record_close(&d->record, d->options.run_dir);
 	client_close_all(&d->clients);
 	if (d->listen_fd >= 0) {
 		rundir_remove(d->options.run_dir, VNIC_SOCKET_NAME);
@@ -444,8 +462,10 @@ static void leave_if_alone(struct daemon *d, uint64_t now)
 /* Does what time has made due; returns when it wants to be called next. */
 static uint64_t tick(struct daemon *d, uint64_t now)
 {
-	uint64_t next = neigh_tick(&d->neigh, now), due;
+	uint64_t next = neigh_tick(&d->neigh, now), due = client_tick(&d->clients, now);
 
+	if (due < next)
+		next = due;
 	if (d->accept_after && d->accept_after <= now) {
 		d->accept_after = 0;
 		watch_listener(d, true);

@@ -2,7 +2,13 @@
 #include "lease.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+static bool is_taken(const struct lease_table *t, uint32_t block)
+{
+	return block == 0 || block == LEASE_BLOCKS - 1 || t->owner[block];
+}
 
 /*
  * Blocks go round: a block that was given back is leased again as late as
@@ -14,7 +20,7 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 
 	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
 		block = (block + 1) % LEASE_BLOCKS;
-		if (block == 0 || block == LEASE_BLOCKS - 1 || t->owner[block])
+		if (is_taken(t, block))
 			continue;
 		t->owner[block] = owner;
 		t->last = block;
@@ -22,6 +28,19 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 		return 0;
 	}
 	return -ENOSPC;
+}
+
+int lease_claim(struct lease_table *t, void *owner, uint32_t qpn)
+{
+	uint32_t block = lease_block(qpn);
+
+	if (is_taken(t, block))
+		return -EBUSY;
+	t->owner[block] = owner;
+	/* What lies behind it was leased earlier, or never. */
+	if (block > t->last)
+		t->last = block;
+	return 0;
 }
 
 void lease_drop(struct lease_table *t, const void *owner)

@@ -23,13 +23,21 @@ struct lease_table {
 
 /* Leases a block to owner; *qpn is its first number. -ENOSPC: all are out. */
 int lease_take(struct lease_table *t, void *owner, uint32_t *qpn);
+/* Leases the block that begins with qpn. -EBUSY: it is leased, or the daemon's. */
+int lease_claim(struct lease_table *t, void *owner, uint32_t qpn);
 /* Takes back all that owner has. */
 void lease_drop(struct lease_table *t, const void *owner);
+
+/* The block that qpn (24 bits) lies in. */
+static inline uint32_t lease_block(uint32_t qpn)
+{
+	return qpn >> LEASE_SHIFT & (LEASE_BLOCKS - 1);
+}
 
 /* NULL where nobody leased qpn (24 bits). */
 static inline void *lease_owner(const struct lease_table *t, uint32_t qpn)
 {
-	return t->owner[qpn >> LEASE_SHIFT & (LEASE_BLOCKS - 1)];
+	return t->owner[lease_block(qpn)];
 }
 
 #endif

@@ -45,7 +45,7 @@ void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neig
 
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 {
-	int rc = lease_take(&sw->leases, port, qpn);
+	int rc = *qpn ? lease_claim(&sw->leases, port, *qpn) : lease_take(&sw->leases, port, qpn);
 
 	if (rc)
 		return rc;

@@ -61,7 +61,10 @@ struct vswitch {
 void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
 		 struct uplink *uplinks, uint32_t n_uplinks);
 
-/* Adds the port of a process, which has a name, and leases it a block of QPNs. */
+/*
+ * Adds the port of a process, which has a name, and leases it the block of QPNs that
+ * begins with *qpn; 0 = any, which is told.
+ */
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*

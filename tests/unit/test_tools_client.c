@@ -3,6 +3,7 @@
  * The daemon's clients over a real socket: this thread is the daemon, and others
  * make the driver's calls that wait for its answers.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,6 +42,7 @@ struct world {
 	struct host host;
 	struct neigh neigh;
 	struct vswitch sw;
+	struct record record;
 	struct clients clients;
 	struct process leaver, stayer;
 };
@@ -54,6 +56,16 @@ static void *attach_thread(void *arg)
 	struct process *p = arg;
 
 	p->status = vnic_driver_attach(w->run_dir, &p->who, &p->driver);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+static void *claim_thread(void *arg)
+{
+	struct process *p = arg;
+	const struct vnic_attach_welcome was = p->who;
+
+	p->status = vnic_driver_claim(w->run_dir, &was, &p->who, &p->driver);
 	atomic_store(&p->done, true);
 	return NULL;
 }
@@ -76,6 +88,7 @@ static void take_events(void)
 		;
 	for (c = w->clients.list; c; c = c->next)
 		client_event(&w->clients, T0, c);
+	client_tick(&w->clients, T0);
 }
 
 /* Runs a driver's call in a thread, and answers it. */
@@ -92,6 +105,28 @@ static void serve(void *(*call)(void *), struct process *p)
 	pthread_join(thread, NULL);
 }
 
+/* A daemon begins, with what another one may have left in the run directory. */
+static void begin(void)
+{
+	assert_int_equal(record_open(&w->record, w->run_dir), 0);
+	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
+	switch_init(&w->sw, &w->host, &w->neigh, NULL, 0);
+	w->clients = (struct clients){.epoll_fd = epoll_create1(0),
+				      .host = &w->host,
+				      .sw = &w->sw,
+				      .neigh = &w->neigh,
+				      .record = &w->record,
+				      .claims_until = T0 + CLIENT_CLAIM_NS};
+	assert_true(w->clients.epoll_fd >= 0);
+}
+
+static void end(void)
+{
+	record_close(&w->record, w->run_dir);
+	client_close_all(&w->clients);
+	close(w->clients.epoll_fd);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -104,11 +139,7 @@ static int setup(void **state)
 	host_init(&w->host);
 	w->host.mtu = MTU;
 	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", HOST_NO_UPLINK), 0);
-	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
-	switch_init(&w->sw, &w->host, &w->neigh, NULL, 0);
-	w->clients = (struct clients){
-		.epoll_fd = epoll_create1(0), .host = &w->host, .sw = &w->sw, .neigh = &w->neigh};
-	assert_true(w->clients.epoll_fd >= 0);
+	begin();
 	serve(attach_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	serve(attach_thread, &w->stayer);
@@ -122,9 +153,10 @@ static int teardown(void **state)
 
 	(void)state;
 	vnic_driver_abandon(w->stayer.driver);
-	client_close_all(&w->clients);
-	close(w->clients.epoll_fd);
+	end();
 	close(w->listen_fd);
+	snprintf(path, sizeof(path), "%s/" RECORD_NAME, w->run_dir);
+	unlink(path);
 	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w->run_dir);
 	unlink(path);
 	rmdir(w->run_dir);
@@ -235,11 +267,105 @@ static void changes_are_told_late(void **state)
 	vnic_driver_abandon(w->leaver.driver);
 }
 
+/* The daemon is replaced under both processes. */
+static void restart(void)
+{
+	end();
+	begin();
+	assert_int_equal(w->clients.n, 0);
+	vnic_driver_abandon(w->leaver.driver);
+	vnic_driver_abandon(w->stayer.driver);
+}
+
+static void survivors_come_before_newcomers(void **state)
+{
+	struct process newcomer = {.status = -1};
+	uint32_t leavers = w->leaver.who.qpn_first, stayers = w->stayer.who.qpn_first;
+	pthread_t thread;
+
+	(void)state;
+	restart();
+	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
+	while (!w->clients.n || !w->clients.list->greeting)
+		take_events();
+	serve(claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	assert_int_equal(w->leaver.who.qpn_first, leavers);
+	assert_false(atomic_load(&newcomer.done));
+	serve(claim_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, 0);
+	assert_int_equal(w->stayer.who.qpn_first, stayers);
+	while (!atomic_load(&newcomer.done)) {
+		take_events();
+		usleep(100);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(newcomer.status, 0);
+	assert_int_not_equal(newcomer.who.qpn_first, leavers);
+	assert_int_not_equal(newcomer.who.qpn_first, stayers);
+	vnic_driver_abandon(newcomer.driver);
+	vnic_driver_abandon(w->leaver.driver);
+}
+
+static void newcomers_wait_for_so_long(void **state)
+{
+	struct process newcomer = {.status = -1};
+	pthread_t thread;
+
+	(void)state;
+	restart();
+	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
+	while (!w->clients.n || !w->clients.list->greeting)
+		take_events();
+	assert_in_range(client_tick(&w->clients, T0), T0 + 1, T0 + CLIENT_CLAIM_NS);
+	assert_int_equal(client_tick(&w->clients, T0 + CLIENT_CLAIM_NS - 1), T0 + CLIENT_CLAIM_NS);
+	assert_false(w->clients.list->joined);
+	client_tick(&w->clients, T0 + CLIENT_CLAIM_NS);
+	while (!atomic_load(&newcomer.done)) {
+		take_events();
+		usleep(100);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(newcomer.status, 0);
+	vnic_driver_abandon(newcomer.driver);
+
+	serve(claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, -EPERM);
+	w->stayer.driver = NULL;
+}
+
+static void a_wrong_token_claims_nothing(void **state)
+{
+	struct process thief;
+
+	(void)state;
+	restart();
+	thief = w->leaver;
+	thief.who.token ^= 1;
+	serve(claim_thread, &thief);
+	assert_int_equal(thief.status, -EPERM);
+	thief = w->leaver;
+	thief.who.qpn_first = w->stayer.who.qpn_first;
+	serve(claim_thread, &thief);
+	assert_int_equal(thief.status, -EPERM);
+	serve(claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	/* Who has it cannot be claimed from. */
+	thief = w->leaver;
+	serve(claim_thread, &thief);
+	assert_int_equal(thief.status, -EPERM);
+	vnic_driver_abandon(w->leaver.driver);
+	w->stayer.driver = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(who_hangs_up_is_still_heard, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_detaches_is_still_heard, setup, teardown),
+		cmocka_unit_test_setup_teardown(survivors_come_before_newcomers, setup, teardown),
+		cmocka_unit_test_setup_teardown(newcomers_wait_for_so_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_wrong_token_claims_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told_late, setup, teardown),
 	};

@@ -48,6 +48,7 @@ static struct {
 	struct host host;
 	struct neigh neigh;
 	struct vswitch sw;
+	struct record record;
 	struct clients clients;
 	struct process sender, receiver;
 } w;
@@ -117,8 +118,12 @@ static int setup(void **state)
 	host_init(&w.host);
 	neigh_init(&w.neigh, &w.host, &no_ops, NULL);
 	switch_init(&w.sw, &w.host, &w.neigh, NULL, 0);
-	w.clients = (struct clients){
-		.epoll_fd = epoll_create1(0), .host = &w.host, .sw = &w.sw, .neigh = &w.neigh};
+	w.record.fd = -1;
+	w.clients = (struct clients){.epoll_fd = epoll_create1(0),
+				     .host = &w.host,
+				     .sw = &w.sw,
+				     .neigh = &w.neigh,
+				     .record = &w.record};
 	serve(attach_thread, &w.sender);
 	assert_int_equal(w.sender.status, 0);
 	serve(attach_thread, &w.receiver);

@@ -91,13 +91,28 @@ static void drop_takes_all_blocks_of_one_owner_only(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void a_free_block_can_be_claimed(void **state)
+{
+	struct lease_table *t = *state;
+	uint32_t qpn;
+	int me, other;
+
+	assert_int_equal(lease_claim(t, &me, 5 * LEASE_QPNS), 0);
+	assert_ptr_equal(lease_owner(t, 5 * LEASE_QPNS), &me);
+	assert_int_equal(lease_claim(t, &other, 5 * LEASE_QPNS), -EBUSY);
+	assert_int_equal(lease_claim(t, &other, 0), -EBUSY);
+	assert_int_equal(lease_claim(t, &other, 0xfff000), -EBUSY);
+	/* What is claimed was leased before: the next one is a later block. */
+	assert_int_equal(lease_take(t, &other, &qpn), 0);
+	assert_int_equal(qpn, 6 * LEASE_QPNS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(first_and_last_block_are_kept),
-		TEST(every_qpn_of_a_block_leads_to_its_owner),
-		TEST(a_dropped_block_is_taken_last),
-		TEST(drop_takes_all_blocks_of_one_owner_only),
+		TEST(first_and_last_block_are_kept), TEST(every_qpn_of_a_block_leads_to_its_owner),
+		TEST(a_dropped_block_is_taken_last), TEST(drop_takes_all_blocks_of_one_owner_only),
+		TEST(a_free_block_can_be_claimed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,7 @@ struct daemon {
 	int listen_fd;
 	struct vnic_server_client *client;
 	int refuse; /* what welcome answers */
+	struct vnic_attach_hello hello;
 	uint32_t resolves;
 	pid_t child;
 };
@@ -82,11 +83,13 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int welcome(void *ctx, struct vnic_server_client *client, struct vnic_attach_welcome *w)
+static int welcome(void *ctx, struct vnic_server_client *client,
+		   const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
 {
 	struct daemon *d = ctx;
 
 	assert_ptr_equal(client, d->client);
+	d->hello = *hello;
 	memcpy(w->mac, our_mac, sizeof(w->mac));
 	w->mtu = MTU;
 	w->port.link_mtu = MTU;
@@ -649,7 +652,9 @@ static void test_malformed(void **state)
 	} cases[] = {
 		{{VNIC_ATTACH_HELLO}, 2, false},
 		{{VNIC_ATTACH_HELLO}, 4, false},
-		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, 12, false},
+		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION},
+		 sizeof(struct vnic_attach_hello) + 4,
+		 false},
 		{{0}, 8, false},
 		{{99}, 8, false},
 		{{UINT32_MAX}, 8, false},
@@ -657,7 +662,7 @@ static void test_malformed(void **state)
 		{{VNIC_ATTACH_MEMORY}, sizeof(struct vnic_attach_memory), true}, /* no descriptor */
 		{{VNIC_ATTACH_REG}, sizeof(struct vnic_attach_reg), true},       /* before MEMORY */
 		{{VNIC_ATTACH_RESOLVE}, sizeof(struct vnic_attach_resolve), false},
-		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, 8, true}, /* twice */
+		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, sizeof(struct vnic_attach_hello), true},
 	};
 	struct daemon *d = *state;
 
@@ -670,6 +675,37 @@ static void test_malformed(void **state)
 		assert_int_equal(vnic_server_event(d->client, &ops, d), -EPROTO);
 		drop_client(d, fd);
 	}
+}
+
+/* The answer may come later; who asks again meanwhile breaks the rules. */
+static void test_late_welcome(void **state)
+{
+	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION, 0x1234,
+						8192};
+	struct vnic_attach_welcome w = {.mtu = MTU, .qpn_first = 8192, .qpn_count = 4096};
+	struct daemon *d = *state;
+	int fd = connect_raw(d);
+
+	d->refuse = -EINPROGRESS;
+	send_raw(fd, &hello, sizeof(hello), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	assert_int_equal(d->hello.token, 0x1234);
+	assert_int_equal(d->hello.qpn_first, 8192);
+	assert_int_equal(recv(fd, &w, sizeof(w), MSG_DONTWAIT), -1);
+	assert_int_equal(vnic_server_welcome(d->client, 0, &w), 0);
+	memset(&w, 0, sizeof(w));
+	assert_int_equal(recv(fd, &w, sizeof(w), 0), sizeof(w));
+	assert_int_equal(w.status, 0);
+	assert_int_equal(w.qpn_first, 8192);
+	assert_int_equal(vnic_server_welcome(d->client, 0, &w), -EINVAL);
+	drop_client(d, fd);
+
+	fd = connect_raw(d);
+	send_raw(fd, &hello, sizeof(hello), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	send_raw(fd, &hello, sizeof(hello), -1);
+	assert_int_equal(vnic_server_event(d->client, &ops, d), -EPROTO);
+	drop_client(d, fd);
 }
 
 static void test_oversized_message(void **state)
@@ -836,6 +872,7 @@ int main(void)
 		DAEMON_TEST(test_unread_notices),
 		DAEMON_TEST(test_fork),
 		DAEMON_TEST(test_malformed),
+		DAEMON_TEST(test_late_welcome),
 		DAEMON_TEST(test_oversized_message),
 		DAEMON_TEST(test_unwanted_descriptor),
 		DAEMON_TEST(test_other_version),

@@ -34,6 +34,7 @@ struct vnic_server_client {
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* VNIC_PROCESS of its lease */
+	bool greeting;    /* HELLO waits for its answer */
 	bool resolving;
 	struct vnic_peer peer;
 	void *memory;
@@ -196,20 +197,32 @@ static int welcome(struct vnic_server_client *client, const struct vnic_attach_w
 	return ret;
 }
 
-static int on_hello(struct vnic_server_client *client, struct request *request)
+int vnic_server_welcome(struct vnic_server_client *client, int status,
+			const struct vnic_attach_welcome *with)
 {
-	struct vnic_attach_welcome reply = {0};
-	int status;
+	struct vnic_attach_welcome reply = {.status = status};
 
-	if (client->bars)
-		return -EPROTO;
-	status = request->message->hello.version == VNIC_ATTACH_VERSION
-			 ? request->ops->welcome(request->ctx, client, &reply)
-			 : -EPROTO;
-	if (status)
-		reply = (struct vnic_attach_welcome){.status = status};
+	if (!client->greeting)
+		return -EINVAL;
+	client->greeting = false;
+	if (!status)
+		reply = *with;
 	reply.type = VNIC_ATTACH_HELLO;
 	return status ? answer(client, &reply, sizeof(reply), NULL, 0) : welcome(client, &reply);
+}
+
+static int on_hello(struct vnic_server_client *client, struct request *request)
+{
+	const struct vnic_attach_hello *hello = &request->message->hello;
+	struct vnic_attach_welcome with = {0};
+	int status = -EPROTO;
+
+	if (client->bars || client->greeting)
+		return -EPROTO;
+	client->greeting = true;
+	if (hello->version == VNIC_ATTACH_VERSION)
+		status = request->ops->welcome(request->ctx, client, hello, &with);
+	return status == -EINPROGRESS ? 0 : vnic_server_welcome(client, status, &with);
 }
 
 /* The client's engine thread wakes. A full pipe (EAGAIN) is readable all the same. */

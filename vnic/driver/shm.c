@@ -273,10 +273,13 @@ static int adopt(struct shm *shm, const int fds[VNIC_FDS])
 	return ret;
 }
 
-static int hello(struct shm *shm, struct vnic_attach_welcome *welcome)
+static int hello(struct shm *shm, const struct vnic_attach_welcome *was,
+		 struct vnic_attach_welcome *welcome)
 {
-	union vnic_message message = {
-		.hello = {.type = VNIC_ATTACH_HELLO, .version = VNIC_ATTACH_VERSION}};
+	union vnic_message message = {.hello = {.type = VNIC_ATTACH_HELLO,
+						.version = VNIC_ATTACH_VERSION,
+						.token = was->token,
+						.qpn_first = was->qpn_first}};
 	uint32_t fd_count = VNIC_FDS;
 	int fds[VNIC_FDS];
 	int ret;
@@ -297,8 +300,8 @@ static int hello(struct shm *shm, struct vnic_attach_welcome *welcome)
 	return ret;
 }
 
-int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
-		       struct vnic_driver **drv)
+int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
+		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
 	int ret;
@@ -311,10 +314,18 @@ int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 	shm->notice = -1;
 	pthread_mutex_init(&shm->lock, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
-	ret = shm->socket < 0 ? shm->socket : hello(shm, welcome);
+	ret = shm->socket < 0 ? shm->socket : hello(shm, was, welcome);
 	if (ret) {
 		shm_close(&shm->base);
 		return ret;
 	}
 	return vnic_driver_open(&shm->base, welcome->mtu, drv);
+}
+
+int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
+		       struct vnic_driver **drv)
+{
+	static const struct vnic_attach_welcome nobody;
+
+	return vnic_driver_claim(run_dir, &nobody, welcome, drv);
 }

@@ -8,7 +8,9 @@
  * never overlap on a socket. The daemon closes the socket on any message that is
  * malformed.
  *
- *   HELLO    client: version.
+ *   HELLO    client: version, and where an earlier daemon gave it a lease, which
+ *            one and the token. A daemon that expects such claims lets a client
+ *            without one wait for its answer for up to 3 s.
  *            daemon: identity, lease and addresses; memfd of the register
  *            pages, eventfd that wakes the device, interrupt pipe to read, socket
  *            of notices to read.
@@ -38,7 +40,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 6
+#define VNIC_ATTACH_VERSION 7
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -85,6 +87,9 @@ struct vnic_attach_port {
 struct vnic_attach_hello {
 	uint32_t type;
 	uint32_t version;
+	uint64_t token;     /* of the welcome that gave the lease that is claimed */
+	uint32_t qpn_first; /* of that lease; 0 = a new one is wanted */
+	uint32_t reserved;
 };
 
 struct vnic_attach_memory {
@@ -95,11 +100,16 @@ struct vnic_attach_memory {
 
 struct vnic_attach_welcome {
 	uint32_t type;
-	int32_t status; /* 0, or a negative errno value; then the rest is 0 and there are no fds */
+	/*
+	 * 0, or a negative errno value; then the rest is 0 and there are no fds. -EPERM: the
+	 * lease is not the client's any more.
+	 */
+	int32_t status;
 	uint8_t mac[6];
 	uint16_t mtu; /* bytes of Ethernet payload that the NIC takes, whatever the link does */
 	uint32_t qpn_first;
 	uint32_t qpn_count;
+	uint64_t token; /* claims the lease from the next daemon */
 	struct vnic_attach_port port;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* 0 = none */
 };

@@ -25,6 +25,12 @@ struct vnic_driver;
  */
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
+/*
+ * The same for a process that an earlier daemon welcomed as `was`: it gets its lease
+ * again. -EPERM: it is not to be had.
+ */
+int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
+		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
 /* Quiesces the NIC, detaches and frees it. */
 void vnic_driver_detach(struct vnic_driver *drv);
 /* Forgets a driver inherited through fork, without a word to the device. */

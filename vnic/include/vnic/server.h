@@ -22,10 +22,11 @@ struct vnic_server_client;
 struct vnic_server_ops {
 	/*
 	 * A client says HELLO: fill in mac, mtu, the lease and the port. A negative
-	 * errno value refuses it. What was given is the client's until vnic_server_close.
+	 * errno value refuses it, but -EINPROGRESS: vnic_server_welcome answers later. What
+	 * was given is the client's until vnic_server_close.
 	 */
 	int (*welcome)(void *ctx, struct vnic_server_client *client,
-		       struct vnic_attach_welcome *welcome);
+		       const struct vnic_attach_hello *hello, struct vnic_attach_welcome *welcome);
 	/*
 	 * A client asks for a MAC: answer with vnic_server_resolved, at once or later.
 	 * It asks for one at a time.
@@ -68,6 +69,10 @@ pid_t vnic_server_pid(const struct vnic_server_client *client);
  */
 int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
 		      void *ctx);
+
+/* Answers the HELLO under way: with *welcome, or where status is not 0, with that. */
+int vnic_server_welcome(struct vnic_server_client *client, int status,
+			const struct vnic_attach_welcome *welcome);
 
 /* Answers the RESOLVE under way; status 0 or as in struct vnic_attach_resolve. */
 int vnic_server_resolved(struct vnic_server_client *client, int status, const uint8_t mac[6]);

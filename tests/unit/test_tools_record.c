@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "record.h"
+
+#define A (3 * LEASE_QPNS)
+#define B (7 * LEASE_QPNS)
+
+static char dir[32];
+static char name[64];
+static struct record *r;
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/test-record-XXXXXX");
+	r = malloc(sizeof(*r));
+	if (!r || !mkdtemp(dir))
+		return -1;
+	snprintf(name, sizeof(name), "%s/" RECORD_NAME, dir);
+	return record_open(r, dir);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	record_give_up(r);
+	close(r->fd);
+	free(r);
+	unlink(name);
+	return rmdir(dir);
+}
+
+/* What a daemon finds that starts after this one was killed. */
+static void open_again(void)
+{
+	close(r->fd);
+	assert_int_equal(record_open(r, dir), 0);
+}
+
+/* A process that does nothing until it is killed. */
+static pid_t start_process(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	while (!pid)
+		pause();
+	return pid;
+}
+
+static void end_process(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_first_daemon_awaits_nobody(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(stat(name, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+}
+
+static void a_survivor_claims_with_its_token(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	a = record_lease(r, A, getpid());
+	b = record_lease(r, B, getpid());
+	assert_int_not_equal(a, 0);
+	assert_int_not_equal(a, b);
+	assert_int_equal(record_awaited(r), 0);
+	open_again();
+	assert_int_equal(record_awaited(r), 2);
+	assert_int_equal(record_claim(r, A, a, getpid()), 0);
+	assert_int_equal(record_awaited(r), 1);
+	assert_int_equal(record_claim(r, B, b, getpid()), 0);
+	assert_int_equal(record_awaited(r), 0);
+}
+
+static void any_other_claim_is_refused(void **state)
+{
+	uint64_t token;
+
+	(void)state;
+	token = record_lease(r, A, getpid());
+	assert_int_equal(record_claim(r, A, token, getpid()), -EPERM); /* it has it */
+	open_again();
+	assert_int_equal(record_claim(r, A, token + 1, getpid()), -EPERM);
+	assert_int_equal(record_claim(r, A, 0, getpid()), -EPERM);
+	assert_int_equal(record_claim(r, A, token, getppid()), -EPERM);
+	assert_int_equal(record_claim(r, A + 1, token, getpid()), -EPERM);
+	assert_int_equal(record_claim(r, B, token, getpid()), -EPERM);
+	assert_int_equal(record_claim(r, B, 0, getpid()), -EPERM);
+	assert_int_equal(record_claim(r, UINT32_MAX, token, getpid()), -EPERM);
+	assert_int_equal(record_claim(r, A, token, getpid()), 0);
+	assert_int_equal(record_claim(r, A, token, getpid()), -EPERM); /* twice */
+}
+
+static void who_has_ended_is_not_awaited(void **state)
+{
+	pid_t pid = start_process();
+
+	(void)state;
+	record_lease(r, A, pid);
+	open_again();
+	assert_int_equal(record_awaited(r), 1);
+	end_process(pid);
+	assert_int_equal(record_awaited(r), 0);
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+}
+
+static void a_zombie_has_ended(void **state)
+{
+	siginfo_t info;
+	pid_t pid = start_process();
+
+	(void)state;
+	record_lease(r, A, pid);
+	open_again();
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Another process may have the same number. */
+static void the_start_time_tells_processes_apart(void **state)
+{
+	(void)state;
+	record_lease(r, A, getpid());
+	r->entries[A / LEASE_QPNS].start++;
+	record_drop(r, B);
+	/* Written with the next lease of the block only: so by hand. */
+	assert_int_not_equal(lseek(r->fd, -(off_t)sizeof(r->entries), SEEK_END), -1);
+	assert_int_equal(write(r->fd, r->entries, sizeof(r->entries)), sizeof(r->entries));
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+}
+
+static void what_is_dropped_or_given_up_is_gone(void **state)
+{
+	uint64_t token;
+
+	(void)state;
+	record_lease(r, A, getpid());
+	token = record_lease(r, B, getpid());
+	record_drop(r, A);
+	open_again();
+	assert_int_equal(record_awaited(r), 1);
+	record_give_up(r);
+	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(record_claim(r, B, token, getpid()), -EPERM);
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+}
+
+static void the_file_stays_while_a_lease_is_on_record(void **state)
+{
+	(void)state;
+	record_lease(r, A, getpid());
+	record_close(r, dir);
+	/* Those that leave now are to find their leases again. */
+	record_drop(r, A);
+	assert_int_equal(access(name, F_OK), 0);
+	assert_int_equal(record_open(r, dir), 0);
+	assert_int_equal(record_awaited(r), 1);
+	record_drop(r, A);
+	record_close(r, dir);
+	assert_int_equal(access(name, F_OK), -1);
+	assert_int_equal(record_open(r, dir), 0);
+}
+
+/* Cut anywhere, with other bytes anywhere: it counts as empty, or its entries for what they are. */
+static void a_broken_file_harms_nobody(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	record_lease(r, A, getpid());
+	assert_int_equal(fstat(r->fd, &st), 0);
+	assert_int_equal(ftruncate(r->fd, st.st_size - 1), 0);
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+	record_lease(r, A, getpid());
+	assert_int_equal(pwrite(r->fd, "X", 1, 3), 1);
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+	memset(r->entries, 0xff, sizeof(r->entries));
+	assert_int_equal(pwrite(r->fd, r->entries, sizeof(r->entries),
+				st.st_size - (off_t)sizeof(r->entries)),
+			 sizeof(r->entries));
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+	(void)state;
+	record_close(r, dir);
+	assert_int_equal(symlink("/dev/null", name), 0);
+	assert_int_equal(record_open(r, dir), -ELOOP);
+	unlink(name);
+	assert_int_equal(record_open(r, dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_first_daemon_awaits_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_survivor_claims_with_its_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(any_other_claim_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_has_ended_is_not_awaited, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_zombie_has_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_start_time_tells_processes_apart, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_dropped_or_given_up_is_gone, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_file_stays_while_a_lease_is_on_record, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_broken_file_harms_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_link_is_not_followed, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

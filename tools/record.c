@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "rundir.h"
+
+#define MAGIC "urxed leases 1\n"
+
+struct header {
+	char magic[16];
+	char boot_id[40];
+};
+
+static void fill_header(struct header *h)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	*h = (struct header){.magic = MAGIC};
+	if (fd < 0)
+		return;
+	/* Without a boot ID, start times tell the processes of two boots apart. */
+	if (read(fd, h->boot_id, sizeof(h->boot_id) - 1) < 0)
+		h->boot_id[0] = '\0';
+	close(fd);
+}
+
+/* Field 22 of /proc/PID/stat; 0: there is no such process, or it has ended. */
+static uint64_t start_of(pid_t pid)
+{
+	char path[32], text[512];
+	const char *p;
+	ssize_t len;
+	int fd, field;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	/* The second field, a name in parentheses, may hold anything; the third is the state. */
+	p = strrchr(text, ')');
+	if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')
+		return 0;
+	for (field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+static bool lives(const struct record_entry *e)
+{
+	return !e->pid || (e->pid > 0 && e->start && start_of(e->pid) == e->start);
+}
+
+static bool write_at(struct record *r, const void *data, size_t len, size_t at)
+{
+	return pwrite(r->fd, data, len, (off_t)at) == (ssize_t)len;
+}
+
+static void write_entry(struct record *r, uint32_t block)
+{
+	size_t at = sizeof(struct header) + block * sizeof(struct record_entry);
+
+	if (r->fd >= 0 && !write_at(r, &r->entries[block], sizeof(struct record_entry), at))
+		log_line("cannot write to " RECORD_NAME ": %s", strerror(errno));
+}
+
+static void forget(struct record *r, uint32_t block)
+{
+	r->awaited -= r->waits[block];
+	r->waits[block] = false;
+	if (!r->entries[block].token)
+		return;
+	r->entries[block] = (struct record_entry){0};
+	write_entry(r, block);
+}
+
+/* Keeps the entries of processes that are still there; those are awaited. */
+static void await_survivors(struct record *r)
+{
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
+		const struct record_entry *e = &r->entries[block];
+
+		if (e->token && lives(e)) {
+			r->waits[block] = true;
+			r->awaited++;
+		} else {
+			forget(r, block);
+		}
+	}
+}
+
+static bool read_all(struct record *r, const struct header *own)
+{
+	struct header found;
+
+	return pread(r->fd, &found, sizeof(found), 0) == sizeof(found) &&
+	       !memcmp(&found, own, sizeof(found)) &&
+	       pread(r->fd, r->entries, sizeof(r->entries), sizeof(found)) == sizeof(r->entries);
+}
+
+/* The entries before the header: without it they count for nothing. */
+static int begin(struct record *r, const struct header *own)
+{
+	memset(r->entries, 0, sizeof(r->entries));
+	if (ftruncate(r->fd, 0) || !write_at(r, r->entries, sizeof(r->entries), sizeof(*own)) ||
+	    !write_at(r, own, sizeof(*own), 0))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+int record_open(struct record *r, const char *run_dir)
+{
+	struct header own;
+	char name[PATH_MAX];
+	int rc = 0;
+
+	memset(r, 0, sizeof(*r));
+	snprintf(name, sizeof(name), "%s/" RECORD_NAME, run_dir);
+	r->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (r->fd < 0)
+		return -errno;
+	fill_header(&own);
+	if (read_all(r, &own))
+		await_survivors(r);
+	else
+		rc = begin(r, &own);
+	if (rc)
+		record_close(r, run_dir);
+	return rc;
+}
+
+static bool is_empty(const struct record *r)
+{
+	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
+		if (r->entries[block].token)
+			return false;
+	return true;
+}
+
+void record_close(struct record *r, const char *run_dir)
+{
+	if (r->fd < 0)
+		return;
+	if (is_empty(r))
+		rundir_remove(run_dir, RECORD_NAME);
+	close(r->fd);
+	r->fd = -1;
+}
+
+static uint64_t make_token(void)
+{
+	struct timespec ts;
+	uint64_t token = 0;
+
+	/* Early at boot, or without the call: it may be guessed then, but only by whoever
+	 * may attach, and lies on a block that has a survivor. */
+	if (getrandom(&token, sizeof(token), GRND_NONBLOCK) != (ssize_t)sizeof(token)) {
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		token = (uint64_t)ts.tv_nsec << 32 ^ (uint64_t)ts.tv_sec ^ (uintptr_t)&token;
+	}
+	return token ? token : 1;
+}
+
+uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid)
+{
+	uint32_t block = lease_block(qpn);
+
+	r->entries[block] = (struct record_entry){
+		.token = make_token(), .start = pid > 0 ? start_of(pid) : 0, .pid = pid};
+	write_entry(r, block);
+	return r->entries[block].token;
+}
+
+int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid)
+{
+	uint32_t block = lease_block(qpn);
+	struct record_entry *e = &r->entries[block];
+
+	if (qpn % LEASE_QPNS || !r->waits[block] || e->token != token || e->pid != pid)
+		return -EPERM;
+	r->waits[block] = false;
+	r->awaited--;
+	return 0;
+}
+
+void record_drop(struct record *r, uint32_t qpn)
+{
+	forget(r, lease_block(qpn));
+}
+
+uint32_t record_awaited(struct record *r)
+{
+	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
+		if (r->waits[block] && !lives(&r->entries[block]))
+			forget(r, block);
+	return r->awaited;
+}
+
+void record_give_up(struct record *r)
+{
+	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
+		if (r->waits[block])
+			forget(r, block);
+}

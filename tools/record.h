@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The leases on record, so that they survive the daemon.
+ *
+ * urxed.leases in the run directory says of each block of queue pair numbers
+ * which process has it and by what token it may claim it from a later daemon.
+ * That daemon gives nothing to newcomers before the processes that survived
+ * have claimed theirs: a survivor's queue pairs are still what their peers send to.
+ *
+ * The file is the daemon's own, and of one boot: after another it counts as empty,
+ * as does one of another format. Each change is one write, which a daemon that is
+ * killed has made or not.
+ */
+#ifndef URXE_TOOLS_RECORD_H
+#define URXE_TOOLS_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lease.h"
+
+#define RECORD_NAME "urxed.leases"
+
+struct record_entry {
+	uint64_t token; /* 0 = nobody has the block */
+	uint64_t start; /* of the process, in clock ticks since boot; 0 = unknown */
+	int32_t pid;    /* 0 = unknown: it lives in another PID namespace */
+	uint32_t reserved;
+};
+
+struct record {
+	int fd;           /* -1 = nothing is written */
+	uint32_t awaited; /* blocks whose processes may still claim them */
+	bool waits[LEASE_BLOCKS];
+	struct record_entry entries[LEASE_BLOCKS];
+};
+
+/*
+ * Reads what an earlier daemon has left in run_dir, without the processes that
+ * ended since. 0 or a negative errno value.
+ */
+int record_open(struct record *r, const char *run_dir);
+/* Removes the file, unless it has blocks on record: those may be claimed later. */
+void record_close(struct record *r, const char *run_dir);
+
+/* Puts the block that begins with qpn on record; returns the token, never 0. */
+uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid);
+/* 0: the block is pid's again; -EPERM: it is not on record with this token, or not awaited. */
+int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid);
+void record_drop(struct record *r, uint32_t qpn);
+
+/* How many blocks are awaited; those of processes that ended are so no longer. */
+uint32_t record_awaited(struct record *r);
+/* Awaits nobody any more: what was not claimed is free. */
+void record_give_up(struct record *r);
+
+#endif
