@@ -7,13 +7,6 @@
 /* Hardware Ethernet, protocol IPv4, their address lengths. */
 static const uint8_t arp_kind[6] = {0, 1, 8, 0, 6, 4};
 
-static void get_v4(uint8_t ip[16], const uint8_t *v4)
-{
-	memset(ip, 0, 10);
-	ip[10] = ip[11] = 0xff;
-	memcpy(ip + 12, v4, 4);
-}
-
 bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *arp = frame + ETHER_HDR_LEN;
@@ -25,8 +18,8 @@ bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len)
 	op = ether_get16(arp + 6);
 	a->request = op == ARP_REQUEST;
 	memcpy(a->smac, arp + 8, ETHER_MAC_LEN);
-	get_v4(a->sip, arp + 14);
-	get_v4(a->tip, arp + 24);
+	ip_from_v4(a->sip, arp + 14);
+	ip_from_v4(a->tip, arp + 24);
 	return op == ARP_REQUEST || op == ARP_REPLY;
 }
 

@@ -12,6 +12,7 @@
 
 #include "client.h"
 #include "control.h"
+#include "kernel.h"
 #include "log.h"
 #include "report.h"
 #include "rundir.h"
@@ -46,6 +47,7 @@ struct daemon {
 	uint64_t idle_since;   /* since then */
 	uint64_t accept_after; /* 0 = the listening socket is watched */
 	struct host host;
+	struct kernel kernel;
 	struct neigh neigh;
 	struct vswitch sw;
 	struct record record;
@@ -113,25 +115,18 @@ static int open_uplinks(struct daemon *d, char why[DAEMON_WHY])
 static int take_uplinks(struct daemon *d, char why[DAEMON_WHY])
 {
 	struct host *h = &d->host;
-	uint32_t i;
-	int rc = 0;
+	char text[KERNEL_WHY];
+	int rc;
 
 	memcpy(h->mac, d->uplinks[0].mac, ETHER_MAC_LEN);
 	if (d->uplinks[0].ifname[0])
 		snprintf(h->ndev, sizeof(h->ndev), "%s", d->uplinks[0].ifname);
-	for (i = 0; i < d->n_uplinks && !rc; i++) {
-		if (d->uplinks[i].mtu < h->mtu)
-			h->mtu = d->uplinks[i].mtu;
-		if (d->uplinks[i].kernel)
-			rc = host_add_interface(h, d->uplinks[i].ifname, (int)i);
-		else if (i == 0)
-			rc = host_add_link_local(h, 0);
-	}
-	if (rc == -ENOSPC)
-		log_line("only the first %d addresses of the uplinks are used", HOST_ADDRESSES);
-	else if (rc)
-		snprintf(why, DAEMON_WHY, "cannot read the uplinks' addresses: %s", strerror(-rc));
-	return rc == -ENOSPC ? 0 : rc;
+	if (!d->uplinks[0].kernel)
+		host_add_link_local(h, 0);
+	rc = kernel_start(&d->kernel, h, d->uplinks, d->n_uplinks, text);
+	if (rc)
+		snprintf(why, DAEMON_WHY, "%s", text);
+	return rc;
 }
 
 static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
@@ -193,6 +188,8 @@ static int watch_all(struct daemon *d, char why[DAEMON_WHY])
 	for (i = 0; i < d->n_uplinks && !rc; i++)
 		if (netdev_wait_fd(d->uplinks[i].port) >= 0)
 			rc = watch(d, netdev_wait_fd(d->uplinks[i].port), NULL, why);
+	if (!rc && kernel_fd(&d->kernel) >= 0)
+		rc = watch(d, kernel_fd(&d->kernel), &d->kernel, why);
 	return rc;
 }
 
@@ -332,6 +329,7 @@ void daemon_stop(struct daemon *d)
 	control_close(&d->control, d->options.run_dir);
 	if (d->made_sysfs)
 		sysfs_remove(d->options.run_dir);
+	kernel_stop(&d->kernel);
 	for (i = 0; i < d->n_uplinks; i++)
 		uplink_close(&d->uplinks[i]);
 	if (d->signal_fd >= 0)
@@ -400,10 +398,31 @@ static void accept_all(struct daemon *d, uint64_t now)
 	d->accept_after = now + ACCEPT_PAUSE_NS;
 }
 
+/* Files first: a program that hears of a change reads them. */
+static void follow_kernel(struct daemon *d)
+{
+	const struct host before = d->host;
+	struct vnic_attach_port was, is;
+	int rc;
+
+	if (!kernel_follow(&d->kernel))
+		return;
+	rc = sysfs_update(d->options.run_dir, &d->host, &before);
+	if (rc)
+		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
+	neigh_host_changed(&d->neigh);
+	host_port(&before, &was);
+	host_port(&d->host, &is);
+	if (memcmp(&was, &is, sizeof(is)))
+		client_notice(&d->clients);
+}
+
 static void dispatch(struct daemon *d, uint64_t now, void *what)
 {
 	if (what == &d->signal_fd)
 		take_signal(d);
+	else if (what == &d->kernel)
+		follow_kernel(d);
 	else if (what == &d->listen_fd)
 		accept_all(d, now);
 	else if (what == &d->control)

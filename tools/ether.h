@@ -59,6 +59,8 @@ static inline void ip_from_v4(uint8_t ip[16], const uint8_t v4[4])
 	memcpy(ip + 12, v4, 4);
 }
 
+#define IP_V4_BITS 96 /* of ::ffff:0:0/96 in front of an IPv4 address */
+
 /* Whether a 128-bit address is an IPv4 one, ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */
 static inline bool ip_is_v4(const uint8_t ip[16])
 {

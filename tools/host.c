@@ -5,14 +5,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "rundir.h"
-
-#define V4_BITS 96 /* of ::ffff:0:0/96 in front of an IPv4 address */
 
 /* FNV-1a, 64 bits, then a mix of high bits into low ones (the murmur3 finalizer). */
 static uint64_t hash(const void *data, size_t len)
@@ -65,20 +62,90 @@ void host_init(struct host *h)
 	snprintf(h->ndev, sizeof(h->ndev), "lo");
 }
 
-static int add(struct host *h, const struct host_address *a)
+static bool same(const struct host_address *a, const struct host_address *b)
+{
+	return !memcmp(a->ip, b->ip, sizeof(a->ip)) && a->vlan == b->vlan;
+}
+
+static struct host_address *find(struct host *h, const struct host_address *a)
 {
 	uint32_t i;
 
-	if (host_find(h, a->ip))
-		return 0;
-	for (i = 0; i < HOST_ADDRESSES; i++) {
-		if (h->addresses[i].valid)
+	for (i = 0; i < HOST_ADDRESSES; i++)
+		if (h->addresses[i].valid && same(&h->addresses[i], a))
+			return &h->addresses[i];
+	return NULL;
+}
+
+/* A free index: the one that it had, or else the one that has been free for the longest. */
+static struct host_address *choose_index(struct host *h, const struct host_address *a)
+{
+	struct host_address *best = NULL, *at;
+
+	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++) {
+		if (at->valid)
 			continue;
-		h->addresses[i] = *a;
-		h->addresses[i].valid = true;
-		return 0;
+		if (at->freed && same(at, a))
+			return at;
+		if (!best || at->freed < best->freed)
+			best = at;
 	}
-	return -ENOSPC;
+	return best;
+}
+
+static int add(struct host *h, const struct host_address *a)
+{
+	struct host_address *at = choose_index(h, a);
+
+	if (!at)
+		return -ENOSPC;
+	*at = *a;
+	at->valid = true;
+	return 0;
+}
+
+/* Marks the kernel's addresses that it has no longer. */
+static void drop_gone(struct host *h, const struct host_address *list, uint32_t n)
+{
+	struct host_address *at;
+	uint32_t i;
+
+	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++) {
+		if (!at->valid || !at->kernel)
+			continue;
+		for (i = 0; i < n && !same(at, &list[i]); i++)
+			;
+		if (i < n)
+			continue;
+		at->kernel = false;
+		at->ndev[0] = '\0';
+		at->valid = at->given;
+		if (!at->valid)
+			at->freed = ++h->n_freed;
+	}
+}
+
+uint32_t host_follow(struct host *h, const struct host_address *list, uint32_t n)
+{
+	uint32_t i, j, refused = 0;
+
+	drop_gone(h, list, n);
+	for (i = 0; i < n; i++) {
+		struct host_address a = list[i], *at = find(h, &a);
+
+		for (j = 0; j < i && !same(&list[j], &a); j++)
+			;
+		if (j < i)
+			continue;
+		a.kernel = true;
+		a.valid = true;
+		a.given = at && at->given;
+		if (at)
+			*at = a;
+		else if (add(h, &a))
+			refused++;
+	}
+	return refused;
 }
 
 /* Modified EUI-64 (RFC 4291, appendix A) */
@@ -91,28 +158,21 @@ static void set_eui64(uint8_t id[8], const uint8_t mac[ETHER_MAC_LEN])
 	memcpy(id + 5, mac + 3, 3);
 }
 
-static void set_v4(uint8_t ip[16], const void *v4)
-{
-	memset(ip, 0, 10);
-	ip[10] = ip[11] = 0xff;
-	memcpy(ip + 12, v4, 4);
-}
-
 int host_add_link_local(struct host *h, int uplink)
 {
 	struct host_address a = {.ip = {0xfe, 0x80}, .prefix_len = 64, .uplink = uplink};
 
 	set_eui64(a.ip + 8, h->mac);
-	return add(h, &a);
+	return find(h, &a) ? 0 : add(h, &a);
 }
 
 /* RFC 3927: 169.254.1.0 to 169.254.254.255 */
 static int add_v4_link_local(struct host *h)
 {
 	uint8_t v4[4] = {169, 254, (uint8_t)(1 + h->mac[4] % 254), h->mac[5]};
-	struct host_address a = {.prefix_len = V4_BITS + 16, .uplink = HOST_NO_UPLINK};
+	struct host_address a = {.prefix_len = IP_V4_BITS + 16, .uplink = HOST_NO_UPLINK};
 
-	set_v4(a.ip, v4);
+	ip_from_v4(a.ip, v4);
 	return add(h, &a);
 }
 
@@ -136,63 +196,6 @@ int host_add_invented(struct host *h)
 	return rc ? rc : add_ula(h);
 }
 
-static uint8_t count_bits(const void *mask, uint32_t bytes)
-{
-	const uint8_t *p = mask;
-	uint8_t bits = 0;
-
-	while (bytes--)
-		bits += (uint8_t)__builtin_popcount(*p++);
-	return bits;
-}
-
-static int add_ifaddr(struct host *h, const struct ifaddrs *i, int uplink)
-{
-	struct host_address a = {.uplink = uplink, .kernel = true};
-
-	if (!i->ifa_addr || !i->ifa_netmask)
-		return 0;
-	if (i->ifa_addr->sa_family == AF_INET) {
-		const struct sockaddr_in *ip = (const void *)i->ifa_addr;
-		const struct sockaddr_in *mask = (const void *)i->ifa_netmask;
-
-		set_v4(a.ip, &ip->sin_addr);
-		a.prefix_len = V4_BITS + count_bits(&mask->sin_addr, 4);
-	} else if (i->ifa_addr->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *ip = (const void *)i->ifa_addr;
-		const struct sockaddr_in6 *mask = (const void *)i->ifa_netmask;
-
-		memcpy(a.ip, &ip->sin6_addr, 16);
-		a.prefix_len = count_bits(&mask->sin6_addr, 16);
-	} else {
-		return 0;
-	}
-	return add(h, &a);
-}
-
-static bool is_link_local(const struct ifaddrs *i)
-{
-	const struct sockaddr_in6 *ip = (const void *)i->ifa_addr;
-
-	return ip && ip->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&ip->sin6_addr);
-}
-
-/* The link-local address comes first, as in the GID tables that Linux makes. */
-int host_add_interface(struct host *h, const char *ifname, int uplink)
-{
-	struct ifaddrs *list, *i;
-	int rc = 0;
-
-	if (getifaddrs(&list))
-		return -errno;
-	for (int first = 1; first >= 0; first--)
-		for (i = list; i && !rc; i = i->ifa_next)
-			if (!strcmp(i->ifa_name, ifname) && is_link_local(i) == first)
-				rc = add_ifaddr(h, i, uplink);
-	freeifaddrs(list);
-	return rc;
-}
-
 /* "@1" to "@4094", or nothing. */
 static bool parse_vlan(const char *text, uint16_t *vlan)
 {
@@ -210,7 +213,7 @@ static bool parse_vlan(const char *text, uint16_t *vlan)
 
 int host_add_text(struct host *h, const char *text, int uplink)
 {
-	struct host_address a = {.uplink = uplink};
+	struct host_address a = {.uplink = uplink}, *at;
 	char ip[INET6_ADDRSTRLEN], *end;
 	const char *slash = strchr(text, '/');
 	unsigned long bits;
@@ -223,8 +226,8 @@ int host_add_text(struct host *h, const char *text, int uplink)
 	if (!parse_vlan(end, &a.vlan))
 		return -EINVAL;
 	if (inet_pton(AF_INET, ip, v4) == 1 && bits <= 32) {
-		set_v4(a.ip, v4);
-		bits += V4_BITS;
+		ip_from_v4(a.ip, v4);
+		bits += IP_V4_BITS;
 	} else if (inet_pton(AF_INET6, ip, a.ip) != 1 || bits > 128) {
 		return -EINVAL;
 	}
@@ -232,7 +235,11 @@ int host_add_text(struct host *h, const char *text, int uplink)
 	/* An address names one host: not all of them, nor none. */
 	if (a.ip[0] == 0xff || (ip_is_v4(a.ip) && (a.ip[12] >= 224 || !a.ip[12])))
 		return -EINVAL;
-	return add(h, &a);
+	a.given = true;
+	at = find(h, &a);
+	if (at)
+		at->given = true;
+	return at ? 0 : add(h, &a);
 }
 
 int host_add_pkey(struct host *h, const char *text)

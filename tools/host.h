@@ -37,6 +37,8 @@ struct host_address {
 	uint16_t vlan;            /* ID of the VLAN that it is in; 0 = none */
 	char ndev[HOST_NDEV_LEN]; /* the kernel's interface that has it; "" = there is none */
 	bool kernel;              /* the kernel has it too, and answers ARP and ND for it */
+	bool given;               /* by --address: it stays when the kernel loses it */
+	uint32_t freed; /* when it went, in the order of goings; 0 = nobody had this index */
 };
 
 struct host {
@@ -46,6 +48,7 @@ struct host {
 	char ndev[HOST_NDEV_LEN]; /* the interface named beside each GID */
 	/* By index of the GID table, which an address keeps as long as it is there. */
 	struct host_address addresses[HOST_ADDRESSES];
+	uint32_t n_freed;
 	uint32_t n_pkeys;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* the P_Key table */
 };
@@ -62,8 +65,12 @@ int host_add_invented(struct host *h);
 /* Adds fe80:: with the MAC's EUI-64, which a RoCE device always has; 0 where it is there. */
 int host_add_link_local(struct host *h, int uplink);
 
-/* Takes the addresses that the kernel has on an interface. */
-int host_add_interface(struct host *h, const char *ifname, int uplink);
+/*
+ * Takes the kernel's addresses: these, the nearest first, and no others. Of two that are the same
+ * in one VLAN the first counts. What was there before keeps its index; what comes back has it
+ * again, unless another had to take it meanwhile. Returns how many there was no room for.
+ */
+uint32_t host_follow(struct host *h, const struct host_address *list, uint32_t n);
 
 /* "ADDR/LEN" or "ADDR/LEN@VLAN"; 0 where it is there already. -EINVAL: it is not one; -ENOSPC: too
  * many. */

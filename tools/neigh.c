@@ -61,7 +61,7 @@ static void send_from(struct neigh *n, const struct host_address *from, const ui
 
 static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
 {
-	const uint8_t *mac = n->ops->mac(n->ctx, e->from->uplink);
+	const uint8_t *mac = n->ops->mac(n->ctx, e->from.uplink);
 	uint8_t frame[NEIGH_FRAME_ROOM];
 
 	e->tries++;
@@ -70,18 +70,18 @@ static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
 		struct arp a = {.request = true};
 
 		memcpy(a.smac, mac, ETHER_MAC_LEN);
-		memcpy(a.sip, e->from->ip, 16);
+		memcpy(a.sip, e->from.ip, 16);
 		memcpy(a.tip, e->ip, 16);
 		arp_build(frame, &a, broadcast);
-		send_from(n, e->from, frame, ARP_FRAME_LEN);
+		send_from(n, &e->from, frame, ARP_FRAME_LEN);
 	} else {
 		struct nd m = {.solicitation = true};
 
 		memcpy(m.smac, mac, ETHER_MAC_LEN);
-		memcpy(m.sip, e->from->ip, 16);
+		memcpy(m.sip, e->from.ip, 16);
 		memcpy(m.target, e->ip, 16);
 		nd_build_solicitation(frame, &m);
-		send_from(n, e->from, frame, ND_FRAME_LEN);
+		send_from(n, &e->from, frame, ND_FRAME_LEN);
 	}
 }
 
@@ -112,7 +112,7 @@ static void learn(struct neigh *n, uint64_t now, const struct neigh_way *way, co
 	struct neigh_entry *e = lookup(n, ip);
 
 	/* Only whom we asked for, and where: others' talk must not fill the table. */
-	if (!e || e->from->vlan != way->vlan || ether_is_group(mac))
+	if (!e || e->from.vlan != way->vlan || ether_is_group(mac))
 		return;
 	e->state = NEIGH_KNOWN;
 	memcpy(e->mac, mac, ETHER_MAC_LEN);
@@ -188,12 +188,29 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 			e = claim(n);
 		if (!e)
 			return -EHOSTUNREACH;
-		*e = (struct neigh_entry){.state = NEIGH_ASKING, .from = from};
+		*e = (struct neigh_entry){.state = NEIGH_ASKING, .from = *from};
 		memcpy(e->ip, dgid, 16);
 		ask(n, e, now);
 	}
 	wait(n, w, dgid);
 	return -EINPROGRESS;
+}
+
+void neigh_host_changed(struct neigh *n)
+{
+	struct neigh_entry *e;
+
+	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {
+		const struct host_address *now;
+
+		if (e->state == NEIGH_FREE)
+			continue;
+		now = host_find(n->host, e->from.ip);
+		if (now && now->uplink == e->from.uplink && now->vlan == e->from.vlan)
+			continue;
+		e->state = NEIGH_FREE;
+		answer(n, e->ip, -ENETUNREACH, NULL);
+	}
 }
 
 void neigh_forget(struct neigh *n, const struct neigh_waiter *w)

@@ -39,7 +39,7 @@ struct neigh_entry {
 	enum neigh_state state;
 	uint8_t ip[16];
 	uint8_t mac[ETHER_MAC_LEN];
-	const struct host_address *from; /* our address in its subnet */
+	struct host_address from; /* our address in its subnet */
 	uint32_t tries;
 	uint64_t due; /* next try, or end of life */
 };
@@ -60,6 +60,8 @@ void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
 		  struct neigh_waiter *w, uint8_t mac[ETHER_MAC_LEN]);
+/* The host's addresses have changed: what was asked for one that has gone is not reached. */
+void neigh_host_changed(struct neigh *n);
 /* w waits no more; nothing where it does not. */
 void neigh_forget(struct neigh *n, const struct neigh_waiter *w);
 

@@ -251,7 +251,7 @@ static bool enqueue(struct vswitch *sw, struct switch_port *to, uint64_t now, co
 	struct uplink *u = to->uplink;
 	uint8_t *room;
 
-	if (f->len > u->stride)
+	if (f->len > (uint32_t)(ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu))
 		return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
 	if (!room)

@@ -9,6 +9,7 @@
 #include <netdev/netdev.h>
 
 #include "fault.h"
+#include "hold.h"
 #include "host.h"
 
 #define UPLINK_WHY   256
@@ -21,8 +22,10 @@ struct uplink {
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = there is none */
 	bool kernel;                /* its kernel addresses are ours too */
 	uint8_t mac[ETHER_MAC_LEN];
-	uint16_t mtu;
-	int hold[2];         /* sockets that keep the kernel from answering RoCE; -1 = none */
+	bool up;             /* it has a link, as far as one can tell */
+	uint16_t mtu;        /* what it carries now */
+	uint16_t mtu_max;    /* what the port was opened for */
+	struct hold hold;    /* of the kernel's interface */
 	uint64_t full_since; /* when the port last began to refuse frames; 0 = it takes them */
 	uint8_t *room;       /* UPLINK_QUEUE buffers */
 	uint32_t stride;     /* bytes of a buffer */

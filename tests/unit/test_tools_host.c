@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which address has which index of the GID table, while addresses come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "host.h"
+
+/* 192.0.2.N, on uplink 0 and in no VLAN. */
+static struct host_address v4(uint8_t n)
+{
+	struct host_address a = {.prefix_len = IP_V4_BITS + 24};
+
+	ip_from_v4(a.ip, (const uint8_t[]){192, 0, 2, n});
+	return a;
+}
+
+static uint32_t follow(struct host *h, const char *last_bytes)
+{
+	struct host_address list[256];
+	uint32_t n;
+
+	for (n = 0; last_bytes[n]; n++)
+		list[n] = v4((uint8_t)last_bytes[n]);
+	return host_follow(h, list, n);
+}
+
+/* The last bytes by index, '.' for a free one. */
+static void expect(const struct host *h, const char *last_bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < HOST_ADDRESSES; i++) {
+		const struct host_address *a = host_by_gid(h, i);
+		char found = a ? (char)a->ip[15] : '.';
+
+		assert_int_equal(found, i < strlen(last_bytes) ? last_bytes[i] : '.');
+		assert_ptr_equal(a, host_by_gid(h, HOST_ADDRESSES + i));
+	}
+}
+
+static void an_index_stays(void **state)
+{
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	assert_int_equal(follow(&h, "abc"), 0);
+	expect(&h, "abc");
+	follow(&h, "cba");
+	expect(&h, "abc");
+	follow(&h, "c");
+	expect(&h, "..c");
+	/* A new one takes what nobody ever had. */
+	follow(&h, "cd");
+	expect(&h, "..cd");
+	/* Who comes back has its old index. */
+	follow(&h, "bcd");
+	expect(&h, ".bcd");
+	follow(&h, "");
+	expect(&h, "");
+	follow(&h, "dcba");
+	expect(&h, "abcd");
+}
+
+/* With all indices used once, the one that has been free for the longest goes first. */
+static void an_index_is_used_again_late(void **state)
+{
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	assert_int_equal(follow(&h, "abcdefghijklmnop"), 0);
+	follow(&h, "abcdefghijlmnop");
+	follow(&h, "acdefghijlmnop");
+	follow(&h, "acdefghijlmnopX");
+	expect(&h, "a.cdefghijXlmnop");
+	follow(&h, "acdefghijlmnopXY");
+	expect(&h, "aYcdefghijXlmnop");
+}
+
+static void who_finds_no_room_waits(void **state)
+{
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	assert_int_equal(follow(&h, "abcdefghijklmnopqr"), 2);
+	expect(&h, "abcdefghijklmnop");
+	assert_int_equal(follow(&h, "abcdefgijklmnopqr"), 1);
+	expect(&h, "abcdefgqijklmnop");
+}
+
+static void of_two_the_first_counts(void **state)
+{
+	struct host_address list[3] = {v4(1), v4(1), v4(1)};
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	list[1].uplink = 1;
+	list[2].vlan = 7;
+	assert_int_equal(host_follow(&h, list, 3), 0);
+	/* In another VLAN it is another one. */
+	assert_int_equal(h.addresses[0].uplink, 0);
+	assert_int_equal(h.addresses[1].vlan, 7);
+	assert_null(host_by_gid(&h, 2));
+	/* It moves to the other uplink, and keeps its index. */
+	host_follow(&h, list + 1, 2);
+	assert_int_equal(h.addresses[0].uplink, 1);
+	assert_int_equal(h.addresses[1].vlan, 7);
+	assert_null(host_by_gid(&h, 2));
+}
+
+/* What was given by hand is there whether or not the kernel has it. */
+static void given_addresses_stay(void **state)
+{
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	follow(&h, "a"); /* 97 */
+	assert_int_equal(host_add_text(&h, "192.0.2.97/24", 0), 0);
+	assert_int_equal(host_add_text(&h, "192.0.2.98/24", 0), 0);
+	expect(&h, "ab");
+	assert_true(h.addresses[0].kernel);
+	assert_false(h.addresses[1].kernel);
+	follow(&h, "b");
+	expect(&h, "ab");
+	assert_false(h.addresses[0].kernel);
+	assert_true(h.addresses[1].kernel);
+	follow(&h, "");
+	expect(&h, "ab");
+	assert_false(h.addresses[1].kernel);
+}
+
+static void what_clients_are_told(void **state)
+{
+	struct vnic_attach_port port;
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	assert_int_equal(host_add_text(&h, "2001:db8::1/64@9", 0), 0);
+	h.mtu = 1500;
+	h.up = false;
+	host_port(&h, &port);
+	assert_int_equal(port.link_mtu, 1500);
+	assert_int_equal(port.up, 0);
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++)
+		assert_int_equal(port.gids[i].valid, i % HOST_ADDRESSES == 0);
+	assert_memory_equal(port.gids[16].raw, port.gids[0].raw, 16);
+	assert_int_equal(port.gids[0].v1, 0);
+	assert_int_equal(port.gids[16].v1, 1);
+	assert_int_equal(port.gids[16].vlan, 9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_index_stays),
+		cmocka_unit_test(an_index_is_used_again_late),
+		cmocka_unit_test(who_finds_no_room_waits),
+		cmocka_unit_test(of_two_the_first_counts),
+		cmocka_unit_test(given_addresses_stay),
+		cmocka_unit_test(what_clients_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

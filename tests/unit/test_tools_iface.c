@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Netlink messages as the kernel writes them, and as it never would. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <libmnl/libmnl.h>
+#include <linux/if_addr.h>
+#include <linux/if_ether.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+
+#include "iface.h"
+
+#define ETH0 5 /* ifindex of uplink 0 */
+#define ETH1 9
+#define MTU  1400
+
+static const uint8_t mac[6] = {2, 0, 0, 0, 0, 7};
+
+static struct iface_table t;
+
+static struct nlmsghdr *message;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	t.n_uplinks = 2;
+	t.uplinks[0] = ETH0;
+	t.uplinks[1] = ETH1;
+	message = calloc(1, 1024);
+	return !message;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(message);
+	return 0;
+}
+
+static void begin_link(uint16_t type, int ifindex, const char *name)
+{
+	struct ifinfomsg *link;
+
+	mnl_nlmsg_put_header(message)->nlmsg_type = type;
+	link = mnl_nlmsg_put_extra_header(message, sizeof(*link));
+	link->ifi_index = ifindex;
+	link->ifi_flags = IFF_UP | IFF_RUNNING;
+	mnl_attr_put_strz(message, IFLA_IFNAME, name);
+	mnl_attr_put_u32(message, IFLA_MTU, MTU);
+	mnl_attr_put(message, IFLA_ADDRESS, sizeof(mac), mac);
+}
+
+static void begin_vlan(uint16_t type, int ifindex, int lower, uint16_t id)
+{
+	struct nlattr *info, *data;
+
+	begin_link(type, ifindex, "vlan");
+	mnl_attr_put_u32(message, IFLA_LINK, (uint32_t)lower);
+	info = mnl_attr_nest_start(message, IFLA_LINKINFO);
+	mnl_attr_put_strz(message, IFLA_INFO_KIND, "vlan");
+	data = mnl_attr_nest_start(message, IFLA_INFO_DATA);
+	mnl_attr_put_u16(message, IFLA_VLAN_PROTOCOL, htobe16(ETH_P_8021Q));
+	mnl_attr_put_u16(message, IFLA_VLAN_ID, id);
+	mnl_attr_nest_end(message, data);
+	mnl_attr_nest_end(message, info);
+}
+
+static void begin_address(uint16_t type, int ifindex, const char *text, uint32_t flags)
+{
+	struct ifaddrmsg *address;
+	uint8_t ip[16];
+
+	mnl_nlmsg_put_header(message)->nlmsg_type = type;
+	address = mnl_nlmsg_put_extra_header(message, sizeof(*address));
+	address->ifa_index = (uint32_t)ifindex;
+	address->ifa_prefixlen = 24;
+	address->ifa_family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	assert_int_equal(inet_pton(address->ifa_family, text, ip), 1);
+	mnl_attr_put(message, IFA_ADDRESS, address->ifa_family == AF_INET ? 4 : 16, ip);
+	mnl_attr_put_u32(message, IFA_FLAGS, flags);
+}
+
+static void take(void)
+{
+	iface_take(&t, message);
+}
+
+static void add_link(int ifindex, const char *name)
+{
+	begin_link(RTM_NEWLINK, ifindex, name);
+	take();
+}
+
+static void add_vlan(int ifindex, int lower, uint16_t id)
+{
+	begin_vlan(RTM_NEWLINK, ifindex, lower, id);
+	take();
+}
+
+static void add_address(int ifindex, const char *text, uint32_t flags)
+{
+	begin_address(RTM_NEWADDR, ifindex, text, flags);
+	take();
+}
+
+static void links(void **state)
+{
+	const struct iface *i;
+
+	(void)state;
+	add_link(1, "lo");
+	add_vlan(3, ETH0, 100); /* before the interface that it is on */
+	add_link(ETH0, "eth0");
+	add_vlan(11, 1, 101); /* on top of no uplink */
+	i = iface_find(&t, 0, 0);
+	assert_non_null(i);
+	assert_string_equal(i->name, "eth0");
+	assert_int_equal(i->mtu, MTU);
+	assert_true(i->up);
+	assert_memory_equal(i->mac, mac, 6);
+	i = iface_find(&t, 0, 100);
+	assert_non_null(i);
+	assert_int_equal(i->ifindex, 3);
+	assert_null(iface_find(&t, 1, 0));
+	assert_int_equal(t.n, 2);
+	iface_clear(&t);
+	assert_null(iface_find(&t, 0, 0));
+}
+
+static void other_interfaces_on_top(void **state)
+{
+	(void)state;
+	/* The number of its lower interface is another namespace's. */
+	begin_vlan(RTM_NEWLINK, 20, ETH0, 100);
+	mnl_attr_put_u32(message, IFLA_LINK_NETNSID, 0);
+	take();
+	begin_link(RTM_NEWLINK, 21, "macvlan0");
+	mnl_attr_put_u32(message, IFLA_LINK, ETH0);
+	take();
+	add_vlan(22, ETH0, 0);
+	add_vlan(23, ETH0, 4095);
+	assert_int_equal(t.n, 0);
+}
+
+static void a_link_without_a_carrier(void **state)
+{
+	(void)state;
+	begin_link(RTM_NEWLINK, ETH0, "eth0");
+	((struct ifinfomsg *)mnl_nlmsg_get_payload(message))->ifi_flags = IFF_UP;
+	take();
+	assert_false(iface_find(&t, 0, 0)->up);
+}
+
+static void addresses(void **state)
+{
+	struct host_address list[IFACE_ADDRESS_MAX];
+
+	(void)state;
+	add_link(ETH1, "eth1");
+	add_vlan(12, ETH0, 100);
+	add_link(ETH0, "eth0");
+	add_address(12, "203.0.113.1", 0);
+	add_address(ETH0, "192.0.2.1", IFA_F_PERMANENT);
+	add_address(ETH1, "198.51.100.1", 0);
+	add_address(ETH0, "2001:db8::1", IFA_F_DEPRECATED);
+	add_address(ETH0, "fe80::1", 0);
+	add_address(77, "192.0.2.9", 0);
+	/* Nobody knows yet, or somebody else has it. */
+	add_address(ETH0, "2001:db8::2", IFA_F_TENTATIVE);
+	add_address(ETH0, "2001:db8::3", IFA_F_DADFAILED);
+	add_address(ETH0, "2001:db8::4", IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
+	assert_int_equal(iface_list(&t, list), 6);
+	assert_int_equal(list[0].ip[0], 0xfe);
+	assert_int_equal(list[0].uplink, 0);
+	assert_string_equal(list[0].ndev, "eth0");
+	assert_int_equal(list[1].ip[12], 192);
+	assert_int_equal(list[1].prefix_len, IP_V4_BITS + 24);
+	assert_int_equal(list[2].ip[15], 1);
+	assert_int_equal(list[2].prefix_len, 24);
+	assert_int_equal(list[3].ip[15], 4);
+	assert_int_equal(list[4].ip[12], 203);
+	assert_int_equal(list[4].vlan, 100);
+	assert_string_equal(list[4].ndev, "vlan");
+	assert_int_equal(list[5].uplink, 1);
+}
+
+/* On a point-to-point link the address of the message is the peer's. */
+static void our_own_end(void **state)
+{
+	struct host_address list[IFACE_ADDRESS_MAX];
+	const uint8_t local[4] = {192, 0, 2, 1};
+
+	(void)state;
+	add_link(ETH0, "eth0");
+	begin_address(RTM_NEWADDR, ETH0, "192.0.2.2", 0);
+	mnl_attr_put(message, IFA_LOCAL, 4, local);
+	take();
+	assert_int_equal(iface_list(&t, list), 1);
+	assert_int_equal(list[0].ip[15], 1);
+}
+
+static bool concerned(void)
+{
+	return iface_concerned(&t, message);
+}
+
+static void what_concerns_us(void **state)
+{
+	(void)state;
+	begin_link(RTM_NEWLINK, ETH0, "eth0");
+	assert_true(concerned());
+	begin_link(RTM_DELLINK, ETH0, "eth0");
+	assert_true(concerned());
+	begin_vlan(RTM_NEWLINK, 30, ETH1, 7);
+	assert_true(concerned());
+	begin_link(RTM_NEWLINK, 31, "veth9");
+	assert_false(concerned());
+	add_link(ETH0, "eth0");
+	begin_address(RTM_DELADDR, ETH0, "192.0.2.1", 0);
+	assert_true(concerned());
+	begin_address(RTM_NEWADDR, 31, "192.0.2.1", 0);
+	assert_false(concerned());
+	begin_address(RTM_NEWROUTE, ETH0, "192.0.2.1", 0);
+	assert_false(concerned());
+}
+
+static void tables_have_an_end(void **state)
+{
+	static struct host_address list[IFACE_ADDRESS_MAX];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < IFACE_MAX + 5; i++)
+		add_vlan(100 + (int)i, ETH0, (uint16_t)(i + 1));
+	assert_int_equal(t.n, IFACE_MAX);
+	for (i = 0; i < IFACE_ADDRESS_MAX + 5; i++)
+		add_address(100, "192.0.2.1", 0);
+	assert_int_equal(iface_list(&t, list), IFACE_ADDRESS_MAX);
+}
+
+/* A copy of exactly that length. */
+static struct nlmsghdr *copy_of(const uint8_t *bytes, uint32_t len)
+{
+	struct nlmsghdr *copy = malloc(len);
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, len);
+	copy->nlmsg_len = len;
+	return copy;
+}
+
+static void take_damaged(struct nlmsghdr *copy)
+{
+	iface_clear(&t);
+	add_link(ETH0, "eth0");
+	iface_take(&t, copy);
+	iface_concerned(&t, copy);
+	assert_true(t.n_addresses <= 1 && t.n <= 2);
+	free(copy);
+}
+
+/* Each cut at every place, and with every bit turned: nothing is read that is not there. */
+static void damaged_messages(void **state)
+{
+	uint8_t whole[1024] __attribute__((aligned(4)));
+
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		uint32_t len, bit;
+
+		if (kind == 0)
+			begin_link(RTM_NEWLINK, ETH1, "eth1");
+		else if (kind == 1)
+			begin_vlan(RTM_NEWLINK, 20, ETH0, 100);
+		else
+			begin_address(RTM_NEWADDR, ETH0, "2001:db8::1", 0);
+		memcpy(whole, message, sizeof(whole));
+		for (len = NLMSG_HDRLEN; len <= ((struct nlmsghdr *)whole)->nlmsg_len; len++)
+			take_damaged(copy_of(whole, len));
+		len = ((struct nlmsghdr *)whole)->nlmsg_len;
+		for (bit = NLMSG_HDRLEN * 8; bit < len * 8; bit++) {
+			whole[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			take_damaged(copy_of(whole, len));
+			whole[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+	}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(links),
+		TEST(other_interfaces_on_top),
+		TEST(a_link_without_a_carrier),
+		TEST(addresses),
+		TEST(our_own_end),
+		TEST(what_concerns_us),
+		TEST(tables_have_an_end),
+		TEST(damaged_messages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
