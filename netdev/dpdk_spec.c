@@ -247,5 +247,6 @@ int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *why, uint32_
 		return split(&req, text + length) ?: kinds[i].parse(&req);
 	}
 	return FAIL(&req, -EINVAL,
-		    "unknown kind of port: af_packet:, af_xdp:, tap:, pcap: and dpdk: are known");
+		    "unknown kind of port: af_packet:, af_xdp:, tap:, pcap:, qemu: and dpdk: are "
+		    "known");
 }

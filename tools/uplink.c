@@ -31,6 +31,16 @@ static int spoil(struct uplink *u, const struct fault *fault, char why[UPLINK_WH
 	return rc;
 }
 
+/* Of a specification, wherever among the uplinks it stands; 0 is the host's own. */
+static uint32_t number(const char *spec)
+{
+	uint32_t n = 0;
+
+	while (*spec)
+		n = n * 31 + (uint8_t)*spec++;
+	return n | 1;
+}
+
 int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
 {
 	int rc;
@@ -38,10 +48,13 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 	*u = (struct uplink){.spec = spec};
 	hold_init(&u->hold);
 	set_ifname(u);
-	rc = netdev_dpdk_open(spec, HOST_MTU, &u->port, why, UPLINK_WHY);
+	rc = strncmp(spec, "qemu:", 5)
+		     ? netdev_dpdk_open(spec, HOST_MTU, &u->port, why, UPLINK_WHY)
+		     : netdev_qemu_open(spec, HOST_MTU, &u->port, why, UPLINK_WHY);
 	if (rc)
 		return rc;
-	netdev_mac(u->port, u->mac);
+	if (!netdev_mac(u->port, u->mac))
+		host_make_mac(u->mac, number(spec));
 	u->mtu = u->mtu_max = (uint16_t)netdev_mtu(u->port);
 	u->up = true;
 	u->stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu;

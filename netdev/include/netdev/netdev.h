@@ -36,8 +36,9 @@ uint32_t netdev_tx(struct netdev *port, uint64_t now, const struct netdev_frame 
 uint64_t netdev_next_deadline(struct netdev *port);
 /*
  * A descriptor to poll(2) for received frames; -1 = none, ask again after netdev_idle_ns. It stays
- * the same for the port's life and is readable until netdev_rx has given nothing. Take it only if
- * you mean to sleep on it: from then on an empty netdev_rx may cost a system call to quiet it.
+ * the same for the port's life. Before you sleep on it, netdev_rx must have given nothing. Take it
+ * only if you mean to sleep on it: from then on an empty netdev_rx may cost a system call to quiet
+ * it.
  */
 int netdev_wait_fd(struct netdev *port);
 /* How often to ask a port without a descriptor, ns. */
@@ -53,13 +54,19 @@ uint32_t netdev_mtu(const struct netdev *port);
 	X(RX_FRAMES, "rx_frames", "frames received")                                \
 	X(RX_BYTES, "rx_bytes", "bytes of them")                                    \
 	X(RX_OWN, "rx_own", "the host's own outgoing frames, dropped")              \
-	X(RX_BAD, "rx_bad", "frames in too many pieces, dropped")                   \
+	X(RX_BAD, "rx_bad", "frames in too many pieces, or of no length, dropped")  \
+	X(RX_TOO_LONG, "rx_too_long", "frames longer than the MTU allows, dropped") \
+	X(RX_STRANGER, "rx_stranger", "frames from another than the peer, dropped") \
 	X(RX_MISSED, "rx_missed", "frames that the device dropped")                 \
 	X(TX_FRAMES, "tx_frames", "frames sent")                                    \
 	X(TX_BYTES, "tx_bytes", "bytes of them")                                    \
 	X(TX_TOO_LONG, "tx_too_long", "frames longer than the MTU allows, dropped") \
 	X(TX_REFUSED, "tx_refused", "frames that the device did not take")          \
-	X(TX_ERRORS, "tx_errors", "frames that the device lost")
+	X(TX_ERRORS, "tx_errors", "frames that the device lost")                    \
+	X(TX_NO_PEER, "tx_no_peer", "frames while there was no peer, dropped")      \
+	X(PEERS, "peers", "peers that came")                                        \
+	X(PEERS_REFUSED, "peers_refused", "peers turned away, since one was there") \
+	X(PEERS_BROKEN, "peers_broken", "peers cut off, since what came was no frames")
 
 #define NETDEV_COUNTER_ENUM(id, name, text) NETDEV_##id,
 enum netdev_counter { NETDEV_COUNTER_LIST(NETDEV_COUNTER_ENUM) NETDEV_COUNTER_COUNT };
@@ -126,6 +133,25 @@ int netdev_fault_open(struct netdev *below, const struct netdev_fault *tx,
 		      const struct netdev_fault *rx, struct netdev **port);
 void netdev_fault_counters(const struct netdev *port, struct netdev_fault_counters *tx,
 			   struct netdev_fault_counters *rx);
+
+/*
+ * --- QEMU's own network back ends, on UNIX sockets of mode 0600: a virtual machine's NIC without
+ * any privilege. mtu: the most the caller uses, 0 = 1500.
+ *
+ * spec:
+ * qemu:PATH                 listens; QEMU has -netdev
+ * stream,addr.type=unix,addr.path=PATH,server=off qemu:PATH,connect         connects to where QEMU
+ * listens (server=on), again and again until it is there, and when it was qemu:PATH,dgram receives
+ * at PATH; QEMU has -netdev dgram,remote.type=unix,remote.path=PATH and a local path of its own,
+ * which is learned, or said by ,remote= Each takes ,mtu=N too. On error `why` gets one sentence.
+ *
+ * There is one peer at a time. While there is none, frames to it are dropped and counted. Who comes
+ * after it is served in its place; QEMU 7.2 itself does not connect a second time.
+ */
+int netdev_qemu_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
+		     uint32_t why_size);
+/* The same on a stream socket that is connected already, which the port takes over. */
+int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port);
 
 /* --- DPDK ethdev ports. Own library; the only one that knows DPDK. */
 /*

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "qemu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "why.h"
+
+#define PREFIX "qemu:"
+
+/* IPv4 hosts take 576 bytes (RFC 791); QEMU's NICs take jumbo frames of 9000. */
+#define MTU_MIN     576
+#define MTU_MAX     9000
+#define MTU_DEFAULT 1500
+
+/* An 802.1Q tag may come on top of the header. */
+#define FRAME_OVERHEAD (14 + 4)
+
+void qemu_set_mtu(struct qemu_port *port, uint32_t mtu)
+{
+	port->mtu = mtu ? mtu : MTU_DEFAULT;
+	if (port->mtu > MTU_MAX)
+		port->mtu = MTU_MAX;
+	port->frame_max = port->mtu + FRAME_OVERHEAD;
+}
+
+uint32_t qemu_mtu(const struct netdev *port)
+{
+	return ((const struct qemu_port *)port)->mtu;
+}
+
+void qemu_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT])
+{
+	memcpy(counters, ((struct qemu_port *)port)->counters,
+	       sizeof(*counters) * NETDEV_COUNTER_COUNT);
+}
+
+/* --- The socket's file */
+
+/* Whether somebody serves a socket that is there; only the kernel knows. */
+static bool is_served(const struct sockaddr_un *path, int type)
+{
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool served;
+
+	if (fd < 0)
+		return true;
+	served =
+		!connect(fd, (const struct sockaddr *)path, sizeof(*path)) || errno != ECONNREFUSED;
+	close(fd);
+	return served;
+}
+
+/* What a killed daemon has left is removed; what is another's is not. */
+static int remove_stale(const struct sockaddr_un *path, int type, char *why, uint32_t why_size)
+{
+	struct stat file;
+
+	if (lstat(path->sun_path, &file))
+		return errno == ENOENT ? 0 : netdev_why(why, why_size, -errno, "%m");
+	if (!S_ISSOCK(file.st_mode))
+		return netdev_why(why, why_size, -EEXIST, "there is a file, and it is no socket");
+	if (is_served(path, type))
+		return netdev_why(why, why_size, -EADDRINUSE, "somebody serves it already");
+	return unlink(path->sun_path) ? netdev_why(why, why_size, -errno, "%m") : 0;
+}
+
+int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *why,
+	      uint32_t why_size)
+{
+	int err = remove_stale(path, type, why, why_size);
+
+	if (err)
+		return err;
+	port->socket = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Linux gives the file the socket's mode, so that there is no moment when others may
+	 * connect. */
+	if (port->socket < 0 || fchmod(port->socket, 0600) ||
+	    bind(port->socket, (const struct sockaddr *)path, sizeof(*path)) ||
+	    stat(path->sun_path, &port->file)) {
+		err = -errno;
+		if (port->socket >= 0)
+			close(port->socket);
+		port->socket = -1;
+		return netdev_why(why, why_size, err, "%s", strerror(-err));
+	}
+	port->path = *path;
+	return 0;
+}
+
+void qemu_unbind(struct qemu_port *port)
+{
+	struct stat file;
+
+	if (port->socket < 0)
+		return;
+	if (!stat(port->path.sun_path, &file) && file.st_ino == port->file.st_ino &&
+	    file.st_dev == port->file.st_dev)
+		unlink(port->path.sun_path);
+	close(port->socket);
+}
+
+/* --- The specification */
+
+/* The daemon leaves the directory that it was started in. */
+static int set_path(struct sockaddr_un *address, const char *path, size_t length)
+{
+	char directory[sizeof(address->sun_path)] = "";
+	int printed;
+
+	if (!length)
+		return -EINVAL;
+	if (*path != '/' && !getcwd(directory, sizeof(directory)))
+		return -ENAMETOOLONG;
+	address->sun_family = AF_UNIX;
+	printed = snprintf(address->sun_path, sizeof(address->sun_path), "%s%s%.*s", directory,
+			   *path == '/' ? "" : "/", (int)length, path);
+	return printed < 0 || (size_t)printed >= sizeof(address->sun_path) ? -ENAMETOOLONG : 0;
+}
+
+static bool is(const char *option, size_t length, const char *name)
+{
+	return length == strlen(name) && !memcmp(option, name, length);
+}
+
+static bool has_key(const char *option, size_t length, const char *key)
+{
+	return length > strlen(key) && !memcmp(option, key, strlen(key));
+}
+
+static int set_mtu(struct qemu_spec *spec, const char *digits, size_t length)
+{
+	char *end;
+	unsigned long mtu = strtoul(digits, &end, 10);
+
+	if (*digits < '0' || *digits > '9' || end != digits + length || mtu < MTU_MIN ||
+	    mtu > MTU_MAX)
+		return -EINVAL;
+	spec->mtu = (uint32_t)mtu;
+	return 0;
+}
+
+static int parse_option(const char *text, struct qemu_spec *spec, const char *option, size_t length,
+			char *why, uint32_t why_size)
+{
+	if (is(option, length, "connect")) {
+		spec->connect = true;
+	} else if (is(option, length, "dgram")) {
+		spec->dgram = true;
+	} else if (has_key(option, length, "remote=")) {
+		if (set_path(&spec->remote, option + 7, length - 7))
+			return netdev_why(why, why_size, -ENAMETOOLONG,
+					  "%s: the path of remote= is too long for a socket", text);
+	} else if (has_key(option, length, "mtu=")) {
+		if (set_mtu(spec, option + 4, length - 4))
+			return netdev_why(why, why_size, -EINVAL,
+					  "%s: mtu= is a number from %d to %d", text, MTU_MIN,
+					  MTU_MAX);
+	} else {
+		return netdev_why(why, why_size, -EINVAL,
+				  "%s: there is no option '%.*s': connect, dgram, remote=PATH and "
+				  "mtu=N are known",
+				  text, (int)length, option);
+	}
+	return 0;
+}
+
+static int parse(const char *text, struct qemu_spec *spec, char *why, uint32_t why_size)
+{
+	const char *at = text + strlen(PREFIX);
+	size_t length = strcspn(at, ",");
+	int err = set_path(&spec->path, at, length);
+
+	if (err)
+		return netdev_why(why, why_size, err,
+				  err == -EINVAL ? "%s: the path of a socket is missing"
+						 : "%s: the path is too long for a socket",
+				  text);
+	for (at += length; *at && !err; at += length) {
+		length = strcspn(++at, ",");
+		err = parse_option(text, spec, at, length, why, why_size);
+	}
+	if (!err && spec->connect && spec->dgram)
+		err = netdev_why(why, why_size, -EINVAL,
+				 "%s: datagrams have no connection: connect and dgram exclude each "
+				 "other",
+				 text);
+	if (!err && spec->remote.sun_family && !spec->dgram)
+		err = netdev_why(why, why_size, -EINVAL, "%s: remote= goes with dgram only", text);
+	return err;
+}
+
+int netdev_qemu_open(const char *text, uint32_t mtu, struct netdev **port, char *why,
+		     uint32_t why_size)
+{
+	struct qemu_spec spec = {0};
+	char reason[128] = "out of memory";
+	int err;
+
+	if (strncmp(text, PREFIX, strlen(PREFIX)))
+		return netdev_why(why, why_size, -EINVAL, "%s: does not start with " PREFIX, text);
+	err = parse(text, &spec, why, why_size);
+	if (err)
+		return err;
+	if (!spec.mtu || (mtu && mtu < spec.mtu))
+		spec.mtu = mtu;
+	err = spec.dgram ? qemu_dgram_open(&spec, port, reason, sizeof(reason))
+			 : qemu_stream_open(&spec, port, reason, sizeof(reason));
+	return err ? netdev_why(why, why_size, err, "%s: cannot open its socket: %s", text, reason)
+		   : 0;
+}

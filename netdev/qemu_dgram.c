@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peer of QEMU's -netdev dgram: one frame a datagram, over UNIX sockets. Who the
+ * peer is, is said or learned: the first that sends, until nobody receives at its path.
+ */
+#include "qemu.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "why.h"
+
+struct dgram_port {
+	struct qemu_port qemu;
+	bool said;               /* the peer is the one that was named */
+	struct sockaddr_un peer; /* of no family: not known yet */
+	struct sockaddr_un from[QEMU_BURST];
+	uint8_t *room; /* QEMU_BURST buffers of frame_max bytes */
+};
+
+static struct dgram_port *to_dgram(struct netdev *port)
+{
+	return (struct dgram_port *)port;
+}
+
+/* --- Receiving */
+
+/* A socket without a path cannot be answered, and is nobody's. */
+static bool is_peer(struct dgram_port *port, struct sockaddr_un *from, socklen_t length)
+{
+	if (length <= offsetof(struct sockaddr_un, sun_path) || !from->sun_path[0])
+		return false;
+	/* Linux ends a path with a zero byte where there is room for one. */
+	from->sun_path[sizeof(from->sun_path) - 1] = '\0';
+	if (!port->peer.sun_family) {
+		port->peer = *from;
+		port->qemu.counters[NETDEV_PEERS]++;
+	}
+	return !strcmp(port->peer.sun_path, from->sun_path);
+}
+
+static bool keep(struct dgram_port *port, struct mmsghdr *message)
+{
+	enum netdev_counter why;
+
+	if (message->msg_hdr.msg_flags & MSG_TRUNC)
+		why = NETDEV_RX_TOO_LONG;
+	else if (!message->msg_len)
+		why = NETDEV_RX_BAD;
+	else if (!is_peer(port, message->msg_hdr.msg_name, message->msg_hdr.msg_namelen))
+		why = NETDEV_RX_STRANGER;
+	else
+		why = NETDEV_RX_FRAMES;
+	port->qemu.counters[why]++;
+	if (why != NETDEV_RX_FRAMES)
+		return false;
+	port->qemu.counters[NETDEV_RX_BYTES] += message->msg_len;
+	return true;
+}
+
+/* How many datagrams came, and in *count how many are frames. */
+static int receive(struct dgram_port *port, struct netdev_frame *frames, uint32_t n,
+		   uint32_t *count)
+{
+	struct mmsghdr messages[QEMU_BURST];
+	struct iovec parts[QEMU_BURST];
+	int i, got;
+
+	n = n < QEMU_BURST ? n : QEMU_BURST;
+	for (i = 0; i < (int)n; i++) {
+		parts[i] = (struct iovec){port->room + (size_t)i * port->qemu.frame_max,
+					  port->qemu.frame_max};
+		messages[i].msg_hdr = (struct msghdr){.msg_name = &port->from[i],
+						      .msg_namelen = sizeof(port->from[i]),
+						      .msg_iov = &parts[i],
+						      .msg_iovlen = 1};
+	}
+	got = recvmmsg(port->qemu.socket, messages, n, MSG_DONTWAIT, NULL);
+	for (i = 0; i < got; i++)
+		if (keep(port, &messages[i]))
+			frames[(*count)++] = (struct netdev_frame){
+				parts[i].iov_base, messages[i].msg_len, messages[i].msg_len, 0};
+	return got;
+}
+
+static uint32_t dgram_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
+			 uint32_t n)
+{
+	uint32_t count = 0, rounds = QEMU_ROUNDS;
+
+	(void)now;
+	while (!count && n && rounds-- && receive(to_dgram(netdev), frames, n, &count) > 0)
+		;
+	return count;
+}
+
+/* --- Sending */
+
+/* Up to QEMU_BURST frames; returns how many are done with. */
+static uint32_t send_burst(struct dgram_port *port, const struct netdev_frame *frames, uint32_t n)
+{
+	struct mmsghdr messages[QEMU_BURST];
+	struct iovec parts[QEMU_BURST];
+	int i, sent;
+
+	for (i = 0; i < (int)n; i++) {
+		parts[i] = (struct iovec){(void *)(uintptr_t)frames[i].data, frames[i].len};
+		messages[i].msg_hdr = (struct msghdr){.msg_name = &port->peer,
+						      .msg_namelen = sizeof(port->peer),
+						      .msg_iov = &parts[i],
+						      .msg_iovlen = 1};
+	}
+	sent = sendmmsg(port->qemu.socket, messages, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	for (i = 0; i < sent; i++)
+		port->qemu.counters[NETDEV_TX_BYTES] += frames[i].len;
+	if (sent > 0)
+		port->qemu.counters[NETDEV_TX_FRAMES] += (uint32_t)sent;
+	if (sent >= 0)
+		return (uint32_t)sent;
+	if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)
+		return 0;
+	/* Nobody receives there any more: the next that sends is the peer. */
+	if (!port->said)
+		port->peer.sun_family = 0;
+	port->qemu.counters[NETDEV_TX_NO_PEER] += n;
+	return n;
+}
+
+static uint32_t fitting(const struct dgram_port *port, const struct netdev_frame *frames,
+			uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && count < QEMU_BURST && frames[count].len <= port->qemu.frame_max)
+		count++;
+	return count;
+}
+
+static uint32_t dgram_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
+			 uint32_t n)
+{
+	struct dgram_port *port = to_dgram(netdev);
+	uint32_t done = 0;
+
+	(void)now;
+	while (done < n && port->peer.sun_family) {
+		uint32_t count = fitting(port, frames + done, n - done);
+		uint32_t sent;
+
+		if (!count) {
+			port->qemu.counters[NETDEV_TX_TOO_LONG]++;
+			done++;
+			continue;
+		}
+		sent = send_burst(port, frames + done, count);
+		done += sent;
+		if (sent < count)
+			break;
+	}
+	if (!port->peer.sun_family) {
+		port->qemu.counters[NETDEV_TX_NO_PEER] += n - done;
+		return n;
+	}
+	port->qemu.counters[NETDEV_TX_REFUSED] += n - done;
+	return done;
+}
+
+/* --- Opening and closing */
+
+static int dgram_wait_fd(struct netdev *netdev)
+{
+	return to_dgram(netdev)->qemu.socket;
+}
+
+static void dgram_close(struct netdev *netdev)
+{
+	struct dgram_port *port = to_dgram(netdev);
+
+	qemu_unbind(&port->qemu);
+	free(port->room);
+	free(port);
+}
+
+static const struct netdev_ops dgram_ops = {
+	.rx = dgram_rx,
+	.tx = dgram_tx,
+	.wait_fd = dgram_wait_fd,
+	.mtu = qemu_mtu,
+	.counters = qemu_counters,
+	.close = dgram_close,
+};
+
+int qemu_dgram_open(const struct qemu_spec *spec, struct netdev **port, char *why,
+		    uint32_t why_size)
+{
+	struct dgram_port *new = calloc(1, sizeof(*new));
+	int err;
+
+	if (!new)
+		return -ENOMEM;
+	new->qemu.netdev.ops = &dgram_ops;
+	new->qemu.socket = -1;
+	qemu_set_mtu(&new->qemu, spec->mtu);
+	new->said = spec->remote.sun_family;
+	new->peer = spec->remote;
+	new->room = malloc((size_t)QEMU_BURST * new->qemu.frame_max);
+	err = new->room ? qemu_bind(&new->qemu, &spec->path, SOCK_DGRAM, why, why_size) : -ENOMEM;
+	if (err)
+		dgram_close(&new->qemu.netdev);
+	else
+		*port = &new->qemu.netdev;
+	return err;
+}

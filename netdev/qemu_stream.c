@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peer of QEMU's -netdev stream: on a connected UNIX socket each frame comes behind
+ * its length, 4 bytes, big-endian. One peer is served at a time; the next is taken
+ * when it has gone.
+ */
+#include "qemu.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "why.h"
+
+#define HEADER 4
+
+/* What QEMU's own buffer takes (net/net.h, NET_BUFSIZE). After more than that no byte can be told
+ * from another. */
+#define LENGTH_MAX (4096 + 65536)
+
+/* Bytes that one system call may bring. */
+#define IN_SIZE (256u << 10)
+
+/* How soon to connect again. */
+#define CONNECT_NS 1000000000ull
+/* When accept failed, for want of descriptors, say: how long not to ask again. */
+#define ACCEPT_NS 100000000ull
+
+struct stream_port {
+	struct qemu_port qemu;
+	int epoll_fd;
+	int peer;                  /* -1 = nobody is there */
+	struct sockaddr_un remote; /* whom to connect to; of no family: who comes */
+	uint64_t retry_at;         /* when to look for a peer again; UINT64_MAX = when one comes */
+	uint8_t *in;
+	uint32_t head, tail; /* of the bytes that are still to be cut into frames */
+	uint32_t skip;       /* bytes still to come of a frame that is too long */
+	uint8_t *out;        /* the rest of a frame of which the socket took a part */
+	uint32_t out_head, out_tail;
+};
+
+static struct stream_port *to_stream(struct netdev *port)
+{
+	return (struct stream_port *)port;
+}
+
+static int watch(struct stream_port *port, int op, int fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.fd = fd};
+
+	return epoll_ctl(port->epoll_fd, op, fd, &event) ? -errno : 0;
+}
+
+/* --- The peer */
+
+static void hang_up(struct stream_port *port, uint64_t now)
+{
+	close(port->peer);
+	port->peer = -1;
+	port->head = port->tail = port->skip = 0;
+	port->out_head = port->out_tail = 0;
+	if (port->remote.sun_family)
+		port->retry_at = now + CONNECT_NS;
+}
+
+static bool take_peer(struct stream_port *port, int fd)
+{
+	if (watch(port, EPOLL_CTL_ADD, fd, EPOLLIN)) {
+		close(fd);
+		return false;
+	}
+	port->peer = fd;
+	port->qemu.counters[NETDEV_PEERS]++;
+	return true;
+}
+
+/* A second peer hears at once that it is not served, rather than wait without a word. */
+static void accept_peer(struct stream_port *port, uint64_t now)
+{
+	int fd = accept4(port->qemu.socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0 && port->peer >= 0) {
+		close(fd);
+		port->qemu.counters[NETDEV_PEERS_REFUSED]++;
+	} else if (fd >= 0) {
+		take_peer(port, fd);
+	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+		watch(port, EPOLL_CTL_MOD, port->qemu.socket, 0);
+		port->retry_at = now + ACCEPT_NS;
+	}
+}
+
+static int connect_peer(struct stream_port *port)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)&port->remote, sizeof(port->remote)))
+		return take_peer(port, fd) ? 0 : -ENOMEM;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static void retry(struct stream_port *port, uint64_t now)
+{
+	port->retry_at = UINT64_MAX;
+	if (port->qemu.socket >= 0)
+		watch(port, EPOLL_CTL_MOD, port->qemu.socket, EPOLLIN);
+	else if (connect_peer(port))
+		port->retry_at = now + CONNECT_NS;
+}
+
+/* --- Receiving */
+
+static void receive(struct stream_port *port, uint64_t now)
+{
+	ssize_t got;
+
+	if (port->head)
+		memmove(port->in, port->in + port->head, port->tail - port->head);
+	port->tail -= port->head;
+	port->head = 0;
+	got = recv(port->peer, port->in + port->tail, IN_SIZE - port->tail, MSG_DONTWAIT);
+	if (got > 0)
+		port->tail += (uint32_t)got;
+	else if (!got || (errno != EAGAIN && errno != EINTR))
+		hang_up(port, now);
+}
+
+/* Passes over bytes of a frame that is too long; false: more of them are to come. */
+static bool skip(struct stream_port *port)
+{
+	uint32_t here = port->tail - port->head;
+	uint32_t n = port->skip < here ? port->skip : here;
+
+	port->head += n;
+	port->skip -= n;
+	return !port->skip;
+}
+
+enum cut { CUT_FRAME, CUT_DROP, CUT_MORE, CUT_BROKEN };
+
+/* One frame, or part of what is none, from the front of what came. */
+static enum cut cut(struct stream_port *port, struct netdev_frame *frame)
+{
+	uint32_t here, length;
+
+	if (!skip(port))
+		return CUT_MORE;
+	here = port->tail - port->head;
+	if (here < HEADER)
+		return CUT_MORE;
+	memcpy(&length, port->in + port->head, HEADER);
+	length = be32toh(length);
+	if (length > LENGTH_MAX)
+		return CUT_BROKEN;
+	if (!length || length > port->qemu.frame_max) {
+		port->qemu.counters[length ? NETDEV_RX_TOO_LONG : NETDEV_RX_BAD]++;
+		port->head += HEADER;
+		port->skip = length;
+		return CUT_DROP;
+	}
+	if (here < HEADER + length)
+		return CUT_MORE;
+	*frame = (struct netdev_frame){port->in + port->head + HEADER, length, length, 0};
+	port->head += HEADER + length;
+	port->qemu.counters[NETDEV_RX_FRAMES]++;
+	port->qemu.counters[NETDEV_RX_BYTES] += length;
+	return CUT_FRAME;
+}
+
+static uint32_t cut_all(struct stream_port *port, uint64_t now, struct netdev_frame *frames,
+			uint32_t n)
+{
+	enum cut what = CUT_FRAME;
+	uint32_t count = 0;
+
+	while (count < n && what <= CUT_DROP) {
+		what = cut(port, &frames[count]);
+		count += what == CUT_FRAME;
+	}
+	/* Frames before it are given first: with the peer goes the memory that they are in. */
+	if (what == CUT_BROKEN && !count) {
+		port->qemu.counters[NETDEV_PEERS_BROKEN]++;
+		hang_up(port, now);
+	}
+	return count;
+}
+
+/* --- Sending */
+
+/* False: some of it is left, and the socket says when it takes more. */
+static bool send_rest(struct stream_port *port)
+{
+	ssize_t sent;
+
+	if (port->out_head == port->out_tail)
+		return true;
+	sent = send(port->peer, port->out + port->out_head, port->out_tail - port->out_head,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* An error that lasts shows when the socket is read. */
+	if (sent > 0)
+		port->out_head += (uint32_t)sent;
+	if (port->out_head < port->out_tail)
+		return false;
+	watch(port, EPOLL_CTL_MOD, port->peer, EPOLLIN);
+	return true;
+}
+
+static void keep_rest(struct stream_port *port, const struct iovec part[2], size_t taken)
+{
+	port->out_head = port->out_tail = 0;
+	for (uint32_t i = 0; i < 2; i++) {
+		size_t gone = taken < part[i].iov_len ? taken : part[i].iov_len;
+
+		memcpy(port->out + port->out_tail, (const uint8_t *)part[i].iov_base + gone,
+		       part[i].iov_len - gone);
+		port->out_tail += (uint32_t)(part[i].iov_len - gone);
+		taken -= gone;
+	}
+	watch(port, EPOLL_CTL_MOD, port->peer, EPOLLIN | EPOLLOUT);
+}
+
+/* A frame of which the socket took a part counts: its rest is kept. */
+static uint32_t count_taken(struct stream_port *port, const struct iovec *parts, uint32_t n,
+			    size_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < n && bytes; i++) {
+		size_t length = parts[2 * i].iov_len + parts[2 * i + 1].iov_len;
+
+		if (bytes < length)
+			keep_rest(port, &parts[2 * i], bytes);
+		bytes -= bytes < length ? bytes : length;
+		port->qemu.counters[NETDEV_TX_FRAMES]++;
+		port->qemu.counters[NETDEV_TX_BYTES] += length - HEADER;
+	}
+	return i;
+}
+
+/* Up to QEMU_BURST frames, none too long; returns how many the socket took, -1 when it is broken.
+ */
+static int send_burst(struct stream_port *port, const struct netdev_frame *frames, uint32_t n)
+{
+	struct iovec parts[2 * QEMU_BURST];
+	uint32_t headers[QEMU_BURST], i;
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2 * n};
+	ssize_t sent;
+
+	for (i = 0; i < n; i++) {
+		headers[i] = htobe32(frames[i].len);
+		parts[2 * i] = (struct iovec){&headers[i], HEADER};
+		parts[2 * i + 1] = (struct iovec){(void *)(uintptr_t)frames[i].data, frames[i].len};
+	}
+	sent = sendmsg(port->peer, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	return (int)count_taken(port, parts, n, (size_t)sent);
+}
+
+static uint32_t fitting(const struct stream_port *port, const struct netdev_frame *frames,
+			uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && count < QEMU_BURST && frames[count].len <= port->qemu.frame_max)
+		count++;
+	return count;
+}
+
+static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
+			  uint32_t n)
+{
+	struct stream_port *port = to_stream(netdev);
+	uint32_t done = 0;
+
+	while (done < n && port->peer >= 0 && send_rest(port)) {
+		uint32_t count = fitting(port, frames + done, n - done);
+		int sent;
+
+		if (!count) {
+			port->qemu.counters[NETDEV_TX_TOO_LONG]++;
+			done++;
+			continue;
+		}
+		sent = send_burst(port, frames + done, count);
+		if (sent < 0)
+			hang_up(port, now);
+		else
+			done += (uint32_t)sent;
+		if (sent < (int)count)
+			break;
+	}
+	if (port->peer < 0) {
+		port->qemu.counters[NETDEV_TX_NO_PEER] += n - done;
+		return n;
+	}
+	port->qemu.counters[NETDEV_TX_REFUSED] += n - done;
+	return done;
+}
+
+/* --- Events */
+
+/* False: none of the port's sockets has anything. */
+static bool take_events(struct stream_port *port, uint64_t now)
+{
+	struct epoll_event events[2];
+	int i, n = epoll_wait(port->epoll_fd, events, 2, 0);
+
+	/* The peer before those who would take its place: it may have gone. */
+	for (i = 0; i < n; i++) {
+		if (port->peer < 0 || events[i].data.fd != port->peer)
+			continue;
+		if (events[i].events & EPOLLOUT)
+			send_rest(port);
+		if (events[i].events & ~(uint32_t)EPOLLOUT)
+			receive(port, now);
+	}
+	for (i = 0; i < n; i++)
+		if (events[i].data.fd == port->qemu.socket)
+			accept_peer(port, now);
+	return n > 0;
+}
+
+static uint32_t stream_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
+			  uint32_t n)
+{
+	struct stream_port *port = to_stream(netdev);
+	uint32_t count = cut_all(port, now, frames, n), rounds = QEMU_ROUNDS;
+
+	if (now >= port->retry_at)
+		retry(port, now);
+	while (!count && n && rounds-- && take_events(port, now))
+		count = cut_all(port, now, frames, n);
+	return count;
+}
+
+static uint64_t stream_next_deadline(struct netdev *netdev)
+{
+	return to_stream(netdev)->retry_at;
+}
+
+static int stream_wait_fd(struct netdev *netdev)
+{
+	return to_stream(netdev)->epoll_fd;
+}
+
+/* --- Opening and closing */
+
+static void stream_close(struct netdev *netdev)
+{
+	struct stream_port *port = to_stream(netdev);
+
+	if (port->peer >= 0)
+		close(port->peer);
+	qemu_unbind(&port->qemu);
+	if (port->epoll_fd >= 0)
+		close(port->epoll_fd);
+	free(port->in);
+	free(port->out);
+	free(port);
+}
+
+static const struct netdev_ops stream_ops = {
+	.rx = stream_rx,
+	.tx = stream_tx,
+	.next_deadline = stream_next_deadline,
+	.wait_fd = stream_wait_fd,
+	.mtu = qemu_mtu,
+	.counters = qemu_counters,
+	.close = stream_close,
+};
+
+static int make(uint32_t mtu, struct stream_port **port)
+{
+	struct stream_port *new = calloc(1, sizeof(*new));
+	int err = 0;
+
+	if (!new)
+		return -ENOMEM;
+	new->qemu.netdev.ops = &stream_ops;
+	new->qemu.socket = new->peer = -1;
+	new->retry_at = UINT64_MAX;
+	qemu_set_mtu(&new->qemu, mtu);
+	new->in = malloc(IN_SIZE);
+	new->out = malloc(HEADER + new->qemu.frame_max);
+	new->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (new->epoll_fd < 0)
+		err = -errno;
+	else if (!new->in || !new->out)
+		err = -ENOMEM;
+	if (err)
+		stream_close(&new->qemu.netdev);
+	else
+		*port = new;
+	return err;
+}
+
+static int start_listening(struct stream_port *port, const struct qemu_spec *spec, char *why,
+			   uint32_t why_size)
+{
+	int err = qemu_bind(&port->qemu, &spec->path, SOCK_STREAM, why, why_size);
+
+	if (err)
+		return err;
+	err = listen(port->qemu.socket, 1) ? -errno
+					   : watch(port, EPOLL_CTL_ADD, port->qemu.socket, EPOLLIN);
+	return err ? netdev_why(why, why_size, err, "%s", strerror(-err)) : 0;
+}
+
+/* Who is not there yet may come; any other error would last. */
+static int start_connecting(struct stream_port *port, const struct qemu_spec *spec, char *why,
+			    uint32_t why_size)
+{
+	int err;
+
+	port->remote = spec->path;
+	err = connect_peer(port);
+	if (!err)
+		return 0;
+	if (err != -ENOENT && err != -ECONNREFUSED && err != -EAGAIN)
+		return netdev_why(why, why_size, err, "%s", strerror(-err));
+	port->retry_at = 0;
+	return 0;
+}
+
+int qemu_stream_open(const struct qemu_spec *spec, struct netdev **port, char *why,
+		     uint32_t why_size)
+{
+	struct stream_port *new;
+	int err = make(spec->mtu, &new);
+
+	if (err)
+		return netdev_why(why, why_size, err, "%s", strerror(-err));
+	err = spec->connect ? start_connecting(new, spec, why, why_size)
+			    : start_listening(new, spec, why, why_size);
+	if (err)
+		stream_close(&new->qemu.netdev);
+	else
+		*port = &new->qemu.netdev;
+	return err;
+}
+
+int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port)
+{
+	struct stream_port *new;
+	int err = make(mtu, &new);
+
+	if (err)
+		return err;
+	err = watch(new, EPOLL_CTL_ADD, fd, EPOLLIN);
+	if (err) {
+		stream_close(&new->qemu.netdev);
+		return err;
+	}
+	new->peer = fd;
+	new->qemu.counters[NETDEV_PEERS]++;
+	*port = &new->qemu.netdev;
+	return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a virtual machine's QEMU, or who plays it, writes on its stream: pieces, each behind
+ * its length (2 bytes, little-endian). However the bytes were cut, the frames must be
+ * those that a second look at all of them finds.
+ */
+#include <endian.h>
+#include <netdev/netdev.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MTU        1500
+#define FRAME_MAX  (MTU + 18)
+#define LENGTH_MAX (65536u + 4096)
+#define PIECE_MAX  8192
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* All bytes so far, and how far the frames in them have been compared. */
+struct stream {
+	uint8_t *bytes;
+	size_t length, at;
+	bool broken;
+};
+
+/* The next frame that is whole. */
+static bool next_frame(struct stream *stream, const uint8_t **frame, uint32_t *length)
+{
+	while (stream->length - stream->at >= 4) {
+		memcpy(length, stream->bytes + stream->at, 4);
+		*length = be32toh(*length);
+		if (*length > LENGTH_MAX) {
+			stream->broken = true;
+			return false;
+		}
+		if (stream->length - stream->at - 4 < *length)
+			return false;
+		*frame = stream->bytes + stream->at + 4;
+		stream->at += 4 + *length;
+		if (*length && *length <= FRAME_MAX)
+			return true;
+	}
+	return false;
+}
+
+static void compare(struct netdev *port, struct stream *stream)
+{
+	struct netdev_frame frame;
+	const uint8_t *expected;
+	uint32_t length;
+
+	while (netdev_rx(port, 0, &frame, 1))
+		if (!next_frame(stream, &expected, &length) || frame.len != length ||
+		    frame.wire_len != length || memcmp(frame.data, expected, length))
+			abort();
+	if (next_frame(stream, &expected, &length))
+		abort();
+}
+
+static void run(struct netdev *port, int qemu, const uint8_t *data, size_t size)
+{
+	struct stream stream = {.bytes = malloc(size + 1)};
+	uint64_t counters[NETDEV_COUNTER_COUNT];
+
+	if (!stream.bytes)
+		abort();
+	while (size >= 2 && !stream.broken) {
+		size_t piece = (data[0] | data[1] << 8) % PIECE_MAX;
+
+		data += 2;
+		size -= 2;
+		piece = piece < size ? piece : size;
+		if (send(qemu, data, piece, MSG_NOSIGNAL) != (ssize_t)piece)
+			abort();
+		memcpy(stream.bytes + stream.length, data, piece);
+		stream.length += piece;
+		data += piece;
+		size -= piece;
+		compare(port, &stream);
+	}
+	netdev_counters(port, counters);
+	if (counters[NETDEV_PEERS_BROKEN] != stream.broken)
+		abort();
+	free(stream.bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct netdev *port;
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) || netdev_qemu_attach(fds[0], MTU, &port))
+		abort();
+	run(port, fds[1], data, size);
+	netdev_close(port);
+	close(fds[1]);
+	return 0;
+}
