@@ -310,7 +310,7 @@ static void test_receiving(void **state)
 /* A burst of which nothing is left is no reason to say that there is nothing. */
 static void test_receiving_goes_on(void **state)
 {
-	struct netdev_fault none = {0}, bad = {.seed = 9, .drop = 0.99};
+	struct netdev_fault none = {0}, bad = {.seed = 9, .drop = 0.9};
 	struct netdev_fault_counters tx, rx;
 	struct netdev *ends[2], *port;
 	struct netdev_frame frame;
@@ -326,7 +326,26 @@ static void test_receiving_goes_on(void **state)
 	netdev_fault_counters(port, &tx, &rx);
 	assert_int_equal(got, rx.passed);
 	assert_int_equal(rx.passed + rx.dropped, 5000);
-	assert_in_range(got, 20, 100);
+	assert_in_range(got, 400, 600);
+	close_both(port, ends[1]);
+}
+
+/* A flood of which nothing is left ends the call all the same. */
+static void test_receiving_flood(void **state)
+{
+	struct netdev_fault none = {0}, bad = {.drop = 1};
+	struct netdev_fault_counters tx, rx;
+	struct netdev *ends[2], *port;
+	struct netdev_frame frame;
+
+	(void)state;
+	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
+	assert_int_equal(netdev_fault_open(ends[0], &none, &bad, &port), 0);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		assert_int_equal(send_number(ends[1], 0, i), 1);
+	assert_int_equal(netdev_rx(port, 0, &frame, 1), 0);
+	netdev_fault_counters(port, &tx, &rx);
+	assert_in_range(rx.dropped, 1, DEPTH / 2);
 	close_both(port, ends[1]);
 }
 
@@ -390,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_backpressure),
 		cmocka_unit_test(test_receiving),
 		cmocka_unit_test(test_receiving_goes_on),
+		cmocka_unit_test(test_receiving_flood),
 		cmocka_unit_test(test_receiving_backpressure),
 		cmocka_unit_test(test_bad_arguments),
 	};
