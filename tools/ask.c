@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "control.h"
 #include "message.h"
 #include "snapshot.h"
@@ -28,22 +29,26 @@ static int connect_to(int fd, const char *run_dir)
 	return message_from_friend(fd) ? 0 : -EPERM;
 }
 
-/* Sends a request; *passed is the descriptor that the answer brought. */
-static int exchange(int fd, enum control_type type, int *passed)
+static int check_reply(const struct control_reply *reply, int len,
+		       const struct message_extras *came)
 {
-	const struct control_request request = {.version = CONTROL_VERSION, .type = type};
+	if (len != sizeof(*reply) || reply->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (reply->status)
+		return reply->status < 0 ? reply->status : -EPROTO;
+	return came->fds[0] < 0 ? -EPROTO : 0;
+}
+
+static int exchange(int fd, bool processes, struct message_extras *came)
+{
+	const struct control_request request = {
+		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = processes};
 	struct control_reply reply;
-	int rc = message_send(fd, &request, sizeof(request), -1);
+	int rc = message_send(fd, &request, sizeof(request), NULL, 0);
 
 	if (!rc)
-		rc = message_recv(fd, &reply, sizeof(reply), passed);
-	if (rc < 0)
-		return rc;
-	if (rc != sizeof(reply) || reply.version != CONTROL_VERSION)
-		return -EPROTO;
-	if (reply.status)
-		return reply.status < 0 ? reply.status : -EPROTO;
-	return *passed < 0 ? -EPROTO : 0;
+		rc = message_recv(fd, &reply, sizeof(reply), came);
+	return rc < 0 ? rc : check_reply(&reply, rc, came);
 }
 
 static void explain(char why[ASK_WHY], const char *run_dir, int err)
@@ -78,20 +83,22 @@ static json_t *parse(int fd, int *rc)
 	return report;
 }
 
-json_t *ask_report(const char *run_dir, char why[ASK_WHY])
+json_t *ask_report(const char *run_dir, bool processes, char why[ASK_WHY])
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), passed = -1, rc;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
+	struct message_extras came = {.fds = {-1, -1}};
 	json_t *report = NULL;
 
 	rc = fd < 0 ? -errno : connect_to(fd, run_dir);
 	if (!rc)
-		rc = exchange(fd, CONTROL_SHOW, &passed);
+		rc = exchange(fd, processes, &came);
 	if (!rc)
-		report = parse(passed, &rc);
+		report = parse(came.fds[0], &rc);
 	if (rc)
 		explain(why, run_dir, -rc);
-	if (passed >= 0)
-		close(passed);
+	else if (processes)
+		answers_collect(report, came.fds[1]);
+	message_drop(&came);
 	if (fd >= 0)
 		close(fd);
 	return report;

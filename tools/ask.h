@@ -3,17 +3,24 @@
 #ifndef URXE_TOOLS_ASK_H
 #define URXE_TOOLS_ASK_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
 #include <jansson.h>
 
-#define ASK_WHY     256
-#define ASK_SECONDS 5 /* a daemon that takes longer has hung, or was stopped */
+#define ASK_WHY       256
+#define ASK_SECONDS   5    /* a daemon that takes longer has hung, or was stopped */
+#define ASK_ANSWER_MS 1000 /* likewise a process */
 
 /*
  * What the daemon of run_dir tells (report.h); NULL on error, with one sentence in
- * `why`. The caller's to json_decref.
+ * `why`. With `processes` each of them adds what it has (verbs/inventory.h):
+ *
+ *   qps, mrs  as there, with process and pid
+ *   counters  theirs, too, with pid; `of` is the process
+ *   leases    answered, and of those that have: qps, mrs, how many there are
+ *
+ * The caller's to json_decref.
  */
-json_t *ask_report(const char *run_dir, char why[ASK_WHY]);
+json_t *ask_report(const char *run_dir, bool processes, char why[ASK_WHY]);
 
 #endif

@@ -190,6 +190,14 @@ void client_notice(struct clients *all)
 			notice(all, c);
 }
 
+void client_ask(struct clients *all, int socket)
+{
+	struct client *c;
+
+	for (c = all->list; c; c = c->next)
+		c->asked = !c->gone && !vnic_server_ask(c->conn, socket);
+}
+
 static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve, .owner = owner};
 
 int client_accept(struct clients *all, int listen_fd)

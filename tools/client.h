@@ -24,6 +24,7 @@ struct client {
 	bool waiting;
 	bool greeting; /* waits to be welcomed, until survivors have claimed their leases */
 	bool joined;
+	bool asked;   /* the last question went to it */
 	bool stale;   /* a notice did not fit its socket */
 	uint32_t qpn; /* the first of its lease, once it has joined */
 	uint64_t token;
@@ -52,6 +53,8 @@ int client_accept(struct clients *all, int listen_fd);
 void client_event(struct clients *all, uint64_t now, struct client *c);
 /* Tells every client what the port is now, those that do not listen once they do. */
 void client_notice(struct clients *all);
+/* Asks all that listen what they have, to be answered on `socket`; marks whom it has asked. */
+void client_ask(struct clients *all, int socket);
 /* Answers the client that w is of. */
 void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac);
 /* Welcomes those that had to wait, once they need not; returns when to call again. */

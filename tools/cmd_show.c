@@ -12,6 +12,7 @@
 #include "option.h"
 #include "rundir.h"
 #include "status.h"
+#include "transport.h"
 #include "view.h"
 
 static const char usage[] =
@@ -20,8 +21,11 @@ static const char usage[] =
 	"\n"
 	"  host           name, addresses, GID and P_Key tables, and the daemon itself\n"
 	"  port           the switch's ports: processes and uplinks, and what they moved\n"
-	"  counter        every counter that is not 0\n"
+	"  qp             the queue pairs of all processes; with --long everything about each\n"
+	"  mr             their memory regions\n"
+	"  counter        every counter that is not 0, of the daemon and of processes\n"
 	"  lease          which process holds which queue pair numbers\n"
+	"  transport      which way the frames of connected processes go, and why\n"
 	"\n"
 	"  --json         one JSON document, with everything that was counted\n"
 	"  --long         counters that are 0 too, and what each means\n"
@@ -73,10 +77,26 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return STATUS_USAGE;
 }
 
+/* Those who were asked and did not answer are stopped, or have more urgent things to do. */
+static void name_silent(const json_t *report)
+{
+	const char *process;
+	json_t *lease;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "leases"), i, lease)
+	{
+		process = json_string_value(json_object_get(lease, "process"));
+		if (process && json_is_false(json_object_get(lease, "answered")))
+			log_line("%s does not answer", process);
+	}
+}
+
 int cmd_show(int argc, char **argv)
 {
 	char run_dir[RUNDIR_MAX], why[ASK_WHY > RUNDIR_WHY ? ASK_WHY : RUNDIR_WHY];
 	struct arguments a = {0};
+	bool processes;
 	json_t *report;
 	int rc = parse(argc, argv, &a);
 
@@ -86,10 +106,15 @@ int cmd_show(int argc, char **argv)
 		log_line("%s", why);
 		return STATUS_USAGE;
 	}
-	report = ask_report(run_dir, why);
+	processes = a.topic ? view_asks(a.topic) : a.json;
+	report = ask_report(run_dir, processes, why);
 	if (!report) {
 		log_line("%s", why);
 		return STATUS_FAILED;
+	}
+	if (processes) {
+		transport_add(report);
+		name_silent(report);
 	}
 	if (a.json)
 		view_json(stdout, report, a.topic);

@@ -96,24 +96,48 @@ static void take_connection(struct control *c)
 	c->next++;
 }
 
+/* A pair of sockets for answers: [0] is the asker's, who sees who answers. */
+static int make_pair(int ends[2])
+{
+	const int on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	return setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : 0;
+}
+
+/* What goes with the answer: the report, and the socket of answers where that was asked for. */
+static int show(struct control *c, bool ask, int fds[MESSAGE_FDS])
+{
+	int ends[2] = {-1, -1}, rc = ask ? make_pair(ends) : 0;
+
+	fds[1] = ends[0];
+	fds[0] = rc ? rc : c->ops->show(c->ctx, ends[1]);
+	if (ends[1] >= 0)
+		close(ends[1]);
+	return fds[0] < 0 ? fds[0] : 0;
+}
+
 static void answer(struct control *c, int fd)
 {
 	struct control_reply reply = {.version = CONTROL_VERSION, .status = -EPROTO};
 	struct control_request request;
 	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
-	int report = -1;
+	int fds[MESSAGE_FDS] = {-1, -1}, i;
 
 	if (n <= 0)
 		return;
 	if (n == sizeof(request) && request.version == CONTROL_VERSION &&
-	    request.type == CONTROL_SHOW) {
-		report = c->ops->show(c->ctx);
-		reply.status = report < 0 ? report : 0;
-	}
+	    request.type == CONTROL_SHOW)
+		reply.status = show(c, request.ask, fds);
 	/* Nothing was sent before, so there is room; who hung up misses it. */
-	message_send(fd, &reply, sizeof(reply), report);
-	if (report >= 0)
-		close(report);
+	message_send(fd, &reply, sizeof(reply), fds,
+		     reply.status ? 0
+		     : fds[1] < 0 ? 1
+				  : MESSAGE_FDS);
+	for (i = 0; i < MESSAGE_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 static void hang_up(struct control *c, int fd)

@@ -22,9 +22,13 @@ enum control_type { CONTROL_SHOW = 1 };
 struct control_request {
 	uint32_t version;
 	uint32_t type; /* enum control_type */
+	uint32_t ask;  /* 1 = the processes, too, are asked what they have */
 };
 
-/* With status 0 one descriptor comes along: the memfd with the report (report.h). */
+/*
+ * With status 0 comes the memfd with the report (report.h), and where processes were asked the
+ * socket on which they answer (struct vnic_attach_inventory; SO_PASSCRED says who does).
+ */
 struct control_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a negative errno value; -EPROTO: not a request of this version */
@@ -33,9 +37,11 @@ struct control_reply {
 /* --- The daemon's end. No call blocks. */
 
 struct control_ops {
-	/* Makes a sealed memfd with what there is to tell; returns it, or a negative errno value.
+	/*
+	 * Makes a sealed memfd with what there is to tell; returns it, or a negative errno
+	 * value. `socket` is for processes to answer on, -1 where they are not to be asked.
 	 */
-	int (*show)(void *ctx);
+	int (*show)(void *ctx, int socket);
 };
 
 struct control {

@@ -247,7 +247,7 @@ static int publish(struct daemon *d, char why[DAEMON_WHY])
 
 /* --- Who looks in */
 
-static int show(void *ctx)
+static int show(void *ctx, int socket)
 {
 	struct daemon *d = ctx;
 	const struct report report = {.run_dir = d->options.run_dir,
@@ -255,6 +255,8 @@ static int show(void *ctx)
 				      .uptime_ns = now_ns() - d->started,
 				      .clients = &d->clients};
 
+	if (socket >= 0)
+		client_ask(&d->clients, socket);
 	return report_make(&report);
 }
 

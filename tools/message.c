@@ -9,7 +9,7 @@
 
 union ancillary {
 	struct cmsghdr header;
-	uint8_t room[CMSG_SPACE(sizeof(int))];
+	uint8_t room[CMSG_SPACE(MESSAGE_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
 int message_address(struct sockaddr_un *address, const char *dir, const char *name)
@@ -30,46 +30,84 @@ bool message_from_friend(int fd)
 	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
-int message_send(int fd, const void *message, uint32_t len, int passed)
+int message_send(int fd, const void *message, uint32_t len, const int fds[MESSAGE_FDS], uint32_t n)
 {
 	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	union ancillary ancillary = {0};
-	ssize_t n;
+	ssize_t sent;
 
-	if (passed >= 0) {
+	if (n) {
 		ancillary.header.cmsg_level = SOL_SOCKET;
 		ancillary.header.cmsg_type = SCM_RIGHTS;
-		ancillary.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&ancillary.header), &passed, sizeof(int));
+		ancillary.header.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&ancillary.header), fds, n * sizeof(int));
 		header.msg_control = &ancillary;
-		header.msg_controllen = sizeof(ancillary);
+		header.msg_controllen = CMSG_SPACE(n * sizeof(int));
 	}
 	do
-		n = sendmsg(fd, &header, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
+		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
 }
 
-int message_recv(int fd, void *message, uint32_t len, int *passed)
+/* More than are wanted are closed. */
+static void take_fds(const struct cmsghdr *c, struct message_extras *extras)
+{
+	size_t i, n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		if (i < MESSAGE_FDS)
+			extras->fds[i] = fd;
+		else
+			close(fd);
+	}
+}
+
+static void take_extras(struct msghdr *header, struct message_extras *extras)
+{
+	struct cmsghdr *c;
+	struct ucred cred;
+
+	for (c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS)
+			take_fds(c, extras);
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			extras->pid = cred.pid;
+		}
+	}
+}
+
+int message_recv(int fd, void *message, uint32_t len, struct message_extras *extras)
 {
 	struct iovec iov = {.iov_base = message, .iov_len = len};
 	union ancillary ancillary;
 	struct msghdr header = {.msg_iov = &iov,
 				.msg_iovlen = 1,
 				.msg_control = &ancillary,
-				.msg_controllen = CMSG_LEN(sizeof(int))};
-	struct cmsghdr *cmsg;
+				.msg_controllen = sizeof(ancillary)};
 	ssize_t n;
 
-	*passed = -1;
+	*extras = (struct message_extras){.fds = {-1, -1}};
 	do
 		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	cmsg = CMSG_FIRSTHDR(&header);
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-		memcpy(passed, CMSG_DATA(cmsg), sizeof(int));
+	take_extras(&header, extras);
 	return header.msg_flags & MSG_TRUNC ? -EPROTO : (int)n;
+}
+
+void message_drop(const struct message_extras *extras)
+{
+	int i;
+
+	for (i = 0; i < MESSAGE_FDS; i++)
+		if (extras->fds[i] >= 0)
+			close(extras->fds[i]);
 }

@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "snapshot.h"
 
 #define COUNTER_TEXT(id, name, text) text,
+static const char *const counter_texts[] = {SWITCH_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const drop_texts[] = {SWITCH_DROP_LIST(COUNTER_TEXT)};
 static const char *const vnic_texts[] = {VNIC_COUNTER_LIST(COUNTER_TEXT)};
 
@@ -82,79 +83,94 @@ static json_t *host_part(const struct report *r)
 
 /* --- Ports */
 
-static const char *state_name(const struct vnic_device *dev)
+/* {name: n} of counters that have names. */
+static json_t *named(const uint64_t *values, int n, const char *(*name)(int i))
+{
+	json_t *object = json_object();
+	int i;
+
+	for (i = 0; i < n; i++)
+		json_object_set_new(object, name(i), json_integer((json_int_t)values[i]));
+	return object;
+}
+
+static const char *counter_name(int i)
+{
+	return switch_counter_name((enum switch_counter)i);
+}
+
+static const char *drop_name(int i)
+{
+	return switch_drop_name((enum switch_drop)i);
+}
+
+static const char *nic_name(int i)
+{
+	return vnic_counter_name((enum vnic_counter)i);
+}
+
+static const char *uplink_name(int i)
+{
+	return netdev_counter_name((enum netdev_counter)i);
+}
+
+static const struct client *client_of(const struct switch_port *port)
+{
+	return (const struct client *)((const char *)port - offsetof(struct client, port));
+}
+
+static const char *state_name(const struct switch_port *port)
 {
 	static const char *const names[] = {[VNIC_DEVICE_DOWN] = "down",
 					    [VNIC_DEVICE_ACTIVE] = "active",
 					    [VNIC_DEVICE_BROKEN] = "broken"};
 
-	return names[dev ? vnic_device_state(dev) : VNIC_DEVICE_DOWN];
+	if (port->kind != SWITCH_PROCESS)
+		return "active";
+	return names[port->dev ? vnic_device_state(port->dev) : VNIC_DEVICE_DOWN];
 }
 
-static json_t *process_port(const struct client *c)
-{
-	const uint64_t *n = c->port.dev ? vnic_device_counters(c->port.dev) : NULL;
-	json_t *counters = json_object();
-	int pid = vnic_server_pid(c->conn), i;
-
-	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
-		json_object_set_new(counters, vnic_counter_name(i),
-				    json_integer(n ? (json_int_t)n[i] : 0));
-	return json_pack("{s:o, s:s, s:i, s:s, s:i, s:o}", "port", json_sprintf("process %d", pid),
-			 "kind", "process", "pid", pid, "state", state_name(c->port.dev), "mtu",
-			 HOST_MTU, "counters", counters);
-}
-
-static json_t *uplink_port(const struct uplink *u)
+/* What the device behind a port counts itself. */
+static json_t *device_part(const struct switch_port *port)
 {
 	uint64_t n[NETDEV_COUNTER_COUNT];
-	json_t *counters = json_object();
-	int i;
 
-	netdev_counters(u->port, n);
-	for (i = 0; i < NETDEV_COUNTER_COUNT; i++)
-		json_object_set_new(counters, netdev_counter_name(i),
-				    json_integer((json_int_t)n[i]));
-	return json_pack("{s:o, s:s, s:n, s:s, s:i, s:o}", "port", any_text(u->spec), "kind",
-			 "uplink", "pid", "state", "active", "mtu", (int)u->mtu, "counters",
-			 counters);
+	if (port->dev)
+		return named(vnic_device_counters(port->dev), VNIC_COUNTER_COUNT, nic_name);
+	if (!port->uplink)
+		return json_null();
+	netdev_counters(port->uplink->port, n);
+	return named(n, NETDEV_COUNTER_COUNT, uplink_name);
+}
+
+static json_t *pid_of(const struct switch_port *port)
+{
+	if (port->kind != SWITCH_PROCESS)
+		return json_null();
+	return json_integer(vnic_server_pid(client_of(port)->conn));
+}
+
+static json_t *one_port(const struct switch_port *port)
+{
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o}", "number", (int)port->number,
+			 "name", any_text(port->name), "kind", switch_port_kind_name(port->kind),
+			 "pid", pid_of(port), "state", state_name(port), "counters",
+			 named(port->stats.counters, SWITCH_COUNTER_COUNT, counter_name), "drops",
+			 named(port->stats.drops, SWITCH_DROP_COUNT, drop_name), "device",
+			 device_part(port));
 }
 
 static json_t *port_part(const struct report *r)
 {
-	const struct vswitch *sw = r->clients->sw;
+	const struct switch_port *port = NULL;
 	json_t *list = json_array();
-	const struct client *c;
-	uint32_t i;
 
-	for (i = 0; i < sw->n_uplinks; i++)
-		json_array_append_new(list, uplink_port(&sw->uplinks[i]));
-	for (c = r->clients->list; c; c = c->next)
-		if (c->joined)
-			json_array_append_new(list, process_port(c));
+	while ((port = switch_next_port(r->clients->sw, port)))
+		json_array_append_new(list, one_port(port));
 	return list;
 }
 
 /* --- Leases */
-
-/* A process's name, as far as /proc still has it. */
-static json_t *program(pid_t pid)
-{
-	char path[32], name[32] = "";
-	ssize_t n = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, name, sizeof(name) - 1);
-		close(fd);
-	}
-	if (n <= 0)
-		return json_null();
-	name[strcspn(name, "\n")] = '\0';
-	return any_text(name);
-}
 
 static json_t *user(pid_t pid)
 {
@@ -165,26 +181,24 @@ static json_t *user(pid_t pid)
 	return stat(path, &st) ? json_null() : json_integer(st.st_uid);
 }
 
+static json_t *one_lease(uint32_t block, const struct client *c)
+{
+	pid_t pid = vnic_server_pid(c->conn);
+
+	return json_pack("{s:i, s:i, s:o, s:i, s:o, s:b}", "qpn_first", (int)(block << LEASE_SHIFT),
+			 "qpn_count", (int)LEASE_QPNS, "process", any_text(c->port.name), "pid",
+			 (int)pid, "uid", user(pid), "asked", (int)c->asked);
+}
+
 static json_t *lease_part(const struct report *r)
 {
 	const struct lease_table *t = &r->clients->sw->leases;
 	json_t *list = json_array();
-	const struct client *c;
 	uint32_t block;
 
-	for (block = 0; block < LEASE_BLOCKS; block++) {
-		for (c = t->owner[block] ? r->clients->list : NULL; c; c = c->next) {
-			pid_t pid = vnic_server_pid(c->conn);
-
-			if (t->owner[block] != &c->port)
-				continue;
-			json_array_append_new(list,
-					      json_pack("{s:i, s:i, s:i, s:o, s:o}", "qpn_first",
-							(int)(block << LEASE_SHIFT), "qpn_count",
-							(int)LEASE_QPNS, "pid", (int)pid, "uid",
-							user(pid), "program", program(pid)));
-		}
-	}
+	for (block = 0; block < LEASE_BLOCKS; block++)
+		if (t->owner[block])
+			json_array_append_new(list, one_lease(block, client_of(t->owner[block])));
 	return list;
 }
 
@@ -206,8 +220,11 @@ static json_t *counter_part(const struct report *r)
 
 	switch_totals(r->clients->sw, &all);
 	client_counters(r->clients, nics);
+	for (i = 0; i < SWITCH_COUNTER_COUNT; i++)
+		add_counter(list, "switch", switch_counter_name(i), all.counters[i],
+			    counter_texts[i]);
 	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		add_counter(list, "switch", switch_drop_name(i), all.drops[i], drop_texts[i]);
+		add_counter(list, "drop", switch_drop_name(i), all.drops[i], drop_texts[i]);
 	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
 		add_counter(list, "vnic", vnic_counter_name(i), nics[i], vnic_texts[i]);
 	return list;

@@ -6,16 +6,18 @@
  *              gids: [{index, gid, type, vlan}], pkeys: [n], clients}
  *     type        "rocev2" or "rocev1"; vlan is 0 where there is none
  *     clients     connections, also of programs that have not opened the device
- *   ports     [{port, kind, pid, state, mtu, counters: {name: n}}]
- *     kind        "process" or "uplink"
- *     port        "process PID" or the uplink's SPEC
- *     pid         of a process, else null
- *     state       "down", "active" or "broken" (vnic/device.h); an uplink is "active"
- *     counters    names of vnic/device.h or netdev/netdev.h; all of them
- *   leases    [{qpn_first, qpn_count, pid, uid, program}]
- *   counters  [{of, name, value, meaning}]
- *     of          "switch": frames that it dropped; "vnic": of all processes' NICs since the
- *                 daemon started
+ *   ports     [{number, name, kind, pid, state, counters: {name: n}, drops: {name: n}, device}]
+ *     kind        "urxed", "uplink" or "process" (switch_port.h); pid is null but for a process
+ *     state       "down", "active" or "broken" (vnic/device.h)
+ *     counters    and drops, as the switch counts them: names of switch_port.h
+ *     device      {name: n}, as the device counts itself: names of vnic/device.h or
+ *                 netdev/netdev.h; null for urxed
+ *   leases    [{qpn_first, qpn_count, process, pid, uid, asked}]
+ *     process     the port's name
+ *     asked       whether the process was asked what it has
+ *   counters  [{of, name, value, meaning}], sums since the daemon started
+ *     of          "switch", "drop": frames that the switch dropped, "vnic": of all processes'
+ *                 NICs
  */
 #ifndef URXE_TOOLS_REPORT_H
 #define URXE_TOOLS_REPORT_H

@@ -2,7 +2,10 @@
 #include "table.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <rxe/types.h>
 
 static void print_bytes(char text[TABLE_CELL], json_int_t n)
 {
@@ -33,6 +36,46 @@ static void print_duration(char text[TABLE_CELL], json_int_t s)
 		snprintf(text, TABLE_CELL, "%lld s", (long long)s);
 }
 
+static void print_access(char text[TABLE_CELL], json_int_t access)
+{
+	static const struct {
+		json_int_t bit;
+		const char *name;
+	} names[] = {
+		{URXE_ACCESS_LOCAL_WRITE, "local-write"},
+		{URXE_ACCESS_REMOTE_WRITE, "remote-write"},
+		{URXE_ACCESS_REMOTE_READ, "remote-read"},
+		{URXE_ACCESS_REMOTE_ATOMIC, "atomic"},
+		{URXE_ACCESS_MW_BIND, "window"},
+		{URXE_ACCESS_ZERO_BASED, "zero-based"},
+		{URXE_ACCESS_FLUSH_GLOBAL, "flush"},
+		{URXE_ACCESS_FLUSH_PERSISTENT, "flush-persistent"},
+	};
+	size_t i, len = 0;
+
+	snprintf(text, TABLE_CELL, "local-read");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!(access & names[i].bit))
+			continue;
+		len = strlen(text);
+		snprintf(text + len, TABLE_CELL - len, ",%s", names[i].name);
+	}
+}
+
+static void print_sum(char text[TABLE_CELL], json_t *object)
+{
+	json_int_t sum = 0;
+	const char *key;
+	json_t *value;
+
+	/* Unsigned: a stranger's numbers may overflow. */
+	json_object_foreach(object, key, value)
+	{
+		sum = (json_int_t)((uint64_t)sum + (uint64_t)json_integer_value(value));
+	}
+	snprintf(text, TABLE_CELL, "%lld", (long long)sum);
+}
+
 /* Control characters, which a stranger's text may have, would reach the terminal. */
 static void print_text(char text[TABLE_CELL], const char *value)
 {
@@ -49,12 +92,13 @@ static void print_integer(char text[TABLE_CELL], json_int_t n, enum table_format
 	case TABLE_BYTES: print_bytes(text, n); break;
 	case TABLE_QPN: snprintf(text, TABLE_CELL, "0x%06llx", (unsigned long long)n); break;
 	case TABLE_HEX: snprintf(text, TABLE_CELL, "0x%llx", (unsigned long long)n); break;
+	case TABLE_ACCESS: print_access(text, n); break;
 	case TABLE_DURATION: print_duration(text, n); break;
 	default: snprintf(text, TABLE_CELL, "%lld", (long long)n);
 	}
 }
 
-static const json_t *find(const json_t *row, const char *key)
+static json_t *find(const json_t *row, const char *key)
 {
 	const char *dot = strchr(key, '.');
 	char outer[TABLE_CELL];
@@ -67,10 +111,14 @@ static const json_t *find(const json_t *row, const char *key)
 
 void table_cell(const json_t *row, const struct table_column *column, char text[TABLE_CELL])
 {
-	const json_t *value = find(row, column->key);
+	json_t *value = find(row, column->key);
 
-	if (json_is_integer(value) && column->format != TABLE_TEXT)
+	if (json_is_object(value) && column->format == TABLE_SUM)
+		print_sum(text, value);
+	else if (json_is_integer(value) && column->format != TABLE_TEXT)
 		print_integer(text, json_integer_value(value), column->format);
+	else if (!value && column->format == TABLE_TALLY)
+		print_text(text, "0");
 	else if (json_is_string(value) && column->format == TABLE_TEXT)
 		print_text(text, json_string_value(value));
 	else
@@ -92,7 +140,7 @@ static void put(FILE *out, const char *text, int width, const struct table_colum
 {
 	int pad = width - width_of(text);
 
-	if (column->format != TABLE_TEXT)
+	if (column->format != TABLE_TEXT && column->format != TABLE_ACCESS)
 		fprintf(out, "%*s%s", pad, "", text);
 	else
 		fprintf(out, "%s%*s", text, last ? 0 : pad, "");

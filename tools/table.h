@@ -12,9 +12,12 @@
 enum table_format {
 	TABLE_TEXT,     /* as it is */
 	TABLE_COUNT,    /* an integer */
+	TABLE_TALLY,    /* an integer; 0 where it is missing */
 	TABLE_BYTES,    /* as "1.5 GB", powers of 1000 */
 	TABLE_QPN,      /* 0x and six digits */
 	TABLE_HEX,      /* 0x and as many digits as it has */
+	TABLE_SUM,      /* of the integers of an object */
+	TABLE_ACCESS,   /* bits of enum urxe_access, as "local-write,remote-read" */
 	TABLE_DURATION, /* seconds, as "2 h 05 min" */
 };
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "inventory.h"
 #include "log.h"
 #include "port.h"
 
@@ -340,9 +341,12 @@ static void flush_channels(void)
 static void take_notice(void)
 {
 	struct vnic_attach_port now;
+	int question;
 
-	if (vnic_driver_notice(port.nic, &now))
+	if (vnic_driver_notice(port.nic, &now, &question))
 		port_changed(&now);
+	if (question >= 0)
+		inventory_send(question);
 }
 
 /*

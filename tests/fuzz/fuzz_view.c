@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "require.h"
+#include "transport.h"
 #include "view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!out)
 		out = fopen("/dev/null", "w");
 	require(out);
+	transport_add(report);
 	view_print(out, report, NULL, false);
 	for (i = 0; (topic = view_topic(i)); i++) {
 		view_print(out, report, topic, i & 1);

@@ -3,6 +3,7 @@
 """What urxe show tells, as JSON and as text, and what it says where it cannot."""
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -29,27 +30,64 @@ def expect(what, found, wanted):
         raise Failure(f'{what}: {found!r}, not {wanted!r}')
 
 
+def names(found, key='process'):
+    return sorted({row[key] for row in found})
+
+
 def check_topics(build):
-    """Two programs at work are seen, each with its port and its lease, by text and by JSON."""
+    """Two programs at work are seen in each topic, by text and by JSON."""
     with Host(build) as host:
-        pair = Pair(host, host, ['ib_write_bw', '-F', '-D', '8'])
-        until(10, lambda: len(report(host, 'port')['ports']) == 2,
-              lambda: f'no two ports: {report(host)}')
+        pair = Pair(host, host, ['ib_write_bw', '-F', '-D', '10', '-q', '2'])
+        until(10, lambda: len(report(host, 'qp')['qps']) == 4 and all(
+            qp['counters'].get('rx_bytes', 0) > 10000 for qp in report(host, 'qp')['qps']),
+              lambda: f'nothing moves: {report(host)}')
+        processes = sorted(f'ib_write_bw-{program.process.pid}'
+                           for program in (pair.server, pair.client))
         found = report(host)
         check_host(host, found['host'])
-        pids = sorted(program.process.pid for program in (pair.server, pair.client))
-        expect('pids of ports', sorted(port['pid'] for port in found['ports']), pids)
-        expect('pids of leases', sorted(lease['pid'] for lease in found['leases']), pids)
-        for lease in found['leases']:
-            expect('program', lease['program'], 'ib_write_bw')
-            expect('uid', lease['uid'], os.getuid())
-            expect('lease', lease['qpn_first'] % lease['qpn_count'], 0)
-        until(5, lambda: all(port['counters']['tx_frames'] > 100
-                             for port in report(host, 'port')['ports']),
-              lambda: f'nothing moves: {report(host)}')
-        check_text(host, pids)
+        check_parts(found, processes)
+        check_text(host, processes)
+        check_stopped(host, pair, processes)
         pair.kill()
         until(10, lambda: not report(host)['leases'], lambda: f'still leased: {report(host)}')
+
+
+def check_parts(found, processes):
+    expect('ports', names([port for port in found['ports'] if port['kind'] == 'process'], 'name'),
+           processes)
+    for part in ('leases', 'qps', 'mrs', 'transports'):
+        expect(part, names(found[part]), processes)
+    for lease in found['leases']:
+        expect('lease', (lease['uid'], lease['answered'], lease['qps'], lease['mrs'],
+                         lease['qpn_first'] % lease['qpn_count']), (os.getuid(), True, 2, 1, 0))
+    for qp in found['qps']:
+        expect('queue pair', (qp['type'], qp['path_mtu'], qp['path'] in ('switch', 'direct')),
+               ('RC', 4096, True))
+        if qp['state'] not in ('RTR', 'RTS'):
+            raise Failure(f'a queue pair in use is in {qp["state"]}')
+    expect('peers', sorted(qp['dest_qpn'] for qp in found['qps']),
+           sorted(qp['qpn'] for qp in found['qps']))
+    expect('transports', sorted((way['process'], way['peer'], way['qps'])
+                                for way in found['transports']),
+           [(processes[0], processes[1], 2), (processes[1], processes[0], 2)])
+    for process in processes:
+        if not any(counter['of'] == process and counter['name'] == 'tx_packets'
+                   and counter['meaning'] for counter in found['counters']):
+            raise Failure(f'{process} counts no packets: {found["counters"]}')
+
+
+def check_stopped(host, pair, processes):
+    """Who is stopped is named, after a while, and the other one is shown."""
+    pair.client.kill(signal.SIGSTOP)
+    for _ in range(3):
+        status, text, errors = show(host, 'qp')
+        if status or len(errors.splitlines()) != 1 or 'does not answer' not in errors:
+            raise Failure(f'with a process stopped: {status}, {errors}')
+        if sum(process in text for process in processes) != 1:
+            raise Failure(f'not the other one alone:\n{text}')
+    pair.client.kill(signal.SIGCONT)
+    until(10, lambda: len(report(host, 'qp')['qps']) == 4,
+          lambda: f'does not answer any more: {report(host)}')
 
 
 def check_host(host, told):
@@ -57,26 +95,29 @@ def check_host(host, told):
     expect('run_dir', told['run_dir'], host.run_dir)
     expect('device', told['device'], 'urxe0')
     expect('pkeys', told['pkeys'], [0xffff])
-    expect('GIDs', [(gid['index'], gid['type']) for gid in told['gids']],
-           [(i, 'rocev2' if i < 3 else 'rocev1') for i in range(6)])
+    expect('GIDs', [gid['type'] for gid in told['gids']], ['rocev2'] * 3 + ['rocev1'] * 3)
     expect('private', told['private'], False)
 
 
-def check_text(host, pids):
+def check_text(host, processes):
     """Every topic has a table that names what JSON has."""
     for topic, words in (('host', [str(host.daemon_pid()), host.run_dir, 'fe80::', '0xffff']),
-                         ('port', [f'process {pid}' for pid in pids]),
-                         ('lease', ['0x001000', '4096', 'ib_write_bw']),
-                         ('counter', ['tx_frames'])):
+                         ('port', processes),
+                         ('qp', [*processes, '0x001000', 'RC', '4096']),
+                         ('mr', [*processes, 'local-read,local-write,remote-write']),
+                         ('lease', [*processes, '0x001000', '4096']),
+                         ('transport', processes),
+                         ('counter', [*processes, 'tx_frames', 'rx_packets'])):
         for arguments in ((topic,), (topic, '--long')):
             status, text, errors = show(host, *arguments)
             if status or errors or not all(word in text for word in words):
                 raise Failure(f'urxe show {topic}: status {status}, not all of {words} in\n'
                               f'{text}{errors}')
     status, text, _ = show(host)
-    expect('overview', (status, all(f'process {pid}' in text for pid in pids)), (0, True))
-    if 'no process holds the destination QPN' not in show(host, 'counter', '--long')[1]:
-        raise Failure('--long does not say what counters mean')
+    expect('overview', (status, all(process in text for process in processes)), (0, True))
+    for meaning in ('no process holds the destination QPN', 'packets accepted'):
+        if meaning not in show(host, 'counter', '--long')[1]:
+            raise Failure(f'--long does not say "{meaning}"')
 
 
 def refused(host, status, *arguments):

@@ -232,15 +232,16 @@ static void who_detaches_is_still_heard(void **state)
 static void changes_are_told(void **state)
 {
 	struct vnic_attach_port port;
+	int question;
 
 	(void)state;
 	assert_int_equal(w->stayer.who.mtu, HOST_MTU);
 	assert_int_equal(w->stayer.who.port.link_mtu, MTU);
 	assert_int_equal(w->stayer.who.port.up, 1);
-	assert_false(vnic_driver_notice(w->stayer.driver, &port));
+	assert_false(vnic_driver_notice(w->stayer.driver, &port, &question));
 	w->host.up = false;
 	client_notice(&w->clients);
-	assert_true(vnic_driver_notice(w->stayer.driver, &port));
+	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.up, 0);
 	vnic_driver_abandon(w->leaver.driver);
 }
@@ -251,17 +252,18 @@ static void changes_are_told_late(void **state)
 	struct vnic_attach_port port;
 	struct epoll_event event;
 	struct client *c;
+	int question;
 
 	(void)state;
 	for (c = w->clients.list; c && !c->stale;)
 		client_notice(&w->clients);
 	w->host.mtu = 1000;
 	client_notice(&w->clients);
-	assert_true(vnic_driver_notice(w->stayer.driver, &port));
+	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.link_mtu, MTU);
 	assert_int_equal(epoll_wait(w->clients.epoll_fd, &event, 1, 0), 1);
 	client_event(&w->clients, T0, event.data.ptr);
-	assert_true(vnic_driver_notice(w->stayer.driver, &port));
+	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.link_mtu, 1000);
 	assert_int_equal(w->clients.n, 2);
 	vnic_driver_abandon(w->leaver.driver);

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include <vnic/attach.h>
+
 #include "ask.h"
 #include "control.h"
 #include "message.h"
@@ -32,10 +34,36 @@ static pthread_t thread;
 static atomic_bool stop;
 static const char *text;
 static int refusal;
+static const char *inventory; /* what processes answer; NULL = they are not asked */
 
-static int show(void *ctx)
+static void answer(int socket, const void *bytes, uint32_t len, const char *told)
+{
+	int fds[MESSAGE_FDS] = {told ? snapshot_make(told, strlen(told)) : -1, -1};
+
+	assert_int_equal(message_send(socket, bytes, len, fds, fds[0] >= 0), 0);
+	if (fds[0] >= 0)
+		close(fds[0]);
+}
+
+/* As processes would, of which this one is all: nonsense, then what it has, then that again. */
+static void answer_all(int socket)
+{
+	const struct vnic_attach_inventory good = {.status = 0}, bad = {.status = -ENOMEM};
+
+	answer(socket, "x", 1, inventory);
+	answer(socket, &bad, sizeof(bad), NULL);
+	answer(socket, &good, sizeof(good), NULL);
+	answer(socket, &good, sizeof(good), "no JSON");
+	answer(socket, &good, sizeof(good), inventory);
+	answer(socket, &good, sizeof(good), inventory);
+}
+
+static int show(void *ctx, int socket)
 {
 	assert_ptr_equal(ctx, &control);
+	assert_int_equal(socket >= 0, inventory != NULL);
+	if (inventory)
+		answer_all(socket);
 	return refusal ? refusal : snapshot_make(text, strlen(text));
 }
 
@@ -86,7 +114,7 @@ static void assert_answers(const char *expected)
 	json_t *report;
 
 	text = expected;
-	report = ask_report(top, why);
+	report = ask_report(top, false, why);
 	assert_non_null(report);
 	assert_int_equal(json_integer_value(json_object_get(report, "a")), 1);
 	json_decref(report);
@@ -111,13 +139,13 @@ static void what_cannot_be_told_has_a_reason(void **state)
 
 	(void)state;
 	text = "{\"a\": ";
-	assert_null(ask_report(top, why));
+	assert_null(ask_report(top, false, why));
 	assert_non_null(strstr(why, "another version"));
 	refusal = -ENOMEM;
-	assert_null(ask_report(top, why));
+	assert_null(ask_report(top, false, why));
 	assert_non_null(strstr(why, strerror(ENOMEM)));
 	refusal = 0;
-	assert_null(ask_report("/nonexistent", why));
+	assert_null(ask_report("/nonexistent", false, why));
 	assert_string_equal(why, "no urxed serves /nonexistent");
 }
 
@@ -134,19 +162,57 @@ static void nonsense_is_answered_with_an_error(void **state)
 			{too_long, sizeof(too_long)},
 			{too_long, 1}};
 	struct control_reply reply;
-	int fd, passed;
+	struct message_extras came;
 	size_t i;
+	int fd;
 
 	(void)state;
 	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		fd = connect_to_it();
-		assert_int_equal(message_send(fd, requests[i].bytes, requests[i].len, -1), 0);
-		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &passed), sizeof(reply));
+		assert_int_equal(message_send(fd, requests[i].bytes, requests[i].len, NULL, 0), 0);
+		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &came), sizeof(reply));
 		assert_int_equal(reply.status, -EPROTO);
-		assert_int_equal(passed, -1);
-		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &passed), 0);
+		assert_int_equal(came.fds[0], -1);
+		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &came), 0);
 		close(fd);
 	}
+}
+
+static json_int_t number(const json_t *report, const char *list, size_t index, const char *key)
+{
+	return json_integer_value(
+		json_object_get(json_array_get(json_object_get(report, list), index), key));
+}
+
+/* Of the three that hold leases one answers, one was not asked, and one does not answer. */
+static void processes_add_what_they_have(void **state)
+{
+	char leases[512], why[ASK_WHY] = "";
+	json_t *report, *list;
+
+	(void)state;
+	snprintf(leases, sizeof(leases),
+		 "{\"counters\": [], \"leases\": ["
+		 "{\"process\": \"me\", \"pid\": %d, \"asked\": true},"
+		 "{\"process\": \"you\", \"pid\": %d, \"asked\": false},"
+		 "{\"process\": \"he\", \"pid\": 1, \"asked\": true}]}",
+		 getpid(), getpid());
+	text = leases;
+	inventory = "{\"qps\": [{\"qpn\": 17}, 5, {\"qpn\": 18}], \"mrs\": {},"
+		    " \"counters\": {\"timeout\": 3, \"odd\": 1}}";
+	report = ask_report(top, true, why);
+	inventory = NULL;
+	assert_non_null(report);
+	assert_int_equal(json_array_size(json_object_get(report, "qps")), 2);
+	assert_int_equal(number(report, "qps", 1, "qpn"), 18);
+	assert_int_equal(number(report, "qps", 1, "pid"), getpid());
+	assert_int_equal(number(report, "counters", 0, "value"), 3);
+	assert_int_equal(json_array_size(json_object_get(report, "counters")), 2);
+	list = json_object_get(report, "leases");
+	assert_true(json_is_true(json_object_get(json_array_get(list, 0), "answered")));
+	assert_true(json_is_false(json_object_get(json_array_get(list, 1), "answered")));
+	assert_true(json_is_false(json_object_get(json_array_get(list, 2), "answered")));
+	json_decref(report);
 }
 
 static void who_says_nothing_keeps_nobody_out(void **state)
@@ -193,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_report_arrives_whole),
 		cmocka_unit_test(what_cannot_be_told_has_a_reason),
+		cmocka_unit_test(processes_add_what_they_have),
 		cmocka_unit_test(nonsense_is_answered_with_an_error),
 		cmocka_unit_test(who_says_nothing_keeps_nobody_out),
 		cmocka_unit_test(only_memory_that_stays_as_it_is_is_read),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "table.h"
+#include "transport.h"
 #include "view.h"
 
 static const struct table_column columns[] = {
@@ -99,6 +100,8 @@ static void units_are_readable(void **state)
 	assert_cell(TABLE_DURATION, "180000", "2 d 02 h");
 	assert_cell(TABLE_HEX, "255", "0xff");
 	assert_cell(TABLE_COUNT, "-1", "-1");
+	assert_cell(TABLE_ACCESS, "3", "local-read,local-write,remote-write");
+	assert_cell(TABLE_SUM, "{\"a\": 1, \"b\": 41, \"c\": null}", "42");
 }
 
 static void each_topic_is_its_part_of_the_report(void **state)
@@ -142,6 +145,55 @@ static void counters_of_nothing_show_only_when_asked_for(void **state)
 	json_decref(report);
 }
 
+/* Two processes of one user, one of another, and a peer elsewhere. */
+static const char leases[] =
+	"{\"host\": {\"gids\": [{\"gid\": \"fe80::1\"}]}, \"leases\": ["
+	"{\"process\": \"a\", \"pid\": 1, \"uid\": 7, \"qpn_first\": 4096, \"qpn_count\": 4096},"
+	"{\"process\": \"b\", \"pid\": 2, \"uid\": 7, \"qpn_first\": 8192, \"qpn_count\": 4096},"
+	"{\"process\": \"c\", \"pid\": 3, \"uid\": 8, \"qpn_first\": 12288, \"qpn_count\": 4096}"
+	"]}";
+
+static void assert_way(const char *qp, const char *path, const char *peer, const char *why)
+{
+	json_t *report = parse(leases), *row;
+
+	json_object_set_new(report, "qps", json_pack("[o, o]", parse(qp), parse(qp)));
+	transport_add(report);
+	row = json_array_get(json_object_get(report, "transports"), 0);
+	assert_int_equal(json_array_size(json_object_get(report, "transports")), 1);
+	assert_string_equal(json_string_value(json_object_get(row, "path")), path);
+	assert_string_equal(json_string_value(json_object_get(row, "peer")), peer);
+	assert_string_equal(json_string_value(json_object_get(row, "why")), why);
+	assert_int_equal(json_integer_value(json_object_get(row, "qps")), 2);
+	row = json_array_get(json_object_get(report, "qps"), 1);
+	assert_string_equal(json_string_value(json_object_get(row, "path")), path);
+	json_decref(report);
+}
+
+static void each_qp_has_its_way(void **state)
+{
+	json_t *report = parse(leases), *qp;
+
+	(void)state;
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::2\", \"dest_qpn\": 8192}", "uplink", "fe80::2",
+		   "another host");
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12287}", "switch", "b",
+		   "not introduced");
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12288}", "switch", "c",
+		   "another user");
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 8192, \"direct\": true}",
+		   "direct", "b", "same host and user");
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 20000}", "switch", "fe80::1",
+		   "the peer has gone");
+	/* A datagram QP has no peer. */
+	json_object_set_new(report, "qps", json_pack("[{s:i, s:n}]", "pid", 1, "dgid"));
+	transport_add(report);
+	qp = json_array_get(json_object_get(report, "qps"), 0);
+	assert_true(json_is_null(json_object_get(qp, "path")));
+	assert_int_equal(json_array_size(json_object_get(report, "transports")), 0);
+	json_decref(report);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +202,7 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_a_dash),
 		cmocka_unit_test(units_are_readable),
 		cmocka_unit_test(each_topic_is_its_part_of_the_report),
+		cmocka_unit_test(each_qp_has_its_way),
 		cmocka_unit_test(counters_of_nothing_show_only_when_asked_for),
 	};
 

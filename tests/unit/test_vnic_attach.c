@@ -462,6 +462,7 @@ static void test_resolve_and_daemon_gone(void **state)
 
 static void notice_client(const char *run_dir)
 {
+	int question;
 	struct vnic_attach_port port;
 	struct vnic_attach_welcome w;
 	struct vnic_driver *drv;
@@ -471,14 +472,14 @@ static void notice_client(const char *run_dir)
 	/* What the daemon has sent before it answers is there then. */
 	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
 	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
-	CHECK(vnic_driver_notice(drv, &port));
+	CHECK(vnic_driver_notice(drv, &port, &question));
 	CHECK(port.up == 1 && port.link_mtu == 1000 && port.gids[5].valid == 7);
-	CHECK(!vnic_driver_notice(drv, &port));
+	CHECK(!vnic_driver_notice(drv, &port, &question));
 	CHECK(!readable(vnic_driver_notice_fd(drv), 0));
 	/* The daemon goes; its end of the socket must not look like news for ever. */
 	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) < 0);
 	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
-	CHECK(!vnic_driver_notice(drv, &port));
+	CHECK(!vnic_driver_notice(drv, &port, &question));
 	CHECK(vnic_driver_notice_fd(drv) == -1);
 	vnic_driver_detach(drv);
 }
@@ -515,17 +516,18 @@ static void test_notices(void **state)
 
 static void idle_client(const char *run_dir)
 {
+	int question;
 	struct vnic_attach_port port;
 	struct vnic_attach_welcome w;
 	struct vnic_driver *drv;
 
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
 	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
-	CHECK(vnic_driver_notice(drv, &port));
+	CHECK(vnic_driver_notice(drv, &port, &question));
 	/* There is room again, and the daemon uses it. */
 	while (port.link_mtu != 1000) {
 		CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
-		CHECK(vnic_driver_notice(drv, &port));
+		CHECK(vnic_driver_notice(drv, &port, &question));
 	}
 	vnic_driver_detach(drv);
 }
@@ -553,6 +555,78 @@ static void test_unread_notices(void **state)
 	assert_int_equal(poll(&room, 1, PATIENCE), 1);
 	port.link_mtu = 1000;
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
+	expect_exit(d, 0);
+}
+
+static void questioned_client(const char *run_dir)
+{
+	const struct vnic_attach_inventory answer = {.status = -ENOSYS};
+	struct vnic_attach_port port;
+	struct vnic_attach_welcome w;
+	struct vnic_driver *drv;
+	int question;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
+		CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
+		CHECK(!vnic_driver_notice(drv, &port, &question));
+		CHECK(question >= 0);
+		/* Behind the first question the daemon has told the port's state. */
+		if (i == 0) {
+			int none;
+
+			CHECK(vnic_driver_notice(drv, &port, &none));
+			CHECK(none == -1);
+		}
+		CHECK(write(question, &answer, sizeof(answer)) == sizeof(answer));
+		close(question);
+	}
+	vnic_driver_detach(drv);
+}
+
+static void resolve_one(struct daemon *d)
+{
+	unsigned int before = d->resolves;
+
+	while (d->resolves == before) {
+		assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+	}
+}
+
+/* A question is answered on its own socket; one that was not read lets no other one in. */
+static void test_questions(void **state)
+{
+	const struct vnic_attach_port port = {.link_mtu = MTU};
+	struct vnic_attach_inventory answer = {0};
+	struct daemon *d = *state;
+	int ends[2];
+
+	spawn(d, questioned_client);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	accept_client(d);
+	assert_int_equal(vnic_server_ask(d->client, ends[1]), -ENOTCONN);
+	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
+	assert_int_equal(vnic_server_ask(d->client, ends[1]), 0);
+	assert_int_equal(vnic_server_ask(d->client, ends[1]), -EAGAIN);
+	assert_int_equal(vnic_server_notice(d->client, &port), 0);
+	assert_int_equal(vnic_server_ask(d->client, ends[1]), -EAGAIN);
+	close(ends[1]);
+	resolve_one(d);
+	assert_true(readable(ends[0], PATIENCE));
+	assert_int_equal(read(ends[0], &answer, sizeof(answer)), sizeof(answer));
+	assert_int_equal(answer.status, -ENOSYS);
+	/* Nobody else has the other end. */
+	assert_int_equal(read(ends[0], &answer, sizeof(answer)), 0);
+	close(ends[0]);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	assert_int_equal(vnic_server_ask(d->client, ends[1]), 0);
+	close(ends[1]);
+	resolve_one(d);
+	assert_int_equal(read(ends[0], &answer, sizeof(answer)), sizeof(answer));
+	close(ends[0]);
 	assert_int_equal(serve_to_end(d), -ECONNRESET);
 	expect_exit(d, 0);
 }
@@ -870,6 +944,7 @@ int main(void)
 		DAEMON_TEST(test_resolve_and_daemon_gone),
 		DAEMON_TEST(test_notices),
 		DAEMON_TEST(test_unread_notices),
+		DAEMON_TEST(test_questions),
 		DAEMON_TEST(test_fork),
 		DAEMON_TEST(test_malformed),
 		DAEMON_TEST(test_late_welcome),

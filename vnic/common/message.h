@@ -20,6 +20,7 @@ union vnic_message {
 	struct vnic_attach_inbox inbox;
 	struct vnic_attach_introduce introduce;
 	struct vnic_attach_notice notice;
+	struct vnic_attach_question question;
 };
 
 /* Both return a negative errno value on failure, and never raise SIGPIPE. */

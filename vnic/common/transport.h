@@ -30,8 +30,9 @@ struct vnic_transport_ops {
 	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
 	/* Those of another process's inbox, which are the caller's. */
 	int (*introduce)(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
-	/* The newest state of the port that the device has told since; false: none. */
-	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port);
+	/* As vnic_driver_notice. */
+	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port,
+		       int *question);
 	/* Lets go of everything without a word to the device. */
 	void (*close)(struct vnic_transport *transport);
 };

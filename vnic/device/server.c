@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -392,6 +394,19 @@ void vnic_server_inbox_revoke(struct vnic_server_client *client)
 {
 	if (client->inbox)
 		vnic_inbox_keeper_revoke(client->inbox);
+}
+
+int vnic_server_ask(struct vnic_server_client *client, int socket)
+{
+	const struct vnic_attach_question question = {.type = VNIC_NOTICE_QUESTION};
+	int unread;
+
+	if (client->notice < 0)
+		return -ENOTCONN;
+	/* Questions must not pile up before a process that is stopped, and keep notices out. */
+	if (ioctl(client->notice, SIOCOUTQ, &unread) || unread)
+		return -EAGAIN;
+	return vnic_message_send(client->notice, &question, sizeof(question), &socket, 1);
 }
 
 static const struct {

@@ -178,9 +178,9 @@ int vnic_driver_notice_fd(const struct vnic_driver *drv)
 	return drv->transport->notice_fd;
 }
 
-bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port)
+bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question)
 {
-	return drv->transport->ops->notice(drv->transport, port);
+	return drv->transport->ops->notice(drv->transport, port, question);
 }
 
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],

@@ -174,23 +174,46 @@ static bool port_valid(const struct shm *shm, const struct vnic_attach_port *p)
 	return p->link_mtu >= VMXNET3_MIN_MTU && p->link_mtu <= shm->mtu;
 }
 
-/* Of several the last one counts; what is none is passed over. */
-static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port *port)
+static bool is_port(const struct shm *shm, const union vnic_message *message, int len)
+{
+	return len == (int)sizeof(message->notice) && message->type == VNIC_NOTICE_PORT &&
+	       port_valid(shm, &message->notice.port);
+}
+
+static bool is_question(const union vnic_message *message, int len, uint32_t fd_count)
+{
+	return len == (int)sizeof(message->question) && message->type == VNIC_NOTICE_QUESTION &&
+	       fd_count == 1;
+}
+
+/*
+ * Of several states of the port the last one counts; what is none is passed over. Questions are
+ * given one by one.
+ */
+static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port *port,
+		       int *question)
 {
 	struct shm *shm = to_shm(transport);
 	union vnic_message message;
 	bool found = false;
 	int len;
 
+	*question = -1;
 	do {
-		uint32_t fd_count = 0;
+		uint32_t fd_count = 1;
+		int fd = -1;
 
-		len = vnic_message_recv(shm->notice, &message, NULL, &fd_count);
-		if (len != (int)sizeof(message.notice) || message.type != VNIC_NOTICE_PORT ||
-		    !port_valid(shm, &message.notice.port))
-			continue;
-		*port = message.notice.port;
-		found = true;
+		len = vnic_message_recv(shm->notice, &message, &fd, &fd_count);
+		if (is_question(&message, len, fd_count)) {
+			*question = fd;
+			return found;
+		}
+		if (fd_count)
+			close(fd);
+		if (is_port(shm, &message, len)) {
+			*port = message.notice.port;
+			found = true;
+		}
 	} while (len > 0 || len == -EPROTO);
 	/* Its end would be readable for ever; that the daemon has gone shows elsewhere. */
 	if (len != -EAGAIN)

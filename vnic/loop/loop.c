@@ -93,10 +93,12 @@ static int loop_introduce(struct vnic_transport *transport, uint32_t qpn, int fd
 	return -ENOENT;
 }
 
-static bool loop_notice(struct vnic_transport *transport, struct vnic_attach_port *port)
+static bool loop_notice(struct vnic_transport *transport, struct vnic_attach_port *port,
+			int *question)
 {
 	(void)transport;
 	(void)port;
+	*question = -1;
 	return false;
 }
 

@@ -28,6 +28,8 @@
  *
  *   NOTICE   daemon: the port has changed, and this is all of it; the newest counts.
  *            There is no reply.
+ *   QUESTION daemon: somebody wants to know what the process has; a socket to
+ *            answer on, with struct vnic_attach_inventory.
  *
  * The interrupt is a pipe, one 64-bit word each, where an eventfd would look
  * natural: O_NONBLOCK belongs to an open file that both sides share, so a client
@@ -40,7 +42,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 7
+#define VNIC_ATTACH_VERSION 8
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -63,7 +65,7 @@ enum vnic_attach_type {
 #define VNIC_PROCESSES    (1u << 12)
 
 /* The first word of what comes on the socket of notices. */
-enum vnic_notice_type { VNIC_NOTICE_PORT = 1 };
+enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_QUESTION };
 
 /* Descriptors that come with the answer to HELLO, in this order. */
 enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD_NOTICE, VNIC_FDS };
@@ -149,6 +151,17 @@ struct vnic_attach_notice {
 	uint32_t type;
 	uint32_t reserved;
 	struct vnic_attach_port port;
+};
+
+struct vnic_attach_question {
+	uint32_t type;
+	uint32_t reserved;
+};
+
+/* Comes with a sealed memfd, where status is 0: a JSON document (verbs/inventory.h). */
+struct vnic_attach_inventory {
+	int32_t status; /* 0 or a negative errno value */
+	uint32_t reserved;
 };
 
 /*

@@ -71,10 +71,14 @@ bool vnic_driver_broken(const struct vnic_driver *drv);
 /* Readable (POLLHUP) when the daemon has gone. */
 int vnic_driver_ctl_fd(const struct vnic_driver *drv);
 
-/* Readable when the port has changed; -1: it never does. */
+/* Readable when the port has changed or a question waits; -1: neither ever comes. */
 int vnic_driver_notice_fd(const struct vnic_driver *drv);
-/* What the port is now, where the daemon has told since the last call; never blocks. */
-bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port);
+/*
+ * What the port is now; false where the daemon has told nothing new since the last call.
+ * *question is a socket to answer on, the caller's to close, or -1 (struct
+ * vnic_attach_inventory). Never blocks.
+ */
+bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question);
 
 /*
  * Asks the daemon for the MAC of dgid as seen from source address sgid_index.

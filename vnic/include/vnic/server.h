@@ -82,6 +82,11 @@ int vnic_server_resolved(struct vnic_server_client *client, int status, const ui
  * does not read its notices: once vnic_server_notice_fd is writable, tell it again.
  */
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port);
+/*
+ * Asks a client what it has, to be answered on `socket`, which stays the caller's. -EAGAIN: it
+ * does not read what it is told; -ENOTCONN: it has not said HELLO.
+ */
+int vnic_server_ask(struct vnic_server_client *client, int socket);
 /* -1 before HELLO. */
 int vnic_server_notice_fd(const struct vnic_server_client *client);
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What processes answer to the question what they have, put into the daemon's report. */
+#ifndef URXE_TOOLS_ANSWERS_H
+#define URXE_TOOLS_ANSWERS_H
+
+#include <jansson.h>
+
+/*
+ * Adds to the report what ask.h says, as answers come on the socket, for ASK_ANSWER_MS at
+ * most. Processes are strangers: what they send may be anything, and each counts once.
+ */
+void answers_collect(json_t *report, int socket);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which way the frames of connected queue pairs go, from what the daemon and the processes tell. */
+#ifndef URXE_TOOLS_TRANSPORT_H
+#define URXE_TOOLS_TRANSPORT_H
+
+#include <jansson.h>
+
+/*
+ * Gives each element of the report's qps a `path`, null where it has no peer, and adds
+ *
+ *   transports  [{process, pid, peer, peer_pid, path, why, qps}]
+ *     path      "direct": from the sender's thread into the receiver's ring; "switch": by way
+ *               of urxed; "uplink": to another host
+ *     peer      "PROGRAM-PID", or the address of another host; peer_pid is null there
+ *     qps       how many queue pairs of the process have that peer and go that way
+ */
+void transport_add(json_t *report);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "inventory.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "mr.h"
+#include "port.h"
+
+#define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+
+struct qp_entry {
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	struct urxe_qp_load load;
+	struct urxe_counters counters;
+};
+
+/* A copy of what is under the lock, since writing it down takes longer than others should wait. */
+struct inventory {
+	bool gone;
+	struct urxe_counters counters;
+	struct qp_entry *qps;
+	size_t n_qps;
+	struct urxe_mr_attr *mrs;
+	size_t n_mrs;
+};
+
+/* --- Under the lock */
+
+static size_t count_qps(void)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < port.who.qpn_count; i++)
+		n += port.qps[i] != NULL;
+	return n;
+}
+
+static int copy_qps(struct inventory *inv)
+{
+	inv->qps = calloc(count_qps() + 1, sizeof(*inv->qps));
+	if (!inv->qps)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < port.who.qpn_count; i++) {
+		const struct urxe_qp *qp = port.qps[i] ? port.qps[i]->qp : NULL;
+		struct qp_entry *entry = &inv->qps[inv->n_qps];
+
+		if (!qp)
+			continue;
+		urxe_qp_query(qp, &entry->attr, &entry->init);
+		urxe_qp_load(qp, &entry->load);
+		entry->counters = *urxe_qp_counters(qp);
+		inv->n_qps++;
+	}
+	return 0;
+}
+
+/* Calls with NULL only count. */
+static size_t each_mr(struct urxe_mr_attr *mrs)
+{
+	const struct uverbs_file *file;
+	size_t n = 0;
+
+	LIST_FOREACH(file, &port.files, link)
+	{
+		const struct object *object;
+		uint32_t handle = 0;
+
+		while ((object = handle_next(&file->handles, OBJECT_MR, &handle))) {
+			if (mrs)
+				urxe_mr_query(((const struct mr *)object)->mr, &mrs[n]);
+			n++;
+		}
+	}
+	return n;
+}
+
+static int copy_mrs(struct inventory *inv)
+{
+	inv->mrs = calloc(each_mr(NULL) + 1, sizeof(*inv->mrs));
+	if (!inv->mrs)
+		return -ENOMEM;
+	inv->n_mrs = each_mr(inv->mrs);
+	return 0;
+}
+
+static int copy(struct inventory *inv)
+{
+	int rc = copy_qps(inv);
+
+	inv->gone = port.gone;
+	inv->counters = *urxe_dev_counters(port.dev);
+	return rc ? rc : copy_mrs(inv);
+}
+
+/* --- Without it */
+
+static void write_counters(struct json_text *j, const struct urxe_counters *counters)
+{
+	json_put_open(j, "counters", '{');
+	for (int i = 1; i < URXE_DROP_COUNT; i++)
+		if (counters->drop[i])
+			json_put_number(j, urxe_drop_name((enum urxe_drop)i), counters->drop[i]);
+	for (int i = 0; i < URXE_EVENT_COUNT; i++)
+		if (counters->event[i])
+			json_put_number(j, urxe_event_name((enum urxe_event)i), counters->event[i]);
+	json_put_close(j, '}');
+}
+
+static const char *type_name(uint8_t type)
+{
+	return type == URXE_QPT_RC ? "RC" : type == URXE_QPT_UC ? "UC" : "UD";
+}
+
+static const char *state_name(uint8_t state)
+{
+	static const char *const names[URXE_QPS_COUNT] = {"RESET", "INIT", "RTR", "RTS",
+							  "SQD",   "SQE",  "ERR"};
+
+	return names[state];
+}
+
+static void write_peer(struct json_text *j, const struct qp_entry *qp)
+{
+	static const struct urxe_gid none;
+	char text[INET6_ADDRSTRLEN];
+
+	if (qp->init.type == URXE_QPT_UD || !memcmp(&qp->attr.path.dgid, &none, sizeof(none))) {
+		json_put_null(j, "dgid");
+		json_put_null(j, "dest_qpn");
+		return;
+	}
+	inet_ntop(AF_INET6, qp->attr.path.dgid.raw, text, sizeof(text));
+	json_put_string(j, "dgid", text);
+	json_put_number(j, "dest_qpn", qp->attr.dest_qpn);
+}
+
+static void write_qp(struct json_text *j, const struct qp_entry *qp)
+{
+	json_put_open(j, NULL, '{');
+	json_put_number(j, "qpn", qp->init.qpn);
+	json_put_string(j, "type", type_name(qp->init.type));
+	json_put_string(j, "state", state_name(qp->attr.state));
+	json_put_number(j, "path_mtu", qp->attr.path_mtu ? 128u << qp->attr.path_mtu : 0);
+	json_put_number(j, "sgid_index", qp->attr.path.sgid_index);
+	write_peer(j, qp);
+	json_put_number(j, "rq_psn", qp->attr.rq_psn);
+	json_put_number(j, "sq_psn", qp->attr.sq_psn);
+	json_put_number(j, "sends", qp->load.sends);
+	json_put_number(j, "packets", qp->load.packets);
+	json_put_number(j, "receives", qp->load.receives);
+	json_put_number(j, "retries", qp->load.retries);
+	json_put_number(j, "rnr_retries", qp->load.rnr_retries);
+	json_put_number(j, "timeout", qp->attr.timeout);
+	json_put_number(j, "rate_limit", qp->attr.rate_limit);
+	write_counters(j, &qp->counters);
+	json_put_close(j, '}');
+}
+
+static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
+{
+	char iova[19]; /* as text: readers of JSON may have no more than 63 bits for a number */
+
+	json_put_open(j, NULL, '{');
+	json_put_number(j, "key", mr->key);
+	json_put_number(j, "pd", mr->pd);
+	snprintf(iova, sizeof(iova), "0x%" PRIx64, mr->iova);
+	json_put_string(j, "iova", iova);
+	json_put_number(j, "length", mr->length);
+	json_put_number(j, "access", mr->access);
+	json_put_close(j, '}');
+}
+
+static void write_all(struct json_text *j, const struct inventory *inv)
+{
+	json_put_open(j, NULL, '{');
+	json_put_bool(j, "gone", inv->gone);
+	json_put_number(j, "pid", (uint64_t)getpid());
+	json_put_string(j, "program", program_invocation_short_name);
+	json_put_open(j, "qps", '[');
+	for (size_t i = 0; i < inv->n_qps; i++)
+		write_qp(j, &inv->qps[i]);
+	json_put_close(j, ']');
+	json_put_open(j, "mrs", '[');
+	for (size_t i = 0; i < inv->n_mrs; i++)
+		write_mr(j, &inv->mrs[i]);
+	json_put_close(j, ']');
+	write_counters(j, &inv->counters);
+	json_put_close(j, '}');
+}
+
+static int fill(int fd, const struct json_text *j)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	for (; done < j->len; done += (size_t)n) {
+		n = write(fd, j->text + done, j->len - done);
+		if (n < 0)
+			return -errno;
+	}
+	return fcntl(fd, F_ADD_SEALS, SEALS) ? -errno : 0;
+}
+
+/* Memory that nobody can change any more: its reader need not trust us. */
+static int make_memory(const struct json_text *j)
+{
+	int fd, rc;
+
+	if (j->failed)
+		return -ENOMEM;
+	fd = memfd_create("urxe-inventory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	rc = fill(fd, j);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static void send_memory(int socket, int memory)
+{
+	struct vnic_attach_inventory reply = {.status = memory < 0 ? memory : 0};
+	struct iovec iov = {&reply, sizeof(reply)};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} ancillary = {
+		.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS},
+	};
+
+	if (memory >= 0) {
+		memcpy(CMSG_DATA(&ancillary.header), &memory, sizeof(int));
+		header.msg_control = &ancillary;
+		header.msg_controllen = sizeof(ancillary);
+	}
+	/* Who asked and does not listen any more misses it. */
+	if (sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return;
+}
+
+void inventory_send(int socket)
+{
+	struct inventory inv = {0};
+	struct json_text j = {.failed = copy(&inv) != 0};
+	int memory;
+
+	port_unlock();
+	write_all(&j, &inv);
+	memory = make_memory(&j);
+	send_memory(socket, memory);
+	if (memory >= 0)
+		close(memory);
+	close(socket);
+	free(j.text);
+	free(inv.qps);
+	free(inv.mrs);
+	port_lock();
+}
