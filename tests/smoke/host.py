@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A urxed in a directory of its own, and programs that run on its device."""
+import ipaddress
 import os
 import pwd
 import random
@@ -139,6 +140,17 @@ class Host:
         program = Program(self.prefix + list(argv), self.environment, stdin)
         self.programs.append(program)
         return program
+
+    def gid(self, address, kind='RoCE v2'):
+        """The index of an address in the GID table."""
+        wanted = ipaddress.ip_address(address)
+        if wanted.version == 4:
+            wanted = ipaddress.ip_address(f'::ffff:{address}')
+        info = self.run('ibv_devinfo', '-v', '-d', 'urxe0')
+        for index, gid, found in re.findall(r'GID\[ *(\d+)\]:\s+(\S+), (.*\S)', info):
+            if found == kind and ipaddress.ip_address(gid) == wanted:
+                return int(index)
+        raise Failure(f'no GID {address}, {kind}:\n{info}')
 
     def command(self, argv):
         return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]

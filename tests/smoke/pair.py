@@ -2,19 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs server and client of a program over one urxed; both must succeed with right output."""
 import argparse
-import os
 
 import report
 from host import Host, Pair, main
-
-
-def check(argv, server, client):
-    program = os.path.basename(argv[0])
-    if program.startswith('ibv_'):
-        report.check_pingpong(server)
-        report.check_pingpong(client)
-    elif program.startswith('ib_'):
-        report.check_perftest(client, report.all_sizes(argv))
 
 
 def run():
@@ -31,7 +21,7 @@ def run():
             argv[0] = host.verbs_check
         for gid in options.gid or [1]:
             outputs = Pair(host, host, argv, gid).finish(options.seconds)
-            check(argv, *outputs)
+            report.check(argv, *outputs)
             print(*outputs, sep='\n')
 
 

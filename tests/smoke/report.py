@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What perftest and the pingpong examples print, and what is wrong with it."""
 import math
+import os
 import re
 
 from host import Failure
@@ -63,8 +64,18 @@ def check_pingpong(text):
         raise Failure(f'unexpected output:\n{text}')
 
 
-def all_sizes(argv):
-    """The sizes that perftest -a runs: powers of two, for UD up to the MTU."""
+def all_sizes(argv, mtu=4096):
+    """The sizes that perftest -a runs: powers of two from 2, for UD up to the MTU."""
     if '-a' not in argv:
         return None
-    return [1 << bit for bit in range(1, 13 if 'UD' in argv else 24)]
+    return [1 << bit for bit in range(1, mtu.bit_length() if 'UD' in argv else 24)]
+
+
+def check(argv, server, client, mtu=4096):
+    """What server and client of a program printed, where it is known what that should be."""
+    program = os.path.basename(argv[0])
+    if program.startswith('ibv_'):
+        check_pingpong(server)
+        check_pingpong(client)
+    elif program.startswith('ib_'):
+        check_perftest(client, all_sizes(argv, mtu))

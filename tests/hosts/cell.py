@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Runs programs between two hosts, over one kind of network; all must succeed with right output."""
+import argparse
+import re
+import time
+
+from ethernet import Ethernet, IPV4
+from host import Failure, Pair, main
+import programs
+import report
+
+SECONDS = 120  # for one program
+
+
+def check_device(host, path_mtu):
+    """What ibv_devices and ibv_devinfo say of a device whose uplink has this path MTU."""
+    if not re.search(r'^\s+urxe0\s+[0-9a-f]{16}$', host.run('ibv_devices'), re.MULTILINE):
+        raise Failure('ibv_devices does not list urxe0')
+    info = host.run('ibv_devinfo', '-v', '-d', 'urxe0')
+    if not re.search(rf'active_mtu:\s+{path_mtu} ', info):
+        raise Failure(f'the active MTU is not {path_mtu}:\n{info}')
+
+
+def run_program(ends, argv, path_mtu):
+    """The first of ends, (host, GID index, address for TCP), is the server."""
+    (server, server_gid, address), (client, client_gid, _) = ends
+    print(' '.join(argv), end=' ', flush=True)
+    if argv[0] == 'verbs_check':
+        argv = [server.verbs_check, *argv[1:]]
+    start = time.monotonic()
+    outputs = Pair(server, client, argv, server_gid, address, client_gid=client_gid).finish(SECONDS)
+    report.check(argv, *outputs, path_mtu)
+    print(f'{time.monotonic() - start:.1f} s', flush=True)
+
+
+def run():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    parser.add_argument('--path', required=True, choices=programs.PATHS)
+    parser.add_argument('--mtu', required=True, type=int, choices=programs.MTUS)
+    parser.add_argument('--loss', required=True, choices=programs.LOSSES)
+    parser.add_argument('--all', action='store_true', help='all programs, not a section of them')
+    options = parser.parse_args()
+    path_mtu = programs.MTUS[options.mtu]
+    address, kind, _ = programs.PATHS[options.path]
+    if options.all:
+        chosen = programs.everything(options.loss)
+    else:
+        chosen = programs.section(options.path, options.mtu, options.loss)
+    with Ethernet(options.build, [options.mtu] * 2) as net:
+        ends = []
+        for number, host in enumerate(net.hosts, 1):
+            check_device(host, path_mtu)
+            ends.append((host, host.gid(address.format(number), kind), IPV4.format(number)))
+        for argv in chosen:
+            argv = programs.fitted(argv, options.path, path_mtu)
+            run_program(ends, argv, path_mtu)
+            if argv[0] == 'verbs_check':
+                run_program(ends[::-1], argv, path_mtu)
+
+
+if __name__ == '__main__':
+    main(run)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Two hosts on one machine: network namespaces that a veth cable joins, a urxed in each."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../smoke'))
+from host import Host, skip  # noqa: E402
+
+INTERFACE = 'eth0'
+VLAN = 100
+
+# By number of the host. VLAN 100 is urxed's alone, the other two the kernel has as well.
+IPV4 = '192.0.2.{}'
+IPV6 = 'fd00:2::{}'
+IPV4_IN_VLAN = '198.51.100.{}'
+
+
+class Namespace:
+    """
+    A network namespace without a name. It lasts as long as something runs in it, at least
+    a process that ends with this one, so nothing is left behind however a test ends.
+    """
+
+    def __init__(self):
+        self.holder = subprocess.Popen(['unshare', '--net', 'sh', '-c', 'echo; exec cat'],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+        if not self.holder.stdout.readline():
+            skip(f'no network namespace: {self.holder.stderr.read().decode().strip()}')
+        self.pid = self.holder.pid
+
+    def close(self):
+        self.holder.kill()
+        self.holder.communicate()
+
+    def prefix(self):
+        """What stands before a command so that it runs here, and ends when this process does."""
+        return ['setpriv', '--pdeathsig', 'KILL', 'nsenter', f'--net=/proc/{self.pid}/ns/net', '--']
+
+    def ip(self, *arguments):
+        run(self.prefix() + ['ip', *arguments])
+
+
+def run(argv):
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if result.returncode:
+        skip(f'{" ".join(argv)}: {result.stderr.strip()}')
+
+
+class Ethernet:
+    """Hosts a and b, each in a namespace of its own with an interface eth0."""
+
+    def __init__(self, build, mtus, uplink='af_packet:' + INTERFACE, arguments=()):
+        self.namespaces = []
+        self.hosts = []
+        try:
+            self.namespaces = [Namespace() for _ in mtus]
+            self.plug(mtus)
+            for number, namespace in enumerate(self.namespaces, 1):
+                in_vlan = f'{IPV4_IN_VLAN.format(number)}/24@{VLAN}'
+                self.hosts.append(Host(build, prefix=namespace.prefix(), arguments=[
+                    '--uplink', uplink, '--address', in_vlan, *arguments]))
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+
+    def plug(self, mtus):
+        """Joins the namespaces with a cable, and gives both ends their addresses."""
+        a, b = self.namespaces
+        run(['ip', 'link', 'add', INTERFACE, 'netns', str(a.pid), 'mtu', str(mtus[0]), 'type',
+             'veth', 'peer', 'name', INTERFACE, 'netns', str(b.pid), 'mtu', str(mtus[1])])
+        for number, namespace in enumerate(self.namespaces, 1):
+            namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
+            namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
+            namespace.ip('link', 'set', 'lo', 'up')
+            namespace.ip('link', 'set', INTERFACE, 'up')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for host in self.hosts:
+            host.__exit__(*error)
+        for namespace in self.namespaces:
+            namespace.close()
