@@ -11,12 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <netdev/netdev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 
 #include "why.h"
 
 #define ARGS_MAX 16
+
+/* Memory that is not of huge pages, for ports with their buffers and for tables alone. */
+#define PORTS_MB  "512"
+#define TABLES_MB "32"
 
 static enum { EAL_DOWN, EAL_FAILED, EAL_UP } eal_state;
 static bool eal_has_pci;
@@ -94,7 +99,7 @@ static int first_cpu(const cpu_set_t *set)
  * pages where there are any. They are unlinked at once: a killed daemon must not
  * keep them.
  */
-static int eal_init(const char *pci, const cpu_set_t *cpus)
+static int eal_init(const char *pci, const char *megabytes, const cpu_set_t *cpus)
 {
 	char prefix[64], lcores[32];
 	char *argv[ARGS_MAX + 1] = {"urxe"};
@@ -114,12 +119,12 @@ static int eal_init(const char *pci, const cpu_set_t *cpus)
 	} else {
 		argv[argc++] = "--no-huge";
 		argv[argc++] = "-m";
-		argv[argc++] = "512";
+		argv[argc++] = (char *)megabytes;
 	}
 	return rte_eal_init(argc, argv);
 }
 
-static int eal_first_start(const char *pci, char *why, uint32_t why_size)
+static int eal_first_start(const char *pci, const char *megabytes, char *why, uint32_t why_size)
 {
 	cpu_set_t cpus;
 	bool restore = !pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
@@ -127,7 +132,7 @@ static int eal_first_start(const char *pci, char *why, uint32_t why_size)
 	if (!restore)
 		CPU_ZERO(&cpus);
 	eal_state = EAL_FAILED;
-	if (eal_init(pci, &cpus) < 0)
+	if (eal_init(pci, megabytes, &cpus) < 0)
 		return netdev_why(why, why_size, rte_errno ? -rte_errno : -EIO,
 				  "DPDK does not start: %s", dpdk_log_reason());
 	/* The EAL ties the calling thread to one CPU; where it runs is not DPDK's to say. */
@@ -143,11 +148,24 @@ static int eal_first_start(const char *pci, char *why, uint32_t why_size)
 int dpdk_eal_start(const char *pci, char *why, uint32_t why_size)
 {
 	if (eal_state == EAL_DOWN)
-		return eal_first_start(pci, why, why_size);
+		return eal_first_start(pci, PORTS_MB, why, why_size);
 	if (eal_state == EAL_FAILED)
 		return netdev_why(why, why_size, -EIO, "DPDK did not start before");
 	if (pci && !eal_has_pci)
 		return netdev_why(why, why_size, -EINVAL,
 				  "DPDK runs without PCI: name PCI devices before other ports");
 	return 0;
+}
+
+int netdev_dpdk_start(char *why, uint32_t why_size)
+{
+	int rc;
+
+	dpdk_log_hold();
+	if (eal_state == EAL_DOWN)
+		rc = eal_first_start(NULL, TABLES_MB, why, why_size);
+	else
+		rc = dpdk_eal_start(NULL, why, why_size);
+	dpdk_log_release();
+	return rc;
 }

@@ -198,7 +198,24 @@ void client_ask(struct clients *all, int socket)
 		c->asked = !c->gone && !vnic_server_ask(c->conn, socket);
 }
 
-static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve, .owner = owner};
+static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
+		  const uint8_t dgid[16], uint32_t qpn)
+{
+	struct clients *all = ctx;
+	struct client *c = find(all, conn);
+	int rc;
+
+	if (!connected)
+		return switch_unregister(all->sw, &c->port, dgid, qpn);
+	rc = switch_register(all->sw, &c->port, dgid, qpn);
+	if (rc == -EADDRINUSE)
+		log_line("%s may not connect to QP %#x: another process is connected to it",
+			 c->port.name, qpn);
+	return rc;
+}
+
+static const struct vnic_server_ops ops = {
+	.welcome = welcome, .resolve = resolve, .owner = owner, .remote = remote};
 
 int client_accept(struct clients *all, int listen_fd)
 {

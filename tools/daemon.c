@@ -272,6 +272,20 @@ static int open_control(struct daemon *d, char why[DAEMON_WHY])
 	return rc;
 }
 
+/* Uplinks come first: DPDK, once it is up, takes no PCI device that was not named before. */
+static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = netdev_dpdk_start(why, DAEMON_WHY);
+
+	if (rc)
+		return rc;
+	neigh_init(&d->neigh, &d->host, &neigh_ops, d);
+	rc = switch_init(&d->sw, &d->host, &d->neigh, d->uplinks, d->n_uplinks);
+	if (rc)
+		snprintf(why, DAEMON_WHY, "cannot make the switch's tables: %s", strerror(-rc));
+	return rc;
+}
+
 int daemon_start(const struct daemon_options *options, struct daemon **daemon, char why[DAEMON_WHY])
 {
 	struct daemon *d = calloc(1, sizeof(*d));
@@ -294,10 +308,10 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 		rc = set_up_host(d, why);
 	if (!rc)
 		rc = watch_all(d, why);
+	if (!rc)
+		rc = set_up_switch(d, why);
 	if (!rc) {
 		set_up_pkeys(d);
-		neigh_init(&d->neigh, &d->host, &neigh_ops, d);
-		switch_init(&d->sw, &d->host, &d->neigh, d->uplinks, d->n_uplinks);
 		d->clients = (struct clients){.epoll_fd = d->epoll_fd,
 					      .host = &d->host,
 					      .sw = &d->sw,
@@ -331,6 +345,7 @@ void daemon_stop(struct daemon *d)
 	control_close(&d->control, d->options.run_dir);
 	if (d->made_sysfs)
 		sysfs_remove(d->options.run_dir);
+	switch_fini(&d->sw);
 	kernel_stop(&d->kernel);
 	for (i = 0; i < d->n_uplinks; i++)
 		uplink_close(&d->uplinks[i]);

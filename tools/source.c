@@ -16,32 +16,39 @@ static bool is_management(const struct steer *s)
 	       (s->service == STEER_DATAGRAM && s->src_qpn <= URXE_QPN_GSI);
 }
 
-static enum switch_drop check_qpns(const struct lease_table *leases, const struct switch_port *from,
-				   const struct steer *s)
+/*
+ * A CNP slows down whom it reaches. UD queue pairs send them too, to where the datagrams
+ * came from, so one to a remote QP that nobody here is connected to may go.
+ */
+static bool may_speak_to(const struct remote_table *remotes, const struct switch_port *from,
+			 const struct steer *s)
 {
-	if (is_management(s))
-		return SWITCH_DROP_MANAGEMENT;
-	if (s->service == STEER_DATAGRAM && lease_owner(leases, s->src_qpn) != from)
-		return SWITCH_DROP_SPOOFED_QPN;
-	if (s->service == STEER_CONNECTED && s->dest_qpn == URXE_QPN_MULTICAST)
-		return SWITCH_DROP_MULTICAST;
-	return MAY_SEND;
+	const struct remote_owner *owner;
+	struct remote_key key = {.qpn = s->dest_qpn};
+
+	memcpy(key.gid, s->dip, sizeof(key.gid));
+	owner = remote_find(remotes, &key);
+	return owner == &from->remotes || (!owner && s->service == STEER_CNP);
 }
 
-enum switch_drop source_check(const struct host *host, const struct lease_table *leases,
-			      const struct switch_port *from, const struct steer *s)
+enum switch_drop source_check(const struct source_rules *rules, const struct switch_port *from,
+			      const struct steer *s)
 {
 	if (s->kind == STEER_RUNT)
 		return SWITCH_DROP_RUNT;
-	if (!ether_same(s->smac, host->mac))
+	if (!ether_same(s->smac, rules->host->mac))
 		return SWITCH_DROP_SPOOFED_MAC;
 	if (s->kind != STEER_ROCE)
 		return SWITCH_DROP_NOT_ROCE;
 	if (!s->whole)
 		return SWITCH_DROP_MALFORMED;
-	if (!host_has(host, s->sip, s->vlan))
+	if (!host_has(rules->host, s->sip, s->vlan))
 		return SWITCH_DROP_SPOOFED_IP;
 	if (s->service == STEER_NO_SERVICE)
 		return SWITCH_DROP_NO_SERVICE;
-	return check_qpns(leases, from, s);
+	if (is_management(s))
+		return SWITCH_DROP_MANAGEMENT;
+	if (s->service != STEER_DATAGRAM)
+		return may_speak_to(rules->remotes, from, s) ? MAY_SEND : SWITCH_DROP_UNREGISTERED;
+	return lease_owner(rules->leases, s->src_qpn) == from ? MAY_SEND : SWITCH_DROP_SPOOFED_QPN;
 }

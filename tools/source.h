@@ -8,11 +8,19 @@
 
 #include "host.h"
 #include "lease.h"
+#include "remote.h"
 #include "steer.h"
 #include "switch_port.h"
 
+/* What tells who may say what. */
+struct source_rules {
+	const struct host *host;
+	const struct lease_table *leases;
+	const struct remote_table *remotes;
+};
+
 /* Why the process at a port may not send a frame; SWITCH_DROP_COUNT where it may. */
-enum switch_drop source_check(const struct host *host, const struct lease_table *leases,
-			      const struct switch_port *from, const struct steer *s);
+enum switch_drop source_check(const struct source_rules *rules, const struct switch_port *from,
+			      const struct steer *s);
 
 #endif

@@ -30,7 +30,7 @@ static enum steer_service service_of(uint8_t opcode)
 	case 0:                         /* RC */
 	case 1: return STEER_CONNECTED; /* UC */
 	case 3: return STEER_DATAGRAM;
-	default: return opcode == OPCODE_CNP ? STEER_CONNECTED : STEER_NO_SERVICE;
+	default: return opcode == OPCODE_CNP ? STEER_CNP : STEER_NO_SERVICE;
 	}
 }
 

@@ -26,8 +26,13 @@ enum steer_kind {
 	STEER_ND, /* neighbour solicitation or advertisement (RFC 4861) */
 };
 
-/* By the transport bits of the opcode (IBA 9.2.1); CNP: Annex A17.9.3. */
-enum steer_service { STEER_CONNECTED, STEER_DATAGRAM, STEER_NO_SERVICE };
+/* By the transport bits of the opcode (IBA 9.2.1). */
+enum steer_service {
+	STEER_CONNECTED, /* RC, UC */
+	STEER_DATAGRAM,  /* UD */
+	STEER_CNP,       /* Annex A17.9.3 */
+	STEER_NO_SERVICE /* one that nobody here speaks */
+};
 
 struct steer {
 	uint8_t dmac[ETHER_MAC_LEN];
@@ -41,7 +46,7 @@ struct steer {
 	bool whole;
 	uint8_t sip[16]; /* IPv4 as ::ffff:a.b.c.d; a GRH's GID */
 	uint8_t dip[16];
-	enum steer_service service; /* RC, UC and CNP; UD; or one that nobody here speaks */
+	enum steer_service service;
 	uint32_t dest_qpn;
 	uint32_t src_qpn; /* of a datagram that is whole */
 	/* The frame's first bytes, as they were when they were looked at. */

@@ -27,8 +27,8 @@ static void init_uplink_port(struct vswitch *sw, uint32_t index)
 	snprintf(port->name, sizeof(port->name), "%s", port->uplink->spec);
 }
 
-void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
-		 struct uplink *uplinks, uint32_t n_uplinks)
+int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
+		struct uplink *uplinks, uint32_t n_uplinks)
 {
 	uint32_t i;
 
@@ -41,6 +41,12 @@ void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neig
 	sw->self = (struct switch_port){.kind = SWITCH_URXED, .name = "urxed"};
 	for (i = 0; i < n_uplinks; i++)
 		init_uplink_port(sw, i);
+	return remote_open(&sw->remotes);
+}
+
+void switch_fini(struct vswitch *sw)
+{
+	remote_close(&sw->remotes);
 }
 
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
@@ -61,6 +67,7 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 	struct switch_port **link;
 
 	lease_drop(&sw->leases, port);
+	remote_put_all(&sw->remotes, &port->remotes);
 	for (link = &sw->ports; *link; link = &(*link)->next) {
 		if (*link == port) {
 			*link = port->next;
@@ -68,6 +75,33 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 			return;
 		}
 	}
+}
+
+static struct remote_key remote_key(const uint8_t gid[16], uint32_t qpn)
+{
+	struct remote_key key = {.qpn = qpn};
+
+	memcpy(key.gid, gid, sizeof(key.gid));
+	return key;
+}
+
+int switch_register(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+		    uint32_t qpn)
+{
+	const struct remote_key key = remote_key(gid, qpn);
+
+	/* To management QPs and groups nobody is connected. */
+	if (qpn <= URXE_QPN_GSI || qpn >= URXE_QPN_MULTICAST)
+		return -EINVAL;
+	return remote_take(&sw->remotes, &port->remotes, &key);
+}
+
+int switch_unregister(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+		      uint32_t qpn)
+{
+	const struct remote_key key = remote_key(gid, qpn);
+
+	return remote_put(&sw->remotes, &port->remotes, &key);
 }
 
 const struct switch_port *switch_next_port(const struct vswitch *sw, const struct switch_port *port)
@@ -366,6 +400,7 @@ static enum switch_drop check_way(const struct vswitch *sw, const struct steer *
 static bool from_process(struct vswitch *sw, uint64_t now, struct switch_port *from,
 			 const struct vnic_tx_frame *tx)
 {
+	const struct source_rules rules = {sw->host, &sw->leases, &sw->remotes};
 	enum switch_drop why;
 	struct frame f;
 	struct steer s;
@@ -373,7 +408,7 @@ static bool from_process(struct vswitch *sw, uint64_t now, struct switch_port *f
 
 	steer_peek(&s, tx->data, tx->len);
 	f = frame_of_process(&s, tx);
-	why = source_check(sw->host, &sw->leases, from, &s);
+	why = source_check(&rules, from, &s);
 	if (why == NO_DROP)
 		why = check_way(sw, &s);
 	if (why == NO_DROP && ether_is_group(s.dmac)) {

@@ -51,6 +51,7 @@ struct vswitch {
 	struct switch_port *ports; /* of processes */
 	struct switch_stats left;  /* what was counted at ports that are no more */
 	struct lease_table leases;
+	struct remote_table remotes;
 	uint64_t retry_at;  /* when a frame that had to wait wants another try */
 	switch_tap_fn *tap; /* sees all frames; NULL = nobody looks */
 	void *tap_ctx;
@@ -58,8 +59,14 @@ struct vswitch {
 	struct switch_fdb_entry fdb[SWITCH_FDB]; /* which uplink leads to a MAC */
 };
 
-void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
-		 struct uplink *uplinks, uint32_t n_uplinks);
+/*
+ * DPDK's environment has to be up, for the tables. 0, or a negative errno value;
+ * then nothing is left.
+ */
+int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
+		struct uplink *uplinks, uint32_t n_uplinks);
+/* When all processes have left; also for one that is all 0. */
+void switch_fini(struct vswitch *sw);
 
 /*
  * Adds the port of a process, which has a name, and leases it the block of QPNs that
@@ -67,6 +74,15 @@ void switch_init(struct vswitch *sw, const struct host *host, struct neigh *neig
  */
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
+/*
+ * A process is connected to a remote queue pair, or no longer; as often as it likes.
+ * -EADDRINUSE: another one is; -ENOSPC: too many; -EINVAL: not a QPN of a connection;
+ * -ENOENT: it was not.
+ */
+int switch_register(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+		    uint32_t qpn);
+int switch_unregister(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+		      uint32_t qpn);
 /*
  * Moves what a port has posted so far, as far as its receivers have room: for one
  * that is about to stop or to leave. The others hear of it from switch_run.

@@ -16,6 +16,7 @@
 
 #include <vnic/device.h>
 
+#include "remote.h"
 #include "uplink.h"
 
 #define SWITCH_PORT_NAME 64
@@ -48,6 +49,8 @@ const char *switch_counter_name(enum switch_counter counter);
 	  "a process sent from an address that the host does not have in that VLAN")              \
 	X(SPOOFED_QPN, "spoofed_qpn",                                                             \
 	  "a process sent a datagram from a QPN that it has not leased")                          \
+	X(UNREGISTERED, "unregistered",                                                           \
+	  "a process sent to a remote QP to which it is not connected")                           \
 	X(MANAGEMENT, "management",                                                               \
 	  "a process sent from or to QP0 or QP1, which are the daemon's")                         \
 	X(MALFORMED, "malformed",                                                                 \
@@ -84,10 +87,11 @@ struct switch_port {
 	char name[SWITCH_PORT_NAME];
 	struct switch_stats stats;
 	struct uplink *uplink;
-	struct vnic_device *dev; /* of a process; NULL until there is one */
-	uint64_t full_since;     /* when it last ran out of buffers; 0 = it has some */
-	bool dirty;              /* its driver is to be told */
-	bool held;               /* its oldest frame had to wait, and is counted already */
+	struct remote_owner remotes; /* which remote QPs a process speaks to */
+	struct vnic_device *dev;     /* of a process; NULL until there is one */
+	uint64_t full_since;         /* when it last ran out of buffers; 0 = it has some */
+	bool dirty;                  /* its driver is to be told */
+	bool held;                   /* its oldest frame had to wait, and is counted already */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };

@@ -17,6 +17,7 @@
 #include "poll_hook.h"
 #include "port.h"
 #include "qp.h"
+#include "remote.h"
 #include "srq.h"
 
 #define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
@@ -294,11 +295,70 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 	};
 }
 
+/* Whether a QP is to be connected to another remote one than before; with the lock. */
+static bool connects(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
+		     uint32_t *qpn)
+{
+	struct urxe_qp_attr now;
+	struct urxe_qp_init init;
+
+	if (!qp || qp->limits.qp_type == URXE_QPT_UD)
+		return false;
+	urxe_qp_query(qp->qp, &now, &init);
+	*qpn = mask & IBV_QP_DEST_QPN ? to->dest_qpn : now.dest_qpn;
+	return !qp->remote || qp->remote->qpn != *qpn ||
+	       memcmp(qp->remote->dgid, to->path.dgid.raw, sizeof(qp->remote->dgid));
+}
+
+/* The daemon has to know of a connection before its first packet; asking it may block. */
+static int register_remote(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			   const struct urxe_qp_attr *attr, struct remote **remote)
+{
+	uint32_t qpn = 0;
+	bool ask;
+	int rc;
+
+	*remote = NULL;
+	if (!(request->attr_mask & IBV_QP_AV))
+		return 0;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	ask = connects((struct qp *)command_object(c, OBJECT_QP, request->qp_handle),
+		       request->attr_mask, attr, &qpn);
+	port_unlock();
+	return ask ? remote_register(attr->path.dgid.raw, qpn, remote) : 0;
+}
+
+/* The context was closed meanwhile. */
+static void abandon_remote(struct remote *remote)
+{
+	port_lock();
+	remote_release(remote);
+	port_unlock();
+	remote_flush();
+}
+
+/*
+ * What is registered is what the QP is connected to. One that fails by itself keeps
+ * it until the application takes it down: the peer has yet to hear why.
+ */
+static void change_remote(struct qp *qp, struct remote *remote)
+{
+	enum urxe_qp_state state = qp_state(qp);
+
+	if (remote || state == URXE_QPS_RESET || state == URXE_QPS_ERR) {
+		remote_release(qp->remote);
+		qp->remote = remote;
+	}
+}
+
 static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		  uint32_t rate_limit)
 {
 	struct ib_uverbs_ah_attr address;
 	struct urxe_qp_attr attr;
+	struct remote *remote;
 	struct qp *qp;
 	uint64_t now;
 	int rc = check_modify(request);
@@ -312,9 +372,14 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 		rc = address_path(&address, &attr.path);
 	}
 	if (!rc)
-		rc = command_lock(c);
+		rc = register_remote(c, request, &attr, &remote);
 	if (rc)
 		return rc;
+	rc = command_lock(c);
+	if (rc) {
+		abandon_remote(remote);
+		return rc;
+	}
 	now = clock_now();
 	qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
 	rc = qp ? urxe_qp_modify(qp->qp, now, &attr, request->attr_mask) : -EINVAL;
@@ -327,8 +392,12 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 		progress_transmit(now);
 		port_publish();
 		progress_schedule();
+		change_remote(qp, remote);
+	} else {
+		remote_release(remote);
 	}
 	port_unlock();
+	remote_flush();
 	return rc;
 }
 
@@ -359,25 +428,35 @@ int cmd_modify_qp_ex(const struct command *c)
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 
-int cmd_destroy_qp(const struct command *c)
+static int destroy(const struct command *c, uint32_t handle, uint32_t *events)
 {
-	struct ib_uverbs_destroy_qp request;
-	struct ib_uverbs_destroy_qp_resp reply = {0};
-	struct qp *qp;
-	int rc = command_read(c, &request, sizeof(request));
+	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, handle);
 
-	if (rc)
-		return rc;
-	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
 	if (!qp)
 		return -EINVAL;
 	/* As the kernel, which wants each attachment taken back first. */
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;
-	reply.events_reported =
-		qp->async_events - channel_withdraw(c->file->async, qp->object.user_handle);
+	*events = qp->async_events - channel_withdraw(c->file->async, qp->object.user_handle);
 	qp_destroy(&qp->object);
-	return command_reply(c, &reply, sizeof(reply));
+	return 0;
+}
+
+int cmd_destroy_qp(const struct command *c)
+{
+	struct ib_uverbs_destroy_qp request;
+	struct ib_uverbs_destroy_qp_resp reply = {0};
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	rc = destroy(c, request.qp_handle, &reply.events_reported);
+	port_unlock();
+	remote_flush();
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 
 static int change_group(const struct command *c, uint32_t qp_handle, const uint8_t raw[16],

@@ -65,8 +65,10 @@ static void closed(struct fd_object *object)
 	}
 	LIST_INSERT_HEAD(&unused, file, link);
 	port_unlock();
-	if (was_live)
+	if (was_live) {
+		remote_flush();
 		port_close();
+	}
 }
 
 static struct uverbs_file *file_alloc(void)

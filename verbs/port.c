@@ -246,6 +246,7 @@ static void detach(void)
 	port.dev = NULL;
 	free(port.qps);
 	port.qps = NULL;
+	remote_forget_released();
 	vnic_driver_detach(port.nic);
 	port.nic = NULL;
 	port_unlock();
@@ -304,6 +305,7 @@ static int attach(void)
 	TAILQ_INIT(&port.dirty_cqs);
 	TAILQ_INIT(&port.dirty_qps);
 	LIST_INIT(&port.flushing_qps);
+	SLIST_INIT(&port.released_remotes);
 	port.gone = false;
 	rc = vnic_driver_attach(dir, &port.who, &port.nic);
 	if (rc) {
@@ -346,10 +348,10 @@ void port_close(void)
 	pthread_mutex_unlock(&open_lock);
 }
 
-int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
+/* The NIC of an open context, which stays until port_close; NULL: it is of no use any more. */
+static struct vnic_driver *borrow_nic(void)
 {
 	struct vnic_driver *nic = NULL;
-	int rc;
 
 	pthread_mutex_lock(&open_lock);
 	if (opens && !port.gone) {
@@ -357,9 +359,30 @@ int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
 		opens++;
 	}
 	pthread_mutex_unlock(&open_lock);
+	return nic;
+}
+
+int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
+{
+	struct vnic_driver *nic = borrow_nic();
+	int rc;
+
 	if (!nic)
 		return -EIO;
 	rc = vnic_driver_resolve(nic, sgid_index, dgid, mac);
+	port_close();
+	return rc;
+}
+
+int port_register(const struct remote *remote, bool connected)
+{
+	struct vnic_driver *nic = borrow_nic();
+	int rc;
+
+	if (!nic)
+		return -EIO;
+	rc = connected ? vnic_driver_register(nic, remote->dgid, remote->qpn)
+		       : vnic_driver_unregister(nic, remote->dgid, remote->qpn);
 	port_close();
 	return rc;
 }

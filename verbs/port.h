@@ -20,6 +20,7 @@
 #include "file.h"
 #include "progress.h"
 #include "qp.h"
+#include "remote.h"
 
 struct port {
 	pthread_mutex_t lock; /* owner of everything below, and of the engine and the vNIC */
@@ -33,6 +34,7 @@ struct port {
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
 	struct channel_list waiting_channels;
+	struct remote_list released_remotes; /* of which the daemon is still to be told */
 	struct file_list files;
 	struct progress progress;
 };
@@ -59,6 +61,9 @@ void port_close(void);
 
 /* The MAC of dgid; may block for seconds, so without the lock. For an open context. */
 int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6]);
+
+/* A QP is connected to a remote one, or no longer; blocks, so without the lock. */
+int port_register(const struct remote *remote, bool connected);
 
 /* Shows the application all that the engine has completed. */
 void port_publish(void);

@@ -197,6 +197,7 @@ void qp_destroy(struct object *object)
 	if (qp->flushing)
 		LIST_REMOVE(qp, flushing_link);
 	port_set_qp(qp->qpn, NULL);
+	remote_release(qp->remote);
 	urxe_qp_destroy(qp->qp);
 	port_groups_changed();
 	queue_destroy(&qp->sq.ring);

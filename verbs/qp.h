@@ -16,6 +16,7 @@
 
 struct cq;
 struct pd;
+struct remote;
 struct srq;
 
 struct qp {
@@ -26,6 +27,7 @@ struct qp {
 	struct cq *send_cq;
 	struct cq *recv_cq;
 	struct srq *srq;
+	struct remote *remote; /* what it is connected to, registered; RC and UC */
 	struct wqe_limits limits;
 	struct work_queue sq;
 	struct recv_queue recv;

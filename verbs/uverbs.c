@@ -50,7 +50,7 @@ static const struct command_row rows[] = {
 	ROW(CREATE_QP, create_qp, create_qp, REPLY(create_qp_resp)),
 	ROW(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),
 	ROW_UNLOCKED(MODIFY_QP, modify_qp, modify_qp, 0),
-	ROW(DESTROY_QP, destroy_qp, destroy_qp, REPLY(destroy_qp_resp)),
+	ROW_UNLOCKED(DESTROY_QP, destroy_qp, destroy_qp, REPLY(destroy_qp_resp)),
 	ROW(ATTACH_MCAST, attach_mcast, attach_mcast, 0),
 	ROW(DETACH_MCAST, detach_mcast, detach_mcast, 0),
 	ROW(CREATE_SRQ, create_srq, create_srq, REPLY(create_srq_resp)),

@@ -32,6 +32,7 @@ RULES = {
 # Files that are the one place where their folder meets something; what they may include besides.
 EXCEPTIONS = {
     r'netdev/dpdk_[a-z_]+\.[ch]$': DPDK,
+    r'tools/dpdk_[a-z_]+\.[ch]$': DPDK,
 }
 
 

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include <netdev/netdev.h>
 #include <rxe/packet.h>
 #include <vnic/driver.h>
 
@@ -110,7 +111,7 @@ static void begin(void)
 {
 	assert_int_equal(record_open(&w->record, w->run_dir), 0);
 	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
-	switch_init(&w->sw, &w->host, &w->neigh, NULL, 0);
+	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, NULL, 0), 0);
 	w->clients = (struct clients){.epoll_fd = epoll_create1(0),
 				      .host = &w->host,
 				      .sw = &w->sw,
@@ -124,6 +125,7 @@ static void end(void)
 {
 	record_close(&w->record, w->run_dir);
 	client_close_all(&w->clients);
+	switch_fini(&w->sw);
 	close(w->clients.epoll_fd);
 }
 
@@ -360,6 +362,14 @@ static void a_wrong_token_claims_nothing(void **state)
 	w->stayer.driver = NULL;
 }
 
+static int start_dpdk(void **state)
+{
+	char why[256];
+
+	(void)state;
+	return netdev_dpdk_start(why, sizeof(why));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,5 +382,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(changes_are_told_late, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, start_dpdk, NULL);
 }

@@ -23,6 +23,7 @@
 
 #include <errno.h>
 
+#include <netdev/netdev.h>
 #include <vnic/driver.h>
 
 #include "client.h"
@@ -117,7 +118,7 @@ static int setup(void **state)
 	assert_true(w.listen_fd >= 0);
 	host_init(&w.host);
 	neigh_init(&w.neigh, &w.host, &no_ops, NULL);
-	switch_init(&w.sw, &w.host, &w.neigh, NULL, 0);
+	assert_int_equal(switch_init(&w.sw, &w.host, &w.neigh, NULL, 0), 0);
 	w.record.fd = -1;
 	w.clients = (struct clients){.epoll_fd = epoll_create1(0),
 				     .host = &w.host,
@@ -141,6 +142,7 @@ static int teardown(void **state)
 	vnic_inbox_destroy(w.sender.inbox);
 	vnic_inbox_destroy(w.receiver.inbox);
 	client_close_all(&w.clients);
+	switch_fini(&w.sw);
 	close(w.clients.epoll_fd);
 	close(w.listen_fd);
 	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w.run_dir);
@@ -353,6 +355,14 @@ static void another_namespace_is_refused(void **state)
 	check_stranger(other_namespace);
 }
 
+static int start_dpdk(void **state)
+{
+	char why[256];
+
+	(void)state;
+	return netdev_dpdk_start(why, sizeof(why));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,5 +377,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_namespace_is_refused, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, start_dpdk, NULL);
 }

@@ -204,7 +204,7 @@ static void finds_who_sends_to_whom(void **state)
 		enum steer_service service;
 	} opcodes[] = {
 		{0x04, STEER_CONNECTED},  {0x11, STEER_CONNECTED},  {0x24, STEER_CONNECTED},
-		{0x64, STEER_DATAGRAM},   {0x65, STEER_DATAGRAM},   {0x81, STEER_CONNECTED},
+		{0x64, STEER_DATAGRAM},   {0x65, STEER_DATAGRAM},   {0x81, STEER_CNP},
 		{0x80, STEER_NO_SERVICE}, {0x44, STEER_NO_SERVICE}, {0xa4, STEER_NO_SERVICE},
 	};
 	uint8_t f[CRAFT_MAX];

@@ -75,7 +75,7 @@ static int setup_with(uint32_t n_uplinks)
 	assert_int_equal(host_add_text(&w->host, "10.0.0.3/24@100", 0), 0);
 	memcpy(w->host.mac, uplink_mac, 6);
 	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
-	switch_init(&w->sw, &w->host, &w->neigh, &w->uplink, n_uplinks);
+	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, &w->uplink, n_uplinks), 0);
 	for (i = 0; i < PORTS; i++) {
 		assert_int_equal(vnic_loop_open(MTU, &w->loops[i]), 0);
 		assert_int_equal(switch_join(&w->sw, &w->ports[i], &w->qpn[i]), 0);
@@ -103,6 +103,7 @@ static int teardown(void **state)
 	(void)state;
 	for (i = 0; i < PORTS; i++)
 		vnic_loop_close(w->loops[i]);
+	switch_fini(&w->sw);
 	netdev_close(w->uplink.port);
 	netdev_close(w->wire);
 	free(w->uplink.room);
@@ -392,6 +393,71 @@ static void only_services_that_are_known(void **state)
 		assert_int_equal(verdict(&p), SWITCH_DROP_NO_SERVICE);
 	}
 	nobody_got_anything();
+}
+
+/* RC and UC do not say who sends: only who is connected may. */
+static void only_to_whom_it_is_connected(void **state)
+{
+	static const uint8_t opcodes[] = {RC_SEND_ONLY, UC_SEND_ONLY, CNP};
+	struct urxe_packet p = datagram(peer_mac, 5, 0);
+	const uint8_t *gid = p.dgid.raw;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(opcodes); i++) {
+		p.opcode = opcodes[i];
+		p.dest_qpn = 0x10 + i;
+		/* A CNP may go where nobody is connected, as answer to a datagram. */
+		assert_int_equal(verdict(&p),
+				 opcodes[i] == CNP ? SWITCH_DROP_COUNT : SWITCH_DROP_UNREGISTERED);
+		assert_int_equal(switch_register(&w->sw, &w->ports[1], gid, p.dest_qpn), 0);
+		assert_int_equal(switch_register(&w->sw, &w->ports[0], gid, p.dest_qpn),
+				 -EADDRINUSE);
+		assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+		assert_int_equal(switch_unregister(&w->sw, &w->ports[1], gid, p.dest_qpn), 0);
+		assert_int_equal(switch_register(&w->sw, &w->ports[0], gid, p.dest_qpn), 0);
+		assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+		/* The same QPN of another host is another queue pair. */
+		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS + 1);
+		if (opcodes[i] != CNP)
+			assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS);
+	}
+}
+
+/* RoCEv1 to the IPv4-mapped GID is to the same queue pair as RoCEv2 to the IPv4 address. */
+static void an_address_is_one_in_both_versions(void **state)
+{
+	struct urxe_packet p = datagram(peer_mac, 5, 0);
+
+	(void)state;
+	p.opcode = RC_SEND_ONLY;
+	assert_int_equal(switch_register(&w->sw, &w->ports[0], p.dgid.raw, 5), 0);
+	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	p.net = URXE_NET_ROCEV1;
+	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+}
+
+static void who_left_is_connected_to_nobody(void **state)
+{
+	struct urxe_packet p = datagram(uplink_mac, w->qpn[0], 0);
+
+	(void)state;
+	assert_int_equal(switch_register(&w->sw, &w->ports[1], p.dgid.raw, 5), 0);
+	switch_leave(&w->sw, &w->ports[1]);
+	assert_int_equal(switch_register(&w->sw, &w->ports[0], p.dgid.raw, 5), 0);
+}
+
+static void nobody_is_connected_to_management_or_groups(void **state)
+{
+	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, THEIRS);
+
+	(void)state;
+	assert_int_equal(switch_register(&w->sw, &w->ports[0], gid.raw, 0), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->ports[0], gid.raw, 1), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->ports[0], gid.raw, 0xffffff), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->ports[0], gid.raw, 0x1000002), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->ports[0], gid.raw, 2), 0);
 }
 
 /* What hosts might read in two ways, or put together from pieces. */
@@ -795,6 +861,14 @@ static void ports_count_for_themselves(void **state)
 	assert_int_equal(all.drops[SWITCH_DROP_NO_QP], 1);
 }
 
+static int start_dpdk(void **state)
+{
+	char why[256];
+
+	(void)state;
+	return netdev_dpdk_start(why, sizeof(why));
+}
+
 /* Without an uplink, which in memory has no descriptor and so a deadline of its own. */
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
 #define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -810,6 +884,10 @@ int main(void)
 		TEST(only_qpns_of_its_lease),
 		TEST(nothing_from_or_to_management_qps),
 		TEST(only_services_that_are_known),
+		TEST(only_to_whom_it_is_connected),
+		TEST(an_address_is_one_in_both_versions),
+		TEST(who_left_is_connected_to_nobody),
+		TEST(nobody_is_connected_to_management_or_groups),
 		TEST(no_fragments_and_no_lies_about_lengths),
 		TEST(short_frames_may_be_padded),
 		TEST(frames_stay_whole),
@@ -830,5 +908,5 @@ int main(void)
 		TEST(ports_count_for_themselves),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, start_dpdk, NULL);
 }

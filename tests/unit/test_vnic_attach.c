@@ -49,6 +49,7 @@ struct daemon {
 	int refuse; /* what welcome answers */
 	struct vnic_attach_hello hello;
 	uint32_t resolves;
+	uint32_t registered;
 	pid_t child;
 };
 
@@ -112,7 +113,24 @@ static void resolve(void *ctx, struct vnic_server_client *client,
 		assert_int_equal(vnic_server_resolved(client, 0, mac), 0);
 }
 
-static const struct vnic_server_ops ops = {.welcome = welcome, .resolve = resolve};
+/* Remote QP 0x123 may be registered twice, others are another process's. */
+static int remote(void *ctx, struct vnic_server_client *client, bool connected,
+		  const uint8_t dgid[16], uint32_t qpn)
+{
+	struct daemon *d = ctx;
+
+	(void)client;
+	assert_int_equal(dgid[15], 7);
+	if (qpn != 0x123)
+		return -EADDRINUSE;
+	if (!connected)
+		return d->registered-- ? 0 : -ENOENT;
+	d->registered++;
+	return 0;
+}
+
+static const struct vnic_server_ops ops = {
+	.welcome = welcome, .resolve = resolve, .remote = remote};
 
 static bool readable(int fd, int ms)
 {
@@ -434,11 +452,16 @@ static void resolve_client(const char *run_dir)
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
 	CHECK(vnic_driver_resolve(drv, 3, here, mac) == 0);
 	CHECK(!memcmp(mac, want, sizeof(mac)));
+	CHECK(vnic_driver_register(drv, here, 0x123) == 0);
+	CHECK(vnic_driver_register(drv, here, 0x123) == 0);
+	CHECK(vnic_driver_register(drv, here, 0x124) == -EADDRINUSE);
+	CHECK(vnic_driver_unregister(drv, here, 0x123) == 0);
 	CHECK(vnic_driver_resolve(drv, 3, nowhere, mac) == -EHOSTUNREACH);
 	/* The daemon goes now: both descriptors say so, and nothing hangs. */
 	CHECK(readable(vnic_driver_ctl_fd(drv), PATIENCE));
 	CHECK(readable(vnic_driver_irq_fd(drv), PATIENCE));
 	CHECK(vnic_driver_resolve(drv, 3, here, mac) < 0);
+	CHECK(vnic_driver_register(drv, here, 0x123) < 0);
 	vnic_driver_detach(drv);
 }
 
@@ -453,6 +476,7 @@ static void test_resolve_and_daemon_gone(void **state)
 		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
 	}
 	assert_int_equal(vnic_server_resolved(d->client, 0, our_mac), -EINVAL);
+	assert_int_equal(d->registered, 1);
 	vnic_server_close(d->client);
 	d->client = NULL;
 	expect_exit(d, 0);
@@ -736,6 +760,8 @@ static void test_malformed(void **state)
 		{{VNIC_ATTACH_MEMORY}, sizeof(struct vnic_attach_memory), true}, /* no descriptor */
 		{{VNIC_ATTACH_REG}, sizeof(struct vnic_attach_reg), true},       /* before MEMORY */
 		{{VNIC_ATTACH_RESOLVE}, sizeof(struct vnic_attach_resolve), false},
+		{{VNIC_ATTACH_REGISTER}, sizeof(struct vnic_attach_remote), false},
+		{{VNIC_ATTACH_UNREGISTER}, sizeof(struct vnic_attach_remote), false},
 		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, sizeof(struct vnic_attach_hello), true},
 	};
 	struct daemon *d = *state;

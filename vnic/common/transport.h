@@ -26,6 +26,9 @@ struct vnic_transport_ops {
 	void (*kick)(struct vnic_transport *transport);
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       uint8_t mac[6]);
+	/* A queue pair is connected to a remote one, or no longer. */
+	int (*remote)(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
+		      uint32_t qpn);
 	/* Hands the inbox's descriptors to the device; they stay the caller's. */
 	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
 	/* Those of another process's inbox, which are the caller's. */

@@ -309,6 +309,18 @@ int vnic_server_resolved(struct vnic_server_client *client, int status, const ui
 	return answer(client, &reply, sizeof(reply), NULL, 0);
 }
 
+static int on_remote(struct vnic_server_client *client, struct request *request)
+{
+	struct vnic_attach_remote *remote = &request->message->remote;
+
+	if (!client->bars)
+		return -EPROTO;
+	remote->status =
+		request->ops->remote(request->ctx, client, remote->type == VNIC_ATTACH_REGISTER,
+				     remote->dgid, remote->qpn);
+	return answer(client, remote, sizeof(*remote), NULL, 0);
+}
+
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port)
 {
 	const struct vnic_attach_notice notice = {.type = VNIC_NOTICE_PORT, .port = *port};
@@ -419,6 +431,8 @@ static const struct {
 	[VNIC_ATTACH_RESOLVE] = {sizeof(struct vnic_attach_resolve), on_resolve},
 	[VNIC_ATTACH_INBOX] = {sizeof(struct vnic_attach_inbox), on_inbox},
 	[VNIC_ATTACH_INTRODUCE] = {sizeof(struct vnic_attach_introduce), on_introduce},
+	[VNIC_ATTACH_REGISTER] = {sizeof(struct vnic_attach_remote), on_remote},
+	[VNIC_ATTACH_UNREGISTER] = {sizeof(struct vnic_attach_remote), on_remote},
 };
 
 static int handle(struct vnic_server_client *client, struct request *request, uint32_t len)

@@ -211,3 +211,13 @@ uint64_t *vnic_driver_direct_counters(const struct vnic_driver *drv)
 {
 	return (uint64_t *)(void *)vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT_COUNTERS);
 }
+
+int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
+{
+	return drv->transport->ops->remote(drv->transport, true, dgid, qpn);
+}
+
+int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
+{
+	return drv->transport->ops->remote(drv->transport, false, dgid, qpn);
+}

@@ -174,6 +174,19 @@ static bool port_valid(const struct shm *shm, const struct vnic_attach_port *p)
 	return p->link_mtu >= VMXNET3_MIN_MTU && p->link_mtu <= shm->mtu;
 }
 
+static int shm_remote(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
+		      uint32_t qpn)
+{
+	union vnic_message message = {
+		.remote = {.type = connected ? VNIC_ATTACH_REGISTER : VNIC_ATTACH_UNREGISTER,
+			   .qpn = qpn}};
+	int ret;
+
+	memcpy(message.remote.dgid, dgid, sizeof(message.remote.dgid));
+	ret = ask(to_shm(transport), &message, sizeof(message.remote));
+	return ret ? ret : message.remote.status;
+}
+
 static bool is_port(const struct shm *shm, const union vnic_message *message, int len)
 {
 	return len == (int)sizeof(message->notice) && message->type == VNIC_NOTICE_PORT &&
@@ -269,6 +282,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.resolve = shm_resolve,
 	.inbox = shm_inbox,
 	.introduce = shm_introduce,
+	.remote = shm_remote,
 	.notice = shm_notice,
 	.close = shm_close,
 };

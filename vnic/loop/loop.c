@@ -78,6 +78,17 @@ static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
 	return -ENETUNREACH;
 }
 
+/* Nobody else is there to own it. */
+static int loop_remote(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
+		       uint32_t qpn)
+{
+	(void)transport;
+	(void)connected;
+	(void)dgid;
+	(void)qpn;
+	return 0;
+}
+
 static int loop_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
 {
 	(void)transport;
@@ -116,6 +127,7 @@ static const struct vnic_transport_ops loop_ops = {
 	.resolve = loop_resolve,
 	.inbox = loop_inbox,
 	.introduce = loop_introduce,
+	.remote = loop_remote,
 	.notice = loop_notice,
 	.close = loop_close,
 };

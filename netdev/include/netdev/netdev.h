@@ -155,6 +155,11 @@ int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port);
 
 /* --- DPDK ethdev ports. Own library; the only one that knows DPDK. */
 /*
+ * Starts the EAL where no port has, with little memory: for DPDK's tables and its
+ * telemetry. Ports come first. On error `why` gets one sentence.
+ */
+int netdev_dpdk_start(char *why, uint32_t why_size);
+/*
  * spec: af_packet:IFACE, af_xdp:IFACE,xdp_prog=FILE, tap:NAME, pcap:FILE (replays a file), or
  * dpdk:ARGS for anything EAL knows (a vdev string or a PCI address). The EAL is started at the
  * first call; PCI devices come first, since an EAL started for the others does not look for them.

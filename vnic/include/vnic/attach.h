@@ -18,6 +18,10 @@
  *            size follows from the MTU that HELLO told. Once, before REG.
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
  *   RESOLVE  the MAC for a destination address, ARP or ND as needed.
+ *   REGISTER, UNREGISTER
+ *            the client has, or has no longer, a queue pair connected to a remote one:
+ *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
+ *            wants its UNREGISTER; what is left goes with the connection.
  *   INBOX    client: memory and eventfd of its inbox (inbox.h). Once.
  *   INTRODUCE  client: a QPN of this host.
  *            daemon: memory and eventfd of its owner's inbox, where both are of one
@@ -42,7 +46,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 8
+#define VNIC_ATTACH_VERSION 9
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -53,7 +57,9 @@ enum vnic_attach_type {
 	VNIC_ATTACH_MEMORY,
 	VNIC_ATTACH_REG,
 	VNIC_ATTACH_RESOLVE,
-	VNIC_ATTACH_INBOX = 7,
+	VNIC_ATTACH_REGISTER,
+	VNIC_ATTACH_UNREGISTER,
+	VNIC_ATTACH_INBOX,
 	VNIC_ATTACH_INTRODUCE,
 };
 
@@ -123,6 +129,18 @@ struct vnic_attach_reg {
 	uint32_t write;  /* 1 = write value, 0 = read */
 	uint32_t value;
 	int32_t status;
+};
+
+/* REGISTER, UNREGISTER */
+struct vnic_attach_remote {
+	uint32_t type;
+	/*
+	 * 0; -EADDRINUSE: another process is connected to it; -ENOSPC: too many; -EINVAL: not
+	 * a QPN of a connection; -ENOENT: it was not registered.
+	 */
+	int32_t status;
+	uint32_t qpn;
+	uint8_t dgid[16]; /* IPv4 as ::ffff:a.b.c.d */
 };
 
 struct vnic_attach_resolve {

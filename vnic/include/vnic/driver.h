@@ -87,6 +87,15 @@ bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, 
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			uint8_t mac[6]);
 
+/*
+ * A queue pair of ours is connected to the remote one (RC, UC): the daemon forwards its packets
+ * from now on. Counted: each call wants its vnic_driver_unregister. -EADDRINUSE: another process is
+ * connected to it; -ENOSPC: too many; -EINVAL: nobody can be. Both block for the daemon's answer.
+ * Any thread; they take turns by themselves.
+ */
+int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
+int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
+
 /* --- Frames for other processes of this host, without the daemon (inbox.h). */
 
 /* Gives the daemon this process's inbox to hand on, once; both use it from now on. */

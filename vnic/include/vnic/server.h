@@ -35,6 +35,12 @@ struct vnic_server_ops {
 			const struct vnic_attach_resolve *request);
 	/* The client whose lease has a QPN; NULL: nobody's. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
+	/*
+	 * A client has a queue pair connected to a remote one, or no longer. Returns the
+	 * status of struct vnic_attach_remote.
+	 */
+	int (*remote)(void *ctx, struct vnic_server_client *client, bool connected,
+		      const uint8_t dgid[16], uint32_t qpn);
 };
 
 /*
