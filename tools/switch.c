@@ -136,6 +136,7 @@ struct frame {
 	struct iovec parts[2];
 	uint32_t n;
 	uint32_t len;
+	uint32_t flow; /* for the receiver's queues: the destination QPN; 0 = none */
 };
 
 static struct frame whole_frame(const uint8_t *data, uint32_t len)
@@ -152,6 +153,7 @@ static struct frame frame_of_process(const struct steer *s, const struct vnic_tx
 			  {(void *)(uintptr_t)rest, f->len - s->head_len}},
 		.n = f->len > s->head_len ? 2 : 1,
 		.len = f->len,
+		.flow = s->kind == STEER_ROCE ? s->dest_qpn : 0,
 	};
 }
 
@@ -258,7 +260,7 @@ static int fdb_find(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 static bool deliver(struct vswitch *sw, uint64_t now, struct switch_port *to, const struct frame *f,
 		    bool can_wait)
 {
-	switch (to->dev ? vnic_device_rxv(to->dev, f->parts, f->n) : -ENETDOWN) {
+	switch (to->dev ? vnic_device_rxv(to->dev, f->flow, f->parts, f->n) : -ENETDOWN) {
 	case 0:
 		to->full_since = 0;
 		to->dirty = true;
@@ -428,26 +430,37 @@ static bool from_process(struct vswitch *sw, uint64_t now, struct switch_port *f
 	return enqueue(sw, &sw->uplink_ports[uplink], now, &f);
 }
 
-static bool run_port(struct vswitch *sw, uint64_t now, struct switch_port *port)
+static bool run_queue(struct vswitch *sw, uint64_t now, struct switch_port *port, uint32_t queue)
 {
 	struct vnic_tx_frame frames[BURST];
+	const uint32_t bit = 1u << queue;
 	uint32_t n, taken;
 
-	if (!port->dev)
-		return false;
-	n = vnic_device_tx(port->dev, frames, BURST);
+	n = vnic_device_tx(port->dev, queue, frames, BURST);
+	port->held = port->waiting & bit;
 	for (taken = 0; taken < n; taken++) {
-		bool done = from_process(sw, now, port, &frames[taken]);
-
-		port->held = !done;
-		if (!done)
+		port->waiting &= ~bit;
+		if (!from_process(sw, now, port, &frames[taken])) {
+			port->waiting |= bit;
 			break;
+		}
+		port->held = false;
 	}
 	if (!taken)
 		return false;
-	vnic_device_tx_done(port->dev, taken);
+	vnic_device_tx_done(port->dev, queue, taken);
 	port->dirty = true;
 	return true;
+}
+
+static bool run_port(struct vswitch *sw, uint64_t now, struct switch_port *port)
+{
+	bool moved = false;
+
+	/* Each queue by itself: one that waits for its receiver holds up no other. */
+	for (uint32_t i = 0; port->dev && i < vnic_device_tx_queues(port->dev); i++)
+		moved |= run_queue(sw, now, port, i);
+	return moved;
 }
 
 void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
@@ -483,10 +496,12 @@ static void from_uplink(struct vswitch *sw, uint64_t now, uint32_t index,
 {
 	struct switch_port *from = &sw->uplink_ports[index];
 	enum switch_drop why;
-	const struct frame f = whole_frame(rx->data, rx->len);
+	struct frame f = whole_frame(rx->data, rx->len);
 	struct steer s;
 
 	steer_peek(&s, rx->data, rx->len);
+	if (s.kind == STEER_ROCE)
+		f.flow = s.dest_qpn;
 	if (s.kind != STEER_RUNT)
 		fdb_learn(sw, s.smac, index);
 	why = check_uplink(sw, from, &s);

@@ -91,7 +91,8 @@ struct switch_port {
 	struct vnic_device *dev;     /* of a process; NULL until there is one */
 	uint64_t full_since;         /* when it last ran out of buffers; 0 = it has some */
 	bool dirty;                  /* its driver is to be told */
-	bool held;                   /* its oldest frame had to wait, and is counted already */
+	uint32_t waiting; /* transmit queues whose oldest frame had to wait, a bit each */
+	bool held;        /* the frame at hand is such a one, and counted already */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };

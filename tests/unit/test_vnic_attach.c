@@ -232,13 +232,14 @@ static void echo_client(const char *run_dir)
 		for (uint32_t i = 0; i < n; i++, sent++) {
 			frames[i].len = 60 + sent % MTU / 2;
 			memset(frames[i].data, (int)sent, frames[i].len);
-			memcpy(frames[i].data, &sent, sizeof(sent));
+			frames[i].data[0] = 0; /* to a station, and not to a group */
+			memcpy(frames[i].data + 6, &sent, sizeof(sent));
 		}
 		vnic_driver_tx_commit(drv, frames, n);
 		n = wait_for_frames(drv, frames, BURST);
 		for (uint32_t i = 0; i < n; i++, back++) {
 			CHECK(frames[i].len == 60 + back % MTU / 2);
-			CHECK(!memcmp(frames[i].data, &back, sizeof(back)));
+			CHECK(!memcmp(frames[i].data + 6, &back, sizeof(back)));
 			CHECK(frames[i].data[frames[i].len - 1] == (uint8_t)back);
 		}
 		vnic_driver_rx_release(drv, n);
@@ -249,12 +250,12 @@ static void echo_client(const char *run_dir)
 static uint32_t echo_frames(struct vnic_device *dev)
 {
 	struct vnic_tx_frame frames[BURST];
-	uint32_t n = vnic_device_tx(dev, frames, BURST), i;
+	uint32_t n = vnic_device_tx(dev, 0, frames, BURST), i;
 
 	for (i = 0; i < n; i++)
-		if (vnic_device_rx(dev, frames[i].data, frames[i].len))
+		if (vnic_device_rx(dev, 0, frames[i].data, frames[i].len))
 			break;
-	vnic_device_tx_done(dev, i);
+	vnic_device_tx_done(dev, 0, i);
 	vnic_device_flush(dev);
 	return i;
 }
@@ -349,7 +350,7 @@ static void test_client_killed(void **state)
 	while (echo_frames(dev))
 		;
 	vnic_device_reg_write(dev, 0, VMXNET3_REG_IMR, 0);
-	vnic_device_rx(dev, data, sizeof(data));
+	vnic_device_rx(dev, 0, data, sizeof(data));
 	vnic_device_flush(dev);
 	assert_int_equal(vnic_server_event(d->client, &ops, d), -ECONNRESET);
 }

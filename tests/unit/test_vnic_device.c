@@ -61,6 +61,7 @@ static void fill_shared(struct nic *nic)
 	nic->shared->misc.tx_queues = nic->shared->misc.rx_queues = 1;
 	nic->shared->intr.vectors = 1;
 	nic->shared->intr.auto_mask = 1;
+	nic->shared->rx_filter.mode = VMXNET3_RXM_PROMISC;
 	nic->queues->tx.ring_addr = TX_RING;
 	nic->queues->tx.ring_size = nic->queues->tx.comp_ring_size = RING;
 	nic->queues->tx.comp_ring_addr = TX_COMP;
@@ -74,8 +75,10 @@ static void fill_shared(struct nic *nic)
 static int set_up(void **state)
 {
 	struct nic *nic = calloc(1, sizeof(*nic));
+	struct vnic_region region = {.size = MEMORY};
 	struct vnic_device_attr attr = {
-		.memory_size = MEMORY,
+		.regions = &region,
+		.region_count = 1,
 		.mac = {2, 3, 4, 5, 6, 7},
 		.mtu = MTU,
 		.interrupt = count_interrupt,
@@ -83,7 +86,7 @@ static int set_up(void **state)
 	};
 
 	/* The exact size, so that a sanitizer sees a step outside. */
-	attr.memory = nic->memory = aligned_alloc(4096, MEMORY);
+	region.memory = nic->memory = aligned_alloc(4096, MEMORY);
 	attr.bars = nic->bars = aligned_alloc(4096, VNIC_BAR_SIZE);
 	memset(nic->memory, 0, MEMORY);
 	memset(nic->bars, 0, VNIC_BAR_SIZE);
@@ -130,6 +133,7 @@ static void activate(struct nic *nic)
 {
 	assert_int_equal(activate_at(nic, SHARED), 0);
 	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_IMR, 0), 0);
 }
 
 static void post_tx(struct nic *nic, uint32_t index, uint64_t addr, uint32_t len, uint32_t flags)
@@ -156,8 +160,8 @@ static void expect_broken(struct nic *nic, uint32_t event,
 	assert_true(status->stopped);
 	assert_int_equal(status->error, error);
 	assert_int_equal(nic->interrupts, 1);
-	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
-	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENETDOWN);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, &frame, 1), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), -ENETDOWN);
 	/* It stays its driver's own affair: a reset mends it. */
 	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_RESET_DEV), 0);
 	activate(nic);
@@ -167,7 +171,7 @@ static void expect_bad_tx(struct nic *nic, uint32_t error)
 {
 	struct vnic_tx_frame frame;
 
-	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, &frame, 1), 0);
 	assert_int_equal(vnic_device_counters(nic->dev)[VNIC_TX_BAD], 1);
 	memset(nic->tx, 0, RING * sizeof(*nic->tx));
 	expect_broken(nic, VMXNET3_ECR_TQERR, &nic->queues->tx.status, error);
@@ -187,14 +191,14 @@ static void test_gathered_transmit(void **state)
 	post_tx(nic, 0, DATA, 20, 0);
 	post_tx(nic, 1, DATA + 100, 30, 0);
 	/* The rest is not posted yet: no frame. */
-	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 0);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, frames, 4), 0);
 	post_tx(nic, 2, DATA + 200, 40, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
 	post_tx(nic, 3, DATA + 200, 40, VMXNET3_TXD_EOP);
 	post_tx(nic, 4, DATA, 14, 0);
 	post_tx(nic, 5, DATA, 14, VMXNET3_TXD_EOP);
 
 	/* Two frames go; the next to be gathered waits for the bounce buffer. */
-	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 2);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, frames, 4), 2);
 	assert_int_equal(frames[0].len, 90);
 	assert_memory_equal(frames[0].data, nic->memory + DATA, 20);
 	assert_memory_equal(frames[0].data + 20, nic->memory + DATA + 100, 30);
@@ -202,10 +206,10 @@ static void test_gathered_transmit(void **state)
 	/* One descriptor: no copy. */
 	assert_ptr_equal(frames[1].data, nic->memory + DATA + 200);
 	assert_int_equal(frames[1].len, 40);
-	vnic_device_tx_done(nic->dev, 2);
-	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 1);
+	vnic_device_tx_done(nic->dev, 0, 2);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, frames, 4), 1);
 	assert_int_equal(frames[0].len, 28);
-	vnic_device_tx_done(nic->dev, 1);
+	vnic_device_tx_done(nic->dev, 0, 1);
 
 	/* Only the frame that asked for a completion has one: index of its last descriptor. */
 	assert_int_equal(nic->tx_comp[0].index, 2);
@@ -236,10 +240,10 @@ static void test_scattered_receive(void **state)
 	activate(nic);
 	post_rx(nic, nic->rx, 0, DATA, 128);
 	post_rx(nic, nic->rx, 1, DATA + 128, 128 | VMXNET3_RXD_BODY);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 300), -ENOBUFS);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 300), -ENOBUFS);
 	assert_int_equal(nic->queues->rx.update_prod, 1);
 	post_rx(nic, nic->rx2, 0, DATA + 256, 128 | VMXNET3_RXD_BODY);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 300), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 300), 0);
 	assert_memory_equal(nic->memory + DATA, data, 300);
 	expect_rx_comp(nic, 0, 0, 0, VMXNET3_RCD_SOP, 128);
 	expect_rx_comp(nic, 1, 1, 0, 0, 128);
@@ -247,7 +251,7 @@ static void test_scattered_receive(void **state)
 
 	post_rx(nic, nic->rx, 2, DATA, 128 | VMXNET3_RXD_BODY);
 	post_rx(nic, nic->rx, 3, DATA + 512, 128);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 60), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 60), 0);
 	expect_rx_comp(nic, 3, 3, 0, VMXNET3_RCD_SOP | VMXNET3_RCD_EOP, 60);
 	assert_int_equal(vnic_device_counters(nic->dev)[VNIC_RX_FRAMES], 2);
 }
@@ -271,7 +275,7 @@ static void test_receive_in_parts(void **state)
 		post_rx(nic, nic->rx, 3 * i, DATA, 128);
 		post_rx(nic, nic->rx, 3 * i + 1, DATA + 128, 128 | VMXNET3_RXD_BODY);
 		post_rx(nic, nic->rx, 3 * i + 2, DATA + 256, 128 | VMXNET3_RXD_BODY);
-		assert_int_equal(vnic_device_rxv(nic->dev, parts, 2), 0);
+		assert_int_equal(vnic_device_rxv(nic->dev, 0, parts, 2), 0);
 		assert_memory_equal(nic->memory + DATA, data, sizeof(data));
 	}
 }
@@ -285,8 +289,8 @@ static void test_receive_too_long_for_buffers(void **state)
 	activate(nic);
 	post_rx(nic, nic->rx, 0, DATA, 128);
 	post_rx(nic, nic->rx, 1, DATA, 128);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 300), -EMSGSIZE);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 128), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 300), -EMSGSIZE);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 128), 0);
 	expect_rx_comp(nic, 0, 0, 0, VMXNET3_RCD_SOP | VMXNET3_RCD_EOP, 128);
 }
 
@@ -299,8 +303,8 @@ static void test_too_many_receive_segments(void **state)
 	post_rx(nic, nic->rx, 0, DATA, 1);
 	for (uint32_t i = 1; i < RING; i++)
 		post_rx(nic, nic->rx, i, DATA + i, 1 | VMXNET3_RXD_BODY);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 17), -EMSGSIZE);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 16), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 17), -EMSGSIZE);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 16), 0);
 }
 
 static void test_registers(void **state)
@@ -308,24 +312,26 @@ static void test_registers(void **state)
 	struct nic *nic = *state;
 	uint32_t value;
 
-	activate(nic);
-	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_PERM_MAC_LO), 0x05040302);
-	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_PERM_MAC_HI), 0x0706);
-	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_LINK), 10000u << 16 | 1);
-	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_GET_CONF_INTR), 3);
-	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE), 0);
-	assert_int_equal(command(nic, 0xcafebabe), 1);
-	assert_int_equal(vnic_device_reg_read(nic->dev, 1, VMXNET3_REG_VRRS, &value), 0);
+	/* As after power-on: every vector is masked. */
+	assert_int_equal(vnic_device_reg_read(nic->dev, 0, VMXNET3_REG_IMR, &value), 0);
 	assert_int_equal(value, 1);
-	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_VRRS, 2), -EINVAL);
+	activate(nic);
 	assert_int_equal(vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_IMR, 1), 0);
 	assert_int_equal(*(uint32_t *)nic->bars, 1);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_RXPROD2 + 8 * 15, 7), 0);
+	assert_int_equal(vnic_device_reg_read(nic->dev, 0, VMXNET3_REG_RXPROD2 + 8 * 15, &value),
+			 0);
+	assert_int_equal(value, 7);
 	/* No register there, no such BAR, beyond the pages, not ours to write. */
 	assert_int_equal(vnic_device_reg_write(nic->dev, 1, 0x44, 1), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_ICR, 1), -EINVAL);
 	assert_int_equal(vnic_device_reg_read(nic->dev, 0, 4, &value), -EINVAL);
 	assert_int_equal(vnic_device_reg_read(nic->dev, 2, 0, &value), -EINVAL);
 	assert_int_equal(vnic_device_reg_write(nic->dev, 0, 0x80000000, 1), -EINVAL);
 	assert_int_equal(vnic_device_reg_write(nic->dev, 0, VNIC_REG_ASLEEP, 1), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_TXPROD + 8 * 8, 1),
+			 -EINVAL);
+	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_UVRS, 2), -EINVAL);
 }
 
 /* --- What is not. */
@@ -354,7 +360,10 @@ static void test_bad_configuration(void **state)
 
 	REFUSED(nic, nic->shared->magic, 42);
 	REFUSED(nic, nic->shared->misc.tx_queues, 0);
-	REFUSED(nic, nic->shared->misc.tx_queues, 8);
+	REFUSED(nic, nic->shared->misc.tx_queues, VMXNET3_MAX_TX_QUEUES + 1);
+	REFUSED(nic, nic->shared->misc.tx_queues, 2); /* the second is not set up */
+	REFUSED(nic, nic->shared->misc.rx_queues, 0);
+	REFUSED(nic, nic->shared->misc.rx_queues, VMXNET3_MAX_RX_QUEUES + 1);
 	REFUSED(nic, nic->shared->misc.rx_queues, 2);
 	REFUSED(nic, nic->shared->misc.mtu, MTU + 1);
 	REFUSED(nic, nic->shared->misc.mtu, 0);
@@ -409,9 +418,9 @@ static void test_no_second_receive_ring(void **state)
 	nic->queues->rx.ring_addr[1] = 0;
 	activate(nic);
 	post_rx(nic, nic->rx, 0, DATA, 128);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 300), -ENOBUFS);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 300), -ENOBUFS);
 	assert_int_equal(nic->queues->rx.update_prod, 1);
-	assert_int_equal(vnic_device_rx(nic->dev, data, 100), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, 100), 0);
 	assert_int_equal(nic->queues->rx.update_prod, 0);
 }
 
@@ -420,7 +429,7 @@ static void deliver(struct nic *nic, uint32_t index)
 	uint8_t data[60] = {0};
 
 	post_rx(nic, nic->rx, index, DATA, 128);
-	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), 0);
 	vnic_device_flush(nic->dev);
 }
 
@@ -478,9 +487,9 @@ static void test_bad_transmit_behind_good(void **state)
 	activate(nic);
 	post_tx(nic, 0, DATA, 60, VMXNET3_TXD_EOP);
 	post_tx(nic, 1, MEMORY, 60, VMXNET3_TXD_EOP);
-	assert_int_equal(vnic_device_tx(nic->dev, frames, 4), 1);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, frames, 4), 1);
 	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
-	vnic_device_tx_done(nic->dev, 1);
+	vnic_device_tx_done(nic->dev, 0, 1);
 	expect_bad_tx(nic, VMXNET3_ERR_TXD_INVALID);
 }
 
@@ -516,12 +525,12 @@ static void test_generation_stuck(void **state)
 		post_tx(nic, i, DATA, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
 		post_rx(nic, nic->rx, i, DATA, 128);
 	}
-	assert_int_equal(vnic_device_tx(nic->dev, frames, RING), RING);
-	vnic_device_tx_done(nic->dev, RING);
-	assert_int_equal(vnic_device_tx(nic->dev, frames, RING), 0);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, frames, RING), RING);
+	vnic_device_tx_done(nic->dev, 0, RING);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, frames, RING), 0);
 	for (uint32_t i = 0; i < RING; i++)
-		assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), 0);
-	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENOBUFS);
+		assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), 0);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), -ENOBUFS);
 	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
 }
 
@@ -536,10 +545,10 @@ static void test_producer_out_of_range(void **state)
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_TXPROD, values[i]);
 		vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_RXPROD, values[i]);
-		assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
+		assert_int_equal(vnic_device_tx(nic->dev, 0, &frame, 1), 0);
 	}
 	vnic_device_reg_write(nic->dev, 0, VMXNET3_REG_TXPROD, RING - 1);
-	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 0);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, &frame, 1), 0);
 	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
 }
 
@@ -566,7 +575,7 @@ static void test_bad_receive(void **state)
 		nic = *state;
 		activate(nic);
 		post_rx(nic, nic->rx, 0, cases[i].addr, cases[i].len);
-		assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENETDOWN);
+		assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), -ENETDOWN);
 		assert_int_equal(vnic_device_counters(nic->dev)[VNIC_RX_BAD], 1);
 		memset(nic->rx, 0, RING * sizeof(*nic->rx));
 		expect_broken(nic, VMXNET3_ECR_RQERR, &nic->queues->rx.status,
@@ -584,7 +593,7 @@ static void test_receive_without_head(void **state)
 	activate(nic);
 	for (uint32_t i = 0; i < RING; i++)
 		post_rx(nic, nic->rx, i, DATA, 128 | VMXNET3_RXD_BODY);
-	assert_int_equal(vnic_device_rx(nic->dev, data, sizeof(data)), -ENOBUFS);
+	assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), -ENOBUFS);
 }
 
 /* Nothing may be cached from memory that the driver can change after it was checked. */
@@ -599,12 +608,12 @@ static void test_changed_behind_the_check(void **state)
 	nic->shared->intr.vectors = 255;
 	nic->shared->misc.mtu = UINT32_MAX;
 	post_tx(nic, 0, DATA, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
-	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 1);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, &frame, 1), 1);
 	post_tx(nic, 0, MEMORY, 16000, 0);
-	assert_int_equal(vnic_device_tx(nic->dev, &frame, 1), 1);
+	assert_int_equal(vnic_device_tx(nic->dev, 0, &frame, 1), 1);
 	assert_ptr_equal(frame.data, nic->memory + DATA);
 	assert_int_equal(frame.len, 60);
-	vnic_device_tx_done(nic->dev, 1);
+	vnic_device_tx_done(nic->dev, 0, 1);
 	vnic_device_flush(nic->dev);
 	assert_int_equal(nic->interrupts, 1);
 }
@@ -612,8 +621,9 @@ static void test_changed_behind_the_check(void **state)
 static void test_bad_attributes(void **state)
 {
 	struct nic *nic = *state;
-	struct vnic_device_attr attr = {.memory = nic->memory,
-					.memory_size = MEMORY,
+	struct vnic_region region = {.memory = nic->memory, .size = MEMORY};
+	struct vnic_device_attr attr = {.regions = &region,
+					.region_count = 1,
 					.bars = nic->bars,
 					.mtu = VMXNET3_MAX_MTU + 1,
 					.interrupt = count_interrupt};
@@ -623,7 +633,7 @@ static void test_bad_attributes(void **state)
 	attr.mtu = VMXNET3_MIN_MTU - 1;
 	assert_int_equal(vnic_device_create(&attr, &dev), -EINVAL);
 	attr.mtu = MTU;
-	attr.memory = NULL;
+	region.memory = NULL;
 	assert_int_equal(vnic_device_create(&attr, &dev), -EINVAL);
 }
 

@@ -46,8 +46,9 @@ static uint32_t length_of(uint32_t number)
 
 static void fill(uint8_t *data, uint32_t number)
 {
-	memset(data, (int)(number * 31 + 1), length_of(number));
-	memcpy(data, &number, sizeof(number));
+	/* Even: to a station, and not to a group. */
+	memset(data, (int)(number * 62 + 2), length_of(number));
+	memcpy(data + 6, &number, sizeof(number));
 }
 
 static void check(const uint8_t *data, uint32_t len, uint32_t number)
@@ -78,10 +79,10 @@ static uint32_t take_sent(struct vnic_device *dev, uint32_t *number, uint32_t n)
 {
 	struct vnic_tx_frame frames[BURST];
 
-	n = vnic_device_tx(dev, frames, n);
+	n = vnic_device_tx(dev, 0, frames, n);
 	for (uint32_t i = 0; i < n; i++)
 		check(frames[i].data, frames[i].len, (*number)++);
-	vnic_device_tx_done(dev, n);
+	vnic_device_tx_done(dev, 0, n);
 	return n;
 }
 
@@ -109,7 +110,7 @@ static uint32_t give(struct vnic_device *dev, uint32_t *number, uint32_t n)
 
 	for (i = 0; i < n; i++) {
 		fill(data, *number);
-		if (vnic_device_rx(dev, data, length_of(*number)))
+		if (vnic_device_rx(dev, 0, data, length_of(*number)))
 			break;
 		(*number)++;
 	}
@@ -190,14 +191,14 @@ static void test_transmit_shown_again(void **state)
 
 	send_frames(loop->driver, &sent, 3);
 	for (uint32_t i = 0; i < 2; i++) {
-		assert_int_equal(vnic_device_tx(loop->device, frames, BURST), 3);
+		assert_int_equal(vnic_device_tx(loop->device, 0, frames, BURST), 3);
 		check(frames[0].data, frames[0].len, 0);
 	}
-	vnic_device_tx_done(loop->device, 2);
-	assert_int_equal(vnic_device_tx(loop->device, frames, BURST), 1);
+	vnic_device_tx_done(loop->device, 0, 2);
+	assert_int_equal(vnic_device_tx(loop->device, 0, frames, BURST), 1);
 	check(frames[0].data, frames[0].len, 2);
 	/* More than there is: no harm. */
-	vnic_device_tx_done(loop->device, 99);
+	vnic_device_tx_done(loop->device, 0, 99);
 	assert_int_equal(counter(loop, VNIC_TX_FRAMES), 3);
 }
 
@@ -206,10 +207,38 @@ static void test_receive_limits(void **state)
 	static const uint8_t data[VNIC_FRAME_MAX(MTU) + 1];
 	struct vnic_loop *loop = *state;
 
-	assert_int_equal(vnic_device_rx(loop->device, data, sizeof(data)), -EMSGSIZE);
-	assert_int_equal(vnic_device_rx(loop->device, data, 0), -EMSGSIZE);
-	assert_int_equal(counter(loop, VNIC_RX_TOO_LONG), 2);
-	assert_int_equal(vnic_device_rx(loop->device, data, sizeof(data) - 1), 0);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), -EMSGSIZE);
+	assert_int_equal(counter(loop, VNIC_RX_TOO_LONG), 1);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, 0), -EINVAL);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, VNIC_ETH_HEADER - 1), -EINVAL);
+	assert_int_equal(counter(loop, VNIC_RX_RUNT), 2);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data) - 1), 0);
+}
+
+/* Processes of a host share its MAC, and the switch knows whose a frame is. */
+static void test_shared_mac(void **state)
+{
+	struct vnic_loop *loop = *state;
+	uint8_t data[60] = {0x02, 9, 9, 9, 9, 9};
+	uint32_t low, now;
+
+	assert_int_equal(vnic_device_reg_read(loop->device, 1, VMXNET3_REG_MACL, &low), 0);
+	assert_int_equal(vnic_device_reg_write(loop->device, 1, VMXNET3_REG_MACL, 0x09090902), 0);
+	assert_int_equal(vnic_device_reg_write(loop->device, 1, VMXNET3_REG_MACH, 0x0909), 0);
+	assert_int_equal(vnic_device_reg_read(loop->device, 1, VMXNET3_REG_MACL, &now), 0);
+	assert_int_equal(now, low);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
+	assert_int_equal(counter(loop, VNIC_RX_FRAMES), 1);
+	/* In whatever VLAN; a group only where it asked for groups. */
+	memcpy(data + 12, (const uint8_t[]){0x81, 0x00, 0x0f, 0xfe}, 4);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
+	assert_int_equal(counter(loop, VNIC_RX_FRAMES), 2);
+	data[0] = 0x01;
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
+	assert_int_equal(counter(loop, VNIC_RX_FILTERED), 1);
+	vnic_driver_hear_multicast(loop->driver, true);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
+	assert_int_equal(counter(loop, VNIC_RX_FRAMES), 3);
 }
 
 /* A quiesced NIC takes and gives nothing; the frames it had shown are forgotten. */
@@ -221,14 +250,14 @@ static void test_quiesced(void **state)
 	uint32_t sent = 0;
 
 	send_frames(loop->driver, &sent, 3);
-	assert_int_equal(vnic_device_tx(loop->device, frames, BURST), 3);
+	assert_int_equal(vnic_device_tx(loop->device, 0, frames, BURST), 3);
 	vnic_driver_detach(loop->driver);
 	assert_null(loop->driver);
 	assert_int_equal(vnic_device_state(loop->device), VNIC_DEVICE_DOWN);
-	vnic_device_tx_done(loop->device, 3);
+	vnic_device_tx_done(loop->device, 0, 3);
 	assert_int_equal(counter(loop, VNIC_TX_FRAMES), 0);
-	assert_int_equal(vnic_device_tx(loop->device, frames, BURST), 0);
-	assert_int_equal(vnic_device_rx(loop->device, data, sizeof(data)), -ENETDOWN);
+	assert_int_equal(vnic_device_tx(loop->device, 0, frames, BURST), 0);
+	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), -ENETDOWN);
 }
 
 static void test_counter_names(void **state)
@@ -250,6 +279,7 @@ int main(void)
 		LOOP_TEST(test_transmit_full),
 		LOOP_TEST(test_transmit_shown_again),
 		LOOP_TEST(test_receive_limits),
+		LOOP_TEST(test_shared_mac),
 		LOOP_TEST(test_quiesced),
 		cmocka_unit_test(test_counter_names),
 	};

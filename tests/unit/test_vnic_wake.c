@@ -35,7 +35,7 @@ static int close_loop(void **state)
 
 static void deliver(struct vnic_loop *loop)
 {
-	assert_int_equal(vnic_device_rx(loop->device, frame, sizeof(frame)), 0);
+	assert_int_equal(vnic_device_rx(loop->device, 0, frame, sizeof(frame)), 0);
 	vnic_device_flush(loop->device);
 }
 
@@ -64,9 +64,9 @@ static uint32_t send_frames(struct vnic_loop *loop, uint32_t n)
 static uint32_t take_sent(struct vnic_loop *loop)
 {
 	struct vnic_tx_frame frames[BURST];
-	uint32_t n = vnic_device_tx(loop->device, frames, BURST);
+	uint32_t n = vnic_device_tx(loop->device, 0, frames, BURST);
 
-	vnic_device_tx_done(loop->device, n);
+	vnic_device_tx_done(loop->device, 0, n);
 	vnic_device_flush(loop->device);
 	return n;
 }
@@ -107,7 +107,7 @@ static void test_one_interrupt_a_flush(void **state)
 
 	vnic_driver_irq_unmask(loop->driver);
 	for (uint32_t i = 0; i < BURST; i++)
-		assert_int_equal(vnic_device_rx(loop->device, frame, sizeof(frame)), 0);
+		assert_int_equal(vnic_device_rx(loop->device, 0, frame, sizeof(frame)), 0);
 	assert_int_equal(loop->interrupts, 0);
 	vnic_device_flush(loop->device);
 	vnic_device_flush(loop->device);
@@ -180,13 +180,13 @@ static void test_doorbell_for_buffers(void **state)
 	receive(loop);
 	assert_int_equal(loop->kicks, 0);
 
-	while (!vnic_device_rx(loop->device, frame, sizeof(frame)))
+	while (!vnic_device_rx(loop->device, 0, frame, sizeof(frame)))
 		;
 	assert_int_equal(vnic_device_counters(loop->device)[VNIC_RX_NO_BUFFER], 1);
 	assert_int_equal(vnic_driver_rx(loop->driver, frames, 1), 1);
 	vnic_driver_rx_release(loop->driver, 1);
 	assert_int_equal(loop->kicks, 1);
-	assert_int_equal(vnic_device_rx(loop->device, frame, sizeof(frame)), 0);
+	assert_int_equal(vnic_device_rx(loop->device, 0, frame, sizeof(frame)), 0);
 	vnic_device_sleeping(loop->device, true);
 	receive(loop);
 	assert_int_equal(loop->kicks, 1);

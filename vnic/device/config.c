@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nic.h"
+#include "shared.h"
 
 static void *aligned_memory(const struct vnic_device *dev, uint64_t addr, uint64_t size,
 			    uint64_t align)
@@ -20,86 +21,133 @@ static void *ring_memory(const struct vnic_device *dev, uint64_t addr, uint32_t 
 	return aligned_memory(dev, addr, size * UINT64_C(16), VMXNET3_RING_BA_ALIGN);
 }
 
-static bool configure_tx(const struct vnic_device *dev, const struct vmxnet3_tx_queue_desc *conf,
-			 struct vnic_device_txq *tx)
+static bool configure_tx(struct vnic_device *dev, uint32_t number,
+			 struct vmxnet3_tx_queue_desc *shared)
 {
-	tx->ring = ring_memory(dev, conf->ring_addr, conf->ring_size, VMXNET3_RING_MAX_SIZE);
-	tx->comp =
-		ring_memory(dev, conf->comp_ring_addr, conf->comp_ring_size, VMXNET3_RING_MAX_SIZE);
-	tx->next = vnic_cursor_start(conf->ring_size);
-	tx->comp_next = vnic_cursor_start(conf->comp_ring_size);
-	tx->vector = conf->vector;
+	struct vnic_device_txq *tx = &dev->tx[number];
+	struct vmxnet3_tx_queue_desc conf;
+
+	memcpy(&conf, shared, sizeof(conf));
+	*tx = (struct vnic_device_txq){
+		.shared = shared,
+		.ring = ring_memory(dev, conf.ring_addr, conf.ring_size, VMXNET3_RING_MAX_SIZE),
+		.comp = ring_memory(dev, conf.comp_ring_addr, conf.comp_ring_size,
+				    VMXNET3_RING_MAX_SIZE),
+		.next = vnic_cursor_start(conf.ring_size),
+		.comp_next = vnic_cursor_start(conf.comp_ring_size),
+		.bounce = dev->bounce + (size_t)number * VNIC_FRAME_MAX(dev->attr.mtu),
+		.vector = conf.vector,
+	};
 	/* Every posted descriptor may complete before the driver looks. */
-	return tx->ring && tx->comp && conf->comp_ring_size >= conf->ring_size;
+	return tx->ring && tx->comp && conf.comp_ring_size >= conf.ring_size &&
+	       tx->vector < dev->vectors;
 }
 
-static bool configure_rx(const struct vnic_device *dev, const struct vmxnet3_rx_queue_desc *conf,
-			 struct vnic_device_rxq *rx)
+static bool configure_rx(struct vnic_device *dev, uint32_t number,
+			 struct vmxnet3_rx_queue_desc *shared)
 {
-	uint64_t posted = (uint64_t)conf->ring_size[0] + conf->ring_size[1];
+	struct vnic_device_rxq *rx = &dev->rx[number];
+	struct vmxnet3_rx_queue_desc conf;
 
+	memcpy(&conf, shared, sizeof(conf));
+	*rx = (struct vnic_device_rxq){
+		.number = number,
+		.shared = shared,
+		.comp = ring_memory(dev, conf.comp_ring_addr, conf.comp_ring_size,
+				    VMXNET3_RC_RING_MAX),
+		.comp_next = vnic_cursor_start(conf.comp_ring_size),
+		.vector = conf.vector,
+	};
 	for (uint32_t i = 0; i < 2; i++) {
-		rx->next[i] = vnic_cursor_start(conf->ring_size[i]);
-		if (i == 1 && conf->ring_size[1] == 0)
+		rx->next[i] = vnic_cursor_start(conf.ring_size[i]);
+		if (i == 1 && conf.ring_size[1] == 0)
 			break;
-		rx->ring[i] = ring_memory(dev, conf->ring_addr[i], conf->ring_size[i],
+		rx->ring[i] = ring_memory(dev, conf.ring_addr[i], conf.ring_size[i],
 					  VMXNET3_RING_MAX_SIZE);
 		if (!rx->ring[i])
 			return false;
 	}
-	rx->comp =
-		ring_memory(dev, conf->comp_ring_addr, conf->comp_ring_size, VMXNET3_RC_RING_MAX);
-	rx->comp_next = vnic_cursor_start(conf->comp_ring_size);
-	rx->vector = conf->vector;
-	return rx->comp && conf->comp_ring_size >= posted;
+	return rx->comp && rx->vector < dev->vectors &&
+	       conf.comp_ring_size >= (uint64_t)conf.ring_size[0] + conf.ring_size[1];
 }
 
-static bool interrupts_valid(const struct vmxnet3_intr_conf *intr, uint8_t tx_vector,
-			     uint8_t rx_vector)
+/* The descriptors of all transmit queues stand first, then those of all receive queues. */
+static bool configure_queues(struct vnic_device *dev, const struct vmxnet3_misc_conf *misc)
 {
-	return intr->vectors <= VMXNET3_MAX_INTRS && intr->event_vector < intr->vectors &&
-	       tx_vector < intr->vectors && rx_vector < intr->vectors;
+	struct vmxnet3_tx_queue_desc *tx;
+	struct vmxnet3_rx_queue_desc *rx;
+	uint64_t size = misc->tx_queues * sizeof(*tx) + misc->rx_queues * sizeof(*rx);
+
+	tx = aligned_memory(dev, misc->queue_desc_addr, size, VMXNET3_QUEUE_DESC_ALIGN);
+	if (!tx)
+		return false;
+	rx = (struct vmxnet3_rx_queue_desc *)(tx + misc->tx_queues);
+	for (uint32_t i = 0; i < misc->tx_queues; i++)
+		if (!configure_tx(dev, i, &tx[i]))
+			return false;
+	for (uint32_t i = 0; i < misc->rx_queues; i++)
+		if (!configure_rx(dev, i, &rx[i]))
+			return false;
+	return true;
 }
 
-static bool misc_valid(const struct vnic_device *dev, const struct vmxnet3_driver_shared *shared)
+static bool interrupts_valid(const struct vmxnet3_intr_conf *intr)
 {
-	return shared->magic == VMXNET3_REV1_MAGIC && shared->misc.tx_queues == 1 &&
-	       shared->misc.rx_queues == 1 && shared->misc.mtu >= VMXNET3_MIN_MTU &&
-	       shared->misc.mtu <= dev->attr.mtu;
+	return intr->vectors <= VMXNET3_MAX_INTRS && intr->event_vector < intr->vectors;
 }
 
-bool vnic_device_configure(struct vnic_device *dev)
+static bool misc_valid(const struct vnic_device *dev, const struct vmxnet3_misc_conf *misc)
+{
+	return misc->tx_queues >= 1 && misc->tx_queues <= VMXNET3_MAX_TX_QUEUES &&
+	       misc->rx_queues >= 1 && misc->rx_queues <= VMXNET3_MAX_RX_QUEUES &&
+	       misc->mtu >= VMXNET3_MIN_MTU && misc->mtu <= dev->attr.mtu;
+}
+
+void vnic_device_update_features(struct vnic_device *dev)
+{
+	dev->features = (uint32_t)vnic_load(&dev->shared->misc.upt_features);
+}
+
+/* A driver may have left in them what a queue that was stopped had. */
+static void clear_status(struct vnic_device *dev)
+{
+	static const struct vmxnet3_queue_status running;
+
+	for (uint32_t i = 0; i < dev->tx_queues; i++)
+		dev->tx[i].shared->status = running;
+	for (uint32_t i = 0; i < dev->rx_queues; i++)
+		dev->rx[i].shared->status = running;
+}
+
+bool vnic_device_activate(struct vnic_device *dev)
 {
 	uint64_t addr = (uint64_t)dev->shared_high << 32 | dev->shared_low;
 	struct vmxnet3_driver_shared *area = aligned_memory(dev, addr, sizeof(*area), 8);
-	struct vmxnet3_queue_pair *queues, conf;
 	struct vmxnet3_driver_shared shared;
-	struct vnic_device_txq tx = {0};
-	struct vnic_device_rxq rx = {0};
 
 	if (!area)
 		return false;
 	memcpy(&shared, area, sizeof(shared));
-	if (!misc_valid(dev, &shared))
+	if (shared.magic != VMXNET3_REV1_MAGIC || !misc_valid(dev, &shared.misc) ||
+	    !interrupts_valid(&shared.intr))
 		return false;
-	queues = aligned_memory(dev, shared.misc.queue_desc_addr, sizeof(conf),
-				VMXNET3_QUEUE_DESC_ALIGN);
-	if (!queues)
-		return false;
-	memcpy(&conf, queues, sizeof(conf));
-	if (!configure_tx(dev, &conf.tx, &tx) || !configure_rx(dev, &conf.rx, &rx) ||
-	    !interrupts_valid(&shared.intr, tx.vector, rx.vector))
-		return false;
-
 	dev->shared = area;
 	dev->vectors = shared.intr.vectors;
 	dev->event_vector = shared.intr.event_vector;
 	dev->auto_mask = shared.intr.auto_mask;
 	dev->frame_max = VNIC_FRAME_MAX(shared.misc.mtu);
-	dev->interrupts = 0;
-	tx.shared = &queues->tx;
-	rx.shared = &queues->rx;
-	dev->tx = tx;
-	dev->rx = rx;
-	return true;
+	dev->interrupts = dev->missed = 0;
+	if (!configure_queues(dev, &shared.misc))
+		return false;
+	dev->tx_queues = shared.misc.tx_queues;
+	dev->rx_queues = shared.misc.rx_queues;
+	dev->state = VNIC_DEVICE_ACTIVE;
+	clear_status(dev);
+	vnic_device_update_features(dev);
+	vnic_device_update_mode(dev);
+	vnic_device_update_vlans(dev);
+	if (vnic_device_update_groups(dev))
+		return true;
+	vnic_device_stop(dev);
+	return false;
 }

@@ -31,11 +31,14 @@ struct vnic_device_txq {
 	struct vnic_cursor comp_next; /* the first free completion */
 	struct vnic_tx_pending pending[VNIC_TX_AHEAD];
 	uint32_t first, count; /* of pending, a queue */
+	uint8_t *bounce;       /* where a frame of several descriptors is gathered */
 	bool bounce_used;
 	uint8_t vector;
+	uint64_t stats[UPT1_TX_STATS];
 };
 
 struct vnic_device_rxq {
+	uint32_t number;
 	struct vmxnet3_rx_queue_desc *shared;
 	struct vmxnet3_rx_desc *ring[2];
 	struct vmxnet3_rx_comp *comp;
@@ -43,38 +46,126 @@ struct vnic_device_rxq {
 	struct vnic_cursor comp_next;
 	bool starved; /* a frame was refused, and none has been taken since */
 	uint8_t vector;
+	uint64_t stats[UPT1_RX_STATS];
+};
+
+/* A driver with more groups hears all, as it would have asked for by itself. */
+#define VNIC_FILTER_GROUPS 256
+
+/* What the driver wants to hear, as its last commands said. */
+struct vnic_device_filter {
+	uint32_t mode; /* VMXNET3_RXM_* */
+	uint32_t group_count;
+	uint8_t groups[VNIC_FILTER_GROUPS][6];
+	uint32_t vlan[VMXNET3_VFT_SIZE];
 };
 
 struct vnic_device {
 	struct vnic_device_attr attr;
 	enum vnic_device_state state;
 	uint64_t counters[VNIC_COUNTER_COUNT];
+	uint32_t revision;                /* that the driver selected */
 	uint32_t shared_low, shared_high; /* DSAL, DSAH */
 	uint32_t result;                  /* of the last command */
+	uint32_t mac_low;                 /* MACL, until MACH is written */
+	uint8_t mac[6];
+	uint32_t features; /* UPT1_F_* */
+	uint16_t link;     /* Mb/s, 0 = down */
+	struct vmxnet3_coalesce_scheme coalesce;
+	struct vnic_device_filter filter;
 	struct vmxnet3_driver_shared *shared;
-	struct vnic_device_txq tx;
-	struct vnic_device_rxq rx;
+	struct vnic_region regions[VNIC_REGIONS];
+	uint32_t tx_queues, rx_queues;
+	struct vnic_device_txq tx[VMXNET3_MAX_TX_QUEUES];
+	struct vnic_device_rxq rx[VMXNET3_MAX_RX_QUEUES];
 	uint32_t interrupts; /* vectors with news for the driver, a bit each */
+	uint32_t missed;     /* vectors that were masked when their news came */
 	uint8_t vectors;
 	uint8_t event_vector;
 	bool auto_mask;
 	uint32_t frame_max;
-	uint8_t *bounce; /* where a frame of several descriptors is gathered */
+	uint8_t *bounce; /* of all transmit queues */
 };
 
-/* `size` bytes at `addr` of the driver's memory; NULL where they do not lie in it. */
-static inline void *vnic_device_memory(const struct vnic_device *dev, uint64_t addr, uint64_t size)
+/* A MAC as MACL and MACH show it. */
+static inline uint32_t vnic_mac_low(const uint8_t mac[6])
 {
-	if (addr > dev->attr.memory_size || size > dev->attr.memory_size - addr)
-		return NULL;
-	return (uint8_t *)dev->attr.memory + addr;
+	return mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24;
 }
 
-/* Reads what the driver has set up; false, and nothing changed, where it makes no sense. */
-bool vnic_device_configure(struct vnic_device *dev);
-/* The driver broke the contract: its queues stop with `error` until it resets the NIC. */
-void vnic_device_break(struct vnic_device *dev, uint32_t event, uint32_t error);
+static inline uint32_t vnic_mac_high(const uint8_t mac[6])
+{
+	return mac[4] | (uint32_t)mac[5] << 8;
+}
+
+/*
+ * The region in which an address lies, and how far from its start; NULL = none.
+ * No region wraps (vnic_device_create), so one comparison tells both ends.
+ */
+static inline const struct vnic_region *vnic_device_region(const struct vnic_device *dev,
+							   uint64_t addr, uint64_t *offset)
+{
+	for (uint32_t i = 0; i < dev->attr.region_count; i++) {
+		const struct vnic_region *region = &dev->regions[i];
+
+		*offset = addr - region->addr;
+		if (*offset < region->size)
+			return region;
+	}
+	return NULL;
+}
+
+/* `size` bytes at `addr` of the driver's memory; NULL where they do not lie in one region. */
+static inline void *vnic_device_memory(const struct vnic_device *dev, uint64_t addr, uint64_t size)
+{
+	uint64_t offset;
+	const struct vnic_region *region = vnic_device_region(dev, addr, &offset);
+
+	if (!region || size > region->size - offset)
+		return NULL;
+	return (uint8_t *)region->memory + offset;
+}
+
+/* Whether `size` bytes at `addr` are the driver's memory, be it in several regions. */
+bool vnic_device_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size);
+/* Copy from and to memory that vnic_device_covers has found there. */
+void vnic_device_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to, uint64_t size);
+void vnic_device_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
+		       uint64_t size);
+
+/* The registers as after power-on. */
+void vnic_device_reset(struct vnic_device *dev);
+/* Reads what the driver has set up, and makes the NIC active; false where it makes no sense. */
+bool vnic_device_activate(struct vnic_device *dev);
+/* Frames that were shown and not done are forgotten: vnic_device_tx_done finds none. */
+void vnic_device_stop(struct vnic_device *dev);
+/*
+ * The driver broke the contract on a queue, which stops with `error`, and with it
+ * all of the NIC until the driver resets it. `event`: VMXNET3_ECR_TQERR or _RQERR.
+ */
+void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,
+		       uint32_t error);
+/* Carries out what was written to CMD; the result is what a read of it gives. */
+uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd);
+
+/* The parts of the shared area that have a command for their change. */
+void vnic_device_update_mode(struct vnic_device *dev);
+bool vnic_device_update_groups(struct vnic_device *dev);
+void vnic_device_update_vlans(struct vnic_device *dev);
+void vnic_device_update_features(struct vnic_device *dev);
+/* Whether a frame, at least an Ethernet header long, is one to hear. */
+bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint32_t len);
+
+/* Counts a frame and its bytes by the kind of its destination. */
+void vnic_device_count(uint64_t stats[], const uint8_t *data, uint32_t len);
+void vnic_device_write_stats(struct vnic_device *dev);
+
 /* The driver has something to look at: vnic_device_flush interrupts for it. */
 void vnic_device_news(struct vnic_device *dev, uint8_t vector);
+/* Tells the driver of an event, VMXNET3_ECR_*, at once. */
+void vnic_device_raise(struct vnic_device *dev, uint32_t event);
+/* IMR was written: what came while the vector was masked is delivered. */
+void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector);
+void vnic_device_mask_all(struct vnic_device *dev);
 
 #endif

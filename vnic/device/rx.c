@@ -11,7 +11,8 @@
 
 /* A receive descriptor, copied and checked. */
 struct buffer {
-	uint8_t *data;
+	uint64_t addr;
+	uint8_t *data; /* NULL: it reaches over several regions */
 	uint32_t len;
 	uint32_t ring;
 	uint32_t index;
@@ -28,17 +29,17 @@ struct scatter {
 enum look { LOOK_NONE, LOOK_OTHER, LOOK_BUFFER, LOOK_BAD };
 
 /* The next descriptor of a ring, taken where it is of the type (head or body) that is wanted. */
-static enum look take(struct vnic_device *dev, struct scatter *scatter, uint32_t ring,
-		      uint32_t type)
+static enum look take(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
+		      struct scatter *scatter, uint32_t ring, uint32_t type)
 {
 	struct vnic_cursor *at = &scatter->next[ring];
 	struct buffer *buffer = &scatter->buffers[scatter->count];
 	struct vmxnet3_rx_desc *desc;
 	uint32_t word;
 
-	if (!dev->rx.ring[ring])
+	if (!rx->ring[ring])
 		return LOOK_NONE;
-	desc = &dev->rx.ring[ring][at->index];
+	desc = &rx->ring[ring][at->index];
 	/* Acquire: the address was written before the generation bit. */
 	word = vnic_acquire(&desc->len);
 	if (!!(word & VMXNET3_RXD_GEN) != at->gen)
@@ -46,10 +47,12 @@ static enum look take(struct vnic_device *dev, struct scatter *scatter, uint32_t
 	if ((word & VMXNET3_RXD_BODY) != type)
 		return LOOK_OTHER;
 	buffer->len = word & VMXNET3_RXD_LEN;
-	buffer->data = vnic_device_memory(dev, vnic_load(&desc->addr), buffer->len);
+	buffer->addr = vnic_load(&desc->addr);
+	buffer->data = vnic_device_memory(dev, buffer->addr, buffer->len);
 	buffer->ring = ring;
 	buffer->index = at->index;
-	if ((word & VMXNET3_RXD_DTYPE) || !buffer->len || !buffer->data)
+	if ((word & VMXNET3_RXD_DTYPE) || !buffer->len ||
+	    (!buffer->data && !vnic_device_covers(dev, buffer->addr, buffer->len)))
 		return LOOK_BAD;
 	vnic_cursor_advance(at);
 	scatter->count++;
@@ -61,46 +64,49 @@ static enum look take(struct vnic_device *dev, struct scatter *scatter, uint32_t
  * A head of ring 0. Body buffers that stand before it belong to frames that did
  * not need them: they are passed over for good, so that they cost their walk once.
  */
-static enum look take_head(struct vnic_device *dev, struct scatter *scatter)
+static enum look take_head(const struct vnic_device *dev, struct vnic_device_rxq *rx,
+			   struct scatter *scatter)
 {
-	for (uint32_t i = 0; i < dev->rx.next[0].size; i++) {
-		enum look look = take(dev, scatter, 0, 0);
+	for (uint32_t i = 0; i < rx->next[0].size; i++) {
+		enum look look = take(dev, rx, scatter, 0, 0);
 
 		if (look != LOOK_OTHER)
 			return look;
-		vnic_cursor_advance(&dev->rx.next[0]);
-		scatter->next[0] = dev->rx.next[0];
+		vnic_cursor_advance(&rx->next[0]);
+		scatter->next[0] = rx->next[0];
 	}
 	return LOOK_NONE;
 }
 
 /* Bodies follow in ring 0 where the driver put some there, else they come from ring 1. */
-static enum look take_body(struct vnic_device *dev, struct scatter *scatter)
+static enum look take_body(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
+			   struct scatter *scatter)
 {
-	enum look first = take(dev, scatter, 0, VMXNET3_RXD_BODY);
+	enum look first = take(dev, rx, scatter, 0, VMXNET3_RXD_BODY);
 	enum look second;
 
 	if (first == LOOK_BUFFER || first == LOOK_BAD)
 		return first;
-	second = take(dev, scatter, 1, VMXNET3_RXD_BODY);
+	second = take(dev, rx, scatter, 1, VMXNET3_RXD_BODY);
 	/* A head stands next and ring 1 is empty: waiting would not help. */
 	if (second == LOOK_NONE && first == LOOK_OTHER)
 		return LOOK_OTHER;
 	return second;
 }
 
-static int gather_buffers(struct vnic_device *dev, uint32_t len, struct scatter *scatter)
+static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
+			  struct scatter *scatter)
 {
 	enum look look;
 
 	scatter->count = 0;
 	scatter->room = 0;
-	memcpy(scatter->next, dev->rx.next, sizeof(scatter->next));
-	look = take_head(dev, scatter);
+	memcpy(scatter->next, rx->next, sizeof(scatter->next));
+	look = take_head(dev, rx, scatter);
 	while (look == LOOK_BUFFER && scatter->room < len) {
 		if (scatter->count == RX_SEGMENTS)
 			return -EMSGSIZE;
-		look = take_body(dev, scatter);
+		look = take_body(dev, rx, scatter);
 	}
 	switch (look) {
 	case LOOK_BUFFER: return 0;
@@ -110,16 +116,16 @@ static int gather_buffers(struct vnic_device *dev, uint32_t len, struct scatter 
 	}
 }
 
-static void complete(struct vnic_device *dev, const struct buffer *buffer, uint32_t len,
-		     uint32_t position)
+static void complete(const struct vnic_device *dev, struct vnic_device_rxq *rx,
+		     const struct buffer *buffer, uint32_t len, uint32_t position)
 {
-	struct vnic_device_rxq *rx = &dev->rx;
+	/* Ring 1 of a queue has a number of its own, behind all queues'. */
+	uint32_t number = rx->number + buffer->ring * dev->rx_queues;
 	struct vmxnet3_rx_comp *comp = &rx->comp[rx->comp_next.index];
 	uint32_t gen = rx->comp_next.gen ? VMXNET3_CD_GEN : 0;
 
-	/* One queue: ring 1 has the number after it. */
-	vnic_store(&comp->index, buffer->index | position | buffer->ring << VMXNET3_RCD_RQID_SHIFT |
-					 VMXNET3_RCD_CNC);
+	vnic_store(&comp->index,
+		   buffer->index | position | number << VMXNET3_RCD_RQID_SHIFT | VMXNET3_RCD_CNC);
 	vnic_store(&comp->rss_hash, 0);
 	vnic_store(&comp->len, len);
 	/* Release: a driver that sees the generation sees the frame. */
@@ -127,21 +133,28 @@ static void complete(struct vnic_device *dev, const struct buffer *buffer, uint3
 	vnic_cursor_advance(&rx->comp_next);
 }
 
-/* A frame, and how much of its first part is copied. */
+/* A frame in parts, and how much of the first is copied. */
 struct source {
 	const struct iovec *part;
 	size_t done;
 };
 
-static void copy(struct source *from, uint8_t *to, uint32_t len)
+static void copy(const struct vnic_device *dev, struct source *from, const struct buffer *to,
+		 uint32_t len)
 {
-	while (len) {
-		size_t left = from->part->iov_len - from->done, n = left < len ? left : len;
+	uint32_t at = 0;
+
+	while (at < len) {
+		const uint8_t *data = (const uint8_t *)from->part->iov_base + from->done;
+		size_t left = from->part->iov_len - from->done;
+		uint32_t n = left < len - at ? (uint32_t)left : len - at;
 
 		/* A driver may send from the buffer it receives in: that is its own affair. */
-		memmove(to, (const uint8_t *)from->part->iov_base + from->done, n);
-		to += n;
-		len -= (uint32_t)n;
+		if (to->data)
+			memmove(to->data + at, data, n);
+		else
+			vnic_device_write(dev, to->addr + at, data, n);
+		at += n;
 		from->done += n;
 		if (n == left) {
 			from->part++;
@@ -150,8 +163,8 @@ static void copy(struct source *from, uint8_t *to, uint32_t len)
 	}
 }
 
-static void fill(struct vnic_device *dev, const struct scatter *scatter, const struct iovec *parts,
-		 uint32_t len)
+static void fill(const struct vnic_device *dev, struct vnic_device_rxq *rx,
+		 const struct scatter *scatter, const struct iovec *parts, uint32_t len)
 {
 	struct source from = {parts, 0};
 	uint32_t position = VMXNET3_RCD_SOP;
@@ -160,32 +173,72 @@ static void fill(struct vnic_device *dev, const struct scatter *scatter, const s
 		const struct buffer *buffer = &scatter->buffers[i];
 		uint32_t part = len < buffer->len ? len : buffer->len;
 
-		copy(&from, buffer->data, part);
+		copy(dev, &from, buffer, part);
 		len -= part;
 		if (i + 1 == scatter->count)
 			position |= VMXNET3_RCD_EOP;
-		complete(dev, buffer, part, position);
+		complete(dev, rx, buffer, part, position);
 		position = 0;
 	}
-	memcpy(dev->rx.next, scatter->next, sizeof(scatter->next));
+	memcpy(rx->next, scatter->next, sizeof(scatter->next));
 }
 
 /*
  * From now on the driver tells when it returns a buffer (RXPROD). It may have
  * returned one just before it could know: the fence and a second look find it.
  */
-static int starve(struct vnic_device *dev, uint32_t len, struct scatter *scatter)
+static int starve(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
+		  struct scatter *scatter)
 {
-	dev->rx.starved = true;
-	vnic_store(&dev->rx.shared->update_prod, 1);
+	rx->starved = true;
+	vnic_store(&rx->shared->update_prod, 1);
 	vnic_fence();
-	return gather_buffers(dev, len, scatter);
+	return gather_buffers(dev, rx, len, scatter);
 }
 
-static void feed(struct vnic_device *dev)
+static void feed(struct vnic_device_rxq *rx)
 {
-	dev->rx.starved = false;
-	vnic_store(&dev->rx.shared->update_prod, 0);
+	rx->starved = false;
+	vnic_store(&rx->shared->update_prod, 0);
+}
+
+/* Buffers for a frame of a queue. */
+static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
+			struct scatter *scatter)
+{
+	int ret = gather_buffers(dev, rx, len, scatter);
+
+	if (ret == -ENOBUFS && !rx->starved)
+		ret = starve(dev, rx, len, scatter);
+	switch (ret) {
+	case 0: return 0;
+	case -ENOBUFS:
+		dev->counters[VNIC_RX_NO_BUFFER]++;
+		rx->stats[UPT1_RX_OUT_OF_BUF]++;
+		return ret;
+	case -EMSGSIZE:
+		dev->counters[VNIC_RX_TOO_LONG]++;
+		rx->stats[UPT1_RX_ERROR]++;
+		return ret;
+	default:
+		dev->counters[VNIC_RX_BAD]++;
+		vnic_device_break(dev, VMXNET3_ECR_RQERR, &rx->shared->status,
+				  VMXNET3_ERR_SMALL_BUF);
+		return -ENETDOWN;
+	}
+}
+
+/* Counts a frame that goes no further. */
+static int refuse(struct vnic_device *dev, enum vnic_counter why, int ret)
+{
+	dev->counters[why]++;
+	return ret;
+}
+
+/* Leases are blocks and numbers in them grow: neighbours go to different queues. */
+static struct vnic_device_rxq *queue_of(struct vnic_device *dev, uint32_t flow)
+{
+	return &dev->rx[dev->rx_queues > 1 ? flow % dev->rx_queues : 0];
 }
 
 static uint32_t length(const struct iovec *parts, uint32_t n)
@@ -197,38 +250,56 @@ static uint32_t length(const struct iovec *parts, uint32_t n)
 	return len;
 }
 
-int vnic_device_rxv(struct vnic_device *dev, const struct iovec *parts, uint32_t n)
+/* The first bytes of a frame, at most `len`; returns how many. */
+static uint32_t peek(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
 {
+	uint32_t got = 0;
+
+	for (uint32_t i = 0; i < n && got < len; i++) {
+		uint32_t part = len - got;
+
+		if (parts[i].iov_len < part)
+			part = (uint32_t)parts[i].iov_len;
+		memcpy(head + got, parts[i].iov_base, part);
+		got += part;
+	}
+	return got;
+}
+
+int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n)
+{
+	struct vnic_device_rxq *rx = queue_of(dev, flow);
+	uint8_t head[VNIC_ETH_HEADER + 4];
 	uint32_t len = length(parts, n);
 	struct scatter scatter;
 	int ret;
 
 	if (dev->state != VNIC_DEVICE_ACTIVE)
 		return -ENETDOWN;
-	ret = len && len <= dev->frame_max ? gather_buffers(dev, len, &scatter) : -EMSGSIZE;
-	if (ret == -ENOBUFS && !dev->rx.starved)
-		ret = starve(dev, len, &scatter);
-	switch (ret) {
-	case 0: break;
-	case -ENOBUFS: dev->counters[VNIC_RX_NO_BUFFER]++; return ret;
-	case -EMSGSIZE: dev->counters[VNIC_RX_TOO_LONG]++; return ret;
-	default:
-		dev->counters[VNIC_RX_BAD]++;
-		vnic_device_break(dev, VMXNET3_ECR_RQERR, VMXNET3_ERR_SMALL_BUF);
-		return -ENETDOWN;
-	}
-	if (dev->rx.starved)
-		feed(dev);
-	fill(dev, &scatter, parts, len);
+	if (!dev->link)
+		return refuse(dev, VNIC_LINK_DOWN, -ENETDOWN);
+	if (len < VNIC_ETH_HEADER)
+		return refuse(dev, VNIC_RX_RUNT, -EINVAL);
+	if (len > dev->frame_max)
+		return refuse(dev, VNIC_RX_TOO_LONG, -EMSGSIZE);
+	if (!vnic_device_wants(dev, head, peek(parts, n, head, sizeof(head))))
+		return refuse(dev, VNIC_RX_FILTERED, 0);
+	ret = find_buffers(dev, rx, len, &scatter);
+	if (ret)
+		return ret;
+	if (rx->starved)
+		feed(rx);
+	fill(dev, rx, &scatter, parts, len);
 	dev->counters[VNIC_RX_FRAMES]++;
 	dev->counters[VNIC_RX_BYTES] += len;
-	vnic_device_news(dev, dev->rx.vector);
+	vnic_device_count(rx->stats, head, len);
+	vnic_device_news(dev, rx->vector);
 	return 0;
 }
 
-int vnic_device_rx(struct vnic_device *dev, const uint8_t *data, uint32_t len)
+int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len)
 {
 	const struct iovec part = {(void *)(uintptr_t)data, len};
 
-	return vnic_device_rxv(dev, &part, 1);
+	return vnic_device_rxv(dev, flow, &part, 1);
 }

@@ -240,8 +240,11 @@ static void interrupt(void *ctx, uint32_t vector)
 
 static int adopt_memory(struct vnic_server_client *client, int fd, uint64_t size)
 {
+	struct vnic_region region = {.size = size};
 	struct vnic_device_attr attr = {
-		.memory_size = size,
+		.regions = &region,
+		.region_count = 1,
+		.shared_mac = true,
 		.bars = client->bars,
 		.mtu = client->mtu,
 		.interrupt = interrupt,
@@ -252,7 +255,7 @@ static int adopt_memory(struct vnic_server_client *client, int fd, uint64_t size
 	if (ret)
 		return ret;
 	client->memory_size = size;
-	attr.memory = client->memory;
+	region.memory = client->memory;
 	memcpy(attr.mac, client->mac, sizeof(attr.mac));
 	ret = vnic_device_create(&attr, &client->device);
 	if (ret) {

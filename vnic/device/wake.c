@@ -8,8 +8,12 @@ void vnic_device_news(struct vnic_device *dev, uint8_t vector)
 	dev->interrupts |= UINT32_C(1) << vector;
 }
 
-/* In auto-mask mode (enum vmxnet3_intr_mask_mode) delivery masks the vector until the driver is
- * done. */
+/*
+ * In auto-mask mode (enum vmxnet3_intr_mask_mode) delivery masks the vector until
+ * the driver is done. The shared area's switch for all interrupts is not looked at:
+ * drivers mask each vector as well, and clear that switch last and without a word,
+ * so that what it held back would have to wait for the next frame.
+ */
 static bool claim(struct vnic_device *dev, uint32_t vector)
 {
 	uint32_t *imr = vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + vector * VMXNET3_REG_STRIDE);
@@ -17,6 +21,19 @@ static bool claim(struct vnic_device *dev, uint32_t vector)
 	if (vnic_load(imr) != 0)
 		return false;
 	return !dev->auto_mask || vnic_exchange(imr, 1) == 0;
+}
+
+static void deliver(struct vnic_device *dev, uint32_t vector)
+{
+	const uint32_t bit = UINT32_C(1) << vector;
+
+	if (!claim(dev, vector)) {
+		dev->missed |= bit;
+		return;
+	}
+	dev->missed &= ~bit;
+	dev->counters[VNIC_INTERRUPTS]++;
+	dev->attr.interrupt(dev->attr.ctx, vector);
 }
 
 void vnic_device_flush(struct vnic_device *dev)
@@ -27,17 +44,33 @@ void vnic_device_flush(struct vnic_device *dev)
 		return;
 	dev->interrupts = 0;
 	/*
-	 * Our completions before our reading of the mask; the driver clears the mask
-	 * before it looks for completions. So a masked vector needs no memory of what
-	 * it missed: whoever unmasks it looks.
+	 * Our completions before our reading of the mask. A driver that maps the mask
+	 * clears it before it looks for completions, so that it finds what was missed;
+	 * one whose stores we see is told (vnic_device_unmasked).
 	 */
 	vnic_fence();
-	for (uint32_t vector = 0; vector < dev->vectors; vector++) {
-		if (!(vectors & UINT32_C(1) << vector) || !claim(dev, vector))
-			continue;
-		dev->counters[VNIC_INTERRUPTS]++;
-		dev->attr.interrupt(dev->attr.ctx, vector);
-	}
+	for (; vectors; vectors &= vectors - 1)
+		deliver(dev, (uint32_t)__builtin_ctz(vectors));
+}
+
+void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector)
+{
+	if (dev->state != VNIC_DEVICE_DOWN && dev->missed & UINT32_C(1) << vector)
+		deliver(dev, vector);
+}
+
+void vnic_device_mask_all(struct vnic_device *dev)
+{
+	dev->interrupts = dev->missed = 0;
+	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++)
+		vnic_store(vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE), 1);
+}
+
+void vnic_device_raise(struct vnic_device *dev, uint32_t event)
+{
+	__atomic_fetch_or(&dev->shared->ecr, event, __ATOMIC_RELEASE);
+	vnic_device_news(dev, dev->event_vector);
+	vnic_device_flush(dev);
 }
 
 void vnic_device_sleeping(struct vnic_device *dev, bool asleep)

@@ -2,6 +2,7 @@
 /* Bringing the NIC up and down, as Linux' vmxnet3_activate_dev and vmxnet3_quiesce_dev do. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "nic.h"
 #include "shared.h"
@@ -33,7 +34,10 @@ static void fill_misc(struct vnic_driver *drv, uint16_t mtu)
 	shared->intr.auto_mask = 1;
 	shared->intr.vectors = VECTORS;
 	shared->intr.event_vector = RX_VECTOR;
-	shared->rx_filter.mode = RX_MODE;
+	drv->rx_mode = RX_MODE;
+	shared->rx_filter.mode = drv->rx_mode;
+	/* Of which VLAN a frame may be is the engine's to say. */
+	memset(shared->rx_filter.vlan, 0xff, sizeof(shared->rx_filter.vlan));
 }
 
 static void fill_queues(struct vnic_driver *drv)
@@ -68,15 +72,16 @@ static int command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
 	return ret ? ret : drv->transport->ops->reg_read(drv->transport, VMXNET3_REG_CMD, result);
 }
 
-/* Both sides of an interface offer sets of versions; we speak the first of each. */
-static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t version)
+/* Both sides of an interface offer sets of versions, a bit each: the newest of both is spoken. */
+static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t ours)
 {
 	uint32_t offered;
 	int ret = drv->transport->ops->reg_read(drv->transport, reg, &offered);
 
 	if (ret)
 		return ret;
-	return offered & version ? reg_write(drv, reg, version) : -EPROTO;
+	offered &= ours;
+	return offered ? reg_write(drv, reg, 1u << (31 - __builtin_clz(offered))) : -EPROTO;
 }
 
 static int activate(struct vnic_driver *drv)
@@ -156,11 +161,16 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 	free(drv);
 }
 
-/* Our device looks when a frame comes, so that no command has to be waited for. */
 void vnic_driver_hear_multicast(struct vnic_driver *drv, bool on)
 {
-	vnic_store(&drv->memory->shared.rx_filter.mode,
-		   on ? RX_MODE | VMXNET3_RXM_ALL_MULTI : RX_MODE);
+	uint32_t mode = on ? RX_MODE | VMXNET3_RXM_ALL_MULTI : RX_MODE;
+
+	if (mode == drv->rx_mode)
+		return;
+	drv->rx_mode = mode;
+	vnic_store(&drv->memory->shared.rx_filter.mode, mode);
+	/* A daemon that has gone has no frames to filter. */
+	(void)reg_write(drv, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
 }
 
 bool vnic_driver_broken(const struct vnic_driver *drv)

@@ -66,6 +66,7 @@ struct vnic_driver {
 	struct vnic_driver_txq tx;
 	struct vnic_driver_rxq rx;
 	bool interrupts; /* the caller wants them */
+	uint32_t rx_mode;
 };
 
 static inline uint8_t *vnic_driver_tx_buffer(const struct vnic_driver *drv, uint32_t index)

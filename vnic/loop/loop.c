@@ -33,8 +33,11 @@ static void loop_interrupt(void *ctx, uint32_t vector)
 static int loop_memory(struct vnic_transport *transport, uint64_t size, void **memory)
 {
 	struct loop *loop = to_loop(transport);
+	struct vnic_region region = {.size = size};
 	struct vnic_device_attr attr = {
-		.memory_size = size,
+		.regions = &region,
+		.region_count = 1,
+		.shared_mac = true,
 		.bars = loop->public.bars,
 		.mac = {0x02, 0, 0, 0, 0, 1},
 		.mtu = loop->mtu,
@@ -46,7 +49,7 @@ static int loop_memory(struct vnic_transport *transport, uint64_t size, void **m
 	if (*memory == MAP_FAILED)
 		return -errno;
 	loop->public.memory_size = size;
-	loop->public.memory = attr.memory = *memory;
+	loop->public.memory = region.memory = *memory;
 	return vnic_device_create(&attr, &loop->public.device);
 }
 

@@ -62,7 +62,10 @@ void vnic_driver_irq_mask(struct vnic_driver *drv);
 /* True where frames or freed buffers wait already: then there may be no interrupt for them. */
 bool vnic_driver_irq_unmask(struct vnic_driver *drv);
 
-/* Whether multicast frames are to be received, of whatever group; at first none are. */
+/*
+ * Whether multicast frames are to be received, of whatever group; at first none
+ * are. A change is told to the daemon, and waits for its answer.
+ */
 void vnic_driver_hear_multicast(struct vnic_driver *drv, bool on);
 
 /* The device has completed what it was not given: nothing is received or freed any more. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What driver and device share: vmxnet3's registers, descriptors and shared area,
- * revision 1. Names and values are those of Linux' drivers/net/vmxnet3
+ * revisions 1 to 3. Names and values are those of Linux' drivers/net/vmxnet3
  * (vmxnet3_defs.h, upt1_defs.h); bit fields are written as masks, so that each
  * side reads a shared word once and takes the copy apart.
  */
@@ -48,27 +48,59 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VMXNET3_REG_ICR  0x38 /* INTx only */
 #define VMXNET3_REG_ECR  0x40 /* write clears event bits */
 
-#define VMXNET3_REVISIONS 1 /* bit n: revision n + 1 */
-#define UPT1_VERSIONS     1
+/*
+ * Bit n: revision n + 1. A device offers a set, the driver selects one of them.
+ * 2 brings more about aggregated frames, which no device has to make; 3 data rings
+ * for receiving, the size of data descriptors, and coalescing; 4, which is not
+ * offered here, offloads for tunnels.
+ */
+#define VMXNET3_REV_1     (1u << 0)
+#define VMXNET3_REV_2     (1u << 1)
+#define VMXNET3_REV_3     (1u << 2)
+#define VMXNET3_REVISIONS (VMXNET3_REV_1 | VMXNET3_REV_2 | VMXNET3_REV_3)
+#define UPT1_VERSIONS     1u
 
 enum vmxnet3_command {
-	VMXNET3_CMD_ACTIVATE_DEV = (int)0xcafe0000,
+	VMXNET3_CMD_FIRST_SET = (int)0xcafe0000,
+	VMXNET3_CMD_ACTIVATE_DEV = VMXNET3_CMD_FIRST_SET,
 	VMXNET3_CMD_QUIESCE_DEV,
 	VMXNET3_CMD_RESET_DEV,
 	VMXNET3_CMD_UPDATE_RX_MODE,
-	VMXNET3_CMD_GET_QUEUE_STATUS = (int)0xf00d0000,
+	VMXNET3_CMD_UPDATE_MAC_FILTERS,
+	VMXNET3_CMD_UPDATE_VLAN_FILTERS,
+	VMXNET3_CMD_UPDATE_RSSIDT,
+	VMXNET3_CMD_UPDATE_IML,
+	VMXNET3_CMD_UPDATE_PMCFG,
+	VMXNET3_CMD_UPDATE_FEATURE,
+	VMXNET3_CMD_SET_COALESCE = VMXNET3_CMD_FIRST_SET + 14,
+	VMXNET3_CMD_FIRST_GET = (int)0xf00d0000,
+	VMXNET3_CMD_GET_QUEUE_STATUS = VMXNET3_CMD_FIRST_GET,
 	VMXNET3_CMD_GET_STATS,
 	VMXNET3_CMD_GET_LINK,
 	VMXNET3_CMD_GET_PERM_MAC_LO,
 	VMXNET3_CMD_GET_PERM_MAC_HI,
-	VMXNET3_CMD_GET_CONF_INTR = (int)0xf00d0008,
+	VMXNET3_CMD_GET_DID_LO,
+	VMXNET3_CMD_GET_DID_HI,
+	VMXNET3_CMD_GET_DEV_EXTRA_INFO,
+	VMXNET3_CMD_GET_CONF_INTR,
+	VMXNET3_CMD_GET_ADAPTIVE_RING_INFO,
+	VMXNET3_CMD_GET_TXDATA_DESC_SIZE,
+	VMXNET3_CMD_GET_COALESCE,
 };
 
+/* GET_LINK: megabits per second in the upper half, bit 0 set while the link is up. */
 #define VMXNET3_LINK_UP(mbps) ((uint32_t)(mbps) << 16 | 1)
 
 /* GET_CONF_INTR: type in bits 0-1, mask mode in bits 2-3. */
 #define VMXNET3_IT_MSIX  3
 #define VMXNET3_IMM_AUTO 0
+
+/* GET_ADAPTIVE_RING_INFO */
+#define VMXNET3_DISABLE_ADAPTIVE_RING 1
+
+/* GET_DID: what PCI says of the device. */
+#define VMXNET3_PCI_DEVICE_ID 0x07b0
+#define VMXNET3_PCI_REVISION  1
 
 /* --- Descriptors: 16 bytes; the owner changes with the generation bit. */
 
@@ -135,7 +167,9 @@ struct vmxnet3_rx_comp {
 /* --- The shared area, filled in by the driver before ACTIVATE_DEV. */
 
 #define VMXNET3_REV1_MAGIC       3133079265u
-#define VMXNET3_MAX_INTRS        25
+#define VMXNET3_MAX_TX_QUEUES    8
+#define VMXNET3_MAX_RX_QUEUES    16
+#define VMXNET3_MAX_INTRS        25 /* one for each queue, one for events */
 #define VMXNET3_QUEUE_DESC_ALIGN 128
 #define VMXNET3_MIN_MTU          60
 #define VMXNET3_MAX_MTU          9000
@@ -149,7 +183,7 @@ struct vmxnet3_driver_info {
 
 struct vmxnet3_misc_conf {
 	struct vmxnet3_driver_info driver_info;
-	uint64_t upt_features;
+	uint64_t upt_features; /* UPT1_F_*: what the driver wants of receiving */
 	uint64_t driver_data_addr;
 	uint64_t queue_desc_addr; /* transmit queues' first, then receive queues' */
 	uint32_t driver_data_len;
@@ -161,6 +195,11 @@ struct vmxnet3_misc_conf {
 	uint32_t reserved[4];
 };
 
+#define UPT1_F_RXCSUM (1u << 0) /* checksums verified */
+#define UPT1_F_RSS    (1u << 1)
+#define UPT1_F_RXVLAN (1u << 2) /* VLAN tags stripped */
+#define UPT1_F_LRO    (1u << 3) /* frames of a TCP connection aggregated */
+
 struct vmxnet3_intr_conf {
 	uint8_t auto_mask;
 	uint8_t vectors;
@@ -170,18 +209,21 @@ struct vmxnet3_intr_conf {
 	uint32_t reserved[2];
 };
 
+#define VMXNET3_VFT_SIZE (4096 / 32)
+
 struct vmxnet3_rx_filter_conf {
-	uint32_t mode; /* VMXNET3_RXM_* */
-	uint16_t multicast_len;
+	uint32_t mode;          /* VMXNET3_RXM_* */
+	uint16_t multicast_len; /* bytes of the table: six for each group's MAC */
 	uint16_t reserved;
 	uint64_t multicast_addr;
-	uint32_t vlan[4096 / 32];
+	uint32_t vlan[VMXNET3_VFT_SIZE]; /* a bit for each ID to hear */
 };
 
-#define VMXNET3_RXM_UCAST     0x01
-#define VMXNET3_RXM_MCAST     0x02
+#define VMXNET3_RXM_UCAST     0x01 /* to this station */
+#define VMXNET3_RXM_MCAST     0x02 /* to groups of the table */
 #define VMXNET3_RXM_BCAST     0x04
 #define VMXNET3_RXM_ALL_MULTI 0x08
+#define VMXNET3_RXM_PROMISC   0x10
 
 struct vmxnet3_variable_conf {
 	uint32_t version;
@@ -198,11 +240,27 @@ struct vmxnet3_driver_shared {
 	struct vmxnet3_variable_conf rss, wake_up, plugin;
 	uint32_t ecr; /* VMXNET3_ECR_*, set by the device */
 	uint32_t reserved;
-	uint64_t command_info[2];
+	struct vmxnet3_variable_conf command_info; /* for SET_ and GET_COALESCE */
 };
 
 #define VMXNET3_ECR_RQERR (1u << 0)
 #define VMXNET3_ECR_TQERR (1u << 1)
+#define VMXNET3_ECR_LINK  (1u << 2)
+
+/* How interrupts are spaced: what command_info leads to. */
+struct vmxnet3_coalesce_scheme {
+	uint32_t mode;    /* VMXNET3_COALESCE_* */
+	uint32_t para[3]; /* static: depths of transmit, its completion, receive; RBC: rate */
+};
+
+#define VMXNET3_COALESCE_DISABLED 0
+#define VMXNET3_COALESCE_ADAPT    1
+#define VMXNET3_COALESCE_STATIC   2
+#define VMXNET3_COALESCE_RBC      3
+
+#define VMXNET3_COAL_STATIC_MAX_DEPTH 128
+#define VMXNET3_COAL_RBC_MIN_RATE     100 /* interrupts per second */
+#define VMXNET3_COAL_RBC_MAX_RATE     100000
 
 struct vmxnet3_queue_status {
 	uint8_t stopped;
@@ -215,6 +273,35 @@ struct vmxnet3_queue_status {
 #define VMXNET3_ERR_DESC_NOT_SPT 0x80000003u
 #define VMXNET3_ERR_SMALL_BUF    0x80000004u
 #define VMXNET3_ERR_TXD_INVALID  0x80000007u
+
+/* What GET_STATS fills in, of both kinds of queues: frames and bytes by turns, then frames. */
+enum upt1_tx_stat {
+	UPT1_TX_TSO, /* after segmentation */
+	UPT1_TX_TSO_BYTES,
+	UPT1_TX_UCAST,
+	UPT1_TX_UCAST_BYTES,
+	UPT1_TX_MCAST,
+	UPT1_TX_MCAST_BYTES,
+	UPT1_TX_BCAST,
+	UPT1_TX_BCAST_BYTES,
+	UPT1_TX_ERROR,
+	UPT1_TX_DISCARD,
+	UPT1_TX_STATS,
+};
+
+enum upt1_rx_stat {
+	UPT1_RX_LRO,
+	UPT1_RX_LRO_BYTES,
+	UPT1_RX_UCAST,
+	UPT1_RX_UCAST_BYTES,
+	UPT1_RX_MCAST,
+	UPT1_RX_MCAST_BYTES,
+	UPT1_RX_BCAST,
+	UPT1_RX_BCAST_BYTES,
+	UPT1_RX_OUT_OF_BUF,
+	UPT1_RX_ERROR,
+	UPT1_RX_STATS,
+};
 
 struct vmxnet3_tx_queue_desc {
 	uint32_t num_deferred;
@@ -234,7 +321,7 @@ struct vmxnet3_tx_queue_desc {
 	uint16_t data_desc_size;
 	uint8_t pad2[4];
 	struct vmxnet3_queue_status status;
-	uint64_t stats[10];
+	uint64_t stats[UPT1_TX_STATS];
 	uint8_t pad3[88];
 };
 
@@ -254,7 +341,7 @@ struct vmxnet3_rx_queue_desc {
 	uint16_t data_desc_size;
 	uint8_t pad2[4];
 	struct vmxnet3_queue_status status;
-	uint64_t stats[10];
+	uint64_t stats[UPT1_RX_STATS];
 	uint8_t pad3[88];
 };
 
@@ -277,11 +364,14 @@ static_assert(offsetof(struct vmxnet3_driver_shared, intr) == 80, "");
 static_assert(offsetof(struct vmxnet3_driver_shared, intr.control) == 108, "");
 static_assert(offsetof(struct vmxnet3_driver_shared, rx_filter) == 120, "");
 static_assert(offsetof(struct vmxnet3_driver_shared, ecr) == 696, "");
+static_assert(offsetof(struct vmxnet3_driver_shared, command_info) == 704, "");
 static_assert(sizeof(struct vmxnet3_driver_shared) == 720, "");
+static_assert(sizeof(struct vmxnet3_coalesce_scheme) == 16, "");
 static_assert(sizeof(struct vmxnet3_tx_queue_desc) == 256, "");
 static_assert(offsetof(struct vmxnet3_tx_queue_desc, ring_size) == 56, "");
 static_assert(offsetof(struct vmxnet3_tx_queue_desc, vector) == 72, "");
 static_assert(offsetof(struct vmxnet3_tx_queue_desc, status) == 80, "");
+static_assert(offsetof(struct vmxnet3_tx_queue_desc, stats) == 88, "");
 static_assert(sizeof(struct vmxnet3_rx_queue_desc) == 256, "");
 static_assert(offsetof(struct vmxnet3_rx_queue_desc, ring_size) == 56, "");
 static_assert(offsetof(struct vmxnet3_rx_queue_desc, vector) == 72, "");

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a driver asks by registers: commands, revisions, filters, statistics, link, interrupts. */
+#include "guest.h"
+
+#include <errno.h>
+
+#define CMD(name) ((uint32_t)VMXNET3_CMD_##name)
+
+static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+static const uint8_t station[6] = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
+static const uint8_t stranger[6] = {0x02, 0x11, 0x22, 0x33, 0x44, 0x66};
+static const uint8_t group[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
+static const uint8_t other_group[6] = {0x33, 0x33, 0, 0, 0, 1};
+
+static int create(void **state)
+{
+	struct guest *g = guest_create(2, 2);
+
+	for (uint32_t i = 0; i < GUEST_RING - 1; i++)
+		for (uint32_t j = 0; j < 2; j++)
+			guest_post_rx(g, &g->rx[j], 0, 256);
+	*state = g;
+	return 0;
+}
+
+static int destroy(void **state)
+{
+	guest_destroy(*state);
+	return 0;
+}
+
+static const uint64_t *counters(const struct guest *g)
+{
+	return vnic_device_counters(g->dev);
+}
+
+/* --- Revisions */
+
+static void test_revisions(void **state)
+{
+	struct guest *g = *state;
+
+	assert_int_equal(guest_read(g, VMXNET3_REG_VRRS), 7);
+	for (uint32_t bit = 0; bit < 3; bit++)
+		guest_write(g, VMXNET3_REG_VRRS, 1u << bit);
+	assert_int_equal(guest_read(g, VMXNET3_REG_VRRS), 7);
+	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_VRRS, 0), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_VRRS, 3), -EINVAL);
+	assert_int_equal(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_VRRS, 8), -EINVAL);
+	assert_int_equal(guest_read(g, VMXNET3_REG_UVRS), 1);
+	guest_write(g, VMXNET3_REG_UVRS, 1);
+}
+
+/* A driver that selected an older one, or none, does not get what came later. */
+static void test_commands_of_revision_3(void **state)
+{
+	struct guest *g = *state;
+
+	assert_int_equal(guest_activate(g), 0);
+	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 1);
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_2);
+	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 1);
+	assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 1);
+	assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 1);
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
+	assert_int_equal(guest_command(g, CMD(GET_TXDATA_DESC_SIZE)), 256);
+}
+
+static void test_coalescing(void **state)
+{
+	struct guest *g = *state;
+	uint64_t addr = guest_alloc(g, GUEST_IN_HIGH, sizeof(struct vmxnet3_coalesce_scheme));
+	struct vmxnet3_coalesce_scheme *scheme = guest_at(g, addr);
+	struct vmxnet3_variable_conf *info = &g->shared->command_info;
+	const struct vmxnet3_coalesce_scheme good[] = {
+		{VMXNET3_COALESCE_ADAPT, {0}},
+		{VMXNET3_COALESCE_RBC, {VMXNET3_COAL_RBC_MIN_RATE}},
+		{VMXNET3_COALESCE_RBC, {VMXNET3_COAL_RBC_MAX_RATE}},
+		{VMXNET3_COALESCE_STATIC, {128, 128, 128}},
+		{VMXNET3_COALESCE_DISABLED, {0}},
+		{VMXNET3_COALESCE_STATIC, {64, 32, 16}},
+	};
+	const struct vmxnet3_coalesce_scheme bad[] = {
+		{4, {0}},
+		{VMXNET3_COALESCE_RBC, {VMXNET3_COAL_RBC_MIN_RATE - 1}},
+		{VMXNET3_COALESCE_RBC, {VMXNET3_COAL_RBC_MAX_RATE + 1}},
+		{VMXNET3_COALESCE_STATIC, {129, 0, 0}},
+		{VMXNET3_COALESCE_STATIC, {0, 129, 0}},
+		{VMXNET3_COALESCE_STATIC, {0, 0, 129}},
+	};
+
+	*info = (struct vmxnet3_variable_conf){.version = 1, .len = sizeof(*scheme), .addr = addr};
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
+	assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 1); /* not active yet */
+	assert_int_equal(guest_activate(g), 0);
+	scheme->mode = 77;
+	assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 0);
+	assert_int_equal(scheme->mode, VMXNET3_COALESCE_DISABLED);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		*scheme = good[i];
+		assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 0);
+		memset(scheme, 0xff, sizeof(*scheme));
+		assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 0);
+		assert_memory_equal(scheme, &good[i], sizeof(*scheme));
+	}
+	/* What is refused changes nothing. */
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		*scheme = bad[i];
+		assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 1);
+	}
+	assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 0);
+	assert_int_equal(scheme->para[1], 32);
+	info->len = sizeof(*scheme) - 1;
+	assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 1);
+	info->len = sizeof(*scheme);
+	for (size_t i = 0; i < 3; i++) {
+		const uint64_t outside[] = {GUEST_HIGHER + GUEST_REGION - 12, addr + 2, 0};
+
+		info->addr = outside[i];
+		assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 1);
+		assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 1);
+	}
+	/* A reset forgets it. */
+	guest_command(g, CMD(RESET_DEV));
+	info->addr = addr;
+	assert_int_equal(guest_activate(g), 0);
+	assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 0);
+	assert_int_equal(scheme->mode, VMXNET3_COALESCE_DISABLED);
+}
+
+/* --- What a device says of itself */
+
+static void test_answers(void **state)
+{
+	struct guest *g = *state;
+
+	assert_int_equal(guest_command(g, CMD(GET_PERM_MAC_LO)), 0x33221102);
+	assert_int_equal(guest_command(g, CMD(GET_PERM_MAC_HI)), 0x5544);
+	assert_int_equal(guest_command(g, CMD(GET_DID_LO)), 0x07b0);
+	assert_int_equal(guest_command(g, CMD(GET_DID_HI)), 1);
+	assert_int_equal(guest_command(g, CMD(GET_LINK)), 10000u << 16 | 1);
+	assert_int_equal(guest_command(g, CMD(GET_CONF_INTR)), 3);
+	assert_int_equal(guest_command(g, CMD(GET_DEV_EXTRA_INFO)), 0);
+	assert_int_equal(guest_command(g, CMD(GET_ADAPTIVE_RING_INFO)), 1);
+	assert_int_equal(guest_command(g, CMD(GET_QUEUE_STATUS)), 0);
+	assert_int_equal(guest_command(g, CMD(GET_STATS)), 0);
+	assert_int_equal(guest_command(g, CMD(UPDATE_PMCFG)), 0);
+	/* No hashes here: queues are chosen by flow. */
+	assert_int_equal(guest_command(g, CMD(UPDATE_RSSIDT)), 1);
+	assert_int_equal(guest_read(g, VMXNET3_REG_ICR), 0);
+	assert_int_equal(guest_read(g, VMXNET3_REG_ECR), 0);
+}
+
+static void test_unknown_commands(void **state)
+{
+	static const uint32_t unknown[] = {
+		0,
+		1,
+		0xcafebabe,
+		0xcafdffff,
+		CMD(FIRST_SET) + 10,
+		CMD(FIRST_SET) + 15,
+		CMD(FIRST_GET) + 12,
+		0xf00cffff,
+		UINT32_MAX,
+	};
+	struct guest *g = *state;
+
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
+	assert_int_equal(guest_activate(g), 0);
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		assert_int_equal(guest_command(g, unknown[i]), 1);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
+}
+
+/* What reads the shared area needs one. */
+static void test_commands_while_down(void **state)
+{
+	static const uint32_t updates[] = {CMD(UPDATE_RX_MODE),      CMD(UPDATE_MAC_FILTERS),
+					   CMD(UPDATE_VLAN_FILTERS), CMD(UPDATE_IML),
+					   CMD(UPDATE_FEATURE),      CMD(SET_COALESCE)};
+	struct guest *g = *state;
+
+	guest_write(g, VMXNET3_REG_VRRS, VMXNET3_REV_3);
+	for (size_t i = 0; i < sizeof(updates) / sizeof(updates[0]); i++)
+		assert_int_equal(guest_command(g, updates[i]), 1);
+	assert_int_equal(guest_activate(g), 0);
+	for (size_t i = 0; i < sizeof(updates) / sizeof(updates[0]) - 1; i++)
+		assert_int_equal(guest_command(g, updates[i]), 0);
+}
+
+/* --- Filters */
+
+static uint64_t heard(const struct guest *g)
+{
+	return counters(g)[VNIC_RX_FRAMES];
+}
+
+/* Whether the driver gets a frame to a MAC, with a VLAN tag where vlan is not negative. */
+static bool hears_vlan(struct guest *g, const uint8_t mac[6], int vlan)
+{
+	uint64_t before = heard(g), filtered = counters(g)[VNIC_RX_FILTERED];
+	uint8_t data[64] = {0};
+
+	memcpy(data, mac, 6);
+	if (vlan >= 0) {
+		data[12] = 0x81;
+		data[14] = (uint8_t)(0xe0 | vlan >> 8); /* with a priority */
+		data[15] = (uint8_t)vlan;
+	}
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), 0);
+	assert_int_equal(heard(g) - before + counters(g)[VNIC_RX_FILTERED] - filtered, 1);
+	return heard(g) > before;
+}
+
+static bool hears(struct guest *g, const uint8_t mac[6])
+{
+	return hears_vlan(g, mac, -1);
+}
+
+static void set_mode(struct guest *g, uint32_t mode)
+{
+	g->shared->rx_filter.mode = mode;
+	assert_int_equal(guest_command(g, CMD(UPDATE_RX_MODE)), 0);
+}
+
+static void test_receive_modes(void **state)
+{
+	static const struct {
+		uint32_t mode;
+		bool station, stranger, group, broadcast;
+	} cases[] = {
+		{0, false, false, false, false},
+		{VMXNET3_RXM_UCAST, true, false, false, false},
+		{VMXNET3_RXM_BCAST, false, false, false, true},
+		{VMXNET3_RXM_MCAST, false, false, false, false}, /* the table is empty */
+		{VMXNET3_RXM_ALL_MULTI, false, false, true, false},
+		{VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST, true, false, false, true},
+		{VMXNET3_RXM_PROMISC, true, true, true, true},
+	};
+	struct guest *g = *state;
+
+	/* A driver sets its mode last: at first it hears nothing. */
+	g->shared->rx_filter.mode = 0;
+	assert_int_equal(guest_activate(g), 0);
+	assert_false(hears(g, station));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_mode(g, cases[i].mode);
+		assert_int_equal(hears(g, station), cases[i].station);
+		assert_int_equal(hears(g, stranger), cases[i].stranger);
+		assert_int_equal(hears(g, group), cases[i].group);
+		assert_int_equal(hears(g, broadcast), cases[i].broadcast);
+	}
+	/* Without its command a change is not seen. */
+	g->shared->rx_filter.mode = 0;
+	assert_true(hears(g, stranger));
+}
+
+static void test_asks_for_multicast(void **state)
+{
+	struct guest *g = *state;
+
+	assert_false(vnic_device_hears_multicast(g->dev));
+	assert_int_equal(guest_activate(g), 0);
+	assert_true(vnic_device_hears_multicast(g->dev)); /* promiscuous */
+	set_mode(g, VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST);
+	assert_false(vnic_device_hears_multicast(g->dev));
+	set_mode(g, VMXNET3_RXM_MCAST);
+	assert_true(vnic_device_hears_multicast(g->dev));
+	set_mode(g, VMXNET3_RXM_ALL_MULTI);
+	assert_true(vnic_device_hears_multicast(g->dev));
+	guest_command(g, CMD(QUIESCE_DEV));
+	assert_false(vnic_device_hears_multicast(g->dev));
+}
+
+static void test_groups(void **state)
+{
+	struct guest *g = *state;
+	uint64_t addr = guest_alloc(g, GUEST_IN_HIGH, 0xffff);
+	struct vmxnet3_rx_filter_conf *filter = &g->shared->rx_filter;
+
+	assert_int_equal(guest_activate(g), 0);
+	set_mode(g, VMXNET3_RXM_MCAST);
+	memcpy(guest_at(g, addr), station, 6);
+	memcpy(guest_at(g, addr + 6), group, 6);
+	filter->multicast_addr = addr;
+	filter->multicast_len = 12;
+	assert_false(hears(g, group));
+	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 0);
+	assert_true(hears(g, group));
+	assert_false(hears(g, other_group));
+	assert_false(hears(g, station)); /* a table of groups */
+	/* The driver frees its table after the command. */
+	memcpy(guest_at(g, addr + 6), other_group, 6);
+	assert_true(hears(g, group));
+	assert_false(hears(g, other_group));
+
+	/* More than are kept: all of them, rather than too few. */
+	filter->multicast_len = 0xffff / 6 * 6;
+	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 0);
+	assert_true(hears(g, group));
+	filter->multicast_len = 0;
+	filter->multicast_addr = 0;
+	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 0);
+	assert_false(hears(g, group));
+	/* A table in two regions; then one that is in none. */
+	filter->multicast_addr = GUEST_HIGHER - 9;
+	filter->multicast_len = 12;
+	memcpy(guest_at(g, GUEST_HIGHER - 9), station, 6);
+	memcpy(guest_at(g, GUEST_HIGHER - 3), group, 3);
+	memcpy(guest_at(g, GUEST_HIGHER), group + 3, 3);
+	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 0);
+	assert_true(hears(g, group));
+	filter->multicast_addr = GUEST_HIGHER + GUEST_REGION - 9;
+	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 1);
+	assert_true(hears(g, group));
+	/* A NIC cannot start with such a table either. */
+	assert_int_equal(guest_activate(g), 1);
+	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_DOWN);
+}
+
+static void test_vlans(void **state)
+{
+	struct guest *g = *state;
+	uint32_t *table = g->shared->rx_filter.vlan;
+
+	table[0] = 1;
+	assert_int_equal(guest_activate(g), 0);
+	set_mode(g, VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST);
+	assert_true(hears(g, station));
+	assert_true(hears_vlan(g, station, 0)); /* a priority, and no VLAN */
+	assert_false(hears_vlan(g, station, 7));
+	assert_false(hears_vlan(g, broadcast, 4094));
+	table[0] |= 1u << 7;
+	table[4094 / 32] |= 1u << 4094 % 32;
+	assert_false(hears_vlan(g, station, 7));
+	assert_int_equal(guest_command(g, CMD(UPDATE_VLAN_FILTERS)), 0);
+	assert_true(hears_vlan(g, station, 7));
+	assert_false(hears_vlan(g, stranger, 7));
+	assert_false(hears_vlan(g, station, 8));
+	assert_true(hears_vlan(g, broadcast, 4094));
+	/* Promiscuous, and Linux clears the table then. */
+	memset(table, 0, VMXNET3_VFT_SIZE * sizeof(*table));
+	assert_int_equal(guest_command(g, CMD(UPDATE_VLAN_FILTERS)), 0);
+	set_mode(g, VMXNET3_RXM_PROMISC);
+	assert_true(hears_vlan(g, stranger, 9));
+}
+
+static void test_own_mac(void **state)
+{
+	struct guest *g = *state;
+
+	assert_int_equal(guest_activate(g), 0);
+	set_mode(g, VMXNET3_RXM_UCAST);
+	guest_write(g, VMXNET3_REG_MACL, 0x33221102);
+	assert_true(hears(g, station)); /* not before both halves are there */
+	guest_write(g, VMXNET3_REG_MACH, 0x6644);
+	assert_int_equal(guest_read(g, VMXNET3_REG_MACL), 0x33221102);
+	assert_int_equal(guest_read(g, VMXNET3_REG_MACH), 0x6644);
+	assert_false(hears(g, station));
+	assert_true(hears(g, stranger));
+	assert_int_equal(guest_command(g, CMD(GET_PERM_MAC_HI)), 0x5544);
+	/* No station's. */
+	guest_write(g, VMXNET3_REG_MACL, 0x005e0001);
+	guest_write(g, VMXNET3_REG_MACH, 0x0101);
+	assert_int_equal(guest_read(g, VMXNET3_REG_MACL), 0x33221102);
+	guest_command(g, CMD(RESET_DEV));
+	assert_int_equal(guest_read(g, VMXNET3_REG_MACH), 0x5544);
+}
+
+/* --- Statistics */
+
+static void receive(struct guest *g, uint32_t flow, const uint8_t mac[6], uint32_t len)
+{
+	uint8_t data[GUEST_BUFFER] = {0};
+
+	memcpy(data, mac, 6);
+	assert_int_equal(vnic_device_rx(g->dev, flow, data, len), 0);
+}
+
+static void transmit(struct guest *g, uint32_t queue, const uint8_t mac[6], uint32_t len)
+{
+	uint64_t addr = guest_alloc(g, GUEST_IN_LOW, len);
+	struct vnic_tx_frame frame;
+
+	memcpy(guest_at(g, addr), mac, 6);
+	guest_post_tx(&g->tx[queue], addr, len, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
+	assert_int_equal(vnic_device_tx(g->dev, queue, &frame, 1), 1);
+	vnic_device_tx_done(g->dev, queue, 1);
+}
+
+static void test_statistics(void **state)
+{
+	struct guest *g = *state;
+	const uint64_t *rx = g->rx[1].conf->stats, *tx = g->tx[1].conf->stats;
+
+	assert_int_equal(guest_activate(g), 0);
+	receive(g, 1, station, 100);
+	receive(g, 1, station, 60);
+	receive(g, 1, group, 70);
+	receive(g, 1, broadcast, 80);
+	receive(g, 0, broadcast, 80);
+	assert_int_equal(vnic_device_rx(g->dev, 1, (uint8_t[1000]){0}, 1000), -EMSGSIZE);
+	transmit(g, 1, station, 61);
+	transmit(g, 1, group, 62);
+	transmit(g, 1, broadcast, 63);
+	assert_int_equal(rx[UPT1_RX_UCAST], 0); /* until it is asked for */
+	assert_int_equal(guest_command(g, CMD(GET_STATS)), 0);
+	assert_int_equal(rx[UPT1_RX_UCAST], 2);
+	assert_int_equal(rx[UPT1_RX_UCAST_BYTES], 160);
+	assert_int_equal(rx[UPT1_RX_MCAST], 1);
+	assert_int_equal(rx[UPT1_RX_MCAST_BYTES], 70);
+	assert_int_equal(rx[UPT1_RX_BCAST], 1);
+	assert_int_equal(rx[UPT1_RX_BCAST_BYTES], 80);
+	assert_int_equal(rx[UPT1_RX_ERROR], 1);
+	assert_int_equal(tx[UPT1_TX_UCAST_BYTES], 61);
+	assert_int_equal(tx[UPT1_TX_MCAST_BYTES], 62);
+	assert_int_equal(tx[UPT1_TX_BCAST], 1);
+	assert_int_equal(tx[UPT1_TX_BCAST_BYTES], 63);
+	assert_int_equal(g->rx[0].conf->stats[UPT1_RX_BCAST], 1);
+	assert_int_equal(g->tx[0].conf->stats[UPT1_TX_UCAST], 0);
+	for (uint32_t i = heard(g); i < 2 * (GUEST_RING - 1) + 10; i++)
+		vnic_device_rx(g->dev, 1, (uint8_t[60]){0}, 60);
+	guest_command(g, CMD(GET_STATS));
+	assert_true(rx[UPT1_RX_OUT_OF_BUF] > 0);
+	/* Each activation starts from nought. */
+	assert_int_equal(guest_activate(g), 0);
+	guest_command(g, CMD(GET_STATS));
+	assert_int_equal(rx[UPT1_RX_UCAST], 0);
+}
+
+/* --- Link */
+
+static void test_link(void **state)
+{
+	struct guest *g = *state;
+	uint32_t event_vector = g->shared->intr.event_vector;
+	struct vnic_tx_frame frame;
+	uint8_t data[60] = {0};
+
+	vnic_device_set_link(g->dev, 40000); /* nobody to be told yet */
+	assert_int_equal(guest_activate(g), 0);
+	assert_int_equal(g->shared->ecr, 0);
+	assert_int_equal(guest_command(g, CMD(GET_LINK)), 40000u << 16 | 1);
+	vnic_device_set_link(g->dev, 0);
+	assert_int_equal(g->shared->ecr, VMXNET3_ECR_LINK);
+	assert_int_equal(guest_read(g, VMXNET3_REG_ECR), VMXNET3_ECR_LINK);
+	assert_int_equal(g->interrupts[event_vector], 1);
+	guest_write(g, VMXNET3_REG_ECR, VMXNET3_ECR_LINK);
+	assert_int_equal(g->shared->ecr, 0);
+	assert_int_equal(guest_command(g, CMD(GET_LINK)), 0);
+
+	/* Nothing comes; what is sent is done with, and gone. */
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), -ENETDOWN);
+	for (uint32_t i = 0; i < 100; i++) {
+		guest_post_tx(&g->tx[0], GUEST_LOW, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
+		assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 0);
+		assert_int_equal(guest_tx_completed(&g->tx[0]), i % GUEST_RING);
+	}
+	assert_int_equal(counters(g)[VNIC_LINK_DOWN], 101);
+	guest_command(g, CMD(GET_STATS));
+	assert_int_equal(g->tx[0].conf->stats[UPT1_TX_DISCARD], 100);
+	vnic_device_set_link(g->dev, 10000);
+	vnic_device_set_link(g->dev, 10000);
+	assert_int_equal(g->shared->ecr, VMXNET3_ECR_LINK);
+	/* It had masked itself; unmasked, it delivers what it owes. */
+	assert_int_equal(g->interrupts[event_vector], 1);
+	guest_mask(g, event_vector, 0);
+	assert_int_equal(g->interrupts[event_vector], 2);
+	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), 0);
+}
+
+/* --- Interrupts */
+
+/* A stock driver does not look again after it has unmasked: the device remembers. */
+static void test_missed_interrupt(void **state)
+{
+	struct guest *g = *state;
+	uint32_t vector = g->rx[0].conf->vector;
+
+	assert_int_equal(guest_activate(g), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		receive(g, 0, station, 60);
+		vnic_device_flush(g->dev);
+	}
+	assert_int_equal(g->interrupts[vector], 1);
+	guest_mask(g, vector, 0);
+	assert_int_equal(g->interrupts[vector], 2);
+	/* That one masked it again; nothing came since. */
+	guest_mask(g, vector, 0);
+	assert_int_equal(g->interrupts[vector], 2);
+	guest_mask(g, vector, 1);
+	receive(g, 0, station, 60);
+	vnic_device_flush(g->dev);
+	guest_command(g, CMD(RESET_DEV));
+	guest_mask(g, vector, 0);
+	assert_int_equal(g->interrupts[vector], 2);
+}
+
+/* A driver that masks by itself (active mode) is interrupted until it does. */
+static void test_active_masking(void **state)
+{
+	struct guest *g = *state;
+	uint32_t vector = g->rx[0].conf->vector;
+
+	g->shared->intr.auto_mask = 0;
+	assert_int_equal(guest_activate(g), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		receive(g, 0, station, 60);
+		vnic_device_flush(g->dev);
+	}
+	assert_int_equal(g->interrupts[vector], 3);
+	guest_mask(g, vector, 1);
+	receive(g, 0, station, 60);
+	vnic_device_flush(g->dev);
+	assert_int_equal(g->interrupts[vector], 3);
+	guest_mask(g, vector, 0);
+	assert_int_equal(g->interrupts[vector], 4);
+}
+
+/* Levels from none to adaptive, and what no one has defined: a device need not follow them. */
+static void test_moderation(void **state)
+{
+	struct guest *g = *state;
+
+	for (uint8_t level = 0; level <= 9; level++) {
+		memset(g->shared->intr.moderation, level, sizeof(g->shared->intr.moderation));
+		assert_int_equal(guest_activate(g), 0);
+		assert_int_equal(guest_command(g, CMD(UPDATE_IML)), 0);
+	}
+	receive(g, 0, station, 60);
+	receive(g, 0, station, 60);
+	vnic_device_flush(g->dev);
+	assert_int_equal(g->interrupts[g->rx[0].conf->vector], 1);
+}
+
+/* A queue that was stopped starts clean, whatever its driver left there. */
+static void test_status_cleared(void **state)
+{
+	struct guest *g = *state;
+
+	g->tx[1].conf->status = (struct vmxnet3_queue_status){.stopped = 1, .error = 5};
+	g->rx[1].conf->status = (struct vmxnet3_queue_status){.stopped = 1, .error = 5};
+	assert_int_equal(guest_activate(g), 0);
+	assert_int_equal(g->tx[1].conf->status.stopped, 0);
+	assert_int_equal(g->rx[1].conf->status.stopped, 0);
+	assert_int_equal(g->rx[1].conf->status.error, 0);
+}
+
+/* Frames shown, some of them done, some waiting in the ring, and then it is reset. */
+static void test_reset_in_traffic(void **state)
+{
+	struct guest *g = *state;
+	struct vnic_tx_frame frames[8];
+
+	assert_int_equal(guest_activate(g), 0);
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < 20; i++)
+			guest_post_tx(&g->tx[0], GUEST_LOW, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
+		receive(g, 0, station, 60);
+		assert_int_equal(vnic_device_tx(g->dev, 0, frames, 8), 8);
+		vnic_device_tx_done(g->dev, 0, 3);
+		assert_int_equal(guest_command(g, CMD(RESET_DEV)), 0);
+		/* What comes now finds no NIC. */
+		vnic_device_tx_done(g->dev, 0, 5);
+		vnic_device_flush(g->dev);
+		assert_int_equal(vnic_device_rx(g->dev, 0, (uint8_t[60]){0}, 60), -ENETDOWN);
+		assert_int_equal(guest_read(g, VMXNET3_REG_DSAL), 0);
+		assert_int_equal(guest_command(g, CMD(ACTIVATE_DEV)), 1);
+
+		guest_ring_reset(&g->tx[0].ring);
+		guest_ring_reset(&g->tx[0].comp);
+		for (uint32_t i = 0; i < 2; i++) {
+			guest_ring_reset(&g->rx[i].ring[0]);
+			guest_ring_reset(&g->rx[i].comp);
+			guest_post_rx(g, &g->rx[i], 0, 256);
+		}
+		assert_int_equal(guest_activate(g), 0);
+		assert_int_equal(vnic_device_tx(g->dev, 0, frames, 8), 0);
+		transmit(g, 0, station, 60);
+		assert_int_equal(guest_tx_completed(&g->tx[0]), 0);
+		receive(g, 1, station, 60);
+		assert_non_null(guest_received(&g->rx[1]));
+	}
+}
+
+#define GUEST_TEST(f) cmocka_unit_test_setup_teardown(f, create, destroy)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GUEST_TEST(test_revisions),
+		GUEST_TEST(test_commands_of_revision_3),
+		GUEST_TEST(test_coalescing),
+		GUEST_TEST(test_answers),
+		GUEST_TEST(test_unknown_commands),
+		GUEST_TEST(test_commands_while_down),
+		GUEST_TEST(test_receive_modes),
+		GUEST_TEST(test_asks_for_multicast),
+		GUEST_TEST(test_groups),
+		GUEST_TEST(test_vlans),
+		GUEST_TEST(test_own_mac),
+		GUEST_TEST(test_statistics),
+		GUEST_TEST(test_link),
+		GUEST_TEST(test_missed_interrupt),
+		GUEST_TEST(test_active_masking),
+		GUEST_TEST(test_moderation),
+		GUEST_TEST(test_status_cleared),
+		GUEST_TEST(test_reset_in_traffic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

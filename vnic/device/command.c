@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The commands of the CMD register. A result of 1 is a refusal, where 0 is none. */
+#include <stddef.h>
+
+#include "nic.h"
+#include "shared.h"
+
+/* Larger than the least, 128: more of a driver's small frames lie in one piece, uncopied here. */
+#define TX_DATA_DESC_SIZE 256
+
+enum need { ALWAYS, ACTIVE };
+
+static uint32_t activate(struct vnic_device *dev)
+{
+	vnic_device_stop(dev);
+	return !vnic_device_activate(dev);
+}
+
+static uint32_t quiesce(struct vnic_device *dev)
+{
+	vnic_device_stop(dev);
+	return 0;
+}
+
+static uint32_t reset(struct vnic_device *dev)
+{
+	vnic_device_reset(dev);
+	return 0;
+}
+
+static uint32_t update_rx_mode(struct vnic_device *dev)
+{
+	vnic_device_update_mode(dev);
+	return 0;
+}
+
+static uint32_t update_mac_filters(struct vnic_device *dev)
+{
+	return !vnic_device_update_groups(dev);
+}
+
+static uint32_t update_vlan_filters(struct vnic_device *dev)
+{
+	vnic_device_update_vlans(dev);
+	return 0;
+}
+
+static uint32_t update_feature(struct vnic_device *dev)
+{
+	vnic_device_update_features(dev);
+	return 0;
+}
+
+/*
+ * For what has no effect here: moderation levels (a burst of the switch makes one
+ * interrupt a vector at most), waking a sleeping guest, and the queues' status,
+ * which is kept up to date in their descriptors.
+ */
+static uint32_t nothing(struct vnic_device *dev)
+{
+	(void)dev;
+	return 0;
+}
+
+/* Receive queues are chosen by flow, and not by vmxnet3's table of hashes. */
+static uint32_t refuse(struct vnic_device *dev)
+{
+	(void)dev;
+	return 1;
+}
+
+/* The driver's scheme, or where it is to be written; NULL: nowhere. */
+static struct vmxnet3_coalesce_scheme *scheme(struct vnic_device *dev)
+{
+	const struct vmxnet3_variable_conf *info = &dev->shared->command_info;
+	uint64_t addr = vnic_load(&info->addr);
+
+	if (vnic_load(&info->len) < sizeof(dev->coalesce) || addr % sizeof(uint32_t))
+		return NULL;
+	return vnic_device_memory(dev, addr, sizeof(dev->coalesce));
+}
+
+static bool scheme_valid(const struct vmxnet3_coalesce_scheme *wish)
+{
+	switch (wish->mode) {
+	case VMXNET3_COALESCE_DISABLED:
+	case VMXNET3_COALESCE_ADAPT: return true;
+	case VMXNET3_COALESCE_STATIC:
+		return wish->para[0] <= VMXNET3_COAL_STATIC_MAX_DEPTH &&
+		       wish->para[1] <= VMXNET3_COAL_STATIC_MAX_DEPTH &&
+		       wish->para[2] <= VMXNET3_COAL_STATIC_MAX_DEPTH;
+	case VMXNET3_COALESCE_RBC:
+		return wish->para[0] >= VMXNET3_COAL_RBC_MIN_RATE &&
+		       wish->para[0] <= VMXNET3_COAL_RBC_MAX_RATE;
+	default: return false;
+	}
+}
+
+/* Kept for GET_COALESCE; what it would space is spaced by bursts already. */
+static uint32_t set_coalesce(struct vnic_device *dev)
+{
+	const struct vmxnet3_coalesce_scheme *shared = scheme(dev);
+	struct vmxnet3_coalesce_scheme wish;
+
+	if (!shared)
+		return 1;
+	wish.mode = vnic_load(&shared->mode);
+	for (uint32_t i = 0; i < 3; i++)
+		wish.para[i] = vnic_load(&shared->para[i]);
+	if (!scheme_valid(&wish))
+		return 1;
+	dev->coalesce = wish;
+	return 0;
+}
+
+static uint32_t get_coalesce(struct vnic_device *dev)
+{
+	struct vmxnet3_coalesce_scheme *shared = scheme(dev);
+
+	if (!shared)
+		return 1;
+	vnic_store(&shared->mode, dev->coalesce.mode);
+	for (uint32_t i = 0; i < 3; i++)
+		vnic_store(&shared->para[i], dev->coalesce.para[i]);
+	return 0;
+}
+
+static uint32_t get_stats(struct vnic_device *dev)
+{
+	vnic_device_write_stats(dev);
+	return 0;
+}
+
+static uint32_t get_link(struct vnic_device *dev)
+{
+	return dev->link ? VMXNET3_LINK_UP(dev->link) : 0;
+}
+
+static uint32_t get_perm_mac_lo(struct vnic_device *dev)
+{
+	return vnic_mac_low(dev->attr.mac);
+}
+
+static uint32_t get_perm_mac_hi(struct vnic_device *dev)
+{
+	return vnic_mac_high(dev->attr.mac);
+}
+
+static uint32_t get_did_lo(struct vnic_device *dev)
+{
+	(void)dev;
+	return VMXNET3_PCI_DEVICE_ID;
+}
+
+static uint32_t get_did_hi(struct vnic_device *dev)
+{
+	(void)dev;
+	return VMXNET3_PCI_REVISION;
+}
+
+static uint32_t get_conf_intr(struct vnic_device *dev)
+{
+	(void)dev;
+	return VMXNET3_IT_MSIX | VMXNET3_IMM_AUTO << 2;
+}
+
+static uint32_t get_adaptive_ring_info(struct vnic_device *dev)
+{
+	(void)dev;
+	return VMXNET3_DISABLE_ADAPTIVE_RING;
+}
+
+static uint32_t get_txdata_desc_size(struct vnic_device *dev)
+{
+	(void)dev;
+	return TX_DATA_DESC_SIZE;
+}
+
+struct command {
+	uint32_t (*run)(struct vnic_device *dev);
+	enum need need;
+	uint32_t revision; /* that has it, and those after it; 0 = all */
+};
+
+#define SET(name) [VMXNET3_CMD_##name - VMXNET3_CMD_FIRST_SET]
+#define GET(name) [VMXNET3_CMD_##name - VMXNET3_CMD_FIRST_GET]
+
+static const struct command sets[] = {
+	SET(ACTIVATE_DEV) = {activate, ALWAYS},
+	SET(QUIESCE_DEV) = {quiesce, ALWAYS},
+	SET(RESET_DEV) = {reset, ALWAYS},
+	SET(UPDATE_RX_MODE) = {update_rx_mode, ACTIVE},
+	SET(UPDATE_MAC_FILTERS) = {update_mac_filters, ACTIVE},
+	SET(UPDATE_VLAN_FILTERS) = {update_vlan_filters, ACTIVE},
+	SET(UPDATE_RSSIDT) = {refuse, ALWAYS},
+	SET(UPDATE_IML) = {nothing, ACTIVE},
+	SET(UPDATE_PMCFG) = {nothing, ALWAYS},
+	SET(UPDATE_FEATURE) = {update_feature, ACTIVE},
+	SET(SET_COALESCE) = {set_coalesce, ACTIVE, VMXNET3_REV_3},
+};
+
+static const struct command gets[] = {
+	GET(GET_QUEUE_STATUS) = {nothing, ALWAYS},
+	GET(GET_STATS) = {get_stats, ALWAYS},
+	GET(GET_LINK) = {get_link, ALWAYS},
+	GET(GET_PERM_MAC_LO) = {get_perm_mac_lo, ALWAYS},
+	GET(GET_PERM_MAC_HI) = {get_perm_mac_hi, ALWAYS},
+	GET(GET_DID_LO) = {get_did_lo, ALWAYS},
+	GET(GET_DID_HI) = {get_did_hi, ALWAYS},
+	GET(GET_DEV_EXTRA_INFO) = {nothing, ALWAYS},
+	GET(GET_CONF_INTR) = {get_conf_intr, ALWAYS},
+	GET(GET_ADAPTIVE_RING_INFO) = {get_adaptive_ring_info, ALWAYS},
+	GET(GET_TXDATA_DESC_SIZE) = {get_txdata_desc_size, ALWAYS, VMXNET3_REV_3},
+	GET(GET_COALESCE) = {get_coalesce, ACTIVE, VMXNET3_REV_3},
+};
+
+static const struct command *find(uint32_t cmd)
+{
+	uint32_t set = cmd - (uint32_t)VMXNET3_CMD_FIRST_SET;
+	uint32_t get = cmd - (uint32_t)VMXNET3_CMD_FIRST_GET;
+
+	if (set < sizeof(sets) / sizeof(sets[0]))
+		return &sets[set];
+	return get < sizeof(gets) / sizeof(gets[0]) ? &gets[get] : NULL;
+}
+
+uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd)
+{
+	const struct command *command = find(cmd);
+
+	/* An unknown one fails, as on a device that is older than its driver. */
+	if (!command || !command->run || dev->revision < command->revision)
+		return 1;
+	if (command->need == ACTIVE && dev->state != VNIC_DEVICE_ACTIVE)
+		return 1;
+	return command->run(dev);
+}

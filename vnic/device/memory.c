@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The driver's memory where a buffer reaches over the border of two regions. */
+#include <string.h>
+
+#include "nic.h"
+
+/* What of `size` bytes lies in the region of `addr`, *part bytes; NULL where that is in none. */
+static uint8_t *piece(const struct vnic_device *dev, uint64_t addr, uint64_t size, uint64_t *part)
+{
+	uint64_t offset;
+	const struct vnic_region *region = vnic_device_region(dev, addr, &offset);
+
+	*part = 0;
+	if (!region)
+		return NULL;
+	*part = size < region->size - offset ? size : region->size - offset;
+	return (uint8_t *)region->memory + offset;
+}
+
+bool vnic_device_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size)
+{
+	uint64_t part;
+
+	/* The last region's end fits in 64 bits, so that no step wraps. */
+	for (; size; addr += part, size -= part)
+		if (!piece(dev, addr, size, &part))
+			return false;
+	return true;
+}
+
+void vnic_device_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to, uint64_t size)
+{
+	uint64_t part;
+
+	for (; size; addr += part, to += part, size -= part) {
+		const uint8_t *from = piece(dev, addr, size, &part);
+
+		memcpy(to, from, part);
+	}
+}
+
+void vnic_device_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
+		       uint64_t size)
+{
+	uint64_t part;
+
+	for (; size; addr += part, from += part, size -= part) {
+		uint8_t *to = piece(dev, addr, size, &part);
+
+		/* A driver may send from the buffer it receives in: that is its own affair. */
+		memmove(to, from, part);
+	}
+}

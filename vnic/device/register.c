@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The registers of both BARs. */
+#include <errno.h>
+#include <string.h>
+
+#include "nic.h"
+#include "shared.h"
+
+/* One of those that are offered. */
+static int select_revision(struct vnic_device *dev, uint32_t value)
+{
+	if (!(value & VMXNET3_REVISIONS) || (value & (value - 1)))
+		return -EINVAL;
+	dev->revision = value;
+	return 0;
+}
+
+/* A MAC that is not the driver's to choose, or no station's, reads back as it was. */
+static void set_mac(struct vnic_device *dev, uint32_t high)
+{
+	if (dev->attr.shared_mac || dev->mac_low & 1)
+		return;
+	for (uint32_t i = 0; i < 4; i++)
+		dev->mac[i] = (uint8_t)(dev->mac_low >> 8 * i);
+	dev->mac[4] = (uint8_t)high;
+	dev->mac[5] = (uint8_t)(high >> 8);
+}
+
+static void acknowledge(struct vnic_device *dev, uint32_t events)
+{
+	if (dev->state != VNIC_DEVICE_DOWN)
+		__atomic_fetch_and(&dev->shared->ecr, ~events, __ATOMIC_RELAXED);
+}
+
+static int bar1_write(struct vnic_device *dev, uint32_t offset, uint32_t value)
+{
+	switch (offset) {
+	case VMXNET3_REG_VRRS: return select_revision(dev, value);
+	case VMXNET3_REG_UVRS: return value == UPT1_VERSIONS ? 0 : -EINVAL;
+	case VMXNET3_REG_DSAL: dev->shared_low = value; return 0;
+	case VMXNET3_REG_DSAH: dev->shared_high = value; return 0;
+	case VMXNET3_REG_CMD: dev->result = vnic_device_command(dev, value); return 0;
+	case VMXNET3_REG_MACL: dev->mac_low = value; return 0;
+	case VMXNET3_REG_MACH: set_mac(dev, value); return 0;
+	case VMXNET3_REG_ECR: acknowledge(dev, value); return 0;
+	default: return -EINVAL;
+	}
+}
+
+static int bar1_read(struct vnic_device *dev, uint32_t offset, uint32_t *value)
+{
+	switch (offset) {
+	case VMXNET3_REG_VRRS: *value = VMXNET3_REVISIONS; return 0;
+	case VMXNET3_REG_UVRS: *value = UPT1_VERSIONS; return 0;
+	case VMXNET3_REG_DSAL: *value = dev->shared_low; return 0;
+	case VMXNET3_REG_DSAH: *value = dev->shared_high; return 0;
+	case VMXNET3_REG_CMD: *value = dev->result; return 0;
+	case VMXNET3_REG_MACL: *value = vnic_mac_low(dev->mac); return 0;
+	case VMXNET3_REG_MACH: *value = vnic_mac_high(dev->mac); return 0;
+	case VMXNET3_REG_ICR: *value = 0; return 0; /* no INTx */
+	case VMXNET3_REG_ECR:
+		*value = dev->state == VNIC_DEVICE_DOWN ? 0 : vnic_load(&dev->shared->ecr);
+		return 0;
+	default: return -EINVAL;
+	}
+}
+
+static bool one_of(uint32_t offset, uint32_t first, uint32_t count)
+{
+	return offset >= first && offset - first < count * VMXNET3_REG_STRIDE &&
+	       offset % VMXNET3_REG_STRIDE == 0;
+}
+
+static bool is_mask(uint32_t offset)
+{
+	return one_of(offset, VMXNET3_REG_IMR, VMXNET3_MAX_INTRS);
+}
+
+/* BAR0 words that vmxnet3 has; what lies beyond is not a register. */
+static bool bar0_register(uint32_t offset)
+{
+	return is_mask(offset) || one_of(offset, VMXNET3_REG_TXPROD, VMXNET3_MAX_TX_QUEUES) ||
+	       one_of(offset, VMXNET3_REG_RXPROD, VMXNET3_MAX_RX_QUEUES) ||
+	       one_of(offset, VMXNET3_REG_RXPROD2, VMXNET3_MAX_RX_QUEUES);
+}
+
+int vnic_device_reg_write(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t value)
+{
+	if (bar == 1)
+		return bar1_write(dev, offset, value);
+	if (bar != 0 || !bar0_register(offset))
+		return -EINVAL;
+	vnic_publish(vnic_reg(dev->attr.bars, offset), value);
+	if (is_mask(offset) && value == 0)
+		vnic_device_unmasked(dev, (offset - VMXNET3_REG_IMR) / VMXNET3_REG_STRIDE);
+	return 0;
+}
+
+int vnic_device_reg_read(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t *value)
+{
+	if (bar == 1)
+		return bar1_read(dev, offset, value);
+	if (bar != 0 || !bar0_register(offset))
+		return -EINVAL;
+	*value = vnic_load(vnic_reg(dev->attr.bars, offset));
+	return 0;
+}
