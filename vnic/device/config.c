@@ -24,6 +24,7 @@ static void *ring_memory(const struct vnic_device *dev, uint64_t addr, uint32_t 
 static bool configure_tx(struct vnic_device *dev, uint32_t number,
 			 struct vmxnet3_tx_queue_desc *shared)
 {
+	uint8_t *buffers = dev->buffers + number * vnic_device_buffers_size(dev);
 	struct vnic_device_txq *tx = &dev->tx[number];
 	struct vmxnet3_tx_queue_desc conf;
 
@@ -35,12 +36,27 @@ static bool configure_tx(struct vnic_device *dev, uint32_t number,
 				    VMXNET3_RING_MAX_SIZE),
 		.next = vnic_cursor_start(conf.ring_size),
 		.comp_next = vnic_cursor_start(conf.comp_ring_size),
-		.bounce = dev->bounce + (size_t)number * VNIC_FRAME_MAX(dev->attr.mtu),
+		.slots = buffers,
+		.packet = buffers + vnic_device_slots_size(dev),
 		.vector = conf.vector,
 	};
 	/* Every posted descriptor may complete before the driver looks. */
 	return tx->ring && tx->comp && conf.comp_ring_size >= conf.ring_size &&
 	       tx->vector < dev->vectors;
+}
+
+/* Small frames go there, and leave their descriptor's buffer to the driver. From revision 3 on. */
+static bool configure_data_ring(const struct vnic_device *dev,
+				const struct vmxnet3_rx_queue_desc *conf,
+				struct vnic_device_rxq *rx)
+{
+	if (dev->revision < VMXNET3_REV_3 || !conf->data_desc_size)
+		return true;
+	rx->data_size = conf->data_desc_size;
+	rx->data_ring = vnic_device_memory(dev, conf->data_ring_addr,
+					   (uint64_t)conf->ring_size[0] * rx->data_size);
+	return rx->data_ring && rx->data_size <= VMXNET3_RXDATA_DESC_MAX_SIZE &&
+	       rx->data_size % VMXNET3_RXDATA_DESC_SIZE_ALIGN == 0;
 }
 
 static bool configure_rx(struct vnic_device *dev, uint32_t number,
@@ -67,7 +83,7 @@ static bool configure_rx(struct vnic_device *dev, uint32_t number,
 		if (!rx->ring[i])
 			return false;
 	}
-	return rx->comp && rx->vector < dev->vectors &&
+	return rx->comp && rx->vector < dev->vectors && configure_data_ring(dev, &conf, rx) &&
 	       conf.comp_ring_size >= (uint64_t)conf.ring_size[0] + conf.ring_size[1];
 }
 

@@ -38,6 +38,18 @@ static bool regions_valid(const struct vnic_device_attr *attr)
 	return true;
 }
 
+/* For all queues there may be: memory that is never touched costs nothing. */
+static bool make_buffers(struct vnic_device *dev)
+{
+	size_t queues = VMXNET3_MAX_TX_QUEUES * vnic_device_buffers_size(dev);
+
+	dev->buffers = malloc(queues + VNIC_FRAME_MAX(dev->attr.mtu));
+	if (!dev->buffers)
+		return false;
+	dev->whole = dev->buffers + queues;
+	return true;
+}
+
 int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device **dev)
 {
 	struct vnic_device *d;
@@ -48,12 +60,11 @@ int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device *
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	d->bounce = malloc((size_t)VMXNET3_MAX_TX_QUEUES * VNIC_FRAME_MAX(attr->mtu));
-	if (!d->bounce) {
+	d->attr = *attr;
+	if (!make_buffers(d)) {
 		free(d);
 		return -ENOMEM;
 	}
-	d->attr = *attr;
 	memcpy(d->regions, attr->regions, attr->region_count * sizeof(d->regions[0]));
 	d->revision = VMXNET3_REV_1;
 	d->link = LINK_MBPS;
@@ -66,7 +77,7 @@ void vnic_device_destroy(struct vnic_device *dev)
 {
 	if (!dev)
 		return;
-	free(dev->bounce);
+	free(dev->buffers);
 	free(dev);
 }
 

@@ -10,6 +10,8 @@
 #include <vnic/regs.h>
 
 #include "cursor.h"
+#include "headers.h"
+#include "segment.h"
 
 /* Frames that vnic_device_tx shows ahead: more than any burst of the switch. */
 #define VNIC_TX_AHEAD 64
@@ -20,8 +22,14 @@ struct vnic_tx_pending {
 	uint32_t len;
 	uint16_t eop;    /* index of its last descriptor */
 	bool completion; /* the driver asked for one */
-	bool gathered;   /* data is the bounce buffer */
+	bool slot;       /* data is the oldest of the queue's slots in use */
+	bool tso;
 };
+
+/* Frames that are made here and shown at once: of several pieces, or with an offload. */
+#define VNIC_TX_SLOTS 16
+/* A packet to be segmented: an IP packet and what VMXNET3_TXD_HLEN lets headers be. */
+#define VNIC_TSO_MAX (UINT32_C(65536) + VMXNET3_TXD_HLEN)
 
 struct vnic_device_txq {
 	struct vmxnet3_tx_queue_desc *shared;
@@ -31,8 +39,13 @@ struct vnic_device_txq {
 	struct vnic_cursor comp_next; /* the first free completion */
 	struct vnic_tx_pending pending[VNIC_TX_AHEAD];
 	uint32_t first, count; /* of pending, a queue */
-	uint8_t *bounce;       /* where a frame of several descriptors is gathered */
-	bool bounce_used;
+	uint8_t *slots;        /* VNIC_TX_SLOTS frames, used in turn */
+	uint32_t slot_first, slot_count;
+	uint8_t *packet; /* that is being segmented: VNIC_TSO_MAX bytes */
+	struct vnic_tso tso;
+	bool segmenting; /* there is more to come of it */
+	bool tso_completion, tso_tag;
+	uint16_t tso_tci, tso_eop;
 	uint8_t vector;
 	uint64_t stats[UPT1_TX_STATS];
 };
@@ -42,6 +55,8 @@ struct vnic_device_rxq {
 	struct vmxnet3_rx_queue_desc *shared;
 	struct vmxnet3_rx_desc *ring[2];
 	struct vmxnet3_rx_comp *comp;
+	uint8_t *data_ring; /* a small buffer for each descriptor of ring 0; NULL = none */
+	uint32_t data_size; /* bytes of each */
 	struct vnic_cursor next[2];
 	struct vnic_cursor comp_next;
 	bool starved; /* a frame was refused, and none has been taken since */
@@ -84,7 +99,8 @@ struct vnic_device {
 	uint8_t event_vector;
 	bool auto_mask;
 	uint32_t frame_max;
-	uint8_t *bounce; /* of all transmit queues */
+	uint8_t *buffers; /* what the queues need to make frames, and `whole` */
+	uint8_t *whole;   /* a frame in parts, put together to be looked at */
 };
 
 /* A MAC as MACL and MACH show it. */
@@ -126,6 +142,17 @@ static inline void *vnic_device_memory(const struct vnic_device *dev, uint64_t a
 	return (uint8_t *)region->memory + offset;
 }
 
+/* What a transmit queue makes frames in: its slots, and behind them its packet. */
+static inline size_t vnic_device_slots_size(const struct vnic_device *dev)
+{
+	return (size_t)VNIC_TX_SLOTS * VNIC_FRAME_MAX(dev->attr.mtu);
+}
+
+static inline size_t vnic_device_buffers_size(const struct vnic_device *dev)
+{
+	return vnic_device_slots_size(dev) + VNIC_TSO_MAX;
+}
+
 /* Whether `size` bytes at `addr` are the driver's memory, be it in several regions. */
 bool vnic_device_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size);
 /* Copy from and to memory that vnic_device_covers has found there. */
@@ -155,6 +182,12 @@ void vnic_device_update_vlans(struct vnic_device *dev);
 void vnic_device_update_features(struct vnic_device *dev);
 /* Whether a frame, at least an Ethernet header long, is one to hear. */
 bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint32_t len);
+
+/*
+ * The checksums of a frame that no one else can change: VMXNET3_RCD_V4, _IPC, _TUC
+ * and so on. False: there are none, or not of an IP packet that is all there.
+ */
+bool vnic_verdict_checksums(const uint8_t *frame, uint32_t len, uint32_t *bits);
 
 /* Counts a frame and its bytes by the kind of its destination. */
 void vnic_device_count(uint64_t stats[], const uint8_t *data, uint32_t len);

@@ -9,14 +9,31 @@
 /* Buffers that one frame may span; a driver that wants more posts larger ones. */
 #define RX_SEGMENTS 16
 
+#define MACS  12 /* bytes before the EtherType */
+#define TAG   4  /* of an 802.1Q tag */
+#define HEADS (VNIC_ETH_HEADER + TAG)
+
+/* A frame on its way, in parts, and what its last completion says of it. */
+struct frame {
+	const struct iovec *parts;
+	struct iovec cut[2]; /* where parts are when the frame was changed */
+	uint32_t len;
+	uint32_t unverified; /* VMXNET3_RCD_CNC or 0 */
+	uint32_t tag;        /* VMXNET3_RCD_TS with the tag, or 0 */
+	uint32_t checksums;  /* VMXNET3_RCD_V4 and so on */
+};
+
 /* A receive descriptor, copied and checked. */
 struct buffer {
 	uint64_t addr;
 	uint8_t *data; /* NULL: it reaches over several regions */
 	uint32_t len;
-	uint32_t ring;
+	uint32_t ring; /* 0, 1, or DATA_RING */
 	uint32_t index;
 };
+
+/* After both rings of all queues, the data rings have numbers of their own. */
+#define DATA_RING 2
 
 /* The buffers for one frame, and where the rings stand after them. */
 struct scatter {
@@ -94,6 +111,14 @@ static enum look take_body(const struct vnic_device *dev, const struct vnic_devi
 	return second;
 }
 
+/* A small frame goes beside a descriptor's buffer, which its driver need not replace then. */
+static void use_data_ring(const struct vnic_device_rxq *rx, struct buffer *buffer)
+{
+	buffer->data = rx->data_ring + (size_t)buffer->index * rx->data_size;
+	buffer->len = rx->data_size;
+	buffer->ring = DATA_RING;
+}
+
 static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
 			  struct scatter *scatter)
 {
@@ -103,6 +128,10 @@ static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq 
 	scatter->room = 0;
 	memcpy(scatter->next, rx->next, sizeof(scatter->next));
 	look = take_head(dev, rx, scatter);
+	if (look == LOOK_BUFFER && len <= rx->data_size) {
+		use_data_ring(rx, &scatter->buffers[0]);
+		return 0;
+	}
 	while (look == LOOK_BUFFER && scatter->room < len) {
 		if (scatter->count == RX_SEGMENTS)
 			return -EMSGSIZE;
@@ -117,23 +146,26 @@ static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq 
 }
 
 static void complete(const struct vnic_device *dev, struct vnic_device_rxq *rx,
-		     const struct buffer *buffer, uint32_t len, uint32_t position)
+		     const struct buffer *buffer, uint32_t len, uint32_t position,
+		     const struct frame *frame)
 {
 	/* Ring 1 of a queue has a number of its own, behind all queues'. */
 	uint32_t number = rx->number + buffer->ring * dev->rx_queues;
 	struct vmxnet3_rx_comp *comp = &rx->comp[rx->comp_next.index];
 	uint32_t gen = rx->comp_next.gen ? VMXNET3_CD_GEN : 0;
+	bool last = position & VMXNET3_RCD_EOP;
 
 	vnic_store(&comp->index,
-		   buffer->index | position | number << VMXNET3_RCD_RQID_SHIFT | VMXNET3_RCD_CNC);
+		   buffer->index | position | number << VMXNET3_RCD_RQID_SHIFT | frame->unverified);
 	vnic_store(&comp->rss_hash, 0);
-	vnic_store(&comp->len, len);
+	vnic_store(&comp->len, len | (last ? frame->tag : 0));
 	/* Release: a driver that sees the generation sees the frame. */
-	vnic_publish(&comp->gen, gen | VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT);
+	vnic_publish(&comp->gen, gen | VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT |
+					 (last ? frame->checksums : 0));
 	vnic_cursor_advance(&rx->comp_next);
 }
 
-/* A frame in parts, and how much of the first is copied. */
+/* Where copying is: how much of a part is done. */
 struct source {
 	const struct iovec *part;
 	size_t done;
@@ -164,10 +196,10 @@ static void copy(const struct vnic_device *dev, struct source *from, const struc
 }
 
 static void fill(const struct vnic_device *dev, struct vnic_device_rxq *rx,
-		 const struct scatter *scatter, const struct iovec *parts, uint32_t len)
+		 const struct scatter *scatter, const struct frame *frame)
 {
-	struct source from = {parts, 0};
-	uint32_t position = VMXNET3_RCD_SOP;
+	struct source from = {frame->parts, 0};
+	uint32_t position = VMXNET3_RCD_SOP, len = frame->len;
 
 	for (uint32_t i = 0; i < scatter->count; i++) {
 		const struct buffer *buffer = &scatter->buffers[i];
@@ -177,7 +209,7 @@ static void fill(const struct vnic_device *dev, struct vnic_device_rxq *rx,
 		len -= part;
 		if (i + 1 == scatter->count)
 			position |= VMXNET3_RCD_EOP;
-		complete(dev, rx, buffer, part, position);
+		complete(dev, rx, buffer, part, position, frame);
 		position = 0;
 	}
 	memcpy(rx->next, scatter->next, sizeof(scatter->next));
@@ -250,8 +282,8 @@ static uint32_t length(const struct iovec *parts, uint32_t n)
 	return len;
 }
 
-/* The first bytes of a frame, at most `len`; returns how many. */
-static uint32_t peek(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
+/* Copies the first bytes of a frame, at most `len`. */
+static void peek(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
 {
 	uint32_t got = 0;
 
@@ -263,33 +295,77 @@ static uint32_t peek(const struct iovec *parts, uint32_t n, uint8_t *head, uint3
 		memcpy(head + got, parts[i].iov_base, part);
 		got += part;
 	}
-	return got;
 }
 
-int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n)
+/* Takes the tag out: what is before it and what is behind it are parts of their own. */
+static void strip(struct frame *frame, uint8_t *whole)
 {
-	struct vnic_device_rxq *rx = queue_of(dev, flow);
-	uint8_t head[VNIC_ETH_HEADER + 4];
-	uint32_t len = length(parts, n);
-	struct scatter scatter;
-	int ret;
+	frame->tag = VMXNET3_RCD_TS | (uint32_t)(whole[14] << 8 | whole[15])
+					      << VMXNET3_RCD_TCI_SHIFT;
+	frame->cut[0] = (struct iovec){whole, MACS};
+	frame->cut[1] = (struct iovec){whole + MACS + TAG, frame->len - MACS - TAG};
+	frame->len -= TAG;
+}
 
+/*
+ * What the driver wants done with a frame before it gets it. All of that looks
+ * into the frame, and so at a copy of it that only we can change.
+ */
+static void prepare(struct vnic_device *dev, struct frame *frame, uint32_t n, const uint8_t *head)
+{
+	bool tagged = frame->len >= HEADS && head[MACS] == 0x81 && head[MACS + 1] == 0x00;
+
+	tagged = tagged && dev->features & UPT1_F_RXVLAN;
+	if (!tagged && !(dev->features & UPT1_F_RXCSUM))
+		return;
+	peek(frame->parts, n, dev->whole, frame->len);
+	if (dev->features & UPT1_F_RXCSUM &&
+	    vnic_verdict_checksums(dev->whole, frame->len, &frame->checksums))
+		frame->unverified = 0;
+	frame->cut[0] = (struct iovec){dev->whole, frame->len};
+	frame->parts = frame->cut;
+	if (tagged)
+		strip(frame, dev->whole);
+}
+
+/* Whether a frame is one to be received at all; if so, its first HEADS bytes are in `head`. */
+static int check(struct vnic_device *dev, const struct frame *frame, uint32_t n, uint8_t *head)
+{
 	if (dev->state != VNIC_DEVICE_ACTIVE)
 		return -ENETDOWN;
 	if (!dev->link)
 		return refuse(dev, VNIC_LINK_DOWN, -ENETDOWN);
-	if (len < VNIC_ETH_HEADER)
+	if (frame->len < VNIC_ETH_HEADER)
 		return refuse(dev, VNIC_RX_RUNT, -EINVAL);
-	if (len > dev->frame_max)
+	if (frame->len > dev->frame_max)
 		return refuse(dev, VNIC_RX_TOO_LONG, -EMSGSIZE);
-	if (!vnic_device_wants(dev, head, peek(parts, n, head, sizeof(head))))
+	peek(frame->parts, n, head, HEADS);
+	return 0;
+}
+
+int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n)
+{
+	struct frame frame = {
+		.parts = parts, .len = length(parts, n), .unverified = VMXNET3_RCD_CNC};
+	struct vnic_device_rxq *rx = queue_of(dev, flow);
+	const uint32_t len = frame.len;
+	uint8_t head[HEADS];
+	struct scatter scatter;
+	int ret;
+
+	ret = check(dev, &frame, n, head);
+	if (ret)
+		return ret;
+	if (!vnic_device_wants(dev, head, len))
 		return refuse(dev, VNIC_RX_FILTERED, 0);
-	ret = find_buffers(dev, rx, len, &scatter);
+	if (dev->features & (UPT1_F_RXVLAN | UPT1_F_RXCSUM))
+		prepare(dev, &frame, n, head);
+	ret = find_buffers(dev, rx, frame.len, &scatter);
 	if (ret)
 		return ret;
 	if (rx->starved)
 		feed(rx);
-	fill(dev, rx, &scatter, parts, len);
+	fill(dev, rx, &scatter, &frame);
 	dev->counters[VNIC_RX_FRAMES]++;
 	dev->counters[VNIC_RX_BYTES] += len;
 	vnic_device_count(rx->stats, head, len);

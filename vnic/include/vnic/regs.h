@@ -112,14 +112,23 @@ struct vmxnet3_tx_desc {
 	uint32_t flags; /* VMXNET3_TXD_* of this dword */
 };
 
-#define VMXNET3_TXD_LEN      0x3fffu /* 0 means 16384 */
-#define VMXNET3_TXD_LEN_ZERO 16384u
-#define VMXNET3_TXD_GEN      (1u << 14)
-#define VMXNET3_TXD_DTYPE    (1u << 16)
-#define VMXNET3_TXD_OM       (3u << 10) /* in flags, as what follows: offload mode */
-#define VMXNET3_TXD_EOP      (1u << 12)
-#define VMXNET3_TXD_CQ       (1u << 13) /* completion wanted */
-#define VMXNET3_TXD_TI       (1u << 15) /* insert a VLAN tag */
+#define VMXNET3_TXD_LEN          0x3fffu /* 0 means 16384 */
+#define VMXNET3_TXD_LEN_ZERO     16384u
+#define VMXNET3_TXD_GEN          (1u << 14)
+#define VMXNET3_TXD_DTYPE        (1u << 16)
+#define VMXNET3_TXD_MSSCOF_SHIFT 18         /* size of segments, or where a checksum goes */
+#define VMXNET3_TXD_HLEN         0x3ffu     /* in flags, as what follows: bytes of headers */
+#define VMXNET3_TXD_OM           (3u << 10) /* VMXNET3_OM_* */
+#define VMXNET3_TXD_EOP          (1u << 12)
+#define VMXNET3_TXD_CQ           (1u << 13) /* completion wanted */
+#define VMXNET3_TXD_TI           (1u << 15) /* insert a VLAN tag */
+#define VMXNET3_TXD_TCI_SHIFT    16         /* this one */
+
+/* Offload modes. CSUM: hlen is where summing starts; TSO: the bytes of all headers. */
+#define VMXNET3_OM_NONE  (0u << 10)
+#define VMXNET3_OM_ENCAP (1u << 10) /* tunnels: revision 4 */
+#define VMXNET3_OM_CSUM  (2u << 10)
+#define VMXNET3_OM_TSO   (3u << 10)
 
 struct vmxnet3_tx_comp {
 	uint32_t index; /* bits 0-11: descriptor with EOP */
@@ -139,18 +148,28 @@ struct vmxnet3_rx_desc {
 #define VMXNET3_RXD_GEN   (1u << 31)
 
 struct vmxnet3_rx_comp {
-	uint32_t index; /* VMXNET3_RCD_* */
+	uint32_t index; /* VMXNET3_RCD_* of this dword, as below */
 	uint32_t rss_hash;
-	uint32_t len; /* bits 0-13 */
-	uint32_t gen; /* VMXNET3_CD_* */
+	uint32_t len;
+	uint32_t gen; /* VMXNET3_CD_* too */
 };
 
-#define VMXNET3_RCD_EOP        (1u << 14)
-#define VMXNET3_RCD_SOP        (1u << 15)
-#define VMXNET3_RCD_RQID_SHIFT 16 /* 10 bits: queue, or number of queues + queue for ring 1 */
+#define VMXNET3_RCD_EOP (1u << 14)
+#define VMXNET3_RCD_SOP (1u << 15)
+/* 10 bits: the queue; for its ring 1 number of queues + queue; data ring: twice that + queue. */
+#define VMXNET3_RCD_RQID_SHIFT 16
 #define VMXNET3_RCD_RQID       (0x3ffu << VMXNET3_RCD_RQID_SHIFT)
 #define VMXNET3_RCD_CNC        (1u << 30) /* checksum not calculated */
-#define VMXNET3_RCD_LEN        0x3fffu
+#define VMXNET3_RCD_LEN        0x3fffu    /* in len, as the next two */
+#define VMXNET3_RCD_TS         (1u << 15) /* a VLAN tag was stripped */
+#define VMXNET3_RCD_TCI_SHIFT  16
+#define VMXNET3_RCD_TUC        (1u << 16) /* in gen, as what follows: TCP or UDP checksum right */
+#define VMXNET3_RCD_UDP        (1u << 17)
+#define VMXNET3_RCD_TCP        (1u << 18)
+#define VMXNET3_RCD_IPC        (1u << 19) /* IP checksum right */
+#define VMXNET3_RCD_V6         (1u << 20)
+#define VMXNET3_RCD_V4         (1u << 21)
+#define VMXNET3_RCD_FRG        (1u << 22) /* a fragment */
 
 #define VMXNET3_CD_INDEX      0xfffu /* both kinds: descriptor index */
 #define VMXNET3_CD_TYPE_SHIFT 24
@@ -158,11 +177,13 @@ struct vmxnet3_rx_comp {
 #define VMXNET3_CDTYPE_TXCOMP 0u
 #define VMXNET3_CDTYPE_RXCOMP 3u
 
-#define VMXNET3_MAX_TXD_PER_PKT 16
-#define VMXNET3_RING_BA_ALIGN   512
-#define VMXNET3_RING_SIZE_ALIGN 32
-#define VMXNET3_RING_MAX_SIZE   4096 /* tx, tx completion, rx */
-#define VMXNET3_RC_RING_MAX     8192
+#define VMXNET3_MAX_TXD_PER_PKT        16 /* of one that is not to be segmented */
+#define VMXNET3_RXDATA_DESC_SIZE_ALIGN 64
+#define VMXNET3_RXDATA_DESC_MAX_SIZE   2048
+#define VMXNET3_RING_BA_ALIGN          512
+#define VMXNET3_RING_SIZE_ALIGN        32
+#define VMXNET3_RING_MAX_SIZE          4096 /* tx, tx completion, rx */
+#define VMXNET3_RC_RING_MAX            8192
 
 /* --- The shared area, filled in by the driver before ACTIVATE_DEV. */
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The headers that offloads have to know, and the Internet checksum (RFC 1071). */
+#include "headers.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#define ETHERTYPE_AT  12
+#define ETHERTYPE_IP4 0x0800
+#define ETHERTYPE_IP6 0x86dd
+#define ETHERTYPE_TAG 0x8100 /* 802.1Q */
+#define ETHERTYPE_QNQ 0x88a8 /* 802.1ad */
+
+#define IP4_LEAST       20
+#define IP4_FRAGMENT    0x3fff /* more fragments, and the offset */
+#define IP6_HEADER      40
+#define IP6_EXTENSIONS  8 /* more than anyone sends in a row */
+#define IP6_FRAG_HEADER 8
+
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static bool find_ip4(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *ip = frame + h->l3;
+	uint32_t header;
+
+	if (len - h->l3 < IP4_LEAST || ip[0] >> 4 != 4)
+		return false;
+	header = (ip[0] & 0x0fu) * 4;
+	if (header < IP4_LEAST || header > len - h->l3)
+		return false;
+	h->v4 = true;
+	h->l4 = h->l3 + header;
+	h->end = h->l3 + get16(ip + 2);
+	h->protocol = ip[9];
+	h->fragment = get16(ip + 6) & IP4_FRAGMENT;
+	return true;
+}
+
+/*
+ * Past the extension headers; false where they do not end in the frame. A routing
+ * header is not passed, since with one the checksum is over another destination.
+ */
+static bool skip_extensions(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+{
+	for (uint32_t i = 0; i < IP6_EXTENSIONS; i++) {
+		const uint8_t *extension = frame + h->l4;
+		uint32_t size;
+
+		switch (h->protocol) {
+		case IPPROTO_HOPOPTS:
+		case IPPROTO_DSTOPTS:
+		case IPPROTO_FRAGMENT: break;
+		default: return true;
+		}
+		if (len - h->l4 < IP6_FRAG_HEADER)
+			return false;
+		size = h->protocol == IPPROTO_FRAGMENT ? IP6_FRAG_HEADER : extension[1] * 8u + 8;
+		if (size > len - h->l4)
+			return false;
+		h->fragment |= h->protocol == IPPROTO_FRAGMENT;
+		h->protocol = extension[0];
+		h->l4 += size;
+	}
+	return false;
+}
+
+static bool find_ip6(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *ip = frame + h->l3;
+
+	if (len - h->l3 < IP6_HEADER || ip[0] >> 4 != 6)
+		return false;
+	h->v6 = true;
+	h->l4 = h->l3 + IP6_HEADER;
+	h->end = h->l4 + get16(ip + 4);
+	h->protocol = ip[6];
+	return skip_extensions(h, frame, len);
+}
+
+bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+{
+	uint32_t at = ETHERTYPE_AT;
+	uint16_t type;
+
+	*h = (struct vnic_headers){0};
+	/* A tag, and one within it. */
+	for (uint32_t tags = 0;; tags++, at += 4) {
+		if (len < at + 2)
+			return false;
+		type = get16(frame + at);
+		if (tags == 2 || (type != ETHERTYPE_TAG && type != ETHERTYPE_QNQ))
+			break;
+	}
+	h->l3 = at + 2;
+	if (type == ETHERTYPE_IP4)
+		return find_ip4(h, frame, len);
+	return type == ETHERTYPE_IP6 && find_ip6(h, frame, len);
+}
+
+/*
+ * Adds words as they lie in memory: the sum of their bytes swapped is the sum
+ * with its bytes swapped, so that a result stored the same way is right.
+ */
+uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum)
+{
+	uint32_t word;
+	uint16_t half;
+
+	for (; len >= sizeof(word); data += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, data, sizeof(word));
+		sum += word;
+	}
+	if (len >= sizeof(half)) {
+		memcpy(&half, data, sizeof(half));
+		sum += half;
+		data += sizeof(half);
+		len -= sizeof(half);
+	}
+	return len ? sum + *data : sum;
+}
+
+uint16_t vnic_sum_fold(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+uint64_t vnic_sum_pseudo(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *addresses = frame + h->l3 + (h->v4 ? 12 : 8);
+
+	return vnic_sum(addresses, h->v4 ? 8 : 32,
+			htons(h->protocol) + (uint64_t)htons((uint16_t)len));
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* TCP segmentation: one packet of up to 64 KiB becomes frames of a size each. */
+#ifndef URXE_VNIC_DEVICE_SEGMENT_H
+#define URXE_VNIC_DEVICE_SEGMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "headers.h"
+
+struct vnic_tso {
+	const uint8_t *packet;
+	uint32_t len;
+	uint32_t header; /* bytes of all headers */
+	uint32_t mss;
+	uint32_t sent; /* bytes of the payload */
+	struct vnic_headers at;
+};
+
+/* False: no TCP packet whose headers have that size, or nothing behind them. */
+bool vnic_tso_start(struct vnic_tso *tso, const uint8_t *packet, uint32_t len, uint32_t header,
+		    uint32_t mss);
+/* Makes the next frame, at most header + mss bytes; returns its length. */
+uint32_t vnic_tso_next(struct vnic_tso *tso, uint8_t *frame);
+
+static inline bool vnic_tso_finished(const struct vnic_tso *tso)
+{
+	return tso->sent == tso->len - tso->header;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Whether the checksums of a received frame are right, for the driver's completion. */
+#include <netinet/in.h>
+
+#include "nic.h"
+
+#define TCP_LEAST  20
+#define UDP_HEADER 8
+#define UDP_LEN_AT 4
+#define UDP_SUM_AT 6
+
+static bool sum_right(uint64_t sum)
+{
+	return vnic_sum_fold(sum) == 0;
+}
+
+/* A UDP datagram over IPv4 may have none; the length in its header may leave something over. */
+static bool udp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *udp = frame + h->l4;
+	uint32_t size;
+
+	if (len < UDP_HEADER)
+		return false;
+	size = (uint32_t)udp[UDP_LEN_AT] << 8 | udp[UDP_LEN_AT + 1];
+	if (size < UDP_HEADER || size > len)
+		return false;
+	if (!udp[UDP_SUM_AT] && !udp[UDP_SUM_AT + 1])
+		return h->v4;
+	return sum_right(vnic_sum(udp, size, vnic_sum_pseudo(h, frame, size)));
+}
+
+static bool tcp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+{
+	return len >= TCP_LEAST &&
+	       sum_right(vnic_sum(frame + h->l4, len, vnic_sum_pseudo(h, frame, len)));
+}
+
+/* Of a fragment nothing is said but that it is one: its checksum is over all of them. */
+static uint32_t transport(const struct vnic_headers *h, const uint8_t *frame)
+{
+	uint32_t len = h->end - h->l4;
+
+	if (h->fragment)
+		return VMXNET3_RCD_FRG;
+	switch (h->protocol) {
+	case IPPROTO_TCP: return VMXNET3_RCD_TCP | (tcp_right(h, frame, len) ? VMXNET3_RCD_TUC : 0);
+	case IPPROTO_UDP: return VMXNET3_RCD_UDP | (udp_right(h, frame, len) ? VMXNET3_RCD_TUC : 0);
+	default: return 0;
+	}
+}
+
+bool vnic_verdict_checksums(const uint8_t *frame, uint32_t len, uint32_t *bits)
+{
+	struct vnic_headers h;
+
+	/* A packet that is not all there has no checksum to verify. */
+	if (!vnic_headers_find(&h, frame, len) || h.end < h.l4 || h.end > len)
+		return false;
+	*bits = transport(&h, frame);
+	if (h.v6)
+		*bits |= VMXNET3_RCD_V6;
+	else
+		*bits |= VMXNET3_RCD_V4 |
+			 (sum_right(vnic_sum(frame + h.l3, h.l4 - h.l3, 0)) ? VMXNET3_RCD_IPC : 0);
+	return true;
+}
