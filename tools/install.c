@@ -2,7 +2,9 @@
 #include "install.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,24 +31,49 @@ static int look(char path[PATH_MAX], const char *dir, const char *name)
 	return access(path, R_OK) ? -errno : 0;
 }
 
+/* A build tree is known by its shape: the programs are in tools/, the library in verbs/. */
+static bool in_build_tree(const char *dir)
+{
+	const char *name = strrchr(dir, '/');
+
+	return name && !strcmp(name, "/tools");
+}
+
+/*
+ * What is installed as PREFIX/DIR/NAME. The prefix may have been moved since, or stand in a
+ * directory of a package to be: then it is above the directory of this program, bin/.
+ */
+static int look_installed(char path[PATH_MAX], const char *dir, const char *name)
+{
+	char own[PATH_MAX], place[PATH_MAX];
+
+	if (!own_dir(own) &&
+	    snprintf(place, sizeof(place), "%s/../%s", own, dir) < (int)sizeof(place) &&
+	    !look(path, place, name)) {
+		if (realpath(path, own))
+			memcpy(path, own, PATH_MAX);
+		return 0;
+	}
+	snprintf(place, sizeof(place), "%s/%s", dir[0] == '/' ? "" : URXE_PREFIX, dir);
+	return look(path, place, name);
+}
+
 int install_urxed(char path[PATH_MAX])
 {
 	char dir[PATH_MAX];
 
-	if (!own_dir(dir) && !look(path, dir, "urxed"))
-		return 0;
-	return look(path, URXE_BINDIR, "urxed");
+	if (!own_dir(dir) && in_build_tree(dir))
+		return look(path, dir, "urxed");
+	return look_installed(path, URXE_SBINDIR, "urxed");
 }
 
-/* A build tree is known by its shape: the program is in tools/, the library in verbs/. */
 int install_liburxe(char path[PATH_MAX])
 {
 	char dir[PATH_MAX];
-	char *name;
 
-	if (!own_dir(dir) && (name = strrchr(dir, '/')) && !strcmp(name, "/tools")) {
-		*name = '\0';
+	if (!own_dir(dir) && in_build_tree(dir)) {
+		*strrchr(dir, '/') = '\0';
 		return look(path, dir, "verbs/liburxe.so");
 	}
-	return look(path, URXE_LIBDIR, "liburxe.so");
+	return look_installed(path, URXE_PKGLIBDIR, "liburxe.so");
 }

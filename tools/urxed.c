@@ -14,6 +14,7 @@
 #include "daemon.h"
 #include "detach.h"
 #include "log.h"
+#include "notify.h"
 #include "option.h"
 #include "options.h"
 #include "rundir.h"
@@ -170,6 +171,8 @@ static int serve(const struct options *o, int ready_fd)
 	snprintf(log_path, sizeof(log_path), "%s/" LOG_NAME, o->daemon.run_dir);
 	if (ready_fd >= 0)
 		rc = detach_ready(ready_fd, log_path);
+	else
+		notify_ready();
 	if (rc)
 		log_line("cannot write %s: %s", log_path, strerror(-rc));
 	else

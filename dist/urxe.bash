@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# bash completion for urxe and urxed.
+
+_urxe_interfaces() {
+	local path
+	for path in /sys/class/net/*; do
+		[[ -e $path ]] && echo "${path##*/}"
+	done
+}
+
+_urxe_words() {
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+# Uplinks: a kind, then the interface that it wants. readline takes ':' as the end of a word.
+_urxe_uplink() {
+	local word=$1
+	case $word in
+	af_packet:* | af_xdp:*)
+		mapfile -t COMPREPLY < <(compgen -P "${word%%:*}:" -W "$(_urxe_interfaces)" -- "${word#*:}")
+		;;
+	*)
+		_urxe_words 'af_packet: af_xdp: tap: pcap: qemu: dpdk:' "$word"
+		compopt -o nospace 2>/dev/null
+		;;
+	esac
+	[[ ${COMP_WORDBREAKS-} == *:* && $word == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%%:*}:"}")
+	return 0
+}
+
+# The word at the cursor with what stands in front of its colons.
+_urxe_current() {
+	local word=${COMP_WORDS[COMP_CWORD]} i=$COMP_CWORD
+	[[ $word == : ]] && word=
+	if ((i > 1)) && [[ ${COMP_WORDS[i]} == : ]]; then
+		word=${COMP_WORDS[i - 1]}:
+	elif ((i > 2)) && [[ ${COMP_WORDS[i - 1]} == : ]]; then
+		word=${COMP_WORDS[i - 2]}:$word
+	fi
+	echo "$word"
+}
+
+# The option whose value is at the cursor, in front of any colon.
+_urxe_previous() {
+	local i=$COMP_CWORD
+	[[ ${COMP_WORDS[i]} == : ]] && i=$((i - 1))
+	((i > 2)) && [[ ${COMP_WORDS[i - 1]} == : ]] && i=$((i - 2))
+	echo "${COMP_WORDS[i - 1]}"
+}
+
+_urxe() {
+	local word previous command=${COMP_WORDS[1]-} i
+	word=$(_urxe_current)
+	previous=$(_urxe_previous)
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		_urxe_words 'run show replay sim help --help --version' "$word"
+		return
+	fi
+	if [[ $previous == --run-dir ]]; then
+		mapfile -t COMPREPLY < <(compgen -d -- "$word")
+		return
+	fi
+	case $command in
+	run)
+		for ((i = 2; i < COMP_CWORD; i++)); do
+			if [[ ${COMP_WORDS[i]} == -- ]]; then
+				if declare -F _command_offset >/dev/null; then
+					_command_offset $((i + 1))
+				else
+					mapfile -t COMPREPLY < <(compgen -c -- "$word")
+				fi
+				return
+			fi
+		done
+		_urxe_words '--run-dir --help --' "$word"
+		;;
+	show) _urxe_words 'host port qp mr counter lease transport --json --long --run-dir --help' "$word" ;;
+	replay)
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		[[ $word == -* ]] && _urxe_words '--json --help' "$word"
+		;;
+	sim) _urxe_words "$(urxe sim --help 2>/dev/null | grep -o -- '^ *--[a-z-]*' | tr -d ' ')" "$word" ;;
+	esac
+	return 0
+}
+
+_urxed() {
+	local word previous
+	word=$(_urxe_current)
+	previous=$(_urxe_previous)
+	COMPREPLY=()
+	case $previous in
+	--uplink) _urxe_uplink "$word" ;;
+	--run-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+	--config) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
+	--address | --pkey | --fault) ;;
+	*)
+		_urxe_words '--uplink --address --pkey --fault --config --run-dir --group --private
+			--foreground --help --version' "$word"
+		;;
+	esac
+	return 0
+}
+
+complete -F _urxe urxe
+complete -F _urxed urxed

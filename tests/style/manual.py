@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Checks that the manual and the completion say what the programs do.
+
+    manual.py URXE URXED COMPLETION PAGE...
+
+Every command, topic and option of --help has to be in the pages that are to have it, and has to
+be completed; pages must be such that man has no warning about them.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+urxe, urxed, completion, *paths = sys.argv[1:]
+pages = {}
+for path in paths:
+    with open(path, encoding='utf-8') as file:
+        pages[os.path.basename(path)] = file.read()
+complaints = []
+
+
+def help_of(*argv):
+    return subprocess.run([*argv, '--help'], capture_output=True, text=True, check=True).stdout
+
+
+def options(text):
+    return sorted(set(re.findall(r'--([a-z][a-z-]*)', text)))
+
+
+def want(page, what, pattern):
+    if not re.search(pattern, pages[page], re.MULTILINE):
+        complaints.append(f'{page} does not have {what}')
+
+
+def complete(*words):
+    """What bash completes the last word to, on a terminal that takes ':' as the end of a word."""
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+              '_"$1"; printf "%s\\n" "${COMPREPLY[@]}"')
+    result = subprocess.run(['bash', '--norc', '-c', script, 'bash', completion, *words],
+                            capture_output=True, text=True, check=False)
+    if result.stderr:
+        complaints.append(f'completion of {words}: {result.stderr}')
+    return result.stdout.split()
+
+
+def want_completed(words, wanted):
+    found = complete(*words)
+    for word in wanted:
+        if word not in found:
+            complaints.append(f'{" ".join(words)}... is not completed to {word}')
+    for word in found:
+        if word not in wanted:
+            complaints.append(f'{" ".join(words)}... is completed to {word}, which is not there')
+
+
+def check_urxe():
+    commands = re.findall(r'^  (\w+) ', help_of(urxe), re.MULTILINE)
+    want_completed(('urxe', ''), [*commands, 'help', '--help', '--version'])
+    for command in commands:
+        want('urxe.1', f'the command {command}', rf'^\.Ss urxe {command}$')
+        if command == 'sim':  # which the page leaves to its --help
+            continue
+        for option in options(help_of(urxe, command)):
+            want('urxe.1', f'--{option} of {command}', rf'Fl Fl {option}\b')
+        if command != 'show':
+            want_completed(('urxe', command, '--'),
+                           [f'--{option}' for option in options(help_of(urxe, command))]
+                           + (['--'] if command == 'run' else [])
+                           + (['--help'] if command != 'show' else []))
+    text = help_of(urxe, 'show')
+    topics = re.findall(r'^  ([a-z]+) ', text, re.MULTILINE)
+    for topic in topics:
+        want('urxe.1', f'the topic {topic}', rf'^\.It Cm {topic}$')
+    want_completed(('urxe', 'show', ''),
+                   topics + [f'--{option}' for option in options(text)] + ['--help'])
+
+
+def check_urxed():
+    # Where a line of --help begins with an option.
+    names = re.findall(r'^  --([a-z-]+)', help_of(urxed), re.MULTILINE) + ['version']
+    want_completed(('urxed', '--'), [f'--{name}' for name in names])
+    for name in names:
+        want('urxed.8', f'--{name}', rf'^\.It Fl Fl (help , Fl Fl )?{name}\b')
+        if name not in ('config', 'help', 'version'):
+            want('urxe.conf.5', name, rf'^\.It Cm {name}\b')
+    want_completed(('urxed', '--uplink', 'af_packet', ':', 'l'), ['lo'])
+    kinds = sorted(set(re.findall(r'\b([a-z_]+):[A-Z]', help_of(urxed))))
+    for kind in kinds:
+        want('urxed.8', f'the uplink {kind}:', rf'^\.It Li {kind}:')
+    want_completed(('urxed', '--uplink', ''), [f'{kind}:' for kind in kinds])
+
+
+def check_form():
+    if not shutil.which('man'):
+        print('man is not installed: the form of the pages is not checked')
+        return
+    for path in paths:
+        result = subprocess.run(['man', '--warnings', '-l', '-Tutf8', path], capture_output=True,
+                                text=True, check=False,
+                                env={**os.environ, 'MANPAGER': 'cat', 'MANWIDTH': '80'})
+        if result.returncode or result.stderr or not result.stdout:
+            complaints.append(f'{path}: {result.stderr}')
+
+
+check_urxe()
+check_urxed()
+check_form()
+for complaint in complaints:
+    print(complaint)
+sys.exit(bool(complaints))
