@@ -14,7 +14,12 @@
 #include "path.h"
 #include "srq.h"
 
-struct port port = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
+#define NO_PORT                                                                                 \
+	{                                                                                       \
+		.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, .back = PTHREAD_COND_INITIALIZER \
+	}
+
+struct port port = NO_PORT;
 
 /* Attaching, detaching and `opens`; taken before port.lock. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -106,13 +111,11 @@ void port_publish(void)
 		cq_publish(cq);
 }
 
-void port_lost(void)
+void port_lost(const char *why)
 {
 	struct uverbs_file *file;
 
-	log_warning("%s: the device is dead", vnic_driver_broken(port.nic)
-						      ? "the NIC completes what it was not given"
-						      : "urxed has gone");
+	log_warning("%s: the device is dead", why);
 	port.gone = true;
 	for (uint32_t i = 0; i < port.who.qpn_count; i++)
 		if (port.qps[i])
@@ -244,6 +247,8 @@ static void detach(void)
 		urxe_dev_destroy(port.dev);
 	}
 	port.dev = NULL;
+	port.outage.on = false;
+	clock_go();
 	free(port.qps);
 	port.qps = NULL;
 	remote_forget_released();
@@ -281,7 +286,8 @@ static void in_child(void)
 	if (port.nic)
 		vnic_driver_abandon(port.nic);
 	progress_abandon();
-	port = (struct port){.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
+	port = (struct port)NO_PORT;
+	clock_go();
 	pthread_mutex_init(&open_lock, NULL);
 	opens = 0;
 	fd_owner_is_me();
@@ -305,7 +311,8 @@ static int attach(void)
 	TAILQ_INIT(&port.dirty_cqs);
 	TAILQ_INIT(&port.dirty_qps);
 	LIST_INIT(&port.flushing_qps);
-	SLIST_INIT(&port.released_remotes);
+	LIST_INIT(&port.remotes);
+	LIST_INIT(&port.released_remotes);
 	port.gone = false;
 	rc = vnic_driver_attach(dir, &port.who, &port.nic);
 	if (rc) {
@@ -348,41 +355,132 @@ void port_close(void)
 	pthread_mutex_unlock(&open_lock);
 }
 
-/* The NIC of an open context, which stays until port_close; NULL: it is of no use any more. */
+/* --- Another daemon. */
+
+/* Whatever stands in packets and in registers must be what it was. */
+static bool same_host(const struct vnic_attach_welcome *now)
+{
+	return now->qpn_first == port.who.qpn_first && now->qpn_count == port.who.qpn_count &&
+	       now->mtu == port.who.mtu && !memcmp(now->mac, port.who.mac, sizeof(now->mac));
+}
+
+static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcome *now)
+{
+	const struct vnic_attach_port before = port.who.port;
+
+	vnic_driver_abandon(port.nic);
+	port.nic = nic;
+	port.who = *now;
+	port.who.port = before;
+	if (set_pkeys())
+		log_error("cannot follow the P_Key table");
+	port_changed(&now->port);
+	port_groups_changed();
+	port.daemons++;
+	remote_register_all(nic);
+}
+
+int port_attach_again(void)
+{
+	struct vnic_attach_welcome now;
+	struct vnic_driver *nic;
+	int rc;
+
+	/* Of the old NIC nobody has heard yet, or the port is being closed. */
+	if (port.nic_users || pthread_mutex_trylock(&open_lock))
+		return -EBUSY;
+	port_unlock();
+	rc = vnic_driver_claim(path_run_dir(), &port.who, &now, &nic);
+	port_lock();
+	pthread_mutex_unlock(&open_lock);
+	if (!rc && !same_host(&now)) {
+		vnic_driver_detach(nic);
+		rc = -ESTALE;
+	}
+	if (!rc)
+		replace_nic(nic, &now);
+	return rc;
+}
+
+void port_tell_waiting(void)
+{
+	pthread_cond_broadcast(&port.back);
+}
+
+/* --- What is asked of the daemon. */
+
+/* The NIC of an open context, once there is a daemon; NULL: there is none any more. */
 static struct vnic_driver *borrow_nic(void)
 {
 	struct vnic_driver *nic = NULL;
+	bool open;
 
 	pthread_mutex_lock(&open_lock);
-	if (opens && !port.gone) {
-		nic = port.nic;
-		opens++;
-	}
+	open = opens > 0;
+	opens += open;
 	pthread_mutex_unlock(&open_lock);
+	if (!open)
+		return NULL;
+	port_lock();
+	while (port.outage.on)
+		pthread_cond_wait(&port.back, &port.lock);
+	if (!port.gone) {
+		nic = port.nic;
+		port.nic_users++;
+	}
+	port_unlock();
+	if (!nic)
+		port_close();
 	return nic;
+}
+
+/* True: the daemon has gone, and another one may be asked the same. */
+static bool return_nic(int rc)
+{
+	bool again = rc == -ECONNRESET || rc == -EPIPE;
+
+	port_lock();
+	port.nic_users--;
+	/* The engine's thread may not have heard of it yet. */
+	if (again && port_connected())
+		progress_disconnected();
+	again = again && !port.gone;
+	port_unlock();
+	port_close();
+	return again;
 }
 
 int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
 {
-	struct vnic_driver *nic = borrow_nic();
+	struct vnic_driver *nic;
 	int rc;
 
-	if (!nic)
-		return -EIO;
-	rc = vnic_driver_resolve(nic, sgid_index, dgid, mac);
-	port_close();
+	do {
+		nic = borrow_nic();
+		if (!nic)
+			return -EIO;
+		rc = vnic_driver_resolve(nic, sgid_index, dgid, mac);
+	} while (return_nic(rc));
 	return rc;
 }
 
-int port_register(const struct remote *remote, bool connected)
+int port_register(struct remote *remote, bool connected)
 {
-	struct vnic_driver *nic = borrow_nic();
+	struct vnic_driver *nic;
 	int rc;
 
-	if (!nic)
-		return -EIO;
-	rc = connected ? vnic_driver_register(nic, remote->dgid, remote->qpn)
-		       : vnic_driver_unregister(nic, remote->dgid, remote->qpn);
-	port_close();
+	do {
+		nic = borrow_nic();
+		if (!nic)
+			return -EIO;
+		/* What an earlier daemon knew has gone with it. */
+		if (connected)
+			rc = vnic_driver_register(nic, remote->dgid, remote->qpn);
+		else if (remote->daemon == port.daemons)
+			rc = vnic_driver_unregister(nic, remote->dgid, remote->qpn);
+		else
+			rc = 0;
+		remote->daemon = port.daemons;
+	} while (return_nic(rc));
 	return rc;
 }

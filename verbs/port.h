@@ -18,6 +18,7 @@
 #include "channel.h"
 #include "cq.h"
 #include "file.h"
+#include "outage.h"
 #include "progress.h"
 #include "qp.h"
 #include "remote.h"
@@ -28,12 +29,17 @@ struct port {
 	struct vnic_driver *nic;
 	struct vnic_attach_welcome who;
 	bool gone; /* port_lost was called: the device is dead */
+	struct outage outage;
+	uint32_t daemons;    /* that this port has had before */
+	uint32_t nic_users;  /* threads that ask the daemon something */
+	pthread_cond_t back; /* an outage has ended */
 	uint32_t last_pd;
 	struct qp **qps; /* by QPN, from who.qpn_first */
 	struct cq_list dirty_cqs;
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
 	struct channel_list waiting_channels;
+	struct remote_list remotes;
 	struct remote_list released_remotes; /* of which the daemon is still to be told */
 	struct file_list files;
 	struct progress progress;
@@ -63,15 +69,28 @@ void port_close(void);
 int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6]);
 
 /* A QP is connected to a remote one, or no longer; blocks, so without the lock. */
-int port_register(const struct remote *remote, bool connected);
+int port_register(struct remote *remote, bool connected);
 
 /* Shows the application all that the engine has completed. */
 void port_publish(void);
+/* The device is dead, for that reason: every context hears of it, and what is outstanding ends in
+ * errors. */
+void port_lost(const char *why);
+
+/* Whether there is a daemon behind the NIC. */
+static inline bool port_connected(void)
+{
+	return !port.gone && !port.outage.on;
+}
+
 /*
- * The daemon has gone, or the NIC cannot be trusted: every context hears of it, and
- * what is outstanding ends in errors.
+ * Takes a NIC from the daemon that is there now, with the same lease, and puts it in
+ * the place of the old one. For outage.c: with the lock, which is free meanwhile.
+ * -ESTALE: that daemon is another host; -EBUSY: not now.
  */
-void port_lost(void);
+int port_attach_again(void);
+/* The outage has ended: threads that wait to ask the daemon something go on. */
+void port_tell_waiting(void);
 
 /* The QP of a number of our lease; NULL where there is none. */
 struct qp *port_qp(uint32_t qpn);

@@ -24,6 +24,9 @@
 #define ROUNDS   8  /* bursts, before others get a turn at the lock */
 #define CHANNELS 8  /* full event channels that the thread watches at a time */
 
+/* Bursts that empty a receive ring, of whatever size vmxnet3 allows. */
+#define LAST_ROUNDS 128
+
 #define LEASE (1 * MS)
 /* Back sooner than this, an application polls in a loop; the thread could not be quicker. */
 #define SOON (20 * US)
@@ -51,6 +54,8 @@ void progress_transmit(uint64_t now)
 	struct vnic_frame buffers[BURST];
 	struct urxe_frame frames[BURST];
 
+	if (!port_connected())
+		return;
 	while (urxe_next_deadline(port.dev) <= now) {
 		uint32_t room = vnic_driver_tx_reserve(port.nic, buffers, BURST);
 		uint32_t n;
@@ -97,7 +102,7 @@ void progress_run(uint64_t now)
 	uint32_t n, rounds = 0;
 
 	do {
-		n = receive(now);
+		n = port_connected() ? receive(now) : 0;
 		progress_transmit(now);
 	} while (n == BURST && ++rounds < ROUNDS);
 	flush();
@@ -118,6 +123,9 @@ void progress_schedule(void)
 	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
 	uint64_t deadline;
 
+	/* The thread looks for a daemon anyhow, and time stands still. */
+	if (port.outage.on)
+		return;
 	if (at_once && progress->wake_at > 0) {
 		wake();
 		return;
@@ -148,6 +156,8 @@ static void take_lease(uint64_t now)
 /* True: frames or buffers wait already, and no interrupt will tell of them. */
 static bool unmask(void)
 {
+	if (!port_connected())
+		return false;
 	progress->irq_on = true;
 	if (!vnic_driver_irq_unmask(port.nic))
 		return false;
@@ -221,7 +231,7 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle)
 	/* Another thread is at it: what it finds shows in the ring soon. */
 	if (!port_trylock())
 		return false;
-	if (!port.dev || port.gone) {
+	if (!port.dev || !port_connected()) {
 		port_unlock();
 		return false;
 	}
@@ -257,6 +267,32 @@ static void take_over(void)
 	} while (unmask());
 }
 
+void progress_disconnected(void)
+{
+	uint64_t now = clock_now();
+	uint32_t rounds = 0;
+
+	if (vnic_driver_broken(port.nic)) {
+		port_lost("the NIC completes what it was not given");
+		return;
+	}
+	progress->lease_until = 0;
+	progress->irq_on = false;
+	/* What the daemon delivered before it went has arrived. */
+	while (receive(now) == BURST && ++rounds < LAST_ROUNDS)
+		;
+	port_publish();
+	outage_begin();
+	wake();
+}
+
+static void look_for_daemon(void)
+{
+	outage_look();
+	if (port_connected())
+		take_over();
+}
+
 enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_CHANNELS };
 
 struct watch {
@@ -269,13 +305,13 @@ static void watch_fill(struct watch *watch)
 	struct channel *channel;
 
 	watch->fds[WATCH_WAKE] = (struct pollfd){progress->wake_fd, POLLIN, 0};
-	/* Both hang up when the daemon goes. Once they have, they would do nothing else. */
+	/* All hang up when the daemon goes. Once they have, they would do nothing else. */
 	watch->fds[WATCH_IRQ] =
-		(struct pollfd){port.gone ? -1 : vnic_driver_irq_fd(port.nic), POLLIN, 0};
+		(struct pollfd){port_connected() ? vnic_driver_irq_fd(port.nic) : -1, POLLIN, 0};
 	watch->fds[WATCH_CTL] =
-		(struct pollfd){port.gone ? -1 : vnic_driver_ctl_fd(port.nic), POLLRDHUP, 0};
+		(struct pollfd){port_connected() ? vnic_driver_ctl_fd(port.nic) : -1, POLLRDHUP, 0};
 	watch->fds[WATCH_NOTICE] =
-		(struct pollfd){port.gone ? -1 : vnic_driver_notice_fd(port.nic), POLLIN, 0};
+		(struct pollfd){port_connected() ? vnic_driver_notice_fd(port.nic) : -1, POLLIN, 0};
 	watch->n = WATCH_CHANNELS;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{
@@ -290,6 +326,8 @@ static uint64_t next_wake(uint64_t now, uint32_t *leases, const struct watch *wa
 {
 	uint64_t at = urxe_next_deadline(port.dev);
 
+	if (port.outage.on)
+		return now + OUTAGE_LOOK;
 	if (progress->lease_until)
 		return progress->lease_until;
 	if (at <= now)
@@ -388,8 +426,11 @@ static void *engine_thread(void *unused)
 			take_over();
 		if (progress->stop)
 			break;
-		if (!port.gone && (watch.fds[WATCH_CTL].revents || vnic_driver_broken(port.nic)))
-			port_lost();
+		if (port_connected() &&
+		    (watch.fds[WATCH_CTL].revents || vnic_driver_broken(port.nic)))
+			progress_disconnected();
+		if (port.outage.on)
+			look_for_daemon();
 		if (watch.fds[WATCH_NOTICE].revents)
 			take_notice();
 		flush_channels();

@@ -44,6 +44,9 @@ void progress_transmit(uint64_t now);
 /* The engine has new deadlines or work: wakes the thread up if it would sleep too long. */
 void progress_schedule(void);
 
+/* The daemon has gone, or the NIC cannot be trusted. */
+void progress_disconnected(void);
+
 /* Without the lock: the application enters; learns how long it was away. */
 void progress_entered(uint64_t now);
 /*

@@ -10,12 +10,15 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct vnic_driver;
+
 struct remote {
 	uint8_t dgid[16];
 	uint32_t qpn;
-	SLIST_ENTRY(remote) link; /* of those that are released */
+	uint32_t daemon; /* port.daemons of the one that knows of it */
+	LIST_ENTRY(remote) link;
 };
-SLIST_HEAD(remote_list, remote);
+LIST_HEAD(remote_list, remote);
 
 /* Without the port's lock, since the daemon is asked. -EADDRINUSE: it is another process's. */
 int remote_register(const uint8_t dgid[16], uint32_t qpn, struct remote **remote);
@@ -25,5 +28,7 @@ void remote_release(struct remote *remote);
 void remote_flush(void);
 /* With the lock: the daemon that was to be told has gone. */
 void remote_forget_released(void);
+/* With the lock: tells a new daemon of all that there are. */
+void remote_register_all(struct vnic_driver *nic);
 
 #endif

@@ -170,7 +170,7 @@ class Pair:
     """Server and client of one program."""
 
     def __init__(self, server_host, client_host, argv, gid=1, address='127.0.0.1', device='urxe0',
-                 client_gid=None):
+                 client_gid=None, stdin=subprocess.DEVNULL):
         self.port = free_port()
         # The pingpong examples call the GID index -g, perftest calls it -x.
         index = '-x' if os.path.basename(argv[0]).startswith('ib_') else '-g'
@@ -179,7 +179,8 @@ class Pair:
         wait_listening(self.server, self.port)
         if client_gid is None:
             client_gid = gid
-        self.client = client_host.start(*argv, str(client_gid), address)
+        self.client = client_host.spawn(
+            client_host.command([*argv, str(client_gid), address]), stdin)
 
     def finish(self, seconds):
         """Both must succeed; returns what server and client printed."""

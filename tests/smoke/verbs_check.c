@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -387,7 +388,8 @@ static void run_sizes(enum case_kind kind)
 
 static void usage(void)
 {
-	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] [-e] [HOST]\n",
+	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] [-e] [-l] [HOST]\n"
+	      "-l: the client goes on until its standard input ends\n",
 	      stderr);
 	exit(2);
 }
@@ -401,29 +403,48 @@ static enum ibv_mtu mtu_of(const char *text)
 	return 0;
 }
 
+static bool input_ended(void)
+{
+	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+
+	return poll(&input, 1, 0) > 0;
+}
+
+/* All cases; those that leave the QP in order again and again, if so wanted. */
+static void run_all(bool loop)
+{
+	do
+		for (enum case_kind kind = 0; kind < CASE_BAD_RKEY; kind++)
+			run_sizes(kind);
+	while (loop && !input_ended());
+	run_sizes(CASE_BAD_RKEY);
+}
+
 int main(int argc, char **argv)
 {
 	struct endpoint_attr attr = {
 		.device = "urxe0", .gid_index = 1, .mtu = IBV_MTU_1024, .size = MEMORY};
 	const char *port = "18600";
+	bool loop = false;
 
-	for (int c; (c = getopt(argc, argv, "d:g:p:m:e")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "d:g:p:m:el")) != -1;) {
 		switch (c) {
 		case 'd': attr.device = optarg; break;
 		case 'g': attr.gid_index = atoi(optarg); break;
 		case 'p': port = optarg; break;
 		case 'm': attr.mtu = mtu_of(optarg); break;
 		case 'e': attr.events = true; break;
+		case 'l': loop = true; break;
 		default: usage();
 		}
 	}
 	if (argc - optind > 1)
 		usage();
+	setlinebuf(stdout); /* those who watch see each case */
 	tcp = exchange_open(argv[optind], port);
 	endpoint_open(&ep, &attr, tcp);
 	if (argv[optind]) {
-		for (enum case_kind kind = 0; kind < CASE_END; kind++)
-			run_sizes(kind);
+		run_all(loop);
 		exchange_send(tcp, &(struct order){.kind = CASE_END}, sizeof(struct order));
 	} else {
 		serve();

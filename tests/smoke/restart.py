@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Programs outlive their urxed, if another one comes soon enough."""
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import report
+from host import Failure, Host, Pair, main, until
+
+PAUSES = (0, 0.5, 1)  # seconds without a daemon; what RC's own timeouts last over is less
+
+
+def restart(host, number, pause=0):
+    """Ends the daemon and starts another one in its place, after a while."""
+    host.daemon.kill(number)
+    host.daemon.wait(10)
+    time.sleep(pause)
+    host.start_daemon()
+
+
+def attached_again(program):
+    return program.errors().count('attached again')
+
+
+def wait_attached(pair, times):
+    for program in (pair.server, pair.client):
+        until(20, lambda: attached_again(program) == times,
+              lambda: f'does not find the new daemon: {program.describe()}')
+
+
+def check_contents(build, number, *options):
+    """Every byte is right, whatever the operation, while daemons come and go."""
+    with Host(build) as host:
+        host.environment['URXE_LOG'] = 'warning'
+        pair = Pair(host, host, [host.verbs_check, '-l', *options], stdin=subprocess.PIPE)
+        for times, pause in enumerate(PAUSES, 1):
+            lines = pair.client.output().count('\n')
+            until(60, lambda: pair.client.output().count('\n') > lines + 1,
+                  lambda: f'does nothing: {pair.client.describe()}')
+            restart(host, number, pause)
+            wait_attached(pair, times)
+        pair.client.process.stdin.close()
+        pair.finish(120)
+
+
+def check_bandwidth(build, *argv):
+    with Host(build) as host:
+        host.environment['URXE_LOG'] = 'warning'
+        pair = Pair(host, host, [*argv, '-F', '-D', '6'])
+        for times, number in enumerate((signal.SIGKILL, signal.SIGTERM), 1):
+            time.sleep(1)
+            restart(host, number, 0.5)
+            wait_attached(pair, times)
+        report.check_perftest(pair.finish(60)[1], None)
+
+
+def check_too_late(build):
+    """Without another daemon in time both sides end, with an error; a later one changes nothing."""
+    with Host(build) as host:
+        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='1')
+        pair = Pair(host, host, ['stdbuf', '-oL', 'ibv_rc_pingpong', '-e', '-n', '1000000000'])
+        until(20, lambda: 'remote address' in pair.client.output(),
+              lambda: f'does not connect: {pair.client.describe()}')
+        host.daemon.kill()
+        for program in (pair.server, pair.client):
+            if not program.wait(20):
+                raise Failure(f'ends well without a daemon: {program.describe()}')
+            if 'the device is dead' not in program.errors():
+                raise Failure(f'ends before it has looked for long enough: {program.describe()}')
+        host.start_daemon()
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+
+
+def leased(program):
+    """The block of queue pair numbers that a program says it has."""
+    found = re.search(r'attached to \S+: QPNs (0x[0-9a-f]+) to', program.errors())
+    return found and found.group(1)
+
+
+def check_newcomer(build):
+    """Who comes while a new daemon waits for the old one's clients gets none of their leases."""
+    with Host(build) as host:
+        host.environment['URXE_LOG'] = 'info'
+        watch = ['stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0']
+        old = [host.start(*watch) for _ in range(2)]
+        until(20, lambda: all(leased(program) for program in old), lambda: 'not attached')
+        restart(host, signal.SIGKILL)
+        new = [host.start(*watch) for _ in range(2)]
+        until(20, lambda: all(leased(program) for program in new),
+              lambda: f'no lease for a newcomer: {new[0].describe()}')
+        for program in old:
+            until(20, lambda: attached_again(program),
+                  lambda: f'does not find the new daemon: {program.describe()}')
+        leases = [leased(program) for program in old + new]
+        if len(set(leases)) != len(leases):
+            raise Failure(f'two programs have one lease: {leases}')
+
+
+CHECKS = {
+    'term': lambda build: check_contents(build, signal.SIGTERM),
+    'kill': lambda build: check_contents(build, signal.SIGKILL),
+    'kill_events': lambda build: check_contents(build, signal.SIGKILL, '-e'),
+    'too_late': check_too_late,
+    'newcomer': check_newcomer,
+    'write_bw': lambda build: check_bandwidth(build, 'ib_write_bw'),
+    'send_bw': lambda build: check_bandwidth(build, 'ib_send_bw'),
+}
+
+if __name__ == '__main__':
+    main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "outage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "port.h"
+
+#define SECOND          UINT64_C(1000000000)
+#define DEFAULT_SECONDS 5
+#define MOST_SECONDS    3600
+
+static struct outage *const outage = &port.outage;
+
+static uint64_t patience(void)
+{
+	const char *text = getenv("URXE_RECONNECT_S");
+	unsigned long seconds;
+	char *end;
+
+	if (!text)
+		return DEFAULT_SECONDS * SECOND;
+	seconds = strtoul(text, &end, 10);
+	if (text[0] >= '0' && text[0] <= '9' && !*end && seconds <= MOST_SECONDS)
+		return seconds * SECOND;
+	log_warning("URXE_RECONNECT_S is a number of seconds up to %d, not '%s'", MOST_SECONDS,
+		    text);
+	return DEFAULT_SECONDS * SECOND;
+}
+
+void outage_begin(void)
+{
+	uint64_t now = clock_monotonic();
+
+	*outage = (struct outage){.on = true, .since = now, .until = now + patience()};
+	log_warning("urxed has gone: looking for another one");
+	clock_stop();
+}
+
+/* What another attempt would not change. */
+static bool is_final(int rc)
+{
+	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;
+}
+
+void outage_look(void)
+{
+	int rc = clock_monotonic() < outage->until ? port_attach_again() : -ETIME;
+
+	if (!rc)
+		log_warning("attached again after %llu ms",
+			    (unsigned long long)((clock_monotonic() - outage->since) / 1000000));
+	else if (!is_final(rc) && rc != -ETIME)
+		return;
+	outage->on = false;
+	clock_go();
+	if (rc == -ETIME)
+		port_lost("urxed has gone");
+	else if (rc)
+		port_lost("another urxed is there, which has no lease for this process");
+	port_tell_waiting();
+}
