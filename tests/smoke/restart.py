@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Programs outlive their urxed, if another one comes soon enough."""
+import os
 import re
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import time
 
 import report
-from host import Failure, Host, Pair, main, until
+from host import Failure, Host, Pair, main, succeed, until
 
 PAUSES = (0, 0.5, 1)  # seconds without a daemon; what RC's own timeouts last over is less
 
@@ -99,12 +100,87 @@ def check_newcomer(build):
             raise Failure(f'two programs have one lease: {leases}')
 
 
+class Obedient:
+    """A process of verbs_outage.c."""
+
+    def __init__(self, build, host):
+        host.environment['URXE_LOG'] = 'warning'
+        self.program = host.spawn(
+            host.command([os.path.join(build, 'tests/smoke/verbs_outage')]), subprocess.PIPE)
+        self.done = 'open\n'
+        self.wait()
+
+    def order(self, letters):
+        self.program.process.stdin.write(letters.encode())
+        self.program.process.stdin.flush()
+        self.done += ''.join(f'{letter}\n' for letter in letters)
+
+    def wait(self):
+        def finished():
+            if not self.program.running():
+                raise Failure(f'has ended: {self.program.describe()}')
+            return self.program.output() == self.done
+        until(30, finished, lambda: f'does not do as told: {self.program.describe()}')
+
+    def finish(self):
+        self.program.process.stdin.close()
+        succeed(self.program, 10)
+
+
+def check_orders(build):
+    """What is asked of the daemon while there is none waits for the next one."""
+    with Host(build) as host:
+        connecting, writing = Obedient(build, host), Obedient(build, host)
+        writing.order('cw')
+        writing.wait()
+        host.daemon.kill()
+        connecting.order('ocwf')
+        writing.order('owf')
+        time.sleep(0.5)  # which is longer than a timeout and a retry
+        host.start_daemon()
+        for program in (connecting, writing):
+            program.wait()
+            program.finish()
+
+
+def check_multicast(build):
+    """Who was in a group before is in it afterwards."""
+    with Host(build) as host:
+        member, sender = Obedient(build, host), Obedient(build, host)
+        member.order('j')
+        member.wait()
+        restart(host, signal.SIGKILL)
+        for program in (member, sender):
+            until(20, lambda: attached_again(program.program),
+                  lambda: f'does not find the new daemon: {program.program.describe()}')
+        sender.order('s')
+        sender.wait()
+        member.order('h')
+        member.wait()
+
+
+def check_private(build):
+    """A private daemon is nobody's to start again, but the next program's."""
+    with Host(build, daemon=False) as host:
+        program = Obedient(build, host)
+        program.order('cw')
+        program.wait()
+        os.kill(host.daemon_pid(), signal.SIGKILL)
+        program.order('w')
+        host.run('true')
+        program.wait()
+        program.finish()
+
+
 CHECKS = {
     'term': lambda build: check_contents(build, signal.SIGTERM),
     'kill': lambda build: check_contents(build, signal.SIGKILL),
     'kill_events': lambda build: check_contents(build, signal.SIGKILL, '-e'),
     'too_late': check_too_late,
     'newcomer': check_newcomer,
+    'orders': check_orders,
+    'multicast': check_multicast,
+    'private': check_private,
     'write_bw': lambda build: check_bandwidth(build, 'ib_write_bw'),
     'send_bw': lambda build: check_bandwidth(build, 'ib_send_bw'),
 }
