@@ -135,16 +135,16 @@ static void resolve(void *ctx, struct vnic_server_client *conn, const struct vni
 {
 	struct clients *all = ctx;
 	struct client *c = find(all, conn);
-	uint8_t mac[ETHER_MAC_LEN] = {0};
+	struct vnic_next_hop hop;
 	int rc;
 
 	if (c->waiting) {
 		c->gone = true; /* it may ask for one at a time */
 		return;
 	}
-	rc = neigh_resolve(all->neigh, all->now, r->sgid_index, r->dgid, &c->waiter, mac);
+	rc = neigh_resolve(all->neigh, all->now, r->sgid_index, r->dgid, &c->waiter, &hop);
 	c->waiting = rc == -EINPROGRESS;
-	if (!c->waiting && vnic_server_resolved(conn, rc, mac))
+	if (!c->waiting && vnic_server_resolved(conn, rc, &hop))
 		c->gone = true;
 }
 
@@ -158,14 +158,13 @@ static struct vnic_server_client *owner(void *ctx, uint32_t qpn)
 		    : NULL;
 }
 
-void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac)
+void client_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
 {
-	static const uint8_t none[ETHER_MAC_LEN];
 	struct client *c = (struct client *)((char *)w - offsetof(struct client, waiter));
 
 	c->waiting = false;
 	/* If it does not read its answers, its socket says so next. */
-	vnic_server_resolved(c->conn, status, mac ? mac : none);
+	vnic_server_resolved(c->conn, status, hop);
 }
 
 static void notice(struct clients *all, struct client *c)

@@ -56,7 +56,7 @@ void client_notice(struct clients *all);
 /* Asks all that listen what they have, to be answered on `socket`; marks whom it has asked. */
 void client_ask(struct clients *all, int socket);
 /* Answers the client that w is of. */
-void client_answer(struct neigh_waiter *w, int status, const uint8_t *mac);
+void client_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* Welcomes those that had to wait, once they need not; returns when to call again. */
 uint64_t client_tick(struct clients *all, uint64_t now);
 /*

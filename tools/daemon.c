@@ -80,10 +80,11 @@ static const uint8_t *neigh_mac(void *ctx, int uplink)
 	return d->uplinks[uplink].mac;
 }
 
-static void neigh_answer(void *ctx, struct neigh_waiter *w, int status, const uint8_t *mac)
+static void neigh_answer(void *ctx, struct neigh_waiter *w, int status,
+			 const struct vnic_next_hop *hop)
 {
 	(void)ctx;
-	client_answer(w, status, mac);
+	client_answer(w, status, hop);
 }
 
 static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer};
@@ -280,6 +281,7 @@ static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
 	if (rc)
 		return rc;
 	neigh_init(&d->neigh, &d->host, &neigh_ops, d);
+	kernel_serve(&d->kernel, &d->neigh);
 	rc = switch_init(&d->sw, &d->host, &d->neigh, d->uplinks, d->n_uplinks);
 	if (rc)
 		snprintf(why, DAEMON_WHY, "cannot make the switch's tables: %s", strerror(-rc));

@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-#include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
 #include <linux/if_ether.h>
 #include <linux/if_link.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
+
+#include "netlink.h"
 
 void iface_clear(struct iface_table *t)
 {
@@ -16,57 +16,24 @@ void iface_clear(struct iface_table *t)
 	t->n_addresses = 0;
 }
 
-/* The attributes that are looked at, by number; libmnl has checked that each is whole. */
-struct attributes {
-	uint16_t max;
-	const struct nlattr **at;
-};
-
-static int keep(const struct nlattr *attr, void *arg)
-{
-	struct attributes *a = arg;
-	uint16_t type = mnl_attr_get_type(attr);
-
-	if (type <= a->max)
-		a->at[type] = attr;
-	return MNL_CB_OK;
-}
-
-/* NULL where there is none, or it is shorter than size. */
-static const void *value(const struct nlattr *attr, size_t size)
-{
-	return attr && mnl_attr_get_payload_len(attr) >= size ? mnl_attr_get_payload(attr) : NULL;
-}
-
-static uint32_t number(const struct nlattr *attr)
-{
-	const void *p = value(attr, sizeof(uint32_t));
-	uint32_t n = 0;
-
-	if (p)
-		memcpy(&n, p, sizeof(n));
-	return n;
-}
-
 /* 0: not an 802.1Q interface. */
 static uint16_t vlan_id(const struct nlattr *linkinfo)
 {
 	const struct nlattr *info[IFLA_INFO_MAX + 1] = {0}, *vlan[IFLA_VLAN_MAX + 1] = {0};
-	struct attributes in_info = {IFLA_INFO_MAX, info}, in_vlan = {IFLA_VLAN_MAX, vlan};
 	uint16_t protocol = htobe16(ETH_P_8021Q), id = 0;
 	const void *p;
 
 	if (!linkinfo)
 		return 0;
-	mnl_attr_parse_nested(linkinfo, keep, &in_info);
-	p = value(info[IFLA_INFO_KIND], 4);
+	netlink_nested(linkinfo, info, IFLA_INFO_MAX);
+	p = netlink_value(info[IFLA_INFO_KIND], 4);
 	if (!p || memcmp(p, "vlan", 4) || !info[IFLA_INFO_DATA])
 		return 0;
-	mnl_attr_parse_nested(info[IFLA_INFO_DATA], keep, &in_vlan);
-	p = value(vlan[IFLA_VLAN_PROTOCOL], sizeof(protocol));
+	netlink_nested(info[IFLA_INFO_DATA], vlan, IFLA_VLAN_MAX);
+	p = netlink_value(vlan[IFLA_VLAN_PROTOCOL], sizeof(protocol));
 	if (p)
 		memcpy(&protocol, p, sizeof(protocol));
-	p = value(vlan[IFLA_VLAN_ID], sizeof(id));
+	p = netlink_value(vlan[IFLA_VLAN_ID], sizeof(id));
 	if (p)
 		memcpy(&id, p, sizeof(id));
 	return protocol == htobe16(ETH_P_8021Q) && id <= ETHER_VLAN_MAX ? id : 0;
@@ -87,12 +54,11 @@ static bool place_link(const struct iface_table *t, const struct nlmsghdr *messa
 		       const struct nlattr **at, struct iface *iface)
 {
 	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
-	struct attributes a = {IFLA_MAX, at};
 
 	*iface = (struct iface){0};
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*link))
 		return false;
-	mnl_attr_parse(message, sizeof(*link), keep, &a);
+	netlink_attributes(message, sizeof(*link), at, IFLA_MAX);
 	iface->ifindex = link->ifi_index;
 	iface->up = link->ifi_flags & IFF_RUNNING;
 	iface->uplink = uplink_of(t, link->ifi_index);
@@ -101,7 +67,7 @@ static bool place_link(const struct iface_table *t, const struct nlmsghdr *messa
 	/* One on top of another namespace's interface has that one's number there. */
 	if (at[IFLA_LINK_NETNSID])
 		return false;
-	iface->uplink = uplink_of(t, (int)number(at[IFLA_LINK]));
+	iface->uplink = uplink_of(t, (int)netlink_number(at[IFLA_LINK]));
 	iface->vlan = iface->uplink >= 0 ? vlan_id(at[IFLA_LINKINFO]) : 0;
 	return iface->vlan;
 }
@@ -114,11 +80,11 @@ static void take_link(struct iface_table *t, const struct nlmsghdr *message)
 
 	if (!place_link(t, message, at, &iface) || t->n == IFACE_MAX)
 		return;
-	iface.mtu = number(at[IFLA_MTU]);
-	mac = value(at[IFLA_ADDRESS], ETHER_MAC_LEN);
+	iface.mtu = netlink_number(at[IFLA_MTU]);
+	mac = netlink_value(at[IFLA_ADDRESS], ETHER_MAC_LEN);
 	if (mac)
 		memcpy(iface.mac, mac, ETHER_MAC_LEN);
-	if (value(at[IFLA_IFNAME], 1))
+	if (netlink_value(at[IFLA_IFNAME], 1))
 		snprintf(iface.name, sizeof(iface.name), "%.*s",
 			 mnl_attr_get_payload_len(at[IFLA_IFNAME]),
 			 mnl_attr_get_str(at[IFLA_IFNAME]));
@@ -150,19 +116,18 @@ static void take_address(struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct ifaddrmsg *address = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[IFA_MAX + 1] = {0};
-	struct attributes a = {IFA_MAX, at};
 	struct iface_address *to = &t->addresses[t->n_addresses];
 	const void *ip;
 
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*address) ||
 	    t->n_addresses == IFACE_ADDRESS_MAX || !by_index(t, (int)address->ifa_index))
 		return;
-	mnl_attr_parse(message, sizeof(*address), keep, &a);
-	if (!usable(address, at[IFA_FLAGS] ? number(at[IFA_FLAGS]) : address->ifa_flags))
+	netlink_attributes(message, sizeof(*address), at, IFA_MAX);
+	if (!usable(address, at[IFA_FLAGS] ? netlink_number(at[IFA_FLAGS]) : address->ifa_flags))
 		return;
 	/* Of the two ends of a point-to-point link IFA_LOCAL is ours. */
-	ip = value(at[at[IFA_LOCAL] ? IFA_LOCAL : IFA_ADDRESS],
-		   address->ifa_family == AF_INET ? 4 : 16);
+	ip = netlink_value(at[at[IFA_LOCAL] ? IFA_LOCAL : IFA_ADDRESS],
+			   address->ifa_family == AF_INET ? 4 : 16);
 	if (!ip)
 		return;
 	to->ifindex = (int)address->ifa_index;

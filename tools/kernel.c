@@ -168,7 +168,8 @@ int kernel_start(struct kernel *k, struct host *host, struct uplink *uplinks, ui
 		follow_links(k);
 		return 0;
 	}
-	rc = netlink_open(&k->netlink, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	rc = netlink_open(&k->netlink,
+			  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
 	if (!rc)
 		rc = look(k);
 	if (!rc)
@@ -176,6 +177,14 @@ int kernel_start(struct kernel *k, struct host *host, struct uplink *uplinks, ui
 	kernel_stop(k);
 	snprintf(why, KERNEL_WHY, "cannot read the kernel's interfaces: %s", strerror(-rc));
 	return rc;
+}
+
+void kernel_serve(struct kernel *k, struct neigh *neigh)
+{
+	if (!k->netlink.events)
+		return;
+	k->route = (struct route){.netlink = &k->netlink, .ifaces = &k->table, .neigh = neigh};
+	neigh->route = &k->route;
 }
 
 void kernel_stop(struct kernel *k)
@@ -197,15 +206,20 @@ static void changed(void *ctx, const struct nlmsghdr *message)
 {
 	struct kernel *k = ctx;
 
-	k->stale |= iface_concerned(&k->table, message);
+	if (message->nlmsg_type == RTM_NEWNEIGH)
+		route_changed(&k->route, message);
+	else
+		k->stale |= iface_concerned(&k->table, message);
 }
 
 bool kernel_follow(struct kernel *k)
 {
 	int rc;
 
-	if (!netlink_events(&k->netlink, changed, k))
+	if (!netlink_events(&k->netlink, changed, k)) {
 		k->stale = true;
+		route_changed(&k->route, NULL);
+	}
 	if (!k->stale)
 		return false;
 	rc = look(k);

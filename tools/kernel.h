@@ -16,6 +16,7 @@
 #include "host.h"
 #include "iface.h"
 #include "netlink.h"
+#include "route.h"
 #include "uplink.h"
 
 #define KERNEL_WHY 256
@@ -30,6 +31,7 @@ struct kernel_vlan {
 struct kernel {
 	struct netlink netlink;
 	struct iface_table table;
+	struct route route;
 	struct kernel_vlan vlans[IFACE_MAX];
 	struct host *host;
 	struct uplink *uplinks;
@@ -44,6 +46,8 @@ struct kernel {
  */
 int kernel_start(struct kernel *k, struct host *host, struct uplink *uplinks, uint32_t n_uplinks,
 		 char why[KERNEL_WHY]);
+/* From now on the kernel's routes and neighbours serve neigh, if there is a kernel to ask. */
+void kernel_serve(struct kernel *k, struct neigh *neigh);
 /* Also one that is zeroed. */
 void kernel_stop(struct kernel *k);
 

@@ -6,6 +6,7 @@
 
 #include "arp.h"
 #include "nd.h"
+#include "route.h"
 
 /* Longer than any ARP or ND frame with the options that these have. */
 #define TAGGED_ROOM 1518
@@ -89,14 +90,17 @@ static void ask(struct neigh *n, struct neigh_entry *e, uint64_t now)
 static void answer(struct neigh *n, const uint8_t ip[16], int status, const uint8_t *mac)
 {
 	struct neigh_waiter **link = &n->waiters, *w;
+	struct vnic_next_hop hop = {0};
 
+	if (mac)
+		memcpy(hop.mac, mac, sizeof(hop.mac));
 	while ((w = *link)) {
 		if (memcmp(w->ip, ip, 16)) {
 			link = &w->next;
 			continue;
 		}
 		*link = w->next;
-		n->ops->answer(n->ctx, w, status, mac);
+		n->ops->answer(n->ctx, w, status, mac ? &hop : NULL);
 	}
 }
 
@@ -152,35 +156,14 @@ static const struct host_address *source_for(const struct host *h, const struct 
 	return NULL;
 }
 
-static void wait(struct neigh *n, struct neigh_waiter *w, const uint8_t ip[16])
+/* The MAC of w->ip, which is on the link that our address `from` is on. */
+static int resolve_on_link(struct neigh *n, uint64_t now, const struct host_address *from,
+			   struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
-	memcpy(w->ip, ip, 16);
-	w->next = n->waiters;
-	n->waiters = w;
-}
+	struct neigh_entry *e = lookup(n, w->ip);
 
-int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
-		  struct neigh_waiter *w, uint8_t mac[ETHER_MAC_LEN])
-{
-	const struct host_address *own = host_by_gid(n->host, sgid_index), *from;
-	struct neigh_entry *e;
-
-	if (!own)
-		return -EINVAL;
-	if (is_multicast(dgid)) {
-		multicast_mac(dgid, mac);
-		return 0;
-	}
-	if (host_find(n->host, dgid)) {
-		memcpy(mac, n->host->mac, ETHER_MAC_LEN);
-		return 0;
-	}
-	from = source_for(n->host, own, dgid);
-	if (!from)
-		return -ENETUNREACH;
-	e = lookup(n, dgid);
 	if (e && e->state == NEIGH_KNOWN && now < e->due) {
-		memcpy(mac, e->mac, ETHER_MAC_LEN);
+		memcpy(hop->mac, e->mac, sizeof(hop->mac));
 		return 0;
 	}
 	if (!e || e->state == NEIGH_KNOWN) {
@@ -189,11 +172,36 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 		if (!e)
 			return -EHOSTUNREACH;
 		*e = (struct neigh_entry){.state = NEIGH_ASKING, .from = *from};
-		memcpy(e->ip, dgid, 16);
+		memcpy(e->ip, w->ip, sizeof(e->ip));
 		ask(n, e, now);
 	}
-	wait(n, w, dgid);
+	w->next = n->waiters;
+	n->waiters = w;
 	return -EINPROGRESS;
+}
+
+int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
+		  struct neigh_waiter *w, struct vnic_next_hop *hop)
+{
+	const struct host_address *own = host_by_gid(n->host, sgid_index), *from;
+
+	*hop = (struct vnic_next_hop){0};
+	*w = (struct neigh_waiter){0};
+	if (!own)
+		return -EINVAL;
+	if (is_multicast(dgid)) {
+		multicast_mac(dgid, hop->mac);
+		return 0;
+	}
+	if (host_find(n->host, dgid)) {
+		memcpy(hop->mac, n->host->mac, sizeof(hop->mac));
+		return 0;
+	}
+	memcpy(w->ip, dgid, sizeof(w->ip));
+	if (n->route && own->kernel)
+		return route_resolve(n->route, now, own, sgid_index >= HOST_ADDRESSES, w, hop);
+	from = source_for(n->host, own, dgid);
+	return from ? resolve_on_link(n, now, from, w, hop) : -ENETUNREACH;
 }
 
 void neigh_host_changed(struct neigh *n)
@@ -217,6 +225,10 @@ void neigh_forget(struct neigh *n, const struct neigh_waiter *w)
 {
 	struct neigh_waiter **link;
 
+	if (w->ifindex) {
+		route_forget(n->route, w);
+		return;
+	}
 	for (link = &n->waiters; *link; link = &(*link)->next) {
 		if (*link == w) {
 			*link = w->next;
@@ -309,7 +321,7 @@ void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame
 
 uint64_t neigh_tick(struct neigh *n, uint64_t now)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = n->route ? route_tick(n->route, now) : UINT64_MAX;
 	struct neigh_entry *e;
 
 	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {

@@ -3,8 +3,9 @@
  * Neighbours: which MAC has an address (ARP, RFC 826; ND, RFC 4861).
  *
  * Sans-IO: frames and the time come in, frames and answers go out through the
- * callbacks. Destinations outside the subnets of our addresses are unreachable:
- * there is no routing.
+ * callbacks. From an address that the kernel has too, the kernel's routes and
+ * neighbours lead (route.h). From others, destinations outside the subnets of our
+ * addresses are unreachable.
  */
 #ifndef URXE_TOOLS_NEIGH_H
 #define URXE_TOOLS_NEIGH_H
@@ -19,19 +20,25 @@
 #define NEIGH_ENTRIES    256
 #define NEIGH_FRAME_ROOM 128 /* bytes; none of our frames is longer */
 
-/* Somebody who waits for a MAC. Its owner keeps it in place until answered or forgotten. */
+/* Somebody who waits for a next hop. Its owner keeps it in place until answered or forgotten. */
 struct neigh_waiter {
 	struct neigh_waiter *next;
-	uint8_t ip[16];
+	uint8_t ip[16];    /* of the next hop */
+	uint8_t hop_limit; /* by the route to the destination */
+	int ifindex;       /* the kernel asks there; 0 = we do */
+	uint64_t due;      /* when the kernel should have an answer */
 };
 
 struct neigh_ops {
 	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
 	/* mac of an uplink, which our ARP and ND frames carry */
 	const uint8_t *(*mac)(void *ctx, int uplink);
-	/* status 0, or -EHOSTUNREACH and mac is NULL */
-	void (*answer)(void *ctx, struct neigh_waiter *w, int status, const uint8_t *mac);
+	/* status 0, or -EHOSTUNREACH or -ENETUNREACH and hop is NULL */
+	void (*answer)(void *ctx, struct neigh_waiter *w, int status,
+		       const struct vnic_next_hop *hop);
 };
+
+struct route;
 
 enum neigh_state { NEIGH_FREE, NEIGH_ASKING, NEIGH_KNOWN };
 
@@ -46,6 +53,7 @@ struct neigh_entry {
 
 struct neigh {
 	const struct host *host;
+	struct route *route; /* of the kernel; NULL = there is none to ask */
 	const struct neigh_ops *ops;
 	void *ctx;
 	struct neigh_waiter *waiters;
@@ -55,11 +63,12 @@ struct neigh {
 void neigh_init(struct neigh *n, const struct host *host, const struct neigh_ops *ops, void *ctx);
 
 /*
- * The MAC of dgid, seen from entry sgid_index of the GID table. -EINPROGRESS: w
+ * The next hop to dgid, seen from entry sgid_index of the GID table. -EINPROGRESS: w
  * waits, and ops->answer will come. -ENETUNREACH, -EHOSTUNREACH, -EINVAL: there is none.
  */
 int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
-		  struct neigh_waiter *w, uint8_t mac[ETHER_MAC_LEN]);
+		  struct neigh_waiter *w, struct vnic_next_hop *hop);
+
 /* The host's addresses have changed: what was asked for one that has gone is not reached. */
 void neigh_host_changed(struct neigh *n);
 /* w waits no more; nothing where it does not. */

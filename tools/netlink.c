@@ -124,3 +124,44 @@ int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each
 	while (rc == -EINTR && ++tries < DUMPS);
 	return rc == -EINTR ? 0 : rc;
 }
+
+struct attributes {
+	const struct nlattr **at;
+	uint16_t max;
+};
+
+static int sort(const struct nlattr *attr, void *arg)
+{
+	const struct attributes *a = arg;
+	uint16_t type = mnl_attr_get_type(attr);
+
+	if (type <= a->max)
+		a->at[type] = attr;
+	return MNL_CB_OK;
+}
+
+void netlink_attributes(const struct nlmsghdr *msg, uint32_t header, const struct nlattr **at,
+			uint16_t max)
+{
+	mnl_attr_parse(msg, header, sort, &(struct attributes){at, max});
+}
+
+void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max)
+{
+	mnl_attr_parse_nested(nest, sort, &(struct attributes){at, max});
+}
+
+const void *netlink_value(const struct nlattr *attr, uint32_t size)
+{
+	return attr && mnl_attr_get_payload_len(attr) >= size ? mnl_attr_get_payload(attr) : NULL;
+}
+
+uint32_t netlink_number(const struct nlattr *attr)
+{
+	const void *p = netlink_value(attr, sizeof(uint32_t));
+	uint32_t n = 0;
+
+	if (p)
+		memcpy(&n, p, sizeof(n));
+	return n;
+}

@@ -39,4 +39,17 @@ bool netlink_events(struct netlink *n, netlink_fn each, void *ctx);
  */
 int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx);
 
+/*
+ * Sorts a message's attributes, which lie behind a header of that size, by their types; those above
+ * max are passed over. Each is whole: libmnl checks that.
+ */
+void netlink_attributes(const struct nlmsghdr *message, uint32_t header, const struct nlattr **at,
+			uint16_t max);
+/* The same of the attributes within an attribute. */
+void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max);
+/* NULL where there is none, or it is shorter than size. */
+const void *netlink_value(const struct nlattr *attr, uint32_t size);
+/* 32 bits, host byte order; 0 where there is none. */
+uint32_t netlink_number(const struct nlattr *attr);
+
 #endif

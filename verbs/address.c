@@ -10,6 +10,7 @@
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 {
 	const struct ib_uverbs_global_route *grh = &attr->grh;
+	struct vnic_next_hop hop;
 	int rc;
 
 	if (!attr->is_global || attr->port_num != 1 || attr->sl > 7 ||
@@ -23,10 +24,16 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 		.flow_label = grh->flow_label & 0xfffff,
 	};
 	memcpy(path->dgid.raw, grh->dgid, sizeof(path->dgid.raw));
-	rc = port_resolve(grh->sgid_index, grh->dgid, path->dmac);
-	if (rc)
-		log_info("no MAC for a destination address: %s", strerror(-rc));
-	return rc;
+	rc = port_resolve(grh->sgid_index, grh->dgid, &hop);
+	if (rc) {
+		log_info("no way to a destination address: %s", strerror(-rc));
+		return rc;
+	}
+	memcpy(path->dmac, hop.mac, sizeof(path->dmac));
+	/* As the kernel has it: programs that know one subnet only ask for 1. */
+	if (hop.hop_limit)
+		path->hop_limit = hop.hop_limit;
+	return 0;
 }
 
 void address_from_dest(struct ib_uverbs_ah_attr *attr, const struct ib_uverbs_qp_dest *dest)

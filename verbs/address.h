@@ -8,7 +8,7 @@
 #include <rxe/types.h>
 
 /*
- * The path to an address, its MAC resolved: -EINVAL without a GRH (RoCE has no
+ * The path to an address, its next hop resolved: -EINVAL without a GRH (RoCE has no
  * other address, A16.4), from a source or through a port that does not exist;
  * -ENETUNREACH and the like from the daemon. Blocks; without the port's lock.
  */

@@ -450,7 +450,7 @@ static bool return_nic(int rc)
 	return again;
 }
 
-int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
+int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
 	struct vnic_driver *nic;
 	int rc;
@@ -459,7 +459,7 @@ int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6])
 		nic = borrow_nic();
 		if (!nic)
 			return -EIO;
-		rc = vnic_driver_resolve(nic, sgid_index, dgid, mac);
+		rc = vnic_driver_resolve(nic, sgid_index, dgid, hop);
 	} while (return_nic(rc));
 	return rc;
 }

@@ -65,8 +65,8 @@ static inline void port_unlock(void)
 int port_open(void);
 void port_close(void);
 
-/* The MAC of dgid; may block for seconds, so without the lock. For an open context. */
-int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], uint8_t mac[6]);
+/* The next hop to dgid; may block for seconds, so without the lock. For an open context. */
+int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);
 
 /* A QP is connected to a remote one, or no longer; blocks, so without the lock. */
 int port_register(struct remote *remote, bool connected);

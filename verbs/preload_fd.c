@@ -131,7 +131,11 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	int rc;
 
 	if (file_lookup(context->cmd_fd)) {
-		rc = port_resolve(attr->grh.sgid_index, attr->grh.dgid.raw, eth_mac);
+		struct vnic_next_hop hop;
+
+		rc = port_resolve(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
+		if (!rc)
+			memcpy(eth_mac, hop.mac, sizeof(hop.mac));
 		if (vid)
 			*vid = 0xffff; /* no VLAN */
 		return -rc;

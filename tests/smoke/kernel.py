@@ -9,7 +9,7 @@ import time
 
 from host import Failure, Host, Pair, main, skip, until
 
-NAMES = [f'urxe{os.getpid()}{side}' for side in 'ab']
+NAMES = [f'urxe{os.getpid()}{side}' for side in 'abr']
 UPLINK = ['--uplink', 'af_packet:eth0']
 
 
@@ -24,10 +24,10 @@ def must(*arguments):
 
 
 def make_hosts():
-    a, b = NAMES
+    a, b, _ = NAMES
     steps = [['netns', 'add', a], ['netns', 'add', b],
              ['link', 'add', 'eth0', 'netns', a, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b]]
-    for number, name in enumerate(NAMES, 1):
+    for number, name in enumerate(NAMES[:2], 1):
         # Link-local addresses come some time after the link: not here.
         steps += [['netns', 'exec', name, 'sysctl', '-q', 'net.ipv6.conf.eth0.addr_gen_mode=1'],
                   ['-n', name, 'addr', 'add', f'192.0.2.{number}/24', 'dev', 'eth0'],
@@ -145,7 +145,162 @@ def check_removed(build):
             raise Failure('urxed does not rest')
 
 
-CHECKS = {'events': check_events, 'connection': check_connection, 'removed': check_removed}
+def mac_of(name, interface='eth0'):
+    return ip('-n', name, '-br', 'link', 'show', 'dev', interface).stdout.split()[2]
+
+
+def next_hop(machine, build, gid, to):
+    program = machine.spawn([os.path.join(build, 'tests/smoke/next_hop'), machine.run_dir,
+                             str(gid), to])
+    program.wait(10)
+    return program.output().strip() or program.errors()
+
+
+def expect_hop(machine, build, hops):
+    """hops: GID index, destination, what is to come out."""
+    for gid, to, right in hops:
+        found = next_hop(machine, build, gid, to)
+        if found != right:
+            raise Failure(f'{to} from GID {gid}: {found} instead of {right}')
+
+
+def make_router():
+    """Puts the third namespace between the two: a 192.0.2.1 - .254, 198.51.100.254 - .2 b."""
+    a, b, r = NAMES
+    must('netns', 'add', r)
+    must('-n', b, 'link', 'del', 'eth0')
+    for name, interface in ((a, 'eth0'), (b, 'eth1')):
+        must('link', 'add', 'eth0', 'netns', name, 'type', 'veth', 'peer', 'name', interface,
+             'netns', r)
+        must('-n', name, 'link', 'set', 'eth0', 'up')
+        must('-n', r, 'link', 'set', interface, 'up')
+    must('netns', 'exec', r, 'sysctl', '-q', 'net.ipv4.ip_forward=1',
+         'net.ipv6.conf.all.forwarding=1')
+    for name, number, v4, v6, interface in ((a, 1, '192.0.2', '2001:db8:1:', 'eth0'),
+                                            (b, 2, '198.51.100', '2001:db8:2:', 'eth1')):
+        must('-n', name, 'addr', 'add', f'{v4}.{number}/24', 'dev', 'eth0')
+        must('-n', r, 'addr', 'add', f'{v4}.254/24', 'dev', interface)
+        must('-n', name, 'addr', 'add', f'{v6}:{number}/64', 'dev', 'eth0', 'nodad')
+        must('-n', r, 'addr', 'add', f'{v6}:254/64', 'dev', interface, 'nodad')
+        must('-n', name, 'route', 'add', 'default', 'via', f'{v4}.254')
+        must('-n', name, '-6', 'route', 'add', 'default', 'via', f'{v6}:254')
+
+
+def gid_of(machine, address, kind='RoCE v2'):
+    for line in machine.run('ibv_devinfo', '-v').splitlines():
+        if f'{address}, {kind}' in line:
+            return int(line.split('[')[1].split(']')[0])
+    raise Failure(f'no GID for {address}')
+
+
+def check_next_hops(build):
+    """On the link, behind a router, static, nowhere and not there."""
+    a = NAMES[0]
+    make_router()
+    with host(build, 0) as machine:
+        gid, gid6 = gid_of(machine, '192.0.2.1'), gid_of(machine, '2001:db8:1::1')
+        router = mac_of(NAMES[2])
+        must('-n', a, 'neigh', 'add', '192.0.2.9', 'lladdr', '02:00:00:00:00:09', 'nud',
+             'permanent', 'dev', 'eth0')
+        must('-n', a, 'route', 'add', 'unreachable', '203.0.113.0/24')
+        must('-n', a, 'route', 'add', '198.18.0.0/24', 'via', '192.0.2.9', 'hoplimit', '17')
+        must('-n', a, '-6', 'route', 'add', 'unreachable', '2001:db8:9::/64')
+        expect_hop(machine, build, [
+            (gid, '::ffff:192.0.2.254', f'{router} 64'),
+            (gid, '::ffff:192.0.2.254', f'{router} 64'),
+            (gid + 16, '::ffff:192.0.2.254', f'{router} 64'),
+            (gid, '::ffff:198.51.100.2', f'{router} 64'),
+            (gid6, '2001:db8:2::2', f'{router} 64'),
+            (gid6, '2001:db8:1::254', f'{router} 64'),
+            # RoCEv1 has no IP header that a router could read.
+            (gid + 16, '::ffff:198.51.100.2', 'ENETUNREACH'),
+            (gid, '::ffff:192.0.2.9', '02:00:00:00:00:09 64'),
+            (gid, '::ffff:198.18.0.7', '02:00:00:00:00:09 17'),
+            (gid, '::ffff:203.0.113.1', 'ENETUNREACH'),
+            (gid6, '2001:db8:9::1', 'ENETUNREACH'),
+            (gid, '::ffff:192.0.2.77', 'EHOSTUNREACH'),
+            (gid6, '2001:db8:1::77', 'EHOSTUNREACH'),
+            (gid, '::ffff:192.0.2.1', f'{mac_of(a)} 0'),
+            (31, '::ffff:192.0.2.254', 'EINVAL'),
+        ])
+        must('-n', a, 'route', 'del', 'default')
+        expect_hop(machine, build, [(gid, '::ffff:198.51.100.2', 'ENETUNREACH')])
+        # A static entry stays one, however often it is asked for.
+        if 'PERMANENT' not in ip('-n', a, 'neigh', 'show', '192.0.2.9').stdout:
+            raise Failure('a static neighbour is static no longer')
+
+
+def check_routed(build):
+    """Programs in two subnets, with a router between them."""
+    make_router()
+    with host(build, 0) as server, host(build, 1) as client:
+        for ours, theirs in (('192.0.2.1', '198.51.100.2'), ('2001:db8:1::1', '2001:db8:2::2')):
+            gids = gid_of(server, ours), gid_of(client, theirs)
+            for argv in (['ibv_rc_pingpong', '-c', '-n', '200'], ['ibv_ud_pingpong', '-n', '200'],
+                         [server.verbs_check]):
+                Pair(server, client, argv, gids[0], address='192.0.2.1',
+                     client_gid=gids[1]).finish(60)
+
+
+UDP = '''
+import socket, sys
+family, to, port = sys.argv[1:]
+with socket.socket(getattr(socket, family), socket.SOCK_DGRAM) as s:
+    s.connect((to, int(port)))
+    s.settimeout(1)
+    s.send(b'x' * 64)
+    try:
+        s.recv(1)
+    except ConnectionRefusedError:
+        print('refused')
+    except TimeoutError:
+        print('silence')
+'''
+
+
+def check_silence(family, to):
+    """The kernel answers what is not RoCE, so that it would be seen if it answered that."""
+    for port, right in ((4792, 'refused'), (4791, 'silence')):
+        found = subprocess.run(['ip', 'netns', 'exec', NAMES[1], sys.executable, '-c', UDP, family,
+                                to, str(port)], capture_output=True, text=True, check=True).stdout
+        if found.strip() != right:
+            raise Failure(f'UDP port {port} of {to}: {found.strip()} instead of {right}')
+
+
+def check_icmp(build):
+    """No ICMP for RoCEv2, also to addresses that came later, and those in a VLAN."""
+    a, b, _ = NAMES
+    with host(build, 0):
+        check_silence('AF_INET', '192.0.2.1')
+        must('-n', a, 'addr', 'add', '2001:db8::1/64', 'dev', 'eth0', 'nodad')
+        must('-n', b, 'addr', 'add', '2001:db8::2/64', 'dev', 'eth0', 'nodad')
+        check_silence('AF_INET6', '2001:db8::1')
+        address('add', '192.0.2.3/24')
+        check_silence('AF_INET', '192.0.2.3')
+
+
+def check_vlan(build):
+    """Addresses of a VLAN interface are GIDs in that VLAN, and the kernel is silent there, too."""
+    a = NAMES[0]
+    with host(build, 0) as server, host(build, 1) as client:
+        for number, name in enumerate(NAMES[:2], 1):
+            result = ip('-n', name, 'link', 'add', 'link', 'eth0', 'name', 'v100', 'type', 'vlan',
+                        'id', '100')
+            if result.returncode:
+                skip(f'no VLAN interfaces: {result.stderr.strip()}')
+            must('-n', name, 'link', 'set', 'v100', 'up')
+            must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'v100')
+        # The daemon needs a moment to hear of it.
+        until(5, lambda: 'v100' in ip('netns', 'exec', a, 'ss', '-Huln').stdout,
+              lambda: 'nobody holds the port of the VLAN interface')
+        check_silence('AF_INET', '198.51.100.1')
+        gids = gid_of(server, '198.51.100.1'), gid_of(client, '198.51.100.2')
+        Pair(server, client, ['ibv_rc_pingpong', '-c', '-n', '200'], gids[0], address='192.0.2.1',
+             client_gid=gids[1]).finish(60)
+
+
+CHECKS = {'events': check_events, 'connection': check_connection, 'removed': check_removed,
+          'next_hops': check_next_hops,  'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan}
 
 
 def run():

@@ -28,7 +28,7 @@ struct world {
 	uint32_t sent;
 	uint32_t answers;
 	int status;
-	uint8_t mac[6];
+	struct vnic_next_hop hop;
 };
 
 static struct world w;
@@ -50,14 +50,15 @@ static const uint8_t *on_mac(void *ctx, int uplink)
 	return our_mac;
 }
 
-static void on_answer(void *ctx, struct neigh_waiter *waiter, int status, const uint8_t *mac)
+static void on_answer(void *ctx, struct neigh_waiter *waiter, int status,
+		      const struct vnic_next_hop *hop)
 {
 	(void)ctx;
 	(void)waiter;
 	w.answers++;
 	w.status = status;
-	if (mac)
-		memcpy(w.mac, mac, 6);
+	if (hop)
+		w.hop = *hop;
 }
 
 static const struct neigh_ops ops = {on_send, on_mac, on_answer};
@@ -89,7 +90,7 @@ static const uint8_t *ip(const char *text)
 
 static int resolve(uint64_t now, const char *to, struct neigh_waiter *waiter)
 {
-	return neigh_resolve(&w.neigh, now, 1, ip(to), waiter, w.mac);
+	return neigh_resolve(&w.neigh, now, 1, ip(to), waiter, &w.hop);
 }
 
 static void arp_from_peer(bool request, const char *sip, const char *tip)
@@ -136,18 +137,18 @@ static void arp_by_vlan(uint16_t tci, bool request, const char *sip, const char 
 /* An address in a VLAN asks and answers there, and nowhere else. */
 static void in_a_vlan(void **state)
 {
-	struct neigh_waiter waiter;
+	struct neigh_waiter waiter, other;
 	struct arp a;
 
 	(void)state;
 	assert_int_equal(host_add_text(&w.host, "198.51.100.1/24@100", 0), 0);
-	assert_int_equal(neigh_resolve(&w.neigh, T0, 3, ip("198.51.100.9"), &waiter, w.mac),
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 3, ip("198.51.100.9"), &waiter, &w.hop),
 			 -EINPROGRESS);
 	assert_int_equal(w.sent, 1);
 	assert_true(arp_parse(&a, w.frame, take_tag(w.frame, w.len, 100)));
 	assert_true(a.request);
 	/* From an address outside the VLAN there is no way. */
-	assert_int_equal(neigh_resolve(&w.neigh, T0, 1, ip("198.51.100.8"), &waiter, w.mac),
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 1, ip("198.51.100.8"), &other, &w.hop),
 			 -ENETUNREACH);
 	arp_from_peer(false, "198.51.100.9", "198.51.100.1");
 	arp_by_vlan(101, false, "198.51.100.9", "198.51.100.1");
@@ -155,7 +156,7 @@ static void in_a_vlan(void **state)
 	arp_by_vlan(0xe064, false, "198.51.100.9", "198.51.100.1"); /* 100, with a priority */
 	assert_int_equal(w.answers, 1);
 	assert_int_equal(w.status, 0);
-	assert_memory_equal(w.mac, peer_mac, 6);
+	assert_memory_equal(w.hop.mac, peer_mac, 6);
 	/* Who asks for it is answered in the VLAN; who asks elsewhere is not. */
 	arp_from_peer(true, "198.51.100.9", "198.51.100.1");
 	arp_by_vlan(101, true, "198.51.100.9", "198.51.100.1");
@@ -197,19 +198,19 @@ static void what_needs_no_asking(void **state)
 
 	(void)state;
 	assert_int_equal(resolve(T0, "192.0.2.1", &waiter), 0);
-	assert_memory_equal(w.mac, our_mac, 6);
+	assert_memory_equal(w.hop.mac, our_mac, 6);
 	assert_int_equal(resolve(T0, "239.1.2.3", &waiter), 0);
-	assert_memory_equal(w.mac, ((uint8_t[]){1, 0, 0x5e, 1, 2, 3}), 6);
+	assert_memory_equal(w.hop.mac, ((uint8_t[]){1, 0, 0x5e, 1, 2, 3}), 6);
 	assert_int_equal(resolve(T0, "ff0e::1:2", &waiter), 0);
-	assert_memory_equal(w.mac, ((uint8_t[]){0x33, 0x33, 0, 1, 0, 2}), 6);
+	assert_memory_equal(w.hop.mac, ((uint8_t[]){0x33, 0x33, 0, 1, 0, 2}), 6);
 	assert_int_equal(resolve(T0, "198.51.100.1", &waiter), -ENETUNREACH);
 	assert_int_equal(resolve(T0, "2001:db8:1::1", &waiter), -ENETUNREACH);
-	assert_int_equal(neigh_resolve(&w.neigh, T0, 3, ip("192.0.2.9"), &waiter, w.mac), -EINVAL);
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 3, ip("192.0.2.9"), &waiter, &w.hop), -EINVAL);
 	assert_int_equal(
-		neigh_resolve(&w.neigh, T0, VNIC_ATTACH_GIDS, ip("192.0.2.9"), &waiter, w.mac),
+		neigh_resolve(&w.neigh, T0, VNIC_ATTACH_GIDS, ip("192.0.2.9"), &waiter, &w.hop),
 		-EINVAL);
 	assert_int_equal(
-		neigh_resolve(&w.neigh, T0, HOST_ADDRESSES + 1, ip("192.0.2.1"), &waiter, w.mac),
+		neigh_resolve(&w.neigh, T0, HOST_ADDRESSES + 1, ip("192.0.2.1"), &waiter, &w.hop),
 		0);
 	assert_int_equal(w.sent, 0);
 }
@@ -232,7 +233,7 @@ static void arp_asks_and_learns(void **state)
 	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
 	assert_int_equal(w.answers, 1);
 	assert_int_equal(w.status, 0);
-	assert_memory_equal(w.mac, peer_mac, 6);
+	assert_memory_equal(w.hop.mac, peer_mac, 6);
 	/* Known now, for a minute. */
 	assert_int_equal(resolve(T0 + SECOND, "192.0.2.9", &waiter), 0);
 	assert_int_equal(resolve(T0 + 61 * SECOND, "192.0.2.9", &waiter), -EINPROGRESS);
@@ -259,7 +260,7 @@ static void nd_asks_and_learns(void **state)
 	nd_build_advertisement(frame, &reply, peer_mac);
 	neigh_input(&w.neigh, T0, 0, frame, sizeof(frame));
 	assert_int_equal(w.answers, 1);
-	assert_memory_equal(w.mac, peer_mac, 6);
+	assert_memory_equal(w.hop.mac, peer_mac, 6);
 }
 
 static void gives_up_after_three_tries(void **state)
@@ -403,11 +404,11 @@ static void a_full_table_forgets_the_known(void **state)
 		to[14] = (uint8_t)(i >> 8);
 		to[15] = (uint8_t)i;
 		to[13] = 1;
-		assert_int_equal(neigh_resolve(&w.neigh, T0, 2, to, &waiters[i], w.mac),
+		assert_int_equal(neigh_resolve(&w.neigh, T0, 2, to, &waiters[i], &w.hop),
 				 i < NEIGH_ENTRIES ? -EINPROGRESS : -EHOSTUNREACH);
 	}
 	w.neigh.entries[5].state = NEIGH_KNOWN;
-	assert_int_equal(neigh_resolve(&w.neigh, T0, 2, to, &waiters[NEIGH_ENTRIES], w.mac),
+	assert_int_equal(neigh_resolve(&w.neigh, T0, 2, to, &waiters[NEIGH_ENTRIES], &w.hop),
 			 -EINPROGRESS);
 	assert_memory_equal(w.neigh.entries[5].ip, to, 16);
 }

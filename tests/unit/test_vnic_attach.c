@@ -103,14 +103,15 @@ static int welcome(void *ctx, struct vnic_server_client *client,
 static void resolve(void *ctx, struct vnic_server_client *client,
 		    const struct vnic_attach_resolve *request)
 {
-	const uint8_t mac[6] = {2, 0, 0, 0, request->sgid_index, request->dgid[15]};
+	const struct vnic_next_hop hop = {
+		.mac = {2, 0, 0, 0, request->sgid_index, request->dgid[15]}, .hop_limit = 9};
 	struct daemon *d = ctx;
 
 	d->resolves++;
 	if (request->dgid[0])
 		assert_int_equal(vnic_server_resolved(client, -EHOSTUNREACH, NULL), 0);
 	else
-		assert_int_equal(vnic_server_resolved(client, 0, mac), 0);
+		assert_int_equal(vnic_server_resolved(client, 0, &hop), 0);
 }
 
 /* Remote QP 0x123 may be registered twice, others are another process's. */
@@ -448,20 +449,20 @@ static void resolve_client(const char *run_dir)
 	const uint8_t want[6] = {2, 0, 0, 0, 3, 7};
 	struct vnic_attach_welcome w;
 	struct vnic_driver *drv;
-	uint8_t mac[6];
+	struct vnic_next_hop hop;
 
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
-	CHECK(vnic_driver_resolve(drv, 3, here, mac) == 0);
-	CHECK(!memcmp(mac, want, sizeof(mac)));
+	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
+	CHECK(!memcmp(hop.mac, want, sizeof(hop.mac)) && hop.hop_limit == 9);
 	CHECK(vnic_driver_register(drv, here, 0x123) == 0);
 	CHECK(vnic_driver_register(drv, here, 0x123) == 0);
 	CHECK(vnic_driver_register(drv, here, 0x124) == -EADDRINUSE);
 	CHECK(vnic_driver_unregister(drv, here, 0x123) == 0);
-	CHECK(vnic_driver_resolve(drv, 3, nowhere, mac) == -EHOSTUNREACH);
+	CHECK(vnic_driver_resolve(drv, 3, nowhere, &hop) == -EHOSTUNREACH);
 	/* The daemon goes now: both descriptors say so, and nothing hangs. */
 	CHECK(readable(vnic_driver_ctl_fd(drv), PATIENCE));
 	CHECK(readable(vnic_driver_irq_fd(drv), PATIENCE));
-	CHECK(vnic_driver_resolve(drv, 3, here, mac) < 0);
+	CHECK(vnic_driver_resolve(drv, 3, here, &hop) < 0);
 	CHECK(vnic_driver_register(drv, here, 0x123) < 0);
 	vnic_driver_detach(drv);
 }
@@ -476,7 +477,7 @@ static void test_resolve_and_daemon_gone(void **state)
 		assert_true(readable(vnic_server_fd(d->client), PATIENCE));
 		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
 	}
-	assert_int_equal(vnic_server_resolved(d->client, 0, our_mac), -EINVAL);
+	assert_int_equal(vnic_server_resolved(d->client, 0, NULL), -EINVAL);
 	assert_int_equal(d->registered, 1);
 	vnic_server_close(d->client);
 	d->client = NULL;
@@ -489,20 +490,21 @@ static void notice_client(const char *run_dir)
 {
 	int question;
 	struct vnic_attach_port port;
+	struct vnic_next_hop hop;
 	struct vnic_attach_welcome w;
 	struct vnic_driver *drv;
 
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
 	CHECK(w.port.up == 0 && w.port.link_mtu == MTU && !w.port.gids[5].valid);
 	/* What the daemon has sent before it answers is there then. */
-	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
+	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, &hop) == 0);
 	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 	CHECK(vnic_driver_notice(drv, &port, &question));
 	CHECK(port.up == 1 && port.link_mtu == 1000 && port.gids[5].valid == 7);
 	CHECK(!vnic_driver_notice(drv, &port, &question));
 	CHECK(!readable(vnic_driver_notice_fd(drv), 0));
 	/* The daemon goes; its end of the socket must not look like news for ever. */
-	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) < 0);
+	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, &hop) < 0);
 	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 	CHECK(!vnic_driver_notice(drv, &port, &question));
 	CHECK(vnic_driver_notice_fd(drv) == -1);
@@ -543,11 +545,12 @@ static void idle_client(const char *run_dir)
 {
 	int question;
 	struct vnic_attach_port port;
+	struct vnic_next_hop hop;
 	struct vnic_attach_welcome w;
 	struct vnic_driver *drv;
 
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
-	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
+	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, &hop) == 0);
 	CHECK(vnic_driver_notice(drv, &port, &question));
 	/* There is room again, and the daemon uses it. */
 	while (port.link_mtu != 1000) {
@@ -586,6 +589,7 @@ static void test_unread_notices(void **state)
 
 static void questioned_client(const char *run_dir)
 {
+	struct vnic_next_hop hop;
 	const struct vnic_attach_inventory answer = {.status = -ENOSYS};
 	struct vnic_attach_port port;
 	struct vnic_attach_welcome w;
@@ -594,7 +598,7 @@ static void questioned_client(const char *run_dir)
 
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
 	for (int i = 0; i < 2; i++) {
-		CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, w.mac) == 0);
+		CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, &hop) == 0);
 		CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 		CHECK(!vnic_driver_notice(drv, &port, &question));
 		CHECK(question >= 0);

@@ -25,7 +25,7 @@ struct vnic_transport_ops {
 	/* A producer register was stored: wakes a device that sleeps. */
 	void (*kick)(struct vnic_transport *transport);
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
-		       uint8_t mac[6]);
+		       struct vnic_next_hop *hop);
 	/* A queue pair is connected to a remote one, or no longer. */
 	int (*remote)(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
 		      uint32_t qpn);

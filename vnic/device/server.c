@@ -300,7 +300,8 @@ static int on_resolve(struct vnic_server_client *client, struct request *request
 	return 0;
 }
 
-int vnic_server_resolved(struct vnic_server_client *client, int status, const uint8_t mac[6])
+int vnic_server_resolved(struct vnic_server_client *client, int status,
+			 const struct vnic_next_hop *hop)
 {
 	struct vnic_attach_resolve reply = {.type = VNIC_ATTACH_RESOLVE, .status = status};
 
@@ -308,7 +309,7 @@ int vnic_server_resolved(struct vnic_server_client *client, int status, const ui
 		return -EINVAL;
 	client->resolving = false;
 	if (!status)
-		memcpy(reply.mac, mac, sizeof(reply.mac));
+		reply.hop = *hop;
 	return answer(client, &reply, sizeof(reply), NULL, 0);
 }
 

@@ -194,9 +194,9 @@ bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, 
 }
 
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
-			uint8_t mac[6])
+			struct vnic_next_hop *hop)
 {
-	return drv->transport->ops->resolve(drv->transport, sgid_index, dgid, mac);
+	return drv->transport->ops->resolve(drv->transport, sgid_index, dgid, hop);
 }
 
 int vnic_driver_give_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox)

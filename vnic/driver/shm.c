@@ -154,7 +154,7 @@ static void shm_kick(struct vnic_transport *transport)
 }
 
 static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
-		       uint8_t mac[6])
+		       struct vnic_next_hop *hop)
 {
 	union vnic_message message = {
 		.resolve = {.type = VNIC_ATTACH_RESOLVE, .sgid_index = sgid_index}};
@@ -165,7 +165,7 @@ static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, con
 	if (!ret)
 		ret = message.resolve.status;
 	if (!ret)
-		memcpy(mac, message.resolve.mac, sizeof(message.resolve.mac));
+		*hop = message.resolve.hop;
 	return ret;
 }
 

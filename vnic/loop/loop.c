@@ -72,12 +72,12 @@ static void loop_kick(struct vnic_transport *transport)
 
 /* There is no one to ask. */
 static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
-			const uint8_t dgid[16], uint8_t mac[6])
+			const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
 	(void)transport;
 	(void)sgid_index;
 	(void)dgid;
-	(void)mac;
+	(void)hop;
 	return -ENETUNREACH;
 }
 

@@ -17,7 +17,7 @@
  *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its
  *            size follows from the MTU that HELLO told. Once, before REG.
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
- *   RESOLVE  the MAC for a destination address, ARP or ND as needed.
+ *   RESOLVE  the next hop to a destination address, by routes, ARP and ND.
  *   REGISTER, UNREGISTER
  *            the client has, or has no longer, a queue pair connected to a remote one:
  *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
@@ -46,7 +46,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 9
+#define VNIC_ATTACH_VERSION 10
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -143,13 +143,20 @@ struct vnic_attach_remote {
 	uint8_t dgid[16]; /* IPv4 as ::ffff:a.b.c.d */
 };
 
+/* Where packets for a destination go first: the destination itself, or a router. */
+struct vnic_next_hop {
+	uint8_t mac[6];
+	uint8_t hop_limit; /* that the route asks for; 0 = it leaves that to the sender */
+	uint8_t reserved;
+};
+
 struct vnic_attach_resolve {
 	uint32_t type;
 	int32_t status; /* 0, -ENETUNREACH, -EHOSTUNREACH, -EINVAL */
 	uint8_t sgid_index;
-	uint8_t reserved;
-	uint8_t mac[6];
+	uint8_t reserved[7];
 	uint8_t dgid[16];
+	struct vnic_next_hop hop;
 };
 
 struct vnic_attach_inbox {

@@ -84,11 +84,11 @@ int vnic_driver_notice_fd(const struct vnic_driver *drv);
 bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question);
 
 /*
- * Asks the daemon for the MAC of dgid as seen from source address sgid_index.
+ * Asks the daemon for the next hop to dgid as seen from source address sgid_index.
  * Blocks for ARP or ND, 3 s at most. Any thread; takes turns by itself.
  */
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
-			uint8_t mac[6]);
+			struct vnic_next_hop *hop);
 
 /*
  * A queue pair of ours is connected to the remote one (RC, UC): the daemon forwards its packets

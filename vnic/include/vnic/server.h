@@ -28,7 +28,7 @@ struct vnic_server_ops {
 	int (*welcome)(void *ctx, struct vnic_server_client *client,
 		       const struct vnic_attach_hello *hello, struct vnic_attach_welcome *welcome);
 	/*
-	 * A client asks for a MAC: answer with vnic_server_resolved, at once or later.
+	 * A client asks for a next hop: answer with vnic_server_resolved, at once or later.
 	 * It asks for one at a time.
 	 */
 	void (*resolve)(void *ctx, struct vnic_server_client *client,
@@ -80,8 +80,10 @@ int vnic_server_event(struct vnic_server_client *client, const struct vnic_serve
 int vnic_server_welcome(struct vnic_server_client *client, int status,
 			const struct vnic_attach_welcome *welcome);
 
-/* Answers the RESOLVE under way; status 0 or as in struct vnic_attach_resolve. */
-int vnic_server_resolved(struct vnic_server_client *client, int status, const uint8_t mac[6]);
+/* Answers the RESOLVE under way; status 0, or as in struct vnic_attach_resolve and hop may be NULL.
+ */
+int vnic_server_resolved(struct vnic_server_client *client, int status,
+			 const struct vnic_next_hop *hop);
 
 /*
  * Tells a client what the port is now; one that has not said HELLO hears it then. -EAGAIN: it

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Routes and neighbours as the kernel writes them, and as it never would. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <libmnl/libmnl.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+
+#include "route.h"
+
+static const uint8_t v4[4] = {192, 0, 2, 9}, v6[16] = {0x20, 1, 0xd, 0xb8, [15] = 9};
+static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+
+static uint8_t room[1024] __attribute__((aligned(4)));
+static struct nlmsghdr *const message = (struct nlmsghdr *)room;
+
+static void begin_route(uint8_t family, uint8_t type)
+{
+	struct rtmsg *route;
+
+	mnl_nlmsg_put_header(room)->nlmsg_type = RTM_NEWROUTE;
+	route = mnl_nlmsg_put_extra_header(message, sizeof(*route));
+	route->rtm_family = family;
+	route->rtm_type = type;
+}
+
+static void put_hop_limit(uint32_t limit)
+{
+	struct nlattr *metrics = mnl_attr_nest_start(message, RTA_METRICS);
+
+	mnl_attr_put_u32(message, RTAX_HOPLIMIT, limit);
+	mnl_attr_nest_end(message, metrics);
+}
+
+static struct route_way way_of(void)
+{
+	struct route_way way = {0};
+
+	route_take_way(&way, message);
+	return way;
+}
+
+static void on_the_link(void **state)
+{
+	struct route_way way;
+
+	(void)state;
+	begin_route(AF_INET, RTN_UNICAST);
+	mnl_attr_put(message, RTA_DST, 4, v4);
+	way = way_of();
+	assert_true(way.found && !way.routed);
+	assert_int_equal(way.hop_limit, 64);
+}
+
+static void behind_a_router(void **state)
+{
+	struct route_way way;
+	struct {
+		uint16_t family;
+		uint8_t ip[16];
+	} via = {AF_INET6, {0}};
+
+	(void)state;
+	begin_route(AF_INET, RTN_UNICAST);
+	mnl_attr_put(message, RTA_GATEWAY, 4, v4);
+	put_hop_limit(17);
+	way = way_of();
+	assert_true(way.found && way.routed);
+	assert_true(ip_is_v4(way.next_hop));
+	assert_memory_equal(way.next_hop + 12, v4, 4);
+	assert_int_equal(way.hop_limit, 17);
+	begin_route(AF_INET6, RTN_UNICAST);
+	mnl_attr_put(message, RTA_GATEWAY, 16, v6);
+	put_hop_limit(300);
+	way = way_of();
+	assert_true(way.routed);
+	assert_memory_equal(way.next_hop, v6, 16);
+	assert_int_equal(way.hop_limit, 64);
+	/* An IPv4 destination behind an IPv6 router. */
+	begin_route(AF_INET, RTN_UNICAST);
+	memcpy(via.ip, v6, 16);
+	mnl_attr_put(message, RTA_VIA, sizeof(via), &via);
+	way = way_of();
+	assert_true(way.routed);
+	assert_memory_equal(way.next_hop, v6, 16);
+}
+
+/* The host's own, all hosts of a subnet, or nobody. */
+static void no_way(void **state)
+{
+	static const uint8_t types[] = {RTN_LOCAL,     RTN_BROADCAST,   RTN_MULTICAST,
+					RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(types); i++) {
+		begin_route(AF_INET, types[i]);
+		assert_false(way_of().found);
+	}
+	begin_route(AF_INET, RTN_UNICAST);
+	message->nlmsg_type = RTM_NEWADDR;
+	assert_false(way_of().found);
+}
+
+static void begin_neighbour(uint16_t nud, const uint8_t *ip, uint16_t ip_len)
+{
+	struct ndmsg *neighbour;
+
+	mnl_nlmsg_put_header(room)->nlmsg_type = RTM_NEWNEIGH;
+	neighbour = mnl_nlmsg_put_extra_header(message, sizeof(*neighbour));
+	neighbour->ndm_family = ip_len == 4 ? AF_INET : AF_INET6;
+	neighbour->ndm_ifindex = 5;
+	neighbour->ndm_state = nud;
+	mnl_attr_put(message, NDA_DST, ip_len, ip);
+}
+
+static struct route_neighbour neighbour_of(void)
+{
+	struct route_neighbour n = {0};
+
+	route_take_neighbour(&n, message);
+	return n;
+}
+
+static void neighbours(void **state)
+{
+	static const struct {
+		uint16_t nud;
+		bool usable;
+	} rows[] = {{NUD_REACHABLE, true},   {NUD_STALE, true},     {NUD_DELAY, true},
+		    {NUD_PROBE, true},       {NUD_PERMANENT, true}, {NUD_NONE, false},
+		    {NUD_INCOMPLETE, false}, {NUD_FAILED, false},   {NUD_NOARP, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct route_neighbour n;
+
+		begin_neighbour(rows[i].nud, v6, 16);
+		mnl_attr_put(message, NDA_LLADDR, 6, mac);
+		n = neighbour_of();
+		assert_int_equal(n.ifindex, 5);
+		assert_memory_equal(n.ip, v6, 16);
+		assert_int_equal(n.has_mac, rows[i].usable);
+		if (n.has_mac)
+			assert_memory_equal(n.mac, mac, 6);
+	}
+	/* Without a MAC, or with less than one, whatever the state. */
+	begin_neighbour(NUD_REACHABLE, v4, 4);
+	assert_false(neighbour_of().has_mac);
+	mnl_attr_put(message, NDA_LLADDR, 5, mac);
+	assert_false(neighbour_of().has_mac);
+	assert_int_equal(neighbour_of().ip[12], 192);
+}
+
+static void take_damaged(uint32_t len)
+{
+	struct nlmsghdr *copy = malloc(len);
+	struct route_neighbour n = {0};
+	struct route_way way = {0};
+
+	assert_non_null(copy);
+	memcpy(copy, room, len);
+	copy->nlmsg_len = len;
+	route_take_way(&way, copy);
+	route_take_neighbour(&n, copy);
+	assert_true(!way.found || way.hop_limit);
+	free(copy);
+}
+
+/* Each cut at every place, and with every bit turned: nothing is read that is not there. */
+static void damaged_messages(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		uint32_t len, bit;
+
+		if (kind == 0) {
+			begin_route(AF_INET6, RTN_UNICAST);
+			put_hop_limit(9);
+			mnl_attr_put(message, RTA_GATEWAY, 16, v6);
+		} else if (kind == 1) {
+			begin_route(AF_INET, RTN_UNICAST);
+			mnl_attr_put(message, RTA_VIA, 6, "\2\0\1\2\3\4");
+		} else {
+			begin_neighbour(NUD_REACHABLE, v6, 16);
+			mnl_attr_put(message, NDA_LLADDR, 6, mac);
+		}
+		for (len = NLMSG_HDRLEN; len <= message->nlmsg_len; len++)
+			take_damaged(len);
+		for (bit = NLMSG_HDRLEN * 8; bit < message->nlmsg_len * 8; bit++) {
+			room[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			take_damaged(message->nlmsg_len);
+			room[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_the_link),      cmocka_unit_test(behind_a_router),
+		cmocka_unit_test(no_way),           cmocka_unit_test(neighbours),
+		cmocka_unit_test(damaged_messages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
