@@ -130,13 +130,33 @@ static int take_uplinks(struct daemon *d, char why[DAEMON_WHY])
 	return rc;
 }
 
+/* As the uplinks are now; if one carries less later, clients hear of it. */
+static int check_mtu(const struct daemon *d, char why[DAEMON_WHY])
+{
+	uint32_t i, wanted = d->options.mtu ? d->options.mtu : HOST_MTU_LEAST;
+
+	for (i = 0; i < d->n_uplinks; i++) {
+		if (d->uplinks[i].mtu >= wanted)
+			continue;
+		snprintf(why, DAEMON_WHY, "%s carries %u bytes, less than %s %u",
+			 d->uplinks[i].spec, d->uplinks[i].mtu,
+			 d->options.mtu ? "the mtu of" : "RoCE's least,", wanted);
+		return -EMSGSIZE;
+	}
+	return 0;
+}
+
 static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
 {
 	int uplink = d->n_uplinks ? 0 : HOST_NO_UPLINK, rc;
 	uint32_t i;
 
 	host_init(&d->host);
+	if (d->options.mtu)
+		d->host.mtu = d->host.mtu_limit = d->options.mtu;
 	rc = d->n_uplinks ? take_uplinks(d, why) : host_add_invented(&d->host);
+	if (!rc)
+		rc = check_mtu(d, why);
 	for (i = 0; i < d->options.n_addresses && !rc; i++) {
 		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
 		if (rc)
@@ -200,7 +220,7 @@ static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
 	int rc = rundir_create(d->options.run_dir, text);
 
 	/* What is there already before a private one is what a killed one has left. */
-	d->own_dir = rc > 0 || d->options.private;
+	d->own_dir = rc > 0 || d->options.own_dir || d->options.private;
 	if (rc >= 0)
 		rc = d->lock_fd = rundir_lock(d->options.run_dir, text);
 	if (rc < 0)

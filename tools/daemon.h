@@ -23,8 +23,10 @@ struct daemon_options {
 	uint32_t n_addresses;
 	const char *pkeys[DAEMON_PKEYS];
 	uint32_t n_pkeys;
+	uint16_t mtu;       /* bytes of Ethernet payload; 0 = as much as the uplinks carry */
 	gid_t group;        /* its members may attach; 0 = root's daemon is root's alone */
 	struct fault fault; /* of every uplink */
+	bool own_dir;       /* the run directory goes with the daemon, even if it did not make it */
 	bool private;       /* leave when no client has been there for a while */
 };
 

@@ -56,7 +56,7 @@ void host_init(struct host *h)
 {
 	memset(h, 0, sizeof(*h));
 	host_make_mac(h->mac, 0);
-	h->mtu = HOST_MTU;
+	h->mtu = h->mtu_limit = HOST_MTU;
 	h->up = true;
 	/* Tools look the name up as an interface: of those there is always this one. */
 	snprintf(h->ndev, sizeof(h->ndev), "lo");

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rxe/packet.h>
 #include <vnic/attach.h>
 
 #include "ether.h"
@@ -25,6 +26,9 @@
  * rxe wants it of an interface: nothing is won by more.
  */
 #define HOST_MTU 4200
+
+/* A frame of the shortest IB MTU (256), with all headers that may be in it. */
+#define HOST_MTU_LEAST (256 + URXE_MAX_OVERHEAD - ETHER_HDR_LEN - ETHER_VLAN_LEN)
 
 /* Where an address is on no uplink. */
 #define HOST_NO_UPLINK -1
@@ -43,7 +47,8 @@ struct host_address {
 
 struct host {
 	uint8_t mac[ETHER_MAC_LEN];
-	uint16_t mtu;             /* what the way out carries, at most HOST_MTU */
+	uint16_t mtu;             /* what the way out carries, at most mtu_limit */
+	uint16_t mtu_limit;       /* HOST_MTU, where nobody wants less */
 	bool up;                  /* there is a link, or no need of one */
 	char ndev[HOST_NDEV_LEN]; /* the interface named beside each GID */
 	/* By index of the GID table, which an address keeps as long as it is there. */

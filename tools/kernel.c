@@ -105,7 +105,7 @@ static void follow_links(struct kernel *k)
 	uint32_t i;
 
 	h->up = false;
-	h->mtu = HOST_MTU;
+	h->mtu = h->mtu_limit;
 	for (i = 0; i < k->n_uplinks; i++) {
 		struct uplink *u = &k->uplinks[i];
 

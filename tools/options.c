@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "quantity.h"
 
 /* Where --help begins to explain. */
 #define HELP_COLUMN 23
@@ -77,6 +78,19 @@ static int set_fault(struct options *o, const char *value, char why[OPTIONS_WHY]
 	return rc;
 }
 
+static int set_mtu(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	uint64_t mtu;
+
+	if (!quantity_read(value, quantity_count, &mtu) || mtu < HOST_MTU_LEAST || mtu > HOST_MTU) {
+		snprintf(why, OPTIONS_WHY, "mtu %s is not a number of bytes from %d to %d", value,
+			 HOST_MTU_LEAST, HOST_MTU);
+		return -EINVAL;
+	}
+	o->daemon.mtu = (uint16_t)mtu;
+	return 0;
+}
+
 static int set_run_dir(struct options *o, const char *value, char why[OPTIONS_WHY])
 {
 	(void)why;
@@ -135,6 +149,8 @@ const struct options_row options_rows[OPTIONS] = {
 	 "(shares, as 1% is), reorder-time, delay (as 100us is), seed, and\n"
 	 "way, which is both or out",
 	 set_fault},
+	{"mtu", "BYTES", false,
+	 "send no larger Ethernet payload, though the uplinks may carry more", set_mtu},
 	{"run-dir", "DIR", false,
 	 "where clients find the daemon; default $URXE_DIR, else\n"
 	 "/run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"

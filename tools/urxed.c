@@ -200,6 +200,7 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	o.daemon.run_dir = run_dir;
+	o.daemon.own_dir = rundir_is_default(o.run_dir);
 	block_signals();
 	raise_descriptor_limit();
 	if (!o.foreground) {

@@ -154,6 +154,9 @@ def check_system(build):
                 raise Failure(f'no port for a member of the group: {devices.describe()}')
             if directory_of(host, *member) != own:
                 raise Failure('a daemon of the own user does not come before the one of root')
+            host.daemon.kill()
+            host.daemon = host.spawn(host.daemon.argv[len(host.prefix):])
+            until(10, host.answers, lambda: f'no answer: {host.daemon.describe()}')
             host.daemon.kill(signal.SIGTERM)
             succeed(host.daemon, 5)
             if os.path.exists(host.run_dir):
@@ -175,6 +178,9 @@ def check_interface(build):
         subprocess.run([*inside, 'ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth1'],
                        check=True)
         subprocess.run([*inside, 'ip', 'addr', 'add', '192.0.2.1/24', 'dev', 'eth0'], check=True)
+        subprocess.run([*inside, 'ip', 'link', 'add', 'eth2', 'mtu', '200', 'type', 'veth'], check=True)
+        for link in ('eth0', 'eth1', 'eth2', 'veth0'):
+            subprocess.run([*inside, 'ip', 'link', 'set', link, 'up'], check=True)
         uplink = ['--uplink', 'af_packet:eth0']
         with Host(build, prefix=inside, arguments=uplink) as host:
             urxed = [os.path.join(host.top, 'tools/urxed'), '--foreground', '--run-dir']
@@ -182,6 +188,10 @@ def check_interface(build):
             for user, argv, sentence in (
                     ([], uplink, r'of eth0: .* another urxed has the interface'),
                     ([], ['--uplink', 'af_packet:eth7'], 'no interface eth7'),
+                    ([], ['--uplink', 'af_packet:eth1', '--mtu', '4000'],
+                     'af_packet:eth1 carries 1500 bytes, less than the mtu of 4000$'),
+                    ([], ['--uplink', 'af_packet:eth2'],
+                     "af_packet:eth2 carries 200 bytes, less than RoCE's least, 348$"),
                     (as_user('nobody', 'nogroup'), uplink,
                      'af_packet:eth0: needs root or CAP_NET_RAW')):
                 refused = host.spawn([*user, *urxed, f'/tmp/urxe-{name}' if user else elsewhere,

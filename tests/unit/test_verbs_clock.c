@@ -28,7 +28,7 @@ static void it_stands_still(void **state)
 /* What has passed outside meanwhile has not passed inside. */
 static void it_goes_on_where_it_stood(void **state)
 {
-	uint64_t behind = clock_monotonic() - clock_now(), at;
+	uint64_t behind = atomic_load(&clock_state), at;
 
 	(void)state;
 	for (int i = 1; i <= 2; i++) {
@@ -37,8 +37,8 @@ static void it_goes_on_where_it_stood(void **state)
 		usleep(PAUSE_US);
 		clock_go();
 		assert_true(clock_now() >= at);
-		assert_true(clock_monotonic() - clock_now() >= behind + PAUSE_US * 1000u);
-		behind = clock_monotonic() - clock_now();
+		assert_true(atomic_load(&clock_state) >= behind + PAUSE_US * 1000u);
+		behind = atomic_load(&clock_state);
 	}
 }
 
