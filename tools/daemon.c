@@ -187,6 +187,15 @@ static int watch(struct daemon *d, int fd, void *what, char why[DAEMON_WHY])
 	return -errno;
 }
 
+/* Also one that is watched already. */
+static int watch_uplink(struct daemon *d, struct uplink *u, char why[DAEMON_WHY])
+{
+	int fd = u->port ? netdev_wait_fd(u->port) : -1, rc;
+
+	rc = fd < 0 ? 0 : watch(d, fd, NULL, why);
+	return rc == -EEXIST ? 0 : rc;
+}
+
 static int watch_all(struct daemon *d, char why[DAEMON_WHY])
 {
 	sigset_t set;
@@ -207,8 +216,7 @@ static int watch_all(struct daemon *d, char why[DAEMON_WHY])
 	rc = watch(d, d->signal_fd, &d->signal_fd, why);
 	/* Uplinks and doorbells only wake: the switch looks at all of them in any case. */
 	for (i = 0; i < d->n_uplinks && !rc; i++)
-		if (netdev_wait_fd(d->uplinks[i].port) >= 0)
-			rc = watch(d, netdev_wait_fd(d->uplinks[i].port), NULL, why);
+		rc = watch_uplink(d, &d->uplinks[i], why);
 	if (!rc && kernel_fd(&d->kernel) >= 0)
 		rc = watch(d, kernel_fd(&d->kernel), &d->kernel, why);
 	return rc;
@@ -442,6 +450,8 @@ static void follow_kernel(struct daemon *d)
 {
 	const struct host before = d->host;
 	struct vnic_attach_port was, is;
+	char why[DAEMON_WHY];
+	uint32_t i;
 	int rc;
 
 	if (!kernel_follow(&d->kernel))
@@ -450,6 +460,9 @@ static void follow_kernel(struct daemon *d)
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
 	neigh_host_changed(&d->neigh);
+	for (i = 0; i < d->n_uplinks; i++)
+		if (watch_uplink(d, &d->uplinks[i], why))
+			log_line("%s", why);
 	host_port(&before, &was);
 	host_port(&d->host, &is);
 	if (memcmp(&was, &is, sizeof(is)))

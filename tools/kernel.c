@@ -82,20 +82,42 @@ static bool is_refused(struct kernel *k, const struct host_address *a)
 
 /* --- Host and uplinks */
 
+/* Whether the port was opened for another interface than there is now. */
+static bool differs(const struct uplink *u, const struct iface *iface)
+{
+	uint32_t mtu = iface->mtu < HOST_MTU ? iface->mtu : HOST_MTU;
+
+	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
+}
+
+static void reopen(struct uplink *u)
+{
+	char why[UPLINK_WHY];
+
+	if (uplink_reopen(u, why))
+		log_line("%s is not there: %s", u->spec, why);
+}
+
 static void follow_link(struct uplink *u, const struct iface *iface)
 {
-	if (!iface) {
-		if (u->up)
-			log_line("interface %s has gone: what is left of it is a port that is down",
-				 u->ifname);
-		u->up = false;
-		return;
-	}
-	if (u->up != iface->up)
-		log_line("%s is %s", iface->name, iface->up ? "up" : "down");
-	u->up = iface->up;
-	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
-	memcpy(u->mac, iface->mac, ETHER_MAC_LEN);
+	bool was_up = u->up;
+
+	if (differs(u, iface))
+		reopen(u);
+	u->up = u->port && iface->up;
+	if (u->up != was_up)
+		log_line("%s is %s", iface->name, u->up ? "up" : "down");
+	if (u->port)
+		u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
+}
+
+/* A port of an interface that is no more: a new one of the name wants another. */
+static void lose_link(struct uplink *u)
+{
+	if (u->port)
+		log_line("interface %s has gone", u->ifname);
+	uplink_close(u);
+	u->up = false;
 }
 
 /* The host has a link where one of its uplinks has, and carries what all of them carry. */
@@ -109,8 +131,10 @@ static void follow_links(struct kernel *k)
 	for (i = 0; i < k->n_uplinks; i++) {
 		struct uplink *u = &k->uplinks[i];
 
-		if (u->kernel)
-			follow_link(u, iface_find(&k->table, (int)i, 0));
+		const struct iface *iface = iface_find(&k->table, (int)i, 0);
+
+		if (iface)
+			follow_link(u, iface);
 		h->up |= u->up;
 		if (u->mtu < h->mtu)
 			h->mtu = u->mtu;
@@ -132,15 +156,46 @@ static void follow_addresses(struct kernel *k)
 	k->left_out = left_out;
 }
 
+/*
+ * Looks for uplinks by name: an interface that is made anew has another number. True: the table
+ * is to be read again, for one that was found.
+ */
+static bool find_uplinks(struct kernel *k)
+{
+	bool found = false;
+	uint32_t i;
+
+	k->missing = false;
+	for (i = 0; i < k->n_uplinks; i++) {
+		struct uplink *u = &k->uplinks[i];
+
+		if (!u->kernel || iface_find(&k->table, (int)i, 0))
+			continue;
+		lose_link(u);
+		k->table.uplinks[i] = (int)if_nametoindex(u->ifname);
+		found |= k->table.uplinks[i] != 0;
+		k->missing |= k->table.uplinks[i] == 0;
+	}
+	return found;
+}
+
+static int read_all(struct kernel *k)
+{
+	int rc;
+
+	iface_clear(&k->table);
+	rc = dump(k, RTM_GETLINK);
+	return rc ? rc : dump(k, RTM_GETADDR);
+}
+
 static int look(struct kernel *k)
 {
 	int rc;
 
 	k->stale = false;
-	iface_clear(&k->table);
-	rc = dump(k, RTM_GETLINK);
-	if (!rc)
-		rc = dump(k, RTM_GETADDR);
+	rc = read_all(k);
+	if (!rc && find_uplinks(k))
+		rc = read_all(k);
 	if (rc)
 		return rc;
 	hold_vlans(k);
@@ -209,7 +264,7 @@ static void changed(void *ctx, const struct nlmsghdr *message)
 	if (message->nlmsg_type == RTM_NEWNEIGH)
 		route_changed(&k->route, message);
 	else
-		k->stale |= iface_concerned(&k->table, message);
+		k->stale |= k->missing || iface_concerned(&k->table, message);
 }
 
 bool kernel_follow(struct kernel *k)

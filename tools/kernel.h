@@ -36,6 +36,7 @@ struct kernel {
 	struct host *host;
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
+	bool missing;      /* an uplink's interface is not there */
 	uint32_t left_out; /* addresses that have no GID for want of room */
 	bool stale;        /* to be read again */
 };

@@ -125,6 +125,8 @@ static const char *state_name(const struct switch_port *port)
 					    [VNIC_DEVICE_ACTIVE] = "active",
 					    [VNIC_DEVICE_BROKEN] = "broken"};
 
+	if (port->uplink && !port->uplink->up)
+		return "down";
 	if (port->kind != SWITCH_PROCESS)
 		return "active";
 	return names[port->dev ? vnic_device_state(port->dev) : VNIC_DEVICE_DOWN];
@@ -137,7 +139,7 @@ static json_t *device_part(const struct switch_port *port)
 
 	if (port->dev)
 		return named(vnic_device_counters(port->dev), VNIC_COUNTER_COUNT, nic_name);
-	if (!port->uplink)
+	if (!port->uplink || !port->uplink->port)
 		return json_null();
 	netdev_counters(port->uplink->port, n);
 	return named(n, NETDEV_COUNTER_COUNT, uplink_name);

@@ -287,6 +287,8 @@ static bool enqueue(struct vswitch *sw, struct switch_port *to, uint64_t now, co
 	struct uplink *u = to->uplink;
 	uint8_t *room;
 
+	if (!u->port)
+		return drop(sw, to, f, SWITCH_DROP_UPLINK_GONE);
 	if (f->len > (uint32_t)(ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu))
 		return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
@@ -522,8 +524,9 @@ static void from_uplink(struct vswitch *sw, uint64_t now, uint32_t index,
 
 static bool run_uplink(struct vswitch *sw, uint64_t now, uint32_t index)
 {
+	struct netdev *port = sw->uplinks[index].port;
 	struct netdev_frame frames[BURST];
-	uint32_t i, n = netdev_rx(sw->uplinks[index].port, now, frames, BURST);
+	uint32_t i, n = port ? netdev_rx(port, now, frames, BURST) : 0;
 
 	for (i = 0; i < n; i++)
 		from_uplink(sw, now, index, &frames[i]);
@@ -554,8 +557,11 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 /* An uplink without a descriptor to wait on has to be asked. */
 static uint64_t uplink_deadline(struct uplink *u, uint64_t now)
 {
-	uint64_t next = netdev_next_deadline(u->port);
+	uint64_t next;
 
+	if (!u->port)
+		return UINT64_MAX;
+	next = netdev_next_deadline(u->port);
 	if (netdev_wait_fd(u->port) < 0 && now + netdev_idle_ns(u->port) < next)
 		next = now + netdev_idle_ns(u->port);
 	return next;

@@ -66,7 +66,8 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                                 \
 	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 100 ms")        \
 	X(RX_FULL, "rx_full", "cannot wait, and the receiver has no buffer")                      \
-	X(UPLINK_FULL, "uplink_full", "the uplink has not sent a frame for 10 ms")
+	X(UPLINK_FULL, "uplink_full", "the uplink has not sent a frame for 10 ms")                \
+	X(UPLINK_GONE, "uplink_gone", "the uplink's interface is not there")
 
 #define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,
 enum switch_drop { SWITCH_DROP_LIST(SWITCH_DROP_ENUM) SWITCH_DROP_COUNT };

@@ -45,7 +45,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 {
 	int rc;
 
-	*u = (struct uplink){.spec = spec};
+	*u = (struct uplink){.spec = spec, .fault = fault};
 	hold_init(&u->hold);
 	set_ifname(u);
 	rc = strncmp(spec, "qemu:", 5)
@@ -72,12 +72,28 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 	return rc;
 }
 
+int uplink_reopen(struct uplink *u, char why[UPLINK_WHY])
+{
+	const uint16_t mtu = u->mtu;
+	int rc;
+
+	uplink_close(u);
+	rc = uplink_open(u, u->spec, u->fault, why);
+	if (rc)
+		u->mtu = mtu;
+	return rc;
+}
+
 void uplink_close(struct uplink *u)
 {
 	hold_close(&u->hold);
 	if (u->port)
 		netdev_close(u->port);
+	u->port = NULL;
 	free(u->room);
+	u->room = NULL;
+	u->queued = 0;
+	u->spoiled = false;
 }
 
 static void log_faults(const struct uplink *u, const char *way,

@@ -17,7 +17,8 @@
 
 struct uplink {
 	const char *spec;
-	struct netdev *port;
+	const struct fault *fault;
+	struct netdev *port;        /* NULL: it is to be opened again */
 	bool spoiled;               /* port is a fault port on the device's */
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = there is none */
 	bool kernel;                /* its kernel addresses are ours too */
@@ -35,10 +36,15 @@ struct uplink {
 
 /*
  * Opens the port that spec names (netdev_dpdk_open), with faults where they are asked for. On error
- * `why` gets one sentence.
+ * `why` gets one sentence. Spec and fault stay where they are.
  */
 int uplink_open(struct uplink *u, const char *spec, const struct fault *fault,
 		char why[UPLINK_WHY]);
+/*
+ * The kernel's interface is another one of that name, or is not what it was when the port was
+ * opened. What is queued and in the port's rings is lost. On error there is no port.
+ */
+int uplink_reopen(struct uplink *u, char why[UPLINK_WHY]);
 void uplink_close(struct uplink *u);
 /* Tells what the fault port, if there is one, did to the frames: a line for each count but 0. */
 void uplink_log_faults(const struct uplink *u);

@@ -6,7 +6,7 @@
 
 uint8_t *uplink_reserve(struct uplink *u)
 {
-	return u->queued < UPLINK_QUEUE ? u->room + u->queued * u->stride : NULL;
+	return u->port && u->queued < UPLINK_QUEUE ? u->room + u->queued * u->stride : NULL;
 }
 
 void uplink_commit(struct uplink *u, uint32_t len)

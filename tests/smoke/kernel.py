@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import report
 from host import Failure, Host, Pair, main, skip, until
 
 NAMES = [f'urxe{os.getpid()}{side}' for side in 'abr']
@@ -123,6 +124,48 @@ def check_connection(build):
         pair.finish(60)
 
 
+def check_back(machine, build, events):
+    """Another interface of that name is the same uplink, and its MTU may be larger."""
+    must('link', 'add', 'eth0', 'netns', NAMES[0], 'mtu', '9000', 'type', 'veth',
+         'peer', 'name', 'eth0', 'netns', NAMES[1], 'mtu', '9000')
+    for number, name in enumerate(NAMES[:2], 1):
+        must('-n', name, 'addr', 'add', f'192.0.2.{number}/24', 'dev', 'eth0')
+        must('-n', name, 'link', 'set', 'eth0', 'up')
+    until(10, lambda: 'state=ACTIVE mtu=4096 gids=0:::ffff:192.0.2.1,' in events.program.output(),
+          lambda: f'the port is not up again: {events.program.describe()}')
+    check_silence('AF_INET', '192.0.2.1')
+    connect_both(machine, build)
+
+
+def check_mtu_grows(build):
+    """Longer frames than the uplink's buffers had room for when the daemon started."""
+    with host(build, 0) as machine:
+        events = Events(machine, build)
+        for name in NAMES[:2]:
+            must('-n', name, 'link', 'set', 'eth0', 'mtu', '9000')
+        address('add', '198.51.100.1/24')
+        events.expect('GID_CHANGE', 'ACTIVE', 4096, {0: '192.0.2.1', 1: '198.51.100.1'})
+        connect_both(machine, build)
+
+
+def check_mac(build):
+    """Frames leave by the MAC that the interface has now, and come in to it."""
+    with host(build, 0) as machine:
+        must('-n', NAMES[0], 'link', 'set', 'eth0', 'address', '02:00:00:00:00:77')
+        connect_both(machine, build)
+
+
+def connect_both(machine, build):
+    """Data, with the longest path MTU that there is, from a host that has run to a new one."""
+    with host(build, 1) as client:
+        Pair(machine, client, [machine.verbs_check], gid_of(machine, '192.0.2.1'),
+             address='192.0.2.1', client_gid=gid_of(client, '192.0.2.2')).finish(60)
+        outputs = Pair(machine, client, ['ib_write_bw', '-F', '-n', '200'],
+                       gid_of(machine, '192.0.2.1'), address='192.0.2.1',
+                       client_gid=gid_of(client, '192.0.2.2')).finish(60)
+        report.check_perftest(outputs[1], None)
+
+
 def processor_seconds(machine):
     with open(f'/proc/{machine.daemon_pid()}/stat', encoding='ascii') as file:
         fields = file.read().rsplit(')', 1)[1].split()
@@ -143,6 +186,7 @@ def check_removed(build):
         # One that is woken again and again by a dead socket takes all of it.
         if processor_seconds(machine) - before > 0.5:
             raise Failure('urxed does not rest')
+        check_back(machine, build, events)
 
 
 def mac_of(name, interface='eth0'):
@@ -300,6 +344,7 @@ def check_vlan(build):
 
 
 CHECKS = {'events': check_events, 'connection': check_connection, 'removed': check_removed,
+          'mtu_grows': check_mtu_grows, 'mac': check_mac,
           'next_hops': check_next_hops,  'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan}
 
 
