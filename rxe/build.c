@@ -118,6 +118,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	uint8_t *at = frame->data + header->len;
 
 	memcpy(frame->data, header->bytes, header->len);
+	frame->dest_qpn = bth->dest_qpn;
 	*b = (struct build){
 		.frame = frame,
 		.header = header,

@@ -47,6 +47,27 @@ static void name_port(struct switch_port *port, pid_t pid)
 	snprintf(port->name, sizeof(port->name), "%s-%d", program, pid);
 }
 
+/*
+ * Frees the inbox's lock where a process has it that died while there was no daemon: one
+ * without a lease, once nobody may claim his any more.
+ */
+static void check_lock(const struct clients *all, struct client *c)
+{
+	uint32_t holder = vnic_server_inbox_holder(c->conn);
+
+	if (holder && !record_awaited(all->record) &&
+	    !lease_owner(&all->sw->leases, holder << LEASE_SHIFT))
+		vnic_server_inbox_unlock(c->conn, holder);
+}
+
+static void check_locks(struct clients *all)
+{
+	struct client *c;
+
+	for (c = all->list; c; c = c->next)
+		check_lock(all, c);
+}
+
 /* Gives the client a block of queue pair numbers, or the one it had. */
 static int join(struct clients *all, struct client *c, const struct vnic_attach_hello *hello)
 {
@@ -58,6 +79,8 @@ static int join(struct clients *all, struct client *c, const struct vnic_attach_
 		log_line("process %d is refused: its lease has ended", pid);
 		return rc;
 	}
+	/* Before a number is leased again that a dead process may have left in a lock. */
+	check_locks(all);
 	name_port(&c->port, pid);
 	rc = switch_join(all->sw, &c->port, &qpn);
 	if (rc) {
@@ -117,8 +140,11 @@ uint64_t client_tick(struct clients *all, uint64_t now)
 	struct client *c;
 	bool any = false;
 
-	if (now >= all->claims_until)
+	if (now >= all->claims_until && !all->settled) {
+		all->settled = true;
 		record_give_up(all->record);
+		check_locks(all);
+	}
 	for (c = all->list; c; c = c->next)
 		any |= c->greeting && !c->gone;
 	if (!any)
@@ -272,8 +298,10 @@ void client_event(struct clients *all, uint64_t now, struct client *c)
 	rc = vnic_server_event(c->conn, &ops, all);
 	if (!rc && !c->port.dev && vnic_server_device(c->conn))
 		rc = plug_in(all, c);
-	if (!rc)
+	if (!rc) {
+		check_lock(all, c);
 		return;
+	}
 	c->gone = true;
 	if (rc != -ECONNRESET)
 		log_line("process %d is disconnected: %s", vnic_server_pid(c->conn), strerror(-rc));

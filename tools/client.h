@@ -40,6 +40,7 @@ struct clients {
 	struct neigh *neigh;
 	struct record *record;
 	uint64_t claims_until;                 /* when survivors lose their leases */
+	bool settled;                          /* they have lost them */
 	uint64_t now;                          /* of the event that is being handled */
 	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of those that went */
 };

@@ -353,6 +353,15 @@ static void change_remote(struct qp *qp, struct remote *remote)
 	}
 }
 
+/* A connection within the host is about to begin: opens the straight way for its frames. */
+static void meet_peer(const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	if ((mask & URXE_QP_STATE) && (mask & URXE_QP_AV) && (mask & URXE_QP_DEST_QPN) &&
+	    attr->state == URXE_QPS_RTR &&
+	    !memcmp(attr->path.dmac, port.who.mac, sizeof(port.who.mac)))
+		port_meet(attr->dest_qpn);
+}
+
 static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		  uint32_t rate_limit)
 {
@@ -373,6 +382,8 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 	}
 	if (!rc)
 		rc = register_remote(c, request, &attr, &remote);
+	if (!rc)
+		meet_peer(&attr, request->attr_mask);
 	if (rc)
 		return rc;
 	rc = command_lock(c);

@@ -229,6 +229,10 @@ static void log_counters(void)
 {
 	const struct urxe_counters *counters = urxe_dev_counters(port.dev);
 
+	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+		if (port.egress.counters[i])
+			log_info("%s: %" PRIu64, vnic_direct_counter_name(i),
+				 port.egress.counters[i]);
 	for (int i = 1; i < URXE_DROP_COUNT; i++)
 		if (counters->drop[i])
 			log_info("dropped for %s: %" PRIu64, urxe_drop_name((enum urxe_drop)i),
@@ -251,7 +255,13 @@ static void detach(void)
 	clock_go();
 	free(port.qps);
 	port.qps = NULL;
+	egress_done(&port.egress);
+	vnic_inbox_destroy(port.inbox);
+	port.inbox = NULL;
 	remote_forget_released();
+	egress_done(&port.egress);
+	vnic_inbox_destroy(port.inbox);
+	port.inbox = NULL;
 	vnic_driver_detach(port.nic);
 	port.nic = NULL;
 	port_unlock();
@@ -285,6 +295,8 @@ static void in_child(void)
 	file->live = false;
 	if (port.nic)
 		vnic_driver_abandon(port.nic);
+	vnic_inbox_abandon(port.inbox);
+	egress_done(&port.egress);
 	progress_abandon();
 	port = (struct port)NO_PORT;
 	clock_go();
@@ -297,6 +309,28 @@ static void init_once(void)
 {
 	pthread_atfork(before_fork, after_fork, in_child);
 	fd_owner_is_me();
+}
+
+/* Without an inbox all comes by the switch, which costs time and nothing else. */
+static void make_inbox(void)
+{
+	int rc = vnic_inbox_create(port.who.mtu, &port.inbox);
+
+	if (!rc)
+		rc = vnic_driver_give_inbox(port.nic, port.inbox);
+	if (!rc)
+		return;
+	log_info("no inbox: %s", strerror(-rc));
+	vnic_inbox_destroy(port.inbox);
+	port.inbox = NULL;
+}
+
+void port_inbox_broken(void)
+{
+	log_warning("a process completes in our inbox what it was not given: all comes by the "
+		    "switch now");
+	egress_count(&port.egress, VNIC_DIRECT_BROKEN, 1);
+	port.inbox_broken = true;
 }
 
 static int attach(void)
@@ -314,12 +348,17 @@ static int attach(void)
 	LIST_INIT(&port.remotes);
 	LIST_INIT(&port.released_remotes);
 	port.gone = false;
+	port.inbox_broken = false;
 	rc = vnic_driver_attach(dir, &port.who, &port.nic);
 	if (rc) {
 		log_error("cannot attach to urxed in %s: %s", dir, strerror(-rc));
 		return rc;
 	}
-	rc = make_engine();
+	rc = egress_init(&port.egress, port.nic, &port.who);
+	if (!rc)
+		rc = make_engine();
+	if (!rc)
+		make_inbox();
 	if (!rc)
 		rc = progress_start();
 	if (rc) {
@@ -368,6 +407,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 {
 	const struct vnic_attach_port before = port.who.port;
 
+	egress_set_nic(&port.egress, nic);
 	vnic_driver_abandon(port.nic);
 	port.nic = nic;
 	port.who = *now;
@@ -378,6 +418,9 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port_groups_changed();
 	port.daemons++;
 	remote_register_all(nic);
+	/* Others have it already; this daemon is to look after it, and to introduce more. */
+	if (port.inbox && vnic_driver_give_inbox(nic, port.inbox))
+		log_info("the new daemon does not take the inbox");
 }
 
 int port_attach_again(void)
@@ -483,4 +526,45 @@ int port_register(struct remote *remote, bool connected)
 		remote->daemon = port.daemons;
 	} while (return_nic(rc));
 	return rc;
+}
+
+/* Gets the inbox of the process that has a QPN. */
+static int introduce(struct vnic_driver *nic, uint32_t qpn)
+{
+	int fds[VNIC_INBOX_FDS];
+	int rc = vnic_driver_introduce(nic, qpn, fds);
+
+	if (rc)
+		return rc;
+	port_lock();
+	rc = egress_add(&port.egress, qpn, fds);
+	port_unlock();
+	return rc;
+}
+
+static bool is_known(uint32_t qpn)
+{
+	bool known;
+
+	port_lock();
+	known = port.dev && egress_knows(&port.egress, qpn);
+	port_unlock();
+	return known;
+}
+
+void port_meet(uint32_t qpn)
+{
+	struct vnic_driver *nic;
+	int rc;
+
+	if (is_known(qpn))
+		return;
+	do {
+		nic = borrow_nic();
+		if (!nic)
+			return;
+		rc = introduce(nic, qpn);
+	} while (return_nic(rc));
+	if (rc)
+		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }

@@ -17,6 +17,7 @@
 
 #include "channel.h"
 #include "cq.h"
+#include "egress.h"
 #include "file.h"
 #include "outage.h"
 #include "progress.h"
@@ -27,6 +28,9 @@ struct port {
 	pthread_mutex_t lock; /* owner of everything below, and of the engine and the vNIC */
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
+	struct vnic_inbox *inbox; /* NULL: there is none */
+	bool inbox_broken;        /* and that was told */
+	struct egress egress;
 	struct vnic_attach_welcome who;
 	bool gone; /* port_lost was called: the device is dead */
 	struct outage outage;
@@ -70,6 +74,13 @@ int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_ho
 
 /* A QP is connected to a remote one, or no longer; blocks, so without the lock. */
 int port_register(struct remote *remote, bool connected);
+/*
+ * Opens the straight way to the process of this host that has a QPN, where the daemon
+ * introduces us. May block, so without the lock. For an open context.
+ */
+void port_meet(uint32_t qpn);
+/* A sender has broken the inbox: all comes by the NIC from now on. */
+void port_inbox_broken(void);
 
 /* Shows the application all that the engine has completed. */
 void port_publish(void);

@@ -20,9 +20,9 @@
 #define US 1000u
 #define MS 1000000u
 
-#define BURST    32 /* frames that are handled together */
-#define ROUNDS   8  /* bursts, before others get a turn at the lock */
-#define CHANNELS 8  /* full event channels that the thread watches at a time */
+#define BURST    EGRESS_BURST /* frames that are handled together */
+#define ROUNDS   8            /* bursts, before others get a turn at the lock */
+#define CHANNELS 8            /* full event channels that the thread watches at a time */
 
 /* Bursts that empty a receive ring, of whatever size vmxnet3 allows. */
 #define LAST_ROUNDS 128
@@ -51,41 +51,74 @@ static struct progress *const progress = &port.progress;
 
 void progress_transmit(uint64_t now)
 {
-	struct vnic_frame buffers[BURST];
 	struct urxe_frame frames[BURST];
+	bool sent;
 
 	if (!port_connected())
 		return;
-	while (urxe_next_deadline(port.dev) <= now) {
-		uint32_t room = vnic_driver_tx_reserve(port.nic, buffers, BURST);
-		uint32_t n;
+	sent = egress_flush(&port.egress, now);
+	while (sent && urxe_next_deadline(port.dev) <= now) {
+		uint32_t room = egress_reserve(&port.egress, now, frames, BURST);
+		uint32_t n = room ? urxe_output(port.dev, now, frames, room) : 0;
 
-		for (uint32_t i = 0; i < room; i++)
-			frames[i] = (struct urxe_frame){buffers[i].data, 0, buffers[i].room};
-		n = room ? urxe_output(port.dev, now, frames, room) : 0;
-		for (uint32_t i = 0; i < n; i++)
-			buffers[i].len = frames[i].len;
-		if (n)
-			vnic_driver_tx_commit(port.nic, buffers, n);
-		if (n < BURST)
-			break;
+		sent = egress_send(&port.egress, now, frames, n) && n == BURST;
 	}
 }
 
-static uint32_t receive(uint64_t now)
+static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
 {
-	struct vnic_frame buffers[BURST];
 	struct urxe_frame frames[BURST];
-	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
 
 	if (!n)
-		return 0;
+		return;
 	progress->patient_until = now + PATIENCE;
 	for (uint32_t i = 0; i < n; i++)
-		frames[i] = (struct urxe_frame){buffers[i].data, buffers[i].len, buffers[i].room};
+		frames[i] = (struct urxe_frame){
+			.data = buffers[i].data, .len = buffers[i].len, .room = buffers[i].room};
 	urxe_input(port.dev, now, frames, n);
+}
+
+static uint32_t receive_from_switch(uint64_t now)
+{
+	struct vnic_frame buffers[BURST];
+	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
+
+	input(now, buffers, n);
 	vnic_driver_rx_release(port.nic, n);
 	return n;
+}
+
+static uint32_t receive_from_inbox(uint64_t now)
+{
+	struct vnic_frame buffers[BURST];
+	uint32_t n;
+
+	if (!port.inbox)
+		return 0;
+	n = vnic_inbox_rx(port.inbox, buffers, BURST);
+	input(now, buffers, n);
+	vnic_inbox_rx_release(port.inbox, n);
+	egress_count(&port.egress, VNIC_DIRECT_RECEIVED, n);
+	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
+		port_inbox_broken();
+	return n;
+}
+
+/* A burst of each. True: there may be more. */
+static bool receive(uint64_t now)
+{
+	uint32_t of_switch = receive_from_switch(now);
+
+	return receive_from_inbox(now) == BURST || of_switch == BURST;
+}
+
+/* When the engine or what waits to be sent wants a call; 0 = at once. */
+static uint64_t next_deadline(void)
+{
+	uint64_t at = egress_deadline(&port.egress);
+
+	/* While frames wait, the engine is not asked for more. */
+	return at == URXE_NEVER ? urxe_next_deadline(port.dev) : at;
 }
 
 /* Receives posted to a QP in error have no doorbell: they are looked for here. */
@@ -99,12 +132,13 @@ static void flush(void)
 
 void progress_run(uint64_t now)
 {
-	uint32_t n, rounds = 0;
+	uint32_t rounds = 0;
+	bool more;
 
 	do {
-		n = port_connected() ? receive(now) : 0;
+		more = port_connected() && receive(now);
 		progress_transmit(now);
-	} while (n == BURST && ++rounds < ROUNDS);
+	} while (more && ++rounds < ROUNDS);
 	flush();
 	port_publish();
 }
@@ -133,7 +167,7 @@ void progress_schedule(void)
 	/* Under a lease the application looks after deadlines, or loses it. */
 	if (progress->lease_until || !progress->wake_at)
 		return;
-	deadline = urxe_next_deadline(port.dev);
+	deadline = next_deadline();
 	/* What is to be sent at once waits for transmit buffers, hence for the interrupt. */
 	if (deadline && deadline < progress->wake_at)
 		wake();
@@ -141,12 +175,18 @@ void progress_schedule(void)
 		wake();
 }
 
+static void mask(void)
+{
+	vnic_driver_irq_mask(port.nic);
+	if (port.inbox)
+		vnic_inbox_irq_mask(port.inbox);
+	progress->irq_on = false;
+}
+
 static void take_lease(uint64_t now)
 {
-	if (progress->irq_on) {
-		vnic_driver_irq_mask(port.nic);
-		progress->irq_on = false;
-	}
+	if (progress->irq_on)
+		mask();
 	progress->leases++;
 	progress->lease_until = now + LEASE;
 	if (progress->wake_at > progress->lease_until)
@@ -156,14 +196,17 @@ static void take_lease(uint64_t now)
 /* True: frames or buffers wait already, and no interrupt will tell of them. */
 static bool unmask(void)
 {
+	bool waiting;
+
 	if (!port_connected())
 		return false;
+	waiting = vnic_driver_irq_unmask(port.nic);
+	if (port.inbox)
+		waiting |= vnic_inbox_irq_unmask(port.inbox);
 	progress->irq_on = true;
-	if (!vnic_driver_irq_unmask(port.nic))
-		return false;
-	vnic_driver_irq_mask(port.nic);
-	progress->irq_on = false;
-	return true;
+	if (waiting)
+		mask();
+	return waiting;
 }
 
 static void surrender_lease(void)
@@ -279,7 +322,7 @@ void progress_disconnected(void)
 	progress->lease_until = 0;
 	progress->irq_on = false;
 	/* What the daemon delivered before it went has arrived. */
-	while (receive(now) == BURST && ++rounds < LAST_ROUNDS)
+	while (receive(now) && ++rounds < LAST_ROUNDS)
 		;
 	port_publish();
 	outage_begin();
@@ -293,7 +336,7 @@ static void look_for_daemon(void)
 		take_over();
 }
 
-enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_CHANNELS };
+enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
 
 struct watch {
 	struct pollfd fds[WATCH_CHANNELS + CHANNELS];
@@ -312,6 +355,8 @@ static void watch_fill(struct watch *watch)
 		(struct pollfd){port_connected() ? vnic_driver_ctl_fd(port.nic) : -1, POLLRDHUP, 0};
 	watch->fds[WATCH_NOTICE] =
 		(struct pollfd){port_connected() ? vnic_driver_notice_fd(port.nic) : -1, POLLIN, 0};
+	watch->fds[WATCH_INBOX] =
+		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
 	watch->n = WATCH_CHANNELS;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{
@@ -324,13 +369,14 @@ static void watch_fill(struct watch *watch)
 /* When to wake up next; the application's lease and the engine's deadlines decide. */
 static uint64_t next_wake(uint64_t now, uint32_t *leases, const struct watch *watch)
 {
-	uint64_t at = urxe_next_deadline(port.dev);
+	uint64_t at = next_deadline();
 
 	if (port.outage.on)
 		return now + OUTAGE_LOOK;
 	if (progress->lease_until)
 		return progress->lease_until;
-	if (at <= now)
+	/* What the engine has to send at once waits for transmit buffers. */
+	if (at <= now && egress_deadline(&port.egress) == URXE_NEVER)
 		at = now + STUCK;
 	/* One that came and went lately comes again: its lease must not cost a wake-up each. */
 	if (*leases != progress->leases && at > now + LEASE)
@@ -362,6 +408,8 @@ static void sleep_until(uint64_t at, uint64_t now, struct watch *watch)
 		drain(watch->fds[WATCH_WAKE].fd);
 	if (watch->fds[WATCH_IRQ].revents)
 		drain(watch->fds[WATCH_IRQ].fd);
+	if (watch->fds[WATCH_INBOX].revents)
+		drain(watch->fds[WATCH_INBOX].fd);
 }
 
 static void flush_channels(void)

@@ -173,7 +173,7 @@ class Pair:
                  client_gid=None, stdin=subprocess.DEVNULL):
         self.port = free_port()
         # The pingpong examples call the GID index -g, perftest calls it -x.
-        index = '-x' if os.path.basename(argv[0]).startswith('ib_') else '-g'
+        index = '-x' if any(word.startswith('ib_') for word in argv) else '-g'
         argv = [*argv, '-d', device, '-p', str(self.port), index]
         self.server = server_host.start(*argv, str(gid))
         wait_listening(self.server, self.port)

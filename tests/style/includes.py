@@ -23,7 +23,7 @@ RULES = {
     'rxe': (rf'rxe/|({PURE_LIBC})\.h$|isa-l/crc\.h$', None),
     'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
     'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
-    'verbs': (r'rxe/|vnic/(driver|attach)\.h$|(?!{})'.format(OURS),
+    'verbs': (r'rxe/|vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),

@@ -247,6 +247,24 @@ static void a_dead_sender_lets_go(void **state)
 	vnic_outbox_close(outbox);
 }
 
+/* It died while there was no daemon: its number is nobody's now. */
+static void a_long_dead_sender_lets_go(void **state)
+{
+	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
+	const struct process dead = {.who.qpn_first = 0x777000};
+
+	(void)state;
+	lock_inbox(&w.receiver, &dead);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
+	client_tick(&w.clients, T0);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	/* Later, too: by what the receiver says next. */
+	lock_inbox(&w.receiver, &dead);
+	vnic_outbox_close(introduced(&w.receiver, &w.receiver));
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	vnic_outbox_close(outbox);
+}
+
 static void who_lives_keeps_the_lock(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
@@ -370,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nobody_is_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_dead_receiver_closes, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_dead_sender_lets_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_long_dead_sender_lets_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_lives_keeps_the_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemon_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemon_decides, setup, teardown),

@@ -228,6 +228,7 @@ static void check_closed(struct fixture *f)
 {
 	enum vnic_outbox_status status;
 
+	assert_true(vnic_outbox_closed(f->first));
 	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
 	vnic_inbox_keeper_unlock(f->keeper, FIRST);
 	assert_int_equal(send_from(f, f->first, 1, &status), 0);
@@ -241,6 +242,7 @@ static void test_receiver_closes(void **state)
 	struct fixture *f = *state;
 
 	send_all(f, f->first, 1);
+	assert_false(vnic_outbox_closed(f->first));
 	vnic_inbox_destroy(f->inbox);
 	f->inbox = NULL;
 	check_closed(f);

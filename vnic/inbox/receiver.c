@@ -102,10 +102,15 @@ void vnic_inbox_abandon(struct vnic_inbox *inbox)
 	free(inbox);
 }
 
+static void close_to_senders(struct vnic_inbox *inbox)
+{
+	vnic_store(&inbox->memory->lock, INBOX_CLOSED);
+}
+
 void vnic_inbox_destroy(struct vnic_inbox *inbox)
 {
 	if (inbox)
-		vnic_store(&inbox->memory->lock, INBOX_CLOSED);
+		close_to_senders(inbox);
 	vnic_inbox_abandon(inbox);
 }
 
@@ -135,6 +140,7 @@ static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
 	if (vnic_load(&comp->index) != (index | whole) || len > inbox->frame_max ||
 	    inbox->taken == VNIC_INBOX_FRAMES) {
 		inbox->broken = true;
+		close_to_senders(inbox);
 		return false;
 	}
 	*frame = (struct vnic_frame){

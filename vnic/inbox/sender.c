@@ -54,6 +54,11 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 	return 0;
 }
 
+bool vnic_outbox_closed(const struct vnic_outbox *outbox)
+{
+	return vnic_load(&outbox->memory->lock) == INBOX_CLOSED;
+}
+
 void vnic_outbox_close(struct vnic_outbox *outbox)
 {
 	munmap(outbox->memory, outbox->size);

@@ -123,7 +123,8 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 struct urxe_frame {
 	uint8_t *data;
 	uint32_t len;
-	uint32_t room; /* bytes at data; for urxe_output */
+	uint32_t room;     /* bytes at data; for urxe_output */
+	uint32_t dest_qpn; /* as the packet has it; set by urxe_output */
 };
 
 /* Takes n received frames; nothing is kept of them after the return. */

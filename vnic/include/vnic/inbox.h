@@ -38,7 +38,9 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
 	X(FULL, "direct_full", "frames that went by the switch: the inbox stayed full")       \
 	X(CLOSED, "direct_closed", "inboxes that were closed when a frame was to go there")   \
 	X(OFF, "direct_off", "frames that went by the switch: the daemon wants to see them")  \
-	X(BROKEN, "direct_broken", "own inboxes given up: a completion was malformed")
+	X(LOST, "direct_lost",                                                                \
+	  "frames for the switch that were lost: it had taken none for 100 ms")               \
+	X(BROKEN, "direct_broken", "own inboxes given up: a sender broke the contract")
 
 #define VNIC_DIRECT_ENUM(id, name, text) VNIC_DIRECT_##id,
 enum vnic_direct_counter { VNIC_DIRECT_LIST(VNIC_DIRECT_ENUM) VNIC_DIRECT_COUNT };
@@ -67,7 +69,7 @@ void vnic_inbox_irq_mask(struct vnic_inbox *inbox);
 /* True where frames wait already: then there may be no interrupt for them. */
 bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox);
 
-/* A sender completed what it must not: nothing is received any more. */
+/* A sender completed what it must not: nothing is received any more, and all senders were told. */
 bool vnic_inbox_broken(const struct vnic_inbox *inbox);
 
 /* --- A sender. */
@@ -88,6 +90,8 @@ enum vnic_outbox_status {
  */
 int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		     struct vnic_outbox **outbox);
+/* Whether a send would say so. */
+bool vnic_outbox_closed(const struct vnic_outbox *outbox);
 void vnic_outbox_close(struct vnic_outbox *outbox);
 
 /*

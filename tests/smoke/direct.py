@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Frames between processes of one user go past the daemon: connected programs go on
+while it is stopped, and a receiver goes on while senders are stopped and killed.
+"""
+import os
+import signal
+import sys
+
+import report
+from host import Failure, Host, Pair, main, until
+
+SECONDS = 4
+# Bandwidth with figures each second, until it is ended.
+BANDWIDTH = [
+    ['ib_send_bw', '-F', '--run_infinitely', '-D', '1'],
+    ['ib_write_bw', '-F', '--run_infinitely', '-D', '1', '-q', '4'],
+    ['ib_read_bw', '-F', '--run_infinitely', '-D', '1'],
+]
+# Programs that spin on memory and that poll, for so many seconds.
+LATENCY = [
+    ['ib_write_lat', '-F', '-D', str(SECONDS)],
+    ['ib_send_lat', '-F', '-D', str(SECONDS)],
+    ['ib_atomic_lat', '-F', '-D', str(SECONDS)],
+]
+
+
+def unbuffered(argv):
+    return ['stdbuf', '-oL', *argv]
+
+
+class Stopped:
+    """The daemon, stopped for a while."""
+
+    def __init__(self, host):
+        self.pid = host.daemon_pid()
+
+    def __enter__(self):
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGCONT)
+
+
+def check_bandwidth(host, argv):
+    pair = Pair(host, host, unbuffered(argv))
+
+    def figures():
+        return len(report.rows(pair.client.output()))
+
+    until(30, lambda: figures() > 0, lambda: f'does not begin: {pair.client.describe()}')
+    with Stopped(host):
+        goal = figures() + SECONDS
+        until(30, lambda: figures() >= goal,
+              lambda: f'stands still without urxed: {pair.client.describe()}')
+    moved = [row[1] for row in report.rows(pair.client.output())[-SECONDS + 1:]]
+    if not all(moved):
+        raise Failure(f'nothing moved without urxed: {pair.client.describe()}')
+    pair.kill()
+
+
+def check_latency(host, argv):
+    pair = Pair(host, host, unbuffered(argv))
+    # The heading comes when both are connected. One exchange that is missing, and there is no end.
+    until(30, lambda: '#bytes' in pair.client.output(),
+          lambda: f'does not begin: {pair.client.describe()}')
+    with Stopped(host):
+        until(SECONDS + 30, lambda: report.rows(pair.client.output()),
+              lambda: f'stands still without urxed: {pair.client.describe()}')
+    pair.finish(30)
+    iterations = report.rows(pair.client.output())[0][1]
+    print(f'{" ".join(argv)}: {iterations} iterations without urxed')
+
+
+def stopped_daemon(build):
+    with Host(build) as host:
+        for argv in BANDWIDTH:
+            check_bandwidth(host, argv)
+        for argv in LATENCY:
+            check_latency(host, argv)
+
+
+def crowd(build):
+    with Host(build) as host:
+        print(host.run(os.path.join(build, 'tests/smoke/verbs_crowd'), seconds=150))
+
+
+CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd}
+
+main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

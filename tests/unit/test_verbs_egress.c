@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where frames leave: which go straight, which by the switch, which wait, and for how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <vnic/loop.h>
+#include <vnic/regs.h>
+
+#include "egress.h"
+
+#define MTU  1500
+#define LEN  100
+#define T0   1000000000ull
+#define OURS 0x1000u   /* QPNs: ours, */
+#define PEER 0x5000u   /* of a process that we know, */
+#define FAR  0x7000u   /* of one that we do not */
+#define MANY 0xffffffu /* and of a group */
+
+static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
+static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 2};
+static const uint8_t group_mac[6] = {1, 0, 0x5e, 0, 0, 1};
+
+struct fixture {
+	struct vnic_loop *loop;
+	struct vnic_inbox *inbox;
+	struct egress egress;
+	uint8_t next;    /* what the next frame carries */
+	uint8_t seen[8]; /* what frames carried, of the last look */
+};
+
+static void allow(struct vnic_loop *loop, bool on)
+{
+	*(uint32_t *)((uint8_t *)loop->bars + VNIC_REG_DIRECT) = on;
+}
+
+static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
+{
+	vnic_inbox_fds(inbox, fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+}
+
+static void meet(struct fixture *f)
+{
+	int fds[VNIC_INBOX_FDS];
+
+	dup_fds(f->inbox, fds);
+	assert_int_equal(egress_add(&f->egress, PEER + 7, fds), 0);
+}
+
+static int setup(void **state)
+{
+	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = OURS};
+	static struct fixture f;
+
+	f = (struct fixture){0};
+	memcpy(who.mac, our_mac, 6);
+	assert_int_equal(vnic_loop_open(MTU, &f.loop), 0);
+	allow(f.loop, true);
+	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
+	assert_int_equal(egress_init(&f.egress, f.loop->driver, &who), 0);
+	meet(&f);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	egress_done(&f->egress);
+	vnic_inbox_destroy(f->inbox);
+	vnic_loop_close(f->loop);
+	return 0;
+}
+
+/* Sends a frame to each of n destinations, together. */
+static bool send_to(struct fixture *f, uint64_t now, const uint8_t *const *macs,
+		    const uint32_t *qpns, uint32_t n)
+{
+	struct urxe_frame frames[EGRESS_BURST];
+
+	assert_int_equal(egress_reserve(&f->egress, now, frames, n), n);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_true(frames[i].room >= LEN);
+		memset(frames[i].data, f->next++, LEN);
+		memcpy(frames[i].data, macs[i], 6);
+		frames[i].len = LEN;
+		frames[i].dest_qpn = qpns[i];
+	}
+	return egress_send(&f->egress, now, frames, n);
+}
+
+/* Sends n frames to the peer. */
+static bool send_n(struct fixture *f, uint64_t now, uint32_t n)
+{
+	const uint8_t *macs[EGRESS_BURST];
+	uint32_t qpns[EGRESS_BURST];
+
+	for (uint32_t i = 0; i < n; i++) {
+		macs[i] = our_mac;
+		qpns[i] = PEER;
+	}
+	return send_to(f, now, macs, qpns, n);
+}
+
+static uint32_t by_inbox(struct fixture *f, uint32_t max)
+{
+	struct vnic_frame frames[8];
+	uint32_t n = vnic_inbox_rx(f->inbox, frames, max);
+
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(frames[i].len, LEN);
+		f->seen[i] = frames[i].data[LEN - 1];
+	}
+	vnic_inbox_rx_release(f->inbox, n);
+	return n;
+}
+
+static uint32_t by_switch(struct fixture *f)
+{
+	struct vnic_tx_frame frames[8];
+	uint32_t n = vnic_device_tx(f->loop->device, 0, frames, 8);
+
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(frames[i].len, LEN);
+		f->seen[i] = frames[i].data[LEN - 1];
+	}
+	vnic_device_tx_done(f->loop->device, 0, n);
+	return n;
+}
+
+static uint64_t counted(const struct fixture *f, enum vnic_direct_counter counter)
+{
+	return f->egress.counters[counter];
+}
+
+static void test_each_its_way(void **state)
+{
+	const uint8_t *const macs[] = {our_mac, our_mac, other_mac, our_mac, group_mac, our_mac};
+	const uint32_t qpns[] = {PEER, FAR, PEER, PEER + 4095, MANY, PEER};
+	struct fixture *f = *state;
+
+	assert_true(send_to(f, T0, macs, qpns, 6));
+	assert_int_equal(by_inbox(f, 8), 3);
+	assert_memory_equal(f->seen, ((uint8_t[]){0, 3, 5}), 3);
+	assert_int_equal(by_switch(f), 3);
+	assert_memory_equal(f->seen, ((uint8_t[]){1, 2, 4}), 3);
+	assert_int_equal(counted(f, VNIC_DIRECT_SENT), 3);
+	assert_int_equal(egress_deadline(&f->egress), URXE_NEVER);
+}
+
+/* Room for n more is left. */
+static void fill_up(struct fixture *f, uint32_t n)
+{
+	for (uint32_t i = n; i < VNIC_INBOX_FRAMES; i++)
+		assert_true(send_n(f, T0, 1));
+}
+
+/* Frames behind the one that waits wait too, in order, also those for the switch. */
+static void test_full(void **state)
+{
+	const uint8_t *const macs[] = {our_mac, our_mac, our_mac, our_mac, our_mac, our_mac};
+	const uint32_t qpns[] = {FAR, PEER, FAR, PEER, PEER, FAR};
+	struct fixture *f = *state;
+	uint32_t first = VNIC_INBOX_FRAMES - 1;
+
+	fill_up(f, 1);
+	assert_false(send_to(f, T0, macs, qpns, 6));
+	assert_int_equal(by_switch(f), 2);
+	assert_memory_equal(f->seen, ((uint8_t[]){255, 1}), 2);
+	assert_int_equal(egress_deadline(&f->egress), T0 + EGRESS_RETRY_NS);
+	assert_false(egress_flush(&f->egress, T0 + EGRESS_RETRY_NS));
+	assert_int_equal(by_switch(f), 0);
+	assert_int_equal(by_inbox(f, 1), 1);
+	assert_false(egress_flush(&f->egress, T0 + 2 * EGRESS_RETRY_NS));
+	assert_int_equal(by_inbox(f, 1), 1);
+	assert_true(egress_flush(&f->egress, T0 + 3 * EGRESS_RETRY_NS));
+	assert_int_equal(egress_deadline(&f->egress), URXE_NEVER);
+	assert_int_equal(by_switch(f), 1);
+	assert_int_equal(f->seen[0], 4);
+	for (uint32_t i = 2; i < first; i++)
+		assert_int_equal(by_inbox(f, 1), 1);
+	assert_int_equal(by_inbox(f, 8), 3);
+	assert_memory_equal(f->seen, ((uint8_t[]){0, 2, 3}), 3);
+	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 0);
+}
+
+static void test_stalled(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = T0 + EGRESS_FULL_NS;
+
+	fill_up(f, 0);
+	assert_false(send_n(f, T0, 2));
+	assert_false(egress_flush(&f->egress, now - 1));
+	assert_int_equal(by_switch(f), 0);
+	assert_true(egress_flush(&f->egress, now));
+	assert_int_equal(by_switch(f), 2);
+	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 2);
+	/* There is room again, but the two ways do not mix. */
+	assert_int_equal(by_inbox(f, 8), 8);
+	assert_true(send_n(f, now + EGRESS_DETOUR_NS - 1, 1));
+	assert_int_equal(by_switch(f), 1);
+	assert_true(send_n(f, now + EGRESS_DETOUR_NS, 1));
+	assert_int_equal(by_switch(f), 0);
+	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 3);
+	/* It took one: patience begins anew. */
+	now += EGRESS_DETOUR_NS;
+	assert_false(send_n(f, now, 8));
+	assert_int_equal(egress_deadline(&f->egress), now + EGRESS_RETRY_NS);
+}
+
+/* Who has stalled once and still has no room makes nobody wait again. */
+static void test_still_stalled(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t now = T0 + EGRESS_FULL_NS;
+
+	fill_up(f, 0);
+	assert_false(send_n(f, T0, 1));
+	assert_true(egress_flush(&f->egress, now));
+	assert_true(send_n(f, now + EGRESS_DETOUR_NS, 1));
+	assert_int_equal(by_switch(f), 2);
+}
+
+/* Threads take the time before they take the lock. */
+static void test_time_goes_back(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_up(f, 0);
+	assert_false(send_n(f, T0, 1));
+	assert_false(egress_flush(&f->egress, T0 - 1));
+	assert_int_equal(by_switch(f), 0);
+	assert_true(egress_flush(&f->egress, T0 - 1 + EGRESS_FULL_NS));
+}
+
+static void test_busy(void **state)
+{
+	struct fixture *f = *state;
+	int fds[VNIC_INBOX_FDS];
+	uint32_t *lock;
+
+	/* The lock is the first word; somebody has it. */
+	vnic_inbox_fds(f->inbox, fds);
+	lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	assert_ptr_not_equal(lock, MAP_FAILED);
+	*lock = 9;
+	assert_false(send_n(f, T0, 3));
+	assert_false(egress_flush(&f->egress, T0 + EGRESS_BUSY_NS - 1));
+	assert_true(egress_flush(&f->egress, T0 + EGRESS_BUSY_NS));
+	assert_int_equal(by_switch(f), 3);
+	assert_int_equal(counted(f, VNIC_DIRECT_BUSY), 3);
+	*lock = 0;
+	assert_true(send_n(f, T0 + EGRESS_BUSY_NS + EGRESS_DETOUR_NS, 3));
+	assert_int_equal(by_inbox(f, 8), 3);
+	munmap(lock, 4096);
+}
+
+static void test_closed(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(egress_knows(&f->egress, PEER));
+	assert_true(send_n(f, T0, 1));
+	vnic_inbox_destroy(f->inbox);
+	f->inbox = NULL;
+	assert_false(egress_knows(&f->egress, PEER));
+	assert_true(send_n(f, T0, 3));
+	assert_int_equal(by_switch(f), 3);
+	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
+	assert_false(egress_knows(&f->egress, PEER));
+	/* Its successor. */
+	assert_int_equal(vnic_inbox_create(MTU, &f->inbox), 0);
+	meet(f);
+	assert_true(send_n(f, T0, 3));
+	assert_int_equal(by_inbox(f, 8), 3);
+}
+
+static void test_forbidden(void **state)
+{
+	struct fixture *f = *state;
+
+	allow(f->loop, false);
+	assert_true(send_n(f, T0, 2));
+	assert_int_equal(by_switch(f), 2);
+	assert_int_equal(counted(f, VNIC_DIRECT_OFF), 2);
+	allow(f->loop, true);
+	assert_true(send_n(f, T0, 2));
+	assert_int_equal(by_inbox(f, 8), 2);
+}
+
+/* The daemon comes back: what waited is lost, as on a wire; ways and counters stay. */
+static void test_other_nic(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_loop *old = f->loop;
+
+	fill_up(f, 0);
+	assert_false(send_n(f, T0, 2));
+	assert_int_equal(vnic_loop_open(MTU, &f->loop), 0);
+	allow(f->loop, true);
+	egress_set_nic(&f->egress, f->loop->driver);
+	vnic_loop_close(old);
+	assert_int_equal(egress_deadline(&f->egress), URXE_NEVER);
+	assert_int_equal(counted(f, VNIC_DIRECT_SENT), VNIC_INBOX_FRAMES);
+	assert_int_equal(by_inbox(f, 2), 2);
+	assert_true(send_n(f, T0, 2));
+	assert_int_equal(by_switch(f), 0);
+	assert_int_equal(counted(f, VNIC_DIRECT_SENT), VNIC_INBOX_FRAMES + 2);
+}
+
+/* Until the NIC has no buffer. */
+static void fill_switch(struct fixture *f, uint64_t now)
+{
+	struct urxe_frame frame;
+
+	while (egress_reserve(&f->egress, now, &frame, 1)) {
+		memset(frame.data, 0, LEN);
+		memcpy(frame.data, other_mac, 6);
+		frame.len = LEN;
+		frame.dest_qpn = PEER;
+		assert_true(egress_send(&f->egress, now, &frame, 1));
+	}
+}
+
+/* With nobody at the switch what goes straight still does. */
+static void test_switch_stalled(void **state)
+{
+	const uint8_t *const macs[] = {our_mac, other_mac, our_mac, our_mac};
+	const uint32_t qpns[] = {PEER, PEER, FAR, PEER};
+	struct urxe_frame frames[EGRESS_BURST];
+	struct fixture *f = *state;
+	uint64_t now = T0 + EGRESS_SWITCH_NS;
+
+	fill_switch(f, T0);
+	assert_int_equal(egress_reserve(&f->egress, now - 1, frames, 4), 0);
+	assert_true(send_to(f, now, macs, qpns, 4));
+	assert_int_equal(by_inbox(f, 8), 2);
+	assert_memory_equal(f->seen, ((uint8_t[]){0, 3}), 2);
+	assert_int_equal(counted(f, VNIC_DIRECT_LOST), 2);
+	/* It wakes up. */
+	while (by_switch(f))
+		;
+	assert_true(send_to(f, now, macs, qpns, 4));
+	assert_int_equal(by_switch(f), 2);
+	assert_int_equal(counted(f, VNIC_DIRECT_LOST), 2);
+	/* From now on it has 100 ms again. */
+	fill_switch(f, now);
+	assert_int_equal(egress_reserve(&f->egress, now + EGRESS_SWITCH_NS - 1, frames, 4), 0);
+}
+
+/* Numbers come from the application, with 32 bits. */
+static void test_any_number(void **state)
+{
+	struct fixture *f = *state;
+	int fds[VNIC_INBOX_FDS];
+
+	assert_false(egress_knows(&f->egress, UINT32_MAX));
+	dup_fds(f->inbox, fds);
+	assert_int_equal(egress_add(&f->egress, UINT32_MAX, fds), 0);
+	assert_true(egress_knows(&f->egress, UINT32_MAX));
+	/* Anything but an inbox is refused. */
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(egress_add(&f->egress, FAR, fds), -EPERM);
+	assert_false(egress_knows(&f->egress, FAR));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_each_its_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_still_stalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_time_goes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_closed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_forbidden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_nic, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_switch_stalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_any_number, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

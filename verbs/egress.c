@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "egress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What urxe_output wants for a frame: the payload, the Ethernet header and a VLAN tag. */
+#define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
+
+struct egress_route {
+	struct vnic_outbox *outbox;
+	uint64_t stuck_since;  /* when it first took nothing; 0 = it takes */
+	uint64_t detour_until; /* frames go by the switch, */
+	enum vnic_direct_counter why;
+};
+
+int egress_init(struct egress *egress, struct vnic_driver *nic,
+		const struct vnic_attach_welcome *who)
+{
+	*egress = (struct egress){
+		.nic = nic,
+		.mtu = who->mtu,
+		.process = VNIC_PROCESS(who->qpn_first),
+		.counters = vnic_driver_direct_counters(nic),
+		.routes = calloc(VNIC_PROCESSES, sizeof(struct egress_route *)),
+		.spares = malloc((size_t)EGRESS_BURST * FRAME_ROOM(who->mtu)),
+	};
+	memcpy(egress->mac, who->mac, sizeof(egress->mac));
+	if (egress->routes && egress->spares)
+		return 0;
+	egress_done(egress);
+	return -ENOMEM;
+}
+
+static void close_route(struct egress *egress, uint32_t process)
+{
+	vnic_outbox_close(egress->routes[process]->outbox);
+	free(egress->routes[process]);
+	egress->routes[process] = NULL;
+}
+
+void egress_done(struct egress *egress)
+{
+	for (uint32_t i = 0; egress->routes && i < VNIC_PROCESSES; i++)
+		if (egress->routes[i])
+			close_route(egress, i);
+	free(egress->routes);
+	free(egress->spares);
+	*egress = (struct egress){0};
+}
+
+void egress_set_nic(struct egress *egress, struct vnic_driver *nic)
+{
+	uint64_t *counters = vnic_driver_direct_counters(nic);
+
+	memcpy(counters, egress->counters, VNIC_DIRECT_COUNT * sizeof(*counters));
+	egress->nic = nic;
+	egress->counters = counters;
+	egress->first = egress->count = 0;
+	egress->posted = egress->placed = 0;
+	egress->full_since = 0;
+	egress->spare = false;
+}
+
+/* --- The ways to others. */
+
+/* A number that came from the application may have more than 24 bits. */
+static uint32_t process_of(uint32_t qpn)
+{
+	return VNIC_PROCESS(qpn) % VNIC_PROCESSES;
+}
+
+static struct egress_route **route_to(const struct egress *egress, uint32_t qpn)
+{
+	return &egress->routes[process_of(qpn)];
+}
+
+bool egress_knows(const struct egress *egress, uint32_t qpn)
+{
+	const struct egress_route *route = *route_to(egress, qpn);
+
+	return route && !vnic_outbox_closed(route->outbox);
+}
+
+int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+{
+	struct vnic_outbox *outbox;
+	struct egress_route *route;
+	int rc = vnic_outbox_open(fds, egress->mtu, egress->process, &outbox);
+
+	if (rc)
+		return rc;
+	route = calloc(1, sizeof(*route));
+	if (!route) {
+		vnic_outbox_close(outbox);
+		return -ENOMEM;
+	}
+	route->outbox = outbox;
+	if (*route_to(egress, qpn))
+		close_route(egress, process_of(qpn));
+	*route_to(egress, qpn) = route;
+	return 0;
+}
+
+/* NULL: by the switch. */
+static struct egress_route *route_of(struct egress *egress, uint64_t now, uint32_t slot)
+{
+	struct egress_route *route = *route_to(egress, egress->qpns[slot]);
+
+	/* Multicast has a QPN that no process has. */
+	if (!route || memcmp(egress->slots[slot].data, egress->mac, sizeof(egress->mac)) != 0)
+		return NULL;
+	if (!vnic_driver_direct(egress->nic)) {
+		egress_count(egress, VNIC_DIRECT_OFF, 1);
+		return NULL;
+	}
+	if (now < route->detour_until) {
+		egress_count(egress, route->why, 1);
+		return NULL;
+	}
+	return route;
+}
+
+/* --- Frames. */
+
+/* A thread that had to wait for the lock comes with a time before another's. */
+static uint64_t lasts(uint64_t *since, uint64_t now)
+{
+	if (!*since || now < *since)
+		*since = now;
+	return now - *since;
+}
+
+static uint32_t take_spares(struct egress *egress, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		egress->slots[i] = (struct vnic_frame){
+			.data = egress->spares + (size_t)i * FRAME_ROOM(egress->mtu),
+			.room = FRAME_ROOM(egress->mtu),
+		};
+	return n;
+}
+
+uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
+{
+	uint32_t room = vnic_driver_tx_reserve(egress->nic, egress->slots, n);
+
+	if (room)
+		egress->full_since = 0;
+	egress->spare = !room && lasts(&egress->full_since, now) >= EGRESS_SWITCH_NS;
+	n = egress->spare ? take_spares(egress, n) : room;
+	for (uint32_t i = 0; i < n; i++)
+		frames[i] = (struct urxe_frame){.data = egress->slots[i].data,
+						.room = egress->slots[i].room};
+	return n;
+}
+
+/* The next frame stays in the NIC's ring; buffers before it may have been left empty. */
+static void place(struct egress *egress)
+{
+	const struct vnic_frame *from = &egress->slots[egress->first++];
+	struct vnic_frame *to;
+
+	if (egress->spare) {
+		egress_count(egress, VNIC_DIRECT_LOST, 1);
+		return;
+	}
+	to = &egress->slots[egress->placed++];
+	if (from == to)
+		return;
+	memcpy(to->data, from->data, from->len);
+	to->len = from->len;
+}
+
+static void post(struct egress *egress)
+{
+	vnic_driver_tx_commit(egress->nic, &egress->slots[egress->posted],
+			      egress->placed - egress->posted);
+	egress->posted = egress->placed;
+}
+
+/* It takes nothing now. True: it has for so long that frames go by the switch. */
+static bool give_up(struct egress *egress, struct egress_route *route, uint64_t now,
+		    enum vnic_outbox_status status)
+{
+	bool busy = status == VNIC_OUTBOX_BUSY;
+
+	if (lasts(&route->stuck_since, now) >= (busy ? EGRESS_BUSY_NS : EGRESS_FULL_NS)) {
+		route->detour_until = now + EGRESS_DETOUR_NS;
+		route->why = busy ? VNIC_DIRECT_BUSY : VNIC_DIRECT_FULL;
+		return true;
+	}
+	egress->retry_at = now + EGRESS_RETRY_NS;
+	return false;
+}
+
+/* How many of the frames that wait go the same way as the next one. */
+static uint32_t run_length(const struct egress *egress)
+{
+	uint32_t first = egress->first, n = 1;
+
+	while (first + n < egress->count &&
+	       process_of(egress->qpns[first + n]) == process_of(egress->qpns[first]) &&
+	       memcmp(egress->slots[first + n].data, egress->mac, sizeof(egress->mac)) == 0)
+		n++;
+	return n;
+}
+
+/* Puts frames into the inbox to which the next one goes. False: the next one has to wait. */
+static bool put(struct egress *egress, struct egress_route *route, uint64_t now)
+{
+	uint32_t n = run_length(egress), sent;
+	enum vnic_outbox_status status;
+
+	sent = vnic_outbox_send(route->outbox, &egress->slots[egress->first], n, &status);
+	egress_count(egress, VNIC_DIRECT_SENT, sent);
+	if (status == VNIC_OUTBOX_CLOSED) {
+		egress_count(egress, VNIC_DIRECT_CLOSED, 1);
+		close_route(egress, process_of(egress->qpns[egress->first]));
+		return true;
+	}
+	egress->first += sent;
+	if (sent)
+		route->stuck_since = 0;
+	return status == VNIC_OUTBOX_TAKEN || give_up(egress, route, now, status);
+}
+
+bool egress_flush(struct egress *egress, uint64_t now)
+{
+	while (egress->first < egress->count) {
+		struct egress_route *route = route_of(egress, now, egress->first);
+
+		if (!route)
+			place(egress);
+		else if (!put(egress, route, now))
+			break;
+	}
+	post(egress);
+	return egress->first == egress->count;
+}
+
+bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		egress->slots[i].len = frames[i].len;
+		egress->qpns[i] = frames[i].dest_qpn;
+	}
+	egress->first = egress->posted = egress->placed = 0;
+	egress->count = n;
+	return egress_flush(egress, now);
+}
+
+uint64_t egress_deadline(const struct egress *egress)
+{
+	return egress->first < egress->count ? egress->retry_at : URXE_NEVER;
+}
