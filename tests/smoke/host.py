@@ -76,6 +76,7 @@ class Host:
         self.prefix = list(prefix)
         self.programs = []
         self.daemon = None
+        self.arguments = ()
         self.top = tempfile.mkdtemp(prefix='smoke-')
         self.run_dir = os.path.join(self.top, 'run')
         self.environment = {name: value for name, value in os.environ.items()
@@ -112,9 +113,12 @@ class Host:
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.top, ignore_errors=True)
 
-    def start_daemon(self, arguments=()):
+    def start_daemon(self, arguments=None):
+        """Starts a daemon, with the arguments of the one before where none are given."""
+        if arguments is not None:
+            self.arguments = arguments
         self.daemon = self.spawn([os.path.join(self.top, 'tools/urxed'), '--foreground',
-                                  '--run-dir', self.run_dir, *arguments])
+                                  '--run-dir', self.run_dir, *self.arguments])
         until(START_SECONDS, self.answers, lambda: f'no answer: {self.daemon.describe()}')
 
     def answers(self):

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Connections between two hosts outlive the daemons of both, which are restarted in turn."""
+import argparse
+import signal
+import time
+
+from ethernet import Ethernet, IPV4
+from host import Pair, main, until
+import report
+
+# The other host's clock does not stand still: its timeout of 1 s, eight times, lasts for longer.
+ARGV = ['ib_write_bw', '-F', '-D', '8', '-u', '18']
+
+
+def restart(host, program, number):
+    host.daemon.kill(number)
+    host.daemon.wait(10)
+    host.start_daemon()
+    until(20, lambda: 'attached again' in program.errors(),
+          lambda: f'does not find the new daemon: {program.describe()}')
+
+
+def run():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--build', required=True)
+    options = parser.parse_args()
+    with Ethernet(options.build, [9000] * 2) as net:
+        for host in net.hosts:
+            until(20, lambda: 'PORT_ACTIVE' in host.run('ibv_devinfo'), lambda: 'no link')
+            host.environment['URXE_LOG'] = 'warning'
+        gids = [host.gid(IPV4.format(number)) for number, host in enumerate(net.hosts, 1)]
+        pair = Pair(*net.hosts, ARGV, gids[0], IPV4.format(1), client_gid=gids[1])
+        for host, program, number in ((net.hosts[0], pair.server, signal.SIGKILL),
+                                      (net.hosts[1], pair.client, signal.SIGTERM)):
+            time.sleep(1)
+            restart(host, program, number)
+        report.check_perftest(pair.finish(60)[1], None)
+
+
+if __name__ == '__main__':
+    main(run)
