@@ -95,9 +95,9 @@ _urxed() {
 	--run-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	--config) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	--group) mapfile -t COMPREPLY < <(compgen -g -- "$word") ;;
-	--address | --pkey | --fault | --mtu) ;;
+	--address | --pkey | --fdb | --fault | --mtu) ;;
 	*)
-		_urxe_words '--uplink --address --pkey --fault --config --run-dir --mtu --group --private
+		_urxe_words '--uplink --address --pkey --fdb --fault --config --run-dir --mtu --group --private
 			--foreground --help --version' "$word"
 		;;
 	esac

@@ -236,6 +236,17 @@ static uint32_t dpdk_mtu(const struct netdev *netdev)
 	return ((const struct dpdk_port *)netdev)->mtu;
 }
 
+static int dpdk_hear_all(struct netdev *netdev)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+	int err = rte_eth_promiscuous_enable(port->id);
+
+	if (!err && port->wake_fd >= 0)
+		err = wake_for_all(port->wake_fd);
+	/* What has no such mode hears all that there is. */
+	return err == -ENOTSUP ? 0 : err;
+}
+
 static void dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -254,6 +265,7 @@ static const struct netdev_ops dpdk_ops = {
 	.wait_fd = dpdk_wait_fd,
 	.mac = dpdk_mac,
 	.mtu = dpdk_mtu,
+	.hear_all = dpdk_hear_all,
 	.counters = dpdk_counters,
 	.close = dpdk_close,
 };

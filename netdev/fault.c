@@ -253,6 +253,11 @@ static uint32_t fault_mtu(const struct netdev *netdev)
 	return netdev_mtu(((const struct fault_port *)netdev)->below);
 }
 
+static int fault_hear_all(struct netdev *netdev)
+{
+	return netdev_hear_all(((struct fault_port *)netdev)->below);
+}
+
 static void fault_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
 {
 	netdev_counters(to_fault(netdev)->below, counters);
@@ -284,6 +289,7 @@ static const struct netdev_ops fault_ops = {
 	.wait_fd = fault_wait_fd,
 	.mac = fault_mac,
 	.mtu = fault_mtu,
+	.hear_all = fault_hear_all,
 	.counters = fault_counters,
 	.close = fault_close,
 };

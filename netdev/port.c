@@ -45,6 +45,11 @@ uint32_t netdev_mtu(const struct netdev *port)
 	return port->ops->mtu ? port->ops->mtu(port) : UINT32_MAX;
 }
 
+int netdev_hear_all(struct netdev *port)
+{
+	return port->ops->hear_all ? port->ops->hear_all(port) : 0;
+}
+
 #define COUNTER_NAME(id, name, text) [NETDEV_##id] = name,
 
 static const char *const counter_names[] = {NETDEV_COUNTER_LIST(COUNTER_NAME)};

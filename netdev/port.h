@@ -14,6 +14,7 @@ struct netdev_ops {
 	int (*wait_fd)(struct netdev *port);
 	bool (*mac)(const struct netdev *port, uint8_t mac[6]);
 	uint32_t (*mtu)(const struct netdev *port);
+	int (*hear_all)(struct netdev *port);
 	void (*counters)(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 	void (*close)(struct netdev *port);
 };

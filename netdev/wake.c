@@ -83,6 +83,13 @@ int wake_open(unsigned int ifindex)
 	return err;
 }
 
+int wake_for_all(int fd)
+{
+	int unused = 0;
+
+	return setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused)) ? -errno : 0;
+}
+
 /*
  * An error such as ENETDOWN counts as a frame: it made the socket readable, and
  * taking it makes it quiet. The receive buffer holds far fewer than the limit.

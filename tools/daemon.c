@@ -301,6 +301,38 @@ static int open_control(struct daemon *d, char why[DAEMON_WHY])
 	return rc;
 }
 
+/* Who is behind a VM's NIC hears by the uplinks what is for it. */
+static int hear_for_vms(struct daemon *d, char why[DAEMON_WHY])
+{
+	char text[UPLINK_WHY];
+	uint32_t i;
+	int rc = 0;
+
+	d->neigh.vms = d->sw.vms;
+	for (i = 0; d->sw.vms && i < d->n_uplinks && !rc; i++) {
+		/* The kernel keeps the answers that come by such a one. */
+		if (!strncmp(d->uplinks[i].spec, "af_xdp:", 7))
+			d->neigh.vms = false;
+		rc = uplink_hear_all(&d->uplinks[i], text);
+	}
+	if (rc)
+		snprintf(why, DAEMON_WHY, "%s", text);
+	return rc;
+}
+
+static int pin_macs(struct daemon *d, char why[DAEMON_WHY])
+{
+	char text[SWITCH_WHY];
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < d->options.n_fdb && !rc; i++)
+		rc = switch_pin(&d->sw, d->options.fdb[i], text);
+	if (rc)
+		snprintf(why, DAEMON_WHY, "%s", text);
+	return rc;
+}
+
 /* Uplinks come first: DPDK, once it is up, takes no PCI device that was not named before. */
 static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
 {
@@ -313,7 +345,9 @@ static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
 	rc = switch_init(&d->sw, &d->host, &d->neigh, d->uplinks, d->n_uplinks);
 	if (rc)
 		snprintf(why, DAEMON_WHY, "cannot make the switch's tables: %s", strerror(-rc));
-	return rc;
+	if (!rc)
+		rc = pin_macs(d, why);
+	return rc ? rc : hear_for_vms(d, why);
 }
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon, char why[DAEMON_WHY])

@@ -11,6 +11,7 @@
 
 #define DAEMON_ADDRESSES 16
 #define DAEMON_UPLINKS   8
+#define DAEMON_FDB       64
 #define DAEMON_PKEYS     16
 #define DAEMON_WHY       512
 
@@ -23,7 +24,9 @@ struct daemon_options {
 	uint32_t n_addresses;
 	const char *pkeys[DAEMON_PKEYS];
 	uint32_t n_pkeys;
-	uint16_t mtu;       /* bytes of Ethernet payload; 0 = as much as the uplinks carry */
+	uint16_t mtu; /* bytes of Ethernet payload; 0 = as much as the uplinks carry */
+	const char *fdb[DAEMON_FDB]; /* "MAC[@VLAN]=PORT" */
+	uint32_t n_fdb;
 	gid_t group;        /* its members may attach; 0 = root's daemon is root's alone */
 	struct fault fault; /* of every uplink */
 	bool own_dir;       /* the run directory goes with the daemon, even if it did not make it */

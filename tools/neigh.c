@@ -106,7 +106,7 @@ static void answer(struct neigh *n, const uint8_t ip[16], int status, const uint
 
 /* Where a frame came in. */
 struct neigh_way {
-	int uplink;
+	int uplink;    /* or NEIGH_VM */
 	uint16_t vlan; /* 0 = untagged */
 };
 
@@ -198,9 +198,10 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 		return 0;
 	}
 	memcpy(w->ip, dgid, sizeof(w->ip));
-	if (n->route && own->kernel)
-		return route_resolve(n->route, now, own, sgid_index >= HOST_ADDRESSES, w, hop);
 	from = source_for(n->host, own, dgid);
+	/* A VM on the link is none that the kernel could find. */
+	if (n->route && own->kernel && !(from && n->vms))
+		return route_resolve(n->route, now, own, sgid_index >= HOST_ADDRESSES, w, hop);
 	return from ? resolve_on_link(n, now, from, w, hop) : -ENETUNREACH;
 }
 
@@ -239,14 +240,16 @@ void neigh_forget(struct neigh *n, const struct neigh_waiter *w)
 
 /*
  * Our address that we have to answer for, there where it was asked for; NULL: none. The
- * kernel does it for its own.
+ * kernel does it for its own, but hears no VM.
  */
 static const struct host_address *find_ours(const struct neigh *n, const struct neigh_way *way,
 					    const uint8_t ip[16])
 {
 	const struct host_address *a = host_find(n->host, ip);
 
-	return a && !a->kernel && a->uplink == way->uplink && a->vlan == way->vlan ? a : NULL;
+	if (!a || a->vlan != way->vlan)
+		return NULL;
+	return way->uplink == NEIGH_VM || (!a->kernel && a->uplink == way->uplink) ? a : NULL;
 }
 
 static void input_arp(struct neigh *n, uint64_t now, const struct neigh_way *way,
@@ -259,7 +262,7 @@ static void input_arp(struct neigh *n, uint64_t now, const struct neigh_way *way
 	learn(n, now, way, a->sip, a->smac);
 	if (!a->request || !ours || ether_is_group(a->smac))
 		return;
-	memcpy(reply.smac, n->ops->mac(n->ctx, way->uplink), ETHER_MAC_LEN);
+	memcpy(reply.smac, n->ops->mac(n->ctx, ours->uplink), ETHER_MAC_LEN);
 	memcpy(reply.sip, a->tip, 16);
 	memcpy(reply.tip, a->sip, 16);
 	arp_build(frame, &reply, a->smac);
@@ -284,7 +287,7 @@ static void input_nd(struct neigh *n, uint64_t now, const struct neigh_way *way,
 		learn(n, now, way, m->sip, m->smac);
 	if (!ours || ether_is_group(m->smac))
 		return;
-	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, way->uplink));
+	nd_build_advertisement(frame, m, n->ops->mac(n->ctx, ours->uplink));
 	send_from(n, ours, frame, ND_FRAME_LEN);
 }
 

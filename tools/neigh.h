@@ -29,6 +29,10 @@ struct neigh_waiter {
 	uint64_t due;      /* when the kernel should have an answer */
 };
 
+/* Where a frame came from a VM: it asks for all of the host's addresses, and nobody else answers.
+ */
+#define NEIGH_VM -2
+
 struct neigh_ops {
 	void (*send)(void *ctx, int uplink, const uint8_t *frame, uint32_t len);
 	/* mac of an uplink, which our ARP and ND frames carry */
@@ -54,6 +58,8 @@ struct neigh_entry {
 struct neigh {
 	const struct host *host;
 	struct route *route; /* of the kernel; NULL = there is none to ask */
+	bool vms; /* there are some, which the kernel cannot find: who is on the link is asked here
+		   */
 	const struct neigh_ops *ops;
 	void *ctx;
 	struct neigh_waiter *waiters;
@@ -74,7 +80,7 @@ void neigh_host_changed(struct neigh *n);
 /* w waits no more; nothing where it does not. */
 void neigh_forget(struct neigh *n, const struct neigh_waiter *w);
 
-/* Takes an ARP or ND frame that came in on an uplink: learns from it, answers it. */
+/* Takes an ARP or ND frame that came in on an uplink or NEIGH_VM: learns from it, answers it. */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);
 
 /* Does what is due; returns when it wants to be called next, UINT64_MAX = never. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fdb.h"
 #include "host.h"
 #include "quantity.h"
 
@@ -66,6 +67,20 @@ static int set_pkey(struct options *o, const char *value, char why[OPTIONS_WHY])
 		return -EINVAL;
 	}
 	return append("pkey", d->pkeys, &d->n_pkeys, DAEMON_PKEYS, value, why);
+}
+
+static int set_fdb(struct options *o, const char *value, char why[OPTIONS_WHY])
+{
+	struct daemon_options *d = &o->daemon;
+	struct fdb_key key;
+	const char *port;
+
+	if (fdb_parse(value, &key, &port)) {
+		snprintf(why, OPTIONS_WHY,
+			 "fdb %s is not MAC[@VLAN]=PORT, as 52:54:00:12:34:56=2 is", value);
+		return -EINVAL;
+	}
+	return append("fdb", d->fdb, &d->n_fdb, DAEMON_FDB, value, why);
 }
 
 static int set_fault(struct options *o, const char *value, char why[OPTIONS_WHY])
@@ -144,6 +159,10 @@ const struct options_row options_rows[OPTIONS] = {
 	 "the next entry of the P_Key table, instead of 0xffff alone;\n"
 	 "may be given more than once",
 	 set_pkey},
+	{"fdb", "MAC[@VLAN]=PORT", true,
+	 "a MAC that an uplink or virtual machine, by its number or its SPEC,\n"
+	 "has for itself; may be given more than once",
+	 set_fdb},
 	{"fault", "KEY=VALUE[,KEY=VALUE]...", false,
 	 "spoil the frames of the uplinks: drop, duplicate, reorder, corrupt\n"
 	 "(shares, as 1% is), reorder-time, delay (as 100us is), seed, and\n"

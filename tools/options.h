@@ -12,7 +12,7 @@
 #include "daemon.h"
 
 #define OPTIONS_WHY 512
-#define OPTIONS     9 /* rows */
+#define OPTIONS     10 /* rows */
 
 /* Values are not copied: they must stay where they are. */
 struct options {

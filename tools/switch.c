@@ -21,7 +21,8 @@ static void init_uplink_port(struct vswitch *sw, uint32_t index)
 {
 	struct switch_port *port = &sw->uplink_ports[index];
 
-	port->kind = SWITCH_UPLINK;
+	port->kind = sw->uplinks[index].kind == UPLINK_VM ? SWITCH_VM : SWITCH_UPLINK;
+	*(port->kind == SWITCH_VM ? &sw->vms : &sw->wires) |= 1u << index;
 	port->number = FIRST_UPLINK + index;
 	port->uplink = &sw->uplinks[index];
 	snprintf(port->name, sizeof(port->name), "%s", port->uplink->spec);
@@ -31,6 +32,7 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 		struct uplink *uplinks, uint32_t n_uplinks)
 {
 	uint32_t i;
+	int rc;
 
 	memset(sw, 0, sizeof(*sw));
 	sw->host = host;
@@ -41,12 +43,66 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 	sw->self = (struct switch_port){.kind = SWITCH_URXED, .name = "urxed"};
 	for (i = 0; i < n_uplinks; i++)
 		init_uplink_port(sw, i);
-	return remote_open(&sw->remotes);
+	rc = remote_open(&sw->remotes);
+	if (!rc)
+		rc = fdb_open(&sw->fdb);
+	if (rc)
+		switch_fini(sw);
+	return rc;
 }
 
 void switch_fini(struct vswitch *sw)
 {
 	remote_close(&sw->remotes);
+	fdb_close(&sw->fdb);
+}
+
+/* One of the host's own MACs, of which each uplink may have its own. */
+static bool is_ours(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
+{
+	uint32_t i;
+
+	for (i = 0; i < sw->n_uplinks; i++)
+		if (ether_same(mac, sw->uplinks[i].mac))
+			return true;
+	return ether_same(mac, sw->host->mac);
+}
+
+/* By its number, or by its specification up to the first comma. */
+static bool is_port(const struct switch_port *port, const char *name)
+{
+	const char *spec = port->uplink->spec;
+	size_t len = strlen(name);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", port->number);
+	return !strcmp(name, number) ||
+	       (!strncmp(spec, name, len) && (!spec[len] || spec[len] == ','));
+}
+
+int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY])
+{
+	struct fdb_key key;
+	const char *name;
+	uint32_t i = 0;
+	int rc;
+
+	if (fdb_parse(text, &key, &name)) {
+		snprintf(why, SWITCH_WHY, "fdb %s is not MAC=PORT or MAC@VLAN=PORT", text);
+		return -EINVAL;
+	}
+	while (i < sw->n_uplinks && !is_port(&sw->uplink_ports[i], name))
+		i++;
+	if (i == sw->n_uplinks) {
+		snprintf(why, SWITCH_WHY, "fdb %s: no uplink is called %s", text, name);
+		return -EINVAL;
+	}
+	rc = is_ours(sw, key.mac) ? -EEXIST : fdb_pin(&sw->fdb, &key, i);
+	if (rc)
+		snprintf(why, SWITCH_WHY, "fdb %s: %s", text,
+			 rc == -EEXIST ? "the MAC is another port's or the host's"
+				       : "the port has its share of MACs");
+	return rc;
 }
 
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
@@ -112,7 +168,7 @@ const struct switch_port *switch_next_port(const struct vswitch *sw, const struc
 		return &sw->self;
 	if (port->kind == SWITCH_PROCESS)
 		return port->next;
-	if (port->kind == SWITCH_UPLINK)
+	if (port->kind != SWITCH_URXED)
 		uplink = (uint32_t)(port - sw->uplink_ports) + 1;
 	return uplink < sw->n_uplinks ? &sw->uplink_ports[uplink] : sw->ports;
 }
@@ -136,7 +192,8 @@ struct frame {
 	struct iovec parts[2];
 	uint32_t n;
 	uint32_t len;
-	uint32_t flow; /* for the receiver's queues: the destination QPN; 0 = none */
+	uint32_t flow;  /* for the receiver's queues: the destination QPN; 0 = none */
+	bool from_host; /* its source MAC is that of the uplink by which it leaves */
 };
 
 static struct frame whole_frame(const uint8_t *data, uint32_t len)
@@ -154,6 +211,7 @@ static struct frame frame_of_process(const struct steer *s, const struct vnic_tx
 		.n = f->len > s->head_len ? 2 : 1,
 		.len = f->len,
 		.flow = s->kind == STEER_ROCE ? s->dest_qpn : 0,
+		.from_host = true,
 	};
 }
 
@@ -226,34 +284,6 @@ static bool retry(struct vswitch *sw, uint64_t when)
 	return false;
 }
 
-/* --- Which uplink leads to a MAC */
-
-static struct switch_fdb_entry *fdb_entry(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
-{
-	return &sw->fdb[(mac[3] * 31u + mac[4] * 7u + mac[5]) % SWITCH_FDB];
-}
-
-static void fdb_learn(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN], uint32_t uplink)
-{
-	struct switch_fdb_entry *e = fdb_entry(sw, mac);
-
-	if (sw->n_uplinks < 2 || ether_is_group(mac))
-		return;
-	memcpy(e->mac, mac, ETHER_MAC_LEN);
-	e->uplink = (uint8_t)uplink;
-	e->known = true;
-}
-
-/* -1: not known, or for all of them. */
-static int fdb_find(struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
-{
-	const struct switch_fdb_entry *e = fdb_entry(sw, mac);
-
-	if (sw->n_uplinks == 1)
-		return 0;
-	return e->known && ether_same(e->mac, mac) ? e->uplink : -1;
-}
-
 /* --- To a process */
 
 /* False: the frame has to wait, which only frames that can may do. */
@@ -279,10 +309,12 @@ static bool deliver(struct vswitch *sw, uint64_t now, struct switch_port *to, co
 	return retry(sw, to->full_since + SWITCH_STALL_NS);
 }
 
-/* --- To an uplink */
+/* --- To an uplink or a VM */
 
-/* Copies a frame into an uplink's queue, under the uplink's own MAC. False: it is full. */
-static bool enqueue(struct vswitch *sw, struct switch_port *to, uint64_t now, const struct frame *f)
+/* Copies a frame into an uplink's queue. False: it has to wait, which only frames that can may do.
+ */
+static bool enqueue(struct vswitch *sw, struct switch_port *to, const struct frame *f,
+		    bool can_wait)
 {
 	struct uplink *u = to->uplink;
 	uint8_t *room;
@@ -292,27 +324,16 @@ static bool enqueue(struct vswitch *sw, struct switch_port *to, uint64_t now, co
 	if (f->len > (uint32_t)(ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu))
 		return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
+	if (!room && can_wait)
+		return retry(sw, sw->now + SWITCH_RETRY_NS);
 	if (!room)
-		return retry(sw, now + SWITCH_RETRY_NS);
+		return drop(sw, to, f, SWITCH_DROP_UPLINK_FULL);
 	copy_frame(room, f);
-	memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
+	/* VMs know the host by one MAC; what an uplink leads to, by that uplink's. */
+	if (f->from_host && to->kind == SWITCH_UPLINK)
+		memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
 	uplink_commit(u, f->len);
 	return true;
-}
-
-void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len)
-{
-	struct switch_port *to = &sw->uplink_ports[uplink];
-	uint8_t *room = len <= to->uplink->stride ? uplink_reserve(to->uplink) : NULL;
-	const struct frame f = whole_frame(frame, len);
-
-	note_in(sw, &sw->self, &f, NO_DROP);
-	if (!room) {
-		drop(sw, to, &f, SWITCH_DROP_UPLINK_FULL);
-		return;
-	}
-	copy_frame(room, &f);
-	uplink_commit(to->uplink, len);
 }
 
 static struct frame queued_frame(const struct uplink *u, uint32_t i)
@@ -344,60 +365,145 @@ static void flush_uplink(struct vswitch *sw, uint64_t now, struct switch_port *p
 	uplink_purge(u);
 }
 
-/* --- To several */
+/* --- Ways through the switch */
 
-static bool hears_group(const struct switch_port *port)
+/* Where the copies of a frame go. */
+struct way {
+	uint32_t out;                /* bits of uplinks and VMs */
+	struct switch_port *process; /* or NULL */
+	bool listeners;              /* all processes that hear multicast */
+	bool daemon;
+};
+
+static bool hears(const struct switch_port *port, const struct switch_port *from)
 {
-	return port->dev && vnic_device_hears_multicast(port->dev);
+	return port != from && port->dev && vnic_device_hears_multicast(port->dev);
+}
+
+static uint32_t count_copies(const struct vswitch *sw, const struct switch_port *from,
+			     const struct way *way)
+{
+	uint32_t n = (uint32_t)__builtin_popcount(way->out) + !!way->process + way->daemon;
+	const struct switch_port *port;
+
+	for (port = way->listeners ? sw->ports : NULL; port; port = port->next)
+		n += hears(port, from);
+	return n;
+}
+
+static void to_daemon(struct vswitch *sw, uint64_t now, const struct switch_port *from,
+		      const struct frame *f)
+{
+	int uplink = from->kind == SWITCH_VM ? NEIGH_VM : (int)(from - sw->uplink_ports);
+
+	note_out(sw, &sw->self, f);
+	neigh_input(sw->neigh, now, uplink, f->parts[0].iov_base, f->len);
 }
 
 /*
- * To every process that is in any group, which ones only its engine knows, but the
- * sender, whose engine serves its own queue pairs; and from a process out by all
- * uplinks. Nothing waits: a second try would bring second copies.
+ * A process that is in any group gets each frame to a group, since only its engine knows which
+ * ones; but not the sender, whose engine serves its own queue pairs.
  */
-static void deliver_to_group(struct vswitch *sw, uint64_t now, struct switch_port *from,
-			     const struct frame *f)
+static void to_listeners(struct vswitch *sw, uint64_t now, const struct switch_port *from,
+			 const struct frame *f)
 {
-	uint32_t i, copies = from->kind == SWITCH_PROCESS ? sw->n_uplinks : 0, uplinks = copies;
 	struct switch_port *port;
 
 	for (port = sw->ports; port; port = port->next)
-		copies += port != from && hears_group(port);
-	note_in(sw, from, f, copies ? NO_DROP : SWITCH_DROP_UNHEARD);
-	if (copies)
-		from->stats.counters[SWITCH_COPIES] += copies - 1;
-	for (port = sw->ports; port; port = port->next)
-		if (port != from && hears_group(port))
+		if (hears(port, from))
 			deliver(sw, now, port, f, false);
-	for (i = 0; i < uplinks; i++)
-		if (!enqueue(sw, &sw->uplink_ports[i], now, f))
-			drop(sw, &sw->uplink_ports[i], f, SWITCH_DROP_UPLINK_FULL);
 }
 
-/* Where nobody knows which uplink leads to a MAC: all may. Nothing waits here either. */
-static void send_out_by_all(struct vswitch *sw, uint64_t now, struct switch_port *from,
-			    const struct frame *f)
+/*
+ * Sends a frame by its way; where that leads nowhere, it is dropped for `why`. False: it
+ * has to wait. What goes to several does not wait: a second try would bring second copies.
+ */
+static bool forward(struct vswitch *sw, uint64_t now, struct switch_port *from,
+		    const struct frame *f, const struct way *way, enum switch_drop why)
+{
+	uint32_t copies = count_copies(sw, from, way), i;
+	bool can_wait = from->kind == SWITCH_PROCESS && copies == 1, done = true;
+
+	note_in(sw, from, f, copies ? NO_DROP : why);
+	if (copies > 1)
+		from->stats.counters[SWITCH_COPIES] += copies - 1;
+	for (i = 0; i < sw->n_uplinks; i++)
+		if (way->out & 1u << i)
+			done = enqueue(sw, &sw->uplink_ports[i], f, can_wait);
+	if (way->process)
+		done = deliver(sw, now, way->process, f, can_wait);
+	if (way->listeners)
+		to_listeners(sw, now, from, f);
+	if (way->daemon)
+		to_daemon(sw, now, from, f);
+	return done;
+}
+
+/* Which uplinks and VMs a frame may go to at all: uplinks are not bridged to each other. */
+static uint32_t reach(const struct vswitch *sw, const struct switch_port *from)
+{
+	uint32_t all = sw->wires | sw->vms;
+
+	switch (from->kind) {
+	case SWITCH_UPLINK: return sw->vms;
+	case SWITCH_VM: return all & ~(1u << (from - sw->uplink_ports));
+	default: return all;
+	}
+}
+
+/* Ports with MACs of their own have no others, so what is for nobody known is not for them. */
+static uint32_t reach_unknown(const struct vswitch *sw, uint32_t out)
 {
 	uint32_t i;
 
-	note_in(sw, from, f, NO_DROP);
-	from->stats.counters[SWITCH_COPIES] += sw->n_uplinks - 1;
 	for (i = 0; i < sw->n_uplinks; i++)
-		if (!enqueue(sw, &sw->uplink_ports[i], now, f))
-			drop(sw, &sw->uplink_ports[i], f, SWITCH_DROP_UPLINK_FULL);
+		if (sw->fdb.pinned[i])
+			out &= ~(1u << i);
+	return out;
+}
+
+/* Of the ports in `out`, those by which a frame to another station leaves. */
+static uint32_t way_out(const struct vswitch *sw, const struct steer *s, uint32_t out)
+{
+	struct fdb_key key = {.vlan = s->vlan};
+	int port;
+
+	/* One port alone may lead anywhere: nothing is learned then. */
+	if (ether_is_group(s->dmac) || sw->n_uplinks < 2)
+		return out;
+	memcpy(key.mac, s->dmac, ETHER_MAC_LEN);
+	port = fdb_find(&sw->fdb, sw->now, &key);
+	return port < 0 ? reach_unknown(sw, out) : out & 1u << port;
+}
+
+/* A frame of the daemon's: not for another uplink, where it would have another source. */
+void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len)
+{
+	const struct frame f = whole_frame(frame, len);
+	struct way way = {0};
+	struct steer s;
+
+	steer_peek(&s, frame, len);
+	way.out = way_out(sw, &s, sw->vms | 1u << uplink);
+	forward(sw, sw->now, &sw->self, &f, &way, SWITCH_DROP_NO_UPLINK);
 }
 
 /* --- From a process */
 
-/* Why a frame that a process may send goes nowhere. */
-static enum switch_drop check_way(const struct vswitch *sw, const struct steer *s)
+/* Sets the way of what a process may send; returns why it goes nowhere, if it does. */
+static enum switch_drop find_way(const struct vswitch *sw, const struct switch_port *from,
+				 const struct steer *s, struct way *way)
 {
-	if (ether_is_group(s->dmac))
-		return s->dest_qpn == URXE_QPN_MULTICAST ? NO_DROP : SWITCH_DROP_MULTICAST;
-	if (ether_same(s->dmac, sw->host->mac))
-		return lease_owner(&sw->leases, s->dest_qpn) ? NO_DROP : SWITCH_DROP_NO_QP;
-	return sw->n_uplinks ? NO_DROP : SWITCH_DROP_NO_UPLINK;
+	*way = (struct way){0};
+	if (ether_same(s->dmac, sw->host->mac)) {
+		way->process = lease_owner(&sw->leases, s->dest_qpn);
+		return SWITCH_DROP_NO_QP;
+	}
+	if (ether_is_group(s->dmac) && s->dest_qpn != URXE_QPN_MULTICAST)
+		return SWITCH_DROP_MULTICAST;
+	way->listeners = ether_is_group(s->dmac);
+	way->out = way_out(sw, s, reach(sw, from));
+	return way->listeners ? SWITCH_DROP_UNHEARD : SWITCH_DROP_NO_UPLINK;
 }
 
 /* False: the frame has to wait. */
@@ -406,30 +512,16 @@ static bool from_process(struct vswitch *sw, uint64_t now, struct switch_port *f
 {
 	const struct source_rules rules = {sw->host, &sw->leases, &sw->remotes};
 	enum switch_drop why;
+	struct way way = {0};
 	struct frame f;
 	struct steer s;
-	int uplink;
 
 	steer_peek(&s, tx->data, tx->len);
 	f = frame_of_process(&s, tx);
 	why = source_check(&rules, from, &s);
 	if (why == NO_DROP)
-		why = check_way(sw, &s);
-	if (why == NO_DROP && ether_is_group(s.dmac)) {
-		deliver_to_group(sw, now, from, &f);
-		return true;
-	}
-	uplink = why == NO_DROP ? fdb_find(sw, s.dmac) : 0;
-	if (uplink < 0 && !ether_same(s.dmac, sw->host->mac)) {
-		send_out_by_all(sw, now, from, &f);
-		return true;
-	}
-	note_in(sw, from, &f, why);
-	if (why != NO_DROP)
-		return true;
-	if (ether_same(s.dmac, sw->host->mac))
-		return deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), &f, true);
-	return enqueue(sw, &sw->uplink_ports[uplink], now, &f);
+		why = find_way(sw, from, &s, &way);
+	return forward(sw, now, from, &f, &way, why);
 }
 
 static bool run_queue(struct vswitch *sw, uint64_t now, struct switch_port *port, uint32_t queue)
@@ -469,57 +561,95 @@ void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
 {
 	uint32_t bursts = 0;
 
+	sw->now = now;
 	/* No more than a ring holds: its owner may go on posting. */
 	while (bursts++ < VMXNET3_RING_MAX_SIZE / BURST && run_port(sw, now, port))
 		;
 }
 
-/* --- From an uplink */
+/* --- From an uplink or a VM */
 
-/* Why a frame from an uplink is for none of us, NO_DROP where it may be. */
-static enum switch_drop check_uplink(const struct vswitch *sw, const struct switch_port *from,
-				     const struct steer *s)
+static struct fdb_key source_key(const struct steer *s)
 {
-	if (s->kind == STEER_RUNT)
-		return SWITCH_DROP_RUNT;
-	if (s->kind == STEER_ARP || s->kind == STEER_ND)
-		return NO_DROP;
-	if (s->kind != STEER_ROCE)
-		return SWITCH_DROP_NOT_ROCE;
-	if (ether_is_group(s->dmac))
-		return s->dest_qpn == URXE_QPN_MULTICAST ? NO_DROP : SWITCH_DROP_MULTICAST;
-	if (!ether_same(s->dmac, from->uplink->mac))
-		return SWITCH_DROP_NOT_OURS;
-	return lease_owner(&sw->leases, s->dest_qpn) ? NO_DROP : SWITCH_DROP_NO_QP;
+	struct fdb_key key = {.vlan = s->vlan};
+
+	memcpy(key.mac, s->smac, ETHER_MAC_LEN);
+	return key;
 }
 
-static void from_uplink(struct vswitch *sw, uint64_t now, uint32_t index,
-			const struct netdev_frame *rx)
+/* Why a station may not send this, NO_DROP where it may. */
+static enum switch_drop check_station(const struct vswitch *sw, const struct switch_port *from,
+				      const struct steer *s)
 {
-	struct switch_port *from = &sw->uplink_ports[index];
-	enum switch_drop why;
+	uint32_t index = (uint32_t)(from - sw->uplink_ports);
+	const struct fdb_key key = source_key(s);
+
+	if (s->kind == STEER_RUNT)
+		return SWITCH_DROP_RUNT;
+	if (is_ours(sw, s->smac) || !fdb_may_send(&sw->fdb, &key, index))
+		return SWITCH_DROP_SPOOFED_MAC;
+	/* On a real Ethernet that is between hosts; a VM must not pass for its own. */
+	if (from->kind == SWITCH_VM && s->kind == STEER_ROCE && host_find(sw->host, s->sip))
+		return SWITCH_DROP_SPOOFED_IP;
+	return NO_DROP;
+}
+
+static void learn(struct vswitch *sw, struct switch_port *from, const struct steer *s)
+{
+	const struct fdb_key key = source_key(s);
+
+	if (sw->n_uplinks > 1 &&
+	    fdb_learn(&sw->fdb, sw->now, &key, (uint32_t)(from - sw->uplink_ports)))
+		from->stats.counters[SWITCH_UNLEARNED]++;
+}
+
+/* What is for this host; returns why it goes nowhere, if it does. */
+static enum switch_drop way_in(const struct vswitch *sw, const struct steer *s, struct way *way)
+{
+	bool group = ether_is_group(s->dmac);
+
+	way->daemon = s->kind == STEER_ARP || s->kind == STEER_ND;
+	if (s->kind != STEER_ROCE)
+		return SWITCH_DROP_NOT_ROCE;
+	way->listeners = group && s->dest_qpn == URXE_QPN_MULTICAST;
+	if (group)
+		return way->listeners ? SWITCH_DROP_UNHEARD : SWITCH_DROP_MULTICAST;
+	way->process = lease_owner(&sw->leases, s->dest_qpn);
+	return SWITCH_DROP_NO_QP;
+}
+
+/* Sets the way of what a station may send; returns why it goes nowhere, if it does. */
+static enum switch_drop find_way_from_station(const struct vswitch *sw,
+					      const struct switch_port *from, const struct steer *s,
+					      struct way *way)
+{
+	bool ours = is_ours(sw, s->dmac);
+
+	/* A frame on an uplink to another uplink's MAC came there by mistake. */
+	if (ours && from->kind == SWITCH_UPLINK && !ether_same(s->dmac, from->uplink->mac))
+		return SWITCH_DROP_NOT_OURS;
+	if (!ours)
+		way->out = way_out(sw, s, reach(sw, from));
+	return ours || ether_is_group(s->dmac) ? way_in(sw, s, way) : SWITCH_DROP_NOT_OURS;
+}
+
+static void from_station(struct vswitch *sw, uint64_t now, struct switch_port *from,
+			 const struct netdev_frame *rx)
+{
 	struct frame f = whole_frame(rx->data, rx->len);
+	enum switch_drop why;
+	struct way way = {0};
 	struct steer s;
 
 	steer_peek(&s, rx->data, rx->len);
 	if (s.kind == STEER_ROCE)
 		f.flow = s.dest_qpn;
-	if (s.kind != STEER_RUNT)
-		fdb_learn(sw, s.smac, index);
-	why = check_uplink(sw, from, &s);
-	if (why == NO_DROP && s.kind == STEER_ROCE && ether_is_group(s.dmac)) {
-		deliver_to_group(sw, now, from, &f);
-		return;
+	why = check_station(sw, from, &s);
+	if (why == NO_DROP) {
+		learn(sw, from, &s);
+		why = find_way_from_station(sw, from, &s, &way);
 	}
-	note_in(sw, from, &f, why);
-	if (why != NO_DROP)
-		return;
-	if (s.kind == STEER_ROCE) {
-		deliver(sw, now, lease_owner(&sw->leases, s.dest_qpn), &f, false);
-		return;
-	}
-	note_out(sw, &sw->self, &f);
-	neigh_input(sw->neigh, now, (int)index, rx->data, rx->len);
+	forward(sw, now, from, &f, &way, why);
 }
 
 static bool run_uplink(struct vswitch *sw, uint64_t now, uint32_t index)
@@ -529,7 +659,7 @@ static bool run_uplink(struct vswitch *sw, uint64_t now, uint32_t index)
 	uint32_t i, n = port ? netdev_rx(port, now, frames, BURST) : 0;
 
 	for (i = 0; i < n; i++)
-		from_uplink(sw, now, index, &frames[i]);
+		from_station(sw, now, &sw->uplink_ports[index], &frames[i]);
 	return n > 0;
 }
 
@@ -540,6 +670,7 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 	uint32_t i;
 
 	sw->retry_at = UINT64_MAX;
+	sw->now = now;
 	for (i = 0; i < sw->n_uplinks; i++)
 		moved |= run_uplink(sw, now, i);
 	for (port = sw->ports; port; port = port->next)

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The virtual switch: frames go from the vNICs of processes to each other and to
- * the uplinks.
+ * The virtual switch: frames go between the vNICs of processes, the uplinks and
+ * virtual machines.
  *
  * All processes share the host's MAC; what is sent to that goes by destination
  * QPN. A multicast datagram goes to all that are in a group, and their engines pick. Between
  * processes nothing is lost: a frame whose receiver has no buffer stays in the sender's ring, and
  * what is behind it too, until the receiver gives buffers back. One that does not for 100 ms is
  * stalled, and loses its frames.
+ *
+ * A virtual machine is a station of its own: its frames, of whatever kind, are
+ * bridged to other machines and to uplinks, by VLAN and MAC. Uplinks are never
+ * bridged to each other: two that lead to one network would make a loop.
  */
 #ifndef URXE_TOOLS_SWITCH_H
 #define URXE_TOOLS_SWITCH_H
@@ -17,26 +21,19 @@
 
 #include <vnic/regs.h>
 
+#include "fdb.h"
 #include "host.h"
 #include "lease.h"
 #include "neigh.h"
 #include "switch_port.h"
 
-#define SWITCH_UPLINKS 8
+#define SWITCH_UPLINKS FDB_PORTS
 /* A process that has lost its core for some time slices is not stalled yet: 100 ms. */
 #define SWITCH_STALL_NS 100000000ull
 /* An uplink is hardware or a thread of its own: 10 ms. */
 #define SWITCH_UPLINK_STALL_NS 10000000ull
 /* How long to leave a full uplink alone: about what it takes to send a few long frames. */
 #define SWITCH_RETRY_NS 50000ull
-
-struct switch_fdb_entry {
-	uint8_t mac[ETHER_MAC_LEN];
-	uint8_t uplink;
-	bool known;
-};
-
-#define SWITCH_FDB 256
 
 /* What a tap is shown of a process's frame at most, bytes: all of the longest. */
 #define SWITCH_TAP_ROOM VNIC_FRAME_MAX(VMXNET3_MAX_MTU)
@@ -52,11 +49,13 @@ struct vswitch {
 	struct switch_stats left;  /* what was counted at ports that are no more */
 	struct lease_table leases;
 	struct remote_table remotes;
-	uint64_t retry_at;  /* when a frame that had to wait wants another try */
-	switch_tap_fn *tap; /* sees all frames; NULL = nobody looks */
+	struct fdb fdb;
+	uint32_t wires, vms; /* bits of the ports that are such */
+	uint64_t now;        /* of the run that is under way */
+	uint64_t retry_at;   /* when a frame that had to wait wants another try */
+	switch_tap_fn *tap;  /* sees all frames; NULL = nobody looks */
 	void *tap_ctx;
 	uint8_t tap_frame[SWITCH_TAP_ROOM];
-	struct switch_fdb_entry fdb[SWITCH_FDB]; /* which uplink leads to a MAC */
 };
 
 /*
@@ -67,6 +66,14 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 		struct uplink *uplinks, uint32_t n_uplinks);
 /* When all processes have left; also for one that is all 0. */
 void switch_fini(struct vswitch *sw);
+
+/*
+ * A MAC that a port leads to for good, and that no other port sends from; text as fdb_parse
+ * has it, the port by its number or its specification up to the first comma. Before
+ * anything runs. On error `why` gets one sentence.
+ */
+#define SWITCH_WHY 256
+int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY]);
 
 /*
  * Adds the port of a process, which has a name, and leases it the block of QPNs that
@@ -103,7 +110,10 @@ const struct switch_port *switch_next_port(const struct vswitch *sw,
 /* Sums over all ports, also those that left. */
 void switch_totals(const struct vswitch *sw, struct switch_stats *sums);
 
-/* Sends a frame of the daemon's own. */
+/*
+ * Sends a frame of the daemon's own, which is meant for what an uplink leads to; VMs
+ * are on the same Ethernet.
+ */
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
 
 #endif

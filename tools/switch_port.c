@@ -3,8 +3,10 @@
 
 #include <stddef.h>
 
-static const char *const kind_names[] = {
-	[SWITCH_URXED] = "urxed", [SWITCH_UPLINK] = "uplink", [SWITCH_PROCESS] = "process"};
+static const char *const kind_names[] = {[SWITCH_URXED] = "urxed",
+					 [SWITCH_UPLINK] = "uplink",
+					 [SWITCH_VM] = "vm",
+					 [SWITCH_PROCESS] = "process"};
 
 static const char *const counter_names[SWITCH_COUNTER_COUNT] = {
 #define COUNTER_NAME(id, name, text) [SWITCH_##id] = name,

@@ -24,49 +24,54 @@
 enum switch_port_kind {
 	SWITCH_URXED,   /* the daemon itself: ARP and ND */
 	SWITCH_UPLINK,  /* a real Ethernet */
+	SWITCH_VM,      /* a virtual machine's NIC */
 	SWITCH_PROCESS, /* a process's vNIC */
 };
-/* "urxed", "uplink", "process" */
+/* "urxed", "uplink", "vm", "process" */
 const char *switch_port_kind_name(enum switch_port_kind kind);
 
 /* X(identifier, printed name, meaning) */
-#define SWITCH_COUNTER_LIST(X)                                      \
-	X(IN_FRAMES, "in_frames", "frames that came from the port") \
-	X(IN_BYTES, "in_bytes", "bytes of them")                    \
-	X(OUT_FRAMES, "out_frames", "frames that were given to it") \
-	X(OUT_BYTES, "out_bytes", "bytes of them")                  \
-	X(COPIES, "copies", "more copies of frames that came from it")
+#define SWITCH_COUNTER_LIST(X)                                         \
+	X(IN_FRAMES, "in_frames", "frames that came from the port")    \
+	X(IN_BYTES, "in_bytes", "bytes of them")                       \
+	X(OUT_FRAMES, "out_frames", "frames that were given to it")    \
+	X(OUT_BYTES, "out_bytes", "bytes of them")                     \
+	X(COPIES, "copies", "more copies of frames that came from it") \
+	X(UNLEARNED, "unlearned", "source MACs that were not learned, since it has its share")
 
 #define SWITCH_COUNTER_ENUM(id, name, text) SWITCH_##id,
 enum switch_counter { SWITCH_COUNTER_LIST(SWITCH_COUNTER_ENUM) SWITCH_COUNTER_COUNT };
 const char *switch_counter_name(enum switch_counter counter);
 
 /* X(identifier, printed name, meaning) */
-#define SWITCH_DROP_LIST(X)                                                                       \
-	X(RUNT, "runt", "no whole Ethernet header")                                               \
-	X(SPOOFED_MAC, "spoofed_mac", "a process sent from another MAC than the host's")          \
-	X(SPOOFED_IP, "spoofed_ip",                                                               \
-	  "a process sent from an address that the host does not have in that VLAN")              \
-	X(SPOOFED_QPN, "spoofed_qpn",                                                             \
-	  "a process sent a datagram from a QPN that it has not leased")                          \
-	X(UNREGISTERED, "unregistered",                                                           \
-	  "a process sent to a remote QP to which it is not connected")                           \
-	X(MANAGEMENT, "management",                                                               \
-	  "a process sent from or to QP0 or QP1, which are the daemon's")                         \
-	X(MALFORMED, "malformed",                                                                 \
-	  "a process sent what hosts may read differently: a fragment, or lengths that disagree") \
-	X(NO_SERVICE, "no_service", "a process sent with an opcode of no RC, UC, UD or CNP")      \
-	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")                   \
-	X(NOT_OURS, "not_ours", "from an uplink, to another MAC")                                 \
-	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")                  \
-	X(UNHEARD, "unheard", "to a group, and nobody else is there to hear it")                  \
-	X(NO_QP, "no_qp", "no process holds the destination QPN")                                 \
-	X(NO_UPLINK, "no_uplink", "to another host, but there is no uplink")                      \
-	X(TOO_LONG, "too_long", "longer than the receiver or the uplink takes")                   \
-	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                                 \
-	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 100 ms")        \
-	X(RX_FULL, "rx_full", "cannot wait, and the receiver has no buffer")                      \
-	X(UPLINK_FULL, "uplink_full", "the uplink has not sent a frame for 10 ms")                \
+#define SWITCH_DROP_LIST(X)                                                                        \
+	X(RUNT, "runt", "no whole Ethernet header")                                                \
+	X(SPOOFED_MAC, "spoofed_mac", "from a MAC that is not the sender's to use")                \
+	X(SPOOFED_IP, "spoofed_ip",                                                                \
+	  "a process sent from an address that the host does not have in that VLAN, or a VM from " \
+	  "one that it has")                                                                       \
+	X(SPOOFED_QPN, "spoofed_qpn",                                                              \
+	  "a process sent a datagram from a QPN that it has not leased")                           \
+	X(UNREGISTERED, "unregistered",                                                            \
+	  "a process sent to a remote QP to which it is not connected")                            \
+	X(MANAGEMENT, "management",                                                                \
+	  "a process sent from or to QP0 or QP1, which are the daemon's")                          \
+	X(MALFORMED, "malformed",                                                                  \
+	  "a process sent what hosts may read differently: a fragment, or lengths that disagree")  \
+	X(NO_SERVICE, "no_service", "a process sent with an opcode of no RC, UC, UD or CNP")       \
+	X(NOT_ROCE, "not_roce", "neither RoCE nor the daemon's own ARP and ND")                    \
+	X(NOT_OURS, "not_ours",                                                                    \
+	  "from an uplink or a VM, to a MAC that is neither ours nor behind another port")         \
+	X(MULTICAST, "multicast", "RoCE to a multicast MAC, but to a single QP")                   \
+	X(UNHEARD, "unheard", "to a group, and nobody else is there to hear it")                   \
+	X(NO_QP, "no_qp", "no process holds the destination QPN")                                  \
+	X(NO_UPLINK, "no_uplink", "to another host, but there is no port that leads out")          \
+	X(TOO_LONG, "too_long", "longer than the receiver takes")                                  \
+	X(RX_DOWN, "rx_down", "the receiver's NIC is not active")                                  \
+	X(RX_STALLED, "rx_stalled", "the receiver has not given back a buffer for 100 ms")         \
+	X(RX_FULL, "rx_full", "cannot wait, and the receiver has no buffer")                       \
+	X(UPLINK_FULL, "uplink_full",                                                              \
+	  "the uplink or VM has no room, and the frame cannot wait or has for 10 ms")              \
 	X(UPLINK_GONE, "uplink_gone", "the uplink's interface is not there")
 
 #define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,

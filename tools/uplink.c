@@ -41,11 +41,16 @@ static uint32_t number(const char *spec)
 	return n | 1;
 }
 
+static enum uplink_kind kind_of(const char *spec)
+{
+	return strncmp(spec, "qemu:", 5) && strncmp(spec, "vhost:", 6) ? UPLINK_WIRE : UPLINK_VM;
+}
+
 int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
 {
 	int rc;
 
-	*u = (struct uplink){.spec = spec, .fault = fault};
+	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .fault = fault};
 	hold_init(&u->hold);
 	set_ifname(u);
 	rc = strncmp(spec, "qemu:", 5)
@@ -72,8 +77,20 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 	return rc;
 }
 
+int uplink_hear_all(struct uplink *u, char why[UPLINK_WHY])
+{
+	int rc = netdev_hear_all(u->port);
+
+	u->hears_all = !rc;
+	if (rc)
+		snprintf(why, UPLINK_WHY, "%s cannot hear for virtual machines: %s", u->spec,
+			 strerror(-rc));
+	return rc;
+}
+
 int uplink_reopen(struct uplink *u, char why[UPLINK_WHY])
 {
+	const bool hears_all = u->hears_all;
 	const uint16_t mtu = u->mtu;
 	int rc;
 
@@ -81,6 +98,10 @@ int uplink_reopen(struct uplink *u, char why[UPLINK_WHY])
 	rc = uplink_open(u, u->spec, u->fault, why);
 	if (rc)
 		u->mtu = mtu;
+	if (!rc && hears_all)
+		rc = uplink_hear_all(u, why);
+	/* For another try. */
+	u->hears_all = hears_all;
 	return rc;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A port of the switch to a real Ethernet, with a queue of frames on their way out. */
+/* A port of the switch to a real Ethernet or a virtual machine, with a queue of frames on their way
+ * out. */
 #ifndef URXE_TOOLS_UPLINK_H
 #define URXE_TOOLS_UPLINK_H
 
@@ -15,14 +16,21 @@
 #define UPLINK_WHY   256
 #define UPLINK_QUEUE 64
 
+enum uplink_kind {
+	UPLINK_WIRE, /* a real Ethernet */
+	UPLINK_VM,   /* a virtual machine: a station of its own */
+};
+
 struct uplink {
 	const char *spec;
+	enum uplink_kind kind;
 	const struct fault *fault;
 	struct netdev *port;        /* NULL: it is to be opened again */
 	bool spoiled;               /* port is a fault port on the device's */
 	char ifname[HOST_NDEV_LEN]; /* the kernel's interface; "" = there is none */
 	bool kernel;                /* its kernel addresses are ours too */
 	uint8_t mac[ETHER_MAC_LEN];
+	bool hears_all;      /* also what is for VMs */
 	bool up;             /* it has a link, as far as one can tell */
 	uint16_t mtu;        /* what it carries now */
 	uint16_t mtu_max;    /* what the port was opened for */
@@ -45,6 +53,8 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault,
  * opened. What is queued and in the port's rings is lost. On error there is no port.
  */
 int uplink_reopen(struct uplink *u, char why[UPLINK_WHY]);
+/* Hears what is for other stations too (netdev_hear_all), for VMs. */
+int uplink_hear_all(struct uplink *u, char why[UPLINK_WHY]);
 void uplink_close(struct uplink *u);
 /* Tells what the fault port, if there is one, did to the frames: a line for each count but 0. */
 void uplink_log_faults(const struct uplink *u);

@@ -13,6 +13,7 @@
 #include "arp.h"
 #include "nd.h"
 #include "neigh.h"
+#include "route.h"
 
 #define SECOND 1000000000ull
 #define T0     (100 * SECOND)
@@ -240,6 +241,23 @@ static void arp_asks_and_learns(void **state)
 	assert_int_equal(w.sent, 2);
 }
 
+/* Even from an address of the kernel's, which would be asked if no VM could be there. */
+static void a_vm_is_found_without_the_kernel(void **state)
+{
+	struct neigh_waiter waiter;
+	struct route kernel = {0};
+
+	(void)state;
+	w.neigh.route = &kernel;
+	w.neigh.vms = true;
+	w.host.addresses[1].kernel = true;
+	assert_int_equal(resolve(T0, "192.0.2.9", &waiter), -EINPROGRESS);
+	assert_int_equal(w.sent, 1);
+	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
+	assert_int_equal(w.answers, 1);
+	assert_memory_equal(w.hop.mac, peer_mac, 6);
+}
+
 static void nd_asks_and_learns(void **state)
 {
 	struct nd question, reply = {.solicitation = true};
@@ -422,6 +440,7 @@ int main(void)
 		TEST(in_a_vlan),
 		TEST(in_a_vlan_by_nd),
 		TEST(arp_asks_and_learns),
+		TEST(a_vm_is_found_without_the_kernel),
 		TEST(nd_asks_and_learns),
 		TEST(gives_up_after_three_tries),
 		TEST(who_left_gets_no_answer),

@@ -48,6 +48,11 @@ bool netdev_mac(const struct netdev *port, uint8_t mac[6]);
 /* The largest payload of a frame both ways: what was asked for or what the device takes, if less;
  * UINT32_MAX = any. */
 uint32_t netdev_mtu(const struct netdev *port);
+/*
+ * Receives frames to other stations too, of all EtherTypes, and wakes up for them: for a bridge.
+ * 0, also for a port that never did anything else.
+ */
+int netdev_hear_all(struct netdev *port);
 
 /* X(identifier, printed name, meaning) */
 #define NETDEV_COUNTER_LIST(X)                                                      \

@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the switch does between uplinks, virtual machines and the host: a learning bridge. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rxe/packet.h>
+#include <vnic/loop.h>
+
+#include "arp.h"
+#include "craft.h"
+#include "switch.h"
+
+#define MTU   1500
+#define T0    1000000000ull
+#define LEN   100
+#define DEPTH 64
+#define ROOM  256
+
+#define UD_SEND_ONLY  0x64
+#define ETHERTYPE_LLD 0x88cc
+
+/* The ports beside the process's: two uplinks, two virtual machines. */
+enum { WIRE, OTHER_WIRE, VM, OTHER_VM, STATIONS };
+
+static const char *const specs[STATIONS] = {"mem:wire", "mem:other", "qemu:/vm,mtu=9", "qemu:/vm2"};
+
+/* The host's MACs on its uplinks; those of stations begin with 4. */
+static const uint8_t host_macs[STATIONS][6] = {
+	{2, 0, 0, 0, 0, 0}, {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 3}};
+static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
+static const uint8_t a_mac[6] = {4, 0, 0, 0, 0, 0xa}, b_mac[6] = {4, 0, 0, 0, 0, 0xb};
+
+struct world {
+	struct host host;
+	struct neigh neigh;
+	struct vswitch sw;
+	struct uplink uplinks[STATIONS];
+	struct netdev *far[STATIONS];
+	struct vnic_loop *loop;
+	struct switch_port process;
+	uint32_t qpn;
+	uint64_t now;
+};
+
+static struct world *w;
+
+static void neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
+{
+	(void)ctx;
+	switch_send(&w->sw, uplink, frame, len);
+}
+
+static const uint8_t *neigh_mac(void *ctx, int uplink)
+{
+	(void)ctx;
+	return w->uplinks[uplink].mac;
+}
+
+static const struct neigh_ops neigh_ops = {.send = neigh_send, .mac = neigh_mac};
+
+static void open_station(uint32_t i)
+{
+	struct netdev *ends[2];
+	struct uplink *u = &w->uplinks[i];
+
+	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
+	*u = (struct uplink){.spec = specs[i],
+			     .kind = i < VM ? UPLINK_WIRE : UPLINK_VM,
+			     .port = ends[0],
+			     .mtu = MTU,
+			     .stride = MTU + 18};
+	u->room = calloc(UPLINK_QUEUE, u->stride);
+	assert_non_null(u->room);
+	memcpy(u->mac, host_macs[i], 6);
+	w->far[i] = ends[1];
+}
+
+static int setup(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	w->now = T0;
+	for (i = 0; i < STATIONS; i++)
+		open_station(i);
+	host_init(&w->host);
+	memcpy(w->host.mac, host_macs[WIRE], 6);
+	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", 0), 0);
+	w->host.addresses[0].kernel = true;
+	neigh_init(&w->neigh, &w->host, &neigh_ops, NULL);
+	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, STATIONS), 0);
+	assert_int_equal(vnic_loop_open(MTU, &w->loop), 0);
+	assert_int_equal(switch_join(&w->sw, &w->process, &w->qpn), 0);
+	w->process.dev = w->loop->device;
+	vnic_driver_hear_multicast(w->loop->driver, true);
+	return 0;
+}
+
+/* What came in, and copies that were made of it, is out, dropped or in a queue. */
+static void sums_add_up(void)
+{
+	struct switch_stats all;
+	uint64_t gone = 0;
+	uint32_t i;
+
+	switch_totals(&w->sw, &all);
+	for (i = 0; i < SWITCH_DROP_COUNT; i++)
+		gone += all.drops[i];
+	for (i = 0; i < STATIONS; i++)
+		gone += w->uplinks[i].queued;
+	assert_int_equal(all.counters[SWITCH_IN_FRAMES] + all.counters[SWITCH_COPIES],
+			 all.counters[SWITCH_OUT_FRAMES] + gone);
+}
+
+static int teardown(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	sums_add_up();
+	vnic_loop_close(w->loop);
+	switch_fini(&w->sw);
+	for (i = 0; i < STATIONS; i++) {
+		netdev_close(w->uplinks[i].port);
+		netdev_close(w->far[i]);
+		free(w->uplinks[i].room);
+	}
+	free(w);
+	return 0;
+}
+
+static uint32_t plain(uint8_t *f, const uint8_t *dmac, const uint8_t *smac, uint16_t vlan)
+{
+	memset(f, 0x5a, LEN);
+	memcpy(f, dmac, 6);
+	memcpy(f + 6, smac, 6);
+	ether_put16(f + 12, vlan ? ETHERTYPE_ID_VLAN : ETHERTYPE_LLD);
+	if (vlan) {
+		ether_put16(f + 14, vlan);
+		ether_put16(f + 16, ETHERTYPE_LLD);
+	}
+	return LEN;
+}
+
+static uint32_t roce(uint8_t *f, const uint8_t *dmac, const uint8_t *smac, uint8_t from,
+		     uint32_t qpn)
+{
+	static const uint8_t payload[20];
+	struct urxe_packet p = {
+		.net = URXE_NET_IPV4,
+		.opcode = UD_SEND_ONLY,
+		.dest_qpn = qpn,
+		.deth.src_qpn = w->qpn,
+		.sgid = craft_gid(URXE_NET_IPV4, from),
+		.dgid = craft_gid(URXE_NET_IPV4, 9),
+		.payload = payload,
+		.payload_len = sizeof(payload),
+	};
+	uint8_t room[CRAFT_MAX];
+	uint32_t len;
+
+	memcpy(p.dmac, dmac, 6);
+	memcpy(p.smac, smac, 6);
+	len = craft_frame(room, &p);
+	assert_true(len <= ROOM);
+	memcpy(f, room, len);
+	return len;
+}
+
+static void send_from(uint32_t station, const uint8_t *f, uint32_t len)
+{
+	const struct netdev_frame frame = {f, len, len, 0};
+
+	assert_int_equal(netdev_tx(w->far[station], w->now, &frame, 1), 1);
+	switch_run(&w->sw, w->now);
+}
+
+/* Which stations got a frame: bits. They got it as it was sent, but for the source MAC if `any`. */
+static uint32_t who_got(const uint8_t *f, uint32_t len, bool any)
+{
+	struct netdev_frame got;
+	uint32_t i, mask = 0;
+
+	for (i = 0; i < STATIONS; i++) {
+		if (!netdev_rx(w->far[i], w->now, &got, 1))
+			continue;
+		mask |= 1u << i;
+		assert_int_equal(got.len, len);
+		assert_memory_equal(got.data, f, 6);
+		if (!any)
+			assert_memory_equal(got.data + 6, f + 6, 6);
+		assert_memory_equal(got.data + 12, f + 12, len - 12);
+		assert_int_equal(netdev_rx(w->far[i], w->now, &got, 1), 0);
+	}
+	return mask;
+}
+
+static uint32_t send_plain(uint32_t from, const uint8_t *dmac, const uint8_t *smac, uint16_t vlan)
+{
+	uint8_t f[ROOM];
+	uint32_t len = plain(f, dmac, smac, vlan);
+
+	send_from(from, f, len);
+	return who_got(f, len, false);
+}
+
+static uint64_t dropped(uint32_t station, enum switch_drop why)
+{
+	return w->sw.uplink_ports[station].stats.drops[why];
+}
+
+static bool process_got(const uint8_t *f, uint32_t len)
+{
+	struct vnic_frame frame;
+
+	if (!vnic_driver_rx(w->loop->driver, &frame, 1))
+		return false;
+	assert_int_equal(frame.len, len);
+	assert_memory_equal(frame.data, f, len);
+	vnic_driver_rx_release(w->loop->driver, 1);
+	return true;
+}
+
+#define BIT(i) (1u << (i))
+
+/* From a VM everywhere else; from an uplink to the VMs, never to the other uplink. */
+static void strangers_are_looked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(send_plain(VM, broadcast, a_mac, 0),
+			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	assert_int_equal(send_plain(VM, b_mac, a_mac, 0),
+			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	assert_int_equal(send_plain(WIRE, broadcast, b_mac, 0), BIT(VM) | BIT(OTHER_VM));
+	assert_int_equal(send_plain(OTHER_WIRE, (const uint8_t[]){4, 9, 9, 9, 9, 9}, b_mac, 0),
+			 BIT(VM) | BIT(OTHER_VM));
+}
+
+static void who_spoke_is_known(void **state)
+{
+	(void)state;
+	send_plain(VM, broadcast, a_mac, 0);
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
+	assert_int_equal(send_plain(VM, b_mac, a_mac, 0), BIT(OTHER_VM));
+	assert_int_equal(send_plain(WIRE, a_mac, (const uint8_t[]){4, 1, 1, 1, 1, 1}, 0), BIT(VM));
+	/* It moves: the newest word counts. */
+	send_plain(WIRE, broadcast, b_mac, 0);
+	assert_int_equal(send_plain(VM, b_mac, a_mac, 0), BIT(WIRE));
+	/* On one's own side the switch has no business. */
+	assert_int_equal(send_plain(WIRE, b_mac, (const uint8_t[]){4, 1, 1, 1, 1, 1}, 0), 0);
+	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_OURS), 1);
+}
+
+static void uplinks_are_not_bridged(void **state)
+{
+	(void)state;
+	send_plain(WIRE, broadcast, a_mac, 0);
+	assert_int_equal(send_plain(OTHER_WIRE, a_mac, b_mac, 0), 0);
+	assert_int_equal(dropped(OTHER_WIRE, SWITCH_DROP_NOT_OURS), 1);
+}
+
+static void each_vlan_for_itself(void **state)
+{
+	(void)state;
+	send_plain(VM, broadcast, a_mac, 100);
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 100), BIT(VM));
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 101),
+			 BIT(VM) | BIT(WIRE) | BIT(OTHER_WIRE));
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0),
+			 BIT(VM) | BIT(WIRE) | BIT(OTHER_WIRE));
+}
+
+static void the_silent_are_forgotten(void **state)
+{
+	(void)state;
+	send_plain(VM, broadcast, a_mac, 0);
+	w->now += FDB_AGE_NS - 1;
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
+	w->now += 1;
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0),
+			 BIT(VM) | BIT(WIRE) | BIT(OTHER_WIRE));
+}
+
+static void numbered_mac(uint8_t mac[6], uint32_t i)
+{
+	memcpy(mac, (const uint8_t[]){6, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i}, 6);
+}
+
+/* A machine that takes ever new MACs has its share, and costs nobody else theirs. */
+static void nobody_fills_the_table(void **state)
+{
+	uint8_t mac[6];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < FDB_PER_PORT + 3; i++) {
+		numbered_mac(mac, i);
+		send_plain(VM, broadcast, mac, 0);
+	}
+	assert_int_equal(w->sw.uplink_ports[VM].stats.counters[SWITCH_UNLEARNED], 3);
+	send_plain(OTHER_VM, broadcast, b_mac, 0);
+	assert_int_equal(send_plain(WIRE, b_mac, (const uint8_t[]){4, 1, 1, 1, 1, 1}, 0),
+			 BIT(OTHER_VM));
+	/* When those are silent there is room again. */
+	w->now += FDB_AGE_NS;
+	send_plain(VM, broadcast, a_mac, 0);
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
+}
+
+static void a_pinned_mac_is_its_ports_own(void **state)
+{
+	char why[SWITCH_WHY];
+
+	(void)state;
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=qemu:/vm", why), 0);
+	/* Nobody else sends from it, in no VLAN, */
+	assert_int_equal(send_plain(OTHER_VM, broadcast, a_mac, 0), 0);
+	assert_int_equal(send_plain(WIRE, broadcast, a_mac, 7), 0);
+	assert_int_equal(dropped(OTHER_VM, SWITCH_DROP_SPOOFED_MAC), 1);
+	assert_int_equal(dropped(WIRE, SWITCH_DROP_SPOOFED_MAC), 1);
+	/* it sends from no other, */
+	assert_int_equal(send_plain(VM, broadcast, b_mac, 0), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), 1);
+	assert_int_equal(send_plain(VM, broadcast, a_mac, 0),
+			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	/* it is found before it spoke and however long it is silent, and gets nothing else. */
+	w->now += 2 * FDB_AGE_NS;
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 7), BIT(VM));
+	assert_int_equal(send_plain(WIRE, (const uint8_t[]){4, 9, 9, 9, 9, 9},
+				    (const uint8_t[]){4, 1, 1, 1, 1, 1}, 0),
+			 BIT(OTHER_VM));
+}
+
+static void a_mac_is_pinned_in_a_vlan(void **state)
+{
+	char why[SWITCH_WHY];
+
+	(void)state;
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a@100=3", why), 0);
+	assert_int_equal(send_plain(OTHER_VM, broadcast, a_mac, 100), 0);
+	assert_int_not_equal(send_plain(OTHER_VM, broadcast, a_mac, 0), 0);
+	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 100), BIT(VM));
+	assert_int_equal(send_plain(VM, broadcast, a_mac, 0), 0);
+}
+
+static void what_cannot_be_pinned(void **state)
+{
+	static const char *const wrong[] = {
+		"",
+		"04:00:00:00:00:0a",
+		"04:00:00:00:00:0a=",
+		"04:00:00:00:00=1",
+		"04:00:00:00:00:0a:0b=1",
+		"4:0:0:0:0:a=1",
+		"04-00-00-00-00-0a=1",
+		"05:00:00:00:00:0a=1", /* a group's */
+		"04:00:00:00:00:0a@=1",
+		"04:00:00:00:00:0a@4095=1",
+		"04:00:00:00:00:0a@-1=1",
+		"04:00:00:00:00:0a=5",
+		"04:00:00:00:00:0a=0",
+		"04:00:00:00:00:0a=qemu",
+		"02:00:00:00:00:01=3", /* the host's */
+	};
+	char why[SWITCH_WHY];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		why[0] = '\0';
+		assert_true(switch_pin(&w->sw, wrong[i], why) < 0);
+		assert_true(strlen(why) > 10);
+	}
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0A=qemu:/vm,mtu=9", why), 0);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=4", why), -EEXIST);
+}
+
+static void a_vm_does_not_pass_for_the_host(void **state)
+{
+	uint8_t f[ROOM];
+	uint32_t i, len;
+
+	(void)state;
+	for (i = 0; i < STATIONS; i++)
+		assert_int_equal(send_plain(VM, broadcast, host_macs[i], 0), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), STATIONS);
+	assert_int_equal(send_plain(VM, broadcast, group_mac, 0), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), STATIONS + 1);
+	len = roce(f, host_macs[WIRE], a_mac, 1, w->qpn);
+	send_from(VM, f, len);
+	assert_false(process_got(f, len));
+	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 1);
+	len = roce(f, host_macs[WIRE], a_mac, 2, w->qpn);
+	send_from(VM, f, len);
+	assert_true(process_got(f, len));
+}
+
+static bool post(const uint8_t *f, uint32_t len)
+{
+	struct vnic_frame frame;
+
+	if (!vnic_driver_tx_reserve(w->loop->driver, &frame, 1))
+		return false;
+	memcpy(frame.data, f, len);
+	frame.len = len;
+	vnic_driver_tx_commit(w->loop->driver, &frame, 1);
+	switch_run(&w->sw, w->now);
+	return true;
+}
+
+/* Once a VM has spoken, what a process sends to it goes there alone, from the host's MAC. */
+static void processes_reach_vms(void **state)
+{
+	uint8_t f[ROOM];
+	uint32_t len = roce(f, a_mac, host_macs[WIRE], 1, 5);
+
+	(void)state;
+	assert_true(post(f, len));
+	assert_int_equal(who_got(f, len, true), BIT(STATIONS) - 1);
+	send_plain(VM, broadcast, a_mac, 0);
+	assert_true(post(f, len));
+	assert_int_equal(who_got(f, len, false), BIT(VM));
+	send_plain(OTHER_WIRE, broadcast, a_mac, 0);
+	assert_true(post(f, len));
+	assert_int_equal(who_got(f, len, true), BIT(OTHER_WIRE));
+}
+
+/* RoCE to a group goes to processes, VMs and uplinks, each once. */
+static void groups_are_everywhere(void **state)
+{
+	uint8_t f[ROOM];
+	uint32_t len = roce(f, group_mac, a_mac, 2, URXE_QPN_MULTICAST);
+
+	(void)state;
+	send_from(VM, f, len);
+	assert_int_equal(who_got(f, len, false), BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	assert_true(process_got(f, len));
+	send_from(WIRE, f, len);
+	assert_int_equal(who_got(f, len, false), BIT(VM) | BIT(OTHER_VM));
+	assert_true(process_got(f, len));
+	len = roce(f, group_mac, host_macs[WIRE], 1, URXE_QPN_MULTICAST);
+	assert_true(post(f, len));
+	assert_int_equal(who_got(f, len, true), BIT(STATIONS) - 1);
+	assert_false(process_got(f, len));
+}
+
+static uint32_t arp(uint8_t *f, const uint8_t *smac, uint8_t from, uint8_t to)
+{
+	struct arp a = {.request = true};
+
+	memcpy(a.smac, smac, 6);
+	ip_from_v4(a.sip, (const uint8_t[]){10, 0, 0, from});
+	ip_from_v4(a.tip, (const uint8_t[]){10, 0, 0, to});
+	arp_build(f, &a, broadcast);
+	return ARP_FRAME_LEN;
+}
+
+/* The kernel, which answers for its addresses on the wire, does not hear a VM. */
+static void a_vm_finds_the_host(void **state)
+{
+	struct netdev_frame got;
+	uint8_t f[ROOM];
+	struct arp a;
+
+	(void)state;
+	send_from(VM, f, arp(f, a_mac, 2, 1));
+	assert_int_equal(netdev_rx(w->far[VM], w->now, &got, 1), 1);
+	assert_true(arp_parse(&a, got.data, got.len));
+	assert_false(a.request);
+	assert_memory_equal(a.smac, host_macs[WIRE], 6);
+	assert_memory_equal(got.data, a_mac, 6);
+	/* Its question is everybody's business; on the wire the kernel answers. */
+	assert_int_equal(who_got(f, ARP_FRAME_LEN, false),
+			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
+	send_from(WIRE, f, arp(f, b_mac, 3, 1));
+	assert_int_equal(who_got(f, ARP_FRAME_LEN, false), BIT(VM) | BIT(OTHER_VM));
+}
+
+/* A VM is asked for its MAC as is what the address's uplink leads to. */
+static void the_host_finds_a_vm(void **state)
+{
+	uint8_t f[ARP_FRAME_LEN], request[ROOM];
+
+	(void)state;
+	arp(f, host_macs[WIRE], 1, 2);
+	switch_send(&w->sw, WIRE, f, sizeof(f));
+	switch_run(&w->sw, w->now);
+	assert_int_equal(who_got(f, sizeof(f), false), BIT(WIRE) | BIT(VM) | BIT(OTHER_VM));
+	send_from(VM, request, arp(request, a_mac, 2, 9));
+	who_got(request, ARP_FRAME_LEN, false);
+	memcpy(f, a_mac, 6);
+	switch_send(&w->sw, WIRE, f, sizeof(f));
+	switch_run(&w->sw, w->now);
+	assert_int_equal(who_got(f, sizeof(f), false), BIT(VM));
+}
+
+/* What is not RoCE is for no process: the host's kernel is not behind this MAC. */
+static void nothing_but_roce_for_the_host(void **state)
+{
+	(void)state;
+	assert_int_equal(send_plain(VM, host_macs[WIRE], a_mac, 0), 0);
+	assert_int_equal(send_plain(WIRE, host_macs[WIRE], a_mac, 0), 0);
+	assert_int_equal(dropped(VM, SWITCH_DROP_NOT_ROCE), 1);
+	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_ROCE), 1);
+	/* By one uplink to the MAC that the host has on another. */
+	assert_int_equal(send_plain(WIRE, host_macs[OTHER_WIRE], a_mac, 0), 0);
+	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_OURS), 1);
+}
+
+/* A machine that takes nothing costs its own frames, and nobody else's. */
+static void a_dead_vm_holds_nobody_up(void **state)
+{
+	uint8_t f[ROOM];
+	uint32_t i, n = 0, len;
+	struct netdev_frame got;
+
+	(void)state;
+	send_plain(VM, broadcast, a_mac, 0);
+	len = plain(f, a_mac, b_mac, 0);
+	for (i = 0; i < DEPTH + UPLINK_QUEUE + 10; i++)
+		send_from(OTHER_VM, f, len);
+	assert_int_equal(dropped(VM, SWITCH_DROP_UPLINK_FULL), 10);
+	send_from(OTHER_VM, f, plain(f, broadcast, b_mac, 0));
+	assert_int_equal(netdev_rx(w->far[WIRE], w->now, &got, 1), 1);
+	assert_int_equal(dropped(VM, SWITCH_DROP_UPLINK_FULL), 11);
+	do {
+		for (i = n; netdev_rx(w->far[VM], w->now, &got, 1);)
+			n++;
+		switch_run(&w->sw, w->now);
+	} while (n > i);
+	assert_int_equal(n, DEPTH + UPLINK_QUEUE);
+}
+
+static int start_dpdk(void **state)
+{
+	char why[256];
+
+	(void)state;
+	return netdev_dpdk_start(why, sizeof(why));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(strangers_are_looked_for),      TEST(who_spoke_is_known),
+		TEST(uplinks_are_not_bridged),       TEST(each_vlan_for_itself),
+		TEST(the_silent_are_forgotten),      TEST(nobody_fills_the_table),
+		TEST(a_pinned_mac_is_its_ports_own), TEST(a_mac_is_pinned_in_a_vlan),
+		TEST(what_cannot_be_pinned),         TEST(a_vm_does_not_pass_for_the_host),
+		TEST(processes_reach_vms),           TEST(groups_are_everywhere),
+		TEST(a_vm_finds_the_host),           TEST(the_host_finds_a_vm),
+		TEST(nothing_but_roce_for_the_host), TEST(a_dead_vm_holds_nobody_up),
+	};
+
+	return cmocka_run_group_tests(tests, start_dpdk, NULL);
+}
