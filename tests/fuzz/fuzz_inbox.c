@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An inbox with two senders, and a third hand that writes what it likes into the memory
+ * that all share. As long as it has not, frames come once, in order, and as they were
+ * sent. After that nothing is promised of frames but that they lie in their buffers, and
+ * nobody writes to memory that is his own.
+ *
+ * The input is a script, three bytes a step: what, and two bytes of how.
+ */
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <vnic/inbox.h>
+#include <vnic/regs.h>
+
+#define MTU   60
+#define LEN   64
+#define STEPS 2048
+#define BURST 32
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum step { SEND, RECEIVE, RELEASE, SCRIBBLE, INTERRUPT, DEATH, STEP_KINDS };
+
+struct crowd {
+	struct vnic_inbox *inbox;
+	struct vnic_inbox_keeper *keeper;
+	struct vnic_outbox *senders[2];
+	uint8_t *memory;
+	uint64_t size;
+	uint32_t taken; /* frames received and not released */
+	uint8_t sent, received;
+	bool hostile;
+};
+
+static void check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
+{
+	vnic_inbox_fds(inbox, fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+}
+
+static void gather(struct crowd *c)
+{
+	int fds[VNIC_INBOX_FDS];
+	struct stat st;
+
+	check(!vnic_inbox_create(MTU, &c->inbox));
+	for (uint32_t i = 0; i < 2; i++) {
+		dup_fds(c->inbox, fds);
+		check(!vnic_outbox_open(fds, MTU, i + 1, &c->senders[i]));
+	}
+	dup_fds(c->inbox, fds);
+	check(!vnic_inbox_keeper_open(fds, MTU, &c->keeper));
+	vnic_inbox_fds(c->inbox, fds);
+	check(!fstat(fds[VNIC_INBOX_MEMORY], &st));
+	c->size = (uint64_t)st.st_size;
+	c->memory =
+		mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	check(c->memory != MAP_FAILED);
+}
+
+static void part(struct crowd *c)
+{
+	munmap(c->memory, c->size);
+	vnic_outbox_close(c->senders[0]);
+	vnic_outbox_close(c->senders[1]);
+	vnic_inbox_keeper_close(c->keeper);
+	vnic_inbox_destroy(c->inbox);
+}
+
+/* Frames are full of their number, and their length tells it too. */
+static void send_burst(struct crowd *c, uint32_t sender, uint32_t n)
+{
+	static uint8_t data[BURST][LEN];
+	struct vnic_frame frames[BURST];
+	enum vnic_outbox_status status;
+	uint32_t sent;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t number = (uint8_t)(c->sent + i);
+
+		memset(data[i], number, LEN);
+		frames[i] = (struct vnic_frame){.data = data[i], .len = 1 + number % LEN};
+	}
+	sent = vnic_outbox_send(c->senders[sender], frames, n, &status);
+	check(sent <= n && (status == VNIC_OUTBOX_TAKEN) == (sent == n));
+	check(c->hostile || sent == n || status == VNIC_OUTBOX_FULL);
+	c->sent = (uint8_t)(c->sent + sent);
+}
+
+static void receive_burst(struct crowd *c, uint32_t n)
+{
+	struct vnic_frame frames[BURST];
+
+	n = vnic_inbox_rx(c->inbox, frames, n);
+	c->taken += n;
+	check(c->taken <= VNIC_INBOX_FRAMES);
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t sum = 0;
+
+		check(frames[i].len <= frames[i].room && frames[i].room == VNIC_FRAME_MAX(MTU));
+		for (uint32_t j = 0; j < frames[i].len; j++)
+			sum |= frames[i].data[j] ^ c->received;
+		check(c->hostile || (!sum && frames[i].len == 1u + c->received % LEN));
+		c->received++;
+	}
+	check(c->hostile || !vnic_inbox_broken(c->inbox));
+}
+
+static void release(struct crowd *c, uint32_t n)
+{
+	n = n < c->taken ? n : c->taken;
+	vnic_inbox_rx_release(c->inbox, n);
+	c->taken -= n;
+}
+
+/* Lock, position and mask are the most interesting words; then come the rings, and buffers. */
+static void scribble(struct crowd *c, const uint8_t *how)
+{
+	static const uint32_t values[] = {0, 1, 2, 255, 0x7fffffff, 0x80000000, 0xffffffff, 0xc000};
+	uint64_t words = c->size / 4;
+	uint64_t word = how[0] & 0x80 ? (how[0] & 31) : (how[0] << 8 | how[1]) * words / 32768;
+
+	c->hostile = true;
+	memcpy(c->memory + word % words * 4, &values[how[1] & 7], 4);
+}
+
+static void step(struct crowd *c, const uint8_t *how)
+{
+	switch (how[0] % STEP_KINDS) {
+	case SEND: send_burst(c, how[1] & 1, 1 + how[2] % BURST); break;
+	case RECEIVE: receive_burst(c, 1 + how[2] % BURST); break;
+	case RELEASE: release(c, how[2]); break;
+	case SCRIBBLE: scribble(c, how + 1); break;
+	case INTERRUPT:
+		if (how[1] & 1)
+			vnic_inbox_irq_mask(c->inbox);
+		else
+			(void)vnic_inbox_irq_unmask(c->inbox);
+		break;
+	case DEATH: vnic_inbox_keeper_unlock(c->keeper, how[1] & 3); break;
+	default: abort();
+	}
+	check(c->hostile || !vnic_inbox_keeper_holder(c->keeper));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct crowd crowd = {0};
+
+	gather(&crowd);
+	for (size_t i = 0; i < STEPS && size >= 3; i++, data += 3, size -= 3)
+		step(&crowd, data);
+	part(&crowd);
+	return 0;
+}
