@@ -54,7 +54,7 @@ _urxe() {
 	previous=$(_urxe_previous)
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_urxe_words 'run show replay sim help --help --version' "$word"
+		_urxe_words 'run show capture replay sim help --help --version' "$word"
 		return
 	fi
 	if [[ $previous == --run-dir ]]; then
@@ -76,6 +76,14 @@ _urxe() {
 		_urxe_words '--run-dir --help --' "$word"
 		;;
 	show) _urxe_words 'host port qp mr counter lease transport --json --long --run-dir --help' "$word" ;;
+	capture)
+		case $previous in
+		-i) _urxe_words "$(urxe show port 2>/dev/null | awk 'NR > 1 { print $3 }')" "$word" ;;
+		-w) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+		-c) ;;
+		*) _urxe_words '-i -w -c --run-dir --help' "$word" ;;
+		esac
+		;;
 	replay)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		[[ $word == -* ]] && _urxe_words '--json --help' "$word"

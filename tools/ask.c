@@ -39,12 +39,10 @@ static int check_reply(const struct control_reply *reply, int len,
 	return came->fds[0] < 0 ? -EPROTO : 0;
 }
 
-static int exchange(int fd, bool processes, struct message_extras *came)
+static int exchange(int fd, const struct control_request *request, struct message_extras *came)
 {
-	const struct control_request request = {
-		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = processes};
 	struct control_reply reply;
-	int rc = message_send(fd, &request, sizeof(request), NULL, 0);
+	int rc = message_send(fd, request, sizeof(*request), NULL, 0);
 
 	if (!rc)
 		rc = message_recv(fd, &reply, sizeof(reply), came);
@@ -64,8 +62,46 @@ static void explain(char why[ASK_WHY], const char *run_dir, int err)
 		snprintf(why, ASK_WHY, "the urxed of %s is of another version than this urxe",
 			 run_dir);
 		break;
+	case EBUSY:
+		snprintf(why, ASK_WHY, "the urxed of %s has as many captures as it can", run_dir);
+		break;
 	default: snprintf(why, ASK_WHY, "cannot ask the urxed of %s: %s", run_dir, strerror(err));
 	}
+}
+
+/* Connects and asks; returns the connection, or -1 where it has said why in `why`. */
+static int ask(const char *run_dir, const struct control_request *request,
+	       struct message_extras *came, char why[ASK_WHY])
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
+
+	*came = (struct message_extras){.fds = {-1, -1}};
+	rc = fd < 0 ? -errno : connect_to(fd, run_dir);
+	if (!rc)
+		rc = exchange(fd, request, came);
+	if (!rc)
+		return fd;
+	explain(why, run_dir, -rc);
+	message_drop(came);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int ask_capture(const char *run_dir, const char *port, int *ring, char why[ASK_WHY])
+{
+	struct control_request request = {.version = CONTROL_VERSION, .type = CONTROL_CAPTURE};
+	struct message_extras came;
+	int fd;
+
+	if (strlen(port) >= sizeof(request.port)) {
+		snprintf(why, ASK_WHY, "no port has the name %s", port);
+		return -1;
+	}
+	strcpy(request.port, port);
+	fd = ask(run_dir, &request, &came, why);
+	*ring = came.fds[0];
+	return fd;
 }
 
 static json_t *parse(int fd, int *rc)
@@ -85,21 +121,20 @@ static json_t *parse(int fd, int *rc)
 
 json_t *ask_report(const char *run_dir, bool processes, char why[ASK_WHY])
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
-	struct message_extras came = {.fds = {-1, -1}};
-	json_t *report = NULL;
+	const struct control_request request = {
+		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = processes};
+	struct message_extras came;
+	json_t *report;
+	int fd = ask(run_dir, &request, &came, why), rc;
 
-	rc = fd < 0 ? -errno : connect_to(fd, run_dir);
-	if (!rc)
-		rc = exchange(fd, processes, &came);
-	if (!rc)
-		report = parse(came.fds[0], &rc);
+	if (fd < 0)
+		return NULL;
+	report = parse(came.fds[0], &rc);
 	if (rc)
 		explain(why, run_dir, -rc);
 	else if (processes)
 		answers_collect(report, came.fds[1]);
 	message_drop(&came);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return report;
 }

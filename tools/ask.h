@@ -12,6 +12,13 @@
 #define ASK_ANSWER_MS 1000 /* likewise a process */
 
 /*
+ * Connects to the daemon of run_dir, and asks for a capture of a port by its name or
+ * number, or of all where port is "". Returns the connection, which the capture lasts as
+ * long as, and the ring's memory (capture_ring.h); or -1, with one sentence in `why`.
+ */
+int ask_capture(const char *run_dir, const char *port, int *ring, char why[ASK_WHY]);
+
+/*
  * What the daemon of run_dir tells (report.h); NULL on error, with one sentence in
  * `why`. With `processes` each of them adds what it has (verbs/inventory.h):
  *

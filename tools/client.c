@@ -215,6 +215,16 @@ void client_notice(struct clients *all)
 			notice(all, c);
 }
 
+void client_set_direct(struct clients *all, bool on)
+{
+	struct client *c;
+
+	all->indirect = !on;
+	for (c = all->list; c; c = c->next)
+		if (c->port.dev)
+			vnic_server_set_direct(c->conn, on);
+}
+
 void client_ask(struct clients *all, int socket)
 {
 	struct client *c;
@@ -275,6 +285,8 @@ static int plug_in(struct clients *all, struct client *c)
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
 
 	c->port.dev = vnic_server_device(c->conn);
+	if (all->indirect)
+		vnic_server_set_direct(c->conn, false);
 	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_doorbell_fd(c->conn), &ev))
 		return -errno;
 	log_line("process %d attached", vnic_server_pid(c->conn));

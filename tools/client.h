@@ -39,6 +39,7 @@ struct clients {
 	struct vswitch *sw;
 	struct neigh *neigh;
 	struct record *record;
+	bool indirect;                         /* all frames are to pass the switch */
 	uint64_t claims_until;                 /* when survivors lose their leases */
 	bool settled;                          /* they have lost them */
 	uint64_t now;                          /* of the event that is being handled */
@@ -54,6 +55,8 @@ int client_accept(struct clients *all, int listen_fd);
 void client_event(struct clients *all, uint64_t now, struct client *c);
 /* Tells every client what the port is now, those that do not listen once they do. */
 void client_notice(struct clients *all);
+/* Whether clients, also those to come, may send to each other without the switch. */
+void client_set_direct(struct clients *all, bool on);
 /* Asks all that listen what they have, to be answered on `socket`; marks whom it has asked. */
 void client_ask(struct clients *all, int socket);
 /* Answers the client that w is of. */

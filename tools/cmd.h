@@ -8,5 +8,6 @@ int cmd_run(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_capture(int argc, char **argv);
 
 #endif

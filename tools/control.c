@@ -118,18 +118,42 @@ static int show(struct control *c, bool ask, int fds[MESSAGE_FDS])
 	return fds[0] < 0 ? fds[0] : 0;
 }
 
-static void answer(struct control *c, int fd)
+static void forget(struct control *c, int fd)
 {
-	struct control_reply reply = {.version = CONTROL_VERSION, .status = -EPROTO};
+	uint32_t i;
+
+	for (i = 0; i < CONTROL_PEERS; i++)
+		if (c->peers[i] == fd)
+			c->peers[i] = -1;
+}
+
+/* What goes with the answer, in fds; or a negative errno value. *keep: the connection stays. */
+static int serve(struct control *c, int fd, struct control_request *request, ssize_t len,
+		 int fds[MESSAGE_FDS], bool *keep)
+{
+	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (request->type == CONTROL_SHOW)
+		return show(c, request->ask, fds);
+	if (request->type != CONTROL_CAPTURE || request->port[CONTROL_PORT - 1])
+		return -EPROTO;
+	fds[0] = c->ops->capture(c->ctx, fd, request->port);
+	*keep = fds[0] >= 0;
+	return *keep ? 0 : fds[0];
+}
+
+/* Returns whether the connection stays. */
+static bool answer(struct control *c, int fd)
+{
+	struct control_reply reply = {.version = CONTROL_VERSION};
 	struct control_request request;
 	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
 	int fds[MESSAGE_FDS] = {-1, -1}, i;
+	bool keep = false;
 
 	if (n <= 0)
-		return;
-	if (n == sizeof(request) && request.version == CONTROL_VERSION &&
-	    request.type == CONTROL_SHOW)
-		reply.status = show(c, request.ask, fds);
+		return false;
+	reply.status = serve(c, fd, &request, n, fds, &keep);
 	/* Nothing was sent before, so there is room; who hung up misses it. */
 	message_send(fd, &reply, sizeof(reply), fds,
 		     reply.status ? 0
@@ -138,16 +162,7 @@ static void answer(struct control *c, int fd)
 	for (i = 0; i < MESSAGE_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-}
-
-static void hang_up(struct control *c, int fd)
-{
-	uint32_t i;
-
-	for (i = 0; i < CONTROL_PEERS; i++)
-		if (c->peers[i] == fd)
-			c->peers[i] = -1;
-	close(fd);
+	return keep;
 }
 
 void control_event(struct control *c)
@@ -157,12 +172,17 @@ void control_event(struct control *c)
 	bool connection = false;
 
 	for (i = 0; i < n; i++) {
-		if (events[i].data.fd == c->listen_fd) {
+		int fd = events[i].data.fd;
+
+		if (fd == c->listen_fd) {
 			connection = true;
-			continue;
+		} else if (!c->ops->capture_end(c->ctx, fd)) {
+			bool keep = answer(c, fd);
+
+			forget(c, fd);
+			if (!keep)
+				close(fd);
 		}
-		answer(c, events[i].data.fd);
-		hang_up(c, events[i].data.fd);
 	}
 	/* Last, as it may close a peer that this batch still names. */
 	if (connection)

@@ -4,30 +4,36 @@
  * run directory, for root and the daemon's own user.
  *
  * One packet is a request, one the answer; then the daemon hangs up. What is told
- * comes as a sealed memfd, so that nobody's reading or not reading holds up the
+ * comes in memory (memfd), so that nobody's reading or not reading holds up the
  * daemon. Integers are in host byte order.
  */
 #ifndef URXE_TOOLS_CONTROL_H
 #define URXE_TOOLS_CONTROL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CONTROL_SOCKET_NAME "urxed.ctl"
-#define CONTROL_VERSION     1
+#define CONTROL_VERSION     2
+#define CONTROL_PORT        64 /* bytes of a port's name, with its NUL */
 /* Connections that may be open at a time; another one ends the oldest. */
 #define CONTROL_PEERS 16
 
-enum control_type { CONTROL_SHOW = 1 };
+enum control_type { CONTROL_SHOW = 1, CONTROL_CAPTURE };
 
 struct control_request {
 	uint32_t version;
-	uint32_t type; /* enum control_type */
-	uint32_t ask;  /* 1 = the processes, too, are asked what they have */
+	uint32_t type;           /* enum control_type */
+	uint32_t ask;            /* SHOW: 1 = the processes, too, are asked what they have */
+	char port[CONTROL_PORT]; /* CAPTURE: name or number of the only one; "" = all */
 };
 
 /*
- * With status 0 comes the memfd with the report (report.h), and where processes were asked the
- * socket on which they answer (struct vnic_attach_inventory; SO_PASSCRED says who does).
+ * After CAPTURE the connection stays, and lasts as long as the capture. With status 0 comes
+ * the ring's memory (capture_ring.h); packets of one byte wake its reader.
+ *
+ * After SHOW, with status 0 comes the memfd with the report (report.h), and where processes were
+ * asked the socket on which they answer (struct vnic_attach_inventory; SO_PASSCRED says who does).
  */
 struct control_reply {
 	uint32_t version;
@@ -42,6 +48,13 @@ struct control_ops {
 	 * value. `socket` is for processes to answer on, -1 where they are not to be asked.
 	 */
 	int (*show)(void *ctx, int socket);
+	/*
+	 * Starts a capture that lasts until `socket` hangs up, which is the callee's from then
+	 * on; returns the ring's memory, or a negative errno value.
+	 */
+	int (*capture)(void *ctx, int socket, const char *port);
+	/* A socket says something, or has hung up: ends its capture; false: there is none. */
+	bool (*capture_end)(void *ctx, int socket);
 };
 
 struct control {

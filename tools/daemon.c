@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "captures.h"
 #include "client.h"
 #include "control.h"
 #include "kernel.h"
@@ -41,6 +42,7 @@ struct daemon {
 	int signal_fd;
 	int listen_fd;
 	struct control control;
+	struct captures captures;
 	uint64_t started;
 	bool stop;
 	bool idle;             /* there is no client, */
@@ -289,7 +291,21 @@ static int show(void *ctx, int socket)
 	return report_make(&report);
 }
 
-static const struct control_ops control_ops = {.show = show};
+static int capture(void *ctx, int socket, const char *port)
+{
+	struct daemon *d = ctx;
+
+	return captures_start(&d->captures, socket, port);
+}
+
+static bool capture_end(void *ctx, int socket)
+{
+	struct daemon *d = ctx;
+
+	return captures_end(&d->captures, socket);
+}
+
+static const struct control_ops control_ops = {show, capture, capture_end};
 
 static int open_control(struct daemon *d, char why[DAEMON_WHY])
 {
@@ -363,6 +379,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 	d->started = now_ns();
 	d->lock_fd = d->epoll_fd = d->signal_fd = d->listen_fd = d->control.epoll_fd = -1;
 	d->record.fd = -1;
+	captures_init(&d->captures, &d->clients);
 	rc = claim_dir(d, why);
 	if (!rc)
 		rc = open_record(d, why);
@@ -400,6 +417,7 @@ void daemon_stop(struct daemon *d)
 
 	/* First, so that those that are still here keep their leases for the next daemon. */
 	record_close(&d->record, d->options.run_dir);
+	captures_end_all(&d->captures);
 	client_close_all(&d->clients);
 	if (d->listen_fd >= 0) {
 		rundir_remove(d->options.run_dir, VNIC_SOCKET_NAME);

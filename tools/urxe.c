@@ -17,6 +17,7 @@ static const struct command {
 } commands[] = {
 	{"run", cmd_run, "[--] CMD [ARG]...", "run a program with the RDMA device urxe0"},
 	{"show", cmd_show, "[TOPIC] [--json]", "show what the daemon and its processes do"},
+	{"capture", cmd_capture, "[-w FILE]...", "see what passes the switch, live or in a file"},
 	{"replay", cmd_replay, "FILE [--json]", "check and sum up the RoCE packets of a capture"},
 	{"sim", cmd_sim, "[OPTION]...", "simulate hosts and a bad network, and check what they do"},
 };

@@ -34,7 +34,8 @@ static pthread_t thread;
 static atomic_bool stop;
 static const char *text;
 static int refusal;
-static const char *inventory; /* what processes answer; NULL = they are not asked */
+static atomic_int capturing = -1; /* the socket of the capture that lasts */
+static const char *inventory;     /* what processes answer; NULL = they are not asked */
 
 static void answer(int socket, const void *bytes, uint32_t len, const char *told)
 {
@@ -67,7 +68,26 @@ static int show(void *ctx, int socket)
 	return refusal ? refusal : snapshot_make(text, strlen(text));
 }
 
-static const struct control_ops ops = {.show = show};
+static int capture(void *ctx, int socket, const char *port)
+{
+	assert_ptr_equal(ctx, &control);
+	if (strcmp(port, "good"))
+		return -EBUSY;
+	capturing = socket;
+	return snapshot_make("ring", 4);
+}
+
+static bool capture_end(void *ctx, int socket)
+{
+	assert_ptr_equal(ctx, &control);
+	if (socket != capturing)
+		return false;
+	close(socket);
+	capturing = -1;
+	return true;
+}
+
+static const struct control_ops ops = {show, capture, capture_end};
 
 static void *serve(void *unused)
 {
@@ -215,6 +235,26 @@ static void processes_add_what_they_have(void **state)
 	json_decref(report);
 }
 
+/* A capture keeps its connection, however many others come, until it hangs up. */
+static void a_capture_lasts_as_long_as_its_connection(void **state)
+{
+	char why[ASK_WHY] = "";
+	int fd, ring, i;
+
+	(void)state;
+	assert_int_equal(ask_capture(top, "bad", &ring, why), -1);
+	assert_non_null(strstr(why, "as many captures"));
+	fd = ask_capture(top, "good", &ring, why);
+	assert_true(fd >= 0 && ring >= 0);
+	for (i = 0; i < 2 * CONTROL_PEERS; i++)
+		assert_answers("{\"a\": 1}");
+	assert_true(atomic_load(&capturing) >= 0);
+	close(fd);
+	close(ring);
+	while (atomic_load(&capturing) >= 0)
+		assert_answers("{\"a\": 1}");
+}
+
 static void who_says_nothing_keeps_nobody_out(void **state)
 {
 	int fds[3 * CONTROL_PEERS];
@@ -260,6 +300,7 @@ int main(void)
 		cmocka_unit_test(a_report_arrives_whole),
 		cmocka_unit_test(what_cannot_be_told_has_a_reason),
 		cmocka_unit_test(processes_add_what_they_have),
+		cmocka_unit_test(a_capture_lasts_as_long_as_its_connection),
 		cmocka_unit_test(nonsense_is_answered_with_an_error),
 		cmocka_unit_test(who_says_nothing_keeps_nobody_out),
 		cmocka_unit_test(only_memory_that_stays_as_it_is_is_read),

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The ring between the daemon and who captures: two mappings of one memory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture_ring.h"
+
+#define LONGEST 9018
+
+static struct capture_writer writer;
+static struct capture_reader reader;
+static uint8_t frame[LONGEST];
+
+static int setup(void **state)
+{
+	int fd = capture_writer_open(&writer), rc;
+
+	(void)state;
+	if (fd < 0)
+		return -1;
+	rc = capture_reader_open(&reader, fd);
+	close(fd);
+	return rc;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	capture_writer_close(&writer);
+	capture_reader_close(&reader);
+	return 0;
+}
+
+static bool put(uint32_t number, uint32_t len)
+{
+	struct capture_record record = {.len = len, .time = number, .name = "port"};
+
+	memset(frame, (int)number, len);
+	return capture_writer_put(&writer, &record, frame);
+}
+
+static void expect(uint32_t number, uint32_t len)
+{
+	const struct capture_record *record;
+	const uint8_t *got;
+
+	memset(frame, (int)number, len);
+	assert_int_equal(capture_reader_next(&reader, &record, &got), 1);
+	assert_int_equal(record->time, number);
+	assert_int_equal(record->len, len);
+	assert_string_equal(record->name, "port");
+	assert_memory_equal(got, frame, len);
+}
+
+static void expect_none(void)
+{
+	const struct capture_record *record;
+	const uint8_t *got;
+
+	assert_int_equal(capture_reader_next(&reader, &record, &got), 0);
+}
+
+/* All lengths, so that the end of the memory is met at every distance. */
+static void frames_come_out_as_they_went_in(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		put(2 * i, i * 7 % (LONGEST + 1));
+		put(2 * i + 1, i % 64);
+		expect(2 * i, i * 7 % (LONGEST + 1));
+		expect(2 * i + 1, i % 64);
+		expect_none();
+	}
+	assert_int_equal(capture_reader_lost(&reader), 0);
+}
+
+/* Who does not read loses the newest, and the writer goes on. */
+static void what_finds_no_room_is_counted(void **state)
+{
+	uint32_t i, n = CAPTURE_RING_BYTES / 1000 * 2;
+
+	(void)state;
+	for (i = 0; i < n; i++)
+		put(i, 1000);
+	n -= (uint32_t)capture_reader_lost(&reader);
+	assert_true(n > CAPTURE_RING_BYTES / 1200);
+	for (i = 0; i < n; i++)
+		expect(i, 1000);
+	expect_none();
+	put(7, 1000);
+	expect(7, 1000);
+}
+
+static void who_sleeps_is_woken_once(void **state)
+{
+	(void)state;
+	expect_none();
+	assert_false(put(1, 60));
+	assert_false(capture_reader_wait(&reader));
+	expect(1, 60);
+	expect_none();
+	assert_true(capture_reader_wait(&reader));
+	assert_true(put(2, 60));
+	assert_false(put(3, 60));
+	expect(2, 60);
+	expect(3, 60);
+}
+
+/* The reader says to be where it cannot be: that ends its capture, and nothing else. */
+static void a_hostile_reader_gets_nothing(void **state)
+{
+	static const uint64_t tails[] = {1, CAPTURE_RING_BYTES, UINT64_MAX / 2,
+					 UINT64_MAX - CAPTURE_RING_BYTES};
+	size_t i;
+
+	for (i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		atomic_store(&reader.ring->tail, tails[i]);
+		assert_false(put(1, 60));
+		assert_int_equal(writer.head, 0);
+		atomic_store(&reader.ring->tail, 0);
+		assert_false(put(1, 60));
+		assert_int_equal(writer.head, 0);
+		assert_int_equal(capture_reader_lost(&reader), 2);
+		teardown(state);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
+static void set_head(uint32_t size, uint32_t len, uint64_t head)
+{
+	struct capture_record record = {.size = size, .len = len};
+
+	memcpy((uint8_t *)reader.ring + CAPTURE_RING_START, &record, sizeof(record));
+	atomic_store(&reader.ring->head, head);
+}
+
+static void a_broken_ring_is_seen(void **state)
+{
+	const uint32_t whole = sizeof(struct capture_record);
+	const struct capture_record *record;
+	const uint8_t *got;
+	const struct {
+		uint32_t size, len;
+		uint64_t head;
+	} rows[] = {{0, 0, whole},         {whole - 8, 0, whole},
+		    {whole + 4, 4, 1000},  {whole + 8, 9, 1000},
+		    {whole + 8, 8, whole}, {whole, CAPTURE_PAD - 1, 1000},
+		    {whole, 0, 4},         {UINT32_MAX & ~7u, 0, UINT64_MAX}};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		set_head(rows[i].size, rows[i].len, rows[i].head);
+		assert_int_equal(capture_reader_next(&reader, &record, &got), -EPROTO);
+	}
+}
+
+static void only_a_whole_ring_is_mapped(void **state)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct capture_reader other;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, CAPTURE_RING_SIZE), 0);
+	assert_int_equal(capture_reader_open(&other, fd), -EPROTO);
+	assert_int_equal(ftruncate(fd, CAPTURE_RING_SIZE - 1), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	assert_int_equal(capture_reader_open(&other, fd), -EPROTO);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(frames_come_out_as_they_went_in, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_finds_no_room_is_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_sleeps_is_woken_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_hostile_reader_gets_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_broken_ring_is_seen, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_a_whole_ring_is_mapped, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

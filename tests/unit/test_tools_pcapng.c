@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What is written as pcapng, libpcap reads back. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <netdev/netdev.h>
+
+#include "pcapng.h"
+
+#define PACKETS 300
+#define T0      UINT64_C(1795308088123456789)
+
+static char path[] = "/tmp/test-pcapng-XXXXXX";
+static struct pcapng w;
+static uint8_t data[PCAPNG_FRAME_MAX + 1];
+
+static struct pcapng_packet packet(uint32_t i)
+{
+	static const char *const names[] = {"one", "another", "a third"};
+	static const char *const comments[] = {"", "a", "ab\"\xc3\xa4", "four"};
+
+	memset(data, (int)i, sizeof(data));
+	return (struct pcapng_packet){
+		.interface = names[i % 3],
+		.time = T0 + i,
+		.direction = i & 1 ? PCAPNG_INBOUND : PCAPNG_OUTBOUND,
+		.data = data,
+		.len = 14 + i,
+		.comment = comments[i % 4],
+	};
+}
+
+static void packets_come_back(void **state)
+{
+	FILE *out = fdopen(mkstemp(path), "w");
+	struct netdev_frame frame;
+	struct netdev *port;
+	char why[256];
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+	for (i = 0; i < PACKETS; i++) {
+		struct pcapng_packet p = packet(i);
+
+		assert_int_equal(pcapng_put(&w, &p), 0);
+	}
+	assert_int_equal(w.n, 3);
+	pcapng_end(&w);
+	fclose(out);
+	assert_int_equal(netdev_pcap_open(path, &port, why, sizeof(why)), 0);
+	for (i = 0; i < PACKETS; i++) {
+		struct pcapng_packet p = packet(i);
+
+		assert_int_equal(netdev_rx(port, 0, &frame, 1), 1);
+		assert_int_equal(frame.time, p.time);
+		assert_int_equal(frame.len, p.len);
+		assert_memory_equal(frame.data, p.data, p.len);
+	}
+	assert_int_equal(netdev_rx(port, 0, &frame, 1), 0);
+	assert_int_equal(netdev_pcap_status(port), 1);
+	netdev_close(port);
+	unlink(path);
+}
+
+static void limits_are_kept(void **state)
+{
+	char *text = malloc(PCAPNG_TEXT_MAX + 2), *written = NULL, name[16];
+	struct pcapng_packet p = packet(0);
+	size_t size;
+	FILE *out = open_memstream(&written, &size);
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(pcapng_begin(&w, out, "test"), 0);
+	p.len = PCAPNG_FRAME_MAX;
+	memset(text, 'x', PCAPNG_TEXT_MAX + 1);
+	text[PCAPNG_TEXT_MAX] = '\0';
+	p.comment = p.interface = text;
+	assert_int_equal(pcapng_put(&w, &p), 0);
+	p.len++;
+	assert_int_equal(pcapng_put(&w, &p), -EMSGSIZE);
+	p.len = 14;
+	text[PCAPNG_TEXT_MAX] = 'x';
+	text[PCAPNG_TEXT_MAX + 1] = '\0';
+	assert_int_equal(pcapng_put(&w, &p), -EMSGSIZE);
+	p.comment = "";
+	p.interface = name;
+	for (i = w.n; i < PCAPNG_INTERFACES; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(pcapng_put(&w, &p), 0);
+	}
+	p.interface = "one too many";
+	assert_int_equal(pcapng_put(&w, &p), -ENOSPC);
+	pcapng_end(&w);
+	fclose(out);
+	free(written);
+	free(text);
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+	FILE *out = fopen("/dev/full", "w");
+
+	(void)state;
+	setvbuf(out, NULL, _IONBF, 0);
+	assert_int_equal(pcapng_begin(&w, out, "test"), -EIO);
+	fclose(out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packets_come_back),
+		cmocka_unit_test(limits_are_kept),
+		cmocka_unit_test(a_full_disk_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
