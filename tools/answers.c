@@ -9,6 +9,7 @@
 
 #include <rxe/counters.h>
 #include <vnic/attach.h>
+#include <vnic/inbox.h>
 
 #include "ask.h"
 #include "message.h"
@@ -74,6 +75,13 @@ static void copy_rows(json_t *report, const char *key, const json_t *inventory, 
 
 static const char *meaning(const char *name)
 {
+	static const struct {
+		const char *name, *text;
+	} direct[] = {
+#define DIRECT_ROW(id, name, text) {name, text},
+		VNIC_DIRECT_LIST(DIRECT_ROW)
+#undef DIRECT_ROW
+	};
 	int i;
 
 	for (i = 0; i < URXE_DROP_COUNT; i++)
@@ -82,6 +90,9 @@ static const char *meaning(const char *name)
 	for (i = 0; i < URXE_EVENT_COUNT; i++)
 		if (!strcmp(name, urxe_event_name((enum urxe_event)i)))
 			return urxe_event_text((enum urxe_event)i);
+	for (i = 0; i < VNIC_DIRECT_COUNT; i++)
+		if (!strcmp(name, direct[i].name))
+			return direct[i].text;
 	return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <netdev/netdev.h>
 #include <rxe/counters.h>
 #include <vnic/device.h>
+#include <vnic/inbox.h>
 
 #include "switch_port.h"
 
@@ -19,6 +20,7 @@ static const struct row switch_drops[] = {SWITCH_DROP_LIST(ROW)};
 static const struct row nic_rows[] = {VNIC_COUNTER_LIST(ROW)};
 static const struct row uplink_rows[] = {NETDEV_COUNTER_LIST(ROW)};
 static const struct row engine_rows[] = {URXE_EVENT_LIST(ROW)};
+static const struct row direct_rows[] = {VNIC_DIRECT_LIST(ROW)};
 static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
 
 static const struct {
@@ -43,6 +45,9 @@ static const struct {
 	PART("Uplinks", "As the device behind the port counts itself.", uplink_rows),
 	PART("Engines", "Of each process, and of each of its queue pairs.", engine_rows),
 	PART("Packets that engines dropped", "Likewise.", engine_drops),
+	PART("Frames between processes",
+	     "Of each process, which sends straight into the inboxes of those of its user.",
+	     direct_rows),
 };
 
 static void print_part(size_t i)

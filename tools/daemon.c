@@ -284,6 +284,7 @@ static int show(void *ctx, int socket)
 	const struct report report = {.run_dir = d->options.run_dir,
 				      .private = d->options.private,
 				      .uptime_ns = now_ns() - d->started,
+				      .captures = d->captures.n,
 				      .clients = &d->clients};
 
 	if (socket >= 0)

@@ -3,7 +3,7 @@
  * What urxed knows, as one JSON document:
  *
  *   host      {device, version, pid, uptime_s, run_dir, netns, private, mac, mtu, interface,
- *              gids: [{index, gid, type, vlan}], pkeys: [n], clients}
+ *              gids: [{index, gid, type, vlan}], pkeys: [n], clients, captures}
  *     type        "rocev2" or "rocev1"; vlan is 0 where there is none
  *     clients     connections, also of programs that have not opened the device
  *   ports     [{number, name, kind, pid, state, counters: {name: n}, drops: {name: n}, device}]
@@ -31,6 +31,7 @@ struct report {
 	const char *run_dir;
 	bool private;
 	uint64_t uptime_ns;
+	uint32_t captures;             /* that run */
 	const struct clients *clients; /* and through them host and switch */
 };
 

@@ -89,6 +89,8 @@ static struct way find_way(const json_t *report, const json_t *qp)
 	way.peer = text_of(way.lease, "process");
 	if (!strcmp(way.path, "direct"))
 		way.why = "same host and user";
+	else if (number_of(json_object_get(report, "host"), "captures"))
+		way.why = "somebody captures";
 	else if (number_of(way.lease, "uid") !=
 		 number_of(lease_of_process(report, number_of(qp, "pid")), "uid"))
 		way.why = "another user";

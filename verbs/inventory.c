@@ -23,12 +23,14 @@ struct qp_entry {
 	struct urxe_qp_init init;
 	struct urxe_qp_load load;
 	struct urxe_counters counters;
+	bool direct;
 };
 
 /* A copy of what is under the lock, since writing it down takes longer than others should wait. */
 struct inventory {
 	bool gone;
 	struct urxe_counters counters;
+	uint64_t direct[VNIC_DIRECT_COUNT];
 	struct qp_entry *qps;
 	size_t n_qps;
 	struct urxe_mr_attr *mrs;
@@ -46,6 +48,13 @@ static size_t count_qps(void)
 	return n;
 }
 
+/* As egress.c chooses the way, but for inboxes that are full for a moment. */
+static bool is_direct(const struct urxe_qp_attr *attr)
+{
+	return vnic_driver_direct(port.nic) && egress_knows(&port.egress, attr->dest_qpn) &&
+	       !memcmp(attr->path.dmac, port.who.mac, sizeof(port.who.mac));
+}
+
 static int copy_qps(struct inventory *inv)
 {
 	inv->qps = calloc(count_qps() + 1, sizeof(*inv->qps));
@@ -60,6 +69,7 @@ static int copy_qps(struct inventory *inv)
 		urxe_qp_query(qp, &entry->attr, &entry->init);
 		urxe_qp_load(qp, &entry->load);
 		entry->counters = *urxe_qp_counters(qp);
+		entry->direct = is_direct(&entry->attr);
 		inv->n_qps++;
 	}
 	return 0;
@@ -100,20 +110,30 @@ static int copy(struct inventory *inv)
 
 	inv->gone = port.gone;
 	inv->counters = *urxe_dev_counters(port.dev);
+	memcpy(inv->direct, port.egress.counters, sizeof(inv->direct));
 	return rc ? rc : copy_mrs(inv);
 }
 
 /* --- Without it */
 
-static void write_counters(struct json_text *j, const struct urxe_counters *counters)
+static void write_engine_counters(struct json_text *j, const struct urxe_counters *counters)
 {
-	json_put_open(j, "counters", '{');
 	for (int i = 1; i < URXE_DROP_COUNT; i++)
 		if (counters->drop[i])
 			json_put_number(j, urxe_drop_name((enum urxe_drop)i), counters->drop[i]);
 	for (int i = 0; i < URXE_EVENT_COUNT; i++)
 		if (counters->event[i])
 			json_put_number(j, urxe_event_name((enum urxe_event)i), counters->event[i]);
+}
+
+static void write_counters(struct json_text *j, const struct inventory *inv)
+{
+	json_put_open(j, "counters", '{');
+	write_engine_counters(j, &inv->counters);
+	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+		if (inv->direct[i])
+			json_put_number(j, vnic_direct_counter_name((enum vnic_direct_counter)i),
+					inv->direct[i]);
 	json_put_close(j, '}');
 }
 
@@ -163,7 +183,10 @@ static void write_qp(struct json_text *j, const struct qp_entry *qp)
 	json_put_number(j, "rnr_retries", qp->load.rnr_retries);
 	json_put_number(j, "timeout", qp->attr.timeout);
 	json_put_number(j, "rate_limit", qp->attr.rate_limit);
-	write_counters(j, &qp->counters);
+	json_put_bool(j, "direct", qp->direct);
+	json_put_open(j, "counters", '{');
+	write_engine_counters(j, &qp->counters);
+	json_put_close(j, '}');
 	json_put_close(j, '}');
 }
 
@@ -195,7 +218,7 @@ static void write_all(struct json_text *j, const struct inventory *inv)
 	for (size_t i = 0; i < inv->n_mrs; i++)
 		write_mr(j, &inv->mrs[i]);
 	json_put_close(j, ']');
-	write_counters(j, &inv->counters);
+	write_counters(j, inv);
 	json_put_close(j, '}');
 }
 

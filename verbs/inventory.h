@@ -5,17 +5,18 @@
  *   gone      whether the device is dead
  *   pid, program
  *   qps       [{qpn, type, state, path_mtu, sgid_index, dgid, dest_qpn, rq_psn, sq_psn, sends,
- *              packets, receives, retries, rnr_retries, timeout, rate_limit, counters}]
+ *              packets, receives, retries, rnr_retries, timeout, rate_limit, direct, counters}]
  *     type, state    as in "RC" and "RTS"
  *     path_mtu       bytes
  *     dgid, dest_qpn null for UD and before there is a path
  *     rq_psn, sq_psn of the next packet to come, and to be sent first
  *     sends, ...     struct urxe_qp_load; timeout is the code of IBA, rate_limit kb/s
  *     counters       {name: n}, names of rxe/counters.h; only what is not 0
+ *     direct         whether its frames go straight into the peer's inbox
  *   mrs       [{key, pd, iova, length, access}]
  *     iova           text, as "0x7f0000001000"
  *     access         bits of enum urxe_access
- *   counters  {name: n} of the engine; only what is not 0
+ *   counters  {name: n} of the engine, and names of vnic/inbox.h; only what is not 0
  */
 #ifndef URXE_VERBS_INVENTORY_H
 #define URXE_VERBS_INVENTORY_H

@@ -47,6 +47,7 @@ def check_topics(build):
         check_host(host, found['host'])
         check_parts(found, processes)
         check_text(host, processes)
+        check_captured(host)
         check_stopped(host, pair, processes)
         pair.kill()
         until(10, lambda: not report(host)['leases'], lambda: f'still leased: {report(host)}')
@@ -61,8 +62,7 @@ def check_parts(found, processes):
         expect('lease', (lease['uid'], lease['answered'], lease['qps'], lease['mrs'],
                          lease['qpn_first'] % lease['qpn_count']), (os.getuid(), True, 2, 1, 0))
     for qp in found['qps']:
-        expect('queue pair', (qp['type'], qp['path_mtu'], qp['path'] in ('switch', 'direct')),
-               ('RC', 4096, True))
+        expect('queue pair', (qp['type'], qp['path_mtu'], qp['path']), ('RC', 4096, 'direct'))
         if qp['state'] not in ('RTR', 'RTS'):
             raise Failure(f'a queue pair in use is in {qp["state"]}')
     expect('peers', sorted(qp['dest_qpn'] for qp in found['qps']),
@@ -74,6 +74,18 @@ def check_parts(found, processes):
         if not any(counter['of'] == process and counter['name'] == 'tx_packets'
                    and counter['meaning'] for counter in found['counters']):
             raise Failure(f'{process} counts no packets: {found["counters"]}')
+
+
+def check_captured(host):
+    """While somebody captures, frames go by the switch, and then straight again."""
+    capture = host.spawn([host.urxe, 'capture', '-w', '/dev/null', '--run-dir', host.run_dir])
+    for program, wanted in ((capture, {('switch', 'somebody captures')}),
+                            (None, {('direct', 'same host and user')})):
+        until(10, lambda wanted=wanted: {(way['path'], way['why']) for way in report(
+            host, 'transport')['transports']} == wanted,
+              lambda wanted=wanted: f'not {wanted}: {report(host, "transport")}')
+        if program:
+            program.kill(signal.SIGINT)
 
 
 def check_stopped(host, pair, processes):
@@ -107,7 +119,7 @@ def check_text(host, processes):
                          ('mr', [*processes, 'local-read,local-write,remote-write']),
                          ('lease', [*processes, '0x001000', '4096']),
                          ('transport', processes),
-                         ('counter', [*processes, 'tx_frames', 'rx_packets'])):
+                         ('counter', [*processes, 'direct_sent', 'rx_packets'])):
         for arguments in ((topic,), (topic, '--long')):
             status, text, errors = show(host, *arguments)
             if status or errors or not all(word in text for word in words):
