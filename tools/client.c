@@ -252,6 +252,13 @@ static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
 static const struct vnic_server_ops ops = {
 	.welcome = welcome, .resolve = resolve, .owner = owner, .remote = remote};
 
+void client_begin(struct clients *all, uint64_t now)
+{
+	all->claims_until = now + CLIENT_CLAIM_NS;
+	/* Survivors may still send to processes that ended while there was no daemon. */
+	all->sw->leases.last = all->record->last;
+}
+
 int client_accept(struct clients *all, int listen_fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};

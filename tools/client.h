@@ -49,6 +49,8 @@ struct clients {
 /* How long a new daemon waits for the claims of those that survived the one before. */
 #define CLIENT_CLAIM_NS 3000000000ull
 
+/* Begins, with what an earlier daemon has left on record. */
+void client_begin(struct clients *all, uint64_t now);
 /* Takes a connection that waits. -EAGAIN: there is none; -EMFILE and the like: not now. */
 int client_accept(struct clients *all, int listen_fd);
 /* Handles what a client's sockets have. */

@@ -398,8 +398,8 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 					      .host = &d->host,
 					      .sw = &d->sw,
 					      .neigh = &d->neigh,
-					      .record = &d->record,
-					      .claims_until = now_ns() + CLIENT_CLAIM_NS};
+					      .record = &d->record};
+		client_begin(&d->clients, now_ns());
 		rc = open_control(d, why);
 	}
 	if (!rc)

@@ -37,9 +37,6 @@ int lease_claim(struct lease_table *t, void *owner, uint32_t qpn)
 	if (is_taken(t, block))
 		return -EBUSY;
 	t->owner[block] = owner;
-	/* What lies behind it was leased earlier, or never. */
-	if (block > t->last)
-		t->last = block;
 	return 0;
 }
 

@@ -92,6 +92,8 @@ static void await_survivors(struct record *r)
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
 		const struct record_entry *e = &r->entries[block];
 
+		if (e->token)
+			r->last = block;
 		if (e->token && lives(e)) {
 			r->waits[block] = true;
 			r->awaited++;

@@ -32,6 +32,7 @@ struct record_entry {
 struct record {
 	int fd;           /* -1 = nothing is written */
 	uint32_t awaited; /* blocks whose processes may still claim them */
+	uint32_t last;    /* the highest block that was found on record, of whoever */
 	bool waits[LEASE_BLOCKS];
 	struct record_entry entries[LEASE_BLOCKS];
 };

@@ -126,10 +126,19 @@ static void who_has_ended_is_not_awaited(void **state)
 	record_lease(r, A, pid);
 	open_again();
 	assert_int_equal(record_awaited(r), 1);
+	assert_int_equal(r->last, A / LEASE_QPNS);
 	end_process(pid);
 	assert_int_equal(record_awaited(r), 0);
 	open_again();
 	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(r->last, 0);
+
+	pid = start_process();
+	record_lease(r, A, pid);
+	end_process(pid);
+	open_again();
+	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(r->last, A / LEASE_QPNS);
 }
 
 static void a_zombie_has_ended(void **state)
