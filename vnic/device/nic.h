@@ -189,8 +189,24 @@ bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint3
  */
 bool vnic_verdict_checksums(const uint8_t *frame, uint32_t len, uint32_t *bits);
 
+/* Both kinds of queues have the same places for what is counted here. */
+static_assert((int)UPT1_TX_UCAST == (int)UPT1_RX_UCAST, "");
+static_assert((int)UPT1_TX_MCAST == (int)UPT1_RX_MCAST, "");
+static_assert((int)UPT1_TX_BCAST == (int)UPT1_RX_BCAST, "");
+
 /* Counts a frame and its bytes by the kind of its destination. */
-void vnic_device_count(uint64_t stats[], const uint8_t *data, uint32_t len);
+static inline void vnic_device_count(uint64_t stats[], const uint8_t *mac, uint32_t len)
+{
+	uint32_t kind = UPT1_TX_UCAST;
+
+	if (mac[0] & 1)
+		kind = (mac[0] & mac[1] & mac[2] & mac[3] & mac[4] & mac[5]) == 0xff
+			       ? UPT1_TX_BCAST
+			       : UPT1_TX_MCAST;
+	stats[kind]++;
+	stats[kind + 1] += len;
+}
+
 void vnic_device_write_stats(struct vnic_device *dev);
 
 /* The driver has something to look at: vnic_device_flush interrupts for it. */

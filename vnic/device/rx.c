@@ -283,7 +283,7 @@ static uint32_t length(const struct iovec *parts, uint32_t n)
 }
 
 /* Copies the first bytes of a frame, at most `len`. */
-static void peek(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
+static void gather(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
 {
 	uint32_t got = 0;
 
@@ -318,7 +318,7 @@ static void prepare(struct vnic_device *dev, struct frame *frame, uint32_t n, co
 	tagged = tagged && dev->features & UPT1_F_RXVLAN;
 	if (!tagged && !(dev->features & UPT1_F_RXCSUM))
 		return;
-	peek(frame->parts, n, dev->whole, frame->len);
+	gather(frame->parts, n, dev->whole, frame->len);
 	if (dev->features & UPT1_F_RXCSUM &&
 	    vnic_verdict_checksums(dev->whole, frame->len, &frame->checksums))
 		frame->unverified = 0;
@@ -339,24 +339,38 @@ static int check(struct vnic_device *dev, const struct frame *frame, uint32_t n,
 		return refuse(dev, VNIC_RX_RUNT, -EINVAL);
 	if (frame->len > dev->frame_max)
 		return refuse(dev, VNIC_RX_TOO_LONG, -EMSGSIZE);
-	peek(frame->parts, n, head, HEADS);
+	/* The usual case by itself: a copy of a size that the compiler knows. */
+	if (frame->parts->iov_len >= HEADS)
+		memcpy(head, frame->parts->iov_base, HEADS);
+	else
+		gather(frame->parts, n, head, HEADS);
 	return 0;
+}
+
+/* To a station that need not be compared, and without a VLAN's tag: no filter is to be asked. */
+static bool plainly_wanted(const struct vnic_device *dev, const uint8_t *head)
+{
+	return dev->attr.shared_mac && dev->filter.mode & VMXNET3_RXM_UCAST && !(head[0] & 1) &&
+	       head[MACS] != 0x81;
 }
 
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n)
 {
-	struct frame frame = {
-		.parts = parts, .len = length(parts, n), .unverified = VMXNET3_RCD_CNC};
 	struct vnic_device_rxq *rx = queue_of(dev, flow);
-	const uint32_t len = frame.len;
+	const uint32_t len = length(parts, n);
 	uint8_t head[HEADS];
 	struct scatter scatter;
+	struct frame frame;
 	int ret;
 
+	frame.parts = parts;
+	frame.len = len;
+	frame.unverified = VMXNET3_RCD_CNC;
+	frame.tag = frame.checksums = 0;
 	ret = check(dev, &frame, n, head);
 	if (ret)
 		return ret;
-	if (!vnic_device_wants(dev, head, len))
+	if (!plainly_wanted(dev, head) && !vnic_device_wants(dev, head, len))
 		return refuse(dev, VNIC_RX_FILTERED, 0);
 	if (dev->features & (UPT1_F_RXVLAN | UPT1_F_RXCSUM))
 		prepare(dev, &frame, n, head);

@@ -250,16 +250,7 @@ static enum look take_chain(const struct vnic_device *dev, struct vnic_device_tx
 	/* Alone, so that a packet that turns out not to fit is copied once. */
 	if (offload_mode(chain) == VMXNET3_OM_TSO)
 		return tx->count ? LOOK_NONE : start_segmentation(dev, tx, chain);
-	if (chain->count > 1 || !chain->segments[0].data ||
-	    chain->flags & (VMXNET3_TXD_OM | VMXNET3_TXD_TI))
-		return make_frame(dev, tx, chain);
-	/* One piece, as it is: it stays where it lies. */
-	show(tx, (struct vnic_tx_pending){.data = chain->segments[0].data,
-					  .len = chain->len,
-					  .eop = chain->eop,
-					  .completion = chain->completion});
-	tx->next = chain->end;
-	return LOOK_FRAME;
+	return make_frame(dev, tx, chain);
 }
 
 static void complete(struct vnic_device *dev, struct vnic_device_txq *tx, uint32_t index)
@@ -285,6 +276,33 @@ static void drop_misfit(struct vnic_device *dev, struct vnic_device_txq *tx,
 		complete(dev, tx, chain->eop);
 }
 
+/*
+ * The usual frame: one piece, as it is, so that it stays where it lies. False, with
+ * nothing kept of what was read, for all others, which are read again.
+ */
+static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx)
+{
+	struct vmxnet3_tx_desc *desc = &tx->ring[tx->next.index];
+	/* Acquire: the generation bit is the last that a driver writes. */
+	uint32_t word = vnic_acquire(&desc->len);
+	uint32_t flags = vnic_load(&desc->flags), len = word & VMXNET3_TXD_LEN;
+	const uint8_t *data;
+
+	if (!!(word & VMXNET3_TXD_GEN) != tx->next.gen || (word & VMXNET3_TXD_DTYPE) ||
+	    (flags & (VMXNET3_TXD_EOP | VMXNET3_TXD_OM | VMXNET3_TXD_TI)) != VMXNET3_TXD_EOP ||
+	    len < VNIC_ETH_HEADER || len > dev->frame_max)
+		return false;
+	data = vnic_device_memory(dev, vnic_load(&desc->addr), len);
+	if (!data)
+		return false;
+	show(tx, (struct vnic_tx_pending){.data = data,
+					  .len = len,
+					  .eop = (uint16_t)tx->next.index,
+					  .completion = flags & VMXNET3_TXD_CQ});
+	vnic_cursor_advance(&tx->next);
+	return true;
+}
+
 /* LOOK_NONE: there is nothing more to be had at the moment. */
 static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
@@ -294,6 +312,8 @@ static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 
 	if (tx->segmenting)
 		return next_segment(dev, tx);
+	if (take_plain(dev, tx))
+		return LOOK_FRAME;
 	look = read_chain(dev, tx, &chain, &error);
 	if (look == LOOK_FRAME)
 		look = take_chain(dev, tx, &chain);
