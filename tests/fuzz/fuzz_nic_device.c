@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A hostile guest against the NIC's device side. The input is what the guest does:
+ * descriptors, registers, commands and bytes anywhere in its memory, also while the
+ * device is at work: between its showing a frame and its completing it, and in the
+ * moment of an interrupt. Its memory is exactly as large as the device was told, so
+ * that a sanitizer sees a step outside.
+ *
+ * What must hold: frames have the length of frames and the same ones are shown
+ * until they are done; a refusal is one of those named; and whatever the guest did,
+ * a reset and an honest driver make the NIC work again.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vnic/device.h>
+#include <vnic/regs.h>
+
+#define QUEUES   3
+#define RING     32
+#define MTU      2000
+#define REGION   0x6000u
+#define LOW      0x1000u
+#define HIGH     0x80000000ull /* behind a hole, two regions side by side */
+#define HIGHER   (HIGH + REGION)
+#define BURST    24
+#define MAX_STEP 400
+
+enum { /* where an honest driver puts things, in LOW */
+       SHARED = LOW,
+       QUEUE_DESC = LOW + 0x400,
+       RINGS = LOW + 0x1000,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	const uint8_t *data;
+	size_t left;
+};
+
+struct ring {
+	uint64_t addr;
+	uint32_t next;
+	bool gen;
+};
+
+struct guest {
+	struct input in;
+	struct vnic_region regions[3];
+	uint8_t *bars;
+	struct vnic_device *dev;
+	struct ring tx[QUEUES], rx[QUEUES][2];
+	uint64_t interrupts;
+	bool meddling; /* an interrupt lets the guest act */
+};
+
+static void must(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+static uint8_t get8(struct input *in)
+{
+	if (!in->left)
+		return 0;
+	in->left--;
+	return *in->data++;
+}
+
+static uint32_t get16(struct input *in)
+{
+	return get8(in) | (uint32_t)get8(in) << 8;
+}
+
+static uint32_t get32(struct input *in)
+{
+	return get16(in) | get16(in) << 16;
+}
+
+/* --- The guest's memory */
+
+static uint8_t *at(const struct guest *g, uint64_t addr, uint32_t size)
+{
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t offset = addr - g->regions[i].addr;
+
+		if (offset < g->regions[i].size && size <= g->regions[i].size - offset)
+			return (uint8_t *)g->regions[i].memory + offset;
+	}
+	return NULL;
+}
+
+static void store(const struct guest *g, uint64_t addr, const void *data, uint32_t size)
+{
+	uint8_t *to = at(g, addr, size);
+
+	if (to)
+		memcpy(to, data, size);
+}
+
+/* An address, most of the time in memory, near a border of it, or anything. */
+static uint64_t get_addr(struct input *in)
+{
+	static const uint64_t places[] = {LOW,
+					  HIGH,
+					  HIGHER,
+					  HIGHER - 64,
+					  HIGHER + REGION - 256,
+					  LOW + REGION - 256,
+					  0,
+					  UINT64_MAX - 0xffff};
+	uint8_t choice = get8(in);
+
+	return places[choice % 8] + (choice & 8 ? get8(in) : get16(in));
+}
+
+static struct vmxnet3_tx_queue_desc *tx_desc(const struct guest *g, uint32_t queue)
+{
+	return (void *)at(g, QUEUE_DESC + queue * 256, 256);
+}
+
+static struct vmxnet3_rx_queue_desc *rx_desc(const struct guest *g, uint32_t queue)
+{
+	return (void *)at(g, QUEUE_DESC + (QUEUES + queue) * 256, 256);
+}
+
+/* --- An honest driver's set-up */
+
+static void set_up_queues(struct guest *g, bool data_rings)
+{
+	uint64_t next = RINGS;
+
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		*tx_desc(g, i) = (struct vmxnet3_tx_queue_desc){
+			.ring_addr = next,
+			.comp_ring_addr = next + 512,
+			.ring_size = RING,
+			.comp_ring_size = RING,
+			.vector = (uint8_t)i,
+		};
+		g->tx[i] = (struct ring){next, 0, true};
+		*rx_desc(g, i) = (struct vmxnet3_rx_queue_desc){
+			.ring_addr = {next + 1024, next + 1536},
+			.comp_ring_addr = next + 2048,
+			.ring_size = {RING, RING},
+			.comp_ring_size = 2 * RING,
+			.vector = (uint8_t)(QUEUES + i),
+			.data_ring_addr = HIGH + i * RING * 64,
+			.data_desc_size = data_rings ? 64 : 0,
+		};
+		g->rx[i][0] = (struct ring){next + 1024, 0, true};
+		g->rx[i][1] = (struct ring){next + 1536, 0, true};
+		next += 3072;
+	}
+}
+
+static uint32_t command(struct guest *g, uint32_t cmd)
+{
+	uint32_t result = 0;
+
+	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_CMD, cmd) == 0);
+	must(vnic_device_reg_read(g->dev, 1, VMXNET3_REG_CMD, &result) == 0);
+	return result;
+}
+
+static void unmask_all(struct guest *g)
+{
+	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++)
+		must(vnic_device_reg_write(g->dev, 0, VMXNET3_REG_IMR + 8 * i, 0) == 0);
+}
+
+static uint32_t activate(struct guest *g, uint32_t mode, uint32_t features)
+{
+	struct vmxnet3_driver_shared shared = {
+		.magic = VMXNET3_REV1_MAGIC,
+		.misc = {.upt_features = features,
+			 .queue_desc_addr = QUEUE_DESC,
+			 .mtu = MTU,
+			 .tx_queues = QUEUES,
+			 .rx_queues = QUEUES},
+		.intr = {.auto_mask = 1, .vectors = 2 * QUEUES + 1, .event_vector = 2 * QUEUES},
+		.rx_filter = {.mode = mode, .vlan = {0x11}},
+	};
+	uint32_t result;
+
+	memset(at(g, RINGS, QUEUES * 3072), 0, QUEUES * 3072);
+	store(g, SHARED, &shared, sizeof(shared));
+	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAL, SHARED) == 0);
+	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAH, 0) == 0);
+	result = command(g, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
+	unmask_all(g);
+	return result;
+}
+
+/* --- What a guest does */
+
+static void advance(struct ring *ring)
+{
+	if (++ring->next == RING) {
+		ring->next = 0;
+		ring->gen = !ring->gen;
+	}
+}
+
+static void post_tx(struct guest *g, uint32_t queue, struct vmxnet3_tx_desc desc)
+{
+	struct ring *ring = &g->tx[queue];
+
+	desc.len = (desc.len & ~VMXNET3_TXD_GEN) | (ring->gen ? VMXNET3_TXD_GEN : 0);
+	store(g, ring->addr + ring->next * 16, &desc, sizeof(desc));
+	advance(ring);
+}
+
+static void do_post_tx(struct guest *g)
+{
+	uint8_t choice = get8(&g->in);
+	struct vmxnet3_tx_desc desc = {.addr = get_addr(&g->in)};
+
+	desc.len = choice & 0x10 ? get32(&g->in) : get16(&g->in) & 0x7ff;
+	desc.flags = choice & 0x20 ? get32(&g->in) : VMXNET3_TXD_EOP | VMXNET3_TXD_CQ;
+	post_tx(g, choice % QUEUES, desc);
+}
+
+/* Headers of a TCP packet, which offloads look for, and the descriptors for it. */
+static void do_post_packet(struct guest *g)
+{
+	static const uint8_t ip4[] = {0x08, 0x00, 0x45, 0,  0, 0, 0, 0,  0, 0, 64,
+				      6,    0,    0,    10, 0, 0, 1, 10, 0, 0, 2};
+	static const uint8_t ip6[] = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 6, 64};
+	uint8_t choice = get8(&g->in);
+	uint32_t l4 = choice & 1 ? 54 : 34, queue = choice / 16 % QUEUES, pieces = choice / 4 % 4;
+	uint32_t mss = get16(&g->in) & 0x3fff, len = get16(&g->in) & 0x3fff;
+	uint64_t addr = HIGH + get8(&g->in);
+	uint32_t flags = (choice & 2 ? VMXNET3_OM_TSO | (l4 + 20) : VMXNET3_OM_CSUM | l4) |
+			 (choice & 0x80 ? VMXNET3_TXD_TI : 0);
+
+	store(g, addr + 12, choice & 1 ? ip6 : ip4, choice & 1 ? sizeof(ip6) : sizeof(ip4));
+	store(g, addr + l4 + 12, &(uint8_t){0x50}, 1);
+	post_tx(g, queue, (struct vmxnet3_tx_desc){addr, (l4 + 20) | mss << 18, flags});
+	for (uint32_t i = 0; i < pieces; i++)
+		post_tx(g, queue, (struct vmxnet3_tx_desc){addr + l4 + 20, len, 0});
+	post_tx(g, queue,
+		(struct vmxnet3_tx_desc){addr, len | 1, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ});
+}
+
+static void do_post_rx(struct guest *g)
+{
+	uint8_t choice = get8(&g->in);
+	struct ring *ring = &g->rx[choice % QUEUES][choice >> 7];
+	struct vmxnet3_rx_desc desc = {.addr = get_addr(&g->in)};
+	uint32_t word = choice & 0x10 ? get32(&g->in) : 64 + get8(&g->in) * 16u;
+
+	if (choice & 0x88)
+		word |= VMXNET3_RXD_BODY;
+	desc.len = (word & ~VMXNET3_RXD_GEN) | (ring->gen ? VMXNET3_RXD_GEN : 0);
+	store(g, ring->addr + ring->next * 16, &desc, sizeof(desc));
+	advance(ring);
+}
+
+static void do_write_memory(struct guest *g)
+{
+	uint64_t addr = get_addr(&g->in);
+	uint8_t bytes[16];
+	uint32_t size = get8(&g->in) % sizeof(bytes) + 1;
+
+	for (uint32_t i = 0; i < size; i++)
+		bytes[i] = get8(&g->in);
+	store(g, addr, bytes, size);
+}
+
+static void do_register(struct guest *g)
+{
+	uint8_t choice = get8(&g->in);
+	uint32_t offset = (choice & 0x3f) * 8 + (choice & 0x40 ? 0x600 : 0), value = get32(&g->in);
+
+	if (choice & 0x80)
+		vnic_device_reg_read(g->dev, value & 3, offset, &value);
+	else
+		vnic_device_reg_write(g->dev, offset < 0x50 ? 1 : 0, offset, value);
+}
+
+static void do_command(struct guest *g)
+{
+	uint8_t choice = get8(&g->in);
+
+	command(g, (choice & 0x80 ? 0xf00d0000 : 0xcafe0000) + (choice & 0x1f));
+}
+
+/* One field of the shared area or of a queue's descriptor, as a driver never changes it. */
+static void do_misconfigure(struct guest *g)
+{
+	uint32_t offset = get16(&g->in) % (0x400 + QUEUES * 2 * 256 - 8), value = get32(&g->in);
+
+	store(g, SHARED + offset, &value, get8(&g->in) % 4 + 1);
+}
+
+/* --- What its host does */
+
+static uint32_t sum_of(const uint8_t *data, uint32_t len)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < len; i++)
+		sum += data[i];
+	return sum;
+}
+
+static void do_act(struct guest *g);
+
+static void do_transmit(struct guest *g)
+{
+	struct vnic_tx_frame frames[BURST], again[BURST];
+	uint8_t choice = get8(&g->in), meddle = get8(&g->in);
+	uint32_t queue = choice % (QUEUES + 1), sum = 0;
+	uint32_t want = choice / 4 % BURST + 1, n = vnic_device_tx(g->dev, queue, frames, want), m;
+
+	must(n <= want);
+	for (uint32_t i = 0; i < n; i++) {
+		must(frames[i].len >= VNIC_ETH_HEADER && frames[i].len <= VNIC_FRAME_MAX(MTU));
+		sum += sum_of(frames[i].data, frames[i].len);
+	}
+	/* The guest has its memory in hand all the time. */
+	if (meddle & 1)
+		do_write_memory(g);
+	if (meddle & 2)
+		do_misconfigure(g);
+	m = vnic_device_tx(g->dev, queue, again, n);
+	must(m == n || vnic_device_state(g->dev) != VNIC_DEVICE_ACTIVE);
+	for (uint32_t i = 0; i < m; i++) {
+		must(again[i].data == frames[i].data && again[i].len == frames[i].len);
+		sum += sum_of(again[i].data, again[i].len);
+	}
+	__asm__ volatile("" : : "r"(sum));
+	if (meddle & 4)
+		do_act(g);
+	vnic_device_tx_done(g->dev, queue, meddle & 8 ? n : n / 2);
+}
+
+static void do_receive(struct guest *g)
+{
+	static const uint8_t macs[4][6] = {
+		{2, 3, 4, 5, 6, 7}, {1, 0, 0x5e, 1, 2, 3}, {255, 255, 255, 255, 255, 255}, {6}};
+	uint8_t frame[VNIC_FRAME_MAX(MTU) + 8], choice = get8(&g->in);
+	uint32_t len = get16(&g->in) % sizeof(frame), cut = get8(&g->in) + 1u, head;
+	struct iovec parts[2];
+	int ret;
+
+	memset(frame, choice, sizeof(frame));
+	memcpy(frame, macs[choice % 4], 6);
+	head = get8(&g->in) % 64;
+	for (uint32_t i = 0; i < head; i++)
+		frame[12 + i] = get8(&g->in);
+	if (cut > len)
+		cut = len;
+	parts[0] = (struct iovec){frame, cut};
+	parts[1] = (struct iovec){frame + cut, len - cut};
+	ret = vnic_device_rxv(g->dev, get8(&g->in), parts, cut == len ? 1 : 2);
+	must(ret == 0 || ret == -ENOBUFS || ret == -EMSGSIZE || ret == -EINVAL || ret == -ENETDOWN);
+}
+
+static void do_host(struct guest *g)
+{
+	uint8_t choice = get8(&g->in);
+
+	switch (choice % 4) {
+	case 0: vnic_device_set_link(g->dev, choice & 4 ? 0 : 10000); break;
+	case 1: vnic_device_sleeping(g->dev, choice & 4); break;
+	case 2: vnic_device_hears_multicast(g->dev); break;
+	default: vnic_device_flush(g->dev);
+	}
+}
+
+/* Only what a guest can do by itself: this also happens in the middle of a call of the host's. */
+static void do_act(struct guest *g)
+{
+	uint8_t choice = get8(&g->in);
+
+	switch (choice % 6) {
+	case 0: do_post_tx(g); break;
+	case 1: do_post_rx(g); break;
+	case 2: do_write_memory(g); break;
+	case 3: do_misconfigure(g); break;
+	case 4: do_post_packet(g); break;
+	default: unmask_all(g);
+	}
+}
+
+static void interrupt(void *ctx, uint32_t vector)
+{
+	struct guest *g = ctx;
+
+	must(vector < VMXNET3_MAX_INTRS);
+	g->interrupts++;
+	/* Not while it unmasks: that would come back here for ever. */
+	if (g->meddling && get8(&g->in) & 1) {
+		g->meddling = false;
+		do_write_memory(g);
+		g->meddling = true;
+	}
+}
+
+static void step(struct guest *g)
+{
+	switch (get8(&g->in) % 12) {
+	case 0: do_register(g); break;
+	case 1: do_command(g); break;
+	case 2: activate(g, get8(&g->in), get8(&g->in)); break;
+	case 3:
+	case 4: do_transmit(g); break;
+	case 5:
+	case 6: do_receive(g); break;
+	case 7: do_host(g); break;
+	default: do_act(g);
+	}
+}
+
+/* Whatever was done to it: after a reset an honest driver has a NIC that works. */
+static void recover(struct guest *g)
+{
+	const uint8_t frame[60] = {2, 3, 4, 5, 6, 7, 8};
+	struct vmxnet3_rx_desc desc = {HIGHER, 128 | VMXNET3_RXD_GEN, 0};
+	struct vnic_tx_frame sent;
+
+	g->meddling = false;
+	vnic_device_set_link(g->dev, 10000);
+	command(g, (uint32_t)VMXNET3_CMD_RESET_DEV);
+	set_up_queues(g, false);
+	must(activate(g, VMXNET3_RXM_UCAST, 0) == 0);
+	store(g, HIGH, frame, sizeof(frame));
+	post_tx(g, 1,
+		(struct vmxnet3_tx_desc){HIGH, sizeof(frame), VMXNET3_TXD_EOP | VMXNET3_TXD_CQ});
+	must(vnic_device_tx(g->dev, 1, &sent, 1) == 1 && sent.len == sizeof(frame));
+	must(memcmp(sent.data, frame, sizeof(frame)) == 0);
+	vnic_device_tx_done(g->dev, 1, 1);
+	store(g, g->rx[0][0].addr, &desc, sizeof(desc));
+	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_MACL, 0x05040302) == 0);
+	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_MACH, 0x0706) == 0);
+	must(vnic_device_rx(g->dev, 0, frame, sizeof(frame)) == 0);
+	must(memcmp(at(g, HIGHER, 60), frame, sizeof(frame)) == 0);
+	must(vnic_device_counters(g->dev)[VNIC_INTERRUPTS] == g->interrupts);
+}
+
+static void *memory(size_t size)
+{
+	void *p = aligned_alloc(4096, size);
+
+	must(p);
+	return memset(p, 0, size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint64_t places[3] = {LOW, HIGH, HIGHER};
+	struct guest g = {.in = {data, size}, .meddling = true};
+	struct vnic_device_attr attr = {
+		.regions = g.regions,
+		.region_count = 3,
+		.mac = {2, 3, 4, 5, 6, 7},
+		.mtu = MTU,
+		.interrupt = interrupt,
+		.ctx = &g,
+	};
+	uint8_t first = get8(&g.in);
+
+	for (size_t i = 0; i < 3; i++)
+		g.regions[i] = (struct vnic_region){places[i], REGION, memory(REGION)};
+	attr.bars = g.bars = memory(VNIC_BAR_SIZE);
+	attr.shared_mac = first & 1;
+	must(vnic_device_create(&attr, &g.dev) == 0);
+	must(vnic_device_reg_write(g.dev, 1, VMXNET3_REG_VRRS, 1u << first / 2 % 3) == 0);
+	set_up_queues(&g, first & 0x40);
+	must(activate(&g, first & 0x80 ? 0x1f : 0x0f, first / 8 & 0xf) == 0);
+	for (uint32_t i = 0; i < MAX_STEP && g.in.left; i++)
+		step(&g);
+	recover(&g);
+	vnic_device_destroy(g.dev);
+	for (size_t i = 0; i < 3; i++)
+		free(g.regions[i].memory);
+	free(g.bars);
+	return 0;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A hostile device against the NIC's driver side. The input is what both do: the
+ * program uses its driver as it may, and the device, which has all of the driver's
+ * memory in hand, writes completions and anything else, beside frames that an
+ * honest device gives it.
+ *
+ * What must hold: a frame that the driver hands out lies in its memory, is no
+ * longer than a frame may be, and shares no byte with another that is in use; a
+ * driver that has been lied to says so for good, and hands out nothing more.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vnic/loop.h>
+#include <vnic/regs.h>
+
+#define MTU      600
+#define BURST    32
+#define HELD     1024
+#define MAX_STEP 600
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	const uint8_t *data;
+	size_t left;
+};
+
+struct play {
+	struct input in;
+	struct vnic_loop *loop;
+	const struct vmxnet3_queue_pair *queues;
+	struct vnic_frame held[HELD]; /* received and not given back, oldest first */
+	uint32_t held_count;
+	uint32_t tx_next, rx_next; /* completions, with their generation */
+	bool tx_gen, rx_gen;
+};
+
+static void must(bool truth)
+{
+	if (!truth)
+		abort();
+}
+
+static uint8_t get8(struct input *in)
+{
+	if (!in->left)
+		return 0;
+	in->left--;
+	return *in->data++;
+}
+
+static uint32_t get16(struct input *in)
+{
+	return get8(in) | (uint32_t)get8(in) << 8;
+}
+
+static uint32_t get32(struct input *in)
+{
+	return get16(in) | get16(in) << 16;
+}
+
+static void *at(const struct play *p, uint64_t addr)
+{
+	must(addr && addr < p->loop->memory_size);
+	return (uint8_t *)p->loop->memory + addr;
+}
+
+/* --- The program */
+
+static bool overlap(const struct vnic_frame *a, const struct vnic_frame *b)
+{
+	return a->data < b->data + b->room && b->data < a->data + a->room;
+}
+
+static void check_frame(const struct play *p, const struct vnic_frame *frame)
+{
+	const uint8_t *start = p->loop->memory;
+
+	must(frame->room == VNIC_FRAME_MAX(MTU) && frame->len <= frame->room);
+	must(frame->data >= start && frame->data + frame->room <= start + p->loop->memory_size);
+	for (uint32_t i = 0; i < p->held_count; i++)
+		must(!overlap(frame, &p->held[i]));
+}
+
+static void do_receive(struct play *p)
+{
+	struct vnic_frame frames[BURST];
+	bool broken = vnic_driver_broken(p->loop->driver);
+	uint32_t n = vnic_driver_rx(p->loop->driver, frames, get8(&p->in) % BURST + 1);
+
+	must(!broken || n == 0);
+	for (uint32_t i = 0; i < n; i++) {
+		check_frame(p, &frames[i]);
+		must(p->held_count < HELD);
+		p->held[p->held_count++] = frames[i];
+	}
+}
+
+static void do_release(struct play *p)
+{
+	uint32_t n = get8(&p->in) * 4u;
+
+	if (n > p->held_count)
+		n = p->held_count;
+	vnic_driver_rx_release(p->loop->driver, n);
+	p->held_count -= n;
+	memmove(p->held, p->held + n, p->held_count * sizeof(p->held[0]));
+}
+
+static void do_transmit(struct play *p)
+{
+	struct vnic_frame frames[BURST];
+	uint32_t n = vnic_driver_tx_reserve(p->loop->driver, frames, get8(&p->in) % BURST + 1);
+
+	for (uint32_t i = 0; i < n; i++) {
+		check_frame(p, &frames[i]);
+		for (uint32_t j = 0; j < i; j++)
+			must(!overlap(&frames[i], &frames[j]));
+		frames[i].len = VNIC_ETH_HEADER + get8(&p->in);
+		memset(frames[i].data, (int)i, frames[i].len);
+	}
+	vnic_driver_tx_commit(p->loop->driver, frames, n);
+}
+
+static void do_interrupts(struct play *p)
+{
+	uint8_t choice = get8(&p->in);
+
+	if (choice & 1)
+		vnic_driver_irq_mask(p->loop->driver);
+	else
+		vnic_driver_irq_unmask(p->loop->driver);
+	vnic_driver_hear_multicast(p->loop->driver, choice & 2);
+}
+
+/* --- The device */
+
+static void do_complete_tx(struct play *p)
+{
+	struct vmxnet3_tx_comp *comp = at(p, p->queues->tx.comp_ring_addr);
+	uint32_t size = p->queues->tx.comp_ring_size;
+
+	comp[p->tx_next].index = get16(&p->in) & 0x1fff;
+	comp[p->tx_next].gen = p->tx_gen ? VMXNET3_CD_GEN : 0;
+	if (++p->tx_next == size) {
+		p->tx_next = 0;
+		p->tx_gen = !p->tx_gen;
+	}
+}
+
+static void do_complete_rx(struct play *p)
+{
+	struct vmxnet3_rx_comp *comp = at(p, p->queues->rx.comp_ring_addr);
+	uint32_t size = p->queues->rx.comp_ring_size;
+	uint8_t choice = get8(&p->in);
+
+	comp[p->rx_next].index =
+		choice & 1 ? get32(&p->in) : get8(&p->in) | VMXNET3_RCD_SOP | VMXNET3_RCD_EOP;
+	comp[p->rx_next].len = choice & 2 ? get32(&p->in) : get8(&p->in);
+	comp[p->rx_next].gen = (p->rx_gen ? VMXNET3_CD_GEN : 0) | (choice & 4 ? 0x3fffffff : 0);
+	if (++p->rx_next == size) {
+		p->rx_next = 0;
+		p->rx_gen = !p->rx_gen;
+	}
+}
+
+/* In the rings and the shared area, whose places the driver keeps for itself. */
+static void do_write(struct play *p)
+{
+	const uint64_t places[] = {
+		p->queues->tx.ring_addr,      p->queues->tx.comp_ring_addr,
+		p->queues->rx.ring_addr[0],   p->queues->rx.ring_addr[1],
+		p->queues->rx.comp_ring_addr, 4096,
+	};
+	uint8_t choice = get8(&p->in);
+	uint8_t *to = at(p, places[choice % 6] % (p->loop->memory_size - 65536));
+	uint32_t value = get32(&p->in);
+
+	memcpy(to + get16(&p->in) % 16384, &value, choice / 6 % 4 + 1);
+}
+
+/* The device that the loop comes with; it, too, finds what was written to the rings. */
+static void do_honest(struct play *p)
+{
+	struct vnic_tx_frame sent[BURST];
+	uint8_t frame[VNIC_FRAME_MAX(MTU)], choice = get8(&p->in);
+	uint32_t n;
+
+	memset(frame, choice & ~1, sizeof(frame));
+	vnic_device_rx(p->loop->device, 0, frame, VNIC_ETH_HEADER + choice * 2u);
+	n = vnic_device_tx(p->loop->device, 0, sent, BURST);
+	vnic_device_tx_done(p->loop->device, 0, choice & 1 ? n : n / 2);
+	vnic_device_flush(p->loop->device);
+}
+
+static void step(struct play *p)
+{
+	switch (get8(&p->in) % 10) {
+	case 0:
+	case 1: do_receive(p); break;
+	case 2: do_release(p); break;
+	case 3: do_transmit(p); break;
+	case 4: do_interrupts(p); break;
+	case 5: do_complete_tx(p); break;
+	case 6: do_complete_rx(p); break;
+	case 7: do_write(p); break;
+	default: do_honest(p);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct play *p = calloc(1, sizeof(*p));
+	const struct vmxnet3_driver_shared *shared;
+	struct vmxnet3_queue_pair queues;
+	uint32_t low = 0;
+
+	must(p && vnic_loop_open(MTU, &p->loop) == 0);
+	p->in = (struct input){data, size};
+	must(vnic_device_reg_read(p->loop->device, 1, VMXNET3_REG_DSAL, &low) == 0);
+	shared = at(p, low);
+	/* A copy: what is written later moves no ring. */
+	memcpy(&queues, at(p, shared->misc.queue_desc_addr), sizeof(queues));
+	p->queues = &queues;
+	p->tx_gen = p->rx_gen = true;
+	for (uint32_t i = 0; i < MAX_STEP && p->in.left; i++)
+		step(p);
+	vnic_loop_close(p->loop);
+	free(p);
+	return 0;
+}
