@@ -46,6 +46,16 @@ static bool is_final(int rc)
 	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;
 }
 
+static const char *why_not(int rc)
+{
+	switch (rc) {
+	case -ETIME: return "urxed has gone";
+	case -ESTALE: return "the urxed that is there now is another host";
+	case -EPROTO: return "the urxed that is there now has another version";
+	default: return "the urxed that is there now has no lease for this process";
+	}
+}
+
 void outage_look(void)
 {
 	int rc = clock_monotonic() < outage->until ? port_attach_again() : -ETIME;
@@ -57,9 +67,7 @@ void outage_look(void)
 		return;
 	outage->on = false;
 	clock_go();
-	if (rc == -ETIME)
-		port_lost("urxed has gone");
-	else if (rc)
-		port_lost("another urxed is there, which has no lease for this process");
+	if (rc)
+		port_lost(why_not(rc));
 	port_tell_waiting();
 }

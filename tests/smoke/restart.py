@@ -58,13 +58,20 @@ def check_bandwidth(build, *argv):
         report.check_perftest(pair.finish(60)[1], None)
 
 
+def endless_pair(host):
+    """Two programs that are connected, and go on until something ends them."""
+    pair = Pair(host, host, ['stdbuf', '-oL', 'ibv_rc_pingpong', '-e', '-n', '1000000000'])
+    for program in (pair.server, pair.client):
+        until(20, lambda: 'remote address' in program.output(),
+              lambda: f'does not connect: {program.describe()}')
+    return pair
+
+
 def check_too_late(build):
     """Without another daemon in time both sides end, with an error; a later one changes nothing."""
     with Host(build) as host:
         host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='1')
-        pair = Pair(host, host, ['stdbuf', '-oL', 'ibv_rc_pingpong', '-e', '-n', '1000000000'])
-        until(20, lambda: 'remote address' in pair.client.output(),
-              lambda: f'does not connect: {pair.client.describe()}')
+        pair = endless_pair(host)
         host.daemon.kill()
         for program in (pair.server, pair.client):
             if not program.wait(20):
@@ -172,11 +179,26 @@ def check_private(build):
         program.finish()
 
 
+def check_other_host(build):
+    """A daemon with another MAC is not the one that the queue pairs were made with."""
+    with Host(build) as host:
+        host.environment['URXE_LOG'] = 'warning'
+        pair = endless_pair(host)
+        host.daemon.kill()
+        host.start_daemon(['--uplink', 'dpdk:net_null0'])
+        for program in (pair.server, pair.client):
+            if not program.wait(20):
+                raise Failure(f'ends well with another host\'s daemon: {program.describe()}')
+            if 'is another host: the device is dead' not in program.errors():
+                raise Failure(f'does not say why it ends: {program.describe()}')
+
+
 CHECKS = {
     'term': lambda build: check_contents(build, signal.SIGTERM),
     'kill': lambda build: check_contents(build, signal.SIGKILL),
     'kill_events': lambda build: check_contents(build, signal.SIGKILL, '-e'),
     'too_late': check_too_late,
+    'other_host': check_other_host,
     'newcomer': check_newcomer,
     'orders': check_orders,
     'multicast': check_multicast,
