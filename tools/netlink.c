@@ -140,15 +140,21 @@ static int sort(const struct nlattr *attr, void *arg)
 	return MNL_CB_OK;
 }
 
+/*
+ * The kernel pads all to four bytes, and libmnl takes that for granted: of what is cut elsewhere
+ * it would read up to three more.
+ */
 void netlink_attributes(const struct nlmsghdr *msg, uint32_t header, const struct nlattr **at,
 			uint16_t max)
 {
-	mnl_attr_parse(msg, header, sort, &(struct attributes){at, max});
+	if (msg->nlmsg_len % NLMSG_ALIGNTO == 0)
+		mnl_attr_parse(msg, header, sort, &(struct attributes){at, max});
 }
 
 void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max)
 {
-	mnl_attr_parse_nested(nest, sort, &(struct attributes){at, max});
+	if (nest->nla_len % NLA_ALIGNTO == 0)
+		mnl_attr_parse_nested(nest, sort, &(struct attributes){at, max});
 }
 
 const void *netlink_value(const struct nlattr *attr, uint32_t size)
