@@ -154,6 +154,7 @@ static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
 	uint32_t i;
 
 	host_init(&d->host);
+	record_recall(&d->record, &d->host);
 	if (d->options.mtu)
 		d->host.mtu = d->host.mtu_limit = d->options.mtu;
 	rc = d->n_uplinks ? take_uplinks(d, why) : host_add_invented(&d->host);
@@ -253,6 +254,7 @@ static int publish(struct daemon *d, char why[DAEMON_WHY])
 	int rc = sysfs_create(d->options.run_dir, &d->host);
 	char text[RUNDIR_WHY];
 
+	record_addresses(&d->record, &d->host);
 	if (rc) {
 		snprintf(why, DAEMON_WHY, "cannot write to %s: %s", d->options.run_dir,
 			 strerror(-rc));
@@ -512,6 +514,7 @@ static void follow_kernel(struct daemon *d)
 	rc = sysfs_update(d->options.run_dir, &d->host, &before);
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
+	record_addresses(&d->record, &d->host);
 	neigh_host_changed(&d->neigh);
 	for (i = 0; i < d->n_uplinks; i++)
 		if (watch_uplink(d, &d->uplinks[i], why))

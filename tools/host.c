@@ -104,6 +104,15 @@ static int add(struct host *h, const struct host_address *a)
 	return 0;
 }
 
+void host_expect(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan)
+{
+	struct host_address *at = &h->addresses[index];
+
+	at->vlan = vlan;
+	at->freed = ++h->n_freed;
+	memcpy(at->ip, ip, sizeof(at->ip));
+}
+
 /* Marks the kernel's addresses that it has no longer. */
 static void drop_gone(struct host *h, const struct host_address *list, uint32_t n)
 {

@@ -67,6 +67,9 @@ void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index);
 /* Gives a host without an uplink addresses: link-local IPv6, link-local IPv4, ULA. */
 int host_add_invented(struct host *h);
 
+/* Keeps a free index for an address that had it before, as long as others are free. */
+void host_expect(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan);
+
 /* Adds fe80:: with the MAC's EUI-64, which a RoCE device always has; 0 where it is there. */
 int host_add_link_local(struct host *h, int uplink);
 

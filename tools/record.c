@@ -14,7 +14,8 @@
 #include "log.h"
 #include "rundir.h"
 
-#define MAGIC "urxed leases 1\n"
+#define MAGIC        "urxed leases 2\n"
+#define ADDRESSES_AT (sizeof(struct header) + sizeof(((struct record *)0)->entries))
 
 struct header {
 	char magic[16];
@@ -109,14 +110,18 @@ static bool read_all(struct record *r, const struct header *own)
 
 	return pread(r->fd, &found, sizeof(found), 0) == sizeof(found) &&
 	       !memcmp(&found, own, sizeof(found)) &&
-	       pread(r->fd, r->entries, sizeof(r->entries), sizeof(found)) == sizeof(r->entries);
+	       pread(r->fd, r->entries, sizeof(r->entries), sizeof(found)) == sizeof(r->entries) &&
+	       pread(r->fd, r->addresses, sizeof(r->addresses), ADDRESSES_AT) ==
+		       sizeof(r->addresses);
 }
 
-/* The entries before the header: without it they count for nothing. */
+/* The header last: without it the rest counts for nothing. */
 static int begin(struct record *r, const struct header *own)
 {
 	memset(r->entries, 0, sizeof(r->entries));
-	if (ftruncate(r->fd, 0) || !write_at(r, r->entries, sizeof(r->entries), sizeof(*own)) ||
+	memset(r->addresses, 0, sizeof(r->addresses));
+	if (ftruncate(r->fd, 0) || !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_AT) ||
+	    !write_at(r, r->entries, sizeof(r->entries), sizeof(*own)) ||
 	    !write_at(r, own, sizeof(*own), 0))
 		return errno ? -errno : -EIO;
 	return 0;
@@ -215,4 +220,32 @@ void record_give_up(struct record *r)
 	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
 		if (r->waits[block])
 			forget(r, block);
+}
+
+void record_addresses(struct record *r, const struct host *host)
+{
+	uint32_t i;
+
+	memset(r->addresses, 0, sizeof(r->addresses));
+	for (i = 0; i < HOST_ADDRESSES; i++) {
+		const struct host_address *a = &host->addresses[i];
+
+		/* Of one that has gone, as long as nobody has taken its place. */
+		if (!a->valid && !a->freed)
+			continue;
+		memcpy(r->addresses[i].ip, a->ip, sizeof(a->ip));
+		r->addresses[i].vlan = a->vlan;
+		r->addresses[i].valid = 1;
+	}
+	if (r->fd >= 0 && !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_AT))
+		log_line("cannot write to " RECORD_NAME ": %s", strerror(errno));
+}
+
+void record_recall(const struct record *r, struct host *host)
+{
+	uint32_t i;
+
+	for (i = 0; i < HOST_ADDRESSES; i++)
+		if (r->addresses[i].valid)
+			host_expect(host, i, r->addresses[i].ip, r->addresses[i].vlan);
 }

@@ -6,6 +6,8 @@
  * which process has it and by what token it may claim it from a later daemon.
  * That daemon gives nothing to newcomers before the processes that survived
  * have claimed theirs: a survivor's queue pairs are still what their peers send to.
+ * It also says which index of the GID table each address has, as survivors' queue
+ * pairs name their source by that.
  *
  * The file is the daemon's own, and of one boot: after another it counts as empty,
  * as does one of another format. Each change is one write, which a daemon that is
@@ -18,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "host.h"
 #include "lease.h"
 
 #define RECORD_NAME "urxed.leases"
@@ -29,12 +32,20 @@ struct record_entry {
 	uint32_t reserved;
 };
 
+struct record_address {
+	uint8_t ip[16];
+	uint16_t vlan;
+	uint8_t valid;
+	uint8_t reserved[5];
+};
+
 struct record {
 	int fd;           /* -1 = nothing is written */
 	uint32_t awaited; /* blocks whose processes may still claim them */
 	uint32_t last;    /* the highest block that was found on record, of whoever */
 	bool waits[LEASE_BLOCKS];
 	struct record_entry entries[LEASE_BLOCKS];
+	struct record_address addresses[HOST_ADDRESSES]; /* by index */
 };
 
 /*
@@ -55,5 +66,10 @@ void record_drop(struct record *r, uint32_t qpn);
 uint32_t record_awaited(struct record *r);
 /* Awaits nobody any more: what was not claimed is free. */
 void record_give_up(struct record *r);
+
+/* Puts the indices of the host's addresses on record. */
+void record_addresses(struct record *r, const struct host *host);
+/* The host's addresses will have the indices that are on record. */
+void record_recall(const struct record *r, struct host *host);
 
 #endif

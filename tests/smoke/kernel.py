@@ -113,6 +113,23 @@ def check_many_changes(machine, events):
         raise Failure(machine.daemon.describe())
 
 
+def check_restart(build):
+    """Who survives a daemon finds each address at its index, in whatever order the kernel has them."""
+    with host(build, 0) as machine:
+        events = Events(machine, build)
+        address('add', '198.51.100.1/24')
+        address('del', '192.0.2.1/24')
+        address('add', '192.0.2.1/24')
+        until(10, lambda: len(events.program.output().splitlines()) == 4,
+              lambda: events.program.describe())
+        events.seen = 4
+        machine.daemon.kill()
+        machine.start_daemon(UPLINK)
+        address('add', '203.0.113.1/24')
+        events.expect('GID_CHANGE', 'ACTIVE', 1024,
+                      {0: '192.0.2.1', 1: '198.51.100.1', 2: '203.0.113.1'})
+
+
 def check_connection(build):
     """Programs go on over changes that do not concern them."""
     with host(build, 0) as server, host(build, 1) as client:
@@ -343,7 +360,7 @@ def check_vlan(build):
              client_gid=gids[1]).finish(60)
 
 
-CHECKS = {'events': check_events, 'connection': check_connection, 'removed': check_removed,
+CHECKS = {'events': check_events, 'restart': check_restart, 'connection': check_connection, 'removed': check_removed,
           'mtu_grows': check_mtu_grows, 'mac': check_mac,
           'next_hops': check_next_hops,  'routed': check_routed, 'icmp': check_icmp, 'vlan': check_vlan}
 

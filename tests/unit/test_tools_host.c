@@ -139,6 +139,25 @@ static void given_addresses_stay(void **state)
 	assert_false(h.addresses[1].kernel);
 }
 
+/* A later daemon knows which index an address had, whatever the order in which they come. */
+static void an_index_is_expected(void **state)
+{
+	struct host_address b = v4('b'), d = v4('d');
+	struct host h;
+
+	(void)state;
+	host_init(&h);
+	host_expect(&h, 0, b.ip, 0);
+	host_expect(&h, 2, d.ip, 0);
+	follow(&h, "abcd");
+	expect(&h, "badc");
+	/* One in a VLAN is another one. */
+	host_init(&h);
+	host_expect(&h, 0, b.ip, 7);
+	follow(&h, "b");
+	expect(&h, ".b");
+}
+
 static void what_clients_are_told(void **state)
 {
 	struct vnic_attach_port port;
@@ -168,6 +187,7 @@ int main(void)
 		cmocka_unit_test(who_finds_no_room_waits),
 		cmocka_unit_test(of_two_the_first_counts),
 		cmocka_unit_test(given_addresses_stay),
+		cmocka_unit_test(an_index_is_expected),
 		cmocka_unit_test(what_clients_are_told),
 	};
 

@@ -163,7 +163,8 @@ static void the_start_time_tells_processes_apart(void **state)
 	r->entries[A / LEASE_QPNS].start++;
 	record_drop(r, B);
 	/* Written with the next lease of the block only: so by hand. */
-	assert_int_not_equal(lseek(r->fd, -(off_t)sizeof(r->entries), SEEK_END), -1);
+	assert_int_not_equal(
+		lseek(r->fd, -(off_t)(sizeof(r->entries) + sizeof(r->addresses)), SEEK_END), -1);
 	assert_int_equal(write(r->fd, r->entries, sizeof(r->entries)), sizeof(r->entries));
 	open_again();
 	assert_int_equal(record_awaited(r), 0);
@@ -235,6 +236,37 @@ static void a_link_is_not_followed(void **state)
 	assert_int_equal(record_open(r, dir), 0);
 }
 
+static void addresses_keep_their_indices(void **state)
+{
+	struct host before, after;
+
+	(void)state;
+	host_init(&before);
+	assert_int_equal(host_add_text(&before, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_add_text(&before, "192.0.2.2/24@7", 0), 0);
+	assert_int_equal(host_add_text(&before, "192.0.2.3/24", 0), 0);
+	record_addresses(r, &before);
+	open_again();
+	host_init(&after);
+	record_recall(r, &after);
+	assert_null(host_by_gid(&after, 0));
+	assert_int_equal(host_add_text(&after, "192.0.2.3/24", 0), 0);
+	assert_int_equal(host_add_text(&after, "192.0.2.2/24@7", 0), 0);
+	assert_int_equal(host_add_text(&after, "192.0.2.9/24", 0), 0);
+	assert_null(host_by_gid(&after, 0));
+	assert_int_equal(host_by_gid(&after, 1)->ip[15], 2);
+	assert_int_equal(host_by_gid(&after, 2)->ip[15], 3);
+	assert_int_equal(host_by_gid(&after, 3)->ip[15], 9);
+	/* As long as nobody has its index, one that is not there is still expected. */
+	record_addresses(r, &after);
+	open_again();
+	host_init(&after);
+	record_recall(r, &after);
+	assert_int_equal(host_add_text(&after, "192.0.2.8/24", 0), 0);
+	assert_int_equal(host_add_text(&after, "192.0.2.1/24", 0), 0);
+	assert_int_equal(host_by_gid(&after, 0)->ip[15], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +283,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_broken_file_harms_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_link_is_not_followed, setup, teardown),
+		cmocka_unit_test_setup_teardown(addresses_keep_their_indices, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
