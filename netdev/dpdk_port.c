@@ -16,10 +16,12 @@
 #include <rte_mbuf.h>
 
 #include "dpdk_eal.h"
+#include "dpdk_pool.h"
 #include "dpdk_spec.h"
 #include "port.h"
 #include "wake.h"
 #include "why.h"
+#include "xdp_socket.h"
 
 #define BURST 64
 
@@ -304,10 +306,11 @@ static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	uint32_t room = RTE_MAX(port->frame_max, RTE_MAX(spec->buffer, 2048u));
+	int socket = rte_eth_dev_socket_id(port->id);
 
 	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
-	port->pool = rte_pktmbuf_pool_create(name, POOL_SIZE, 0, 0, RTE_PKTMBUF_HEADROOM + room,
-					     rte_eth_dev_socket_id(port->id));
+	port->pool = spec->kind == DPDK_AF_XDP ? dpdk_pool_create_xdp(name, POOL_SIZE, socket)
+					       : dpdk_pool_create(name, POOL_SIZE, room, socket);
 	return port->pool ? 0 : -rte_errno;
 }
 
@@ -390,6 +393,7 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
 static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,
 		       uint32_t why_size)
 {
+	struct xdp_sockets others;
 	struct dpdk_spec spec;
 	int err;
 
@@ -406,11 +410,14 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 					  "%s: cannot open a packet socket: %s", text,
 					  strerror(-port->wake_fd));
 	}
+	xdp_sockets_list(&others);
 	err = probe(text, port, &spec, why, why_size);
 	if (err)
 		return err;
 	err = bring_up(port, &spec, mtu);
 	if (!err) {
+		if (spec.kind == DPDK_AF_XDP)
+			port->driver_fd = xdp_sockets_since(&others);
 		is_open[port->id] = true;
 		return 0;
 	}

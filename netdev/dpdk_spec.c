@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,9 +140,30 @@ static int parse_af_packet(struct request *req)
 		       req->name, req->name, slot, slot > page ? slot : page, RING_BYTES / slot);
 }
 
-/* libxdp's default program redirects all that the queue receives. */
+/* The queues that an interface receives by; 1 where its driver has nothing to say of them. */
+static uint32_t count_rx_queues(const char iface[IF_NAMESIZE])
+{
+	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+	struct ifreq ifr = {.ifr_data = (void *)&channels};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return 1;
+	memcpy(ifr.ifr_name, iface, IF_NAMESIZE);
+	if (ioctl(fd, SIOCETHTOOL, &ifr))
+		channels = (struct ethtool_channels){.rx_count = 1};
+	close(fd);
+	return channels.rx_count + channels.combined_count;
+}
+
+/*
+ * libxdp's default program redirects all that the queue receives. There is one socket, on one
+ * queue: what comes by another is the kernel's, which drops it. The driver's busy polling is
+ * left off, since whoever sleeps on the socket wants interrupts.
+ */
 static int parse_af_xdp(struct request *req)
 {
+	uint32_t queues;
 	int err;
 
 	if (!strstr(req->options, ",xdp_prog="))
@@ -153,7 +176,16 @@ static int parse_af_xdp(struct request *req)
 	if (req->spec->iface_mtu > AF_XDP_MTU_MAX)
 		return FAIL(req, -EINVAL, "%s has MTU %u, and af_xdp takes at most %u", req->name,
 			    req->spec->iface_mtu, AF_XDP_MTU_MAX);
-	return DEVARGS(req, "net_af_xdp_%s,iface=%s%s", req->name, req->name, req->options);
+	queues = count_rx_queues(req->spec->iface);
+	if (queues > 1 && !strstr(req->options, ",start_queue="))
+		return FAIL(
+			req, -EINVAL,
+			"%s receives by %u queues, and RoCE may come by any: make it one "
+			"(ethtool -L %s combined 1), or steer UDP port 4791 to a queue and name "
+			"that with ,start_queue=N",
+			req->name, queues, req->name);
+	return DEVARGS(req, "net_af_xdp_%s,iface=%s%s%s", req->name, req->name,
+		       strstr(req->options, ",busy_budget=") ? "" : ",busy_budget=0", req->options);
 }
 
 static int parse_tap(struct request *req)

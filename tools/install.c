@@ -31,7 +31,7 @@ static int look(char path[PATH_MAX], const char *dir, const char *name)
 	return access(path, R_OK) ? -errno : 0;
 }
 
-/* A build tree is known by its shape: the programs are in tools/, the library in verbs/. */
+/* A build tree is known by its shape: the programs are in tools/, beside the other folders. */
 static bool in_build_tree(const char *dir)
 {
 	const char *name = strrchr(dir, '/');
@@ -67,13 +67,24 @@ int install_urxed(char path[PATH_MAX])
 	return look_installed(path, URXE_SBINDIR, "urxed");
 }
 
-int install_liburxe(char path[PATH_MAX])
+/* built: its place in a build tree. */
+static int look_in_library(char path[PATH_MAX], const char *built, const char *name)
 {
 	char dir[PATH_MAX];
 
 	if (!own_dir(dir) && in_build_tree(dir)) {
 		*strrchr(dir, '/') = '\0';
-		return look(path, dir, "verbs/liburxe.so");
+		return look(path, dir, built);
 	}
-	return look_installed(path, URXE_PKGLIBDIR, "liburxe.so");
+	return look_installed(path, URXE_PKGLIBDIR, name);
+}
+
+int install_liburxe(char path[PATH_MAX])
+{
+	return look_in_library(path, "verbs/liburxe.so", "liburxe.so");
+}
+
+int install_roce_xdp(char path[PATH_MAX])
+{
+	return look_in_library(path, "netdev/xdp/roce.bpf.o", "roce.bpf.o");
 }

@@ -6,10 +6,11 @@
 #include <limits.h>
 
 /*
- * The daemon and the preload library that belong to this program: those of its
- * build tree, else the installed ones. -ENOENT: path says where it was looked for.
+ * The daemon, the preload library and af_xdp's program that belong to this program:
+ * those of its build tree, else the installed ones. -ENOENT: path says where it was looked for.
  */
 int install_urxed(char path[PATH_MAX]);
 int install_liburxe(char path[PATH_MAX]);
+int install_roce_xdp(char path[PATH_MAX]);
 
 #endif

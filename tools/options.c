@@ -147,8 +147,8 @@ static int set_foreground(struct options *o, const char *value, char why[OPTIONS
 
 const struct options_row options_rows[OPTIONS] = {
 	{"uplink", "SPEC", true,
-	 "join a real Ethernet: af_packet:IFACE, af_xdp:IFACE,xdp_prog=FILE,\n"
-	 "tap:NAME, pcap:FILE, dpdk:ARGS, or a virtual machine by\n"
+	 "join a real Ethernet: af_packet:IFACE, af_xdp:IFACE, tap:NAME,\n"
+	 "pcap:FILE, dpdk:ARGS, or a virtual machine by\n"
 	 "qemu:PATH[,connect|,dgram]; may be given more than once",
 	 set_uplink},
 	{"address", "ADDR/LEN[@VLAN]", true,

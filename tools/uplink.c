@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "install.h"
 #include "log.h"
 
 /* The interface that a spec names, "" where it names none. */
@@ -46,6 +47,33 @@ static enum uplink_kind kind_of(const char *spec)
 	return strncmp(spec, "qemu:", 5) && strncmp(spec, "vhost:", 6) ? UPLINK_WIRE : UPLINK_VM;
 }
 
+/* With the project's own program, where none is named. */
+static int open_xdp(const char *spec, struct netdev **port, char why[UPLINK_WHY])
+{
+	char program[PATH_MAX], whole[PATH_MAX + UPLINK_WHY];
+
+	if (strstr(spec, ",xdp_prog="))
+		return netdev_dpdk_open(spec, HOST_MTU, port, why, UPLINK_WHY);
+	if (install_roce_xdp(program)) {
+		snprintf(why, UPLINK_WHY,
+			 "%s: this build lacks urxe's own XDP program (it found no compiler for "
+			 "BPF): name one that redirects only RoCE with ,xdp_prog=FILE",
+			 spec);
+		return -ENOENT;
+	}
+	snprintf(whole, sizeof(whole), "%s,xdp_prog=%s", spec, program);
+	return netdev_dpdk_open(whole, HOST_MTU, port, why, UPLINK_WHY);
+}
+
+static int open_port(const char *spec, struct netdev **port, char why[UPLINK_WHY])
+{
+	if (!strncmp(spec, "qemu:", 5))
+		return netdev_qemu_open(spec, HOST_MTU, port, why, UPLINK_WHY);
+	if (!strncmp(spec, "af_xdp:", 7))
+		return open_xdp(spec, port, why);
+	return netdev_dpdk_open(spec, HOST_MTU, port, why, UPLINK_WHY);
+}
+
 int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
 {
 	int rc;
@@ -53,9 +81,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .fault = fault};
 	hold_init(&u->hold);
 	set_ifname(u);
-	rc = strncmp(spec, "qemu:", 5)
-		     ? netdev_dpdk_open(spec, HOST_MTU, &u->port, why, UPLINK_WHY)
-		     : netdev_qemu_open(spec, HOST_MTU, &u->port, why, UPLINK_WHY);
+	rc = open_port(spec, &u->port, why);
 	if (rc)
 		return rc;
 	if (!netdev_mac(u->port, u->mac))

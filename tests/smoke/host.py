@@ -81,10 +81,12 @@ class Host:
         self.run_dir = os.path.join(self.top, 'run')
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(('URXE_', 'LD_', 'XDG_'))}
-        for path in ('tools/urxe', 'tools/urxed', 'verbs/liburxe.so', 'tests/smoke/verbs_check'):
+        for path in ('tools/urxe', 'tools/urxed', 'verbs/liburxe.so', 'tests/smoke/verbs_check',
+                     'netdev/xdp/roce.bpf.o'):
             copy = os.path.join(self.top, path)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
-            shutil.copy2(os.path.join(build, path), copy)
+            if os.path.exists(os.path.join(build, path)):  # not all builds have the last one
+                shutil.copy2(os.path.join(build, path), copy)
         self.urxe = os.path.join(self.top, 'tools/urxe')
         self.verbs_check = os.path.join(self.top, 'tests/smoke/verbs_check')
         os.mkdir(self.run_dir, 0o700)

@@ -35,6 +35,7 @@
 
 static struct {
 	const char *skip;
+	const char *program; /* for the kernel's BPF machine; NULL = this build has none */
 	struct netdev *port;
 	uint8_t mac[6], peer_mac[6];
 	pid_t echo;
@@ -416,6 +417,165 @@ static void test_tap(void **state)
 	assert_int_equal(if_nametoindex("utap0"), 0);
 }
 
+/* --- af_xdp, by the project's own program */
+
+/* An Ethernet header without a tag or with the TCI's, then `rest`. */
+static uint32_t build_tagged(uint8_t *frame, uint16_t tci, uint16_t type, const uint8_t *rest,
+			     uint32_t length)
+{
+	uint32_t header = build(frame, (uint8_t[6]){2, 0, 0, 0, 0, 1},
+				(uint8_t[6]){2, 0, 0, 0, 0, 2}, tci ? 0x8100 : type, 0, 0);
+
+	if (tci)
+		memcpy(frame + 14, (uint8_t[]){tci >> 8, tci, type >> 8, type}, 4);
+	header += tci ? 4 : 0;
+	memcpy(frame + header, rest, length);
+	return header + length;
+}
+
+#define V4(ihl, fragment, protocol, port)                                                         \
+	{                                                                                         \
+		0x40 | (ihl), 0, 0, 80, 0, 0, (fragment) >> 8, (uint8_t)(fragment), 64, protocol, \
+			0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0xc0, 0, (port) >> 8, (uint8_t)(port)   \
+	}
+#define V6(next, port)                                                                 \
+	{                                                                              \
+		0x60, [5] = 40, [6] = next, [7] = 64, [40] = 0xc0, [42] = (port) >> 8, \
+		      [43] = (uint8_t)(port)                                           \
+	}
+
+static const struct xdp_case {
+	const char *what;
+	uint16_t type, tci;
+	uint32_t length; /* behind the header */
+	uint8_t rest[64];
+	bool roce;
+} xdp_cases[] = {
+	{"RoCEv1", ROCE_V1, 0, 64, {0}, true},
+	{"RoCEv1 in a VLAN", ROCE_V1, 0x6007, 64, {0}, true},
+	{"RoCEv2, IPv4", IPV4, 0, 64, V4(5, 0x4000, 17, 4791), true},
+	{"RoCEv2, IPv4, in a VLAN", IPV4, 7, 64, V4(5, 0, 17, 4791), true},
+	{"RoCEv2, IPv6", 0x86dd, 0, 64, V6(17, 4791), true},
+	{"RoCEv2, IPv6, in a VLAN", 0x86dd, 7, 64, V6(17, 4791), true},
+	{"ARP", 0x0806, 0, 64, {0}, false},
+	{"ARP in a VLAN", 0x0806, 7, 64, {0}, false},
+	{"UDP to another port", IPV4, 0, 64, V4(5, 0, 17, 4790), false},
+	{"TCP to port 4791", IPV4, 0, 64, V4(5, 0, 6, 4791), false},
+	{"IPv4 options", IPV4, 0, 64, V4(6, 0, 17, 4791), false},
+	{"a first fragment", IPV4, 0, 64, V4(5, 0x2000, 17, 4791), false},
+	{"a later fragment", IPV4, 0, 64, V4(5, 0x0001, 17, 4791), false},
+	{"an IPv4 header cut off", IPV4, 0, 27, V4(5, 0, 17, 4791), false},
+	{"neighbour discovery", 0x86dd, 0, 64, V6(58, 4791), false},
+	{"IPv6 with hop-by-hop options", 0x86dd, 0, 64, V6(0, 4791), false},
+	{"an IPv6 header cut off", 0x86dd, 0, 47, V6(17, 4791), false},
+	{"two tags", 0x8100, 7, 64, {0, 8, ROCE_V1 >> 8, ROCE_V1 & 0xff}, false},
+	{"a frame of nothing", ROCE_V1, 0, 0, {0}, false},
+};
+
+static int packet_socket(const char *iface)
+{
+	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(0x0003)};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(0x0003));
+
+	address.sll_ifindex = if_nametoindex(iface);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* Whether the kernel was given the frame, whose tag is not in its bytes then. */
+static bool kernel_has(int fd, const uint8_t *frame, uint32_t length, uint32_t tag)
+{
+	struct pollfd wait = {fd, POLLIN, 0};
+	uint8_t got[256];
+	ssize_t n;
+
+	while (poll(&wait, 1, 200) > 0)
+		while ((n = recv(fd, got, sizeof(got), 0)) > 0)
+			if ((uint32_t)n == length - tag && !memcmp(got, frame, 12) &&
+			    !memcmp(got + 12, frame + 12 + tag, length - 12 - tag))
+				return true;
+	return false;
+}
+
+static void check_xdp_case(struct netdev *port, int sender, int kernel, const struct xdp_case *c)
+{
+	struct pollfd wait = {netdev_wait_fd(port), POLLIN, 0};
+	uint8_t sent[256];
+	uint32_t length = build_tagged(sent, c->tci, c->type, c->rest, c->length);
+	struct netdev_frame got;
+
+	assert_int_equal(send(sender, sent, length, 0), length);
+	if (kernel_has(kernel, sent, length, c->tci ? 4 : 0) == c->roce)
+		fail_msg("%s: the kernel %s it", c->what, c->roce ? "has" : "does not have");
+	if ((poll(&wait, 1, 0) == 1) != c->roce)
+		fail_msg("%s: urxed %s it", c->what, c->roce ? "sleeps through" : "is woken by");
+	if (netdev_rx(port, 0, &got, 1) != c->roce)
+		fail_msg("%s: urxed %s it", c->what, c->roce ? "does not get" : "gets");
+	if (c->roce) {
+		assert_int_equal(got.len, length);
+		assert_memory_equal(got.data, sent, length);
+	}
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
+}
+
+/* Frames that only we understand go both ways; the kernel keeps all others. */
+static void test_af_xdp(void **state)
+{
+	uint8_t sent[128], back[128];
+	struct netdev *port;
+	char spec[512], why[512];
+	int sender, kernel;
+	uint32_t length;
+
+	(void)state;
+	need_lab();
+	if (!lab.program ||
+	    run("ip link add xa type veth peer name xb && "
+		"ip link set xa addrgenmode none && ip link set xb addrgenmode none && "
+		"ip link set xa up && ip link set xb up")) {
+		print_message("skipped: needs a compiler for BPF\n");
+		skip();
+	}
+	snprintf(spec, sizeof(spec), "af_xdp:xa,xdp_prog=%s", lab.program);
+	if (netdev_dpdk_open(spec, 0, &port, why, sizeof(why)))
+		fail_msg("%s", why);
+	assert_int_equal(netdev_mtu(port), 1500);
+	sender = packet_socket("xb");
+	kernel = packet_socket("xa");
+	for (size_t i = 0; i < sizeof(xdp_cases) / sizeof(xdp_cases[0]); i++)
+		check_xdp_case(port, sender, kernel, &xdp_cases[i]);
+	length = build_tagged(sent, 0, ROCE_V1, xdp_cases[2].rest, 64);
+	send_one(port, sent, length);
+	for (int wait = 0;
+	     recv(sender, back, sizeof(back), 0) != length || memcmp(back, sent, length); wait++) {
+		assert_true(wait < PATIENCE_MS);
+		usleep(1000);
+	}
+	close(sender);
+	close(kernel);
+	netdev_close(port);
+	assert_int_equal(run("ip -d link show xa | grep -q xdp"), 256);
+	run("ip link delete xa");
+}
+
+/* One queue is all that the port listens to. */
+static void test_af_xdp_queues(void **state)
+{
+	struct netdev *port;
+	char why[512];
+
+	(void)state;
+	need_lab();
+	if (run("ip link add xq numrxqueues 2 numtxqueues 2 type veth peer name xr")) {
+		print_message("skipped: needs veth interfaces with queues\n");
+		skip();
+	}
+	assert_int_equal(netdev_dpdk_open("af_xdp:xq,xdp_prog=/x", 0, &port, why, sizeof(why)),
+			 -EINVAL);
+	assert_non_null(strstr(why, "2 queues"));
+	run("ip link delete xq");
+}
+
 static void test_ring(void **state)
 {
 	uint8_t sent[MTU + 18];
@@ -523,7 +683,7 @@ static void test_without_privilege(void **state)
 	assert_int_equal(status, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
@@ -535,11 +695,14 @@ int main(void)
 		cmocka_unit_test(test_sleeps_through_other_traffic),
 		cmocka_unit_test(test_open_twice),
 		cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_af_xdp),
+		cmocka_unit_test(test_af_xdp_queues),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_pcap),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_without_privilege),
 	};
 
+	lab.program = argc > 1 ? argv[1] : NULL;
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

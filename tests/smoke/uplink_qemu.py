@@ -27,14 +27,6 @@ PEER_MAC = bytes.fromhex('525400000001')
 BROADCAST = b'\xff' * 6
 
 
-def gid_of(host, address):
-    """The index of an IPv4 address as RoCEv2."""
-    for line in host.run('ibv_devinfo', '-v').splitlines():
-        if f'::ffff:{address}, RoCE v2' in line:
-            return int(line.split('[')[1].split(']')[0])
-    raise Failure(f'no GID for {address}')
-
-
 @contextlib.contextmanager
 def hosts(build, count):
     """Hosts without a daemon yet, of a user without privileges."""
@@ -48,7 +40,7 @@ def start(host, address, spec):
 
 
 def exchange(server, client, programs=tuple(PROGRAMS)):
-    gids = gid_of(server, ADDRESSES[0]), gid_of(client, ADDRESSES[1])
+    gids = server.gid(ADDRESSES[0]), client.gid(ADDRESSES[1])
     for argv in programs:
         argv = [server.verbs_check if argv[0] == 'verbs_check' else argv[0], *argv[1:]]
         outputs = Pair(server, client, argv, gids[0], client_gid=gids[1]).finish(60)

@@ -176,9 +176,11 @@ int netdev_dpdk_start(char *why, uint32_t why_size);
  * af_packet ports drop the host's own outgoing frames (source MAC = the interface's own). A VLAN
  * tag that the kernel or the NIC took out of a received frame is put back in its place, as 802.1Q.
  *
+ * af_xdp opens one queue of the interface. What the program does not redirect stays the kernel's.
+ *
  * netdev_wait_fd: af_packet has a second packet socket that the kernel fills with RoCEv1, UDP port
  * 4791, ARP and IPv6 neighbour discovery alone, so that the host's other traffic wakes nobody; tap
- * has its own descriptor; the others have none.
+ * and af_xdp have descriptors of their own; the others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);

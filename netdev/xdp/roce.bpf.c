@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which frames of an interface urxed gets: RoCE, and nothing else. The kernel keeps
+ * the others, ARP and neighbour discovery with them, and never sees these, so that it
+ * answers none of them with ICMP.
+ *
+ * Compiled for the kernel's BPF machine, by gcc or clang; DPDK's af_xdp driver loads it, and puts
+ * its socket into the map called xsks_map.
+ */
+/*
+ * Of linux/bpf.h, whose types gcc 12 would all write into the object, among them one
+ * that the kernel refuses.
+ */
+#define BPF_MAP_TYPE_XSKMAP   17
+#define BPF_FUNC_redirect_map 51
+#define XDP_PASS              2
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+struct xdp_md {
+	u32 data, data_end, data_meta, ingress_ifindex, rx_queue_index;
+};
+
+#define SECTION(name) __attribute__((section(name), used))
+
+#define ETHER_TYPE 12 /* of the EtherType behind both addresses */
+#define ETHER_HDR  14
+#define VLAN_HDR   4
+#define ROCE_V1    0x8915 /* IBA vol 1, Annex A16 */
+#define ROCE_PORT  4791   /* Annex A17 */
+#define VLAN       0x8100
+#define IPV4       0x0800
+#define IPV6       0x86dd
+#define UDP        17
+
+#define QUEUES 64
+
+/* libbpf reads a map's parameters from these types. */
+struct {
+	int (*type)[BPF_MAP_TYPE_XSKMAP];
+	int (*max_entries)[QUEUES];
+	u32 *key;
+	u32 *value;
+} xsks_map SECTION(".maps");
+
+/* In assembly, since gcc 12 describes a helper called by its number in a way that the kernel
+ * refuses. */
+static inline long redirect_map(void *map, u64 key, u64 flags)
+{
+	register long r0 __asm__("r0");
+	register void *r1 __asm__("r1") = map;
+	register u64 r2 __asm__("r2") = key;
+	register u64 r3 __asm__("r3") = flags;
+
+	__asm__ volatile("call %4"
+			 : "=r"(r0), "+r"(r1), "+r"(r2), "+r"(r3)
+			 : "i"(BPF_FUNC_redirect_map)
+			 : "r4", "r5", "memory");
+	return r0;
+}
+
+static inline u16 be16(const u8 *p)
+{
+	return (u16)(p[0] << 8 | p[1]);
+}
+
+/* Version 4, no options; no fragment, of which only the first would show its port. */
+static inline int is_roce_v4(const u8 *ip, const u8 *end)
+{
+	return ip + 28 <= end && ip[0] == 0x45 && !(be16(ip + 6) & 0x3fff) && ip[9] == UDP &&
+	       be16(ip + 22) == ROCE_PORT;
+}
+
+/* No extension headers. */
+static inline int is_roce_v6(const u8 *ip, const u8 *end)
+{
+	return ip + 48 <= end && ip[6] == UDP && be16(ip + 42) == ROCE_PORT;
+}
+
+static inline int is_roce(const u8 *frame, const u8 *end)
+{
+	u16 type;
+
+	if (frame + ETHER_HDR + VLAN_HDR > end)
+		return 0;
+	type = be16(frame + ETHER_TYPE);
+	if (type == VLAN) {
+		frame += VLAN_HDR;
+		type = be16(frame + ETHER_TYPE);
+	}
+	if (type == IPV4)
+		return is_roce_v4(frame + ETHER_HDR, end);
+	if (type == IPV6)
+		return is_roce_v6(frame + ETHER_HDR, end);
+	return type == ROCE_V1;
+}
+
+/* A queue without a socket passes what it gets: before Linux 5.3 it drops it. */
+SECTION("xdp") int roce(struct xdp_md *md)
+{
+	const u8 *frame = (const u8 *)(unsigned long)md->data;
+	const u8 *end = (const u8 *)(unsigned long)md->data_end;
+
+	if (!is_roce(frame, end))
+		return XDP_PASS;
+	return (int)redirect_map(&xsks_map, md->rx_queue_index, XDP_PASS);
+}
+
+/* The kernel asks for a licence that it knows. */
+unsigned char license_text[] SECTION("license") = "Dual BSD/GPL";

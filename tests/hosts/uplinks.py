@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Two hosts over each further kind of uplink, which tests/hosts/cell.py does not use."""
+import os
+import sys
+
+from cell import run_program
+from ethernet import Ethernet, IPV4, IPV6
+from host import Failure, Program, main, skip, until
+
+PROGRAMS = [
+    ['verbs_check'],
+    ['ibv_rc_pingpong', '-c', '-n', '500'],
+    ['ib_write_bw', '-F', '-n', '500'],
+    ['ib_send_bw', '-F', '-c', 'UD', '-n', '500'],
+]
+
+# What a shell session is to the kernel: one small answer to each small question.
+ASK_AND_ANSWER = '''
+import socket, sys, time
+asks, address = sys.argv[1] == 'ask', sys.argv[2]
+if asks:
+    peer = socket.create_connection((address, 22222))
+else:
+    with socket.create_server((address, 22222)) as server:
+        print('listening', flush=True)
+        peer, _ = server.accept()
+peer.settimeout(20)
+for number in range(1 << 30):
+    if asks:
+        peer.sendall(number.to_bytes(8, 'big'))
+    heard = peer.recv(8, socket.MSG_WAITALL)
+    if int.from_bytes(heard, 'big') != number or not heard:
+        sys.exit('a wrong answer')
+    if asks:
+        print(number, flush=True)
+        time.sleep(0.01)
+    else:
+        peer.sendall(heard)
+'''
+
+
+class Session:
+    """A TCP session of the kernel's between two namespaces, which goes on and on."""
+
+    def __init__(self, namespaces, address):
+        self.ends = []
+        for namespace, role in zip(namespaces, ('answer', 'ask')):
+            self.ends.append(Program(namespace.prefix() + [sys.executable, '-c', ASK_AND_ANSWER,
+                                                           role, address], os.environ))
+            until(10, lambda: self.ends[-1].output(), self.describe)
+
+    def describe(self):
+        return '\n'.join(end.describe() for end in self.ends)
+
+    def check(self):
+        """Waits until it has got on."""
+        before = len(self.ends[1].output())
+        until(10, lambda: len(self.ends[1].output()) > before, self.describe)
+
+    def close(self):
+        for end in self.ends:
+            end.kill()
+
+
+def counters(namespace, file, protocol):
+    """Those of the kernel's IP stack."""
+    with open(f'/proc/{namespace.pid}/net/{file}', encoding='ascii') as table:
+        lines = [line.split() for line in table if line.startswith(protocol)]
+    if file == 'snmp':
+        return dict(zip(lines[0][1:], map(int, lines[1][1:])))
+    return {name: int(value) for name, value in lines}
+
+
+def check_kernel_saw_nothing(namespace):
+    """Neither a datagram, for which it would have to have a socket, nor an answer to one."""
+    udp = counters(namespace, 'snmp', 'Udp:')
+    icmp = counters(namespace, 'snmp', 'Icmp:')
+    six = counters(namespace, 'snmp6', 'Udp6') | counters(namespace, 'snmp6', 'Icmp6')
+    seen = [udp['InDatagrams'], udp['NoPorts'], udp['InErrors'], icmp['OutDestUnreachs'],
+            six['Udp6InDatagrams'], six['Udp6NoPorts'], six['Udp6InErrors'],
+            six['Icmp6OutDestUnreachs']]
+    if any(seen):
+        raise Failure(f'the kernel has seen RoCE: {seen}')
+
+
+def run_all(hosts, addresses):
+    for address, kind in addresses:
+        ends = [(host, host.gid(address.format(number), kind), IPV4.format(number))
+                for number, host in enumerate(hosts, 1)]
+        for argv in PROGRAMS:
+            run_program(ends, argv, 1024)
+
+
+def check_af_xdp(build):
+    """RoCE comes past the kernel, which goes on with all else: here a TCP session, ARP and ND."""
+    if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
+        skip('this build had no compiler for BPF')
+    with Ethernet(build, [1500] * 2, uplink='af_xdp:eth0') as net:
+        session = Session(net.namespaces, IPV4.format(1))
+        try:
+            for address in ((IPV4, 'RoCE v2'), (IPV6, 'RoCE v2'), (IPV4, 'RoCE v1')):
+                run_all(net.hosts, [address])
+                session.check()
+        finally:
+            session.close()
+        for namespace in net.namespaces:
+            check_kernel_saw_nothing(namespace)
+
+
+CHECKS = {'af_xdp': check_af_xdp}
+
+if __name__ == '__main__':
+    main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))
