@@ -23,7 +23,7 @@ MTU = 9000
 START_SECONDS = 120
 END_SECONDS = 120
 KILL_PAUSE = (0.1, 0.6)  # seconds between two killings: from, to
-RSS_GROWTH_KIB = 2048  # what the allocator may keep for later
+RSS_GROWTH_KIB = 4096  # what the allocator may keep for later
 
 
 class Crowd:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../smoke'))
-from host import Host, skip  # noqa: E402
+from host import Host, skip, until  # noqa: E402
 
 INTERFACE = 'eth0'
 VLAN = 100
@@ -39,19 +39,20 @@ class Namespace:
         return ['setpriv', '--pdeathsig', 'KILL', 'nsenter', f'--net=/proc/{self.pid}/ns/net', '--']
 
     def ip(self, *arguments):
-        run(self.prefix() + ['ip', *arguments])
+        return run(self.prefix() + ['ip', *arguments])
 
 
 def run(argv):
     result = subprocess.run(argv, capture_output=True, text=True, check=False)
     if result.returncode:
         skip(f'{" ".join(argv)}: {result.stderr.strip()}')
+    return result.stdout
 
 
 class Ethernet:
     """Hosts a and b, each in a namespace of its own with an interface eth0."""
 
-    def __init__(self, build, mtus, uplink='af_packet:' + INTERFACE, arguments=()):
+    def __init__(self, build, mtus, arguments=(), uplink='af_packet:' + INTERFACE):
         self.namespaces = []
         self.hosts = []
         try:
@@ -74,7 +75,13 @@ class Ethernet:
             namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
             namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
             namespace.ip('link', 'set', 'lo', 'up')
+            # A link-local address comes when it has been probed for: later than the rest.
+            namespace.ip('link', 'set', INTERFACE, 'addrgenmode', 'none')
             namespace.ip('link', 'set', INTERFACE, 'up')
+        # The kernel finds out a little later that there is a carrier.
+        for namespace in self.namespaces:
+            until(10, lambda n=namespace: 'state UP' in n.ip('link', 'show', INTERFACE),
+                  lambda: f'{INTERFACE} does not come up')
 
     def __enter__(self):
         return self

@@ -13,7 +13,7 @@ PATHS = {
 
 MTUS = {1500: 1024, 9000: 4096}  # of the interface, and of the RDMA path
 
-LOSSES = ['0%']
+LOSSES = ['0%', '0.1%', '1%']
 
 # Those that no lost packet stops. Contents are checked by those of ibverbs and by verbs_check.
 RELIABLE = [
