@@ -19,6 +19,7 @@
 #include "rundir.h"
 #include "slice.h"
 #include "sysfs.h"
+#include "telemetry.h"
 
 #define EVENTS 64
 /* Rounds of the switch between two looks at sockets and signals while frames flow. */
@@ -234,9 +235,12 @@ static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
 	d->own_dir = rc > 0 || d->options.own_dir || d->options.private;
 	if (rc >= 0)
 		rc = d->lock_fd = rundir_lock(d->options.run_dir, text);
-	if (rc < 0)
+	if (rc < 0) {
 		snprintf(why, DAEMON_WHY, "%s", text);
-	return rc < 0 ? rc : 0;
+		return rc;
+	}
+	telemetry_prepare(d->options.run_dir);
+	return 0;
 }
 
 static int open_record(struct daemon *d, char why[DAEMON_WHY])
@@ -314,6 +318,8 @@ static int open_control(struct daemon *d, char why[DAEMON_WHY])
 {
 	int rc = control_open(&d->control, d->options.run_dir, &control_ops, d);
 
+	if (!rc && telemetry_start())
+		log_line("DPDK does not take telemetry's commands");
 	if (!rc)
 		return watch(d, d->control.epoll_fd, &d->control, why);
 	snprintf(why, DAEMON_WHY, "cannot listen in %s: %s", d->options.run_dir, strerror(-rc));
@@ -438,8 +444,10 @@ void daemon_stop(struct daemon *d)
 		close(d->signal_fd);
 	if (d->epoll_fd >= 0)
 		close(d->epoll_fd);
-	if (d->lock_fd >= 0)
+	if (d->lock_fd >= 0) {
+		rundir_remove(d->options.run_dir, TELEMETRY_DIR);
 		rundir_release(d->options.run_dir, d->lock_fd, d->own_dir);
+	}
 	free(d);
 }
 
