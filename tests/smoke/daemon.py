@@ -79,12 +79,13 @@ def check_second_refused(build):
 def check_counters(build):
     """SIGUSR1 shows what NICs have counted, also those of processes that have gone, and drops."""
     with Host(build) as host:
-        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
+        # Two datagrams to a group: what goes to one process goes there directly.
+        host.run(os.path.join(build, 'tests/smoke/verbs_corners'), 'mcast')
         host.daemon.kill(signal.SIGUSR1)
         until(5, lambda: ' clients' in host.daemon.errors(),
               lambda: f'SIGUSR1 shows nothing: {host.daemon.errors()}')
         found = re.search(r'^urxed: vnic tx_frames: (\d+)$', host.daemon.errors(), re.MULTILINE)
-        if not found or int(found.group(1)) < 20:
+        if not found or int(found.group(1)) < 2:
             raise Failure(f'no count of the frames sent: {host.daemon.errors()}')
 
 

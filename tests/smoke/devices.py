@@ -21,9 +21,9 @@ INFO = [
     r'GID\[ *0\]:\s+fe80:.*RoCE v2$',
     r'GID\[ *1\]:\s+::ffff:169\.254\.\d+\.\d+, RoCE v2$',
     r'GID\[ *2\]:\s+fd[0-9a-f]{2}:.*RoCE v2$',
-    r'GID\[ *3\]:\s+fe80:.*RoCE v1$',
-    r'GID\[ *4\]:.*RoCE v1$',
-    r'GID\[ *5\]:\s+fd[0-9a-f]{2}:.*RoCE v1$',
+    r'GID\[ *16\]:\s+fe80:.*RoCE v1$',
+    r'GID\[ *17\]:.*RoCE v1$',
+    r'GID\[ *18\]:\s+fd[0-9a-f]{2}:.*RoCE v1$',
 ]
 
 
