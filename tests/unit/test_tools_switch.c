@@ -14,6 +14,7 @@
 #include <vnic/loop.h>
 
 #include "craft.h"
+#include "guest.h"
 #include "steer.h"
 #include "switch.h"
 
@@ -871,12 +872,53 @@ static int start_dpdk(void **state)
 
 /* Without an uplink, which in memory has no descriptor and so a deadline of its own. */
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
-#define TEST(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
+static void post_in_queue(struct guest *g, uint32_t queue, const uint8_t *dmac, uint32_t qpn)
+{
+	struct urxe_packet p = datagram(dmac, qpn, w->qpn[0]);
+	uint64_t addr = guest_alloc(g, GUEST_IN_LOW, LEN);
+
+	build(guest_at(g, addr), &p, queue);
+	guest_post_tx(&g->tx[queue], addr, LEN, VMXNET3_TXD_EOP);
+}
+
+/* Each transmit queue is served by itself: a frame that waits holds up those behind it only. */
+static void each_transmit_queue_by_itself(void **state)
+{
+	struct guest *g = guest_create(2, 1);
+	const uint64_t *in = w->ports[0].stats.counters;
+	struct netdev_frame out;
+	uint8_t f[LEN];
+
+	(void)state;
+	assert_int_equal(guest_activate(g), 0);
+	w->ports[0].dev = g->dev;
+	make(f, uplink_mac, uplink_mac, w->qpn[1], 7);
+	while (vnic_device_rx(w->loops[1]->device, 0, f, LEN) == 0)
+		;
+	post_in_queue(g, 0, uplink_mac, w->qpn[1]);
+	post_in_queue(g, 1, peer_mac, 5);
+	for (uint32_t i = 0; i < 3; i++)
+		switch_run(&w->sw, T0);
+	assert_int_equal(netdev_rx(w->wire, T0, &out, 1), 1);
+	assert_int_equal(out.data[LEN - 4], 1);
+	/* However often it was tried: counted once. */
+	assert_int_equal(in[SWITCH_IN_FRAMES], 2);
+	while (receive(1) == 7)
+		;
+	switch_run(&w->sw, T0);
+	assert_int_equal(receive(1), 0);
+	assert_int_equal(in[SWITCH_IN_FRAMES], 2);
+	w->ports[0].dev = NULL;
+	guest_destroy(g);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(between_processes_by_qpn),
+		TEST(each_transmit_queue_by_itself),
 		TEST(what_goes_nowhere_is_counted),
 		TEST(only_the_hosts_mac),
 		TEST(only_the_hosts_addresses),
