@@ -19,9 +19,9 @@
 #include <vnic/regs.h>
 
 #define QUEUES   3
-#define RING     32
+#define RING     96 /* more than a frame may have descriptors */
 #define MTU      2000
-#define REGION   0x6000u
+#define REGION   0xa000u
 #define LOW      0x1000u
 #define HIGH     0x80000000ull /* behind a hole, two regions side by side */
 #define HIGHER   (HIGH + REGION)
@@ -32,6 +32,8 @@ enum { /* where an honest driver puts things, in LOW */
        SHARED = LOW,
        QUEUE_DESC = LOW + 0x400,
        RINGS = LOW + 0x1000,
+       TX_BYTES = RING * 16,
+       QUEUE_BYTES = 6 * TX_BYTES,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -137,24 +139,24 @@ static void set_up_queues(struct guest *g, bool data_rings)
 	for (uint32_t i = 0; i < QUEUES; i++) {
 		*tx_desc(g, i) = (struct vmxnet3_tx_queue_desc){
 			.ring_addr = next,
-			.comp_ring_addr = next + 512,
+			.comp_ring_addr = next + TX_BYTES,
 			.ring_size = RING,
 			.comp_ring_size = RING,
 			.vector = (uint8_t)i,
 		};
 		g->tx[i] = (struct ring){next, 0, true};
 		*rx_desc(g, i) = (struct vmxnet3_rx_queue_desc){
-			.ring_addr = {next + 1024, next + 1536},
-			.comp_ring_addr = next + 2048,
+			.ring_addr = {next + 2 * TX_BYTES, next + 3 * TX_BYTES},
+			.comp_ring_addr = next + 4 * TX_BYTES,
 			.ring_size = {RING, RING},
 			.comp_ring_size = 2 * RING,
 			.vector = (uint8_t)(QUEUES + i),
 			.data_ring_addr = HIGH + i * RING * 64,
 			.data_desc_size = data_rings ? 64 : 0,
 		};
-		g->rx[i][0] = (struct ring){next + 1024, 0, true};
-		g->rx[i][1] = (struct ring){next + 1536, 0, true};
-		next += 3072;
+		g->rx[i][0] = (struct ring){next + 2 * TX_BYTES, 0, true};
+		g->rx[i][1] = (struct ring){next + 3 * TX_BYTES, 0, true};
+		next += QUEUE_BYTES;
 	}
 }
 
@@ -187,7 +189,7 @@ static uint32_t activate(struct guest *g, uint32_t mode, uint32_t features)
 	};
 	uint32_t result;
 
-	memset(at(g, RINGS, QUEUES * 3072), 0, QUEUES * 3072);
+	memset(at(g, RINGS, QUEUES * QUEUE_BYTES), 0, QUEUES * QUEUE_BYTES);
 	store(g, SHARED, &shared, sizeof(shared));
 	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAL, SHARED) == 0);
 	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAH, 0) == 0);
@@ -238,6 +240,9 @@ static void do_post_packet(struct guest *g)
 	uint32_t flags = (choice & 2 ? VMXNET3_OM_TSO | (l4 + 20) : VMXNET3_OM_CSUM | l4) |
 			 (choice & 0x80 ? VMXNET3_TXD_TI : 0);
 
+	/* Now and then more than a device may take for one packet. */
+	if (pieces == 3)
+		pieces = get8(&g->in) % RING;
 	store(g, addr + 12, choice & 1 ? ip6 : ip4, choice & 1 ? sizeof(ip6) : sizeof(ip4));
 	store(g, addr + l4 + 12, &(uint8_t){0x50}, 1);
 	post_tx(g, queue, (struct vmxnet3_tx_desc){addr, (l4 + 20) | mss << 18, flags});
