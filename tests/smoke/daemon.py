@@ -232,6 +232,18 @@ def check_rogue(build):
         Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
+def check_forger(build):
+    """What a process sends in another's name arrives nowhere, and is counted by its reason."""
+    with Host(build) as host:
+        succeed(host.spawn([os.path.join(build, 'tests/smoke/forger'), host.run_dir]), 20)
+        host.daemon.kill(signal.SIGUSR1)
+        until(5, lambda: ' clients' in host.daemon.errors(),
+              lambda: f'SIGUSR1 shows nothing: {host.daemon.errors()}')
+        for reason in ('spoofed_mac', 'spoofed_ip', 'spoofed_qpn', 'management', 'unregistered'):
+            if f'dropped {reason}: 1\n' not in host.daemon.errors():
+                raise Failure(f'not one drop as {reason}: {host.daemon.errors()}')
+
+
 CHECKS = {
     'private': check_one_daemon_for_all,
     'stale_directory': check_stale_directory,
@@ -243,6 +255,7 @@ CHECKS = {
     'interface': check_interface,
     'strangers': check_strangers,
     'rogue': check_rogue,
+    'forger': check_forger,
 }
 
 if __name__ == '__main__':

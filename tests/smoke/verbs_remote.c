@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A remote queue pair is one process's: two processes connect to the same one by
+ * turns, and each way to give it up lets the other have it.
+ */
+#include <err.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#define GID_INDEX  1
+#define REMOTE_QPN 0x777777
+#define TRIES      200
+#define TRY_US     10000
+
+struct side {
+	enum ibv_qp_type type;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static void open_side(struct side *s)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	s->context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+	s->pd = s->context ? ibv_alloc_pd(s->context) : NULL;
+	s->cq = s->pd ? ibv_create_cq(s->context, 4, NULL, NULL, 0) : NULL;
+	if (!s->cq)
+		err(1, "cannot open the device");
+}
+
+static void create(struct side *s)
+{
+	struct ibv_qp_init_attr init = {.send_cq = s->cq,
+					.recv_cq = s->cq,
+					.qp_type = s->type,
+					.cap = {.max_send_wr = 1, .max_recv_wr = 1}};
+
+	s->qp = ibv_create_qp(s->pd, &init);
+	if (!s->qp)
+		err(1, "ibv_create_qp");
+}
+
+/* From wherever it is, to INIT. */
+static void make_ready(struct side *s)
+{
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+
+	if (!s->qp)
+		create(s);
+	if (ibv_modify_qp(s->qp, &reset, IBV_QP_STATE) ||
+	    ibv_modify_qp(s->qp, &attr,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		err(1, "cannot bring a QP to INIT");
+}
+
+/* What RTR says: 0, or an errno value. */
+static int connect_to(struct side *s)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = REMOTE_QPN,
+		.ah_attr = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = GID_INDEX}},
+	};
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+	if (s->type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	make_ready(s);
+	if (ibv_query_gid(s->context, 1, GID_INDEX, &attr.ah_attr.grh.dgid))
+		err(1, "ibv_query_gid");
+	return ibv_modify_qp(s->qp, &attr, mask);
+}
+
+static void fail(struct side *s)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (ibv_modify_qp(s->qp, &attr, IBV_QP_STATE))
+		err(1, "cannot bring a QP to the error state");
+}
+
+static void destroy(struct side *s)
+{
+	if (ibv_destroy_qp(s->qp))
+		err(1, "ibv_destroy_qp");
+	s->qp = NULL;
+}
+
+/* c(onnect), r(eset), f(ail) or d(estroy); what RTR said, else 0. */
+static int act(struct side *s, char what)
+{
+	switch (what) {
+	case 'c': return connect_to(s);
+	case 'r': make_ready(s); return 0;
+	case 'f': fail(s); return 0;
+	default: destroy(s); return 0;
+	}
+}
+
+static void serve(struct side *s, int socket)
+{
+	char what;
+	int answer;
+
+	open_side(s);
+	while (read(socket, &what, 1) == 1) {
+		answer = act(s, what);
+		if (write(socket, &answer, sizeof(answer)) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+static int ask(int socket, char what)
+{
+	int answer;
+
+	if (write(socket, &what, 1) != 1 || read(socket, &answer, sizeof(answer)) != sizeof(answer))
+		errx(1, "the other process has gone");
+	return answer;
+}
+
+static void expect(int got, int want, const char *what)
+{
+	if (got != want)
+		errx(1, "%s: %d instead of %d", what, got, want);
+}
+
+/* Both want it, and have it by turns; `give_up` is how. */
+static void take_turns(struct side *me, int other, char give_up)
+{
+	expect(ask(other, 'c'), 0, "the first one");
+	expect(connect_to(me), EADDRINUSE, "the second one");
+	ask(other, give_up);
+	expect(connect_to(me), 0, "after the first one gave it up");
+	expect(ask(other, 'c'), EADDRINUSE, "the first one again");
+	act(me, give_up);
+	expect(ask(other, 'c'), 0, "after the second one gave it up");
+	ask(other, 'r');
+}
+
+/* The daemon hears of a death by and by. */
+static void inherit(struct side *me, int other, pid_t pid)
+{
+	int rc = EADDRINUSE;
+
+	expect(ask(other, 'c'), 0, "who is to die");
+	expect(connect_to(me), EADDRINUSE, "while it lives");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	for (int i = 0; i < TRIES && rc == EADDRINUSE; i++) {
+		usleep(TRY_US);
+		rc = connect_to(me);
+	}
+	expect(rc, 0, "after its death");
+}
+
+static void run(enum ibv_qp_type type)
+{
+	struct side me = {.type = type};
+	int sockets[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		err(1, "socketpair");
+	/* Before the device is open: what is inherited is no use to a child. */
+	pid = fork();
+	if (pid == 0) {
+		close(sockets[0]);
+		serve(&me, sockets[1]);
+	}
+	open_side(&me);
+	/* As often as it likes: each QP gives it up for itself. */
+	expect(connect_to(&me), 0, "alone");
+	expect(connect_to(&me), 0, "alone, once more");
+	destroy(&me);
+	take_turns(&me, sockets[0], 'r');
+	take_turns(&me, sockets[0], 'f');
+	take_turns(&me, sockets[0], 'd');
+	inherit(&me, sockets[0], pid);
+	if (ibv_destroy_qp(me.qp) || ibv_destroy_cq(me.cq) || ibv_dealloc_pd(me.pd) ||
+	    ibv_close_device(me.context))
+		err(1, "cannot close what was opened");
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
+int main(void)
+{
+	run(IBV_QPT_RC);
+	run(IBV_QPT_UC);
+	return 0;
+}
