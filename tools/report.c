@@ -72,13 +72,14 @@ static json_t *host_part(const struct report *r)
 {
 	const struct host *h = r->clients->host;
 
-	return json_pack("{s:s, s:s, s:i, s:I, s:o, s:I, s:b, s:o, s:i, s:o, s:o, s:o, s:i, s:i}",
-			 "device", "urxe0", "version", URXE_VERSION, "pid", (int)getpid(),
-			 "uptime_s", (json_int_t)(r->uptime_ns / 1000000000), "run_dir",
-			 any_text(r->run_dir), "netns", (json_int_t)rundir_netns(), "private",
-			 (int)r->private, "mac", mac_text(h->mac), "mtu", (int)h->mtu, "interface",
-			 any_text(h->ndev), "gids", gid_list(h), "pkeys", pkey_list(h), "clients",
-			 (int)r->clients->n, "captures", (int)r->captures);
+	return json_pack(
+		"{s:s, s:s, s:i, s:I, s:o, s:I, s:b, s:o, s:i, s:b, s:o, s:o, s:o, s:i, s:i}",
+		"device", "urxe0", "version", URXE_VERSION, "pid", (int)getpid(), "uptime_s",
+		(json_int_t)(r->uptime_ns / 1000000000), "run_dir", any_text(r->run_dir), "netns",
+		(json_int_t)rundir_netns(), "private", (int)r->private, "mac", mac_text(h->mac),
+		"mtu", (int)h->mtu, "up", (int)h->up, "interface", any_text(h->ndev), "gids",
+		gid_list(h), "pkeys", pkey_list(h), "clients", (int)r->clients->n, "captures",
+		(int)r->captures);
 }
 
 /* --- Ports */

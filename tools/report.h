@@ -2,7 +2,7 @@
 /*
  * What urxed knows, as one JSON document:
  *
- *   host      {device, version, pid, uptime_s, run_dir, netns, private, mac, mtu, interface,
+ *   host      {device, version, pid, uptime_s, run_dir, netns, private, mac, mtu, up, interface,
  *              gids: [{index, gid, type, vlan}], pkeys: [n], clients, captures}
  *     type        "rocev2" or "rocev1"; vlan is 0 where there is none
  *     clients     connections, also of programs that have not opened the device

@@ -119,6 +119,8 @@ void table_cell(const json_t *row, const struct table_column *column, char text[
 		print_integer(text, json_integer_value(value), column->format);
 	else if (!value && column->format == TABLE_TALLY)
 		print_text(text, "0");
+	else if (json_is_boolean(value) && column->format == TABLE_TEXT)
+		print_text(text, json_is_true(value) ? "yes" : "no");
 	else if (json_is_string(value) && column->format == TABLE_TEXT)
 		print_text(text, json_string_value(value));
 	else

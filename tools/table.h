@@ -10,7 +10,7 @@
 #define TABLE_COLUMNS 16
 
 enum table_format {
-	TABLE_TEXT,     /* as it is */
+	TABLE_TEXT,     /* as it is; true and false as "yes" and "no" */
 	TABLE_COUNT,    /* an integer */
 	TABLE_TALLY,    /* an integer; 0 where it is missing */
 	TABLE_BYTES,    /* as "1.5 GB", powers of 1000 */

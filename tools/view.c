@@ -25,10 +25,9 @@ static const struct table_column daemon_fields[] = {
 };
 
 static const struct table_column host_fields[] = {
-	{"device", "device", TABLE_TEXT},
-	{"interface", "interface", TABLE_TEXT},
-	{"MAC", "mac", TABLE_TEXT},
-	{"MTU", "mtu", TABLE_COUNT},
+	{"device", "device", TABLE_TEXT}, {"interface", "interface", TABLE_TEXT},
+	{"MAC", "mac", TABLE_TEXT},       {"MTU", "mtu", TABLE_COUNT},
+	{"link up", "up", TABLE_TEXT},
 };
 
 static const struct table_column gid_columns[] = {

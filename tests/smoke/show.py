@@ -109,6 +109,7 @@ def check_host(host, told):
     expect('pkeys', told['pkeys'], [0xffff])
     expect('GIDs', [gid['type'] for gid in told['gids']], ['rocev2'] * 3 + ['rocev1'] * 3)
     expect('private', told['private'], False)
+    expect('up', told['up'], True)
 
 
 def check_text(host, processes):
@@ -139,11 +140,27 @@ def refused(host, status, *arguments):
         raise Failure(f'urxe show {arguments}: {found}')
 
 
+def check_strangers(host):
+    """Another user may not look in."""
+    if os.getuid() != 0:
+        return
+    os.chmod(host.run_dir, 0o755)
+    result = subprocess.run(['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups',
+                             '--inh-caps=-all', host.urxe, 'show', '--run-dir', host.run_dir],
+                            capture_output=True, text=True, timeout=20, check=False)
+    if (result.returncode, result.stdout) != (1, '') or "another user's" not in result.stderr:
+        raise Failure(f'another user: {result}')
+
+
 def check_no_daemon(build):
-    """No daemon, and one that was killed: one sentence."""
+    """No daemon, one that is stopped, another user's, and one that was killed: one sentence."""
     with Host(build, daemon=False) as host:
         refused(host, 1)
         host.start_daemon()
+        host.daemon.kill(signal.SIGSTOP)
+        refused(host, 1, 'host')
+        host.daemon.kill(signal.SIGCONT)
+        check_strangers(host)
         host.daemon.kill()
         refused(host, 1, 'host')
 
