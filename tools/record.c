@@ -35,13 +35,18 @@ static void fill_header(struct header *h)
 	close(fd);
 }
 
-/* Field 22 of /proc/PID/stat; 0: there is no such process, or it has ended. */
+/*
+ * Field 22 of /proc/PID/stat; 0: there is no such process, or it has ended. The state
+ * (field 3) is the first thread's: that one may have ended while others (field 20) go on.
+ */
 static uint64_t start_of(pid_t pid)
 {
-	char path[32], text[512];
+	char path[32], text[512], state;
+	unsigned long long start;
 	const char *p;
 	ssize_t len;
-	int fd, field;
+	long threads;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -50,13 +55,14 @@ static uint64_t start_of(pid_t pid)
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
-	/* The second field, a name in parentheses, may hold anything; the third is the state. */
+	/* The second field, a name in parentheses, may hold anything. */
 	p = strrchr(text, ')');
-	if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')
+	if (!p || sscanf(p,
+			 ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			 "%ld %*s %llu",
+			 &state, &threads, &start) != 3)
 		return 0;
-	for (field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoull(p, NULL, 10) : 0;
+	return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
 }
 
 static bool lives(const struct record_entry *e)
@@ -171,8 +177,7 @@ static uint64_t make_token(void)
 	struct timespec ts;
 	uint64_t token = 0;
 
-	/* Early at boot, or without the call: it may be guessed then, but only by whoever
-	 * may attach, and lies on a block that has a survivor. */
+	/* Early at boot, or without the call: those who may attach could guess it then. */
 	if (getrandom(&token, sizeof(token), GRND_NONBLOCK) != (ssize_t)sizeof(token)) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		token = (uint64_t)ts.tv_nsec << 32 ^ (uint64_t)ts.tv_sec ^ (uintptr_t)&token;

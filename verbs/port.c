@@ -429,7 +429,7 @@ int port_attach_again(void)
 	struct vnic_driver *nic;
 	int rc;
 
-	/* Of the old NIC nobody has heard yet, or the port is being closed. */
+	/* Somebody still waits for an answer by the old NIC, or the port is being closed. */
 	if (port.nic_users || pthread_mutex_trylock(&open_lock))
 		return -EBUSY;
 	port_unlock();

@@ -84,8 +84,10 @@ void port_inbox_broken(void);
 
 /* Shows the application all that the engine has completed. */
 void port_publish(void);
-/* The device is dead, for that reason: every context hears of it, and what is outstanding ends in
- * errors. */
+/*
+ * The device is dead, for that reason: every context hears of it, and what is
+ * outstanding ends in errors.
+ */
 void port_lost(const char *why);
 
 /* Whether there is a daemon behind the NIC. */

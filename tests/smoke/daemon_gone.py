@@ -19,7 +19,7 @@ def processor_seconds(pid):
 
 def run():
     with Host(sys.argv[1]) as host:
-        host.environment['URXE_RECONNECT_S'] = '1'
+        host.environment['URXE_RECONNECT_S'] = '0'
         watcher = host.start('stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0')
         until(10, lambda: 'async event FD' in watcher.output(),
               lambda: f'does not watch: {watcher.describe()}')

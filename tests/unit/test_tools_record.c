@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -141,6 +142,43 @@ static void who_has_ended_is_not_awaited(void **state)
 	assert_int_equal(r->last, A / LEASE_QPNS);
 }
 
+static void *wait_for_ever(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* /proc says that it is a zombie, but another of its threads goes on. */
+static void a_process_outlives_its_first_thread(void **state)
+{
+	char path[32], text[512] = "";
+	pthread_t thread;
+	pid_t pid = fork();
+	uint64_t token;
+	int fd;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		pthread_create(&thread, NULL, wait_for_ever, NULL);
+		pthread_exit(NULL);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (!strstr(text, ") Z ")) {
+		fd = open(path, O_RDONLY);
+		assert_true(fd >= 0);
+		assert_true(read(fd, text, sizeof(text) - 1) > 0);
+		close(fd);
+	}
+	token = record_lease(r, A, pid);
+	open_again();
+	assert_int_equal(record_awaited(r), 1);
+	assert_int_equal(record_claim(r, A, token, pid), 0);
+	end_process(pid);
+}
+
 static void a_zombie_has_ended(void **state)
 {
 	siginfo_t info;
@@ -274,6 +312,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_survivor_claims_with_its_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(any_other_claim_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_ended_is_not_awaited, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_outlives_its_first_thread, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_zombie_has_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_start_time_tells_processes_apart, setup,
 						teardown),
