@@ -369,6 +369,9 @@ static void test_misfit_segmentation(void **state)
 	post(g, packet, len, 100, (header + 4) | VMXNET3_OM_TSO);
 	post(g, packet, len, 100, ETH | VMXNET3_OM_TSO);
 	post(g, packet, 20, 100, header | VMXNET3_OM_TSO);
+	packet[ETH + IP4 + 12] = 0x40; /* TCP's header is shorter than any */
+	post(g, packet, len, 100, (header - 4) | VMXNET3_OM_TSO);
+	packet[ETH + IP4 + 12] = 0x50;
 	packet[ETH + 6] = 0x20; /* a fragment */
 	post(g, packet, len, 100, header | VMXNET3_OM_TSO);
 	len = build(packet, false, PROTO_UDP, 2000);
@@ -380,10 +383,32 @@ static void test_misfit_segmentation(void **state)
 	packet[12] = 0x22;
 	post(g, packet, len, 100, header | VMXNET3_OM_TSO);
 	assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 0);
-	assert_int_equal(vnic_device_counters(g->dev)[VNIC_TX_MISFIT], 12);
-	for (int i = 0; i < 12; i++)
+	assert_int_equal(vnic_device_counters(g->dev)[VNIC_TX_MISFIT], 13);
+	for (int i = 0; i < 13; i++)
 		assert_int_equal(guest_tx_completed(&g->tx[0]), i);
 	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
+}
+
+/* More pieces than any packet has, or more bytes: no stack's wish, and the driver is to blame. */
+static void test_endless_segmentation(void **state)
+{
+	struct guest *g;
+	struct vnic_tx_frame frame;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t pieces = i ? 5 : GUEST_RING, len = i ? VMXNET3_TXD_LEN_ZERO : 100;
+
+		g = *state = guest_create(1, 1);
+		assert_int_equal(guest_activate(g), 0);
+		for (uint32_t j = 0; j < pieces; j++)
+			guest_post_tx(&g->tx[0], GUEST_HIGH,
+				      len % VMXNET3_TXD_LEN_ZERO | (j ? 0 : 1000u << 18),
+				      j ? 0 : VMXNET3_OM_TSO | 54);
+		assert_int_equal(vnic_device_tx(g->dev, 0, &frame, 1), 0);
+		assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_BROKEN);
+		assert_int_equal(g->tx[0].conf->status.error, VMXNET3_ERR_BIG_PKT);
+		guest_destroy(g);
+	}
 }
 
 /* Extension headers that are passed over: a destination option before TCP. */
@@ -796,6 +821,7 @@ int main(void)
 		GUEST_TEST(test_segmentation),
 		GUEST_TEST(test_segmentation_of_a_tagged_frame),
 		GUEST_TEST(test_misfit_segmentation),
+		cmocka_unit_test(test_endless_segmentation),
 		GUEST_TEST(test_segmentation_behind_an_extension),
 		GUEST_TEST(test_reset_while_segmenting),
 		GUEST_TEST(test_tag_inserted),
