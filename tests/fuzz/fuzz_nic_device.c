@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,17 @@ static uint8_t *at(const struct guest *g, uint64_t addr, uint32_t size)
 			return (uint8_t *)g->regions[i].memory + offset;
 	}
 	return NULL;
+}
+
+static bool in_memory(const struct guest *g, const uint8_t *data)
+{
+	for (size_t i = 0; i < 3; i++) {
+		const uint8_t *start = g->regions[i].memory;
+
+		if (data >= start && data < start + g->regions[i].size)
+			return true;
+	}
+	return false;
 }
 
 static void store(const struct guest *g, uint64_t addr, const void *data, uint32_t size)
@@ -295,12 +307,59 @@ static void do_command(struct guest *g)
 	command(g, (choice & 0x80 ? 0xf00d0000 : 0xcafe0000) + (choice & 0x1f));
 }
 
+#define IN_SHARED(field) (SHARED + offsetof(struct vmxnet3_driver_shared, field))
+#define IN_TX(field)     (QUEUE_DESC + offsetof(struct vmxnet3_tx_queue_desc, field))
+#define IN_RX(field)     (QUEUE_DESC + QUEUES * 256 + offsetof(struct vmxnet3_rx_queue_desc, field))
+
 /* One field of the shared area or of a queue's descriptor, as a driver never changes it. */
 static void do_misconfigure(struct guest *g)
 {
-	uint32_t offset = get16(&g->in) % (0x400 + QUEUES * 2 * 256 - 8), value = get32(&g->in);
+	static const uint64_t fields[] = {
+		IN_SHARED(magic),
+		IN_SHARED(misc.queue_desc_addr),
+		IN_SHARED(misc.mtu),
+		IN_SHARED(misc.tx_queues),
+		IN_SHARED(misc.rx_queues),
+		IN_SHARED(intr.vectors),
+		IN_SHARED(intr.auto_mask),
+		IN_SHARED(intr.event_vector),
+		IN_SHARED(ecr),
+		IN_SHARED(misc.upt_features),
+		IN_TX(ring_addr),
+		IN_TX(comp_ring_addr),
+		IN_TX(ring_size),
+		IN_TX(comp_ring_size),
+		IN_TX(vector),
+		IN_RX(ring_addr[0]),
+		IN_RX(ring_addr[1]),
+		IN_RX(comp_ring_addr),
+		IN_RX(ring_size[0]),
+		IN_RX(ring_size[1]),
+		IN_RX(comp_ring_size),
+		IN_RX(vector),
+		IN_RX(data_ring_addr),
+		IN_RX(data_desc_size),
+	};
+	uint8_t choice = get8(&g->in), size = get8(&g->in) % 4 + 1;
+	uint32_t value = get32(&g->in);
 
-	store(g, SHARED + offset, &value, get8(&g->in) % 4 + 1);
+	if (choice < 128)
+		store(g, fields[choice % (sizeof(fields) / sizeof(fields[0]))], &value, size);
+	else
+		store(g, SHARED + (choice - 128) * 4u, &value, size);
+}
+
+/* The tables that commands copy: groups, and how interrupts are spaced. */
+static void do_tables(struct guest *g)
+{
+	struct vmxnet3_variable_conf info = {.version = 1, .len = 16, .addr = get_addr(&g->in)};
+	uint16_t len = (uint16_t)get16(&g->in);
+
+	store(g, IN_SHARED(rx_filter.multicast_addr), &info.addr, sizeof(info.addr));
+	store(g, IN_SHARED(rx_filter.multicast_len), &len, sizeof(len));
+	store(g, IN_SHARED(command_info), &info, sizeof(info));
+	command(g, (uint32_t)VMXNET3_CMD_UPDATE_MAC_FILTERS);
+	command(g, (uint32_t)(len & 1 ? VMXNET3_CMD_SET_COALESCE : VMXNET3_CMD_GET_COALESCE));
 }
 
 /* --- What its host does */
@@ -320,13 +379,13 @@ static void do_transmit(struct guest *g)
 {
 	struct vnic_tx_frame frames[BURST], again[BURST];
 	uint8_t choice = get8(&g->in), meddle = get8(&g->in);
-	uint32_t queue = choice % (QUEUES + 1), sum = 0;
+	uint32_t queue = choice % (QUEUES + 1), sums[BURST], sum = 0;
 	uint32_t want = choice / 4 % BURST + 1, n = vnic_device_tx(g->dev, queue, frames, want), m;
 
 	must(n <= want);
 	for (uint32_t i = 0; i < n; i++) {
 		must(frames[i].len >= VNIC_ETH_HEADER && frames[i].len <= VNIC_FRAME_MAX(MTU));
-		sum += sum_of(frames[i].data, frames[i].len);
+		sums[i] = sum_of(frames[i].data, frames[i].len);
 	}
 	/* The guest has its memory in hand all the time. */
 	if (meddle & 1)
@@ -337,9 +396,10 @@ static void do_transmit(struct guest *g)
 	must(m == n || vnic_device_state(g->dev) != VNIC_DEVICE_ACTIVE);
 	for (uint32_t i = 0; i < m; i++) {
 		must(again[i].data == frames[i].data && again[i].len == frames[i].len);
-		sum += sum_of(again[i].data, again[i].len);
+		sum = sum_of(again[i].data, again[i].len);
+		/* What the device has made, no guest can change, nor what it makes later. */
+		must(sum == sums[i] || in_memory(g, again[i].data));
 	}
-	__asm__ volatile("" : : "r"(sum));
 	if (meddle & 4)
 		do_act(g);
 	vnic_device_tx_done(g->dev, queue, meddle & 8 ? n : n / 2);
@@ -411,7 +471,12 @@ static void interrupt(void *ctx, uint32_t vector)
 static void step(struct guest *g)
 {
 	switch (get8(&g->in) % 12) {
-	case 0: do_register(g); break;
+	case 0:
+		if (get8(&g->in) & 1)
+			do_tables(g);
+		else
+			do_register(g);
+		break;
 	case 1: do_command(g); break;
 	case 2: activate(g, get8(&g->in), get8(&g->in)); break;
 	case 3:
