@@ -20,7 +20,7 @@ _urxe_uplink() {
 		mapfile -t COMPREPLY < <(compgen -P "${word%%:*}:" -W "$(_urxe_interfaces)" -- "${word#*:}")
 		;;
 	*)
-		_urxe_words 'af_packet: af_xdp: tap: pcap: qemu: dpdk:' "$word"
+		_urxe_words 'af_packet: af_xdp: tap: pcap: qemu: vhost: dpdk:' "$word"
 		compopt -o nospace 2>/dev/null
 		;;
 	esac

@@ -32,6 +32,9 @@
 /* An 802.1Q tag may come on top of the header. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
 
+/* virtio puts a header of its own into a buffer, FCS comes with some. */
+#define DRIVER_ROOM 64
+
 #define MTU_DEFAULT RTE_ETHER_MTU
 /* Keeps a frame and its headroom within a packet buffer's 16-bit length. */
 #define MTU_MAX 32000u
@@ -48,6 +51,7 @@ struct dpdk_port {
 	uint32_t frame_max;
 	struct rte_ether_addr mac; /* of the interface */
 	bool far_end;
+	bool no_mac; /* all devices of the driver have the same */
 	struct rte_mempool *pool;
 	struct rte_mbuf *lent[BURST];
 	uint64_t counters[NETDEV_COUNTER_COUNT];
@@ -230,7 +234,7 @@ static bool dpdk_mac(const struct netdev *netdev, uint8_t mac[6])
 
 	memcpy(mac, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
 	mac[5] ^= port->far_end;
-	return true;
+	return !port->no_mac;
 }
 
 static uint32_t dpdk_mtu(const struct netdev *netdev)
@@ -289,12 +293,17 @@ static int set_iface_mtu(const char *iface, uint32_t mtu)
 	return err;
 }
 
-/* What the device can do; a driver that does not say has 65535. */
+/*
+ * What the device can do; a driver that does not say has 65535. net_tap sends nothing
+ * longer than the default, whatever its interface was set to.
+ */
 static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_dev_info *info,
 			   uint32_t asked)
 {
 	if (spec->iface_mtu)
 		return spec->iface_mtu;
+	if (spec->kind == DPDK_TAP)
+		return MTU_DEFAULT;
 	if (spec->kind == DPDK_OTHER && !asked)
 		return RTE_MIN(MTU_DEFAULT, info->max_mtu);
 	if (spec->kind == DPDK_OTHER && info->max_rx_pktlen > FRAME_OVERHEAD)
@@ -305,7 +314,7 @@ static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_de
 static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
-	uint32_t room = RTE_MAX(port->frame_max, RTE_MAX(spec->buffer, 2048u));
+	uint32_t room = RTE_MAX(port->frame_max + DRIVER_ROOM, RTE_MAX(spec->buffer, 2048u));
 	int socket = rte_eth_dev_socket_id(port->id);
 
 	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
@@ -403,6 +412,7 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 		return err;
 	port->drop_own = spec.kind == DPDK_AF_PACKET;
 	port->far_end = spec.kind == DPDK_TAP;
+	port->no_mac = spec.kind == DPDK_VHOST;
 	if (spec.kind == DPDK_AF_PACKET) {
 		port->wake_fd = wake_open(spec.ifindex);
 		if (port->wake_fd < 0)

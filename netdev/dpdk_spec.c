@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "unix_path.h"
 #include "why.h"
 
 /* An 802.1Q tag comes on top of the header. */
@@ -220,6 +221,32 @@ static int parse_pcap(struct request *req)
 	return DEVARGS(req, "net_pcap_urxe%u,rx_pcap=%s", count++, req->name);
 }
 
+/*
+ * The device's name must differ from that of another such port's. Segments of TCP are cut in the
+ * virtual machine (tso=0, the driver's default).
+ */
+static int parse_vhost(struct request *req)
+{
+	static unsigned int count;
+	bool connects = !strcmp(req->options, ",connect");
+	char reason[128] = "the path is too long for a socket";
+	struct sockaddr_un path;
+	int err;
+
+	if (req->options[0] && !connects)
+		return FAIL(req, -EINVAL, "takes no option but connect, and there is '%s'",
+			    req->options + 1);
+	err = unix_path_set(&path, req->name, strlen(req->name));
+	if (err == -EINVAL)
+		return FAIL(req, err, "the path of a socket is missing");
+	if (!err && !connects)
+		err = unix_path_clear(&path, SOCK_STREAM, reason, sizeof(reason));
+	if (err)
+		return FAIL(req, err, "cannot open its socket: %s", reason);
+	return DEVARGS(req, "net_vhost%u,iface=%s,queues=1,client=%d", count++, path.sun_path,
+		       connects);
+}
+
 /* [domain:]bus:device.function */
 static bool is_pci_address(const char *name)
 {
@@ -249,6 +276,7 @@ static const struct {
 	{"af_xdp:", DPDK_AF_XDP, parse_af_xdp},
 	{"tap:", DPDK_TAP, parse_tap},
 	{"pcap:", DPDK_PCAP, parse_pcap},
+	{"vhost:", DPDK_VHOST, parse_vhost},
 	{"dpdk:", DPDK_OTHER, parse_other},
 };
 
@@ -279,6 +307,6 @@ int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *why, uint32_
 		return split(&req, text + length) ?: kinds[i].parse(&req);
 	}
 	return FAIL(&req, -EINVAL,
-		    "unknown kind of port: af_packet:, af_xdp:, tap:, pcap:, qemu: and dpdk: are "
-		    "known");
+		    "unknown kind of port: af_packet:, af_xdp:, tap:, pcap:, qemu:, vhost: and "
+		    "dpdk: are known");
 }

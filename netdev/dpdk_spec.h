@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum dpdk_kind { DPDK_AF_PACKET, DPDK_AF_XDP, DPDK_TAP, DPDK_PCAP, DPDK_OTHER };
+enum dpdk_kind { DPDK_AF_PACKET, DPDK_AF_XDP, DPDK_TAP, DPDK_PCAP, DPDK_VHOST, DPDK_OTHER };
 
 struct dpdk_spec {
 	enum dpdk_kind kind;

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "unix_path.h"
 #include "why.h"
 
 #define PREFIX "qemu:"
@@ -41,38 +42,10 @@ void qemu_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT])
 
 /* --- The socket's file */
 
-/* Whether somebody serves a socket that is there; only the kernel knows. */
-static bool is_served(const struct sockaddr_un *path, int type)
-{
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool served;
-
-	if (fd < 0)
-		return true;
-	served =
-		!connect(fd, (const struct sockaddr *)path, sizeof(*path)) || errno != ECONNREFUSED;
-	close(fd);
-	return served;
-}
-
-/* What a killed daemon has left is removed; what is another's is not. */
-static int remove_stale(const struct sockaddr_un *path, int type, char *why, uint32_t why_size)
-{
-	struct stat file;
-
-	if (lstat(path->sun_path, &file))
-		return errno == ENOENT ? 0 : netdev_why(why, why_size, -errno, "%m");
-	if (!S_ISSOCK(file.st_mode))
-		return netdev_why(why, why_size, -EEXIST, "there is a file, and it is no socket");
-	if (is_served(path, type))
-		return netdev_why(why, why_size, -EADDRINUSE, "somebody serves it already");
-	return unlink(path->sun_path) ? netdev_why(why, why_size, -errno, "%m") : 0;
-}
-
 int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *why,
 	      uint32_t why_size)
 {
-	int err = remove_stale(path, type, why, why_size);
+	int err = unix_path_clear(path, type, why, why_size);
 
 	if (err)
 		return err;
@@ -106,22 +79,6 @@ void qemu_unbind(struct qemu_port *port)
 
 /* --- The specification */
 
-/* The daemon leaves the directory that it was started in. */
-static int set_path(struct sockaddr_un *address, const char *path, size_t length)
-{
-	char directory[sizeof(address->sun_path)] = "";
-	int printed;
-
-	if (!length)
-		return -EINVAL;
-	if (*path != '/' && !getcwd(directory, sizeof(directory)))
-		return -ENAMETOOLONG;
-	address->sun_family = AF_UNIX;
-	printed = snprintf(address->sun_path, sizeof(address->sun_path), "%s%s%.*s", directory,
-			   *path == '/' ? "" : "/", (int)length, path);
-	return printed < 0 || (size_t)printed >= sizeof(address->sun_path) ? -ENAMETOOLONG : 0;
-}
-
 static bool is(const char *option, size_t length, const char *name)
 {
 	return length == strlen(name) && !memcmp(option, name, length);
@@ -152,7 +109,7 @@ static int parse_option(const char *text, struct qemu_spec *spec, const char *op
 	} else if (is(option, length, "dgram")) {
 		spec->dgram = true;
 	} else if (has_key(option, length, "remote=")) {
-		if (set_path(&spec->remote, option + 7, length - 7))
+		if (unix_path_set(&spec->remote, option + 7, length - 7))
 			return netdev_why(why, why_size, -ENAMETOOLONG,
 					  "%s: the path of remote= is too long for a socket", text);
 	} else if (has_key(option, length, "mtu=")) {
@@ -173,7 +130,7 @@ static int parse(const char *text, struct qemu_spec *spec, char *why, uint32_t w
 {
 	const char *at = text + strlen(PREFIX);
 	size_t length = strcspn(at, ",");
-	int err = set_path(&spec->path, at, length);
+	int err = unix_path_set(&spec->path, at, length);
 
 	if (err)
 		return netdev_why(why, why_size, err,

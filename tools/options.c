@@ -149,7 +149,8 @@ const struct options_row options_rows[OPTIONS] = {
 	{"uplink", "SPEC", true,
 	 "join a real Ethernet: af_packet:IFACE, af_xdp:IFACE, tap:NAME,\n"
 	 "pcap:FILE, dpdk:ARGS, or a virtual machine by\n"
-	 "qemu:PATH[,connect|,dgram]; may be given more than once",
+	 "qemu:PATH[,connect|,dgram] or vhost:PATH[,connect]; may be given\n"
+	 "more than once",
 	 set_uplink},
 	{"address", "ADDR/LEN[@VLAN]", true,
 	 "one more address of this host, in a VLAN or not; may be given\n"

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Two hosts over each further kind of uplink, which tests/hosts/cell.py does not use."""
+import contextlib
 import os
 import sys
 
 from cell import run_program
-from ethernet import Ethernet, IPV4, IPV6
-from host import Failure, Program, main, skip, until
+from ethernet import Ethernet, INTERFACE, IPV4, IPV4_IN_VLAN, IPV6
+from host import Failure, Host, Program, main, skip, until
 
 PROGRAMS = [
     ['verbs_check'],
@@ -84,12 +85,12 @@ def check_kernel_saw_nothing(namespace):
         raise Failure(f'the kernel has seen RoCE: {seen}')
 
 
-def run_all(hosts, addresses):
+def run_all(hosts, addresses, path_mtu):
     for address, kind in addresses:
         ends = [(host, host.gid(address.format(number), kind), IPV4.format(number))
                 for number, host in enumerate(hosts, 1)]
         for argv in PROGRAMS:
-            run_program(ends, argv, 1024)
+            run_program(ends, argv, path_mtu)
 
 
 def check_af_xdp(build):
@@ -100,7 +101,7 @@ def check_af_xdp(build):
         session = Session(net.namespaces, IPV4.format(1))
         try:
             for address in ((IPV4, 'RoCE v2'), (IPV6, 'RoCE v2'), (IPV4, 'RoCE v1')):
-                run_all(net.hosts, [address])
+                run_all(net.hosts, [address], 1024)
                 session.check()
         finally:
             session.close()
@@ -108,7 +109,49 @@ def check_af_xdp(build):
             check_kernel_saw_nothing(namespace)
 
 
-CHECKS = {'af_xdp': check_af_xdp}
+def check_tap(build):
+    """The host is a station behind the kernel's bridge, by a tap; what it has is in a VLAN."""
+    with Ethernet(build, [9000] * 2, uplink='tap:utap0') as net:
+        for number, namespace in enumerate(net.namespaces, 1):
+            address = IPV4.format(number) + '/24'
+            namespace.ip('link', 'add', 'br0', 'type', 'bridge')
+            namespace.ip('addr', 'del', address, 'dev', INTERFACE)
+            namespace.ip('addr', 'add', address, 'dev', 'br0')
+            for name in (INTERFACE, 'utap0'):
+                namespace.ip('link', 'set', name, 'master', 'br0')
+            for name in ('utap0', 'br0'):
+                namespace.ip('link', 'set', name, 'up')
+        run_all(net.hosts, [(IPV4_IN_VLAN, 'RoCE v2')], 1024)
+
+
+def check_without_privilege(build, name, specs):
+    """Two daemons of an ordinary user, without huge pages, joined by what DPDK makes of a socket."""
+    with contextlib.ExitStack() as stack:
+        hosts = [stack.enter_context(Host(build, user='nobody' if os.getuid() == 0 else None,
+                                          daemon=False)) for _ in specs]
+        path = os.path.join(hosts[0].run_dir, name)
+        for number, (host, spec) in enumerate(zip(hosts, specs), 1):
+            host.start_daemon(['--uplink', spec.format(path=path), '--address',
+                               f'{IPV4.format(number)}/24'])
+        ends = [(host, host.gid(IPV4.format(number)), '127.0.0.1')
+                for number, host in enumerate(hosts, 1)]
+        for argv in PROGRAMS:
+            run_program(ends, argv, 4096)
+
+
+def check_vhost(build):
+    """virtio-user, DPDK's own, is to a vhost: port what a virtual machine's virtio NIC is."""
+    check_without_privilege(build, 'vm', [
+        'vhost:{path}', 'dpdk:net_virtio_user0,path={path},mac=02:00:00:00:00:02'])
+
+
+def check_memif(build):
+    memif = 'dpdk:net_memif0,role={},socket={{path}},socket-abstract=no,bsize=8192,mac=02:00:00:00:00:0{}'
+    check_without_privilege(build, 'memif',
+                            [memif.format('server', 1), memif.format('client', 2)])
+
+
+CHECKS = {'af_xdp': check_af_xdp, 'tap': check_tap, 'vhost': check_vhost, 'memif': check_memif}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -392,17 +392,17 @@ static void test_tap(void **state)
 		print_message("skipped: %s\n", why);
 		skip();
 	}
-	assert_int_equal(netdev_mtu(port), 4200);
-	assert_int_equal(run("ip link show utap0 | grep -q 'mtu 4200'"), 0);
+	assert_int_equal(netdev_mtu(port), 1500);
+	assert_int_equal(run("ip link show utap0 | grep -q 'mtu 1500'"), 0);
 	assert_int_equal(run("ip link set utap0 up"), 0);
 	netdev_mac(port, mac);
 	fd = socket(AF_PACKET, SOCK_RAW, htons(ROCE_V1));
 	to.sll_ifindex = if_nametoindex("utap0");
 	to.sll_protocol = htons(ROCE_V1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	for (uint32_t i = 0; i < 50; i++) {
+	for (uint32_t i = 0; i < 51; i++) {
 		uint8_t back[1600];
-		uint32_t length = build(sent, mac, lab.mac, ROCE_V1, 1000 + i, i);
+		uint32_t length = build(sent, mac, lab.mac, ROCE_V1, 1000 + 10 * i, i);
 
 		assert_int_equal(send(fd, sent, length, 0), length);
 		assert_true(receive(port, ROCE_V1, &got));
@@ -644,6 +644,9 @@ static void test_errors(void **state)
 		{"tap:", -EINVAL, "missing"},
 		{"pcap:/proc/nonexistent", -ENOENT, "/proc/nonexistent"},
 		{"pcap:", -EINVAL, "missing"},
+		{"vhost:", -EINVAL, "missing"},
+		{"vhost:/tmp/x,server", -EINVAL, "'server'"},
+		{"vhost:/etc/passwd", -EEXIST, "no socket"},
 		{"dpdk:", -EINVAL, "missing"},
 		{"dpdk:0000:ff:1f.7", -EINVAL, "PCI"},
 	};
