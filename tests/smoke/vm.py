@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Virtual machines on the switch: one that is played here a frame at a time, and one that
+is another urxed, an RDMA host of its own, behind the switch of a host with a real uplink.
+"""
+import os
+import socket
+import struct
+import subprocess
+import sys
+
+from host import Failure, Host, Pair, main, skip, until
+
+NAMES = [f'urxev{os.getpid()}{side}' for side in 'ab']
+HOST, NEIGHBOUR, MACHINE, RDMA_MACHINE = ('192.0.2.%d' % n for n in (1, 2, 50, 60))
+MAC, OTHER_MAC = bytes.fromhex('525400123456'), bytes.fromhex('525400123457')
+BROADCAST = b'\xff' * 6
+ARP, IPV4, LOCAL = 0x0806, 0x0800, 0x88b5
+
+
+def ip(*arguments):
+    return subprocess.run(['ip', *arguments], capture_output=True, text=True, check=False)
+
+
+def make_hosts():
+    """Two namespaces with a link named eth0 each; skips where that is refused."""
+    steps = [['netns', 'add', name] for name in NAMES]
+    steps += [['link', 'add', 'eth0', 'netns', NAMES[0], 'type', 'veth',
+               'peer', 'name', 'eth0', 'netns', NAMES[1]]]
+    for name, address in zip(NAMES, (HOST, NEIGHBOUR)):
+        steps += [['-n', name, 'addr', 'add', f'{address}/24', 'dev', 'eth0'],
+                  ['-n', name, 'link', 'set', 'lo', 'up'],
+                  ['-n', name, 'link', 'set', 'eth0', 'up']]
+    for step in steps:
+        result = ip(*step)
+        if result.returncode:
+            skip(f'ip {" ".join(step)}: {result.stderr.strip()}')
+
+
+def mac_of(name):
+    text = ip('-n', name, '-o', 'link', 'show', 'eth0').stdout
+    return bytes.fromhex(text.split('link/ether ')[1].split()[0].replace(':', ''))
+
+
+class Machine:
+    """A virtual machine's NIC, as QEMU's stream shows it: a length, then the frame."""
+
+    def __init__(self, path, mac):
+        self.mac = mac
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        self.socket.connect(path)
+
+    def send(self, to, ethertype, payload):
+        frame = (to + self.mac + struct.pack('!H', ethertype) + payload).ljust(60, b'\0')
+        self.socket.sendall(struct.pack('!I', len(frame)) + frame)
+
+    def exactly(self, n):
+        data = b''
+        while len(data) < n:
+            part = self.socket.recv(n - len(data))
+            if not part:
+                raise Failure('urxed has hung up')
+            data += part
+        return data
+
+    def receive(self, ethertype, wanted=lambda frame: True):
+        """The next frame of a kind; what the namespaces say unasked is passed over."""
+        while True:
+            frame = self.exactly(*struct.unpack('!I', self.exactly(4)))
+            if frame[12:14] == struct.pack('!H', ethertype) and wanted(frame):
+                return frame
+
+    def who_has(self, address):
+        """The MAC that answers for an address."""
+        self.send(BROADCAST, ARP, struct.pack('!HHBBH', 1, IPV4, 6, 4, 1) + self.mac +
+                  socket.inet_aton(MACHINE) + bytes(6) + socket.inet_aton(address))
+        answer = self.receive(ARP, lambda frame: frame[21] == 2 and
+                              frame[28:32] == socket.inet_aton(address))
+        if answer[:6] != self.mac:
+            raise Failure(f'the answer for {address} is for {answer[:6].hex()}')
+        return answer[22:28]
+
+
+def checksum(data):
+    total = sum(struct.unpack(f'!{len(data) // 2}H', data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+def ping(machine, mac, address):
+    """The neighbour's kernel answers by the uplink to a MAC that is not the uplink's."""
+    echo = struct.pack('!BBHHH', 8, 0, 0, 7, 1) + b'urxe' * 4
+    echo = echo[:2] + struct.pack('!H', checksum(echo)) + echo[4:]
+    header = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(echo), 0, 0, 64, 1, 0,
+                         socket.inet_aton(MACHINE), socket.inet_aton(address))
+    header = header[:10] + struct.pack('!H', checksum(header)) + header[12:]
+    machine.send(mac, IPV4, header + echo)
+    machine.receive(IPV4, lambda frame: frame[23] == 1 and frame[34] == 0 and frame[:6] == MAC)
+
+
+def check_frames(paths):
+    machine, other = Machine(paths[0], MAC), Machine(paths[1], OTHER_MAC)
+    if machine.who_has(HOST) != mac_of(NAMES[0]):
+        raise Failure('somebody else answers for the host')
+    neighbour = machine.who_has(NEIGHBOUR)
+    if neighbour != mac_of(NAMES[1]):
+        raise Failure('somebody else answers for the neighbour')
+    ping(machine, neighbour, NEIGHBOUR)
+    other.send(MAC, LOCAL, b'to the other machine')
+    if machine.receive(LOCAL)[6:12] != OTHER_MAC:
+        raise Failure('a frame changed on its way to the other machine')
+    machine.send(OTHER_MAC, LOCAL, b'and back')
+    other.receive(LOCAL)
+
+
+def gid_of(host, address):
+    """The index of an IPv4 address as RoCEv2."""
+    for line in host.run('ibv_devinfo', '-v').splitlines():
+        if f'::ffff:{address}, RoCE v2' in line:
+            return int(line.split('[')[1].split(']')[0])
+    raise Failure(f'no GID for {address}')
+
+
+def check_rdma(build, path, host, neighbour):
+    """Between a process and a machine on one host, then by the host's uplink."""
+    in_first = ['ip', 'netns', 'exec', NAMES[0]]
+    with Host(build, prefix=in_first, arguments=['--uplink', f'qemu:{path},connect',
+                                                 '--address', f'{RDMA_MACHINE}/24']) as machine:
+        gid = gid_of(machine, RDMA_MACHINE)
+        for argv in (['ibv_rc_pingpong', '-c', '-n', '200'], ['ibv_ud_pingpong', '-n', '200'],
+                     ['ib_write_bw', '-F', '-n', '500']):
+            Pair(host, machine, argv, gid_of(host, HOST), client_gid=gid).finish(60)
+            Pair(neighbour, machine, argv, gid_of(neighbour, NEIGHBOUR), address=NEIGHBOUR,
+                 client_gid=gid).finish(60)
+
+
+def run():
+    build = sys.argv[1]
+    prefixes = [['ip', 'netns', 'exec', name] for name in NAMES]
+    try:
+        make_hosts()
+        with Host(build, prefix=prefixes[1],
+                  arguments=['--uplink', 'af_packet:eth0']) as neighbour:
+            paths = [os.path.join(neighbour.top, name) for name in ('one', 'two', 'three')]
+            arguments = ['--uplink', 'af_packet:eth0']
+            for path in paths:
+                arguments += ['--uplink', f'qemu:{path}']
+            # The second machine's MAC is its own.
+            arguments += ['--fdb', f'52:54:00:12:34:57=qemu:{paths[1]}']
+            with Host(build, prefix=prefixes[0], arguments=arguments) as host:
+                until(5, lambda: all(map(os.path.exists, paths)), lambda: 'no sockets for VMs')
+                check_frames(paths)
+                check_rdma(build, paths[2], host, neighbour)
+    finally:
+        for name in NAMES:
+            ip('netns', 'delete', name)
+
+
+if os.getuid():
+    skip('namespaces and packet sockets need root')
+main(run)
