@@ -340,7 +340,7 @@ static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
 		      ?: rte_eth_dev_start(port->id);
 	if (err)
 		return err;
-	/* Neighbour discovery comes by multicast; a driver without the call filters nothing. */
+	/* Neighbour discovery comes by multicast; for drivers without the call, see wake_open. */
 	rte_eth_allmulticast_enable(port->id);
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }

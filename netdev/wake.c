@@ -57,6 +57,10 @@ static int set_up(int fd, unsigned int ifindex)
 		.sll_protocol = htons(ETH_P_ALL),
 		.sll_ifindex = (int)ifindex,
 	};
+	const struct packet_mreq groups = {
+		.mr_ifindex = (int)ifindex,
+		.mr_type = PACKET_MR_ALLMULTI,
+	};
 	int one = 1, err;
 
 	err = set_filter(fd);
@@ -65,6 +69,12 @@ static int set_up(int fd, unsigned int ifindex)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &one, sizeof(one)))
 		return -errno;
 	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
+	/*
+	 * The interface's own filter passes the groups that the kernel is in, not those of RoCE
+	 * and of our addresses' neighbour discovery; the drivers have no call for it.
+	 */
+	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups)))
+		return -errno;
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
 }
 

@@ -8,7 +8,8 @@
 /*
  * A descriptor or a negative errno. Open it before the socket that receives: the
  * kernel serves the sockets of an interface newest first, so that what has woken
- * us is in the other's ring already.
+ * us is in the other's ring already. As long as it is open the interface hears all
+ * multicast.
  */
 int wake_open(unsigned int ifindex);
 /* From now on each frame of the interface counts. 0 or a negative errno. */

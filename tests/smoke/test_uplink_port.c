@@ -358,6 +358,14 @@ static void test_sleeps_through_other_traffic(void **state)
 	assert_true(receive(lab.port, ROCE_V1, &got));
 }
 
+/* A cable has no filter for groups; that hardware is told to pass them all can be seen. */
+static void test_hears_groups(void **state)
+{
+	(void)state;
+	need_lab();
+	assert_int_equal(run("ip -d link show va | grep -q 'allmulti 1'"), 0);
+}
+
 static void test_open_twice(void **state)
 {
 	struct netdev *port = NULL;
@@ -696,6 +704,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_vlan_tag),
 		cmocka_unit_test(test_own_frames),
 		cmocka_unit_test(test_sleeps_through_other_traffic),
+		cmocka_unit_test(test_hears_groups),
 		cmocka_unit_test(test_open_twice),
 		cmocka_unit_test(test_tap),
 		cmocka_unit_test(test_af_xdp),
