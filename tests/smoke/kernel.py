@@ -139,6 +139,25 @@ def check_connection(build):
             time.sleep(0.1)
             address('del', f'198.51.100.{number + 10}/24')
         pair.finish(60)
+        check_address_back(server, client)
+
+
+def check_address_back(server, client):
+    """A connection whose source address goes for a moment goes on when it is back."""
+    for number, name in enumerate(NAMES[:2], 1):
+        must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'eth0')
+    pair = Pair(server, client, ['ibv_rc_pingpong', '-c', '-n', '3000'],
+                gid_of(server, '198.51.100.1'), address='192.0.2.1',
+                client_gid=gid_of(client, '198.51.100.2'))
+    times = 0
+    while pair.server.running() and times < 100:
+        address('del', '198.51.100.1/24')
+        address('add', '198.51.100.1/24')
+        times += 1
+        time.sleep(0.2)
+    pair.finish(60)
+    if not times:
+        raise Failure('it ended before the address went')
 
 
 def check_back(machine, build, events):
