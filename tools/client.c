@@ -174,14 +174,23 @@ static void resolve(void *ctx, struct vnic_server_client *conn, const struct vni
 		c->gone = true;
 }
 
+static struct vnic_server_client *conn_of(const struct switch_port *port)
+{
+	return ((const struct client *)((const char *)port - offsetof(struct client, port)))->conn;
+}
+
 static struct vnic_server_client *owner(void *ctx, uint32_t qpn)
 {
 	const struct clients *all = ctx;
 	const struct switch_port *port = lease_owner(&all->sw->leases, qpn);
 
-	return port ? ((const struct client *)((const char *)port - offsetof(struct client, port)))
-			       ->conn
-		    : NULL;
+	return port ? conn_of(port) : NULL;
+}
+
+/* Once: whoever may not meet, or does not listen, goes on by the switch. */
+void client_meet(struct switch_port *from, struct switch_port *to, uint32_t qpn)
+{
+	(void)vnic_server_meet(conn_of(from), conn_of(to), qpn);
 }
 
 void client_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)

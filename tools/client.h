@@ -61,6 +61,8 @@ void client_notice(struct clients *all);
 void client_set_direct(struct clients *all, bool on);
 /* Asks all that listen what they have, to be answered on `socket`; marks whom it has asked. */
 void client_ask(struct clients *all, int socket);
+/* For the switch: introduces two of them. */
+switch_meet_fn client_meet;
 /* Answers the client that w is of. */
 void client_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* Welcomes those that had to wait, once they need not; returns when to call again. */

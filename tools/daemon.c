@@ -402,6 +402,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 		rc = set_up_switch(d, why);
 	if (!rc) {
 		set_up_pkeys(d);
+		d->sw.meet = client_meet;
 		d->clients = (struct clients){.epoll_fd = d->epoll_fd,
 					      .host = &d->host,
 					      .sw = &d->sw,

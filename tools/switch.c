@@ -118,12 +118,22 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 	return 0;
 }
 
+/* The next process with that number is another one. */
+static void forget(struct vswitch *sw, uint32_t process)
+{
+	struct switch_port *port;
+
+	for (port = sw->ports; port; port = port->next)
+		port->met[process / 64] &= ~(UINT64_C(1) << process % 64);
+}
+
 void switch_leave(struct vswitch *sw, struct switch_port *port)
 {
 	struct switch_port **link;
 
 	lease_drop(&sw->leases, port);
 	remote_put_all(&sw->remotes, &port->remotes);
+	forget(sw, port->number - FIRST_PROCESS);
 	for (link = &sw->ports; *link; link = &(*link)->next) {
 		if (*link == port) {
 			*link = port->next;
@@ -414,6 +424,19 @@ static void to_listeners(struct vswitch *sw, uint64_t now, const struct switch_p
 			deliver(sw, now, port, f, false);
 }
 
+/* Two processes that did not ask for each other, as datagrams do not, get to know each other. */
+static void introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
+		      uint32_t qpn)
+{
+	uint32_t process = to->number - FIRST_PROCESS;
+	uint64_t *word = &from->met[process / 64], bit = UINT64_C(1) << process % 64;
+
+	if (!sw->meet || from->kind != SWITCH_PROCESS || *word & bit)
+		return;
+	*word |= bit;
+	sw->meet(from, to, qpn);
+}
+
 /*
  * Sends a frame by its way; where that leads nowhere, it is dropped for `why`. False: it
  * has to wait. What goes to several does not wait: a second try would bring second copies.
@@ -430,8 +453,10 @@ static bool forward(struct vswitch *sw, uint64_t now, struct switch_port *from,
 	for (i = 0; i < sw->n_uplinks; i++)
 		if (way->out & 1u << i)
 			done = enqueue(sw, &sw->uplink_ports[i], f, can_wait);
-	if (way->process)
+	if (way->process) {
+		introduce(sw, from, way->process, f->flow);
 		done = deliver(sw, now, way->process, f, can_wait);
+	}
 	if (way->listeners)
 		to_listeners(sw, now, from, f);
 	if (way->daemon)

@@ -50,10 +50,11 @@ struct vswitch {
 	struct lease_table leases;
 	struct remote_table remotes;
 	struct fdb fdb;
-	uint32_t wires, vms; /* bits of the ports that are such */
-	uint64_t now;        /* of the run that is under way */
-	uint64_t retry_at;   /* when a frame that had to wait wants another try */
-	switch_tap_fn *tap;  /* sees all frames; NULL = nobody looks */
+	uint32_t wires, vms;  /* bits of the ports that are such */
+	uint64_t now;         /* of the run that is under way */
+	uint64_t retry_at;    /* when a frame that had to wait wants another try */
+	switch_meet_fn *meet; /* NULL = nobody is introduced */
+	switch_tap_fn *tap;   /* sees all frames; NULL = nobody looks */
 	void *tap_ctx;
 	uint8_t tap_frame[SWITCH_TAP_ROOM];
 };

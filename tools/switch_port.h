@@ -16,6 +16,7 @@
 
 #include <vnic/device.h>
 
+#include "lease.h"
 #include "remote.h"
 #include "uplink.h"
 
@@ -98,7 +99,8 @@ struct switch_port {
 	uint64_t full_since;         /* when it last ran out of buffers; 0 = it has some */
 	bool dirty;                  /* its driver is to be told */
 	uint32_t waiting; /* transmit queues whose oldest frame had to wait, a bit each */
-	bool held;        /* the frame at hand is such a one, and counted already */
+	uint64_t met[LEASE_BLOCKS / 64]; /* processes that it knows or need not know, a bit each */
+	bool held;                       /* the frame at hand is such a one, and counted already */
 };
 
 enum switch_direction { SWITCH_IN, SWITCH_OUT };
@@ -110,5 +112,8 @@ enum switch_direction { SWITCH_IN, SWITCH_OUT };
  */
 typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switch_direction dir,
 			   const uint8_t *data, uint32_t len, enum switch_drop drop);
+
+/* A process has sent its first frame to a process by the switch, to that QPN. */
+typedef void switch_meet_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <infiniband/verbs.h>
 
@@ -565,6 +566,21 @@ void port_meet(uint32_t qpn)
 			return;
 		rc = introduce(nic, qpn);
 	} while (return_nic(rc));
+	if (rc)
+		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
+}
+
+void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+{
+	int rc;
+
+	/* Its frames may have gone by the switch while the inbox was full. */
+	if (egress_knows(&port.egress, qpn)) {
+		close(fds[VNIC_INBOX_MEMORY]);
+		close(fds[VNIC_INBOX_WAKE]);
+		return;
+	}
+	rc = egress_add(&port.egress, qpn, fds);
 	if (rc)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }

@@ -79,6 +79,8 @@ int port_register(struct remote *remote, bool connected);
  * introduces us. May block, so without the lock. For an open context.
  */
 void port_meet(uint32_t qpn);
+/* The daemon has opened it unasked; the descriptors are the port's. */
+void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 /* A sender has broken the inbox: all comes by the NIC from now on. */
 void port_inbox_broken(void);
 

@@ -427,12 +427,15 @@ static void flush_channels(void)
 static void take_notice(void)
 {
 	struct vnic_attach_port now;
-	int question;
+	int question, fds[VNIC_INBOX_FDS];
+	uint32_t qpn;
 
 	if (vnic_driver_notice(port.nic, &now, &question))
 		port_changed(&now);
 	if (question >= 0)
 		inventory_send(question);
+	if (vnic_driver_met(port.nic, &qpn, fds))
+		port_met(qpn, fds);
 }
 
 /*

@@ -7,6 +7,7 @@ while it is stopped, and a receiver goes on while senders are stopped and killed
 import os
 import signal
 import sys
+import time
 
 import report
 from host import Failure, Host, Pair, main, until
@@ -23,6 +24,7 @@ LATENCY = [
     ['ib_write_lat', '-F', '-D', str(SECONDS)],
     ['ib_send_lat', '-F', '-D', str(SECONDS)],
     ['ib_atomic_lat', '-F', '-D', str(SECONDS)],
+    ['ib_send_lat', '-F', '-c', 'UD', '-D', str(SECONDS)],
 ]
 
 
@@ -65,6 +67,8 @@ def check_latency(host, argv):
     # The heading comes when both are connected. One exchange that is missing, and there is no end.
     until(30, lambda: '#bytes' in pair.client.output(),
           lambda: f'does not begin: {pair.client.describe()}')
+    # Datagrams have to go by the switch once, for the daemon to introduce the two.
+    time.sleep(1)
     with Stopped(host):
         until(SECONDS + 30, lambda: report.rows(pair.client.output()),
               lambda: f'stands still without urxed: {pair.client.describe()}')

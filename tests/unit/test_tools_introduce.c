@@ -247,6 +247,32 @@ static void a_dead_sender_lets_go(void **state)
 	vnic_outbox_close(outbox);
 }
 
+/* A frame by the switch makes them meet, without a question. */
+static void who_sends_is_introduced(void **state)
+{
+	struct switch_port *from = lease_owner(&w.sw.leases, w.sender.who.qpn_first);
+	struct switch_port *to = lease_owner(&w.sw.leases, w.receiver.who.qpn_first);
+	uint32_t qpn = w.receiver.who.qpn_first + 3, met;
+	int fds[VNIC_INBOX_FDS], question;
+	struct vnic_attach_port port;
+	struct vnic_outbox *outbox;
+
+	(void)state;
+	assert_false(vnic_driver_met(w.sender.driver, &met, fds));
+	client_meet(from, to, qpn);
+	client_meet(from, to, qpn + 1);
+	vnic_driver_notice(w.sender.driver, &port, &question);
+	assert_int_equal(question, -1);
+	assert_true(vnic_driver_met(w.sender.driver, &met, fds));
+	assert_int_equal(met, qpn);
+	assert_false(vnic_driver_met(w.sender.driver, &met, fds));
+	assert_int_equal(vnic_outbox_open(fds, w.sender.who.mtu, 1, &outbox), 0);
+	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
+	vnic_outbox_close(outbox);
+	/* One that nobody takes goes with the driver. */
+	vnic_driver_notice(w.sender.driver, &port, &question);
+}
+
 /* It died while there was no daemon: its number is nobody's now. */
 static void a_long_dead_sender_lets_go(void **state)
 {
@@ -388,6 +414,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nobody_is_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_dead_receiver_closes, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_dead_sender_lets_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_sends_is_introduced, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_long_dead_sender_lets_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_lives_keeps_the_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_daemon_ends, setup, teardown),

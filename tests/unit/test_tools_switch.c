@@ -247,6 +247,34 @@ static void between_processes_by_qpn(void **state)
 	drops(SWITCH_DROP_COUNT, 0);
 }
 
+static uint32_t meetings;
+
+static void count_meeting(struct switch_port *from, struct switch_port *to, uint32_t qpn)
+{
+	assert_ptr_equal(from, &w->ports[0]);
+	assert_ptr_equal(to, &w->ports[1]);
+	assert_int_equal(qpn, w->qpn[1] + 17);
+	meetings++;
+}
+
+/* Once a pair, until one of them is another. */
+static void who_sends_is_introduced(void **state)
+{
+	(void)state;
+	meetings = 0;
+	w->sw.meet = count_meeting;
+	for (uint32_t i = 0; i < 3; i++) {
+		post(0, uplink_mac, w->qpn[1] + 17, 1);
+		switch_run(&w->sw, T0);
+	}
+	assert_int_equal(meetings, 1);
+	switch_leave(&w->sw, &w->ports[1]);
+	assert_int_equal(switch_join(&w->sw, &w->ports[1], &w->qpn[1]), 0);
+	post(0, uplink_mac, w->qpn[1] + 17, 1);
+	switch_run(&w->sw, T0);
+	assert_int_equal(meetings, 2);
+}
+
 static void what_goes_nowhere_is_counted(void **state)
 {
 	uint8_t f[LEN];
@@ -919,6 +947,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(between_processes_by_qpn),
 		TEST(each_transmit_queue_by_itself),
+		TEST(who_sends_is_introduced),
 		TEST(what_goes_nowhere_is_counted),
 		TEST(only_the_hosts_mac),
 		TEST(only_the_hosts_addresses),

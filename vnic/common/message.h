@@ -21,6 +21,7 @@ union vnic_message {
 	struct vnic_attach_introduce introduce;
 	struct vnic_attach_remote remote;
 	struct vnic_attach_notice notice;
+	struct vnic_attach_meeting meeting;
 	struct vnic_attach_question question;
 };
 

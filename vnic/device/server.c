@@ -371,6 +371,20 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	return answer(client, message, sizeof(*message), fds, message->status ? 0 : VNIC_INBOX_FDS);
 }
 
+int vnic_server_meet(struct vnic_server_client *client, const struct vnic_server_client *owner,
+		     uint32_t qpn)
+{
+	const struct vnic_attach_meeting meeting = {.type = VNIC_NOTICE_INBOX, .qpn = qpn};
+	int fds[VNIC_INBOX_FDS];
+	int ret = introduce(client, owner, fds);
+
+	if (!ret && client->notice < 0)
+		ret = -ENOTCONN;
+	return ret ? ret
+		   : vnic_message_send(client->notice, &meeting, sizeof(meeting), fds,
+				       VNIC_INBOX_FDS);
+}
+
 uint32_t vnic_server_process(const struct vnic_server_client *client)
 {
 	return client->process;

@@ -212,6 +212,11 @@ int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_IN
 	return drv->transport->ops->introduce(drv->transport, qpn, fds);
 }
 
+bool vnic_driver_met(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
+{
+	return drv->transport->ops->met(drv->transport, qpn, fds);
+}
+
 bool vnic_driver_direct(const struct vnic_driver *drv)
 {
 	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));

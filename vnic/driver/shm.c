@@ -25,6 +25,9 @@ struct shm {
 	uint64_t memory_size;
 	int notice;
 	uint16_t mtu; /* the NIC's */
+	/* The last introduction that came as a notice; fds[0] is -1 where there is none. */
+	uint32_t met_qpn;
+	int met_fds[VNIC_INBOX_FDS];
 };
 
 static struct shm *to_shm(struct vnic_transport *transport)
@@ -203,6 +206,31 @@ static bool is_question(const union vnic_message *message, int len, uint32_t fd_
  * Of several states of the port the last one counts; what is none is passed over. Questions are
  * given one by one.
  */
+static bool is_meeting(const union vnic_message *message, int len, uint32_t fd_count)
+{
+	return len == (int)sizeof(message->meeting) && message->type == VNIC_NOTICE_INBOX &&
+	       fd_count == VNIC_INBOX_FDS;
+}
+
+static void meet(struct shm *shm, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+{
+	close_fds(shm->met_fds, VNIC_INBOX_FDS);
+	shm->met_qpn = qpn;
+	memcpy(shm->met_fds, fds, sizeof(shm->met_fds));
+}
+
+static bool shm_met(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
+{
+	struct shm *shm = to_shm(transport);
+
+	if (shm->met_fds[0] < 0)
+		return false;
+	*qpn = shm->met_qpn;
+	memcpy(fds, shm->met_fds, sizeof(shm->met_fds));
+	memset(shm->met_fds, -1, sizeof(shm->met_fds));
+	return true;
+}
+
 static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question)
 {
@@ -213,16 +241,19 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 
 	*question = -1;
 	do {
-		uint32_t fd_count = 1;
-		int fd = -1;
+		uint32_t fd_count = VNIC_INBOX_FDS;
+		int fds[VNIC_INBOX_FDS];
 
-		len = vnic_message_recv(shm->notice, &message, &fd, &fd_count);
+		len = vnic_message_recv(shm->notice, &message, fds, &fd_count);
 		if (is_question(&message, len, fd_count)) {
-			*question = fd;
+			*question = fds[0];
 			return found;
 		}
-		if (fd_count)
-			close(fd);
+		if (is_meeting(&message, len, fd_count)) {
+			meet(shm, message.meeting.qpn, fds);
+			return found;
+		}
+		close_fds(fds, fd_count);
 		if (is_port(shm, &message, len)) {
 			*port = message.notice.port;
 			found = true;
@@ -270,6 +301,7 @@ static void shm_close(struct vnic_transport *transport)
 	if (shm->bars)
 		munmap(shm->bars, VNIC_BAR_SIZE);
 	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
+	close_fds(shm->met_fds, VNIC_INBOX_FDS);
 	/* The lock is not destroyed: after a fork another thread may have had it. */
 	free(shm);
 }
@@ -284,6 +316,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.introduce = shm_introduce,
 	.remote = shm_remote,
 	.notice = shm_notice,
+	.met = shm_met,
 	.close = shm_close,
 };
 
@@ -349,6 +382,7 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 	shm->doorbell = -1;
 	shm->interrupt = -1;
 	shm->notice = -1;
+	memset(shm->met_fds, -1, sizeof(shm->met_fds));
 	pthread_mutex_init(&shm->lock, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
 	ret = shm->socket < 0 ? shm->socket : hello(shm, was, welcome);

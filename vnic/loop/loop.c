@@ -116,6 +116,14 @@ static bool loop_notice(struct vnic_transport *transport, struct vnic_attach_por
 	return false;
 }
 
+static bool loop_met(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
+{
+	(void)transport;
+	(void)qpn;
+	(void)fds;
+	return false;
+}
+
 /* The driver lets go; the rest stays for the device until vnic_loop_close. */
 static void loop_close(struct vnic_transport *transport)
 {
@@ -132,6 +140,7 @@ static const struct vnic_transport_ops loop_ops = {
 	.introduce = loop_introduce,
 	.remote = loop_remote,
 	.notice = loop_notice,
+	.met = loop_met,
 	.close = loop_close,
 };
 

@@ -32,6 +32,7 @@
  *
  *   NOTICE   daemon: the port has changed, and this is all of it; the newest counts.
  *            There is no reply.
+ *   INBOX    daemon: what it answers to INTRODUCE, without having been asked.
  *   QUESTION daemon: somebody wants to know what the process has; a socket to
  *            answer on, with struct vnic_attach_inventory.
  *
@@ -46,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 10
+#define VNIC_ATTACH_VERSION 11
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -71,7 +72,7 @@ enum vnic_attach_type {
 #define VNIC_PROCESSES    (1u << 12)
 
 /* The first word of what comes on the socket of notices. */
-enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_QUESTION };
+enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_QUESTION, VNIC_NOTICE_INBOX };
 
 /* Descriptors that come with the answer to HELLO, in this order. */
 enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD_NOTICE, VNIC_FDS };
@@ -181,6 +182,12 @@ struct vnic_attach_notice {
 struct vnic_attach_question {
 	uint32_t type;
 	uint32_t reserved;
+};
+
+/* Comes with memory and eventfd of the inbox of the process that has a QPN. */
+struct vnic_attach_meeting {
+	uint32_t type;
+	uint32_t qpn;
 };
 
 /* Comes with a sealed memfd, where status is 0: a JSON document (verbs/inventory.h). */

@@ -108,6 +108,11 @@ int vnic_driver_give_inbox(struct vnic_driver *drv, const struct vnic_inbox *inb
  * -EPERM: it is another user's. Any thread; takes turns with vnic_driver_resolve.
  */
 int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
+/*
+ * The daemon has introduced us unasked, to a process that our frames went to by the switch:
+ * once after each vnic_driver_notice. The descriptors are the caller's.
+ */
+bool vnic_driver_met(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
 /* Whether the daemon lets frames pass by it: to be asked for each burst. */
 bool vnic_driver_direct(const struct vnic_driver *drv);
 /* VNIC_DIRECT_COUNT words for the caller to count in, where the daemon reads them. */

@@ -103,6 +103,12 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client);
 
 /* --- Frames that pass by the daemon (inbox.h). */
 
+/*
+ * Introduces the owner of a QPN to a client that has not asked. -ENOENT, -EPERM: see struct
+ * vnic_attach_introduce; -EAGAIN: the client does not read its notices.
+ */
+int vnic_server_meet(struct vnic_server_client *client, const struct vnic_server_client *owner,
+		     uint32_t qpn);
 /* VNIC_PROCESS of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /*
