@@ -129,9 +129,8 @@ static void follow_links(struct kernel *k)
 	h->up = false;
 	h->mtu = h->mtu_limit;
 	for (i = 0; i < k->n_uplinks; i++) {
-		struct uplink *u = &k->uplinks[i];
-
 		const struct iface *iface = iface_find(&k->table, (int)i, 0);
+		struct uplink *u = &k->uplinks[i];
 
 		if (iface)
 			follow_link(u, iface);
