@@ -66,6 +66,7 @@ int vnic_device_create(const struct vnic_device_attr *attr, struct vnic_device *
 		return -ENOMEM;
 	}
 	memcpy(d->regions, attr->regions, attr->region_count * sizeof(d->regions[0]));
+	d->attr.regions = d->regions;
 	d->revision = VMXNET3_REV_1;
 	d->link = LINK_MBPS;
 	vnic_device_reset(d);

@@ -75,32 +75,33 @@ struct vnic_device_filter {
 	uint32_t vlan[VMXNET3_VFT_SIZE];
 };
 
+/* What each frame needs stands first, and together. */
 struct vnic_device {
-	struct vnic_device_attr attr;
 	enum vnic_device_state state;
+	uint32_t features; /* UPT1_F_* */
+	uint32_t frame_max;
+	uint16_t link; /* Mb/s, 0 = down */
+	bool auto_mask;
+	uint32_t tx_queues, rx_queues;
+	uint32_t interrupts; /* vectors with news for the driver, a bit each */
+	uint32_t missed;     /* vectors that were masked when their news came */
+	struct vnic_device_attr attr;
+	struct vnic_region regions[VNIC_REGIONS];
 	uint64_t counters[VNIC_COUNTER_COUNT];
+	struct vnic_device_filter filter;
+	struct vnic_device_txq tx[VMXNET3_MAX_TX_QUEUES];
+	struct vnic_device_rxq rx[VMXNET3_MAX_RX_QUEUES];
+	uint8_t *buffers;                 /* what the queues need to make frames, and `whole` */
+	uint8_t *whole;                   /* a frame in parts, put together to be looked at */
 	uint32_t revision;                /* that the driver selected */
 	uint32_t shared_low, shared_high; /* DSAL, DSAH */
 	uint32_t result;                  /* of the last command */
 	uint32_t mac_low;                 /* MACL, until MACH is written */
 	uint8_t mac[6];
-	uint32_t features; /* UPT1_F_* */
-	uint16_t link;     /* Mb/s, 0 = down */
-	struct vmxnet3_coalesce_scheme coalesce;
-	struct vnic_device_filter filter;
-	struct vmxnet3_driver_shared *shared;
-	struct vnic_region regions[VNIC_REGIONS];
-	uint32_t tx_queues, rx_queues;
-	struct vnic_device_txq tx[VMXNET3_MAX_TX_QUEUES];
-	struct vnic_device_rxq rx[VMXNET3_MAX_RX_QUEUES];
-	uint32_t interrupts; /* vectors with news for the driver, a bit each */
-	uint32_t missed;     /* vectors that were masked when their news came */
 	uint8_t vectors;
 	uint8_t event_vector;
-	bool auto_mask;
-	uint32_t frame_max;
-	uint8_t *buffers; /* what the queues need to make frames, and `whole` */
-	uint8_t *whole;   /* a frame in parts, put together to be looked at */
+	struct vmxnet3_coalesce_scheme coalesce;
+	struct vmxnet3_driver_shared *shared;
 };
 
 /* A MAC as MACL and MACH show it. */

@@ -312,8 +312,6 @@ static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 
 	if (tx->segmenting)
 		return next_segment(dev, tx);
-	if (take_plain(dev, tx))
-		return LOOK_FRAME;
 	look = read_chain(dev, tx, &chain, &error);
 	if (look == LOOK_FRAME)
 		look = take_chain(dev, tx, &chain);
@@ -362,8 +360,10 @@ static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32
 
 	/* No more than a ring holds: a driver may go on posting what is dropped here. */
 	for (uint32_t i = 0; i < tx->next.size && tx->count < n; i++) {
-		enum look look = look_ahead(dev, tx);
+		enum look look = LOOK_FRAME;
 
+		if (tx->segmenting || !take_plain(dev, tx))
+			look = look_ahead(dev, tx);
 		if (look == LOOK_NONE)
 			break;
 		dropped |= look == LOOK_MISFIT || !dev->link;
