@@ -15,6 +15,7 @@
 #include "control.h"
 #include "kernel.h"
 #include "log.h"
+#include "probe.h"
 #include "report.h"
 #include "rundir.h"
 #include "slice.h"
@@ -179,6 +180,17 @@ static void set_up_pkeys(struct daemon *d)
 		host_add_pkey(&d->host, DEFAULT_PKEY);
 	for (i = 0; i < d->options.n_pkeys; i++)
 		host_add_pkey(&d->host, d->options.pkeys[i]);
+}
+
+/* Where programs have survived another daemon, the addresses were theirs a moment ago. */
+static int check_addresses(struct daemon *d, char why[DAEMON_WHY])
+{
+	char text[PROBE_WHY];
+	int rc = record_awaited(&d->record) ? 0 : probe_addresses(&d->host, d->uplinks, text);
+
+	if (rc)
+		snprintf(why, DAEMON_WHY, "%s", text);
+	return rc;
 }
 
 static int watch(struct daemon *d, int fd, void *what, char why[DAEMON_WHY])
@@ -396,6 +408,8 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 		rc = open_uplinks(d, why);
 	if (!rc)
 		rc = set_up_host(d, why);
+	if (!rc)
+		rc = check_addresses(d, why);
 	if (!rc)
 		rc = watch_all(d, why);
 	if (!rc)

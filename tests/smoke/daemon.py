@@ -180,7 +180,10 @@ def check_interface(build):
                        check=True)
         subprocess.run([*inside, 'ip', 'addr', 'add', '192.0.2.1/24', 'dev', 'eth0'], check=True)
         subprocess.run([*inside, 'ip', 'link', 'add', 'eth2', 'mtu', '200', 'type', 'veth'], check=True)
-        for link in ('eth0', 'eth1', 'eth2', 'veth0'):
+        subprocess.run([*inside, 'ip', 'link', 'add', 'eth3', 'type', 'veth', 'peer', 'name', 'eth4'],
+                       check=True)
+        subprocess.run([*inside, 'ip', 'addr', 'add', '198.51.100.9/24', 'dev', 'eth4'], check=True)
+        for link in ('eth0', 'eth1', 'eth2', 'veth0', 'eth3', 'eth4'):
             subprocess.run([*inside, 'ip', 'link', 'set', link, 'up'], check=True)
         uplink = ['--uplink', 'af_packet:eth0']
         with Host(build, prefix=inside, arguments=uplink) as host:
@@ -191,6 +194,8 @@ def check_interface(build):
                     ([], ['--uplink', 'af_packet:eth7'], 'no interface eth7'),
                     ([], ['--uplink', 'af_packet:eth1', '--mtu', '4000'],
                      'af_packet:eth1 carries 1500 bytes, less than the mtu of 4000$'),
+                    ([], ['--uplink', 'af_packet:eth3', '--address', '198.51.100.9/24'],
+                     'address 198.51.100.9 is already served on eth3 by another host, ..:'),
                     ([], ['--uplink', 'af_packet:eth2'],
                      "af_packet:eth2 carries 200 bytes, less than RoCE's least, 348$"),
                     (as_user('nobody', 'nogroup'), uplink,

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* This host's uplink is one end of a cable in memory; the test is who is at the other. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <netdev/netdev.h>
+
+#include "arp.h"
+#include "nd.h"
+#include "probe.h"
+
+static const uint8_t ours[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 1};
+static const uint8_t theirs[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};
+
+static struct host host;
+static struct uplink uplink;
+static struct netdev *ends[2];
+static char why[PROBE_WHY];
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&host, 0, sizeof(host));
+	uplink = (struct uplink){.kernel = true, .up = true, .ifname = "eth0"};
+	memcpy(uplink.mac, ours, ETHER_MAC_LEN);
+	if (netdev_mem_pair(16, ends))
+		return -1;
+	uplink.port = ends[0];
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	netdev_close(ends[0]);
+	netdev_close(ends[1]);
+	return 0;
+}
+
+static void say(const uint8_t *data, uint32_t len)
+{
+	const struct netdev_frame frame = {.data = data, .len = len};
+
+	assert_int_equal(netdev_tx(ends[1], 0, &frame, 1), 1);
+}
+
+/* That mac has the address 192.0.2.`last`. */
+static void say_arp(const uint8_t *mac, uint8_t last, uint16_t vlan)
+{
+	struct arp a = {.sip = {[10] = 0xff, 0xff, 192, 0, 2, last}};
+	uint8_t frame[ARP_FRAME_LEN + ETHER_VLAN_LEN];
+
+	memcpy(a.smac, mac, ETHER_MAC_LEN);
+	arp_build(frame + (vlan ? ETHER_VLAN_LEN : 0), &a, ours);
+	if (!vlan) {
+		say(frame, ARP_FRAME_LEN);
+		return;
+	}
+	memmove(frame, frame + ETHER_VLAN_LEN, 12);
+	ether_put16(frame + 12, ETHERTYPE_ID_VLAN);
+	ether_put16(frame + 14, vlan);
+	say(frame, sizeof(frame));
+}
+
+/* What was asked; returns its length. */
+static uint32_t heard(uint8_t *frame, uint32_t room)
+{
+	struct netdev_frame got;
+
+	if (!netdev_rx(ends[1], 0, &got, 1))
+		return 0;
+	assert_true(got.len <= room);
+	memcpy(frame, got.data, got.len);
+	return got.len;
+}
+
+static void nobody_else_has_it(void **state)
+{
+	uint8_t frame[128];
+	struct arp a;
+
+	(void)state;
+	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
+	say_arp(theirs, 6, 0);
+	say_arp(theirs, 5, 7);
+	say_arp(ours, 5, 0); /* a switch that sends everything back */
+	say(theirs, sizeof(theirs));
+	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN);
+	assert_true(arp_parse(&a, frame, ARP_FRAME_LEN));
+	assert_true(a.request);
+	assert_memory_equal(a.tip, host.addresses[0].ip, 16);
+	/* Who hears it learns nothing. */
+	assert_memory_equal(a.sip + 12, "\0\0\0\0", 4);
+}
+
+static void somebody_has_it(void **state)
+{
+	(void)state;
+	assert_int_equal(host_add_text(&host, "192.0.2.4/24", 0), 0);
+	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
+	say_arp(theirs, 5, 0);
+	assert_int_equal(probe_addresses(&host, &uplink, why), -EADDRINUSE);
+	assert_string_equal(why, "address 192.0.2.5 is already served on eth0 by another host, "
+				 "02:00:00:00:00:09");
+}
+
+static void somebody_has_it_in_a_vlan(void **state)
+{
+	uint8_t frame[128];
+
+	(void)state;
+	assert_int_equal(host_add_text(&host, "192.0.2.5/24@7", 0), 0);
+	say_arp(theirs, 5, 0);
+	say_arp(theirs, 5, 7);
+	assert_int_equal(probe_addresses(&host, &uplink, why), -EADDRINUSE);
+	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN + ETHER_VLAN_LEN);
+	assert_int_equal(ether_get16(frame + 12), ETHERTYPE_ID_VLAN);
+	assert_int_equal(ether_get16(frame + 14), 7);
+	assert_int_equal(ether_get16(frame + 16), ETHERTYPE_ID_ARP);
+}
+
+static void somebody_has_it_in_ipv6(void **state)
+{
+	uint8_t frame[128];
+	struct nd m = {.solicitation = true};
+
+	(void)state;
+	assert_int_equal(host_add_text(&host, "fd00::5/64", 0), 0);
+	memcpy(m.smac, ours, ETHER_MAC_LEN);
+	memcpy(m.sip, host.addresses[0].ip, 16);
+	memcpy(m.target, host.addresses[0].ip, 16);
+	nd_build_advertisement(frame, &m, theirs);
+	say(frame, ND_FRAME_LEN);
+	assert_int_equal(probe_addresses(&host, &uplink, why), -EADDRINUSE);
+	assert_non_null(strstr(why, "address fd00::5 is already served"));
+	assert_int_equal(heard(frame, sizeof(frame)), ND_FRAME_LEN);
+	assert_true(nd_parse(&m, frame, ND_FRAME_LEN));
+	assert_true(m.solicitation);
+	assert_memory_equal(m.target, host.addresses[0].ip, 16);
+}
+
+/* Nothing is asked, so there is nothing to wait for. */
+static void some_addresses_need_no_question(void **state)
+{
+	uint8_t frame[128];
+
+	(void)state;
+	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
+	host.addresses[0].kernel = true;
+	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	host.addresses[0].kernel = false;
+	uplink.up = false;
+	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	uplink.up = true;
+	uplink.kernel = false;
+	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(heard(frame, sizeof(frame)), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nobody_else_has_it),
+		TEST(somebody_has_it),
+		TEST(somebody_has_it_in_a_vlan),
+		TEST(somebody_has_it_in_ipv6),
+		TEST(some_addresses_need_no_question),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
