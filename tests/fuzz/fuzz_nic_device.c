@@ -312,41 +312,53 @@ static void do_command(struct guest *g)
 #define IN_RX(field)     (QUEUE_DESC + QUEUES * 256 + offsetof(struct vmxnet3_rx_queue_desc, field))
 
 /* One field of the shared area or of a queue's descriptor, as a driver never changes it. */
-static void do_misconfigure(struct guest *g)
+static void misconfigure(struct guest *g)
 {
+	static const uint64_t places[] = {
+		IN_SHARED(misc.queue_desc_addr),
+		IN_TX(ring_addr),
+		IN_TX(comp_ring_addr),
+		IN_RX(ring_addr[0]),
+		IN_RX(ring_addr[1]),
+		IN_RX(comp_ring_addr),
+		IN_RX(data_ring_addr),
+	};
 	static const uint64_t fields[] = {
 		IN_SHARED(magic),
-		IN_SHARED(misc.queue_desc_addr),
 		IN_SHARED(misc.mtu),
 		IN_SHARED(misc.tx_queues),
 		IN_SHARED(misc.rx_queues),
 		IN_SHARED(intr.vectors),
 		IN_SHARED(intr.auto_mask),
-		IN_SHARED(intr.event_vector),
 		IN_SHARED(ecr),
-		IN_SHARED(misc.upt_features),
-		IN_TX(ring_addr),
-		IN_TX(comp_ring_addr),
+		IN_SHARED(intr.event_vector),
 		IN_TX(ring_size),
 		IN_TX(comp_ring_size),
 		IN_TX(vector),
-		IN_RX(ring_addr[0]),
-		IN_RX(ring_addr[1]),
-		IN_RX(comp_ring_addr),
 		IN_RX(ring_size[0]),
 		IN_RX(ring_size[1]),
 		IN_RX(comp_ring_size),
 		IN_RX(vector),
-		IN_RX(data_ring_addr),
 		IN_RX(data_desc_size),
+		IN_SHARED(misc.upt_features),
 	};
 	uint8_t choice = get8(&g->in), size = get8(&g->in) % 4 + 1;
-	uint32_t value = get32(&g->in);
+	uint64_t value = choice < 64 ? get_addr(&g->in) & ~(size > 1 ? 511ull : 0) : get32(&g->in);
 
-	if (choice < 128)
+	if (choice < 64)
+		store(g, places[choice % (sizeof(places) / sizeof(places[0]))], &value, 8);
+	else if (choice < 128)
 		store(g, fields[choice % (sizeof(fields) / sizeof(fields[0]))], &value, size);
 	else
 		store(g, SHARED + (choice - 128) * 4u, &value, size);
+}
+
+/* What it means shows when the NIC is set up with it. */
+static void do_misconfigure(struct guest *g)
+{
+	misconfigure(g);
+	if (get8(&g->in) & 1)
+		command(g, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
 }
 
 /* The tables that commands copy: groups, and how interrupts are spaced. */
@@ -391,7 +403,7 @@ static void do_transmit(struct guest *g)
 	if (meddle & 1)
 		do_write_memory(g);
 	if (meddle & 2)
-		do_misconfigure(g);
+		misconfigure(g);
 	m = vnic_device_tx(g->dev, queue, again, n);
 	must(m == n || vnic_device_state(g->dev) != VNIC_DEVICE_ACTIVE);
 	for (uint32_t i = 0; i < m; i++) {
