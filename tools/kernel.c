@@ -82,11 +82,16 @@ static bool is_refused(struct kernel *k, const struct host_address *a)
 
 /* --- Host and uplinks */
 
-/* Whether the port was opened for another interface than there is now. */
+/*
+ * Whether the port was opened for another interface than there is now. DPDK's af_xdp does not open
+ * again on one that it was open on: it goes on as it is, and takes no longer frames.
+ */
 static bool differs(const struct uplink *u, const struct iface *iface)
 {
 	uint32_t mtu = iface->mtu < HOST_MTU ? iface->mtu : HOST_MTU;
 
+	if (u->port && !strncmp(u->spec, "af_xdp:", 7))
+		return false;
 	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
 }
 
@@ -107,8 +112,10 @@ static void follow_link(struct uplink *u, const struct iface *iface)
 	u->up = u->port && iface->up;
 	if (u->up != was_up)
 		log_line("%s is %s", iface->name, u->up ? "up" : "down");
-	if (u->port)
-		u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
+	if (!u->port)
+		return;
+	memcpy(u->mac, iface->mac, sizeof(u->mac));
+	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
 }
 
 /* A port of an interface that is no more: a new one of the name wants another. */
