@@ -28,7 +28,7 @@ def run():
     with Ethernet(options.build, [9000] * 2) as net:
         for host in net.hosts:
             until(20, lambda: 'PORT_ACTIVE' in host.run('ibv_devinfo'), lambda: 'no link')
-            host.environment['URXE_LOG'] = 'warning'
+            host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S='60')
         gids = [host.gid(IPV4.format(number)) for number, host in enumerate(net.hosts, 1)]
         pair = Pair(*net.hosts, ARGV, gids[0], IPV4.format(1), client_gid=gids[1])
         for host, program, number in ((net.hosts[0], pair.server, signal.SIGKILL),

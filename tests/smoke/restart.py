@@ -11,6 +11,7 @@ import time
 import report
 from host import Failure, Host, Pair, main, succeed, until
 
+PATIENCE = '60'  # seconds for which programs look for a daemon: a busy machine starts one slowly
 PAUSES = (0, 0.5, 1)  # seconds without a daemon; what RC's own timeouts last over is less
 
 
@@ -35,7 +36,7 @@ def wait_attached(pair, times):
 def check_contents(build, number, *options):
     """Every byte is right, whatever the operation, while daemons come and go."""
     with Host(build) as host:
-        host.environment['URXE_LOG'] = 'warning'
+        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
         pair = Pair(host, host, [host.verbs_check, '-l', *options], stdin=subprocess.PIPE)
         for times, pause in enumerate(PAUSES, 1):
             lines = pair.client.output().count('\n')
@@ -49,7 +50,7 @@ def check_contents(build, number, *options):
 
 def check_bandwidth(build, *argv):
     with Host(build) as host:
-        host.environment['URXE_LOG'] = 'warning'
+        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
         pair = Pair(host, host, [*argv, '-F', '-D', '6'])
         for times, number in enumerate((signal.SIGKILL, signal.SIGTERM), 1):
             time.sleep(1)
@@ -91,7 +92,7 @@ def leased(program):
 def check_newcomer(build):
     """Who comes while a new daemon waits for the old one's clients gets none of their leases."""
     with Host(build) as host:
-        host.environment['URXE_LOG'] = 'info'
+        host.environment.update(URXE_LOG='info', URXE_RECONNECT_S=PATIENCE)
         watch = ['stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0']
         old = [host.start(*watch) for _ in range(2)]
         until(20, lambda: all(leased(program) for program in old), lambda: 'not attached')
@@ -111,7 +112,7 @@ class Obedient:
     """A process of verbs_outage.c."""
 
     def __init__(self, build, host):
-        host.environment['URXE_LOG'] = 'warning'
+        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
         self.program = host.spawn(
             host.command([os.path.join(build, 'tests/smoke/verbs_outage')]), subprocess.PIPE)
         self.done = 'open\n'
@@ -182,7 +183,7 @@ def check_private(build):
 def check_other_host(build):
     """A daemon with another MAC is not the one that the queue pairs were made with."""
     with Host(build) as host:
-        host.environment['URXE_LOG'] = 'warning'
+        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
         pair = endless_pair(host)
         host.daemon.kill()
         host.start_daemon(['--uplink', 'dpdk:net_null0'])
