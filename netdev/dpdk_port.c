@@ -18,10 +18,11 @@
 #include "dpdk_eal.h"
 #include "dpdk_pool.h"
 #include "dpdk_spec.h"
+#include "own_sockets.h"
+#include "packet_filter.h"
 #include "port.h"
 #include "wake.h"
 #include "why.h"
-#include "xdp_socket.h"
 
 #define BURST 64
 
@@ -46,7 +47,8 @@ struct dpdk_port {
 	bool drop_own;   /* the host's own frames come back to us */
 	bool wake_taken; /* somebody sleeps on wake_fd */
 	int wake_fd;     /* wake.c's socket, -1 = none */
-	int driver_fd;   /* the driver's own descriptor, -1 = none */
+	int driver_fd;   /* the driver's own descriptor to sleep on, -1 = none */
+	int packet_fd;   /* the packet socket of the driver's rings, -1 = none */
 	uint32_t mtu;
 	uint32_t frame_max;
 	struct rte_ether_addr mac; /* of the interface */
@@ -248,7 +250,9 @@ static int dpdk_hear_all(struct netdev *netdev)
 	int err = rte_eth_promiscuous_enable(port->id);
 
 	if (!err && port->wake_fd >= 0)
-		err = wake_for_all(port->wake_fd);
+		err = packet_filter_incoming(port->wake_fd);
+	if (!err && port->packet_fd >= 0)
+		err = packet_filter_incoming(port->packet_fd);
 	/* What has no such mode hears all that there is. */
 	return err == -ENOTSUP ? 0 : err;
 }
@@ -398,11 +402,23 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
 	return 0;
 }
 
+/*
+ * Without this all of the host's traffic would go through the ring, both ways, and
+ * fill it while nobody is awake: the RoCE frame that then wakes us would be the first
+ * without a place. Where it is refused, frames are only more.
+ */
+static void narrow(struct dpdk_port *port, int fd)
+{
+	port->packet_fd = fd;
+	if (fd >= 0)
+		packet_filter_roce(fd);
+}
+
 /* The wake socket comes before the driver's: see wake_open. */
 static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,
 		       uint32_t why_size)
 {
-	struct xdp_sockets others;
+	struct own_sockets others;
 	struct dpdk_spec spec;
 	int err;
 
@@ -420,14 +436,16 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 					  "%s: cannot open a packet socket: %s", text,
 					  strerror(-port->wake_fd));
 	}
-	xdp_sockets_list(&others);
+	own_sockets_list(&others, spec.kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
 	err = probe(text, port, &spec, why, why_size);
 	if (err)
 		return err;
 	err = bring_up(port, &spec, mtu);
 	if (!err) {
 		if (spec.kind == DPDK_AF_XDP)
-			port->driver_fd = xdp_sockets_since(&others);
+			port->driver_fd = own_sockets_since(&others);
+		if (spec.kind == DPDK_AF_PACKET)
+			narrow(port, own_sockets_since(&others));
 		is_open[port->id] = true;
 		return 0;
 	}
@@ -446,7 +464,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 	if (!new)
 		return netdev_why(why, why_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_ops;
-	new->wake_fd = new->driver_fd = -1;
+	new->wake_fd = new->driver_fd = new->packet_fd = -1;
 	dpdk_log_hold();
 	err = open_device(text, new, mtu, why, why_size);
 	dpdk_log_release();

@@ -12,8 +12,6 @@
  * multicast.
  */
 int wake_open(unsigned int ifindex);
-/* From now on each frame of the interface counts. 0 or a negative errno. */
-int wake_for_all(int fd);
 /* Makes it quiet; true if it was not. */
 bool wake_drain(int fd);
 

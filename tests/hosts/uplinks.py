@@ -90,7 +90,7 @@ def run_all(hosts, addresses, path_mtu):
         ends = [(host, host.gid(address.format(number), kind), IPV4.format(number))
                 for number, host in enumerate(hosts, 1)]
         for argv in PROGRAMS:
-            run_program(ends, argv, path_mtu)
+            run_program(ends, argv, path_mtu, False)
 
 
 def check_af_xdp(build):
@@ -136,7 +136,7 @@ def check_without_privilege(build, name, specs):
         ends = [(host, host.gid(IPV4.format(number)), '127.0.0.1')
                 for number, host in enumerate(hosts, 1)]
         for argv in PROGRAMS:
-            run_program(ends, argv, 4096)
+            run_program(ends, argv, 4096, False)
 
 
 def check_vhost(build):

@@ -231,6 +231,16 @@ static uint64_t counter(struct netdev *port, enum netdev_counter which)
 	return counters[which];
 }
 
+static int packet_socket(const char *iface)
+{
+	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(0x0003)};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(0x0003));
+
+	address.sll_ifindex = if_nametoindex(iface);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
 /* --- af_packet */
 
 static void test_sizes(void **state)
@@ -316,12 +326,10 @@ static void test_own_frames(void **state)
 	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_halen = 6};
 	uint8_t sent[128];
 	struct netdev_frame got;
-	uint64_t before;
 	int fd;
 
 	(void)state;
 	need_lab();
-	before = counter(lab.port, NETDEV_RX_OWN);
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	to.sll_ifindex = if_nametoindex("va");
 	build(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 5);
@@ -330,32 +338,74 @@ static void test_own_frames(void **state)
 	/* Only the echo of it. */
 	assert_true(receive(lab.port, ROCE_V1, &got));
 	assert_memory_equal(got.data, lab.mac, 6);
-	assert_in_range(counter(lab.port, NETDEV_RX_OWN), before + 1, before + 100);
 }
 
-/* UDP to another port leaves the echo process asleep, so that it is answered only after a RoCE
- * frame.
- */
-static void test_sleeps_through_other_traffic(void **state)
+static void send_datagram(int fd, uint16_t port, uint8_t seed)
 {
 	uint8_t sent[128];
-	struct netdev_frame got;
 
-	(void)state;
-	need_lab();
-	build(sent, lab.peer_mac, lab.mac, IPV4, 100, 0);
+	build(sent, lab.mac, (uint8_t[6]){2, 0, 0, 0, 0, seed}, IPV4, 100, 0);
 	memset(sent + 14, 0, 28);
 	sent[14] = 0x45;
 	sent[14 + 9] = IPPROTO_UDP;
-	sent[14 + 22] = 9;
-	send_one(lab.port, sent, 114);
-	for (int i = 0; i < 20; i++) {
-		assert_int_equal(netdev_rx(lab.port, 0, &got, 1), 0);
-		usleep(10000);
-	}
-	send_one(lab.port, sent, build(sent, lab.peer_mac, lab.mac, ROCE_V1, 100, 0));
-	assert_true(receive(lab.port, IPV4, &got));
-	assert_true(receive(lab.port, ROCE_V1, &got));
+	sent[14 + 22] = port >> 8;
+	sent[14 + 23] = port;
+	assert_int_equal(send(fd, sent, 114, 0), 114);
+}
+
+/* The next frame that is not of the kernels' own making. */
+static bool next_datagram(struct netdev *port, struct netdev_frame *got)
+{
+	while (netdev_rx(port, 0, got, 1))
+		if (got->len == 114 && got->data[13] == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The host's other traffic wakes nobody and takes no place in the ring: what came while
+ * nobody looked must not keep a RoCE frame out. For virtual machines all of it is wanted.
+ */
+static void test_other_traffic(void **state)
+{
+	struct pollfd wait = {.events = POLLIN};
+	struct netdev_frame got;
+	struct netdev *port;
+	char why[256];
+	int far, near;
+
+	(void)state;
+	need_lab();
+	assert_int_equal(
+		run("ip link add pa type veth peer name pb && "
+		    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
+		    "ip link set pa up && ip link set pb up"),
+		0);
+	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, why, sizeof(why)), 0);
+	wait.fd = netdev_wait_fd(port);
+	far = packet_socket("pb");
+	near = packet_socket("pa");
+	while (netdev_rx(port, 0, &got, 1))
+		;
+	for (uint32_t i = 0; i < 6000; i++)
+		send_datagram(far, 9, (uint8_t)i);
+	send_datagram(near, 4791, 7);
+	assert_int_equal(poll(&wait, 1, 0), 0);
+	send_datagram(far, 4791, 8);
+	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_true(next_datagram(port, &got));
+	assert_int_equal(got.data[11], 8);
+	assert_false(next_datagram(port, &got));
+
+	assert_int_equal(netdev_hear_all(port), 0);
+	send_datagram(far, 9, 9);
+	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_true(next_datagram(port, &got));
+	assert_int_equal(got.data[11], 9);
+	close(far);
+	close(near);
+	netdev_close(port);
+	run("ip link delete pa");
 }
 
 /* A cable has no filter for groups; that hardware is told to pass them all can be seen. */
@@ -479,16 +529,6 @@ static const struct xdp_case {
 	{"two tags", 0x8100, 7, 64, {0, 8, ROCE_V1 >> 8, ROCE_V1 & 0xff}, false},
 	{"a frame of nothing", ROCE_V1, 0, 0, {0}, false},
 };
-
-static int packet_socket(const char *iface)
-{
-	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(0x0003)};
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(0x0003));
-
-	address.sll_ifindex = if_nametoindex(iface);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	return fd;
-}
 
 /* Whether the kernel was given the frame, whose tag is not in its bytes then. */
 static bool kernel_has(int fd, const uint8_t *frame, uint32_t length, uint32_t tag)
@@ -697,22 +737,14 @@ static void test_without_privilege(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_wakes_every_time),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_vlan_tag),
-		cmocka_unit_test(test_own_frames),
-		cmocka_unit_test(test_sleeps_through_other_traffic),
-		cmocka_unit_test(test_hears_groups),
-		cmocka_unit_test(test_open_twice),
-		cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_af_xdp),
-		cmocka_unit_test(test_af_xdp_queues),
-		cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_pcap),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_without_privilege),
+		cmocka_unit_test(test_sizes),         cmocka_unit_test(test_wakes_every_time),
+		cmocka_unit_test(test_bursts),        cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_vlan_tag),      cmocka_unit_test(test_own_frames),
+		cmocka_unit_test(test_other_traffic), cmocka_unit_test(test_hears_groups),
+		cmocka_unit_test(test_open_twice),    cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_af_xdp),        cmocka_unit_test(test_af_xdp_queues),
+		cmocka_unit_test(test_ring),          cmocka_unit_test(test_pcap),
+		cmocka_unit_test(test_errors),        cmocka_unit_test(test_without_privilege),
 	};
 
 	lab.program = argc > 1 ? argv[1] : NULL;

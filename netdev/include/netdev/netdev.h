@@ -173,14 +173,15 @@ int netdev_dpdk_start(char *why, uint32_t why_size);
  * netdev_mac is the interface's own address. tap, which is the other end of the cable to an
  * interface of this host, has that address with the last bit flipped.
  *
- * af_packet ports drop the host's own outgoing frames (source MAC = the interface's own). A VLAN
- * tag that the kernel or the NIC took out of a received frame is put back in its place, as 802.1Q.
+ * af_packet ports are given what comes in of RoCEv1, UDP port 4791, ARP and IPv6 neighbour
+ * discovery alone, until netdev_hear_all, so that the host's own traffic takes no place in their
+ * ring. A VLAN tag that the kernel or the NIC took out of a received frame is put back in its
+ * place, as 802.1Q.
  *
  * af_xdp opens one queue of the interface. What the program does not redirect stays the kernel's.
  *
- * netdev_wait_fd: af_packet has a second packet socket that the kernel fills with RoCEv1, UDP port
- * 4791, ARP and IPv6 neighbour discovery alone, so that the host's other traffic wakes nobody; tap
- * and af_xdp have descriptors of their own; the others have none.
+ * netdev_wait_fd: af_packet has a second packet socket that hears the same; tap and af_xdp have
+ * descriptors of their own; the others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);

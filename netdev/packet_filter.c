@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "packet_filter.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <pcap/pcap.h>
+
+/*
+ * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP and neighbour discovery
+ * (RFC 4861). The kernel takes a VLAN tag out before a socket sees the frame.
+ */
+static const char *const expression = "ether proto 0x8915 or arp or udp dst port 4791 or "
+				      "(icmp6 and ip6[40] >= 133 and ip6[40] <= 137)";
+
+/* Longer than any frame: what passes is passed whole. */
+#define WHOLE 262144
+
+/* A socket that is in a fanout group, as DPDK's are, takes no PACKET_IGNORE_OUTGOING. */
+static const struct sock_filter drop_outgoing[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, 0),
+};
+
+#define DROP_OUTGOING (sizeof(drop_outgoing) / sizeof(drop_outgoing[0]))
+
+/* What the instructions say of all that is not outgoing. */
+static int attach(int fd, const void *instructions, uint32_t n)
+{
+	struct sock_filter all[BPF_MAXINSNS];
+	struct sock_fprog program = {(uint16_t)(DROP_OUTGOING + n), all};
+
+	if (DROP_OUTGOING + n > BPF_MAXINSNS)
+		return -E2BIG;
+	memcpy(all, drop_outgoing, sizeof(drop_outgoing));
+	memcpy(all + DROP_OUTGOING, instructions, n * sizeof(*all));
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+		return -errno;
+	return 0;
+}
+
+int packet_filter_roce(int fd)
+{
+	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, WHOLE);
+	struct bpf_program program;
+	int err;
+
+	if (!pcap)
+		return -ENOMEM;
+	err = pcap_compile(pcap, &program, expression, 1, PCAP_NETMASK_UNKNOWN) ? -EINVAL : 0;
+	pcap_close(pcap);
+	if (err)
+		return err;
+	/* libpcap's instructions have the kernel's layout: pcap/bpf.h. */
+	err = attach(fd, program.bf_insns, program.bf_len);
+	pcap_freecode(&program);
+	return err;
+}
+
+int packet_filter_incoming(int fd)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, WHOLE);
+
+	return attach(fd, &all, 1);
+}
