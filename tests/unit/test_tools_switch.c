@@ -571,6 +571,50 @@ static void frames_stay_whole(void **state)
 	assert_memory_equal(out.data, f, LEN);
 }
 
+/* Where a process changes its headers once they are checked: when the tap is shown them. */
+static void change_headers(void *ctx, const struct switch_port *port, enum switch_direction dir,
+			   const uint8_t *data, uint32_t len, enum switch_drop drop)
+{
+	uint8_t *posted = *(uint8_t **)ctx;
+
+	(void)port;
+	(void)data;
+	(void)len;
+	assert_int_equal(drop, SWITCH_DROP_COUNT);
+	if (dir == SWITCH_IN)
+		memset(posted, 0xee, STEER_HEAD);
+}
+
+static void what_was_checked_is_what_goes_on(void **state)
+{
+	static const uint8_t *const ways[] = {uplink_mac, peer_mac};
+	struct vnic_frame frame;
+	struct netdev_frame out;
+	uint8_t f[LEN], *posted;
+	uint32_t i;
+
+	(void)state;
+	w->sw.tap = change_headers;
+	w->sw.tap_ctx = &posted;
+	for (i = 0; i < 2; i++) {
+		const struct urxe_packet p = datagram(ways[i], w->qpn[1], w->qpn[0]);
+
+		build(f, &p, 1);
+		assert_int_equal(vnic_driver_tx_reserve(w->loops[0]->driver, &frame, 1), 1);
+		posted = frame.data;
+		memcpy(posted, f, LEN);
+		frame.len = LEN;
+		vnic_driver_tx_commit(w->loops[0]->driver, &frame, 1);
+		switch_run(&w->sw, T0);
+		assert_int_equal(posted[0], 0xee);
+	}
+	assert_int_equal(netdev_rx(w->wire, T0, &out, 1), 1);
+	assert_memory_equal(out.data, f, LEN);
+	assert_int_equal(vnic_driver_rx(w->loops[1]->driver, &frame, 1), 1);
+	memcpy(f, uplink_mac, 6);
+	assert_memory_equal(frame.data, f, LEN);
+}
+
 static void a_process_that_left_gets_nothing(void **state)
 {
 	(void)state;
@@ -962,6 +1006,7 @@ int main(void)
 		TEST(no_fragments_and_no_lies_about_lengths),
 		TEST(short_frames_may_be_padded),
 		TEST(frames_stay_whole),
+		TEST(what_was_checked_is_what_goes_on),
 		TEST(a_process_that_left_gets_nothing),
 		TEST(to_a_group),
 		ALONE(to_a_group_without_an_uplink),
