@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,8 +32,15 @@
 /* rte_pktmbuf_pool_create takes a 16-bit room, and it must hold a whole slot. */
 #define SLOT_MAX 32768u
 
-/* Each way; both together stay within the usual RLIMIT_MEMLOCK of 8 MiB. */
-#define RING_BYTES (4u << 20)
+/*
+ * Frames each way that wait while the host's other processes have the processors. The driver locks
+ * its rings: where that is not allowed, both together stay within the usual RLIMIT_MEMLOCK of 8
+ * MiB.
+ */
+#define RING_FRAMES      2048u
+#define RING_BYTES       (16u << 20)
+#define RING_BYTES_LEAST (4u << 20)
+#define RINGS_LOCKED     (16u * RING_BYTES) /* of all ports */
 
 /* A frame, its buffer's header and headroom share one page: net/xdp/xdp_umem.c. */
 #define AF_XDP_MTU_MAX 3000u
@@ -122,6 +130,28 @@ static int no_options(struct request *req)
  * a full device queue loses frames silently and no capture on this host sees
  * them; with qdisc_bypass=0 they queue and are seen.
  */
+/* Whether large rings may be locked. */
+static bool may_lock(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &lim))
+		return false;
+	if (lim.rlim_cur >= RINGS_LOCKED)
+		return true;
+	lim.rlim_cur = RINGS_LOCKED;
+	if (lim.rlim_max < RINGS_LOCKED)
+		lim.rlim_max = RINGS_LOCKED;
+	return !setrlimit(RLIMIT_MEMLOCK, &lim);
+}
+
+static uint32_t ring_frames(uint32_t slot)
+{
+	uint32_t frames = (may_lock() ? RING_BYTES : RING_BYTES_LEAST) / slot;
+
+	return frames < RING_FRAMES ? frames : RING_FRAMES;
+}
+
 static int parse_af_packet(struct request *req)
 {
 	uint32_t page = sysconf(_SC_PAGESIZE), slot = 2048;
@@ -138,7 +168,7 @@ static int parse_af_packet(struct request *req)
 	return DEVARGS(req,
 		       "net_af_packet_%s,iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,"
 		       "qdisc_bypass=0",
-		       req->name, req->name, slot, slot > page ? slot : page, RING_BYTES / slot);
+		       req->name, req->name, slot, slot > page ? slot : page, ring_frames(slot));
 }
 
 /* The queues that an interface receives by; 1 where its driver has nothing to say of them. */
