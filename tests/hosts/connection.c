@@ -126,14 +126,23 @@ static void take(struct connection *c, uint32_t size)
 	check_contents(c, "WRITE", c->place->written, !c->active);
 	post_recv(c);
 	if (!c->active) {
-		give(c);
-		end_round(c);
+		c->due = true;
 		return;
 	}
 	post(c, KIND_READ, c->place->read, round_size(c), IBV_WR_RDMA_READ,
 	     offsetof(struct place, written));
 	post(c, KIND_ADD, &c->place->added, 8, IBV_WR_ATOMIC_FETCH_AND_ADD,
 	     offsetof(struct place, counter));
+}
+
+/* What this side gave last may not be acknowledged yet, though the other side has gone on. */
+static void answer(struct connection *c)
+{
+	if (!c->due || c->awaited)
+		return;
+	c->due = false;
+	give(c);
+	end_round(c);
 }
 
 void connection_begin_round(struct connection *c)
@@ -168,7 +177,9 @@ void connection_complete(struct connection *c, const struct ibv_wc *wc)
 	else if (kind == KIND_ADD && c->place->added != c->rounds)
 		errx(1, "the counter was %" PRIu64 " in round %" PRIu64, c->place->added,
 		     c->rounds);
-	if (c->active && !c->awaited)
+	if (!c->active)
+		answer(c);
+	else if (!c->awaited)
 		end_round(c);
 }
 
@@ -212,6 +223,7 @@ static void connect_qp(struct connection *c)
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = c->dev->mtu,
 		.dest_qp_num = c->peer.qpn,
+		.rq_psn = c->peer.psn,
 		.max_dest_rd_atomic = 2,
 		.min_rnr_timer = 12, /* 0.64 ms */
 		.ah_attr = {.is_global = 1,
@@ -225,6 +237,7 @@ static void connect_qp(struct connection *c)
 		.timeout = 18, /* 1.07 s: see STALL_SECONDS */
 		.retry_cnt = 7,
 		.rnr_retry = 7, /* for ever */
+		.sq_psn = c->psn,
 		.max_rd_atomic = 2,
 	};
 
@@ -243,6 +256,7 @@ static void introduce(struct connection *c)
 		.place = (uintptr_t)c->place,
 		.rkey = c->dev->mr->rkey,
 		.qpn = c->qp->qp_num,
+		.psn = c->psn,
 		.seed = c->seed,
 	};
 
@@ -259,8 +273,11 @@ void connection_open(struct connection *c, int fd, bool active)
 	c->active = active;
 	c->introduced = false;
 	c->seed = (uint32_t)getpid() * 31 + c->generation * 1009 + c->index * 65537;
+	/* Far from that of any QP before it with the same number (docs/recovery.md). */
+	c->psn = (c->seed * 2654435761u) >> 8;
 	c->rounds = 0;
 	c->awaited = 0;
+	c->due = false;
 	c->failure = NULL;
 	c->progress = time(NULL);
 	c->place->counter = 0;
@@ -305,7 +322,7 @@ void connection_check(const struct connection *c)
 	if (c->failure && since > FAILURE_SECONDS)
 		errx(1, "'%s' in round %" PRIu64 ", but the other side lives", c->failure,
 		     c->rounds);
-	if (since > STALL_SECONDS)
+	if (since > STALL_SECONDS && (c->awaited || !c->introduced))
 		errx(1, "no progress for %d s in round %" PRIu64 ", but the other side lives",
 		     STALL_SECONDS, c->rounds);
 }

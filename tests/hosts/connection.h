@@ -37,6 +37,7 @@ struct introduction {
 	uint64_t place;
 	uint32_t rkey;
 	uint32_t qpn;
+	uint32_t psn;
 	uint32_t seed; /* the active side's: of the contents */
 };
 
@@ -51,8 +52,10 @@ struct connection {
 	bool introduced;
 	struct introduction peer;
 	uint32_t seed;
+	uint32_t psn;        /* that this side begins with */
 	uint64_t rounds;     /* that have ended */
 	uint32_t awaited;    /* completions that the round waits for, a bit for each kind */
+	bool due;            /* passive side: the other has given, and this side has yet to */
 	time_t progress;     /* when it last got on */
 	const char *failure; /* of an operation; NULL = none */
 };
