@@ -3,15 +3,17 @@
 """Runs programs between two hosts, over one kind of network; all must succeed with right output."""
 import argparse
 import re
+import socket
 import time
 
-from ethernet import Ethernet, IPV4
-from host import Failure, Pair, main
+from ethernet import Ethernet, INTERFACE, IPV4
+from host import Failure, Pair, main, skip
 import programs
 import report
 
 SECONDS = 120  # for one program
 TRIES = 5
+AF_XDP = 44  # the socket module has no name for it
 
 
 def check_device(host, path_mtu):
@@ -57,12 +59,20 @@ def run_program(ends, argv, path_mtu, lossy):
     print(f'{time.monotonic() - start:.1f} s', flush=True)
 
 
+def check_af_xdp():
+    try:
+        socket.socket(AF_XDP, socket.SOCK_RAW).close()
+    except OSError as error:
+        skip(f'no AF_XDP socket: {error.strerror}')
+
+
 def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
     parser.add_argument('--path', required=True, choices=programs.PATHS)
     parser.add_argument('--mtu', required=True, type=int, choices=programs.MTUS)
     parser.add_argument('--loss', required=True, choices=programs.LOSSES)
+    parser.add_argument('--uplink', choices=['af_packet', 'af_xdp'], default='af_packet')
     parser.add_argument('--all', action='store_true', help='all programs, not a section of them')
     options = parser.parse_args()
     path_mtu = programs.MTUS[options.mtu]
@@ -74,7 +84,10 @@ def run():
     # Each host's urxed drops so much of what comes and of what goes.
     lossy = options.loss != programs.LOSSES[0]
     fault = ['--fault', f'drop={options.loss}'] if lossy else []
-    with Ethernet(options.build, [options.mtu] * 2, fault) as net:
+    if options.uplink == 'af_xdp':
+        check_af_xdp()
+    uplink = f'{options.uplink}:{INTERFACE}'
+    with Ethernet(options.build, [options.mtu] * 2, fault, uplink) as net:
         ends = []
         for number, host in enumerate(net.hosts, 1):
             check_device(host, path_mtu)
