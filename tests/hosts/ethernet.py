@@ -88,6 +88,8 @@ class Ethernet:
         for number, namespace in enumerate(self.namespaces, 1):
             namespace.ip('addr', 'add', IPV4.format(number) + '/24', 'dev', INTERFACE)
             namespace.ip('addr', 'add', IPV6.format(number) + '/64', 'dev', INTERFACE, 'nodad')
+            # The kernel asks for a neighbour from this one.
+            namespace.ip('addr', 'add', f'fe80::{number}/64', 'dev', INTERFACE, 'nodad')
             namespace.ip('link', 'set', 'lo', 'up')
             # A link-local address comes when it has been probed for: later than the rest.
             namespace.ip('link', 'set', INTERFACE, 'addrgenmode', 'none')
