@@ -54,6 +54,8 @@ struct request {
 	uint32_t why_size;
 };
 
+#define NEEDS "needs root, or CAP_NET_RAW and CAP_NET_ADMIN"
+
 #define FAIL(request, err, format, ...)                                                      \
 	netdev_why((request)->why, (request)->why_size, err, "%s: " format, (request)->text, \
 		   ##__VA_ARGS__)
@@ -79,6 +81,19 @@ static int set_iface(struct request *req)
 	return 0;
 }
 
+/* DPDK's drivers set an interface's address and flags: asked for what is so already, the kernel
+ * only looks at the privilege. */
+static int may_configure(struct request *req, int fd, struct ifreq *ifr)
+{
+	if (ioctl(fd, SIOCGIFFLAGS, ifr))
+		return FAIL(req, -errno, "cannot read the flags of %s: %m", req->spec->iface);
+	if (!ioctl(fd, SIOCSIFFLAGS, ifr))
+		return 0;
+	if (errno == EPERM)
+		return FAIL(req, -EPERM, NEEDS);
+	return FAIL(req, -errno, "cannot set the flags of %s: %m", req->spec->iface);
+}
+
 static int query_iface(struct request *req, int fd)
 {
 	struct dpdk_spec *spec = req->spec;
@@ -92,10 +107,10 @@ static int query_iface(struct request *req, int fd)
 	if (ioctl(fd, SIOCGIFMTU, &ifr))
 		return FAIL(req, -errno, "cannot read the MTU of %s: %m", spec->iface);
 	spec->iface_mtu = ifr.ifr_mtu;
-	return 0;
+	return may_configure(req, fd, &ifr);
 }
 
-/* An interface that is there and that this process may open a packet socket on. */
+/* An interface that is there and that this process may open a packet socket on, and configure. */
 static int find_iface(struct request *req)
 {
 	int fd, err;
@@ -109,7 +124,7 @@ static int find_iface(struct request *req)
 			    req->spec->iface);
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0 && errno == EPERM)
-		return FAIL(req, -EPERM, "needs root or CAP_NET_RAW");
+		return FAIL(req, -EPERM, NEEDS);
 	if (fd < 0)
 		return FAIL(req, -errno, "cannot open a packet socket: %m");
 	err = query_iface(req, fd);
