@@ -144,6 +144,10 @@ static void block_signals(void)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* With it a NIC's device side interrupts itself; a parent may have blocked it. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* A client takes about five descriptors. */

@@ -18,6 +18,7 @@
 #include <vnic/inbox.h>
 #include <vnic/regs.h>
 
+#include "hurry.h"
 #include "message.h"
 #include "peer.h"
 #include "shared.h"
@@ -106,9 +107,12 @@ void vnic_server_close(struct vnic_server_client *client)
 		munmap(client->memory, client->memory_size);
 	if (client->bars)
 		munmap(client->bars, VNIC_BAR_SIZE);
+	/* Messages that nobody has read may carry descriptors. */
+	vnic_hurry_begin();
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	vnic_hurry_end();
 	free(client);
 }
 
@@ -345,7 +349,9 @@ static int on_inbox(struct vnic_server_client *client, struct request *request)
 	if (!client->device || client->inbox || request->fd_count != VNIC_INBOX_FDS)
 		return -EPROTO;
 	request->fd_count = 0;
+	vnic_hurry_begin();
 	inbox->status = vnic_inbox_keeper_open(request->fds, client->mtu, &client->inbox);
+	vnic_hurry_end();
 	return answer(client, inbox, sizeof(*inbox), NULL, 0);
 }
 
@@ -464,6 +470,16 @@ static int handle(struct vnic_server_client *client, struct request *request, ui
 	return requests[type].handle(client, request);
 }
 
+static void close_strangers(const int *fds, uint32_t n)
+{
+	if (!n)
+		return;
+	vnic_hurry_begin();
+	while (n--)
+		close(fds[n]);
+	vnic_hurry_end();
+}
+
 /* How many descriptors the next message may bring: MEMORY's, then INBOX's. */
 static uint32_t fds_due(const struct vnic_server_client *client)
 {
@@ -481,15 +497,18 @@ int vnic_server_event(struct vnic_server_client *client, const struct vnic_serve
 	union vnic_message message;
 	struct request request = {
 		.message = &message, .fd_count = fds_due(client), .ops = ops, .ctx = ctx};
-	int ret = vnic_message_recv(client->socket, &message, request.fds, &request.fd_count);
+	int ret;
 
+	/* Those that are not let in are closed by the kernel before it returns. */
+	vnic_hurry_begin();
+	ret = vnic_message_recv(client->socket, &message, request.fds, &request.fd_count);
+	vnic_hurry_end();
 	if (ret == -EAGAIN)
 		return 0;
 	if (ret == 0)
 		ret = -ECONNRESET;
 	else if (ret > 0)
 		ret = handle(client, &request, (uint32_t)ret);
-	for (uint32_t i = 0; i < request.fd_count; i++)
-		close(request.fds[i]);
+	close_strangers(request.fds, request.fd_count);
 	return ret;
 }
