@@ -256,9 +256,6 @@ static void detach(void)
 	clock_go();
 	free(port.qps);
 	port.qps = NULL;
-	egress_done(&port.egress);
-	vnic_inbox_destroy(port.inbox);
-	port.inbox = NULL;
 	remote_forget_released();
 	egress_done(&port.egress);
 	vnic_inbox_destroy(port.inbox);
