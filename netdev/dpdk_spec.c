@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
+#include <linux/if_tun.h>
 #include <linux/sockios.h>
 #include <net/if_arp.h>
 #include <stdio.h>
@@ -139,12 +140,6 @@ static int no_options(struct request *req)
 	return 0;
 }
 
-/*
- * The driver walks the ring as one array of slots, so a slot must divide a
- * block: powers of two. Its default sends around the queueing discipline, where
- * a full device queue loses frames silently and no capture on this host sees
- * them; with qdisc_bypass=0 they queue and are seen.
- */
 /* Whether large rings may be locked. */
 static bool may_lock(void)
 {
@@ -167,6 +162,12 @@ static uint32_t ring_frames(uint32_t slot)
 	return frames < RING_FRAMES ? frames : RING_FRAMES;
 }
 
+/*
+ * The driver walks the ring as one array of slots, so a slot must divide a
+ * block: powers of two. Its default sends around the queueing discipline, where
+ * a full device queue loses frames silently and no capture on this host sees
+ * them; with qdisc_bypass=0 they queue and are seen.
+ */
 static int parse_af_packet(struct request *req)
 {
 	uint32_t page = sysconf(_SC_PAGESIZE), slot = 2048;
@@ -234,9 +235,26 @@ static int parse_af_xdp(struct request *req)
 		       strstr(req->options, ",busy_budget=") ? "" : ",busy_budget=0", req->options);
 }
 
+/* Makes the interface, which goes again with the descriptor. */
+static int try_tap(struct request *req)
+{
+	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+	int fd, rc = 0;
+
+	memcpy(ifr.ifr_name, req->spec->iface, sizeof(req->spec->iface));
+	fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return FAIL(req, -errno, "cannot open /dev/net/tun: %m");
+	if (ioctl(fd, TUNSETIFF, &ifr))
+		rc = errno == EPERM ? FAIL(req, -EPERM, "needs root, or CAP_NET_ADMIN")
+				    : FAIL(req, -errno, "cannot make it: %m");
+	close(fd);
+	return rc;
+}
+
 static int parse_tap(struct request *req)
 {
-	int fd, err;
+	int err;
 
 	err = set_iface(req) ?: no_options(req);
 	if (err)
@@ -244,10 +262,9 @@ static int parse_tap(struct request *req)
 	if (if_nametoindex(req->name))
 		return FAIL(req, -EEXIST, "there is an interface %s already; af_packet:%s joins it",
 			    req->name, req->name);
-	fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return FAIL(req, -errno, "cannot open /dev/net/tun: %m");
-	close(fd);
+	err = try_tap(req);
+	if (err)
+		return err;
 	return DEVARGS(req, "net_tap_%s,iface=%s", req->name, req->name);
 }
 

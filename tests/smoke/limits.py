@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Programs under resource limits work, or say what is wrong."""
+import os
+import subprocess
 import sys
 
 from host import Failure, Host, Pair, main, succeed
@@ -21,10 +23,20 @@ def check_descriptors(host):
     succeed(host.spawn(['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh', *info]), 20)
 
 
+def check_daemon(host):
+    """A daemon that may write no file says so, by a pipe, which the limit leaves alone."""
+    refused = subprocess.run(['prlimit', '--fsize=0', os.path.join(host.top, 'tools/urxed'),
+                              '--run-dir', os.path.join(host.top, 'elsewhere')],
+                             capture_output=True, text=True, timeout=20, check=False)
+    if refused.returncode != 1 or 'File too large' not in refused.stderr:
+        raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
+
+
 def run():
     with Host(sys.argv[1]) as host:
         check_file_size(host)
         check_descriptors(host)
+        check_daemon(host)
 
 
 main(run)
