@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 
 #define START_SECONDS 10
 #define POLL_NS       10000000
+#define START_EVERY   30 /* looks: a daemon takes some 0.2 s to come up */
 
 /* The connection, to be inherited: at a high number, where the limit (ulimit -n) allows one. */
 static int keep(int fd)
@@ -36,8 +38,9 @@ static int keep(int fd)
 	return held;
 }
 
-static void exec_daemon(const char *urxed, const char *run_dir)
+static void exec_daemon(const char *urxed, const char *run_dir, int errors)
 {
+	dup2(errors, STDERR_FILENO);
 	/* The daemon is no RDMA program, even if it is started by one. */
 	unsetenv("LD_PRELOAD");
 	execl(urxed, urxed, "--private", "--run-dir", run_dir, (char *)NULL);
@@ -45,8 +48,21 @@ static void exec_daemon(const char *urxed, const char *run_dir)
 	_exit(STATUS_FAILED);
 }
 
-/* Starts a daemon and waits until it serves, or has said why it does not. Returns its status. */
-static int start_daemon(const char *run_dir)
+static void repeat(int errors)
+{
+	char text[1024];
+	ssize_t n;
+
+	while ((n = read(errors, text, sizeof(text))) > 0)
+		if (write(STDERR_FILENO, text, (size_t)n) < 0)
+			return;
+}
+
+/*
+ * Starts a daemon and waits until it serves, or has said why it does not. Returns its status.
+ * `errors` takes what it says.
+ */
+static int run_daemon(const char *run_dir, int errors)
 {
 	char urxed[PATH_MAX];
 	int rc = install_urxed(urxed), status;
@@ -59,7 +75,7 @@ static int start_daemon(const char *run_dir)
 	}
 	pid = fork();
 	if (pid == 0)
-		exec_daemon(urxed, run_dir);
+		exec_daemon(urxed, run_dir, errors);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid < 0) {
@@ -67,6 +83,24 @@ static int start_daemon(const char *run_dir)
 		return STATUS_FAILED;
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_FAILED;
+}
+
+/* That there is one already is no error here. */
+static int start_daemon(const char *run_dir)
+{
+	int errors[2], status;
+
+	/* What does not fit is lost; nobody reads before the end. */
+	if (pipe2(errors, O_CLOEXEC | O_NONBLOCK)) {
+		log_line("cannot start urxed: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	status = run_daemon(run_dir, errors[1]);
+	close(errors[1]);
+	if (status != STATUS_BUSY)
+		repeat(errors[0]);
+	close(errors[0]);
+	return status;
 }
 
 static int refused(const char *run_dir, int err)
@@ -88,15 +122,16 @@ int attend_daemon(const char *run_dir)
 {
 	struct timespec pause = {0, POLL_NS};
 	time_t end = time(NULL) + START_SECONDS;
+	uint32_t looks;
 	int fd, status;
 
-	for (;;) {
+	for (looks = 0;; looks++) {
 		fd = vnic_attach_connect(run_dir);
 		if (fd >= 0)
 			return keep(fd);
 		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR)
 			return refused(run_dir, -fd);
-		status = start_daemon(run_dir);
+		status = looks % START_EVERY ? STATUS_BUSY : start_daemon(run_dir);
 		if (status && status != STATUS_BUSY)
 			return -1;
 		if (time(NULL) > end)

@@ -27,6 +27,8 @@ def check_one_daemon_for_all(build):
         Pair(host, host, ['ibv_rc_pingpong']).finish(20)
         for program in programs:
             succeed(program, 10)
+            if program.errors():
+                raise Failure(f'it was no error that another started it: {program.errors()}')
         if host.daemon_pid() != pid:
             raise Failure('a second private daemon took over from the first')
         check_private_end(host, pid)
