@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
@@ -287,6 +288,19 @@ static int parse_pcap(struct request *req)
  * The device's name must differ from that of another such port's. Segments of TCP are cut in the
  * virtual machine (tso=0, the driver's default).
  */
+/* DPDK's own words for it are that a file should be removed. */
+static int check_directory(struct request *req, const char *path)
+{
+	char copy[sizeof(req->name)];
+	const char *directory;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	directory = dirname(copy);
+	if (access(directory, W_OK | X_OK))
+		return FAIL(req, -errno, "cannot make a socket in %s: %m", directory);
+	return 0;
+}
+
 static int parse_vhost(struct request *req)
 {
 	static unsigned int count;
@@ -305,6 +319,9 @@ static int parse_vhost(struct request *req)
 		err = unix_path_clear(&path, SOCK_STREAM, reason, sizeof(reason));
 	if (err)
 		return FAIL(req, err, "cannot open its socket: %s", reason);
+	err = connects ? 0 : check_directory(req, path.sun_path);
+	if (err)
+		return err;
 	return DEVARGS(req, "net_vhost%u,iface=%s,queues=1,client=%d", count++, path.sun_path,
 		       connects);
 }

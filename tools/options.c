@@ -41,7 +41,7 @@ static int set_address(struct options *o, const char *value, char why[OPTIONS_WH
 	if (host_add_text(&scratch, value, HOST_NO_UPLINK)) {
 		snprintf(why, OPTIONS_WHY,
 			 "address %s is not an address of a host with its prefix length, as "
-			 "192.0.2.1/24 is",
+			 "192.0.2.1/24 is, or in a VLAN of 1 to 4094, as 192.0.2.1/24@100 is",
 			 value);
 		return -EINVAL;
 	}

@@ -67,6 +67,7 @@ def check_daemon_mistakes(host):
                            'address 192.0.2.17/24 is one too many'),
                           (['--fault', 'drop=lots', '--uplink', 'tap:x'], 'drop is a share'),
                           (['--fault', 'drop=1%'], 'there is none'),
+                          (['--address', '192.0.2.1/24@5000'], 'a VLAN of 1 to 4094'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
         lines = result.stderr.splitlines()

@@ -698,6 +698,7 @@ static void test_errors(void **state)
 		{"vhost:", -EINVAL, "missing"},
 		{"vhost:/tmp/x,server", -EINVAL, "'server'"},
 		{"vhost:/etc/passwd", -EEXIST, "no socket"},
+		{"vhost:/proc/no/x", -ENOENT, "cannot make a socket in /proc/no"},
 		{"dpdk:", -EINVAL, "missing"},
 		{"dpdk:0000:ff:1f.7", -EINVAL, "PCI"},
 	};
