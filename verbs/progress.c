@@ -22,6 +22,7 @@
 
 #define BURST    EGRESS_BURST /* frames that are handled together */
 #define ROUNDS   8            /* bursts, before others get a turn at the lock */
+#define TURNS    4            /* at the lock, before the engine thread looks at its sockets */
 #define CHANNELS 8            /* full event channels that the thread watches at a time */
 
 /* Bursts that empty a receive ring, of whatever size vmxnet3 allows. */
@@ -271,6 +272,11 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle)
 	bool yield;
 
 	progress_entered(now);
+	/* A loop of polls would have the lock again before the thread that waits for it runs. */
+	if (atomic_load_explicit(&progress->has_notice, memory_order_relaxed)) {
+		sched_yield();
+		return false;
+	}
 	/* Another thread is at it: what it finds shows in the ring soon. */
 	if (!port_trylock())
 		return false;
@@ -295,19 +301,28 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle)
 
 /* --- The engine thread. */
 
-/* Drives the engine until nothing is left to do at once; the interrupt is on then. */
-static void take_over(void)
+/*
+ * Drives the engine until nothing is left to do at once; the interrupt is on then.
+ * False: more waits, but whoever sends without end must not keep the thread from
+ * its other work.
+ */
+static bool take_over(void)
 {
+	unsigned int turns = 0;
+
 	progress->lease_until = 0;
 	do {
+		if (turns++ == TURNS)
+			return false;
 		progress_run(clock_now());
 		/* Others may have waited: a mutex alone would rarely let them in. */
 		port_unlock();
 		sched_yield();
 		port_lock();
 		if (progress->lease_until || progress->stop)
-			return;
+			return true;
 	} while (unmask());
+	return true;
 }
 
 void progress_disconnected(void)
@@ -470,11 +485,15 @@ static void *engine_thread(void *unused)
 	port_lock();
 	while (!progress->stop) {
 		uint64_t now = clock_now();
+		bool idle = true;
 		uint64_t at;
 
 		progress->wake_at = 0;
+		if (watch.fds[WATCH_NOTICE].revents && port_connected())
+			take_notice();
+		atomic_store(&progress->has_notice, false);
 		if (progress->lease_until <= now)
-			take_over();
+			idle = take_over();
 		if (progress->stop)
 			break;
 		if (port_connected() &&
@@ -482,15 +501,14 @@ static void *engine_thread(void *unused)
 			progress_disconnected();
 		if (port.outage.on)
 			look_for_daemon();
-		if (watch.fds[WATCH_NOTICE].revents)
-			take_notice();
 		flush_channels();
 		now = clock_now();
 		watch_fill(&watch);
-		at = next_wake(now, &leases, &watch);
+		at = idle ? next_wake(now, &leases, &watch) : now;
 		progress->wake_at = at;
 		port_unlock();
 		sleep_until(at, now, &watch);
+		atomic_store(&progress->has_notice, watch.fds[WATCH_NOTICE].revents);
 		port_lock();
 	}
 	port_unlock();

@@ -30,7 +30,8 @@ def make_hosts():
              ['link', 'add', 'eth0', 'netns', a, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b]]
     for number, name in enumerate(NAMES[:2], 1):
         # Link-local addresses come some time after the link: not here.
-        steps += [['netns', 'exec', name, 'sysctl', '-q', 'net.ipv6.conf.eth0.addr_gen_mode=1'],
+        steps += [['netns', 'exec', name, 'sh', '-c',
+                   'echo 1 >/proc/sys/net/ipv6/conf/eth0/addr_gen_mode'],
                   ['-n', name, 'addr', 'add', f'192.0.2.{number}/24', 'dev', 'eth0'],
                   ['-n', name, 'link', 'set', 'lo', 'up'],
                   ['-n', name, 'link', 'set', 'eth0', 'up']]
@@ -254,8 +255,8 @@ def make_router():
              'netns', r)
         must('-n', name, 'link', 'set', 'eth0', 'up')
         must('-n', r, 'link', 'set', interface, 'up')
-    must('netns', 'exec', r, 'sysctl', '-q', 'net.ipv4.ip_forward=1',
-         'net.ipv6.conf.all.forwarding=1')
+    must('netns', 'exec', r, 'sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward && '
+         'echo 1 >/proc/sys/net/ipv6/conf/all/forwarding')
     for name, number, v4, v6, interface in ((a, 1, '192.0.2', '2001:db8:1:', 'eth0'),
                                             (b, 2, '198.51.100', '2001:db8:2:', 'eth1')):
         must('-n', name, 'addr', 'add', f'{v4}.{number}/24', 'dev', 'eth0')

@@ -98,8 +98,9 @@ def check_stopped(host, pair, processes):
         if sum(process in text for process in processes) != 1:
             raise Failure(f'not the other one alone:\n{text}')
     pair.client.kill(signal.SIGCONT)
-    until(10, lambda: len(report(host, 'qp')['qps']) == 4,
-          lambda: f'does not answer any more: {report(host)}')
+    # It has old questions to answer first, and packets of three seconds.
+    until(10, lambda: not show(host, 'qp')[2], lambda: f'does not answer any more: {show(host)}')
+    expect('queue pairs', len(report(host, 'qp')['qps']), 4)
 
 
 def check_host(host, told):
