@@ -51,8 +51,8 @@ class Pinned:
         self.host = host
         self.cpu = cpu
 
-    def start(self, *argv):
-        return self.host.start('taskset', '-c', str(self.cpu), *argv)
+    def start(self, *argv, **options):
+        return self.host.start('taskset', '-c', str(self.cpu), *argv, **options)
 
 
 def measure_limits(build, cpus):

@@ -161,9 +161,9 @@ class Host:
     def command(self, argv):
         return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]
 
-    def start(self, *argv):
+    def start(self, *argv, stdin=subprocess.DEVNULL):
         """Starts a program on the device."""
-        return self.spawn(self.command(argv))
+        return self.spawn(self.command(argv), stdin)
 
     def run(self, *argv, seconds=30):
         """Runs a program on the device, which must succeed; returns what it printed."""
@@ -185,8 +185,7 @@ class Pair:
         wait_listening(self.server, self.port)
         if client_gid is None:
             client_gid = gid
-        self.client = client_host.spawn(
-            client_host.command([*argv, str(client_gid), address]), stdin)
+        self.client = client_host.start(*argv, str(client_gid), address, stdin=stdin)
 
     def finish(self, seconds):
         """Both must succeed; returns what server and client printed."""
