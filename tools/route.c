@@ -231,7 +231,7 @@ int route_resolve(struct route *r, uint64_t now, const struct host_address *from
 	rc = find_neighbour(r, w, &n);
 	if (rc || !n.has_mac)
 		return wait(r, now, w);
-	/* An old one is good for now, and the kernel finds out whether it still is. */
+	/* NUD_STALE is an address to use at once, which using it has the kernel confirm. */
 	if (n.state & NUD_STALE)
 		use_neighbour(r, w);
 	fill_hop(hop, w, &n);
