@@ -53,7 +53,7 @@ def run_program(ends, argv, path_mtu, lossy):
     """The first of ends, (host, GID index, address for TCP), is the server."""
     print(' '.join(argv), end=' ', flush=True)
     if argv[0] == 'verbs_check':
-        argv = [ends[0][0].verbs_check, *argv[1:]]
+        argv = [ends[0][0].verbs_check, *argv[1:], *(['-L'] if lossy else [])]
     start = time.monotonic()
     report.check(argv, *run_pair(ends, argv, lossy), path_mtu)
     print(f'{time.monotonic() - start:.1f} s', flush=True)

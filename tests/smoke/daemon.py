@@ -60,8 +60,7 @@ def check_stale_directory(build):
         if not os.listdir(host.run_dir):
             raise Failure('a killed daemon left nothing: there is nothing to test')
         Pair(host, host, ['ibv_rc_pingpong']).finish(20)  # by a private daemon
-        os.kill(host.daemon_pid(), signal.SIGKILL)
-        time.sleep(0.1)
+        host.kill_private_daemon()
         host.start_daemon()
         Pair(host, host, ['ibv_rc_pingpong']).finish(20)
         host.daemon.kill()

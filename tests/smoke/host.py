@@ -5,6 +5,7 @@ import os
 import pwd
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -131,6 +132,14 @@ class Host:
             except OSError:
                 return False
         return True
+
+    def kill_private_daemon(self):
+        """Kills the daemon that listens in the run directory; it is gone on return."""
+        pid = self.daemon_pid()
+        gone = os.pidfd_open(pid)
+        os.kill(pid, signal.SIGKILL)
+        select.select([gone], [], [])
+        os.close(gone)
 
     def daemon_pid(self):
         """The pid of the daemon that listens in the run directory, None where none does."""

@@ -173,7 +173,7 @@ def check_private(build):
         program = Obedient(build, host)
         program.order('cw')
         program.wait()
-        os.kill(host.daemon_pid(), signal.SIGKILL)
+        host.kill_private_daemon()
         program.order('w')
         host.run('true')
         program.wait()
