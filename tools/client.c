@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 
 #include "log.h"
+#include "switch_run.h"
 
 /* While newcomers wait, how often to look whether those that may claim are still there. */
 #define CLAIM_LOOK_NS 50000000u

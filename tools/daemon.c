@@ -19,6 +19,7 @@
 #include "report.h"
 #include "rundir.h"
 #include "slice.h"
+#include "switch_run.h"
 #include "sysfs.h"
 #include "telemetry.h"
 

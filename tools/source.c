@@ -3,8 +3,6 @@
 
 #include <rxe/packet.h>
 
-#define MAY_SEND SWITCH_DROP_COUNT
-
 /*
  * QP0 and QP1 speak for the host: only the daemon sends from them. It alone sends
  * to them, too: the Q_Key of QP1 is a controlled one (IBA 3.5.3), which
@@ -49,6 +47,8 @@ enum switch_drop source_check(const struct source_rules *rules, const struct swi
 	if (is_management(s))
 		return SWITCH_DROP_MANAGEMENT;
 	if (s->service != STEER_DATAGRAM)
-		return may_speak_to(rules->remotes, from, s) ? MAY_SEND : SWITCH_DROP_UNREGISTERED;
-	return lease_owner(rules->leases, s->src_qpn) == from ? MAY_SEND : SWITCH_DROP_SPOOFED_QPN;
+		return may_speak_to(rules->remotes, from, s) ? SWITCH_NO_DROP
+							     : SWITCH_DROP_UNREGISTERED;
+	return lease_owner(rules->leases, s->src_qpn) == from ? SWITCH_NO_DROP
+							      : SWITCH_DROP_SPOOFED_QPN;
 }

@@ -19,7 +19,7 @@ struct source_rules {
 	const struct remote_table *remotes;
 };
 
-/* Why the process at a port may not send a frame; SWITCH_DROP_COUNT where it may. */
+/* Why the process at a port may not send a frame; SWITCH_NO_DROP where it may. */
 enum switch_drop source_check(const struct source_rules *rules, const struct switch_port *from,
 			      const struct steer *s);
 

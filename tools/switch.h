@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The virtual switch: frames go between the vNICs of processes, the uplinks and
- * virtual machines.
+ * The virtual switch, which joins the vNICs of processes, the uplinks and virtual
+ * machines: who is there, and what was promised to whom. switch_run.h moves the frames.
  *
  * All processes share the host's MAC; what is sent to that goes by destination
- * QPN. A multicast datagram goes to all that are in a group, and their engines pick. Between
- * processes nothing is lost: a frame whose receiver has no buffer stays in the sender's ring, and
- * what is behind it too, until the receiver gives buffers back. One that does not for 100 ms is
- * stalled, and loses its frames.
+ * QPN. A multicast datagram goes to all that are in a group, and their engines pick.
  *
  * A virtual machine is a station of its own: its frames, of whatever kind, are
  * bridged to other machines and to uplinks, by VLAN and MAC. Uplinks are never
@@ -28,13 +25,6 @@
 #include "switch_port.h"
 
 #define SWITCH_UPLINKS FDB_PORTS
-/* A process that has lost its core for some time slices is not stalled yet: 100 ms. */
-#define SWITCH_STALL_NS 100000000ull
-/* An uplink is hardware or a thread of its own: 10 ms. */
-#define SWITCH_UPLINK_STALL_NS 10000000ull
-/* How long to leave a full uplink alone: about what it takes to send a few long frames. */
-#define SWITCH_RETRY_NS 50000ull
-
 /* What a tap is shown of a process's frame at most, bytes: all of the longest. */
 #define SWITCH_TAP_ROOM VNIC_FRAME_MAX(VMXNET3_MAX_MTU)
 
@@ -92,29 +82,19 @@ int switch_register(struct vswitch *sw, struct switch_port *port, const uint8_t 
 int switch_unregister(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
 		      uint32_t qpn);
 /*
- * Moves what a port has posted so far, as far as its receivers have room: for one
- * that is about to stop or to leave. The others hear of it from switch_run.
+ * `from` has a frame for a process that did not ask for it, as datagrams do not: a
+ * process's first one, to that QPN, makes the two meet.
  */
-void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
+void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
+		      uint32_t qpn);
 
-/* Moves a burst from every port. False: nothing moved. */
-bool switch_run(struct vswitch *sw, uint64_t now);
-/* When to run again though nobody rings; UINT64_MAX = never. */
-uint64_t switch_deadline(const struct vswitch *sw, uint64_t now);
-/* Tells all drivers that the daemon sleeps, or does no longer. */
-void switch_sleeping(struct vswitch *sw, bool asleep);
-
-/* The port after `port`: the daemon's own after NULL, then uplinks, then processes. NULL: no more.
- */
+/* The port after `port`: urxed's own after NULL, then uplinks, then processes. NULL: no more. */
 const struct switch_port *switch_next_port(const struct vswitch *sw,
 					   const struct switch_port *port);
 /* Sums over all ports, also those that left. */
 void switch_totals(const struct vswitch *sw, struct switch_stats *sums);
 
-/*
- * Sends a frame of the daemon's own, which is meant for what an uplink leads to; VMs
- * are on the same Ethernet.
- */
-void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
+/* One of the host's own MACs, of which each uplink may have its own. */
+bool switch_is_ours(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN]);
 
 #endif

@@ -77,7 +77,8 @@ const char *switch_counter_name(enum switch_counter counter);
 
 #define SWITCH_DROP_ENUM(id, name, text) SWITCH_DROP_##id,
 enum switch_drop { SWITCH_DROP_LIST(SWITCH_DROP_ENUM) SWITCH_DROP_COUNT };
-/* NULL for SWITCH_DROP_COUNT, which is no drop. */
+#define SWITCH_NO_DROP SWITCH_DROP_COUNT
+/* NULL for SWITCH_NO_DROP. */
 const char *switch_drop_name(enum switch_drop drop);
 
 struct switch_stats {
@@ -107,7 +108,7 @@ enum switch_direction { SWITCH_IN, SWITCH_OUT };
 
 /*
  * Sees a frame that came from a port or goes to it. drop: why it goes no further,
- * SWITCH_DROP_COUNT where it does. The bytes are those that were checked, and stay
+ * SWITCH_NO_DROP where it does. The bytes are those that were checked, and stay
  * as they are during the call.
  */
 typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switch_direction dir,

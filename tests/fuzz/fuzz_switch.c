@@ -18,7 +18,7 @@
 #include "arp.h"
 #include "craft.h"
 #include "require.h"
-#include "switch.h"
+#include "switch_run.h"
 
 #define MTU       1500
 #define ROOM      256

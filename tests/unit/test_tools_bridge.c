@@ -15,7 +15,7 @@
 
 #include "arp.h"
 #include "craft.h"
-#include "switch.h"
+#include "switch_run.h"
 
 #define MTU   1500
 #define T0    1000000000ull

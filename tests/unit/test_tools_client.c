@@ -24,6 +24,7 @@
 
 #include "client.h"
 #include "craft.h"
+#include "switch_run.h"
 
 #define MTU          1500
 #define T0           1000000000ull

@@ -16,7 +16,8 @@
 #include "craft.h"
 #include "guest.h"
 #include "steer.h"
-#include "switch.h"
+#include "switch_out.h"
+#include "switch_run.h"
 
 /* Last bytes of addresses: the host's, another host's, and the host's in VLAN 100. */
 #define OURS         1
@@ -244,7 +245,7 @@ static void between_processes_by_qpn(void **state)
 	assert_int_equal(receive(0), 2);
 	assert_int_equal(receive(1), -1);
 	assert_false(switch_run(&w->sw, T0));
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 }
 
 static uint32_t meetings;
@@ -294,7 +295,7 @@ static void what_goes_nowhere_is_counted(void **state)
 	assert_int_equal(receive(1), -1);
 }
 
-/* What becomes of a packet that process 0 sends: why it is dropped, or SWITCH_DROP_COUNT. */
+/* What becomes of a packet that process 0 sends: why it is dropped, or SWITCH_NO_DROP. */
 static enum switch_drop verdict_of_frame(const uint8_t f[LEN])
 {
 	struct switch_stats before = w->ports[0].stats;
@@ -305,7 +306,7 @@ static enum switch_drop verdict_of_frame(const uint8_t f[LEN])
 	for (i = 0; i < SWITCH_DROP_COUNT; i++)
 		if (w->ports[0].stats.drops[i] != before.drops[i])
 			return i;
-	return SWITCH_DROP_COUNT;
+	return SWITCH_NO_DROP;
 }
 
 static enum switch_drop verdict(const struct urxe_packet *p)
@@ -336,7 +337,7 @@ static void only_the_hosts_mac(void **state)
 	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_MAC);
 	nobody_got_anything();
 	memcpy(p.smac, uplink_mac, 6);
-	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
 static void only_the_hosts_addresses(void **state)
@@ -353,7 +354,7 @@ static void only_the_hosts_addresses(void **state)
 		assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
 		nobody_got_anything();
 		p.sgid = craft_gid(nets[i % 2], OURS);
-		assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 		assert_int_equal(receive(1), 0);
 	}
 	memset(&p.sgid, 0, sizeof(p.sgid));
@@ -372,11 +373,11 @@ static void an_address_in_its_vlan(void **state)
 	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
 	nobody_got_anything();
 	p.vlan_tci = 5 << 13 | VLAN; /* whatever the priority */
-	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 	p.sgid = craft_gid(URXE_NET_IPV4, OURS);
 	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
 	p.vlan_tci = 5 << 13; /* a priority alone is no VLAN */
-	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
 static void only_qpns_of_its_lease(void **state)
@@ -389,7 +390,7 @@ static void only_qpns_of_its_lease(void **state)
 	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_QPN);
 	nobody_got_anything();
 	p.deth.src_qpn = w->qpn[0] + LEASE_QPNS - 1;
-	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
 static void nothing_from_or_to_management_qps(void **state)
@@ -407,7 +408,7 @@ static void nothing_from_or_to_management_qps(void **state)
 		p.dest_qpn = 5;
 	}
 	nobody_got_anything();
-	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
 static void only_services_that_are_known(void **state)
@@ -438,14 +439,14 @@ static void only_to_whom_it_is_connected(void **state)
 		p.dest_qpn = 0x10 + i;
 		/* A CNP may go where nobody is connected, as answer to a datagram. */
 		assert_int_equal(verdict(&p),
-				 opcodes[i] == CNP ? SWITCH_DROP_COUNT : SWITCH_DROP_UNREGISTERED);
+				 opcodes[i] == CNP ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED);
 		assert_int_equal(switch_register(&w->sw, &w->ports[1], gid, p.dest_qpn), 0);
 		assert_int_equal(switch_register(&w->sw, &w->ports[0], gid, p.dest_qpn),
 				 -EADDRINUSE);
 		assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
 		assert_int_equal(switch_unregister(&w->sw, &w->ports[1], gid, p.dest_qpn), 0);
 		assert_int_equal(switch_register(&w->sw, &w->ports[0], gid, p.dest_qpn), 0);
-		assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 		/* The same QPN of another host is another queue pair. */
 		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS + 1);
 		if (opcodes[i] != CNP)
@@ -462,9 +463,9 @@ static void an_address_is_one_in_both_versions(void **state)
 	(void)state;
 	p.opcode = RC_SEND_ONLY;
 	assert_int_equal(switch_register(&w->sw, &w->ports[0], p.dgid.raw, 5), 0);
-	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 	p.net = URXE_NET_ROCEV1;
-	assert_int_equal(verdict(&p), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
 static void who_left_is_connected_to_nobody(void **state)
@@ -516,7 +517,7 @@ static void no_fragments_and_no_lies_about_lengths(void **state)
 	ether_put16(f + udp + 4, UDP_HDR_LEN + BTH_LEN + URXE_ICRC_LEN);
 	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
 	nobody_got_anything();
-	assert_int_equal(verdict_of_frame(good), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict_of_frame(good), SWITCH_NO_DROP);
 }
 
 /* Padding behind the packet is Ethernet's, and harmless. */
@@ -529,7 +530,7 @@ static void short_frames_may_be_padded(void **state)
 	(void)state;
 	assert_true(len < LEN);
 	memcpy(f, room, len);
-	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_COUNT);
+	assert_int_equal(verdict_of_frame(f), SWITCH_NO_DROP);
 }
 
 /* The tap sees a frame of a process whole, though the switch holds it in two parts. */
@@ -580,7 +581,7 @@ static void change_headers(void *ctx, const struct switch_port *port, enum switc
 	(void)port;
 	(void)data;
 	(void)len;
-	assert_int_equal(drop, SWITCH_DROP_COUNT);
+	assert_int_equal(drop, SWITCH_NO_DROP);
 	if (dir == SWITCH_IN)
 		memset(posted, 0xee, STEER_HEAD);
 }
@@ -672,7 +673,7 @@ static void to_a_group(void **state)
 	assert_int_equal(receive(0), 8);
 	assert_int_equal(receive(1), 8);
 	assert_int_equal(netdev_rx(w->wire, T0, out, 4), 0);
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 	/* A group has no single QP. */
 	post(0, group_mac, w->qpn[1], 9);
 	make(f, group_mac, peer_mac, w->qpn[1], 9);
@@ -690,7 +691,7 @@ static void to_a_group_without_an_uplink(void **state)
 	switch_run(&w->sw, T0);
 	assert_int_equal(receive(0), 7);
 	assert_int_equal(receive(1), -1);
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 }
 
 static void without_an_uplink(void **state)
@@ -718,7 +719,7 @@ static void to_and_from_the_uplink(void **state)
 	from_wire(f);
 	switch_run(&w->sw, T0);
 	assert_int_equal(receive(1), 4);
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 
 	make(f, peer_mac, peer_mac, w->qpn[1] + 1, 4);
 	from_wire(f);
@@ -744,14 +745,14 @@ static void nothing_is_lost_between_processes(void **state)
 	uint32_t n = flood(), got;
 
 	(void)state;
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 	assert_int_equal(switch_deadline(&w->sw, T0), T0 + SWITCH_STALL_NS);
 	for (got = 0; got < n; got++) {
 		assert_int_equal(receive(1), got);
 		switch_run(&w->sw, T0 + SWITCH_STALL_NS - 1);
 	}
 	assert_int_equal(receive(1), -1);
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 }
 
 /* Datagrams have nobody who sends them again: a wait for a core must not cost any. */
@@ -760,7 +761,7 @@ static void a_receiver_without_a_core_loses_nothing(void **state)
 	(void)state;
 	flood();
 	switch_run(&w->sw, T0 + UINT64_C(60000000));
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 }
 
 static void a_stalled_receiver_holds_nobody_up(void **state)
@@ -816,7 +817,7 @@ static void a_full_uplink_keeps_frames_and_their_order(void **state)
 		switch_run(&w->sw, T0 + SWITCH_UPLINK_STALL_NS - 1);
 	}
 	assert_int_equal(got, n);
-	drops(SWITCH_DROP_COUNT, 0);
+	drops(SWITCH_NO_DROP, 0);
 }
 
 static void a_dead_uplink_loses_its_frames(void **state)
@@ -895,11 +896,11 @@ static void a_tap_sees_what_comes_and_goes(void **state)
 	post(0, peer_mac, 5, 3);
 	switch_run(&w->sw, T0);
 	assert_int_equal(seen.n, 5);
-	expect_seen(&seen, 0, &w->ports[0], SWITCH_IN, SWITCH_DROP_COUNT, 1);
-	expect_seen(&seen, 1, &w->ports[1], SWITCH_OUT, SWITCH_DROP_COUNT, 1);
+	expect_seen(&seen, 0, &w->ports[0], SWITCH_IN, SWITCH_NO_DROP, 1);
+	expect_seen(&seen, 1, &w->ports[1], SWITCH_OUT, SWITCH_NO_DROP, 1);
 	expect_seen(&seen, 2, &w->ports[0], SWITCH_IN, SWITCH_DROP_NO_QP, 2);
-	expect_seen(&seen, 3, &w->ports[0], SWITCH_IN, SWITCH_DROP_COUNT, 3);
-	expect_seen(&seen, 4, &w->sw.uplink_ports[0], SWITCH_OUT, SWITCH_DROP_COUNT, 3);
+	expect_seen(&seen, 3, &w->ports[0], SWITCH_IN, SWITCH_NO_DROP, 3);
+	expect_seen(&seen, 4, &w->sw.uplink_ports[0], SWITCH_OUT, SWITCH_NO_DROP, 3);
 	w->sw.tap = NULL;
 	post(0, uplink_mac, w->qpn[1], 4);
 	switch_run(&w->sw, T0);
