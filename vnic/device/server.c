@@ -25,6 +25,8 @@
 #include "socket.h"
 
 #define BACKLOG 128
+/* Bytes of notices that may be unread when a question is added: some twenty messages. */
+#define QUESTION_ROOM 16384
 
 struct vnic_server_client {
 	int socket;
@@ -439,8 +441,11 @@ int vnic_server_ask(struct vnic_server_client *client, int socket)
 
 	if (client->notice < 0)
 		return -ENOTCONN;
-	/* Questions must not pile up before a process that is stopped, and keep notices out. */
-	if (ioctl(client->notice, SIOCOUTQ, &unread) || unread)
+	/*
+	 * Questions must not pile up before a process that is stopped, and keep notices out. One
+	 * that is about to read others, or notices, answers as well.
+	 */
+	if (ioctl(client->notice, SIOCOUTQ, &unread) || unread > QUESTION_ROOM)
 		return -EAGAIN;
 	return vnic_message_send(client->notice, &question, sizeof(question), &socket, 1);
 }

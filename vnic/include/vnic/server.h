@@ -92,7 +92,7 @@ int vnic_server_resolved(struct vnic_server_client *client, int status,
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port);
 /*
  * Asks a client what it has, to be answered on `socket`, which stays the caller's. -EAGAIN: it
- * does not read what it is told; -ENOTCONN: it has not said HELLO.
+ * reads nothing, and was asked often enough; -ENOTCONN: it has not said HELLO.
  */
 int vnic_server_ask(struct vnic_server_client *client, int socket);
 /* -1 before HELLO. */
