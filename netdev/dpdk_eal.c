@@ -15,6 +15,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "huge_pages.h"
 #include "why.h"
 
 #define ARGS_MAX 16
@@ -23,33 +24,12 @@
 #define PORTS_MB  "512"
 #define TABLES_MB "32"
 
+/* What has to be free of huge pages before the EAL is to live on them: for tables and two ports. */
+#define HUGE_SIZE ((size_t)96 << 20)
+
 static enum { EAL_DOWN, EAL_FAILED, EAL_UP } eal_state;
 static bool eal_has_pci;
 static pid_t eal_pid;
-
-/* Huge pages that nobody holds yet, of any size. */
-static bool have_huge_pages(void)
-{
-	char path[sizeof("/sys/kernel/mm/hugepages//free_hugepages") + NAME_MAX];
-	DIR *dir = opendir("/sys/kernel/mm/hugepages");
-	struct dirent *entry;
-	unsigned long free_pages = 0, count;
-	FILE *file;
-
-	while (dir && !free_pages && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
-			 entry->d_name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fscanf(file, "%lu", &count) == 1)
-			free_pages = count;
-		fclose(file);
-	}
-	if (dir)
-		closedir(dir);
-	return free_pages;
-}
 
 /*
  * DPDK's run-time files are found by this prefix, in a directory that network
@@ -95,11 +75,21 @@ static int first_cpu(const cpu_set_t *set)
 }
 
 /*
- * Software ports copy, so ordinary memory serves them; a PCI device takes huge
- * pages where there are any. They are unlinked at once: a killed daemon must not
- * keep them.
+ * What a device reaches by itself, or shares with a peer by descriptors, is memory of the EAL's:
+ * huge pages where there are enough, and without a file of theirs in any hugetlbfs, which a killed
+ * daemon would leave. Drivers that copy have no use for them here; see dpdk_pool.c. An EAL whose
+ * start failed cannot be started again: so the pages are tried beforehand.
  */
-static int eal_init(const char *pci, const char *megabytes, const cpu_set_t *cpus)
+static bool try_huge_pages(const struct dpdk_spec *spec)
+{
+	void *memory = spec && spec->kind == DPDK_OTHER ? huge_pages_map(HUGE_SIZE) : NULL;
+
+	if (memory)
+		huge_pages_unmap(memory, HUGE_SIZE);
+	return memory;
+}
+
+static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
 {
 	char prefix[64], lcores[32];
 	char *argv[ARGS_MAX + 1] = {"urxe"};
@@ -111,20 +101,21 @@ static int eal_init(const char *pci, const char *megabytes, const cpu_set_t *cpu
 	argv[argc++] = lcores;
 	argv[argc++] = "--log-level=*:error";
 	/* Without a list of allowed devices the EAL would take all that it can. */
-	argv[argc++] = pci ? "-a" : "--no-pci";
-	if (pci)
-		argv[argc++] = (char *)pci;
-	if (pci && have_huge_pages()) {
-		argv[argc++] = "--huge-unlink";
+	argv[argc++] = eal_has_pci ? "-a" : "--no-pci";
+	if (eal_has_pci)
+		argv[argc++] = (char *)spec->devargs;
+	if (try_huge_pages(spec)) {
+		argv[argc++] = "--in-memory";
+		argv[argc++] = "--single-file-segments";
 	} else {
 		argv[argc++] = "--no-huge";
 		argv[argc++] = "-m";
-		argv[argc++] = (char *)megabytes;
+		argv[argc++] = spec ? PORTS_MB : TABLES_MB;
 	}
 	return rte_eal_init(argc, argv);
 }
 
-static int eal_first_start(const char *pci, const char *megabytes, char *why, uint32_t why_size)
+static int eal_first_start(const struct dpdk_spec *spec, char *why, uint32_t why_size)
 {
 	cpu_set_t cpus;
 	bool restore = !pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
@@ -132,7 +123,8 @@ static int eal_first_start(const char *pci, const char *megabytes, char *why, ui
 	if (!restore)
 		CPU_ZERO(&cpus);
 	eal_state = EAL_FAILED;
-	if (eal_init(pci, megabytes, &cpus) < 0)
+	eal_has_pci = spec && spec->pci;
+	if (eal_init(spec, &cpus) < 0)
 		return netdev_why(why, why_size, rte_errno ? -rte_errno : -EIO,
 				  "DPDK does not start: %s", dpdk_log_reason());
 	/* The EAL ties the calling thread to one CPU; where it runs is not DPDK's to say. */
@@ -141,17 +133,16 @@ static int eal_first_start(const char *pci, const char *megabytes, char *why, ui
 	eal_pid = getpid();
 	atexit(remove_runtime_dir);
 	eal_state = EAL_UP;
-	eal_has_pci = pci != NULL;
 	return 0;
 }
 
-int dpdk_eal_start(const char *pci, char *why, uint32_t why_size)
+int dpdk_eal_start(const struct dpdk_spec *spec, char *why, uint32_t why_size)
 {
 	if (eal_state == EAL_DOWN)
-		return eal_first_start(pci, PORTS_MB, why, why_size);
+		return eal_first_start(spec, why, why_size);
 	if (eal_state == EAL_FAILED)
 		return netdev_why(why, why_size, -EIO, "DPDK did not start before");
-	if (pci && !eal_has_pci)
+	if (spec && spec->pci && !eal_has_pci)
 		return netdev_why(why, why_size, -EINVAL,
 				  "DPDK runs without PCI: name PCI devices before other ports");
 	return 0;
@@ -162,10 +153,7 @@ int netdev_dpdk_start(char *why, uint32_t why_size)
 	int rc;
 
 	dpdk_log_hold();
-	if (eal_state == EAL_DOWN)
-		rc = eal_first_start(NULL, TABLES_MB, why, why_size);
-	else
-		rc = dpdk_eal_start(NULL, why, why_size);
+	rc = dpdk_eal_start(NULL, why, why_size);
 	dpdk_log_release();
 	return rc;
 }

@@ -5,8 +5,10 @@
 
 #include <stdint.h>
 
-/* Starts it if it has not been; `pci` is the PCI device that is meant, NULL for other ports. */
-int dpdk_eal_start(const char *pci, char *why, uint32_t why_size);
+#include "dpdk_spec.h"
+
+/* Starts it if it has not been, as the port needs it; NULL: for tables, without a port. */
+int dpdk_eal_start(const struct dpdk_spec *spec, char *why, uint32_t why_size);
 
 /* Between these two, DPDK's complaints are kept back; the first of them is at hand. */
 void dpdk_log_hold(void);

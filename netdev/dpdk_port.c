@@ -257,6 +257,11 @@ static int dpdk_hear_all(struct netdev *netdev)
 	return err == -ENOTSUP ? 0 : err;
 }
 
+static uint64_t dpdk_page_size(const struct netdev *netdev)
+{
+	return dpdk_pool_page_size(((const struct dpdk_port *)netdev)->pool);
+}
+
 static void dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -276,6 +281,7 @@ static const struct netdev_ops dpdk_ops = {
 	.mac = dpdk_mac,
 	.mtu = dpdk_mtu,
 	.hear_all = dpdk_hear_all,
+	.page_size = dpdk_page_size,
 	.counters = dpdk_counters,
 	.close = dpdk_close,
 };
@@ -315,6 +321,15 @@ static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_de
 	return asked ? asked : MTU_DEFAULT;
 }
 
+static enum dpdk_pool_use pool_use(const struct dpdk_spec *spec)
+{
+	switch (spec->kind) {
+	case DPDK_AF_XDP: return DPDK_POOL_XDP;
+	case DPDK_OTHER: return DPDK_POOL_DEVICE;
+	default: return DPDK_POOL_COPIED;
+	}
+}
+
 static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
@@ -322,8 +337,7 @@ static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 	int socket = rte_eth_dev_socket_id(port->id);
 
 	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
-	port->pool = spec->kind == DPDK_AF_XDP ? dpdk_pool_create_xdp(name, POOL_SIZE, socket)
-					       : dpdk_pool_create(name, POOL_SIZE, room, socket);
+	port->pool = dpdk_pool_create(name, POOL_SIZE, room, pool_use(spec), socket);
 	return port->pool ? 0 : -rte_errno;
 }
 
@@ -422,8 +436,7 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 	struct dpdk_spec spec;
 	int err;
 
-	err = dpdk_spec_parse(text, &spec, why, why_size)
-		      ?: dpdk_eal_start(spec.pci ? spec.devargs : NULL, why, why_size);
+	err = dpdk_spec_parse(text, &spec, why, why_size) ?: dpdk_eal_start(&spec, why, why_size);
 	if (err)
 		return err;
 	port->drop_own = spec.kind == DPDK_AF_PACKET;

@@ -258,6 +258,11 @@ static int fault_hear_all(struct netdev *netdev)
 	return netdev_hear_all(((struct fault_port *)netdev)->below);
 }
 
+static uint64_t fault_page_size(const struct netdev *netdev)
+{
+	return netdev_page_size(((const struct fault_port *)netdev)->below);
+}
+
 static void fault_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
 {
 	netdev_counters(to_fault(netdev)->below, counters);
@@ -290,6 +295,7 @@ static const struct netdev_ops fault_ops = {
 	.mac = fault_mac,
 	.mtu = fault_mtu,
 	.hear_all = fault_hear_all,
+	.page_size = fault_page_size,
 	.counters = fault_counters,
 	.close = fault_close,
 };

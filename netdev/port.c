@@ -50,6 +50,11 @@ int netdev_hear_all(struct netdev *port)
 	return port->ops->hear_all ? port->ops->hear_all(port) : 0;
 }
 
+uint64_t netdev_page_size(const struct netdev *port)
+{
+	return port->ops->page_size ? port->ops->page_size(port) : 0;
+}
+
 #define COUNTER_NAME(id, name, text) [NETDEV_##id] = name,
 
 static const char *const counter_names[] = {NETDEV_COUNTER_LIST(COUNTER_NAME)};

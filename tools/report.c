@@ -146,6 +146,14 @@ static json_t *device_part(const struct switch_port *port)
 	return named(n, NETDEV_COUNTER_COUNT, uplink_name);
 }
 
+static json_t *page_size(const struct switch_port *port)
+{
+	const uint64_t size =
+		port->uplink && port->uplink->port ? netdev_page_size(port->uplink->port) : 0;
+
+	return size ? json_integer((json_int_t)size) : json_null();
+}
+
 static json_t *pid_of(const struct switch_port *port)
 {
 	if (port->kind != SWITCH_PROCESS)
@@ -155,9 +163,10 @@ static json_t *pid_of(const struct switch_port *port)
 
 static json_t *one_port(const struct switch_port *port)
 {
-	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o}", "number", (int)port->number,
-			 "name", any_text(port->name), "kind", switch_port_kind_name(port->kind),
-			 "pid", pid_of(port), "state", state_name(port), "counters",
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "number",
+			 (int)port->number, "name", any_text(port->name), "kind",
+			 switch_port_kind_name(port->kind), "pid", pid_of(port), "state",
+			 state_name(port), "page_size", page_size(port), "counters",
 			 named(port->stats.counters, SWITCH_COUNTER_COUNT, counter_name), "drops",
 			 named(port->stats.drops, SWITCH_DROP_COUNT, drop_name), "device",
 			 device_part(port));

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "install.h"
 #include "log.h"
@@ -74,6 +75,19 @@ static int open_port(const char *spec, struct netdev **port, char why[UPLINK_WHY
 	return netdev_dpdk_open(spec, HOST_MTU, port, why, UPLINK_WHY);
 }
 
+/* Which pages it got is said once, when it opens: they are its for good. */
+static void log_pages(const struct uplink *u)
+{
+	const uint64_t size = netdev_page_size(u->port);
+
+	if (size > (uint64_t)sysconf(_SC_PAGESIZE))
+		log_line("%s: packet buffers in huge pages of %llu KiB", u->spec,
+			 (unsigned long long)size >> 10);
+	else if (size)
+		log_line("%s: packet buffers in ordinary pages: not enough huge ones are free",
+			 u->spec);
+}
+
 int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
 {
 	int rc;
@@ -100,6 +114,8 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 		rc = spoil(u, fault, why);
 	if (rc)
 		uplink_close(u);
+	else
+		log_pages(u);
 	return rc;
 }
 

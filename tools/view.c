@@ -77,6 +77,7 @@ static const struct table_column port_columns[] = {
 	{"OUT FRAMES", "counters.out_frames", TABLE_COUNT},
 	{"OUT", "counters.out_bytes", TABLE_BYTES},
 	{"DROPS", "drops", TABLE_SUM},
+	{"PAGES", "page_size", TABLE_BYTES},
 };
 
 static void print_ports(FILE *out, const json_t *report, bool all)

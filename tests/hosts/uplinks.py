@@ -109,23 +109,29 @@ def check_af_xdp(build):
             check_kernel_saw_nothing(namespace)
 
 
+def join_taps(net):
+    """Each host becomes a station behind the kernel's bridge, by a tap."""
+    for number, namespace in enumerate(net.namespaces, 1):
+        address = IPV4.format(number) + '/24'
+        namespace.ip('link', 'add', 'br0', 'type', 'bridge')
+        namespace.ip('addr', 'del', address, 'dev', INTERFACE)
+        namespace.ip('addr', 'add', address, 'dev', 'br0')
+        for name in (INTERFACE, 'utap0'):
+            namespace.ip('link', 'set', name, 'master', 'br0')
+        for name in ('utap0', 'br0'):
+            namespace.ip('link', 'set', name, 'up')
+
+
 def check_tap(build):
-    """The host is a station behind the kernel's bridge, by a tap; what it has is in a VLAN."""
+    """What the hosts have is in a VLAN."""
     with Ethernet(build, [9000] * 2, uplink='tap:utap0') as net:
-        for number, namespace in enumerate(net.namespaces, 1):
-            address = IPV4.format(number) + '/24'
-            namespace.ip('link', 'add', 'br0', 'type', 'bridge')
-            namespace.ip('addr', 'del', address, 'dev', INTERFACE)
-            namespace.ip('addr', 'add', address, 'dev', 'br0')
-            for name in (INTERFACE, 'utap0'):
-                namespace.ip('link', 'set', name, 'master', 'br0')
-            for name in ('utap0', 'br0'):
-                namespace.ip('link', 'set', name, 'up')
+        join_taps(net)
         run_all(net.hosts, [(IPV4_IN_VLAN, 'RoCE v2')], 1024)
 
 
-def check_without_privilege(build, name, specs):
-    """Two daemons of an ordinary user, without huge pages, joined by what DPDK makes of a socket."""
+@contextlib.contextmanager
+def without_privilege(build, name, specs):
+    """Two daemons of an ordinary user, joined by what DPDK makes of a socket."""
     with contextlib.ExitStack() as stack:
         hosts = [stack.enter_context(Host(build, user='nobody' if os.getuid() == 0 else None,
                                           daemon=False)) for _ in specs]
@@ -133,22 +139,30 @@ def check_without_privilege(build, name, specs):
         for number, (host, spec) in enumerate(zip(hosts, specs), 1):
             host.start_daemon(['--uplink', spec.format(path=path), '--address',
                                f'{IPV4.format(number)}/24'])
-        ends = [(host, host.gid(IPV4.format(number)), '127.0.0.1')
-                for number, host in enumerate(hosts, 1)]
-        for argv in PROGRAMS:
-            run_program(ends, argv, 4096, False)
+        yield hosts
+
+
+def run_without_privilege(hosts, programs):
+    ends = [(host, host.gid(IPV4.format(number)), '127.0.0.1')
+            for number, host in enumerate(hosts, 1)]
+    for argv in programs:
+        run_program(ends, argv, 4096, False)
+
+
+# virtio-user, DPDK's own, is to a vhost: port what a virtual machine's virtio NIC is.
+VHOST = ['vhost:{path}', 'dpdk:net_virtio_user0,path={path},mac=02:00:00:00:00:02']
 
 
 def check_vhost(build):
-    """virtio-user, DPDK's own, is to a vhost: port what a virtual machine's virtio NIC is."""
-    check_without_privilege(build, 'vm', [
-        'vhost:{path}', 'dpdk:net_virtio_user0,path={path},mac=02:00:00:00:00:02'])
+    with without_privilege(build, 'vm', VHOST) as hosts:
+        run_without_privilege(hosts, PROGRAMS)
 
 
 def check_memif(build):
     memif = 'dpdk:net_memif0,role={},socket={{path}},socket-abstract=no,bsize=8192,mac=02:00:00:00:00:0{}'
-    check_without_privilege(build, 'memif',
-                            [memif.format('server', 1), memif.format('client', 2)])
+    with without_privilege(build, 'memif', [memif.format('server', 1),
+                                            memif.format('client', 2)]) as hosts:
+        run_without_privilege(hosts, PROGRAMS)
 
 
 CHECKS = {'af_xdp': check_af_xdp, 'tap': check_tap, 'vhost': check_vhost, 'memif': check_memif}

@@ -53,6 +53,9 @@ uint32_t netdev_mtu(const struct netdev *port);
  * 0, also for a port that never did anything else.
  */
 int netdev_hear_all(struct netdev *port);
+/* Bytes of a page of the memory that its packet buffers lie in, which tells huge pages from
+ * ordinary ones; 0: it has none. */
+uint64_t netdev_page_size(const struct netdev *port);
 
 /* X(identifier, printed name, meaning) */
 #define NETDEV_COUNTER_LIST(X)                                                      \

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Packet buffers lie in huge pages where there are enough, in ordinary ones where not; either way
+two hosts reach each other, and nothing is left of them.
+"""
+import contextlib
+import glob
+import json
+import os
+import sys
+
+from cell import check_af_xdp, run_program
+from ethernet import Ethernet, INTERFACE, IPV4, IPV4_IN_VLAN
+from host import Failure, main, skip, succeed, until
+from uplinks import VHOST, join_taps, run_without_privilege, without_privilege
+
+POOL = '/sys/kernel/mm/hugepages/hugepages-2048kB/'
+PAGE = 2 << 20
+ENOUGH = 512  # pages, for what others on this machine take, too
+FOR_ONE = 4
+TOO_FEW = 2
+BOTH, AT_MOST_ONE, NONE = {2}, {0, 1}, {0}  # of two daemons
+PROGRAMS = [['verbs_check'], ['ib_write_bw', '-F', '-n', '500']]
+
+
+def read(name):
+    with open(POOL + name, encoding='ascii') as file:
+        return int(file.read())
+
+
+def resize(pages):
+    with open(POOL + 'nr_hugepages', 'w', encoding='ascii') as file:
+        file.write(str(pages))
+
+
+@contextlib.contextmanager
+def huge_pages(pages):
+    """While it lasts, the machine has so many."""
+    before = read('nr_hugepages')
+    try:
+        resize(pages)
+        if read('nr_hugepages') != pages:
+            skip(f'the kernel gives {read("nr_hugepages")} huge pages, not {pages}')
+        yield
+    finally:
+        resize(before)
+
+
+def held_by(pid):
+    """Bytes of huge pages that a process has mapped."""
+    with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
+        fields = dict(line.split(':', 1) for line in file if 'Hugetlb' in line)
+    return sum(int(value.split()[0]) << 10 for value in fields.values())
+
+
+def held_by_all():
+    total = 0
+    for path in glob.glob('/proc/[0-9]*'):
+        with contextlib.suppress(OSError):
+            total += held_by(os.path.basename(path))
+    return total
+
+
+def check_nothing_left():
+    """All pages in use are in use by somebody: none is left by a daemon that was killed."""
+    until(20, lambda: (read('nr_hugepages') - read('free_hugepages')) * PAGE <= held_by_all(),
+          lambda: f'{read("free_hugepages")} huge pages of {read("nr_hugepages")} are free')
+
+
+def page_size(host):
+    """What urxe show port tells of the uplink, and the daemon in its log."""
+    show = host.spawn([host.urxe, 'show', 'port', '--json', '--run-dir', host.run_dir])
+    succeed(show, 20)
+    size, = [port['page_size'] for port in json.loads(show.output())['ports']
+             if port['page_size']]
+    lines = [line for line in host.daemon.errors().splitlines() if 'packet buffers' in line]
+    if len(lines) != 1 or ('huge pages of 2048 KiB' in lines[0]) != (size == PAGE):
+        raise Failure(f'pages of {size} bytes, and the log says {lines}')
+    return size
+
+
+def count_on_huge(hosts):
+    """How many of the hosts' daemons have their buffers in huge pages."""
+    count = 0
+    for host in hosts:
+        size, held = page_size(host), held_by(host.daemon.process.pid)
+        if (size == PAGE) != (held >= 4 << 20):
+            raise Failure(f'pages of {size} bytes, and {held} bytes of huge ones are mapped')
+        print(f'{host.arguments[1]}: {held >> 20} MB in huge pages,',
+              f'{read("free_hugepages")} of {read("nr_hugepages")} free', flush=True)
+        count += size == PAGE
+    return count
+
+
+def check_count(hosts, wanted):
+    count = count_on_huge(hosts)
+    if count not in wanted:
+        raise Failure(f'{count} daemons of {len(hosts)} have huge pages')
+
+
+def run_over(build, uplink, wanted):
+    """Over a cable between the hosts."""
+    with Ethernet(build, [1500] * 2, uplink=uplink) as net:
+        check_count(net.hosts, wanted)
+        address = IPV4
+        if uplink.startswith('tap:'):
+            join_taps(net)
+            address = IPV4_IN_VLAN
+        ends = [(host, host.gid(address.format(number)), IPV4.format(number))
+                for number, host in enumerate(net.hosts, 1)]
+        for argv in PROGRAMS:
+            run_program(ends, argv, 1024, False)
+
+
+def check_af_packet(build):
+    run_over(build, f'af_packet:{INTERFACE}', BOTH)
+
+
+def check_xdp(build):
+    if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
+        skip('this build had no compiler for BPF')
+    check_af_xdp()
+    run_over(build, f'af_xdp:{INTERFACE}', BOTH)
+
+
+def check_tap(build):
+    run_over(build, 'tap:utap0', BOTH)
+
+
+def check_vhost(build):
+    """Of an ordinary user; the pages of one are mapped by the other, too."""
+    with without_privilege(build, 'vm', VHOST) as hosts:
+        check_count(hosts, BOTH)
+        run_without_privilege(hosts, PROGRAMS)
+
+
+def check_for_one(build):
+    """Two daemons share what there is: who comes second goes without."""
+    run_over(build, f'af_packet:{INTERFACE}', AT_MOST_ONE)
+
+
+def check_too_few(build):
+    """Fewer than any port asks for."""
+    run_over(build, f'af_packet:{INTERFACE}', NONE)
+    with without_privilege(build, 'vm', VHOST) as hosts:
+        check_count(hosts, NONE)
+        run_without_privilege(hosts, PROGRAMS)
+
+
+def run():
+    build, kind = sys.argv[1:]
+    if os.getuid():
+        skip('only root may make huge pages')
+    if not os.path.exists(POOL):
+        skip('this kernel has no huge pages of 2 MiB')
+    check, pages = CHECKS[kind]
+    with huge_pages(pages):
+        check(build)
+        check_nothing_left()
+
+
+CHECKS = {'af_packet': (check_af_packet, ENOUGH), 'af_xdp': (check_xdp, ENOUGH),
+          'tap': (check_tap, ENOUGH), 'vhost': (check_vhost, ENOUGH),
+          'for_one': (check_for_one, FOR_ONE), 'too_few': (check_too_few, TOO_FEW)}
+
+main(run)
