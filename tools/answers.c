@@ -5,23 +5,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <rxe/counters.h>
 #include <vnic/attach.h>
 #include <vnic/inbox.h>
 
 #include "ask.h"
+#include "clock.h"
 #include "message.h"
 #include "snapshot.h"
-
-static long long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
-}
 
 /* --- Whom we wait for */
 
@@ -158,7 +150,7 @@ static bool take_one(json_t *report, int socket)
 void answers_collect(json_t *report, int socket)
 {
 	json_t *leases = json_object_get(report, "leases"), *lease;
-	long long end = now_ms() + ASK_ANSWER_MS, left;
+	uint64_t end = now_ns() + ASK_ANSWER_MS * NS_PER_MS, now;
 	struct pollfd pfd = {socket, POLLIN, 0};
 	size_t i;
 
@@ -168,7 +160,8 @@ void answers_collect(json_t *report, int socket)
 	{
 		json_object_set_new(lease, "answered", json_false());
 	}
-	while (any_waiting(leases) && (left = end - now_ms()) > 0)
-		if (poll(&pfd, 1, (int)left) <= 0 || !take_one(report, socket))
+	while (any_waiting(leases) && (now = now_ns()) < end)
+		if (poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1) <= 0 ||
+		    !take_one(report, socket))
 			break;
 }

@@ -3,14 +3,15 @@
 #ifndef URXE_TOOLS_DAEMON_H
 #define URXE_TOOLS_DAEMON_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "fault.h"
+#include "switch.h"
 
 #define DAEMON_ADDRESSES 16
-#define DAEMON_UPLINKS   8
 #define DAEMON_FDB       64
 #define DAEMON_PKEYS     16
 #define DAEMON_WHY       512
@@ -18,7 +19,7 @@
 struct daemon_options {
 	/* Each text is well-formed: options.h has checked it. */
 	const char *run_dir; /* absolute */
-	const char *uplinks[DAEMON_UPLINKS];
+	const char *uplinks[SWITCH_UPLINKS];
 	uint32_t n_uplinks;
 	const char *addresses[DAEMON_ADDRESSES];
 	uint32_t n_addresses;
@@ -35,10 +36,12 @@ struct daemon_options {
 
 struct daemon;
 
+/* The signals that the daemon takes, from a descriptor: SIGTERM, SIGINT, SIGHUP, SIGUSR1. */
+void daemon_signals(sigset_t *set);
+
 /*
  * Opens everything and listens: clients can connect from then on. On error
- * nothing is left and `why` has one sentence. SIGTERM, SIGINT, SIGHUP and SIGUSR1 must
- * be blocked: they are read from a descriptor.
+ * nothing is left and `why` has one sentence. The daemon's signals must be blocked.
  */
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 		 char why[DAEMON_WHY]);

@@ -30,7 +30,7 @@ static int set_uplink(struct options *o, const char *value, char why[OPTIONS_WHY
 {
 	struct daemon_options *d = &o->daemon;
 
-	return append("uplink", d->uplinks, &d->n_uplinks, DAEMON_UPLINKS, value, why);
+	return append("uplink", d->uplinks, &d->n_uplinks, SWITCH_UPLINKS, value, why);
 }
 
 static int set_address(struct options *o, const char *value, char why[OPTIONS_WHY])

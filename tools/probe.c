@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "arp.h"
+#include "clock.h"
 #include "nd.h"
-
-#define MS 1000000ull
 
 #define TRIES    3
 #define TRY_MS   160 /* between tries */
@@ -135,17 +133,9 @@ static int look(struct uplink *u, const struct probe *probes, uint32_t n, uint64
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
-}
-
 int probe_addresses(const struct host *h, struct uplink *uplinks, char why[PROBE_WHY])
 {
-	const struct timespec pause = {0, LOOK_MS * MS};
+	const struct timespec pause = {0, LOOK_MS * NS_PER_MS};
 	struct probe probes[HOST_ADDRESSES];
 	uint32_t n = list(h, uplinks, probes);
 	int rc = 0;

@@ -139,11 +139,7 @@ static void block_signals(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE: the write fails, and says so */
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
+	daemon_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* With it a NIC's device side interrupts itself; a parent may have blocked it. */
 	sigemptyset(&set);

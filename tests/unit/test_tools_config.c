@@ -96,7 +96,7 @@ static void there_may_be_so_many(void **state)
 	char lines[512] = "", *end = lines;
 
 	(void)state;
-	for (int i = 0; i <= DAEMON_UPLINKS; i++)
+	for (int i = 0; i <= SWITCH_UPLINKS; i++)
 		end += sprintf(end, "uplink tap:%d\n", i);
 	assert_int_equal(parse(lines), -ENOSPC);
 	assert_string_equal(why, "file:9: uplink tap:8 is one too many: there may be 8");
