@@ -16,7 +16,7 @@ MTUS = {1500: 1024, 9000: 4096}  # of the interface, and of the RDMA path
 LOSSES = ['0%', '0.1%', '1%']
 
 # Those that no lost packet stops. Contents are checked by those of ibverbs and by verbs_check.
-RELIABLE = [
+ENDING = [
     ['verbs_check'],
     ['verbs_check', '-e'],
     ['ibv_rc_pingpong', '-c'],
@@ -34,13 +34,16 @@ RELIABLE = [
     ['ib_atomic_bw', '-F', '-n', '1000'],
     ['ib_atomic_bw', '-F', '-n', '1000', '-A', 'CMP_AND_SWAP'],
     ['ib_atomic_lat', '-F', '-n', '200'],
+    ['ib_write_bw', '-F', '-c', 'UC', '-a', '-n', '5'],
+    ['ib_send_bw', '-F', '-c', 'UC', '-s', '100001', '-D', '2'],
+    ['ib_send_bw', '-F', '-c', 'UD', '-s', '1001', '-D', '2'],
+    ['ib_send_lat', '-F', '-c', 'UD', '-s', '1001', '-D', '2'],
 ]
 
 # Those that wait for ever for a message that the network has lost.
-UNRELIABLE = [
+WAITING = [
     ['ibv_uc_pingpong', '-c'],
     ['ibv_ud_pingpong'],
-    ['ib_write_bw', '-F', '-c', 'UC', '-a', '-n', '5'],
     ['ib_send_bw', '-F', '-c', 'UD', '-a', '-n', '50'],
     ['ib_send_lat', '-F', '-c', 'UD', '-a', '-n', '50'],
 ]
@@ -77,9 +80,9 @@ def section(path, mtu, loss):
     turns = [(sorted(MTUS)[i % len(MTUS)], LOSSES[i % len(LOSSES)]) for i in range(6)]
     first = list(PATHS).index(path)
     chosen = []
-    for number, argv in enumerate(RELIABLE + UNRELIABLE):
+    for number, argv in enumerate(ENDING + WAITING):
         turn = turns[(first + number) % len(turns)]
-        if argv in UNRELIABLE:
+        if argv in WAITING:
             turn = (turn[0], LOSSES[0])
         if turn == (mtu, loss):
             chosen.append(argv if (first + number) % len(PATHS) == 0 else one_size(argv))
@@ -87,4 +90,4 @@ def section(path, mtu, loss):
 
 
 def everything(loss):
-    return RELIABLE + (UNRELIABLE if loss == LOSSES[0] else [])
+    return ENDING + (WAITING if loss == LOSSES[0] else [])
