@@ -4,13 +4,18 @@
 Frames between processes of one user go past the daemon: connected programs go on
 while it is stopped, and a receiver goes on while senders are stopped and killed.
 """
+import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
 import report
-from host import Failure, Host, Pair, main, until
+from host import Failure, Host, Pair, main, skip, until
+
+# Beside this file, in the source tree.
+UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/dist/urxed.service.in')
 
 SECONDS = 4
 # Bandwidth with figures each second, until it is ended.
@@ -90,6 +95,37 @@ def crowd(build):
         print(host.run(os.path.join(build, 'tests/smoke/verbs_crowd'), seconds=150))
 
 
-CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd}
+def capabilities():
+    """What the systemd unit leaves to the daemon, as setpriv(1) calls it."""
+    with open(UNIT, encoding='utf-8') as file:
+        names = next(line for line in file if line.startswith('CapabilityBoundingSet='))
+    return ','.join('+' + name.removeprefix('CAP_').lower() for name in names.split('=')[1].split())
+
+
+def paths(host):
+    """By which paths connected processes reach each other, as root sees it."""
+    shown = subprocess.run([host.urxe, 'show', 'transport', '--json', '--run-dir', host.run_dir],
+                           capture_output=True, text=True, timeout=20, check=False)
+    if shown.returncode:
+        raise Failure(f'urxe show: {shown}')
+    return [way['path'] for way in json.loads(shown.stdout)['transports']]
+
+
+def unit(build):
+    """A system's daemon, with the privileges that its unit gives it, introduces users' processes."""
+    if os.getuid():
+        skip('only root has a daemon for all users')
+    with Host(build, daemon=False) as host:
+        host.prefix = ['setpriv', '--bounding-set=-all,' + capabilities(), '--no-new-privs']
+        host.start_daemon(['--group', 'nogroup'])
+        host.prefix = ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups',
+                       '--inh-caps=-all']
+        pair = Pair(host, host, BANDWIDTH[1])
+        until(30, lambda: paths(host) == ['direct'] * 2,
+              lambda: f'two processes of one user go by {paths(host)}: {pair.client.describe()}')
+        pair.kill()
+
+
+CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'unit': unit}
 
 main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))
