@@ -14,13 +14,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 # Headers of libc that bring no clock, file, socket, thread or stdio.
 PURE_LIBC = ('assert|byteswap|endian|errno|inttypes|limits|stdalign|stdarg|stdatomic|stdbool|'
              r'stddef|stdint|stdlib|string|sys/queue|sys/types')
-OURS = r'(rxe|netdev|vnic|verbs|tools)/'
+OURS = r'(rxe|cm|netdev|vnic|verbs|tools)/'
 DPDK = r'(rte_|dpdk)'
 RDMA_CORE = r'(infiniband|rdma)/'
 
 # folder: (may include, must not include), matched from the start of the name in <>.
 RULES = {
     'rxe': (rf'rxe/|({PURE_LIBC})\.h$|isa-l/crc\.h$', None),
+    'cm': (rf'cm/|({PURE_LIBC})\.h$', None),
     'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
     'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
     'verbs': (r'rxe/|vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),

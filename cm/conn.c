@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNTER_NAME(id, name, text) name,
+
+const char *cm_counter_name(enum cm_counter counter)
+{
+	static const char *const names[] = {CM_COUNTER_LIST(COUNTER_NAME)};
+
+	return names[counter];
+}
+
+void cm_count(struct cm *cm, enum cm_counter counter)
+{
+	cm->counters[counter]++;
+}
+
+/* --- Tables. IDs and GUIDs are the peers' choice, so a bad one makes a chain long, no more. */
+
+static uint32_t bucket(uint64_t a, uint32_t b)
+{
+	uint64_t mixed = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+
+	return (uint32_t)(mixed >> 40) % CM_BUCKETS;
+}
+
+struct cm_conn *cm_find(const struct cm *cm, uint32_t local_id)
+{
+	struct cm_conn *conn;
+
+	LIST_FOREACH(conn, &cm->by_id[bucket(0, local_id)], id_link)
+	if (conn->local_id == local_id)
+		return conn;
+	return NULL;
+}
+
+struct cm_conn *cm_find_pair(const struct cm *cm, uint32_t local_id, uint32_t remote_id)
+{
+	struct cm_conn *conn = cm_find(cm, local_id);
+
+	return conn && conn->remote_id == remote_id ? conn : NULL;
+}
+
+struct cm_conn *cm_find_peer(const struct cm *cm, uint64_t guid, uint32_t remote_id)
+{
+	struct cm_conn *conn;
+
+	LIST_FOREACH(conn, &cm->by_peer[bucket(guid, remote_id)], peer_link)
+	if (conn->remote_guid == guid && conn->remote_id == remote_id)
+		return conn;
+	return NULL;
+}
+
+struct cm_conn *cm_find_qpn(const struct cm *cm, uint64_t guid, uint32_t qpn)
+{
+	struct cm_conn *conn;
+
+	LIST_FOREACH(conn, &cm->by_qpn[bucket(guid, qpn)], qpn_link)
+	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn)
+		return conn;
+	return NULL;
+}
+
+void cm_know_peer(struct cm_conn *conn)
+{
+	struct cm *cm = conn->cm;
+	uint32_t by_id = bucket(conn->remote_guid, conn->remote_id);
+	uint32_t by_qpn = bucket(conn->remote_guid, conn->channel.remote_qpn);
+
+	LIST_INSERT_HEAD(&cm->by_peer[by_id], conn, peer_link);
+	LIST_INSERT_HEAD(&cm->by_qpn[by_qpn], conn, qpn_link);
+	conn->by_peer = true;
+}
+
+static void forget_peer(struct cm_conn *conn)
+{
+	if (!conn->by_peer)
+		return;
+	LIST_REMOVE(conn, peer_link);
+	LIST_REMOVE(conn, qpn_link);
+	conn->by_peer = false;
+}
+
+/* --- From the first to the last */
+
+struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path)
+{
+	struct cm_conn *conn;
+
+	if (cm->n == CM_CONNS_MAX || heap_reserve(&cm->timers, cm->n + 1))
+		return NULL;
+	conn = calloc(1, sizeof(*conn));
+	if (!conn)
+		return NULL;
+	do
+		conn->local_id = ++cm->last_id;
+	while (!conn->local_id || cm_find(cm, conn->local_id));
+	conn->cm = cm;
+	conn->channel.path = *path;
+	LIST_INSERT_HEAD(&cm->by_id[bucket(0, conn->local_id)], conn, id_link);
+	cm->n++;
+	return conn;
+}
+
+void cm_conn_free(struct cm_conn *conn)
+{
+	cm_await_no_more(conn);
+	forget_peer(conn);
+	LIST_REMOVE(conn, id_link);
+	conn->cm->n--;
+	free(conn);
+}
+
+void cm_enter_idle(struct cm_conn *conn)
+{
+	cm_await_no_more(conn);
+	forget_peer(conn);
+	conn->state = CM_IDLE;
+	if (!conn->owned)
+		cm_conn_free(conn);
+}
+
+/* The peer may have the queue pair's number for others from now on, as it is in its own. */
+void cm_enter_timewait(struct cm_conn *conn, uint64_t now)
+{
+	forget_peer(conn);
+	conn->state = CM_TIMEWAIT;
+	heap_set(&conn->cm->timers, &conn->timer, now + cm_time_ns(conn->channel.ack_timeout));
+}
+
+uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
+{
+	uint8_t way = lifetime + 1;
+
+	/* The longer of the two, or one more where both are about as long. */
+	if (way >= ack_delay)
+		way += ack_delay + 1 >= way;
+	else
+		way = ack_delay + (way + 1 >= ack_delay);
+	return way > 31 ? 31 : way;
+}
+
+/* --- Messages */
+
+void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad)
+{
+	if (conn->owned)
+		conn->cm->ops->event(conn->ctx, event, mad);
+}
+
+static void send(struct cm_conn *conn, const uint8_t bytes[CM_MAD_LEN])
+{
+	cm_count(conn->cm, CM_COUNT_OUT);
+	conn->cm->ops->send(conn->cm->ctx, &conn->channel.path, bytes);
+}
+
+void cm_post(struct cm_conn *conn, const struct cm_mad *mad)
+{
+	cm_mad_build(mad, conn->sent);
+	conn->sent_attr = mad->attr;
+	send(conn, conn->sent);
+}
+
+void cm_post_again(struct cm_conn *conn)
+{
+	send(conn, conn->sent);
+}
+
+void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad)
+{
+	uint8_t bytes[CM_MAD_LEN];
+
+	cm_mad_build(mad, bytes);
+	send(conn, bytes);
+}
+
+void cm_await(struct cm_conn *conn, uint64_t now)
+{
+	conn->retries = conn->max_retries;
+	heap_set(&conn->cm->timers, &conn->timer, now + conn->timeout_ns);
+}
+
+void cm_await_no_more(struct cm_conn *conn)
+{
+	heap_remove(&conn->cm->timers, &conn->timer);
+}
+
+int cm_set_private(struct cm_mad *mad, const void *data, uint32_t len)
+{
+	if (len > cm_private_len(mad->attr))
+		return -EINVAL;
+	if (len)
+		memcpy(mad->private_data, data, len);
+	return 0;
+}
+
+struct cm_mad cm_make_mra(const struct cm_conn *conn, enum cm_about about)
+{
+	return (struct cm_mad){
+		.attr = CM_MRA,
+		.tid = conn->tid,
+		.mra = {conn->local_id, conn->remote_id, (uint8_t)about, CM_MRA_TIMEOUT},
+	};
+}
+
+struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr)
+{
+	return (struct cm_mad){
+		.attr = (uint16_t)attr,
+		.tid = conn->tid,
+		.pair = {conn->local_id, conn->remote_id, conn->channel.remote_qpn},
+	};
+}
+
+uint64_t cm_path_key(const struct cm_path *path)
+{
+	uint64_t words[2];
+
+	memcpy(words, path->dgid, sizeof(words));
+	return ~(words[0] * 31 + words[1]);
+}
+
+enum cm_state cm_state(const struct cm_conn *conn)
+{
+	return conn->state;
+}
+
+uint32_t cm_local_id(const struct cm_conn *conn)
+{
+	return conn->local_id;
+}
+
+const struct cm_channel *cm_channel(const struct cm_conn *conn)
+{
+	return &conn->channel;
+}

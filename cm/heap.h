@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Deadlines, the nearest first: a binary heap that knows where each of its nodes is. */
+#ifndef URXE_CM_HEAP_H
+#define URXE_CM_HEAP_H
+
+#include <stdint.h>
+
+struct heap_node {
+	uint64_t due;
+	uint32_t at; /* its place + 1; 0 = not in the heap */
+};
+
+struct heap {
+	struct heap_node **nodes;
+	uint32_t n, room;
+};
+
+/* Makes room for n nodes. 0 or -ENOMEM. */
+int heap_reserve(struct heap *h, uint32_t n);
+void heap_free(struct heap *h);
+/* Puts a node in, or moves it; there is room. */
+void heap_set(struct heap *h, struct heap_node *node, uint64_t due);
+/* Nothing where it is not in. */
+void heap_remove(struct heap *h, struct heap_node *node);
+
+/* NULL: it is empty. */
+static inline struct heap_node *heap_first(const struct heap *h)
+{
+	return h->n ? h->nodes[0] : 0;
+}
+
+#endif

@@ -1,0 +1,826 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The connection manager's state machines, two of them on a network that loses, repeats
+ * and reorders, in virtual time.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <cm/cm.h>
+
+#include "rand.h"
+
+#define NS      UINT64_C(1000000000)
+#define DELAY   20000u /* ns, one way */
+#define SERVICE UINT64_C(0x1061c06)
+#define PAIRS   64
+#define FLYING  4096
+
+enum { A, B };
+
+/* One end of a connection, as its owner sees it. */
+struct end {
+	struct cm_conn *conn; /* NULL: none yet, or let go */
+	uint32_t events[CM_EVENT_SIDR_ERROR + 1];
+	uint16_t reason; /* of a REJ */
+	uint32_t qpn, psn;
+	bool quit; /* its owner did not want it, or not any more */
+};
+
+struct flying {
+	uint64_t due;
+	int to;
+	uint8_t mad[CM_MAD_LEN];
+};
+
+struct net {
+	struct cm *cm[2];
+	struct end ends[2][PAIRS]; /* the same index at both sides, by the private data */
+	uint32_t requests;         /* that B was asked to take */
+	enum cm_verdict verdict;
+	uint64_t now;
+	struct rand rand;
+	double loss, again, late;
+	uint32_t lose; /* attributes that are lost, by bit, as long as lose_n lasts */
+	uint32_t lose_n;
+	uint32_t sent[CM_SIDR_REP + 1]; /* by attribute, also those that are lost */
+	uint32_t n;
+	struct flying flying[FLYING];
+};
+
+static struct net net;
+
+/* --- Wire */
+
+static void fly(int to, uint64_t delay, const uint8_t mad[CM_MAD_LEN])
+{
+	struct flying *f = &net.flying[net.n++];
+
+	assert_in_range(net.n, 1, FLYING - 1);
+	f->due = net.now + delay;
+	f->to = to;
+	memcpy(f->mad, mad, CM_MAD_LEN);
+}
+
+static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+{
+	uint16_t attr = mad[17];
+	uint64_t delay = DELAY;
+
+	(void)ctx;
+	net.sent[attr]++;
+	if (net.lose & 1u << attr && net.lose_n) {
+		net.lose_n--;
+		return;
+	}
+	if (rand_chance(&net.rand, net.loss))
+		return;
+	/* Up to ten seconds: later than what is sent again. */
+	if (rand_chance(&net.rand, net.late))
+		delay += rand_below(&net.rand, 10000) * (NS / 1000);
+	fly(path->dgid[15], delay, mad);
+	if (rand_chance(&net.rand, net.again))
+		fly(path->dgid[15], delay + rand_below(&net.rand, 3000) * (NS / 1000), mad);
+}
+
+static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
+				  void **conn_ctx)
+{
+	struct end *end = &net.ends[B][mad->private_data[0] % PAIRS];
+
+	(void)ctx;
+	net.requests++;
+	if (net.verdict != CM_TAKE)
+		return net.verdict;
+	/* The last request was answered, and then the answer lost. */
+	if (end->conn)
+		return CM_FORGET;
+	end->conn = conn;
+	*conn_ctx = end;
+	return CM_TAKE;
+}
+
+static void on_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
+{
+	struct end *end = ctx;
+
+	end->events[event]++;
+	if (event == CM_EVENT_REJ)
+		end->reason = mad->rej.reason;
+}
+
+static const struct cm_ops ops = {on_send, on_request, on_event};
+
+/* --- Time */
+
+static int next_flying(void)
+{
+	int first = -1;
+
+	for (uint32_t i = 0; i < net.n; i++)
+		if (first < 0 || net.flying[i].due < net.flying[first].due)
+			first = (int)i;
+	return first;
+}
+
+static void arrive(uint32_t i)
+{
+	struct flying f = net.flying[i];
+	struct cm_path path = {
+		.pkey = 0xffff, .sgid = {[15] = (uint8_t)f.to}, .dgid = {[15] = (uint8_t)!f.to}};
+
+	net.flying[i] = net.flying[--net.n];
+	cm_input(net.cm[f.to], net.now, &path, f.mad);
+}
+
+/* Goes on until `until`, or until nothing is due any more. */
+static void run(uint64_t until)
+{
+	for (;;) {
+		int first = next_flying();
+		uint64_t due = first < 0 ? CM_NEVER : net.flying[first].due;
+
+		for (int i = A; i <= B; i++)
+			if (cm_next_deadline(net.cm[i]) < due)
+				due = cm_next_deadline(net.cm[i]);
+		if (due == CM_NEVER || due > until)
+			break;
+		if (due > net.now)
+			net.now = due;
+		if (first >= 0 && net.flying[first].due <= net.now)
+			arrive((uint32_t)first);
+		for (int i = A; i <= B; i++)
+			cm_tick(net.cm[i], net.now);
+	}
+	if (until != CM_NEVER)
+		net.now = until;
+}
+
+static void run_for(uint64_t ns)
+{
+	run(net.now + ns);
+}
+
+/* --- Set-up and its end */
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&net, 0, sizeof(net));
+	net.now = 1;
+	for (int i = A; i <= B; i++)
+		assert_int_equal(
+			cm_create(&ops, NULL, 0xa0 + (uint64_t)i, 7u * (uint64_t)i, &net.cm[i]), 0);
+	return 0;
+}
+
+static void let_go(struct end *end)
+{
+	struct cm_conn *conn = end->conn;
+
+	end->conn = NULL;
+	if (conn)
+		cm_release(conn, net.now);
+}
+
+/* Whatever has happened: once nobody owns anything, nothing is left in the end. */
+static int tear_down(void **state)
+{
+	(void)state;
+	for (int i = A; i <= B; i++)
+		for (int k = 0; k < PAIRS; k++)
+			let_go(&net.ends[i][k]);
+	net.verdict = CM_REFUSE;
+	run(CM_NEVER);
+	for (int i = A; i <= B; i++) {
+		assert_int_equal(cm_conns(net.cm[i]), 0);
+		cm_destroy(net.cm[i]);
+	}
+	return 0;
+}
+
+/* --- What owners do */
+
+static struct end *a_end(void)
+{
+	return &net.ends[A][0];
+}
+
+static struct end *b_end(void)
+{
+	return &net.ends[B][0];
+}
+
+static struct cm_param param(int side, int k, const uint8_t *data, uint32_t len)
+{
+	struct end *end = &net.ends[side][k];
+
+	end->qpn = 0x1000u * (uint32_t)(side + 1) + (uint32_t)k;
+	end->psn = 0x700u * (uint32_t)(side + 1) + (uint32_t)k;
+	return (struct cm_param){.qpn = end->qpn,
+				 .psn = end->psn,
+				 .responder_resources = side == A ? 3 : 5,
+				 .initiator_depth = side == A ? 4 : 2,
+				 .retry_count = 6,
+				 .rnr_retry_count = side == A ? 5 : 4,
+				 .private_data = data,
+				 .private_len = len};
+}
+
+static void connect_pair(int k)
+{
+	const uint8_t data[] = {(uint8_t)k, 0x5a};
+	const struct cm_request request = {
+		.path = {.pkey = 0xffff,
+			 .sgid = {[15] = A},
+			 .dgid = {[15] = B},
+			 .hop_limit = 64,
+			 .traffic_class = 0x20,
+			 .flow_label = 0x12345},
+		.service_id = SERVICE,
+		.service = CM_SERVICE_RC,
+		.mtu = 3,
+		.param = param(A, k, data, sizeof(data)),
+	};
+
+	assert_int_equal(
+		cm_connect(net.cm[A], net.now, &request, &net.ends[A][k], &net.ends[A][k].conn), 0);
+}
+
+static int accept_pair(int k)
+{
+	const struct cm_param p = param(B, k, NULL, 0);
+
+	return cm_accept(net.ends[B][k].conn, net.now, &p);
+}
+
+static void expect_state(const struct end *end, enum cm_state state)
+{
+	assert_non_null(end->conn);
+	assert_int_equal(cm_state(end->conn), state);
+}
+
+static void expect_channel(const struct end *mine, const struct end *other)
+{
+	const struct cm_channel *c = cm_channel(mine->conn);
+
+	assert_int_equal(c->remote_qpn, other->qpn);
+	assert_int_equal(c->sq_psn, other->psn);
+	assert_int_equal(c->rq_psn, mine->psn);
+}
+
+/* Both owners do what there is to do. */
+static void serve_pair(int k)
+{
+	struct end *a = &net.ends[A][k], *b = &net.ends[B][k];
+
+	if (b->conn && (cm_state(b->conn) == CM_REQ_RCVD || cm_state(b->conn) == CM_MRA_REQ_SENT))
+		assert_int_equal(accept_pair(k), 0);
+	if (a->conn && (cm_state(a->conn) == CM_REP_RCVD || cm_state(a->conn) == CM_MRA_REP_SENT))
+		assert_int_equal(cm_ready(a->conn), 0);
+}
+
+static void establish(void)
+{
+	connect_pair(0);
+	run_for(DELAY);
+	serve_pair(0);
+	run_for(DELAY);
+	serve_pair(0);
+	run_for(DELAY);
+	expect_state(a_end(), CM_ESTABLISHED);
+	expect_state(b_end(), CM_ESTABLISHED);
+}
+
+/* --- Connecting */
+
+static void test_three_messages_connect(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	expect_state(a_end(), CM_REQ_SENT);
+	run_for(DELAY);
+	expect_state(b_end(), CM_REQ_RCVD);
+	assert_int_equal(cm_channel(b_end()->conn)->responder_resources, 4);
+	assert_int_equal(cm_channel(b_end()->conn)->initiator_depth, 3);
+	assert_int_equal(cm_channel(b_end()->conn)->path.traffic_class, 0x20);
+	assert_int_equal(cm_channel(b_end()->conn)->path.flow_label, 0x12345);
+	assert_int_equal(accept_pair(0), 0);
+	expect_state(b_end(), CM_REP_SENT);
+	run_for(DELAY);
+	expect_state(a_end(), CM_REP_RCVD);
+	assert_int_equal(a_end()->events[CM_EVENT_REP], 1);
+	assert_int_equal(cm_channel(a_end()->conn)->responder_resources, 2);
+	assert_int_equal(cm_channel(a_end()->conn)->initiator_depth, 5);
+	assert_int_equal(cm_channel(a_end()->conn)->rnr_retry_count, 4);
+	assert_int_equal(cm_ready(a_end()->conn), 0);
+	run_for(DELAY);
+	expect_state(a_end(), CM_ESTABLISHED);
+	expect_state(b_end(), CM_ESTABLISHED);
+	assert_int_equal(b_end()->events[CM_EVENT_ESTABLISHED], 1);
+	expect_channel(a_end(), b_end());
+	expect_channel(b_end(), a_end());
+}
+
+static void test_each_message_may_be_lost(void **state)
+{
+	static const uint16_t attrs[] = {CM_REQ, CM_REP, CM_RTU};
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		net.lose = 1u << attrs[i];
+		net.lose_n = CM_RETRIES;
+		connect_pair(0);
+		for (int k = 0; k < 200; k++) {
+			run_for(NS);
+			serve_pair(0);
+		}
+		expect_state(a_end(), CM_ESTABLISHED);
+		expect_state(b_end(), CM_ESTABLISHED);
+		assert_int_equal(b_end()->events[CM_EVENT_ESTABLISHED], i + 1);
+		assert_int_equal(net.lose_n, 0);
+		let_go(a_end());
+		let_go(b_end());
+		run(CM_NEVER);
+	}
+}
+
+static void test_nobody_answers_a_req(void **state)
+{
+	(void)state;
+	net.lose = 1u << CM_REQ;
+	net.lose_n = UINT32_MAX;
+	connect_pair(0);
+	run_for(60 * NS);
+	assert_int_equal(a_end()->events[CM_EVENT_REQ_ERROR], 0);
+	run(CM_NEVER);
+	assert_int_equal(net.sent[CM_REQ], CM_RETRIES + 1);
+	assert_int_equal(a_end()->events[CM_EVENT_REQ_ERROR], 1);
+	expect_state(a_end(), CM_IDLE);
+}
+
+static void test_nobody_answers_a_rep(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	assert_int_equal(accept_pair(0), 0);
+	net.lose = 1u << CM_REP;
+	net.lose_n = UINT32_MAX;
+	run_for(NS);
+	let_go(a_end());
+	net.lose |= 1u << CM_REJ;
+	run_for(200 * NS);
+	assert_int_equal(b_end()->events[CM_EVENT_REP_ERROR] + b_end()->events[CM_EVENT_REJ], 1);
+}
+
+/* A server that takes its time says so once it is asked again. */
+static void test_slow_server_sends_mra(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(10 * NS);
+	assert_int_equal(net.sent[CM_MRA], 1);
+	expect_state(a_end(), CM_MRA_REQ_RCVD);
+	expect_state(b_end(), CM_MRA_REQ_SENT);
+	run_for(40 * NS);
+	assert_int_equal(net.sent[CM_REQ], 2);
+	serve_pair(0);
+	run_for(DELAY);
+	serve_pair(0);
+	run_for(DELAY);
+	expect_state(b_end(), CM_ESTABLISHED);
+}
+
+static void test_slow_client_sends_mra(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	assert_int_equal(accept_pair(0), 0);
+	run_for(50 * NS);
+	assert_int_equal(net.sent[CM_REP], 2);
+	assert_int_equal(net.sent[CM_MRA], 1);
+	expect_state(b_end(), CM_MRA_REP_RCVD);
+	serve_pair(0);
+	run_for(DELAY);
+	expect_state(b_end(), CM_ESTABLISHED);
+}
+
+static void test_data_before_rtu(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	assert_int_equal(cm_established(b_end()->conn), -EINVAL);
+	assert_int_equal(accept_pair(0), 0);
+	net.lose = 1u << CM_RTU;
+	net.lose_n = 1;
+	run_for(DELAY);
+	serve_pair(0);
+	assert_int_equal(cm_established(b_end()->conn), 0);
+	assert_int_equal(cm_established(b_end()->conn), -EISCONN);
+	assert_int_equal(b_end()->events[CM_EVENT_ESTABLISHED], 1);
+	run_for(20 * NS);
+	assert_int_equal(net.sent[CM_REP], 1);
+}
+
+/* --- Refusing */
+
+static void test_nobody_listens(void **state)
+{
+	(void)state;
+	net.verdict = CM_REFUSE;
+	connect_pair(0);
+	run_for(2 * DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_REJ], 1);
+	assert_int_equal(a_end()->reason, CM_REJ_INVALID_SERVICE_ID);
+	expect_state(a_end(), CM_IDLE);
+	assert_int_equal(cm_conns(net.cm[B]), 0);
+}
+
+static void test_full_backlog_is_as_a_loss(void **state)
+{
+	(void)state;
+	net.verdict = CM_FORGET;
+	connect_pair(0);
+	run_for(NS);
+	assert_int_equal(cm_conns(net.cm[B]), 0);
+	net.verdict = CM_TAKE;
+	run_for(5 * NS);
+	expect_state(b_end(), CM_REQ_RCVD);
+}
+
+static void test_reject_with_data(void **state)
+{
+	static const uint8_t data[CM_REJ_PRIVATE + 1];
+
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	assert_int_equal(cm_reject(b_end()->conn, net.now, CM_REJ_CONSUMER, data, sizeof(data)),
+			 -EINVAL);
+	assert_int_equal(cm_reject(b_end()->conn, net.now, CM_REJ_CONSUMER, data, CM_REJ_PRIVATE),
+			 0);
+	assert_int_equal(cm_reject(b_end()->conn, net.now, CM_REJ_CONSUMER, NULL, 0), -EINVAL);
+	run_for(DELAY);
+	assert_int_equal(a_end()->reason, CM_REJ_CONSUMER);
+	expect_state(a_end(), CM_IDLE);
+}
+
+static void test_client_rejects_rep(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	serve_pair(0);
+	run_for(DELAY);
+	assert_int_equal(cm_reject(a_end()->conn, net.now, CM_REJ_CONSUMER, NULL, 0), 0);
+	run_for(DELAY);
+	assert_int_equal(b_end()->events[CM_EVENT_REJ], 1);
+	expect_state(b_end(), CM_IDLE);
+}
+
+/* Who gives up before there is an answer is known by its GUID. */
+static void test_client_gives_up(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	let_go(a_end());
+	run_for(DELAY);
+	assert_int_equal(b_end()->events[CM_EVENT_REJ], 1);
+	assert_int_equal(b_end()->reason, CM_REJ_TIMEOUT);
+	assert_int_equal(accept_pair(0), -EINVAL);
+	assert_int_equal(cm_conns(net.cm[A]), 0);
+}
+
+static void test_wrong_service_type(void **state)
+{
+	struct cm_request request = {.path = {.dgid = {[15] = B}}, .service = 2};
+
+	(void)state;
+	assert_int_equal(cm_connect(net.cm[A], net.now, &request, a_end(), &a_end()->conn), 0);
+	run_for(2 * DELAY);
+	assert_int_equal(a_end()->reason, CM_REJ_INVALID_SERVICE_TYPE);
+}
+
+/* A peer that was started anew comes with a QPN that is connected, as far as is known here. */
+static void test_stale_connection(void **state)
+{
+	struct end *old_a = a_end(), *old_b = b_end();
+
+	(void)state;
+	establish();
+	net.ends[A][1] = *old_a;
+	connect_pair(0);
+	run_for(2 * DELAY);
+	assert_int_equal(a_end()->reason, CM_REJ_STALE);
+	expect_state(a_end(), CM_TIMEWAIT);
+	/* The old one is asked whether it is still there; here it is, and so it ends. */
+	expect_state(old_b, CM_DREQ_SENT);
+	expect_state(&net.ends[A][1], CM_DREQ_RCVD);
+}
+
+/* --- Disconnecting */
+
+static void test_disconnect(void **state)
+{
+	(void)state;
+	establish();
+	assert_int_equal(cm_disconnect(a_end()->conn, net.now), 0);
+	expect_state(a_end(), CM_DREQ_SENT);
+	assert_int_equal(cm_disconnect(a_end()->conn, net.now), -EINVAL);
+	run_for(DELAY);
+	expect_state(b_end(), CM_DREQ_RCVD);
+	assert_int_equal(b_end()->events[CM_EVENT_DREQ], 1);
+	assert_int_equal(cm_disconnect(b_end()->conn, net.now), 0);
+	expect_state(b_end(), CM_TIMEWAIT);
+	run_for(DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_DREP], 1);
+	expect_state(a_end(), CM_TIMEWAIT);
+	run(CM_NEVER);
+	assert_int_equal(a_end()->events[CM_EVENT_TIMEWAIT_EXIT], 1);
+	assert_int_equal(b_end()->events[CM_EVENT_TIMEWAIT_EXIT], 1);
+	expect_state(a_end(), CM_IDLE);
+}
+
+static void test_both_disconnect_at_once(void **state)
+{
+	(void)state;
+	establish();
+	assert_int_equal(cm_disconnect(a_end()->conn, net.now), 0);
+	assert_int_equal(cm_disconnect(b_end()->conn, net.now), 0);
+	run_for(2 * DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_DREQ], 1);
+	assert_int_equal(b_end()->events[CM_EVENT_DREQ], 1);
+	assert_int_equal(net.sent[CM_DREP], 2);
+	expect_state(a_end(), CM_TIMEWAIT);
+	expect_state(b_end(), CM_TIMEWAIT);
+}
+
+static void test_lost_drep_is_sent_again(void **state)
+{
+	(void)state;
+	establish();
+	net.lose = 1u << CM_DREP;
+	net.lose_n = 3;
+	assert_int_equal(cm_disconnect(a_end()->conn, net.now), 0);
+	run_for(DELAY);
+	let_go(b_end());
+	run_for(30 * NS);
+	assert_int_equal(a_end()->events[CM_EVENT_DREP], 1);
+	assert_int_equal(cm_conns(net.cm[B]), 0);
+}
+
+static void test_peer_is_dead(void **state)
+{
+	(void)state;
+	establish();
+	net.lose = 1u << CM_DREQ;
+	net.lose_n = UINT32_MAX;
+	assert_int_equal(cm_disconnect(a_end()->conn, net.now), 0);
+	run(CM_NEVER);
+	assert_int_equal(net.sent[CM_DREQ], CM_RETRIES + 1);
+	assert_int_equal(a_end()->events[CM_EVENT_DREQ_ERROR], 1);
+	assert_int_equal(a_end()->events[CM_EVENT_TIMEWAIT_EXIT], 1);
+}
+
+static void test_release_disconnects(void **state)
+{
+	(void)state;
+	establish();
+	net.lose = 1u << CM_DREQ;
+	net.lose_n = 2;
+	let_go(a_end());
+	run_for(20 * NS);
+	assert_int_equal(b_end()->events[CM_EVENT_DREQ], 1);
+	assert_int_equal(a_end()->events[CM_EVENT_DREP], 0);
+}
+
+/* --- Datagrams */
+
+static void resolve(void)
+{
+	const struct cm_sidr_request request = {
+		.path = {.pkey = 0xffff, .sgid = {[15] = A}, .dgid = {[15] = B}},
+		.service_id = SERVICE,
+		.timeout_ns = NS,
+	};
+
+	assert_int_equal(cm_sidr_resolve(net.cm[A], net.now, &request, a_end(), &a_end()->conn), 0);
+}
+
+static void test_sidr(void **state)
+{
+	const struct cm_sidr_reply reply = {.qpn = 0x77, .qkey = 0x1234567};
+
+	(void)state;
+	resolve();
+	net.lose = 1u << CM_SIDR_REQ;
+	net.lose_n = 0;
+	run_for(NS / 2);
+	expect_state(b_end(), CM_SIDR_REQ_RCVD);
+	run_for(2 * NS);
+	assert_int_equal(net.requests, 1); /* what came again was taken for what it was */
+	assert_int_equal(cm_sidr_answer(b_end()->conn, &reply), 0);
+	assert_int_equal(cm_sidr_answer(b_end()->conn, &reply), -EINVAL);
+	run_for(DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_SIDR_REP], 1);
+	expect_state(a_end(), CM_IDLE);
+}
+
+static void test_sidr_refused(void **state)
+{
+	(void)state;
+	net.verdict = CM_REFUSE;
+	resolve();
+	run_for(2 * DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_SIDR_REP], 1);
+	assert_int_equal(cm_conns(net.cm[B]), 0);
+}
+
+static void test_sidr_unanswered(void **state)
+{
+	(void)state;
+	net.verdict = CM_FORGET;
+	resolve();
+	run(CM_NEVER);
+	assert_int_equal(net.sent[CM_SIDR_REQ], CM_RETRIES + 1);
+	assert_int_equal(a_end()->events[CM_EVENT_SIDR_ERROR], 1);
+}
+
+/* --- Strangers */
+
+static void test_strangers(void **state)
+{
+	static const enum cm_attr attrs[] = {CM_MRA, CM_REJ, CM_REP, CM_RTU, CM_DREP, CM_SIDR_REP};
+	const struct cm_path path = {.dgid = {[15] = B}};
+	const uint64_t *counters = cm_counters(net.cm[A]);
+	struct cm_mad mad = {.attr = CM_DREQ, .tid = 9, .pair = {1, 2, 3}};
+	uint8_t bytes[CM_MAD_LEN];
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++) {
+		struct cm_mad other = {.attr = attrs[i]};
+
+		cm_mad_build(&other, bytes);
+		cm_input(net.cm[A], net.now, &path, bytes);
+		assert_int_equal(counters[CM_COUNT_STRAY], i + 1);
+	}
+	assert_int_equal(net.n, 0);
+	/* Whoever thinks that it is connected is told that it is not. */
+	cm_mad_build(&mad, bytes);
+	cm_input(net.cm[A], net.now, &path, bytes);
+	assert_int_equal(net.n, 1);
+	assert_int_equal(cm_mad_parse(&mad, net.flying[0].mad), 0);
+	assert_int_equal(mad.attr, CM_DREP);
+	assert_int_equal(mad.pair.local_id, 2);
+	assert_int_equal(mad.pair.remote_id, 1);
+	bytes[1] = 0;
+	cm_input(net.cm[A], net.now, &path, bytes);
+	assert_int_equal(counters[CM_COUNT_MALFORMED], 1);
+}
+
+/* --- Any order of things */
+
+static bool is_established(const struct end *end)
+{
+	return end->conn && cm_state(end->conn) == CM_ESTABLISHED;
+}
+
+/* An owner that does something, or nothing, or lets go. */
+static void act(int side, int k)
+{
+	struct end *end = &net.ends[side][k];
+	uint32_t dice = rand_below(&net.rand, 100);
+
+	if (!end->conn)
+		return;
+	if (dice < 3) {
+		let_go(end);
+		end->quit = true;
+	} else if (dice < 6)
+		end->quit |= !cm_reject(end->conn, net.now, CM_REJ_CONSUMER, NULL, 0);
+	else if (dice < 9)
+		end->quit |= !cm_disconnect(end->conn, net.now);
+	else if (dice < 12 && is_established(&net.ends[!side][k])) /* which sends data */
+		cm_established(end->conn);
+	else if (dice < 60)
+		serve_pair(k);
+}
+
+static void seed_network(uint64_t seed)
+{
+	net.rand.state = seed;
+	net.loss = rand_below(&net.rand, 30) / 100.0;
+	net.again = rand_below(&net.rand, 30) / 100.0;
+	net.late = rand_below(&net.rand, 50) / 100.0;
+}
+
+/* Owners that only wait end up connected, both, whatever the network does. */
+static void test_bad_network_connects(void **state)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		set_up(state);
+		seed_network(seed);
+		for (int k = 0; k < PAIRS; k++)
+			connect_pair(k);
+		for (int t = 0; t < 400; t++) {
+			run_for(NS);
+			for (int k = 0; k < PAIRS; k++)
+				serve_pair(k);
+		}
+		for (int k = 0; k < PAIRS; k++) {
+			assert_true(is_established(&net.ends[A][k]));
+			assert_true(is_established(&net.ends[B][k]));
+			expect_channel(&net.ends[A][k], &net.ends[B][k]);
+			expect_channel(&net.ends[B][k], &net.ends[A][k]);
+		}
+		tear_down(state);
+	}
+}
+
+/* Why an end is not connected whose peer is: a REJ is sent once, and may be lost. */
+static void expect_reason(const struct end *end)
+{
+	assert_true(end->quit || end->events[CM_EVENT_REP_ERROR] || end->events[CM_EVENT_REJ]);
+}
+
+/* Once all is quiet, both ends are connected, to each other, or there is a reason. */
+static void test_any_order_of_things(void **state)
+{
+	uint32_t connected = 0;
+
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		set_up(state);
+		seed_network(seed);
+		for (int k = 0; k < PAIRS; k++)
+			connect_pair(k);
+		for (int t = 0; t < 60; t++) {
+			run_for(NS / 2);
+			for (int k = 0; k < PAIRS; k++)
+				act(rand_below(&net.rand, 2) ? A : B, k);
+		}
+		for (int t = 0; t < 400; t++) {
+			run_for(NS);
+			for (int k = 0; k < PAIRS; k++)
+				serve_pair(k);
+		}
+		for (int k = 0; k < PAIRS; k++) {
+			const struct end *a = &net.ends[A][k], *b = &net.ends[B][k];
+
+			if (is_established(a) && is_established(b)) {
+				expect_channel(a, b);
+				expect_channel(b, a);
+				connected++;
+			}
+			if (is_established(a) != is_established(b))
+				expect_reason(is_established(a) ? b : a);
+		}
+		tear_down(state);
+	}
+	assert_int_not_equal(connected, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_three_messages_connect),
+		TEST(test_each_message_may_be_lost),
+		TEST(test_nobody_answers_a_req),
+		TEST(test_nobody_answers_a_rep),
+		TEST(test_slow_server_sends_mra),
+		TEST(test_slow_client_sends_mra),
+		TEST(test_data_before_rtu),
+		TEST(test_nobody_listens),
+		TEST(test_full_backlog_is_as_a_loss),
+		TEST(test_reject_with_data),
+		TEST(test_client_rejects_rep),
+		TEST(test_client_gives_up),
+		TEST(test_wrong_service_type),
+		TEST(test_stale_connection),
+		TEST(test_disconnect),
+		TEST(test_both_disconnect_at_once),
+		TEST(test_lost_drep_is_sent_again),
+		TEST(test_peer_is_dead),
+		TEST(test_release_disconnects),
+		TEST(test_sidr),
+		TEST(test_sidr_refused),
+		TEST(test_sidr_unanswered),
+		TEST(test_strangers),
+		cmocka_unit_test(test_bad_network_connects),
+		cmocka_unit_test(test_any_order_of_things),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
