@@ -147,9 +147,12 @@ def check_address_back(server, client):
     """A connection whose source address goes for a moment goes on when it is back."""
     for number, name in enumerate(NAMES[:2], 1):
         must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'eth0')
-    pair = Pair(server, client, ['ibv_rc_pingpong', '-c', '-n', '3000'],
+    pair = Pair(server, client, ['stdbuf', '-oL', 'ibv_rc_pingpong', '-c', '-n', '3000'],
                 gid_of(server, '198.51.100.1'), address='192.0.2.1',
                 client_gid=gid_of(client, '198.51.100.2'))
+    # The server prints this when its queue pair is connected, which needs the address.
+    until(30, lambda: 'remote address' in pair.server.output(),
+          lambda: f'not connected: {pair.server.describe()}{pair.client.describe()}')
     times = 0
     while pair.server.running() and times < 100:
         address('del', '198.51.100.1/24')
