@@ -49,8 +49,8 @@ const char *switch_counter_name(enum switch_counter counter);
 	X(RUNT, "runt", "no whole Ethernet header")                                                \
 	X(SPOOFED_MAC, "spoofed_mac", "from a MAC that is not the sender's to use")                \
 	X(SPOOFED_IP, "spoofed_ip",                                                                \
-	  "a process sent from an address that the host does not have in that VLAN, or a VM from " \
-	  "one that it has")                                                                       \
+	  "a process sent from an address that the host does not have in that VLAN, or a station " \
+	  "from one that it has")                                                                  \
 	X(SPOOFED_QPN, "spoofed_qpn",                                                              \
 	  "a process sent a datagram from a QPN that it has not leased")                           \
 	X(UNREGISTERED, "unregistered",                                                            \

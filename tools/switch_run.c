@@ -162,6 +162,18 @@ static struct fdb_key source_key(const struct steer *s)
 	return key;
 }
 
+/*
+ * What comes from one of the host's own addresses has not left the host, so as IP stacks do
+ * (RFC 1812, 5.3.7) it is taken for a lie: with it, a neighbour would be heard in connections
+ * between processes of this host. Another VLAN of an uplink may have another host of that address.
+ */
+static bool poses_as_host(const struct vswitch *sw, const struct switch_port *from,
+			  const struct steer *s)
+{
+	return from->kind == SWITCH_VM ? host_find(sw->host, s->sip) != NULL
+				       : host_has(sw->host, s->sip, s->vlan);
+}
+
 /* Why a station may not send this, SWITCH_NO_DROP where it may. */
 static enum switch_drop check_station(const struct vswitch *sw, const struct switch_port *from,
 				      const struct steer *s)
@@ -173,8 +185,7 @@ static enum switch_drop check_station(const struct vswitch *sw, const struct swi
 		return SWITCH_DROP_RUNT;
 	if (switch_is_ours(sw, s->smac) || !fdb_may_send(&sw->fdb, &key, index))
 		return SWITCH_DROP_SPOOFED_MAC;
-	/* On a real Ethernet that is between hosts; a VM must not pass for its own. */
-	if (from->kind == SWITCH_VM && s->kind == STEER_ROCE && host_find(sw->host, s->sip))
+	if (s->kind == STEER_ROCE && poses_as_host(sw, from, s))
 		return SWITCH_DROP_SPOOFED_IP;
 	return SWITCH_NO_DROP;
 }

@@ -152,6 +152,8 @@ static void make(uint8_t f[LEN], const uint8_t *dmac, const uint8_t *smac, uint3
 	struct urxe_packet p = datagram(dmac, qpn, w->qpn[0]);
 
 	memcpy(p.smac, smac, 6);
+	if (!ether_same(smac, uplink_mac))
+		p.sgid = craft_gid(URXE_NET_IPV4, THEIRS);
 	build(f, &p, mark);
 }
 
@@ -727,6 +729,45 @@ static void to_and_from_the_uplink(void **state)
 	drops(SWITCH_DROP_NOT_OURS, 1);
 }
 
+static void packet_from_wire(const struct urxe_packet *p)
+{
+	uint8_t f[LEN];
+
+	build(f, p, 1);
+	from_wire(f);
+	switch_run(&w->sw, T0);
+}
+
+/* Else a neighbour is heard in connections between processes of this host. */
+static void nobody_else_sends_from_the_hosts_addresses(void **state)
+{
+	static const enum urxe_net nets[] = {URXE_NET_IPV4, URXE_NET_IPV6, URXE_NET_ROCEV1};
+	struct urxe_packet p = datagram(uplink_mac, w->qpn[1], 5);
+	uint32_t i;
+
+	(void)state;
+	memcpy(p.smac, peer_mac, 6);
+	for (i = 0; i < 3; i++) {
+		p.net = nets[i];
+		p.sgid = craft_gid(p.net == URXE_NET_IPV6 ? URXE_NET_IPV6 : URXE_NET_IPV4, OURS);
+		packet_from_wire(&p);
+		drops(SWITCH_DROP_SPOOFED_IP, i + 1);
+	}
+	p.opcode = RC_SEND_ONLY;
+	packet_from_wire(&p);
+	drops(SWITCH_DROP_SPOOFED_IP, 4);
+	assert_int_equal(receive(1), -1);
+	/* In another VLAN that address is another host's. */
+	p.has_vlan = true;
+	p.vlan_tci = VLAN;
+	packet_from_wire(&p);
+	assert_int_equal(receive(1), 1);
+	p.sgid = craft_gid(URXE_NET_IPV4, OURS_IN_VLAN);
+	packet_from_wire(&p);
+	drops(SWITCH_DROP_SPOOFED_IP, 5);
+	assert_int_equal(receive(1), -1);
+}
+
 /* Fills port 1's receive ring and what the sender has; returns how many were posted. */
 static uint32_t flood(void)
 {
@@ -1015,6 +1056,7 @@ int main(void)
 		ALONE(a_group_waits_for_nobody),
 		ALONE(without_an_uplink),
 		TEST(to_and_from_the_uplink),
+		TEST(nobody_else_sends_from_the_hosts_addresses),
 		ALONE(nothing_is_lost_between_processes),
 		ALONE(a_receiver_without_a_core_loses_nothing),
 		TEST(a_stalled_receiver_holds_nobody_up),
