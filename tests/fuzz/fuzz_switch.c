@@ -18,6 +18,7 @@
 #include "arp.h"
 #include "craft.h"
 #include "require.h"
+#include "script.h"
 #include "switch_run.h"
 
 #define MTU       1500
@@ -54,21 +55,6 @@ static const uint8_t macs[][6] = {
 };
 #define MACS   (sizeof(macs) / sizeof(macs[0]))
 #define PINNED 5 /* the last VM's own */
-
-/* --- The script */
-
-struct script {
-	const uint8_t *at;
-	size_t left;
-};
-
-static uint8_t next(struct script *s)
-{
-	if (!s->left)
-		return 0;
-	s->left--;
-	return *s->at++;
-}
 
 /* --- The world */
 
@@ -241,7 +227,7 @@ static void check_all(int process, int station, const uint8_t *in, uint32_t len)
 /* The process or station that the script chooses. */
 static void choose_sender(struct script *s, int *process, int *station)
 {
-	uint32_t port = next(s) % (PROCESSES + STATIONS);
+	uint32_t port = script_get8(s) % (PROCESSES + STATIONS);
 
 	*process = port < PROCESSES ? (int)port : -1;
 	*station = port < PROCESSES ? -1 : (int)port - PROCESSES;
@@ -249,7 +235,7 @@ static void choose_sender(struct script *s, int *process, int *station)
 
 static uint32_t choose_qpn(struct script *s)
 {
-	uint8_t choice = next(s);
+	uint8_t choice = script_get8(s);
 
 	switch (choice % 8) {
 	case 0: return choice / 8; /* also QP0 and QP1 */
@@ -263,10 +249,10 @@ static uint32_t packet(struct script *s, uint8_t *f, int process)
 {
 	static const uint8_t opcodes[] = {0x64, 0x65, 0x04, 0x11, 0x24, 0x81};
 	static const uint8_t payload[16];
-	uint8_t room[CRAFT_MAX], flags = next(s);
+	uint8_t room[CRAFT_MAX], flags = script_get8(s);
 	struct urxe_packet p = {
 		.net = flags % 3,
-		.opcode = opcodes[next(s) % sizeof(opcodes)],
+		.opcode = opcodes[script_get8(s) % sizeof(opcodes)],
 		.has_vlan = flags & 0x80,
 		.vlan_tci = VLAN,
 		.dest_qpn = choose_qpn(s),
@@ -282,8 +268,8 @@ static uint32_t packet(struct script *s, uint8_t *f, int process)
 										: flags & 0x80 ? 3
 											       : 1);
 	p.dgid = craft_gid(p.net, 9);
-	memcpy(p.dmac, macs[next(s) % MACS], 6);
-	memcpy(p.smac, process < 0 ? macs[4 + next(s) % 2] : macs[0], 6);
+	memcpy(p.dmac, macs[script_get8(s) % MACS], 6);
+	memcpy(p.smac, process < 0 ? macs[4 + script_get8(s) % 2] : macs[0], 6);
 	len = craft_frame(room, &p);
 	require(len <= ROOM);
 	memcpy(f, room, len);
@@ -294,9 +280,9 @@ static uint32_t question(struct script *s, uint8_t *f)
 {
 	struct arp a = {.request = true};
 
-	memcpy(a.smac, macs[4 + next(s) % 2], 6);
+	memcpy(a.smac, macs[4 + script_get8(s) % 2], 6);
 	ip_from_v4(a.sip, (const uint8_t[]){10, 0, 0, THEIRS});
-	ip_from_v4(a.tip, (const uint8_t[]){10, 0, 0, next(s) % 4});
+	ip_from_v4(a.tip, (const uint8_t[]){10, 0, 0, script_get8(s) % 4});
 	arp_build(f, &a, macs[MACS - 1]);
 	return ARP_FRAME_LEN;
 }
@@ -304,17 +290,17 @@ static uint32_t question(struct script *s, uint8_t *f)
 static uint32_t other(struct script *s, uint8_t *f)
 {
 	memset(f, 0x5a, 64);
-	memcpy(f, macs[next(s) % MACS], 6);
-	memcpy(f + 6, macs[next(s) % MACS], 6);
+	memcpy(f, macs[script_get8(s) % MACS], 6);
+	memcpy(f + 6, macs[script_get8(s) % MACS], 6);
 	return 64;
 }
 
 static uint32_t any_bytes(struct script *s, uint8_t *f)
 {
-	uint32_t i, len = next(s);
+	uint32_t i, len = script_get8(s);
 
 	for (i = 0; i < len; i++)
-		f[i] = next(s);
+		f[i] = script_get8(s);
 	return len;
 }
 
@@ -322,17 +308,17 @@ static uint32_t make(struct script *s, uint8_t *f, int process)
 {
 	uint32_t len, i;
 
-	switch (next(s) % 8) {
+	switch (script_get8(s) % 8) {
 	case 0: return any_bytes(s, f);
 	case 1: len = question(s, f); break;
 	case 2: len = other(s, f); break;
 	default: len = packet(s, f, process); break;
 	}
-	for (i = next(s) % 4; i; i--) {
-		uint8_t at = next(s);
+	for (i = script_get8(s) % 4; i; i--) {
+		uint8_t at = script_get8(s);
 
 		if (at < len)
-			f[at] = next(s);
+			f[at] = script_get8(s);
 	}
 	return len;
 }
@@ -370,10 +356,10 @@ static void send_frame(struct script *s)
 
 static void change_registration(struct script *s)
 {
-	const struct urxe_gid gid = craft_gid(next(s) % 3, 9);
-	uint32_t process = next(s) % PROCESSES, qpn = choose_qpn(s);
+	const struct urxe_gid gid = craft_gid(script_get8(s) % 3, 9);
+	uint32_t process = script_get8(s) % PROCESSES, qpn = choose_qpn(s);
 
-	if (next(s) % 4)
+	if (script_get8(s) % 4)
 		switch_register(&w->sw, &w->processes[process], gid.raw, qpn);
 	else
 		switch_unregister(&w->sw, &w->processes[process], gid.raw, qpn);
@@ -393,12 +379,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	begin();
 	while (s.left) {
-		uint8_t step = next(&s);
+		uint8_t step = script_get8(&s);
 
 		if (step % 8 == 0)
 			change_registration(&s);
 		else if (step % 8 == 1)
-			w->now += (uint64_t)1 << next(&s) % 40;
+			w->now += (uint64_t)1 << script_get8(&s) % 40;
 		else
 			send_frame(&s);
 	}
