@@ -13,38 +13,24 @@
 #include <string.h>
 
 #include <rxe/opcode.h>
-#include <vnic/loop.h>
 
 #include "arp.h"
 #include "craft.h"
+#include "lan.h"
 #include "require.h"
 #include "script.h"
-#include "switch_run.h"
 
-#define MTU       1500
 #define ROOM      256
 #define DEPTH     64
-#define PROCESSES 2
+#define PROCESSES LAN_PROCESSES
 #define VLAN      100
 #define THEIRS    2
 
-enum { WIRE, OTHER_WIRE, VM, PINNED_VM, STATIONS };
+enum { WIRE, OTHER_WIRE, VM, PINNED_VM, STATIONS = LAN_STATIONS };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct world {
-	struct host host;
-	struct neigh neigh;
-	struct vswitch sw;
-	struct uplink uplinks[STATIONS];
-	struct netdev *far[STATIONS];
-	struct vnic_loop *loops[PROCESSES];
-	struct switch_port processes[PROCESSES];
-	uint32_t qpn[PROCESSES];
-	uint64_t now;
-};
-
-static struct world *w;
+static struct lan *w;
 
 /* A MAC for each purpose; the first ones are the host's on its uplinks. */
 static const uint8_t macs[][6] = {
@@ -58,61 +44,25 @@ static const uint8_t macs[][6] = {
 
 /* --- The world */
 
-static void neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
-{
-	(void)ctx;
-	switch_send(&w->sw, uplink, frame, len);
-}
-
-static const uint8_t *neigh_mac(void *ctx, int uplink)
-{
-	(void)ctx;
-	return w->uplinks[uplink].mac;
-}
-
-static const struct neigh_ops neigh_ops = {.send = neigh_send, .mac = neigh_mac};
-
-static void open_station(uint32_t i)
-{
-	struct uplink *u = &w->uplinks[i];
-	struct netdev *ends[2];
-
-	require(!netdev_mem_pair(DEPTH, ends));
-	*u = (struct uplink){.spec = "mem:",
-			     .kind = i < VM ? UPLINK_WIRE : UPLINK_VM,
-			     .port = ends[0],
-			     .mtu = MTU,
-			     .stride = MTU + 18};
-	u->room = calloc(UPLINK_QUEUE, u->stride);
-	require(u->room);
-	memcpy(u->mac, macs[i], 6);
-	w->far[i] = ends[1];
-}
-
 static void open_world(void)
 {
+	static const char *const specs[STATIONS] = {"mem:", "mem:", "mem:", "mem:"};
+	static const char *const addresses[] = {"10.0.0.1/24", "2001:db8::1/64", "10.0.0.3/24@100"};
+	const struct lan_attr attr = {.n_processes = PROCESSES,
+				      .n_stations = STATIONS,
+				      .first_vm = VM,
+				      .specs = specs,
+				      .depth = DEPTH,
+				      .addresses = addresses,
+				      .n_addresses = 3};
 	const struct fdb_key pinned = {{4, 0, 0, 0, 0, 0xb}, FDB_ANY_VLAN};
 	uint32_t i;
 
-	w = calloc(1, sizeof(*w));
-	require(w);
-	w->now = 1000000000;
-	for (i = 0; i < STATIONS; i++)
-		open_station(i);
-	host_init(&w->host);
-	memcpy(w->host.mac, macs[0], 6);
-	require(!host_add_text(&w->host, "10.0.0.1/24", 0));
-	require(!host_add_text(&w->host, "2001:db8::1/64", 0));
-	require(!host_add_text(&w->host, "10.0.0.3/24@100", 0));
-	neigh_init(&w->neigh, &w->host, &neigh_ops, NULL);
-	require(!switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, STATIONS));
+	require(!lan_start(NULL));
+	w = lan_open(&attr);
 	require(!fdb_pin(&w->sw.fdb, &pinned, PINNED_VM));
-	for (i = 0; i < PROCESSES; i++) {
-		require(!vnic_loop_open(MTU, &w->loops[i]));
-		require(!switch_join(&w->sw, &w->processes[i], &w->qpn[i]));
-		w->processes[i].dev = w->loops[i]->device;
+	for (i = 0; i < PROCESSES; i++)
 		vnic_driver_hear_multicast(w->loops[i]->driver, true);
-	}
 }
 
 /* One world for all scripts, since its tables take long to make; each begins as the first. */
@@ -121,35 +71,15 @@ static void begin(void)
 	uint32_t i;
 
 	w->now += FDB_AGE_NS;
-	neigh_init(&w->neigh, &w->host, &neigh_ops, NULL);
+	neigh_init(&w->neigh, &w->host, w->neigh.ops, w);
 	for (i = 0; i < PROCESSES; i++)
 		switch_leave(&w->sw, &w->processes[i]);
 	memset(&w->sw.leases, 0, sizeof(w->sw.leases));
-	for (i = 0; i < PROCESSES; i++) {
-		memset(&w->processes[i].stats, 0, sizeof(w->processes[i].stats));
-		w->qpn[i] = 0;
-		require(!switch_join(&w->sw, &w->processes[i], &w->qpn[i]));
-	}
+	for (i = 0; i < PROCESSES; i++)
+		lan_join(w, i);
 }
 
 /* --- What must hold */
-
-static void sums_add_up(void)
-{
-	struct switch_stats all;
-	uint64_t gone = 0;
-	uint32_t i;
-
-	switch_totals(&w->sw, &all);
-	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		gone += all.drops[i];
-	for (i = 0; i < STATIONS; i++)
-		gone += w->uplinks[i].queued;
-	for (i = 0; i < PROCESSES; i++)
-		gone += !!w->processes[i].waiting;
-	require(all.counters[SWITCH_IN_FRAMES] + all.counters[SWITCH_COPIES] ==
-		all.counters[SWITCH_OUT_FRAMES] + gone);
-}
 
 /* The process's own address in the VLAN, by the engine's idea of the packet. */
 static void honest_address(const struct urxe_packet *p)
@@ -219,7 +149,7 @@ static void check_all(int process, int station, const uint8_t *in, uint32_t len)
 			vnic_driver_rx_release(w->loops[i]->driver, 1);
 		}
 	}
-	sums_add_up();
+	lan_check_sums(w);
 }
 
 /* --- Frames */
@@ -323,33 +253,19 @@ static uint32_t make(struct script *s, uint8_t *f, int process)
 	return len;
 }
 
-static void post(int process, const uint8_t *f, uint32_t len)
-{
-	struct vnic_frame frame;
-
-	/* What is no whole Ethernet header the NIC itself refuses, for good. */
-	if (len < ETHER_HDR_LEN || !vnic_driver_tx_reserve(w->loops[process]->driver, &frame, 1))
-		return;
-	memcpy(frame.data, f, len);
-	frame.len = len;
-	vnic_driver_tx_commit(w->loops[process]->driver, &frame, 1);
-}
-
 static void send_frame(struct script *s)
 {
-	struct netdev_frame frame;
 	uint8_t f[ROOM];
 	int process, station;
 	uint32_t len;
 
 	choose_sender(s, &process, &station);
 	len = make(s, f, process);
-	if (process >= 0) {
-		post(process, f, len);
-	} else {
-		frame = (struct netdev_frame){f, len, len, 0};
-		netdev_tx(w->far[station], w->now, &frame, 1);
-	}
+	/* What is no whole Ethernet header the NIC itself refuses, for good. */
+	if (process < 0)
+		lan_send(w, (uint32_t)station, f, len);
+	else if (len >= ETHER_HDR_LEN)
+		lan_post(w, (uint32_t)process, f, len);
 	switch_run(&w->sw, w->now);
 	check_all(process, station, f, len);
 }
@@ -368,15 +284,12 @@ static void change_registration(struct script *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct script s = {data, size};
-	char why[256];
 
 	/* libFuzzer's first input is no bytes at no address: a frame of 0 bytes has one. */
 	if (!size)
 		return 0;
-	if (!w) {
-		require(!netdev_dpdk_start(why, sizeof(why)));
+	if (!w)
 		open_world();
-	}
 	begin();
 	while (s.left) {
 		uint8_t step = script_get8(&s);
