@@ -17,6 +17,7 @@
 
 #include "dpdk_eal.h"
 #include "dpdk_pool.h"
+#include "dpdk_resolution.h"
 #include "dpdk_spec.h"
 #include "own_sockets.h"
 #include "packet_filter.h"
@@ -49,6 +50,7 @@ struct dpdk_port {
 	int wake_fd;     /* wake.c's socket, -1 = none */
 	int driver_fd;   /* the driver's own descriptor to sleep on, -1 = none */
 	int packet_fd;   /* the packet socket of the driver's rings, -1 = none */
+	struct dpdk_resolution resolution;
 	uint32_t mtu;
 	uint32_t frame_max;
 	struct rte_ether_addr mac; /* of the interface */
@@ -105,6 +107,11 @@ static uint16_t burst(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16_t 
 
 	if (!count && port->wake_taken && port->wake_fd >= 0 && wake_drain(port->wake_fd))
 		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+	/* A call for each time that the ring is found empty; there is no ring for these few. */
+	if (!count && port->resolution.fd >= 0) {
+		mbufs[0] = dpdk_resolution_recv(&port->resolution, port->pool);
+		count = mbufs[0] != NULL;
+	}
 	return count;
 }
 
@@ -200,6 +207,8 @@ static int dpdk_wait_fd(struct netdev *netdev)
 	struct dpdk_port *port = to_dpdk(netdev);
 
 	port->wake_taken = true;
+	if (port->resolution.fd >= 0)
+		return port->resolution.wait_fd;
 	return port->wake_fd >= 0 ? port->wake_fd : port->driver_fd;
 }
 
@@ -215,6 +224,13 @@ static void close_device(uint16_t id)
 		rte_dev_remove(info.device);
 }
 
+static void close_sockets(struct dpdk_port *port)
+{
+	if (port->wake_fd >= 0)
+		close(port->wake_fd);
+	dpdk_resolution_close(&port->resolution);
+}
+
 static void dpdk_close(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -222,8 +238,7 @@ static void dpdk_close(struct netdev *netdev)
 	give_back(port);
 	is_open[port->id] = false;
 	close_device(port->id);
-	if (port->wake_fd >= 0)
-		close(port->wake_fd);
+	close_sockets(port);
 	rte_mempool_free(port->pool);
 	free(port);
 }
@@ -428,6 +443,17 @@ static void narrow(struct dpdk_port *port, int fd)
 		packet_filter_roce(fd);
 }
 
+/* `fd` is the driver's own socket, where it has one. */
+static int use_sockets(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
+{
+	if (spec->kind == DPDK_AF_PACKET)
+		narrow(port, fd);
+	if (spec->kind != DPDK_AF_XDP)
+		return 0;
+	port->driver_fd = fd;
+	return dpdk_resolution_open(&port->resolution, spec->ifindex, fd);
+}
+
 /* The wake socket comes before the driver's: see wake_open. */
 static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,
 		       uint32_t why_size)
@@ -453,12 +479,8 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 	err = probe(text, port, &spec, why, why_size);
 	if (err)
 		return err;
-	err = bring_up(port, &spec, mtu);
+	err = bring_up(port, &spec, mtu) ?: use_sockets(port, &spec, own_sockets_since(&others));
 	if (!err) {
-		if (spec.kind == DPDK_AF_XDP)
-			port->driver_fd = own_sockets_since(&others);
-		if (spec.kind == DPDK_AF_PACKET)
-			narrow(port, own_sockets_since(&others));
 		is_open[port->id] = true;
 		return 0;
 	}
@@ -478,6 +500,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 		return netdev_why(why, why_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_ops;
 	new->wake_fd = new->driver_fd = new->packet_fd = -1;
+	new->resolution = DPDK_RESOLUTION_CLOSED;
 	dpdk_log_hold();
 	err = open_device(text, new, mtu, why, why_size);
 	dpdk_log_release();
@@ -485,8 +508,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 		*port = &new->netdev;
 		return 0;
 	}
-	if (new->wake_fd >= 0)
-		close(new->wake_fd);
+	close_sockets(new);
 	free(new);
 	return err;
 }

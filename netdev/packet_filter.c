@@ -14,8 +14,8 @@
  * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP and neighbour discovery
  * (RFC 4861). The kernel takes a VLAN tag out before a socket sees the frame.
  */
-static const char *const expression = "ether proto 0x8915 or arp or udp dst port 4791 or "
-				      "(icmp6 and ip6[40] >= 133 and ip6[40] <= 137)";
+#define ROCE       "ether proto 0x8915 or udp dst port 4791"
+#define RESOLUTION "arp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
 
 /* Longer than any frame: what passes is passed whole. */
 #define WHOLE 262144
@@ -44,7 +44,7 @@ static int attach(int fd, const void *instructions, uint32_t n)
 	return 0;
 }
 
-int packet_filter_roce(int fd)
+static int attach_expression(int fd, const char *expression)
 {
 	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, WHOLE);
 	struct bpf_program program;
@@ -60,6 +60,16 @@ int packet_filter_roce(int fd)
 	err = attach(fd, program.bf_insns, program.bf_len);
 	pcap_freecode(&program);
 	return err;
+}
+
+int packet_filter_roce(int fd)
+{
+	return attach_expression(fd, ROCE " or " RESOLUTION);
+}
+
+int packet_filter_resolution(int fd)
+{
+	return attach_expression(fd, RESOLUTION);
 }
 
 int packet_filter_incoming(int fd)

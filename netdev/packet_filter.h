@@ -5,6 +5,8 @@
 
 /* Of what comes in, RoCE, ARP and neighbour discovery alone. 0 or a negative errno. */
 int packet_filter_roce(int fd);
+/* Of what comes in, ARP and neighbour discovery alone. 0 or a negative errno. */
+int packet_filter_resolution(int fd);
 /* All that comes in. 0 or a negative errno. */
 int packet_filter_incoming(int fd);
 

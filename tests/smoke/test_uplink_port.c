@@ -505,32 +505,44 @@ static uint32_t build_tagged(uint8_t *frame, uint16_t tci, uint16_t type, const 
 		      [43] = (uint8_t)(port)                                           \
 	}
 
+#define ND                                                                         \
+	{                                                                          \
+		0x60, [5] = 24, [6] = 58, [7] = 255, [40] = 135 /* solicitation */ \
+	}
+
 static const struct xdp_case {
 	const char *what;
 	uint16_t type, tci;
 	uint32_t length; /* behind the header */
 	uint8_t rest[64];
-	bool roce;
+	enum { KERNEL = 1, URXED = 2, BOTH = 3 } who; /* gets it */
 } xdp_cases[] = {
-	{"RoCEv1", ROCE_V1, 0, 64, {0}, true},
-	{"RoCEv1 in a VLAN", ROCE_V1, 0x6007, 64, {0}, true},
-	{"RoCEv2, IPv4", IPV4, 0, 64, V4(5, 0x4000, 17, 4791), true},
-	{"RoCEv2, IPv4, in a VLAN", IPV4, 7, 64, V4(5, 0, 17, 4791), true},
-	{"RoCEv2, IPv6", 0x86dd, 0, 64, V6(17, 4791), true},
-	{"RoCEv2, IPv6, in a VLAN", 0x86dd, 7, 64, V6(17, 4791), true},
-	{"ARP", 0x0806, 0, 64, {0}, false},
-	{"ARP in a VLAN", 0x0806, 7, 64, {0}, false},
-	{"UDP to another port", IPV4, 0, 64, V4(5, 0, 17, 4790), false},
-	{"TCP to port 4791", IPV4, 0, 64, V4(5, 0, 6, 4791), false},
-	{"IPv4 options", IPV4, 0, 64, V4(6, 0, 17, 4791), false},
-	{"a first fragment", IPV4, 0, 64, V4(5, 0x2000, 17, 4791), false},
-	{"a later fragment", IPV4, 0, 64, V4(5, 0x0001, 17, 4791), false},
-	{"an IPv4 header cut off", IPV4, 0, 27, V4(5, 0, 17, 4791), false},
-	{"neighbour discovery", 0x86dd, 0, 64, V6(58, 4791), false},
-	{"IPv6 with hop-by-hop options", 0x86dd, 0, 64, V6(0, 4791), false},
-	{"an IPv6 header cut off", 0x86dd, 0, 47, V6(17, 4791), false},
-	{"two tags", 0x8100, 7, 64, {0, 8, ROCE_V1 >> 8, ROCE_V1 & 0xff}, false},
-	{"a frame of nothing", ROCE_V1, 0, 0, {0}, false},
+	{"RoCEv1", ROCE_V1, 0, 64, {0}, URXED},
+	{"RoCEv1 in a VLAN", ROCE_V1, 0x6007, 64, {0}, URXED},
+	{"RoCEv2, IPv4", IPV4, 0, 64, V4(5, 0x4000, 17, 4791), URXED},
+	{"RoCEv2, IPv4, in a VLAN", IPV4, 7, 64, V4(5, 0, 17, 4791), URXED},
+	{"RoCEv2, IPv6", 0x86dd, 0, 64, V6(17, 4791), URXED},
+	{"RoCEv2, IPv6, in a VLAN", 0x86dd, 7, 64, V6(17, 4791), URXED},
+	{"ARP", 0x0806, 0, 64, {0}, BOTH},
+	{"ARP in a VLAN", 0x0806, 7, 64, {0}, BOTH},
+	{"UDP to another port", IPV4, 0, 64, V4(5, 0, 17, 4790), KERNEL},
+	{"TCP to port 4791", IPV4, 0, 64, V4(5, 0, 6, 4791), KERNEL},
+	{"IPv4 options", IPV4, 0, 64, V4(6, 0, 17, 4791), KERNEL},
+	{"a first fragment", IPV4, 0, 64, V4(5, 0x2000, 17, 4791), KERNEL},
+	{"a later fragment", IPV4, 0, 64, V4(5, 0x0001, 17, 4791), KERNEL},
+	{"an IPv4 header cut off", IPV4, 0, 27, V4(5, 0, 17, 4791), KERNEL},
+	{"neighbour discovery", 0x86dd, 0, 64, ND, BOTH},
+	{"neighbour discovery in a VLAN", 0x86dd, 7, 64, ND, BOTH},
+	{"an echo request",
+	 0x86dd,
+	 0,
+	 64,
+	 {0x60, [5] = 24, [6] = 58, [7] = 64, [40] = 128},
+	 KERNEL},
+	{"IPv6 with hop-by-hop options", 0x86dd, 0, 64, V6(0, 4791), KERNEL},
+	{"an IPv6 header cut off", 0x86dd, 0, 47, V6(17, 4791), KERNEL},
+	{"two tags", 0x8100, 7, 64, {0, 8, ROCE_V1 >> 8, ROCE_V1 & 0xff}, KERNEL},
+	{"a frame of nothing", ROCE_V1, 0, 0, {0}, KERNEL},
 };
 
 /* Whether the kernel was given the frame, whose tag is not in its bytes then. */
@@ -554,22 +566,27 @@ static void check_xdp_case(struct netdev *port, int sender, int kernel, const st
 	uint8_t sent[256];
 	uint32_t length = build_tagged(sent, c->tci, c->type, c->rest, c->length);
 	struct netdev_frame got;
+	bool ours = c->who & URXED;
 
 	assert_int_equal(send(sender, sent, length, 0), length);
-	if (kernel_has(kernel, sent, length, c->tci ? 4 : 0) == c->roce)
-		fail_msg("%s: the kernel %s it", c->what, c->roce ? "has" : "does not have");
-	if ((poll(&wait, 1, 0) == 1) != c->roce)
-		fail_msg("%s: urxed %s it", c->what, c->roce ? "sleeps through" : "is woken by");
-	if (netdev_rx(port, 0, &got, 1) != c->roce)
-		fail_msg("%s: urxed %s it", c->what, c->roce ? "does not get" : "gets");
-	if (c->roce) {
+	if (kernel_has(kernel, sent, length, c->tci ? 4 : 0) != !!(c->who & KERNEL))
+		fail_msg("%s: the kernel %s it", c->what,
+			 c->who & KERNEL ? "does not have" : "has");
+	if ((poll(&wait, 1, 0) == 1) != ours)
+		fail_msg("%s: urxed %s it", c->what, ours ? "sleeps through" : "is woken by");
+	if (netdev_rx(port, 0, &got, 1) != ours)
+		fail_msg("%s: urxed %s it", c->what, ours ? "does not get" : "gets");
+	if (ours) {
 		assert_int_equal(got.len, length);
 		assert_memory_equal(got.data, sent, length);
 	}
 	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
 }
 
-/* Frames that only we understand go both ways; the kernel keeps all others. */
+/*
+ * Frames that only we understand go both ways; the kernel keeps all others. Address resolution is
+ * for both: either has addresses.
+ */
 static void test_af_xdp(void **state)
 {
 	uint8_t sent[128], back[128];

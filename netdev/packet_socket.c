@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "packet_socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int set_up(int fd, unsigned int ifindex, int (*filter)(int fd))
+{
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)ifindex,
+	};
+	const struct packet_mreq groups = {
+		.mr_ifindex = (int)ifindex,
+		.mr_type = PACKET_MR_ALLMULTI,
+	};
+	int err;
+
+	err = filter(fd);
+	if (err)
+		return err;
+	/*
+	 * The interface's own filter passes the groups that the kernel is in, not those of RoCE
+	 * and of our addresses' neighbour discovery; the drivers have no call for it.
+	 */
+	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups)))
+		return -errno;
+	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+/* With protocol 0 nothing arrives before the filter stands and bind names the interface. */
+int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = set_up(fd, ifindex, filter);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
