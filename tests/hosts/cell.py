@@ -6,7 +6,7 @@ import re
 import socket
 import time
 
-from ethernet import Ethernet, INTERFACE, IPV4
+from ethernet import Bridged, Ethernet, INTERFACE
 from host import Failure, Pair, main, skip
 import programs
 import report
@@ -66,33 +66,43 @@ def check_af_xdp():
         skip(f'no AF_XDP socket: {error.strerror}')
 
 
+def over_af_xdp(*arguments):
+    check_af_xdp()
+    return Ethernet(*arguments, uplink=f'af_xdp:{INTERFACE}')
+
+
+NETWORKS = {'af_packet': Ethernet, 'af_xdp': over_af_xdp, 'tap': Bridged}
+
+
+def chosen(options):
+    if options.programs == 'section':
+        return programs.section(options.path, options.mtu, options.loss)
+    everything = programs.everything(options.loss)
+    if options.programs == 'once':
+        return [programs.one_size(argv) for argv in everything]
+    return everything
+
+
 def run():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--build', required=True)
     parser.add_argument('--path', required=True, choices=programs.PATHS)
-    parser.add_argument('--mtu', required=True, type=int, choices=programs.MTUS)
+    parser.add_argument('--mtu', required=True, type=int, choices=programs.ALL_MTUS)
     parser.add_argument('--loss', required=True, choices=programs.LOSSES)
-    parser.add_argument('--uplink', choices=['af_packet', 'af_xdp'], default='af_packet')
-    parser.add_argument('--all', action='store_true', help='all programs, not a section of them')
+    parser.add_argument('--uplink', choices=NETWORKS, default='af_packet')
+    parser.add_argument('--programs', choices=['section', 'once', 'all'], default='section',
+                        help='a section of them, all with one size each, or all as they are')
     options = parser.parse_args()
-    path_mtu = programs.MTUS[options.mtu]
+    path_mtu = programs.ALL_MTUS[options.mtu]
     address, kind, _ = programs.PATHS[options.path]
-    if options.all:
-        chosen = programs.everything(options.loss)
-    else:
-        chosen = programs.section(options.path, options.mtu, options.loss)
     # Each host's urxed drops so much of what comes and of what goes.
     lossy = options.loss != programs.LOSSES[0]
     fault = ['--fault', f'drop={options.loss}'] if lossy else []
-    if options.uplink == 'af_xdp':
-        check_af_xdp()
-    uplink = f'{options.uplink}:{INTERFACE}'
-    with Ethernet(options.build, [options.mtu] * 2, fault, uplink) as net:
-        ends = []
-        for number, host in enumerate(net.hosts, 1):
+    with NETWORKS[options.uplink](options.build, [options.mtu] * 2, fault) as net:
+        for host in net.hosts:
             check_device(host, path_mtu)
-            ends.append((host, host.gid(address.format(number), kind), IPV4.format(number)))
-        for argv in chosen:
+        ends = net.ends(address, kind)
+        for argv in chosen(options):
             argv = programs.fitted(argv, options.path, path_mtu)
             run_program(ends, argv, path_mtu, lossy)
             if argv[0] == 'verbs_check':

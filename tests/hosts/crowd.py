@@ -7,6 +7,7 @@ take their places: nobody may notice but those that were connected to them, and 
 holds at the end must be what it held at the beginning.
 """
 import argparse
+import json
 import os
 import random
 import shutil
@@ -91,7 +92,9 @@ def check_alive(member):
 
 
 def leases(host):
-    return len(host.show('lease')['leases'])
+    show = host.spawn([host.urxe, 'show', 'lease', '--json', '--run-dir', host.run_dir])
+    succeed(show, 30)
+    return len(json.loads(show.output())['leases'])
 
 
 def figures(host):

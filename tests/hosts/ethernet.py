@@ -16,6 +16,9 @@ IPV4 = '192.0.2.{}'
 IPV6 = 'fd00:2::{}'
 IPV4_IN_VLAN = '198.51.100.{}'
 
+TAP = 'utap0'
+BRIDGE = 'br0'
+
 
 class Namespace:
     """
@@ -64,6 +67,8 @@ def prefer(daemon):
 class Ethernet:
     """Hosts a and b, each in a namespace of its own with an interface eth0."""
 
+    kernel_ipv4 = IPV4  # where programs meet over TCP
+
     def __init__(self, build, mtus, arguments=(), uplink='af_packet:' + INTERFACE):
         self.namespaces = []
         self.hosts = []
@@ -71,14 +76,22 @@ class Ethernet:
             self.namespaces = [Namespace() for _ in mtus]
             self.plug(mtus)
             for number, namespace in enumerate(self.namespaces, 1):
-                in_vlan = f'{IPV4_IN_VLAN.format(number)}/24@{VLAN}'
                 host = Host(build, prefix=namespace.prefix(), arguments=[
-                    '--uplink', uplink, '--address', in_vlan, *arguments])
+                    '--uplink', uplink, *self.given_addresses(number), *arguments])
                 self.hosts.append(host)
                 prefer(host.daemon)
         except BaseException:
             self.__exit__(*sys.exc_info())
             raise
+
+    def given_addresses(self, number):
+        """Options for those that urxed does not find with the uplink's interface."""
+        return ['--address', f'{IPV4_IN_VLAN.format(number)}/24@{VLAN}']
+
+    def ends(self, address, kind='RoCE v2'):
+        """What cell.run_program takes: host, GID index, address for TCP."""
+        return [(host, host.gid(address.format(number), kind), self.kernel_ipv4.format(number))
+                for number, host in enumerate(self.hosts, 1)]
 
     def plug(self, mtus):
         """Joins the namespaces with a cable, and gives both ends their addresses."""
@@ -107,3 +120,28 @@ class Ethernet:
             host.__exit__(*error)
         for namespace in self.namespaces:
             namespace.close()
+
+
+class Bridged(Ethernet):
+    """The hosts are stations behind the kernel's bridge, by taps; the kernel has other addresses."""
+
+    kernel_ipv4 = '203.0.113.{}'
+
+    def __init__(self, build, mtus, arguments=()):
+        super().__init__(build, mtus, arguments, f'tap:{TAP}')
+        for namespace in self.namespaces:
+            namespace.ip('link', 'set', TAP, 'master', BRIDGE)
+            namespace.ip('link', 'set', TAP, 'up')
+
+    def given_addresses(self, number):
+        return [*super().given_addresses(number), '--address', IPV4.format(number) + '/24',
+                '--address', IPV6.format(number) + '/64']
+
+    def plug(self, mtus):
+        super().plug(mtus)
+        for number, namespace in enumerate(self.namespaces, 1):
+            namespace.ip('addr', 'flush', 'dev', INTERFACE)
+            namespace.ip('link', 'add', BRIDGE, 'type', 'bridge')
+            namespace.ip('link', 'set', INTERFACE, 'master', BRIDGE)
+            namespace.ip('addr', 'add', self.kernel_ipv4.format(number) + '/24', 'dev', BRIDGE)
+            namespace.ip('link', 'set', BRIDGE, 'up')

@@ -11,9 +11,9 @@ import os
 import sys
 
 from cell import check_af_xdp, run_program
-from ethernet import Ethernet, INTERFACE, IPV4, IPV4_IN_VLAN
+from ethernet import Bridged, Ethernet, INTERFACE, IPV4
 from host import Failure, main, skip, succeed, until
-from uplinks import VHOST, join_taps, run_without_privilege, without_privilege
+from uplinks import VHOST, run_without_privilege, without_privilege
 
 POOL = '/sys/kernel/mm/hugepages/hugepages-2048kB/'
 PAGE = 2 << 20
@@ -99,33 +99,27 @@ def check_count(hosts, wanted):
         raise Failure(f'{count} daemons of {len(hosts)} have huge pages')
 
 
-def run_over(build, uplink, wanted):
-    """Over a cable between the hosts."""
-    with Ethernet(build, [1500] * 2, uplink=uplink) as net:
+def run_over(net, wanted):
+    """Between the two hosts of a network."""
+    with net:
         check_count(net.hosts, wanted)
-        address = IPV4
-        if uplink.startswith('tap:'):
-            join_taps(net)
-            address = IPV4_IN_VLAN
-        ends = [(host, host.gid(address.format(number)), IPV4.format(number))
-                for number, host in enumerate(net.hosts, 1)]
         for argv in PROGRAMS:
-            run_program(ends, argv, 1024, False)
+            run_program(net.ends(IPV4), argv, 1024, False)
 
 
 def check_af_packet(build):
-    run_over(build, f'af_packet:{INTERFACE}', BOTH)
+    run_over(Ethernet(build, [1500] * 2), BOTH)
 
 
 def check_xdp(build):
     if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
         skip('this build had no compiler for BPF')
     check_af_xdp()
-    run_over(build, f'af_xdp:{INTERFACE}', BOTH)
+    run_over(Ethernet(build, [1500] * 2, uplink=f'af_xdp:{INTERFACE}'), BOTH)
 
 
 def check_tap(build):
-    run_over(build, 'tap:utap0', BOTH)
+    run_over(Bridged(build, [1500] * 2), BOTH)
 
 
 def check_vhost(build):
@@ -137,12 +131,12 @@ def check_vhost(build):
 
 def check_for_one(build):
     """Two daemons share what there is: who comes second goes without."""
-    run_over(build, f'af_packet:{INTERFACE}', AT_MOST_ONE)
+    run_over(Ethernet(build, [1500] * 2), AT_MOST_ONE)
 
 
 def check_too_few(build):
     """Fewer than any port asks for."""
-    run_over(build, f'af_packet:{INTERFACE}', NONE)
+    run_over(Ethernet(build, [1500] * 2), NONE)
     with without_privilege(build, 'vm', VHOST) as hosts:
         check_count(hosts, NONE)
         run_without_privilege(hosts, PROGRAMS)

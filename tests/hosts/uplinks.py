@@ -6,7 +6,7 @@ import os
 import sys
 
 from cell import run_program
-from ethernet import Ethernet, INTERFACE, IPV4, IPV4_IN_VLAN, IPV6
+from ethernet import Ethernet, IPV4, IPV6
 from host import Failure, Host, Program, main, skip, until
 
 PROGRAMS = [
@@ -85,14 +85,6 @@ def check_kernel_saw_nothing(namespace):
         raise Failure(f'the kernel has seen RoCE: {seen}')
 
 
-def run_all(hosts, addresses, path_mtu):
-    for address, kind in addresses:
-        ends = [(host, host.gid(address.format(number), kind), IPV4.format(number))
-                for number, host in enumerate(hosts, 1)]
-        for argv in PROGRAMS:
-            run_program(ends, argv, path_mtu, False)
-
-
 def check_af_xdp(build):
     """RoCE comes past the kernel, which goes on with all else: here a TCP session, ARP and ND."""
     if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
@@ -101,32 +93,13 @@ def check_af_xdp(build):
         session = Session(net.namespaces, IPV4.format(1))
         try:
             for address in ((IPV4, 'RoCE v2'), (IPV6, 'RoCE v2'), (IPV4, 'RoCE v1')):
-                run_all(net.hosts, [address], 1024)
+                for argv in PROGRAMS:
+                    run_program(net.ends(*address), argv, 1024, False)
                 session.check()
         finally:
             session.close()
         for namespace in net.namespaces:
             check_kernel_saw_nothing(namespace)
-
-
-def join_taps(net):
-    """Each host becomes a station behind the kernel's bridge, by a tap."""
-    for number, namespace in enumerate(net.namespaces, 1):
-        address = IPV4.format(number) + '/24'
-        namespace.ip('link', 'add', 'br0', 'type', 'bridge')
-        namespace.ip('addr', 'del', address, 'dev', INTERFACE)
-        namespace.ip('addr', 'add', address, 'dev', 'br0')
-        for name in (INTERFACE, 'utap0'):
-            namespace.ip('link', 'set', name, 'master', 'br0')
-        for name in ('utap0', 'br0'):
-            namespace.ip('link', 'set', name, 'up')
-
-
-def check_tap(build):
-    """What the hosts have is in a VLAN."""
-    with Ethernet(build, [9000] * 2, uplink='tap:utap0') as net:
-        join_taps(net)
-        run_all(net.hosts, [(IPV4_IN_VLAN, 'RoCE v2')], 1024)
 
 
 @contextlib.contextmanager
@@ -165,7 +138,7 @@ def check_memif(build):
         run_without_privilege(hosts, PROGRAMS)
 
 
-CHECKS = {'af_xdp': check_af_xdp, 'tap': check_tap, 'vhost': check_vhost, 'memif': check_memif}
+CHECKS = {'af_xdp': check_af_xdp, 'vhost': check_vhost, 'memif': check_memif}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 
@@ -52,7 +53,9 @@ def check_numbers(host, connection, pair):
         expect(name, isinstance(counters.get(name), int), True)
     for mistake in ('/urxe/port', '/urxe/port,x', '/urxe/port,99999', '/urxe/lease,7'):
         expect(mistake, ask(connection, mistake), None)
-    expect('pid', ask(connection, '/urxe/host')['pid'], host.show('host')['host']['pid'])
+    shown = subprocess.run([host.urxe, 'show', 'host', '--json', '--run-dir', host.run_dir],
+                           capture_output=True, text=True, check=True)
+    expect('pid', ask(connection, '/urxe/host')['pid'], json.loads(shown.stdout)['host']['pid'])
 
 
 def check_many(host):
