@@ -363,6 +363,9 @@ def check_icmp(build):
         check_silence('AF_INET', '192.0.2.3')
 
 
+HELD = f':{4791:04X} '  # the local port as /proc/net/udp has it
+
+
 def check_vlan(build):
     """Addresses of a VLAN interface are GIDs in that VLAN, and the kernel is silent there, too."""
     a = NAMES[0]
@@ -374,8 +377,8 @@ def check_vlan(build):
                 skip(f'no VLAN interfaces: {result.stderr.strip()}')
             must('-n', name, 'link', 'set', 'v100', 'up')
             must('-n', name, 'addr', 'add', f'198.51.100.{number}/24', 'dev', 'v100')
-        # The daemon needs a moment to hear of it.
-        until(5, lambda: 'v100' in ip('netns', 'exec', a, 'ss', '-Huln').stdout,
+        # The daemon needs a moment to hear of it. It has a socket for eth0, and one for v100 then.
+        until(20, lambda: ip('netns', 'exec', a, 'cat', '/proc/net/udp').stdout.count(HELD) == 2,
               lambda: 'nobody holds the port of the VLAN interface')
         check_silence('AF_INET', '198.51.100.1')
         gids = gid_of(server, '198.51.100.1'), gid_of(client, '198.51.100.2')
