@@ -64,7 +64,7 @@ static int make(const struct command *c, const struct ib_uverbs_ex_create_cq *re
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
-	rc = queue_create(&cq->ring, c->fd, &c->file->queue_offset, request->cqe,
+	rc = queue_create(&cq->ring, &c->file->queues, c->fd, request->cqe,
 			  sizeof(struct ib_uverbs_wc));
 	if (rc)
 		goto fail_ring;
@@ -149,8 +149,7 @@ int cmd_resize_cq(const struct command *c)
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
 	if (!cq || !request.cqe || request.cqe > MAX_CQE)
 		return -EINVAL;
-	rc = queue_create(&ring, c->fd, &c->file->queue_offset, request.cqe,
-			  sizeof(struct ib_uverbs_wc));
+	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
 	if (rc)
 		return rc;
 	reply.cqe = queue_capacity(&ring);

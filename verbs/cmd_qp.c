@@ -67,14 +67,13 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 					 .max_inline = payload};
 	if (!qp->srq) {
 		qp->recv.max_sge = request->max_recv_sge;
-		rc = queue_create(&qp->recv.wq.ring, c->fd, &c->file->queue_offset,
-				  request->max_recv_wr,
+		rc = queue_create(&qp->recv.wq.ring, &c->file->queues, c->fd, request->max_recv_wr,
 				  (uint32_t)sizeof(struct rxe_recv_wqe) +
 					  request->max_recv_sge * (uint32_t)sizeof(struct rxe_sge));
 		if (rc)
 			return rc;
 	}
-	return queue_create(&qp->sq.ring, c->fd, &c->file->queue_offset, request->max_send_wr,
+	return queue_create(&qp->sq.ring, &c->file->queues, c->fd, request->max_send_wr,
 			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
 }
 

@@ -38,7 +38,7 @@ static int make_queue(const struct command *c, struct srq *srq,
 		.pd = srq->pd->number,
 		.max_sge = request->max_sge,
 	};
-	int rc = queue_create(&srq->recv.wq.ring, c->fd, &c->file->queue_offset, request->max_wr,
+	int rc = queue_create(&srq->recv.wq.ring, &c->file->queues, c->fd, request->max_wr,
 			      element_size(request->max_sge));
 
 	if (rc)
@@ -144,7 +144,7 @@ static int resize(const struct command *c, struct srq *srq,
 
 	if (!request->max_wr || request->max_wr > MAX_WR || request->srq_limit > request->max_wr)
 		return -EINVAL;
-	rc = queue_create(&ring, c->fd, &c->file->queue_offset, request->max_wr,
+	rc = queue_create(&ring, &c->file->queues, c->fd, request->max_wr,
 			  element_size(srq->recv.max_sge));
 	if (rc)
 		return rc;

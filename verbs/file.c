@@ -59,6 +59,7 @@ static void closed(struct fd_object *object)
 	if (was_live) {
 		file->live = false;
 		destroy_objects(file);
+		queue_space_done(&file->queues);
 		LIST_REMOVE(file, link);
 		if (file->async)
 			channel_put(file->async);
@@ -138,7 +139,7 @@ int file_open(int flags)
 		port_close();
 		return -ENOMEM;
 	}
-	file->queue_offset = size;
+	file->queues = (struct queue_space){.offset = size, .mapped = size};
 	port_lock();
 	file->live = true;
 	LIST_INSERT_HEAD(&port.files, file, link);

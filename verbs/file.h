@@ -10,6 +10,7 @@
 #include "channel.h"
 #include "fd.h"
 #include "handle.h"
+#include "queue.h"
 
 struct ibv_cq;
 struct ibv_cq_ex;
@@ -21,7 +22,7 @@ struct uverbs_file {
 	/* Under the port's lock. */
 	bool live; /* neither closed nor inherited through fork */
 	struct handle_table handles;
-	uint64_t queue_offset; /* rings of the memfd lie above it */
+	struct queue_space queues;
 	struct channel *async; /* NULL before GET_CONTEXT */
 	LIST_ENTRY(uverbs_file) link;
 	/* librxe's own functions, behind those that poll_hook.c put in their place. */

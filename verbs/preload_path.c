@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -52,54 +53,69 @@ static int open_device(int flags)
 	return -1;
 }
 
-#define OPEN(name)                                                        \
-	int name(const char *path, int flags, ...)                        \
-	{                                                                 \
-		char buf[PATH_MAX];                                       \
-		va_list args;                                             \
-		mode_t mode;                                              \
-                                                                          \
-		va_start(args, flags);                                    \
-		mode = open_mode(flags, args);                            \
-		va_end(args);                                             \
-		if (path_is_device(path))                                 \
-			return open_device(flags);                        \
-		return REAL(name)(path_redirect(path, buf), flags, mode); \
+/*
+ * The kernel has files for each entry of the GID table, and one that is empty cannot be read:
+ * EINVAL, by which libibverbs knows it. Here those have no files.
+ */
+static int opened(int fd, const char *path, const char *redirected)
+{
+	if (fd < 0 && errno == ENOENT && redirected != path && strstr(path, "/gid_attrs/"))
+		errno = EINVAL;
+	return fd;
+}
+
+#define OPEN(name)                                                    \
+	int name(const char *path, int flags, ...)                    \
+	{                                                             \
+		char buf[PATH_MAX];                                   \
+		const char *to = path_redirect(path, buf);            \
+		va_list args;                                         \
+		mode_t mode;                                          \
+                                                                      \
+		va_start(args, flags);                                \
+		mode = open_mode(flags, args);                        \
+		va_end(args);                                         \
+		if (path_is_device(path))                             \
+			return open_device(flags);                    \
+		return opened(REAL(name)(to, flags, mode), path, to); \
 	}
 
-#define OPENAT(name)                                                           \
-	int name(int dir, const char *path, int flags, ...)                    \
-	{                                                                      \
-		char buf[PATH_MAX];                                            \
-		va_list args;                                                  \
-		mode_t mode;                                                   \
-                                                                               \
-		va_start(args, flags);                                         \
-		mode = open_mode(flags, args);                                 \
-		va_end(args);                                                  \
-		if (path_is_device(path))                                      \
-			return open_device(flags);                             \
-		return REAL(name)(dir, path_redirect(path, buf), flags, mode); \
+#define OPENAT(name)                                                       \
+	int name(int dir, const char *path, int flags, ...)                \
+	{                                                                  \
+		char buf[PATH_MAX];                                        \
+		const char *to = path_redirect(path, buf);                 \
+		va_list args;                                              \
+		mode_t mode;                                               \
+                                                                           \
+		va_start(args, flags);                                     \
+		mode = open_mode(flags, args);                             \
+		va_end(args);                                              \
+		if (path_is_device(path))                                  \
+			return open_device(flags);                         \
+		return opened(REAL(name)(dir, to, flags, mode), path, to); \
 	}
 
-#define OPEN_2(name)                                                \
-	int name(const char *path, int flags)                       \
-	{                                                           \
-		char buf[PATH_MAX];                                 \
-                                                                    \
-		if (path_is_device(path))                           \
-			return open_device(flags);                  \
-		return REAL(name)(path_redirect(path, buf), flags); \
+#define OPEN_2(name)                                            \
+	int name(const char *path, int flags)                   \
+	{                                                       \
+		char buf[PATH_MAX];                             \
+		const char *to = path_redirect(path, buf);      \
+                                                                \
+		if (path_is_device(path))                       \
+			return open_device(flags);              \
+		return opened(REAL(name)(to, flags), path, to); \
 	}
 
-#define OPENAT_2(name)                                                   \
-	int name(int dir, const char *path, int flags)                   \
-	{                                                                \
-		char buf[PATH_MAX];                                      \
-                                                                         \
-		if (path_is_device(path))                                \
-			return open_device(flags);                       \
-		return REAL(name)(dir, path_redirect(path, buf), flags); \
+#define OPENAT_2(name)                                               \
+	int name(int dir, const char *path, int flags)               \
+	{                                                            \
+		char buf[PATH_MAX];                                  \
+		const char *to = path_redirect(path, buf);           \
+                                                                     \
+		if (path_is_device(path))                            \
+			return open_device(flags);                   \
+		return opened(REAL(name)(dir, to, flags), path, to); \
 	}
 
 /* A function of one path and what else it takes. */

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define MAPPED_AT_A_TIME ((uint64_t)4 << 20)
+
 _Static_assert(offsetof(struct rxe_queue_buf, data) == 384, "librxe's ring layout");
 
 static uint32_t log2_at_least(uint32_t n)
@@ -13,7 +15,43 @@ static uint32_t log2_at_least(uint32_t n)
 	return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
 }
 
-int queue_create(struct queue *queue, int memfd, uint64_t *offset, uint32_t elements,
+void queue_space_done(struct queue_space *space)
+{
+	if (space->mapped < space->offset)
+		munmap(space->base, space->offset - space->mapped);
+	space->mapped = space->offset;
+}
+
+/* Maps at least `size` bytes below the last ring. */
+static int extend(struct queue_space *space, int memfd, uint64_t size)
+{
+	uint64_t length = size > MAPPED_AT_A_TIME ? size : MAPPED_AT_A_TIME;
+	void *base;
+
+	if (length > space->offset)
+		length = space->offset;
+	base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, memfd,
+		    (off_t)(space->offset - length));
+	if (base == MAP_FAILED)
+		return -ENOMEM;
+	queue_space_done(space);
+	space->base = base;
+	space->mapped = space->offset - length;
+	return 0;
+}
+
+/* The next `size` bytes down; NULL: there are none. */
+static void *take(struct queue_space *space, int memfd, uint64_t size)
+{
+	if (size > space->offset)
+		return NULL;
+	if (size > space->offset - space->mapped && extend(space, memfd, size))
+		return NULL;
+	space->offset -= size;
+	return space->base + (space->offset - space->mapped);
+}
+
+int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -24,17 +62,14 @@ int queue_create(struct queue *queue, int memfd, uint64_t *offset, uint32_t elem
 			~(page - 1);
 	void *buf;
 
-	if (size > *offset || size > UINT32_MAX)
+	buf = size <= UINT32_MAX ? take(space, memfd, size) : NULL;
+	if (!buf)
 		return -ENOMEM;
-	buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, (off_t)(*offset - size));
-	if (buf == MAP_FAILED)
-		return -ENOMEM;
-	*offset -= size;
 	*queue = (struct queue){.buf = buf,
 				.mask = slots - 1,
 				.shift = shift,
 				.size = (uint32_t)size,
-				.offset = *offset};
+				.offset = space->offset};
 	queue->buf->log2_elem_size = shift;
 	queue->buf->index_mask = queue->mask;
 	return 0;

@@ -23,12 +23,22 @@ struct queue {
 };
 
 /*
- * Makes a ring for at least `elements` of `element_size` bytes in memfd, below
- * *offset, which moves down to its start: rings at descending offsets merge into
- * one mapping where the kernel places mappings top-down, and the number of
- * mappings of a process is limited (vm.max_map_count).
+ * Where a context's rings lie in its memfd, from the end down. The number of mappings of a
+ * process is limited (vm.max_map_count), and there may be as many rings: librxe maps each
+ * alone, and those at descending offsets merge into one mapping where the kernel places
+ * mappings top-down; so that none of ours comes between, we map more than a ring at a time.
  */
-int queue_create(struct queue *queue, int memfd, uint64_t *offset, uint32_t elements,
+struct queue_space {
+	uint64_t offset; /* rings begin at this, or above */
+	uint64_t mapped; /* what is mapped here begins at this, at or below offset */
+	uint8_t *base;   /* its address */
+};
+
+/* Unmaps what no ring has taken. */
+void queue_space_done(struct queue_space *space);
+
+/* Makes a ring for at least `elements` of `element_size` bytes. */
+int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size);
 void queue_destroy(struct queue *queue);
 /* Entries that fit; one slot stays empty to tell full from empty. */

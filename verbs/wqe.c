@@ -115,8 +115,8 @@ int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		.imm = copy.wr.ex.imm_data,
 	};
 	request->ah = 0;
-	/* ibv_wr_atomic_write puts the bytes where inline data are, and sets no flag. */
-	if (wr->opcode == URXE_WR_ATOMIC_WRITE && !copy.dma.num_sge)
+	/* ibv_wr_set_inline_data and ibv_wr_atomic_write put bytes there, and set no flag. */
+	if (!copy.dma.num_sge && (copy.dma.length || wr->opcode == URXE_WR_ATOMIC_WRITE))
 		wr->flags |= URXE_SEND_INLINE;
 	if (wr->flags & URXE_SEND_INLINE) {
 		if (copy.dma.length > limits->max_inline)

@@ -4,11 +4,7 @@
  *
  *   late_receive  receives posted to a QP in error complete with nobody polling
  *   channels      events of more channels than are watched at a time all arrive
- *   srq           a SRQ that was asked for without segments has one
- *   resize        CQs and SRQs with something in them become larger and smaller
- *   events        a SRQ's limit, the last receive of a QP, and a CQ that overflows
- *   drain         the event of a send queue that has drained, and what the QP says of migration
- *   mcast         groups within a process and between two, and what a bad attachment says
+ *   cq_users      every QP of a CQ that has overflowed is told, also one that comes later
  *   rate_limit    QPs take a rate limit, by the one command that can carry it
  *   pkey          the P_Key table as urxed has it, QPs of two partitions, and the port's counters
  */
@@ -19,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -134,19 +129,6 @@ static void channels(void)
 	}
 }
 
-static void srq(void)
-{
-	struct ibv_context *context = open_device();
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = 1}};
-	struct ibv_srq *made = ibv_create_srq(ibv_alloc_pd(context), &init);
-	struct ibv_srq_attr attr;
-
-	if (!made || ibv_query_srq(made, &attr))
-		err(1, "cannot create or query a SRQ");
-	if (init.attr.max_sge < 1 || attr.max_sge != init.attr.max_sge)
-		errx(1, "max_sge %u, and %u when it is asked", init.attr.max_sge, attr.max_sge);
-}
-
 /* --- Datagrams between QPs of this process. */
 
 #define QKEY    0x11111111
@@ -155,7 +137,6 @@ static void srq(void)
 struct ud {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	struct ibv_srq *srq; /* NULL: none */
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	struct ibv_ah *ah; /* to this host */
@@ -182,7 +163,6 @@ static void ud_open(struct ud *u, struct ibv_context *context, uint16_t pkey_ind
 
 	if (!u->pd)
 		u->pd = ibv_alloc_pd(context);
-	init.srq = u->srq;
 	if (!u->cq)
 		u->cq = ibv_create_cq(context, 32, NULL, NULL, 0);
 	init.send_cq = init.recv_cq = u->cq;
@@ -230,124 +210,6 @@ static unsigned int completions(struct ud *u, enum ibv_wc_opcode opcode)
 	return n;
 }
 
-/* --- Queues that change their size. */
-
-static void expect_receives(struct ibv_cq *cq, uint64_t first, uint64_t n)
-{
-	struct ibv_wc wc;
-
-	for (uint64_t id = first; id < first + n; id++)
-		if (ibv_poll_cq(cq, 1, &wc) != 1 || wc.wr_id != id)
-			errx(1, "completion %llu is lost", (unsigned long long)id);
-	if (ibv_poll_cq(cq, 1, &wc))
-		errx(1, "a completion too many");
-}
-
-static void post_receives(struct ibv_qp *qp, uint64_t first, uint64_t n)
-{
-	struct ibv_recv_wr wr = {.wr_id = first}, *bad;
-
-	for (; wr.wr_id < first + n; wr.wr_id++)
-		if (ibv_post_recv(qp, &wr, &bad))
-			err(1, "cannot post a receive");
-	usleep(200000); /* a QP in error flushes them by and by */
-}
-
-static void resize_cq(struct ibv_context *context)
-{
-	struct ibv_cq *cq = ibv_create_cq(context, 7, NULL, NULL, 0);
-	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
-					.send_cq = cq,
-					.recv_cq = cq,
-					.cap = {.max_send_wr = 1, .max_recv_wr = 64}};
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	struct ibv_qp *qp = cq ? ibv_create_qp(ibv_alloc_pd(context), &init) : NULL;
-
-	if (!qp || ibv_modify_qp(qp, &attr, IBV_QP_STATE))
-		err(1, "cannot create a QP in error");
-	post_receives(qp, 0, 4);
-	expect_receives(cq, 0, 4); /* the next ones wrap around the ring's end */
-	post_receives(qp, 4, 6);
-	if (ibv_resize_cq(cq, 3) != EINVAL || ibv_resize_cq(cq, 0) != EINVAL)
-		errx(1, "a CQ becomes too small for what is in it");
-	if (ibv_resize_cq(cq, 40) || cq->cqe < 40)
-		err(1, "cannot make a CQ larger");
-	post_receives(qp, 10, 34);
-	expect_receives(cq, 4, 40);
-	post_receives(qp, 44, 3);
-	if (ibv_resize_cq(cq, 3))
-		err(1, "cannot make a CQ smaller");
-	expect_receives(cq, 44, 3);
-	post_receives(qp, 47, 2);
-	expect_receives(cq, 47, 2);
-}
-
-static int try_srq_receive(struct ud *u, uint64_t wr_id)
-{
-	struct ibv_sge sge = {(uintptr_t)u->room, sizeof(u->room), u->mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
-
-	return ibv_post_srq_recv(u->srq, &wr, &bad);
-}
-
-/* Sends a datagram to itself; its receive must be the one of that number. */
-static void expect_taken(struct ud *u, uint64_t wr_id)
-{
-	struct ibv_wc wc = {0};
-
-	ud_send(u, u->ah, u->qp->qp_num);
-	while (wc.opcode != IBV_WC_RECV)
-		while (ibv_poll_cq(u->cq, 1, &wc) != 1)
-			;
-	if (wc.status || wc.wr_id != wr_id)
-		errx(1, "receive %d is taken instead of %d", (int)wc.wr_id, (int)wr_id);
-}
-
-static void resize_srq(struct ibv_context *context)
-{
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = 3, .max_sge = 1}};
-	struct ibv_srq_attr attr = {.max_wr = 12, .srq_limit = 40};
-	struct ud u = {.pd = ibv_alloc_pd(context)};
-	uint64_t posted = 0, taken = 0;
-
-	u.srq = ibv_create_srq(u.pd, &init);
-	if (!u.srq)
-		err(1, "cannot create a SRQ");
-	ud_open(&u, context, 0);
-	while (!try_srq_receive(&u, posted))
-		posted++;
-	expect_taken(&u, taken++);
-	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != EINVAL)
-		errx(1, "a SRQ has a limit that it never reaches");
-	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR) || ibv_query_srq(u.srq, &attr) ||
-	    attr.max_wr < 12)
-		err(1, "cannot make a SRQ larger");
-	while (!try_srq_receive(&u, posted))
-		posted++;
-	if (posted - taken != attr.max_wr)
-		errx(1, "a SRQ for %u has %d", attr.max_wr, (int)(posted - taken));
-	attr.max_wr = 7;
-	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR) != EINVAL)
-		errx(1, "a SRQ becomes too small for what is in it");
-	while (posted - taken > 7)
-		expect_taken(&u, taken++);
-	if (ibv_modify_srq(u.srq, &attr, IBV_SRQ_MAX_WR))
-		err(1, "cannot make a SRQ smaller");
-	while (taken < posted)
-		expect_taken(&u, taken++);
-	if (try_srq_receive(&u, posted++))
-		err(1, "cannot post to a SRQ that was made smaller");
-	expect_taken(&u, taken++);
-}
-
-static void resize(void)
-{
-	struct ibv_context *context = open_device();
-
-	resize_cq(context);
-	resize_srq(context);
-}
-
 /* The next asynchronous event, which has to be of that kind and object. */
 static void expect_event(struct ibv_context *context, enum ibv_event_type type, const void *object)
 {
@@ -362,35 +224,10 @@ static void expect_event(struct ibv_context *context, enum ibv_event_type type, 
 	ibv_ack_async_event(&event);
 }
 
-static void srq_events(struct ibv_context *context)
-{
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
-	struct ibv_srq_attr limit = {.srq_limit = 3};
-	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
-	struct ud u = {.pd = ibv_alloc_pd(context)};
-
-	u.srq = ibv_create_srq(u.pd, &init);
-	if (!u.srq)
-		err(1, "cannot create a SRQ");
-	ud_open(&u, context, 0);
-	for (uint64_t id = 0; id < 3; id++)
-		if (try_srq_receive(&u, id))
-			err(1, "cannot post a receive");
-	if (ibv_modify_srq(u.srq, &limit, IBV_SRQ_LIMIT))
-		err(1, "cannot set the limit of a SRQ");
-	expect_taken(&u, 0);
-	expect_event(context, IBV_EVENT_SRQ_LIMIT_REACHED, u.srq);
-	expect_taken(&u, 1); /* told once */
-	if (ibv_modify_qp(u.qp, &error, IBV_QP_STATE))
-		err(1, "cannot fail a QP");
-	expect_event(context, IBV_EVENT_QP_LAST_WQE_REACHED, u.qp);
-	if (ibv_destroy_qp(u.qp) || ibv_destroy_srq(u.srq))
-		err(1, "cannot destroy what has had events");
-}
-
 /* Nobody polls: the CQ is told of, and every QP that uses it. */
-static void cq_events(struct ibv_context *context)
+static void cq_users(void)
 {
+	struct ibv_context *context = open_device();
 	struct ibv_cq *full = ibv_create_cq(context, 1, NULL, NULL, 0);
 	struct ud first = {.cq = full}, second = {.cq = full};
 	struct ibv_qp_init_attr init;
@@ -408,32 +245,6 @@ static void cq_events(struct ibv_context *context)
 		errx(1, "a QP goes on with a CQ in error");
 	if (ibv_destroy_qp(first.qp) || ibv_destroy_qp(second.qp) || ibv_destroy_cq(full))
 		err(1, "cannot destroy what has had events");
-}
-
-static void events(void)
-{
-	struct ibv_context *context = open_device();
-
-	srq_events(context);
-	cq_events(context);
-}
-
-static void drain(void)
-{
-	struct ibv_context *context = open_device();
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
-	struct ibv_qp_init_attr init;
-	struct ud u = {0};
-
-	ud_open(&u, context, 0);
-	if (ibv_modify_qp(u.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY))
-		err(1, "cannot drain a QP");
-	expect_event(context, IBV_EVENT_SQ_DRAINED, u.qp);
-	if (ibv_query_qp(u.qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_SQD ||
-	    attr.sq_draining)
-		errx(1, "a drained QP says that it drains");
-	if (attr.path_mig_state != IBV_MIG_MIGRATED)
-		errx(1, "a QP is to migrate");
 }
 
 static void pkey(void)
@@ -466,87 +277,6 @@ static void pkey(void)
 		err(1, "cannot reset a QP");
 	if (ud_init(&one, 2) != EINVAL)
 		errx(1, "a QP takes an empty entry");
-}
-
-/* --- Multicast. */
-
-static const union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
-
-/* Whether the other process of this host, which this one is a copy of, hears it. */
-static int mcast_listener(int ready)
-{
-	struct ibv_context *context = open_device();
-	struct ud u = {0};
-
-	ud_open(&u, context, 0);
-	if (ibv_attach_mcast(u.qp, &group, 0))
-		err(1, "cannot attach to a group");
-	ud_receive(&u);
-	ud_receive(&u);
-	if (write(ready, "", 1) != 1)
-		err(1, "write");
-	return completions(&u, IBV_WC_RECV) == 1 ? 0 : 1;
-}
-
-static struct ibv_ah *group_ah(struct ud *u)
-{
-	struct ibv_ah_attr to = {.is_global = 1,
-				 .port_num = 1,
-				 .grh = {.dgid = group, .sgid_index = 1, .hop_limit = 1}};
-	struct ibv_ah *ah = ibv_create_ah(u->pd, &to);
-
-	if (!ah)
-		err(1, "no address handle for a group");
-	return ah;
-}
-
-static void mcast_misuse(struct ud *u)
-{
-	const union ibv_gid unicast = {.raw = {[10] = 0xff, 0xff, 10, 1, 2, 3}};
-
-	if (ibv_attach_mcast(u->qp, &unicast, 0) != EINVAL)
-		errx(1, "a QP is attached to no group");
-	if (ibv_detach_mcast(u->qp, &group, 0) != EINVAL)
-		errx(1, "a QP is detached from a group that it is not in");
-	if (ibv_attach_mcast(u->qp, &group, 0) || ibv_attach_mcast(u->qp, &group, 0))
-		err(1, "cannot attach twice");
-	if (ibv_destroy_qp(u->qp) != EBUSY)
-		errx(1, "an attached QP is destroyed");
-}
-
-static void mcast(void)
-{
-	struct ibv_context *context;
-	struct ud member = {0}, sender = {0};
-	int ready[2], status;
-	char byte;
-	pid_t child;
-
-	if (pipe(ready))
-		err(1, "pipe");
-	child = fork();
-	if (!child)
-		exit(mcast_listener(ready[1]));
-	context = open_device();
-	ud_open(&member, context, 0);
-	ud_open(&sender, context, 0);
-	mcast_misuse(&member);
-	ud_receive(&member);
-	ud_receive(&member);
-	if (read(ready[0], &byte, 1) != 1)
-		errx(1, "the listener has gone");
-	ud_send(&sender, group_ah(&sender), 0xffffff);
-	if (completions(&member, IBV_WC_RECV) != 1)
-		errx(1, "a member in the sender's process hears nothing, or more");
-	if (waitpid(child, &status, 0) != child || status)
-		errx(1, "a member in another process hears nothing, or more");
-	if (ibv_detach_mcast(member.qp, &group, 0))
-		err(1, "cannot detach");
-	ud_send(&sender, group_ah(&sender), 0xffffff);
-	if (completions(&member, IBV_WC_RECV))
-		errx(1, "a QP hears a group that it has left");
-	if (ibv_destroy_qp(member.qp))
-		err(1, "cannot destroy a QP that has left its groups");
 }
 
 /* MODIFY_QP in either form, which libibverbs does not send with a rate limit for librxe. */
@@ -610,11 +340,7 @@ static const struct {
 	void (*run)(void);
 } corners[] = {{"late_receive", late_receive},
 	       {"channels", channels},
-	       {"srq", srq},
-	       {"resize", resize},
-	       {"events", events},
-	       {"drain", drain},
-	       {"mcast", mcast},
+	       {"cq_users", cq_users},
 	       {"pkey", pkey},
 	       {"rate_limit", rate_limit}};
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,12 +15,12 @@
 #define OFFSET (1u << 24)
 
 static int memfd;
-static uint64_t offset;
+static struct queue_space space;
 
 static int setup(void **state)
 {
 	(void)state;
-	offset = OFFSET;
+	space = (struct queue_space){.offset = OFFSET, .mapped = OFFSET};
 	memfd = memfd_create("rings", MFD_CLOEXEC);
 	return memfd < 0 || ftruncate(memfd, OFFSET);
 }
@@ -27,6 +28,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	queue_space_done(&space);
 	return close(memfd);
 }
 
@@ -34,7 +36,7 @@ static struct queue make(uint32_t elements)
 {
 	struct queue queue;
 
-	assert_int_equal(queue_create(&queue, memfd, &offset, elements, 64), 0);
+	assert_int_equal(queue_create(&queue, &space, memfd, elements, 64), 0);
 	assert_true(queue_capacity(&queue) >= elements);
 	return queue;
 }
@@ -98,12 +100,43 @@ static void there_is_no_room(void **state)
 
 	(void)state;
 	assert_int_equal(second.offset + second.size, first.offset);
-	offset = second.size - 1;
-	assert_int_not_equal(queue_create(&third, memfd, &offset, 7, 64), 0);
-	assert_int_equal(offset, second.size - 1);
+	queue_space_done(&space);
+	space.offset = space.mapped = second.size - 1;
+	assert_int_not_equal(queue_create(&third, &space, memfd, 7, 64), 0);
+	assert_int_equal(space.offset, second.size - 1);
 	queue_destroy(&first);
 	queue_destroy(&second);
 	queue_destroy(&second); /* once more does nothing */
+}
+
+static int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int c, n = 0;
+
+	assert_non_null(maps);
+	while ((c = getc(maps)) != EOF)
+		n += c == '\n';
+	fclose(maps);
+	return n;
+}
+
+/* A process may have 65,530 mappings, and wants as many rings. */
+static void rings_share_mappings(void **state)
+{
+	static struct queue rings[1000];
+	int before = count_mappings();
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		rings[i] = make(7);
+	assert_in_range(count_mappings(), 0, before + 20);
+	for (int i = 0; i < 1000; i++) {
+		rings[i].buf->producer_index = (uint32_t)i;
+		queue_destroy(&rings[i]);
+	}
+	queue_space_done(&space);
+	assert_in_range(count_mappings(), 0, before + 1);
 }
 
 int main(void)
@@ -111,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_work_queue_moves, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_is_no_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(rings_share_mappings, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

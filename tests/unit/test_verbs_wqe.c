@@ -46,6 +46,7 @@ static void reads_a_write(void **state)
 	wqe->wr.wr.rdma.remote_addr = 0x1000;
 	wqe->wr.wr.rdma.rkey = 7;
 	wqe->dma.num_sge = 2;
+	wqe->dma.length = 30;
 	wqe->dma.sge[0] = (struct rxe_sge){0x2000, 10, 1};
 	wqe->dma.sge[1] = (struct rxe_sge){0x3000, 20, 2};
 	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
@@ -62,6 +63,29 @@ static void reads_a_write(void **state)
 	/* The copy is the request: the ring may change now. */
 	memset(&element, 0xff, sizeof(element));
 	assert_int_equal(got.wr.segs[0].addr, 0x2000);
+}
+
+/* As ibv_wr_set_inline_data leaves it: without the flag, but with a length and no segments. */
+static void reads_inline_data(void **state)
+{
+	struct rxe_send_wqe *wqe = &element.send;
+	struct send_request got;
+
+	(void)state;
+	wqe->wr.opcode = URXE_WR_SEND;
+	wqe->dma.length = 5;
+	memcpy(wqe->dma.inline_data, "hello", 5);
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.flags, URXE_SEND_INLINE);
+	assert_int_equal(got.wr.inline_len, 5);
+	assert_memory_equal(got.wr.inline_data, "hello", 5);
+	wqe->dma.length = rc.max_inline + 1;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
+	/* A message of no bytes is just that. */
+	wqe->dma.length = 0;
+	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
+	assert_int_equal(got.wr.flags, 0);
+	assert_int_equal(got.wr.n_segs, 0);
 }
 
 static void reads_an_atomic(void **state)
@@ -265,32 +289,33 @@ static void reads_receives(void **state)
 
 static void rings_stack_downwards(void **state)
 {
-	uint64_t offset = 1 << 20, was = offset;
+	struct queue_space space = {.offset = 1 << 20, .mapped = 1 << 20};
 	struct queue queue;
 	int fd = memfd_create("rings", 0);
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
-	assert_int_equal(queue_create(&queue, fd, &offset, 100, 200), 0);
+	assert_int_equal(queue_create(&queue, &space, fd, 100, 200), 0);
 	assert_int_equal(queue_capacity(&queue), 127);
 	assert_int_equal(queue.buf->index_mask, 127);
 	assert_int_equal(queue.buf->log2_elem_size, 8);
-	assert_int_equal(queue_mminfo(&queue).offset, offset);
-	assert_int_equal(offset + queue.size, was);
+	assert_int_equal(queue_mminfo(&queue).offset, space.offset);
+	assert_int_equal(space.offset + queue.size, 1 << 20);
 	queue_destroy(&queue);
-	assert_int_equal(queue_create(&queue, fd, &offset, 1 << 20, 200), -12);
+	assert_int_equal(queue_create(&queue, &space, fd, 1 << 20, 200), -12);
+	queue_space_done(&space);
 	close(fd);
 }
 
 static void indices_are_masked(void **state)
 {
-	uint64_t offset = 1 << 20;
+	struct queue_space space = {.offset = 1 << 20, .mapped = 1 << 20};
 	struct work_queue wq = {0};
 	int fd = memfd_create("rings", 0);
 
 	(void)state;
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
-	assert_int_equal(queue_create(&wq.ring, fd, &offset, 7, 64), 0);
+	assert_int_equal(queue_create(&wq.ring, &space, fd, 7, 64), 0);
 	wq.ring.buf->producer_index = 5;
 	assert_int_equal(work_queue_new(&wq), 5);
 	/* An index from nowhere, and a mask: neither leads out of the ring. */
@@ -315,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(reads_a_write, reset),
+		cmocka_unit_test_setup(reads_inline_data, reset),
 		cmocka_unit_test_setup(reads_an_atomic, reset),
 		cmocka_unit_test_setup(reads_a_binding, reset),
 		cmocka_unit_test_setup(reads_invalidations, reset),

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rule.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deviation.h"
+
+#define TEXT_MAX 256
+
+static const char *this_driver, *this_test;
+static unsigned int n_rules, n_broken, n_known;
+
+void rule_begin(const char *driver, const char *test)
+{
+	this_driver = driver;
+	this_test = test;
+}
+
+static void judge(bool kept, const char *text, const char *details)
+{
+	const char *reason = deviation_find(this_driver, this_test, text);
+
+	n_rules++;
+	if (kept && !reason)
+		return;
+	if (!kept && reason) {
+		n_known++;
+		printf("  deviates: %s%s\n            (%s)\n", text, details, reason);
+		return;
+	}
+	n_broken++;
+	if (kept)
+		printf("  KEPT, though known to be broken: %s\n", text);
+	else
+		printf("  BROKEN: %s%s\n", text, details);
+}
+
+bool rule(bool kept, const char *format, ...)
+{
+	char text[TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	judge(kept, text, "");
+	return kept;
+}
+
+bool rule_errno(int expected, int got, const char *format, ...)
+{
+	char text[TEXT_MAX], details[TEXT_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(details, sizeof(details), ": %s (%d), not %s",
+		 got ? strerror(got < 0 ? -got : got) : "it succeeds", got,
+		 expected ? strerror(expected) : "success");
+	judge(expected == got, text, details);
+	return expected == got;
+}
+
+bool rule_end(void)
+{
+	const char *unseen;
+	unsigned int at = 0;
+
+	while ((unseen = deviation_unseen(this_driver, this_test, &at))) {
+		printf("  NOT ASKED, though known to be broken: %s\n", unseen);
+		n_broken++;
+	}
+	printf("%s: %u rules, %u known deviations, %u broken\n", this_test, n_rules, n_known,
+	       n_broken);
+	return !n_broken;
+}
+
+void must_fail(const char *file, int line, const char *condition)
+{
+	const char *name = strrchr(file, '/');
+
+	printf("  cannot go on: %s:%d: %s (%s)\n", name ? name + 1 : file, line, condition,
+	       strerror(errno));
+	fflush(stdout);
+	_Exit(EXIT_FAILURE);
+}
+
+void skip(const char *format, ...)
+{
+	va_list args;
+
+	printf("%s: skipped: ", this_test);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+	_Exit(EXIT_SKIPPED);
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Runs the conformance tests of one object on urxe0."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../smoke'))
+from host import Host, main  # noqa: E402
+
+
+def run():
+    build, tests = sys.argv[1], sys.argv[2:]
+    with Host(build) as host:
+        print(host.run(os.path.join(build, 'tests/conformance/conformance'), '-d', 'urxe0', *tests,
+                       seconds=280))
+
+
+main(run)

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues (IBA 10.2.6, 11.2.6, 11.4.2). */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca.h"
+#include "rule.h"
+#include "suite.h"
+
+static struct ibv_cq *create(int cqe)
+{
+	struct ibv_cq *cq = ibv_create_cq(hca.context, cqe, NULL, NULL, 0);
+
+	MUST(cq);
+	return cq;
+}
+
+static int try_create(int cqe, int vector)
+{
+	struct ibv_cq *cq;
+
+	errno = 0;
+	cq = ibv_create_cq(hca.context, cqe, NULL, NULL, vector);
+	if (!cq)
+		return errno;
+	rule(cq->cqe >= cqe, "a CQ has as many entries as were asked for");
+	MUST(!ibv_destroy_cq(cq));
+	return 0;
+}
+
+static void sizes(void)
+{
+	rule_errno(EINVAL, try_create(0, 0), "a CQ has an entry at least");
+	rule_errno(0, try_create(1, 0), "a CQ may have one entry");
+	rule_errno(0, try_create(hca.attr.max_cqe, 0),
+		   "a CQ may have as many entries as the device says");
+	rule_errno(EINVAL, try_create(hca.attr.max_cqe + 1, 0), "and not one more");
+	rule_errno(0, try_create(1, hca.context->num_comp_vectors - 1),
+		   "the last completion vector is one");
+	rule_errno(EINVAL, try_create(1, hca.context->num_comp_vectors),
+		   "there is no completion vector after the last");
+}
+
+static void in_use(void)
+{
+	struct ibv_cq *one = create(4), *two = create(4);
+	struct ibv_qp_init_attr init = {.send_cq = one,
+					.recv_cq = two,
+					.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 1, .max_recv_wr = 1}};
+	struct ibv_qp *qp = ibv_create_qp(hca.pd, &init);
+
+	MUST(qp);
+	rule_errno(EBUSY, ibv_destroy_cq(one), "the CQ of a send queue stays");
+	rule_errno(EBUSY, ibv_destroy_cq(two), "the CQ of a receive queue stays");
+	MUST(!ibv_destroy_qp(qp));
+	rule_errno(0, ibv_destroy_cq(one), "a CQ goes after its QPs");
+	rule_errno(0, ibv_destroy_cq(two), "and the other one");
+}
+
+/* --- A QP in error, whose sends are a source of completions. */
+
+struct source {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	uint64_t posted;
+};
+
+static struct source source_open(int cqe)
+{
+	struct source s = {.cq = create(cqe)};
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.send_cq = s.cq,
+					.recv_cq = s.cq,
+					.cap = {.max_send_wr = 64, .max_recv_wr = 1}};
+	struct side side = {0};
+
+	side.qp = s.qp = ibv_create_qp(hca.pd, &init);
+	MUST(s.qp && !side_step(&side, NULL, IBV_QPS_INIT));
+	MUST(!side_step(&side, NULL, IBV_QPS_ERR));
+	return s;
+}
+
+static void source_post(struct source *s, int n)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+	int rc;
+
+	while (n--) {
+		wr.wr_id = s->posted++;
+		/* Full, until those before are flushed. */
+		while ((rc = ibv_post_send(s->qp, &wr, &bad)) == ENOMEM)
+			sched_yield();
+		MUST(!rc);
+	}
+}
+
+/* Whether the next completions are those of n receives from one on. */
+static bool come(struct source *s, uint64_t first, int n)
+{
+	for (uint64_t id = first; id < first + (uint64_t)n; id++)
+		if (next_wc(s->cq).wr_id != id)
+			return false;
+	return true;
+}
+
+static void polling(void)
+{
+	struct source s = source_open(64);
+	struct ibv_wc wc[16];
+	int n, got = 0;
+
+	rule(ibv_poll_cq(s.cq, 1, wc) == 0, "an empty CQ has nothing");
+	source_post(&s, 10);
+	rule(ibv_poll_cq(s.cq, 0, wc) == 0, "who asks for nothing gets nothing");
+	while (got < 10) {
+		n = ibv_poll_cq(s.cq, 3, wc);
+		MUST(n >= 0 && n <= 3);
+		for (int i = 0; i < n; i++)
+			if (wc[i].wr_id != (uint64_t)got + (uint64_t)i)
+				rule(false, "completions come in order");
+		got += n;
+	}
+	rule(got == 10, "each completion comes once");
+	rule(ibv_poll_cq(s.cq, 16, wc) == 0, "and then there is none");
+}
+
+static void resizing(void)
+{
+	struct source s = source_open(7);
+	struct ibv_wc wc;
+
+	source_post(&s, 4);
+	rule(come(&s, 0, 4), "a new CQ works");
+	source_post(&s, 6); /* around the end of a ring of 8 */
+	come(&s, 4, 1);
+	rule_errno(EINVAL, ibv_resize_cq(s.cq, 0), "no CQ is made one of no entries");
+	rule_errno(EINVAL, ibv_resize_cq(s.cq, hca.attr.max_cqe + 1),
+		   "no CQ is made larger than the device says");
+	rule_errno(0, ibv_resize_cq(s.cq, 40), "a CQ is made larger");
+	rule(s.cq->cqe >= 40, "and says so");
+	source_post(&s, 30);
+	rule(come(&s, 5, 35), "what was in it comes first, and in order");
+	source_post(&s, 8);
+	MUST(come(&s, 40, 1));
+	rule_errno(EINVAL, ibv_resize_cq(s.cq, 3), "a CQ is not made too small for what is in it");
+	rule(come(&s, 41, 7), "which all stays");
+	rule_errno(0, ibv_resize_cq(s.cq, 3), "an empty CQ is made smaller");
+	source_post(&s, 3);
+	rule(come(&s, 48, 3), "and works");
+	rule_errno(0, ibv_resize_cq(s.cq, hca.attr.max_cqe),
+		   "a CQ is made as large as the device says");
+	source_post(&s, 20);
+	rule(come(&s, 51, 20), "and works, too");
+	rule(!ibv_poll_cq(s.cq, 1, &wc), "nothing comes twice");
+}
+
+/* Fills a CQ of the advertised size to its last entry. */
+static void full(void)
+{
+	int n = hca.attr.max_cqe;
+	struct source s = source_open(n);
+	struct ibv_wc wc;
+
+	if (n > 1 << 20)
+		skip("a CQ of %d entries takes too long to fill", n);
+	source_post(&s, n);
+	rule(come(&s, 0, n), "a CQ holds as many completions as it has entries");
+	rule(!ibv_poll_cq(s.cq, 1, &wc), "and not one more");
+}
+
+static void many(void)
+{
+	int n = limit_of(hca.attr.max_cq), made;
+	struct ibv_cq **cq = calloc((size_t)n, sizeof(struct ibv_cq *));
+
+	MUST(cq);
+	for (made = 0; made < n; made++)
+		if (!(cq[made] = ibv_create_cq(hca.context, 1, NULL, NULL, 0)))
+			break;
+	rule(made == n, "there are as many CQs as the device says");
+	while (made--)
+		MUST(!ibv_destroy_cq(cq[made]));
+}
+
+/* --- Extended CQs. */
+
+static struct ibv_cq_ex *try_create_ex(uint64_t wc_flags, uint32_t comp_mask, uint32_t flags)
+{
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = 16, .wc_flags = wc_flags, .comp_mask = comp_mask, .flags = flags};
+
+	errno = 0;
+	return ibv_create_cq_ex(hca.context, &init);
+}
+
+#define BASIC                                                                   \
+	(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM | \
+	 IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |      \
+	 IBV_WC_EX_WITH_DLID_PATH_BITS)
+
+static void ex_creation(void)
+{
+	struct ibv_device_attr_ex ex;
+	struct ibv_cq_ex *cq = try_create_ex(BASIC, 0, 0);
+
+	MUST(!ibv_query_device_ex(hca.context, NULL, &ex));
+	MUST(cq);
+	rule_errno(0, ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), "an extended CQ is a CQ");
+	rule_errno(EOPNOTSUPP, try_create_ex(UINT64_C(1) << 40, 0, 0) ? 0 : errno,
+		   "a field of completions that nobody knows is refused");
+	rule_errno(EINVAL, try_create_ex(BASIC, 1u << 20, 0) ? 0 : errno,
+		   "an attribute that nobody knows is refused");
+	if (!ex.completion_timestamp_mask)
+		rule_errno(EOPNOTSUPP,
+			   try_create_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0, 0) ? 0 : errno,
+			   "time stamps are refused where the device has no clock");
+	cq = try_create_ex(BASIC, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	rule(cq != NULL, "a CQ for one thread is one");
+}
+
+static void post_three(struct side pair[2])
+{
+	struct ibv_sge sge = side_sge(&pair[0], 0, 100);
+	struct ibv_send_wr wr = side_wr(&pair[0], IBV_WR_SEND_WITH_IMM, &sge, &pair[1]);
+
+	for (uint64_t id = 0; id < 3; id++)
+		MUST(!post_recv(&pair[1], id, 0, 200));
+	wr.imm_data = htobe32(0xabcdef01);
+	for (uint64_t id = 0; id < 3; id++) {
+		wr.wr_id = id;
+		MUST(!post_send(&pair[0], &wr));
+		next_wc(pair[0].cq);
+	}
+}
+
+static void ex_polling(void)
+{
+	struct ibv_cq_ex *cq = try_create_ex(BASIC, 0, 0);
+	struct ibv_poll_cq_attr attr = {0}, unknown = {.comp_mask = 1};
+	struct side pair[2] = {0};
+	uint64_t id = 0;
+	int rc;
+
+	MUST(cq);
+	rule_errno(ENOENT, ibv_start_poll(cq, &attr), "an empty CQ has no entry");
+	rule_errno(EINVAL, ibv_start_poll(cq, &unknown),
+		   "an attribute that nobody knows is refused");
+	pair[1].cq = ibv_cq_ex_to_cq(cq);
+	pair_open(pair, IBV_QPT_RC, 0);
+	post_three(pair);
+	do
+		rc = ibv_start_poll(cq, &attr);
+	while (rc == ENOENT);
+	for (; !rc; rc = ibv_next_poll(cq), id++) {
+		rule(cq->wr_id == id && cq->status == IBV_WC_SUCCESS,
+		     "entry %d is the one of its request", (int)id);
+		rule(ibv_wc_read_opcode(cq) == IBV_WC_RECV &&
+			     ibv_wc_read_wc_flags(cq) & IBV_WC_WITH_IMM &&
+			     ibv_wc_read_imm_data(cq) == htobe32(0xabcdef01) &&
+			     ibv_wc_read_byte_len(cq) == 100 && !ibv_wc_read_vendor_err(cq) &&
+			     ibv_wc_read_qp_num(cq) == pair[1].qp->qp_num,
+		     "entry %d has the fields of its message", (int)id);
+	}
+	rule_errno(ENOENT, rc, "after the last one there is none");
+	rule(id == 3, "all are seen in one go");
+	ibv_end_poll(cq);
+	rule_errno(ENOENT, ibv_start_poll(cq, &attr), "and none twice");
+}
+
+static void moderation(void)
+{
+	struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+					  .moderate = {.cq_count = 1, .cq_period = 1}};
+	struct ibv_device_attr_ex ex;
+
+	MUST(!ibv_query_device_ex(hca.context, NULL, &ex));
+	if (!ex.cq_mod_caps.max_cq_count)
+		rule_errno(EOPNOTSUPP, ibv_modify_cq(create(4), &attr),
+			   "events are not moderated where the device cannot");
+	else
+		rule_errno(0, ibv_modify_cq(create(4), &attr), "events are moderated");
+}
+
+const struct test cq_tests[] = {
+	{"sizes", sizes},
+	{"in_use", in_use},
+	{"polling", polling},
+	{"resizing", resizing},
+	{"full", full},
+	{"many", many},
+	{"ex_creation", ex_creation},
+	{"ex_polling", ex_polling},
+	{"moderation", moderation},
+	{NULL, NULL},
+};

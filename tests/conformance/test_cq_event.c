@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion channels, and when a CQ raises an event (IBA 11.4.2.2). */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include "hca.h"
+#include "rule.h"
+#include "suite.h"
+
+static struct ibv_comp_channel *channel;
+static struct side pair[2]; /* the second one has the channel */
+
+static void open_channel(void)
+{
+	channel = ibv_create_comp_channel(hca.context);
+	MUST(channel);
+	pair[1].cq = ibv_create_cq(hca.context, 64, &pair[1], channel, 0);
+	MUST(pair[1].cq);
+	pair_open(pair, IBV_QPT_RC, 0);
+}
+
+/* One message from the first to the second, and both completions but the receiver's. */
+static void message(unsigned int flags)
+{
+	struct ibv_sge sge = side_sge(&pair[0], 0, 8);
+	struct ibv_send_wr wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
+
+	wr.send_flags |= flags;
+	MUST(!post_recv(&pair[1], 1, 0, 8));
+	MUST(!post_send(&pair[0], &wr));
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+}
+
+static bool has_event(int ms)
+{
+	struct pollfd pfd = {channel->fd, POLLIN, 0};
+
+	return poll(&pfd, 1, ms) == 1 && pfd.revents & POLLIN;
+}
+
+static void take_event(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	MUST(!ibv_get_cq_event(channel, &cq, &context));
+	rule(cq == pair[1].cq && context == &pair[1],
+	     "an event names its CQ and that one's context");
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void arming(void)
+{
+	struct ibv_wc wc;
+
+	open_channel();
+	message(0);
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	rule(!has_event(0), "a CQ that is not armed raises no event");
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	rule(!has_event(0), "nor does one that is armed and has nothing");
+	message(0);
+	rule(has_event(WAIT_MS), "one that is armed raises an event");
+	take_event();
+	message(0);
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	rule(!has_event(0), "it raises one event, until it is armed again");
+	message(0);
+	while (!ibv_poll_cq(pair[1].cq, 0, &wc) && has_event(0))
+		;
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	message(0);
+	rule(has_event(WAIT_MS), "a CQ that is armed twice raises an event");
+	take_event();
+	rule(!has_event(0), "and one only");
+}
+
+static void solicited(void)
+{
+	open_channel();
+	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
+	message(0);
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	rule(!has_event(0), "a CQ armed for solicited events says nothing of others");
+	message(IBV_SEND_SOLICITED);
+	rule(has_event(WAIT_MS), "and of one that is solicited it does");
+	take_event();
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
+	MUST(!post_recv(&pair[1], 1, 0, 8));
+	MUST(!side_step(&pair[1], NULL, IBV_QPS_ERR));
+	rule(has_event(WAIT_MS), "a completion in error is a solicited event (IBA 11.4.2.2)");
+	take_event();
+	next_wc(pair[1].cq);
+	pair_again(pair);
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	MUST(!ibv_req_notify_cq(pair[1].cq, 1));
+	message(0);
+	rule(has_event(WAIT_MS), "a CQ armed for all events stays so when it is armed for fewer");
+}
+
+static void make_nonblocking(int fd)
+{
+	MUST(!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
+}
+
+static void waiting(void)
+{
+	struct epoll_event wanted = {.events = EPOLLIN | EPOLLET}, event;
+	struct timeval second = {.tv_sec = WAIT_MS / 1000};
+	struct ibv_cq *cq;
+	void *context;
+	fd_set set;
+	int epoll;
+
+	open_channel();
+	rule(fcntl(channel->fd, F_GETFD) & FD_CLOEXEC, "a channel is not inherited by exec");
+	make_nonblocking(channel->fd);
+	errno = 0;
+	rule(ibv_get_cq_event(channel, &cq, &context) == -1 && errno == EAGAIN,
+	     "a channel that does not block says EAGAIN");
+	epoll = epoll_create1(0);
+	MUST(epoll >= 0 && !epoll_ctl(epoll, EPOLL_CTL_ADD, channel->fd, &wanted));
+	for (int i = 0; i < 3; i++) {
+		MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+		message(0);
+		rule(epoll_wait(epoll, &event, 1, WAIT_MS) == 1 && event.events & EPOLLIN,
+		     "epoll tells event %d by its edge", i);
+		take_event();
+		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	}
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	message(0);
+	FD_ZERO(&set);
+	FD_SET(channel->fd, &set);
+	rule(select(channel->fd + 1, &set, NULL, NULL, &second) == 1, "select tells an event");
+	take_event();
+}
+
+static void *send_one(void *unused)
+{
+	message(0);
+	return unused;
+}
+
+static void nothing(int number)
+{
+	(void)number;
+}
+
+static pthread_t waiter;
+static volatile bool interrupted;
+
+static void *interrupt(void *unused)
+{
+	while (!interrupted) {
+		pthread_kill(waiter, SIGUSR1);
+		usleep(1000);
+	}
+	return unused;
+}
+
+static void blocking(void)
+{
+	struct sigaction act = {.sa_handler = nothing};
+	struct ibv_cq *cq;
+	pthread_t thread;
+	void *context;
+
+	open_channel();
+	waiter = pthread_self();
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	MUST(!sigaction(SIGUSR1, &act, NULL));
+	MUST(!pthread_create(&thread, NULL, interrupt, NULL));
+	errno = 0;
+	rule(ibv_get_cq_event(channel, &cq, &context) == -1 && errno == EINTR,
+	     "a signal ends the wait for an event");
+	interrupted = true;
+	MUST(!pthread_join(thread, NULL));
+	MUST(!pthread_create(&thread, NULL, send_one, NULL));
+	take_event();
+	MUST(!pthread_join(thread, NULL));
+}
+
+static volatile bool destroyed;
+
+static void *destroy(void *cq)
+{
+	MUST(!ibv_destroy_cq(cq));
+	destroyed = true;
+	return NULL;
+}
+
+/* ibv_destroy_cq(3): it does not return before all events are acknowledged. */
+static void acknowledging(void)
+{
+	struct ibv_cq *cq;
+	pthread_t thread;
+	void *context;
+
+	open_channel();
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	message(0);
+	MUST(has_event(WAIT_MS) && !ibv_get_cq_event(channel, &cq, &context));
+	rule_errno(EBUSY, ibv_destroy_comp_channel(channel), "a channel stays while a CQ uses it");
+	MUST(!ibv_destroy_qp(pair[1].qp));
+	MUST(!pthread_create(&thread, NULL, destroy, cq));
+	usleep(20000);
+	rule(!destroyed, "a CQ waits for its events to be acknowledged");
+	ibv_ack_cq_events(cq, 1);
+	MUST(!pthread_join(thread, NULL));
+	rule(destroyed, "and goes then");
+	rule_errno(0, ibv_destroy_comp_channel(channel), "and its channel after it");
+}
+
+static void unread(void)
+{
+	open_channel();
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	message(0);
+	MUST(has_event(WAIT_MS));
+	MUST(!ibv_destroy_qp(pair[1].qp));
+	rule_errno(0, ibv_destroy_cq(pair[1].cq), "a CQ goes with an event that nobody has read");
+	rule(!has_event(0), "and its event with it");
+}
+
+static void shared(void)
+{
+	struct ibv_cq *cq, *got[2];
+	void *context;
+
+	open_channel();
+	cq = ibv_create_cq(hca.context, 64, &cq, channel, 0);
+	MUST(cq);
+	MUST(!ibv_destroy_qp(pair[0].qp) && !ibv_destroy_qp(pair[1].qp));
+	pair[0].cq = cq;
+	pair_open(pair, IBV_QPT_RC, 0);
+	MUST(!ibv_req_notify_cq(pair[0].cq, 0) && !ibv_req_notify_cq(pair[1].cq, 0));
+	message(0);
+	for (int i = 0; i < 2; i++) {
+		MUST(has_event(WAIT_MS) && !ibv_get_cq_event(channel, &got[i], &context));
+		ibv_ack_cq_events(got[i], 1);
+	}
+	rule(got[0] != got[1] && (got[0] == cq || got[1] == cq),
+	     "two CQs of one channel each raise their event");
+}
+
+const struct test cq_event_tests[] = {
+	{"arming", arming},
+	{"solicited", solicited},
+	{"waiting", waiting},
+	{"blocking", blocking},
+	{"acknowledging", acknowledging},
+	{"unread", unread},
+	{"shared", shared},
+	{NULL, NULL},
+};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Multicast groups (IBA 10.5, 11.3). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hca.h"
+#include "rule.h"
+#include "suite.h"
+
+static union ibv_gid group_number(unsigned int n)
+{
+	return (union ibv_gid){.raw = {[10] = 0xff, 0xff, 239, 1, (uint8_t)(n >> 8), (uint8_t)n}};
+}
+
+static void membership(void)
+{
+	const union ibv_gid group = group_number(1);
+	const union ibv_gid unicast = {.raw = {[10] = 0xff, 0xff, 10, 1, 2, 3}};
+	struct side ud = {0}, rc = {0};
+
+	if (!hca.attr.max_mcast_grp)
+		skip("no multicast");
+	side_create(&ud, IBV_QPT_UD, 0);
+	side_create(&rc, IBV_QPT_RC, 0);
+	side_up(&ud, NULL, IBV_QPS_RTS);
+	rule_errno(EINVAL, ibv_attach_mcast(ud.qp, &unicast, 0), "an address of one is no group");
+	rule_errno(EINVAL, ibv_attach_mcast(rc.qp, &group, 0), "only datagrams have groups");
+	rule_errno(EINVAL, ibv_detach_mcast(ud.qp, &group, 0), "who is in no group leaves none");
+	rule_errno(0, ibv_attach_mcast(ud.qp, &group, 0), "a QP joins a group");
+	rule_errno(0, ibv_attach_mcast(ud.qp, &group, 0), "and may do so twice");
+	rule_errno(EBUSY, ibv_destroy_qp(ud.qp), "a QP stays as long as it is in a group");
+	rule_errno(0, ibv_detach_mcast(ud.qp, &group, 0), "it leaves");
+	rule_errno(0, ibv_destroy_qp(ud.qp), "and goes");
+}
+
+static void many(void)
+{
+	int n = limit_of(hca.attr.max_mcast_grp), joined;
+	struct side ud = {0};
+	union ibv_gid group;
+
+	if (!hca.attr.max_mcast_grp)
+		skip("no multicast");
+	side_create(&ud, IBV_QPT_UD, 0);
+	side_up(&ud, NULL, IBV_QPS_RTS);
+	for (joined = 0; joined < n; joined++) {
+		group = group_number((unsigned int)joined);
+		if (ibv_attach_mcast(ud.qp, &group, 0))
+			break;
+	}
+	rule(joined == n, "there are as many groups as the device says");
+	while (joined--) {
+		group = group_number((unsigned int)joined);
+		MUST(!ibv_detach_mcast(ud.qp, &group, 0));
+	}
+}
+
+static void members(void)
+{
+	int n = limit_of(hca.attr.max_mcast_qp_attach), joined;
+	struct side *ud = calloc((size_t)n + 1, sizeof(struct side));
+	const union ibv_gid group = group_number(7);
+	struct ibv_cq *cq = ibv_create_cq(hca.context, 64, NULL, NULL, 0);
+
+	if (!hca.attr.max_mcast_grp)
+		skip("no multicast");
+	if (n > 4096)
+		skip("too many");
+	MUST(ud && cq);
+	for (joined = 0; joined <= n; joined++) {
+		ud[joined].cq = cq;
+		side_create(&ud[joined], IBV_QPT_UD, 0);
+		if (ibv_attach_mcast(ud[joined].qp, &group, 0))
+			break;
+	}
+	rule(joined == n, "a group has as many members as the device says, and not one more");
+}
+
+/* --- What a group hears. */
+
+static struct ibv_ah *group_ah(const union ibv_gid *group)
+{
+	struct ibv_ah_attr to = {
+		.is_global = 1,
+		.port_num = PORT,
+		.grh = {.dgid = *group, .sgid_index = (uint8_t)hca.gid_index, .hop_limit = 1}};
+	struct ibv_ah *ah = ibv_create_ah(hca.pd, &to);
+
+	MUST(ah);
+	return ah;
+}
+
+static void send_to(struct side *from, struct ibv_ah *ah)
+{
+	struct ibv_sge sge = side_sge(from, 0, 8);
+	struct ibv_send_wr wr = side_wr(from, IBV_WR_SEND, &sge, from);
+
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = 0xffffff;
+	MUST(!post_send(from, &wr));
+	MUST(next_wc(from->cq).status == IBV_WC_SUCCESS);
+}
+
+static void delivery(void)
+{
+	const union ibv_gid group = group_number(2), other = group_number(3);
+	struct side pair[2] = {0};
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+
+	if (!hca.attr.max_mcast_grp)
+		skip("no multicast");
+	pair_open(pair, IBV_QPT_UD, 0);
+	ah = group_ah(&group);
+	MUST(!ibv_attach_mcast(pair[1].qp, &group, 0));
+	MUST(!post_recv(&pair[1], 1, 0, 100) && !post_recv(&pair[1], 2, 0, 100));
+	send_to(&pair[0], ah);
+	rule(await_wc(pair[1].cq, &wc) && wc.wr_id == 1,
+	     "a member hears its group, though in the sender's host");
+	rule(!any_wc(pair[1].cq, &wc), "once");
+	send_to(&pair[0], group_ah(&other));
+	rule(!any_wc(pair[1].cq, &wc), "and not another group");
+	MUST(!ibv_detach_mcast(pair[1].qp, &group, 0));
+	send_to(&pair[0], ah);
+	rule(!any_wc(pair[1].cq, &wc), "who has left hears nothing");
+}
+
+/* What the other process hears; in a process that has opened the device for itself. */
+static int listen_elsewhere(const union ibv_gid *group, int ready)
+{
+	struct side s = {0};
+	struct ibv_wc wc;
+
+	hca_open();
+	side_create(&s, IBV_QPT_UD, 0);
+	side_up(&s, NULL, IBV_QPS_RTS);
+	MUST(!ibv_attach_mcast(s.qp, group, 0));
+	MUST(!post_recv(&s, 1, 0, 100) && !post_recv(&s, 2, 0, 100));
+	MUST(write(ready, "", 1) == 1);
+	return await_wc(s.cq, &wc) && !any_wc(s.cq, &wc) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static void processes(void)
+{
+	const union ibv_gid group = group_number(4);
+	struct side s = {0};
+	int ready[2], status;
+	pid_t child;
+	char byte;
+
+	if (!hca.attr.max_mcast_grp)
+		skip("no multicast");
+	MUST(!pipe(ready));
+	child = fork();
+	MUST(child >= 0);
+	if (!child)
+		_exit(listen_elsewhere(&group, ready[1]));
+	side_create(&s, IBV_QPT_UD, 0);
+	side_up(&s, NULL, IBV_QPS_RTS);
+	close(ready[1]);
+	MUST(read(ready[0], &byte, 1) == 1);
+	send_to(&s, group_ah(&group));
+	MUST(waitpid(child, &status, 0) == child);
+	rule(!status, "a member in another process hears its group, once");
+}
+
+const struct test mcast_tests[] = {
+	{"membership", membership}, {"many", many},           {"members", members},
+	{"delivery", delivery},     {"processes", processes}, {NULL, NULL},
+};

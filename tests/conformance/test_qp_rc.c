@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What reliable connections carry, and how they fail (IBA 9.7, 11.4.1, 11.6.2). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hca.h"
+#include "rule.h"
+#include "suite.h"
+
+static struct side pair[2];
+
+#define OPS                                                                               \
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | \
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                  \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+
+/* The completion of one posted request. */
+static struct ibv_wc done(struct ibv_send_wr *wr)
+{
+	errno = abs(post_send(&pair[0], wr));
+	MUST(!errno);
+	return next_wc(pair[0].cq);
+}
+
+static bool same(uint32_t to, uint32_t from, uint32_t length)
+{
+	return !memcmp(pair[1].room + to, pair[0].room + from, length);
+}
+
+static void sends(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	sge = side_sge(&pair[0], 100, 3000);
+	wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
+	wr.wr_id = 0x1122334455667788;
+	MUST(!post_recv(&pair[1], 0x8877665544332211, 0, 4000));
+	wc = done(&wr);
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND && wc.wr_id == wr.wr_id &&
+		     wc.qp_num == pair[0].qp->qp_num,
+	     "a send completes as itself");
+	wc = next_wc(pair[1].cq);
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV && wc.byte_len == 3000 &&
+		     wc.wr_id == 0x8877665544332211 && wc.qp_num == pair[1].qp->qp_num &&
+		     !wc.wc_flags,
+	     "its receive completes with the length");
+	rule(same(0, 100, 3000), "and has the bytes");
+	wr.opcode = IBV_WR_SEND_WITH_IMM;
+	wr.imm_data = htobe32(0x01020304);
+	MUST(!post_recv(&pair[1], 2, 0, 4000));
+	MUST(done(&wr).status == IBV_WC_SUCCESS);
+	wc = next_wc(pair[1].cq);
+	rule(wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htobe32(0x01020304),
+	     "immediate data arrive");
+	wr = side_wr(&pair[0], IBV_WR_SEND, NULL, &pair[1]);
+	MUST(!post_recv(&pair[1], 3, 0, 0));
+	rule(done(&wr).status == IBV_WC_SUCCESS && next_wc(pair[1].cq).byte_len == 0,
+	     "a message may have no bytes, and a receive no segments");
+	wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
+	wr.send_flags = 0;
+	MUST(!post_recv(&pair[1], 4, 0, 4000) && !post_recv(&pair[1], 5, 0, 4000));
+	MUST(!post_send(&pair[0], &wr));
+	wr.wr_id = 6;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	rule(done(&wr).wr_id == 6, "a send that is not signaled does not complete");
+	rule(!any_wc(pair[0].cq, &wc), "and later neither");
+}
+
+static void rdma(void)
+{
+	struct ibv_sge sge, parts[2];
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	sge = side_sge(&pair[0], 0, 5000);
+	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
+	wc = done(&wr);
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RDMA_WRITE && same(0, 0, 5000),
+	     "an RDMA WRITE writes");
+	rule(!ibv_poll_cq(pair[1].cq, 1, &wc), "and the peer is not told");
+	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr.imm_data = htobe32(77);
+	MUST(!post_recv(&pair[1], 9, 0, 0));
+	MUST(done(&wr).status == IBV_WC_SUCCESS);
+	wc = next_wc(pair[1].cq);
+	rule(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 5000 && wc.wr_id == 9 &&
+		     wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htobe32(77),
+	     "with immediate data it is, and of the length");
+	memset(pair[0].room, 0, 600);
+	parts[0] = side_sge(&pair[0], 0, 100);
+	parts[1] = side_sge(&pair[0], 300, 200);
+	wr = side_wr(&pair[0], IBV_WR_RDMA_READ, parts, &pair[1]);
+	wr.num_sge = 2;
+	wr.wr.rdma.remote_addr += 1000;
+	wc = done(&wr);
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RDMA_READ && wc.byte_len == 300,
+	     "an RDMA READ completes with its length");
+	rule(same(1000, 0, 100) && same(1100, 300, 200) && !pair[0].room[200],
+	     "and scatters what it has read, and no more");
+	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, NULL, &pair[1]);
+	wr.wr.rdma.rkey = 0x77777777;
+	wr.wr.rdma.remote_addr = 1;
+	rule(done(&wr).status == IBV_WC_SUCCESS,
+	     "a WRITE of no bytes needs no valid key (IBA 9.7.4.1.4)");
+}
+
+static void atomics(void)
+{
+	uint64_t *mine = (uint64_t *)(void *)pair[0].room,
+		 *theirs = (uint64_t *)(void *)pair[1].room;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	if (hca.attr.atomic_cap == IBV_ATOMIC_NONE)
+		skip("no atomics");
+	pair_open(pair, IBV_QPT_RC, 0);
+	theirs[0] = 41;
+	sge = side_sge(&pair[0], 0, 8);
+	wr = side_wr(&pair[0], IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, &pair[1]);
+	wr.wr.atomic.compare_add = 2;
+	wc = done(&wr);
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_FETCH_ADD && wc.byte_len == 8,
+	     "fetch-and-add completes as itself");
+	rule(mine[0] == 41 && theirs[0] == 43, "it adds, and returns what was there");
+	wr = side_wr(&pair[0], IBV_WR_ATOMIC_CMP_AND_SWP, &sge, &pair[1]);
+	wr.wr.atomic.compare_add = 43;
+	wr.wr.atomic.swap = 99;
+	rule(done(&wr).opcode == IBV_WC_COMP_SWAP && mine[0] == 43 && theirs[0] == 99,
+	     "compare-and-swap swaps what is equal");
+	rule(done(&wr).status == IBV_WC_SUCCESS && mine[0] == 99 && theirs[0] == 99,
+	     "and leaves what is not, and returns it");
+	wr.wr.atomic.remote_addr += 4;
+	errno = abs(post_send(&pair[0], &wr));
+	rule(errno == EINVAL || next_wc(pair[0].cq).status == IBV_WC_REM_INV_REQ_ERR,
+	     "an atomic has a natural alignment (IBA 9.4.5)");
+}
+
+/* As many READs as may be out, and more: they wait for each other. */
+static void many_reads(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	bool right = true;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	for (uint32_t i = 0; i < SIDE_DEPTH; i++) {
+		sge = side_sge(&pair[0], i * 512, 512);
+		wr = side_wr(&pair[0], IBV_WR_RDMA_READ, &sge, &pair[1]);
+		wr.wr.rdma.remote_addr += (uint64_t)(SIDE_DEPTH - 1 - i) * 512;
+		wr.wr_id = i;
+		MUST(!post_send(&pair[0], &wr));
+	}
+	for (uint32_t i = 0; i < SIDE_DEPTH; i++) {
+		struct ibv_wc wc = next_wc(pair[0].cq);
+
+		right &= wc.status == IBV_WC_SUCCESS && wc.wr_id == i &&
+			 same((SIDE_DEPTH - 1 - i) * 512, i * 512, 512);
+	}
+	rule(right, "more READs than may be outstanding wait, and complete in order");
+}
+
+static void inlined(void)
+{
+	struct ibv_sge parts[2];
+	struct ibv_send_wr wr;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	parts[0] = (struct ibv_sge){(uintptr_t)pair[0].room, 20, 0xdead};
+	parts[1] = (struct ibv_sge){(uintptr_t)pair[0].room + 500, 30, 0xbeef};
+	wr = side_wr(&pair[0], IBV_WR_RDMA_WRITE, parts, &pair[1]);
+	wr.num_sge = 2;
+	wr.send_flags |= IBV_SEND_INLINE;
+	rule(done(&wr).status == IBV_WC_SUCCESS && same(0, 0, 20) && same(20, 500, 30),
+	     "inline data are gathered, and need no key");
+}
+
+/* A list: what is refused stops it, and what was before is done. */
+static void lists(void)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr[3], *bad = NULL;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	sge = side_sge(&pair[0], 0, 8);
+	for (uint64_t i = 0; i < 3; i++) {
+		wr[i] = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
+		wr[i].wr_id = i;
+		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
+	}
+	MUST(!ibv_post_send(pair[0].qp, wr, &bad));
+	for (uint64_t i = 0; i < 3; i++)
+		rule(next_wc(pair[0].cq).wr_id == i, "request %d of a list completes in its turn",
+		     (int)i);
+	wr[1].num_sge = SIDE_SGES + 100;
+	rule(ibv_post_send(pair[0].qp, wr, &bad) && bad == &wr[1],
+	     "a list stops at the request that is wrong");
+	rule(next_wc(pair[0].cq).wr_id == 0, "and what was before it is done");
+}
+
+/* --- Errors. */
+
+static struct ibv_sge one_sge;
+
+static struct ibv_send_wr one(enum ibv_wr_opcode opcode, uint32_t length)
+{
+	one_sge = side_sge(&pair[0], 0, length);
+	return side_wr(&pair[0], opcode, &one_sge, &pair[1]);
+}
+
+/* The request fails so, the QP is in error with it, and what follows is flushed. */
+static void fails(struct ibv_send_wr wr, enum ibv_wc_status status, const char *what)
+{
+	struct ibv_sge sge = side_sge(&pair[0], 0, 8);
+	struct ibv_send_wr next = side_wr(&pair[0], IBV_WR_RDMA_WRITE, &sge, &pair[1]);
+	struct ibv_wc wc;
+
+	next.wr_id = 2;
+	wr.wr_id = 1;
+	MUST(!post_send(&pair[0], &wr));
+	wc = next_wc(pair[0].cq);
+	rule(wc.status == status && wc.wr_id == 1, "%s: %s", what, ibv_wc_status_str(status));
+	rule(side_state(&pair[0]) == IBV_QPS_ERR, "%s: the QP is in error then", what);
+	MUST(!post_send(&pair[0], &next));
+	wc = next_wc(pair[0].cq);
+	rule(wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 2, "%s: what follows is flushed",
+	     what);
+	pair_again(pair);
+}
+
+static void local_errors(void)
+{
+	struct ibv_pd *other = ibv_alloc_pd(hca.context);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_mr *mr;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	MUST(other);
+	mr = ibv_reg_mr(other, pair[0].room, SIDE_ROOM, IBV_ACCESS_LOCAL_WRITE);
+	MUST(mr);
+	sge = side_sge(&pair[0], 0, 8);
+	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr.sg_list = &sge;
+	sge.lkey ^= 0x55555500;
+	fails(wr, IBV_WC_LOC_PROT_ERR, "a local key that is none");
+	sge = side_sge(&pair[0], SIDE_ROOM - 4, 8);
+	fails(wr, IBV_WC_LOC_PROT_ERR, "memory beyond the region");
+	sge = (struct ibv_sge){(uintptr_t)pair[0].room, 8, mr->lkey};
+	fails(wr, IBV_WC_LOC_PROT_ERR, "a region of another domain");
+	MUST(!ibv_dereg_mr(mr));
+	mr = ibv_reg_mr(hca.pd, pair[0].room, SIDE_ROOM, 0);
+	MUST(mr);
+	wr.opcode = IBV_WR_RDMA_READ;
+	sge.lkey = mr->lkey;
+	fails(wr, IBV_WC_LOC_PROT_ERR, "a READ into a region that may not be written");
+	MUST(!ibv_dereg_mr(mr));
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	fails(wr, IBV_WC_LOC_PROT_ERR, "a region that was given back");
+}
+
+static void remote_errors(void)
+{
+	struct ibv_pd *other = ibv_alloc_pd(hca.context);
+	struct ibv_send_wr wr;
+	struct ibv_mr *mr;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	MUST(other);
+	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr.wr.rdma.rkey ^= 0x55555500;
+	fails(wr, IBV_WC_REM_ACCESS_ERR, "a remote key that is none");
+	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr.wr.rdma.remote_addr += SIDE_ROOM - 4;
+	fails(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE beyond the region");
+	wr = one(IBV_WR_RDMA_READ, 8);
+	wr.wr.rdma.remote_addr -= 1;
+	fails(wr, IBV_WC_REM_ACCESS_ERR, "a READ before the region");
+	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr.wr.rdma.remote_addr = UINT64_MAX - 3;
+	fails(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE around the end of all addresses");
+	mr = ibv_reg_mr(other, pair[1].room, SIDE_ROOM,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	MUST(mr);
+	wr = one(IBV_WR_RDMA_WRITE, 8);
+	wr.wr.rdma.rkey = mr->rkey;
+	fails(wr, IBV_WC_REM_ACCESS_ERR, "a remote region of another domain");
+	MUST(!ibv_dereg_mr(mr));
+	mr = ibv_reg_mr(hca.pd, pair[1].room, SIDE_ROOM, IBV_ACCESS_REMOTE_READ);
+	MUST(mr);
+	wr.wr.rdma.rkey = mr->rkey;
+	fails(wr, IBV_WC_REM_ACCESS_ERR, "a WRITE to a region that may be read only");
+	MUST(!ibv_dereg_mr(mr));
+	mr = ibv_reg_mr(hca.pd, pair[1].room, SIDE_ROOM,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	MUST(mr);
+	wr = one(IBV_WR_RDMA_READ, 8);
+	wr.wr.rdma.rkey = mr->rkey;
+	fails(wr, IBV_WC_REM_ACCESS_ERR, "a READ of a region that may be written only");
+	if (hca.attr.atomic_cap != IBV_ATOMIC_NONE) {
+		wr = one(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
+		wr.wr.atomic.rkey = mr->rkey;
+		fails(wr, IBV_WC_REM_ACCESS_ERR, "an atomic on a region without that right");
+	}
+}
+
+/* What the QP itself forbids, whatever the region allows. */
+static void qp_rights(void)
+{
+	static const struct {
+		int access;
+		enum ibv_wr_opcode opcode;
+		const char *what;
+	} rows[] = {
+		{IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_WRITE, "a WRITE to a QP without that right"},
+		{IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_READ, "a READ from a QP without that right"},
+		{IBV_ACCESS_REMOTE_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		 "an atomic on a QP without that right"},
+	};
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_qp_attr attr = {.qp_access_flags = (unsigned int)rows[i].access};
+
+		MUST(!ibv_modify_qp(pair[1].qp, &attr, IBV_QP_ACCESS_FLAGS));
+		fails(one(rows[i].opcode, 8), IBV_WC_REM_INV_REQ_ERR, rows[i].what);
+	}
+}
+
+static void receive_errors(void)
+{
+	struct ibv_sge wrong;
+	struct ibv_recv_wr recv = {.wr_id = 3, .sg_list = &wrong, .num_sge = 1}, *bad;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	MUST(!post_recv(&pair[1], 3, 0, 50));
+	fails(one(IBV_WR_SEND, 51), IBV_WC_REM_INV_REQ_ERR,
+	      "a message that is too long for its receive");
+	MUST(!post_recv(&pair[1], 3, 0, 50));
+	struct ibv_send_wr wr = one(IBV_WR_SEND, 51);
+	MUST(!post_send(&pair[0], &wr));
+	wc = next_wc(pair[1].cq);
+	rule(wc.status == IBV_WC_LOC_LEN_ERR && wc.wr_id == 3, "its receive has a length error");
+	rule(side_state(&pair[1]) == IBV_QPS_ERR, "and its QP is in error, too");
+	next_wc(pair[0].cq);
+	pair_again(pair);
+	wrong = side_sge(&pair[1], 0, 64);
+	wrong.lkey ^= 0x55555500;
+	MUST(!ibv_post_recv(pair[1].qp, &recv, &bad));
+	wr = one(IBV_WR_SEND, 51);
+	MUST(!post_send(&pair[0], &wr));
+	wc = next_wc(pair[0].cq);
+	rule(wc.status == IBV_WC_REM_OP_ERR,
+	     "a receive with a wrong key is the remote side's error");
+	wc = next_wc(pair[1].cq);
+	rule(wc.status == IBV_WC_LOC_PROT_ERR && wc.wr_id == 3, "and a protection error there");
+}
+
+/* Connects the first one anew, with what a test wants of its patience. */
+static void patience(uint32_t dest, uint8_t timeout, uint8_t retries, uint8_t rnr_retries)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+
+	MUST(!side_step(&pair[0], NULL, IBV_QPS_RESET));
+	MUST(!side_step(&pair[0], &pair[1], IBV_QPS_INIT));
+	mask = side_attr(&pair[0], &pair[1], IBV_QPS_RTR, &attr);
+	attr.dest_qp_num = dest;
+	MUST(!ibv_modify_qp(pair[0].qp, &attr, mask));
+	mask = side_attr(&pair[0], &pair[1], IBV_QPS_RTS, &attr);
+	attr.timeout = timeout;
+	attr.retry_cnt = retries;
+	attr.rnr_retry = rnr_retries;
+	MUST(!ibv_modify_qp(pair[0].qp, &attr, mask));
+}
+
+static void retries(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	patience(pair[1].qp->qp_num, 14, 7, 0);
+	fails(one(IBV_WR_SEND, 8), IBV_WC_RNR_RETRY_EXC_ERR,
+	      "a message without a receive, and no patience");
+	wr = one(IBV_WR_SEND, 8);
+	MUST(!post_send(&pair[0], &wr));
+	rule(!any_wc(pair[0].cq, &wc), "with endless patience a message waits for its receive");
+	MUST(!post_recv(&pair[1], 4, 0, 8));
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && next_wc(pair[1].cq).wr_id == 4,
+	     "and is taken when there is one");
+	/* A QP that listens to somebody else. */
+	MUST(!side_step(&pair[1], NULL, IBV_QPS_RESET));
+	patience(pair[1].qp->qp_num, 8, 1, 7);
+	wr = one(IBV_WR_RDMA_WRITE, 8);
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_RETRY_EXC_ERR,
+	     "a peer that does not answer is given up");
+}
+
+/* --- ibv_wr_*. */
+
+static void posting_api(void)
+{
+	uint64_t *theirs = (uint64_t *)(void *)pair[1].room,
+		 *mine = (uint64_t *)(void *)pair[0].room;
+	struct ibv_qp_ex *q;
+	struct ibv_data_buf bufs[2];
+	struct ibv_sge sges[2];
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_RC, OPS);
+	q = pair[0].qpx;
+	MUST(q);
+	for (int i = 0; i < 4; i++)
+		MUST(!post_recv(&pair[1], 10 + (uint64_t)i, 4096, 64));
+	ibv_wr_start(q);
+	q->wr_id = 1;
+	q->wr_flags = 0;
+	ibv_wr_send(q);
+	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 30);
+	q->wr_id = 2;
+	q->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send_imm(q, htobe32(5));
+	ibv_wr_set_inline_data(q, pair[0].room, 16);
+	q->wr_id = 3;
+	sges[0] = side_sge(&pair[0], 0, 10);
+	sges[1] = side_sge(&pair[0], 100, 10);
+	ibv_wr_rdma_write_imm(q, pair[1].mr->rkey, (uintptr_t)pair[1].room + 2048, htobe32(6));
+	ibv_wr_set_sge_list(q, 2, sges);
+	rule_errno(0, ibv_wr_complete(q), "a batch of three is posted");
+	rule(next_wc(pair[0].cq).wr_id == 2 && next_wc(pair[0].cq).wr_id == 3,
+	     "those that are signaled complete");
+	rule(next_wc(pair[1].cq).byte_len == 30, "the first one is a send");
+	wc = next_wc(pair[1].cq);
+	rule(wc.byte_len == 16 && wc.imm_data == htobe32(5),
+	     "the second one has inline and immediate data");
+	wc = next_wc(pair[1].cq);
+	rule(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.imm_data == htobe32(6) &&
+		     same(2048, 0, 10) && same(2058, 100, 10),
+	     "the third one writes what it gathers");
+
+	theirs[0] = 5;
+	ibv_wr_start(q);
+	q->wr_id = 4;
+	ibv_wr_atomic_fetch_add(q, pair[1].mr->rkey, (uintptr_t)theirs, 3);
+	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)&mine[0], 8);
+	q->wr_id = 5;
+	ibv_wr_atomic_cmp_swp(q, pair[1].mr->rkey, (uintptr_t)theirs, 8, 100);
+	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)&mine[1], 8);
+	q->wr_id = 6;
+	ibv_wr_rdma_read(q, pair[1].mr->rkey, (uintptr_t)theirs);
+	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)&mine[2], 8);
+	rule_errno(0, ibv_wr_complete(q), "a batch of atomics and a READ is posted");
+	for (uint64_t id = 4; id < 7; id++)
+		rule(next_wc(pair[0].cq).wr_id == id, "number %d completes in its turn", (int)id);
+	rule(mine[0] == 5 && mine[1] == 8 && mine[2] == 100 && theirs[0] == 100,
+	     "each sees what the one before has done");
+
+	bufs[0] = (struct ibv_data_buf){pair[0].room, 8};
+	bufs[1] = (struct ibv_data_buf){pair[0].room + 64, 8};
+	ibv_wr_start(q);
+	q->wr_id = 7;
+	ibv_wr_rdma_write(q, pair[1].mr->rkey, (uintptr_t)pair[1].room);
+	ibv_wr_set_inline_data_list(q, 2, bufs);
+	rule_errno(0, ibv_wr_complete(q), "a list of inline data is posted");
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	rule(same(0, 0, 8) && same(8, 64, 8), "and written in one piece");
+	ibv_wr_start(q);
+	q->wr_id = 8;
+	ibv_wr_rdma_write(q, pair[1].mr->rkey, (uintptr_t)pair[1].room);
+	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 8);
+	ibv_wr_abort(q);
+	ibv_wr_start(q);
+	q->wr_id = 9;
+	ibv_wr_rdma_write(q, pair[1].mr->rkey, (uintptr_t)pair[1].room);
+	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 8);
+	MUST(!ibv_wr_complete(q));
+	rule(next_wc(pair[0].cq).wr_id == 9, "what was aborted was never posted");
+}
+
+static int api_for(enum ibv_qp_type type, uint64_t ops)
+{
+	struct ibv_cq *cq = ibv_create_cq(hca.context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex init = {.send_cq = cq,
+					   .recv_cq = cq,
+					   .qp_type = type,
+					   .cap = {.max_send_wr = 1, .max_recv_wr = 1},
+					   .comp_mask = IBV_QP_INIT_ATTR_PD |
+							IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					   .pd = hca.pd,
+					   .send_ops_flags = ops};
+
+	MUST(cq);
+	errno = 0;
+	return ibv_create_qp_ex(hca.context, &init) ? 0 : errno;
+}
+
+static void posting_api_refused(void)
+{
+	rule_errno(EOPNOTSUPP, api_for(IBV_QPT_RC, UINT64_C(1) << 50),
+		   "operations that nobody knows are refused");
+	rule_errno(EOPNOTSUPP, api_for(IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_READ), "UD has no READ");
+	rule_errno(EOPNOTSUPP, api_for(IBV_QPT_UC, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP),
+		   "UC has no atomics");
+}
+
+const struct test qp_rc_tests[] = {
+	{"sends", sends},
+	{"rdma", rdma},
+	{"atomics", atomics},
+	{"many_reads", many_reads},
+	{"inline", inlined},
+	{"lists", lists},
+	{"local_errors", local_errors},
+	{"remote_errors", remote_errors},
+	{"qp_rights", qp_rights},
+	{"receive_errors", receive_errors},
+	{"retries", retries},
+	{"posting_api", posting_api},
+	{"posting_api_refused", posting_api_refused},
+	{NULL, NULL},
+};

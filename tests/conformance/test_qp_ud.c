@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Datagrams (IBA 9.8.3), and address handles of what was received. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca.h"
+#include "rule.h"
+#include "suite.h"
+
+#define GRH 40
+
+static struct side pair[2];
+
+static uint32_t mtu(void)
+{
+	return 128u << hca.port.active_mtu;
+}
+
+static struct ibv_sge one_sge;
+
+static struct ibv_send_wr datagram(uint32_t length)
+{
+	one_sge = side_sge(&pair[0], 0, length);
+	return side_wr(&pair[0], IBV_WR_SEND, &one_sge, &pair[1]);
+}
+
+static void datagrams(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_UD, 0);
+	wr = datagram(200);
+	wr.opcode = IBV_WR_SEND_WITH_IMM;
+	wr.imm_data = htobe32(12);
+	MUST(!post_recv(&pair[1], 1, 0, 1000) && !post_send(&pair[0], &wr));
+	wc = next_wc(pair[0].cq);
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND, "a datagram is sent");
+	wc = next_wc(pair[1].cq);
+	rule(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV && wc.byte_len == 200 + GRH,
+	     "it arrives, with room for a GRH in front");
+	rule(wc.wc_flags & IBV_WC_GRH, "and with a GRH, as all of RoCE");
+	rule(wc.src_qp == pair[0].qp->qp_num && wc.qp_num == pair[1].qp->qp_num,
+	     "it names its source");
+	rule(wc.wc_flags & IBV_WC_WITH_IMM && wc.imm_data == htobe32(12), "it has immediate data");
+	rule(wc.pkey_index == 0, "and the P_Key's index");
+	rule(!memcmp(pair[1].room + GRH, pair[0].room, 200), "the bytes stand behind the GRH");
+	if (mtu() + GRH <= SIDE_ROOM) {
+		wr = datagram(mtu());
+		MUST(!post_recv(&pair[1], 2, 0, SIDE_ROOM) && !post_send(&pair[0], &wr));
+		MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+		rule(next_wc(pair[1].cq).byte_len == mtu() + GRH,
+		     "a datagram has up to the port's MTU");
+	}
+	wr = datagram(0);
+	MUST(!post_recv(&pair[1], 3, 0, GRH) && !post_send(&pair[0], &wr));
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	rule(next_wc(pair[1].cq).byte_len == GRH, "it may have no bytes");
+}
+
+static void too_long(void)
+{
+	struct ibv_send_wr wr;
+	int rc;
+
+	pair_open(pair, IBV_QPT_UD, 0);
+	wr = datagram(mtu() + 1);
+	MUST(mtu() < SIDE_ROOM);
+	rc = abs(post_send(&pair[0], &wr));
+	rule(rc == EINVAL || (!rc && next_wc(pair[0].cq).status == IBV_WC_LOC_LEN_ERR),
+	     "a datagram beyond the MTU is a length error");
+}
+
+static void lost(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_UD, 0);
+	wr = datagram(8);
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && !any_wc(pair[1].cq, &wc),
+	     "a datagram without a receive is lost");
+	MUST(!post_recv(&pair[1], 1, 0, 100));
+	wr.wr.ud.remote_qkey ^= 1;
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && !any_wc(pair[1].cq, &wc),
+	     "one with another Q_Key is lost (IBA 10.2.4)");
+	wr.wr.ud.remote_qkey = 0x80000000 | 5; /* the QP's own is sent instead: IBA 10.2.5 */
+	MUST(!post_send(&pair[0], &wr));
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	rule(next_wc(pair[1].cq).status == IBV_WC_SUCCESS,
+	     "with the highest bit set the sender's own Q_Key is used (IBA 10.2.5)");
+	MUST(!post_recv(&pair[1], 2, 0, 100));
+	wr.wr.ud.remote_qkey = QKEY;
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_SUCCESS && next_wc(pair[1].cq).wr_id == 2,
+	     "and the next one arrives");
+}
+
+static void qkey_change(void)
+{
+	struct ibv_qp_attr attr = {.qkey = 0x2222};
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_UD, 0);
+	MUST(!ibv_modify_qp(pair[1].qp, &attr, IBV_QP_QKEY));
+	MUST(!post_recv(&pair[1], 1, 0, 100));
+	wr = datagram(8);
+	MUST(!post_send(&pair[0], &wr));
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	rule(!any_wc(pair[1].cq, &wc), "after a change of the Q_Key the old one is none");
+	wr.wr.ud.remote_qkey = 0x2222;
+	MUST(!post_send(&pair[0], &wr));
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	rule(next_wc(pair[1].cq).wr_id == 1, "and the new one is");
+}
+
+/* Answers a datagram by what came with it. */
+static void answering(void)
+{
+	struct ibv_send_wr wr, back;
+	struct ibv_ah_attr attr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+
+	pair_open(pair, IBV_QPT_UD, 0);
+	wr = datagram(64);
+	MUST(!post_recv(&pair[1], 1, 0, 1000) && !post_send(&pair[0], &wr));
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	wc = next_wc(pair[1].cq);
+	MUST(wc.status == IBV_WC_SUCCESS);
+	if (!rule_errno(0,
+			abs(ibv_init_ah_from_wc(hca.context, PORT, &wc,
+						(struct ibv_grh *)pair[1].room, &attr)),
+			"what came with a datagram makes an address"))
+		return;
+	rule(attr.is_global && attr.port_num == PORT &&
+		     !memcmp(&attr.grh.dgid, &hca.gid, sizeof(hca.gid)) &&
+		     attr.grh.sgid_index == hca.gid_index,
+	     "which is that of its sender, from where it was sent to");
+	ah = ibv_create_ah_from_wc(hca.pd, &wc, (struct ibv_grh *)pair[1].room, PORT);
+	MUST(ah);
+	sge = side_sge(&pair[1], 2000, 32);
+	back = side_wr(&pair[1], IBV_WR_SEND, &sge, &pair[0]);
+	back.wr.ud.ah = ah;
+	back.wr.ud.remote_qpn = wc.src_qp;
+	MUST(!post_recv(&pair[0], 2, 4000, 1000) && !post_send(&pair[1], &back));
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	rule(next_wc(pair[0].cq).wr_id == 2 &&
+		     !memcmp(pair[0].room + 4000 + GRH, pair[1].room + 2000, 32),
+	     "and a handle made of it leads back");
+	rule_errno(0, ibv_destroy_ah(ah), "it is destroyed as any other");
+}
+
+static void not_for_ud(void)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		const char *what;
+	} rows[] = {{IBV_WR_RDMA_WRITE, "WRITE"},
+		    {IBV_WR_RDMA_READ, "READ"},
+		    {IBV_WR_ATOMIC_FETCH_AND_ADD, "atomics"}};
+
+	pair_open(pair, IBV_QPT_UD, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_send_wr wr = datagram(8);
+		int rc;
+
+		wr.opcode = rows[i].opcode;
+		rc = abs(post_send(&pair[0], &wr));
+		rule(rc == EINVAL || (!rc && next_wc(pair[0].cq).status == IBV_WC_LOC_QP_OP_ERR),
+		     "UD has no %s", rows[i].what);
+		pair_again(pair);
+	}
+}
+
+static void posting_api(void)
+{
+	struct ibv_qp_ex *q;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_UD, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM);
+	q = pair[0].qpx;
+	MUST(q && !post_recv(&pair[1], 1, 0, 100) && !post_recv(&pair[1], 2, 0, 100));
+	ibv_wr_start(q);
+	q->wr_flags = IBV_SEND_SIGNALED;
+	q->wr_id = 5;
+	ibv_wr_send(q);
+	ibv_wr_set_ud_addr(q, pair[0].ah, pair[1].qp->qp_num, QKEY);
+	ibv_wr_set_sge(q, pair[0].mr->lkey, (uintptr_t)pair[0].room, 16);
+	q->wr_id = 6;
+	ibv_wr_send_imm(q, htobe32(3));
+	ibv_wr_set_ud_addr(q, pair[0].ah, pair[1].qp->qp_num, QKEY);
+	ibv_wr_set_inline_data(q, pair[0].room, 8);
+	rule_errno(0, ibv_wr_complete(q), "two datagrams are posted");
+	rule(next_wc(pair[0].cq).wr_id == 5 && next_wc(pair[0].cq).wr_id == 6, "and sent");
+	wc = next_wc(pair[1].cq);
+	rule(wc.byte_len == 16 + GRH && !memcmp(pair[1].room + GRH, pair[0].room, 8),
+	     "the first arrives");
+	wc = next_wc(pair[1].cq);
+	rule(wc.byte_len == 8 + GRH && wc.imm_data == htobe32(3), "and the second");
+}
+
+static void local_error(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+
+	pair_open(pair, IBV_QPT_UD, 0);
+	MUST(!post_recv(&pair[0], 9, 0, 100));
+	wr = datagram(8);
+	one_sge.lkey ^= 0x55555500;
+	MUST(!post_send(&pair[0], &wr));
+	rule(next_wc(pair[0].cq).status == IBV_WC_LOC_PROT_ERR, "a wrong local key is an error");
+	rule(side_state(&pair[0]) == IBV_QPS_SQE, "of the send queue only (IBA 10.3.1.6)");
+	wr = side_wr(&pair[1], IBV_WR_SEND, &one_sge, &pair[0]);
+	one_sge = side_sge(&pair[1], 0, 8);
+	MUST(!post_send(&pair[1], &wr));
+	wc = next_wc(pair[0].cq);
+	rule(wc.wr_id == 9 && wc.status == IBV_WC_SUCCESS, "the receive queue goes on");
+}
+
+const struct test qp_ud_tests[] = {
+	{"datagrams", datagrams},     {"too_long", too_long},       {"lost", lost},
+	{"qkey_change", qkey_change}, {"answering", answering},     {"not_for_ud", not_for_ud},
+	{"posting_api", posting_api}, {"local_error", local_error}, {NULL, NULL},
+};
