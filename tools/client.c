@@ -69,6 +69,16 @@ static void check_locks(struct clients *all)
 		check_lock(all, c);
 }
 
+/* What is recalled of processes that are not awaited any more is free. */
+static void check_remotes(struct clients *all)
+{
+	uint32_t process;
+
+	for (process = 0; process < LEASE_BLOCKS; process++)
+		if (!all->record->waits[process])
+			remote_forget(&all->sw->remotes, process);
+}
+
 /* Gives the client a block of queue pair numbers, or the one it had. */
 static int join(struct clients *all, struct client *c, const struct vnic_attach_hello *hello)
 {
@@ -89,6 +99,9 @@ static int join(struct clients *all, struct client *c, const struct vnic_attach_
 		return rc;
 	}
 	c->joined = true;
+	if (hello->qpn_first)
+		remote_return(&all->sw->remotes, &c->port.remotes);
+	check_remotes(all);
 	c->qpn = qpn;
 	c->token = hello->qpn_first ? hello->token : record_lease(all->record, qpn, pid);
 	return 0;
@@ -144,6 +157,7 @@ uint64_t client_tick(struct clients *all, uint64_t now)
 	if (now >= all->claims_until && !all->settled) {
 		all->settled = true;
 		record_give_up(all->record);
+		remote_settle(&all->sw->remotes);
 		check_locks(all);
 	}
 	for (c = all->list; c; c = c->next)
@@ -262,9 +276,31 @@ static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
 static const struct vnic_server_ops ops = {
 	.welcome = welcome, .resolve = resolve, .owner = owner, .remote = remote};
 
+static void note_remote(void *ctx, uint32_t place, const struct remote_key *key, uint32_t process)
+{
+	record_remote(((struct clients *)ctx)->record, place, key, process);
+}
+
+static void recall_remotes(struct clients *all)
+{
+	struct remote_table *remotes = &all->sw->remotes;
+	uint32_t place, process;
+	struct remote_key key;
+	int rc = 0;
+
+	for (place = 0; place < REMOTE_MAX && rc != -ENODATA; place++) {
+		rc = record_remote_at(all->record, place, &key, &process);
+		if (!rc)
+			remote_recall(remotes, place, &key, process);
+	}
+	remotes->note = note_remote;
+	remotes->note_ctx = all;
+}
+
 void client_begin(struct clients *all, uint64_t now)
 {
 	all->claims_until = now + CLIENT_CLAIM_NS;
+	recall_remotes(all);
 	/* Survivors may still send to processes that ended while there was no daemon. */
 	all->sw->leases.last = all->record->last;
 }

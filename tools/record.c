@@ -16,10 +16,17 @@
 
 #define MAGIC        "urxed leases 2\n"
 #define ADDRESSES_AT (sizeof(struct header) + sizeof(((struct record *)0)->entries))
+#define REMOTES_AT   (ADDRESSES_AT + sizeof(((struct record *)0)->addresses))
 
 struct header {
 	char magic[16];
 	char boot_id[40];
+};
+
+/* process: a block of QPNs, 0 = nobody, for that one is the daemon's. */
+struct remote_entry {
+	struct remote_key key;
+	uint32_t process;
 };
 
 static void fill_header(struct header *h)
@@ -225,6 +232,37 @@ void record_give_up(struct record *r)
 	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
 		if (r->waits[block])
 			forget(r, block);
+}
+
+static size_t remote_at(uint32_t place)
+{
+	return REMOTES_AT + place * sizeof(struct remote_entry);
+}
+
+void record_remote(struct record *r, uint32_t place, const struct remote_key *key, uint32_t process)
+{
+	const struct remote_entry e = {.key = *key, .process = process};
+
+	if (r->fd >= 0 && !write_at(r, &e, sizeof(e), remote_at(place)))
+		log_line("cannot write to " RECORD_NAME ": %s", strerror(errno));
+}
+
+int record_remote_at(struct record *r, uint32_t place, struct remote_key *key, uint32_t *process)
+{
+	struct remote_entry e;
+
+	/* Files of daemons that did not write them end before. */
+	if (pread(r->fd, &e, sizeof(e), (off_t)remote_at(place)) != sizeof(e))
+		return -ENODATA;
+	if (!e.process)
+		return -ENOENT;
+	if (e.process >= LEASE_BLOCKS || !r->waits[e.process]) {
+		record_remote(r, place, &e.key, 0);
+		return -ENOENT;
+	}
+	*key = e.key;
+	*process = e.process;
+	return 0;
 }
 
 void record_addresses(struct record *r, const struct host *host)

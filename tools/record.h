@@ -7,7 +7,7 @@
  * That daemon gives nothing to newcomers before the processes that survived
  * have claimed theirs: a survivor's queue pairs are still what their peers send to.
  * It also says which index of the GID table each address has, as survivors' queue
- * pairs name their source by that.
+ * pairs name their source by that, and to which remote queue pairs each process speaks.
  *
  * The file is the daemon's own, and of one boot: after another it counts as empty,
  * as does one of another format. Each change is one write, which a daemon that is
@@ -22,6 +22,7 @@
 
 #include "host.h"
 #include "lease.h"
+#include "remote.h"
 
 #define RECORD_NAME "urxed.leases"
 
@@ -66,6 +67,15 @@ void record_drop(struct record *r, uint32_t qpn);
 uint32_t record_awaited(struct record *r);
 /* Awaits nobody any more: what was not claimed is free. */
 void record_give_up(struct record *r);
+
+/* Puts on record which process speaks to a remote queue pair, by its place; 0: none any more. */
+void record_remote(struct record *r, uint32_t place, const struct remote_key *key,
+		   uint32_t process);
+/*
+ * What is on record there. -ENOENT: nothing, or of a process that is not awaited, and then it
+ * is so no longer; -ENODATA: nor is there anything behind it.
+ */
+int record_remote_at(struct record *r, uint32_t place, struct remote_key *key, uint32_t *process);
 
 /* Puts the indices of the host's addresses on record. */
 void record_addresses(struct record *r, const struct host *host);

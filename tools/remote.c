@@ -14,7 +14,8 @@ int remote_open(struct remote_table *t)
 	if (rc)
 		return rc;
 	t->all = calloc(REMOTE_MAX, sizeof(*t->all));
-	if (!t->all) {
+	t->absent = calloc(LEASE_BLOCKS, sizeof(*t->absent));
+	if (!t->all || !t->absent) {
 		remote_close(t);
 		return -ENOMEM;
 	}
@@ -27,6 +28,7 @@ void remote_close(struct remote_table *t)
 {
 	hash_destroy(t->by_key);
 	free(t->all);
+	free(t->absent);
 	*t = (struct remote_table){0};
 }
 
@@ -49,23 +51,49 @@ static struct remote *claim(struct remote_table *t)
 	return r;
 }
 
-static int add(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+static uint32_t place_of(const struct remote_table *t, const struct remote *r)
 {
-	struct remote *r = owner->n < REMOTE_PER_OWNER ? claim(t) : NULL;
-	int rc;
+	return (uint32_t)(r - t->all);
+}
 
-	if (!r)
-		return -ENOSPC;
-	rc = hash_set(t->by_key, key, (uint32_t)(r - t->all));
+static void note(const struct remote_table *t, const struct remote *r)
+{
+	if (t->note)
+		t->note(t->note_ctx, place_of(t, r), &r->key, r->owner ? r->owner->process : 0);
+}
+
+static void give(struct remote *r, struct remote_owner *owner)
+{
+	r->owner = owner;
+	LIST_INSERT_HEAD(&owner->list, r, link);
+	owner->n++;
+}
+
+/* r is in no list; if there is no room it is unused. */
+static int enter(struct remote_table *t, struct remote *r, struct remote_owner *owner,
+		 const struct remote_key *key)
+{
+	int rc = hash_set(t->by_key, key, place_of(t, r));
+
 	if (rc) {
 		LIST_INSERT_HEAD(&t->unused, r, link);
 		return rc;
 	}
 	r->key = *key;
+	r->times = 0;
+	give(r, owner);
+	return 0;
+}
+
+static int add(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+{
+	struct remote *r = owner->n < REMOTE_PER_OWNER ? claim(t) : NULL;
+	int rc = r ? enter(t, r, owner, key) : -ENOSPC;
+
+	if (rc)
+		return rc;
 	r->times = 1;
-	r->owner = owner;
-	LIST_INSERT_HEAD(&owner->list, r, link);
-	owner->n++;
+	note(t, r);
 	return 0;
 }
 
@@ -85,15 +113,17 @@ static void release(struct remote_table *t, struct remote *r)
 {
 	hash_remove(t->by_key, &r->key);
 	r->owner->n--;
+	r->owner = NULL;
 	LIST_REMOVE(r, link);
 	LIST_INSERT_HEAD(&t->unused, r, link);
+	note(t, r);
 }
 
 int remote_put(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
 {
 	struct remote *r = lookup(t, key);
 
-	if (!r || r->owner != owner)
+	if (!r || r->owner != owner || !r->times)
 		return -ENOENT;
 	if (--r->times == 0)
 		release(t, r);
@@ -106,6 +136,44 @@ void remote_put_all(struct remote_table *t, struct remote_owner *owner)
 
 	while ((r = LIST_FIRST(&owner->list)))
 		release(t, r);
+}
+
+int remote_recall(struct remote_table *t, uint32_t place, const struct remote_key *key,
+		  uint32_t process)
+{
+	if (place < t->n || place >= REMOTE_MAX || process >= LEASE_BLOCKS || lookup(t, key))
+		return -EINVAL;
+	for (; t->n < place; t->n++)
+		LIST_INSERT_HEAD(&t->unused, &t->all[t->n], link);
+	t->n++;
+	t->absent[process].process = process;
+	return enter(t, &t->all[place], &t->absent[process], key);
+}
+
+void remote_return(struct remote_table *t, struct remote_owner *owner)
+{
+	struct remote_owner *absent = &t->absent[owner->process];
+	struct remote *r;
+
+	while ((r = LIST_FIRST(&absent->list))) {
+		LIST_REMOVE(r, link);
+		give(r, owner);
+	}
+	absent->n = 0;
+}
+
+void remote_forget(struct remote_table *t, uint32_t process)
+{
+	remote_put_all(t, &t->absent[process]);
+}
+
+void remote_settle(struct remote_table *t)
+{
+	uint32_t place;
+
+	for (place = 0; place < t->n; place++)
+		if (t->all[place].owner && !t->all[place].times)
+			release(t, &t->all[place]);
 }
 
 struct remote_owner *remote_find(const struct remote_table *t, const struct remote_key *key)

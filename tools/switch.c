@@ -105,6 +105,7 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 	if (rc)
 		return rc;
 	port->kind = SWITCH_PROCESS;
+	port->remotes.process = lease_block(*qpn);
 	port->number = FIRST_PROCESS + (*qpn >> LEASE_SHIFT);
 	port->next = sw->ports;
 	sw->ports = port;

@@ -10,28 +10,16 @@
 #include <cm/cm.h>
 
 #include "require.h"
+#include "script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ENDS 8
 #define NS   UINT64_C(1000000000)
 
-struct input {
-	const uint8_t *data;
-	size_t left;
-};
-
 static struct cm_conn *ends[ENDS];
 static uint8_t last[CM_MAD_LEN]; /* what was sent last: a peer answers that */
 static bool take;
-
-static uint8_t next(struct input *in)
-{
-	if (!in->left)
-		return 0;
-	in->left--;
-	return *in->data++;
-}
 
 static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
 {
@@ -68,27 +56,27 @@ static void on_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
 
 /* A message of a peer: a kind, its IDs those of the last message the other way round, then bytes.
  */
-static void receive(struct cm *cm, uint64_t now, struct input *in)
+static void receive(struct cm *cm, uint64_t now, struct script *in)
 {
-	const struct cm_path path = {.dgid = {[15] = next(in)}};
-	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = next(in)};
-	uint8_t n = next(in);
+	const struct cm_path path = {.dgid = {[15] = script_get8(in)}};
+	uint8_t bytes[CM_MAD_LEN] = {1, 7, 2, 3, [17] = script_get8(in)};
+	uint8_t n = script_get8(in);
 
 	memcpy(bytes + 24, last + 28, 4);
 	memcpy(bytes + 28, last + 24, 4);
 	for (uint8_t i = 0; i < n && in->left; i++) {
-		uint8_t at = next(in);
+		uint8_t at = script_get8(in);
 
-		bytes[at] = next(in);
+		bytes[at] = script_get8(in);
 	}
 	cm_input(cm, now, &path, bytes);
 }
 
-static void request(struct cm *cm, uint64_t now, struct input *in)
+static void request(struct cm *cm, uint64_t now, struct script *in)
 {
-	uint8_t i = next(in) % ENDS, kind = next(in);
-	const struct cm_request connect = {.service = kind & 1, .param = {.qpn = next(in)}};
-	const struct cm_sidr_request sidr = {.timeout_ns = 1 + next(in)};
+	uint8_t i = script_get8(in) % ENDS, kind = script_get8(in);
+	const struct cm_request connect = {.service = kind & 1, .param = {.qpn = script_get8(in)}};
+	const struct cm_sidr_request sidr = {.timeout_ns = 1 + script_get8(in)};
 
 	if (ends[i])
 		return;
@@ -98,13 +86,14 @@ static void request(struct cm *cm, uint64_t now, struct input *in)
 		require(!cm_connect(cm, now, &connect, &ends[i], &ends[i]));
 }
 
-static void call(uint64_t now, struct input *in)
+static void call(uint64_t now, struct script *in)
 {
 	static const uint8_t data[CM_PRIVATE_MAX];
-	uint8_t i = next(in) % ENDS, what = next(in) % 8;
-	const struct cm_param param = {
-		.qpn = next(in), .private_data = data, .private_len = next(in) % CM_PRIVATE_MAX};
-	const struct cm_sidr_reply reply = {.status = next(in) & 1};
+	uint8_t i = script_get8(in) % ENDS, what = script_get8(in) % 8;
+	const struct cm_param param = {.qpn = script_get8(in),
+				       .private_data = data,
+				       .private_len = script_get8(in) % CM_PRIVATE_MAX};
+	const struct cm_sidr_reply reply = {.status = script_get8(in) & 1};
 
 	if (!ends[i])
 		return;
@@ -122,16 +111,16 @@ static void call(uint64_t now, struct input *in)
 	}
 }
 
-static void step(struct cm *cm, uint64_t *now, struct input *in)
+static void step(struct cm *cm, uint64_t *now, struct script *in)
 {
-	switch (next(in) % 6) {
+	switch (script_get8(in) % 6) {
 	case 0:
 	case 1: receive(cm, *now, in); return;
 	case 2: request(cm, *now, in); return;
 	case 3: call(*now, in); return;
-	case 4: take = next(in) & 1; return;
+	case 4: take = script_get8(in) & 1; return;
 	default:
-		*now += next(in) * NS / 4;
+		*now += script_get8(in) * NS / 4;
 		cm_tick(cm, *now);
 		return;
 	}
@@ -140,7 +129,7 @@ static void step(struct cm *cm, uint64_t *now, struct input *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct cm_ops ops = {on_send, on_request, on_event};
-	struct input in = {data, size};
+	struct script in = {data, size};
 	uint64_t now = 1, rounds = 0;
 	struct cm *cm;
 

@@ -16,6 +16,7 @@
 #include "ledger.h"
 #include "pair.h"
 #include "require.h"
+#include "script.h"
 #include "vault.h"
 
 #define MAX_INPUT 4096
@@ -27,10 +28,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *at, *end;
-};
-
 /* One end of a connection, and what is posted to it. */
 struct side {
 	struct endpoint end; /* first: its first member is the QP's context */
@@ -41,7 +38,7 @@ struct side {
 };
 
 struct fuzz {
-	struct input in;
+	struct script in;
 	struct pair *pair;
 	struct node_queue srq_context;
 	struct urxe_rq *srq;
@@ -54,26 +51,22 @@ struct fuzz {
 	uint64_t injected[2]; /* frames that no cable carried */
 };
 
-static uint8_t next8(struct input *in)
+/* High byte first, as the corpus has it. */
+static uint16_t next16(struct script *in)
 {
-	return in->at < in->end ? *in->at++ : 0;
+	uint16_t high = script_get8(in);
+
+	return (uint16_t)(high << 8 | script_get8(in));
 }
 
-static uint16_t next16(struct input *in)
-{
-	uint16_t high = next8(in);
-
-	return (uint16_t)(high << 8 | next8(in));
-}
-
-static uint32_t next32(struct input *in)
+static uint32_t next32(struct script *in)
 {
 	uint32_t high = next16(in);
 
 	return high << 16 | next16(in);
 }
 
-static uint64_t next64(struct input *in)
+static uint64_t next64(struct script *in)
 {
 	uint64_t high = next32(in);
 
@@ -81,9 +74,9 @@ static uint64_t next64(struct input *in)
 }
 
 /* Mostly a small number, now and then any: what is near a limit, and what is far. */
-static uint32_t next_size(struct input *in)
+static uint32_t next_size(struct script *in)
 {
-	uint8_t kind = next8(in);
+	uint8_t kind = script_get8(in);
 
 	if (kind < 96)
 		return kind;
@@ -99,7 +92,7 @@ struct where {
 
 static struct where next_where(struct fuzz *f)
 {
-	uint8_t byte = next8(&f->in);
+	uint8_t byte = script_get8(&f->in);
 	struct where w = {.conn = byte / 2 % CONNS, .side = byte & 1, .flags = byte & 0xf8};
 
 	w.at = &f->side[w.conn][w.side];
@@ -110,14 +103,14 @@ static struct where next_where(struct fuzz *f)
 
 static uint32_t window_key(struct fuzz *f, unsigned side)
 {
-	struct urxe_mw *mw = f->mw[side][next8(&f->in) % WINDOWS];
+	struct urxe_mw *mw = f->mw[side][script_get8(&f->in) % WINDOWS];
 
 	return mw ? urxe_mw_key(mw) : 0;
 }
 
 static uint32_t some_key(struct fuzz *f, unsigned side)
 {
-	uint8_t kind = next8(&f->in);
+	uint8_t kind = script_get8(&f->in);
 
 	if (kind < 128)
 		return f->pair->node[side]->key;
@@ -130,7 +123,7 @@ static uint32_t some_key(struct fuzz *f, unsigned side)
 
 static uint64_t some_address(struct fuzz *f, unsigned side)
 {
-	uint8_t kind = next8(&f->in);
+	uint8_t kind = script_get8(&f->in);
 
 	if (kind < 144)
 		return f->pair->node[side]->iova + next16(&f->in);
@@ -150,7 +143,7 @@ struct target {
 static struct target some_target(struct fuzz *f, unsigned side)
 {
 	const struct vault *vault = &f->vault[side];
-	uint8_t kind = next8(&f->in);
+	uint8_t kind = script_get8(&f->in);
 	enum vault_region region = kind % VAULT_REGIONS;
 	struct target target = {.addr = vault_address(vault, region)};
 
@@ -171,7 +164,7 @@ static struct target some_target(struct fuzz *f, unsigned side)
 
 static uint32_t some_segments(struct fuzz *f, unsigned side, struct urxe_seg segs[URXE_MAX_SGE + 1])
 {
-	uint32_t n = next8(&f->in) % 12;
+	uint32_t n = script_get8(&f->in) % 12;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct target target = some_target(f, side);
@@ -191,7 +184,7 @@ static struct urxe_gid some_group(struct fuzz *f)
 		{{0x20, 0x01, [15] = 1}},
 	};
 
-	return groups[next8(&f->in) % 4];
+	return groups[script_get8(&f->in) % 4];
 }
 
 /* --- Completions. */
@@ -230,13 +223,13 @@ static struct urxe_packet packet_to(struct fuzz *f, const struct where *w)
 	const struct conn_attr *attr = &f->conn[w->conn];
 	struct urxe_qp_attr qp;
 	struct urxe_qp_init init;
-	uint8_t flags = next8(&f->in);
+	uint8_t flags = script_get8(&f->in);
 	struct urxe_packet p = {
 		.net = attr->net,
 		.hop_limit = 64,
 		.sgid = craft_gid(attr->net, w->side ? 1 : 2),
 		.dgid = craft_gid(attr->net, w->side ? 2 : 1),
-		.opcode = next8(&f->in),
+		.opcode = script_get8(&f->in),
 		.solicited = flags & 1,
 		.mig_req = flags & 2,
 		.fecn = flags & 4,
@@ -253,7 +246,7 @@ static struct urxe_packet packet_to(struct fuzz *f, const struct where *w)
 		p.pkey = next16(&f->in);
 	urxe_qp_query(w->at->end.qp, &qp, &init);
 	/* Around what is expected of a request or a response. */
-	p.psn = (flags & 128 ? qp.sq_psn : qp.rq_psn) + (uint32_t)(int8_t)next8(&f->in) / 8;
+	p.psn = (flags & 128 ? qp.sq_psn : qp.rq_psn) + (uint32_t)(int8_t)script_get8(&f->in) / 8;
 	p.psn &= 0xffffff;
 	p.deth.qkey = flags & 4 ? next32(&f->in) : attr->qkey;
 	p.deth.src_qpn = f->side[w->conn][!w->side].end.qpn;
@@ -279,12 +272,12 @@ static void inject_packet(struct fuzz *f)
 	p.reth.rkey = p.atomic.rkey = p.ieth_rkey = target.key;
 	p.reth.length = next_size(&f->in);
 	p.atomic.swap_add = p.atomic.compare = p.atomic_ack = next32(&f->in);
-	p.aeth.syndrome = next8(&f->in);
+	p.aeth.syndrome = script_get8(&f->in);
 	p.feth.placement = w.flags >> 3 & 15;
 	p.feth.selectivity = w.flags >> 7;
-	p.aeth.msn = next8(&f->in);
+	p.aeth.msn = script_get8(&f->in);
 	p.payload = payload;
-	p.payload_len = next8(&f->in) & 3 ? next8(&f->in) * 4u : next16(&f->in) % 4200u;
+	p.payload_len = script_get8(&f->in) & 3 ? script_get8(&f->in) * 4u : next16(&f->in) % 4200u;
 	if (urxe_opcodes[p.opcode].known && !(urxe_opcodes[p.opcode].flags & URXE_OPF_PAYLOAD))
 		p.payload_len = 0;
 	if (URXE_OPCODE_SERVICE(p.opcode) == URXE_SERVICE_CNP)
@@ -296,22 +289,22 @@ static void inject_packet(struct fuzz *f)
 static void inject_bytes(struct fuzz *f)
 {
 	uint8_t data[256];
-	uint32_t len = next8(&f->in);
+	uint32_t len = script_get8(&f->in);
 
 	for (uint32_t i = 0; i < len; i++)
-		data[i] = next8(&f->in);
+		data[i] = script_get8(&f->in);
 	craft_seal(data, len);
 	input_frame(f, len & 1, data, len);
 }
 
 static void change_cable(struct fuzz *f)
 {
-	struct link *link = &f->pair->link[next8(&f->in) & 1];
+	struct link *link = &f->pair->link[script_get8(&f->in) & 1];
 
-	link->faults.drop = next8(&f->in) / 256.0;
-	link->faults.duplicate = next8(&f->in) / 512.0;
-	link->faults.reorder = next8(&f->in) / 256.0;
-	link->faults.corrupt = next8(&f->in) / 1024.0;
+	link->faults.drop = script_get8(&f->in) / 256.0;
+	link->faults.duplicate = script_get8(&f->in) / 512.0;
+	link->faults.reorder = script_get8(&f->in) / 256.0;
+	link->faults.corrupt = script_get8(&f->in) / 1024.0;
 }
 
 /* --- Work requests. */
@@ -322,7 +315,7 @@ static struct urxe_mw_bind some_bind(struct fuzz *f, unsigned side)
 	struct urxe_mw_bind bind = {.mr_key = target.key, .addr = target.addr};
 
 	bind.mw_key = window_key(f, side);
-	bind.tag = next8(&f->in);
+	bind.tag = script_get8(&f->in);
 	bind.access = next16(&f->in);
 	bind.length = next_size(&f->in);
 	return bind;
@@ -330,9 +323,9 @@ static struct urxe_mw_bind some_bind(struct fuzz *f, unsigned side)
 
 static struct urxe_flush some_flush(struct fuzz *f)
 {
-	struct urxe_flush flush = {.placement = next8(&f->in) % 5};
+	struct urxe_flush flush = {.placement = script_get8(&f->in) % 5};
 
-	flush.selectivity = next8(&f->in) % 3;
+	flush.selectivity = script_get8(&f->in) % 3;
 	flush.length = next_size(&f->in);
 	return flush;
 }
@@ -364,10 +357,10 @@ static void send_request(struct fuzz *f)
 		.remote_qkey = f->conn[w.conn].qkey,
 	};
 
-	wr.opcode = next8(&f->in) % 16;
-	wr.flags = next8(&f->in) % 16;
-	wr.inline_len = next8(&f->in) * 3u;
-	wr.compare_add = next8(&f->in);
+	wr.opcode = script_get8(&f->in) % 16;
+	wr.flags = script_get8(&f->in) % 16;
+	wr.inline_len = script_get8(&f->in) * 3u;
+	wr.compare_add = script_get8(&f->in);
 	target = some_target(f, !w.side);
 	wr.remote_addr = target.addr;
 	wr.rkey = target.key;
@@ -376,10 +369,10 @@ static void send_request(struct fuzz *f)
 	else
 		wr.n_segs = some_segments(f, w.side, segs);
 	if (w.flags & 64)
-		path.sgid_index = next8(&f->in);
+		path.sgid_index = script_get8(&f->in);
 	if (w.flags & 32) {
 		path.dgid = some_group(f);
-		path.sl = next8(&f->in) & 7;
+		path.sl = script_get8(&f->in) & 7;
 		wr.remote_qpn = URXE_QPN_MULTICAST;
 	}
 	if (wr.opcode == URXE_WR_FLUSH)
@@ -436,18 +429,18 @@ static void modify(struct fuzz *f)
 		conn_qp_attr(&f->conn[w.conn], w.side, peer->end.node, peer->end.qpn);
 	uint32_t mask;
 
-	attr.state = next8(&f->in) % (URXE_QPS_COUNT + 1);
+	attr.state = script_get8(&f->in) % (URXE_QPS_COUNT + 1);
 	mask = w.flags & 64 ? next32(&f->in) : conn_mask(f->conn[w.conn].type, attr.state);
 	if (w.flags & 128) {
-		attr.path_mtu = next8(&f->in);
-		attr.max_dest_rd_atomic = next8(&f->in);
-		attr.max_rd_atomic = next8(&f->in);
+		attr.path_mtu = script_get8(&f->in);
+		attr.max_dest_rd_atomic = script_get8(&f->in);
+		attr.max_rd_atomic = script_get8(&f->in);
 		attr.rq_psn = next32(&f->in);
-		attr.timeout = next8(&f->in) % 33;
-		attr.retry_cnt = next8(&f->in) % 9;
-		attr.min_rnr_timer = next8(&f->in) % 33;
+		attr.timeout = script_get8(&f->in) % 33;
+		attr.retry_cnt = script_get8(&f->in) % 9;
+		attr.min_rnr_timer = script_get8(&f->in) % 33;
 		attr.rate_limit = next32(&f->in);
-		attr.pkey_index = next8(&f->in);
+		attr.pkey_index = script_get8(&f->in);
 		attr.access = next16(&f->in);
 		attr.en_sqd_async_notify = true;
 	}
@@ -495,7 +488,7 @@ static void replace_qp(struct fuzz *f)
 
 static void toggle_window(struct fuzz *f)
 {
-	uint8_t byte = next8(&f->in);
+	uint8_t byte = script_get8(&f->in);
 	unsigned side = byte & 1;
 	struct urxe_mw **mw = &f->mw[side][byte / 2 % WINDOWS];
 	const struct urxe_mw_attr attr = {
@@ -534,8 +527,8 @@ static void restore_gids(struct fuzz *f, unsigned side)
 
 static void change_tables(struct fuzz *f)
 {
-	uint8_t byte = next8(&f->in);
-	uint8_t n = next8(&f->in);
+	uint8_t byte = script_get8(&f->in);
+	uint8_t n = script_get8(&f->in);
 	struct urxe_dev *dev = f->pair->node[byte & 1]->dev;
 
 	switch (byte / 2 % 8) {
@@ -552,7 +545,7 @@ static void change_tables(struct fuzz *f)
 
 static void pass_time(struct fuzz *f)
 {
-	uint8_t kind = next8(&f->in);
+	uint8_t kind = script_get8(&f->in);
 
 	require(pair_run(f->pair, f->pair->now + (kind < 200 ? kind * US : kind * 1000 * US)) !=
 		PAIR_STUCK);
@@ -667,7 +660,7 @@ static void create_conns(struct fuzz *f)
 
 static void fuzz_open(struct fuzz *f)
 {
-	uint8_t options = next8(&f->in);
+	uint8_t options = script_get8(&f->in);
 	const struct pair_attr pair = {
 		.seed = 1,
 		.mem_size = MEM_SIZE,
@@ -694,7 +687,7 @@ static void fuzz_open(struct fuzz *f)
 
 static void step(struct fuzz *f)
 {
-	switch (next8(&f->in) % 20) {
+	switch (script_get8(&f->in) % 20) {
 	case 0:
 	case 1:
 	case 2:
@@ -710,11 +703,11 @@ static void step(struct fuzz *f)
 	case 12: pass_time(f); break;
 	case 13: inject_bytes(f); break;
 	case 14: modify(f); break;
-	case 15: vault_toggle(&f->vault[next8(&f->in) & 1]); break;
+	case 15: vault_toggle(&f->vault[script_get8(&f->in) & 1]); break;
 	case 16: toggle_window(f); break;
 	case 17: replace_qp(f); break;
 	case 18: change_group(f); break;
-	default: next8(&f->in) & 1 ? change_tables(f) : change_cable(f); break;
+	default: script_get8(&f->in) & 1 ? change_tables(f) : change_cable(f); break;
 	}
 	drain(f);
 }
@@ -725,9 +718,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > MAX_INPUT)
 		return 0;
-	f = (struct fuzz){.in = {data, data + size}};
+	f = (struct fuzz){.in = {data, size}};
 	fuzz_open(&f);
-	while (f.in.at < f.in.end)
+	while (f.in.left)
 		step(&f);
 	rest(&f);
 	finish(&f);

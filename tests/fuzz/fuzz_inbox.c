@@ -18,6 +18,8 @@
 #include <vnic/inbox.h>
 #include <vnic/regs.h>
 
+#include "require.h"
+
 #define MTU   60
 #define LEN   64
 #define STEPS 2048
@@ -38,12 +40,6 @@ struct crowd {
 	bool hostile;
 };
 
-static void check(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
 static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
 {
 	vnic_inbox_fds(inbox, fds);
@@ -56,19 +52,19 @@ static void gather(struct crowd *c)
 	int fds[VNIC_INBOX_FDS];
 	struct stat st;
 
-	check(!vnic_inbox_create(MTU, &c->inbox));
+	require(!vnic_inbox_create(MTU, &c->inbox));
 	for (uint32_t i = 0; i < 2; i++) {
 		dup_fds(c->inbox, fds);
-		check(!vnic_outbox_open(fds, MTU, i + 1, &c->senders[i]));
+		require(!vnic_outbox_open(fds, MTU, i + 1, &c->senders[i]));
 	}
 	dup_fds(c->inbox, fds);
-	check(!vnic_inbox_keeper_open(fds, MTU, &c->keeper));
+	require(!vnic_inbox_keeper_open(fds, MTU, &c->keeper));
 	vnic_inbox_fds(c->inbox, fds);
-	check(!fstat(fds[VNIC_INBOX_MEMORY], &st));
+	require(!fstat(fds[VNIC_INBOX_MEMORY], &st));
 	c->size = (uint64_t)st.st_size;
 	c->memory =
 		mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
-	check(c->memory != MAP_FAILED);
+	require(c->memory != MAP_FAILED);
 }
 
 static void part(struct crowd *c)
@@ -95,8 +91,8 @@ static void send_burst(struct crowd *c, uint32_t sender, uint32_t n)
 		frames[i] = (struct vnic_frame){.data = data[i], .len = 1 + number % LEN};
 	}
 	sent = vnic_outbox_send(c->senders[sender], frames, n, &status);
-	check(sent <= n && (status == VNIC_OUTBOX_TAKEN) == (sent == n));
-	check(c->hostile || sent == n || status == VNIC_OUTBOX_FULL);
+	require(sent <= n && (status == VNIC_OUTBOX_TAKEN) == (sent == n));
+	require(c->hostile || sent == n || status == VNIC_OUTBOX_FULL);
 	c->sent = (uint8_t)(c->sent + sent);
 }
 
@@ -106,17 +102,17 @@ static void receive_burst(struct crowd *c, uint32_t n)
 
 	n = vnic_inbox_rx(c->inbox, frames, n);
 	c->taken += n;
-	check(c->taken <= VNIC_INBOX_FRAMES);
+	require(c->taken <= VNIC_INBOX_FRAMES);
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t sum = 0;
 
-		check(frames[i].len <= frames[i].room && frames[i].room == VNIC_FRAME_MAX(MTU));
+		require(frames[i].len <= frames[i].room && frames[i].room == VNIC_FRAME_MAX(MTU));
 		for (uint32_t j = 0; j < frames[i].len; j++)
 			sum |= frames[i].data[j] ^ c->received;
-		check(c->hostile || (!sum && frames[i].len == 1u + c->received % LEN));
+		require(c->hostile || (!sum && frames[i].len == 1u + c->received % LEN));
 		c->received++;
 	}
-	check(c->hostile || !vnic_inbox_broken(c->inbox));
+	require(c->hostile || !vnic_inbox_broken(c->inbox));
 }
 
 static void release(struct crowd *c, uint32_t n)
@@ -153,7 +149,7 @@ static void step(struct crowd *c, const uint8_t *how)
 	case DEATH: vnic_inbox_keeper_unlock(c->keeper, how[1] & 3); break;
 	default: abort();
 	}
-	check(c->hostile || !vnic_inbox_keeper_holder(c->keeper));
+	require(c->hostile || !vnic_inbox_keeper_holder(c->keeper));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

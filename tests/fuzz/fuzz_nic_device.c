@@ -19,6 +19,9 @@
 #include <vnic/device.h>
 #include <vnic/regs.h>
 
+#include "require.h"
+#include "script.h"
+
 #define QUEUES   3
 #define RING     96 /* more than a frame may have descriptors */
 #define MTU      2000
@@ -39,11 +42,6 @@ enum { /* where an honest driver puts things, in LOW */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *data;
-	size_t left;
-};
-
 struct ring {
 	uint64_t addr;
 	uint32_t next;
@@ -51,7 +49,7 @@ struct ring {
 };
 
 struct guest {
-	struct input in;
+	struct script in;
 	struct vnic_region regions[3];
 	uint8_t *bars;
 	struct vnic_device *dev;
@@ -59,30 +57,6 @@ struct guest {
 	uint64_t interrupts;
 	bool meddling; /* an interrupt lets the guest act */
 };
-
-static void must(bool truth)
-{
-	if (!truth)
-		abort();
-}
-
-static uint8_t get8(struct input *in)
-{
-	if (!in->left)
-		return 0;
-	in->left--;
-	return *in->data++;
-}
-
-static uint32_t get16(struct input *in)
-{
-	return get8(in) | (uint32_t)get8(in) << 8;
-}
-
-static uint32_t get32(struct input *in)
-{
-	return get16(in) | get16(in) << 16;
-}
 
 /* --- The guest's memory */
 
@@ -117,7 +91,7 @@ static void store(const struct guest *g, uint64_t addr, const void *data, uint32
 }
 
 /* An address, most of the time in memory, near a border of it, or anything. */
-static uint64_t get_addr(struct input *in)
+static uint64_t get_addr(struct script *in)
 {
 	static const uint64_t places[] = {LOW,
 					  HIGH,
@@ -127,9 +101,9 @@ static uint64_t get_addr(struct input *in)
 					  LOW + REGION - 256,
 					  0,
 					  UINT64_MAX - 0xffff};
-	uint8_t choice = get8(in);
+	uint8_t choice = script_get8(in);
 
-	return places[choice % 8] + (choice & 8 ? get8(in) : get16(in));
+	return places[choice % 8] + (choice & 8 ? script_get8(in) : script_get16(in));
 }
 
 static struct vmxnet3_tx_queue_desc *tx_desc(const struct guest *g, uint32_t queue)
@@ -176,15 +150,15 @@ static uint32_t command(struct guest *g, uint32_t cmd)
 {
 	uint32_t result = 0;
 
-	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_CMD, cmd) == 0);
-	must(vnic_device_reg_read(g->dev, 1, VMXNET3_REG_CMD, &result) == 0);
+	require(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_CMD, cmd) == 0);
+	require(vnic_device_reg_read(g->dev, 1, VMXNET3_REG_CMD, &result) == 0);
 	return result;
 }
 
 static void unmask_all(struct guest *g)
 {
 	for (uint32_t i = 0; i < VMXNET3_MAX_INTRS; i++)
-		must(vnic_device_reg_write(g->dev, 0, VMXNET3_REG_IMR + 8 * i, 0) == 0);
+		require(vnic_device_reg_write(g->dev, 0, VMXNET3_REG_IMR + 8 * i, 0) == 0);
 }
 
 static uint32_t activate(struct guest *g, uint32_t mode, uint32_t features)
@@ -203,8 +177,8 @@ static uint32_t activate(struct guest *g, uint32_t mode, uint32_t features)
 
 	memset(at(g, RINGS, QUEUES * QUEUE_BYTES), 0, QUEUES * QUEUE_BYTES);
 	store(g, SHARED, &shared, sizeof(shared));
-	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAL, SHARED) == 0);
-	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAH, 0) == 0);
+	require(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAL, SHARED) == 0);
+	require(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_DSAH, 0) == 0);
 	result = command(g, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
 	unmask_all(g);
 	return result;
@@ -231,11 +205,11 @@ static void post_tx(struct guest *g, uint32_t queue, struct vmxnet3_tx_desc desc
 
 static void do_post_tx(struct guest *g)
 {
-	uint8_t choice = get8(&g->in);
+	uint8_t choice = script_get8(&g->in);
 	struct vmxnet3_tx_desc desc = {.addr = get_addr(&g->in)};
 
-	desc.len = choice & 0x10 ? get32(&g->in) : get16(&g->in) & 0x7ff;
-	desc.flags = choice & 0x20 ? get32(&g->in) : VMXNET3_TXD_EOP | VMXNET3_TXD_CQ;
+	desc.len = choice & 0x10 ? script_get32(&g->in) : script_get16(&g->in) & 0x7ff;
+	desc.flags = choice & 0x20 ? script_get32(&g->in) : VMXNET3_TXD_EOP | VMXNET3_TXD_CQ;
 	post_tx(g, choice % QUEUES, desc);
 }
 
@@ -245,16 +219,16 @@ static void do_post_packet(struct guest *g)
 	static const uint8_t ip4[] = {0x08, 0x00, 0x45, 0,  0, 0, 0, 0,  0, 0, 64,
 				      6,    0,    0,    10, 0, 0, 1, 10, 0, 0, 2};
 	static const uint8_t ip6[] = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, 6, 64};
-	uint8_t choice = get8(&g->in);
+	uint8_t choice = script_get8(&g->in);
 	uint32_t l4 = choice & 1 ? 54 : 34, queue = choice / 16 % QUEUES, pieces = choice / 4 % 4;
-	uint32_t mss = get16(&g->in) & 0x3fff, len = get16(&g->in) & 0x3fff;
-	uint64_t addr = HIGH + get8(&g->in);
+	uint32_t mss = script_get16(&g->in) & 0x3fff, len = script_get16(&g->in) & 0x3fff;
+	uint64_t addr = HIGH + script_get8(&g->in);
 	uint32_t flags = (choice & 2 ? VMXNET3_OM_TSO | (l4 + 20) : VMXNET3_OM_CSUM | l4) |
 			 (choice & 0x80 ? VMXNET3_TXD_TI : 0);
 
 	/* Now and then more than a device may take for one packet. */
 	if (pieces == 3)
-		pieces = get8(&g->in) % RING;
+		pieces = script_get8(&g->in) % RING;
 	store(g, addr + 12, choice & 1 ? ip6 : ip4, choice & 1 ? sizeof(ip6) : sizeof(ip4));
 	store(g, addr + l4 + 12, &(uint8_t){0x50}, 1);
 	post_tx(g, queue, (struct vmxnet3_tx_desc){addr, (l4 + 20) | mss << 18, flags});
@@ -266,10 +240,10 @@ static void do_post_packet(struct guest *g)
 
 static void do_post_rx(struct guest *g)
 {
-	uint8_t choice = get8(&g->in);
+	uint8_t choice = script_get8(&g->in);
 	struct ring *ring = &g->rx[choice % QUEUES][choice >> 7];
 	struct vmxnet3_rx_desc desc = {.addr = get_addr(&g->in)};
-	uint32_t word = choice & 0x10 ? get32(&g->in) : 64 + get8(&g->in) * 16u;
+	uint32_t word = choice & 0x10 ? script_get32(&g->in) : 64 + script_get8(&g->in) * 16u;
 
 	if (choice & 0x88)
 		word |= VMXNET3_RXD_BODY;
@@ -282,17 +256,18 @@ static void do_write_memory(struct guest *g)
 {
 	uint64_t addr = get_addr(&g->in);
 	uint8_t bytes[16];
-	uint32_t size = get8(&g->in) % sizeof(bytes) + 1;
+	uint32_t size = script_get8(&g->in) % sizeof(bytes) + 1;
 
 	for (uint32_t i = 0; i < size; i++)
-		bytes[i] = get8(&g->in);
+		bytes[i] = script_get8(&g->in);
 	store(g, addr, bytes, size);
 }
 
 static void do_register(struct guest *g)
 {
-	uint8_t choice = get8(&g->in);
-	uint32_t offset = (choice & 0x3f) * 8 + (choice & 0x40 ? 0x600 : 0), value = get32(&g->in);
+	uint8_t choice = script_get8(&g->in);
+	uint32_t offset = (choice & 0x3f) * 8 + (choice & 0x40 ? 0x600 : 0),
+		 value = script_get32(&g->in);
 
 	if (choice & 0x80)
 		vnic_device_reg_read(g->dev, value & 3, offset, &value);
@@ -302,7 +277,7 @@ static void do_register(struct guest *g)
 
 static void do_command(struct guest *g)
 {
-	uint8_t choice = get8(&g->in);
+	uint8_t choice = script_get8(&g->in);
 
 	command(g, (choice & 0x80 ? 0xf00d0000 : 0xcafe0000) + (choice & 0x1f));
 }
@@ -342,8 +317,9 @@ static void misconfigure(struct guest *g)
 		IN_RX(data_desc_size),
 		IN_SHARED(misc.upt_features),
 	};
-	uint8_t choice = get8(&g->in), size = get8(&g->in) % 4 + 1;
-	uint64_t value = choice < 64 ? get_addr(&g->in) & ~(size > 1 ? 511ull : 0) : get32(&g->in);
+	uint8_t choice = script_get8(&g->in), size = script_get8(&g->in) % 4 + 1;
+	uint64_t value =
+		choice < 64 ? get_addr(&g->in) & ~(size > 1 ? 511ull : 0) : script_get32(&g->in);
 
 	if (choice < 64)
 		store(g, places[choice % (sizeof(places) / sizeof(places[0]))], &value, 8);
@@ -357,7 +333,7 @@ static void misconfigure(struct guest *g)
 static void do_misconfigure(struct guest *g)
 {
 	misconfigure(g);
-	if (get8(&g->in) & 1)
+	if (script_get8(&g->in) & 1)
 		command(g, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV);
 }
 
@@ -365,7 +341,7 @@ static void do_misconfigure(struct guest *g)
 static void do_tables(struct guest *g)
 {
 	struct vmxnet3_variable_conf info = {.version = 1, .len = 16, .addr = get_addr(&g->in)};
-	uint16_t len = (uint16_t)get16(&g->in);
+	uint16_t len = (uint16_t)script_get16(&g->in);
 
 	store(g, IN_SHARED(rx_filter.multicast_addr), &info.addr, sizeof(info.addr));
 	store(g, IN_SHARED(rx_filter.multicast_len), &len, sizeof(len));
@@ -390,13 +366,13 @@ static void do_act(struct guest *g);
 static void do_transmit(struct guest *g)
 {
 	struct vnic_tx_frame frames[BURST], again[BURST];
-	uint8_t choice = get8(&g->in), meddle = get8(&g->in);
+	uint8_t choice = script_get8(&g->in), meddle = script_get8(&g->in);
 	uint32_t queue = choice % (QUEUES + 1), sums[BURST], sum = 0;
 	uint32_t want = choice / 4 % BURST + 1, n = vnic_device_tx(g->dev, queue, frames, want), m;
 
-	must(n <= want);
+	require(n <= want);
 	for (uint32_t i = 0; i < n; i++) {
-		must(frames[i].len >= VNIC_ETH_HEADER && frames[i].len <= VNIC_FRAME_MAX(MTU));
+		require(frames[i].len >= VNIC_ETH_HEADER && frames[i].len <= VNIC_FRAME_MAX(MTU));
 		sums[i] = sum_of(frames[i].data, frames[i].len);
 	}
 	/* The guest has its memory in hand all the time. */
@@ -405,12 +381,12 @@ static void do_transmit(struct guest *g)
 	if (meddle & 2)
 		misconfigure(g);
 	m = vnic_device_tx(g->dev, queue, again, n);
-	must(m == n || vnic_device_state(g->dev) != VNIC_DEVICE_ACTIVE);
+	require(m == n || vnic_device_state(g->dev) != VNIC_DEVICE_ACTIVE);
 	for (uint32_t i = 0; i < m; i++) {
-		must(again[i].data == frames[i].data && again[i].len == frames[i].len);
+		require(again[i].data == frames[i].data && again[i].len == frames[i].len);
 		sum = sum_of(again[i].data, again[i].len);
 		/* What the device has made, no guest can change, nor what it makes later. */
-		must(sum == sums[i] || in_memory(g, again[i].data));
+		require(sum == sums[i] || in_memory(g, again[i].data));
 	}
 	if (meddle & 4)
 		do_act(g);
@@ -421,27 +397,28 @@ static void do_receive(struct guest *g)
 {
 	static const uint8_t macs[4][6] = {
 		{2, 3, 4, 5, 6, 7}, {1, 0, 0x5e, 1, 2, 3}, {255, 255, 255, 255, 255, 255}, {6}};
-	uint8_t frame[VNIC_FRAME_MAX(MTU) + 8], choice = get8(&g->in);
-	uint32_t len = get16(&g->in) % sizeof(frame), cut = get8(&g->in) + 1u, head;
+	uint8_t frame[VNIC_FRAME_MAX(MTU) + 8], choice = script_get8(&g->in);
+	uint32_t len = script_get16(&g->in) % sizeof(frame), cut = script_get8(&g->in) + 1u, head;
 	struct iovec parts[2];
 	int ret;
 
 	memset(frame, choice, sizeof(frame));
 	memcpy(frame, macs[choice % 4], 6);
-	head = get8(&g->in) % 64;
+	head = script_get8(&g->in) % 64;
 	for (uint32_t i = 0; i < head; i++)
-		frame[12 + i] = get8(&g->in);
+		frame[12 + i] = script_get8(&g->in);
 	if (cut > len)
 		cut = len;
 	parts[0] = (struct iovec){frame, cut};
 	parts[1] = (struct iovec){frame + cut, len - cut};
-	ret = vnic_device_rxv(g->dev, get8(&g->in), parts, cut == len ? 1 : 2);
-	must(ret == 0 || ret == -ENOBUFS || ret == -EMSGSIZE || ret == -EINVAL || ret == -ENETDOWN);
+	ret = vnic_device_rxv(g->dev, script_get8(&g->in), parts, cut == len ? 1 : 2);
+	require(ret == 0 || ret == -ENOBUFS || ret == -EMSGSIZE || ret == -EINVAL ||
+		ret == -ENETDOWN);
 }
 
 static void do_host(struct guest *g)
 {
-	uint8_t choice = get8(&g->in);
+	uint8_t choice = script_get8(&g->in);
 
 	switch (choice % 4) {
 	case 0: vnic_device_set_link(g->dev, choice & 4 ? 0 : 10000); break;
@@ -454,7 +431,7 @@ static void do_host(struct guest *g)
 /* Only what a guest can do by itself: this also happens in the middle of a call of the host's. */
 static void do_act(struct guest *g)
 {
-	uint8_t choice = get8(&g->in);
+	uint8_t choice = script_get8(&g->in);
 
 	switch (choice % 6) {
 	case 0: do_post_tx(g); break;
@@ -470,10 +447,10 @@ static void interrupt(void *ctx, uint32_t vector)
 {
 	struct guest *g = ctx;
 
-	must(vector < VMXNET3_MAX_INTRS);
+	require(vector < VMXNET3_MAX_INTRS);
 	g->interrupts++;
 	/* Not while it unmasks: that would come back here for ever. */
-	if (g->meddling && get8(&g->in) & 1) {
+	if (g->meddling && script_get8(&g->in) & 1) {
 		g->meddling = false;
 		do_write_memory(g);
 		g->meddling = true;
@@ -482,15 +459,15 @@ static void interrupt(void *ctx, uint32_t vector)
 
 static void step(struct guest *g)
 {
-	switch (get8(&g->in) % 12) {
+	switch (script_get8(&g->in) % 12) {
 	case 0:
-		if (get8(&g->in) & 1)
+		if (script_get8(&g->in) & 1)
 			do_tables(g);
 		else
 			do_register(g);
 		break;
 	case 1: do_command(g); break;
-	case 2: activate(g, get8(&g->in), get8(&g->in)); break;
+	case 2: activate(g, script_get8(&g->in), script_get8(&g->in)); break;
 	case 3:
 	case 4: do_transmit(g); break;
 	case 5:
@@ -511,26 +488,26 @@ static void recover(struct guest *g)
 	vnic_device_set_link(g->dev, 10000);
 	command(g, (uint32_t)VMXNET3_CMD_RESET_DEV);
 	set_up_queues(g, false);
-	must(activate(g, VMXNET3_RXM_UCAST, 0) == 0);
+	require(activate(g, VMXNET3_RXM_UCAST, 0) == 0);
 	store(g, HIGH, frame, sizeof(frame));
 	post_tx(g, 1,
 		(struct vmxnet3_tx_desc){HIGH, sizeof(frame), VMXNET3_TXD_EOP | VMXNET3_TXD_CQ});
-	must(vnic_device_tx(g->dev, 1, &sent, 1) == 1 && sent.len == sizeof(frame));
-	must(memcmp(sent.data, frame, sizeof(frame)) == 0);
+	require(vnic_device_tx(g->dev, 1, &sent, 1) == 1 && sent.len == sizeof(frame));
+	require(memcmp(sent.data, frame, sizeof(frame)) == 0);
 	vnic_device_tx_done(g->dev, 1, 1);
 	store(g, g->rx[0][0].addr, &desc, sizeof(desc));
-	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_MACL, 0x05040302) == 0);
-	must(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_MACH, 0x0706) == 0);
-	must(vnic_device_rx(g->dev, 0, frame, sizeof(frame)) == 0);
-	must(memcmp(at(g, HIGHER, 60), frame, sizeof(frame)) == 0);
-	must(vnic_device_counters(g->dev)[VNIC_INTERRUPTS] == g->interrupts);
+	require(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_MACL, 0x05040302) == 0);
+	require(vnic_device_reg_write(g->dev, 1, VMXNET3_REG_MACH, 0x0706) == 0);
+	require(vnic_device_rx(g->dev, 0, frame, sizeof(frame)) == 0);
+	require(memcmp(at(g, HIGHER, 60), frame, sizeof(frame)) == 0);
+	require(vnic_device_counters(g->dev)[VNIC_INTERRUPTS] == g->interrupts);
 }
 
 static void *memory(size_t size)
 {
 	void *p = aligned_alloc(4096, size);
 
-	must(p);
+	require(p);
 	return memset(p, 0, size);
 }
 
@@ -546,16 +523,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.interrupt = interrupt,
 		.ctx = &g,
 	};
-	uint8_t first = get8(&g.in);
+	uint8_t first = script_get8(&g.in);
 
 	for (size_t i = 0; i < 3; i++)
 		g.regions[i] = (struct vnic_region){places[i], REGION, memory(REGION)};
 	attr.bars = g.bars = memory(VNIC_BAR_SIZE);
 	attr.shared_mac = first & 1;
-	must(vnic_device_create(&attr, &g.dev) == 0);
-	must(vnic_device_reg_write(g.dev, 1, VMXNET3_REG_VRRS, 1u << first / 2 % 3) == 0);
+	require(vnic_device_create(&attr, &g.dev) == 0);
+	require(vnic_device_reg_write(g.dev, 1, VMXNET3_REG_VRRS, 1u << first / 2 % 3) == 0);
 	set_up_queues(&g, first & 0x40);
-	must(activate(&g, first & 0x80 ? 0x1f : 0x0f, first / 8 & 0xf) == 0);
+	require(activate(&g, first & 0x80 ? 0x1f : 0x0f, first / 8 & 0xf) == 0);
 	for (uint32_t i = 0; i < MAX_STEP && g.in.left; i++)
 		step(&g);
 	recover(&g);

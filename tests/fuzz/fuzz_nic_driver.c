@@ -16,6 +16,9 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
+#include "require.h"
+#include "script.h"
+
 #define MTU      600
 #define BURST    32
 #define HELD     1024
@@ -23,13 +26,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *data;
-	size_t left;
-};
-
 struct play {
-	struct input in;
+	struct script in;
 	struct vnic_loop *loop;
 	const struct vmxnet3_queue_pair *queues;
 	struct vnic_frame held[HELD]; /* received and not given back, oldest first */
@@ -38,33 +36,9 @@ struct play {
 	bool tx_gen, rx_gen;
 };
 
-static void must(bool truth)
-{
-	if (!truth)
-		abort();
-}
-
-static uint8_t get8(struct input *in)
-{
-	if (!in->left)
-		return 0;
-	in->left--;
-	return *in->data++;
-}
-
-static uint32_t get16(struct input *in)
-{
-	return get8(in) | (uint32_t)get8(in) << 8;
-}
-
-static uint32_t get32(struct input *in)
-{
-	return get16(in) | get16(in) << 16;
-}
-
 static void *at(const struct play *p, uint64_t addr)
 {
-	must(addr && addr < p->loop->memory_size);
+	require(addr && addr < p->loop->memory_size);
 	return (uint8_t *)p->loop->memory + addr;
 }
 
@@ -79,29 +53,29 @@ static void check_frame(const struct play *p, const struct vnic_frame *frame)
 {
 	const uint8_t *start = p->loop->memory;
 
-	must(frame->room == VNIC_FRAME_MAX(MTU) && frame->len <= frame->room);
-	must(frame->data >= start && frame->data + frame->room <= start + p->loop->memory_size);
+	require(frame->room == VNIC_FRAME_MAX(MTU) && frame->len <= frame->room);
+	require(frame->data >= start && frame->data + frame->room <= start + p->loop->memory_size);
 	for (uint32_t i = 0; i < p->held_count; i++)
-		must(!overlap(frame, &p->held[i]));
+		require(!overlap(frame, &p->held[i]));
 }
 
 static void do_receive(struct play *p)
 {
 	struct vnic_frame frames[BURST];
 	bool broken = vnic_driver_broken(p->loop->driver);
-	uint32_t n = vnic_driver_rx(p->loop->driver, frames, get8(&p->in) % BURST + 1);
+	uint32_t n = vnic_driver_rx(p->loop->driver, frames, script_get8(&p->in) % BURST + 1);
 
-	must(!broken || n == 0);
+	require(!broken || n == 0);
 	for (uint32_t i = 0; i < n; i++) {
 		check_frame(p, &frames[i]);
-		must(p->held_count < HELD);
+		require(p->held_count < HELD);
 		p->held[p->held_count++] = frames[i];
 	}
 }
 
 static void do_release(struct play *p)
 {
-	uint32_t n = get8(&p->in) * 4u;
+	uint32_t n = script_get8(&p->in) * 4u;
 
 	if (n > p->held_count)
 		n = p->held_count;
@@ -113,13 +87,14 @@ static void do_release(struct play *p)
 static void do_transmit(struct play *p)
 {
 	struct vnic_frame frames[BURST];
-	uint32_t n = vnic_driver_tx_reserve(p->loop->driver, frames, get8(&p->in) % BURST + 1);
+	uint32_t n =
+		vnic_driver_tx_reserve(p->loop->driver, frames, script_get8(&p->in) % BURST + 1);
 
 	for (uint32_t i = 0; i < n; i++) {
 		check_frame(p, &frames[i]);
 		for (uint32_t j = 0; j < i; j++)
-			must(!overlap(&frames[i], &frames[j]));
-		frames[i].len = VNIC_ETH_HEADER + get8(&p->in);
+			require(!overlap(&frames[i], &frames[j]));
+		frames[i].len = VNIC_ETH_HEADER + script_get8(&p->in);
 		memset(frames[i].data, (int)i, frames[i].len);
 	}
 	vnic_driver_tx_commit(p->loop->driver, frames, n);
@@ -127,7 +102,7 @@ static void do_transmit(struct play *p)
 
 static void do_interrupts(struct play *p)
 {
-	uint8_t choice = get8(&p->in);
+	uint8_t choice = script_get8(&p->in);
 
 	if (choice & 1)
 		vnic_driver_irq_mask(p->loop->driver);
@@ -143,7 +118,7 @@ static void do_complete_tx(struct play *p)
 	struct vmxnet3_tx_comp *comp = at(p, p->queues->tx.comp_ring_addr);
 	uint32_t size = p->queues->tx.comp_ring_size;
 
-	comp[p->tx_next].index = get16(&p->in) & 0x1fff;
+	comp[p->tx_next].index = script_get16(&p->in) & 0x1fff;
 	comp[p->tx_next].gen = p->tx_gen ? VMXNET3_CD_GEN : 0;
 	if (++p->tx_next == size) {
 		p->tx_next = 0;
@@ -155,11 +130,12 @@ static void do_complete_rx(struct play *p)
 {
 	struct vmxnet3_rx_comp *comp = at(p, p->queues->rx.comp_ring_addr);
 	uint32_t size = p->queues->rx.comp_ring_size;
-	uint8_t choice = get8(&p->in);
+	uint8_t choice = script_get8(&p->in);
 
-	comp[p->rx_next].index =
-		choice & 1 ? get32(&p->in) : get8(&p->in) | VMXNET3_RCD_SOP | VMXNET3_RCD_EOP;
-	comp[p->rx_next].len = choice & 2 ? get32(&p->in) : get8(&p->in);
+	comp[p->rx_next].index = choice & 1
+					 ? script_get32(&p->in)
+					 : script_get8(&p->in) | VMXNET3_RCD_SOP | VMXNET3_RCD_EOP;
+	comp[p->rx_next].len = choice & 2 ? script_get32(&p->in) : script_get8(&p->in);
 	comp[p->rx_next].gen = (p->rx_gen ? VMXNET3_CD_GEN : 0) | (choice & 4 ? 0x3fffffff : 0);
 	if (++p->rx_next == size) {
 		p->rx_next = 0;
@@ -175,18 +151,18 @@ static void do_write(struct play *p)
 		p->queues->rx.ring_addr[0],   p->queues->rx.ring_addr[1],
 		p->queues->rx.comp_ring_addr, 4096,
 	};
-	uint8_t choice = get8(&p->in);
+	uint8_t choice = script_get8(&p->in);
 	uint8_t *to = at(p, places[choice % 6] % (p->loop->memory_size - 65536));
-	uint32_t value = get32(&p->in);
+	uint32_t value = script_get32(&p->in);
 
-	memcpy(to + get16(&p->in) % 16384, &value, choice / 6 % 4 + 1);
+	memcpy(to + script_get16(&p->in) % 16384, &value, choice / 6 % 4 + 1);
 }
 
 /* The device that the loop comes with; it, too, finds what was written to the rings. */
 static void do_honest(struct play *p)
 {
 	struct vnic_tx_frame sent[BURST];
-	uint8_t frame[VNIC_FRAME_MAX(MTU)], choice = get8(&p->in);
+	uint8_t frame[VNIC_FRAME_MAX(MTU)], choice = script_get8(&p->in);
 	uint32_t n;
 
 	memset(frame, choice & ~1, sizeof(frame));
@@ -198,7 +174,7 @@ static void do_honest(struct play *p)
 
 static void step(struct play *p)
 {
-	switch (get8(&p->in) % 10) {
+	switch (script_get8(&p->in) % 10) {
 	case 0:
 	case 1: do_receive(p); break;
 	case 2: do_release(p); break;
@@ -218,9 +194,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct vmxnet3_queue_pair queues;
 	uint32_t low = 0;
 
-	must(p && vnic_loop_open(MTU, &p->loop) == 0);
-	p->in = (struct input){data, size};
-	must(vnic_device_reg_read(p->loop->device, 1, VMXNET3_REG_DSAL, &low) == 0);
+	require(p && vnic_loop_open(MTU, &p->loop) == 0);
+	p->in = (struct script){data, size};
+	require(vnic_device_reg_read(p->loop->device, 1, VMXNET3_REG_DSAL, &low) == 0);
 	shared = at(p, low);
 	/* A copy: what is written later moves no ring. */
 	memcpy(&queues, at(p, shared->misc.queue_desc_addr), sizeof(queues));

@@ -13,37 +13,24 @@
 #include <string.h>
 
 #include <rxe/opcode.h>
-#include <vnic/loop.h>
 
 #include "arp.h"
 #include "craft.h"
+#include "lan.h"
 #include "require.h"
-#include "switch_run.h"
+#include "script.h"
 
-#define MTU       1500
 #define ROOM      256
 #define DEPTH     64
-#define PROCESSES 2
+#define PROCESSES LAN_PROCESSES
 #define VLAN      100
 #define THEIRS    2
 
-enum { WIRE, OTHER_WIRE, VM, PINNED_VM, STATIONS };
+enum { WIRE, OTHER_WIRE, VM, PINNED_VM, STATIONS = LAN_STATIONS };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct world {
-	struct host host;
-	struct neigh neigh;
-	struct vswitch sw;
-	struct uplink uplinks[STATIONS];
-	struct netdev *far[STATIONS];
-	struct vnic_loop *loops[PROCESSES];
-	struct switch_port processes[PROCESSES];
-	uint32_t qpn[PROCESSES];
-	uint64_t now;
-};
-
-static struct world *w;
+static struct lan *w;
 
 /* A MAC for each purpose; the first ones are the host's on its uplinks. */
 static const uint8_t macs[][6] = {
@@ -55,78 +42,27 @@ static const uint8_t macs[][6] = {
 #define MACS   (sizeof(macs) / sizeof(macs[0]))
 #define PINNED 5 /* the last VM's own */
 
-/* --- The script */
-
-struct script {
-	const uint8_t *at;
-	size_t left;
-};
-
-static uint8_t next(struct script *s)
-{
-	if (!s->left)
-		return 0;
-	s->left--;
-	return *s->at++;
-}
-
 /* --- The world */
-
-static void neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
-{
-	(void)ctx;
-	switch_send(&w->sw, uplink, frame, len);
-}
-
-static const uint8_t *neigh_mac(void *ctx, int uplink)
-{
-	(void)ctx;
-	return w->uplinks[uplink].mac;
-}
-
-static const struct neigh_ops neigh_ops = {.send = neigh_send, .mac = neigh_mac};
-
-static void open_station(uint32_t i)
-{
-	struct uplink *u = &w->uplinks[i];
-	struct netdev *ends[2];
-
-	require(!netdev_mem_pair(DEPTH, ends));
-	*u = (struct uplink){.spec = "mem:",
-			     .kind = i < VM ? UPLINK_WIRE : UPLINK_VM,
-			     .port = ends[0],
-			     .mtu = MTU,
-			     .stride = MTU + 18};
-	u->room = calloc(UPLINK_QUEUE, u->stride);
-	require(u->room);
-	memcpy(u->mac, macs[i], 6);
-	w->far[i] = ends[1];
-}
 
 static void open_world(void)
 {
+	static const char *const specs[STATIONS] = {"mem:", "mem:", "mem:", "mem:"};
+	static const char *const addresses[] = {"10.0.0.1/24", "2001:db8::1/64", "10.0.0.3/24@100"};
+	const struct lan_attr attr = {.n_processes = PROCESSES,
+				      .n_stations = STATIONS,
+				      .first_vm = VM,
+				      .specs = specs,
+				      .depth = DEPTH,
+				      .addresses = addresses,
+				      .n_addresses = 3};
 	const struct fdb_key pinned = {{4, 0, 0, 0, 0, 0xb}, FDB_ANY_VLAN};
 	uint32_t i;
 
-	w = calloc(1, sizeof(*w));
-	require(w);
-	w->now = 1000000000;
-	for (i = 0; i < STATIONS; i++)
-		open_station(i);
-	host_init(&w->host);
-	memcpy(w->host.mac, macs[0], 6);
-	require(!host_add_text(&w->host, "10.0.0.1/24", 0));
-	require(!host_add_text(&w->host, "2001:db8::1/64", 0));
-	require(!host_add_text(&w->host, "10.0.0.3/24@100", 0));
-	neigh_init(&w->neigh, &w->host, &neigh_ops, NULL);
-	require(!switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, STATIONS));
+	require(!lan_start(NULL));
+	w = lan_open(&attr);
 	require(!fdb_pin(&w->sw.fdb, &pinned, PINNED_VM));
-	for (i = 0; i < PROCESSES; i++) {
-		require(!vnic_loop_open(MTU, &w->loops[i]));
-		require(!switch_join(&w->sw, &w->processes[i], &w->qpn[i]));
-		w->processes[i].dev = w->loops[i]->device;
+	for (i = 0; i < PROCESSES; i++)
 		vnic_driver_hear_multicast(w->loops[i]->driver, true);
-	}
 }
 
 /* One world for all scripts, since its tables take long to make; each begins as the first. */
@@ -135,35 +71,15 @@ static void begin(void)
 	uint32_t i;
 
 	w->now += FDB_AGE_NS;
-	neigh_init(&w->neigh, &w->host, &neigh_ops, NULL);
+	neigh_init(&w->neigh, &w->host, w->neigh.ops, w);
 	for (i = 0; i < PROCESSES; i++)
 		switch_leave(&w->sw, &w->processes[i]);
 	memset(&w->sw.leases, 0, sizeof(w->sw.leases));
-	for (i = 0; i < PROCESSES; i++) {
-		memset(&w->processes[i].stats, 0, sizeof(w->processes[i].stats));
-		w->qpn[i] = 0;
-		require(!switch_join(&w->sw, &w->processes[i], &w->qpn[i]));
-	}
+	for (i = 0; i < PROCESSES; i++)
+		lan_join(w, i);
 }
 
 /* --- What must hold */
-
-static void sums_add_up(void)
-{
-	struct switch_stats all;
-	uint64_t gone = 0;
-	uint32_t i;
-
-	switch_totals(&w->sw, &all);
-	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		gone += all.drops[i];
-	for (i = 0; i < STATIONS; i++)
-		gone += w->uplinks[i].queued;
-	for (i = 0; i < PROCESSES; i++)
-		gone += !!w->processes[i].waiting;
-	require(all.counters[SWITCH_IN_FRAMES] + all.counters[SWITCH_COPIES] ==
-		all.counters[SWITCH_OUT_FRAMES] + gone);
-}
 
 /* The process's own address in the VLAN, by the engine's idea of the packet. */
 static void honest_address(const struct urxe_packet *p)
@@ -233,7 +149,7 @@ static void check_all(int process, int station, const uint8_t *in, uint32_t len)
 			vnic_driver_rx_release(w->loops[i]->driver, 1);
 		}
 	}
-	sums_add_up();
+	lan_check_sums(w);
 }
 
 /* --- Frames */
@@ -241,7 +157,7 @@ static void check_all(int process, int station, const uint8_t *in, uint32_t len)
 /* The process or station that the script chooses. */
 static void choose_sender(struct script *s, int *process, int *station)
 {
-	uint32_t port = next(s) % (PROCESSES + STATIONS);
+	uint32_t port = script_get8(s) % (PROCESSES + STATIONS);
 
 	*process = port < PROCESSES ? (int)port : -1;
 	*station = port < PROCESSES ? -1 : (int)port - PROCESSES;
@@ -249,7 +165,7 @@ static void choose_sender(struct script *s, int *process, int *station)
 
 static uint32_t choose_qpn(struct script *s)
 {
-	uint8_t choice = next(s);
+	uint8_t choice = script_get8(s);
 
 	switch (choice % 8) {
 	case 0: return choice / 8; /* also QP0 and QP1 */
@@ -263,10 +179,10 @@ static uint32_t packet(struct script *s, uint8_t *f, int process)
 {
 	static const uint8_t opcodes[] = {0x64, 0x65, 0x04, 0x11, 0x24, 0x81};
 	static const uint8_t payload[16];
-	uint8_t room[CRAFT_MAX], flags = next(s);
+	uint8_t room[CRAFT_MAX], flags = script_get8(s);
 	struct urxe_packet p = {
 		.net = flags % 3,
-		.opcode = opcodes[next(s) % sizeof(opcodes)],
+		.opcode = opcodes[script_get8(s) % sizeof(opcodes)],
 		.has_vlan = flags & 0x80,
 		.vlan_tci = VLAN,
 		.dest_qpn = choose_qpn(s),
@@ -282,8 +198,8 @@ static uint32_t packet(struct script *s, uint8_t *f, int process)
 										: flags & 0x80 ? 3
 											       : 1);
 	p.dgid = craft_gid(p.net, 9);
-	memcpy(p.dmac, macs[next(s) % MACS], 6);
-	memcpy(p.smac, process < 0 ? macs[4 + next(s) % 2] : macs[0], 6);
+	memcpy(p.dmac, macs[script_get8(s) % MACS], 6);
+	memcpy(p.smac, process < 0 ? macs[4 + script_get8(s) % 2] : macs[0], 6);
 	len = craft_frame(room, &p);
 	require(len <= ROOM);
 	memcpy(f, room, len);
@@ -294,9 +210,9 @@ static uint32_t question(struct script *s, uint8_t *f)
 {
 	struct arp a = {.request = true};
 
-	memcpy(a.smac, macs[4 + next(s) % 2], 6);
+	memcpy(a.smac, macs[4 + script_get8(s) % 2], 6);
 	ip_from_v4(a.sip, (const uint8_t[]){10, 0, 0, THEIRS});
-	ip_from_v4(a.tip, (const uint8_t[]){10, 0, 0, next(s) % 4});
+	ip_from_v4(a.tip, (const uint8_t[]){10, 0, 0, script_get8(s) % 4});
 	arp_build(f, &a, macs[MACS - 1]);
 	return ARP_FRAME_LEN;
 }
@@ -304,17 +220,17 @@ static uint32_t question(struct script *s, uint8_t *f)
 static uint32_t other(struct script *s, uint8_t *f)
 {
 	memset(f, 0x5a, 64);
-	memcpy(f, macs[next(s) % MACS], 6);
-	memcpy(f + 6, macs[next(s) % MACS], 6);
+	memcpy(f, macs[script_get8(s) % MACS], 6);
+	memcpy(f + 6, macs[script_get8(s) % MACS], 6);
 	return 64;
 }
 
 static uint32_t any_bytes(struct script *s, uint8_t *f)
 {
-	uint32_t i, len = next(s);
+	uint32_t i, len = script_get8(s);
 
 	for (i = 0; i < len; i++)
-		f[i] = next(s);
+		f[i] = script_get8(s);
 	return len;
 }
 
@@ -322,58 +238,44 @@ static uint32_t make(struct script *s, uint8_t *f, int process)
 {
 	uint32_t len, i;
 
-	switch (next(s) % 8) {
+	switch (script_get8(s) % 8) {
 	case 0: return any_bytes(s, f);
 	case 1: len = question(s, f); break;
 	case 2: len = other(s, f); break;
 	default: len = packet(s, f, process); break;
 	}
-	for (i = next(s) % 4; i; i--) {
-		uint8_t at = next(s);
+	for (i = script_get8(s) % 4; i; i--) {
+		uint8_t at = script_get8(s);
 
 		if (at < len)
-			f[at] = next(s);
+			f[at] = script_get8(s);
 	}
 	return len;
 }
 
-static void post(int process, const uint8_t *f, uint32_t len)
-{
-	struct vnic_frame frame;
-
-	/* What is no whole Ethernet header the NIC itself refuses, for good. */
-	if (len < ETHER_HDR_LEN || !vnic_driver_tx_reserve(w->loops[process]->driver, &frame, 1))
-		return;
-	memcpy(frame.data, f, len);
-	frame.len = len;
-	vnic_driver_tx_commit(w->loops[process]->driver, &frame, 1);
-}
-
 static void send_frame(struct script *s)
 {
-	struct netdev_frame frame;
 	uint8_t f[ROOM];
 	int process, station;
 	uint32_t len;
 
 	choose_sender(s, &process, &station);
 	len = make(s, f, process);
-	if (process >= 0) {
-		post(process, f, len);
-	} else {
-		frame = (struct netdev_frame){f, len, len, 0};
-		netdev_tx(w->far[station], w->now, &frame, 1);
-	}
+	/* What is no whole Ethernet header the NIC itself refuses, for good. */
+	if (process < 0)
+		lan_send(w, (uint32_t)station, f, len);
+	else if (len >= ETHER_HDR_LEN)
+		lan_post(w, (uint32_t)process, f, len);
 	switch_run(&w->sw, w->now);
 	check_all(process, station, f, len);
 }
 
 static void change_registration(struct script *s)
 {
-	const struct urxe_gid gid = craft_gid(next(s) % 3, 9);
-	uint32_t process = next(s) % PROCESSES, qpn = choose_qpn(s);
+	const struct urxe_gid gid = craft_gid(script_get8(s) % 3, 9);
+	uint32_t process = script_get8(s) % PROCESSES, qpn = choose_qpn(s);
 
-	if (next(s) % 4)
+	if (script_get8(s) % 4)
 		switch_register(&w->sw, &w->processes[process], gid.raw, qpn);
 	else
 		switch_unregister(&w->sw, &w->processes[process], gid.raw, qpn);
@@ -382,23 +284,20 @@ static void change_registration(struct script *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct script s = {data, size};
-	char why[256];
 
 	/* libFuzzer's first input is no bytes at no address: a frame of 0 bytes has one. */
 	if (!size)
 		return 0;
-	if (!w) {
-		require(!netdev_dpdk_start(why, sizeof(why)));
+	if (!w)
 		open_world();
-	}
 	begin();
 	while (s.left) {
-		uint8_t step = next(&s);
+		uint8_t step = script_get8(&s);
 
 		if (step % 8 == 0)
 			change_registration(&s);
 		else if (step % 8 == 1)
-			w->now += (uint64_t)1 << next(&s) % 40;
+			w->now += (uint64_t)1 << script_get8(&s) % 40;
 		else
 			send_frame(&s);
 	}

@@ -7,7 +7,6 @@ take their places: nobody may notice but those that were connected to them, and 
 holds at the end must be what it held at the beginning.
 """
 import argparse
-import json
 import os
 import random
 import shutil
@@ -92,9 +91,7 @@ def check_alive(member):
 
 
 def leases(host):
-    show = host.spawn([host.urxe, 'show', 'lease', '--json', '--run-dir', host.run_dir])
-    succeed(show, 30)
-    return len(json.loads(show.output())['leases'])
+    return len(host.show('lease')['leases'])
 
 
 def figures(host):

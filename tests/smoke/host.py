@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A urxed in a directory of its own, and programs that run on its device."""
 import ipaddress
+import json
 import os
 import pwd
 import random
@@ -166,6 +167,15 @@ class Host:
             if found == kind and ipaddress.ip_address(gid) == wanted:
                 return int(index)
         raise Failure(f'no GID {address}, {kind}:\n{info}')
+
+    def show(self, *topic):
+        """What urxe show tells of a topic, or of all."""
+        result = subprocess.run([self.urxe, 'show', '--json', '--run-dir', self.run_dir, *topic],
+                                capture_output=True, text=True, timeout=20, env=self.environment,
+                                check=False)
+        if result.returncode or result.stderr:
+            raise Failure(f'urxe show --json {topic}: status {result.returncode}, {result.stderr}')
+        return json.loads(result.stdout)
 
     def command(self, argv):
         return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What urxe show tells, as JSON and as text, and what it says where it cannot."""
-import json
 import os
 import signal
 import subprocess
@@ -18,13 +17,6 @@ def show(host, *arguments):
     return result.returncode, result.stdout, result.stderr
 
 
-def report(host, *topic):
-    status, text, errors = show(host, '--json', *topic)
-    if status or errors:
-        raise Failure(f'urxe show --json {topic}: status {status}, {errors}')
-    return json.loads(text)
-
-
 def expect(what, found, wanted):
     if found != wanted:
         raise Failure(f'{what}: {found!r}, not {wanted!r}')
@@ -38,19 +30,19 @@ def check_topics(build):
     """Two programs at work are seen in each topic, by text and by JSON."""
     with Host(build) as host:
         pair = Pair(host, host, ['ib_write_bw', '-F', '-D', '10', '-q', '2'])
-        until(10, lambda: len(report(host, 'qp')['qps']) == 4 and all(
-            qp['counters'].get('rx_bytes', 0) > 10000 for qp in report(host, 'qp')['qps']),
-              lambda: f'nothing moves: {report(host)}')
+        until(10, lambda: len(host.show('qp')['qps']) == 4 and all(
+            qp['counters'].get('rx_bytes', 0) > 10000 for qp in host.show('qp')['qps']),
+              lambda: f'nothing moves: {host.show()}')
         processes = sorted(f'ib_write_bw-{program.process.pid}'
                            for program in (pair.server, pair.client))
-        found = report(host)
+        found = host.show()
         check_host(host, found['host'])
         check_parts(found, processes)
         check_text(host, processes)
         check_captured(host)
         check_stopped(host, pair, processes)
         pair.kill()
-        until(10, lambda: not report(host)['leases'], lambda: f'still leased: {report(host)}')
+        until(10, lambda: not host.show()['leases'], lambda: f'still leased: {host.show()}')
 
 
 def check_parts(found, processes):
@@ -81,9 +73,9 @@ def check_captured(host):
     capture = host.spawn([host.urxe, 'capture', '-w', '/dev/null', '--run-dir', host.run_dir])
     for program, wanted in ((capture, {('switch', 'somebody captures')}),
                             (None, {('direct', 'same host and user')})):
-        until(10, lambda wanted=wanted: {(way['path'], way['why']) for way in report(
-            host, 'transport')['transports']} == wanted,
-              lambda wanted=wanted: f'not {wanted}: {report(host, "transport")}')
+        until(10, lambda wanted=wanted: {(way['path'], way['why']) for way in
+                                         host.show('transport')['transports']} == wanted,
+              lambda wanted=wanted: f'not {wanted}: {host.show("transport")}')
         if program:
             program.kill(signal.SIGINT)
 
@@ -100,7 +92,7 @@ def check_stopped(host, pair, processes):
     pair.client.kill(signal.SIGCONT)
     # It has old questions to answer first, and packets of three seconds.
     until(10, lambda: not show(host, 'qp')[2], lambda: f'does not answer any more: {show(host)}')
-    expect('queue pairs', len(report(host, 'qp')['qps']), 4)
+    expect('queue pairs', len(host.show('qp')['qps']), 4)
 
 
 def check_host(host, told):

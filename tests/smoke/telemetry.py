@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 
@@ -53,9 +52,7 @@ def check_numbers(host, connection, pair):
         expect(name, isinstance(counters.get(name), int), True)
     for mistake in ('/urxe/port', '/urxe/port,x', '/urxe/port,99999', '/urxe/lease,7'):
         expect(mistake, ask(connection, mistake), None)
-    shown = subprocess.run([host.urxe, 'show', 'host', '--json', '--run-dir', host.run_dir],
-                           capture_output=True, text=True, check=True)
-    expect('pid', ask(connection, '/urxe/host')['pid'], json.loads(shown.stdout)['host']['pid'])
+    expect('pid', ask(connection, '/urxe/host')['pid'], host.show('host')['host']['pid'])
 
 
 def check_many(host):

@@ -7,10 +7,10 @@ is another urxed, an RDMA host of its own, behind the switch of a host with a re
 import os
 import socket
 import struct
-import subprocess
 import sys
 
-from host import Failure, Host, Pair, main, skip, until
+import network
+from host import Failure, Host, Pair, until
 
 NAMES = [f'urxev{os.getpid()}{side}' for side in 'ab']
 HOST, NEIGHBOUR, MACHINE, RDMA_MACHINE = ('192.0.2.%d' % n for n in (1, 2, 50, 60))
@@ -19,27 +19,8 @@ BROADCAST = b'\xff' * 6
 ARP, IPV4, LOCAL = 0x0806, 0x0800, 0x88b5
 
 
-def ip(*arguments):
-    return subprocess.run(['ip', *arguments], capture_output=True, text=True, check=False)
-
-
-def make_hosts():
-    """Two namespaces with a link named eth0 each; skips where that is refused."""
-    steps = [['netns', 'add', name] for name in NAMES]
-    steps += [['link', 'add', 'eth0', 'netns', NAMES[0], 'type', 'veth',
-               'peer', 'name', 'eth0', 'netns', NAMES[1]]]
-    for name, address in zip(NAMES, (HOST, NEIGHBOUR)):
-        steps += [['-n', name, 'addr', 'add', f'{address}/24', 'dev', 'eth0'],
-                  ['-n', name, 'link', 'set', 'lo', 'up'],
-                  ['-n', name, 'link', 'set', 'eth0', 'up']]
-    for step in steps:
-        result = ip(*step)
-        if result.returncode:
-            skip(f'ip {" ".join(step)}: {result.stderr.strip()}')
-
-
 def mac_of(name):
-    text = ip('-n', name, '-o', 'link', 'show', 'eth0').stdout
+    text = network.ip('-n', name, '-o', 'link', 'show', 'eth0').stdout
     return bytes.fromhex(text.split('link/ether ')[1].split()[0].replace(':', ''))
 
 
@@ -116,49 +97,32 @@ def check_frames(paths):
     other.receive(LOCAL)
 
 
-def gid_of(host, address):
-    """The index of an IPv4 address as RoCEv2."""
-    for line in host.run('ibv_devinfo', '-v').splitlines():
-        if f'::ffff:{address}, RoCE v2' in line:
-            return int(line.split('[')[1].split(']')[0])
-    raise Failure(f'no GID for {address}')
-
-
 def check_rdma(build, path, host, neighbour):
     """Between a process and a machine on one host, then by the host's uplink."""
-    in_first = ['ip', 'netns', 'exec', NAMES[0]]
-    with Host(build, prefix=in_first, arguments=['--uplink', f'qemu:{path},connect',
+    with Host(build, prefix=network.inside(NAMES[0]), arguments=['--uplink', f'qemu:{path},connect',
                                                  '--address', f'{RDMA_MACHINE}/24']) as machine:
-        gid = gid_of(machine, RDMA_MACHINE)
+        gid = machine.gid(RDMA_MACHINE)
         for argv in (['ibv_rc_pingpong', '-c', '-n', '200'], ['ibv_ud_pingpong', '-n', '200'],
                      ['ib_write_bw', '-F', '-n', '500']):
-            Pair(host, machine, argv, gid_of(host, HOST), client_gid=gid).finish(60)
-            Pair(neighbour, machine, argv, gid_of(neighbour, NEIGHBOUR), address=NEIGHBOUR,
+            Pair(host, machine, argv, host.gid(HOST), client_gid=gid).finish(60)
+            Pair(neighbour, machine, argv, neighbour.gid(NEIGHBOUR), address=NEIGHBOUR,
                  client_gid=gid).finish(60)
 
 
 def run():
     build = sys.argv[1]
-    prefixes = [['ip', 'netns', 'exec', name] for name in NAMES]
-    try:
-        make_hosts()
-        with Host(build, prefix=prefixes[1],
-                  arguments=['--uplink', 'af_packet:eth0']) as neighbour:
-            paths = [os.path.join(neighbour.top, name) for name in ('one', 'two', 'three')]
-            arguments = ['--uplink', 'af_packet:eth0']
-            for path in paths:
-                arguments += ['--uplink', f'qemu:{path}']
-            # The second machine's MAC is its own.
-            arguments += ['--fdb', f'52:54:00:12:34:57=qemu:{paths[1]}']
-            with Host(build, prefix=prefixes[0], arguments=arguments) as host:
-                until(5, lambda: all(map(os.path.exists, paths)), lambda: 'no sockets for VMs')
-                check_frames(paths)
-                check_rdma(build, paths[2], host, neighbour)
-    finally:
-        for name in NAMES:
-            ip('netns', 'delete', name)
+    uplink = ['--uplink', 'af_packet:eth0']
+    with Host(build, prefix=network.inside(NAMES[1]), arguments=uplink) as neighbour:
+        paths = [os.path.join(neighbour.top, name) for name in ('one', 'two', 'three')]
+        arguments = list(uplink)
+        for path in paths:
+            arguments += ['--uplink', f'qemu:{path}']
+        # The second machine's MAC is its own.
+        arguments += ['--fdb', f'52:54:00:12:34:57=qemu:{paths[1]}']
+        with Host(build, prefix=network.inside(NAMES[0]), arguments=arguments) as host:
+            until(5, lambda: all(map(os.path.exists, paths)), lambda: 'no sockets for VMs')
+            check_frames(paths)
+            check_rdma(build, paths[2], host, neighbour)
 
 
-if os.getuid():
-    skip('namespaces and packet sockets need root')
-main(run)
+network.run(run, NAMES)

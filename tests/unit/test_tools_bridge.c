@@ -10,138 +10,55 @@
 
 #include <cmocka.h>
 
-#include <rxe/packet.h>
-#include <vnic/loop.h>
-
 #include "arp.h"
 #include "craft.h"
-#include "switch_run.h"
+#include "lan.h"
 
-#define MTU   1500
-#define T0    1000000000ull
-#define LEN   100
 #define DEPTH 64
-#define ROOM  256
 
-#define UD_SEND_ONLY  0x64
 #define ETHERTYPE_LLD 0x88cc
 
 /* The ports beside the process's: two uplinks, two virtual machines. */
-enum { WIRE, OTHER_WIRE, VM, OTHER_VM, STATIONS };
+enum { WIRE, OTHER_WIRE, VM, OTHER_VM, STATIONS = LAN_STATIONS };
 
 static const char *const specs[STATIONS] = {"mem:wire", "mem:other", "qemu:/vm,mtu=9", "qemu:/vm2"};
 
-/* The host's MACs on its uplinks; those of stations begin with 4. */
-static const uint8_t host_macs[STATIONS][6] = {
-	{2, 0, 0, 0, 0, 0}, {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 3}};
+/* MACs of stations begin with 4, the host's with 2. */
 static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
 static const uint8_t a_mac[6] = {4, 0, 0, 0, 0, 0xa}, b_mac[6] = {4, 0, 0, 0, 0, 0xb};
 
-struct world {
-	struct host host;
-	struct neigh neigh;
-	struct vswitch sw;
-	struct uplink uplinks[STATIONS];
-	struct netdev *far[STATIONS];
-	struct vnic_loop *loop;
-	struct switch_port process;
-	uint32_t qpn;
-	uint64_t now;
-};
-
-static struct world *w;
-
-static void neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
-{
-	(void)ctx;
-	switch_send(&w->sw, uplink, frame, len);
-}
-
-static const uint8_t *neigh_mac(void *ctx, int uplink)
-{
-	(void)ctx;
-	return w->uplinks[uplink].mac;
-}
-
-static const struct neigh_ops neigh_ops = {.send = neigh_send, .mac = neigh_mac};
-
-static void open_station(uint32_t i)
-{
-	struct netdev *ends[2];
-	struct uplink *u = &w->uplinks[i];
-
-	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	*u = (struct uplink){.spec = specs[i],
-			     .kind = i < VM ? UPLINK_WIRE : UPLINK_VM,
-			     .port = ends[0],
-			     .mtu = MTU,
-			     .stride = MTU + 18};
-	u->room = calloc(UPLINK_QUEUE, u->stride);
-	assert_non_null(u->room);
-	memcpy(u->mac, host_macs[i], 6);
-	w->far[i] = ends[1];
-}
+static struct lan *w;
 
 static int setup(void **state)
 {
-	uint32_t i;
+	static const char *const address = "10.0.0.1/24";
+	const struct lan_attr attr = {.n_processes = 1,
+				      .n_stations = STATIONS,
+				      .first_vm = VM,
+				      .specs = specs,
+				      .depth = DEPTH,
+				      .addresses = &address,
+				      .n_addresses = 1};
 
 	(void)state;
-	w = calloc(1, sizeof(*w));
-	assert_non_null(w);
-	w->now = T0;
-	for (i = 0; i < STATIONS; i++)
-		open_station(i);
-	host_init(&w->host);
-	memcpy(w->host.mac, host_macs[WIRE], 6);
-	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", 0), 0);
+	w = lan_open(&attr);
 	w->host.addresses[0].kernel = true;
-	neigh_init(&w->neigh, &w->host, &neigh_ops, NULL);
-	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, w->uplinks, STATIONS), 0);
-	assert_int_equal(vnic_loop_open(MTU, &w->loop), 0);
-	assert_int_equal(switch_join(&w->sw, &w->process, &w->qpn), 0);
-	w->process.dev = w->loop->device;
-	vnic_driver_hear_multicast(w->loop->driver, true);
+	vnic_driver_hear_multicast(w->loops[0]->driver, true);
 	return 0;
-}
-
-/* What came in, and copies that were made of it, is out, dropped or in a queue. */
-static void sums_add_up(void)
-{
-	struct switch_stats all;
-	uint64_t gone = 0;
-	uint32_t i;
-
-	switch_totals(&w->sw, &all);
-	for (i = 0; i < SWITCH_DROP_COUNT; i++)
-		gone += all.drops[i];
-	for (i = 0; i < STATIONS; i++)
-		gone += w->uplinks[i].queued;
-	assert_int_equal(all.counters[SWITCH_IN_FRAMES] + all.counters[SWITCH_COPIES],
-			 all.counters[SWITCH_OUT_FRAMES] + gone);
 }
 
 static int teardown(void **state)
 {
-	uint32_t i;
-
 	(void)state;
-	sums_add_up();
-	vnic_loop_close(w->loop);
-	switch_fini(&w->sw);
-	for (i = 0; i < STATIONS; i++) {
-		netdev_close(w->uplinks[i].port);
-		netdev_close(w->far[i]);
-		free(w->uplinks[i].room);
-	}
-	free(w);
+	lan_check_sums(w);
+	lan_close(w);
 	return 0;
 }
 
 static uint32_t plain(uint8_t *f, const uint8_t *dmac, const uint8_t *smac, uint16_t vlan)
 {
-	memset(f, 0x5a, LEN);
+	memset(f, 0x5a, LAN_LEN);
 	memcpy(f, dmac, 6);
 	memcpy(f + 6, smac, 6);
 	ether_put16(f + 12, vlan ? ETHERTYPE_ID_VLAN : ETHERTYPE_LLD);
@@ -149,39 +66,24 @@ static uint32_t plain(uint8_t *f, const uint8_t *dmac, const uint8_t *smac, uint
 		ether_put16(f + 14, vlan);
 		ether_put16(f + 16, ETHERTYPE_LLD);
 	}
-	return LEN;
+	return LAN_LEN;
 }
 
 static uint32_t roce(uint8_t *f, const uint8_t *dmac, const uint8_t *smac, uint8_t from,
 		     uint32_t qpn)
 {
-	static const uint8_t payload[20];
-	struct urxe_packet p = {
-		.net = URXE_NET_IPV4,
-		.opcode = UD_SEND_ONLY,
-		.dest_qpn = qpn,
-		.deth.src_qpn = w->qpn,
-		.sgid = craft_gid(URXE_NET_IPV4, from),
-		.dgid = craft_gid(URXE_NET_IPV4, 9),
-		.payload = payload,
-		.payload_len = sizeof(payload),
-	};
-	uint8_t room[CRAFT_MAX];
-	uint32_t len;
+	struct urxe_packet p = lan_datagram(dmac, qpn, w->qpn[0]);
 
-	memcpy(p.dmac, dmac, 6);
+	p.sgid = craft_gid(URXE_NET_IPV4, from);
+	p.dgid = craft_gid(URXE_NET_IPV4, 9);
 	memcpy(p.smac, smac, 6);
-	len = craft_frame(room, &p);
-	assert_true(len <= ROOM);
-	memcpy(f, room, len);
-	return len;
+	lan_frame(f, &p, 0);
+	return LAN_LEN;
 }
 
 static void send_from(uint32_t station, const uint8_t *f, uint32_t len)
 {
-	const struct netdev_frame frame = {f, len, len, 0};
-
-	assert_int_equal(netdev_tx(w->far[station], w->now, &frame, 1), 1);
+	lan_send(w, station, f, len);
 	switch_run(&w->sw, w->now);
 }
 
@@ -207,7 +109,7 @@ static uint32_t who_got(const uint8_t *f, uint32_t len, bool any)
 
 static uint32_t send_plain(uint32_t from, const uint8_t *dmac, const uint8_t *smac, uint16_t vlan)
 {
-	uint8_t f[ROOM];
+	uint8_t f[LAN_LEN];
 	uint32_t len = plain(f, dmac, smac, vlan);
 
 	send_from(from, f, len);
@@ -219,16 +121,9 @@ static uint64_t dropped(uint32_t station, enum switch_drop why)
 	return w->sw.uplink_ports[station].stats.drops[why];
 }
 
-static bool process_got(const uint8_t *f, uint32_t len)
+static bool process_got(void)
 {
-	struct vnic_frame frame;
-
-	if (!vnic_driver_rx(w->loop->driver, &frame, 1))
-		return false;
-	assert_int_equal(frame.len, len);
-	assert_memory_equal(frame.data, f, len);
-	vnic_driver_rx_release(w->loop->driver, 1);
-	return true;
+	return lan_receive(w, 0) >= 0;
 }
 
 #define BIT(i) (1u << (i))
@@ -387,33 +282,28 @@ static void what_cannot_be_pinned(void **state)
 
 static void a_vm_does_not_pass_for_the_host(void **state)
 {
-	uint8_t f[ROOM];
+	uint8_t f[LAN_LEN];
 	uint32_t i, len;
 
 	(void)state;
 	for (i = 0; i < STATIONS; i++)
-		assert_int_equal(send_plain(VM, broadcast, host_macs[i], 0), 0);
+		assert_int_equal(send_plain(VM, broadcast, lan_macs[i], 0), 0);
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), STATIONS);
 	assert_int_equal(send_plain(VM, broadcast, group_mac, 0), 0);
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), STATIONS + 1);
-	len = roce(f, host_macs[WIRE], a_mac, 1, w->qpn);
+	len = roce(f, lan_macs[WIRE], a_mac, 1, w->qpn[0]);
 	send_from(VM, f, len);
-	assert_false(process_got(f, len));
+	assert_false(process_got());
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_IP), 1);
-	len = roce(f, host_macs[WIRE], a_mac, 2, w->qpn);
+	len = roce(f, lan_macs[WIRE], a_mac, 2, w->qpn[0]);
 	send_from(VM, f, len);
-	assert_true(process_got(f, len));
+	assert_true(process_got());
 }
 
 static bool post(const uint8_t *f, uint32_t len)
 {
-	struct vnic_frame frame;
-
-	if (!vnic_driver_tx_reserve(w->loop->driver, &frame, 1))
+	if (!lan_post(w, 0, f, len))
 		return false;
-	memcpy(frame.data, f, len);
-	frame.len = len;
-	vnic_driver_tx_commit(w->loop->driver, &frame, 1);
 	switch_run(&w->sw, w->now);
 	return true;
 }
@@ -421,8 +311,8 @@ static bool post(const uint8_t *f, uint32_t len)
 /* Once a VM has spoken, what a process sends to it goes there alone, from the host's MAC. */
 static void processes_reach_vms(void **state)
 {
-	uint8_t f[ROOM];
-	uint32_t len = roce(f, a_mac, host_macs[WIRE], 1, 5);
+	uint8_t f[LAN_LEN];
+	uint32_t len = roce(f, a_mac, lan_macs[WIRE], 1, 5);
 
 	(void)state;
 	assert_true(post(f, len));
@@ -438,20 +328,20 @@ static void processes_reach_vms(void **state)
 /* RoCE to a group goes to processes, VMs and uplinks, each once. */
 static void groups_are_everywhere(void **state)
 {
-	uint8_t f[ROOM];
+	uint8_t f[LAN_LEN];
 	uint32_t len = roce(f, group_mac, a_mac, 2, URXE_QPN_MULTICAST);
 
 	(void)state;
 	send_from(VM, f, len);
 	assert_int_equal(who_got(f, len, false), BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
-	assert_true(process_got(f, len));
+	assert_true(process_got());
 	send_from(WIRE, f, len);
 	assert_int_equal(who_got(f, len, false), BIT(VM) | BIT(OTHER_VM));
-	assert_true(process_got(f, len));
-	len = roce(f, group_mac, host_macs[WIRE], 1, URXE_QPN_MULTICAST);
+	assert_true(process_got());
+	len = roce(f, group_mac, lan_macs[WIRE], 1, URXE_QPN_MULTICAST);
 	assert_true(post(f, len));
 	assert_int_equal(who_got(f, len, true), BIT(STATIONS) - 1);
-	assert_false(process_got(f, len));
+	assert_false(process_got());
 }
 
 static uint32_t arp(uint8_t *f, const uint8_t *smac, uint8_t from, uint8_t to)
@@ -469,7 +359,7 @@ static uint32_t arp(uint8_t *f, const uint8_t *smac, uint8_t from, uint8_t to)
 static void a_vm_finds_the_host(void **state)
 {
 	struct netdev_frame got;
-	uint8_t f[ROOM];
+	uint8_t f[LAN_LEN];
 	struct arp a;
 
 	(void)state;
@@ -477,7 +367,7 @@ static void a_vm_finds_the_host(void **state)
 	assert_int_equal(netdev_rx(w->far[VM], w->now, &got, 1), 1);
 	assert_true(arp_parse(&a, got.data, got.len));
 	assert_false(a.request);
-	assert_memory_equal(a.smac, host_macs[WIRE], 6);
+	assert_memory_equal(a.smac, lan_macs[WIRE], 6);
 	assert_memory_equal(got.data, a_mac, 6);
 	/* Its question is everybody's business; on the wire the kernel answers. */
 	assert_int_equal(who_got(f, ARP_FRAME_LEN, false),
@@ -489,10 +379,10 @@ static void a_vm_finds_the_host(void **state)
 /* A VM is asked for its MAC as is what the address's uplink leads to. */
 static void the_host_finds_a_vm(void **state)
 {
-	uint8_t f[ARP_FRAME_LEN], request[ROOM];
+	uint8_t f[ARP_FRAME_LEN], request[LAN_LEN];
 
 	(void)state;
-	arp(f, host_macs[WIRE], 1, 2);
+	arp(f, lan_macs[WIRE], 1, 2);
 	switch_send(&w->sw, WIRE, f, sizeof(f));
 	switch_run(&w->sw, w->now);
 	assert_int_equal(who_got(f, sizeof(f), false), BIT(WIRE) | BIT(VM) | BIT(OTHER_VM));
@@ -508,19 +398,19 @@ static void the_host_finds_a_vm(void **state)
 static void nothing_but_roce_for_the_host(void **state)
 {
 	(void)state;
-	assert_int_equal(send_plain(VM, host_macs[WIRE], a_mac, 0), 0);
-	assert_int_equal(send_plain(WIRE, host_macs[WIRE], a_mac, 0), 0);
+	assert_int_equal(send_plain(VM, lan_macs[WIRE], a_mac, 0), 0);
+	assert_int_equal(send_plain(WIRE, lan_macs[WIRE], a_mac, 0), 0);
 	assert_int_equal(dropped(VM, SWITCH_DROP_NOT_ROCE), 1);
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_ROCE), 1);
 	/* By one uplink to the MAC that the host has on another. */
-	assert_int_equal(send_plain(WIRE, host_macs[OTHER_WIRE], a_mac, 0), 0);
+	assert_int_equal(send_plain(WIRE, lan_macs[OTHER_WIRE], a_mac, 0), 0);
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_OURS), 1);
 }
 
 /* A machine that takes nothing costs its own frames, and nobody else's. */
 static void a_dead_vm_holds_nobody_up(void **state)
 {
-	uint8_t f[ROOM];
+	uint8_t f[LAN_LEN];
 	uint32_t i, n = 0, len;
 	struct netdev_frame got;
 
@@ -541,14 +431,6 @@ static void a_dead_vm_holds_nobody_up(void **state)
 	assert_int_equal(n, DEPTH + UPLINK_QUEUE);
 }
 
-static int start_dpdk(void **state)
-{
-	char why[256];
-
-	(void)state;
-	return netdev_dpdk_start(why, sizeof(why));
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -564,5 +446,5 @@ int main(void)
 		TEST(nothing_but_roce_for_the_host), TEST(a_dead_vm_holds_nobody_up),
 	};
 
-	return cmocka_run_group_tests(tests, start_dpdk, NULL);
+	return cmocka_run_group_tests(tests, lan_start, NULL);
 }

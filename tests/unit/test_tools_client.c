@@ -366,6 +366,52 @@ static void a_wrong_token_claims_nothing(void **state)
 	w->stayer.driver = NULL;
 }
 
+static const uint8_t elsewhere[16] = {0xfe, 0x80, [15] = 9};
+
+static void *register_thread(void *arg)
+{
+	struct process *p = arg;
+
+	p->status = vnic_driver_register(p->driver, elsewhere, 0x1234);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+/* Who is quicker after a restart of the daemon does not get another's peer. */
+static void survivors_keep_whom_they_speak_to(void **state)
+{
+	(void)state;
+	serve(register_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	restart();
+	serve(claim_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, 0);
+	serve(register_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, -EADDRINUSE);
+	serve(claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	serve(register_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, -EADDRINUSE);
+	serve(register_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	client_tick(&w->clients, T0 + CLIENT_CLAIM_NS);
+	serve(register_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, -EADDRINUSE);
+	vnic_driver_abandon(w->leaver.driver);
+}
+
+static void who_does_not_claim_keeps_nobody(void **state)
+{
+	(void)state;
+	serve(register_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	restart();
+	serve(claim_thread, &w->stayer);
+	client_tick(&w->clients, T0 + CLIENT_CLAIM_NS);
+	serve(register_thread, &w->stayer);
+	assert_int_equal(w->stayer.status, 0);
+}
+
 static int start_dpdk(void **state)
 {
 	char why[256];
@@ -382,6 +428,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(survivors_come_before_newcomers, setup, teardown),
 		cmocka_unit_test_setup_teardown(newcomers_wait_for_so_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wrong_token_claims_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(survivors_keep_whom_they_speak_to, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_does_not_claim_keeps_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told_late, setup, teardown),
 	};

@@ -100,6 +100,37 @@ static void a_survivor_claims_with_its_token(void **state)
 	assert_int_equal(record_awaited(r), 0);
 }
 
+static void it_says_to_whom_survivors_speak(void **state)
+{
+	const struct remote_key to = {.gid = {0xfe, 0x80, [15] = 1}, .qpn = 0x1234};
+	struct remote_key key;
+	uint32_t process;
+	pid_t pid = start_process();
+
+	(void)state;
+	assert_int_equal(record_remote_at(r, 0, &key, &process), -ENODATA);
+	record_lease(r, A, getpid());
+	record_lease(r, B, pid);
+	record_remote(r, 2, &to, lease_block(A));
+	record_remote(r, 3, &to, lease_block(B));
+	record_remote(r, 4, &to, lease_block(A));
+	record_remote(r, 4, &to, 0);
+	record_remote(r, 5, &to, LEASE_BLOCKS + 1);
+	end_process(pid);
+	open_again();
+	assert_int_equal(record_remote_at(r, 0, &key, &process), -ENOENT);
+	assert_int_equal(record_remote_at(r, 2, &key, &process), 0);
+	assert_memory_equal(&key, &to, sizeof(to));
+	assert_int_equal(process, lease_block(A));
+	for (uint32_t place = 3; place < 6; place++)
+		assert_int_equal(record_remote_at(r, place, &key, &process), -ENOENT);
+	assert_int_equal(record_remote_at(r, 6, &key, &process), -ENODATA);
+	/* Nor is it of the process that gets the block next. */
+	record_lease(r, B, getpid());
+	open_again();
+	assert_int_equal(record_remote_at(r, 3, &key, &process), -ENOENT);
+}
+
 static void any_other_claim_is_refused(void **state)
 {
 	uint64_t token;
@@ -310,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_first_daemon_awaits_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_survivor_claims_with_its_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(it_says_to_whom_survivors_speak, setup, teardown),
 		cmocka_unit_test_setup_teardown(any_other_claim_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_ended_is_not_awaited, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_outlives_its_first_thread, setup,

@@ -117,6 +117,101 @@ static void nobody_fills_it_for_others(void **state)
 	assert_null(find(1, 4));
 }
 
+/* What an observer of changes has last been told of each place. */
+static uint32_t told[8];
+
+static void listen(void *ctx, uint32_t place, const struct remote_key *k, uint32_t process)
+{
+	(void)k;
+	assert_ptr_equal(ctx, &table);
+	assert_in_range(place, 0, 7);
+	told[place] = process;
+}
+
+static int recall(uint32_t place, uint8_t host, uint32_t qpn, uint32_t process)
+{
+	const struct remote_key k = key(host, qpn);
+
+	return remote_recall(&table, place, &k, process);
+}
+
+static void changes_of_owners_are_told(void **state)
+{
+	(void)state;
+	memset(told, 0, sizeof(told));
+	table.note = listen;
+	table.note_ctx = &table;
+	a.process = 3;
+	b.process = 4;
+	take(&a, 1, 5);
+	take(&a, 1, 5);
+	take(&b, 1, 6);
+	assert_int_equal(told[0], 3);
+	assert_int_equal(told[1], 4);
+	put(&a, 1, 5);
+	assert_int_equal(told[0], 3);
+	put(&a, 1, 5);
+	assert_int_equal(told[0], 0);
+	remote_put_all(&table, &b);
+	assert_int_equal(told[1], 0);
+}
+
+/* Whoever comes first, and also while its owner has not said again what it had. */
+static void what_a_survivor_had_is_its_own(void **state)
+{
+	(void)state;
+	a.process = 3;
+	b.process = 4;
+	assert_int_equal(recall(2, 1, 5, 3), 0);
+	assert_int_equal(recall(5, 1, 6, 3), 0);
+	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
+	remote_return(&table, &b);
+	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
+	remote_return(&table, &a);
+	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
+	assert_int_equal(put(&a, 1, 5), -ENOENT);
+	assert_int_equal(take(&a, 1, 5), 0);
+	assert_int_equal(a.n, 2);
+	/* What it did not say again is free; and what it did it has once. */
+	remote_settle(&table);
+	assert_int_equal(a.n, 1);
+	assert_int_equal(take(&b, 1, 6), 0);
+	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
+	assert_int_equal(put(&a, 1, 5), 0);
+	assert_int_equal(take(&b, 1, 5), 0);
+}
+
+static void who_does_not_come_back_has_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(recall(0, 1, 5, 3), 0);
+	assert_int_equal(recall(1, 1, 6, 4), 0);
+	remote_forget(&table, 3);
+	assert_int_equal(take(&a, 1, 5), 0);
+	assert_int_equal(take(&a, 1, 6), -EADDRINUSE);
+	remote_settle(&table);
+	assert_int_equal(take(&a, 1, 6), 0);
+	assert_ptr_equal(find(1, 5), &a);
+}
+
+static void a_bad_record_does_no_harm(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(recall(3, 1, 5, 3), 0);
+	assert_int_equal(recall(3, 1, 6, 3), -EINVAL);
+	assert_int_equal(recall(2, 1, 6, 3), -EINVAL);
+	assert_int_equal(recall(4, 1, 5, 3), -EINVAL);
+	assert_int_equal(recall(4, 1, 6, LEASE_BLOCKS), -EINVAL);
+	assert_int_equal(recall(REMOTE_MAX, 1, 6, 3), -EINVAL);
+	/* The places that were passed over are as good as others. */
+	for (i = 0; i < REMOTE_PER_OWNER; i++)
+		assert_int_equal(take(&a, 2, i), 0);
+	assert_int_equal(table.n, REMOTE_PER_OWNER + 1);
+	remote_put_all(&table, &a);
+}
+
 static void a_hash_keeps_the_newest_number(void **state)
 {
 	struct hash *h;
@@ -169,6 +264,10 @@ int main(void)
 		TEST(it_is_counted),
 		TEST(who_goes_leaves_nothing),
 		TEST(nobody_fills_it_for_others),
+		TEST(changes_of_owners_are_told),
+		TEST(what_a_survivor_had_is_its_own),
+		TEST(who_does_not_come_back_has_nothing),
+		TEST(a_bad_record_does_no_harm),
 		cmocka_unit_test(a_hash_keeps_the_newest_number),
 		cmocka_unit_test(a_hash_has_room_for_all_and_no_more),
 	};

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Whose frames the switch takes: nobody speaks for another process, the daemon or the host. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "craft.h"
+#include "lan.h"
+#include "steer.h"
+
+/* Last bytes of addresses: the host's, another host's, and the host's in VLAN 100. */
+#define OURS         1
+#define THEIRS       2
+#define OURS_IN_VLAN 3
+#define VLAN         100
+
+#define RC_SEND_ONLY  0x04
+#define UC_SEND_ONLY  0x24
+#define RD_SEND_ONLY  0x44
+#define XRC_SEND_ONLY 0xa4
+#define CNP           0x81
+
+#define NOBODYS_QPN 0xfff123
+
+static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 9};
+
+static struct lan *w;
+
+static int setup(void **state)
+{
+	static const char *const spec = "mem";
+	static const char *const addresses[] = {"10.0.0.1/24", "2001:db8::1/64", "10.0.0.3/24@100"};
+	const struct lan_attr attr = {.n_processes = 2,
+				      .n_stations = 1,
+				      .first_vm = 1,
+				      .specs = &spec,
+				      .depth = 8,
+				      .addresses = addresses,
+				      .n_addresses = 3};
+
+	(void)state;
+	w = lan_open(&attr);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	lan_check_sums(w);
+	lan_close(w);
+	return 0;
+}
+
+/* What becomes of a packet that process 0 sends: why it is dropped, or SWITCH_NO_DROP. */
+static enum switch_drop verdict_of_frame(const uint8_t f[LAN_LEN])
+{
+	struct switch_stats before = w->processes[0].stats;
+	uint32_t i;
+
+	assert_true(lan_post(w, 0, f, LAN_LEN));
+	assert_true(switch_run(&w->sw, LAN_T0));
+	for (i = 0; i < SWITCH_DROP_COUNT; i++)
+		if (w->processes[0].stats.drops[i] != before.drops[i])
+			return i;
+	return SWITCH_NO_DROP;
+}
+
+static enum switch_drop verdict(const struct urxe_packet *p)
+{
+	uint8_t f[LAN_LEN];
+
+	lan_frame(f, p, 0);
+	return verdict_of_frame(f);
+}
+
+/* Nothing that a process may not send has got to the other, nor out. */
+static void nobody_got_anything(void)
+{
+	struct netdev_frame out;
+
+	assert_int_equal(lan_receive(w, 1), -1);
+	assert_int_equal(netdev_rx(w->far[0], LAN_T0, &out, 1), 0);
+}
+
+static void only_the_hosts_mac(void **state)
+{
+	struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
+
+	(void)state;
+	memcpy(p.smac, peer_mac, 6);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_MAC);
+	memset(p.smac, 0xff, 6);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_MAC);
+	nobody_got_anything();
+	memcpy(p.smac, lan_macs[0], 6);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+}
+
+static void only_the_hosts_addresses(void **state)
+{
+	static const enum urxe_net nets[] = {URXE_NET_IPV4, URXE_NET_IPV6};
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], w->qpn[0]);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		/* RoCEv2, then RoCEv1 with the same address. */
+		p.net = i < 2 ? nets[i] : URXE_NET_ROCEV1;
+		p.sgid = craft_gid(nets[i % 2], THEIRS);
+		assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+		nobody_got_anything();
+		p.sgid = craft_gid(nets[i % 2], OURS);
+		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+		assert_int_equal(lan_receive(w, 1), 0);
+	}
+	memset(&p.sgid, 0, sizeof(p.sgid));
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+}
+
+static void an_address_in_its_vlan(void **state)
+{
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], w->qpn[0]);
+
+	(void)state;
+	p.sgid = craft_gid(URXE_NET_IPV4, OURS_IN_VLAN);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+	p.has_vlan = true;
+	p.vlan_tci = VLAN + 1;
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+	nobody_got_anything();
+	p.vlan_tci = 5 << 13 | VLAN; /* whatever the priority */
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+	p.sgid = craft_gid(URXE_NET_IPV4, OURS);
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
+	p.vlan_tci = 5 << 13; /* a priority alone is no VLAN */
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+}
+
+static void only_qpns_of_its_lease(void **state)
+{
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], w->qpn[1]);
+
+	(void)state;
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_QPN);
+	p.deth.src_qpn = NOBODYS_QPN;
+	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_QPN);
+	nobody_got_anything();
+	p.deth.src_qpn = w->qpn[0] + LEASE_QPNS - 1;
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+}
+
+static void nothing_from_or_to_management_qps(void **state)
+{
+	struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
+	uint32_t qpn;
+
+	(void)state;
+	for (qpn = 0; qpn < 2; qpn++) {
+		p.deth.src_qpn = qpn;
+		assert_int_equal(verdict(&p), SWITCH_DROP_MANAGEMENT);
+		p.deth.src_qpn = w->qpn[0];
+		p.dest_qpn = qpn;
+		assert_int_equal(verdict(&p), SWITCH_DROP_MANAGEMENT);
+		p.dest_qpn = 5;
+	}
+	nobody_got_anything();
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+}
+
+static void only_services_that_are_known(void **state)
+{
+	static const uint8_t others[] = {RD_SEND_ONLY, XRC_SEND_ONLY, 0x80, 0xc0, 0xff};
+	struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(others); i++) {
+		p.opcode = others[i];
+		assert_int_equal(verdict(&p), SWITCH_DROP_NO_SERVICE);
+	}
+	nobody_got_anything();
+}
+
+/* RC and UC do not say who sends: only who is connected may. */
+static void only_to_whom_it_is_connected(void **state)
+{
+	static const uint8_t opcodes[] = {RC_SEND_ONLY, UC_SEND_ONLY, CNP};
+	struct urxe_packet p = lan_datagram(peer_mac, 5, 0);
+	const uint8_t *gid = p.dgid.raw;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(opcodes); i++) {
+		p.opcode = opcodes[i];
+		p.dest_qpn = 0x10 + i;
+		/* A CNP may go where nobody is connected, as answer to a datagram. */
+		assert_int_equal(verdict(&p),
+				 opcodes[i] == CNP ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED);
+		assert_int_equal(switch_register(&w->sw, &w->processes[1], gid, p.dest_qpn), 0);
+		assert_int_equal(switch_register(&w->sw, &w->processes[0], gid, p.dest_qpn),
+				 -EADDRINUSE);
+		assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+		assert_int_equal(switch_unregister(&w->sw, &w->processes[1], gid, p.dest_qpn), 0);
+		assert_int_equal(switch_register(&w->sw, &w->processes[0], gid, p.dest_qpn), 0);
+		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+		/* The same QPN of another host is another queue pair. */
+		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS + 1);
+		if (opcodes[i] != CNP)
+			assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
+		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS);
+	}
+}
+
+/* RoCEv1 to the IPv4-mapped GID is to the same queue pair as RoCEv2 to the IPv4 address. */
+static void an_address_is_one_in_both_versions(void **state)
+{
+	struct urxe_packet p = lan_datagram(peer_mac, 5, 0);
+
+	(void)state;
+	p.opcode = RC_SEND_ONLY;
+	assert_int_equal(switch_register(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+	p.net = URXE_NET_ROCEV1;
+	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
+}
+
+static void who_left_is_connected_to_nobody(void **state)
+{
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[0], 0);
+
+	(void)state;
+	assert_int_equal(switch_register(&w->sw, &w->processes[1], p.dgid.raw, 5), 0);
+	switch_leave(&w->sw, &w->processes[1]);
+	assert_int_equal(switch_register(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
+}
+
+static void nobody_is_connected_to_management_or_groups(void **state)
+{
+	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, THEIRS);
+
+	(void)state;
+	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 0), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 1), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 0xffffff), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 0x1000002), -EINVAL);
+	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 2), 0);
+}
+
+/* What hosts might read in two ways, or put together from pieces. */
+static void no_fragments_and_no_lies_about_lengths(void **state)
+{
+	const struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
+	const uint32_t ip = ETHER_HDR_LEN, udp = ip + IPV4_HDR_LEN;
+	uint8_t good[LAN_LEN], f[LAN_LEN];
+
+	(void)state;
+	lan_frame(good, &p, 0);
+	memcpy(f, good, LAN_LEN);
+	f[ip + 6] = 0x20; /* more fragments */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	f[ip + 6] = 0;
+	f[ip + 7] = 1; /* an offset */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	memcpy(f, good, LAN_LEN);
+	ether_put16(f + ip + 2, LAN_LEN); /* beyond the frame */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	memcpy(f, good, LAN_LEN);
+	ether_put16(f + udp + 4, LAN_LEN - udp - 1); /* not as the IP header says */
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	memcpy(f, good, LAN_LEN);
+	/* Too short for the DETH that is there in the padding. */
+	ether_put16(f + ip + 2, IPV4_HDR_LEN + UDP_HDR_LEN + BTH_LEN + URXE_ICRC_LEN);
+	ether_put16(f + udp + 4, UDP_HDR_LEN + BTH_LEN + URXE_ICRC_LEN);
+	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
+	nobody_got_anything();
+	assert_int_equal(verdict_of_frame(good), SWITCH_NO_DROP);
+}
+
+/* Padding behind the packet is Ethernet's, and harmless. */
+static void short_frames_may_be_padded(void **state)
+{
+	const struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
+	uint8_t room[CRAFT_MAX], f[LAN_LEN] = {0};
+	uint32_t len = craft_frame(room, &p);
+
+	(void)state;
+	assert_true(len < LAN_LEN);
+	memcpy(f, room, len);
+	assert_int_equal(verdict_of_frame(f), SWITCH_NO_DROP);
+}
+
+/* Where a process changes its headers once they are checked: when the tap is shown them. */
+static void change_headers(void *ctx, const struct switch_port *port, enum switch_direction dir,
+			   const uint8_t *data, uint32_t len, enum switch_drop drop)
+{
+	uint8_t *posted = *(uint8_t **)ctx;
+
+	(void)port;
+	(void)data;
+	(void)len;
+	assert_int_equal(drop, SWITCH_NO_DROP);
+	if (dir == SWITCH_IN)
+		memset(posted, 0xee, STEER_HEAD);
+}
+
+static void what_was_checked_is_what_goes_on(void **state)
+{
+	static const uint8_t *const ways[] = {lan_macs[0], peer_mac};
+	struct vnic_frame frame;
+	struct netdev_frame out;
+	uint8_t f[LAN_LEN], *posted;
+	uint32_t i;
+
+	(void)state;
+	w->sw.tap = change_headers;
+	w->sw.tap_ctx = &posted;
+	for (i = 0; i < 2; i++) {
+		const struct urxe_packet p = lan_datagram(ways[i], w->qpn[1], w->qpn[0]);
+
+		lan_frame(f, &p, 1);
+		assert_int_equal(vnic_driver_tx_reserve(w->loops[0]->driver, &frame, 1), 1);
+		posted = frame.data;
+		memcpy(posted, f, LAN_LEN);
+		frame.len = LAN_LEN;
+		vnic_driver_tx_commit(w->loops[0]->driver, &frame, 1);
+		switch_run(&w->sw, LAN_T0);
+		assert_int_equal(posted[0], 0xee);
+	}
+	assert_int_equal(netdev_rx(w->far[0], LAN_T0, &out, 1), 1);
+	assert_memory_equal(out.data, f, LAN_LEN);
+	assert_int_equal(vnic_driver_rx(w->loops[1]->driver, &frame, 1), 1);
+	memcpy(f, lan_macs[0], 6);
+	assert_memory_equal(frame.data, f, LAN_LEN);
+}
+
+/* Whether process 1 gets a packet that comes from the wire; or it is one from a spoofed address. */
+static bool passes_from_wire(const struct urxe_packet *p)
+{
+	const uint64_t *spoofed = &w->sw.uplink_ports[0].stats.drops[SWITCH_DROP_SPOOFED_IP];
+	uint64_t before = *spoofed;
+	uint8_t f[LAN_LEN];
+	bool got;
+
+	lan_frame(f, p, 1);
+	lan_send(w, 0, f, LAN_LEN);
+	switch_run(&w->sw, LAN_T0);
+	got = lan_receive(w, 1) == 1;
+	assert_int_equal(*spoofed - before, !got);
+	return got;
+}
+
+/* Else a neighbour is heard in connections between processes of this host. */
+static void nobody_else_sends_from_the_hosts_addresses(void **state)
+{
+	static const enum urxe_net nets[] = {URXE_NET_IPV4, URXE_NET_IPV6, URXE_NET_ROCEV1};
+	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], 5);
+	uint32_t i;
+
+	(void)state;
+	memcpy(p.smac, peer_mac, 6);
+	for (i = 0; i < 3; i++) {
+		p.net = nets[i];
+		p.sgid = craft_gid(p.net == URXE_NET_IPV6 ? URXE_NET_IPV6 : URXE_NET_IPV4, OURS);
+		assert_false(passes_from_wire(&p));
+	}
+	p.opcode = RC_SEND_ONLY;
+	assert_false(passes_from_wire(&p));
+	/* In another VLAN that address is another host's. */
+	p.has_vlan = true;
+	p.vlan_tci = VLAN;
+	assert_true(passes_from_wire(&p));
+	p.sgid = craft_gid(URXE_NET_IPV4, OURS_IN_VLAN);
+	assert_false(passes_from_wire(&p));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(only_the_hosts_mac),
+		TEST(only_the_hosts_addresses),
+		TEST(an_address_in_its_vlan),
+		TEST(only_qpns_of_its_lease),
+		TEST(nothing_from_or_to_management_qps),
+		TEST(only_services_that_are_known),
+		TEST(only_to_whom_it_is_connected),
+		TEST(an_address_is_one_in_both_versions),
+		TEST(who_left_is_connected_to_nobody),
+		TEST(nobody_is_connected_to_management_or_groups),
+		TEST(no_fragments_and_no_lies_about_lengths),
+		TEST(short_frames_may_be_padded),
+		TEST(what_was_checked_is_what_goes_on),
+		TEST(nobody_else_sends_from_the_hosts_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, lan_start, NULL);
+}
