@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,112 +21,59 @@
 #include <rxe/packet.h>
 #include <vnic/driver.h>
 
-#include "client.h"
 #include "craft.h"
-#include "switch_run.h"
+#include "lan.h"
+#include "server.h"
 
 #define MTU          1500
 #define T0           1000000000ull
 #define UD_SEND_ONLY 0x64
 #define FRAMES       100 /* more than the switch moves at a time, and less than a ring holds */
 
-struct process {
-	struct vnic_attach_welcome who;
-	struct vnic_driver *driver;
-	int status;
-	atomic_bool done;
-};
-
 struct world {
-	char run_dir[32];
-	int listen_fd;
-	struct host host;
-	struct neigh neigh;
-	struct vswitch sw;
-	struct record record;
-	struct clients clients;
-	struct process leaver, stayer;
+	struct server server;
+	struct server_process leaver, stayer;
 };
 
 static struct world *w;
 
-static const struct neigh_ops no_ops;
-
 static void *attach_thread(void *arg)
 {
-	struct process *p = arg;
+	struct server_process *p = arg;
 
-	p->status = vnic_driver_attach(w->run_dir, &p->who, &p->driver);
+	p->status = vnic_driver_attach(w->server.run_dir, &p->who, &p->driver);
 	atomic_store(&p->done, true);
 	return NULL;
 }
 
 static void *claim_thread(void *arg)
 {
-	struct process *p = arg;
+	struct server_process *p = arg;
 	const struct vnic_attach_welcome was = p->who;
 
-	p->status = vnic_driver_claim(w->run_dir, &was, &p->who, &p->driver);
+	p->status = vnic_driver_claim(w->server.run_dir, &was, &p->who, &p->driver);
 	atomic_store(&p->done, true);
 	return NULL;
 }
 
 static void *detach_thread(void *arg)
 {
-	struct process *p = arg;
+	struct server_process *p = arg;
 
 	vnic_driver_detach(p->driver);
 	atomic_store(&p->done, true);
 	return NULL;
 }
 
-/* Takes what sockets have, as the daemon does between two runs of the switch. */
 static void take_events(void)
 {
-	struct client *c;
-
-	while (!client_accept(&w->clients, w->listen_fd))
-		;
-	for (c = w->clients.list; c; c = c->next)
-		client_event(&w->clients, T0, c);
-	client_tick(&w->clients, T0);
+	server_take_events(&w->server, T0);
+	client_tick(&w->server.clients, T0);
 }
 
-/* Runs a driver's call in a thread, and answers it. */
-static void serve(void *(*call)(void *), struct process *p)
+static void serve(void *(*call)(void *), struct server_process *p)
 {
-	pthread_t thread;
-
-	atomic_store(&p->done, false);
-	assert_int_equal(pthread_create(&thread, NULL, call, p), 0);
-	while (!atomic_load(&p->done)) {
-		take_events();
-		usleep(100);
-	}
-	pthread_join(thread, NULL);
-}
-
-/* A daemon begins, with what another one may have left in the run directory. */
-static void begin(void)
-{
-	assert_int_equal(record_open(&w->record, w->run_dir), 0);
-	neigh_init(&w->neigh, &w->host, &no_ops, NULL);
-	assert_int_equal(switch_init(&w->sw, &w->host, &w->neigh, NULL, 0), 0);
-	w->clients = (struct clients){.epoll_fd = epoll_create1(0),
-				      .host = &w->host,
-				      .sw = &w->sw,
-				      .neigh = &w->neigh,
-				      .record = &w->record};
-	client_begin(&w->clients, T0);
-	assert_true(w->clients.epoll_fd >= 0);
-}
-
-static void end(void)
-{
-	record_close(&w->record, w->run_dir);
-	client_close_all(&w->clients);
-	switch_fini(&w->sw);
-	close(w->clients.epoll_fd);
+	server_call(call, p, take_events);
 }
 
 static int setup(void **state)
@@ -135,14 +81,9 @@ static int setup(void **state)
 	(void)state;
 	w = calloc(1, sizeof(*w));
 	assert_non_null(w);
-	strcpy(w->run_dir, "/tmp/test-client-XXXXXX");
-	assert_non_null(mkdtemp(w->run_dir));
-	w->listen_fd = vnic_server_listen(w->run_dir);
-	assert_true(w->listen_fd >= 0);
-	host_init(&w->host);
-	w->host.mtu = MTU;
-	assert_int_equal(host_add_text(&w->host, "10.0.0.1/24", HOST_NO_UPLINK), 0);
-	begin();
+	server_open(&w->server);
+	w->server.host.mtu = MTU;
+	server_begin(&w->server, T0);
 	serve(attach_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	serve(attach_thread, &w->stayer);
@@ -152,17 +93,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	char path[64];
-
 	(void)state;
 	vnic_driver_abandon(w->stayer.driver);
-	end();
-	close(w->listen_fd);
-	snprintf(path, sizeof(path), "%s/" RECORD_NAME, w->run_dir);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w->run_dir);
-	unlink(path);
-	rmdir(w->run_dir);
+	server_end(&w->server);
+	server_close(&w->server);
 	free(w);
 	return 0;
 }
@@ -184,8 +118,8 @@ static void post(uint32_t number)
 	struct vnic_frame frame;
 	uint8_t room[CRAFT_MAX];
 
-	memcpy(p.dmac, w->host.mac, 6);
-	memcpy(p.smac, w->host.mac, 6);
+	memcpy(p.dmac, w->server.host.mac, 6);
+	memcpy(p.smac, w->server.host.mac, 6);
 	assert_int_equal(vnic_driver_tx_reserve(w->leaver.driver, &frame, 1), 1);
 	frame.len = craft_frame(room, &p);
 	memcpy(frame.data, room, frame.len);
@@ -214,9 +148,9 @@ static void who_hangs_up_is_still_heard(void **state)
 		post(i);
 	vnic_driver_abandon(w->leaver.driver);
 	take_events();
-	assert_true(client_reap(&w->clients));
-	assert_int_equal(w->clients.n, 1);
-	switch_run(&w->sw, T0);
+	assert_true(client_reap(&w->server.clients));
+	assert_int_equal(w->server.clients.n, 1);
+	switch_run(&w->server.sw, T0);
 	stayer_has_all();
 }
 
@@ -227,8 +161,8 @@ static void who_detaches_is_still_heard(void **state)
 		post(i);
 	serve(detach_thread, &w->leaver);
 	take_events();
-	assert_true(client_reap(&w->clients));
-	switch_run(&w->sw, T0);
+	assert_true(client_reap(&w->server.clients));
+	switch_run(&w->server.sw, T0);
 	stayer_has_all();
 }
 
@@ -242,8 +176,8 @@ static void changes_are_told(void **state)
 	assert_int_equal(w->stayer.who.port.link_mtu, MTU);
 	assert_int_equal(w->stayer.who.port.up, 1);
 	assert_false(vnic_driver_notice(w->stayer.driver, &port, &question));
-	w->host.up = false;
-	client_notice(&w->clients);
+	w->server.host.up = false;
+	client_notice(&w->server.clients);
 	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.up, 0);
 	vnic_driver_abandon(w->leaver.driver);
@@ -258,40 +192,40 @@ static void changes_are_told_late(void **state)
 	int question;
 
 	(void)state;
-	for (c = w->clients.list; c && !c->stale;)
-		client_notice(&w->clients);
-	w->host.mtu = 1000;
-	client_notice(&w->clients);
+	for (c = w->server.clients.list; c && !c->stale;)
+		client_notice(&w->server.clients);
+	w->server.host.mtu = 1000;
+	client_notice(&w->server.clients);
 	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.link_mtu, MTU);
-	assert_int_equal(epoll_wait(w->clients.epoll_fd, &event, 1, 0), 1);
-	client_event(&w->clients, T0, event.data.ptr);
+	assert_int_equal(epoll_wait(w->server.clients.epoll_fd, &event, 1, 0), 1);
+	client_event(&w->server.clients, T0, event.data.ptr);
 	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.link_mtu, 1000);
-	assert_int_equal(w->clients.n, 2);
+	assert_int_equal(w->server.clients.n, 2);
 	vnic_driver_abandon(w->leaver.driver);
 }
 
 /* The daemon is replaced under both processes. */
 static void restart(void)
 {
-	end();
-	begin();
-	assert_int_equal(w->clients.n, 0);
+	server_end(&w->server);
+	server_begin(&w->server, T0);
+	assert_int_equal(w->server.clients.n, 0);
 	vnic_driver_abandon(w->leaver.driver);
 	vnic_driver_abandon(w->stayer.driver);
 }
 
 static void survivors_come_before_newcomers(void **state)
 {
-	struct process newcomer = {.status = -1};
+	struct server_process newcomer = {.status = -1};
 	uint32_t leavers = w->leaver.who.qpn_first, stayers = w->stayer.who.qpn_first;
 	pthread_t thread;
 
 	(void)state;
 	restart();
 	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
-	while (!w->clients.n || !w->clients.list->greeting)
+	while (!w->server.clients.n || !w->server.clients.list->greeting)
 		take_events();
 	serve(claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
@@ -314,18 +248,19 @@ static void survivors_come_before_newcomers(void **state)
 
 static void newcomers_wait_for_so_long(void **state)
 {
-	struct process newcomer = {.status = -1};
+	struct server_process newcomer = {.status = -1};
 	pthread_t thread;
 
 	(void)state;
 	restart();
 	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
-	while (!w->clients.n || !w->clients.list->greeting)
+	while (!w->server.clients.n || !w->server.clients.list->greeting)
 		take_events();
-	assert_in_range(client_tick(&w->clients, T0), T0 + 1, T0 + CLIENT_CLAIM_NS);
-	assert_int_equal(client_tick(&w->clients, T0 + CLIENT_CLAIM_NS - 1), T0 + CLIENT_CLAIM_NS);
-	assert_false(w->clients.list->joined);
-	client_tick(&w->clients, T0 + CLIENT_CLAIM_NS);
+	assert_in_range(client_tick(&w->server.clients, T0), T0 + 1, T0 + CLIENT_CLAIM_NS);
+	assert_int_equal(client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS - 1),
+			 T0 + CLIENT_CLAIM_NS);
+	assert_false(w->server.clients.list->joined);
+	client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS);
 	while (!atomic_load(&newcomer.done)) {
 		take_events();
 		usleep(100);
@@ -344,7 +279,7 @@ static void newcomers_wait_for_so_long(void **state)
 
 static void a_wrong_token_claims_nothing(void **state)
 {
-	struct process thief;
+	struct server_process thief;
 
 	(void)state;
 	restart();
@@ -370,7 +305,7 @@ static const uint8_t elsewhere[16] = {0xfe, 0x80, [15] = 9};
 
 static void *register_thread(void *arg)
 {
-	struct process *p = arg;
+	struct server_process *p = arg;
 
 	p->status = vnic_driver_register(p->driver, elsewhere, 0x1234);
 	atomic_store(&p->done, true);
@@ -394,7 +329,7 @@ static void survivors_keep_whom_they_speak_to(void **state)
 	assert_int_equal(w->stayer.status, -EADDRINUSE);
 	serve(register_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
-	client_tick(&w->clients, T0 + CLIENT_CLAIM_NS);
+	client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS);
 	serve(register_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, -EADDRINUSE);
 	vnic_driver_abandon(w->leaver.driver);
@@ -407,17 +342,9 @@ static void who_does_not_claim_keeps_nobody(void **state)
 	assert_int_equal(w->leaver.status, 0);
 	restart();
 	serve(claim_thread, &w->stayer);
-	client_tick(&w->clients, T0 + CLIENT_CLAIM_NS);
+	client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS);
 	serve(register_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, 0);
-}
-
-static int start_dpdk(void **state)
-{
-	char why[256];
-
-	(void)state;
-	return netdev_dpdk_start(why, sizeof(why));
 }
 
 int main(void)
@@ -434,5 +361,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(changes_are_told_late, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, start_dpdk, NULL);
+	return cmocka_run_group_tests(tests, lan_start, NULL);
 }

@@ -3,7 +3,7 @@
  * The daemon introduces processes to each other's inboxes, and cleans up after
  * those that went. This thread is the daemon; others, and children, are its clients.
  */
-#include <pthread.h>
+#include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -21,56 +20,41 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
-
-#include <netdev/netdev.h>
-#include <vnic/driver.h>
-
-#include "client.h"
+#include "lan.h"
+#include "server.h"
 
 #define T0     1000000000ull
 #define NOBODY 65534
 #define SKIP   77
 
 struct process {
-	struct vnic_attach_welcome who;
-	struct vnic_driver *driver;
+	struct server_process base; /* first: calls get it */
 	struct vnic_inbox *inbox;
 	/* What ask_thread asks for, and gets. */
 	uint32_t qpn;
 	int fds[VNIC_INBOX_FDS];
-	int status;
-	atomic_bool done;
 };
 
 static struct {
-	char run_dir[32];
-	int listen_fd;
-	struct host host;
-	struct neigh neigh;
-	struct vswitch sw;
-	struct record record;
-	struct clients clients;
+	struct server server;
 	struct process sender, receiver;
 } w;
 
-static const struct neigh_ops no_ops;
-
 static int attach(struct process *p)
 {
-	int ret = vnic_driver_attach(w.run_dir, &p->who, &p->driver);
+	int ret = vnic_driver_attach(w.server.run_dir, &p->base.who, &p->base.driver);
 
 	if (!ret)
-		ret = vnic_inbox_create(p->who.mtu, &p->inbox);
-	return ret ? ret : vnic_driver_give_inbox(p->driver, p->inbox);
+		ret = vnic_inbox_create(p->base.who.mtu, &p->inbox);
+	return ret ? ret : vnic_driver_give_inbox(p->base.driver, p->inbox);
 }
 
 static void *attach_thread(void *arg)
 {
 	struct process *p = arg;
 
-	p->status = attach(p);
-	atomic_store(&p->done, true);
+	p->base.status = attach(p);
+	atomic_store(&p->base.done, true);
 	return NULL;
 }
 
@@ -78,76 +62,44 @@ static void *ask_thread(void *arg)
 {
 	struct process *p = arg;
 
-	p->status = vnic_driver_introduce(p->driver, p->qpn, p->fds);
-	atomic_store(&p->done, true);
+	p->base.status = vnic_driver_introduce(p->base.driver, p->qpn, p->fds);
+	atomic_store(&p->base.done, true);
 	return NULL;
 }
 
-/* What the daemon does with its sockets. */
 static void take_events(void)
 {
-	struct client *c;
-
-	while (!client_accept(&w.clients, w.listen_fd))
-		;
-	for (c = w.clients.list; c; c = c->next)
-		client_event(&w.clients, T0, c);
-	client_reap(&w.clients);
+	server_take_events(&w.server, T0);
+	client_reap(&w.server.clients);
 }
 
 static void serve(void *(*call)(void *), struct process *p)
 {
-	pthread_t thread;
-
-	atomic_store(&p->done, false);
-	assert_int_equal(pthread_create(&thread, NULL, call, p), 0);
-	while (!atomic_load(&p->done)) {
-		take_events();
-		usleep(100);
-	}
-	pthread_join(thread, NULL);
+	server_call(call, &p->base, take_events);
 }
 
 static int setup(void **state)
 {
 	(void)state;
 	memset(&w, 0, sizeof(w));
-	strcpy(w.run_dir, "/tmp/test-meet-XXXXXX");
-	assert_non_null(mkdtemp(w.run_dir));
-	w.listen_fd = vnic_server_listen(w.run_dir);
-	assert_true(w.listen_fd >= 0);
-	host_init(&w.host);
-	neigh_init(&w.neigh, &w.host, &no_ops, NULL);
-	assert_int_equal(switch_init(&w.sw, &w.host, &w.neigh, NULL, 0), 0);
-	w.record.fd = -1;
-	w.clients = (struct clients){.epoll_fd = epoll_create1(0),
-				     .host = &w.host,
-				     .sw = &w.sw,
-				     .neigh = &w.neigh,
-				     .record = &w.record};
+	server_open(&w.server);
+	server_begin(&w.server, T0);
 	serve(attach_thread, &w.sender);
-	assert_int_equal(w.sender.status, 0);
+	assert_int_equal(w.sender.base.status, 0);
 	serve(attach_thread, &w.receiver);
-	assert_int_equal(w.receiver.status, 0);
+	assert_int_equal(w.receiver.base.status, 0);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	char path[64];
-
 	(void)state;
-	vnic_driver_abandon(w.sender.driver);
-	vnic_driver_abandon(w.receiver.driver);
+	vnic_driver_abandon(w.sender.base.driver);
+	vnic_driver_abandon(w.receiver.base.driver);
 	vnic_inbox_destroy(w.sender.inbox);
 	vnic_inbox_destroy(w.receiver.inbox);
-	client_close_all(&w.clients);
-	switch_fini(&w.sw);
-	close(w.clients.epoll_fd);
-	close(w.listen_fd);
-	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w.run_dir);
-	unlink(path);
-	rmdir(w.run_dir);
+	server_end(&w.server);
+	server_close(&w.server);
 	return 0;
 }
 
@@ -156,11 +108,11 @@ static struct vnic_outbox *introduced(struct process *from, const struct process
 {
 	struct vnic_outbox *outbox;
 
-	from->qpn = to->who.qpn_first + 5;
+	from->qpn = to->base.who.qpn_first + 5;
 	serve(ask_thread, from);
-	assert_int_equal(from->status, 0);
-	assert_int_equal(vnic_outbox_open(from->fds, from->who.mtu,
-					  VNIC_PROCESS(from->who.qpn_first), &outbox),
+	assert_int_equal(from->base.status, 0);
+	assert_int_equal(vnic_outbox_open(from->fds, from->base.who.mtu,
+					  VNIC_PROCESS(from->base.who.qpn_first), &outbox),
 			 0);
 	return outbox;
 }
@@ -177,8 +129,8 @@ static enum vnic_outbox_status send_one(struct vnic_outbox *outbox)
 
 static void kill_client(struct process *p)
 {
-	vnic_driver_abandon(p->driver);
-	p->driver = NULL;
+	vnic_driver_abandon(p->base.driver);
+	p->base.driver = NULL;
 	take_events();
 }
 
@@ -204,12 +156,12 @@ static void nobody_is_there(void **state)
 	for (size_t i = 0; i < sizeof(qpns) / sizeof(qpns[0]); i++) {
 		w.sender.qpn = qpns[i];
 		serve(ask_thread, &w.sender);
-		assert_int_equal(w.sender.status, -ENOENT);
+		assert_int_equal(w.sender.base.status, -ENOENT);
 	}
 	kill_client(&w.receiver);
-	w.sender.qpn = w.receiver.who.qpn_first;
+	w.sender.qpn = w.receiver.base.who.qpn_first;
 	serve(ask_thread, &w.sender);
-	assert_int_equal(w.sender.status, -ENOENT);
+	assert_int_equal(w.sender.base.status, -ENOENT);
 }
 
 static void a_dead_receiver_closes(void **state)
@@ -231,7 +183,7 @@ static void lock_inbox(const struct process *of, const struct process *process)
 	vnic_inbox_fds(of->inbox, fds);
 	lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
-	*lock = VNIC_PROCESS(process->who.qpn_first);
+	*lock = VNIC_PROCESS(process->base.who.qpn_first);
 	munmap(lock, 4096);
 }
 
@@ -250,39 +202,39 @@ static void a_dead_sender_lets_go(void **state)
 /* A frame by the switch makes them meet, without a question. */
 static void who_sends_is_introduced(void **state)
 {
-	struct switch_port *from = lease_owner(&w.sw.leases, w.sender.who.qpn_first);
-	struct switch_port *to = lease_owner(&w.sw.leases, w.receiver.who.qpn_first);
-	uint32_t qpn = w.receiver.who.qpn_first + 3, met;
+	struct switch_port *from = lease_owner(&w.server.sw.leases, w.sender.base.who.qpn_first);
+	struct switch_port *to = lease_owner(&w.server.sw.leases, w.receiver.base.who.qpn_first);
+	uint32_t qpn = w.receiver.base.who.qpn_first + 3, met;
 	int fds[VNIC_INBOX_FDS], question;
 	struct vnic_attach_port port;
 	struct vnic_outbox *outbox;
 
 	(void)state;
-	assert_false(vnic_driver_met(w.sender.driver, &met, fds));
+	assert_false(vnic_driver_met(w.sender.base.driver, &met, fds));
 	client_meet(from, to, qpn);
 	client_meet(from, to, qpn + 1);
-	vnic_driver_notice(w.sender.driver, &port, &question);
+	vnic_driver_notice(w.sender.base.driver, &port, &question);
 	assert_int_equal(question, -1);
-	assert_true(vnic_driver_met(w.sender.driver, &met, fds));
+	assert_true(vnic_driver_met(w.sender.base.driver, &met, fds));
 	assert_int_equal(met, qpn);
-	assert_false(vnic_driver_met(w.sender.driver, &met, fds));
-	assert_int_equal(vnic_outbox_open(fds, w.sender.who.mtu, 1, &outbox), 0);
+	assert_false(vnic_driver_met(w.sender.base.driver, &met, fds));
+	assert_int_equal(vnic_outbox_open(fds, w.sender.base.who.mtu, 1, &outbox), 0);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
 	vnic_outbox_close(outbox);
 	/* One that nobody takes goes with the driver. */
-	vnic_driver_notice(w.sender.driver, &port, &question);
+	vnic_driver_notice(w.sender.base.driver, &port, &question);
 }
 
 /* It died while there was no daemon: its number is nobody's now. */
 static void a_long_dead_sender_lets_go(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
-	const struct process dead = {.who.qpn_first = 0x777000};
+	const struct process dead = {.base.who.qpn_first = 0x777000};
 
 	(void)state;
 	lock_inbox(&w.receiver, &dead);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
-	client_tick(&w.clients, T0);
+	client_tick(&w.server.clients, T0 + CLIENT_CLAIM_NS);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
 	/* Later, too: by what the receiver says next. */
 	lock_inbox(&w.receiver, &dead);
@@ -298,7 +250,7 @@ static void who_lives_keeps_the_lock(void **state)
 
 	(void)state;
 	serve(attach_thread, &third);
-	assert_int_equal(third.status, 0);
+	assert_int_equal(third.base.status, 0);
 	lock_inbox(&w.receiver, &w.sender);
 	kill_client(&third);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
@@ -312,8 +264,8 @@ static void the_daemon_ends(void **state)
 	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
 
 	(void)state;
-	client_close_all(&w.clients);
-	assert_int_equal(w.clients.n, 0);
+	client_close_all(&w.server.clients);
+	assert_int_equal(w.server.clients.n, 0);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
 	vnic_outbox_close(outbox);
 }
@@ -322,7 +274,8 @@ static struct vnic_server_client *conn_of(const struct process *p)
 {
 	struct client *c;
 
-	for (c = w.clients.list; vnic_server_process(c->conn) != VNIC_PROCESS(p->who.qpn_first);)
+	for (c = w.server.clients.list;
+	     vnic_server_process(c->conn) != VNIC_PROCESS(p->base.who.qpn_first);)
 		c = c->next;
 	return c->conn;
 }
@@ -333,13 +286,13 @@ static void the_daemon_decides(void **state)
 	uint64_t counters[VNIC_DIRECT_COUNT];
 
 	(void)state;
-	assert_true(vnic_driver_direct(w.sender.driver));
+	assert_true(vnic_driver_direct(w.sender.base.driver));
 	vnic_server_set_direct(conn, false);
-	assert_false(vnic_driver_direct(w.sender.driver));
-	assert_true(vnic_driver_direct(w.receiver.driver));
+	assert_false(vnic_driver_direct(w.sender.base.driver));
+	assert_true(vnic_driver_direct(w.receiver.base.driver));
 	vnic_server_set_direct(conn, true);
-	assert_true(vnic_driver_direct(w.sender.driver));
-	vnic_driver_direct_counters(w.sender.driver)[VNIC_DIRECT_FULL] = 7;
+	assert_true(vnic_driver_direct(w.sender.base.driver));
+	vnic_driver_direct_counters(w.sender.base.driver)[VNIC_DIRECT_FULL] = 7;
 	vnic_server_direct_counters(conn, counters);
 	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
 		assert_int_equal(counters[i], i == VNIC_DIRECT_FULL ? 7 : 0);
@@ -365,8 +318,8 @@ static void check_stranger(int (*become)(void))
 	pid_t pid;
 
 	/* It may come in, as the members of a group may. */
-	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w.run_dir);
-	assert_int_equal(chmod(w.run_dir, 0755) | chmod(path, 0666), 0);
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w.server.run_dir);
+	assert_int_equal(chmod(w.server.run_dir, 0755) | chmod(path, 0666), 0);
 	pid = fork();
 	if (!pid) {
 		struct process p = {0};
@@ -375,7 +328,7 @@ static void check_stranger(int (*become)(void))
 			_exit(SKIP);
 		if (attach(&p))
 			_exit(1);
-		_exit(-vnic_driver_introduce(p.driver, w.receiver.who.qpn_first, p.fds));
+		_exit(-vnic_driver_introduce(p.base.driver, w.receiver.base.who.qpn_first, p.fds));
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		take_events();
@@ -399,14 +352,6 @@ static void another_namespace_is_refused(void **state)
 	check_stranger(other_namespace);
 }
 
-static int start_dpdk(void **state)
-{
-	char why[256];
-
-	(void)state;
-	return netdev_dpdk_start(why, sizeof(why));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,5 +368,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_namespace_is_refused, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, start_dpdk, NULL);
+	return cmocka_run_group_tests(tests, lan_start, NULL);
 }

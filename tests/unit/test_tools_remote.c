@@ -9,9 +9,8 @@
 
 #include <cmocka.h>
 
-#include <netdev/netdev.h>
-
 #include "dpdk_hash.h"
+#include "lan.h"
 #include "remote.h"
 
 static struct remote_table table;
@@ -247,14 +246,6 @@ static void a_hash_has_room_for_all_and_no_more(void **state)
 	hash_destroy(h);
 }
 
-static int start_dpdk(void **state)
-{
-	char why[256];
-
-	(void)state;
-	return netdev_dpdk_start(why, sizeof(why));
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -272,5 +263,5 @@ int main(void)
 		cmocka_unit_test(a_hash_has_room_for_all_and_no_more),
 	};
 
-	return cmocka_run_group_tests(tests, start_dpdk, NULL);
+	return cmocka_run_group_tests(tests, lan_start, NULL);
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "require.h"
+
+static const struct neigh_ops no_ops;
+
+void server_open(struct server *s)
+{
+	memset(s, 0, sizeof(*s));
+	strcpy(s->run_dir, "/tmp/urxe-test-XXXXXX");
+	require(mkdtemp(s->run_dir));
+	s->listen_fd = vnic_server_listen(s->run_dir);
+	require(s->listen_fd >= 0);
+	host_init(&s->host);
+	require(!host_add_text(&s->host, "10.0.0.1/24", HOST_NO_UPLINK));
+}
+
+static void remove_file(const struct server *s, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", s->run_dir, name);
+	unlink(path);
+}
+
+void server_close(struct server *s)
+{
+	close(s->listen_fd);
+	remove_file(s, RECORD_NAME);
+	remove_file(s, VNIC_SOCKET_NAME);
+	require(!rmdir(s->run_dir));
+}
+
+void server_begin(struct server *s, uint64_t now)
+{
+	require(!record_open(&s->record, s->run_dir));
+	neigh_init(&s->neigh, &s->host, &no_ops, NULL);
+	require(!switch_init(&s->sw, &s->host, &s->neigh, NULL, 0));
+	s->clients = (struct clients){.epoll_fd = epoll_create1(0),
+				      .host = &s->host,
+				      .sw = &s->sw,
+				      .neigh = &s->neigh,
+				      .record = &s->record};
+	require(s->clients.epoll_fd >= 0);
+	client_begin(&s->clients, now);
+}
+
+void server_end(struct server *s)
+{
+	record_close(&s->record, s->run_dir);
+	client_close_all(&s->clients);
+	switch_fini(&s->sw);
+	close(s->clients.epoll_fd);
+}
+
+void server_take_events(struct server *s, uint64_t now)
+{
+	struct client *c;
+
+	while (!client_accept(&s->clients, s->listen_fd))
+		;
+	for (c = s->clients.list; c; c = c->next)
+		client_event(&s->clients, now, c);
+}
+
+void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(void))
+{
+	pthread_t thread;
+
+	atomic_store(&p->done, false);
+	require(!pthread_create(&thread, NULL, call, p));
+	while (!atomic_load(&p->done)) {
+		serve();
+		usleep(100);
+	}
+	pthread_join(thread, NULL);
+}
