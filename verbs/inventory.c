@@ -290,5 +290,5 @@ void inventory_send(int socket)
 	free(j.text);
 	free(inv.qps);
 	free(inv.mrs);
-	port_lock();
+	port_claim();
 }

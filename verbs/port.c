@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,12 +16,7 @@
 #include "path.h"
 #include "srq.h"
 
-#define NO_PORT                                                                                 \
-	{                                                                                       \
-		.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP, .back = PTHREAD_COND_INITIALIZER \
-	}
-
-struct port port = NO_PORT;
+struct port port;
 
 /* Attaching, detaching and `opens`; taken before port.lock. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -296,7 +292,7 @@ static void in_child(void)
 	vnic_inbox_abandon(port.inbox);
 	egress_done(&port.egress);
 	progress_abandon();
-	port = (struct port)NO_PORT;
+	port = (struct port){0};
 	clock_go();
 	pthread_mutex_init(&open_lock, NULL);
 	opens = 0;
@@ -432,7 +428,7 @@ int port_attach_again(void)
 		return -EBUSY;
 	port_unlock();
 	rc = vnic_driver_claim(path_run_dir(), &port.who, &now, &nic);
-	port_lock();
+	port_claim();
 	pthread_mutex_unlock(&open_lock);
 	if (!rc && !same_host(&now)) {
 		vnic_driver_detach(nic);
@@ -445,7 +441,7 @@ int port_attach_again(void)
 
 void port_tell_waiting(void)
 {
-	pthread_cond_broadcast(&port.back);
+	lock_tell(&port.back);
 }
 
 /* --- What is asked of the daemon. */
@@ -464,7 +460,7 @@ static struct vnic_driver *borrow_nic(void)
 		return NULL;
 	port_lock();
 	while (port.outage.on)
-		pthread_cond_wait(&port.back, &port.lock);
+		lock_await(&port.lock, &port.back);
 	if (!port.gone) {
 		nic = port.nic;
 		port.nic_users++;

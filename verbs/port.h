@@ -8,7 +8,6 @@
 #ifndef URXE_VERBS_PORT_H
 #define URXE_VERBS_PORT_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,13 +18,14 @@
 #include "cq.h"
 #include "egress.h"
 #include "file.h"
+#include "lock.h"
 #include "outage.h"
 #include "progress.h"
 #include "qp.h"
 #include "remote.h"
 
 struct port {
-	pthread_mutex_t lock; /* owner of everything below, and of the engine and the vNIC */
+	struct lock lock;     /* owner of everything below, and of the engine and the vNIC */
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox; /* NULL: there is none */
@@ -34,9 +34,9 @@ struct port {
 	struct vnic_attach_welcome who;
 	bool gone; /* port_lost was called: the device is dead */
 	struct outage outage;
-	uint32_t daemons;    /* that this port has had before */
-	uint32_t nic_users;  /* threads that ask the daemon something */
-	pthread_cond_t back; /* an outage has ended */
+	uint32_t daemons;      /* that this port has had before */
+	uint32_t nic_users;    /* threads that ask the daemon something */
+	_Atomic uint32_t back; /* outages that have ended; lock_tell */
 	uint32_t last_pd;
 	struct qp **qps; /* by QPN, from who.qpn_first */
 	struct cq_list dirty_cqs;
@@ -52,17 +52,23 @@ extern struct port port;
 
 static inline void port_lock(void)
 {
-	pthread_mutex_lock(&port.lock);
+	lock_take(&port.lock);
+}
+
+/* For the engine's thread: threads that poll or post without end have to let it do its work. */
+static inline void port_claim(void)
+{
+	lock_claim(&port.lock);
 }
 
 static inline bool port_trylock(void)
 {
-	return !pthread_mutex_trylock(&port.lock);
+	return lock_try(&port.lock);
 }
 
 static inline void port_unlock(void)
 {
-	pthread_mutex_unlock(&port.lock);
+	lock_release(&port.lock);
 }
 
 /* Attaches this process to its urxed, at the first call; each needs a port_close. */

@@ -272,14 +272,13 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle)
 	bool yield;
 
 	progress_entered(now);
-	/* A loop of polls would have the lock again before the thread that waits for it runs. */
-	if (atomic_load_explicit(&progress->has_notice, memory_order_relaxed)) {
-		sched_yield();
+	/* Another thread is at it, or about to be: what it finds shows in the ring soon. */
+	if (!port_trylock()) {
+		/* One that sleeps for it may need this core. */
+		if (lock_wanted(&port.lock))
+			sched_yield();
 		return false;
 	}
-	/* Another thread is at it: what it finds shows in the ring soon. */
-	if (!port_trylock())
-		return false;
 	if (!port.dev || !port_connected()) {
 		port_unlock();
 		return false;
@@ -315,10 +314,10 @@ static bool take_over(void)
 		if (turns++ == TURNS)
 			return false;
 		progress_run(clock_now());
-		/* Others may have waited: a mutex alone would rarely let them in. */
+		/* Pollers stand in no queue. */
 		port_unlock();
 		sched_yield();
-		port_lock();
+		port_claim();
 		if (progress->lease_until || progress->stop)
 			return true;
 	} while (unmask());
@@ -482,7 +481,7 @@ static void *engine_thread(void *unused)
 	prctl(PR_SET_NAME, "urxe");
 	prctl(PR_SET_TIMERSLACK, 1);
 	ask_for_short_slice();
-	port_lock();
+	port_claim();
 	while (!progress->stop) {
 		uint64_t now = clock_now();
 		bool idle = true;
@@ -491,7 +490,6 @@ static void *engine_thread(void *unused)
 		progress->wake_at = 0;
 		if (watch.fds[WATCH_NOTICE].revents && port_connected())
 			take_notice();
-		atomic_store(&progress->has_notice, false);
 		if (progress->lease_until <= now)
 			idle = take_over();
 		if (progress->stop)
@@ -508,8 +506,7 @@ static void *engine_thread(void *unused)
 		progress->wake_at = at;
 		port_unlock();
 		sleep_until(at, now, &watch);
-		atomic_store(&progress->has_notice, watch.fds[WATCH_NOTICE].revents);
-		port_lock();
+		port_claim();
 	}
 	port_unlock();
 	return NULL;

@@ -31,7 +31,6 @@ struct progress {
 	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
 	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */
 	uint64_t patient_until;      /* a poller yields its core then, if nothing comes before */
-	_Atomic bool has_notice;     /* the thread wants the lock to take one: pollers leave it */
 };
 
 /* Without the lock: starts and ends the engine thread. */

@@ -8,6 +8,8 @@ import sys
 
 from host import Failure, Host, Pair, main, until
 
+QUESTIONS = 20
+
 
 def show(host, *arguments):
     """urxe show's exit status, output and errors."""
@@ -95,6 +97,15 @@ def check_stopped(host, pair, processes):
     expect('queue pairs', len(host.show('qp')['qps']), 4)
 
 
+def check_busy(build):
+    """Threads that post and poll without end do not keep their process from answering."""
+    with Host(build) as host:
+        program = host.start(os.path.join(build, 'tests/smoke/verbs_busy'))
+        until(20, lambda: 'busy' in program.output(), program.describe)
+        for _ in range(QUESTIONS):
+            expect('queue pairs', len(report(host, 'qp')['qps']), 3)
+
+
 def check_host(host, told):
     expect('pid', told['pid'], host.daemon_pid())
     expect('run_dir', told['run_dir'], host.run_dir)
@@ -169,7 +180,7 @@ def check_mistakes(build):
         expect('status on a full disk', result.returncode, 1)
 
 
-CHECKS = {'topics': check_topics, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
+CHECKS = {'topics': check_topics, 'busy': check_busy, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

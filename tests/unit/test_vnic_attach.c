@@ -11,9 +11,12 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +52,7 @@ struct daemon {
 	int refuse; /* what welcome answers */
 	struct vnic_attach_hello hello;
 	uint32_t resolves;
+	int asker; /* the GID index of the last RESOLVE that note_asker saw */
 	uint32_t registered;
 	pid_t child;
 };
@@ -70,12 +74,12 @@ static int tear_down(void **state)
 	struct daemon *d = *state;
 	char path[64];
 
-	if (d->client)
-		vnic_server_close(d->client);
 	if (d->child > 0) {
 		kill(d->child, SIGKILL);
 		waitpid(d->child, NULL, 0);
 	}
+	if (d->client)
+		vnic_server_close(d->client);
 	close(d->listen_fd);
 	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, d->run_dir);
 	unlink(path);
@@ -481,6 +485,103 @@ static void test_resolve_and_daemon_gone(void **state)
 	assert_int_equal(d->registered, 1);
 	vnic_server_close(d->client);
 	d->client = NULL;
+	expect_exit(d, 0);
+}
+
+/* --- Two threads that ask. */
+
+#define ASKS 4 /* of each */
+
+static struct vnic_driver *shared_driver;
+
+/* The thread's number goes as the GID's index. */
+static void *ask_often(void *number)
+{
+	const uint8_t here[16] = {0};
+	struct vnic_next_hop hop;
+
+	for (int i = 0; i < ASKS; i++)
+		CHECK(vnic_driver_resolve(shared_driver, *(uint8_t *)number, here, &hop) == 0);
+	return NULL;
+}
+
+static void asking_client(const char *run_dir)
+{
+	uint8_t numbers[2] = {0, 1};
+	struct vnic_attach_welcome w;
+	pthread_t thread;
+
+	CHECK(vnic_driver_attach(run_dir, &w, &shared_driver) == 0);
+	CHECK(pthread_create(&thread, NULL, ask_often, &numbers[1]) == 0);
+	ask_often(&numbers[0]);
+	CHECK(pthread_join(thread, NULL) == 0);
+	vnic_driver_detach(shared_driver);
+}
+
+static void note_asker(void *ctx, struct vnic_server_client *client,
+		       const struct vnic_attach_resolve *request)
+{
+	struct daemon *d = ctx;
+
+	(void)client;
+	d->asker = request->sgid_index;
+	d->resolves++;
+}
+
+static char state_of(pid_t pid, const char *tid)
+{
+	char path[64 + NAME_MAX], text[256] = {0};
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid, tid);
+	file = fopen(path, "r");
+	if (!file)
+		return 'X';
+	fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	/* As in proc(5), the state follows the name in parentheses. */
+	return strrchr(text, ')') ? strrchr(text, ')')[2] : 'X';
+}
+
+/* Whether the child has two threads, which both sleep. */
+static bool both_sleep(pid_t pid)
+{
+	struct dirent *entry;
+	char path[32];
+	int asleep = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	assert_non_null(tasks);
+	while ((entry = readdir(tasks)))
+		asleep += entry->d_name[0] != '.' && state_of(pid, entry->d_name) == 'S';
+	closedir(tasks);
+	return asleep == 2;
+}
+
+/* Who asks again as soon as it is answered comes behind one that waits. */
+static void test_turns(void **state)
+{
+	const struct vnic_server_ops noting = {.welcome = welcome, .resolve = note_asker};
+	const struct vnic_next_hop hop = {.hop_limit = 1};
+	struct daemon *d = *state;
+	int before = -1;
+
+	spawn(d, asking_client);
+	accept_client(d);
+	for (uint32_t asked = 0; asked < 2 * ASKS; before = d->asker, asked++) {
+		while (d->resolves == asked) {
+			assert_true(readable(vnic_server_fd(d->client), PATIENCE));
+			assert_int_equal(vnic_server_event(d->client, &noting, d), 0);
+		}
+		assert_int_not_equal(d->asker, before);
+		/* One waits for its answer, the other for its turn; the last one is alone. */
+		while (asked + 1 < 2 * ASKS && !both_sleep(d->child))
+			usleep(100);
+		assert_int_equal(vnic_server_resolved(d->client, 0, &hop), 0);
+	}
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
 	expect_exit(d, 0);
 }
 
@@ -996,6 +1097,7 @@ int main(void)
 		DAEMON_TEST(test_resolve_and_daemon_gone),
 		DAEMON_TEST(test_notices),
 		DAEMON_TEST(test_unread_notices),
+		DAEMON_TEST(test_turns),
 		DAEMON_TEST(test_questions),
 		DAEMON_TEST(test_unread_questions),
 		DAEMON_TEST(test_fork),

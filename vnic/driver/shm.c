@@ -16,7 +16,10 @@
 
 struct shm {
 	struct vnic_transport base;
-	pthread_mutex_t lock; /* of the socket: one request at a time */
+	/* Requests take turns at the socket in the order in which they come. */
+	pthread_mutex_t lock;
+	pthread_cond_t next;
+	uint64_t came, served;
 	int socket;
 	int doorbell;
 	int interrupt;
@@ -53,8 +56,8 @@ struct passed {
  * Sends a request and receives its answer over it. Any failure ends the
  * connection: an answer that comes too late must not pass for the next one's.
  */
-static int ask_locked(struct shm *shm, union vnic_message *message, uint32_t len,
-		      struct passed *passed)
+static int exchange(struct shm *shm, union vnic_message *message, uint32_t len,
+		    struct passed *passed)
 {
 	uint32_t type = message->type, fd_count = passed->wanted;
 	int ret;
@@ -78,14 +81,35 @@ static int ask_locked(struct shm *shm, union vnic_message *message, uint32_t len
 	return ret < 0 ? ret : -EPROTO;
 }
 
+/* A mutex over each exchange would let in a thread that asks without end before all others. */
+static void take_turn(struct shm *shm)
+{
+	uint64_t turn;
+
+	pthread_mutex_lock(&shm->lock);
+	turn = shm->came++;
+	while (shm->served != turn)
+		pthread_cond_wait(&shm->next, &shm->lock);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+static void end_turn(struct shm *shm)
+{
+	pthread_mutex_lock(&shm->lock);
+	shm->served++;
+	if (shm->served != shm->came)
+		pthread_cond_broadcast(&shm->next);
+	pthread_mutex_unlock(&shm->lock);
+}
+
 static int ask_passing(struct shm *shm, union vnic_message *message, uint32_t len,
 		       struct passed *passed)
 {
 	int ret;
 
-	pthread_mutex_lock(&shm->lock);
-	ret = ask_locked(shm, message, len, passed);
-	pthread_mutex_unlock(&shm->lock);
+	take_turn(shm);
+	ret = exchange(shm, message, len, passed);
+	end_turn(shm);
 	return ret;
 }
 
@@ -384,6 +408,7 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 	shm->notice = -1;
 	memset(shm->met_fds, -1, sizeof(shm->met_fds));
 	pthread_mutex_init(&shm->lock, NULL);
+	pthread_cond_init(&shm->next, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
 	ret = shm->socket < 0 ? shm->socket : hello(shm, was, welcome);
 	if (ret) {

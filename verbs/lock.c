@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "lock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Looks at a lock before its thread sleeps; as many as glibc's adaptive mutex takes. */
+#define SPINS 100
+/* Wake-ups that found another one in the lock, before the waiter claims it. */
+#define PASSES 4
+
+/* Sleeps while *word is `value`, until a futex_wake with a bit in common, or a signal. */
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
+{
+	int saved = errno; /* the application's: to wait is no error */
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, NULL, NULL, bits);
+	errno = saved;
+}
+
+static void futex_wake(_Atomic uint32_t *word, int n, uint32_t bits)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, bits);
+}
+
+/* So that of a long queue only the next one wakes up. */
+static uint32_t bit_of(uint32_t ticket)
+{
+	return 1u << ticket % 32;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* The holder may be about to leave. False: it is not, or others wait already. */
+static bool spin(struct lock *lock)
+{
+	for (int i = 0; i < SPINS; i++) {
+		uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
+
+		if (word & ~LOCK_HELD)
+			return false;
+		if (!word && lock_try(lock))
+			return true;
+		relax();
+	}
+	return false;
+}
+
+static void add_claim(struct lock *lock)
+{
+	atomic_fetch_add(&lock->word, LOCK_CLAIM);
+}
+
+/* Returns in the front of the queue. */
+static void queue_up(struct lock *lock, bool claim)
+{
+	uint32_t ticket = atomic_fetch_add(&lock->tickets, 1), first;
+
+	/* After the ticket: who sees the claim comes behind it. */
+	if (claim)
+		add_claim(lock);
+	while ((first = atomic_load(&lock->first)) != ticket)
+		futex_wait(&lock->first, first, bit_of(ticket));
+}
+
+static void leave_queue(struct lock *lock)
+{
+	uint32_t next = atomic_fetch_add(&lock->first, 1) + 1;
+
+	if (atomic_load(&lock->tickets) != next)
+		futex_wake(&lock->first, INT_MAX, bit_of(next));
+}
+
+/* Sleeps until the lock is released; nobody else in the queue does so. */
+static bool await_release(struct lock *lock, uint32_t word)
+{
+	const uint32_t waited = word | LOCK_WAITED;
+
+	if (!atomic_compare_exchange_strong(&lock->word, &word, waited))
+		return false;
+	futex_wait(&lock->word, waited, FUTEX_BITSET_MATCH_ANY);
+	return true;
+}
+
+/* As the first of the queue. */
+static void compete(struct lock *lock, bool claimed)
+{
+	int passed = 0;
+
+	for (;;) {
+		uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
+		uint32_t ours = (word | LOCK_HELD) - (claimed ? LOCK_CLAIM : 0);
+
+		if (!(word & LOCK_HELD)) {
+			if (atomic_compare_exchange_strong_explicit(&lock->word, &word, ours,
+								    memory_order_acquire,
+								    memory_order_relaxed))
+				return;
+		} else if (!claimed && passed == PASSES) {
+			claimed = true;
+			add_claim(lock);
+		} else {
+			passed += await_release(lock, word);
+		}
+	}
+}
+
+void lock_queue(struct lock *lock, bool claim)
+{
+	if (spin(lock))
+		return;
+	queue_up(lock, claim);
+	compete(lock, claim);
+	leave_queue(lock);
+}
+
+void lock_wake(struct lock *lock)
+{
+	futex_wake(&lock->word, 1, FUTEX_BITSET_MATCH_ANY);
+}
+
+void lock_await(struct lock *lock, _Atomic uint32_t *changes)
+{
+	uint32_t seen = atomic_load(changes);
+
+	lock_release(lock);
+	futex_wait(changes, seen, FUTEX_BITSET_MATCH_ANY);
+	lock_take(lock);
+}
+
+void lock_tell(_Atomic uint32_t *changes)
+{
+	atomic_fetch_add(changes, 1);
+	futex_wake(changes, INT_MAX, FUTEX_BITSET_MATCH_ANY);
+}
