@@ -181,10 +181,11 @@ int netdev_dpdk_start(char *why, uint32_t why_size);
  * ring. A VLAN tag that the kernel or the NIC took out of a received frame is put back in its
  * place, as 802.1Q.
  *
- * af_xdp opens one queue of the interface. What the program does not redirect stays the kernel's.
+ * af_xdp opens one queue of the interface. What the program does not redirect stays the kernel's;
+ * of that, ARP and neighbour discovery come here as well, by a packet socket.
  *
- * netdev_wait_fd: af_packet has a second packet socket that hears the same; tap and af_xdp have
- * descriptors of their own; the others have none.
+ * netdev_wait_fd: af_packet has a second packet socket that hears the same, af_xdp an epoll set;
+ * tap has a descriptor of its own; the others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);
