@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 
 #include "log.h"
+#include "share.h"
 #include "switch_run.h"
 
 /* While newcomers wait, how often to look whether those that may claim are still there. */
@@ -87,7 +88,7 @@ static int join(struct clients *all, struct client *c, const struct vnic_attach_
 	int rc = qpn ? record_claim(all->record, qpn, hello->token, pid) : 0;
 
 	if (rc) {
-		log_line("process %d is refused: its lease has ended", pid);
+		log_rated(&all->log, all->now, "process %d is refused: its lease has ended", pid);
 		return rc;
 	}
 	/* Before a number is leased again that a dead process may have left in a lock. */
@@ -95,7 +96,8 @@ static int join(struct clients *all, struct client *c, const struct vnic_attach_
 	name_port(&c->port, pid);
 	rc = switch_join(all->sw, &c->port, &qpn);
 	if (rc) {
-		log_line("process %d is refused: all queue pair numbers are leased", pid);
+		log_rated(&all->log, all->now,
+			  "process %d is refused: all queue pair numbers are leased", pid);
 		return rc;
 	}
 	c->joined = true;
@@ -257,6 +259,31 @@ void client_ask(struct clients *all, int socket)
 		c->asked = !c->gone && !vnic_server_ask(c->conn, socket);
 }
 
+/* How many remote queue pairs a user is connected to by all his processes, and how many all are. */
+static uint32_t count_remotes(const struct clients *all, uid_t user, uint32_t *total)
+{
+	const struct client *c;
+	uint32_t own = 0;
+
+	*total = 0;
+	for (c = all->list; c; c = c->next) {
+		*total += c->port.remotes.n;
+		if (vnic_server_uid(c->conn) == user)
+			own += c->port.remotes.n;
+	}
+	return own;
+}
+
+static int connect_to(struct clients *all, struct client *c, const uint8_t dgid[16], uint32_t qpn)
+{
+	uid_t user = vnic_server_uid(c->conn);
+	uint32_t total, own = count_remotes(all, user, &total);
+
+	if (!share_allows(user, own, total, REMOTE_MAX))
+		return -ENOSPC;
+	return switch_register(all->sw, &c->port, dgid, qpn);
+}
+
 static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
 		  const uint8_t dgid[16], uint32_t qpn)
 {
@@ -266,10 +293,11 @@ static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
 
 	if (!connected)
 		return switch_unregister(all->sw, &c->port, dgid, qpn);
-	rc = switch_register(all->sw, &c->port, dgid, qpn);
+	rc = connect_to(all, c, dgid, qpn);
 	if (rc == -EADDRINUSE)
-		log_line("%s may not connect to QP %#x: another process is connected to it",
-			 c->port.name, qpn);
+		log_rated(&all->log, all->now,
+			  "%s may not connect to QP %#x: another process is connected to it",
+			  c->port.name, qpn);
 	return rc;
 }
 
@@ -300,36 +328,57 @@ static void recall_remotes(struct clients *all)
 void client_begin(struct clients *all, uint64_t now)
 {
 	all->claims_until = now + CLIENT_CLAIM_NS;
+	all->limit = share_connections(LEASE_BLOCKS);
 	recall_remotes(all);
 	/* Survivors may still send to processes that ended while there was no daemon. */
 	all->sw->leases.last = all->record->last;
 }
 
-int client_accept(struct clients *all, int listen_fd)
+static bool may_come(struct clients *all, const struct vnic_server_client *conn)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-	struct client *c;
-	int rc;
+	uid_t user = vnic_server_uid(conn);
+	const struct client *c;
+	uint32_t own = 0;
 
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return -ENOMEM;
-	rc = vnic_server_accept(listen_fd, &c->conn);
-	if (rc) {
-		free(c);
-		return rc;
-	}
-	ev.data.ptr = c;
-	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_fd(c->conn), &ev)) {
-		rc = -errno;
-		vnic_server_close(c->conn);
-		free(c);
-		return rc;
-	}
+	for (c = all->list; c; c = c->next)
+		own += vnic_server_uid(c->conn) == user;
+	if (share_allows(user, own, all->n, all->limit))
+		return true;
+	log_rated(&all->log, all->now, "process %d is refused: user %u has %u connections",
+		  vnic_server_pid(conn), user, own);
+	return false;
+}
+
+/* The connection is the list's from now on. */
+static int enlist(struct clients *all, struct client *c)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
+
+	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_fd(c->conn), &ev))
+		return -errno;
 	c->next = all->list;
 	all->list = c;
 	all->n++;
 	return 0;
+}
+
+int client_accept(struct clients *all, int listen_fd)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	int rc = c ? vnic_server_accept(listen_fd, &c->conn) : -ENOMEM;
+
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	if (may_come(all, c->conn)) {
+		rc = enlist(all, c);
+		if (!rc)
+			return 0;
+	}
+	vnic_server_close(c->conn);
+	free(c);
+	return rc;
 }
 
 /* The NIC exists from now on: its doorbell wakes the daemon, and needs no other handling. */
@@ -342,7 +391,7 @@ static int plug_in(struct clients *all, struct client *c)
 		vnic_server_set_direct(c->conn, false);
 	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_doorbell_fd(c->conn), &ev))
 		return -errno;
-	log_line("process %d attached", vnic_server_pid(c->conn));
+	log_rated(&all->log, all->now, "process %d attached", vnic_server_pid(c->conn));
 	return 0;
 }
 
@@ -369,7 +418,8 @@ void client_event(struct clients *all, uint64_t now, struct client *c)
 	}
 	c->gone = true;
 	if (rc != -ECONNRESET)
-		log_line("process %d is disconnected: %s", vnic_server_pid(c->conn), strerror(-rc));
+		log_rated(&all->log, all->now, "process %d is disconnected: %s",
+			  vnic_server_pid(c->conn), strerror(-rc));
 }
 
 static void add_counters(const struct client *c, uint64_t sums[VNIC_COUNTER_COUNT])
@@ -407,7 +457,7 @@ static void destroy(struct clients *all, struct client *c)
 		epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(c->conn), NULL);
 	epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(c->conn), NULL);
 	if (c->port.dev)
-		log_line("process %d detached", vnic_server_pid(c->conn));
+		log_rated(&all->log, all->now, "process %d detached", vnic_server_pid(c->conn));
 	vnic_server_close(c->conn);
 	free(c);
 	all->n--;
@@ -428,12 +478,13 @@ static void bury(struct clients *all, const struct client *dead)
 }
 
 /* A process whose NIC is broken hears of it by the end of its connection. */
-static bool has_gone(const struct client *c)
+static bool has_gone(struct clients *all, const struct client *c)
 {
 	if (c->gone || !c->port.dev || vnic_device_state(c->port.dev) != VNIC_DEVICE_BROKEN)
 		return c->gone;
-	log_line("process %d is disconnected: its NIC has a malformed descriptor",
-		 vnic_server_pid(c->conn));
+	log_rated(&all->log, all->now,
+		  "process %d is disconnected: its NIC has a malformed descriptor",
+		  vnic_server_pid(c->conn));
 	return true;
 }
 
@@ -443,7 +494,7 @@ bool client_reap(struct clients *all)
 	bool any = false;
 
 	while ((c = *link)) {
-		if (!has_gone(c)) {
+		if (!has_gone(all, c)) {
 			link = &c->next;
 			continue;
 		}

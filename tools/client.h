@@ -12,6 +12,7 @@
 #include <vnic/server.h>
 
 #include "host.h"
+#include "log.h"
 #include "neigh.h"
 #include "record.h"
 #include "switch.h"
@@ -43,6 +44,8 @@ struct clients {
 	uint64_t claims_until;                 /* when survivors lose their leases */
 	bool settled;                          /* they have lost them */
 	uint64_t now;                          /* of the event that is being handled */
+	uint32_t limit;                        /* on connections */
+	struct log_budget log;                 /* for what clients do */
 	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of those that went */
 };
 

@@ -61,7 +61,7 @@ void listener_event(struct listener *l, uint64_t now)
 	if (rc == -EAGAIN)
 		return;
 	/* The connection stays in the backlog, and epoll would report it without end. */
-	log_line("cannot accept a client: %s", strerror(-rc));
+	log_rated(&l->clients->log, now, "cannot accept a client: %s", strerror(-rc));
 	set_watched(l, false);
 	l->accept_after = now + PAUSE_NS;
 }

@@ -284,6 +284,38 @@ def check_lingering(build):
                 Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
 
 
+# Connects as often as it is let, at most so many times, and stays.
+GREEDY = """
+import socket, sys
+connections = []
+for _ in range(int(sys.argv[2])):
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.settimeout(3)
+    one.connect(sys.argv[1])
+    connections.append(one)
+print('connected', flush=True)
+sys.stdin.read()
+"""
+
+
+def check_greedy(build):
+    """A user who connects as often as he can leaves the daemon something for others."""
+    if os.getuid():
+        skip('only root has a daemon for all users')
+    limit = 800
+    with Host(build, daemon=False) as host:
+        host.prefix = ['prlimit', f'--nofile={limit}']
+        host.start_daemon(['--group', 'games'])
+        host.prefix = []
+        host.spawn(as_user('nobody', 'games', sys.executable, '-c', GREEDY,
+                           os.path.join(host.run_dir, 'urxed.sock'), str(limit)),
+                   stdin=subprocess.PIPE)
+        until(30, lambda: 'connections' in host.daemon.errors(), lambda: 'nobody is refused')
+        for other in ('daemon', 'root'):
+            host.prefix = as_user(other, 'games')
+            host.run('ibv_devinfo')
+
+
 def check_rogue(build):
     """A process whose NIC breaks the rules hears of it, as does the log."""
     with Host(build) as host:
@@ -318,6 +350,7 @@ CHECKS = {
     'interface': check_interface,
     'strangers': check_strangers,
     'lingering': check_lingering,
+    'greedy': check_greedy,
     'rogue': check_rogue,
     'forger': check_forger,
 }

@@ -138,6 +138,11 @@ pid_t vnic_server_pid(const struct vnic_server_client *client)
 	return client->peer.pid;
 }
 
+uid_t vnic_server_uid(const struct vnic_server_client *client)
+{
+	return client->peer.uid;
+}
+
 struct vnic_device *vnic_server_device(struct vnic_server_client *client)
 {
 	return client->device;

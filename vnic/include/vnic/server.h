@@ -64,6 +64,7 @@ int vnic_server_fd(const struct vnic_server_client *client);
 int vnic_server_doorbell_fd(const struct vnic_server_client *client);
 /* Who connected, as the kernel saw it then. */
 pid_t vnic_server_pid(const struct vnic_server_client *client);
+uid_t vnic_server_uid(const struct vnic_server_client *client);
 
 /*
  * Takes and answers one message from vnic_server_fd. 0: go on (also where there

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "log.h"
+
+#define T0 5000000000u
+
+static struct log_budget budget;
+static int file, standard_error;
+
+/* Standard error is a file while a test runs. */
+static int setup(void **state)
+{
+	(void)state;
+	budget = (struct log_budget){0};
+	file = memfd_create("log", MFD_CLOEXEC);
+	standard_error = dup(STDERR_FILENO);
+	return file < 0 || standard_error < 0 || dup2(file, STDERR_FILENO) < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	dup2(standard_error, STDERR_FILENO);
+	close(standard_error);
+	close(file);
+	return 0;
+}
+
+static uint32_t lines(void)
+{
+	char text[1 << 16];
+	ssize_t len = pread(file, text, sizeof(text), 0);
+	uint32_t n = 0;
+
+	assert_true(len >= 0);
+	while (len-- > 0)
+		n += text[len] == '\n';
+	return n;
+}
+
+static void a_burst_and_then_one_a_second(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < LOG_BURST + 7; i++)
+		log_rated(&budget, T0, "line %u", i);
+	assert_int_equal(lines(), LOG_BURST);
+	log_rated(&budget, T0 + LOG_EVERY_NS - 1, "too early");
+	assert_int_equal(lines(), LOG_BURST);
+	log_rated(&budget, T0 + LOG_EVERY_NS, "again");
+	log_rated(&budget, T0 + LOG_EVERY_NS, "too many");
+	/* With a line that tells how many are missing. */
+	assert_int_equal(lines(), LOG_BURST + 2);
+}
+
+static void what_was_spent_comes_back(void **state)
+{
+	const uint64_t later = T0 + (uint64_t)LOG_BURST * LOG_EVERY_NS;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < LOG_BURST; i++)
+		log_rated(&budget, T0, "line %u", i);
+	for (i = 0; i < LOG_BURST; i++)
+		log_rated(&budget, later, "line %u", i);
+	log_rated(&budget, later, "too many");
+	assert_int_equal(lines(), 2 * LOG_BURST);
+	/* A clock that is read again does not make it more. */
+	log_rated(&budget, T0, "too early");
+	assert_int_equal(lines(), 2 * LOG_BURST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_burst_and_then_one_a_second, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_spent_comes_back, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

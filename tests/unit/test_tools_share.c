@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "share.h"
+
+#define LIMIT 1024
+
+/* Not root, and not who runs this. */
+static uid_t stranger(void)
+{
+	return geteuid() + 1;
+}
+
+/* What a user can have who takes all that he is given while others have so many. */
+static uint32_t greed(uint32_t others)
+{
+	uint32_t own = 0;
+
+	while (share_allows(stranger(), own, own + others, LIMIT))
+		own++;
+	return own;
+}
+
+static void half_of_what_others_leave(void **state)
+{
+	(void)state;
+	assert_int_equal(greed(0), LIMIT / 2);
+	assert_int_equal(greed(LIMIT / 2), LIMIT / 4);
+	assert_int_equal(greed(LIMIT - 2), 1);
+	assert_int_equal(greed(LIMIT - 1), 0);
+	assert_int_equal(greed(LIMIT), 0);
+	/* Root is not counted out. */
+	assert_int_equal(greed(LIMIT + 1), 0);
+}
+
+static void there_is_some_for_who_comes_next(void **state)
+{
+	uint32_t user, taken = 0;
+
+	(void)state;
+	for (user = 0; user < 8; user++) {
+		uint32_t got = greed(taken);
+
+		assert_true(got > 0);
+		taken += got;
+	}
+	assert_true(taken < LIMIT);
+}
+
+static void root_and_the_daemons_own_user_have_all(void **state)
+{
+	(void)state;
+	assert_true(share_allows(0, LIMIT, LIMIT, LIMIT));
+	assert_true(share_allows(geteuid(), LIMIT, LIMIT, LIMIT));
+}
+
+static void connections_need_descriptors(void **state)
+{
+	struct rlimit before, few;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 1000;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_in_range(share_connections(4096), 50, 100);
+	assert_int_equal(share_connections(20), 20);
+	few.rlim_cur = 10;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(share_connections(4096), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(half_of_what_others_leave),
+		cmocka_unit_test(there_is_some_for_who_comes_next),
+		cmocka_unit_test(root_and_the_daemons_own_user_have_all),
+		cmocka_unit_test(connections_need_descriptors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
