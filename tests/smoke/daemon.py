@@ -24,7 +24,7 @@ def check_one_daemon_for_all(build):
         programs = [host.start('sleep', '2') for _ in range(8)]
         until(10, host.answers, lambda: 'no private daemon came up')
         pid = host.daemon_pid()
-        Pair(host, host, ['ibv_rc_pingpong']).finish(20)
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
         for program in programs:
             succeed(program, 10)
             if program.errors():
@@ -59,10 +59,10 @@ def check_stale_directory(build):
         host.daemon.kill()
         if not os.listdir(host.run_dir):
             raise Failure('a killed daemon left nothing: there is nothing to test')
-        Pair(host, host, ['ibv_rc_pingpong']).finish(20)  # by a private daemon
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)  # by a private daemon
         host.kill_private_daemon()
         host.start_daemon()
-        Pair(host, host, ['ibv_rc_pingpong']).finish(20)
+        Pair(host, host, ['ibv_rc_pingpong', '-n', '10']).finish(20)
         host.daemon.kill()
         host.run('true')  # on a private daemon again, which cleans up after all of them
         until(PRIVATE_LINGER_SECONDS + 5, lambda: not os.path.exists(host.run_dir),

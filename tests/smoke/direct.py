@@ -12,7 +12,7 @@ import sys
 import time
 
 import report
-from host import Failure, Host, Pair, main, skip, until
+from host import BUSY, Failure, Host, Pair, main, skip, until
 
 # Beside this file, in the source tree.
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/dist/urxed.service.in')
@@ -105,7 +105,7 @@ def capabilities():
 def paths(host):
     """By which paths connected processes reach each other, as root sees it."""
     shown = subprocess.run([host.urxe, 'show', 'transport', '--json', '--run-dir', host.run_dir],
-                           capture_output=True, text=True, timeout=20, check=False)
+                           capture_output=True, text=True, timeout=20 * BUSY, check=False)
     if shown.returncode:
         raise Failure(f'urxe show: {shown}')
     return [way['path'] for way in json.loads(shown.stdout)['transports']]

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from host import Failure, Host, Pair, main, succeed
+from host import BUSY, Failure, Host, Pair, main, succeed
 
 
 def check_file_size(host):
@@ -27,7 +27,7 @@ def check_daemon(host):
     """A daemon that may write no file says so, by a pipe, which the limit leaves alone."""
     refused = subprocess.run(['prlimit', '--fsize=0', os.path.join(host.top, 'tools/urxed'),
                               '--run-dir', os.path.join(host.top, 'elsewhere')],
-                             capture_output=True, text=True, timeout=20, check=False)
+                             capture_output=True, text=True, timeout=20 * BUSY, check=False)
     if refused.returncode != 1 or 'File too large' not in refused.stderr:
         raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
 

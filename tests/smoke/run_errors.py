@@ -6,11 +6,11 @@ import re
 import subprocess
 import sys
 
-from host import Failure, Host, main
+from host import BUSY, Failure, Host, main
 
 
 def call(argv, environment, **options):
-    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=20,
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=20 * BUSY,
                           check=False, **options)
 
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from host import Failure, Host, Pair, main, until
+from host import BUSY, Failure, Host, Pair, main, until
 
 QUESTIONS = 20
 
@@ -14,7 +14,7 @@ QUESTIONS = 20
 def show(host, *arguments):
     """urxe show's exit status, output and errors."""
     result = subprocess.run([host.urxe, 'show', '--run-dir', host.run_dir, *arguments],
-                            capture_output=True, text=True, timeout=20,
+                            capture_output=True, text=True, timeout=20 * BUSY,
                             env=host.environment, check=False)
     return result.returncode, result.stdout, result.stderr
 
@@ -151,7 +151,7 @@ def check_strangers(host):
     os.chmod(host.run_dir, 0o755)
     result = subprocess.run(['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups',
                              '--inh-caps=-all', host.urxe, 'show', '--run-dir', host.run_dir],
-                            capture_output=True, text=True, timeout=20, check=False)
+                            capture_output=True, text=True, timeout=20 * BUSY, check=False)
     if (result.returncode, result.stdout) != (1, '') or "another user's" not in result.stderr:
         raise Failure(f'another user: {result}')
 
@@ -176,7 +176,7 @@ def check_mistakes(build):
         refused(host, 2, '--nonsense')
         with open('/dev/full', 'w', encoding='utf-8') as full:
             result = subprocess.run([host.urxe, 'show', '--run-dir', host.run_dir], stdout=full,
-                                    stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+                                    stderr=subprocess.PIPE, text=True, timeout=20 * BUSY, check=False)
         expect('status on a full disk', result.returncode, 1)
 
 
