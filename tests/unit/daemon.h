@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The daemon's end of the attachment, as tests of it play it. */
+#ifndef URXE_TEST_DAEMON_H
+#define URXE_TEST_DAEMON_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <vnic/regs.h>
+#include <vnic/server.h>
+
+#define MTU      1500
+#define PATIENCE 5000 /* ms */
+
+static const uint8_t daemon_mac[6] = {2, 0xca, 0xfe, 0, 0, 1};
+
+struct daemon {
+	char run_dir[32];
+	int listen_fd;
+	struct vnic_server_client *client;
+	int refuse; /* what welcome answers */
+	struct vnic_attach_hello hello;
+	uint32_t resolves;
+	int asker; /* the GID index of the last RESOLVE that note_asker saw */
+	uint32_t registered;
+	pid_t child;
+};
+
+static inline int set_up(void **state)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+
+	strcpy(d->run_dir, "/tmp/test-vnic-XXXXXX");
+	if (!mkdtemp(d->run_dir))
+		return -1;
+	d->listen_fd = vnic_server_listen(d->run_dir);
+	*state = d;
+	return d->listen_fd < 0 ? -1 : 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct daemon *d = *state;
+	char path[64];
+
+	if (d->child > 0) {
+		kill(d->child, SIGKILL);
+		waitpid(d->child, NULL, 0);
+	}
+	if (d->client)
+		vnic_server_close(d->client);
+	close(d->listen_fd);
+	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, d->run_dir);
+	unlink(path);
+	rmdir(d->run_dir);
+	free(d);
+	return 0;
+}
+
+static inline int welcome(void *ctx, struct vnic_server_client *client,
+			  const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
+{
+	struct daemon *d = ctx;
+
+	assert_ptr_equal(client, d->client);
+	d->hello = *hello;
+	memcpy(w->mac, daemon_mac, sizeof(w->mac));
+	w->mtu = MTU;
+	w->port.link_mtu = MTU;
+	w->qpn_first = 4096;
+	w->qpn_count = 4096;
+	return d->refuse;
+}
+
+/* An address that begins with 0 is there, and its last byte is the MAC's. */
+static inline void resolve(void *ctx, struct vnic_server_client *client,
+			   const struct vnic_attach_resolve *request)
+{
+	const struct vnic_next_hop hop = {
+		.mac = {2, 0, 0, 0, request->sgid_index, request->dgid[15]}, .hop_limit = 9};
+	struct daemon *d = ctx;
+
+	d->resolves++;
+	if (request->dgid[0])
+		assert_int_equal(vnic_server_resolved(client, -EHOSTUNREACH, NULL), 0);
+	else
+		assert_int_equal(vnic_server_resolved(client, 0, &hop), 0);
+}
+
+/* Remote QP 0x123 may be registered twice, others are another process's. */
+static inline int remote(void *ctx, struct vnic_server_client *client, bool connected,
+			 const uint8_t dgid[16], uint32_t qpn)
+{
+	struct daemon *d = ctx;
+
+	(void)client;
+	assert_int_equal(dgid[15], 7);
+	if (qpn != 0x123)
+		return -EADDRINUSE;
+	if (!connected)
+		return d->registered-- ? 0 : -ENOENT;
+	d->registered++;
+	return 0;
+}
+
+static const struct vnic_server_ops ops = {
+	.welcome = welcome, .resolve = resolve, .remote = remote};
+
+static inline bool readable(int fd, int ms)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	int n;
+
+	do
+		n = poll(&pfd, 1, ms);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+static inline void accept_client(struct daemon *d)
+{
+	assert_true(readable(d->listen_fd, PATIENCE));
+	assert_int_equal(vnic_server_accept(d->listen_fd, &d->client), 0);
+}
+
+/* From set_up to tear_down. */
+#define DAEMON_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+#endif
