@@ -95,6 +95,15 @@ void idmap_remove(struct idmap *map, uint32_t id)
 	map->used--;
 }
 
+void idmap_replace(struct idmap *map, uint32_t id, void *object)
+{
+	uint32_t i = idmap_home(map, id);
+
+	while (map->slots[i].id != id || !map->slots[i].object)
+		i = (i + 1) & map->mask;
+	map->slots[i].object = object;
+}
+
 void *idmap_any(const struct idmap *map)
 {
 	for (uint32_t i = 0; map->used && i <= map->mask; i++) {

@@ -26,6 +26,8 @@ void idmap_free(struct idmap *map);
 /* -EEXIST where the number is taken, -ENOMEM. */
 int idmap_add(struct idmap *map, uint32_t id, void *object);
 void idmap_remove(struct idmap *map, uint32_t id);
+/* Puts an object in the place of the one that has the number. */
+void idmap_replace(struct idmap *map, uint32_t id, void *object);
 /* Any object, for taking a whole map down; NULL where there is none. */
 void *idmap_any(const struct idmap *map);
 

@@ -46,12 +46,9 @@ uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
 	return key;
 }
 
-int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
+static int check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr)
 {
 	const uint32_t remote_writes = URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC;
-	size_t size = attr->n_extents * sizeof(struct urxe_extent);
-	struct urxe_mr *mr;
-	int rc;
 
 	if (!extents_add_up(attr) || (attr->length && attr->iova + attr->length - 1 < attr->iova))
 		return -EINVAL;
@@ -62,27 +59,68 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 	/* IBA 10.6.3.1: who may write from afar may write locally. */
 	if (attr->access & remote_writes && !(attr->access & URXE_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	if (attr->key && mw_find(dev, attr->key))
-		return -EEXIST;
-	mr = malloc(sizeof(*mr) + size);
+	return 0;
+}
+
+/* A region that no key leads to yet. */
+static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *attr)
+{
+	size_t size = attr->n_extents * sizeof(struct urxe_extent);
+	struct urxe_mr *mr = malloc(sizeof(*mr) + size);
+
 	if (!mr)
-		return -ENOMEM;
+		return NULL;
 	*mr = (struct urxe_mr){
 		.dev = dev,
 		.pd = attr->pd,
-		.key = attr->key ? attr->key : mr_new_key(dev, false),
 		.access = attr->access,
 		.iova = attr->iova,
 		.length = attr->length,
 	};
 	if (size)
 		memcpy(mr->extents, attr->extents, size);
+	return mr;
+}
+
+int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
+{
+	struct urxe_mr *mr;
+	int rc = check_attr(dev, attr);
+
+	if (rc)
+		return rc;
+	if (attr->key && mw_find(dev, attr->key))
+		return -EEXIST;
+	mr = make_mr(dev, attr);
+	if (!mr)
+		return -ENOMEM;
+	mr->key = attr->key ? attr->key : mr_new_key(dev, false);
 	rc = idmap_add(&dev->mrs, mr->key, mr);
 	if (rc)
 		free(mr);
 	else
 		*out = mr;
 	return rc;
+}
+
+int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
+{
+	struct urxe_dev *dev = (*mr)->dev;
+	struct urxe_mr *changed;
+	int rc = check_attr(dev, attr);
+
+	if (rc)
+		return rc;
+	if ((*mr)->windows)
+		return -EBUSY;
+	changed = make_mr(dev, attr);
+	if (!changed)
+		return -ENOMEM;
+	changed->key = (*mr)->key;
+	idmap_replace(&dev->mrs, changed->key, changed);
+	free(*mr);
+	*mr = changed;
+	return 0;
 }
 
 int urxe_mr_dereg(struct urxe_mr *mr)

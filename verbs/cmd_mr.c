@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* REG_MR, DEREG_MR. */
+/* REG_MR, REREG_MR, DEREG_MR. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -58,18 +59,26 @@ static int check(const struct ib_uverbs_reg_mr *request)
 	return 0;
 }
 
-static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
+static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, const struct pd *pd,
+				       struct urxe_extent *extent)
 {
-	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
-	const struct urxe_extent extent = {(void *)(uintptr_t)request->start, request->length};
-	struct urxe_mr_attr attr = {
+	*extent = (struct urxe_extent){(void *)(uintptr_t)request->start, request->length};
+	return (struct urxe_mr_attr){
+		.pd = pd->number,
 		.access = request->access_flags & ENGINE_ACCESS,
 		.iova = request->hca_va,
 		.length = request->length,
-		.extents = &extent,
+		.extents = extent,
 		.n_extents = 1,
 	};
+}
+
+static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
+{
+	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct ib_uverbs_reg_mr_resp reply = {0};
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
 	struct mr *mr;
 	int rc;
 
@@ -79,7 +88,8 @@ static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
 	if (!mr)
 		return -ENOMEM;
 	mr->pd = pd;
-	attr.pd = pd->number;
+	mr->start = request->start;
+	attr = engine_attr(request, pd, &extent);
 	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
 	if (!rc) {
 		rc = command_name(c, &mr->object, OBJECT_MR, 0);
@@ -115,6 +125,93 @@ int cmd_reg_mr(const struct command *c)
 	if (rc)
 		return rc;
 	rc = reg(c, &request);
+	port_unlock();
+	return rc;
+}
+
+#define REREG_ALL \
+	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
+
+/* The region as it is to be: what is not to change is as it was. */
+static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg_mr *request,
+		       const struct mr *mr)
+{
+	bool moves = request->flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	struct urxe_mr_attr was;
+
+	urxe_mr_query(mr->mr, &was);
+	*to = (struct ib_uverbs_reg_mr){
+		.start = moves ? request->start : mr->start,
+		.length = moves ? request->length : was.length,
+		.hca_va = moves ? request->hca_va : was.iova,
+		.pd_handle = request->flags & IBV_REREG_MR_CHANGE_PD ? request->pd_handle
+								     : mr->pd->object.handle,
+		.access_flags = request->flags & IBV_REREG_MR_CHANGE_ACCESS ? request->access_flags
+									    : was.access,
+	};
+}
+
+static int rereg(const struct command *c, uint32_t handle, const struct ib_uverbs_reg_mr *to)
+{
+	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, to->pd_handle);
+	struct mr *mr = (struct mr *)command_object(c, OBJECT_MR, handle);
+	struct ib_uverbs_rereg_mr_resp reply = {0};
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
+	int rc;
+
+	if (!pd || !mr)
+		return -EINVAL;
+	attr = engine_attr(to, pd, &extent);
+	rc = urxe_mr_rereg(&mr->mr, &attr);
+	if (rc)
+		return rc;
+	mr->pd->object.users--;
+	mr->pd = pd;
+	mr->pd->object.users++;
+	mr->start = to->start;
+	reply.lkey = reply.rkey = urxe_mr_key(mr->mr);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+static int read_rereg(const struct command *c, struct ib_uverbs_rereg_mr *request)
+{
+	int rc = command_read(c, request, sizeof(*request));
+
+	if (rc)
+		return rc;
+	if (!request->flags)
+		return -EINVAL;
+	return request->flags & ~(uint32_t)REREG_ALL ? -EOPNOTSUPP : 0;
+}
+
+/*
+ * librxe has no call for it: its ibv_rereg_mr refuses. The keys stay the same. The lock is
+ * not held while pages are touched, and of two threads that change one region the last wins.
+ */
+int cmd_rereg_mr(const struct command *c)
+{
+	struct ib_uverbs_rereg_mr request;
+	struct ib_uverbs_reg_mr to;
+	const struct mr *mr;
+	int rc = read_rereg(c, &request);
+
+	if (!rc)
+		rc = command_lock(c);
+	if (rc)
+		return rc;
+	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
+	if (mr)
+		fill_rereg(&to, &request, mr);
+	port_unlock();
+	rc = mr ? check(&to) : -EINVAL;
+	if (!rc)
+		rc = user_populate(to.start, to.length, to.access_flags & URXE_ACCESS_LOCAL_WRITE);
+	if (!rc)
+		rc = command_lock(c);
+	if (rc)
+		return rc;
+	rc = rereg(c, request.mr_handle, &to);
 	port_unlock();
 	return rc;
 }

@@ -63,6 +63,7 @@ int cmd_dealloc_pd(const struct command *c);
 int cmd_create_ah(const struct command *c);
 int cmd_destroy_ah(const struct command *c);
 int cmd_reg_mr(const struct command *c);
+int cmd_rereg_mr(const struct command *c);
 int cmd_dereg_mr(const struct command *c);
 int cmd_alloc_mw(const struct command *c);
 int cmd_dealloc_mw(const struct command *c);

@@ -11,6 +11,7 @@ struct urxe_mr;
 struct mr {
 	struct object object;
 	struct pd *pd;
+	uint64_t start; /* the memory's address, as the program has it */
 	struct urxe_mr *mr;
 };
 

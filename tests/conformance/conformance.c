@@ -21,9 +21,22 @@
 #define TEST_SECONDS 100
 
 static const struct suite suites[] = {
-#define ROW(object) {#object, object##_tests},
-	SUITES(ROW)
-#undef ROW
+	{"command", command_tests},
+	{"device", device_tests},
+	{"pd", pd_tests},
+	{"mr", mr_tests},
+	{"mw", mw_tests},
+	{"ah", ah_tests},
+	{"cq", cq_tests},
+	{"cq_event", cq_event_tests},
+	{"srq", srq_tests},
+	{"qp", qp_tests},
+	{"qp_state", qp_state_tests},
+	{"qp_rc", qp_rc_tests},
+	{"qp_uc", qp_uc_tests},
+	{"qp_ud", qp_ud_tests},
+	{"mcast", mcast_tests},
+	{"async", async_tests},
 };
 
 static void usage(FILE *out)

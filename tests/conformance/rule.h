@@ -3,7 +3,7 @@
  * Rules that a device keeps, and those that it is known not to keep.
  *
  * A rule is named by its test and its sentence. One that is broken fails the test, unless
- * deviations.c has it for this driver; one that stands there and is kept fails it, too.
+ * deviation.c has it for this driver; one that stands there and is kept fails it, too.
  * Each test is a process of its own; none of this is for more than one thread at a time.
  */
 #ifndef URXE_CONFORMANCE_RULE_H
@@ -11,7 +11,11 @@
 
 #include <stdbool.h>
 
-/* Begins a test; driver is that of deviations.c. */
+/* Rules of every test: it harms nobody but itself, else it is not run; it comes to its end. */
+#define RULE_HARMLESS "it does no harm"
+#define RULE_GOES_ON  "it goes on"
+
+/* Begins a test; driver is that of deviation.c. */
 void rule_begin(const char *driver, const char *test);
 /* Whether all rules were kept but for the known deviations, which all must have occurred. */
 bool rule_end(void);

@@ -13,16 +13,21 @@ struct suite {
 	const struct test *tests; /* ends with a name of NULL */
 };
 
-#define SUITES(X) \
-	X(device) \
-	X(pd)     \
-	X(mr)     \
-	X(mw)     \
-	X(ah)     \
-	X(cq) X(cq_event) X(srq) X(qp) X(qp_state) X(qp_rc) X(qp_uc) X(qp_ud) X(mcast) X(async)
-
-#define DECLARE(object) extern const struct test object##_tests[];
-SUITES(DECLARE)
-#undef DECLARE
+extern const struct test command_tests[];
+extern const struct test device_tests[];
+extern const struct test pd_tests[];
+extern const struct test mr_tests[];
+extern const struct test mw_tests[];
+extern const struct test ah_tests[];
+extern const struct test cq_tests[];
+extern const struct test cq_event_tests[];
+extern const struct test srq_tests[];
+extern const struct test qp_tests[];
+extern const struct test qp_state_tests[];
+extern const struct test qp_rc_tests[];
+extern const struct test qp_uc_tests[];
+extern const struct test qp_ud_tests[];
+extern const struct test mcast_tests[];
+extern const struct test async_tests[];
 
 #endif

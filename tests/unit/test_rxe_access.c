@@ -293,6 +293,57 @@ static void test_register(void **state)
 	pair_destroy(pair);
 }
 
+/* A region that becomes another one, whose key leads there alone. */
+static void test_reregister(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr = {
+		.pd = NODE_PD, .access = LW | W, .extents = &extent, .n_extents = 1};
+	struct urxe_mr_attr bad;
+	struct engine e;
+	struct urxe_mr *mr;
+
+	(void)state;
+	engine_open(&e, &conn);
+	mr = node_reg(e.b, NODE_PD, R, 0, 64);
+	attr.key = urxe_mr_key(mr);
+	attr.iova = e.b->iova + 4096;
+	extent = (struct urxe_extent){e.b->mem + 1000, 64};
+	attr.length = 64;
+	bad = attr;
+	bad.access = W;
+	assert_int_equal(urxe_mr_rereg(&mr, &bad), -EINVAL);
+	bad = attr;
+	bad.length = 65;
+	assert_int_equal(urxe_mr_rereg(&mr, &bad), -EINVAL);
+	post_send(&e, 0,
+		  &(struct post){.wr_id = 1, .opcode = READ, .length = 64, .rkey = attr.key});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS); /* it is what it was */
+	assert_int_equal(urxe_mr_rereg(&mr, &attr), 0);
+	assert_int_equal(urxe_mr_key(mr), attr.key);
+	memset(e.a->mem, 0x5a, 64);
+	post_send(&e, 0,
+		  &(struct post){.wr_id = 2,
+				 .opcode = URXE_WR_RDMA_WRITE,
+				 .length = 64,
+				 .remote = 4096,
+				 .rkey = attr.key});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 2, URXE_WC_SUCCESS);
+	assert_memory_equal(e.b->mem + 1000, e.a->mem, 64);
+	post_send(&e, 0,
+		  &(struct post){.wr_id = 3,
+				 .opcode = READ,
+				 .length = 64,
+				 .remote = 4096,
+				 .rkey = attr.key});
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 3, URXE_WC_REM_ACCESS_ERR);
+	engine_close(&e);
+}
+
 /* Keys that the engine chooses are never 0 and never twice. */
 static void test_keys(void **state)
 {
@@ -332,10 +383,11 @@ static void test_dereg(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_remote),  cmocka_unit_test(test_atomic_alignment),
-		cmocka_unit_test(test_local),   cmocka_unit_test(test_recv_protection),
-		cmocka_unit_test(test_extents), cmocka_unit_test(test_register),
-		cmocka_unit_test(test_keys),    cmocka_unit_test(test_dereg),
+		cmocka_unit_test(test_remote),     cmocka_unit_test(test_atomic_alignment),
+		cmocka_unit_test(test_local),      cmocka_unit_test(test_recv_protection),
+		cmocka_unit_test(test_extents),    cmocka_unit_test(test_register),
+		cmocka_unit_test(test_reregister), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_reregister), cmocka_unit_test(test_dereg),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -349,6 +349,8 @@ static void test_no_local_key(void **state)
 /* A region stays as long as a window is bound to it (IBA 10.6.7.2.6). */
 static void test_dereg(void **state)
 {
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
 	struct bench b;
 
 	(void)state;
@@ -356,6 +358,11 @@ static void test_dereg(void **state)
 		open_bench(&b, URXE_QPT_RC, type);
 		bind_well(&b, W);
 		assert_int_equal(urxe_mr_dereg(b.mr), -EBUSY);
+		urxe_mr_query(b.mr, &attr);
+		extent = (struct urxe_extent){b.e.b->mem, attr.length};
+		attr.extents = &extent;
+		attr.n_extents = 1;
+		assert_int_equal(urxe_mr_rereg(&b.mr, &attr), -EBUSY);
 		assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS); /* unharmed */
 		urxe_mw_dealloc(b.mw);
 		assert_int_equal(urxe_mr_dereg(b.mr), 0);

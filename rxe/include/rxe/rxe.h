@@ -163,6 +163,12 @@ struct urxe_mr_attr {
 /* -EINVAL for attributes that do not fit together, -EEXIST for a key that is taken, -EOPNOTSUPP for
  * persistence that the device has not, -ENOMEM. */
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
+/*
+ * Makes it another region with the same key (IBA 11.2.8.6), as if it had been given back and
+ * registered in one step; attr->key is not looked at. *mr is another pointer then. Errors as
+ * those of urxe_mr_reg, or -EBUSY while a window is bound to it: it stays as it was.
+ */
+int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 /* -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After 0 the engine does not touch the
  * memory any more. */
 int urxe_mr_dereg(struct urxe_mr *mr);
