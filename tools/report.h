@@ -6,8 +6,11 @@
  *              gids: [{index, gid, type, vlan}], pkeys: [n], clients, captures}
  *     type        "rocev2" or "rocev1"; vlan is 0 where there is none
  *     clients     connections, also of programs that have not opened the device
- *   ports     [{number, name, kind, pid, state, counters: {name: n}, drops: {name: n}, device}]
- *     kind        "urxed", "uplink" or "process" (switch_port.h); pid is null but for a process
+ *   ports     [{number, name, kind, pid, state, page_size, counters: {name: n},
+ *              drops: {name: n}, device}]
+ *     kind        "urxed", "uplink", "vm" or "process" (switch_port.h); pid is null but for a
+ *                 process
+ *     page_size   in bytes, of the memory that packet buffers lie in; null where there are none
  *     state       "down", "active" or "broken" (vnic/device.h)
  *     counters    and drops, as the switch counts them: names of switch_port.h
  *     device      {name: n}, as the device counts itself: names of vnic/device.h or

@@ -12,7 +12,7 @@ import sys
 import time
 
 import report
-from host import BUSY, Failure, Host, Pair, main, skip, until
+from host import BUSY, Failure, Host, Pair, main, skip, until, wait_stopped
 
 # Beside this file, in the source tree.
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/dist/urxed.service.in')
@@ -45,6 +45,7 @@ class Stopped:
 
     def __enter__(self):
         os.kill(self.pid, signal.SIGSTOP)
+        wait_stopped(self.pid)
 
     def __exit__(self, *_):
         os.kill(self.pid, signal.SIGCONT)

@@ -50,6 +50,8 @@ class Program:
             pass
         if number == signal.SIGKILL:
             self.process.wait()
+        if number == signal.SIGSTOP:
+            wait_stopped(self.process.pid)
 
     def running(self):
         return self.process.poll() is None
@@ -239,6 +241,22 @@ def until(seconds, condition, complaint):
         if time.monotonic() > end:
             raise Failure(complaint())
         time.sleep(0.02)
+
+
+def wait_stopped(pid):
+    """Waits for what SIGSTOP does: until then the threads of a process may go on."""
+    def stopped():
+        try:
+            for task in os.listdir(f'/proc/{pid}/task'):
+                with open(f'/proc/{pid}/task/{task}/stat', encoding='utf-8') as stat:
+                    # Behind the name, which may hold anything: stopped, or ended.
+                    if stat.read().rpartition(')')[2].split()[0] not in 'TZX':
+                        return False
+        except FileNotFoundError:
+            return False  # a thread has ended: look again
+        return True
+
+    until(10, stopped, lambda: f'process {pid} does not stop')
 
 
 def free_port():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What urxe show tells, as JSON and as text, and what it says where it cannot."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,7 @@ def check_topics(build):
         processes = sorted(f'ib_write_bw-{program.process.pid}'
                            for program in (pair.server, pair.client))
         found = host.show()
+        check_documented(found)
         check_host(host, found['host'])
         check_parts(found, processes)
         check_text(host, processes)
@@ -45,6 +47,33 @@ def check_topics(build):
         check_stopped(host, pair, processes)
         pair.kill()
         until(10, lambda: not host.show()['leases'], lambda: f'still leased: {host.show()}')
+
+
+# What says which keys there are, in the source tree that this file is of.
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
+HEADERS = ['tools/report.h', 'tools/ask.h', 'tools/transport.h', 'verbs/inventory.h']
+# Their keys are the names of counters, which are listed elsewhere.
+COUNTED = ['counters', 'drops', 'device']
+
+
+def keys_of(found):
+    """All keys of a document, but for names of counters."""
+    if isinstance(found, list):
+        return set().union(*map(keys_of, found))
+    if not isinstance(found, dict):
+        return set()
+    parts = [keys_of(part) for key, part in found.items()
+             if key not in COUNTED or isinstance(part, list)]
+    return set(found).union(*parts)
+
+
+def check_documented(found):
+    """Who reads the headers finds every key that there is."""
+    words = set()
+    for name in HEADERS:
+        with open(os.path.join(TREE, name), encoding='utf-8') as file:
+            words.update(re.findall(r'\w+', file.read()))
+    expect('keys that no header has', keys_of(found) - words, set())
 
 
 def check_parts(found, processes):
