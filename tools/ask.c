@@ -62,6 +62,10 @@ static void explain(char why[ASK_WHY], const char *run_dir, int err)
 		snprintf(why, ASK_WHY, "the urxed of %s is of another version than this urxe",
 			 run_dir);
 		break;
+	case ENODEV:
+		snprintf(why, ASK_WHY, "the urxed of %s has no such port: urxe show port lists them",
+			 run_dir);
+		break;
 	case EBUSY:
 		snprintf(why, ASK_WHY, "the urxed of %s has as many captures as it can", run_dir);
 		break;

@@ -25,14 +25,25 @@ static uint64_t wall_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static bool wants(const struct capture *c, const struct switch_port *port)
+/* Whether a port is the one that is wanted: of that name or number; "" = any is. */
+static bool is_wanted(const struct switch_port *port, const char *wanted)
 {
 	char number[12];
 
-	if (!c->port[0] || !strcmp(c->port, port->name))
+	if (!wanted[0] || !strcmp(wanted, port->name))
 		return true;
 	snprintf(number, sizeof(number), "%u", port->number);
-	return !strcmp(c->port, number);
+	return !strcmp(wanted, number);
+}
+
+static bool is_there(const struct vswitch *sw, const char *wanted)
+{
+	const struct switch_port *port = NULL;
+
+	while ((port = switch_next_port(sw, port)))
+		if (is_wanted(port, wanted))
+			return true;
+	return false;
 }
 
 /* A full socket has what wakes its reader already. */
@@ -54,7 +65,7 @@ static void take(void *ctx, const struct switch_port *port, enum switch_directio
 	memcpy(record.name, port->name, sizeof(record.name));
 	snprintf(record.reason, sizeof(record.reason), "%s", reason ? reason : "");
 	for (c = all->list; c < all->list + CAPTURES; c++)
-		if (c->socket >= 0 && wants(c, port) &&
+		if (c->socket >= 0 && is_wanted(port, c->port) &&
 		    capture_writer_put(&c->writer, &record, data))
 			wake(c);
 }
@@ -76,6 +87,8 @@ int captures_start(struct captures *all, int socket, const char *port)
 		;
 	if (c == all->list + CAPTURES)
 		return -EBUSY;
+	if (!is_there(all->clients->sw, port))
+		return -ENODEV;
 	fd = capture_writer_open(&c->writer);
 	if (fd < 0)
 		return fd;

@@ -26,8 +26,9 @@ struct captures {
 void captures_init(struct captures *all, struct clients *clients);
 /*
  * Starts a capture of the port of that name or number, or of all where it is "". `socket` is
- * closed when it ends. Returns the ring's descriptor, -EBUSY where there are too many, or
- * another negative errno value; then the socket stays the caller's.
+ * closed when it ends. Returns the ring's descriptor, -EBUSY where there are too many, -ENODEV
+ * where there is no such port, or another negative errno value; then the socket stays the
+ * caller's.
  */
 int captures_start(struct captures *all, int socket, const char *port);
 /* Ends the capture on a socket that has hung up; false where there is none on it. */

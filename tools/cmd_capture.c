@@ -38,8 +38,8 @@ static const char usage[] =
 	"Frames between processes pass the switch while somebody captures. How many were\n"
 	"captured, and lost because we were too slow, is said at the end.\n"
 	"\n"
-	"Exit status: 0; 1 where no daemon answers or the file cannot be written; 2 where the\n"
-	"command is wrong.\n";
+	"Exit status: 0; 1 where no daemon answers, it has no such port or the file cannot be\n"
+	"written; 2 where the command is wrong.\n";
 
 static const struct option options[] = {
 	{"run-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};

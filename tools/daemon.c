@@ -175,7 +175,7 @@ static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
 	/* What is there already before a private one is what a killed one has left. */
 	d->own_dir = rc > 0 || d->options.own_dir || d->options.private;
 	if (rc >= 0)
-		rc = d->lock_fd = rundir_lock(d->options.run_dir, why);
+		rc = d->lock_fd = rundir_lock(d->options.run_dir, d->own_dir, why);
 	if (rc < 0)
 		return rc;
 	telemetry_prepare(d->options.run_dir);

@@ -244,7 +244,7 @@ static int take_lock(const char *path, char why[RUNDIR_WHY])
 	return -err;
 }
 
-int rundir_lock(const char *path, char why[RUNDIR_WHY])
+int rundir_lock(const char *path, bool own, char why[RUNDIR_WHY])
 {
 	int fd = take_lock(path, why), rc;
 
@@ -253,7 +253,7 @@ int rundir_lock(const char *path, char why[RUNDIR_WHY])
 	rc = write_pid(path, why);
 	if (!rc)
 		return fd;
-	rundir_release(path, fd, false);
+	rundir_release(path, fd, own);
 	return rc;
 }
 

@@ -41,9 +41,10 @@ int rundir_create(const char *path, char why[RUNDIR_WHY]);
 
 /*
  * Locks the directory for one daemon and writes the PID file; the descriptor is
- * the lock. -EBUSY: another daemon has it, or has left with it.
+ * the lock. -EBUSY: another daemon has it, or has left with it. Where the PID file cannot
+ * be written, the directory goes again if it is the daemon's own.
  */
-int rundir_lock(const char *path, char why[RUNDIR_WHY]);
+int rundir_lock(const char *path, bool own, char why[RUNDIR_WHY]);
 
 /* Lets a group's members pass to what is in the directory, and use the file `name` in it. */
 int rundir_share(const char *path, const char *name, gid_t group, char why[RUNDIR_WHY]);

@@ -24,12 +24,15 @@ def check_descriptors(host):
 
 
 def check_daemon(host):
-    """A daemon that may write no file says so, by a pipe, which the limit leaves alone."""
+    """A daemon that may write no file leaves nothing, and says so, by a pipe, which the limit leaves alone."""
+    run_dir = os.path.join(host.top, 'elsewhere')
     refused = subprocess.run(['prlimit', '--fsize=0', os.path.join(host.top, 'tools/urxed'),
-                              '--run-dir', os.path.join(host.top, 'elsewhere')],
+                              '--run-dir', run_dir],
                              capture_output=True, text=True, timeout=20 * BUSY, check=False)
     if refused.returncode != 1 or 'File too large' not in refused.stderr:
         raise Failure(f'status {refused.returncode}: {refused.stderr!r}')
+    if os.path.exists(run_dir):
+        raise Failure(f'left behind: {run_dir}')
 
 
 def run():

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,14 +100,14 @@ static void created_private_and_released(void **state)
 	assert_int_equal(rundir_create(path, why), 1);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
-	fd = rundir_lock(path, why);
+	fd = rundir_lock(path, true, why);
 	assert_true(fd >= 0);
-	assert_int_equal(rundir_lock(path, why), -EBUSY);
+	assert_int_equal(rundir_lock(path, true, why), -EBUSY);
 	snprintf(other, sizeof(other), "another urxed (process %d) ", getpid());
 	assert_non_null(strstr(why, other));
 	rundir_release(path, fd, true);
 	assert_int_equal(stat(path, &st), -1);
-	assert_int_equal(rundir_lock(path, why), -EBUSY);
+	assert_int_equal(rundir_lock(path, true, why), -EBUSY);
 }
 
 static void a_directory_that_was_there_stays(void **state)
@@ -117,10 +119,29 @@ static void a_directory_that_was_there_stays(void **state)
 	in_top("mine");
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(rundir_create(path, why), 0);
-	fd = rundir_lock(path, why);
+	fd = rundir_lock(path, true, why);
 	assert_true(fd >= 0);
 	rundir_release(path, fd, false);
 	assert_int_equal(stat(path, &st), 0);
+}
+
+/* What made it may have filled the file system's last block, or be allowed no file. */
+static void a_directory_without_a_pid_file_goes(void **state)
+{
+	struct rlimit none, was;
+	struct stat st;
+
+	(void)state;
+	in_top("full");
+	assert_int_equal(rundir_create(path, why), 1);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_int_equal(rundir_lock(path, true, why), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(stat(path, &st), -1);
 }
 
 static void the_pid_file_names_this_process(void **state)
@@ -132,7 +153,7 @@ static void the_pid_file_names_this_process(void **state)
 	(void)state;
 	in_top("pid");
 	assert_int_equal(rundir_create(path, why), 1);
-	fd = rundir_lock(path, why);
+	fd = rundir_lock(path, true, why);
 	assert_true(fd >= 0);
 	snprintf(name, sizeof(name), "%s/" RUNDIR_PID, path);
 	file = fopen(name, "r");
@@ -220,6 +241,7 @@ int main(void)
 		cmocka_unit_test(too_long_is_refused),
 		cmocka_unit_test(created_private_and_released),
 		cmocka_unit_test(a_directory_that_was_there_stays),
+		cmocka_unit_test(a_directory_without_a_pid_file_goes),
 		cmocka_unit_test(the_pid_file_names_this_process),
 		cmocka_unit_test(a_group_may_pass_and_use_one_file),
 		cmocka_unit_test(unsafe_directories_are_refused),
