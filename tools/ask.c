@@ -63,8 +63,8 @@ static void explain(char why[ASK_WHY], const char *run_dir, int err)
 			 run_dir);
 		break;
 	case ENODEV:
-		snprintf(why, ASK_WHY, "the urxed of %s has no such port: urxe show port lists them",
-			 run_dir);
+		snprintf(why, ASK_WHY,
+			 "the urxed of %s has no such port: urxe show port lists them", run_dir);
 		break;
 	case EBUSY:
 		snprintf(why, ASK_WHY, "the urxed of %s has as many captures as it can", run_dir);

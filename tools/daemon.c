@@ -203,6 +203,8 @@ static int publish(struct daemon *d, char why[DAEMON_WHY])
 		return rc;
 	}
 	d->made_sysfs = true;
+	/* Not before: a daemon that is refused says that alone. */
+	uplinks_log_pages(&d->uplinks);
 	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->clients, why);
 }
 

@@ -90,7 +90,7 @@ static bool differs(const struct uplink *u, const struct iface *iface)
 {
 	uint32_t mtu = iface->mtu < HOST_MTU ? iface->mtu : HOST_MTU;
 
-	if (u->port && !strncmp(u->spec, "af_xdp:", 7))
+	if (u->port && uplink_is_xdp(u))
 		return false;
 	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
 }

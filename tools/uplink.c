@@ -9,12 +9,17 @@
 #include "install.h"
 #include "log.h"
 
+static bool is_xdp(const char *spec)
+{
+	return !strncmp(spec, "af_xdp:", 7);
+}
+
 /* The interface that a spec names, "" where it names none. */
 static void set_ifname(struct uplink *u)
 {
 	const char *name = strchr(u->spec, ':');
 
-	u->kernel = !strncmp(u->spec, "af_packet:", 10) || !strncmp(u->spec, "af_xdp:", 7);
+	u->kernel = !strncmp(u->spec, "af_packet:", 10) || is_xdp(u->spec);
 	if (name && (u->kernel || !strncmp(u->spec, "tap:", 4)))
 		snprintf(u->ifname, sizeof(u->ifname), "%.*s", (int)strcspn(name + 1, ","),
 			 name + 1);
@@ -51,7 +56,9 @@ static enum uplink_kind kind_of(const char *spec)
 /* With the project's own program, where none is named. */
 static int open_xdp(const char *spec, struct netdev **port, char why[UPLINK_WHY])
 {
-	char program[PATH_MAX], whole[PATH_MAX + UPLINK_WHY];
+	char program[PATH_MAX], whole[PATH_MAX + UPLINK_WHY], text[PATH_MAX + 2 * UPLINK_WHY];
+	size_t len;
+	int rc;
 
 	if (strstr(spec, ",xdp_prog="))
 		return netdev_dpdk_open(spec, HOST_MTU, port, why, UPLINK_WHY);
@@ -63,29 +70,30 @@ static int open_xdp(const char *spec, struct netdev **port, char why[UPLINK_WHY]
 		return -ENOENT;
 	}
 	snprintf(whole, sizeof(whole), "%s,xdp_prog=%s", spec, program);
-	return netdev_dpdk_open(whole, HOST_MTU, port, why, UPLINK_WHY);
+	rc = netdev_dpdk_open(whole, HOST_MTU, port, text, sizeof(text));
+	if (!rc)
+		return 0;
+	/* The sentence begins with the specification: the one that was given is enough. */
+	len = strlen(whole);
+	if (strncmp(text, whole, len))
+		snprintf(why, UPLINK_WHY, "%.*s", UPLINK_WHY - 1, text);
+	else
+		snprintf(why, UPLINK_WHY, "%s%.*s", spec, UPLINK_WHY - 1, text + len);
+	return rc;
+}
+
+bool uplink_is_xdp(const struct uplink *u)
+{
+	return is_xdp(u->spec);
 }
 
 static int open_port(const char *spec, struct netdev **port, char why[UPLINK_WHY])
 {
 	if (!strncmp(spec, "qemu:", 5))
 		return netdev_qemu_open(spec, HOST_MTU, port, why, UPLINK_WHY);
-	if (!strncmp(spec, "af_xdp:", 7))
+	if (is_xdp(spec))
 		return open_xdp(spec, port, why);
 	return netdev_dpdk_open(spec, HOST_MTU, port, why, UPLINK_WHY);
-}
-
-/* Which pages it got is said once, when it opens: they are its for good. */
-static void log_pages(const struct uplink *u)
-{
-	const uint64_t size = netdev_page_size(u->port);
-
-	if (size > (uint64_t)sysconf(_SC_PAGESIZE))
-		log_line("%s: packet buffers in huge pages of %llu KiB", u->spec,
-			 (unsigned long long)size >> 10);
-	else if (size)
-		log_line("%s: packet buffers in ordinary pages: not enough huge ones are free",
-			 u->spec);
 }
 
 int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
@@ -114,9 +122,19 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 		rc = spoil(u, fault, why);
 	if (rc)
 		uplink_close(u);
-	else
-		log_pages(u);
 	return rc;
+}
+
+void uplink_log_pages(const struct uplink *u)
+{
+	const uint64_t size = u->port ? netdev_page_size(u->port) : 0;
+
+	if (size > (uint64_t)sysconf(_SC_PAGESIZE))
+		log_line("%s: packet buffers in huge pages of %llu KiB", u->spec,
+			 (unsigned long long)size >> 10);
+	else if (size)
+		log_line("%s: packet buffers in ordinary pages: not enough huge ones are free",
+			 u->spec);
 }
 
 int uplink_hear_all(struct uplink *u, char why[UPLINK_WHY])
@@ -140,6 +158,8 @@ int uplink_reopen(struct uplink *u, char why[UPLINK_WHY])
 	rc = uplink_open(u, u->spec, u->fault, why);
 	if (rc)
 		u->mtu = mtu;
+	if (!rc)
+		uplink_log_pages(u);
 	if (!rc && hears_all)
 		rc = uplink_hear_all(u, why);
 	/* For another try. */

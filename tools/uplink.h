@@ -53,9 +53,13 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault,
  * opened. What is queued and in the port's rings is lost. On error there is no port.
  */
 int uplink_reopen(struct uplink *u, char why[UPLINK_WHY]);
+/* Whether it is an af_xdp: port, which shares its interface with the kernel by a program of BPF. */
+bool uplink_is_xdp(const struct uplink *u);
 /* Hears what is for other stations too (netdev_hear_all), for VMs. */
 int uplink_hear_all(struct uplink *u, char why[UPLINK_WHY]);
 void uplink_close(struct uplink *u);
+/* Tells which pages the port has got, which are its for good; nothing where there is no port. */
+void uplink_log_pages(const struct uplink *u);
 /* Tells what the fault port, if there is one, did to the frames: a line for each count but 0. */
 void uplink_log_faults(const struct uplink *u);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "watch.h"
 
@@ -63,7 +62,7 @@ bool uplinks_hide_answers(const struct uplinks *all)
 	uint32_t i;
 
 	for (i = 0; i < all->n; i++)
-		if (!strncmp(all->at[i].spec, "af_xdp:", 7))
+		if (uplink_is_xdp(&all->at[i]))
 			return true;
 	return false;
 }
@@ -80,6 +79,14 @@ int uplinks_watch(const struct uplinks *all, int epoll_fd, char why[UPLINK_WHY])
 			return rc;
 	}
 	return 0;
+}
+
+void uplinks_log_pages(const struct uplinks *all)
+{
+	uint32_t i;
+
+	for (i = 0; i < all->n; i++)
+		uplink_log_pages(&all->at[i]);
 }
 
 void uplinks_log_faults(const struct uplinks *all)

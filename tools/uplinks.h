@@ -33,7 +33,8 @@ int uplinks_hear_all(struct uplinks *all, char why[UPLINK_WHY]);
 bool uplinks_hide_answers(const struct uplinks *all);
 /* Also those that are watched already; their events have no data. On error `why` has a sentence. */
 int uplinks_watch(const struct uplinks *all, int epoll_fd, char why[UPLINK_WHY]);
-/* uplink_log_faults for each. */
+/* uplink_log_pages, or uplink_log_faults, for each. */
+void uplinks_log_pages(const struct uplinks *all);
 void uplinks_log_faults(const struct uplinks *all);
 
 #endif

@@ -6,13 +6,12 @@ two hosts reach each other, and nothing is left of them.
 """
 import contextlib
 import glob
-import json
 import os
 import sys
 
 from cell import check_af_xdp, run_program
 from ethernet import Bridged, Ethernet, INTERFACE, IPV4
-from host import Failure, main, skip, succeed, until
+from host import Failure, main, skip, until
 from uplinks import VHOST, run_without_privilege, without_privilege
 
 POOL = '/sys/kernel/mm/hugepages/hugepages-2048kB/'
@@ -70,10 +69,7 @@ def check_nothing_left():
 
 def page_size(host):
     """What urxe show port tells of the uplink, and the daemon in its log."""
-    show = host.spawn([host.urxe, 'show', 'port', '--json', '--run-dir', host.run_dir])
-    succeed(show, 20)
-    size, = [port['page_size'] for port in json.loads(show.output())['ports']
-             if port['page_size']]
+    size, = [port['page_size'] for port in host.show('port')['ports'] if port['page_size']]
     lines = [line for line in host.daemon.errors().splitlines() if 'packet buffers' in line]
     if len(lines) != 1 or ('huge pages of 2048 KiB' in lines[0]) != (size == PAGE):
         raise Failure(f'pages of {size} bytes, and the log says {lines}')

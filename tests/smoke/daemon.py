@@ -205,6 +205,8 @@ def check_interface(build):
             for user, argv, sentence in (
                     ([], uplink, r'of eth0: .* another urxed has the interface'),
                     ([], ['--uplink', 'af_packet:eth7'], 'no interface eth7'),
+                    # Without what urxed adds to it.
+                    ([], ['--uplink', 'af_xdp:eth7'], '^urxed: af_xdp:eth7: .* no interface eth7'),
                     ([], ['--uplink', 'af_packet:eth1', '--mtu', '4000'],
                      'af_packet:eth1 carries 1500 bytes, less than the mtu of 4000$'),
                     ([], ['--uplink', 'af_packet:eth3', '--address', '198.51.100.9/24'],
