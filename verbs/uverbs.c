@@ -104,8 +104,6 @@ static const struct command_row *find_row(uint32_t command)
 	uint32_t number = command & IB_USER_VERBS_CMD_COMMAND_MASK;
 	const struct command_row *row = NULL;
 
-	if (command & ~(IB_USER_VERBS_CMD_COMMAND_MASK | IB_USER_VERBS_CMD_FLAG_EXTENDED))
-		return NULL;
 	if (command & IB_USER_VERBS_CMD_FLAG_EXTENDED)
 		row = number < sizeof(rows_ex) / sizeof(rows_ex[0]) ? &rows_ex[number] : NULL;
 	else
@@ -239,6 +237,8 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 
 	if (rc)
 		return rc;
+	if (hdr->command & ~(IB_USER_VERBS_CMD_COMMAND_MASK | IB_USER_VERBS_CMD_FLAG_EXTENDED))
+		return -EINVAL;
 	row = find_row(hdr->command);
 	if (!row)
 		return -EOPNOTSUPP;

@@ -41,10 +41,11 @@ static const struct suite suites[] = {
 
 static void usage(FILE *out)
 {
-	fputs("usage: conformance [-d DEVICE] [-g GID_INDEX] [-a DRIVER] [-l] [TEST...]\n"
+	fputs("usage: conformance [-d DEVICE] [-g GID_INDEX] [-a DRIVER] [-m MANY] [-l] [TEST...]\n"
 	      "  -d  the device's name; the first one there is\n"
 	      "  -g  index of the GID to send from; the first RoCEv2 one that is not link-local\n"
 	      "  -a  whose known deviations are expected; the device's name without its number\n"
+	      "  -m  how many objects of a kind are made at most; 65536\n"
 	      "  -l  lists the tests\n"
 	      "TEST is OBJECT/NAME, OBJECT, or a pattern; all where there is none\n",
 	      out);
@@ -143,11 +144,12 @@ int main(int argc, char **argv)
 	bool list = false;
 	int option;
 
-	while ((option = getopt(argc, argv, "d:g:a:lh")) != -1) {
+	while ((option = getopt(argc, argv, "d:g:a:m:lh")) != -1) {
 		switch (option) {
 		case 'd': hca.name = optarg; break;
 		case 'g': hca.gid_index = atoi(optarg); break;
 		case 'a': driver = optarg; break;
+		case 'm': hca.many = atoi(optarg); break;
 		case 'l': list = true; break;
 		case 'h': usage(stdout); return EXIT_SUCCESS;
 		default: usage(stderr); return 2;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "rule.h"
+
 struct deviation {
 	const char *driver; /* as fnmatch(3) has it, each of these */
 	const char *test;
@@ -25,6 +27,67 @@ static const struct deviation deviations[] = {
 	 "after ibv_next_poll has found nothing librxe's ibv_end_poll steps over an entry"},
 	{"*rxe", "qp_rc/posting_api", "and written in one piece",
 	 "librxe's ibv_wr_set_inline_data_list says that there are no bytes"},
+
+	/* The kernel's common part. */
+	{"!(urxe)", "qp_state/??", "?? RESET to ERR", "Linux leaves RESET for INIT only"},
+	{"!(urxe)", "qp_state/??", "?? is in ERR when it came from RESET",
+	 "Linux leaves RESET for INIT only"},
+	{"!(urxe)", "srq/limit", "an attribute that nobody knows is refused",
+	 "neither the kernel nor a driver looks at the mask of a SRQ's change"},
+	{"!(urxe)", "qp_state/query", "who is wrong about the state changes nothing",
+	 "Linux takes CUR_STATE for the state, whatever it is"},
+	{"!(urxe)", "mr/bad_ranges", "a region can be accessed",
+	 "pages are pinned by force, as for a debugger"},
+
+	/* rdma_rxe of Linux 6.1. */
+	{"rxe", "qp_state/u?", "?? goes to SQE by a local error of a send",
+	 "it has no SQE: such an error leads to ERR"},
+	{"rxe", "qp_state/uc", "UC SQD to SQD takes AV", "it refuses the path, with EINVAL"},
+	{"rxe", "qp_state/ranges", "there is no P_Key after the last", "it looks at no index"},
+	{"rxe", "qp_state/ranges", "there is no MTU below 256",
+	 "it compares with the greatest only"},
+	{"rxe", "qp_state/ranges", "and not one more", "it looks at no limit of the responder's"},
+	{"rxe", "qp_state/ranges", "there is no RNR retry count 8", "it looks at no retry count"},
+	{"rxe", "qp_state/ranges", "there is no retry count 8", "it looks at no retry count"},
+	{"rxe", "qp_state/ranges", "there is no RNR timer 32", "it looks at no RNR timer"},
+	{"rxe", "qp_state/query", "a query says the state", "it does not keep the current state"},
+	{"rxe", "qp_state/query", "it says the path", "it does not keep the service level"},
+	{"rxe", "mcast/delivery", "a member hears its group*", "it does not send groups to itself"},
+	{"rxe", "mcast/processes", "a member in another process*",
+	 "it does not send groups to itself"},
+	{"rxe", "mw/type_1", "and not beyond the window", "it does not look at a window's end"},
+	{"rxe", "mw/type_1", "a region stays as long as a window is bound to it", "it says EINVAL"},
+	{"rxe", "mw/type_2", "and the receiver hears which key is invalid", "it tells no key"},
+	{"rxe", "mw/invalid_twice", RULE_HARMLESS,
+	 "the kernel stops in rxe_invalidate_mw (NULL pointer)"},
+	{"rxe", "mw/atomic_write", "*", "Linux 6.1 has none; librxe offers it all the same"},
+	{"rxe", "qp/flushing", RULE_GOES_ON,
+	 "receives posted in the error state are not flushed: librxe tells nobody of them"},
+	{"rxe", "qp_rc/local_errors", "a local key that is none: *", "it says LOC_QP_OP_ERR"},
+	{"rxe", "qp_rc/local_errors", "a region of another domain: local *",
+	 "it says LOC_QP_OP_ERR"},
+	{"rxe", "qp_rc/local_errors", "a region that was given back: local *",
+	 "it says LOC_QP_OP_ERR"},
+	{"rxe", "qp_rc/receive_errors", "a message that is too long for its receive: remote *",
+	 "it takes it for a malformed receive"},
+	{"rxe", "qp_rc/receive_errors", "its receive has a length error",
+	 "it takes it for a malformed receive"},
+	{"rxe", "qp_rc/receive_errors", "and a protection error there",
+	 "it takes it for a malformed receive"},
+	{"rxe", "q*/posting_api", RULE_GOES_ON,
+	 "librxe does not say that data are inline, and the kernel does not find out"},
+	{"rxe", "qp_u?/local_error", "a wrong local key is an error", "it says LOC_QP_OP_ERR"},
+	{"rxe", "qp_u?/local_error", "of the send queue only*", "it has no SQE"},
+	{"rxe", "qp_ud/local_error", "the receive queue goes on", "it has no SQE"},
+	{"rxe", "qp_ud/too_long", "*", "it cuts the datagram off and sends it"},
+	{"rxe", "qp_ud/lost", RULE_GOES_ON, "it sends a Q_Key as it is, whatever its highest bit"},
+	{"rxe", "async/overflow", "and its QP: *", "it tells the CQ only"},
+	{"rxe", "async/overflow", "which is in error", "it tells the CQ only"},
+	{"rxe", "async/last_receive", "*", "it raises the event when the last receive is flushed"},
+	{"rxe", "async/drained", RULE_GOES_ON,
+	 "RTS after SQD does not send what was posted in between"},
+	{"rxe", "async/established", "*", "it raises no such event"},
+	{"rxe", "async/violated", "a peer that accesses*", "it raises no such event"},
 };
 
 #define N (sizeof(deviations) / sizeof(deviations[0]))
@@ -33,7 +96,7 @@ static bool seen[N];
 
 static bool is_about(const struct deviation *d, const char *driver, const char *test)
 {
-	return !fnmatch(d->driver, driver, 0) && !fnmatch(d->test, test, 0);
+	return !fnmatch(d->driver, driver, FNM_EXTMATCH) && !fnmatch(d->test, test, 0);
 }
 
 const char *deviation_find(const char *driver, const char *test, const char *rule)

@@ -8,10 +8,9 @@
 
 #include "rule.h"
 
-#define MANY     65536
 #define QUIET_MS 100 /* in which what is under way within a host has come */
 
-struct hca hca = {.gid_index = -1};
+struct hca hca = {.gid_index = -1, .many = 65536};
 
 struct ibv_device *hca_find(const char *name)
 {
@@ -55,7 +54,7 @@ void hca_open(void)
 
 int limit_of(int advertised)
 {
-	return advertised < MANY ? advertised : MANY;
+	return advertised < hca.many ? advertised : hca.many;
 }
 
 /* --- Queue pairs. */

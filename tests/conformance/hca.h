@@ -14,6 +14,7 @@
 struct hca {
 	const char *name; /* NULL: the first there is */
 	int gid_index;    /* -1: the first RoCEv2 address that is not link-local */
+	int many;         /* objects of a kind that are made at most */
 	struct ibv_context *context;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;

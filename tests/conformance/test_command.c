@@ -75,7 +75,7 @@ static void framing(void)
 	rule(write(hca.context->cmd_fd, &lies, 3) < 0 && errno == EINVAL, "and a part of a header");
 	rule_errno(EOPNOTSUPP, request(77, &query, sizeof(query), sizeof(answer)),
 		   "a command that nobody knows is refused");
-	rule_errno(EOPNOTSUPP, request(number | 1u << 28, &query, sizeof(query), sizeof(answer)),
+	rule_errno(EINVAL, request(number | 1u << 28, &query, sizeof(query), sizeof(answer)),
 		   "and one with flags that nobody knows");
 	query.response = 8;
 	rule_errno(EFAULT, request(number, &query, sizeof(query), sizeof(answer)),
