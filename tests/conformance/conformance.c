@@ -18,7 +18,7 @@
 #include "rule.h"
 #include "suite.h"
 
-#define TEST_SECONDS 100
+#define TEST_SECONDS 400
 
 static const struct suite suites[] = {
 	{"command", command_tests},

@@ -37,7 +37,7 @@ int limit_of(int advertised);
 #define SIDE_ROOM  8192
 #define SIDE_DEPTH 16
 #define SIDE_SGES  4
-#define WAIT_MS    10000 /* for what has to come */
+#define WAIT_MS    30000 /* for what has to come */
 
 /* One QP with its own CQ, or CQs that were given, and memory that may be accessed remotely. */
 struct side {

@@ -12,7 +12,7 @@ def run():
     build, tests = sys.argv[1], sys.argv[2:]
     with Host(build) as host:
         print(host.run(os.path.join(build, 'tests/conformance/conformance'), '-d', 'urxe0', *tests,
-                       seconds=280))
+                       seconds=800))
 
 
 main(run)

@@ -10,7 +10,7 @@ from host import Host, main
 def run():
     build, program = sys.argv[1:]
     with Host(build) as host:
-        print(host.run(os.path.join(build, 'tests/smoke', program), seconds=40))
+        print(host.run(os.path.join(build, 'tests/smoke', program), seconds=300))
 
 
 main(run)

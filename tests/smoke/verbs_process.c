@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What processes do around a device, one a run:
+ *
+ *   fork      a child leaves its parent's device alone, whatever it does to it, and opens its own
+ *   exec      a program that is executed inherits no descriptor
+ *   ranges    close_range, closefrom: all is closed, and may be opened again
+ *   numbers   duplicates of a descriptor, and a descriptor that becomes another file's
+ *   passing   a completion channel's events through a descriptor that was passed
+ *   signals   calls that are interrupted all the time
+ *   gone      a device that is removed: errors, one event, flushed requests, and a clean end
+ */
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+
+#define WAIT_MS 60000
+
+extern char **environ;
+
+struct device {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp; /* in error: what is posted comes back */
+	struct ibv_mr *mr;
+	char room[64];
+};
+
+static bool try_open(struct device *d)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	d->context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+	if (list)
+		ibv_free_device_list(list);
+	return d->context;
+}
+
+static void fill(struct device *d)
+{
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.cap = {.max_send_wr = 8, .max_recv_wr = 8}};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	d->pd = ibv_alloc_pd(d->context);
+	d->channel = ibv_create_comp_channel(d->context);
+	d->cq = d->channel ? ibv_create_cq(d->context, 64, NULL, d->channel, 0) : NULL;
+	init.send_cq = init.recv_cq = d->cq;
+	d->qp = d->pd && d->cq ? ibv_create_qp(d->pd, &init) : NULL;
+	d->mr = d->pd ? ibv_reg_mr(d->pd, d->room, sizeof(d->room), IBV_ACCESS_LOCAL_WRITE) : NULL;
+	if (!d->qp || !d->mr || ibv_modify_qp(d->qp, &attr, IBV_QP_STATE))
+		err(1, "cannot make objects");
+}
+
+static void open_device(struct device *d)
+{
+	if (!try_open(d))
+		err(1, "cannot open the device");
+	fill(d);
+}
+
+static void close_device(struct device *d)
+{
+	if (ibv_destroy_qp(d->qp) || ibv_dereg_mr(d->mr) || ibv_destroy_cq(d->cq) ||
+	    ibv_destroy_comp_channel(d->channel) || ibv_dealloc_pd(d->pd) ||
+	    ibv_close_device(d->context))
+		err(1, "cannot take the device down");
+}
+
+/* Posts a send, whose completion raises an event. */
+static void work(struct device *d)
+{
+	struct ibv_send_wr wr = {.wr_id = 7, .opcode = IBV_WR_SEND}, *bad;
+	struct pollfd pfd = {d->channel->fd, POLLIN, 0};
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+	int n;
+
+	if (ibv_req_notify_cq(d->cq, 0) || ibv_post_send(d->qp, &wr, &bad))
+		err(1, "cannot post");
+	do
+		n = poll(&pfd, 1, WAIT_MS);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		errx(1, "no event");
+	if (ibv_get_cq_event(d->channel, &cq, &context) || cq != d->cq)
+		err(1, "no event is read");
+	ibv_ack_cq_events(cq, 1);
+	if (ibv_poll_cq(d->cq, 1, &wc) != 1 || wc.wr_id != 7)
+		errx(1, "no completion");
+}
+
+static void expect_child(pid_t child, const char *what)
+{
+	int status;
+
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		err(1, "no child");
+	if (status)
+		errx(1, "%s: status %#x", what, (unsigned int)status);
+}
+
+/* The child's side: what it has inherited answers with errors, and its own device works. */
+static int child_of(struct device *d)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+	struct ibv_port_attr port;
+	static struct device own;
+
+	if (!ibv_query_port(d->context, 1, &port) || ibv_alloc_pd(d->context) ||
+	    !ibv_modify_qp(d->qp, &attr, IBV_QP_STATE))
+		return 1;
+	ibv_dereg_mr(d->mr);
+	close(d->channel->fd);
+	ibv_close_device(d->context);
+	open_device(&own);
+	work(&own);
+	close_device(&own);
+	return 0;
+}
+
+static void check_fork(void)
+{
+	static struct device d;
+
+	open_device(&d);
+	work(&d);
+	for (int i = 0; i < 5; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(child_of(&d));
+		expect_child(child, "the child");
+		work(&d);
+	}
+	if (system("true"))
+		errx(1, "no shell");
+	work(&d);
+	close_device(&d);
+}
+
+/* How many descriptors there are beside those that every program has. */
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int n = 0;
+
+	if (!dir)
+		err(1, "/proc/self/fd");
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.' && atoi(entry->d_name) > 2;
+	closedir(dir);
+	return n - 1; /* the directory's own */
+}
+
+static void check_exec(void)
+{
+	char before[16], *const argv[] = {"verbs_process", "count", before, NULL};
+	static struct device d;
+	pid_t child;
+
+	snprintf(before, sizeof(before), "%d", count_descriptors());
+	open_device(&d);
+	work(&d);
+	child = fork();
+	if (!child) {
+		execv("/proc/self/exe", argv);
+		_exit(127);
+	}
+	expect_child(child, "a program executed after fork");
+	if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ))
+		errx(1, "posix_spawn");
+	expect_child(child, "a program that was spawned");
+	work(&d);
+	close_device(&d);
+}
+
+static void check_ranges(void)
+{
+	static struct device d[3];
+
+	open_device(&d[0]);
+	work(&d[0]);
+	if (close_range(3, ~0u, 0))
+		err(1, "close_range");
+	open_device(&d[1]);
+	work(&d[1]);
+	closefrom(3);
+	open_device(&d[2]);
+	work(&d[2]);
+	close_device(&d[2]);
+	if (count_descriptors())
+		errx(1, "%d descriptors are left", count_descriptors());
+}
+
+static void check_numbers(void)
+{
+	static struct device d, other;
+	int ends[2], copy, number;
+	char text[4];
+
+	open_device(&d);
+	copy = dup(d.context->cmd_fd);
+	if (copy < 0 || pipe(ends))
+		err(1, "no descriptors");
+	close(d.context->cmd_fd);
+	number = d.context->cmd_fd;
+	/* Another file has the number now; the copy keeps the device. */
+	if (dup2(ends[1], number) != number || write(number, "abc", 3) != 3 ||
+	    read(ends[0], text, 3) != 3 || memcmp(text, "abc", 3))
+		err(1, "a number that was a device's is not the new file's");
+	if (dup2(copy, number) != number)
+		err(1, "dup2");
+	close(copy);
+	work(&d);
+	close_device(&d);
+	/* Over an open device: it is closed by that. */
+	open_device(&other);
+	number = other.context->cmd_fd;
+	if (dup2(ends[1], number) != number || write(number, "abc", 3) != 3 ||
+	    read(ends[0], text, 3) != 3)
+		err(1, "a device that was replaced still takes what is written");
+	open_device(&d);
+	work(&d);
+	close_device(&d);
+}
+
+static int pass(int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	char byte = 0;
+	struct iovec iov = {&byte, 1};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.room,
+			     .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
+		err(1, "socketpair");
+	*c = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	if (sendmsg(ends[0], &msg, 0) != 1 || recvmsg(ends[1], &msg, 0) != 1)
+		err(1, "cannot pass a descriptor");
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	close(ends[0]);
+	close(ends[1]);
+	return fd;
+}
+
+static void check_passing(void)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+	struct ib_uverbs_comp_event_desc event;
+	static struct device d;
+	struct pollfd pfd = {.events = POLLIN};
+
+	open_device(&d);
+	pfd.fd = pass(d.channel->fd);
+	if (ibv_req_notify_cq(d.cq, 0) || ibv_post_send(d.qp, &wr, &bad))
+		err(1, "cannot post");
+	if (poll(&pfd, 1, WAIT_MS) != 1 || read(pfd.fd, &event, sizeof(event)) != sizeof(event))
+		err(1, "no event through a descriptor that was passed");
+	ibv_ack_cq_events(d.cq, 1);
+	close(pfd.fd);
+	close_device(&d);
+}
+
+static pthread_t worker;
+static volatile bool worked;
+
+static void nothing(int number)
+{
+	(void)number;
+}
+
+static void *interrupt(void *unused)
+{
+	while (!worked) {
+		pthread_kill(worker, SIGUSR1);
+		usleep(100);
+	}
+	return unused;
+}
+
+static void check_signals(void)
+{
+	struct sigaction act = {.sa_handler = nothing};
+	static struct device d;
+	pthread_t thread;
+
+	worker = pthread_self();
+	if (sigaction(SIGUSR1, &act, NULL) || pthread_create(&thread, NULL, interrupt, NULL))
+		errx(1, "no signals");
+	for (int i = 0; i < 100; i++) {
+		struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = 1}};
+		struct ibv_ah *ah;
+
+		open_device(&d);
+		if (ibv_query_gid(d.context, 1, 1, &to.grh.dgid))
+			err(1, "no GID");
+		ah = ibv_create_ah(d.pd, &to);
+		if (!ah || ibv_destroy_ah(ah))
+			err(1, "an address handle is interrupted");
+		close_device(&d);
+	}
+	worked = true;
+	pthread_join(thread, NULL);
+}
+
+/*
+ * Whoever runs this kills the daemon when it says so, for good, and lets libibverbs destroy what
+ * is gone with it (RDMAV_ALLOW_DISASSOC_DESTROY): else that says EIO, as for the kernel's devices.
+ */
+static void check_gone(void)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+	struct ibv_async_event event;
+	struct ibv_port_attr port;
+	static struct device d;
+	struct pollfd pfd = {.events = POLLIN};
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.sgid_index = 1}};
+
+	open_device(&d);
+	if (ibv_query_gid(d.context, 1, 1, &to.grh.dgid))
+		err(1, "no GID");
+	pfd.fd = d.context->async_fd;
+	puts("ready");
+	fflush(stdout);
+	if (poll(&pfd, 1, 2 * WAIT_MS) != 1 || ibv_get_async_event(d.context, &event))
+		err(1, "no event of the removal");
+	if (event.event_type != IBV_EVENT_DEVICE_FATAL)
+		errx(1, "%s", ibv_event_type_str(event.event_type));
+	ibv_ack_async_event(&event);
+	if (poll(&pfd, 1, 0))
+		errx(1, "more than one event");
+	if (ibv_query_port(d.context, 1, &port) != EIO || ibv_alloc_pd(d.context) || errno != EIO ||
+	    ibv_reg_mr(d.pd, d.room, 8, 0) || errno != EIO || ibv_create_ah(d.pd, &to) ||
+	    errno != EIO || abs(ibv_post_send(d.qp, &wr, &bad)) != EIO)
+		errx(1, "a device that is gone does not say EIO (errno %d)", errno);
+	close_device(&d);
+	if (try_open(&d))
+		errx(1, "a device that is gone is opened");
+	puts("closed");
+	fflush(stdout);
+	/* Another daemon has come meanwhile: it is another device. */
+	if (getchar() != '\n')
+		errx(1, "nobody is there");
+	open_device(&d);
+	work(&d);
+	close_device(&d);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} checks[] = {{"fork", check_fork},       {"exec", check_exec},       {"ranges", check_ranges},
+	      {"numbers", check_numbers}, {"passing", check_passing}, {"signals", check_signals},
+	      {"gone", check_gone}};
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "count"))
+		return count_descriptors() != atoi(argv[2]);
+	for (size_t i = 0; argc == 2 && i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (!strcmp(argv[1], checks[i].name)) {
+			checks[i].run();
+			return 0;
+		}
+	fputs("usage: verbs_process CHECK\n", stderr);
+	return 2;
+}
