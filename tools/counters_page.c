@@ -34,13 +34,13 @@ static const struct {
 		title, text, rows, sizeof(rows) / sizeof((rows)[0]) \
 	}
 	PART("Ports of the switch",
-	     "What came in from a port and went out to it. Of them all, the sums are \"switch\".",
+	     "What came in from a port and went out to it.\nOf them all, the sums are \"switch\".",
 	     switch_rows),
 	PART("Frames that the switch dropped",
 	     "At the port that they came from, or at the one that could not take them; \"drop\".",
 	     switch_drops),
 	PART("NICs of processes",
-	     "As the device counts them: tx is what the process sends. The sums are \"vnic\".",
+	     "As the device counts them: tx is what the process sends.\nThe sums are \"vnic\".",
 	     nic_rows),
 	PART("Uplinks", "As the device behind the port counts itself.", uplink_rows),
 	PART("Engines", "Of each process, and of each of its queue pairs.", engine_rows),

@@ -93,6 +93,17 @@ def check_urxed():
     want_completed(('urxed', '--uplink', ''), [f'{kind}:' for kind in kinds])
 
 
+def check_lint():
+    if not shutil.which('mandoc'):
+        print('mandoc is not installed: its warnings about the pages are not asked for')
+        return
+    for path in paths:
+        result = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', path],
+                                capture_output=True, text=True, check=False)
+        if result.returncode:
+            complaints.append(result.stdout + result.stderr)
+
+
 def check_form():
     if not shutil.which('man'):
         print('man is not installed: the form of the pages is not checked')
@@ -108,6 +119,7 @@ def check_form():
 check_urxe()
 check_urxed()
 check_form()
+check_lint()
 for complaint in complaints:
     print(complaint)
 sys.exit(bool(complaints))
