@@ -175,7 +175,8 @@ class Host:
 
     def show(self, *topic):
         """What urxe show tells of a topic, or of all."""
-        result = subprocess.run([self.urxe, 'show', '--json', '--run-dir', self.run_dir, *topic],
+        result = subprocess.run([*self.prefix, self.urxe, 'show', '--json', '--run-dir',
+                                 self.run_dir, *topic],
                                 capture_output=True, text=True, timeout=20 * BUSY, env=self.environment,
                                 check=False)
         if result.returncode or result.stderr:
