@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""A virtual machine with Debian's kernel, in which Linux' rdma_rxe is the device rxe0."""
+import base64
+import contextlib
+import os
+import socket
+import tempfile
+
+from ethernet import prefer
+from host import Failure, Program, free_port, until
+
+BOOT_SECONDS = 300
+MEMORY_MB = 512
+OWN_MAC = '52:54:00:00:00:01'  # of the NIC that leads to this machine
+
+# The kernel's modules print what they are; only what goes wrong should be seen.
+APPEND = 'console=ttyS0 panic=-1 mitigations=off quiet loglevel=5'
+
+
+class Job:
+    """A command that runs in a guest; to be used as a Program of host.py is."""
+
+    def __init__(self, guest, number, command):
+        self.guest = guest
+        self.number = number
+        self.argv = [f'({guest.name})', command]
+        self.result = None  # (exit status, output)
+
+    def running(self):
+        self.guest.listen()
+        return self.result is None
+
+    def wait(self, seconds):
+        until(seconds, lambda: not self.running(),
+              lambda: f'still running after {seconds} s: {self.describe()}')
+        return self.result[0]
+
+    def output(self):
+        return self.result[1] if self.result else ''
+
+    def describe(self):
+        return f'{" ".join(self.argv)}\n{self.output()}'
+
+
+class Guest:
+    """
+    Runs from the moment that it is made. `wire` are QEMU's arguments for the netdev n0, which its
+    NIC for RDMA is on. A second NIC, QEMU's own, leads to this machine: the guest reaches what
+    listens on 127.0.0.1 here as 10.0.2.2, and `port` of 127.0.0.1 is the same port of the guest.
+    """
+
+    HERE = '10.0.2.2'
+
+    def __init__(self, image, wire, nic='virtio-net-pci', mac='52:54:00:00:00:02',
+                 name='guest'):
+        self.name = name
+        self.mac = mac
+        self.top = tempfile.TemporaryDirectory(prefix='guest-')
+        self.port = free_port()
+        self.console = os.path.join(self.top.name, 'console')
+        self.jobs = {}  # those that have not ended, by number
+        self.started = 0
+        self.heard = b''
+        self.socket = socket.socket(socket.AF_UNIX)
+        agent = os.path.join(self.top.name, 'agent')
+        self.qemu = Program([
+            # It ends when this process does, however that happens.
+            'setpriv', '--pdeathsig', 'KILL',
+            'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2',
+            '-m', str(MEMORY_MB), '-nodefaults', '-no-user-config', '-display', 'none',
+            '-no-reboot', '-kernel', image.kernel, '-initrd', image.initramfs, '-append', APPEND,
+            '-serial', f'file:{self.console}',
+            '-chardev', f'socket,id=agent,path={agent},server=on,wait=off',
+            '-serial', 'chardev:agent',
+            '-netdev', f'user,id=n1,hostfwd=tcp:127.0.0.1:{self.port}-:{self.port}',
+            '-device', f'virtio-net-pci,netdev=n1,mac={OWN_MAC}',
+            *wire, '-device', f'{nic},netdev=n0,mac={mac}'], os.environ)
+        prefer(self.qemu)
+        try:
+            self.call(agent)
+        except BaseException:
+            self.close()
+            raise
+
+    def connects(self, agent):
+        """Whether QEMU listens yet."""
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            self.socket.connect(agent)
+            return True
+        return not self.running()
+
+    def call(self, agent):
+        """Waits for the guest's first word, and gives it its way to this machine."""
+        until(BOOT_SECONDS, lambda: self.connects(agent), self.describe)
+        self.socket.setblocking(False)
+        ready = self.jobs[0] = Job(self, 0, 'boot')
+        until(BOOT_SECONDS, lambda: not ready.running(), self.describe)
+        name = self.interface(OWN_MAC)
+        self.run(f'ip addr add 10.0.2.15/24 dev {name} && ip link set {name} up')
+
+    def interface(self, mac):
+        return self.run(f'cd /sys/class/net; grep -l {mac} */address').split('/')[0]
+
+    def running(self):
+        if not self.qemu.running():
+            raise Failure(f'QEMU ended: {self.describe()}')
+        return True
+
+    def describe(self):
+        console = ''
+        if os.path.exists(self.console):
+            with open(self.console, encoding='utf-8', errors='replace') as file:
+                console = file.read()
+        return f'{self.qemu.describe()}\n{console}'
+
+    # --- Commands
+
+    def listen(self):
+        """Takes what the guest has answered."""
+        with contextlib.suppress(BlockingIOError):
+            while part := self.socket.recv(65536):
+                self.heard += part
+            raise Failure(f'QEMU has ended: {self.describe()}')
+        *lines, self.heard = self.heard.split(b'\n')
+        for line in lines:
+            number, status, output = line.decode().split(' ')
+            job = self.jobs.pop(int(number))
+            job.result = int(status), base64.b64decode(output).decode(errors='replace')
+
+    def start(self, command):
+        self.started += 1
+        job = self.jobs[self.started] = Job(self, self.started, command)
+        self.socket.sendall(f'{job.number} {command}\n'.encode())
+        return job
+
+    def run(self, command, seconds=120):
+        """What a command prints, which must succeed."""
+        job = self.start(command)
+        if job.wait(seconds):
+            raise Failure(f'exit status {job.result[0]}: {job.describe()}')
+        return job.output()
+
+    # --- RDMA
+
+    def make_rxe(self, address, mtu):
+        """Gives the NIC an address, and makes the device rxe0 on it."""
+        name = self.interface(self.mac)
+        self.run(f'ip link set {name} mtu {mtu} up && ip addr add {address}/24 dev {name} && '
+                 f'rdma link add rxe0 type rxe netdev {name}')
+
+    def gid(self, address):
+        """The index of an IPv4 address in the GID table of rxe0."""
+        number = socket.inet_aton(address).hex()
+        gid = f'ffff:{number[:4]}:{number[4:]}'
+        return int(self.run(f'cd /sys/class/infiniband/rxe0/ports/1/gids; grep -l {gid} *'))
+
+    def wait_neighbour(self, address):
+        """Waits until the station at the other end of the wire answers."""
+        name = self.interface(self.mac)
+        self.run(f'until arping -q -c 1 -w 1 -I {name} {address}; do usleep 20000; done')
+
+    def wait_listening(self, port):
+        self.run(f'until grep -q "^ *[0-9]*: 0*:{port:04X} " /proc/net/tcp /proc/net/tcp6; do '
+                 'usleep 20000; done')
+
+    def kill(self):
+        """As by a power failure."""
+        self.qemu.kill()
+
+    def close(self):
+        self.kill()
+        self.socket.close()
+        self.top.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            print(self.describe())
+        self.close()

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+What a guest boots: Debian's kernel, and an initramfs of this system's own programs, with init.sh
+as its only process. No file system is mounted, no daemon runs, so a boot takes seconds.
+"""
+import glob
+import lzma
+import os
+import re
+import stat
+import subprocess
+
+from host import skip
+
+# Those of the kernel's modules that a guest loads, with what they depend on. rdma_rxe asks for
+# the CRC by name, which none of its symbols shows.
+MODULES = ['virtio_pci', 'virtio_net', 'vmxnet3', 'crc32_generic', 'ib_uverbs', 'rdma_rxe']
+
+PROGRAMS = ['rdma', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_write_bw', 'ib_send_bw', 'ib_read_bw']
+PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
+PROVIDER = '/etc/libibverbs.d/rxe.driver'
+PROVIDER_LIBRARY = '/usr/lib/*/libibverbs/librxe-rdmav*.so'
+
+
+# --- The kernel, of which ./dev has unpacked the package into a folder
+
+def only(pattern):
+    found = sorted(glob.glob(pattern))
+    if not found:
+        skip(f'there is no {pattern}: ./dev test --suite guests provides it')
+    return found[-1]
+
+
+def unpacked(data):
+    """The ELF image within a vmlinuz, None where its compression is none of Python's."""
+    for at in (match.start() for match in re.finditer(b'\xfd7zXZ\0', data)):
+        try:
+            image = lzma.LZMADecompressor().decompress(data[at:])
+        except lzma.LZMAError:
+            continue
+        if image.startswith(b'\x7fELF'):
+            return image
+    return None
+
+
+def kernel(folder):
+    """The path of a kernel to boot: one that need not be decompressed by an emulated processor."""
+    packed = only(os.path.join(folder, 'boot/vmlinuz-*'))
+    path = os.path.join(folder, 'vmlinux')
+    if not os.path.exists(path):
+        with open(packed, 'rb') as file:
+            image = unpacked(file.read())
+        if image is None:
+            return packed
+        with open(path + '.new', 'wb') as file:
+            file.write(image)
+        os.rename(path + '.new', path)
+    return path
+
+
+def module_name(path):
+    return os.path.basename(path).split('.ko')[0].replace('-', '_')
+
+
+def read_module(path):
+    with lzma.open(path) if path.endswith('.xz') else open(path, 'rb') as file:
+        return file.read()
+
+
+def modules(folder):
+    """(name, contents) in the order in which to load them; those built in are left out."""
+    paths = {module_name(path): path for path in
+             glob.glob(os.path.join(folder, 'lib/modules/*/kernel/**/*.ko*'), recursive=True)}
+    loaded = {}
+
+    def load(name):
+        if name in loaded or name not in paths:
+            return
+        contents = read_module(paths[name])
+        for needed in re.search(rb'\0depends=([^\0]*)\0', contents)[1].decode().split(','):
+            load(needed.replace('-', '_'))
+        loaded[name] = contents
+
+    for name in MODULES:
+        load(name)
+    return list(loaded.items())
+
+
+# --- Programs
+
+def find_program(name):
+    for folder in PATH:
+        if os.path.exists(os.path.join(folder, name)):
+            return os.path.join(folder, name)
+    skip(f'there is no {name}: ./dev test --suite guests installs it')
+
+
+def libraries(path):
+    """What ld.so loads for a program or library."""
+    text = subprocess.run(['ldd', path], capture_output=True, text=True, check=True).stdout
+    return re.findall(r'(/\S+) \(0x', text)
+
+
+# --- The archive: cpio's "newc", which the kernel unpacks
+
+class Archive:
+    """An initramfs that is being written."""
+
+    def __init__(self, path):
+        self.file = open(path, 'wb')
+        self.inodes = 0
+        self.folders = {'/'}
+
+    def entry(self, path, mode, data=b''):
+        self.inodes += 1
+        name = path.lstrip('/').encode() + b'\0'
+        fields = [self.inodes, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0]
+        header = b'070701' + b''.join(b'%08X' % field for field in fields) + name
+        for part in (header, data):
+            self.file.write(part + bytes(-len(part) % 4))
+
+    def folder(self, path):
+        if path not in self.folders:
+            self.folder(os.path.dirname(path))
+            self.folders.add(path)
+            self.entry(path, stat.S_IFDIR | 0o755)
+
+    def add(self, path, data):
+        self.folder(os.path.dirname(path))
+        self.entry(path, stat.S_IFREG | 0o755, data)
+
+    def copy(self, source, path=None):
+        with open(source, 'rb') as file:
+            self.add(path or source, file.read())
+
+    def close(self):
+        self.entry('TRAILER!!!', 0)
+        self.file.close()
+
+
+class Image:
+    """
+    What QEMU is given: `kernel`, and `initramfs` with Debian's programs, and those whose paths are
+    given, in /bin. Both are kept beside the build directory; kernel/ there is the unpacked package.
+    """
+
+    def __init__(self, build, programs=()):
+        self.folder = build + '-guests'
+        unpacked_package = os.path.join(self.folder, 'kernel')
+        self.kernel = kernel(unpacked_package)
+        self.initramfs = os.path.join(self.folder, 'initramfs')
+        archive = Archive(self.initramfs)
+        for empty in ('/dev', '/proc', '/sys', '/tmp'):
+            archive.folder(empty)
+        here = os.path.dirname(os.path.abspath(__file__))
+        archive.copy(os.path.join(here, 'init.sh'), '/init')
+        archive.copy(find_program('busybox'), '/bin/busybox')
+        add_programs(archive, [find_program(name) for name in PROGRAMS] + list(programs))
+        for number, (name, contents) in enumerate(modules(unpacked_package)):
+            archive.add(f'/modules/{number:02}-{name}.ko', contents)
+        archive.close()
+
+
+def add_programs(archive, programs):
+    """They find their libraries where they do here."""
+    provider = only(PROVIDER_LIBRARY)
+    archive.copy(PROVIDER)
+    archive.copy(provider)
+    for program in programs:
+        archive.copy(program, '/bin/' + os.path.basename(program))
+    for library in sorted({name for path in [*programs, provider] for name in libraries(path)}):
+        archive.copy(library)

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+A process of this host and Linux' rdma_rxe in a virtual machine, over each way in which QEMU's NIC
+joins urxed: programs in both directions; the machine is killed and another one comes; urxed
+is killed and another one comes.
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
+from ethernet import prefer  # noqa: E402
+from guest import Guest, MEMORY_MB  # noqa: E402
+from host import Host, free_port, main, succeed, until, wait_listening  # noqa: E402
+from image import Image  # noqa: E402
+import report  # noqa: E402
+
+HOST, GUEST = '192.0.2.1', '192.0.2.2'
+MTU, PATH_MTU = 4200, 4096
+SECONDS = 300  # for one program; the guest's processors are emulated
+
+# perftest's own timeout, 67 ms, is short for an emulated processor.
+PATIENT = ['-u', '18']
+VERBS_CHECK = 'tests/smoke/verbs_check'
+PROGRAMS = [
+    ['verbs_check'],
+    ['ibv_rc_pingpong', '-c', '-n', '100'],
+    ['ib_write_bw', '-F', '-n', '100', *PATIENT],
+    ['ib_send_bw', '-F', '-n', '100', *PATIENT],
+    ['ib_read_bw', '-F', '-n', '100', *PATIENT],
+]
+
+
+class Wire:
+    """
+    The uplink, and QEMU's netdev n0 to it, over a socket that is called {path}. Not all of QEMU
+    7.2 finds a urxed that was started again.
+    """
+
+    def __init__(self, uplink, netdev, nic, outlives=True):
+        self.uplink = uplink
+        self.netdev = netdev
+        self.nic = nic
+        self.outlives = outlives
+
+    def arguments(self, path):
+        return ['--uplink', self.uplink.format(path=path), '--address', f'{HOST}/24']
+
+    def boot(self, image, path):
+        guest = Guest(image, [word.format(path=path) for word in self.netdev], self.nic)
+        try:
+            guest.make_rxe(GUEST, MTU)
+            guest.wait_neighbour(HOST)
+        except BaseException:
+            guest.close()
+            raise
+        return guest
+
+
+# Without vectors=0 QEMU 7.2 itself ends in a segmentation fault where it has no KVM.
+VIRTIO = f'virtio-net-pci,host_mtu={MTU}'
+VHOST_USER = VIRTIO + ',vectors=0'
+
+
+def vhost(chardev):
+    return ['-object', f'memory-backend-memfd,id=m0,size={MEMORY_MB}M,share=on',
+            '-machine', 'memory-backend=m0', '-chardev', f'socket,id=c0,path={{path}},{chardev}',
+            '-netdev', 'vhost-user,id=n0,chardev=c0']
+
+
+def stream(server):
+    return ['-netdev', f'stream,id=n0,addr.type=unix,addr.path={{path}},server={server}']
+
+
+DGRAM = ['-netdev', 'dgram,id=n0,local.type=unix,local.path={path}.qemu,'
+         'remote.type=unix,remote.path={path}']
+
+WIRES = {
+    'vhost': Wire('vhost:{path}', vhost('reconnect=1'), VHOST_USER),
+    'vhost_connect': Wire('vhost:{path},connect', vhost('server=on'), VHOST_USER),
+    'stream': Wire('qemu:{path}', stream('off'), 'vmxnet3', outlives=False),
+    'stream_connect': Wire('qemu:{path},connect', stream('on'), VIRTIO),
+    'dgram': Wire('qemu:{path},dgram', DGRAM, 'vmxnet3'),
+}
+
+
+def start(host, arguments=None):
+    host.start_daemon(arguments)
+    prefer(host.daemon)
+
+
+def words(argv, device, port, gid):
+    index = '-x' if argv[0].startswith('ib_') else '-g'
+    return [*argv, '-d', device, '-p', str(port), index, str(gid)]
+
+
+def on_host(host, argv, port):
+    argv = words(argv, 'urxe0', port, host.gid(HOST))
+    return [host.verbs_check, *argv[1:]] if argv[0] == 'verbs_check' else argv
+
+
+def on_guest(guest, argv, port):
+    return ' '.join(words(argv, 'rxe0', port, guest.gid(GUEST)))
+
+
+def finish(argv, server, client):
+    until(SECONDS, lambda: not (server.running() and client.running()),
+          lambda: f'hangs:\n{server.describe()}\n{client.describe()}')
+    for one in (client, server):
+        succeed(one, 20)
+    report.check(argv, server.output(), client.output(), PATH_MTU)
+
+
+def serve_guest(host, guest, argv):
+    """The server is the host's."""
+    port = free_port()
+    server = host.start(*on_host(host, argv, port))
+    wait_listening(server, port)
+    finish(argv, server, guest.start(f'{on_guest(guest, argv, port)} {guest.HERE}'))
+
+
+def serve_host(host, guest, argv):
+    """The server is the guest's."""
+    server = guest.start(on_guest(guest, argv, guest.port))
+    guest.wait_listening(guest.port)
+    finish(argv, server, host.start(*on_host(host, argv, guest.port), '127.0.0.1'))
+
+
+def exchange(host, guest, programs):
+    for argv in programs:
+        print(' '.join(argv), end=', ', flush=True)
+        serve_guest(host, guest, argv)
+        serve_host(host, guest, argv)
+    print('done', flush=True)
+
+
+def run():
+    build, name = sys.argv[1:]
+    wire = WIRES[name]
+    image = Image(build, [os.path.join(build, VERBS_CHECK)])
+    with Host(build, daemon=False) as host:
+        path = os.path.join(host.run_dir, 'nic')
+        start(host, wire.arguments(path))
+        with wire.boot(image, path) as guest:
+            exchange(host, guest, PROGRAMS)
+            if wire.outlives:
+                print('urxed is killed:', end=' ')
+                host.daemon.kill()
+                start(host)
+                guest.wait_neighbour(HOST)
+                exchange(host, guest, PROGRAMS[:2])
+        print('the machine was killed:', end=' ')
+        with wire.boot(image, path) as guest:
+            exchange(host, guest, PROGRAMS[:2])
+
+
+if __name__ == '__main__':
+    main(run)
