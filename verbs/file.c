@@ -91,6 +91,8 @@ static struct uverbs_file *file_alloc(void)
 	file->async = NULL;
 	file->poll_cq = NULL;
 	file->start_poll = NULL;
+	file->next_poll = NULL;
+	file->end_poll = NULL;
 	return file;
 }
 

@@ -28,6 +28,8 @@ struct uverbs_file {
 	/* librxe's own functions, behind those that poll_hook.c put in their place. */
 	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
+	int (*next_poll)(struct ibv_cq_ex *cq);
+	void (*end_poll)(struct ibv_cq_ex *cq);
 };
 LIST_HEAD(file_list, uverbs_file);
 

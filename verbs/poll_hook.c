@@ -27,6 +27,13 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	return found;
 }
 
+/*
+ * librxe's ibv_next_poll ends the poll by itself when it finds nothing, and its ibv_end_poll, which
+ * programs call then as the manual has it, would step over an entry that is not there yet and
+ * unlock what is not locked. So that one call is left out. All releases up to now are so.
+ */
+static __thread const struct ibv_cq_ex *ended;
+
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
@@ -34,12 +41,37 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 
 	if (!file || !file->start_poll)
 		return EIO;
+	if (ended == cq)
+		ended = NULL;
 	rc = file->start_poll(cq, attr);
 	if (rc == ENOENT && progress_poll(file, cq->handle))
 		rc = file->start_poll(cq, attr);
 	if (rc == 0)
 		progress_found();
 	return rc;
+}
+
+static int next_poll(struct ibv_cq_ex *cq)
+{
+	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+	int rc;
+
+	if (!file || !file->next_poll)
+		return EIO;
+	rc = file->next_poll(cq);
+	if (rc)
+		ended = cq;
+	return rc;
+}
+
+static void end_poll(struct ibv_cq_ex *cq)
+{
+	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+
+	if (ended == cq)
+		ended = NULL;
+	else if (file && file->end_poll)
+		file->end_poll(cq);
 }
 
 /*
@@ -73,17 +105,24 @@ static int same_library(const void *a, const void *b)
 
 void poll_wrap_ex(struct cq *cq)
 {
-	int (*hook)(struct ibv_cq_ex *, struct ibv_poll_cq_attr *) = start_poll;
+	const uint64_t at = cq->object.user_handle;
 	struct uverbs_file *file = cq->object.file;
-	uint64_t at = cq->object.user_handle + offsetof(struct ibv_cq_ex, start_poll);
-	int (*found)(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
+	struct ibv_cq_ex ex;
 
 	if (cq->ex_known || !file->poll_cq)
 		return;
 	cq->ex_known = true;
-	if (user_read(&found, at, sizeof(found)) || !found || found == hook ||
-	    !same_library((void *)found, (void *)file->poll_cq))
+	if (user_read(&ex, at, sizeof(ex)) || !ex.start_poll || ex.start_poll == start_poll ||
+	    !same_library((void *)ex.start_poll, (void *)file->poll_cq))
 		return;
-	file->start_poll = found;
-	user_write(at, &hook, sizeof(hook));
+	file->start_poll = ex.start_poll;
+	file->next_poll = ex.next_poll;
+	file->end_poll = ex.end_poll;
+	ex.start_poll = start_poll;
+	ex.next_poll = next_poll;
+	ex.end_poll = end_poll;
+	user_write(at + offsetof(struct ibv_cq_ex, start_poll), &ex.start_poll,
+		   sizeof(ex.start_poll));
+	user_write(at + offsetof(struct ibv_cq_ex, next_poll), &ex.next_poll, sizeof(ex.next_poll));
+	user_write(at + offsetof(struct ibv_cq_ex, end_poll), &ex.end_poll, sizeof(ex.end_poll));
 }

@@ -17,7 +17,7 @@ struct cq;
 
 /* CREATE_CQ on descriptor fd named the ibv_cq at user_handle; its context is set already. */
 void poll_wrap(struct uverbs_file *file, int fd, uint64_t user_handle);
-/* A later command names the CQ: by now an ibv_cq_ex has its start_poll. */
+/* A later command names the CQ: by now an ibv_cq_ex has its functions. */
 void poll_wrap_ex(struct cq *cq);
 
 #endif

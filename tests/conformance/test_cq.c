@@ -267,7 +267,17 @@ static void ex_polling(void)
 	rule_errno(ENOENT, rc, "after the last one there is none");
 	rule(id == 3, "all are seen in one go");
 	ibv_end_poll(cq);
-	rule_errno(ENOENT, ibv_start_poll(cq, &attr), "and none twice");
+	rc = ibv_start_poll(cq, &attr);
+	if (!rule_errno(ENOENT, rc, "and none twice"))
+		return;
+	post_three(pair);
+	do
+		rc = ibv_start_poll(cq, &attr);
+	while (rc == ENOENT);
+	rule(!rc && !cq->wr_id, "what comes later is found from its first entry on");
+	ibv_end_poll(cq);
+	rule(!ibv_start_poll(cq, &attr) && cq->wr_id == 1, "and goes on where a poll has ended");
+	ibv_end_poll(cq);
 }
 
 static void moderation(void)
