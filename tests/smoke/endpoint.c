@@ -120,6 +120,15 @@ static void to_ready(struct endpoint *ep, const struct endpoint_attr *attr,
 		       IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
+/* What comes before the other side can receive is lost, and its sender's retries may not last. */
+static void await_peer(int fd)
+{
+	char ready = 1;
+
+	exchange_send(fd, &ready, sizeof(ready));
+	exchange_recv(fd, &ready, sizeof(ready));
+}
+
 void endpoint_open(struct endpoint *ep, const struct endpoint_attr *attr, int fd)
 {
 	struct introduction self = {0}, peer;
@@ -137,6 +146,7 @@ void endpoint_open(struct endpoint *ep, const struct endpoint_attr *attr, int fd
 	exchange_send(fd, &self, sizeof(self));
 	exchange_recv(fd, &peer, sizeof(peer));
 	to_ready(ep, attr, &self, &peer);
+	await_peer(fd);
 	ep->remote_addr = peer.addr;
 	ep->rkey = peer.rkey;
 }
