@@ -6,7 +6,7 @@
 
 #include "conn.h"
 
-#define LID_NONE  0xffff /* of a port of Ethernet, as Linux has it */
+#define LID_NONE 0xffff /* of a port of Ethernet, as Linux has it */
 
 static void fill_path(struct cm_req *req, const struct cm_path *path)
 {

@@ -204,6 +204,13 @@ static struct vnic_server_client *owner(void *ctx, uint32_t qpn)
 	return port ? conn_of(port) : NULL;
 }
 
+bool client_holds(const struct clients *all, pid_t pid, uint32_t qpn)
+{
+	const struct switch_port *port = lease_owner(&all->sw->leases, qpn);
+
+	return port && vnic_server_pid(conn_of(port)) == pid;
+}
+
 /* Once: whoever may not meet, or does not listen, goes on by the switch. */
 void client_meet(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {

@@ -68,6 +68,8 @@ void client_ask(struct clients *all, int socket);
 switch_meet_fn client_meet;
 /* Answers the client that w is of. */
 void client_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
+/* Whether a process holds a QPN. */
+bool client_holds(const struct clients *all, pid_t pid, uint32_t qpn);
 /* Welcomes those that had to wait, once they need not; returns when to call again. */
 uint64_t client_tick(struct clients *all, uint64_t now);
 /*

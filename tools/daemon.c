@@ -16,6 +16,7 @@
 #include "listener.h"
 #include "log.h"
 #include "probe.h"
+#include "rdmacm.h"
 #include "rundir.h"
 #include "slice.h"
 #include "switch_run.h"
@@ -50,6 +51,7 @@ struct daemon {
 	struct vswitch sw;
 	struct record record;
 	struct clients clients;
+	struct rdmacm rdmacm;
 	struct uplinks uplinks;
 };
 
@@ -72,8 +74,12 @@ static const uint8_t *neigh_mac(void *ctx, int uplink)
 static void neigh_answer(void *ctx, struct neigh_waiter *w, int status,
 			 const struct vnic_next_hop *hop)
 {
-	(void)ctx;
-	client_answer(w, status, hop);
+	struct daemon *d = ctx;
+
+	if (w->asker == NEIGH_FOR_CLIENT)
+		client_answer(w, status, hop);
+	else
+		rdmacm_answer(&d->rdmacm, w, status, hop);
 }
 
 static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer};
@@ -192,6 +198,11 @@ static int open_record(struct daemon *d, char why[DAEMON_WHY])
 	return rc;
 }
 
+static int open_rdmacm(struct daemon *d, char why[DAEMON_WHY])
+{
+	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, &d->clients, why);
+}
+
 static int publish(struct daemon *d, char why[DAEMON_WHY])
 {
 	int rc = sysfs_create(d->options.run_dir, &d->host);
@@ -258,7 +269,7 @@ static int set_up_clients(struct daemon *d, char why[DAEMON_WHY])
 /* In this order; each leaves what daemon_stop can take down. */
 static int (*const steps[])(struct daemon *d, char why[DAEMON_WHY]) = {
 	claim_dir, open_record,   open_uplinks,   set_up_host, check_addresses,
-	watch_all, set_up_switch, set_up_clients, publish,
+	watch_all, set_up_switch, set_up_clients, open_rdmacm, publish,
 };
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon, char why[DAEMON_WHY])
@@ -289,6 +300,7 @@ void daemon_stop(struct daemon *d)
 	record_close(&d->record, d->options.run_dir);
 	inspect_close(&d->inspect);
 	client_close_all(&d->clients);
+	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);
 	if (d->made_sysfs)
 		sysfs_remove(d->options.run_dir);
@@ -308,13 +320,19 @@ void daemon_stop(struct daemon *d)
 
 /* --- Events */
 
+static void log_all(const struct daemon *d)
+{
+	inspect_log(&d->inspect);
+	rdmacm_log(&d->rdmacm);
+}
+
 static void take_signal(struct daemon *d)
 {
 	struct signalfd_siginfo info;
 
 	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
-			inspect_log(&d->inspect);
+			log_all(d);
 		else
 			d->stop = true;
 	}
@@ -335,6 +353,7 @@ static void follow_kernel(struct daemon *d)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
 	record_addresses(&d->record, &d->host);
 	neigh_host_changed(&d->neigh);
+	rdmacm_host_changed(&d->rdmacm);
 	if (uplinks_watch(&d->uplinks, d->epoll_fd, why))
 		log_line("%s", why);
 	host_port(&before, &was);
@@ -353,6 +372,8 @@ static void dispatch(struct daemon *d, uint64_t now, void *what)
 		listener_event(&d->listener, now);
 	else if (what == &d->inspect)
 		inspect_event(&d->inspect);
+	else if (what == &d->rdmacm)
+		rdmacm_event(&d->rdmacm, now);
 	else if (what)
 		client_event(&d->clients, now, what);
 }
@@ -375,7 +396,7 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
-	if (!d->options.private || d->clients.n) {
+	if (!d->options.private || d->clients.n || rdmacm_users(&d->rdmacm)) {
 		d->idle = false;
 		return UINT64_MAX;
 	}
@@ -395,6 +416,9 @@ static uint64_t tick(struct daemon *d, uint64_t now)
 	if (due < next)
 		next = due;
 	due = listener_tick(&d->listener, now);
+	if (due < next)
+		next = due;
+	due = rdmacm_tick(&d->rdmacm, now);
 	if (due < next)
 		next = due;
 	due = idle_deadline(d, now);
@@ -436,6 +460,6 @@ int daemon_run(struct daemon *d)
 			tick(d, now_ns());
 		}
 	}
-	inspect_log(&d->inspect);
+	log_all(d);
 	return 0;
 }

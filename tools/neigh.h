@@ -21,8 +21,11 @@
 #define NEIGH_FRAME_ROOM 128 /* bytes; none of our frames is longer */
 
 /* Somebody who waits for a next hop. Its owner keeps it in place until answered or forgotten. */
+enum neigh_asker { NEIGH_FOR_CLIENT, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
+
 struct neigh_waiter {
 	struct neigh_waiter *next;
+	uint8_t asker;     /* enum neigh_asker, whom the answer is for; set once it waits */
 	uint8_t ip[16];    /* of the next hop */
 	uint8_t hop_limit; /* by the route to the destination */
 	int ifindex;       /* the kernel asks there; 0 = we do */

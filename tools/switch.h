@@ -44,7 +44,9 @@ struct vswitch {
 	uint64_t now;         /* of the run that is under way */
 	uint64_t retry_at;    /* when a frame that had to wait wants another try */
 	switch_meet_fn *meet; /* NULL = nobody is introduced */
-	switch_tap_fn *tap;   /* sees all frames; NULL = nobody looks */
+	switch_gsi_fn *gsi;   /* takes what is for the host's QP1; NULL = nobody does */
+	void *gsi_ctx;
+	switch_tap_fn *tap; /* sees all frames; NULL = nobody looks */
 	void *tap_ctx;
 	uint8_t tap_frame[SWITCH_TAP_ROOM];
 };

@@ -23,7 +23,7 @@
 #define SWITCH_PORT_NAME 64
 
 enum switch_port_kind {
-	SWITCH_URXED,   /* the daemon itself: ARP and ND */
+	SWITCH_URXED,   /* the daemon itself: ARP, ND and QP1 */
 	SWITCH_UPLINK,  /* a real Ethernet */
 	SWITCH_VM,      /* a virtual machine's NIC */
 	SWITCH_PROCESS, /* a process's vNIC */
@@ -113,6 +113,9 @@ enum switch_direction { SWITCH_IN, SWITCH_OUT };
  */
 typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switch_direction dir,
 			   const uint8_t *data, uint32_t len, enum switch_drop drop);
+
+/* A frame for the host's QP1. */
+typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len);
 
 /* A process has sent its first frame to a process by the switch, to that QPN. */
 typedef void switch_meet_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);

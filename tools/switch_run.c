@@ -20,7 +20,8 @@ static bool hears(const struct switch_port *port, const struct switch_port *from
 static uint32_t count_copies(const struct vswitch *sw, const struct switch_port *from,
 			     const struct switch_way *way)
 {
-	uint32_t n = (uint32_t)__builtin_popcount(way->out) + !!way->process + way->daemon;
+	uint32_t n =
+		(uint32_t)__builtin_popcount(way->out) + !!way->process + way->daemon + way->gsi;
 	const struct switch_port *port;
 
 	for (port = way->listeners ? sw->ports : NULL; port; port = port->next)
@@ -35,6 +36,12 @@ static void to_daemon(struct vswitch *sw, const struct switch_port *from,
 
 	switch_note_out(sw, &sw->self, f);
 	neigh_input(sw->neigh, sw->now, uplink, f->parts[0].iov_base, f->len);
+}
+
+static void to_gsi(struct vswitch *sw, const struct switch_frame *f)
+{
+	switch_note_out(sw, &sw->self, f);
+	sw->gsi(sw->gsi_ctx, sw->now, f->parts[0].iov_base, f->len);
 }
 
 /*
@@ -75,6 +82,8 @@ static bool forward(struct vswitch *sw, struct switch_port *from, const struct s
 		to_listeners(sw, from, f);
 	if (way->daemon)
 		to_daemon(sw, from, f);
+	if (way->gsi)
+		to_gsi(sw, f);
 	return done;
 }
 
@@ -86,6 +95,18 @@ void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t 
 
 	steer_peek(&s, frame, len);
 	switch_way_from_urxed(sw, uplink, &s, &way);
+	forward(sw, &sw->self, &f, &way, SWITCH_DROP_NO_UPLINK);
+}
+
+void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
+{
+	struct switch_frame f = switch_frame_whole(frame, len);
+	struct switch_way way;
+	struct steer s;
+
+	steer_peek(&s, frame, len);
+	f.from_host = true;
+	switch_way_from_gsi(sw, &s, &way);
 	forward(sw, &sw->self, &f, &way, SWITCH_DROP_NO_UPLINK);
 }
 

@@ -32,5 +32,7 @@ void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port);
  * are on the same Ethernet.
  */
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len);
+/* Sends a frame of the host's QP1, from the host's MAC: to another host, or to itself. */
+void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len);
 
 #endif

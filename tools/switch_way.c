@@ -48,6 +48,13 @@ void switch_way_from_urxed(const struct vswitch *sw, int uplink, const struct st
 	*way = (struct switch_way){.out = way_out(sw, s, sw->vms | 1u << uplink)};
 }
 
+void switch_way_from_gsi(const struct vswitch *sw, const struct steer *s, struct switch_way *way)
+{
+	*way = (struct switch_way){.gsi = ether_same(s->dmac, sw->host->mac)};
+	if (!way->gsi)
+		way->out = way_out(sw, s, sw->wires | sw->vms);
+}
+
 enum switch_drop switch_way_from_process(const struct vswitch *sw, const struct switch_port *from,
 					 const struct steer *s, struct switch_way *way)
 {
@@ -75,6 +82,7 @@ static enum switch_drop way_in(const struct vswitch *sw, const struct steer *s,
 	way->listeners = group && s->dest_qpn == URXE_QPN_MULTICAST;
 	if (group)
 		return way->listeners ? SWITCH_DROP_UNHEARD : SWITCH_DROP_MULTICAST;
+	way->gsi = sw->gsi && s->dest_qpn == URXE_QPN_GSI && s->service == STEER_DATAGRAM;
 	way->process = lease_owner(&sw->leases, s->dest_qpn);
 	return SWITCH_DROP_NO_QP;
 }

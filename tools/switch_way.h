@@ -16,7 +16,8 @@ struct switch_way {
 	uint32_t out;                /* bits of uplinks and VMs */
 	struct switch_port *process; /* or NULL */
 	bool listeners;              /* all processes that hear multicast */
-	bool daemon;
+	bool daemon;                 /* its ARP and ND, */
+	bool gsi;                    /* its QP1 */
 };
 
 /* Both set the way of what may be sent, and return why that goes nowhere where it has no end. */
@@ -27,5 +28,7 @@ enum switch_drop switch_way_from_station(const struct vswitch *sw, const struct 
 /* Of a frame of the daemon's own: not to another uplink, where it would have another source. */
 void switch_way_from_urxed(const struct vswitch *sw, int uplink, const struct steer *s,
 			   struct switch_way *way);
+/* Of a frame of the host's QP1. */
+void switch_way_from_gsi(const struct vswitch *sw, const struct steer *s, struct switch_way *way);
 
 #endif

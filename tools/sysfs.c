@@ -10,10 +10,11 @@
 
 #include "rundir.h"
 
-#define CLASS  VNIC_SYSFS_NAME "/class/infiniband/urxe0"
-#define PORT   CLASS "/ports/1"
-#define UVERBS VNIC_SYSFS_NAME "/class/infiniband_verbs"
-#define DEV    "dev"
+#define CLASS   VNIC_SYSFS_NAME "/class/infiniband/urxe0"
+#define PORT    CLASS "/ports/1"
+#define UVERBS  VNIC_SYSFS_NAME "/class/infiniband_verbs"
+#define DEV     "dev"
+#define RDMA_CM VNIC_SYSFS_NAME "/class/misc/rdma_cm"
 /* A file that is being written, beside those that are read. */
 #define UNFINISHED VNIC_SYSFS_NAME "/.unfinished"
 
@@ -208,6 +209,14 @@ static void put_uverbs(struct tree *t)
 	write_file(t, DEV "/infiniband/uverbs0", 0666, "", 0);
 }
 
+/* Values of rdma/rdma_user_cm.h; the kernel gives the device a number as it comes. */
+static void put_rdma_cm(struct tree *t)
+{
+	put(t, RDMA_CM "/abi_version", "4");
+	put(t, RDMA_CM "/dev", "10:122");
+	write_file(t, DEV "/infiniband/rdma_cm", 0666, "", 0);
+}
+
 int sysfs_create(const char *run_dir, const struct host *host)
 {
 	struct tree t = {.err = 0};
@@ -223,6 +232,7 @@ int sysfs_create(const char *run_dir, const struct host *host)
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
 		put_gid(&t, i, host);
 	put_uverbs(&t);
+	put_rdma_cm(&t);
 	close(t.dir);
 	if (t.err)
 		sysfs_remove(run_dir);

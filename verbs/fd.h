@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum fd_kind { FD_UVERBS, FD_CHANNEL };
+enum fd_kind { FD_UVERBS, FD_CHANNEL, FD_RDMACM };
 
 /*
  * What a descriptor stands for. Memory of these is never given back to the

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "ah.h"
@@ -162,28 +159,4 @@ void file_event(struct uverbs_file *file, uint64_t element, uint32_t type)
 	log_debug("asynchronous event %u", type);
 	if (file->async)
 		channel_send(file->async, &event);
-}
-
-bool file_is_device(int fd, const char *path, int flags)
-{
-	if (flags & AT_EMPTY_PATH && (!path || !path[0]))
-		return file_lookup(fd) != NULL;
-	return path_is_device(path);
-}
-
-/* What the sysfs tree says is what stat must say: UCX compares the two. */
-uint64_t file_rdev(void)
-{
-	char path[PATH_MAX];
-	unsigned int major = 0, minor = 0;
-	FILE *f = fopen(path_redirect("/sys/class/infiniband_verbs/uverbs0/dev", path), "re");
-
-	if (!f)
-		return makedev(231, 192); /* Linux's IB_UVERBS_MAJOR, IB_UVERBS_BASE_MINOR */
-	if (fscanf(f, "%u:%u", &major, &minor) != 2) {
-		major = 231;
-		minor = 192;
-	}
-	fclose(f);
-	return makedev(major, minor);
 }

@@ -46,10 +46,4 @@ static inline struct uverbs_file *file_lookup(int fd)
 /* An asynchronous event about element. */
 void file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 
-/* Whether path is the device, or, with AT_EMPTY_PATH in flags, fd itself is meant and open on it.
- */
-bool file_is_device(int fd, const char *path, int flags);
-/* The device's number, as sysfs says it. */
-uint64_t file_rdev(void);
-
 #endif

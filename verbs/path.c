@@ -64,8 +64,3 @@ const char *path_redirect(const char *path, char buf[PATH_MAX])
 	}
 	return path;
 }
-
-bool path_is_device(const char *path)
-{
-	return path && !strcmp(path, PATH_DEVICE) && path_run_dir();
-}

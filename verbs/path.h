@@ -4,9 +4,6 @@
 #define URXE_VERBS_PATH_H
 
 #include <limits.h>
-#include <stdbool.h>
-
-#define PATH_DEVICE "/dev/infiniband/uverbs0"
 
 /* The daemon's run directory, from URXE_DIR; NULL: the library is inert. */
 const char *path_run_dir(void);
@@ -17,8 +14,5 @@ const char *path_run_dir(void);
  * PATH_MAX is left alone: no such file exists.
  */
 const char *path_redirect(const char *path, char buf[PATH_MAX]);
-
-/* Whether path is the character device that this library plays. */
-bool path_is_device(const char *path);
 
 #endif

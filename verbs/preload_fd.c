@@ -18,15 +18,20 @@
 #include "log.h"
 #include "path.h"
 #include "port.h"
+#include "rdmacm.h"
 #include "real.h"
 #include "uverbs.h"
 
 ssize_t write(int fd, const void *buf, size_t count)
 {
 	struct uverbs_file *file = file_lookup(fd);
+	struct rdmacm_file *rdmacm;
 
 	if (__builtin_expect(file != NULL, 0))
 		return uverbs_write(file, fd, buf, count);
+	rdmacm = rdmacm_lookup(fd);
+	if (__builtin_expect(rdmacm != NULL, 0))
+		return rdmacm_write(rdmacm, fd, buf, count);
 	return REAL(write)(fd, buf, count);
 }
 

@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "file.h"
+#include "device.h"
 #include "path.h"
 #include "real.h"
 
@@ -43,9 +43,9 @@ static mode_t open_mode(int flags, va_list args)
 	return flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
 }
 
-static int open_device(int flags)
+static int open_device(enum device device, int flags)
 {
-	int fd = file_open(flags);
+	int fd = device_open(device, flags);
 
 	if (fd >= 0)
 		return fd;
@@ -64,20 +64,20 @@ static int opened(int fd, const char *path, const char *redirected)
 	return fd;
 }
 
-#define OPEN(name)                                                    \
-	int name(const char *path, int flags, ...)                    \
-	{                                                             \
-		char buf[PATH_MAX];                                   \
-		const char *to = path_redirect(path, buf);            \
-		va_list args;                                         \
-		mode_t mode;                                          \
-                                                                      \
-		va_start(args, flags);                                \
-		mode = open_mode(flags, args);                        \
-		va_end(args);                                         \
-		if (path_is_device(path))                             \
-			return open_device(flags);                    \
-		return opened(REAL(name)(to, flags, mode), path, to); \
+#define OPEN(name)                                                       \
+	int name(const char *path, int flags, ...)                       \
+	{                                                                \
+		char buf[PATH_MAX];                                      \
+		const char *to = path_redirect(path, buf);               \
+		va_list args;                                            \
+		mode_t mode;                                             \
+                                                                         \
+		va_start(args, flags);                                   \
+		mode = open_mode(flags, args);                           \
+		va_end(args);                                            \
+		if (device_by_path(path))                                \
+			return open_device(device_by_path(path), flags); \
+		return opened(REAL(name)(to, flags, mode), path, to);    \
 	}
 
 #define OPENAT(name)                                                       \
@@ -91,31 +91,31 @@ static int opened(int fd, const char *path, const char *redirected)
 		va_start(args, flags);                                     \
 		mode = open_mode(flags, args);                             \
 		va_end(args);                                              \
-		if (path_is_device(path))                                  \
-			return open_device(flags);                         \
+		if (device_by_path(path))                                  \
+			return open_device(device_by_path(path), flags);   \
 		return opened(REAL(name)(dir, to, flags, mode), path, to); \
 	}
 
-#define OPEN_2(name)                                            \
-	int name(const char *path, int flags)                   \
-	{                                                       \
-		char buf[PATH_MAX];                             \
-		const char *to = path_redirect(path, buf);      \
-                                                                \
-		if (path_is_device(path))                       \
-			return open_device(flags);              \
-		return opened(REAL(name)(to, flags), path, to); \
+#define OPEN_2(name)                                                     \
+	int name(const char *path, int flags)                            \
+	{                                                                \
+		char buf[PATH_MAX];                                      \
+		const char *to = path_redirect(path, buf);               \
+                                                                         \
+		if (device_by_path(path))                                \
+			return open_device(device_by_path(path), flags); \
+		return opened(REAL(name)(to, flags), path, to);          \
 	}
 
-#define OPENAT_2(name)                                               \
-	int name(int dir, const char *path, int flags)               \
-	{                                                            \
-		char buf[PATH_MAX];                                  \
-		const char *to = path_redirect(path, buf);           \
-                                                                     \
-		if (path_is_device(path))                            \
-			return open_device(flags);                   \
-		return opened(REAL(name)(dir, to, flags), path, to); \
+#define OPENAT_2(name)                                                   \
+	int name(int dir, const char *path, int flags)                   \
+	{                                                                \
+		char buf[PATH_MAX];                                      \
+		const char *to = path_redirect(path, buf);               \
+                                                                         \
+		if (device_by_path(path))                                \
+			return open_device(device_by_path(path), flags); \
+		return opened(REAL(name)(dir, to, flags), path, to);     \
 	}
 
 /* A function of one path and what else it takes. */
@@ -160,48 +160,49 @@ BY_PATH(char *, __realpath_chk, (const char *path, char *to, size_t room), (path
 BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 
 /* In the run directory a plain file stands for the device. */
-#define AS_DEVICE(st)                           \
-	do {                                    \
-		(st)->st_mode = S_IFCHR | 0666; \
-		(st)->st_rdev = file_rdev();    \
+#define AS_DEVICE(st, device)                        \
+	do {                                         \
+		(st)->st_mode = S_IFCHR | 0666;      \
+		(st)->st_rdev = device_rdev(device); \
 	} while (0)
 
-#define STAT(name, parameters, arguments)           \
-	int name parameters                         \
-	{                                           \
-		bool device = path_is_device(path); \
-		char buf[PATH_MAX];                 \
-		int rc;                             \
-                                                    \
-		path = path_redirect(path, buf);    \
-		rc = REAL(name) arguments;          \
-		if (!rc && device)                  \
-			AS_DEVICE(st);              \
-		return rc;                          \
+#define STAT(name, parameters, arguments)                  \
+	int name parameters                                \
+	{                                                  \
+		enum device device = device_by_path(path); \
+		char buf[PATH_MAX];                        \
+		int rc;                                    \
+                                                           \
+		path = path_redirect(path, buf);           \
+		rc = REAL(name) arguments;                 \
+		if (!rc && device)                         \
+			AS_DEVICE(st, device);             \
+		return rc;                                 \
 	}
 
-#define FSTAT(name, parameters, arguments)     \
-	int name parameters                    \
-	{                                      \
-		int rc = REAL(name) arguments; \
-                                               \
-		if (!rc && file_lookup(fd))    \
-			AS_DEVICE(st);         \
-		return rc;                     \
+#define FSTAT(name, parameters, arguments)             \
+	int name parameters                            \
+	{                                              \
+		enum device device = device_by_fd(fd); \
+		int rc = REAL(name) arguments;         \
+                                                       \
+		if (!rc && device)                     \
+			AS_DEVICE(st, device);         \
+		return rc;                             \
 	}
 
-#define FSTATAT(name, parameters, arguments)                   \
-	int name parameters                                    \
-	{                                                      \
-		bool device = file_is_device(fd, path, flags); \
-		char buf[PATH_MAX];                            \
-		int rc;                                        \
-                                                               \
-		path = path_redirect(path, buf);               \
-		rc = REAL(name) arguments;                     \
-		if (!rc && device)                             \
-			AS_DEVICE(st);                         \
-		return rc;                                     \
+#define FSTATAT(name, parameters, arguments)                     \
+	int name parameters                                      \
+	{                                                        \
+		enum device device = device_at(fd, path, flags); \
+		char buf[PATH_MAX];                              \
+		int rc;                                          \
+                                                                 \
+		path = path_redirect(path, buf);                 \
+		rc = REAL(name) arguments;                       \
+		if (!rc && device)                               \
+			AS_DEVICE(st, device);                   \
+		return rc;                                       \
 	}
 
 STAT(stat, (const char *path, struct stat *st), (path, st))
@@ -225,14 +226,14 @@ FSTATAT(__fxstatat64, (int version, int fd, const char *path, struct stat64 *st,
 
 int statx(int fd, const char *path, int flags, unsigned int mask, struct statx *st)
 {
-	bool device = file_is_device(fd, path, flags);
+	enum device device = device_at(fd, path, flags);
 	char buf[PATH_MAX];
 	int rc = REAL(statx)(fd, path_redirect(path, buf), flags, mask, st);
 
 	if (!rc && device) {
 		st->stx_mode = S_IFCHR | 0666;
-		st->stx_rdev_major = major(file_rdev());
-		st->stx_rdev_minor = minor(file_rdev());
+		st->stx_rdev_major = major(device_rdev(device));
+		st->stx_rdev_minor = minor(device_rdev(device));
 	}
 	return rc;
 }

@@ -24,7 +24,7 @@ RULES = {
     'cm': (rf'cm/|({PURE_LIBC})\.h$', None),
     'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
     'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
-    'verbs': (r'rxe/|vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
+    'verbs': (r'rxe/|cm/attach\.h$|vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
               rf'{DPDK}|pcap|infiniband/(?!verbs\.h|verbs_api\.h)'),
     'tools': ('', f'{DPDK}|{RDMA_CORE}|pcap'),
     'tests': ('', DPDK),
@@ -34,6 +34,8 @@ RULES = {
 EXCEPTIONS = {
     r'netdev/dpdk_[a-z_]+\.[ch]$': DPDK,
     r'tools/dpdk_[a-z_]+\.[ch]$': DPDK,
+    r'tests/(unit|fuzz)/[a-z_]*ucma\.c$': 'rdma/rdma_user_cm',
+    r'tools/ucma[a-z_]*\.[ch]$': r'rdma/rdma_user_cm\.h$',
 }
 
 

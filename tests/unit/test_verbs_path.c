@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "device.h"
 #include "path.h"
 
 static const struct {
@@ -66,10 +67,11 @@ static void leaves_what_would_not_fit(void **state)
 static void knows_the_device(void **state)
 {
 	(void)state;
-	assert_true(path_is_device("/dev/infiniband/uverbs0"));
-	assert_false(path_is_device("/dev/infiniband/uverbs01"));
-	assert_false(path_is_device("/dev/infiniband"));
-	assert_false(path_is_device(NULL));
+	assert_int_equal(device_by_path("/dev/infiniband/uverbs0"), DEVICE_UVERBS);
+	assert_int_equal(device_by_path("/dev/infiniband/rdma_cm"), DEVICE_RDMACM);
+	assert_int_equal(device_by_path("/dev/infiniband/uverbs01"), DEVICE_NONE);
+	assert_int_equal(device_by_path("/dev/infiniband"), DEVICE_NONE);
+	assert_int_equal(device_by_path(NULL), DEVICE_NONE);
 }
 
 int main(void)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How an open /dev/infiniband/rdma_cm is connected to urxed: one SOCK_SEQPACKET UNIX
+ * socket each, with what the kernel's device takes and gives by write(2), and the
+ * program's own descriptor, which is readable as long as there are events.
+ *
+ * The client says struct cm_attach_hello, and gets struct cm_attach_welcome with one end
+ * of a pair of SOCK_SEQPACKET sockets: one packet of one byte for each event that can be
+ * fetched. Then it sends a struct cm_attach_command with the command's bytes behind it,
+ * and gets a struct cm_attach_reply with the response's. One command at a time. Its
+ * IDs last as long as the socket. Client and daemon are of one build and machine, so
+ * integers are in host byte order.
+ */
+#ifndef URXE_CM_ATTACH_H
+#define URXE_CM_ATTACH_H
+
+#include <stdint.h>
+
+#define CM_ATTACH_VERSION     1
+#define CM_ATTACH_SOCKET_NAME "urxed.cm"
+#define CM_ATTACH_BYTES       1024 /* of a command or a response */
+#define CM_ATTACH_OPTION      64   /* bytes of an option's value, behind SET_OPTION */
+
+struct cm_attach_hello {
+	uint32_t version;
+	uint32_t reserved;
+};
+
+struct cm_attach_welcome {
+	int32_t status; /* 0, or a negative errno value and no descriptor */
+	uint32_t reserved;
+	uint64_t token; /* by which MIGRATE_ID names this socket */
+};
+
+struct cm_attach_command {
+	uint32_t command; /* enum of RDMA_USER_CM_CMD_... */
+	uint32_t in;      /* bytes that follow */
+	uint32_t out;     /* bytes of the response that there is room for */
+	uint32_t reserved;
+	uint64_t token; /* MIGRATE_ID: of the socket that has the ID */
+};
+
+struct cm_attach_reply {
+	int32_t status; /* 0, or a negative errno value */
+	uint32_t out;   /* bytes that follow */
+	/* Events that cannot be fetched any more: their packets are to be taken from the
+	 * descriptor, for MIGRATE_ID from that which had the ID. */
+	uint32_t withdrawn;
+	uint32_t reserved;
+};
+
+#endif

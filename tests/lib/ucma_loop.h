@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The daemon's rdma_cm without a daemon: its host is its own peer, and messages arrive when
+ * loop_run is called. Programs are sockets in this process.
+ */
+#ifndef URXE_TEST_UCMA_LOOP_H
+#define URXE_TEST_UCMA_LOOP_H
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "message.h"
+#include "require.h"
+#include "rundir.h"
+#include "ucma.h"
+
+#define LOOP_QPN    0x1000u /* the first that the programs hold, */
+#define LOOP_QPNS   0x1000u
+#define LOOP_FLYING 1024
+
+struct loop {
+	char dir[32];
+	struct host host;
+	struct neigh neigh;
+	struct ucma ucma;
+	uint64_t now;
+	uint32_t n;
+	struct {
+		struct cm_path path;
+		uint8_t mad[CM_MAD_LEN];
+	} flying[LOOP_FLYING];
+};
+
+/* A program that has the device open. */
+struct loop_program {
+	int fd;   /* of commands */
+	int bell; /* of events */
+	uint64_t token;
+};
+
+struct loop_answer {
+	struct cm_attach_reply reply;
+	uint8_t out[CM_ATTACH_BYTES];
+};
+
+static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+{
+	struct loop *l = ctx;
+
+	if (l->n == LOOP_FLYING)
+		return;
+	l->flying[l->n].path = *path;
+	memcpy(l->flying[l->n].path.sgid, path->dgid, sizeof(path->dgid));
+	memcpy(l->flying[l->n].path.dgid, path->sgid, sizeof(path->sgid));
+	memcpy(l->flying[l->n++].mad, mad, CM_MAD_LEN);
+}
+
+static bool loop_holds(void *ctx, pid_t pid, uint32_t qpn)
+{
+	(void)ctx;
+	return pid == getpid() && qpn >= LOOP_QPN && qpn < LOOP_QPN + LOOP_QPNS;
+}
+
+static void loop_arp(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
+{
+	(void)ctx;
+	(void)uplink;
+	(void)frame;
+	(void)len;
+}
+
+static void loop_open(struct loop *l)
+{
+	static const struct ucma_ops ops = {loop_send, loop_holds};
+	static const struct neigh_ops neigh_ops = {.send = loop_arp};
+
+	memset(l, 0, sizeof(*l));
+	strcpy(l->dir, "/tmp/ucma-XXXXXX");
+	require(mkdtemp(l->dir));
+	host_init(&l->host);
+	require(!host_add_invented(&l->host));
+	require(!host_add_pkey(&l->host, "0xffff"));
+	neigh_init(&l->neigh, &l->host, &neigh_ops, l);
+	require(!ucma_open(&l->ucma, l->dir, &l->host, &l->neigh, &ops, l));
+	l->now = 1;
+}
+
+static void loop_close(struct loop *l)
+{
+	ucma_close(&l->ucma, l->dir);
+	require(!rmdir(l->dir));
+}
+
+/* Delivers what is on its way, and what comes of it. */
+static void loop_run(struct loop *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		cma_input(&l->ucma.cma, l->now, &l->flying[i].path, l->flying[i].mad);
+	l->n = 0;
+}
+
+static void loop_pass(struct loop *l, uint64_t ns)
+{
+	l->now += ns;
+	cma_tick(&l->ucma.cma, l->now);
+}
+
+static struct loop_program loop_start(struct loop *l)
+{
+	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
+	struct loop_program p = {.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+	struct message_extras extras;
+	struct cm_attach_welcome w;
+	struct sockaddr_un address;
+
+	require(!message_address(&address, l->dir, CM_ATTACH_SOCKET_NAME));
+	require(!connect(p.fd, (const struct sockaddr *)&address, sizeof(address)));
+	ucma_input(&l->ucma, l->now);
+	require(!message_send(p.fd, &hello, sizeof(hello), NULL, 0));
+	ucma_input(&l->ucma, l->now);
+	require(message_recv(p.fd, &w, sizeof(w), &extras) == sizeof(w) && !w.status);
+	p.bell = extras.fds[0];
+	p.token = w.token;
+	return p;
+}
+
+/* As if it had been killed. */
+static void loop_end(struct loop *l, const struct loop_program *p)
+{
+	close(p->fd);
+	close(p->bell);
+	ucma_input(&l->ucma, l->now);
+}
+
+/* A command; a negative errno value, or 0 and its answer. */
+static int loop_command(struct loop *l, const struct loop_program *p, uint32_t command,
+			const void *in, uint32_t in_size, uint32_t out, struct loop_answer *answer)
+{
+	struct {
+		struct cm_attach_command command;
+		uint8_t in[CM_ATTACH_BYTES];
+	} request = {.command = {.command = command, .in = in_size, .out = out}};
+	uint32_t len = (uint32_t)sizeof(request.command) + in_size;
+	struct message_extras extras;
+
+	if (command == RDMA_USER_CM_CMD_MIGRATE_ID)
+		request.command.token = p->token;
+	memcpy(request.in, in, in_size);
+	require(!message_send(p->fd, &request, len, NULL, 0));
+	ucma_input(&l->ucma, l->now);
+	require(message_recv(p->fd, answer, sizeof(*answer), &extras) >=
+		(int)sizeof(answer->reply));
+	return answer->reply.status;
+}
+
+#endif

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+rdma_cm: Debian's programs connect by address and port, over one urxed; the death of one
+is a disconnect to the other.
+"""
+import shutil
+import sys
+
+from host import Failure, Host, main, skip, succeed, until
+
+SECONDS = 120
+ATTEMPTS = 20
+# Server and client; {} is the server's address.
+PROGRAMS = [
+    (['rping', '-s', '-C', '10', '-V'], ['rping', '-c', '-a', '{}', '-C', '10', '-V']),
+    (['ucmatose', '-c', '8'], ['ucmatose', '-s', '{}', '-c', '8']),
+    (['udaddy', '-c', '2'], ['udaddy', '-s', '{}', '-c', '2']),
+    (['ib_write_bw', '-R', '-F', '-n', '500'], ['ib_write_bw', '-R', '-F', '-n', '500', '{}']),
+    (['ib_send_bw', '-R', '-F', '-n', '500', '-e'],
+     ['ib_send_bw', '-R', '-F', '-n', '500', '-e', '{}']),
+    (['rdma_server'], ['rdma_client', '-s', '{}']),
+]
+
+
+def start_server(host, argv):
+    """A server that listens, which urxe's library tells on stderr."""
+    host.environment['URXE_LOG'] = 'debug'
+    server = host.start(*argv)
+    del host.environment['URXE_LOG']
+    until(30, lambda: 'rdma_cm LISTEN: ok' in server.errors() or not server.running(),
+          lambda: f'does not listen: {server.describe()}')
+    return server
+
+
+def came_too_early(client):
+    """
+    perftest connects a second time, and its server listens anew for that, in its own time: a
+    client that is faster is rejected, and crashes.
+    """
+    return 'RDMA_CM_EVENT_REJECTED; error: 8' in client.output() + client.errors()
+
+
+def check_pair(server_host, client_host, server_argv, client_argv, address):
+    for _ in range(ATTEMPTS):
+        server = start_server(server_host, server_argv)
+        client = client_host.start(*[word.format(address) for word in client_argv])
+        client.wait(SECONDS)
+        if not came_too_early(client):
+            break
+        server.kill()
+    try:
+        succeed(client, SECONDS)
+        succeed(server, SECONDS)
+    except Failure as failure:
+        raise Failure(f'{failure}\nthe server: {server.describe()}') from None
+
+
+def check_ipv6(host):
+    check_pair(host, host, ['rping', '-s', '-a', '::', '-C', '3'],
+               ['rping', '-c', '-a', '{}', '-C', '3'], '::1')
+
+
+def check_nobody_listens(host):
+    client = host.start('rping', '-c', '-a', '127.0.0.1', '-p', '4999', '-C', '1')
+    client.wait(30)
+    if 'RDMA_CM_EVENT_REJECTED, error 8' not in client.output() + client.errors():
+        raise Failure(f'no rejection: {client.describe()}')
+
+
+def check_port_taken(host):
+    server = start_server(host, ['rping', '-s', '-C', '1'])
+    other = host.start('rping', '-s', '-C', '1')
+    if not other.wait(30) or 'rdma_bind_addr' not in other.errors():
+        raise Failure(f'two may listen at one port: {other.describe()}')
+    server.kill()
+
+
+def check_death(host):
+    """rping ends at the disconnect of a peer that was killed in the middle."""
+    server = start_server(host, ['rping', '-s', '-v'])
+    client = host.start('stdbuf', '-oL', 'rping', '-c', '-a', '127.0.0.1', '-v')
+    until(30, lambda: 'ping data' in client.output(), lambda: f'no ping: {client.describe()}')
+    client.kill()
+    server.wait(30)
+    if 'DISCONNECT' not in server.output() + server.errors():
+        raise Failure(f'no disconnect: {server.describe()}')
+
+
+def run():
+    build, = sys.argv[1:]
+    for program in ('rping', 'ib_write_bw'):
+        if not shutil.which(program):
+            skip(f'{program} is not installed')
+    with Host(build) as host:
+        for server, client in PROGRAMS:
+            check_pair(host, host, server, client, '127.0.0.1')
+        check_ipv6(host)
+        check_nobody_listens(host)
+        check_port_taken(host)
+        check_death(host)
+
+
+if __name__ == '__main__':
+    main(run)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Who may share a port with whom, and who hears what comes to it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "cma_port.h"
+
+#define TCP 0x106
+#define UDP 0x111
+
+static struct cma_addr v4(uint32_t ip, uint16_t port)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct cma_addr a;
+
+	in.sin_addr.s_addr = htonl(ip);
+	assert_int_equal(cma_addr_from(&a, &in, sizeof(in)), 0);
+	return a;
+}
+
+static struct cma_addr v6(uint8_t last, uint16_t port)
+{
+	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	struct cma_addr a;
+
+	in.sin6_addr.s6_addr[0] = last ? 0xfd : 0;
+	in.sin6_addr.s6_addr[15] = last;
+	assert_int_equal(cma_addr_from(&a, &in, sizeof(in)), 0);
+	return a;
+}
+
+#define ONE 0x0a000001u
+#define TWO 0x0a000002u
+
+static int take(struct cma_ports *p, struct cma_user *u, struct cma_addr addr, bool reuse)
+{
+	*u = (struct cma_user){.addr = addr, .reuseaddr = reuse};
+	return cma_port_take(p, u, TCP);
+}
+
+static void test_one_port_one_user(void **state)
+{
+	struct cma_ports p = {0};
+	struct cma_user a, b, c, d, e;
+
+	(void)state;
+	assert_int_equal(take(&p, &a, v4(ONE, 7), false), 0);
+	assert_int_equal(take(&p, &b, v4(ONE, 7), false), -EADDRINUSE);
+	assert_int_equal(take(&p, &b, v4(TWO, 7), false), 0);
+	assert_int_equal(take(&p, &c, v4(0, 7), false), -EADDRNOTAVAIL);
+	assert_int_equal(take(&p, &c, v4(0, 8), false), 0);
+	assert_int_equal(take(&p, &d, v4(ONE, 8), false), -EADDRNOTAVAIL);
+	d = (struct cma_user){.addr = v4(ONE, 7)};
+	assert_int_equal(cma_port_take(&p, &d, UDP), 0);
+	cma_port_drop(&a);
+	cma_port_drop(&a);
+	assert_int_equal(take(&p, &e, v4(ONE, 7), false), 0);
+}
+
+static void test_shared_until_somebody_listens(void **state)
+{
+	struct cma_ports p = {0};
+	struct cma_user a, b, c;
+
+	(void)state;
+	assert_int_equal(take(&p, &a, v4(ONE, 7), true), 0);
+	assert_int_equal(take(&p, &b, v4(ONE, 7), true), 0);
+	assert_int_equal(take(&p, &c, v4(ONE, 7), false), -EADDRINUSE);
+	assert_int_equal(cma_port_listen(&p, &a), -EADDRINUSE);
+	cma_port_drop(&b);
+	assert_int_equal(cma_port_listen(&p, &a), 0);
+	assert_int_equal(take(&p, &b, v4(ONE, 7), true), -EADDRINUSE);
+}
+
+static void test_families(void **state)
+{
+	struct cma_ports p = {0};
+	struct cma_user a, b;
+
+	(void)state;
+	assert_int_equal(take(&p, &a, v6(0, 7), false), 0);
+	assert_int_equal(take(&p, &b, v4(0, 7), false), -EADDRNOTAVAIL);
+	cma_port_drop(&a);
+	a = (struct cma_user){.addr = v6(0, 7), .afonly = true};
+	b = (struct cma_user){.addr = v4(0, 7), .afonly = true};
+	assert_int_equal(cma_port_take(&p, &a, TCP), 0);
+	assert_int_equal(cma_port_take(&p, &b, TCP), 0);
+}
+
+static void test_free_ports(void **state)
+{
+	struct cma_ports p = {0};
+	struct cma_user a, b;
+
+	(void)state;
+	assert_int_equal(take(&p, &a, v4(ONE, 0), false), 0);
+	assert_in_range(a.addr.port, CMA_PORT_FIRST, CMA_PORT_LAST);
+	assert_int_equal(take(&p, &b, v4(ONE, 0), false), 0);
+	assert_int_not_equal(a.addr.port, b.addr.port);
+}
+
+static void test_who_hears(void **state)
+{
+	const struct cma_addr one = v4(ONE, 0), six = v6(1, 0);
+	struct cma_ports p = {0};
+	struct cma_user a, b;
+
+	(void)state;
+	assert_int_equal(take(&p, &a, v4(ONE, 7), false), 0);
+	assert_null(cma_port_find(&p, TCP, 7, &one));
+	assert_int_equal(cma_port_listen(&p, &a), 0);
+	assert_ptr_equal(cma_port_find(&p, TCP, 7, &one), &a);
+	assert_null(cma_port_find(&p, UDP, 7, &one));
+	assert_null(cma_port_find(&p, TCP, 8, &one));
+	assert_null(cma_port_find(&p, TCP, 7, &six));
+	assert_int_equal(take(&p, &b, v6(0, 8), false), 0);
+	assert_int_equal(cma_port_listen(&p, &b), 0);
+	assert_ptr_equal(cma_port_find(&p, TCP, 8, &six), &b);
+	assert_ptr_equal(cma_port_find(&p, TCP, 8, &one), &b);
+	b.afonly = true;
+	assert_null(cma_port_find(&p, TCP, 8, &one));
+}
+
+static void test_addresses(void **state)
+{
+	const struct cma_addr one = v4(ONE, 5), loop = v4(0x7f000001, 0), six = v6(3, 9);
+	struct sockaddr_in6 out;
+	struct cma_addr again;
+
+	(void)state;
+	assert_int_equal(cma_addr_to(&one, &out, sizeof(out)), sizeof(struct sockaddr_in));
+	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), 0);
+	assert_memory_equal(&again, &one, sizeof(one));
+	assert_int_equal(cma_addr_to(&six, &out, sizeof(out)), sizeof(out));
+	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), 0);
+	assert_memory_equal(&again, &six, sizeof(six));
+	assert_true(cma_addr_loopback(&loop));
+	assert_false(cma_addr_loopback(&one));
+	assert_int_equal(cma_addr_from(&again, &out, 1), -EINVAL);
+	assert_int_equal(cma_addr_from(&again, &out, 20), -EINVAL);
+	out.sin6_family = AF_UNIX;
+	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), -EAFNOSUPPORT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_port_one_user),
+		cmocka_unit_test(test_shared_until_somebody_listens),
+		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_free_ports),
+		cmocka_unit_test(test_who_hears),
+		cmocka_unit_test(test_addresses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

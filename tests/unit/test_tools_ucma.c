@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* /dev/infiniband/rdma_cm as programs see it: commands, events and errors as the kernel's. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ucma_loop.h"
+
+#define PORT   7174
+#define SECOND UINT64_C(1000000000)
+#define INIT   1 /* enum ib_qp_state */
+#define RTR    2
+#define RTS    3
+
+static struct loop loop;
+static struct loop_program a, b;
+
+static int set_up(void **state)
+{
+	(void)state;
+	loop_open(&loop);
+	a = loop_start(&loop);
+	b = loop_start(&loop);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	loop_end(&loop, &a);
+	loop_end(&loop, &b);
+	/* Whoever is gone is disconnected; nobody has an answer to wait for in the end. */
+	for (int i = 0; i < 100; i++) {
+		loop_run(&loop);
+		loop_pass(&loop, SECOND);
+	}
+	assert_int_equal(cm_conns(loop.ucma.cma.cm), 0);
+	assert_int_equal(loop.ucma.n, 0);
+	loop_close(&loop);
+	return 0;
+}
+
+#define COMMAND(p, name, request, out) \
+	loop_command(&loop, p, RDMA_USER_CM_CMD_##name, &(request), sizeof(request), out, &answer)
+
+static struct loop_answer answer;
+
+/* --- Commands */
+
+static uint32_t create(const struct loop_program *p, uint16_t ps, uint64_t uid)
+{
+	const struct rdma_ucm_create_id request = {.uid = uid, .ps = ps};
+	struct rdma_ucm_create_id_resp response;
+
+	assert_int_equal(COMMAND(p, CREATE_ID, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	return response.id;
+}
+
+static uint32_t destroy(const struct loop_program *p, uint32_t id)
+{
+	const struct rdma_ucm_destroy_id request = {.id = id};
+	struct rdma_ucm_destroy_id_resp response;
+
+	assert_int_equal(COMMAND(p, DESTROY_ID, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	return response.events_reported;
+}
+
+static int bind_to(const struct loop_program *p, uint32_t id, uint32_t ip, uint16_t port)
+{
+	struct rdma_ucm_bind_ip request = {.id = id};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+
+	in.sin_addr.s_addr = htonl(ip);
+	memcpy(&request.addr, &in, sizeof(in));
+	return COMMAND(p, BIND_IP, request, 0);
+}
+
+static int listen_on(const struct loop_program *p, uint32_t id, uint32_t backlog)
+{
+	const struct rdma_ucm_listen request = {id, backlog};
+
+	return COMMAND(p, LISTEN, request, 0);
+}
+
+static int resolve(const struct loop_program *p, uint32_t id)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.id = id, .timeout_ms = 1000};
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	return COMMAND(p, RESOLVE_IP, request, 0);
+}
+
+static int resolve_route(const struct loop_program *p, uint32_t id)
+{
+	const struct rdma_ucm_resolve_route request = {.id = id};
+
+	return COMMAND(p, RESOLVE_ROUTE, request, 0);
+}
+
+static struct rdma_ucm_conn_param param(uint32_t qpn, uint8_t len)
+{
+	struct rdma_ucm_conn_param p = {.qp_num = qpn,
+					.private_data_len = len,
+					.responder_resources = 3,
+					.initiator_depth = 4,
+					.retry_count = 6,
+					.rnr_retry_count = 5,
+					.valid = 1};
+
+	memset(p.private_data, 0x5a, len);
+	return p;
+}
+
+static int connect_to(const struct loop_program *p, uint32_t id, uint32_t qpn, uint8_t len)
+{
+	const struct rdma_ucm_connect request = {.id = id, .conn_param = param(qpn, len)};
+
+	return COMMAND(p, CONNECT, request, 0);
+}
+
+static int accept_it(const struct loop_program *p, uint32_t id, uint64_t uid, uint32_t qpn)
+{
+	struct rdma_ucm_accept request = {.id = id, .uid = uid};
+
+	if (qpn)
+		request.conn_param = param(qpn, 196);
+	return COMMAND(p, ACCEPT, request, 0);
+}
+
+static int disconnect(const struct loop_program *p, uint32_t id)
+{
+	const struct rdma_ucm_disconnect request = {.id = id};
+
+	return COMMAND(p, DISCONNECT, request, 0);
+}
+
+static bool rings(const struct loop_program *p)
+{
+	uint8_t byte;
+
+	return recv(p->bell, &byte, sizeof(byte), MSG_DONTWAIT) == 1;
+}
+
+static struct rdma_ucm_event_resp get_event(const struct loop_program *p, uint32_t type)
+{
+	const struct rdma_ucm_get_event request = {0};
+	struct rdma_ucm_event_resp event;
+
+	assert_true(rings(p));
+	assert_int_equal(COMMAND(p, GET_EVENT, request, sizeof(event)), 0);
+	memcpy(&event, answer.out, sizeof(event));
+	assert_int_equal(event.event, type);
+	return event;
+}
+
+static void expect_no_event(const struct loop_program *p)
+{
+	const struct rdma_ucm_get_event request = {0};
+
+	assert_false(rings(p));
+	assert_int_equal(COMMAND(p, GET_EVENT, request, sizeof(struct rdma_ucm_event_resp)),
+			 -EAGAIN);
+}
+
+static struct ib_uverbs_qp_attr qp_attr(const struct loop_program *p, uint32_t id, uint32_t to)
+{
+	const struct rdma_ucm_init_qp_attr request = {.id = id, .qp_state = to};
+	struct ib_uverbs_qp_attr attr;
+
+	assert_int_equal(COMMAND(p, INIT_QP_ATTR, request, sizeof(attr)), 0);
+	memcpy(&attr, answer.out, sizeof(attr));
+	return attr;
+}
+
+/* --- Whole ways */
+
+static uint32_t listener(uint32_t backlog)
+{
+	uint32_t id = create(&b, RDMA_PS_TCP, 0xb);
+
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), 0);
+	assert_int_equal(listen_on(&b, id, backlog), 0);
+	return id;
+}
+
+static uint32_t client(uint16_t ps)
+{
+	uint32_t id = create(&a, ps, 0xa);
+
+	assert_int_equal(resolve(&a, id), 0);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).status, 0);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	return id;
+}
+
+/* Returns the server's ID. */
+static uint32_t establish(uint32_t id)
+{
+	struct rdma_ucm_event_resp event;
+	uint32_t child;
+
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 56), 0);
+	loop_run(&loop);
+	event = get_event(&b, CMA_CONNECT_REQUEST);
+	child = event.id;
+	assert_int_equal(event.uid, 0xb);
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	event = get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(event.param.conn.private_data_len, 196);
+	assert_int_equal(event.param.conn.private_data[195], 0x5a);
+	assert_int_equal(accept_it(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_ESTABLISHED).uid, 0xc);
+	return child;
+}
+
+/* --- Tests */
+
+static void test_connect_and_disconnect(void **state)
+{
+	struct ib_uverbs_qp_attr attr;
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	child = establish(id);
+	attr = qp_attr(&a, id, RTR);
+	assert_int_equal(attr.dest_qp_num, LOOP_QPN + 1);
+	assert_int_equal(attr.max_dest_rd_atomic, 4);
+	assert_int_equal(attr.rq_psn, qp_attr(&b, child, RTS).sq_psn);
+	attr = qp_attr(&b, child, RTR);
+	assert_int_equal(attr.dest_qp_num, LOOP_QPN);
+	assert_int_equal(attr.rq_psn, qp_attr(&a, id, RTS).sq_psn);
+	assert_int_equal(qp_attr(&b, child, RTS).retry_cnt, 6);
+	assert_int_equal(disconnect(&a, id), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_DISCONNECTED).status, 0);
+	assert_int_equal(disconnect(&b, child), 0);
+	loop_run(&loop);
+	get_event(&a, CMA_DISCONNECTED);
+	assert_int_equal(destroy(&a, id), 4);
+	/* The request counts as its listener's. */
+	assert_int_equal(destroy(&b, child), 2);
+	expect_no_event(&a);
+}
+
+static void test_private_data_of_a_request(void **state)
+{
+	struct rdma_ucm_event_resp event;
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 57), -EINVAL);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 56), 0);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 56), -EINVAL);
+	loop_run(&loop);
+	event = get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(event.param.conn.private_data_len, 56);
+	assert_int_equal(event.param.conn.private_data[55], 0x5a);
+	assert_int_equal(event.param.conn.qp_num, LOOP_QPN);
+	assert_int_equal(event.param.conn.responder_resources, 4);
+	assert_int_equal(event.param.conn.initiator_depth, 3);
+	assert_int_equal(event.param.conn.retry_count, 6);
+}
+
+static void test_reject(void **state)
+{
+	struct rdma_ucm_reject request = {.private_data_len = 148};
+	struct rdma_ucm_event_resp event;
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	request.id = get_event(&b, CMA_CONNECT_REQUEST).id;
+	request.private_data[147] = 0x77;
+	assert_int_equal(COMMAND(&b, REJECT, request, 0), 0);
+	loop_run(&loop);
+	event = get_event(&a, CMA_REJECTED);
+	assert_int_equal(event.status, CM_REJ_CONSUMER);
+	assert_int_equal(event.param.conn.private_data_len, 148);
+	assert_int_equal(event.param.conn.private_data[147], 0x77);
+}
+
+static void test_nobody_listens(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
+}
+
+static void test_nobody_answers(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	for (int i = 0; i < 80; i++) {
+		loop.n = 0;
+		loop_pass(&loop, SECOND);
+	}
+	assert_int_equal((int)get_event(&a, CMA_UNREACHABLE).status, -ETIMEDOUT);
+}
+
+/* A full backlog is as a loss: the request comes again, and then there is room. */
+static void test_backlog(void **state)
+{
+	uint32_t first, second;
+
+	(void)state;
+	listener(1);
+	first = client(RDMA_PS_TCP);
+	second = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, first, LOOP_QPN, 0), 0);
+	assert_int_equal(connect_to(&a, second, LOOP_QPN + 2, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.qp_num, LOOP_QPN);
+	expect_no_event(&b);
+	loop_pass(&loop, 6 * SECOND);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.qp_num, LOOP_QPN + 2);
+}
+
+/* The death of a program is a disconnect. */
+static void test_death_disconnects(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	establish(id);
+	loop_end(&loop, &b);
+	loop_run(&loop);
+	get_event(&a, CMA_DISCONNECTED);
+	b = loop_start(&loop);
+}
+
+/* Requests that nobody fetched are rejected with their listener, and do not ring any more. */
+static void test_listener_goes(void **state)
+{
+	uint32_t server, id;
+
+	(void)state;
+	server = listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(destroy(&b, server), 0);
+	assert_int_equal(answer.reply.withdrawn, 1);
+	assert_true(rings(&b));
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	expect_no_event(&b);
+}
+
+static void test_datagrams(void **state)
+{
+	struct rdma_ucm_event_resp event;
+	uint32_t server, id;
+
+	(void)state;
+	server = create(&b, RDMA_PS_UDP, 0xb);
+	assert_int_equal(bind_to(&b, server, INADDR_ANY, PORT), 0);
+	assert_int_equal(listen_on(&b, server, 5), 0);
+	id = client(RDMA_PS_UDP);
+	assert_int_equal(connect_to(&a, id, 0, 181), -EINVAL);
+	assert_int_equal(connect_to(&a, id, 0, 180), 0);
+	loop_run(&loop);
+	event = get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(event.param.ud.private_data_len, 180);
+	assert_int_equal(accept_it(&b, event.id, 0xc, LOOP_QPN + 1), -EINVAL); /* 136 at most */
+	{
+		struct rdma_ucm_accept request = {
+			.id = event.id, .uid = 0xc, .conn_param = param(LOOP_QPN + 1, 136)};
+
+		assert_int_equal(COMMAND(&b, ACCEPT, request, 0), 0);
+	}
+	loop_run(&loop);
+	event = get_event(&a, CMA_ESTABLISHED);
+	assert_int_equal(event.param.ud.qp_num, LOOP_QPN + 1);
+	assert_int_equal(event.param.ud.qkey, CMA_UD_QKEY);
+	assert_int_equal(event.param.ud.ah_attr.is_global, 1);
+	assert_int_equal(event.param.ud.private_data_len, 136);
+	assert_int_equal(qp_attr(&a, id, INIT).qkey, CMA_UD_QKEY);
+}
+
+static void test_migrate(void **state)
+{
+	struct rdma_ucm_migrate_id request = {.id = 0};
+	struct loop_program c = loop_start(&loop);
+	struct loop_program from_a = {.fd = c.fd, .bell = c.bell, .token = a.token};
+	uint32_t id;
+
+	(void)state;
+	id = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve(&a, id), 0);
+	request.id = id;
+	assert_int_equal(COMMAND(&c, MIGRATE_ID, request, 4), -EINVAL); /* it is not c's */
+	assert_int_equal(COMMAND(&from_a, MIGRATE_ID, request, 4), 0);
+	assert_int_equal(answer.reply.withdrawn, 1);
+	assert_true(rings(&a));
+	expect_no_event(&a);
+	get_event(&c, CMA_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&a, id), -EINVAL);
+	assert_int_equal(resolve_route(&c, id), 0);
+	loop_end(&loop, &c);
+}
+
+/* What is out of order, and what is not theirs. */
+static void test_refusals(void **state)
+{
+	const struct rdma_ucm_destroy_id nobody = {.id = 4711};
+	const struct rdma_ucm_notify notify = {.event = 4};
+	struct rdma_ucm_bind ib = {.addr_size = 48};
+	const uint16_t af_ib = 27;
+	uint32_t id, other;
+
+	(void)state;
+	id = create(&a, RDMA_PS_TCP, 0xa);
+	other = create(&b, RDMA_PS_TCP, 0xb);
+	assert_int_equal(COMMAND(&a, DESTROY_ID, nobody, 4), -ENOENT);
+	assert_int_equal(COMMAND(&a, DESTROY_ID, nobody, 3), -ENOSPC);
+	assert_int_equal(listen_on(&a, other, 1), -EINVAL);
+	assert_int_equal(resolve_route(&a, id), -EINVAL);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), -EINVAL);
+	assert_int_equal(disconnect(&a, id), -EINVAL);
+	assert_int_equal(accept_it(&a, id, 1, LOOP_QPN), -EINVAL);
+	assert_int_equal(COMMAND(&a, NOTIFY, notify, 0), -EINVAL);
+	assert_int_equal(bind_to(&a, id, 0x01020304, PORT), -EADDRNOTAVAIL);
+	memcpy(&ib.addr, &af_ib, sizeof(af_ib));
+	ib.id = id;
+	assert_int_equal(COMMAND(&a, BIND, ib, 0), -EAFNOSUPPORT);
+	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, PORT), 0);
+	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, PORT), -EINVAL);
+	assert_int_equal(bind_to(&b, other, INADDR_LOOPBACK, PORT), -EADDRINUSE);
+	assert_int_equal(bind_to(&b, other, INADDR_ANY, PORT), -EADDRNOTAVAIL);
+	assert_int_equal(COMMAND(&a, GET_OPTION, notify, 0), -ENOSYS);
+	assert_int_equal(loop_command(&loop, &a, 99, &notify, sizeof(notify), 0, &answer), -EINVAL);
+	assert_int_equal(loop_command(&loop, &a, RDMA_USER_CM_CMD_LISTEN, &notify, 4, 0, &answer),
+			 -EINVAL);
+	destroy(&a, id);
+	id = client(RDMA_PS_TCP);
+	/* Another's queue pair. */
+	assert_int_equal(connect_to(&a, id, LOOP_QPN + LOOP_QPNS, 0), -EINVAL);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+}
+
+static void test_options(void **state)
+{
+	struct {
+		struct rdma_ucm_set_option option;
+		int32_t value;
+	} request = {.option = {.level = RDMA_OPTION_ID,
+				.optname = RDMA_OPTION_ID_REUSEADDR,
+				.optlen = 4},
+		     .value = 1};
+	uint32_t ids[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		ids[i] = create(&a, RDMA_PS_TCP, 1);
+		request.option.id = ids[i];
+		if (i < 2)
+			assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), 0);
+	}
+	assert_int_equal(bind_to(&a, ids[0], INADDR_ANY, PORT), 0);
+	assert_int_equal(bind_to(&a, ids[1], INADDR_ANY, PORT), 0);
+	assert_int_equal(bind_to(&a, ids[2], INADDR_ANY, PORT), -EADDRNOTAVAIL);
+	assert_int_equal(listen_on(&a, ids[0], 1), -EADDRNOTAVAIL);
+	request.option.optlen = 3;
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL);
+	request.option.optlen = 5;
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL);
+	request.option.optlen = 4;
+	request.option.level = 9;
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -ENOSYS);
+}
+
+/* More events than the descriptor takes: none is lost. */
+static void test_many_events(void **state)
+{
+	enum { MANY = 3000 };
+	uint32_t ids[MANY], fetched = 0;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		ids[i] = create(&a, RDMA_PS_TCP, 1);
+		assert_int_equal(resolve(&a, ids[i]), 0);
+	}
+	for (; fetched < MANY; fetched++)
+		assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, ids[fetched]);
+	expect_no_event(&a);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_connect_and_disconnect),
+		TEST(test_private_data_of_a_request),
+		TEST(test_reject),
+		TEST(test_nobody_listens),
+		TEST(test_nobody_answers),
+		TEST(test_backlog),
+		TEST(test_death_disconnects),
+		TEST(test_listener_goes),
+		TEST(test_datagrams),
+		TEST(test_migrate),
+		TEST(test_refusals),
+		TEST(test_options),
+		TEST(test_many_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,689 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "cma.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <cm/ip.h>
+#include <rxe/rxe.h>
+
+#define HOP_LIMIT 64 /* where the route says nothing */
+#define PSN_MASK  0xffffffu
+#define NS_PER_MS 1000000ull
+
+static void emit(struct cma_id *id, enum cma_event_type type, int status)
+{
+	const struct cma_event event = {.type = type, .status = status};
+
+	id->cma->ops->event(id, &event);
+}
+
+uint64_t cma_guid(const struct host *host)
+{
+	const uint8_t *m = host->mac;
+	const uint8_t eui[8] = {m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]};
+	uint64_t guid = 0;
+
+	for (int i = 0; i < 8; i++)
+		guid = guid << 8 | eui[i];
+	return guid;
+}
+
+uint8_t cma_mtu(const struct cma *cma)
+{
+	uint32_t bytes = urxe_max_path_mtu(cma->host->mtu);
+	uint8_t mtu = 1;
+
+	while (mtu < 5 && 128u << (mtu + 1) <= bytes)
+		mtu++;
+	return mtu;
+}
+
+/* --- IDs */
+
+int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *ctx,
+		  struct cma_id **out)
+{
+	struct cma_id *id;
+	uint32_t tries = 0;
+
+	while (tries++ < CMA_IDS && cma->ids[cma->last % CMA_IDS])
+		cma->last++;
+	if (tries > CMA_IDS)
+		return -ENOSPC;
+	id = calloc(1, sizeof(*id));
+	if (!id)
+		return -ENOMEM;
+	id->cma = cma;
+	id->ctx = ctx;
+	id->number = cma->last++ % CMA_IDS;
+	id->ps = ps;
+	id->service = service;
+	id->psn = (uint32_t)(cma->psns = cma->psns * 6364136223846793005u + 1442695040888963407u) &
+		  PSN_MASK;
+	cma->ids[id->number] = id;
+	*out = id;
+	return 0;
+}
+
+static void stop_waiting(struct cma_id *id)
+{
+	if (!id->waiting)
+		return;
+	neigh_forget(id->cma->neigh, &id->waiter);
+	LIST_REMOVE(id, wait_link);
+	id->waiting = false;
+}
+
+void cma_destroy_id(struct cma_id *id)
+{
+	stop_waiting(id);
+	cma_port_drop(&id->src);
+	if (id->conn)
+		cm_release(id->conn, id->cma->now);
+	id->cma->ids[id->number] = NULL;
+	free(id);
+}
+
+struct cma_id *cma_find(const struct cma *cma, uint32_t number)
+{
+	return number < CMA_IDS ? cma->ids[number] : NULL;
+}
+
+/* --- Addresses */
+
+static void use_address(struct cma_id *id, const struct host_address *own)
+{
+	id->has_device = true;
+	id->sgid_index = (uint8_t)(own - id->cma->host->addresses);
+}
+
+/* Loopback is at any address of the host, one of the family's if there is one. */
+static const struct host_address *loopback_address(const struct host *host,
+						   const struct cma_addr *addr)
+{
+	const struct host_address *any = NULL;
+	struct cma_addr own = {0};
+
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
+		const struct host_address *a = &host->addresses[i];
+
+		if (!a->valid)
+			continue;
+		memcpy(own.ip, a->ip, sizeof(own.ip));
+		any = any ? any : a;
+		if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip) ==
+		    (addr->family == AF_INET))
+			return a;
+	}
+	return any;
+}
+
+static const struct host_address *own_address(const struct cma_id *id, const struct cma_addr *addr)
+{
+	return cma_addr_loopback(addr) ? loopback_address(id->cma->host, addr)
+				       : host_find(id->cma->host, addr->ip);
+}
+
+int cma_bind(struct cma_id *id, const struct cma_addr *addr)
+{
+	const struct host_address *own = NULL;
+	int rc;
+
+	if (id->state != CMA_IDLE)
+		return -EINVAL;
+	if (!cma_addr_any(addr)) {
+		own = own_address(id, addr);
+		if (!own)
+			return -EADDRNOTAVAIL;
+	}
+	id->src.addr = *addr;
+	rc = cma_port_take(&id->cma->ports, &id->src, id->ps);
+	if (rc)
+		return rc;
+	if (own)
+		use_address(id, own);
+	id->state = CMA_ADDR_BOUND;
+	return 0;
+}
+
+/* Takes the host's address as the ID's own where that has none. */
+static void set_source(struct cma_id *id, const struct host_address *own)
+{
+	use_address(id, own);
+	if (cma_addr_any(&id->src.addr)) {
+		memcpy(id->src.addr.ip, own->ip, sizeof(own->ip));
+		id->src.addr.family = id->dst.family;
+	}
+}
+
+static void resolved(struct cma_id *id, int status)
+{
+	id->state = status ? CMA_ADDR_BOUND : CMA_STATE_ADDR_RESOLVED;
+	emit(id, status ? CMA_ADDR_ERROR : CMA_ADDR_RESOLVED, status);
+}
+
+void cma_answer(struct neigh_waiter *w, int status)
+{
+	struct cma_id *id = (struct cma_id *)((char *)w - offsetof(struct cma_id, waiter));
+
+	LIST_REMOVE(id, wait_link);
+	id->waiting = false;
+	/* The kernel goes on asking until the time is over. */
+	resolved(id, status == -EHOSTUNREACH ? -ETIMEDOUT : status);
+}
+
+/* Asks for the way from one of our addresses. -ENETUNREACH: it leads nowhere. */
+static int try_source(struct cma_id *id, const struct host_address *own)
+{
+	uint8_t index = (uint8_t)(own - id->cma->host->addresses);
+	struct vnic_next_hop hop;
+
+	return neigh_resolve(id->cma->neigh, id->cma->now, index, id->dst.ip, &id->waiter, &hop);
+}
+
+static bool same_family(const struct cma_addr *dst, const struct host_address *a)
+{
+	return (dst->family == AF_INET) ==
+	       !!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip);
+}
+
+/* From the address in the destination's subnet, else from any that a route begins at. */
+static int choose_source(struct cma_id *id, const struct host_address **chosen)
+{
+	const struct host *host = id->cma->host;
+	int rc = -ENETUNREACH;
+
+	for (int near = 1; near >= 0; near--) {
+		for (uint32_t i = 0; i < HOST_ADDRESSES && rc == -ENETUNREACH; i++) {
+			const struct host_address *a = &host->addresses[i];
+
+			if (!a->valid || !same_family(&id->dst, a) ||
+			    host_same_subnet(a->ip, id->dst.ip, a->prefix_len) != near)
+				continue;
+			*chosen = a;
+			rc = try_source(id, a);
+		}
+	}
+	return rc;
+}
+
+static int find_way(struct cma_id *id)
+{
+	const struct host_address *own = NULL;
+	int rc = 0;
+
+	if (id->has_device)
+		own = host_by_gid(id->cma->host, id->sgid_index);
+	if (cma_addr_any(&id->dst) || own_address(id, &id->dst)) {
+		/* To this host: by the address that it is sent to. */
+		if (!own)
+			own = cma_addr_any(&id->dst) ? loopback_address(id->cma->host, &id->dst)
+						     : own_address(id, &id->dst);
+		if (!own)
+			return -ENODEV;
+		memcpy(id->peer, own->ip, sizeof(id->peer));
+		if (cma_addr_any(&id->dst))
+			memcpy(id->dst.ip, own->ip, sizeof(id->dst.ip));
+		else if (!cma_addr_loopback(&id->dst))
+			memcpy(id->peer, id->dst.ip, sizeof(id->peer));
+	} else {
+		memcpy(id->peer, id->dst.ip, sizeof(id->peer));
+		rc = own ? try_source(id, own) : choose_source(id, &own);
+	}
+	if (!rc || rc == -EINPROGRESS)
+		set_source(id, own);
+	return rc;
+}
+
+int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
+		     uint32_t timeout_ms)
+{
+	struct cma_addr wildcard = cma_addr_wildcard(dst->family);
+	int rc = 0;
+
+	if (id->state == CMA_IDLE)
+		rc = cma_bind(id, src && src->family ? src : &wildcard);
+	if (rc)
+		return rc;
+	if (id->state != CMA_ADDR_BOUND || id->src.addr.family != dst->family)
+		return -EINVAL;
+	id->dst = *dst;
+	id->state = CMA_ADDR_QUERY;
+	rc = find_way(id);
+	if (rc != -EINPROGRESS) {
+		resolved(id, rc);
+		return 0;
+	}
+	id->waiter.asker = NEIGH_FOR_CMA;
+	id->waiting = true;
+	id->due = id->cma->now + timeout_ms * NS_PER_MS;
+	LIST_INSERT_HEAD(&id->cma->waiting, id, wait_link);
+	return 0;
+}
+
+int cma_resolve_route(struct cma_id *id)
+{
+	if (id->state != CMA_STATE_ADDR_RESOLVED)
+		return -EINVAL;
+	id->state = CMA_STATE_ROUTE_RESOLVED;
+	emit(id, CMA_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+int cma_set_reuseaddr(struct cma_id *id, bool on)
+{
+	if (id->state != CMA_IDLE && (id->state == CMA_LISTEN || !on))
+		return -EINVAL;
+	id->src.reuseaddr = on;
+	return 0;
+}
+
+int cma_set_afonly(struct cma_id *id, bool on)
+{
+	if (id->state != CMA_IDLE && id->state != CMA_ADDR_BOUND)
+		return -EINVAL;
+	id->src.afonly = on;
+	return 0;
+}
+
+int cma_listen(struct cma_id *id)
+{
+	const struct cma_addr wildcard = cma_addr_wildcard(AF_INET);
+	int rc = id->state == CMA_IDLE ? cma_bind(id, &wildcard) : 0;
+
+	if (rc)
+		return rc;
+	if (id->state != CMA_ADDR_BOUND)
+		return -EINVAL;
+	rc = cma_port_listen(&id->cma->ports, &id->src);
+	if (!rc)
+		id->state = CMA_LISTEN;
+	return rc;
+}
+
+/* --- Connecting */
+
+static struct cm_path path_of(const struct cma_id *id)
+{
+	const struct host_address *own = host_by_gid(id->cma->host, id->sgid_index);
+	struct cm_path path = {.sgid_index = id->sgid_index,
+			       .pkey = id->cma->host->pkeys[0],
+			       .traffic_class = id->tos,
+			       .hop_limit = HOP_LIMIT};
+
+	/* A flow by its ports, as the kernel makes it. */
+	path.flow_label = (id->src.addr.port * 31u + id->dst.port) & 0xfffff;
+	if (own)
+		memcpy(path.sgid, own->ip, sizeof(path.sgid));
+	memcpy(path.dgid, id->peer, sizeof(path.dgid));
+	return path;
+}
+
+/* What the program wants to say, behind the addresses. -EINVAL: too much. */
+static int put_private(const struct cma_id *id, const struct cma_param *p, uint8_t *data,
+		       uint32_t room)
+{
+	struct cm_ip_hdr hdr = {.src_port = id->src.addr.port, .v6 = id->dst.family == AF_INET6};
+
+	if (CM_IP_HDR_LEN + (uint32_t)p->private_len > room)
+		return -EINVAL;
+	memcpy(hdr.src, id->src.addr.ip, sizeof(hdr.src));
+	memcpy(hdr.dst, id->dst.ip, sizeof(hdr.dst));
+	cm_ip_build(&hdr, data);
+	memcpy(data + CM_IP_HDR_LEN, p->private_data, p->private_len);
+	return 0;
+}
+
+static struct cm_param cm_param_of(const struct cma_id *id, const struct cma_param *p,
+				   const uint8_t *data, uint32_t len)
+{
+	return (struct cm_param){.qpn = p->qpn,
+				 .psn = id->psn,
+				 .responder_resources = p->responder_resources,
+				 .initiator_depth = p->initiator_depth,
+				 .flow_control = p->flow_control,
+				 .retry_count = p->retry_count < 7 ? p->retry_count : 7,
+				 .rnr_retry_count = p->rnr_retry_count < 7 ? p->rnr_retry_count : 7,
+				 .srq = p->srq,
+				 .private_data = data,
+				 .private_len = len};
+}
+
+static int connect_rc(struct cma_id *id, const struct cma_param *p)
+{
+	uint8_t data[CM_REQ_PRIVATE];
+	struct cm_request request = {.path = path_of(id),
+				     .service_id = cm_service_id(id->ps, id->dst.port),
+				     .service =
+					     id->service == CMA_UC ? CM_SERVICE_UC : CM_SERVICE_RC,
+				     .mtu = cma_mtu(id->cma)};
+	int rc = put_private(id, p, data, sizeof(data));
+
+	if (rc)
+		return rc;
+	request.param = cm_param_of(id, p, data, CM_IP_HDR_LEN + p->private_len);
+	return cm_connect(id->cma->cm, id->cma->now, &request, id, &id->conn);
+}
+
+static int connect_ud(struct cma_id *id, const struct cma_param *p)
+{
+	uint8_t data[CM_SIDR_REQ_PRIVATE];
+	const struct cm_sidr_request request = {.path = path_of(id),
+						.service_id = cm_service_id(id->ps, id->dst.port),
+						.timeout_ns = UINT64_C(4096) << CM_RESPONSE_TIMEOUT,
+						.private_data = data,
+						.private_len = CM_IP_HDR_LEN + p->private_len};
+	int rc = put_private(id, p, data, sizeof(data));
+
+	return rc ? rc : cm_sidr_resolve(id->cma->cm, id->cma->now, &request, id, &id->conn);
+}
+
+int cma_connect(struct cma_id *id, const struct cma_param *p)
+{
+	int rc;
+
+	if (id->state != CMA_STATE_ROUTE_RESOLVED || id->conn)
+		return -EINVAL;
+	id->qpn = p->qpn;
+	rc = id->service == CMA_UD ? connect_ud(id, p) : connect_rc(id, p);
+	if (!rc)
+		id->state = CMA_CONNECT;
+	return rc;
+}
+
+static int accept_ud(struct cma_id *id, const struct cma_param *p)
+{
+	const struct cm_sidr_reply reply = {.status = CM_SIDR_OK,
+					    .qpn = p->qpn,
+					    .qkey = id->qkey ? id->qkey : CMA_UD_QKEY,
+					    .private_data = p->private_data,
+					    .private_len = p->private_len};
+
+	return cm_sidr_answer(id->conn, &reply);
+}
+
+int cma_accept(struct cma_id *id, const struct cma_param *p)
+{
+	struct cm_param param;
+
+	if (id->state != CMA_CONNECT || !id->conn || (!p && id->service == CMA_UD))
+		return -EINVAL;
+	if (!p)
+		return cm_ready(id->conn);
+	id->qpn = p->qpn;
+	if (id->service == CMA_UD && p->qkey && id->qkey && p->qkey != id->qkey)
+		return -EINVAL;
+	if (id->service == CMA_UD) {
+		id->qkey = p->qkey ? p->qkey : id->qkey;
+		return accept_ud(id, p);
+	}
+	param = cm_param_of(id, p, p->private_data, p->private_len);
+	return cm_accept(id->conn, id->cma->now, &param);
+}
+
+int cma_reject(struct cma_id *id, uint8_t reason, const void *data, uint8_t len)
+{
+	const struct cm_sidr_reply refusal = {
+		.status = CM_SIDR_REJECT, .private_data = data, .private_len = len};
+
+	if (!id->conn)
+		return -EINVAL;
+	if (id->service == CMA_UD)
+		return cm_sidr_answer(id->conn, &refusal);
+	return cm_reject(id->conn, id->cma->now, reason, data, len);
+}
+
+int cma_disconnect(struct cma_id *id)
+{
+	if (!id->conn)
+		return -EINVAL;
+	/* As the kernel: one that is not connected, or no longer, is disconnected. */
+	(void)cm_disconnect(id->conn, id->cma->now);
+	return 0;
+}
+
+int cma_notify_established(struct cma_id *id)
+{
+	return id->conn ? cm_established(id->conn) : -EINVAL;
+}
+
+/* --- What the connection manager tells */
+
+static void set_private(struct cma_event *event, const uint8_t *data, uint32_t len)
+{
+	event->param.private_len = (uint8_t)(len < 255 ? len : 255);
+	memcpy(event->param.private_data, data, event->param.private_len);
+}
+
+static void on_rep(struct cma_id *id, const struct cm_mad *mad)
+{
+	const struct cm_channel *c = cm_channel(id->conn);
+	struct cma_event event = {.type = CMA_CONNECT_RESPONSE,
+				  .param = {.qpn = mad->rep.qpn,
+					    .responder_resources = c->responder_resources,
+					    .initiator_depth = c->initiator_depth,
+					    .flow_control = mad->rep.flow_control,
+					    .rnr_retry_count = mad->rep.rnr_retry_count,
+					    .srq = mad->rep.srq}};
+
+	set_private(&event, mad->private_data, CM_REP_PRIVATE);
+	id->cma->ops->event(id, &event);
+}
+
+static void on_rej(struct cma_id *id, const struct cm_mad *mad)
+{
+	struct cma_event event = {.type = CMA_REJECTED, .status = mad->rej.reason};
+
+	set_private(&event, mad->private_data, CM_REJ_PRIVATE);
+	id->cma->ops->event(id, &event);
+}
+
+static void on_sidr_rep(struct cma_id *id, const struct cm_mad *mad)
+{
+	struct cma_event event = {.type = CMA_ESTABLISHED,
+				  .param = {.qpn = mad->sidr_rep.qpn, .qkey = mad->sidr_rep.qkey}};
+
+	set_private(&event, mad->private_data, CM_SIDR_REP_PRIVATE);
+	if (mad->sidr_rep.status != CM_SIDR_OK) {
+		event.type = CMA_UNREACHABLE;
+		event.status = mad->sidr_rep.status;
+	} else {
+		id->qkey = mad->sidr_rep.qkey;
+	}
+	id->cma->ops->event(id, &event);
+}
+
+static void on_disconnect(struct cma_id *id, int status)
+{
+	if (id->state != CMA_CONNECT)
+		return;
+	id->state = CMA_DISCONNECT;
+	emit(id, CMA_DISCONNECTED, status);
+}
+
+static void on_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
+{
+	struct cma_id *id = ctx;
+
+	switch (event) {
+	case CM_EVENT_REP: on_rep(id, mad); return;
+	case CM_EVENT_ESTABLISHED: emit(id, CMA_ESTABLISHED, 0); return;
+	case CM_EVENT_REJ: on_rej(id, mad); return;
+	case CM_EVENT_REQ_ERROR:
+	case CM_EVENT_REP_ERROR:
+	case CM_EVENT_SIDR_ERROR: emit(id, CMA_UNREACHABLE, -ETIMEDOUT); return;
+	case CM_EVENT_DREQ_ERROR: on_disconnect(id, -ETIMEDOUT); return;
+	case CM_EVENT_DREQ:
+	case CM_EVENT_DREP: on_disconnect(id, 0); return;
+	case CM_EVENT_TIMEWAIT_EXIT: emit(id, CMA_TIMEWAIT_EXIT, 0); return;
+	case CM_EVENT_SIDR_REP: on_sidr_rep(id, mad); return;
+	}
+}
+
+/* --- Requests */
+
+static void fill_request(struct cma_event *event, const struct cm_conn *conn,
+			 const struct cm_mad *mad)
+{
+	const struct cm_channel *c = cm_channel(conn);
+
+	*event = (struct cma_event){.type = CMA_CONNECT_REQUEST};
+	if (mad->attr == CM_SIDR_REQ) {
+		set_private(event, mad->private_data + CM_IP_HDR_LEN,
+			    CM_SIDR_REQ_PRIVATE - CM_IP_HDR_LEN);
+		return;
+	}
+	event->param = (struct cma_param){.qpn = mad->req.qpn,
+					  .responder_resources = c->responder_resources,
+					  .initiator_depth = c->initiator_depth,
+					  .flow_control = mad->req.flow_control,
+					  .retry_count = mad->req.retry_count,
+					  .rnr_retry_count = mad->req.rnr_retry_count,
+					  .srq = mad->req.srq};
+	set_private(event, mad->private_data + CM_IP_HDR_LEN, CM_REQ_PRIVATE - CM_IP_HDR_LEN);
+}
+
+/* The ID of a request, before the listener's owner has it. */
+static void fill_child(struct cma_id *id, struct cm_conn *conn, const struct cm_ip_hdr *hdr,
+		       uint16_t port)
+{
+	const struct cm_channel *c = cm_channel(conn);
+
+	id->state = CMA_CONNECT;
+	id->conn = conn;
+	id->has_device = true;
+	id->sgid_index = c->path.sgid_index;
+	memcpy(id->peer, c->path.dgid, sizeof(id->peer));
+	id->src.addr.family = id->dst.family = hdr->v6 ? AF_INET6 : AF_INET;
+	id->src.addr.port = port;
+	id->dst.port = hdr->src_port;
+	memcpy(id->src.addr.ip, hdr->dst, sizeof(hdr->dst));
+	memcpy(id->dst.ip, hdr->src, sizeof(hdr->src));
+}
+
+static enum cma_service service_of(const struct cm_conn *conn, const struct cm_mad *mad)
+{
+	if (mad->attr == CM_SIDR_REQ)
+		return CMA_UD;
+	return cm_channel(conn)->service == CM_SERVICE_UC ? CMA_UC : CMA_RC;
+}
+
+static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
+				    const struct cm_ip_hdr *hdr, enum cma_service service)
+{
+	struct cma_addr addr = {.family = hdr->v6 ? AF_INET6 : AF_INET};
+	struct cma_user *user;
+	struct cma_id *id;
+
+	memcpy(addr.ip, hdr->dst, sizeof(addr.ip));
+	if (service_id >> 32)
+		return NULL;
+	user = cma_port_find(&cma->ports, (uint16_t)(service_id >> 16), (uint16_t)service_id,
+			     &addr);
+	if (!user)
+		return NULL;
+	id = (struct cma_id *)((char *)user - offsetof(struct cma_id, src));
+	return (id->service == CMA_UD) == (service == CMA_UD) ? id : NULL;
+}
+
+static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
+				  void **conn_ctx)
+{
+	enum cma_service service = service_of(conn, mad);
+	uint64_t service_id = cm_channel(conn)->service_id;
+	struct cma_id *listener, *id;
+	struct cma *cma = ctx;
+	struct cma_event event;
+	struct cm_ip_hdr hdr;
+
+	if (cm_ip_parse(&hdr, mad->private_data))
+		return CM_REFUSE;
+	listener = find_listener(cma, service_id, &hdr, service);
+	if (!listener)
+		return CM_REFUSE;
+	if (cma_create_id(cma, listener->ps, service, listener->ctx, &id))
+		return CM_FORGET;
+	fill_child(id, conn, &hdr, (uint16_t)service_id);
+	id->tos = listener->tos;
+	fill_request(&event, conn, mad);
+	if (!cma->ops->request(listener, id, &event)) {
+		id->conn = NULL;
+		cma_destroy_id(id);
+		return CM_FORGET;
+	}
+	*conn_ctx = id;
+	return CM_TAKE;
+}
+
+/* --- The whole */
+
+static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+{
+	const struct cma *cma = ctx;
+
+	cma->ops->send(cma->ctx, path, mad);
+}
+
+static const struct cm_ops cm_ops = {on_send, on_request, on_event};
+
+static int make_cm(struct cma *cma)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		return -EAGAIN;
+	cma->psns = seed * 3;
+	return cm_create(&cm_ops, cma, cma_guid(cma->host), seed, &cma->cm);
+}
+
+int cma_open(struct cma *cma, const struct host *host, struct neigh *neigh,
+	     const struct cma_ops *ops, void *ctx)
+{
+	int rc;
+
+	*cma = (struct cma){.ops = ops, .ctx = ctx, .host = host, .neigh = neigh};
+	cma->ids = calloc(CMA_IDS, sizeof(struct cma_id *));
+	rc = cma->ids ? make_cm(cma) : -ENOMEM;
+	if (rc)
+		cma_close(cma);
+	return rc;
+}
+
+void cma_close(struct cma *cma)
+{
+	if (cma->cm)
+		cm_destroy(cma->cm);
+	free(cma->ids);
+	*cma = (struct cma){0};
+}
+
+void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
+	       const uint8_t mad[CM_MAD_LEN])
+{
+	cma->now = now;
+	cm_input(cma->cm, now, path, mad);
+}
+
+uint64_t cma_tick(struct cma *cma, uint64_t now)
+{
+	uint64_t next;
+	struct cma_id *id, *after;
+
+	cma->now = now;
+	cm_tick(cma->cm, now);
+	next = cm_next_deadline(cma->cm);
+	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
+		after = LIST_NEXT(id, wait_link);
+		if (id->due <= now) {
+			stop_waiting(id);
+			resolved(id, -ETIMEDOUT);
+		} else if (id->due < next) {
+			next = id->due;
+		}
+	}
+	return next;
+}

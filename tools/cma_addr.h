@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses and ports of rdma_cm IDs. */
+#ifndef URXE_TOOLS_CMA_ADDR_H
+#define URXE_TOOLS_CMA_ADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cma_addr {
+	uint16_t family; /* AF_INET, AF_INET6; 0 = there is none */
+	uint16_t port;   /* host byte order; 0 = none */
+	uint32_t scope;  /* of a link-local IPv6 address, as it was given */
+	uint8_t ip[16];  /* IPv4 as ::ffff:a.b.c.d */
+};
+
+/* -EINVAL: too short; -EAFNOSUPPORT: neither IPv4 nor IPv6. */
+int cma_addr_from(struct cma_addr *a, const void *sockaddr, uint32_t len);
+/* Bytes written: 0 where there is no address. */
+uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room);
+
+bool cma_addr_any(const struct cma_addr *a);
+bool cma_addr_loopback(const struct cma_addr *a);
+/* Also where one says the same in the other family. The ports do not count. */
+bool cma_addr_same(const struct cma_addr *a, const struct cma_addr *b);
+/* The wildcard address of a family. */
+struct cma_addr cma_addr_wildcard(uint16_t family);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the kernel's rdma_ucm module does with /dev/infiniband/rdma_cm, for the programs
+ * that have it open: commands in, responses and events out (cm/attach.h, and the layouts of
+ * rdma/rdma_user_cm.h). A program that goes takes its IDs with it.
+ */
+#ifndef URXE_TOOLS_UCMA_H
+#define URXE_TOOLS_UCMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <cm/attach.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "cma.h"
+
+#define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
+
+struct ucma_file;
+
+/* An ID, as the program has it. */
+struct ucma_ctx {
+	struct ucma_file *file;
+	struct cma_id *id;
+	uint64_t uid; /* the program's name for it; 0 = it has none yet */
+	uint32_t events_reported;
+	uint32_t backlog;           /* requests that may still wait for a listener */
+	struct ucma_event *request; /* that it came with, as long as nobody has fetched it */
+	LIST_ENTRY(ucma_ctx) link;
+};
+LIST_HEAD(ucma_ctx_list, ucma_ctx);
+
+struct ucma_event {
+	struct ucma_ctx *ctx;   /* whose event it counts as */
+	struct ucma_ctx *child; /* CONNECT_REQUEST: the new ID, if it is still there */
+	struct rdma_ucm_event_resp resp;
+	TAILQ_ENTRY(ucma_event) link;
+};
+TAILQ_HEAD(ucma_event_list, ucma_event);
+
+/* An open device. */
+struct ucma_file {
+	struct ucma *ucma;
+	int fd;        /* of commands */
+	int bell;      /* -1 before the hello; a packet for each event */
+	uint32_t owed; /* packets that did not fit */
+	pid_t pid;
+	uint64_t token;
+	struct ucma_ctx_list ctxs;
+	struct ucma_event_list events;
+	LIST_ENTRY(ucma_file) link;
+};
+LIST_HEAD(ucma_file_list, ucma_file);
+
+struct ucma_ops {
+	/* The connection manager's way out. */
+	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
+	/* Whether a process holds a queue pair number, which it may then connect. */
+	bool (*holds)(void *ctx, pid_t pid, uint32_t qpn);
+};
+
+struct ucma {
+	struct cma cma;
+	const struct ucma_ops *ops;
+	void *ctx;
+	int listen_fd;
+	int epoll_fd; /* to be watched by the daemon */
+	uint32_t n;
+	struct ucma_file_list files;
+};
+
+/* 0, or a negative errno value; then nothing is left. u is all 0. */
+int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, struct neigh *neigh,
+	      const struct ucma_ops *ops, void *ctx);
+/* Also for one that is all 0. */
+void ucma_close(struct ucma *u, const char *run_dir);
+/* Handles what its descriptors have. */
+void ucma_input(struct ucma *u, uint64_t now);
+
+/* For ucma_cmd.c. */
+struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
+/* Destroys the ID, too; returns how many of its events will not be fetched any more. */
+uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx);
+/* The event that is fetched next; NULL: there is none. The caller frees it. */
+struct ucma_event *ucma_event_next(struct ucma_file *file);
+/* Moves an ID and its events; returns how many will not be fetched where they were. */
+uint32_t ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
+struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token);
+
+/* A command, and where its response goes. */
+struct ucma_command {
+	struct ucma_file *file;
+	uint32_t number;
+	const uint8_t *in;
+	uint32_t in_size;
+	uint64_t token;
+	uint8_t *out; /* CM_ATTACH_BYTES of room */
+	uint32_t out_size;
+	uint32_t out_len;   /* what there is of it; set by the command */
+	uint32_t withdrawn; /* likewise */
+};
+
+/* --- ucma_cmd.c: 0, or a negative errno value. */
+int ucma_run(struct ucma_command *c);
+
+/* --- ucma_fill.c: what programs are told. */
+void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
+		     const struct cma_event *event);
+void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id);
+/* -EINVAL: the connection is not so far. */
+int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The commands of rdma/rdma_user_cm.h, with the kernel's checks (drivers/infiniband/core/ucma.c).
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ucma.h"
+
+#define QPT_RC   2 /* enum ib_qp_type */
+#define QPT_UC   3
+#define QPT_UD   4
+#define COMM_EST 4  /* enum ib_event_type */
+#define MAX_EXP  31 /* of a timeout, 5 bits */
+
+/* What follows the fields that all versions of a structure have. */
+#define UP_TO(type, member) offsetof(struct type, member)
+
+static int get(const struct ucma_command *c, void *request, uint32_t size, uint32_t least)
+{
+	if (c->in_size < least)
+		return -EINVAL;
+	memset(request, 0, size);
+	memcpy(request, c->in, c->in_size < size ? c->in_size : size);
+	return 0;
+}
+
+#define GET(c, request)              get(c, &(request), sizeof(request), sizeof(request))
+#define GET_LEAST(c, request, least) get(c, &(request), sizeof(request), least)
+
+static int reply(struct ucma_command *c, const void *response, uint32_t size)
+{
+	c->out_len = c->out_size < size ? c->out_size : size;
+	memcpy(c->out, response, c->out_len);
+	return 0;
+}
+
+static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int *rc)
+{
+	struct cma_id *id = cma_find(&c->file->ucma->cma, number);
+	struct ucma_ctx *ctx = id ? id->ctx : NULL;
+
+	*rc = !ctx ? -ENOENT : ctx->file != c->file ? -EINVAL : 0;
+	return *rc ? NULL : ctx;
+}
+
+/* --- IDs */
+
+static int service_of(const struct rdma_ucm_create_id *request, enum cma_service *service)
+{
+	switch (request->ps) {
+	case RDMA_PS_TCP: *service = CMA_RC; return 0;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB: *service = CMA_UD; return 0;
+	case RDMA_PS_IB:
+		*service = request->qp_type == QPT_UD   ? CMA_UD
+			   : request->qp_type == QPT_UC ? CMA_UC
+							: CMA_RC;
+		return request->qp_type == QPT_RC || request->qp_type == QPT_UC ||
+				       request->qp_type == QPT_UD
+			       ? 0
+			       : -EINVAL;
+	default: return -EINVAL;
+	}
+}
+
+static int create_id(struct ucma_command *c)
+{
+	struct rdma_ucm_create_id_resp response;
+	struct rdma_ucm_create_id request;
+	enum cma_service service = CMA_RC;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET(c, request);
+	if (!rc)
+		rc = service_of(&request, &service);
+	if (rc)
+		return rc;
+	ctx = ucma_ctx_new(c->file, request.uid);
+	if (!ctx)
+		return -ENOMEM;
+	rc = cma_create_id(&c->file->ucma->cma, request.ps, service, ctx, &ctx->id);
+	if (rc) {
+		ucma_ctx_destroy(ctx);
+		return rc;
+	}
+	response.id = ctx->id->number;
+	return reply(c, &response, sizeof(response));
+}
+
+static int destroy_id(struct ucma_command *c)
+{
+	struct rdma_ucm_destroy_id_resp response;
+	struct rdma_ucm_destroy_id request;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_destroy_id, reserved));
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	response.events_reported = ctx->events_reported;
+	c->withdrawn = ucma_ctx_destroy(ctx);
+	return reply(c, &response, sizeof(response));
+}
+
+static int migrate_id(struct ucma_command *c)
+{
+	struct rdma_ucm_migrate_resp response;
+	struct rdma_ucm_migrate_id request;
+	struct ucma_command from = *c;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET(c, request);
+	if (rc)
+		return rc;
+	from.file = ucma_file_by_token(c->file->ucma, c->token);
+	if (!from.file || from.file->pid != c->file->pid)
+		return -EINVAL;
+	ctx = find(&from, request.id, &rc);
+	if (rc)
+		return rc;
+	response.events_reported = ctx->events_reported;
+	c->withdrawn = ucma_ctx_move(ctx, c->file);
+	return reply(c, &response, sizeof(response));
+}
+
+/* --- Addresses */
+
+/* sockaddr_in6 has room for both families. */
+static int bind_ip(struct ucma_command *c)
+{
+	struct rdma_ucm_bind_ip request;
+	struct cma_addr addr;
+	struct ucma_ctx *ctx;
+	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_bind_ip, id) + sizeof(request.id));
+
+	if (!rc)
+		rc = cma_addr_from(&addr, &request.addr, sizeof(request.addr));
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_bind(ctx->id, &addr);
+}
+
+static int bind_addr(struct ucma_command *c)
+{
+	struct rdma_ucm_bind request;
+	struct cma_addr addr;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	if (!rc && (request.reserved || request.addr_size > sizeof(request.addr)))
+		rc = -EINVAL;
+	if (!rc)
+		rc = cma_addr_from(&addr, &request.addr, request.addr_size);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_bind(ctx->id, &addr);
+}
+
+/* A source is not needed: the family 0 says that there is none. */
+static int resolve(struct ucma_command *c, uint32_t number, uint32_t timeout_ms, const void *src,
+		   uint32_t src_size, const void *dst, uint32_t dst_size)
+{
+	struct cma_addr from = {0}, to;
+	struct ucma_ctx *ctx;
+	uint16_t family = 0;
+	int rc = cma_addr_from(&to, dst, dst_size);
+
+	if (!rc && src_size >= sizeof(family)) {
+		memcpy(&family, src, sizeof(family));
+		rc = family ? cma_addr_from(&from, src, src_size) : 0;
+	}
+	ctx = rc ? NULL : find(c, number, &rc);
+	return rc ? rc : cma_resolve_addr(ctx->id, &from, &to, timeout_ms);
+}
+
+static int resolve_ip(struct ucma_command *c)
+{
+	struct rdma_ucm_resolve_ip request;
+	int rc = GET(c, request);
+
+	return rc ? rc
+		  : resolve(c, request.id, request.timeout_ms, &request.src_addr,
+			    sizeof(request.src_addr), &request.dst_addr, sizeof(request.dst_addr));
+}
+
+static int resolve_addr(struct ucma_command *c)
+{
+	struct rdma_ucm_resolve_addr request;
+	int rc = GET(c, request);
+
+	if (!rc && (request.reserved || request.src_size > sizeof(request.src_addr) ||
+		    request.dst_size > sizeof(request.dst_addr)))
+		rc = -EINVAL;
+	return rc ? rc
+		  : resolve(c, request.id, request.timeout_ms, &request.src_addr, request.src_size,
+			    &request.dst_addr, request.dst_size);
+}
+
+static int resolve_route(struct ucma_command *c)
+{
+	struct rdma_ucm_resolve_route request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_resolve_route(ctx->id);
+}
+
+static int query_route(struct ucma_command *c)
+{
+	struct rdma_ucm_query_route_resp response;
+	struct rdma_ucm_query request;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < UP_TO(rdma_ucm_query_route_resp, ibdev_index))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_query, option));
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	ucma_fill_route(&response, ctx->id);
+	return reply(c, &response, UP_TO(rdma_ucm_query_route_resp, ibdev_index));
+}
+
+/* --- Connections */
+
+/* A request for a datagram's way does not say whose the datagrams are. */
+static int check_param(const struct ucma_command *c, const struct rdma_ucm_conn_param *conn,
+		       bool names_qp, struct cma_param *p)
+{
+	const struct ucma *u = c->file->ucma;
+
+	if (names_qp && !u->ops->holds(u->ctx, c->file->pid, conn->qp_num & CMA_QPN_BITS))
+		return -EINVAL;
+	*p = (struct cma_param){.qpn = conn->qp_num & CMA_QPN_BITS,
+				.responder_resources = conn->responder_resources,
+				.initiator_depth = conn->initiator_depth,
+				.flow_control = !!conn->flow_control,
+				.retry_count = conn->retry_count,
+				.rnr_retry_count = conn->rnr_retry_count,
+				.srq = !!conn->srq,
+				.private_len = conn->private_data_len};
+	memcpy(p->private_data, conn->private_data, p->private_len);
+	return 0;
+}
+
+static int connect_id(struct ucma_command *c)
+{
+	struct rdma_ucm_connect request;
+	struct ucma_ctx *ctx;
+	struct cma_param p;
+	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_connect, ece));
+
+	if (!rc && !request.conn_param.valid)
+		rc = -EINVAL;
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	rc = check_param(c, &request.conn_param, ctx->id->service != CMA_UD, &p);
+	return rc ? rc : cma_connect(ctx->id, &p);
+}
+
+static int listen_id(struct ucma_command *c)
+{
+	struct rdma_ucm_listen request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	ctx->backlog = request.backlog > 0 && request.backlog < UCMA_BACKLOG_MAX ? request.backlog
+										 : UCMA_BACKLOG_MAX;
+	return cma_listen(ctx->id);
+}
+
+static int accept_id(struct ucma_command *c)
+{
+	struct rdma_ucm_accept request;
+	struct ucma_ctx *ctx;
+	struct cma_param p;
+	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_accept, ece));
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc || !request.conn_param.valid)
+		return rc ? rc : cma_accept(ctx->id, NULL);
+	rc = check_param(c, &request.conn_param, true, &p);
+	if (!rc)
+		rc = cma_accept(ctx->id, &p);
+	/* From now on the program knows it by this name. */
+	if (!rc)
+		ctx->uid = request.uid;
+	return rc;
+}
+
+static int reject_id(struct ucma_command *c)
+{
+	struct rdma_ucm_reject request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	if (!rc && request.reason && request.reason != CM_REJ_CONSUMER)
+		rc = -EINVAL;
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc
+		  : cma_reject(ctx->id, CM_REJ_CONSUMER, request.private_data,
+			       request.private_data_len);
+}
+
+static int disconnect_id(struct ucma_command *c)
+{
+	struct rdma_ucm_disconnect request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_disconnect(ctx->id);
+}
+
+static int notify_id(struct ucma_command *c)
+{
+	struct rdma_ucm_notify request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	if (!ctx->id->conn)
+		return -EINVAL;
+	return request.event == COMM_EST ? cma_notify_established(ctx->id) : -EINVAL;
+}
+
+static int init_qp_attr(struct ucma_command *c)
+{
+	struct rdma_ucm_init_qp_attr request;
+	struct ib_uverbs_qp_attr response;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET(c, request);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (!rc)
+		rc = ucma_fill_qp_attr(&response, ctx->id, request.qp_state);
+	return rc ? rc : reply(c, &response, sizeof(response));
+}
+
+/* --- Options */
+
+static int set_id_option(struct cma_id *id, uint32_t name, const uint8_t *value, uint32_t len)
+{
+	int32_t number = 0;
+
+	if (name == RDMA_OPTION_ID_REUSEADDR || name == RDMA_OPTION_ID_AFONLY) {
+		if (len != sizeof(number))
+			return -EINVAL;
+		memcpy(&number, value, sizeof(number));
+		return name == RDMA_OPTION_ID_AFONLY ? cma_set_afonly(id, number)
+						     : cma_set_reuseaddr(id, number);
+	}
+	if (name != RDMA_OPTION_ID_TOS && name != RDMA_OPTION_ID_ACK_TIMEOUT)
+		return -ENOSYS;
+	if (len != sizeof(*value))
+		return -EINVAL;
+	if (name == RDMA_OPTION_ID_TOS) {
+		id->tos = *value;
+		return 0;
+	}
+	if (id->service == CMA_UD || *value > MAX_EXP)
+		return -EINVAL;
+	id->ack_timeout = *value;
+	id->ack_timeout_set = true;
+	return 0;
+}
+
+/* A path is the subnet manager's to give, and Ethernet has none. */
+static int set_option(struct ucma_command *c)
+{
+	struct rdma_ucm_set_option request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	if (request.optlen > c->in_size - sizeof(request))
+		return -EINVAL;
+	if (request.level != RDMA_OPTION_ID)
+		return request.level == RDMA_OPTION_IB && request.optname == RDMA_OPTION_IB_PATH
+			       ? -EINVAL
+			       : -ENOSYS;
+	return set_id_option(ctx->id, request.optname, c->in + sizeof(request), request.optlen);
+}
+
+/* --- Events */
+
+static int get_event(struct ucma_command *c)
+{
+	struct ucma_event *event;
+	int rc;
+
+	if (c->out_size < UP_TO(rdma_ucm_event_resp, reserved))
+		return -ENOSPC;
+	event = ucma_event_next(c->file);
+	if (!event)
+		return -EAGAIN;
+	event->ctx->events_reported++;
+	if (event->resp.event == CMA_CONNECT_REQUEST)
+		event->ctx->backlog++;
+	if (event->child)
+		event->child->request = NULL;
+	rc = reply(c, &event->resp, sizeof(event->resp));
+	free(event);
+	return rc;
+}
+
+/* --- All */
+
+typedef int command_fn(struct ucma_command *c);
+
+/* NULL: not supported, as the kernel has it for GET_OPTION. */
+static command_fn *const commands[] = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = create_id,
+	[RDMA_USER_CM_CMD_DESTROY_ID] = destroy_id,
+	[RDMA_USER_CM_CMD_BIND_IP] = bind_ip,
+	[RDMA_USER_CM_CMD_RESOLVE_IP] = resolve_ip,
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = resolve_route,
+	[RDMA_USER_CM_CMD_QUERY_ROUTE] = query_route,
+	[RDMA_USER_CM_CMD_CONNECT] = connect_id,
+	[RDMA_USER_CM_CMD_LISTEN] = listen_id,
+	[RDMA_USER_CM_CMD_ACCEPT] = accept_id,
+	[RDMA_USER_CM_CMD_REJECT] = reject_id,
+	[RDMA_USER_CM_CMD_DISCONNECT] = disconnect_id,
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = init_qp_attr,
+	[RDMA_USER_CM_CMD_GET_EVENT] = get_event,
+	[RDMA_USER_CM_CMD_SET_OPTION] = set_option,
+	[RDMA_USER_CM_CMD_NOTIFY] = notify_id,
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = migrate_id,
+	[RDMA_USER_CM_CMD_BIND] = bind_addr,
+	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = resolve_addr,
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = NULL,
+};
+
+int ucma_run(struct ucma_command *c)
+{
+	if (c->number >= sizeof(commands) / sizeof(commands[0]))
+		return -EINVAL;
+	return commands[c->number] ? commands[c->number](c) : -ENOSYS;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ucma.h"
+
+/* Of enum ib_qp_attr_mask, enum ib_qp_state, enum ib_access_flags and enum ib_mtu. */
+enum {
+	QP_STATE = 1 << 0,
+	QP_ACCESS_FLAGS = 1 << 3,
+	QP_PKEY_INDEX = 1 << 4,
+	QP_PORT = 1 << 5,
+	QP_QKEY = 1 << 6,
+	QP_AV = 1 << 7,
+	QP_PATH_MTU = 1 << 8,
+	QP_TIMEOUT = 1 << 9,
+	QP_RETRY_CNT = 1 << 10,
+	QP_RNR_RETRY = 1 << 11,
+	QP_RQ_PSN = 1 << 12,
+	QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	QP_MIN_RNR_TIMER = 1 << 15,
+	QP_SQ_PSN = 1 << 16,
+	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	QP_DEST_QPN = 1 << 20,
+};
+enum { STATE_INIT = 1, STATE_RTR = 2, STATE_RTS = 3 };
+enum { ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8 };
+
+#define PORT      1
+#define HOP_LIMIT 64
+#define RATE_100G 16 /* enum ib_rate */
+#define EXACTLY   2  /* enum ib_sa_selector */
+
+/* --- Events */
+
+static void fill_ah(struct ib_uverbs_ah_attr *ah, const struct cma_id *id)
+{
+	const struct cm_channel *c = id->conn ? cm_channel(id->conn) : NULL;
+
+	*ah = (struct ib_uverbs_ah_attr){.is_global = 1, .port_num = PORT};
+	memcpy(ah->grh.dgid, id->peer, sizeof(ah->grh.dgid));
+	ah->grh.sgid_index = id->sgid_index;
+	ah->grh.hop_limit = HOP_LIMIT;
+	if (!c)
+		return;
+	ah->sl = c->path.sl;
+	ah->grh.flow_label = c->path.flow_label;
+	ah->grh.traffic_class = c->path.traffic_class;
+	if (c->path.hop_limit)
+		ah->grh.hop_limit = c->path.hop_limit;
+}
+
+static void fill_ud(struct rdma_ucm_ud_param *ud, const struct cma_id *id,
+		    const struct cma_param *p)
+{
+	ud->qp_num = p->qpn;
+	ud->qkey = p->qkey;
+	fill_ah(&ud->ah_attr, id);
+	ud->private_data_len = p->private_len;
+	memcpy(ud->private_data, p->private_data, p->private_len);
+}
+
+static void fill_conn(struct rdma_ucm_conn_param *conn, const struct cma_param *p)
+{
+	conn->qp_num = p->qpn;
+	conn->srq = p->srq;
+	conn->responder_resources = p->responder_resources;
+	conn->initiator_depth = p->initiator_depth;
+	conn->flow_control = p->flow_control;
+	conn->retry_count = p->retry_count;
+	conn->rnr_retry_count = p->rnr_retry_count;
+	conn->private_data_len = p->private_len;
+	memcpy(conn->private_data, p->private_data, p->private_len);
+}
+
+void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
+		     const struct cma_event *event)
+{
+	*resp = (struct rdma_ucm_event_resp){.event = event->type,
+					     .status = (uint32_t)event->status};
+	if (id->service == CMA_UD)
+		fill_ud(&resp->param.ud, id, &event->param);
+	else
+		fill_conn(&resp->param.conn, &event->param);
+}
+
+/* --- Routes */
+
+static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
+{
+	const struct host *host = id->cma->host;
+
+	path->mtu = cma_mtu(id->cma);
+	path->mtu_selector = EXACTLY;
+	path->rate = RATE_100G;
+	path->rate_selector = EXACTLY;
+	path->packet_life_time = CM_PACKET_LIFETIME;
+	path->packet_life_time_selector = EXACTLY;
+	path->flow_label = htobe32((id->src.addr.port * 31u + id->dst.port) & 0xfffff);
+	path->reversible = 1;
+	path->numb_path = 1;
+	path->hop_limit = HOP_LIMIT;
+	path->traffic_class = id->tos;
+	path->pkey = htobe16(host->pkeys[0]);
+}
+
+void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id)
+{
+	const struct host_address *own;
+
+	*resp = (struct rdma_ucm_query_route_resp){0};
+	cma_addr_to(&id->src.addr, &resp->src_addr, sizeof(resp->src_addr));
+	cma_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
+	if (!id->has_device)
+		return;
+	resp->node_guid = htobe64(cma_guid(id->cma->host));
+	resp->port_num = PORT;
+	own = host_by_gid(id->cma->host, id->sgid_index);
+	if (own)
+		memcpy(resp->ib_route[0].sgid, own->ip, sizeof(own->ip));
+	memcpy(resp->ib_route[0].dgid, id->peer, sizeof(id->peer));
+	resp->ib_route[0].pkey = htobe16(id->cma->host->pkeys[0]);
+	if (id->state != CMA_STATE_ROUTE_RESOLVED && !id->conn)
+		return;
+	resp->num_paths = 1;
+	fill_path(&resp->ib_route[0], id);
+}
+
+/* --- Queue pairs */
+
+static uint16_t pkey_index(const struct cma_id *id)
+{
+	const struct host *host = id->cma->host;
+	const struct cm_channel *c = id->conn ? cm_channel(id->conn) : NULL;
+
+	for (uint16_t i = 0; c && i < host->n_pkeys; i++)
+		if (host->pkeys[i] == c->path.pkey)
+			return i;
+	return 0;
+}
+
+static int fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+{
+	attr->qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT;
+	attr->pkey_index = pkey_index(id);
+	attr->port_num = PORT;
+	if (id->service == CMA_UD) {
+		attr->qp_attr_mask |= QP_QKEY;
+		attr->qkey = id->qkey ? id->qkey : CMA_UD_QKEY;
+		return 0;
+	}
+	attr->qp_attr_mask |= QP_ACCESS_FLAGS;
+	if (!id->conn)
+		return 0;
+	attr->qp_access_flags = ACCESS_REMOTE_WRITE;
+	if (cm_channel(id->conn)->responder_resources)
+		attr->qp_access_flags |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+	return 0;
+}
+
+/* Whether both sides' queue pairs are known. */
+static bool has_channel(const struct cma_id *id)
+{
+	switch (id->conn ? cm_state(id->conn) : CM_IDLE) {
+	case CM_REQ_RCVD:
+	case CM_MRA_REQ_SENT:
+	case CM_REP_RCVD:
+	case CM_MRA_REP_SENT:
+	case CM_REP_SENT:
+	case CM_MRA_REP_RCVD:
+	case CM_ESTABLISHED: return true;
+	default: return false;
+	}
+}
+
+static int fill_rtr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+{
+	const struct cm_channel *c;
+
+	attr->qp_attr_mask = QP_STATE;
+	if (id->service == CMA_UD)
+		return 0;
+	if (!has_channel(id))
+		return -EINVAL;
+	c = cm_channel(id->conn);
+	attr->qp_attr_mask |= QP_AV | QP_PATH_MTU | QP_DEST_QPN | QP_RQ_PSN;
+	fill_ah(&attr->ah_attr, id);
+	attr->path_mtu = c->mtu;
+	attr->dest_qp_num = c->remote_qpn;
+	attr->rq_psn = id->psn;
+	if (id->service == CMA_RC) {
+		attr->qp_attr_mask |= QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
+		attr->max_dest_rd_atomic = c->responder_resources;
+	}
+	return 0;
+}
+
+static int fill_rts(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+{
+	const struct cm_channel *c;
+
+	attr->qp_attr_mask = QP_STATE | QP_SQ_PSN;
+	if (id->service == CMA_UD)
+		return 0;
+	if (!has_channel(id))
+		return -EINVAL;
+	c = cm_channel(id->conn);
+	attr->sq_psn = c->sq_psn;
+	if (id->service == CMA_RC) {
+		attr->qp_attr_mask |=
+			QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+		attr->timeout = id->ack_timeout_set ? id->ack_timeout : c->ack_timeout;
+		attr->retry_cnt = c->retry_count;
+		attr->rnr_retry = c->rnr_retry_count;
+		attr->max_rd_atomic = c->initiator_depth;
+	}
+	return 0;
+}
+
+int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state)
+{
+	*attr = (struct ib_uverbs_qp_attr){.qp_state = state};
+	if (!id->has_device)
+		return -EINVAL;
+	switch (state) {
+	case STATE_INIT: return fill_init(attr, id);
+	case STATE_RTR: return fill_rtr(attr, id);
+	case STATE_RTS: return fill_rts(attr, id);
+	default: return -EINVAL;
+	}
+}

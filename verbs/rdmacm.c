@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rdmacm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cm/attach.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "log.h"
+#include "path.h"
+#include "user.h"
+
+/* The daemon answers at once, unless it does not run: then an error is better than to hang. */
+#define ANSWER_S 5
+
+struct rdmacm_file {
+	struct fd_object fd;
+	pthread_mutex_t lock; /* a command at a time */
+	int socket;
+	int reader; /* duplicate of the program's descriptor, to take packets back */
+	pid_t pid;  /* a child's IDs would be its parent's */
+	uint64_t token;
+	LIST_ENTRY(rdmacm_file) link;
+};
+
+static LIST_HEAD(, rdmacm_file) unused = LIST_HEAD_INITIALIZER(unused);
+static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- Opening and closing */
+
+static void closed(struct fd_object *object)
+{
+	struct rdmacm_file *file = (struct rdmacm_file *)object;
+
+	pthread_mutex_lock(&file->lock);
+	close(file->socket);
+	close(file->reader);
+	file->socket = file->reader = -1;
+	pthread_mutex_unlock(&file->lock);
+	pthread_mutex_lock(&unused_lock);
+	LIST_INSERT_HEAD(&unused, file, link);
+	pthread_mutex_unlock(&unused_lock);
+}
+
+static struct rdmacm_file *file_alloc(void)
+{
+	struct rdmacm_file *file;
+
+	pthread_mutex_lock(&unused_lock);
+	file = LIST_FIRST(&unused);
+	if (file)
+		LIST_REMOVE(file, link);
+	pthread_mutex_unlock(&unused_lock);
+	if (file)
+		return file;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	file->fd = (struct fd_object){.kind = FD_RDMACM, .release = closed};
+	file->socket = file->reader = -1;
+	pthread_mutex_init(&file->lock, NULL);
+	return file;
+}
+
+/* Whether root or this user is at the other end. */
+static bool is_friend(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	       (cred.uid == 0 || cred.uid == geteuid());
+}
+
+static int connect_daemon(void)
+{
+	const struct timeval patience = {.tv_sec = ANSWER_S};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, rc;
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME,
+		     path_run_dir()) >= (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) && is_friend(fd))
+		return fd;
+	rc = errno ? -errno : -EPERM;
+	close(fd);
+	/* As where the module is not loaded. */
+	return rc == -ENOENT || rc == -ECONNREFUSED ? -ENODEV : rc;
+}
+
+/* The answer to hello, and the descriptor with it. */
+static int receive_welcome(int socket, struct cm_attach_welcome *w, int *fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {w, sizeof(*w)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *header;
+
+	if (n != sizeof(*w))
+		return n < 0 ? -errno : -EIO;
+	if (w->status)
+		return w->status;
+	header = CMSG_FIRSTHDR(&msg);
+	if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -EIO;
+	memcpy(fd, CMSG_DATA(header), sizeof(*fd));
+	return 0;
+}
+
+static int say_hello(struct rdmacm_file *file, int *fd)
+{
+	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
+	struct cm_attach_welcome w;
+	int rc;
+
+	if (send(file->socket, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
+		return -EIO;
+	rc = receive_welcome(file->socket, &w, fd);
+	if (rc)
+		return rc;
+	file->token = w.token;
+	file->reader = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	return file->reader < 0 ? -errno : 0;
+}
+
+static int set_flags(int fd, int flags)
+{
+	if (flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return !(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0) ? -errno : 0;
+}
+
+int rdmacm_open(int flags)
+{
+	struct rdmacm_file *file = file_alloc();
+	int fd = -1, rc;
+
+	if (!file)
+		return -ENOMEM;
+	file->pid = getpid();
+	rc = file->socket = connect_daemon();
+	if (rc >= 0)
+		rc = say_hello(file, &fd);
+	if (rc >= 0)
+		rc = set_flags(fd, flags);
+	if (rc >= 0)
+		rc = fd_install(fd, &file->fd);
+	if (rc < 0) {
+		if (fd >= 0)
+			close(fd);
+		closed(&file->fd);
+		return rc;
+	}
+	return fd;
+}
+
+/* --- Commands */
+
+#define NO_RESPONSE 0xffff
+
+static const char *name_of(uint32_t command)
+{
+	static const char *const names[] = {
+		"CREATE_ID",   "DESTROY_ID",    "BIND_IP",     "RESOLVE_IP", "RESOLVE_ROUTE",
+		"QUERY_ROUTE", "CONNECT",       "LISTEN",      "ACCEPT",     "REJECT",
+		"DISCONNECT",  "INIT_QP_ATTR",  "GET_EVENT",   "GET_OPTION", "SET_OPTION",
+		"NOTIFY",      "JOIN_IP_MCAST", "LEAVE_MCAST", "MIGRATE_ID", "QUERY",
+		"BIND",        "RESOLVE_ADDR",  "JOIN_MCAST",
+	};
+
+	return command < sizeof(names) / sizeof(names[0]) ? names[command] : "unknown";
+}
+
+/* Where in a command the address for its response is. */
+static uint32_t response_at(uint32_t command)
+{
+	switch (command) {
+	case RDMA_USER_CM_CMD_CREATE_ID: return offsetof(struct rdma_ucm_create_id, response);
+	case RDMA_USER_CM_CMD_DESTROY_ID:
+	case RDMA_USER_CM_CMD_LEAVE_MCAST: return offsetof(struct rdma_ucm_destroy_id, response);
+	case RDMA_USER_CM_CMD_QUERY_ROUTE:
+	case RDMA_USER_CM_CMD_QUERY: return offsetof(struct rdma_ucm_query, response);
+	case RDMA_USER_CM_CMD_INIT_QP_ATTR: return offsetof(struct rdma_ucm_init_qp_attr, response);
+	case RDMA_USER_CM_CMD_GET_EVENT: return offsetof(struct rdma_ucm_get_event, response);
+	case RDMA_USER_CM_CMD_MIGRATE_ID: return offsetof(struct rdma_ucm_migrate_id, response);
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+		return offsetof(struct rdma_ucm_join_ip_mcast, response);
+	case RDMA_USER_CM_CMD_JOIN_MCAST: return offsetof(struct rdma_ucm_join_mcast, response);
+	default: return NO_RESPONSE;
+	}
+}
+
+struct request {
+	struct cm_attach_command command;
+	uint8_t in[CM_ATTACH_BYTES + CM_ATTACH_OPTION];
+};
+
+struct response {
+	struct cm_attach_reply reply;
+	uint8_t out[CM_ATTACH_BYTES];
+};
+
+static int exchange(struct rdmacm_file *file, const struct request *request,
+		    struct response *response)
+{
+	uint32_t len = (uint32_t)sizeof(request->command) + request->command.in;
+	ssize_t n = -1;
+
+	pthread_mutex_lock(&file->lock);
+	if (send(file->socket, request, len, MSG_NOSIGNAL) == (ssize_t)len)
+		do
+			n = recv(file->socket, response, sizeof(*response), 0);
+		while (n < 0 && errno == EINTR);
+	/* An answer that comes late would be taken for the next command's. */
+	if (n < 0)
+		shutdown(file->socket, SHUT_RDWR);
+	pthread_mutex_unlock(&file->lock);
+	if (n < (ssize_t)sizeof(response->reply) ||
+	    response->reply.out != n - (ssize_t)sizeof(response->reply))
+		return -EIO;
+	return response->reply.status;
+}
+
+/* Packets of events that nobody can fetch any more. */
+static void take_back(const struct rdmacm_file *file, uint32_t n)
+{
+	uint8_t byte;
+
+	while (n-- && recv(file->reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
+		;
+}
+
+/* SET_OPTION points to the value, which goes along behind it. */
+static int append_option(struct request *request)
+{
+	struct rdma_ucm_set_option option;
+
+	if (request->command.in < sizeof(option))
+		return -EINVAL;
+	memcpy(&option, request->in, sizeof(option));
+	if (option.optlen > CM_ATTACH_OPTION)
+		return -EINVAL;
+	request->command.in = sizeof(option) + option.optlen;
+	return user_read(request->in + sizeof(option), option.optval, option.optlen);
+}
+
+/* MIGRATE_ID names another open device by its descriptor; to the daemon, that is its token. */
+static struct rdmacm_file *migrated_from(const struct request *request)
+{
+	struct rdma_ucm_migrate_id migrate;
+
+	if (request->command.in < sizeof(migrate))
+		return NULL;
+	memcpy(&migrate, request->in, sizeof(migrate));
+	return rdmacm_lookup((int)migrate.fd);
+}
+
+static int migrate(struct rdmacm_file *file, struct request *request, struct response *response)
+{
+	struct rdmacm_file *from = migrated_from(request);
+	int rc;
+
+	if (!from)
+		return -EINVAL;
+	request->command.token = from->token;
+	rc = exchange(file, request, response);
+	if (!rc)
+		take_back(from, response->reply.withdrawn);
+	return rc;
+}
+
+/*
+ * Programs close the channel while a thread of theirs waits for its events. The kernel lets
+ * that wait for ever, or for a signal, and they rely on that.
+ */
+static int wait_closed(const struct rdmacm_file *file, int fd)
+{
+	if (rdmacm_lookup(fd) == file)
+		return -EIO;
+	pause();
+	return -EINTR;
+}
+
+/* Each packet stands for an event, but another thread may just have made it go. */
+static int get_event(struct rdmacm_file *file, int fd, const struct request *request,
+		     struct response *response)
+{
+	uint8_t byte;
+	ssize_t n;
+	int rc;
+
+	if (request->command.out < offsetof(struct rdma_ucm_event_resp, reserved))
+		return -ENOSPC;
+	do {
+		n = recv(fd, &byte, sizeof(byte), 0);
+		if (n < 0)
+			return -errno;
+		rc = n ? exchange(file, request, response) : -EIO;
+	} while (rc == -EAGAIN);
+	return rc == -EIO ? wait_closed(file, fd) : rc;
+}
+
+static int run(struct rdmacm_file *file, int fd, struct request *request, struct response *response)
+{
+	int rc;
+
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_GET_EVENT: return get_event(file, fd, request, response);
+	case RDMA_USER_CM_CMD_MIGRATE_ID: return migrate(file, request, response);
+	case RDMA_USER_CM_CMD_SET_OPTION:
+		rc = append_option(request);
+		return rc ? rc : exchange(file, request, response);
+	default:
+		rc = exchange(file, request, response);
+		if (!rc)
+			take_back(file, response->reply.withdrawn);
+		return rc;
+	}
+}
+
+static int reply(const struct request *request, const struct response *response)
+{
+	uint32_t at = response_at(request->command.command);
+	uint64_t address;
+
+	if (at == NO_RESPONSE || !response->reply.out)
+		return 0;
+	if (request->command.in < at + sizeof(address))
+		return -EINVAL;
+	memcpy(&address, request->in + at, sizeof(address));
+	return user_write(address, response->out, response->reply.out);
+}
+
+static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count)
+{
+	struct request request = {.command = {.command = 0}};
+	struct rdma_ucm_cmd_hdr hdr;
+	struct response response;
+	int rc;
+
+	if (count < sizeof(hdr))
+		return -EINVAL;
+	rc = user_read(&hdr, buf, sizeof(hdr));
+	if (rc)
+		return rc;
+	if (hdr.in + sizeof(hdr) > count || hdr.in > CM_ATTACH_BYTES)
+		return -EINVAL;
+	request.command.command = hdr.cmd;
+	request.command.in = hdr.in;
+	request.command.out = hdr.out;
+	rc = user_read(request.in, buf + sizeof(hdr), hdr.in);
+	if (!rc)
+		rc = run(file, fd, &request, &response);
+	if (!rc)
+		rc = reply(&request, &response);
+	log_debug("rdma_cm %s: %s", name_of(hdr.cmd), rc ? strerror(-rc) : "ok");
+	return rc;
+}
+
+ssize_t rdmacm_write(struct rdmacm_file *file, int fd, const void *buf, size_t count)
+{
+	int rc = file->pid == getpid() ? dispatch(file, fd, (uint64_t)(uintptr_t)buf, count)
+				       : -EACCES;
+
+	if (!rc)
+		return (ssize_t)count;
+	errno = -rc;
+	return -1;
+}
