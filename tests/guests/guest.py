@@ -4,10 +4,13 @@ import base64
 import contextlib
 import os
 import socket
+import sys
 import tempfile
 
-from ethernet import prefer
-from host import Failure, Program, free_port, until
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
+from ethernet import prefer  # noqa: E402
+from host import Failure, Program, free_port, until  # noqa: E402
 
 BOOT_SECONDS = 300
 MEMORY_MB = 512

@@ -8,13 +8,11 @@ is killed and another one comes.
 import os
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
-from ethernet import prefer  # noqa: E402
-from guest import Guest, MEMORY_MB  # noqa: E402
-from host import Host, free_port, main, succeed, until, wait_listening  # noqa: E402
-from image import Image  # noqa: E402
-import report  # noqa: E402
+from guest import Guest, MEMORY_MB
+from ethernet import prefer
+from host import Host, free_port, main, succeed, until, wait_listening
+from image import Image
+import report
 
 HOST, GUEST = '192.0.2.1', '192.0.2.2'
 MTU, PATH_MTU = 4200, 4096
@@ -135,10 +133,14 @@ def exchange(host, guest, programs):
     print('done', flush=True)
 
 
+def make_image(build):
+    return Image(build, [os.path.join(build, VERBS_CHECK)])
+
+
 def run():
     build, name = sys.argv[1:]
     wire = WIRES[name]
-    image = Image(build, [os.path.join(build, VERBS_CHECK)])
+    image = make_image(build)
     with Host(build, daemon=False) as host:
         path = os.path.join(host.run_dir, 'nic')
         start(host, wire.arguments(path))
