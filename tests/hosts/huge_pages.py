@@ -5,6 +5,7 @@ Packet buffers lie in huge pages where there are enough, in ordinary ones where 
 two hosts reach each other, and nothing is left of them.
 """
 import contextlib
+import fcntl
 import glob
 import os
 import sys
@@ -33,17 +34,24 @@ def resize(pages):
         file.write(str(pages))
 
 
+def size():
+    """Without those that go when who uses them gives them back."""
+    return read('nr_hugepages') - read('surplus_hugepages')
+
+
 @contextlib.contextmanager
 def huge_pages(pages):
-    """While it lasts, the machine has so many."""
-    before = read('nr_hugepages')
-    try:
-        resize(pages)
-        if read('nr_hugepages') != pages:
-            skip(f'the kernel gives {read("nr_hugepages")} huge pages, not {pages}')
-        yield
-    finally:
-        resize(before)
+    """While it lasts, the machine has so many; one test at a time says how many those are."""
+    with open(POOL + 'nr_hugepages', encoding='ascii') as pool:
+        fcntl.flock(pool, fcntl.LOCK_EX)
+        before = size()
+        try:
+            resize(pages)
+            if size() != pages:
+                skip(f'the kernel gives {size()} huge pages, not {pages}')
+            yield
+        finally:
+            resize(before)
 
 
 def held_by(pid):
