@@ -81,6 +81,11 @@ bool cma_addr_loopback(const struct cma_addr *a)
 	return is_v4(a) ? a->ip[12] == 127 : !memcmp(a->ip, v6, sizeof(v6));
 }
 
+bool cma_addr_group(const struct cma_addr *a)
+{
+	return is_v4(a) ? a->ip[12] >> 4 == 14 : a->ip[0] == 0xff;
+}
+
 bool cma_addr_same(const struct cma_addr *a, const struct cma_addr *b)
 {
 	return !memcmp(a->ip, b->ip, sizeof(a->ip));

@@ -97,6 +97,19 @@ static uint32_t drop_event(struct ucma_file *file, struct ucma_event *event)
 	return file ? n + of_child : n;
 }
 
+static void leave_groups(const struct ucma_ctx *ctx)
+{
+	struct ucma_group *group, *next;
+
+	for (group = LIST_FIRST(&ctx->file->ucma->groups); group; group = next) {
+		next = LIST_NEXT(group, link);
+		if (group->ctx != ctx)
+			continue;
+		LIST_REMOVE(group, link);
+		free(group);
+	}
+}
+
 uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
 {
 	struct ucma_event *event;
@@ -107,6 +120,7 @@ uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
 		ctx->request->child = NULL;
 	while ((event = event_of(ctx)))
 		n += drop_event(ctx->file, event);
+	leave_groups(ctx);
 	if (ctx->id)
 		cma_destroy_id(ctx->id);
 	LIST_REMOVE(ctx, link);
@@ -130,6 +144,55 @@ uint32_t ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 		n += withdraw(from, event);
 		enqueue(to, event);
 	}
+	return n;
+}
+
+/* --- Groups */
+
+struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16])
+{
+	struct ucma_event *event = calloc(1, sizeof(*event));
+	struct ucma_group *group = event ? calloc(1, sizeof(*group)) : NULL;
+	struct ucma *u = ctx->file->ucma;
+
+	if (!group) {
+		free(event);
+		return NULL;
+	}
+	*group = (struct ucma_group){.ctx = ctx, .number = u->last_group++, .uid = uid};
+	LIST_INSERT_HEAD(&u->groups, group, link);
+	event->ctx = ctx;
+	event->group = group;
+	ucma_fill_join(&event->resp, ctx->id, mgid);
+	event->resp.uid = uid;
+	event->resp.id = group->number;
+	enqueue(ctx->file, event);
+	return group;
+}
+
+struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number)
+{
+	struct ucma_group *group;
+
+	LIST_FOREACH(group, &file->ucma->groups, link)
+	if (group->number == number && group->ctx->file == file)
+		return group;
+	return NULL;
+}
+
+uint32_t ucma_group_leave(struct ucma_group *group)
+{
+	struct ucma_file *file = group->ctx->file;
+	struct ucma_event *event, *next;
+	uint32_t n = 0;
+
+	for (event = TAILQ_FIRST(&file->events); event; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event->group == group)
+			n += drop_event(file, event);
+	}
+	LIST_REMOVE(group, link);
+	free(group);
 	return n;
 }
 

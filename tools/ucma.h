@@ -33,9 +33,20 @@ struct ucma_ctx {
 };
 LIST_HEAD(ucma_ctx_list, ucma_ctx);
 
+/* A group that an ID has joined. */
+struct ucma_group {
+	struct ucma_ctx *ctx;
+	uint32_t number; /* by which the program leaves it */
+	uint64_t uid;
+	uint32_t events_reported;
+	LIST_ENTRY(ucma_group) link;
+};
+LIST_HEAD(ucma_group_list, ucma_group);
+
 struct ucma_event {
-	struct ucma_ctx *ctx;   /* whose event it counts as */
-	struct ucma_ctx *child; /* CONNECT_REQUEST: the new ID, if it is still there */
+	struct ucma_ctx *ctx;     /* whose event it is */
+	struct ucma_group *group; /* and counts as this one's, if it is still joined; else NULL */
+	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID, if it is still there */
 	struct rdma_ucm_event_resp resp;
 	TAILQ_ENTRY(ucma_event) link;
 };
@@ -69,6 +80,8 @@ struct ucma {
 	int listen_fd;
 	int epoll_fd; /* to be watched by the daemon */
 	uint32_t n;
+	uint32_t last_group;
+	struct ucma_group_list groups;
 	struct ucma_file_list files;
 };
 
@@ -88,6 +101,12 @@ uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx);
 struct ucma_event *ucma_event_next(struct ucma_file *file);
 /* Moves an ID and its events; returns how many will not be fetched where they were. */
 uint32_t ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
+/* Joins an ID to a group; its event follows. NULL: no memory. */
+struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16]);
+/* NULL: there is none, or it is another program's. */
+struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number);
+/* Returns how many of its events will not be fetched any more. */
+uint32_t ucma_group_leave(struct ucma_group *group);
 struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token);
 
 /* A command, and where its response goes. */
@@ -109,6 +128,9 @@ int ucma_run(struct ucma_command *c);
 /* --- ucma_fill.c: what programs are told. */
 void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		     const struct cma_event *event);
+/* Of a group that was joined. */
+void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
+		    const uint8_t mgid[16]);
 void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id);
 /* -EINVAL: the connection is not so far. */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);

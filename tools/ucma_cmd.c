@@ -358,6 +358,75 @@ static int init_qp_attr(struct ucma_command *c)
 	return rc ? rc : reply(c, &response, sizeof(response));
 }
 
+/* --- Groups. The program attaches its queue pair itself, once it has the event. */
+
+static int join(struct ucma_command *c, uint32_t number, uint64_t uid, const void *sockaddr,
+		uint32_t size)
+{
+	struct rdma_ucm_create_id_resp response;
+	const struct ucma_group *group;
+	struct cma_addr addr;
+	struct ucma_ctx *ctx;
+	int rc = cma_addr_from(&addr, sockaddr, size);
+
+	ctx = rc ? NULL : find(c, number, &rc);
+	if (rc)
+		return rc;
+	if (!ctx->id->has_device || ctx->id->service != CMA_UD || !cma_addr_group(&addr) ||
+	    (ctx->id->state != CMA_ADDR_BOUND && ctx->id->state != CMA_STATE_ADDR_RESOLVED))
+		return -EINVAL;
+	group = ucma_group_join(ctx, uid, addr.ip);
+	if (!group)
+		return -ENOMEM;
+	response.id = group->number;
+	return reply(c, &response, sizeof(response));
+}
+
+static int join_ip_mcast(struct ucma_command *c)
+{
+	struct rdma_ucm_join_ip_mcast request;
+	int rc;
+
+	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_join_ip_mcast, id) + sizeof(request.id));
+	return rc ? rc : join(c, request.id, request.uid, &request.addr, sizeof(request.addr));
+}
+
+static int join_mcast(struct ucma_command *c)
+{
+	struct rdma_ucm_join_mcast request;
+	int rc;
+
+	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
+		return -ENOSPC;
+	rc = GET(c, request);
+	if (!rc && (request.addr_size > sizeof(request.addr) ||
+		    request.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
+		rc = -EINVAL;
+	return rc ? rc : join(c, request.id, request.uid, &request.addr, request.addr_size);
+}
+
+static int leave_mcast(struct ucma_command *c)
+{
+	struct rdma_ucm_destroy_id_resp response;
+	struct rdma_ucm_destroy_id request;
+	struct ucma_group *group;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_destroy_id, reserved));
+	if (rc)
+		return rc;
+	group = ucma_group_find(c->file, request.id);
+	if (!group)
+		return -ENOENT;
+	response.events_reported = group->events_reported;
+	c->withdrawn = ucma_group_leave(group);
+	return reply(c, &response, sizeof(response));
+}
+
 /* --- Options */
 
 static int set_id_option(struct cma_id *id, uint32_t name, const uint8_t *value, uint32_t len)
@@ -417,7 +486,10 @@ static int get_event(struct ucma_command *c)
 	event = ucma_event_next(c->file);
 	if (!event)
 		return -EAGAIN;
-	event->ctx->events_reported++;
+	if (event->group)
+		event->group->events_reported++;
+	else
+		event->ctx->events_reported++;
 	if (event->resp.event == CMA_CONNECT_REQUEST)
 		event->ctx->backlog++;
 	if (event->child)
@@ -451,7 +523,9 @@ static command_fn *const commands[] = {
 	[RDMA_USER_CM_CMD_MIGRATE_ID] = migrate_id,
 	[RDMA_USER_CM_CMD_BIND] = bind_addr,
 	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = resolve_addr,
-	[RDMA_USER_CM_CMD_JOIN_MCAST] = NULL,
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = join_ip_mcast,
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = join_mcast,
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = leave_mcast,
 };
 
 int ucma_run(struct ucma_command *c)

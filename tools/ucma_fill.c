@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rxe/packet.h>
+
 #include "ucma.h"
 
 /* Of enum ib_qp_attr_mask, enum ib_qp_state, enum ib_access_flags and enum ib_mtu. */
@@ -83,6 +85,18 @@ void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		fill_ud(&resp->param.ud, id, &event->param);
 	else
 		fill_conn(&resp->param.conn, &event->param);
+}
+
+void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
+		    const uint8_t mgid[16])
+{
+	struct rdma_ucm_ud_param *ud = &resp->param.ud;
+
+	*resp = (struct rdma_ucm_event_resp){.event = CMA_MULTICAST_JOIN};
+	ud->qp_num = URXE_QPN_MULTICAST;
+	ud->qkey = id->qkey ? id->qkey : CMA_UD_QKEY;
+	fill_ah(&ud->ah_attr, id);
+	memcpy(ud->ah_attr.grh.dgid, mgid, sizeof(ud->ah_attr.grh.dgid));
 }
 
 /* --- Routes */

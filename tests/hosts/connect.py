@@ -6,7 +6,7 @@ import sys
 
 from ethernet import Ethernet, IPV4, IPV4_IN_VLAN, IPV6
 from host import main, skip, until
-from rdmacm import check_pair
+from rdmacm import check_group, check_pair
 
 PROGRAMS = [
     (['rping', '-s', '-C', '10', '-V'], ['rping', '-c', '-a', '{}', '-C', '10', '-V']),
@@ -30,6 +30,7 @@ def run():
                        ['rping', '-c', '-a', '{}', '-C', '3'], address.format(1))
         check_pair(b, a, ['udaddy', '-c', '2'], ['udaddy', '-s', '{}', '-c', '2'],
                    IPV4.format(2))
+        check_group(a, b)
 
 
 if __name__ == '__main__':

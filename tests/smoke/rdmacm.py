@@ -23,12 +23,12 @@ PROGRAMS = [
 ]
 
 
-def start_server(host, argv):
-    """A server that listens, which urxe's library tells on stderr."""
+def start_server(host, argv, sign='rdma_cm LISTEN: ok'):
+    """A server that listens, as urxe's library tells it on stderr."""
     host.environment['URXE_LOG'] = 'debug'
     server = host.start(*argv)
     del host.environment['URXE_LOG']
-    until(30, lambda: 'rdma_cm LISTEN: ok' in server.errors() or not server.running(),
+    until(30, lambda: sign in server.errors() or not server.running(),
           lambda: f'does not listen: {server.describe()}')
     return server
 
@@ -54,6 +54,17 @@ def check_pair(server_host, client_host, server_argv, client_argv, address):
         succeed(server, SECONDS)
     except Failure as failure:
         raise Failure(f'{failure}\nthe server: {server.describe()}') from None
+
+
+def check_group(receiving, sending):
+    argv = ['mckey', '-m', '239.1.2.3', '-C', '10', '-S', '100']
+    receiver = start_server(receiving, argv, 'ATTACH_MCAST: ok')
+    sender = sending.start(*argv, '-s')
+    succeed(sender, SECONDS)
+    try:
+        succeed(receiver, SECONDS)
+    except Failure as failure:
+        raise Failure(f'{failure}\nthe sender: {sender.describe()}') from None
 
 
 def check_ipv6(host):
@@ -95,6 +106,7 @@ def run():
     with Host(build) as host:
         for server, client in PROGRAMS:
             check_pair(host, host, server, client, '127.0.0.1')
+        check_group(host, host)
         check_ipv6(host)
         check_nobody_listens(host)
         check_port_taken(host)

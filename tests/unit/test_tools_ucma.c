@@ -427,6 +427,62 @@ static void test_migrate(void **state)
 	loop_end(&loop, &c);
 }
 
+static int join(const struct loop_program *p, uint32_t id, uint32_t ip, uint64_t uid)
+{
+	struct rdma_ucm_join_ip_mcast request = {.id = id, .uid = uid};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+
+	in.sin_addr.s_addr = htonl(ip);
+	memcpy(&request.addr, &in, sizeof(in));
+	return COMMAND(p, JOIN_IP_MCAST, request, sizeof(struct rdma_ucm_create_id_resp));
+}
+
+static uint32_t leave(const struct loop_program *p, uint32_t group)
+{
+	const struct rdma_ucm_destroy_id request = {.id = group};
+	struct rdma_ucm_destroy_id_resp response;
+
+	assert_int_equal(COMMAND(p, LEAVE_MCAST, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	return response.events_reported;
+}
+
+static void test_groups(void **state)
+{
+	static const uint8_t mgid[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
+	const struct rdma_ucm_destroy_id again = {.id = 0};
+	struct rdma_ucm_event_resp event;
+	uint32_t id, first, second;
+
+	(void)state;
+	id = create(&a, RDMA_PS_UDP, 0xa);
+	assert_int_equal(join(&a, id, 0xef010203, 0x10), -EINVAL); /* it has no address */
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(join(&a, id, 0x0a010203, 0x10), -EINVAL);
+	assert_int_equal(join(&a, id, 0xef010203, 0x10), 0);
+	memcpy(&first, answer.out, sizeof(first));
+	event = get_event(&a, CMA_MULTICAST_JOIN);
+	assert_int_equal(event.uid, 0x10);
+	assert_int_equal(event.id, first);
+	assert_int_equal(event.param.ud.qp_num, 0xffffff);
+	assert_int_equal(event.param.ud.qkey, CMA_UD_QKEY);
+	assert_memory_equal(event.param.ud.ah_attr.grh.dgid, mgid, sizeof(mgid));
+	assert_int_equal(join(&a, id, 0xef010204, 0x11), 0);
+	memcpy(&second, answer.out, sizeof(second));
+	assert_int_equal(leave(&a, first), 1);
+	assert_int_equal(leave(&a, second), 0);
+	assert_int_equal(answer.reply.withdrawn, 1);
+	assert_true(rings(&a));
+	assert_int_equal(COMMAND(&a, LEAVE_MCAST, again, 4), -ENOENT);
+	assert_int_equal(join(&a, id, 0xef010203, 0x12), 0);
+	/* With the ID goes what it has joined. */
+	assert_int_equal(destroy(&a, id), 1);
+	assert_int_equal(answer.reply.withdrawn, 1);
+	assert_true(rings(&a));
+	expect_no_event(&a);
+}
+
 /* What is out of order, and what is not theirs. */
 static void test_refusals(void **state)
 {
@@ -528,6 +584,7 @@ int main(void)
 		TEST(test_listener_goes),
 		TEST(test_datagrams),
 		TEST(test_migrate),
+		TEST(test_groups),
 		TEST(test_refusals),
 		TEST(test_options),
 		TEST(test_many_events),
