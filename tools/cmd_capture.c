@@ -299,6 +299,7 @@ static int run(const struct arguments *a, const struct wait *w, int memory)
 	log_line("%" PRIu64 " frames captured, %" PRIu64 " lost", taken,
 		 capture_reader_lost(&ring));
 	pcapng_end(&sink.pcapng);
+	capture_reader_close(&ring);
 	return rc ? STATUS_FAILED : 0;
 }
 

@@ -22,7 +22,6 @@ int egress_init(struct egress *egress, struct vnic_driver *nic,
 		.nic = nic,
 		.mtu = who->mtu,
 		.process = VNIC_PROCESS(who->qpn_first),
-		.counters = vnic_driver_direct_counters(nic),
 		.routes = calloc(VNIC_PROCESSES, sizeof(struct egress_route *)),
 		.spares = malloc((size_t)EGRESS_BURST * FRAME_ROOM(who->mtu)),
 	};
@@ -52,11 +51,7 @@ void egress_done(struct egress *egress)
 
 void egress_set_nic(struct egress *egress, struct vnic_driver *nic)
 {
-	uint64_t *counters = vnic_driver_direct_counters(nic);
-
-	memcpy(counters, egress->counters, VNIC_DIRECT_COUNT * sizeof(*counters));
 	egress->nic = nic;
-	egress->counters = counters;
 	egress->first = egress->count = 0;
 	egress->posted = egress->placed = 0;
 	egress->full_since = 0;

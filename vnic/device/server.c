@@ -409,19 +409,6 @@ void vnic_server_set_direct(struct vnic_server_client *client, bool on)
 		vnic_store(vnic_reg(client->bars, VNIC_REG_DIRECT), on);
 }
 
-void vnic_server_direct_counters(const struct vnic_server_client *client,
-				 uint64_t counters[VNIC_DIRECT_COUNT])
-{
-	const uint64_t *words;
-
-	memset(counters, 0, VNIC_DIRECT_COUNT * sizeof(counters[0]));
-	if (!client->bars)
-		return;
-	words = (const uint64_t *)(void *)vnic_reg(client->bars, VNIC_REG_DIRECT_COUNTERS);
-	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
-		counters[i] = vnic_load(&words[i]);
-}
-
 uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client)
 {
 	return client->inbox ? vnic_inbox_keeper_holder(client->inbox) : 0;

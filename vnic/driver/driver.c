@@ -222,11 +222,6 @@ bool vnic_driver_direct(const struct vnic_driver *drv)
 	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));
 }
 
-uint64_t *vnic_driver_direct_counters(const struct vnic_driver *drv)
-{
-	return (uint64_t *)(void *)vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT_COUNTERS);
-}
-
 int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
 {
 	return drv->transport->ops->remote(drv->transport, true, dgid, qpn);

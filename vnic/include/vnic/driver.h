@@ -115,7 +115,5 @@ int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_IN
 bool vnic_driver_met(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
 /* Whether the daemon lets frames pass by it: to be asked for each burst. */
 bool vnic_driver_direct(const struct vnic_driver *drv);
-/* VNIC_DIRECT_COUNT words for the caller to count in, where the daemon reads them. */
-uint64_t *vnic_driver_direct_counters(const struct vnic_driver *drv);
 
 #endif

@@ -31,12 +31,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
  * has to wake the device. Unused on a transport that traps stores.
  */
 #define VNIC_REG_ASLEEP 0xc00
-/*
- * Not vmxnet3's either: 1 while the driver may put frames into other processes'
- * inboxes; and 64-bit words in which it counts (enum vnic_direct_counter).
- */
-#define VNIC_REG_DIRECT          0xc08
-#define VNIC_REG_DIRECT_COUNTERS 0xd00
+/* Not vmxnet3's either: 1 while the driver may put frames into other processes' inboxes. */
+#define VNIC_REG_DIRECT 0xc08
 
 #define VMXNET3_REG_VRRS 0x00 /* revision report (read) and selection (write) */
 #define VMXNET3_REG_UVRS 0x08 /* the same for UPT */

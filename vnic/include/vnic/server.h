@@ -117,9 +117,6 @@ uint32_t vnic_server_process(const struct vnic_server_client *client);
  * not, all its frames come by its NIC, from its next burst on.
  */
 void vnic_server_set_direct(struct vnic_server_client *client, bool on);
-/* What the client has counted; its word is all there is. */
-void vnic_server_direct_counters(const struct vnic_server_client *client,
-				 uint64_t counters[VNIC_DIRECT_COUNT]);
 /* The number of the process that has the lock of the client's inbox; 0 = none has. */
 uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client);
 /* A process has died: frees the lock of the client's inbox, where it had it. */
