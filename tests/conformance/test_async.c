@@ -124,30 +124,48 @@ static void violated(void)
 	rule(side_state(&pair[1]) == IBV_QPS_ERR, "and the QP is in error");
 }
 
+/* A SRQ that nothing uses any more, with an event that nobody has read: its limit. */
+static struct ibv_srq *with_event(void)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct pollfd pfd = {hca.context->async_fd, POLLIN, 0};
+	struct side s = {.srq = ibv_create_srq(hca.pd, &init)};
+	struct ibv_srq_attr limit = {.srq_limit = 1};
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	MUST(s.srq);
+	side_create(&s, IBV_QPT_UD, 0);
+	side_up(&s, NULL, IBV_QPS_RTS);
+	MUST(!post_srq_recv(&s, 1, 0, 64) && !ibv_modify_srq(s.srq, &limit, IBV_SRQ_LIMIT));
+	sge = side_sge(&s, 4096, 8);
+	wr = side_wr(&s, IBV_WR_SEND, &sge, &s);
+	MUST(!post_send(&s, &wr));
+	MUST(poll(&pfd, 1, WAIT_MS) == 1);
+	MUST(!ibv_destroy_qp(s.qp));
+	return s.srq;
+}
+
 static volatile bool destroyed;
 
-static void *destroy(void *qp)
+static void *destroy(void *srq)
 {
-	MUST(!ibv_destroy_qp(qp));
+	MUST(!ibv_destroy_srq(srq));
 	destroyed = true;
 	return NULL;
 }
 
 static void acknowledging(void)
 {
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
-	struct side s = {.srq = ibv_create_srq(hca.pd, &init)};
+	struct ibv_srq *srq = with_event();
 	struct ibv_async_event event;
 	pthread_t thread;
 
-	MUST(s.srq);
-	side_create(&s, IBV_QPT_RC, 0);
-	side_up(&s, &s, IBV_QPS_RTS);
-	MUST(!side_step(&s, NULL, IBV_QPS_ERR));
 	MUST(!ibv_get_async_event(hca.context, &event));
-	MUST(!pthread_create(&thread, NULL, destroy, s.qp));
+	MUST(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
+	MUST(!pthread_create(&thread, NULL, destroy, srq));
 	usleep(20000);
-	rule(!destroyed, "a QP waits for its events to be acknowledged");
+	rule(!destroyed, "an object waits for its events to be acknowledged");
 	ibv_ack_async_event(&event);
 	MUST(!pthread_join(thread, NULL));
 	rule(destroyed, "and goes then");
@@ -155,16 +173,10 @@ static void acknowledging(void)
 
 static void unread(void)
 {
-	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
-	struct side s = {.srq = ibv_create_srq(hca.pd, &init)};
 	struct pollfd pfd = {hca.context->async_fd, POLLIN, 0};
+	struct ibv_srq *srq = with_event();
 
-	MUST(s.srq);
-	side_create(&s, IBV_QPT_RC, 0);
-	side_up(&s, &s, IBV_QPS_RTS);
-	MUST(!side_step(&s, NULL, IBV_QPS_ERR));
-	MUST(poll(&pfd, 1, WAIT_MS) == 1);
-	rule_errno(0, ibv_destroy_qp(s.qp), "a QP goes with an event that nobody has read");
+	rule_errno(0, ibv_destroy_srq(srq), "an object goes with an event that nobody has read");
 	rule(poll(&pfd, 1, 0) == 0, "and its event with it");
 }
 
