@@ -263,9 +263,9 @@ static const struct cma_ops cma_ops = {on_send, on_event, on_request};
 
 /* --- Open devices */
 
-static int watch(const struct ucma *u, int fd, void *what)
+static int watch(const struct ucma *u, int fd, uint32_t events, void *what)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
+	struct epoll_event ev = {.events = events, .data.ptr = what};
 
 	return epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
@@ -305,7 +305,8 @@ int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, stru
 	if (!rc)
 		rc = u->listen_fd = listen_at(run_dir);
 	if (rc >= 0)
-		rc = watch(u, u->listen_fd, u);
+		/* Where a connection cannot be taken, the next one tells, not this without end. */
+		rc = watch(u, u->listen_fd, EPOLLIN | EPOLLET, u);
 	if (rc < 0)
 		ucma_close(u, run_dir);
 	return rc < 0 ? rc : 0;
@@ -351,15 +352,13 @@ static pid_t peer_pid(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? 0 : cred.pid;
 }
 
-static void accept_file(struct ucma *u)
+static void add_file(struct ucma *u, int fd)
 {
-	int fd = accept4(u->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct ucma_file *file = fd < 0 ? NULL : calloc(1, sizeof(*file));
+	struct ucma_file *file = calloc(1, sizeof(*file));
 
-	if (!file || watch(u, fd, file)) {
+	if (!file || watch(u, fd, EPOLLIN, file)) {
 		free(file);
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		return;
 	}
 	file->ucma = u;
@@ -369,6 +368,14 @@ static void accept_file(struct ucma *u)
 	TAILQ_INIT(&file->events);
 	LIST_INSERT_HEAD(&u->files, file, link);
 	u->n++;
+}
+
+static void accept_all(struct ucma *u)
+{
+	int fd;
+
+	while ((fd = accept4(u->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+		add_file(u, fd);
 }
 
 /* 0, or a negative errno value: the file is to be closed. */
@@ -450,7 +457,7 @@ void ucma_input(struct ucma *u, uint64_t now)
 	u->cma.now = now;
 	for (i = 0; i < n; i++) {
 		if (events[i].data.ptr == u)
-			accept_file(u);
+			accept_all(u);
 		else
 			file_event(events[i].data.ptr);
 	}

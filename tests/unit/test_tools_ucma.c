@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -569,6 +571,34 @@ static void test_many_events(void **state)
 	expect_no_event(&a);
 }
 
+/* Whoever cannot be taken for want of descriptors does not keep the daemon busy. */
+static void test_no_descriptors(void **state)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), lowest = dup(fd);
+	struct rlimit limit, none;
+	struct sockaddr_un address;
+	struct epoll_event event;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = (rlim_t)lowest;
+	close(lowest);
+	assert_int_equal(message_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(loop.ucma.n, 2);
+	assert_int_equal(epoll_wait(loop.ucma.epoll_fd, &event, 1, 0), 0);
+	/* The next one brings it along. */
+	loop_end(&loop, &a);
+	a = loop_start(&loop);
+	assert_int_equal(loop.ucma.n, 3);
+	close(fd);
+	ucma_input(&loop.ucma, loop.now);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -588,6 +618,7 @@ int main(void)
 		TEST(test_refusals),
 		TEST(test_options),
 		TEST(test_many_events),
+		TEST(test_no_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
