@@ -29,6 +29,15 @@ void qemu_set_mtu(struct qemu_port *port, uint32_t mtu)
 	port->frame_max = port->mtu + FRAME_OVERHEAD;
 }
 
+uint32_t qemu_fitting(const struct qemu_port *port, const struct netdev_frame *frames, uint32_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && count < QEMU_BURST && frames[count].len <= port->frame_max)
+		count++;
+	return count;
+}
+
 uint32_t qemu_mtu(const struct netdev *port)
 {
 	return ((const struct qemu_port *)port)->mtu;

@@ -43,6 +43,9 @@ int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, 
 /* Closes the socket and removes its file. */
 void qemu_unbind(struct qemu_port *port);
 
+/* How many of the first frames go in one call: QEMU_BURST at most, and none that is too long. */
+uint32_t qemu_fitting(const struct qemu_port *port, const struct netdev_frame *frames, uint32_t n);
+
 /* What both put into their tables. */
 uint32_t qemu_mtu(const struct netdev *port);
 void qemu_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);

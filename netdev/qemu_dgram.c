@@ -130,16 +130,6 @@ static uint32_t send_burst(struct dgram_port *port, const struct netdev_frame *f
 	return n;
 }
 
-static uint32_t fitting(const struct dgram_port *port, const struct netdev_frame *frames,
-			uint32_t n)
-{
-	uint32_t count = 0;
-
-	while (count < n && count < QEMU_BURST && frames[count].len <= port->qemu.frame_max)
-		count++;
-	return count;
-}
-
 static uint32_t dgram_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
 			 uint32_t n)
 {
@@ -148,7 +138,7 @@ static uint32_t dgram_tx(struct netdev *netdev, uint64_t now, const struct netde
 
 	(void)now;
 	while (done < n && port->peer.sun_family) {
-		uint32_t count = fitting(port, frames + done, n - done);
+		uint32_t count = qemu_fitting(&port->qemu, frames + done, n - done);
 		uint32_t sent;
 
 		if (!count) {

@@ -266,16 +266,6 @@ static int send_burst(struct stream_port *port, const struct netdev_frame *frame
 	return (int)count_taken(port, parts, n, (size_t)sent);
 }
 
-static uint32_t fitting(const struct stream_port *port, const struct netdev_frame *frames,
-			uint32_t n)
-{
-	uint32_t count = 0;
-
-	while (count < n && count < QEMU_BURST && frames[count].len <= port->qemu.frame_max)
-		count++;
-	return count;
-}
-
 static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
 			  uint32_t n)
 {
@@ -283,7 +273,7 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 	uint32_t done = 0;
 
 	while (done < n && port->peer >= 0 && send_rest(port)) {
-		uint32_t count = fitting(port, frames + done, n - done);
+		uint32_t count = qemu_fitting(&port->qemu, frames + done, n - done);
 		int sent;
 
 		if (!count) {
