@@ -233,7 +233,7 @@ static int hear_for_vms(struct daemon *d, char why[DAEMON_WHY])
 {
 	if (!d->sw.vms)
 		return 0;
-	d->neigh.vms = !uplinks_hide_answers(&d->uplinks);
+	d->neigh.vms = true;
 	return uplinks_hear_all(&d->uplinks, why);
 }
 

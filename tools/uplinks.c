@@ -57,16 +57,6 @@ int uplinks_hear_all(struct uplinks *all, char why[UPLINK_WHY])
 	return rc;
 }
 
-bool uplinks_hide_answers(const struct uplinks *all)
-{
-	uint32_t i;
-
-	for (i = 0; i < all->n; i++)
-		if (uplink_is_xdp(&all->at[i]))
-			return true;
-	return false;
-}
-
 int uplinks_watch(const struct uplinks *all, int epoll_fd, char why[UPLINK_WHY])
 {
 	uint32_t i;

@@ -29,8 +29,6 @@ void uplinks_close(struct uplinks *all);
 int uplinks_check_mtu(const struct uplinks *all, uint16_t mtu, char why[UPLINK_WHY]);
 /* Who is behind a VM's NIC hears by the uplinks what is for it. On error `why` has one sentence. */
 int uplinks_hear_all(struct uplinks *all, char why[UPLINK_WHY]);
-/* Whether the kernel keeps for itself the answers to ARP and ND that come by one of them. */
-bool uplinks_hide_answers(const struct uplinks *all);
 /* Also those that are watched already; their events have no data. On error `why` has a sentence. */
 int uplinks_watch(const struct uplinks *all, int epoll_fd, char why[UPLINK_WHY]);
 /* uplink_log_pages, or uplink_log_faults, for each. */
