@@ -21,7 +21,7 @@ RDMA_CORE = r'(infiniband|rdma)/'
 # folder: (may include, must not include), matched from the start of the name in <>.
 RULES = {
     'rxe': (rf'rxe/|({PURE_LIBC})\.h$|isa-l/crc\.h$', None),
-    'cm': (rf'cm/|({PURE_LIBC})\.h$', None),
+    'rxe/cm': (rf'cm/|({PURE_LIBC})\.h$', None),
     'netdev': (r'netdev/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}'),
     'vnic': (r'vnic/|(?!{})'.format(OURS), f'{DPDK}|{RDMA_CORE}|pcap'),
     'verbs': (r'rxe/|cm/attach\.h$|vnic/(driver|attach|inbox)\.h$|(?!{})'.format(OURS),
@@ -39,12 +39,18 @@ EXCEPTIONS = {
 }
 
 
+def owner(path):
+    """The folder whose rules a file keeps."""
+    return max((folder for folder in RULES if path.startswith(folder + os.sep)), key=len)
+
+
 def sources(top):
-    for folder in RULES:
+    for folder in {folder.split(os.sep)[0] for folder in RULES}:
         for path, _, names in os.walk(os.path.join(top, folder)):
             for name in names:
                 if name.endswith(('.c', '.h')):
-                    yield folder, os.path.relpath(os.path.join(path, name), top)
+                    path_in_top = os.path.relpath(os.path.join(path, name), top)
+                    yield owner(path_in_top), path_in_top
 
 
 def side(path):
@@ -76,7 +82,7 @@ def check_private(top, folder, path, name):
     places = [beside] + [os.path.join(folder, sub, name)
                          for sub in [''] + sorted(next(os.walk(os.path.join(top, folder)))[1])]
     found = [place for place in places if os.path.isfile(os.path.join(top, place))]
-    if found and found[0].split(os.sep)[0] == folder:
+    if found and owner(found[0]) == folder:
         if wrong_side(path, found[0]):
             return f'the vNIC\'s driver and device side may not share "{name}"'
         return None
