@@ -17,8 +17,8 @@ def connect(host):
     if len(paths) != 1:
         raise Failure(f'not one telemetry socket: {paths}')
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(paths[0])  # which waits only without a time limit, where others connect as well
     client.settimeout(20)
-    client.connect(paths[0])
     size = json.loads(client.recv(1024))['max_output_len']
     return client, size
 
