@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "message.h"
@@ -22,26 +21,6 @@ static int watch(const struct control *c, int fd)
 	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static int listen_at(const char *run_dir)
-{
-	struct sockaddr_un address;
-	int rc = message_address(&address, run_dir, CONTROL_SOCKET_NAME), fd;
-
-	if (rc)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	unlink(address.sun_path);
-	/* The file gets the socket's mode: at no moment may others connect. */
-	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
-	    !listen(fd, BACKLOG))
-		return fd;
-	rc = -errno;
-	close(fd);
-	return rc;
-}
-
 int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx)
 {
 	uint32_t i;
@@ -53,7 +32,7 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
-	rc = c->listen_fd = listen_at(run_dir);
+	rc = c->listen_fd = message_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
 	if (rc >= 0)
 		rc = watch(c, c->listen_fd);
 	if (rc < 0)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 union ancillary {
@@ -19,6 +20,26 @@ int message_address(struct sockaddr_un *address, const char *dir, const char *na
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	n = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", dir, name);
 	return n < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+int message_listen(const char *dir, const char *name, int backlog)
+{
+	struct sockaddr_un address;
+	int rc = message_address(&address, dir, name), fd;
+
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(address.sun_path);
+	/* The file gets the socket's mode: at no moment may others connect. */
+	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
+	    !listen(fd, backlog))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
 }
 
 bool message_from_friend(int fd)

@@ -13,6 +13,12 @@
 /* -ENAMETOOLONG where the path does not fit. */
 int message_address(struct sockaddr_un *address, const char *dir, const char *name);
 
+/*
+ * A listening socket at this place, whatever was there before; only its owner can connect. A
+ * descriptor, non-blocking, or a negative errno value.
+ */
+int message_listen(const char *dir, const char *name, int backlog);
+
 /* Whether root or this process's own user is at the other end. */
 bool message_from_friend(int fd);
 

@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "message.h"
@@ -270,26 +269,6 @@ static int watch(const struct ucma *u, int fd, uint32_t events, void *what)
 	return epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static int listen_at(const char *run_dir)
-{
-	struct sockaddr_un address;
-	int rc = message_address(&address, run_dir, CM_ATTACH_SOCKET_NAME), fd;
-
-	if (rc)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	unlink(address.sun_path);
-	/* The file gets the socket's mode: at no moment may others connect. */
-	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
-	    !listen(fd, BACKLOG))
-		return fd;
-	rc = -errno;
-	close(fd);
-	return rc;
-}
-
 int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, struct neigh *neigh,
 	      const struct ucma_ops *ops, void *ctx)
 {
@@ -303,7 +282,7 @@ int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, stru
 	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = u->epoll_fd < 0 ? -errno : 0;
 	if (!rc)
-		rc = u->listen_fd = listen_at(run_dir);
+		rc = u->listen_fd = message_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
 	if (rc >= 0)
 		/* Where a connection cannot be taken, the next one tells, not this without end. */
 		rc = watch(u, u->listen_fd, EPOLLIN | EPOLLET, u);

@@ -49,17 +49,24 @@ def address(action, text):
     must('-n', NAMES[0], 'addr', action, text, 'dev', 'eth0')
 
 
+def move_first_address(events):
+    """
+    The kernel has it last in the end; it keeps its old place. One change at a time: a daemon that
+    is late sees only where they have led.
+    """
+    address('add', '198.51.100.1/24')
+    events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
+    address('del', '192.0.2.1/24')
+    events.expect('GID_CHANGE', 'ACTIVE', 1024, {1: '198.51.100.1'})
+    address('add', '192.0.2.1/24')
+    events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
+
+
 def check_events(build):
     """Addresses come and go, and the link does; each event comes when all of it is true already."""
     with host(build, 0) as machine:
         events = Events(machine, build)
-        address('add', '198.51.100.1/24')
-        events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
-        address('del', '192.0.2.1/24')
-        events.expect('GID_CHANGE', 'ACTIVE', 1024, {1: '198.51.100.1'})
-        # It comes back to its old place.
-        address('add', '192.0.2.1/24')
-        events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
+        move_first_address(events)
         both = {0: '192.0.2.1', 1: '198.51.100.1'}
         must('-n', NAMES[0], 'link', 'set', 'eth0', 'down')
         events.expect('PORT_ERR', 'DOWN', 1024, both)
@@ -93,13 +100,7 @@ def check_restart(build):
     """Who survives a daemon finds each address at its index, in whatever order the kernel has them."""
     with host(build, 0) as machine:
         events = Events(machine, build)
-        # One at a time: a daemon that is late sees only where they have led.
-        address('add', '198.51.100.1/24')
-        events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
-        address('del', '192.0.2.1/24')
-        events.expect('GID_CHANGE', 'ACTIVE', 1024, {1: '198.51.100.1'})
-        address('add', '192.0.2.1/24')
-        events.expect('GID_CHANGE', 'ACTIVE', 1024, {0: '192.0.2.1', 1: '198.51.100.1'})
+        move_first_address(events)
         machine.daemon.kill()
         machine.start_daemon(UPLINK)
         address('add', '203.0.113.1/24')
