@@ -103,15 +103,30 @@ void must_fail(const char *file, int line, const char *condition)
 	_Exit(EXIT_FAILURE);
 }
 
+static void say_why(const char *format, va_list args)
+{
+	printf("%s: skipped: ", this_test);
+	vprintf(format, args);
+	putchar('\n');
+	fflush(stdout);
+}
+
 void skip(const char *format, ...)
 {
 	va_list args;
 
-	printf("%s: skipped: ", this_test);
 	va_start(args, format);
-	vprintf(format, args);
+	say_why(format, args);
 	va_end(args);
-	putchar('\n');
-	fflush(stdout);
+	_Exit(EXIT_LACKING);
+}
+
+void skip_here(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_why(format, args);
+	va_end(args);
 	_Exit(EXIT_SKIPPED);
 }

@@ -31,7 +31,11 @@ bool rule_errno(int expected, int got, const char *format, ...)
 void must_fail(const char *file, int line, const char *condition) __attribute__((noreturn));
 /* The device has not what the test is about: it ends here, without a verdict. */
 void skip(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* The machine has not what the test needs, whatever the device may have. */
+void skip_here(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-#define EXIT_SKIPPED 77 /* what meson takes for it */
+/* How a test's process ends then. */
+#define EXIT_LACKING 77
+#define EXIT_SKIPPED 78
 
 #endif

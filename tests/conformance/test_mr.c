@@ -137,7 +137,7 @@ static void large(void)
 	char *last;
 
 	if ((size_t)sysconf(_SC_AVPHYS_PAGES) < length / page)
-		skip("no memory for a region of 4 GiB");
+		skip_here("no memory for a region of 4 GiB");
 
 	/* Huge pages of zeros where there are some: nothing here is to need the memory. */
 	madvise(room, length, MADV_HUGEPAGE);
@@ -147,7 +147,7 @@ static void large(void)
 	errno = 0;
 	mr = ibv_reg_mr(hca.pd, room, length, IBV_ACCESS_REMOTE_READ);
 	if (!mr && errno == ENOMEM)
-		skip("no memory for a region of 4 GiB");
+		skip_here("no memory for a region of 4 GiB");
 	MUST(mr);
 	rule(mr->length == length, "a region may have more than 4 GiB");
 	pair_open(pair, IBV_QPT_RC, 0);
