@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from ethernet import Ethernet, IPV4
-from host import Failure, main, succeed, until
+from host import Failure, main, open_files, succeed, until
 
 CONNECTIONS = 16
 MTU = 9000
@@ -97,12 +97,7 @@ def leases(host):
 def figures(host):
     """What a daemon holds, by name."""
     pid = host.daemon.process.pid
-    links = []
-    for name in os.listdir(f'/proc/{pid}/fd'):
-        try:
-            links.append(os.readlink(f'/proc/{pid}/fd/{name}'))
-        except FileNotFoundError:
-            pass  # closed meanwhile
+    links = open_files(pid)
     with open(f'/proc/{pid}/status') as status:
         rss = next(int(line.split()[1]) for line in status if line.startswith('VmRSS'))
     with open(f'/proc/{pid}/maps') as maps:

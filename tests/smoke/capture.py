@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 
-from host import Failure, Host, Pair, main, succeed, until
+from host import Failure, Host, Pair, main, open_files, succeed, until
 
 SECTION, INTERFACE, PACKET = 0x0a0d0d0a, 1, 6
 COMMENT, NAME, FLAGS, RESOLUTION = 1, 2, 2, 9
@@ -55,9 +55,8 @@ def walk(data):
 def start(host, *arguments):
     """A capture that has begun: the daemon has it, when another one's answer has come."""
     program = host.spawn([host.urxe, 'capture', '--run-dir', host.run_dir, *arguments])
-    pid = program.process.pid
-    until(10, lambda: any('urxe-capture' in os.readlink(f'/proc/{pid}/fd/{fd}')
-                          for fd in os.listdir(f'/proc/{pid}/fd')) or not program.running(),
+    until(10, lambda: not program.running()
+          or any('urxe-capture' in file for file in open_files(program.process.pid)),
           lambda: f'does not begin: {program.describe()}')
     return program
 

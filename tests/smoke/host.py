@@ -244,6 +244,20 @@ def until(seconds, condition, complaint):
         time.sleep(0.02)
 
 
+def open_files(pid):
+    """Where the descriptors of a process lead; nothing once it has ended."""
+    links = []
+    try:
+        for name in os.listdir(f'/proc/{pid}/fd'):
+            try:
+                links.append(os.readlink(f'/proc/{pid}/fd/{name}'))
+            except FileNotFoundError:
+                pass  # closed meanwhile
+    except FileNotFoundError:
+        pass
+    return links
+
+
 def wait_stopped(pid):
     """Waits for what SIGSTOP does: until then the threads of a process may go on."""
     def stopped():
