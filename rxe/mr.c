@@ -224,27 +224,55 @@ static uint8_t *next_piece(struct place *place, uint64_t left, uint64_t *piece)
 	return at;
 }
 
+/* Whether the memory was there: whoever owns the process knows how to touch what may not be. */
+static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
+		  void *arg)
+{
+	if (!dev->attr.ops->guard) {
+		fn(arg);
+		return true;
+	}
+	if (dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg))
+		return true;
+	dev_count(dev, URXE_EVENT_MEMORY_GONE);
+	return false;
+}
+
+struct copy {
+	uint8_t *dst;
+	const uint8_t *src;
+	uint64_t n;
+};
+
 /*
  * Programs poll the last byte of a message. Within one copy stores may become
  * visible in any order, so the last 8 bytes are stored after the rest.
  */
-static void copy_last_bytes_last(uint8_t *dst, const uint8_t *src, uint64_t n)
+static void copy_last_bytes_last(void *arg)
 {
-	if (n > 8) {
-		memcpy(dst, src, n - 8);
+	const struct copy *c = arg;
+
+	if (c->n > 8) {
+		memcpy(c->dst, c->src, c->n - 8);
 		atomic_thread_fence(memory_order_release);
-		memcpy(dst + n - 8, src + n - 8, 8);
+		memcpy(c->dst + c->n - 8, c->src + c->n - 8, 8);
 	} else {
-		memcpy(dst, src, n);
+		memcpy(c->dst, c->src, c->n);
 	}
 }
 
-bool mr_write(const struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src)
+static void copy(void *arg)
+{
+	const struct copy *c = arg;
+
+	memcpy(c->dst, c->src, c->n);
+}
+
+bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src)
 {
 	uint64_t left = range->length, piece;
 	struct span span;
 	struct place place;
-	uint8_t *dst;
 
 	if (!grants(dev, range, &span))
 		return false;
@@ -252,18 +280,20 @@ bool mr_write(const struct urxe_dev *dev, const struct mr_range *range, const ui
 		return true;
 	place = locate(&span);
 	for (; left; left -= piece, src += piece) {
-		dst = next_piece(&place, left, &piece);
-		copy_last_bytes_last(dst, src, piece);
+		uint8_t *dst = next_piece(&place, left, &piece);
+		struct copy c = {.dst = dst, .src = src, .n = piece};
+
+		if (!touch(dev, &(struct urxe_extent){dst, piece}, copy_last_bytes_last, &c))
+			return false;
 	}
 	return true;
 }
 
-bool mr_read(const struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
+bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
 {
 	uint64_t left = range->length, piece;
 	struct span span;
 	struct place place;
-	const uint8_t *src;
 
 	if (!grants(dev, range, &span))
 		return false;
@@ -271,8 +301,11 @@ bool mr_read(const struct urxe_dev *dev, const struct mr_range *range, uint8_t *
 		return true;
 	place = locate(&span);
 	for (; left; left -= piece, dst += piece) {
-		src = next_piece(&place, left, &piece);
-		memcpy(dst, src, piece);
+		uint8_t *src = next_piece(&place, left, &piece);
+		struct copy c = {.dst = dst, .src = src, .n = piece};
+
+		if (!touch(dev, &(struct urxe_extent){src, piece}, copy, &c))
+			return false;
 	}
 	return true;
 }
@@ -312,16 +345,41 @@ bool mr_flush(const struct urxe_dev *dev, const struct mr_range *range)
 	return true;
 }
 
-uint64_t *mr_atomic(const struct urxe_dev *dev, const struct mr_range *range)
+struct atomic_access {
+	uint64_t *at;
+	struct mr_atomic *op;
+};
+
+static void apply(void *arg)
 {
+	const struct atomic_access *access = arg;
+	struct mr_atomic *op = access->op;
+
+	switch (op->kind) {
+	case MR_FETCH_ADD:
+		op->original = __atomic_fetch_add(access->at, op->operand, __ATOMIC_SEQ_CST);
+		break;
+	case MR_COMPARE_SWAP:
+		op->original = op->compare;
+		__atomic_compare_exchange_n(access->at, &op->original, op->operand, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		break;
+	case MR_STORE: __atomic_store_n(access->at, op->operand, __ATOMIC_SEQ_CST); break;
+	}
+}
+
+bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_atomic *op)
+{
+	struct atomic_access access = {.op = op};
 	struct span span;
 	struct place place;
 	uint64_t piece;
-	uint8_t *at;
 
 	if (!grants(dev, range, &span))
-		return NULL;
+		return false;
 	place = locate(&span);
-	at = next_piece(&place, sizeof(uint64_t), &piece);
-	return piece == sizeof(uint64_t) && !((uintptr_t)at & 7) ? (uint64_t *)at : NULL;
+	access.at = (uint64_t *)next_piece(&place, sizeof(uint64_t), &piece);
+	if (piece != sizeof(uint64_t) || (uintptr_t)access.at & 7)
+		return false;
+	return touch(dev, &(struct urxe_extent){access.at, piece}, apply, &access);
 }

@@ -42,11 +42,11 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 
 /*
  * Copies to or from a range, which is checked again: a region may go between
- * two packets of one message. False where it is not granted; then what was
- * copied so far is undefined.
+ * two packets of one message. False where it is not granted, or the memory is not
+ * there; then what was copied so far is undefined.
  */
-bool mr_write(const struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
-bool mr_read(const struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst);
+bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
+bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst);
 
 /* Makes what the range holds reach as far as range->access says: visible to all, or lasting. False
  * where it could not; the range was granted. */
@@ -54,7 +54,17 @@ bool mr_flush(const struct urxe_dev *dev, const struct mr_range *range);
 /* Extends the range to all that its key covers; false where it is none. */
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range);
 
-/* The 8 bytes of an atomic operation; NULL where not granted, or not in one piece. */
-uint64_t *mr_atomic(const struct urxe_dev *dev, const struct mr_range *range);
+enum mr_atomic_kind { MR_FETCH_ADD, MR_COMPARE_SWAP, MR_STORE };
+
+struct mr_atomic {
+	enum mr_atomic_kind kind;
+	uint64_t operand; /* what is added, or put there */
+	uint64_t compare;
+	uint64_t original; /* what was there before; not of MR_STORE */
+};
+
+/* An atomic operation on the range's 8 bytes. False where they are not granted, not in one piece,
+ * or not there; nothing is changed then. */
+bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_atomic *op);
 
 #endif

@@ -28,16 +28,14 @@ uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p)
 		.access = URXE_ACCESS_REMOTE_WRITE,
 	};
 	struct resp_resource *res = resource_new(qp);
-	uint64_t *at, value;
+	struct mr_atomic op = {.kind = MR_STORE};
 
-	if (!res || p->reth.va % sizeof(value) || p->reth.length != sizeof(value) ||
-	    p->payload_len != sizeof(value))
+	if (!res || p->reth.va % sizeof(op.operand) || p->reth.length != sizeof(op.operand) ||
+	    p->payload_len != sizeof(op.operand))
 		return AETH_NAK_INVALID_REQUEST;
-	at = mr_atomic(qp->dev, &range);
-	if (!at)
+	memcpy(&op.operand, p->payload, sizeof(op.operand));
+	if (!mr_atomic(qp->dev, &range, &op))
 		return AETH_NAK_REMOTE_ACCESS;
-	memcpy(&value, p->payload, sizeof(value));
-	__atomic_store_n(at, value, __ATOMIC_SEQ_CST);
 	done(qp, res, RES_ATOMIC_WRITE);
 	return 0;
 }

@@ -216,17 +216,6 @@ static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
 	return 0;
 }
 
-static uint64_t apply_atomic(uint64_t *at, const struct urxe_packet *p)
-{
-	uint64_t expected = p->atomic.compare;
-
-	if (URXE_OPCODE_OPERATION(p->opcode) == URXE_OP_FETCH_ADD)
-		return __atomic_fetch_add(at, p->atomic.swap_add, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(at, &expected, p->atomic.swap_add, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	return expected;
-}
-
 static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct mr_range range = {
@@ -238,14 +227,18 @@ static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
 		.access = URXE_ACCESS_REMOTE_ATOMIC,
 	};
 	struct resp_resource *res = resource_new(qp);
-	uint64_t *at;
+	struct mr_atomic op = {
+		.kind = URXE_OPCODE_OPERATION(p->opcode) == URXE_OP_FETCH_ADD ? MR_FETCH_ADD
+									      : MR_COMPARE_SWAP,
+		.operand = p->atomic.swap_add,
+		.compare = p->atomic.compare,
+	};
 
 	if (!res || p->atomic.va % sizeof(uint64_t)) /* IBA 9.4.5, C9-78 */
 		return AETH_NAK_INVALID_REQUEST;
-	at = mr_atomic(qp->dev, &range);
-	if (!at)
+	if (!mr_atomic(qp->dev, &range, &op))
 		return AETH_NAK_REMOTE_ACCESS;
-	*res = (struct resp_resource){.kind = RES_ATOMIC, .original = apply_atomic(at, p)};
+	*res = (struct resp_resource){.kind = RES_ATOMIC, .original = op.original};
 	resource_keep(qp, res, 1);
 	resource_set_pending(qp, res);
 	return 0;

@@ -39,8 +39,8 @@ static struct mr_range part(const struct sge_list *list, const struct urxe_seg *
 	};
 }
 
-bool sge_gather(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-		uint8_t *dst, uint32_t len)
+bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
+		uint32_t len)
 {
 	const struct urxe_seg *seg = seek(list, &offset);
 
@@ -55,7 +55,7 @@ bool sge_gather(const struct urxe_dev *dev, const struct sge_list *list, uint64_
 	return true;
 }
 
-bool sge_scatter(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len)
 {
 	const struct urxe_seg *seg = seek(list, &offset);

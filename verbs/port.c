@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "log.h"
 #include "path.h"
 #include "srq.h"
@@ -94,6 +95,7 @@ static const struct urxe_ops ops = {
 	.comp_event = cq_comp_event,
 	.refill = refill,
 	.async_event = async_event,
+	.guard = fault_guard,
 };
 
 /* Rings before completions: who sees a completion may post at once. */
@@ -292,6 +294,7 @@ static void in_child(void)
 	vnic_inbox_abandon(port.inbox);
 	egress_done(&port.egress);
 	progress_abandon();
+	fault_in_child();
 	port = (struct port){0};
 	clock_go();
 	pthread_mutex_init(&open_lock, NULL);
@@ -351,6 +354,8 @@ static int attach(void)
 	rc = egress_init(&port.egress, port.nic, &port.who);
 	if (!rc)
 		rc = make_engine();
+	if (!rc)
+		rc = fault_install();
 	if (!rc)
 		make_inbox();
 	if (!rc)

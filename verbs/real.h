@@ -53,7 +53,9 @@
 	X(dup3)                   \
 	X(fcntl)                  \
 	X(fcntl64)                \
-	X(socket)
+	X(socket)                 \
+	X(sigaction)              \
+	X(signal)
 
 #define REAL_ENUM(name) REAL_##name,
 enum real_function { REAL_LIST(REAL_ENUM) REAL_COUNT };

@@ -42,11 +42,24 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 	node->async_obj[event] = obj_ctx;
 }
 
+static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *),
+		     void *arg)
+{
+	struct node *node = dev_ctx;
+
+	require(bytes->length > 0);
+	if (node->memory_gone)
+		return false;
+	touch(arg);
+	return true;
+}
+
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
 	.comp_event = on_comp_event,
 	.refill = on_refill,
 	.async_event = on_async_event,
+	.guard = on_guard,
 };
 
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)
@@ -66,6 +79,7 @@ static const struct urxe_ops durable_ops = {
 	.refill = on_refill,
 	.async_event = on_async_event,
 	.persist = on_persist,
+	.guard = on_guard,
 };
 
 static void create_dev(struct node *node, const struct node_attr *attr)

@@ -57,6 +57,7 @@ struct node {
 	struct urxe_extent persisted[NODE_PERSISTED]; /* the first of them */
 	uint32_t n_persisted;
 	bool persist_fails;
+	bool memory_gone; /* what is registered cannot be touched any more */
 };
 
 /* The context of a QP and of a receive queue. */

@@ -214,6 +214,52 @@ static void test_recv_protection(void **state)
 	engine_close(&e);
 }
 
+/*
+ * Memory that was registered and is not there any more: whose it is has a protection error,
+ * and the other side hears of what it asked for.
+ */
+static void test_gone(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		unsigned side; /* whose memory has gone */
+		uint32_t status;
+		uint32_t recv_status;
+	} gone[] = {
+		{URXE_WR_SEND, 0, URXE_WC_LOC_PROT_ERR, 0},
+		{WRITE, 0, URXE_WC_LOC_PROT_ERR, 0},
+		{READ, 0, URXE_WC_LOC_PROT_ERR, 0},
+		{FAA, 0, URXE_WC_LOC_PROT_ERR, 0},
+		{URXE_WR_SEND, 1, URXE_WC_REM_OP_ERR, URXE_WC_LOC_PROT_ERR},
+		{WRITE, 1, URXE_WC_REM_ACCESS_ERR, URXE_WC_WR_FLUSH_ERR},
+		{READ, 1, URXE_WC_REM_ACCESS_ERR, URXE_WC_WR_FLUSH_ERR},
+		{FAA, 1, URXE_WC_REM_ACCESS_ERR, URXE_WC_WR_FLUSH_ERR},
+		{CAS, 1, URXE_WC_REM_ACCESS_ERR, URXE_WC_WR_FLUSH_ERR},
+		{URXE_WR_ATOMIC_WRITE, 1, URXE_WC_REM_ACCESS_ERR, URXE_WC_WR_FLUSH_ERR},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+		struct engine e;
+		struct node *whose;
+
+		engine_open(&e, &conn);
+		whose = e.pair->node[gone[i].side];
+		whose->memory_gone = true;
+		post_recv(&e.end[1], 7, 0, LENGTH);
+		post_send(&e, 0, &(struct post){.wr_id = i, .opcode = gone[i].opcode, .length = 8});
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, i, gone[i].status);
+		assert_int_equal(qp_state(&e.end[0]), URXE_QPS_ERR);
+		if (gone[i].recv_status)
+			expect_wc(&e.b->recv_cq, 7, gone[i].recv_status);
+		assert_true(events(whose, URXE_EVENT_MEMORY_GONE) > 0);
+		assert_int_equal(events(e.pair->node[!gone[i].side], URXE_EVENT_MEMORY_GONE), 0);
+		engine_close(&e);
+	}
+}
+
 /* A region of many pieces is one range of addresses. */
 static void test_extents(void **state)
 {
@@ -383,11 +429,12 @@ static void test_dereg(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_remote),     cmocka_unit_test(test_atomic_alignment),
-		cmocka_unit_test(test_local),      cmocka_unit_test(test_recv_protection),
-		cmocka_unit_test(test_extents),    cmocka_unit_test(test_register),
-		cmocka_unit_test(test_reregister), cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_reregister), cmocka_unit_test(test_dereg),
+		cmocka_unit_test(test_remote),   cmocka_unit_test(test_atomic_alignment),
+		cmocka_unit_test(test_local),    cmocka_unit_test(test_recv_protection),
+		cmocka_unit_test(test_gone),     cmocka_unit_test(test_extents),
+		cmocka_unit_test(test_register), cmocka_unit_test(test_reregister),
+		cmocka_unit_test(test_keys),     cmocka_unit_test(test_reregister),
+		cmocka_unit_test(test_dereg),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,7 @@
 	  "congestion notifications over what a device sends at once")                           \
 	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                      \
 	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                       \
+	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that was not there")        \
 	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                \
 	X(WC_LOC_LEN, "wc_loc_len_err", "completions: local length error")                       \
 	X(WC_LOC_QP_OP, "wc_loc_qp_op_err", "completions: local QP operation error")             \

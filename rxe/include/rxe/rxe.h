@@ -49,6 +49,11 @@ struct urxe_ops {
 	 * device has no memory that lasts; regions are not registered for
 	 * URXE_ACCESS_FLUSH_PERSISTENT. */
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
+	/* Calls touch(arg), which reads or writes those bytes of a region. False where they are not
+	 * there any more: the touch was then left somewhere in between, and nothing is to be
+	 * undone. NULL: memory stays as long as it is registered. */
+	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
+		      void *arg);
 };
 
 struct urxe_dev_attr {

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registered memory that goes away without being given back: each access to it is an error of
+ * the one whose memory it is and of the one who asked, everything else goes on, and the signals
+ * that such an access raises stay the program's own.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#define GID_INDEX 1
+#define ROOM      ((size_t)16 * 4096)
+#define LENGTH    (3 * 4096) /* of each operation but atomics: several packets */
+#define SECONDS   60
+#define ACCESS                                                                       \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static union ibv_gid gid;
+
+struct side {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *room;
+	int file; /* behind the room */
+};
+
+static void open_device(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+	pd = context ? ibv_alloc_pd(context) : NULL;
+	if (!pd || ibv_query_gid(context, 1, GID_INDEX, &gid))
+		err(1, "cannot open the device");
+	ibv_free_device_list(list);
+}
+
+static void create(struct side *s)
+{
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
+
+	s->file = memfd_create("room", MFD_CLOEXEC);
+	if (s->file < 0 || ftruncate(s->file, ROOM))
+		err(1, "no file");
+	s->room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, 0);
+	s->mr = s->room != MAP_FAILED ? ibv_reg_mr(pd, s->room, ROOM, ACCESS) : NULL;
+	s->cq = ibv_create_cq(context, 32, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = s->cq;
+	s->qp = s->mr && s->cq ? ibv_create_qp(pd, &init) : NULL;
+	if (!s->qp)
+		err(1, "cannot create a QP");
+}
+
+static void connect_to(struct side *s, const struct side *peer)
+{
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+				   .port_num = 1,
+				   .qp_access_flags = ACCESS & ~IBV_ACCESS_LOCAL_WRITE};
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer->qp->qp_num,
+		.max_dest_rd_atomic = 4,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = gid, .sgid_index = GID_INDEX, .hop_limit = 64}},
+	};
+	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
+				  .timeout = 14,
+				  .retry_cnt = 7,
+				  .rnr_retry = 7,
+				  .max_rd_atomic = 4};
+
+	if (ibv_modify_qp(s->qp, &init,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
+	    ibv_modify_qp(s->qp, &rtr,
+			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				  IBV_QP_MIN_RNR_TIMER) ||
+	    ibv_modify_qp(s->qp, &rts,
+			  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
+		err(1, "cannot connect a QP");
+}
+
+static void open_pair(struct side pair[2])
+{
+	create(&pair[0]);
+	create(&pair[1]);
+	connect_to(&pair[0], &pair[1]);
+	connect_to(&pair[1], &pair[0]);
+}
+
+static void close_pair(struct side pair[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (ibv_destroy_qp(pair[i].qp) || ibv_destroy_cq(pair[i].cq) ||
+		    ibv_dereg_mr(pair[i].mr))
+			err(1, "cannot destroy an object");
+		munmap(pair[i].room, ROOM);
+		close(pair[i].file);
+	}
+}
+
+static void post_recv(struct side *s)
+{
+	struct ibv_sge sge = {(uintptr_t)s->room, LENGTH, s->mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	if (ibv_post_recv(s->qp, &wr, &bad))
+		err(1, "cannot post a receive");
+}
+
+static void post_send(struct side *s, enum ibv_wr_opcode opcode, const struct side *peer)
+{
+	bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	struct ibv_sge sge = {(uintptr_t)s->room, atomic ? 8 : LENGTH, s->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr = {.rdma = {(uintptr_t)peer->room, peer->mr->rkey}}},
+			   *bad;
+
+	if (atomic) {
+		wr.wr.atomic.remote_addr = (uintptr_t)peer->room;
+		wr.wr.atomic.rkey = peer->mr->rkey;
+	}
+	if (ibv_post_send(s->qp, &wr, &bad))
+		err(1, "cannot post a send");
+}
+
+static enum ibv_wc_status completion(struct side *s)
+{
+	time_t end = time(NULL) + SECONDS;
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(s->cq, 1, &wc)))
+		if (time(NULL) > end)
+			errx(1, "no completion");
+	if (n < 0)
+		errx(1, "ibv_poll_cq");
+	return wc.status;
+}
+
+static void expect(enum ibv_wc_status wanted, struct side *s, const char *what)
+{
+	enum ibv_wc_status got = completion(s);
+
+	if (got != wanted)
+		errx(1, "%s: %s instead of %s", what, ibv_wc_status_str(got),
+		     ibv_wc_status_str(wanted));
+}
+
+/* --- What happens to memory, and what comes of it. */
+
+static void unmap(struct side *s)
+{
+	if (munmap(s->room, ROOM))
+		err(1, "munmap");
+}
+
+/* What is behind the first packets' bytes goes: those arrive before the others fail. */
+static void unmap_the_rest(struct side *s)
+{
+	if (munmap(s->room + 4096, ROOM - 4096))
+		err(1, "munmap");
+}
+
+static void truncate_file(struct side *s)
+{
+	if (ftruncate(s->file, 0))
+		err(1, "ftruncate");
+}
+
+static void protect(struct side *s)
+{
+	if (mprotect(s->room, ROOM, PROT_NONE))
+		err(1, "mprotect");
+}
+
+static void move(struct side *s)
+{
+	void *to = mremap(s->room, ROOM, ROOM, MREMAP_MAYMOVE | MREMAP_FIXED,
+			  mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+
+	if (to == MAP_FAILED || munmap(to, ROOM))
+		err(1, "mremap");
+}
+
+static const struct {
+	const char *name;
+	void (*harm)(struct side *s);
+	bool atomics; /* they find it gone, too */
+} harms[] = {{"unmapped", unmap, true},
+	     {"unmapped in part", unmap_the_rest, false},
+	     {"truncated", truncate_file, true},
+	     {"protected", protect, true},
+	     {"moved", move, true}};
+
+static const struct {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	int side; /* whose memory goes; 0 = the requester's */
+	enum ibv_wc_status status;
+	enum ibv_wc_status recv_status;
+} operations[] = {
+	{"a send of", IBV_WR_SEND, 0, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS},
+	{"a write of", IBV_WR_RDMA_WRITE, 0, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS},
+	{"a read into", IBV_WR_RDMA_READ, 0, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS},
+	{"an atomic into", IBV_WR_ATOMIC_FETCH_AND_ADD, 0, IBV_WC_LOC_PROT_ERR, IBV_WC_SUCCESS},
+	{"a receive into", IBV_WR_SEND, 1, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR},
+	{"a write to", IBV_WR_RDMA_WRITE, 1, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR},
+	{"a read of", IBV_WR_RDMA_READ, 1, IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR},
+	{"an atomic on", IBV_WR_ATOMIC_FETCH_AND_ADD, 1, IBV_WC_REM_ACCESS_ERR,
+	 IBV_WC_WR_FLUSH_ERR},
+};
+
+static void one_goes(unsigned int harm, unsigned int operation)
+{
+	struct side pair[2];
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s memory that was %s", operations[operation].name,
+		 harms[harm].name);
+	open_pair(pair);
+	post_recv(&pair[1]);
+	harms[harm].harm(&pair[operations[operation].side]);
+	post_send(&pair[0], operations[operation].opcode, &pair[1]);
+	expect(operations[operation].status, &pair[0], what);
+	if (operations[operation].recv_status)
+		expect(operations[operation].recv_status, &pair[1], what);
+	close_pair(pair);
+}
+
+static void exchange(struct side pair[2], uint8_t content)
+{
+	memset(pair[0].room, content, LENGTH);
+	memset(pair[1].room, 0, LENGTH);
+	post_recv(&pair[1]);
+	post_send(&pair[0], IBV_WR_SEND, &pair[1]);
+	expect(IBV_WC_SUCCESS, &pair[0], "a send of others");
+	expect(IBV_WC_SUCCESS, &pair[1], "a receive of others");
+	if (memcmp(pair[0].room, pair[1].room, LENGTH))
+		errx(1, "others' bytes are wrong");
+}
+
+static void all_go(void)
+{
+	struct side others[2];
+	uint8_t content = 0;
+
+	open_pair(others);
+	for (unsigned int h = 0; h < sizeof(harms) / sizeof(harms[0]); h++)
+		for (unsigned int o = 0; o < sizeof(operations) / sizeof(operations[0]); o++) {
+			if (operations[o].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD &&
+			    !harms[h].atomics)
+				continue;
+			one_goes(h, o);
+			exchange(others, ++content);
+		}
+	close_pair(others);
+}
+
+/* A key grants addresses: what is mapped there by the time of an access is what it reaches. */
+static void another_comes(void)
+{
+	struct side pair[2];
+
+	open_pair(pair);
+	unmap(&pair[1]);
+	if (mmap(pair[1].room, ROOM, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != pair[1].room)
+		err(1, "mmap at the same place");
+	memset(pair[0].room, 0x5a, LENGTH);
+	post_send(&pair[0], IBV_WR_RDMA_WRITE, &pair[1]);
+	expect(IBV_WC_SUCCESS, &pair[0], "a write to memory that has come");
+	if (memcmp(pair[0].room, pair[1].room, LENGTH))
+		errx(1, "a write to memory that has come is not there");
+	close_pair(pair);
+}
+
+/* What is written after fork is the parent's, in whichever of the two the page is copied. */
+static void forks(void)
+{
+	struct side pair[2];
+	int ends[2], status;
+	pid_t child;
+	char byte = 0;
+
+	open_pair(pair);
+	munmap(pair[1].room, ROOM);
+	if (mmap(pair[1].room, ROOM, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != pair[1].room ||
+	    pipe(ends))
+		err(1, "private memory");
+	memset(pair[1].room, 1, LENGTH);
+	child = fork();
+	if (!child)
+		_exit(read(ends[0], &byte, 1) != 1 || pair[1].room[0] != 1);
+	memset(pair[0].room, 2, LENGTH);
+	post_send(&pair[0], IBV_WR_RDMA_WRITE, &pair[1]);
+	expect(IBV_WC_SUCCESS, &pair[0], "a write after fork");
+	if (memcmp(pair[0].room, pair[1].room, LENGTH))
+		errx(1, "a write after fork is not the parent's");
+	if (write(ends[1], &byte, 1) != 1 || waitpid(child, &status, 0) != child || status)
+		errx(1, "a write after fork is in the child");
+	close(ends[0]);
+	close(ends[1]);
+	close_pair(pair);
+}
+
+/* --- Signals. */
+
+static sigjmp_buf back;
+static void *volatile fault_at;
+static volatile int faults;
+static volatile bool masked;
+
+static void on_fault(int number, siginfo_t *info, void *unused)
+{
+	sigset_t now;
+
+	(void)unused;
+	fault_at = info->si_addr;
+	faults++;
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	masked = sigismember(&now, number) && sigismember(&now, SIGUSR2);
+	siglongjmp(back, 1);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	faults++;
+}
+
+/* A fault of the program's own, at an address of its choice. */
+static void fault(uint8_t *at)
+{
+	if (!sigsetjmp(back, 1))
+		*(volatile uint8_t *)at = 1;
+}
+
+static void expect_own_handler(uint8_t *at, const char *when)
+{
+	int before = faults;
+
+	fault(at);
+	if (faults != before + 1 || fault_at != at || !masked)
+		errx(1, "the program's handler %s: %d faults at %p for one at %p%s", when,
+		     faults - before, fault_at, (void *)at, masked ? "" : ", its mask is not set");
+}
+
+static struct sigaction own_action(void)
+{
+	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&act.sa_mask);
+	sigaddset(&act.sa_mask, SIGUSR2);
+	return act;
+}
+
+static void check_handler(void)
+{
+	uint8_t *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction act = own_action(), was;
+
+	/* Set before the device was opened, by main. */
+	expect_own_handler(nowhere + 8, "of before");
+	if (sigaction(SIGSEGV, NULL, &was) || was.sa_sigaction != on_fault ||
+	    !sigismember(&was.sa_mask, SIGUSR2))
+		errx(1, "sigaction does not tell what was set before");
+	act.sa_flags |= (int)SA_RESETHAND;
+	if (sigaction(SIGSEGV, &act, &was) || was.sa_sigaction != on_fault)
+		errx(1, "sigaction does not tell what was set");
+	one_goes(0, 0);
+	expect_own_handler(nowhere + 16, "for once");
+	if (signal(SIGSEGV, on_signal) != SIG_DFL)
+		errx(1, "SA_RESETHAND does not reset");
+	one_goes(0, 5);
+	faults = 0;
+	if (kill(getpid(), SIGSEGV) || faults != 1)
+		errx(1, "a signal that was sent does not arrive");
+	if (signal(SIGSEGV, SIG_IGN) != on_signal || kill(getpid(), SIGSEGV) || faults != 1)
+		errx(1, "a signal that was sent is not ignored");
+	one_goes(0, 5);
+	munmap(nowhere, 4096);
+}
+
+/* The default action, and that of a fault which is ignored: the end. */
+static void check_end(int number, bool sent)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		const struct rlimit none = {0};
+		volatile uint8_t *nowhere =
+			mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		setrlimit(RLIMIT_CORE, &none);
+		open_device();
+		signal(number, sent ? SIG_DFL : SIG_IGN);
+		if (sent)
+			raise(number);
+		else
+			*nowhere = 1;
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		err(1, "no child");
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != number)
+		errx(1, "signal %d, %s: status %#x", number, sent ? "sent" : "a fault",
+		     (unsigned int)status);
+}
+
+/* A thread that lets no signal in, as many programs' do. */
+static void *deaf(void *unused)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	for (unsigned int o = 0; o < sizeof(operations) / sizeof(operations[0]); o++)
+		one_goes(2, o);
+	return unused;
+}
+
+int main(void)
+{
+	struct sigaction act = own_action();
+	pthread_t thread;
+
+	if (sigaction(SIGSEGV, &act, NULL))
+		err(1, "sigaction");
+	open_device();
+	all_go();
+	if (faults)
+		errx(1, "the program's handler got %d faults that are not its own", faults);
+	another_comes();
+	forks();
+	check_handler();
+	if (pthread_create(&thread, NULL, deaf, NULL) || pthread_join(thread, NULL))
+		errx(1, "no thread");
+	check_end(SIGSEGV, false);
+	check_end(SIGSEGV, true);
+	check_end(SIGBUS, true);
+	puts("all as it should be");
+	return 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "fault.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+
+#include "real.h"
+
+/* A touch in progress, on its thread's stack. */
+struct touch {
+	void *back[5]; /* __builtin_setjmp's */
+	uint64_t first, length;
+};
+
+/*
+ * Preloaded libraries have their place in the static block, so that neither a touch nor the
+ * handler calls anything to find these.
+ */
+#define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
+
+static OF_THREAD struct touch *volatile touching;
+static OF_THREAD bool unblocked;
+
+/* The program's action, as it stands for a signal that we have taken. */
+struct taken {
+	atomic_bool taken;
+	/* Handlers read the one that `now` names, without a lock, while another one is written. */
+	atomic_uint now;
+	struct sigaction actions[2];
+};
+
+/* In `now`: neither, for SA_RESETHAND has reset it. */
+#define RESET 2u
+
+static struct taken segv, bus;
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+static struct taken *taken_of(int number)
+{
+	if (number == SIGSEGV)
+		return &segv;
+	return number == SIGBUS ? &bus : NULL;
+}
+
+static struct sigaction action_now(struct taken *t)
+{
+	static const struct sigaction by_default = {.sa_handler = SIG_DFL};
+	unsigned int now = atomic_load_explicit(&t->now, memory_order_acquire);
+
+	return now == RESET ? by_default : t->actions[now];
+}
+
+static void set_action(struct taken *t, const struct sigaction *act)
+{
+	unsigned int next = atomic_load_explicit(&t->now, memory_order_relaxed) == 0;
+
+	t->actions[next] = *act;
+	atomic_store_explicit(&t->now, next, memory_order_release);
+}
+
+/* --- Touching. */
+
+/*
+ * A fault whose signal is blocked kills the process, whatever handler there is. One system
+ * call for each thread that ever runs the engine.
+ */
+static __attribute__((cold)) void unblock(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	sigaddset(&set, SIGBUS);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	unblocked = true;
+}
+
+__attribute__((noinline)) bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes,
+					   void (*fn)(void *arg), void *arg)
+{
+	struct touch touch;
+
+	(void)dev_ctx;
+	touch.first = (uintptr_t)bytes->addr;
+	touch.length = bytes->length;
+	if (!unblocked)
+		unblock();
+	if (__builtin_setjmp(touch.back)) {
+		touching = NULL;
+		return false;
+	}
+	touching = &touch;
+	fn(arg);
+	touching = NULL;
+	return true;
+}
+
+/* --- Signals. */
+
+/* The kernel's doing, not another process's or thread's. */
+static bool is_fault(const siginfo_t *info)
+{
+	return info->si_code > 0;
+}
+
+/* As the kernel would have ended the process: the fault comes again when the handler returns. */
+static void die(int number, const siginfo_t *info)
+{
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+
+	REAL(sigaction)(number, &by_default, NULL);
+	if (!is_fault(info))
+		raise(number);
+}
+
+/* The program's handler, under the mask that it would have; our return ends that. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	struct taken *t = taken_of(number);
+	struct sigaction act = action_now(t);
+
+	/* A fault cannot be ignored. */
+	if (act.sa_handler == SIG_IGN && !is_fault(info))
+		return;
+	if (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN) {
+		die(number, info);
+		return;
+	}
+	if (act.sa_flags & (int)SA_RESETHAND)
+		atomic_store_explicit(&t->now, RESET, memory_order_release);
+	if (!(act.sa_flags & SA_NODEFER))
+		sigaddset(&act.sa_mask, number);
+	pthread_sigmask(SIG_BLOCK, &act.sa_mask, NULL);
+	if (act.sa_flags & SA_SIGINFO)
+		act.sa_sigaction(number, info, context);
+	else
+		act.sa_handler(number);
+}
+
+/* A handler of the program's may run in the middle of a touch: its faults are not the touch's. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	struct touch *touch = touching;
+
+	if (touch && is_fault(info) && (uintptr_t)info->si_addr - touch->first < touch->length)
+		__builtin_longjmp(touch->back, 1);
+	pass_on(number, info, context);
+}
+
+/*
+ * SA_NODEFER, and no mask: who leaves by the jump leaves nothing blocked behind. SA_ONSTACK: a
+ * program that has made a stack for signals may have too little room elsewhere.
+ */
+static int take(int number)
+{
+	struct sigaction ours = {.sa_sigaction = on_fault,
+				 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
+	struct taken *t = taken_of(number);
+	struct sigaction was;
+
+	if (REAL(sigaction)(number, NULL, &was))
+		return -errno;
+	/* Another one's, where it was set past us since. */
+	if (was.sa_flags & SA_SIGINFO && was.sa_sigaction == on_fault)
+		return 0;
+	set_action(t, &was);
+	sigemptyset(&ours.sa_mask);
+	if (REAL(sigaction)(number, &ours, NULL))
+		return -errno;
+	atomic_store(&t->taken, true);
+	return 0;
+}
+
+/* With no signal let in: its handler might call sigaction, too. */
+static void change_begin(sigset_t *old)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, old);
+	pthread_mutex_lock(&changing);
+}
+
+static void change_end(const sigset_t *old)
+{
+	pthread_mutex_unlock(&changing);
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+int fault_install(void)
+{
+	sigset_t old;
+	int rc;
+
+	change_begin(&old);
+	rc = take(SIGSEGV);
+	if (!rc)
+		rc = take(SIGBUS);
+	change_end(&old);
+	return rc;
+}
+
+void fault_in_child(void)
+{
+	pthread_mutex_init(&changing, NULL);
+}
+
+bool fault_takes(int number)
+{
+	struct taken *t = taken_of(number);
+
+	return t && atomic_load_explicit(&t->taken, memory_order_acquire);
+}
+
+void fault_action(int number, const struct sigaction *act, struct sigaction *old)
+{
+	struct taken *t = taken_of(number);
+	struct sigaction was, next;
+	sigset_t mask;
+
+	/* One may be the other, and either a bad address: not with the lock. */
+	if (act)
+		next = *act;
+	change_begin(&mask);
+	was = action_now(t);
+	if (act)
+		set_action(t, &next);
+	change_end(&mask);
+	if (old)
+		*old = was;
+}
