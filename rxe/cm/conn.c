@@ -28,7 +28,7 @@ static uint32_t bucket(uint64_t a, uint32_t b)
 	return (uint32_t)(mixed >> 40) % CM_BUCKETS;
 }
 
-struct cm_conn *cm_find(const struct cm *cm, uint32_t local_id)
+static struct cm_conn *find_id(const struct cm *cm, uint32_t local_id)
 {
 	struct cm_conn *conn;
 
@@ -38,29 +38,44 @@ struct cm_conn *cm_find(const struct cm *cm, uint32_t local_id)
 	return NULL;
 }
 
-struct cm_conn *cm_find_pair(const struct cm *cm, uint32_t local_id, uint32_t remote_id)
+static bool is_from(const struct cm_conn *conn, const struct cm_path *path)
 {
-	struct cm_conn *conn = cm_find(cm, local_id);
+	return !memcmp(conn->channel.path.dgid, path->dgid, sizeof(path->dgid));
+}
+
+struct cm_conn *cm_find_from(const struct cm *cm, const struct cm_path *path, uint32_t local_id)
+{
+	struct cm_conn *conn = find_id(cm, local_id);
+
+	return conn && is_from(conn, path) ? conn : NULL;
+}
+
+struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, uint32_t local_id,
+			     uint32_t remote_id)
+{
+	struct cm_conn *conn = cm_find_from(cm, path, local_id);
 
 	return conn && conn->remote_id == remote_id ? conn : NULL;
 }
 
-struct cm_conn *cm_find_peer(const struct cm *cm, uint64_t guid, uint32_t remote_id)
+struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, uint64_t guid,
+			     uint32_t remote_id)
 {
 	struct cm_conn *conn;
 
 	LIST_FOREACH(conn, &cm->by_peer[bucket(guid, remote_id)], peer_link)
-	if (conn->remote_guid == guid && conn->remote_id == remote_id)
+	if (conn->remote_guid == guid && conn->remote_id == remote_id && is_from(conn, path))
 		return conn;
 	return NULL;
 }
 
-struct cm_conn *cm_find_qpn(const struct cm *cm, uint64_t guid, uint32_t qpn)
+struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
+			    uint32_t qpn)
 {
 	struct cm_conn *conn;
 
 	LIST_FOREACH(conn, &cm->by_qpn[bucket(guid, qpn)], qpn_link)
-	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn)
+	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn && is_from(conn, path))
 		return conn;
 	return NULL;
 }
@@ -98,7 +113,7 @@ struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path)
 		return NULL;
 	do
 		conn->local_id = ++cm->last_id;
-	while (!conn->local_id || cm_find(cm, conn->local_id));
+	while (!conn->local_id || find_id(cm, conn->local_id));
 	conn->cm = cm;
 	conn->channel.path = *path;
 	LIST_INSERT_HEAD(&cm->by_id[bucket(0, conn->local_id)], conn, id_link);

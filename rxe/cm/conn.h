@@ -65,11 +65,18 @@ static inline uint64_t cm_time_ns(uint8_t t)
 /* A connection in CM_IDLE, with a local ID. NULL: no memory. */
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
 void cm_conn_free(struct cm_conn *conn);
-struct cm_conn *cm_find(const struct cm *cm, uint32_t local_id);
-/* Of a pair of IDs as the peer's message has them; NULL: there is none. */
-struct cm_conn *cm_find_pair(const struct cm *cm, uint32_t local_id, uint32_t remote_id);
-struct cm_conn *cm_find_peer(const struct cm *cm, uint64_t guid, uint32_t remote_id);
-struct cm_conn *cm_find_qpn(const struct cm *cm, uint64_t guid, uint32_t qpn);
+/*
+ * Who a message is about, which came by a path; NULL: there is none. GUIDs, numbers and IDs can be
+ * guessed, so a connection is found only by what comes from its peer's address.
+ */
+struct cm_conn *cm_find_from(const struct cm *cm, const struct cm_path *path, uint32_t local_id);
+/* Of a pair of IDs as the peer's message has them. */
+struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, uint32_t local_id,
+			     uint32_t remote_id);
+struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, uint64_t guid,
+			     uint32_t remote_id);
+struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
+			    uint32_t qpn);
 /* Enters it into the tables by peer. */
 void cm_know_peer(struct cm_conn *conn);
 
@@ -109,6 +116,6 @@ struct cm_mad cm_make_pair(const struct cm_conn *conn, enum cm_attr attr);
 
 /* --- sidr.c */
 void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_mad *mad);
-void cm_on_sidr_rep(struct cm *cm, const struct cm_mad *mad);
+void cm_on_sidr_rep(struct cm *cm, const struct cm_path *path, const struct cm_mad *mad);
 
 #endif

@@ -70,7 +70,7 @@ static void take_req(struct cm_conn *conn, const struct cm_mad *mad)
 static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 		   const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find_peer(cm, mad->req.ca_guid, mad->req.local_id);
+	struct cm_conn *conn = cm_find_peer(cm, path, mad->req.ca_guid, mad->req.local_id);
 
 	if (conn) {
 		req_again(conn);
@@ -80,7 +80,7 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 		refuse(cm, path, mad, CM_REJ_INVALID_SERVICE_TYPE);
 		return;
 	}
-	conn = cm_find_qpn(cm, mad->req.ca_guid, mad->req.qpn);
+	conn = cm_find_qpn(cm, path, mad->req.ca_guid, mad->req.qpn);
 	if (conn) {
 		/* One of us has forgotten a connection (IBA 12.9.8.3.1). */
 		cm_count(cm, CM_COUNT_STALE);
@@ -99,15 +99,17 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	case CM_TAKE: conn->owned = true; return;
 	case CM_FORGET: cm_count(cm, CM_COUNT_NO_ROOM); break;
 	case CM_REFUSE: refuse(cm, path, mad, CM_REJ_INVALID_SERVICE_ID); break;
+	case CM_DENY: refuse(cm, path, mad, CM_REJ_CONSUMER); break;
 	}
 	cm_conn_free(conn);
 }
 
 /* --- MRA */
 
-static void on_mra(struct cm *cm, uint64_t now, const struct cm_mad *mad)
+static void on_mra(struct cm *cm, uint64_t now, const struct cm_path *path,
+		   const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find(cm, mad->mra.remote_id);
+	struct cm_conn *conn = cm_find_from(cm, path, mad->mra.remote_id);
 	uint64_t due;
 
 	if (!conn) {
@@ -161,9 +163,10 @@ static void refuse_rep(struct cm_conn *conn, const struct cm_rep *rep)
 	cm_post_aside(conn, &mad);
 }
 
-static void on_rep(struct cm *cm, uint64_t now, const struct cm_mad *mad)
+static void on_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
+		   const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find(cm, mad->rep.remote_id), *other;
+	struct cm_conn *conn = cm_find_from(cm, path, mad->rep.remote_id), *other;
 	const struct cm_rep *rep = &mad->rep;
 
 	if (!conn) {
@@ -174,7 +177,7 @@ static void on_rep(struct cm *cm, uint64_t now, const struct cm_mad *mad)
 		rep_again(conn);
 		return;
 	}
-	other = cm_find_qpn(cm, rep->ca_guid, rep->qpn);
+	other = cm_find_qpn(cm, path, rep->ca_guid, rep->qpn);
 	if (other) {
 		refuse_rep(conn, rep);
 		if (CM_IN(other, CM_S(ESTABLISHED)))
@@ -197,9 +200,9 @@ static void on_rep(struct cm *cm, uint64_t now, const struct cm_mad *mad)
 
 /* --- RTU */
 
-static void on_rtu(struct cm *cm, const struct cm_mad *mad)
+static void on_rtu(struct cm *cm, const struct cm_path *path, const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find_pair(cm, mad->pair.remote_id, mad->pair.local_id);
+	struct cm_conn *conn = cm_find_pair(cm, path, mad->pair.remote_id, mad->pair.local_id);
 
 	if (!conn) {
 		cm_count(cm, CM_COUNT_STRAY);
@@ -217,28 +220,40 @@ static void on_rtu(struct cm *cm, const struct cm_mad *mad)
 
 /* --- REJ */
 
+/* A REQ may be rejected by one who has no ID for it; anybody else says both. */
+static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *path,
+				    const struct cm_rej *rej)
+{
+	struct cm_conn *conn = cm_find_from(cm, path, rej->remote_id);
+
+	return conn && CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD)) ? conn : NULL;
+}
+
 /* Who gave up before there was an answer does not know our ID. */
-static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_rej *rej)
+static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
+				     const struct cm_rej *rej)
 {
 	uint64_t guid;
 
 	if (rej->reason == CM_REJ_TIMEOUT) {
 		memcpy(&guid, rej->ari, sizeof(guid));
-		return cm_find_peer(cm, be64toh(guid), rej->local_id);
+		return cm_find_peer(cm, path, be64toh(guid), rej->local_id);
 	}
 	if (rej->about == CM_ABOUT_REQ)
-		return cm_find(cm, rej->remote_id);
-	return cm_find_pair(cm, rej->remote_id, rej->local_id);
+		return find_refused(cm, path, rej);
+	return cm_find_pair(cm, path, rej->remote_id, rej->local_id);
 }
 
 #define REJ_ENDS                                                                     \
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
 	 CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT))
-#define REJ_DELAYS (CM_S(DREQ_SENT) | CM_S(REP_RCVD) | CM_S(MRA_REP_SENT))
+/* ESTABLISHED: the peer let go of a connection whose RTU it never saw. */
+#define REJ_DELAYS (CM_S(DREQ_SENT) | CM_S(REP_RCVD) | CM_S(MRA_REP_SENT) | CM_S(ESTABLISHED))
 
-static void on_rej(struct cm *cm, uint64_t now, const struct cm_mad *mad)
+static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,
+		   const struct cm_mad *mad)
 {
-	struct cm_conn *conn = find_rejected(cm, &mad->rej);
+	struct cm_conn *conn = find_rejected(cm, path, &mad->rej);
 	bool wait;
 
 	if (!conn) {
@@ -286,7 +301,7 @@ static void answer_dreq(struct cm_conn *conn, uint64_t now)
 static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 		    const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find_pair(cm, mad->pair.remote_id, mad->pair.local_id);
+	struct cm_conn *conn = cm_find_pair(cm, path, mad->pair.remote_id, mad->pair.local_id);
 
 	if (!conn) {
 		answer_stray_dreq(cm, path, mad);
@@ -320,9 +335,10 @@ static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 	}
 }
 
-static void on_drep(struct cm *cm, uint64_t now, const struct cm_mad *mad)
+static void on_drep(struct cm *cm, uint64_t now, const struct cm_path *path,
+		    const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find_pair(cm, mad->pair.remote_id, mad->pair.local_id);
+	struct cm_conn *conn = cm_find_pair(cm, path, mad->pair.remote_id, mad->pair.local_id);
 
 	if (!conn) {
 		cm_count(cm, CM_COUNT_STRAY);
@@ -352,14 +368,14 @@ void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	cm_count(cm, CM_COUNT_IN);
 	switch ((enum cm_attr)mad.attr) {
 	case CM_REQ: on_req(cm, now, path, &mad); break;
-	case CM_MRA: on_mra(cm, now, &mad); break;
-	case CM_REJ: on_rej(cm, now, &mad); break;
-	case CM_REP: on_rep(cm, now, &mad); break;
-	case CM_RTU: on_rtu(cm, &mad); break;
+	case CM_MRA: on_mra(cm, now, path, &mad); break;
+	case CM_REJ: on_rej(cm, now, path, &mad); break;
+	case CM_REP: on_rep(cm, now, path, &mad); break;
+	case CM_RTU: on_rtu(cm, path, &mad); break;
 	case CM_DREQ: on_dreq(cm, now, path, &mad); break;
-	case CM_DREP: on_drep(cm, now, &mad); break;
+	case CM_DREP: on_drep(cm, now, path, &mad); break;
 	case CM_SIDR_REQ: cm_on_sidr_req(cm, path, &mad); break;
-	case CM_SIDR_REP: cm_on_sidr_rep(cm, &mad); break;
+	case CM_SIDR_REP: cm_on_sidr_rep(cm, path, &mad); break;
 	case CM_LAP:
 	case CM_APR: break; /* refused above */
 	}

@@ -57,14 +57,14 @@ int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply)
 /* The same request once more, while the first one waits for its answer. */
 static bool is_again(const struct cm *cm, const struct cm_path *path, uint32_t request_id)
 {
-	const struct cm_conn *conn = cm_find_peer(cm, cm_path_key(path), request_id);
+	const struct cm_conn *conn = cm_find_peer(cm, path, cm_path_key(path), request_id);
 
 	return conn && CM_IN(conn, CM_S(SIDR_REQ_RCVD));
 }
 
 void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_mad *mad)
 {
-	const struct cm_sidr_reply refusal = {.status = CM_SIDR_UNSUPPORTED};
+	struct cm_sidr_reply refusal = {.status = CM_SIDR_UNSUPPORTED};
 	struct cm_conn *conn;
 
 	if (is_again(cm, path, mad->sidr_req.request_id)) {
@@ -89,16 +89,16 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 		cm_count(cm, CM_COUNT_NO_ROOM);
 		cm_conn_free(conn);
 		return;
-	case CM_REFUSE:
-		cm_count(cm, CM_COUNT_REJECTED);
-		cm_sidr_answer(conn, &refusal);
-		return;
+	case CM_DENY: refusal.status = CM_SIDR_REJECT; break;
+	case CM_REFUSE: break;
 	}
+	cm_count(cm, CM_COUNT_REJECTED);
+	cm_sidr_answer(conn, &refusal);
 }
 
-void cm_on_sidr_rep(struct cm *cm, const struct cm_mad *mad)
+void cm_on_sidr_rep(struct cm *cm, const struct cm_path *path, const struct cm_mad *mad)
 {
-	struct cm_conn *conn = cm_find(cm, mad->sidr_rep.request_id);
+	struct cm_conn *conn = cm_find_from(cm, path, mad->sidr_rep.request_id);
 
 	if (!conn || !CM_IN(conn, CM_S(SIDR_REQ_SENT))) {
 		cm_count(cm, conn ? CM_COUNT_UNEXPECTED : CM_COUNT_STRAY);

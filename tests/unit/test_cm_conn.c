@@ -446,6 +446,17 @@ static void test_nobody_listens(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
+/* Somebody listens there, but not to this one. */
+static void test_denied(void **state)
+{
+	(void)state;
+	net.verdict = CM_DENY;
+	connect_pair(0);
+	run_for(2 * DELAY);
+	assert_int_equal(a_end()->reason, CM_REJ_CONSUMER);
+	assert_int_equal(cm_conns(net.cm[B]), 0);
+}
+
 static void test_full_backlog_is_as_a_loss(void **state)
 {
 	(void)state;
@@ -510,6 +521,25 @@ static void test_wrong_service_type(void **state)
 	assert_int_equal(cm_connect(net.cm[A], net.now, &request, a_end(), &a_end()->conn), 0);
 	run_for(2 * DELAY);
 	assert_int_equal(a_end()->reason, CM_REJ_INVALID_SERVICE_TYPE);
+}
+
+/* Who was connected already hears of a server that let go before it had the RTU. */
+static void test_server_gone_before_rtu(void **state)
+{
+	(void)state;
+	connect_pair(0);
+	run_for(DELAY);
+	serve_pair(0);
+	run_for(DELAY);
+	net.lose = 1u << CM_RTU;
+	net.lose_n = 1;
+	serve_pair(0);
+	run_for(DELAY);
+	expect_state(a_end(), CM_ESTABLISHED);
+	let_go(b_end());
+	run_for(DELAY);
+	assert_int_equal(a_end()->events[CM_EVENT_REJ], 1);
+	expect_state(a_end(), CM_TIMEWAIT);
 }
 
 /* A peer that was started anew comes with a QPN that is connected, as far as is known here. */
@@ -689,6 +719,44 @@ static void test_strangers(void **state)
 	assert_int_equal(counters[CM_COUNT_MALFORMED], 1);
 }
 
+static void arrives_from(uint8_t host, const struct cm_mad *mad)
+{
+	const struct cm_path path = {.sgid = {[15] = A}, .dgid = {[15] = host}};
+	uint8_t bytes[CM_MAD_LEN];
+
+	cm_mad_build(mad, bytes);
+	cm_input(net.cm[A], net.now, &path, bytes);
+}
+
+/* Who knows a connection's numbers, but is not its peer, neither ends it nor takes it over. */
+static void test_impostors(void **state)
+{
+	const uint32_t a = 1, b = 8; /* the first ID of each side, by its seed */
+	const struct cm_mad mads[] = {
+		{.attr = CM_DREQ, .pair = {b, a, 0x1000}},
+		{.attr = CM_DREP, .pair = {b, a}},
+		{.attr = CM_REJ, .rej = {b, a, CM_ABOUT_REP, .reason = CM_REJ_CONSUMER}},
+		{.attr = CM_REJ, .rej = {b, a, CM_ABOUT_REQ, .reason = CM_REJ_CONSUMER}},
+		{.attr = CM_REQ, .req = {.local_id = 99, .ca_guid = 0xa1, .qpn = 0x2000}},
+	};
+
+	(void)state;
+	establish();
+	assert_int_equal(cm_local_id(a_end()->conn), a);
+	assert_int_equal(cm_local_id(b_end()->conn), b);
+	net.verdict = CM_REFUSE;
+	for (uint32_t i = 0; i < sizeof(mads) / sizeof(mads[0]); i++) {
+		arrives_from(7, &mads[i]);
+		expect_state(a_end(), CM_ESTABLISHED);
+	}
+	/* Nor does the peer itself refuse what it has long accepted. */
+	arrives_from(B, &mads[3]);
+	expect_state(a_end(), CM_ESTABLISHED);
+	arrives_from(B, &mads[2]);
+	expect_state(a_end(), CM_TIMEWAIT);
+	net.n = 0;
+}
+
 /* --- Any order of things */
 
 static bool is_established(const struct end *end)
@@ -803,11 +871,13 @@ int main(void)
 		TEST(test_slow_client_sends_mra),
 		TEST(test_data_before_rtu),
 		TEST(test_nobody_listens),
+		TEST(test_denied),
 		TEST(test_full_backlog_is_as_a_loss),
 		TEST(test_reject_with_data),
 		TEST(test_client_rejects_rep),
 		TEST(test_client_gives_up),
 		TEST(test_wrong_service_type),
+		TEST(test_server_gone_before_rtu),
 		TEST(test_stale_connection),
 		TEST(test_disconnect),
 		TEST(test_both_disconnect_at_once),
@@ -818,6 +888,7 @@ int main(void)
 		TEST(test_sidr_refused),
 		TEST(test_sidr_unanswered),
 		TEST(test_strangers),
+		TEST(test_impostors),
 		cmocka_unit_test(test_bad_network_connects),
 		cmocka_unit_test(test_any_order_of_things),
 	};

@@ -77,13 +77,18 @@ struct cm_path {
 };
 
 /* What cm_ops.request says. */
-enum cm_verdict { CM_TAKE, CM_FORGET /* as if it had been lost */, CM_REFUSE };
+enum cm_verdict {
+	CM_TAKE,
+	CM_FORGET, /* as if it had been lost */
+	CM_REFUSE, /* nobody listens to that service */
+	CM_DENY,   /* somebody does, but not to this peer or this type of queue pair */
+};
 
 struct cm_ops {
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
 	/*
 	 * A REQ or SIDR_REQ has come. CM_TAKE: the connection is the owner's, who has set
-	 * *conn_ctx. CM_REFUSE: nobody listens to that service.
+	 * *conn_ctx.
 	 */
 	enum cm_verdict (*request)(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
 				   void **conn_ctx);
