@@ -81,7 +81,7 @@ static void stop_waiting(struct cma_id *id)
 void cma_destroy_id(struct cma_id *id)
 {
 	stop_waiting(id);
-	cma_port_drop(&id->src);
+	cma_port_drop(&id->cma->ports, &id->src);
 	if (id->conn)
 		cm_release(id->conn, id->cma->now);
 	id->cma->ids[id->number] = NULL;
@@ -133,14 +133,18 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 	const struct host_address *own = NULL;
 	int rc;
 
-	if (id->state != CMA_IDLE)
+	if (id->state != CMA_IDLE || (cma_addr_link_local(addr) && !addr->scope))
 		return -EINVAL;
 	if (!cma_addr_any(addr)) {
 		own = own_address(id, addr);
 		if (!own)
 			return -EADDRNOTAVAIL;
 	}
+	if (addr->port && addr->port < CMA_PORT_LOW && !id->low_ports)
+		return -EACCES;
 	id->src.addr = *addr;
+	if (!id->afonly_set)
+		id->src.afonly = addr->family == AF_INET;
 	rc = cma_port_take(&id->cma->ports, &id->src, id->ps);
 	if (rc)
 		return rc;
@@ -254,9 +258,16 @@ int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct
 	id->dst = *dst;
 	id->state = CMA_ADDR_QUERY;
 	rc = find_way(id);
-	if (rc != -EINPROGRESS) {
+	/* That somebody is not there is learnt only in time; that there is no way, at once. */
+	if (rc == -EHOSTUNREACH)
+		rc = -ETIMEDOUT;
+	if (!rc || rc == -ETIMEDOUT) {
 		resolved(id, rc);
 		return 0;
+	}
+	if (rc != -EINPROGRESS) {
+		id->state = CMA_ADDR_BOUND;
+		return rc;
 	}
 	id->waiter.asker = NEIGH_FOR_CMA;
 	id->waiting = true;
@@ -287,6 +298,7 @@ int cma_set_afonly(struct cma_id *id, bool on)
 	if (id->state != CMA_IDLE && id->state != CMA_ADDR_BOUND)
 		return -EINVAL;
 	id->src.afonly = on;
+	id->afonly_set = true;
 	return 0;
 }
 
@@ -406,14 +418,10 @@ static int accept_ud(struct cma_id *id, const struct cma_param *p)
 	return cm_sidr_answer(id->conn, &reply);
 }
 
-int cma_accept(struct cma_id *id, const struct cma_param *p)
+static int answer_request(struct cma_id *id, const struct cma_param *p)
 {
 	struct cm_param param;
 
-	if (id->state != CMA_CONNECT || !id->conn || (!p && id->service == CMA_UD))
-		return -EINVAL;
-	if (!p)
-		return cm_ready(id->conn);
 	id->qpn = p->qpn;
 	if (id->service == CMA_UD && p->qkey && id->qkey && p->qkey != id->qkey)
 		return -EINVAL;
@@ -423,6 +431,19 @@ int cma_accept(struct cma_id *id, const struct cma_param *p)
 	}
 	param = cm_param_of(id, p, p->private_data, p->private_len);
 	return cm_accept(id->conn, id->cma->now, &param);
+}
+
+int cma_accept(struct cma_id *id, const struct cma_param *p)
+{
+	int rc;
+
+	if (id->state != CMA_CONNECT || !id->conn || (!p && id->service == CMA_UD))
+		return -EINVAL;
+	rc = p ? answer_request(id, p) : cm_ready(id->conn);
+	/* The peer does not wait for an answer that cannot be given. */
+	if (rc)
+		(void)cma_reject(id, CM_REJ_CONSUMER, NULL, 0);
+	return rc;
 }
 
 int cma_reject(struct cma_id *id, uint8_t reason, const void *data, uint8_t len)
@@ -499,8 +520,6 @@ static void on_sidr_rep(struct cma_id *id, const struct cm_mad *mad)
 
 static void on_disconnect(struct cma_id *id, int status)
 {
-	if (id->state != CMA_CONNECT)
-		return;
 	id->state = CMA_DISCONNECT;
 	emit(id, CMA_DISCONNECTED, status);
 }
@@ -509,6 +528,9 @@ static void on_event(void *ctx, enum cm_event event, const struct cm_mad *mad)
 {
 	struct cma_id *id = ctx;
 
+	/* Who was rejected, or has heard of the end, hears of that alone. */
+	if (id->state != (event == CM_EVENT_TIMEWAIT_EXIT ? CMA_DISCONNECT : CMA_CONNECT))
+		return;
 	switch (event) {
 	case CM_EVENT_REP: on_rep(id, mad); return;
 	case CM_EVENT_ESTABLISHED: emit(id, CMA_ESTABLISHED, 0); return;
@@ -572,6 +594,12 @@ static enum cma_service service_of(const struct cm_conn *conn, const struct cm_m
 	return cm_channel(conn)->service == CM_SERVICE_UC ? CMA_UC : CMA_RC;
 }
 
+static bool is_heard(const struct cma *cma, uint64_t service_id)
+{
+	return !(service_id >> 32) &&
+	       cma_port_heard(&cma->ports, (uint16_t)(service_id >> 16), (uint16_t)service_id);
+}
+
 static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
 				    const struct cm_ip_hdr *hdr, enum cma_service service)
 {
@@ -580,14 +608,12 @@ static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
 	struct cma_id *id;
 
 	memcpy(addr.ip, hdr->dst, sizeof(addr.ip));
-	if (service_id >> 32)
-		return NULL;
 	user = cma_port_find(&cma->ports, (uint16_t)(service_id >> 16), (uint16_t)service_id,
 			     &addr);
 	if (!user)
 		return NULL;
 	id = (struct cma_id *)((char *)user - offsetof(struct cma_id, src));
-	return (id->service == CMA_UD) == (service == CMA_UD) ? id : NULL;
+	return id->service == service ? id : NULL;
 }
 
 static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
@@ -600,11 +626,13 @@ static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct 
 	struct cma_event event;
 	struct cm_ip_hdr hdr;
 
-	if (cm_ip_parse(&hdr, mad->private_data))
+	if (!is_heard(cma, service_id))
 		return CM_REFUSE;
+	if (cm_ip_parse(&hdr, mad->private_data))
+		return CM_DENY;
 	listener = find_listener(cma, service_id, &hdr, service);
 	if (!listener)
-		return CM_REFUSE;
+		return CM_DENY;
 	if (cma_create_id(cma, listener->ps, service, listener->ctx, &id))
 		return CM_FORGET;
 	fill_child(id, conn, &hdr, (uint16_t)service_id);

@@ -79,6 +79,8 @@ struct cma_id {
 	uint16_t ps;
 	enum cma_service service;
 	struct cma_user src; /* address and port; of a listener those that it hears */
+	bool low_ports;      /* the program may have those below CMA_PORT_LOW */
+	bool afonly_set;     /* the program has said whether src.afonly */
 	struct cma_addr dst;
 	bool has_device; /* its address says which, and sgid_index is set */
 	uint8_t sgid_index;
@@ -145,14 +147,14 @@ void cma_destroy_id(struct cma_id *id);
 struct cma_id *cma_find(const struct cma *cma, uint32_t number);
 
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
-/* src may be NULL. ADDR_RESOLVED or ADDR_ERROR follows. */
+/* src may be NULL. ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no way leads there. */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
 /* ROUTE_RESOLVED follows. */
 int cma_resolve_route(struct cma_id *id);
 int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
-/* param: NULL where a REP is answered. */
+/* param: NULL where a REP is answered. On error it is rejected. */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 int cma_reject(struct cma_id *id, uint8_t reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);

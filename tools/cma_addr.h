@@ -22,6 +22,8 @@ uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room);
 bool cma_addr_any(const struct cma_addr *a);
 /* Of a multicast group. */
 bool cma_addr_group(const struct cma_addr *a);
+/* Of IPv6, where it says nothing without a scope. */
+bool cma_addr_link_local(const struct cma_addr *a);
 bool cma_addr_loopback(const struct cma_addr *a);
 /* Also where one says the same in the other family. The ports do not count. */
 bool cma_addr_same(const struct cma_addr *a, const struct cma_addr *b);

@@ -16,13 +16,19 @@ static int conflict(const struct cma_user *u, const struct cma_user *other, bool
 	return cma_addr_same(&u->addr, &other->addr) ? -EADDRINUSE : 0;
 }
 
+/* The ports that are given follow one another, so each bucket has its share of them. */
+static const struct cma_users *bucket(const struct cma_ports *p, uint16_t port)
+{
+	return &p->users[port % CMA_PORT_BUCKETS];
+}
+
 static int check(const struct cma_ports *p, const struct cma_user *u, uint16_t ps, uint16_t port,
 		 bool reuseaddr)
 {
 	const struct cma_user *other;
 	int rc;
 
-	LIST_FOREACH(other, &p->users, link)
+	LIST_FOREACH(other, bucket(p, port), link)
 	{
 		if (other == u || other->ps != ps || other->addr.port != port)
 			continue;
@@ -37,7 +43,7 @@ static bool is_free(const struct cma_ports *p, uint16_t ps, uint16_t port)
 {
 	const struct cma_user *other;
 
-	LIST_FOREACH(other, &p->users, link)
+	LIST_FOREACH(other, bucket(p, port), link)
 	if (other->ps == ps && other->addr.port == port)
 		return false;
 	return true;
@@ -66,7 +72,8 @@ int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps)
 		return rc;
 	u->ps = ps;
 	u->addr.port = port;
-	LIST_INSERT_HEAD(&p->users, u, link);
+	LIST_INSERT_HEAD(&p->users[port % CMA_PORT_BUCKETS], u, link);
+	p->n++;
 	return 0;
 }
 
@@ -78,13 +85,24 @@ int cma_port_listen(const struct cma_ports *p, struct cma_user *u)
 	return rc;
 }
 
-void cma_port_drop(struct cma_user *u)
+void cma_port_drop(struct cma_ports *p, struct cma_user *u)
 {
 	if (!u->ps)
 		return;
 	LIST_REMOVE(u, link);
+	p->n--;
 	u->ps = 0;
 	u->listening = false;
+}
+
+bool cma_port_heard(const struct cma_ports *p, uint16_t ps, uint16_t port)
+{
+	const struct cma_user *u;
+
+	LIST_FOREACH(u, bucket(p, port), link)
+	if (u->listening && u->ps == ps && u->addr.port == port)
+		return true;
+	return false;
 }
 
 /* A wildcard hears both families, unless it is for IPv6 alone. */
@@ -100,7 +118,7 @@ struct cma_user *cma_port_find(const struct cma_ports *p, uint16_t ps, uint16_t 
 {
 	struct cma_user *u;
 
-	LIST_FOREACH(u, &p->users, link)
+	LIST_FOREACH(u, bucket(p, port), link)
 	if (u->listening && u->ps == ps && u->addr.port == port && hears(u, addr))
 		return u;
 	return NULL;

@@ -13,6 +13,7 @@
 /* Ports that are given to who asks for none, as Linux's ip_local_port_range is at first. */
 #define CMA_PORT_FIRST 32768
 #define CMA_PORT_LAST  60999
+#define CMA_PORT_LOW   1024 /* from here on anybody may have them */
 
 struct cma_user {
 	LIST_ENTRY(cma_user) link;
@@ -24,9 +25,12 @@ struct cma_user {
 };
 LIST_HEAD(cma_users, cma_user);
 
+#define CMA_PORT_BUCKETS 1024u
+
 struct cma_ports {
-	struct cma_users users;
-	uint32_t last; /* given most recently */
+	struct cma_users users[CMA_PORT_BUCKETS]; /* by the port */
+	uint32_t n;                               /* of them */
+	uint32_t last;                            /* port that was given most recently */
 };
 
 /*
@@ -38,7 +42,9 @@ int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps);
 /* The user is going to listen, which those that share its port by SO_REUSEADDR cannot, too. */
 int cma_port_listen(const struct cma_ports *p, struct cma_user *u);
 /* Nothing where it has none. */
-void cma_port_drop(struct cma_user *u);
+void cma_port_drop(struct cma_ports *p, struct cma_user *u);
+/* Whether anybody listens to a port, at whatever address. */
+bool cma_port_heard(const struct cma_ports *p, uint16_t ps, uint16_t port);
 /* Who listens to a port for what comes to an address; NULL: nobody. */
 struct cma_user *cma_port_find(const struct cma_ports *p, uint16_t ps, uint16_t port,
 			       const struct cma_addr *addr);

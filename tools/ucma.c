@@ -2,6 +2,7 @@
 #include "ucma.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -9,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "capability.h"
 #include "message.h"
 #include "rundir.h"
 
@@ -344,6 +346,7 @@ static void add_file(struct ucma *u, int fd)
 	file->fd = fd;
 	file->bell = -1;
 	file->pid = peer_pid(fd);
+	file->low_ports = capability_of(file->pid, CAP_NET_BIND_SERVICE);
 	TAILQ_INIT(&file->events);
 	LIST_INSERT_HEAD(&u->files, file, link);
 	u->n++;

@@ -59,6 +59,7 @@ struct ucma_file {
 	int bell;      /* -1 before the hello; a packet for each event */
 	uint32_t owed; /* packets that did not fit */
 	pid_t pid;
+	bool low_ports; /* by the process' capabilities when it opened the device */
 	uint64_t token;
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;

@@ -89,6 +89,7 @@ static int create_id(struct ucma_command *c)
 		ucma_ctx_destroy(ctx);
 		return rc;
 	}
+	ctx->id->low_ports = c->file->low_ports;
 	response.id = ctx->id->number;
 	return reply(c, &response, sizeof(response));
 }
@@ -448,7 +449,7 @@ static int set_id_option(struct cma_id *id, uint32_t name, const uint8_t *value,
 		id->tos = *value;
 		return 0;
 	}
-	if (id->service == CMA_UD || *value > MAX_EXP)
+	if (id->service != CMA_RC || *value > MAX_EXP)
 		return -EINVAL;
 	id->ack_timeout = *value;
 	id->ack_timeout_set = true;
@@ -486,10 +487,9 @@ static int get_event(struct ucma_command *c)
 	event = ucma_event_next(c->file);
 	if (!event)
 		return -EAGAIN;
+	event->ctx->events_reported++;
 	if (event->group)
 		event->group->events_reported++;
-	else
-		event->ctx->events_reported++;
 	if (event->resp.event == CMA_CONNECT_REQUEST)
 		event->ctx->backlog++;
 	if (event->child)

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		loop_pass(&l, NS);
 	}
 	require(!cm_conns(l.ucma.cma.cm));
-	require(LIST_EMPTY(&l.ucma.cma.ports.users));
+	require(!l.ucma.cma.ports.n);
 	loop_close(&l);
 	return 0;
 }

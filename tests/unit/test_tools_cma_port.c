@@ -59,8 +59,8 @@ static void test_one_port_one_user(void **state)
 	assert_int_equal(take(&p, &d, v4(ONE, 8), false), -EADDRNOTAVAIL);
 	d = (struct cma_user){.addr = v4(ONE, 7)};
 	assert_int_equal(cma_port_take(&p, &d, UDP), 0);
-	cma_port_drop(&a);
-	cma_port_drop(&a);
+	cma_port_drop(&p, &a);
+	cma_port_drop(&p, &a);
 	assert_int_equal(take(&p, &e, v4(ONE, 7), false), 0);
 }
 
@@ -74,7 +74,7 @@ static void test_shared_until_somebody_listens(void **state)
 	assert_int_equal(take(&p, &b, v4(ONE, 7), true), 0);
 	assert_int_equal(take(&p, &c, v4(ONE, 7), false), -EADDRINUSE);
 	assert_int_equal(cma_port_listen(&p, &a), -EADDRINUSE);
-	cma_port_drop(&b);
+	cma_port_drop(&p, &b);
 	assert_int_equal(cma_port_listen(&p, &a), 0);
 	assert_int_equal(take(&p, &b, v4(ONE, 7), true), -EADDRINUSE);
 }
@@ -87,7 +87,7 @@ static void test_families(void **state)
 	(void)state;
 	assert_int_equal(take(&p, &a, v6(0, 7), false), 0);
 	assert_int_equal(take(&p, &b, v4(0, 7), false), -EADDRNOTAVAIL);
-	cma_port_drop(&a);
+	cma_port_drop(&p, &a);
 	a = (struct cma_user){.addr = v6(0, 7), .afonly = true};
 	b = (struct cma_user){.addr = v4(0, 7), .afonly = true};
 	assert_int_equal(cma_port_take(&p, &a, TCP), 0);
@@ -106,6 +106,24 @@ static void test_free_ports(void **state)
 	assert_int_not_equal(a.addr.port, b.addr.port);
 }
 
+/* All there are, each once; then none, until one is given back. */
+static void test_all_ports(void **state)
+{
+	enum { ALL = CMA_PORT_LAST - CMA_PORT_FIRST + 1 };
+	static struct cma_user users[ALL], extra;
+	static struct cma_ports p;
+
+	(void)state;
+	for (int i = 0; i < ALL; i++)
+		assert_int_equal(take(&p, &users[i], v4(ONE, 0), false), 0);
+	assert_int_equal(p.n, ALL);
+	assert_int_equal(take(&p, &extra, v4(ONE, 0), false), -EADDRNOTAVAIL);
+	assert_int_equal(take(&p, &extra, v4(TWO, 0), false), -EADDRNOTAVAIL);
+	cma_port_drop(&p, &users[7]);
+	assert_int_equal(take(&p, &extra, v4(ONE, 0), false), 0);
+	assert_int_equal(extra.addr.port, CMA_PORT_FIRST + 7);
+}
+
 static void test_who_hears(void **state)
 {
 	const struct cma_addr one = v4(ONE, 0), six = v6(1, 0);
@@ -115,7 +133,10 @@ static void test_who_hears(void **state)
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(ONE, 7), false), 0);
 	assert_null(cma_port_find(&p, TCP, 7, &one));
+	assert_false(cma_port_heard(&p, TCP, 7));
 	assert_int_equal(cma_port_listen(&p, &a), 0);
+	assert_true(cma_port_heard(&p, TCP, 7));
+	assert_false(cma_port_heard(&p, UDP, 7));
 	assert_ptr_equal(cma_port_find(&p, TCP, 7, &one), &a);
 	assert_null(cma_port_find(&p, UDP, 7, &one));
 	assert_null(cma_port_find(&p, TCP, 8, &one));
@@ -156,6 +177,7 @@ int main(void)
 		cmocka_unit_test(test_shared_until_somebody_listens),
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_free_ports),
+		cmocka_unit_test(test_all_ports),
 		cmocka_unit_test(test_who_hears),
 		cmocka_unit_test(test_addresses),
 	};

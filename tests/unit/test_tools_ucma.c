@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* /dev/infiniband/rdma_cm as programs see it: commands, events and errors as the kernel's. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -100,6 +102,17 @@ static int resolve(const struct loop_program *p, uint32_t id)
 	return COMMAND(p, RESOLVE_IP, request, 0);
 }
 
+static int resolve6(const struct loop_program *p, uint32_t id)
+{
+	const struct sockaddr_in6 in = {.sin6_family = AF_INET6,
+					.sin6_port = htons(PORT),
+					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct rdma_ucm_resolve_ip request = {.id = id, .timeout_ms = 1000};
+
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	return COMMAND(p, RESOLVE_IP, request, 0);
+}
+
 static int resolve_route(const struct loop_program *p, uint32_t id)
 {
 	const struct rdma_ucm_resolve_route request = {.id = id};
@@ -126,6 +139,14 @@ static int connect_to(const struct loop_program *p, uint32_t id, uint32_t qpn, u
 	const struct rdma_ucm_connect request = {.id = id, .conn_param = param(qpn, len)};
 
 	return COMMAND(p, CONNECT, request, 0);
+}
+
+static int accept_with(const struct loop_program *p, uint32_t id, uint8_t len)
+{
+	const struct rdma_ucm_accept request = {
+		.id = id, .uid = 0xc, .conn_param = param(LOOP_QPN + 1, len)};
+
+	return COMMAND(p, ACCEPT, request, 0);
 }
 
 static int accept_it(const struct loop_program *p, uint32_t id, uint64_t uid, uint32_t qpn)
@@ -391,13 +412,7 @@ static void test_datagrams(void **state)
 	loop_run(&loop);
 	event = get_event(&b, CMA_CONNECT_REQUEST);
 	assert_int_equal(event.param.ud.private_data_len, 180);
-	assert_int_equal(accept_it(&b, event.id, 0xc, LOOP_QPN + 1), -EINVAL); /* 136 at most */
-	{
-		struct rdma_ucm_accept request = {
-			.id = event.id, .uid = 0xc, .conn_param = param(LOOP_QPN + 1, 136)};
-
-		assert_int_equal(COMMAND(&b, ACCEPT, request, 0), 0);
-	}
+	assert_int_equal(accept_with(&b, event.id, 136), 0);
 	loop_run(&loop);
 	event = get_event(&a, CMA_ESTABLISHED);
 	assert_int_equal(event.param.ud.qp_num, LOOP_QPN + 1);
@@ -405,6 +420,144 @@ static void test_datagrams(void **state)
 	assert_int_equal(event.param.ud.ah_attr.is_global, 1);
 	assert_int_equal(event.param.ud.private_data_len, 136);
 	assert_int_equal(qp_attr(&a, id, INIT).qkey, CMA_UD_QKEY);
+}
+
+/* Who has too much to say cannot accept, and the peer does not wait for it. */
+static void test_accept_fails(void **state)
+{
+	uint32_t server, id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(accept_with(&b, get_event(&b, CMA_CONNECT_REQUEST).id, 197), -EINVAL);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+
+	server = create(&b, RDMA_PS_UDP, 0xb);
+	assert_int_equal(bind_to(&b, server, INADDR_ANY, PORT), 0);
+	assert_int_equal(listen_on(&b, server, 5), 0);
+	id = client(RDMA_PS_UDP);
+	assert_int_equal(connect_to(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(accept_with(&b, get_event(&b, CMA_CONNECT_REQUEST).id, 137), -EINVAL);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_UNREACHABLE).status, CM_SIDR_REJECT);
+}
+
+/* Somebody listens at the port, but not for this type of queue pair or this address. */
+static void test_not_for_all(void **state)
+{
+	struct rdma_ucm_create_id uc = {.uid = 0xb, .ps = RDMA_PS_IB, .qp_type = 3};
+	uint32_t server, id;
+
+	(void)state;
+	assert_int_equal(COMMAND(&b, CREATE_ID, uc, 4), 0);
+	memcpy(&server, answer.out, sizeof(server));
+	assert_int_equal(bind_to(&b, server, INADDR_ANY, PORT), 0);
+	assert_int_equal(listen_on(&b, server, 5), 0);
+	uc.qp_type = 2;
+	uc.uid = 0xa;
+	assert_int_equal(COMMAND(&a, CREATE_ID, uc, 4), 0);
+	memcpy(&id, answer.out, sizeof(id));
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	expect_no_event(&b);
+}
+
+static void test_no_way(void **state)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
+
+	(void)state;
+	request.id = create(&a, RDMA_PS_TCP, 0xa);
+	in.sin_addr.s_addr = htonl(0x08080808);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), -ENETUNREACH);
+	expect_no_event(&a);
+	/* It may try elsewhere. */
+	assert_int_equal(resolve(&a, request.id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+}
+
+/* Takes a capability from this process, or gives it back; whether it had it. */
+static bool set_capability(uint32_t capability, bool on)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	bool had;
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	had = data[0].effective >> capability & 1;
+	if (on)
+		data[0].effective |= 1u << capability;
+	else
+		data[0].effective &= ~(1u << capability);
+	assert_int_equal(syscall(SYS_capset, &header, data), 0);
+	return had;
+}
+
+static void test_low_ports(void **state)
+{
+	bool had = set_capability(CAP_NET_BIND_SERVICE, false);
+	struct loop_program c = loop_start(&loop), d;
+	uint32_t id;
+
+	(void)state;
+	id = create(&c, RDMA_PS_TCP, 0xc);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1023), -EACCES);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1024), 0);
+	loop_end(&loop, &c);
+	if (!had)
+		return;
+	set_capability(CAP_NET_BIND_SERVICE, true);
+	d = loop_start(&loop);
+	id = create(&d, RDMA_PS_TCP, 0xd);
+	assert_int_equal(bind_to(&d, id, INADDR_ANY, 1023), 0);
+	loop_end(&loop, &d);
+}
+
+static void test_families(void **state)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+	struct rdma_ucm_bind_ip request = {.id = 0};
+	uint32_t id, server;
+
+	(void)state;
+	/* What is bound to IPv4 does not hear IPv6, though it hears all addresses. */
+	server = listener(5);
+	id = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve6(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	destroy(&b, server);
+	/* A link-local address says which link. */
+	request.id = create(&b, RDMA_PS_TCP, 0xb);
+	any.sin6_addr.s6_addr[0] = 0xfe;
+	any.sin6_addr.s6_addr[1] = 0x80;
+	request.addr = any;
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), -EINVAL);
+	/* IPv6 hears both. */
+	any.sin6_addr = in6addr_any;
+	request.addr = any;
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
+	assert_int_equal(listen_on(&b, request.id, 5), 0);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	get_event(&b, CMA_CONNECT_REQUEST);
 }
 
 static void test_migrate(void **state)
@@ -479,7 +632,7 @@ static void test_groups(void **state)
 	assert_int_equal(COMMAND(&a, LEAVE_MCAST, again, 4), -ENOENT);
 	assert_int_equal(join(&a, id, 0xef010203, 0x12), 0);
 	/* With the ID goes what it has joined. */
-	assert_int_equal(destroy(&a, id), 1);
+	assert_int_equal(destroy(&a, id), 2);
 	assert_int_equal(answer.reply.withdrawn, 1);
 	assert_true(rings(&a));
 	expect_no_event(&a);
@@ -613,6 +766,11 @@ int main(void)
 		TEST(test_death_disconnects),
 		TEST(test_listener_goes),
 		TEST(test_datagrams),
+		TEST(test_accept_fails),
+		TEST(test_not_for_all),
+		TEST(test_no_way),
+		TEST(test_low_ports),
+		TEST(test_families),
 		TEST(test_migrate),
 		TEST(test_groups),
 		TEST(test_refusals),

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "capability.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+static bool same_user_namespace(pid_t pid)
+{
+	struct stat of_peer, own;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	return !stat(path, &of_peer) && !stat("/proc/self/ns/user", &own) &&
+	       of_peer.st_ino == own.st_ino && of_peer.st_dev == own.st_dev;
+}
+
+static uint64_t effective(pid_t pid)
+{
+	unsigned long long set = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &set) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return set;
+}
+
+bool capability_of(pid_t pid, uint32_t capability)
+{
+	return pid > 0 && same_user_namespace(pid) && effective(pid) >> capability & 1;
+}
