@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Linux' rdma_rxe by the conformance tests, which shows that these are right: what it is known to
+break, and nothing else.
+"""
+import os
+import sys
+
+from guest import Guest
+from host import main
+from image import Image
+
+CONFORMANCE = 'tests/conformance/conformance'
+MTU = 4200
+# Nobody is at the other end.
+WIRE = ['-netdev', 'hubport,id=n0,hubid=0']
+# Emulated processors make few objects in the time of a test.
+MANY = 200
+MEMORY_MB = 2048
+SECONDS = 1200
+
+
+def run():
+    build, = sys.argv[1:]
+    image = Image(build, [os.path.join(build, CONFORMANCE)])
+    with Guest(image, WIRE, memory_mb=MEMORY_MB) as guest:
+        guest.make_rxe('192.0.2.2', MTU)
+        print(guest.run(f'conformance -d rxe0 -m {MANY}', SECONDS))
+
+
+main(run)
