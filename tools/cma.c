@@ -128,24 +128,58 @@ static const struct host_address *own_address(const struct cma_id *id, const str
 				       : host_find(id->cma->host, addr->ip);
 }
 
+/* 0: the service ID is of none that this ID could have. */
+static uint16_t ib_port_space(const struct cma_id *id, const struct cma_addr *addr)
+{
+	static const uint16_t spaces[] = {CM_PS_IB, CM_PS_TCP, CM_PS_UDP};
+	uint64_t mask = addr->mask & ~(uint64_t)UINT16_MAX;
+
+	for (uint32_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		if ((id->ps == CM_PS_IB || id->ps == spaces[i]) &&
+		    (addr->service_id & mask) == (cm_service_id(spaces[i], 0) & mask))
+			return spaces[i];
+	return 0;
+}
+
+/* Where a port is to be taken. -EPROTONOSUPPORT: nowhere. */
+static int port_space(struct cma_id *id, uint16_t *ps)
+{
+	struct cma_addr *addr = &id->src.addr;
+
+	*ps = addr->family == CMA_AF_IB ? ib_port_space(id, addr) : id->ps;
+	if (addr->family == CMA_AF_IB)
+		addr->service_id = cm_service_id(*ps, addr->port);
+	return *ps ? 0 : -EPROTONOSUPPORT;
+}
+
+static bool is_own(const struct cma_id *id, const struct cma_addr *addr,
+		   const struct host_address **own)
+{
+	*own = cma_addr_any(addr) ? NULL : own_address(id, addr);
+	return cma_addr_any(addr) || *own;
+}
+
 int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 {
-	const struct host_address *own = NULL;
+	const struct host_address *own;
+	uint16_t ps;
 	int rc;
 
 	if (id->state != CMA_IDLE || (cma_addr_link_local(addr) && !addr->scope))
 		return -EINVAL;
-	if (!cma_addr_any(addr)) {
-		own = own_address(id, addr);
-		if (!own)
-			return -EADDRNOTAVAIL;
-	}
+	/* As the kernel: a port of RoCE has no GID that is none of IP's. */
+	if (addr->family == CMA_AF_IB && !cma_addr_any(addr))
+		return -ENODEV;
+	if (!is_own(id, addr, &own))
+		return -EADDRNOTAVAIL;
 	if (addr->port && addr->port < CMA_PORT_LOW && !id->low_ports)
 		return -EACCES;
 	id->src.addr = *addr;
 	if (!id->afonly_set)
 		id->src.afonly = addr->family == AF_INET;
-	rc = cma_port_take(&id->cma->ports, &id->src, id->ps);
+	rc = port_space(id, &ps);
+	if (!rc)
+		rc = cma_port_take(&id->cma->ports, &id->src, ps);
 	if (rc)
 		return rc;
 	if (own)
@@ -249,6 +283,8 @@ int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct
 	struct cma_addr wildcard = cma_addr_wildcard(dst->family);
 	int rc = 0;
 
+	if (dst->family == CMA_AF_IB)
+		return -ENODEV;
 	if (id->state == CMA_IDLE)
 		rc = cma_bind(id, src && src->family ? src : &wildcard);
 	if (rc)
@@ -283,6 +319,15 @@ int cma_resolve_route(struct cma_id *id)
 	id->state = CMA_STATE_ROUTE_RESOLVED;
 	emit(id, CMA_ROUTE_RESOLVED, 0);
 	return 0;
+}
+
+int cma_set_path(struct cma_id *id, uint8_t traffic_class)
+{
+	if (!id->has_device)
+		return -EINVAL;
+	if (id->state == CMA_STATE_ADDR_RESOLVED)
+		id->tos = traffic_class;
+	return cma_resolve_route(id);
 }
 
 int cma_set_reuseaddr(struct cma_id *id, bool on)

@@ -146,12 +146,15 @@ void cma_destroy_id(struct cma_id *id);
 /* NULL: there is none. */
 struct cma_id *cma_find(const struct cma *cma, uint32_t number);
 
+/* AF_IB: only the wildcard can be had, and hears nothing, as the kernel has it for RoCE. */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
 /* src may be NULL. ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no way leads there. */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
 /* ROUTE_RESOLVED follows. */
 int cma_resolve_route(struct cma_id *id);
+/* The same, of a path that the program knows. */
+int cma_set_path(struct cma_id *id, uint8_t traffic_class);
 int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
 /* param: NULL where a REP is answered. On error it is rejected. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "cma_addr.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,28 +22,58 @@ static void from_v6(struct cma_addr *a, const struct sockaddr_in6 *in)
 	a->scope = in->sin6_scope_id;
 }
 
+/* As struct sockaddr_ib of rdma-core and the kernel. */
+struct sockaddr_of_ib {
+	uint16_t family;
+	uint16_t pkey;
+	uint32_t flowinfo;
+	uint8_t gid[16];
+	uint64_t service_id;
+	uint64_t mask;
+	uint64_t scope_id;
+};
+
+static void from_ib(struct cma_addr *a, const struct sockaddr_of_ib *in)
+{
+	memcpy(a->ip, in->gid, sizeof(a->ip));
+	a->mask = be64toh(in->mask);
+	a->service_id = be64toh(in->service_id) & a->mask;
+	a->port = (uint16_t)a->service_id;
+}
+
+uint32_t cma_addr_size(const struct cma_addr *a)
+{
+	switch (a->family) {
+	case AF_INET: return sizeof(struct sockaddr_in);
+	case AF_INET6: return sizeof(struct sockaddr_in6);
+	case CMA_AF_IB: return sizeof(struct sockaddr_of_ib);
+	default: return 0;
+	}
+}
+
 int cma_addr_from(struct cma_addr *a, const void *sockaddr, uint32_t len)
 {
-	struct sockaddr_in6 v6;
-	struct sockaddr_in v4;
-	uint16_t family;
+	union {
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+		struct sockaddr_of_ib ib;
+	} in;
+	uint32_t size;
 
 	*a = (struct cma_addr){0};
-	if (len < sizeof(family))
+	if (len < sizeof(a->family))
 		return -EINVAL;
-	memcpy(&family, sockaddr, sizeof(family));
-	if (family != AF_INET && family != AF_INET6)
-		return -EAFNOSUPPORT;
-	if (len < (family == AF_INET ? sizeof(v4) : sizeof(v6)))
+	memcpy(&a->family, sockaddr, sizeof(a->family));
+	size = cma_addr_size(a);
+	if (!size || len < size)
 		return -EINVAL;
-	a->family = family;
-	if (family == AF_INET) {
-		memcpy(&v4, sockaddr, sizeof(v4));
-		from_v4(a, &v4);
-	} else {
-		memcpy(&v6, sockaddr, sizeof(v6));
-		from_v6(a, &v6);
-	}
+	memcpy(&in, sockaddr, size);
+	if (a->family == AF_INET)
+		from_v4(a, &in.v4);
+	else if (a->family == AF_INET6)
+		from_v6(a, &in.v6);
+	else
+		from_ib(a, &in.ib);
 	return 0;
 }
 
@@ -51,14 +82,22 @@ uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room)
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(a->port)};
 	struct sockaddr_in6 v6 = {
 		.sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_scope_id = a->scope};
-	uint32_t len = a->family == AF_INET ? sizeof(v4) : sizeof(v6);
+	struct sockaddr_of_ib ib = {.family = CMA_AF_IB,
+				    .service_id = htobe64(a->service_id),
+				    .mask = htobe64(a->mask)};
+	uint32_t size = cma_addr_size(a);
 
+	if (size > room)
+		return 0;
 	memcpy(&v4.sin_addr, a->ip + sizeof(mapped), sizeof(v4.sin_addr));
 	memcpy(&v6.sin6_addr, a->ip, sizeof(v6.sin6_addr));
-	if (!a->family || len > room)
-		return 0;
-	memcpy(sockaddr, a->family == AF_INET ? (const void *)&v4 : (const void *)&v6, len);
-	return len;
+	memcpy(ib.gid, a->ip, sizeof(ib.gid));
+	memcpy(sockaddr,
+	       a->family == AF_INET    ? (const void *)&v4
+	       : a->family == AF_INET6 ? (const void *)&v6
+				       : (const void *)&ib,
+	       size);
+	return size;
 }
 
 static bool is_v4(const struct cma_addr *a)

@@ -7,16 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define CMA_AF_IB 27 /* AF_IB, which libc does not know */
+
 struct cma_addr {
-	uint16_t family; /* AF_INET, AF_INET6; 0 = there is none */
+	uint16_t family; /* AF_INET, AF_INET6, CMA_AF_IB; 0 = there is none */
 	uint16_t port;   /* host byte order; 0 = none */
 	uint32_t scope;  /* of a link-local IPv6 address, as it was given */
-	uint8_t ip[16];  /* IPv4 as ::ffff:a.b.c.d */
+	uint8_t ip[16];  /* IPv4 as ::ffff:a.b.c.d; AF_IB: a GID */
+	/* AF_IB: a service ID as far as the mask says, in host byte order; the port is in it. */
+	uint64_t service_id, mask;
 };
 
-/* -EINVAL: too short; -EAFNOSUPPORT: neither IPv4 nor IPv6. */
+/* -EINVAL: it is none of these families, or too short for its own. */
 int cma_addr_from(struct cma_addr *a, const void *sockaddr, uint32_t len);
-/* Bytes written: 0 where there is no address. */
+/* Bytes of the family's sockaddr; 0 where there is no address. */
+uint32_t cma_addr_size(const struct cma_addr *a);
+/* Bytes written: 0 where there is no address, or no room. */
 uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room);
 
 bool cma_addr_any(const struct cma_addr *a);

@@ -72,6 +72,10 @@ int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps)
 		return rc;
 	u->ps = ps;
 	u->addr.port = port;
+	if (u->addr.family == CMA_AF_IB) {
+		u->addr.service_id |= port;
+		u->addr.mask = UINT64_MAX;
+	}
 	LIST_INSERT_HEAD(&p->users[port % CMA_PORT_BUCKETS], u, link);
 	p->n++;
 	return 0;
@@ -105,9 +109,12 @@ bool cma_port_heard(const struct cma_ports *p, uint16_t ps, uint16_t port)
 	return false;
 }
 
-/* A wildcard hears both families, unless it is for IPv6 alone. */
+/* A wildcard hears both families, unless it is for one alone; GIDs that are no addresses are
+ * InfiniBand's. */
 static bool hears(const struct cma_user *u, const struct cma_addr *addr)
 {
+	if (u->addr.family == CMA_AF_IB)
+		return false;
 	if (cma_addr_any(&u->addr))
 		return !u->afonly || u->addr.family == addr->family;
 	return cma_addr_same(&u->addr, addr);

@@ -133,6 +133,14 @@ void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		    const uint8_t mgid[16]);
 void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id);
+void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
+/* The addresses as AF_IB has them. */
+void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
+/* How many paths there are, 0 or 1. */
+uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
+			const struct cma_id *id);
+/* What counts of a path that a program gives. -EINVAL: none of the n leads there and back. */
+int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
 /* -EINVAL: the connection is not so far. */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 

@@ -138,7 +138,20 @@ static int migrate_id(struct ucma_command *c)
 
 /* --- Addresses */
 
-/* sockaddr_in6 has room for both families. */
+/* An address for which the program says how long it is, which must be true. */
+static int get_addr(struct cma_addr *addr, const void *sockaddr, uint32_t size)
+{
+	int rc = cma_addr_from(addr, sockaddr, size);
+
+	return rc ? rc : cma_addr_size(addr) == size ? 0 : -EINVAL;
+}
+
+/* Of the commands that are for IPv4 and IPv6 alone. */
+static int get_ip(struct cma_addr *addr, const struct sockaddr_in6 *sockaddr)
+{
+	return cma_addr_from(addr, sockaddr, sizeof(*sockaddr));
+}
+
 static int bind_ip(struct ucma_command *c)
 {
 	struct rdma_ucm_bind_ip request;
@@ -147,7 +160,7 @@ static int bind_ip(struct ucma_command *c)
 	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_bind_ip, id) + sizeof(request.id));
 
 	if (!rc)
-		rc = cma_addr_from(&addr, &request.addr, sizeof(request.addr));
+		rc = get_ip(&addr, &request.addr);
 	ctx = rc ? NULL : find(c, request.id, &rc);
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
@@ -162,49 +175,44 @@ static int bind_addr(struct ucma_command *c)
 	if (!rc && (request.reserved || request.addr_size > sizeof(request.addr)))
 		rc = -EINVAL;
 	if (!rc)
-		rc = cma_addr_from(&addr, &request.addr, request.addr_size);
+		rc = get_addr(&addr, &request.addr, request.addr_size);
 	ctx = rc ? NULL : find(c, request.id, &rc);
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
 
 /* A source is not needed: the family 0 says that there is none. */
-static int resolve(struct ucma_command *c, uint32_t number, uint32_t timeout_ms, const void *src,
-		   uint32_t src_size, const void *dst, uint32_t dst_size)
-{
-	struct cma_addr from = {0}, to;
-	struct ucma_ctx *ctx;
-	uint16_t family = 0;
-	int rc = cma_addr_from(&to, dst, dst_size);
-
-	if (!rc && src_size >= sizeof(family)) {
-		memcpy(&family, src, sizeof(family));
-		rc = family ? cma_addr_from(&from, src, src_size) : 0;
-	}
-	ctx = rc ? NULL : find(c, number, &rc);
-	return rc ? rc : cma_resolve_addr(ctx->id, &from, &to, timeout_ms);
-}
-
 static int resolve_ip(struct ucma_command *c)
 {
 	struct rdma_ucm_resolve_ip request;
+	struct cma_addr src = {0}, dst;
+	struct ucma_ctx *ctx;
 	int rc = GET(c, request);
 
-	return rc ? rc
-		  : resolve(c, request.id, request.timeout_ms, &request.src_addr,
-			    sizeof(request.src_addr), &request.dst_addr, sizeof(request.dst_addr));
+	if (!rc && request.src_addr.sin6_family)
+		rc = get_ip(&src, &request.src_addr);
+	if (!rc)
+		rc = get_ip(&dst, &request.dst_addr);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
 }
 
+/* Here the size 0 says so. */
 static int resolve_addr(struct ucma_command *c)
 {
 	struct rdma_ucm_resolve_addr request;
+	struct cma_addr src = {0}, dst;
+	struct ucma_ctx *ctx;
 	int rc = GET(c, request);
 
 	if (!rc && (request.reserved || request.src_size > sizeof(request.src_addr) ||
 		    request.dst_size > sizeof(request.dst_addr)))
 		rc = -EINVAL;
-	return rc ? rc
-		  : resolve(c, request.id, request.timeout_ms, &request.src_addr, request.src_size,
-			    &request.dst_addr, request.dst_size);
+	if (!rc && request.src_size)
+		rc = get_addr(&src, &request.src_addr, request.src_size);
+	if (!rc)
+		rc = get_addr(&dst, &request.dst_addr, request.dst_size);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
 }
 
 static int resolve_route(struct ucma_command *c)
@@ -232,6 +240,62 @@ static int query_route(struct ucma_command *c)
 		return rc;
 	ucma_fill_route(&response, ctx->id);
 	return reply(c, &response, UP_TO(rdma_ucm_query_route_resp, ibdev_index));
+}
+
+#define QUERY_ADDR_LEN UP_TO(rdma_ucm_query_addr_resp, ibdev_index)
+
+static int query_addr(struct ucma_command *c, const struct cma_id *id)
+{
+	struct rdma_ucm_query_addr_resp response;
+
+	if (c->out_size < QUERY_ADDR_LEN)
+		return -ENOSPC;
+	ucma_fill_addr(&response, id);
+	return reply(c, &response, QUERY_ADDR_LEN);
+}
+
+static int query_gid(struct ucma_command *c, const struct cma_id *id)
+{
+	struct rdma_ucm_query_addr_resp response;
+
+	if (c->out_size < QUERY_ADDR_LEN)
+		return -ENOSPC;
+	ucma_fill_gid(&response, id);
+	return reply(c, &response, QUERY_ADDR_LEN);
+}
+
+/* Where there is room for the number of paths alone, that is told. */
+static int query_path(struct ucma_command *c, const struct cma_id *id)
+{
+	struct {
+		struct rdma_ucm_query_path_resp head;
+		struct ib_path_rec_data path;
+	} response;
+	uint32_t n;
+
+	if (c->out_size < sizeof(response.head))
+		return -ENOSPC;
+	n = ucma_fill_path(&response.head, &response.path, id);
+	return reply(c, &response,
+		     n && c->out_size >= sizeof(response) ? sizeof(response)
+							  : sizeof(response.head));
+}
+
+static int query(struct ucma_command *c)
+{
+	struct rdma_ucm_query request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	switch (request.option) {
+	case RDMA_USER_CM_QUERY_ADDR: return query_addr(c, ctx->id);
+	case RDMA_USER_CM_QUERY_PATH: return query_path(c, ctx->id);
+	case RDMA_USER_CM_QUERY_GID: return query_gid(c, ctx->id);
+	default: return -ENOSYS;
+	}
 }
 
 /* --- Connections */
@@ -361,22 +425,21 @@ static int init_qp_attr(struct ucma_command *c)
 
 /* --- Groups. The program attaches its queue pair itself, once it has the event. */
 
-static int join(struct ucma_command *c, uint32_t number, uint64_t uid, const void *sockaddr,
-		uint32_t size)
+static int join(struct ucma_command *c, uint32_t number, uint64_t uid, const struct cma_addr *addr)
 {
 	struct rdma_ucm_create_id_resp response;
 	const struct ucma_group *group;
-	struct cma_addr addr;
 	struct ucma_ctx *ctx;
-	int rc = cma_addr_from(&addr, sockaddr, size);
+	int rc;
 
-	ctx = rc ? NULL : find(c, number, &rc);
+	ctx = find(c, number, &rc);
 	if (rc)
 		return rc;
-	if (!ctx->id->has_device || ctx->id->service != CMA_UD || !cma_addr_group(&addr) ||
+	if (!ctx->id->has_device || ctx->id->service != CMA_UD || addr->family == CMA_AF_IB ||
+	    !cma_addr_group(addr) ||
 	    (ctx->id->state != CMA_ADDR_BOUND && ctx->id->state != CMA_STATE_ADDR_RESOLVED))
 		return -EINVAL;
-	group = ucma_group_join(ctx, uid, addr.ip);
+	group = ucma_group_join(ctx, uid, addr->ip);
 	if (!group)
 		return -ENOMEM;
 	response.id = group->number;
@@ -386,17 +449,21 @@ static int join(struct ucma_command *c, uint32_t number, uint64_t uid, const voi
 static int join_ip_mcast(struct ucma_command *c)
 {
 	struct rdma_ucm_join_ip_mcast request;
+	struct cma_addr addr;
 	int rc;
 
 	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
 		return -ENOSPC;
 	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_join_ip_mcast, id) + sizeof(request.id));
-	return rc ? rc : join(c, request.id, request.uid, &request.addr, sizeof(request.addr));
+	if (!rc)
+		rc = get_ip(&addr, &request.addr);
+	return rc ? rc : join(c, request.id, request.uid, &addr);
 }
 
 static int join_mcast(struct ucma_command *c)
 {
 	struct rdma_ucm_join_mcast request;
+	struct cma_addr addr;
 	int rc;
 
 	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
@@ -405,7 +472,9 @@ static int join_mcast(struct ucma_command *c)
 	if (!rc && (request.addr_size > sizeof(request.addr) ||
 		    request.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
 		rc = -EINVAL;
-	return rc ? rc : join(c, request.id, request.uid, &request.addr, request.addr_size);
+	if (!rc)
+		rc = get_addr(&addr, &request.addr, request.addr_size);
+	return rc ? rc : join(c, request.id, request.uid, &addr);
 }
 
 static int leave_mcast(struct ucma_command *c)
@@ -456,7 +525,20 @@ static int set_id_option(struct cma_id *id, uint32_t name, const uint8_t *value,
 	return 0;
 }
 
-/* A path is the subnet manager's to give, and Ethernet has none. */
+/* Of a path only the traffic class counts: all else follows from the addresses. */
+static int set_path(struct cma_id *id, const uint8_t *value, uint32_t len)
+{
+	struct ib_path_rec_data data[CM_ATTACH_OPTION / sizeof(struct ib_path_rec_data)];
+	uint8_t traffic_class;
+	int rc;
+
+	if (len % sizeof(data[0]) || len > sizeof(data))
+		return -EINVAL;
+	memcpy(data, value, len);
+	rc = ucma_read_path(data, len / (uint32_t)sizeof(data[0]), &traffic_class);
+	return rc ? rc : cma_set_path(id, traffic_class);
+}
+
 static int set_option(struct ucma_command *c)
 {
 	struct rdma_ucm_set_option request;
@@ -468,11 +550,12 @@ static int set_option(struct ucma_command *c)
 		return rc;
 	if (request.optlen > c->in_size - sizeof(request))
 		return -EINVAL;
-	if (request.level != RDMA_OPTION_ID)
-		return request.level == RDMA_OPTION_IB && request.optname == RDMA_OPTION_IB_PATH
-			       ? -EINVAL
-			       : -ENOSYS;
-	return set_id_option(ctx->id, request.optname, c->in + sizeof(request), request.optlen);
+	if (request.level == RDMA_OPTION_IB && request.optname == RDMA_OPTION_IB_PATH)
+		return set_path(ctx->id, c->in + sizeof(request), request.optlen);
+	return request.level == RDMA_OPTION_ID
+		       ? set_id_option(ctx->id, request.optname, c->in + sizeof(request),
+				       request.optlen)
+		       : -ENOSYS;
 }
 
 /* --- Events */
@@ -511,6 +594,7 @@ static command_fn *const commands[] = {
 	[RDMA_USER_CM_CMD_RESOLVE_IP] = resolve_ip,
 	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = resolve_route,
 	[RDMA_USER_CM_CMD_QUERY_ROUTE] = query_route,
+	[RDMA_USER_CM_CMD_QUERY] = query,
 	[RDMA_USER_CM_CMD_CONNECT] = connect_id,
 	[RDMA_USER_CM_CMD_LISTEN] = listen_id,
 	[RDMA_USER_CM_CMD_ACCEPT] = accept_id,

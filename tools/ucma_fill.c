@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <cm/ip.h>
 #include <rxe/packet.h>
 
 #include "ucma.h"
@@ -119,9 +120,120 @@ static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 	path->pkey = htobe16(host->pkeys[0]);
 }
 
+/* A path record as subnet managers send it (IBA 15.2.5.16). */
+struct path_record {
+	uint64_t service_id;
+	uint8_t dgid[16];
+	uint8_t sgid[16];
+	uint16_t dlid;
+	uint16_t slid;
+	uint32_t flow_and_hops;
+	uint8_t traffic_class;
+	uint8_t reversible_and_n;
+	uint16_t pkey;
+	uint16_t qos_and_sl;
+	uint8_t mtu; /* each with its selector */
+	uint8_t rate;
+	uint8_t lifetime;
+	uint8_t preference;
+	uint8_t reserved[6];
+};
+
+#define ONE_WAY_PATH (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
+
+static bool has_route(const struct cma_id *id)
+{
+	return id->has_device && (id->state == CMA_STATE_ROUTE_RESOLVED || id->conn);
+}
+
+static const uint8_t *own_gid(const struct cma_id *id)
+{
+	const struct host_address *own =
+		id->has_device ? host_by_gid(id->cma->host, id->sgid_index) : NULL;
+
+	return own ? own->ip : NULL;
+}
+
+uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
+			const struct cma_id *id)
+{
+	struct ib_user_path_rec path = {.mtu = 0};
+	struct path_record record = {.service_id = 0};
+	const uint8_t *own = own_gid(id);
+
+	*resp = (struct rdma_ucm_query_path_resp){.num_paths = has_route(id)};
+	if (!resp->num_paths)
+		return 0;
+	fill_path(&path, id);
+	memcpy(record.dgid, id->peer, sizeof(record.dgid));
+	if (own)
+		memcpy(record.sgid, own, sizeof(record.sgid));
+	record.flow_and_hops = htobe32(be32toh(path.flow_label) << 8 | path.hop_limit);
+	record.traffic_class = path.traffic_class;
+	record.reversible_and_n = (uint8_t)(path.reversible << 7 | path.numb_path);
+	record.pkey = path.pkey;
+	record.mtu = (uint8_t)(path.mtu_selector << 6 | path.mtu);
+	record.rate = (uint8_t)(path.rate_selector << 6 | path.rate);
+	record.lifetime = (uint8_t)(path.packet_life_time_selector << 6 | path.packet_life_time);
+	*data = (struct ib_path_rec_data){.flags = ONE_WAY_PATH};
+	memcpy(data->path_rec, &record, sizeof(record));
+	return 1;
+}
+
+int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class)
+{
+	struct path_record record;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (data[i].flags != ONE_WAY_PATH)
+			continue;
+		memcpy(&record, data[i].path_rec, sizeof(record));
+		*traffic_class = record.traffic_class;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static void fill_device(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)
+{
+	*resp = (struct rdma_ucm_query_addr_resp){0};
+	if (!id->has_device)
+		return;
+	resp->node_guid = htobe64(cma_guid(id->cma->host));
+	resp->port_num = PORT;
+	resp->pkey = htobe16(id->cma->host->pkeys[0]);
+}
+
+void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)
+{
+	fill_device(resp, id);
+	resp->src_size =
+		(uint16_t)cma_addr_to(&id->src.addr, &resp->src_addr, sizeof(resp->src_addr));
+	resp->dst_size = (uint16_t)cma_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
+}
+
+static uint16_t put_gid(const struct cma_id *id, const uint8_t *gid, uint16_t port,
+			struct __kernel_sockaddr_storage *out)
+{
+	struct cma_addr addr = {
+		.family = CMA_AF_IB, .service_id = cm_service_id(id->ps, port), .mask = UINT64_MAX};
+
+	if (gid)
+		memcpy(addr.ip, gid, sizeof(addr.ip));
+	return (uint16_t)cma_addr_to(&addr, out, sizeof(*out));
+}
+
+void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)
+{
+	fill_device(resp, id);
+	resp->src_size = put_gid(id, own_gid(id), id->src.addr.port, &resp->src_addr);
+	resp->dst_size =
+		put_gid(id, id->has_device ? id->peer : NULL, id->dst.port, &resp->dst_addr);
+}
+
 void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id)
 {
-	const struct host_address *own;
+	const uint8_t *own = own_gid(id);
 
 	*resp = (struct rdma_ucm_query_route_resp){0};
 	cma_addr_to(&id->src.addr, &resp->src_addr, sizeof(resp->src_addr));
@@ -130,12 +242,11 @@ void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id
 		return;
 	resp->node_guid = htobe64(cma_guid(id->cma->host));
 	resp->port_num = PORT;
-	own = host_by_gid(id->cma->host, id->sgid_index);
 	if (own)
-		memcpy(resp->ib_route[0].sgid, own->ip, sizeof(own->ip));
+		memcpy(resp->ib_route[0].sgid, own, sizeof(resp->ib_route[0].sgid));
 	memcpy(resp->ib_route[0].dgid, id->peer, sizeof(id->peer));
 	resp->ib_route[0].pkey = htobe16(id->cma->host->pkeys[0]);
-	if (id->state != CMA_STATE_ROUTE_RESOLVED && !id->conn)
+	if (!has_route(id))
 		return;
 	resp->num_paths = 1;
 	fill_path(&resp->ib_route[0], id);

@@ -167,7 +167,9 @@ static void test_addresses(void **state)
 	assert_int_equal(cma_addr_from(&again, &out, 1), -EINVAL);
 	assert_int_equal(cma_addr_from(&again, &out, 20), -EINVAL);
 	out.sin6_family = AF_UNIX;
-	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), -EAFNOSUPPORT);
+	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), -EINVAL);
+	out.sin6_family = CMA_AF_IB;
+	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), -EINVAL);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* /dev/infiniband/rdma_cm as programs see it: commands, events and errors as the kernel's. */
+#include <endian.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <setjmp.h>
@@ -19,6 +20,8 @@
 #define INIT   1 /* enum ib_qp_state */
 #define RTR    2
 #define RTS    3
+#define QPT_RC 2 /* enum ib_qp_type */
+#define QPT_UC 3
 
 static struct loop loop;
 static struct loop_program a, b;
@@ -58,6 +61,17 @@ static struct loop_answer answer;
 static uint32_t create(const struct loop_program *p, uint16_t ps, uint64_t uid)
 {
 	const struct rdma_ucm_create_id request = {.uid = uid, .ps = ps};
+	struct rdma_ucm_create_id_resp response;
+
+	assert_int_equal(COMMAND(p, CREATE_ID, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, sizeof(response));
+	return response.id;
+}
+
+static uint32_t create_ib(const struct loop_program *p, uint8_t qp_type)
+{
+	const struct rdma_ucm_create_id request = {
+		.uid = 0x1b, .ps = RDMA_PS_IB, .qp_type = qp_type};
 	struct rdma_ucm_create_id_resp response;
 
 	assert_int_equal(COMMAND(p, CREATE_ID, request, sizeof(response)), 0);
@@ -422,6 +436,155 @@ static void test_datagrams(void **state)
 	assert_int_equal(qp_attr(&a, id, INIT).qkey, CMA_UD_QKEY);
 }
 
+/* --- AF_IB, and the commands that came with it */
+
+struct sockaddr_ib {
+	uint16_t family, pkey;
+	uint32_t flowinfo;
+	uint8_t gid[16];
+	uint64_t service_id, mask, scope_id;
+};
+
+static int bind_ib(uint32_t id, const struct sockaddr_ib *addr)
+{
+	struct rdma_ucm_bind request = {.id = id, .addr_size = sizeof(*addr)};
+
+	memcpy(&request.addr, addr, sizeof(*addr));
+	return COMMAND(&a, BIND, request, 0);
+}
+
+static struct rdma_ucm_query_addr_resp query(uint32_t id, uint32_t option)
+{
+	const struct rdma_ucm_query request = {.id = id, .option = option};
+	struct rdma_ucm_query_addr_resp response = {0};
+
+	assert_int_equal(COMMAND(&a, QUERY, request, sizeof(response)), 0);
+	memcpy(&response, answer.out, answer.reply.out);
+	return response;
+}
+
+/* librdmacm tries the wildcard to see whether there is AF_IB; RoCE has no more of it. */
+static void test_af_ib(void **state)
+{
+	struct sockaddr_ib addr = {.family = CMA_AF_IB,
+				   .service_id = htobe64(0x1060000),
+				   .mask = htobe64(0xffffffffffff0000)};
+	struct rdma_ucm_resolve_addr request = {.dst_size = sizeof(addr)};
+	struct rdma_ucm_query_addr_resp response;
+	uint32_t id;
+
+	(void)state;
+	id = create_ib(&a, QPT_RC);
+	addr.gid[15] = 2;
+	assert_int_equal(bind_ib(id, &addr), -ENODEV);
+	addr.gid[15] = 0;
+	assert_int_equal(bind_ib(id, &addr), 0);
+	response = query(id, RDMA_USER_CM_QUERY_ADDR);
+	assert_int_equal(response.src_size, sizeof(addr));
+	memcpy(&addr, &response.src_addr, sizeof(addr));
+	assert_int_equal(be64toh(addr.service_id) >> 16, RDMA_PS_TCP);
+	assert_in_range(be64toh(addr.service_id) & 0xffff, CMA_PORT_FIRST, CMA_PORT_LAST);
+	destroy(&a, id);
+
+	id = create(&a, RDMA_PS_UDP, 1);
+	addr.service_id = htobe64(0x1060000 | PORT);
+	assert_int_equal(bind_ib(id, &addr), -EPROTONOSUPPORT);
+	addr.service_id = htobe64(0x1110000 | PORT);
+	assert_int_equal(bind_ib(id, &addr), 0);
+	/* Whoever comes by IP is not for it. */
+	assert_int_equal(listen_on(&a, id, 5), 0);
+	id = client(RDMA_PS_UDP);
+	assert_int_equal(connect_to(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_UNREACHABLE).status, CM_SIDR_REJECT);
+
+	request.id = create(&a, RDMA_PS_TCP, 1);
+	memcpy(&request.dst_addr, &addr, sizeof(addr));
+	assert_int_equal(COMMAND(&a, RESOLVE_ADDR, request, 0), -ENODEV);
+}
+
+static void test_query(void **state)
+{
+	static const uint8_t zero[16];
+	struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH};
+	struct rdma_ucm_query_addr_resp response;
+	struct rdma_ucm_query_path_resp paths;
+	const uint8_t *own;
+	struct sockaddr_ib ib;
+	struct sockaddr_in in;
+	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
+
+	(void)state;
+	response = query(id, RDMA_USER_CM_QUERY_ADDR);
+	assert_int_equal(response.src_size + response.dst_size + response.node_guid, 0);
+	response = query(id, RDMA_USER_CM_QUERY_GID);
+	memcpy(&ib, &response.src_addr, sizeof(ib));
+	assert_memory_equal(ib.gid, zero, sizeof(ib.gid));
+	id = client(RDMA_PS_TCP);
+	response = query(id, RDMA_USER_CM_QUERY_ADDR);
+	assert_int_equal(response.src_size, sizeof(in));
+	assert_int_equal(response.dst_size, sizeof(in));
+	assert_int_equal(response.port_num, 1);
+	assert_int_equal(be64toh(response.node_guid), cma_guid(&loop.host));
+	memcpy(&in, &response.dst_addr, sizeof(in));
+	assert_int_equal(ntohs(in.sin_port), PORT);
+	response = query(id, RDMA_USER_CM_QUERY_GID);
+	memcpy(&ib, &response.dst_addr, sizeof(ib));
+	assert_int_equal(response.dst_size, sizeof(ib));
+	assert_int_equal(be64toh(ib.service_id), 0x1060000 | PORT);
+	own = loop.host.addresses[cma_find(&loop.ucma.cma, id)->sgid_index].ip;
+	assert_memory_equal(ib.gid, own, sizeof(ib.gid));
+
+	request.id = id;
+	assert_int_equal(COMMAND(&a, QUERY, request, 7), -ENOSPC);
+	assert_int_equal(COMMAND(&a, QUERY, request, 79), 0);
+	assert_int_equal(answer.reply.out, sizeof(paths));
+	assert_int_equal(COMMAND(&a, QUERY, request, 400), 0);
+	assert_int_equal(answer.reply.out, sizeof(paths) + sizeof(struct ib_path_rec_data));
+	memcpy(&paths, answer.out, sizeof(paths));
+	assert_int_equal(paths.num_paths, 1);
+	/* The destination's GID in the record, and the hop limit behind the flow label. */
+	assert_memory_equal(answer.out + 16 + 8, own, 16);
+	assert_int_equal(answer.out[16 + 47], 64);
+	request.option = RDMA_USER_CM_QUERY_ADDR;
+	assert_int_equal(COMMAND(&a, QUERY, request, 271), -ENOSPC);
+	request.option = 4;
+	assert_int_equal(COMMAND(&a, QUERY, request, 400), -ENOSYS);
+}
+
+/* A path that the program has from elsewhere is a route. */
+static void test_path_option(void **state)
+{
+	struct {
+		struct rdma_ucm_set_option option;
+		struct ib_path_rec_data path;
+	} request = {.option = {.level = RDMA_OPTION_IB,
+				.optname = RDMA_OPTION_IB_PATH,
+				.optlen = sizeof(struct ib_path_rec_data)},
+		     .path = {.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL}};
+
+	(void)state;
+	((uint8_t *)request.path.path_rec)[48] = 0x68; /* the traffic class */
+	request.option.id = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL); /* nowhere */
+	assert_int_equal(resolve(&a, request.option.id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	request.option.optlen--;
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL);
+	request.option.optlen = 0;
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL);
+	request.option.optlen = sizeof(request.path);
+	request.path.flags = IB_PATH_GMP;
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL);
+	request.path.flags |= IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL);
+	listener(5);
+	establish(request.option.id);
+	assert_int_equal(qp_attr(&a, request.option.id, RTR).ah_attr.grh.traffic_class, 0x68);
+}
+
 /* Who has too much to say cannot accept, and the peer does not wait for it. */
 static void test_accept_fails(void **state)
 {
@@ -450,18 +613,12 @@ static void test_accept_fails(void **state)
 /* Somebody listens at the port, but not for this type of queue pair or this address. */
 static void test_not_for_all(void **state)
 {
-	struct rdma_ucm_create_id uc = {.uid = 0xb, .ps = RDMA_PS_IB, .qp_type = 3};
-	uint32_t server, id;
+	uint32_t server = create_ib(&b, QPT_UC), id;
 
 	(void)state;
-	assert_int_equal(COMMAND(&b, CREATE_ID, uc, 4), 0);
-	memcpy(&server, answer.out, sizeof(server));
 	assert_int_equal(bind_to(&b, server, INADDR_ANY, PORT), 0);
 	assert_int_equal(listen_on(&b, server, 5), 0);
-	uc.qp_type = 2;
-	uc.uid = 0xa;
-	assert_int_equal(COMMAND(&a, CREATE_ID, uc, 4), 0);
-	memcpy(&id, answer.out, sizeof(id));
+	id = create_ib(&a, QPT_RC);
 	assert_int_equal(resolve(&a, id), 0);
 	get_event(&a, CMA_ADDR_RESOLVED);
 	assert_int_equal(resolve_route(&a, id), 0);
@@ -644,7 +801,7 @@ static void test_refusals(void **state)
 	const struct rdma_ucm_destroy_id nobody = {.id = 4711};
 	const struct rdma_ucm_notify notify = {.event = 4};
 	struct rdma_ucm_bind ib = {.addr_size = 48};
-	const uint16_t af_ib = 27;
+	const uint16_t af_ib = CMA_AF_IB, af_unix = AF_UNIX;
 	uint32_t id, other;
 
 	(void)state;
@@ -659,9 +816,14 @@ static void test_refusals(void **state)
 	assert_int_equal(accept_it(&a, id, 1, LOOP_QPN), -EINVAL);
 	assert_int_equal(COMMAND(&a, NOTIFY, notify, 0), -EINVAL);
 	assert_int_equal(bind_to(&a, id, 0x01020304, PORT), -EADDRNOTAVAIL);
-	memcpy(&ib.addr, &af_ib, sizeof(af_ib));
 	ib.id = id;
-	assert_int_equal(COMMAND(&a, BIND, ib, 0), -EAFNOSUPPORT);
+	memcpy(&ib.addr, &af_unix, sizeof(af_unix));
+	assert_int_equal(COMMAND(&a, BIND, ib, 0), -EINVAL);
+	memcpy(&ib.addr, &af_ib, sizeof(af_ib));
+	ib.addr_size = 47;
+	assert_int_equal(COMMAND(&a, BIND, ib, 0), -EINVAL);
+	ib.addr_size = 49;
+	assert_int_equal(COMMAND(&a, BIND, ib, 0), -EINVAL);
 	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, PORT), 0);
 	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, PORT), -EINVAL);
 	assert_int_equal(bind_to(&b, other, INADDR_LOOPBACK, PORT), -EADDRINUSE);
@@ -766,6 +928,9 @@ int main(void)
 		TEST(test_death_disconnects),
 		TEST(test_listener_goes),
 		TEST(test_datagrams),
+		TEST(test_af_ib),
+		TEST(test_query),
+		TEST(test_path_option),
 		TEST(test_accept_fails),
 		TEST(test_not_for_all),
 		TEST(test_no_way),

@@ -19,7 +19,7 @@
 #define CM_ATTACH_VERSION     1
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
 #define CM_ATTACH_BYTES       1024 /* of a command or a response */
-#define CM_ATTACH_OPTION      64   /* bytes of an option's value, behind SET_OPTION */
+#define CM_ATTACH_OPTION      432  /* bytes of an option's value, behind SET_OPTION: 6 paths */
 
 struct cm_attach_hello {
 	uint32_t version;
