@@ -108,7 +108,42 @@ static json_t *count_of(const json_t *inventory, const char *key)
 	return json_integer((json_int_t)json_array_size(json_object_get(inventory, key)));
 }
 
-static void add(json_t *report, json_t *lease, int memory)
+/* How many of the queue pairs have numbers of a block. */
+static uint32_t count_qps(const json_t *inventory, const json_t *lease)
+{
+	json_int_t first = json_integer_value(json_object_get(lease, "qpn_first"));
+	json_int_t count = json_integer_value(json_object_get(lease, "qpn_count"));
+	uint32_t n = 0;
+	json_t *qp;
+	size_t i;
+
+	json_array_foreach(json_object_get(inventory, "qps"), i, qp)
+	{
+		json_int_t qpn = json_integer_value(json_object_get(qp, "qpn"));
+
+		n += qpn >= first && qpn - first < count;
+	}
+	return n;
+}
+
+/* All blocks that the lease's process has are answered for. */
+static void mark_answered(json_t *leases, const json_t *of, const json_t *inventory)
+{
+	json_int_t port = json_integer_value(json_object_get(of, "port"));
+	json_t *lease;
+	size_t i;
+
+	json_array_foreach(leases, i, lease)
+	{
+		if (json_integer_value(json_object_get(lease, "port")) != port)
+			continue;
+		json_object_set_new(lease, "answered", json_true());
+		json_object_set_new(lease, "qps", json_integer(count_qps(inventory, lease)));
+		json_object_set_new(lease, "mrs", count_of(inventory, "mrs"));
+	}
+}
+
+static void add(json_t *report, const json_t *lease, int memory)
 {
 	json_t *inventory = NULL;
 	size_t len;
@@ -120,9 +155,7 @@ static void add(json_t *report, json_t *lease, int memory)
 	}
 	if (!inventory)
 		return;
-	json_object_set_new(lease, "answered", json_true());
-	json_object_set_new(lease, "qps", count_of(inventory, "qps"));
-	json_object_set_new(lease, "mrs", count_of(inventory, "mrs"));
+	mark_answered(json_object_get(report, "leases"), lease, inventory);
 	copy_rows(report, "qps", inventory, lease);
 	copy_rows(report, "mrs", inventory, lease);
 	add_counters(report, inventory, lease);

@@ -24,7 +24,8 @@ int ask_capture(const char *run_dir, const char *port, int *ring, char why[ASK_W
  *
  *   qps, mrs  as there, with process and pid
  *   counters  theirs, too, with pid; `of` is the process
- *   leases    answered, and of those that have: qps, mrs, how many there are
+ *   leases    answered, and of those that have: qps, how many have a number of the block, and
+ *             mrs, how many the process has
  *
  * The caller's to json_decref.
  */

@@ -16,8 +16,7 @@
 /* While newcomers wait, how often to look whether those that may claim are still there. */
 #define CLAIM_LOOK_NS 50000000u
 
-static_assert(VNIC_PROCESS(LEASE_QPNS) == 1 && VNIC_PROCESSES == LEASE_BLOCKS,
-	      "a lease is what processes know each other by");
+static_assert(VNIC_PROCESSES == LEASE_BLOCKS, "a block is what processes know each other by");
 
 static struct client *find(struct clients *all, const struct vnic_server_client *conn)
 {
@@ -49,6 +48,13 @@ static void name_port(struct switch_port *port, pid_t pid)
 	snprintf(port->name, sizeof(port->name), "%s-%d", program, pid);
 }
 
+static bool is_process(const struct clients *all, uint32_t number)
+{
+	const struct switch_port *port = lease_owner(&all->sw->leases, number << LEASE_SHIFT);
+
+	return port && port->remotes.process == number;
+}
+
 /*
  * Frees the inbox's lock where a process has it that died while there was no daemon: one
  * without a lease, once nobody may claim his any more.
@@ -57,8 +63,7 @@ static void check_lock(const struct clients *all, struct client *c)
 {
 	uint32_t holder = vnic_server_inbox_holder(c->conn);
 
-	if (holder && !record_awaited(all->record) &&
-	    !lease_owner(&all->sw->leases, holder << LEASE_SHIFT))
+	if (holder && !record_awaited(all->record) && !is_process(all, holder))
 		vnic_server_inbox_unlock(c->conn, holder);
 }
 
@@ -80,41 +85,79 @@ static void check_remotes(struct clients *all)
 			remote_forget(&all->sw->remotes, process);
 }
 
-/* Gives the client a block of queue pair numbers, or the one it had. */
-static int join(struct clients *all, struct client *c, const struct vnic_attach_hello *hello)
+/* Whether the client may have another block: one process has so many, and a user his share. */
+static int may_lease(const struct clients *all, const struct client *c)
+{
+	uid_t user = vnic_server_uid(c->conn);
+	uint32_t own = 0, total = 0;
+	const struct client *other;
+
+	for (other = all->list; other; other = other->next) {
+		total += other->blocks;
+		if (vnic_server_uid(other->conn) == user)
+			own += other->blocks;
+	}
+	return c->blocks < VNIC_LEASES_MAX && share_allows(user, own, total, LEASE_BLOCKS - 2)
+		       ? 0
+		       : -ENOSPC;
+}
+
+typedef int take_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
+
+/* Gives the client a block of queue pair numbers, or one it had. */
+static int lease_block_to(struct clients *all, struct client *c, struct vnic_lease *lease,
+			  take_fn *take)
 {
 	pid_t pid = vnic_server_pid(c->conn);
-	uint32_t qpn = hello->qpn_first;
-	int rc = qpn ? record_claim(all->record, qpn, hello->token, pid) : 0;
+	uint32_t qpn = lease->qpn_first;
+	int rc = qpn ? record_claim(all->record, qpn, lease->token, pid) : may_lease(all, c);
 
+	if (!rc)
+		rc = take(all->sw, &c->port, &qpn);
 	if (rc) {
-		log_rated(&all->log, all->now, "process %d is refused: its lease has ended", pid);
+		log_rated(&all->log, all->now, "process %d is refused %s", pid,
+			  rc == -EPERM ? "what it claims: its lease has ended"
+				       : "queue pair numbers");
 		return rc;
 	}
-	/* Before a number is leased again that a dead process may have left in a lock. */
-	check_locks(all);
-	name_port(&c->port, pid);
-	rc = switch_join(all->sw, &c->port, &qpn);
-	if (rc) {
-		log_rated(&all->log, all->now,
-			  "process %d is refused: all queue pair numbers are leased", pid);
-		return rc;
-	}
-	c->joined = true;
-	if (hello->qpn_first)
-		remote_return(&all->sw->remotes, &c->port.remotes);
-	check_remotes(all);
-	c->qpn = qpn;
-	c->token = hello->qpn_first ? hello->token : record_lease(all->record, qpn, pid);
+	c->blocks++;
+	if (!lease->qpn_first)
+		*lease = (struct vnic_lease){.token = record_lease(all->record, qpn, pid),
+					     .qpn_first = qpn};
 	return 0;
 }
 
-static void fill_welcome(const struct clients *all, const struct client *c,
+static int join(struct clients *all, struct client *c, struct vnic_lease *lease)
+{
+	bool claims = lease->qpn_first;
+	int rc;
+
+	/* Before a number is leased again that a dead process may have left in a lock. */
+	check_locks(all);
+	name_port(&c->port, vnic_server_pid(c->conn));
+	rc = lease_block_to(all, c, lease, switch_join);
+	if (rc)
+		return rc;
+	c->joined = true;
+	if (claims)
+		remote_return(&all->sw->remotes, &c->port.remotes);
+	check_remotes(all);
+	return 0;
+}
+
+static int lease_more(void *ctx, struct vnic_server_client *conn, struct vnic_lease *lease)
+{
+	struct clients *all = ctx;
+
+	return lease_block_to(all, find(all, conn), lease, switch_lease);
+}
+
+static void fill_welcome(const struct clients *all, const struct vnic_lease *lease,
 			 struct vnic_attach_welcome *w)
 {
-	w->qpn_first = c->qpn;
+	w->qpn_first = lease->qpn_first;
 	w->qpn_count = LEASE_QPNS;
-	w->token = c->token;
+	w->token = lease->token;
 	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
 	w->mtu = HOST_MTU;
 	host_port(all->host, &w->port);
@@ -126,26 +169,27 @@ static int welcome(void *ctx, struct vnic_server_client *conn,
 {
 	struct clients *all = ctx;
 	struct client *c = find(all, conn);
+	struct vnic_lease lease = {.token = hello->token, .qpn_first = hello->qpn_first};
 	int rc;
 
 	c->greeting = !hello->qpn_first && record_awaited(all->record);
 	if (c->greeting)
 		return -EINPROGRESS;
-	rc = join(all, c, hello);
+	rc = join(all, c, &lease);
 	if (!rc)
-		fill_welcome(all, c, w);
+		fill_welcome(all, &lease, w);
 	return rc;
 }
 
 static void welcome_late(struct clients *all, struct client *c)
 {
-	static const struct vnic_attach_hello newcomer;
 	struct vnic_attach_welcome w = {0};
-	int rc = join(all, c, &newcomer);
+	struct vnic_lease lease = {0};
+	int rc = join(all, c, &lease);
 
 	c->greeting = false;
 	if (!rc)
-		fill_welcome(all, c, &w);
+		fill_welcome(all, &lease, &w);
 	if (vnic_server_welcome(c->conn, rc, &w))
 		c->gone = true;
 }
@@ -308,8 +352,11 @@ static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
 	return rc;
 }
 
-static const struct vnic_server_ops ops = {
-	.welcome = welcome, .resolve = resolve, .owner = owner, .remote = remote};
+static const struct vnic_server_ops ops = {.welcome = welcome,
+					   .resolve = resolve,
+					   .owner = owner,
+					   .remote = remote,
+					   .lease = lease_more};
 
 static void note_remote(void *ctx, uint32_t place, const struct remote_key *key, uint32_t process)
 {
@@ -339,6 +386,7 @@ void client_begin(struct clients *all, uint64_t now)
 	recall_remotes(all);
 	/* Survivors may still send to processes that ended while there was no daemon. */
 	all->sw->leases.last = all->record->last;
+	all->sw->leases.awaited = all->record->waits;
 }
 
 static bool may_come(struct clients *all, const struct vnic_server_client *conn)
@@ -450,13 +498,21 @@ void client_counters(const struct clients *all, uint64_t sums[VNIC_COUNTER_COUNT
 		add_counters(c, sums);
 }
 
+static void leave(struct clients *all, struct client *c)
+{
+	uint32_t block;
+
+	for (block = 0; block < LEASE_BLOCKS; block++)
+		if (all->sw->leases.owner[block] == &c->port)
+			record_drop(all->record, block << LEASE_SHIFT);
+	switch_leave(all->sw, &c->port);
+}
+
 static void destroy(struct clients *all, struct client *c)
 {
 	add_counters(c, all->counters);
-	if (c->joined) {
-		switch_leave(all->sw, &c->port);
-		record_drop(all->record, c->qpn);
-	}
+	if (c->joined)
+		leave(all, c);
 	if (c->waiting)
 		neigh_forget(all->neigh, &c->waiter);
 	/* The process has the doorbell too, so closing it here would not take it out of the set. */

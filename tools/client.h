@@ -25,11 +25,10 @@ struct client {
 	bool waiting;
 	bool greeting; /* waits to be welcomed, until survivors have claimed their leases */
 	bool joined;
-	bool asked;   /* the last question went to it */
-	bool stale;   /* a notice did not fit its socket */
-	uint32_t qpn; /* the first of its lease, once it has joined */
-	uint64_t token;
-	bool gone; /* to be freed once no event can name it */
+	bool asked;      /* the last question went to it */
+	bool stale;      /* a notice did not fit its socket */
+	uint32_t blocks; /* of QPNs that it has leased */
+	bool gone;       /* to be freed once no event can name it */
 };
 
 struct clients {

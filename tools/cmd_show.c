@@ -77,17 +77,35 @@ static int parse(int argc, char **argv, struct arguments *a)
 	return STATUS_USAGE;
 }
 
+static json_int_t port_of(const json_t *lease)
+{
+	return json_integer_value(json_object_get(lease, "port"));
+}
+
+/* Whether the lease is the first of its process. */
+static bool is_first(const json_t *leases, size_t index)
+{
+	json_int_t port = port_of(json_array_get(leases, index));
+
+	for (size_t i = 0; i < index; i++)
+		if (port_of(json_array_get(leases, i)) == port)
+			return false;
+	return true;
+}
+
 /* Those who were asked and did not answer are stopped, or have more urgent things to do. */
 static void name_silent(const json_t *report)
 {
+	const json_t *leases = json_object_get(report, "leases");
 	const char *process;
 	json_t *lease;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "leases"), i, lease)
+	json_array_foreach(leases, i, lease)
 	{
 		process = json_string_value(json_object_get(lease, "process"));
-		if (process && json_is_false(json_object_get(lease, "answered")))
+		if (process && json_is_false(json_object_get(lease, "answered")) &&
+		    is_first(leases, i))
 			log_line("%s does not answer", process);
 	}
 }

@@ -20,7 +20,7 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 
 	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
 		block = (block + 1) % LEASE_BLOCKS;
-		if (is_taken(t, block))
+		if (is_taken(t, block) || (t->awaited && t->awaited[block]))
 			continue;
 		t->owner[block] = owner;
 		t->last = block;

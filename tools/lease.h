@@ -5,20 +5,24 @@
  * The 24-bit space is leased in blocks, so that the switch finds the process
  * behind a destination QPN with one look into a table. The first block holds QP0
  * and QP1 and the last one the multicast QPN 0xffffff (IBA 3.5.10, 10.5.1); both
- * stay with the daemon.
+ * stay with the daemon. A process gets one block at first, and others as it needs them.
  */
 #ifndef URXE_TOOLS_LEASE_H
 #define URXE_TOOLS_LEASE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define LEASE_SHIFT  12
-#define LEASE_QPNS   (1u << LEASE_SHIFT)
+#include <vnic/attach.h>
+
+#define LEASE_SHIFT  VNIC_LEASE_SHIFT
+#define LEASE_QPNS   VNIC_LEASE_QPNS
 #define LEASE_BLOCKS (1u << (24 - LEASE_SHIFT))
 
 struct lease_table {
 	void *owner[LEASE_BLOCKS];
-	uint32_t last; /* leased most recently */
+	const bool *awaited; /* blocks that only lease_claim leases; NULL = there are none */
+	uint32_t last;       /* leased most recently */
 };
 
 /* Leases a block to owner; *qpn is its first number. -ENOSPC: all are out. */

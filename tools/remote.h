@@ -5,7 +5,7 @@
  * RC and UC packets do not say which queue pair they come from, so a process has to
  * say beforehand to which ones it is connected. The first one that does owns it
  * until it has taken that back as often, or is gone. Each has room for as many as
- * it has queue pairs: none can fill the table for others.
+ * it may have queue pairs: none can fill the table for others.
  *
  * What a process that has survived another daemon said to that one stays its own until it
  * says so again: else another survivor could be first this time.
@@ -18,8 +18,8 @@
 
 #include "lease.h"
 
-#define REMOTE_MAX       65536
-#define REMOTE_PER_OWNER LEASE_QPNS
+#define REMOTE_MAX       (1u << 18)
+#define REMOTE_PER_OWNER (VNIC_LEASES_MAX * LEASE_QPNS)
 
 struct remote_key {
 	uint8_t gid[16]; /* IPv4 as ::ffff:a.b.c.d */
@@ -38,7 +38,7 @@ LIST_HEAD(remote_list, remote);
 struct remote_owner {
 	struct remote_list list;
 	uint32_t n;
-	uint32_t process; /* its lease's block */
+	uint32_t process; /* the first block of its lease */
 };
 
 /* A remote queue pair, at that place of the table, has another owner; process 0: none any more. */

@@ -197,9 +197,10 @@ static json_t *one_lease(uint32_t block, const struct client *c)
 {
 	pid_t pid = vnic_server_pid(c->conn);
 
-	return json_pack("{s:i, s:i, s:o, s:i, s:o, s:b}", "qpn_first", (int)(block << LEASE_SHIFT),
-			 "qpn_count", (int)LEASE_QPNS, "process", any_text(c->port.name), "pid",
-			 (int)pid, "uid", user(pid), "asked", (int)c->asked);
+	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:b}", "qpn_first",
+			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "port",
+			 (int)c->port.number, "process", any_text(c->port.name), "pid", (int)pid,
+			 "uid", user(pid), "asked", (int)c->asked);
 }
 
 static json_t *lease_part(const struct report *r)

@@ -15,7 +15,8 @@
  *     counters    and drops, as the switch counts them: names of switch_port.h
  *     device      {name: n}, as the device counts itself: names of vnic/device.h or
  *                 netdev/netdev.h; null for urxed
- *   leases    [{qpn_first, qpn_count, process, pid, uid, asked}]
+ *   leases    [{qpn_first, qpn_count, port, process, pid, uid, asked}], one for each block
+ *     port           its number; a process with several blocks has one
  *     process     the port's name
  *     asked       whether the process was asked what it has
  *   counters  [{of, name, value, meaning}], sums since the daemon started

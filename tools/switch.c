@@ -98,9 +98,14 @@ int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY])
 	return rc;
 }
 
+int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
+{
+	return *qpn ? lease_claim(&sw->leases, port, *qpn) : lease_take(&sw->leases, port, qpn);
+}
+
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 {
-	int rc = *qpn ? lease_claim(&sw->leases, port, *qpn) : lease_take(&sw->leases, port, qpn);
+	int rc = switch_lease(sw, port, qpn);
 
 	if (rc)
 		return rc;
@@ -115,8 +120,8 @@ int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
 void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
 		      uint32_t qpn)
 {
-	uint32_t process = to->number - FIRST_PROCESS;
-	uint64_t *word = &from->met[process / 64], bit = UINT64_C(1) << process % 64;
+	uint32_t block = lease_block(qpn);
+	uint64_t *word = &from->met[block / 64], bit = UINT64_C(1) << block % 64;
 
 	if (!sw->meet || from->kind != SWITCH_PROCESS || *word & bit)
 		return;
@@ -124,22 +129,25 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 	sw->meet(from, to, qpn);
 }
 
-/* The next process with that number is another one. */
-static void forget(struct vswitch *sw, uint32_t process)
+/* The next process with that block is another one. */
+static void forget(struct vswitch *sw, uint32_t block)
 {
 	struct switch_port *port;
 
 	for (port = sw->ports; port; port = port->next)
-		port->met[process / 64] &= ~(UINT64_C(1) << process % 64);
+		port->met[block / 64] &= ~(UINT64_C(1) << block % 64);
 }
 
 void switch_leave(struct vswitch *sw, struct switch_port *port)
 {
 	struct switch_port **link;
+	uint32_t block;
 
+	for (block = 0; block < LEASE_BLOCKS; block++)
+		if (sw->leases.owner[block] == port)
+			forget(sw, block);
 	lease_drop(&sw->leases, port);
 	remote_put_all(&sw->remotes, &port->remotes);
-	forget(sw, port->number - FIRST_PROCESS);
 	for (link = &sw->ports; *link; link = &(*link)->next) {
 		if (*link == port) {
 			*link = port->next;

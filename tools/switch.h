@@ -73,6 +73,8 @@ int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY]);
  * begins with *qpn; 0 = any, which is told.
  */
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
+/* Leases it another one, likewise. */
+int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
  * A process is connected to a remote queue pair, or no longer; as often as it likes.

@@ -100,7 +100,7 @@ struct switch_port {
 	uint64_t full_since;         /* when it last ran out of buffers; 0 = it has some */
 	bool dirty;                  /* its driver is to be told */
 	uint32_t waiting; /* transmit queues whose oldest frame had to wait, a bit each */
-	uint64_t met[LEASE_BLOCKS / 64]; /* processes that it knows or need not know, a bit each */
+	uint64_t met[LEASE_BLOCKS / 64]; /* blocks whose processes it has been introduced to */
 	bool held;                       /* the frame at hand is such a one, and counted already */
 };
 

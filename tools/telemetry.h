@@ -7,7 +7,7 @@
  *   /urxe/port,N       one port: name, kind, state, and its counters, drop_NAME and device_NAME
  *   /urxe/counters     sums: switch_NAME, drop_NAME, vnic_NAME
  *   /urxe/leases       the first queue pair number of each lease
- *   /urxe/lease,QPN    one lease: process, pid, uid, qpn_first, qpn_count
+ *   /urxe/lease,QPN    one lease: port, process, pid, uid, qpn_first, qpn_count
  */
 #ifndef URXE_TOOLS_TELEMETRY_H
 #define URXE_TOOLS_TELEMETRY_H

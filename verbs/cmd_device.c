@@ -59,7 +59,7 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
 		.vendor_id = 0xffffff, /* IBTA: not an OUI; what rxe says */
-		.max_qp = port.who.qpn_count,
+		.max_qp = LEASES_QPS,
 		.max_qp_wr = MAX_WR,
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
 				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
@@ -74,7 +74,7 @@ static void fill_device(struct ib_uverbs_query_device_resp *reply)
 		.max_mw = MAX_OBJECTS,
 		.max_pd = MAX_OBJECTS,
 		.max_qp_rd_atom = URXE_MAX_RD_ATOMIC,
-		.max_res_rd_atom = port.who.qpn_count * URXE_MAX_RD_ATOMIC,
+		.max_res_rd_atom = LEASES_QPS * URXE_MAX_RD_ATOMIC,
 		.max_qp_init_rd_atom = URXE_MAX_RD_ATOMIC,
 		.atomic_cap = IBV_ATOMIC_HCA,
 		.max_ah = MAX_OBJECTS,

@@ -85,6 +85,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 		.sq_sig_all = request->sq_sig_all,
 		.block_self_mcast = request->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 		.pd = qp->pd->number,
+		.qpn = leases_choose(&port.leases),
 		.send_cq = qp->send_cq->cq,
 		.recv_cq = qp->recv_cq->cq,
 		.srq = qp->srq ? qp->srq->recv.rq : NULL,
@@ -95,7 +96,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
 			.max_inline = qp->limits.max_inline},
 	};
-	int rc = urxe_qp_create(port.dev, &init, &qp->qp);
+	int rc = init.qpn ? urxe_qp_create(port.dev, &init, &qp->qp) : -ENOSPC;
 
 	if (rc)
 		return rc;
@@ -120,7 +121,7 @@ static int make(const struct command *c, const struct ib_uverbs_ex_create_qp *re
 		urxe_qp_destroy(qp->qp);
 		return rc;
 	}
-	port_set_qp(qp->qpn, qp);
+	leases_set(&port.leases, qp->qpn, qp);
 	qp->pd->object.users++;
 	qp->send_cq->object.users++;
 	qp->recv_cq->object.users++;
@@ -150,7 +151,8 @@ static int reply_qp(const struct command *c, const struct qp *qp)
 	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
 }
 
-static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+/* -ENOSPC: there is no number for it. */
+static int create_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	struct qp *qp;
 	int rc = check_create(request);
@@ -172,6 +174,24 @@ static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *
 	rc = reply_qp(c, qp);
 	if (rc)
 		qp_destroy(&qp->object);
+	return rc;
+}
+
+/* The daemon may have to be asked for numbers, without the lock. */
+static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+{
+	int rc;
+
+	do {
+		rc = command_lock(c);
+		if (rc)
+			return rc;
+		rc = create_locked(c, request);
+		port_unlock();
+		if (rc != -ENOSPC)
+			return rc;
+		rc = port_lease();
+	} while (!rc);
 	return rc;
 }
 

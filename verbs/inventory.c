@@ -39,15 +39,6 @@ struct inventory {
 
 /* --- Under the lock */
 
-static size_t count_qps(void)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < port.who.qpn_count; i++)
-		n += port.qps[i] != NULL;
-	return n;
-}
-
 /* As egress.c chooses the way, but for inboxes that are full for a moment. */
 static bool is_direct(const struct urxe_qp_attr *attr)
 {
@@ -57,15 +48,16 @@ static bool is_direct(const struct urxe_qp_attr *attr)
 
 static int copy_qps(struct inventory *inv)
 {
-	inv->qps = calloc(count_qps() + 1, sizeof(*inv->qps));
+	const struct qp *of;
+	uint32_t at = 0;
+
+	inv->qps = calloc(port.leases.used + 1, sizeof(*inv->qps));
 	if (!inv->qps)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < port.who.qpn_count; i++) {
-		const struct urxe_qp *qp = port.qps[i] ? port.qps[i]->qp : NULL;
+	while ((of = leases_next(&port.leases, &at))) {
 		struct qp_entry *entry = &inv->qps[inv->n_qps];
+		const struct urxe_qp *qp = of->qp;
 
-		if (!qp)
-			continue;
 		urxe_qp_query(qp, &entry->attr, &entry->init);
 		urxe_qp_load(qp, &entry->load);
 		entry->counters = *urxe_qp_counters(qp);

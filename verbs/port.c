@@ -23,20 +23,8 @@ struct port port;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int opens;
 
-struct qp *port_qp(uint32_t qpn)
-{
-	uint32_t index = qpn - port.who.qpn_first;
-
-	return index < port.who.qpn_count ? port.qps[index] : NULL;
-}
-
-void port_set_qp(uint32_t qpn, struct qp *qp)
-{
-	uint32_t index = qpn - port.who.qpn_first;
-
-	if (index < port.who.qpn_count)
-		port.qps[index] = qp;
-}
+/* Who asks for more queue pair numbers; taken before port.lock, and not with open_lock. */
+static pthread_mutex_t lease_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool port_gid_valid(uint32_t index)
 {
@@ -113,12 +101,13 @@ void port_publish(void)
 void port_lost(const char *why)
 {
 	struct uverbs_file *file;
+	uint32_t at = 0;
+	struct qp *qp;
 
 	log_warning("%s: the device is dead", why);
 	port.gone = true;
-	for (uint32_t i = 0; i < port.who.qpn_count; i++)
-		if (port.qps[i])
-			qp_abort(port.qps[i]);
+	while ((qp = leases_next(&port.leases, &at)))
+		qp_abort(qp);
 	port_publish();
 	LIST_FOREACH(file, &port.files, link)
 	file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
@@ -206,19 +195,13 @@ static int make_engine(void)
 		.mac = {port.who.mac[0], port.who.mac[1], port.who.mac[2], port.who.mac[3],
 			port.who.mac[4], port.who.mac[5]},
 		.mtu = port.who.mtu,
-		.qpn_first = port.who.qpn_first,
-		.qpn_count = port.who.qpn_count,
 		.seed = random_seed(),
 		/* The engine thread wakes for each such deadline while no application polls. */
 		.probe_ns = 10000000,
 	};
 	static const struct vnic_attach_port none;
-	int rc;
+	int rc = urxe_dev_create(&attr, &port.dev);
 
-	port.qps = calloc(port.who.qpn_count, sizeof(struct qp *));
-	if (!port.qps)
-		return -ENOMEM;
-	rc = urxe_dev_create(&attr, &port.dev);
 	if (!rc)
 		rc = set_pkeys();
 	return rc ? rc : set_port(&port.who.port, &none);
@@ -252,8 +235,7 @@ static void detach(void)
 	port.dev = NULL;
 	port.outage.on = false;
 	clock_go();
-	free(port.qps);
-	port.qps = NULL;
+	leases_clear(&port.leases);
 	remote_forget_released();
 	egress_done(&port.egress);
 	vnic_inbox_destroy(port.inbox);
@@ -298,6 +280,7 @@ static void in_child(void)
 	port = (struct port){0};
 	clock_go();
 	pthread_mutex_init(&open_lock, NULL);
+	pthread_mutex_init(&lease_lock, NULL);
 	opens = 0;
 	fd_owner_is_me();
 }
@@ -330,6 +313,19 @@ void port_inbox_broken(void)
 	port.inbox_broken = true;
 }
 
+/* The block of numbers that came with the welcome. */
+static int first_lease(void)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return -ENOMEM;
+	block->lease =
+		(struct vnic_lease){.token = port.who.token, .qpn_first = port.who.qpn_first};
+	leases_add(&port.leases, block);
+	return 0;
+}
+
 static int attach(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -352,6 +348,8 @@ static int attach(void)
 		return rc;
 	}
 	rc = egress_init(&port.egress, port.nic, &port.who);
+	if (!rc)
+		rc = first_lease();
 	if (!rc)
 		rc = make_engine();
 	if (!rc)
@@ -422,6 +420,16 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 		log_info("the new daemon does not take the inbox");
 }
 
+/* The numbers that were leased beside the first ones; nobody leases more meanwhile. */
+static int claim_leases(struct vnic_driver *nic)
+{
+	int rc = 0;
+
+	for (uint32_t i = 1; i < port.leases.n && !rc; i++)
+		rc = vnic_driver_lease(nic, &port.leases.blocks[i]->lease);
+	return rc;
+}
+
 int port_attach_again(void)
 {
 	struct vnic_attach_welcome now;
@@ -433,12 +441,13 @@ int port_attach_again(void)
 		return -EBUSY;
 	port_unlock();
 	rc = vnic_driver_claim(path_run_dir(), &port.who, &now, &nic);
+	if (!rc) {
+		rc = same_host(&now) ? claim_leases(nic) : -ESTALE;
+		if (rc)
+			vnic_driver_detach(nic);
+	}
 	port_claim();
 	pthread_mutex_unlock(&open_lock);
-	if (!rc && !same_host(&now)) {
-		vnic_driver_detach(nic);
-		rc = -ESTALE;
-	}
 	if (!rc)
 		replace_nic(nic, &now);
 	return rc;
@@ -503,6 +512,62 @@ int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_ho
 			return -EIO;
 		rc = vnic_driver_resolve(nic, sgid_index, dgid, hop);
 	} while (return_nic(rc));
+	return rc;
+}
+
+/* 0: a block is wanted; 1: there are free numbers. */
+static int check_lease(void)
+{
+	int rc = 0;
+
+	port_lock();
+	if (!leases_full(&port.leases))
+		rc = 1;
+	else if (port.leases.n == VNIC_LEASES_MAX)
+		rc = -EINVAL;
+	port_unlock();
+	return rc;
+}
+
+/* Gets another block of numbers; one thread at a time, by lease_lock. */
+static int extend(struct vnic_driver *nic)
+{
+	struct lease_block *block;
+	int rc = check_lease();
+
+	if (rc)
+		return rc < 0 ? rc : 0;
+	block = calloc(1, sizeof(*block));
+	if (!block)
+		return -ENOMEM;
+	rc = vnic_driver_lease(nic, &block->lease);
+	if (rc) {
+		free(block);
+		return rc;
+	}
+	log_info("QPNs %#x to %#x", block->lease.qpn_first,
+		 block->lease.qpn_first + VNIC_LEASE_QPNS - 1);
+	port_lock();
+	leases_add(&port.leases, block);
+	port_unlock();
+	return 0;
+}
+
+int port_lease(void)
+{
+	struct vnic_driver *nic;
+	int rc;
+
+	do {
+		nic = borrow_nic();
+		if (!nic)
+			return -EIO;
+		pthread_mutex_lock(&lease_lock);
+		rc = extend(nic);
+		pthread_mutex_unlock(&lease_lock);
+	} while (return_nic(rc));
+	if (rc)
+		log_info("no more queue pairs: %s", strerror(-rc));
 	return rc;
 }
 

@@ -18,6 +18,7 @@
 #include "cq.h"
 #include "egress.h"
 #include "file.h"
+#include "lease.h"
 #include "lock.h"
 #include "outage.h"
 #include "progress.h"
@@ -38,7 +39,7 @@ struct port {
 	uint32_t nic_users;    /* threads that ask the daemon something */
 	_Atomic uint32_t back; /* outages that have ended; lock_tell */
 	uint32_t last_pd;
-	struct qp **qps; /* by QPN, from who.qpn_first */
+	struct leases leases;
 	struct cq_list dirty_cqs;
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
@@ -78,6 +79,11 @@ void port_close(void);
 /* The next hop to dgid; may block for seconds, so without the lock. For an open context. */
 int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);
 
+/*
+ * Leases more queue pair numbers, where all are taken; blocks, so without the lock. -EINVAL: the
+ * process has as many queue pairs as may be; -ENOSPC: the daemon has no more for it.
+ */
+int port_lease(void);
 /* A QP is connected to a remote one, or no longer; blocks, so without the lock. */
 int port_register(struct remote *remote, bool connected);
 /*
@@ -105,17 +111,13 @@ static inline bool port_connected(void)
 }
 
 /*
- * Takes a NIC from the daemon that is there now, with the same lease, and puts it in
+ * Takes a NIC from the daemon that is there now, with the same leases, and puts it in
  * the place of the old one. For outage.c: with the lock, which is free meanwhile.
  * -ESTALE: that daemon is another host; -EBUSY: not now.
  */
 int port_attach_again(void);
 /* The outage has ended: threads that wait to ask the daemon something go on. */
 void port_tell_waiting(void);
-
-/* The QP of a number of our lease; NULL where there is none. */
-struct qp *port_qp(uint32_t qpn);
-void port_set_qp(uint32_t qpn, struct qp *qp);
 
 /* A QP has joined or left multicast groups: the NIC hears multicast while any QP is in one. */
 static inline void port_groups_changed(void)

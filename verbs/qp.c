@@ -110,7 +110,7 @@ void qp_failed(struct qp *qp)
 
 uint32_t qp_completed(const struct urxe_wc *wc)
 {
-	struct qp *qp = port_qp(wc->qpn);
+	struct qp *qp = leases_find(&port.leases, wc->qpn);
 
 	if (!qp)
 		return wc->status;
@@ -196,7 +196,7 @@ void qp_destroy(struct object *object)
 		TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
 	if (qp->flushing)
 		LIST_REMOVE(qp, flushing_link);
-	port_set_qp(qp->qpn, NULL);
+	leases_set(&port.leases, qp->qpn, NULL);
 	remote_release(qp->remote);
 	urxe_qp_destroy(qp->qp);
 	port_groups_changed();

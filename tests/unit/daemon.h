@@ -36,6 +36,7 @@ struct daemon {
 	uint32_t resolves;
 	int asker; /* the GID index of the last RESOLVE that note_asker saw */
 	uint32_t registered;
+	struct vnic_lease lease; /* the next that is given */
 	pid_t child;
 };
 
@@ -116,8 +117,20 @@ static inline int remote(void *ctx, struct vnic_server_client *client, bool conn
 	return 0;
 }
 
+/* Claims with token 7 are good; a new block is d->lease, of whatever number. */
+static inline int lease(void *ctx, struct vnic_server_client *client, struct vnic_lease *l)
+{
+	const struct daemon *d = ctx;
+
+	(void)client;
+	if (l->qpn_first)
+		return l->token == 7 ? 0 : -EPERM;
+	*l = d->lease;
+	return d->lease.qpn_first ? 0 : -ENOSPC;
+}
+
 static const struct vnic_server_ops ops = {
-	.welcome = welcome, .resolve = resolve, .remote = remote};
+	.welcome = welcome, .resolve = resolve, .remote = remote, .lease = lease};
 
 static inline bool readable(int fd, int ms)
 {

@@ -301,6 +301,84 @@ static void a_wrong_token_claims_nothing(void **state)
 	w->stayer.driver = NULL;
 }
 
+/* --- More than one block */
+
+static struct vnic_lease asked;
+
+static void *lease_thread(void *arg)
+{
+	struct server_process *p = arg;
+
+	p->status = vnic_driver_lease(p->driver, &asked);
+	atomic_store(&p->done, true);
+	return NULL;
+}
+
+/* Asks for the block, or with 0 for any; returns what was answered. */
+static int lease(struct server_process *p, struct vnic_lease block)
+{
+	asked = block;
+	serve(lease_thread, p);
+	return p->status;
+}
+
+static const struct vnic_lease any;
+
+static void *owner_of(uint32_t qpn)
+{
+	return lease_owner(&w->server.sw.leases, qpn);
+}
+
+static void a_process_has_so_many_blocks(void **state)
+{
+	uint32_t first = w->leaver.who.qpn_first, more[VNIC_LEASES_MAX];
+	int i;
+
+	(void)state;
+	for (i = 1; i < VNIC_LEASES_MAX; i++) {
+		assert_int_equal(lease(&w->leaver, any), 0);
+		more[i] = asked.qpn_first;
+		assert_ptr_equal(owner_of(more[i]), owner_of(first));
+		assert_ptr_equal(owner_of(more[i] + VNIC_LEASE_QPNS - 1), owner_of(first));
+	}
+	assert_int_equal(lease(&w->leaver, any), -ENOSPC);
+	assert_int_equal(lease(&w->stayer, any), 0);
+	assert_ptr_equal(owner_of(asked.qpn_first), owner_of(w->stayer.who.qpn_first));
+	/* All go with it, off the record, too. */
+	vnic_driver_abandon(w->leaver.driver);
+	take_events();
+	assert_true(client_reap(&w->server.clients));
+	assert_null(owner_of(first));
+	for (i = 1; i < VNIC_LEASES_MAX; i++) {
+		assert_null(owner_of(more[i]));
+		assert_int_equal(w->server.record.entries[lease_block(more[i])].token, 0);
+	}
+	assert_non_null(owner_of(asked.qpn_first));
+}
+
+static void what_was_leased_later_is_claimed_too(void **state)
+{
+	struct vnic_lease block, forged;
+
+	(void)state;
+	assert_int_equal(lease(&w->leaver, any), 0);
+	block = forged = asked;
+	forged.token ^= 1;
+	restart();
+	serve(claim_thread, &w->stayer);
+	/* While it may be claimed nobody else gets it, also not who survived himself. */
+	w->server.sw.leases.last = lease_block(block.qpn_first) - 1;
+	assert_int_equal(lease(&w->stayer, any), 0);
+	assert_int_not_equal(asked.qpn_first, block.qpn_first);
+	assert_int_equal(lease(&w->stayer, forged), -EPERM);
+	serve(claim_thread, &w->leaver);
+	assert_int_equal(w->leaver.status, 0);
+	assert_int_equal(lease(&w->leaver, block), 0);
+	assert_ptr_equal(owner_of(block.qpn_first), owner_of(w->leaver.who.qpn_first));
+	assert_int_equal(lease(&w->leaver, block), -EPERM);
+	vnic_driver_abandon(w->leaver.driver);
+}
+
 static const uint8_t elsewhere[16] = {0xfe, 0x80, [15] = 9};
 
 static void *register_thread(void *arg)
@@ -355,6 +433,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(survivors_come_before_newcomers, setup, teardown),
 		cmocka_unit_test_setup_teardown(newcomers_wait_for_so_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wrong_token_claims_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_has_so_many_blocks, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_leased_later_is_claimed_too, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(survivors_keep_whom_they_speak_to, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_does_not_claim_keeps_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(changes_are_told, setup, teardown),

@@ -204,7 +204,10 @@ static json_int_t number(const json_t *report, const char *list, size_t index, c
 		json_object_get(json_array_get(json_object_get(report, list), index), key));
 }
 
-/* Of the three that hold leases one answers, one was not asked, and one does not answer. */
+/*
+ * Of the three that hold leases one answers, for both blocks that it has, one was not asked, and
+ * one does not answer.
+ */
 static void processes_add_what_they_have(void **state)
 {
 	char leases[512], why[ASK_WHY] = "";
@@ -213,10 +216,13 @@ static void processes_add_what_they_have(void **state)
 	(void)state;
 	snprintf(leases, sizeof(leases),
 		 "{\"counters\": [], \"leases\": ["
-		 "{\"process\": \"me\", \"pid\": %d, \"asked\": true},"
-		 "{\"process\": \"you\", \"pid\": %d, \"asked\": false},"
-		 "{\"process\": \"he\", \"pid\": 1, \"asked\": true}]}",
-		 getpid(), getpid());
+		 "{\"port\": 5, \"process\": \"me\", \"pid\": %d, \"asked\": true,"
+		 " \"qpn_first\": 16, \"qpn_count\": 2},"
+		 "{\"port\": 6, \"process\": \"you\", \"pid\": %d, \"asked\": false},"
+		 "{\"port\": 7, \"process\": \"he\", \"pid\": 1, \"asked\": true},"
+		 "{\"port\": 5, \"process\": \"me\", \"pid\": %d, \"asked\": true,"
+		 " \"qpn_first\": 18, \"qpn_count\": 2}]}",
+		 getpid(), getpid(), getpid());
 	text = leases;
 	inventory = "{\"qps\": [{\"qpn\": 17}, 5, {\"qpn\": 18}], \"mrs\": {},"
 		    " \"counters\": {\"timeout\": 3, \"odd\": 1}}";
@@ -232,6 +238,9 @@ static void processes_add_what_they_have(void **state)
 	assert_true(json_is_true(json_object_get(json_array_get(list, 0), "answered")));
 	assert_true(json_is_false(json_object_get(json_array_get(list, 1), "answered")));
 	assert_true(json_is_false(json_object_get(json_array_get(list, 2), "answered")));
+	assert_true(json_is_true(json_object_get(json_array_get(list, 3), "answered")));
+	assert_int_equal(number(report, "leases", 0, "qps"), 1);
+	assert_int_equal(number(report, "leases", 3, "qps"), 1);
 	json_decref(report);
 }
 

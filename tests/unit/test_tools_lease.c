@@ -107,12 +107,28 @@ static void a_free_block_can_be_claimed(void **state)
 	assert_int_equal(qpn, 6 * LEASE_QPNS);
 }
 
+/* One that may be claimed yet is nobody else's. */
+static void an_awaited_block_is_not_taken(void **state)
+{
+	static const bool awaited[LEASE_BLOCKS] = {[6] = true, [7] = true};
+	struct lease_table *t = *state;
+	uint32_t qpn;
+	int me, other;
+
+	t->last = 5;
+	t->awaited = awaited;
+	assert_int_equal(lease_take(t, &me, &qpn), 0);
+	assert_int_equal(qpn, 8 * LEASE_QPNS);
+	assert_int_equal(lease_claim(t, &other, 6 * LEASE_QPNS), 0);
+	assert_ptr_equal(lease_owner(t, 6 * LEASE_QPNS), &other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(first_and_last_block_are_kept), TEST(every_qpn_of_a_block_leads_to_its_owner),
 		TEST(a_dropped_block_is_taken_last), TEST(drop_takes_all_blocks_of_one_owner_only),
-		TEST(a_free_block_can_be_claimed),
+		TEST(a_free_block_can_be_claimed),   TEST(an_awaited_block_is_not_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

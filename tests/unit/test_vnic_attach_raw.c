@@ -78,6 +78,7 @@ static void test_malformed(void **state)
 		{{VNIC_ATTACH_RESOLVE}, sizeof(struct vnic_attach_resolve), false},
 		{{VNIC_ATTACH_REGISTER}, sizeof(struct vnic_attach_remote), false},
 		{{VNIC_ATTACH_UNREGISTER}, sizeof(struct vnic_attach_remote), false},
+		{{VNIC_ATTACH_LEASE}, sizeof(struct vnic_attach_lease), false},
 		{{VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION}, sizeof(struct vnic_attach_hello), true},
 	};
 	struct daemon *d = *state;

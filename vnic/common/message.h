@@ -19,6 +19,7 @@ union vnic_message {
 	struct vnic_attach_resolve resolve;
 	struct vnic_attach_inbox inbox;
 	struct vnic_attach_introduce introduce;
+	struct vnic_attach_lease lease;
 	struct vnic_attach_remote remote;
 	struct vnic_attach_notice notice;
 	struct vnic_attach_meeting meeting;

@@ -336,6 +336,16 @@ static int on_remote(struct vnic_server_client *client, struct request *request)
 	return answer(client, remote, sizeof(*remote), NULL, 0);
 }
 
+static int on_lease(struct vnic_server_client *client, struct request *request)
+{
+	struct vnic_attach_lease *lease = &request->message->lease;
+
+	if (!client->bars)
+		return -EPROTO;
+	lease->status = request->ops->lease(request->ctx, client, &lease->lease);
+	return answer(client, lease, sizeof(*lease), NULL, 0);
+}
+
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port)
 {
 	const struct vnic_attach_notice notice = {.type = VNIC_NOTICE_PORT, .port = *port};
@@ -454,6 +464,7 @@ static const struct {
 	[VNIC_ATTACH_INTRODUCE] = {sizeof(struct vnic_attach_introduce), on_introduce},
 	[VNIC_ATTACH_REGISTER] = {sizeof(struct vnic_attach_remote), on_remote},
 	[VNIC_ATTACH_UNREGISTER] = {sizeof(struct vnic_attach_remote), on_remote},
+	[VNIC_ATTACH_LEASE] = {sizeof(struct vnic_attach_lease), on_lease},
 };
 
 static int handle(struct vnic_server_client *client, struct request *request, uint32_t len)

@@ -227,6 +227,11 @@ int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32
 	return drv->transport->ops->remote(drv->transport, true, dgid, qpn);
 }
 
+int vnic_driver_lease(struct vnic_driver *drv, struct vnic_lease *lease)
+{
+	return drv->transport->ops->lease(drv->transport, lease);
+}
+
 int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)
 {
 	return drv->transport->ops->remote(drv->transport, false, dgid, qpn);

@@ -214,6 +214,25 @@ static int shm_remote(struct vnic_transport *transport, bool connected, const ui
 	return ret ? ret : message.remote.status;
 }
 
+static bool is_lease(uint32_t qpn_first)
+{
+	return qpn_first && qpn_first < 1u << 24 && qpn_first % VNIC_LEASE_QPNS == 0;
+}
+
+static int shm_lease(struct vnic_transport *transport, struct vnic_lease *lease)
+{
+	union vnic_message message = {.lease = {.type = VNIC_ATTACH_LEASE, .lease = *lease}};
+	int ret = ask(to_shm(transport), &message, sizeof(message.lease));
+
+	if (!ret)
+		ret = message.lease.status;
+	if (!ret && !is_lease(message.lease.lease.qpn_first))
+		ret = -EPROTO;
+	if (!ret)
+		*lease = message.lease.lease;
+	return ret;
+}
+
 static bool is_port(const struct shm *shm, const union vnic_message *message, int len)
 {
 	return len == (int)sizeof(message->notice) && message->type == VNIC_NOTICE_PORT &&
@@ -339,6 +358,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.inbox = shm_inbox,
 	.introduce = shm_introduce,
 	.remote = shm_remote,
+	.lease = shm_lease,
 	.notice = shm_notice,
 	.met = shm_met,
 	.close = shm_close,
@@ -348,7 +368,8 @@ static bool welcome_valid(struct shm *shm, const struct vnic_attach_welcome *wel
 {
 	shm->mtu = welcome->mtu;
 	return welcome->type == VNIC_ATTACH_HELLO && welcome->mtu >= VMXNET3_MIN_MTU &&
-	       welcome->mtu <= VMXNET3_MAX_MTU && port_valid(shm, &welcome->port);
+	       welcome->mtu <= VMXNET3_MAX_MTU && port_valid(shm, &welcome->port) &&
+	       is_lease(welcome->qpn_first) && welcome->qpn_count == VNIC_LEASE_QPNS;
 }
 
 /* Takes over what the daemon sent with its welcome. */

@@ -92,6 +92,13 @@ static int loop_remote(struct vnic_transport *transport, bool connected, const u
 	return 0;
 }
 
+static int loop_lease(struct vnic_transport *transport, struct vnic_lease *lease)
+{
+	(void)transport;
+	(void)lease;
+	return -ENOSPC;
+}
+
 static int loop_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS])
 {
 	(void)transport;
@@ -139,6 +146,7 @@ static const struct vnic_transport_ops loop_ops = {
 	.inbox = loop_inbox,
 	.introduce = loop_introduce,
 	.remote = loop_remote,
+	.lease = loop_lease,
 	.notice = loop_notice,
 	.met = loop_met,
 	.close = loop_close,

@@ -23,6 +23,8 @@
  *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
  *            wants its UNREGISTER; what is left goes with the connection.
  *   INBOX    client: memory and eventfd of its inbox (inbox.h). Once.
+ *   LEASE    the client wants another block of QPNs, or claims one that an earlier daemon
+ *            gave it.
  *   INTRODUCE  client: a QPN of this host.
  *            daemon: memory and eventfd of its owner's inbox, where both are of one
  *            user in one user namespace.
@@ -47,7 +49,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 11
+#define VNIC_ATTACH_VERSION 12
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -62,14 +64,23 @@ enum vnic_attach_type {
 	VNIC_ATTACH_UNREGISTER,
 	VNIC_ATTACH_INBOX,
 	VNIC_ATTACH_INTRODUCE,
+	VNIC_ATTACH_LEASE,
 };
 
 /*
- * The number by which processes of a host know each other. It comes from the lease, so no two
- * have the same, and it is never 0.
+ * QPNs are leased in blocks, which begin at a multiple of their length. A process gets the first
+ * with its welcome and others as it needs them.
  */
-#define VNIC_PROCESS(qpn) ((qpn) >> 12)
-#define VNIC_PROCESSES    (1u << 12)
+#define VNIC_LEASE_SHIFT 12
+#define VNIC_LEASE_QPNS  (1u << VNIC_LEASE_SHIFT)
+#define VNIC_LEASES_MAX  16 /* of a process */
+
+/*
+ * The number by which processes of a host know each other. It comes from the first block that
+ * each has leased, so no two have the same, and it is never 0.
+ */
+#define VNIC_PROCESS(qpn) ((qpn) >> VNIC_LEASE_SHIFT)
+#define VNIC_PROCESSES    (1u << (24 - VNIC_LEASE_SHIFT))
 
 /* The first word of what comes on the socket of notices. */
 enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_QUESTION, VNIC_NOTICE_INBOX };
@@ -117,8 +128,8 @@ struct vnic_attach_welcome {
 	uint8_t mac[6];
 	uint16_t mtu; /* bytes of Ethernet payload that the NIC takes, whatever the link does */
 	uint32_t qpn_first;
-	uint32_t qpn_count;
-	uint64_t token; /* claims the lease from the next daemon */
+	uint32_t qpn_count; /* VNIC_LEASE_QPNS */
+	uint64_t token;     /* claims the lease from the next daemon */
 	struct vnic_attach_port port;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* 0 = none */
 };
@@ -171,6 +182,23 @@ struct vnic_attach_introduce {
 	 * there are no fds. */
 	int32_t status;
 	uint32_t qpn;
+};
+
+/* A block of QPNs, and what claims it from the next daemon. */
+struct vnic_lease {
+	uint64_t token;
+	uint32_t qpn_first; /* 0 = none: a new one is wanted */
+	uint32_t reserved;
+};
+
+struct vnic_attach_lease {
+	uint32_t type;
+	/*
+	 * 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user his share, or all are out;
+	 * -EPERM: the one that is claimed is not the client's any more.
+	 */
+	int32_t status;
+	struct vnic_lease lease;
 };
 
 struct vnic_attach_notice {
