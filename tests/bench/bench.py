@@ -1,132 +1,167 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Latency, bandwidth and message rate of unmodified perftest beside what the memory
-of this machine can do, measured in turns so that both see the same machine.
-
-bench.py BUILD [--json] [--rounds N]
+Figures of unmodified perftest over urxe0, beside what this machine's memory and kernel can do and
+what other transports reach on it. Each round measures everything once, in turn, so that all see
+the same machine; programs are pinned, one CPU a side. A ratio is urxe's figure over the other's.
 """
 import argparse
+import contextlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../smoke'))
-import report  # noqa: E402
-from host import Failure, Host, Pair, SKIP  # noqa: E402
+from measure import Unavailable
+from host import Failure, Host, SKIP
+from rows import GROUPS, PEERS, ROWS
 
-# name, program, what its output means, the limit it stands beside
-MEASURES = [
-    ('2 B write latency', ['ib_write_lat', '-s', '2', '-n', '20000'], report.latency, 'bounce'),
-    ('2 B send latency', ['ib_send_lat', '-s', '2', '-n', '20000'], report.latency, 'bounce'),
-    ('2 B read latency', ['ib_read_lat', '-s', '2', '-n', '20000'], report.latency, 'bounce'),
-    ('64 KiB write bandwidth', ['ib_write_bw', '-s', '65536', '-n', '10000'], report.bandwidth,
-     'copy_crc'),
-    ('8 B write rate', ['ib_write_bw', '-s', '8', '-n', '100000', '-N'], report.message_rate,
-     'bounce_rate'),
-]
-
-LIMITS = {
-    'bounce': 'cache line, one way',
-    'bounce_rate': 'cache lines, one way, a second',
-    'copy_crc': 'copy + CRC-32, 4 KiB packets',
-    'memcpy': 'memcpy, 4 KiB packets',
-}
+from ethernet import Ethernet, INTERFACE, IPV4  # noqa: E402  by the path that measure has set
 
 
-def unit(name):
-    if 'latency' in name or name == 'bounce':
-        return lambda value: f'{value * 1e9:8.0f} ns'
-    if 'rate' in name:
-        return lambda value: f'{value / 1e6:8.2f} M/s'
-    return lambda value: f'{value / 1e9:8.2f} GB/s'
+class Bench:
+    """What figures are measured on: the CPUs, one host, and pairs of hosts by their uplink."""
+
+    def __init__(self, build, stack):
+        self.build = build
+        self.stack = stack
+        self.cpus = sorted(os.sched_getaffinity(0))[:2]
+        self.hosts = {}
+
+    def local(self):
+        return self.ends(None)[0][0]
+
+    def open(self, uplink):
+        if uplink is None:
+            return self.stack.enter_context(Host(self.build, daemon=False))
+        if os.getuid():
+            raise Unavailable('only root has network namespaces')
+        return self.stack.enter_context(
+            Ethernet(self.build, [1500] * 2, uplink=f'{uplink}:{INTERFACE}'))
+
+    def place(self, uplink):
+        if uplink not in self.hosts:
+            try:
+                self.hosts[uplink] = self.open(uplink)
+            except SystemExit as skipped:  # what tests do without namespaces
+                raise Unavailable(f'no network for {uplink}') from skipped
+        return self.hosts[uplink]
+
+    def ends(self, uplink):
+        """Two hosts, or one twice; the GID index and the address of the first."""
+        place = self.place(uplink)
+        if uplink is None:
+            return [place, place], 1, '127.0.0.1'
+        return place.hosts, place.hosts[0].gid(IPV4.format(1)), IPV4.format(1)
+
+    def prefixes(self, uplink):
+        """What runs the kernel's own programs at both ends, and the first's address."""
+        if uplink is None:
+            return [[], []], '127.0.0.1'
+        return ([namespace.prefix() for namespace in self.place(uplink).namespaces],
+                IPV4.format(1))
 
 
-class Pinned:
-    """The host with its programs held to one CPU."""
-
-    def __init__(self, host, cpu):
-        self.host = host
-        self.cpu = cpu
-
-    def start(self, *argv, **options):
-        return self.host.start('taskset', '-c', str(self.cpu), *argv, **options)
+def tell(text):
+    """What is being done, for who looks on."""
+    if sys.stderr.isatty():
+        print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
 
-def measure_limits(build, cpus):
-    result = json.loads(subprocess.run(
-        [os.path.join(build, 'tests/bench/limits'), *map(str, cpus)],
-        check=True, capture_output=True, text=True).stdout)
-    bounce = result['bounce_ns'] * 1e-9
-    return {'bounce': bounce, 'bounce_rate': 1 / bounce, 'memcpy': result['memcpy'],
-            'copy_crc': result['copy_crc']}
+def measured(bench, measures, rounds):
+    """name -> samples of each, and name -> why there are none."""
+    values, missing = {name: [] for name in measures}, {}
+    for number in range(rounds):
+        for name, measure in measures.items():
+            if name in missing:
+                continue
+            tell(f'round {number + 1} of {rounds}: {name}')
+            try:
+                values[name].append(measure.measure(bench))
+            except Unavailable as reason:
+                missing[name] = str(reason)
+    tell('')
+    return values, missing
 
 
-def measure(host, cpus, argv, value):
-    ends = [Pinned(host, cpu) for cpu in cpus]
-    return report.measured(
-        lambda: Pair(*ends, [argv[0], '-F', *argv[1:]]).finish(120)[1], value)
+def spread(samples):
+    return {'median': statistics.median(samples), 'least': min(samples), 'most': max(samples)}
 
 
-def run(build, rounds):
-    cpus = sorted(os.sched_getaffinity(0))[:2]
-    if len(cpus) < 2:
-        print('bench needs two CPUs')
-        sys.exit(SKIP)
-    values = {name: [] for name in [*LIMITS, *(row[0] for row in MEASURES)]}
-    with Host(build, daemon=False) as host:
-        for _ in range(rounds):
-            for name, value in measure_limits(build, cpus).items():
-                values[name].append(value)
-            for name, argv, value, _ in MEASURES:
-                values[name].append(measure(host, cpus, argv, value))
-    return values
-
-
-def summary(values):
-    """Median and spread of everything, and the ratio of each figure to its limit."""
-    limit_of = {row[0]: row[3] for row in MEASURES}
-    result = {}
-    for name, samples in values.items():
-        median = statistics.median(samples)
-        result[name] = {'median': median, 'least': min(samples), 'most': max(samples)}
-        if name in limit_of:
-            limit = statistics.median(values[limit_of[name]])
-            result[name]['limit'] = limit_of[name]
-            # How many times the limit's time this takes.
-            result[name]['ratio'] = (median / limit if 'latency' in name else limit / median)
+def compared(name, samples, own):
+    result = {'name': name, **spread(samples)}
+    # A share of nothing is no ratio.
+    result['ratio'] = own / result['median'] if result['median'] else None
     return result
 
 
-def print_table(result, rounds):
-    print(f'{"":32}{"median":>13}{"least":>13}{"most":>13}   times the limit\'s time')
-    for name, row in result.items():
-        show = unit(name)
-        ratio = ''
-        if 'ratio' in row:
-            ratio = f'{row["ratio"]:10.1f}   {LIMITS[row["limit"]]}'
-        print(f'{LIMITS.get(name, name):32}{show(row["median"]):>13}{show(row["least"]):>13}'
-              f'{show(row["most"]):>13}{ratio}')
-    print(f'medians of {rounds} rounds; each round measures every line once')
+def results(rows, values):
+    for row in rows:
+        if not values[row.name]:
+            continue
+        own = spread(values[row.name])
+        yield {'name': row.name, 'group': row.group, 'unit': row.unit, **own,
+               'beside': [compared(name, values[name], own['median'])
+                          for name in row.beside if values[name]]}
+
+
+def shown(unit, value):
+    if unit == 's':
+        return f'{value * 1e6:.3f} us'
+    if unit == 'B/s':
+        return f'{value / 1e9:.3f} GB/s'
+    if unit == '/s':
+        return f'{value / 1e6:.3f} M/s'
+    return f'{value * 100:.3f} %'
+
+
+def print_line(name, unit, figures, ratio=''):
+    print(f'{name:44}' + ''.join(f'{shown(unit, figures[which]):>14}'
+                                 for which in ('median', 'least', 'most')) + f'{ratio:>10}')
+
+
+def print_table(found, missing, rounds):
+    print(f'{"":44}{"median":>14}{"least":>14}{"most":>14}{"ratio":>10}')
+    for row in found:
+        print_line(row['name'], row['unit'], row)
+        for peer in row['beside']:
+            ratio = f'{peer["ratio"]:.3g}' if peer['ratio'] else ''
+            print_line(f'    {peer["name"]}', row['unit'], peer, ratio)
+    for name, reason in missing.items():
+        print(f'not measured: {name}: {reason}')
+    print(f'medians of {rounds} rounds; a ratio is the figure of urxe over the one beside it')
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('build')
+    parser = argparse.ArgumentParser(prog='./dev bench', description=__doc__)
+    parser.add_argument('build', help=argparse.SUPPRESS)
     parser.add_argument('--json', action='store_true')
     parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--group', action='append', choices=GROUPS, help='default: all')
+    parser.add_argument('--row', metavar='TEXT', help='only rows whose name has it')
     options = parser.parse_args()
-    try:
-        result = summary(run(options.build, options.rounds))
-    except Failure as failure:
-        sys.exit(f'bench: {failure}')
+    if options.rounds < 1:
+        parser.error('there is no median of less than one round')
+    rows = [row for row in ROWS if row.group in (options.group or GROUPS)
+            and (options.row or '') in row.name]
+    if not rows:
+        parser.error(f'no row has {options.row!r} in its name')
+    measures = {row.name: row.measure for row in rows}
+    measures |= {name: PEERS[name] for row in rows for name in row.beside}
+    with contextlib.ExitStack() as stack:
+        bench = Bench(options.build, stack)
+        if len(bench.cpus) < 2:
+            print('bench needs two CPUs')
+            sys.exit(SKIP)
+        try:
+            values, missing = measured(bench, measures, options.rounds)
+        except Failure as failure:
+            sys.exit(f'bench: {failure}')
+    found = list(results(rows, values))
     if options.json:
-        print(json.dumps({'rounds': options.rounds, 'results': result}, indent=1))
+        print(json.dumps({'rounds': options.rounds, 'results': found, 'missing': missing}, indent=1))
     else:
-        print_table(result, options.rounds)
+        print_table(found, missing, options.rounds)
 
 
 main()

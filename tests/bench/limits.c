@@ -1,120 +1,93 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What this machine's memory can do: the limits that urxe's figures stand beside.
- *
- * limits CPU CPU prints JSON: one way of a cache line between the two cores (no
- * message between two processes can be faster), and the speed of memcpy and of
- * copying with a CRC-32 (a packet on a wire needs one of each at least) over a
- * 64 KiB message in packets of 4 KiB.
+ * limits CPU CPU NAME[:SIZE]... prints JSON: each limit's figure by the name given, a time
+ * in seconds or a bandwidth in bytes per second.
  */
+#include "limits.h"
+
 #include <err.h>
-#include <errno.h>
-#include <isa-l/crc.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
-#define BOUNCES  200000
-#define MESSAGE  65536
-#define PACKET   4096
-#define MESSAGES 10000
+static const struct limit {
+	const char *name;
+	double (*measure)(const struct limits_cpus *cpus, size_t size);
+} limits[] = {
+	{"bounce", limit_bounce},     {"ring", limit_ring},         {"tcp", limit_tcp},
+	{"wakeup", limit_wakeup},     {"vm_write", limit_vm_write}, {"memcpy", limit_memcpy},
+	{"copy_crc", limit_copy_crc}, {"vm_read", limit_vm_read},
+};
 
-static _Alignas(128) atomic_uint ball; /* even: the main thread's turn */
-static uint8_t source[MESSAGE], sink[MESSAGE];
-
-static double now(void)
+double limits_now(void)
 {
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec + time.tv_nsec * 1e-9;
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void pin(const char *cpu)
+void limits_pin(int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET(atoi(cpu), &set);
-	errno = pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-	if (errno)
-		err(1, "cannot run on CPU %s", cpu);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		err(1, "cannot run on CPU %d", cpu);
 }
 
-static void *return_ball(void *cpu)
+pid_t limits_child(const struct limits_cpus *cpus, void (*body)(void *argument), void *argument)
 {
-	pin(cpu);
-	for (unsigned int i = 0; i < BOUNCES; i++) {
-		while (atomic_load_explicit(&ball, memory_order_acquire) != 2 * i + 1)
-			;
-		atomic_store_explicit(&ball, 2 * i + 2, memory_order_release);
-	}
-	return NULL;
+	pid_t parent = getpid(), child = fork();
+
+	if (child < 0)
+		err(1, "fork");
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	limits_pin(cpus->other);
+	body(argument);
+	_exit(0);
 }
 
-/* Nanoseconds one way. */
-static double bounce(char *cpu)
+void limits_end(pid_t child)
 {
-	pthread_t other;
-	double start = 0;
-
-	errno = pthread_create(&other, NULL, return_ball, cpu);
-	if (errno)
-		err(1, "pthread_create");
-	for (unsigned int i = 0; i < BOUNCES; i++) {
-		/* The first tenth wakes the other core. */
-		if (i == BOUNCES / 10)
-			start = now();
-		atomic_store_explicit(&ball, 2 * i + 1, memory_order_release);
-		while (atomic_load_explicit(&ball, memory_order_acquire) != 2 * i + 2)
-			;
-	}
-	start = (now() - start) / (BOUNCES - BOUNCES / 10) / 2 * 1e9;
-	pthread_join(other, NULL);
-	return start;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
-static uint32_t copy_packet(uint8_t *to, const uint8_t *from)
+static const struct limit *find(const char *name, size_t len)
 {
-	memcpy(to, from, PACKET);
-	__asm__ volatile("" : : "r"(to) : "memory"); /* the copy has to happen */
-	return 0;
-}
-
-static uint32_t copy_crc_packet(uint8_t *to, const uint8_t *from)
-{
-	copy_packet(to, from);
-	return crc32_gzip_refl(0, to, PACKET);
-}
-
-/* Bytes per second. */
-static double bandwidth(uint32_t (*packet)(uint8_t *, const uint8_t *))
-{
-	volatile uint32_t crc = 0;
-	double start = 0;
-
-	for (int i = -MESSAGES / 10; i < MESSAGES; i++) {
-		if (i == 0)
-			start = now();
-		for (int at = 0; at < MESSAGE; at += PACKET)
-			crc = crc ^ packet(sink + at, source + at);
-	}
-	return (double)MESSAGES * MESSAGE / (now() - start);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (strlen(limits[i].name) == len && !memcmp(limits[i].name, name, len))
+			return &limits[i];
+	errx(2, "no limit '%.*s'", (int)len, name);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc != 3)
-		errx(2, "usage: limits CPU CPU");
-	pin(argv[1]);
-	memset(source, 0x5a, sizeof(source));
-	printf("{\"bounce_ns\": %.1f, ", bounce(argv[2]));
-	printf("\"memcpy\": %.0f, ", bandwidth(copy_packet));
-	printf("\"copy_crc\": %.0f}\n", bandwidth(copy_crc_packet));
+	struct limits_cpus cpus;
+
+	if (argc < 4)
+		errx(2, "usage: limits CPU CPU NAME[:SIZE]...");
+	cpus = (struct limits_cpus){.own = atoi(argv[1]), .other = atoi(argv[2])};
+	limits_pin(cpus.own);
+	for (int i = 3; i < argc; i++) {
+		size_t len = strcspn(argv[i], ":");
+		size_t size = argv[i][len] ? strtoul(argv[i] + len + 1, NULL, 10) : 0;
+
+		printf("%s\"%s\": %.6g", i == 3 ? "{" : ", ", argv[i],
+		       find(argv[i], len)->measure(&cpus, size));
+	}
+	puts("}");
 	return 0;
 }

@@ -34,6 +34,7 @@ RULES = {
 EXCEPTIONS = {
     r'netdev/dpdk_[a-z_]+\.[ch]$': DPDK,
     r'tools/dpdk_[a-z_]+\.[ch]$': DPDK,
+    r'tests/bench/dpdk_[a-z_]+\.c$': DPDK,
     r'tests/(unit|fuzz)/[a-z_]*ucma\.c$': 'rdma/rdma_user_cm',
     r'tools/ucma[a-z_]*\.[ch]$': r'rdma/rdma_user_cm\.h$',
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A pointer through two of DPDK's rings and back: user space without a protocol. */
+#include "limits.h"
+
+#include <err.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <rte_ring.h>
+
+#define ROUNDS  200000
+#define ENTRIES 64
+
+struct rings {
+	struct rte_ring *to, *from;
+	int cpu;
+};
+
+static struct rte_ring *make_ring(const char *name)
+{
+	size_t size = (size_t)rte_ring_get_memsize(ENTRIES);
+	struct rte_ring *ring = aligned_alloc(RTE_CACHE_LINE_SIZE, size);
+
+	if (!ring || rte_ring_init(ring, name, ENTRIES, RING_F_SP_ENQ | RING_F_SC_DEQ))
+		errx(1, "no ring");
+	return ring;
+}
+
+static void pass(struct rte_ring *from, struct rte_ring *to)
+{
+	void *entry;
+
+	while (rte_ring_sc_dequeue(from, &entry))
+		;
+	rte_ring_sp_enqueue(to, entry);
+}
+
+static void *pass_back(void *argument)
+{
+	const struct rings *rings = argument;
+
+	limits_pin(rings->cpu);
+	for (int i = 0; i < ROUNDS; i++)
+		pass(rings->to, rings->from);
+	return NULL;
+}
+
+/* Threads, not processes: a ring's memory outside DPDK's own is not shared. */
+double limit_ring(const struct limits_cpus *cpus, size_t size)
+{
+	struct rings rings = {make_ring("to"), make_ring("from"), cpus->other};
+	double start = 0;
+	pthread_t other;
+
+	(void)size;
+	if (pthread_create(&other, NULL, pass_back, &rings))
+		errx(1, "no thread");
+	rte_ring_sp_enqueue(rings.to, &rings);
+	for (int i = 1; i < ROUNDS; i++) {
+		if (i == ROUNDS / 10)
+			start = limits_now();
+		pass(rings.from, rings.to);
+	}
+	start = limits_now() - start;
+	pthread_join(other, NULL);
+	free(rings.to);
+	free(rings.from);
+	return start / (ROUNDS - ROUNDS / 10) / 2;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What memory can do: a cache line from one core to another and back (no message between two
+ * processes can be faster), and a message copied in packets of 4 KiB by one core, without and
+ * with the CRC-32 that a packet on a wire needs.
+ */
+#include "limits.h"
+
+#include <err.h>
+#include <isa-l/crc.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define BOUNCES 200000
+#define PACKET  4096
+#define COPIED  (UINT64_C(1) << 30) /* bytes, for one figure */
+
+static void return_ball(void *argument)
+{
+	atomic_uint *ball = argument;
+
+	for (unsigned int i = 0; i < BOUNCES; i++) {
+		while (atomic_load_explicit(ball, memory_order_acquire) != 2 * i + 1)
+			;
+		atomic_store_explicit(ball, 2 * i + 2, memory_order_release);
+	}
+}
+
+double limit_bounce(const struct limits_cpus *cpus, size_t size)
+{
+	atomic_uint *ball =
+		mmap(NULL, PACKET, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double start = 0;
+	pid_t child;
+
+	(void)size;
+	if (ball == MAP_FAILED)
+		err(1, "mmap");
+	child = limits_child(cpus, return_ball, ball);
+	for (unsigned int i = 0; i < BOUNCES; i++) {
+		/* The first tenth wakes the other core. */
+		if (i == BOUNCES / 10)
+			start = limits_now();
+		atomic_store_explicit(ball, 2 * i + 1, memory_order_release);
+		while (atomic_load_explicit(ball, memory_order_acquire) != 2 * i + 2)
+			;
+	}
+	start = limits_now() - start;
+	limits_end(child);
+	return start / (BOUNCES - BOUNCES / 10) / 2;
+}
+
+static uint32_t copy(uint8_t *to, const uint8_t *from, size_t len)
+{
+	memcpy(to, from, len);
+	__asm__ volatile("" : : "r"(to) : "memory"); /* the copy has to happen */
+	return 0;
+}
+
+static uint32_t copy_crc(uint8_t *to, const uint8_t *from, size_t len)
+{
+	copy(to, from, len);
+	return crc32_gzip_refl(0, to, len);
+}
+
+static double bandwidth(size_t size, uint32_t (*packet)(uint8_t *, const uint8_t *, size_t))
+{
+	const uint64_t messages = COPIED / size;
+	uint8_t *source = malloc(size), *sink = malloc(size);
+	volatile uint32_t crc = 0;
+	double start = 0;
+
+	if (!source || !sink)
+		err(1, "malloc");
+	memset(source, 0x5a, size);
+	for (uint64_t i = 0; i < messages + messages / 10; i++) {
+		if (i == messages / 10)
+			start = limits_now();
+		for (size_t at = 0; at < size; at += PACKET)
+			crc = crc ^ packet(sink + at, source + at,
+					   size - at < PACKET ? size - at : PACKET);
+	}
+	start = limits_now() - start;
+	free(source);
+	free(sink);
+	return (double)(messages * size) / start;
+}
+
+double limit_memcpy(const struct limits_cpus *cpus, size_t size)
+{
+	(void)cpus;
+	return bandwidth(size, copy);
+}
+
+double limit_copy_crc(const struct limits_cpus *cpus, size_t size)
+{
+	(void)cpus;
+	return bandwidth(size, copy_crc);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the kernel can do between two processes: copy from one's memory to the other's, and wake
+ * one. */
+#include "limits.h"
+
+#include <err.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CALLS   UINT64_C(100000)
+#define COPIED  (UINT64_C(1) << 30) /* bytes, for one figure */
+#define WAKINGS 20000
+
+typedef ssize_t transfer_fn(pid_t pid, const struct iovec *local, unsigned long n_local,
+			    const struct iovec *remote, unsigned long n_remote,
+			    unsigned long flags);
+
+/* A process that has the same memory at the same address, and pages of its own for it. */
+static pid_t sleeper(const struct iovec *memory)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		err(1, "fork");
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	memset(memory->iov_base, 0xa5, memory->iov_len);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+/* Seconds for a call. */
+static double transfer(size_t size, uint64_t calls, transfer_fn *move)
+{
+	struct iovec memory = {malloc(size), size};
+	pid_t child;
+	double start;
+
+	if (!memory.iov_base)
+		err(1, "malloc");
+	memset(memory.iov_base, 0x5a, size);
+	child = sleeper(&memory);
+	waitpid(child, NULL, WUNTRACED);
+	start = limits_now();
+	for (uint64_t i = 0; i < calls; i++)
+		if (move(child, &memory, 1, &memory, 1, 0) != (ssize_t)size)
+			err(1, "another process's memory");
+	start = limits_now() - start;
+	limits_end(child);
+	free(memory.iov_base);
+	return start / (double)calls;
+}
+
+double limit_vm_write(const struct limits_cpus *cpus, size_t size)
+{
+	(void)cpus;
+	return transfer(size, CALLS, process_vm_writev);
+}
+
+double limit_vm_read(const struct limits_cpus *cpus, size_t size)
+{
+	(void)cpus;
+	return (double)size / transfer(size, COPIED / size, process_vm_readv);
+}
+
+static void pass(int from, int to)
+{
+	eventfd_t value;
+
+	if (eventfd_read(from, &value) || eventfd_write(to, 1))
+		err(1, "eventfd");
+}
+
+static void pass_back(void *argument)
+{
+	const int *fds = argument;
+
+	for (;;)
+		pass(fds[0], fds[1]);
+}
+
+double limit_wakeup(const struct limits_cpus *cpus, size_t size)
+{
+	int fds[2] = {eventfd(0, 0), eventfd(0, 0)};
+	double start;
+	pid_t child;
+
+	(void)size;
+	if (fds[0] < 0 || fds[1] < 0)
+		err(1, "eventfd");
+	child = limits_child(cpus, pass_back, fds);
+	start = limits_now();
+	eventfd_write(fds[0], 1);
+	for (int i = 1; i < WAKINGS; i++)
+		pass(fds[1], fds[0]);
+	start = limits_now() - start;
+	limits_end(child);
+	close(fds[0]);
+	close(fds[1]);
+	return start / WAKINGS / 2;
+}

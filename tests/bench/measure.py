@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+How figures come about, one class a kind: measure(bench) gives one of them, in seconds, bytes per
+second, messages per second, or as a share. What a machine cannot measure raises Unavailable.
+"""
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
+import report  # noqa: E402
+from host import Failure, Pair, Program, free_port, succeed, wait_listening  # noqa: E402
+
+SECONDS = 120  # for one figure
+
+
+class Unavailable(Exception):
+    """This machine cannot measure that; the text says why."""
+
+
+def installed(program):
+    if not shutil.which(program):
+        raise Unavailable(f'{program} is not installed')
+
+
+class Pinned:
+    """A host whose programs are held to one CPU."""
+
+    def __init__(self, host, cpu):
+        self.host = host
+        self.cpu = cpu
+
+    def start(self, *argv, **options):
+        return self.host.start('taskset', '-c', str(self.cpu), *argv, **options)
+
+
+class Limit:
+    """What tests/bench/limits.c measures of the machine."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def measure(self, bench):
+        argv = [os.path.join(bench.build, 'tests/bench/limits'), *map(str, bench.cpus), self.name]
+        result = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
+        if result.returncode:
+            raise Unavailable(result.stderr.strip())
+        return json.loads(result.stdout)[self.name]
+
+
+class Perftest:
+    """A figure of perftest over urxe0: on one host, or between two over an uplink."""
+
+    def __init__(self, argv, figure, uplink=None):
+        self.argv = argv.split()
+        self.figure = figure
+        self.uplink = uplink
+
+    def measure(self, bench):
+        places, gid, address = bench.ends(self.uplink)
+        ends = [Pinned(host, cpu) for host, cpu in zip(places, bench.cpus)]
+        argv = [self.argv[0], '-F', *self.argv[1:]]
+        return report.measured(
+            lambda: Pair(*ends, argv, gid, address).finish(SECONDS)[1], self.figure)
+
+
+class Ucx:
+    """A figure of ucx_perftest over one of UCX's own transports, by its column's name."""
+
+    def __init__(self, transports, argv, column):
+        self.transports = transports
+        self.argv = argv.split()
+        self.column = column
+
+    def start(self, cpu, *argv):
+        environment = dict(os.environ, UCX_TLS=self.transports, UCX_WARN_UNUSED_ENV_VARS='n')
+        return Program(['ucx_perftest', '-c', str(cpu), *argv], environment)
+
+    def measure(self, bench):
+        installed('ucx_perftest')
+        port = free_port()
+        server = self.start(bench.cpus[0], '-p', str(port))
+        try:
+            wait_listening(server, port)
+            client = self.start(bench.cpus[1], '-p', str(port), '-f', '-v', *self.argv, '127.0.0.1')
+            succeed(client, SECONDS)
+        finally:
+            server.kill()
+        row, = csv.DictReader(client.output().splitlines()[-2:])
+        unit = {'lat': 1e-6, 'bw': 2**20, 'mr': 1}[self.column.rpartition('_')[2]]
+        return float(row[self.column]) * unit
+
+
+class Iperf:
+    """TCP's bandwidth: over loopback, or where urxe's frames go with an uplink."""
+
+    def __init__(self, size, uplink=None):
+        self.size = size
+        self.uplink = uplink
+
+    def measure(self, bench):
+        installed('iperf3')
+        prefixes, address = bench.prefixes(self.uplink)
+        port = free_port()
+        server = Program([*prefixes[0], 'iperf3', '-s', '-1', '-A', str(bench.cpus[0]),
+                          '-p', str(port)], os.environ)
+        try:
+            wait_listening(server, port)
+            client = Program([*prefixes[1], 'iperf3', '-c', address, '-p', str(port), '-t', '2',
+                              '-l', str(min(self.size, 2**20)), '-A', str(bench.cpus[1]), '-J'],
+                             os.environ)
+            succeed(client, SECONDS)
+        finally:
+            server.kill()
+        return json.loads(client.output())['end']['sum_received']['bits_per_second'] / 8
+
+
+class Qperf:
+    """TCP's latency where urxe's frames go with an uplink; both ends sleep for each message."""
+
+    def __init__(self, size, uplink):
+        self.size = size
+        self.uplink = uplink
+
+    def measure(self, bench):
+        installed('qperf')
+        prefixes, address = bench.prefixes(self.uplink)
+        port = free_port()
+        server = Program([*prefixes[0], 'taskset', '-c', str(bench.cpus[0]), 'qperf', '-lp',
+                          str(port)], os.environ)
+        try:
+            wait_listening(server, port)
+            client = Program([*prefixes[1], 'taskset', '-c', str(bench.cpus[1]), 'qperf', '-lp',
+                              str(port), '-uu', '-t', '2', '-m', str(self.size), address,
+                              'tcp_lat'], os.environ)
+            succeed(client, SECONDS)
+        finally:
+            server.kill()
+        # tcp_lat:, then "latency = 12300", in nanoseconds
+        return float(client.output().split('=')[1].split()[0]) * 1e-9
+
+
+class Idle:
+    """The share of a processor that idle programs on the device and their daemon use together."""
+
+    def __init__(self, programs, seconds=5):
+        self.programs = programs
+        self.seconds = seconds
+
+    def measure(self, bench):
+        host = bench.local()
+        watchers = [host.start('stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0')
+                    for _ in range(self.programs)]
+        try:
+            for watcher in watchers:
+                while 'async event FD' not in watcher.output():
+                    if not watcher.running():
+                        raise Failure(f'ended: {watcher.describe()}')
+                    time.sleep(0.05)
+            time.sleep(1)  # attached, and quiet
+            pids = [watcher.process.pid for watcher in watchers] + [host.daemon_pid()]
+            before = time.monotonic(), sum(map(processor_seconds, pids))
+            time.sleep(self.seconds)
+            after = time.monotonic(), sum(map(processor_seconds, pids))
+        finally:
+            for watcher in watchers:
+                watcher.kill()
+        return (after[1] - before[1]) / (after[0] - before[0])
+
+
+def processor_seconds(pid):
+    """Of all threads of a process, to the nanosecond."""
+    total = 0
+    for task in os.listdir(f'/proc/{pid}/task'):
+        with open(f'/proc/{pid}/task/{task}/schedstat', encoding='ascii') as file:
+            total += int(file.read().split()[0])
+    return total * 1e-9

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The rows of the table: what is measured of urxe, and the limits and peers beside it."""
+import report
+from measure import Idle, Iperf, Limit, Perftest, Qperf, Ucx
+
+SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
+SHARED = 'posix,sysv,cma'
+
+# What stands beside urxe: name -> how it is measured.
+PEERS = {
+    'cache line, one way': Limit('bounce'),
+    'DPDK ring, one way': Limit('ring'),
+    'process_vm_writev, 2 B': Limit('vm_write:2'),
+    'TCP loopback, polled': Limit('tcp:2'),
+    'eventfd wake-up': Limit('wakeup'),
+    'process_vm_readv, 1 MiB': Limit('vm_read:1048576'),
+    'UCX tcp, put': Ucx('tcp', '-t ucp_put_lat -s 2 -n 20000', '50.0_percentile_lat'),
+    'UCX tcp, tag': Ucx('tcp', '-t tag_lat -s 2 -n 20000', '50.0_percentile_lat'),
+    'UCX tcp, get': Ucx('tcp', '-t ucp_get -s 2 -n 20000', '50.0_percentile_lat'),
+    'UCX shared memory, put': Ucx(SHARED, '-t ucp_put_lat -s 2 -n 100000', '50.0_percentile_lat'),
+    'UCX shared memory, tag': Ucx(SHARED, '-t tag_lat -s 2 -n 100000', '50.0_percentile_lat'),
+    'UCX shared memory, get': Ucx(SHARED, '-t ucp_get -s 2 -n 100000', '50.0_percentile_lat'),
+}
+
+
+def messages(size):
+    """So many that one figure takes about a second."""
+    return max(200, min(100000, (4 << 30) // size))
+
+
+def add_bandwidth_peers():
+    for name, size in SIZES.items():
+        PEERS[f'memcpy, {name}'] = Limit(f'memcpy:{size}')
+        PEERS[f'copy + CRC-32, {name}'] = Limit(f'copy_crc:{size}')
+        PEERS[f'TCP loopback, {name}'] = Iperf(size)
+        PEERS[f'UCX tcp, {name}'] = Ucx('tcp', f'-t tag_bw -s {size} -n {messages(size)}',
+                                        'overall_bw')
+        PEERS[f'UCX shared memory, {name}'] = Ucx(
+            SHARED, f'-t tag_bw -s {size} -n {messages(size)}', 'overall_bw')
+
+
+add_bandwidth_peers()
+
+
+class Row:
+    """A figure of urxe's; unit: s, B/s, /s or CPU."""
+
+    def __init__(self, group, name, unit, measure, beside=()):
+        self.group = group
+        self.name = name
+        self.unit = unit
+        self.measure = measure
+        self.beside = list(beside)
+
+
+def latency_rows():
+    tcp = 'TCP loopback, polled'
+    for name, argv, beside in [
+            ('write latency, 2 B', 'ib_write_lat -s 2 -n 20000',
+             ['process_vm_writev, 2 B', 'cache line, one way', tcp, 'UCX tcp, put',
+              'UCX shared memory, put']),
+            ('send latency, 2 B', 'ib_send_lat -s 2 -n 20000',
+             ['cache line, one way', 'DPDK ring, one way', tcp, 'UCX tcp, tag',
+              'UCX shared memory, tag']),
+            ('read latency, 2 B', 'ib_read_lat -s 2 -n 20000',
+             ['cache line, one way', tcp, 'UCX tcp, get', 'UCX shared memory, get']),
+            ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 20000',
+             ['cache line, one way', tcp]),
+            ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up'])]:
+        yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
+
+
+def bandwidth_rows():
+    for operation in ('write', 'send', 'read'):
+        for name, size in SIZES.items():
+            argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
+            beside = [f'{peer}, {name}' for peer in ('copy + CRC-32', 'memcpy', 'TCP loopback',
+                                                     'UCX tcp', 'UCX shared memory')]
+            if operation == 'read' and name == '1 MiB':
+                beside.append('process_vm_readv, 1 MiB')
+            yield Row('bandwidth', f'{operation} bandwidth, {name}', 'B/s',
+                      Perftest(argv, report.bandwidth), beside)
+
+
+def rate_rows():
+    for operation in ('write', 'send'):
+        argv = f'ib_{operation}_bw -s 8 -n 200000 -t 128 -N'
+        yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate))
+
+
+def network_rows():
+    for uplink in ('af_packet', 'af_xdp'):
+        latency, bandwidth = f'TCP latency, veth, {uplink}', f'TCP bandwidth, veth, {uplink}'
+        PEERS[latency] = Qperf(2, uplink)
+        PEERS[bandwidth] = Iperf(65536, uplink)
+        yield Row('network', f'send latency, 2 B, veth, {uplink}', 's',
+                  Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink), [latency])
+        yield Row('network', f'write bandwidth, 64 KiB, veth, {uplink}', 'B/s',
+                  Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), [bandwidth])
+
+
+def idle_rows():
+    yield Row('idle', 'sixteen idle programs and urxed', 'CPU', Idle(16))
+
+
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *idle_rows()]
+GROUPS = list(dict.fromkeys(row.group for row in ROWS))
