@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "client.h"
 #include "clock.h"
 #include "inspect.h"
@@ -47,6 +48,7 @@ struct daemon {
 	uint64_t idle_since; /* since then */
 	struct host host;
 	struct kernel kernel;
+	struct beside beside;
 	struct neigh neigh;
 	struct vswitch sw;
 	struct record record;
@@ -153,6 +155,17 @@ static int check_addresses(struct daemon *d, char why[DAEMON_WHY])
 	return record_awaited(&d->record) ? 0 : probe_addresses(&d->host, d->uplinks.at, why);
 }
 
+/* A kernel that says nothing of its devices has those that it has now. */
+static int watch_beside(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = beside_open(&d->beside);
+
+	if (!rc)
+		return watch_add(d->epoll_fd, beside_fd(&d->beside), &d->beside, why);
+	log_line("the kernel's RDMA devices cannot be followed: %s", strerror(-rc));
+	return 0;
+}
+
 static int watch_all(struct daemon *d, char why[DAEMON_WHY])
 {
 	sigset_t set;
@@ -171,6 +184,8 @@ static int watch_all(struct daemon *d, char why[DAEMON_WHY])
 		rc = uplinks_watch(&d->uplinks, d->epoll_fd, why);
 	if (!rc && kernel_fd(&d->kernel) >= 0)
 		rc = watch_add(d->epoll_fd, kernel_fd(&d->kernel), &d->kernel, why);
+	if (!rc)
+		rc = watch_beside(d, why);
 	return rc;
 }
 
@@ -203,6 +218,15 @@ static int open_rdmacm(struct daemon *d, char why[DAEMON_WHY])
 	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, &d->clients, why);
 }
 
+/* Without them urxe0 is there all the same. */
+static void show_beside(struct daemon *d)
+{
+	int rc = beside_link(d->options.run_dir, "/sys");
+
+	if (rc)
+		log_line("the kernel's RDMA devices are not shown: %s", strerror(-rc));
+}
+
 static int publish(struct daemon *d, char why[DAEMON_WHY])
 {
 	int rc = sysfs_create(d->options.run_dir, &d->host);
@@ -214,6 +238,7 @@ static int publish(struct daemon *d, char why[DAEMON_WHY])
 		return rc;
 	}
 	d->made_sysfs = true;
+	show_beside(d);
 	/* Not before: a daemon that is refused says that alone. */
 	uplinks_log_pages(&d->uplinks);
 	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->clients, why);
@@ -305,6 +330,7 @@ void daemon_stop(struct daemon *d)
 	if (d->made_sysfs)
 		sysfs_remove(d->options.run_dir);
 	switch_fini(&d->sw);
+	beside_close(&d->beside);
 	kernel_stop(&d->kernel);
 	uplinks_close(&d->uplinks);
 	if (d->signal_fd >= 0)
@@ -362,12 +388,20 @@ static void follow_kernel(struct daemon *d)
 		client_notice(&d->clients);
 }
 
+static void follow_beside(struct daemon *d)
+{
+	if (beside_changed(&d->beside))
+		show_beside(d);
+}
+
 static void dispatch(struct daemon *d, uint64_t now, void *what)
 {
 	if (what == &d->signal_fd)
 		take_signal(d);
 	else if (what == &d->kernel)
 		follow_kernel(d);
+	else if (what == &d->beside)
+		follow_beside(d);
 	else if (what == &d->listener)
 		listener_event(&d->listener, now);
 	else if (what == &d->inspect)

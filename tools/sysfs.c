@@ -197,16 +197,19 @@ static void put_device(struct tree *t, const struct host *host)
 	make_dirs(t, file);
 }
 
-/* Values of rdma/ib_user_verbs.h and rdma/rdma_user_rxe.h; 231:192 is the kernel's uverbs0. */
+/*
+ * Values of rdma/ib_user_verbs.h and rdma/rdma_user_rxe.h; 231:192 is the kernel's uverbs0, and
+ * none of its devices has a number as high as this.
+ */
 static void put_uverbs(struct tree *t)
 {
 	put(t, UVERBS "/abi_version", "6");
-	put(t, UVERBS "/uverbs0/ibdev", "urxe0");
-	put(t, UVERBS "/uverbs0/abi_version", "2");
-	put(t, UVERBS "/uverbs0/dev", "231:192");
-	put(t, UVERBS "/uverbs0/device/modalias", MODALIAS);
+	put(t, UVERBS "/" VNIC_UVERBS_NAME "/ibdev", "urxe0");
+	put(t, UVERBS "/" VNIC_UVERBS_NAME "/abi_version", "2");
+	put(t, UVERBS "/" VNIC_UVERBS_NAME "/dev", "231:1216");
+	put(t, UVERBS "/" VNIC_UVERBS_NAME "/device/modalias", MODALIAS);
 	/* The preload stands in for it; access(2) asks this one, as it would the kernel's. */
-	write_file(t, DEV "/infiniband/uverbs0", 0666, "", 0);
+	write_file(t, DEV "/infiniband/" VNIC_UVERBS_NAME, 0666, "", 0);
 }
 
 /* Values of rdma/rdma_user_cm.h; the kernel gives the device a number as it comes. */

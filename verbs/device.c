@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include <vnic/attach.h>
+
 #include "fd.h"
 #include "file.h"
 #include "path.h"
@@ -17,8 +19,8 @@ static const struct {
 	const char *dev;           /* the file that has its number, */
 	unsigned int major, minor; /* and the number where that cannot be read: Linux's */
 } devices[] = {
-	[DEVICE_UVERBS] = {"/dev/infiniband/uverbs0", "/sys/class/infiniband_verbs/uverbs0/dev",
-			   231, 192},
+	[DEVICE_UVERBS] = {"/dev/infiniband/" VNIC_UVERBS_NAME,
+			   "/sys/class/infiniband_verbs/" VNIC_UVERBS_NAME "/dev", 231, 1216},
 	[DEVICE_RDMACM] = {"/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm/dev", 10, 122},
 };
 

@@ -106,7 +106,7 @@ static uint64_t memfd_size(void)
 
 static int make_memfd(int flags, uint64_t size)
 {
-	int fd = memfd_create("uverbs0", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	int fd = memfd_create(VNIC_UVERBS_NAME, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
 
 	if (fd < 0)
 		return -errno;

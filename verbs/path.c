@@ -15,7 +15,8 @@ static const struct {
 	{"/sys/class/infiniband_verbs", VNIC_SYSFS_NAME "/class/infiniband_verbs"},
 	{"/sys/class/infiniband", VNIC_SYSFS_NAME "/class/infiniband"},
 	{"/sys/class/misc/rdma_cm", VNIC_SYSFS_NAME "/class/misc/rdma_cm"},
-	{"/dev/infiniband", "dev/infiniband"},
+	{"/dev/infiniband/" VNIC_UVERBS_NAME, "dev/infiniband/" VNIC_UVERBS_NAME},
+	{"/dev/infiniband/rdma_cm", "dev/infiniband/rdma_cm"},
 };
 
 enum { UNKNOWN, INERT, ACTIVE };

@@ -14,10 +14,14 @@ from host import skip
 
 # Those of the kernel's modules that a guest loads, with what they depend on. rdma_rxe asks for
 # the CRC by name, which none of its symbols shows.
-MODULES = ['virtio_pci', 'virtio_net', 'vmxnet3', 'crc32_generic', 'ib_uverbs', 'rdma_rxe']
+MODULES = ['virtio_pci', 'virtio_net', 'vmxnet3', 'af_packet', 'crc32_generic', 'ib_uverbs', 'rdma_rxe',
+           'rdma_ucm']
 
-PROGRAMS = ['rdma', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_write_bw', 'ib_send_bw', 'ib_read_bw']
+PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_write_bw', 'ib_send_bw', 'ib_read_bw',
+            'rping', 'ucmatose', 'udaddy', 'mckey']
 PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
+# urxe itself, below /urxe as below the build directory.
+URXE = ['tools/urxe', 'tools/urxed', 'verbs/liburxe.so']
 PROVIDER = '/etc/libibverbs.d/rxe.driver'
 PROVIDER_LIBRARY = '/usr/lib/*/libibverbs/librxe-rdmav*.so'
 
@@ -141,10 +145,11 @@ class Archive:
 class Image:
     """
     What QEMU is given: `kernel`, and `initramfs` with Debian's programs, and those whose paths are
-    given, in /bin. Both are kept beside the build directory; kernel/ there is the unpacked package.
+    given, in /bin, with urxe where that is asked for. Both are kept beside the build directory;
+    kernel/ there is the unpacked package.
     """
 
-    def __init__(self, build, programs=()):
+    def __init__(self, build, programs=(), urxe=False):
         self.folder = build + '-guests'
         unpacked_package = os.path.join(self.folder, 'kernel')
         self.kernel = kernel(unpacked_package)
@@ -156,6 +161,8 @@ class Image:
         archive.copy(os.path.join(here, 'init.sh'), '/init')
         archive.copy(find_program('busybox'), '/bin/busybox')
         add_programs(archive, [find_program(name) for name in PROGRAMS] + list(programs))
+        if urxe:
+            add_urxe(archive, build)
         for number, (name, contents) in enumerate(modules(unpacked_package)):
             archive.add(f'/modules/{number:02}-{name}.ko', contents)
         archive.close()
@@ -168,5 +175,16 @@ def add_programs(archive, programs):
     archive.copy(provider)
     for program in programs:
         archive.copy(program, '/bin/' + os.path.basename(program))
-    for library in sorted({name for path in [*programs, provider] for name in libraries(path)}):
+    add_libraries(archive, [*programs, provider])
+
+
+def add_libraries(archive, paths):
+    for library in sorted({name for path in paths for name in libraries(path)}):
         archive.copy(library)
+
+
+def add_urxe(archive, build):
+    paths = [os.path.join(build, name) for name in URXE]
+    for name, path in zip(URXE, paths):
+        archive.copy(path, '/urxe/' + name)
+    add_libraries(archive, paths)

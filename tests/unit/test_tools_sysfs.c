@@ -205,7 +205,7 @@ static void the_device_can_be_written_to(void **state)
 	processors = 1;
 	assert_int_equal(sysfs_create(top, &host), 0);
 	umask(old);
-	snprintf(path, sizeof(path), "%s/dev/infiniband/uverbs0", top);
+	snprintf(path, sizeof(path), "%s/dev/infiniband/" VNIC_UVERBS_NAME, top);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode, S_IFREG | 0666);
 	expect_text(CLASS "device/local_cpulist", "0\n");

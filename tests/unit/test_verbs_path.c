@@ -24,8 +24,10 @@ static const struct {
 	{"/sys/class/infiniband_verbs/uverbs0/dev",
 	 "/run/x/sys/class/infiniband_verbs/uverbs0/dev"},
 	{"/sys/class/misc/rdma_cm/abi_version", "/run/x/sys/class/misc/rdma_cm/abi_version"},
-	{"/dev/infiniband/uverbs0", "/run/x/dev/infiniband/uverbs0"},
-	{"/dev/infiniband", "/run/x/dev/infiniband"},
+	{"/dev/infiniband/uverbs1024", "/run/x/dev/infiniband/uverbs1024"},
+	{"/dev/infiniband/rdma_cm", "/run/x/dev/infiniband/rdma_cm"},
+	{"/dev/infiniband/uverbs0", NULL},
+	{"/dev/infiniband", NULL},
 	{"/sys/class/infiniband_mad", NULL},
 	{"/sys/class/infiniband2", NULL},
 	{"/sys/class/infini", NULL},
@@ -54,7 +56,7 @@ static void redirects_what_the_daemon_plays(void **state)
 
 static void leaves_what_would_not_fit(void **state)
 {
-	static const char prefix[] = "/dev/infiniband/";
+	static const char prefix[] = "/sys/class/infiniband/";
 	char path[PATH_MAX], buf[PATH_MAX];
 
 	(void)state;
@@ -67,9 +69,9 @@ static void leaves_what_would_not_fit(void **state)
 static void knows_the_device(void **state)
 {
 	(void)state;
-	assert_int_equal(device_by_path("/dev/infiniband/uverbs0"), DEVICE_UVERBS);
+	assert_int_equal(device_by_path("/dev/infiniband/uverbs1024"), DEVICE_UVERBS);
 	assert_int_equal(device_by_path("/dev/infiniband/rdma_cm"), DEVICE_RDMACM);
-	assert_int_equal(device_by_path("/dev/infiniband/uverbs01"), DEVICE_NONE);
+	assert_int_equal(device_by_path("/dev/infiniband/uverbs0"), DEVICE_NONE);
 	assert_int_equal(device_by_path("/dev/infiniband"), DEVICE_NONE);
 	assert_int_equal(device_by_path(NULL), DEVICE_NONE);
 }

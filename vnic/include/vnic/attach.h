@@ -54,6 +54,8 @@
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
 #define VNIC_SYSFS_NAME     "sys"        /* likewise: the tree that plays /sys */
+/* In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. */
+#define VNIC_UVERBS_NAME "uverbs1024"
 
 enum vnic_attach_type {
 	VNIC_ATTACH_HELLO = 1,

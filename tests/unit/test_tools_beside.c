@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The kernel's RDMA devices in the tree of the run directory. */
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "beside.h"
+#include "rundir.h"
+#include "sysfs.h"
+
+static char top[] = "/tmp/test-beside-XXXXXX";
+static char sys[sizeof(top) + 8];
+static struct host host;
+
+static void make_dir(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static bool is_there(const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sys/class/%s", top, name);
+	return access(path, F_OK) == 0;
+}
+
+static bool is_link(const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/sys/class/%s", top, name);
+	return !lstat(path, &st) && S_ISLNK(st.st_mode);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	host_init(&host);
+	if (!mkdtemp(top) || host_add_invented(&host) || sysfs_create(top, &host))
+		return -1;
+	snprintf(sys, sizeof(sys), "%s/kernel", top);
+	return mkdir(sys, 0755);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rundir_remove(top, "kernel");
+	sysfs_remove(top);
+	return rmdir(top);
+}
+
+static void a_kernel_without_rdma(void **state)
+{
+	(void)state;
+	assert_int_equal(beside_link(top, sys), 0);
+	assert_true(is_there("infiniband/urxe0"));
+	assert_true(is_there("infiniband_verbs/uverbs1024/ibdev"));
+}
+
+static void devices_come_and_go(void **state)
+{
+	(void)state;
+	make_dir(sys, "class");
+	make_dir(sys, "class/infiniband");
+	make_dir(sys, "class/infiniband/rxe0");
+	make_dir(sys, "class/infiniband/urxe0"); /* of another make */
+	make_dir(sys, "class/infiniband_verbs");
+	make_dir(sys, "class/infiniband_verbs/uverbs0");
+	make_dir(sys, "class/infiniband_verbs/uverbs0/device");
+	for (int i = 0; i < 2; i++) { /* nor is it an error to look when nothing has changed */
+		assert_int_equal(beside_link(top, sys), 0);
+		assert_true(is_link("infiniband/rxe0"));
+		assert_true(is_there("infiniband_verbs/uverbs0/device"));
+		assert_false(is_link("infiniband/urxe0"));
+		assert_true(is_there("infiniband/urxe0/node_guid"));
+	}
+	assert_int_equal(rundir_remove(sys, "class/infiniband/rxe0"), 0);
+	assert_int_equal(rundir_remove(sys, "class/infiniband_verbs"), 0);
+	assert_int_equal(beside_link(top, sys), 0);
+	assert_false(is_link("infiniband/rxe0"));
+	assert_false(is_link("infiniband_verbs/uverbs0"));
+	assert_true(is_there("infiniband_verbs/abi_version"));
+}
+
+static void no_tree(void **state)
+{
+	(void)state;
+	assert_int_equal(beside_link(sys, sys), -ENOENT);
+}
+
+/* The tree goes, and what its links led to stays. */
+static void the_tree_goes_alone(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	make_dir(sys, "class/infiniband/rxe1");
+	make_dir(sys, "class/infiniband/rxe1/ports");
+	assert_int_equal(beside_link(top, sys), 0);
+	sysfs_remove(top);
+	assert_false(is_there("infiniband/rxe1"));
+	snprintf(path, sizeof(path), "%s/class/infiniband/rxe1/ports", sys);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_kernel_without_rdma),
+		cmocka_unit_test(devices_come_and_go),
+		cmocka_unit_test(no_tree),
+		cmocka_unit_test(the_tree_goes_alone),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
