@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The parts of the table of clients, in its order: a module for each source package."""
+import os
+import sys
+
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
+sys.path += [os.path.join(TESTS, 'smoke'), os.path.join(TESTS, 'hosts')]
+import perftest  # noqa: E402
+import qperf  # noqa: E402
+
+FAMILIES = {module.__name__: module for module in (
+    perftest,
+    qperf,
+)}

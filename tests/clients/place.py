@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Where clients run: two processes on one host, or one on each of two."""
+from ethernet import Ethernet, IPV4, Namespace
+from host import Host, until
+
+
+class OneHost:
+    """
+    A urxed without an uplink. In a network namespace of their own no other program has the ports
+    that clients take where a user names none.
+    """
+
+    title = 'one host'
+    address = '127.0.0.1'
+
+    def __init__(self, build):
+        self.namespace = Namespace()
+        try:
+            self.namespace.ip('link', 'set', 'lo', 'up')
+            self.server = self.client = Host(build, prefix=self.namespace.prefix())
+        except BaseException:
+            self.namespace.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.server.__exit__(*error)
+        self.namespace.close()
+
+    def gid(self, _host):
+        """The index of the GID that is made of the IPv4 address."""
+        return 1
+
+
+class TwoHosts:
+    """Two network namespaces, a veth cable, and a urxed with an af_packet: uplink at either end."""
+
+    title = 'two hosts'
+    address = IPV4.format(1)
+
+    def __init__(self, build):
+        self.net = Ethernet(build, [1500] * 2)
+        self.server, self.client = self.net.hosts
+
+    def __enter__(self):
+        for host in self.net.hosts:
+            until(20, lambda host=host: 'PORT_ACTIVE' in host.run('ibv_devinfo'), lambda: 'no link')
+        return self
+
+    def __exit__(self, *error):
+        self.net.__exit__(*error)
+
+    def gid(self, host):
+        return host.gid(IPV4.format(1 + self.net.hosts.index(host)))
+
+
+PLACES = {'one': OneHost, 'two': TwoHosts}
