@@ -207,6 +207,7 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		.imm = p->imm,
 		.src_qpn = p->deth.src_qpn,
 		.flags = URXE_WC_GRH | (flags & URXE_OPF_IMM ? URXE_WC_WITH_IMM : 0),
+		.net = p->net,
 		.sl = p->has_vlan ? (uint8_t)(p->vlan_tci >> VLAN_PCP_SHIFT) : 0,
 		.solicited = p->solicited,
 	};

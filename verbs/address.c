@@ -6,21 +6,23 @@
 
 #include "log.h"
 #include "port.h"
+#include "service_level.h"
 
 int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 {
 	const struct ib_uverbs_global_route *grh = &attr->grh;
 	struct vnic_next_hop hop;
+	uint8_t sl;
 	int rc;
 
-	if (!attr->is_global || attr->port_num != 1 || attr->sl > 7 ||
+	if (!attr->is_global || attr->port_num != 1 || !sl_priority(attr->sl, &sl) ||
 	    !port_gid_valid(grh->sgid_index))
 		return -EINVAL;
 	*path = (struct urxe_path){
 		.sgid_index = grh->sgid_index,
 		.traffic_class = grh->traffic_class,
 		.hop_limit = grh->hop_limit,
-		.sl = attr->sl,
+		.sl = sl,
 		.flow_label = grh->flow_label & 0xfffff,
 	};
 	memcpy(path->dgid.raw, grh->dgid, sizeof(path->dgid.raw));

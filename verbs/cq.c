@@ -10,6 +10,7 @@
 #include "file.h"
 #include "port.h"
 #include "qp.h"
+#include "service_level.h"
 
 static void mark(struct cq *cq)
 {
@@ -36,7 +37,7 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.qp_num = wc->qpn,
 		.src_qp = wc->src_qpn,
 		.wc_flags = wc->flags,
-		.sl = wc->sl,
+		.sl = sl_of_datagram(wc->sl, wc->net == URXE_NET_IPV4),
 		.pkey_index = wc->pkey_index,
 		.port_num = 1,
 	};

@@ -125,6 +125,7 @@ static void test_wire(void **state)
 				wc = send_one(&e, type, net);
 				/* Who answers a datagram does so with its service level. */
 				assert_int_equal(wc.sl, type == URXE_QPT_UD && vlan ? SL : 0);
+				assert_int_equal(wc.net, type == URXE_QPT_UD ? net : 0);
 				assert_int_equal(taps[0].n, 1);
 				check_wire(&taps[0].last, net, vlan);
 				assert_int_equal(taps[1].n, type == URXE_QPT_RC);

@@ -191,6 +191,7 @@ struct urxe_wc {
 	uint32_t flags;      /* enum urxe_wc_flag */
 	uint16_t pkey_index; /* QP 1: of the entry that the datagram's P_Key matched */
 	uint8_t sl;          /* UD: service level, from the priority of its VLAN tag */
+	uint8_t net;         /* UD: enum urxe_net of the datagram; else 0 */
 	bool solicited;      /* a receive whose message asked for it, or any error */
 };
 
