@@ -174,11 +174,14 @@ class Host:
         raise Failure(f'no GID {address}, {kind}:\n{info}')
 
     def show(self, *topic):
-        """What urxe show tells of a topic, or of all."""
-        result = subprocess.run([*self.prefix, self.urxe, 'show', '--json', '--run-dir',
-                                 self.run_dir, *topic],
-                                capture_output=True, text=True, timeout=20 * BUSY, env=self.environment,
-                                check=False)
+        """What urxe show tells of a topic, or of all; a process that was too busy is asked again."""
+        for _ in range(BUSY):
+            result = subprocess.run([*self.prefix, self.urxe, 'show', '--json', '--run-dir',
+                                     self.run_dir, *topic],
+                                    capture_output=True, text=True, timeout=20 * BUSY,
+                                    env=self.environment, check=False)
+            if not re.fullmatch(r'(urxe: .* does not answer\n)+', result.stderr):
+                break
         if result.returncode or result.stderr:
             raise Failure(f'urxe show --json {topic}: status {result.returncode}, {result.stderr}')
         return json.loads(result.stdout)
