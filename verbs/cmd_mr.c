@@ -54,7 +54,7 @@ static int check(const struct ib_uverbs_reg_mr *request)
 	if (request->access_flags & ~(uint32_t)(ENGINE_ACCESS | HARMLESS_ACCESS))
 		return -EOPNOTSUPP;
 	if (!request->length || __builtin_add_overflow(request->start, request->length, &end) ||
-	    end > UINT64_MAX - page || request->hca_va + request->length < request->hca_va)
+	    end > UINT64_MAX - page || request->hca_va + (request->length - 1) < request->hca_va)
 		return -EINVAL;
 	return 0;
 }

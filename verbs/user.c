@@ -69,7 +69,7 @@ static bool have_populate(void)
 	return known > 0;
 }
 
-/* Kernels before 5.14: the mappings tell the protection, though not what is behind them. */
+/* The mappings tell the protection, though not what is behind them. */
 static int check_maps(uint64_t start, uint64_t end, bool writable)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -94,6 +94,12 @@ static int check_maps(uint64_t start, uint64_t end, bool writable)
 	return start >= end ? 0 : -EFAULT;
 }
 
+/* A range as long can only be a sparse one, whose pages come as they are accessed. */
+static bool exceeds_memory(uint64_t length)
+{
+	return length / (uint64_t)sysconf(_SC_PAGESIZE) > (uint64_t)sysconf(_SC_PHYS_PAGES);
+}
+
 int user_populate(uint64_t start, uint64_t length, int writable)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -101,7 +107,8 @@ int user_populate(uint64_t start, uint64_t length, int writable)
 	uint64_t to = (start + length + page - 1) & ~(page - 1);
 	int rc;
 
-	if (!have_populate())
+	/* Kernels before 5.14 have no such advice. */
+	if (!have_populate() || exceeds_memory(length))
 		return check_maps(from, to, writable);
 	do {
 		rc = madvise((void *)(uintptr_t)from, to - from,

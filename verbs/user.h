@@ -11,7 +11,8 @@ int user_write(uint64_t to, const void *from, size_t size);
 
 /*
  * Whether [start, start + length) can be read, or read and written, as
- * get_user_pages would check; the pages are present afterwards. 0, -EFAULT.
+ * get_user_pages would check; the pages are present afterwards, but for a range that is longer
+ * than the machine has memory. 0, -EFAULT.
  */
 int user_populate(uint64_t start, uint64_t length, int writable);
 

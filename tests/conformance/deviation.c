@@ -34,6 +34,8 @@ static const struct deviation deviations[] = {
 	 "neither the kernel nor a driver looks at the mask of a SRQ's change"},
 	{"!(urxe)", "qp_state/query", "who is wrong about the state changes nothing",
 	 "Linux takes CUR_STATE for the state, whatever it is"},
+	{"!(urxe)", "mr/address_space", RULE_HARMLESS,
+	 "the kernel makes every page of a region present, until there is no memory left"},
 	{"!(urxe)", "mr/bad_ranges", "a region can be accessed",
 	 "pages are pinned by force, as for a debugger"},
 

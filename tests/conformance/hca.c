@@ -101,16 +101,20 @@ void side_create(struct side *s, enum ibv_qp_type type, uint64_t ops)
 	if (!s->cq)
 		s->cq = ibv_create_cq(hca.context, 4 * SIDE_DEPTH, NULL, NULL, 0);
 	MUST(s->cq);
-	if (!s->mr)
-		s->mr = ibv_reg_mr(hca.pd, s->room, sizeof(s->room), ACCESS);
-	MUST(s->mr);
 	s->qp = create_qp(s, type, ops);
 	MUST(s->qp);
 	s->qpx = ops ? ibv_qp_to_qp_ex(s->qp) : NULL;
-	if (type == IBV_QPT_UD && !s->ah) {
+	side_complete(s);
+}
+
+void side_complete(struct side *s)
+{
+	if (!s->mr)
+		s->mr = ibv_reg_mr(hca.pd, s->room, sizeof(s->room), ACCESS);
+	MUST(s->mr);
+	if (s->qp->qp_type == IBV_QPT_UD && !s->ah)
 		s->ah = create_ah();
-		MUST(s->ah);
-	}
+	MUST(s->qp->qp_type != IBV_QPT_UD || s->ah);
 }
 
 static int init_attr(struct side *s, struct ibv_qp_attr *attr)

@@ -55,6 +55,8 @@ struct side {
  * without ibv_wr_*.
  */
 void side_create(struct side *s, enum ibv_qp_type type, uint64_t ops);
+/* Makes what a side that has a QP lacks beside it: memory and, for UD, an address. */
+void side_complete(struct side *s);
 /* The attributes of a step, and the mask of those that the type requires. */
 int side_attr(struct side *s, const struct side *peer, enum ibv_qp_state to,
 	      struct ibv_qp_attr *attr);

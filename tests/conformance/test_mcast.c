@@ -79,6 +79,33 @@ static void members(void)
 	rule(joined == n, "a group has as many members as the device says, and not one more");
 }
 
+/* Every member in every group. */
+static void attachments(void)
+{
+	int qps = hca.attr.max_mcast_qp_attach, n = limit_of(hca.attr.max_total_mcast_qp_attach);
+	struct ibv_cq *cq = ibv_create_cq(hca.context, 64, NULL, NULL, 0);
+	struct side *ud;
+	union ibv_gid group;
+	int made;
+
+	if (!hca.attr.max_mcast_grp)
+		skip("no multicast");
+	if (qps > 4096)
+		skip("too many");
+	ud = calloc((size_t)qps, sizeof(struct side));
+	MUST(ud && cq);
+	for (int i = 0; i < qps; i++) {
+		ud[i].cq = cq;
+		side_create(&ud[i], IBV_QPT_UD, 0);
+	}
+	for (made = 0; made < n; made++) {
+		group = group_number((unsigned int)(made / qps));
+		if (ibv_attach_mcast(ud[made % qps].qp, &group, 0))
+			break;
+	}
+	rule(made == n, "there may be as many attachments as the device says");
+}
+
 /* --- What a group hears. */
 
 static struct ibv_ah *group_ah(const union ibv_gid *group)
@@ -168,6 +195,11 @@ static void processes(void)
 }
 
 const struct test mcast_tests[] = {
-	{"membership", membership}, {"many", many},           {"members", members},
-	{"delivery", delivery},     {"processes", processes}, {NULL, NULL},
+	{"membership", membership},
+	{"many", many},
+	{"members", members},
+	{"attachments", attachments},
+	{"delivery", delivery},
+	{"processes", processes},
+	{NULL, NULL},
 };

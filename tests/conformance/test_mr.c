@@ -163,6 +163,97 @@ static void large(void)
 	rule(next_wc(pair[0].cq).status == IBV_WC_REM_ACCESS_ERR, "and not beyond");
 }
 
+static enum ibv_wc_status transfer(struct side pair[2], enum ibv_wr_opcode opcode,
+				   const struct ibv_mr *mr, uint64_t address)
+{
+	struct ibv_sge sge = side_sge(&pair[0], 0, 64);
+	struct ibv_send_wr wr = side_wr(&pair[0], opcode, &sge, &pair[1]);
+	enum ibv_wc_status status;
+
+	wr.wr.rdma.rkey = mr->rkey;
+	wr.wr.rdma.remote_addr = address;
+	MUST(!post_send(&pair[0], &wr));
+	status = next_wc(pair[0].cq).status;
+	if (status)
+		pair_again(pair);
+	return status;
+}
+
+/* Writes there, finds it there, and reads it from there. */
+static bool reaches(struct side pair[2], const struct ibv_mr *mr, uint64_t address,
+		    const uint8_t *memory)
+{
+	memset(pair[0].room, (int)(address >> 6 | 1), 64);
+	if (transfer(pair, IBV_WR_RDMA_WRITE, mr, address) || memcmp(memory, pair[0].room, 64))
+		return false;
+	memset(pair[0].room, 0, 64);
+	return !transfer(pair, IBV_WR_RDMA_READ, mr, address) && !memcmp(memory, pair[0].room, 64);
+}
+
+/* The longest mapping that the kernel gives, of which only what is touched needs memory. */
+static uint8_t *longest_mapping(size_t *length)
+{
+	for (*length = (size_t)1 << 47; *length > (size_t)1 << 36;
+	     *length -= *length / 16 / page * page) {
+		uint8_t *room = mmap(NULL, *length, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (room != MAP_FAILED)
+			return room;
+	}
+	skip_here("there is no mapping of more than 64 GiB");
+}
+
+static void address_space(void)
+{
+	struct side pair[2] = {0};
+	struct ibv_mr *mr;
+	uint8_t *room;
+	size_t length;
+
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	pair_open(pair, IBV_QPT_RC, 0);
+	room = longest_mapping(&length);
+	errno = 0;
+	mr = ibv_reg_mr(hca.pd, room, length, IBV_ACCESS_LOCAL_WRITE | REMOTE);
+	rule_errno(0, mr ? 0 : errno, "a region may be as long as a mapping");
+	MUST(mr && mr->length == length);
+	rule(reaches(pair, mr, (uintptr_t)room, room), "its first bytes are accessible");
+	rule(reaches(pair, mr, (uintptr_t)room + length / 2, room + length / 2),
+	     "those in the middle");
+	rule(reaches(pair, mr, (uintptr_t)room + length - 64, room + length - 64),
+	     "and the last ones");
+	rule(transfer(pair, IBV_WR_RDMA_WRITE, mr, (uintptr_t)room + length - 63) ==
+		     IBV_WC_REM_ACCESS_ERR,
+	     "but none behind them");
+	rule(transfer(pair, IBV_WR_RDMA_READ, mr, (uintptr_t)room - 1) == IBV_WC_REM_ACCESS_ERR,
+	     "nor in front");
+	rule_errno(0, ibv_dereg_mr(mr), "it is given back");
+}
+
+static void last_address(void)
+{
+	struct side pair[2] = {0};
+	uint64_t iova = UINT64_MAX - SIDE_ROOM + 1;
+	int access = IBV_ACCESS_LOCAL_WRITE | REMOTE;
+	struct ibv_mr *mr;
+
+	pair_open(pair, IBV_QPT_RC, 0);
+	errno = 0;
+	mr = ibv_reg_mr_iova(hca.pd, pair[1].room, SIDE_ROOM, iova + 4096, access);
+	rule_errno(EINVAL, mr ? 0 : errno,
+		   "no region goes on behind the last address that there is");
+	errno = 0;
+	mr = ibv_reg_mr_iova(hca.pd, pair[1].room, SIDE_ROOM, iova, access);
+	if (!rule_errno(0, mr ? 0 : errno, "one may end there"))
+		return;
+	rule(reaches(pair, mr, iova, pair[1].room), "and is accessible at its beginning");
+	rule(reaches(pair, mr, UINT64_MAX - 63, pair[1].room + SIDE_ROOM - 64),
+	     "and up to its end");
+	rule(transfer(pair, IBV_WR_RDMA_WRITE, mr, UINT64_MAX - 62) == IBV_WC_REM_ACCESS_ERR,
+	     "from where nothing leads to its beginning, or to address 0");
+}
+
 /* Where reregistering is not there, the region is as it was. */
 static void reregistration(void)
 {
@@ -208,6 +299,8 @@ const struct test mr_tests[] = {
 	{"bad_ranges", bad_ranges},
 	{"chosen_address", chosen_address},
 	{"large", large},
+	{"address_space", address_space},
+	{"last_address", last_address},
 	{"reregistration", reregistration},
 	{"many", many},
 	{NULL, NULL},

@@ -137,10 +137,24 @@ static void size_limits(void)
 	}
 }
 
+/* --- The greatest requests. */
+
+static const struct kind {
+	enum ibv_qp_type type;
+	bool srq;
+	uint32_t grh; /* bytes in front of what is received */
+	const char *name;
+} kinds[] = {{IBV_QPT_RC, false, 0, "RC"},
+	     {IBV_QPT_UC, false, 0, "UC"},
+	     {IBV_QPT_UD, false, 40, "UD"},
+	     {IBV_QPT_RC, true, 0, "RC with a SRQ"}};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
 /* The greatest size of inline data that a QP may be created with. */
-static uint32_t greatest_inline(void)
+static uint32_t greatest_inline(enum ibv_qp_type type)
 {
-	struct ibv_qp_init_attr init = small(IBV_QPT_RC);
+	struct ibv_qp_init_attr init = small(type);
 	uint32_t known = 0, refused = 65536;
 	struct ibv_qp *qp;
 
@@ -159,71 +173,182 @@ static uint32_t greatest_inline(void)
 	return known;
 }
 
-/* Two RC QPs with the greatest sizes but for the number of requests. */
-static void open_wide(struct side pair[2], uint32_t inline_data)
+static struct ibv_srq *widest_srq(void)
 {
-	struct ibv_qp_init_attr init = small(IBV_QPT_RC);
+	struct ibv_srq_init_attr init = {
+		.attr = {.max_wr = 4, .max_sge = (uint32_t)hca.attr.max_srq_sge}};
 
-	init.cap.max_send_sge = init.cap.max_recv_sge = (uint32_t)hca.attr.max_sge;
-	init.cap.max_inline_data = inline_data;
-	init.cap.max_send_wr = init.cap.max_recv_wr = 4;
-	for (int i = 0; i < 2; i++) {
-		struct ibv_qp_init_attr one = init;
+	return ibv_create_srq(hca.pd, &init);
+}
 
-		pair[i].cq = ibv_create_cq(hca.context, 16, NULL, NULL, 0);
-		pair[i].mr = ibv_reg_mr(hca.pd, pair[i].room, SIDE_ROOM,
-					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-		MUST(pair[i].cq && pair[i].mr);
-		one.send_cq = one.recv_cq = pair[i].cq;
-		pair[i].qp = ibv_create_qp(hca.pd, &one);
-		MUST(pair[i].qp);
-	}
+/* A QP of the greatest sizes but for the number of requests. */
+static void open_one(struct side *s, const struct kind *kind, uint32_t inline_data, uint64_t ops)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = kind->type,
+		.cap = {.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = (uint32_t)hca.attr.max_sge,
+			.max_recv_sge = (uint32_t)hca.attr.max_sge,
+			.max_inline_data = inline_data},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | (ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
+		.pd = hca.pd,
+		.send_ops_flags = ops,
+	};
+
+	s->cq = ibv_create_cq(hca.context, 16, NULL, NULL, 0);
+	s->srq = kind->srq ? widest_srq() : NULL;
+	MUST(s->cq && !s->srq == !kind->srq);
+	init.send_cq = init.recv_cq = s->cq;
+	init.srq = s->srq;
+	s->qp = ibv_create_qp_ex(hca.context, &init);
+	MUST(s->qp);
+	s->qpx = ops ? ibv_qp_to_qp_ex(s->qp) : NULL;
+	rule(init.cap.max_inline_data >= inline_data, "%s: it says how much inline data it takes",
+	     kind->name);
+	side_complete(s);
+}
+
+static void open_wide(struct side pair[2], const struct kind *kind, uint32_t inline_data,
+		      uint64_t ops)
+{
+	memset(pair, 0, 2 * sizeof(*pair));
+	open_one(&pair[0], kind, inline_data, ops);
+	open_one(&pair[1], kind, inline_data, ops);
 	side_up(&pair[0], &pair[1], IBV_QPS_RTS);
 	side_up(&pair[1], &pair[0], IBV_QPS_RTS);
+	for (uint32_t i = 0; i < SIDE_ROOM; i++)
+		pair[0].room[i] = (uint8_t)(i * 13 + 3);
+}
+
+static int post_segments(struct side *s, struct ibv_sge *list, uint32_t n)
+{
+	struct ibv_recv_wr wr = {.sg_list = list, .num_sge = (int)n}, *bad;
+
+	return abs(s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) : ibv_post_recv(s->qp, &wr, &bad));
+}
+
+#define PIECE  16
+#define APART  64 /* a piece, and a GRH in front of the first one */
+#define PIECES 128
+
+/* Where piece i is to be: backwards in memory, so that each has to be found. */
+static uint32_t piece_at(uint32_t i, uint32_t n)
+{
+	return (n - 1 - i) * APART;
+}
+
+static bool pieces_came(struct side pair[2], const struct kind *kind, uint32_t n)
+{
+	bool same = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *to = pair[1].room + piece_at(i, n) + (i ? 0 : kind->grh);
+
+		same &= !memcmp(to, pair[0].room + i * PIECE, PIECE);
+	}
+	return same;
+}
+
+static void most_segments(const struct kind *kind)
+{
+	uint32_t n = (uint32_t)hca.attr.max_sge, most = n;
+	struct ibv_sge from[PIECES + 1], to[PIECES + 1];
+	struct side pair[2];
+	struct ibv_send_wr wr;
+
+	if (kind->srq && (uint32_t)hca.attr.max_srq_sge < n)
+		n = (uint32_t)hca.attr.max_srq_sge;
+	MUST(most <= PIECES);
+	open_wide(pair, kind, 0, 0);
+	for (uint32_t i = 0; i <= most; i++) {
+		from[i] = side_sge(&pair[0], i * PIECE, PIECE);
+		to[i] = side_sge(&pair[1], i < n ? piece_at(i, n) : 0, PIECE);
+	}
+	to[0].length += kind->grh;
+	wr = side_wr(&pair[0], IBV_WR_SEND, from, &pair[1]);
+	wr.num_sge = (int)n;
+	MUST(!post_segments(&pair[1], to, n) && !post_send(&pair[0], &wr));
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	rule(pieces_came(pair, kind, n),
+	     "%s: a message of as many segments as the device says arrives", kind->name);
+	wr.num_sge = (int)most + 1;
+	rule_errno(EINVAL, post_send(&pair[0], &wr), "%s: one more is not sent", kind->name);
+	to[n] = to[0];
+	rule_errno(EINVAL, post_segments(&pair[1], to, n + 1), "%s: nor received into", kind->name);
+	pair_close(pair);
+}
+
+/* Posts inline data, in one way or the other; the errno value. */
+static int post_inline(struct side pair[2], uint32_t length, bool by_api)
+{
+	struct ibv_sge sge = {(uintptr_t)pair[0].room, length, 0};
+	struct ibv_send_wr wr = side_wr(&pair[0], IBV_WR_SEND, &sge, &pair[1]);
+	struct ibv_qp_ex *q = pair[0].qpx;
+
+	wr.send_flags |= IBV_SEND_INLINE;
+	if (!by_api)
+		return post_send(&pair[0], &wr);
+	ibv_wr_start(q);
+	q->wr_id = 1;
+	q->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(q);
+	if (pair[0].ah)
+		ibv_wr_set_ud_addr(q, pair[0].ah, pair[1].qp->qp_num, QKEY);
+	ibv_wr_set_inline_data(q, pair[0].room, length);
+	return ibv_wr_complete(q);
+}
+
+static void most_inline(const struct kind *kind, bool by_api)
+{
+	uint32_t most = greatest_inline(kind->type);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct side pair[2];
+	struct ibv_wc wc;
+	int rc;
+
+	if (!most)
+		return;
+	open_wide(pair, kind, most, by_api ? IBV_QP_EX_WITH_SEND : 0);
+	MUST(!ibv_query_qp(pair[0].qp, &attr, IBV_QP_CAP, &init));
+	/* As it may have been given more than it asked for. */
+	most = init.cap.max_inline_data;
+	MUST(most + 1 + kind->grh <= SIDE_ROOM);
+	if (kind->srq)
+		MUST(!post_srq_recv(&pair[1], 1, 0, SIDE_ROOM));
+	else
+		MUST(!post_recv(&pair[1], 1, 0, SIDE_ROOM));
+	rc = abs(post_inline(pair, most + 1, by_api));
+	/* With ibv_wr_*, each provider has its own: EINVAL, ENOMEM, ENOSPC. */
+	rule(by_api ? rc : rc == EINVAL, "%s: inline data that are longer than may be are refused",
+	     kind->name);
+	memset(pair[0].room, 0x3c, SIDE_ROOM);
+	rule_errno(0, post_inline(pair, most, by_api), "%s: those of the greatest size are posted",
+		   kind->name);
+	memset(pair[0].room, 0, SIDE_ROOM);
+	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
+	wc = next_wc(pair[1].cq);
+	rule(wc.byte_len == most + kind->grh && pair[1].room[kind->grh] == 0x3c &&
+		     pair[1].room[wc.byte_len - 1] == 0x3c,
+	     "%s: and arrive, as they were when they were posted", kind->name);
+	pair_close(pair);
 }
 
 static void widest_requests(void)
 {
-	uint32_t inline_data = greatest_inline(), n = (uint32_t)hca.attr.max_sge;
-	struct ibv_sge from[256], to[256];
-	struct ibv_recv_wr recv = {.sg_list = to, .num_sge = (int)n}, *bad;
-	struct side pair[2] = {0};
-	struct ibv_send_wr wr;
-	bool same = true;
-
-	open_wide(pair, 0);
-	MUST(n <= 256);
-	for (uint32_t i = 0; i < SIDE_ROOM; i++)
-		pair[0].room[i] = (uint8_t)(i * 13 + 3);
-	/* Segments backwards in memory, so that each has to be found. */
-	for (uint32_t i = 0; i < n; i++) {
-		from[i] = side_sge(&pair[0], i * 16, 16);
-		to[i] = side_sge(&pair[1], (n - 1 - i) * 16, 16);
+	for (size_t i = 0; i < KINDS; i++) {
+		most_segments(&kinds[i]);
+		most_inline(&kinds[i], false);
 	}
-	wr = side_wr(&pair[0], IBV_WR_SEND, from, &pair[1]);
-	wr.num_sge = (int)n;
-	MUST(!ibv_post_recv(pair[1].qp, &recv, &bad) && !post_send(&pair[0], &wr));
-	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
-	MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
-	for (uint32_t i = 0; i < n; i++)
-		same &= !memcmp(pair[1].room + (n - 1 - i) * 16, pair[0].room + i * 16, 16);
-	rule(same, "a message of as many segments as the device says arrives");
-	pair_close(pair);
+}
 
-	if (!inline_data)
-		return;
-	memset(pair, 0, sizeof(pair));
-	open_wide(pair, inline_data);
-	memset(pair[0].room, 0x3c, SIDE_ROOM);
-	from[0] = (struct ibv_sge){(uintptr_t)pair[0].room, inline_data, 0};
-	wr = side_wr(&pair[0], IBV_WR_SEND, from, &pair[1]);
-	wr.send_flags |= IBV_SEND_INLINE;
-	MUST(!post_recv(&pair[1], 1, 0, SIDE_ROOM));
-	MUST(!post_send(&pair[0], &wr));
-	memset(pair[0].room, 0, SIDE_ROOM);
-	MUST(next_wc(pair[0].cq).status == IBV_WC_SUCCESS);
-	rule(next_wc(pair[1].cq).byte_len == inline_data && pair[1].room[inline_data - 1] == 0x3c,
-	     "inline data of the greatest size arrive, as they were when they were posted");
+/* By ibv_wr_*. */
+static void posting_api(void)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		most_inline(&kinds[i], true);
 }
 
 static void many(void)
@@ -399,6 +524,7 @@ const struct test qp_tests[] = {
 	{"bad_types", bad_types},
 	{"size_limits", size_limits},
 	{"widest_requests", widest_requests},
+	{"posting_api", posting_api},
 	{"many", many},
 	{"misuse_of_post", misuse_of_post},
 	{"overfull", overfull},

@@ -216,7 +216,25 @@ static void extended(void)
 	     "a device without XRC makes no SRQ for it");
 }
 
+static void many(void)
+{
+	int n = limit_of(hca.attr.max_srq), made;
+	struct ibv_srq **srq = calloc((size_t)n, sizeof(struct ibv_srq *));
+
+	MUST(srq);
+	for (made = 0; made < n; made++) {
+		struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
+
+		srq[made] = ibv_create_srq(hca.pd, &init);
+		if (!srq[made])
+			break;
+	}
+	rule(made == n, "there are as many SRQs as the device says");
+	while (made--)
+		MUST(!ibv_destroy_srq(srq[made]));
+}
+
 const struct test srq_tests[] = {
 	{"sizes", sizes},       {"posting", posting},   {"sharing", sharing}, {"limit", limit},
-	{"resizing", resizing}, {"extended", extended}, {NULL, NULL},
+	{"resizing", resizing}, {"extended", extended}, {"many", many},       {NULL, NULL},
 };

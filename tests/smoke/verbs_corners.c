@@ -335,14 +335,49 @@ static void rate_limit(void)
 		errx(1, "a QP in RESET takes a rate limit");
 }
 
+/* As much inline data as a QP may be made for, which no attribute of the device says. */
+#define INLINE 512
+
+static int make_inline(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t length)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = type,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_inline_data = length}};
+	struct ibv_qp *qp;
+
+	errno = 0;
+	qp = ibv_create_qp(pd, &init);
+	if (!qp)
+		return errno;
+	if (init.cap.max_inline_data < length || ibv_destroy_qp(qp))
+		errx(1, "a QP for %u bytes inline takes %u", length, init.cap.max_inline_data);
+	return 0;
+}
+
+static void inline_data(void)
+{
+	struct ibv_context *context = open_device();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+
+	if (!pd || !cq)
+		err(1, "cannot create what QPs need");
+	for (enum ibv_qp_type type = IBV_QPT_RC; type <= IBV_QPT_UD; type++) {
+		if (make_inline(pd, cq, type, INLINE))
+			err(1, "a QP of type %u takes no %u bytes inline", type, INLINE);
+		if (make_inline(pd, cq, type, INLINE + 1) != EINVAL)
+			errx(1, "a QP of type %u takes more", type);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
-} corners[] = {{"late_receive", late_receive},
-	       {"channels", channels},
-	       {"cq_users", cq_users},
-	       {"pkey", pkey},
-	       {"rate_limit", rate_limit}};
+} corners[] = {{"late_receive", late_receive}, {"channels", channels},
+	       {"cq_users", cq_users},         {"pkey", pkey},
+	       {"rate_limit", rate_limit},     {"inline_data", inline_data}};
 
 int main(int argc, char **argv)
 {

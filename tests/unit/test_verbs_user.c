@@ -62,11 +62,36 @@ static void registers_what_is_mapped_so(void **state)
 	assert_int_equal(user_populate(at, 1, 0), -EFAULT);
 }
 
+/* More than there can be memory: what is mapped counts, and nothing of it comes before its time. */
+static void registers_what_is_sparse(void **state)
+{
+	const size_t length = (size_t)1 << 46, page = 4096;
+	unsigned char present;
+	uint8_t *room = mmap(NULL, length, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t at = (uint64_t)(uintptr_t)room;
+
+	(void)state;
+	if (room == MAP_FAILED)
+		skip();
+	assert_int_equal(user_populate(at, length, 1), 0);
+	assert_int_equal(mincore(room, page, &present), 0);
+	assert_false(present & 1);
+	assert_int_equal(user_populate(at, length + page, 1), -EFAULT);
+	mprotect(room + length / 2, page, PROT_READ);
+	assert_int_equal(user_populate(at, length, 1), -EFAULT);
+	assert_int_equal(user_populate(at, length, 0), 0);
+	munmap(room + length / 2, page);
+	assert_int_equal(user_populate(at, length, 0), -EFAULT);
+	munmap(room, length);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_or_faults),
 		cmocka_unit_test(registers_what_is_mapped_so),
+		cmocka_unit_test(registers_what_is_sparse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
