@@ -284,7 +284,17 @@ bool retry_is_copy(const struct urxe_qp *qp)
 	const struct requester *req = &qp->req;
 
 	return req->nak_seen &&
-	       (!req->una_sent || qp->dev->now - req->una_sent < req->rtt.smoothed / 2);
+	       (!req->una_sent || qp->dev->now - req->una_sent < req->rtt.least / 2);
+}
+
+/*
+ * What una was sent again for has brought nothing: a NAK that was taken for a copy may have been
+ * the answer, of a peer that is quicker than it ever was, as one that was busy all the time.
+ */
+static void doubt_copies(struct urxe_qp *qp)
+{
+	if (qp->req.nak_seen && qp->req.una_sent)
+		qp->req.rtt.least = 0;
 }
 
 void retry_sequence_nak(struct urxe_qp *qp)
@@ -399,6 +409,7 @@ static void timed_out(struct urxe_qp *qp)
 	if (!charge(qp))
 		return;
 	req->missing = false;
+	doubt_copies(qp);
 	window_loss(qp);
 	repair(qp, req->psn, false);
 	retry_restart_timer(qp);
@@ -418,6 +429,7 @@ static void probe(struct urxe_qp *qp)
 	qp_count(qp, URXE_EVENT_PROBE);
 	req->probe_span = more && req->probe_span < WINDOW_MIN ? 2 * req->probe_span : 1;
 	req->probes++;
+	doubt_copies(qp);
 	repair(qp, earlier(urxe_psn_add(req->una, req->probe_span), req->psn), false);
 	req->probe_due = probe_due(qp);
 	arm(qp);

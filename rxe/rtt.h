@@ -12,6 +12,7 @@
 struct rtt {
 	uint64_t smoothed; /* 0 = nothing measured yet */
 	uint64_t deviation;
+	uint64_t least; /* of all; 0 = nothing measured, or no longer trusted */
 	uint64_t sent;
 	uint32_t psn; /* being timed */
 	bool timing;
@@ -21,7 +22,9 @@ static inline void rtt_start(struct rtt *rtt, uint32_t psn, uint64_t now)
 {
 	if (rtt->timing)
 		return;
-	*rtt = (struct rtt){rtt->smoothed, rtt->deviation, now, psn, true};
+	rtt->sent = now;
+	rtt->psn = psn;
+	rtt->timing = true;
 }
 
 static inline void rtt_cancel(struct rtt *rtt)
@@ -35,6 +38,8 @@ static inline void rtt_stop(struct rtt *rtt, uint64_t now)
 	uint64_t sample = now - rtt->sent, error;
 
 	rtt->timing = false;
+	if (!rtt->least || sample < rtt->least)
+		rtt->least = sample;
 	if (!rtt->smoothed) {
 		rtt->smoothed = sample + !sample;
 		rtt->deviation = sample / 2;

@@ -329,6 +329,37 @@ static void test_rnr_recovers(void **state)
 	engine_close(&e);
 }
 
+/*
+ * The same from a peer that now answers much quicker than it used to: its NAKs are not taken for
+ * late copies of one that came before.
+ */
+static void test_rnr_quick(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.timeout = 14;  /* 67 ms: longer than a round trip in any case */
+	conn.retry_cnt = 1; /* the first of its NAKs may be taken for a copy */
+	engine_open(&e, &conn);
+	e.pair->link[0].delay_ns = e.pair->link[1].delay_ns = 2 * MS;
+	for (unsigned i = 0; i < 10; i++) {
+		post_recv(&e.end[1], i, 0, 10);
+		post_send(&e, 0, &(struct post){.wr_id = i, .opcode = URXE_WR_SEND, .length = 10});
+		pair_settle(e.pair);
+		expect_wc(&e.a->send_cq, i, URXE_WC_SUCCESS);
+	}
+	e.pair->link[0].delay_ns = e.pair->link[1].delay_ns = 10000;
+	post_send(&e, 0, &(struct post){.wr_id = 10, .opcode = URXE_WR_SEND, .length = 10});
+	assert_int_equal(pair_run(e.pair, e.pair->now + 2000 * MS), PAIR_TIME_UP);
+	expect_none(&e.a->send_cq);
+	assert_in_range(events(e.a, URXE_EVENT_NAK_RNR_RCVD), 100, 100000);
+	post_recv(&e.end[1], 10, 0, 10);
+	pair_settle(e.pair);
+	expect_wc(&e.a->send_cq, 10, URXE_WC_SUCCESS);
+	engine_close(&e);
+}
+
 /* What a request has used up of its repetitions does not burden the next. */
 static void test_rnr_counts_afresh(void **state)
 {
@@ -642,6 +673,7 @@ int main(void)
 		cmocka_unit_test(test_atomic_response_lost),
 		cmocka_unit_test(test_rnr_exceeded),
 		cmocka_unit_test(test_rnr_recovers),
+		cmocka_unit_test(test_rnr_quick),
 		cmocka_unit_test(test_rnr_counts_afresh),
 		cmocka_unit_test(test_rnr_write_imm),
 		cmocka_unit_test(test_refill),
