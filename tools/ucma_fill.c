@@ -265,7 +265,7 @@ static uint16_t pkey_index(const struct cma_id *id)
 	return 0;
 }
 
-static int fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+static void fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 {
 	attr->qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT;
 	attr->pkey_index = pkey_index(id);
@@ -273,15 +273,14 @@ static int fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 	if (id->service == CMA_UD) {
 		attr->qp_attr_mask |= QP_QKEY;
 		attr->qkey = id->qkey ? id->qkey : CMA_UD_QKEY;
-		return 0;
+		return;
 	}
 	attr->qp_attr_mask |= QP_ACCESS_FLAGS;
 	if (!id->conn)
-		return 0;
+		return;
 	attr->qp_access_flags = ACCESS_REMOTE_WRITE;
 	if (cm_channel(id->conn)->responder_resources)
 		attr->qp_access_flags |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
-	return 0;
 }
 
 /* Whether both sides' queue pairs are known. */
@@ -304,8 +303,6 @@ static int fill_rtr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 	const struct cm_channel *c;
 
 	attr->qp_attr_mask = QP_STATE;
-	if (id->service == CMA_UD)
-		return 0;
 	if (!has_channel(id))
 		return -EINVAL;
 	c = cm_channel(id->conn);
@@ -326,8 +323,6 @@ static int fill_rts(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 	const struct cm_channel *c;
 
 	attr->qp_attr_mask = QP_STATE | QP_SQ_PSN;
-	if (id->service == CMA_UD)
-		return 0;
 	if (!has_channel(id))
 		return -EINVAL;
 	c = cm_channel(id->conn);
@@ -348,8 +343,12 @@ int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, u
 	*attr = (struct ib_uverbs_qp_attr){.qp_state = state};
 	if (!id->has_device)
 		return -EINVAL;
+	/* Without a peer there is no more to say than at the beginning, whatever the state. */
+	if (!id->conn || id->service == CMA_UD || state == STATE_INIT) {
+		fill_init(attr, id);
+		return 0;
+	}
 	switch (state) {
-	case STATE_INIT: return fill_init(attr, id);
 	case STATE_RTR: return fill_rtr(attr, id);
 	case STATE_RTS: return fill_rts(attr, id);
 	default: return -EINVAL;

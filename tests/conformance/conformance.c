@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Whether an RDMA device does what verbs and the InfiniBand architecture say, seen from a
- * program: over plain libibverbs, so that it runs on any RoCE device alike.
+ * program: over plain libibverbs and librdmacm, so that it runs on any RoCE device alike.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -37,6 +37,13 @@ static const struct suite suites[] = {
 	{"qp_ud", qp_ud_tests},
 	{"mcast", mcast_tests},
 	{"async", async_tests},
+#ifdef HAVE_RDMACM
+	{"cm_id", cm_id_tests},
+	{"cm_event", cm_event_tests},
+	{"cm_connect", cm_connect_tests},
+	{"cm_endpoint", cm_endpoint_tests},
+	{"cm_ud", cm_ud_tests},
+#endif
 };
 
 static void usage(FILE *out)

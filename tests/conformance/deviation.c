@@ -36,6 +36,8 @@ static const struct deviation deviations[] = {
 	 "Linux takes CUR_STATE for the state, whatever it is"},
 	{"!(urxe)", "mr/address_space", RULE_HARMLESS,
 	 "the kernel makes every page of a region present, until there is no memory left"},
+	{"!(urxe)", "cm_ud/groups", "an address of one is no group",
+	 "on RoCE rdma_cm joins whatever it is told"},
 	{"!(urxe)", "mr/bad_ranges", "a region can be accessed",
 	 "pages are pinned by force, as for a debugger"},
 

@@ -29,5 +29,11 @@ extern const struct test qp_uc_tests[];
 extern const struct test qp_ud_tests[];
 extern const struct test mcast_tests[];
 extern const struct test async_tests[];
+/* Where there was librdmacm to build with. */
+extern const struct test cm_id_tests[];
+extern const struct test cm_event_tests[];
+extern const struct test cm_connect_tests[];
+extern const struct test cm_endpoint_tests[];
+extern const struct test cm_ud_tests[];
 
 #endif
