@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -19,20 +21,12 @@
 
 #include "log.h"
 #include "path.h"
+#include "rdmacm_file.h"
+#include "rdmacm_kernel.h"
 #include "user.h"
 
 /* The daemon answers at once, unless it does not run: then an error is better than to hang. */
 #define ANSWER_S 5
-
-struct rdmacm_file {
-	struct fd_object fd;
-	pthread_mutex_t lock; /* a command at a time */
-	int socket;
-	int reader; /* duplicate of the program's descriptor, to take packets back */
-	pid_t pid;  /* a child's IDs would be its parent's */
-	uint64_t token;
-	LIST_ENTRY(rdmacm_file) link;
-};
 
 static LIST_HEAD(, rdmacm_file) unused = LIST_HEAD_INITIALIZER(unused);
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,7 +40,8 @@ static void closed(struct fd_object *object)
 	pthread_mutex_lock(&file->lock);
 	close(file->socket);
 	close(file->reader);
-	file->socket = file->reader = -1;
+	close(file->kernel);
+	file->socket = file->reader = file->kernel = -1;
 	pthread_mutex_unlock(&file->lock);
 	pthread_mutex_lock(&unused_lock);
 	LIST_INSERT_HEAD(&unused, file, link);
@@ -68,7 +63,7 @@ static struct rdmacm_file *file_alloc(void)
 	if (!file)
 		return NULL;
 	file->fd = (struct fd_object){.kind = FD_RDMACM, .release = closed};
-	file->socket = file->reader = -1;
+	file->socket = file->reader = file->kernel = -1;
 	pthread_mutex_init(&file->lock, NULL);
 	return file;
 }
@@ -142,6 +137,34 @@ static int say_hello(struct rdmacm_file *file, int *fd)
 	if (rc)
 		return rc;
 	file->token = w.token;
+	return 0;
+}
+
+static int watch(int epoll, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* In place of the descriptor for urxed's events one for the kernel's, too. */
+static int join_events(struct rdmacm_file *file, int *fd)
+{
+	int rc;
+
+	file->reader = *fd;
+	*fd = epoll_create1(EPOLL_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	rc = watch(*fd, file->reader);
+	return rc ? rc : watch(*fd, file->kernel);
+}
+
+static int set_up_events(struct rdmacm_file *file, int *fd)
+{
+	file->kernel = rdmacm_kernel_open();
+	if (file->kernel >= 0)
+		return join_events(file, fd);
 	file->reader = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
 	return file->reader < 0 ? -errno : 0;
 }
@@ -165,6 +188,8 @@ int rdmacm_open(int flags)
 	if (rc >= 0)
 		rc = say_hello(file, &fd);
 	if (rc >= 0)
+		rc = set_up_events(file, &fd);
+	if (rc >= 0)
 		rc = set_flags(fd, flags);
 	if (rc >= 0)
 		rc = fd_install(fd, &file->fd);
@@ -179,8 +204,6 @@ int rdmacm_open(int flags)
 
 /* --- Commands */
 
-#define NO_RESPONSE 0xffff
-
 static const char *name_of(uint32_t command)
 {
 	static const char *const names[] = {
@@ -194,8 +217,7 @@ static const char *name_of(uint32_t command)
 	return command < sizeof(names) / sizeof(names[0]) ? names[command] : "unknown";
 }
 
-/* Where in a command the address for its response is. */
-static uint32_t response_at(uint32_t command)
+uint32_t rdmacm_response_at(uint32_t command)
 {
 	switch (command) {
 	case RDMA_USER_CM_CMD_CREATE_ID: return offsetof(struct rdma_ucm_create_id, response);
@@ -209,22 +231,12 @@ static uint32_t response_at(uint32_t command)
 	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
 		return offsetof(struct rdma_ucm_join_ip_mcast, response);
 	case RDMA_USER_CM_CMD_JOIN_MCAST: return offsetof(struct rdma_ucm_join_mcast, response);
-	default: return NO_RESPONSE;
+	default: return RDMACM_NOWHERE;
 	}
 }
 
-struct request {
-	struct cm_attach_command command;
-	uint8_t in[CM_ATTACH_BYTES + CM_ATTACH_OPTION];
-};
-
-struct response {
-	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES];
-};
-
-static int exchange(struct rdmacm_file *file, const struct request *request,
-		    struct response *response)
+static int exchange(struct rdmacm_file *file, const struct rdmacm_request *request,
+		    struct rdmacm_response *response)
 {
 	uint32_t len = (uint32_t)sizeof(request->command) + request->command.in;
 	ssize_t n = -1;
@@ -254,7 +266,7 @@ static void take_back(const struct rdmacm_file *file, uint32_t n)
 }
 
 /* SET_OPTION points to the value, which goes along behind it. */
-static int append_option(struct request *request)
+static int append_option(struct rdmacm_request *request)
 {
 	struct rdma_ucm_set_option option;
 
@@ -268,7 +280,7 @@ static int append_option(struct request *request)
 }
 
 /* MIGRATE_ID names another open device by its descriptor; to the daemon, that is its token. */
-static struct rdmacm_file *migrated_from(const struct request *request)
+struct rdmacm_file *rdmacm_migrated_from(const struct rdmacm_request *request)
 {
 	struct rdma_ucm_migrate_id migrate;
 
@@ -278,9 +290,10 @@ static struct rdmacm_file *migrated_from(const struct request *request)
 	return rdmacm_lookup((int)migrate.fd);
 }
 
-static int migrate(struct rdmacm_file *file, struct request *request, struct response *response)
+static int migrate(struct rdmacm_file *file, struct rdmacm_request *request,
+		   struct rdmacm_response *response)
 {
-	struct rdmacm_file *from = migrated_from(request);
+	struct rdmacm_file *from = rdmacm_migrated_from(request);
 	int rc;
 
 	if (!from)
@@ -305,30 +318,80 @@ static int wait_closed(const struct rdmacm_file *file, int fd)
 }
 
 /* Each packet stands for an event, but another thread may just have made it go. */
-static int get_event(struct rdmacm_file *file, int fd, const struct request *request,
-		     struct response *response)
+static int own_event(struct rdmacm_file *file, int fd, int flags,
+		     const struct rdmacm_request *request, struct rdmacm_response *response)
 {
 	uint8_t byte;
 	ssize_t n;
 	int rc;
 
-	if (request->command.out < offsetof(struct rdma_ucm_event_resp, reserved))
-		return -ENOSPC;
 	do {
-		n = recv(fd, &byte, sizeof(byte), 0);
+		n = recv(fd, &byte, sizeof(byte), flags);
 		if (n < 0)
 			return -errno;
 		rc = n ? exchange(file, request, response) : -EIO;
 	} while (rc == -EAGAIN);
+	return rc;
+}
+
+/* Turn about, so that a side with many events does not hide the other's. -EAGAIN: neither has one.
+ */
+static int next_event(struct rdmacm_file *file, const struct rdmacm_request *request,
+		      struct rdmacm_response *response)
+{
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < 2 && rc == -EAGAIN; i++)
+		rc = file->turn++ % 2
+			     ? rdmacm_kernel_event(file, request, response)
+			     : own_event(file, file->reader, MSG_DONTWAIT, request, response);
+	return rc;
+}
+
+/* A signal ends it, also where its handler would have read(2) go on: poll(2) does not. */
+static int wait_event(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && flags & O_NONBLOCK)
+		return -EAGAIN;
+	if (poll(&pollfd, 1, -1) < 0)
+		return -errno;
+	return pollfd.revents & POLLNVAL ? -EIO : 0;
+}
+
+static int any_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+		     struct rdmacm_response *response)
+{
+	int rc;
+
+	while ((rc = next_event(file, request, response)) == -EAGAIN) {
+		rc = wait_event(fd);
+		if (rc)
+			break;
+	}
+	return rc == -EBADF ? -EIO : rc;
+}
+
+static int get_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+		     struct rdmacm_response *response)
+{
+	int rc;
+
+	if (request->command.out < offsetof(struct rdma_ucm_event_resp, reserved))
+		return -ENOSPC;
+	rc = file->kernel < 0 ? own_event(file, fd, 0, request, response)
+			      : any_event(file, fd, request, response);
 	return rc == -EIO ? wait_closed(file, fd) : rc;
 }
 
-static int run(struct rdmacm_file *file, int fd, struct request *request, struct response *response)
+int rdmacm_own(struct rdmacm_file *file, struct rdmacm_request *request,
+	       struct rdmacm_response *response)
 {
 	int rc;
 
 	switch (request->command.command) {
-	case RDMA_USER_CM_CMD_GET_EVENT: return get_event(file, fd, request, response);
 	case RDMA_USER_CM_CMD_MIGRATE_ID: return migrate(file, request, response);
 	case RDMA_USER_CM_CMD_SET_OPTION:
 		rc = append_option(request);
@@ -341,12 +404,21 @@ static int run(struct rdmacm_file *file, int fd, struct request *request, struct
 	}
 }
 
-static int reply(const struct request *request, const struct response *response)
+static int run(struct rdmacm_file *file, int fd, struct rdmacm_request *request,
+	       struct rdmacm_response *response)
 {
-	uint32_t at = response_at(request->command.command);
+	if (request->command.command == RDMA_USER_CM_CMD_GET_EVENT)
+		return get_event(file, fd, request, response);
+	return file->kernel < 0 ? rdmacm_own(file, request, response)
+				: rdmacm_kernel_run(file, request, response);
+}
+
+static int reply(const struct rdmacm_request *request, const struct rdmacm_response *response)
+{
+	uint32_t at = rdmacm_response_at(request->command.command);
 	uint64_t address;
 
-	if (at == NO_RESPONSE || !response->reply.out)
+	if (at == RDMACM_NOWHERE || !response->reply.out)
 		return 0;
 	if (request->command.in < at + sizeof(address))
 		return -EINVAL;
@@ -356,9 +428,9 @@ static int reply(const struct request *request, const struct response *response)
 
 static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count)
 {
-	struct request request = {.command = {.command = 0}};
+	struct rdmacm_request request = {.command = {.command = 0}};
 	struct rdma_ucm_cmd_hdr hdr;
-	struct response response;
+	struct rdmacm_response response;
 	int rc;
 
 	if (count < sizeof(hdr))

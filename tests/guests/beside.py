@@ -17,6 +17,15 @@ WIRE = ['-netdev', 'hubport,id=n0,hubid=0']
 KERNEL = '192.0.2.2'  # an address of rxe0
 OWN = '127.0.0.1'  # which is urxe0's wherever it is
 MEMORY_MB = 2048
+LOG = '/tmp/server.log'
+# Servers at the wildcard address, and clients; {} is the server's.
+PROGRAMS = [
+    ('ucmatose -c 4 -C 20', 'ucmatose -s {} -c 4 -C 20'),
+    ('ucmatose -c 2 -m', 'ucmatose -s {} -c 2 -m'),
+    ('udaddy -c 2', 'udaddy -s {} -c 2'),
+    ('rstream -S 4096 -C 20 -I 10', 'rstream -s {} -S 4096 -C 20 -I 10'),
+    ('ib_write_bw -R -F -n 100', 'ib_write_bw -R -F -n 100 {}'),
+]
 RUN = '/urxe/tools/urxe run --run-dir /tmp/urxe --'
 
 
@@ -46,6 +55,80 @@ def check_verbs(guest):
     pingpong(guest, 'urxe0', 1, 20002)
 
 
+# --- rdma_cm
+
+def serve(guest, argv):
+    """Starts a server under urxe run, which listens on return."""
+    guest.run(f'rm -f {LOG}')
+    job = guest.start(f'URXE_LOG=debug {RUN} {argv} 2>{LOG}')
+    until(120, lambda: listening(guest) or not job.running(), job.describe)
+    return job
+
+
+def listening(guest):
+    return guest.start(f'grep -q "rdma_cm LISTEN: ok" {LOG}').wait(60) == 0
+
+
+def finish(guest, job):
+    if job.wait(120):
+        raise Failure(f'{job.describe()}\n{guest.run(f"cat {LOG}")}')
+
+
+def rejected(guest, command):
+    """Nobody listens where a client goes."""
+    job = guest.start(command)
+    job.wait(120)
+    if 'RDMA_CM_EVENT_REJECTED' not in job.output():
+        raise Failure(f'not rejected: {job.describe()}')
+
+
+def check_addresses(guest):
+    """An ID is of the device whose address it is bound to, or has a way from."""
+    for address in (KERNEL, OWN):
+        server = serve(guest, f'rping -s -a {address} -C 5 -V')
+        # That it is there and nowhere else, a program says that has the kernel's rdma_cm alone.
+        if address == OWN:
+            rejected(guest, f'rping -c -a {KERNEL} -C 5 -V')
+            client = f'{RUN} rping'
+        else:
+            rejected(guest, f'{RUN} rping -c -a {OWN} -C 5 -V')
+            client = 'rping'
+        guest.run(f'{client} -c -a {address} -C 5 -V')
+        finish(guest, server)
+    server = guest.start(f'rping -s -a {KERNEL} -C 5 -V')
+    until(120, lambda: guest.start(f'{RUN} rping -c -a {KERNEL} -C 5 -V').wait(120) == 0,
+          server.describe)
+    finish(guest, server)
+
+
+def check_wildcard(guest):
+    """Who listens at the wildcard address is heard of on both devices, at one port."""
+    for argv in 'rping -s -P -V', 'rping -s -P -a :: -V':
+        server = serve(guest, argv)
+        for _ in range(3):
+            clients = [guest.start(f'{RUN} rping -c -a {address} -C 20 -V')
+                       for address in (KERNEL, OWN, KERNEL, OWN)]
+            clients.append(guest.start(f'rping -c -a {KERNEL} -C 20 -V'))
+            for client in clients:
+                finish(guest, client)
+        guest.run('killall rping')
+        server.wait(60)
+
+
+def check_programs(guest):
+    for server, client in PROGRAMS:
+        for address in (OWN, KERNEL):
+            job = serve(guest, server)
+            guest.run(f'{RUN} {client.format(address)}')
+            finish(guest, job)
+
+
+def check_groups(guest):
+    """Joined, sent to and left on either; rxe0 sends no group to its own host."""
+    for address in (OWN, KERNEL):
+        guest.run(f'{RUN} mckey -m 239.1.2.3 -b {address} -s -C 5')
+
+
 def check_changes(guest):
     guest.run('rdma link delete rxe0')
     expect_devices(guest, 'urxe0')
@@ -63,6 +146,10 @@ def run():
         guest.start('/urxe/tools/urxed --foreground --run-dir /tmp/urxe')
         guest.run('until test -S /tmp/urxe/urxed.sock; do usleep 20000; done')
         check_verbs(guest)
+        check_addresses(guest)
+        check_wildcard(guest)
+        check_programs(guest)
+        check_groups(guest)
         check_changes(guest)
 
 

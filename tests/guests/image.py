@@ -18,11 +18,13 @@ MODULES = ['virtio_pci', 'virtio_net', 'vmxnet3', 'af_packet', 'crc32_generic', 
            'rdma_ucm']
 
 PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_write_bw', 'ib_send_bw', 'ib_read_bw',
-            'rping', 'ucmatose', 'udaddy', 'mckey']
+            'rping', 'ucmatose', 'udaddy', 'mckey', 'rstream']
 PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
 # urxe itself, below /urxe as below the build directory.
 URXE = ['tools/urxe', 'tools/urxed', 'verbs/liburxe.so']
 PROVIDER = '/etc/libibverbs.d/rxe.driver'
+# What pthread_exit loads, which no program says.
+UNWINDER = '/usr/lib/*/libgcc_s.so.1'
 PROVIDER_LIBRARY = '/usr/lib/*/libibverbs/librxe-rdmav*.so'
 
 
@@ -173,6 +175,7 @@ def add_programs(archive, programs):
     provider = only(PROVIDER_LIBRARY)
     archive.copy(PROVIDER)
     archive.copy(provider)
+    archive.copy(only(UNWINDER))
     for program in programs:
         archive.copy(program, '/bin/' + os.path.basename(program))
     add_libraries(archive, [*programs, provider])

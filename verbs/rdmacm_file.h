@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* An open /dev/infiniband/rdma_cm and the commands on their way, for the files that carry them. */
+#ifndef URXE_VERBS_RDMACM_FILE_H
+#define URXE_VERBS_RDMACM_FILE_H
+
+#include <pthread.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <cm/attach.h>
+
+#include "rdmacm.h"
+
+struct rdmacm_file {
+	struct fd_object fd;
+	pthread_mutex_t lock; /* a command at a time */
+	int socket;
+	int reader; /* of the packets for events: the program's descriptor, or what it watches */
+	int kernel; /* the kernel's own rdma_cm; -1: it has none */
+	unsigned int turn; /* whose events were asked for last */
+	pid_t pid;         /* a child's IDs would be its parent's */
+	uint64_t token;
+	LIST_ENTRY(rdmacm_file) link;
+};
+
+struct rdmacm_request {
+	struct cm_attach_command command;
+	uint8_t in[CM_ATTACH_BYTES + CM_ATTACH_OPTION];
+};
+
+struct rdmacm_response {
+	struct cm_attach_reply reply;
+	uint8_t out[CM_ATTACH_BYTES];
+};
+
+/* Where in a command the address for its response is; RDMACM_NOWHERE: it has none. */
+#define RDMACM_NOWHERE 0xffff
+uint32_t rdmacm_response_at(uint32_t command);
+
+/* Has urxed run any command but GET_EVENT. 0, or a negative errno value. */
+int rdmacm_own(struct rdmacm_file *file, struct rdmacm_request *request,
+	       struct rdmacm_response *response);
+/* The open device that MIGRATE_ID names; NULL: it names none. */
+struct rdmacm_file *rdmacm_migrated_from(const struct rdmacm_request *request);
+
+#endif
