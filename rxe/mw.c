@@ -11,6 +11,8 @@
 #define CHANGES  (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES  (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 #define RIGHTS   (CHANGES | FLUSHES | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_ZERO_BASED)
+/* Programs ask for it, and devices let them. A window has no local key: it grants nothing. */
+#define IGNORED URXE_ACCESS_LOCAL_WRITE
 
 static bool valid_type(uint8_t type)
 {
@@ -67,7 +69,7 @@ uint32_t urxe_mw_key(const struct urxe_mw *mw)
 static bool window_ok(const struct urxe_qp *qp, const struct urxe_mw *mw,
 		      const struct urxe_mw_bind *bind)
 {
-	if (mw->key != bind->mw_key || mw->pd != qp->pd || bind->access & ~RIGHTS)
+	if (mw->key != bind->mw_key || mw->pd != qp->pd || bind->access & ~(RIGHTS | IGNORED))
 		return false;
 	if (mw->type == URXE_MW_TYPE_1)
 		return !(bind->access & URXE_ACCESS_ZERO_BASED);
@@ -106,7 +108,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 	if (!mr)
 		return true;
 	mw->mr = mr;
-	mw->access = bind->access;
+	mw->access = bind->access & RIGHTS;
 	mw->start = bind->access & URXE_ACCESS_ZERO_BASED ? 0 : bind->addr;
 	mw->offset = offset;
 	mw->length = bind->length;

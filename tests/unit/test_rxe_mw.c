@@ -41,7 +41,8 @@ static const struct bind_row bind_rows[] = {
 	{"atomic without local write", TYPE_2, BIND | R, OWN, A, 0, 8, 0, 0, false},
 	{"a zero based region", TYPE_2, LW | BIND | ZB, OWN, W, 0, 8, 0, 0, false},
 	{"zero based type 1", TYPE_1, LW | BIND, OWN, W | ZB, 0, 8, 0, 0, false},
-	{"local write", TYPE_2, LW | BIND, OWN, W | LW, 0, 8, 0, 0, false},
+	{"local write", TYPE_1, LW | BIND, OWN, W | LW, 0, 8, 0, 0, true},
+	{"local write alone, type 2", TYPE_2, LW | BIND, OWN, LW, 0, 8, 0, 0, true},
 	{"bind", TYPE_2, LW | BIND, OWN, W | BIND, 0, 8, 0, 0, false},
 	{"unknown right", TYPE_1, LW | BIND, OWN, 1u << 31, 0, 8, 0, 0, false},
 	{"type 2 to nothing", TYPE_2, LW | BIND, OWN, 0, 0, 0, 0, 0, false},
@@ -331,7 +332,7 @@ static void test_no_local_key(void **state)
 	(void)state;
 	for (uint32_t opcode = WRITE; opcode <= READ; opcode += READ - WRITE) {
 		open_bench(&b, URXE_QPT_RC, TYPE_1);
-		bind_well(&b, W | R | A);
+		bind_well(&b, LW | W | R | A);
 		post_send(&b.e, 1,
 			  &(struct post){.wr_id = 3,
 					 .opcode = opcode,

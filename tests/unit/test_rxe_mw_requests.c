@@ -321,7 +321,7 @@ static void test_error_in_turn(void **state)
 
 	(void)state;
 	open_bench(&b, URXE_QPT_RC, TYPE_2);
-	bind = bind_to(&b, LW);
+	bind = bind_to(&b, BIND);
 	post_write(&b, 1, 0);
 	post_bind(b.e.end[1].qp, 2, &bind);
 	post_write(&b, 3, 0);
@@ -440,7 +440,7 @@ static void test_uc(void **state)
 	post_inv(b.e.end[1].qp, 2, urxe_mw_key(b.mw));
 	pair_settle(b.e.pair);
 	expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS);
-	bind = bind_to(&b, LW);
+	bind = bind_to(&b, BIND);
 	post_bind(b.e.end[1].qp, 3, &bind);
 	pair_settle(b.e.pair);
 	expect_wc(&b.e.b->send_cq, 3, URXE_WC_MW_BIND_ERR);
