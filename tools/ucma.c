@@ -41,6 +41,7 @@ static bool ring(const struct ucma_file *file)
 static void enqueue(struct ucma_file *file, struct ucma_event *event)
 {
 	TAILQ_INSERT_TAIL(&file->events, event, link);
+	event->ctx->events++;
 	if (file->owed || !ring(file))
 		file->owed++;
 }
@@ -48,6 +49,7 @@ static void enqueue(struct ucma_file *file, struct ucma_event *event)
 static void take_off(struct ucma_file *file, struct ucma_event *event)
 {
 	TAILQ_REMOVE(&file->events, event, link);
+	event->ctx->events--;
 }
 
 /* Takes off an event that is not fetched: 1 where its packet is out. */
@@ -77,10 +79,12 @@ static struct ucma_event *event_of(const struct ucma_ctx *ctx)
 {
 	struct ucma_event *event;
 
+	if (!ctx->events)
+		return NULL;
 	TAILQ_FOREACH(event, &ctx->file->events, link)
 	if (event->ctx == ctx)
-		return event;
-	return NULL;
+		break;
+	return event;
 }
 
 /* With a request that nobody fetched goes its ID. */
@@ -98,22 +102,16 @@ static uint32_t drop_event(struct ucma_file *file, struct ucma_event *event)
 	return file ? n + of_child : n;
 }
 
-static void leave_groups(const struct ucma_ctx *ctx)
+static void forget_group(struct ucma_group *group)
 {
-	struct ucma_group *group, *next;
-
-	for (group = LIST_FIRST(&ctx->file->ucma->groups); group; group = next) {
-		next = LIST_NEXT(group, link);
-		if (group->ctx != ctx)
-			continue;
-		LIST_REMOVE(group, link);
-		free(group);
-	}
+	LIST_REMOVE(group, link);
+	free(group);
 }
 
 uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
 {
 	struct ucma_event *event;
+	struct ucma_group *group;
 	uint32_t n = 0;
 
 	/* A program may name an ID that it was not told of yet. */
@@ -121,7 +119,8 @@ uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
 		ctx->request->child = NULL;
 	while ((event = event_of(ctx)))
 		n += drop_event(ctx->file, event);
-	leave_groups(ctx);
+	while ((group = LIST_FIRST(&ctx->groups)))
+		forget_group(group);
 	if (ctx->id)
 		cma_destroy_id(ctx->id);
 	LIST_REMOVE(ctx, link);
@@ -161,7 +160,7 @@ struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uin
 		return NULL;
 	}
 	*group = (struct ucma_group){.ctx = ctx, .number = u->last_group++, .uid = uid};
-	LIST_INSERT_HEAD(&u->groups, group, link);
+	LIST_INSERT_HEAD(&ctx->groups, group, link);
 	event->ctx = ctx;
 	event->group = group;
 	ucma_fill_join(&event->resp, ctx->id, mgid);
@@ -174,9 +173,11 @@ struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uin
 struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number)
 {
 	struct ucma_group *group;
+	struct ucma_ctx *ctx;
 
-	LIST_FOREACH(group, &file->ucma->groups, link)
-	if (group->number == number && group->ctx->file == file)
+	LIST_FOREACH(ctx, &file->ctxs, link)
+	LIST_FOREACH(group, &ctx->groups, link)
+	if (group->number == number)
 		return group;
 	return NULL;
 }
@@ -192,8 +193,7 @@ uint32_t ucma_group_leave(struct ucma_group *group)
 		if (event->group == group)
 			n += drop_event(file, event);
 	}
-	LIST_REMOVE(group, link);
-	free(group);
+	forget_group(group);
 	return n;
 }
 
@@ -293,10 +293,14 @@ int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, stru
 	return rc < 0 ? rc : 0;
 }
 
+/* The events first: each ID would look for its own among all of them. */
 static void close_file(struct ucma_file *file)
 {
+	struct ucma_event *event;
 	struct ucma_ctx *ctx;
 
+	while ((event = TAILQ_FIRST(&file->events)))
+		drop_event(file, event);
 	while ((ctx = LIST_FIRST(&file->ctxs)))
 		ucma_ctx_destroy(ctx);
 	LIST_REMOVE(file, link);

@@ -20,18 +20,7 @@
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
 
 struct ucma_file;
-
-/* An ID, as the program has it. */
-struct ucma_ctx {
-	struct ucma_file *file;
-	struct cma_id *id;
-	uint64_t uid; /* the program's name for it; 0 = it has none yet */
-	uint32_t events_reported;
-	uint32_t backlog;           /* requests that may still wait for a listener */
-	struct ucma_event *request; /* that it came with, as long as nobody has fetched it */
-	LIST_ENTRY(ucma_ctx) link;
-};
-LIST_HEAD(ucma_ctx_list, ucma_ctx);
+struct ucma_ctx;
 
 /* A group that an ID has joined. */
 struct ucma_group {
@@ -42,6 +31,20 @@ struct ucma_group {
 	LIST_ENTRY(ucma_group) link;
 };
 LIST_HEAD(ucma_group_list, ucma_group);
+
+/* An ID, as the program has it. */
+struct ucma_ctx {
+	struct ucma_file *file;
+	struct cma_id *id;
+	uint64_t uid; /* the program's name for it; 0 = it has none yet */
+	uint32_t events_reported;
+	uint32_t backlog;           /* requests that may still wait for a listener */
+	uint32_t events;            /* of its own that nobody has fetched yet */
+	struct ucma_event *request; /* that it came with, as long as nobody has fetched it */
+	struct ucma_group_list groups;
+	LIST_ENTRY(ucma_ctx) link;
+};
+LIST_HEAD(ucma_ctx_list, ucma_ctx);
 
 struct ucma_event {
 	struct ucma_ctx *ctx;     /* whose event it is */
@@ -82,7 +85,6 @@ struct ucma {
 	int epoll_fd; /* to be watched by the daemon */
 	uint32_t n;
 	uint32_t last_group;
-	struct ucma_group_list groups;
 	struct ucma_file_list files;
 };
 

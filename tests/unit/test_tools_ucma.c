@@ -886,6 +886,28 @@ static void test_many_events(void **state)
 	expect_no_event(&a);
 }
 
+/* What nobody fetched goes with its program: events, and requests with their IDs. */
+static void test_death_with_events(void **state)
+{
+	uint32_t ids[8];
+
+	(void)state;
+	listener(5);
+	for (uint32_t i = 0; i < 8; i++) {
+		ids[i] = client(RDMA_PS_TCP);
+		assert_int_equal(connect_to(&a, ids[i], LOOP_QPN + i, 0), 0);
+	}
+	loop_run(&loop);
+	assert_int_equal(resolve(&b, create(&b, RDMA_PS_TCP, 1)), 0);
+	loop_end(&loop, &b);
+	loop_run(&loop);
+	/* Those that had found a place in the backlog are told. */
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	expect_no_event(&a);
+	b = loop_start(&loop);
+}
+
 /* Whoever cannot be taken for want of descriptors does not keep the daemon busy. */
 static void test_no_descriptors(void **state)
 {
@@ -941,6 +963,7 @@ int main(void)
 		TEST(test_refusals),
 		TEST(test_options),
 		TEST(test_many_events),
+		TEST(test_death_with_events),
 		TEST(test_no_descriptors),
 	};
 
