@@ -90,6 +90,7 @@ static struct uverbs_file *file_alloc(void)
 	file->start_poll = NULL;
 	file->next_poll = NULL;
 	file->end_poll = NULL;
+	file->poll_ends = 0;
 	return file;
 }
 

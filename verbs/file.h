@@ -3,6 +3,7 @@
 #ifndef URXE_VERBS_FILE_H
 #define URXE_VERBS_FILE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -30,6 +31,7 @@ struct uverbs_file {
 	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
 	int (*next_poll)(struct ibv_cq_ex *cq);
 	void (*end_poll)(struct ibv_cq_ex *cq);
+	atomic_int poll_ends; /* enum poll_ends of poll_hook.c */
 };
 LIST_HEAD(file_list, uverbs_file);
 

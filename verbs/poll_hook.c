@@ -9,6 +9,7 @@
 
 #include "cq.h"
 #include "file.h"
+#include "port.h"
 #include "progress.h"
 #include "user.h"
 
@@ -28,10 +29,14 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 }
 
 /*
- * librxe's ibv_next_poll ends the poll by itself when it finds nothing, and its ibv_end_poll, which
- * programs call then as the manual has it, would step over an entry that is not there yet and
- * unlock what is not locked. So that one call is left out. All releases up to now are so.
+ * In some releases, rdma-core 44 among them, librxe's ibv_next_poll ends the poll by itself when it
+ * finds nothing, and its ibv_end_poll, which programs call then as the manual has it, would step
+ * over an entry that is not there yet and unlock what is not locked. So that one call is left out.
+ * In others, as 65, ibv_end_poll takes the last entry. Which it is, the ring tells at the first
+ * time: the entry is taken, or still there.
  */
+enum poll_ends { POLL_ENDS_UNKNOWN, POLL_ENDS_BY_NEXT, POLL_ENDS_BY_END };
+
 static __thread const struct ibv_cq_ex *ended;
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
@@ -51,6 +56,23 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	return rc;
 }
 
+/* With the port's lock nothing comes in between. */
+static int first_next_poll(struct uverbs_file *file, struct ibv_cq_ex *cq_ex)
+{
+	const struct cq *cq;
+	int rc;
+
+	port_lock();
+	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, cq_ex->handle);
+	rc = file->next_poll(cq_ex);
+	if (rc && cq)
+		file->poll_ends = queue_consumer(&cq->ring) == queue_producer(&cq->ring)
+					  ? POLL_ENDS_BY_NEXT
+					  : POLL_ENDS_BY_END;
+	port_unlock();
+	return rc;
+}
+
 static int next_poll(struct ibv_cq_ex *cq)
 {
 	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
@@ -58,8 +80,8 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 	if (!file || !file->next_poll)
 		return EIO;
-	rc = file->next_poll(cq);
-	if (rc)
+	rc = file->poll_ends == POLL_ENDS_UNKNOWN ? first_next_poll(file, cq) : file->next_poll(cq);
+	if (rc && file->poll_ends != POLL_ENDS_BY_END)
 		ended = cq;
 	return rc;
 }
