@@ -381,6 +381,20 @@ static void meet_peer(const struct urxe_qp_attr *attr, uint32_t mask)
 		port_meet(attr->dest_qpn);
 }
 
+/*
+ * With the lock. The architecture lets a QP fail from any state (IBA 10.3.1), and so does the
+ * engine; Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) leaves RESET for INIT
+ * only, for all drivers.
+ */
+static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
+			 uint32_t mask)
+{
+	if (!qp ||
+	    (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET))
+		return -EINVAL;
+	return urxe_qp_modify(qp->qp, now, attr, mask);
+}
+
 static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		  uint32_t rate_limit)
 {
@@ -412,7 +426,7 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 	}
 	now = clock_now();
 	qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
-	rc = qp ? urxe_qp_modify(qp->qp, now, &attr, request->attr_mask) : -EINVAL;
+	rc = modify_engine(qp, now, &attr, request->attr_mask);
 	if (rc == -EOPNOTSUPP)
 		log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
 			 request->attr_mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH"

@@ -27,9 +27,6 @@ static const struct deviation deviations[] = {
 	 "librxe's ibv_wr_set_inline_data_list says that there are no bytes, up to rdma-core 44"},
 
 	/* The kernel's common part. */
-	{"!(urxe*)", "qp_state/??", "?? RESET to ERR", "Linux leaves RESET for INIT only"},
-	{"!(urxe*)", "qp_state/??", "?? is in ERR when it came from RESET",
-	 "Linux leaves RESET for INIT only"},
 	{"!(urxe*)", "srq/limit", "an attribute that nobody knows is refused",
 	 "neither the kernel nor a driver looks at the mask of a SRQ's change"},
 	{"!(urxe*)", "qp_state/query", "who is wrong about the state changes nothing",

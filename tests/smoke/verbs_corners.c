@@ -46,7 +46,7 @@ static void fail_qp(struct failed_qp *f, struct ibv_context *context, struct ibv
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
 					.cap = {.max_send_wr = 1, .max_recv_wr = 1}};
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 
 	f->channel = ibv_create_comp_channel(context);
 	f->cq = f->channel ? ibv_create_cq(context, 1, NULL, f->channel, 0) : NULL;
@@ -54,7 +54,12 @@ static void fail_qp(struct failed_qp *f, struct ibv_context *context, struct ibv
 		err(1, "cannot create a CQ with a channel");
 	init.send_cq = init.recv_cq = f->cq;
 	f->qp = ibv_create_qp(pd, &init);
-	if (!f->qp || ibv_modify_qp(f->qp, &attr, IBV_QP_STATE))
+	if (!f->qp ||
+	    ibv_modify_qp(f->qp, &attr,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		err(1, "cannot bring a QP to INIT");
+	attr.qp_state = IBV_QPS_ERR;
+	if (ibv_modify_qp(f->qp, &attr, IBV_QP_STATE))
 		err(1, "cannot create a QP in error");
 }
 

@@ -57,7 +57,7 @@ static void fill(struct device *d)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
 					.cap = {.max_send_wr = 8, .max_recv_wr = 8}};
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 
 	d->pd = ibv_alloc_pd(d->context);
 	d->channel = ibv_create_comp_channel(d->context);
@@ -65,7 +65,12 @@ static void fill(struct device *d)
 	init.send_cq = init.recv_cq = d->cq;
 	d->qp = d->pd && d->cq ? ibv_create_qp(d->pd, &init) : NULL;
 	d->mr = d->pd ? ibv_reg_mr(d->pd, d->room, sizeof(d->room), IBV_ACCESS_LOCAL_WRITE) : NULL;
-	if (!d->qp || !d->mr || ibv_modify_qp(d->qp, &attr, IBV_QP_STATE))
+	if (!d->qp || !d->mr ||
+	    ibv_modify_qp(d->qp, &attr,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		err(1, "cannot bring a QP to INIT");
+	attr.qp_state = IBV_QPS_ERR;
+	if (ibv_modify_qp(d->qp, &attr, IBV_QP_STATE))
 		err(1, "cannot make objects");
 }
 
