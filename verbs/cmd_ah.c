@@ -86,7 +86,7 @@ int cmd_destroy_ah(const struct command *c)
 		return rc;
 	ah = command_object(c, OBJECT_AH, request.ah_handle);
 	if (!ah)
-		return -EINVAL;
+		return command_no_object(c, request.ah_handle);
 	ah_destroy(ah);
 	return 0;
 }

@@ -47,6 +47,7 @@ static int find_channel(int fd, struct channel **channel)
 	return (*channel)->event_size == sizeof(struct ib_uverbs_comp_event_desc) ? 0 : -EBADF;
 }
 
+/* What is wrong first is said, in the order of the kernel's create_cq and rxe_create_cq. */
 static int make(const struct command *c, const struct ib_uverbs_ex_create_cq *request,
 		struct cq **out)
 {
@@ -54,13 +55,15 @@ static int make(const struct command *c, const struct ib_uverbs_ex_create_cq *re
 	struct cq *cq;
 	int rc;
 
-	if (!request->cqe || request->cqe > MAX_CQE || request->comp_vector >= MAX_COMP_VECTORS)
+	if (request->comp_mask || request->reserved || request->comp_vector >= MAX_COMP_VECTORS)
 		return -EINVAL;
-	if (request->flags || request->comp_mask)
-		return -EOPNOTSUPP;
 	rc = find_channel(request->comp_channel, &channel);
 	if (rc)
 		return rc;
+	if (request->flags)
+		return -EOPNOTSUPP;
+	if (!request->cqe || request->cqe > MAX_CQE)
+		return -EINVAL;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
@@ -199,7 +202,7 @@ int cmd_destroy_cq(const struct command *c)
 		return rc;
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
 	if (!cq)
-		return -EINVAL;
+		return command_no_object(c, request.cq_handle);
 	if (cq->object.users)
 		return -EBUSY;
 	if (cq->channel)

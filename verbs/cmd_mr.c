@@ -203,8 +203,11 @@ int cmd_rereg_mr(const struct command *c)
 	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
 	if (mr)
 		fill_rereg(&to, &request, mr);
+	else
+		rc = command_no_object(c, request.mr_handle);
 	port_unlock();
-	rc = mr ? check(&to) : -EINVAL;
+	if (!rc)
+		rc = check(&to);
 	if (!rc)
 		rc = user_populate(to.start, to.length, to.access_flags & URXE_ACCESS_LOCAL_WRITE);
 	if (!rc)
@@ -225,5 +228,5 @@ int cmd_dereg_mr(const struct command *c)
 	if (rc)
 		return rc;
 	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
-	return mr ? dereg(mr) : -EINVAL;
+	return mr ? dereg(mr) : command_no_object(c, request.mr_handle);
 }

@@ -79,7 +79,7 @@ int cmd_dealloc_mw(const struct command *c)
 		return rc;
 	mw = command_object(c, OBJECT_MW, request.mw_handle);
 	if (!mw)
-		return -EINVAL;
+		return command_no_object(c, request.mw_handle);
 	mw_destroy(mw);
 	return 0;
 }

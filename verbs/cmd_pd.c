@@ -44,7 +44,7 @@ int cmd_dealloc_pd(const struct command *c)
 		return rc;
 	pd = command_object(c, OBJECT_PD, request.pd_handle);
 	if (!pd)
-		return -EINVAL;
+		return command_no_object(c, request.pd_handle);
 	if (pd->users)
 		return -EBUSY;
 	pd_destroy(pd);

@@ -21,13 +21,28 @@
 #include "srq.h"
 
 #define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+/* Those that the kernel's create_qp lets through to the driver. */
+#define KNOWN_FLAGS                                                                 \
+	(CREATE_FLAGS | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING | \
+	 IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING |           \
+	 1u << 2 /* CROSS_CHANNEL */ | 1u << 3 /* MANAGED_SEND */ | 1u << 4 /* MANAGED_RECV */)
 
+/* Of types that the kernel knows, which this device has not. */
+static bool is_known_type(uint8_t type)
+{
+	return type == IBV_QPT_RAW_PACKET || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ||
+	       type == IBV_QPT_DRIVER;
+}
+
+/* What is wrong first is said, in the order of the kernel's create_qp and rxe_create_qp. */
 static int check_create(const struct ib_uverbs_ex_create_qp *request)
 {
+	if (request->comp_mask || request->reserved || request->create_flags & ~KNOWN_FLAGS)
+		return -EINVAL;
 	if (request->qp_type != URXE_QPT_RC && request->qp_type != URXE_QPT_UC &&
 	    request->qp_type != URXE_QPT_UD)
-		return -EOPNOTSUPP;
-	if (request->comp_mask || request->create_flags & ~CREATE_FLAGS)
+		return is_known_type(request->qp_type) ? -EOPNOTSUPP : -EINVAL;
+	if (request->create_flags & ~CREATE_FLAGS)
 		return -EOPNOTSUPP;
 	if (request->max_send_wr > MAX_WR || request->max_send_sge > URXE_MAX_SGE ||
 	    request->max_inline_data > URXE_MAX_INLINE)
@@ -477,7 +492,7 @@ static int destroy(const struct command *c, uint32_t handle, uint32_t *events)
 	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, handle);
 
 	if (!qp)
-		return -EINVAL;
+		return command_no_object(c, handle);
 	/* As the kernel, which wants each attachment taken back first. */
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;

@@ -209,7 +209,7 @@ int cmd_destroy_srq(const struct command *c)
 		return rc;
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
 	if (!srq)
-		return -EINVAL;
+		return command_no_object(c, request.srq_handle);
 	if (srq->object.users)
 		return -EBUSY;
 	reply.events_reported =

@@ -58,14 +58,21 @@ void handle_remove(struct handle_table *table, struct object *object)
 	table->first_free = object->handle;
 }
 
+static struct object *find(const struct handle_table *table, uint32_t handle)
+{
+	return handle && handle <= table->size ? table->slots[handle - 1].object : NULL;
+}
+
 struct object *handle_find(const struct handle_table *table, enum object_type type, uint32_t handle)
 {
-	struct object *object;
+	struct object *object = find(table, handle);
 
-	if (handle == 0 || handle > table->size)
-		return NULL;
-	object = table->slots[handle - 1].object;
 	return object && object->type == type ? object : NULL;
+}
+
+int handle_error(const struct handle_table *table, uint32_t handle)
+{
+	return find(table, handle) ? -EINVAL : -ENOENT;
 }
 
 struct object *handle_next(const struct handle_table *table, enum object_type type,

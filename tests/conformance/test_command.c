@@ -112,6 +112,139 @@ static void framing_ex(void)
 		   "an extended command that nobody knows is refused");
 }
 
+/* --- Every command that librxe and libibverbs can send, about nothing that there is. */
+
+#define NOTHING 0xfffff /* no handle */
+#define ANSWER  512     /* bytes, enough for each */
+
+struct asked {
+	uint32_t number;
+	const char *name;
+	size_t size, out; /* bytes of the request, and of the answer */
+	int handle;       /* where the request has one; -1: it has none */
+	int error;        /* errno value, in the order of the kernel's checks */
+};
+
+#define SIZE(type) sizeof(struct ib_uverbs_##type)
+#define NONE(id, request, answer, errno_value)                                      \
+	{                                                                           \
+		IB_USER_VERBS_CMD_##id, #id, SIZE(request), answer, -1, errno_value \
+	}
+#define OF(id, request, member, answer, errno_value)                              \
+	{                                                                         \
+		IB_USER_VERBS_CMD_##id, #id, SIZE(request), answer,               \
+			offsetof(struct ib_uverbs_##request, member), errno_value \
+	}
+#define NOT_THERE(id)                                                        \
+	{                                                                    \
+		IB_USER_VERBS_CMD_##id, #id, ANSWER / 4, 256, -1, EOPNOTSUPP \
+	}
+
+static const struct asked commands[] = {
+	NONE(GET_CONTEXT, get_context, SIZE(get_context_resp), EINVAL), /* it is one already */
+	NONE(QUERY_DEVICE, query_device, SIZE(query_device_resp), 0),
+	NONE(QUERY_PORT, query_port, SIZE(query_port_resp), EINVAL),
+	NONE(ALLOC_PD, alloc_pd, SIZE(alloc_pd_resp), 0),
+	OF(DEALLOC_PD, dealloc_pd, pd_handle, 0, ENOENT),
+	OF(CREATE_AH, create_ah, pd_handle, SIZE(create_ah_resp), EINVAL),
+	OF(DESTROY_AH, destroy_ah, ah_handle, 0, ENOENT),
+	OF(REG_MR, reg_mr, pd_handle, SIZE(reg_mr_resp), EINVAL),
+	OF(DEREG_MR, dereg_mr, mr_handle, 0, ENOENT),
+	OF(ALLOC_MW, alloc_mw, pd_handle, SIZE(alloc_mw_resp), EINVAL),
+	OF(DEALLOC_MW, dealloc_mw, mw_handle, 0, ENOENT),
+	NONE(CREATE_COMP_CHANNEL, create_comp_channel, SIZE(create_comp_channel_resp), 0),
+	OF(CREATE_CQ, create_cq, comp_channel, SIZE(create_cq_resp), EBADF),
+	OF(RESIZE_CQ, resize_cq, cq_handle, SIZE(resize_cq_resp), EINVAL),
+	OF(REQ_NOTIFY_CQ, req_notify_cq, cq_handle, 0, EINVAL),
+	OF(DESTROY_CQ, destroy_cq, cq_handle, SIZE(destroy_cq_resp), ENOENT),
+	OF(CREATE_QP, create_qp, pd_handle, SIZE(create_qp_resp), EINVAL),
+	OF(QUERY_QP, query_qp, qp_handle, SIZE(query_qp_resp), EINVAL),
+	OF(MODIFY_QP, modify_qp, qp_handle, 0, EINVAL),
+	OF(DESTROY_QP, destroy_qp, qp_handle, SIZE(destroy_qp_resp), ENOENT),
+	OF(POST_SEND, post_send, qp_handle, SIZE(post_send_resp), EINVAL),
+	OF(ATTACH_MCAST, attach_mcast, qp_handle, 0, EINVAL),
+	OF(DETACH_MCAST, detach_mcast, qp_handle, 0, EINVAL),
+	OF(CREATE_SRQ, create_srq, pd_handle, SIZE(create_srq_resp), EINVAL),
+	OF(MODIFY_SRQ, modify_srq, srq_handle, 0, EINVAL),
+	OF(QUERY_SRQ, query_srq, srq_handle, SIZE(query_srq_resp), EINVAL),
+	OF(DESTROY_SRQ, destroy_srq, srq_handle, SIZE(destroy_srq_resp), ENOENT),
+	/* Those that no kernel has. */
+	NOT_THERE(MODIFY_AH),
+	NOT_THERE(QUERY_AH),
+	NOT_THERE(REG_SMR),
+	NOT_THERE(QUERY_MR),
+	NOT_THERE(BIND_MW),
+	NOT_THERE(PEEK_CQ),
+};
+
+#undef NONE
+#undef OF
+#undef NOT_THERE
+
+static void about_nothing(void)
+{
+	uint64_t answer[ANSWER / 8];
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		const struct asked *a = &commands[i];
+		uint64_t body[ANSWER / 8] = {a->out ? (uintptr_t)answer : 0};
+		const uint32_t nothing = NOTHING;
+
+		if (a->handle >= 0)
+			memcpy((uint8_t *)body + a->handle, &nothing, sizeof(nothing));
+		rule_errno(a->error, request(a->number, body, a->size, a->out),
+			   "%s of nothing that there is", a->name);
+	}
+}
+
+static void about_nothing_ex(void)
+{
+	const struct ib_uverbs_ex_modify_qp modify = {.base = {.qp_handle = NOTHING}};
+	struct ib_uverbs_ex_create_qp qp = {.pd_handle = NOTHING, .qp_type = IBV_QPT_RC};
+	struct ib_uverbs_ex_create_cq cq = {.cqe = 4, .comp_channel = NOTHING};
+	uint64_t body[8] = {0}, answer[ANSWER / 8];
+
+	rule_errno(EINVAL,
+		   request_ex(IB_USER_VERBS_EX_CMD_MODIFY_QP, &modify, sizeof(modify), answer, 8),
+		   "EX_MODIFY_QP of nothing that there is");
+	rule_errno(EINVAL, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
+		   "EX_CREATE_QP in a domain that is none");
+	qp.comp_mask = 2;
+	rule_errno(EINVAL, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
+		   "EX_CREATE_QP with a mask that nobody knows");
+	rule_errno(EBADF, request_ex(IB_USER_VERBS_EX_CMD_CREATE_CQ, &cq, sizeof(cq), answer, 256),
+		   "EX_CREATE_CQ with a channel that is none");
+	cq.comp_channel = -1;
+	cq.comp_mask = 1;
+	rule_errno(EINVAL, request_ex(IB_USER_VERBS_EX_CMD_CREATE_CQ, &cq, sizeof(cq), answer, 256),
+		   "EX_CREATE_CQ with a mask that nobody knows");
+	/* ibv_modify_cq, as most devices answer it; the test of its own is that of CQs. */
+	body[0] = NOTHING;
+	answer[0] = (uint64_t)request_ex(IB_USER_VERBS_EX_CMD_MODIFY_CQ, body, 16, NULL, 0);
+	rule(answer[0] == EOPNOTSUPP || answer[0] == EINVAL,
+	     "EX_MODIFY_CQ of nothing that there is");
+}
+
+/* What is named must be of the type that goes. */
+static void of_another_type(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(hca.context);
+	struct ibv_cq *cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
+	struct ib_uverbs_dealloc_pd dealloc;
+	struct ib_uverbs_dereg_mr dereg;
+
+	MUST(pd && cq);
+	dealloc.pd_handle = cq->handle;
+	dereg.mr_handle = pd->handle;
+	/* A kernel's handles count per context, so that no two types have the same one. */
+	rule_errno(EINVAL, request(IB_USER_VERBS_CMD_DEALLOC_PD, &dealloc, sizeof(dealloc), 0),
+		   "a CQ is no domain to be given back");
+	rule_errno(EINVAL, request(IB_USER_VERBS_CMD_DEREG_MR, &dereg, sizeof(dereg), 0),
+		   "nor a domain a region");
+	rule_errno(0, ibv_destroy_cq(cq), "the CQ is still there");
+	rule_errno(0, ibv_dealloc_pd(pd), "and so is the domain");
+}
+
 /* The clock of the device, which ibv_query_rt_values_ex would read. */
 static void clock_of_device(void)
 {
@@ -241,7 +374,7 @@ static void reregistration_misuse(void)
 	rule_errno(EINVAL, rereg(mr, &domain, &keys), "the new domain is one");
 	gone = *mr;
 	gone.handle = 0xfffff;
-	rule_errno(EINVAL, move(&gone, pair[1].room, 4096, &keys), "the region is one");
+	rule_errno(ENOENT, move(&gone, pair[1].room, 4096, &keys), "the region is one");
 	rule(write_by(pair, mr->rkey, pair[1].room) == IBV_WC_SUCCESS,
 	     "after all that it is what it was");
 }
@@ -249,6 +382,9 @@ static void reregistration_misuse(void)
 const struct test command_tests[] = {
 	{"framing", framing},
 	{"framing_ex", framing_ex},
+	{"about_nothing", about_nothing},
+	{"about_nothing_ex", about_nothing_ex},
+	{"of_another_type", of_another_type},
 	{"clock", clock_of_device},
 	{"reregistration", reregistration},
 	{"reregistration_misuse", reregistration_misuse},

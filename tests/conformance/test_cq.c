@@ -213,10 +213,13 @@ static void ex_creation(void)
 		   "a field of completions that nobody knows is refused");
 	rule_errno(EINVAL, try_create_ex(BASIC, 1u << 20, 0) ? 0 : errno,
 		   "an attribute that nobody knows is refused");
-	if (!ex.completion_timestamp_mask)
+	if (!ex.completion_timestamp_mask) {
 		rule_errno(EOPNOTSUPP,
 			   try_create_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0, 0) ? 0 : errno,
 			   "time stamps are refused where the device has no clock");
+		cq = try_create_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, 0, 0);
+		rule_errno(EOPNOTSUPP, cq ? 0 : errno, "so are those of the wall clock");
+	}
 	cq = try_create_ex(BASIC, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	rule(cq != NULL, "a CQ for one thread is one");
 }

@@ -178,6 +178,49 @@ static void not_there(void)
 		   "a device without a null region allocates none");
 }
 
+/* What no command of the device is behind, and what only other providers have. */
+static void not_of_this_provider(void)
+{
+	struct side s = {0};
+	struct ibv_sge sge;
+	struct ibv_flow_attr flow = {
+		.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow), .port = PORT};
+	struct ibv_wq_init_attr wq = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = hca.pd};
+	struct ibv_rwq_ind_table_init_attr table = {0};
+	struct ibv_qp_open_attr shared = {.comp_mask = IBV_QP_OPEN_ATTR_NUM, .qp_num = 5};
+	struct ibv_qp_rate_limit_attr rate = {.rate_limit = 1000};
+	struct ibv_ece ece = {0};
+
+	if (strstr(ibv_get_device_name(hca.context->device), "mlx"))
+		skip("a provider of more than verbs' least");
+	side_create(&s, IBV_QPT_UD, 0);
+	sge = side_sge(&s, 0, 8);
+	wq.cq = s.cq;
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_create_flow(s.qp, &flow) ? 0 : errno, "no flow steering");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_create_wq(hca.context, &wq) ? 0 : errno, "no work queues alone");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_create_rwq_ind_table(hca.context, &table) ? 0 : errno,
+		   "nor tables of them");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_open_qp(hca.context, &shared) ? 0 : errno, "no shared QPs");
+	rule_errno(EOPNOTSUPP, ibv_modify_qp_rate_limit(s.qp, &rate), "no pacing by a call");
+	rule_errno(EOPNOTSUPP, ibv_advise_mr(hca.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1),
+		   "no advice about regions");
+	rule_errno(EOPNOTSUPP, ibv_set_ece(s.qp, &ece), "no enhanced connections to set");
+	rule_errno(EOPNOTSUPP, ibv_query_ece(s.qp, &ece), "nor to query");
+	rule(ibv_query_qp_data_in_order(s.qp, IBV_WR_RDMA_WRITE, 0) == 0,
+	     "no promise that bytes are written in order");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_reg_dmabuf_mr(hca.pd, 0, 4096, 0, -1, 0) ? 0 : errno,
+		   "no regions of other devices' memory");
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_import_pd(hca.context, hca.pd->handle) ? 0 : errno,
+		   "no domains of other contexts");
+}
+
 static void contexts(void)
 {
 	struct ibv_context *second = ibv_open_device(hca.context->device);
@@ -254,6 +297,7 @@ const struct test device_tests[] = {
 	{"gids", gids},
 	{"pkeys", pkeys},
 	{"not_there", not_there},
+	{"not_of_this_provider", not_of_this_provider},
 	{"contexts", contexts},
 	{"closed_with_objects", closed_with_objects},
 	{"forked", forked},

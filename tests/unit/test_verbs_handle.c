@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Handles of a context. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,8 +46,12 @@ static void refuses_what_names_nothing(void **state)
 	assert_null(handle_find(&table, OBJECT_PD, table.size));
 	assert_null(handle_find(&table, OBJECT_PD, table.size + 1));
 	assert_null(handle_find(&table, OBJECT_PD, UINT32_MAX));
+	assert_int_equal(handle_error(&table, pd.handle), -EINVAL);
+	assert_int_equal(handle_error(&table, 0), -ENOENT);
 	handle_remove(&table, &pd);
 	assert_null(handle_find(&table, OBJECT_PD, pd.handle));
+	assert_int_equal(handle_error(&table, pd.handle), -ENOENT);
+	assert_int_equal(handle_error(&table, UINT32_MAX), -ENOENT);
 	handle_table_free(&table);
 }
 
