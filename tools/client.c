@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 
 #include "log.h"
+#include "process.h"
 #include "share.h"
 #include "switch_run.h"
 
@@ -25,27 +26,6 @@ static struct client *find(struct clients *all, const struct vnic_server_client 
 	for (c = all->list; c->conn != conn; c = c->next)
 		;
 	return c;
-}
-
-/* "PROGRAM-PID"; the name is the process's own choice, and goes to people's terminals. */
-static void name_port(struct switch_port *port, pid_t pid)
-{
-	char path[32], program[24] = "pid";
-	FILE *file;
-	char *c;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file = fopen(path, "re");
-	if (file) {
-		if (!fgets(program, sizeof(program), file))
-			strcpy(program, "pid");
-		fclose(file);
-	}
-	program[strcspn(program, "\n")] = 0;
-	for (c = program; *c; c++)
-		if (*c <= ' ' || *c > '~')
-			*c = '?';
-	snprintf(port->name, sizeof(port->name), "%s-%d", program, pid);
 }
 
 static bool is_process(const struct clients *all, uint32_t number)
@@ -134,7 +114,7 @@ static int join(struct clients *all, struct client *c, struct vnic_lease *lease)
 
 	/* Before a number is leased again that a dead process may have left in a lock. */
 	check_locks(all);
-	name_port(&c->port, vnic_server_pid(c->conn));
+	process_name(vnic_server_pid(c->conn), c->port.name);
 	rc = lease_block_to(all, c, lease, switch_join);
 	if (rc)
 		return rc;

@@ -25,6 +25,7 @@ static const char usage[] =
 	"  mr             their memory regions\n"
 	"  counter        every counter that is not 0, of the daemon and of processes\n"
 	"  lease          which process holds which queue pair numbers\n"
+	"  id             the rdma_cm IDs of all processes: listeners and connections\n"
 	"  transport      which way the frames of connected processes go, and why\n"
 	"\n"
 	"  --json         one JSON document, with everything that was counted\n"

@@ -2,11 +2,13 @@
 /* Writes urxe-counters.7 from the lists of which the counters themselves are made. */
 #include <stdio.h>
 
+#include <cm/counters.h>
 #include <netdev/netdev.h>
 #include <rxe/counters.h>
 #include <vnic/device.h>
 #include <vnic/inbox.h>
 
+#include "gsi.h"
 #include "switch_port.h"
 
 struct row {
@@ -22,6 +24,8 @@ static const struct row uplink_rows[] = {NETDEV_COUNTER_LIST(ROW)};
 static const struct row engine_rows[] = {URXE_EVENT_LIST(ROW)};
 static const struct row direct_rows[] = {VNIC_DIRECT_LIST(ROW)};
 static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
+static const struct row cm_rows[] = {CM_COUNTER_LIST(ROW)};
+static const struct row gsi_rows[] = {GSI_DROP_LIST(ROW)};
 
 static const struct {
 	const char *title;
@@ -48,6 +52,8 @@ static const struct {
 	PART("Frames between processes",
 	     "Of each process, which sends straight into the inboxes of those of its user.",
 	     direct_rows),
+	PART("Connection manager", "Of the daemon, which speaks for rdma_cm; \"cm\".", cm_rows),
+	PART("Management datagrams that QP1 dropped", "Likewise; \"gsi\".", gsi_rows),
 };
 
 static void print_part(size_t i)

@@ -309,7 +309,8 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 	d->options = *options;
 	d->lock_fd = d->epoll_fd = d->signal_fd = d->listener.fd = -1;
 	d->record.fd = -1;
-	inspect_init(&d->inspect, d->options.run_dir, d->options.private, &d->clients, &d->uplinks);
+	inspect_init(&d->inspect, d->options.run_dir, d->options.private, &d->clients, &d->uplinks,
+		     &d->rdmacm);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
 		rc = steps[i](d, why);
 	if (rc)

@@ -11,12 +11,13 @@
 #include "watch.h"
 
 void inspect_init(struct inspect *in, const char *run_dir, bool private, struct clients *clients,
-		  const struct uplinks *uplinks)
+		  const struct uplinks *uplinks, const struct rdmacm *rdmacm)
 {
 	*in = (struct inspect){.run_dir = run_dir,
 			       .private = private,
 			       .clients = clients,
 			       .uplinks = uplinks,
+			       .rdmacm = rdmacm,
 			       .started = now_ns(),
 			       .control.epoll_fd = -1};
 	captures_init(&in->captures, clients);
@@ -29,7 +30,8 @@ static int show(void *ctx, int socket)
 				      .private = in->private,
 				      .uptime_ns = now_ns() - in->started,
 				      .captures = in->captures.n,
-				      .clients = in->clients};
+				      .clients = in->clients,
+				      .rdmacm = in->rdmacm};
 
 	if (socket >= 0)
 		client_ask(in->clients, socket);

@@ -9,6 +9,7 @@
 #include "captures.h"
 #include "client.h"
 #include "control.h"
+#include "rdmacm.h"
 #include "uplinks.h"
 
 #define INSPECT_WHY 256
@@ -18,6 +19,7 @@ struct inspect {
 	bool private;
 	struct clients *clients;
 	const struct uplinks *uplinks;
+	const struct rdmacm *rdmacm;
 	uint64_t started; /* as now_ns */
 	struct control control;
 	struct captures captures;
@@ -25,7 +27,7 @@ struct inspect {
 
 /* Nobody looks in yet, and it can be closed. What is pointed to stays where it is. */
 void inspect_init(struct inspect *in, const char *run_dir, bool private, struct clients *clients,
-		  const struct uplinks *uplinks);
+		  const struct uplinks *uplinks, const struct rdmacm *rdmacm);
 /*
  * Takes questions on the control socket, which is watched in the clients' epoll set with
  * `in` as data, and from DPDK's telemetry. On error `why` has one sentence.

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "report_rdmacm.h"
 #include "rundir.h"
 #include "snapshot.h"
 
@@ -19,6 +20,8 @@
 static const char *const counter_texts[] = {SWITCH_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const drop_texts[] = {SWITCH_DROP_LIST(COUNTER_TEXT)};
 static const char *const vnic_texts[] = {VNIC_COUNTER_LIST(COUNTER_TEXT)};
+static const char *const cm_texts[] = {CM_COUNTER_LIST(COUNTER_TEXT)};
+static const char *const gsi_texts[] = {GSI_DROP_LIST(COUNTER_TEXT)};
 
 /* A text that may be no UTF-8, which JSON wants. */
 static json_t *any_text(const char *s)
@@ -226,6 +229,7 @@ static void add_counter(json_t *list, const char *of, const char *name, uint64_t
 
 static json_t *counter_part(const struct report *r)
 {
+	const uint64_t *cm = cm_counters(r->rdmacm->ucma.cma.cm);
 	uint64_t nics[VNIC_COUNTER_COUNT];
 	json_t *list = json_array();
 	struct switch_stats all;
@@ -240,6 +244,10 @@ static json_t *counter_part(const struct report *r)
 		add_counter(list, "drop", switch_drop_name(i), all.drops[i], drop_texts[i]);
 	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
 		add_counter(list, "vnic", vnic_counter_name(i), nics[i], vnic_texts[i]);
+	for (i = 0; i < CM_COUNTER_COUNT; i++)
+		add_counter(list, "cm", cm_counter_name(i), cm[i], cm_texts[i]);
+	for (i = 0; i < GSI_DROP_COUNT; i++)
+		add_counter(list, "gsi", gsi_drop_name(i), r->rdmacm->gsi.drops[i], gsi_texts[i]);
 	return list;
 }
 
@@ -247,8 +255,9 @@ static json_t *counter_part(const struct report *r)
 
 int report_make(const struct report *r)
 {
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "host", host_part(r), "ports", port_part(r),
-				"leases", lease_part(r), "counters", counter_part(r));
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "host", host_part(r), "ports",
+				port_part(r), "leases", lease_part(r), "ids", report_ids(r->rdmacm),
+				"counters", counter_part(r));
 	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
 	int fd = text ? snapshot_make(text, strlen(text)) : -ENOMEM;
 

@@ -19,9 +19,15 @@
  *     port           its number; a process with several blocks has one
  *     process     the port's name
  *     asked       whether the process was asked what it has
- *   counters  [{of, name, value, meaning}], sums since the daemon started
- *     of          "switch", "drop": frames that the switch dropped, "vnic": of all processes'
- *                 NICs
+ *   ids       [{process, pid, id, space, type, state, cm, src, dst, qpn, peer_qpn, events}], those
+ * of rdma_cm id          as the program knows it space       "TCP", "UDP", "IB" or "IPOIB": of
+ * ports type        "RC", "UC" or "UD" state       "idle", "bound", "listen", "address asked",
+ * "address resolved", "route resolved", "connect" or "disconnect" cm          state of the
+ * connection, or of the question for a service, as IBA volume 1, chapter 12 names it; null: there
+ * is none src, dst    address and port; null: none yet events      that the program has not fetched
+ * yet counters  [{of, name, value, meaning}], sums since the daemon started of          "switch",
+ * "drop": frames that the switch dropped, "vnic": of all processes' NICs, "cm": the connection
+ * manager's messages, "gsi": those that QP1 dropped
  */
 #ifndef URXE_TOOLS_REPORT_H
 #define URXE_TOOLS_REPORT_H
@@ -30,6 +36,7 @@
 #include <stdint.h>
 
 #include "client.h"
+#include "rdmacm.h"
 
 struct report {
 	const char *run_dir;
@@ -37,6 +44,7 @@ struct report {
 	uint64_t uptime_ns;
 	uint32_t captures;             /* that run */
 	const struct clients *clients; /* and through them host and switch */
+	const struct rdmacm *rdmacm;
 };
 
 /* A snapshot (snapshot.h) of the document; a descriptor or a negative errno value. */

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "capability.h"
 #include "message.h"
+#include "process.h"
 #include "rundir.h"
 
 #define BACKLOG 128
@@ -350,7 +350,8 @@ static void add_file(struct ucma *u, int fd)
 	file->fd = fd;
 	file->bell = -1;
 	file->pid = peer_pid(fd);
-	file->low_ports = capability_of(file->pid, CAP_NET_BIND_SERVICE);
+	process_name(file->pid, file->name);
+	file->low_ports = process_capable(file->pid, CAP_NET_BIND_SERVICE);
 	TAILQ_INIT(&file->events);
 	LIST_INSERT_HEAD(&u->files, file, link);
 	u->n++;

@@ -16,6 +16,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "cma.h"
+#include "process.h"
 
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
 
@@ -62,6 +63,7 @@ struct ucma_file {
 	int bell;      /* -1 before the hello; a packet for each event */
 	uint32_t owed; /* packets that did not fit */
 	pid_t pid;
+	char name[PROCESS_NAME];
 	bool low_ports; /* by the process' capabilities when it opened the device */
 	uint64_t token;
 	struct ucma_ctx_list ctxs;

@@ -174,6 +174,21 @@ static void print_mrs(FILE *out, const json_t *report, bool all)
 	table_print(out, json_object_get(report, "mrs"), mr_columns, N(mr_columns));
 }
 
+static const struct table_column id_columns[] = {
+	{"PROCESS", "process", TABLE_TEXT},  {"ID", "id", TABLE_COUNT},
+	{"SPACE", "space", TABLE_TEXT},      {"TYPE", "type", TABLE_TEXT},
+	{"STATE", "state", TABLE_TEXT},      {"CM", "cm", TABLE_TEXT},
+	{"EVENTS", "events", TABLE_COUNT},   {"QPN", "qpn", TABLE_QPN},
+	{"PEER QPN", "peer_qpn", TABLE_QPN}, {"SOURCE", "src", TABLE_TEXT},
+	{"DESTINATION", "dst", TABLE_TEXT},
+};
+
+static void print_ids(FILE *out, const json_t *report, bool all)
+{
+	(void)all;
+	table_print(out, json_object_get(report, "ids"), id_columns, N(id_columns));
+}
+
 static const struct table_column transport_columns[] = {
 	{"PROCESS", "process", TABLE_TEXT}, {"QPS", "qps", TABLE_COUNT},
 	{"PATH", "path", TABLE_TEXT},       {"PEER", "peer", TABLE_TEXT},
@@ -240,6 +255,7 @@ static const struct topic {
 	{"mr", "mrs", true, print_mrs},
 	{"counter", "counters", true, print_counters},
 	{"lease", "leases", true, print_leases},
+	{"id", "ids", false, print_ids},
 	{"transport", "transports", true, print_transports},
 };
 

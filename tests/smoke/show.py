@@ -3,6 +3,7 @@
 """What urxe show tells, as JSON and as text, and what it says where it cannot."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,6 +125,35 @@ def check_stopped(host, pair, processes):
     expect('queue pairs', len(host.show('qp')['qps']), 4)
 
 
+def check_ids(build):
+    """A listener, and both ends of a connection, with who has them."""
+    if not shutil.which('rping'):
+        return
+    with Host(build) as host:
+        server = host.start('rping', '-s', '-p', '7001')
+        until(20, lambda: [row['state'] for row in host.show('id')['ids']] == ['listen'],
+              lambda: f'nobody listens: {host.show("id")} {server.describe()}')
+        listener, = host.show('id')['ids']
+        expect('listener', (listener['process'], listener['space'], listener['src'],
+                            listener['cm']),
+               (f'rping-{server.process.pid}', 'TCP', '0.0.0.0:7001', None))
+        client = host.start('rping', '-c', '-a', '127.0.0.1', '-p', '7001')
+        until(20, lambda: [row['cm'] for row in host.show('id')['ids']].count('ESTABLISHED') == 2,
+              lambda: f'not connected: {host.show("id")} {client.describe()}')
+        check_documented(host.show())
+        ends = sorted((row for row in host.show('id')['ids'] if row['cm']),
+                      key=lambda row: row['pid'] == client.process.pid)
+        expect('queue pairs', [row['qpn'] for row in ends],
+               [row['peer_qpn'] for row in reversed(ends)])
+        expect('addresses', [row['src'] for row in ends], [row['dst'] for row in reversed(ends)])
+        if 'ESTABLISHED' not in show(host, 'id')[1]:
+            raise Failure(f'no table of IDs: {show(host, "id")}')
+        counted = {row['name']: row['value'] for row in host.show('counter')['counters']
+                   if row['of'] == 'cm'}
+        if counted['cm_in'] < 3:
+            raise Failure(f'messages are not counted: {counted}')
+
+
 def check_busy(build):
     """Threads that post and poll without end do not keep their process from answering."""
     with Host(build) as host:
@@ -207,7 +237,7 @@ def check_mistakes(build):
         expect('status on a full disk', result.returncode, 1)
 
 
-CHECKS = {'topics': check_topics, 'busy': check_busy, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
+CHECKS = {'topics': check_topics, 'ids': check_ids, 'busy': check_busy, 'no_daemon': check_no_daemon, 'mistakes': check_mistakes}
 
 if __name__ == '__main__':
     main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -75,7 +75,7 @@ _urxe() {
 		done
 		_urxe_words '--run-dir --help --' "$word"
 		;;
-	show) _urxe_words 'host port qp mr counter lease transport --json --long --run-dir --help' "$word" ;;
+	show) _urxe_words 'host port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
 	capture)
 		case $previous in
 		-i) _urxe_words "$(urxe show port 2>/dev/null | awk 'NR > 1 { print $3 }')" "$word" ;;

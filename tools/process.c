@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "capability.h"
+#include "process.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+
+void process_name(pid_t pid, char name[PROCESS_NAME])
+{
+	char path[32], program[24] = "pid";
+	FILE *file;
+	char *c;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (file) {
+		if (!fgets(program, sizeof(program), file))
+			strcpy(program, "pid");
+		fclose(file);
+	}
+	program[strcspn(program, "\n")] = 0;
+	for (c = program; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '?';
+	snprintf(name, PROCESS_NAME, "%s-%d", program, pid);
+}
 
 static bool same_user_namespace(pid_t pid)
 {
@@ -30,7 +51,7 @@ static uint64_t effective(pid_t pid)
 	return set;
 }
 
-bool capability_of(pid_t pid, uint32_t capability)
+bool process_capable(pid_t pid, uint32_t capability)
 {
 	return pid > 0 && same_user_namespace(pid) && effective(pid) >> capability & 1;
 }
