@@ -155,8 +155,8 @@ static int port_space(struct cma_id *id, uint16_t *ps)
 static bool is_own(const struct cma_id *id, const struct cma_addr *addr,
 		   const struct host_address **own)
 {
-	*own = cma_addr_any(addr) ? NULL : own_address(id, addr);
-	return cma_addr_any(addr) || *own;
+	*own = cma_addr_everywhere(addr) ? NULL : host_find(id->cma->host, addr->ip);
+	return cma_addr_everywhere(addr) || *own;
 }
 
 int cma_bind(struct cma_id *id, const struct cma_addr *addr)

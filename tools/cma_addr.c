@@ -120,6 +120,11 @@ bool cma_addr_loopback(const struct cma_addr *a)
 	return is_v4(a) ? a->ip[12] == 127 : !memcmp(a->ip, v6, sizeof(v6));
 }
 
+bool cma_addr_everywhere(const struct cma_addr *a)
+{
+	return cma_addr_any(a) || cma_addr_loopback(a);
+}
+
 bool cma_addr_link_local(const struct cma_addr *a)
 {
 	return a->ip[0] == 0xfe && (a->ip[1] & 0xc0) == 0x80;

@@ -11,7 +11,7 @@ static int conflict(const struct cma_user *u, const struct cma_user *other, bool
 		return 0;
 	if (u->afonly && other->afonly && u->addr.family != other->addr.family)
 		return 0;
-	if (cma_addr_any(&u->addr) || cma_addr_any(&other->addr))
+	if (cma_addr_everywhere(&u->addr) || cma_addr_everywhere(&other->addr))
 		return -EADDRNOTAVAIL;
 	return cma_addr_same(&u->addr, &other->addr) ? -EADDRINUSE : 0;
 }
@@ -115,7 +115,7 @@ static bool hears(const struct cma_user *u, const struct cma_addr *addr)
 {
 	if (u->addr.family == CMA_AF_IB)
 		return false;
-	if (cma_addr_any(&u->addr))
+	if (cma_addr_everywhere(&u->addr))
 		return !u->afonly || u->addr.family == addr->family;
 	return cma_addr_same(&u->addr, addr);
 }

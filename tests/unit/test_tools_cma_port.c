@@ -149,6 +149,24 @@ static void test_who_hears(void **state)
 	assert_null(cma_port_find(&p, TCP, 8, &one));
 }
 
+/* As the kernel has it: a listener at 127.0.0.1 or ::1 is one at all addresses. */
+static void test_loopback_is_everywhere(void **state)
+{
+	struct cma_addr one = v4(ONE, 0), loop6 = v6(1, 8);
+	struct cma_ports p = {0};
+	struct cma_user a, b;
+
+	(void)state;
+	assert_int_equal(take(&p, &a, v4(0x7f000001, 7), false), 0);
+	assert_int_equal(cma_port_listen(&p, &a), 0);
+	assert_ptr_equal(cma_port_find(&p, TCP, 7, &one), &a);
+	assert_int_equal(take(&p, &b, v4(ONE, 7), false), -EADDRNOTAVAIL);
+	loop6.ip[0] = 0;
+	assert_int_equal(take(&p, &b, loop6, false), 0);
+	assert_int_equal(cma_port_listen(&p, &b), 0);
+	assert_ptr_equal(cma_port_find(&p, TCP, 8, &one), &b);
+}
+
 static void test_addresses(void **state)
 {
 	const struct cma_addr one = v4(ONE, 5), loop = v4(0x7f000001, 0), six = v6(3, 9);
@@ -181,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_free_ports),
 		cmocka_unit_test(test_all_ports),
 		cmocka_unit_test(test_who_hears),
+		cmocka_unit_test(test_loopback_is_everywhere),
 		cmocka_unit_test(test_addresses),
 	};
 
