@@ -152,10 +152,28 @@ static int port_space(struct cma_id *id, uint16_t *ps)
 	return *ps ? 0 : -EPROTONOSUPPORT;
 }
 
+/*
+ * Loopback is no address of a device, as with the kernel, so that libfabric looks for one that its
+ * peers can reach. Where the host has no uplink no interface has any: there it is the device's.
+ */
+static const struct host_address *bound_to_loopback(const struct host *host,
+						    const struct cma_addr *addr)
+{
+	const struct host_address *own = loopback_address(host, addr);
+
+	return own && own->uplink == HOST_NO_UPLINK ? own : NULL;
+}
+
 static bool is_own(const struct cma_id *id, const struct cma_addr *addr,
 		   const struct host_address **own)
 {
-	*own = cma_addr_everywhere(addr) ? NULL : host_find(id->cma->host, addr->ip);
+	const struct host *host = id->cma->host;
+
+	*own = NULL;
+	if (cma_addr_loopback(addr))
+		*own = bound_to_loopback(host, addr);
+	else if (!cma_addr_any(addr))
+		*own = host_find(host, addr->ip);
 	return cma_addr_everywhere(addr) || *own;
 }
 

@@ -31,8 +31,8 @@ bool cma_addr_group(const struct cma_addr *a);
 /* Of IPv6, where it says nothing without a scope. */
 bool cma_addr_link_local(const struct cma_addr *a);
 bool cma_addr_loopback(const struct cma_addr *a);
-/* The wildcard or loopback: for the kernel's rdma_cm, too, who is bound to either is at all
- * addresses and on no device. libfabric goes by that to find one. */
+/* The wildcard or loopback: for the kernel's rdma_cm, too, who listens at either is heard at
+ * all addresses. */
 bool cma_addr_everywhere(const struct cma_addr *a);
 /* Also where one says the same in the other family. The ports do not count. */
 bool cma_addr_same(const struct cma_addr *a, const struct cma_addr *b);
