@@ -679,6 +679,23 @@ static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
 	return id->service == service ? id : NULL;
 }
 
+/*
+ * Whether a peer may say that it has such an address, for programs trust it: what no host has
+ * outside, only this one may.
+ */
+static bool is_plausible(const struct cma *cma, const struct cm_conn *conn,
+			 const struct cm_ip_hdr *hdr)
+{
+	struct cma_addr src, dst;
+
+	memcpy(src.ip, hdr->src, sizeof(src.ip));
+	memcpy(dst.ip, hdr->dst, sizeof(dst.ip));
+	if (cma_addr_any(&src) || cma_addr_group(&src) || cma_addr_group(&dst))
+		return false;
+	return (!cma_addr_loopback(&src) && !cma_addr_loopback(&dst)) ||
+	       host_find(cma->host, cm_channel(conn)->path.dgid);
+}
+
 static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
 				  void **conn_ctx)
 {
@@ -691,7 +708,7 @@ static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct 
 
 	if (!is_heard(cma, service_id))
 		return CM_REFUSE;
-	if (cm_ip_parse(&hdr, mad->private_data))
+	if (cm_ip_parse(&hdr, mad->private_data) || !is_plausible(cma, conn, &hdr))
 		return CM_DENY;
 	listener = find_listener(cma, service_id, &hdr, service);
 	if (!listener)

@@ -144,7 +144,8 @@ void cm_enter_timewait(struct cm_conn *conn, uint64_t now)
 {
 	forget_peer(conn);
 	conn->state = CM_TIMEWAIT;
-	heap_set(&conn->cm->timers, &conn->timer, now + cm_time_ns(conn->channel.ack_timeout));
+	heap_set(&conn->cm->timers, &conn->timer,
+		 now + cm_time_ns(cm_bounded(conn->channel.ack_timeout)));
 }
 
 uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)

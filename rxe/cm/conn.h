@@ -54,6 +54,17 @@ struct cm {
 #define CM_IN(conn, set) (1u << (conn)->state & (set))
 #define CM_S(state)      (1u << CM_##state)
 
+/*
+ * The longest time that a peer may have us wait, 17 s: exponents go to 31, 2.4 hours, for which
+ * each connection that is over would keep its place.
+ */
+#define CM_PATIENCE 22
+
+static inline uint8_t cm_bounded(uint8_t t)
+{
+	return t < CM_PATIENCE ? t : CM_PATIENCE;
+}
+
 /* 4.096 us * 2^t (IBA 12.7.12) */
 static inline uint64_t cm_time_ns(uint8_t t)
 {

@@ -47,7 +47,7 @@ static void take_req(struct cm_conn *conn, const struct cm_mad *mad)
 	conn->tid = mad->tid;
 	conn->remote_id = req->local_id;
 	conn->remote_guid = req->ca_guid;
-	conn->timeout_ns = cm_time_ns(req->local_response);
+	conn->timeout_ns = cm_time_ns(cm_bounded(req->local_response));
 	conn->max_retries = req->max_cm_retries;
 	conn->channel.service_id = req->service_id;
 	conn->channel.path.pkey = req->pkey;

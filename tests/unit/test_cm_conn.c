@@ -757,6 +757,35 @@ static void test_impostors(void **state)
 	net.n = 0;
 }
 
+/* A client that asks for hours of patience, and is then not heard of any more. */
+static void test_patience(void **state)
+{
+	struct cm_mad mad = {.attr = CM_REQ,
+			     .req = {.local_id = 9,
+				     .ca_guid = 0xbad,
+				     .qpn = 0x99,
+				     .service_id = SERVICE,
+				     .local_response = 31,
+				     .max_cm_retries = 15,
+				     .ack_timeout = 31}};
+	const struct cm_path path = {.sgid = {[15] = B}, .dgid = {[15] = 7}};
+	uint8_t bytes[CM_MAD_LEN];
+
+	(void)state;
+	cm_mad_build(&mad, bytes);
+	cm_input(net.cm[B], net.now, &path, bytes);
+	net.lose = 1u << CM_REP | 1u << CM_DREQ;
+	net.lose_n = UINT32_MAX;
+	assert_int_equal(accept_pair(0), 0);
+	mad = (struct cm_mad){.attr = CM_RTU, .pair = {9, cm_local_id(b_end()->conn)}};
+	cm_mad_build(&mad, bytes);
+	cm_input(net.cm[B], net.now, &path, bytes);
+	expect_state(b_end(), CM_ESTABLISHED);
+	let_go(b_end());
+	run_for(300 * NS);
+	assert_int_equal(cm_conns(net.cm[B]), 0);
+}
+
 /* --- Any order of things */
 
 static bool is_established(const struct end *end)
@@ -889,6 +918,7 @@ int main(void)
 		TEST(test_sidr_unanswered),
 		TEST(test_strangers),
 		TEST(test_impostors),
+		TEST(test_patience),
 		cmocka_unit_test(test_bad_network_connects),
 		cmocka_unit_test(test_any_order_of_things),
 	};

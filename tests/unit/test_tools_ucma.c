@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* /dev/infiniband/rdma_cm as programs see it: commands, events and errors as the kernel's. */
+#include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -12,6 +13,8 @@
 #include <sys/syscall.h>
 
 #include <cmocka.h>
+
+#include <cm/ip.h>
 
 #include "ucma_loop.h"
 
@@ -646,6 +649,50 @@ static void test_not_for_all(void **state)
 	expect_no_event(&b);
 }
 
+/* A request from elsewhere, whose sender says who it is; whether the listener heard of it. */
+static bool is_heard_as(const char *address)
+{
+	struct cm_ip_hdr hdr = {.src_port = 9};
+	struct cm_path path = {.pkey = 0xffff};
+	struct cm_mad mad = {.attr = CM_SIDR_REQ,
+			     .sidr_req = {.request_id = 5,
+					  .pkey = 0xffff,
+					  .service_id = cm_service_id(RDMA_PS_UDP, PORT)}};
+	uint8_t bytes[CM_MAD_LEN];
+	bool heard;
+
+	assert_int_equal(inet_pton(AF_INET6, address, hdr.src), 1);
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:169.254.9.9", path.dgid), 1);
+	memcpy(hdr.dst, loop.host.addresses[1].ip, sizeof(hdr.dst));
+	hdr.v6 = memcmp(address, "::ffff:", 7);
+	cm_ip_build(&hdr, mad.private_data);
+	cm_mad_build(&mad, bytes);
+	cma_input(&loop.ucma.cma, loop.now, &path, bytes);
+	heard = rings(&b);
+	assert_int_equal(loop.n, !heard);
+	loop.n = 0;
+	return heard;
+}
+
+/* Nobody outside is this host, all hosts, or a group. */
+static void test_pretenders(void **state)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+	struct rdma_ucm_bind_ip request = {.addr = any};
+
+	(void)state;
+	request.id = create(&b, RDMA_PS_UDP, 0xb);
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
+	assert_int_equal(listen_on(&b, request.id, 5), 0);
+	assert_false(is_heard_as("::ffff:127.0.0.1"));
+	assert_false(is_heard_as("::1"));
+	assert_false(is_heard_as("::ffff:0.0.0.0"));
+	assert_false(is_heard_as("::"));
+	assert_false(is_heard_as("::ffff:224.0.0.1"));
+	assert_false(is_heard_as("ff02::1"));
+	assert_true(is_heard_as("::ffff:169.254.9.9"));
+}
+
 static void test_no_way(void **state)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -973,6 +1020,7 @@ int main(void)
 		TEST(test_path_option),
 		TEST(test_accept_fails),
 		TEST(test_not_for_all),
+		TEST(test_pretenders),
 		TEST(test_no_way),
 		TEST(test_low_ports),
 		TEST(test_families),
