@@ -41,6 +41,9 @@ class Job:
     def output(self):
         return self.result[1] if self.result else ''
 
+    def errors(self):
+        return ''  # they are in the output
+
     def describe(self):
         return f'{" ".join(self.argv)}\n{self.output()}'
 

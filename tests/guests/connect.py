@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Connections by address with rdma_cm between a process of this host and Linux' rdma_rxe in a virtual
+machine: Debian's programs, either side once the server; rejections, disconnects, groups.
+"""
+import os
+import sys
+
+from guest import Guest
+from host import Failure, Host, main, succeed, until
+from image import Image
+from rdma import GUEST, HOST, MTU, SECONDS, WIRES, start
+from rdmacm import ATTEMPTS, came_too_early, start_server
+
+GROUP = '239.1.2.3'
+# Server and client; {} is the server's address. rping -V checks contents.
+PROGRAMS = [
+    (['rping', '-s', '-C', '10', '-V'], ['rping', '-c', '-a', '{}', '-C', '10', '-V']),
+    (['rping', '-s', '-C', '3', '-S', '60000', '-V'],
+     ['rping', '-c', '-a', '{}', '-C', '3', '-S', '60000', '-V']),
+    (['ucmatose', '-c', '4', '-C', '20'], ['ucmatose', '-s', '{}', '-c', '4', '-C', '20']),
+    (['ucmatose', '-c', '2', '-m'], ['ucmatose', '-s', '{}', '-c', '2', '-m']),
+    (['udaddy', '-c', '2'], ['udaddy', '-s', '{}', '-c', '2']),
+    (['ib_write_bw', '-R', '-F', '-n', '100'], ['ib_write_bw', '-R', '-F', '-n', '100', '{}']),
+]
+
+
+# --- Listeners of the kernel
+
+def listens(guest):
+    return 'state LISTEN' in guest.run('rdma resource show cm_id')
+
+
+def guest_server(guest, argv):
+    """On return it listens."""
+    until(60, lambda: not listens(guest), lambda: 'a server of before still listens')
+    server = guest.start(' '.join(argv))
+    until(60, lambda: listens(guest) or not server.running(), server.describe)
+    return server
+
+
+def address(words, server):
+    return [word.format(server) for word in words]
+
+
+# --- Both roles
+
+def finish(server, client):
+    for one, other in ((client, server), (server, client)):
+        try:
+            succeed(one, SECONDS)
+        except Failure as failure:
+            raise Failure(f'{failure}\nthe other side: {other.describe()}') from None
+
+
+def serve_guest(host, guest, server_argv, client_argv):
+    """The server is the host's."""
+    for _ in range(ATTEMPTS):
+        server = start_server(host, server_argv)
+        client = guest.start(' '.join(address(client_argv, HOST)))
+        client.wait(SECONDS)
+        if not came_too_early(client):
+            break
+        server.kill()
+    finish(server, client)
+
+
+def serve_host(host, guest, server_argv, client_argv):
+    """The server is the guest's."""
+    for _ in range(ATTEMPTS):
+        server = guest_server(guest, server_argv)
+        client = host.start(*address(client_argv, GUEST))
+        client.wait(SECONDS)
+        if not came_too_early(client):
+            break
+        guest.run(f'killall -9 {server_argv[0]}')
+        server.wait(SECONDS)
+    finish(server, client)
+
+
+def check_rejection(host, guest):
+    """Nobody listens there."""
+    argv = ['rping', '-c', '-p', '4999', '-C', '1', '-a']
+    for client in host.start(*argv, GUEST), guest.start(' '.join([*argv, HOST])):
+        client.wait(SECONDS)
+        if 'RDMA_CM_EVENT_REJECTED, error 8' not in client.output() + client.errors():
+            raise Failure(f'no rejection: {client.describe()}')
+
+
+def expect_disconnect(server):
+    server.wait(SECONDS)
+    if 'DISCONNECT' not in server.output() + server.errors():
+        raise Failure(f'no disconnect: {server.describe()}')
+
+
+def check_death(host, guest):
+    """The end of a program is a disconnect to its peer."""
+    server = start_server(host, ['stdbuf', '-oL', 'rping', '-s', '-v'])
+    client = guest.start(f'rping -c -v -a {HOST}')
+    until(60, lambda: 'ping data' in server.output() or not client.running(), client.describe)
+    guest.run('killall -9 rping')
+    expect_disconnect(server)
+    client.wait(SECONDS)
+
+    server = guest_server(guest, ['rping', '-s', '-v'])
+    client = host.start('stdbuf', '-oL', 'rping', '-c', '-v', '-a', GUEST)
+    until(60, lambda: 'ping data' in client.output() or not client.running(), client.describe)
+    client.kill()
+    expect_disconnect(server)
+
+
+def check_groups(host, guest):
+    """Datagrams to a group that either side has joined."""
+    argv = ['mckey', '-m', GROUP, '-C', '10', '-S', '100', '-b']
+    receiver = start_server(host, [*argv, HOST], 'ATTACH_MCAST: ok')
+    finish(receiver, guest.start(' '.join([*argv, GUEST, '-s'])))
+
+    receiver = guest.start(' '.join([*argv, GUEST]))
+    until(60, lambda: joined(guest) or not receiver.running(), receiver.describe)
+    finish(receiver, host.start(*argv, HOST, '-s'))
+
+
+def joined(guest):
+    """Whether the NIC hears the group by its MAC, as it does once rdma_rxe has joined it."""
+    return '01005e010203' in guest.run('cat /proc/net/dev_mcast')
+
+
+def run():
+    build, name = sys.argv[1:]
+    wire, image = WIRES[name], Image(build)
+    with Host(build, daemon=False) as host:
+        path = os.path.join(host.run_dir, 'nic')
+        start(host, wire.arguments(path))
+        with wire.boot(image, path) as guest:
+            for server, client in PROGRAMS:
+                print(' '.join(client), flush=True)
+                serve_guest(host, guest, server, client)
+                serve_host(host, guest, server, client)
+            check_rejection(host, guest)
+            check_death(host, guest)
+            check_groups(host, guest)
+
+
+main(run)
