@@ -22,6 +22,7 @@
 #include "log.h"
 #include "path.h"
 #include "rdmacm_file.h"
+#include "rdmacm_ids.h"
 #include "rdmacm_kernel.h"
 #include "user.h"
 
@@ -43,6 +44,7 @@ static void closed(struct fd_object *object)
 	close(file->kernel);
 	file->socket = file->reader = file->kernel = -1;
 	pthread_mutex_unlock(&file->lock);
+	rdmacm_ids_forget(file);
 	pthread_mutex_lock(&unused_lock);
 	LIST_INSERT_HEAD(&unused, file, link);
 	pthread_mutex_unlock(&unused_lock);
@@ -331,6 +333,8 @@ static int own_event(struct rdmacm_file *file, int fd, int flags,
 			return -errno;
 		rc = n ? exchange(file, request, response) : -EIO;
 	} while (rc == -EAGAIN);
+	if (!rc)
+		rdmacm_ids_done(file, request, response);
 	return rc;
 }
 
@@ -383,11 +387,13 @@ static int get_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 		return -ENOSPC;
 	rc = file->kernel < 0 ? own_event(file, fd, 0, request, response)
 			      : any_event(file, fd, request, response);
+	if (rc == -EIO && rdmacm_lookup(fd) == file && rdmacm_ids_removal(file, response))
+		return 0;
 	return rc == -EIO ? wait_closed(file, fd) : rc;
 }
 
-int rdmacm_own(struct rdmacm_file *file, struct rdmacm_request *request,
-	       struct rdmacm_response *response)
+static int carry(struct rdmacm_file *file, struct rdmacm_request *request,
+		 struct rdmacm_response *response)
 {
 	int rc;
 
@@ -402,6 +408,33 @@ int rdmacm_own(struct rdmacm_file *file, struct rdmacm_request *request,
 			take_back(file, response->reply.withdrawn);
 		return rc;
 	}
+}
+
+static int destroy(struct rdmacm_file *file, struct rdmacm_request *request,
+		   struct rdmacm_response *response)
+{
+	struct rdmacm_id id = rdmacm_ids_take(file, request);
+	int rc = carry(file, request, response);
+
+	/* Without urxed there is nothing left of it but here. */
+	if (rc == -EIO && rdmacm_ids_destroyed(id, response))
+		return 0;
+	if (rc)
+		rdmacm_ids_restore(file, request, id);
+	return rc;
+}
+
+int rdmacm_own(struct rdmacm_file *file, struct rdmacm_request *request,
+	       struct rdmacm_response *response)
+{
+	int rc;
+
+	if (request->command.command == RDMA_USER_CM_CMD_DESTROY_ID)
+		return destroy(file, request, response);
+	rc = carry(file, request, response);
+	if (!rc)
+		rdmacm_ids_done(file, request, response);
+	return rc;
 }
 
 static int run(struct rdmacm_file *file, int fd, struct rdmacm_request *request,

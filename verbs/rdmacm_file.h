@@ -11,6 +11,8 @@
 
 #include "rdmacm.h"
 
+struct rdmacm_id;
+
 struct rdmacm_file {
 	struct fd_object fd;
 	pthread_mutex_t lock; /* a command at a time */
@@ -20,6 +22,7 @@ struct rdmacm_file {
 	unsigned int turn; /* whose events were asked for last */
 	pid_t pid;         /* a child's IDs would be its parent's */
 	uint64_t token;
+	struct rdmacm_id *ids; /* by number (rdmacm_ids.h); NULL: it has made none */
 	LIST_ENTRY(rdmacm_file) link;
 };
 

@@ -4,6 +4,7 @@
 rdma_cm: Debian's programs connect by address and port, over one urxed; the death of one
 is a disconnect to the other.
 """
+import os
 import shutil
 import sys
 
@@ -98,6 +99,17 @@ def check_death(host):
         raise Failure(f'no disconnect: {server.describe()}')
 
 
+def check_daemon_gone(host):
+    """Whose daemon goes is told so; with the next one others connect."""
+    program = host.start(sys.executable, os.path.join(os.path.dirname(__file__), 'rdmacm_outage.py'))
+    until(30, lambda: 'ready' in program.output() or not program.running(), program.describe)
+    host.kill_private_daemon()
+    succeed(program, SECONDS)
+    host.daemon.wait(30)
+    host.start_daemon()
+    check_pair(host, host, *PROGRAMS[0], '127.0.0.1')
+
+
 def run():
     build, = sys.argv[1:]
     for program in ('rping', 'ib_write_bw'):
@@ -111,6 +123,7 @@ def run():
         check_nobody_listens(host)
         check_port_taken(host)
         check_death(host)
+        check_daemon_gone(host)
 
 
 if __name__ == '__main__':
