@@ -23,17 +23,14 @@
 
 #include <infiniband/verbs.h>
 
-#define GID_INDEX 1
-#define ROOM      ((size_t)16 * 4096)
-#define LENGTH    (3 * 4096) /* of each operation but atomics: several packets */
-#define SECONDS   60
-#define ACCESS                                                                       \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC)
+#include "loop.h"
+
+#define ROOM    ((size_t)16 * 4096)
+#define LENGTH  (3 * 4096) /* of each operation but atomics: several packets */
+#define SECONDS 60
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
-static union ibv_gid gid;
 
 struct side {
 	struct ibv_cq *cq;
@@ -43,17 +40,6 @@ struct side {
 	int file; /* behind the room */
 };
 
-static void open_device(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	context = list && list[0] ? ibv_open_device(list[0]) : NULL;
-	pd = context ? ibv_alloc_pd(context) : NULL;
-	if (!pd || ibv_query_gid(context, 1, GID_INDEX, &gid))
-		err(1, "cannot open the device");
-	ibv_free_device_list(list);
-}
-
 static void create(struct side *s)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
@@ -62,7 +48,7 @@ static void create(struct side *s)
 	if (s->file < 0 || ftruncate(s->file, ROOM))
 		err(1, "no file");
 	s->room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED, s->file, 0);
-	s->mr = s->room != MAP_FAILED ? ibv_reg_mr(pd, s->room, ROOM, ACCESS) : NULL;
+	s->mr = s->room != MAP_FAILED ? ibv_reg_mr(pd, s->room, ROOM, LOOP_ACCESS) : NULL;
 	s->cq = ibv_create_cq(context, 32, NULL, NULL, 0);
 	init.send_cq = init.recv_cq = s->cq;
 	s->qp = s->mr && s->cq ? ibv_create_qp(pd, &init) : NULL;
@@ -70,44 +56,12 @@ static void create(struct side *s)
 		err(1, "cannot create a QP");
 }
 
-static void connect_to(struct side *s, const struct side *peer)
-{
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = ACCESS & ~IBV_ACCESS_LOCAL_WRITE};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = peer->qp->qp_num,
-		.max_dest_rd_atomic = 4,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.dgid = gid, .sgid_index = GID_INDEX, .hop_limit = 64}},
-	};
-	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-				  .timeout = 14,
-				  .retry_cnt = 7,
-				  .rnr_retry = 7,
-				  .max_rd_atomic = 4};
-
-	if (ibv_modify_qp(s->qp, &init,
-			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ||
-	    ibv_modify_qp(s->qp, &rtr,
-			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				  IBV_QP_MIN_RNR_TIMER) ||
-	    ibv_modify_qp(s->qp, &rts,
-			  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
-		err(1, "cannot connect a QP");
-}
-
 static void open_pair(struct side pair[2])
 {
 	create(&pair[0]);
 	create(&pair[1]);
-	connect_to(&pair[0], &pair[1]);
-	connect_to(&pair[1], &pair[0]);
+	loop_connect(pair[0].qp, pair[1].qp->qp_num);
+	loop_connect(pair[1].qp, pair[0].qp->qp_num);
 }
 
 static void close_pair(struct side pair[2])
@@ -420,7 +374,7 @@ static void check_end(int number, bool sent)
 			mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		setrlimit(RLIMIT_CORE, &none);
-		open_device();
+		loop_open();
 		signal(number, sent ? SIG_DFL : SIG_IGN);
 		if (sent)
 			raise(number);
@@ -454,7 +408,10 @@ int main(void)
 
 	if (sigaction(SIGSEGV, &act, NULL))
 		err(1, "sigaction");
-	open_device();
+	context = loop_open();
+	pd = ibv_alloc_pd(context);
+	if (!pd)
+		err(1, "ibv_alloc_pd");
 	all_go();
 	if (faults)
 		errx(1, "the program's handler got %d faults that are not its own", faults);
