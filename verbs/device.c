@@ -26,7 +26,7 @@ static const struct {
 
 enum device device_by_path(const char *path)
 {
-	if (!path || !path_run_dir())
+	if (!path_watched(path))
 		return DEVICE_NONE;
 	for (int i = DEVICE_UVERBS; i <= DEVICE_RDMACM; i++)
 		if (!strcmp(path, devices[i].path))

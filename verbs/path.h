@@ -4,9 +4,13 @@
 #define URXE_VERBS_PATH_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 /* The daemon's run directory, from URXE_DIR; NULL: the library is inert. */
 const char *path_run_dir(void);
+
+/* Whether it may be a path that is redirected, or a device: begins as one of those does. */
+bool path_watched(const char *path);
 
 /*
  * The path to use instead of `path`: `path` itself, or, for what urxed plays, the
