@@ -9,11 +9,13 @@
 
 #include "ucma.h"
 
-#define QPT_RC   2 /* enum ib_qp_type */
-#define QPT_UC   3
-#define QPT_UD   4
-#define COMM_EST 4  /* enum ib_event_type */
-#define MAX_EXP  31 /* of a timeout, 5 bits */
+#define QPT_RC      2 /* enum ib_qp_type */
+#define QPT_UC      3
+#define QPT_UD      4
+#define QPT_XRC_INI 9
+#define QPT_XRC_TGT 10
+#define COMM_EST    4  /* enum ib_event_type */
+#define MAX_EXP     31 /* of a timeout, 5 bits */
 
 /* What follows the fields that all versions of a structure have. */
 #define UP_TO(type, member) offsetof(struct type, member)
@@ -48,20 +50,25 @@ static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int 
 
 /* --- IDs */
 
+static int service_of_type(uint8_t qp_type, enum cma_service *service)
+{
+	switch (qp_type) {
+	case QPT_RC: *service = CMA_RC; return 0;
+	case QPT_UC: *service = CMA_UC; return 0;
+	case QPT_UD: *service = CMA_UD; return 0;
+	case QPT_XRC_INI:
+	case QPT_XRC_TGT: return -EOPNOTSUPP;
+	default: return -EINVAL;
+	}
+}
+
 static int service_of(const struct rdma_ucm_create_id *request, enum cma_service *service)
 {
 	switch (request->ps) {
 	case RDMA_PS_TCP: *service = CMA_RC; return 0;
 	case RDMA_PS_UDP:
 	case RDMA_PS_IPOIB: *service = CMA_UD; return 0;
-	case RDMA_PS_IB:
-		*service = request->qp_type == QPT_UD   ? CMA_UD
-			   : request->qp_type == QPT_UC ? CMA_UC
-							: CMA_RC;
-		return request->qp_type == QPT_RC || request->qp_type == QPT_UC ||
-				       request->qp_type == QPT_UD
-			       ? 0
-			       : -EINVAL;
+	case RDMA_PS_IB: return service_of_type(request->qp_type, service);
 	default: return -EINVAL;
 	}
 }

@@ -34,14 +34,22 @@ static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- Opening and closing */
 
+/* A close(2) that succeeds leaves errno alone: programs look at it only after they have cleaned up.
+ */
+static void drop(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 static void closed(struct fd_object *object)
 {
 	struct rdmacm_file *file = (struct rdmacm_file *)object;
 
 	pthread_mutex_lock(&file->lock);
-	close(file->socket);
-	close(file->reader);
-	close(file->kernel);
+	drop(file->socket);
+	drop(file->reader);
+	drop(file->kernel);
 	file->socket = file->reader = file->kernel = -1;
 	pthread_mutex_unlock(&file->lock);
 	rdmacm_ids_forget(file);

@@ -123,10 +123,22 @@ static void types(void)
 	rule(client->event && client->event->status == REJ_CONSUMER, "by the listener");
 }
 
+/* Of rxe, which has none. */
+static void extended(void)
+{
+	const struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_IB,
+					    .ai_qp_type = IBV_QPT_XRC_SEND};
+	struct rdma_addrinfo *found = find(&hints, 7);
+	struct ibv_qp_init_attr init = qp_init(IBV_QPT_XRC_SEND);
+	struct rdma_cm_id *id;
+
+	if (hca.attr.device_cap_flags & IBV_DEVICE_XRC)
+		skip_here("the device has XRC");
+	rule_errno(EOPNOTSUPP, cm_errno(rdma_create_ep(&id, found, NULL, &init)),
+		   "without XRC there is no such endpoint");
+}
+
 const struct test cm_endpoint_tests[] = {
-	{"reliable", reliable},
-	{"unreliable", unreliable},
-	{"datagrams", datagrams},
-	{"types", types},
-	{NULL, NULL},
+	{"reliable", reliable}, {"unreliable", unreliable}, {"datagrams", datagrams},
+	{"types", types},       {"extended", extended},     {NULL, NULL},
 };

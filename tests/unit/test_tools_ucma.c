@@ -864,6 +864,7 @@ static void test_refusals(void **state)
 {
 	const struct rdma_ucm_destroy_id nobody = {.id = 4711};
 	const struct rdma_ucm_notify notify = {.event = 4};
+	struct rdma_ucm_create_id xrc = {.ps = RDMA_PS_IB, .qp_type = 9};
 	struct rdma_ucm_bind ib = {.addr_size = 48};
 	const uint16_t af_ib = CMA_AF_IB, af_unix = AF_UNIX;
 	uint32_t id, other;
@@ -871,6 +872,11 @@ static void test_refusals(void **state)
 	(void)state;
 	id = create(&a, RDMA_PS_TCP, 0xa);
 	other = create(&b, RDMA_PS_TCP, 0xb);
+	assert_int_equal(COMMAND(&a, CREATE_ID, xrc, 4), -EOPNOTSUPP);
+	xrc.qp_type = 10;
+	assert_int_equal(COMMAND(&a, CREATE_ID, xrc, 4), -EOPNOTSUPP);
+	xrc.qp_type = 11;
+	assert_int_equal(COMMAND(&a, CREATE_ID, xrc, 4), -EINVAL);
 	assert_int_equal(COMMAND(&a, DESTROY_ID, nobody, 4), -ENOENT);
 	assert_int_equal(COMMAND(&a, DESTROY_ID, nobody, 3), -ENOSPC);
 	assert_int_equal(listen_on(&a, other, 1), -EINVAL);
