@@ -41,7 +41,7 @@ static int create(const struct command *c, const struct ib_uverbs_create_ah *req
 	int rc;
 
 	if (!pd)
-		return -EINVAL;
+		return command_no_object(c, request->pd_handle);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return -ENOMEM;

@@ -150,7 +150,9 @@ int cmd_resize_cq(const struct command *c)
 	if (rc)
 		return rc;
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
-	if (!cq || !request.cqe || request.cqe > MAX_CQE)
+	if (!cq)
+		return command_no_object(c, request.cq_handle);
+	if (!request.cqe || request.cqe > MAX_CQE)
 		return -EINVAL;
 	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
 	if (rc)
@@ -182,7 +184,7 @@ int cmd_req_notify_cq(const struct command *c)
 		return rc;
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
 	if (!cq)
-		return -EINVAL;
+		return command_no_object(c, request.cq_handle);
 	poll_wrap_ex(cq);
 	cq->armed = true;
 	urxe_cq_arm(cq->cq, request.solicited_only);

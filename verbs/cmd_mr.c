@@ -73,6 +73,19 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	};
 }
 
+/* It may go before the region comes; the kernel looks for it before it looks at the rest. */
+static int check_pd(const struct command *c, uint32_t handle)
+{
+	int rc = command_lock(c);
+
+	if (rc)
+		return rc;
+	if (!command_object(c, OBJECT_PD, handle))
+		rc = command_no_object(c, handle);
+	port_unlock();
+	return rc;
+}
+
 static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
@@ -83,7 +96,7 @@ static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
 	int rc;
 
 	if (!pd)
-		return -EINVAL;
+		return command_no_object(c, request->pd_handle);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
@@ -115,6 +128,8 @@ int cmd_reg_mr(const struct command *c)
 	struct ib_uverbs_reg_mr request;
 	int rc = command_read(c, &request, sizeof(request));
 
+	if (!rc)
+		rc = check_pd(c, request.pd_handle);
 	if (!rc)
 		rc = check(&request);
 	if (!rc)
@@ -160,8 +175,10 @@ static int rereg(const struct command *c, uint32_t handle, const struct ib_uverb
 	struct urxe_mr_attr attr;
 	int rc;
 
-	if (!pd || !mr)
-		return -EINVAL;
+	if (!mr)
+		return command_no_object(c, handle);
+	if (!pd)
+		return command_no_object(c, to->pd_handle);
 	attr = engine_attr(to, pd, &extent);
 	rc = urxe_mr_rereg(&mr->mr, &attr);
 	if (rc)

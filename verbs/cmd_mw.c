@@ -57,7 +57,7 @@ int cmd_alloc_mw(const struct command *c)
 		return rc;
 	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
 	if (!pd)
-		return -EINVAL;
+		return command_no_object(c, request.pd_handle);
 	rc = alloc(c, pd, request.mw_type, &mw);
 	if (rc)
 		return rc;

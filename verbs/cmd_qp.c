@@ -56,14 +56,19 @@ static int check_create(const struct ib_uverbs_ex_create_qp *request)
 static int find_objects(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 			struct qp *qp)
 {
-	qp->pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
-	qp->send_cq = (struct cq *)command_object(c, OBJECT_CQ, request->send_cq_handle);
-	qp->recv_cq = (struct cq *)command_object(c, OBJECT_CQ, request->recv_cq_handle);
-	if (request->is_srq)
+	if (request->is_srq) {
 		qp->srq = (struct srq *)command_object(c, OBJECT_SRQ, request->srq_handle);
-	if (!qp->pd || !qp->send_cq || !qp->recv_cq || (request->is_srq && !qp->srq))
-		return -EINVAL;
-	return 0;
+		if (!qp->srq)
+			return command_no_object(c, request->srq_handle);
+	}
+	qp->recv_cq = (struct cq *)command_object(c, OBJECT_CQ, request->recv_cq_handle);
+	if (!qp->recv_cq)
+		return command_no_object(c, request->recv_cq_handle);
+	qp->send_cq = (struct cq *)command_object(c, OBJECT_CQ, request->send_cq_handle);
+	if (!qp->send_cq)
+		return command_no_object(c, request->send_cq_handle);
+	qp->pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	return qp->pd ? 0 : command_no_object(c, request->pd_handle);
 }
 
 /* As the Linux driver: one slot holds the segments or the inline data, whichever needs more. */
@@ -287,7 +292,7 @@ int cmd_query_qp(const struct command *c)
 		return rc;
 	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
 	if (!qp)
-		return -EINVAL;
+		return command_no_object(c, request.qp_handle);
 	fill_query(&reply, qp);
 	return command_reply(c, &reply, sizeof(reply));
 }
@@ -404,8 +409,7 @@ static void meet_peer(const struct urxe_qp_attr *attr, uint32_t mask)
 static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 			 uint32_t mask)
 {
-	if (!qp ||
-	    (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET))
+	if (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET)
 		return -EINVAL;
 	return urxe_qp_modify(qp->qp, now, attr, mask);
 }
@@ -441,7 +445,8 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 	}
 	now = clock_now();
 	qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
-	rc = modify_engine(qp, now, &attr, request->attr_mask);
+	rc = qp ? modify_engine(qp, now, &attr, request->attr_mask)
+		: command_no_object(c, request->qp_handle);
 	if (rc == -EOPNOTSUPP)
 		log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
 			 request->attr_mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH"
@@ -526,7 +531,7 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 	int rc;
 
 	memcpy(gid.raw, raw, sizeof(gid.raw));
-	rc = qp ? change(qp->qp, &gid) : -EINVAL;
+	rc = qp ? change(qp->qp, &gid) : command_no_object(c, qp_handle);
 	port_groups_changed();
 	return rc;
 }

@@ -88,7 +88,9 @@ int cmd_create_srq(const struct command *c)
 	if (rc)
 		return rc;
 	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
-	if (!pd || !request.max_wr || request.max_wr > MAX_WR || request.max_sge > URXE_MAX_SGE)
+	if (!pd)
+		return command_no_object(c, request.pd_handle);
+	if (!request.max_wr || request.max_wr > MAX_WR || request.max_sge > URXE_MAX_SGE)
 		return -EINVAL;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
@@ -168,7 +170,9 @@ int cmd_modify_srq(const struct command *c)
 	if (rc)
 		return rc;
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
-	if (!srq || request.attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+	if (!srq)
+		return command_no_object(c, request.srq_handle);
+	if (request.attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return -EINVAL;
 	/* What waits in the ring counts, and only a message would fetch it. */
 	recv_queue_refill(&srq->recv);
@@ -191,7 +195,7 @@ int cmd_query_srq(const struct command *c)
 		return rc;
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
 	if (!srq)
-		return -EINVAL;
+		return command_no_object(c, request.srq_handle);
 	reply.max_wr = queue_capacity(&srq->recv.wq.ring);
 	reply.max_sge = srq->recv.max_sge;
 	reply.srq_limit = urxe_srq_limit(srq->recv.rq);

@@ -50,7 +50,7 @@ static inline struct object *command_object(const struct command *c, enum object
 	return handle_find(&c->file->handles, type, handle);
 }
 
-/* Why the handle names nothing that may go or change: command_object gave NULL. */
+/* Why command_object gave NULL. */
 static inline int command_no_object(const struct command *c, uint32_t handle)
 {
 	return handle_error(&c->file->handles, handle);

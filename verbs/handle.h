@@ -38,8 +38,8 @@ void handle_remove(struct handle_table *table, struct object *object);
 /* NULL where the handle names nothing, or something of another type. */
 struct object *handle_find(const struct handle_table *table, enum object_type type,
 			   uint32_t handle);
-/* What the kernel says of a handle that does not name what is to go: -ENOENT where it names
- * nothing, -EINVAL where it names something of another type. */
+/* Why handle_find gave NULL, as the kernel says it: -ENOENT where the handle names nothing, -EINVAL
+ * where it names something of another type. */
 int handle_error(const struct handle_table *table, uint32_t handle);
 /* The first object of the type at or after *handle, which moves behind it; NULL at the end. */
 struct object *handle_next(const struct handle_table *table, enum object_type type,

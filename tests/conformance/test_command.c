@@ -148,25 +148,25 @@ static const struct asked commands[] = {
 	OF(DEALLOC_PD, dealloc_pd, pd_handle, 0, ENOENT),
 	OF(CREATE_AH, create_ah, pd_handle, SIZE(create_ah_resp), EINVAL),
 	OF(DESTROY_AH, destroy_ah, ah_handle, 0, ENOENT),
-	OF(REG_MR, reg_mr, pd_handle, SIZE(reg_mr_resp), EINVAL),
+	OF(REG_MR, reg_mr, pd_handle, SIZE(reg_mr_resp), ENOENT),
 	OF(DEREG_MR, dereg_mr, mr_handle, 0, ENOENT),
-	OF(ALLOC_MW, alloc_mw, pd_handle, SIZE(alloc_mw_resp), EINVAL),
+	OF(ALLOC_MW, alloc_mw, pd_handle, SIZE(alloc_mw_resp), ENOENT),
 	OF(DEALLOC_MW, dealloc_mw, mw_handle, 0, ENOENT),
 	NONE(CREATE_COMP_CHANNEL, create_comp_channel, SIZE(create_comp_channel_resp), 0),
 	OF(CREATE_CQ, create_cq, comp_channel, SIZE(create_cq_resp), EBADF),
-	OF(RESIZE_CQ, resize_cq, cq_handle, SIZE(resize_cq_resp), EINVAL),
-	OF(REQ_NOTIFY_CQ, req_notify_cq, cq_handle, 0, EINVAL),
+	OF(RESIZE_CQ, resize_cq, cq_handle, SIZE(resize_cq_resp), ENOENT),
+	OF(REQ_NOTIFY_CQ, req_notify_cq, cq_handle, 0, ENOENT),
 	OF(DESTROY_CQ, destroy_cq, cq_handle, SIZE(destroy_cq_resp), ENOENT),
 	OF(CREATE_QP, create_qp, pd_handle, SIZE(create_qp_resp), EINVAL),
-	OF(QUERY_QP, query_qp, qp_handle, SIZE(query_qp_resp), EINVAL),
-	OF(MODIFY_QP, modify_qp, qp_handle, 0, EINVAL),
+	OF(QUERY_QP, query_qp, qp_handle, SIZE(query_qp_resp), ENOENT),
+	OF(MODIFY_QP, modify_qp, qp_handle, 0, ENOENT),
 	OF(DESTROY_QP, destroy_qp, qp_handle, SIZE(destroy_qp_resp), ENOENT),
 	OF(POST_SEND, post_send, qp_handle, SIZE(post_send_resp), EINVAL),
-	OF(ATTACH_MCAST, attach_mcast, qp_handle, 0, EINVAL),
-	OF(DETACH_MCAST, detach_mcast, qp_handle, 0, EINVAL),
-	OF(CREATE_SRQ, create_srq, pd_handle, SIZE(create_srq_resp), EINVAL),
-	OF(MODIFY_SRQ, modify_srq, srq_handle, 0, EINVAL),
-	OF(QUERY_SRQ, query_srq, srq_handle, SIZE(query_srq_resp), EINVAL),
+	OF(ATTACH_MCAST, attach_mcast, qp_handle, 0, ENOENT),
+	OF(DETACH_MCAST, detach_mcast, qp_handle, 0, ENOENT),
+	OF(CREATE_SRQ, create_srq, pd_handle, SIZE(create_srq_resp), ENOENT),
+	OF(MODIFY_SRQ, modify_srq, srq_handle, 0, ENOENT),
+	OF(QUERY_SRQ, query_srq, srq_handle, SIZE(query_srq_resp), ENOENT),
 	OF(DESTROY_SRQ, destroy_srq, srq_handle, SIZE(destroy_srq_resp), ENOENT),
 	/* Those that no kernel has. */
 	NOT_THERE(MODIFY_AH),
@@ -202,12 +202,15 @@ static void about_nothing_ex(void)
 	const struct ib_uverbs_ex_modify_qp modify = {.base = {.qp_handle = NOTHING}};
 	struct ib_uverbs_ex_create_qp qp = {.pd_handle = NOTHING, .qp_type = IBV_QPT_RC};
 	struct ib_uverbs_ex_create_cq cq = {.cqe = 4, .comp_channel = NOTHING};
+	struct ibv_cq *real = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
 	uint64_t body[8] = {0}, answer[ANSWER / 8];
 
-	rule_errno(EINVAL,
+	rule_errno(ENOENT,
 		   request_ex(IB_USER_VERBS_EX_CMD_MODIFY_QP, &modify, sizeof(modify), answer, 8),
 		   "EX_MODIFY_QP of nothing that there is");
-	rule_errno(EINVAL, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
+	MUST(real);
+	qp.send_cq_handle = qp.recv_cq_handle = real->handle;
+	rule_errno(ENOENT, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
 		   "EX_CREATE_QP in a domain that is none");
 	qp.comp_mask = 2;
 	rule_errno(EINVAL, request_ex(IB_USER_VERBS_EX_CMD_CREATE_QP, &qp, sizeof(qp), answer, 256),
@@ -371,7 +374,7 @@ static void reregistration_misuse(void)
 	rule_errno(EINVAL, move(mr, pair[1].room, 0, &keys), "a region has a byte at least");
 	rule_errno(EFAULT, move(mr, (void *)4096, 4096, &keys), "new memory is mapped");
 	rule_errno(EINVAL, rereg(mr, &access, &keys), "remote writing needs local writing");
-	rule_errno(EINVAL, rereg(mr, &domain, &keys), "the new domain is one");
+	rule_errno(ENOENT, rereg(mr, &domain, &keys), "the new domain is one");
 	gone = *mr;
 	gone.handle = 0xfffff;
 	rule_errno(ENOENT, move(&gone, pair[1].room, 4096, &keys), "the region is one");
