@@ -91,16 +91,14 @@ static void put_guid(struct tree *t, const char *file, const uint8_t m[ETHER_MAC
 	put(t, file, "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 0x02, m[1], m[2], m[3], m[4], m[5]);
 }
 
-/* As interfaces of VLANs are mostly called, where the kernel has none for it. */
+/*
+ * Always an interface that there is: ibv_query_gid_table() asks for its index, and gives nothing of
+ * the whole table where one has none.
+ */
 static void put_ndev(struct tree *t, const char *file, const struct host *host,
 		     const struct host_address *a)
 {
-	if (a->ndev[0])
-		put(t, file, "%s", a->ndev);
-	else if (a->vlan)
-		put(t, file, "%s.%u", host->ndev, a->vlan);
-	else
-		put(t, file, "%s", host->ndev);
+	put(t, file, "%s", a->ndev[0] ? a->ndev : host->ndev);
 }
 
 /* The kernel fails to read attributes of an empty entry; here there is no file to read. */

@@ -141,8 +141,8 @@ static void an_address_in_a_vlan(void **state)
 	assert_int_equal(host_add_text(&h, "2001:db8::1/64@4094", 0), 0);
 	assert_int_equal(sysfs_create(top, &h), 0);
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo\n");
-	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "lo.4094\n");
-	expect_text(CLASS "ports/1/gid_attrs/ndevs/17", "lo.4094\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "lo\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/17", "lo\n");
 	expect_text(CLASS "ports/1/gid_attrs/types/1", "RoCE v2\n");
 	expect_text(CLASS "ports/1/gid_attrs/types/17", "IB/RoCE v1\n");
 }
@@ -181,7 +181,7 @@ static void changes(void **state)
 	expect_text(CLASS "ports/1/phys_state", "3: Disabled\n");
 	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:c633:6401\n");
 	expect_text(CLASS "ports/1/gids/16", "0000:0000:0000:0000:0000:ffff:c633:6401\n");
-	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo.9\n");
+	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo\n");
 	assert_int_equal(stat(path, &is), 0);
 	assert_int_equal(is.st_ino, was.st_ino);
 
