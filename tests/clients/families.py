@@ -5,10 +5,16 @@ import sys
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path += [os.path.join(TESTS, 'smoke'), os.path.join(TESTS, 'hosts')]
+import libfabric  # noqa: E402
 import perftest  # noqa: E402
+import pyverbs  # noqa: E402
 import qperf  # noqa: E402
+import ucx  # noqa: E402
 
 FAMILIES = {module.__name__: module for module in (
     perftest,
     qperf,
+    ucx,
+    libfabric,
+    pyverbs,
 )}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """A row of the table of clients: what a user types, and what has to come of it."""
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from host import Failure, succeed, wait_listening
 from rdmacm import ATTEMPTS, start_server
 
 SECONDS = 120
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'programs')
 
 
 def ends_well(_client, _server):
@@ -27,7 +29,7 @@ class Refusal:
 class Row:
     """
     A command without a peer. In it, {} is the server's address where there is one, {gid} the index of
-    the host's own GID. The check gets what client and server printed, and raises Failure.
+    the host's own GID, {programs} the folder of our own ones. The check gets what client and server printed, and raises Failure.
     """
     client: str
     check: Callable = ends_well
@@ -111,12 +113,12 @@ def said(*programs):
 
 def words(command, at, host):
     gid = at.gid(host) if '{gid}' in command else None
-    return shlex.split(command.format(at.address, gid=gid))
+    return shlex.split(command.format(at.address, gid=gid, programs=PROGRAMS))
 
 
 def typed(command):
     """A command as the table has it."""
-    return command.format('SERVER', gid='GID')
+    return command.format('SERVER', gid='GID', programs='tests/clients/programs')
 
 
 def outcome(row):

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Its log says which transport and device each endpoint has. `rc_v` is `rc_verbs`, with `ud_verbs` to connect by.
+Atomics over `ud_verbs` are messages. `ucx_perftest` compares no contents.
+"""
+import re
+
+from host import Failure
+from row import Pair, Row
+
+PACKAGES = ['ucx-utils']
+PORT = 13337
+COUNT = '-n 200 -w 10'
+LOUD = 'env UCX_LOG_LEVEL=info UCX_NET_DEVICES=urxe0:1'
+
+
+def devices(client, _server):
+    found = re.findall(r'Transport: (\S+)\n# +Device: urxe0:1\n', client)
+    if found != ['rc_verbs', 'ud_verbs'] or 'Memory domain: urxe0' not in client:
+        raise Failure(f'on urxe0 there is {found}: {client}')
+
+
+def figures(client):
+    if not re.search(r'^Final: +\d', client, re.MULTILINE):
+        raise Failure(f'no figures: {client}')
+
+
+def by(transport):
+    def check(client, server):
+        figures(client)
+        for text in (client, server):
+            lanes = re.findall(r'\((\w+)/(\S+?)[ )]', ''.join(re.findall(r'ep_cfg\[.*', text)))
+            if not lanes or any(lane != (transport, 'urxe0:1') for lane in lanes):
+                raise Failure(f'its endpoints have {lanes}: {text}')
+    return check
+
+
+def ucp(short, transport, test, size):
+    command = f'{LOUD} UCX_TLS={short} ucx_perftest'
+    options = f'-t {test} -s {size} {COUNT}'
+    return Pair(server=f'{command} {options}', client=f'{command} {{}} {options}', check=by(transport),
+                port=PORT)
+
+
+def uct(transport, test, options):
+    command = f'ucx_perftest -d urxe0:1 -x {transport} -t {test} {options}{COUNT}'
+    return Pair(server=command, client=f'{command} {{}}', check=lambda client, _server: figures(client),
+                port=PORT)
+
+
+TESTS = [('tag_lat', 8), ('tag_bw', 100000), ('tag_sync_lat', 8), ('tag_sync_bw', 4096), ('stream_lat', 8),
+         ('stream_bw', 100000), ('ucp_put_lat', 8), ('ucp_put_bw', 100000), ('ucp_get', 8),
+         ('ucp_get', 100000), ('ucp_add', 8), ('ucp_fadd', 8), ('ucp_swap', 8), ('ucp_cswap', 8),
+         ('ucp_am_lat', 8), ('ucp_am_bw', 100000)]
+
+ROWS = [Row('ucx_info -d', check=devices)]
+ROWS += [ucp(short, transport, *test) for short, transport in (('rc_v', 'rc_verbs'), ('ud_v', 'ud_verbs'))
+         for test in TESTS]
+ROWS += [uct('rc_verbs', test, options) for test, options in (
+    ('am_lat', '-D short '), ('am_bw', '-D zcopy -s 4096 '), ('put_lat', '-D short '),
+    ('put_bw', '-D zcopy -s 65536 '), ('get', '-D bcopy -s 4096 '), ('get', '-D zcopy -s 65536 '),
+    ('add_mr', ''), ('fadd', ''), ('cswap', ''))]
+ROWS += [uct('ud_verbs', test, options) for test, options in (
+    ('am_lat', '-D short '), ('am_bw', '-D bcopy -s 1000 '), ('am_bw', '-D zcopy -s 1000 '))]
