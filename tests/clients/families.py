@@ -6,6 +6,7 @@ import sys
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path += [os.path.join(TESTS, 'smoke'), os.path.join(TESTS, 'hosts')]
 import libfabric  # noqa: E402
+import openmpi  # noqa: E402
 import perftest  # noqa: E402
 import pyverbs  # noqa: E402
 import qperf  # noqa: E402
@@ -16,5 +17,6 @@ FAMILIES = {module.__name__: module for module in (
     qperf,
     ucx,
     libfabric,
+    openmpi,
     pyverbs,
 )}

@@ -39,6 +39,7 @@ class TwoHosts:
 
     title = 'two hosts'
     address = IPV4.format(1)
+    addresses = [address, IPV4.format(2)]
 
     def __init__(self, build):
         self.net = Ethernet(build, [1500] * 2)

@@ -10,6 +10,7 @@ from row import Pair, Row
 
 PACKAGES = ['ucx-utils']
 PORT = 13337
+LANES = r'[( ](\w+)/(\S+?)(?=[ )])'  # transport and device, of what the log says of endpoints
 COUNT = '-n 200 -w 10'
 LOUD = 'env UCX_LOG_LEVEL=info UCX_NET_DEVICES=urxe0:1'
 
@@ -29,7 +30,7 @@ def by(transport):
     def check(client, server):
         figures(client)
         for text in (client, server):
-            lanes = re.findall(r'\((\w+)/(\S+?)[ )]', ''.join(re.findall(r'ep_cfg\[.*', text)))
+            lanes = re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', text)))
             if not lanes or any(lane != (transport, 'urxe0:1') for lane in lanes):
                 raise Failure(f'its endpoints have {lanes}: {text}')
     return check

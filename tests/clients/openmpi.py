@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Four ranks, of our own program: messages from each to each and collectives, every byte compared. They have no way to
+each other but `rc_verbs`, and the log of UCX says that they are on urxe0. `mpicc` makes the program. Between two hosts
+there are two ranks on each, by `--host SERVER:2,CLIENT:2`, and the place of ssh takes a script that enters the
+client's namespace and begins there with `urxe run --`.
+"""
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+
+from host import Failure
+from row import PROGRAMS, Row, words
+from ucx import LANES
+
+PACKAGES = ['openmpi-bin', 'libopenmpi-dev']
+RANKS = 4
+# Its host's name is another, too: Open MPI takes those of one name for one host.
+AGENT = '''#!/bin/sh
+shift
+unset URXE_DIR LD_PRELOAD
+exec {prefix} unshare --uts sh -c 'hostname other && exec {urxe} run --run-dir {run_dir} -- sh -c "$*"' sh "$@"
+'''
+
+
+def compiled(top):
+    program = os.path.join(top, 'mpi_payload')
+    made = subprocess.run(['mpicc', '-O2', '-o', program, os.path.join(PROGRAMS, 'mpi_payload.c')],
+                          capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise Failure(f'mpicc: {made.stderr}')
+    return program
+
+
+def agent(top, host):
+    """What mpirun starts instead of ssh to get to a host."""
+    path = os.path.join(top, 'agent')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(AGENT.format(prefix=shlex.join(host.prefix), urxe=host.urxe, run_dir=host.run_dir))
+    os.chmod(path, 0o755)
+    return path
+
+
+def check(ranks, elsewhere):
+    if len(re.findall(rf'^rank \d of {RANKS}: all is as it was sent$', ranks, re.MULTILINE)) != RANKS:
+        raise Failure('not all ranks')
+    lanes = set(re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', ranks))))
+    if lanes != {('self', 'memory0'), ('rc_verbs', 'urxe0:1')}:
+        raise Failure(f'the ranks have {lanes}')
+    if len(set(re.findall(r'\[other:(\d+):\w+\] +ucp_worker', ranks))) != elsewhere:
+        raise Failure(f'not {elsewhere} ranks on the other host')
+
+
+class Ranks(Row):
+    def run(self, at):
+        with tempfile.TemporaryDirectory() as top:
+            argv = [*words(self.client, at, at.server)[:-1], compiled(top)]
+            one = at.server is at.client
+            if not one:
+                hosts = ','.join(f'{address}:{RANKS // 2}' for address in at.addresses)
+                argv[1:1] = ['--host', hosts, '--mca', 'plm_rsh_agent', agent(top, at.client)]
+            program = at.server.start(*argv)
+            try:
+                self.judge(program)
+                check(program.output(), 0 if one else RANKS // 2)
+            except Failure as failure:
+                raise Failure(f'{failure}\nmpirun: {program.describe()}') from None
+            finally:
+                program.kill()
+
+
+ROWS = [Ranks(f'mpirun --allow-run-as-root --oversubscribe -np {RANKS} --mca pml ucx --mca pml_ucx_tls any '
+              '--mca pml_ucx_devices any --mca mpi_yield_when_idle 1 -x UCX_TLS=rc_v,self '
+              '-x UCX_NET_DEVICES=urxe0:1 -x UCX_LOG_LEVEL=info {programs}/mpi_payload')]
