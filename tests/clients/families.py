@@ -5,18 +5,24 @@ import sys
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 sys.path += [os.path.join(TESTS, 'smoke'), os.path.join(TESTS, 'hosts')]
+import fio  # noqa: E402
+import ibverbs_utils  # noqa: E402
 import libfabric  # noqa: E402
 import openmpi  # noqa: E402
 import perftest  # noqa: E402
 import pyverbs  # noqa: E402
 import qperf  # noqa: E402
+import rdmacm_utils  # noqa: E402
 import ucx  # noqa: E402
 
 FAMILIES = {module.__name__: module for module in (
+    ibverbs_utils,
+    rdmacm_utils,
     perftest,
     qperf,
     ucx,
     libfabric,
     openmpi,
     pyverbs,
+    fio,
 )}

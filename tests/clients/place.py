@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Where clients run: two processes on one host, or one on each of two."""
-from ethernet import Ethernet, IPV4, Namespace
+from contextlib import contextmanager
+
+from ethernet import Ethernet, INTERFACE, IPV4, Namespace
 from host import Host, until
 
 
@@ -33,6 +35,13 @@ class OneHost:
         """The index of the GID that is made of the IPv4 address."""
         return 1
 
+    @contextmanager
+    def event(self):
+        """The client's device has an event, which has this name."""
+        self.client.daemon.kill()
+        yield 'IBV_EVENT_DEVICE_FATAL'
+        self.client.start_daemon()
+
 
 class TwoHosts:
     """Two network namespaces, a veth cable, and a urxed with an af_packet: uplink at either end."""
@@ -46,15 +55,27 @@ class TwoHosts:
         self.server, self.client = self.net.hosts
 
     def __enter__(self):
+        self.wait_active()
+        return self
+
+    def wait_active(self):
         for host in self.net.hosts:
             until(20, lambda host=host: 'PORT_ACTIVE' in host.run('ibv_devinfo'), lambda: 'no link')
-        return self
 
     def __exit__(self, *error):
         self.net.__exit__(*error)
 
     def gid(self, host):
         return host.gid(IPV4.format(1 + self.net.hosts.index(host)))
+
+    @contextmanager
+    def event(self):
+        """The client's device has an event, which has this name."""
+        namespace = self.net.namespaces[1]
+        namespace.ip('link', 'set', INTERFACE, 'down')
+        yield 'IBV_EVENT_PORT_ERR'
+        namespace.ip('link', 'set', INTERFACE, 'up')
+        self.wait_active()
 
 
 PLACES = {'one': OneHost, 'two': TwoHosts}

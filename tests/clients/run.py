@@ -35,10 +35,37 @@ def run_row(row, at):
             if not host.daemon.running():
                 raise Failure(f'urxed has ended: {host.daemon.describe()}')
     except Failure as failure:
-        print(f'FAILED: {failure}', flush=True)
-        return str(failure)
+        # But for the sign by which a server is waited for.
+        text = re.sub(r'^urxe\[\d+\]: .*: ok\n', '', str(failure), flags=re.MULTILINE)
+        print(f'FAILED: {text}', flush=True)
+        return text
     print(f'{outcome(row)}, {time.monotonic() - start:.1f} s', flush=True)
     return None
+
+
+class Record:
+    """What became of the rows, by the versions of the packages; rows that run again take their places."""
+
+    def __init__(self, options, packages):
+        folder = os.path.join(options.build, 'clients')
+        os.makedirs(folder, exist_ok=True)
+        self.path = os.path.join(folder, f'{options.family}-{options.place}.json')
+        self.rows = {}
+        try:
+            with open(self.path, encoding='utf-8') as file:
+                before = json.load(file)
+        except (FileNotFoundError, ValueError):  # the latter where a run was ended as it wrote
+            before = None
+        self.packages = {package: version(package) for package in packages}
+        if before and before['packages'] == self.packages:
+            self.rows = {(row['server'], row['client']): row['failure'] for row in before['rows']}
+
+    def add(self, row, failure):
+        self.rows[(getattr(row, 'server', ''), row.client)] = failure
+        with open(self.path, 'w', encoding='utf-8') as file:
+            json.dump({'packages': self.packages,
+                       'rows': [{'server': server, 'client': client, 'failure': failure}
+                                for (server, client), failure in self.rows.items()]}, file, indent=1)
 
 
 def run():
@@ -49,20 +76,17 @@ def run():
     parser.add_argument('--only', default='', help='a regular expression: rows whose client has it')
     options = parser.parse_args()
     family = FAMILIES[options.family]
-    record = {'packages': {package: version(package) for package in family.PACKAGES}, 'rows': []}
+    record = Record(options, family.PACKAGES)
+    rows = [row for row in family.ROWS if re.search(options.only, row.client)]
+    failed = []
     with PLACES[options.place](options.build) as at:
-        for row in family.ROWS:
-            if not re.search(options.only, row.client):
-                continue
-            record['rows'].append({'server': getattr(row, 'server', ''), 'client': row.client,
-                                   'failure': run_row(row, at)})
-    os.makedirs(os.path.join(options.build, 'clients'), exist_ok=True)
-    with open(os.path.join(options.build, 'clients', f'{options.family}-{options.place}.json'), 'w',
-              encoding='utf-8') as file:
-        json.dump(record, file, indent=1)
-    failed = [row['client'] for row in record['rows'] if row['failure']]
+        for row in rows:
+            failure = run_row(row, at)
+            record.add(row, failure)
+            if failure:
+                failed.append(row.client)
     if failed:
-        raise Failure(f'{len(failed)} of {len(record["rows"])} rows: {", ".join(failed)}')
+        raise Failure(f'{len(failed)} of {len(rows)} rows: {", ".join(failed)}')
 
 
 if __name__ == '__main__':

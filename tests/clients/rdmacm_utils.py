@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+The examples of librdmacm, with those of its sockets. With `-V` and `-T v` they compare contents; COPY,
+a new file, has to be what it is a copy of. Not in the table yet: `riostream`, `udpong` and
+`rstream -T a`.
+"""
+import filecmp
+
+from host import Failure
+from row import Connected, Refusal, Row, copy
+
+PACKAGES = ['rdmacm-utils', 'librdmacm1']
+SOURCE = '/bin/bash'
+
+
+class Copied(Connected):
+    """The server writes the file."""
+
+    def run(self, at):
+        super().run(at)
+        if not filecmp.cmp(SOURCE, copy(at.server), shallow=False):
+            raise Failure('the copy differs')
+
+
+ROWS = [Connected(server=server, client=client) for server, client in (
+    ('rping -s', 'rping -c -a {} -C 10 -V'),
+    ('rping -s -C 100 -S 65535 -V', 'rping -c -a {} -C 100 -S 65535 -V'),
+    ('ucmatose', 'ucmatose -s {}'),
+    ('ucmatose -c 32 -C 100 -S 4096', 'ucmatose -s {} -c 32 -C 100 -S 4096'),
+    ('ucmatose -m', 'ucmatose -s {} -m'),
+    ('udaddy', 'udaddy -s {}'),
+    ('udaddy -c 16 -C 100', 'udaddy -s {} -c 16 -C 100'),
+    ('rdma_server', 'rdma_client -s {}'),
+    ('rdma_xserver', 'rdma_xclient -s {}'),
+    ('rstream -S 4096 -C 100 -I 10', 'rstream -s {} -S 4096 -C 100 -I 10'),
+    ('rstream -S 65536 -C 10 -I 10 -T v', 'rstream -s {} -S 65536 -C 10 -I 10 -T v'),
+    ('rstream -S 4096 -C 10 -I 10 -T b', 'rstream -s {} -S 4096 -C 10 -I 10 -T b'),
+    ('rstream -S 4096 -C 10 -I 10 -T n', 'rstream -s {} -S 4096 -C 10 -I 10 -T n'),
+)]
+ROWS += [
+    Connected(server='mckey -m 239.1.2.3', client='mckey -m 239.1.2.3 -s', sign='ATTACH_MCAST: ok'),
+    Copied(server='rcopy', client=f'rcopy {SOURCE} {{}}:{{copy}}', serves_on=True),
+    # Its server waits for connections for ever.
+    Connected(server='cmtime', client='cmtime -s {}', serves_on=True),
+]
+ROWS += [Row(command, refusal=Refusal('librxe has no XRC', 'rdma_create_ep: Operation not supported', 255))
+         for command in ('rdma_xserver -c x', 'rdma_xclient -s 127.0.0.1 -c x')]
