@@ -13,7 +13,7 @@ DAEMON_ARGUMENTS = {'pkey': ['--pkey', '0xffff', '--pkey', '0x8001']}
 def run():
     build, corner = sys.argv[1:]
     with Host(build, arguments=DAEMON_ARGUMENTS.get(corner, ())) as host:
-        print(host.run(os.path.join(build, 'tests/smoke/verbs_corners'), corner, seconds=40))
+        print(host.run(os.path.join(build, 'tests/smoke/verbs_corners'), corner, seconds=120))
 
 
 main(run)
