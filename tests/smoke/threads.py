@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
-Runs one of the checks of verbs_threads.c. In a build with ThreadSanitizer its runtime is the last
+Runs one of the checks of verbs_threads.c, or `connections`, which is cm_threads.c. In a build with ThreadSanitizer its runtime is the last
 argument, and what it reports of the library or the daemon fails the check; the program itself is
 not instrumented.
 """
@@ -26,7 +26,8 @@ def sanitized(runtime):
 def run():
     build, check, *runtime = sys.argv[1:]
     with Host(build, prefix=sanitized(*runtime) if runtime else ()) as host:
-        host.run(os.path.join(build, 'tests/smoke/verbs_threads'), check, seconds=SECONDS)
+        program = ['cm_threads'] if check == 'connections' else ['verbs_threads', check]
+        host.run(os.path.join(build, 'tests/smoke', program[0]), *program[1:], seconds=SECONDS)
         for program in host.programs:
             if 'WARNING: ThreadSanitizer' in program.errors():
                 raise Failure(f'a race: {program.describe()}')
