@@ -4,6 +4,7 @@
 #define URXE_VERBS_RDMACM_FILE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/queue.h>
 #include <sys/types.h>
 
@@ -19,8 +20,8 @@ struct rdmacm_file {
 	int socket;
 	int reader; /* of the packets for events: the program's descriptor, or what it watches */
 	int kernel; /* the kernel's own rdma_cm; -1: it has none */
-	unsigned int turn; /* whose events were asked for last */
-	pid_t pid;         /* a child's IDs would be its parent's */
+	atomic_uint turn; /* whose events were asked for last */
+	pid_t pid;        /* a child's IDs would be its parent's */
 	uint64_t token;
 	struct rdmacm_id *ids; /* by number (rdmacm_ids.h); NULL: it has made none */
 	LIST_ENTRY(rdmacm_file) link;

@@ -30,7 +30,7 @@ enum side {
 
 /* What the kernel has of an ID. */
 struct twin {
-	const struct rdmacm_file *file; /* NULL: nothing */
+	struct rdmacm_file *file; /* NULL: nothing */
 	uint32_t id;
 	enum side side;
 	bool bound; /* the kernel's ID has an address */
@@ -62,7 +62,7 @@ int rdmacm_kernel_open(void)
 }
 
 /* With a file of NULL where the kernel knows nothing of the ID. */
-static struct twin twin_of(const struct rdmacm_file *file, uint32_t number)
+static struct twin twin_of(struct rdmacm_file *file, uint32_t number)
 {
 	struct twin twin = {.file = NULL};
 
@@ -146,7 +146,7 @@ static int put(struct kernel_command *c, uint32_t at, const void *value, uint32_
 
 /* The command as the program gave it, but of the kernel's ID, and with our room for its response.
  */
-static int kernel(const struct rdmacm_file *file, const struct rdmacm_request *request, uint32_t id,
+static int kernel(struct rdmacm_file *file, const struct rdmacm_request *request, uint32_t id,
 		  struct rdmacm_response *response)
 {
 	uint32_t command = request->command.command, at = rdmacm_response_at(command);
@@ -156,6 +156,7 @@ static int kernel(const struct rdmacm_file *file, const struct rdmacm_request *r
 	struct kernel_command c = {
 		.hdr = {.cmd = command, .in = (uint16_t)request->command.in, .out = (uint16_t)out}};
 	size_t len = sizeof(c.hdr) + request->command.in;
+	ssize_t n;
 	int rc;
 
 	memcpy(c.in, request->in, request->command.in);
@@ -166,7 +167,12 @@ static int kernel(const struct rdmacm_file *file, const struct rdmacm_request *r
 		return rc;
 	memset(response->out, 0, out);
 	response->reply = (struct cm_attach_reply){.out = at == RDMACM_NOWHERE ? 0 : out};
-	return write(file->kernel, &c, len) < 0 ? -errno : 0;
+	/* Without the lock another thread might close it, and the number be another file's. */
+	pthread_mutex_lock(&file->lock);
+	n = write(file->kernel, &c, len);
+	rc = n < 0 ? -errno : 0;
+	pthread_mutex_unlock(&file->lock);
+	return rc;
 }
 
 /* A command that we make ourselves. */
@@ -205,7 +211,7 @@ static int create_id(struct rdmacm_file *file, struct rdmacm_request *request,
 }
 
 /* How many of its events the program was told. */
-static uint32_t kernel_destroy(const struct rdmacm_file *file, uint32_t id)
+static uint32_t kernel_destroy(struct rdmacm_file *file, uint32_t id)
 {
 	const struct rdma_ucm_destroy_id destroy = {.id = id};
 	struct rdma_ucm_destroy_id_resp resp = {0};
@@ -254,7 +260,7 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response, uint32_t number)
 {
-	const struct rdmacm_file *from = rdmacm_migrated_from(request);
+	struct rdmacm_file *from = rdmacm_migrated_from(request);
 	struct twin twin = from ? twin_of(from, number) : (struct twin){.file = NULL};
 	struct rdmacm_request of_kernel = *request;
 	struct rdma_ucm_migrate_id migrate;
@@ -265,12 +271,15 @@ static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		memcpy(&migrate, request->in, sizeof(migrate));
 		migrate.fd = (uint32_t)from->kernel;
 		memcpy(of_kernel.in, &migrate, sizeof(migrate));
-		rc = kernel(file, &of_kernel, twin.id, response);
-		if (rc)
-			return rc;
-		memcpy(&events, response->out, sizeof(events));
 		twin.file = file;
 		set_twin(number, twin);
+		rc = kernel(file, &of_kernel, twin.id, response);
+		if (rc) {
+			twin.file = from;
+			set_twin(number, twin);
+			return rc;
+		}
+		memcpy(&events, response->out, sizeof(events));
 	}
 	rc = rdmacm_own(file, request, response);
 	if (!rc)
@@ -363,15 +372,17 @@ static int bind_addr(struct rdmacm_file *file, struct rdmacm_request *request,
 static int resolve_addr(struct rdmacm_file *file, struct rdmacm_request *request,
 			struct rdmacm_response *response, uint32_t number, struct twin twin)
 {
-	int rc = rdmacm_own(file, request, response);
+	int rc;
 
-	if (!rc)
-		set_side(number, twin, SIDE_OWN);
-	if (!is_elsewhere(rc))
-		return rc;
-	rc = kernel(file, request, twin.id, response);
-	if (!rc)
+	/* Before: another thread may have the event, and ask about the ID, before this returns. */
+	set_side(number, twin, SIDE_OWN);
+	rc = rdmacm_own(file, request, response);
+	if (is_elsewhere(rc)) {
 		set_side(number, twin, SIDE_KERNEL);
+		rc = kernel(file, request, twin.id, response);
+	}
+	if (rc)
+		set_twin(number, twin);
 	return rc;
 }
 

@@ -25,6 +25,8 @@ static const struct deviation deviations[] = {
 	 "librxe looks at nothing when the CQ is empty"},
 	{"*rxe", "qp_rc/posting_api", "and written in one piece",
 	 "librxe's ibv_wr_set_inline_data_list says that there are no bytes, up to rdma-core 44"},
+	{"*rxe-65", "device/not_of_this_provider", "no advice about regions",
+	 "librxe asks by ioctl, which urxe0 has not, and Linux 6.1 has no such command"},
 
 	/* The kernel's common part. */
 	{"!(urxe*)", "srq/limit", "an attribute that nobody knows is refused",
