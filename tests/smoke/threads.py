@@ -11,7 +11,7 @@ import sys
 
 from host import Failure, Host, main, skip
 
-SECONDS = 300
+SECONDS = 100
 
 
 def sanitized(runtime):
