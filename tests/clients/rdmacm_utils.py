@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 The examples of librdmacm, with those of its sockets. With `-V` and `-T v` they compare contents; COPY,
-a new file, has to be what it is a copy of. Not in the table yet: `udpong`, whose
-address handles have no GRH, and `rstream -T a`.
+a new file, has to be what it is a copy of. The client of `rstream -T a` takes a server that has sent all and
+gone for an error, where it looks late, and ends with the status 16, which is POLLHUP.
 """
 import filecmp
+import select
 
 from host import Failure
-from row import Connected, Refusal, Row, copy
+from row import SECONDS, Connected, Refusal, Row, copy
 
 PACKAGES = ['rdmacm-utils', 'librdmacm1']
 SOURCE = '/bin/bash'
@@ -20,6 +21,16 @@ class Copied(Connected):
         super().run(at)
         if not filecmp.cmp(SOURCE, copy(at.server), shallow=False):
             raise Failure('the copy differs')
+
+
+class Polled(Connected):
+    """Returns what poll says, which may be that the server has gone when all had been sent."""
+
+    def judge(self, client, server=None):
+        if client.wait(SECONDS) == select.POLLHUP:
+            self.end(server)
+        else:
+            super().judge(client, server)
 
 
 ROWS = [Connected(server=server, client=client) for server, client in (
@@ -41,9 +52,13 @@ ROWS = [Connected(server=server, client=client) for server, client in (
 )]
 ROWS += [
     Connected(server='mckey -m 239.1.2.3', client='mckey -m 239.1.2.3 -s', sign='ATTACH_MCAST: ok'),
+    Polled(server='rstream -S 4096 -C 10 -I 10 -T a', client='rstream -s {} -S 4096 -C 10 -I 10 -T a'),
     Copied(server='rcopy', client=f'rcopy {SOURCE} {{}}:{{copy}}', serves_on=True),
     # Its server waits for connections for ever.
     Connected(server='cmtime', client='cmtime -s {}', serves_on=True),
 ]
 ROWS += [Row(command, refusal=Refusal('librxe has no XRC', 'rdma_create_ep: Operation not supported', 255))
          for command in ('rdma_xserver -c x', 'rdma_xclient -s 127.0.0.1 -c x')]
+ROWS.append(Row('udpong -s {}', refusal=Refusal(
+    'rsocket makes its address handles without a GRH, which RoCE has to have',
+    'rconnect: Resource temporarily unavailable', 255)))
