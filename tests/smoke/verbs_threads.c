@@ -12,6 +12,7 @@
  */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -129,6 +130,10 @@ static void station_open(struct station *s, struct ibv_context *context, bool ev
 	s->cq = ibv_create_cq(context, QPS * DEPTH + THREADS, s, s->channel, 0);
 	if (!s->mr || !s->cq || (events && !s->channel))
 		err(1, "cannot make a station");
+	/* Of the threads that see an event all but one find it gone: none may sleep for the next.
+	 */
+	if (events && fcntl(s->channel->fd, F_SETFL, O_NONBLOCK))
+		err(1, "fcntl");
 	init.send_cq = init.recv_cq = s->cq;
 	for (uint32_t i = 0; i < QPS; i++) {
 		s->qps[i] = ibv_create_qp(s->pd, &init);
@@ -214,8 +219,13 @@ static void *serve_events(void *argument)
 			errx(1, "ibv_req_notify_cq");
 		/* What came before the CQ was armed raises no event. */
 		drain(s);
-		if (poll(&pfd, 1, EVENT_MS) < 1 || ibv_get_cq_event(s->channel, &cq, &context))
+		if (poll(&pfd, 1, EVENT_MS) < 1)
 			continue;
+		if (ibv_get_cq_event(s->channel, &cq, &context)) {
+			if (errno != EAGAIN)
+				err(1, "ibv_get_cq_event");
+			continue;
+		}
 		if (cq != s->cq || context != s)
 			errx(1, "an event of another CQ");
 		ibv_ack_cq_events(cq, 1);
