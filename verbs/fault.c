@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <ucontext.h>
 
 #include <rxe/rxe.h>
 
@@ -142,19 +143,46 @@ static void pass_on(int number, siginfo_t *info, void *context)
 		act.sa_handler(number);
 }
 
+/* Runs as if the touch had called it where it faulted. */
+static _Noreturn __attribute__((noinline)) void leave(void)
+{
+	__builtin_longjmp(touching->back, 1);
+}
+
+/*
+ * A jump out of the handler would leave the thread with what the kernel gives to handlers: a
+ * floating-point unit (rounding, denormals) and protection keys as of a new process, and no
+ * stack for signals where SS_AUTODISARM is set. So the handler returns, to `leave`.
+ */
+static void go_to_leave(ucontext_t *context)
+{
+#if defined(__x86_64__)
+	greg_t *regs = context->uc_mcontext.gregs;
+
+	/* Aligned as behind a call. */
+	regs[REG_RSP] = (regs[REG_RSP] & ~(greg_t)15) - 8;
+	regs[REG_RIP] = (greg_t)(uintptr_t)leave;
+#elif defined(__aarch64__)
+	context->uc_mcontext.pc = (uintptr_t)leave;
+#else
+#error "which registers are the program counter and the stack pointer of this processor?"
+#endif
+}
+
 /* A handler of the program's may run in the middle of a touch: its faults are not the touch's. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
 	struct touch *touch = touching;
 
 	if (touch && is_fault(info) && (uintptr_t)info->si_addr - touch->first < touch->length)
-		__builtin_longjmp(touch->back, 1);
-	pass_on(number, info, context);
+		go_to_leave(context);
+	else
+		pass_on(number, info, context);
 }
 
 /*
- * SA_NODEFER, and no mask: who leaves by the jump leaves nothing blocked behind. SA_ONSTACK: a
- * program that has made a stack for signals may have too little room elsewhere.
+ * SA_NODEFER, and no mask: the program's handler runs under its own. SA_ONSTACK: a program that
+ * has made a stack for signals may have too little room elsewhere.
  */
 static int take(int number)
 {

@@ -7,6 +7,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -401,6 +402,33 @@ static void *deaf(void *unused)
 	return unused;
 }
 
+static double third(void)
+{
+	volatile double one = 1, three = 3;
+
+	return one / three;
+}
+
+/* How a program calculates is its own. */
+static void check_rounding(void)
+{
+	double nearest = third(), upward;
+
+	if (fesetround(FE_UPWARD))
+		errx(1, "fesetround");
+	upward = third();
+	if (upward <= nearest)
+		errx(1, "nothing is rounded upward");
+	for (unsigned int h = 0; h < sizeof(harms) / sizeof(harms[0]); h++) {
+		one_goes(h, 0);
+		if (third() != upward || fegetround() != FE_UPWARD)
+			errx(1, "memory that was %s changes how numbers are rounded",
+			     harms[h].name);
+	}
+	if (fesetround(FE_TONEAREST))
+		errx(1, "fesetround");
+}
+
 int main(void)
 {
 	struct sigaction act = own_action();
@@ -415,6 +443,7 @@ int main(void)
 	all_go();
 	if (faults)
 		errx(1, "the program's handler got %d faults that are not its own", faults);
+	check_rounding();
 	another_comes();
 	forks();
 	check_handler();
