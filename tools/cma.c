@@ -681,7 +681,7 @@ static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
 
 /*
  * Whether a peer may say that it has such an address, for programs trust it: what no host has
- * outside, only this one may.
+ * outside, and this host's own, only this one may.
  */
 static bool is_plausible(const struct cma *cma, const struct cm_conn *conn,
 			 const struct cm_ip_hdr *hdr)
@@ -692,7 +692,8 @@ static bool is_plausible(const struct cma *cma, const struct cm_conn *conn,
 	memcpy(dst.ip, hdr->dst, sizeof(dst.ip));
 	if (cma_addr_any(&src) || cma_addr_group(&src) || cma_addr_group(&dst))
 		return false;
-	return (!cma_addr_loopback(&src) && !cma_addr_loopback(&dst)) ||
+	return (!cma_addr_loopback(&src) && !cma_addr_loopback(&dst) &&
+		!host_find(cma->host, src.ip)) ||
 	       host_find(cma->host, cm_channel(conn)->path.dgid);
 }
 

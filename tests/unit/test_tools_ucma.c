@@ -679,6 +679,7 @@ static void test_pretenders(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
 	struct rdma_ucm_bind_ip request = {.addr = any};
+	char own[INET6_ADDRSTRLEN];
 
 	(void)state;
 	request.id = create(&b, RDMA_PS_UDP, 0xb);
@@ -690,6 +691,12 @@ static void test_pretenders(void **state)
 	assert_false(is_heard_as("::"));
 	assert_false(is_heard_as("::ffff:224.0.0.1"));
 	assert_false(is_heard_as("ff02::1"));
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
+		if (!loop.host.addresses[i].valid)
+			continue;
+		inet_ntop(AF_INET6, loop.host.addresses[i].ip, own, sizeof(own));
+		assert_false(is_heard_as(own));
+	}
 	assert_true(is_heard_as("::ffff:169.254.9.9"));
 }
 
