@@ -47,6 +47,7 @@ static void closed(struct fd_object *object)
 	struct rdmacm_file *file = (struct rdmacm_file *)object;
 
 	pthread_mutex_lock(&file->lock);
+	file->opening++;
 	drop(file->socket);
 	drop(file->reader);
 	drop(file->kernel);
@@ -252,6 +253,10 @@ static int exchange(struct rdmacm_file *file, const struct rdmacm_request *reque
 	ssize_t n = -1;
 
 	pthread_mutex_lock(&file->lock);
+	if (!rdmacm_is_open(file, request)) {
+		pthread_mutex_unlock(&file->lock);
+		return -EIO;
+	}
 	if (send(file->socket, request, len, MSG_NOSIGNAL) == (ssize_t)len)
 		do
 			n = recv(file->socket, response, sizeof(*response), 0);
@@ -267,12 +272,15 @@ static int exchange(struct rdmacm_file *file, const struct rdmacm_request *reque
 }
 
 /* Packets of events that nobody can fetch any more. */
-static void take_back(const struct rdmacm_file *file, uint32_t n)
+static void take_back(struct rdmacm_file *file, uint32_t n)
 {
 	uint8_t byte;
 
+	/* Without the lock another thread might close it, and the number be the program's. */
+	pthread_mutex_lock(&file->lock);
 	while (n-- && recv(file->reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
 		;
+	pthread_mutex_unlock(&file->lock);
 }
 
 /* SET_OPTION points to the value, which goes along behind it. */
@@ -319,26 +327,70 @@ static int migrate(struct rdmacm_file *file, struct rdmacm_request *request,
  * Programs close the channel while a thread of theirs waits for its events. The kernel lets
  * that wait for ever, or for a signal, and they rely on that.
  */
-static int wait_closed(const struct rdmacm_file *file, int fd)
+static int wait_closed(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
-	if (rdmacm_lookup(fd) == file)
+	bool open;
+
+	pthread_mutex_lock(&file->lock);
+	open = rdmacm_is_open(file, request);
+	pthread_mutex_unlock(&file->lock);
+	if (open)
 		return -EIO;
 	pause();
 	return -EINTR;
 }
 
-/* Each packet stands for an event, but another thread may just have made it go. */
-static int own_event(struct rdmacm_file *file, int fd, int flags,
-		     const struct rdmacm_request *request, struct rdmacm_response *response)
+/* With the lock, since the IDs may be those of a file that was opened since. */
+static bool is_removed(struct rdmacm_file *file, const struct rdmacm_request *request,
+		       struct rdmacm_response *response)
+{
+	bool removed;
+
+	pthread_mutex_lock(&file->lock);
+	removed = rdmacm_is_open(file, request) && rdmacm_ids_removal(file, response);
+	pthread_mutex_unlock(&file->lock);
+	return removed;
+}
+
+/* A packet from the program's descriptor, as which it is waited for. */
+static ssize_t await_packet(int fd)
 {
 	uint8_t byte;
+	ssize_t n = recv(fd, &byte, sizeof(byte), 0);
+
+	return n < 0 ? -errno : n;
+}
+
+/* A packet that is there. */
+static ssize_t take_packet(struct rdmacm_file *file, const struct rdmacm_request *request)
+{
+	ssize_t n = -EBADF;
+	uint8_t byte;
+
+	pthread_mutex_lock(&file->lock);
+	if (rdmacm_is_open(file, request)) {
+		n = recv(file->reader, &byte, sizeof(byte), MSG_DONTWAIT);
+		if (n < 0)
+			n = -errno;
+	}
+	pthread_mutex_unlock(&file->lock);
+	return n;
+}
+
+/*
+ * Each packet stands for an event, but another thread may just have made it go. The descriptor to
+ * wait at, or -1: not to wait.
+ */
+static int own_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+		     struct rdmacm_response *response)
+{
 	ssize_t n;
 	int rc;
 
 	do {
-		n = recv(fd, &byte, sizeof(byte), flags);
+		n = fd < 0 ? take_packet(file, request) : await_packet(fd);
 		if (n < 0)
-			return -errno;
+			return (int)n;
 		rc = n ? exchange(file, request, response) : -EIO;
 	} while (rc == -EAGAIN);
 	if (!rc)
@@ -354,9 +406,8 @@ static int next_event(struct rdmacm_file *file, const struct rdmacm_request *req
 	int rc = -EAGAIN;
 
 	for (int i = 0; i < 2 && rc == -EAGAIN; i++)
-		rc = file->turn++ % 2
-			     ? rdmacm_kernel_event(file, request, response)
-			     : own_event(file, file->reader, MSG_DONTWAIT, request, response);
+		rc = file->turn++ % 2 ? rdmacm_kernel_event(file, request, response)
+				      : own_event(file, -1, request, response);
 	return rc;
 }
 
@@ -393,11 +444,11 @@ static int get_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 
 	if (request->command.out < offsetof(struct rdma_ucm_event_resp, reserved))
 		return -ENOSPC;
-	rc = file->kernel < 0 ? own_event(file, fd, 0, request, response)
+	rc = file->kernel < 0 ? own_event(file, fd, request, response)
 			      : any_event(file, fd, request, response);
-	if (rc == -EIO && rdmacm_lookup(fd) == file && rdmacm_ids_removal(file, response))
+	if (rc == -EIO && is_removed(file, request, response))
 		return 0;
-	return rc == -EIO ? wait_closed(file, fd) : rc;
+	return rc == -EIO ? wait_closed(file, request) : rc;
 }
 
 static int carry(struct rdmacm_file *file, struct rdmacm_request *request,
@@ -469,7 +520,7 @@ static int reply(const struct rdmacm_request *request, const struct rdmacm_respo
 
 static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count)
 {
-	struct rdmacm_request request = {.command = {.command = 0}};
+	struct rdmacm_request request = {.opening = file->opening};
 	struct rdma_ucm_cmd_hdr hdr;
 	struct rdmacm_response response;
 	int rc;

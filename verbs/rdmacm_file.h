@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <sys/queue.h>
 #include <sys/types.h>
 
@@ -17,6 +18,7 @@ struct rdmacm_id;
 struct rdmacm_file {
 	struct fd_object fd;
 	pthread_mutex_t lock; /* a command at a time */
+	atomic_uint opening;  /* counts up when it is closed, since it is used again */
 	int socket;
 	int reader; /* of the packets for events: the program's descriptor, or what it watches */
 	int kernel; /* the kernel's own rdma_cm; -1: it has none */
@@ -30,12 +32,20 @@ struct rdmacm_file {
 struct rdmacm_request {
 	struct cm_attach_command command;
 	uint8_t in[CM_ATTACH_BYTES + CM_ATTACH_OPTION];
+	unsigned int opening; /* of the file, to which it was given */
 };
 
 struct rdmacm_response {
 	struct cm_attach_reply reply;
 	uint8_t out[CM_ATTACH_BYTES];
 };
+
+/* With file->lock: the file that the request was given to is open yet, and no other one is it. */
+static inline bool rdmacm_is_open(const struct rdmacm_file *file,
+				  const struct rdmacm_request *request)
+{
+	return file->opening == request->opening;
+}
 
 /* Where in a command the address for its response is; RDMACM_NOWHERE: it has none. */
 #define RDMACM_NOWHERE 0xffff

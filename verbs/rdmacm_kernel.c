@@ -169,17 +169,21 @@ static int kernel(struct rdmacm_file *file, const struct rdmacm_request *request
 	response->reply = (struct cm_attach_reply){.out = at == RDMACM_NOWHERE ? 0 : out};
 	/* Without the lock another thread might close it, and the number be another file's. */
 	pthread_mutex_lock(&file->lock);
-	n = write(file->kernel, &c, len);
-	rc = n < 0 ? -errno : 0;
+	rc = rdmacm_is_open(file, request) ? 0 : -EBADF;
+	if (!rc) {
+		n = write(file->kernel, &c, len);
+		rc = n < 0 ? -errno : 0;
+	}
 	pthread_mutex_unlock(&file->lock);
 	return rc;
 }
 
 /* A command that we make ourselves. */
-static struct rdmacm_request request_of(uint32_t command, const void *in, uint32_t size,
-					uint32_t out)
+static struct rdmacm_request request_of(const struct rdmacm_file *file, uint32_t command,
+					const void *in, uint32_t size, uint32_t out)
 {
-	struct rdmacm_request request = {.command = {.command = command, .in = size, .out = out}};
+	struct rdmacm_request request = {.command = {.command = command, .in = size, .out = out},
+					 .opening = file->opening};
 
 	memcpy(request.in, in, size);
 	return request;
@@ -215,8 +219,8 @@ static uint32_t kernel_destroy(struct rdmacm_file *file, uint32_t id)
 {
 	const struct rdma_ucm_destroy_id destroy = {.id = id};
 	struct rdma_ucm_destroy_id_resp resp = {0};
-	struct rdmacm_request request =
-		request_of(RDMA_USER_CM_CMD_DESTROY_ID, &destroy, sizeof(destroy), sizeof(resp));
+	struct rdmacm_request request = request_of(file, RDMA_USER_CM_CMD_DESTROY_ID, &destroy,
+						   sizeof(destroy), sizeof(resp));
 	struct rdmacm_response response;
 
 	if (!kernel(file, &request, id, &response))
@@ -313,7 +317,7 @@ static int query_address(struct rdmacm_file *file, uint32_t number,
 {
 	const struct rdma_ucm_query query = {.id = number, .option = RDMA_USER_CM_QUERY_ADDR};
 	struct rdmacm_request request =
-		request_of(RDMA_USER_CM_CMD_QUERY, &query, sizeof(query), sizeof(*addr));
+		request_of(file, RDMA_USER_CM_CMD_QUERY, &query, sizeof(query), sizeof(*addr));
 	struct rdmacm_response response = {.reply = {0}};
 	int rc = rdmacm_own(file, &request, &response);
 
@@ -341,7 +345,7 @@ static int follow(struct rdmacm_file *file, uint32_t number, struct twin *twin)
 		return 0;
 	}
 	bind = (struct rdma_ucm_bind){.addr_size = addr.src_size, .addr = addr.src_addr};
-	request = request_of(RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
+	request = request_of(file, RDMA_USER_CM_CMD_BIND, &bind, sizeof(bind), 0);
 	rc = kernel(file, &request, twin->id, &response);
 	twin->bound = !rc;
 	if (rc && rc != -EADDRINUSE)
@@ -493,7 +497,7 @@ static int number_for(struct rdmacm_file *file, uint32_t id, uint32_t *number)
 {
 	const struct rdma_ucm_create_id create = {.ps = RDMA_PS_TCP};
 	struct rdmacm_request request =
-		request_of(RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create),
+		request_of(file, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create),
 			   sizeof(struct rdma_ucm_create_id_resp));
 	struct rdmacm_response response;
 	int rc = rdmacm_own(file, &request, &response);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A program's descriptor of rdma_cm, whose other end is played here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <cm/attach.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "rdmacm.h"
+
+#define DEVICE 200 /* the descriptor, a number that nothing else gets */
+#define NUMBER 7   /* of each ID */
+#define UID    0x1234
+
+static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
+static int listener;
+static atomic_int bell; /* urxed's end of the last descriptor's */
+
+static int setup(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	(void)state;
+	fd_owner_is_me();
+	if (!mkdtemp(dir) || setenv("URXE_DIR", dir, 1))
+		return -1;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	return bind(listener, (const struct sockaddr *)&address, sizeof(address)) ||
+	       listen(listener, 8);
+}
+
+static int teardown(void **state)
+{
+	char path[sizeof(dir) + sizeof(CM_ATTACH_SOCKET_NAME)];
+
+	(void)state;
+	close(listener);
+	snprintf(path, sizeof(path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
+	return unlink(path) || rmdir(dir);
+}
+
+/* --- urxed */
+
+static void welcome(int socket)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct cm_attach_welcome w = {.status = 0};
+	struct iovec iov = {&w, sizeof(w)};
+	const struct msghdr msg = {.msg_iov = &iov,
+				   .msg_iovlen = 1,
+				   .msg_control = &control,
+				   .msg_controllen = sizeof(control)};
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		abort();
+	memcpy(CMSG_DATA(&control.header), &pair[1], sizeof(pair[1]));
+	atomic_store(&bell, pair[0]);
+	if (sendmsg(socket, &msg, MSG_NOSIGNAL) != sizeof(w))
+		abort();
+	close(pair[1]);
+}
+
+/* One connection: each command makes an ID. */
+static void *serve(void *arg)
+{
+	struct {
+		struct cm_attach_reply reply;
+		struct rdma_ucm_create_id_resp resp;
+	} answer = {.reply = {.out = sizeof(answer.resp)}, .resp = {.id = NUMBER}};
+	char packet[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES];
+	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (recv(socket, packet, sizeof(packet), 0) != sizeof(struct cm_attach_hello))
+		abort();
+	welcome(socket);
+	while (recv(socket, packet, sizeof(packet), 0) > 0)
+		send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+	close(socket);
+	return arg;
+}
+
+/* --- The program */
+
+/* Under the same number each time. */
+static void open_device(pthread_t *server)
+{
+	int fd;
+
+	assert_int_equal(pthread_create(server, NULL, serve, NULL), 0);
+	fd = rdmacm_open(O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(dup2(fd, DEVICE), DEVICE);
+	fd_duplicated(fd, DEVICE);
+	fd_remove(fd);
+	close(fd);
+}
+
+static void close_device(pthread_t server)
+{
+	fd_remove(DEVICE);
+	close(DEVICE);
+	assert_int_equal(pthread_join(server, NULL), 0);
+}
+
+static void create_id(void)
+{
+	struct rdma_ucm_create_id_resp resp = {0};
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_create_id create;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_CREATE_ID,
+		       .in = sizeof(c.create),
+		       .out = sizeof(resp)},
+	       .create = {.uid = UID, .response = (uintptr_t)&resp, .ps = RDMA_PS_TCP}};
+
+	assert_int_equal(rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)), sizeof(c));
+	assert_int_equal(resp.id, NUMBER);
+}
+
+struct waiter {
+	atomic_int tid;
+	atomic_bool done;
+	int error; /* 0: it has got an event */
+};
+
+static void *wait_for_event(void *arg)
+{
+	struct waiter *w = arg;
+	struct rdma_ucm_event_resp event;
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_get_event get;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_GET_EVENT,
+		       .in = sizeof(c.get),
+		       .out = sizeof(event)},
+	       .get = {.response = (uintptr_t)&event}};
+
+	atomic_store(&w->tid, (int)syscall(SYS_gettid));
+	w->error = rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)) < 0 ? errno : 0;
+	atomic_store(&w->done, true);
+	return NULL;
+}
+
+/* The system call in which the thread sleeps; -1: it runs. */
+static long sleeps_in(int tid)
+{
+	char path[64];
+	long number;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%ld", &number) != 1)
+		number = -1;
+	fclose(f);
+	return number;
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+}
+
+/* The one that it waited at is closed; the next one, of the same number, is none of its business.
+ */
+static void a_waiter_leaves_the_next_one_alone(void **state)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	struct waiter w = {.error = -1};
+	pthread_t old_server, server, thread;
+	int old_bell;
+	long wait;
+
+	(void)state;
+	/* Where the kernel has one, it is waited for both otherwise. */
+	if (!access("/dev/infiniband/rdma_cm", R_OK | W_OK))
+		skip();
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	open_device(&old_server);
+	old_bell = atomic_load(&bell);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &w), 0);
+	do {
+		sched_yield();
+		wait = sleeps_in(atomic_load(&w.tid));
+	} while (wait != SYS_recvfrom);
+
+	close_device(old_server);
+	open_device(&server);
+	create_id();
+	close(old_bell);
+	do {
+		sched_yield();
+		wait = sleeps_in(atomic_load(&w.tid));
+	} while (!atomic_load(&w.done) && (wait == SYS_recvfrom || wait < 0));
+	while (!atomic_load(&w.done)) {
+		pthread_kill(thread, SIGUSR1);
+		sched_yield();
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w.error, EINTR);
+	close(atomic_load(&bell));
+	close_device(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_waiter_leaves_the_next_one_alone),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
