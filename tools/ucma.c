@@ -329,19 +329,24 @@ void ucma_close(struct ucma *u, const char *run_dir)
 	cma_close(&u->cma);
 }
 
-static pid_t peer_pid(int fd)
+/*
+ * What /proc says of capabilities is of now, and since it connected the process may have become a
+ * program that has more than it (set-user-ID, or with capabilities of its own), while a child
+ * has the socket. Only of who was root then, or the daemon's own user, that is nothing won.
+ */
+static bool has_low_ports(const struct ucma_file *file)
 {
-	struct ucred cred = {0};
-	socklen_t len = sizeof(cred);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? 0 : cred.pid;
+	return message_from_friend(file->fd) && process_capable(file->pid, CAP_NET_BIND_SERVICE);
 }
 
 static void add_file(struct ucma *u, int fd)
 {
 	struct ucma_file *file = calloc(1, sizeof(*file));
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
 
-	if (!file || watch(u, fd, EPOLLIN, file)) {
+	if (!file || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+	    watch(u, fd, EPOLLIN, file)) {
 		free(file);
 		close(fd);
 		return;
@@ -349,9 +354,9 @@ static void add_file(struct ucma *u, int fd)
 	file->ucma = u;
 	file->fd = fd;
 	file->bell = -1;
-	file->pid = peer_pid(fd);
+	file->pid = peer.pid;
 	process_name(file->pid, file->name);
-	file->low_ports = process_capable(file->pid, CAP_NET_BIND_SERVICE);
+	file->low_ports = has_low_ports(file);
 	TAILQ_INIT(&file->events);
 	LIST_INSERT_HEAD(&u->files, file, link);
 	u->n++;

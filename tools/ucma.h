@@ -64,7 +64,7 @@ struct ucma_file {
 	uint32_t owed; /* packets that did not fit */
 	pid_t pid;
 	char name[PROCESS_NAME];
-	bool low_ports; /* by the process' capabilities when it opened the device */
+	bool low_ports; /* by user and capabilities of the process when it opened the device */
 	uint64_t token;
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;

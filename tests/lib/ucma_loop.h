@@ -108,16 +108,24 @@ static void loop_pass(struct loop *l, uint64_t ns)
 	cma_tick(&l->ucma.cma, l->now);
 }
 
-static struct loop_program loop_start(struct loop *l)
+/* A connection that the daemon has not taken yet. */
+static int loop_connect(struct loop *l)
 {
-	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
-	struct loop_program p = {.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
-	struct message_extras extras;
-	struct cm_attach_welcome w;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 
 	require(!message_address(&address, l->dir, CM_ATTACH_SOCKET_NAME));
-	require(!connect(p.fd, (const struct sockaddr *)&address, sizeof(address)));
+	require(!connect(fd, (const struct sockaddr *)&address, sizeof(address)));
+	return fd;
+}
+
+static struct loop_program loop_start_on(struct loop *l, int fd)
+{
+	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
+	struct loop_program p = {.fd = fd};
+	struct message_extras extras;
+	struct cm_attach_welcome w;
+
 	ucma_input(&l->ucma, l->now);
 	require(!message_send(p.fd, &hello, sizeof(hello), NULL, 0));
 	ucma_input(&l->ucma, l->now);
@@ -125,6 +133,11 @@ static struct loop_program loop_start(struct loop *l)
 	p.bell = extras.fds[0];
 	p.token = w.token;
 	return p;
+}
+
+static struct loop_program loop_start(struct loop *l)
+{
+	return loop_start_on(l, loop_connect(l));
 }
 
 /* As if it had been killed. */

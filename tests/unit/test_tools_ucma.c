@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cmocka.h>
@@ -25,6 +26,8 @@
 #define RTS    3
 #define QPT_RC 2 /* enum ib_qp_type */
 #define QPT_UC 3
+
+#define STRANGER 65534 /* the user nobody, as a rule */
 
 static struct loop loop;
 static struct loop_program a, b;
@@ -753,6 +756,37 @@ static void test_low_ports(void **state)
 	loop_end(&loop, &d);
 }
 
+/* As another user, of root's daemon; it has not taken the connection yet. */
+static int connect_as_stranger(void)
+{
+	struct sockaddr_un address;
+	int fd;
+
+	assert_int_equal(message_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
+	assert_int_equal(chmod(loop.dir, 0711), 0);
+	assert_int_equal(chmod(address.sun_path, 0666), 0);
+	assert_int_equal(seteuid(STRANGER), 0);
+	fd = loop_connect(&loop);
+	assert_int_equal(seteuid(0), 0);
+	return fd;
+}
+
+/* Who connects and then becomes a program of root has won nothing for who has the socket. */
+static void test_low_ports_of_late(void **state)
+{
+	struct loop_program c;
+	uint32_t id;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	c = loop_start_on(&loop, connect_as_stranger());
+	id = create(&c, RDMA_PS_TCP, 0xc);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1023), -EACCES);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1024), 0);
+	loop_end(&loop, &c);
+}
+
 static void test_families(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
@@ -1036,6 +1070,7 @@ int main(void)
 		TEST(test_pretenders),
 		TEST(test_no_way),
 		TEST(test_low_ports),
+		TEST(test_low_ports_of_late),
 		TEST(test_families),
 		TEST(test_migrate),
 		TEST(test_groups),
