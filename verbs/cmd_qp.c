@@ -97,6 +97,9 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
 }
 
+/* No errno value, so no other mistake of a command: all leased numbers are taken. */
+#define NO_NUMBER 1
+
 static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
 {
 	const struct urxe_qp_init init = {
@@ -116,7 +119,7 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
 			.max_inline = qp->limits.max_inline},
 	};
-	int rc = init.qpn ? urxe_qp_create(port.dev, &init, &qp->qp) : -ENOSPC;
+	int rc = init.qpn ? urxe_qp_create(port.dev, &init, &qp->qp) : NO_NUMBER;
 
 	if (rc)
 		return rc;
@@ -171,7 +174,7 @@ static int reply_qp(const struct command *c, const struct qp *qp)
 	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
 }
 
-/* -ENOSPC: there is no number for it. */
+/* NO_NUMBER: there is none for it. */
 static int create_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	struct qp *qp;
@@ -208,7 +211,7 @@ static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *
 			return rc;
 		rc = create_locked(c, request);
 		port_unlock();
-		if (rc != -ENOSPC)
+		if (rc != NO_NUMBER)
 			return rc;
 		rc = port_lease();
 	} while (!rc);
