@@ -27,16 +27,20 @@ struct touch {
 static OF_THREAD struct touch *volatile touching;
 static OF_THREAD bool unblocked;
 
-/* The program's action, as it stands for a signal that we have taken. */
+/*
+ * The program's action, as it stands for a signal that we have taken. Handlers read it without a
+ * lock while it is set: its places take turns, and who finds another version than before has read
+ * a mixture.
+ */
 struct taken {
 	atomic_bool taken;
-	/* Handlers read the one that `now` names, without a lock, while another one is written. */
-	atomic_uint now;
+	atomic_uint version; /* RESET, and how often it was set, by which the place goes */
 	struct sigaction actions[2];
 };
 
-/* In `now`: neither, for SA_RESETHAND has reset it. */
-#define RESET 2u
+/* In a version: the default one, for SA_RESETHAND has reset it. */
+#define RESET 1u
+#define SET   2u
 
 static struct taken segv, bus;
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
@@ -48,20 +52,41 @@ static struct taken *taken_of(int number)
 	return number == SIGBUS ? &bus : NULL;
 }
 
-static struct sigaction action_now(struct taken *t)
+static struct sigaction *place(struct taken *t, unsigned int version)
 {
-	static const struct sigaction by_default = {.sa_handler = SIG_DFL};
-	unsigned int now = atomic_load_explicit(&t->now, memory_order_acquire);
-
-	return now == RESET ? by_default : t->actions[now];
+	return &t->actions[version / SET % 2];
 }
 
+/* The version is for action_reset. */
+static struct sigaction action_now(struct taken *t, unsigned int *version)
+{
+	struct sigaction act;
+
+	do {
+		*version = atomic_load_explicit(&t->version, memory_order_acquire);
+		act = *place(t, *version);
+		atomic_thread_fence(memory_order_acquire);
+	} while (atomic_load_explicit(&t->version, memory_order_relaxed) != *version);
+	if (*version & RESET)
+		act = (struct sigaction){.sa_handler = SIG_DFL};
+	return act;
+}
+
+/* False: it is another one by now. */
+static bool action_reset(struct taken *t, unsigned int version)
+{
+	return atomic_compare_exchange_strong(&t->version, &version, version | RESET);
+}
+
+/* With the lock. */
 static void set_action(struct taken *t, const struct sigaction *act)
 {
-	unsigned int next = atomic_load_explicit(&t->now, memory_order_relaxed) == 0;
+	unsigned int next = (atomic_load(&t->version) & ~RESET) + SET;
 
-	t->actions[next] = *act;
-	atomic_store_explicit(&t->now, next, memory_order_release);
+	/* Who reads a part of what is written here finds that its version has gone. */
+	atomic_thread_fence(memory_order_release);
+	*place(t, next) = *act;
+	atomic_store_explicit(&t->version, next, memory_order_release);
 }
 
 /* --- Touching. */
@@ -109,6 +134,11 @@ static bool is_fault(const siginfo_t *info)
 	return info->si_code > 0;
 }
 
+static bool is_handler(const struct sigaction *act)
+{
+	return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
+}
+
 /* As the kernel would have ended the process: the fault comes again when the handler returns. */
 static void die(int number, const siginfo_t *info)
 {
@@ -123,17 +153,19 @@ static void die(int number, const siginfo_t *info)
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	struct taken *t = taken_of(number);
-	struct sigaction act = action_now(t);
+	struct sigaction act;
+	unsigned int version;
 
+	do
+		act = action_now(t, &version);
+	while (is_handler(&act) && act.sa_flags & (int)SA_RESETHAND && !action_reset(t, version));
 	/* A fault cannot be ignored. */
 	if (act.sa_handler == SIG_IGN && !is_fault(info))
 		return;
-	if (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN) {
+	if (!is_handler(&act)) {
 		die(number, info);
 		return;
 	}
-	if (act.sa_flags & (int)SA_RESETHAND)
-		atomic_store_explicit(&t->now, RESET, memory_order_release);
 	if (!(act.sa_flags & SA_NODEFER))
 		sigaddset(&act.sa_mask, number);
 	pthread_sigmask(SIG_BLOCK, &act.sa_mask, NULL);
@@ -197,10 +229,15 @@ static int take(int number)
 	if (was.sa_flags & SA_SIGINFO && was.sa_sigaction == on_fault)
 		return 0;
 	set_action(t, &was);
-	sigemptyset(&ours.sa_mask);
-	if (REAL(sigaction)(number, &ours, NULL))
-		return -errno;
+	/* From here on no thread begins to set one past us: it waits for the lock. */
 	atomic_store(&t->taken, true);
+	sigemptyset(&ours.sa_mask);
+	if (REAL(sigaction)(number, &ours, &was)) {
+		atomic_store(&t->taken, false);
+		return -errno;
+	}
+	/* That of a thread which had begun before. */
+	set_action(t, &was);
 	return 0;
 }
 
@@ -249,13 +286,14 @@ void fault_action(int number, const struct sigaction *act, struct sigaction *old
 {
 	struct taken *t = taken_of(number);
 	struct sigaction was, next;
+	unsigned int version;
 	sigset_t mask;
 
 	/* One may be the other, and either a bad address: not with the lock. */
 	if (act)
 		next = *act;
 	change_begin(&mask);
-	was = action_now(t);
+	was = action_now(t, &version);
 	if (act)
 		set_action(t, &next);
 	change_end(&mask);
