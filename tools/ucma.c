@@ -13,6 +13,7 @@
 #include "message.h"
 #include "process.h"
 #include "rundir.h"
+#include "share.h"
 
 #define BACKLOG 128
 #define EVENTS  32
@@ -28,7 +29,22 @@ struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
 	ctx->file = file;
 	ctx->uid = uid;
 	LIST_INSERT_HEAD(&file->ctxs, ctx, link);
+	file->n_ctxs++;
 	return ctx;
+}
+
+bool ucma_may_have_id(const struct ucma_file *asker)
+{
+	const struct ucma_file *file;
+	uint32_t own = 0, total = 0;
+
+	LIST_FOREACH(file, &asker->ucma->files, link)
+	{
+		total += file->n_ctxs;
+		if (file->user == asker->user)
+			own += file->n_ctxs;
+	}
+	return share_allows(asker->user, own, total, CMA_IDS);
 }
 
 static bool ring(const struct ucma_file *file)
@@ -124,6 +140,7 @@ uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
 	if (ctx->id)
 		cma_destroy_id(ctx->id);
 	LIST_REMOVE(ctx, link);
+	ctx->file->n_ctxs--;
 	free(ctx);
 	return n;
 }
@@ -135,7 +152,9 @@ uint32_t ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 	uint32_t n = 0;
 
 	LIST_REMOVE(ctx, link);
+	from->n_ctxs--;
 	LIST_INSERT_HEAD(&to->ctxs, ctx, link);
+	to->n_ctxs++;
 	ctx->file = to;
 	for (event = from == to ? NULL : TAILQ_FIRST(&from->events); event; event = next) {
 		next = TAILQ_NEXT(event, link);
@@ -232,7 +251,7 @@ static bool on_request(struct cma_id *listener, struct cma_id *id, const struct 
 	struct ucma_ctx *ctx = listener->ctx, *child;
 	struct ucma_event *event;
 
-	if (!ctx->backlog)
+	if (!ctx->backlog || !ucma_may_have_id(ctx->file))
 		return false;
 	event = calloc(1, sizeof(*event));
 	child = event ? ucma_ctx_new(ctx->file, 0) : NULL;
@@ -280,6 +299,7 @@ int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, stru
 		return rc;
 	u->ops = ops;
 	u->ctx = ctx;
+	u->limit = share_connections(CMA_IDS);
 	u->listen_fd = -1;
 	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = u->epoll_fd < 0 ? -errno : 0;
@@ -339,13 +359,27 @@ static bool has_low_ports(const struct ucma_file *file)
 	return message_from_friend(file->fd) && process_capable(file->pid, CAP_NET_BIND_SERVICE);
 }
 
+static bool may_come(struct ucma *u, const struct ucred *peer)
+{
+	const struct ucma_file *file;
+	uint32_t own = 0;
+
+	LIST_FOREACH(file, &u->files, link)
+	own += file->user == peer->uid;
+	if (share_allows(peer->uid, own, u->n, u->limit))
+		return true;
+	log_rated(&u->log, u->cma.now, "process %d is refused: user %u has rdma_cm open %u times",
+		  peer->pid, peer->uid, own);
+	return false;
+}
+
 static void add_file(struct ucma *u, int fd)
 {
 	struct ucma_file *file = calloc(1, sizeof(*file));
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	if (!file || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ||
+	if (!file || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !may_come(u, &peer) ||
 	    watch(u, fd, EPOLLIN, file)) {
 		free(file);
 		close(fd);
@@ -355,6 +389,7 @@ static void add_file(struct ucma *u, int fd)
 	file->fd = fd;
 	file->bell = -1;
 	file->pid = peer.pid;
+	file->user = peer.uid;
 	process_name(file->pid, file->name);
 	file->low_ports = has_low_ports(file);
 	TAILQ_INIT(&file->events);

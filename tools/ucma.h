@@ -16,6 +16,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "cma.h"
+#include "log.h"
 #include "process.h"
 
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
@@ -63,9 +64,11 @@ struct ucma_file {
 	int bell;      /* -1 before the hello; a packet for each event */
 	uint32_t owed; /* packets that did not fit */
 	pid_t pid;
+	uid_t user;
 	char name[PROCESS_NAME];
 	bool low_ports; /* by user and capabilities of the process when it opened the device */
 	uint64_t token;
+	uint32_t n_ctxs;
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
 	LIST_ENTRY(ucma_file) link;
@@ -86,7 +89,9 @@ struct ucma {
 	int listen_fd;
 	int epoll_fd; /* to be watched by the daemon */
 	uint32_t n;
+	uint32_t limit; /* of n, for users who have a share */
 	uint32_t last_group;
+	struct log_budget log; /* for those who are refused */
 	struct ucma_file_list files;
 };
 
@@ -100,6 +105,8 @@ void ucma_input(struct ucma *u, uint64_t now);
 
 /* For ucma_cmd.c. */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
+/* Whether the file's user may have another ID: each has a share of CMA_IDS. */
+bool ucma_may_have_id(const struct ucma_file *asker);
 /* Destroys the ID, too; returns how many of its events will not be fetched any more. */
 uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx);
 /* The event that is fetched next; NULL: there is none. The caller frees it. */

@@ -86,6 +86,8 @@ static int create_id(struct ucma_command *c)
 	rc = GET(c, request);
 	if (!rc)
 		rc = service_of(&request, &service);
+	if (!rc && !ucma_may_have_id(c->file))
+		rc = -ENOSPC;
 	if (rc)
 		return rc;
 	ctx = ucma_ctx_new(c->file, request.uid);

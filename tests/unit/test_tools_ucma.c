@@ -1047,6 +1047,52 @@ static void test_no_descriptors(void **state)
 	ucma_input(&loop.ucma, loop.now);
 }
 
+/* What a user other than root can open leaves some for others, and is his again. */
+static void test_share_of_connections(void **state)
+{
+	struct loop_program c[4];
+	uint8_t byte;
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	loop.ucma.limit = 8;
+	for (int i = 0; i < 3; i++)
+		c[i] = loop_start_on(&loop, connect_as_stranger());
+	fd = connect_as_stranger();
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(recv(fd, &byte, sizeof(byte), MSG_DONTWAIT), 0);
+	close(fd);
+	assert_int_equal(loop.ucma.n, 5);
+	c[3] = loop_start(&loop);
+	loop_end(&loop, &c[3]);
+	loop_end(&loop, &c[2]);
+	c[2] = loop_start_on(&loop, connect_as_stranger());
+	for (int i = 0; i < 3; i++)
+		loop_end(&loop, &c[i]);
+}
+
+static void test_share_of_ids(void **state)
+{
+	const struct rdma_ucm_create_id request = {.uid = 0xc, .ps = RDMA_PS_TCP};
+	struct rdma_ucm_create_id_resp response;
+	struct loop_program c;
+	uint32_t id = 0;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	c = loop_start_on(&loop, connect_as_stranger());
+	for (int i = 0; i < CMA_IDS / 2; i++)
+		id = create(&c, RDMA_PS_TCP, 0xc);
+	assert_int_equal(COMMAND(&c, CREATE_ID, request, sizeof(response)), -ENOSPC);
+	destroy(&c, id);
+	create(&c, RDMA_PS_TCP, 0xc);
+	create(&a, RDMA_PS_TCP, 0xa);
+	loop_end(&loop, &c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -1079,6 +1125,8 @@ int main(void)
 		TEST(test_many_events),
 		TEST(test_death_with_events),
 		TEST(test_no_descriptors),
+		TEST(test_share_of_connections),
+		TEST(test_share_of_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
