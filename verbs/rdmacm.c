@@ -173,7 +173,7 @@ static int join_events(struct rdmacm_file *file, int *fd)
 
 static int set_up_events(struct rdmacm_file *file, int *fd)
 {
-	file->kernel = rdmacm_kernel_open();
+	file->kernel = rdmacm_kernel_open(file);
 	if (file->kernel >= 0)
 		return join_events(file, fd);
 	file->reader = fcntl(*fd, F_DUPFD_CLOEXEC, 0);

@@ -14,6 +14,7 @@
 #include "rdmacm.h"
 
 struct rdmacm_id;
+struct twin;
 
 struct rdmacm_file {
 	struct fd_object fd;
@@ -25,6 +26,7 @@ struct rdmacm_file {
 	atomic_uint turn; /* whose events were asked for last */
 	pid_t pid;        /* a child's IDs would be its parent's */
 	uint64_t token;
+	struct twin *twins;    /* by number (rdmacm_kernel.c); kept for the next opening */
 	struct rdmacm_id *ids; /* by number (rdmacm_ids.h); NULL: it has made none */
 	LIST_ENTRY(rdmacm_file) link;
 };

@@ -36,29 +36,36 @@ struct twin {
 	bool bound; /* the kernel's ID has an address */
 };
 
-/* By the number that the program knows, which no two IDs of a host's programs have. */
-static struct twin *twins;
 static pthread_mutex_t twins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct twin *map_twins(void)
 {
 	/* Of 1.5 MB only the pages of numbers that occur are ever there. */
-	void *p = mmap(NULL, IDS * sizeof(*twins), PROT_READ | PROT_WRITE,
+	void *p = mmap(NULL, IDS * sizeof(struct twin), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
-int rdmacm_kernel_open(void)
+/* Two daemons, one after the other, may use one number: each open device has its own. */
+static bool clear_twins(struct rdmacm_file *file)
 {
-	bool ready;
+	bool clear;
 
 	pthread_mutex_lock(&twins_lock);
-	if (!twins)
-		twins = map_twins();
-	ready = twins != NULL;
+	if (file->twins)
+		clear = !madvise(file->twins, IDS * sizeof(struct twin), MADV_DONTNEED);
+	else
+		clear = (file->twins = map_twins()) != NULL;
 	pthread_mutex_unlock(&twins_lock);
-	return ready ? REAL(open)("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC) : -1;
+	return clear;
+}
+
+int rdmacm_kernel_open(struct rdmacm_file *file)
+{
+	return clear_twins(file)
+		       ? REAL(open)("/dev/infiniband/rdma_cm", O_RDWR | O_NONBLOCK | O_CLOEXEC)
+		       : -1;
 }
 
 /* With a file of NULL where the kernel knows nothing of the ID. */
@@ -67,25 +74,38 @@ static struct twin twin_of(struct rdmacm_file *file, uint32_t number)
 	struct twin twin = {.file = NULL};
 
 	pthread_mutex_lock(&twins_lock);
-	if (number < IDS && twins[number].file == file)
-		twin = twins[number];
+	if (number < IDS && file->twins)
+		twin = file->twins[number];
 	pthread_mutex_unlock(&twins_lock);
 	return twin;
 }
 
-static void set_twin(uint32_t number, struct twin twin)
+static void set_twin(struct rdmacm_file *file, uint32_t number, struct twin twin)
 {
-	if (number >= IDS)
+	if (number >= IDS || !file->twins)
 		return;
 	pthread_mutex_lock(&twins_lock);
-	twins[number] = twin;
+	file->twins[number] = twin;
 	pthread_mutex_unlock(&twins_lock);
 }
 
-static void set_side(uint32_t number, struct twin twin, enum side side)
+static struct twin take_twin(struct rdmacm_file *file, uint32_t number)
+{
+	struct twin twin = {.file = NULL};
+
+	if (number >= IDS || !file->twins)
+		return twin;
+	pthread_mutex_lock(&twins_lock);
+	twin = file->twins[number];
+	file->twins[number] = (struct twin){.file = NULL};
+	pthread_mutex_unlock(&twins_lock);
+	return twin;
+}
+
+static void set_side(struct rdmacm_file *file, uint32_t number, struct twin twin, enum side side)
 {
 	twin.side = side;
-	set_twin(number, twin);
+	set_twin(file, number, twin);
 }
 
 /* --- The kernel's commands */
@@ -207,9 +227,9 @@ static int create_id(struct rdmacm_file *file, struct rdmacm_request *request,
 
 	if (rc)
 		return rc;
-	set_twin(number_in(response), (struct twin){.file = NULL});
+	set_twin(file, number_in(response), (struct twin){.file = NULL});
 	if (!kernel(file, request, 0, &of_kernel))
-		set_twin(number_in(response),
+		set_twin(file, number_in(response),
 			 (struct twin){.file = file, .id = number_in(&of_kernel)});
 	return 0;
 }
@@ -231,7 +251,7 @@ static uint32_t kernel_destroy(struct rdmacm_file *file, uint32_t id)
 /* From now on the ID is urxed's alone; the kernel had told nothing of it yet. */
 static void forget(uint32_t number, struct twin twin)
 {
-	set_twin(number, (struct twin){.file = NULL});
+	set_twin(twin.file, number, (struct twin){.file = NULL});
 	kernel_destroy(twin.file, twin.id);
 }
 
@@ -252,13 +272,21 @@ static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
 	int rc;
 
 	/* First: urxed gives the number to another ID as soon as it is free. */
-	set_twin(number, (struct twin){.file = NULL});
+	set_twin(file, number, (struct twin){.file = NULL});
 	if (twin.file)
 		events = kernel_destroy(file, twin.id);
 	rc = rdmacm_own(file, request, response);
 	if (!rc)
 		add_events(response, events);
 	return rc;
+}
+
+static void move_twin(struct rdmacm_file *from, struct rdmacm_file *to, uint32_t number)
+{
+	struct twin twin = take_twin(from, number);
+
+	twin.file = to;
+	set_twin(to, number, twin);
 }
 
 static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
@@ -275,12 +303,10 @@ static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		memcpy(&migrate, request->in, sizeof(migrate));
 		migrate.fd = (uint32_t)from->kernel;
 		memcpy(of_kernel.in, &migrate, sizeof(migrate));
-		twin.file = file;
-		set_twin(number, twin);
+		move_twin(from, file, number);
 		rc = kernel(file, &of_kernel, twin.id, response);
 		if (rc) {
-			twin.file = from;
-			set_twin(number, twin);
+			move_twin(file, from, number);
 			return rc;
 		}
 		memcpy(&events, response->out, sizeof(events));
@@ -351,7 +377,7 @@ static int follow(struct rdmacm_file *file, uint32_t number, struct twin *twin)
 	if (rc && rc != -EADDRINUSE)
 		forget(number, *twin);
 	else
-		set_twin(number, *twin);
+		set_twin(file, number, *twin);
 	return rc == -EADDRINUSE ? rc : 0;
 }
 
@@ -368,7 +394,7 @@ static int bind_addr(struct rdmacm_file *file, struct rdmacm_request *request,
 	if (rc)
 		return rc;
 	twin.bound = true;
-	set_side(number, twin, SIDE_KERNEL);
+	set_side(file, number, twin, SIDE_KERNEL);
 	return 0;
 }
 
@@ -379,14 +405,14 @@ static int resolve_addr(struct rdmacm_file *file, struct rdmacm_request *request
 	int rc;
 
 	/* Before: another thread may have the event, and ask about the ID, before this returns. */
-	set_side(number, twin, SIDE_OWN);
+	set_side(file, number, twin, SIDE_OWN);
 	rc = rdmacm_own(file, request, response);
 	if (is_elsewhere(rc)) {
-		set_side(number, twin, SIDE_KERNEL);
+		set_side(file, number, twin, SIDE_KERNEL);
 		rc = kernel(file, request, twin.id, response);
 	}
 	if (rc)
-		set_twin(number, twin);
+		set_twin(file, number, twin);
 	return rc;
 }
 
@@ -505,7 +531,7 @@ static int number_for(struct rdmacm_file *file, uint32_t id, uint32_t *number)
 	if (rc)
 		return rc;
 	*number = number_in(&response);
-	set_twin(*number,
+	set_twin(file, *number,
 		 (struct twin){.file = file, .id = id, .side = SIDE_KERNEL, .bound = true});
 	return 0;
 }

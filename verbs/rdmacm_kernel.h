@@ -13,7 +13,7 @@
 #include "rdmacm_file.h"
 
 /* A descriptor of the kernel's device, which does not block; -1: there is none for this process. */
-int rdmacm_kernel_open(void);
+int rdmacm_kernel_open(struct rdmacm_file *file);
 /* Runs any command but GET_EVENT on both or the right one. 0, or a negative errno value. */
 int rdmacm_kernel_run(struct rdmacm_file *file, struct rdmacm_request *request,
 		      struct rdmacm_response *response);
