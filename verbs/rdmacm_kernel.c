@@ -32,6 +32,8 @@ enum side {
 struct twin {
 	struct rdmacm_file *file; /* NULL: nothing */
 	uint32_t id;
+	uint64_t uid;       /* the program's name for it */
+	uint32_t swallowed; /* events that the kernel has told, and the program has not got */
 	enum side side;
 	bool bound; /* the kernel's ID has an address */
 };
@@ -223,18 +225,21 @@ static int create_id(struct rdmacm_file *file, struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
 	struct rdmacm_response of_kernel;
+	struct rdma_ucm_create_id create;
 	int rc = rdmacm_own(file, request, response);
 
 	if (rc)
 		return rc;
 	set_twin(file, number_in(response), (struct twin){.file = NULL});
+	memcpy(&create, request->in, sizeof(create));
 	if (!kernel(file, request, 0, &of_kernel))
 		set_twin(file, number_in(response),
-			 (struct twin){.file = file, .id = number_in(&of_kernel)});
+			 (struct twin){
+				 .file = file, .id = number_in(&of_kernel), .uid = create.uid});
 	return 0;
 }
 
-/* How many of its events the program was told. */
+/* How many of its events the kernel has told. */
 static uint32_t kernel_destroy(struct rdmacm_file *file, uint32_t id)
 {
 	const struct rdma_ucm_destroy_id destroy = {.id = id};
@@ -265,16 +270,22 @@ static void add_events(struct rdmacm_response *response, uint32_t n)
 	memcpy(response->out, &resp, sizeof(resp));
 }
 
-static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
-		      struct rdmacm_response *response, uint32_t number, struct twin twin)
+/* Of the events that the kernel has told, those that the program got: it waits for no others. */
+static uint32_t events_got(uint32_t told, struct twin twin)
 {
+	return told > twin.swallowed ? told - twin.swallowed : 0;
+}
+
+static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response, uint32_t number)
+{
+	/* First: urxed gives the number to another ID as soon as it is free. */
+	struct twin twin = take_twin(file, number);
 	uint32_t events = 0;
 	int rc;
 
-	/* First: urxed gives the number to another ID as soon as it is free. */
-	set_twin(file, number, (struct twin){.file = NULL});
 	if (twin.file)
-		events = kernel_destroy(file, twin.id);
+		events = events_got(kernel_destroy(file, twin.id), twin);
 	rc = rdmacm_own(file, request, response);
 	if (!rc)
 		add_events(response, events);
@@ -310,6 +321,7 @@ static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
 			return rc;
 		}
 		memcpy(&events, response->out, sizeof(events));
+		events = events_got(events, twin);
 	}
 	rc = rdmacm_own(file, request, response);
 	if (!rc)
@@ -502,7 +514,7 @@ int rdmacm_kernel_run(struct rdmacm_file *file, struct rdmacm_request *request,
 	switch (request->command.command) {
 	case RDMA_USER_CM_CMD_MIGRATE_ID: return migrate_id(file, request, response, number);
 	case RDMA_USER_CM_CMD_LEAVE_MCAST: return leave(file, request, response, number);
-	case RDMA_USER_CM_CMD_DESTROY_ID: return destroy_id(file, request, response, number, twin);
+	case RDMA_USER_CM_CMD_DESTROY_ID: return destroy_id(file, request, response, number);
 	}
 	if (!twin.file)
 		return rdmacm_own(file, request, response);
@@ -536,6 +548,19 @@ static int number_for(struct rdmacm_file *file, uint32_t id, uint32_t *number)
 	return 0;
 }
 
+/* An event of the ID with that name, which the program will not see. */
+static void swallow(struct rdmacm_file *file, uint64_t uid)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&twins_lock);
+	while (i < IDS && !(file->twins[i].file && file->twins[i].uid == uid))
+		i++;
+	if (i < IDS)
+		file->twins[i].swallowed++;
+	pthread_mutex_unlock(&twins_lock);
+}
+
 int rdmacm_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *request,
 			struct rdmacm_response *response)
 {
@@ -552,6 +577,7 @@ int rdmacm_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *r
 	rc = number_for(file, event.id, &event.id);
 	if (rc) {
 		log_error("a connection request to the kernel is refused: %s", strerror(-rc));
+		swallow(file, event.uid);
 		kernel_destroy(file, event.id);
 		return -EAGAIN;
 	}
