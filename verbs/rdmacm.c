@@ -398,17 +398,25 @@ static int own_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 	return rc;
 }
 
-/* Turn about, so that a side with many events does not hide the other's. -EAGAIN: neither has one.
+/*
+ * Turn about, so that a side with many events does not hide the other's. -EAGAIN: neither has one;
+ * -EIO: urxed has gone, and the kernel has none.
  */
 static int next_event(struct rdmacm_file *file, const struct rdmacm_request *request,
 		      struct rdmacm_response *response)
 {
+	bool gone = false;
 	int rc = -EAGAIN;
 
-	for (int i = 0; i < 2 && rc == -EAGAIN; i++)
+	for (int i = 0; i < 2 && rc == -EAGAIN; i++) {
 		rc = file->turn++ % 2 ? rdmacm_kernel_event(file, request, response)
 				      : own_event(file, -1, request, response);
-	return rc;
+		if (rc == -EIO) {
+			gone = true;
+			rc = -EAGAIN;
+		}
+	}
+	return gone && rc == -EAGAIN ? -EIO : rc;
 }
 
 /* A signal ends it, also where its handler would have read(2) go on: poll(2) does not. */

@@ -123,12 +123,25 @@ bool rdmacm_ids_destroyed(struct rdmacm_id id, struct rdmacm_response *response)
 	return id.there;
 }
 
+void rdmacm_ids_elsewhere(struct rdmacm_file *file, uint32_t number, bool elsewhere)
+{
+	pthread_mutex_lock(&lock);
+	if (get(file, number).there)
+		file->ids[number].elsewhere = elsewhere;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool is_untold(struct rdmacm_id id)
+{
+	return id.uid && !id.told && !id.elsewhere;
+}
+
 /* IDS: there is none. */
 static uint32_t next_untold(const struct rdmacm_file *file)
 {
 	uint32_t i = file->ids ? 0 : IDS;
 
-	while (i < IDS && (!file->ids[i].uid || file->ids[i].told))
+	while (i < IDS && !is_untold(file->ids[i]))
 		i++;
 	return i;
 }

@@ -14,7 +14,8 @@
 struct rdmacm_id {
 	uint64_t uid; /* the program's name for it; 0: it has none yet, and is told nothing */
 	bool there;
-	bool told; /* of the end */
+	bool told;      /* of the end */
+	bool elsewhere; /* it is the kernel's, which goes on */
 };
 
 /* urxed has done a command that makes, names or moves IDs, or told an event; others are nothing. */
@@ -32,6 +33,8 @@ void rdmacm_ids_restore(struct rdmacm_file *file, const struct rdmacm_request *r
 bool rdmacm_ids_destroyed(struct rdmacm_id id, struct rdmacm_response *response);
 /* urxed has gone: the next event; false: all IDs were told. */
 bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *response);
+/* Addresses have decided whether the ID is the kernel's: those are not told of urxed's end. */
+void rdmacm_ids_elsewhere(struct rdmacm_file *file, uint32_t number, bool elsewhere);
 /* The device is closed. */
 void rdmacm_ids_forget(struct rdmacm_file *file);
 

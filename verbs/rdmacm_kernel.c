@@ -14,6 +14,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "log.h"
+#include "rdmacm_ids.h"
 #include "real.h"
 
 #define IDS        65536      /* as many as librdmacm knows, and urxed has */
@@ -108,6 +109,7 @@ static void set_side(struct rdmacm_file *file, uint32_t number, struct twin twin
 {
 	twin.side = side;
 	set_twin(file, number, twin);
+	rdmacm_ids_elsewhere(file, number, side == SIDE_KERNEL);
 }
 
 /* --- The kernel's commands */
@@ -424,7 +426,7 @@ static int resolve_addr(struct rdmacm_file *file, struct rdmacm_request *request
 		rc = kernel(file, request, twin.id, response);
 	}
 	if (rc)
-		set_twin(file, number, twin);
+		set_side(file, number, twin, twin.side);
 	return rc;
 }
 
