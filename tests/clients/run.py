@@ -11,6 +11,7 @@ import re
 import subprocess
 import time
 
+from build import digest
 from families import FAMILIES
 from place import PLACES
 from host import Failure, main
@@ -44,7 +45,10 @@ def run_row(row, at):
 
 
 class Record:
-    """What became of the rows, by the versions of the packages; rows that run again take their places."""
+    """
+    What became of the rows, by the versions of the packages, with one build of urxe; rows that run
+    again take their places.
+    """
 
     def __init__(self, options, packages):
         folder = os.path.join(options.build, 'clients')
@@ -57,13 +61,14 @@ class Record:
         except (FileNotFoundError, ValueError):  # the latter where a run was ended as it wrote
             before = None
         self.packages = {package: version(package) for package in packages}
-        if before and before['packages'] == self.packages:
+        self.build = digest(options.build)
+        if before and (before['packages'], before.get('build')) == (self.packages, self.build):
             self.rows = {(row['server'], row['client']): row['failure'] for row in before['rows']}
 
     def add(self, row, failure):
         self.rows[(getattr(row, 'server', ''), row.client)] = failure
         with open(self.path, 'w', encoding='utf-8') as file:
-            json.dump({'packages': self.packages,
+            json.dump({'packages': self.packages, 'build': self.build,
                        'rows': [{'server': server, 'client': client, 'failure': failure}
                                 for (server, client), failure in self.rows.items()]}, file, indent=1)
 

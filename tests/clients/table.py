@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Makes docs/clients.md of the rows and of the records that the suite "clients" has left in a build
-directory, where each row has to have passed in each place. With --check, says whether the page has
-exactly the rows that there are.
+directory, where each row has to have passed in each place with what is built there. With --check,
+says whether the page has exactly the rows that there are.
 """
 import argparse
 import json
@@ -11,6 +11,7 @@ import os
 import re
 import sys
 
+from build import digest
 from families import FAMILIES
 from place import PLACES
 from row import outcome, typed
@@ -54,9 +55,11 @@ def read(path):
         return file.read()
 
 
-def checked(name, family, records):
-    """The versions of a family's packages, which ran all its rows in all places."""
+def checked(name, family, records, built):
+    """The versions of a family's packages, which ran all its rows in all places with that build."""
     for place, record in records.items():
+        if record.get('build') != built:
+            sys.exit(f'{name}, {PLACES[place].title}: not run since urxe was built')
         passed = [[row['server'], row['client']] for row in record['rows'] if not row['failure']]
         for row in family.ROWS:
             if key(row) not in passed:
@@ -72,7 +75,7 @@ def write(build):
     for name, family in FAMILIES.items():
         records = {place: json.loads(read(os.path.join(build, 'clients', f'{name}-{place}.json')))
                    for place in PLACES}
-        versions |= checked(name, family, records)
+        versions |= checked(name, family, records, digest(build))
     with open(PAGE, 'w', encoding='utf-8') as file:
         file.write(page(versions))
 
