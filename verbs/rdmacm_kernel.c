@@ -43,7 +43,7 @@ static pthread_mutex_t twins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct twin *map_twins(void)
 {
-	/* Of 1.5 MB only the pages of numbers that occur are ever there. */
+	/* Of 2.5 MB only the pages of numbers that occur are ever there. */
 	void *p = mmap(NULL, IDS * sizeof(struct twin), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
