@@ -49,7 +49,7 @@ def check(ranks, elsewhere):
     lanes = set(re.findall(LANES, ''.join(re.findall(r'ep_cfg\[.*', ranks))))
     if lanes != {('self', 'memory0'), ('rc_verbs', 'urxe0:1')}:
         raise Failure(f'the ranks have {lanes}')
-    if len(set(re.findall(r'\[other:(\d+):\w+\] +ucp_worker', ranks))) != elsewhere:
+    if len(set(re.findall(r'\[other:(\d+) *:\w+\] +ucp_worker', ranks))) != elsewhere:
         raise Failure(f'not {elsewhere} ranks on the other host')
 
 
