@@ -81,6 +81,9 @@ static void stop_waiting(struct cma_id *id)
 void cma_destroy_id(struct cma_id *id)
 {
 	stop_waiting(id);
+	if (id->src.listening)
+		cma_early_gone(&id->cma->early, id->cma->now,
+			       cm_service_id(id->src.ps, id->src.addr.port));
 	cma_port_drop(&id->cma->ports, &id->src);
 	if (id->conn)
 		cm_release(id->conn, id->cma->now);
@@ -657,8 +660,10 @@ static enum cma_service service_of(const struct cm_conn *conn, const struct cm_m
 	return cm_channel(conn)->service == CM_SERVICE_UC ? CMA_UC : CMA_RC;
 }
 
-static bool is_heard(const struct cma *cma, uint64_t service_id)
+static bool is_heard(const void *ctx, uint64_t service_id)
 {
+	const struct cma *cma = ctx;
+
 	return !(service_id >> 32) &&
 	       cma_port_heard(&cma->ports, (uint16_t)(service_id >> 16), (uint16_t)service_id);
 }
@@ -770,11 +775,34 @@ void cma_close(struct cma *cma)
 	*cma = (struct cma){0};
 }
 
+/* Whether it is a request that waits for a listener. */
+static bool is_kept(struct cma *cma, const struct cm_path *path, const uint8_t bytes[CM_MAD_LEN])
+{
+	struct cm_mad mad;
+	uint64_t service_id;
+
+	if (cm_mad_parse(&mad, bytes) || (mad.attr != CM_REQ && mad.attr != CM_SIDR_REQ))
+		return false;
+	service_id = mad.attr == CM_REQ ? mad.req.service_id : mad.sidr_req.service_id;
+	return !is_heard(cma, service_id) &&
+	       cma_early_keep(&cma->early, cma->now, service_id, path, bytes);
+}
+
 void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 	       const uint8_t mad[CM_MAD_LEN])
 {
 	cma->now = now;
-	cm_input(cma->cm, now, path, mad);
+	if (!is_kept(cma, path, mad))
+		cm_input(cma->cm, now, path, mad);
+}
+
+/* Those that have found a listener, and those that have not. */
+static void input_early(struct cma *cma)
+{
+	struct cma_early_request request;
+
+	while (cma_early_take(&cma->early, cma->now, is_heard, cma, &request))
+		cm_input(cma->cm, cma->now, &request.path, request.mad);
 }
 
 uint64_t cma_tick(struct cma *cma, uint64_t now)
@@ -783,8 +811,11 @@ uint64_t cma_tick(struct cma *cma, uint64_t now)
 	struct cma_id *id, *after;
 
 	cma->now = now;
+	input_early(cma);
 	cm_tick(cma->cm, now);
 	next = cm_next_deadline(cma->cm);
+	if (cma_early_due(&cma->early) < next)
+		next = cma_early_due(&cma->early);
 	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
 		after = LIST_NEXT(id, wait_link);
 		if (id->due <= now) {

@@ -12,6 +12,7 @@
 #include <cm/cm.h>
 
 #include "cma_addr.h"
+#include "cma_early.h"
 #include "cma_port.h"
 #include "host.h"
 #include "neigh.h"
@@ -123,6 +124,7 @@ struct cma {
 	uint64_t psns;
 	uint64_t now; /* of what is under way */
 	struct cma_id_list waiting;
+	struct cma_early early;
 };
 
 /* 0, or a negative errno value; then nothing is left. */

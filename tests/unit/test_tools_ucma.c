@@ -417,6 +417,72 @@ static void test_listener_goes(void **state)
 	expect_no_event(&b);
 }
 
+/* A server without a listener for a moment, and a client that is quicker. */
+static void test_listener_comes_back(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(destroy(&b, listener(5)), 0);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	expect_no_event(&a);
+	listener(5);
+	loop_pass(&loop, 0);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	expect_no_event(&a);
+}
+
+static void test_listener_stays_away(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(destroy(&b, listener(5)), 0);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	loop_pass(&loop, CMA_EARLY_KEPT_NS - 1);
+	loop_run(&loop);
+	expect_no_event(&a);
+	loop_pass(&loop, 1);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
+}
+
+static void test_listener_long_gone(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(destroy(&b, listener(5)), 0);
+	loop_pass(&loop, CMA_EARLY_GONE_NS + 1);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
+}
+
+/* No more are kept than there are places: who comes then is refused at once. */
+static void test_many_come_early(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(destroy(&b, listener(5)), 0);
+	for (uint32_t i = 0; i < CMA_EARLY_MAX; i++) {
+		id = client(RDMA_PS_TCP);
+		assert_int_equal(connect_to(&a, id, LOOP_QPN + i, 0), 0);
+		loop_run(&loop);
+		expect_no_event(&a);
+	}
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
+}
+
 static void test_datagrams(void **state)
 {
 	struct rdma_ucm_event_resp event;
@@ -1106,6 +1172,10 @@ int main(void)
 		TEST(test_backlog),
 		TEST(test_death_disconnects),
 		TEST(test_listener_goes),
+		TEST(test_listener_comes_back),
+		TEST(test_listener_stays_away),
+		TEST(test_listener_long_gone),
+		TEST(test_many_come_early),
 		TEST(test_datagrams),
 		TEST(test_af_ib),
 		TEST(test_bound_to_loopback),
