@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What one program or peer may not have of rdma_cm that is others': ports, addresses, shares. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <cm/ip.h>
+
+#include "ucma_programs.h"
+
+#define STRANGER 65534 /* the user nobody, as a rule */
+
+/* Somebody listens at the port, but not for this type of queue pair or this address. */
+static void test_not_for_all(void **state)
+{
+	uint32_t server = create_ib(&b, QPT_UC), id;
+
+	(void)state;
+	assert_int_equal(bind_to(&b, server, INADDR_ANY, PORT), 0);
+	assert_int_equal(listen_on(&b, server, 5), 0);
+	id = create_ib(&a, QPT_RC);
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	expect_no_event(&b);
+}
+
+/* A request from elsewhere, whose sender says who it is; whether the listener heard of it. */
+static bool is_heard_as(const char *address)
+{
+	struct cm_ip_hdr hdr = {.src_port = 9};
+	struct cm_path path = {.pkey = 0xffff};
+	struct cm_mad mad = {.attr = CM_SIDR_REQ,
+			     .sidr_req = {.request_id = 5,
+					  .pkey = 0xffff,
+					  .service_id = cm_service_id(RDMA_PS_UDP, PORT)}};
+	uint8_t bytes[CM_MAD_LEN];
+	bool heard;
+
+	assert_int_equal(inet_pton(AF_INET6, address, hdr.src), 1);
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:169.254.9.9", path.dgid), 1);
+	memcpy(hdr.dst, loop.host.addresses[1].ip, sizeof(hdr.dst));
+	hdr.v6 = memcmp(address, "::ffff:", 7);
+	cm_ip_build(&hdr, mad.private_data);
+	cm_mad_build(&mad, bytes);
+	cma_input(&loop.ucma.cma, loop.now, &path, bytes);
+	heard = rings(&b);
+	assert_int_equal(loop.n, !heard);
+	loop.n = 0;
+	return heard;
+}
+
+/* Nobody outside is this host, all hosts, or a group. */
+static void test_pretenders(void **state)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+	struct rdma_ucm_bind_ip request = {.addr = any};
+	char own[INET6_ADDRSTRLEN];
+
+	(void)state;
+	request.id = create(&b, RDMA_PS_UDP, 0xb);
+	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
+	assert_int_equal(listen_on(&b, request.id, 5), 0);
+	assert_false(is_heard_as("::ffff:127.0.0.1"));
+	assert_false(is_heard_as("::1"));
+	assert_false(is_heard_as("::ffff:0.0.0.0"));
+	assert_false(is_heard_as("::"));
+	assert_false(is_heard_as("::ffff:224.0.0.1"));
+	assert_false(is_heard_as("ff02::1"));
+	for (uint32_t i = 0; i < HOST_ADDRESSES; i++) {
+		if (!loop.host.addresses[i].valid)
+			continue;
+		inet_ntop(AF_INET6, loop.host.addresses[i].ip, own, sizeof(own));
+		assert_false(is_heard_as(own));
+	}
+	assert_true(is_heard_as("::ffff:169.254.9.9"));
+}
+
+/* Takes a capability from this process, or gives it back; whether it had it. */
+static bool set_capability(uint32_t capability, bool on)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+	bool had;
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	had = data[0].effective >> capability & 1;
+	if (on)
+		data[0].effective |= 1u << capability;
+	else
+		data[0].effective &= ~(1u << capability);
+	assert_int_equal(syscall(SYS_capset, &header, data), 0);
+	return had;
+}
+
+static void test_low_ports(void **state)
+{
+	bool had = set_capability(CAP_NET_BIND_SERVICE, false);
+	struct loop_program c = loop_start(&loop), d;
+	uint32_t id;
+
+	(void)state;
+	id = create(&c, RDMA_PS_TCP, 0xc);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1023), -EACCES);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1024), 0);
+	loop_end(&loop, &c);
+	if (!had)
+		return;
+	set_capability(CAP_NET_BIND_SERVICE, true);
+	d = loop_start(&loop);
+	id = create(&d, RDMA_PS_TCP, 0xd);
+	assert_int_equal(bind_to(&d, id, INADDR_ANY, 1023), 0);
+	loop_end(&loop, &d);
+}
+
+/* As another user, of root's daemon; it has not taken the connection yet. */
+static int connect_as_stranger(void)
+{
+	struct sockaddr_un address;
+	int fd;
+
+	assert_int_equal(message_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
+	assert_int_equal(chmod(loop.dir, 0711), 0);
+	assert_int_equal(chmod(address.sun_path, 0666), 0);
+	assert_int_equal(seteuid(STRANGER), 0);
+	fd = loop_connect(&loop);
+	assert_int_equal(seteuid(0), 0);
+	return fd;
+}
+
+/* Who connects and then becomes a program of root has won nothing for who has the socket. */
+static void test_low_ports_of_late(void **state)
+{
+	struct loop_program c;
+	uint32_t id;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	c = loop_start_on(&loop, connect_as_stranger());
+	id = create(&c, RDMA_PS_TCP, 0xc);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1023), -EACCES);
+	assert_int_equal(bind_to(&c, id, INADDR_ANY, 1024), 0);
+	loop_end(&loop, &c);
+}
+
+/* More events than the descriptor takes: none is lost. */
+static void test_many_events(void **state)
+{
+	enum { MANY = 3000 };
+	uint32_t ids[MANY], fetched = 0;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		ids[i] = create(&a, RDMA_PS_TCP, 1);
+		assert_int_equal(resolve(&a, ids[i]), 0);
+	}
+	for (; fetched < MANY; fetched++)
+		assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, ids[fetched]);
+	expect_no_event(&a);
+}
+
+/* What nobody fetched goes with its program: events, and requests with their IDs. */
+static void test_death_with_events(void **state)
+{
+	uint32_t ids[8];
+
+	(void)state;
+	listener(5);
+	for (uint32_t i = 0; i < 8; i++) {
+		ids[i] = client(RDMA_PS_TCP);
+		assert_int_equal(connect_to(&a, ids[i], LOOP_QPN + i, 0), 0);
+	}
+	loop_run(&loop);
+	assert_int_equal(resolve(&b, create(&b, RDMA_PS_TCP, 1)), 0);
+	loop_end(&loop, &b);
+	loop_run(&loop);
+	/* Those that had found a place in the backlog are told. */
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
+	expect_no_event(&a);
+	b = loop_start(&loop);
+}
+
+/* Whoever cannot be taken for want of descriptors does not keep the daemon busy. */
+static void test_no_descriptors(void **state)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), lowest = dup(fd);
+	struct rlimit limit, none;
+	struct sockaddr_un address;
+	struct epoll_event event;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = (rlim_t)lowest;
+	close(lowest);
+	assert_int_equal(message_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(loop.ucma.n, 2);
+	assert_int_equal(epoll_wait(loop.ucma.epoll_fd, &event, 1, 0), 0);
+	/* The next one brings it along. */
+	loop_end(&loop, &a);
+	a = loop_start(&loop);
+	assert_int_equal(loop.ucma.n, 3);
+	close(fd);
+	ucma_input(&loop.ucma, loop.now);
+}
+
+/* What a user other than root can open leaves some for others, and is his again. */
+static void test_share_of_connections(void **state)
+{
+	struct loop_program c[4];
+	uint8_t byte;
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	loop.ucma.limit = 8;
+	for (int i = 0; i < 3; i++)
+		c[i] = loop_start_on(&loop, connect_as_stranger());
+	fd = connect_as_stranger();
+	ucma_input(&loop.ucma, loop.now);
+	assert_int_equal(recv(fd, &byte, sizeof(byte), MSG_DONTWAIT), 0);
+	close(fd);
+	assert_int_equal(loop.ucma.n, 5);
+	c[3] = loop_start(&loop);
+	loop_end(&loop, &c[3]);
+	loop_end(&loop, &c[2]);
+	c[2] = loop_start_on(&loop, connect_as_stranger());
+	for (int i = 0; i < 3; i++)
+		loop_end(&loop, &c[i]);
+}
+
+static void test_share_of_ids(void **state)
+{
+	const struct rdma_ucm_create_id request = {.uid = 0xc, .ps = RDMA_PS_TCP};
+	struct rdma_ucm_create_id_resp response;
+	struct loop_program c;
+	uint32_t id = 0;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	c = loop_start_on(&loop, connect_as_stranger());
+	for (int i = 0; i < CMA_IDS / 2; i++)
+		id = create(&c, RDMA_PS_TCP, 0xc);
+	assert_int_equal(COMMAND(&c, CREATE_ID, request, sizeof(response)), -ENOSPC);
+	destroy(&c, id);
+	create(&c, RDMA_PS_TCP, 0xc);
+	create(&a, RDMA_PS_TCP, 0xa);
+	loop_end(&loop, &c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_not_for_all),    TEST(test_pretenders),
+		TEST(test_low_ports),      TEST(test_low_ports_of_late),
+		TEST(test_many_events),    TEST(test_death_with_events),
+		TEST(test_no_descriptors), TEST(test_share_of_connections),
+		TEST(test_share_of_ids),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
