@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,9 +24,6 @@
 #include "rdmacm_ids.h"
 #include "rdmacm_kernel.h"
 #include "user.h"
-
-/* The daemon answers at once, unless it does not run: then an error is better than to hang. */
-#define ANSWER_S 5
 
 static LIST_HEAD(, rdmacm_file) unused = LIST_HEAD_INITIALIZER(unused);
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -91,7 +87,6 @@ static bool is_friend(int fd)
 
 static int connect_daemon(void)
 {
-	const struct timeval patience = {.tv_sec = ANSWER_S};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd, rc;
 
@@ -101,8 +96,7 @@ static int connect_daemon(void)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)) &&
-	    !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) && is_friend(fd))
+	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)) && is_friend(fd))
 		return fd;
 	rc = errno ? -errno : -EPERM;
 	close(fd);
@@ -257,13 +251,11 @@ static int exchange(struct rdmacm_file *file, const struct rdmacm_request *reque
 		pthread_mutex_unlock(&file->lock);
 		return -EIO;
 	}
+	/* However long it takes, as with the kernel: the next command's answer comes behind it. */
 	if (send(file->socket, request, len, MSG_NOSIGNAL) == (ssize_t)len)
 		do
 			n = recv(file->socket, response, sizeof(*response), 0);
 		while (n < 0 && errno == EINTR);
-	/* An answer that comes late would be taken for the next command's. */
-	if (n < 0)
-		shutdown(file->socket, SHUT_RDWR);
 	pthread_mutex_unlock(&file->lock);
 	if (n < (ssize_t)sizeof(response->reply) ||
 	    response->reply.out != n - (ssize_t)sizeof(response->reply))

@@ -6,11 +6,15 @@ is a disconnect to the other.
 """
 import os
 import shutil
+import signal
 import sys
+import time
 
-from host import Failure, Host, main, skip, succeed, until
+from obedient import Obedient
+from host import Failure, Host, main, skip, succeed, until, wait_stopped
 
 SECONDS = 120
+STOPPED_SECONDS = 6  # longer than a program looks for another daemon
 ATTEMPTS = 20
 # Server and client; {} is the server's address.
 PROGRAMS = [
@@ -99,6 +103,21 @@ def check_death(host):
         raise Failure(f'no disconnect: {server.describe()}')
 
 
+def check_daemon_stopped(host, build):
+    """A daemon that is stopped for however long is waited for, as a kernel would be."""
+    program = Obedient(host, os.path.join(build, 'tests/smoke/cm_outage'))
+    program.obey('lcp')
+    pid = host.daemon_pid()
+    os.kill(pid, signal.SIGSTOP)
+    wait_stopped(pid)
+    program.order('idci')
+    time.sleep(STOPPED_SECONDS)
+    os.kill(pid, signal.SIGCONT)
+    program.wait()
+    program.obey('pd')
+    program.finish()
+
+
 def check_daemon_gone(host):
     """Whose daemon goes is told so; with the next one others connect."""
     program = host.start(sys.executable, os.path.join(os.path.dirname(__file__), 'rdmacm_outage.py'))
@@ -123,6 +142,7 @@ def run():
         check_nobody_listens(host)
         check_port_taken(host)
         check_death(host)
+        check_daemon_stopped(host, build)
         check_daemon_gone(host)
 
 

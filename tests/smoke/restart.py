@@ -9,6 +9,7 @@ import sys
 import time
 
 import report
+from obedient import Obedient
 from host import Failure, Host, Pair, main, succeed, until
 
 PATIENCE = '60'  # seconds for which programs look for a daemon: a busy machine starts one slowly
@@ -108,37 +109,15 @@ def check_newcomer(build):
             raise Failure(f'two programs have one lease: {leases}')
 
 
-class Obedient:
-    """A process of verbs_outage.c."""
-
-    def __init__(self, build, host):
-        host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
-        self.program = host.spawn(
-            host.command([os.path.join(build, 'tests/smoke/verbs_outage')]), subprocess.PIPE)
-        self.done = 'open\n'
-        self.wait()
-
-    def order(self, letters):
-        self.program.process.stdin.write(letters.encode())
-        self.program.process.stdin.flush()
-        self.done += ''.join(f'{letter}\n' for letter in letters)
-
-    def wait(self):
-        def finished():
-            if not self.program.running():
-                raise Failure(f'has ended: {self.program.describe()}')
-            return self.program.output() == self.done
-        until(30, finished, lambda: f'does not do as told: {self.program.describe()}')
-
-    def finish(self):
-        self.program.process.stdin.close()
-        succeed(self.program, 10)
+def obedient(build, host):
+    host.environment.update(URXE_LOG='warning', URXE_RECONNECT_S=PATIENCE)
+    return Obedient(host, os.path.join(build, 'tests/smoke/verbs_outage'))
 
 
 def check_orders(build):
     """What is asked of the daemon while there is none waits for the next one."""
     with Host(build) as host:
-        connecting, writing = Obedient(build, host), Obedient(build, host)
+        connecting, writing = obedient(build, host), obedient(build, host)
         writing.order('cw')
         writing.wait()
         host.daemon.kill()
@@ -154,7 +133,7 @@ def check_orders(build):
 def check_multicast(build):
     """Who was in a group before is in it afterwards."""
     with Host(build) as host:
-        member, sender = Obedient(build, host), Obedient(build, host)
+        member, sender = obedient(build, host), obedient(build, host)
         member.order('j')
         member.wait()
         restart(host, signal.SIGKILL)
@@ -170,7 +149,7 @@ def check_multicast(build):
 def check_private(build):
     """A private daemon is nobody's to start again, but the next program's."""
     with Host(build, daemon=False) as host:
-        program = Obedient(build, host)
+        program = obedient(build, host)
         program.order('cw')
         program.wait()
         host.kill_private_daemon()
