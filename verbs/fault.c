@@ -212,6 +212,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		pass_on(number, info, context);
 }
 
+static bool is_ours(const struct sigaction *act)
+{
+	return act->sa_flags & SA_SIGINFO && act->sa_sigaction == on_fault;
+}
+
 /*
  * SA_NODEFER, and no mask: the program's handler runs under its own. SA_ONSTACK: a program that
  * has made a stack for signals may have too little room elsewhere.
@@ -226,18 +231,20 @@ static int take(int number)
 	if (REAL(sigaction)(number, NULL, &was))
 		return -errno;
 	/* Another one's, where it was set past us since. */
-	if (was.sa_flags & SA_SIGINFO && was.sa_sigaction == on_fault)
+	if (is_ours(&was))
 		return 0;
 	set_action(t, &was);
-	/* From here on no thread begins to set one past us: it waits for the lock. */
+	/* From here on no thread begins to set one past us; who has begun finds that it is taken.
+	 */
 	atomic_store(&t->taken, true);
 	sigemptyset(&ours.sa_mask);
 	if (REAL(sigaction)(number, &ours, &was)) {
 		atomic_store(&t->taken, false);
 		return -errno;
 	}
-	/* That of a thread which had begun before. */
-	set_action(t, &was);
+	/* That of a thread which had begun before, and came first. */
+	if (!is_ours(&was))
+		set_action(t, &was);
 	return 0;
 }
 
@@ -275,28 +282,62 @@ void fault_in_child(void)
 	pthread_mutex_init(&changing, NULL);
 }
 
-bool fault_takes(int number)
+static bool takes(int number)
 {
-	struct taken *t = taken_of(number);
-
-	return t && atomic_load_explicit(&t->taken, memory_order_acquire);
+	return atomic_load_explicit(&taken_of(number)->taken, memory_order_acquire);
 }
 
-void fault_action(int number, const struct sigaction *act, struct sigaction *old)
+/*
+ * The signal was taken while this thread set an action past us, which may stand in the place of
+ * ours now. `was` is what it has found there.
+ */
+static void catch_up(int number, struct sigaction *was)
 {
-	struct taken *t = taken_of(number);
-	struct sigaction was, next;
 	unsigned int version;
 	sigset_t mask;
 
-	/* One may be the other, and either a bad address: not with the lock. */
+	change_begin(&mask);
+	if (is_ours(was))
+		*was = action_now(taken_of(number), &version);
+	take(number);
+	change_end(&mask);
+}
+
+static int set_past_us(int number, const struct sigaction *act, struct sigaction *was)
+{
+	if (REAL(sigaction)(number, act, was))
+		return -1;
+	if (takes(number))
+		catch_up(number, was);
+	return 0;
+}
+
+static void set_ours(int number, const struct sigaction *act, struct sigaction *was)
+{
+	struct taken *t = taken_of(number);
+	struct sigaction next;
+	unsigned int version;
+	sigset_t mask;
+
+	/* A bad address must not be met with the lock. */
 	if (act)
 		next = *act;
 	change_begin(&mask);
-	was = action_now(t, &version);
+	*was = action_now(t, &version);
 	if (act)
 		set_action(t, &next);
 	change_end(&mask);
+}
+
+int fault_action(int number, const struct sigaction *act, struct sigaction *old)
+{
+	struct sigaction was;
+
+	if (takes(number))
+		set_ours(number, act, &was);
+	else if (set_past_us(number, act, &was))
+		return -1;
 	if (old)
 		*old = was;
+	return 0;
 }

@@ -24,9 +24,13 @@ int fault_install(void);
 /* After fork: another thread may have been at it. */
 void fault_in_child(void);
 
-/* Whether a signal is one of the two, and was taken. */
-bool fault_takes(int number);
-/* What sigaction(2) does for such a signal: it is the program's action that is set and told. */
-void fault_action(int number, const struct sigaction *act, struct sigaction *old);
+/* Whether a signal is one of the two. */
+static inline bool fault_concerns(int number)
+{
+	return number == SIGSEGV || number == SIGBUS;
+}
+/* sigaction(2) for these two: once they are taken, it is the program's action that is set and
+ * told. */
+int fault_action(int number, const struct sigaction *act, struct sigaction *old);
 
 #endif

@@ -3,28 +3,51 @@
  * Interposed libc functions that set a signal's action. Once a device was opened, SIGSEGV and
  * SIGBUS are ours first (fault.h), and what the program sets is kept for what is not ours.
  */
+#include <errno.h>
 #include <signal.h>
 
 #include "fault.h"
 #include "real.h"
 
+/* X/Open's of before 2008, which headers declare no more. */
+sighandler_t bsd_signal(int number, sighandler_t handler);
+
 int sigaction(int number, const struct sigaction *act, struct sigaction *old)
 {
-	if (!fault_takes(number))
-		return REAL(sigaction)(number, act, old);
-	fault_action(number, act, old);
-	return 0;
+	if (fault_concerns(number))
+		return fault_action(number, act, old);
+	return REAL(sigaction)(number, act, old);
 }
 
-/* BSD's, as glibc's: the handler stays, and system calls go on. */
-sighandler_t signal(int number, sighandler_t handler)
+static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 {
-	struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+	struct sigaction act = {.sa_handler = handler, .sa_flags = flags}, old;
 
-	if (!fault_takes(number))
-		return REAL(signal)(number, handler);
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
 	sigemptyset(&act.sa_mask);
-	sigaddset(&act.sa_mask, number);
-	fault_action(number, &act, &old);
-	return old.sa_handler;
+	if (!(flags & SA_NODEFER))
+		sigaddset(&act.sa_mask, number);
+	return fault_action(number, &act, &old) ? SIG_ERR : old.sa_handler;
 }
+
+/* The older calls, with the flags that glibc gives them. */
+#define SIGNAL(name, flags)                                         \
+	sighandler_t name(int number, sighandler_t handler)         \
+	{                                                           \
+		if (fault_concerns(number))                         \
+			return set_handler(number, handler, flags); \
+		return REAL(name)(number, handler);                 \
+	}
+
+/* BSD's: the handler stays, and system calls go on. System V's: neither. */
+#define BSD  SA_RESTART
+#define SYSV (int)(SA_RESETHAND | SA_NODEFER)
+
+SIGNAL(signal, BSD)
+SIGNAL(bsd_signal, BSD)
+SIGNAL(ssignal, BSD)
+SIGNAL(sysv_signal, SYSV)
+SIGNAL(__sysv_signal, SYSV)

@@ -55,7 +55,11 @@
 	X(fcntl64)                \
 	X(socket)                 \
 	X(sigaction)              \
-	X(signal)
+	X(signal)                 \
+	X(bsd_signal)             \
+	X(ssignal)                \
+	X(sysv_signal)            \
+	X(__sysv_signal)
 
 #define REAL_ENUM(name) REAL_##name,
 enum real_function { REAL_LIST(REAL_ENUM) REAL_COUNT };

@@ -287,6 +287,9 @@ static void forks(void)
 
 /* --- Signals. */
 
+/* X/Open's of before 2008, which headers declare no more. */
+sighandler_t bsd_signal(int number, sighandler_t handler);
+
 static sigjmp_buf back;
 static void *volatile fault_at;
 static volatile int faults;
@@ -363,6 +366,32 @@ static void check_handler(void)
 	munmap(nowhere, 4096);
 }
 
+/* All that set a handler set the program's own; System V's resets it. */
+static void check_other_calls(void)
+{
+	static const struct {
+		const char *name;
+		sighandler_t (*set)(int, sighandler_t);
+		bool once;
+	} calls[] = {{"signal", signal, false},
+		     {"bsd_signal", bsd_signal, false},
+		     {"ssignal", ssignal, false},
+		     {"sysv_signal", sysv_signal, true},
+		     {"__sysv_signal", __sysv_signal, true}};
+
+	signal(SIGSEGV, SIG_DFL);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		faults = 0;
+		if (calls[i].set(SIGSEGV, SIG_ERR) != SIG_ERR || errno != EINVAL ||
+		    calls[i].set(SIGSEGV, on_signal) != SIG_DFL || kill(getpid(), SIGSEGV) ||
+		    faults != 1)
+			errx(1, "%s sets no handler", calls[i].name);
+		one_goes(0, 5);
+		if (calls[i].set(SIGSEGV, SIG_DFL) != (calls[i].once ? SIG_DFL : on_signal))
+			errx(1, "%s: what is set afterwards is wrong", calls[i].name);
+	}
+}
+
 /* The default action, and that of a fault which is ignored: the end. */
 static void check_end(int number, bool sent)
 {
@@ -402,6 +431,53 @@ static void *deaf(void *unused)
 	return unused;
 }
 
+static volatile bool opened;
+
+static void *set_endlessly(void *unused)
+{
+	const struct sigaction act = own_action();
+	struct sigaction was;
+
+	while (!opened)
+		if (sigaction(SIGSEGV, &act, &was) || was.sa_sigaction != on_fault)
+			errx(1, "sigaction tells what the program has not set");
+	return unused;
+}
+
+/* Actions that are set while the device is opened, for the first time in the process. */
+static int open_beside_setters(void)
+{
+	struct sigaction act = own_action();
+	pthread_t setters[2];
+
+	if (sigaction(SIGSEGV, &act, NULL))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&setters[i], NULL, set_endlessly, NULL))
+			return 1;
+	context = loop_open();
+	pd = ibv_alloc_pd(context);
+	opened = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(setters[i], NULL);
+	one_goes(3, 5);
+	return faults;
+}
+
+static void check_setters(void)
+{
+	for (int i = 0; i < 10; i++) {
+		int status;
+		pid_t child = fork();
+
+		if (!child)
+			_exit(open_beside_setters());
+		if (child < 0 || waitpid(child, &status, 0) != child || status)
+			errx(1, "a handler set while the device is opened: status %#x",
+			     (unsigned int)status);
+	}
+}
+
 static double third(void)
 {
 	volatile double one = 1, three = 3;
@@ -434,6 +510,7 @@ int main(void)
 	struct sigaction act = own_action();
 	pthread_t thread;
 
+	check_setters();
 	if (sigaction(SIGSEGV, &act, NULL))
 		err(1, "sigaction");
 	context = loop_open();
@@ -447,6 +524,7 @@ int main(void)
 	another_comes();
 	forks();
 	check_handler();
+	check_other_calls();
 	if (pthread_create(&thread, NULL, deaf, NULL) || pthread_join(thread, NULL))
 		errx(1, "no thread");
 	check_end(SIGSEGV, false);
