@@ -84,16 +84,15 @@ static int may_lease(const struct clients *all, const struct client *c)
 
 typedef int take_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 
-/* Gives the client a block of queue pair numbers, or one it had. */
-static int lease_block_to(struct clients *all, struct client *c, struct vnic_lease *lease,
-			  take_fn *take)
+/* Gives the client a block of queue pair numbers, or the one that it claims, by its token. */
+static int lease_block_to(struct clients *all, struct client *c, uint32_t *qpn, take_fn *take)
 {
 	pid_t pid = vnic_server_pid(c->conn);
-	uint32_t qpn = lease->qpn_first;
-	int rc = qpn ? record_claim(all->record, qpn, lease->token, pid) : may_lease(all, c);
+	bool claims = *qpn;
+	int rc = claims ? record_claim(all->record, *qpn, c->token, pid) : may_lease(all, c);
 
 	if (!rc)
-		rc = take(all->sw, &c->port, &qpn);
+		rc = take(all->sw, &c->port, qpn);
 	if (rc) {
 		log_rated(&all->log, all->now, "process %d is refused %s", pid,
 			  rc == -EPERM ? "what it claims: its lease has ended"
@@ -101,43 +100,58 @@ static int lease_block_to(struct clients *all, struct client *c, struct vnic_lea
 		return rc;
 	}
 	c->blocks++;
-	if (!lease->qpn_first)
-		*lease = (struct vnic_lease){.token = record_lease(all->record, qpn, pid),
-					     .qpn_first = qpn};
+	if (!claims)
+		c->token = record_lease(all->record, *qpn, pid, c->token);
 	return 0;
 }
 
-static int join(struct clients *all, struct client *c, struct vnic_lease *lease)
+/* All else that a process had is its own at once: it may be slow to ask for it. */
+static int claim_others(struct clients *all, struct client *c)
 {
-	bool claims = lease->qpn_first;
+	pid_t pid = vnic_server_pid(c->conn);
+	uint32_t qpn;
+	int rc = 0;
+
+	while (!rc && (qpn = record_awaited_with(all->record, c->token, pid)))
+		rc = lease_block_to(all, c, &qpn, switch_lease);
+	return rc;
+}
+
+static int join(struct clients *all, struct client *c, uint32_t *qpn)
+{
+	bool claims = *qpn;
 	int rc;
 
 	/* Before a number is leased again that a dead process may have left in a lock. */
 	check_locks(all);
 	process_name(vnic_server_pid(c->conn), c->port.name);
-	rc = lease_block_to(all, c, lease, switch_join);
+	rc = lease_block_to(all, c, qpn, switch_join);
 	if (rc)
 		return rc;
 	c->joined = true;
-	if (claims)
+	if (claims) {
 		remote_return(&all->sw->remotes, &c->port.remotes);
+		rc = claim_others(all, c);
+	}
 	check_remotes(all);
-	return 0;
+	return rc;
 }
 
-static int lease_more(void *ctx, struct vnic_server_client *conn, struct vnic_lease *lease)
+static int lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn)
 {
 	struct clients *all = ctx;
 
-	return lease_block_to(all, find(all, conn), lease, switch_lease);
+	*qpn = 0;
+	return lease_block_to(all, find(all, conn), qpn, switch_lease);
 }
 
-static void fill_welcome(const struct clients *all, const struct vnic_lease *lease,
+static void fill_welcome(const struct clients *all, const struct client *c, uint32_t qpn,
 			 struct vnic_attach_welcome *w)
 {
-	w->qpn_first = lease->qpn_first;
+	w->qpn_first = qpn;
 	w->qpn_count = LEASE_QPNS;
-	w->token = lease->token;
+	w->leases = c->blocks;
+	w->token = c->token;
 	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
 	w->mtu = HOST_MTU;
 	host_port(all->host, &w->port);
@@ -149,27 +163,28 @@ static int welcome(void *ctx, struct vnic_server_client *conn,
 {
 	struct clients *all = ctx;
 	struct client *c = find(all, conn);
-	struct vnic_lease lease = {.token = hello->token, .qpn_first = hello->qpn_first};
+	uint32_t qpn = hello->qpn_first;
 	int rc;
 
 	c->greeting = !hello->qpn_first && record_awaited(all->record);
 	if (c->greeting)
 		return -EINPROGRESS;
-	rc = join(all, c, &lease);
+	c->token = qpn ? hello->token : 0;
+	rc = join(all, c, &qpn);
 	if (!rc)
-		fill_welcome(all, &lease, w);
+		fill_welcome(all, c, qpn, w);
 	return rc;
 }
 
 static void welcome_late(struct clients *all, struct client *c)
 {
 	struct vnic_attach_welcome w = {0};
-	struct vnic_lease lease = {0};
-	int rc = join(all, c, &lease);
+	uint32_t qpn = 0;
+	int rc = join(all, c, &qpn);
 
 	c->greeting = false;
 	if (!rc)
-		fill_welcome(all, &lease, &w);
+		fill_welcome(all, c, qpn, &w);
 	if (vnic_server_welcome(c->conn, rc, &w))
 		c->gone = true;
 }

@@ -27,7 +27,8 @@ struct client {
 	bool joined;
 	bool asked;      /* the last question went to it */
 	bool stale;      /* a notice did not fit its socket */
-	uint32_t blocks; /* of QPNs that it has leased */
+	uint32_t blocks; /* of QPNs that it has leased, */
+	uint64_t token;  /* and what claims them */
 	bool gone;       /* to be freed once no event can name it */
 };
 

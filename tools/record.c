@@ -192,12 +192,13 @@ static uint64_t make_token(void)
 	return token ? token : 1;
 }
 
-uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid)
+uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid, uint64_t token)
 {
 	uint32_t block = lease_block(qpn);
 
-	r->entries[block] = (struct record_entry){
-		.token = make_token(), .start = pid > 0 ? start_of(pid) : 0, .pid = pid};
+	r->entries[block] = (struct record_entry){.token = token ? token : make_token(),
+						  .start = pid > 0 ? start_of(pid) : 0,
+						  .pid = pid};
 	write_entry(r, block);
 	return r->entries[block].token;
 }
@@ -211,6 +212,15 @@ int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid)
 		return -EPERM;
 	r->waits[block] = false;
 	r->awaited--;
+	return 0;
+}
+
+uint32_t record_awaited_with(const struct record *r, uint64_t token, pid_t pid)
+{
+	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
+		if (r->waits[block] && r->entries[block].token == token &&
+		    r->entries[block].pid == pid)
+			return block << LEASE_SHIFT;
 	return 0;
 }
 

@@ -3,7 +3,8 @@
  * The leases on record, so that they survive the daemon.
  *
  * urxed.leases in the run directory says of each block of queue pair numbers
- * which process has it and by what token it may claim it from a later daemon.
+ * which process has it and by what token, one for all of its blocks, it may claim them
+ * from a later daemon.
  * That daemon gives nothing to newcomers before the processes that survived
  * have claimed theirs: a survivor's queue pairs are still what their peers send to.
  * It also says which index of the GID table each address has, as survivors' queue
@@ -57,10 +58,15 @@ int record_open(struct record *r, const char *run_dir);
 /* Removes the file, unless it has blocks on record: those may be claimed later. */
 void record_close(struct record *r, const char *run_dir);
 
-/* Puts the block that begins with qpn on record; returns the token, never 0. */
-uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid);
+/*
+ * Puts the block that begins with qpn on record, with the token of the process's others, or 0
+ * where it is its first; returns the token, never 0.
+ */
+uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid, uint64_t token);
 /* 0: the block is pid's again; -EPERM: it is not on record with this token, or not awaited. */
 int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid);
+/* The first QPN of a block that is awaited with this token; 0: there is none. */
+uint32_t record_awaited_with(const struct record *r, uint64_t token, pid_t pid);
 void record_drop(struct record *r, uint32_t qpn);
 
 /* How many blocks are awaited; those of processes that ended are so no longer. */

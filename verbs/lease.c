@@ -14,7 +14,7 @@ static uint32_t block_of(uint32_t qpn)
 void leases_add(struct leases *leases, struct lease_block *block)
 {
 	leases->blocks[leases->n++] = block;
-	leases->by_qpn[block_of(block->lease.qpn_first)] = block;
+	leases->by_qpn[block_of(block->qpn_first)] = block;
 }
 
 void leases_clear(struct leases *leases)
@@ -39,7 +39,7 @@ uint32_t leases_choose(struct leases *leases)
 		at = leases->next;
 		leases->next = (at + 1) % all;
 	} while (*place(leases, at));
-	return leases->blocks[at / VNIC_LEASE_QPNS]->lease.qpn_first + at % VNIC_LEASE_QPNS;
+	return leases->blocks[at / VNIC_LEASE_QPNS]->qpn_first + at % VNIC_LEASE_QPNS;
 }
 
 void leases_set(struct leases *leases, uint32_t qpn, struct qp *qp)

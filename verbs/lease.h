@@ -13,7 +13,7 @@
 struct qp;
 
 struct lease_block {
-	struct vnic_lease lease;
+	uint32_t qpn_first;
 	struct qp *qps[VNIC_LEASE_QPNS]; /* NULL: nobody has the number */
 };
 

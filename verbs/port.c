@@ -320,8 +320,7 @@ static int first_lease(void)
 
 	if (!block)
 		return -ENOMEM;
-	block->lease =
-		(struct vnic_lease){.token = port.who.token, .qpn_first = port.who.qpn_first};
+	block->qpn_first = port.who.qpn_first;
 	leases_add(&port.leases, block);
 	return 0;
 }
@@ -393,11 +392,15 @@ void port_close(void)
 
 /* --- Another daemon. */
 
-/* Whatever stands in packets and in registers must be what it was. */
+/*
+ * Whatever stands in packets and in registers must be what it was. It may have leased a block more
+ * than this process has heard of.
+ */
 static bool same_host(const struct vnic_attach_welcome *now)
 {
-	return now->qpn_first == port.who.qpn_first && now->qpn_count == port.who.qpn_count &&
-	       now->mtu == port.who.mtu && !memcmp(now->mac, port.who.mac, sizeof(now->mac));
+	return now->qpn_first == port.who.qpn_first && now->leases >= port.leases.n &&
+	       now->qpn_count == port.who.qpn_count && now->mtu == port.who.mtu &&
+	       !memcmp(now->mac, port.who.mac, sizeof(now->mac));
 }
 
 static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcome *now)
@@ -420,16 +423,6 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 		log_info("the new daemon does not take the inbox");
 }
 
-/* The numbers that were leased beside the first ones; nobody leases more meanwhile. */
-static int claim_leases(struct vnic_driver *nic)
-{
-	int rc = 0;
-
-	for (uint32_t i = 1; i < port.leases.n && !rc; i++)
-		rc = vnic_driver_lease(nic, &port.leases.blocks[i]->lease);
-	return rc;
-}
-
 int port_attach_again(void)
 {
 	struct vnic_attach_welcome now;
@@ -442,7 +435,7 @@ int port_attach_again(void)
 	port_unlock();
 	rc = vnic_driver_claim(path_run_dir(), &port.who, &now, &nic);
 	if (!rc) {
-		rc = same_host(&now) ? claim_leases(nic) : -ESTALE;
+		rc = same_host(&now) ? 0 : -ESTALE;
 		if (rc)
 			vnic_driver_detach(nic);
 	}
@@ -540,13 +533,12 @@ static int extend(struct vnic_driver *nic)
 	block = calloc(1, sizeof(*block));
 	if (!block)
 		return -ENOMEM;
-	rc = vnic_driver_lease(nic, &block->lease);
+	rc = vnic_driver_lease(nic, &block->qpn_first);
 	if (rc) {
 		free(block);
 		return rc;
 	}
-	log_info("QPNs %#x to %#x", block->lease.qpn_first,
-		 block->lease.qpn_first + VNIC_LEASE_QPNS - 1);
+	log_info("QPNs %#x to %#x", block->qpn_first, block->qpn_first + VNIC_LEASE_QPNS - 1);
 	port_lock();
 	leases_add(&port.leases, block);
 	port_unlock();

@@ -36,7 +36,7 @@ struct daemon {
 	uint32_t resolves;
 	int asker; /* the GID index of the last RESOLVE that note_asker saw */
 	uint32_t registered;
-	struct vnic_lease lease; /* the next that is given */
+	uint32_t lease; /* the next that is given */
 	pid_t child;
 };
 
@@ -83,6 +83,7 @@ static inline int welcome(void *ctx, struct vnic_server_client *client,
 	w->port.link_mtu = MTU;
 	w->qpn_first = 4096;
 	w->qpn_count = 4096;
+	w->leases = 1;
 	return d->refuse;
 }
 
@@ -117,16 +118,14 @@ static inline int remote(void *ctx, struct vnic_server_client *client, bool conn
 	return 0;
 }
 
-/* Claims with token 7 are good; a new block is d->lease, of whatever number. */
-static inline int lease(void *ctx, struct vnic_server_client *client, struct vnic_lease *l)
+/* A new block is d->lease, of whatever number. */
+static inline int lease(void *ctx, struct vnic_server_client *client, uint32_t *qpn)
 {
 	const struct daemon *d = ctx;
 
 	(void)client;
-	if (l->qpn_first)
-		return l->token == 7 ? 0 : -EPERM;
-	*l = d->lease;
-	return d->lease.qpn_first ? 0 : -ENOSPC;
+	*qpn = d->lease;
+	return d->lease ? 0 : -ENOSPC;
 }
 
 static const struct vnic_server_ops ops = {

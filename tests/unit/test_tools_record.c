@@ -87,8 +87,8 @@ static void a_survivor_claims_with_its_token(void **state)
 	uint64_t a, b;
 
 	(void)state;
-	a = record_lease(r, A, getpid());
-	b = record_lease(r, B, getpid());
+	a = record_lease(r, A, getpid(), 0);
+	b = record_lease(r, B, getpid(), 0);
 	assert_int_not_equal(a, 0);
 	assert_int_not_equal(a, b);
 	assert_int_equal(record_awaited(r), 0);
@@ -100,6 +100,24 @@ static void a_survivor_claims_with_its_token(void **state)
 	assert_int_equal(record_awaited(r), 0);
 }
 
+static void one_token_is_for_all_blocks_of_a_process(void **state)
+{
+	uint64_t token;
+
+	(void)state;
+	token = record_lease(r, A, getpid(), 0);
+	assert_int_equal(record_lease(r, B, getpid(), token), token);
+	assert_int_equal(record_awaited_with(r, token, getpid()), 0);
+	open_again();
+	assert_int_equal(record_awaited_with(r, token, getpid()), A);
+	assert_int_equal(record_awaited_with(r, token, getppid()), 0);
+	assert_int_equal(record_awaited_with(r, token + 1, getpid()), 0);
+	assert_int_equal(record_claim(r, A, token, getpid()), 0);
+	assert_int_equal(record_awaited_with(r, token, getpid()), B);
+	assert_int_equal(record_claim(r, B, token, getpid()), 0);
+	assert_int_equal(record_awaited_with(r, token, getpid()), 0);
+}
+
 static void it_says_to_whom_survivors_speak(void **state)
 {
 	const struct remote_key to = {.gid = {0xfe, 0x80, [15] = 1}, .qpn = 0x1234};
@@ -109,8 +127,8 @@ static void it_says_to_whom_survivors_speak(void **state)
 
 	(void)state;
 	assert_int_equal(record_remote_at(r, 0, &key, &process), -ENODATA);
-	record_lease(r, A, getpid());
-	record_lease(r, B, pid);
+	record_lease(r, A, getpid(), 0);
+	record_lease(r, B, pid, 0);
 	record_remote(r, 2, &to, lease_block(A));
 	record_remote(r, 3, &to, lease_block(B));
 	record_remote(r, 4, &to, lease_block(A));
@@ -126,7 +144,7 @@ static void it_says_to_whom_survivors_speak(void **state)
 		assert_int_equal(record_remote_at(r, place, &key, &process), -ENOENT);
 	assert_int_equal(record_remote_at(r, 6, &key, &process), -ENODATA);
 	/* Nor is it of the process that gets the block next. */
-	record_lease(r, B, getpid());
+	record_lease(r, B, getpid(), 0);
 	open_again();
 	assert_int_equal(record_remote_at(r, 3, &key, &process), -ENOENT);
 }
@@ -136,7 +154,7 @@ static void any_other_claim_is_refused(void **state)
 	uint64_t token;
 
 	(void)state;
-	token = record_lease(r, A, getpid());
+	token = record_lease(r, A, getpid(), 0);
 	assert_int_equal(record_claim(r, A, token, getpid()), -EPERM); /* it has it */
 	open_again();
 	assert_int_equal(record_claim(r, A, token + 1, getpid()), -EPERM);
@@ -155,7 +173,7 @@ static void who_has_ended_is_not_awaited(void **state)
 	pid_t pid = start_process();
 
 	(void)state;
-	record_lease(r, A, pid);
+	record_lease(r, A, pid, 0);
 	open_again();
 	assert_int_equal(record_awaited(r), 1);
 	assert_int_equal(r->last, A / LEASE_QPNS);
@@ -166,7 +184,7 @@ static void who_has_ended_is_not_awaited(void **state)
 	assert_int_equal(r->last, 0);
 
 	pid = start_process();
-	record_lease(r, A, pid);
+	record_lease(r, A, pid, 0);
 	end_process(pid);
 	open_again();
 	assert_int_equal(record_awaited(r), 0);
@@ -203,7 +221,7 @@ static void a_process_outlives_its_first_thread(void **state)
 		assert_true(read(fd, text, sizeof(text) - 1) > 0);
 		close(fd);
 	}
-	token = record_lease(r, A, pid);
+	token = record_lease(r, A, pid, 0);
 	open_again();
 	assert_int_equal(record_awaited(r), 1);
 	assert_int_equal(record_claim(r, A, token, pid), 0);
@@ -216,7 +234,7 @@ static void a_zombie_has_ended(void **state)
 	pid_t pid = start_process();
 
 	(void)state;
-	record_lease(r, A, pid);
+	record_lease(r, A, pid, 0);
 	open_again();
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -228,7 +246,7 @@ static void a_zombie_has_ended(void **state)
 static void the_start_time_tells_processes_apart(void **state)
 {
 	(void)state;
-	record_lease(r, A, getpid());
+	record_lease(r, A, getpid(), 0);
 	r->entries[A / LEASE_QPNS].start++;
 	record_drop(r, B);
 	/* Written with the next lease of the block only: so by hand. */
@@ -244,8 +262,8 @@ static void what_is_dropped_or_given_up_is_gone(void **state)
 	uint64_t token;
 
 	(void)state;
-	record_lease(r, A, getpid());
-	token = record_lease(r, B, getpid());
+	record_lease(r, A, getpid(), 0);
+	token = record_lease(r, B, getpid(), 0);
 	record_drop(r, A);
 	open_again();
 	assert_int_equal(record_awaited(r), 1);
@@ -259,7 +277,7 @@ static void what_is_dropped_or_given_up_is_gone(void **state)
 static void the_file_stays_while_a_lease_is_on_record(void **state)
 {
 	(void)state;
-	record_lease(r, A, getpid());
+	record_lease(r, A, getpid(), 0);
 	record_close(r, dir);
 	/* Those that leave now are to find their leases again. */
 	record_drop(r, A);
@@ -278,12 +296,12 @@ static void a_broken_file_harms_nobody(void **state)
 	struct stat st;
 
 	(void)state;
-	record_lease(r, A, getpid());
+	record_lease(r, A, getpid(), 0);
 	assert_int_equal(fstat(r->fd, &st), 0);
 	assert_int_equal(ftruncate(r->fd, st.st_size - 1), 0);
 	open_again();
 	assert_int_equal(record_awaited(r), 0);
-	record_lease(r, A, getpid());
+	record_lease(r, A, getpid(), 0);
 	assert_int_equal(pwrite(r->fd, "X", 1, 3), 1);
 	open_again();
 	assert_int_equal(record_awaited(r), 0);
@@ -341,6 +359,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_first_daemon_awaits_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_survivor_claims_with_its_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_token_is_for_all_blocks_of_a_process, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(one_token_is_for_all_blocks_of_a_process, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(it_says_to_whom_survivors_speak, setup, teardown),
 		cmocka_unit_test_setup_teardown(any_other_claim_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_ended_is_not_awaited, setup, teardown),

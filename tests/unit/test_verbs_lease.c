@@ -38,7 +38,7 @@ static void add(struct leases *l, uint32_t qpn)
 	struct lease_block *block = calloc(1, sizeof(*block));
 
 	assert_non_null(block);
-	block->lease.qpn_first = qpn;
+	block->qpn_first = qpn;
 	leases_add(l, block);
 }
 

@@ -30,7 +30,7 @@ struct vnic_transport_ops {
 	int (*remote)(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
 		      uint32_t qpn);
 	/* As vnic_driver_lease. */
-	int (*lease)(struct vnic_transport *transport, struct vnic_lease *lease);
+	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
 	/* Hands the inbox's descriptors to the device; they stay the caller's. */
 	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
 	/* Those of another process's inbox, which are the caller's. */

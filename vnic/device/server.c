@@ -342,7 +342,7 @@ static int on_lease(struct vnic_server_client *client, struct request *request)
 
 	if (!client->bars)
 		return -EPROTO;
-	lease->status = request->ops->lease(request->ctx, client, &lease->lease);
+	lease->status = request->ops->lease(request->ctx, client, &lease->qpn_first);
 	return answer(client, lease, sizeof(*lease), NULL, 0);
 }
 

@@ -227,9 +227,9 @@ int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32
 	return drv->transport->ops->remote(drv->transport, true, dgid, qpn);
 }
 
-int vnic_driver_lease(struct vnic_driver *drv, struct vnic_lease *lease)
+int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first)
 {
-	return drv->transport->ops->lease(drv->transport, lease);
+	return drv->transport->ops->lease(drv->transport, qpn_first);
 }
 
 int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn)

@@ -219,17 +219,17 @@ static bool is_lease(uint32_t qpn_first)
 	return qpn_first && qpn_first < 1u << 24 && qpn_first % VNIC_LEASE_QPNS == 0;
 }
 
-static int shm_lease(struct vnic_transport *transport, struct vnic_lease *lease)
+static int shm_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 {
-	union vnic_message message = {.lease = {.type = VNIC_ATTACH_LEASE, .lease = *lease}};
+	union vnic_message message = {.lease = {.type = VNIC_ATTACH_LEASE}};
 	int ret = ask(to_shm(transport), &message, sizeof(message.lease));
 
 	if (!ret)
 		ret = message.lease.status;
-	if (!ret && !is_lease(message.lease.lease.qpn_first))
+	if (!ret && !is_lease(message.lease.qpn_first))
 		ret = -EPROTO;
 	if (!ret)
-		*lease = message.lease.lease;
+		*qpn_first = message.lease.qpn_first;
 	return ret;
 }
 

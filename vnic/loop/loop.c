@@ -92,10 +92,10 @@ static int loop_remote(struct vnic_transport *transport, bool connected, const u
 	return 0;
 }
 
-static int loop_lease(struct vnic_transport *transport, struct vnic_lease *lease)
+static int loop_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 {
 	(void)transport;
-	(void)lease;
+	(void)qpn_first;
 	return -ENOSPC;
 }
 

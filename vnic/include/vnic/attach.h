@@ -23,8 +23,7 @@
  *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
  *            wants its UNREGISTER; what is left goes with the connection.
  *   INBOX    client: memory and eventfd of its inbox (inbox.h). Once.
- *   LEASE    the client wants another block of QPNs, or claims one that an earlier daemon
- *            gave it.
+ *   LEASE    the client wants another block of QPNs. Who claims his first claims it, too.
  *   INTRODUCE  client: a QPN of this host.
  *            daemon: memory and eventfd of its owner's inbox, where both are of one
  *            user in one user namespace.
@@ -49,7 +48,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 12
+#define VNIC_ATTACH_VERSION 13
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -131,7 +130,9 @@ struct vnic_attach_welcome {
 	uint16_t mtu; /* bytes of Ethernet payload that the NIC takes, whatever the link does */
 	uint32_t qpn_first;
 	uint32_t qpn_count; /* VNIC_LEASE_QPNS */
-	uint64_t token;     /* claims the lease from the next daemon */
+	uint64_t token;     /* claims all that it has leased by then from the next daemon */
+	uint32_t leases;    /* blocks that it has: those that it has claimed, or this one */
+	uint32_t reserved;
 	struct vnic_attach_port port;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* 0 = none */
 };
@@ -186,21 +187,11 @@ struct vnic_attach_introduce {
 	uint32_t qpn;
 };
 
-/* A block of QPNs, and what claims it from the next daemon. */
-struct vnic_lease {
-	uint64_t token;
-	uint32_t qpn_first; /* 0 = none: a new one is wanted */
-	uint32_t reserved;
-};
-
 struct vnic_attach_lease {
 	uint32_t type;
-	/*
-	 * 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user his share, or all are out;
-	 * -EPERM: the one that is claimed is not the client's any more.
-	 */
+	/* 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user his share, or all are out. */
 	int32_t status;
-	struct vnic_lease lease;
+	uint32_t qpn_first;
 };
 
 struct vnic_attach_notice {

@@ -26,8 +26,8 @@ struct vnic_driver;
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
 /*
- * The same for a process that an earlier daemon welcomed as `was`: it gets its first block of
- * QPNs again, and may claim others by vnic_driver_lease. -EPERM: it is not to be had.
+ * The same for a process that an earlier daemon welcomed as `was`: it gets all its blocks of
+ * QPNs again. -EPERM: they are not to be had.
  */
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
 		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
@@ -100,11 +100,10 @@ int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32
 int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 
 /*
- * Another block of QPNs for this process, to *lease: a new one where its qpn_first is 0, else that
- * which an earlier daemon gave it. -ENOSPC: there is none for it; -EPERM: it is not its own any
- * more. Blocks for the daemon's answer. Any thread; takes turns by itself.
+ * Another block of QPNs for this process. -ENOSPC: there is none for it. Blocks for the daemon's
+ * answer. Any thread; takes turns by itself.
  */
-int vnic_driver_lease(struct vnic_driver *drv, struct vnic_lease *lease);
+int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
 /* --- Frames for other processes of this host, without the daemon (inbox.h). */
 

@@ -42,11 +42,10 @@ struct vnic_server_ops {
 	int (*remote)(void *ctx, struct vnic_server_client *client, bool connected,
 		      const uint8_t dgid[16], uint32_t qpn);
 	/*
-	 * A client wants another block of QPNs, or claims one: returns the status of struct
-	 * vnic_attach_lease, and with 0 the block in its place. It is the client's until
-	 * vnic_server_close.
+	 * A client wants another block of QPNs: returns the status of struct
+	 * vnic_attach_lease. It is the client's until vnic_server_close.
 	 */
-	int (*lease)(void *ctx, struct vnic_server_client *client, struct vnic_lease *lease);
+	int (*lease)(void *ctx, struct vnic_server_client *client, uint32_t *qpn_first);
 };
 
 /*
