@@ -2,6 +2,7 @@
 """A virtual machine with Debian's kernel, in which Linux' rdma_rxe is the device rxe0."""
 import base64
 import contextlib
+import ipaddress
 import os
 import socket
 import sys
@@ -53,12 +54,13 @@ class Guest:
     Runs from the moment that it is made. `wire` are QEMU's arguments for the netdev n0, which its
     NIC for RDMA is on. A second NIC, QEMU's own, leads to this machine: the guest reaches what
     listens on 127.0.0.1 here as 10.0.2.2, and `port` of 127.0.0.1 is the same port of the guest.
+    `prefix` stands before QEMU's command: with that of a Namespace "here" is that namespace.
     """
 
     HERE = '10.0.2.2'
 
     def __init__(self, image, wire, nic='virtio-net-pci', mac='52:54:00:00:00:02',
-                 name='guest', memory_mb=MEMORY_MB):
+                 name='guest', memory_mb=MEMORY_MB, prefix=()):
         self.name = name
         self.mac = mac
         self.top = tempfile.TemporaryDirectory(prefix='guest-')
@@ -70,6 +72,7 @@ class Guest:
         self.socket = socket.socket(socket.AF_UNIX)
         agent = os.path.join(self.top.name, 'agent')
         self.qemu = Program([
+            *prefix,
             # It ends when this process does, however that happens.
             'setpriv', '--pdeathsig', 'KILL',
             'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2',
@@ -148,17 +151,27 @@ class Guest:
 
     # --- RDMA
 
-    def make_rxe(self, address, mtu):
-        """Gives the NIC an address, and makes the device rxe0 on it."""
+    def raise_link(self, mtu, ipv4, ipv6=None):
+        """Gives the NIC its MTU and its addresses; returns the interface's name."""
         name = self.interface(self.mac)
-        self.run(f'ip link set {name} mtu {mtu} up && ip addr add {address}/24 dev {name} && '
-                 f'rdma link add rxe0 type rxe netdev {name}')
+        # With no probing first an address can be used at once.
+        self.run(f'echo 0 >/proc/sys/net/ipv6/conf/{name}/accept_dad; '
+                 f'ip link set {name} mtu {mtu} up && ip addr add {ipv4}/24 dev {name}')
+        if ipv6:
+            self.run(f'ip addr add {ipv6}/64 dev {name}')
+        return name
+
+    def make_rxe(self, ipv4, mtu, ipv6=None):
+        """Gives the NIC addresses, and makes the device rxe0 on it."""
+        self.run(f'rdma link add rxe0 type rxe netdev {self.raise_link(mtu, ipv4, ipv6)}')
 
     def gid(self, address):
-        """The index of an IPv4 address in the GID table of rxe0."""
-        number = socket.inet_aton(address).hex()
-        gid = f'ffff:{number[:4]}:{number[4:]}'
-        return int(self.run(f'cd /sys/class/infiniband/rxe0/ports/1/gids; grep -l {gid} *'))
+        """The index of an address in the GID table of rxe0."""
+        wanted = ipaddress.ip_address(address)
+        if wanted.version == 4:
+            wanted = ipaddress.ip_address(f'::ffff:{address}')
+        return int(self.run('cd /sys/class/infiniband/rxe0/ports/1/gids; '
+                            f'grep -l {wanted.exploded} *'))
 
     def wait_neighbour(self, address):
         """Waits until the station at the other end of the wire answers."""

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import subprocess
+import tempfile
 
 from host import skip
 
@@ -147,15 +148,15 @@ class Archive:
 class Image:
     """
     What QEMU is given: `kernel`, and `initramfs` with Debian's programs, and those whose paths are
-    given, in /bin, with urxe where that is asked for. Both are kept beside the build directory;
-    kernel/ there is the unpacked package.
+    given, in /bin, with urxe where that is asked for. The kernel is that of the unpacked package
+    in this folder beside the build directory; the initramfs lasts as long as the object.
     """
 
-    def __init__(self, build, programs=(), urxe=False):
-        self.folder = build + '-guests'
-        unpacked_package = os.path.join(self.folder, 'kernel')
-        self.kernel = kernel(unpacked_package)
-        self.initramfs = os.path.join(self.folder, 'initramfs')
+    def __init__(self, build, programs=(), urxe=False, kernel_folder='kernel'):
+        package = os.path.join(build + '-guests', kernel_folder)
+        self.kernel = kernel(package)
+        self.top = tempfile.TemporaryDirectory(prefix='image-')
+        self.initramfs = os.path.join(self.top.name, 'initramfs')
         archive = Archive(self.initramfs)
         for empty in ('/dev', '/proc', '/sys', '/tmp'):
             archive.folder(empty)
@@ -165,7 +166,7 @@ class Image:
         add_programs(archive, [find_program(name) for name in PROGRAMS] + list(programs))
         if urxe:
             add_urxe(archive, build)
-        for number, (name, contents) in enumerate(modules(unpacked_package)):
+        for number, (name, contents) in enumerate(modules(package)):
             archive.add(f'/modules/{number:02}-{name}.ko', contents)
         archive.close()
 
