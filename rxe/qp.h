@@ -43,7 +43,6 @@ struct requester {
 	uint32_t psn;       /* of the next packet; inside request `cur` of the queue */
 	uint32_t una;       /* oldest unacknowledged; inside request `tail` */
 	uint32_t acked;     /* all before it is acknowledged, but for READs and atomics */
-	uint32_t next_psn;  /* of the next request to be posted */
 	uint32_t rd_atomic; /* READ requests and atomics on their way */
 	uint32_t recv_seq;  /* requests posted that take a receive from the peer */
 	struct credit credit;

@@ -179,7 +179,7 @@ static bool transition_ok(const struct urxe_qp *qp, uint8_t to, uint32_t mask)
 
 static void set_sq_psn(struct urxe_qp *qp, uint32_t psn)
 {
-	qp->req.psn = qp->req.una = qp->req.next_psn = psn;
+	qp->req.psn = qp->req.una = psn;
 	retry_init(qp);
 }
 

@@ -20,6 +20,16 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 	return window < READ_CHUNK ? window : READ_CHUNK;
 }
 
+/* The next request in the queue is `cur`, and its PSNs begin where we are. */
+static void next_request(struct urxe_qp *qp)
+{
+	struct sq *sq = &qp->sq;
+
+	sq->cur++;
+	if (sq->cur != sq->head)
+		sq_wqe(sq, sq->cur)->first_psn = qp->req.psn;
+}
+
 /* --- Completion of requests. */
 
 void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
@@ -36,7 +46,7 @@ void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
 	};
 
 	if (sq->cur == sq->tail)
-		sq->cur++;
+		next_request(qp);
 	sq->tail++;
 	if (status == URXE_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & URXE_SEND_SIGNALED))
 		return;
@@ -62,7 +72,7 @@ void req_flush(struct urxe_qp *qp)
 
 	while (qp->sq.tail != qp->sq.head)
 		req_complete(qp, URXE_WC_WR_FLUSH_ERR);
-	req->psn = req->una = req->next_psn;
+	req->una = req->psn;
 	retry_init(qp);
 }
 
@@ -192,7 +202,8 @@ static void step(struct urxe_qp *qp, const struct request_packet *rp)
 	end = req->psn == urxe_psn_add(rp->wqe->first_psn, rp->wqe->n_packets);
 	if (qp->type == URXE_QPT_RC) {
 		req->rd_atomic += wqe_is_rd_atomic(rp->wqe);
-		qp->sq.cur += end;
+		if (end)
+			next_request(qp);
 		retry_packet_sent(qp);
 		return;
 	}
@@ -224,7 +235,7 @@ static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 		return false;
 	}
 	wqe->executed = true;
-	qp->sq.cur++;
+	next_request(qp);
 	req_complete_executed(qp);
 	return true;
 }

@@ -165,7 +165,6 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		.flush = wr->flush,
 		.n_segs = wr->n_segs,
 		.length = (uint32_t)wr_length(wr),
-		.first_psn = qp->req.next_psn,
 		.recv_seq = qp->req.recv_seq + wr_takes_receive(wr->opcode),
 		.rkey = wr->rkey,
 		.remote_addr = wr->remote_addr,
@@ -196,8 +195,9 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 		return -ENOMEM;
 	wqe = sq_wqe(sq, sq->head);
 	fill(wqe, qp, wr);
-	qp->req.next_psn = urxe_psn_add(qp->req.next_psn, wqe->n_packets);
 	qp->req.recv_seq = wqe->recv_seq;
+	if (sq->cur == sq->head)
+		wqe->first_psn = qp->req.psn;
 	sq->head++;
 	if (qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE)
 		req_flush(qp);

@@ -21,8 +21,8 @@ struct send_wqe {
 	uint32_t n_segs;
 	uint32_t length;    /* bytes of the message */
 	uint32_t n_packets; /* PSNs of the message, at least 1; 0 where nothing is sent */
-	uint32_t first_psn;
-	uint32_t recv_seq; /* requests up to this that take a receive from the peer */
+	uint32_t first_psn; /* from when it is `cur` on */
+	uint32_t recv_seq;  /* requests up to this that take a receive from the peer */
 	uint32_t imm;
 	uint32_t invalidate_key;
 	uint32_t rkey;
