@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Records the captures of fixtures that have a line `capture recorded A B KERNEL`, of which A and B are
+linux-rxe or urxe: what the text says the stations do, real devices do, one line after the other,
+while this program is the wire between them. Linux' rdma_rxe is in a virtual machine, urxe on this
+machine. The texts are given the numbers that the devices chose, and expected.json is made.
+
+    record.py BUILD [FIXTURE...]     FIXTURE: its folder below pcap-fixtures/; all where none is named
+"""
+import contextlib
+import glob
+import json
+import os
+import socket
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../guests'), os.path.join(HERE, '../replay')]
+from guest import Guest  # noqa: E402
+from host import Failure, Host, free_port, main, until, wait_listening  # noqa: E402
+from image import Image  # noqa: E402
+import dissect  # noqa: E402
+from text import Text  # noqa: E402
+from wire import End, Wire  # noqa: E402
+
+FIXTURES = os.path.join(HERE, '../../pcap-fixtures')
+STATION = 'tests/interop/station'
+SIDES = 'ab'
+IPV4 = {'a': '10.77.0.10', 'b': '10.77.0.11'}
+IPV6 = {'a': 'fd77::10', 'b': 'fd77::11'}
+MAC = {'a': '52:54:00:77:00:0a', 'b': '52:54:00:77:00:0b'}
+MTU = 4200
+SECONDS = 60  # for what a step waits for
+QUIET = 0.5   # in which what is still under way has come, retries too
+LARGEST = 200_000
+
+
+class Linux:
+    """Linux' rdma_rxe in a virtual machine."""
+
+    def __init__(self, build, path, side):
+        self.path = path
+        image = Image(build, [os.path.join(build, STATION)])
+        self.guest = Guest(image, ['-netdev', f'dgram,id=n0,local.type=unix,local.path={path}.nic,'
+                                   f'remote.type=unix,remote.path={path}'],
+                           mac=MAC[side], name=side)
+        try:
+            self.set_up(side)
+        except BaseException:
+            self.guest.close()
+            raise
+
+    def set_up(self, side):
+        name = self.guest.interface(MAC[side])
+        self.guest.run(f'echo 0 >/proc/sys/net/ipv6/conf/{name}/accept_dad')
+        self.guest.make_rxe(IPV4[side], MTU)
+        self.guest.run(f'ip -6 addr add {IPV6[side]}/64 dev {name}')
+        self.kernel = self.guest.run('uname -r').strip()
+
+    @staticmethod
+    def end(path):
+        return End(path, path + '.nic')
+
+    def meet(self, side):
+        """Waits until the other end answers."""
+        self.guest.wait_neighbour(IPV4[side])
+
+    def start(self, side):
+        job = self.guest.start(f'station {side} rxe0 {self.guest.port}')
+        self.guest.wait_listening(self.guest.port)
+        return job, self.guest.port
+
+    def close(self):
+        self.guest.close()
+
+
+class Urxe:
+    """urxe on this machine, whose uplink is the wire."""
+
+    kernel = None
+
+    def __init__(self, build, path, side):
+        self.program = os.path.join(build, STATION)
+        self.host = Host(build, arguments=['--uplink', f'qemu:{path},dgram',
+                                           '--address', f'{IPV4[side]}/24',
+                                           '--address', f'{IPV6[side]}/64'])
+
+    @staticmethod
+    def end(path):
+        return End(path + '.qemu', path)
+
+    def meet(self, _):
+        """The other end has done so."""
+
+    def start(self, side):
+        port = free_port()
+        job = self.host.start(self.program, side, 'urxe0', str(port))
+        wait_listening(job, port)
+        return job, port
+
+    def close(self):
+        self.host.__exit__(None)
+
+
+STACKS = {'linux-rxe': Linux, 'urxe': Urxe}
+
+
+class Link:
+    """Two stations of two kinds and the wire between them."""
+
+    def __init__(self, build, stacks, folder):
+        paths = [os.path.join(folder, side) for side in SIDES]
+        self.stack = contextlib.ExitStack()
+        kinds = [STACKS[name] for name in stacks]
+        self.wire = Wire([kind.end(path) for kind, path in zip(kinds, paths)])
+        self.stack.callback(self.wire.close)
+        self.ends = {}
+        try:
+            for side, kind, path in zip(SIDES, kinds, paths):
+                self.ends[side] = kind(build, path, side)
+                self.stack.callback(self.ends[side].close)
+            for side, other in ('ab', 'ba'):
+                self.ends[side].meet(other)
+        except BaseException:
+            self.stack.close()
+            raise
+
+    def kernel(self):
+        return next(end.kernel for end in self.ends.values() if end.kernel)
+
+    def close(self):
+        self.stack.close()
+
+
+class Station:
+    """A station of one fixture; see station.c."""
+
+    def __init__(self, end, side):
+        self.job, port = end.start(side)
+        self.socket = socket.create_connection(('127.0.0.1', port), timeout=2 * SECONDS)
+        self.stream = self.socket.makefile('rw', encoding='utf-8', newline='\n')
+
+    def ask(self, command):
+        self.stream.write(command)
+        self.stream.flush()
+        answer = self.stream.readline().strip()
+        if answer.split(' ')[0] != 'ok':
+            raise Failure(f'{answer or "ended"}: {self.job.describe()}')
+        return answer
+
+    def give(self, text):
+        data = text.bytes().decode()
+        return self.ask(f'text {len(data.encode())}\n{data}')
+
+    def numbers(self, text):
+        """QPNs, keys of regions, keys of windows."""
+        _, rest = self.give(text).split(' qpn', 1)
+        qpns, rest = rest.split(' mr', 1)
+        keys, windows = rest.split(' mw', 1)
+        return qpns.split(), keys.split(), windows.split()
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+        self.job.wait(SECONDS)
+
+
+def run_lines(text, wire, stations):
+    """Has the stations do what the text says, and writes into it how many frames that took."""
+    passed = 0
+    for number in range(1, len(text.lines) + 1):
+        words = text.words(number)
+        if text.deed(number):
+            stations[text.deed(number)].ask(f'line {number}\n')
+        elif words[:1] == ['frames'] and words[1] != 'rest':
+            wanted = passed + int(words[1])
+            count = wire.wait_count(wanted, SECONDS)
+            if count < wanted:
+                raise Failure(f'line {number}: {count - passed} frames came, not {words[1]}')
+            text.change(number, 'frames', count - passed)
+            passed = count
+
+
+def record(link, folder):
+    path = os.path.join(folder, 'fixture.txt')
+    text = Text(path)
+    stations = {}
+    try:
+        for side in SIDES:
+            stations[side] = Station(link.ends[side], side)
+        for side in SIDES:
+            text.set_numbers(side, *stations[side].numbers(text))
+        link.wire.start_capture(text.lost())
+        for side in SIDES:
+            stations[side].give(text)
+        run_lines(text, link.wire, stations)
+        link.wire.wait_quiet(QUIET)
+    finally:
+        for station in stations.values():
+            station.close()
+    keep(link, folder)
+    text.set_kernel(link.kernel())
+    for side in SIDES:
+        number, packed = text.address(side)
+        mac = link.wire.mac_of(packed)
+        if mac:
+            text.change(number, 'mac', mac)
+    text.write(path)
+
+
+def keep(link, folder):
+    capture = os.path.join(folder, 'capture.pcap')
+    link.wire.write(capture)
+    with open(capture, 'rb') as file:
+        data = file.read()
+    if len(data) > LARGEST:
+        raise Failure(f'{capture} is too large: {len(data)} bytes')
+    with open(os.path.join(folder, 'expected.json'), 'w', encoding='utf-8') as file:
+        json.dump(dissect.dissect(data), file, indent=1)
+        file.write('\n')
+
+
+def recorded(names):
+    """(stacks, folder) of the fixtures that are recorded."""
+    for path in sorted(glob.glob(os.path.join(FIXTURES, '*/*/fixture.txt'))):
+        folder = os.path.dirname(path)
+        stacks = Text(path).stacks()
+        if stacks and (not names or os.path.relpath(folder, FIXTURES) in names):
+            yield tuple(stacks), folder
+
+
+def run():
+    build, *names = sys.argv[1:]
+    fixtures = list(recorded(names))
+    failed = 0
+    for stacks in sorted({stacks for stacks, _ in fixtures}):
+        with tempfile.TemporaryDirectory(prefix='record-') as scratch:
+            link = Link(build, stacks, scratch)
+            try:
+                for folder in [folder for found, folder in fixtures if found == stacks]:
+                    name = os.path.relpath(folder, FIXTURES)
+                    try:
+                        record(link, folder)
+                        print(f'{name}: {len(link.wire.frames)} frames', flush=True)
+                    except Failure as failure:
+                        failed += 1
+                        print(f'{name}: {failure}', flush=True)
+            finally:
+                link.close()
+    if failed or not fixtures:
+        raise Failure(f'{failed} of {len(fixtures)} fixtures were not recorded')
+
+
+if __name__ == '__main__':
+    main(run)
