@@ -15,6 +15,13 @@
 /* CRC-32 of eight bytes of ones: the state behind the absent LRH. */
 #define ICRC_SEED 0x2144df1cu
 
+/*
+ * A packet that is no longer goes through the CRC at once, out of the copy in which its headers
+ * are masked: a CRC in two pieces takes twice as long where each is short (EPYC: 16 ns for 60
+ * bytes, 36 ns for 40 and 20), and none gets faster below this length.
+ */
+#define MASKED_MAX 256
+
 static void mask_ipv4(uint8_t *ip)
 {
 	ip[1] = 0xff;                       /* type of service */
@@ -45,14 +52,14 @@ static void mask(enum urxe_net net, uint8_t *hdr, uint32_t l3_len)
 
 uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end)
 {
-	uint8_t hdr[L3_MAX_LEN + BTH_LEN];
-	uint32_t l3_len = (uint32_t)(bth - l3);
+	uint8_t masked[MASKED_MAX];
+	uint64_t len = (uint64_t)(end - l3), copied = len < MASKED_MAX ? len : MASKED_MAX;
 	uint32_t crc;
 
-	memcpy(hdr, l3, l3_len + BTH_LEN);
-	mask(net, hdr, l3_len);
-	crc = crc32_gzip_refl(ICRC_SEED, hdr, l3_len + BTH_LEN);
-	return crc32_gzip_refl(crc, bth + BTH_LEN, (uint64_t)(end - bth - BTH_LEN));
+	memcpy(masked, l3, copied);
+	mask(net, masked, (uint32_t)(bth - l3));
+	crc = crc32_gzip_refl(ICRC_SEED, masked, copied);
+	return len == copied ? crc : crc32_gzip_refl(crc, l3 + copied, len - copied);
 }
 
 void urxe_icrc_put(uint8_t *at, uint32_t icrc)

@@ -21,6 +21,7 @@
 #define MS 1000000u
 
 #define BURST    EGRESS_BURST /* frames that are handled together */
+#define FEW      4            /* that most calls of the engine do not exceed */
 #define ROUNDS   8            /* bursts, before others get a turn at the lock */
 #define TURNS    4            /* at the lock, before the engine thread looks at its sockets */
 #define CHANNELS 8            /* full event channels that the thread watches at a time */
@@ -50,19 +51,22 @@
 
 static struct progress *const progress = &port.progress;
 
+/* Buffers for a burst cost more to lay out than a small frame to send: few of them first. */
 void progress_transmit(uint64_t now)
 {
 	struct urxe_frame frames[BURST];
-	bool sent;
+	uint32_t wanted = FEW;
+	bool more;
 
 	if (!port_connected())
 		return;
-	sent = egress_flush(&port.egress, now);
-	while (sent && urxe_next_deadline(port.dev) <= now) {
-		uint32_t room = egress_reserve(&port.egress, now, frames, BURST);
+	more = egress_flush(&port.egress, now);
+	while (more && urxe_next_deadline(port.dev) <= now) {
+		uint32_t room = egress_reserve(&port.egress, now, frames, wanted);
 		uint32_t n = room ? urxe_output(port.dev, now, frames, room) : 0;
 
-		sent = egress_send(&port.egress, now, frames, n) && n == BURST;
+		more = egress_send(&port.egress, now, frames, n) && n == wanted;
+		wanted = BURST;
 	}
 }
 
