@@ -19,16 +19,20 @@ struct fd_object {
 	void (*release)(struct fd_object *object); /* the last descriptor is closed */
 };
 
-extern atomic_uint fd_ours; /* descriptors in the table */
+extern atomic_uint fd_ours __attribute__((visibility("hidden"))); /* descriptors in the table */
 
 struct fd_object *fd_find(int fd);
+
+/* Whether any descriptor is ours: what every program asks at each call. */
+static inline bool fd_any(void)
+{
+	return __builtin_expect(atomic_load_explicit(&fd_ours, memory_order_relaxed) != 0, 0);
+}
 
 /* NULL where fd is not ours; lock-free. */
 static inline struct fd_object *fd_lookup(int fd)
 {
-	if (__builtin_expect(atomic_load_explicit(&fd_ours, memory_order_relaxed) == 0, 1))
-		return 0;
-	return fd_find(fd);
+	return fd_any() ? fd_find(fd) : 0;
 }
 
 /* 0, or -EMFILE or -ENOMEM. */

@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 
 #include "clock.h"
+#include "crc.h"
 #include "fault.h"
 #include "log.h"
 #include "path.h"
@@ -341,6 +342,9 @@ static int attach(void)
 	LIST_INIT(&port.released_remotes);
 	port.gone = false;
 	port.inbox_broken = false;
+	rc = crc_load();
+	if (rc)
+		return rc;
 	rc = vnic_driver_attach(dir, &port.who, &port.nic);
 	if (rc) {
 		log_error("cannot attach to urxed in %s: %s", dir, strerror(-rc));

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -15,47 +14,44 @@
 
 #include "fd.h"
 #include "file.h"
+#include "hook.h"
 #include "log.h"
 #include "path.h"
 #include "port.h"
 #include "rdmacm.h"
-#include "real.h"
 #include "uverbs.h"
 
-ssize_t write(int fd, const void *buf, size_t count)
+HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 {
 	struct uverbs_file *file = file_lookup(fd);
 	struct rdmacm_file *rdmacm;
 
-	if (__builtin_expect(file != NULL, 0))
+	if (file)
 		return uverbs_write(file, fd, buf, count);
 	rdmacm = rdmacm_lookup(fd);
-	if (__builtin_expect(rdmacm != NULL, 0))
+	if (rdmacm)
 		return rdmacm_write(rdmacm, fd, buf, count);
 	return REAL(write)(fd, buf, count);
 }
+HOOK(ssize_t, write, (int fd, const void *buf, size_t count), fd_any(), (fd, buf, count))
 
 /* ENOTTY: the ioctl interface is not there, and rdma-core uses write(). */
-int ioctl(int fd, unsigned long request, ...)
+HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 {
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
 	if (file_lookup(fd)) {
 		errno = ENOTTY;
 		return -1;
 	}
 	return REAL(ioctl)(fd, request, arg);
 }
+HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg), fd_any(), (fd, request, arg))
 
-int close(int fd)
+HOOKED(int, close)(int fd)
 {
 	fd_remove(fd);
 	return REAL(close)(fd);
 }
+HOOK(int, close, (int fd), fd_any(), (fd))
 
 int close_range(unsigned int first, unsigned int last, int flags)
 {
@@ -70,52 +66,36 @@ void closefrom(int first)
 	REAL(closefrom)(first);
 }
 
-int dup(int fd)
-{
-	int new_fd = REAL(dup)(fd);
+#define DUP(name, parameters, arguments)           \
+	HOOKED(int, name) parameters               \
+	{                                          \
+		int new_fd = REAL(name) arguments; \
+                                                   \
+		fd_duplicated(fd, new_fd);         \
+		return new_fd;                     \
+	}                                          \
+	HOOK(int, name, parameters, fd_any(), arguments)
 
-	fd_duplicated(fd, new_fd);
-	return new_fd;
-}
+DUP(dup, (int fd), (fd))
+DUP(dup2, (int fd, int to), (fd, to))
+DUP(dup3, (int fd, int to, int flags), (fd, to, flags))
 
-int dup2(int fd, int to)
-{
-	int new_fd = REAL(dup2)(fd, to);
-
-	fd_duplicated(fd, new_fd);
-	return new_fd;
-}
-
-int dup3(int fd, int to, int flags)
-{
-	int new_fd = REAL(dup3)(fd, to, flags);
-
-	fd_duplicated(fd, new_fd);
-	return new_fd;
-}
-
-/* An argument that was not given is not looked at by the kernel either. */
 #define FCNTL(name)                                                   \
-	int name(int fd, int command, ...)                            \
+	HOOKED(int, name)(int fd, int command, void *arg)             \
 	{                                                             \
-		va_list args;                                         \
-		void *arg;                                            \
-		int rc;                                               \
+		int rc = REAL(name)(fd, command, arg);                \
                                                                       \
-		va_start(args, command);                              \
-		arg = va_arg(args, void *);                           \
-		va_end(args);                                         \
-		rc = REAL(name)(fd, command, arg);                    \
 		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) \
 			fd_duplicated(fd, rc);                        \
 		return rc;                                            \
-	}
+	}                                                             \
+	HOOK_VARIABLE(int, name, (int fd, int command, void *arg), fd_any(), (fd, command, arg))
 
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
 /* libibverbs reads sysfs only where the kernel has no RDMA netlink. */
-int socket(int domain, int type, int protocol)
+HOOKED(int, socket)(int domain, int type, int protocol)
 {
 	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && path_run_dir()) {
 		errno = EPROTONOSUPPORT;
@@ -123,6 +103,8 @@ int socket(int domain, int type, int protocol)
 	}
 	return REAL(socket)(domain, type, protocol);
 }
+HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
+     (domain, type, protocol))
 
 /*
  * libibverbs asks the kernel's own neighbour tables by netlink, and those know

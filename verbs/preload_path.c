@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,9 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "fd.h"
+#include "hook.h"
 #include "path.h"
-#include "real.h"
 
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
@@ -36,12 +36,6 @@ int __fxstat(int version, int fd, struct stat *st);
 int __fxstat64(int version, int fd, struct stat64 *st);
 int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
-
-/* The mode of open(2) is there only where a file may be created. */
-static mode_t open_mode(int flags, va_list args)
-{
-	return flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
-}
 
 static int open_device(enum device device, int flags)
 {
@@ -64,69 +58,49 @@ static int opened(int fd, const char *path, const char *redirected)
 	return fd;
 }
 
-#define OPEN(name)                                                       \
-	int name(const char *path, int flags, ...)                       \
-	{                                                                \
-		char buf[PATH_MAX];                                      \
-		const char *to = path_redirect(path, buf);               \
-		va_list args;                                            \
-		mode_t mode;                                             \
-                                                                         \
-		va_start(args, flags);                                   \
-		mode = open_mode(flags, args);                           \
-		va_end(args);                                            \
-		if (device_by_path(path))                                \
-			return open_device(device_by_path(path), flags); \
-		return opened(REAL(name)(to, flags, mode), path, to);    \
+#define OPEN_HOOKED(name, parameters, arguments)               \
+	HOOKED(int, name) parameters                           \
+	{                                                      \
+		char buf[PATH_MAX];                            \
+		const char *to = path_redirect(path, buf);     \
+		enum device device = device_by_path(path);     \
+                                                               \
+		if (device)                                    \
+			return open_device(device, flags);     \
+		return opened(REAL(name) arguments, path, to); \
 	}
 
-#define OPENAT(name)                                                       \
-	int name(int dir, const char *path, int flags, ...)                \
-	{                                                                  \
-		char buf[PATH_MAX];                                        \
-		const char *to = path_redirect(path, buf);                 \
-		va_list args;                                              \
-		mode_t mode;                                               \
-                                                                           \
-		va_start(args, flags);                                     \
-		mode = open_mode(flags, args);                             \
-		va_end(args);                                              \
-		if (device_by_path(path))                                  \
-			return open_device(device_by_path(path), flags);   \
-		return opened(REAL(name)(dir, to, flags, mode), path, to); \
-	}
+/* The mode is there only where a file may be created. */
+#define OPEN(name)                                                                               \
+	OPEN_HOOKED(name, (const char *path, int flags, mode_t mode), (to, flags, mode))         \
+	HOOK_VARIABLE(int, name, (const char *path, int flags, mode_t mode), path_suspect(path), \
+		      (path, flags, mode))
 
-#define OPEN_2(name)                                                     \
-	int name(const char *path, int flags)                            \
-	{                                                                \
-		char buf[PATH_MAX];                                      \
-		const char *to = path_redirect(path, buf);               \
-                                                                         \
-		if (device_by_path(path))                                \
-			return open_device(device_by_path(path), flags); \
-		return opened(REAL(name)(to, flags), path, to);          \
-	}
+#define OPENAT(name)                                                                  \
+	OPEN_HOOKED(name, (int dir, const char *path, int flags, mode_t mode),        \
+		    (dir, to, flags, mode))                                           \
+	HOOK_VARIABLE(int, name, (int dir, const char *path, int flags, mode_t mode), \
+		      path_suspect(path), (dir, path, flags, mode))
 
-#define OPENAT_2(name)                                                   \
-	int name(int dir, const char *path, int flags)                   \
-	{                                                                \
-		char buf[PATH_MAX];                                      \
-		const char *to = path_redirect(path, buf);               \
-                                                                         \
-		if (device_by_path(path))                                \
-			return open_device(device_by_path(path), flags); \
-		return opened(REAL(name)(dir, to, flags), path, to);     \
-	}
+#define OPEN_2(name)                                                  \
+	OPEN_HOOKED(name, (const char *path, int flags), (to, flags)) \
+	HOOK(int, name, (const char *path, int flags), path_suspect(path), (path, flags))
+
+#define OPENAT_2(name)                                                              \
+	OPEN_HOOKED(name, (int dir, const char *path, int flags), (dir, to, flags)) \
+	HOOK(int, name, (int dir, const char *path, int flags), path_suspect(path), \
+	     (dir, path, flags))
 
 /* A function of one path and what else it takes. */
 #define BY_PATH(type, name, parameters, arguments) \
-	type name parameters                       \
+	HOOKED(type, name) parameters              \
 	{                                          \
 		char buf[PATH_MAX];                \
                                                    \
 		path = path_redirect(path, buf);   \
 		return REAL(name) arguments;       \
-	}
+	}                                          \
+	HOOK(type, name, parameters, path_suspect(path), arguments)
 
 OPEN(open)
 OPEN(open64)
@@ -167,7 +141,7 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 	} while (0)
 
 #define STAT(name, parameters, arguments)                  \
-	int name parameters                                \
+	HOOKED(int, name) parameters                       \
 	{                                                  \
 		enum device device = device_by_path(path); \
 		char buf[PATH_MAX];                        \
@@ -178,10 +152,11 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 		if (!rc && device)                         \
 			AS_DEVICE(st, device);             \
 		return rc;                                 \
-	}
+	}                                                  \
+	HOOK(int, name, parameters, path_suspect(path), arguments)
 
 #define FSTAT(name, parameters, arguments)             \
-	int name parameters                            \
+	HOOKED(int, name) parameters                   \
 	{                                              \
 		enum device device = device_by_fd(fd); \
 		int rc = REAL(name) arguments;         \
@@ -189,10 +164,11 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 		if (!rc && device)                     \
 			AS_DEVICE(st, device);         \
 		return rc;                             \
-	}
+	}                                              \
+	HOOK(int, name, parameters, fd_any(), arguments)
 
 #define FSTATAT(name, parameters, arguments)                     \
-	int name parameters                                      \
+	HOOKED(int, name) parameters                             \
 	{                                                        \
 		enum device device = device_at(fd, path, flags); \
 		char buf[PATH_MAX];                              \
@@ -203,7 +179,8 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 		if (!rc && device)                               \
 			AS_DEVICE(st, device);                   \
 		return rc;                                       \
-	}
+	}                                                        \
+	HOOK(int, name, parameters, fd_any() || path_suspect(path), arguments)
 
 STAT(stat, (const char *path, struct stat *st), (path, st))
 STAT(stat64, (const char *path, struct stat64 *st), (path, st))
@@ -224,7 +201,7 @@ FSTATAT(__fxstatat, (int version, int fd, const char *path, struct stat *st, int
 FSTATAT(__fxstatat64, (int version, int fd, const char *path, struct stat64 *st, int flags),
 	(version, fd, path, st, flags))
 
-int statx(int fd, const char *path, int flags, unsigned int mask, struct statx *st)
+HOOKED(int, statx)(int fd, const char *path, int flags, unsigned int mask, struct statx *st)
 {
 	enum device device = device_at(fd, path, flags);
 	char buf[PATH_MAX];
@@ -237,3 +214,5 @@ int statx(int fd, const char *path, int flags, unsigned int mask, struct statx *
 	}
 	return rc;
 }
+HOOK(int, statx, (int fd, const char *path, int flags, unsigned int mask, struct statx *st),
+     fd_any() || path_suspect(path), (fd, path, flags, mask, st))

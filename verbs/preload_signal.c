@@ -7,17 +7,19 @@
 #include <signal.h>
 
 #include "fault.h"
-#include "real.h"
+#include "hook.h"
 
 /* X/Open's of before 2008, which headers declare no more. */
 sighandler_t bsd_signal(int number, sighandler_t handler);
 
-int sigaction(int number, const struct sigaction *act, struct sigaction *old)
+HOOKED(int, sigaction)(int number, const struct sigaction *act, struct sigaction *old)
 {
 	if (fault_concerns(number))
 		return fault_action(number, act, old);
 	return REAL(sigaction)(number, act, old);
 }
+HOOK(int, sigaction, (int number, const struct sigaction *act, struct sigaction *old),
+     fault_concerns(number), (number, act, old))
 
 static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 {
@@ -34,13 +36,15 @@ static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 }
 
 /* The older calls, with the flags that glibc gives them. */
-#define SIGNAL(name, flags)                                         \
-	sighandler_t name(int number, sighandler_t handler)         \
-	{                                                           \
-		if (fault_concerns(number))                         \
-			return set_handler(number, handler, flags); \
-		return REAL(name)(number, handler);                 \
-	}
+#define SIGNAL(name, flags)                                                                  \
+	HOOKED(sighandler_t, name)(int number, sighandler_t handler)                         \
+	{                                                                                    \
+		if (fault_concerns(number))                                                  \
+			return set_handler(number, handler, flags);                          \
+		return REAL(name)(number, handler);                                          \
+	}                                                                                    \
+	HOOK(sighandler_t, name, (int number, sighandler_t handler), fault_concerns(number), \
+	     (number, handler))
 
 /* BSD's: the handler stays, and system calls go on. System V's: neither. */
 #define BSD  SA_RESTART

@@ -64,14 +64,19 @@
 #define REAL_ENUM(name) REAL_##name,
 enum real_function { REAL_LIST(REAL_ENUM) REAL_COUNT };
 
-extern void *real_functions[REAL_COUNT];
+extern void *real_functions[REAL_COUNT] __attribute__((visibility("hidden")));
 
 void *real_resolve(enum real_function function);
 
 /* Resolved at the first use: others' constructors call before ours has run. */
+static inline void *real_known(enum real_function function)
+{
+	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
+}
+
 static inline void *real_get(enum real_function function)
 {
-	void *f = __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
+	void *f = real_known(function);
 
 	return __builtin_expect(f != 0, 1) ? f : real_resolve(function);
 }

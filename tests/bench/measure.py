@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -51,6 +52,45 @@ class Limit:
         if result.returncode:
             raise Unavailable(result.stderr.strip())
         return json.loads(result.stdout)[self.name]
+
+
+class Hooks:
+    """
+    What a call costs a program that knows nothing of verbs, by tests/bench/hooks.c: under `urxe run`,
+    without, and without once more. Where code and stack lie is another chance with each process, and
+    processors change their clock, so the three take turns, and the figure is the median of many.
+    """
+
+    WAYS = 'hooked', 'plain', 'again'
+    PROCESSES = 21
+
+    def __init__(self, call):
+        self.call = call
+        self.figures = {}
+
+    def once(self, bench, way):
+        argv = [os.path.join(bench.build, 'tests/bench/hooks'), str(bench.cpus[0]), self.call]
+        program = bench.local().start(*argv) if way == 'hooked' else Program(argv, os.environ)
+        succeed(program, SECONDS)
+        return float(program.output())
+
+    def take(self, bench, way):
+        """The figure of one way, of turns that nobody has taken it from before."""
+        if way not in self.figures:
+            turns = [[self.once(bench, each) for each in self.WAYS] for _ in range(self.PROCESSES)]
+            self.figures = dict(zip(self.WAYS, map(statistics.median, zip(*turns))))
+        return self.figures.pop(way)
+
+
+class Hook:
+    """One way of Hooks."""
+
+    def __init__(self, hooks, way):
+        self.hooks = hooks
+        self.way = way
+
+    def measure(self, bench):
+        return self.hooks.take(bench, self.way)
 
 
 class Perftest:

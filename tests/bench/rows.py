@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
-from measure import Idle, Iperf, Limit, Perftest, Qperf, Ucx
+from measure import Hook, Hooks, Idle, Iperf, Limit, Perftest, Qperf, Ucx
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
@@ -103,5 +103,17 @@ def idle_rows():
     yield Row('idle', 'sixteen idle programs and urxed', 'CPU', Idle(16))
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *idle_rows()]
+def hook_rows():
+    """What lies between the last two of a call is chance."""
+    for call in ('close', 'dup', 'dup2', 'stat', 'fstat', 'open', 'read', 'write', 'poll',
+                 'epoll_wait', 'mmap', 'munmap', 'ioctl', 'fcntl', 'sigaction',
+                 'fork, exec, exit'):
+        hooks = Hooks(call)
+        plain, again = f'{call}, without', f'{call}, without, again'
+        PEERS[plain], PEERS[again] = Hook(hooks, 'plain'), Hook(hooks, 'again')
+        yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
+
+
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *idle_rows(),
+        *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

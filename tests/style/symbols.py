@@ -5,7 +5,7 @@ Checks with nm what a library may call and what it may show.
 
 symbols.py pure LIBRARY.a     the engine: no clock, socket, thread, file or stdio
 symbols.py preload LIBRARY.so the preload: exports only names of libc and libibverbs
-                              that it interposes, needs neither DPDK nor libibverbs
+                              that it interposes, needs no library but libc
 """
 import re
 import subprocess
@@ -51,7 +51,7 @@ def check_preload(path):
                   for name in sorted(shown - libc - {'ibv_resolve_eth_l2_from_gid'})]
     needed = re.findall(r'NEEDED\s+(\S+)', output('objdump', '-p', path))
     complaints += [f'drags {name} into every program' for name in needed
-                   if not re.match(r'(libc|libm|libisal|ld-linux-x86-64)\.', name)]
+                   if not re.match(r'(libc|libm|ld-linux-x86-64)\.', name)]
     if not shown:
         complaints.append('exports nothing')
     return complaints
