@@ -18,8 +18,11 @@ from host import skip
 MODULES = ['virtio_pci', 'virtio_net', 'vmxnet3', 'af_packet', 'crc32_generic', 'ib_uverbs', 'rdma_rxe',
            'rdma_ucm']
 
-PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo', 'ibv_rc_pingpong', 'ib_write_bw', 'ib_send_bw', 'ib_read_bw',
-            'rping', 'ucmatose', 'udaddy', 'mckey', 'rstream']
+PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo',
+            'ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong',
+            'ib_write_bw', 'ib_write_lat', 'ib_send_bw', 'ib_send_lat', 'ib_read_bw', 'ib_read_lat',
+            'ib_atomic_bw', 'ib_atomic_lat',
+            'rping', 'ucmatose', 'udaddy', 'mckey', 'rstream', 'rdma_client', 'rdma_server']
 PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
 # urxe itself, below /urxe as below the build directory.
 URXE = ['tools/urxe', 'tools/urxed', 'verbs/liburxe.so']

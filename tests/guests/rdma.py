@@ -10,7 +10,7 @@ import sys
 
 from guest import Guest, MEMORY_MB
 from ethernet import prefer
-from host import Host, free_port, main, succeed, until, wait_listening
+from host import Failure, Host, free_port, main, succeed, until, wait_listening
 from image import Image
 import report
 
@@ -93,36 +93,41 @@ def words(argv, device, port, gid):
     return [*argv, '-d', device, '-p', str(port), index, str(gid)]
 
 
-def on_host(host, argv, port):
-    argv = words(argv, 'urxe0', port, host.gid(HOST))
+def on_host(host, argv, port, address):
+    argv = words(argv, 'urxe0', port, host.gid(address))
     return [host.verbs_check, *argv[1:]] if argv[0] == 'verbs_check' else argv
 
 
-def on_guest(guest, argv, port):
-    return ' '.join(words(argv, 'rxe0', port, guest.gid(GUEST)))
+def on_guest(guest, argv, port, address):
+    return ' '.join(words(argv, 'rxe0', port, guest.gid(address)))
 
 
-def finish(argv, server, client):
-    until(SECONDS, lambda: not (server.running() and client.running()),
-          lambda: f'hangs:\n{server.describe()}\n{client.describe()}')
-    for one in (client, server):
-        succeed(one, 20)
-    report.check(argv, server.output(), client.output(), PATH_MTU)
+def finish(argv, server, client, mtu):
+    try:
+        until(SECONDS, lambda: not (server.running() and client.running()), lambda: 'hangs')
+        for one in (client, server):
+            succeed(one, 20)
+        report.check(argv, server.output(), client.output(), mtu)
+    except Failure as failure:
+        raise Failure(f'{" ".join(argv)}: {failure}\nthe server: {server.describe()}\n'
+                      f'the client: {client.describe()}') from None
 
 
-def serve_guest(host, guest, argv):
-    """The server is the host's."""
+def serve_guest(host, guest, argv, addresses=(HOST, GUEST), mtu=PATH_MTU):
+    """The server is the host's; the addresses, of host and guest, are what GIDs are made of."""
     port = free_port()
-    server = host.start(*on_host(host, argv, port))
+    server = host.start(*on_host(host, argv, port, addresses[0]))
     wait_listening(server, port)
-    finish(argv, server, guest.start(f'{on_guest(guest, argv, port)} {guest.HERE}'))
+    client = guest.start(f'{on_guest(guest, argv, port, addresses[1])} {guest.HERE}')
+    finish(argv, server, client, mtu)
 
 
-def serve_host(host, guest, argv):
+def serve_host(host, guest, argv, addresses=(HOST, GUEST), mtu=PATH_MTU):
     """The server is the guest's."""
-    server = guest.start(on_guest(guest, argv, guest.port))
+    server = guest.start(on_guest(guest, argv, guest.port, addresses[1]))
     guest.wait_listening(guest.port)
-    finish(argv, server, host.start(*on_host(host, argv, guest.port), '127.0.0.1'))
+    client = host.start(*on_host(host, argv, guest.port, addresses[0]), '127.0.0.1')
+    finish(argv, server, client, mtu)
 
 
 def exchange(host, guest, programs):
