@@ -29,6 +29,8 @@ struct command_row {
 #define REPLY(out) sizeof(struct ib_uverbs_##out)
 #define NAMED(id)  [IB_USER_VERBS_CMD_##id] = {.name = #id}
 
+static int cmd_post_send(const struct command *c);
+
 static const struct command_row rows[] = {
 	ROW_UNLOCKED(GET_CONTEXT, get_context, get_context, REPLY(get_context_resp)),
 	ROW(QUERY_DEVICE, query_device, query_device, REPLY(query_device_resp)),
@@ -52,6 +54,7 @@ static const struct command_row rows[] = {
 	ROW(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),
 	ROW_UNLOCKED(MODIFY_QP, modify_qp, modify_qp, 0),
 	ROW_UNLOCKED(DESTROY_QP, destroy_qp, destroy_qp, REPLY(destroy_qp_resp)),
+	ROW_UNLOCKED(POST_SEND, post_send, post_send, REPLY(post_send_resp)),
 	ROW(ATTACH_MCAST, attach_mcast, attach_mcast, 0),
 	ROW(DETACH_MCAST, detach_mcast, detach_mcast, 0),
 	ROW(CREATE_SRQ, create_srq, create_srq, REPLY(create_srq_resp)),
@@ -66,7 +69,6 @@ static const struct command_row rows[] = {
 	NAMED(BIND_MW),
 	NAMED(POLL_CQ),
 	NAMED(PEEK_CQ),
-	NAMED(POST_SEND),
 	NAMED(POST_RECV),
 	NAMED(POST_SRQ_RECV),
 	NAMED(OPEN_XRCD),
@@ -252,25 +254,22 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 	return rc;
 }
 
-struct doorbell {
-	struct ib_uverbs_cmd_hdr hdr;
-	struct ib_uverbs_post_send post;
-};
-
 /* POST_SEND without requests in it: librxe has put them into the ring. */
-static int doorbell(struct uverbs_file *file, const struct doorbell *bell)
+static int doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
 {
 	uint64_t now = clock_now();
 	struct qp *qp;
 	int rc = -EIO;
 
-	if (bell->post.wr_count || bell->post.sge_count)
+	if (post->wr_count || post->sge_count)
 		return -EOPNOTSUPP;
+	if (post->wqe_size < sizeof(struct ib_uverbs_send_wr))
+		return -EINVAL;
 	progress_entered(now);
 	port_lock();
 	if (file->live && !port.gone) {
-		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, bell->post.qp_handle);
-		rc = qp ? qp_doorbell(qp) : -EINVAL;
+		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
+		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
 		progress_transmit(now);
 		port_publish();
 		progress_schedule();
@@ -279,14 +278,38 @@ static int doorbell(struct uverbs_file *file, const struct doorbell *bell)
 	return rc;
 }
 
+static int cmd_post_send(const struct command *c)
+{
+	const struct ib_uverbs_post_send_resp reply = {0};
+	struct ib_uverbs_post_send request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc)
+		rc = doorbell(c->file, &request);
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
+}
+
+struct bell {
+	struct ib_uverbs_cmd_hdr hdr;
+	struct ib_uverbs_post_send post;
+};
+
+/* As librxe sends it, to the letter. */
+static bool is_bell(const struct bell *bell, size_t count)
+{
+	return count == sizeof(*bell) && bell->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
+	       bell->hdr.in_words == sizeof(*bell) / 4 &&
+	       bell->hdr.out_words == sizeof(struct ib_uverbs_post_send_resp) / 4;
+}
+
 ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t count)
 {
-	const struct doorbell *bell = buf;
+	const struct bell *bell = buf;
 	int rc;
 
 	/* The fast path: no copy, no safe read, no answer; bad_wr is 0 already. */
-	if (count == sizeof(*bell) && bell->hdr.command == IB_USER_VERBS_CMD_POST_SEND)
-		rc = doorbell(file, bell);
+	if (is_bell(bell, count))
+		rc = doorbell(file, &bell->post);
 	else if (count < sizeof(struct ib_uverbs_cmd_hdr) || count > REQUEST_MAX)
 		rc = -EINVAL;
 	else

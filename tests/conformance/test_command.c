@@ -140,6 +140,11 @@ struct asked {
 		IB_USER_VERBS_CMD_##id, #id, ANSWER / 4, 256, -1, EOPNOTSUPP \
 	}
 
+#define NOT_THERE_EX(id)                                                              \
+	{                                                                             \
+		IB_USER_VERBS_EX_CMD_##id, "EX_" #id, ANSWER / 4, 256, -1, EOPNOTSUPP \
+	}
+
 static const struct asked commands[] = {
 	NONE(GET_CONTEXT, get_context, SIZE(get_context_resp), EINVAL), /* it is one already */
 	NONE(QUERY_DEVICE, query_device, SIZE(query_device_resp), 0),
@@ -177,24 +182,98 @@ static const struct asked commands[] = {
 	NOT_THERE(PEEK_CQ),
 };
 
+/* Those that libibverbs has calls for, and the kernel for other devices; librxe sends none. */
+static const struct asked lacking[] = {
+	NOT_THERE(OPEN_XRCD),
+	NOT_THERE(CLOSE_XRCD),
+	NOT_THERE(OPEN_QP),
+};
+
+static const struct asked lacking_ex[] = {
+	NOT_THERE_EX(CREATE_FLOW),         NOT_THERE_EX(DESTROY_FLOW),
+	NOT_THERE_EX(CREATE_WQ),           NOT_THERE_EX(MODIFY_WQ),
+	NOT_THERE_EX(DESTROY_WQ),          NOT_THERE_EX(CREATE_RWQ_IND_TBL),
+	NOT_THERE_EX(DESTROY_RWQ_IND_TBL), NOT_THERE_EX(MODIFY_CQ),
+};
+
 #undef NONE
 #undef OF
 #undef NOT_THERE
+#undef NOT_THERE_EX
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static void ask_of_nothing(const struct asked *a)
+{
+	uint64_t answer[ANSWER / 8];
+	uint64_t body[ANSWER / 8] = {a->out ? (uintptr_t)answer : 0};
+	const uint32_t nothing = NOTHING;
+
+	if (a->handle >= 0)
+		memcpy((uint8_t *)body + a->handle, &nothing, sizeof(nothing));
+	rule_errno(a->error, request(a->number, body, a->size, a->out),
+		   "%s of nothing that there is", a->name);
+}
 
 static void about_nothing(void)
 {
-	uint64_t answer[ANSWER / 8];
+	for (size_t i = 0; i < LENGTH(commands); i++)
+		ask_of_nothing(&commands[i]);
+}
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+/* Those of devices that have more than this provider has calls for. */
+static void of_other_devices(void)
+{
+	uint64_t body[ANSWER / 8] = {0}, answer[ANSWER / 8];
+
+	if (strstr(ibv_get_device_name(hca.context->device), "mlx"))
+		skip("a provider of more than verbs' least");
+	for (size_t i = 0; i < LENGTH(lacking); i++)
+		ask_of_nothing(&lacking[i]);
+	for (size_t i = 0; i < LENGTH(lacking_ex); i++)
+		rule_errno(lacking_ex[i].error,
+			   request_ex(lacking_ex[i].number, body, lacking_ex[i].size, answer,
+				      lacking_ex[i].out),
+			   "%s of nothing that there is", lacking_ex[i].name);
+}
+
+/* Each has to have room for what the command is, and for its answer. */
+static void lengths(void)
+{
+	uint64_t body[ANSWER / 8] = {0}, answer[ANSWER / 8];
+
+	for (size_t i = 0; i < LENGTH(commands); i++) {
 		const struct asked *a = &commands[i];
-		uint64_t body[ANSWER / 8] = {a->out ? (uintptr_t)answer : 0};
-		const uint32_t nothing = NOTHING;
 
-		if (a->handle >= 0)
-			memcpy((uint8_t *)body + a->handle, &nothing, sizeof(nothing));
-		rule_errno(a->error, request(a->number, body, a->size, a->out),
-			   "%s of nothing that there is", a->name);
+		if (a->error == EOPNOTSUPP)
+			continue;
+		body[0] = a->out ? (uintptr_t)answer : 0;
+		rule_errno(ENOSPC, request(a->number, body, a->size - 4, a->out),
+			   "%s that is too short", a->name);
+		if (a->out)
+			rule_errno(ENOSPC, request(a->number, body, a->size, a->out - 4),
+				   "%s with too little room for its answer", a->name);
 	}
+}
+
+/* What succeeds, but for the answer, which cannot be given: nothing is left of it. */
+static void unanswered(void)
+{
+	int before = dup(hca.context->cmd_fd), after;
+
+	MUST(before >= 0 && !close(before));
+	for (size_t i = 0; i < LENGTH(commands); i++) {
+		const struct asked *a = &commands[i];
+		uint64_t body[ANSWER / 8] = {8};
+
+		if (a->error || !a->out)
+			continue;
+		rule_errno(EFAULT, request(a->number, body, a->size, a->out),
+			   "%s whose answer nothing takes", a->name);
+	}
+	after = dup(hca.context->cmd_fd);
+	rule(after == before, "which leaves no descriptor");
+	MUST(!close(after));
 }
 
 static void about_nothing_ex(void)
@@ -246,6 +325,34 @@ static void of_another_type(void)
 		   "nor a domain a region");
 	rule_errno(0, ibv_destroy_cq(cq), "the CQ is still there");
 	rule_errno(0, ibv_dealloc_pd(pd), "and so is the domain");
+}
+
+/* As librxe asks for what it has put into the ring to be sent. */
+static void doorbell(void)
+{
+	struct ib_uverbs_post_send_resp answer = {.bad_wr = 1};
+	struct ib_uverbs_post_send post = {.response = (uintptr_t)&answer,
+					   .qp_handle = NOTHING,
+					   .wqe_size = sizeof(struct ib_uverbs_send_wr)};
+	const uint32_t number = IB_USER_VERBS_CMD_POST_SEND;
+	struct ibv_cq *cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
+	struct side s = {0};
+
+	MUST(cq);
+	rule_errno(ENOENT, request(number, &post, sizeof(post), sizeof(answer)),
+		   "nothing is sent by a QP that is none");
+	post.qp_handle = cq->handle;
+	rule_errno(EINVAL, request(number, &post, sizeof(post), sizeof(answer)), "nor by a CQ");
+	side_create(&s, IBV_QPT_UD, 0);
+	side_up(&s, NULL, IBV_QPS_RTS);
+	post.qp_handle = s.qp->handle;
+	rule_errno(0, request(number, &post, sizeof(post), sizeof(answer)),
+		   "a QP that has nothing to send may be asked to");
+	rule_errno(0, request(number, &post, sizeof(post), sizeof(answer) + 8),
+		   "there may be more room for the answer than it takes");
+	post.wqe_size--;
+	rule_errno(EINVAL, request(number, &post, sizeof(post), sizeof(answer)),
+		   "a request has a size");
 }
 
 /* The clock of the device, which ibv_query_rt_values_ex would read. */
@@ -385,9 +492,13 @@ static void reregistration_misuse(void)
 const struct test command_tests[] = {
 	{"framing", framing},
 	{"framing_ex", framing_ex},
+	{"lengths", lengths},
+	{"unanswered", unanswered},
 	{"about_nothing", about_nothing},
 	{"about_nothing_ex", about_nothing_ex},
+	{"of_other_devices", of_other_devices},
 	{"of_another_type", of_another_type},
+	{"doorbell", doorbell},
 	{"clock", clock_of_device},
 	{"reregistration", reregistration},
 	{"reregistration_misuse", reregistration_misuse},

@@ -206,6 +206,7 @@ static void extended(void)
 					    .srq_type = IBV_SRQT_BASIC,
 					    .pd = hca.pd};
 	struct ibv_srq *srq = ibv_create_srq_ex(hca.context, &init);
+	struct ibv_device_attr_ex ex;
 
 	rule(srq != NULL, "a basic SRQ is made by the extended call, too");
 	if (hca.attr.device_cap_flags & IBV_DEVICE_XRC)
@@ -214,6 +215,17 @@ static void extended(void)
 	errno = 0;
 	rule(!ibv_create_srq_ex(hca.context, &init) && errno,
 	     "a device without XRC makes no SRQ for it");
+	MUST(!ibv_query_device_ex(hca.context, NULL, &ex));
+	if (ex.tm_caps.max_rndv_hdr_size)
+		return;
+	init.srq_type = IBV_SRQT_TM;
+	init.comp_mask |= IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+	init.cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
+	init.tm_cap = (struct ibv_tm_cap){.max_num_tags = 1, .max_ops = 1};
+	MUST(init.cq);
+	errno = 0;
+	rule_errno(EOPNOTSUPP, ibv_create_srq_ex(hca.context, &init) ? 0 : errno,
+		   "nor one that matches tags where the device does not");
 }
 
 static void many(void)
