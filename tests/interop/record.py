@@ -4,7 +4,8 @@
 Records the captures of fixtures that have a line `capture recorded A B KERNEL`, of which A and B are
 linux-rxe or urxe: what the text says the stations do, real devices do, one line after the other,
 while this program is the wire between them. Linux' rdma_rxe is in a virtual machine, urxe on this
-machine. The texts are given the numbers that the devices chose, and expected.json is made.
+machine. The texts are given the numbers that the devices chose, and expected.json is made. Where there is
+a programs.txt in the place of fixture.txt, its two programs run, `client` on A and `server` on B.
 
     record.py BUILD [FIXTURE...]     FIXTURE: its folder below pcap-fixtures/; all where none is named
 """
@@ -35,6 +36,8 @@ MTU = 4200
 SECONDS = 60  # for what a step waits for
 QUIET = 0.5   # in which what is still under way has come, retries too
 LARGEST = 200_000
+ATTEMPTS = 20
+PROGRAMS = 'programs.txt'  # of what is done by programs, and no fixture of steps
 
 
 class Linux:
@@ -53,10 +56,7 @@ class Linux:
             raise
 
     def set_up(self, side):
-        name = self.guest.interface(MAC[side])
-        self.guest.run(f'echo 0 >/proc/sys/net/ipv6/conf/{name}/accept_dad')
-        self.guest.make_rxe(IPV4[side], MTU)
-        self.guest.run(f'ip -6 addr add {IPV6[side]}/64 dev {name}')
+        self.guest.make_rxe(IPV4[side], MTU, IPV6[side])
         self.kernel = self.guest.run('uname -r').strip()
 
     @staticmethod
@@ -71,6 +71,9 @@ class Linux:
         job = self.guest.start(f'station {side} rxe0 {self.guest.port}')
         self.guest.wait_listening(self.guest.port)
         return job, self.guest.port
+
+    def launch(self, command):
+        return self.guest.start(command)
 
     def close(self):
         self.guest.close()
@@ -99,6 +102,9 @@ class Urxe:
         job = self.host.start(self.program, side, 'urxe0', str(port))
         wait_listening(job, port)
         return job, port
+
+    def launch(self, command):
+        return self.host.start(*command.split())
 
     def close(self):
         self.host.__exit__(None)
@@ -183,9 +189,24 @@ def run_lines(text, wire, stations):
             passed = count
 
 
-def record(link, folder):
-    path = os.path.join(folder, 'fixture.txt')
-    text = Text(path)
+def record_programs(link, text):
+    """A program on each side, by address; a client that was too early is started again."""
+    server = None
+    for number in text.numbered('server'):
+        server = link.ends['b'].launch(' '.join(text.words(number)[1:]))
+    number, = text.numbered('client')
+    for _ in range(ATTEMPTS):
+        link.wire.start_capture()
+        client = link.ends['a'].launch(' '.join(text.words(number)[1:]))
+        status = client.wait(SECONDS)
+        if not server or not status:
+            break
+    link.wire.wait_quiet(QUIET)
+    if server and (status or server.wait(SECONDS)):
+        raise Failure(f'{client.describe()}\n{server.describe()}')
+
+
+def record_steps(link, text):
     stations = {}
     try:
         for side in SIDES:
@@ -200,14 +221,22 @@ def record(link, folder):
     finally:
         for station in stations.values():
             station.close()
-    keep(link, folder)
-    text.set_kernel(link.kernel())
     for side in SIDES:
         number, packed = text.address(side)
         mac = link.wire.mac_of(packed)
         if mac:
             text.change(number, 'mac', mac)
+
+
+def record(link, path):
+    text = Text(path)
+    if os.path.basename(path) == PROGRAMS:
+        record_programs(link, text)
+    else:
+        record_steps(link, text)
+    text.set_kernel(link.kernel())
     text.write(path)
+    keep(link, os.path.dirname(path))
 
 
 def keep(link, folder):
@@ -223,34 +252,44 @@ def keep(link, folder):
 
 
 def recorded(names):
-    """(stacks, folder) of the fixtures that are recorded."""
-    for path in sorted(glob.glob(os.path.join(FIXTURES, '*/*/fixture.txt'))):
-        folder = os.path.dirname(path)
-        stacks = Text(path).stacks()
-        if stacks and (not names or os.path.relpath(folder, FIXTURES) in names):
-            yield tuple(stacks), folder
+    """(stacks, path of the text) of the fixtures that are recorded."""
+    for text in 'fixture.txt', PROGRAMS:
+        for path in sorted(glob.glob(os.path.join(FIXTURES, '*/*', text))):
+            stacks = Text(path).stacks()
+            if stacks and (not names or name_of(path) in names):
+                yield tuple(stacks), path
+
+
+def name_of(path):
+    return os.path.relpath(os.path.dirname(path), FIXTURES)
+
+
+def record_all(link, paths):
+    """How many were not recorded."""
+    failed = 0
+    for path in paths:
+        try:
+            record(link, path)
+            print(f'{name_of(path)}: {len(link.wire.frames)} frames', flush=True)
+        except Failure as failure:
+            failed += 1
+            print(f'{name_of(path)}: {failure}', flush=True)
+    return failed
 
 
 def run():
     build, *names = sys.argv[1:]
-    fixtures = list(recorded(names))
+    texts = list(recorded(names))
     failed = 0
-    for stacks in sorted({stacks for stacks, _ in fixtures}):
+    for stacks in sorted({stacks for stacks, _ in texts}):
         with tempfile.TemporaryDirectory(prefix='record-') as scratch:
             link = Link(build, stacks, scratch)
             try:
-                for folder in [folder for found, folder in fixtures if found == stacks]:
-                    name = os.path.relpath(folder, FIXTURES)
-                    try:
-                        record(link, folder)
-                        print(f'{name}: {len(link.wire.frames)} frames', flush=True)
-                    except Failure as failure:
-                        failed += 1
-                        print(f'{name}: {failure}', flush=True)
+                failed += record_all(link, [path for found, path in texts if found == stacks])
             finally:
                 link.close()
-    if failed or not fixtures:
-        raise Failure(f'{failed} of {len(fixtures)} fixtures were not recorded')
+    if failed or not texts:
+        raise Failure(f'{failed} of {len(texts)} fixtures were not recorded')
 
 
 if __name__ == '__main__':
