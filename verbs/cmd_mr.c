@@ -21,6 +21,7 @@
 	 URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED | FLUSHES)
 /* Hints that change nothing here. */
 #define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS | IBV_ACCESS_ON_DEMAND)
 
 static int dereg(struct mr *mr)
 {
@@ -40,19 +41,27 @@ void mr_destroy(struct object *object)
 	dereg((struct mr *)object);
 }
 
-/* The kernel's ib_uverbs_reg_mr, ib_check_mr_access and ib_umem_get, in their order. */
-static int check(const struct ib_uverbs_reg_mr *request)
+/* What the kernel's ib_uverbs_reg_mr and ib_check_mr_access look at before the domain. */
+static int check_access(const struct ib_uverbs_reg_mr *request)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t end;
 
 	if ((request->start ^ request->hca_va) & (page - 1))
 		return -EINVAL;
 	if (request->access_flags & REMOTE_CHANGES &&
 	    !(request->access_flags & URXE_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	if (request->access_flags & ~(uint32_t)(ENGINE_ACCESS | HARMLESS_ACCESS))
-		return -EOPNOTSUPP;
+	if (request->access_flags & ~(uint32_t)KNOWN_ACCESS)
+		return -EINVAL;
+	return request->access_flags & IBV_ACCESS_ON_DEMAND ? -EOPNOTSUPP : 0;
+}
+
+/* And behind it, in ib_umem_get and the driver. */
+static int check_range(const struct ib_uverbs_reg_mr *request)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t end;
+
 	if (!request->length || __builtin_add_overflow(request->start, request->length, &end) ||
 	    end > UINT64_MAX - page || request->hca_va + (request->length - 1) < request->hca_va)
 		return -EINVAL;
@@ -73,7 +82,7 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	};
 }
 
-/* It may go before the region comes; the kernel looks for it before it looks at the rest. */
+/* It may go before the region comes. */
 static int check_pd(const struct command *c, uint32_t handle)
 {
 	int rc = command_lock(c);
@@ -129,9 +138,11 @@ int cmd_reg_mr(const struct command *c)
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (!rc)
+		rc = check_access(&request);
+	if (!rc)
 		rc = check_pd(c, request.pd_handle);
 	if (!rc)
-		rc = check(&request);
+		rc = check_range(&request);
 	if (!rc)
 		rc = user_populate(request.start, request.length,
 				   request.access_flags & URXE_ACCESS_LOCAL_WRITE);
@@ -224,7 +235,9 @@ int cmd_rereg_mr(const struct command *c)
 		rc = command_no_object(c, request.mr_handle);
 	port_unlock();
 	if (!rc)
-		rc = check(&to);
+		rc = check_access(&to);
+	if (!rc)
+		rc = check_range(&to);
 	if (!rc)
 		rc = user_populate(to.start, to.length, to.access_flags & URXE_ACCESS_LOCAL_WRITE);
 	if (!rc)

@@ -8,6 +8,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "address.h"
+#include "capability.h"
 #include "clock.h"
 #include "command.h"
 #include "cq.h"
@@ -39,6 +40,10 @@ static int check_create(const struct ib_uverbs_ex_create_qp *request)
 {
 	if (request->comp_mask || request->reserved || request->create_flags & ~KNOWN_FLAGS)
 		return -EINVAL;
+	if ((request->qp_type == IBV_QPT_RAW_PACKET ||
+	     request->create_flags & IBV_QP_CREATE_SOURCE_QPN) &&
+	    !capability_net_raw())
+		return -EPERM;
 	if (request->qp_type != URXE_QPT_RC && request->qp_type != URXE_QPT_UC &&
 	    request->qp_type != URXE_QPT_UD)
 		return is_known_type(request->qp_type) ? -EOPNOTSUPP : -EINVAL;
@@ -300,6 +305,9 @@ int cmd_query_qp(const struct command *c)
 	return command_reply(c, &reply, sizeof(reply));
 }
 
+/* A controlled Q_Key (IBA 10.2.5). */
+#define PRIVILEGED_QKEY 0x80000000u
+
 /* What the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) checks before the driver. */
 static int check_modify(const struct ib_uverbs_modify_qp *request)
 {
@@ -310,6 +318,9 @@ static int check_modify(const struct ib_uverbs_modify_qp *request)
 	if ((request->attr_mask & IBV_QP_CUR_STATE && request->cur_qp_state > IBV_QPS_ERR) ||
 	    (request->attr_mask & IBV_QP_STATE && request->qp_state > IBV_QPS_ERR))
 		return -EINVAL;
+	if (request->attr_mask & IBV_QP_QKEY && request->qkey & PRIVILEGED_QKEY &&
+	    !capability_net_raw())
+		return -EPERM;
 	return 0;
 }
 

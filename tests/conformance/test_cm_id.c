@@ -5,11 +5,10 @@
 #include <infiniband/ib.h>
 #include <linux/capability.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "cm.h"
 #include "hca.h"
+#include "privilege.h"
 #include "rule.h"
 #include "suite.h"
 
@@ -82,16 +81,11 @@ static void ports(void)
 	rule_errno(EADDRNOTAVAIL, bind_to(a, cm_own(port)), "who has all addresses has each");
 }
 
-/* Takes the capability from this process, before it opens the device. */
 static void unprivileged_ports(void)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2];
 	struct rdma_cm_id *id;
 
-	MUST(!syscall(SYS_capget, &header, data));
-	data[0].effective &= ~(1u << CAP_NET_BIND_SERVICE);
-	MUST(!syscall(SYS_capset, &header, data));
+	privilege_drop(CAP_NET_BIND_SERVICE);
 	id = cm_create(cm_open(), RDMA_PS_TCP);
 	rule_errno(EACCES, bind_to(id, cm_own(1023)), "ports below 1024 want CAP_NET_BIND_SERVICE");
 }

@@ -307,6 +307,32 @@ static void about_nothing_ex(void)
 	     "EX_MODIFY_CQ of nothing that there is");
 }
 
+/* Which mistake is told of a region that has several. */
+static void first_mistake(void)
+{
+	struct ib_uverbs_reg_mr_resp keys;
+	struct ib_uverbs_reg_mr reg = {.response = (uintptr_t)&keys,
+				       .hca_va = 1,
+				       .pd_handle = NOTHING,
+				       .access_flags = 1u << 19};
+	const uint32_t number = IB_USER_VERBS_CMD_REG_MR;
+
+	rule_errno(EINVAL, request(number, &reg, sizeof(reg), sizeof(keys)),
+		   "that its address is another than was chosen");
+	reg.hca_va = 0;
+	rule_errno(EINVAL, request(number, &reg, sizeof(reg), sizeof(keys)),
+		   "then that nobody knows its rights");
+	reg.access_flags = 0;
+	rule_errno(ENOENT, request(number, &reg, sizeof(reg), sizeof(keys)),
+		   "then that its domain is none");
+	reg.pd_handle = hca.pd->handle;
+	rule_errno(EINVAL, request(number, &reg, sizeof(reg), sizeof(keys)),
+		   "then that it has no bytes");
+	reg.length = 1;
+	rule_errno(EFAULT, request(number, &reg, sizeof(reg), sizeof(keys)),
+		   "then that there is no memory");
+}
+
 /* What is named must be of the type that goes. */
 static void of_another_type(void)
 {
@@ -497,6 +523,7 @@ const struct test command_tests[] = {
 	{"about_nothing", about_nothing},
 	{"about_nothing_ex", about_nothing_ex},
 	{"of_other_devices", of_other_devices},
+	{"first_mistake", first_mistake},
 	{"of_another_type", of_another_type},
 	{"doorbell", doorbell},
 	{"clock", clock_of_device},

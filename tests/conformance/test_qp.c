@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Queue pairs of every type: creation, limits, posting, flushing (IBA 10.2.4, 11.2.5). */
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "hca.h"
+#include "privilege.h"
 #include "rule.h"
 #include "suite.h"
 
@@ -94,11 +96,21 @@ static void bad_types(void)
 		rule(rc == EINVAL || rc == EOPNOTSUPP, "there is no QP of type %#x",
 		     (unsigned int)none[i]);
 	}
-	if (!hca.attr.max_raw_ethy_qp) {
-		rc = try_create(small(IBV_QPT_RAW_PACKET));
-		rule(rc == EOPNOTSUPP || rc == EPERM || rc == EINVAL,
-		     "a device without raw packets has no QP for them");
-	}
+}
+
+static void raw_packets(void)
+{
+	struct ibv_qp_init_attr init;
+
+	if (!hca.attr.max_raw_ethy_qp && privilege_held(CAP_NET_RAW))
+		rule_errno(EOPNOTSUPP, try_create(small(IBV_QPT_RAW_PACKET)),
+			   "a device without raw packets has no QP for them");
+	privilege_drop(CAP_NET_RAW);
+	hca_open();
+	init = small(IBV_QPT_RAW_PACKET);
+	init.send_cq = init.recv_cq = ibv_create_cq(hca.context, 1, NULL, NULL, 0);
+	MUST(init.send_cq);
+	rule_errno(EPERM, try_create(init), "and they want CAP_NET_RAW");
 }
 
 static void size_limits(void)
@@ -522,6 +534,7 @@ static void sigs_all(void)
 const struct test qp_tests[] = {
 	{"creation", creation},
 	{"bad_types", bad_types},
+	{"raw_packets", raw_packets},
 	{"size_limits", size_limits},
 	{"widest_requests", widest_requests},
 	{"posting_api", posting_api},
