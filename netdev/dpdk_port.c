@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <rte_dev.h>
+#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
@@ -21,6 +22,7 @@
 #include "dpdk_spec.h"
 #include "own_sockets.h"
 #include "packet_filter.h"
+#include "pci_driver.h"
 #include "port.h"
 #include "wake.h"
 #include "why.h"
@@ -416,6 +418,7 @@ static bool find_device(const char *devargs, uint16_t *id)
 static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec, char *why,
 		 uint32_t why_size)
 {
+	char hint[128];
 	int err;
 
 	if (find_device(spec->devargs, &port->id))
@@ -423,6 +426,11 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
 						      "%s: this process has it open already", text)
 					 : 0;
 	err = rte_dev_probe(spec->devargs);
+	if (err && spec->pci) {
+		pci_driver_hint(spec->devargs, rte_eal_has_hugepages(), hint, sizeof(hint));
+		return netdev_why(why, why_size, err, "%s: DPDK cannot open it, %s (%s)", text,
+				  hint, dpdk_log_reason());
+	}
 	if (err)
 		return netdev_why(why, why_size, err, "%s: DPDK cannot open it: %s", text,
 				  dpdk_log_reason());

@@ -57,7 +57,8 @@ int hold_open(struct hold *h, const char *ifname, char why[HOLD_WHY])
 		return 0;
 	snprintf(why, HOLD_WHY, "cannot hold UDP port %d of %s: %s%s", URXE_UDP_PORT, ifname,
 		 strerror(-rc),
-		 rc == -EADDRINUSE ? " (rdma_rxe or another urxed has the interface)" : "");
+		 rc == -EADDRINUSE ? " (rdma_rxe is loaded, or another urxed has the interface)"
+				   : "");
 	hold_close(h);
 	return rc;
 }
