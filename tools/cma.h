@@ -96,7 +96,8 @@ struct cma_id {
 	struct cm_conn *conn; /* NULL: none yet */
 	struct neigh_waiter waiter;
 	bool waiting;
-	uint64_t due; /* when it has waited long enough */
+	uint32_t timeout_ms; /* of what it waits for */
+	uint64_t due;        /* when it has waited long enough */
 	LIST_ENTRY(cma_id) wait_link;
 };
 LIST_HEAD(cma_id_list, cma_id);
@@ -170,5 +171,25 @@ int cma_set_afonly(struct cma_id *id, bool on);
 
 /* The path's MTU, 1 = 256 to 5 = 4096. */
 uint8_t cma_mtu(const struct cma *cma);
+
+/* --- cma_save.c: an ID without pointers, for the daemon that comes after this one. */
+struct cma_saved {
+	struct cma_id id;
+	bool connected; /* and there is */
+	struct cm_saved conn;
+};
+void cma_save(const struct cma_id *id, struct cma_saved *saved);
+/* -EBUSY: there is one with its number; -EINVAL: no ID is like that; -ENOMEM. */
+int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
+
+/* --- cma_way.c */
+/* Asks once more for the way to who was restored in the middle of that; else nothing. */
+void cma_ask_again(struct cma_id *id);
+/* For cma.c. */
+void cma_resolved(struct cma_id *id, int status);
+void cma_stop_waiting(struct cma_id *id);
+
+/* --- cma.c */
+void cma_emit(struct cma_id *id, enum cma_event_type type, int status);
 
 #endif

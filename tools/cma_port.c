@@ -76,9 +76,16 @@ int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps)
 		u->addr.service_id |= port;
 		u->addr.mask = UINT64_MAX;
 	}
-	LIST_INSERT_HEAD(&p->users[port % CMA_PORT_BUCKETS], u, link);
-	p->n++;
+	cma_port_restore(p, u);
 	return 0;
+}
+
+void cma_port_restore(struct cma_ports *p, struct cma_user *u)
+{
+	if (!u->ps)
+		return;
+	LIST_INSERT_HEAD(&p->users[u->addr.port % CMA_PORT_BUCKETS], u, link);
+	p->n++;
 }
 
 int cma_port_listen(const struct cma_ports *p, struct cma_user *u)

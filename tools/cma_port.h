@@ -41,6 +41,8 @@ struct cma_ports {
 int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps);
 /* The user is going to listen, which those that share its port by SO_REUSEADDR cannot, too. */
 int cma_port_listen(const struct cma_ports *p, struct cma_user *u);
+/* The user has the port that it had, as it was found to be in nobody's way. */
+void cma_port_restore(struct cma_ports *p, struct cma_user *u);
 /* Nothing where it has none. */
 void cma_port_drop(struct cma_ports *p, struct cma_user *u);
 /* Whether anybody listens to a port, at whatever address. */

@@ -215,7 +215,8 @@ static int open_record(struct daemon *d, char why[DAEMON_WHY])
 
 static int open_rdmacm(struct daemon *d, char why[DAEMON_WHY])
 {
-	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, &d->clients, why);
+	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, now_ns(), &d->clients,
+			   why);
 }
 
 /* Without them urxe0 is there all the same. */

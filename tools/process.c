@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "process.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void process_name(pid_t pid, char name[PROCESS_NAME])
 {
@@ -54,4 +56,46 @@ static uint64_t effective(pid_t pid)
 bool process_capable(pid_t pid, uint32_t capability)
 {
 	return pid > 0 && same_user_namespace(pid) && effective(pid) >> capability & 1;
+}
+
+/*
+ * Field 22 of /proc/PID/stat. The state (field 3) is the first thread's: that one may have ended
+ * while others (field 20) go on.
+ */
+uint64_t process_start(pid_t pid)
+{
+	char path[32], text[512], state;
+	unsigned long long start;
+	const char *p;
+	ssize_t len;
+	long threads;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	/* The second field, a name in parentheses, may hold anything. */
+	p = strrchr(text, ')');
+	if (!p || sscanf(p,
+			 ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			 "%ld %*s %llu",
+			 &state, &threads, &start) != 3)
+		return 0;
+	return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+}
+
+void process_boot(char id[PROCESS_BOOT])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	memset(id, 0, PROCESS_BOOT);
+	if (fd < 0)
+		return;
+	if (read(fd, id, PROCESS_BOOT - 1) < 0)
+		id[0] = '\0';
+	close(fd);
 }

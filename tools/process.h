@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #define PROCESS_NAME 40
+#define PROCESS_BOOT 40
 
 /* "PROGRAM-PID"; the name is the process's own choice, and goes to people's terminals. */
 void process_name(pid_t pid, char name[PROCESS_NAME]);
@@ -17,5 +18,11 @@ void process_name(pid_t pid, char name[PROCESS_NAME]);
  * in one of their own all have all. False where /proc does not tell.
  */
 bool process_capable(pid_t pid, uint32_t capability);
+
+/* When it started, in clock ticks since boot; 0: there is no such process, or it has ended. */
+uint64_t process_start(pid_t pid);
+
+/* Which boot of the machine this is, as text with a 0; empty where it is not known. */
+void process_boot(char id[PROCESS_BOOT]);
 
 #endif

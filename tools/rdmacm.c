@@ -47,13 +47,20 @@ static bool holds(void *ctx, pid_t pid, uint32_t qpn)
 	return client_holds(r->clients, pid, qpn);
 }
 
+static bool awaited(void *ctx, pid_t pid)
+{
+	const struct rdmacm *r = ctx;
+
+	return record_awaits(r->clients->record, pid);
+}
+
 static const struct gsi_ops gsi_ops = {frame_out, message_in};
-static const struct ucma_ops ucma_ops = {message_out, holds};
+static const struct ucma_ops ucma_ops = {message_out, holds, awaited};
 
 /* --- The whole */
 
-int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, struct clients *clients,
-		char why[RDMACM_WHY])
+int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
+		struct clients *clients, char why[RDMACM_WHY])
 {
 	struct vswitch *sw = clients->sw;
 	int rc;
@@ -62,7 +69,7 @@ int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, struct clien
 	r->clients = clients;
 	rc = gsi_open(&r->gsi, clients->host, clients->neigh, &gsi_ops, r);
 	if (!rc)
-		rc = ucma_open(&r->ucma, run_dir, clients->host, clients->neigh, &ucma_ops, r);
+		rc = ucma_open(&r->ucma, run_dir, now, clients->host, clients->neigh, &ucma_ops, r);
 	if (rc) {
 		snprintf(why, RDMACM_WHY, "cannot start the connection manager in %s: %s", run_dir,
 			 strerror(-rc));
@@ -95,7 +102,7 @@ uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 	uint64_t next;
 
 	gsi_run(&r->gsi, now);
-	next = cma_tick(&r->ucma.cma, now);
+	next = ucma_tick(&r->ucma, now);
 	gsi_run(&r->gsi, now);
 	return next;
 }

@@ -25,8 +25,8 @@ struct rdmacm {
  * epoll set, itself as data. On error `why` has one sentence, and rdmacm_close is still to be
  * called.
  */
-int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, struct clients *clients,
-		char why[RDMACM_WHY]);
+int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
+		struct clients *clients, char why[RDMACM_WHY]);
 /* Also for one that is all 0. Peers are not told: another daemon may take this one's place. */
 void rdmacm_close(struct rdmacm *r);
 

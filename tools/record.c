@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "process.h"
 #include "rundir.h"
 
 #define MAGIC        "urxed leases 2\n"
@@ -20,7 +21,7 @@
 
 struct header {
 	char magic[16];
-	char boot_id[40];
+	char boot_id[PROCESS_BOOT];
 };
 
 /* process: a block of QPNs, 0 = nobody, for that one is the daemon's. */
@@ -31,50 +32,14 @@ struct remote_entry {
 
 static void fill_header(struct header *h)
 {
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
 	*h = (struct header){.magic = MAGIC};
-	if (fd < 0)
-		return;
 	/* Without a boot ID, start times tell the processes of two boots apart. */
-	if (read(fd, h->boot_id, sizeof(h->boot_id) - 1) < 0)
-		h->boot_id[0] = '\0';
-	close(fd);
-}
-
-/*
- * Field 22 of /proc/PID/stat; 0: there is no such process, or it has ended. The state
- * (field 3) is the first thread's: that one may have ended while others (field 20) go on.
- */
-static uint64_t start_of(pid_t pid)
-{
-	char path[32], text[512], state;
-	unsigned long long start;
-	const char *p;
-	ssize_t len;
-	long threads;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	/* The second field, a name in parentheses, may hold anything. */
-	p = strrchr(text, ')');
-	if (!p || sscanf(p,
-			 ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			 "%ld %*s %llu",
-			 &state, &threads, &start) != 3)
-		return 0;
-	return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+	process_boot(h->boot_id);
 }
 
 static bool lives(const struct record_entry *e)
 {
-	return !e->pid || (e->pid > 0 && e->start && start_of(e->pid) == e->start);
+	return !e->pid || (e->pid > 0 && e->start && process_start(e->pid) == e->start);
 }
 
 static bool write_at(struct record *r, const void *data, size_t len, size_t at)
@@ -197,7 +162,7 @@ uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid, uint64_t token)
 	uint32_t block = lease_block(qpn);
 
 	r->entries[block] = (struct record_entry){.token = token ? token : make_token(),
-						  .start = pid > 0 ? start_of(pid) : 0,
+						  .start = pid > 0 ? process_start(pid) : 0,
 						  .pid = pid};
 	write_entry(r, block);
 	return r->entries[block].token;
@@ -227,6 +192,14 @@ uint32_t record_awaited_with(const struct record *r, uint64_t token, pid_t pid)
 void record_drop(struct record *r, uint32_t qpn)
 {
 	forget(r, lease_block(qpn));
+}
+
+bool record_awaits(const struct record *r, pid_t pid)
+{
+	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
+		if (r->waits[block] && r->entries[block].pid == pid)
+			return true;
+	return false;
 }
 
 uint32_t record_awaited(struct record *r)

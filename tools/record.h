@@ -69,6 +69,8 @@ int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid);
 uint32_t record_awaited_with(const struct record *r, uint64_t token, pid_t pid);
 void record_drop(struct record *r, uint32_t qpn);
 
+/* Whether a process has blocks that it may still claim. */
+bool record_awaits(const struct record *r, pid_t pid);
 /* How many blocks are awaited; those of processes that ended are so no longer. */
 uint32_t record_awaited(struct record *r);
 /* Awaits nobody any more: what was not claimed is free. */

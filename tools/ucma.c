@@ -17,6 +17,7 @@
 
 #define BACKLOG 128
 #define EVENTS  32
+#define LOOK_NS 50000000u
 
 /* --- IDs and their events */
 
@@ -28,8 +29,10 @@ struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
 		return NULL;
 	ctx->file = file;
 	ctx->uid = uid;
+	ctx->place = SLOTS_NONE;
 	LIST_INSERT_HEAD(&file->ctxs, ctx, link);
 	file->n_ctxs++;
+	ucma_touch(ctx);
 	return ctx;
 }
 
@@ -58,6 +61,9 @@ static void enqueue(struct ucma_file *file, struct ucma_event *event)
 {
 	TAILQ_INSERT_TAIL(&file->events, event, link);
 	event->ctx->events++;
+	event->order = file->ucma->last_event++;
+	event->place = SLOTS_NONE;
+	ucma_record_event(event);
 	if (file->owed || !ring(file))
 		file->owed++;
 }
@@ -66,6 +72,7 @@ static void take_off(struct ucma_file *file, struct ucma_event *event)
 {
 	TAILQ_REMOVE(&file->events, event, link);
 	event->ctx->events--;
+	slots_drop(&file->ucma->slots, event->place);
 }
 
 /* Takes off an event that is not fetched: 1 where its packet is out. */
@@ -120,6 +127,7 @@ static uint32_t drop_event(struct ucma_file *file, struct ucma_event *event)
 
 static void forget_group(struct ucma_group *group)
 {
+	slots_drop(&group->ctx->file->ucma->slots, group->place);
 	LIST_REMOVE(group, link);
 	free(group);
 }
@@ -139,6 +147,9 @@ uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
 		forget_group(group);
 	if (ctx->id)
 		cma_destroy_id(ctx->id);
+	if (ctx->touched)
+		LIST_REMOVE(ctx, touched_link);
+	slots_drop(&ctx->file->ucma->slots, ctx->place);
 	LIST_REMOVE(ctx, link);
 	ctx->file->n_ctxs--;
 	free(ctx);
@@ -178,8 +189,10 @@ struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uin
 		free(event);
 		return NULL;
 	}
-	*group = (struct ucma_group){.ctx = ctx, .number = u->last_group++, .uid = uid};
+	*group = (struct ucma_group){
+		.ctx = ctx, .number = u->last_group++, .uid = uid, .place = SLOTS_NONE};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
+	ucma_record_group(group);
 	event->ctx = ctx;
 	event->group = group;
 	ucma_fill_join(&event->resp, ctx->id, mgid);
@@ -233,6 +246,7 @@ static void on_event(struct cma_id *id, const struct cma_event *cma_event)
 	struct ucma_ctx *ctx = id->ctx;
 	struct ucma_event *event;
 
+	ucma_touch(ctx);
 	/* A program that has not accepted yet has no name for it. */
 	if (!ctx->uid)
 		return;
@@ -260,6 +274,7 @@ static bool on_request(struct cma_id *listener, struct cma_id *id, const struct 
 		return false;
 	}
 	ctx->backlog--;
+	ucma_touch(ctx);
 	child->id = id;
 	id->ctx = child;
 	event->ctx = ctx;
@@ -290,32 +305,43 @@ static int watch(const struct ucma *u, int fd, uint32_t events, void *what)
 	return epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, struct neigh *neigh,
-	      const struct ucma_ops *ops, void *ctx)
+static int listen_at(struct ucma *u, const char *run_dir)
+{
+	int rc;
+
+	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (u->epoll_fd < 0)
+		return -errno;
+	rc = u->listen_fd = message_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
+	/* Where a connection cannot be taken, the next one tells, not this without end. */
+	return rc < 0 ? rc : watch(u, u->listen_fd, EPOLLIN | EPOLLET, u);
+}
+
+int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
+	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx)
 {
 	int rc = cma_open(&u->cma, host, neigh, &cma_ops, u);
 
 	if (rc)
 		return rc;
+	u->cma.now = now;
 	u->ops = ops;
 	u->ctx = ctx;
 	u->limit = share_connections(CMA_IDS);
-	u->listen_fd = -1;
-	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	rc = u->epoll_fd < 0 ? -errno : 0;
+	u->listen_fd = u->epoll_fd = -1;
+	u->claims_until = now + UCMA_CLAIM_NS;
+	rc = ucma_record_open(u, run_dir);
 	if (!rc)
-		rc = u->listen_fd = message_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
-	if (rc >= 0)
-		/* Where a connection cannot be taken, the next one tells, not this without end. */
-		rc = watch(u, u->listen_fd, EPOLLIN | EPOLLET, u);
-	if (rc < 0)
+		rc = listen_at(u, run_dir);
+	if (rc)
 		ucma_close(u, run_dir);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 /* The events first: each ID would look for its own among all of them. */
-static void close_file(struct ucma_file *file)
+void ucma_file_close(struct ucma_file *file)
 {
+	struct ucma *u = file->ucma;
 	struct ucma_event *event;
 	struct ucma_ctx *ctx;
 
@@ -323,11 +349,14 @@ static void close_file(struct ucma_file *file)
 		drop_event(file, event);
 	while ((ctx = LIST_FIRST(&file->ctxs)))
 		ucma_ctx_destroy(ctx);
+	slots_drop(&u->slots, file->place);
 	LIST_REMOVE(file, link);
-	file->ucma->n--;
 	if (file->bell >= 0)
 		close(file->bell);
-	close(file->fd);
+	if (file->fd >= 0) {
+		close(file->fd);
+		u->n--;
+	}
 	free(file);
 }
 
@@ -337,8 +366,10 @@ void ucma_close(struct ucma *u, const char *run_dir)
 
 	if (!u->cma.cm)
 		return;
+	/* First, so that those that are still here keep what they have for the next daemon. */
+	ucma_record_close(u, run_dir);
 	while ((file = LIST_FIRST(&u->files)))
-		close_file(file);
+		ucma_file_close(file);
 	if (u->listen_fd >= 0) {
 		rundir_remove(run_dir, CM_ATTACH_SOCKET_NAME);
 		close(u->listen_fd);
@@ -365,7 +396,7 @@ static bool may_come(struct ucma *u, const struct ucred *peer)
 	uint32_t own = 0;
 
 	LIST_FOREACH(file, &u->files, link)
-	own += file->user == peer->uid;
+	own += file->fd >= 0 && file->user == peer->uid;
 	if (share_allows(peer->uid, own, u->n, u->limit))
 		return true;
 	log_rated(&u->log, u->cma.now, "process %d is refused: user %u has rdma_cm open %u times",
@@ -373,28 +404,43 @@ static bool may_come(struct ucma *u, const struct ucred *peer)
 	return false;
 }
 
-static void add_file(struct ucma *u, int fd)
+struct ucma_file *ucma_file_new(struct ucma *u)
 {
 	struct ucma_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->ucma = u;
+	file->fd = -1;
+	file->bell = -1;
+	file->place = SLOTS_NONE;
+	TAILQ_INIT(&file->events);
+	LIST_INSERT_HEAD(&u->files, file, link);
+	return file;
+}
+
+static void add_file(struct ucma *u, int fd)
+{
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
+	struct ucma_file *file;
 
-	if (!file || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !may_come(u, &peer) ||
-	    watch(u, fd, EPOLLIN, file)) {
-		free(file);
+	file = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !may_come(u, &peer)
+		       ? NULL
+		       : ucma_file_new(u);
+	if (!file) {
 		close(fd);
 		return;
 	}
-	file->ucma = u;
 	file->fd = fd;
-	file->bell = -1;
+	u->n++;
 	file->pid = peer.pid;
+	file->start = peer.pid > 0 ? process_start(peer.pid) : 0;
 	file->user = peer.uid;
 	process_name(file->pid, file->name);
 	file->low_ports = has_low_ports(file);
-	TAILQ_INIT(&file->events);
-	LIST_INSERT_HEAD(&u->files, file, link);
-	u->n++;
+	if (watch(u, fd, EPOLLIN, file))
+		ucma_file_close(file);
 }
 
 static void accept_all(struct ucma *u)
@@ -405,28 +451,104 @@ static void accept_all(struct ucma *u)
 		add_file(u, fd);
 }
 
-/* 0, or a negative errno value: the file is to be closed. */
-static int welcome(struct ucma_file *file, const void *message, uint32_t len)
+/*
+ * A process rings its own bell, not anything that it can have somebody else's messages sent to: a
+ * UNIX socket that it has made itself.
+ */
+static bool is_bell(const struct ucma_file *file, int fd)
 {
-	struct cm_attach_welcome w = {0};
-	struct cm_attach_hello hello;
-	int ends[2] = {-1, -1}, rc;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int type = 0;
 
-	if (len != sizeof(hello))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid != file->pid)
+		return false;
+	len = sizeof(type);
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
+}
+
+static int send_welcome(const struct ucma_file *file, int status, uint64_t token)
+{
+	const struct cm_attach_welcome w = {.status = status, .token = status ? 0 : token};
+
+	return message_send(file->fd, &w, sizeof(w), NULL, 0);
+}
+
+static struct ucma_file *find_awaited(const struct ucma_file *claimant, uint64_t token)
+{
+	struct ucma_file *file;
+
+	LIST_FOREACH(file, &claimant->ucma->files, link)
+	if (file->fd < 0 && file->token == token && file->pid == claimant->pid)
+		break;
+	return file;
+}
+
+/* The file has whoever speaks by `by` from now on; that one is gone. */
+static void hand_over(struct ucma_file *file, struct ucma_file *by)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = file};
+	struct ucma_ctx *ctx;
+
+	(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_MOD, by->fd, &ev);
+	file->fd = by->fd;
+	file->bell = by->bell;
+	LIST_REMOVE(by, link);
+	free(by);
+	LIST_FOREACH(ctx, &file->ctxs, link)
+	cma_ask_again(ctx->id);
+	while (file->owed && ring(file))
+		file->owed--;
+}
+
+/*
+ * A program goes on with what it has, but not before it has its queue pair numbers again: it
+ * could not connect them. 0, or a negative errno value: the connection is to be closed.
+ */
+static int claim(struct ucma_file *by)
+{
+	const struct ucma *u = by->ucma;
+	int rc;
+
+	if (u->ops->awaited(u->ctx, by->pid))
+		return 0;
+	rc = send_welcome(by, 0, by->claims->token);
+	if (!rc)
+		hand_over(by->claims, by);
+	return rc;
+}
+
+/* The same of who opens the device. */
+static int begin(struct ucma_file *file)
+{
+	if (getrandom(&file->token, sizeof(file->token), 0) != sizeof(file->token))
+		return -EAGAIN;
+	ucma_record_file(file);
+	return send_welcome(file, 0, file->token);
+}
+
+/* 0, or a negative errno value: the file is to be closed. */
+static int welcome(struct ucma_file *file, const void *message, int len,
+		   struct message_extras *came)
+{
+	struct cm_attach_hello hello;
+
+	if (len != sizeof(hello) || !is_bell(file, came->fds[0]))
 		return -EPROTO;
 	memcpy(&hello, message, sizeof(hello));
-	if (hello.version != CM_ATTACH_VERSION)
-		w.status = -EPROTO;
-	else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		w.status = -errno;
-	else if (getrandom(&file->token, sizeof(file->token), 0) != sizeof(file->token))
-		w.status = -EAGAIN;
-	w.token = w.status ? 0 : file->token;
-	rc = message_send(file->fd, &w, sizeof(w), ends, w.status ? 0 : 1);
-	if (ends[0] >= 0)
-		close(ends[0]);
-	file->bell = ends[1];
-	return rc;
+	if (hello.version != CM_ATTACH_VERSION) {
+		(void)send_welcome(file, -EPROTO, 0);
+		return -EPROTO;
+	}
+	file->bell = came->fds[0];
+	came->fds[0] = -1;
+	if (!hello.token)
+		return begin(file);
+	file->claims = find_awaited(file, hello.token);
+	if (file->claims)
+		return claim(file);
+	(void)send_welcome(file, -EPERM, 0);
+	return -EPERM;
 }
 
 struct answer {
@@ -451,6 +573,7 @@ static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
 	answer.reply.status = ucma_run(&c);
+	ucma_record_touched(file->ucma);
 	answer.reply.out = c.out_len;
 	answer.reply.withdrawn = c.withdrawn;
 	/* It asks once it has its answer, so there is room. */
@@ -461,19 +584,20 @@ static void file_event(struct ucma_file *file)
 {
 	uint8_t message[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES + CM_ATTACH_OPTION]
 		__attribute__((aligned(8)));
-	ssize_t n = recv(file->fd, message, sizeof(message), MSG_TRUNC);
-	int rc;
+	struct message_extras came;
+	int rc, n = message_recv(file->fd, message, sizeof(message), &came);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN)
 		return;
-	if (n <= 0 || n > (ssize_t)sizeof(message))
+	if (n <= 0 || file->claims)
 		rc = -EPROTO;
 	else if (file->bell < 0)
-		rc = welcome(file, message, (uint32_t)n);
+		rc = welcome(file, message, n, &came);
 	else
 		rc = serve(file, message, (uint32_t)n);
+	message_drop(&came);
 	if (rc)
-		close_file(file);
+		ucma_file_close(file);
 }
 
 void ucma_input(struct ucma *u, uint64_t now)
@@ -488,4 +612,74 @@ void ucma_input(struct ucma *u, uint64_t now)
 		else
 			file_event(events[i].data.ptr);
 	}
+}
+
+/* --- What is due */
+
+static bool is_claimed(const struct ucma_file *file)
+{
+	const struct ucma_file *by;
+
+	LIST_FOREACH(by, &file->ucma->files, link)
+	if (by->claims == file)
+		return true;
+	return false;
+}
+
+static void claim_all(struct ucma *u)
+{
+	struct ucma_file *file, *next;
+
+	for (file = LIST_FIRST(&u->files); file; file = next) {
+		next = LIST_NEXT(file, link);
+		if (file->claims && claim(file))
+			ucma_file_close(file);
+	}
+}
+
+static bool lives(const struct ucma_file *file)
+{
+	return !file->start || process_start(file->pid) == file->start;
+}
+
+/* What nobody claims any more goes, as with its process. Returns whether there is more. */
+static bool give_up(struct ucma *u)
+{
+	struct ucma_file *file, *next;
+	bool any = false;
+
+	for (file = LIST_FIRST(&u->files); file; file = next) {
+		next = LIST_NEXT(file, link);
+		if (file->fd >= 0)
+			continue;
+		if (is_claimed(file) || (u->cma.now < u->claims_until && lives(file)))
+			any = true;
+		else
+			ucma_file_close(file);
+	}
+	return any;
+}
+
+static uint64_t await_claims(struct ucma *u)
+{
+	if (u->claims_until == UINT64_MAX)
+		return UINT64_MAX;
+	claim_all(u);
+	if (u->cma.now < u->look_at)
+		return u->look_at;
+	u->look_at = u->cma.now + LOOK_NS;
+	if (!give_up(u))
+		u->claims_until = u->look_at = UINT64_MAX;
+	return u->look_at;
+}
+
+uint64_t ucma_tick(struct ucma *u, uint64_t now)
+{
+	uint64_t next, look;
+
+	u->cma.now = now;
+	look = await_claims(u);
+	next = cma_tick(&u->cma, now);
+	ucma_record_touched(u);
+	return look < next ? look : next;
 }

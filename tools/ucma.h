@@ -18,8 +18,12 @@
 #include "cma.h"
 #include "log.h"
 #include "process.h"
+#include "slots.h"
 
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
+#define UCMA_RECORD_NAME "urxed.ids"
+/* How long a new daemon keeps what survivors of the one before have. */
+#define UCMA_CLAIM_NS 3000000000ull
 
 struct ucma_file;
 struct ucma_ctx;
@@ -30,6 +34,7 @@ struct ucma_group {
 	uint32_t number; /* by which the program leaves it */
 	uint64_t uid;
 	uint32_t events_reported;
+	uint32_t place; /* on record */
 	LIST_ENTRY(ucma_group) link;
 };
 LIST_HEAD(ucma_group_list, ucma_group);
@@ -44,7 +49,10 @@ struct ucma_ctx {
 	uint32_t events;            /* of its own that nobody has fetched yet */
 	struct ucma_event *request; /* that it came with, as long as nobody has fetched it */
 	struct ucma_group_list groups;
+	uint32_t place; /* on record */
+	bool touched;   /* it is not what is on record */
 	LIST_ENTRY(ucma_ctx) link;
+	LIST_ENTRY(ucma_ctx) touched_link;
 };
 LIST_HEAD(ucma_ctx_list, ucma_ctx);
 
@@ -53,6 +61,8 @@ struct ucma_event {
 	struct ucma_group *group; /* and counts as this one's, if it is still joined; else NULL */
 	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID, if it is still there */
 	struct rdma_ucm_event_resp resp;
+	uint64_t order; /* counts up */
+	uint32_t place; /* on record */
 	TAILQ_ENTRY(ucma_event) link;
 };
 TAILQ_HEAD(ucma_event_list, ucma_event);
@@ -60,7 +70,7 @@ TAILQ_HEAD(ucma_event_list, ucma_event);
 /* An open device. */
 struct ucma_file {
 	struct ucma *ucma;
-	int fd;        /* of commands */
+	int fd;        /* of commands; -1: whose it was may still claim it */
 	int bell;      /* -1 before the hello; a packet for each event */
 	uint32_t owed; /* packets that did not fit */
 	pid_t pid;
@@ -68,6 +78,9 @@ struct ucma_file {
 	char name[PROCESS_NAME];
 	bool low_ports; /* by user and capabilities of the process when it opened the device */
 	uint64_t token;
+	uint64_t start;           /* of the process, in clock ticks since boot; 0 = unknown */
+	uint32_t place;           /* on record */
+	struct ucma_file *claims; /* which one this is to be, once its queue pairs are there */
 	uint32_t n_ctxs;
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
@@ -80,6 +93,8 @@ struct ucma_ops {
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
 	/* Whether a process holds a queue pair number, which it may then connect. */
 	bool (*holds)(void *ctx, pid_t pid, uint32_t qpn);
+	/* Whether a process may still claim queue pair numbers that an earlier daemon gave it. */
+	bool (*awaited)(void *ctx, pid_t pid);
 };
 
 struct ucma {
@@ -87,21 +102,32 @@ struct ucma {
 	const struct ucma_ops *ops;
 	void *ctx;
 	int listen_fd;
-	int epoll_fd; /* to be watched by the daemon */
-	uint32_t n;
+	int epoll_fd;   /* to be watched by the daemon */
+	uint32_t n;     /* of files that somebody has */
 	uint32_t limit; /* of n, for users who have a share */
 	uint32_t last_group;
 	struct log_budget log; /* for those who are refused */
 	struct ucma_file_list files;
+	struct slots slots;
+	struct ucma_ctx_list touched;
+	uint64_t last_event;   /* its order */
+	uint64_t claims_until; /* when files that nobody has claimed go; UINT64_MAX: there are none
+				*/
+	uint64_t look_at;      /* when to look which of those processes have ended */
 };
 
-/* 0, or a negative errno value; then nothing is left. u is all 0. */
-int ucma_open(struct ucma *u, const char *run_dir, const struct host *host, struct neigh *neigh,
-	      const struct ucma_ops *ops, void *ctx);
-/* Also for one that is all 0. */
+/*
+ * With what an earlier daemon has left on record. 0, or a negative errno value; then nothing is
+ * left. u is all 0.
+ */
+int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
+	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx);
+/* Leaves on record what programs have. Also for one that is all 0. */
 void ucma_close(struct ucma *u, const char *run_dir);
 /* Handles what its descriptors have. */
 void ucma_input(struct ucma *u, uint64_t now);
+/* Does what is due; returns when to call again, UINT64_MAX = never. */
+uint64_t ucma_tick(struct ucma *u, uint64_t now);
 
 /* For ucma_cmd.c. */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
@@ -120,6 +146,19 @@ struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number
 /* Returns how many of its events will not be fetched any more. */
 uint32_t ucma_group_leave(struct ucma_group *group);
 struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token);
+
+/* --- ucma_record.c: what is there on record, so that it survives the daemon. */
+int ucma_record_open(struct ucma *u, const char *run_dir);
+void ucma_record_close(struct ucma *u, const char *run_dir);
+void ucma_record_file(struct ucma_file *file);
+void ucma_record_group(struct ucma_group *group);
+void ucma_record_event(struct ucma_event *event);
+/* The ID is going to be recorded by ucma_record_touched, before anybody hears of its change. */
+void ucma_touch(struct ucma_ctx *ctx);
+void ucma_record_touched(struct ucma *u);
+/* For it. */
+struct ucma_file *ucma_file_new(struct ucma *u);
+void ucma_file_close(struct ucma_file *file);
 
 /* A command, and where its response goes. */
 struct ucma_command {

@@ -45,7 +45,11 @@ static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int 
 	struct ucma_ctx *ctx = id ? id->ctx : NULL;
 
 	*rc = !ctx ? -ENOENT : ctx->file != c->file ? -EINVAL : 0;
-	return *rc ? NULL : ctx;
+	if (*rc)
+		return NULL;
+	/* Whatever the command is going to change. */
+	ucma_touch(ctx);
+	return ctx;
 }
 
 /* --- IDs */
@@ -580,8 +584,11 @@ static int get_event(struct ucma_command *c)
 	if (!event)
 		return -EAGAIN;
 	event->ctx->events_reported++;
-	if (event->group)
+	ucma_touch(event->ctx);
+	if (event->group) {
 		event->group->events_reported++;
+		ucma_record_group(event->group);
+	}
 	if (event->resp.event == CMA_CONNECT_REQUEST)
 		event->ctx->backlog++;
 	if (event->child)

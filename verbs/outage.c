@@ -15,7 +15,7 @@
 
 static struct outage *const outage = &port.outage;
 
-static uint64_t patience(void)
+uint64_t outage_patience(void)
 {
 	const char *text = getenv("URXE_RECONNECT_S");
 	unsigned long seconds;
@@ -35,7 +35,7 @@ void outage_begin(void)
 {
 	uint64_t now = clock_monotonic();
 
-	*outage = (struct outage){.on = true, .since = now, .until = now + patience()};
+	*outage = (struct outage){.on = true, .since = now, .until = now + outage_patience()};
 	log_warning("urxed has gone: looking for another one");
 	clock_stop();
 }

@@ -26,6 +26,8 @@ struct outage {
 /* How often to look for a daemon, nanoseconds. */
 #define OUTAGE_LOOK 20000000u
 
+/* For how long to look, nanoseconds. Without the lock, too. */
+uint64_t outage_patience(void);
 /* The daemon has gone. */
 void outage_begin(void);
 /* Looks for another; the lock is free meanwhile. For the engine's thread. */

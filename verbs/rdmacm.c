@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cm/attach.h>
@@ -23,6 +23,7 @@
 #include "rdmacm_file.h"
 #include "rdmacm_ids.h"
 #include "rdmacm_kernel.h"
+#include "rdmacm_link.h"
 #include "user.h"
 
 static LIST_HEAD(, rdmacm_file) unused = LIST_HEAD_INITIALIZER(unused);
@@ -44,10 +45,11 @@ static void closed(struct fd_object *object)
 
 	pthread_mutex_lock(&file->lock);
 	file->opening++;
-	drop(file->socket);
+	rdmacm_link_close(file);
 	drop(file->reader);
 	drop(file->kernel);
-	file->socket = file->reader = file->kernel = -1;
+	file->reader = file->kernel = -1;
+	pthread_cond_broadcast(&file->found);
 	pthread_mutex_unlock(&file->lock);
 	rdmacm_ids_forget(file);
 	pthread_mutex_lock(&unused_lock);
@@ -58,6 +60,7 @@ static void closed(struct fd_object *object)
 static struct rdmacm_file *file_alloc(void)
 {
 	struct rdmacm_file *file;
+	pthread_condattr_t attr;
 
 	pthread_mutex_lock(&unused_lock);
 	file = LIST_FIRST(&unused);
@@ -70,79 +73,13 @@ static struct rdmacm_file *file_alloc(void)
 	if (!file)
 		return NULL;
 	file->fd = (struct fd_object){.kind = FD_RDMACM, .release = closed};
-	file->socket = file->reader = file->kernel = -1;
+	file->socket = file->reader = file->bell = file->kernel = -1;
 	pthread_mutex_init(&file->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&file->found, &attr);
+	pthread_condattr_destroy(&attr);
 	return file;
-}
-
-/* Whether root or this user is at the other end. */
-static bool is_friend(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	       (cred.uid == 0 || cred.uid == geteuid());
-}
-
-static int connect_daemon(void)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, rc;
-
-	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME,
-		     path_run_dir()) >= (int)sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)) && is_friend(fd))
-		return fd;
-	rc = errno ? -errno : -EPERM;
-	close(fd);
-	/* As where the module is not loaded. */
-	return rc == -ENOENT || rc == -ECONNREFUSED ? -ENODEV : rc;
-}
-
-/* The answer to hello, and the descriptor with it. */
-static int receive_welcome(int socket, struct cm_attach_welcome *w, int *fd)
-{
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = {w, sizeof(*w)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *header;
-
-	if (n != sizeof(*w))
-		return n < 0 ? -errno : -EIO;
-	if (w->status)
-		return w->status;
-	header = CMSG_FIRSTHDR(&msg);
-	if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -EIO;
-	memcpy(fd, CMSG_DATA(header), sizeof(*fd));
-	return 0;
-}
-
-static int say_hello(struct rdmacm_file *file, int *fd)
-{
-	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
-	struct cm_attach_welcome w;
-	int rc;
-
-	if (send(file->socket, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
-		return -EIO;
-	rc = receive_welcome(file->socket, &w, fd);
-	if (rc)
-		return rc;
-	file->token = w.token;
-	return 0;
 }
 
 static int watch(int epoll, int fd)
@@ -181,6 +118,18 @@ static int set_flags(int fd, int flags)
 	return !(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0) ? -errno : 0;
 }
 
+/* Its two ends. A child has neither: packets would be the parent's. */
+static int make_bell(struct rdmacm_file *file, int *fd)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	*fd = pair[0];
+	file->bell = pair[1];
+	return 0;
+}
+
 int rdmacm_open(int flags)
 {
 	struct rdmacm_file *file = file_alloc();
@@ -189,16 +138,16 @@ int rdmacm_open(int flags)
 	if (!file)
 		return -ENOMEM;
 	file->pid = getpid();
-	rc = file->socket = connect_daemon();
-	if (rc >= 0)
-		rc = say_hello(file, &fd);
-	if (rc >= 0)
+	rc = make_bell(file, &fd);
+	if (!rc)
 		rc = set_up_events(file, &fd);
-	if (rc >= 0)
+	if (!rc)
+		rc = rdmacm_link_open(file);
+	if (!rc)
 		rc = set_flags(fd, flags);
-	if (rc >= 0)
+	if (!rc)
 		rc = fd_install(fd, &file->fd);
-	if (rc < 0) {
+	if (rc) {
 		if (fd >= 0)
 			close(fd);
 		closed(&file->fd);
@@ -240,39 +189,26 @@ uint32_t rdmacm_response_at(uint32_t command)
 	}
 }
 
-static int exchange(struct rdmacm_file *file, const struct rdmacm_request *request,
-		    struct rdmacm_response *response)
-{
-	uint32_t len = (uint32_t)sizeof(request->command) + request->command.in;
-	ssize_t n = -1;
-
-	pthread_mutex_lock(&file->lock);
-	if (!rdmacm_is_open(file, request)) {
-		pthread_mutex_unlock(&file->lock);
-		return -EIO;
-	}
-	/* However long it takes, as with the kernel: the next command's answer comes behind it. */
-	if (send(file->socket, request, len, MSG_NOSIGNAL) == (ssize_t)len)
-		do
-			n = recv(file->socket, response, sizeof(*response), 0);
-		while (n < 0 && errno == EINTR);
-	pthread_mutex_unlock(&file->lock);
-	if (n < (ssize_t)sizeof(response->reply) ||
-	    response->reply.out != n - (ssize_t)sizeof(response->reply))
-		return -EIO;
-	return response->reply.status;
-}
-
-/* Packets of events that nobody can fetch any more. */
+/* With the lock. Packets of events that nobody can fetch any more. */
 static void take_back(struct rdmacm_file *file, uint32_t n)
 {
 	uint8_t byte;
 
-	/* Without the lock another thread might close it, and the number be the program's. */
-	pthread_mutex_lock(&file->lock);
 	while (n-- && recv(file->reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
 		;
+}
+
+static int exchange(struct rdmacm_file *file, const struct rdmacm_request *request,
+		    struct rdmacm_response *response)
+{
+	int rc;
+
+	pthread_mutex_lock(&file->lock);
+	rc = rdmacm_link_ask(file, request, response);
+	if (!rc && request->command.command != RDMA_USER_CM_CMD_MIGRATE_ID)
+		take_back(file, response->reply.withdrawn);
 	pthread_mutex_unlock(&file->lock);
+	return rc ? rc : response->reply.status;
 }
 
 /* SET_OPTION points to the value, which goes along behind it. */
@@ -300,19 +236,36 @@ struct rdmacm_file *rdmacm_migrated_from(const struct rdmacm_request *request)
 	return rdmacm_lookup((int)migrate.fd);
 }
 
+static uint32_t links_of(struct rdmacm_file *file)
+{
+	uint32_t links;
+
+	pthread_mutex_lock(&file->lock);
+	links = file->links;
+	pthread_mutex_unlock(&file->lock);
+	return links;
+}
+
 static int migrate(struct rdmacm_file *file, struct rdmacm_request *request,
 		   struct rdmacm_response *response)
 {
 	struct rdmacm_file *from = rdmacm_migrated_from(request);
+	uint32_t links;
 	int rc;
 
 	if (!from)
 		return -EINVAL;
+	links = links_of(from);
 	request->command.token = from->token;
 	rc = exchange(file, request, response);
-	if (!rc)
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&from->lock);
+	/* Another urxed has rung for what was left alone. */
+	if (from->links == links)
 		take_back(from, response->reply.withdrawn);
-	return rc;
+	pthread_mutex_unlock(&from->lock);
+	return 0;
 }
 
 /*
@@ -344,71 +297,99 @@ static bool is_removed(struct rdmacm_file *file, const struct rdmacm_request *re
 	return removed;
 }
 
-/* A packet from the program's descriptor, as which it is waited for. */
-static ssize_t await_packet(int fd)
+/* Waits for a packet, as its descriptor is waited for, and leaves it there. */
+static int await_packet(int fd)
 {
 	uint8_t byte;
-	ssize_t n = recv(fd, &byte, sizeof(byte), 0);
+	ssize_t n = recv(fd, &byte, sizeof(byte), MSG_PEEK);
 
-	return n < 0 ? -errno : n;
+	return n < 0 ? -errno : 0;
 }
 
-/* A packet that is there. */
-static ssize_t take_packet(struct rdmacm_file *file, const struct rdmacm_request *request)
+/* With the lock. -EAGAIN: there is none; -EIO: there will be none. */
+static int take_packet(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
-	ssize_t n = -EBADF;
 	uint8_t byte;
+	ssize_t n;
+
+	if (!rdmacm_is_open(file, request))
+		return -EIO;
+	n = recv(file->reader, &byte, sizeof(byte), MSG_DONTWAIT);
+	return n > 0 ? 0 : n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
+}
+
+/* Each packet stands for an event, but another thread may just have made it go. */
+static int fetch(struct rdmacm_file *file, const struct rdmacm_request *request,
+		 struct rdmacm_response *response)
+{
+	int rc;
 
 	pthread_mutex_lock(&file->lock);
-	if (rdmacm_is_open(file, request)) {
-		n = recv(file->reader, &byte, sizeof(byte), MSG_DONTWAIT);
-		if (n < 0)
-			n = -errno;
-	}
+	do {
+		rc = take_packet(file, request);
+		if (rc)
+			break;
+		rc = rdmacm_link_ask(file, request, response);
+		if (!rc)
+			rc = response->reply.status;
+	} while (rc == -EAGAIN);
 	pthread_mutex_unlock(&file->lock);
-	return n;
+	return rc;
 }
 
-/*
- * Each packet stands for an event, but another thread may just have made it go. The descriptor to
- * wait at, or -1: not to wait.
- */
+/* The descriptor to wait at, or -1: not to wait. */
 static int own_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
-	ssize_t n;
 	int rc;
 
 	do {
-		n = fd < 0 ? take_packet(file, request) : await_packet(fd);
-		if (n < 0)
-			return (int)n;
-		rc = n ? exchange(file, request, response) : -EIO;
-	} while (rc == -EAGAIN);
+		rc = fd < 0 ? 0 : await_packet(fd);
+		if (rc)
+			return rc;
+		rc = fetch(file, request, response);
+	} while (fd >= 0 && rc == -EAGAIN);
 	if (!rc)
 		rdmacm_ids_done(file, request, response);
 	return rc;
 }
 
+/* Nothing more comes from there; the kernel goes on. */
+static void unwatch_own(struct rdmacm_file *file, int fd, const struct rdmacm_request *request)
+{
+	pthread_mutex_lock(&file->lock);
+	if (rdmacm_is_open(file, request))
+		(void)epoll_ctl(fd, EPOLL_CTL_DEL, file->reader, NULL);
+	pthread_mutex_unlock(&file->lock);
+}
+
+/* An event of urxed's, or of its end. */
+static int own_turn(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+		    struct rdmacm_response *response)
+{
+	int rc = own_event(file, -1, request, response);
+
+	if (rc != -EIO)
+		return rc;
+	if (is_removed(file, request, response))
+		return 0;
+	unwatch_own(file, fd, request);
+	return -EAGAIN;
+}
+
 /*
  * Turn about, so that a side with many events does not hide the other's. -EAGAIN: neither has one;
- * -EIO: urxed has gone, and the kernel has none.
+ * -EBADF: the file is not open any more.
  */
-static int next_event(struct rdmacm_file *file, const struct rdmacm_request *request,
+static int next_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 		      struct rdmacm_response *response)
 {
-	bool gone = false;
 	int rc = -EAGAIN;
 
-	for (int i = 0; i < 2 && rc == -EAGAIN; i++) {
+	for (int i = 0; i < 2 && rc == -EAGAIN; i++)
 		rc = file->turn++ % 2 ? rdmacm_kernel_event(file, request, response)
-				      : own_event(file, -1, request, response);
-		if (rc == -EIO) {
-			gone = true;
-			rc = -EAGAIN;
-		}
-	}
-	return gone && rc == -EAGAIN ? -EIO : rc;
+				      : own_turn(file, fd, request, response);
+	return rc;
 }
 
 /* A signal ends it, also where its handler would have read(2) go on: poll(2) does not. */
@@ -429,7 +410,7 @@ static int any_event(struct rdmacm_file *file, int fd, const struct rdmacm_reque
 {
 	int rc;
 
-	while ((rc = next_event(file, request, response)) == -EAGAIN) {
+	while ((rc = next_event(file, fd, request, response)) == -EAGAIN) {
 		rc = wait_event(fd);
 		if (rc)
 			break;
@@ -461,11 +442,7 @@ static int carry(struct rdmacm_file *file, struct rdmacm_request *request,
 	case RDMA_USER_CM_CMD_SET_OPTION:
 		rc = append_option(request);
 		return rc ? rc : exchange(file, request, response);
-	default:
-		rc = exchange(file, request, response);
-		if (!rc)
-			take_back(file, response->reply.withdrawn);
-		return rc;
+	default: return exchange(file, request, response);
 	}
 }
 

@@ -20,15 +20,22 @@ struct rdmacm_file {
 	struct fd_object fd;
 	pthread_mutex_t lock; /* a command at a time */
 	atomic_uint opening;  /* counts up when it is closed, since it is used again */
-	int socket;
+	int socket;           /* -1: there is no urxed */
 	int reader; /* of the packets for events: the program's descriptor, or what it watches */
-	int kernel; /* the kernel's own rdma_cm; -1: it has none */
-	atomic_uint turn; /* whose events were asked for last */
-	pid_t pid;        /* a child's IDs would be its parent's */
+	int bell;   /* the other end, urxed's too; -1: there will be none any more */
+	bool over;  /* urxed has gone for good */
+	uint64_t lost_at;     /* clock_monotonic; when urxed went last, 0: never */
+	uint32_t links;       /* to urxeds that came after the first */
+	pthread_cond_t found; /* another urxed, or none */
+	int kernel;           /* the kernel's own rdma_cm; -1: it has none */
+	atomic_uint turn;     /* whose events were asked for last */
+	pid_t pid;            /* a child's IDs would be its parent's */
 	uint64_t token;
 	struct twin *twins;    /* by number (rdmacm_kernel.c); kept for the next opening */
 	struct rdmacm_id *ids; /* by number (rdmacm_ids.h); NULL: it has made none */
 	LIST_ENTRY(rdmacm_file) link;
+	bool kept; /* in the keeper's list */
+	LIST_ENTRY(rdmacm_file) kept_link;
 };
 
 struct rdmacm_request {

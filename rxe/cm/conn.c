@@ -104,16 +104,22 @@ static void forget_peer(struct cm_conn *conn)
 
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path)
 {
+	do
+		cm->last_id++;
+	while (!cm->last_id || find_id(cm, cm->last_id));
+	return cm_conn_new_as(cm, path, cm->last_id);
+}
+
+struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id)
+{
 	struct cm_conn *conn;
 
-	if (cm->n == CM_CONNS_MAX || heap_reserve(&cm->timers, cm->n + 1))
+	if (cm->n == CM_CONNS_MAX || find_id(cm, local_id) || heap_reserve(&cm->timers, cm->n + 1))
 		return NULL;
 	conn = calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
-	do
-		conn->local_id = ++cm->last_id;
-	while (!conn->local_id || find_id(cm, conn->local_id));
+	conn->local_id = local_id;
 	conn->cm = cm;
 	conn->channel.path = *path;
 	LIST_INSERT_HEAD(&cm->by_id[bucket(0, conn->local_id)], conn, id_link);

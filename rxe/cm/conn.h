@@ -75,6 +75,8 @@ static inline uint64_t cm_time_ns(uint8_t t)
 
 /* A connection in CM_IDLE, with a local ID. NULL: no memory. */
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
+/* The same, with that ID; also NULL where another one has it. */
+struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id);
 void cm_conn_free(struct cm_conn *conn);
 /*
  * Who a message is about, which came by a path; NULL: there is none. GUIDs, numbers and IDs can be

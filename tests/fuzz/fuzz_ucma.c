@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What programs may write to /dev/infiniband/rdma_cm, as urxed gets it: any command with any
- * bytes from two programs, messages of peers in between, time, and programs that die. With
- * all of them gone nothing is left.
+ * bytes from two programs, messages of peers in between, time, programs that die and daemons that
+ * end. With all of them gone nothing is left.
  */
 #include "ucma_loop.h"
 
@@ -41,6 +41,19 @@ static void command(struct loop *l, const struct loop_program *p, struct input *
 	require(answer.reply.out <= CM_ATTACH_BYTES);
 }
 
+/* The next daemon, from which they claim what they have. */
+static void restart(struct loop *l, struct loop_program programs[2])
+{
+	loop_restart(l);
+	for (int i = 0; i < 2; i++) {
+		close(programs[i].fd);
+		close(programs[i].bell);
+		programs[i].fd = loop_connect(l);
+		loop_hello(l, &programs[i]);
+		require(!loop_welcome(&programs[i]));
+	}
+}
+
 static void step(struct loop *l, struct loop_program programs[2], struct input *in)
 {
 	uint8_t what = next(in);
@@ -51,6 +64,10 @@ static void step(struct loop *l, struct loop_program programs[2], struct input *
 	case 1: loop_pass(l, next(in) * NS / 4); return;
 	case 2: l->n = 0; return; /* lost */
 	case 3:
+		if (what & 16) {
+			restart(l, programs);
+			return;
+		}
 		loop_end(l, p);
 		*p = loop_start(l);
 		return;

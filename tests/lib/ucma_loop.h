@@ -27,6 +27,7 @@ struct loop {
 	struct neigh neigh;
 	struct ucma ucma;
 	uint64_t now;
+	bool awaited; /* the programs' queue pair numbers */
 	uint32_t n;
 	struct {
 		struct cm_path path;
@@ -64,6 +65,14 @@ static bool loop_holds(void *ctx, pid_t pid, uint32_t qpn)
 	return pid == getpid() && qpn >= LOOP_QPN && qpn < LOOP_QPN + LOOP_QPNS;
 }
 
+static bool loop_awaited(void *ctx, pid_t pid)
+{
+	const struct loop *l = ctx;
+
+	(void)pid;
+	return l->awaited;
+}
+
 static void loop_arp(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
 {
 	(void)ctx;
@@ -72,20 +81,34 @@ static void loop_arp(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
 	(void)len;
 }
 
-static void loop_open(struct loop *l)
+/* The daemon, with what an earlier one has left. */
+static void loop_begin(struct loop *l)
 {
-	static const struct ucma_ops ops = {loop_send, loop_holds};
+	static const struct ucma_ops ops = {loop_send, loop_holds, loop_awaited};
 	static const struct neigh_ops neigh_ops = {.send = loop_arp};
 
+	neigh_init(&l->neigh, &l->host, &neigh_ops, l);
+	memset(&l->ucma, 0, sizeof(l->ucma));
+	require(!ucma_open(&l->ucma, l->dir, l->now, &l->host, &l->neigh, &ops, l));
+}
+
+static inline void loop_restart(struct loop *l)
+{
+	ucma_close(&l->ucma, l->dir);
+	l->n = 0;
+	loop_begin(l);
+}
+
+static void loop_open(struct loop *l)
+{
 	memset(l, 0, sizeof(*l));
 	strcpy(l->dir, "/tmp/ucma-XXXXXX");
 	require(mkdtemp(l->dir));
 	host_init(&l->host);
 	require(!host_add_invented(&l->host));
 	require(!host_add_pkey(&l->host, "0xffff"));
-	neigh_init(&l->neigh, &l->host, &neigh_ops, l);
-	require(!ucma_open(&l->ucma, l->dir, &l->host, &l->neigh, &ops, l));
 	l->now = 1;
+	loop_begin(l);
 }
 
 static void loop_close(struct loop *l)
@@ -105,7 +128,7 @@ static void loop_run(struct loop *l)
 static void loop_pass(struct loop *l, uint64_t ns)
 {
 	l->now += ns;
-	cma_tick(&l->ucma.cma, l->now);
+	ucma_tick(&l->ucma, l->now);
 }
 
 /* A connection that the daemon has not taken yet. */
@@ -119,19 +142,37 @@ static int loop_connect(struct loop *l)
 	return fd;
 }
 
-static struct loop_program loop_start_on(struct loop *l, int fd)
+/* Says hello, with a bell; a token is that of an earlier daemon's program. */
+static void loop_hello(struct loop *l, struct loop_program *p)
 {
-	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
-	struct loop_program p = {.fd = fd};
+	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION, .token = p->token};
+	int pair[MESSAGE_FDS];
+
+	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	p->bell = pair[1];
+	ucma_input(&l->ucma, l->now);
+	require(!message_send(p->fd, &hello, sizeof(hello), pair, 1));
+	close(pair[0]);
+	ucma_input(&l->ucma, l->now);
+}
+
+/* What the daemon says to that. */
+static int loop_welcome(struct loop_program *p)
+{
 	struct message_extras extras;
 	struct cm_attach_welcome w;
 
-	ucma_input(&l->ucma, l->now);
-	require(!message_send(p.fd, &hello, sizeof(hello), NULL, 0));
-	ucma_input(&l->ucma, l->now);
-	require(message_recv(p.fd, &w, sizeof(w), &extras) == sizeof(w) && !w.status);
-	p.bell = extras.fds[0];
-	p.token = w.token;
+	require(message_recv(p->fd, &w, sizeof(w), &extras) == sizeof(w));
+	p->token = w.token;
+	return w.status;
+}
+
+static struct loop_program loop_start_on(struct loop *l, int fd)
+{
+	struct loop_program p = {.fd = fd};
+
+	loop_hello(l, &p);
+	require(!loop_welcome(&p));
 	return p;
 }
 

@@ -118,13 +118,33 @@ def check_daemon_stopped(host, build):
     program.finish()
 
 
+def check_restart(host, build, number):
+    """Listeners, IDs and connections go on with the next daemon, and events that nobody has fetched."""
+    host.environment['URXE_RECONNECT_S'] = '60'
+    program = Obedient(host, os.path.join(build, 'tests/smoke/cm_outage'))
+    del host.environment['URXE_RECONNECT_S']
+    program.obey('lcp')
+    host.daemon.kill(number)
+    host.daemon.wait(10)
+    program.order('ip')
+    host.start_daemon()
+    program.wait()
+    program.obey('dcp')
+    host.daemon.kill(number)
+    host.daemon.wait(10)
+    program.order('dc')
+    host.start_daemon()
+    program.wait()
+    program.obey('pd')
+    program.finish()
+
+
 def check_daemon_gone(host):
     """Whose daemon goes is told so; with the next one others connect."""
     program = host.start(sys.executable, os.path.join(os.path.dirname(__file__), 'rdmacm_outage.py'))
     until(30, lambda: 'ready' in program.output() or not program.running(), program.describe)
-    host.kill_private_daemon()
+    host.daemon.kill()
     succeed(program, SECONDS)
-    host.daemon.wait(30)
     host.start_daemon()
     check_pair(host, host, *PROGRAMS[0], '127.0.0.1')
 
@@ -143,6 +163,8 @@ def run():
         check_port_taken(host)
         check_death(host)
         check_daemon_stopped(host, build)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            check_restart(host, build, number)
         check_daemon_gone(host)
 
 

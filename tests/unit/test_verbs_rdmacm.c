@@ -28,10 +28,12 @@
 #define DEVICE 200 /* the descriptor, a number that nothing else gets */
 #define NUMBER 7   /* of each ID */
 #define UID    0x1234
+#define TOKEN  0x777
 
 static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
 static int listener;
 static atomic_int bell; /* urxed's end of the last descriptor's */
+static _Atomic uint64_t claimed;
 
 static int setup(void **state)
 {
@@ -59,29 +61,29 @@ static int teardown(void **state)
 
 /* --- urxed */
 
-static void welcome(int socket)
+/* The client's hello, with its bell. */
+static void take_hello(int socket)
 {
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-				.cmsg_level = SOL_SOCKET,
-				.cmsg_type = SCM_RIGHTS}};
-	struct cm_attach_welcome w = {.status = 0};
-	struct iovec iov = {&w, sizeof(w)};
-	const struct msghdr msg = {.msg_iov = &iov,
-				   .msg_iovlen = 1,
-				   .msg_control = &control,
-				   .msg_controllen = sizeof(control)};
-	int pair[2];
+	} control;
+	const struct cm_attach_welcome w = {.token = TOKEN};
+	struct cm_attach_hello hello;
+	struct iovec iov = {&hello, sizeof(hello)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	int fd;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) != sizeof(hello) || !CMSG_FIRSTHDR(&msg))
 		abort();
-	memcpy(CMSG_DATA(&control.header), &pair[1], sizeof(pair[1]));
-	atomic_store(&bell, pair[0]);
-	if (sendmsg(socket, &msg, MSG_NOSIGNAL) != sizeof(w))
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	atomic_store(&bell, fd);
+	atomic_store(&claimed, hello.token);
+	if (send(socket, &w, sizeof(w), MSG_NOSIGNAL) != sizeof(w))
 		abort();
-	close(pair[1]);
 }
 
 /* One connection: each command makes an ID. */
@@ -94,9 +96,7 @@ static void *serve(void *arg)
 	char packet[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES];
 	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
-	if (recv(socket, packet, sizeof(packet), 0) != sizeof(struct cm_attach_hello))
-		abort();
-	welcome(socket);
+	take_hello(socket);
 	while (recv(socket, packet, sizeof(packet), 0) > 0)
 		send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
 	close(socket);

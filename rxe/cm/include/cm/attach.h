@@ -4,19 +4,22 @@
  * socket each, with what the kernel's device takes and gives by write(2), and the
  * program's own descriptor, which is readable as long as there are events.
  *
- * The client says struct cm_attach_hello, and gets struct cm_attach_welcome with one end
- * of a pair of SOCK_SEQPACKET sockets: one packet of one byte for each event that can be
- * fetched. Then it sends a struct cm_attach_command with the command's bytes behind it,
- * and gets a struct cm_attach_reply with the response's. One command at a time. Its
- * IDs last as long as the socket. Client and daemon are of one build and machine, so
- * integers are in host byte order.
+ * The client says struct cm_attach_hello, with the bell: one end of a pair of SOCK_SEQPACKET
+ * sockets of its own, which gets one packet of one byte for each event that can be fetched. It
+ * is welcomed with struct cm_attach_welcome. Then it sends a struct cm_attach_command with the
+ * command's bytes behind it, and gets a struct cm_attach_reply with the response's. One command at
+ * a time. Client and daemon are of one build and machine, so integers are in host byte order.
+ *
+ * Its IDs last as long as the socket, and where the daemon ends, for the 3 s in which a later one
+ * awaits a hello with the token of the welcome. All events that can be fetched ring the bell anew
+ * then, which the client has emptied before.
  */
 #ifndef URXE_CM_ATTACH_H
 #define URXE_CM_ATTACH_H
 
 #include <stdint.h>
 
-#define CM_ATTACH_VERSION     1
+#define CM_ATTACH_VERSION     2
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
 #define CM_ATTACH_BYTES       1024 /* of a command or a response */
 #define CM_ATTACH_OPTION      432  /* bytes of an option's value, behind SET_OPTION: 6 paths */
@@ -24,12 +27,13 @@
 struct cm_attach_hello {
 	uint32_t version;
 	uint32_t reserved;
+	uint64_t token; /* of what an earlier daemon welcomed; 0 = nothing */
 };
 
 struct cm_attach_welcome {
-	int32_t status; /* 0, or a negative errno value and no descriptor */
+	int32_t status; /* 0, or a negative errno value; -EPERM: nothing has that token */
 	uint32_t reserved;
-	uint64_t token; /* by which MIGRATE_ID names this socket */
+	uint64_t token; /* by which MIGRATE_ID names this socket, and the next daemon knows it */
 };
 
 struct cm_attach_command {

@@ -194,4 +194,26 @@ struct cm_channel {
 };
 const struct cm_channel *cm_channel(const struct cm_conn *conn);
 
+/* A connection without pointers, for the manager that comes after this one. */
+struct cm_saved {
+	struct cm_channel channel;
+	uint64_t remote_guid;
+	uint64_t tid;
+	uint64_t timeout_ns;
+	uint32_t local_id, remote_id;
+	uint32_t local_qpn;
+	uint16_t sent_attr;
+	uint8_t state; /* enum cm_state */
+	uint8_t max_retries;
+	uint8_t by_peer;
+	uint8_t sent[CM_MAD_LEN];
+};
+void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
+/*
+ * Goes on where it was, with an owner; what it waits for has all its time and tries again.
+ * -ENOMEM, also where there is one with its ID; -EINVAL: there is no such state.
+ */
+int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *conn_ctx,
+	       struct cm_conn **conn);
+
 #endif

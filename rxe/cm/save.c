@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections that outlive their manager. */
+#include <errno.h>
+#include <string.h>
+
+#include "conn.h"
+
+#define AWAITS                                                                       \
+	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
+	 CM_S(DREQ_SENT) | CM_S(SIDR_REQ_SENT))
+
+void cm_save(const struct cm_conn *conn, struct cm_saved *saved)
+{
+	memset(saved, 0, sizeof(*saved));
+	saved->state = (uint8_t)conn->state;
+	saved->local_id = conn->local_id;
+	saved->remote_id = conn->remote_id;
+	saved->remote_guid = conn->remote_guid;
+	saved->local_qpn = conn->local_qpn;
+	saved->tid = conn->tid;
+	saved->channel = conn->channel;
+	saved->timeout_ns = conn->timeout_ns;
+	saved->max_retries = conn->max_retries;
+	saved->by_peer = conn->by_peer;
+	saved->sent_attr = conn->sent_attr;
+	memcpy(saved->sent, conn->sent, sizeof(saved->sent));
+}
+
+/* The time that was left is not known: all of it again is what a peer can be asked for. */
+static void set_timer(struct cm_conn *conn, uint64_t now)
+{
+	if (CM_IN(conn, AWAITS))
+		cm_await(conn, now);
+	else if (CM_IN(conn, CM_S(TIMEWAIT)))
+		cm_enter_timewait(conn, now);
+}
+
+int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *conn_ctx,
+	       struct cm_conn **out)
+{
+	struct cm_conn *conn;
+
+	if (saved->state > CM_SIDR_REQ_RCVD || !saved->local_id)
+		return -EINVAL;
+	conn = cm_conn_new_as(cm, &saved->channel.path, saved->local_id);
+	if (!conn)
+		return -ENOMEM;
+	conn->ctx = conn_ctx;
+	conn->owned = true;
+	conn->state = (enum cm_state)saved->state;
+	conn->remote_id = saved->remote_id;
+	conn->remote_guid = saved->remote_guid;
+	conn->local_qpn = saved->local_qpn;
+	conn->tid = saved->tid;
+	conn->channel = saved->channel;
+	conn->timeout_ns = saved->timeout_ns;
+	conn->max_retries = saved->max_retries;
+	conn->sent_attr = saved->sent_attr;
+	memcpy(conn->sent, saved->sent, sizeof(conn->sent));
+	if (saved->by_peer)
+		cm_know_peer(conn);
+	set_timer(conn, now);
+	*out = conn;
+	return 0;
+}

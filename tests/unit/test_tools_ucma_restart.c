@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What programs have of rdma_cm outlives the daemon, for those that claim it from the next one. */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "ucma_programs.h"
+
+#define CLAIM UCMA_CLAIM_NS
+
+static void hang_up(struct loop_program *p)
+{
+	close(p->fd);
+	close(p->bell);
+	p->fd = loop_connect(&loop);
+}
+
+/* The status of the welcome. */
+static int claim(struct loop_program *p)
+{
+	hang_up(p);
+	loop_hello(&loop, p);
+	return loop_welcome(p);
+}
+
+static void restart(void)
+{
+	loop_restart(&loop);
+	assert_int_equal(claim(&a), 0);
+	assert_int_equal(claim(&b), 0);
+}
+
+static void test_connection(void **state)
+{
+	struct ib_uverbs_qp_attr before, after;
+	uint32_t listens = listener(5), id = client(RDMA_PS_TCP), child = establish(id);
+
+	(void)state;
+	before = qp_attr(&a, id, RTR);
+	restart();
+	after = qp_attr(&a, id, RTR);
+	assert_memory_equal(&before, &after, sizeof(after));
+	assert_int_equal(disconnect(&a, id), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_DISCONNECTED).uid, 0xc);
+	assert_int_equal(disconnect(&b, child), 0);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_DISCONNECTED).uid, 0xa);
+	/* As many as it was told by both daemons. */
+	assert_int_equal(destroy(&a, id), 4);
+	assert_int_equal(destroy(&b, child), 2);
+	establish(client(RDMA_PS_TCP));
+	assert_int_equal(destroy(&b, listens), 2);
+	expect_no_event(&a);
+}
+
+/* What was on its way is lost, and comes again. */
+static void test_request_under_way(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 56), 0);
+	restart();
+	loop_pass(&loop, 6 * SECOND);
+	loop_run(&loop);
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.private_data_len, 56);
+}
+
+/* Events that nobody has fetched come in their order, a request with its ID. */
+static void test_events(void **state)
+{
+	struct rdma_ucm_event_resp event;
+	uint32_t first, second;
+
+	(void)state;
+	listener(5);
+	first = client(RDMA_PS_TCP);
+	second = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, first, LOOP_QPN, 0), 0);
+	assert_int_equal(connect_to(&a, second, LOOP_QPN + 2, 0), 0);
+	loop_run(&loop);
+	restart();
+	event = get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(event.param.conn.qp_num, LOOP_QPN);
+	assert_int_equal(accept_it(&b, event.id, 0xc, LOOP_QPN + 1), 0);
+	restart();
+	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.qp_num, LOOP_QPN + 2);
+	expect_no_event(&b);
+	loop_pass(&loop, 6 * SECOND);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+}
+
+static void test_group(void **state)
+{
+	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10};
+	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203)};
+	struct rdma_ucm_destroy_id leave;
+	uint32_t id = create(&a, RDMA_PS_UDP, 0xa);
+
+	(void)state;
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	memcpy(&request.addr, &in, sizeof(in));
+	request.id = id;
+	assert_int_equal(COMMAND(&a, JOIN_IP_MCAST, request, 4), 0);
+	restart();
+	leave = (struct rdma_ucm_destroy_id){.id = get_event(&a, CMA_MULTICAST_JOIN).id};
+	restart();
+	assert_int_equal(COMMAND(&a, LEAVE_MCAST, leave, 4), 0);
+	assert_int_equal(((struct rdma_ucm_destroy_id_resp *)(void *)answer.out)->events_reported,
+			 1);
+	restart();
+	assert_int_equal(COMMAND(&a, LEAVE_MCAST, leave, 4), -ENOENT);
+}
+
+/* Until then nobody takes its port, and afterwards its peer hears of its end. */
+static void test_who_does_not_claim(void **state)
+{
+	uint32_t other, id;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	establish(id);
+	loop_restart(&loop);
+	assert_int_equal(claim(&a), 0);
+	other = create(&a, RDMA_PS_TCP, 0xd);
+	loop_pass(&loop, CLAIM - 1);
+	assert_int_equal(bind_to(&a, other, INADDR_ANY, PORT), -EADDRNOTAVAIL);
+	loop_pass(&loop, SECOND);
+	loop_run(&loop);
+	assert_int_equal(get_event(&a, CMA_DISCONNECTED).uid, 0xa);
+	assert_int_equal(bind_to(&a, other, INADDR_ANY, PORT), 0);
+	assert_int_equal(claim(&b), -EPERM);
+	b.token = 0;
+	assert_int_equal(claim(&b), 0);
+}
+
+/* Who has ended is not waited for. */
+static void test_who_has_ended(void **state)
+{
+	struct ucma_file *file = LIST_FIRST(&loop.ucma.files); /* the last one, b's */
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	listener(5);
+	establish(client(RDMA_PS_TCP));
+	file->pid = pid;
+	file->start = 1;
+	ucma_record_file(file);
+	loop_restart(&loop);
+	assert_int_equal(claim(&a), 0);
+	loop_pass(&loop, SECOND / 10);
+	loop_run(&loop);
+	get_event(&a, CMA_DISCONNECTED);
+	b.token = 0;
+	assert_int_equal(claim(&b), 0);
+}
+
+static void test_wrong_claims(void **state)
+{
+	struct loop_program thief = {.fd = -1, .bell = -1};
+
+	(void)state;
+	listener(5);
+	loop_restart(&loop);
+	thief.token = b.token ^ 1;
+	assert_int_equal(claim(&thief), -EPERM);
+	thief.token = b.token;
+	LIST_FIRST(&loop.ucma.files)->pid++; /* the last one that was recalled */
+	assert_int_equal(claim(&thief), -EPERM);
+	LIST_FIRST(&loop.ucma.files)->pid--;
+	assert_int_equal(claim(&a), 0);
+	assert_int_equal(claim(&b), 0);
+	thief.token = b.token;
+	assert_int_equal(claim(&thief), -EPERM); /* it has it */
+	close(thief.fd);
+	close(thief.bell);
+}
+
+/* It could not connect its queue pairs before. */
+static void test_after_the_queue_pairs(void **state)
+{
+	uint32_t id;
+	uint8_t byte;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	loop_restart(&loop);
+	loop.awaited = true;
+	hang_up(&a);
+	loop_hello(&loop, &a);
+	loop_pass(&loop, CLAIM + SECOND);
+	assert_int_equal(recv(a.fd, &byte, 1, MSG_DONTWAIT), -1);
+	loop.awaited = false;
+	loop_pass(&loop, 1);
+	assert_int_equal(loop_welcome(&a), 0);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	b.token = 0;
+	assert_int_equal(claim(&b), 0);
+}
+
+/* A bell is a socket that the program has made, nothing else. */
+static void test_no_bell(void **state)
+{
+	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
+	int fds[MESSAGE_FDS] = {open("/dev/null", O_RDWR | O_CLOEXEC), -1};
+	uint8_t byte;
+	int fd;
+
+	(void)state;
+	for (uint32_t n = 0; n < 2; n++) {
+		fd = loop_connect(&loop);
+		ucma_input(&loop.ucma, loop.now);
+		assert_int_equal(message_send(fd, &hello, sizeof(hello), fds, n), 0);
+		ucma_input(&loop.ucma, loop.now);
+		assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
+		close(fd);
+	}
+	close(fds[0]);
+}
+
+/* What is damaged is not there, and harms nothing else. */
+static void test_damaged_record(void **state)
+{
+	uint8_t byte = 0xff;
+	char path[64];
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/" UCMA_RECORD_NAME, loop.dir);
+	listener(5);
+	establish(client(RDMA_PS_TCP));
+	ucma_close(&loop.ucma, loop.dir);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	/* One byte of each of the first places, at another offset each. */
+	for (off_t i = 0; i < 5; i++)
+		assert_int_equal(pwrite(fd, &byte, 1, 4096 + i * 1024 + 17 + i), 1);
+	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 100), 0);
+	close(fd);
+	loop.n = 0;
+	loop_begin(&loop);
+	loop_pass(&loop, CLAIM);
+	assert_int_equal(loop.ucma.cma.ports.n, 0);
+	a.token = b.token = 0;
+	assert_int_equal(claim(&a), 0);
+	assert_int_equal(claim(&b), 0);
+	listener(5);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_connection),
+		TEST(test_request_under_way),
+		TEST(test_events),
+		TEST(test_group),
+		TEST(test_who_does_not_claim),
+		TEST(test_who_has_ended),
+		TEST(test_wrong_claims),
+		TEST(test_after_the_queue_pairs),
+		TEST(test_no_bell),
+		TEST(test_damaged_record),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
