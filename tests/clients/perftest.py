@@ -20,6 +20,9 @@ OVER_TCP = [
     'ib_send_bw -F -a -n 10',
     'ib_write_bw -F -a -n 10',
     'ib_read_bw -F -a -n 10',
+    'ib_send_lat -F -a -n 10',
+    'ib_write_lat -F -a -n 10',
+    'ib_read_lat -F -a -n 10',
     # As they are, and as their options go.
     'ib_send_bw -F',
     'ib_write_bw -F',
@@ -44,7 +47,7 @@ OVER_TCP = [
     'ib_send_lat -F -c UD -D 2',
     'ib_write_bw -F -c UC',
     'ib_write_lat -F -c UC',
-    # Events, of all but writes: perftest does not offer it there.
+    # Events.
     'ib_send_bw -F -e',
     'ib_read_bw -F -e',
     'ib_atomic_bw -F -e',
@@ -53,12 +56,18 @@ OVER_TCP = [
     'ib_atomic_lat -F -e',
     'ib_send_bw -F -c UC -e -n 100',
     'ib_send_bw -F -c UD -e -n 100',
+    'ib_send_lat -F -c UC -e -n 100',
     'ib_send_lat -F -c UD -e -n 100',
+    'ib_send_bw -F -b -e',
+    'ib_read_bw -F -b -e',
     # Shared receive queues.
     'ib_send_bw -F --use-srq',
     'ib_send_bw -F --use-srq -q 16 -n 1000',
     'ib_send_lat -F --use-srq',
+    'ib_send_bw -F --use-srq -c UC -D 2',
     'ib_send_bw -F --use-srq -c UD -D 2',
+    'ib_send_lat -F --use-srq -c UD -D 2',
+    'ib_send_bw -F --use-srq -e',
     # Both ways.
     'ib_send_bw -F -b',
     'ib_write_bw -F -b',
@@ -73,7 +82,9 @@ OVER_TCP = [
     'ib_read_bw -F -q 64 -n 200',
     'ib_atomic_bw -F -q 64 -n 200',
     'ib_write_bw -F -q 64 -n 200 -b',
+    'ib_send_bw -F -q 64 -c UC -D 2',
     'ib_send_bw -F -q 64 -c UD -D 2',
+    'ib_write_bw -F -q 64 -c UC -n 200',
 ]
 
 BY_RDMA_CM = [
@@ -88,13 +99,32 @@ BY_RDMA_CM = [
     'ib_send_bw -F -R -c UD -D 2',
     'ib_send_lat -F -R -c UD -D 2',
     'ib_send_bw -F -R -e',
+    'ib_read_bw -F -R -e',
+    'ib_atomic_bw -F -R -e',
+    'ib_send_lat -F -R -e',
+    'ib_read_lat -F -R -e',
+    'ib_atomic_lat -F -R -e',
+    'ib_send_bw -F -R -b',
     'ib_write_bw -F -R -b',
-    'ib_write_bw -F -R -q 2',
+    'ib_read_bw -F -R -b',
+    'ib_atomic_bw -F -R -b',
+    'ib_send_bw -F -R -q 64 -n 200',
+    'ib_write_bw -F -R -q 64 -n 200',
+    'ib_read_bw -F -R -q 64 -n 200',
+    'ib_atomic_bw -F -R -q 64 -n 200',
+    'ib_send_bw -F -R -q 64 -c UD -D 2',
     'ib_send_bw -F -R --use-srq',
+    'ib_send_lat -F -R --use-srq',
 ]
 
 ROWS = [row(Pair, command, port=18600 if '-p 18600' in command else PORT) for command in OVER_TCP]
 ROWS += [row(Connected, command, too_early=TOO_EARLY) for command in BY_RDMA_CM]
+ROWS += [Row(f'{program} -F -e',
+             refusal=Refusal('perftest has no events of writes', 'Events feature not available on WRITE verb'))
+         for program in ('ib_write_bw', 'ib_write_lat')]
+ROWS += [row(Connected, f'{program} -F -R -c UC',
+             refusal=Refusal('perftest connects no UC by rdma_cm', 'UC is not supported in librdmacm'))
+         for program in ('ib_send_bw', 'ib_send_lat', 'ib_write_bw', 'ib_write_lat')]
 ROWS += [row(Pair, f'{program} -F -c XRC', port=PORT,
              refusal=Refusal('librxe has no XRC', 'Error opening XRC domain'))
          for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat')]
@@ -103,3 +133,6 @@ ROWS += [row(Pair, 'ib_write_bw -F -c DC', port=PORT,
 ROWS += [Row(f'{program} -F --client -B 02:00:00:00:00:01 -E 02:00:00:00:00:02',
              refusal=Refusal('librxe has no queue pairs for raw Ethernet', 'Failed to create QP'))
          for program in ('raw_ethernet_bw', 'raw_ethernet_lat', 'raw_ethernet_fs_rate')]
+ROWS.append(Row('raw_ethernet_burst_lat -F --client -B 02:00:00:00:00:01 -E 02:00:00:00:00:02',
+                refusal=Refusal('it asks for a limit of the rate, and refuses that for latencies itself',
+                                'SW Rate limiter cann\'t be executed')))

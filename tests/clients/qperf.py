@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Bandwidth and latency. Its server stays, and the client says what is measured. As on any RoCE device,
-`-cm1` has to be among the options, with which it connects by rdma_cm.
+`-cm1` has to be among the options, with which it connects by rdma_cm. Its `rds_bw` and `rds_lat` are about sockets
+of the kernel's, AF_RDS (`src/rds.c`): where the kernel has no RDS there is none of these, and no verbs below them.
 """
 import re
 
@@ -37,3 +38,6 @@ ROWS += [row(test, Refusal(BY_LID.format('a transition to RTR'),
 ROWS += [row(test, Refusal(BY_LID.format('an address handle'),
                            'failed to create address handle: Invalid argument')) for test in (
     'ud_bw', 'ud_bi_bw', 'ud_lat')]
+ROWS += [row(f'-cm1 {test}', Refusal(
+    'qperf is built without XRC, for which it looks for ibv_open_xrc_domain, which libibverbs has not',
+    f'{test}: bad test')) for test in ('xrc_bw', 'xrc_bi_bw', 'xrc_lat')]

@@ -29,8 +29,8 @@ class Refusal:
 class Row:
     """
     A command without a peer. In it, {} is the server's address where there is one, {gid} the index of
-    the host's own GID, {copy} a new file on the server, {programs} the folder of our own ones. The check
-    gets what client and server printed, and raises Failure.
+    the host's own GID, {copy} and {memory} files on the server, {programs} the folder of our own ones. The
+    check gets what client and server printed, and raises Failure.
     """
     client: str
     check: Callable = ends_well
@@ -114,7 +114,8 @@ def said(*programs):
 
 def words(command, at, host):
     gid = at.gid(host) if '{gid}' in command else None
-    return shlex.split(command.format(at.address, gid=gid, copy=copy(at.server), programs=PROGRAMS))
+    return shlex.split(command.format(at.address, gid=gid, copy=copy(at.server), memory=memory(at.server),
+                                      programs=PROGRAMS))
 
 
 def copy(host):
@@ -122,9 +123,15 @@ def copy(host):
     return os.path.join(host.top, 'copy')
 
 
+def memory(host):
+    """Another, for what a program maps."""
+    return os.path.join(host.top, 'memory')
+
+
 def typed(command):
     """A command as the table has it."""
-    return command.format('SERVER', gid='GID', copy='COPY', programs='tests/clients/programs')
+    return command.format('SERVER', gid='GID', copy='COPY', memory='MEMORY',
+                          programs='tests/clients/programs')
 
 
 def outcome(row):
