@@ -7,6 +7,7 @@ import glob
 import lzma
 import os
 import re
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -41,15 +42,30 @@ def only(pattern):
     return found[-1]
 
 
+def unxz(data):
+    try:
+        return lzma.LZMADecompressor().decompress(data)
+    except lzma.LZMAError:
+        return b''
+
+
+def unzstd(data):
+    """What follows the frame makes the program fail, when it has written all of it."""
+    if not shutil.which('zstd'):
+        return b''
+    return subprocess.run(['zstd', '-dc'], input=data, capture_output=True, check=False).stdout
+
+
+COMPRESSIONS = {b'\xfd7zXZ\0': unxz, b'\x28\xb5\x2f\xfd': unzstd}
+
+
 def unpacked(data):
-    """The ELF image within a vmlinuz, None where its compression is none of Python's."""
-    for at in (match.start() for match in re.finditer(b'\xfd7zXZ\0', data)):
-        try:
-            image = lzma.LZMADecompressor().decompress(data[at:])
-        except lzma.LZMAError:
-            continue
-        if image.startswith(b'\x7fELF'):
-            return image
+    """The ELF image within a vmlinuz, None where none is found."""
+    for magic, decompress in COMPRESSIONS.items():
+        for match in re.finditer(re.escape(magic), data):
+            image = decompress(data[match.start():])
+            if image.startswith(b'\x7fELF'):
+                return image
     return None
 
 
@@ -79,8 +95,8 @@ def read_module(path):
 
 def modules(folder):
     """(name, contents) in the order in which to load them; those built in are left out."""
-    paths = {module_name(path): path for path in
-             glob.glob(os.path.join(folder, 'lib/modules/*/kernel/**/*.ko*'), recursive=True)}
+    paths = {module_name(path): path for top in ('lib', 'usr/lib') for path in
+             glob.glob(os.path.join(folder, top, 'modules/*/kernel/**/*.ko*'), recursive=True)}
     loaded = {}
 
     def load(name):

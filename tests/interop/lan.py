@@ -3,6 +3,7 @@
 A host and a virtual machine on one Ethernet: urxed and QEMU in a network namespace, joined by the
 kernel's taps. The host has urxe0, the machine Linux' rxe0.
 """
+import argparse
 import os
 import sys
 
@@ -12,6 +13,7 @@ sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts'),
 from ethernet import IPV4, IPV6, Namespace, prefer  # noqa: E402
 from guest import Guest  # noqa: E402
 from host import Host, until  # noqa: E402
+from image import Image  # noqa: E402
 
 MACHINE_TAP = 'tap0'  # QEMU's
 HOST_TAP = 'utap0'  # urxed's, with tap:
@@ -102,3 +104,24 @@ class Lan:
             if end:
                 end.__exit__(*error)
         self.wire.namespace.close()
+
+
+# --- What all tests are told
+
+def parser(doc, parts):
+    """Of the options that say what Lan is made."""
+    options = argparse.ArgumentParser(description=doc)
+    options.add_argument('--build', required=True)
+    options.add_argument('--uplink', choices=WIRES, required=True)
+    options.add_argument('--nic', choices=NICS, required=True)
+    options.add_argument('--kernel', default='kernel', help='its folder, beside the build directory')
+    options.add_argument('--fault', help='what urxed does to the frames of either direction')
+    options.add_argument('--part', choices=parts, required=True)
+    return options
+
+
+def make(options, programs=()):
+    """A Lan, of options as above."""
+    image = Image(options.build, programs, kernel_folder=options.kernel)
+    fault = ['--fault', options.fault] if options.fault else []
+    return Lan(options.build, image, options.uplink, options.nic, fault)

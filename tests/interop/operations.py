@@ -2,7 +2,7 @@
 """The programs that run between urxe and Linux' rxe, and how often and how large."""
 from rdma import PATIENT
 
-# What perftest has for each service; it checks no contents, which verbs_check does.
+# What perftest has for each service; it compares no contents.
 PERFTEST = [
     ['ib_send_bw'], ['ib_send_lat'], ['ib_write_bw'], ['ib_write_lat'],
     ['ib_read_bw'], ['ib_read_lat'],
@@ -19,10 +19,21 @@ WAYS = [
     ['ib_send_bw', '-I', '64', '-s', '64'], ['ib_write_lat', '-I', '64', '-s', '64'],
     ['ib_read_bw', '-o', '4', '-q', '2'], ['ib_write_bw', '-l', '8'],
 ]
+# All that it has, and one size where that will do; of both, every byte is compared.
+VERBS_CHECK = [['verbs_check'], ['verbs_check', '-c', 'UC'], ['verbs_check', '-c', 'UD'],
+               ['verbs_check', '-S', '-s', '100001']]
+LARGEST = [['verbs_check', '-s', str(8 << 20)], ['verbs_check', '-s', str(8 << 20), '-c', 'UC']]
 PINGPONGS = [['ibv_rc_pingpong', '-c'], ['ibv_rc_pingpong', '-c', '-e'], ['ibv_uc_pingpong', '-c'],
              ['ibv_ud_pingpong', '-c'], ['ibv_srq_pingpong', '-c']]
 # From 2 bytes to 8 MiB.
 SIZES = [['ib_send_bw', '-a'], ['ib_write_bw', '-a'], ['ib_read_bw', '-a']]
+
+# What a network that loses datagrams does not stop: who is reliable, and who counts what arrives.
+UNDER_FAULTS = [argv for argv in PERFTEST if '-c' not in argv] + [
+    ['ib_send_bw', '-c', 'UC', '-D', '2'], ['ib_write_bw', '-c', 'UC', '-n', '50'],
+    ['ib_send_bw', '-c', 'UD', '-D', '2']]
+CONTENTS_UNDER_FAULTS = [['verbs_check', '-L'], ['ibv_rc_pingpong', '-c'],
+                         ['ibv_srq_pingpong', '-c']]
 
 COUNT = 50
 ODD_SIZE = 10001  # no multiple of an MTU
@@ -38,11 +49,15 @@ def perftest(argv, mtu):
         return [*words, '-n', '5', *PATIENT]
     if '-s' not in argv:
         words += ['-s', size]
+    if not {'-n', '-D'} & set(argv):
+        words += ['-n', str(COUNT)]
     # Unreliable services have no timeouts.
-    return [*words, '-n', str(COUNT), *([] if '-c' in argv else PATIENT)]
+    return words if '-c' in argv else words + PATIENT
 
 
-def pingpong(argv, mtu):
+def with_contents(argv, mtu):
+    if argv[0] == 'verbs_check':
+        return [*argv, '-m', str(mtu)]
     if argv[0] == 'ibv_ud_pingpong':
         return [*argv, '-s', str(mtu), '-n', str(COUNT)]
     return [*argv, '-m', str(mtu), '-s', str(ODD_SIZE), '-n', str(COUNT)]

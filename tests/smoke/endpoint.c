@@ -34,26 +34,37 @@ static struct ibv_context *open_device(const char *name)
 	return context;
 }
 
+static void create_srq(struct endpoint *ep)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = ENDPOINT_DEPTH, .max_sge = 2}};
+
+	ep->srq = ibv_create_srq(ep->pd, &init);
+	if (!ep->srq)
+		err(1, "ibv_create_srq");
+}
+
 static void create_objects(struct endpoint *ep, const struct endpoint_attr *attr)
 {
+	uint64_t size = attr->size + ENDPOINT_GRH;
 	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
+		.qp_type = attr->type,
 		.cap = {.max_send_wr = ENDPOINT_DEPTH,
 			.max_recv_wr = ENDPOINT_DEPTH,
 			.max_send_sge = ENDPOINT_SGES,
-			.max_recv_sge = 1,
+			.max_recv_sge = 2,
 			.max_inline_data = ENDPOINT_INLINE},
 	};
 
 	ep->pd = ibv_alloc_pd(ep->context);
 	if (!ep->pd)
 		err(1, "ibv_alloc_pd");
-	ep->memory = aligned_alloc(4096, attr->size);
+	ep->memory = aligned_alloc(4096, (size + 4095) & ~4095ull);
 	if (!ep->memory)
 		err(1, "memory");
-	ep->mr = ibv_reg_mr(ep->pd, ep->memory, attr->size,
+	ep->mr = ibv_reg_mr(ep->pd, ep->memory, size,
 			    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+				    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+				    IBV_ACCESS_MW_BIND);
 	if (!ep->mr)
 		err(1, "ibv_reg_mr");
 	ep->channel = attr->events ? ibv_create_comp_channel(ep->context) : NULL;
@@ -62,6 +73,9 @@ static void create_objects(struct endpoint *ep, const struct endpoint_attr *attr
 	ep->cq = ibv_create_cq(ep->context, 2 * ENDPOINT_DEPTH, NULL, ep->channel, 0);
 	if (!ep->cq)
 		err(1, "ibv_create_cq");
+	if (attr->srq)
+		create_srq(ep);
+	init.srq = ep->srq;
 	init.send_cq = init.recv_cq = ep->cq;
 	ep->qp = ibv_create_qp(ep->pd, &init);
 	if (!ep->qp)
@@ -75,21 +89,31 @@ static void modify(struct endpoint *ep, struct ibv_qp_attr *attr, int mask)
 		err(1, "ibv_modify_qp to state %d", attr->qp_state);
 }
 
-static void to_init(struct endpoint *ep)
+static void to_init(struct endpoint *ep, const struct endpoint_attr *attr)
 {
-	struct ibv_qp_attr attr = {
+	bool datagrams = attr->type == IBV_QPT_UD;
+	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags =
-			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+		.qkey = ENDPOINT_QKEY,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
 
-	modify(ep, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	if (attr->type == IBV_QPT_RC)
+		init.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	modify(ep, &init,
+	       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		       (datagrams ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
+
+/* What RC alone has beside what connections have. */
+#define RTR_OF_RC (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTS_OF_RC (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
 static void to_ready(struct endpoint *ep, const struct endpoint_attr *attr,
 		     const struct introduction *self, const struct introduction *peer)
 {
+	bool reliable = attr->type == IBV_QPT_RC;
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = attr->mtu,
@@ -111,13 +135,16 @@ static void to_ready(struct endpoint *ep, const struct endpoint_attr *attr,
 		.sq_psn = self->psn,
 		.max_rd_atomic = 4,
 	};
+	int connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
-	modify(ep, &rtr,
-	       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-	modify(ep, &rts,
-	       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-		       IBV_QP_MAX_QP_RD_ATOMIC);
+	if (attr->type == IBV_QPT_UD) {
+		connected = 0;
+		ep->ah = ibv_create_ah(ep->pd, &rtr.ah_attr);
+		if (!ep->ah)
+			err(1, "ibv_create_ah");
+	}
+	modify(ep, &rtr, IBV_QP_STATE | connected | (reliable ? RTR_OF_RC : 0));
+	modify(ep, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN | (reliable ? RTS_OF_RC : 0));
 }
 
 /* What comes before the other side can receive is lost, and its sender's retries may not last. */
@@ -142,22 +169,43 @@ void endpoint_open(struct endpoint *ep, const struct endpoint_attr *attr, int fd
 	self.qpn = ep->qp->qp_num;
 	/* Close to the wrap of 24 bits, so that every run crosses it. */
 	self.psn = 0xffff00 + (self.qpn & 0x7f);
-	to_init(ep);
+	to_init(ep, attr);
 	exchange_send(fd, &self, sizeof(self));
 	exchange_recv(fd, &peer, sizeof(peer));
 	to_ready(ep, attr, &self, &peer);
 	await_peer(fd);
 	ep->remote_addr = peer.addr;
 	ep->rkey = peer.rkey;
+	ep->remote_qpn = peer.qpn;
 }
 
 void endpoint_close(struct endpoint *ep)
 {
 	if (ibv_destroy_qp(ep->qp) || ibv_destroy_cq(ep->cq) ||
+	    (ep->srq && ibv_destroy_srq(ep->srq)) || (ep->ah && ibv_destroy_ah(ep->ah)) ||
 	    (ep->channel && ibv_destroy_comp_channel(ep->channel)) || ibv_dereg_mr(ep->mr) ||
 	    ibv_dealloc_pd(ep->pd) || ibv_close_device(ep->context))
 		errx(1, "cannot destroy an object");
 	free(ep->memory);
+}
+
+void endpoint_post_recv(struct endpoint *ep, uint64_t wr_id, uint32_t at, uint32_t size)
+{
+	uint8_t *grh = ep->memory + ep->mr->length - ENDPOINT_GRH;
+	struct ibv_sge sges[] = {
+		{(uintptr_t)grh, ENDPOINT_GRH, ep->mr->lkey},
+		{(uintptr_t)ep->memory + at, size, ep->mr->lkey},
+	};
+	bool datagram = ep->qp->qp_type == IBV_QPT_UD;
+	struct ibv_recv_wr *bad, wr = {
+					 .wr_id = wr_id,
+					 .sg_list = sges + !datagram,
+					 .num_sge = datagram + (size > 0),
+				 };
+
+	errno = ep->srq ? ibv_post_srq_recv(ep->srq, &wr, &bad) : ibv_post_recv(ep->qp, &wr, &bad);
+	if (errno)
+		err(1, "cannot post a receive");
 }
 
 /* Sleeps until the armed CQ has an event. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One side of an RC connection and the memory that it offers to the other. */
+/* One side of a connection, or of two that exchange datagrams, and the memory that it offers. */
 #ifndef URXE_TEST_ENDPOINT_H
 #define URXE_TEST_ENDPOINT_H
 
@@ -12,8 +12,13 @@
 #define ENDPOINT_SGES   3
 #define ENDPOINT_INLINE 64
 
+#define ENDPOINT_QKEY 0x11111111
+#define ENDPOINT_GRH  40 /* bytes before a datagram in the memory of a receive */
+
 struct endpoint_attr {
 	const char *device;
+	enum ibv_qp_type type; /* RC, UC or UD */
+	bool srq;
 	uint8_t gid_index;
 	enum ibv_mtu mtu;
 	bool events; /* wait on a completion channel rather than poll */
@@ -26,9 +31,12 @@ struct endpoint {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
+	struct ibv_srq *srq; /* NULL = the queue pair has a receive queue of its own */
 	struct ibv_mr *mr;
-	uint8_t *memory;
+	uint8_t *memory; /* of the size asked for, and ENDPOINT_GRH behind it */
 	/* The other side's. */
+	struct ibv_ah *ah; /* UD */
+	uint32_t remote_qpn;
 	uint64_t remote_addr;
 	uint32_t rkey;
 };
@@ -36,6 +44,8 @@ struct endpoint {
 /* Connects over the TCP connection fd. Each function exits on failure. */
 void endpoint_open(struct endpoint *ep, const struct endpoint_attr *attr, int fd);
 void endpoint_close(struct endpoint *ep);
+/* A receive of up to `size` bytes into memory + at; of none without a piece of memory. */
+void endpoint_post_recv(struct endpoint *ep, uint64_t wr_id, uint32_t at, uint32_t size);
 /* The next completion, whatever its status. */
 struct ibv_wc endpoint_completion(struct endpoint *ep);
 /* The next completion, which must be a success. */

@@ -6,7 +6,8 @@
  * For each case the client sends an order over TCP, the server prepares its
  * memory, the client runs the operation, and the side whose memory the operation
  * changes compares all of it: the message, and that nothing around it changed.
- * While the client runs a WRITE, READ or atomic the server calls no verb at all.
+ * While the client runs a WRITE, READ or atomic the server calls no verb at all, but with UC: there
+ * an empty SEND behind it says that it has come.
  */
 #include <err.h>
 #include <errno.h>
@@ -25,11 +26,28 @@
 #define LARGEST     (1u << 20)
 #define LOCAL_AT    61 /* where messages lie in memory: odd, and different on the two sides */
 #define REMOTE_AT   1027
-#define MEMORY      (LARGEST + 8192)
-#define BACKGROUND  0 /* pattern of memory that nobody writes */
+#define ROOM        8192 /* around the message, on both sides together */
+#define BACKGROUND  0    /* pattern of memory that nobody writes */
 #define ATOMIC_AT   4096
 #define ATOMIC_INIT 0xfffffffffffffff0 /* additions wrap */
 #define ATOMIC_ADDS 100
+
+/* Each has what those before it have. */
+enum service {
+	SERVICE_UD,
+	SERVICE_UC,
+	SERVICE_RC,
+	SERVICES,
+};
+
+static const struct {
+	const char *name;
+	enum ibv_qp_type type;
+} services[] = {
+	[SERVICE_UD] = {"UD", IBV_QPT_UD},
+	[SERVICE_UC] = {"UC", IBV_QPT_UC},
+	[SERVICE_RC] = {"RC", IBV_QPT_RC},
+};
 
 enum case_kind {
 	CASE_WRITE,
@@ -43,12 +61,14 @@ enum case_kind {
 	CASE_READ,
 	CASE_READ_BURST,
 	CASE_ATOMIC,
+	CASE_INVALIDATE,
 	CASE_BAD_RKEY, /* last: it leaves the QP in error */
 	CASE_END,
 };
 
 struct case_row {
 	const char *name;
+	enum service service; /* the least that has it */
 	enum ibv_wr_opcode opcode;
 	uint32_t largest; /* of the sizes to try; 0 = one case without a size */
 	uint32_t pieces;  /* work requests */
@@ -59,23 +79,26 @@ struct case_row {
 };
 
 static const struct case_row cases[] = {
-	[CASE_WRITE] = {"WRITE", IBV_WR_RDMA_WRITE, LARGEST, 1, 1},
-	[CASE_WRITE_IMM] = {"WRITE with immediate", IBV_WR_RDMA_WRITE_WITH_IMM, LARGEST, 1, 1,
-			    .consumes_recv = true, .immediate = true},
-	[CASE_WRITE_INLINE] = {"WRITE inline", IBV_WR_RDMA_WRITE, ENDPOINT_INLINE, 1, 1,
+	[CASE_WRITE] = {"WRITE", SERVICE_UC, IBV_WR_RDMA_WRITE, LARGEST, 1, 1},
+	[CASE_WRITE_IMM] = {"WRITE with immediate", SERVICE_UC, IBV_WR_RDMA_WRITE_WITH_IMM, LARGEST,
+			    1, 1, .consumes_recv = true, .immediate = true},
+	[CASE_WRITE_INLINE] = {"WRITE inline", SERVICE_UC, IBV_WR_RDMA_WRITE, ENDPOINT_INLINE, 1, 1,
 			       .inlined = true},
-	[CASE_WRITE_SGES] = {"WRITE of three SGEs", IBV_WR_RDMA_WRITE, LARGEST, 1, ENDPOINT_SGES},
-	[CASE_WRITE_BURST] = {"WRITE, 64 outstanding", IBV_WR_RDMA_WRITE, LARGEST, ENDPOINT_DEPTH,
-			      1},
-	[CASE_SEND] = {"SEND", IBV_WR_SEND, LARGEST, 1, 1, .consumes_recv = true},
-	[CASE_SEND_IMM] = {"SEND with immediate", IBV_WR_SEND_WITH_IMM, LARGEST, 1, 1,
+	[CASE_WRITE_SGES] = {"WRITE of three SGEs", SERVICE_UC, IBV_WR_RDMA_WRITE, LARGEST, 1,
+			     ENDPOINT_SGES},
+	[CASE_WRITE_BURST] = {"WRITE, 64 outstanding", SERVICE_UC, IBV_WR_RDMA_WRITE, LARGEST,
+			      ENDPOINT_DEPTH, 1},
+	[CASE_SEND] = {"SEND", SERVICE_UD, IBV_WR_SEND, LARGEST, 1, 1, .consumes_recv = true},
+	[CASE_SEND_IMM] = {"SEND with immediate", SERVICE_UD, IBV_WR_SEND_WITH_IMM, LARGEST, 1, 1,
 			   .consumes_recv = true, .immediate = true},
-	[CASE_SEND_INLINE] = {"SEND inline", IBV_WR_SEND, ENDPOINT_INLINE, 1, 1,
+	[CASE_SEND_INLINE] = {"SEND inline", SERVICE_UD, IBV_WR_SEND, ENDPOINT_INLINE, 1, 1,
 			      .consumes_recv = true, .inlined = true},
-	[CASE_READ] = {"READ", IBV_WR_RDMA_READ, LARGEST, 1, 1},
-	[CASE_READ_BURST] = {"READ, 16 outstanding", IBV_WR_RDMA_READ, LARGEST, 16, 1},
-	[CASE_ATOMIC] = {"atomics"},
-	[CASE_BAD_RKEY] = {"WRITE with a wrong rkey"},
+	[CASE_READ] = {"READ", SERVICE_RC, IBV_WR_RDMA_READ, LARGEST, 1, 1},
+	[CASE_READ_BURST] = {"READ, 16 outstanding", SERVICE_RC, IBV_WR_RDMA_READ, LARGEST, 16, 1},
+	[CASE_ATOMIC] = {"atomics", SERVICE_RC},
+	[CASE_INVALIDATE] = {"SEND with invalidate", SERVICE_RC, IBV_WR_RDMA_WRITE, LARGEST, 1, 1,
+			     .consumes_recv = true},
+	[CASE_BAD_RKEY] = {"WRITE with a wrong rkey", SERVICE_RC},
 };
 
 static const uint32_t sizes[] = {
@@ -89,9 +112,15 @@ struct order {
 	enum case_kind kind;
 	uint32_t size;
 	uint32_t seed; /* of the message's contents, and the immediate */
+	uint32_t rkey; /* CASE_INVALIDATE, in the server's answer: of a window at REMOTE_AT */
 };
 
 static struct endpoint ep;
+static enum service service = SERVICE_RC;
+static uint32_t memory_size = LARGEST + ROOM;
+static uint32_t only_size; /* 0 = all of the table */
+static uint32_t path_mtu = 1024;
+static struct ibv_mw *window;
 static int tcp;
 static bool lossy; /* the network is */
 
@@ -112,24 +141,51 @@ static void check_memory(const struct order *order, uint32_t at)
 
 	check_part("before the message", 0, BACKGROUND, 0, at);
 	check_part("message", at, order->seed, 0, order->size);
-	check_part("behind the message", end, BACKGROUND, end, MEMORY - end);
+	check_part("behind the message", end, BACKGROUND, end, memory_size - end);
 }
 
 static void prepare_message(const struct order *order, uint32_t at)
 {
-	pattern_fill(ep.memory, BACKGROUND, MEMORY);
+	pattern_fill(ep.memory, BACKGROUND, memory_size);
 	pattern_fill(ep.memory + at, order->seed, order->size);
 }
 
 /* --- Server */
 
-static void post_recv(const struct order *order)
+/* A window of type 2 on where the message goes, which the other side is to invalidate. */
+static uint32_t open_window(const struct order *order)
 {
-	struct ibv_sge sge = {(uintptr_t)ep.memory + REMOTE_AT, order->size, ep.mr->lkey};
-	struct ibv_recv_wr wr = {.wr_id = order->seed, .sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_send_wr *bad, wr = {
+					 .opcode = IBV_WR_BIND_MW,
+					 .send_flags = IBV_SEND_SIGNALED,
+				 };
 
-	if (ibv_post_recv(ep.qp, &wr, &bad))
-		errx(1, "ibv_post_recv");
+	window = ibv_alloc_mw(ep.pd, IBV_MW_TYPE_2);
+	if (!window)
+		err(1, "ibv_alloc_mw");
+	wr.bind_mw.mw = window;
+	wr.bind_mw.rkey = ibv_inc_rkey(window->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = ep.mr,
+		.addr = (uintptr_t)ep.memory + REMOTE_AT,
+		.length = order->size,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+	errno = ibv_post_send(ep.qp, &wr, &bad);
+	if (errno)
+		err(1, "cannot bind a window");
+	endpoint_success(&ep);
+	return wr.bind_mw.rkey;
+}
+
+static void check_invalidated(const struct ibv_wc *wc, const struct order *order)
+{
+	if (wc->opcode != IBV_WC_RECV || !(wc->wc_flags & IBV_WC_WITH_INV) ||
+	    wc->invalidated_rkey != order->rkey || wc->byte_len)
+		errx(1, "receive completion: opcode %d, %u bytes, flags %#x, rkey %#x, not %#x",
+		     wc->opcode, wc->byte_len, wc->wc_flags, wc->invalidated_rkey, order->rkey);
+	if (ibv_dealloc_mw(window))
+		err(1, "ibv_dealloc_mw");
 }
 
 static void check_recv(const struct case_row *row, const struct order *order)
@@ -138,13 +194,25 @@ static void check_recv(const struct case_row *row, const struct order *order)
 	enum ibv_wc_opcode opcode =
 		row->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
 	bool immediate = wc.wc_flags & IBV_WC_WITH_IMM;
+	uint32_t grh = service == SERVICE_UD ? ENDPOINT_GRH : 0;
 
-	if (wc.opcode != opcode || wc.byte_len != order->size || wc.wr_id != order->seed)
-		errx(1, "receive completion: opcode %d, %u bytes, wr_id %" PRIu64, wc.opcode,
-		     wc.byte_len, wc.wr_id);
+	if (wc.wr_id != order->seed)
+		errx(1, "receive completion: wr_id %" PRIu64 ", not %u", wc.wr_id, order->seed);
+	if (order->kind == CASE_INVALIDATE) {
+		check_invalidated(&wc, order);
+		return;
+	}
+	if (wc.opcode != opcode || wc.byte_len != order->size + grh)
+		errx(1, "receive completion: opcode %d, %u bytes", wc.opcode, wc.byte_len);
 	if (row->immediate != immediate || (immediate && be32toh(wc.imm_data) != order->seed))
 		errx(1, "receive completion: flags %#x, immediate %#x", wc.wc_flags,
 		     be32toh(wc.imm_data));
+}
+
+/* What a client's completion says with UC is that the message has left. */
+static bool followed(const struct case_row *row)
+{
+	return service == SERVICE_UC && !row->consumes_recv;
 }
 
 static void check_atomic_result(void)
@@ -155,31 +223,41 @@ static void check_atomic_result(void)
 		errx(1, "atomics left %#" PRIx64, *(uint64_t *)(ep.memory + ATOMIC_AT));
 	check_part("before the atomic", 0, BACKGROUND, 0, ATOMIC_AT);
 	check_part("behind the atomic", ATOMIC_AT + 8, BACKGROUND, ATOMIC_AT + 8,
-		   MEMORY - ATOMIC_AT - 8);
+		   memory_size - ATOMIC_AT - 8);
 }
 
-static void server_prepare(const struct order *order)
+static void server_prepare(struct order *order)
 {
+	const struct case_row *row = &cases[order->kind];
 	const uint64_t value = ATOMIC_INIT;
 
-	if (cases[order->kind].opcode == IBV_WR_RDMA_READ)
+	if (row->opcode == IBV_WR_RDMA_READ)
 		prepare_message(order, REMOTE_AT);
 	else
-		pattern_fill(ep.memory, BACKGROUND, MEMORY);
+		pattern_fill(ep.memory, BACKGROUND, memory_size);
 	if (order->kind == CASE_ATOMIC)
 		memcpy(ep.memory + ATOMIC_AT, &value, 8);
-	if (cases[order->kind].consumes_recv)
-		post_recv(order);
+	if (order->kind == CASE_INVALIDATE)
+		order->rkey = open_window(order);
+	if (row->consumes_recv)
+		endpoint_post_recv(&ep, order->seed, REMOTE_AT,
+				   order->kind == CASE_INVALIDATE ? 0 : order->size);
+	else if (followed(row))
+		endpoint_post_recv(&ep, order->seed, REMOTE_AT, 0);
 }
 
 static void server_check(const struct order *order)
 {
-	if (cases[order->kind].consumes_recv)
-		check_recv(&cases[order->kind], order);
+	const struct case_row *row = &cases[order->kind];
+
+	if (row->consumes_recv)
+		check_recv(row, order);
+	else if (followed(row))
+		endpoint_success(&ep);
 	if (order->kind == CASE_ATOMIC)
 		check_atomic_result();
 	else if (order->kind == CASE_BAD_RKEY)
-		check_part("memory", 0, BACKGROUND, 0, MEMORY);
+		check_part("memory", 0, BACKGROUND, 0, memory_size);
 	else
 		check_memory(order, REMOTE_AT);
 }
@@ -217,6 +295,19 @@ static uint32_t part_end(uint32_t size, uint32_t n, uint32_t i)
 	return (uint64_t)size * (i + 1) / n;
 }
 
+/* Addressed to the other side, whatever the service wants for that. */
+static void address(struct ibv_send_wr *wr, uint32_t at, uint32_t rkey)
+{
+	if (service == SERVICE_UD) {
+		wr->wr.ud.ah = ep.ah;
+		wr->wr.ud.remote_qpn = ep.remote_qpn;
+		wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
+		return;
+	}
+	wr->wr.rdma.remote_addr = ep.remote_addr + at;
+	wr->wr.rdma.rkey = rkey;
+}
+
 /* One work request for bytes [from, to) of the message. */
 static void post_piece(const struct case_row *row, const struct order *order, uint32_t from,
 		       uint32_t to, bool signaled)
@@ -230,9 +321,9 @@ static void post_piece(const struct case_row *row, const struct order *order, ui
 		.send_flags =
 			(signaled ? IBV_SEND_SIGNALED : 0) | (row->inlined ? IBV_SEND_INLINE : 0),
 		.imm_data = htobe32(order->seed),
-		.wr.rdma = {.remote_addr = ep.remote_addr + REMOTE_AT + from, .rkey = ep.rkey},
 	};
 
+	address(&wr, REMOTE_AT + from, order->kind == CASE_INVALIDATE ? order->rkey : ep.rkey);
 	for (uint32_t i = 0, at = 0, end; i < row->sges; i++, at = end) {
 		end = part_end(to - from, row->sges, i);
 		sges[i] = (struct ibv_sge){(uintptr_t)ep.memory + LOCAL_AT + from + at, end - at,
@@ -247,6 +338,19 @@ static void expect(enum ibv_wc_opcode opcode, uint64_t wr_id)
 
 	if (wc.opcode != opcode || wc.wr_id != wr_id)
 		errx(1, "completion: opcode %d, wr_id %" PRIu64, wc.opcode, wc.wr_id);
+}
+
+/* An empty SEND, which says no more than that it comes behind what came before. */
+static void post_empty(enum ibv_wr_opcode opcode, uint32_t rkey)
+{
+	struct ibv_send_wr wr = {
+		.opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.invalidate_rkey = rkey,
+	};
+
+	post(&wr);
+	expect(IBV_WC_SEND, 0);
 }
 
 /* Only the last piece asks for a completion, which says that all are done. */
@@ -269,6 +373,10 @@ static void transfer(const struct case_row *row, const struct order *order)
 		from = to;
 	}
 	expect(completions[row->opcode], last);
+	if (order->kind == CASE_INVALIDATE)
+		post_empty(IBV_WR_SEND_WITH_INV, order->rkey);
+	else if (followed(row))
+		post_empty(IBV_WR_SEND, 0);
 	if (row->opcode == IBV_WR_RDMA_READ)
 		check_memory(order, LOCAL_AT);
 }
@@ -357,7 +465,7 @@ static void run_case(const struct order *order)
 	const struct case_row *row = &cases[order->kind];
 
 	if (row->opcode == IBV_WR_RDMA_READ)
-		pattern_fill(ep.memory, BACKGROUND, MEMORY);
+		pattern_fill(ep.memory, BACKGROUND, memory_size);
 	else
 		prepare_message(order, LOCAL_AT);
 	exchange_send(tcp, order, sizeof(*order));
@@ -367,38 +475,69 @@ static void run_case(const struct order *order)
 	else if (order->kind == CASE_BAD_RKEY)
 		run_bad_rkey();
 	else
-		transfer(row, order);
-	exchange_send(tcp, order, sizeof(*order));
+		transfer(row, &answer);
+	exchange_send(tcp, &answer, sizeof(answer));
 	exchange_recv(tcp, &answer, sizeof(answer));
+}
+
+static bool fits(enum case_kind kind, uint32_t size)
+{
+	const struct case_row *row = &cases[kind];
+
+	if (service < row->service || (service == SERVICE_UD && size > path_mtu))
+		return false;
+	/* No window is of nothing. */
+	if (kind == CASE_INVALIDATE && !size)
+		return false;
+	return size <= row->largest || row->largest == LARGEST;
+}
+
+/* The one case of those that have no size. */
+static void run_alone(enum case_kind kind)
+{
+	if (service < cases[kind].service)
+		return;
+	run_case(&(struct order){.kind = kind});
+	printf("%-24s right\n", cases[kind].name);
 }
 
 static void run_sizes(enum case_kind kind)
 {
-	const struct case_row *row = &cases[kind];
 	static uint32_t seed;
 	uint64_t bytes = 0;
 	uint32_t count = 0;
+	size_t n = only_size ? 1 : sizeof(sizes) / sizeof(sizes[0]);
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		if (sizes[i] > row->largest)
+	for (size_t i = 0; i < n; i++) {
+		uint32_t size = only_size ? only_size : sizes[i];
+
+		if (!fits(kind, size))
 			continue;
-		run_case(&(struct order){kind, sizes[i], ++seed});
-		bytes += sizes[i];
+		run_case(&(struct order){kind, size, ++seed});
+		bytes += size;
 		count++;
 	}
-	if (row->largest)
-		printf("%-24s %2u sizes, %7" PRIu64 " bytes, every byte right\n", row->name, count,
-		       bytes);
+	if (count)
+		printf("%-24s %2u sizes, %7" PRIu64 " bytes, every byte right\n", cases[kind].name,
+		       count, bytes);
+}
+
+static void run_kind(enum case_kind kind)
+{
+	if (cases[kind].largest)
+		run_sizes(kind);
 	else
-		printf("%-24s right\n", row->name);
+		run_alone(kind);
 }
 
 /* --- */
 
 static void usage(void)
 {
-	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] [-e] [-l] [-L] "
-	      "[HOST]\n"
+	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] "
+	      "[-c UD|UC|RC] [-s SIZE] [-S] [-e] [-l] [-L] [HOST]\n"
+	      "-s: messages of this size alone\n"
+	      "-S: receives are those of a shared receive queue\n"
 	      "-l: the client goes on until its standard input ends\n"
 	      "-L: the network loses packets\n",
 	      stderr);
@@ -410,6 +549,15 @@ static enum ibv_mtu mtu_of(const char *text)
 	for (enum ibv_mtu mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++)
 		if (atoi(text) == 128 << mtu)
 			return mtu;
+	usage();
+	return 0;
+}
+
+static enum service service_of(const char *name)
+{
+	for (enum service i = 0; i < SERVICES; i++)
+		if (!strcmp(name, services[i].name))
+			return i;
 	usage();
 	return 0;
 }
@@ -426,24 +574,26 @@ static void run_all(bool loop)
 {
 	do
 		for (enum case_kind kind = 0; kind < CASE_BAD_RKEY; kind++)
-			run_sizes(kind);
+			run_kind(kind);
 	while (loop && !input_ended());
-	run_sizes(CASE_BAD_RKEY);
+	run_kind(CASE_BAD_RKEY);
 }
 
 int main(int argc, char **argv)
 {
-	struct endpoint_attr attr = {
-		.device = "urxe0", .gid_index = 1, .mtu = IBV_MTU_1024, .size = MEMORY};
+	struct endpoint_attr attr = {.device = "urxe0", .gid_index = 1, .mtu = IBV_MTU_1024};
 	const char *port = "18600";
 	bool loop = false;
 
-	for (int c; (c = getopt(argc, argv, "d:g:p:m:elL")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "d:g:p:m:c:s:SelL")) != -1;) {
 		switch (c) {
 		case 'd': attr.device = optarg; break;
 		case 'g': attr.gid_index = atoi(optarg); break;
 		case 'p': port = optarg; break;
 		case 'm': attr.mtu = mtu_of(optarg); break;
+		case 'c': service = service_of(optarg); break;
+		case 's': only_size = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'S': attr.srq = true; break;
 		case 'e': attr.events = true; break;
 		case 'l': loop = true; break;
 		case 'L': lossy = true; break;
@@ -452,6 +602,11 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind > 1)
 		usage();
+	path_mtu = 128u << attr.mtu;
+	attr.type = services[service].type;
+	if (only_size > LARGEST)
+		memory_size = only_size + ROOM;
+	attr.size = memory_size;
 	setlinebuf(stdout); /* those who watch see each case */
 	tcp = exchange_open(argv[optind], port);
 	endpoint_open(&ep, &attr, tcp);

@@ -33,7 +33,12 @@ struct sender {
 };
 
 static const struct endpoint_attr attr = {
-	.device = "urxe0", .gid_index = 1, .mtu = IBV_MTU_1024, .size = DEPTH * SIZE};
+	.device = "urxe0",
+	.type = IBV_QPT_RC,
+	.gid_index = 1,
+	.mtu = IBV_MTU_1024,
+	.size = DEPTH * SIZE,
+};
 
 /* The first word of a message is its number, which is also the seed of the rest. */
 static uint32_t message_size(uint32_t number)

@@ -40,7 +40,7 @@ def guest_server(guest, argv):
     return server
 
 
-def address(words, server):
+def to(words, server):
     return [word.format(server) for word in words]
 
 
@@ -54,11 +54,11 @@ def finish(server, client):
             raise Failure(f'{failure}\nthe other side: {other.describe()}') from None
 
 
-def serve_guest(host, guest, server_argv, client_argv):
-    """The server is the host's."""
+def serve_guest(host, guest, server_argv, client_argv, address=HOST):
+    """The server is the host's, and has this address there."""
     for _ in range(ATTEMPTS):
         server = start_server(host, server_argv)
-        client = guest.start(' '.join(address(client_argv, HOST)))
+        client = guest.start(' '.join(to(client_argv, address)))
         client.wait(SECONDS)
         if not came_too_early(client):
             break
@@ -66,11 +66,11 @@ def serve_guest(host, guest, server_argv, client_argv):
     finish(server, client)
 
 
-def serve_host(host, guest, server_argv, client_argv):
+def serve_host(host, guest, server_argv, client_argv, address=GUEST):
     """The server is the guest's."""
     for _ in range(ATTEMPTS):
         server = guest_server(guest, server_argv)
-        client = host.start(*address(client_argv, GUEST))
+        client = host.start(*to(client_argv, address))
         client.wait(SECONDS)
         if not came_too_early(client):
             break
@@ -79,10 +79,10 @@ def serve_host(host, guest, server_argv, client_argv):
     finish(server, client)
 
 
-def check_rejection(host, guest):
-    """Nobody listens there."""
+def check_rejection(host, guest, addresses=(HOST, GUEST)):
+    """Nobody listens there, at neither of the addresses of host and guest."""
     argv = ['rping', '-c', '-p', '4999', '-C', '1', '-a']
-    for client in host.start(*argv, GUEST), guest.start(' '.join([*argv, HOST])):
+    for client in host.start(*argv, addresses[1]), guest.start(' '.join([*argv, addresses[0]])):
         client.wait(SECONDS)
         if 'RDMA_CM_EVENT_REJECTED, error 8' not in client.output() + client.errors():
             raise Failure(f'no rejection: {client.describe()}')
@@ -142,4 +142,5 @@ def run():
             check_groups(host, guest)
 
 
-main(run)
+if __name__ == '__main__':
+    main(run)
