@@ -65,8 +65,9 @@ static int check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *att
 /* A region that no key leads to yet. */
 static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *attr)
 {
-	size_t size = attr->n_extents * sizeof(struct urxe_extent);
-	struct urxe_mr *mr = malloc(sizeof(*mr) + size);
+	struct urxe_mr *mr =
+		malloc(sizeof(*mr) + (attr->n_extents + (size_t)1) * sizeof(struct mr_piece));
+	uint64_t offset = 0;
 
 	if (!mr)
 		return NULL;
@@ -76,10 +77,23 @@ static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *
 		.access = attr->access,
 		.iova = attr->iova,
 		.length = attr->length,
+		.pieces = mr->at_first,
 	};
-	if (size)
-		memcpy(mr->extents, attr->extents, size);
+	for (uint32_t i = 0; i < attr->n_extents; i++) {
+		if (!attr->extents[i].length)
+			continue;
+		mr->pieces[mr->n_pieces++] = (struct mr_piece){offset, attr->extents[i].addr};
+		offset += attr->extents[i].length;
+	}
+	mr->pieces[mr->n_pieces] = (struct mr_piece){offset, NULL};
 	return mr;
+}
+
+void mr_free(struct urxe_mr *mr)
+{
+	if (mr->pieces != mr->at_first)
+		free(mr->pieces);
+	free(mr);
 }
 
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
@@ -97,7 +111,7 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 	mr->key = attr->key ? attr->key : mr_new_key(dev, false);
 	rc = idmap_add(&dev->mrs, mr->key, mr);
 	if (rc)
-		free(mr);
+		mr_free(mr);
 	else
 		*out = mr;
 	return rc;
@@ -118,7 +132,7 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 		return -ENOMEM;
 	changed->key = (*mr)->key;
 	idmap_replace(&dev->mrs, changed->key, changed);
-	free(*mr);
+	mr_free(*mr);
 	*mr = changed;
 	return 0;
 }
@@ -128,7 +142,7 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	if (mr->windows)
 		return -EBUSY;
 	idmap_remove(&mr->dev->mrs, mr->key);
-	free(mr);
+	mr_free(mr);
 	return 0;
 }
 
@@ -194,48 +208,60 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range)
 	return grants(dev, range, &span);
 }
 
-/* A place in a region: an extent and an offset into it. */
+/* A place in a region: a piece and an offset into it. */
 struct place {
-	const struct urxe_extent *extent;
+	const struct mr_piece *piece;
 	uint64_t offset;
 };
 
-/* Linear: memory of a process is one extent, a guest's a few. */
+/* Memory of a process is one piece, a guest's may be many. */
 static struct place locate(const struct span *span)
 {
-	struct place place = {span->mr->extents, span->offset};
+	const struct mr_piece *from = span->mr->pieces;
+	uint32_t n = span->mr->n_pieces;
 
-	while (place.offset >= place.extent->length) {
-		place.offset -= place.extent->length;
-		place.extent++;
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		if (from[half].offset <= span->offset)
+			from += half;
+		n -= half;
 	}
-	return place;
+	return (struct place){from, span->offset - from->offset};
 }
 
-/* The next piece of at most `left` bytes; steps over it. */
-static uint8_t *next_piece(struct place *place, uint64_t left, uint64_t *piece)
+/* The next bytes that lie in one place, at most `left`; steps over them. */
+static struct urxe_extent next_bytes(struct place *place, uint64_t left)
 {
-	uint8_t *at = (uint8_t *)place->extent->addr + place->offset;
-	uint64_t room = place->extent->length - place->offset;
+	const struct mr_piece *piece = place->piece;
+	uint64_t room = piece[1].offset - piece->offset - place->offset;
+	struct urxe_extent bytes = {
+		.addr = piece->addr ? piece->addr + place->offset : NULL,
+		.length = left < room ? left : room,
+	};
 
-	*piece = left < room ? left : room;
+	place->piece++;
 	place->offset = 0;
-	place->extent++;
-	return at;
+	return bytes;
+}
+
+static bool gone(struct urxe_dev *dev)
+{
+	dev_count(dev, URXE_EVENT_MEMORY_GONE);
+	return false;
 }
 
 /* Whether the memory was there: whoever owns the process knows how to touch what may not be. */
 static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
 		  void *arg)
 {
+	if (!bytes->addr)
+		return gone(dev);
 	if (!dev->attr.ops->guard) {
 		fn(arg);
 		return true;
 	}
-	if (dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg))
-		return true;
-	dev_count(dev, URXE_EVENT_MEMORY_GONE);
-	return false;
+	return dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg) || gone(dev);
 }
 
 struct copy {
@@ -270,7 +296,8 @@ static void copy(void *arg)
 
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src)
 {
-	uint64_t left = range->length, piece;
+	uint64_t left = range->length;
+	struct urxe_extent bytes;
 	struct span span;
 	struct place place;
 
@@ -279,11 +306,13 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 	if (!left)
 		return true;
 	place = locate(&span);
-	for (; left; left -= piece, src += piece) {
-		uint8_t *dst = next_piece(&place, left, &piece);
-		struct copy c = {.dst = dst, .src = src, .n = piece};
+	for (; left; left -= bytes.length, src += bytes.length) {
+		struct copy c = {.src = src};
 
-		if (!touch(dev, &(struct urxe_extent){dst, piece}, copy_last_bytes_last, &c))
+		bytes = next_bytes(&place, left);
+		c.dst = bytes.addr;
+		c.n = bytes.length;
+		if (!touch(dev, &bytes, copy_last_bytes_last, &c))
 			return false;
 	}
 	return true;
@@ -291,7 +320,8 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 
 bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
 {
-	uint64_t left = range->length, piece;
+	uint64_t left = range->length;
+	struct urxe_extent bytes;
 	struct span span;
 	struct place place;
 
@@ -300,11 +330,13 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
 	if (!left)
 		return true;
 	place = locate(&span);
-	for (; left; left -= piece, dst += piece) {
-		uint8_t *src = next_piece(&place, left, &piece);
-		struct copy c = {.dst = dst, .src = src, .n = piece};
+	for (; left; left -= bytes.length, dst += bytes.length) {
+		struct copy c = {.dst = dst};
 
-		if (!touch(dev, &(struct urxe_extent){src, piece}, copy, &c))
+		bytes = next_bytes(&place, left);
+		c.src = bytes.addr;
+		c.n = bytes.length;
+		if (!touch(dev, &bytes, copy, &c))
 			return false;
 	}
 	return true;
@@ -323,9 +355,9 @@ bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)
 }
 
 /* A store is seen by all once a fence is behind it; what lasts is the owner's knowledge. */
-bool mr_flush(const struct urxe_dev *dev, const struct mr_range *range)
+bool mr_flush(struct urxe_dev *dev, const struct mr_range *range)
 {
-	uint64_t left = range->length, piece;
+	uint64_t left = range->length;
 	struct urxe_extent bytes;
 	struct span span;
 	struct place place;
@@ -336,9 +368,10 @@ bool mr_flush(const struct urxe_dev *dev, const struct mr_range *range)
 	if (!left || !(range->access & URXE_ACCESS_FLUSH_PERSISTENT))
 		return true;
 	place = locate(&span);
-	for (; left; left -= piece) {
-		bytes.addr = next_piece(&place, left, &piece);
-		bytes.length = piece;
+	for (; left; left -= bytes.length) {
+		bytes = next_bytes(&place, left);
+		if (!bytes.addr)
+			return gone(dev);
 		if (!dev->attr.ops->persist(dev->attr.ctx, &bytes))
 			return false;
 	}
@@ -371,15 +404,16 @@ static void apply(void *arg)
 bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_atomic *op)
 {
 	struct atomic_access access = {.op = op};
+	struct urxe_extent bytes;
 	struct span span;
 	struct place place;
-	uint64_t piece;
 
 	if (!grants(dev, range, &span))
 		return false;
 	place = locate(&span);
-	access.at = (uint64_t *)next_piece(&place, sizeof(uint64_t), &piece);
-	if (piece != sizeof(uint64_t) || (uintptr_t)access.at & 7)
+	bytes = next_bytes(&place, sizeof(uint64_t));
+	access.at = bytes.addr;
+	if (bytes.length != sizeof(uint64_t) || (uintptr_t)access.at & 7)
 		return false;
-	return touch(dev, &(struct urxe_extent){access.at, piece}, apply, &access);
+	return touch(dev, &bytes, apply, &access);
 }

@@ -8,6 +8,12 @@
 
 #include <rxe/rxe.h>
 
+/* Where bytes of a region lie, from one of them up to the next piece. */
+struct mr_piece {
+	uint64_t offset; /* of the first, in the region */
+	uint8_t *addr;   /* NULL: it is there no longer */
+};
+
 struct urxe_mr {
 	struct urxe_dev *dev;
 	uint32_t pd;
@@ -16,7 +22,9 @@ struct urxe_mr {
 	uint32_t windows; /* bound to it */
 	uint64_t iova;
 	uint64_t length;
-	struct urxe_extent extents[];
+	uint32_t n_pieces;
+	struct mr_piece *pieces;    /* by offset, none empty; one more is the end */
+	struct mr_piece at_first[]; /* those that it was registered with */
 };
 
 /* A range of one key's address space, and for what it is wanted. */
@@ -28,6 +36,8 @@ struct mr_range {
 	uint64_t length;
 	uint32_t access; /* enum urxe_access that the region must grant; 0 = local read */
 };
+
+void mr_free(struct urxe_mr *mr);
 
 /* Whether [addr, addr + length) lies in [start, start + size); *offset is addr's place in it. */
 bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset);
@@ -50,7 +60,7 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst);
 
 /* Makes what the range holds reach as far as range->access says: visible to all, or lasting. False
  * where it could not; the range was granted. */
-bool mr_flush(const struct urxe_dev *dev, const struct mr_range *range);
+bool mr_flush(struct urxe_dev *dev, const struct mr_range *range);
 /* Extends the range to all that its key covers; false where it is none. */
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range);
 

@@ -12,6 +12,7 @@
 #include "mr.h"
 #include "pd.h"
 #include "port.h"
+#include "registered.h"
 #include "user.h"
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
@@ -29,6 +30,7 @@ static int dereg(struct mr *mr)
 
 	if (rc)
 		return rc;
+	registered_remove(mr->start, mr->length);
 	mr->pd->object.users--;
 	handle_remove(&mr->object.file->handles, &mr->object);
 	free(mr);
@@ -39,6 +41,13 @@ static int dereg(struct mr *mr)
 void mr_destroy(struct object *object)
 {
 	dereg((struct mr *)object);
+}
+
+void mr_unmap(struct mr *mr, const struct urxe_extent *bytes)
+{
+	/* Without the memory to know which, none of it. */
+	if (urxe_mr_unmap(mr->mr, bytes))
+		urxe_mr_unmap_all(mr->mr);
 }
 
 /* What the kernel's ib_uverbs_reg_mr and ib_check_mr_access look at before the domain. */
@@ -95,12 +104,34 @@ static int check_pd(const struct command *c, uint32_t handle)
 	return rc;
 }
 
+static int make(const struct command *c, const struct ib_uverbs_reg_mr *request, struct pd *pd,
+		struct mr *mr)
+{
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr = engine_attr(request, pd, &extent);
+	int rc;
+
+	mr->pd = pd;
+	mr->start = request->start;
+	mr->length = request->length;
+	rc = registered_add(mr->start, mr->length);
+	if (rc)
+		return rc;
+	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
+	if (!rc) {
+		rc = command_name(c, &mr->object, OBJECT_MR, 0);
+		if (rc)
+			urxe_mr_dereg(mr->mr);
+	}
+	if (rc)
+		registered_remove(mr->start, mr->length);
+	return rc;
+}
+
 static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct ib_uverbs_reg_mr_resp reply = {0};
-	struct urxe_extent extent;
-	struct urxe_mr_attr attr;
 	struct mr *mr;
 	int rc;
 
@@ -109,15 +140,7 @@ static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	mr->pd = pd;
-	mr->start = request->start;
-	attr = engine_attr(request, pd, &extent);
-	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
-	if (!rc) {
-		rc = command_name(c, &mr->object, OBJECT_MR, 0);
-		if (rc)
-			urxe_mr_dereg(mr->mr);
-	}
+	rc = make(c, request, pd, mr);
 	if (rc) {
 		free(mr);
 		return rc;
@@ -191,13 +214,20 @@ static int rereg(const struct command *c, uint32_t handle, const struct ib_uverb
 	if (!pd)
 		return command_no_object(c, to->pd_handle);
 	attr = engine_attr(to, pd, &extent);
-	rc = urxe_mr_rereg(&mr->mr, &attr);
+	rc = registered_add(to->start, to->length);
 	if (rc)
 		return rc;
+	rc = urxe_mr_rereg(&mr->mr, &attr);
+	if (rc) {
+		registered_remove(to->start, to->length);
+		return rc;
+	}
+	registered_remove(mr->start, mr->length);
 	mr->pd->object.users--;
 	mr->pd = pd;
 	mr->pd->object.users++;
 	mr->start = to->start;
+	mr->length = to->length;
 	reply.lkey = reply.rkey = urxe_mr_key(mr->mr);
 	return command_reply(c, &reply, sizeof(reply));
 }

@@ -76,12 +76,17 @@ void fd_owner_is_me(void)
 	owner = getpid();
 }
 
+bool fd_owned(void)
+{
+	return getpid() == owner;
+}
+
 void fd_remove(int fd)
 {
 	slot_t *slot;
 	struct fd_object *old;
 
-	if (!fd_lookup(fd) || getpid() != owner)
+	if (!fd_lookup(fd) || !fd_owned())
 		return;
 	slot = slot_of(fd);
 	old = atomic_exchange(slot, NULL);
@@ -111,6 +116,6 @@ void fd_duplicated(int old_fd, int new_fd)
 	fd_remove(new_fd);
 	/* Where the table is full the duplicate is an ordinary descriptor that no command works on.
 	 */
-	if (object && getpid() == owner)
+	if (object && fd_owned())
 		fd_install(new_fd, object);
 }

@@ -46,5 +46,6 @@ void fd_duplicated(int old_fd, int new_fd);
 
 /* The process that the table belongs to: a vfork child shares it but must not change it. */
 void fd_owner_is_me(void);
+bool fd_owned(void);
 
 #endif

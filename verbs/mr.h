@@ -6,15 +6,18 @@
 #include "handle.h"
 
 struct pd;
+struct urxe_extent;
 struct urxe_mr;
 
 struct mr {
 	struct object object;
 	struct pd *pd;
-	uint64_t start; /* the memory's address, as the program has it */
+	uint64_t start, length; /* the memory's, as the program has it */
 	struct urxe_mr *mr;
 };
 
 void mr_destroy(struct object *object);
+/* Those bytes of the program's memory are the region's no longer. */
+void mr_unmap(struct mr *mr, const struct urxe_extent *bytes);
 
 #endif

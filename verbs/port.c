@@ -16,6 +16,7 @@
 #include "fault.h"
 #include "log.h"
 #include "path.h"
+#include "registered.h"
 #include "srq.h"
 
 struct port port;
@@ -84,7 +85,7 @@ static const struct urxe_ops ops = {
 	.comp_event = cq_comp_event,
 	.refill = refill,
 	.async_event = async_event,
-	.guard = fault_guard,
+	.guard = unmap_guard,
 };
 
 /* Rings before completions: who sees a completion may post at once. */
@@ -278,6 +279,7 @@ static void in_child(void)
 	egress_done(&port.egress);
 	progress_abandon();
 	fault_in_child();
+	registered_forget();
 	port = (struct port){0};
 	clock_go();
 	pthread_mutex_init(&open_lock, NULL);

@@ -24,6 +24,7 @@
 #include "progress.h"
 #include "qp.h"
 #include "remote.h"
+#include "unmap.h"
 
 struct port {
 	struct lock lock;     /* owner of everything below, and of the engine and the vNIC */
@@ -47,6 +48,7 @@ struct port {
 	struct remote_list remotes;
 	struct remote_list released_remotes; /* of which the daemon is still to be told */
 	struct file_list files;
+	struct unmapping_list unmappings;
 	struct progress progress;
 };
 extern struct port port;

@@ -54,6 +54,11 @@
 	X(fcntl)                  \
 	X(fcntl64)                \
 	X(socket)                 \
+	X(mmap)                   \
+	X(mmap64)                 \
+	X(munmap)                 \
+	X(mremap)                 \
+	X(shmdt)                  \
 	X(sigaction)              \
 	X(signal)                 \
 	X(bsd_signal)             \

@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "maps.h"
+
 /* Linux 5.14; not in every libc's headers. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -73,22 +75,16 @@ static bool have_populate(void)
 static int check_maps(uint64_t start, uint64_t end, bool writable)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-	bool whole = true; /* the last line read was complete */
+	struct mapping m;
 
 	if (!maps)
 		return -EFAULT;
-	while (start < end && fgets(line, sizeof(line), maps)) {
-		unsigned long from, to;
-		char r, w;
-		bool begins = whole;
-
-		whole = strchr(line, '\n') != NULL;
-		if (!begins || sscanf(line, "%lx-%lx %c%c", &from, &to, &r, &w) != 4 || to <= start)
+	while (start < end && maps_next(maps, &m)) {
+		if (m.end <= start)
 			continue;
-		if (from > start || r != 'r' || (writable && w != 'w'))
+		if (m.start > start || !m.readable || (writable && !m.writable))
 			break;
-		start = to;
+		start = m.end;
 	}
 	fclose(maps);
 	return start >= end ? 0 : -EFAULT;

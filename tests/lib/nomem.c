@@ -167,6 +167,7 @@ WRAP(urxe_dev_create, (const struct urxe_dev_attr *attr, struct urxe_dev **dev),
 WRAP(urxe_mr_reg, (struct urxe_dev * dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr),
      (dev, attr, mr))
 WRAP(urxe_mr_rereg, (struct urxe_mr * *mr, const struct urxe_mr_attr *attr), (mr, attr))
+WRAP(urxe_mr_unmap, (struct urxe_mr * mr, const struct urxe_extent *bytes), (mr, bytes))
 WRAP(urxe_mw_alloc, (struct urxe_dev * dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw),
      (dev, attr, mw))
 WRAP(urxe_mcast_attach, (struct urxe_qp * qp, const struct urxe_gid *gid), (qp, gid))

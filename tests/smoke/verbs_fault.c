@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Registered memory that goes away without being given back: each access to it is an error of
- * the one whose memory it is and of the one who asked, everything else goes on, and the signals
- * that such an access raises stay the program's own.
+ * the one whose memory it is and of the one who asked, also where other memory has come in its
+ * place; everything else goes on, and the signals that such an access raises stay the program's
+ * own.
  */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,6 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -135,6 +139,13 @@ static void unmap(struct side *s)
 		err(1, "munmap");
 }
 
+/* Not by libc's function, which is watched: what is gone is found by a fault. */
+static void unmap_unseen(struct side *s)
+{
+	if (syscall(SYS_munmap, s->room, ROOM))
+		err(1, "munmap");
+}
+
 /* What is behind the first packets' bytes goes: those arrive before the others fail. */
 static void unmap_the_rest(struct side *s)
 {
@@ -167,11 +178,12 @@ static const struct {
 	const char *name;
 	void (*harm)(struct side *s);
 	bool atomics; /* they find it gone, too */
-} harms[] = {{"unmapped", unmap, true},
+} harms[] = {{"unmapped unseen", unmap_unseen, true},
 	     {"unmapped in part", unmap_the_rest, false},
 	     {"truncated", truncate_file, true},
 	     {"protected", protect, true},
-	     {"moved", move, true}};
+	     {"moved", move, true},
+	     {"unmapped", unmap, true}};
 
 static const struct {
 	const char *name;
@@ -237,22 +249,202 @@ static void all_go(void)
 	close_pair(others);
 }
 
-/* A key grants addresses: what is mapped there by the time of an access is what it reaches. */
-static void another_comes(void)
+/* --- Other memory comes where registered memory was. */
+
+static void *map(void *at, int flags)
+{
+	void *mapped =
+		mmap(at, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (mapped == MAP_FAILED || (at && mapped != at))
+		err(1, "mmap at a place");
+	return mapped;
+}
+
+static void replace_in_two(struct side *s)
+{
+	unmap(s);
+	map(s->room, MAP_FIXED_NOREPLACE);
+}
+
+static void replace_in_one(struct side *s)
+{
+	map(s->room, MAP_FIXED);
+}
+
+static void move_away(struct side *s)
+{
+	if (mremap(s->room, ROOM, ROOM, MREMAP_MAYMOVE | MREMAP_FIXED, map(NULL, 0)) == MAP_FAILED)
+		err(1, "mremap");
+	map(s->room, MAP_FIXED_NOREPLACE);
+}
+
+static void move_over(struct side *s)
+{
+	if (mremap(map(NULL, 0), ROOM, ROOM, MREMAP_MAYMOVE | MREMAP_FIXED, s->room) != s->room)
+		err(1, "mremap");
+}
+
+static void shrink(struct side *s)
+{
+	if (mremap(s->room, ROOM, 4096, 0) != s->room)
+		err(1, "mremap");
+	if (mmap(s->room + 4096, ROOM - 4096, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != s->room + 4096)
+		err(1, "mmap at a place");
+}
+
+static const struct {
+	const char *name;
+	void (*replace)(struct side *s);
+	size_t kept; /* bytes that are as they were */
+} replacements[] = {
+	{"unmapped and mapped anew", replace_in_two, 0},
+	{"mapped over", replace_in_one, 0},
+	{"moved away", move_away, 0},
+	{"moved over", move_over, 0},
+	{"shrunk", shrink, 4096},
+};
+
+/* What is there now is the program's, and not the region's. */
+static void others_come(unsigned int how, unsigned int operation)
+{
+	struct side pair[2], *side;
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s memory that was %s", operations[operation].name,
+		 replacements[how].name);
+	open_pair(pair);
+	side = &pair[operations[operation].side];
+	memset(pair[0].room, 0x11, ROOM);
+	memset(pair[1].room, 0x22, ROOM);
+	post_recv(&pair[1]);
+	replacements[how].replace(side);
+	memset(side->room + replacements[how].kept, 0x5a, ROOM - replacements[how].kept);
+	post_send(&pair[0], operations[operation].opcode, &pair[1]);
+	expect(operations[operation].status, &pair[0], what);
+	if (operations[operation].recv_status)
+		expect(operations[operation].recv_status, &pair[1], what);
+	for (size_t i = replacements[how].kept; i < ROOM; i++)
+		if (side->room[i] != 0x5a)
+			errx(1, "%s: byte %zu of the other memory is %#x", what, i, side->room[i]);
+	close_pair(pair);
+}
+
+static void all_replaced(void)
+{
+	for (unsigned int h = 0; h < sizeof(replacements) / sizeof(replacements[0]); h++)
+		for (unsigned int o = 0; o < sizeof(operations) / sizeof(operations[0]); o++)
+			if (operations[o].opcode != IBV_WR_ATOMIC_FETCH_AND_ADD ||
+			    !replacements[h].kept)
+				others_come(h, o);
+}
+
+/* A segment of System V's, and another in its place. */
+static void detached(void)
+{
+	int id = shmget(IPC_PRIVATE, ROOM, 0600);
+	struct side pair[2];
+	uint8_t *segment = shmat(id, NULL, 0);
+	struct ibv_mr *mr;
+
+	shmctl(id, IPC_RMID, NULL);
+	mr = segment != MAP_FAILED ? ibv_reg_mr(pd, segment, ROOM, LOOP_ACCESS) : NULL;
+	if (!mr)
+		err(1, "no segment");
+	open_pair(pair);
+	if (shmdt(segment))
+		err(1, "shmdt");
+	map(segment, MAP_FIXED_NOREPLACE);
+	post_send(&pair[0], IBV_WR_RDMA_WRITE, &(struct side){.room = segment, .mr = mr});
+	expect(IBV_WC_REM_ACCESS_ERR, &pair[0], "a write to a segment that was detached");
+	if (segment[0] || ibv_dereg_mr(mr) || munmap(segment, ROOM))
+		errx(1, "a segment that was detached is still written");
+	close_pair(pair);
+}
+
+/* Calls that unmap nothing, or something else. */
+static void untouched(void)
 {
 	struct side pair[2];
+	uint8_t *near;
+	pid_t child;
+	int status;
 
 	open_pair(pair);
-	unmap(&pair[1]);
-	if (mmap(pair[1].room, ROOM, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != pair[1].room)
-		err(1, "mmap at the same place");
-	memset(pair[0].room, 0x5a, LENGTH);
-	post_send(&pair[0], IBV_WR_RDMA_WRITE, &pair[1]);
-	expect(IBV_WC_SUCCESS, &pair[0], "a write to memory that has come");
-	if (memcmp(pair[0].room, pair[1].room, LENGTH))
-		errx(1, "a write to memory that has come is not there");
+	near = map(NULL, 0);
+	if (munmap(near, ROOM) || munmap(pair[1].room + 1, ROOM) != -1 || errno != EINVAL ||
+	    mmap(pair[1].room, ROOM, PROT_READ, MAP_SHARED | MAP_FIXED, -1, 0) != MAP_FAILED ||
+	    errno != EBADF ||
+	    mmap(pair[1].room, ROOM, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		 -1, 0) != MAP_FAILED ||
+	    errno != EEXIST || mremap(pair[1].room, ROOM, ROOM, 0) != pair[1].room ||
+	    shmdt(pair[1].room) != -1)
+		err(1, "calls that unmap nothing");
+	child = fork();
+	if (!child)
+		_exit(munmap(pair[1].room, ROOM));
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		err(1, "a child that unmaps");
+	exchange(pair, 0x33);
 	close_pair(pair);
+}
+
+/* The same memory, registered anew, by the side of the region that it was. */
+static void anew(void)
+{
+	struct side pair[2];
+	struct ibv_mr *old;
+
+	open_pair(pair);
+	replace_in_one(&pair[1]);
+	old = pair[1].mr;
+	pair[1].mr = ibv_reg_mr(pd, pair[1].room, ROOM, LOOP_ACCESS);
+	if (!pair[1].mr)
+		err(1, "ibv_reg_mr");
+	exchange(pair, 0x44);
+	if (ibv_dereg_mr(pair[1].mr))
+		err(1, "ibv_dereg_mr");
+	pair[1].mr = old;
+	post_send(&pair[0], IBV_WR_RDMA_WRITE, &pair[1]);
+	expect(IBV_WC_REM_ACCESS_ERR, &pair[0], "a write to the region of before");
+	close_pair(pair);
+}
+
+/*
+ * While a peer writes without end: when the call returns, no access is in flight. A write that came
+ * afterwards would show.
+ */
+static void *write_endlessly(void *arg)
+{
+	struct side *pair = arg;
+
+	do
+		post_send(&pair[0], IBV_WR_RDMA_WRITE, &pair[1]);
+	while (completion(&pair[0]) == IBV_WC_SUCCESS);
+	return NULL;
+}
+
+static void in_flight(void)
+{
+	for (int i = 0; i < 50; i++) {
+		struct side pair[2];
+		pthread_t writer;
+
+		open_pair(pair);
+		memset(pair[0].room, 0x11, ROOM);
+		if (pthread_create(&writer, NULL, write_endlessly, pair))
+			errx(1, "no thread");
+		while (*(volatile uint8_t *)pair[1].room != 0x11)
+			sched_yield();
+		replace_in_one(&pair[1]);
+		memset(pair[1].room, 0x5a, ROOM);
+		pthread_join(writer, NULL);
+		for (size_t n = 0; n < ROOM; n++)
+			if (pair[1].room[n] != 0x5a)
+				errx(1, "a write came after the memory was replaced");
+		close_pair(pair);
+	}
 }
 
 /* What is written after fork is the parent's, in whichever of the two the page is copied. */
@@ -264,10 +456,11 @@ static void forks(void)
 	char byte = 0;
 
 	open_pair(pair);
-	munmap(pair[1].room, ROOM);
-	if (mmap(pair[1].room, ROOM, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != pair[1].room ||
-	    pipe(ends))
+	if (ibv_dereg_mr(pair[1].mr))
+		err(1, "ibv_dereg_mr");
+	map(pair[1].room, MAP_FIXED);
+	pair[1].mr = ibv_reg_mr(pd, pair[1].room, ROOM, LOOP_ACCESS);
+	if (!pair[1].mr || pipe(ends))
 		err(1, "private memory");
 	memset(pair[1].room, 1, LENGTH);
 	child = fork();
@@ -521,7 +714,11 @@ int main(void)
 	if (faults)
 		errx(1, "the program's handler got %d faults that are not its own", faults);
 	check_rounding();
-	another_comes();
+	all_replaced();
+	detached();
+	untouched();
+	anew();
+	in_flight();
 	forks();
 	check_handler();
 	check_other_calls();

@@ -177,6 +177,14 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 /* -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After 0 the engine does not touch the
  * memory any more. */
 int urxe_mr_dereg(struct urxe_mr *mr);
+/*
+ * Bytes of the process's address space go, or others come in their place: those of them that are
+ * the region's are its no longer, until it is registered anew. Who asks for them is refused as
+ * where `guard` finds nothing. After 0 the engine does not touch them. -ENOMEM: nothing is changed;
+ * urxe_mr_unmap_all needs no memory.
+ */
+int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes);
+void urxe_mr_unmap_all(struct urxe_mr *mr);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* What it was registered with, the key that it has, and no extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
