@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "hca.h"
 #include "rule.h"
 #include "suite.h"
@@ -146,10 +148,12 @@ static struct ibv_srq *with_event(void)
 	return s.srq;
 }
 
+static _Atomic pid_t destroyer;
 static volatile bool destroyed;
 
 static void *destroy(void *srq)
 {
+	destroyer = gettid();
 	MUST(!ibv_destroy_srq(srq));
 	destroyed = true;
 	return NULL;
@@ -164,7 +168,9 @@ static void acknowledging(void)
 	MUST(!ibv_get_async_event(hca.context, &event));
 	MUST(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
 	MUST(!pthread_create(&thread, NULL, destroy, srq));
-	usleep(20000);
+	while (!destroyer)
+		sched_yield();
+	asleep_await(destroyer);
 	rule(!destroyed, "an object waits for its events to be acknowledged");
 	ibv_ack_async_event(&event);
 	MUST(!pthread_join(thread, NULL));

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "hca.h"
 #include "rule.h"
 #include "suite.h"
@@ -193,10 +195,12 @@ static void blocking(void)
 	MUST(!pthread_join(thread, NULL));
 }
 
+static _Atomic pid_t destroyer;
 static volatile bool destroyed;
 
 static void *destroy(void *cq)
 {
+	destroyer = gettid();
 	MUST(!ibv_destroy_cq(cq));
 	destroyed = true;
 	return NULL;
@@ -216,7 +220,9 @@ static void acknowledging(void)
 	rule_errno(EBUSY, ibv_destroy_comp_channel(channel), "a channel stays while a CQ uses it");
 	MUST(!ibv_destroy_qp(pair[1].qp));
 	MUST(!pthread_create(&thread, NULL, destroy, cq));
-	usleep(20000);
+	while (!destroyer)
+		sched_yield();
+	asleep_await(destroyer);
 	rule(!destroyed, "a CQ waits for its events to be acknowledged");
 	ibv_ack_cq_events(cq, 1);
 	MUST(!pthread_join(thread, NULL));

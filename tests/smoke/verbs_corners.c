@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
+
+#include "asleep.h"
 #include <rdma/ib_user_verbs.h>
 
 #define CHANNELS 24
@@ -98,8 +100,8 @@ static void late_receive(void)
 	struct failed_qp f;
 
 	fail_qp(&f, context, ibv_alloc_pd(context));
-	/* Time for the engine thread to go to sleep. */
-	usleep(100000);
+	/* The engine's thread is not at it by chance. */
+	asleep_await_others();
 	arm_and_post(&f);
 	await_event(&f);
 	expect_flushed(&f);

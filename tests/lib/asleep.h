@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Waiting until another thread of the process sleeps in a call, by what the kernel says of it. */
+#ifndef URXE_TEST_ASLEEP_H
+#define URXE_TEST_ASLEEP_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Whether it sleeps, and how often it has gone to sleep so far; a thread that has ended does. */
+static inline bool asleep(pid_t tid, unsigned long *times)
+{
+	char path[64], line[256], state = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+	status = fopen(path, "re");
+	*times = 0;
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "State: %c", &state) != 1 &&
+		    sscanf(line, "voluntary_ctxt_switches: %lu", times) == 1)
+			break;
+	if (status)
+		fclose(status);
+	return !status || state == 'S';
+}
+
+/* Until two looks find it in the same sleep: one for a lock is over by the second. */
+static inline void asleep_await(pid_t tid)
+{
+	unsigned long before, now;
+
+	for (;;) {
+		bool slept = asleep(tid, &before);
+
+		usleep(2000);
+		if (asleep(tid, &now) && slept && now == before)
+			return;
+	}
+}
+
+/* The same of each thread but the caller's. */
+static inline void asleep_await_others(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+
+	while (tasks && (task = readdir(tasks)))
+		if (task->d_name[0] != '.' && atoi(task->d_name) != gettid())
+			asleep_await(atoi(task->d_name));
+	if (tasks)
+		closedir(tasks);
+}
+
+#endif
