@@ -58,6 +58,7 @@ struct dpdk_port {
 	struct rte_ether_addr mac; /* of the interface */
 	bool far_end;
 	bool no_mac; /* all devices of the driver have the same */
+	bool filters_vlans;
 	struct rte_mempool *pool;
 	struct rte_mbuf *lent[BURST];
 	uint64_t counters[NETDEV_COUNTER_COUNT];
@@ -274,6 +275,13 @@ static int dpdk_hear_all(struct netdev *netdev)
 	return err == -ENOTSUP ? 0 : err;
 }
 
+static int dpdk_hear_vlan(struct netdev *netdev, uint16_t vlan)
+{
+	struct dpdk_port *port = to_dpdk(netdev);
+
+	return port->filters_vlans ? rte_eth_dev_vlan_filter(port->id, vlan, 1) : 0;
+}
+
 static uint64_t dpdk_page_size(const struct netdev *netdev)
 {
 	return dpdk_pool_page_size(((const struct dpdk_port *)netdev)->pool);
@@ -298,6 +306,7 @@ static const struct netdev_ops dpdk_ops = {
 	.mac = dpdk_mac,
 	.mtu = dpdk_mtu,
 	.hear_all = dpdk_hear_all,
+	.hear_vlan = dpdk_hear_vlan,
 	.page_size = dpdk_page_size,
 	.counters = dpdk_counters,
 	.close = dpdk_close,
@@ -363,6 +372,7 @@ static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
 {
 	struct rte_eth_conf conf = {
 		.rxmode.mtu = spec->kind == DPDK_OTHER ? port->mtu : 0,
+		.rxmode.offloads = port->filters_vlans ? RTE_ETH_RX_OFFLOAD_VLAN_FILTER : 0,
 		.intr_conf.rxq = spec->kind == DPDK_TAP,
 	};
 	uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
@@ -380,6 +390,13 @@ static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }
 
+/* Other drivers let all VLANs in unless they are asked to filter. */
+static bool filters_unasked(const struct rte_eth_dev_info *info)
+{
+	return !strcmp(info->driver_name, "net_virtio") &&
+	       info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+}
+
 static int bring_up(struct dpdk_port *port, const struct dpdk_spec *spec, uint32_t asked)
 {
 	struct rte_eth_dev_info info;
@@ -393,6 +410,7 @@ static int bring_up(struct dpdk_port *port, const struct dpdk_spec *spec, uint32
 		port->mtu = asked;
 	port->mtu = RTE_MIN(port->mtu, MTU_MAX);
 	port->frame_max = port->mtu + FRAME_OVERHEAD;
+	port->filters_vlans = filters_unasked(&info);
 	err = create_pool(port, spec) ?: configure(port, spec);
 	if (!err && spec->kind == DPDK_TAP) {
 		port->driver_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, 0);

@@ -253,6 +253,11 @@ static uint32_t fault_mtu(const struct netdev *netdev)
 	return netdev_mtu(((const struct fault_port *)netdev)->below);
 }
 
+static int fault_hear_vlan(struct netdev *netdev, uint16_t vlan)
+{
+	return netdev_hear_vlan(((struct fault_port *)netdev)->below, vlan);
+}
+
 static int fault_hear_all(struct netdev *netdev)
 {
 	return netdev_hear_all(((struct fault_port *)netdev)->below);
@@ -295,6 +300,7 @@ static const struct netdev_ops fault_ops = {
 	.mac = fault_mac,
 	.mtu = fault_mtu,
 	.hear_all = fault_hear_all,
+	.hear_vlan = fault_hear_vlan,
 	.page_size = fault_page_size,
 	.counters = fault_counters,
 	.close = fault_close,

@@ -45,6 +45,11 @@ uint32_t netdev_mtu(const struct netdev *port)
 	return port->ops->mtu ? port->ops->mtu(port) : UINT32_MAX;
 }
 
+int netdev_hear_vlan(struct netdev *port, uint16_t vlan)
+{
+	return port->ops->hear_vlan ? port->ops->hear_vlan(port, vlan) : 0;
+}
+
 int netdev_hear_all(struct netdev *port)
 {
 	return port->ops->hear_all ? port->ops->hear_all(port) : 0;

@@ -15,6 +15,7 @@ struct netdev_ops {
 	bool (*mac)(const struct netdev *port, uint8_t mac[6]);
 	uint32_t (*mtu)(const struct netdev *port);
 	int (*hear_all)(struct netdev *port);
+	int (*hear_vlan)(struct netdev *port, uint16_t vlan);
 	uint64_t (*page_size)(const struct netdev *port);
 	void (*counters)(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 	void (*close)(struct netdev *port);

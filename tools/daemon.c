@@ -263,6 +263,20 @@ static int hear_for_vms(struct daemon *d, char why[DAEMON_WHY])
 	return uplinks_hear_all(&d->uplinks, why);
 }
 
+/* Those of the addresses that the kernel has its own interfaces let in. */
+static int hear_vlans(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < HOST_ADDRESSES && !rc; i++) {
+		const struct host_address *a = &d->host.addresses[i];
+
+		if (a->valid && a->vlan && a->uplink != HOST_NO_UPLINK)
+			rc = uplink_hear_vlan(&d->uplinks.at[a->uplink], a->vlan, why);
+	}
+	return rc;
+}
+
 /* Uplinks come first: DPDK, once it is up, takes no PCI device that was not named before. */
 static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
 {
@@ -277,7 +291,7 @@ static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
 		snprintf(why, DAEMON_WHY, "cannot make the switch's tables: %s", strerror(-rc));
 	if (!rc)
 		rc = pin_macs(d, why);
-	return rc ? rc : hear_for_vms(d, why);
+	return rc ?: hear_for_vms(d, why) ?: hear_vlans(d, why);
 }
 
 static int set_up_clients(struct daemon *d, char why[DAEMON_WHY])

@@ -148,6 +148,16 @@ int uplink_hear_all(struct uplink *u, char why[UPLINK_WHY])
 	return rc;
 }
 
+int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char why[UPLINK_WHY])
+{
+	int rc = netdev_hear_vlan(u->port, vlan);
+
+	if (rc)
+		snprintf(why, UPLINK_WHY, "%s cannot hear VLAN %u: %s", u->spec, vlan,
+			 strerror(-rc));
+	return rc;
+}
+
 int uplink_reopen(struct uplink *u, char why[UPLINK_WHY])
 {
 	const bool hears_all = u->hears_all;

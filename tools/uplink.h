@@ -57,6 +57,8 @@ int uplink_reopen(struct uplink *u, char why[UPLINK_WHY]);
 bool uplink_is_xdp(const struct uplink *u);
 /* Hears what is for other stations too (netdev_hear_all), for VMs. */
 int uplink_hear_all(struct uplink *u, char why[UPLINK_WHY]);
+/* Hears frames of a VLAN, too, where the device would keep them back (netdev_hear_vlan). */
+int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char why[UPLINK_WHY]);
 void uplink_close(struct uplink *u);
 /* Tells which pages the port has got, which are its for good; nothing where there is no port. */
 void uplink_log_pages(const struct uplink *u);

@@ -53,6 +53,12 @@ uint32_t netdev_mtu(const struct netdev *port);
  * 0, also for a port that never did anything else.
  */
 int netdev_hear_all(struct netdev *port);
+/*
+ * Receives frames with an 802.1Q tag of this ID (1 to 4094) too, where the device would keep them
+ * back. 0, also for a port that keeps none back, or that has no say in it, as one on an interface
+ * of the kernel's.
+ */
+int netdev_hear_vlan(struct netdev *port, uint16_t vlan);
 /* Bytes of a page of the memory that its packet buffers lie in, which tells huge pages from
  * ordinary ones; 0: it has none. */
 uint64_t netdev_page_size(const struct netdev *port);
