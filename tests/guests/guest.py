@@ -165,13 +165,14 @@ class Guest:
         """Gives the NIC addresses, and makes the device rxe0 on it."""
         self.run(f'rdma link add rxe0 type rxe netdev {self.raise_link(mtu, ipv4, ipv6)}')
 
-    def gid(self, address):
-        """The index of an address in the GID table of rxe0."""
+    def gid(self, address, device='/sys/class/infiniband/rxe0'):
+        """The index of an address in the GID table of rxe0, or of the device of another folder."""
         wanted = ipaddress.ip_address(address)
         if wanted.version == 4:
             wanted = ipaddress.ip_address(f'::ffff:{address}')
-        return int(self.run('cd /sys/class/infiniband/rxe0/ports/1/gids; '
-                            f'grep -l {wanted.exploded} *'))
+        # That of RoCEv2 comes first.
+        return min(map(int, self.run(f'cd {device}/ports/1/gids; '
+                                     f'grep -l {wanted.exploded} *').split()))
 
     def wait_neighbour(self, address):
         """Waits until the station at the other end of the wire answers."""

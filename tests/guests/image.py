@@ -27,6 +27,11 @@ PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo',
 PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
 # urxe itself, below /urxe as below the build directory.
 URXE = ['tools/urxe', 'tools/urxed', 'verbs/liburxe.so']
+# The drivers of DPDK that it may want there, and those of the kernel's that leave it a PCI device,
+# for modprobe.
+DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_af_packet', 'net_virtio', 'net_vmxnet3']
+DRIVER_LIBRARY = '/usr/lib/*/dpdk/pmds-*/librte_{}.so.*[0-9]'
+LEAVING_MODULES = ['uio_pci_generic', 'vfio_pci', 'vfio_iommu_type1']
 PROVIDER = '/etc/libibverbs.d/rxe.driver'
 # What pthread_exit loads, which no program says.
 UNWINDER = '/usr/lib/*/libgcc_s.so.1'
@@ -93,7 +98,7 @@ def read_module(path):
         return file.read()
 
 
-def modules(folder):
+def modules(folder, names):
     """(name, contents) in the order in which to load them; those built in are left out."""
     paths = {module_name(path): path for top in ('lib', 'usr/lib') for path in
              glob.glob(os.path.join(folder, top, 'modules/*/kernel/**/*.ko*'), recursive=True)}
@@ -107,7 +112,7 @@ def modules(folder):
             load(needed.replace('-', '_'))
         loaded[name] = contents
 
-    for name in MODULES:
+    for name in names:
         load(name)
     return list(loaded.items())
 
@@ -136,6 +141,7 @@ class Archive:
         self.file = open(path, 'wb')
         self.inodes = 0
         self.folders = {'/'}
+        self.libraries = set()
 
     def entry(self, path, mode, data=b''):
         self.inodes += 1
@@ -159,6 +165,19 @@ class Archive:
         with open(source, 'rb') as file:
             self.add(path or source, file.read())
 
+    def copy_library(self, path):
+        """Where a link leads to it here, one does there: it is one library by all its names."""
+        if path in self.libraries:
+            return
+        self.libraries.add(path)
+        target = os.path.realpath(path)
+        if path == target:
+            self.copy(path)
+            return
+        self.folder(os.path.dirname(path))
+        self.entry(path, stat.S_IFLNK | 0o777, target.encode())
+        self.copy_library(target)
+
     def close(self):
         self.entry('TRAILER!!!', 0)
         self.file.close()
@@ -177,7 +196,7 @@ class Image:
         self.top = tempfile.TemporaryDirectory(prefix='image-')
         self.initramfs = os.path.join(self.top.name, 'initramfs')
         archive = Archive(self.initramfs)
-        for empty in ('/dev', '/proc', '/sys', '/tmp'):
+        for empty in ('/dev', '/proc', '/run', '/sys', '/tmp'):
             archive.folder(empty)
         here = os.path.dirname(os.path.abspath(__file__))
         archive.copy(os.path.join(here, 'init.sh'), '/init')
@@ -185,7 +204,8 @@ class Image:
         add_programs(archive, [find_program(name) for name in PROGRAMS] + list(programs))
         if urxe:
             add_urxe(archive, build)
-        for number, (name, contents) in enumerate(modules(package)):
+            add_modprobe(archive, package)
+        for number, (name, contents) in enumerate(modules(package, MODULES)):
             archive.add(f'/modules/{number:02}-{name}.ko', contents)
         archive.close()
 
@@ -203,11 +223,25 @@ def add_programs(archive, programs):
 
 def add_libraries(archive, paths):
     for library in sorted({name for path in paths for name in libraries(path)}):
-        archive.copy(library)
+        archive.copy_library(library)
 
 
 def add_urxe(archive, build):
     paths = [os.path.join(build, name) for name in URXE]
     for name, path in zip(URXE, paths):
         archive.copy(path, '/urxe/' + name)
-    add_libraries(archive, paths)
+    drivers = [only(DRIVER_LIBRARY.format(name)) for name in DRIVERS]
+    for driver in drivers:
+        archive.copy_library(driver)
+    add_libraries(archive, [*paths, *drivers])
+
+
+def add_modprobe(archive, package):
+    """What modprobe loads, and in which order: each behind all that come before."""
+    folder = only(os.path.join(package, 'lib/modules/*'))[len(package):]
+    names, lines = [], ''
+    for name, contents in modules(package, LEAVING_MODULES):
+        archive.add(f'{folder}/{name}.ko', contents)
+        lines += f'{name}.ko: {" ".join(f"{other}.ko" for other in reversed(names))}\n'
+        names.append(name)
+    archive.add(f'{folder}/modules.dep', lines.encode())
