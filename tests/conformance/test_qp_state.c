@@ -133,9 +133,22 @@ static bool to_sqe(struct side *s)
 	return side_state(s) == IBV_QPS_SQE;
 }
 
+/* Until a QP in SQD has drained, Linux' rdma_rxe lets it go nowhere but to ERR (rxe_qp_chk_attr).
+ */
+static void await_drained(struct side *s, struct ibv_qp_attr *attr)
+{
+	struct ibv_qp_init_attr init;
+
+	do
+		MUST(!ibv_query_qp(s->qp, attr, 0xffff, &init));
+	while (attr->sq_draining);
+}
+
 /* Brings a QP into a state, from wherever it is. */
 static bool bring(struct side *s, enum ibv_qp_state state)
 {
+	struct ibv_qp_attr attr;
+
 	/* Those that do not leave a state for RESET may by way of ERR. */
 	if (side_step(s, NULL, IBV_QPS_RESET)) {
 		MUST(!side_step(s, NULL, IBV_QPS_ERR));
@@ -151,6 +164,7 @@ static bool bring(struct side *s, enum ibv_qp_state state)
 	case IBV_QPS_SQD:
 		side_up(s, s, IBV_QPS_RTS);
 		MUST(!side_step(s, NULL, IBV_QPS_SQD));
+		await_drained(s, &attr);
 		break;
 	default: side_up(s, s, state); break;
 	}
@@ -359,9 +373,7 @@ static void query(void)
 		     got.rnr_retry == 6 && got.max_rd_atomic == 4,
 	     "it says what the requester does");
 	MUST(!side_step(&s, NULL, IBV_QPS_SQD));
-	do
-		MUST(!ibv_query_qp(s.qp, &got, 0xffff, &init));
-	while (got.sq_draining);
+	await_drained(&s, &got);
 	rule(got.qp_state == IBV_QPS_SQD, "an idle QP has drained by and by");
 	attr.cur_qp_state = IBV_QPS_RTS;
 	attr.qp_state = IBV_QPS_RTS;
