@@ -74,6 +74,16 @@ static uint8_t *put_ipv6(uint8_t *at, const struct urxe_path *path, const struct
 	return at + IPV6_LEN;
 }
 
+/* Of a header without its length and checksum. */
+static uint32_t ipv4_sum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < IPV4_LEN; i += 2)
+		sum += get16(ip + i);
+	return sum;
+}
+
 static uint8_t *put_udp(uint8_t *at, const struct urxe_path *path, uint32_t flow)
 {
 	memset(at, 0, UDP_LEN);
@@ -102,6 +112,7 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 		h->net = URXE_NET_IPV4;
 		at = put_ethernet(h, dev, path, ETHERTYPE_IPV4);
 		at = put_udp(put_ipv4(at, path, &src->gid, traffic_class), path, flow);
+		h->ipv4_sum = ipv4_sum(h->bytes + h->l3);
 	} else {
 		h->net = URXE_NET_IPV6;
 		at = put_ethernet(h, dev, path, ETHERTYPE_IPV6);
@@ -135,27 +146,23 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	put24(at + 9, bth->psn);
 }
 
-/* RFC 1071 over the 20 bytes of the header. */
-static void put_ipv4_checksum(uint8_t *ip)
+/* The checksum (RFC 1071) of a header whose other fields than its length sum up to `sum`. */
+static void put_ipv4_length(uint8_t *ip, uint32_t sum, uint16_t len)
 {
-	uint32_t sum = 0;
-
-	put16(ip + 10, 0);
-	for (int i = 0; i < IPV4_LEN; i += 2)
-		sum += get16(ip + i);
+	sum += len;
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
+	put16(ip + 2, len);
 	put16(ip + 10, (uint16_t)~sum);
 }
 
 /* Completes the network headers for an L4 (or, with a GRH, BTH to ICRC) of len bytes. */
-static void put_lengths(uint8_t *l3, enum urxe_net net, uint16_t len)
+static void put_lengths(uint8_t *l3, const struct header_template *h, uint16_t len)
 {
-	switch (net) {
+	switch (h->net) {
 	case URXE_NET_IPV4:
-		put16(l3 + 2, IPV4_LEN + UDP_LEN + len);
+		put_ipv4_length(l3, h->ipv4_sum, IPV4_LEN + UDP_LEN + len);
 		put16(l3 + IPV4_LEN + 4, UDP_LEN + len);
-		put_ipv4_checksum(l3);
 		break;
 	case URXE_NET_IPV6:
 		put16(l3 + 4, UDP_LEN + len);
@@ -174,7 +181,7 @@ void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 	memset(end, 0, pad);
 	end += pad;
 	b->bth[1] |= (uint8_t)(pad << 4);
-	put_lengths(l3, b->header->net, (uint16_t)(end - b->bth + URXE_ICRC_LEN));
+	put_lengths(l3, b->header, (uint16_t)(end - b->bth + URXE_ICRC_LEN));
 	urxe_icrc_put(end, urxe_icrc(b->header->net, l3, b->bth, end));
 	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);

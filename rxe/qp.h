@@ -138,7 +138,8 @@ struct header_template {
 	uint8_t bytes[ETH_LEN + VLAN_LEN + L3_MAX_LEN];
 	uint8_t l3; /* offset of the network header */
 	uint8_t len;
-	uint8_t net; /* enum urxe_net */
+	uint8_t net;       /* enum urxe_net */
+	uint32_t ipv4_sum; /* of its 16-bit words, for the checksum */
 };
 
 struct urxe_qp {

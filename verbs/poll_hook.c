@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "clock.h"
 #include "cq.h"
 #include "file.h"
 #include "port.h"
@@ -16,15 +17,17 @@
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+	uint64_t now;
 	int found;
 
 	if (!file || !file->poll_cq)
 		return -1;
 	found = file->poll_cq(cq, n, wc);
-	if (!found && progress_poll(file, cq->handle))
+	now = clock_now();
+	if (!found && progress_poll(file, cq->handle, now))
 		found = file->poll_cq(cq, n, wc);
 	if (found)
-		progress_found();
+		progress_found(now);
 	return found;
 }
 
@@ -42,6 +45,7 @@ static __thread const struct ibv_cq_ex *ended;
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+	uint64_t now;
 	int rc;
 
 	if (!file || !file->start_poll)
@@ -49,10 +53,11 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	if (ended == cq)
 		ended = NULL;
 	rc = file->start_poll(cq, attr);
-	if (rc == ENOENT && progress_poll(file, cq->handle))
+	now = clock_now();
+	if (rc == ENOENT && progress_poll(file, cq->handle, now))
 		rc = file->start_poll(cq, attr);
 	if (rc == 0)
-		progress_found();
+		progress_found(now);
 	return rc;
 }
 

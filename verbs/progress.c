@@ -304,9 +304,9 @@ void progress_entered(uint64_t now)
 	atomic_store_explicit(&progress->away_score, score, memory_order_relaxed);
 }
 
-void progress_found(void)
+void progress_found(uint64_t now)
 {
-	atomic_store_explicit(&progress->found_at, clock_now(), memory_order_relaxed);
+	atomic_store_explicit(&progress->found_at, now, memory_order_relaxed);
 	if (!atomic_load_explicit(&progress->away_score, memory_order_relaxed))
 		return;
 	port_lock();
@@ -322,9 +322,8 @@ static bool is_armed(const struct uverbs_file *file, uint32_t handle)
 	return cq && cq->armed;
 }
 
-bool progress_poll(const struct uverbs_file *file, uint32_t handle)
+bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now)
 {
-	uint64_t now = clock_now();
 	bool yield;
 
 	progress_entered(now);

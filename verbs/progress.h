@@ -59,9 +59,9 @@ void progress_entered(uint64_t now);
  * Without the lock: a poll of the CQ with that handle found nothing. False: there
  * is no use in polling again.
  */
-bool progress_poll(const struct uverbs_file *file, uint32_t handle);
+bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now);
 /* Without the lock: a poll found something. */
-void progress_found(void);
+void progress_found(uint64_t now);
 /* Receives and sends; also for commands that look for completions. */
 void progress_run(uint64_t now);
 
