@@ -6,7 +6,7 @@
  *   exec      a program that is executed inherits no descriptor
  *   ranges    close_range, closefrom: all is closed, and may be opened again
  *   numbers   duplicates of a descriptor, and a descriptor that becomes another file's
- *   passing   a completion channel's events through a descriptor that was passed
+ *   passing   what another process can do with descriptors that were passed to it
  *   signals   calls that are interrupted all the time
  *   gone      a device that is removed: errors, one event, flushed requests, and a clean end
  */
@@ -28,6 +28,7 @@
 
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_cm.h>
 
 #define WAIT_MS 60000
 
@@ -249,49 +250,128 @@ static void check_numbers(void)
 	close_device(&d);
 }
 
-static int pass(int fd)
+/* Sends descriptors, or, with to_send NULL, receives as many. */
+static void pass(int end, const int *to_send, int *received, int n)
 {
 	union {
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(3 * sizeof(int))];
 		struct cmsghdr align;
 	} control;
+	const size_t size = (size_t)n * sizeof(int);
 	char byte = 0;
 	struct iovec iov = {&byte, 1};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control.room,
-			     .msg_controllen = sizeof(control.room)};
+			     .msg_controllen = CMSG_SPACE(size)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	int ends[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
-		err(1, "socketpair");
-	*c = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	if (sendmsg(ends[0], &msg, 0) != 1 || recvmsg(ends[1], &msg, 0) != 1)
-		err(1, "cannot pass a descriptor");
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-	close(ends[0]);
-	close(ends[1]);
-	return fd;
+	*c = (struct cmsghdr){CMSG_LEN(size), SOL_SOCKET, SCM_RIGHTS};
+	if (to_send) {
+		memcpy(CMSG_DATA(c), to_send, size);
+		if (sendmsg(end, &msg, 0) != 1)
+			err(1, "cannot pass descriptors");
+		return;
+	}
+	if (recvmsg(end, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		err(1, "no descriptors");
+	memcpy(received, CMSG_DATA(CMSG_FIRSTHDR(&msg)), size);
+}
+
+enum passed { COMPLETIONS, ASYNCHRONOUS, RDMACM, PASSED };
+
+static bool has_event(int fd, void *event, ssize_t size)
+{
+	struct pollfd pfd = {fd, POLLIN, 0};
+
+	return poll(&pfd, 1, WAIT_MS) == 1 && read(fd, event, (size_t)size) == size;
+}
+
+static bool makes_id(int fd)
+{
+	struct {
+		struct rdma_ucm_cmd_hdr header;
+		struct rdma_ucm_create_id create;
+	} command = {{RDMA_USER_CM_CMD_CREATE_ID, sizeof(command.create),
+		      sizeof(struct rdma_ucm_create_id_resp)},
+		     {.ps = RDMA_PS_TCP, .qp_type = IBV_QPT_RC}};
+	struct rdma_ucm_create_id_resp response;
+
+	command.create.response = (uintptr_t)&response;
+	return write(fd, &command, sizeof(command)) == sizeof(command);
+}
+
+/* Events come there, as from the kernel. Commands are the opener's alone, as with the kernel, which
+ * says EACCES; here they are lost. */
+static int receiver(int end)
+{
+	struct ib_uverbs_async_event_desc event;
+	struct ib_uverbs_comp_event_desc completion;
+	int fds[PASSED];
+
+	pass(end, NULL, fds, PASSED);
+	if (!has_event(fds[COMPLETIONS], &completion, sizeof(completion)) ||
+	    !has_event(fds[ASYNCHRONOUS], &event, sizeof(event)))
+		return 1;
+	if (event.event_type != IBV_EVENT_QP_LAST_WQE_REACHED)
+		return 2;
+	makes_id(fds[RDMACM]);
+	return 0;
+}
+
+/* The last receive of a queue pair in error, whose receives are a SRQ's. */
+static void raise_event(struct device *d)
+{
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 1, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(d->pd, &attr);
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.send_cq = d->cq,
+					.recv_cq = d->cq,
+					.srq = srq,
+					.cap = {.max_send_wr = 1}};
+	struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_qp *qp = srq ? ibv_create_qp(d->pd, &init) : NULL;
+
+	if (!qp ||
+	    ibv_modify_qp(qp, &to,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		err(1, "no QP with a SRQ");
+	to.qp_state = IBV_QPS_ERR;
+	if (ibv_modify_qp(qp, &to, IBV_QP_STATE))
+		err(1, "a QP with a SRQ does not end");
 }
 
 static void check_passing(void)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
-	struct ib_uverbs_comp_event_desc event;
+	int ends[2], fds[PASSED];
 	static struct device d;
-	struct pollfd pfd = {.events = POLLIN};
+	struct ibv_wc wc;
+	pid_t child;
 
+	/* Before the device is opened: the child has nothing of it but what it is given. */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
+		err(1, "socketpair");
+	child = fork();
+	if (!child)
+		_exit(receiver(ends[1]));
 	open_device(&d);
-	pfd.fd = pass(d.channel->fd);
+	fds[COMPLETIONS] = d.channel->fd;
+	fds[ASYNCHRONOUS] = d.context->async_fd;
+	fds[RDMACM] = open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
+	if (fds[RDMACM] < 0)
+		err(1, "rdma_cm");
+	pass(ends[0], fds, NULL, PASSED);
 	if (ibv_req_notify_cq(d.cq, 0) || ibv_post_send(d.qp, &wr, &bad))
 		err(1, "cannot post");
-	if (poll(&pfd, 1, WAIT_MS) != 1 || read(pfd.fd, &event, sizeof(event)) != sizeof(event))
-		err(1, "no event through a descriptor that was passed");
-	ibv_ack_cq_events(d.cq, 1);
-	close(pfd.fd);
-	close_device(&d);
+	raise_event(&d);
+	expect_child(child, "another process with descriptors that were passed");
+	if (!makes_id(fds[RDMACM]))
+		err(1, "no command is answered after another process's");
+	/* The one whose event the other has read. */
+	if (ibv_poll_cq(d.cq, 1, &wc) != 1)
+		errx(1, "no completion of what was passed");
+	work(&d);
 }
 
 static pthread_t worker;
