@@ -257,23 +257,15 @@ static int query_route(struct ucma_command *c)
 
 #define QUERY_ADDR_LEN UP_TO(rdma_ucm_query_addr_resp, ibdev_index)
 
-static int query_addr(struct ucma_command *c, const struct cma_id *id)
+typedef void fill_addr_fn(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
+
+static int query_addr(struct ucma_command *c, const struct cma_id *id, fill_addr_fn *fill)
 {
 	struct rdma_ucm_query_addr_resp response;
 
 	if (c->out_size < QUERY_ADDR_LEN)
 		return -ENOSPC;
-	ucma_fill_addr(&response, id);
-	return reply(c, &response, QUERY_ADDR_LEN);
-}
-
-static int query_gid(struct ucma_command *c, const struct cma_id *id)
-{
-	struct rdma_ucm_query_addr_resp response;
-
-	if (c->out_size < QUERY_ADDR_LEN)
-		return -ENOSPC;
-	ucma_fill_gid(&response, id);
+	fill(&response, id);
 	return reply(c, &response, QUERY_ADDR_LEN);
 }
 
@@ -304,9 +296,9 @@ static int query(struct ucma_command *c)
 	if (rc)
 		return rc;
 	switch (request.option) {
-	case RDMA_USER_CM_QUERY_ADDR: return query_addr(c, ctx->id);
+	case RDMA_USER_CM_QUERY_ADDR: return query_addr(c, ctx->id, ucma_fill_addr);
 	case RDMA_USER_CM_QUERY_PATH: return query_path(c, ctx->id);
-	case RDMA_USER_CM_QUERY_GID: return query_gid(c, ctx->id);
+	case RDMA_USER_CM_QUERY_GID: return query_addr(c, ctx->id, ucma_fill_gid);
 	default: return -ENOSYS;
 	}
 }

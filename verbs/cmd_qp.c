@@ -428,14 +428,41 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 	return urxe_qp_modify(qp->qp, now, attr, mask);
 }
 
+static void log_migration(const struct qp *qp, uint32_t mask)
+{
+	log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
+		 mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH" : "IBV_QP_PATH_MIG_STATE");
+}
+
+/* With the port's lock. */
+static int modify_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			 const struct urxe_qp_attr *attr, struct remote *remote)
+{
+	uint64_t now = clock_now();
+	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	int rc = qp ? modify_engine(qp, now, attr, request->attr_mask)
+		    : command_no_object(c, request->qp_handle);
+
+	if (rc == -EOPNOTSUPP)
+		log_migration(qp, request->attr_mask);
+	if (rc) {
+		remote_release(remote);
+		return rc;
+	}
+	qp_modified(qp);
+	progress_transmit(now);
+	port_publish();
+	progress_schedule();
+	change_remote(qp, remote);
+	return 0;
+}
+
 static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request,
 		  uint32_t rate_limit)
 {
 	struct ib_uverbs_ah_attr address;
 	struct urxe_qp_attr attr;
 	struct remote *remote;
-	struct qp *qp;
-	uint64_t now;
 	int rc = check_modify(request);
 
 	if (rc)
@@ -457,23 +484,7 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 		abandon_remote(remote);
 		return rc;
 	}
-	now = clock_now();
-	qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
-	rc = qp ? modify_engine(qp, now, &attr, request->attr_mask)
-		: command_no_object(c, request->qp_handle);
-	if (rc == -EOPNOTSUPP)
-		log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
-			 request->attr_mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH"
-							      : "IBV_QP_PATH_MIG_STATE");
-	if (!rc) {
-		qp_modified(qp);
-		progress_transmit(now);
-		port_publish();
-		progress_schedule();
-		change_remote(qp, remote);
-	} else {
-		remote_release(remote);
-	}
+	rc = modify_locked(c, request, &attr, remote);
 	port_unlock();
 	remote_flush();
 	return rc;

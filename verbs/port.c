@@ -500,7 +500,10 @@ static bool return_nic(int rc)
 	return again;
 }
 
-int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
+/* Asks the daemon, and where it goes meanwhile the next one. -EIO: there is none any more. */
+typedef int ask_fn(struct vnic_driver *nic, void *question);
+
+static int ask_daemon(ask_fn *ask, void *question)
 {
 	struct vnic_driver *nic;
 	int rc;
@@ -509,9 +512,29 @@ int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_ho
 		nic = borrow_nic();
 		if (!nic)
 			return -EIO;
-		rc = vnic_driver_resolve(nic, sgid_index, dgid, hop);
+		rc = ask(nic, question);
 	} while (return_nic(rc));
 	return rc;
+}
+
+struct next_hop_question {
+	uint8_t sgid_index;
+	const uint8_t *dgid;
+	struct vnic_next_hop *hop;
+};
+
+static int ask_next_hop(struct vnic_driver *nic, void *question)
+{
+	const struct next_hop_question *q = question;
+
+	return vnic_driver_resolve(nic, q->sgid_index, q->dgid, q->hop);
+}
+
+int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
+{
+	struct next_hop_question question = {sgid_index, dgid, hop};
+
+	return ask_daemon(ask_next_hop, &question);
 }
 
 /* 0: a block is wanted; 1: there are free numbers. */
@@ -528,7 +551,7 @@ static int check_lease(void)
 	return rc;
 }
 
-/* Gets another block of numbers; one thread at a time, by lease_lock. */
+/* Gets another block of numbers; with lease_lock. */
 static int extend(struct vnic_driver *nic)
 {
 	struct lease_block *block;
@@ -551,48 +574,53 @@ static int extend(struct vnic_driver *nic)
 	return 0;
 }
 
-int port_lease(void)
+static int ask_lease(struct vnic_driver *nic, void *unused)
 {
-	struct vnic_driver *nic;
 	int rc;
 
-	do {
-		nic = borrow_nic();
-		if (!nic)
-			return -EIO;
-		pthread_mutex_lock(&lease_lock);
-		rc = extend(nic);
-		pthread_mutex_unlock(&lease_lock);
-	} while (return_nic(rc));
+	(void)unused;
+	pthread_mutex_lock(&lease_lock);
+	rc = extend(nic);
+	pthread_mutex_unlock(&lease_lock);
+	return rc;
+}
+
+int port_lease(void)
+{
+	int rc = ask_daemon(ask_lease, NULL);
+
 	if (rc)
 		log_info("no more queue pairs: %s", strerror(-rc));
 	return rc;
 }
 
+static int ask_register(struct vnic_driver *nic, void *question)
+{
+	struct remote *remote = question;
+
+	remote->daemon = port.daemons;
+	return vnic_driver_register(nic, remote->dgid, remote->qpn);
+}
+
+static int ask_unregister(struct vnic_driver *nic, void *question)
+{
+	struct remote *remote = question;
+
+	/* What an earlier daemon knew has gone with it. */
+	if (remote->daemon != port.daemons)
+		return 0;
+	return vnic_driver_unregister(nic, remote->dgid, remote->qpn);
+}
+
 int port_register(struct remote *remote, bool connected)
 {
-	struct vnic_driver *nic;
-	int rc;
-
-	do {
-		nic = borrow_nic();
-		if (!nic)
-			return -EIO;
-		/* What an earlier daemon knew has gone with it. */
-		if (connected)
-			rc = vnic_driver_register(nic, remote->dgid, remote->qpn);
-		else if (remote->daemon == port.daemons)
-			rc = vnic_driver_unregister(nic, remote->dgid, remote->qpn);
-		else
-			rc = 0;
-		remote->daemon = port.daemons;
-	} while (return_nic(rc));
-	return rc;
+	return ask_daemon(connected ? ask_register : ask_unregister, remote);
 }
 
 /* Gets the inbox of the process that has a QPN. */
-static int introduce(struct vnic_driver *nic, uint32_t qpn)
+static int ask_introduction(struct vnic_driver *nic, void *question)
 {
+	uint32_t qpn = *(const uint32_t *)question;
 	int fds[VNIC_INBOX_FDS];
 	int rc = vnic_driver_introduce(nic, qpn, fds);
 
@@ -616,18 +644,9 @@ static bool is_known(uint32_t qpn)
 
 void port_meet(uint32_t qpn)
 {
-	struct vnic_driver *nic;
-	int rc;
+	int rc = is_known(qpn) ? 0 : ask_daemon(ask_introduction, &qpn);
 
-	if (is_known(qpn))
-		return;
-	do {
-		nic = borrow_nic();
-		if (!nic)
-			return;
-		rc = introduce(nic, qpn);
-	} while (return_nic(rc));
-	if (rc)
+	if (rc && rc != -EIO)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }
 
