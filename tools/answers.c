@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "answers.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -164,17 +165,18 @@ static void add(json_t *report, const json_t *lease, int memory)
 
 /* --- All of them */
 
-/* False: no more answers come. */
-static bool take_one(json_t *report, int socket)
+/* False: no more answers come. *alive: one has come, or is being written. */
+static bool take_one(json_t *report, int socket, bool *alive)
 {
 	struct vnic_attach_inventory answer;
 	struct message_extras came;
 	int len = message_recv(socket, &answer, sizeof(answer), &came);
 	json_t *lease = NULL;
 
-	if (len == sizeof(answer) && !answer.status)
+	if (len == sizeof(answer) && (!answer.status || answer.status == -EINPROGRESS))
 		lease = find_waiting(json_object_get(report, "leases"), came.pid);
-	if (lease)
+	*alive = lease;
+	if (lease && !answer.status)
 		add(report, lease, came.fds[0]);
 	message_drop(&came);
 	return len > 0;
@@ -183,8 +185,10 @@ static bool take_one(json_t *report, int socket)
 void answers_collect(json_t *report, int socket)
 {
 	json_t *leases = json_object_get(report, "leases"), *lease;
-	uint64_t end = now_ns() + ASK_ANSWER_MS * NS_PER_MS, now;
+	uint64_t now = now_ns(), end = now + ASK_ANSWER_MS * NS_PER_MS;
+	const uint64_t last = now + ASK_LONGEST_S * NS_PER_SEC;
 	struct pollfd pfd = {socket, POLLIN, 0};
+	bool alive;
 	size_t i;
 
 	json_object_set_new(report, "qps", json_array());
@@ -193,8 +197,11 @@ void answers_collect(json_t *report, int socket)
 	{
 		json_object_set_new(lease, "answered", json_false());
 	}
-	while (any_waiting(leases) && (now = now_ns()) < end)
+	for (; any_waiting(leases) && now < end && now < last; now = now_ns()) {
 		if (poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1) <= 0 ||
-		    !take_one(report, socket))
+		    !take_one(report, socket, &alive))
 			break;
+		if (alive)
+			end = now_ns() + ASK_ANSWER_MS * NS_PER_MS;
+	}
 }

@@ -6,8 +6,9 @@
 #include <jansson.h>
 
 /*
- * Adds to the report what ask.h says, as answers come on the socket, for ASK_ANSWER_MS at
- * most. Processes are strangers: what they send may be anything, and each counts once.
+ * Adds to the report what ask.h says, as answers come on the socket, for
+ * ASK_ANSWER_MS after the last sign of life. Processes are strangers: what they send may be
+ * anything, and each counts once.
  */
 void answers_collect(json_t *report, int socket);
 

@@ -9,7 +9,8 @@
 
 #define ASK_WHY       256
 #define ASK_SECONDS   5    /* a daemon that takes longer has hung, or was stopped */
-#define ASK_ANSWER_MS 1000 /* likewise a process */
+#define ASK_ANSWER_MS 1000 /* likewise a process that gives no sign of life for so long */
+#define ASK_LONGEST_S 60   /* for which signs of life are waited for */
 
 /*
  * Connects to the daemon of run_dir, and asks for a capture of a port by its name or

@@ -16,7 +16,8 @@
 #include "mr.h"
 #include "port.h"
 
-#define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+#define AT_ONCE 1024 /* queue pairs that are written down between two signs of life */
+#define SEALS   (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 
 struct qp_entry {
 	struct urxe_qp_attr attr;
@@ -35,6 +36,7 @@ struct inventory {
 	size_t n_qps;
 	struct urxe_mr_attr *mrs;
 	size_t n_mrs;
+	int socket; /* of who asks */
 };
 
 /* --- Under the lock */
@@ -196,6 +198,14 @@ static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 	json_put_close(j, '}');
 }
 
+/* Who asked and does not listen any more misses it. */
+static void send_status(int socket, int status)
+{
+	const struct vnic_attach_inventory reply = {.status = status};
+
+	(void)send(socket, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void write_all(struct json_text *j, const struct inventory *inv)
 {
 	json_put_open(j, NULL, '{');
@@ -203,8 +213,11 @@ static void write_all(struct json_text *j, const struct inventory *inv)
 	json_put_number(j, "pid", (uint64_t)getpid());
 	json_put_string(j, "program", program_invocation_short_name);
 	json_put_open(j, "qps", '[');
-	for (size_t i = 0; i < inv->n_qps; i++)
+	for (size_t i = 0; i < inv->n_qps; i++) {
+		if (i % AT_ONCE == 0)
+			send_status(inv->socket, -EINPROGRESS);
 		write_qp(j, &inv->qps[i]);
+	}
 	json_put_close(j, ']');
 	json_put_open(j, "mrs", '[');
 	for (size_t i = 0; i < inv->n_mrs; i++)
@@ -246,7 +259,7 @@ static int make_memory(const struct json_text *j)
 
 static void send_memory(int socket, int memory)
 {
-	struct vnic_attach_inventory reply = {.status = memory < 0 ? memory : 0};
+	struct vnic_attach_inventory reply = {.status = 0};
 	struct iovec iov = {&reply, sizeof(reply)};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	union {
@@ -256,28 +269,29 @@ static void send_memory(int socket, int memory)
 		.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS},
 	};
 
-	if (memory >= 0) {
-		memcpy(CMSG_DATA(&ancillary.header), &memory, sizeof(int));
-		header.msg_control = &ancillary;
-		header.msg_controllen = sizeof(ancillary);
-	}
-	/* Who asked and does not listen any more misses it. */
-	if (sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return;
+	memcpy(CMSG_DATA(&ancillary.header), &memory, sizeof(int));
+	header.msg_control = &ancillary;
+	header.msg_controllen = sizeof(ancillary);
+	(void)sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void inventory_send(int socket)
 {
-	struct inventory inv = {0};
-	struct json_text j = {.failed = copy(&inv) != 0};
+	struct inventory inv = {.socket = socket};
+	struct json_text j = {.failed = false};
 	int memory;
 
+	send_status(socket, -EINPROGRESS);
+	j.failed = copy(&inv) != 0;
 	port_unlock();
 	write_all(&j, &inv);
 	memory = make_memory(&j);
-	send_memory(socket, memory);
-	if (memory >= 0)
+	if (memory >= 0) {
+		send_memory(socket, memory);
 		close(memory);
+	} else {
+		send_status(socket, memory);
+	}
 	close(socket);
 	free(j.text);
 	free(inv.qps);

@@ -65,6 +65,9 @@ def check_limit(build):
     print(f'{count} queue pairs')
     with Host(build) as host:
         many = Many(build, host, count)
+        leases = host.show('lease')['leases']
+        if sum(lease['qps'] for lease in leases) != 2 * count:
+            raise Failure(f'not {count} queue pairs each: {leases}')
         many.finish()
         many.nothing_left()
 

@@ -211,7 +211,10 @@ struct vnic_attach_meeting {
 	uint32_t qpn;
 };
 
-/* Comes with a sealed memfd, where status is 0: a JSON document (verbs/inventory.h). */
+/*
+ * Comes with a sealed memfd, where status is 0: a JSON document (verbs/inventory.h). Before that
+ * any number of those with -EINPROGRESS, while the process is at it.
+ */
 struct vnic_attach_inventory {
 	int32_t status; /* 0 or a negative errno value */
 	uint32_t reserved;
