@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "rdmacm_ids.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -121,6 +122,20 @@ bool rdmacm_ids_destroyed(struct rdmacm_id id, struct rdmacm_response *response)
 	memcpy(response->out, &resp, sizeof(resp));
 	response->reply = (struct cm_attach_reply){.out = sizeof(resp)};
 	return id.there;
+}
+
+int rdmacm_ids_invent(struct rdmacm_file *file, uint32_t *number)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < IDS && get(file, i).there)
+		i++;
+	if (i < IDS)
+		know(file, i, (struct rdmacm_id){.there = true, .elsewhere = true});
+	pthread_mutex_unlock(&lock);
+	*number = i;
+	return i < IDS ? 0 : -ENOSPC;
 }
 
 void rdmacm_ids_elsewhere(struct rdmacm_file *file, uint32_t number, bool elsewhere)

@@ -33,6 +33,11 @@ void rdmacm_ids_restore(struct rdmacm_file *file, const struct rdmacm_request *r
 bool rdmacm_ids_destroyed(struct rdmacm_id id, struct rdmacm_response *response);
 /* urxed has gone: the next event; false: all IDs were told. */
 bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *response);
+/*
+ * urxed has gone, and gives no more numbers: one that no ID has, for a new one of the kernel's.
+ * -ENOSPC: there is none.
+ */
+int rdmacm_ids_invent(struct rdmacm_file *file, uint32_t *number);
 /* Addresses have decided whether the ID is the kernel's: those are not told of urxed's end. */
 void rdmacm_ids_elsewhere(struct rdmacm_file *file, uint32_t number, bool elsewhere);
 /* The device is closed. */

@@ -542,9 +542,12 @@ static int number_for(struct rdmacm_file *file, uint32_t id, uint32_t *number)
 	struct rdmacm_response response;
 	int rc = rdmacm_own(file, &request, &response);
 
+	if (!rc)
+		*number = number_in(&response);
+	else if (rc == -EIO)
+		rc = rdmacm_ids_invent(file, number);
 	if (rc)
 		return rc;
-	*number = number_in(&response);
 	set_twin(file, *number,
 		 (struct twin){.file = file, .id = id, .side = SIDE_KERNEL, .bound = true});
 	return 0;

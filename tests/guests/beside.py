@@ -60,7 +60,7 @@ def check_verbs(guest):
 def serve(guest, argv):
     """Starts a server under urxe run, which listens on return."""
     guest.run(f'rm -f {LOG}')
-    job = guest.start(f'URXE_LOG=debug {RUN} {argv} 2>{LOG}')
+    job = guest.start(f'URXE_LOG=debug URXE_RECONNECT_S=1 {RUN} {argv} 2>{LOG}')
     until(120, lambda: listening(guest) or not job.running(), job.describe)
     return job
 
@@ -137,6 +137,18 @@ def check_changes(guest):
     guest.run(f'{RUN} ibv_devinfo -v -d rxe0')
 
 
+def check_daemon_gone(guest):
+    """What the kernel's rdma_cm has goes on without urxed, its events, too."""
+    server = serve(guest, f'rping -s -P -a {KERNEL} -V')
+    guest.run('killall -9 urxed')
+    until(120, lambda: guest.start(f'grep -q "rdma_cm: urxed has gone" {LOG}').wait(60) == 0,
+          lambda: guest.run(f'cat {LOG}'))
+    for _ in range(2):
+        guest.run(f'rping -c -a {KERNEL} -C 5 -V')
+    guest.run('killall rping')
+    server.wait(60)
+
+
 def run():
     build, = sys.argv[1:]
     image = Image(build, urxe=True)
@@ -151,6 +163,7 @@ def run():
         check_programs(guest)
         check_groups(guest)
         check_changes(guest)
+        check_daemon_gone(guest)
 
 
 main(run)
