@@ -83,9 +83,10 @@ class Machine:
 
 
 ALL = [*(operations.perftest(argv, PATH_MTU) for argv in operations.PERFTEST),
-       *(operations.pingpong(argv, PATH_MTU) for argv in operations.PINGPONGS),
-       ['verbs_check', '-m', str(PATH_MTU)]]
-BRIEF = ALL[-2:]
+       *(operations.with_contents(argv, PATH_MTU)
+         for argv in operations.PINGPONGS + operations.VERBS_CHECK)]
+BRIEF = [operations.with_contents(argv, PATH_MTU)
+         for argv in (['ibv_rc_pingpong', '-c'], ['verbs_check', '-s', '100001'])]
 
 
 def meet(one, other, programs):
