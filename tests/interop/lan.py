@@ -108,7 +108,7 @@ class Lan:
 
 # --- What all tests are told
 
-def parser(doc, parts):
+def parser(doc, parts=None):
     """Of the options that say what Lan is made."""
     options = argparse.ArgumentParser(description=doc)
     options.add_argument('--build', required=True)
@@ -116,7 +116,8 @@ def parser(doc, parts):
     options.add_argument('--nic', choices=NICS, required=True)
     options.add_argument('--kernel', default='kernel', help='its folder, beside the build directory')
     options.add_argument('--fault', help='what urxed does to the frames of either direction')
-    options.add_argument('--part', choices=parts, required=True)
+    if parts:
+        options.add_argument('--part', choices=parts, required=True)
     return options
 
 

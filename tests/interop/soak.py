@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+urxe and Linux' rxe for a long time, over a network that loses, doubles and delays: programs in an
+order that the seed says, at all path MTUs. The daemon must be at the end what it was before.
+"""
+import os
+import random
+import time
+
+import lan
+import operations
+from host import Failure, main, open_files, until
+from peers import PATH_MTUS, through_faults
+from rdma import VERBS_CHECK
+
+
+def chosen(dice):
+    """A program with its arguments, and the path MTU that they are for."""
+    mtu = dice.choice(PATH_MTUS)
+    if dice.random() < 0.5:
+        return operations.with_contents(dice.choice(operations.CONTENTS_UNDER_FAULTS), mtu), mtu
+    return operations.perftest(dice.choice(operations.UNDER_FAULTS), mtu), mtu
+
+
+def check_daemon(host, files):
+    """It holds no descriptor of a program that has gone; it hears of that a little later."""
+    pid = host.daemon.process.pid
+    until(20, lambda: len(open_files(pid)) <= files,
+          lambda: f'{len(open_files(pid))} descriptors, and {files} before: {open_files(pid)}')
+
+
+def soak(net, dice, seconds):
+    """Returns how many programs have run, in both ways each."""
+    files = len(open_files(net.host.daemon.process.pid))
+    count, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        through_faults(net, *chosen(dice))
+        count += 1
+        if not net.host.daemon.running():
+            raise Failure('urxed has ended')
+    check_daemon(net.host, files)
+    return count
+
+
+def run():
+    options = lan.parser(__doc__)
+    options.add_argument('--seconds', type=int, required=True)
+    options.add_argument('--seed', type=int, default=random.randrange(1 << 32))
+    options = options.parse_args()
+    print(f'--seed {options.seed}', flush=True)
+    with lan.make(options, [os.path.join(options.build, VERBS_CHECK)]) as net:
+        count = soak(net, random.Random(options.seed), options.seconds)
+    print(f'{count} programs in {options.seconds} s, both ways each')
+
+
+if __name__ == '__main__':
+    main(run)
