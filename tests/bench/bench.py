@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 Figures of unmodified perftest over urxe0, beside what this machine's memory and kernel can do and
-what other transports reach on it. Each round measures everything once, in turn, so that all see
-the same machine; programs are pinned, one CPU a side. A ratio is urxe's figure over the other's.
+what other transports reach on it; with --guest, beside Linux' rdma_rxe, both in virtual machines. Each
+round measures everything once, in turn, so that all see the same machine; programs are pinned, one
+CPU a side. A ratio is urxe's figure over the other's.
 """
 import argparse
 import contextlib
@@ -14,7 +15,9 @@ import sys
 
 from measure import Unavailable
 from host import Failure, Host, SKIP
-from rows import GROUPS, PEERS, ROWS
+import machine_rows
+import rows as host_rows
+from machines import Machines
 
 from ethernet import Ethernet, INTERFACE, IPV4  # noqa: E402  by the path that measure has set
 
@@ -116,12 +119,12 @@ def shown(unit, value):
 
 
 def print_line(name, unit, figures, ratio=''):
-    print(f'{name:44}' + ''.join(f'{shown(unit, figures[which]):>14}'
+    print(f'{name:56}' + ''.join(f'{shown(unit, figures[which]):>14}'
                                  for which in ('median', 'least', 'most')) + f'{ratio:>10}')
 
 
 def print_table(found, missing, rounds):
-    print(f'{"":44}{"median":>14}{"least":>14}{"most":>14}{"ratio":>10}')
+    print(f'{"":56}{"median":>14}{"least":>14}{"most":>14}{"ratio":>10}')
     for row in found:
         print_line(row['name'], row['unit'], row)
         for peer in row['beside']:
@@ -137,19 +140,22 @@ def main():
     parser.add_argument('build', help=argparse.SUPPRESS)
     parser.add_argument('--json', action='store_true')
     parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--group', action='append', choices=GROUPS, help='default: all')
+    parser.add_argument('--guest', action='store_true', help='in virtual machines')
+    parser.add_argument('--group', action='append', help='default: all',
+                        choices=host_rows.GROUPS + machine_rows.GROUPS)
     parser.add_argument('--row', metavar='TEXT', help='only rows whose name has it')
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error('there is no median of less than one round')
-    rows = [row for row in ROWS if row.group in (options.group or GROUPS)
+    table = machine_rows if options.guest else host_rows
+    rows = [row for row in table.ROWS if row.group in (options.group or table.GROUPS)
             and (options.row or '') in row.name]
     if not rows:
-        parser.error(f'no row has {options.row!r} in its name')
+        parser.error('the table has no such row')
     measures = {row.name: row.measure for row in rows}
-    measures |= {name: PEERS[name] for row in rows for name in row.beside}
+    measures |= {name: table.PEERS[name] for row in rows for name in row.beside}
     with contextlib.ExitStack() as stack:
-        bench = Bench(options.build, stack)
+        bench = (Machines if options.guest else Bench)(options.build, stack)
         if len(bench.cpus) < 2:
             print('bench needs two CPUs')
             sys.exit(SKIP)

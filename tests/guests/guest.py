@@ -60,7 +60,7 @@ class Guest:
     HERE = '10.0.2.2'
 
     def __init__(self, image, wire, nic='virtio-net-pci', mac='52:54:00:00:00:02',
-                 name='guest', memory_mb=MEMORY_MB, prefix=()):
+                 name='guest', memory_mb=MEMORY_MB, prefix=(), cpu='max'):
         self.name = name
         self.mac = mac
         self.top = tempfile.TemporaryDirectory(prefix='guest-')
@@ -75,7 +75,7 @@ class Guest:
             *prefix,
             # It ends when this process does, however that happens.
             'setpriv', '--pdeathsig', 'KILL',
-            'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2',
+            'qemu-system-x86_64', '-accel', 'tcg,thread=multi', '-cpu', cpu, '-smp', '2',
             '-m', str(memory_mb), '-nodefaults', '-no-user-config', '-display', 'none',
             '-no-reboot', '-kernel', image.kernel, '-initrd', image.initramfs, '-append', APPEND,
             '-serial', f'file:{self.console}',

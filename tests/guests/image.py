@@ -17,7 +17,7 @@ from host import skip
 # Those of the kernel's modules that a guest loads, with what they depend on. rdma_rxe asks for
 # the CRC by name, which none of its symbols shows.
 MODULES = ['virtio_pci', 'virtio_net', 'vmxnet3', 'af_packet', 'crc32_generic', 'ib_uverbs', 'rdma_rxe',
-           'rdma_ucm']
+           'rdma_ucm', 'algif_hash']
 
 PROGRAMS = ['rdma', 'ibv_devices', 'ibv_devinfo',
             'ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong',

@@ -20,7 +20,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../guests'), os.path.join(HERE, '../replay')]
 from guest import Guest  # noqa: E402
-from host import Failure, Host, free_port, main, until, wait_listening  # noqa: E402
+from host import Failure, Host, free_port, main, wait_listening  # noqa: E402
 from image import Image  # noqa: E402
 import dissect  # noqa: E402
 from text import Text  # noqa: E402
@@ -44,7 +44,6 @@ class Linux:
     """Linux' rdma_rxe in a virtual machine."""
 
     def __init__(self, build, path, side):
-        self.path = path
         image = Image(build, [os.path.join(build, STATION)])
         self.guest = Guest(image, ['-netdev', f'dgram,id=n0,local.type=unix,local.path={path}.nic,'
                                    f'remote.type=unix,remote.path={path}'],
@@ -63,9 +62,9 @@ class Linux:
     def end(path):
         return End(path, path + '.nic')
 
-    def meet(self, side):
+    def meet(self, other):
         """Waits until the other end answers."""
-        self.guest.wait_neighbour(IPV4[side])
+        self.guest.wait_neighbour(IPV4[other])
 
     def start(self, side):
         job = self.guest.start(f'station {side} rxe0 {self.guest.port}')
@@ -94,8 +93,8 @@ class Urxe:
     def end(path):
         return End(path + '.qemu', path)
 
-    def meet(self, _):
-        """The other end has done so."""
+    def meet(self, other):
+        """Linux, at the other end, does that."""
 
     def start(self, side):
         port = free_port()

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * crc isal|kernel SIZE TIMES: a CRC-32 over SIZE bytes, TIMES times, by ISA-L, which urxe has the
+ * ICRC from, or by the kernel's "crc32", which rdma_rxe has it from; that is asked for by a socket
+ * (AF_ALG), which copies nothing. What it takes is for the caller to measure.
+ */
+#include <err.h>
+#include <isa-l/crc.h>
+#include <linux/if_alg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SIZE_MAX_ONCE 65536 /* what the kernel takes at once */
+
+static uint8_t data[SIZE_MAX_ONCE];
+static int operation; /* socket of the kernel's hash */
+
+static void by_isal(size_t size)
+{
+	volatile uint32_t crc = crc32_gzip_refl(0, data, size);
+
+	(void)crc;
+}
+
+static void open_kernel(void)
+{
+	const struct sockaddr_alg address = {
+		.salg_family = AF_ALG, .salg_type = "hash", .salg_name = "crc32"};
+	int transform = socket(AF_ALG, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (transform < 0 || bind(transform, (const struct sockaddr *)&address, sizeof(address)))
+		err(1, "the kernel's crc32");
+	operation = accept(transform, NULL, NULL);
+	if (operation < 0)
+		err(1, "the kernel's crc32");
+	close(transform);
+}
+
+static void by_kernel(size_t size)
+{
+	uint32_t crc;
+
+	if (send(operation, data, size, 0) != (ssize_t)size ||
+	    read(operation, &crc, sizeof(crc)) != sizeof(crc))
+		err(1, "the kernel's crc32");
+}
+
+int main(int argc, char **argv)
+{
+	size_t size = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
+	void (*by)(size_t) = by_isal;
+
+	if (!size || size > SIZE_MAX_ONCE || (strcmp(argv[1], "isal") && strcmp(argv[1], "kernel")))
+		errx(2, "usage: crc isal|kernel SIZE TIMES, of up to %d bytes", SIZE_MAX_ONCE);
+	memset(data, 0x5a, sizeof(data));
+	if (!strcmp(argv[1], "kernel")) {
+		open_kernel();
+		by = by_kernel;
+	}
+	for (unsigned long times = strtoul(argv[3], NULL, 10); times; times--)
+		by(size);
+	return 0;
+}

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Two virtual machines that a cable joins, with Linux' rdma_rxe or with urxe on their NICs, never with both; how
+figures come about there, as in measure.py.
+"""
+import contextlib
+import ipaddress
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '../guests')]
+from measure import Unavailable, processor_seconds  # noqa: E402
+import report  # noqa: E402  by the path that measure has set
+from guest import Guest  # noqa: E402
+from host import Failure, until  # noqa: E402
+from image import Image, find_program  # noqa: E402
+
+# One that multiplies without carry has ISA-L and the kernel compute the CRC by instructions that an
+# emulator is slowest at; this one has both do it by tables.
+CPU = 'Nehalem'
+MEMORY_MB = 1024
+MTU = 4200
+ADDRESSES = ['192.0.2.1', '192.0.2.2']
+MACS = ['52:54:00:00:01:01', '52:54:00:00:01:02']
+PROGRAMS = ['ib_write_lat', 'ib_send_lat', 'ib_read_lat']
+CRC = 'tests/bench/crc'
+RUN_DIR = '/tmp/urxe'
+# The module holds RoCE's UDP port, whether it has a device or not.
+LOAD, UNLOAD = 'insmod /modules/*-rdma_rxe.ko', 'rmmod rdma_rxe'
+FEW = 5      # messages of a run that shows what starting takes
+CRC_TIMES = 3000
+NICE = -20   # of who else runs on this machine the figures should tell nothing
+SECONDS = 120
+
+
+class Machines:
+    """What figures are measured on: machines 0 and 1, and whose device they have at present."""
+
+    def __init__(self, build, stack):
+        self.cpus = sorted(os.sched_getaffinity(0))[:2]
+        self.image = image = Image(build, [os.path.join(build, CRC), *map(find_program, PROGRAMS)], urxe=True)
+        path = os.path.join(image.top.name, 'cable')
+        self.guests = []
+        for number, mac in enumerate(MACS):
+            cable = f'stream,id=n0,addr.type=unix,addr.path={path},server={"off" if number else "on"}'
+            guest = stack.enter_context(Guest(image, ['-netdev', cable], 'vmxnet3', mac,
+                                              f'guest {number}', MEMORY_MB, cpu=CPU))
+            self.guests.append(guest)
+            hurry(guest)
+            guest.raise_link(MTU, ADDRESSES[number])
+            guest.run(f'mkdir {RUN_DIR} && chmod 700 {RUN_DIR}; {UNLOAD}')
+        self.daemons = []
+        self.stack = None
+        self.gids = []
+        self.known = {}  # what need not be measured again before the stack changes
+
+    def use(self, stack):
+        """Has the device be rdma_rxe's or urxe's."""
+        if stack == self.stack:
+            return
+        if self.stack:
+            self.gids, self.known = [], {}
+            {'rxe': self.stop_rxe, 'urxe': self.stop_urxe}[self.stack]()
+        {'rxe': self.start_rxe, 'urxe': self.start_urxe}[stack]()
+        self.stack = stack
+        self.gids = [self.find_gid(guest, address)
+                     for guest, address in zip(self.guests, ADDRESSES)]
+
+    def start_rxe(self):
+        for guest in self.guests:
+            guest.run(f'{LOAD} && rdma link add rxe0 type rxe netdev {guest.interface(guest.mac)}')
+
+    def stop_rxe(self):
+        for guest in self.guests:
+            guest.run(f'rdma link delete rxe0 && {UNLOAD}')
+
+    def start_urxe(self):
+        for guest in self.guests:
+            uplink = f'af_packet:{guest.interface(guest.mac)}'
+            self.daemons.append(guest.start(f'/urxe/tools/urxed --foreground --run-dir {RUN_DIR} '
+                                            f'--uplink {uplink}'))
+        for guest, daemon in zip(self.guests, self.daemons):
+            until(SECONDS, lambda d=daemon, g=guest: not d.running() or self.answers(g),
+                  daemon.describe)
+            if not daemon.running():
+                raise Failure(daemon.describe())
+
+    @staticmethod
+    def answers(guest):
+        return guest.start(f'test -S {RUN_DIR}/urxed.sock').wait(SECONDS) == 0
+
+    def stop_urxe(self):
+        for guest, daemon in zip(self.guests, self.daemons):
+            guest.run('killall urxed')
+            daemon.wait(SECONDS)
+        self.daemons = []
+
+    def command(self, argv):
+        """What has a program run on the device."""
+        if self.stack == 'rxe':
+            return f'{argv} -d rxe0'
+        return f'/urxe/tools/urxe run --run-dir {RUN_DIR} -- {argv} -d urxe0'
+
+    def find_gid(self, guest, address):
+        wanted = ipaddress.ip_address(f'::ffff:{address}')
+        info = guest.run(self.command('ibv_devinfo -v'))
+        for index, gid, kind in re.findall(r'GID\[ *(\d+)\]:\s+(\S+), (.*\S)', info):
+            if kind == 'RoCE v2' and ipaddress.ip_address(gid) == wanted:
+                return int(index)
+        raise Failure(f'no GID {address}:\n{info}')
+
+    def processor_seconds(self):
+        """What this machine's processors have worked for both so far, as emulators and for their NICs."""
+        return sum(processor_seconds(guest.qemu.process.pid) for guest in self.guests)
+
+    def cost(self, run):
+        """What run() gives, and the seconds of processors that it took."""
+        before = self.processor_seconds()
+        return run(), self.processor_seconds() - before
+
+    def once(self, key, measure):
+        if key not in self.known:
+            self.known[key] = measure()
+        return self.known[key]
+
+
+def hurry(guest):
+    for task in os.listdir(f'/proc/{guest.qemu.process.pid}/task'):
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, int(task), NICE)
+
+
+class Perftest:
+    """
+    A figure of perftest on one machine or between the two. Where it is weighed, what a run of a few
+    messages takes is left out, as programs take a while to start and to meet.
+    """
+
+    port = 18515
+
+    def __init__(self, stack, argv, messages, figure, apart, weighed=False):
+        self.stack = stack
+        self.argv = argv
+        self.messages = messages
+        self.figure = figure
+        self.apart = apart
+        self.weighed = weighed
+        self.used = None
+        self.told = set()
+
+    def measure(self, bench):
+        whole = 0
+
+        def run():
+            nonlocal whole
+            text, whole = bench.cost(lambda: self.run(bench, self.messages + FEW))
+            return text
+
+        bench.use(self.stack)
+        value = report.measured(run, self.figure)
+        if self.weighed:
+            start = bench.once(self.apart, lambda: bench.cost(lambda: self.run(bench, FEW))[1])
+            self.used = max(whole - start, 0) / self.messages
+        self.told = set()
+        return value
+
+    def used_for(self, bench, who):
+        """Seconds of the processors for a message, of the last run; of each once to everybody."""
+        if self.used is None or who in self.told:
+            self.measure(bench)
+        self.told.add(who)
+        return self.used
+
+    def run(self, bench, messages):
+        Perftest.port = 18515 + (Perftest.port + 1) % 1000
+        server_guest, client_guest = bench.guests[0], bench.guests[self.apart]
+        argv = f'{self.argv} -F -n {messages} -p {Perftest.port}'
+        server = server_guest.start(f'taskset 1 {bench.command(argv)} -x {bench.gids[0]}')
+        server_guest.wait_listening(Perftest.port)
+        output = client_guest.run(f'taskset 2 {bench.command(argv)} -x {bench.gids[self.apart]} '
+                                  f'{ADDRESSES[0]}', SECONDS)
+        if server.wait(SECONDS):
+            raise Failure(server.describe())
+        return output
+
+
+class Used:
+    """What a Perftest takes of the processors for a message, in seconds."""
+
+    def __init__(self, perftest):
+        self.perftest = perftest
+
+    def measure(self, bench):
+        return self.perftest.used_for(bench, Used)
+
+
+class Crc:
+    """Seconds of the processors for a CRC-32 over a message, alone."""
+
+    def __init__(self, which, size):
+        self.which = which
+        self.size = size
+
+    def measure(self, bench):
+        return bench.once(self.which, lambda: self.weigh(bench))
+
+    def weigh(self, bench):
+        # In one piece: the kernel's takes system calls, which rdma_rxe does not make.
+        start, whole = [bench.cost(lambda n=times: bench.guests[0].run(
+            f'crc {self.which} {self.size} {n}'))[1] for times in (0, CRC_TIMES)]
+        return (whole - start) / CRC_TIMES
+
+
+class IcrcShare:
+    """What part of the processors' work is the ICRC: it is computed once and checked once."""
+
+    def __init__(self, perftest, crc):
+        self.perftest = perftest
+        self.crc = crc
+
+    def measure(self, bench):
+        used = self.perftest.used_for(bench, IcrcShare)
+        if not used:
+            raise Unavailable('the run was too short to weigh')
+        return 2 * self.crc.measure(bench) / used
