@@ -6,6 +6,7 @@
 #include "aeth.h"
 #include "count.h"
 #include "dev.h"
+#include "direct.h"
 #include "qp.h"
 #include "req.h"
 #include "retry.h"
@@ -106,6 +107,7 @@ static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
 	if (urxe_psn_diff(upto, req->acked) > 0)
 		req->acked = upto;
 	if (settle(qp)) {
+		direct_prove(qp);
 		check_error(qp);
 		retry_progress(qp);
 		req_check_drained(qp);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cq.h"
+#include "direct.h"
 #include "qp.h"
 #include "recv.h"
 #include "reply.h"
@@ -52,6 +53,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 		dev->attr.cnp_interval_ns = CNP_DEFAULT_INTERVAL_NS;
 	dev->cong = cong;
 	dev->key_seed = attr->seed;
+	dev->direct_era = !!attr->direct;
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->cqs);
 	LIST_INIT(&dev->srqs);
@@ -111,6 +113,7 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 	dev->gids[index] = (struct gid_entry){.valid = gid, .v1 = v1};
 	if (gid)
 		dev->gids[index].gid = *gid;
+	direct_doubt(dev);
 	return 0;
 }
 
@@ -119,6 +122,7 @@ int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid || vlan > VLAN_ID_MAX)
 		return -EINVAL;
 	dev->gids[index].vlan = vlan;
+	direct_doubt(dev);
 	return 0;
 }
 

@@ -41,6 +41,7 @@ struct urxe_dev {
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
+	uint32_t direct_era; /* 0 = no direct transport; else changes with what proofs rest on */
 	uint64_t key_seed;
 	uint32_t key_count;
 	uint32_t qpn_next; /* where the search for a free QPN goes on */

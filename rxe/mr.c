@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "dev.h"
+#include "direct.h"
 #include "mw.h"
 
 #define REGION_ACCESS                                                                   \
@@ -110,11 +111,13 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 		return -ENOMEM;
 	mr->key = attr->key ? attr->key : mr_new_key(dev, false);
 	rc = idmap_add(&dev->mrs, mr->key, mr);
-	if (rc)
+	if (rc) {
 		mr_free(mr);
-	else
-		*out = mr;
-	return rc;
+		return rc;
+	}
+	direct_grant_mr(mr);
+	*out = mr;
+	return 0;
 }
 
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
@@ -132,6 +135,8 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 		return -ENOMEM;
 	changed->key = (*mr)->key;
 	idmap_replace(&dev->mrs, changed->key, changed);
+	direct_withdraw(dev, changed->key);
+	direct_grant_mr(changed);
 	mr_free(*mr);
 	*mr = changed;
 	return 0;
@@ -142,6 +147,7 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	if (mr->windows)
 		return -EBUSY;
 	idmap_remove(&mr->dev->mrs, mr->key);
+	direct_withdraw(mr->dev, mr->key);
 	mr_free(mr);
 	return 0;
 }
@@ -249,6 +255,19 @@ static bool gone(struct urxe_dev *dev)
 {
 	dev_count(dev, URXE_EVENT_MEMORY_GONE);
 	return false;
+}
+
+uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range)
+{
+	struct urxe_extent bytes;
+	struct span span;
+	struct place place;
+
+	if (!range->length || !grants(dev, range, &span))
+		return NULL;
+	place = locate(&span);
+	bytes = next_bytes(&place, range->length);
+	return bytes.length == range->length ? bytes.addr : NULL;
 }
 
 /* Whether the memory was there: whoever owns the process knows how to touch what may not be. */

@@ -47,6 +47,9 @@ uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
 /* Whether the upper 24 bits of the key are in use. */
 bool mr_index_taken(const struct urxe_dev *dev, uint32_t key);
 
+/* Where the range is in the process's own address space; NULL where it is not granted, or not in
+ * one piece. */
+uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range);
 /* Whether the key grants the range. */
 bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "direct.h"
 #include "mr.h"
 
 /* The pieces that are left; without `to` they are only counted. */
@@ -57,6 +58,7 @@ static void replace_pieces(struct urxe_mr *mr, struct mr_piece *pieces, uint32_t
 		free(mr->pieces);
 	mr->pieces = pieces;
 	mr->n_pieces = n;
+	direct_withdraw_all(mr);
 }
 
 int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)

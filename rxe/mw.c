@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "direct.h"
 #include "mr.h"
 #include "qp.h"
 
@@ -47,6 +48,7 @@ static void unbind(struct urxe_mw *mw)
 {
 	if (!mw->mr)
 		return;
+	direct_withdraw(mw->dev, mw->key);
 	mw->mr->windows--;
 	mw->mr = NULL;
 	if (mw->type == URXE_MW_TYPE_2)
@@ -117,6 +119,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 		mw->qpn = qp->qpn;
 		LIST_INSERT_HEAD(&qp->windows, mw, qp_link);
 	}
+	direct_grant_mw(mw);
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include <rxe/opcode.h>
 
 #include "dev.h"
+#include "direct.h"
 #include "qp.h"
 
 int pkey_find(const struct urxe_dev *dev, uint16_t pkey)
@@ -49,5 +50,6 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey)
 	if (!pkey_valid(pkey) && in_use(dev, index))
 		return -EBUSY;
 	dev->pkeys[index] = pkey_valid(pkey) ? pkey : 0;
+	direct_doubt(dev);
 	return 0;
 }

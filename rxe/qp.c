@@ -6,6 +6,7 @@
 
 #include "cq.h"
 #include "dev.h"
+#include "direct.h"
 #include "mw.h"
 #include "req.h"
 #include "resource.h"
@@ -168,6 +169,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 {
 	mcast_leave_all(qp);
 	unschedule(qp);
+	direct_qp_gone(qp);
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
 	timer_remove(&qp->dev->timers, &qp->gap_timer);
@@ -221,6 +223,11 @@ void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load)
 	};
 }
 
+bool urxe_qp_direct(const struct urxe_qp *qp)
+{
+	return direct_proven(qp) && !qp->pace.on;
+}
+
 const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp)
 {
 	return &qp->counters;
@@ -252,6 +259,7 @@ void qp_error(struct urxe_qp *qp)
 	if (qp->attr.state == URXE_QPS_ERR)
 		return;
 	qp->attr.state = URXE_QPS_ERR;
+	direct_qp_gone(qp);
 	qp->req.rnr_wait = false;
 	qp->req.error = 0;
 	qp->req.drain_event = false;

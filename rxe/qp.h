@@ -38,6 +38,16 @@ struct repair {
 	uint32_t frontier; /* requester.psn when it began */
 };
 
+/* What came of the last request that was tried by the direct transport. */
+enum direct_chance { DIRECT_UNTRIED, DIRECT_WORKS, DIRECT_FAILS };
+
+/* That packets of a connection reach the peer and are in step with it. */
+struct direct_proof {
+	uint32_t proof;   /* dev->direct_era when one was acknowledged; 0 = none was yet */
+	uint32_t version; /* of the peer's QP in its table then; 0 = not looked up yet */
+	uint8_t chance;   /* enum direct_chance */
+};
+
 /* Requester and completer: PSNs [una, psn) are sent and not acknowledged. */
 struct requester {
 	uint32_t psn;       /* of the next packet; inside request `cur` of the queue */
@@ -46,6 +56,7 @@ struct requester {
 	uint32_t rd_atomic; /* READ requests and atomics on their way */
 	uint32_t recv_seq;  /* requests posted that take a receive from the peer */
 	struct credit credit;
+	struct direct_proof direct;
 	uint8_t retries; /* left */
 	uint8_t rnr_retries;
 	uint8_t error;      /* enum urxe_wc_status that a request ends in once it is the oldest: */

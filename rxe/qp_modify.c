@@ -4,6 +4,7 @@
 
 #include "build.h"
 #include "dev.h"
+#include "direct.h"
 #include "qp.h"
 #include "req.h"
 #include "resource.h"
@@ -218,8 +219,10 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		qp->req.rnr_retries = a->rnr_retry;
 	if (mask & M(RATE_LIMIT))
 		pace_set_limit(qp, a->rate_limit);
-	if (mask & (M(AV) | M(DEST_QPN)))
+	if (mask & (M(AV) | M(DEST_QPN))) {
+		qp->req.direct = (struct direct_proof){0};
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
+	}
 }
 
 #undef COPY
@@ -262,5 +265,6 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	wanted.state = to;
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
+	direct_qp_changed(qp);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "count.h"
 #include "cq.h"
 #include "dev.h"
+#include "direct.h"
 #include "mw.h"
 #include "qp.h"
 #include "reqpkt.h"
@@ -247,10 +248,16 @@ static bool ready(struct urxe_qp *qp)
 	while (sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {
 		struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
-		if (wqe->kind != WR_LOCAL)
-			return true;
-		if (!pass_local(qp, wqe))
-			return false;
+		if (wqe->kind == WR_LOCAL) {
+			if (!pass_local(qp, wqe))
+				return false;
+			continue;
+		}
+		switch (direct_request(qp, wqe)) {
+		case DIRECT_DONE: break;
+		case DIRECT_WAIT: return false;
+		case DIRECT_PACKETS: return true;
+		}
 	}
 	return false;
 }

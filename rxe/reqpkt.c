@@ -4,6 +4,7 @@
 #include "build.h"
 #include "count.h"
 #include "dev.h"
+#include "direct.h"
 #include "qp.h"
 
 /* An acknowledgement is asked for at least this often, in packets; a power of two. */
@@ -61,7 +62,7 @@ static bool may_be_last(const struct urxe_qp *qp)
 	if (next == qp->sq.head || !qp->attr.timeout)
 		return true;
 	kind = sq_wqe(&qp->sq, next)->kind;
-	return kind == WR_READ || kind == WR_LOCAL;
+	return kind == WR_READ || kind == WR_LOCAL || direct_may_wait(qp, kind);
 }
 
 /*

@@ -21,18 +21,40 @@
 #include "status.h"
 
 static const char usage[] =
-	"usage: urxe run [--run-dir DIR] [--] CMD [ARG]...\n"
+	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--] CMD [ARG]...\n"
 	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. Where no urxed\n"
 	"answers in the run directory, one is started that leaves after the last program.\n"
 	"\n"
 	"  --run-dir DIR  the daemon's directory; default as urxed's, or root's where only\n"
 	"                 that one has a daemon\n"
+	"  --transport packet|auto\n"
+	"                 packet: nothing is copied past the packets from one process of this\n"
+	"                 user to another; default auto, where it can be\n"
 	"\n"
 	"Exit status: CMD's; 2 where the device cannot be given, 126 where CMD cannot be\n"
 	"run, 127 where it is not found.\n";
 
-static const struct option options[] = {
-	{"run-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'}, {0}};
+static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'},
+					{"transport", required_argument, NULL, 't'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
+
+/* As set_transport, set_preload and attend_daemon: -1 where it failed, and has said why. */
+static int set(const char *name, const char *value)
+{
+	if (!setenv(name, value, 1))
+		return 0;
+	log_line("cannot set %s: %s", name, strerror(errno));
+	return -1;
+}
+
+static int set_transport(const char *transport)
+{
+	if (!strcmp(transport, "packet") || !strcmp(transport, "auto"))
+		return set("URXE_TRANSPORT", transport);
+	log_line("--transport is packet or auto, not '%s'", transport);
+	return -1;
+}
 
 /* Returns the index of CMD in argv, or 0. */
 static int parse(int argc, char **argv, const char **run_dir)
@@ -43,6 +65,10 @@ static int parse(int argc, char **argv, const char **run_dir)
 	for (; (opt = getopt_long(argc, argv, "+:", options, NULL)) != -1; at = optind) {
 		switch (opt) {
 		case 'd': *run_dir = optarg; break;
+		case 't':
+			if (set_transport(optarg))
+				return 0;
+			break;
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe run --help",
@@ -58,15 +84,6 @@ static int parse(int argc, char **argv, const char **run_dir)
 		return optind;
 	log_line("run wants a command, as in: urxe run -- ibv_devinfo");
 	return 0;
-}
-
-/* As set_preload and attend_daemon: -1 where it failed, and has said why. */
-static int set(const char *name, const char *value)
-{
-	if (!setenv(name, value, 1))
-		return 0;
-	log_line("cannot set %s: %s", name, strerror(errno));
-	return -1;
 }
 
 static int set_preload(void)

@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peer.h"
+
 /* What urxe_output wants for a frame: the payload, the Ethernet header and a VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
 
 struct egress_route {
 	struct vnic_outbox *outbox;
+	struct peer *peer;     /* NULL: no memory for it */
 	uint64_t stuck_since;  /* when it first took nothing; 0 = it takes */
 	uint64_t detour_until; /* frames go by the switch, */
 	enum vnic_direct_counter why;
@@ -34,6 +37,7 @@ int egress_init(struct egress *egress, struct vnic_driver *nic,
 
 static void close_route(struct egress *egress, uint32_t process)
 {
+	peer_close(egress->routes[process]->peer);
 	vnic_outbox_close(egress->routes[process]->outbox);
 	free(egress->routes[process]);
 	egress->routes[process] = NULL;
@@ -78,6 +82,16 @@ bool egress_knows(const struct egress *egress, uint32_t qpn)
 	return route && !vnic_outbox_closed(route->outbox);
 }
 
+struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint32_t qpn)
+{
+	const struct egress_route *route = *route_to(egress, qpn);
+
+	if (!route || memcmp(mac, egress->mac, sizeof(egress->mac)) != 0 ||
+	    !vnic_driver_direct(egress->nic) || vnic_outbox_closed(route->outbox))
+		return NULL;
+	return route->peer;
+}
+
 int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	struct vnic_outbox *outbox;
@@ -92,6 +106,7 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 		return -ENOMEM;
 	}
 	route->outbox = outbox;
+	route->peer = peer_open(vnic_outbox_shared(outbox));
 	if (*route_to(egress, qpn))
 		close_route(egress, process_of(qpn));
 	*route_to(egress, qpn) = route;

@@ -39,6 +39,7 @@
 #define EGRESS_DETOUR_NS 10000000u
 
 struct egress_route;
+struct peer;
 
 struct egress {
 	struct vnic_driver *nic;
@@ -69,6 +70,9 @@ void egress_set_nic(struct egress *egress, struct vnic_driver *nic);
 
 /* Whether frames to that QPN of this host go straight. */
 bool egress_knows(const struct egress *egress, uint32_t qpn);
+/* The process that has that QPN, where the MAC is this host's and frames go straight now; NULL:
+ * they do not. */
+struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint32_t qpn);
 /* The daemon has given the inbox of that QPN's owner. The descriptors are the egress's now. */
 int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 

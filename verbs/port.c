@@ -16,6 +16,7 @@
 #include "fault.h"
 #include "log.h"
 #include "path.h"
+#include "peer.h"
 #include "registered.h"
 #include "srq.h"
 
@@ -190,7 +191,7 @@ static uint64_t random_seed(void)
 	return seed;
 }
 
-static int make_engine(void)
+static int make_engine(struct urxe_direct_table *table)
 {
 	const struct urxe_dev_attr attr = {
 		.ops = &ops,
@@ -200,6 +201,8 @@ static int make_engine(void)
 		.seed = random_seed(),
 		/* The engine thread wakes for each such deadline while no application polls. */
 		.probe_ns = 10000000,
+		.direct = table ? &peer_ops : NULL,
+		.direct_table = table,
 	};
 	static const struct vnic_attach_port none;
 	int rc = urxe_dev_create(&attr, &port.dev);
@@ -240,6 +243,7 @@ static void detach(void)
 	leases_clear(&port.leases);
 	remote_forget_released();
 	egress_done(&port.egress);
+	peer_page_done();
 	vnic_inbox_destroy(port.inbox);
 	port.inbox = NULL;
 	vnic_driver_detach(port.nic);
@@ -275,6 +279,7 @@ static void in_child(void)
 	file->live = false;
 	if (port.nic)
 		vnic_driver_abandon(port.nic);
+	peer_in_child();
 	vnic_inbox_abandon(port.inbox);
 	egress_done(&port.egress);
 	progress_abandon();
@@ -295,17 +300,22 @@ static void init_once(void)
 }
 
 /* Without an inbox all comes by the switch, which costs time and nothing else. */
-static void make_inbox(void)
+static struct urxe_direct_table *make_inbox(void)
 {
 	int rc = vnic_inbox_create(port.who.mtu, &port.inbox);
 
 	if (!rc)
-		rc = vnic_driver_give_inbox(port.nic, port.inbox);
-	if (!rc)
-		return;
+		return peer_page_init(vnic_inbox_shared(port.inbox));
 	log_info("no inbox: %s", strerror(-rc));
-	vnic_inbox_destroy(port.inbox);
-	port.inbox = NULL;
+	return NULL;
+}
+
+static void give_inbox(void)
+{
+	int rc = port.inbox ? vnic_driver_give_inbox(port.nic, port.inbox) : 0;
+
+	if (rc)
+		log_info("nobody gets our inbox: %s", strerror(-rc));
 }
 
 void port_inbox_broken(void)
@@ -356,13 +366,13 @@ static int attach(void)
 	if (!rc)
 		rc = first_lease();
 	if (!rc)
-		rc = make_engine();
+		rc = make_engine(make_inbox());
 	if (!rc)
 		rc = fault_install();
-	if (!rc)
-		make_inbox();
-	if (!rc)
+	if (!rc) {
+		give_inbox();
 		rc = progress_start();
+	}
 	if (rc) {
 		log_error("cannot start the engine: %s", strerror(-rc));
 		detach();

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "inventory.h"
 #include "log.h"
+#include "peer.h"
 #include "port.h"
 
 #define US 1000u
@@ -540,6 +541,7 @@ static void *engine_thread(void *unused)
 	prctl(PR_SET_TIMERSLACK, 1);
 	ask_for_short_slice();
 	port_claim();
+	peer_live();
 	while (!progress->stop) {
 		uint64_t now = clock_now();
 		bool idle = true;

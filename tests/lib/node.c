@@ -99,6 +99,8 @@ static void create_dev(struct node *node, const struct node_attr *attr)
 		.congestion = attr->congestion,
 		.link_bps = attr->link_bps,
 		.dcqcn = attr->dcqcn,
+		.direct = attr->direct,
+		.direct_table = node->table,
 	};
 
 	memcpy(node->mac, dev.mac, 6);
@@ -142,6 +144,11 @@ struct node *node_create(const struct node_attr *attr)
 	require(node->mem);
 	node->iova = 0xabcd00000000u + attr->id * 0x100000000u;
 	node->send_cq.depth = node->recv_cq.depth = NODE_CQ_DEPTH;
+	if (attr->direct) {
+		node->table = aligned_alloc(64, sizeof(*node->table));
+		require(node->table);
+		memset(node->table, 0, sizeof(*node->table));
+	}
 	create_dev(node, attr);
 	register_mem(node);
 	require(urxe_cq_create(node->dev, &node->send_cq, &node->send_cq.cq) == 0);
@@ -152,6 +159,7 @@ struct node *node_create(const struct node_attr *attr)
 void node_destroy(struct node *node)
 {
 	urxe_dev_destroy(node->dev);
+	free(node->table);
 	free(node->mem);
 	free(node);
 }

@@ -37,8 +37,9 @@ struct node_attr {
 	uint8_t congestion;
 	uint64_t link_bps;
 	const struct urxe_dcqcn *dcqcn;
-	uint32_t mem_size; /* 0 = 1 MiB */
-	bool durable;      /* its memory can be made to last */
+	uint32_t mem_size;                    /* 0 = 1 MiB */
+	bool durable;                         /* its memory can be made to last */
+	const struct urxe_direct_ops *direct; /* with a table of the node's own */
 };
 
 struct node {
@@ -58,6 +59,8 @@ struct node {
 	uint32_t n_persisted;
 	bool persist_fails;
 	bool memory_gone; /* what is registered cannot be touched any more */
+	struct urxe_direct_table *table;
+	void *arg; /* of direct operations */
 };
 
 /* The context of a QP and of a receive queue. */

@@ -34,6 +34,7 @@ struct pair *pair_create(const struct pair_attr *attr)
 			.dcqcn = attr->dcqcn,
 			.mem_size = attr->mem_size,
 			.durable = attr->durable,
+			.direct = attr->direct,
 		};
 
 		pair->node[i] = node_create(&node);

@@ -16,8 +16,9 @@ struct pair_attr {
 	uint8_t congestion;
 	uint64_t link_bps;
 	const struct urxe_dcqcn *dcqcn;
-	uint32_t mem_size; /* of each node, 0 = 1 MiB */
-	bool durable;      /* of each node: its memory can be made to last */
+	uint32_t mem_size;                    /* of each node, 0 = 1 MiB */
+	bool durable;                         /* of each node: its memory can be made to last */
+	const struct urxe_direct_ops *direct; /* of each node */
 };
 
 struct pair {

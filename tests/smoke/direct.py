@@ -6,13 +6,14 @@ while it is stopped, and a receiver goes on while senders are stopped and killed
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import report
-from host import BUSY, Failure, Host, Pair, main, skip, until, wait_stopped
+from host import BUSY, Failure, Host, Pair, main, skip, succeed, until, wait_stopped
 
 # Beside this file, in the source tree.
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/dist/urxed.service.in')
@@ -96,6 +97,22 @@ def crowd(build):
         print(host.run(os.path.join(build, 'tests/smoke/verbs_crowd'), seconds=150))
 
 
+def executed(program):
+    """Requests that its processes have executed on the memory of others."""
+    return sum(int(n) for n in re.findall(r'direct_requests: (\d+)', program.read(1)))
+
+
+def memory(build):
+    program = os.path.join(build, 'tests/smoke/verbs_memory')
+    for transport in 'auto', 'packet':
+        with Host(build) as host:
+            run = host.start('env', 'URXE_LOG=info', f'URXE_TRANSPORT={transport}', program)
+            succeed(run, 150)
+            if (executed(run) > 0) != (transport == 'auto'):
+                raise Failure(f'{transport}: {executed(run)} requests without packets')
+            print(f'{transport}: {run.output()}{executed(run)} requests without packets')
+
+
 def capabilities():
     """What the systemd unit leaves to the daemon, as setpriv(1) calls it."""
     with open(UNIT, encoding='utf-8') as file:
@@ -127,6 +144,6 @@ def unit(build):
         pair.kill()
 
 
-CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'unit': unit}
+CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'memory': memory, 'unit': unit}
 
 main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

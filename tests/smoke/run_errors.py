@@ -37,6 +37,7 @@ def check_mistakes(host):
     refuse(host, run + ['--'], 2, 'command')
     refuse(host, run + ['--frobnicate', '--', 'true'], 2, '--frobnicate')
     refuse(host, run + ['-xy', '--', 'true'], 2, 'option -xy;')
+    refuse(host, run + ['--transport', 'frob', '--', 'true'], 2, "not 'frob'")
     refuse(host, [host.urxe, 'run', '--run-dir'], 2, 'option --run-dir needs')
     refuse(host, [host.urxe, 'replay', 'file', '--frobnicate'], 2, '--frobnicate')
     refuse(host, [host.urxe, 'replay', 'file', '-xy'], 2, 'option -xy;')

@@ -61,6 +61,10 @@ _urxe() {
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return
 	fi
+	if [[ $command == run && $previous == --transport ]]; then
+		_urxe_words 'packet auto' "$word"
+		return
+	fi
 	case $command in
 	run)
 		for ((i = 2; i < COMP_CWORD; i++)); do
@@ -73,7 +77,7 @@ _urxe() {
 				return
 			fi
 		done
-		_urxe_words '--run-dir --help --' "$word"
+		_urxe_words '--run-dir --transport --help --' "$word"
 		;;
 	show) _urxe_words 'host port qp mr counter lease id transport --json --long --run-dir --help' "$word" ;;
 	capture)

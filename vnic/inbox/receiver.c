@@ -120,6 +120,11 @@ void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
 		fds[i] = inbox->fds[i];
 }
 
+void *vnic_inbox_shared(const struct vnic_inbox *inbox)
+{
+	return inbox->memory->shared;
+}
+
 static bool waiting(const struct vnic_inbox *inbox)
 {
 	return inbox_completed(inbox->memory, inbox->next) && !inbox->broken;

@@ -66,6 +66,11 @@ void vnic_outbox_close(struct vnic_outbox *outbox)
 	free(outbox);
 }
 
+void *vnic_outbox_shared(const struct vnic_outbox *outbox)
+{
+	return outbox->memory->shared;
+}
+
 static void relax(void)
 {
 #if defined(__x86_64__)

@@ -17,6 +17,7 @@
 
 #include <rxe/cong.h>
 #include <rxe/counters.h>
+#include <rxe/direct.h>
 #include <rxe/types.h>
 
 #define URXE_NEVER        UINT64_MAX
@@ -84,6 +85,10 @@ struct urxe_dev_attr {
 	 * to. 0 = not known, which counts as 100 Gb/s. */
 	uint64_t link_bps;
 	uint32_t cnp_interval_ns; /* between two CNPs of a QP; 0 = 50,000 */
+	/* The direct transport; NULL = there is none. The table, with no entry yet, is where other
+	 * devices read it, and stays until the device is destroyed. NULL: none is to. */
+	const struct urxe_direct_ops *direct;
+	struct urxe_direct_table *direct_table;
 };
 
 /* The longest path MTU whose packets fit an Ethernet payload of `mtu` bytes; 0 = none. */
@@ -286,6 +291,9 @@ struct urxe_qp_load {
 	uint8_t rnr_retries;
 };
 void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load);
+/* Whether its next WRITE or READ is tried by the direct transport first, if nothing is outstanding.
+ */
+bool urxe_qp_direct(const struct urxe_qp *qp);
 /*
  * The QP's part of what the device has counted, since the QP was created. What was dropped before
  * a QP was found, and multicast packets as they came in, are the device's alone.

@@ -30,6 +30,10 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
 /* Frames that an inbox holds. */
 #define VNIC_INBOX_FRAMES 256
 
+/* Bytes of its memory that are for whatever else its users have for each other; all zero at first.
+ */
+#define VNIC_INBOX_SHARED (1088u * 1024)
+
 /* X(identifier, printed name, meaning) */
 #define VNIC_DIRECT_LIST(X)                                                                   \
 	X(SENT, "direct_sent", "frames put straight into another process's inbox")            \
@@ -58,6 +62,8 @@ void vnic_inbox_destroy(struct vnic_inbox *inbox);
 void vnic_inbox_abandon(struct vnic_inbox *inbox);
 /* For others; they stay the inbox's own. */
 void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
+
+void *vnic_inbox_shared(const struct vnic_inbox *inbox);
 
 /* As vnic_driver_rx and vnic_driver_rx_release. */
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
@@ -93,6 +99,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 /* Whether a send would say so. */
 bool vnic_outbox_closed(const struct vnic_outbox *outbox);
 void vnic_outbox_close(struct vnic_outbox *outbox);
+void *vnic_outbox_shared(const struct vnic_outbox *outbox);
 
 /*
  * Copies frames into the receiver's buffers, in order, and wakes it. Returns how

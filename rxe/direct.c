@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "direct.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <rxe/rxe.h>
+
+#include "count.h"
+#include "req.h"
+
+/* Bytes of a request that takes longer in packets than a round trip to a busy peer. */
+#define WORTH_WAITING 16384
+
+static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
+static_assert(sizeof(struct urxe_direct_qp) == 32, "two to a cache line");
+
+/* --- The table. Entries of both kinds begin with their version. */
+
+static struct urxe_direct_grant *grant_place(struct urxe_direct_table *table, uint32_t key)
+{
+	/* Keys are a running number, but for their low 8 bits. */
+	return &table->grants[(key >> 8) % URXE_DIRECT_GRANTS];
+}
+
+static struct urxe_direct_qp *qp_place(struct urxe_direct_table *table, uint32_t qpn)
+{
+	return &table->qps[qpn % URXE_DIRECT_QPS];
+}
+
+/* Puts what stands behind the version of `entry` in its place. */
+static void put(void *place, const void *entry, size_t size)
+{
+	_Atomic uint32_t *version = place;
+	uint32_t before = atomic_load_explicit(version, memory_order_relaxed);
+
+	atomic_store_explicit(version, before + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	memcpy((uint8_t *)place + sizeof(*version), (const uint8_t *)entry + sizeof(*version),
+	       size - sizeof(*version));
+	atomic_store_explicit(version, before + 2, memory_order_release);
+}
+
+/* False: it is being changed. */
+static bool get(const void *place, void *entry, size_t size)
+{
+	const _Atomic uint32_t *version = place;
+	uint32_t before = atomic_load_explicit(version, memory_order_acquire);
+
+	memcpy(entry, place, size);
+	atomic_thread_fence(memory_order_acquire);
+	*(uint32_t *)entry = before;
+	return !(before & 1) && atomic_load_explicit(version, memory_order_relaxed) == before;
+}
+
+/* --- Publishing. */
+
+static void publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant)
+{
+	struct urxe_direct_grant *place = grant_place(dev->attr.direct_table, grant->key);
+
+	if (!place->key)
+		put(place, grant, sizeof(*grant));
+}
+
+static bool is_one_piece(const struct urxe_mr *mr)
+{
+	return mr->length && mr->n_pieces == 1 && mr->pieces[0].addr;
+}
+
+void direct_grant_mr(const struct urxe_mr *mr)
+{
+	if (!mr->dev->attr.direct_table || !is_one_piece(mr))
+		return;
+	publish_grant(mr->dev, &(struct urxe_direct_grant){
+				       .key = mr->key,
+				       .pd = mr->pd,
+				       .access = mr->access,
+				       .start = mr->iova,
+				       .length = mr->length,
+				       .addr = (uintptr_t)mr->pieces[0].addr,
+			       });
+}
+
+void direct_grant_mw(const struct urxe_mw *mw)
+{
+	const struct urxe_mr *mr = mw->mr;
+
+	if (!mw->dev->attr.direct_table || !mr || !is_one_piece(mr))
+		return;
+	publish_grant(mw->dev, &(struct urxe_direct_grant){
+				       .key = mw->key,
+				       .pd = mw->pd,
+				       .access = mw->access,
+				       .qpn = mw->type == URXE_MW_TYPE_2 ? mw->qpn : 0,
+				       .start = mw->start,
+				       .length = mw->length,
+				       .addr = (uintptr_t)mr->pieces[0].addr + mw->offset,
+			       });
+}
+
+/*
+ * Who looks up rights from now on finds the table without them; who has done so before and
+ * has not begun to copy finds another state; who copies is waited for.
+ */
+static void withdraw(struct urxe_dev *dev, void *place, const void *none, size_t size)
+{
+	struct urxe_direct_table *table = dev->attr.direct_table;
+
+	put(place, none, size);
+	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
+	dev->attr.direct->drain(dev->attr.ctx);
+}
+
+void direct_withdraw(struct urxe_dev *dev, uint32_t key)
+{
+	static const struct urxe_direct_grant none;
+	struct urxe_direct_grant *place;
+
+	if (!dev->attr.direct_table)
+		return;
+	place = grant_place(dev->attr.direct_table, key);
+	if (place->key == key)
+		withdraw(dev, place, &none, sizeof(none));
+}
+
+void direct_withdraw_all(const struct urxe_mr *mr)
+{
+	const struct urxe_mw *mw;
+	uint32_t at = 0;
+
+	direct_withdraw(mr->dev, mr->key);
+	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
+		if (mw->mr == mr)
+			direct_withdraw(mr->dev, mw->key);
+}
+
+void direct_qp_gone(const struct urxe_qp *qp)
+{
+	static const struct urxe_direct_qp none;
+	struct urxe_direct_qp *place;
+
+	if (!qp->dev->attr.direct_table)
+		return;
+	place = qp_place(qp->dev->attr.direct_table, qp->qpn);
+	if (place->qpn == qp->qpn)
+		withdraw(qp->dev, place, &none, sizeof(none));
+}
+
+static bool serves(const struct urxe_qp *qp)
+{
+	return qp->type == URXE_QPT_RC && qp->attr.state >= URXE_QPS_RTR &&
+	       qp->attr.state <= URXE_QPS_SQD;
+}
+
+void direct_qp_changed(const struct urxe_qp *qp)
+{
+	struct urxe_direct_table *table = qp->dev->attr.direct_table;
+	struct urxe_direct_qp now = {
+		.qpn = qp->qpn,
+		.dest_qpn = qp->attr.dest_qpn,
+		.pd = qp->pd,
+		.access = qp->attr.access,
+		.rd_atomic = qp->attr.max_dest_rd_atomic,
+	};
+	struct urxe_direct_qp *place;
+
+	if (!table)
+		return;
+	place = qp_place(table, qp->qpn);
+	now.version = place->version;
+	if (serves(qp) && !memcmp(place, &now, sizeof(now)))
+		return;
+	direct_qp_gone(qp);
+	if (serves(qp) && !place->qpn)
+		put(place, &now, sizeof(now));
+}
+
+/* --- Requester. */
+
+/* What a request does to the peer's memory: a right there. 0: it goes in packets. */
+static uint32_t wanted_access(const struct send_wqe *wqe)
+{
+	switch (wqe->opcode) {
+	case URXE_WR_RDMA_WRITE: return URXE_ACCESS_REMOTE_WRITE;
+	case URXE_WR_RDMA_READ: return URXE_ACCESS_REMOTE_READ;
+	default: return 0;
+	}
+}
+
+/* False: not all of the memory that the request names is ours, or in one piece. */
+static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
+		       struct urxe_extent *extents, uint32_t *n)
+{
+	const struct urxe_seg *segs = (const struct urxe_seg *)wqe->data;
+
+	*n = 0;
+	if (wqe->flags & URXE_SEND_INLINE) {
+		extents[(*n)++] = (struct urxe_extent){(void *)wqe->data, wqe->length};
+		return true;
+	}
+	for (uint32_t i = 0; i < wqe->n_segs; i++) {
+		const struct mr_range range = {
+			.pd = qp->pd,
+			.key = segs[i].lkey,
+			.addr = segs[i].addr,
+			.length = segs[i].length,
+			.access = wqe->kind == WR_READ ? URXE_ACCESS_LOCAL_WRITE : 0,
+		};
+
+		if (!range.length)
+			continue;
+		extents[*n].length = range.length;
+		extents[*n].addr = mr_address(qp->dev, &range);
+		if (!extents[(*n)++].addr)
+			return false;
+	}
+	return true;
+}
+
+/* As the peer's engine would check it (IBA 10.6.3, 9.7.4.1.5). */
+static bool grants(const struct urxe_direct_grant *grant, const struct urxe_direct_qp *peer,
+		   const struct send_wqe *wqe, uint64_t *addr)
+{
+	uint64_t offset;
+
+	if (grant->key != wqe->rkey || grant->pd != peer->pd ||
+	    (grant->qpn && grant->qpn != peer->qpn) || wanted_access(wqe) & ~grant->access)
+		return false;
+	if (!mr_within(grant->start, grant->length, wqe->remote_addr, wqe->length, &offset))
+		return false;
+	*addr = grant->addr + offset;
+	return true;
+}
+
+/* Whether the peer's QP is still the one that has acknowledged packets. */
+static bool is_same(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
+{
+	struct direct_proof *proof = &qp->req.direct;
+
+	if (!proof->version)
+		proof->version = peer->version;
+	if (proof->version == peer->version)
+		return true;
+	*proof = (struct direct_proof){0};
+	return false;
+}
+
+/* False: the peer would refuse it, or its tables are being changed. */
+static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		    const struct send_wqe *wqe, uint64_t *addr)
+{
+	struct urxe_direct_table *peers = (struct urxe_direct_table *)table;
+	struct urxe_direct_grant grant;
+	struct urxe_direct_qp peer;
+
+	if (!get(qp_place(peers, qp->attr.dest_qpn), &peer, sizeof(peer)) ||
+	    peer.qpn != qp->attr.dest_qpn || peer.dest_qpn != qp->qpn || !is_same(qp, &peer))
+		return false;
+	if (wanted_access(wqe) & ~peer.access || (wqe->kind == WR_READ && !peer.rd_atomic))
+		return false;
+	return get(grant_place(peers, wqe->rkey), &grant, sizeof(grant)) &&
+	       grants(&grant, &peer, wqe, addr);
+}
+
+static bool copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		 const struct send_wqe *wqe)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	struct urxe_extent local[URXE_MAX_SGE];
+	struct urxe_direct_copy job = {
+		.state = __atomic_load_n(&table->state.word, __ATOMIC_ACQUIRE),
+		.local = local,
+		.write = wqe->kind == WR_WRITE,
+	};
+
+	return look_up(qp, table, wqe, &job.remote) && find_local(qp, wqe, local, &job.n_local) &&
+	       ops->copy(qp->dev->attr.ctx, &job);
+}
+
+static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	const struct urxe_direct_table *table;
+	bool done;
+
+	qp->req.direct.chance = DIRECT_FAILS;
+	table = ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
+	if (!table)
+		return false;
+	done = copy(qp, table, wqe);
+	ops->leave(qp->dev->attr.ctx);
+	if (!done) {
+		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
+		return false;
+	}
+	qp->req.direct.chance = DIRECT_WORKS;
+	qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
+	qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, wqe->length);
+	req_complete(qp, URXE_WC_SUCCESS);
+	return true;
+}
+
+/* What is before it was sent in packets: a long request is worth the round trip that it costs to
+ * wait for them; so is any where nothing needs the peer's program, for then all behind it is. */
+static bool worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done;
+}
+
+/* Nobody waits at a connection whose peer is out of reach, as on another host. */
+static bool may_work(struct urxe_qp *qp)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	struct direct_proof *proof = &qp->req.direct;
+
+	if (proof->chance != DIRECT_UNTRIED)
+		return proof->chance == DIRECT_WORKS;
+	if (ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn)) {
+		ops->leave(qp->dev->attr.ctx);
+		return true;
+	}
+	proof->chance = DIRECT_FAILS;
+	return false;
+}
+
+enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct requester *req = &qp->req;
+
+	/* What has no byte names no memory either; what is paced is so for the wire. */
+	if (!wanted_access(wqe) || !wqe->length || wqe->length > URXE_DIRECT_MAX || qp->pace.on ||
+	    wqe->first_psn != req->psn)
+		return DIRECT_PACKETS;
+	if (req->una == req->psn && qp->sq.tail == qp->sq.cur)
+		return execute(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
+	return worth_waiting(qp, wqe) && may_work(qp) ? DIRECT_WAIT : DIRECT_PACKETS;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The direct transport: WRITEs and READs of a reliable connection between two devices of
+ * one machine, which the requester executes itself on the responder's memory.
+ *
+ * Each device publishes in a table who may do what with its memory. A requester that is
+ * inside (enter) checks by it what the responder would check, and copies. What it cannot
+ * execute so, for whatever reason, goes in packets, and has its answer or its error from
+ * the responder; so the direct transport only ever succeeds. Requests executed so take no
+ * PSNs and change nothing of either end's transport state: the responder's engine does
+ * not know of them. docs/architecture.md says why that keeps their order.
+ *
+ * The table may be shared by processes. Its device alone writes to it. Readers copy an
+ * entry, and believe it if its version was even, and the same before and after.
+ */
+#ifndef URXE_RXE_DIRECT_H
+#define URXE_RXE_DIRECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Entries have their place by their number; one whose place is taken is not published. */
+#define URXE_DIRECT_GRANTS 8192
+#define URXE_DIRECT_QPS    16384
+
+/* Bytes of the longest message: as long as its copy takes, whoever runs the engine does nothing
+ * else. */
+#define URXE_DIRECT_MAX (64u << 20)
+
+struct urxe_extent;
+struct urxe_path;
+
+/* What a key grants: a region of one extent, or a bound window. */
+struct urxe_direct_grant {
+	uint32_t version; /* odd: it is being changed */
+	uint32_t key;     /* 0: nothing */
+	uint32_t pd;
+	uint32_t access; /* enum urxe_access */
+	uint32_t qpn;    /* a type 2 window's; 0: any of the protection domain */
+	uint32_t reserved[3];
+	uint64_t start; /* address of the first byte in the key's address space */
+	uint64_t length;
+	uint64_t addr; /* and in the process's */
+	uint64_t reserved2;
+};
+
+/* A queue pair that executes requests. */
+struct urxe_direct_qp {
+	uint32_t version;
+	uint32_t qpn; /* 0: none */
+	uint32_t dest_qpn;
+	uint32_t pd;
+	uint32_t access;    /* enum urxe_access, what the peer may do */
+	uint32_t rd_atomic; /* READs that it may have outstanding */
+	uint32_t reserved[2];
+};
+
+/* What a copy is bound to: it is made only if this is what it was when rights were looked up. */
+union urxe_direct_state {
+	uint64_t word;
+	struct {
+		uint32_t owner; /* the owner of the device keeps there what he likes */
+		uint32_t epoch; /* counts withdrawals */
+	};
+};
+
+struct urxe_direct_table {
+	_Alignas(64) union urxe_direct_state state;
+	_Alignas(64) struct urxe_direct_grant grants[URXE_DIRECT_GRANTS];
+	struct urxe_direct_qp qps[URXE_DIRECT_QPS];
+};
+
+/* One copy. Remote memory is what the table's addr says. */
+struct urxe_direct_copy {
+	uint64_t state;  /* word of the table's state that it is bound to */
+	uint64_t remote; /* address in the other process */
+	const struct urxe_extent *local;
+	uint32_t n_local; /* at most URXE_MAX_SGE, none of them empty */
+	bool write;       /* to the other process: its last 8 bytes are stored last */
+};
+
+/* What the owner of a device does for it; each gets the device's ctx. None calls back. */
+struct urxe_direct_ops {
+	/*
+	 * The table of the device that the path leads to and that has the QPN; NULL where it
+	 * cannot be reached directly now. Until `leave`, its withdrawals wait.
+	 */
+	const struct urxe_direct_table *(*enter)(void *ctx, const struct urxe_path *path,
+						 uint32_t qpn);
+	void (*leave)(void *ctx);
+	/* Between enter and leave. False: nothing, or a part, was copied. */
+	bool (*copy)(void *ctx, const struct urxe_direct_copy *copy);
+	/* Rights were withdrawn from our own table: returns once nobody copies by them any more. */
+	void (*drain)(void *ctx);
+};
+
+#endif

@@ -1,0 +1,705 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The direct transport: requests that the requester executes on the responder's memory, by
+ * what the responder has published; everything else goes in packets, with the same results.
+ */
+#include "engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "require.h"
+
+#define MS 1000000u
+
+/* --- Direct operations within this process. */
+
+/* What goes wrong, and what was done. */
+struct way {
+	struct node *peer;
+	bool closed;               /* the peer cannot be reached */
+	bool stops;                /* a copy ends half way */
+	void (*before)(void *arg); /* a copy: the peer does something */
+	void *arg;
+	bool inside;
+	uint32_t copies, drains;
+};
+
+static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+
+	(void)path;
+	require(!way->inside);
+	if (way->closed || qpn / 0x1000 != way->peer->mac[5])
+		return NULL;
+	way->inside = true;
+	return way->peer->table;
+}
+
+static void leave(void *ctx)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+
+	require(way->inside);
+	way->inside = false;
+}
+
+static bool copy(void *ctx, const struct urxe_direct_copy *c)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+	uint8_t *remote = (uint8_t *)(uintptr_t)c->remote;
+
+	require(way->inside);
+	if (way->before)
+		way->before(way->arg);
+	if (way->peer->table->state.word != c->state || way->stops)
+		return false;
+	for (uint32_t i = 0; i < c->n_local; i++) {
+		require(c->local[i].length > 0);
+		if (c->write)
+			memcpy(remote, c->local[i].addr, c->local[i].length);
+		else
+			memcpy(c->local[i].addr, remote, c->local[i].length);
+		remote += c->local[i].length;
+	}
+	way->copies++;
+	return true;
+}
+
+static void drain(void *ctx)
+{
+	((struct way *)((struct node *)ctx)->arg)->drains++;
+}
+
+static const struct urxe_direct_ops ops = {
+	.enter = enter,
+	.leave = leave,
+	.copy = copy,
+	.drain = drain,
+};
+
+/* Two nodes, a connection, and a region of one piece at each. */
+struct direct {
+	struct engine e;
+	struct way way[2];
+	struct urxe_mr *mr[2];
+	uint32_t key[2];
+};
+
+#define REGION 65536u
+
+static void direct_open(struct direct *d, const struct conn_attr *conn)
+{
+	static struct way none[2];
+
+	memset(d, 0, sizeof(*d));
+	d->e.pair = pair_create(&(struct pair_attr){.seed = 1, .direct = &ops});
+	d->e.a = d->e.pair->node[0];
+	d->e.b = d->e.pair->node[1];
+	for (int i = 0; i < 2; i++) {
+		d->way[i] = none[i];
+		d->way[i].peer = d->e.pair->node[!i];
+		d->e.pair->node[i]->arg = &d->way[i];
+		d->mr[i] = node_reg(d->e.pair->node[i], NODE_PD, NODE_ACCESS, 0, REGION);
+		d->key[i] = urxe_mr_key(d->mr[i]);
+	}
+	conn_open(d->e.pair, conn, d->e.end);
+}
+
+static void direct_close(struct direct *d)
+{
+	engine_close(&d->e);
+}
+
+static struct post a_post(const struct direct *d, uint32_t opcode, uint64_t wr_id)
+{
+	return (struct post){
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.flags = URXE_SEND_SIGNALED,
+		.offset = 4096,
+		.length = 100,
+		.remote = 8192,
+		.rkey = d->key[1],
+		.lkey = d->key[0],
+	};
+}
+
+/* Posts it from node a, and lets all be done. */
+static struct urxe_wc run(struct direct *d, const struct post *post, uint32_t status)
+{
+	post_send(&d->e, 0, post);
+	pair_settle(d->e.pair);
+	return expect_wc(&d->e.a->send_cq, post->wr_id, status);
+}
+
+/* What shows that the two are connected. */
+static void prove(struct direct *d)
+{
+	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 1);
+	uint32_t before = d->way[0].copies;
+
+	assert_false(urxe_qp_direct(d->e.end[0].qp));
+	run(d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d->way[0].copies, before);
+	assert_true(urxe_qp_direct(d->e.end[0].qp));
+}
+
+static void fill(uint8_t *at, uint32_t n, uint8_t seed)
+{
+	for (uint32_t i = 0; i < n; i++)
+		at[i] = (uint8_t)(seed + i * 7);
+}
+
+static uint64_t packets(struct node *node)
+{
+	return events(node, URXE_EVENT_TX_PACKETS);
+}
+
+static void setup_proven(struct direct *d)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	direct_open(d, &conn);
+	prove(d);
+}
+
+/* --- What goes directly. */
+
+static void test_write_and_read(void **state)
+{
+	struct direct d;
+	struct post post;
+	struct urxe_wc wc;
+	uint64_t sent;
+
+	(void)state;
+	setup_proven(&d);
+	sent = packets(d.e.a);
+	fill(d.e.a->mem + 4096, 100, 3);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	wc = run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(wc.opcode, URXE_WC_RDMA_WRITE);
+	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
+	fill(d.e.b->mem + 8192, 100, 99);
+	post = a_post(&d, URXE_WR_RDMA_READ, 3);
+	wc = run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(wc.opcode, URXE_WC_RDMA_READ);
+	assert_int_equal(wc.byte_len, 100);
+	assert_memory_equal(d.e.a->mem + 4096, d.e.b->mem + 8192, 100);
+	assert_int_equal(packets(d.e.a), sent);
+	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_REQUESTS), 2);
+	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_BYTES), 200);
+	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 0);
+	direct_close(&d);
+}
+
+static void test_inline_and_segments(void **state)
+{
+	static const char text[] = "inline";
+	struct direct d;
+	struct urxe_seg segs[3];
+	struct urxe_send_wr wr = {
+		.wr_id = 2,
+		.opcode = URXE_WR_RDMA_WRITE,
+		.flags = URXE_SEND_INLINE | URXE_SEND_SIGNALED,
+		.inline_data = text,
+		.inline_len = sizeof(text),
+	};
+
+	(void)state;
+	setup_proven(&d);
+	wr.remote_addr = d.e.b->iova + 100;
+	wr.rkey = d.key[1];
+	assert_int_equal(urxe_post_send(d.e.end[0].qp, &wr), 0);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.a->send_cq, 2, URXE_WC_SUCCESS);
+	assert_string_equal((char *)d.e.b->mem + 100, text);
+
+	fill(d.e.a->mem, 4096, 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		segs[i] = node_seg(d.e.a, i * 1000, i == 1 ? 0 : 10 + i);
+		segs[i].lkey = d.key[0];
+	}
+	wr.flags = URXE_SEND_SIGNALED;
+	wr.segs = segs;
+	wr.n_segs = 3;
+	assert_int_equal(urxe_post_send(d.e.end[0].qp, &wr), 0);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.a->send_cq, 2, URXE_WC_SUCCESS);
+	assert_memory_equal(d.e.b->mem + 100, d.e.a->mem, 10);
+	assert_memory_equal(d.e.b->mem + 110, d.e.a->mem + 2000, 12);
+	assert_int_equal(d.way[0].copies, 2);
+	direct_close(&d);
+}
+
+/* The PSNs of both ends stay in step, and what comes behind is executed behind. */
+static void test_order_with_packets(void **state)
+{
+	struct direct d;
+	struct post write, send;
+
+	(void)state;
+	setup_proven(&d);
+	for (uint32_t i = 0; i < 50; i++) {
+		uint8_t *data = d.e.a->mem + 4096;
+
+		post_recv(&d.e.end[1], i, 20000, 100);
+		write = a_post(&d, URXE_WR_RDMA_WRITE, i);
+		send = a_post(&d, URXE_WR_SEND, i);
+		fill(data, 100, (uint8_t)i);
+		post_send(&d.e, 0, &write);
+		post_send(&d.e, 0, &send);
+		/* Behind the SEND, which is outstanding: by packet. */
+		post_send(&d.e, 0, &write);
+		pair_settle(d.e.pair);
+		for (int n = 0; n < 3; n++)
+			expect_wc(&d.e.a->send_cq, i, URXE_WC_SUCCESS);
+		expect_wc(&d.e.b->recv_cq, i, URXE_WC_SUCCESS);
+		assert_memory_equal(d.e.b->mem + 8192, data, 100);
+		assert_memory_equal(d.e.b->mem + 20000, data, 100);
+		assert_int_equal(d.way[0].copies, i + 1);
+	}
+	direct_close(&d);
+}
+
+/* Posted faster than packets are acknowledged: the rest waits for those, and then needs none. */
+static void test_stream(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct direct d;
+	struct post post;
+	uint64_t sent;
+
+	(void)state;
+	direct_open(&d, &conn);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 1);
+	post.flags = 0;
+	for (int i = 0; i < 8; i++)
+		post_send(&d.e, 0, &post);
+	pair_step(d.e.pair); /* they leave */
+	sent = packets(d.e.a);
+	for (int i = 0; i < 8; i++)
+		post_send(&d.e, 0, &post);
+	pair_settle(d.e.pair);
+	post.flags = URXE_SEND_SIGNALED;
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(sent, 8);
+	assert_int_equal(packets(d.e.a), sent + 8); /* nothing was proven when they were posted */
+	assert_int_equal(d.way[0].copies, 1);
+	for (int i = 0; i < 8; i++) {
+		/* A READ's answer is longer on its way than it takes to post. */
+		post.opcode = i % 2 ? URXE_WR_RDMA_READ : URXE_WR_RDMA_WRITE;
+		post_send(&d.e, 0, &post);
+	}
+	pair_settle(d.e.pair);
+	for (int i = 0; i < 8; i++)
+		expect_wc(&d.e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(packets(d.e.a), sent + 8);
+	assert_int_equal(d.way[0].copies, 9);
+	direct_close(&d);
+}
+
+/* Behind a SEND a short request does not wait, a long one does; none does where there is no way. */
+static void test_waiting(void **state)
+{
+	static const struct {
+		uint32_t length;
+		bool closed;
+		uint32_t copies;
+	} rows[] = {{100, false, 0}, {32768, false, 1}, {32768, true, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct direct d;
+		struct post post;
+
+		setup_proven(&d);
+		d.way[0].closed = rows[i].closed;
+		post_recv(&d.e.end[1], 9, 60000, 100);
+		post = a_post(&d, URXE_WR_SEND, 2);
+		post_send(&d.e, 0, &post);
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 3);
+		post.length = rows[i].length;
+		fill(d.e.a->mem + 4096, post.length, (uint8_t)i);
+		post_send(&d.e, 0, &post);
+		pair_settle(d.e.pair);
+		expect_wc(&d.e.a->send_cq, 2, URXE_WC_SUCCESS);
+		expect_wc(&d.e.a->send_cq, 3, URXE_WC_SUCCESS);
+		assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, post.length);
+		assert_int_equal(d.way[0].copies, rows[i].copies);
+		direct_close(&d);
+	}
+}
+
+static void test_window_grants(void **state)
+{
+	struct direct d;
+	struct urxe_mw *mw;
+	const struct urxe_mw_attr attr = {.pd = NODE_PD, .type = URXE_MW_TYPE_2};
+	struct urxe_send_wr bind = {
+		.opcode = URXE_WR_BIND_MW,
+		.flags = URXE_SEND_SIGNALED,
+	};
+	struct urxe_send_wr invalidate = {
+		.opcode = URXE_WR_LOCAL_INV,
+		.flags = URXE_SEND_SIGNALED,
+	};
+	struct urxe_mr *region;
+	struct post post;
+	uint32_t copies;
+
+	(void)state;
+	setup_proven(&d);
+	region = node_reg(d.e.b, NODE_PD, NODE_ACCESS | URXE_ACCESS_MW_BIND, 0, REGION);
+	assert_int_equal(urxe_mw_alloc(d.e.b->dev, &attr, &mw), 0);
+	bind.bind = (struct urxe_mw_bind){
+		.mw_key = urxe_mw_key(mw),
+		.tag = 5,
+		.mr_key = urxe_mr_key(region),
+		.access = URXE_ACCESS_REMOTE_WRITE,
+		.addr = d.e.b->iova + 8192,
+		.length = 100,
+	};
+	assert_int_equal(urxe_post_send(d.e.end[1].qp, &bind), 0);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.b->send_cq, 0, URXE_WC_SUCCESS);
+
+	fill(d.e.a->mem + 4096, 100, 77);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	post.rkey = urxe_mw_key(mw);
+	copies = d.way[0].copies;
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, copies + 1);
+	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
+
+	invalidate.invalidate_key = urxe_mw_key(mw);
+	assert_int_equal(urxe_post_send(d.e.end[1].qp, &invalidate), 0);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.b->send_cq, 0, URXE_WC_SUCCESS);
+	assert_true(d.way[1].drains > 0);
+	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(d.way[0].copies, copies + 1);
+	direct_close(&d);
+}
+
+/* --- What does not. */
+
+/* The peer refuses it as it refuses all, and nothing is touched. */
+static void test_refused_by_packet(void **state)
+{
+	static const struct {
+		uint64_t remote;
+		uint32_t access; /* of the region */
+		uint32_t pd;
+		uint32_t opcode;
+		bool wrong_key;
+	} rows[] = {
+		{8192, NODE_ACCESS, NODE_PD, URXE_WR_RDMA_WRITE, true},
+		{REGION - 99, NODE_ACCESS, NODE_PD, URXE_WR_RDMA_WRITE, false},
+		{-1ull, NODE_ACCESS, NODE_PD, URXE_WR_RDMA_WRITE, false},
+		{8192, NODE_ACCESS & ~URXE_ACCESS_REMOTE_WRITE, NODE_PD, URXE_WR_RDMA_WRITE, false},
+		{8192, NODE_ACCESS & ~URXE_ACCESS_REMOTE_READ, NODE_PD, URXE_WR_RDMA_READ, false},
+		{8192, NODE_ACCESS, NODE_PD + 1, URXE_WR_RDMA_WRITE, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct direct d;
+		struct urxe_mr *region;
+		struct post post;
+
+		setup_proven(&d);
+		region = node_reg(d.e.b, rows[i].pd, rows[i].access, 0, REGION);
+		post = a_post(&d, rows[i].opcode, 2);
+		post.remote = rows[i].remote;
+		post.rkey = urxe_mr_key(region) ^ rows[i].wrong_key;
+		run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+		assert_int_equal(d.way[0].copies, 0);
+		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 1);
+		direct_close(&d);
+	}
+}
+
+/* What the peer's QP does not allow ends as it does by packet. */
+static void test_qp_forbids(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	conn.access = URXE_ACCESS_REMOTE_WRITE;
+	direct_open(&d, &conn);
+	prove(&d);
+	post = a_post(&d, URXE_WR_RDMA_READ, 2);
+	run(&d, &post, URXE_WC_REM_INV_REQ_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	direct_close(&d);
+}
+
+static void test_own_key_is_wrong(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	post.lkey = d.key[0] ^ 1;
+	run(&d, &post, URXE_WC_LOC_PROT_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	direct_close(&d);
+}
+
+/* A copy that ends half way is as none: the packets bring the whole of it. */
+static void test_falls_back(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	d.way[0].stops = true;
+	fill(d.e.a->mem + 4096, 100, 5);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
+	d.way[0].stops = false;
+	d.way[0].closed = true;
+	post = a_post(&d, URXE_WR_RDMA_READ, 3);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 0);
+	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 1);
+	direct_close(&d);
+}
+
+static void test_other_requests_are_packets(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	post.length = 0;
+	run(&d, &post, URXE_WC_SUCCESS);
+	post_recv(&d.e.end[1], 9, 20000, 100);
+	post = a_post(&d, URXE_WR_RDMA_WRITE_IMM, 3);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(expect_wc(&d.e.b->recv_cq, 9, URXE_WC_SUCCESS).byte_len, 100);
+	post = a_post(&d, URXE_WR_FETCH_ADD, 4);
+	post.length = 8;
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 0);
+	assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 0);
+	direct_close(&d);
+}
+
+/* --- Rights that end. */
+
+static void dereg(void *arg)
+{
+	struct direct *d = arg;
+
+	if (d->mr[1])
+		assert_int_equal(urxe_mr_dereg(d->mr[1]), 0);
+	d->mr[1] = NULL;
+}
+
+/* Between the look at the table and the copy. */
+static void test_withdrawn_meanwhile(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	memset(d.e.b->mem + 8192, 0xee, 100);
+	d.way[0].before = dereg;
+	d.way[0].arg = &d;
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	assert_int_equal(d.way[1].drains, 2); /* the region's key, and then the QP in error */
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
+	direct_close(&d);
+}
+
+static void test_reregistered(void **state)
+{
+	struct direct d;
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	extent = (struct urxe_extent){d.e.b->mem + 30000, REGION};
+	attr = (struct urxe_mr_attr){
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = d.e.b->iova,
+		.length = REGION,
+		.extents = &extent,
+		.n_extents = 1,
+	};
+	/* Changed or not: the same key leads to the memory that it names by then. */
+	if (urxe_mr_rereg(&d.mr[1], &attr))
+		extent.addr = d.e.b->mem;
+	fill(d.e.a->mem + 4096, 100, 8);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_memory_equal((uint8_t *)extent.addr + 8192, d.e.a->mem + 4096, 100);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+/* The program has unmapped a page: the region is one piece no longer, nor are its keys' rights. */
+static void test_unmapped(void **state)
+{
+	struct direct d;
+	struct urxe_extent page;
+	struct post post;
+	int rc;
+
+	(void)state;
+	setup_proven(&d);
+	page = (struct urxe_extent){d.e.b->mem + 8192, 4096};
+	memset(page.addr, 0xee, page.length);
+	rc = urxe_mr_unmap(d.mr[1], &page);
+	assert_true(!rc || rc == -ENOMEM);
+	if (rc)
+		urxe_mr_unmap_all(d.mr[1]);
+	assert_int_equal(d.way[1].drains, 1);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
+	direct_close(&d);
+}
+
+static void modify(struct endpoint *end, uint8_t to)
+{
+	const struct urxe_qp_attr attr = {.state = to};
+
+	assert_int_equal(urxe_qp_modify(end->qp, 0, &attr, URXE_QP_STATE), 0);
+}
+
+static void test_peer_in_error(void **state)
+{
+	struct direct d;
+	struct post post;
+	uint32_t drains;
+
+	(void)state;
+	setup_proven(&d);
+	drains = d.way[1].drains;
+	modify(&d.e.end[1], URXE_QPS_ERR);
+	assert_int_equal(d.way[1].drains, drains + 1);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	direct_close(&d);
+}
+
+/* Another connection of the peer's QP is not the one that was proven. */
+static void test_peer_connected_anew(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	direct_open(&d, &conn);
+	prove(&d);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	modify(&d.e.end[1], URXE_QPS_RESET);
+	conn.psn[0] += 1000; /* what our QP does not know */
+	conn_bring_up(d.e.pair, &conn, 1, &d.e.end[1], &d.e.end[0]);
+	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+/* Addresses that change may end what packets could do. */
+static void test_proof_is_given_anew(void **state)
+{
+	struct direct d;
+	struct urxe_gid gid = craft_gid(URXE_NET_IPV4, 200);
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	assert_int_equal(urxe_gid_set(d.e.a->dev, 20, &gid, false), 0);
+	prove(&d);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+/* Two keys may want one place in the table: the second one's requests go in packets. */
+static void test_place_is_taken(void **state)
+{
+	struct direct d;
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
+	struct urxe_mr *mr;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	extent = (struct urxe_extent){d.e.b->mem, REGION};
+	attr = (struct urxe_mr_attr){
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = d.e.b->iova,
+		.length = REGION,
+		.extents = &extent,
+		.n_extents = 1,
+		.key = d.key[1] + (URXE_DIRECT_GRANTS << 8),
+	};
+	if (urxe_mr_reg(d.e.b->dev, &attr, &mr) == 0) {
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+		post.rkey = attr.key;
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, 0);
+		assert_int_equal(urxe_mr_dereg(mr), 0);
+	}
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 3);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_write_and_read),
+		cmocka_unit_test(test_inline_and_segments),
+		cmocka_unit_test(test_order_with_packets),
+		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_window_grants),
+		cmocka_unit_test(test_refused_by_packet),
+		cmocka_unit_test(test_qp_forbids),
+		cmocka_unit_test(test_own_key_is_wrong),
+		cmocka_unit_test(test_falls_back),
+		cmocka_unit_test(test_other_requests_are_packets),
+		cmocka_unit_test(test_withdrawn_meanwhile),
+		cmocka_unit_test(test_reregistered),
+		cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_peer_in_error),
+		cmocka_unit_test(test_peer_connected_anew),
+		cmocka_unit_test(test_proof_is_given_anew),
+		cmocka_unit_test(test_place_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
