@@ -19,6 +19,10 @@ MACHINE_TAP = 'tap0'  # QEMU's
 HOST_TAP = 'utap0'  # urxed's, with tap:
 BRIDGE = 'br0'
 
+# Frames that wait for the machine, whose processors are emulated, may be all that a program sends:
+# UC and UD wait for no answer. By itself a tap drops what comes when 500 wait.
+QUEUE = 10000
+
 # Of the host and of the machine.
 ADDRESSES = {4: (IPV4.format(1), IPV4.format(2)), 6: (IPV6.format(1), IPV6.format(2))}
 
@@ -41,7 +45,8 @@ class Wire:
         self.namespace = Namespace()
         self.namespace.ip('link', 'set', 'lo', 'up')
         self.namespace.ip('tuntap', 'add', MACHINE_TAP, 'mode', 'tap')
-        self.namespace.ip('link', 'set', MACHINE_TAP, 'mtu', str(self.mtu), 'up')
+        self.namespace.ip('link', 'set', MACHINE_TAP, 'mtu', str(self.mtu),
+                          'txqueuelen', str(QUEUE), 'up')
         self.lead()
 
     def lead(self):
