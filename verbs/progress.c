@@ -52,14 +52,6 @@
 
 static struct progress *const progress = &port.progress;
 
-/* What was held leaves now: does the program come back soon enough for that? */
-static void release_answers(uint64_t now)
-{
-	if (now - progress->held_since > SOON)
-		progress->late_score = FORGET_LOST;
-	progress->held_since = 0;
-}
-
 /* Buffers for a burst cost more to lay out than a small frame to send: few of them first. */
 void progress_transmit(uint64_t now)
 {
@@ -67,8 +59,6 @@ void progress_transmit(uint64_t now)
 	uint32_t wanted = FEW;
 	bool more;
 
-	if (progress->held_since)
-		release_answers(now);
 	if (!port_connected())
 		return;
 	more = egress_flush(&port.egress, now);
@@ -146,58 +136,17 @@ static void flush(void)
 	qp_flush(qp);
 }
 
-/*
- * What a poll has found is for the program before the peers hear of it: the answers to
- * them leave with what it does next, as a rule a request, which is one frame's way to the
- * other core instead of two. A program that comes back late has them sent first for a while.
- */
-static bool holds_answers(uint64_t now)
-{
-	if (!progress->lease_until || TAILQ_EMPTY(&port.dirty_cqs) ||
-	    atomic_load_explicit(&progress->away_score, memory_order_relaxed))
-		return false;
-	if (progress->late_score) {
-		progress->late_score--;
-		return false;
-	}
-	progress->held_since = now;
-	return true;
-}
-
-static void run(uint64_t now, bool may_hold)
+void progress_run(uint64_t now)
 {
 	uint32_t rounds = 0;
 	bool more;
 
 	do {
 		more = port_connected() && receive(now);
-		if (may_hold && !more && holds_answers(now))
-			break;
 		progress_transmit(now);
 	} while (more && ++rounds < ROUNDS);
 	flush();
 	port_publish();
-}
-
-void progress_run(uint64_t now)
-{
-	run(now, false);
-}
-
-void progress_settle(void)
-{
-	if (progress->held_since)
-		progress_transmit(clock_now());
-}
-
-/* Who has the lock sends them; it may be this thread, which a signal's handler ends. */
-void progress_end(void)
-{
-	if (!port_trylock())
-		return;
-	if (port.dev)
-		progress_settle();
-	port_unlock();
 }
 
 static void wake(void)
@@ -271,7 +220,6 @@ static void surrender_lease(void)
 	unsigned int rounds = 0;
 
 	progress->lease_until = 0;
-	progress_settle();
 	while (unmask()) {
 		progress_run(clock_now());
 		if (++rounds == ROUNDS) {
@@ -339,12 +287,9 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 		port_unlock();
 		return false;
 	}
-	/* Once: what comes on and on must not keep the answers back. */
-	if (progress->held_since)
-		progress_transmit(now);
 	if (!is_armed(file, handle))
 		take_lease(now);
-	run(now, true);
+	progress_run(now);
 	if (progress->lease_until && is_armed(file, handle))
 		surrender_lease();
 	progress_schedule();

@@ -27,8 +27,6 @@ struct progress {
 	uint64_t lease_until; /* 0 = no lease */
 	uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
 	uint32_t leases;      /* taken so far */
-	uint64_t held_since;  /* answers to what a poll brought wait for the program; 0 = none do */
-	uint32_t late_score;  /* above 0: it comes back late, none are held */
 	/* How the application polls; hints, read and written without the lock. */
 	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
 	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */
@@ -43,10 +41,6 @@ void progress_abandon(void);
 
 /* Sends what the engine has to send. */
 void progress_transmit(uint64_t now);
-/* Sends the answers that wait for the program to come back: it does otherwise, or may not come. */
-void progress_settle(void);
-/* Without the lock: the process ends, so nobody comes back. */
-void progress_end(void);
 /* The engine has new deadlines or work: wakes the thread up if it would sleep too long. */
 void progress_schedule(void);
 

@@ -64,9 +64,7 @@
 	X(bsd_signal)             \
 	X(ssignal)                \
 	X(sysv_signal)            \
-	X(__sysv_signal)          \
-	X(_exit)                  \
-	X(_Exit)
+	X(__sysv_signal)
 
 #define REAL_ENUM(name) REAL_##name,
 enum real_function { REAL_LIST(REAL_ENUM) REAL_COUNT };

@@ -200,11 +200,8 @@ int command_reply_driver(const struct command *c, const void *reply, uint32_t si
 int command_lock(const struct command *c)
 {
 	port_lock();
-	if (c->file->live && !port.gone) {
-		/* What it changes or destroys may be what has to answer. */
-		progress_settle();
+	if (c->file->live && !port.gone)
 		return 0;
-	}
 	port_unlock();
 	return -EIO;
 }
