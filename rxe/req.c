@@ -144,36 +144,65 @@ static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe
 	return (end < wqe->n_packets ? end : wqe->n_packets) - pos;
 }
 
-/* How many of the responses from psn on are missing, up to the next that is in place. */
-static uint32_t missing_run(const struct requester *req, uint32_t psn, uint32_t max)
+/* The READ request of which psn is a part begins here. */
+static uint32_t chunk_start(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
 {
-	uint32_t run = 1;
+	uint32_t pos = (uint32_t)urxe_psn_diff(psn, wqe->first_psn);
 
-	while (run < max && !answered(req, urxe_psn_add(psn, run)))
-		run++;
-	return run;
+	return urxe_psn_add(wqe->first_psn, pos - pos % req_read_chunk(qp));
+}
+
+/*
+ * The PSN from which on the packet at psn is sent again. A READ request: from its first response
+ * that is missing. Linux' rxe lets no repetition begin before the one that came last, so while the
+ * answer to an earlier part is under way, or lost, no later part may be asked for without it.
+ */
+static uint32_t start_again(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
+{
+	uint32_t start;
+
+	if (wqe->kind != WR_READ)
+		return psn;
+	start = chunk_start(qp, wqe, psn);
+	if (urxe_psn_diff(start, qp->req.una) < 0)
+		start = qp->req.una;
+	while (answered(&qp->req, start))
+		start = urxe_psn_add(start, 1);
+	return start;
+}
+
+/* Of n PSNs, how many are left without those at their end that are answered. */
+static uint32_t trim_answered(const struct requester *req, uint32_t psn, uint32_t n)
+{
+	while (n && answered(req, urxe_psn_add(psn, n - 1)))
+		n--;
+	return n;
+}
+
+static bool any_answered(const struct requester *req, uint32_t psn, uint32_t n)
+{
+	while (n && !answered(req, urxe_psn_add(psn, n - 1)))
+		n--;
+	return n;
 }
 
 /*
  * PSNs that the next packet to be sent again takes. Of a READ request that was
- * answered in part, only what is missing; one without any answer may never have
- * come, and is repeated as it was, since a responder accepts what follows only
+ * answered in part, from the first to the last that is missing; one without any answer may never
+ * have come, and is repeated as it was, since a responder accepts what follows only
  * inside the range that it saw first (IBA 9.7.5.1.4).
  */
-static uint32_t span_again(const struct urxe_qp *qp, const struct send_wqe *wqe)
+static uint32_t span_again(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t start)
 {
-	const struct resend *resend = &qp->req.resend;
-	uint32_t span = packet_span(qp, wqe, resend->psn);
-	uint32_t rest = (uint32_t)urxe_psn_diff(resend->end, resend->psn);
-	uint32_t pos = (uint32_t)urxe_psn_diff(resend->psn, wqe->first_psn);
-	uint32_t run;
+	const struct requester *req = &qp->req;
+	uint32_t span = packet_span(qp, wqe, start);
+	uint32_t rest = (uint32_t)urxe_psn_diff(req->resend.end, start);
 
 	if (span == 1)
 		return 1;
-	run = missing_run(&qp->req, resend->psn, span);
-	if (run == span && pos % req_read_chunk(qp) == 0)
+	if (start == chunk_start(qp, wqe, start) && !any_answered(req, start, span))
 		return span;
-	return run < rest ? run : rest;
+	return trim_answered(req, start, span < rest ? span : rest);
 }
 
 /* Whether window, responder resources, fence and credits let the next packet go. */
@@ -280,8 +309,11 @@ static const struct send_wqe *ready_request(struct urxe_qp *qp)
 static bool output_again(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_frame *frame)
 {
 	struct resend *resend = &qp->req.resend;
-	struct request_packet rp = {wqe, resend->psn, span_again(qp, wqe), true};
+	struct request_packet rp = {.wqe = wqe, .again = true};
 
+	resend->psn = start_again(qp, wqe, resend->psn);
+	rp.psn = resend->psn;
+	rp.span = span_again(qp, wqe, rp.psn);
 	qp->req.held = !pace_ready(qp);
 	if (qp->req.held)
 		return false;
