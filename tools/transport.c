@@ -114,19 +114,24 @@ static json_t *find_row(const json_t *rows, const json_t *qp, const struct way *
 	return NULL;
 }
 
+static void add(json_t *row, const char *key, json_int_t n)
+{
+	json_object_set_new(row, key, json_integer(number_of(row, key) + n));
+}
+
 static void count(json_t *rows, const json_t *qp, const struct way *way)
 {
 	json_t *row = find_row(rows, qp, way);
 
-	if (row) {
-		json_object_set_new(row, "qps", json_integer(number_of(row, "qps") + 1));
-		return;
+	if (!row) {
+		row = json_pack("{s:O?, s:O?, s:s, s:O?, s:s, s:s}", "process",
+				json_object_get(qp, "process"), "pid", json_object_get(qp, "pid"),
+				"peer", way->peer, "peer_pid", json_object_get(way->lease, "pid"),
+				"path", way->path, "why", way->why);
+		json_array_append_new(rows, row);
 	}
-	json_array_append_new(rows, json_pack("{s:O?, s:O?, s:s, s:O?, s:s, s:s, s:i}", "process",
-					      json_object_get(qp, "process"), "pid",
-					      json_object_get(qp, "pid"), "peer", way->peer,
-					      "peer_pid", json_object_get(way->lease, "pid"),
-					      "path", way->path, "why", way->why, "qps", 1));
+	add(row, "qps", 1);
+	add(row, "memory", json_is_true(json_object_get(qp, "memory")));
 }
 
 void transport_add(json_t *report)

@@ -106,6 +106,7 @@ static const struct table_column qp_columns[] = {
 	{"TYPE", "type", TABLE_TEXT},
 	{"STATE", "state", TABLE_TEXT},
 	{"PATH", "path", TABLE_TEXT},
+	{"MEMORY", "memory", TABLE_TEXT},
 	{"MTU", "path_mtu", TABLE_COUNT},
 	{"SENDS", "sends", TABLE_COUNT},
 	{"UNACKED", "packets", TABLE_COUNT},
@@ -191,8 +192,8 @@ static void print_ids(FILE *out, const json_t *report, bool all)
 
 static const struct table_column transport_columns[] = {
 	{"PROCESS", "process", TABLE_TEXT}, {"QPS", "qps", TABLE_COUNT},
-	{"PATH", "path", TABLE_TEXT},       {"PEER", "peer", TABLE_TEXT},
-	{"WHY", "why", TABLE_TEXT},
+	{"MEMORY", "memory", TABLE_COUNT},  {"PATH", "path", TABLE_TEXT},
+	{"PEER", "peer", TABLE_TEXT},       {"WHY", "why", TABLE_TEXT},
 };
 
 static void print_transports(FILE *out, const json_t *report, bool all)

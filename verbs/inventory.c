@@ -25,6 +25,7 @@ struct qp_entry {
 	struct urxe_qp_load load;
 	struct urxe_counters counters;
 	bool direct;
+	bool memory;
 };
 
 /* A copy of what is under the lock, since writing it down takes longer than others should wait. */
@@ -64,6 +65,8 @@ static int copy_qps(struct inventory *inv)
 		urxe_qp_load(qp, &entry->load);
 		entry->counters = *urxe_qp_counters(qp);
 		entry->direct = is_direct(&entry->attr);
+		entry->memory = entry->direct && urxe_qp_direct(qp) &&
+				entry->counters.event[URXE_EVENT_DIRECT_REQUESTS];
 		inv->n_qps++;
 	}
 	return 0;
@@ -178,6 +181,7 @@ static void write_qp(struct json_text *j, const struct qp_entry *qp)
 	json_put_number(j, "timeout", qp->attr.timeout);
 	json_put_number(j, "rate_limit", qp->attr.rate_limit);
 	json_put_bool(j, "direct", qp->direct);
+	json_put_bool(j, "memory", qp->memory);
 	json_put_open(j, "counters", '{');
 	write_engine_counters(j, &qp->counters);
 	json_put_close(j, '}');

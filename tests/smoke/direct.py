@@ -25,6 +25,8 @@ BANDWIDTH = [
     ['ib_write_bw', '-F', '--run_infinitely', '-D', '1', '-q', '4'],
     ['ib_read_bw', '-F', '--run_infinitely', '-D', '1'],
 ]
+# Bytes: more than the second of them sends before the first acknowledgement, in any case in packets.
+UNPROVEN = 100_000_000
 # Programs that spin on memory and that poll, for so many seconds.
 LATENCY = [
     ['ib_write_lat', '-F', '-D', str(SECONDS)],
@@ -102,6 +104,26 @@ def executed(program):
     return sum(int(n) for n in re.findall(r'direct_requests: (\d+)', program.read(1)))
 
 
+def check_shown(build, transport):
+    """urxe show tells of the requester, and of it alone, whether it needs packets."""
+    with Host(build) as host:
+        pair = Pair(host, host, ['env', f'URXE_TRANSPORT={transport}', *BANDWIDTH[1]])
+        processes = [program.process.pid for program in (pair.client, pair.server)]
+        wanted = {processes[0]: 4 if transport == 'auto' else 0, processes[1]: 0}
+
+        def shown():
+            told = host.show()
+            sent = sum(qp['counters'].get('tx_bytes', 0) for qp in told['qps'])
+            return (transport == 'auto' or sent > UNPROVEN,
+                    {way['pid']: way['memory'] for way in told['transports']},
+                    {pid: sum(qp['memory'] for qp in told['qps'] if qp['pid'] == pid)
+                     for pid in processes})
+
+        until(30, lambda: shown() == (True, wanted, wanted),
+              lambda: f'{transport}: not {wanted}: {shown()} {pair.client.describe()}')
+        pair.kill()
+
+
 def memory(build):
     program = os.path.join(build, 'tests/smoke/verbs_memory')
     for transport in 'auto', 'packet':
@@ -111,6 +133,7 @@ def memory(build):
             if (executed(run) > 0) != (transport == 'auto'):
                 raise Failure(f'{transport}: {executed(run)} requests without packets')
             print(f'{transport}: {run.output()}{executed(run)} requests without packets')
+        check_shown(build, transport)
 
 
 def capabilities():

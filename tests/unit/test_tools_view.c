@@ -153,7 +153,8 @@ static const char leases[] =
 	"{\"process\": \"c\", \"pid\": 3, \"uid\": 8, \"qpn_first\": 12288, \"qpn_count\": 4096}"
 	"]}";
 
-static void assert_way(const char *qp, const char *path, const char *peer, const char *why)
+static void assert_way(const char *qp, const char *path, const char *peer, const char *why,
+		       int memory)
 {
 	json_t *report = parse(leases), *row;
 
@@ -165,6 +166,7 @@ static void assert_way(const char *qp, const char *path, const char *peer, const
 	assert_string_equal(json_string_value(json_object_get(row, "peer")), peer);
 	assert_string_equal(json_string_value(json_object_get(row, "why")), why);
 	assert_int_equal(json_integer_value(json_object_get(row, "qps")), 2);
+	assert_int_equal(json_integer_value(json_object_get(row, "memory")), memory);
 	row = json_array_get(json_object_get(report, "qps"), 1);
 	assert_string_equal(json_string_value(json_object_get(row, "path")), path);
 	json_decref(report);
@@ -176,15 +178,18 @@ static void each_qp_has_its_way(void **state)
 
 	(void)state;
 	assert_way("{\"pid\": 1, \"dgid\": \"fe80::2\", \"dest_qpn\": 8192}", "uplink", "fe80::2",
-		   "another host");
+		   "another host", 0);
 	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12287}", "switch", "b",
-		   "not introduced");
+		   "not introduced", 0);
 	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 12288}", "switch", "c",
-		   "another user");
+		   "another user", 0);
 	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 8192, \"direct\": true}",
-		   "direct", "b", "same host and user");
+		   "direct", "b", "same host and user", 0);
+	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 8192, \"direct\": true,"
+		   "\"memory\": true}",
+		   "direct", "b", "same host and user", 2);
 	assert_way("{\"pid\": 1, \"dgid\": \"fe80::1\", \"dest_qpn\": 20000}", "switch", "fe80::1",
-		   "the peer has gone");
+		   "the peer has gone", 0);
 	json_object_set_new(json_object_get(report, "host"), "captures", json_integer(1));
 	json_object_set_new(
 		report, "qps",
