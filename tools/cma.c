@@ -108,7 +108,7 @@ static struct cm_path path_of(const struct cma_id *id)
 static int put_private(const struct cma_id *id, const struct cma_param *p, uint8_t *data,
 		       uint32_t room)
 {
-	struct cm_ip_hdr hdr = {.src_port = id->src.addr.port, .v6 = id->dst.family == AF_INET6};
+	struct cm_ip_hdr hdr = {.src_port = id->src.addr.port, .v6 = !cma_addr_v4(&id->dst)};
 
 	if (CM_IP_HDR_LEN + (uint32_t)p->private_len > room)
 		return -EINVAL;

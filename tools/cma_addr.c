@@ -100,7 +100,7 @@ uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room)
 	return size;
 }
 
-static bool is_v4(const struct cma_addr *a)
+bool cma_addr_v4(const struct cma_addr *a)
 {
 	return !memcmp(a->ip, mapped, sizeof(mapped));
 }
@@ -109,15 +109,15 @@ bool cma_addr_any(const struct cma_addr *a)
 {
 	static const uint8_t zero[16];
 
-	return is_v4(a) ? !memcmp(a->ip + sizeof(mapped), zero, 4)
-			: !memcmp(a->ip, zero, sizeof(zero));
+	return cma_addr_v4(a) ? !memcmp(a->ip + sizeof(mapped), zero, 4)
+			      : !memcmp(a->ip, zero, sizeof(zero));
 }
 
 bool cma_addr_loopback(const struct cma_addr *a)
 {
 	static const uint8_t v6[16] = {[15] = 1};
 
-	return is_v4(a) ? a->ip[12] == 127 : !memcmp(a->ip, v6, sizeof(v6));
+	return cma_addr_v4(a) ? a->ip[12] == 127 : !memcmp(a->ip, v6, sizeof(v6));
 }
 
 bool cma_addr_everywhere(const struct cma_addr *a)
@@ -132,7 +132,7 @@ bool cma_addr_link_local(const struct cma_addr *a)
 
 bool cma_addr_group(const struct cma_addr *a)
 {
-	return is_v4(a) ? a->ip[12] >> 4 == 14 : a->ip[0] == 0xff;
+	return cma_addr_v4(a) ? a->ip[12] >> 4 == 14 : a->ip[0] == 0xff;
 }
 
 bool cma_addr_same(const struct cma_addr *a, const struct cma_addr *b)

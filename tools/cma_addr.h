@@ -25,6 +25,8 @@ uint32_t cma_addr_size(const struct cma_addr *a);
 /* Bytes written: 0 where there is no address, or no room. */
 uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room);
 
+/* Also where it is written as one of IPv6, ::ffff:a.b.c.d. */
+bool cma_addr_v4(const struct cma_addr *a);
 bool cma_addr_any(const struct cma_addr *a);
 /* Of a multicast group. */
 bool cma_addr_group(const struct cma_addr *a);

@@ -166,9 +166,13 @@ static int try_source(struct cma_id *id, const struct host_address *own)
 	return neigh_resolve(id->cma->neigh, id->cma->now, index, id->dst.ip, &id->waiter, &hop);
 }
 
+/*
+ * By what the address is, not by how it is written: where a host has addresses of IPv6 alone
+ * getaddrinfo(3) says ::ffff:192.0.2.2 for 192.0.2.2.
+ */
 static bool same_family(const struct cma_addr *dst, const struct host_address *a)
 {
-	return (dst->family == AF_INET) ==
+	return cma_addr_v4(dst) ==
 	       !!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip);
 }
 

@@ -81,11 +81,19 @@ static void loop_arp(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
 	(void)len;
 }
 
+static const uint8_t *loop_mac(void *ctx, int uplink)
+{
+	const struct loop *l = ctx;
+
+	(void)uplink;
+	return l->host.mac;
+}
+
 /* The daemon, with what an earlier one has left. */
 static void loop_begin(struct loop *l)
 {
 	static const struct ucma_ops ops = {loop_send, loop_holds, loop_awaited};
-	static const struct neigh_ops neigh_ops = {.send = loop_arp};
+	static const struct neigh_ops neigh_ops = {.send = loop_arp, .mac = loop_mac};
 
 	neigh_init(&l->neigh, &l->host, &neigh_ops, l);
 	memset(&l->ucma, 0, sizeof(l->ucma));

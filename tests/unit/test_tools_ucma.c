@@ -452,6 +452,24 @@ static void test_no_way(void **state)
 	get_event(&a, CMA_ADDR_RESOLVED);
 }
 
+/* As getaddrinfo(3) writes one of IPv4 where a host has addresses of IPv6 alone. */
+static void test_mapped(void **state)
+{
+	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
+	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
+	const struct host_address *own;
+
+	(void)state;
+	assert_int_equal(host_add_text(&loop.host, "192.0.2.1/24", 0), 0);
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.2", &in.sin6_addr), 1);
+	request.id = create(&a, RDMA_PS_TCP, 0xa);
+	memcpy(&request.dst_addr, &in, sizeof(in));
+	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
+	own = &loop.host.addresses[cma_find(&loop.ucma.cma, request.id)->sgid_index];
+	assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.1", &in.sin6_addr), 1);
+	assert_memory_equal(own->ip, &in.sin6_addr, sizeof(own->ip));
+}
+
 static void test_families(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
@@ -670,6 +688,7 @@ int main(void)
 		TEST(test_path_option),
 		TEST(test_accept_fails),
 		TEST(test_no_way),
+		TEST(test_mapped),
 		TEST(test_families),
 		TEST(test_migrate),
 		TEST(test_groups),
