@@ -118,7 +118,8 @@ struct order {
 static struct endpoint ep;
 static enum service service = SERVICE_RC;
 static uint32_t memory_size = LARGEST + ROOM;
-static uint32_t only_size; /* 0 = all of the table */
+static uint32_t only_size;         /* 0 = all of the table */
+static uint32_t most = UINT32_MAX; /* of the table: none that is larger */
 static uint32_t path_mtu = 1024;
 static struct ibv_mw *window;
 static int tcp;
@@ -492,7 +493,7 @@ static bool fits(enum case_kind kind, uint32_t size)
 {
 	const struct case_row *row = &cases[kind];
 
-	if (service < row->service || (service == SERVICE_UD && size > path_mtu))
+	if (service < row->service || size > most || (service == SERVICE_UD && size > path_mtu))
 		return false;
 	/*
 	 * Linux' rxe (6.12) looks at the length of the last new request where a READ comes again:
@@ -549,8 +550,9 @@ static void run_kind(enum case_kind kind)
 static void usage(void)
 {
 	fputs("usage: verbs_check [-d DEVICE] [-g GID_INDEX] [-p PORT] [-m MTU] "
-	      "[-c UD|UC|RC] [-s SIZE] [-S] [-e] [-l] [-L] [HOST]\n"
+	      "[-c UD|UC|RC] [-s SIZE] [-x SIZE] [-S] [-e] [-l] [-L] [HOST]\n"
 	      "-s: messages of this size alone\n"
+	      "-x: messages of up to this size\n"
 	      "-S: receives are those of a shared receive queue\n"
 	      "-l: the client goes on until its standard input ends\n"
 	      "-L: the network loses packets\n",
@@ -599,7 +601,7 @@ int main(int argc, char **argv)
 	const char *port = "18600";
 	bool loop = false;
 
-	for (int c; (c = getopt(argc, argv, "d:g:p:m:c:s:SelL")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "d:g:p:m:c:s:x:SelL")) != -1;) {
 		switch (c) {
 		case 'd': attr.device = optarg; break;
 		case 'g': attr.gid_index = atoi(optarg); break;
@@ -607,6 +609,7 @@ int main(int argc, char **argv)
 		case 'm': attr.mtu = mtu_of(optarg); break;
 		case 'c': service = service_of(optarg); break;
 		case 's': only_size = (uint32_t)strtoul(optarg, NULL, 0); break;
+		case 'x': most = (uint32_t)strtoul(optarg, NULL, 0); break;
 		case 'S': attr.srq = true; break;
 		case 'e': attr.events = true; break;
 		case 'l': loop = true; break;
