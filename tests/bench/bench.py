@@ -21,6 +21,8 @@ from machines import Machines
 
 from ethernet import Ethernet, INTERFACE, IPV4  # noqa: E402  by the path that measure has set
 
+NAME_WIDTH = 72  # columns
+
 
 class Bench:
     """What figures are measured on: the CPUs, one host, and pairs of hosts by their uplink."""
@@ -119,12 +121,12 @@ def shown(unit, value):
 
 
 def print_line(name, unit, figures, ratio=''):
-    print(f'{name:56}' + ''.join(f'{shown(unit, figures[which]):>14}'
-                                 for which in ('median', 'least', 'most')) + f'{ratio:>10}')
+    print(f'{name:{NAME_WIDTH}}' + ''.join(f'{shown(unit, figures[which]):>14}'
+                                           for which in ('median', 'least', 'most')) + f'{ratio:>10}')
 
 
 def print_table(found, missing, rounds):
-    print(f'{"":56}{"median":>14}{"least":>14}{"most":>14}{"ratio":>10}')
+    print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>10}')
     for row in found:
         print_line(row['name'], row['unit'], row)
         for peer in row['beside']:

@@ -8,6 +8,8 @@ PEERS = {}
 STACKS = {'urxe': 'isal', 'rxe': 'kernel'}  # and whose CRC it is
 SIZE = 65536
 PLACES = {'one machine': False, 'two machines': True}
+# Of what would otherwise go from memory to memory.
+PACKETS = ', in packets'
 
 
 def row(group, name, unit, make):
@@ -20,8 +22,8 @@ def row(group, name, unit, make):
 class Runs:
     """A run of perftest for each stack, of which several rows have something to say."""
 
-    def __init__(self, *what, weighed=True):
-        self.runs = {stack: Perftest(stack, *what, weighed) for stack in STACKS}
+    def __init__(self, *what, weighed=True, transport='auto'):
+        self.runs = {stack: Perftest(stack, *what, weighed, transport) for stack in STACKS}
 
     def figure(self, stack):
         return self.runs[stack]
@@ -33,20 +35,44 @@ class Runs:
         return IcrcShare(self.runs[stack], Crc(STACKS[stack], SIZE))
 
 
+def may_be_direct(operation, apart):
+    return operation != 'send' and not apart
+
+
+def ways(operation, apart):
+    """The transports to measure, with what the names of their rows end in."""
+    packets = [('packet', PACKETS)] if may_be_direct(operation, apart) else []
+    return [('auto', ''), *packets]
+
+
 def latency_rows():
     for group, apart in PLACES.items():
         for operation in ('write', 'send', 'read'):
-            runs = Runs(f'ib_{operation}_lat -s 2', 1000, report.latency, apart, weighed=False)
-            yield row(group, f'{operation} latency, 2 B', 's', runs.figure)
+            for transport, end in ways(operation, apart):
+                runs = Runs(f'ib_{operation}_lat -s 2', 1000, report.latency, apart, weighed=False,
+                            transport=transport)
+                yield row(group, f'{operation} latency, 2 B{end}', 's', runs.figure)
 
 
 def bandwidth_rows():
     for group, apart in PLACES.items():
         for operation in ('write', 'send', 'read'):
-            runs = Runs(f'ib_{operation}_bw -s {SIZE}', 600 if apart else 2000, report.bandwidth, apart)
-            yield row(group, f'{operation} bandwidth, 64 KiB', 'B/s', runs.figure)
-            yield row(group, f'{operation} processor time, 64 KiB', 's', runs.used)
-            yield row(group, f'{operation} share of the ICRC, 64 KiB', 'CPU', runs.share)
+            for transport, end in ways(operation, apart):
+                yield from bandwidth_rows_of(group, operation, transport, end)
+
+
+def bandwidth_rows_of(group, operation, transport, end):
+    apart = PLACES[group]
+    packets = transport == 'packet' or not may_be_direct(operation, apart)
+    # So many that they can be told from the programs' start.
+    messages = 600 if apart else 2000 if packets else 20000
+    runs = Runs(f'ib_{operation}_bw -s {SIZE}', messages, report.bandwidth, apart,
+                transport=transport)
+    yield row(group, f'{operation} bandwidth, 64 KiB{end}', 'B/s', runs.figure)
+    yield row(group, f'{operation} processor time, 64 KiB{end}', 's', runs.used)
+    # What has no packets has no ICRC.
+    if packets:
+        yield row(group, f'{operation} share of the ICRC, 64 KiB{end}', 'CPU', runs.share)
 
 
 def rate_rows():

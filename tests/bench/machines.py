@@ -97,11 +97,11 @@ class Machines:
             daemon.wait(SECONDS)
         self.daemons = []
 
-    def command(self, argv):
-        """What has a program run on the device."""
+    def command(self, argv, transport='auto'):
+        """What has a program run on the device; the transport is for urxe alone to choose."""
         if self.stack == 'rxe':
             return f'{argv} -d rxe0'
-        return f'/urxe/tools/urxe run --run-dir {RUN_DIR} -- {argv} -d urxe0'
+        return f'/urxe/tools/urxe run --run-dir {RUN_DIR} --transport {transport} -- {argv} -d urxe0'
 
     def find_gid(self, guest, address):
         wanted = ipaddress.ip_address(f'::ffff:{address}')
@@ -140,13 +140,14 @@ class Perftest:
 
     port = 18515
 
-    def __init__(self, stack, argv, messages, figure, apart, weighed=False):
+    def __init__(self, stack, argv, messages, figure, apart, weighed=False, transport='auto'):
         self.stack = stack
         self.argv = argv
         self.messages = messages
         self.figure = figure
         self.apart = apart
         self.weighed = weighed
+        self.transport = transport
         self.used = None
         self.told = set()
 
@@ -177,9 +178,10 @@ class Perftest:
         Perftest.port = 18515 + (Perftest.port + 1) % 1000
         server_guest, client_guest = bench.guests[0], bench.guests[self.apart]
         argv = f'{self.argv} -F -n {messages} -p {Perftest.port}'
-        server = server_guest.start(f'taskset 1 {bench.command(argv)} -x {bench.gids[0]}')
+        command = bench.command(argv, self.transport)
+        server = server_guest.start(f'taskset 1 {command} -x {bench.gids[0]}')
         server_guest.wait_listening(Perftest.port)
-        output = client_guest.run(f'taskset 2 {bench.command(argv)} -x {bench.gids[self.apart]} '
+        output = client_guest.run(f'taskset 2 {command} -x {bench.gids[self.apart]} '
                                   f'{ADDRESSES[0]}', SECONDS)
         if server.wait(SECONDS):
             raise Failure(server.describe())
@@ -214,7 +216,7 @@ class Crc:
 
 
 class IcrcShare:
-    """What part of the processors' work is the ICRC: it is computed once and checked once."""
+    """What part of the processors' work is the ICRC of packets: it is computed once and checked once."""
 
     def __init__(self, perftest, crc):
         self.perftest = perftest

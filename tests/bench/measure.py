@@ -30,14 +30,16 @@ def installed(program):
 
 
 class Pinned:
-    """A host whose programs are held to one CPU."""
+    """A host whose programs are held to one CPU, and to one transport (`urxe run --transport`)."""
 
-    def __init__(self, host, cpu):
+    def __init__(self, host, cpu, transport):
         self.host = host
         self.cpu = cpu
+        self.transport = transport
 
     def start(self, *argv, **options):
-        return self.host.start('taskset', '-c', str(self.cpu), *argv, **options)
+        return self.host.start('taskset', '-c', str(self.cpu), 'env',
+                               f'URXE_TRANSPORT={self.transport}', *argv, **options)
 
 
 class Limit:
@@ -96,14 +98,15 @@ class Hook:
 class Perftest:
     """A figure of perftest over urxe0: on one host, or between two over an uplink."""
 
-    def __init__(self, argv, figure, uplink=None):
+    def __init__(self, argv, figure, uplink=None, transport='auto'):
         self.argv = argv.split()
         self.figure = figure
         self.uplink = uplink
+        self.transport = transport
 
     def measure(self, bench):
         places, gid, address = bench.ends(self.uplink)
-        ends = [Pinned(host, cpu) for host, cpu in zip(places, bench.cpus)]
+        ends = [Pinned(host, cpu, self.transport) for host, cpu in zip(places, bench.cpus)]
         argv = [self.argv[0], '-F', *self.argv[1:]]
         return report.measured(
             lambda: Pair(*ends, argv, gid, address).finish(SECONDS)[1], self.figure)

@@ -53,21 +53,37 @@ class Row:
         self.beside = list(beside)
 
 
+def in_packets(group, name, unit, argv, figure, beside):
+    """A row of WRITEs or READs as they go between hosts: otherwise one host's go from memory to memory."""
+    return Row(group, f'{name}, in packets', unit, Perftest(argv, figure, transport='packet'), beside)
+
+
 def latency_rows():
     tcp = 'TCP loopback, polled'
     for name, argv, beside in [
             ('write latency, 2 B', 'ib_write_lat -s 2 -n 20000',
-             ['process_vm_writev, 2 B', 'cache line, one way', tcp, 'UCX tcp, put',
-              'UCX shared memory, put']),
+             ['process_vm_writev, 2 B', 'cache line, one way', tcp, 'UCX shared memory, put']),
             ('send latency, 2 B', 'ib_send_lat -s 2 -n 20000',
              ['cache line, one way', 'DPDK ring, one way', tcp, 'UCX tcp, tag',
               'UCX shared memory, tag']),
             ('read latency, 2 B', 'ib_read_lat -s 2 -n 20000',
-             ['cache line, one way', tcp, 'UCX tcp, get', 'UCX shared memory, get']),
+             ['process_vm_writev, 2 B', 'cache line, one way', tcp, 'UCX shared memory, get']),
             ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 20000',
              ['cache line, one way', tcp]),
             ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
+    for operation, peer in ('write', 'put'), ('read', 'get'):
+        yield in_packets('latency', f'{operation} latency, 2 B', 's',
+                         f'ib_{operation}_lat -s 2 -n 20000', report.latency,
+                         ['cache line, one way', tcp, f'UCX tcp, {peer}'])
+
+
+def direct_bandwidth_row(operation, name, argv):
+    beside = [f'{peer}, {name}' for peer in ('memcpy', 'TCP loopback', 'UCX shared memory')]
+    if name == '1 MiB':
+        beside.append('process_vm_readv, 1 MiB')
+    return Row('bandwidth', f'{operation} bandwidth, {name}', 'B/s',
+               Perftest(argv, report.bandwidth), beside)
 
 
 def bandwidth_rows():
@@ -76,16 +92,21 @@ def bandwidth_rows():
             argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
             beside = [f'{peer}, {name}' for peer in ('copy + CRC-32', 'memcpy', 'TCP loopback',
                                                      'UCX tcp', 'UCX shared memory')]
-            if operation == 'read' and name == '1 MiB':
-                beside.append('process_vm_readv, 1 MiB')
-            yield Row('bandwidth', f'{operation} bandwidth, {name}', 'B/s',
-                      Perftest(argv, report.bandwidth), beside)
+            if operation == 'send':  # always in packets
+                yield Row('bandwidth', f'send bandwidth, {name}', 'B/s',
+                          Perftest(argv, report.bandwidth), beside)
+                continue
+            yield direct_bandwidth_row(operation, name, argv)
+            yield in_packets('bandwidth', f'{operation} bandwidth, {name}', 'B/s', argv,
+                             report.bandwidth, beside)
 
 
 def rate_rows():
     for operation in ('write', 'send'):
         argv = f'ib_{operation}_bw -s 8 -n 200000 -t 128 -N'
         yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate))
+        if operation == 'write':
+            yield in_packets('rate', 'write rate, 8 B', '/s', argv, report.message_rate, [])
 
 
 def network_rows():
