@@ -474,12 +474,23 @@ static int send_welcome(const struct ucma_file *file, int status, uint64_t token
 	return message_send(file->fd, &w, sizeof(w), NULL, 0);
 }
 
+static bool is_claimed(const struct ucma_file *file)
+{
+	const struct ucma_file *by;
+
+	LIST_FOREACH(by, &file->ucma->files, link)
+	if (by->claims == file)
+		return true;
+	return false;
+}
+
+/* Whoever comes second, while the first one waits yet, is no other than who comes too late. */
 static struct ucma_file *find_awaited(const struct ucma_file *claimant, uint64_t token)
 {
 	struct ucma_file *file;
 
 	LIST_FOREACH(file, &claimant->ucma->files, link)
-	if (file->fd < 0 && file->token == token && file->pid == claimant->pid)
+	if (file->fd < 0 && file->token == token && file->pid == claimant->pid && !is_claimed(file))
 		break;
 	return file;
 }
@@ -615,16 +626,6 @@ void ucma_input(struct ucma *u, uint64_t now)
 }
 
 /* --- What is due */
-
-static bool is_claimed(const struct ucma_file *file)
-{
-	const struct ucma_file *by;
-
-	LIST_FOREACH(by, &file->ucma->files, link)
-	if (by->claims == file)
-		return true;
-	return false;
-}
 
 static void claim_all(struct ucma *u)
 {

@@ -207,6 +207,29 @@ static void test_after_the_queue_pairs(void **state)
 	assert_int_equal(claim(&b), 0);
 }
 
+/* What one connection has claimed no other one gets, also while the first waits for it. */
+static void test_claimed_twice(void **state)
+{
+	struct loop_program second = {.token = a.token};
+
+	(void)state;
+	listener(5);
+	loop_restart(&loop);
+	loop.awaited = true;
+	hang_up(&a);
+	loop_hello(&loop, &a);
+	second.fd = loop_connect(&loop);
+	loop_hello(&loop, &second);
+	loop.awaited = false;
+	loop_pass(&loop, 1);
+	assert_int_equal(loop_welcome(&a), 0);
+	assert_int_equal(loop_welcome(&second), -EPERM);
+	loop_end(&loop, &second);
+	assert_int_equal(loop.ucma.n, 1);
+	assert_int_equal(claim(&b), 0);
+	client(RDMA_PS_TCP);
+}
+
 /* A bell is a socket that the program has made, nothing else. */
 static void test_no_bell(void **state)
 {
@@ -261,16 +284,10 @@ static void test_damaged_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_connection),
-		TEST(test_request_under_way),
-		TEST(test_events),
-		TEST(test_group),
-		TEST(test_who_does_not_claim),
-		TEST(test_who_has_ended),
-		TEST(test_wrong_claims),
-		TEST(test_after_the_queue_pairs),
-		TEST(test_no_bell),
-		TEST(test_damaged_record),
+		TEST(test_connection),   TEST(test_request_under_way),     TEST(test_events),
+		TEST(test_group),        TEST(test_who_does_not_claim),    TEST(test_who_has_ended),
+		TEST(test_wrong_claims), TEST(test_after_the_queue_pairs), TEST(test_claimed_twice),
+		TEST(test_no_bell),      TEST(test_damaged_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
