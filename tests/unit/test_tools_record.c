@@ -361,8 +361,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_survivor_claims_with_its_token, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_token_is_for_all_blocks_of_a_process, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(one_token_is_for_all_blocks_of_a_process, setup,
-						teardown),
 		cmocka_unit_test_setup_teardown(it_says_to_whom_survivors_speak, setup, teardown),
 		cmocka_unit_test_setup_teardown(any_other_claim_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_has_ended_is_not_awaited, setup, teardown),
