@@ -54,7 +54,8 @@ ROWS += [
     Connected(server='mckey -m 239.1.2.3', client='mckey -m 239.1.2.3 -s', sign='ATTACH_MCAST: ok'),
     Polled(server='rstream -S 4096 -C 10 -I 10 -T a', client='rstream -s {} -S 4096 -C 10 -I 10 -T a'),
     Copied(server='rcopy', client=f'rcopy {SOURCE} {{}}:{{copy}}', serves_on=True),
-    # Its server waits for connections for ever.
+    # Its server reads events until that fails, so for ever. It makes all its queue pairs with the attributes
+    # that rdma_create_qp filled in for the first, so with the CQs of the first's ID: DESTROY_CQ is EBUSY.
     Connected(server='cmtime', client='cmtime -s {}', serves_on=True),
 ]
 ROWS += [Row(command, refusal=Refusal('librxe has no XRC', 'rdma_create_ep: Operation not supported', 255))

@@ -10,6 +10,7 @@ import sys
 from guest import Guest
 from host import Failure, main, until
 from image import Image
+from rdmacm import end_well, ended_well
 
 MTU = 4200
 # Nobody is at the other end.
@@ -70,8 +71,14 @@ def listening(guest):
 
 
 def finish(guest, job):
-    if job.wait(120):
-        raise Failure(f'{job.describe()}\n{guest.run(f"cat {LOG}")}')
+    try:
+        end_well(job, 120)
+    except Failure as failure:
+        raise Failure(f'{failure}\n{guest.run(f"cat {LOG}")}') from None
+
+
+def ask(guest, command):
+    finish(guest, guest.start(command))
 
 
 def rejected(guest, command):
@@ -93,33 +100,34 @@ def check_addresses(guest):
         else:
             rejected(guest, f'{RUN} rping -c -a {OWN} -C 5 -V')
             client = 'rping'
-        guest.run(f'{client} -c -a {address} -C 5 -V')
+        ask(guest, f'{client} -c -a {address} -C 5 -V')
         finish(guest, server)
     server = guest.start(f'rping -s -a {KERNEL} -C 5 -V')
-    until(120, lambda: guest.start(f'{RUN} rping -c -a {KERNEL} -C 5 -V').wait(120) == 0,
+    until(120, lambda: ended_well(guest.start(f'{RUN} rping -c -a {KERNEL} -C 5 -V'), 120),
           server.describe)
     finish(guest, server)
 
 
 def check_wildcard(guest):
-    """Who listens at the wildcard address is heard of on both devices, at one port."""
-    for argv in 'rping -s -P -V', 'rping -s -P -a :: -V':
-        server = serve(guest, argv)
+    """
+    Who listens at the wildcard address is heard of on both devices, at one port. Not `rping -s -P`: in
+    rdma-core 44 that loses one of two who come at once, on any device (rdma-core's pull request 1568).
+    """
+    for bound in '', ' -b ::0':
         for _ in range(3):
-            clients = [guest.start(f'{RUN} rping -c -a {address} -C 20 -V')
+            server = serve(guest, f'ucmatose -c 5 -C 20{bound}')
+            clients = [guest.start(f'{RUN} ucmatose -s {address} -c 1 -C 20')
                        for address in (KERNEL, OWN, KERNEL, OWN)]
-            clients.append(guest.start(f'rping -c -a {KERNEL} -C 20 -V'))
-            for client in clients:
-                finish(guest, client)
-        guest.run('killall rping')
-        server.wait(60)
+            clients.append(guest.start(f'ucmatose -s {KERNEL} -c 1 -C 20'))
+            for job in (*clients, server):
+                finish(guest, job)
 
 
 def check_programs(guest):
     for server, client in PROGRAMS:
         for address in (OWN, KERNEL):
             job = serve(guest, server)
-            guest.run(f'{RUN} {client.format(address)}')
+            ask(guest, f'{RUN} {client.format(address)}')
             finish(guest, job)
 
 
@@ -144,7 +152,7 @@ def check_daemon_gone(guest):
     until(120, lambda: guest.start(f'grep -q "rdma_cm: urxed has gone" {LOG}').wait(60) == 0,
           lambda: guest.run(f'cat {LOG}'))
     for _ in range(2):
-        guest.run(f'rping -c -a {KERNEL} -C 5 -V')
+        ask(guest, f'rping -c -a {KERNEL} -C 5 -V')
     guest.run('killall rping')
     server.wait(60)
 

@@ -8,10 +8,10 @@ import os
 import sys
 
 from guest import Guest
-from host import Failure, Host, main, succeed, until
+from host import Failure, Host, main, until
 from image import Image
 from rdma import GUEST, HOST, MTU, SECONDS, WIRES, start
-from rdmacm import ATTEMPTS, came_too_early, start_server
+from rdmacm import ATTEMPTS, came_too_early, end_well, start_server
 
 GROUP = '239.1.2.3'
 # Server and client; {} is the server's address. rping -V checks contents.
@@ -49,7 +49,7 @@ def to(words, server):
 def finish(server, client):
     for one, other in ((client, server), (server, client)):
         try:
-            succeed(one, SECONDS)
+            end_well(one, SECONDS)
         except Failure as failure:
             raise Failure(f'{failure}\nthe other side: {other.describe()}') from None
 

@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts'),
                 os.path.join(HERE, '../guests')]
 from guest import Guest  # noqa: E402
-from host import Failure, free_port, succeed, until, wait_listening  # noqa: E402
+from host import Failure, free_port, until, wait_listening  # noqa: E402
 from rdma import finish  # noqa: E402
 import rdmacm  # noqa: E402
 
@@ -136,7 +136,7 @@ def connect(server, client, serving_argv, asking_argv, version):
         server.stop(serving, serving_argv)
     for one, other in ((asking, serving), (serving, asking)):
         try:
-            succeed(one, SECONDS)
+            rdmacm.end_well(one, SECONDS)
         except Failure as failure:
             raise Failure(f'{failure}\nthe other side: {other.describe()}') from None
 
