@@ -87,7 +87,6 @@ struct cma_id {
 	uint8_t sgid_index;
 	uint8_t peer[16]; /* address that packets go to; dst, but for loopback */
 	uint8_t tos;
-	bool tos_set;
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
 	uint32_t qkey; /* UD; 0 = not set yet */
