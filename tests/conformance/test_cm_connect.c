@@ -120,6 +120,32 @@ static void steps(void)
 	client->qp = qp;
 }
 
+static void type_of_service(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 1);
+	struct rdma_cm_id *client = cm_create(mine, RDMA_PS_TCP), *server;
+	union cm_addr to = cm_bound(listener);
+	struct rdma_conn_param param = cm_param(0);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	uint8_t tos = 0x68;
+
+	MUST(!rdma_set_option(client, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)));
+	MUST(!rdma_resolve_addr(client, NULL, &to.any, WAIT_MS));
+	MUST(!cm_await(mine, RDMA_CM_EVENT_ADDR_RESOLVED));
+	MUST(!rdma_resolve_route(client, WAIT_MS));
+	MUST(!cm_await(mine, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	cm_make_qp(client);
+	MUST(!rdma_connect(client, &param));
+	server = cm_request(theirs);
+	cm_make_qp(server);
+	MUST(!rdma_accept(server, &param));
+	MUST(!cm_await(mine, RDMA_CM_EVENT_ESTABLISHED));
+	MUST(!ibv_query_qp(client->qp, &attr, IBV_QP_AV, &init));
+	rule(attr.ah_attr.grh.traffic_class == tos, "a type of service is the queue pair's");
+}
+
 static void shared_receives(void)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
@@ -325,6 +351,7 @@ static void death(void)
 const struct test cm_connect_tests[] = {
 	{"connection", connection},
 	{"steps", steps},
+	{"type_of_service", type_of_service},
 	{"shared_receives", shared_receives},
 	{"nobody", nobody},
 	{"too_much", too_much},

@@ -97,7 +97,46 @@ static void migration(void)
 	rule_errno(0, cm_errno(rdma_destroy_id(other)), "as the others can");
 }
 
+/* As of servers that serve each connection by a channel of its own. */
+static void moved_connection(void)
+{
+	struct rdma_event_channel *other = cm_open();
+	struct cm_pair pair;
+
+	cm_pair_open(&pair);
+	rule_errno(0, cm_errno(rdma_migrate_id(pair.server, other)), "a connection goes as well");
+	MUST(!rdma_disconnect(pair.client));
+	rule(!cm_await(other, RDMA_CM_EVENT_DISCONNECTED), "its end is told there");
+	rule_errno(0, cm_errno(rdma_disconnect(pair.server)), "and agreed to");
+	rule(!cm_await(pair.client_channel, RDMA_CM_EVENT_DISCONNECTED), "as the peer hears");
+	rule(!cm_await(other, RDMA_CM_EVENT_TIMEWAIT_EXIT), "to the last");
+	rule(cm_quiet(pair.server_channel), "nothing is told where it was");
+}
+
+static void moved_listener(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open(), *other = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_TCP, 2);
+	struct rdma_cm_id *client = cm_client(mine, listener), *server;
+	struct rdma_conn_param param = cm_param(0);
+
+	rule_errno(0, cm_errno(rdma_migrate_id(listener, other)), "a listener goes as well");
+	MUST(!rdma_connect(client, &param));
+	server = cm_request(other);
+	rule(server->channel == other, "who comes then is there");
+	cm_make_qp(server);
+	MUST(!rdma_accept(server, &param));
+	MUST(!cm_await(mine, RDMA_CM_EVENT_ESTABLISHED));
+	rule(!cm_await(other, RDMA_CM_EVENT_ESTABLISHED), "and stays");
+	rule(cm_quiet(theirs), "nothing is told where it was");
+}
+
 const struct test cm_event_tests[] = {
-	{"nonblocking", nonblocking}, {"polling", polling}, {"waiting", waiting},
-	{"migration", migration},     {NULL, NULL},
+	{"nonblocking", nonblocking},
+	{"polling", polling},
+	{"waiting", waiting},
+	{"migration", migration},
+	{"moved_connection", moved_connection},
+	{"moved_listener", moved_listener},
+	{NULL, NULL},
 };

@@ -44,6 +44,22 @@ static void lookup(void)
 	rule(cm_quiet(mine) && cm_quiet(theirs), "nothing else comes of it");
 }
 
+static void too_much(void)
+{
+	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
+	struct rdma_cm_id *listener = cm_listener(theirs, RDMA_PS_UDP, 1);
+	struct rdma_cm_id *client = cm_client(mine, listener), *server;
+	struct rdma_conn_param param = cm_param(0);
+
+	MUST(!rdma_connect(client, &param));
+	server = cm_request(theirs);
+	cm_make_qp(server);
+	param = cm_param(SIDR_REP_DATA + 1);
+	param.qp_num = server->qp->qp_num;
+	rule_errno(EINVAL, cm_errno(rdma_accept(server, &param)), "137 are too many for an answer");
+	rule(cm_await(mine, RDMA_CM_EVENT_UNREACHABLE) == SIDR_REJECTED, "and refuse the question");
+}
+
 static void refusal(void)
 {
 	struct rdma_event_channel *mine = cm_open(), *theirs = cm_open();
@@ -99,8 +115,6 @@ static void groups(void)
 }
 
 const struct test cm_ud_tests[] = {
-	{"lookup", lookup},
-	{"refusal", refusal},
-	{"groups", groups},
-	{NULL, NULL},
+	{"lookup", lookup}, {"too_much", too_much}, {"refusal", refusal},
+	{"groups", groups}, {NULL, NULL},
 };
