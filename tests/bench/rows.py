@@ -74,7 +74,7 @@ def latency_rows():
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
     for operation, peer in ('write', 'put'), ('read', 'get'):
         yield in_packets('latency', f'{operation} latency, 2 B', 's',
-                         f'ib_{operation}_lat -s 2 -n 20000', report.latency,
+                         f'ib_{operation}_lat -s 2 -n 2000', report.latency,
                          ['cache line, one way', tcp, f'UCX tcp, {peer}'])
 
 
