@@ -151,8 +151,15 @@ bool registered_within(uint64_t start, uint64_t length)
 	return length && node && within(node, LEVELS - 1, pages(start, length));
 }
 
+static void free_nodes(struct node *node, unsigned int level)
+{
+	for (unsigned int slot = 0; node && level && slot < SLOTS; slot++)
+		free_nodes(atomic_load(&node->below[slot].node), level - 1);
+	free(node);
+}
+
 void registered_forget(void)
 {
 	atomic_store(&registered_regions, 0);
-	atomic_store(&root, NULL);
+	free_nodes(atomic_exchange(&root, NULL), LEVELS - 1);
 }

@@ -29,7 +29,7 @@ void registered_remove(uint64_t start, uint64_t length);
 /* Whether a page of [start, start + length) is in a region; length may be 0. */
 bool registered_within(uint64_t start, uint64_t length);
 
-/* After fork: what was registered is the parent's. */
+/* After fork, when nobody else is here: what was registered is the parent's. */
 void registered_forget(void);
 
 #endif
