@@ -100,6 +100,17 @@ void direct_grant_mw(const struct urxe_mw *mw)
 			       });
 }
 
+void direct_grant_all(const struct urxe_mr *mr)
+{
+	const struct urxe_mw *mw;
+	uint32_t at = 0;
+
+	direct_grant_mr(mr);
+	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
+		if (mw->mr == mr)
+			direct_grant_mw(mw);
+}
+
 /*
  * Who looks up rights from now on finds the table without them; who has done so before and
  * has not begun to copy finds another state; who copies is waited for.

@@ -19,6 +19,8 @@
 
 void direct_grant_mr(const struct urxe_mr *mr);
 void direct_grant_mw(const struct urxe_mw *mw);
+/* All keys that lead to the region. */
+void direct_grant_all(const struct urxe_mr *mr);
 /* The key grants nothing any more. Returns once nobody acts by it. */
 void direct_withdraw(struct urxe_dev *dev, uint32_t key);
 /* The same for all keys that lead to the region. */

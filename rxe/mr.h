@@ -14,6 +14,12 @@ struct mr_piece {
 	uint8_t *addr;   /* NULL: it is there no longer */
 };
 
+/* A piece that calls are taking, which may yet fail and leave it. */
+struct mr_held {
+	uint8_t *addr; /* where the piece lies; NULL: nobody takes it, or it has gone for good */
+	uint32_t calls;
+};
+
 struct urxe_mr {
 	struct urxe_dev *dev;
 	uint32_t pd;
@@ -24,6 +30,7 @@ struct urxe_mr {
 	uint64_t length;
 	uint32_t n_pieces;
 	struct mr_piece *pieces;    /* by offset, none empty; one more is the end */
+	struct mr_held *held;       /* one to a piece; NULL: none was ever taken */
 	struct mr_piece at_first[]; /* those that it was registered with */
 };
 

@@ -125,6 +125,8 @@ static int make(const struct command *c, const struct ib_uverbs_reg_mr *request,
 	}
 	if (rc)
 		registered_remove(mr->start, mr->length);
+	else
+		mr->number = ++port.registrations;
 	return rc;
 }
 
@@ -228,6 +230,7 @@ static int rereg(const struct command *c, uint32_t handle, const struct ib_uverb
 	mr->pd->object.users++;
 	mr->start = to->start;
 	mr->length = to->length;
+	mr->number = ++port.registrations;
 	reply.lkey = reply.rkey = urxe_mr_key(mr->mr);
 	return command_reply(c, &reply, sizeof(reply));
 }

@@ -31,6 +31,13 @@ bool maps_next(FILE *maps, struct mapping *m)
 	return true;
 }
 
+/* Other memory has no device. A segment's is 00:01 or the like, and its inode the segment's ID,
+ * which is 0 for the first of each IPC namespace. */
+static bool is_of_file(const struct mapping *m)
+{
+	return m->inode || m->major || m->minor;
+}
+
 static bool follows(const struct mapping *first, uint64_t end, const struct mapping *m)
 {
 	return m->start == end && m->offset == end - first->start && m->inode == first->inode &&
@@ -44,7 +51,7 @@ uint64_t maps_of_file(uint64_t start)
 	uint64_t end = start;
 
 	while (maps && maps_next(maps, &m)) {
-		if (m.start == start && m.inode && !m.offset)
+		if (m.start == start && is_of_file(&m) && !m.offset)
 			first = m;
 		else if (end == start || !follows(&first, end, &m))
 			continue;

@@ -14,10 +14,12 @@ struct mr {
 	struct pd *pd;
 	uint64_t start, length; /* the memory's, as the program has it */
 	struct urxe_mr *mr;
+	uint64_t number; /* of the registration: those of the port count up */
 };
 
 void mr_destroy(struct object *object);
-/* Those bytes of the program's memory are the region's no longer. */
+/* Those bytes of the program's memory are the region's no longer, unless urxe_mr_unmapped says so.
+ */
 void mr_unmap(struct mr *mr, const struct urxe_extent *bytes);
 
 #endif

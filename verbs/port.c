@@ -86,7 +86,7 @@ static const struct urxe_ops ops = {
 	.comp_event = cq_comp_event,
 	.refill = refill,
 	.async_event = async_event,
-	.guard = unmap_guard,
+	.guard = fault_guard,
 };
 
 /* Rings before completions: who sees a completion may post at once. */

@@ -24,7 +24,6 @@
 #include "progress.h"
 #include "qp.h"
 #include "remote.h"
-#include "unmap.h"
 
 struct port {
 	struct lock lock;     /* owner of everything below, and of the engine and the vNIC */
@@ -48,7 +47,7 @@ struct port {
 	struct remote_list remotes;
 	struct remote_list released_remotes; /* of which the daemon is still to be told */
 	struct file_list files;
-	struct unmapping_list unmappings;
+	uint64_t registrations; /* so far */
 	struct progress progress;
 };
 extern struct port port;

@@ -6,7 +6,6 @@
 
 #include <rxe/rxe.h>
 
-#include "fault.h"
 #include "fd.h"
 #include "mr.h"
 #include "port.h"
@@ -22,20 +21,7 @@ static uint64_t whole_pages(uint64_t start, uint64_t length)
 	return (length + page - 1) & ~(page - 1);
 }
 
-/* What a child of vfork unmaps is another's, who has no more than it had. */
-void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
-{
-	*u = (struct unmapping){.start = (uintptr_t)start};
-	length = whole_pages(u->start, length);
-	if (!registered_within(u->start, length) || !fd_owned())
-		return;
-	u->length = length;
-	port_lock();
-	LIST_INSERT_HEAD(&port.unmappings, u, link);
-	port_unlock();
-}
-
-static void unmap_regions(const struct urxe_extent *bytes)
+static void take_pages(const struct urxe_extent *bytes)
 {
 	struct uverbs_file *file;
 
@@ -49,36 +35,47 @@ static void unmap_regions(const struct urxe_extent *bytes)
 	}
 }
 
+/* What a child of vfork unmaps is another's, who has no more than it had. */
+void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
+{
+	*u = (struct unmapping){.bytes.addr = (void *)start};
+	length = whole_pages((uintptr_t)start, length);
+	if (!registered_within((uintptr_t)start, length) || !fd_owned())
+		return;
+	u->bytes.length = length;
+	port_lock();
+	u->registrations = port.registrations;
+	take_pages(&u->bytes);
+	port_unlock();
+}
+
+/* What was registered meanwhile is what came to that place since, maybe to another thread. */
+static void settle_pages(const struct unmapping *u, bool done)
+{
+	struct uverbs_file *file;
+
+	LIST_FOREACH(file, &port.files, link)
+	{
+		struct object *object;
+		uint32_t at = 0;
+
+		while ((object = handle_next(&file->handles, OBJECT_MR, &at))) {
+			struct mr *mr = (struct mr *)object;
+
+			if (mr->number <= u->registrations)
+				urxe_mr_unmapped(mr->mr, &u->bytes, done);
+		}
+	}
+}
+
 void unmap_end(struct unmapping *u, bool done)
 {
 	int saved = errno;
 
-	if (!u->length)
+	if (!u->bytes.length)
 		return;
 	port_lock();
-	LIST_REMOVE(u, link);
-	if (done)
-		unmap_regions(&(struct urxe_extent){(void *)(uintptr_t)u->start, u->length});
+	settle_pages(u, done);
 	port_unlock();
 	errno = saved;
-}
-
-/* A call that fails unmaps nothing, though what was asked for meanwhile was refused. */
-static bool is_being_unmapped(const struct urxe_extent *bytes)
-{
-	uint64_t start = (uintptr_t)bytes->addr;
-	const struct unmapping *u;
-
-	LIST_FOREACH(u, &port.unmappings, link)
-	if (start < u->start + u->length && u->start < start + bytes->length)
-		return true;
-	return false;
-}
-
-bool unmap_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
-		 void *arg)
-{
-	if (__builtin_expect(!LIST_EMPTY(&port.unmappings), 0) && is_being_unmapped(bytes))
-		return false;
-	return fault_guard(dev_ctx, bytes, touch, arg);
 }

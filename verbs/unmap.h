@@ -9,29 +9,24 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
-struct urxe_extent;
+#include <rxe/rxe.h>
 
-/* A call of the program that unmaps, on its thread's stack while it goes on. */
+/* A call of the program that unmaps, while it goes on. */
 struct unmapping {
-	uint64_t start, length; /* a length of 0: nothing that is registered goes */
-	LIST_ENTRY(unmapping) link;
+	struct urxe_extent bytes; /* none: nothing that is registered goes */
+	uint64_t registrations;   /* the last before it: those behind it have other memory */
 };
-LIST_HEAD(unmapping_list, unmapping);
 
 /*
- * Before the real call: on return nobody touches registered memory in the range, nor will until
- * unmap_end. Any thread, without the port's lock, which is taken where something is registered
- * there. A start that is no page's is of a call that will fail.
+ * Before the real call: on return the range is no region's, and nobody touches it as one's. So what
+ * another thread maps there as soon as the call has unmapped it, and registers, is whole. Any
+ * thread, without the port's lock, which is taken where something is registered there. A start
+ * that is no page's is of a call that will fail.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length);
-/* After it; `done` says that the range was unmapped. Leaves errno alone. */
+/* After it; not `done`: nothing was unmapped, and the range is its regions' again. Leaves errno
+ * alone. */
 void unmap_end(struct unmapping *u, bool done);
-
-/* The engine's `guard`, with the port's lock: as fault_guard, but what is being unmapped is gone.
- */
-bool unmap_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
-		 void *arg);
 
 #endif

@@ -447,6 +447,49 @@ static void in_flight(void)
 	}
 }
 
+/* --- Where one thread has unmapped, another one maps and registers memory of its own.
+ */
+
+static volatile bool enough;
+
+static void *unmap_endlessly(void *unused)
+{
+	while (!enough) {
+		uint8_t *room = map(NULL, 0);
+		struct ibv_mr *mr = ibv_reg_mr(pd, room, ROOM, LOOP_ACCESS);
+
+		if (!mr || munmap(room, ROOM) || ibv_dereg_mr(mr))
+			err(1, "memory that is unmapped before it is given back");
+	}
+	return unused;
+}
+
+static void beside_unmapping_threads(void)
+{
+	pthread_t threads[2];
+	struct side pair[2];
+
+	open_pair(pair);
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, unmap_endlessly, NULL))
+			errx(1, "no thread");
+	for (int i = 0; i < 2000; i++) {
+		struct side here = {.room = map(NULL, 0)};
+
+		here.mr = ibv_reg_mr(pd, here.room, ROOM, LOOP_ACCESS);
+		if (!here.mr)
+			err(1, "ibv_reg_mr");
+		post_send(&pair[0], IBV_WR_RDMA_WRITE, &here);
+		expect(IBV_WC_SUCCESS, &pair[0], "a write beside threads that unmap");
+		if (ibv_dereg_mr(here.mr) || munmap(here.room, ROOM))
+			err(1, "memory that is given back");
+	}
+	enough = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	close_pair(pair);
+}
+
 /* What is written after fork is the parent's, in whichever of the two the page is copied. */
 static void forks(void)
 {
@@ -716,9 +759,13 @@ int main(void)
 	check_rounding();
 	all_replaced();
 	detached();
+	/* The first segment of a namespace has the ID 0. */
+	if (!unshare(CLONE_NEWIPC))
+		detached();
 	untouched();
 	anew();
 	in_flight();
+	beside_unmapping_threads();
 	forks();
 	check_handler();
 	check_other_calls();

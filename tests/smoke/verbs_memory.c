@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Processes write to the memory of this one, as fast as they can, and are stopped and killed
- * somewhere in that. Once the region is given back, nothing of the memory changes any more, and
- * giving it back waits for nobody who is stopped or dead.
+ * somewhere in that. Once the region is given back, or other memory is mapped in its place, nothing
+ * of the memory changes any more, and neither waits for anybody who is stopped or dead.
  */
 #include <err.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,7 +17,7 @@
 
 #include "endpoint.h"
 
-#define ROUNDS  15
+#define ROUNDS  18
 #define SIZE    (256u * 1024)
 #define PATIENT 60 /* s, on a busy machine */
 #define OURS    0xee
@@ -116,7 +117,8 @@ static void expect_ours(const struct endpoint *ep)
 {
 	for (uint32_t i = 0; i < SIZE; i++)
 		if (ep->memory[i] != OURS)
-			errx(1, "byte %u was written after the region had been given back", i);
+			errx(1, "byte %u was written after the memory was the region's no longer",
+			     i);
 }
 
 /* A second one serves the end point's own clearing up. */
@@ -130,8 +132,23 @@ static void give_back(struct endpoint *ep)
 		errx(1, "ibv_reg_mr");
 }
 
+/* The pages that are the allocator's besides are left alone. */
+static void map_over(struct endpoint *ep)
+{
+	uint8_t *fresh = mmap(ep->memory, SIZE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0);
+
+	if (fresh != ep->memory)
+		err(1, "mmap at a place");
+	/* From the first moment on: what is there by now came after it was mapped. */
+	for (uint32_t i = 0; i < SIZE; i++)
+		if (fresh[i])
+			errx(1, "byte %u was written while the memory was mapped over", i);
+	memset(fresh, OURS, SIZE);
+}
+
 /* `number`: what the writer gets in its work; 0 = nothing. */
-static void strike(int number)
+static void strike(int number, void (*take)(struct endpoint *ep))
 {
 	struct endpoint ep;
 	pid_t pid = start(&ep);
@@ -140,7 +157,7 @@ static void strike(int number)
 	await_writes(&ep);
 	if (number && kill(pid, number))
 		err(1, "kill");
-	give_back(&ep);
+	take(&ep);
 	if (number == SIGSTOP && kill(pid, SIGCONT))
 		err(1, "kill");
 	if (waitpid(pid, &status, 0) != pid)
@@ -159,7 +176,7 @@ int main(int argc, char **argv)
 		return write_until_refused(atoi(argv[1]));
 	srand((unsigned int)getpid());
 	for (int i = 0; i < ROUNDS; i++)
-		strike(numbers[i % 3]);
+		strike(numbers[i % 3], i % 2 ? map_over : give_back);
 	printf("%d writers came to an end\n", ROUNDS);
 	return 0;
 }

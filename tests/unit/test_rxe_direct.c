@@ -582,6 +582,26 @@ static void test_unmapped(void **state)
 	direct_close(&d);
 }
 
+/* A call that failed to unmap: the rights are there again. */
+static void test_not_unmapped(void **state)
+{
+	struct direct d;
+	struct urxe_extent page;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	page = (struct urxe_extent){d.e.b->mem + 8192, 4096};
+	if (!urxe_mr_unmap(d.mr[1], &page)) {
+		assert_int_equal(d.way[1].drains, 1);
+		urxe_mr_unmapped(d.mr[1], &page, false);
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, 1);
+	}
+	direct_close(&d);
+}
+
 static void modify(struct endpoint *end, uint8_t to)
 {
 	const struct urxe_qp_attr attr = {.state = to};
@@ -695,6 +715,7 @@ int main(void)
 		cmocka_unit_test(test_withdrawn_meanwhile),
 		cmocka_unit_test(test_reregistered),
 		cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_not_unmapped),
 		cmocka_unit_test(test_peer_in_error),
 		cmocka_unit_test(test_peer_connected_anew),
 		cmocka_unit_test(test_proof_is_given_anew),

@@ -276,6 +276,30 @@ static void test_anew(void **state)
 	engine_close(&u.e);
 }
 
+/* --- Calls that overlap, some of which fail: what all of them leave is the region's again. */
+
+static void test_failed_calls(void **state)
+{
+	struct urxe_extent calls[2];
+	struct unmapped u;
+
+	(void)state;
+	for (unsigned int done = 0; done < 4; done++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+		engine_open(&u.e, &conn);
+		u.mr = node_reg(u.e.b, NODE_PD, LW | W, REGION, REGION_SIZE);
+		calls[0] = (struct urxe_extent){u.e.b->mem + REGION + 1000, 3000};
+		calls[1] = (struct urxe_extent){u.e.b->mem + REGION + 3000, 3000};
+		unmap(u.mr, calls[0].addr, calls[0].length);
+		unmap(u.mr, calls[1].addr, calls[1].length);
+		urxe_mr_unmapped(u.mr, &calls[0], done & 1);
+		urxe_mr_unmapped(u.mr, &calls[1], done & 2);
+		write_all(&u, u.mr, done ? URXE_WC_REM_ACCESS_ERR : URXE_WC_SUCCESS);
+		engine_close(&u.e);
+	}
+}
+
 /* --- Any ranges of a region whose pieces lie anywhere, also over each other. */
 
 #define PIECES 4
@@ -293,6 +317,8 @@ static void random_holes(struct rand *rand)
 	struct urxe_send_wr wr = {.opcode = WRITE, .n_segs = 1};
 	struct urxe_seg seg;
 	struct urxe_mr *mr;
+	struct urxe_extent calls[6];
+	uint64_t n_calls = rand_below(rand, 6);
 	uint32_t from, length;
 
 	engine_open(&e, &conn);
@@ -304,12 +330,20 @@ static void random_holes(struct rand *rand)
 			places[attr.length++] = e.b->mem + at + n;
 	}
 	assert_int_equal(urxe_mr_reg(e.b->dev, &attr, &mr), 0);
-	for (uint64_t n = rand_below(rand, 6); n; n--) {
+	for (uint64_t n = 0; n < n_calls; n++) {
 		uint32_t at = (uint32_t)rand_below(rand, ROOM);
-		uint32_t bytes = (uint32_t)rand_below(rand, ROOM - at) / 4;
 
-		unmap(mr, e.b->mem + at, bytes);
-		memset(gone + at, true, bytes);
+		calls[n] = (struct urxe_extent){e.b->mem + at, rand_below(rand, ROOM - at) / 4};
+		unmap(mr, calls[n].addr, calls[n].length);
+	}
+	/* Some fail, some do not, and of some that is not told. */
+	for (uint64_t n = 0; n < n_calls; n++) {
+		uint64_t outcome = rand_below(rand, 4);
+
+		if (outcome < 3)
+			urxe_mr_unmapped(mr, &calls[n], outcome);
+		if (outcome)
+			memset(gone + ((uint8_t *)calls[n].addr - e.b->mem), true, calls[n].length);
 	}
 	from = (uint32_t)rand_below(rand, attr.length + 1);
 	length = (uint32_t)rand_below(rand, attr.length - from + 1) / 4;
@@ -342,10 +376,10 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_operations), cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_queued),     cmocka_unit_test(test_duplicate_read),
-		cmocka_unit_test(test_window),     cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_operations),   cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_queued),       cmocka_unit_test(test_duplicate_read),
+		cmocka_unit_test(test_window),       cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_failed_calls), cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

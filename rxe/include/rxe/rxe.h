@@ -186,10 +186,13 @@ int urxe_mr_dereg(struct urxe_mr *mr);
  * Bytes of the process's address space go, or others come in their place: those of them that are
  * the region's are its no longer, until it is registered anew. Who asks for them is refused as
  * where `guard` finds nothing. After 0 the engine does not touch them. -ENOMEM: nothing is changed;
- * urxe_mr_unmap_all needs no memory.
+ * urxe_mr_unmap_all needs no memory, and is final.
  */
 int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes);
 void urxe_mr_unmap_all(struct urxe_mr *mr);
+/* Those bytes, with which urxe_mr_unmap was called, have gone; or, if not `done`, they have stayed:
+ * they are the region's again as soon as no other call takes them. */
+void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* What it was registered with, the key that it has, and no extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
