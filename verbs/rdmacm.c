@@ -57,10 +57,20 @@ static void closed(struct fd_object *object)
 	pthread_mutex_unlock(&unused_lock);
 }
 
+void rdmacm_file_unlocked(struct rdmacm_file *file)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&file->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&file->found, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 static struct rdmacm_file *file_alloc(void)
 {
 	struct rdmacm_file *file;
-	pthread_condattr_t attr;
 
 	pthread_mutex_lock(&unused_lock);
 	file = LIST_FIRST(&unused);
@@ -74,11 +84,7 @@ static struct rdmacm_file *file_alloc(void)
 		return NULL;
 	file->fd = (struct fd_object){.kind = FD_RDMACM, .release = closed};
 	file->socket = file->reader = file->bell = file->kernel = -1;
-	pthread_mutex_init(&file->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&file->found, &attr);
-	pthread_condattr_destroy(&attr);
+	rdmacm_file_unlocked(file);
 	return file;
 }
 

@@ -56,6 +56,9 @@ static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 	return file->opening == request->opening;
 }
 
+/* Its lock, as nobody has it: of a new one, or in the child of a fork. */
+void rdmacm_file_unlocked(struct rdmacm_file *file);
+
 /* Where in a command the address for its response is; RDMACM_NOWHERE: it has none. */
 #define RDMACM_NOWHERE 0xffff
 uint32_t rdmacm_response_at(uint32_t command);

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +17,9 @@
 /* Taken after a file's lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rdmacm_file) files = LIST_HEAD_INITIALIZER(files);
-static int epoll_fd = -1; /* of their sockets; -1: there is no thread */
+static int epoll_fd = -1; /* of their sockets and of the bell; -1: there is no thread */
+static int bell = -1;     /* has always rung; who listens for it is to end */
+static pthread_t thread;
 
 void rdmacm_keeper_watch(struct rdmacm_file *file)
 {
@@ -47,6 +51,17 @@ static bool look_after(struct rdmacm_file *file)
 	return more;
 }
 
+/* Its descriptor is not closed before it has ended, so no other thread has the number. */
+static bool goes_on(int own_epoll)
+{
+	bool on;
+
+	pthread_mutex_lock(&lock);
+	on = epoll_fd == own_epoll;
+	pthread_mutex_unlock(&lock);
+	return on;
+}
+
 /* Files are never freed, so one that is closed meanwhile does no harm. */
 static struct rdmacm_file *next_file(struct rdmacm_file *file)
 {
@@ -56,24 +71,33 @@ static struct rdmacm_file *next_file(struct rdmacm_file *file)
 	return file;
 }
 
-static void *keeper_thread(void *unused)
+static void *keeper_thread(void *epoll)
 {
+	const int own_epoll = (int)(intptr_t)epoll;
 	const struct timespec pause = {.tv_nsec = OUTAGE_LOOK};
 	struct rdmacm_file *file;
 	struct epoll_event ev;
 	bool more = false;
 
-	(void)unused;
 	prctl(PR_SET_NAME, "urxe-cm");
-	for (;;) {
+	while (goes_on(own_epoll)) {
 		if (more)
 			nanosleep(&pause, NULL);
-		else if (epoll_wait(epoll_fd, &ev, 1, -1) < 0 && errno != EINTR)
-			return NULL;
+		else if (epoll_wait(own_epoll, &ev, 1, -1) < 0 && errno != EINTR)
+			break;
 		more = false;
 		for (file = next_file(NULL); file; file = next_file(file))
 			more |= look_after(file);
 	}
+	return NULL;
+}
+
+static void close_all(int epoll, int event)
+{
+	if (epoll >= 0)
+		close(epoll);
+	if (event >= 0)
+		close(event);
 }
 
 /* --- The child of a fork has no thread, and the files are its parent's. */
@@ -95,41 +119,81 @@ static void in_child(void)
 	while ((file = LIST_FIRST(&files))) {
 		LIST_REMOVE(file, kept_link);
 		file->kept = false;
+		/* Another thread of the parent's may have it. */
+		rdmacm_file_unlocked(file);
 	}
-	if (epoll_fd >= 0)
-		close(epoll_fd);
-	epoll_fd = -1;
+	close_all(epoll_fd, bell);
+	epoll_fd = bell = -1;
 	pthread_mutex_unlock(&lock);
+	fd_owner_is_me();
 }
 
 static void init_once(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
+	fd_owner_is_me();
 }
 
 /* --- */
 
-static int start(void)
+static int make_fds(void)
 {
-	sigset_t all, old;
-	pthread_t thread;
-	int rc;
+	struct epoll_event ev = {.events = 0};
 
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll_fd < 0)
-		return -errno;
+	bell = eventfd(1, EFD_CLOEXEC);
+	return epoll_fd < 0 || bell < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bell, &ev) ? -errno
+											 : 0;
+}
+
+static int make_thread(void)
+{
+	sigset_t all, old;
+	int rc;
+
 	/* The program's signals are the program's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&thread, NULL, keeper_thread, NULL);
+	rc = pthread_create(&thread, NULL, keeper_thread, (void *)(intptr_t)epoll_fd);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!rc) {
-		pthread_detach(thread);
-		return 0;
-	}
-	close(epoll_fd);
-	epoll_fd = -1;
 	return -rc;
+}
+
+static int start(void)
+{
+	int rc = make_fds();
+
+	if (!rc)
+		rc = make_thread();
+	if (!rc)
+		return 0;
+	close_all(epoll_fd, bell);
+	epoll_fd = bell = -1;
+	return rc;
+}
+
+/*
+ * With the lock, which it gives back. A program that closes all that it has, as by close_range,
+ * does not find the thread at it: its descriptors are gone first.
+ */
+static void stop(void)
+{
+	const int epoll = epoll_fd, event = bell;
+	const pthread_t ended = thread;
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	epoll_fd = bell = -1;
+	pthread_mutex_unlock(&lock);
+	/*
+	 * Who closes descriptors one by one may have closed these before. Then nothing wakes the
+	 * thread, and the numbers may be others' by now.
+	 */
+	if (epoll_ctl(epoll, EPOLL_CTL_MOD, event, &ev)) {
+		pthread_detach(ended);
+		return;
+	}
+	pthread_join(ended, NULL);
+	close_all(epoll, event);
 }
 
 int rdmacm_keeper_add(struct rdmacm_file *file)
@@ -151,9 +215,15 @@ int rdmacm_keeper_add(struct rdmacm_file *file)
 
 void rdmacm_keeper_remove(struct rdmacm_file *file)
 {
+	bool was_kept;
+
 	pthread_mutex_lock(&lock);
-	if (file->kept)
+	was_kept = file->kept;
+	if (was_kept)
 		LIST_REMOVE(file, kept_link);
 	file->kept = false;
-	pthread_mutex_unlock(&lock);
+	if (was_kept && LIST_EMPTY(&files))
+		stop();
+	else
+		pthread_mutex_unlock(&lock);
 }

@@ -2,7 +2,7 @@
 /*
  * A thread that notices the end of urxed where the program does nothing but wait for events of
  * rdma_cm: it looks for the next one, or has the program told that there is none. There is one for
- * all open devices, from the first on.
+ * all open devices, from the first until the last is closed.
  */
 #ifndef URXE_VERBS_RDMACM_KEEPER_H
 #define URXE_VERBS_RDMACM_KEEPER_H
@@ -11,7 +11,8 @@
 
 /* The file has a socket. 0, or a negative errno value. */
 int rdmacm_keeper_add(struct rdmacm_file *file);
-/* Nothing where it was not added. */
+/* With file->lock. Nothing where it was not added; waits for the thread's end where it was the
+ * last. */
 void rdmacm_keeper_remove(struct rdmacm_file *file);
 
 /* For rdmacm_link.c: it has another socket, or is about to have none. */

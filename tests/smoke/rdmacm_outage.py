@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 A program over librdmacm whose daemon goes, which the test kills on "ready": a listener and
-another ID are each told, and destroyed; then there is nothing more to come.
+another ID are each told, and destroyed; then there is nothing more to come. That it had the
+device open before, and closed all that it had at once, makes no difference.
 """
 import ctypes
 import errno
@@ -45,7 +46,13 @@ def removed(channel):
     return found
 
 
+def close_all():
+    os.open('/dev/infiniband/rdma_cm', os.O_RDWR)
+    os.closerange(3, os.sysconf('SC_OPEN_MAX'))
+
+
 def run():
+    close_all()
     rdmacm.rdma_create_event_channel.restype = ctypes.POINTER(Channel)
     channel = rdmacm.rdma_create_event_channel()
     ids = [ctypes.c_void_p() for _ in range(IDS)]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A program's descriptor of rdma_cm, whose other end is played here. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,7 +41,6 @@ static int setup(void **state)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	(void)state;
-	fd_owner_is_me();
 	if (!mkdtemp(dir) || setenv("URXE_DIR", dir, 1))
 		return -1;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME, dir);
@@ -187,6 +187,33 @@ static void on_signal(int signal)
 	(void)signal;
 }
 
+static int count_descriptors(void)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(fds);
+	while (readdir(fds))
+		n++;
+	closedir(fds);
+	return n;
+}
+
+/* Not the keeper's either, which a program that closes all would close under it. */
+static void closing_the_last_one_leaves_no_descriptor(void **state)
+{
+	int before = count_descriptors();
+	pthread_t server;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		open_device(&server);
+		close(atomic_load(&bell));
+		close_device(server);
+		assert_int_equal(count_descriptors(), before);
+	}
+}
+
 /* The one that it waited at is closed; the next one, of the same number, is none of its business.
  */
 static void a_waiter_leaves_the_next_one_alone(void **state)
@@ -231,6 +258,7 @@ static void a_waiter_leaves_the_next_one_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closing_the_last_one_leaves_no_descriptor),
 		cmocka_unit_test(a_waiter_leaves_the_next_one_alone),
 	};
 
