@@ -473,7 +473,7 @@ static void beside_unmapping_threads(void)
 	for (int i = 0; i < 2; i++)
 		if (pthread_create(&threads[i], NULL, unmap_endlessly, NULL))
 			errx(1, "no thread");
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 6000; i++) {
 		struct side here = {.room = map(NULL, 0)};
 
 		here.mr = ibv_reg_mr(pd, here.room, ROOM, LOOP_ACCESS);
