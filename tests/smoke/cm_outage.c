@@ -20,6 +20,8 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
+#include "orders.h"
+
 #define TIMEOUT_MS 100000
 
 struct end {
@@ -176,14 +178,7 @@ static void obey(int order)
 
 int main(void)
 {
-	char order;
-
 	open_all();
-	setlinebuf(stdout);
-	puts("open");
-	while (read(STDIN_FILENO, &order, 1) == 1) {
-		obey(order);
-		printf("%c\n", order);
-	}
+	take_orders(obey);
 	return 0;
 }

@@ -21,6 +21,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "orders.h"
 #include "pattern.h"
 
 #define GID_INDEX 1
@@ -237,14 +238,7 @@ static void obey(int order)
 
 int main(void)
 {
-	char order;
-
 	open_all();
-	setlinebuf(stdout);
-	puts("open");
-	while (read(STDIN_FILENO, &order, 1) == 1) {
-		obey(order);
-		printf("%c\n", order);
-	}
+	take_orders(obey);
 	return 0;
 }

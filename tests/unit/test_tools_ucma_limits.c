@@ -121,7 +121,10 @@ static void test_low_ports(void **state)
 	loop_end(&loop, &d);
 }
 
-/* As another user, of root's daemon; it has not taken the connection yet. */
+/*
+ * As another user, of root's daemon; it has not taken the connection yet. Only root can be another:
+ * tests that want one are skipped for all others.
+ */
 static int connect_as_stranger(void)
 {
 	struct sockaddr_un address;
