@@ -85,7 +85,7 @@ def rejected(guest, command):
     """Nobody listens where a client goes."""
     job = guest.start(command)
     job.wait(120)
-    if 'RDMA_CM_EVENT_REJECTED' not in job.output():
+    if 'RDMA_CM_EVENT_REJECTED' not in job.output() + job.errors():
         raise Failure(f'not rejected: {job.describe()}')
 
 

@@ -28,7 +28,7 @@ class Job:
         self.guest = guest
         self.number = number
         self.argv = [f'({guest.name})', command]
-        self.result = None  # (exit status, output)
+        self.result = None  # (exit status, output, errors)
 
     def running(self):
         self.guest.listen()
@@ -43,10 +43,10 @@ class Job:
         return self.result[1] if self.result else ''
 
     def errors(self):
-        return ''  # they are in the output
+        return self.result[2] if self.result else ''
 
     def describe(self):
-        return f'{" ".join(self.argv)}\n{self.output()}'
+        return f'{" ".join(self.argv)}\n{self.output()}{self.errors()}'
 
 
 class Guest:
@@ -132,9 +132,10 @@ class Guest:
             raise Failure(f'QEMU has ended: {self.describe()}')
         *lines, self.heard = self.heard.split(b'\n')
         for line in lines:
-            number, status, output = line.decode().split(' ')
+            number, status, *texts = line.decode().split(' ')
             job = self.jobs.pop(int(number))
-            job.result = int(status), base64.b64decode(output).decode(errors='replace')
+            job.result = (int(status), *(base64.b64decode(text).decode(errors='replace')
+                                         for text in texts))
 
     def start(self, command):
         self.started += 1
