@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * ISA-L's CRC, of a library that comes when the device is opened: to load it, which is larger than
- * ours, with each program that opens none would double what it costs them to have us.
+ * The CRC-32 of the engine's ICRC, of a library that comes when the device is opened: to load one
+ * that is larger than ours with each program that opens none would double what it costs them to
+ * have us.
  */
 #ifndef URXE_VERBS_CRC_H
 #define URXE_VERBS_CRC_H
 
-/* 0, at each call after the first that could; -ENOENT where there is no such library. With the
- * caller's lock. */
+enum crc_library { CRC_ISAL, CRC_ZLIB };
+
+/* The one that is the faster on this processor. */
+enum crc_library crc_best(void);
+
+/*
+ * 0, or -ENOENT where there is no such library: what was loaded before then stays in use. With the
+ * caller's lock, and while no engine runs.
+ */
+int crc_use(enum crc_library library);
+
+/* The best one that there is. 0, at each call after the first that could; -ENOENT where there is
+ * none. With the caller's lock. */
 int crc_load(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * crc isal|kernel SIZE TIMES: a CRC-32 over SIZE bytes, TIMES times, by ISA-L, which urxe has the
- * ICRC from, or by the kernel's "crc32", which rdma_rxe has it from; that is asked for by a socket
- * (AF_ALG), which copies nothing. What it takes is for the caller to measure.
+ * crc isal|zlib|kernel SIZE TIMES: a CRC-32 over SIZE bytes, TIMES times, by ISA-L or zlib, which
+ * urxe has the ICRC from, or by the kernel's "crc32", which rdma_rxe has it from; that is asked for
+ * by a socket (AF_ALG), which copies nothing. What it takes is for the caller to measure.
  */
 #include <err.h>
 #include <isa-l/crc.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define SIZE_MAX_ONCE 65536 /* what the kernel takes at once */
 
@@ -22,6 +23,13 @@ static int operation; /* socket of the kernel's hash */
 static void by_isal(size_t size)
 {
 	volatile uint32_t crc = crc32_gzip_refl(0, data, size);
+
+	(void)crc;
+}
+
+static void by_zlib(size_t size)
+{
+	volatile uLong crc = crc32_z(0, data, size);
 
 	(void)crc;
 }
@@ -49,19 +57,32 @@ static void by_kernel(size_t size)
 		err(1, "the kernel's crc32");
 }
 
+static const struct library {
+	const char *name;
+	void (*by)(size_t size);
+} libraries[] = {{"isal", by_isal}, {"zlib", by_zlib}, {"kernel", by_kernel}};
+
+#define N_LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
+
+static const struct library *find(const char *name)
+{
+	for (size_t i = 0; i < N_LIBRARIES; i++)
+		if (!strcmp(libraries[i].name, name))
+			return &libraries[i];
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	size_t size = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
-	void (*by)(size_t) = by_isal;
+	const struct library *library = argc == 4 ? find(argv[1]) : NULL;
+	size_t size = library ? strtoul(argv[2], NULL, 10) : 0;
 
-	if (!size || size > SIZE_MAX_ONCE || (strcmp(argv[1], "isal") && strcmp(argv[1], "kernel")))
-		errx(2, "usage: crc isal|kernel SIZE TIMES, of up to %d bytes", SIZE_MAX_ONCE);
+	if (!size || size > SIZE_MAX_ONCE)
+		errx(2, "usage: crc isal|zlib|kernel SIZE TIMES, of up to %d bytes", SIZE_MAX_ONCE);
 	memset(data, 0x5a, sizeof(data));
-	if (!strcmp(argv[1], "kernel")) {
+	if (library->by == by_kernel)
 		open_kernel();
-		by = by_kernel;
-	}
 	for (unsigned long times = strtoul(argv[3], NULL, 10); times; times--)
-		by(size);
+		library->by(size);
 	return 0;
 }

@@ -5,7 +5,8 @@ from machines import Crc, IcrcShare, Perftest, Used
 from rows import Row
 
 PEERS = {}
-STACKS = {'urxe': 'isal', 'rxe': 'kernel'}  # and whose CRC it is
+# And whose CRC it is on a processor that does not multiply without carry.
+STACKS = {'urxe': 'zlib', 'rxe': 'kernel'}
 SIZE = 65536
 PLACES = {'one machine': False, 'two machines': True}
 # Of what would otherwise go from memory to memory.

@@ -17,8 +17,8 @@ from guest import Guest  # noqa: E402
 from host import Failure, until  # noqa: E402
 from image import Image, find_program  # noqa: E402
 
-# One that multiplies without carry has ISA-L and the kernel compute the CRC by instructions that an
-# emulator is slowest at; this one has both do it by tables.
+# One that multiplies without carry has urxe (by ISA-L) and the kernel compute the CRC by instructions that an
+# emulator is slowest at; this one has both (urxe by zlib) do it by tables.
 CPU = 'Nehalem'
 MEMORY_MB = 1024
 MTU = 4200
