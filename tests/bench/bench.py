@@ -117,6 +117,8 @@ def shown(unit, value):
         return f'{value / 1e9:.3f} GB/s'
     if unit == '/s':
         return f'{value / 1e6:.3f} M/s'
+    if unit == 'B':
+        return f'{value:.0f} B'
     return f'{value * 100:.3f} %'
 
 

@@ -39,14 +39,14 @@ static void *pass_back(void *argument)
 {
 	const struct rings *rings = argument;
 
-	limits_pin(rings->cpu);
+	bench_pin(rings->cpu);
 	for (int i = 0; i < ROUNDS; i++)
 		pass(rings->to, rings->from);
 	return NULL;
 }
 
 /* Threads, not processes: a ring's memory outside DPDK's own is not shared. */
-double limit_ring(const struct limits_cpus *cpus, size_t size)
+double limit_ring(const struct bench_cpus *cpus, size_t size)
 {
 	struct rings rings = {make_ring("to"), make_ring("from"), cpus->other};
 	double start = 0;
@@ -58,10 +58,10 @@ double limit_ring(const struct limits_cpus *cpus, size_t size)
 	rte_ring_sp_enqueue(rings.to, &rings);
 	for (int i = 1; i < ROUNDS; i++) {
 		if (i == ROUNDS / 10)
-			start = limits_now();
+			start = bench_now();
 		pass(rings.from, rings.to);
 	}
-	start = limits_now() - start;
+	start = bench_now() - start;
 	pthread_join(other, NULL);
 	free(rings.to);
 	free(rings.from);

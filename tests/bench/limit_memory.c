@@ -29,7 +29,7 @@ static void return_ball(void *argument)
 	}
 }
 
-double limit_bounce(const struct limits_cpus *cpus, size_t size)
+double limit_bounce(const struct bench_cpus *cpus, size_t size)
 {
 	atomic_uint *ball =
 		mmap(NULL, PACKET, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -39,17 +39,17 @@ double limit_bounce(const struct limits_cpus *cpus, size_t size)
 	(void)size;
 	if (ball == MAP_FAILED)
 		err(1, "mmap");
-	child = limits_child(cpus, return_ball, ball);
+	child = bench_child(cpus, return_ball, ball);
 	for (unsigned int i = 0; i < BOUNCES; i++) {
 		/* The first tenth wakes the other core. */
 		if (i == BOUNCES / 10)
-			start = limits_now();
+			start = bench_now();
 		atomic_store_explicit(ball, 2 * i + 1, memory_order_release);
 		while (atomic_load_explicit(ball, memory_order_acquire) != 2 * i + 2)
 			;
 	}
-	start = limits_now() - start;
-	limits_end(child);
+	start = bench_now() - start;
+	bench_end(child);
 	return start / (BOUNCES - BOUNCES / 10) / 2;
 }
 
@@ -78,24 +78,24 @@ static double bandwidth(size_t size, uint32_t (*packet)(uint8_t *, const uint8_t
 	memset(source, 0x5a, size);
 	for (uint64_t i = 0; i < messages + messages / 10; i++) {
 		if (i == messages / 10)
-			start = limits_now();
+			start = bench_now();
 		for (size_t at = 0; at < size; at += PACKET)
 			crc = crc ^ packet(sink + at, source + at,
 					   size - at < PACKET ? size - at : PACKET);
 	}
-	start = limits_now() - start;
+	start = bench_now() - start;
 	free(source);
 	free(sink);
 	return (double)(messages * size) / start;
 }
 
-double limit_memcpy(const struct limits_cpus *cpus, size_t size)
+double limit_memcpy(const struct bench_cpus *cpus, size_t size)
 {
 	(void)cpus;
 	return bandwidth(size, copy);
 }
 
-double limit_copy_crc(const struct limits_cpus *cpus, size_t size)
+double limit_copy_crc(const struct bench_cpus *cpus, size_t size)
 {
 	(void)cpus;
 	return bandwidth(size, copy_crc);

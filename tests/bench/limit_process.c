@@ -49,23 +49,23 @@ static double transfer(size_t size, uint64_t calls, transfer_fn *move)
 	memset(memory.iov_base, 0x5a, size);
 	child = sleeper(&memory);
 	waitpid(child, NULL, WUNTRACED);
-	start = limits_now();
+	start = bench_now();
 	for (uint64_t i = 0; i < calls; i++)
 		if (move(child, &memory, 1, &memory, 1, 0) != (ssize_t)size)
 			err(1, "another process's memory");
-	start = limits_now() - start;
-	limits_end(child);
+	start = bench_now() - start;
+	bench_end(child);
 	free(memory.iov_base);
 	return start / (double)calls;
 }
 
-double limit_vm_write(const struct limits_cpus *cpus, size_t size)
+double limit_vm_write(const struct bench_cpus *cpus, size_t size)
 {
 	(void)cpus;
 	return transfer(size, CALLS, process_vm_writev);
 }
 
-double limit_vm_read(const struct limits_cpus *cpus, size_t size)
+double limit_vm_read(const struct bench_cpus *cpus, size_t size)
 {
 	(void)cpus;
 	return (double)size / transfer(size, COPIED / size, process_vm_readv);
@@ -87,7 +87,7 @@ static void pass_back(void *argument)
 		pass(fds[0], fds[1]);
 }
 
-double limit_wakeup(const struct limits_cpus *cpus, size_t size)
+double limit_wakeup(const struct bench_cpus *cpus, size_t size)
 {
 	int fds[2] = {eventfd(0, 0), eventfd(0, 0)};
 	double start;
@@ -96,13 +96,13 @@ double limit_wakeup(const struct limits_cpus *cpus, size_t size)
 	(void)size;
 	if (fds[0] < 0 || fds[1] < 0)
 		err(1, "eventfd");
-	child = limits_child(cpus, pass_back, fds);
-	start = limits_now();
+	child = bench_child(cpus, pass_back, fds);
+	start = bench_now();
 	eventfd_write(fds[0], 1);
 	for (int i = 1; i < WAKINGS; i++)
 		pass(fds[1], fds[0]);
-	start = limits_now() - start;
-	limits_end(child);
+	start = bench_now() - start;
+	bench_end(child);
 	close(fds[0]);
 	close(fds[1]);
 	return start / WAKINGS / 2;

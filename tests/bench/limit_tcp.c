@@ -72,7 +72,7 @@ static void connect_pair(int fds[2])
 	close(listener);
 }
 
-double limit_tcp(const struct limits_cpus *cpus, size_t size)
+double limit_tcp(const struct bench_cpus *cpus, size_t size)
 {
 	struct end own = {.size = size, .message = calloc(1, size)}, other = own;
 	double start = 0;
@@ -84,15 +84,15 @@ double limit_tcp(const struct limits_cpus *cpus, size_t size)
 	connect_pair(fds);
 	own.fd = fds[0];
 	other.fd = fds[1];
-	child = limits_child(cpus, reply, &other);
+	child = bench_child(cpus, reply, &other);
 	for (int i = -ROUNDS / 10; i < ROUNDS; i++) {
 		if (i == 0)
-			start = limits_now();
+			start = bench_now();
 		send_all(&own);
 		receive_all(&own);
 	}
-	start = limits_now() - start;
-	limits_end(child);
+	start = bench_now() - start;
+	bench_end(child);
 	close(fds[0]);
 	close(fds[1]);
 	free(own.message);

@@ -42,6 +42,16 @@ class Pinned:
                                f'URXE_TRANSPORT={self.transport}', *argv, **options)
 
 
+class Given:
+    """A bound that is set and not measured."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def measure(self, _):
+        return self.value
+
+
 class Limit:
     """What tests/bench/limits.c measures of the machine."""
 
@@ -110,6 +120,22 @@ class Perftest:
         argv = [self.argv[0], '-F', *self.argv[1:]]
         return report.measured(
             lambda: Pair(*ends, argv, gid, address).finish(SECONDS)[1], self.figure)
+
+
+class Joined:
+    """A figure of a program of this folder whose two processes verbs join: argv[0] CPU CPU argv[1]..."""
+
+    def __init__(self, argv, transport='auto'):
+        self.argv = argv.split()
+        self.transport = transport
+
+    def measure(self, bench):
+        program = bench.local().start(
+            'env', f'URXE_TRANSPORT={self.transport}',
+            os.path.join(bench.build, 'tests/bench', self.argv[0]), *map(str, bench.cpus),
+            *self.argv[1:])
+        succeed(program, SECONDS)
+        return float(program.output())
 
 
 class Ucx:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
-from measure import Hook, Hooks, Idle, Iperf, Limit, Perftest, Qperf, Ucx
+from measure import Given, Hook, Hooks, Idle, Iperf, Joined, Limit, Perftest, Qperf, Ucx
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
+SCALE = [64, 1024, 16384]  # queue pairs of a process
 
 # What stands beside urxe: name -> how it is measured.
 PEERS = {
@@ -14,6 +15,7 @@ PEERS = {
     'TCP loopback, polled': Limit('tcp:2'),
     'eventfd wake-up': Limit('wakeup'),
     'process_vm_readv, 1 MiB': Limit('vm_read:1048576'),
+    '4 KiB': Given(4096),
     'UCX tcp, put': Ucx('tcp', '-t ucp_put_lat -s 2 -n 20000', '50.0_percentile_lat'),
     'UCX tcp, tag': Ucx('tcp', '-t tag_lat -s 2 -n 20000', '50.0_percentile_lat'),
     'UCX tcp, get': Ucx('tcp', '-t ucp_get -s 2 -n 20000', '50.0_percentile_lat'),
@@ -43,7 +45,7 @@ add_bandwidth_peers()
 
 
 class Row:
-    """A figure of urxe's; unit: s, B/s, /s or CPU."""
+    """A figure of urxe's; unit: s, B/s, /s, B or CPU."""
 
     def __init__(self, group, name, unit, measure, beside=()):
         self.group = group
@@ -120,6 +122,25 @@ def network_rows():
                   Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), [bandwidth])
 
 
+def scale_rows_of(name, unit, what, transport='auto'):
+    """Of more and more connections between two processes, beside one."""
+    one = f'{name}, 1 QP'
+    PEERS[one] = Joined(f'scale {what} 1', transport)
+    for count in SCALE:
+        yield Row('scale', f'{name}, {count} QPs', unit,
+                  Joined(f'scale {what} {count}', transport), [one])
+
+
+def scale_rows():
+    yield from scale_rows_of('send rate, 8 B', '/s', 'send')
+    yield from scale_rows_of('write rate, 8 B', '/s', 'write')
+    yield from scale_rows_of('write rate, 8 B, in packets', '/s', 'write', 'packet')
+    yield from scale_rows_of('send latency, 8 B', 's', 'latency')
+    for what in 'idle', 'active':
+        yield Row('scale', f'memory of an {what} QP beside its rings', 'B',
+                  Joined(f'scale {what} {SCALE[-1]}'), ['4 KiB'])
+
+
 def idle_rows():
     yield Row('idle', 'sixteen idle programs and urxed', 'CPU', Idle(16))
 
@@ -135,6 +156,6 @@ def hook_rows():
         yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *idle_rows(),
-        *hook_rows()]
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *scale_rows(),
+        *idle_rows(), *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))
