@@ -32,6 +32,8 @@
 #define SPINS    1000
 #define LOOK_NS  50000
 #define PATIENCE 20000 /* looks until it is told, 1 s */
+/* CPU time of a thread that no copy takes: of URXE_DIRECT_MAX bytes, tens of times. */
+#define LYING_S 1
 /* Copies that are begun anew for having been interrupted, before the request goes in packets. */
 #define TRIES 16
 
@@ -42,35 +44,46 @@ struct peer_slot {
 	_Atomic uint64_t born;            /* of pid, as /proc has it */
 };
 
-struct peer_page {
+struct peer_book {
+	_Atomic uint32_t used; /* slots, from the first; only grows */
+	struct peer_slot slots[SLOTS];
+};
+
+struct peer_card {
 	/* Written before the process gives its inbox to the daemon. */
 	uint64_t token;   /* 0: no direct transport */
 	uint64_t witness; /* address in the process at which the token stands once more */
 	uint64_t pid_ns;  /* in which pid is meant */
 	int32_t pid;
-	_Atomic uint32_t used_slots; /* from the first; only grows */
-	struct peer_slot slots[SLOTS];
 	/*
 	 * state.owner is the thread that keeps it alive: a word of its robust list. The
 	 * kernel marks it when that thread ends, be it that the process is killed or that
 	 * it executes another program, and before the process ID may be another's.
+	 * 0: nobody is to come in.
 	 */
 	struct urxe_direct_table table;
 };
 
-static_assert(sizeof(struct peer_page) <= VNIC_INBOX_SHARED, "fits what inboxes have for it");
+static_assert(sizeof(struct peer_card) <= VNIC_INBOX_PUBLISHED_SIZE &&
+		      sizeof(struct peer_book) <= VNIC_INBOX_SHARED_SIZE,
+	      "fit what inboxes have for them");
 
 enum standing { UNKNOWN, WELCOME, REFUSED };
 
 struct peer {
-	struct peer_page *page;
+	const struct peer_card *card;
+	struct peer_book *book;
 	struct peer_slot *slot;
+	int32_t pid; /* as proven: what the card says may be another by now */
+	bool own;
 	enum standing standing;
 };
 
 /* Us. */
 static struct {
-	struct peer_page *page; /* NULL: nobody reaches us, nor do we others */
+	struct peer_card *card; /* NULL: nobody reaches us, nor do we others */
+	struct peer_book *book;
+	bool closed; /* to all, for good */
 	uint64_t token;
 	uint64_t pid_ns;
 	uint64_t born;
@@ -89,32 +102,42 @@ static int32_t this_thread(void)
 
 /* --- Processes, as /proc has them. */
 
+/* Times in ticks. */
 struct process_stat {
 	char state;
-	uint64_t born; /* ticks since the system started */
+	uint64_t user, system; /* on a CPU */
+	uint64_t born;         /* since the system started */
 };
 
 /* False: there is none. */
-static bool read_stat(const char *path, struct process_stat *stat)
+static bool read_text(const char *path, char *text, size_t size)
 {
-	char text[1024], *end;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
+	n = read(fd, text, size - 1);
 	close(fd);
 	if (n <= 0)
 		return false;
 	text[n] = 0;
+	return true;
+}
+
+static bool read_stat(const char *path, struct process_stat *stat)
+{
+	char text[1024], *end;
+
+	if (!read_text(path, text, sizeof(text)))
+		return false;
 	/* The name, in brackets, may have any character. */
 	end = strrchr(text, ')');
-	/* Field 3, and field 22 behind 18 others. */
+	/* Fields 3, 14, 15 and 22. */
 	return end && sscanf(end + 1,
-			     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			     "%*s %*s %" SCNu64,
-			     &stat->state, &stat->born) == 2;
+			     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64
+			     " %*s %*s %*s %*s %*s %*s %" SCNu64,
+			     &stat->state, &stat->user, &stat->system, &stat->born) == 4;
 }
 
 static bool lives(int32_t pid, uint64_t born)
@@ -122,33 +145,56 @@ static bool lives(int32_t pid, uint64_t born)
 	char path[32];
 	struct process_stat now;
 
-	if (kill(pid, 0) && errno == ESRCH)
+	/* One that we may not signal is another user's. */
+	if (kill(pid, 0))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	/* Where nothing can be seen, it may. */
 	return !read_stat(path, &now) || now.born == born;
 }
 
+/* Whether a thread is seen to wait, or to be stopped, where it does not copy. */
+static bool is_elsewhere(int32_t pid, int32_t tid)
+{
+	char path[48], text[256];
+	long number;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	/* "running", or the number of the system call, -1 where it is in none. */
+	if (!read_text(path, text, sizeof(text)) || sscanf(text, "%ld", &number) != 1)
+		return false;
+	return number != SYS_process_vm_writev && number != SYS_process_vm_readv;
+}
+
+enum presence { AWAY, MAYBE_INSIDE, LYING };
+
 /*
- * Whether the thread that says that it is inside cannot be copying. One that is stopped is
- * not in the middle of a system call, and if it has yet to make it, it will find the state
- * of the table another one (rseq.h). A debugger's stop (t) may be anywhere.
+ * Of a thread that says that it is inside, and has said so since it had used so many ticks of CPU
+ * time; 0 = not known yet. One that is stopped (T) is not in the middle of a system call, a
+ * debugger's stop (t) may be at its beginning. Whoever has yet to make the call will find the
+ * state of the table another one (rseq.h).
  */
-static bool is_harmless(const struct peer_slot *slot, int32_t inside)
+static enum presence look_at(const struct peer_slot *slot, int32_t inside, uint64_t *ticks)
 {
 	int32_t pid = atomic_load(&slot->pid);
 	struct process_stat now;
 	char path[48];
 
-	if (!lives(pid, atomic_load(&slot->born)))
-		return true;
+	if (inside == this_thread() || !lives(pid, atomic_load(&slot->born)))
+		return AWAY;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, inside);
 	if (!read_stat(path, &now))
-		return access("/proc/self/stat", R_OK) == 0;
-	return strchr("TZX", now.state) != NULL;
+		return access("/proc/self/stat", R_OK) == 0 ? AWAY : MAYBE_INSIDE;
+	if (strchr("TZX", now.state) || is_elsewhere(pid, inside))
+		return AWAY;
+	now.user += now.system + 1;
+	if (!*ticks)
+		*ticks = now.user;
+	return now.user - *ticks > (uint64_t)(LYING_S * sysconf(_SC_CLK_TCK)) ? LYING
+									      : MAYBE_INSIDE;
 }
 
-/* --- Our own page. */
+/* --- Our own card and book. */
 
 static bool wanted(void)
 {
@@ -171,29 +217,29 @@ static bool know_self(void)
 	return true;
 }
 
-struct urxe_direct_table *peer_page_init(void *memory)
+struct urxe_direct_table *peer_init(void *card, void *book)
 {
-	struct peer_page *page = memory;
-
 	if (!wanted() || !rseq_usable() || !know_self())
 		return NULL;
-	page->token = self.token;
-	page->witness = (uintptr_t)&self.token;
-	page->pid_ns = self.pid_ns;
-	page->pid = self.pid;
-	self.page = page;
-	return &page->table;
+	self.card = card;
+	self.book = book;
+	self.closed = false;
+	self.card->token = self.token;
+	self.card->witness = (uintptr_t)&self.token;
+	self.card->pid_ns = self.pid_ns;
+	self.card->pid = self.pid;
+	return &self.card->table;
 }
 
-void peer_page_done(void)
+void peer_done(void)
 {
-	self.page = NULL;
+	self.card = NULL;
 }
 
 void peer_in_child(void)
 {
 	thread = 0;
-	self.page = NULL;
+	self.card = NULL;
 	self.pid = 0; /* slots are the parent's */
 }
 
@@ -207,9 +253,9 @@ void peer_live(void)
 	static struct robust_list_head head;
 	uint32_t *owner;
 
-	if (!self.page)
+	if (!self.card)
 		return;
-	owner = &self.page->table.state.owner;
+	owner = &self.card->table.state.owner;
 	entry.next = &head.list;
 	head.list.next = &entry;
 	head.futex_offset = (long)((uintptr_t)owner - (uintptr_t)&entry);
@@ -219,42 +265,65 @@ void peer_live(void)
 	__atomic_store_n(owner, (uint32_t)this_thread(), __ATOMIC_RELEASE);
 }
 
-static void await(const struct peer_slot *slot)
+/* False: who says that he is inside cannot be. */
+static bool await(const struct peer_slot *slot)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
-	int32_t inside;
+	int32_t inside = atomic_load(&slot->inside);
+	uint64_t ticks = 0;
 
-	for (uint32_t looks = 0; (inside = atomic_load(&slot->inside)); looks++) {
+	/* Another thread than before has come in since, and the one before is out. */
+	for (uint32_t looks = 0; inside && atomic_load(&slot->inside) == inside; looks++) {
+		enum presence presence;
+
 		if (looks < SPINS)
 			continue;
-		if (is_harmless(slot, inside))
-			return;
+		presence = look_at(slot, inside, &ticks);
+		if (presence != MAYBE_INSIDE)
+			return presence == AWAY;
 		if (looks == SPINS + PATIENCE)
 			log_warning("process %d is in our memory for long: what it may still reach "
 				    "cannot be given back yet",
 				    atomic_load(&slot->pid));
 		nanosleep(&pause, NULL);
 	}
+	return true;
 }
 
-/* The table was changed before: who enters from now on sees that. */
+static bool await_all(void)
+{
+	uint32_t n = atomic_load(&self.book->used);
+	bool all = true;
+
+	for (uint32_t i = 0; i < n && i < SLOTS; i++)
+		all &= await(&self.book->slots[i]);
+	return all;
+}
+
+/*
+ * The table was changed before: who enters from now on sees that. Where somebody lies, nobody
+ * enters from now on, and only those who are inside by then are still waited for.
+ */
 static void drain(void *ctx)
 {
-	uint32_t n = atomic_load(&self.page->used_slots);
-
 	(void)ctx;
-	for (uint32_t i = 0; i < n && i < SLOTS; i++)
-		await(&self.page->slots[i]);
+	if (self.closed || await_all())
+		return;
+	log_warning("a process says that it is in our memory, and is not: all comes in packets "
+		    "now");
+	__atomic_store_n(&self.card->table.state.owner, 0, __ATOMIC_SEQ_CST);
+	self.closed = true;
+	await_all();
 }
 
 /* --- Others. */
 
-struct peer *peer_open(void *page)
+struct peer *peer_open(const void *card, void *book, bool own)
 {
-	struct peer *peer = calloc(1, sizeof(*peer));
+	struct peer *peer = malloc(sizeof(*peer));
 
 	if (peer)
-		peer->page = page;
+		*peer = (struct peer){.card = card, .book = book, .own = own};
 	return peer;
 }
 
@@ -269,9 +338,9 @@ void peer_close(struct peer *peer)
 
 static bool take_slot(struct peer *peer, uint32_t i)
 {
-	struct peer_slot *slot = &peer->page->slots[i];
+	struct peer_slot *slot = &peer->book->slots[i];
 	int32_t pid = atomic_load(&slot->pid);
-	uint32_t used = atomic_load(&peer->page->used_slots);
+	uint32_t used = atomic_load(&peer->book->used);
 
 	if (pid && lives(pid, atomic_load(&slot->born)))
 		return false;
@@ -279,29 +348,34 @@ static bool take_slot(struct peer *peer, uint32_t i)
 		return false;
 	atomic_store(&slot->inside, 0);
 	atomic_store(&slot->born, self.born);
-	while (used <= i && !atomic_compare_exchange_weak(&peer->page->used_slots, &used, i + 1))
+	while (used <= i && !atomic_compare_exchange_weak(&peer->book->used, &used, i + 1))
 		;
 	peer->slot = slot;
 	return true;
 }
 
-static bool is_alive(const struct peer_page *page)
+static bool is_alive(uint64_t word)
 {
-	uint32_t owner = __atomic_load_n(&page->table.state.owner, __ATOMIC_ACQUIRE);
+	union urxe_direct_state state = {.word = word};
 
-	return owner & FUTEX_TID_MASK && !(owner & FUTEX_OWNER_DIED);
+	return state.owner & FUTEX_TID_MASK && !(state.owner & FUTEX_OWNER_DIED);
 }
 
 /* Whether the kernel lets us at the memory of that process, and it is that process. */
-static bool try_memory(const struct peer_page *page)
+static bool try_memory(struct peer *peer)
 {
-	uint64_t token = 0;
+	const struct peer_card *card = peer->card;
+	uint64_t token = 0, told = __atomic_load_n(&card->token, __ATOMIC_ACQUIRE);
 	struct iovec here = {&token, sizeof(token)};
-	struct iovec there = {(void *)(uintptr_t)page->witness, sizeof(token)};
+	struct iovec there = {(void *)__atomic_load_n(&card->witness, __ATOMIC_RELAXED),
+			      sizeof(token)};
 
-	return page->token && page->pid_ns == self.pid_ns &&
-	       process_vm_readv(page->pid, &here, 1, &there, 1, 0) == sizeof(token) &&
-	       token == page->token;
+	/* Nobody else has us write to our own memory. */
+	peer->pid = __atomic_load_n(&card->pid, __ATOMIC_RELAXED);
+	return told && __atomic_load_n(&card->pid_ns, __ATOMIC_RELAXED) == self.pid_ns &&
+	       peer->own == (peer->pid == self.pid) &&
+	       process_vm_readv(peer->pid, &here, 1, &there, 1, 0) == sizeof(token) &&
+	       token == told;
 }
 
 static void meet(struct peer *peer)
@@ -309,7 +383,7 @@ static void meet(struct peer *peer)
 	bool taken = false;
 
 	peer->standing = REFUSED;
-	if (!try_memory(peer->page))
+	if (!try_memory(peer))
 		return;
 	for (uint32_t i = 0; i < SLOTS && !taken; i++)
 		taken = take_slot(peer, i);
@@ -322,7 +396,8 @@ static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *
 	struct peer *peer = egress_peer(&port.egress, path->dmac, qpn);
 
 	(void)ctx;
-	if (!peer || peer->standing == REFUSED || !is_alive(peer->page))
+	if (!peer || peer->standing == REFUSED ||
+	    !is_alive(__atomic_load_n(&peer->card->table.state.word, __ATOMIC_ACQUIRE)))
 		return NULL;
 	if (peer->standing == UNKNOWN)
 		meet(peer);
@@ -331,7 +406,7 @@ static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *
 	/* Sequentially consistent: before all that is read of the table. */
 	atomic_store(&peer->slot->inside, this_thread());
 	self.visited = peer;
-	return &peer->page->table;
+	return &peer->card->table;
 }
 
 static void leave(void *ctx)
@@ -356,11 +431,11 @@ static unsigned long remote_pieces(struct iovec pieces[2], uint64_t addr, uint64
 
 static bool copy(void *ctx, const struct urxe_direct_copy *job)
 {
-	const struct peer_page *page = self.visited->page;
+	const struct peer_card *card = self.visited->card;
 	struct iovec local[URXE_MAX_SGE], remote[2];
 	struct rseq_call call = {
 		.number = job->write ? SYS_process_vm_writev : SYS_process_vm_readv,
-		.pid = page->pid,
+		.pid = self.visited->pid,
 		.local = local,
 		.n_local = job->n_local,
 		.remote = remote,
@@ -369,13 +444,16 @@ static bool copy(void *ctx, const struct urxe_direct_copy *job)
 	long rc = RSEQ_INTERRUPTED;
 
 	(void)ctx;
+	/* It may have died, or closed its memory, since we have entered. */
+	if (!is_alive(job->state))
+		return false;
 	for (uint32_t i = 0; i < job->n_local; i++) {
 		local[i] = (struct iovec){job->local[i].addr, job->local[i].length};
 		length += job->local[i].length;
 	}
 	call.n_remote = remote_pieces(remote, job->remote, length, job->write);
 	for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
-		rc = rseq_call(&call, &page->table.state.word, job->state);
+		rc = rseq_call(&call, &card->table.state.word, job->state);
 	if (rc == -ESRCH || rc == -EPERM)
 		self.visited->standing = REFUSED;
 	return rc == (long)length;

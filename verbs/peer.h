@@ -3,10 +3,13 @@
  * The memory of other processes of this user: the direct transport (rxe/direct.h) by
  * process_vm_readv(2) and process_vm_writev(2).
  *
- * With its inbox each process hands out a page of its own, which has the table of what
- * others may do with its memory, says who it is and whether it lives, and has a slot for
- * each of the others, in which that one says when it is inside. What is written there is
- * as good as its writer: of the same user, who might use ptrace(2) as well.
+ * With its inbox each process hands out two pages of its own. On its card, which it alone can
+ * write to, stands the table of what others may do with its memory, who it is, and whether it
+ * lives. In the book each of the others has a slot, in which that one says when it is inside.
+ *
+ * A card is as good as its writer: it decides what is done with that process's memory, and
+ * nothing else. The book is anybody's: who writes nonsense there may keep the owner waiting
+ * for a while, and then nobody is let in any more.
  *
  * All functions but peer_live want the port's lock.
  */
@@ -18,26 +21,28 @@
 
 #include <rxe/direct.h>
 
-struct peer;      /* another process, as seen from here */
-struct peer_page; /* what it hands out: VNIC_INBOX_SHARED bytes, all zero at first */
+struct peer; /* another process, as seen from here */
 
 extern const struct urxe_direct_ops peer_ops;
 
 /*
- * Readies our own page, and gives the table in it; NULL where there is no direct transport
- * here: URXE_TRANSPORT is "packet", or the kernel or the C library has no restartable
- * sequences (rseq(2)).
+ * Readies our own card and book, VNIC_INBOX_PUBLISHED_SIZE and VNIC_INBOX_SHARED_SIZE bytes of
+ * zeros, and gives the table; NULL where there is no direct transport here: URXE_TRANSPORT is
+ * "packet", or the kernel or the C library has no restartable sequences (rseq(2)).
  */
-struct urxe_direct_table *peer_page_init(void *page);
-/* The page is going to be unmapped. */
-void peer_page_done(void);
-/* For the engine's thread: the page says that this process lives, until the thread ends. */
+struct urxe_direct_table *peer_init(void *card, void *book);
+/* They are going to be unmapped. */
+void peer_done(void);
+/* For the engine's thread: the card says that this process lives, until the thread ends. */
 void peer_live(void);
 /* In a forked child. */
 void peer_in_child(void);
 
-/* By the page of another process's inbox, which has to stay until peer_close. NULL: no memory. */
-struct peer *peer_open(void *page);
+/*
+ * By the card and book of a process's inbox, which have to stay until peer_close. `own`: that
+ * process is this one. NULL: no memory.
+ */
+struct peer *peer_open(const void *card, void *book, bool own);
 /* NULL is allowed. */
 void peer_close(struct peer *peer);
 

@@ -243,7 +243,7 @@ static void detach(void)
 	leases_clear(&port.leases);
 	remote_forget_released();
 	egress_done(&port.egress);
-	peer_page_done();
+	peer_done();
 	vnic_inbox_destroy(port.inbox);
 	port.inbox = NULL;
 	vnic_driver_detach(port.nic);
@@ -305,7 +305,7 @@ static struct urxe_direct_table *make_inbox(void)
 	int rc = vnic_inbox_create(port.who.mtu, &port.inbox);
 
 	if (!rc)
-		return peer_page_init(vnic_inbox_shared(port.inbox));
+		return peer_init(vnic_inbox_published(port.inbox), vnic_inbox_shared(port.inbox));
 	log_info("no inbox: %s", strerror(-rc));
 	return NULL;
 }
@@ -666,8 +666,8 @@ void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 
 	/* Its frames may have gone by the switch while the inbox was full. */
 	if (egress_knows(&port.egress, qpn)) {
-		close(fds[VNIC_INBOX_MEMORY]);
-		close(fds[VNIC_INBOX_WAKE]);
+		for (int i = 0; i < VNIC_INBOX_FDS; i++)
+			close(fds[i]);
 		return;
 	}
 	rc = egress_add(&port.egress, qpn, fds);

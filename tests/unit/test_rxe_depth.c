@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer.h"
+#include "by_hand.h"
 
 #define REGION 65536u /* offset in node b's memory */
 

@@ -2,7 +2,7 @@
 /* Attributes out of range, tables that fill up, and numbers that collide in them. */
 #include <errno.h>
 
-#include "peer.h"
+#include "by_hand.h"
 #include "rand.h"
 
 static void test_device(void **state)

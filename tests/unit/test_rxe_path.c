@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer.h"
+#include "by_hand.h"
 
 #define VLAN 0x123
 #define SL   5

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer.h"
+#include "by_hand.h"
 
 #define REGION 4096u /* offset of the region under test, in node b's memory */
 #define LENGTH 1000u

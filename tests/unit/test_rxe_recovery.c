@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What repairs loss and reordering beyond go-back-N (docs/recovery.md), seen from the wire. */
-#include "peer.h"
+#include "by_hand.h"
 
 #define REORDER_NS 2000
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer.h"
+#include "by_hand.h"
 
 struct drop_row {
 	const char *what;

@@ -2,7 +2,7 @@
 /* Rules of requester and responder that only a peer played by hand, or bad luck, calls upon. */
 #include <errno.h>
 
-#include "peer.h"
+#include "by_hand.h"
 
 struct loser {
 	unsigned every; /* loses each packet whose number is a multiple of it */

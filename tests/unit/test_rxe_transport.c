@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer.h"
+#include "by_hand.h"
 
 #define PSN_MASK 0xffffffu
 #define HALF     0x800000u

@@ -372,7 +372,8 @@ static void test_any_number(void **state)
 	assert_int_equal(egress_add(&f->egress, UINT32_MAX, fds), 0);
 	assert_true(egress_knows(&f->egress, UINT32_MAX));
 	/* Anything but an inbox is refused. */
-	assert_int_equal(pipe(fds), 0);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	assert_int_equal(egress_add(&f->egress, FAR, fds), -EPERM);
 	assert_false(egress_knows(&f->egress, FAR));
 }

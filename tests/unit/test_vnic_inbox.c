@@ -522,35 +522,77 @@ static void test_damaged(void **state)
 	assert_true(broken && closed);
 }
 
-static void check_refused(int memory, int wake, uint16_t mtu, int error)
+static void check_refused(const int inbox[VNIC_INBOX_FDS], uint16_t mtu, int error)
 {
-	const int fds[VNIC_INBOX_FDS] = {dup(memory), dup(wake)};
 	struct vnic_inbox_keeper *keeper;
+	int fds[VNIC_INBOX_FDS];
 
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = dup(inbox[i]);
 	assert_int_equal(vnic_inbox_keeper_open(fds, mtu, &keeper), error);
 	/* They are closed all the same. */
-	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
-	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
+}
+
+/* With another descriptor in the place of one: nobody takes it. */
+static void check_replaced(const struct fixture *f, enum vnic_inbox_fd place, int fd, int error)
+{
+	struct vnic_outbox *outbox;
+	int fds[VNIC_INBOX_FDS];
+
+	vnic_inbox_fds(f->inbox, fds);
+	fds[place] = fd;
+	check_refused(fds, MTU, error);
+	if (place == VNIC_INBOX_WAKE)
+		return;
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = dup(fds[i]);
+	assert_int_equal(vnic_outbox_open(fds, MTU, FIRST, &outbox), error);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
 }
 
 static void test_refused(void **state)
 {
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS], ends[2], unsealed = memfd_create("unsealed", MFD_CLOEXEC);
-	struct vnic_outbox *outbox;
 
 	vnic_inbox_fds(f->inbox, fds);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(ftruncate(unsealed, (off_t)f->size), 0);
-	check_refused(fds[VNIC_INBOX_MEMORY], fds[VNIC_INBOX_WAKE], MTU + 64, -EINVAL);
-	check_refused(fds[VNIC_INBOX_MEMORY], ends[1], MTU, -EINVAL);
-	check_refused(unsealed, fds[VNIC_INBOX_WAKE], MTU, -EPERM);
-	check_refused(ends[0], fds[VNIC_INBOX_WAKE], MTU, -EPERM);
-	fds[VNIC_INBOX_MEMORY] = unsealed;
-	fds[VNIC_INBOX_WAKE] = ends[0];
-	assert_int_equal(vnic_outbox_open(fds, MTU, FIRST, &outbox), -EPERM);
-	assert_int_equal(fcntl(unsealed, F_GETFD), -1);
+	check_refused(fds, MTU + 64, -EINVAL);
+	check_replaced(f, VNIC_INBOX_WAKE, ends[1], -EINVAL);
+	check_replaced(f, VNIC_INBOX_MEMORY, unsealed, -EPERM);
+	check_replaced(f, VNIC_INBOX_MEMORY, ends[0], -EPERM);
+	check_replaced(f, VNIC_INBOX_MEMORY, fds[VNIC_INBOX_PUBLISHED], -EPERM);
+	check_replaced(f, VNIC_INBOX_PUBLISHED, unsealed, -EPERM);
+	check_replaced(f, VNIC_INBOX_PUBLISHED, ends[0], -EPERM);
+	/* Somebody else could write to it. */
+	check_replaced(f, VNIC_INBOX_PUBLISHED, fds[VNIC_INBOX_MEMORY], -EPERM);
+	close(unsealed);
+	close(ends[0]);
 	close(ends[1]);
+}
+
+/* The receiver tells senders something, who cannot change it. */
+static void test_published(void **state)
+{
+	struct fixture *f = *state;
+	int fds[VNIC_INBOX_FDS];
+	uint8_t *published = vnic_inbox_published(f->inbox);
+	const uint8_t *seen = vnic_outbox_published(f->first);
+
+	vnic_inbox_fds(f->inbox, fds);
+	assert_int_equal(seen[VNIC_INBOX_PUBLISHED_SIZE - 1], 0);
+	published[VNIC_INBOX_PUBLISHED_SIZE - 1] = 7;
+	assert_int_equal(seen[VNIC_INBOX_PUBLISHED_SIZE - 1], 7);
+	assert_ptr_equal(mmap(NULL, VNIC_INBOX_PUBLISHED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			      fds[VNIC_INBOX_PUBLISHED], 0),
+			 MAP_FAILED);
+	assert_int_equal(pwrite(fds[VNIC_INBOX_PUBLISHED], "x", 1, 0), -1);
+	assert_int_equal(mprotect((void *)seen, 4096, PROT_READ | PROT_WRITE), -1);
+	assert_int_equal(fcntl(fds[VNIC_INBOX_PUBLISHED], F_ADD_SEALS, F_SEAL_WRITE), -1);
 }
 
 int main(void)
@@ -568,6 +610,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stopped, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_refused, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_published, open_inbox, close_inbox),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

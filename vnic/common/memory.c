@@ -19,7 +19,7 @@ static bool size_allowed(uint64_t size)
 	return getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur;
 }
 
-int vnic_memory_create(const char *name, uint64_t size)
+static int create(const char *name, uint64_t size)
 {
 	int fd, err;
 
@@ -28,12 +28,58 @@ int vnic_memory_create(const char *name, uint64_t size)
 	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)size) == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+	if (ftruncate(fd, (off_t)size) == 0)
 		return fd;
 	err = errno;
 	close(fd);
 	return -err;
+}
+
+/* Returns the descriptor again; on failure it is closed. */
+static int seal(int fd, int seals)
+{
+	int err;
+
+	if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+int vnic_memory_create(const char *name, uint64_t size)
+{
+	int fd = create(name, size);
+
+	return fd < 0 ? fd : seal(fd, 0);
+}
+
+static int map(int fd, uint64_t size, int prot, void **memory)
+{
+	void *p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*memory = p;
+	return 0;
+}
+
+/* A mapping that is there before the seal stays writable. */
+int vnic_memory_publish(const char *name, uint64_t size, void **memory)
+{
+	int fd = create(name, size), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = map(fd, size, PROT_READ | PROT_WRITE, memory);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	fd = seal(fd, F_SEAL_FUTURE_WRITE);
+	if (fd < 0)
+		munmap(*memory, size);
+	return fd;
 }
 
 /*
@@ -41,13 +87,14 @@ int vnic_memory_create(const char *name, uint64_t size)
  * system that its owner could hang. Huge pages have them too, but may run out
  * under a mapping (SIGBUS), hence tmpfs.
  */
-static int check(int fd, uint64_t size)
+static int check(int fd, uint64_t size, bool writable)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
 	struct stat st;
 
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || seals & F_SEAL_WRITE ||
+	    writable != !(seals & F_SEAL_FUTURE_WRITE))
 		return -EPERM;
 	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
 		return -EPERM;
@@ -58,14 +105,19 @@ static int check(int fd, uint64_t size)
 
 int vnic_memory_map(int fd, uint64_t size, void **memory)
 {
-	int ret = check(fd, size);
-	void *p;
+	int ret = check(fd, size, true);
 
-	if (ret)
-		return ret;
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	*memory = p;
-	return 0;
+	return ret ? ret : map(fd, size, PROT_READ | PROT_WRITE, memory);
+}
+
+int vnic_memory_map_published(int fd, uint64_t size, const void **memory)
+{
+	int ret = check(fd, size, false);
+	void *p = NULL;
+
+	if (!ret)
+		ret = map(fd, size, PROT_READ, &p);
+	if (!ret)
+		*memory = p;
+	return ret;
 }

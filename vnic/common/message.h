@@ -43,5 +43,11 @@ int vnic_memory_create(const char *name, uint64_t size);
  * shrink under us: reading behind its end would be SIGBUS.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
+/*
+ * The same for memory that its creator alone writes to: he has it mapped, and nobody can map it
+ * for writing any more. Linux 5.1.
+ */
+int vnic_memory_publish(const char *name, uint64_t size, void **memory);
+int vnic_memory_map_published(int fd, uint64_t size, const void **memory);
 
 #endif

@@ -33,6 +33,17 @@ static int check_eventfd(int fd)
 	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
 }
 
+/* Nor is it memory of any other kind that is handed on. */
+static int check_published(int fd)
+{
+	const void *memory;
+	int ret = vnic_memory_map_published(fd, VNIC_INBOX_PUBLISHED_SIZE, &memory);
+
+	if (!ret)
+		munmap((void *)memory, VNIC_INBOX_PUBLISHED_SIZE);
+	return ret;
+}
+
 int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 			   struct vnic_inbox_keeper **keeper)
 {
@@ -40,6 +51,8 @@ int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 	void *memory = NULL;
 	int ret = k ? check_eventfd(fds[VNIC_INBOX_WAKE]) : -ENOMEM;
 
+	if (!ret)
+		ret = check_published(fds[VNIC_INBOX_PUBLISHED]);
 	if (!ret)
 		ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory);
 	if (ret) {

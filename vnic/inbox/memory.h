@@ -41,7 +41,7 @@ struct inbox_memory {
 	/* Both rings have one entry a buffer, so that one position serves both. */
 	_Alignas(CACHE_LINE) struct vmxnet3_rx_desc ring[VNIC_INBOX_FRAMES];
 	struct vmxnet3_rx_comp comp[VNIC_INBOX_FRAMES];
-	_Alignas(4096) uint8_t shared[VNIC_INBOX_SHARED];
+	_Alignas(4096) uint8_t shared[VNIC_INBOX_SHARED_SIZE];
 	_Alignas(4096) uint8_t buffers[];
 };
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 struct vnic_inbox {
 	struct inbox_memory *memory;
+	void *published;
 	uint64_t size;
 	int fds[VNIC_INBOX_FDS];
 	uint32_t frame_max;
@@ -62,9 +64,15 @@ static int make_shared(struct vnic_inbox *inbox)
 		return ret;
 	inbox->fds[VNIC_INBOX_MEMORY] = ret;
 	ret = vnic_memory_map(ret, inbox->size, &memory);
-	if (!ret)
-		inbox->memory = memory;
-	return ret;
+	if (ret)
+		return ret;
+	inbox->memory = memory;
+	ret = vnic_memory_publish("urxe-published", VNIC_INBOX_PUBLISHED_SIZE, &memory);
+	if (ret < 0)
+		return ret;
+	inbox->fds[VNIC_INBOX_PUBLISHED] = ret;
+	inbox->published = memory;
+	return 0;
 }
 
 int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
@@ -74,7 +82,7 @@ int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
 
 	if (!b)
 		return -ENOMEM;
-	b->fds[VNIC_INBOX_MEMORY] = b->fds[VNIC_INBOX_WAKE] = -1;
+	memset(b->fds, -1, sizeof(b->fds));
 	b->size = inbox_size(mtu);
 	b->stride = inbox_stride(mtu);
 	b->frame_max = VNIC_FRAME_MAX(mtu);
@@ -96,6 +104,8 @@ void vnic_inbox_abandon(struct vnic_inbox *inbox)
 		return;
 	if (inbox->memory)
 		munmap(inbox->memory, inbox->size);
+	if (inbox->published)
+		munmap(inbox->published, VNIC_INBOX_PUBLISHED_SIZE);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		if (inbox->fds[i] >= 0)
 			close(inbox->fds[i]);
@@ -123,6 +133,11 @@ void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
 void *vnic_inbox_shared(const struct vnic_inbox *inbox)
 {
 	return inbox->memory->shared;
+}
+
+void *vnic_inbox_published(const struct vnic_inbox *inbox)
+{
+	return inbox->published;
 }
 
 static bool waiting(const struct vnic_inbox *inbox)

@@ -23,35 +23,50 @@
 
 struct vnic_outbox {
 	struct inbox_memory *memory;
+	const void *published;
 	uint64_t size;
 	uint32_t self;
 	uint32_t frame_max;
 	int wake_fd;
 };
 
+static int map(struct vnic_outbox *outbox, const int fds[VNIC_INBOX_FDS])
+{
+	void *memory;
+	int ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], outbox->size, &memory);
+
+	if (ret)
+		return ret;
+	outbox->memory = memory;
+	return vnic_memory_map_published(fds[VNIC_INBOX_PUBLISHED], VNIC_INBOX_PUBLISHED_SIZE,
+					 &outbox->published);
+}
+
 int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		     struct vnic_outbox **outbox)
 {
-	struct vnic_outbox *b = calloc(1, sizeof(*b));
-	void *memory = NULL;
-	int ret = b ? vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory) : -ENOMEM;
+	struct vnic_outbox *b = malloc(sizeof(*b));
+	int ret = -ENOMEM;
 
-	/* The mapping stays. */
-	close(fds[VNIC_INBOX_MEMORY]);
-	if (ret) {
-		close(fds[VNIC_INBOX_WAKE]);
-		free(b);
-		return ret;
+	if (b) {
+		*b = (struct vnic_outbox){
+			.size = inbox_size(mtu),
+			.self = self,
+			.frame_max = VNIC_FRAME_MAX(mtu),
+			.wake_fd = fds[VNIC_INBOX_WAKE],
+		};
+		ret = map(b, fds);
 	}
-	*b = (struct vnic_outbox){
-		.memory = memory,
-		.size = inbox_size(mtu),
-		.self = self,
-		.frame_max = VNIC_FRAME_MAX(mtu),
-		.wake_fd = fds[VNIC_INBOX_WAKE],
-	};
-	*outbox = b;
-	return 0;
+	/* The mappings stay. */
+	close(fds[VNIC_INBOX_MEMORY]);
+	close(fds[VNIC_INBOX_PUBLISHED]);
+	if (!ret)
+		*outbox = b;
+	else if (b)
+		vnic_outbox_close(b);
+	else
+		close(fds[VNIC_INBOX_WAKE]);
+	return ret;
 }
 
 bool vnic_outbox_closed(const struct vnic_outbox *outbox)
@@ -61,7 +76,10 @@ bool vnic_outbox_closed(const struct vnic_outbox *outbox)
 
 void vnic_outbox_close(struct vnic_outbox *outbox)
 {
-	munmap(outbox->memory, outbox->size);
+	if (outbox->memory)
+		munmap(outbox->memory, outbox->size);
+	if (outbox->published)
+		munmap((void *)outbox->published, VNIC_INBOX_PUBLISHED_SIZE);
 	close(outbox->wake_fd);
 	free(outbox);
 }
@@ -69,6 +87,11 @@ void vnic_outbox_close(struct vnic_outbox *outbox)
 void *vnic_outbox_shared(const struct vnic_outbox *outbox)
 {
 	return outbox->memory->shared;
+}
+
+const void *vnic_outbox_published(const struct vnic_outbox *outbox)
+{
+	return outbox->published;
 }
 
 static void relax(void)

@@ -22,10 +22,10 @@
  *            the client has, or has no longer, a queue pair connected to a remote one:
  *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
  *            wants its UNREGISTER; what is left goes with the connection.
- *   INBOX    client: memory and eventfd of its inbox (inbox.h). Once.
+ *   INBOX    client: the descriptors of its inbox (inbox.h). Once.
  *   LEASE    the client wants another block of QPNs. Who claims his first claims it, too.
  *   INTRODUCE  client: a QPN of this host.
- *            daemon: memory and eventfd of its owner's inbox, where both are of one
+ *            daemon: the descriptors of its owner's inbox, where both are of one
  *            user in one user namespace.
  *
  * What the daemon says unasked comes on a socket of its own, so that no answer has
@@ -48,7 +48,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VNIC_ATTACH_VERSION 14
+#define VNIC_ATTACH_VERSION 15
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
@@ -205,7 +205,7 @@ struct vnic_attach_question {
 	uint32_t reserved;
 };
 
-/* Comes with memory and eventfd of the inbox of the process that has a QPN. */
+/* Comes with the descriptors of the inbox of the process that has a QPN. */
 struct vnic_attach_meeting {
 	uint32_t type;
 	uint32_t qpn;

@@ -24,15 +24,21 @@
 
 #include <vnic/frame.h>
 
-/* What an inbox is handed on as: sealed memory, and the eventfd that wakes its receiver. */
-enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
+/*
+ * What an inbox is handed on as: sealed memory, memory to which the receiver alone can write, and
+ * the eventfd that wakes him.
+ */
+enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
 
 /* Frames that an inbox holds. */
 #define VNIC_INBOX_FRAMES 256
 
-/* Bytes of its memory that are for whatever else its users have for each other; all zero at first.
+/*
+ * Bytes that are for whatever else its users have for each other, all zero at first: some to which
+ * each writes, and what the receiver publishes.
  */
-#define VNIC_INBOX_SHARED (1088u * 1024)
+#define VNIC_INBOX_SHARED_SIZE    (32u * 1024)
+#define VNIC_INBOX_PUBLISHED_SIZE (1088u * 1024)
 
 /* X(identifier, printed name, meaning) */
 #define VNIC_DIRECT_LIST(X)                                                                   \
@@ -64,6 +70,7 @@ void vnic_inbox_abandon(struct vnic_inbox *inbox);
 void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
 
 void *vnic_inbox_shared(const struct vnic_inbox *inbox);
+void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
 /* As vnic_driver_rx and vnic_driver_rx_release. */
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
@@ -100,6 +107,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 bool vnic_outbox_closed(const struct vnic_outbox *outbox);
 void vnic_outbox_close(struct vnic_outbox *outbox);
 void *vnic_outbox_shared(const struct vnic_outbox *outbox);
+const void *vnic_outbox_published(const struct vnic_outbox *outbox);
 
 /*
  * Copies frames into the receiver's buffers, in order, and wakes it. Returns how

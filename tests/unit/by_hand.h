@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Node a's side of a connection played by hand: packets made for node b, and what b answers. */
-#ifndef URXE_TEST_PEER_H
-#define URXE_TEST_PEER_H
+#ifndef URXE_TEST_BY_HAND_H
+#define URXE_TEST_BY_HAND_H
 
 #include <string.h>
 
