@@ -14,15 +14,20 @@
 struct urxe_qp;
 
 struct timer {
-	uint64_t due;    /* URXE_NEVER: not armed */
-	uint64_t queued; /* what the heap goes by; at most due */
-	uint32_t slot;   /* place in the heap plus one; 0 = not in it */
+	uint64_t due;  /* URXE_NEVER: not armed */
+	uint32_t slot; /* place in the heap plus one; 0 = not in it */
 	void (*fired)(struct urxe_qp *qp);
 	struct urxe_qp *qp;
 };
 
+/* With the deadline beside it, so that a heap of many needs to look into few of them. */
+struct timers_entry {
+	uint64_t queued; /* what the heap goes by; at most the timer's due */
+	struct timer *timer;
+};
+
 struct timers {
-	struct timer **heap;
+	struct timers_entry *heap;
 	uint32_t n;
 	uint32_t room;
 };
