@@ -182,11 +182,19 @@ static void post(const struct joined *p, uint64_t i, enum ibv_wr_opcode opcode)
 }
 
 /* On each in turn, but those that are behind with theirs. */
-void joined_post(struct joined *p, enum ibv_wr_opcode opcode)
+static void next_turn(struct joined *p)
 {
 	do
 		p->next = p->next + 1 < p->count ? p->next + 1 : 0;
 	while (p->busy[p->next] == p->depth);
+	p->turn = p->burst;
+}
+
+void joined_post(struct joined *p, enum ibv_wr_opcode opcode)
+{
+	if (!p->turn || p->busy[p->next] == p->depth)
+		next_turn(p);
+	p->turn--;
 	p->busy[p->next]++;
 	post(p, p->next, opcode);
 }
@@ -248,6 +256,8 @@ double joined_run(const struct bench_cpus *cpus, struct joined *joined,
 	if (!joined->count || joined->count > JOINED_MAX)
 		errx(2, "1 to %d connections", JOINED_MAX);
 	joined->depth = joined->count < JOINED_WINDOW ? JOINED_WINDOW / joined->count : 1;
+	if (joined->depth < joined->burst)
+		joined->depth = joined->burst;
 	joined->sides = mmap(NULL, 2 * sizeof(struct joined_side), PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (joined->sides == MAP_FAILED ||

@@ -20,6 +20,7 @@ struct joined_side;
 struct joined {
 	/* The caller's, before joined_run: */
 	uint32_t count; /* connections */
+	uint32_t burst; /* requests that one posts before it is the next one's turn; at least 1 */
 
 	bool index;
 	bool leads; /* sends; the other one answers */
@@ -34,7 +35,8 @@ struct joined {
 	struct ibv_qp **qps;
 	uint8_t *buffer;
 	uint16_t *busy; /* requests of each on their way */
-	uint32_t next;  /* the one whose turn it was */
+	uint32_t next;  /* the one whose turn it is */
+	uint32_t turn;  /* what is left of it, requests */
 	struct ibv_wc wcs[16];
 };
 
@@ -55,7 +57,7 @@ void joined_meet(const struct joined *joined);
 /* That, and this one polls meanwhile, so that its engine runs. */
 void joined_attend(struct joined *joined);
 
-/* Posts a request of 8 bytes on the next connection in turn. */
+/* Posts a request of 8 bytes on the connection whose turn it is. */
 void joined_post(struct joined *joined, enum ibv_wr_opcode opcode);
 /* A receive for the connection of a completion's wr_id. */
 void joined_post_receive(const struct joined *joined, uint64_t wr_id);

@@ -122,17 +122,18 @@ def network_rows():
                   Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), [bandwidth])
 
 
-def scale_rows_of(name, unit, what, transport='auto'):
+def scale_rows_of(name, unit, what, transport='auto', burst=1):
     """Of more and more connections between two processes, beside one."""
     one = f'{name}, 1 QP'
-    PEERS[one] = Joined(f'scale {what} 1', transport)
+    PEERS[one] = Joined(f'scale {what} 1 {burst}', transport)
     for count in SCALE:
         yield Row('scale', f'{name}, {count} QPs', unit,
-                  Joined(f'scale {what} {count}', transport), [one])
+                  Joined(f'scale {what} {count} {burst}', transport), [one])
 
 
 def scale_rows():
     yield from scale_rows_of('send rate, 8 B', '/s', 'send')
+    yield from scale_rows_of('send rate, 8 B, bursts of 16', '/s', 'send', burst=16)
     yield from scale_rows_of('write rate, 8 B', '/s', 'write')
     yield from scale_rows_of('write rate, 8 B, in packets', '/s', 'write', 'packet')
     yield from scale_rows_of('send latency, 8 B', 's', 'latency')

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * scale CPU CPU WHAT COUNT: two processes, one a processor, that COUNT reliable connections join.
+ * scale CPU CPU WHAT COUNT [BURST]: two processes, one a processor, that COUNT reliable connections
+ * join, and send on each in turn, BURST messages (1) at a time.
  * Prints one figure: messages per second (WHAT = send or write), seconds of a message one way
  * (latency), or bytes of each process's own memory, beside the rings, that a queue pair takes
  * before (idle) and after (active) it has sent and received.
@@ -170,12 +171,14 @@ static const struct figure *find(const char *name)
 int main(int argc, char **argv)
 {
 	struct bench_cpus cpus;
-	struct joined joined = {0};
+	struct joined joined = {.burst = 1};
 
-	if (argc != 5)
-		errx(2, "usage: scale CPU CPU WHAT COUNT");
+	if (argc != 5 && argc != 6)
+		errx(2, "usage: scale CPU CPU WHAT COUNT [BURST]");
 	cpus = (struct bench_cpus){.own = atoi(argv[1]), .other = atoi(argv[2])};
 	joined.count = (uint32_t)strtoul(argv[4], NULL, 10);
+	if (argc == 6)
+		joined.burst = (uint32_t)strtoul(argv[5], NULL, 10);
 	printf("%.9g\n", joined_run(&cpus, &joined, find(argv[3])->measure));
 	return 0;
 }
