@@ -18,6 +18,8 @@
 /* Probes of a silence, each after twice the time of the one before; then the timeout decides. */
 #define PROBES             6
 #define FIRST_PROBE_MIN_NS 1000000
+/* Packets of a probe, at most. */
+#define PROBE_SPAN_MAX 16
 /* Losses do not bring the window below this, in packets. */
 #define WINDOW_MIN 16
 /* NAKs in a row that each name the packet behind what was just sent again: the peer keeps nothing.
@@ -46,6 +48,7 @@ void retry_init(struct urxe_qp *qp)
 	req->window = max_window(qp);
 	req->window_mark = req->psn;
 	req->resend.psn = req->resend.end = req->psn;
+	req->probe_span = 1;
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
 }
 
@@ -415,11 +418,20 @@ static void timed_out(struct urxe_qp *qp)
 	retry_restart_timer(qp);
 }
 
-/* The oldest packets once more, twice as many as the last time where those were missing. */
+/* Packets of the next probe: twice as many as the last time where those were what lacked. */
+static uint8_t probe_span(const struct requester *req)
+{
+	uint8_t last = req->repair.naked ? 1 : req->probe_span;
+
+	if (!req->repair.open || req->una != req->repair.high)
+		return 1;
+	return last < PROBE_SPAN_MAX / 2 ? 2 * last : PROBE_SPAN_MAX;
+}
+
+/* The oldest packets once more. */
 static void probe(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	bool more = req->repair.open && req->una == req->repair.high;
 
 	if (req->resend.psn != req->resend.end) { /* its turn has not come yet */
 		req->probe_due = probe_due(qp);
@@ -427,7 +439,7 @@ static void probe(struct urxe_qp *qp)
 		return;
 	}
 	qp_count(qp, URXE_EVENT_PROBE);
-	req->probe_span = more && req->probe_span < WINDOW_MIN ? 2 * req->probe_span : 1;
+	req->probe_span = probe_span(req);
 	req->probes++;
 	doubt_copies(qp);
 	repair(qp, earlier(urxe_psn_add(req->una, req->probe_span), req->psn), false);

@@ -512,6 +512,29 @@ static void test_tail(void **state)
 	}
 }
 
+/*
+ * A NAK had the gap repaired, and the peer had kept nothing of what followed: as the answer to an
+ * atomic says so little, probes have to send the rest.
+ */
+static void test_silence_behind_repair(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, true);
+	measure(&l);
+	l.losses[0] = (struct losses){.lost = 1};
+	for (unsigned i = 0; i < 4; i++)
+		post_send(&l.e, 0,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_FETCH_ADD, .length = 8});
+	pair_settle(l.e.pair);
+	for (unsigned i = 0; i < 4; i++)
+		expect_wc(&l.e.a->send_cq, i, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD), 1);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
 /* Before any round trip is known, the first probe waits for a part of a long timeout. */
 static void test_first_probe(void **state)
 {
@@ -647,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_gap_asked_again),
 		cmocka_unit_test(test_repair_lost),
 		cmocka_unit_test(test_missing_while_held),
+		cmocka_unit_test(test_silence_behind_repair),
 		cmocka_unit_test(test_first_probe),
 		cmocka_unit_test(test_probe_ns),
 		cmocka_unit_test(test_second_gap),
