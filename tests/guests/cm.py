@@ -11,7 +11,7 @@ from guest import Guest
 from host import Failure, Host, main, until
 from image import Image
 from rdma import GUEST, HOST, MTU, SECONDS, WIRES, start
-from rdmacm import ATTEMPTS, came_too_early, end_well, start_server
+from rdmacm import ATTEMPTS, OWN_ATTEMPTS, came_too_early, end_well, start_server
 
 GROUP = '239.1.2.3'
 # Server and client; {} is the server's address. rping -V checks contents.
@@ -56,11 +56,11 @@ def finish(server, client):
 
 def serve_guest(host, guest, server_argv, client_argv, address=HOST):
     """The server is the host's, and has this address there."""
-    for _ in range(ATTEMPTS):
+    for _ in range(OWN_ATTEMPTS):
         server = start_server(host, server_argv)
         client = guest.start(' '.join(to(client_argv, address)))
         client.wait(SECONDS)
-        if not came_too_early(client):
+        if not came_too_early(client_argv, client):
             break
         server.kill()
     finish(server, client)
@@ -72,7 +72,7 @@ def serve_host(host, guest, server_argv, client_argv, address=GUEST):
         server = guest_server(guest, server_argv)
         client = host.start(*to(client_argv, address))
         client.wait(SECONDS)
-        if not came_too_early(client):
+        if not came_too_early(client_argv, client):
             break
         guest.run(f'killall -9 {server_argv[0]}')
         server.wait(SECONDS)

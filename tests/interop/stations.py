@@ -124,14 +124,14 @@ def exchange(server, client, argv, version, mtu):
 
 
 def connect(server, client, serving_argv, asking_argv, version):
-    """The same with rdma_cm; {} stands for the server's address."""
+    """The same with rdma_cm; {} stands for the server's address. Only a server of urxe's may be perftest's."""
     serving_argv, asking_argv = ([word.format(server.addresses[version]) for word in argv]
                                  for argv in (serving_argv, asking_argv))
-    for _ in range(rdmacm.ATTEMPTS):
+    for _ in range(rdmacm.OWN_ATTEMPTS):
         serving = server.start_listener(serving_argv)
         asking = client.start(asking_argv)
         asking.wait(SECONDS)
-        if not rdmacm.came_too_early(asking):
+        if not rdmacm.came_too_early(asking_argv, asking):
             break
         server.stop(serving, serving_argv)
     for one, other in ((asking, serving), (serving, asking)):
