@@ -22,6 +22,7 @@
 #include "dpdk_spec.h"
 #include "own_sockets.h"
 #include "packet_filter.h"
+#include "packet_socket.h"
 #include "pci_driver.h"
 #include "port.h"
 #include "wake.h"
@@ -32,6 +33,10 @@
 /* What a device may hold of each ring; the pool has enough for both and for the bursts. */
 #define DESCRIPTORS 1024
 #define POOL_SIZE   (2 * DESCRIPTORS + 8 * BURST - 1)
+
+/* When to see about frames that the kernel does not take: at first, and at most. */
+#define REST_NS     50000
+#define REST_MAX_NS 1000000
 
 /* An 802.1Q tag may come on top of the header. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
@@ -52,6 +57,11 @@ struct dpdk_port {
 	int wake_fd;     /* wake.c's socket, -1 = none */
 	int driver_fd;   /* the driver's own descriptor to sleep on, -1 = none */
 	int packet_fd;   /* the packet socket of the driver's rings, -1 = none */
+	struct {
+		bool possible;  /* its ring may hold frames that nobody sends */
+		uint64_t at;    /* when to see about them, ns */
+		uint64_t pause; /* how long after that to do so again, ns */
+	} rest;
 	struct dpdk_resolution resolution;
 	uint32_t mtu;
 	uint32_t frame_max;
@@ -101,6 +111,20 @@ static void give_back(struct dpdk_port *port)
 }
 
 /*
+ * The driver asks the kernel to send once for all frames that it put into its ring. The kernel
+ * stops where the socket's send buffer is full (by default with some 45 frames of 4 KiB under way)
+ * or the queueing discipline refuses one, and the driver counts the others as sent: they would stay
+ * until there is something else to send. Nothing but a system call tells: it is made when there is
+ * nothing to receive, so not for each frame of many.
+ */
+static void send_rest(struct dpdk_port *port, uint64_t now)
+{
+	port->rest.possible = packet_socket_send_ring(port->packet_fd) == -EAGAIN;
+	port->rest.at = now + port->rest.pause;
+	port->rest.pause = RTE_MIN(2 * port->rest.pause, REST_MAX_NS);
+}
+
+/*
  * The wake socket is emptied only after the ring has been, and then the ring is
  * looked at again: what arrives after that makes the socket readable again.
  */
@@ -126,7 +150,6 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t count, i;
 
-	(void)now;
 	give_back(port);
 	while (n && !port->lent_count) {
 		count = burst(port, mbufs, n < BURST ? n : BURST);
@@ -139,6 +162,8 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 				rte_pktmbuf_free(mbufs[i]);
 		}
 	}
+	if (port->rest.possible && (!port->lent_count || now >= port->rest.at))
+		send_rest(port, now);
 	for (i = 0; i < port->lent_count; i++)
 		frames[i] = (struct netdev_frame){
 			.data = rte_pktmbuf_mtod(port->lent[i], const uint8_t *),
@@ -184,7 +209,6 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 	struct dpdk_port *port = to_dpdk(netdev);
 	uint32_t done = 0;
 
-	(void)now;
 	while (done < n) {
 		uint16_t count = fitting(port, frames + done, n - done);
 		uint16_t sent;
@@ -200,7 +224,19 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 			break;
 	}
 	port->counters[NETDEV_TX_REFUSED] += n - done;
+	if (port->packet_fd >= 0) {
+		port->rest.possible = true;
+		port->rest.at = now + REST_NS;
+		port->rest.pause = REST_NS;
+	}
 	return done;
+}
+
+static uint64_t dpdk_next_deadline(struct netdev *netdev)
+{
+	const struct dpdk_port *port = to_dpdk(netdev);
+
+	return port->rest.possible ? port->rest.at : UINT64_MAX;
 }
 
 /* --- Waiting and closing */
@@ -302,6 +338,7 @@ static void dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTE
 static const struct netdev_ops dpdk_ops = {
 	.rx = dpdk_rx,
 	.tx = dpdk_tx,
+	.next_deadline = dpdk_next_deadline,
 	.wait_fd = dpdk_wait_fd,
 	.mac = dpdk_mac,
 	.mtu = dpdk_mtu,

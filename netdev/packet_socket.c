@@ -47,3 +47,16 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 	close(fd);
 	return err;
 }
+
+int packet_socket_send_ring(int fd)
+{
+	ssize_t n;
+
+	do
+		n = sendto(fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
+	while (n > 0);
+	if (n == 0)
+		return 0;
+	/* A frame that the queueing discipline refused is lost, those behind it are not. */
+	return errno == ENOBUFS ? -EAGAIN : -errno;
+}

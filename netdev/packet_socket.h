@@ -9,4 +9,11 @@
  */
 int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
 
+/*
+ * Has the kernel send what is in a socket's transmit ring. 0: nothing is left there; -EAGAIN:
+ * something is, for which neither the socket's send buffer nor the queueing discipline has room
+ * now; or another negative errno.
+ */
+int packet_socket_send_ring(int fd);
+
 #endif
