@@ -25,6 +25,7 @@
 #define FEW      4            /* that most calls of the engine do not exceed */
 #define ROUNDS   8            /* bursts, before others get a turn at the lock */
 #define TURNS    4            /* at the lock, before the engine thread looks at its sockets */
+#define LOOKS    256          /* for frames of a stream, before the core is offered to others */
 #define CHANNELS 8            /* full event channels that the thread watches at a time */
 
 /* Bursts that empty a receive ring, of whatever size vmxnet3 allows. */
@@ -39,6 +40,13 @@
  * costs a system call.
  */
 #define PATIENCE (20 * US)
+/*
+ * The engine's thread stays awake for so long after frames, where it slept less than that before
+ * they came: to sleep and be woken takes about as long. A thread that yields its core and is away
+ * for longer than CROWDED is not alone on it.
+ */
+#define VIGIL   (50 * US)
+#define CROWDED (10 * US)
 /* Quick returns in a row that make up for a long absence, without and with a lost lease. */
 #define FORGET_SLOW 64
 #define FORGET_LOST 1024
@@ -78,6 +86,7 @@ static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
 	if (!n)
 		return;
 	progress->patient_until = now + PATIENCE;
+	progress->heard_at = now;
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){
 			.data = buffers[i].data, .len = buffers[i].len, .room = buffers[i].room};
@@ -305,11 +314,52 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 /* --- The engine thread. */
 
 /*
+ * Lets others have the lock, and the core; pollers stand in no queue. True: nobody wanted the
+ * core.
+ */
+static bool yield(void)
+{
+	uint64_t before = clock_monotonic();
+	bool alone;
+
+	port_unlock();
+	sched_yield();
+	alone = clock_monotonic() - before < CROWDED;
+	port_claim();
+	return alone;
+}
+
+static bool must_leave(void)
+{
+	return progress->lease_until || progress->stop;
+}
+
+/*
+ * A stream of WRITEs for a program that makes no call keeps the thread busy: its next frames
+ * come before it would sleep. False: there were none for VIGIL, or the core is wanted.
+ */
+static bool keep_vigil(void)
+{
+	for (unsigned int looks = 0; looks < LOOKS; looks++) {
+		uint64_t now = clock_now();
+
+		if (!port_connected() || now - progress->heard_at >= VIGIL)
+			return false;
+		progress_run(now);
+		port_unlock();
+		port_claim();
+		if (must_leave())
+			return false;
+	}
+	return true;
+}
+
+/*
  * Drives the engine until nothing is left to do at once; the interrupt is on then.
  * False: more waits, but whoever sends without end must not keep the thread from
  * its other work.
  */
-static bool take_over(void)
+static bool take_over(bool stream)
 {
 	unsigned int turns = 0;
 
@@ -318,13 +368,11 @@ static bool take_over(void)
 		if (turns++ == TURNS)
 			return false;
 		progress_run(clock_now());
-		/* Pollers stand in no queue. */
-		port_unlock();
-		sched_yield();
-		port_claim();
-		if (progress->lease_until || progress->stop)
+		stream &= yield();
+		if (must_leave())
 			return true;
-	} while (unmask());
+		stream = stream && keep_vigil();
+	} while (!must_leave() && (stream || unmask()));
 	return true;
 }
 
@@ -351,7 +399,7 @@ static void look_for_daemon(void)
 {
 	outage_look();
 	if (port_connected())
-		take_over();
+		take_over(false);
 }
 
 enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
@@ -416,7 +464,8 @@ static void drain(int fd)
 		log_error("cannot read an eventfd");
 }
 
-static void sleep_until(uint64_t at, uint64_t now, struct watch *watch)
+/* True: an interrupt woke it. */
+static bool sleep_until(uint64_t at, uint64_t now, struct watch *watch)
 {
 	uint64_t ns = at > now ? at - now : 0;
 	const struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
@@ -428,6 +477,7 @@ static void sleep_until(uint64_t at, uint64_t now, struct watch *watch)
 		drain(watch->fds[WATCH_IRQ].fd);
 	if (watch->fds[WATCH_INBOX].revents)
 		drain(watch->fds[WATCH_INBOX].fd);
+	return watch->fds[WATCH_IRQ].revents || watch->fds[WATCH_INBOX].revents;
 }
 
 static void flush_channels(void)
@@ -480,6 +530,7 @@ static void *engine_thread(void *unused)
 {
 	struct watch watch = {0};
 	uint32_t leases = 0;
+	bool heard, stream = false; /* frames came soon after they were waited for */
 
 	(void)unused;
 	prctl(PR_SET_NAME, "urxe");
@@ -496,7 +547,7 @@ static void *engine_thread(void *unused)
 		if (watch.fds[WATCH_NOTICE].revents && port_connected())
 			take_notice();
 		if (progress->lease_until <= now)
-			idle = take_over();
+			idle = take_over(stream);
 		if (progress->stop)
 			break;
 		if (port_connected() &&
@@ -510,7 +561,8 @@ static void *engine_thread(void *unused)
 		at = idle ? next_wake(now, &leases, &watch) : now;
 		progress->wake_at = at;
 		port_unlock();
-		sleep_until(at, now, &watch);
+		heard = sleep_until(at, now, &watch);
+		stream = (heard || !idle) && clock_now() - now < VIGIL;
 		port_claim();
 	}
 	port_unlock();

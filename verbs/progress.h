@@ -27,6 +27,7 @@ struct progress {
 	uint64_t lease_until; /* 0 = no lease */
 	uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
 	uint32_t leases;      /* taken so far */
+	uint64_t heard_at;    /* when frames last came */
 	/* How the application polls; hints, read and written without the lock. */
 	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
 	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */
