@@ -4,6 +4,8 @@
 rdma_cm between urxe and Linux' rxe, either side once the server: Debian's programs by IPv4 and
 IPv6, perftest's operations, rejections, disconnects, groups.
 """
+import os
+
 import lan
 from cm import PROGRAMS, check_death, check_groups, check_rejection, serve_guest, serve_host
 from host import main
@@ -16,6 +18,11 @@ BY_IPV6 = [
     (['udaddy', '-b', '::0', '-c', '2'], ['udaddy', '-s', '{}', '-c', '2']),
 ]
 BY_ANY = {4: PROGRAMS + [(['rdma_server'], ['rdma_client', '-s', '{}'])], 6: BY_IPV6}
+
+# What a program rejects: refuse.c, and the addresses at which all listen.
+REFUSE = 'tests/interop/refuse'
+REFUSED = ['request', 'reply', 'datagram']
+EVERYWHERE = {4: '0.0.0.0', 6: '::'}
 
 # Of what connects by rdma_cm; perftest has no UC there.
 PERFTEST = [
@@ -38,10 +45,17 @@ def both_ways(net, server, client, version):
     serve_host(net.host, net.guest, server, client, of_guest)
 
 
+def refuse(net, version):
+    for what in REFUSED:
+        argv = ['refuse', what]
+        both_ways(net, [*argv, '-b', EVERYWHERE[version]], [*argv, '-s', '{}'], version)
+
+
 def run_programs(net):
     for version, programs in BY_ANY.items():
         for server, client in programs:
             both_ways(net, server, client, version)
+        refuse(net, version)
         check_rejection(net.host, net.guest, lan.ADDRESSES[version])
     check_death(net.host, net.guest)
     check_groups(net.host, net.guest)
@@ -66,7 +80,9 @@ PARTS = {'programs': run_programs, 'perftest': run_perftest, 'faults': run_fault
 
 def run():
     options = lan.parser(__doc__, PARTS).parse_args()
-    with lan.make(options) as net:
+    refuse_program = os.path.join(options.build, REFUSE)
+    with lan.make(options, [refuse_program]) as net:
+        net.host.add_path(os.path.dirname(refuse_program))
         PARTS[options.part](net)
 
 

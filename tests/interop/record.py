@@ -27,7 +27,8 @@ from text import Text  # noqa: E402
 from wire import End, Wire  # noqa: E402
 
 FIXTURES = os.path.join(HERE, '../../pcap-fixtures')
-STATION = 'tests/interop/station'
+FOLDER = 'tests/interop'
+OWN = ['station', 'refuse']  # programs of that folder, beside Debian's
 SIDES = 'ab'
 IPV4 = {'a': '10.77.0.10', 'b': '10.77.0.11'}
 IPV6 = {'a': 'fd77::10', 'b': 'fd77::11'}
@@ -44,7 +45,7 @@ class Linux:
     """Linux' rdma_rxe in a virtual machine."""
 
     def __init__(self, build, path, side):
-        image = Image(build, [os.path.join(build, STATION)])
+        image = Image(build, [os.path.join(build, FOLDER, name) for name in OWN])
         self.guest = Guest(image, ['-netdev', f'dgram,id=n0,local.type=unix,local.path={path}.nic,'
                                    f'remote.type=unix,remote.path={path}'],
                            mac=MAC[side], name=side)
@@ -84,10 +85,10 @@ class Urxe:
     kernel = None
 
     def __init__(self, build, path, side):
-        self.program = os.path.join(build, STATION)
         self.host = Host(build, arguments=['--uplink', f'qemu:{path},dgram',
                                            '--address', f'{IPV4[side]}/24',
                                            '--address', f'{IPV6[side]}/64'])
+        self.host.add_path(os.path.join(build, FOLDER))
 
     @staticmethod
     def end(path):
@@ -98,7 +99,7 @@ class Urxe:
 
     def start(self, side):
         port = free_port()
-        job = self.host.start(self.program, side, 'urxe0', str(port))
+        job = self.host.start('station', side, 'urxe0', str(port))
         wait_listening(job, port)
         return job, port
 

@@ -189,6 +189,10 @@ class Host:
     def command(self, argv):
         return [self.urxe, 'run', '--run-dir', self.run_dir, '--', *argv]
 
+    def add_path(self, folder):
+        """Programs of this folder are started by their names, as Debian's are."""
+        self.environment['PATH'] = f'{folder}:{self.environment["PATH"]}'
+
     def start(self, *argv, stdin=subprocess.DEVNULL):
         """Starts a program on the device."""
         return self.spawn(self.command(argv), stdin)
