@@ -18,6 +18,10 @@ def is_roce(frame):
     return frame[12:14] == b'\x86\xdd' and frame[20] == 17 and frame[56:58] == ROCE
 
 
+def mac_text(mac):
+    return ':'.join(f'{byte:02x}' for byte in mac)
+
+
 class End:
     """One end: where its station sends to, and where it hears."""
 
@@ -102,11 +106,13 @@ class Wire:
                 file.write(struct.pack('<IIII', second, nanosecond, len(frame), len(frame)) + frame)
 
     def mac_of(self, address):
-        """The MAC from which an address sends."""
+        """The MAC from which an address sends, or to which others do."""
         with self.lock:
             for _, frame in self.frames:
-                if frame[26:30] == address or frame[22:38] == address:
-                    return ':'.join(f'{byte:02x}' for byte in frame[6:12])
+                if address in (frame[26:30], frame[22:38]):
+                    return mac_text(frame[6:12])
+                if address in (frame[30:34], frame[38:54]):
+                    return mac_text(frame[:6])
         return None
 
     def close(self):
