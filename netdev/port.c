@@ -5,9 +5,12 @@
 
 /*
  * Ports without a descriptor have no other sign of a frame than being asked; a
- * millisecond keeps an idle machine asleep and is well under RoCE's timeouts.
+ * millisecond keeps an idle machine asleep and is well under RoCE's timeouts. What comes
+ * soon after other frames is an answer, which somebody waits for: it is found when the wait
+ * has grown by a quarter.
  */
-#define IDLE_NS 1000000
+#define IDLE_NS       1000000
+#define IDLE_LEAST_NS 10000
 
 uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n)
 {
@@ -29,10 +32,11 @@ int netdev_wait_fd(struct netdev *port)
 	return port->ops->wait_fd ? port->ops->wait_fd(port) : -1;
 }
 
-uint64_t netdev_idle_ns(struct netdev *port)
+uint64_t netdev_idle_ns(uint64_t quiet)
 {
-	(void)port;
-	return IDLE_NS;
+	if (quiet / 4 < IDLE_LEAST_NS)
+		return IDLE_LEAST_NS;
+	return quiet / 4 < IDLE_NS ? quiet / 4 : IDLE_NS;
 }
 
 bool netdev_mac(const struct netdev *port, uint8_t mac[6])

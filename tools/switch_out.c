@@ -115,6 +115,8 @@ void switch_flush(struct vswitch *sw, struct switch_port *port)
 	uint32_t i, sent = uplink_send(u, sw->now);
 	struct switch_frame f;
 
+	if (sent)
+		port->moved_at = sw->now;
 	for (i = 0; i < sent; i++) {
 		f = queued_frame(u, i);
 		switch_note_out(sw, port, &f);

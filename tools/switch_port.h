@@ -95,6 +95,7 @@ struct switch_port {
 	char name[SWITCH_PORT_NAME];
 	struct switch_stats stats;
 	struct uplink *uplink;
+	uint64_t moved_at;           /* when a frame last came from an uplink or went there */
 	struct remote_owner remotes; /* which remote QPs a process speaks to */
 	struct vnic_device *dev;     /* of a process; NULL until there is one */
 	uint64_t full_since;         /* when it last ran out of buffers; 0 = it has some */

@@ -245,6 +245,8 @@ static bool run_uplink(struct vswitch *sw, uint32_t index)
 	struct netdev_frame frames[BURST];
 	uint32_t i, n = port ? netdev_rx(port, sw->now, frames, BURST) : 0;
 
+	if (n)
+		sw->uplink_ports[index].moved_at = sw->now;
 	for (i = 0; i < n; i++)
 		from_station(sw, &sw->uplink_ports[index], &frames[i]);
 	return n > 0;
@@ -273,16 +275,18 @@ bool switch_run(struct vswitch *sw, uint64_t now)
 }
 
 /* An uplink without a descriptor to wait on has to be asked. */
-static uint64_t uplink_deadline(struct uplink *u, uint64_t now)
+static uint64_t uplink_deadline(const struct switch_port *port, uint64_t now)
 {
-	uint64_t next;
+	struct netdev *netdev = port->uplink->port;
+	uint64_t next, look;
 
-	if (!u->port)
+	if (!netdev)
 		return UINT64_MAX;
-	next = netdev_next_deadline(u->port);
-	if (netdev_wait_fd(u->port) < 0 && now + netdev_idle_ns(u->port) < next)
-		next = now + netdev_idle_ns(u->port);
-	return next;
+	next = netdev_next_deadline(netdev);
+	if (netdev_wait_fd(netdev) >= 0)
+		return next;
+	look = now + netdev_idle_ns(now - port->moved_at);
+	return look < next ? look : next;
 }
 
 uint64_t switch_deadline(const struct vswitch *sw, uint64_t now)
@@ -291,7 +295,7 @@ uint64_t switch_deadline(const struct vswitch *sw, uint64_t now)
 	uint32_t i;
 
 	for (i = 0; i < sw->n_uplinks; i++) {
-		due = uplink_deadline(&sw->uplinks[i], now);
+		due = uplink_deadline(&sw->uplink_ports[i], now);
 		if (due < next)
 			next = due;
 	}

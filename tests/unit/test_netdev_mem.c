@@ -119,10 +119,25 @@ static void test_answers_of_a_plain_port(void **state)
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
 	assert_int_equal(netdev_wait_fd(ends[0]), -1);
 	assert_true(netdev_next_deadline(ends[0]) == UINT64_MAX);
-	assert_in_range(netdev_idle_ns(ends[0]), 1, 10000000);
 	netdev_close(ends[0]);
 	netdev_close(ends[1]);
 	netdev_close(NULL);
+}
+
+static void test_idle_grows_with_quiet(void **state)
+{
+	uint64_t before = 0;
+
+	(void)state;
+	for (uint64_t quiet = 0; quiet < 10000000; quiet += 1000) {
+		uint64_t idle = netdev_idle_ns(quiet);
+
+		assert_in_range(idle, 10000, 1000000);
+		assert_true(idle >= before);
+		assert_true(idle == 10000 || idle <= quiet / 4);
+		before = idle;
+	}
+	assert_int_equal(netdev_idle_ns(UINT64_MAX), 1000000);
 }
 
 int main(void)
@@ -133,6 +148,7 @@ int main(void)
 		cmocka_unit_test(test_many_rounds),
 		cmocka_unit_test(test_peer_closed),
 		cmocka_unit_test(test_answers_of_a_plain_port),
+		cmocka_unit_test(test_idle_grows_with_quiet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

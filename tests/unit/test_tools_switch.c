@@ -318,6 +318,31 @@ static void to_and_from_the_uplink(void **state)
 	drops(SWITCH_DROP_NOT_OURS, 1);
 }
 
+/* How long after T0 the switch looks at the uplink, which in memory has no descriptor, again. */
+static uint64_t look_after(uint64_t quiet)
+{
+	uint64_t now = LAN_T0 + quiet;
+
+	assert_false(switch_run(&w->sw, now));
+	return switch_deadline(&w->sw, now) - now;
+}
+
+static void an_answer_is_looked_for_at_once(void **state)
+{
+	uint8_t f[LAN_LEN];
+
+	(void)state;
+	assert_int_equal(look_after(0), netdev_idle_ns(UINT64_MAX));
+	post(0, peer_mac, 0x777777, 3);
+	assert_true(switch_run(&w->sw, LAN_T0));
+	assert_int_equal(look_after(0), netdev_idle_ns(0));
+	assert_int_equal(look_after(1000000), netdev_idle_ns(1000000));
+	make(f, lan_macs[0], peer_mac, w->qpn[1], 4);
+	lan_send(w, 0, f, LAN_LEN);
+	assert_true(switch_run(&w->sw, LAN_T0));
+	assert_int_equal(look_after(0), netdev_idle_ns(0));
+}
+
 /* Fills port 1's receive ring and what the sender has; returns how many were posted. */
 static uint32_t flood(void)
 {
@@ -398,7 +423,7 @@ static void a_full_uplink_keeps_frames_and_their_order(void **state)
 			n++;
 	while (switch_run(&w->sw, LAN_T0));
 	assert_true(n > DEPTH + UPLINK_QUEUE);
-	assert_int_equal(switch_deadline(&w->sw, LAN_T0), LAN_T0 + SWITCH_RETRY_NS);
+	assert_true(switch_deadline(&w->sw, LAN_T0) <= LAN_T0 + SWITCH_RETRY_NS);
 	while ((k = netdev_rx(w->far[0], LAN_T0, out, 8))) {
 		for (i = 0; i < k; i++) {
 			memcpy(&mark, out[i].data + LAN_LEN - 4, 4);
@@ -585,6 +610,7 @@ int main(void)
 		ALONE(a_group_waits_for_nobody),
 		ALONE(without_an_uplink),
 		TEST(to_and_from_the_uplink),
+		TEST(an_answer_is_looked_for_at_once),
 		ALONE(nothing_is_lost_between_processes),
 		ALONE(a_receiver_without_a_core_loses_nothing),
 		TEST(a_stalled_receiver_holds_nobody_up),

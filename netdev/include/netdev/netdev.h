@@ -41,8 +41,11 @@ uint64_t netdev_next_deadline(struct netdev *port);
  * it.
  */
 int netdev_wait_fd(struct netdev *port);
-/* How often to ask a port without a descriptor, ns. */
-uint64_t netdev_idle_ns(struct netdev *port);
+/*
+ * How long to leave a port without a descriptor alone on which nothing has come or gone for
+ * `quiet` ns: at least 10 us, at most 1 ms.
+ */
+uint64_t netdev_idle_ns(uint64_t quiet);
 /* The address that frames for this port are sent to. False: it has none of its own. */
 bool netdev_mac(const struct netdev *port, uint8_t mac[6]);
 /* The largest payload of a frame both ways: what was asked for or what the device takes, if less;
