@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A requester of the direct transport whose peer writes anything into what the two share, at any
+ * time: also between the requester's look at it and its copy. Whatever stands there, only the
+ * process that was proven to be the peer is copied to and from, only memory that the request names
+ * is copied, all requests come to their end in order, and those that are refused so go in packets.
+ *
+ * The input is a script, one byte a step for what to do, and some for how.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <rxe/rxe.h>
+#include <vnic/loop.h>
+#include <vnic/regs.h>
+
+#include "crc.h"
+#include "pair.h"
+#include "peer.h"
+#include "port.h"
+#include "require.h"
+#include "rseq.h"
+#include "script.h"
+
+#define MTU       1500
+#define QPN       0x2000u /* the first of node 1's */
+#define STEPS     200
+#define ROOM      65536u /* of each node's memory, for what requests name */
+#define POSTED    32
+#define LIVES     1234u /* some thread's number */
+#define SCRIBBLES 4
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+long __wrap_rseq_call(const struct rseq_call *call, const uint64_t *word, uint64_t expected);
+bool __wrap_rseq_usable(void);
+
+enum step { POST, SETTLE, PUBLISH, SCRIBBLE, MEANWHILE, REGISTER, WITHDRAW, MEET_ANEW, STEP_KINDS };
+
+/* Bytes of what is shared that change. */
+struct scribble {
+	uint32_t where;
+	uint32_t value;
+};
+
+static struct {
+	struct script script;
+	struct vnic_loop *loop;
+	struct vnic_inbox *inbox; /* of the peer */
+	uint8_t *card;            /* as the peer has it */
+	uint32_t table;           /* where in the card the table is */
+	struct pair *pair;
+	struct endpoint end[2];
+	uint32_t keys[2];   /* of a region of one piece at each end */
+	struct urxe_mr *mr; /* another one of the peer; NULL: none */
+	uint32_t lengths[POSTED], first, next;
+	bool hostile; /* what is shared is not what the peer's engine published */
+	struct scribble meanwhile[SCRIBBLES];
+	uint32_t n_meanwhile;
+	long result; /* of the next copy; 0 = as it should be */
+} w;
+
+/* The requester's own, in which others say that they are inside. */
+static _Alignas(64) uint8_t own_book[VNIC_INBOX_SHARED_SIZE];
+
+/* --- What is shared. */
+
+/* Where it matters: the head of the card, the entries of the QP and of a key, and the book. */
+static void write_to(const struct scribble *s)
+{
+	struct urxe_direct_table *table = (void *)(w.card + w.table);
+	uint32_t key = w.mr ? urxe_mr_key(w.mr) : w.keys[1];
+	uint32_t word = s->where >> 3;
+
+	w.hostile = true;
+	switch (s->where & 7) {
+	case 0:
+	case 1: ((uint32_t *)w.card)[word % 8] = s->value; break;
+	case 2: ((uint32_t *)&table->state)[word % 2] = s->value; break;
+	case 3:
+		((uint32_t *)&table->qps[w.end[1].qpn % URXE_DIRECT_QPS])[word % 8] = s->value;
+		break;
+	case 4:
+	case 5:
+		((uint32_t *)&table->grants[(key >> 8) % URXE_DIRECT_GRANTS])[word % 16] = s->value;
+		break;
+	case 6: ((uint32_t *)vnic_inbox_shared(w.inbox))[word % 64] = s->value; break;
+	case 7: ((uint32_t *)own_book)[word % 64] = s->value; break;
+	}
+}
+
+static struct scribble read_scribble(void)
+{
+	static const uint32_t values[] = {0, 1, LIVES, 0x40000000, INT32_MAX, UINT32_MAX, ROOM};
+	const uint32_t n = sizeof(values) / sizeof(values[0]);
+	struct scribble s = {.where = script_get8(&w.script)};
+	uint8_t value = script_get8(&w.script);
+
+	s.value = value < n ? values[value] : script_get32(&w.script);
+	return s;
+}
+
+/* What the peer's engine has published by now. */
+static void publish(void)
+{
+	struct urxe_direct_table *table = (void *)(w.card + w.table);
+
+	memcpy(table, w.pair->node[1]->table, sizeof(*table));
+	table->state.owner = LIVES;
+}
+
+/* --- The copy, in place of the system call. */
+
+static bool is_ours(const struct iovec *piece)
+{
+	uintptr_t at = (uintptr_t)piece->iov_base - (uintptr_t)w.pair->node[0]->mem;
+
+	return at < ROOM && piece->iov_len <= ROOM - at;
+}
+
+static size_t sum(const struct iovec *pieces, unsigned long n)
+{
+	size_t length = 0;
+
+	while (n--)
+		length += pieces[n].iov_len;
+	return length;
+}
+
+static void move(const struct rseq_call *call)
+{
+	const struct urxe_extent theirs = {w.pair->node[1]->mem, w.pair->node[1]->mem_size};
+	uint8_t *remote = call->remote->iov_base, *local = call->local->iov_base;
+	size_t length = sum(call->local, call->n_local);
+	uintptr_t at = (uintptr_t)remote - (uintptr_t)theirs.addr;
+	bool there = at < theirs.length && length <= theirs.length - at;
+
+	/* As its engine published it, and as it was before it was spoilt: in its memory. */
+	require(w.hostile || there);
+	if (call->number == SYS_process_vm_readv)
+		memset(local, 0xdd, length);
+	else if (there)
+		memcpy(remote, local, length);
+}
+
+bool __wrap_rseq_usable(void)
+{
+	return true;
+}
+
+long __wrap_rseq_call(const struct rseq_call *call, const uint64_t *word, uint64_t expected)
+{
+	const union urxe_direct_state state = {.word = expected};
+	bool write = call->number == SYS_process_vm_writev;
+	/* That of the oldest request that is not done. */
+	size_t length = w.lengths[w.pair->node[0]->send_cq.tail % POSTED];
+	long result = w.result;
+
+	require(call->pid == getpid());
+	require(write || call->number == SYS_process_vm_readv);
+	require(state.owner && !(state.owner & 0x40000000));
+	require(call->n_local == 1 && is_ours(call->local));
+	require(call->local->iov_len == length);
+	require(sum(call->remote, call->n_remote) == length);
+	require(call->n_remote == (write && length > 8 ? 2u : 1u));
+	require(call->n_remote == 1 || call->remote[1].iov_len == 8);
+	while (w.n_meanwhile)
+		write_to(&w.meanwhile[--w.n_meanwhile]);
+	if (*word != expected)
+		return RSEQ_CHANGED;
+	w.result = 0;
+	if (result)
+		return result;
+	move(call);
+	return (long)length;
+}
+
+/* --- Both ends: node 0 is the requester, and the other one writes what it likes. */
+
+static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	const struct urxe_direct_table *table = NULL;
+
+	if (ctx == w.pair->node[0])
+		table = peer_ops.enter(ctx, path, qpn);
+	/* All but one that is set aside for the copy. */
+	while (table && w.n_meanwhile > 1)
+		write_to(&w.meanwhile[--w.n_meanwhile]);
+	return table;
+}
+
+static void drain(void *ctx)
+{
+	if (ctx == w.pair->node[0])
+		peer_ops.drain(ctx);
+}
+
+static void leave(void *ctx)
+{
+	peer_ops.leave(ctx);
+}
+
+static bool copy(void *ctx, const struct urxe_direct_copy *job)
+{
+	return peer_ops.copy(ctx, job);
+}
+
+static const struct urxe_direct_ops ops = {
+	.enter = enter,
+	.leave = leave,
+	.copy = copy,
+	.drain = drain,
+};
+
+/* By the way to its own queue pairs, since it plays the peer's part itself. */
+static void meet(void)
+{
+	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN};
+	struct urxe_direct_table *table;
+	int fds[VNIC_INBOX_FDS];
+
+	egress_done(&port.egress);
+	memset(w.card, 0, VNIC_INBOX_PUBLISHED_SIZE);
+	memset(own_book, 0, sizeof(own_book));
+	memset(vnic_inbox_shared(w.inbox), 0, VNIC_INBOX_SHARED_SIZE);
+	table = peer_init(w.card, own_book);
+	require(table);
+	w.table = (uint32_t)((uint8_t *)table - w.card);
+	memcpy(who.mac, w.pair->node[1]->mac, sizeof(who.mac));
+	require(!egress_init(&port.egress, w.loop->driver, &who));
+	vnic_inbox_fds(w.inbox, fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = dup(fds[i]);
+	require(!egress_add(&port.egress, QPN, fds));
+	w.hostile = false;
+	publish();
+}
+
+static void start(void)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	w.pair = pair_create(&(struct pair_attr){.seed = 1, .direct = &ops});
+	w.first = w.next = 0;
+	w.n_meanwhile = 0;
+	w.result = 0;
+	w.mr = NULL;
+	for (unsigned side = 0; side < 2; side++)
+		w.keys[side] =
+			urxe_mr_key(node_reg(w.pair->node[side], NODE_PD, NODE_ACCESS, 0, ROOM));
+	conn_open(w.pair, &conn, w.end);
+	meet();
+}
+
+/* Once for all scripts. */
+static void begin(void)
+{
+	if (w.loop)
+		return;
+	require(!crc_use(crc_best()));
+	require(!vnic_loop_open(MTU, &w.loop) && !vnic_inbox_create(MTU, &w.inbox));
+	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_DIRECT) = 1;
+	w.card = vnic_inbox_published(w.inbox);
+}
+
+/* --- The script. */
+
+static void post(void)
+{
+	static const uint8_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ, URXE_WR_RDMA_WRITE,
+					  URXE_WR_FETCH_ADD};
+	struct node *node = w.pair->node[0], *peer = w.pair->node[1];
+	uint8_t what = script_get8(&w.script);
+	uint32_t length = script_get16(&w.script) % (ROOM / 2);
+	uint32_t offset = script_get16(&w.script) % (ROOM / 2);
+	struct urxe_send_wr wr = {
+		.wr_id = w.next,
+		.opcode = opcodes[what & 3],
+		.flags = URXE_SEND_SIGNALED,
+		.n_segs = 1,
+		.rkey = w.mr && what & 4 ? urxe_mr_key(w.mr) : w.keys[1] ^ (what & 8 ? 1 : 0),
+		.remote_addr = peer->iova + (offset & ~7u),
+	};
+	struct urxe_seg seg;
+
+	if (wr.opcode == URXE_WR_FETCH_ADD)
+		length = 8;
+	seg = node_seg(node, offset, length);
+	seg.lkey = w.keys[0];
+	wr.segs = &seg;
+	if (w.next - w.first == POSTED || urxe_post_send(w.end[0].qp, &wr))
+		return;
+	w.lengths[w.next++ % POSTED] = length;
+}
+
+static void connect_anew(void)
+{
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	for (unsigned side = 0; side < 2; side++)
+		require(!urxe_qp_modify(w.end[side].qp, w.pair->now, &reset, URXE_QP_STATE));
+	for (unsigned side = 0; side < 2; side++)
+		conn_bring_up(w.pair, &conn, side, &w.end[side], &w.end[!side]);
+}
+
+static void collect(void)
+{
+	bool failed = false;
+	struct urxe_wc wc;
+
+	while (node_poll(&w.pair->node[0]->send_cq, &wc)) {
+		require(w.first != w.next && wc.wr_id == w.first);
+		require(!failed || wc.status == URXE_WC_WR_FLUSH_ERR);
+		failed |= wc.status != URXE_WC_SUCCESS;
+		w.first++;
+	}
+	if (failed)
+		connect_anew();
+}
+
+static void settle(void)
+{
+	pair_settle(w.pair);
+	collect();
+	require(w.first == w.next);
+}
+
+static void register_memory(void)
+{
+	struct node *peer = w.pair->node[1];
+
+	if (w.mr)
+		require(!urxe_mr_dereg(w.mr));
+	w.mr = NULL;
+	if (script_get8(&w.script) & 1)
+		w.mr = node_reg(peer, NODE_PD, NODE_ACCESS, 0, ROOM / 2);
+}
+
+/* Of the requester's own, by whatever stands in its book. */
+static void withdraw(void)
+{
+	struct urxe_mr *mr = node_reg(w.pair->node[0], NODE_PD, NODE_ACCESS, 0, ROOM);
+
+	require(!urxe_mr_dereg(mr));
+}
+
+static void step(void)
+{
+	static const long results[] = {0, RSEQ_INTERRUPTED, RSEQ_CHANGED, -14, -3, 1};
+
+	switch (script_get8(&w.script) % STEP_KINDS) {
+	case POST: post(); break;
+	case SETTLE: settle(); break;
+	case PUBLISH: publish(); break;
+	case SCRIBBLE: {
+		struct scribble s = read_scribble();
+
+		write_to(&s);
+		break;
+	}
+	case MEANWHILE:
+		if (w.n_meanwhile < SCRIBBLES)
+			w.meanwhile[w.n_meanwhile++] = read_scribble();
+		w.result = results[script_get8(&w.script) % (sizeof(results) / sizeof(results[0]))];
+		break;
+	case REGISTER: register_memory(); break;
+	case WITHDRAW: withdraw(); break;
+	case MEET_ANEW: meet(); break;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	w.script = (struct script){data, size};
+	begin();
+	start();
+	for (unsigned i = 0; i < STEPS && w.script.left; i++)
+		step();
+	settle();
+	pair_destroy(w.pair);
+	return 0;
+}
