@@ -88,3 +88,11 @@ int install_roce_xdp(char path[PATH_MAX])
 {
 	return look_in_library(path, "netdev/xdp/roce.bpf.o", "roce.bpf.o");
 }
+
+int install_bench(char path[PATH_MAX])
+{
+	char dir[PATH_MAX];
+	int rc = own_dir(dir);
+
+	return rc ? rc : look(path, dir, "urxe-bench");
+}

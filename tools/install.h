@@ -12,5 +12,7 @@
 int install_urxed(char path[PATH_MAX]);
 int install_liburxe(char path[PATH_MAX]);
 int install_roce_xdp(char path[PATH_MAX]);
+/* What urxe bench starts, beside urxe. */
+int install_bench(char path[PATH_MAX]);
 
 #endif

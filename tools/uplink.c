@@ -6,20 +6,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "install.h"
 #include "log.h"
-
-static bool is_xdp(const char *spec)
-{
-	return !strncmp(spec, "af_xdp:", 7);
-}
 
 /* The interface that a spec names, "" where it names none. */
 static void set_ifname(struct uplink *u)
 {
 	const char *name = strchr(u->spec, ':');
 
-	u->kernel = !strncmp(u->spec, "af_packet:", 10) || is_xdp(u->spec);
+	u->kernel = !strncmp(u->spec, "af_packet:", 10) || port_is_xdp(u->spec);
 	if (name && (u->kernel || !strncmp(u->spec, "tap:", 4)))
 		snprintf(u->ifname, sizeof(u->ifname), "%.*s", (int)strcspn(name + 1, ","),
 			 name + 1);
@@ -53,47 +47,9 @@ static enum uplink_kind kind_of(const char *spec)
 	return strncmp(spec, "qemu:", 5) && strncmp(spec, "vhost:", 6) ? UPLINK_WIRE : UPLINK_VM;
 }
 
-/* With the project's own program, where none is named. */
-static int open_xdp(const char *spec, struct netdev **port, char why[UPLINK_WHY])
-{
-	char program[PATH_MAX], whole[PATH_MAX + UPLINK_WHY], text[PATH_MAX + 2 * UPLINK_WHY];
-	size_t len;
-	int rc;
-
-	if (strstr(spec, ",xdp_prog="))
-		return netdev_dpdk_open(spec, HOST_MTU, port, why, UPLINK_WHY);
-	if (install_roce_xdp(program)) {
-		snprintf(why, UPLINK_WHY,
-			 "%s: this build lacks urxe's own XDP program (it found no compiler for "
-			 "BPF): name one that redirects only RoCE with ,xdp_prog=FILE",
-			 spec);
-		return -ENOENT;
-	}
-	snprintf(whole, sizeof(whole), "%s,xdp_prog=%s", spec, program);
-	rc = netdev_dpdk_open(whole, HOST_MTU, port, text, sizeof(text));
-	if (!rc)
-		return 0;
-	/* The sentence begins with the specification: the one that was given is enough. */
-	len = strlen(whole);
-	if (strncmp(text, whole, len))
-		snprintf(why, UPLINK_WHY, "%.*s", UPLINK_WHY - 1, text);
-	else
-		snprintf(why, UPLINK_WHY, "%s%.*s", spec, UPLINK_WHY - 1, text + len);
-	return rc;
-}
-
 bool uplink_is_xdp(const struct uplink *u)
 {
-	return is_xdp(u->spec);
-}
-
-static int open_port(const char *spec, struct netdev **port, char why[UPLINK_WHY])
-{
-	if (!strncmp(spec, "qemu:", 5))
-		return netdev_qemu_open(spec, HOST_MTU, port, why, UPLINK_WHY);
-	if (is_xdp(spec))
-		return open_xdp(spec, port, why);
-	return netdev_dpdk_open(spec, HOST_MTU, port, why, UPLINK_WHY);
+	return port_is_xdp(u->spec);
 }
 
 int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
@@ -103,7 +59,7 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .fault = fault};
 	hold_init(&u->hold);
 	set_ifname(u);
-	rc = open_port(spec, &u->port, why);
+	rc = port_open(spec, &u->port, why);
 	if (rc)
 		return rc;
 	if (!netdev_mac(u->port, u->mac))

@@ -12,8 +12,9 @@
 #include "fault.h"
 #include "hold.h"
 #include "host.h"
+#include "port_open.h"
 
-#define UPLINK_WHY   256
+#define UPLINK_WHY   PORT_OPEN_WHY
 #define UPLINK_QUEUE 64
 
 enum uplink_kind {

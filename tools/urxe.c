@@ -19,6 +19,7 @@ static const struct command {
 	{"show", cmd_show, "[TOPIC] [--json]", "show what the daemon and its processes do"},
 	{"capture", cmd_capture, "[-w FILE]...", "see what passes the switch, live or in a file"},
 	{"replay", cmd_replay, "FILE [--json]", "check and sum up the RoCE packets of a capture"},
+	{"bench", cmd_bench, "--port SPEC...", "measure the engine and a port in one thread"},
 	{"sim", cmd_sim, "[OPTION]...", "simulate hosts and a bad network, and check what they do"},
 };
 

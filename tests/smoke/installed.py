@@ -13,7 +13,7 @@ import tempfile
 from host import Failure, main
 
 # Below the prefix.
-FILES = ['bin/urxe', 'sbin/urxed', 'lib/*/urxe/liburxe.so', 'lib/systemd/system/urxed.service',
+FILES = ['bin/urxe', 'bin/urxe-bench', 'sbin/urxed', 'lib/*/urxe/liburxe.so', 'lib/systemd/system/urxed.service',
          'lib/systemd/user/urxed.service', 'lib/tmpfiles.d/urxe.conf', 'share/man/man1/urxe.1',
          'share/man/man5/urxe.conf.5', 'share/man/man7/urxe-counters.7', 'share/man/man8/urxed.8',
          'share/bash-completion/completions/urxe', 'share/bash-completion/completions/urxed',

@@ -54,7 +54,7 @@ _urxe() {
 	previous=$(_urxe_previous)
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_urxe_words 'run show capture replay sim help --help --version' "$word"
+		_urxe_words 'run show capture replay bench sim help --help --version' "$word"
 		return
 	fi
 	if [[ $previous == --run-dir ]]; then
@@ -91,6 +91,13 @@ _urxe() {
 	replay)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		[[ $word == -* ]] && _urxe_words '--json --help' "$word"
+		;;
+	bench)
+		case $previous in
+		--port) _urxe_uplink "$word" ;;
+		--size | --seconds) ;;
+		*) _urxe_words '--port --listen --size --seconds --json --help' "$word" ;;
+		esac
 		;;
 	sim) _urxe_words "$(urxe sim --help 2>/dev/null | grep -o -- '^ *--[a-z-]*' | tr -d ' ')" "$word" ;;
 	esac

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""urxe bench: two engines on the ends of a veth cable find each other and measure it, again too."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import network
+from host import BUSY, Failure, Program, succeed, until
+
+NAMES = [f'bench{os.getpid()}{side}' for side in 'ab']
+PORT = 'af_packet:eth0'
+
+
+def bench(build, name, *arguments):
+    return [*network.inside(name), os.path.join(build, 'tools/urxe'), 'bench', *arguments]
+
+
+def measure(build, *arguments):
+    client = Program(bench(build, NAMES[1], '--port', PORT, *arguments), os.environ)
+    succeed(client, 60)
+    return client.output()
+
+
+def check_figures(build):
+    with_json = json.loads(measure(build, '--json', '--size', '4K'))
+    if not (0 < with_json['send_latency_s'] < 10 and with_json['write_bytes_per_s'] > 0
+            and with_json['write_size'] == 4096):
+        raise Failure(f'unlikely figures: {with_json}')
+    # Of the next one, which the listener takes for another; text this time, and the largest message.
+    text = measure(build, '--size', '8M')
+    if 'send latency, 2 B' not in text or 'write bandwidth, 8388608 B' not in text:
+        raise Failure(f'no such rows:\n{text}')
+
+
+def check_mistakes(build):
+    for arguments, status, said in (
+            ([], 2, 'wants a port'),
+            (['--port'], 2, 'option --port needs a value'),
+            (['--frobnicate'], 2, 'unknown option --frobnicate'),
+            (['--port', PORT, 'surplus'], 2, 'surplus'),
+            (['--port', PORT, '--size', '0'], 2, '--size 0: it is from 1 to 8388608'),
+            (['--port', PORT, '--size', '9M'], 2, '--size 9M: it is from 1 to 8388608'),
+            (['--port', PORT, '--seconds', 'x'], 2, '--seconds x: it is from 1 to 3600'),
+            (['--port', 'frob:eth0'], 1, 'unknown kind of port'),
+            (['--port', 'af_packet:frob0'], 1, 'frob0'),
+            (['--port', PORT], 1, 'nobody answers')):
+        result = subprocess.run(bench(build, NAMES[1], *arguments), capture_output=True, text=True,
+                                timeout=30 * BUSY, check=False)
+        if (result.returncode != status or result.stdout or said not in result.stderr
+                or result.stderr.count('\n') != 1):
+            raise Failure(f'urxe bench {arguments}: {result}')
+
+
+def run():
+    build = sys.argv[1]
+    check_mistakes(build)
+    listener = Program(bench(build, NAMES[0], '--port', PORT, '--listen'), os.environ)
+    try:
+        until(60, lambda: 'listening' in listener.output() or not listener.running(),
+              listener.describe)
+        check_figures(build)
+        listener.kill(signal.SIGTERM)
+        succeed(listener, 20)
+    finally:
+        listener.kill()
+
+
+network.run(run, NAMES)

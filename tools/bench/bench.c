@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe bench: the engine and a port in one thread, against the same at the other end of a cable. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <netdev/netdev.h>
+
+#include "clock.h"
+#include "log.h"
+#include "option.h"
+#include "port_open.h"
+#include "quantity.h"
+#include "standard_fds.h"
+#include "station.h"
+#include "status.h"
+
+#define LATENCY_SIZE 2
+#define SAMPLES      (1u << 20) /* round trips that are measured at most */
+#define WARM_UP      1000       /* and not measured before them */
+#define GREET_NS     (100 * NS_PER_MS)
+#define WAIT_S       10
+#define SECONDS_MAX  3600
+
+static const char usage[] =
+	"usage: urxe bench --port SPEC --listen\n"
+	"       urxe bench --port SPEC [--size BYTES] [--seconds N] [--json]\n"
+	"Measures the RoCE engine and a port in one thread, without daemon and programs: the "
+	"first\n"
+	"serves at one end of a cable, the second finds it from the other end and prints the "
+	"latency\n"
+	"of a SEND of 2 bytes, one way, and the bandwidth of WRITEs. Both poll without end.\n"
+	"\n"
+	"  --port SPEC    the end of the cable, as an uplink of urxed: af_packet:IFACE, "
+	"af_xdp:IFACE,\n"
+	"                 tap:NAME, qemu:PATH, or dpdk:ARGS for any EAL device\n"
+	"  --listen       serve until SIGINT or SIGTERM, one peer at a time\n"
+	"  --size BYTES   of a WRITE: 1 to 8M; default 64K\n"
+	"  --seconds N    for each figure: 1 to 3600; default 1\n"
+	"  --json         one JSON document: seconds, and bytes per second\n"
+	"\n"
+	"Exit status: 0; 1 where the port cannot be opened, nobody answers within 10 s or the\n"
+	"connection breaks; 2 where the command is wrong.\n";
+
+static const struct option options[] = {{"port", required_argument, NULL, 'p'},
+					{"listen", no_argument, NULL, 'l'},
+					{"size", required_argument, NULL, 's'},
+					{"seconds", required_argument, NULL, 't'},
+					{"json", no_argument, NULL, 'j'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
+
+struct arguments {
+	const char *port;
+	bool listen;
+	bool json;
+	uint64_t size;
+	uint64_t seconds;
+};
+
+struct figures {
+	double latency;   /* s, one way, median */
+	double bandwidth; /* bytes/s */
+};
+
+static volatile sig_atomic_t ended;
+
+/* --- Arguments */
+
+static bool number(const char *name, const char *text, const struct quantity_unit *units,
+		   uint64_t most, uint64_t *value)
+{
+	if (quantity_read(text, units, value) && *value && *value <= most)
+		return true;
+	log_line("--%s %s: it is from 1 to %" PRIu64, name, text, most);
+	return false;
+}
+
+static bool take(struct arguments *a, int opt, char **argv, int at)
+{
+	switch (opt) {
+	case 'p': a->port = optarg; return true;
+	case 'l': a->listen = true; return true;
+	case 'j': a->json = true; return true;
+	case 's': return number("size", optarg, quantity_bytes, STATION_MEMORY, &a->size);
+	case 't': return number("seconds", optarg, quantity_count, SECONDS_MAX, &a->seconds);
+	case ':':
+		log_line("option %s needs a value; see urxe bench --help",
+			 option_refused(argv, at));
+		return false;
+	default:
+		log_line("unknown option %s; see urxe bench --help", option_refused(argv, at));
+		return false;
+	}
+}
+
+static bool parse(int argc, char **argv, struct arguments *a)
+{
+	int opt, at = optind;
+
+	*a = (struct arguments){.size = 64 * 1024, .seconds = 1};
+	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
+		if (opt == 'h') {
+			fputs(usage, stdout);
+			exit(0);
+		}
+		if (!take(a, opt, argv, at))
+			return false;
+	}
+	if (optind < argc)
+		log_line("bench takes no argument %s; see urxe bench --help", argv[optind]);
+	else if (!a->port)
+		log_line("bench wants a port, as in: urxe bench --port af_packet:eth0 --listen");
+	return optind == argc && a->port;
+}
+
+/* --- Figures. False: the connection broke, or a signal came. */
+
+static bool goes_on(struct station *s)
+{
+	station_turn(s);
+	return !ended && !station_failed(s);
+}
+
+static bool meet(struct station *s)
+{
+	uint64_t now = now_ns(), next = now, end = now + WAIT_S * NS_PER_SEC;
+
+	for (; !station_connected(s) && now < end; now = now_ns()) {
+		if (now >= next) {
+			station_greet(s);
+			next = now + GREET_NS;
+		}
+		if (!goes_on(s))
+			return false;
+	}
+	return station_connected(s);
+}
+
+static bool round_trip(struct station *s)
+{
+	uint64_t had = station_received(s);
+
+	if (station_send(s, LATENCY_SIZE))
+		return false;
+	while (station_received(s) == had)
+		if (!goes_on(s))
+			return false;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static bool measure_latency(struct station *s, uint64_t seconds, double *latency)
+{
+	static uint32_t took[SAMPLES]; /* ns */
+	uint64_t now, end;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < WARM_UP; i++)
+		if (!round_trip(s))
+			return false;
+	now = now_ns();
+	for (end = now + seconds * NS_PER_SEC; now < end && n < SAMPLES; n++) {
+		uint64_t start = now;
+
+		if (!round_trip(s))
+			return false;
+		now = now_ns();
+		took[n] = (uint32_t)(now - start);
+	}
+	qsort(took, n, sizeof(took[0]), compare);
+	*latency = took[n / 2] / 2.0 / NS_PER_SEC;
+	return true;
+}
+
+static bool measure_bandwidth(struct station *s, uint32_t size, uint64_t seconds, double *bandwidth)
+{
+	uint64_t start = now_ns(), end = start + seconds * NS_PER_SEC;
+	uint64_t before = station_completed(s), posted = before;
+
+	while (now_ns() < end) {
+		for (; posted - station_completed(s) < STATION_SENDS; posted++)
+			if (station_write(s, size))
+				return false;
+		if (!goes_on(s))
+			return false;
+	}
+	end = now_ns();
+	*bandwidth =
+		(double)(station_completed(s) - before) * size * NS_PER_SEC / (double)(end - start);
+	return true;
+}
+
+static void print(const struct arguments *a, const struct figures *f)
+{
+	if (a->json) {
+		printf("{\"send_latency_s\": %.9g, \"write_bytes_per_s\": %.9g, "
+		       "\"write_size\": %" PRIu64 "}\n",
+		       f->latency, f->bandwidth, a->size);
+		return;
+	}
+	printf("send latency, 2 B, one way  %10.3f us\n", f->latency * 1e6);
+	printf("write bandwidth, %" PRIu64 " B  %10.3f MB/s\n", a->size, f->bandwidth / 1e6);
+}
+
+/* --- Ends */
+
+static int serve(struct station *s, const char *port)
+{
+	printf("listening on %s\n", port);
+	fflush(stdout);
+	while (!ended)
+		station_turn(s);
+	return 0;
+}
+
+static int measure(struct station *s, const struct arguments *a)
+{
+	struct figures f;
+
+	if (!meet(s) && !ended) {
+		log_line("%s: nobody answers within %d s; is there an urxe bench --listen?",
+			 a->port, WAIT_S);
+		return STATUS_FAILED;
+	}
+	if (ended || !measure_latency(s, a->seconds, &f.latency) ||
+	    !measure_bandwidth(s, (uint32_t)a->size, a->seconds, &f.bandwidth)) {
+		if (station_failed(s))
+			log_line("%s: the connection broke (completion status %" PRIu32 ")",
+				 a->port, station_failed(s));
+		return STATUS_FAILED;
+	}
+	print(a, &f);
+	return 0;
+}
+
+static void end(int number)
+{
+	(void)number;
+	ended = 1;
+}
+
+static void end_by_signals(void)
+{
+	const struct sigaction action = {.sa_handler = end};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	char why[PORT_OPEN_WHY];
+	struct arguments a;
+	struct station *s;
+	struct netdev *port;
+	int rc;
+
+	fill_standard_fds();
+	if (!parse(argc, argv, &a))
+		return STATUS_USAGE;
+	if (port_open(a.port, &port, why)) {
+		log_line("%s", why);
+		return STATUS_FAILED;
+	}
+	end_by_signals();
+	rc = station_create(port, a.listen, &s);
+	if (rc) {
+		log_line("%s: no engine on it: %s", a.port, strerror(-rc));
+		return STATUS_FAILED;
+	}
+	rc = a.listen ? serve(s, a.port) : measure(s, &a);
+	station_destroy(s);
+	return rc;
+}

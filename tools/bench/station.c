@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "station.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <netdev/netdev.h>
+#include <rxe/rxe.h>
+
+#include "clock.h"
+
+#define BURST       32
+#define MTU         4200 /* the path MTU of 4096 with its headers */
+#define FRAME_ROOM  (MTU + 18)
+#define PD          1
+#define KEY         0x75727800
+#define QKEY        0x75727865
+#define QPN         0x100 /* of the connection */
+#define QPN_HELLO   0x101
+#define QPN_COUNT   2
+#define RECEIVES    64
+#define GREETINGS   16 /* receives for them */
+#define IPV6_SOURCE 8  /* in the 40 bytes in front of a datagram */
+#define ALL         (STATION_MEMORY + GREETINGS * URXE_GRH_LEN)
+#define AWAKE_NS    (100 * NS_PER_MS)
+#define NAP_NS      (20 * NS_PER_MS)
+
+/* What a greeting or its answer said. */
+struct greeting {
+	struct urxe_gid from;
+	uint32_t token;
+};
+
+struct station {
+	struct netdev *port;
+	struct urxe_dev *dev;
+	struct urxe_cq *cq;
+	struct urxe_mr *mr;
+	struct urxe_qp *hello, *qp;
+	uint8_t *memory; /* messages, then what greetings bring */
+	bool listens;
+	bool connected;
+	struct urxe_gid peer;
+	uint32_t token; /* of the connection, or of the greeting that is to make one */
+	uint64_t completed, received;
+	uint32_t failed;
+	/* What completions leave to do: they must not call the engine. */
+	uint32_t echoes[RECEIVES]; /* lengths */
+	uint32_t n_echoes, taken;
+	struct greeting greetings[GREETINGS];
+	uint64_t greeted[GREETINGS]; /* the receives that they took */
+	uint32_t n_greetings;
+	/* Frames that the port has not taken yet. */
+	struct urxe_frame frames[BURST];
+	uint32_t next, n_frames;
+	uint8_t room[BURST][FRAME_ROOM];
+	uint64_t heard; /* when the last frame came */
+};
+
+/* --- Addresses */
+
+/* A prefix of its own, so that no kernel takes a packet for its own: fd00::/8 with "urxe". */
+static const uint8_t prefix[8] = {0xfd, 'u', 'r', 'x', 'e'};
+
+/* Behind it the MAC as EUI-64 (RFC 4291, appendix A). */
+static struct urxe_gid gid_of(const uint8_t mac[6])
+{
+	struct urxe_gid gid;
+	uint8_t *id = gid.raw + sizeof(prefix);
+
+	memcpy(gid.raw, prefix, sizeof(prefix));
+	memcpy(id, mac, 3);
+	id[0] ^= 2;
+	id[3] = 0xff;
+	id[4] = 0xfe;
+	memcpy(id + 5, mac + 3, 3);
+	return gid;
+}
+
+static void mac_of(const struct urxe_gid *gid, uint8_t mac[6])
+{
+	const uint8_t *id = gid->raw + sizeof(prefix);
+
+	memcpy(mac, id, 3);
+	mac[0] ^= 2;
+	memcpy(mac + 3, id + 5, 3);
+}
+
+static bool is_station(const struct urxe_gid *gid)
+{
+	uint8_t mac[6];
+	struct urxe_gid made;
+
+	mac_of(gid, mac);
+	made = gid_of(mac);
+	return !memcmp(gid, &made, sizeof(made));
+}
+
+static struct urxe_path path_to(const struct urxe_gid *gid)
+{
+	struct urxe_path path = {.dgid = *gid, .hop_limit = 1};
+
+	mac_of(gid, path.dmac);
+	return path;
+}
+
+/* ff02::1 */
+static struct urxe_path path_to_all(void)
+{
+	return (struct urxe_path){
+		.dgid.raw = {0xff, 2, [15] = 1}, .dmac = {0x33, 0x33, 0, 0, 0, 1}, .hop_limit = 1};
+}
+
+/* --- What the engine calls */
+
+static void take_greeting(struct station *s, const struct urxe_wc *wc)
+{
+	uint32_t i = s->n_greetings;
+
+	/* Never more than there are receives. */
+	s->greeted[i] = wc->wr_id;
+	s->greetings[i].token = wc->imm;
+	memcpy(&s->greetings[i].from,
+	       s->memory + STATION_MEMORY + wc->wr_id * URXE_GRH_LEN + IPV6_SOURCE,
+	       sizeof(struct urxe_gid));
+	s->n_greetings++;
+}
+
+static bool on_complete(void *cq_ctx, const struct urxe_wc *wc)
+{
+	struct station *s = cq_ctx;
+
+	if (wc->qpn == QPN_HELLO) {
+		if (!wc->status && wc->opcode == URXE_WC_RECV)
+			take_greeting(s, wc);
+	} else if (wc->status) {
+		if (wc->status != URXE_WC_WR_FLUSH_ERR)
+			s->failed = wc->status;
+	} else if (wc->opcode == URXE_WC_RECV) {
+		s->received++;
+		s->echoes[s->n_echoes++] = wc->byte_len;
+	} else {
+		s->completed++;
+	}
+	return true;
+}
+
+static void on_comp_event(void *cq_ctx)
+{
+	(void)cq_ctx; /* the queue is never armed */
+}
+
+static void on_refill(void *rq_ctx)
+{
+	(void)rq_ctx; /* receives are posted as they are used up */
+}
+
+/* What a connection dies of is in its completions. */
+static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
+{
+	(void)dev_ctx, (void)event, (void)obj_ctx;
+}
+
+static const struct urxe_ops ops = {
+	.complete = on_complete,
+	.comp_event = on_comp_event,
+	.refill = on_refill,
+	.async_event = on_async_event,
+};
+
+/* --- Life */
+
+static int make_device(struct station *s)
+{
+	uint32_t mtu = netdev_mtu(s->port);
+	struct urxe_dev_attr attr = {.ctx = s,
+				     .ops = &ops,
+				     .mtu = mtu < MTU ? mtu : MTU,
+				     .qpn_first = QPN,
+				     .qpn_count = QPN_COUNT};
+	struct urxe_gid gid;
+	int rc;
+
+	/* A port without an address has a peer that asks for none: any local one. */
+	if (!netdev_mac(s->port, attr.mac)) {
+		const uint32_t number = (uint32_t)getpid();
+
+		attr.mac[0] = 2;
+		memcpy(attr.mac + 2, &number, sizeof(number));
+	}
+	rc = urxe_dev_create(&attr, &s->dev);
+	if (rc)
+		return rc;
+	gid = gid_of(attr.mac);
+	return urxe_gid_set(s->dev, 0, &gid, false);
+}
+
+static int make_objects(struct station *s)
+{
+	const struct urxe_extent extent = {s->memory, ALL};
+	const struct urxe_mr_attr mr = {.pd = PD,
+					.access =
+						URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE,
+					.length = ALL,
+					.extents = &extent,
+					.n_extents = 1,
+					.key = KEY};
+	struct urxe_qp_init init = {.type = URXE_QPT_UD,
+				    .pd = PD,
+				    .qpn = QPN_HELLO,
+				    .sq_sig_all = true,
+				    .cap = {.max_send_wr = GREETINGS,
+					    .max_recv_wr = GREETINGS,
+					    .max_send_sge = 1,
+					    .max_recv_sge = 1}};
+	int rc = urxe_mr_reg(s->dev, &mr, &s->mr);
+
+	if (!rc)
+		rc = urxe_cq_create(s->dev, s, &s->cq);
+	init.send_cq = init.recv_cq = s->cq;
+	if (!rc)
+		rc = urxe_qp_create(s->dev, &init, &s->hello);
+	init.type = URXE_QPT_RC;
+	init.qpn = QPN;
+	init.cap.max_send_wr = STATION_SENDS;
+	init.cap.max_recv_wr = RECEIVES;
+	return rc ? rc : urxe_qp_create(s->dev, &init, &s->qp);
+}
+
+static int post_greeting(struct station *s, uint64_t i)
+{
+	const struct urxe_seg seg = {STATION_MEMORY + i * URXE_GRH_LEN, URXE_GRH_LEN, KEY};
+	const struct urxe_recv_wr wr = {.wr_id = i, .n_segs = 1, .segs = &seg};
+
+	return urxe_post_recv(urxe_qp_rq(s->hello), &wr);
+}
+
+static int start_hello(struct station *s)
+{
+	const struct urxe_path all = path_to_all();
+	struct urxe_qp_attr attr = {.state = URXE_QPS_INIT, .port = 1, .qkey = QKEY};
+	int rc = urxe_qp_modify(s->hello, 0, &attr,
+				URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY);
+
+	attr.state = URXE_QPS_RTR;
+	if (!rc)
+		rc = urxe_qp_modify(s->hello, 0, &attr, URXE_QP_STATE);
+	attr.state = URXE_QPS_RTS;
+	if (!rc)
+		rc = urxe_qp_modify(s->hello, 0, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN);
+	for (uint64_t i = 0; i < GREETINGS && !rc; i++)
+		rc = post_greeting(s, i);
+	return rc || !s->listens ? rc : urxe_mcast_attach(s->hello, &all.dgid);
+}
+
+int station_create(struct netdev *port, bool listens, struct station **station)
+{
+	struct station *s = calloc(1, sizeof(*s));
+	int rc = -ENOMEM;
+
+	if (!s) {
+		netdev_close(port);
+		return rc;
+	}
+	s->port = port;
+	s->listens = listens;
+	s->heard = now_ns();
+	s->memory = calloc(1, ALL);
+	if (s->memory)
+		rc = make_device(s);
+	if (!rc)
+		rc = make_objects(s);
+	if (!rc)
+		rc = start_hello(s);
+	if (rc)
+		station_destroy(s);
+	else
+		*station = s;
+	return rc;
+}
+
+void station_destroy(struct station *s)
+{
+	if (s->dev)
+		urxe_dev_destroy(s->dev);
+	netdev_close(s->port);
+	free(s->memory);
+	free(s);
+}
+
+/* --- Connections */
+
+static int post_receive(struct station *s)
+{
+	const struct urxe_seg seg = {0, STATION_MEMORY, KEY};
+	const struct urxe_recv_wr wr = {.n_segs = 1, .segs = &seg};
+
+	return urxe_post_recv(urxe_qp_rq(s->qp), &wr);
+}
+
+static int modify(struct station *s, struct urxe_qp_attr *attr, uint8_t state, uint32_t mask)
+{
+	attr->state = state;
+	return urxe_qp_modify(s->qp, now_ns(), attr, URXE_QP_STATE | mask);
+}
+
+static uint8_t path_mtu(const struct station *s)
+{
+	uint32_t mtu = netdev_mtu(s->port), bytes = urxe_max_path_mtu(mtu < MTU ? mtu : MTU);
+	uint8_t value = URXE_MTU_256;
+
+	while (value < URXE_MTU_4096 && 128u << (value + 1) <= bytes)
+		value++;
+	return value;
+}
+
+static int connect_to(struct station *s, const struct greeting *greeting)
+{
+	struct urxe_qp_attr attr = {.port = 1,
+				    .access = URXE_ACCESS_REMOTE_WRITE,
+				    .path = path_to(&greeting->from),
+				    .path_mtu = path_mtu(s),
+				    .dest_qpn = QPN,
+				    .min_rnr_timer = 12,
+				    .timeout = 18,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7};
+	int rc = modify(s, &attr, URXE_QPS_RESET, 0);
+
+	s->connected = false;
+	s->n_echoes = 0;
+	if (!rc)
+		rc = modify(s, &attr, URXE_QPS_INIT,
+			    URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS);
+	for (int i = 0; i < RECEIVES && !rc; i++)
+		rc = post_receive(s);
+	if (!rc)
+		rc = modify(s, &attr, URXE_QPS_RTR,
+			    URXE_QP_AV | URXE_QP_PATH_MTU | URXE_QP_DEST_QPN | URXE_QP_RQ_PSN |
+				    URXE_QP_MAX_DEST_RD_ATOMIC | URXE_QP_MIN_RNR_TIMER);
+	if (!rc)
+		rc = modify(s, &attr, URXE_QPS_RTS,
+			    URXE_QP_TIMEOUT | URXE_QP_RETRY_CNT | URXE_QP_RNR_RETRY |
+				    URXE_QP_SQ_PSN | URXE_QP_MAX_QP_RD_ATOMIC);
+	s->connected = !rc;
+	s->peer = greeting->from;
+	s->token = greeting->token;
+	return rc;
+}
+
+/* What is lost is greeted again. */
+static void say(struct station *s, const struct urxe_path *path, uint32_t qpn)
+{
+	const struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_IMM,
+					.imm = s->token,
+					.path = path,
+					.remote_qpn = qpn,
+					.remote_qkey = QKEY};
+
+	urxe_post_send(s->hello, &wr);
+}
+
+void station_greet(struct station *s)
+{
+	const struct urxe_path all = path_to_all();
+
+	/* 0 is no token. */
+	s->token = (uint32_t)now_ns() | 1;
+	say(s, &all, URXE_QPN_MULTICAST);
+}
+
+static void greeted(struct station *s, const struct greeting *greeting)
+{
+	bool again =
+		s->token == greeting->token && !memcmp(&s->peer, &greeting->from, sizeof(s->peer));
+	struct urxe_path path;
+
+	if (!is_station(&greeting->from))
+		return;
+	if (!s->listens) {
+		if (!s->connected && greeting->token == s->token)
+			connect_to(s, greeting);
+		return;
+	}
+	if ((again && s->connected) || !connect_to(s, greeting)) {
+		path = path_to(&greeting->from);
+		say(s, &path, QPN_HELLO);
+	}
+}
+
+bool station_connected(const struct station *s)
+{
+	return s->connected;
+}
+
+uint32_t station_failed(const struct station *s)
+{
+	return s->failed;
+}
+
+/* --- Messages */
+
+static int post(struct station *s, uint32_t opcode, uint32_t length)
+{
+	const struct urxe_seg seg = {0, length, KEY};
+	const struct urxe_send_wr wr = {.opcode = opcode, .n_segs = 1, .segs = &seg, .rkey = KEY};
+
+	return urxe_post_send(s->qp, &wr);
+}
+
+int station_send(struct station *s, uint32_t length)
+{
+	return post(s, URXE_WR_SEND, length);
+}
+
+int station_write(struct station *s, uint32_t length)
+{
+	return post(s, URXE_WR_RDMA_WRITE, length);
+}
+
+uint64_t station_completed(const struct station *s)
+{
+	return s->completed;
+}
+
+uint64_t station_received(const struct station *s)
+{
+	return s->received;
+}
+
+/* --- Turns */
+
+static void receive(struct station *s, uint64_t now)
+{
+	struct netdev_frame frames[BURST];
+	struct urxe_frame in[BURST];
+	uint32_t n = netdev_rx(s->port, now, frames, BURST);
+
+	for (uint32_t i = 0; i < n; i++)
+		in[i] = (struct urxe_frame){.data = (uint8_t *)(uintptr_t)frames[i].data,
+					    .len = frames[i].len};
+	urxe_input(s->dev, now, in, n);
+	if (n)
+		s->heard = now;
+}
+
+/* True: the port has taken all that there was. */
+static bool pass_on(struct station *s, uint64_t now)
+{
+	struct netdev_frame frames[BURST];
+	uint32_t n = s->n_frames - s->next;
+
+	for (uint32_t i = 0; i < n; i++)
+		frames[i] = (struct netdev_frame){.data = s->frames[s->next + i].data,
+						  .len = s->frames[s->next + i].len};
+	if (n)
+		s->next += netdev_tx(s->port, now, frames, n);
+	return s->next == s->n_frames;
+}
+
+static void transmit(struct station *s, uint64_t now)
+{
+	while (pass_on(s, now) && urxe_next_deadline(s->dev) <= now) {
+		for (uint32_t i = 0; i < BURST; i++)
+			s->frames[i] = (struct urxe_frame){.data = s->room[i], .room = FRAME_ROOM};
+		s->next = 0;
+		s->n_frames = urxe_output(s->dev, now, s->frames, BURST);
+		if (!s->n_frames)
+			break;
+	}
+}
+
+static void answer(struct station *s)
+{
+	for (uint32_t i = 0; i < s->n_greetings; i++) {
+		greeted(s, &s->greetings[i]);
+		post_greeting(s, s->greeted[i]);
+	}
+	s->n_greetings = 0;
+	for (uint32_t i = 0; i < s->n_echoes; i++) {
+		post_receive(s);
+		if (s->listens)
+			station_send(s, s->echoes[i]);
+	}
+	s->n_echoes = 0;
+}
+
+/* Without the port's descriptor: who has taken that pays a system call for each empty look at it.
+ */
+static void rest(const struct station *s, uint64_t now)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	if (urxe_next_deadline(s->dev) > now + NAP_NS)
+		nanosleep(&nap, NULL);
+}
+
+void station_turn(struct station *s)
+{
+	uint64_t now = now_ns();
+
+	receive(s, now);
+	answer(s);
+	transmit(s, now);
+	if (s->listens && now - s->heard > AWAKE_NS)
+		rest(s, now);
+}
