@@ -11,7 +11,7 @@ from guest import Guest
 from host import Failure, Host, main, until
 from image import Image
 from rdma import GUEST, HOST, MTU, SECONDS, WIRES, start
-from rdmacm import ATTEMPTS, OWN_ATTEMPTS, came_too_early, end_well, start_server
+from rdmacm import KERNEL_ATTEMPTS, OWN_ATTEMPTS, came_too_early, end_well, start_server
 
 GROUP = '239.1.2.3'
 SENDERS = 50
@@ -69,7 +69,7 @@ def serve_guest(host, guest, server_argv, client_argv, address=HOST):
 
 def serve_host(host, guest, server_argv, client_argv, address=GUEST):
     """The server is the guest's."""
-    for _ in range(ATTEMPTS):
+    for _ in range(KERNEL_ATTEMPTS):
         server = guest_server(guest, server_argv)
         client = host.start(*to(client_argv, address))
         client.wait(SECONDS)

@@ -15,7 +15,9 @@ from host import Failure, Host, main, skip, succeed, until, wait_stopped
 
 SECONDS = 120
 STOPPED_SECONDS = 6  # longer than a program looks for another daemon
-ATTEMPTS = 20     # with a server that rejects at once who comes too early, as the kernel's rdma_cm
+# With a server that rejects at once who comes too early, as the kernel's rdma_cm; of nine runs with one in an
+# emulated machine, at a load of 10, none was.
+KERNEL_ATTEMPTS = 5
 OWN_ATTEMPTS = 3  # with urxed, which keeps such a request for a moment; not one was needed in 14 runs at load 25
 # What rping of rdma-core 44 says last where it closes its channel before its other thread asks that for an
 # event again: an error when all has been done, with any device (rdma-core's pull request 1622).
