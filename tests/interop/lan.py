@@ -5,6 +5,7 @@ kernel's taps. The host has urxe0, the machine Linux' rxe0.
 """
 import argparse
 import os
+import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -100,6 +101,15 @@ class Lan:
         except BaseException:
             self.__exit__(*sys.exc_info())
             raise
+
+    def check_faults(self):
+        """Frames of either direction have been lost, doubled and held back: urxed counts them."""
+        daemon = self.host.daemon
+        wanted = [f'faults {way}: {what} ' for way in ('in', 'out')
+                  for what in ('dropped', 'duplicated', 'reordered')]
+        daemon.kill(signal.SIGUSR1)
+        until(20, lambda: all(text in daemon.errors() for text in wanted),
+              lambda: f'a fault has not happened: {daemon.errors()}')
 
     def __enter__(self):
         return self

@@ -82,6 +82,7 @@ def run_faults(net, mtu):
         through_faults(net, operations.with_contents(argv, mtu), mtu)
     for argv in operations.UNDER_FAULTS:
         through_faults(net, operations.perftest(argv, mtu), mtu)
+    net.check_faults()
 
 
 PARTS = {'perftest': run_perftest, 'sizes': run_sizes, 'contents': run_contents,
