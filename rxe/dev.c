@@ -54,6 +54,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	dev->cong = cong;
 	dev->key_seed = attr->seed;
 	dev->direct_era = !!attr->direct;
+	dev->address_era = 1;
 	TAILQ_INIT(&dev->ready);
 	LIST_INIT(&dev->cqs);
 	LIST_INIT(&dev->srqs);
@@ -106,6 +107,14 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
 	return 0;
 }
 
+/* What was found out about packets by the old ones no longer holds. */
+static void addresses_changed(struct urxe_dev *dev)
+{
+	if (!++dev->address_era)
+		dev->address_era = 1;
+	direct_doubt(dev);
+}
+
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)
 {
 	if (index >= URXE_MAX_GIDS)
@@ -113,7 +122,7 @@ int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gi
 	dev->gids[index] = (struct gid_entry){.valid = gid, .v1 = v1};
 	if (gid)
 		dev->gids[index].gid = *gid;
-	direct_doubt(dev);
+	addresses_changed(dev);
 	return 0;
 }
 
@@ -122,7 +131,7 @@ int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
 	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid || vlan > VLAN_ID_MAX)
 		return -EINVAL;
 	dev->gids[index].vlan = vlan;
-	direct_doubt(dev);
+	addresses_changed(dev);
 	return 0;
 }
 
@@ -148,12 +157,22 @@ static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 	return req_output(qp, frame);
 }
 
+/* False: for sure not; most packets are alone. */
+static bool has_more(const struct urxe_qp *qp)
+{
+	return qp->sq.cur != qp->sq.head || qp->req.resend.psn != qp->req.resend.end ||
+	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp.due;
+}
+
 static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_t max)
 {
 	uint32_t n = 0;
 
-	while (n < max && output_one(qp, &frames[n]))
+	while (n < max && output_one(qp, &frames[n])) {
 		n++;
+		if (!has_more(qp))
+			break;
+	}
 	return n;
 }
 

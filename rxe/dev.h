@@ -29,6 +29,7 @@ struct urxe_dev {
 	uint32_t window_bytes; /* of a QP; beside attr.max_packets */
 	uint64_t now;          /* of the call in progress */
 	struct gid_entry gids[URXE_MAX_GIDS];
+	uint32_t address_era; /* changes with them; never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct mcast mcast;
 	struct idmap qps;

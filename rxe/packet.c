@@ -3,6 +3,7 @@
 #include <rxe/packet.h>
 
 #include "gid.h"
+#include "parse.h"
 #include "wire.h"
 
 /* What is left to read of a frame. */
@@ -225,16 +226,16 @@ static const uint8_t *parse_extended(struct urxe_packet *p, const uint8_t *at, u
 	return at;
 }
 
-static enum urxe_drop parse_transport(struct urxe_packet *p, struct cursor *c)
+enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end)
 {
 	const struct urxe_opcode_info *info;
-	uint32_t len = left(c), fixed;
+	uint32_t len = (uint32_t)(end - bth), fixed;
 
 	if (len < BTH_LEN + URXE_ICRC_LEN)
 		return URXE_DROP_BAD_LENGTH;
-	parse_bth(p, c->at);
-	p->icrc = c->end - URXE_ICRC_LEN;
-	if (c->at[1] & 0x0f)
+	parse_bth(p, bth);
+	p->icrc = end - URXE_ICRC_LEN;
+	if (bth[1] & 0x0f)
 		return URXE_DROP_BAD_TVER;
 	info = &urxe_opcodes[p->opcode];
 	if (!info->known)
@@ -247,7 +248,7 @@ static enum urxe_drop parse_transport(struct urxe_packet *p, struct cursor *c)
 		return URXE_DROP_BAD_LENGTH;
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP && p->payload_len != CNP_LEN)
 		return URXE_DROP_BAD_LENGTH;
-	p->payload = parse_extended(p, c->at + BTH_LEN, info->flags);
+	p->payload = parse_extended(p, bth + BTH_LEN, info->flags);
 	return URXE_DROP_NONE;
 }
 
@@ -263,5 +264,5 @@ enum urxe_drop urxe_packet_parse(struct urxe_packet *p, const uint8_t *frame, ui
 		return parse_tagged_again(p, &c, ethertype);
 	if (!drop)
 		drop = parse_network(p, &c, ethertype);
-	return drop ? drop : parse_transport(p, &c);
+	return drop ? drop : parse_transport(p, c.at, c.end);
 }

@@ -14,6 +14,7 @@
 #include "gap.h"
 #include "mcast.h"
 #include "pace.h"
+#include "predict.h"
 #include "rq.h"
 #include "rtt.h"
 #include "sq.h"
@@ -173,6 +174,7 @@ struct urxe_qp {
 	struct requester req;
 	struct responder resp;
 	struct header_template header;
+	struct predict predict;
 	struct timer timer;           /* of the requester: RNR wait, or the next of retry.c's */
 	struct timer gap_timer;       /* of the responder: a gap gets its NAK */
 	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */

@@ -265,6 +265,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	wanted.state = to;
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
+	qp->predict.era = 0;
 	direct_qp_changed(qp);
 	return 0;
 }

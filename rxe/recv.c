@@ -7,6 +7,7 @@
 #include "count.h"
 #include "dev.h"
 #include "gid.h"
+#include "predict.h"
 #include "qp.h"
 #include "resp.h"
 
@@ -65,6 +66,13 @@ enum urxe_drop recv_check_qp(const struct urxe_qp *qp, const struct urxe_packet 
 	return pkey_admits(qp, p) ? URXE_DROP_NONE : URXE_DROP_BAD_PKEY;
 }
 
+static enum urxe_drop check_cnp(const struct urxe_packet *p)
+{
+	bool cnp = URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP;
+
+	return cnp && !p->becn ? URXE_DROP_BAD_CNP : URXE_DROP_NONE;
+}
+
 /* IBA 9.6.1: the checks that need no knowledge of the message. *out is set as soon as the QP is
  * known. */
 static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
@@ -83,11 +91,7 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 	drop = recv_check_qp(qp, p);
 	if (!drop && qp->type != URXE_QPT_UD)
 		drop = check_path(qp, p);
-	if (drop)
-		return drop;
-	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP && !p->becn)
-		return URXE_DROP_BAD_CNP;
-	return URXE_DROP_NONE;
+	return drop ? drop : check_cnp(p);
 }
 
 static bool is_multicast(const struct urxe_packet *p)
@@ -131,16 +135,39 @@ static void dispatch(struct urxe_qp *qp, const struct urxe_packet *p)
 		resp_packet(qp, p);
 }
 
+/* *out is the QP, unless the packet is for many or for none. */
+static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame,
+			    const struct urxe_packet *p, struct urxe_qp *predicted,
+			    struct urxe_qp **out)
+{
+	enum urxe_drop drop;
+
+	if (predicted) {
+		*out = predicted;
+		drop = recv_check_qp(predicted, p);
+		return drop ? drop : check_cnp(p);
+	}
+	if (is_multicast(p))
+		return check_multicast(dev, p);
+	drop = check_headers(dev, p, out);
+	if (!drop && (*out)->type != URXE_QPT_UD)
+		predict_learn(*out, frame, p);
+	return drop;
+}
+
 void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
-	struct urxe_qp *qp = NULL;
+	enum urxe_drop drop = URXE_DROP_NONE;
+	struct urxe_qp *qp = NULL, *predicted;
 	struct urxe_packet p;
-	enum urxe_drop drop = urxe_packet_parse(&p, frame->data, frame->len);
 
+	predicted = predict_parse(dev, frame, &p);
+	if (!predicted)
+		drop = urxe_packet_parse(&p, frame->data, frame->len);
 	if (!drop && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
-		drop = is_multicast(&p) ? check_multicast(dev, &p) : check_headers(dev, &p, &qp);
+		drop = check(dev, frame, &p, predicted, &qp);
 	if (drop && qp) {
 		qp_drop(qp, drop);
 	} else if (drop) {

@@ -57,7 +57,7 @@ void egress_set_nic(struct egress *egress, struct vnic_driver *nic)
 {
 	egress->nic = nic;
 	egress->first = egress->count = 0;
-	egress->posted = egress->placed = 0;
+	egress->free = egress->posted = egress->placed = 0;
 	egress->full_since = 0;
 	egress->spare = false;
 }
@@ -153,14 +153,20 @@ static uint32_t take_spares(struct egress *egress, uint32_t n)
 	return n;
 }
 
+static uint32_t take_slots(struct egress *egress, uint64_t now, uint32_t n)
+{
+	egress->free = vnic_driver_tx_reserve(egress->nic, egress->slots, n);
+	if (egress->free)
+		egress->full_since = 0;
+	egress->spare = !egress->free && lasts(&egress->full_since, now) >= EGRESS_SWITCH_NS;
+	return egress->spare ? take_spares(egress, n) : egress->free;
+}
+
 uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
-	uint32_t room = vnic_driver_tx_reserve(egress->nic, egress->slots, n);
-
-	if (room)
-		egress->full_since = 0;
-	egress->spare = !room && lasts(&egress->full_since, now) >= EGRESS_SWITCH_NS;
-	n = egress->spare ? take_spares(egress, n) : room;
+	/* Frames that went straight have left their buffers for the next ones. */
+	if (egress->free < n)
+		n = take_slots(egress, now, n);
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){.data = egress->slots[i].data,
 						.room = egress->slots[i].room};
@@ -186,6 +192,9 @@ static void place(struct egress *egress)
 
 static void post(struct egress *egress)
 {
+	if (egress->posted == egress->placed)
+		return;
+	egress->free = 0;
 	vnic_driver_tx_commit(egress->nic, &egress->slots[egress->posted],
 			      egress->placed - egress->posted);
 	egress->posted = egress->placed;

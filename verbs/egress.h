@@ -51,6 +51,7 @@ struct egress {
 	struct vnic_frame slots[EGRESS_BURST];
 	uint32_t qpns[EGRESS_BURST]; /* where they go */
 	uint32_t first, count;
+	uint32_t free;   /* slots, from the first, that the NIC has given and not got back */
 	uint32_t posted; /* of the slots, from the first: the NIC has them */
 	uint32_t placed; /* and these it is to get */
 	uint64_t retry_at;

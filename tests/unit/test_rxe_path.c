@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rxe/psn.h>
+
 #include "by_hand.h"
 
 #define VLAN 0x123
@@ -315,49 +317,123 @@ static void test_multicast(void **state)
 	engine_close(&e);
 }
 
+/* A message that comes, and that the QP has a receive for. */
+static void deliver(struct engine *e, struct urxe_packet *p, uint64_t wr_id)
+{
+	post_recv(&e->end[1], wr_id, 0, 64);
+	inject(e, p);
+	expect_wc(&e->b->recv_cq, wr_id, URXE_WC_SUCCESS);
+	p->psn = urxe_psn_add(p->psn, 1);
+}
+
+/* `before`: messages that the connection has had, after which the next one's addresses are
+ * predicted. */
+static void check_addresses(uint8_t net, uint8_t type, unsigned before)
+{
+	struct conn_attr conn = conn_default(type);
+	struct urxe_packet good, p;
+	struct urxe_gid second;
+	struct engine e;
+
+	conn.net = net;
+	engine_open(&e, &conn);
+	second = craft_gid(net, 99);
+	assert_int_equal(urxe_gid_set(e.b->dev, 9, &second, net == URXE_NET_ROCEV1), 0);
+	good = from_peer(&e, &conn, type == URXE_QPT_RC ? 0x04 : 0x24);
+	for (unsigned i = 0; i < before; i++)
+		deliver(&e, &good, i + 1);
+	p = good;
+	p.sgid.raw[15]++;
+	inject(&e, &p);
+	p = good;
+	p.dgid = second; /* ours, but not the connection's */
+	inject(&e, &p);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_SGID), 2);
+	p.dgid.raw[15]++;
+	inject(&e, &p);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_DGID), 1);
+	p = good;
+	p.has_vlan = true;
+	p.vlan_tci = 5;
+	inject(&e, &p);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_VLAN), 1);
+	expect_none(&e.b->recv_cq);
+	deliver(&e, &good, 9);
+	assert_int_equal(all_drops(e.b), 4);
+	/* The address goes to a VLAN, then goes altogether. */
+	assert_int_equal(urxe_gid_set_vlan(e.b->dev, NODE_SGID(net), 5), 0);
+	inject(&e, &good);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_VLAN), 2);
+	assert_int_equal(urxe_gid_set(e.b->dev, NODE_SGID(net), NULL, false), 0);
+	inject(&e, &good);
+	assert_int_equal(drops(e.b, URXE_DROP_BAD_DGID), 2);
+	expect_none(&e.b->recv_cq);
+	engine_close(&e);
+}
+
 /* GRH checks of a connection (IBA 9.6.1.2.3): both addresses, and the kind of packet. */
 static void test_addresses(void **state)
 {
 	(void)state;
 	for (uint8_t net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++)
-		for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UC; type++) {
-			struct conn_attr conn = conn_default(type);
-			struct urxe_packet good, p;
-			struct urxe_gid second;
-			struct engine e;
+		for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UC; type++)
+			for (unsigned before = 0; before < 3; before++)
+				check_addresses(net, type, before);
+}
 
-			conn.net = net;
-			engine_open(&e, &conn);
-			second = craft_gid(net, 99);
-			assert_int_equal(urxe_gid_set(e.b->dev, 9, &second, net == URXE_NET_ROCEV1),
-					 0);
-			post_recv(&e.end[1], 1, 0, 64);
-			good = from_peer(&e, &conn, type == URXE_QPT_RC ? 0x04 : 0x24);
-			p = good;
-			p.sgid.raw[15]++;
-			inject(&e, &p);
-			p = good;
-			p.dgid = second; /* ours, but not the connection's */
-			inject(&e, &p);
-			assert_int_equal(drops(e.b, URXE_DROP_BAD_SGID), 2);
-			p.dgid.raw[15]++;
-			inject(&e, &p);
-			assert_int_equal(drops(e.b, URXE_DROP_BAD_DGID), 1);
-			expect_none(&e.b->recv_cq);
-			inject(&e, &good);
-			expect_wc(&e.b->recv_cq, 1, URXE_WC_SUCCESS);
-			assert_int_equal(all_drops(e.b), 3);
-			engine_close(&e);
-		}
+/* A frame that is as predicted but for its lengths, or for what they enclose. */
+static void test_predicted_lengths(void **state)
+{
+	static const struct {
+		uint8_t at; /* of 16 bits */
+		int16_t more;
+		enum urxe_drop drop;
+	} rows[] = {
+		{16, 1, URXE_DROP_TRUNCATED},   {16, -1, URXE_DROP_BAD_UDP},
+		{38, 4, URXE_DROP_BAD_UDP},     {38, -4, URXE_DROP_BAD_UDP},
+		{16, -50, URXE_DROP_TRUNCATED}, {16, -36, URXE_DROP_BAD_IP},
+	};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint8_t data[CRAFT_MAX];
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	conn.net = URXE_NET_IPV4;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x04);
+	deliver(&e, &p, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct urxe_frame frame = {data, craft_frame(data, &p), sizeof(data)};
+		uint64_t before = drops(e.b, rows[i].drop);
+
+		craft_put16(data + rows[i].at,
+			    (uint16_t)(craft_get16(data + rows[i].at) + rows[i].more));
+		urxe_input(e.b->dev, e.pair->now, &frame, 1);
+		assert_int_equal(drops(e.b, rows[i].drop), before + 1);
+	}
+	for (uint32_t len = craft_frame(data, &p); len--;) {
+		struct urxe_frame frame = {data, len, sizeof(data)};
+
+		urxe_input(e.b->dev, e.pair->now, &frame, 1);
+	}
+	expect_none(&e.b->recv_cq);
+	deliver(&e, &p, 2);
+	engine_close(&e);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wire),      cmocka_unit_test(test_longest),
-		cmocka_unit_test(test_sport),     cmocka_unit_test(test_set_vlan),
-		cmocka_unit_test(test_vlan),      cmocka_unit_test(test_two_vlans),
-		cmocka_unit_test(test_multicast), cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_sport),
+		cmocka_unit_test(test_set_vlan),
+		cmocka_unit_test(test_vlan),
+		cmocka_unit_test(test_two_vlans),
+		cmocka_unit_test(test_multicast),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_predicted_lengths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
