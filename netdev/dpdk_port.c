@@ -58,9 +58,10 @@ struct dpdk_port {
 	int driver_fd;   /* the driver's own descriptor to sleep on, -1 = none */
 	int packet_fd;   /* the packet socket of the driver's rings, -1 = none */
 	struct {
-		bool possible;  /* its ring may hold frames that nobody sends */
-		uint64_t at;    /* when to see about them, ns */
-		uint64_t pause; /* how long after that to do so again, ns */
+		uint32_t frames; /* that its ring may hold and nobody sends, at most */
+		uint32_t limit;  /* of them */
+		uint64_t at;     /* when to see about them, ns */
+		uint64_t pause;  /* how long after that to do so again, ns */
 	} rest;
 	struct dpdk_resolution resolution;
 	uint32_t mtu;
@@ -119,9 +120,28 @@ static void give_back(struct dpdk_port *port)
  */
 static void send_rest(struct dpdk_port *port, uint64_t now)
 {
-	port->rest.possible = packet_socket_send_ring(port->packet_fd) == -EAGAIN;
+	uint64_t bytes;
+	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
+
+	if (rc != -EAGAIN)
+		port->rest.frames = 0;
+	else
+		port->rest.frames -= RTE_MIN(bytes / port->frame_max, port->rest.frames - 1ull);
 	port->rest.at = now + port->rest.pause;
 	port->rest.pause = RTE_MIN(2 * port->rest.pause, REST_MAX_NS);
+}
+
+/*
+ * How many frames the driver may have now. It would wait for a free slot of a full ring, without
+ * end where the interface sends nothing, and with it all that the caller does beside.
+ */
+static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
+{
+	if (port->packet_fd < 0)
+		return UINT32_MAX;
+	if (port->rest.frames >= port->rest.limit)
+		send_rest(port, now);
+	return port->rest.limit - port->rest.frames;
 }
 
 /*
@@ -162,7 +182,7 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 				rte_pktmbuf_free(mbufs[i]);
 		}
 	}
-	if (port->rest.possible && (!port->lent_count || now >= port->rest.at))
+	if (port->rest.frames && (!port->lent_count || now >= port->rest.at))
 		send_rest(port, now);
 	for (i = 0; i < port->lent_count; i++)
 		frames[i] = (struct netdev_frame){
@@ -207,10 +227,10 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 			uint32_t n)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	uint32_t done = 0;
+	uint32_t room = ring_room(port, now), may = n < room ? n : room, done = 0;
 
-	while (done < n) {
-		uint16_t count = fitting(port, frames + done, n - done);
+	while (done < may) {
+		uint16_t count = fitting(port, frames + done, may - done);
 		uint16_t sent;
 
 		if (!count) {
@@ -224,8 +244,8 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 			break;
 	}
 	port->counters[NETDEV_TX_REFUSED] += n - done;
-	if (port->packet_fd >= 0) {
-		port->rest.possible = true;
+	if (port->packet_fd >= 0 && done) {
+		port->rest.frames += done;
 		port->rest.at = now + REST_NS;
 		port->rest.pause = REST_NS;
 	}
@@ -236,7 +256,7 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 {
 	const struct dpdk_port *port = to_dpdk(netdev);
 
-	return port->rest.possible ? port->rest.at : UINT64_MAX;
+	return port->rest.frames ? port->rest.at : UINT64_MAX;
 }
 
 /* --- Waiting and closing */
@@ -499,9 +519,11 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
  * fill it while nobody is awake: the RoCE frame that then wakes us would be the first
  * without a place. Where it is refused, frames are only more.
  */
-static void narrow(struct dpdk_port *port, int fd)
+static void narrow(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	port->packet_fd = fd;
+	/* The other half is for frames under way, which have their slots until they are sent. */
+	port->rest.limit = spec->ring / 2;
 	if (fd >= 0)
 		packet_filter_roce(fd);
 }
@@ -510,7 +532,7 @@ static void narrow(struct dpdk_port *port, int fd)
 static int use_sockets(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	if (spec->kind == DPDK_AF_PACKET)
-		narrow(port, fd);
+		narrow(port, spec, fd);
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	port->driver_fd = fd;

@@ -182,10 +182,11 @@ static int parse_af_packet(struct request *req)
 	if (req->spec->iface_mtu > slot - ETHER_OVERHEAD - SLOT_OVERHEAD)
 		req->spec->iface_mtu = slot - ETHER_OVERHEAD - SLOT_OVERHEAD;
 	req->spec->buffer = slot;
+	req->spec->ring = ring_frames(slot);
 	return DEVARGS(req,
 		       "net_af_packet_%s,iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,"
 		       "qdisc_bypass=0",
-		       req->name, req->name, slot, slot > page ? slot : page, ring_frames(slot));
+		       req->name, req->name, slot, slot > page ? slot : page, req->spec->ring);
 }
 
 /* The queues that an interface receives by; 1 where its driver has nothing to say of them. */

@@ -16,6 +16,7 @@ struct dpdk_spec {
 	unsigned int ifindex;    /* of an interface that exists already */
 	uint32_t iface_mtu;      /* and its MTU */
 	uint32_t buffer;   /* bytes that the driver wants of a packet buffer; 0 = MTU decides */
+	uint32_t ring;     /* frames of the driver's rings that are the kernel's, 0 = it has none */
 	char devargs[512]; /* for rte_dev_probe */
 };
 

@@ -48,13 +48,13 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 	return err;
 }
 
-int packet_socket_send_ring(int fd)
+int packet_socket_send_ring(int fd, uint64_t *bytes)
 {
 	ssize_t n;
 
-	do
-		n = sendto(fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
-	while (n > 0);
+	*bytes = 0;
+	while ((n = sendto(fd, NULL, 0, MSG_DONTWAIT, NULL, 0)) > 0)
+		*bytes += (uint64_t)n;
 	if (n == 0)
 		return 0;
 	/* A frame that the queueing discipline refused is lost, those behind it are not. */

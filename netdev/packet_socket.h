@@ -3,6 +3,8 @@
 #ifndef URXE_NETDEV_PACKET_SOCKET_H
 #define URXE_NETDEV_PACKET_SOCKET_H
 
+#include <stdint.h>
+
 /*
  * A descriptor, non-blocking, or a negative errno. `filter` is one of packet_filter.h. As long
  * as it is open the interface hears all multicast.
@@ -10,10 +12,10 @@
 int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
 
 /*
- * Has the kernel send what is in a socket's transmit ring. 0: nothing is left there; -EAGAIN:
- * something is, for which neither the socket's send buffer nor the queueing discipline has room
- * now; or another negative errno.
+ * Has the kernel send what is in a socket's transmit ring, and gives the bytes that it took. 0:
+ * nothing is left there; -EAGAIN: something is, for which neither the socket's send buffer nor the
+ * queueing discipline has room now; or another negative errno.
  */
-int packet_socket_send_ring(int fd);
+int packet_socket_send_ring(int fd, uint64_t *bytes);
 
 #endif
