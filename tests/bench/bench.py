@@ -19,9 +19,25 @@ import machine_rows
 import rows as host_rows
 from machines import Machines
 
-from ethernet import Ethernet, INTERFACE, IPV4  # noqa: E402  by the path that measure has set
+from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by the path that measure has set
 
 NAME_WIDTH = 72  # columns
+
+
+class Cable(Ethernet):
+    """Two namespaces and no urxed: a veth cable that leaves segmentation and checksums to its ends."""
+
+    def __init__(self, mtu):  # pylint: disable=super-init-not-called
+        self.hosts = []
+        self.namespaces = [Namespace() for _ in range(2)]
+        try:
+            self.plug([mtu] * 2)
+            for namespace in self.namespaces:
+                run([*namespace.prefix(), 'ethtool', '-K', INTERFACE, 'tso', 'off', 'gso', 'off',
+                     'gro', 'off', 'tx', 'off', 'sg', 'off'])
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
 
 
 class Bench:
@@ -41,6 +57,8 @@ class Bench:
             return self.stack.enter_context(Host(self.build, daemon=False))
         if os.getuid():
             raise Unavailable('only root has network namespaces')
+        if uplink.startswith('cable '):
+            return self.stack.enter_context(Cable(int(uplink.split()[1])))
         return self.stack.enter_context(
             Ethernet(self.build, [1500] * 2, uplink=f'{uplink}:{INTERFACE}'))
 
@@ -119,6 +137,8 @@ def shown(unit, value):
         return f'{value / 1e6:.3f} M/s'
     if unit == 'B':
         return f'{value:.0f} B'
+    if unit == 'B/instruction':
+        return f'{value:.4f} B'
     return f'{value * 100:.3f} %'
 
 

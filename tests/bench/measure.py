@@ -6,6 +6,8 @@ second, messages per second, or as a share. What a machine cannot measure raises
 import csv
 import json
 import os
+import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -15,7 +17,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
 import report  # noqa: E402
-from host import Failure, Pair, Program, free_port, succeed, wait_listening  # noqa: E402
+from host import Failure, Pair, Program, free_port, succeed, until, wait_listening  # noqa: E402
 
 SECONDS = 120  # for one figure
 
@@ -166,11 +168,15 @@ class Ucx:
 
 
 class Iperf:
-    """TCP's bandwidth: over loopback, or where urxe's frames go with an uplink."""
+    """
+    TCP's bandwidth, or its bytes for each second of a processor, of both ends: over loopback, or
+    where urxe's frames go.
+    """
 
-    def __init__(self, size, uplink=None):
+    def __init__(self, size, uplink=None, per_second=False):
         self.size = size
         self.uplink = uplink
+        self.per_second = per_second
 
     def measure(self, bench):
         installed('iperf3')
@@ -186,7 +192,12 @@ class Iperf:
             succeed(client, SECONDS)
         finally:
             server.kill()
-        return json.loads(client.output())['end']['sum_received']['bits_per_second'] / 8
+        end = json.loads(client.output())['end']
+        bandwidth = end['sum_received']['bits_per_second'] / 8
+        if not self.per_second:
+            return bandwidth
+        used = end['cpu_utilization_percent']
+        return bandwidth / ((used['host_total'] + used['remote_total']) / 100)
 
 
 class Qperf:
@@ -212,6 +223,94 @@ class Qperf:
             server.kill()
         # tcp_lat:, then "latency = 12300", in nanoseconds
         return float(client.output().split('=')[1].split()[0]) * 1e-9
+
+
+class Station:
+    """A figure of `urxe bench` over a cable: engine and port in one thread at each end."""
+
+    def __init__(self, port, mtu, figure):
+        self.port = port
+        self.mtu = mtu
+        self.figure = figure
+
+    def start(self, bench, end, *arguments):
+        cable = bench.place(f'cable {self.mtu}')
+        return Program([*cable.namespaces[end].prefix(), 'taskset', '-c', str(bench.cpus[end]),
+                        os.path.join(bench.build, 'tools/urxe'), 'bench', '--port', self.port,
+                        *arguments], os.environ)
+
+    def measure(self, bench):
+        listener = self.start(bench, 0, '--listen')
+        try:
+            until(SECONDS, lambda: listener.output() or not listener.running(), listener.describe)
+            client = self.start(bench, 1, '--json')
+            if client.wait(SECONDS):
+                raise Unavailable(client.errors().strip())
+        finally:
+            listener.kill()
+        return self.figure(json.loads(client.output()))
+
+
+class PerSecond:
+    """
+    Bytes for each second of a processor, of both ends: make(n) gives what moves n messages. What the
+    programs' start takes is left out: a run of few messages is taken off.
+    """
+
+    FEW = 5
+
+    def __init__(self, size, messages, make):
+        self.size = size
+        self.messages = messages
+        self.make = make
+
+    def seconds(self, bench, messages):
+        before = worked()
+        self.make(messages).measure(bench)
+        return worked() - before
+
+    def measure(self, bench):
+        few, all_of_it = self.seconds(bench, self.FEW), self.seconds(bench, self.messages)
+        if all_of_it <= few:
+            raise Unavailable('the run was too short to weigh')
+        return self.size * (self.messages - self.FEW) / (all_of_it - few)
+
+
+def worked():
+    """Seconds of processors that the programs that have ended took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class Instructions:
+    """
+    Bytes for each instruction of both ends, by tests/bench/instructions.c: the difference of two
+    runs, which is the same each time.
+    """
+
+    COUNTS = 20, 40
+
+    def __init__(self, operation, size):
+        self.arguments = [operation, str(size)]
+        self.size = size
+        self.figure = None
+
+    def count(self, bench, messages):
+        argv = ['valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null',
+                os.path.join(bench.build, 'tests/bench/instructions'), *self.arguments,
+                str(messages)]
+        result = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
+        collected = re.search(r'Collected : (\d+)', result.stderr)
+        if result.returncode or not collected:
+            raise Unavailable(f'valgrind: {result.stderr.strip()}')
+        return int(collected.group(1))
+
+    def measure(self, bench):
+        installed('valgrind')
+        if self.figure is None:
+            less, more = [self.count(bench, messages) for messages in self.COUNTS]
+            self.figure = self.size * (self.COUNTS[1] - self.COUNTS[0]) / (more - less)
+        return self.figure
 
 
 class Idle:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
-from measure import Given, Hook, Hooks, Idle, Iperf, Joined, Limit, Perftest, Qperf, Ucx
+from measure import (Given, Hook, Hooks, Idle, Instructions, Iperf, Joined, Limit, Perftest,
+                     PerSecond, Qperf, Station, Ucx)
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
+CABLE_MTU = 3000  # the most that af_xdp has on veth
 SCALE = [64, 1024, 16384]  # queue pairs of a process
 
 # What stands beside urxe: name -> how it is measured.
@@ -45,7 +47,7 @@ add_bandwidth_peers()
 
 
 class Row:
-    """A figure of urxe's; unit: s, B/s, /s, B or CPU."""
+    """A figure of urxe's; unit: s, B/s, /s, B, B/instruction or CPU."""
 
     def __init__(self, group, name, unit, measure, beside=()):
         self.group = group
@@ -142,6 +144,58 @@ def scale_rows():
                   Joined(f'scale {what} {SCALE[-1]}'), ['4 KiB'])
 
 
+def cable_rows():
+    """Engine and port in one thread at each end, without a daemon. Both poll: two processors."""
+    cable = f'cable {CABLE_MTU}'
+    latency, bandwidth, cost = [f'TCP {what}, cable' for what in
+                                ('latency', 'bandwidth', 'bytes for a CPU second')]
+    PEERS[latency] = Qperf(2, cable)
+    PEERS[bandwidth] = Iperf(65536, cable)
+    PEERS[cost] = Iperf(65536, cable, per_second=True)
+    for kind in 'af_packet', 'af_xdp':
+        for name, unit, figure, peer in [
+                ('send latency, 2 B', 's', lambda found: found['send_latency_s'], latency),
+                ('write bandwidth, 64 KiB', 'B/s', lambda found: found['write_bytes_per_s'],
+                 bandwidth),
+                ('write bytes for a CPU second, 64 KiB', 'B/s', lambda found:
+                 found['write_bytes_per_s'] / (2 * found['processor_share']), cost)]:
+            yield Row('cable', f'{name}, cable, {kind}', unit,
+                      Station(f'{kind}:eth0', CABLE_MTU, figure), [peer])
+
+
+def cost_rows():
+    size, messages = 65536, 100000
+    tcp, ucx, shared = [f'{peer} bytes for a CPU second, 64 KiB' for peer in
+                        ('TCP loopback', 'UCX tcp', 'UCX shared memory')]
+    PEERS[tcp] = Iperf(size, per_second=True)
+    for name, transports in (ucx, 'tcp'), (shared, SHARED):
+        PEERS[name] = PerSecond(size, messages, lambda n, transports=transports: Ucx(
+            transports, f'-t tag_bw -s {size} -n {n}', 'overall_bw'))
+    for operation, transport, end in [
+            ('write', 'auto', ''), ('write', 'packet', ', in packets'), ('send', 'auto', ''),
+            ('read', 'auto', ''), ('read', 'packet', ', in packets')]:
+        yield Row('cost', f'{operation} bytes for a CPU second, 64 KiB{end}', 'B/s',
+                  PerSecond(size, messages, lambda n, operation=operation, transport=transport:
+                            Perftest(f'ib_{operation}_bw -s {size} -n {n}', lambda _: 1.0,
+                                     transport=transport)), [tcp, ucx, shared])
+    for name, length in ('64 KiB', 65536), ('8 B', 8):
+        least = f'copy + CRC-32 of both ends, bytes for an instruction, {name}'
+        PEERS[least] = Instructions('copy', length)
+        for operation in 'write', 'send', 'read':
+            yield Row('cost', f'{operation} bytes for an instruction, {name}, in packets',
+                      'B/instruction', Instructions(operation, length), [least])
+
+
+def wake_rows():
+    """Both ends sleep for each message; with spinning, only where nothing comes for so long."""
+    for way in 'read', 'poll', 'epoll':
+        yield Row('idle', f'wake-up by an event, {way}', 's', Joined(f'wake {way}'),
+                  ['eventfd wake-up'])
+    for spin in 20, 100:
+        yield Row('idle', f'wake-up by an event, read, after {spin} us of polling', 's',
+                  Joined(f'wake read {spin}'), ['eventfd wake-up'])
+
+
 def idle_rows():
     yield Row('idle', 'sixteen idle programs and urxed', 'CPU', Idle(16))
 
@@ -157,6 +211,6 @@ def hook_rows():
         yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *scale_rows(),
-        *idle_rows(), *hook_rows()]
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *cable_rows(), *scale_rows(),
+        *cost_rows(), *idle_rows(), *wake_rows(), *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

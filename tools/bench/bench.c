@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <netdev/netdev.h>
 
@@ -41,7 +42,8 @@ static const char usage[] =
 	"  --listen       serve until SIGINT or SIGTERM, one peer at a time\n"
 	"  --size BYTES   of a WRITE: 1 to 8M; default 64K\n"
 	"  --seconds N    for each figure: 1 to 3600; default 1\n"
-	"  --json         one JSON document: seconds, and bytes per second\n"
+	"  --json         one JSON document: seconds, bytes per second, and the\n"
+	"                 share of a processor that this end took for these\n"
 	"\n"
 	"Exit status: 0; 1 where the port cannot be opened, nobody answers within 10 s or the\n"
 	"connection breaks; 2 where the command is wrong.\n";
@@ -65,6 +67,7 @@ struct arguments {
 struct figures {
 	double latency;   /* s, one way, median */
 	double bandwidth; /* bytes/s */
+	double share;     /* of a processor that this end took for the latter */
 };
 
 static volatile sig_atomic_t ended;
@@ -183,8 +186,14 @@ static bool measure_latency(struct station *s, uint64_t seconds, double *latency
 	return true;
 }
 
-static bool measure_bandwidth(struct station *s, uint32_t size, uint64_t seconds, double *bandwidth)
+static double worked(void)
 {
+	return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static bool measure_bandwidth(struct station *s, uint32_t size, uint64_t seconds, struct figures *f)
+{
+	double work = worked(), took;
 	uint64_t start = now_ns(), end = start + seconds * NS_PER_SEC;
 	uint64_t before = station_completed(s), posted = before;
 
@@ -195,9 +204,9 @@ static bool measure_bandwidth(struct station *s, uint32_t size, uint64_t seconds
 		if (!goes_on(s))
 			return false;
 	}
-	end = now_ns();
-	*bandwidth =
-		(double)(station_completed(s) - before) * size * NS_PER_SEC / (double)(end - start);
+	took = (double)(now_ns() - start) / NS_PER_SEC;
+	f->bandwidth = (double)(station_completed(s) - before) * size / took;
+	f->share = (worked() - work) / took;
 	return true;
 }
 
@@ -205,8 +214,8 @@ static void print(const struct arguments *a, const struct figures *f)
 {
 	if (a->json) {
 		printf("{\"send_latency_s\": %.9g, \"write_bytes_per_s\": %.9g, "
-		       "\"write_size\": %" PRIu64 "}\n",
-		       f->latency, f->bandwidth, a->size);
+		       "\"write_size\": %" PRIu64 ", \"processor_share\": %.6g}\n",
+		       f->latency, f->bandwidth, a->size, f->share);
 		return;
 	}
 	printf("send latency, 2 B, one way  %10.3f us\n", f->latency * 1e6);
@@ -234,7 +243,7 @@ static int measure(struct station *s, const struct arguments *a)
 		return STATUS_FAILED;
 	}
 	if (ended || !measure_latency(s, a->seconds, &f.latency) ||
-	    !measure_bandwidth(s, (uint32_t)a->size, a->seconds, &f.bandwidth)) {
+	    !measure_bandwidth(s, (uint32_t)a->size, a->seconds, &f)) {
 		if (station_failed(s))
 			log_line("%s: the connection broke (completion status %" PRIu32 ")",
 				 a->port, station_failed(s));
