@@ -13,6 +13,13 @@
 #include "message.h"
 #include "shared.h"
 
+/*
+ * Buffers go back so many at a time, where frames come one by one. A sender then finds a descriptor
+ * in its cache, with those beside it: otherwise we would have written to one of them since, and it
+ * could not begin to copy before the line has come over.
+ */
+#define BATCH 16
+
 struct vnic_inbox {
 	struct inbox_memory *memory;
 	void *published;
@@ -23,6 +30,8 @@ struct vnic_inbox {
 	uint32_t next; /* position of the completion that comes next */
 	uint32_t fill; /* position of the descriptor that is posted next */
 	uint32_t taken;
+	uint32_t owed; /* released, but not posted yet */
+	bool more;     /* there were as many frames as were asked for */
 	uint32_t unmaskings;
 	bool broken;
 };
@@ -158,7 +167,7 @@ static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
 	uint32_t len = vnic_load(&comp->len);
 
 	if (vnic_load(&comp->index) != (index | whole) || len > inbox->frame_max ||
-	    inbox->taken == VNIC_INBOX_FRAMES) {
+	    inbox->taken + inbox->owed == VNIC_INBOX_FRAMES) {
 		inbox->broken = true;
 		close_to_senders(inbox);
 		return false;
@@ -178,15 +187,23 @@ uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint
 
 	while (count < n && waiting(inbox) && take(inbox, &frames[count]))
 		count++;
+	inbox->more = count == n;
 	return count;
+}
+
+static void post_owed(struct vnic_inbox *inbox)
+{
+	for (; inbox->owed; inbox->owed--)
+		post(inbox);
 }
 
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n)
 {
 	assert(n <= inbox->taken);
 	inbox->taken -= n;
-	while (n--)
-		post(inbox);
+	inbox->owed += n;
+	if (inbox->more || inbox->owed >= BATCH)
+		post_owed(inbox);
 }
 
 int vnic_inbox_irq_fd(const struct vnic_inbox *inbox)
@@ -201,6 +218,8 @@ void vnic_inbox_irq_mask(struct vnic_inbox *inbox)
 
 bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
 {
+	/* A receiver that is about to sleep gives all that it has. */
+	post_owed(inbox);
 	inbox->unmaskings++;
 	vnic_store(&inbox->memory->mask, inbox->unmaskings << 1);
 	/*

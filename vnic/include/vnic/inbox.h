@@ -72,7 +72,11 @@ void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
 void *vnic_inbox_shared(const struct vnic_inbox *inbox);
 void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
-/* As vnic_driver_rx and vnic_driver_rx_release. */
+/*
+ * As vnic_driver_rx and vnic_driver_rx_release. A few buffers (15 at most) may be kept back until
+ * more are released, a call of vnic_inbox_rx has given as many frames as were asked for, or the
+ * interrupt is unmasked.
+ */
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
 
