@@ -133,6 +133,8 @@ def shown(unit, value):
         return f'{value * 1e6:.3f} us'
     if unit == 'B/s':
         return f'{value / 1e9:.3f} GB/s'
+    if unit == '/s' and value < 1e6:
+        return f'{value / 1e3:.3f} k/s'
     if unit == '/s':
         return f'{value / 1e6:.3f} M/s'
     if unit == 'B':

@@ -31,6 +31,14 @@ def installed(program):
         raise Unavailable(f'{program} is not installed')
 
 
+def built(bench, program):
+    """The path of a program of this folder."""
+    path = os.path.join(bench.build, 'tests/bench', program)
+    if not os.path.exists(path):
+        raise Unavailable(f'{program} is not built: a library that it needs is not installed')
+    return path
+
+
 class Pinned:
     """A host whose programs are held to one CPU, and to one transport (`urxe run --transport`)."""
 
@@ -133,9 +141,21 @@ class Joined:
 
     def measure(self, bench):
         program = bench.local().start(
-            'env', f'URXE_TRANSPORT={self.transport}',
-            os.path.join(bench.build, 'tests/bench', self.argv[0]), *map(str, bench.cpus),
-            *self.argv[1:])
+            'env', f'URXE_TRANSPORT={self.transport}', built(bench, self.argv[0]),
+            *map(str, bench.cpus), *self.argv[1:])
+        succeed(program, SECONDS)
+        return float(program.output())
+
+
+class Alone:
+    """The same without urxe."""
+
+    def __init__(self, argv):
+        self.argv = argv.split()
+
+    def measure(self, bench):
+        program = Program([built(bench, self.argv[0]), *map(str, bench.cpus), *self.argv[1:]],
+                          os.environ)
         succeed(program, SECONDS)
         return float(program.output())
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
-from measure import (Given, Hook, Hooks, Idle, Instructions, Iperf, Joined, Limit, Perftest,
-                     PerSecond, Qperf, Station, Ucx)
+from measure import (Alone, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined, Limit,
+                     Perftest, PerSecond, Qperf, Station, Ucx)
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
 CABLE_MTU = 3000  # the most that af_xdp has on veth
+CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
 
 # What stands beside urxe: name -> how it is measured.
@@ -139,6 +140,9 @@ def scale_rows():
     yield from scale_rows_of('write rate, 8 B', '/s', 'write')
     yield from scale_rows_of('write rate, 8 B, in packets', '/s', 'write', 'packet')
     yield from scale_rows_of('send latency, 8 B', 's', 'latency')
+    PEERS['TCP connections, loopback'] = Alone(f'connect tcp {CONNECTIONS}')
+    yield Row('scale', 'connections set up by rdma_cm', '/s', Joined(f'connect rdma {CONNECTIONS}'),
+              ['TCP connections, loopback'])
     for what in 'idle', 'active':
         yield Row('scale', f'memory of an {what} QP beside its rings', 'B',
                   Joined(f'scale {what} {SCALE[-1]}'), ['4 KiB'])
