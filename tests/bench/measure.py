@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -266,6 +267,9 @@ class Station:
             client = self.start(bench, 1, '--json')
             if client.wait(SECONDS):
                 raise Unavailable(client.errors().strip())
+            # It takes its XDP program off the interface when it may.
+            listener.kill(signal.SIGTERM)
+            succeed(listener, SECONDS)
         finally:
             listener.kill()
         return self.figure(json.loads(client.output()))
