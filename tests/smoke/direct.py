@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import report
 from host import BUSY, Failure, Host, Pair, main, skip, succeed, until, wait_stopped
@@ -32,8 +31,10 @@ LATENCY = [
     ['ib_write_lat', '-F', '-D', str(SECONDS)],
     ['ib_send_lat', '-F', '-D', str(SECONDS)],
     ['ib_atomic_lat', '-F', '-D', str(SECONDS)],
-    ['ib_send_lat', '-F', '-c', 'UD', '-D', str(SECONDS)],
+    ['ib_send_lat', '-F', '-c', 'UD', '-D', str(2 * SECONDS)],
 ]
+# Of either queue pair, beside what came by the switch: by then each side reaches the other straight.
+STRAIGHT = 10
 
 
 def unbuffered(argv):
@@ -71,13 +72,25 @@ def check_bandwidth(host, argv):
     pair.kill()
 
 
+def introduced(host):
+    """
+    Datagrams go by the switch until the daemon has introduced the two; one that was there when it
+    was stopped would be waited for as long.
+    """
+    told = host.show()
+    switched = sum(port['counters']['out_frames'] for port in told['ports'])
+    return all(qp['counters'].get('rx_packets', 0) >= switched + STRAIGHT for qp in told['qps'])
+
+
 def check_latency(host, argv):
     pair = Pair(host, host, unbuffered(argv))
     # The heading comes when both are connected. One exchange that is missing, and there is no end.
     until(30, lambda: '#bytes' in pair.client.output(),
           lambda: f'does not begin: {pair.client.describe()}')
-    # Datagrams have to go by the switch once, for the daemon to introduce the two.
-    time.sleep(1)
+    if 'UD' in argv:
+        until(30, lambda: introduced(host), lambda: f'still by the switch: {host.show()}')
+    if report.rows(pair.client.output()):
+        raise Failure(f'ends before urxed is stopped: {pair.client.describe()}')
     with Stopped(host):
         until(SECONDS + 30, lambda: report.rows(pair.client.output()),
               lambda: f'stands still without urxed: {pair.client.describe()}')
