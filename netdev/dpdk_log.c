@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <bpf/libbpf.h>
 #include <rte_log.h>
 
 #include "dpdk_eal.h"
@@ -28,6 +29,14 @@ static ssize_t keep_first_line(void *cookie, const char *text, size_t size)
 	return size;
 }
 
+/* Of libbpf, on which the af_xdp driver calls: it goes where DPDK's log goes. */
+static int print_bpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level != LIBBPF_WARN)
+		return 0;
+	return vfprintf(stream ?: stderr, format, args);
+}
+
 void dpdk_log_hold(void)
 {
 	cookie_io_functions_t functions = {.write = keep_first_line};
@@ -38,6 +47,7 @@ void dpdk_log_hold(void)
 		return;
 	setlinebuf(stream);
 	rte_openlog_stream(stream);
+	libbpf_set_print(print_bpf);
 }
 
 const char *dpdk_log_reason(void)

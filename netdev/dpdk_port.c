@@ -27,6 +27,7 @@
 #include "port.h"
 #include "wake.h"
 #include "why.h"
+#include "xdp_program.h"
 
 #define BURST 64
 
@@ -500,6 +501,9 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
 		return is_open[port->id] ? netdev_why(why, why_size, -EEXIST,
 						      "%s: this process has it open already", text)
 					 : 0;
+	err = spec->kind == DPDK_AF_XDP ? xdp_program_clear(text, spec->ifindex, why, why_size) : 0;
+	if (err)
+		return err;
 	err = rte_dev_probe(spec->devargs);
 	if (err && spec->pci) {
 		pci_driver_hint(spec->devargs, rte_eal_has_hugepages(), hint, sizeof(hint));

@@ -98,8 +98,11 @@ static inline int is_roce(const u8 *frame, const u8 *end)
 	return type == ROCE_V1;
 }
 
-/* A queue without a socket passes what it gets: before Linux 5.3 it drops it. */
-SECTION("xdp") int roce(struct xdp_md *md)
+/*
+ * A queue without a socket passes what it gets: before Linux 5.3 it drops it. xdp_program.c knows
+ * the program by its name.
+ */
+SECTION("xdp") int urxe_roce(struct xdp_md *md)
 {
 	const u8 *frame = (const u8 *)(unsigned long)md->data;
 	const u8 *end = (const u8 *)(unsigned long)md->data_end;

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/if_packet.h>
@@ -626,6 +628,111 @@ static void test_af_xdp(void **state)
 	run("ip link delete xa");
 }
 
+/* What a process that was killed leaves: the program, and no socket in its map. */
+static void leave_program(const char *iface)
+{
+	struct bpf_object *object = bpf_object__open_file(lab.program, NULL);
+
+	assert_non_null(object);
+	assert_int_equal(bpf_object__load(object), 0);
+	assert_int_equal(bpf_xdp_attach((int)if_nametoindex(iface),
+					bpf_program__fd(bpf_object__next_program(object, NULL)), 0,
+					NULL),
+			 0);
+	bpf_object__close(object);
+}
+
+/* One of somebody else's, which lets all pass. */
+static void attach_other(const char *iface)
+{
+	const struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "other", "GPL", insns, 2, NULL);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bpf_xdp_attach((int)if_nametoindex(iface), fd, 0, NULL), 0);
+	close(fd);
+}
+
+static uint32_t xdp_program(const char *iface)
+{
+	uint32_t id;
+
+	assert_int_equal(bpf_xdp_query_id((int)if_nametoindex(iface), 0, &id), 0);
+	return id;
+}
+
+/* The port does not open, and the interface keeps the program that it has. */
+static void check_xdp_refused(const char *iface, const char *says)
+{
+	const uint32_t before = xdp_program(iface);
+	struct netdev *port;
+	char spec[512], why[256];
+
+	snprintf(spec, sizeof(spec), "af_xdp:%s,xdp_prog=%s", iface, lab.program);
+	assert_int_equal(netdev_dpdk_open(spec, 0, &port, why, sizeof(why)), -EBUSY);
+	if (!strstr(why, says))
+		fail_msg("%s", why);
+	assert_int_not_equal(before, 0);
+	assert_int_equal(xdp_program(iface), before);
+}
+
+/* A program that was left gives way; one that is in use, or is not urxe's, does not. */
+static void test_af_xdp_programs(void **state)
+{
+	struct netdev *port;
+	char spec[512], why[512];
+
+	(void)state;
+	need_lab();
+	if (!lab.program || run("ip link add xc type veth peer name xd && "
+				"ip link property add dev xc altname xc-also")) {
+		print_message(
+			"skipped: needs a compiler for BPF, and names besides of interfaces\n");
+		skip();
+	}
+	snprintf(spec, sizeof(spec), "af_xdp:xc,xdp_prog=%s", lab.program);
+	leave_program("xc");
+	if (netdev_dpdk_open(spec, 0, &port, why, sizeof(why)))
+		fail_msg("%s", why);
+	/* By its other name this process itself does not know it for open. */
+	check_xdp_refused("xc-also", "another process");
+	netdev_close(port);
+	assert_int_equal(xdp_program("xc"), 0);
+	attach_other("xc");
+	check_xdp_refused("xc", "ip link set dev xc xdp off");
+	run("ip link delete xc");
+}
+
+/* What libbpf has to say comes in the sentence, and is no line of its own. */
+static void test_af_xdp_reason(void **state)
+{
+	int kept = dup(STDERR_FILENO), fds[2];
+	struct netdev *port;
+	char why[512], byte;
+
+	(void)state;
+	need_lab();
+	if (run("ip link add xe type veth peer name xf")) {
+		print_message("skipped: needs veth interfaces\n");
+		skip();
+	}
+	assert_int_equal(pipe(fds), 0);
+	fflush(stderr);
+	dup2(fds[1], STDERR_FILENO);
+	close(fds[1]);
+	assert_true(netdev_dpdk_open("af_xdp:xe,xdp_prog=/bin/sh", 0, &port, why, sizeof(why)) < 0);
+	fflush(stderr);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	assert_int_equal(read(fds[0], &byte, 1), 0);
+	close(fds[0]);
+	assert_non_null(strstr(why, "libbpf"));
+	run("ip link delete xe");
+}
+
 /* One queue is all that the port listens to. */
 static void test_af_xdp_queues(void **state)
 {
@@ -781,7 +888,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_vlan_tag),      cmocka_unit_test(test_own_frames),
 		cmocka_unit_test(test_other_traffic), cmocka_unit_test(test_hears_groups),
 		cmocka_unit_test(test_open_twice),    cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_af_xdp),        cmocka_unit_test(test_af_xdp_queues),
+		cmocka_unit_test(test_af_xdp),        cmocka_unit_test(test_af_xdp_programs),
+		cmocka_unit_test(test_af_xdp_reason), cmocka_unit_test(test_af_xdp_queues),
 		cmocka_unit_test(test_ring),          cmocka_unit_test(test_pcap),
 		cmocka_unit_test(test_errors),        cmocka_unit_test(test_without_privilege),
 	};
