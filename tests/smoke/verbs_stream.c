@@ -2,10 +2,12 @@
 /*
  * WRITEs in packets, one after the other, to a process that calls no verb: its engine's thread
  * takes them in, and is awake for as long as they come. Then it sleeps: silence costs no processor
- * time.
+ * time. Several times, and where it may before all other programs: on a core that others want the
+ * thread sleeps at once, and there would be nothing to see.
  */
 #include <err.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +20,13 @@
 #include "exchange.h"
 
 #define SIZE     65536
-#define MESSAGES 4000
+#define MESSAGES 500 /* of a stream */
 #define WINDOW   16
+#define STREAMS  8
 
-#define SILENCE_MS 1000
-/* Of that; the process has nothing to do, and one that spins has half a core on a busy machine. */
-#define IDLE_MS 100
+#define SILENCE_MS 200 /* after each */
+/* Of the silence of all. It has nothing to do, but a virtual machine may be held up meanwhile. */
+#define IDLE_MS 60
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
@@ -41,23 +44,45 @@ static int64_t cpu_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/*
+ * Before all other programs, and those of a lower priority. Where it may not, a machine that has
+ * nothing else to do sees as much.
+ */
+static void go_before(int priority)
+{
+	const struct sched_param param = {.sched_priority = priority};
+
+	sched_setscheduler(0, SCHED_FIFO, &param);
+}
+
+/* Processor time of the process in the silence after a stream, whose sender waits for its end. */
+static int64_t silence_ms(int fd)
+{
+	int64_t before, used;
+	char done;
+
+	exchange_recv(fd, &done, sizeof(done));
+	before = cpu_ms();
+	poll(NULL, 0, SILENCE_MS);
+	used = cpu_ms() - before;
+	exchange_send(fd, &done, sizeof(done));
+	return used;
+}
+
 static void receive(int fd)
 {
 	struct endpoint ep = {0};
-	int64_t before;
-	char done;
+	int64_t used = 0;
 
 	endpoint_open(&ep, &attr, fd);
-	exchange_recv(fd, &done, sizeof(done));
+	for (int i = 0; i < STREAMS; i++)
+		used += silence_ms(fd);
 	for (uint32_t i = 0; i < SIZE; i++)
 		if (ep.memory[i] != (uint8_t)(i * 7))
 			errx(1, "byte %u is %#x", i, ep.memory[i]);
-	before = cpu_ms();
-	poll(NULL, 0, SILENCE_MS);
-	if (cpu_ms() - before >= IDLE_MS)
-		errx(1, "%d ms of processor time in %d ms of silence", (int)(cpu_ms() - before),
-		     SILENCE_MS);
-	exchange_send(fd, &done, sizeof(done));
+	if (used >= IDLE_MS)
+		errx(1, "%d ms of processor time in %d ms of silence", (int)used,
+		     STREAMS * SILENCE_MS);
 	endpoint_close(&ep);
 	exit(0);
 }
@@ -89,20 +114,24 @@ int main(void)
 
 	if (setenv("URXE_TRANSPORT", "packet", 1) || socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
 		err(1, "cannot begin");
+	go_before(1);
 	child = fork();
 	if (child < 0)
 		err(1, "fork");
 	if (!child) {
 		close(fds[0]);
+		go_before(2);
 		receive(fds[1]);
 	}
 	close(fds[1]);
 	endpoint_open(&ep, &attr, fds[0]);
 	for (uint32_t i = 0; i < SIZE; i++)
 		ep.memory[i] = (uint8_t)(i * 7);
-	stream(&ep);
-	exchange_send(fds[0], &done, sizeof(done));
-	exchange_recv(fds[0], &done, sizeof(done));
+	for (int i = 0; i < STREAMS; i++) {
+		stream(&ep);
+		exchange_send(fds[0], &done, sizeof(done));
+		exchange_recv(fds[0], &done, sizeof(done));
+	}
 	endpoint_close(&ep);
 	if (waitpid(child, &status, 0) != child || status)
 		errx(1, "the receiver: status %#x", status);
