@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,18 @@ static int refused(const char *run_dir, int err)
 	return -1;
 }
 
+/* Whether the library can use it. Who does not answer at once may do so later. */
+static bool agree(int fd, const char *run_dir)
+{
+	if (vnic_attach_agree(fd) != -EPROTO)
+		return true;
+	close(fd);
+	log_line("the urxed in %s is of another version than this urxe: end it, or choose another "
+		 "--run-dir",
+		 run_dir);
+	return false;
+}
+
 /*
  * When several programs start at once each may start a daemon: one gets the run
  * directory's lock, the others find it busy, and all connect to the one. Busy too
@@ -128,7 +141,7 @@ int attend_daemon(const char *run_dir)
 	for (looks = 0;; looks++) {
 		fd = vnic_attach_connect(run_dir);
 		if (fd >= 0)
-			return keep(fd);
+			return agree(fd, run_dir) ? keep(fd) : -1;
 		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR)
 			return refused(run_dir, -fd);
 		status = looks % START_EVERY ? STATUS_BUSY : start_daemon(run_dir);

@@ -359,7 +359,9 @@ static int attach(void)
 		return rc;
 	rc = vnic_driver_attach(dir, &port.who, &port.nic);
 	if (rc) {
-		log_error("cannot attach to urxed in %s: %s", dir, strerror(-rc));
+		log_error("cannot attach to urxed in %s: %s", dir,
+			  rc == -EPROTO ? "it is of another version than this liburxe"
+					: strerror(-rc));
 		return rc;
 	}
 	rc = egress_init(&port.egress, port.nic, &port.who);

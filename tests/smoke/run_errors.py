@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What `urxe run` and `urxed` answer to mistakes: one line that says what to do."""
+import errno
 import os
 import re
+import socket
+import struct
 import subprocess
 import sys
+import threading
 
 from host import BUSY, Failure, Host, main
 
@@ -14,9 +18,9 @@ def call(argv, environment, **options):
                           check=False, **options)
 
 
-def refuse(host, argv, status, pattern):
+def refuse(host, argv, status, pattern, **variables):
     """The call must fail with this status and one line on stderr that matches."""
-    result = call(argv, host.environment, stdin=subprocess.DEVNULL)
+    result = call(argv, {**host.environment, **variables}, stdin=subprocess.DEVNULL)
     lines = result.stderr.splitlines()
     if (result.returncode != status or result.stdout or len(lines) != 1
             or not re.search(pattern, lines[0])):
@@ -110,6 +114,38 @@ def check_missing(host, part):
     os.rename(path + '.gone', path)
 
 
+def answer_hellos(listener, statuses):
+    """Plays a daemon that answers one connection after the other, as any version does."""
+    connections = []
+    for status in statuses:
+        connections.append(listener.accept()[0])
+        connections[-1].recv(4096)
+        connections[-1].send(struct.pack('=Ii', 1, -status))
+
+
+def check_other_version(host):
+    """A daemon of another build is said to be one, by `urxe run` and by the library."""
+    open_device = 'said=$(ibv_devinfo 2>&1) || { echo "$said" | grep "^urxe" >&2; exit 3; }'
+    for number, (statuses, status, pattern) in enumerate((
+            ([errno.EPROTO], 2, 'the urxed in .* is of another version than this urxe'),
+            # Another one has taken its place when the program opens the device.
+            ([errno.EPERM, errno.EPROTO], 3,
+             'cannot attach to urxed in .*: it is of another version than this liburxe'))):
+        run_dir = os.path.join(host.top, f'version{number}')
+        os.mkdir(run_dir, 0o700)
+        for tree in ('sys', 'dev'):
+            os.symlink(os.path.join(host.run_dir, tree), os.path.join(run_dir, tree))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.settimeout(20 * BUSY)
+            listener.bind(os.path.join(run_dir, 'urxed.sock'))
+            listener.listen()
+            daemon = threading.Thread(target=answer_hellos, args=(listener, statuses))
+            daemon.start()
+            refuse(host, [host.urxe, 'run', '--run-dir', run_dir, '--', 'sh', '-c', open_device],
+                   status, pattern, URXE_LOG='error')
+            daemon.join()
+
+
 def check_passes_through(host):
     """The command's own status, arguments, standard input and output are left alone."""
     accept(host, [host.urxe], 'run', status=call([host.urxe], host.environment).returncode)
@@ -135,6 +171,7 @@ def run():
         check_configuration(host)
         check_missing(host, 'verbs/liburxe.so')
         check_missing(host, 'tools/urxed')
+        check_other_version(host)
         check_passes_through(host)
         check_closed(host)
 

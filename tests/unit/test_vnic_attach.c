@@ -327,6 +327,125 @@ static void test_refused(void **state)
 	expect_exit(d, 0);
 }
 
+/* --- Builds that differ. */
+
+static void agreeing_client(const char *run_dir)
+{
+	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION};
+	struct vnic_attach_welcome w;
+	int fd = vnic_attach_connect(run_dir);
+
+	CHECK(fd >= 0);
+	CHECK(vnic_attach_agree(fd) == 0);
+	/* It can say HELLO still. */
+	CHECK(send(fd, &hello, sizeof(hello), 0) == sizeof(hello));
+	CHECK(recv(fd, &w, sizeof(w), 0) == sizeof(w) && w.status == -EUSERS);
+}
+
+static void test_agree(void **state)
+{
+	struct daemon *d = *state;
+
+	d->refuse = -EUSERS;
+	d->hello.qpn_first = 1;
+	spawn(d, agreeing_client);
+	accept_client(d);
+	assert_int_equal(serve_to_end(d), -ECONNRESET);
+	/* Only the HELLO that wanted something was the daemon's to answer. */
+	assert_int_equal(d->hello.qpn_first, 0);
+	expect_exit(d, 0);
+}
+
+/* What daemons of other builds answer to HELLO, and what the driver makes of it. */
+static const struct {
+	size_t len; /* 0 = it closes the connection */
+	int32_t status;
+	uint32_t fds;
+	int error;
+} foreign[] = {
+	{8, -EPROTO, 0, -EPROTO},
+	{8, -EUSERS, 0, -EUSERS},
+	{sizeof(struct vnic_attach_welcome), -EPROTO, 0, -EPROTO},
+	{sizeof(struct vnic_attach_welcome) + 64, -EPROTO, 0, -EPROTO},
+	{sizeof(struct vnic_attach_welcome), -EPROTO, VNIC_FDS, -EPROTO},
+	/* A welcome of other length, with other descriptors or more of them, without contents. */
+	{4, 0, 0, -EPROTO},
+	{8, 0, VNIC_FDS, -EPROTO},
+	{sizeof(struct vnic_attach_welcome) - 8, 0, VNIC_FDS, -EPROTO},
+	{sizeof(struct vnic_attach_welcome) + 64, 0, VNIC_FDS, -EPROTO},
+	{sizeof(struct vnic_attach_welcome), 0, VNIC_FDS - 1, -EPROTO},
+	{sizeof(struct vnic_attach_welcome), 0, VNIC_FDS + 1, -EPROTO},
+	{sizeof(struct vnic_attach_welcome), 0, VNIC_FDS, -EPROTO},
+	{sizeof(struct vnic_attach_welcome), 1, VNIC_FDS, -EPROTO},
+	{0, 0, 0, -ECONNRESET},
+};
+
+#define FOREIGN (sizeof(foreign) / sizeof(foreign[0]))
+
+static void answer_foreign(int fd, size_t number)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t room[CMSG_SPACE((VNIC_FDS + 1) * sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+	struct {
+		struct vnic_attach_welcome welcome;
+		uint8_t more[64];
+	} text = {.welcome = {.type = VNIC_ATTACH_HELLO, .status = foreign[number].status}};
+	struct iovec iov = {.iov_base = &text, .iov_len = foreign[number].len};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+	uint32_t fds = foreign[number].fds;
+
+	control.header.cmsg_len = CMSG_LEN(fds * sizeof(int));
+	for (uint32_t i = 0; i < fds; i++)
+		memcpy(CMSG_DATA(&control.header) + i * sizeof(fd), &fd, sizeof(fd));
+	if (fds) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(fds * sizeof(int));
+	}
+	assert_int_equal(
+		recv(fd, &(struct vnic_attach_hello){0}, sizeof(struct vnic_attach_hello), 0),
+		sizeof(struct vnic_attach_hello));
+	if (iov.iov_len)
+		assert_int_equal(sendmsg(fd, &message, 0), iov.iov_len);
+}
+
+static void foreign_client(const char *run_dir)
+{
+	struct vnic_driver *drv = NULL;
+	struct vnic_attach_welcome w;
+	int before = open("/dev/null", O_RDONLY);
+
+	close(before);
+	for (size_t i = 0; i < FOREIGN; i++) {
+		int ret = vnic_driver_attach(run_dir, &w, &drv);
+
+		if (ret != foreign[i].error || drv) {
+			fprintf(stderr, "child: answer %zu: %d\n", i, ret);
+			_exit(1);
+		}
+	}
+	/* Descriptors that came are not kept. */
+	CHECK(open("/dev/null", O_RDONLY) == before);
+}
+
+static void test_other_builds(void **state)
+{
+	struct daemon *d = *state;
+
+	spawn(d, foreign_client);
+	for (size_t i = 0; i < FOREIGN; i++) {
+		int fd;
+
+		assert_true(readable(d->listen_fd, PATIENCE));
+		fd = accept(d->listen_fd, NULL, NULL);
+		assert_true(fd >= 0);
+		answer_foreign(fd, i);
+		close(fd);
+	}
+	expect_exit(d, 0);
+}
+
 /* --- RESOLVE, and the daemon's death. */
 
 static void resolve_client(const char *run_dir)
@@ -697,6 +816,8 @@ int main(void)
 		DAEMON_TEST(test_nobody_there),
 		DAEMON_TEST(test_another_user),
 		DAEMON_TEST(test_refused),
+		DAEMON_TEST(test_agree),
+		DAEMON_TEST(test_other_builds),
 		DAEMON_TEST(test_resolve_and_daemon_gone),
 		DAEMON_TEST(test_notices),
 		DAEMON_TEST(test_unread_notices),

@@ -148,18 +148,27 @@ static void test_unwanted_descriptor(void **state)
 	drop_client(d, fd);
 }
 
+/* Whatever else its HELLO has or lacks, another version is told what is wrong. */
 static void test_other_version(void **state)
 {
-	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION + 1};
+	const struct {
+		struct vnic_attach_hello hello;
+		uint8_t more[64];
+	} text = {.hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION + 1}};
+	const size_t lens[] = {8, 12, sizeof(text.hello), sizeof(text)};
 	struct vnic_attach_welcome w;
 	struct daemon *d = *state;
-	int fd = connect_raw(d);
 
-	send_raw(fd, &hello, sizeof(hello), -1);
-	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
-	assert_int_equal(recv(fd, &w, sizeof(w), 0), sizeof(w));
-	assert_int_equal(w.status, -EPROTO);
-	drop_client(d, fd);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		int fd = connect_raw(d);
+
+		send_raw(fd, &text, lens[i], -1);
+		assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
+		assert_int_equal(recv(fd, &w, sizeof(w), 0), sizeof(w));
+		assert_int_equal(w.type, VNIC_ATTACH_HELLO);
+		assert_int_equal(w.status, -EPROTO);
+		drop_client(d, fd);
+	}
 }
 
 static int memory_with(uint64_t size, unsigned int seals)

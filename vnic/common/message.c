@@ -2,6 +2,7 @@
 #include "message.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -67,4 +68,16 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 	}
 	*fd_count = received_fds(&header, fds, *fd_count);
 	return header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : (int)len;
+}
+
+int vnic_message_welcomed(const union vnic_message *message, int len)
+{
+	const struct vnic_attach_welcome *welcome = &message->welcome;
+
+	if (len <= 0)
+		return len ? len : -ECONNRESET;
+	if (len < (int)offsetof(struct vnic_attach_welcome, mac) ||
+	    welcome->type != VNIC_ATTACH_HELLO || welcome->status > 0)
+		return -EPROTO;
+	return welcome->status;
 }

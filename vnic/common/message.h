@@ -36,6 +36,12 @@ int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds,
  */
 int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count);
 
+/*
+ * What an answer to HELLO says, also another version's: 0, or a negative errno value. `len` is
+ * what vnic_message_recv has returned.
+ */
+int vnic_message_welcomed(const union vnic_message *message, int len);
+
 /* Memory for two processes, zeroed, of a size that no one can change. Returns a descriptor. */
 int vnic_memory_create(const char *name, uint64_t size);
 /*

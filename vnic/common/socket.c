@@ -9,6 +9,8 @@
 
 #include <vnic/attach.h>
 
+#include "message.h"
+
 /* The daemon gives ARP and ND 3 s; one that takes longer for an answer has hung. */
 #define ANSWER_SECONDS 5
 
@@ -60,4 +62,19 @@ int vnic_attach_connect(const char *run_dir)
 		return fd;
 	close(fd);
 	return ret;
+}
+
+int vnic_attach_agree(int fd)
+{
+	union vnic_message message = {.hello = {.type = VNIC_ATTACH_HELLO,
+						.version = VNIC_ATTACH_VERSION,
+						.qpn_first = VNIC_LEASE_NONE}};
+	uint32_t fd_count = 0;
+	int ret = vnic_message_send(fd, &message, sizeof(message.hello), NULL, 0);
+
+	if (ret)
+		return ret;
+	ret = vnic_message_recv(fd, &message, NULL, &fd_count);
+	ret = vnic_message_welcomed(&message, ret);
+	return ret == -EPERM ? 0 : ret;
 }

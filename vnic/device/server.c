@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -233,7 +234,9 @@ static int on_hello(struct vnic_server_client *client, struct request *request)
 	if (client->bars || client->greeting)
 		return -EPROTO;
 	client->greeting = true;
-	if (hello->version == VNIC_ATTACH_VERSION)
+	if (hello->version == VNIC_ATTACH_VERSION && hello->qpn_first == VNIC_LEASE_NONE)
+		status = -EPERM;
+	else if (hello->version == VNIC_ATTACH_VERSION)
 		status = request->ops->welcome(request->ctx, client, hello, &with);
 	return status == -EINPROGRESS ? 0 : vnic_server_welcome(client, status, &with);
 }
@@ -467,13 +470,21 @@ static const struct {
 	[VNIC_ATTACH_LEASE] = {sizeof(struct vnic_attach_lease), on_lease},
 };
 
+/* Another version's HELLO may have another length: on_hello reads it up to its version only. */
+static bool is_foreign(const union vnic_message *message, uint32_t len)
+{
+	return message->type == VNIC_ATTACH_HELLO &&
+	       len >= offsetof(struct vnic_attach_hello, token) &&
+	       message->hello.version != VNIC_ATTACH_VERSION;
+}
+
 static int handle(struct vnic_server_client *client, struct request *request, uint32_t len)
 {
 	uint32_t type = request->message->type;
 
 	/* Types that are nobody's have size 0. */
 	if (len < sizeof(type) || type >= sizeof(requests) / sizeof(requests[0]) ||
-	    len != requests[type].size)
+	    (len != requests[type].size && !is_foreign(request->message, len)))
 		return -EPROTO;
 	return requests[type].handle(client, request);
 }

@@ -367,9 +367,9 @@ static const struct vnic_transport_ops shm_ops = {
 static bool welcome_valid(struct shm *shm, const struct vnic_attach_welcome *welcome)
 {
 	shm->mtu = welcome->mtu;
-	return welcome->type == VNIC_ATTACH_HELLO && welcome->mtu >= VMXNET3_MIN_MTU &&
-	       welcome->mtu <= VMXNET3_MAX_MTU && port_valid(shm, &welcome->port) &&
-	       is_lease(welcome->qpn_first) && welcome->qpn_count == VNIC_LEASE_QPNS;
+	return welcome->mtu >= VMXNET3_MIN_MTU && welcome->mtu <= VMXNET3_MAX_MTU &&
+	       port_valid(shm, &welcome->port) && is_lease(welcome->qpn_first) &&
+	       welcome->qpn_count == VNIC_LEASE_QPNS;
 }
 
 /* Takes over what the daemon sent with its welcome. */
@@ -397,22 +397,20 @@ static int hello(struct shm *shm, const struct vnic_attach_welcome *was,
 						.qpn_first = was->qpn_first}};
 	uint32_t fd_count = VNIC_FDS;
 	int fds[VNIC_FDS];
-	int ret;
+	int ret, len;
 
 	ret = vnic_message_send(shm->socket, &message, sizeof(message.hello), NULL, 0);
 	if (ret)
 		return ret;
-	ret = vnic_message_recv(shm->socket, &message, fds, &fd_count);
-	if (ret == (int)sizeof(message.welcome) && message.welcome.status < 0)
-		ret = message.welcome.status;
-	else if (ret == (int)sizeof(message.welcome) && fd_count == VNIC_FDS &&
-		 welcome_valid(shm, &message.welcome)) {
+	len = vnic_message_recv(shm->socket, &message, fds, &fd_count);
+	ret = vnic_message_welcomed(&message, len);
+	if (!ret && len == (int)sizeof(message.welcome) && fd_count == VNIC_FDS &&
+	    welcome_valid(shm, &message.welcome)) {
 		*welcome = message.welcome;
 		return adopt(shm, fds);
-	} else if (ret >= 0)
-		ret = ret ? -EPROTO : -ECONNRESET;
+	}
 	close_fds(fds, fd_count);
-	return ret;
+	return ret ? ret : -EPROTO;
 }
 
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,

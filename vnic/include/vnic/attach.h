@@ -2,7 +2,7 @@
 /*
  * How a process attaches to urxed: messages on a SOCK_SEQPACKET UNIX socket.
  *
- * Client and daemon run on one machine under one build, so integers are in host
+ * Client and daemon run on one machine and speak one version, so integers are in host
  * byte order. One message is one packet; descriptors travel as SCM_RIGHTS. The
  * client sends a request and waits for the reply of the same type; requests
  * never overlap on a socket. The daemon closes the socket on any message that is
@@ -14,6 +14,9 @@
  *            daemon: identity, lease and addresses; memfd of the register
  *            pages, eventfd that wakes the device, interrupt pipe to read, socket
  *            of notices to read.
+ *            Builds that differ must understand each other so far: HELLO begins with its
+ *            type and version, and its answer with type and status, which is -EPROTO to
+ *            whoever speaks another version. All else may change with the version.
  *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its
  *            size follows from the MTU that HELLO told. Once, before REG.
  *   REG      access to a register that acts or answers (CMD, VRRS, ...).
@@ -75,6 +78,8 @@ enum vnic_attach_type {
 #define VNIC_LEASE_SHIFT 12
 #define VNIC_LEASE_QPNS  (1u << VNIC_LEASE_SHIFT)
 #define VNIC_LEASES_MAX  16 /* of a process */
+/* Claimed in HELLO: no block begins there, so the answer is -EPERM and nothing is leased. */
+#define VNIC_LEASE_NONE 1
 
 /*
  * The number by which processes of a host know each other. It comes from the first block that
@@ -227,5 +232,12 @@ struct vnic_attach_inventory {
  * neither root nor this user.
  */
 int vnic_attach_connect(const char *run_dir);
+
+/*
+ * Asks the daemon at the other end of such a descriptor, which has said nothing yet and may say
+ * HELLO afterwards, whether it speaks this version. 0; -EPROTO: it does not; -EAGAIN: it has not
+ * answered for 5 s; another negative errno value: the connection has ended.
+ */
+int vnic_attach_agree(int fd);
 
 #endif
