@@ -63,5 +63,10 @@ void joined_post(struct joined *joined, enum ibv_wr_opcode opcode);
 void joined_post_receive(const struct joined *joined, uint64_t wr_id);
 /* Completions, into `wcs`; how many. */
 uint32_t joined_poll(struct joined *joined, struct ibv_cq *cq);
+/*
+ * So many messages, in turn on each connection, from the process that leads: it has their
+ * completions then, and the other one the messages.
+ */
+void joined_transfer(struct joined *joined, enum ibv_wr_opcode opcode, uint32_t messages);
 
 #endif

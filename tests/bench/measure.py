@@ -338,14 +338,18 @@ class Instructions:
 
 
 class Idle:
-    """The share of a processor that idle programs on the device and their daemon use together."""
+    """
+    The share of a processor that idle programs on the device and their daemon use together, on one
+    host or one of two.
+    """
 
-    def __init__(self, programs, seconds=5):
+    def __init__(self, programs, uplink=None, seconds=5):
         self.programs = programs
+        self.uplink = uplink
         self.seconds = seconds
 
     def measure(self, bench):
-        host = bench.local()
+        host = bench.ends(self.uplink)[0][0]
         watchers = [host.start('stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0')
                     for _ in range(self.programs)]
         try:

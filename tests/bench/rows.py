@@ -9,6 +9,7 @@ SHARED = 'posix,sysv,cma'
 CABLE_MTU = 3000  # the most that af_xdp has on veth
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
+PAIRS = 32  # of processes
 
 # What stands beside urxe: name -> how it is measured.
 PEERS = {
@@ -134,12 +135,22 @@ def scale_rows_of(name, unit, what, transport='auto', burst=1):
                   Joined(f'scale {what} {count} {burst}', transport), [one])
 
 
+def crowd_rows():
+    """All pairs of processes together beside one."""
+    for name, unit, what in [('send rate, 8 B, {} of processes', '/s', 'send'),
+                             ('memory of a process, {}', 'B', 'memory')]:
+        one = name.format('1 pair')
+        PEERS[one] = Joined(f'crowd {what} 1')
+        yield Row('scale', name.format(f'{PAIRS} pairs'), unit, Joined(f'crowd {what} {PAIRS}'), [one])
+
+
 def scale_rows():
     yield from scale_rows_of('send rate, 8 B', '/s', 'send')
     yield from scale_rows_of('send rate, 8 B, bursts of 16', '/s', 'send', burst=16)
     yield from scale_rows_of('write rate, 8 B', '/s', 'write')
     yield from scale_rows_of('write rate, 8 B, in packets', '/s', 'write', 'packet')
     yield from scale_rows_of('send latency, 8 B', 's', 'latency')
+    yield from crowd_rows()
     PEERS['TCP connections, loopback'] = Alone(f'connect tcp {CONNECTIONS}')
     yield Row('scale', 'connections set up by rdma_cm', '/s', Joined(f'connect rdma {CONNECTIONS}'),
               ['TCP connections, loopback'])
@@ -202,6 +213,7 @@ def wake_rows():
 
 def idle_rows():
     yield Row('idle', 'sixteen idle programs and urxed', 'CPU', Idle(16))
+    yield Row('idle', 'urxed alone, with an uplink af_packet', 'CPU', Idle(0, 'af_packet'))
 
 
 def hook_rows():

@@ -32,60 +32,15 @@ static uint64_t memory(void)
 	return kib * 1024;
 }
 
-static uint32_t window(const struct joined *p)
-{
-	uint64_t all = (uint64_t)p->depth * p->count;
-
-	return all < JOINED_WINDOW ? (uint32_t)all : JOINED_WINDOW;
-}
-
-/* Sends `messages` in turn on each connection, as many at a time as the window is wide. */
-static void send_all(struct joined *p, enum ibv_wr_opcode opcode, uint32_t messages)
-{
-	uint32_t posted = 0, done = 0;
-
-	for (; posted < window(p) && posted < messages; posted++)
-		joined_post(p, opcode);
-	while (done < messages) {
-		uint32_t n = joined_poll(p, p->send_cq);
-
-		done += n;
-		for (; n && posted < messages; n--, posted++)
-			joined_post(p, opcode);
-	}
-}
-
-/* The other side of it: has a receive for each. */
-static void receive_all(struct joined *p, uint32_t messages)
-{
-	for (uint32_t i = 0; i < messages;) {
-		uint32_t n = joined_poll(p, p->recv_cq);
-
-		for (uint32_t k = 0; k < n; k++)
-			joined_post_receive(p, p->wcs[k].wr_id);
-		i += n;
-	}
-}
-
-static void transfer(struct joined *p, enum ibv_wr_opcode opcode, uint32_t messages)
-{
-	if (p->leads)
-		send_all(p, opcode, messages);
-	else if (opcode == IBV_WR_SEND)
-		receive_all(p, messages);
-	/* Acknowledgements go out meanwhile, and WRITEs come in. */
-	joined_attend(p);
-}
-
 static double rate(struct joined *p, enum ibv_wr_opcode opcode)
 {
 	uint32_t messages = p->count > MESSAGES / 4 ? 4 * p->count : MESSAGES;
 	double start;
 
 	/* Each connection once and the queues' pages with it. */
-	transfer(p, opcode, 2 * p->depth * p->count);
+	joined_transfer(p, opcode, 2 * p->depth * p->count);
 	start = bench_now();
-	transfer(p, opcode, messages);
+	joined_transfer(p, opcode, messages);
 	return messages / (bench_now() - start);
 }
 
@@ -148,7 +103,7 @@ static double active(struct joined *p)
 
 	joined_prepare(p);
 	for (int turn = 0; turn < 2; turn++, p->leads = !p->leads)
-		transfer(p, IBV_WR_SEND, 2 * p->depth * p->count);
+		joined_transfer(p, IBV_WR_SEND, 2 * p->depth * p->count);
 	return (double)(memory() - before) / p->count;
 }
 
