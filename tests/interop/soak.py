@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """
 urxe and Linux' rxe for a long time, over a network that loses, doubles and delays: programs in an
-order that the seed says, at all path MTUs. The daemon must be at the end what it was before.
+order that the seed says, at all path MTUs that the link takes. The daemon must be at the end what it was before.
 """
 import os
 import random
@@ -14,10 +14,12 @@ from host import Failure, main, open_files, until
 from peers import PATH_MTUS, through_faults
 from rdma import VERBS_CHECK
 
+HEADERS = 100  # bytes, at the most, of IP to ICRC
 
-def chosen(dice):
+
+def chosen(dice, link_mtu):
     """A program with its arguments, and the path MTU that they are for."""
-    mtu = dice.choice(PATH_MTUS)
+    mtu = dice.choice([mtu for mtu in PATH_MTUS if mtu < link_mtu - HEADERS])
     if dice.random() < 0.5:
         return operations.with_contents(dice.choice(operations.CONTENTS_UNDER_FAULTS), mtu), mtu
     return operations.perftest(dice.choice(operations.UNDER_FAULTS), mtu), mtu
@@ -35,7 +37,7 @@ def soak(net, dice, seconds):
     files = len(open_files(net.host.daemon.process.pid))
     count, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        through_faults(net, *chosen(dice))
+        through_faults(net, *chosen(dice, net.wire.mtu))
         count += 1
         if not net.host.daemon.running():
             raise Failure('urxed has ended')
