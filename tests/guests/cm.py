@@ -14,7 +14,7 @@ from rdma import GUEST, HOST, MTU, SECONDS, WIRES, start
 from rdmacm import KERNEL_ATTEMPTS, OWN_ATTEMPTS, came_too_early, end_well, start_server
 
 GROUP = '239.1.2.3'
-SENDERS = 50
+SENDERS = 50  # at most, with kernels that lose what mckey has just sent
 # Server and client; {} is the server's address. rping -V checks contents.
 PROGRAMS = [
     (['rping', '-s', '-C', '10', '-V'], ['rping', '-c', '-a', '{}', '-C', '10', '-V']),
@@ -114,15 +114,18 @@ def check_death(host, guest):
 def send_until_received(guest, sender, receiver):
     """
     mckey ends without asking whether its datagrams have left, and with Linux 6.12, where a thread
-    of the kernel sends them, most have not: they are lost with the queue pair.
+    of the kernel sends them, most have not: they are lost with the queue pair. Linux 6.1 sends
+    them while mckey posts them, so all of one sender's have to come.
     """
+    if guest.run('cat /proc/sys/kernel/osrelease').startswith('6.1.'):
+        finish(receiver, guest.start(sender))
+        return
     for _ in range(SENDERS):
         end_well(guest.start(sender), SECONDS)
         if not receiver.running():
-            break
-    else:
-        raise Failure(f'{SENDERS} times {sender}, and still waiting: {receiver.describe()}')
-    end_well(receiver, SECONDS)
+            end_well(receiver, SECONDS)
+            return
+    raise Failure(f'{SENDERS} times {sender}, and still waiting: {receiver.describe()}')
 
 
 def check_groups(host, guest):

@@ -19,7 +19,11 @@ TRIES = 4
 PATH_MTUS = [256, 512, 1024, 2048, 4096]
 
 
-def ways(versions=(4, 6)):
+# Of parts with two MTUs: with the larger one each side serves by the IP that it did not before.
+ORDER = {mtu: (6, 4) if mtu == max(PATH_MTUS) else (4, 6) for mtu in PATH_MTUS}
+
+
+def ways(versions):
     """Each side once the server, over the one and the other IP."""
     return zip((serve_guest, serve_host), versions)
 
@@ -31,7 +35,7 @@ def one_way(net, serve, version, argv, mtu):
     print(f'{time.monotonic() - start:.1f} s', flush=True)
 
 
-def both_ways(net, argv, mtu, versions=(4, 6)):
+def both_ways(net, argv, mtu, versions):
     for serve, version in ways(versions):
         one_way(net, serve, version, argv, mtu)
 
@@ -45,9 +49,9 @@ def run_perftest(net, mtu):
 
 def run_sizes(net, mtu):
     for argv in operations.SIZES + operations.WAYS:
-        both_ways(net, operations.perftest(argv, mtu), mtu)
+        both_ways(net, operations.perftest(argv, mtu), mtu, ORDER[mtu])
     for argv in operations.LARGEST:
-        both_ways(net, operations.with_contents(argv, mtu), mtu)
+        both_ways(net, operations.with_contents(argv, mtu), mtu, ORDER[mtu])
 
 
 def run_contents(net, mtu):
@@ -65,8 +69,8 @@ def ended_first(failure):
     return 'transport retry counter exceeded' in text and report.PINGPONG.search(text)
 
 
-def through_faults(net, argv, mtu):
-    for serve, version in ways():
+def through_faults(net, argv, mtu, versions):
+    for serve, version in ways(versions):
         for left in reversed(range(TRIES)):
             try:
                 one_way(net, serve, version, argv, mtu)
@@ -79,9 +83,9 @@ def through_faults(net, argv, mtu):
 
 def run_faults(net, mtu):
     for argv in operations.CONTENTS_UNDER_FAULTS:
-        through_faults(net, operations.with_contents(argv, mtu), mtu)
+        through_faults(net, operations.with_contents(argv, mtu), mtu, ORDER[mtu])
     for argv in operations.UNDER_FAULTS:
-        through_faults(net, operations.perftest(argv, mtu), mtu)
+        through_faults(net, operations.perftest(argv, mtu), mtu, ORDER[mtu])
     net.check_faults()
 
 

@@ -16,13 +16,21 @@ from rdma import VERBS_CHECK
 
 HEADERS = 100  # bytes, at the most, of IP to ICRC
 
+<<<<<<< ours
 
 def chosen(dice, link_mtu):
     """A program with its arguments, and the path MTU that they are for."""
     mtu = dice.choice([mtu for mtu in PATH_MTUS if mtu < link_mtu - HEADERS])
+=======
+def chosen(dice):
+    """A program with its arguments, the path MTU that they are for, and the IP for each way."""
+    mtu, versions = dice.choice(PATH_MTUS), dice.choice([(4, 6), (6, 4)])
+>>>>>>> theirs
     if dice.random() < 0.5:
-        return operations.with_contents(dice.choice(operations.CONTENTS_UNDER_FAULTS), mtu), mtu
-    return operations.perftest(dice.choice(operations.UNDER_FAULTS), mtu), mtu
+        argv = operations.with_contents(dice.choice(operations.CONTENTS_UNDER_FAULTS), mtu)
+    else:
+        argv = operations.perftest(dice.choice(operations.UNDER_FAULTS), mtu)
+    return argv, mtu, versions
 
 
 def check_daemon(host, files):
@@ -53,6 +61,8 @@ def run():
     print(f'--seed {options.seed}', flush=True)
     with lan.make(options, [os.path.join(options.build, VERBS_CHECK)]) as net:
         count = soak(net, random.Random(options.seed), options.seconds)
+        if options.fault:
+            net.check_faults()
     print(f'{count} programs in {options.seconds} s, both ways each')
 
 
