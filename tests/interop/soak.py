@@ -16,16 +16,11 @@ from rdma import VERBS_CHECK
 
 HEADERS = 100  # bytes, at the most, of IP to ICRC
 
-<<<<<<< ours
 
 def chosen(dice, link_mtu):
-    """A program with its arguments, and the path MTU that they are for."""
-    mtu = dice.choice([mtu for mtu in PATH_MTUS if mtu < link_mtu - HEADERS])
-=======
-def chosen(dice):
     """A program with its arguments, the path MTU that they are for, and the IP for each way."""
-    mtu, versions = dice.choice(PATH_MTUS), dice.choice([(4, 6), (6, 4)])
->>>>>>> theirs
+    mtu = dice.choice([mtu for mtu in PATH_MTUS if mtu < link_mtu - HEADERS])
+    versions = dice.choice([(4, 6), (6, 4)])
     if dice.random() < 0.5:
         argv = operations.with_contents(dice.choice(operations.CONTENTS_UNDER_FAULTS), mtu)
     else:
