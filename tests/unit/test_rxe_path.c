@@ -5,6 +5,7 @@
  * and answers; and which packets a VLAN or a connection keeps out.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rxe/psn.h>
@@ -381,17 +382,83 @@ static void test_addresses(void **state)
 				check_addresses(net, type, before);
 }
 
-/* A frame that is as predicted but for its lengths, or for what they enclose. */
+/* Takes a connection down and up again, to RTR, with another peer. */
+static void reconnect(struct engine *e, const struct conn_attr *conn, struct urxe_gid dgid)
+{
+	struct urxe_qp_attr attr = conn_qp_attr(conn, 1, e->a, e->end[0].qpn);
+
+	attr.path.dgid = dgid;
+	for (attr.state = URXE_QPS_RESET; attr.state <= URXE_QPS_RTR; attr.state++)
+		assert_int_equal(urxe_qp_modify(e->end[1].qp, e->pair->now, &attr,
+						conn_mask(conn->type, attr.state)),
+				 0);
+}
+
+/* What was predicted of a peer is not of the next one. */
+static void test_predicted_peer_changes(void **state)
+{
+	(void)state;
+	for (uint8_t type = URXE_QPT_RC; type <= URXE_QPT_UC; type++) {
+		struct conn_attr conn = conn_default(type);
+		struct urxe_packet first, p;
+		struct engine e;
+
+		conn.net = URXE_NET_IPV4;
+		engine_open(&e, &conn);
+		first = p = from_peer(&e, &conn, type == URXE_QPT_RC ? 0x04 : 0x24);
+		deliver(&e, &p, 1);
+		p = first;
+		p.sgid = craft_gid(conn.net, 98);
+		reconnect(&e, &conn, p.sgid);
+		inject(&e, &first);
+		assert_int_equal(drops(e.b, URXE_DROP_BAD_SGID), 1);
+		deliver(&e, &p, 2);
+		assert_int_equal(all_drops(e.b), 1);
+		engine_close(&e);
+	}
+}
+
+/* In memory that ends where the frame does, so that AddressSanitizer sees what reads on. */
+static void input_exact(struct engine *e, const uint8_t *data, uint32_t len)
+{
+	struct urxe_frame frame = {malloc(len), len, len};
+
+	assert_non_null(frame.data);
+	memcpy(frame.data, data, len);
+	urxe_input(e->b->dev, e->pair->now, &frame, 1);
+	free(frame.data);
+}
+
+static void add_to(uint8_t *field, int16_t more)
+{
+	craft_put16(field, (uint16_t)(craft_get16(field) + more));
+}
+
+/*
+ * A frame that is as predicted but for its lengths, of 44 bytes from the IPv4 and 24 from the UDP
+ * header on, or for what they enclose.
+ */
 static void test_predicted_lengths(void **state)
 {
 	static const struct {
-		uint8_t at; /* of 16 bits */
-		int16_t more;
+		int16_t ip_more;
+		int16_t udp_more;
 		enum urxe_drop drop;
 	} rows[] = {
-		{16, 1, URXE_DROP_TRUNCATED},   {16, -1, URXE_DROP_BAD_UDP},
-		{38, 4, URXE_DROP_BAD_UDP},     {38, -4, URXE_DROP_BAD_UDP},
-		{16, -50, URXE_DROP_TRUNCATED}, {16, -36, URXE_DROP_BAD_IP},
+		{1, 0, URXE_DROP_TRUNCATED},
+		{-1, 0, URXE_DROP_BAD_UDP},
+		{0, 4, URXE_DROP_BAD_UDP},
+		{0, -4, URXE_DROP_BAD_UDP},
+		{-50, 0, URXE_DROP_TRUNCATED},
+		{-36, 0, URXE_DROP_BAD_IP},
+		/* The two agree. */
+		{4, 4, URXE_DROP_TRUNCATED},
+		{-4, -4, URXE_DROP_BAD_LENGTH},
+		{-16, -16, URXE_DROP_BAD_LENGTH},
+		{-17, -17, URXE_DROP_BAD_UDP},
+		{-20, -20, URXE_DROP_BAD_UDP},
+		{-24, -24, URXE_DROP_BAD_UDP},
+		{-28, -28, URXE_DROP_BAD_IP},
 	};
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	uint8_t data[CRAFT_MAX];
@@ -404,19 +471,17 @@ static void test_predicted_lengths(void **state)
 	p = from_peer(&e, &conn, 0x04);
 	deliver(&e, &p, 1);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct urxe_frame frame = {data, craft_frame(data, &p), sizeof(data)};
+		uint32_t len = craft_frame(data, &p);
 		uint64_t before = drops(e.b, rows[i].drop);
 
-		craft_put16(data + rows[i].at,
-			    (uint16_t)(craft_get16(data + rows[i].at) + rows[i].more));
-		urxe_input(e.b->dev, e.pair->now, &frame, 1);
-		assert_int_equal(drops(e.b, rows[i].drop), before + 1);
+		add_to(data + 16, rows[i].ip_more);
+		add_to(data + 38, rows[i].udp_more);
+		input_exact(&e, data, len);
+		if (drops(e.b, rows[i].drop) != before + 1)
+			fail_msg("IPv4 %+d, UDP %+d", rows[i].ip_more, rows[i].udp_more);
 	}
-	for (uint32_t len = craft_frame(data, &p); len--;) {
-		struct urxe_frame frame = {data, len, sizeof(data)};
-
-		urxe_input(e.b->dev, e.pair->now, &frame, 1);
-	}
+	for (uint32_t len = craft_frame(data, &p); len--;)
+		input_exact(&e, data, len);
 	expect_none(&e.b->recv_cq);
 	deliver(&e, &p, 2);
 	engine_close(&e);
@@ -433,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_two_vlans),
 		cmocka_unit_test(test_multicast),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_predicted_peer_changes),
 		cmocka_unit_test(test_predicted_lengths),
 	};
 
