@@ -14,7 +14,7 @@
 #include "resp_recv.h"
 #include "retry.h"
 
-#define QP_TIMERS 3
+#define QP_TIMERS 4
 
 static bool valid_type(uint8_t type)
 {
@@ -141,6 +141,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->mtu = dev->path_mtu;
 	timer_init(&qp->timer, qp, retry_timer);
 	timer_init(&qp->gap_timer, qp, gap_timer);
+	timer_init(&qp->ack_timer, qp, resp_ack);
 	gap_init(&qp->resp.gap);
 	LIST_INIT(&qp->windows);
 	timer_init(&qp->pace.timer, qp, qp_schedule);
@@ -173,6 +174,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
 	timer_remove(&qp->dev->timers, &qp->gap_timer);
+	timer_remove(&qp->dev->timers, &qp->ack_timer);
 	gap_clear(qp);
 	timer_remove(&qp->dev->timers, &qp->pace.timer);
 	idmap_remove(&qp->dev->qps, qp->qpn);
@@ -250,6 +252,7 @@ void qp_event(struct urxe_qp *qp, enum urxe_async event)
 static void drop_responses(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = false;
+	timer_clear(&qp->ack_timer);
 	if (!qp->resp.nak)
 		resource_clear_all(qp);
 }
@@ -288,6 +291,7 @@ void qp_reset(struct urxe_qp *qp)
 
 	unschedule(qp);
 	timer_clear(&qp->timer);
+	timer_clear(&qp->ack_timer);
 	gap_clear(qp);
 	timer_clear(&qp->pace.timer);
 	qp->sq.cur = qp->sq.tail = qp->sq.head;

@@ -13,6 +13,9 @@
 #include "resp_recv.h"
 #include "wire.h"
 
+/* This long after a duplicate, no other is on its way behind it. */
+#define DUPLICATES_QUIET_NS 1000000
+
 /* --- Reliable connection. */
 
 static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
@@ -23,7 +26,7 @@ static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
 	qp_schedule(qp);
 }
 
-static void ack(struct urxe_qp *qp)
+void resp_ack(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = true;
 	qp_schedule(qp);
@@ -83,6 +86,22 @@ static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	return true;
 }
 
+/*
+ * Requests are repeated in a row, and the ACK of one is the ACK of all (IBA 9.7.5.1.2). So those
+ * that do not ask for it wait for the one that does; it may be lost, and then they have theirs once
+ * no more come. Linux' rxe never ends a request of which it hears amid its repetition that all of
+ * it was executed (docs/recovery.md).
+ */
+static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	if (p->ack_req || dev->attr.go_back_n)
+		resp_ack(qp);
+	else
+		timer_set(&dev->timers, &qp->ack_timer, dev->now + DUPLICATES_QUIET_NS);
+}
+
 static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct resp_resource *res;
@@ -97,7 +116,7 @@ static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t 
 		else
 			answered = repeat_result(qp, res, flags);
 	} else {
-		ack(qp);
+		ack_duplicate(qp, p);
 	}
 	if (answered)
 		qp_count(qp, URXE_EVENT_DUP_REQUEST);
@@ -125,7 +144,7 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
-		ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
+		resp_ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
 	return !syndrome;
 }
 

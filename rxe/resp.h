@@ -11,5 +11,7 @@
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
 /* Answers with a NAK; one that is neither for a sequence error nor RNR ends the connection. */
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
+/* All that was executed is acknowledged. */
+void resp_ack(struct urxe_qp *qp);
 
 #endif

@@ -261,6 +261,172 @@ static void test_kept_and_reset(void **state)
 	engine_close(&e);
 }
 
+/* --- Repeated requests, of which the last one asks for an acknowledgement. */
+
+#define MESSAGE_PACKETS 5
+#define QUIET_NS        1000000
+
+/* Packet i of a SEND, whose last one asks for an acknowledgement. */
+static void inject_send(struct engine *e, const struct conn_attr *conn, uint32_t i)
+{
+	bool last = i == MESSAGE_PACKETS - 1;
+	struct urxe_packet p = from_peer(e, conn, last ? 0x02 : i ? 0x01 : 0x00);
+
+	p.psn = (p.psn + i) & 0xffffff;
+	p.payload_len = 1024;
+	p.ack_req = last;
+	inject(e, &p);
+}
+
+static void inject_sends(struct engine *e, const struct conn_attr *conn, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		inject_send(e, conn, i);
+		expect_quiet(e);
+	}
+}
+
+/* Node b has all of the SEND. */
+static void open_with_message(struct engine *e, const struct conn_attr *conn)
+{
+	open_reordering(e, conn);
+	post_recv(&e->end[1], 1, 0, MESSAGE_PACKETS * 1024);
+	inject_sends(e, conn, MESSAGE_PACKETS - 1);
+	inject_send(e, conn, MESSAGE_PACKETS - 1);
+	assert_int_equal(answers(e).n, 1);
+	expect_wc(&e->b->recv_cq, 1, URXE_WC_SUCCESS);
+}
+
+static struct conn_attr message_conn(void)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.path_mtu = URXE_MTU_1024;
+	return conn;
+}
+
+static void expect_ack(struct engine *e, const struct conn_attr *conn)
+{
+	struct answers got = answers(e);
+
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.syndrome >> 5, 0);
+	assert_int_equal(got.psn, (conn->psn[0] + MESSAGE_PACKETS - 1) & 0xffffff);
+	assert_int_equal(got.msn, 1);
+}
+
+/*
+ * The acknowledgement was lost, and all is sent again: the answer waits for the packet that asks.
+ * Linux' rxe never ends a request that is acknowledged before it was sent anew to its end.
+ */
+static void test_repeated_to_the_end(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct engine e;
+
+	(void)state;
+	open_with_message(&e, &conn);
+	for (unsigned round = 0; round < 3; round++) {
+		inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
+		inject_send(&e, &conn, MESSAGE_PACKETS - 1);
+		expect_ack(&e, &conn);
+		e.pair->now += 10 * QUIET_NS;
+		expect_quiet(&e);
+	}
+	assert_int_equal(events(e.b, URXE_EVENT_DUP_REQUEST), 3 * MESSAGE_PACKETS);
+	engine_close(&e);
+}
+
+/* The packet that asks is lost, or there is none: the others are answered when no more come. */
+static void test_repeated_in_part(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct engine e;
+
+	(void)state;
+	open_with_message(&e, &conn);
+	inject_send(&e, &conn, 0);
+	expect_quiet(&e);
+	e.pair->now += QUIET_NS - 1;
+	inject_send(&e, &conn, 1);
+	e.pair->now += QUIET_NS - 1;
+	expect_quiet(&e);
+	assert_true(urxe_next_deadline(e.b->dev) <= e.pair->now + 1);
+	e.pair->now++;
+	expect_ack(&e, &conn);
+	e.pair->now += 10 * QUIET_NS;
+	expect_quiet(&e);
+	engine_close(&e);
+}
+
+/* What is sent anew answers for the duplicates before it, and a gap's NAK does. */
+static void test_repeated_and_answered(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct answers got;
+	struct engine e;
+
+	(void)state;
+	open_with_message(&e, &conn);
+	inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
+	inject_write(&e, &conn, MESSAGE_PACKETS + 1, 0x22);
+	e.pair->now += REORDER_NS;
+	got = answers(&e);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.syndrome, 0x60);
+	inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
+	inject_write(&e, &conn, MESSAGE_PACKETS, 0x11);
+	got = answers(&e);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(got.msn, 3);
+	e.pair->now += 10 * QUIET_NS;
+	expect_quiet(&e);
+	engine_close(&e);
+}
+
+/* An answer that waits ends with the connection. */
+static void test_repeated_and_reset(void **state)
+{
+	struct conn_attr conn = message_conn();
+
+	(void)state;
+	for (enum urxe_qp_state to = URXE_QPS_RESET; to <= URXE_QPS_ERR; to += URXE_QPS_ERR) {
+		struct engine e;
+
+		open_with_message(&e, &conn);
+		inject_send(&e, &conn, 0);
+		expect_quiet(&e);
+		assert_int_equal(urxe_qp_modify(e.end[1].qp, e.pair->now,
+						&(struct urxe_qp_attr){.state = to}, URXE_QP_STATE),
+				 0);
+		e.pair->now += 10 * QUIET_NS;
+		expect_quiet(&e);
+		engine_close(&e);
+	}
+}
+
+/* A strict responder has nothing that waits. */
+static void test_repeated_strict(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct engine e;
+
+	(void)state;
+	e.pair = pair_create(&(struct pair_attr){.seed = 1, .go_back_n = {true, true}});
+	e.a = e.pair->node[0];
+	e.b = e.pair->node[1];
+	conn_open(e.pair, &conn, e.end);
+	post_recv(&e.end[1], 1, 0, MESSAGE_PACKETS * 1024);
+	for (uint32_t i = 0; i < MESSAGE_PACKETS; i++)
+		inject_send(&e, &conn, i);
+	expect_ack(&e, &conn);
+	for (uint32_t i = 0; i < MESSAGE_PACKETS; i++) {
+		inject_send(&e, &conn, i);
+		expect_ack(&e, &conn);
+	}
+	engine_close(&e);
+}
+
 /* --- The requester: what it sends again, over a cable that loses chosen frames. */
 
 #define MTU_PACKETS 1024 /* bytes of a packet in the connections below */
@@ -679,6 +845,11 @@ int main(void)
 		cmocka_unit_test(test_kept_behind_error),
 		cmocka_unit_test(test_kept_behind_rnr),
 		cmocka_unit_test(test_kept_and_reset),
+		cmocka_unit_test(test_repeated_to_the_end),
+		cmocka_unit_test(test_repeated_in_part),
+		cmocka_unit_test(test_repeated_and_answered),
+		cmocka_unit_test(test_repeated_and_reset),
+		cmocka_unit_test(test_repeated_strict),
 		cmocka_unit_test(test_gaps_alone),
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_strict_peer),
