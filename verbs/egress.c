@@ -10,6 +10,9 @@
 /* What urxe_output wants for a frame: the payload, the Ethernet header and a VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
 
+/* Bytes of a frame, on average, from which on its copy is worth being saved. */
+#define STREAM_FRAME 1024
+
 struct egress_route {
 	struct vnic_outbox *outbox;
 	struct peer *peer;     /* NULL: no memory for it */
@@ -39,6 +42,8 @@ static void close_route(struct egress *egress, uint32_t process)
 {
 	peer_close(egress->routes[process]->peer);
 	vnic_outbox_close(egress->routes[process]->outbox);
+	if (egress->stream == egress->routes[process])
+		egress->stream = NULL;
 	free(egress->routes[process]);
 	egress->routes[process] = NULL;
 }
@@ -162,14 +167,30 @@ static uint32_t take_slots(struct egress *egress, uint64_t now, uint32_t n)
 	return egress->spare ? take_spares(egress, n) : egress->free;
 }
 
+/* Buffers of the inbox to which a stream goes; 0: there is none, or it takes nothing now. */
+static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
+{
+	struct egress_route *route = egress->stream;
+
+	if (!route || now < route->detour_until || !vnic_driver_direct(egress->nic))
+		return 0;
+	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
+}
+
 uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
+	const struct vnic_frame *from = egress->slots;
+
 	/* Frames that went straight have left their buffers for the next ones. */
 	if (egress->free < n)
 		n = take_slots(egress, now, n);
+	egress->n_ahead = take_ahead(egress, now, n);
+	if (egress->n_ahead) {
+		from = egress->ahead;
+		n = egress->n_ahead;
+	}
 	for (uint32_t i = 0; i < n; i++)
-		frames[i] = (struct urxe_frame){.data = egress->slots[i].data,
-						.room = egress->slots[i].room};
+		frames[i] = (struct urxe_frame){.data = from[i].data, .room = from[i].room};
 	return n;
 }
 
@@ -260,14 +281,67 @@ bool egress_flush(struct egress *egress, uint64_t now)
 	return egress->first == egress->count;
 }
 
+/* Whether a frame goes where the stream does. */
+static bool in_stream(const struct egress *egress, const struct urxe_frame *frame)
+{
+	return process_of(frame->dest_qpn) == egress->stream_process &&
+	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
+}
+
+/*
+ * Of frames that were written where the stream goes, hands over those that belong there, and
+ * moves the rest from the first on that does not. Returns how many were handed over.
+ */
+static uint32_t end_ahead(struct egress *egress, const struct urxe_frame *frames, uint32_t n)
+{
+	uint32_t sent = 0;
+
+	for (; sent < n && in_stream(egress, &frames[sent]); sent++)
+		egress->ahead[sent].len = frames[sent].len;
+	for (uint32_t i = sent; i < n; i++)
+		memcpy(egress->slots[i - sent].data, frames[i].data, frames[i].len);
+	vnic_outbox_commit(egress->stream->outbox, egress->ahead, sent);
+	egress->n_ahead = 0;
+	egress_count(egress, VNIC_DIRECT_SENT, sent);
+	if (sent)
+		egress->stream->stuck_since = 0;
+	return sent;
+}
+
+static bool are_large(const struct urxe_frame *frames, uint32_t n)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += frames[i].len;
+	return bytes >= (uint64_t)n * STREAM_FRAME;
+}
+
+/* Large frames to one process make a stream, whose next frames probably go there too. */
+static void foresee(struct egress *egress, const struct urxe_frame *frames, uint32_t n)
+{
+	egress->stream = NULL;
+	if (!are_large(frames, n))
+		return;
+	egress->stream_process = process_of(frames[0].dest_qpn);
+	for (uint32_t i = 0; i < n; i++)
+		if (!in_stream(egress, &frames[i]))
+			return;
+	egress->stream = egress->routes[egress->stream_process];
+}
+
 bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		egress->slots[i].len = frames[i].len;
-		egress->qpns[i] = frames[i].dest_qpn;
+	uint32_t sent = egress->n_ahead ? end_ahead(egress, frames, n) : 0;
+
+	if (n)
+		foresee(egress, frames, n);
+	for (uint32_t i = sent; i < n; i++) {
+		egress->slots[i - sent].len = frames[i].len;
+		egress->qpns[i - sent] = frames[i].dest_qpn;
 	}
 	egress->first = egress->posted = egress->placed = 0;
-	egress->count = n;
+	egress->count = n - sent;
 	return egress_flush(egress, now);
 }
 

@@ -8,6 +8,8 @@
  * free buffer. A frame whose inbox is full waits here, and what is behind it too,
  * as frames wait in the switch, until the receiver counts as stalled.
  *
+ * Large frames that went all into one inbox are a stream: the next ones are written there at once.
+ *
  * A switch that takes nothing (urxed is stopped, or about to be replaced) holds up no
  * one who does not need it: what goes straight still does, the rest is lost.
  *
@@ -50,6 +52,11 @@ struct egress {
 	/* Buffers that were given together; from `first` to `count` frames wait in them. */
 	struct vnic_frame slots[EGRESS_BURST];
 	uint32_t qpns[EGRESS_BURST]; /* where they go */
+	/* Where the last burst of large frames went; and buffers of that inbox, with its lock. */
+	struct egress_route *stream; /* NULL: there is none */
+	uint32_t stream_process;
+	struct vnic_frame ahead[EGRESS_BURST];
+	uint32_t n_ahead;
 	uint32_t first, count;
 	uint32_t free;   /* slots, from the first, that the NIC has given and not got back */
 	uint32_t posted; /* of the slots, from the first: the NIC has them */
@@ -79,7 +86,8 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 
 /*
  * Buffers for the engine to write to, up to n (at most EGRESS_BURST); only while
- * nothing waits. 0: the switch has given back none.
+ * nothing waits. 0: the switch has given back none. Else an egress_send has to follow, since those
+ * of another process's inbox are given with its lock.
  */
 uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /* Sends the first n of them, or lets them wait: false. */

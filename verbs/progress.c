@@ -74,7 +74,7 @@ void progress_transmit(uint64_t now)
 		uint32_t room = egress_reserve(&port.egress, now, frames, wanted);
 		uint32_t n = room ? urxe_output(port.dev, now, frames, room) : 0;
 
-		more = egress_send(&port.egress, now, frames, n) && n == wanted;
+		more = egress_send(&port.egress, now, frames, n) && n && n == room;
 		wanted = BURST;
 	}
 }

@@ -27,7 +27,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum step { SEND, RECEIVE, RELEASE, SCRIBBLE, INTERRUPT, DEATH, STEP_KINDS };
+enum step { SEND, RECEIVE, RELEASE, SCRIBBLE, INTERRUPT, DEATH, SEND_IN_PLACE, STEP_KINDS };
 
 struct crowd {
 	struct vnic_inbox *inbox;
@@ -96,6 +96,24 @@ static void send_burst(struct crowd *c, uint32_t sender, uint32_t n)
 	c->sent = (uint8_t)(c->sent + sent);
 }
 
+/* The same, but that the last of those for which there was room is kept. */
+static void send_in_place(struct crowd *c, uint32_t sender, uint32_t n)
+{
+	struct vnic_frame frames[BURST];
+	uint32_t room = vnic_outbox_reserve(c->senders[sender], frames, n);
+
+	require(room <= n);
+	if (!room)
+		return;
+	for (uint32_t i = 0; i < room; i++, c->sent++) {
+		require(frames[i].room == VNIC_FRAME_MAX(MTU));
+		memset(frames[i].data, c->sent, LEN);
+		frames[i].len = 1 + c->sent % LEN;
+	}
+	c->sent--;
+	vnic_outbox_commit(c->senders[sender], frames, room - 1);
+}
+
 static void receive_burst(struct crowd *c, uint32_t n)
 {
 	struct vnic_frame frames[BURST];
@@ -146,6 +164,7 @@ static void step(struct crowd *c, const uint8_t *how)
 		else
 			(void)vnic_inbox_irq_unmask(c->inbox);
 		break;
+	case SEND_IN_PLACE: send_in_place(c, how[1] & 1, 1 + how[2] % BURST); break;
 	case DEATH: vnic_inbox_keeper_unlock(c->keeper, how[1] & 3); break;
 	default: abort();
 	}

@@ -20,6 +20,7 @@
 
 #define MTU  1500
 #define LEN  100
+#define LONG 1200 /* of a stream's frames */
 #define T0   1000000000ull
 #define OURS 0x1000u   /* QPNs: ours, */
 #define PEER 0x5000u   /* of a process that we know, */
@@ -34,6 +35,7 @@ struct fixture {
 	struct vnic_loop *loop;
 	struct vnic_inbox *inbox;
 	struct egress egress;
+	uint32_t len;    /* of frames */
 	uint8_t next;    /* what the next frame carries */
 	uint8_t seen[8]; /* what frames carried, of the last look */
 };
@@ -63,7 +65,7 @@ static int setup(void **state)
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = OURS};
 	static struct fixture f;
 
-	f = (struct fixture){0};
+	f = (struct fixture){.len = LEN};
 	memcpy(who.mac, our_mac, 6);
 	assert_int_equal(vnic_loop_open(MTU, &f.loop), 0);
 	allow(f.loop, true);
@@ -92,10 +94,10 @@ static bool send_to(struct fixture *f, uint64_t now, const uint8_t *const *macs,
 
 	assert_int_equal(egress_reserve(&f->egress, now, frames, n), n);
 	for (uint32_t i = 0; i < n; i++) {
-		assert_true(frames[i].room >= LEN);
-		memset(frames[i].data, f->next++, LEN);
+		assert_true(frames[i].room >= f->len);
+		memset(frames[i].data, f->next++, f->len);
 		memcpy(frames[i].data, macs[i], 6);
-		frames[i].len = LEN;
+		frames[i].len = f->len;
 		frames[i].dest_qpn = qpns[i];
 	}
 	return egress_send(&f->egress, now, frames, n);
@@ -120,8 +122,8 @@ static uint32_t by_inbox(struct fixture *f, uint32_t max)
 	uint32_t n = vnic_inbox_rx(f->inbox, frames, max);
 
 	for (uint32_t i = 0; i < n; i++) {
-		assert_int_equal(frames[i].len, LEN);
-		f->seen[i] = frames[i].data[LEN - 1];
+		assert_int_equal(frames[i].len, f->len);
+		f->seen[i] = frames[i].data[f->len - 1];
 	}
 	vnic_inbox_rx_release(f->inbox, n);
 	return n;
@@ -133,8 +135,8 @@ static uint32_t by_switch(struct fixture *f)
 	uint32_t n = vnic_device_tx(f->loop->device, 0, frames, 8);
 
 	for (uint32_t i = 0; i < n; i++) {
-		assert_int_equal(frames[i].len, LEN);
-		f->seen[i] = frames[i].data[LEN - 1];
+		assert_int_equal(frames[i].len, f->len);
+		f->seen[i] = frames[i].data[f->len - 1];
 	}
 	vnic_device_tx_done(f->loop->device, 0, n);
 	return n;
@@ -361,6 +363,127 @@ static void test_switch_stalled(void **state)
 	assert_int_equal(egress_reserve(&f->egress, now + EGRESS_SWITCH_NS - 1, frames, 4), 0);
 }
 
+/* --- Streams: frames that are written into the inbox. */
+
+/* Whether a burst is written into the inbox: its lock, the first word, is held meanwhile. */
+static bool ahead(struct fixture *f)
+{
+	struct urxe_frame frames[2];
+	const uint32_t *lock;
+	int fds[VNIC_INBOX_FDS];
+	bool held;
+
+	vnic_inbox_fds(f->inbox, fds);
+	lock = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	assert_ptr_not_equal(lock, MAP_FAILED);
+	assert_int_equal(egress_reserve(&f->egress, T0, frames, 2), 2);
+	held = *lock != 0;
+	assert_true(egress_send(&f->egress, T0, frames, 0));
+	assert_int_equal(*lock, 0);
+	munmap((void *)lock, 4096);
+	return held;
+}
+
+static void begin_stream(struct fixture *f)
+{
+	f->len = LONG;
+	assert_true(send_n(f, T0, 2));
+	assert_int_equal(by_inbox(f, 8), 2);
+	assert_true(ahead(f));
+	f->next = 0;
+}
+
+/* Large frames, all to one process of this host, are followed by more. */
+static void test_stream(void **state)
+{
+	const uint8_t *const macs[] = {our_mac, our_mac}, *const others[] = {other_mac, other_mac};
+	const uint32_t peer[] = {PEER, PEER}, apart[] = {PEER, FAR}, far[] = {FAR, FAR};
+	struct fixture *f = *state;
+
+	assert_false(ahead(f));
+	assert_true(send_n(f, T0, 2));
+	assert_false(ahead(f));
+	f->len = LONG;
+	assert_true(send_to(f, T0, macs, far, 2));
+	assert_false(ahead(f));
+	assert_true(send_to(f, T0, others, peer, 2));
+	assert_false(ahead(f));
+	assert_true(send_to(f, T0, macs, peer, 2));
+	assert_true(ahead(f));
+	assert_true(send_to(f, T0, macs, apart, 2));
+	assert_false(ahead(f));
+	assert_true(send_to(f, T0, macs, peer, 2));
+	assert_true(ahead(f));
+	f->len = LEN;
+	assert_true(send_to(f, T0, macs, peer, 2));
+	assert_false(ahead(f));
+}
+
+/* What goes elsewhere finds its way all the same, and nothing overtakes. */
+static void test_stream_parts(void **state)
+{
+	const uint8_t *const macs[] = {our_mac, our_mac, other_mac, our_mac, group_mac, our_mac};
+	const uint32_t qpns[] = {PEER, PEER, PEER, FAR, MANY, PEER};
+	struct fixture *f = *state;
+
+	begin_stream(f);
+	assert_true(send_to(f, T0, macs, qpns, 6));
+	assert_int_equal(by_inbox(f, 8), 3);
+	assert_memory_equal(f->seen, ((uint8_t[]){0, 1, 5}), 3);
+	assert_int_equal(by_switch(f), 3);
+	assert_memory_equal(f->seen, ((uint8_t[]){2, 3, 4}), 3);
+	assert_int_equal(counted(f, VNIC_DIRECT_SENT), 5);
+}
+
+/* As many as have room, and then they wait as others do. */
+static void test_stream_full(void **state)
+{
+	struct urxe_frame frames[EGRESS_BURST];
+	struct fixture *f = *state;
+	uint32_t sent;
+
+	begin_stream(f);
+	for (sent = 0; sent < VNIC_INBOX_FRAMES - 5; sent++)
+		assert_true(send_n(f, T0, 1));
+	assert_int_equal(egress_reserve(&f->egress, T0, frames, 8), 3);
+	assert_true(egress_send(&f->egress, T0, frames, 0));
+	assert_true(send_n(f, T0, 3));
+	assert_false(send_n(f, T0, 8));
+	assert_int_equal(egress_deadline(&f->egress), T0 + EGRESS_RETRY_NS);
+	for (uint32_t i = 0; i < sent + 3; i++)
+		assert_int_equal(by_inbox(f, 1), 1);
+	assert_true(egress_flush(&f->egress, T0 + EGRESS_RETRY_NS));
+	assert_int_equal(by_inbox(f, 8), 8);
+	assert_int_equal(f->seen[7], (uint8_t)(sent + 3 + 7));
+	assert_int_equal(by_switch(f), 0);
+	assert_true(ahead(f));
+}
+
+/* The ways end under a stream as under anything else. */
+static void test_stream_ends(void **state)
+{
+	struct fixture *f = *state;
+
+	begin_stream(f);
+	allow(f->loop, false);
+	assert_false(ahead(f));
+	assert_true(send_n(f, T0, 2));
+	assert_int_equal(by_switch(f), 2);
+	allow(f->loop, true);
+	assert_true(ahead(f));
+	vnic_inbox_destroy(f->inbox);
+	assert_true(send_n(f, T0, 2));
+	assert_int_equal(by_switch(f), 2);
+	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
+	assert_int_equal(vnic_inbox_create(MTU, &f->inbox), 0);
+	meet(f);
+	assert_false(ahead(f));
+	begin_stream(f);
+	/* Another way to the same process. */
+	meet(f);
+	assert_false(ahead(f));
+}
+
 /* Numbers come from the application, with 32 bits. */
 static void test_any_number(void **state)
 {
@@ -391,6 +514,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_forbidden, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_nic, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_switch_stalled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_any_number, setup, teardown),
 	};
 

@@ -43,8 +43,9 @@ struct fixture {
 	struct vnic_outbox *first, *second;
 	uint8_t *memory; /* as a hostile sender has it */
 	uint64_t size;
-	uint8_t next; /* what the next frame carries, */
-	uint8_t due;  /* and the next one received */
+	uint8_t next;  /* what the next frame carries, */
+	uint8_t due;   /* and the next one received */
+	bool in_place; /* the first sender writes frames where they are received */
 };
 
 static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
@@ -88,6 +89,14 @@ static int open_inbox(void **state)
 	return 0;
 }
 
+static int open_in_place(void **state)
+{
+	int rc = open_inbox(state);
+
+	((struct fixture *)*state)->in_place = true;
+	return rc;
+}
+
 static int close_inbox(void **state)
 {
 	struct fixture *f = *state;
@@ -98,6 +107,32 @@ static int close_inbox(void **state)
 	vnic_outbox_close(f->first);
 	vnic_outbox_close(f->second);
 	return 0;
+}
+
+/* As vnic_outbox_send, of n frames of LEN bytes, but for a lock that is not to be had. */
+static uint32_t send_in_place(struct vnic_outbox *outbox, const struct vnic_frame *from, uint32_t n,
+			      enum vnic_outbox_status *status)
+{
+	struct vnic_frame frames[2 * VNIC_INBOX_FRAMES];
+	uint32_t room = vnic_outbox_reserve(outbox, frames, n);
+
+	for (uint32_t i = 0; i < room; i++) {
+		memcpy(frames[i].data, from[i].data, LEN);
+		frames[i].len = LEN;
+	}
+	if (room)
+		vnic_outbox_commit(outbox, frames, room);
+	*status = room == n ? VNIC_OUTBOX_TAKEN : VNIC_OUTBOX_FULL;
+	return room;
+}
+
+static uint32_t send_frames(const struct fixture *f, struct vnic_outbox *outbox,
+			    const struct vnic_frame *frames, uint32_t n,
+			    enum vnic_outbox_status *status)
+{
+	if (f->in_place && outbox == f->first)
+		return send_in_place(outbox, frames, n, status);
+	return vnic_outbox_send(outbox, frames, n, status);
 }
 
 /* Frames that carry a number each; returns how many were taken. */
@@ -112,7 +147,7 @@ static uint32_t send_from(struct fixture *f, struct vnic_outbox *outbox, uint32_
 		memset(data[i], (uint8_t)(f->next + i), LEN);
 		frames[i] = (struct vnic_frame){.data = data[i], .len = LEN};
 	}
-	sent = vnic_outbox_send(outbox, frames, n, status);
+	sent = send_frames(f, outbox, frames, n, status);
 	f->next = (uint8_t)(f->next + sent);
 	return sent;
 }
@@ -189,6 +224,54 @@ static void test_full(void **state)
 		send_all(f, f->second, 1);
 		assert_int_equal(receive(f), sent);
 	}
+}
+
+/* From the reservation on the lock is held; what is not handed over is overwritten by others. */
+static void test_reserved(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_frame frames[3], more;
+	enum vnic_outbox_status status;
+
+	assert_int_equal(vnic_outbox_reserve(f->first, frames, 3), 3);
+	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), FIRST);
+	assert_int_equal(vnic_outbox_reserve(f->second, &more, 1), 0);
+	assert_int_equal(send_from(f, f->second, 1, &status), 0);
+	assert_int_equal(status, VNIC_OUTBOX_BUSY);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(frames[i].room, VNIC_FRAME_MAX(MTU));
+		memset(frames[i].data, i ? 99 : f->next, LEN);
+		frames[i].len = LEN;
+	}
+	assert_int_equal(receive(f), 0);
+	vnic_outbox_commit(f->first, frames, 1);
+	f->next++;
+	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
+	send_all(f, f->second, 2);
+	assert_int_equal(receive(f), 3);
+	/* Nothing may come of it at all. */
+	assert_int_equal(vnic_outbox_reserve(f->second, frames, 3), 3);
+	vnic_outbox_commit(f->second, frames, 0);
+	send_all(f, f->first, 1);
+	assert_int_equal(receive(f), 1);
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_int_equal(vnic_outbox_reserve(f->second, frames, 3), 3);
+	vnic_outbox_commit(f->second, frames, 0);
+	assert_false(interrupted(f));
+}
+
+/* A closed inbox gives no buffers; one that was closed since they were given stays so. */
+static void test_reserved_and_closed(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_frame frames[2];
+
+	assert_int_equal(vnic_outbox_reserve(f->first, frames, 2), 2);
+	vnic_inbox_keeper_revoke(f->keeper);
+	frames[0].len = LEN;
+	vnic_outbox_commit(f->first, frames, 1);
+	assert_true(vnic_outbox_closed(f->first));
+	assert_int_equal(vnic_outbox_reserve(f->first, frames, 2), 0);
 }
 
 /* What a receiver keeps back while frames come one by one it gives before it sleeps. */
@@ -310,7 +393,7 @@ static void traced_sender(const struct fixture *f)
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(2);
 	raise(SIGSTOP);
-	end(vnic_outbox_send(f->first, &frame, 1, &status) != 1);
+	end(send_frames(f, f->first, &frame, 1, &status) != 1);
 }
 
 /* A sender that has done so many steps of its call, or has ended (then 0 is returned). */
@@ -491,8 +574,11 @@ static void test_stopped(void **state)
 
 static void renew(void **state)
 {
+	bool in_place = ((struct fixture *)*state)->in_place;
+
 	close_inbox(state);
 	open_inbox(state);
+	((struct fixture *)*state)->in_place = in_place;
 }
 
 /* Whatever one word says, both ends live, and give nothing that is longer than a buffer. */
@@ -618,6 +704,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_order, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_full, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_kept_back, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_reserved, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_reserved_and_closed, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_wake, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_locked, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_receiver_closes, open_inbox, close_inbox),
@@ -626,6 +714,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_killed, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed_and_received, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_stopped, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_order, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_full, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_killed, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_killed_and_received, open_in_place,
+						close_inbox),
+		cmocka_unit_test_setup_teardown(test_stopped, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_damaged, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_refused, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_published, open_inbox, close_inbox),

@@ -27,6 +27,7 @@ struct vnic_outbox {
 	uint64_t size;
 	uint32_t self;
 	uint32_t frame_max;
+	uint32_t reserved; /* position of the first buffer that was reserved */
 	int wake_fd;
 };
 
@@ -154,22 +155,29 @@ static uint8_t *posted_buffer(const struct vnic_outbox *outbox, uint32_t positio
 	return (uint8_t *)memory + addr;
 }
 
-static bool put(const struct vnic_outbox *outbox, uint32_t position, const struct vnic_frame *frame)
+/* Hands the frame over that is in the buffer of a position. */
+static void complete(const struct vnic_outbox *outbox, uint32_t position, uint32_t len)
 {
 	struct inbox_memory *memory = outbox->memory;
 	uint32_t index = inbox_index(position);
 	struct vmxnet3_rx_comp *comp = &memory->comp[index];
+
+	vnic_store(&comp->index, index | VMXNET3_RCD_SOP | VMXNET3_RCD_EOP);
+	vnic_store(&comp->len, len);
+	/* Release: a receiver that sees the generation sees the frame. */
+	vnic_publish(&comp->gen, (inbox_gen(position) ? VMXNET3_CD_GEN : 0) |
+					 VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT);
+	vnic_publish(&memory->position, inbox_next(position));
+}
+
+static bool put(const struct vnic_outbox *outbox, uint32_t position, const struct vnic_frame *frame)
+{
 	uint8_t *data = posted_buffer(outbox, position);
 
 	if (!data)
 		return false;
 	memcpy(data, frame->data, frame->len);
-	vnic_store(&comp->index, index | VMXNET3_RCD_SOP | VMXNET3_RCD_EOP);
-	vnic_store(&comp->len, frame->len);
-	/* Release: a receiver that sees the generation sees the frame. */
-	vnic_publish(&comp->gen, (inbox_gen(position) ? VMXNET3_CD_GEN : 0) |
-					 VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT);
-	vnic_publish(&memory->position, inbox_next(position));
+	complete(outbox, position, frame->len);
 	return true;
 }
 
@@ -197,6 +205,16 @@ static const struct vmxnet3_rx_desc *next_descriptors(const struct vnic_outbox *
 			->ring[inbox_index(position + CACHE_LINE / sizeof(*outbox->memory->ring))];
 }
 
+/* Ends a turn of whoever has put in all before a position. */
+static void release(struct vnic_outbox *outbox, uint32_t position, uint32_t sent)
+{
+	unlock(outbox);
+	/* Posted long ago, unless the receiver lags: no one will write to it before we come. */
+	__builtin_prefetch(next_descriptors(outbox, position));
+	if (sent)
+		wake(outbox);
+}
+
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
 			  enum vnic_outbox_status *status)
 {
@@ -210,12 +228,36 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 		position = inbox_next(position);
 		sent++;
 	}
-	unlock(outbox);
-	/* Posted long ago, unless the receiver lags: no one will write to it before we come. */
-	__builtin_prefetch(next_descriptors(outbox, position));
-	if (sent)
-		wake(outbox);
+	release(outbox, position, sent);
 	if (sent < n)
 		*status = VNIC_OUTBOX_FULL;
 	return sent;
+}
+
+uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *frames, uint32_t n)
+{
+	uint32_t position, count = 0;
+
+	if (lock(outbox) != VNIC_OUTBOX_TAKEN)
+		return 0;
+	outbox->reserved = position = find_position(outbox->memory);
+	for (; count < n; count++, position = inbox_next(position)) {
+		uint8_t *data = posted_buffer(outbox, position);
+
+		if (!data)
+			break;
+		frames[count] = (struct vnic_frame){.data = data, .room = outbox->frame_max};
+	}
+	if (!count)
+		unlock(outbox);
+	return count;
+}
+
+void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n)
+{
+	uint32_t position = outbox->reserved;
+
+	for (uint32_t i = 0; i < n; i++, position = inbox_next(position))
+		complete(outbox, position, frames[i].len);
+	release(outbox, position, n);
 }

@@ -31,7 +31,7 @@
 enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
 
 /* Frames that an inbox holds. */
-#define VNIC_INBOX_FRAMES 256
+#define VNIC_INBOX_FRAMES 512
 
 /*
  * Bytes that are for whatever else its users have for each other, all zero at first: some to which
@@ -119,6 +119,15 @@ const void *vnic_outbox_published(const struct vnic_outbox *outbox);
  */
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
 			  enum vnic_outbox_status *status);
+
+/*
+ * Without a copy: the buffers that come next, up to n, for frames to be written to. 0: another
+ * sender has the lock, there is no room, or the inbox is closed. Else the lock is held until the
+ * commit of the first n of them (0: of none), in their order and with their lengths, which wakes
+ * the receiver. The other side can change what was written, at any time.
+ */
+uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *frames, uint32_t n);
+void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n);
 
 /* --- The daemon, which introduces senders and cleans up after those that died. */
 
