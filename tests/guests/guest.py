@@ -11,7 +11,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
 from ethernet import prefer  # noqa: E402
-from host import Failure, Program, free_port, until  # noqa: E402
+from host import BUSY, Failure, Program, free_port, until  # noqa: E402
 
 BOOT_SECONDS = 300
 MEMORY_MB = 512
@@ -36,7 +36,7 @@ class Job:
 
     def wait(self, seconds):
         until(seconds, lambda: not self.running(),
-              lambda: f'still running after {seconds} s: {self.describe()}')
+              lambda: f'still running after {seconds * BUSY} s: {self.describe()}')
         return self.result[0]
 
     def output(self):
@@ -174,6 +174,10 @@ class Guest:
         # That of RoCEv2 comes first.
         return min(map(int, self.run(f'cd {device}/ports/1/gids; '
                                      f'grep -l {wanted.exploded} *').split()))
+
+    def time_outs(self):
+        """How often rxe0 has sent again what nobody acknowledged."""
+        return int(self.run('cat /sys/class/infiniband/rxe0/ports/1/hw_counters/completer_retry_err'))
 
     def wait_neighbour(self, address):
         """Waits until the station at the other end of the wire answers."""

@@ -3,6 +3,7 @@
 What a guest boots: Debian's kernel, and an initramfs of this system's own programs, with init.sh
 as its only process. No file system is mounted, no daemon runs, so a boot takes seconds.
 """
+import fcntl
 import glob
 import lzma
 import os
@@ -78,13 +79,15 @@ def kernel(folder):
     """The path of a kernel to boot: one that need not be decompressed by an emulated processor."""
     packed = only(os.path.join(folder, 'boot/vmlinuz-*'))
     path = os.path.join(folder, 'vmlinux')
-    if not os.path.exists(path):
-        with open(packed, 'rb') as file:
-            image = unpacked(file.read())
+    with open(packed, 'rb') as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # tests that start at once unpack it once
+        if os.path.exists(path):
+            return path
+        image = unpacked(file.read())
         if image is None:
             return packed
-        with open(path + '.new', 'wb') as file:
-            file.write(image)
+        with open(path + '.new', 'wb') as new:
+            new.write(image)
         os.rename(path + '.new', path)
     return path
 

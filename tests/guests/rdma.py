@@ -10,7 +10,7 @@ import sys
 
 from guest import Guest, MEMORY_MB
 from ethernet import prefer
-from host import Failure, Host, free_port, main, succeed, until, wait_listening
+from host import BUSY, Failure, Host, free_port, main, succeed, until, wait_listening
 from image import Image
 import report
 
@@ -104,7 +104,8 @@ def on_guest(guest, argv, port, address):
 
 def finish(argv, server, client, mtu):
     try:
-        until(SECONDS, lambda: not (server.running() and client.running()), lambda: 'hangs')
+        until(SECONDS, lambda: not (server.running() and client.running()),
+              lambda: f'both sides still run after {SECONDS * BUSY} s')
         for one in (client, server):
             succeed(one, 20)
         report.check(argv, server.output(), client.output(), mtu)
