@@ -164,9 +164,17 @@ static bool has_more(const struct urxe_qp *qp)
 	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp.due;
 }
 
+/* One request goes before an acknowledgement: its peer waits for the one more than for the other.
+ */
+static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	return qp->resp.ack_due && !qp->resp.nak && !qp->resp.res_pending && !qp->cnp.due &&
+	       req_output(qp, frame);
+}
+
 static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_t max)
 {
-	uint32_t n = 0;
+	uint32_t n = output_request_first(qp, &frames[0]);
 
 	while (n < max && output_one(qp, &frames[n])) {
 		n++;
@@ -191,7 +199,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 		turn = max - n < BURST ? max - n : BURST;
 		sent = output_qp(qp, frames + n, turn);
 		n += sent;
-		if (sent == turn)
+		if (sent == turn && has_more(qp))
 			qp_schedule(qp);
 	}
 	return n;

@@ -55,6 +55,7 @@ static void closed(struct fd_object *object)
 	was_live = file->live;
 	if (was_live) {
 		file->live = false;
+		progress_settle();
 		destroy_objects(file);
 		queue_space_done(&file->queues);
 		LIST_REMOVE(file, link);

@@ -293,8 +293,19 @@ static void in_child(void)
 	fd_owner_is_me();
 }
 
+/* A signal handler may end the program in the middle of something. */
+void port_farewell(void)
+{
+	if (!port_trylock())
+		return;
+	if (port.dev)
+		progress_settle();
+	port_unlock();
+}
+
 static void init_once(void)
 {
+	atexit(port_farewell);
 	pthread_atfork(before_fork, after_fork, in_child);
 	fd_owner_is_me();
 }

@@ -22,7 +22,6 @@
 #define MS 1000000u
 
 #define BURST    EGRESS_BURST /* frames that are handled together */
-#define FEW      4            /* that most calls of the engine do not exceed */
 #define ROUNDS   8            /* bursts, before others get a turn at the lock */
 #define TURNS    4            /* at the lock, before the engine thread looks at its sockets */
 #define LOOKS    256          /* for frames of a stream, before the core is offered to others */
@@ -47,6 +46,15 @@
  */
 #define VIGIL   (50 * US)
 #define CROWDED (10 * US)
+/*
+ * A program that has come back within PROMPT of its last completions, so many times in a row, is
+ * given the next one before it is acknowledged; what is put off so waits for no more than OWED_MAX
+ * frames, and no longer than OWED where the program is heard of.
+ */
+#define PROMPT       (3 * US)
+#define PROMPT_TIMES 8
+#define OWED         (5 * US)
+#define OWED_MAX     16
 /* Quick returns in a row that make up for a long absence, without and with a lost lease. */
 #define FORGET_SLOW 64
 #define FORGET_LOST 1024
@@ -60,13 +68,28 @@
 
 static struct progress *const progress = &port.progress;
 
-/* Buffers for a burst cost more to lay out than a small frame to send: few of them first. */
+static uint64_t owed_since(void)
+{
+	return atomic_load_explicit(&progress->owed_since, memory_order_relaxed);
+}
+
+static void set_owed(uint64_t since)
+{
+	atomic_store_explicit(&progress->owed_since, since, memory_order_relaxed);
+}
+
+/*
+ * One frame first: buffers for a burst cost more to lay out than a small frame to send, and it is
+ * read at the other end while we make those behind it.
+ */
 void progress_transmit(uint64_t now)
 {
 	struct urxe_frame frames[BURST];
-	uint32_t wanted = FEW;
+	uint32_t wanted = 1;
 	bool more;
 
+	set_owed(0);
+	progress->owed = 0;
 	if (!port_connected())
 		return;
 	more = egress_flush(&port.egress, now);
@@ -122,9 +145,10 @@ static uint32_t receive_from_inbox(uint64_t now)
 /* A burst of each. True: there may be more. */
 static bool receive(uint64_t now)
 {
-	uint32_t of_switch = receive_from_switch(now);
+	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
 
-	return receive_from_inbox(now) == BURST || of_switch == BURST;
+	progress->owed += of_switch + of_inbox;
+	return of_inbox == BURST || of_switch == BURST;
 }
 
 /* When the engine or what waits to be sent wants a call; 0 = at once. */
@@ -145,16 +169,57 @@ static void flush(void)
 	qp_flush(qp);
 }
 
-void progress_run(uint64_t now)
+/* Behind a first burst; `more`: there may be another one. */
+static void serve(uint64_t now, bool more)
 {
 	uint32_t rounds = 0;
-	bool more;
 
-	do {
+	progress_transmit(now);
+	while (more && ++rounds < ROUNDS) {
 		more = port_connected() && receive(now);
 		progress_transmit(now);
-	} while (more && ++rounds < ROUNDS);
+	}
 	flush();
+	port_publish();
+}
+
+void progress_run(uint64_t now)
+{
+	serve(now, port_connected() && receive(now));
+}
+
+void progress_settle(void)
+{
+	if (!owed_since())
+		return;
+	progress_transmit(clock_now());
+	port_publish();
+}
+
+/*
+ * Whether the poller is to have what came before it is acknowledged: what the program sends next
+ * leaves earlier so, and one acknowledgement will do for the messages of several polls.
+ */
+static bool may_owe(const struct cq *polled, uint64_t now)
+{
+	uint64_t since = owed_since();
+
+	return polled && polled->dirty && !polled->armed && progress->owed < OWED_MAX &&
+	       (!since || now - since < OWED) &&
+	       atomic_load_explicit(&progress->prompt, memory_order_relaxed) >= PROMPT_TIMES;
+}
+
+/* As progress_run, for a poll of that CQ. */
+static void run_for_poller(const struct cq *polled, uint64_t now)
+{
+	bool more = port_connected() && receive(now);
+
+	if (more || !may_owe(polled, now)) {
+		serve(now, more);
+		return;
+	}
+	if (!owed_since())
+		set_owed(now);
 	port_publish();
 }
 
@@ -229,6 +294,7 @@ static void surrender_lease(void)
 	unsigned int rounds = 0;
 
 	progress->lease_until = 0;
+	progress_settle();
 	while (unmask()) {
 		progress_run(clock_now());
 		if (++rounds == ROUNDS) {
@@ -237,6 +303,17 @@ static void surrender_lease(void)
 		}
 	}
 	progress_schedule();
+}
+
+static void learn_promptness(uint64_t away)
+{
+	uint32_t times = atomic_load_explicit(&progress->prompt, memory_order_relaxed);
+
+	if (away > PROMPT)
+		times = 0;
+	else if (times < PROMPT_TIMES)
+		times++;
+	atomic_store_explicit(&progress->prompt, times, memory_order_relaxed);
 }
 
 /*
@@ -253,6 +330,7 @@ void progress_entered(uint64_t now)
 	if (!found)
 		return;
 	atomic_store_explicit(&progress->found_at, 0, memory_order_relaxed);
+	learn_promptness(now - found);
 	if (now - found > LEASE / 2)
 		score = FORGET_LOST;
 	else if (now - found > SOON)
@@ -264,24 +342,23 @@ void progress_entered(uint64_t now)
 
 void progress_found(uint64_t now)
 {
+	uint64_t since = owed_since();
+	bool away = atomic_load_explicit(&progress->away_score, memory_order_relaxed);
+
 	atomic_store_explicit(&progress->found_at, now, memory_order_relaxed);
-	if (!atomic_load_explicit(&progress->away_score, memory_order_relaxed))
+	if (!away && (!since || now - since < OWED))
 		return;
 	port_lock();
-	if (port.dev && progress->lease_until)
+	if (port.dev)
+		progress_settle();
+	if (port.dev && away && progress->lease_until)
 		surrender_lease();
 	port_unlock();
 }
 
-static bool is_armed(const struct uverbs_file *file, uint32_t handle)
-{
-	const struct cq *cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
-
-	return cq && cq->armed;
-}
-
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now)
 {
+	const struct cq *cq;
 	bool yield;
 
 	progress_entered(now);
@@ -296,10 +373,11 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 		port_unlock();
 		return false;
 	}
-	if (!is_armed(file, handle))
+	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
+	if (!cq || !cq->armed)
 		take_lease(now);
-	progress_run(now);
-	if (progress->lease_until && is_armed(file, handle))
+	run_for_poller(cq, now);
+	if (progress->lease_until && cq && cq->armed)
 		surrender_lease();
 	progress_schedule();
 	yield = now >= progress->patient_until;

@@ -5,8 +5,9 @@
  * Posting a send transmits in the caller. Polling an empty completion queue
  * receives in the caller, and leases progress for LEASE: the interrupt is masked
  * and the engine thread sleeps, so that a polling application has its core for
- * itself. A lease that is not renewed ends, and the thread takes over. A poll of a
- * queue that is armed for an event leases nothing: it is the last look before the
+ * itself. A program that is always back at once is given its completions first, and
+ * acknowledgements leave when it is. A lease that is not renewed ends, and the thread takes over. A
+ * poll of a queue that is armed for an event leases nothing: it is the last look before the
  * application sleeps. All functions but those marked want the port's lock.
  */
 #ifndef URXE_VERBS_PROGRESS_H
@@ -28,9 +29,12 @@ struct progress {
 	uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
 	uint32_t leases;      /* taken so far */
 	uint64_t heard_at;    /* when frames last came */
+	uint32_t owed;        /* frames that came since the engine was last asked for some */
 	/* How the application polls; hints, read and written without the lock. */
 	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
 	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */
+	_Atomic uint32_t prompt;     /* times in a row that it came back at once */
+	_Atomic uint64_t owed_since; /* answers to what was received are put off; 0 = none are */
 	uint64_t patient_until;      /* a poller yields its core then, if nothing comes before */
 };
 
@@ -42,6 +46,8 @@ void progress_abandon(void);
 
 /* Sends what the engine has to send. */
 void progress_transmit(uint64_t now);
+/* Sends what was put off when a poll found something. */
+void progress_settle(void);
 /* The engine has new deadlines or work: wakes the thread up if it would sleep too long. */
 void progress_schedule(void);
 

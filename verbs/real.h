@@ -59,6 +59,7 @@
 	X(munmap)                 \
 	X(mremap)                 \
 	X(shmdt)                  \
+	X(_exit)                  \
 	X(sigaction)              \
 	X(signal)                 \
 	X(bsd_signal)             \

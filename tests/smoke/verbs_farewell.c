@@ -2,9 +2,11 @@
 /*
  * A receiver that takes its completion and then calls no verb any more: it ends, in one of
  * several ways, or waits for something else. Its peer's SEND must complete all the same: an
- * HCA has acknowledged by then.
+ * HCA has acknowledged by then. Some did so after a conversation, in which each side answered at
+ * once: such a program is given its messages before they are acknowledged.
  */
 #include <err.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,8 +16,11 @@
 #include "endpoint.h"
 #include "exchange.h"
 
-#define TIMES 8
-#define SIZE  4096
+#define TIMES    8
+#define SIZE     4096
+#define RECEIVES 4
+/* Enough for one long absence to be forgotten. */
+#define TURNS 200
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
@@ -73,50 +78,94 @@ static const struct farewell {
 	const char *name;
 	void (*run)(struct endpoint *ep, int fd);
 	bool told;  /* it waits for the sender */
+	bool talks; /* after a conversation */
 	int status; /* as of waitpid */
 } farewells[] = {
-	{"closes its device", close_context, false, 0},
-	{"calls exit", leave, false, 0},
-	{"calls _exit", leave_at_once, false, 0},
-	{"executes another program", execute, false, 0},
-	{"is killed", die, false, SIGKILL},
-	{"waits for something else", wait_elsewhere, true, 0},
+	{"closes its device", close_context, false, false, 0},
+	{"calls exit", leave, false, false, 0},
+	{"calls _exit", leave_at_once, false, false, 0},
+	{"executes another program", execute, false, false, 0},
+	{"is killed", die, false, false, SIGKILL},
+	{"waits for something else", wait_elsewhere, true, false, 0},
+	{"has talked and closes its device", close_context, false, true, 0},
+	{"has talked and calls exit", leave, false, true, 0},
+	{"has talked and calls _exit", leave_at_once, false, true, 0},
+	{"has talked and waits for something else", wait_elsewhere, true, true, 0},
 };
+
+static void post_send(struct endpoint *ep, uint64_t wr_id, unsigned int flags)
+{
+	struct ibv_sge sge = {(uintptr_t)ep->memory, 8, ep->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = wr_id,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = flags},
+			   *bad;
+
+	if (ibv_post_send(ep->qp, &wr, &bad))
+		errx(1, "ibv_post_send");
+}
+
+/* A core for each side, where there are two: they would not be quick otherwise. */
+static void take_core(int nth)
+{
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return;
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && nth-- == 0)
+			CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* The receives are posted. */
+static void talk(struct endpoint *ep, bool first)
+{
+	for (int i = 0; i < TURNS; i++) {
+		if (first)
+			post_send(ep, i, i % 16 ? 0 : IBV_SEND_SIGNALED);
+		while (endpoint_success(ep).opcode != IBV_WC_RECV)
+			;
+		endpoint_post_recv(ep, 0, 0, SIZE);
+		if (!first)
+			post_send(ep, i, i % 16 ? 0 : IBV_SEND_SIGNALED);
+	}
+}
 
 static void receive(const struct farewell *farewell, int fd)
 {
-	struct ibv_recv_wr wr = {0}, *bad;
-	struct ibv_sge sge = {0};
 	struct endpoint ep = {0};
 	char ready = 1;
 
 	endpoint_open(&ep, &attr, fd);
-	sge = (struct ibv_sge){(uintptr_t)ep.memory, SIZE, ep.mr->lkey};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	if (ibv_post_recv(ep.qp, &wr, &bad))
-		errx(1, "ibv_post_recv");
+	for (int i = 0; i < RECEIVES; i++)
+		endpoint_post_recv(&ep, 0, 0, SIZE);
 	exchange_send(fd, &ready, sizeof(ready));
-	endpoint_success(&ep);
+	if (farewell->talks)
+		talk(&ep, false);
+	while (endpoint_success(&ep).opcode != IBV_WC_RECV)
+		;
 	farewell->run(&ep, fd);
 	_exit(0);
 }
 
 static void send_to(const struct farewell *farewell, int fd)
 {
-	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
-	struct ibv_sge sge = {0};
 	struct endpoint ep = {0};
 	char ready;
 
 	endpoint_open(&ep, &attr, fd);
-	sge = (struct ibv_sge){(uintptr_t)ep.memory, 8, ep.mr->lkey};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
+	for (int i = 0; i < RECEIVES; i++)
+		endpoint_post_recv(&ep, 0, 0, SIZE);
 	exchange_recv(fd, &ready, sizeof(ready));
-	if (ibv_post_send(ep.qp, &wr, &bad))
-		errx(1, "ibv_post_send");
-	endpoint_success(&ep);
+	if (farewell->talks)
+		talk(&ep, true);
+	post_send(&ep, TURNS, IBV_SEND_SIGNALED);
+	while (endpoint_success(&ep).wr_id != TURNS)
+		;
 	if (farewell->told)
 		exchange_send(fd, &ready, sizeof(ready));
 	endpoint_close(&ep);
@@ -132,6 +181,7 @@ static void check(const struct farewell *farewell)
 	child = fork();
 	if (child < 0)
 		err(1, "fork");
+	take_core(!child);
 	if (!child) {
 		close(fds[0]);
 		receive(farewell, fds[1]);
@@ -145,8 +195,14 @@ static void check(const struct farewell *farewell)
 
 int main(void)
 {
+	cpu_set_t all;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		err(1, "sched_getaffinity");
 	for (size_t i = 0; i < sizeof(farewells) / sizeof(farewells[0]); i++)
-		for (int n = 0; n < TIMES; n++)
+		for (int n = 0; n < TIMES; n++) {
 			check(&farewells[i]);
+			sched_setaffinity(0, sizeof(all), &all);
+		}
 	return 0;
 }

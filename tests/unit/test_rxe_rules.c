@@ -317,6 +317,33 @@ static void test_read_region_gone(void **state)
 	engine_close(&e);
 }
 
+/* A request goes before an acknowledgement that is due, but only one does. */
+static void test_request_first(void **state)
+{
+	static const uint8_t expected[] = {0x04, 0x11, 0x04}; /* SEND_ONLY, ACKNOWLEDGE */
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint8_t data[3][4300];
+	struct urxe_frame frames[3];
+	struct urxe_packet p;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x0a);
+	p.ack_req = true;
+	inject(&e, &p);
+	for (int i = 0; i < 2; i++)
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 8});
+	for (int i = 0; i < 3; i++)
+		frames[i] = (struct urxe_frame){data[i], 0, sizeof(data[i])};
+	assert_int_equal(urxe_output(e.b->dev, e.pair->now, frames, 3), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(urxe_packet_parse(&p, data[i], frames[i].len), URXE_DROP_NONE);
+		assert_int_equal(p.opcode, expected[i]);
+	}
+	engine_close(&e);
+}
+
 /* The same between two packets of a WRITE: what came before stays, nothing more is written. */
 static void test_write_region_gone(void **state)
 {
@@ -604,6 +631,7 @@ int main(void)
 		cmocka_unit_test(test_write_too_soon_complete),
 		cmocka_unit_test(test_error_behind_loss),
 		cmocka_unit_test(test_read_region_gone),
+		cmocka_unit_test(test_request_first),
 		cmocka_unit_test(test_write_region_gone),
 		cmocka_unit_test(test_write_imm_cq_full),
 		cmocka_unit_test(test_no_depth),
