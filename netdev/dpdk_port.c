@@ -21,8 +21,11 @@
 #include "dpdk_resolution.h"
 #include "dpdk_spec.h"
 #include "own_sockets.h"
+#include "packet_filter.h"
+#include "packet_socket.h"
 #include "pci_driver.h"
 #include "port.h"
+#include "wake.h"
 #include "why.h"
 #include "xdp_program.h"
 
@@ -31,6 +34,10 @@
 /* What a device may hold of each ring; the pool has enough for both and for the bursts. */
 #define DESCRIPTORS 1024
 #define POOL_SIZE   (2 * DESCRIPTORS + 8 * BURST - 1)
+
+/* When to see about frames that the kernel does not take: at first, and at most. */
+#define REST_NS     50000
+#define REST_MAX_NS 1000000
 
 /* An 802.1Q tag may come on top of the header. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
@@ -46,7 +53,17 @@ struct dpdk_port {
 	struct netdev netdev;
 	uint16_t id;
 	uint16_t lent_count;
-	int driver_fd; /* the driver's own descriptor to sleep on, -1 = none */
+	bool drop_own;   /* the host's own frames come back to us */
+	bool wake_taken; /* somebody sleeps on wake_fd */
+	int wake_fd;     /* wake.c's socket, -1 = none */
+	int driver_fd;   /* the driver's own descriptor to sleep on, -1 = none */
+	int packet_fd;   /* the packet socket of the driver's rings, -1 = none */
+	struct {
+		uint32_t frames; /* that its ring may hold and nobody sends, at most */
+		uint32_t limit;  /* of them */
+		uint64_t at;     /* when to see about them, ns */
+		uint64_t pause;  /* how long after that to do so again, ns */
+	} rest;
 	struct dpdk_resolution resolution;
 	uint32_t mtu;
 	uint32_t frame_max;
@@ -71,8 +88,16 @@ static struct dpdk_port *to_dpdk(struct netdev *port)
 
 static bool keep(struct dpdk_port *port, struct rte_mbuf *mbuf)
 {
+	const struct rte_ether_hdr *ether;
+
 	if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf)) {
 		port->counters[NETDEV_RX_BAD]++;
+		return false;
+	}
+	ether = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
+	if (port->drop_own && mbuf->data_len >= sizeof(*ether) &&
+	    rte_is_same_ether_addr(&ether->src_addr, &port->mac)) {
+		port->counters[NETDEV_RX_OWN]++;
 		return false;
 	}
 	port->counters[NETDEV_RX_FRAMES]++;
@@ -87,10 +112,49 @@ static void give_back(struct dpdk_port *port)
 	port->lent_count = 0;
 }
 
+/*
+ * The driver asks the kernel to send once for all frames that it put into its ring. The kernel
+ * stops where the socket's send buffer is full (by default with some 45 frames of 4 KiB under way)
+ * or the queueing discipline refuses one, and the driver counts the others as sent: they would stay
+ * until there is something else to send. Nothing but a system call tells: it is made when there is
+ * nothing to receive, so not for each frame of many.
+ */
+static void send_rest(struct dpdk_port *port, uint64_t now)
+{
+	uint64_t bytes;
+	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
+
+	if (rc != -EAGAIN)
+		port->rest.frames = 0;
+	else
+		port->rest.frames -= RTE_MIN(bytes / port->frame_max, port->rest.frames - 1ull);
+	port->rest.at = now + port->rest.pause;
+	port->rest.pause = RTE_MIN(2 * port->rest.pause, REST_MAX_NS);
+}
+
+/*
+ * How many frames the driver may have now. It would wait for a free slot of a full ring, without
+ * end where the interface sends nothing, and with it all that the caller does beside.
+ */
+static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
+{
+	if (port->packet_fd < 0)
+		return UINT32_MAX;
+	if (port->rest.frames >= port->rest.limit)
+		send_rest(port, now);
+	return port->rest.limit - port->rest.frames;
+}
+
+/*
+ * The wake socket is emptied only after the ring has been, and then the ring is
+ * looked at again: what arrives after that makes the socket readable again.
+ */
 static uint16_t burst(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 
+	if (!count && port->wake_taken && port->wake_fd >= 0 && wake_drain(port->wake_fd))
+		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 	/* A call for each time that the ring is found empty; there is no ring for these few. */
 	if (!count && port->resolution.fd >= 0) {
 		mbufs[0] = dpdk_resolution_recv(&port->resolution, port->pool);
@@ -107,7 +171,6 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t count, i;
 
-	(void)now;
 	give_back(port);
 	while (n && !port->lent_count) {
 		count = burst(port, mbufs, n < BURST ? n : BURST);
@@ -120,6 +183,8 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 				rte_pktmbuf_free(mbufs[i]);
 		}
 	}
+	if (port->rest.frames && (!port->lent_count || now >= port->rest.at))
+		send_rest(port, now);
 	for (i = 0; i < port->lent_count; i++)
 		frames[i] = (struct netdev_frame){
 			.data = rte_pktmbuf_mtod(port->lent[i], const uint8_t *),
@@ -163,11 +228,10 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 			uint32_t n)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
-	uint32_t done = 0;
+	uint32_t room = ring_room(port, now), may = n < room ? n : room, done = 0;
 
-	(void)now;
-	while (done < n) {
-		uint16_t count = fitting(port, frames + done, n - done);
+	while (done < may) {
+		uint16_t count = fitting(port, frames + done, may - done);
 		uint16_t sent;
 
 		if (!count) {
@@ -181,7 +245,19 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 			break;
 	}
 	port->counters[NETDEV_TX_REFUSED] += n - done;
+	if (port->packet_fd >= 0 && done) {
+		port->rest.frames += done;
+		port->rest.at = now + REST_NS;
+		port->rest.pause = REST_NS;
+	}
 	return done;
+}
+
+static uint64_t dpdk_next_deadline(struct netdev *netdev)
+{
+	const struct dpdk_port *port = to_dpdk(netdev);
+
+	return port->rest.frames ? port->rest.at : UINT64_MAX;
 }
 
 /* --- Waiting and closing */
@@ -190,9 +266,10 @@ static int dpdk_wait_fd(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
+	port->wake_taken = true;
 	if (port->resolution.fd >= 0)
 		return port->resolution.wait_fd;
-	return port->driver_fd;
+	return port->wake_fd >= 0 ? port->wake_fd : port->driver_fd;
 }
 
 /* A virtual device goes with its port, so that its name is free again. */
@@ -207,6 +284,13 @@ static void close_device(uint16_t id)
 		rte_dev_remove(info.device);
 }
 
+static void close_sockets(struct dpdk_port *port)
+{
+	if (port->wake_fd >= 0)
+		close(port->wake_fd);
+	dpdk_resolution_close(&port->resolution);
+}
+
 static void dpdk_close(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -214,7 +298,7 @@ static void dpdk_close(struct netdev *netdev)
 	give_back(port);
 	is_open[port->id] = false;
 	close_device(port->id);
-	dpdk_resolution_close(&port->resolution);
+	close_sockets(port);
 	rte_mempool_free(port->pool);
 	free(port);
 }
@@ -240,6 +324,10 @@ static int dpdk_hear_all(struct netdev *netdev)
 	struct dpdk_port *port = to_dpdk(netdev);
 	int err = rte_eth_promiscuous_enable(port->id);
 
+	if (!err && port->wake_fd >= 0)
+		err = packet_filter_incoming(port->wake_fd);
+	if (!err && port->packet_fd >= 0)
+		err = packet_filter_incoming(port->packet_fd);
 	/* What has no such mode hears all that there is. */
 	return err == -ENOTSUP ? 0 : err;
 }
@@ -271,6 +359,7 @@ static void dpdk_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTE
 static const struct netdev_ops dpdk_ops = {
 	.rx = dpdk_rx,
 	.tx = dpdk_tx,
+	.next_deadline = dpdk_next_deadline,
 	.wait_fd = dpdk_wait_fd,
 	.mac = dpdk_mac,
 	.mtu = dpdk_mtu,
@@ -328,7 +417,7 @@ static enum dpdk_pool_use pool_use(const struct dpdk_spec *spec)
 static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
-	uint32_t room = RTE_MAX(port->frame_max + DRIVER_ROOM, 2048u);
+	uint32_t room = RTE_MAX(port->frame_max + DRIVER_ROOM, RTE_MAX(spec->buffer, 2048u));
 	int socket = rte_eth_dev_socket_id(port->id);
 
 	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
@@ -354,8 +443,7 @@ static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
 		      ?: rte_eth_dev_start(port->id);
 	if (err)
 		return err;
-	/* Neighbour discovery comes by multicast; for drivers without the call, see
-	 * packet_socket_bind. */
+	/* Neighbour discovery comes by multicast; for drivers without the call, see wake_open. */
 	rte_eth_allmulticast_enable(port->id);
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }
@@ -430,15 +518,32 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
 	return 0;
 }
 
+/*
+ * Without this all of the host's traffic would go through the ring, both ways, and
+ * fill it while nobody is awake: the RoCE frame that then wakes us would be the first
+ * without a place. Where it is refused, frames are only more.
+ */
+static void narrow(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
+{
+	port->packet_fd = fd;
+	/* The other half is for frames under way, which have their slots until they are sent. */
+	port->rest.limit = spec->ring / 2;
+	if (fd >= 0)
+		packet_filter_roce(fd);
+}
+
 /* `fd` is the driver's own socket, where it has one. */
 static int use_sockets(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
+	if (spec->kind == DPDK_AF_PACKET)
+		narrow(port, spec, fd);
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	port->driver_fd = fd;
 	return dpdk_resolution_open(&port->resolution, spec->ifindex, fd);
 }
 
+/* The wake socket comes before the driver's: see wake_open. */
 static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,
 		       uint32_t why_size)
 {
@@ -449,9 +554,17 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 	err = dpdk_spec_parse(text, &spec, why, why_size) ?: dpdk_eal_start(&spec, why, why_size);
 	if (err)
 		return err;
+	port->drop_own = spec.kind == DPDK_AF_PACKET;
 	port->far_end = spec.kind == DPDK_TAP;
 	port->no_mac = spec.kind == DPDK_VHOST;
-	own_sockets_list(&others, AF_XDP);
+	if (spec.kind == DPDK_AF_PACKET) {
+		port->wake_fd = wake_open(spec.ifindex);
+		if (port->wake_fd < 0)
+			return netdev_why(why, why_size, port->wake_fd,
+					  "%s: cannot open a packet socket: %s", text,
+					  strerror(-port->wake_fd));
+	}
+	own_sockets_list(&others, spec.kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
 	err = probe(text, port, &spec, why, why_size);
 	if (err)
 		return err;
@@ -475,7 +588,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 	if (!new)
 		return netdev_why(why, why_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_ops;
-	new->driver_fd = -1;
+	new->wake_fd = new->driver_fd = new->packet_fd = -1;
 	new->resolution = DPDK_RESOLUTION_CLOSED;
 	dpdk_log_hold();
 	err = open_device(text, new, mtu, why, why_size);
@@ -484,7 +597,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 		*port = &new->netdev;
 		return 0;
 	}
-	dpdk_resolution_close(&new->resolution);
+	close_sockets(new);
 	free(new);
 	return err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * af_xdp:eth0,... becomes net_af_xdp_eth0,iface=eth0,...: what can be known to fail is
- * found here, since a driver's own message names neither the option nor the remedy.
+ * af_packet:eth0 becomes net_af_packet_eth0,iface=eth0,framesz=...: what can be
+ * known to fail is found here, since a driver's own message names neither the
+ * option nor the remedy.
  */
 #include "dpdk_spec.h"
 
@@ -9,17 +10,39 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/sockios.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "interface.h"
 #include "unix_path.h"
 #include "why.h"
+
+/* An 802.1Q tag comes on top of the header. */
+#define ETHER_OVERHEAD (14 + 4)
+
+/* The kernel puts the frame at least this far into its slot: net/packet/af_packet.c, tpacket_rcv.
+ */
+#define SLOT_OVERHEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16))
+
+/* rte_pktmbuf_pool_create takes a 16-bit room, and it must hold a whole slot. */
+#define SLOT_MAX 32768u
+
+/*
+ * Frames each way that wait while the host's other processes have the processors. The driver locks
+ * its rings: where that is not allowed, both together stay within the usual RLIMIT_MEMLOCK of 8
+ * MiB.
+ */
+#define RING_FRAMES      2048u
+#define RING_BYTES       (16u << 20)
+#define RING_BYTES_LEAST (4u << 20)
+#define RINGS_LOCKED     (16u * RING_BYTES) /* of all ports */
 
 /* A frame, its buffer's header and headroom share one page: net/xdp/xdp_umem.c. */
 #define AF_XDP_MTU_MAX 3000u
@@ -33,7 +56,7 @@ struct request {
 	uint32_t why_size;
 };
 
-#define NEEDS "root, or CAP_NET_RAW and CAP_NET_ADMIN"
+#define NEEDS "needs root, or CAP_NET_RAW and CAP_NET_ADMIN"
 
 #define FAIL(request, err, format, ...)                                                      \
 	netdev_why((request)->why, (request)->why_size, err, "%s: " format, (request)->text, \
@@ -52,40 +75,63 @@ static int set_devargs(struct request *req, int printed)
 
 static int set_iface(struct request *req)
 {
-	return interface_name(req->text, req->name, req->spec->iface, req->why, req->why_size);
+	if (!req->name[0])
+		return FAIL(req, -EINVAL, "the name of an interface is missing");
+	if (strlen(req->name) >= IF_NAMESIZE || strpbrk(req->name, "/[]{} \t"))
+		return FAIL(req, -EINVAL, "'%s' cannot be the name of an interface", req->name);
+	memcpy(req->spec->iface, req->name, strlen(req->name) + 1);
+	return 0;
 }
 
-/* DPDK's driver sets an interface's address and flags: asked for what is so already, the kernel
+/* DPDK's drivers set an interface's address and flags: asked for what is so already, the kernel
  * only looks at the privilege. */
-static int may_configure(struct request *req)
+static int may_configure(struct request *req, int fd, struct ifreq *ifr)
 {
-	struct ifreq ifr = {0};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
-
-	memcpy(ifr.ifr_name, req->spec->iface, sizeof(req->spec->iface));
-	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &ifr))
-		err = FAIL(req, -errno, "cannot read the flags of %s: %m", req->spec->iface);
-	else if (ioctl(fd, SIOCSIFFLAGS, &ifr))
-		err = errno == EPERM ? FAIL(req, -EPERM, "needs " NEEDS)
-				     : FAIL(req, -errno, "cannot set the flags of %s: %m",
-					    req->spec->iface);
-	if (fd >= 0)
-		close(fd);
-	return err;
+	if (ioctl(fd, SIOCGIFFLAGS, ifr))
+		return FAIL(req, -errno, "cannot read the flags of %s: %m", req->spec->iface);
+	if (!ioctl(fd, SIOCSIFFLAGS, ifr))
+		return 0;
+	if (errno == EPERM)
+		return FAIL(req, -EPERM, NEEDS);
+	return FAIL(req, -errno, "cannot set the flags of %s: %m", req->spec->iface);
 }
 
-/* An interface that is there, and that this process may configure. */
+static int query_iface(struct request *req, int fd)
+{
+	struct dpdk_spec *spec = req->spec;
+	struct ifreq ifr = {0};
+
+	memcpy(ifr.ifr_name, spec->iface, sizeof(spec->iface));
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr))
+		return FAIL(req, -errno, "cannot read the address of %s: %m", spec->iface);
+	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return FAIL(req, -EINVAL, "%s is no Ethernet interface", spec->iface);
+	if (ioctl(fd, SIOCGIFMTU, &ifr))
+		return FAIL(req, -errno, "cannot read the MTU of %s: %m", spec->iface);
+	spec->iface_mtu = ifr.ifr_mtu;
+	return may_configure(req, fd, &ifr);
+}
+
+/* An interface that is there and that this process may open a packet socket on, and configure. */
 static int find_iface(struct request *req)
 {
-	struct interface iface;
-	int err = interface_find(req->text, req->name, NEEDS, &iface, req->why, req->why_size);
+	int fd, err;
 
+	err = set_iface(req);
 	if (err)
 		return err;
-	memcpy(req->spec->iface, iface.name, sizeof(iface.name));
-	req->spec->ifindex = iface.ifindex;
-	req->spec->iface_mtu = iface.mtu;
-	return may_configure(req);
+	req->spec->ifindex = if_nametoindex(req->spec->iface);
+	if (!req->spec->ifindex)
+		return FAIL(req, -ENODEV, "this network namespace has no interface %s",
+			    req->spec->iface);
+	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EPERM)
+		return FAIL(req, -EPERM, NEEDS);
+	if (fd < 0)
+		return FAIL(req, -errno, "cannot open a packet socket: %m");
+	err = query_iface(req, fd);
+	close(fd);
+	return err;
 }
 
 static int no_options(struct request *req)
@@ -93,6 +139,54 @@ static int no_options(struct request *req)
 	if (req->options[0])
 		return FAIL(req, -EINVAL, "takes no options, but there is '%s'", req->options);
 	return 0;
+}
+
+/* Whether large rings may be locked. */
+static bool may_lock(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &lim))
+		return false;
+	if (lim.rlim_cur >= RINGS_LOCKED)
+		return true;
+	lim.rlim_cur = RINGS_LOCKED;
+	if (lim.rlim_max < RINGS_LOCKED)
+		lim.rlim_max = RINGS_LOCKED;
+	return !setrlimit(RLIMIT_MEMLOCK, &lim);
+}
+
+static uint32_t ring_frames(uint32_t slot)
+{
+	uint32_t frames = (may_lock() ? RING_BYTES : RING_BYTES_LEAST) / slot;
+
+	return frames < RING_FRAMES ? frames : RING_FRAMES;
+}
+
+/*
+ * The driver walks the ring as one array of slots, so a slot must divide a
+ * block: powers of two. Its default sends around the queueing discipline, where
+ * a full device queue loses frames silently and no capture on this host sees
+ * them; with qdisc_bypass=0 they queue and are seen.
+ */
+static int parse_af_packet(struct request *req)
+{
+	uint32_t page = sysconf(_SC_PAGESIZE), slot = 2048;
+	int err;
+
+	err = no_options(req) ?: find_iface(req);
+	if (err)
+		return err;
+	while (slot < req->spec->iface_mtu + ETHER_OVERHEAD + SLOT_OVERHEAD && slot < SLOT_MAX)
+		slot *= 2;
+	if (req->spec->iface_mtu > slot - ETHER_OVERHEAD - SLOT_OVERHEAD)
+		req->spec->iface_mtu = slot - ETHER_OVERHEAD - SLOT_OVERHEAD;
+	req->spec->buffer = slot;
+	req->spec->ring = ring_frames(slot);
+	return DEVARGS(req,
+		       "net_af_packet_%s,iface=%s,qpairs=1,framesz=%u,blocksz=%u,framecnt=%u,"
+		       "qdisc_bypass=0",
+		       req->name, req->name, slot, slot > page ? slot : page, req->spec->ring);
 }
 
 /* The queues that an interface receives by; 1 where its driver has nothing to say of them. */
@@ -258,8 +352,11 @@ static const struct {
 	enum dpdk_kind kind;
 	int (*parse)(struct request *req);
 } kinds[] = {
-	{"af_xdp:", DPDK_AF_XDP, parse_af_xdp}, {"tap:", DPDK_TAP, parse_tap},
-	{"pcap:", DPDK_PCAP, parse_pcap},       {"vhost:", DPDK_VHOST, parse_vhost},
+	{"af_packet:", DPDK_AF_PACKET, parse_af_packet},
+	{"af_xdp:", DPDK_AF_XDP, parse_af_xdp},
+	{"tap:", DPDK_TAP, parse_tap},
+	{"pcap:", DPDK_PCAP, parse_pcap},
+	{"vhost:", DPDK_VHOST, parse_vhost},
 	{"dpdk:", DPDK_OTHER, parse_other},
 };
 

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <pcap/pcap.h>
@@ -18,13 +20,28 @@
 /* Longer than any frame: what passes is passed whole. */
 #define WHOLE 262144
 
-/* libpcap's instructions have the kernel's layout: pcap/bpf.h. */
-static int attach(int fd, const struct bpf_program *program)
-{
-	struct sock_fprog all = {(uint16_t)program->bf_len,
-				 (struct sock_filter *)program->bf_insns};
+/* A socket that is in a fanout group, as DPDK's are, takes no PACKET_IGNORE_OUTGOING. */
+static const struct sock_filter drop_outgoing[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, 0),
+};
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all)) ? -errno : 0;
+#define DROP_OUTGOING (sizeof(drop_outgoing) / sizeof(drop_outgoing[0]))
+
+/* What the instructions say of all that is not outgoing. */
+static int attach(int fd, const void *instructions, uint32_t n)
+{
+	struct sock_filter all[BPF_MAXINSNS];
+	struct sock_fprog program = {(uint16_t)(DROP_OUTGOING + n), all};
+
+	if (DROP_OUTGOING + n > BPF_MAXINSNS)
+		return -E2BIG;
+	memcpy(all, drop_outgoing, sizeof(drop_outgoing));
+	memcpy(all + DROP_OUTGOING, instructions, n * sizeof(*all));
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+		return -errno;
+	return 0;
 }
 
 static int attach_expression(int fd, const char *expression)
@@ -39,7 +56,8 @@ static int attach_expression(int fd, const char *expression)
 	pcap_close(pcap);
 	if (err)
 		return err;
-	err = attach(fd, &program);
+	/* libpcap's instructions have the kernel's layout: pcap/bpf.h. */
+	err = attach(fd, program.bf_insns, program.bf_len);
 	pcap_freecode(&program);
 	return err;
 }
@@ -54,9 +72,9 @@ int packet_filter_resolution(int fd)
 	return attach_expression(fd, RESOLUTION);
 }
 
-int packet_filter_none(int fd)
+int packet_filter_incoming(int fd)
 {
-	int unused = 0;
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, WHOLE);
 
-	return setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused)) ? -errno : 0;
+	return attach(fd, &all, 1);
 }

@@ -3,11 +3,11 @@
 #ifndef URXE_NETDEV_PACKET_FILTER_H
 #define URXE_NETDEV_PACKET_FILTER_H
 
-/* RoCE, ARP and neighbour discovery alone. 0 or a negative errno. */
+/* Of what comes in, RoCE, ARP and neighbour discovery alone. 0 or a negative errno. */
 int packet_filter_roce(int fd);
-/* ARP and neighbour discovery alone. 0 or a negative errno. */
+/* Of what comes in, ARP and neighbour discovery alone. 0 or a negative errno. */
 int packet_filter_resolution(int fd);
-/* All that the socket hears. 0 or a negative errno. */
-int packet_filter_none(int fd);
+/* All that comes in. 0 or a negative errno. */
+int packet_filter_incoming(int fd);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int packet_socket_bind(int fd, unsigned int ifindex, int (*filter)(int fd))
+static int set_up(int fd, unsigned int ifindex, int (*filter)(int fd))
 {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
@@ -19,18 +19,14 @@ int packet_socket_bind(int fd, unsigned int ifindex, int (*filter)(int fd))
 		.mr_ifindex = (int)ifindex,
 		.mr_type = PACKET_MR_ALLMULTI,
 	};
-	const int on = 1;
 	int err;
 
 	err = filter(fd);
 	if (err)
 		return err;
-	/* What the host itself sends is nothing that came. */
-	if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)))
-		return -errno;
 	/*
 	 * The interface's own filter passes the groups that the kernel is in, not those of RoCE
-	 * and of our addresses' neighbour discovery; DPDK's drivers have no call for it.
+	 * and of our addresses' neighbour discovery; the drivers have no call for it.
 	 */
 	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups)))
 		return -errno;
@@ -38,22 +34,29 @@ int packet_socket_bind(int fd, unsigned int ifindex, int (*filter)(int fd))
 }
 
 /* With protocol 0 nothing arrives before the filter stands and bind names the interface. */
-int packet_socket(void)
-{
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	return fd < 0 ? -errno : fd;
-}
-
 int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 {
-	int fd = packet_socket(), err;
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
 
 	if (fd < 0)
-		return fd;
-	err = packet_socket_bind(fd, ifindex, filter);
+		return -errno;
+	err = set_up(fd, ifindex, filter);
 	if (!err)
 		return fd;
 	close(fd);
 	return err;
+}
+
+int packet_socket_send_ring(int fd, uint64_t *bytes)
+{
+	ssize_t n;
+
+	*bytes = 0;
+	while ((n = sendto(fd, NULL, 0, MSG_DONTWAIT, NULL, 0)) > 0)
+		*bytes += (uint64_t)n;
+	if (n == 0)
+		return 0;
+	/* A frame that the queueing discipline refused is lost, those behind it are not. */
+	return errno == ENOBUFS ? -EAGAIN : -errno;
 }

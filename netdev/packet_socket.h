@@ -5,15 +5,17 @@
 
 #include <stdint.h>
 
-/* A descriptor, non-blocking, that hears nothing yet; or a negative errno. */
-int packet_socket(void);
 /*
- * Hears what comes in by the interface, of which `filter` (packet_filter.h) chooses, and nothing
- * that the host sends. As long as it is open the interface hears all multicast. 0 or a negative
- * errno.
+ * A descriptor, non-blocking, or a negative errno. `filter` is one of packet_filter.h. As long
+ * as it is open the interface hears all multicast.
  */
-int packet_socket_bind(int fd, unsigned int ifindex, int (*filter)(int fd));
-/* Both in one. */
 int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
+
+/*
+ * Has the kernel send what is in a socket's transmit ring, and gives the bytes that it took. 0:
+ * nothing is left there; -EAGAIN: something is, for which neither the socket's send buffer nor the
+ * queueing discipline has room now; or another negative errno.
+ */
+int packet_socket_send_ring(int fd, uint64_t *bytes);
 
 #endif

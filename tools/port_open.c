@@ -48,8 +48,6 @@ int port_open(const char *spec, struct netdev **port, char why[PORT_OPEN_WHY])
 {
 	if (!strncmp(spec, "qemu:", 5))
 		return netdev_qemu_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
-	if (!strncmp(spec, "af_packet:", 10))
-		return netdev_af_packet_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
 	if (port_is_xdp(spec))
 		return open_xdp(spec, port, why);
 	return netdev_dpdk_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);

@@ -30,7 +30,7 @@ PATH = ['/usr/bin', '/usr/sbin', '/bin', '/sbin']
 URXE = ['tools/urxe', 'tools/urxed', 'verbs/liburxe.so']
 # The drivers of DPDK that it may want there, and those of the kernel's that leave it a PCI device,
 # for modprobe.
-DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_virtio', 'net_vmxnet3']
+DRIVERS = ['bus_pci', 'bus_vdev', 'mempool_ring', 'net_af_packet', 'net_virtio', 'net_vmxnet3']
 DRIVER_LIBRARY = '/usr/lib/*/dpdk/pmds-*/librte_{}.so.*[0-9]'
 LEAVING_MODULES = ['uio_pci_generic', 'vfio_pci', 'vfio_iommu_type1']
 PROVIDER = '/etc/libibverbs.d/rxe.driver'

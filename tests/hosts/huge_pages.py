@@ -111,6 +111,10 @@ def run_over(net, wanted):
             run_program(net.ends(IPV4), argv, 1024, False)
 
 
+def check_af_packet(build):
+    run_over(Ethernet(build, [1500] * 2), BOTH)
+
+
 def check_xdp(build):
     if not os.path.exists(os.path.join(build, 'netdev/xdp/roce.bpf.o')):
         skip('this build had no compiler for BPF')
@@ -131,12 +135,12 @@ def check_vhost(build):
 
 def check_for_one(build):
     """Two daemons share what there is: who comes second goes without."""
-    run_over(Bridged(build, [1500] * 2), AT_MOST_ONE)
+    run_over(Ethernet(build, [1500] * 2), AT_MOST_ONE)
 
 
 def check_too_few(build):
     """Fewer than any port asks for."""
-    run_over(Bridged(build, [1500] * 2), NONE)
+    run_over(Ethernet(build, [1500] * 2), NONE)
     with without_privilege(build, 'vm', VHOST) as hosts:
         check_count(hosts, NONE)
         run_without_privilege(hosts, PROGRAMS)
@@ -154,7 +158,8 @@ def run():
         check_nothing_left()
 
 
-CHECKS = {'af_xdp': (check_xdp, ENOUGH), 'tap': (check_tap, ENOUGH), 'vhost': (check_vhost, ENOUGH),
+CHECKS = {'af_packet': (check_af_packet, ENOUGH), 'af_xdp': (check_xdp, ENOUGH),
+          'tap': (check_tap, ENOUGH), 'vhost': (check_vhost, ENOUGH),
           'for_one': (check_for_one, FOR_ONE), 'too_few': (check_too_few, TOO_FEW)}
 
 main(run)

@@ -15,7 +15,7 @@ MTU, PATH_MTU = 4200, 4096
 # A socket's send buffer, by default, has room for some 45 of them.
 DATAGRAMS = ['ib_send_bw', '-c', 'UD', '-F', '-m', str(PATH_MTU), '-s', str(PATH_MTU - 1), '-n']
 FEW = '200'
-# More than waits anywhere on the way.
+# Twice what the rings of af_packet hold.
 FLOOD = 4096
 
 

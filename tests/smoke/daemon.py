@@ -215,7 +215,7 @@ def check_interface(build):
                     ([], ['--uplink', 'af_packet:eth2'],
                      "af_packet:eth2 carries 200 bytes, less than RoCE's least, 348$"),
                     (as_user('nobody', 'nogroup'), uplink,
-                     'af_packet:eth0: needs root, or CAP_NET_RAW$'),
+                     'af_packet:eth0: needs root, or CAP_NET_RAW and CAP_NET_ADMIN$'),
                     (as_user('nobody', 'nogroup'), ['--uplink', 'tap:eth9'],
                      'tap:eth9: needs root, or CAP_NET_ADMIN$')):
                 refused = host.spawn([*user, *urxed, f'/tmp/urxe-{name}' if user else elsewhere,

@@ -70,6 +70,7 @@ uint64_t netdev_page_size(const struct netdev *port);
 #define NETDEV_COUNTER_LIST(X)                                                      \
 	X(RX_FRAMES, "rx_frames", "frames received")                                \
 	X(RX_BYTES, "rx_bytes", "bytes of them")                                    \
+	X(RX_OWN, "rx_own", "the host's own outgoing frames, dropped")              \
 	X(RX_BAD, "rx_bad", "frames in too many pieces, or of no length, dropped")  \
 	X(RX_TOO_LONG, "rx_too_long", "frames longer than the MTU allows, dropped") \
 	X(RX_STRANGER, "rx_stranger", "frames from another than the peer, dropped") \
@@ -169,17 +170,6 @@ int netdev_qemu_open(const char *spec, uint32_t mtu, struct netdev **port, char 
 /* The same on a stream socket that is connected already, which the port takes over. */
 int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port);
 
-/*
- * --- An Ethernet interface of the kernel's, by a packet socket. spec: af_packet:IFACE. mtu: the
- * most the caller uses, 0 = the interface's. On error `why` gets one sentence. Linux 4.20.
- *
- * It is given what comes in of RoCEv1, UDP port 4791, ARP and IPv6 neighbour discovery alone, until
- * netdev_hear_all, so that the host's own traffic takes no place in its ring. A VLAN tag that the
- * kernel or the NIC took out of a received frame is put back in its place, as 802.1Q.
- */
-int netdev_af_packet_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
-			  uint32_t why_size);
-
 /* --- DPDK ethdev ports. Own library; the only one that knows DPDK. */
 /*
  * Starts the EAL where no port has, with little memory: for DPDK's tables and its
@@ -187,7 +177,7 @@ int netdev_af_packet_open(const char *spec, uint32_t mtu, struct netdev **port, 
  */
 int netdev_dpdk_start(char *why, uint32_t why_size);
 /*
- * spec: af_xdp:IFACE,xdp_prog=FILE, tap:NAME, pcap:FILE (replays a file), or
+ * spec: af_packet:IFACE, af_xdp:IFACE,xdp_prog=FILE, tap:NAME, pcap:FILE (replays a file), or
  * dpdk:ARGS for anything EAL knows (a vdev string or a PCI address). The EAL is started at the
  * first call; PCI devices come first, since an EAL started for the others does not look for them.
  * mtu: the most the caller uses, 0 = the device's own. On error `why` gets one sentence.
@@ -195,10 +185,15 @@ int netdev_dpdk_start(char *why, uint32_t why_size);
  * netdev_mac is the interface's own address. tap, which is the other end of the cable to an
  * interface of this host, has that address with the last bit flipped.
  *
+ * af_packet ports are given what comes in of RoCEv1, UDP port 4791, ARP and IPv6 neighbour
+ * discovery alone, until netdev_hear_all, so that the host's own traffic takes no place in their
+ * ring. A VLAN tag that the kernel or the NIC took out of a received frame is put back in its
+ * place, as 802.1Q.
+ *
  * af_xdp opens one queue of the interface. What the program does not redirect stays the kernel's;
  * of that, ARP and neighbour discovery come here as well, by a packet socket.
  *
- * netdev_wait_fd: af_xdp has an epoll set;
+ * netdev_wait_fd: af_packet has a second packet socket that hears the same, af_xdp an epoll set;
  * tap has a descriptor of its own; the others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
