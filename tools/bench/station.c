@@ -62,7 +62,11 @@ struct station {
 
 /* --- Addresses */
 
-/* A prefix of its own, so that no kernel takes a packet for its own: fd00::/8 with "urxe". */
+/*
+ * A prefix of its own, fd00::/8 with "urxe". It is of GIDs alone: packets are RoCEv1's, since what
+ * is an IP packet goes from a packet socket on to the kernel's IP stack, too, which has no route to
+ * such an address and tells the sender so, packet by packet.
+ */
 static const uint8_t prefix[8] = {0xfd, 'u', 'r', 'x', 'e'};
 
 /* Behind it the MAC as EUI-64 (RFC 4291, appendix A). */
@@ -195,7 +199,7 @@ static int make_device(struct station *s)
 	if (rc)
 		return rc;
 	gid = gid_of(attr.mac);
-	return urxe_gid_set(s->dev, 0, &gid, false);
+	return urxe_gid_set(s->dev, 0, &gid, true);
 }
 
 static int make_objects(struct station *s)
