@@ -24,17 +24,27 @@ from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by
 NAME_WIDTH = 72  # columns
 
 
-class Cable(Ethernet):
-    """Two namespaces and no urxed: a veth cable that leaves segmentation and checksums to its ends."""
+class Veth(Ethernet):
+    """Two hosts with that uplink; their veth cable leaves segmentation and checksums to its ends."""
+
+    def __init__(self, build, uplink, mtu):
+        super().__init__(build, [mtu] * 2, uplink=f'{uplink}:{INTERFACE}')
+
+    def plug(self, mtus):
+        super().plug(mtus)
+        for namespace in self.namespaces:
+            run([*namespace.prefix(), 'ethtool', '-K', INTERFACE, 'tso', 'off', 'gso', 'off',
+                 'gro', 'off', 'tx', 'off', 'sg', 'off'])
+
+
+class Cable(Veth):
+    """The same without urxed."""
 
     def __init__(self, mtu):  # pylint: disable=super-init-not-called
         self.hosts = []
         self.namespaces = [Namespace() for _ in range(2)]
         try:
             self.plug([mtu] * 2)
-            for namespace in self.namespaces:
-                run([*namespace.prefix(), 'ethtool', '-K', INTERFACE, 'tso', 'off', 'gso', 'off',
-                     'gro', 'off', 'tx', 'off', 'sg', 'off'])
         except BaseException:
             self.__exit__(*sys.exc_info())
             raise
@@ -59,8 +69,7 @@ class Bench:
             raise Unavailable('only root has network namespaces')
         if uplink.startswith('cable '):
             return self.stack.enter_context(Cable(int(uplink.split()[1])))
-        return self.stack.enter_context(
-            Ethernet(self.build, [1500] * 2, uplink=f'{uplink}:{INTERFACE}'))
+        return self.stack.enter_context(Veth(self.build, uplink, host_rows.VETH_MTU[uplink]))
 
     def place(self, uplink):
         if uplink not in self.hosts:

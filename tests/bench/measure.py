@@ -277,21 +277,26 @@ class Station:
 
 class PerSecond:
     """
-    Bytes for each second of a processor, of both ends: make(n) gives what moves n messages. What the
-    programs' start takes is left out: a run of few messages is taken off.
+    Bytes for each second of a processor, of both ends and the daemons between them: make(n) gives what
+    moves n messages. What the programs' start takes is left out: a run of few messages is taken off.
     """
 
     FEW = 5
 
-    def __init__(self, size, messages, make):
+    def __init__(self, size, messages, make, uplink=None):
         self.size = size
         self.messages = messages
         self.make = make
+        self.uplink = uplink
+
+    def worked(self, bench):
+        daemons = bench.ends(self.uplink)[0] if self.uplink else []
+        return worked() + sum(processor_seconds(host.daemon_pid()) for host in daemons)
 
     def seconds(self, bench, messages):
-        before = worked()
+        before = self.worked(bench)
         self.make(messages).measure(bench)
-        return worked() - before
+        return self.worked(bench) - before
 
     def measure(self, bench):
         few, all_of_it = self.seconds(bench, self.FEW), self.seconds(bench, self.messages)
