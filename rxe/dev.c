@@ -28,6 +28,19 @@ uint32_t urxe_max_path_mtu(uint32_t mtu)
 	return 0;
 }
 
+/* A limit that the owner names is for all, whatever their way and the size of packets. */
+static void set_window(struct urxe_dev *dev)
+{
+	if (dev->attr.max_packets) {
+		dev->window_packets = dev->attr.max_packets;
+		dev->window_bytes = UINT32_MAX;
+	} else {
+		dev->attr.max_packets = REQ_LOCAL_PACKETS;
+		dev->window_packets = REQ_WINDOW_PACKETS;
+		dev->window_bytes = REQ_WINDOW_BYTES;
+	}
+}
+
 int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 {
 	struct cong_config cong;
@@ -41,9 +54,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 		return -ENOMEM;
 	dev->attr = *attr;
 	dev->path_mtu = urxe_max_path_mtu(attr->mtu);
-	dev->window_bytes = dev->attr.max_packets ? UINT32_MAX : REQ_WINDOW_BYTES;
-	if (!dev->attr.max_packets)
-		dev->attr.max_packets = REQ_WINDOW_PACKETS;
+	set_window(dev);
 	dev->pkeys[0] = URXE_DEFAULT_PKEY;
 	if (!dev->attr.probe_ns)
 		dev->attr.probe_ns = RETRY_PROBE_NS;

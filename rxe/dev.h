@@ -25,9 +25,10 @@ struct gid_entry {
 
 struct urxe_dev {
 	struct urxe_dev_attr attr;
-	uint32_t path_mtu;     /* the longest that the link carries */
-	uint32_t window_bytes; /* of a QP; beside attr.max_packets */
-	uint64_t now;          /* of the call in progress */
+	uint32_t path_mtu;       /* the longest that the link carries */
+	uint32_t window_packets; /* of a QP whose peer is not on this host; */
+	uint32_t window_bytes;   /* beside attr.max_packets, which is for all */
+	uint64_t now;            /* of the call in progress */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint32_t address_era; /* changes with them; never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];

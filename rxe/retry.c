@@ -33,9 +33,12 @@ static bool strict(const struct urxe_qp *qp)
 
 static uint32_t max_window(const struct urxe_qp *qp)
 {
-	uint32_t packets = qp->dev->attr.max_packets, fit = qp->dev->window_bytes / qp->mtu;
+	const struct urxe_dev *dev = qp->dev;
+	uint32_t fit = dev->window_bytes / qp->mtu;
 
-	return fit < packets ? fit : packets;
+	if (!memcmp(qp->attr.path.dmac, dev->attr.mac, sizeof(dev->attr.mac)))
+		return dev->attr.max_packets;
+	return fit < dev->window_packets ? fit : dev->window_packets;
 }
 
 void retry_init(struct urxe_qp *qp)

@@ -424,6 +424,9 @@ static bool keep_vigil(void)
 		if (!port_connected() || now - progress->heard_at >= VIGIL)
 			return false;
 		progress_run(now);
+		/* To take a burst in may take longer than VIGIL. */
+		if (progress->heard_at == now)
+			progress->heard_at = clock_now();
 		port_unlock();
 		port_claim();
 		if (must_leave())

@@ -57,6 +57,41 @@ static void test_load(void **state)
 	engine_close(&e);
 }
 
+/* Packets that a QP sends before it waits for an acknowledgement. */
+static uint32_t window_of(enum urxe_mtu path_mtu, bool same_host)
+{
+	const struct pair_attr attr = {.seed = 1, .mem_size = 4u << 20};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct endpoint peer;
+	uint32_t packets;
+	struct urxe_frame frame;
+	struct engine e = {.pair = pair_create(&attr)};
+
+	conn.path_mtu = (uint8_t)path_mtu;
+	conn_create(e.pair, &conn, 0, &e.end[0]);
+	peer = (struct endpoint){.node = e.pair->node[!same_host], .qpn = 99};
+	conn_bring_up(e.pair, &conn, 0, &e.end[0], &peer);
+	post_send(
+		&e, 0,
+		&(struct post){.wr_id = 1, .opcode = URXE_WR_RDMA_WRITE, .length = attr.mem_size});
+	do
+		frame = (struct urxe_frame){.data = e.pair->frames, .room = e.pair->frame_room};
+	while (urxe_output(e.end[0].node->dev, e.pair->now, &frame, 1));
+	packets = load_of(&e.end[0]).packets;
+	pair_destroy(e.pair);
+	return packets;
+}
+
+/* On a network, which loses packets, fewer are on their way than within the host. */
+static void test_window(void **state)
+{
+	(void)state;
+	assert_int_equal(window_of(URXE_MTU_4096, false), 128);
+	assert_int_equal(window_of(URXE_MTU_1024, false), 256);
+	assert_int_equal(window_of(URXE_MTU_4096, true), 448);
+	assert_int_equal(window_of(URXE_MTU_1024, true), 448);
+}
+
 static void test_counters_of_a_lossy_connection(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -148,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_counters_of_a_lossy_connection),
 		cmocka_unit_test(test_counters_of_an_error),
 		cmocka_unit_test(test_counters_add_up),

@@ -68,7 +68,7 @@ struct urxe_dev_attr {
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
 	uint64_t seed;      /* of keys */
 	/* Unacknowledged request packets of a QP, at most 2^22; 0 = 256, and no more than 512 KiB
-	 * of them. */
+	 * of them; 448 where the peer has this device's MAC. */
 	uint32_t max_packets;
 	/* How long a gap in a peer's requests may be mere reordering, before it is
 	 * answered with a sequence NAK; ns, 0 = 5,000, 1 = at once. */
