@@ -12,6 +12,14 @@
 
 /* Bytes of a request that takes longer in packets than a round trip to a busy peer. */
 #define WORTH_WAITING 16384
+/*
+ * A program that has posted so many requests without having seen the end of all before them
+ * streams. One that waits for each, be it by spinning on its memory, must not meet a peer that is
+ * asleep, or has just lost its core.
+ */
+#define STREAM 16
+/* Requests in packets, after which the peer is asked again whether it is awake. */
+#define LOOK_EVERY 16
 
 static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
 static_assert(sizeof(struct urxe_direct_qp) == 32, "two to a cache line");
@@ -290,23 +298,35 @@ static bool copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
 	       ops->copy(qp->dev->attr.ctx, &job);
 }
 
+/* Between enter and leave. */
+static bool is_awake(const struct urxe_qp *qp)
+{
+	return qp->dev->attr.direct->awake(qp->dev->attr.ctx, qp->dev->now);
+}
+
+/* False: it goes in packets. */
 static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
 	const struct urxe_direct_table *table;
+	struct direct_proof *proof = &qp->req.direct;
 	bool done;
 
-	qp->req.direct.chance = DIRECT_FAILS;
+	proof->in_packets = false;
+	proof->chance = DIRECT_FAILS;
 	table = ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
 	if (!table)
 		return false;
-	done = copy(qp, table, wqe);
+	proof->in_packets = proof->unseen >= STREAM && direct_fits_packet(wqe) && is_awake(qp);
+	done = !proof->in_packets && copy(qp, table, wqe);
 	ops->leave(qp->dev->attr.ctx);
-	if (!done) {
+	if (!done && !proof->in_packets) {
 		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
 		return false;
 	}
-	qp->req.direct.chance = DIRECT_WORKS;
+	proof->chance = DIRECT_WORKS;
+	if (!done)
+		return false;
 	qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
 	qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, wqe->length);
 	req_complete(qp, URXE_WC_SUCCESS);
@@ -336,6 +356,24 @@ static bool may_work(struct urxe_qp *qp)
 	return false;
 }
 
+/*
+ * The request follows others in packets. Where the peer sleeps by now it is the last that does, and
+ * asks for an acknowledgement: the rest waits for that.
+ */
+static void follow_in_packets(struct urxe_qp *qp)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	struct direct_proof *proof = &qp->req.direct;
+
+	if (++proof->looks % LOOK_EVERY)
+		return;
+	proof->in_packets = ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
+	if (proof->in_packets) {
+		proof->in_packets = is_awake(qp);
+		ops->leave(qp->dev->attr.ctx);
+	}
+}
+
 enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct requester *req = &qp->req;
@@ -346,5 +384,9 @@ enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe
 		return DIRECT_PACKETS;
 	if (req->una == req->psn && qp->sq.tail == qp->sq.cur)
 		return execute(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
+	if (direct_in_packets(qp, wqe)) {
+		follow_in_packets(qp);
+		return DIRECT_PACKETS;
+	}
 	return worth_waiting(qp, wqe) && may_work(qp) ? DIRECT_WAIT : DIRECT_PACKETS;
 }

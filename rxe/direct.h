@@ -67,10 +67,40 @@ static inline enum direct_turn direct_request(struct urxe_qp *qp, const struct s
 	return direct_proven(qp) ? direct_proven_request(qp, wqe) : DIRECT_PACKETS;
 }
 
-/* Whether a request of that kind may wait for the acknowledgement of what is before it. */
-static inline bool direct_may_wait(const struct urxe_qp *qp, enum wr_kind kind)
+/* A request is being posted. `all_seen`: its program knows that all before it is done. */
+static inline void direct_posted(struct urxe_qp *qp, bool all_seen)
 {
-	return kind == WR_WRITE && direct_proven(qp) && qp->req.direct.chance != DIRECT_FAILS;
+	struct direct_proof *proof = &qp->req.direct;
+
+	if (all_seen)
+		proof->unseen = 0;
+	else if (proof->unseen < UINT8_MAX)
+		proof->unseen++;
+}
+
+/*
+ * Bytes that are hardly slower in a packet where the peer's engine gets a core only now and then:
+ * of longer requests the requester copies more in the meantime.
+ */
+#define DIRECT_SHORT 512
+
+/* Whether a peer that is awake has it done sooner by a packet than the kernel copies it. */
+static inline bool direct_fits_packet(const struct send_wqe *wqe)
+{
+	return wqe->n_packets == 1 && wqe->length <= DIRECT_SHORT;
+}
+
+/* Whether it goes in packets as long as the peer is awake. */
+static inline bool direct_in_packets(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return qp->req.direct.in_packets && direct_fits_packet(wqe);
+}
+
+/* Whether the request may wait for the acknowledgement of what is before it. */
+static inline bool direct_may_wait(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return wqe->kind == WR_WRITE && direct_proven(qp) &&
+	       qp->req.direct.chance != DIRECT_FAILS && !direct_in_packets(qp, wqe);
 }
 
 #endif

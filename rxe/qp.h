@@ -47,6 +47,9 @@ struct direct_proof {
 	uint32_t proof;   /* dev->direct_era when one was acknowledged; 0 = none was yet */
 	uint32_t version; /* of the peer's QP in its table then; 0 = not looked up yet */
 	uint8_t chance;   /* enum direct_chance */
+	uint8_t unseen;   /* requests in a row before whose posting not all was seen to be done */
+	uint8_t looks; /* requests in packets, since the peer was last asked whether it is awake */
+	bool in_packets; /* what fits into one is sent so, to a peer that was awake */
 };
 
 /* Requester and completer: PSNs [una, psn) are sent and not acknowledged. */

@@ -57,12 +57,12 @@ static uint8_t service(const struct urxe_qp *qp)
 static bool may_be_last(const struct urxe_qp *qp)
 {
 	uint32_t next = qp->sq.cur + 1;
-	enum wr_kind kind;
+	const struct send_wqe *wqe;
 
 	if (next == qp->sq.head || !qp->attr.timeout)
 		return true;
-	kind = sq_wqe(&qp->sq, next)->kind;
-	return kind == WR_READ || kind == WR_LOCAL || direct_may_wait(qp, kind);
+	wqe = sq_wqe(&qp->sq, next);
+	return wqe->kind == WR_READ || wqe->kind == WR_LOCAL || direct_may_wait(qp, wqe);
 }
 
 /*

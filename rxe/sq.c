@@ -8,6 +8,7 @@
 #include <rxe/psn.h>
 
 #include "dev.h"
+#include "direct.h"
 #include "qp.h"
 #include "req.h"
 #include "ring.h"
@@ -183,6 +184,15 @@ static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct ur
 		memcpy(wqe->data, wr->segs, wr->n_segs * sizeof(*wr->segs));
 }
 
+/* Whether the program knows that all before the next request is done. */
+static bool all_seen(const struct urxe_qp *qp, const struct urxe_send_wr *next)
+{
+	const struct sq *sq = &qp->sq;
+
+	return !next->unseen && sq->tail == sq->head &&
+	       (qp->sq_sig_all || sq_wqe(sq, sq->head - 1)->flags & URXE_SEND_SIGNALED);
+}
+
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	struct sq *sq = &qp->sq;
@@ -193,6 +203,7 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 		return rc;
 	if (sq->head - sq->tail >= qp->cap.max_send_wr)
 		return -ENOMEM;
+	direct_posted(qp, all_seen(qp, wr));
 	wqe = sq_wqe(sq, sq->head);
 	fill(wqe, qp, wr);
 	qp->req.recv_seq = wqe->recv_seq;

@@ -111,8 +111,7 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 		return -ENOMEM;
 	}
 	route->outbox = outbox;
-	route->peer = peer_open(vnic_outbox_published(outbox), vnic_outbox_shared(outbox),
-				process_of(qpn) == egress->process);
+	route->peer = peer_open(outbox, process_of(qpn) == egress->process);
 	if (*route_to(egress, qpn))
 		close_route(egress, process_of(qpn));
 	*route_to(egress, qpn) = route;

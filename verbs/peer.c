@@ -25,6 +25,7 @@
 #include "log.h"
 #include "port.h"
 #include "rseq.h"
+#include "vigil.h"
 
 /* Processes that may reach the memory of one. More of them send packets. */
 #define SLOTS 256
@@ -55,6 +56,7 @@ struct peer_card {
 	uint64_t witness; /* address in the process at which the token stands once more */
 	uint64_t pid_ns;  /* in which pid is meant */
 	int32_t pid;
+	uint32_t turns; /* of the engine's thread in its vigils; counts on */
 	/*
 	 * state.owner is the thread that keeps it alive: a word of its robust list. The
 	 * kernel marks it when that thread ends, be it that the process is killed or that
@@ -77,6 +79,8 @@ struct peer {
 	int32_t pid; /* as proven: what the card says may be another by now */
 	bool own;
 	enum standing standing;
+	struct vnic_outbox *outbox; /* that wakes it */
+	struct vigil vigil;
 };
 
 /* Us. */
@@ -265,6 +269,12 @@ void peer_live(void)
 	__atomic_store_n(owner, (uint32_t)this_thread(), __ATOMIC_RELEASE);
 }
 
+void peer_turn(void)
+{
+	if (self.card)
+		__atomic_store_n(&self.card->turns, self.card->turns + 1, __ATOMIC_RELAXED);
+}
+
 /* False: who says that he is inside cannot be. */
 static bool await(const struct peer_slot *slot)
 {
@@ -318,12 +328,17 @@ static void drain(void *ctx)
 
 /* --- Others. */
 
-struct peer *peer_open(const void *card, void *book, bool own)
+struct peer *peer_open(struct vnic_outbox *outbox, bool own)
 {
 	struct peer *peer = malloc(sizeof(*peer));
 
 	if (peer)
-		*peer = (struct peer){.card = card, .book = book, .own = own};
+		*peer = (struct peer){
+			.outbox = outbox,
+			.card = vnic_outbox_published(outbox),
+			.book = vnic_outbox_shared(outbox),
+			.own = own,
+		};
 	return peer;
 }
 
@@ -459,9 +474,26 @@ static bool copy(void *ctx, const struct urxe_direct_copy *job)
 	return rc == (long)length;
 }
 
+/* Of our own process never: it is our program that keeps the core busy. */
+static bool awake(void *ctx, uint64_t now)
+{
+	struct peer *peer = self.visited;
+	uint32_t turns = __atomic_load_n(&peer->card->turns, __ATOMIC_RELAXED);
+
+	(void)ctx;
+	if (peer->own)
+		return false;
+	if (vigil_look(&peer->vigil, turns, now))
+		return true;
+	if (vigil_rouse(&peer->vigil, now))
+		vnic_outbox_wake(peer->outbox);
+	return false;
+}
+
 const struct urxe_direct_ops peer_ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
+	.awake = awake,
 	.drain = drain,
 };

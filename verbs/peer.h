@@ -21,6 +21,7 @@
 
 #include <rxe/direct.h>
 
+struct vnic_outbox;
 struct peer; /* another process, as seen from here */
 
 extern const struct urxe_direct_ops peer_ops;
@@ -35,14 +36,16 @@ struct urxe_direct_table *peer_init(void *card, void *book);
 void peer_done(void);
 /* For the engine's thread: the card says that this process lives, until the thread ends. */
 void peer_live(void);
+/* The engine's thread looks for frames once more, in its vigil. */
+void peer_turn(void);
 /* In a forked child. */
 void peer_in_child(void);
 
 /*
- * By the card and book of a process's inbox, which have to stay until peer_close. `own`: that
+ * By the card and book of a process's inbox, which has to stay until peer_close. `own`: that
  * process is this one. NULL: no memory.
  */
-struct peer *peer_open(const void *card, void *book, bool own);
+struct peer *peer_open(struct vnic_outbox *outbox, bool own);
 /* NULL is allowed. */
 void peer_close(struct peer *peer);
 

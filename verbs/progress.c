@@ -147,6 +147,8 @@ static bool receive(uint64_t now)
 {
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
 
+	if (progress->vigil)
+		peer_turn();
 	progress->owed += of_switch + of_inbox;
 	return of_inbox == BURST || of_switch == BURST;
 }
@@ -436,12 +438,25 @@ static bool keep_vigil(void)
 }
 
 /*
+ * The inbox woke us, and there was no frame: somebody who streams to us would have us awake for
+ * what is to come (vigil.h).
+ */
+static bool is_call(bool by_inbox, uint64_t heard_before)
+{
+	if (!by_inbox || progress->heard_at != heard_before)
+		return false;
+	progress->heard_at = clock_now();
+	return true;
+}
+
+/*
  * Drives the engine until nothing is left to do at once; the interrupt is on then.
  * False: more waits, but whoever sends without end must not keep the thread from
  * its other work.
  */
-static bool take_over(bool stream)
+static bool take_over(bool stream, bool by_inbox)
 {
+	uint64_t heard_before = progress->heard_at;
 	unsigned int turns = 0;
 
 	progress->lease_until = 0;
@@ -449,10 +464,13 @@ static bool take_over(bool stream)
 		if (turns++ == TURNS)
 			return false;
 		progress_run(clock_now());
+		stream |= turns == 1 && is_call(by_inbox, heard_before);
 		stream &= yield();
 		if (must_leave())
 			return true;
+		progress->vigil = stream;
 		stream = stream && keep_vigil();
+		progress->vigil = false;
 	} while (!must_leave() && (stream || unmask()));
 	return true;
 }
@@ -480,7 +498,7 @@ static void look_for_daemon(void)
 {
 	outage_look();
 	if (port_connected())
-		take_over(false);
+		take_over(false, false);
 }
 
 enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
@@ -628,7 +646,7 @@ static void *engine_thread(void *unused)
 		if (watch.fds[WATCH_NOTICE].revents && port_connected())
 			take_notice();
 		if (progress->lease_until <= now)
-			idle = take_over(stream);
+			idle = take_over(stream, watch.fds[WATCH_INBOX].revents);
 		if (progress->stop)
 			break;
 		if (port_connected() &&

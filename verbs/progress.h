@@ -30,6 +30,7 @@ struct progress {
 	uint32_t leases;      /* taken so far */
 	uint64_t heard_at;    /* when frames last came */
 	uint32_t owed;        /* frames that came since the engine was last asked for some */
+	bool vigil;           /* the thread stays awake for more of them */
 	/* How the application polls; hints, read and written without the lock. */
 	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
 	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */

@@ -64,6 +64,7 @@ static int post_one(struct qp *qp)
 		else
 			rc = -EINVAL;
 	}
+	request.wr.unseen = cq_count(qp->send_cq) != 0;
 	if (!rc)
 		rc = urxe_post_send(qp->qp, &request.wr);
 	if (rc == -EINVAL && qp_state(qp) >= URXE_QPS_RTS)

@@ -54,6 +54,7 @@ static struct {
 	struct endpoint end[2];
 	uint32_t keys[2];   /* of a region of one piece at each end */
 	struct urxe_mr *mr; /* another one of the peer; NULL: none */
+	bool awake;         /* the peer */
 	uint32_t lengths[POSTED], first, next;
 	bool hostile; /* what is shared is not what the peer's engine published */
 	struct scribble meanwhile[SCRIBBLES];
@@ -206,10 +207,17 @@ static bool copy(void *ctx, const struct urxe_direct_copy *job)
 	return peer_ops.copy(ctx, job);
 }
 
+/* Of its own process the requester never believes it; requests say when it is so. */
+static bool awake(void *ctx, uint64_t now)
+{
+	return peer_ops.awake(ctx, now) || w.awake;
+}
+
 static const struct urxe_direct_ops ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
+	.awake = awake,
 	.drain = drain,
 };
 
@@ -246,6 +254,7 @@ static void start(void)
 	w.n_meanwhile = 0;
 	w.result = 0;
 	w.mr = NULL;
+	w.awake = false;
 	for (unsigned side = 0; side < 2; side++)
 		w.keys[side] =
 			urxe_mr_key(node_reg(w.pair->node[side], NODE_PD, NODE_ACCESS, 0, ROOM));
@@ -286,6 +295,8 @@ static void post(void)
 
 	if (wr.opcode == URXE_WR_FETCH_ADD)
 		length = 8;
+	w.awake = what & 16;
+	wr.unseen = what & 32;
 	seg = node_seg(node, offset, length);
 	seg.lkey = w.keys[0];
 	wr.segs = &seg;

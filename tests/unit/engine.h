@@ -53,6 +53,7 @@ struct post {
 	uint32_t lkey;           /* 0 = the node's usual one */
 	uint32_t imm;
 	uint64_t compare_add, swap;
+	bool unseen; /* completions of others wait */
 };
 
 static inline int try_post(struct engine *e, unsigned side, const struct post *post)
@@ -70,6 +71,7 @@ static inline int try_post(struct engine *e, unsigned side, const struct post *p
 		.rkey = post->rkey ? post->rkey : peer->key,
 		.compare_add = post->compare_add,
 		.swap = post->swap,
+		.unseen = post->unseen,
 	};
 
 	if (post->lkey)

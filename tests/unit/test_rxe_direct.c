@@ -23,6 +23,7 @@ struct way {
 	void *arg;
 	bool inside;
 	uint32_t copies, drains;
+	uint32_t awake, asked; /* how often the peer's engine is found awake, and was looked for */
 };
 
 static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path, uint32_t qpn)
@@ -67,6 +68,15 @@ static bool copy(void *ctx, const struct urxe_direct_copy *c)
 	return true;
 }
 
+static bool awake(void *ctx, uint64_t now)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+
+	(void)now;
+	require(way->inside);
+	return way->asked++ < way->awake;
+}
+
 static void drain(void *ctx)
 {
 	((struct way *)((struct node *)ctx)->arg)->drains++;
@@ -76,6 +86,7 @@ static const struct urxe_direct_ops ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
+	.awake = awake,
 	.drain = drain,
 };
 
@@ -331,6 +342,155 @@ static void test_waiting(void **state)
 		assert_int_equal(d.way[0].copies, rows[i].copies);
 		direct_close(&d);
 	}
+}
+
+/* --- What goes in packets because the peer is awake. */
+
+/* Completions only of what asks for one. */
+static void setup_streaming(struct direct *d)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.sq_sig_all = false;
+	direct_open(d, &conn);
+	prove(d);
+}
+
+#define ALWAYS UINT32_MAX
+#define MANY   40u
+#define FIRST  16u /* that go directly before a program is seen to stream */
+#define LOOK   16u /* packets from one look at the peer to the next */
+
+/* Posts many that each write another value to the same place; signaled is only the last. */
+static void post_many(struct direct *d, bool at_once)
+{
+	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 2);
+
+	post.length = 8;
+	for (uint32_t i = 1; i <= MANY; i++) {
+		post.offset = 4096 + i * 8;
+		memset(d->e.a->mem + post.offset, (int)i, 8);
+		post.flags = i == MANY ? URXE_SEND_SIGNALED : 0;
+		post_send(&d->e, 0, &post);
+		if (!at_once)
+			pair_settle(d->e.pair);
+	}
+	pair_settle(d->e.pair);
+	expect_wc(&d->e.a->send_cq, 2, URXE_WC_SUCCESS);
+	expect_none(&d->e.a->send_cq);
+	assert_memory_equal(d->e.b->mem + 8192, d->e.a->mem + 4096 + MANY * 8, 8);
+}
+
+static void test_stream_to_one_awake(void **state)
+{
+	static const struct {
+		uint32_t awake;
+		bool at_once;
+		uint32_t copies;
+	} rows[] = {
+		{0, false, MANY},
+		{ALWAYS, false, FIRST},
+		{0, true, MANY},
+		{ALWAYS, true, 0},
+		/* It falls asleep: what is on its way is waited for, the rest is not sent. */
+		{1, true, MANY - 1 - LOOK},
+		{2, true, MANY - 1 - 2 * LOOK},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct direct d;
+		uint64_t sent;
+
+		setup_streaming(&d);
+		sent = packets(d.e.a);
+		d.way[0].awake = rows[i].awake;
+		post_many(&d, rows[i].at_once);
+		assert_int_equal(d.way[0].copies, rows[i].copies);
+		assert_int_equal(packets(d.e.a), sent + MANY - rows[i].copies);
+		assert_int_equal(events(d.e.a, URXE_EVENT_PROBE), 0);
+		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_DECLINED), 0);
+		direct_close(&d);
+	}
+}
+
+/* A program that sees the end of each before the next never meets a peer that falls asleep. */
+static void test_one_at_a_time(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	d.way[0].awake = ALWAYS;
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	for (uint32_t i = 1; i <= MANY; i++) {
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, i);
+	}
+	/* One that leaves its completions where they are does not wait for them. */
+	post.unseen = true;
+	for (uint32_t i = 0; i < MANY; i++)
+		run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, MANY + FIRST - 1);
+	direct_close(&d);
+}
+
+/* READs as WRITEs; and what is longer is copied sooner. */
+static void test_kinds_of_stream(void **state)
+{
+	static const struct {
+		uint32_t opcode, length;
+		uint32_t copies;
+	} rows[] = {
+		{URXE_WR_RDMA_READ, 512, FIRST - 1},
+		{URXE_WR_RDMA_READ, 513, MANY},
+		{URXE_WR_RDMA_WRITE, 512, FIRST - 1},
+		{URXE_WR_RDMA_WRITE, 513, MANY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct direct d;
+		struct post post;
+
+		setup_proven(&d);
+		d.way[0].awake = ALWAYS;
+		post = a_post(&d, rows[i].opcode, 2);
+		post.length = rows[i].length;
+		post.unseen = true;
+		fill(d.e.a->mem + 4096, post.length, 1);
+		fill(d.e.b->mem + 8192, post.length, 2);
+		for (uint32_t n = 0; n < MANY; n++)
+			run(&d, &post, URXE_WC_SUCCESS);
+		assert_memory_equal(d.e.a->mem + 4096, d.e.b->mem + 8192, post.length);
+		assert_int_equal(d.way[0].copies, rows[i].copies);
+		direct_close(&d);
+	}
+}
+
+/* A long WRITE behind them waits for all of them, and is not behind time. */
+static void test_long_behind_stream(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_streaming(&d);
+	d.way[0].awake = ALWAYS;
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	post.flags = 0;
+	for (uint32_t i = 0; i < MANY; i++)
+		post_send(&d.e, 0, &post);
+	fill(d.e.a->mem + 20000, 20000, 3);
+	post.offset = 20000;
+	post.length = 20000;
+	post.flags = URXE_SEND_SIGNALED;
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 20000, 20000);
+	assert_int_equal(d.way[0].copies, 1);
+	assert_int_equal(events(d.e.a, URXE_EVENT_PROBE), 0);
+	direct_close(&d);
 }
 
 static void test_window_grants(void **state)
@@ -706,6 +866,10 @@ int main(void)
 		cmocka_unit_test(test_order_with_packets),
 		cmocka_unit_test(test_stream),
 		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_stream_to_one_awake),
+		cmocka_unit_test(test_one_at_a_time),
+		cmocka_unit_test(test_kinds_of_stream),
+		cmocka_unit_test(test_long_behind_stream),
 		cmocka_unit_test(test_window_grants),
 		cmocka_unit_test(test_refused_by_packet),
 		cmocka_unit_test(test_qp_forbids),

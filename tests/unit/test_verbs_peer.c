@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -392,6 +393,72 @@ static int executed(void)
 	return 0;
 }
 
+/* --- Whether its engine is awake. */
+
+static void turn(void)
+{
+	for (;;) {
+		peer_turn();
+		sched_yield();
+	}
+}
+
+/* Looks once a microsecond, of time that the test makes up. */
+static bool look(uint64_t *now)
+{
+	bool awake;
+
+	assert_non_null(enter());
+	*now += 1000;
+	awake = peer_ops.awake(NULL, *now);
+	peer_ops.leave(NULL);
+	return awake;
+}
+
+static void test_awake(void **state)
+{
+	uint64_t now = 1000000000;
+
+	(void)state;
+	start_owner(turn);
+	while (!look(&now))
+		await_step(1);
+	kill(w.pid, SIGSTOP);
+	assert_int_equal(waitpid(w.pid, NULL, WUNTRACED), w.pid);
+	while (look(&now))
+		;
+	assert_false(look(&now));
+}
+
+/* One that sleeps is woken, without a frame. */
+static void test_roused(void **state)
+{
+	uint64_t now = 1000000000;
+	eventfd_t count;
+
+	(void)state;
+	start_owner(nothing);
+	assert_false(vnic_inbox_irq_unmask(w.inbox));
+	for (int i = 0; i < 100; i++)
+		assert_false(look(&now));
+	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox), &count), 0);
+}
+
+/* It has our core: it is as good as asleep. */
+static void test_own_engine(void **state)
+{
+	uint64_t now = 1000000000;
+
+	(void)state;
+	hand_out();
+	egress_done(&port.egress);
+	open_way(true);
+	for (int i = 0; i < 100; i++) {
+		peer_turn();
+		assert_false(look(&now));
+	}
+}
+
 /* --- Visitors, and their host that takes rights back. */
 
 /* A process that comes in, and does something instead of leaving. */
@@ -531,6 +598,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_stopped, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_killed, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_executes, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_awake, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_roused, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_own_engine, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_waits_elsewhere, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_in_a_debugger, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_visitor_is_stopped, open_world, close_world),

@@ -310,6 +310,24 @@ static void test_wake(void **state)
 	assert_int_equal(receive(f), BURST + 2);
 }
 
+/* Without a frame, as with one. */
+static void test_call(void **state)
+{
+	struct fixture *f = *state;
+
+	vnic_outbox_wake(f->first);
+	assert_false(interrupted(f)); /* masked from the start */
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	vnic_outbox_wake(f->first);
+	assert_true(interrupted(f));
+	vnic_outbox_wake(f->second);
+	assert_false(interrupted(f));
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	vnic_outbox_wake(f->second);
+	assert_true(interrupted(f));
+	assert_int_equal(receive(f), 0);
+}
+
 static void test_locked(void **state)
 {
 	struct fixture *f = *state;
@@ -707,6 +725,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reserved, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reserved_and_closed, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_wake, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_call, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_locked, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_receiver_closes, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_daemon_closes, open_inbox, close_inbox),

@@ -182,7 +182,7 @@ static bool put(const struct vnic_outbox *outbox, uint32_t position, const struc
 }
 
 /* See INBOX_MASKED for the order. An eventfd that is full is readable all the same. */
-static void wake(const struct vnic_outbox *outbox)
+void vnic_outbox_wake(const struct vnic_outbox *outbox)
 {
 	uint32_t *word = &outbox->memory->mask;
 	uint32_t mask;
@@ -212,7 +212,7 @@ static void release(struct vnic_outbox *outbox, uint32_t position, uint32_t sent
 	/* Posted long ago, unless the receiver lags: no one will write to it before we come. */
 	__builtin_prefetch(next_descriptors(outbox, position));
 	if (sent)
-		wake(outbox);
+		vnic_outbox_wake(outbox);
 }
 
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,

@@ -6,7 +6,8 @@
  * Each device publishes in a table who may do what with its memory. A requester that is
  * inside (enter) checks by it what the responder would check, and copies. What it cannot
  * execute so, for whatever reason, goes in packets, and has its answer or its error from
- * the responder; so the direct transport only ever succeeds. Requests executed so take no
+ * the responder; so the direct transport only ever succeeds. Short requests of a stream go
+ * in packets, too, while the peer's engine is awake. Requests executed so take no
  * PSNs and change nothing of either end's transport state: the responder's engine does
  * not know of them. docs/architecture.md says why that keeps their order.
  *
@@ -90,6 +91,12 @@ struct urxe_direct_ops {
 	void (*leave)(void *ctx);
 	/* Between enter and leave. False: nothing, or a part, was copied. */
 	bool (*copy)(void *ctx, const struct urxe_direct_copy *copy);
+	/*
+	 * Between enter and leave, at the device's time `now`: whether the peer's engine looks for
+	 * packets without a pause, on a core that nobody else wants. Whoever asks often is also
+	 * asking it to.
+	 */
+	bool (*awake)(void *ctx, uint64_t now);
 	/* Rights were withdrawn from our own table: returns once nobody copies by them any more. */
 	void (*drain)(void *ctx);
 };

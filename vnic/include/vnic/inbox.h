@@ -119,6 +119,8 @@ const void *vnic_outbox_published(const struct vnic_outbox *outbox);
  */
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
 			  enum vnic_outbox_status *status);
+/* Wakes the receiver as a frame would, if it sleeps. */
+void vnic_outbox_wake(const struct vnic_outbox *outbox);
 
 /*
  * Without a copy: the buffers that come next, up to n, for frames to be written to. 0: another

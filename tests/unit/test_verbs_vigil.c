@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* When another process's engine is taken to be awake, and how often it is woken to be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "vigil.h"
+
+#define US    1000u
+#define MS    1000000u
+#define START (1000u * MS)
+#define STEP  (2 * US) /* from one look to the next */
+
+struct world {
+	struct vigil vigil;
+	uint64_t now;
+	uint32_t turns;
+};
+
+static bool look(struct world *w, uint64_t after, uint32_t turns)
+{
+	w->now += after;
+	w->turns += turns;
+	return vigil_look(&w->vigil, w->turns, w->now);
+}
+
+/* How often it is woken while it sleeps on for so long. */
+static uint32_t count_rouses(struct world *w, uint64_t ns)
+{
+	uint64_t end = w->now + ns;
+	uint32_t rouses = 0;
+
+	while (w->now < end) {
+		assert_false(look(w, STEP, 0));
+		rouses += vigil_rouse(&w->vigil, w->now);
+	}
+	return rouses;
+}
+
+/* It goes on turning. */
+static void keep_awake(struct world *w, uint64_t ns)
+{
+	uint64_t end = w->now + ns;
+
+	look(w, STEP, 1);
+	while (w->now < end)
+		assert_true(look(w, STEP, 1));
+}
+
+static void test_awake(void **state)
+{
+	struct world w = {.now = START};
+
+	(void)state;
+	assert_false(look(&w, 0, 7)); /* nothing to compare it with */
+	assert_false(look(&w, STEP, 0));
+	assert_true(look(&w, STEP, 1));
+	assert_true(look(&w, STEP, 0)); /* it may be busy */
+	assert_true(look(&w, 40 * US, 0));
+	assert_false(look(&w, 10 * US, 0));
+	/* What moved while we were away says nothing of now. */
+	assert_false(look(&w, 60 * US, 5));
+	assert_true(look(&w, STEP, 1));
+	w.turns = UINT32_MAX;
+	look(&w, STEP, 0);
+	assert_true(look(&w, STEP, 1)); /* 0 again */
+}
+
+static void test_time_of_another_thread(void **state)
+{
+	struct world w = {.now = START};
+
+	(void)state;
+	look(&w, 0, 1);
+	assert_true(look(&w, STEP, 1));
+	w.now -= 10 * STEP;
+	assert_false(look(&w, 0, 1));
+}
+
+static void test_seldom_asked(void **state)
+{
+	struct world w = {.now = START};
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		assert_false(look(&w, 60 * US, 0));
+		assert_false(vigil_rouse(&w.vigil, w.now));
+	}
+}
+
+/* In vain: each pause is twice the last, up to some. */
+static void test_sleeps_on(void **state)
+{
+	struct world w = {.now = START};
+
+	(void)state;
+	assert_in_range(count_rouses(&w, 10 * MS), 5, 6);
+	assert_in_range(count_rouses(&w, 90 * MS), 2, 4);
+	assert_in_range(count_rouses(&w, 1280 * MS), 9, 11);
+}
+
+static void test_pauses(void **state)
+{
+	static const struct {
+		uint64_t awake;  /* for so long, */
+		uint64_t gap;    /* then nobody looked, */
+		uint32_t turns;  /* and meanwhile it had turned so often */
+		uint32_t rouses; /* in the ms after that */
+	} rows[] = {
+		/* It has no core for itself. */
+		{1 * MS, STEP, 0, 0},
+		{1 * MS, 3 * MS, 2, 0},
+		/* It had one. */
+		{1 * MS, 3 * MS, 400, 3},
+		{400 * MS, STEP, 0, 3},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w = {.now = START};
+
+		count_rouses(&w, 100 * MS);
+		keep_awake(&w, rows[i].awake);
+		look(&w, rows[i].gap, rows[i].turns);
+		while (look(&w, STEP, 0))
+			;
+		assert_int_equal(count_rouses(&w, 1 * MS), rows[i].rouses);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_awake),        cmocka_unit_test(test_time_of_another_thread),
+		cmocka_unit_test(test_seldom_asked), cmocka_unit_test(test_sleeps_on),
+		cmocka_unit_test(test_pauses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
