@@ -84,6 +84,8 @@ void gap_filled(struct urxe_qp *qp)
 	uint64_t took = qp->dev->now - gap->asked_at;
 
 	timer_clear(&qp->gap_timer);
+	if (gap->asked)
+		resp_came_again(qp);
 	if (gap->asked && !gap->repeats)
 		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
 	gap->asked = false;

@@ -180,7 +180,7 @@ struct urxe_qp {
 	struct predict predict;
 	struct timer timer;           /* of the requester: RNR wait, or the next of retry.c's */
 	struct timer gap_timer;       /* of the responder: a gap gets its NAK */
-	struct timer ack_timer;       /* of the responder: duplicates get their ACK */
+	struct timer ack_timer;       /* of the responder: what came again has its ACK */
 	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */
 	struct pace pace;
 	struct cnp cnp;

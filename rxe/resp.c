@@ -13,8 +13,11 @@
 #include "resp_recv.h"
 #include "wire.h"
 
-/* This long after a duplicate, no other is on its way behind it. */
-#define DUPLICATES_QUIET_NS 1000000
+/*
+ * This long after something came again, nothing does any more: far longer than a busy sender needs
+ * between two packets, and shorter than the ACK timeouts in use.
+ */
+#define AGAIN_QUIET_NS 20000000
 
 /* --- Reliable connection. */
 
@@ -88,18 +91,23 @@ static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_
 
 /*
  * Requests are repeated in a row, and the ACK of one is the ACK of all (IBA 9.7.5.1.2). So those
- * that do not ask for it wait for the one that does; it may be lost, and then they have theirs once
- * no more come. Linux' rxe never ends a request of which it hears amid its repetition that all of
- * it was executed (docs/recovery.md).
+ * that do not ask for it wait for the one that does, and when no more come, all are acknowledged
+ * once more: Linux' rxe, of which a request was acknowledged amid its repetition, ends it with the
+ * next ACK alone, and asks for none (docs/recovery.md).
  */
-static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
+void resp_came_again(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;
 
-	if (p->ack_req || dev->attr.go_back_n)
+	if (!dev->attr.go_back_n)
+		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
+}
+
+static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (p->ack_req || qp->dev->attr.go_back_n)
 		resp_ack(qp);
-	else
-		timer_set(&dev->timers, &qp->ack_timer, dev->now + DUPLICATES_QUIET_NS);
+	resp_came_again(qp);
 }
 
 static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
