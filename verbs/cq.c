@@ -42,6 +42,7 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.port_num = 1,
 	};
 	cq->producer++;
+	cq->received |= wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;
 	mark(cq);
 	return true;
 }
@@ -60,7 +61,7 @@ void cq_publish(struct cq *cq)
 {
 	struct channel_event event = {.element = cq->object.user_handle};
 
-	cq->dirty = false;
+	cq->dirty = cq->received = false;
 	TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
 	queue_set_producer(&cq->ring, cq->producer);
 	if (!cq->event_due)

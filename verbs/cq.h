@@ -24,6 +24,7 @@ struct cq {
 	bool armed; /* asked for an event that did not come yet */
 	bool event_due;
 	bool dirty;    /* in port.dirty_cqs */
+	bool received; /* a message is among what is to be shown */
 	bool ex_known; /* poll_hook.c has looked for ibv_cq_ex's start_poll */
 	TAILQ_ENTRY(cq) dirty_link;
 };

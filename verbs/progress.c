@@ -211,11 +211,22 @@ static bool may_owe(const struct cq *polled, uint64_t now)
 	       atomic_load_explicit(&progress->prompt, memory_order_relaxed) >= PROMPT_TIMES;
 }
 
+/*
+ * A program that waits for acknowledgements of its own most likely talks to one that does so, too:
+ * that one gains nothing by a message that comes before the acknowledgement.
+ */
+static void learn_patience(const struct cq *polled)
+{
+	if (polled && polled->dirty && !polled->received)
+		atomic_store_explicit(&progress->prompt, 0, memory_order_relaxed);
+}
+
 /* As progress_run, for a poll of that CQ. */
 static void run_for_poller(const struct cq *polled, uint64_t now)
 {
 	bool more = port_connected() && receive(now);
 
+	learn_patience(polled);
 	if (more || !may_owe(polled, now)) {
 		serve(now, more);
 		return;

@@ -19,8 +19,8 @@
 #define TIMES    8
 #define SIZE     4096
 #define RECEIVES 4
-/* Enough for one long absence to be forgotten. */
-#define TURNS 200
+/* Enough for one long absence to be forgotten, and for a request that was waited for. */
+#define TURNS 207
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
