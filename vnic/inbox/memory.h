@@ -32,40 +32,54 @@ static_assert((VNIC_INBOX_FRAMES & (VNIC_INBOX_FRAMES - 1)) == 0, "positions wra
 struct inbox_memory {
 	_Alignas(CACHE_LINE) uint32_t lock;
 	/*
-	 * Frames put in so far, modulo two laps: the place and the generation of the
-	 * next one. Under the lock; written after the completion that it counts, so a
-	 * sender that died in between leaves one that is published and not counted.
+	 * Frames put in so far: the place and the generation of the next one. Under the
+	 * lock; written after the completion that it counts, so a sender that died in
+	 * between leaves one that is published and not counted.
 	 */
 	uint32_t position;
 	_Alignas(CACHE_LINE) uint32_t mask;
-	/* Both rings have one entry a buffer, so that one position serves both. */
-	_Alignas(CACHE_LINE) struct vmxnet3_rx_desc ring[VNIC_INBOX_FRAMES];
-	struct vmxnet3_rx_comp comp[VNIC_INBOX_FRAMES];
+	/* The receiver's: frames before this position may be put in. */
+	_Alignas(CACHE_LINE) uint32_t room;
 	_Alignas(4096) uint8_t shared[VNIC_INBOX_SHARED_SIZE];
-	_Alignas(4096) uint8_t buffers[];
+	_Alignas(4096) uint8_t slots[];
 };
 
-#define INBOX_LAPS (2u * VNIC_INBOX_FRAMES)
+/*
+ * A frame, with its completion in front of it: the frame of a short message comes over to the
+ * receiver with the word that it waits for, in one cache line. With an Ethernet header behind two
+ * bytes, what follows is aligned, too.
+ */
+struct inbox_slot {
+	uint16_t completion; /* length, and INBOX_GEN in each other lap */
+	uint8_t frame[];
+};
+
+#define INBOX_GEN 0x8000u
+#define INBOX_LEN 0x7fffu
+
+static_assert(VNIC_FRAME_MAX(VMXNET3_MAX_MTU) <= INBOX_LEN, "lengths fit");
 
 static inline uint32_t inbox_index(uint32_t position)
 {
 	return position % VNIC_INBOX_FRAMES;
 }
 
-static inline bool inbox_gen(uint32_t position)
+static inline uint32_t inbox_gen(uint32_t position)
 {
-	return position / VNIC_INBOX_FRAMES % 2 == 0 ? VMXNET3_INIT_GEN : !VMXNET3_INIT_GEN;
+	return position / VNIC_INBOX_FRAMES % 2 ? 0 : INBOX_GEN;
 }
 
-static inline uint32_t inbox_next(uint32_t position)
-{
-	return (position + 1) % INBOX_LAPS;
-}
-
-/* From one buffer to the next; a buffer starts on a cache line. */
+/* From one slot to the next; a slot starts on a cache line. */
 static inline uint32_t inbox_stride(uint16_t mtu)
 {
-	return (VNIC_FRAME_MAX(mtu) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	return ((uint32_t)sizeof(struct inbox_slot) + VNIC_FRAME_MAX(mtu) + CACHE_LINE - 1) /
+	       CACHE_LINE * CACHE_LINE;
+}
+
+static inline struct inbox_slot *inbox_slot(struct inbox_memory *memory, uint32_t stride,
+					    uint32_t position)
+{
+	return (struct inbox_slot *)(memory->slots + (uint64_t)inbox_index(position) * stride);
 }
 
 static inline uint64_t inbox_size(uint16_t mtu)
@@ -73,12 +87,16 @@ static inline uint64_t inbox_size(uint16_t mtu)
 	return sizeof(struct inbox_memory) + (uint64_t)VNIC_INBOX_FRAMES * inbox_stride(mtu);
 }
 
-/* Whether the completion at a position is of this lap. Acquire: its frame was written before. */
-static inline bool inbox_completed(const struct inbox_memory *memory, uint32_t position)
+/*
+ * The length of the frame at a position, with `*len`; false: it is not there yet. Acquire: it was
+ * written before.
+ */
+static inline bool inbox_completed(const struct inbox_slot *slot, uint32_t position, uint32_t *len)
 {
-	uint32_t gen = __atomic_load_n(&memory->comp[inbox_index(position)].gen, __ATOMIC_ACQUIRE);
+	uint32_t completion = __atomic_load_n(&slot->completion, __ATOMIC_ACQUIRE);
 
-	return !!(gen & VMXNET3_CD_GEN) == inbox_gen(position);
+	*len = completion & INBOX_LEN;
+	return (completion & INBOX_GEN) == inbox_gen(position);
 }
 
 #endif

@@ -14,9 +14,8 @@
 #include "shared.h"
 
 /*
- * Buffers go back so many at a time, where frames come one by one. A sender then finds a descriptor
- * in its cache, with those beside it: otherwise we would have written to one of them since, and it
- * could not begin to copy before the line has come over.
+ * Slots go back so many at a time, where frames come one by one: a sender looks for more only when
+ * it has used those that it knows of, but the word has to come over to us to be written.
  */
 #define BATCH 16
 
@@ -27,10 +26,9 @@ struct vnic_inbox {
 	int fds[VNIC_INBOX_FDS];
 	uint32_t frame_max;
 	uint32_t stride;
-	uint32_t next; /* position of the completion that comes next */
-	uint32_t fill; /* position of the descriptor that is posted next */
+	uint32_t next; /* position of the frame that comes next */
 	uint32_t taken;
-	uint32_t owed; /* released, but not posted yet */
+	uint32_t owed; /* released, but not given back yet */
 	bool more;     /* there were as many frames as were asked for */
 	uint32_t unmaskings;
 	bool broken;
@@ -44,20 +42,10 @@ const char *vnic_direct_counter_name(enum vnic_direct_counter counter)
 	return counter < VNIC_DIRECT_COUNT ? names[counter] : "unknown";
 }
 
-static uint8_t *buffer(const struct vnic_inbox *inbox, uint32_t position)
+/* Release: our last reads of slots come before a sender may write to them again. */
+static void give_room(struct vnic_inbox *inbox)
 {
-	return inbox->memory->buffers + (uint64_t)inbox_index(position) * inbox->stride;
-}
-
-static void post(struct vnic_inbox *inbox)
-{
-	struct vmxnet3_rx_desc *desc = &inbox->memory->ring[inbox_index(inbox->fill)];
-	const uint8_t *data = buffer(inbox, inbox->fill);
-
-	vnic_store(&desc->addr, (uint64_t)(data - (const uint8_t *)inbox->memory));
-	/* Release: our last reads of the buffer come before a sender may write it again. */
-	vnic_publish(&desc->len, inbox->frame_max | (inbox_gen(inbox->fill) ? VMXNET3_RXD_GEN : 0));
-	inbox->fill = inbox_next(inbox->fill);
+	vnic_publish(&inbox->memory->room, inbox->next - inbox->taken + VNIC_INBOX_FRAMES);
 }
 
 static int make_shared(struct vnic_inbox *inbox)
@@ -101,8 +89,7 @@ int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
 		return ret;
 	}
 	vnic_inbox_irq_mask(b);
-	for (uint32_t i = 0; i < VNIC_INBOX_FRAMES; i++)
-		post(b);
+	give_room(b);
 	*inbox = b;
 	return 0;
 }
@@ -149,35 +136,41 @@ void *vnic_inbox_published(const struct vnic_inbox *inbox)
 	return inbox->published;
 }
 
+static struct inbox_slot *slot_at(const struct vnic_inbox *inbox, uint32_t position)
+{
+	return inbox_slot(inbox->memory, inbox->stride, position);
+}
+
 static bool waiting(const struct vnic_inbox *inbox)
 {
-	return inbox_completed(inbox->memory, inbox->next) && !inbox->broken;
+	uint32_t len;
+
+	return inbox_completed(slot_at(inbox, inbox->next), inbox->next, &len) && !inbox->broken;
 }
 
 /*
- * The next completion. Senders may only complete the buffers in order, each with a
- * whole frame, and none that we hold: what does is a second sender without the
- * lock, or a hostile one.
+ * The next frame, where there is one. Senders may put in none that is longer than its slot, nor any
+ * where we hold what was there before: what does is a second sender without the lock, or a hostile
+ * one.
  */
 static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
 {
-	const uint32_t whole = VMXNET3_RCD_SOP | VMXNET3_RCD_EOP;
-	uint32_t index = inbox_index(inbox->next);
-	const struct vmxnet3_rx_comp *comp = &inbox->memory->comp[index];
-	uint32_t len = vnic_load(&comp->len);
+	struct inbox_slot *slot = slot_at(inbox, inbox->next);
+	uint32_t len;
 
-	if (vnic_load(&comp->index) != (index | whole) || len > inbox->frame_max ||
-	    inbox->taken + inbox->owed == VNIC_INBOX_FRAMES) {
+	if (inbox->broken || !inbox_completed(slot, inbox->next, &len))
+		return false;
+	if (len > inbox->frame_max || inbox->taken + inbox->owed == VNIC_INBOX_FRAMES) {
 		inbox->broken = true;
 		close_to_senders(inbox);
 		return false;
 	}
-	*frame = (struct vnic_frame){
-		.data = buffer(inbox, inbox->next), .len = len, .room = inbox->frame_max};
-	/* It is in the sender's cache: those of a burst come over together. */
-	__builtin_prefetch(frame->data);
-	inbox->next = inbox_next(inbox->next);
+	*frame = (struct vnic_frame){.data = slot->frame, .len = len, .room = inbox->frame_max};
+	inbox->next++;
 	inbox->taken++;
+	/* Those of a burst are in the sender's cache: they come over together. */
+	__builtin_prefetch(slot->frame + CACHE_LINE);
+	__builtin_prefetch(slot_at(inbox, inbox->next + 1));
 	return true;
 }
 
@@ -185,16 +178,18 @@ uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint
 {
 	uint32_t count = 0;
 
-	while (count < n && waiting(inbox) && take(inbox, &frames[count]))
+	while (count < n && take(inbox, &frames[count]))
 		count++;
 	inbox->more = count == n;
 	return count;
 }
 
-static void post_owed(struct vnic_inbox *inbox)
+static void give_owed(struct vnic_inbox *inbox)
 {
-	for (; inbox->owed; inbox->owed--)
-		post(inbox);
+	if (!inbox->owed)
+		return;
+	inbox->owed = 0;
+	give_room(inbox);
 }
 
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n)
@@ -203,7 +198,7 @@ void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n)
 	inbox->taken -= n;
 	inbox->owed += n;
 	if (inbox->more || inbox->owed >= BATCH)
-		post_owed(inbox);
+		give_owed(inbox);
 }
 
 int vnic_inbox_irq_fd(const struct vnic_inbox *inbox)
@@ -219,7 +214,7 @@ void vnic_inbox_irq_mask(struct vnic_inbox *inbox)
 bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
 {
 	/* A receiver that is about to sleep gives all that it has. */
-	post_owed(inbox);
+	give_owed(inbox);
 	inbox->unmaskings++;
 	vnic_store(&inbox->memory->mask, inbox->unmaskings << 1);
 	/*

@@ -26,8 +26,10 @@ struct vnic_outbox {
 	const void *published;
 	uint64_t size;
 	uint32_t self;
+	uint32_t stride;
 	uint32_t frame_max;
-	uint32_t reserved; /* position of the first buffer that was reserved */
+	uint32_t room;     /* as last read */
+	uint32_t reserved; /* position of the first slot that was reserved */
 	int wake_fd;
 };
 
@@ -53,6 +55,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		*b = (struct vnic_outbox){
 			.size = inbox_size(mtu),
 			.self = self,
+			.stride = inbox_stride(mtu),
 			.frame_max = VNIC_FRAME_MAX(mtu),
 			.wake_fd = fds[VNIC_INBOX_WAKE],
 		};
@@ -132,51 +135,50 @@ static void unlock(struct vnic_outbox *outbox)
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
+static struct inbox_slot *slot_at(const struct vnic_outbox *outbox, uint32_t position)
+{
+	return inbox_slot(outbox->memory, outbox->stride, position);
+}
+
 /* Where the next frame goes: behind what a sender published that did not live to count it. */
-static uint32_t find_position(struct inbox_memory *memory)
+static uint32_t find_position(const struct vnic_outbox *outbox)
 {
-	uint32_t position = vnic_load(&memory->position) % INBOX_LAPS;
+	uint32_t position = vnic_load(&outbox->memory->position), len;
 
-	return inbox_completed(memory, position) ? inbox_next(position) : position;
+	return position + inbox_completed(slot_at(outbox, position), position, &len);
 }
 
-/* The buffer of a descriptor that the receiver has posted; NULL where it has not. */
-static uint8_t *posted_buffer(const struct vnic_outbox *outbox, uint32_t position)
+static bool has_room(const struct vnic_outbox *outbox, uint32_t position)
 {
-	struct inbox_memory *memory = outbox->memory;
-	struct vmxnet3_rx_desc *desc = &memory->ring[inbox_index(position)];
-	/* Acquire: the address was written before the generation bit, and the buffer read. */
-	bool gen = vnic_acquire(&desc->len) & VMXNET3_RXD_GEN;
-	uint64_t addr = vnic_load(&desc->addr);
-
-	if (gen != inbox_gen(position) || addr < sizeof(*memory) ||
-	    addr > outbox->size - outbox->frame_max)
-		return NULL;
-	return (uint8_t *)memory + addr;
+	return (int32_t)(outbox->room - position) > 0;
 }
 
-/* Hands the frame over that is in the buffer of a position. */
+/* The slot of a position; NULL where the receiver has not given it back. */
+static struct inbox_slot *free_slot(struct vnic_outbox *outbox, uint32_t position)
+{
+	/* Acquire: it was read before. */
+	if (!has_room(outbox, position))
+		outbox->room = vnic_acquire(&outbox->memory->room);
+	return has_room(outbox, position) ? slot_at(outbox, position) : NULL;
+}
+
+/* Hands the frame over that is in the slot of a position. */
 static void complete(const struct vnic_outbox *outbox, uint32_t position, uint32_t len)
 {
-	struct inbox_memory *memory = outbox->memory;
-	uint32_t index = inbox_index(position);
-	struct vmxnet3_rx_comp *comp = &memory->comp[index];
+	struct inbox_slot *slot = slot_at(outbox, position);
 
-	vnic_store(&comp->index, index | VMXNET3_RCD_SOP | VMXNET3_RCD_EOP);
-	vnic_store(&comp->len, len);
 	/* Release: a receiver that sees the generation sees the frame. */
-	vnic_publish(&comp->gen, (inbox_gen(position) ? VMXNET3_CD_GEN : 0) |
-					 VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT);
-	vnic_publish(&memory->position, inbox_next(position));
+	vnic_publish(&slot->completion, (uint16_t)(len | inbox_gen(position)));
+	vnic_publish(&outbox->memory->position, position + 1);
 }
 
-static bool put(const struct vnic_outbox *outbox, uint32_t position, const struct vnic_frame *frame)
+static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic_frame *frame)
 {
-	uint8_t *data = posted_buffer(outbox, position);
+	struct inbox_slot *slot = free_slot(outbox, position);
 
-	if (!data)
+	if (!slot)
 		return false;
-	memcpy(data, frame->data, frame->len);
+	memcpy(slot->frame, frame->data, frame->len);
 	complete(outbox, position, frame->len);
 	return true;
 }
@@ -197,20 +199,10 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox)
 				    __ATOMIC_RELAXED);
 }
 
-/* The cache line of descriptors behind that of a position. */
-static const struct vmxnet3_rx_desc *next_descriptors(const struct vnic_outbox *outbox,
-						      uint32_t position)
-{
-	return &outbox->memory
-			->ring[inbox_index(position + CACHE_LINE / sizeof(*outbox->memory->ring))];
-}
-
-/* Ends a turn of whoever has put in all before a position. */
-static void release(struct vnic_outbox *outbox, uint32_t position, uint32_t sent)
+/* Ends a turn. */
+static void release(struct vnic_outbox *outbox, uint32_t sent)
 {
 	unlock(outbox);
-	/* Posted long ago, unless the receiver lags: no one will write to it before we come. */
-	__builtin_prefetch(next_descriptors(outbox, position));
 	if (sent)
 		vnic_outbox_wake(outbox);
 }
@@ -223,12 +215,10 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 	*status = lock(outbox);
 	if (*status != VNIC_OUTBOX_TAKEN)
 		return 0;
-	position = find_position(outbox->memory);
-	while (sent < n && put(outbox, position, &frames[sent])) {
-		position = inbox_next(position);
+	position = find_position(outbox);
+	while (sent < n && put(outbox, position + sent, &frames[sent]))
 		sent++;
-	}
-	release(outbox, position, sent);
+	release(outbox, sent);
 	if (sent < n)
 		*status = VNIC_OUTBOX_FULL;
 	return sent;
@@ -240,13 +230,13 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 
 	if (lock(outbox) != VNIC_OUTBOX_TAKEN)
 		return 0;
-	outbox->reserved = position = find_position(outbox->memory);
-	for (; count < n; count++, position = inbox_next(position)) {
-		uint8_t *data = posted_buffer(outbox, position);
+	outbox->reserved = position = find_position(outbox);
+	for (; count < n; count++, position++) {
+		struct inbox_slot *slot = free_slot(outbox, position);
 
-		if (!data)
+		if (!slot)
 			break;
-		frames[count] = (struct vnic_frame){.data = data, .room = outbox->frame_max};
+		frames[count] = (struct vnic_frame){.data = slot->frame, .room = outbox->frame_max};
 	}
 	if (!count)
 		unlock(outbox);
@@ -255,9 +245,7 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 
 void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n)
 {
-	uint32_t position = outbox->reserved;
-
-	for (uint32_t i = 0; i < n; i++, position = inbox_next(position))
-		complete(outbox, position, frames[i].len);
-	release(outbox, position, n);
+	for (uint32_t i = 0; i < n; i++)
+		complete(outbox, outbox->reserved + i, frames[i].len);
+	release(outbox, n);
 }

@@ -3,15 +3,15 @@
  * The inbox: a receive queue of one process into which other processes of the
  * same user put frames themselves, without the daemon.
  *
- * It is vmxnet3's receive queue once more: a ring of receive descriptors, a ring
- * of completions, generation bits, one buffer a frame. The difference is that
- * the device side has many hands: each sender, under a lock word in the memory
- * that all share. What the next sender has to know stands there too, so that it
+ * It is vmxnet3's receive queue boiled down: a ring of slots, each a completion with
+ * its generation bit and the frame behind it, and the place up to which the receiver
+ * has given slots back. The device side has many hands: each sender, under a lock word
+ * in the memory that all share. What the next sender has to know stands there too, so that it
  * goes on where any other stopped, was killed or was left asleep.
  *
  * Nobody trusts anybody. The receiver checks completions as a driver does and
- * gives up an inbox that breaks the contract; a sender checks each place it
- * writes to. Who can write to an inbox can spoil its frames, and no more.
+ * gives up an inbox that breaks the contract; of what a sender reads no place to
+ * write to follows that is not a slot. Who can write to an inbox can spoil its frames, and no more.
  *
  * One thread at a time may use a receiver's or a sender's end. Functions that
  * return int give 0 or a negative errno value.
