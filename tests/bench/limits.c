@@ -16,7 +16,7 @@ static const struct limit {
 } limits[] = {
 	{"bounce", limit_bounce},     {"ring", limit_ring},         {"tcp", limit_tcp},
 	{"wakeup", limit_wakeup},     {"vm_write", limit_vm_write}, {"memcpy", limit_memcpy},
-	{"copy_crc", limit_copy_crc}, {"vm_read", limit_vm_read},
+	{"copy_crc", limit_copy_crc}, {"pass_crc", limit_pass_crc}, {"vm_read", limit_vm_read},
 };
 
 static const struct limit *find(const char *name, size_t len)

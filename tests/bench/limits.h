@@ -17,6 +17,7 @@ double limit_vm_write(const struct bench_cpus *cpus, size_t size);
 /* Bytes per second. */
 double limit_memcpy(const struct bench_cpus *cpus, size_t size);
 double limit_copy_crc(const struct bench_cpus *cpus, size_t size);
+double limit_pass_crc(const struct bench_cpus *cpus, size_t size);
 double limit_vm_read(const struct bench_cpus *cpus, size_t size);
 
 #endif

@@ -41,6 +41,7 @@ def add_bandwidth_peers():
     for name, size in SIZES.items():
         PEERS[f'memcpy, {name}'] = Limit(f'memcpy:{size}')
         PEERS[f'copy + CRC-32, {name}'] = Limit(f'copy_crc:{size}')
+        PEERS[f'ring of copies + CRC-32, two cores, {name}'] = Limit(f'pass_crc:{size}')
         PEERS[f'TCP loopback, {name}'] = Iperf(size)
         PEERS[f'UCX tcp, {name}'] = Ucx('tcp', f'-t tag_bw -s {size} -n {messages(size)}',
                                         'overall_bw')
@@ -99,8 +100,9 @@ def bandwidth_rows():
     for operation in ('write', 'send', 'read'):
         for name, size in SIZES.items():
             argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
-            beside = [f'{peer}, {name}' for peer in ('copy + CRC-32', 'memcpy', 'TCP loopback',
-                                                     'UCX tcp', 'UCX shared memory')]
+            beside = [f'{peer}, {name}' for peer in (
+                'copy + CRC-32', 'ring of copies + CRC-32, two cores', 'memcpy', 'TCP loopback',
+                'UCX tcp', 'UCX shared memory')]
             if operation == 'send':  # always in packets
                 yield Row('bandwidth', f'send bandwidth, {name}', 'B/s',
                           Perftest(argv, report.bandwidth), beside)
