@@ -196,10 +196,10 @@ static bool measure_bandwidth(struct station *s, uint32_t size, uint64_t seconds
 {
 	double work = worked(), took;
 	uint64_t start = now_ns(), end = start + seconds * NS_PER_SEC;
-	uint64_t before = station_completed(s), posted = before;
+	uint64_t before = station_completed(s);
 
 	while (now_ns() < end) {
-		for (; posted - station_completed(s) < STATION_SENDS; posted++)
+		while (station_outstanding(s) < STATION_SENDS)
 			if (station_write(s, size))
 				return false;
 		if (!goes_on(s))

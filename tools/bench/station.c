@@ -45,7 +45,7 @@ struct station {
 	bool connected;
 	struct urxe_gid peer;
 	uint32_t token; /* of the connection, or of the greeting that is to make one */
-	uint64_t completed, received;
+	uint64_t posted, completed, received;
 	uint32_t failed;
 	/* What completions leave to do: they must not call the engine. */
 	uint32_t echoes[RECEIVES]; /* lengths */
@@ -336,6 +336,7 @@ static int connect_to(struct station *s, const struct greeting *greeting)
 
 	s->connected = false;
 	s->n_echoes = 0;
+	s->posted = s->completed;
 	if (!rc)
 		rc = modify(s, &attr, URXE_QPS_INIT,
 			    URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_ACCESS_FLAGS);
@@ -412,7 +413,10 @@ static int post(struct station *s, uint32_t opcode, uint32_t length)
 	const struct urxe_seg seg = {0, length, KEY};
 	const struct urxe_send_wr wr = {.opcode = opcode, .n_segs = 1, .segs = &seg, .rkey = KEY};
 
-	return urxe_post_send(s->qp, &wr);
+	int rc = urxe_post_send(s->qp, &wr);
+
+	s->posted += !rc;
+	return rc;
 }
 
 int station_send(struct station *s, uint32_t length)
@@ -428,6 +432,11 @@ int station_write(struct station *s, uint32_t length)
 uint64_t station_completed(const struct station *s)
 {
 	return s->completed;
+}
+
+uint64_t station_outstanding(const struct station *s)
+{
+	return s->posted - s->completed;
 }
 
 uint64_t station_received(const struct station *s)

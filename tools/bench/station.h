@@ -42,8 +42,10 @@ uint32_t station_failed(const struct station *station);
 /* Posts a request of `length` bytes: a SEND, or a WRITE to the start of the peer's memory. */
 int station_send(struct station *station, uint32_t length);
 int station_write(struct station *station, uint32_t length);
-/* Requests that have completed so far, and SENDs of the peer that have come. */
+/* Requests that have completed so far, those that have not, and SENDs of the peer that have come.
+ */
 uint64_t station_completed(const struct station *station);
+uint64_t station_outstanding(const struct station *station);
 uint64_t station_received(const struct station *station);
 
 #endif

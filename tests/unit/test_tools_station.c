@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Stations of urxe bench at the two ends of a cable in memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <netdev/netdev.h>
+
+#include "bench/station.h"
+
+#define LENGTH 2
+
+static struct station *listener, *client;
+
+static void meet(uint32_t depth)
+{
+	struct netdev *ends[2];
+
+	assert_int_equal(netdev_mem_pair(depth, ends), 0);
+	assert_int_equal(station_create(ends[0], true, &listener), 0);
+	assert_int_equal(station_create(ends[1], false, &client), 0);
+	station_greet(client);
+	while (!station_connected(client)) {
+		station_turn(client);
+		station_turn(listener);
+	}
+}
+
+static void part(void)
+{
+	station_destroy(client);
+	station_destroy(listener);
+}
+
+/*
+ * A cable that takes one frame at a time lets the echo of a SEND be seen before the
+ * acknowledgement: the SEND has its place among the outstanding requests until that comes.
+ */
+static void test_answered_before_acknowledged(void **state)
+{
+	(void)state;
+	meet(1);
+	assert_int_equal(station_send(client, LENGTH), 0);
+	while (!station_received(client)) {
+		station_turn(client);
+		station_turn(listener);
+	}
+	assert_int_equal(station_outstanding(client), 1);
+	for (uint64_t i = 1; i < STATION_SENDS; i++)
+		assert_int_equal(station_write(client, LENGTH), 0);
+	assert_int_equal(station_outstanding(client), STATION_SENDS);
+	assert_true(station_write(client, LENGTH) < 0);
+	while (station_outstanding(client)) {
+		station_turn(client);
+		station_turn(listener);
+	}
+	assert_int_equal(station_completed(client), STATION_SENDS);
+	assert_int_equal(station_failed(client), 0);
+	part();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answered_before_acknowledged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
