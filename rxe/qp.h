@@ -135,7 +135,8 @@ struct responder {
 	bool comm_est; /* the event was given */
 	uint8_t nak;   /* AETH syndrome due; 0 = none */
 	uint32_t nak_psn;
-	uint32_t offset; /* bytes of the message in place */
+	uint64_t silent_since; /* the first duplicate that has no answer; 0 = all have */
+	uint32_t offset;       /* bytes of the message in place */
 	struct recv_wqe *wqe;
 	struct {
 		uint64_t va;

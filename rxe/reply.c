@@ -132,11 +132,18 @@ static bool output_response(struct urxe_qp *qp, struct resp_resource *res, struc
 	}
 }
 
+/* Everything executed so far is acknowledged with what goes out now. */
+static void acknowledged(struct urxe_qp *qp)
+{
+	qp->resp.ack_due = false;
+	qp->resp.silent_since = 0;
+}
+
 static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	output_ack(qp, frame, qp->resp.nak, qp->resp.nak_psn);
 	qp->resp.nak = 0;
-	qp->resp.ack_due = false;
+	acknowledged(qp);
 }
 
 /* In the order of the requests: acknowledgements wait behind READ responses (IBA 9.7.5.1.1). */
@@ -153,7 +160,7 @@ bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	if (qp->resp.nak) {
 		output_nak(qp, frame);
 	} else if (qp->resp.ack_due) {
-		qp->resp.ack_due = false;
+		acknowledged(qp);
 		output_ack(qp, frame, credits(qp), urxe_psn_add(qp->resp.psn, -1u));
 	} else {
 		return false;

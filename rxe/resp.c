@@ -18,6 +18,11 @@
  * between two packets, and shorter than the ACK timeouts in use.
  */
 #define AGAIN_QUIET_NS 20000000
+/*
+ * Duplicates are not left without an answer for longer, however many come: a requester with a
+ * short ACK timeout sends again so soon that nothing is ever quiet, and has its retries counted.
+ */
+#define AGAIN_MAX_NS 4000000
 
 /* --- Reliable connection. */
 
@@ -103,9 +108,19 @@ void resp_came_again(struct urxe_qp *qp)
 		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
 }
 
+/* The packet that asks may be lost each time. */
+static bool was_silent(struct responder *resp, uint64_t now)
+{
+	if (!resp->silent_since)
+		resp->silent_since = now;
+	return now - resp->silent_since >= AGAIN_MAX_NS;
+}
+
 static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	if (p->ack_req || qp->dev->attr.go_back_n)
+	struct urxe_dev *dev = qp->dev;
+
+	if (p->ack_req || dev->attr.go_back_n || was_silent(&qp->resp, dev->now))
 		resp_ack(qp);
 	resp_came_again(qp);
 }

@@ -265,6 +265,7 @@ static void test_kept_and_reset(void **state)
 
 #define MESSAGE_PACKETS 5
 #define QUIET_NS        20000000
+#define SILENT_NS       4000000
 
 /* Packet i of a SEND, whose last one asks for an acknowledgement. */
 static void inject_send(struct engine *e, const struct conn_attr *conn, uint32_t i)
@@ -352,11 +353,47 @@ static void test_repeated_in_part(void **state)
 	open_with_message(&e, &conn);
 	inject_send(&e, &conn, 0);
 	expect_quiet(&e);
-	e.pair->now += QUIET_NS - 1;
+	e.pair->now += SILENT_NS - 1;
 	inject_send(&e, &conn, 1);
 	e.pair->now += QUIET_NS - 1;
 	expect_quiet(&e);
 	assert_true(urxe_next_deadline(e.b->dev) <= e.pair->now + 1);
+	e.pair->now++;
+	expect_ack(&e, &conn);
+	e.pair->now += 10 * QUIET_NS;
+	expect_quiet(&e);
+	engine_close(&e);
+}
+
+/*
+ * The same, and the requester has a short timeout: it is never quiet, but not left without an
+ * answer either. One that gets its answers gets no more of them.
+ */
+static void test_repeated_without_pause(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct engine e;
+
+	(void)state;
+	open_with_message(&e, &conn);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 4; i++) {
+			inject_send(&e, &conn, i);
+			expect_quiet(&e);
+			e.pair->now += SILENT_NS / 4;
+		}
+		inject_send(&e, &conn, 0);
+		expect_ack(&e, &conn);
+		e.pair->now += SILENT_NS - 1;
+	}
+	for (unsigned round = 0; round < 10; round++) {
+		inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
+		inject_send(&e, &conn, MESSAGE_PACKETS - 1);
+		expect_ack(&e, &conn);
+		e.pair->now += SILENT_NS - 1;
+	}
+	e.pair->now += QUIET_NS - SILENT_NS;
+	expect_quiet(&e);
 	e.pair->now++;
 	expect_ack(&e, &conn);
 	e.pair->now += 10 * QUIET_NS;
@@ -872,6 +909,7 @@ int main(void)
 		cmocka_unit_test(test_kept_and_reset),
 		cmocka_unit_test(test_repeated_to_the_end),
 		cmocka_unit_test(test_repeated_in_part),
+		cmocka_unit_test(test_repeated_without_pause),
 		cmocka_unit_test(test_repaired),
 		cmocka_unit_test(test_reordered),
 		cmocka_unit_test(test_repeated_and_reset),
