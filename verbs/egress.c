@@ -190,7 +190,25 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 	}
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){.data = from[i].data, .room = from[i].room};
+	egress->given = frames;
 	return n;
+}
+
+/* Those that the engine has not made yet have no byte. */
+void egress_vacate(struct egress *egress)
+{
+	if (!egress->n_ahead)
+		return;
+	for (uint32_t i = 0; i < egress->n_ahead; i++) {
+		struct urxe_frame *frame = &egress->given[i];
+
+		memcpy(egress->slots[i].data, frame->data, frame->len);
+		frame->data = egress->slots[i].data;
+		frame->room = egress->slots[i].room;
+	}
+	vnic_outbox_commit(egress->stream->outbox, egress->ahead, 0);
+	egress->n_ahead = 0;
+	egress->stream = NULL;
 }
 
 /* The next frame stays in the NIC's ring; buffers before it may have been left empty. */
@@ -280,10 +298,10 @@ bool egress_flush(struct egress *egress, uint64_t now)
 	return egress->first == egress->count;
 }
 
-/* Whether a frame goes where the stream does. */
-static bool in_stream(const struct egress *egress, const struct urxe_frame *frame)
+/* Whether a frame goes to that process of this host. */
+static bool goes_to(const struct egress *egress, const struct urxe_frame *frame, uint32_t process)
 {
-	return process_of(frame->dest_qpn) == egress->stream_process &&
+	return process_of(frame->dest_qpn) == process &&
 	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
 }
 
@@ -295,7 +313,7 @@ static uint32_t end_ahead(struct egress *egress, const struct urxe_frame *frames
 {
 	uint32_t sent = 0;
 
-	for (; sent < n && in_stream(egress, &frames[sent]); sent++)
+	for (; sent < n && goes_to(egress, &frames[sent], egress->stream_process); sent++)
 		egress->ahead[sent].len = frames[sent].len;
 	for (uint32_t i = sent; i < n; i++)
 		memcpy(egress->slots[i - sent].data, frames[i].data, frames[i].len);
@@ -317,24 +335,26 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 }
 
 /* Large frames to one process make a stream, whose next frames probably go there too. */
-static void foresee(struct egress *egress, const struct urxe_frame *frames, uint32_t n)
+static struct egress_route *foresee(const struct egress *egress, const struct urxe_frame *frames,
+				    uint32_t n, uint32_t process)
 {
-	egress->stream = NULL;
 	if (!are_large(frames, n))
-		return;
-	egress->stream_process = process_of(frames[0].dest_qpn);
+		return NULL;
 	for (uint32_t i = 0; i < n; i++)
-		if (!in_stream(egress, &frames[i]))
-			return;
-	egress->stream = egress->routes[egress->stream_process];
+		if (!goes_to(egress, &frames[i], process))
+			return NULL;
+	return egress->routes[process];
 }
 
 bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
+	uint32_t process = n ? process_of(frames[0].dest_qpn) : egress->stream_process;
+	/* Before they are handed over: then they are the receiver's. */
+	struct egress_route *next = n ? foresee(egress, frames, n, process) : egress->stream;
 	uint32_t sent = egress->n_ahead ? end_ahead(egress, frames, n) : 0;
 
-	if (n)
-		foresee(egress, frames, n);
+	egress->stream = next;
+	egress->stream_process = process;
 	for (uint32_t i = sent; i < n; i++) {
 		egress->slots[i - sent].len = frames[i].len;
 		egress->qpns[i - sent] = frames[i].dest_qpn;

@@ -9,6 +9,8 @@
  * as frames wait in the switch, until the receiver counts as stalled.
  *
  * Large frames that went all into one inbox are a stream: the next ones are written there at once.
+ * One of those that turns out to be for somebody else stands there until it is moved, for processes
+ * of our own user to see, which could trace us as well.
  *
  * A switch that takes nothing (urxed is stopped, or about to be replaced) holds up no
  * one who does not need it: what goes straight still does, the rest is lost.
@@ -56,7 +58,8 @@ struct egress {
 	struct egress_route *stream; /* NULL: there is none */
 	uint32_t stream_process;
 	struct vnic_frame ahead[EGRESS_BURST];
-	uint32_t n_ahead;
+	uint32_t n_ahead;         /* 0: the lock is not ours */
+	struct urxe_frame *given; /* as egress_reserve gave them; for n_ahead */
 	uint32_t first, count;
 	uint32_t free;   /* slots, from the first, that the NIC has given and not got back */
 	uint32_t posted; /* of the slots, from the first: the NIC has them */
@@ -87,9 +90,14 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 /*
  * Buffers for the engine to write to, up to n (at most EGRESS_BURST); only while
  * nothing waits. 0: the switch has given back none. Else an egress_send has to follow, since those
- * of another process's inbox are given with its lock.
+ * of another process's inbox are given with its lock. `frames` has to live until then.
  */
 uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
+/*
+ * Between the two, before what may last: gives that lock back. Frames are moved to buffers of the
+ * NIC, with what was written to them, and have those addresses from now on.
+ */
+void egress_vacate(struct egress *egress);
 /* Sends the first n of them, or lets them wait: false. */
 bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 /* Sends what waits. False: something still does. */

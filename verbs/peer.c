@@ -462,6 +462,8 @@ static bool copy(void *ctx, const struct urxe_direct_copy *job)
 	/* It may have died, or closed its memory, since we have entered. */
 	if (!is_alive(job->state))
 		return false;
+	/* It may take milliseconds, and any number of them may follow. */
+	egress_vacate(&port.egress);
 	for (uint32_t i = 0; i < job->n_local; i++) {
 		local[i] = (struct iovec){job->local[i].addr, job->local[i].length};
 		length += job->local[i].length;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -86,6 +87,15 @@ static int teardown(void **state)
 	return 0;
 }
 
+static void make(struct fixture *f, struct urxe_frame *frame, const uint8_t mac[6], uint32_t qpn)
+{
+	assert_true(frame->room >= f->len);
+	memset(frame->data, f->next++, f->len);
+	memcpy(frame->data, mac, 6);
+	frame->len = f->len;
+	frame->dest_qpn = qpn;
+}
+
 /* Sends a frame to each of n destinations, together. */
 static bool send_to(struct fixture *f, uint64_t now, const uint8_t *const *macs,
 		    const uint32_t *qpns, uint32_t n)
@@ -93,13 +103,8 @@ static bool send_to(struct fixture *f, uint64_t now, const uint8_t *const *macs,
 	struct urxe_frame frames[EGRESS_BURST];
 
 	assert_int_equal(egress_reserve(&f->egress, now, frames, n), n);
-	for (uint32_t i = 0; i < n; i++) {
-		assert_true(frames[i].room >= f->len);
-		memset(frames[i].data, f->next++, f->len);
-		memcpy(frames[i].data, macs[i], 6);
-		frames[i].len = f->len;
-		frames[i].dest_qpn = qpns[i];
-	}
+	for (uint32_t i = 0; i < n; i++)
+		make(f, &frames[i], macs[i], qpns[i]);
 	return egress_send(&f->egress, now, frames, n);
 }
 
@@ -365,10 +370,9 @@ static void test_switch_stalled(void **state)
 
 /* --- Streams: frames that are written into the inbox. */
 
-/* Whether a burst is written into the inbox: its lock, the first word, is held meanwhile. */
-static bool ahead(struct fixture *f)
+/* The inbox's lock is its first word. */
+static bool locked(struct fixture *f)
 {
-	struct urxe_frame frames[2];
 	const uint32_t *lock;
 	int fds[VNIC_INBOX_FDS];
 	bool held;
@@ -376,11 +380,21 @@ static bool ahead(struct fixture *f)
 	vnic_inbox_fds(f->inbox, fds);
 	lock = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
-	assert_int_equal(egress_reserve(&f->egress, T0, frames, 2), 2);
 	held = *lock != 0;
-	assert_true(egress_send(&f->egress, T0, frames, 0));
-	assert_int_equal(*lock, 0);
 	munmap((void *)lock, 4096);
+	return held;
+}
+
+/* Whether a burst is written into the inbox: its lock is held meanwhile. */
+static bool ahead(struct fixture *f)
+{
+	struct urxe_frame frames[2];
+	bool held;
+
+	assert_int_equal(egress_reserve(&f->egress, T0, frames, 2), 2);
+	held = locked(f);
+	assert_true(egress_send(&f->egress, T0, frames, 0));
+	assert_false(locked(f));
 	return held;
 }
 
@@ -484,6 +498,88 @@ static void test_stream_ends(void **state)
 	assert_false(ahead(f));
 }
 
+/* Another process's frame, into the buffer that comes next. */
+static void send_as_another(struct fixture *f, uint8_t carries)
+{
+	uint8_t data[LONG];
+	struct vnic_frame frame = {.data = data, .len = f->len};
+	enum vnic_outbox_status status;
+	struct vnic_outbox *outbox;
+	int fds[VNIC_INBOX_FDS];
+
+	memset(data, carries, sizeof(data));
+	dup_fds(f->inbox, fds);
+	assert_int_equal(vnic_outbox_open(fds, MTU, 9, &outbox), 0);
+	assert_int_equal(vnic_outbox_send(outbox, &frame, 1, &status), 1);
+	vnic_outbox_close(outbox);
+}
+
+/* The lock is given back in the middle of a burst: what was written is elsewhere, and arrives. */
+static void test_stream_vacated(void **state)
+{
+	struct fixture *f = *state;
+	struct urxe_frame frames[3];
+
+	begin_stream(f);
+	assert_int_equal(egress_reserve(&f->egress, T0, frames, 3), 3);
+	make(f, &frames[0], our_mac, PEER);
+	make(f, &frames[1], our_mac, PEER);
+	assert_true(locked(f));
+	egress_vacate(&f->egress);
+	assert_false(locked(f));
+	send_as_another(f, 99);
+	make(f, &frames[2], our_mac, PEER);
+	egress_vacate(&f->egress);
+	assert_true(egress_send(&f->egress, T0, frames, 3));
+	assert_int_equal(by_inbox(f, 8), 4);
+	assert_memory_equal(f->seen, ((uint8_t[]){99, 0, 1, 2}), 4);
+	assert_true(ahead(f));
+	/* Who needs no frame does not come for the lock again. */
+	assert_int_equal(egress_reserve(&f->egress, T0, frames, 3), 3);
+	egress_vacate(&f->egress);
+	assert_true(egress_send(&f->egress, T0, frames, 0));
+	assert_false(ahead(f));
+}
+
+static struct fixture *receiver;
+
+/* Takes its frames as soon as it is woken, and what is in their buffers then is its own affair. */
+static void receive_at_once(int number)
+{
+	struct vnic_frame frames[8];
+	uint32_t n = vnic_inbox_rx(receiver->inbox, frames, 8);
+
+	(void)number;
+	for (uint32_t i = 0; i < n; i++)
+		memset(frames[i].data, 0xff, frames[i].len);
+	vnic_inbox_rx_release(receiver->inbox, n);
+}
+
+/* What comes next is foreseen by what was sent, not by what the receiver has made of it. */
+static void test_stream_received_at_once(void **state)
+{
+	struct fixture *f = *state;
+	int fds[VNIC_INBOX_FDS], wake[2];
+
+	/* A pipe in the eventfd's place, which has the kernel interrupt us at the wake-up. */
+	assert_int_equal(pipe2(wake, O_CLOEXEC), 0);
+	assert_int_equal(fcntl(wake[0], F_SETOWN, getpid()), 0);
+	assert_int_equal(fcntl(wake[0], F_SETFL, O_ASYNC), 0);
+	dup_fds(f->inbox, fds);
+	assert_int_equal(dup3(wake[1], fds[VNIC_INBOX_WAKE], O_CLOEXEC), fds[VNIC_INBOX_WAKE]);
+	assert_int_equal(egress_add(&f->egress, PEER, fds), 0);
+	begin_stream(f);
+	receiver = f;
+	signal(SIGIO, receive_at_once);
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_true(send_n(f, T0, 2));
+	signal(SIGIO, SIG_DFL);
+	assert_int_equal(by_inbox(f, 8), 0);
+	assert_true(ahead(f));
+	close(wake[0]);
+	close(wake[1]);
+}
+
 /* Numbers come from the application, with 32 bits. */
 static void test_any_number(void **state)
 {
@@ -518,6 +614,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stream_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stream_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stream_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream_vacated, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stream_received_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_any_number, setup, teardown),
 	};
 

@@ -213,6 +213,37 @@ static void test_copies(void **state)
 	assert_int_equal(area[100], 0); /* ours */
 }
 
+/* A stream of frames holds the lock of the inbox that it goes to, but not while memory is copied.
+ */
+static void test_copies_without_lock(void **state)
+{
+	struct urxe_frame frames[2];
+	int fds[VNIC_INBOX_FDS];
+	uint32_t *lock, copied = 1;
+
+	(void)state;
+	start_owner(nothing);
+	vnic_inbox_fds(w.inbox, fds);
+	lock = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	assert_ptr_not_equal(lock, MAP_FAILED);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(egress_reserve(&port.egress, 1, frames, 2), 2);
+		assert_int_equal(*lock != 0, i);
+		for (int n = 0; n < 2; n++) {
+			memcpy(frames[n].data, mac, sizeof(mac));
+			frames[n].len = MTU;
+			frames[n].dest_qpn = PEER;
+		}
+		/* What is copied is the lock itself: as it is in the meantime. */
+		if (i)
+			assert_true(copy(true, (uint8_t *)lock, 0, sizeof(*lock)));
+		assert_true(egress_send(&port.egress, 1, frames, 2));
+	}
+	assert_true(copy(false, (uint8_t *)&copied, 0, sizeof(copied)));
+	assert_int_equal(copied, 0);
+	munmap(lock, PAGE);
+}
+
 /* The word of a card that holds a value, of those that say who it is. */
 static uint32_t *find(uint32_t value)
 {
@@ -591,6 +622,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copies, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_copies_without_lock, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_another_process, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_last_bytes_last, open_world, close_world),

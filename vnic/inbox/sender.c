@@ -18,7 +18,10 @@
 #include "message.h"
 #include "shared.h"
 
-/* Looks at the lock before it counts as busy; a sender keeps it for a burst's copying. */
+/*
+ * Looks at the lock before it counts as busy: longer than a few small frames are copied, shorter
+ * than a burst of large ones is, or is written under a reservation.
+ */
 #define SPINS 64
 
 struct vnic_outbox {

@@ -89,7 +89,10 @@ struct urxe_direct_ops {
 	const struct urxe_direct_table *(*enter)(void *ctx, const struct urxe_path *path,
 						 uint32_t qpn);
 	void (*leave)(void *ctx);
-	/* Between enter and leave. False: nothing, or a part, was copied. */
+	/*
+	 * Between enter and leave. False: nothing, or a part, was copied. Within urxe_output it may
+	 * move the frames that were given to that: what was written, and where the rest is to be.
+	 */
 	bool (*copy)(void *ctx, const struct urxe_direct_copy *copy);
 	/*
 	 * Between enter and leave, at the device's time `now`: whether the peer's engine looks for
