@@ -76,7 +76,7 @@ static inline void port_unlock(void)
 /* Attaches this process to its urxed, at the first call; each needs a port_close. */
 int port_open(void);
 void port_close(void);
-/* The program ends: what peers wait for is sent first. */
+/* The program ends, or becomes another one: what peers wait for is sent first. */
 void port_farewell(void);
 
 /* The next hop to dgid; may block for seconds, so without the lock. For an open context. */

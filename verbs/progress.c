@@ -190,9 +190,14 @@ void progress_run(uint64_t now)
 	serve(now, port_connected() && receive(now));
 }
 
+bool progress_owes(void)
+{
+	return owed_since() != 0;
+}
+
 void progress_settle(void)
 {
-	if (!owed_since())
+	if (!progress_owes())
 		return;
 	progress_transmit(clock_now());
 	port_publish();

@@ -47,7 +47,9 @@ void progress_abandon(void);
 
 /* Sends what the engine has to send. */
 void progress_transmit(uint64_t now);
-/* Sends what was put off when a poll found something. */
+/* Without the lock: whether something was put off when a poll found something. */
+bool progress_owes(void);
+/* Sends that. */
 void progress_settle(void);
 /* The engine has new deadlines or work: wakes the thread up if it would sleep too long. */
 void progress_schedule(void);

@@ -60,6 +60,11 @@
 	X(mremap)                 \
 	X(shmdt)                  \
 	X(_exit)                  \
+	X(execve)                 \
+	X(execv)                  \
+	X(execvp)                 \
+	X(execvpe)                \
+	X(fexecve)                \
 	X(sigaction)              \
 	X(signal)                 \
 	X(bsd_signal)             \

@@ -178,6 +178,40 @@ static int count_descriptors(void)
 	return n - 1; /* the directory's own */
 }
 
+/* By each function there is; the program says whether all got through. */
+static void execute(int which)
+{
+	static char *const argv[] = {
+		"sh", "-c", "test \"$* $WORD\" = 'one two three'", "sh", "one", "two", NULL};
+	static char *const envp[] = {"WORD=three", NULL};
+
+	putenv(envp[0]);
+	switch (which) {
+	case 0: execl("/bin/sh", argv[0], argv[1], argv[2], argv[3], "one", "two", NULL); break;
+	case 1: execlp("sh", argv[0], argv[1], argv[2], argv[3], "one", "two", NULL); break;
+	case 2:
+		execle("/bin/sh", argv[0], argv[1], argv[2], argv[3], "one", "two", NULL, envp);
+		break;
+	case 3: execv("/bin/sh", argv); break;
+	case 4: execvp("sh", argv); break;
+	case 5: execve("/bin/sh", argv, envp); break;
+	case 6: execvpe("sh", argv, envp); break;
+	case 7: fexecve(open("/bin/sh", O_RDONLY | O_CLOEXEC), argv, envp); break;
+	}
+	_exit(127);
+}
+
+static void check_exec_functions(void)
+{
+	for (int which = 0; which < 8; which++) {
+		pid_t child = fork();
+
+		if (!child)
+			execute(which);
+		expect_child(child, "a program that was given arguments");
+	}
+}
+
 static void check_exec(void)
 {
 	char before[16], *const argv[] = {"verbs_process", "count", before, NULL};
@@ -196,6 +230,7 @@ static void check_exec(void)
 	if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ))
 		errx(1, "posix_spawn");
 	expect_child(child, "a program that was spawned");
+	check_exec_functions();
 	work(&d);
 	close_device(&d);
 }
