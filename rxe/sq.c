@@ -153,31 +153,42 @@ static bool may_post(const struct urxe_qp *qp)
 	return qp->attr.state >= URXE_QPS_RTS;
 }
 
+/* What only some requests have. */
+static void fill_rest(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	if (qp->type == URXE_QPT_UD) {
+		wqe->path = *wr->path;
+		wqe->remote_qpn = wr->remote_qpn;
+		wqe->remote_qkey = wr->remote_qkey;
+		wqe->pkey_index = wr->pkey_index;
+	} else if (wqe->kind == WR_ATOMIC) {
+		wqe->compare_add = wr->compare_add;
+		wqe->swap = wr->swap;
+	} else if (wqe->kind == WR_FLUSH) {
+		wqe->flush = wr->flush;
+	} else if (wqe->kind == WR_LOCAL) {
+		wqe->bind = wr->bind;
+	}
+}
+
+/* Member by member: a structure that is assigned as a whole is cleared before, with its unions. */
 static void fill(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
-	*wqe = (struct send_wqe){
-		.wr_id = wr->wr_id,
-		.opcode = wr->opcode,
-		.kind = wr_kind(wr->opcode),
-		.flags = wr->flags,
-		.imm = wr->imm,
-		.invalidate_key = wr->invalidate_key,
-		.bind = wr->bind,
-		.flush = wr->flush,
-		.n_segs = wr->n_segs,
-		.length = (uint32_t)wr_length(wr),
-		.recv_seq = qp->req.recv_seq + wr_takes_receive(wr->opcode),
-		.rkey = wr->rkey,
-		.remote_addr = wr->remote_addr,
-		.compare_add = wr->compare_add,
-		.swap = wr->swap,
-		.remote_qpn = wr->remote_qpn,
-		.remote_qkey = wr->remote_qkey,
-		.pkey_index = wr->pkey_index,
-	};
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->flags;
+	wqe->kind = wr_kind(wr->opcode);
+	wqe->again = wqe->executed = false;
+	wqe->n_segs = wr->n_segs;
+	wqe->length = (uint32_t)wr_length(wr);
 	wqe->n_packets = wqe->kind == WR_LOCAL ? 0 : qp_packets(qp, wqe->length);
-	if (qp->type == URXE_QPT_UD)
-		wqe->path = *wr->path;
+	wqe->first_psn = 0;
+	wqe->recv_seq = qp->req.recv_seq + wr_takes_receive(wr->opcode);
+	wqe->imm = wr->imm;
+	wqe->invalidate_key = wr->invalidate_key;
+	wqe->rkey = wr->rkey;
+	wqe->remote_addr = wr->remote_addr;
+	fill_rest(wqe, qp, wr);
 	if (wr->flags & URXE_SEND_INLINE)
 		memcpy(wqe->data, wr->inline_data, wr->inline_len);
 	else if (wr->n_segs)

@@ -27,14 +27,21 @@ struct send_wqe {
 	uint32_t invalidate_key;
 	uint32_t rkey;
 	uint64_t remote_addr;
-	uint64_t compare_add;
-	uint64_t swap;
-	struct urxe_mw_bind bind;
-	struct urxe_flush flush;
-	struct urxe_path path; /* UD */
-	uint32_t remote_qpn;
-	uint32_t remote_qkey;
-	uint16_t pkey_index; /* QP 1 */
+	/* Of these, what the opcode and the QP's type have a use for; the rest is not written. */
+	union {
+		struct { /* WR_ATOMIC */
+			uint64_t compare_add;
+			uint64_t swap;
+		};
+		struct { /* UD */
+			struct urxe_path path;
+			uint32_t remote_qpn;
+			uint32_t remote_qkey;
+			uint16_t pkey_index; /* QP 1 */
+		};
+		struct urxe_mw_bind bind; /* URXE_WR_BIND_MW */
+		struct urxe_flush flush;  /* WR_FLUSH */
+	};
 	uint8_t data[] __attribute__((aligned(8)));
 };
 
