@@ -128,6 +128,8 @@ struct resp_resource {
 struct responder {
 	uint32_t psn; /* expected */
 	uint32_t msn;
+	/* What an ACK names, and the MSN with it: the newest packet whose answer is an ACK. */
+	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
 	bool has_wqe;    /* wqe is taken for the message in progress, or left over from one */
 	bool nak_sent;   /* for this expected PSN */

@@ -209,8 +209,10 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 	COPY(RATE_LIMIT, rate_limit);
 	if (mask & M(PATH_MTU))
 		qp->mtu = 128u << a->path_mtu;
-	if (mask & M(RQ_PSN))
+	if (mask & M(RQ_PSN)) {
 		qp->resp.psn = a->rq_psn;
+		qp->resp.ack_psn = urxe_psn_add(a->rq_psn, -1u);
+	}
 	if (mask & M(SQ_PSN))
 		set_sq_psn(qp, a->sq_psn);
 	if (mask & M(RETRY_CNT))

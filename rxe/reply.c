@@ -33,12 +33,13 @@ static uint8_t credits(const struct urxe_qp *qp)
 	return AETH_ACK | aeth_credit_code(rq_available(qp->rq) + qp->resp.has_wqe);
 }
 
-static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame, uint8_t syndrome, uint32_t psn)
+static void output_acknowledge(struct urxe_qp *qp, struct urxe_frame *frame, uint8_t syndrome,
+			       uint32_t psn, uint32_t msn)
 {
 	struct build b;
 
 	start(&b, qp, frame, URXE_OP_ACKNOWLEDGE, psn);
-	build_aeth(&b, syndrome, qp->resp.msn);
+	build_aeth(&b, syndrome, msn);
 	build_finish(&b, qp, 0);
 }
 
@@ -141,9 +142,19 @@ static void acknowledged(struct urxe_qp *qp)
 
 static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	output_ack(qp, frame, qp->resp.nak, qp->resp.nak_psn);
+	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);
 	qp->resp.nak = 0;
 	acknowledged(qp);
+}
+
+/*
+ * Never names a READ or an atomic: only its response answers that. Linux' rxe would take the ACK
+ * for the response, and the READ for done with nothing read, where the response was lost.
+ */
+static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	acknowledged(qp);
+	output_acknowledge(qp, frame, credits(qp), qp->resp.ack_psn, qp->resp.ack_msn);
 }
 
 /* In the order of the requests: acknowledgements wait behind READ responses (IBA 9.7.5.1.1). */
@@ -160,8 +171,7 @@ bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	if (qp->resp.nak) {
 		output_nak(qp, frame);
 	} else if (qp->resp.ack_due) {
-		acknowledged(qp);
-		output_ack(qp, frame, credits(qp), urxe_psn_add(qp->resp.psn, -1u));
+		output_ack(qp, frame);
 	} else {
 		return false;
 	}

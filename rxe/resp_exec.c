@@ -67,12 +67,15 @@ static uint8_t rnr(const struct urxe_qp *qp)
 /* The packet is executed; another is expected. */
 static void next_packet(struct urxe_qp *qp, uint32_t flags, enum resp_message message)
 {
+	struct responder *resp = &qp->resp;
 	bool end = flags & URXE_OPF_END;
 
-	qp->resp.psn = urxe_psn_add(qp->resp.psn, 1);
-	qp->resp.message = end ? RESP_NONE : message;
+	resp->ack_psn = resp->psn;
+	resp->psn = urxe_psn_add(resp->psn, 1);
+	resp->message = end ? RESP_NONE : message;
 	if (end)
-		qp->resp.msn = urxe_psn_add(qp->resp.msn, 1);
+		resp->msn = urxe_psn_add(resp->msn, 1);
+	resp->ack_msn = resp->msn;
 }
 
 /* False: the completion is lost, and the QP in error. */

@@ -446,6 +446,41 @@ static void test_reordered(void **state)
 	engine_close(&e);
 }
 
+/* One that was executed behind the SEND: its response is its only answer. */
+static void inject_behind(struct engine *e, const struct conn_attr *conn, uint8_t opcode)
+{
+	struct urxe_packet p = from_peer(e, conn, opcode);
+
+	p.psn = (p.psn + MESSAGE_PACKETS) & 0xffffff;
+	p.reth.length = 64;
+	inject(e, &p);
+	assert_int_equal(answers(e).n, 1);
+}
+
+/*
+ * The responses of a READ or atomic may be lost, and an ACK is none: what acknowledges the SEND
+ * before it says nothing of it. Linux' rxe would take the READ for done.
+ */
+static void test_repeated_before_response(void **state)
+{
+	static const uint8_t opcodes[] = {0x0c, 0x13, 0x14}; /* READ, CmpSwap, FetchAdd */
+	struct conn_attr conn = message_conn();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opcodes); i++) {
+		struct engine e;
+
+		open_with_message(&e, &conn);
+		inject_behind(&e, &conn, opcodes[i]);
+		inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
+		inject_send(&e, &conn, MESSAGE_PACKETS - 1);
+		expect_ack(&e, &conn);
+		e.pair->now += QUIET_NS;
+		expect_ack(&e, &conn);
+		engine_close(&e);
+	}
+}
+
 /* An answer that waits ends with the connection. */
 static void test_repeated_and_reset(void **state)
 {
@@ -910,6 +945,7 @@ int main(void)
 		cmocka_unit_test(test_repeated_to_the_end),
 		cmocka_unit_test(test_repeated_in_part),
 		cmocka_unit_test(test_repeated_without_pause),
+		cmocka_unit_test(test_repeated_before_response),
 		cmocka_unit_test(test_repaired),
 		cmocka_unit_test(test_reordered),
 		cmocka_unit_test(test_repeated_and_reset),
