@@ -298,6 +298,15 @@ static void open_with_message(struct engine *e, const struct conn_attr *conn)
 	expect_wc(&e->b->recv_cq, 1, URXE_WC_SUCCESS);
 }
 
+/* Of the SEND, the last packet but one is missing. */
+static void open_with_gap(struct engine *e, const struct conn_attr *conn)
+{
+	open_reordering(e, conn);
+	post_recv(&e->end[1], 1, 0, MESSAGE_PACKETS * 1024);
+	inject_sends(e, conn, MESSAGE_PACKETS - 2);
+	inject_send(e, conn, MESSAGE_PACKETS - 1);
+}
+
 static struct conn_attr message_conn(void)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -316,6 +325,17 @@ static void expect_ack(struct engine *e, const struct conn_attr *conn)
 	assert_int_equal(got.msn, 1);
 }
 
+/* When nothing has come for long enough, and then never again. */
+static void expect_ack_once_more(struct engine *e, const struct conn_attr *conn)
+{
+	e->pair->now += QUIET_NS - 1;
+	expect_quiet(e);
+	e->pair->now++;
+	expect_ack(e, conn);
+	e->pair->now += 10 * QUIET_NS;
+	expect_quiet(e);
+}
+
 /*
  * The acknowledgement was lost, and all is sent again: the answer waits for the packet that asks,
  * and comes once more behind it. Linux' rxe does not end a request that is acknowledged amid its
@@ -332,12 +352,7 @@ static void test_repeated_to_the_end(void **state)
 		inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
 		inject_send(&e, &conn, MESSAGE_PACKETS - 1);
 		expect_ack(&e, &conn);
-		e.pair->now += QUIET_NS - 1;
-		expect_quiet(&e);
-		e.pair->now++;
-		expect_ack(&e, &conn);
-		e.pair->now += 10 * QUIET_NS;
-		expect_quiet(&e);
+		expect_ack_once_more(&e, &conn);
 	}
 	assert_int_equal(events(e.b, URXE_EVENT_DUP_REQUEST), 3 * MESSAGE_PACKETS);
 	engine_close(&e);
@@ -411,20 +426,12 @@ static void test_repaired(void **state)
 	struct engine e;
 
 	(void)state;
-	open_reordering(&e, &conn);
-	post_recv(&e.end[1], 1, 0, MESSAGE_PACKETS * 1024);
-	inject_sends(&e, &conn, MESSAGE_PACKETS - 2);
-	inject_send(&e, &conn, MESSAGE_PACKETS - 1);
+	open_with_gap(&e, &conn);
 	e.pair->now += REORDER_NS;
 	assert_int_equal(answers(&e).syndrome, 0x60);
 	inject_send(&e, &conn, MESSAGE_PACKETS - 2);
 	expect_ack(&e, &conn);
-	e.pair->now += QUIET_NS - 1;
-	expect_quiet(&e);
-	e.pair->now++;
-	expect_ack(&e, &conn);
-	e.pair->now += 10 * QUIET_NS;
-	expect_quiet(&e);
+	expect_ack_once_more(&e, &conn);
 	engine_close(&e);
 }
 
@@ -435,10 +442,7 @@ static void test_reordered(void **state)
 	struct engine e;
 
 	(void)state;
-	open_reordering(&e, &conn);
-	post_recv(&e.end[1], 1, 0, MESSAGE_PACKETS * 1024);
-	inject_sends(&e, &conn, MESSAGE_PACKETS - 2);
-	inject_send(&e, &conn, MESSAGE_PACKETS - 1);
+	open_with_gap(&e, &conn);
 	inject_send(&e, &conn, MESSAGE_PACKETS - 2);
 	expect_ack(&e, &conn);
 	e.pair->now += 10 * QUIET_NS;
