@@ -59,7 +59,7 @@ static void wait_for_it(struct urxe_qp *qp, uint64_t since)
 	struct urxe_dev *dev = qp->dev;
 	uint64_t due = since + dev->attr.reorder_ns;
 
-	if (qp->resp.nak_sent || qp->gap_timer.due != URXE_NEVER)
+	if (qp->resp.nak_sent || timer_armed(&qp->gap_timer))
 		return;
 	if (dev->attr.go_back_n || dev->attr.reorder_ns == 1 || due <= dev->now)
 		ask(qp);

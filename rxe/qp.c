@@ -183,6 +183,15 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	free_qp(qp);
 }
 
+bool urxe_qp_settle(struct urxe_qp *qp)
+{
+	if (timer_armed(&qp->ack_timer)) {
+		timer_clear(&qp->ack_timer);
+		resp_ack(qp);
+	}
+	return qp->resp.ack_due;
+}
+
 uint32_t urxe_qp_qpn(const struct urxe_qp *qp)
 {
 	return qp->qpn;

@@ -9,6 +9,7 @@
 #ifndef URXE_TIMER_H
 #define URXE_TIMER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct urxe_qp;
@@ -42,6 +43,11 @@ void timer_remove(struct timers *timers, struct timer *timer);
 struct timer *timers_pop(struct timers *timers, uint64_t now);
 /* No later than the earliest deadline. */
 uint64_t timers_next(const struct timers *timers);
+
+static inline bool timer_armed(const struct timer *timer)
+{
+	return timer->due != UINT64_MAX;
+}
 
 static inline void timer_clear(struct timer *timer)
 {

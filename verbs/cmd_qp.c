@@ -425,6 +425,8 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 {
 	if (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET)
 		return -EINVAL;
+	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
+		qp_settle(qp);
 	return urxe_qp_modify(qp->qp, now, attr, mask);
 }
 

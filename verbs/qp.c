@@ -11,6 +11,7 @@
 #include "log.h"
 #include "pd.h"
 #include "port.h"
+#include "progress.h"
 #include "srq.h"
 
 enum urxe_qp_state qp_state(const struct qp *qp)
@@ -189,10 +190,17 @@ void qp_abort(struct qp *qp)
 		qp_modified(qp);
 }
 
+void qp_settle(struct qp *qp)
+{
+	if (urxe_qp_settle(qp->qp))
+		progress_transmit(clock_now());
+}
+
 void qp_destroy(struct object *object)
 {
 	struct qp *qp = (struct qp *)object;
 
+	qp_settle(qp);
 	if (qp->dirty)
 		TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
 	if (qp->flushing)

@@ -58,6 +58,11 @@ void qp_publish(struct qp *qp);
 void qp_flush(struct qp *qp);
 /* The state was changed by the application. */
 void qp_modified(struct qp *qp);
+/*
+ * Sends what the QP has put off to acknowledge: it is about to be destroyed, reset or failed, and
+ * its peer may know of its last message by nothing else.
+ */
+void qp_settle(struct qp *qp);
 /* Makes send requests fail that are still to come: the device has gone. */
 void qp_abort(struct qp *qp);
 enum urxe_qp_state qp_state(const struct qp *qp);

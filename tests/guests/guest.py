@@ -175,10 +175,6 @@ class Guest:
         return min(map(int, self.run(f'cd {device}/ports/1/gids; '
                                      f'grep -l {wanted.exploded} *').split()))
 
-    def time_outs(self):
-        """How often rxe0 has sent again what nobody acknowledged."""
-        return int(self.run('cat /sys/class/infiniband/rxe0/ports/1/hw_counters/completer_retry_err'))
-
     def wait_neighbour(self, address):
         """Waits until the station at the other end of the wire answers."""
         name = self.interface(self.mac)

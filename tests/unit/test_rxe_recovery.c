@@ -416,6 +416,26 @@ static void test_repeated_without_pause(void **state)
 	engine_close(&e);
 }
 
+/* The queue pair is to end before that: the acknowledgement need not wait for the quiet. */
+static void test_repeated_at_the_end(void **state)
+{
+	struct conn_attr conn = message_conn();
+	struct engine e;
+
+	(void)state;
+	open_with_message(&e, &conn);
+	assert_false(urxe_qp_settle(e.end[1].qp));
+	inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
+	inject_send(&e, &conn, MESSAGE_PACKETS - 1);
+	expect_ack(&e, &conn);
+	assert_true(urxe_qp_settle(e.end[1].qp));
+	expect_ack(&e, &conn);
+	assert_false(urxe_qp_settle(e.end[1].qp));
+	e.pair->now += 10 * QUIET_NS;
+	expect_quiet(&e);
+	engine_close(&e);
+}
+
 /*
  * What a NAK has asked for comes, and the rest was kept: all is acknowledged. A strict requester
  * has the rest to send again nevertheless, and that may be lost: it hears of it once more.
@@ -950,6 +970,7 @@ int main(void)
 		cmocka_unit_test(test_repeated_in_part),
 		cmocka_unit_test(test_repeated_without_pause),
 		cmocka_unit_test(test_repeated_before_response),
+		cmocka_unit_test(test_repeated_at_the_end),
 		cmocka_unit_test(test_repaired),
 		cmocka_unit_test(test_reordered),
 		cmocka_unit_test(test_repeated_and_reset),

@@ -270,6 +270,12 @@ struct urxe_qp_init {
 int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct urxe_qp **qp);
 /* Its outstanding requests vanish without completions (IBA 10.2.4.4). */
 void urxe_qp_destroy(struct urxe_qp *qp);
+/*
+ * Makes due what the responder would acknowledge once nothing has come again for a while: for a QP
+ * that is about to be destroyed, reset or failed, to which its peer may say nothing more. True: the
+ * next urxe_output has an acknowledgement.
+ */
+bool urxe_qp_settle(struct urxe_qp *qp);
 uint32_t urxe_qp_qpn(const struct urxe_qp *qp);
 /* The QP's own receive queue; NULL with a SRQ. */
 struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
