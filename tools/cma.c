@@ -72,8 +72,7 @@ void cma_destroy_id(struct cma_id *id)
 {
 	cma_stop_waiting(id);
 	if (id->src.listening)
-		cma_early_gone(&id->cma->early, id->cma->now,
-			       cm_service_id(id->src.ps, id->src.addr.port));
+		cma_early_gone(&id->cma->early, id->cma->now, id->src.addr.port);
 	cma_port_drop(&id->cma->ports, &id->src);
 	if (id->conn)
 		cm_release(id->conn, id->cma->now);

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-void cma_early_gone(struct cma_early *early, uint64_t now, uint64_t service_id)
+void cma_early_gone(struct cma_early *early, uint64_t now, uint16_t port)
 {
 	uint32_t i = early->n_gone++ % CMA_EARLY_MAX;
 
-	early->gone[i].service_id = service_id;
+	early->gone[i].port = port;
 	early->gone[i].at = now;
 }
 
@@ -15,8 +15,10 @@ static bool was_heard(const struct cma_early *early, uint64_t now, uint64_t serv
 {
 	uint32_t n = early->n_gone < CMA_EARLY_MAX ? early->n_gone : CMA_EARLY_MAX;
 
+	if (service_id >> 32)
+		return false; /* it is none of a port */
 	for (uint32_t i = 0; i < n; i++)
-		if (early->gone[i].service_id == service_id &&
+		if (early->gone[i].port == (uint16_t)service_id &&
 		    now - early->gone[i].at <= CMA_EARLY_GONE_NS)
 			return true;
 	return false;

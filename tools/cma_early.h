@@ -3,7 +3,9 @@
  * Requests that come early. A server that serves one connection after the other, as perftest's do
  * with -R, has no listener between two; its client may be quicker, and takes a rejection for the
  * end. So a request for a port that somebody has listened to just before is kept for a moment, for
- * the next listener, before it is refused. A peer waits for seconds (CM response timeout).
+ * the next listener, before it is refused. A peer waits for seconds (CM response timeout). The two
+ * listeners may be in different port spaces: perftest's first one always is in RDMA_PS_TCP, the
+ * second one with -c UD in RDMA_PS_UDP.
  */
 #ifndef URXE_TOOLS_CMA_EARLY_H
 #define URXE_TOOLS_CMA_EARLY_H
@@ -26,7 +28,7 @@ struct cma_early_request {
 
 struct cma_early {
 	struct {
-		uint64_t service_id;
+		uint16_t port;
 		uint64_t at; /* when its listener went */
 	} gone[CMA_EARLY_MAX];
 	uint32_t n_gone; /* ever */
@@ -34,8 +36,8 @@ struct cma_early {
 	uint32_t n_kept;
 };
 
-/* A listener has gone. */
-void cma_early_gone(struct cma_early *early, uint64_t now, uint64_t service_id);
+/* A listener has gone, of whatever port space. */
+void cma_early_gone(struct cma_early *early, uint64_t now, uint16_t port);
 /* Keeps a request to which nobody listens. False: it is not early, or too many are kept. */
 bool cma_early_keep(struct cma_early *early, uint64_t now, uint64_t service_id,
 		    const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);

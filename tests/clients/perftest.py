@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Bandwidth and latency. They compare no contents."""
 import report
+from rdmacm import TOO_EARLY
 from row import Connected, Pair, Refusal, Row
 
 PACKAGES = ['perftest']
 PORT = 18515
-# A second connection tells the client to come before its server listens for it.
-TOO_EARLY = 'RDMA_CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\\.'
 
 
 def row(kind, command, **more):

@@ -171,6 +171,29 @@ static void test_listener_comes_back(void **state)
 	expect_no_event(&a);
 }
 
+/* perftest's next listener may be in another port space: with -c UD it is. */
+static void test_listener_comes_back_for_datagrams(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(destroy(&b, listener(5)), 0);
+	id = client(RDMA_PS_UDP);
+	assert_int_equal(connect_to(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	expect_no_event(&a);
+	/* Not the one that it is for. */
+	listener(5);
+	loop_pass(&loop, 0);
+	expect_no_event(&b);
+	id = create(&b, RDMA_PS_UDP, 0xb);
+	assert_int_equal(bind_to(&b, id, INADDR_ANY, PORT), 0);
+	assert_int_equal(listen_on(&b, id, 5), 0);
+	loop_pass(&loop, 0);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	expect_no_event(&a);
+}
+
 static void test_listener_stays_away(void **state)
 {
 	uint32_t id;
@@ -678,6 +701,7 @@ int main(void)
 		TEST(test_death_disconnects),
 		TEST(test_listener_goes),
 		TEST(test_listener_comes_back),
+		TEST(test_listener_comes_back_for_datagrams),
 		TEST(test_listener_stays_away),
 		TEST(test_listener_long_gone),
 		TEST(test_many_come_early),
