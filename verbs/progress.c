@@ -46,15 +46,6 @@
  */
 #define VIGIL   (50 * US)
 #define CROWDED (10 * US)
-/*
- * A program that has come back within PROMPT of its last completions, so many times in a row, is
- * given the next one before it is acknowledged; what is put off so waits for no more than OWED_MAX
- * frames, and no longer than OWED where the program is heard of.
- */
-#define PROMPT       (3 * US)
-#define PROMPT_TIMES 8
-#define OWED         (5 * US)
-#define OWED_MAX     16
 /* Quick returns in a row that make up for a long absence, without and with a lost lease. */
 #define FORGET_SLOW 64
 #define FORGET_LOST 1024
@@ -68,16 +59,6 @@
 
 static struct progress *const progress = &port.progress;
 
-static uint64_t owed_since(void)
-{
-	return atomic_load_explicit(&progress->owed_since, memory_order_relaxed);
-}
-
-static void set_owed(uint64_t since)
-{
-	atomic_store_explicit(&progress->owed_since, since, memory_order_relaxed);
-}
-
 /*
  * One frame first: buffers for a burst cost more to lay out than a small frame to send, and it is
  * read at the other end while we make those behind it.
@@ -88,8 +69,7 @@ void progress_transmit(uint64_t now)
 	uint32_t wanted = 1;
 	bool more;
 
-	set_owed(0);
-	progress->owed = 0;
+	debt_settle(&progress->debt);
 	if (!port_connected())
 		return;
 	more = egress_flush(&port.egress, now);
@@ -149,7 +129,7 @@ static bool receive(uint64_t now)
 
 	if (progress->vigil)
 		peer_turn();
-	progress->owed += of_switch + of_inbox;
+	debt_received(&progress->debt, of_switch + of_inbox);
 	return of_inbox == BURST || of_switch == BURST;
 }
 
@@ -192,7 +172,7 @@ void progress_run(uint64_t now)
 
 bool progress_owes(void)
 {
-	return owed_since() != 0;
+	return debt_owed(&progress->debt);
 }
 
 void progress_settle(void)
@@ -203,41 +183,19 @@ void progress_settle(void)
 	port_publish();
 }
 
-/*
- * Whether the poller is to have what came before it is acknowledged: what the program sends next
- * leaves earlier so, and one acknowledgement will do for the messages of several polls.
- */
-static bool may_owe(const struct cq *polled, uint64_t now)
-{
-	uint64_t since = owed_since();
-
-	return polled && polled->dirty && !polled->armed && progress->owed < OWED_MAX &&
-	       (!since || now - since < OWED) &&
-	       atomic_load_explicit(&progress->prompt, memory_order_relaxed) >= PROMPT_TIMES;
-}
-
-/*
- * A program that waits for acknowledgements of its own most likely talks to one that does so, too:
- * that one gains nothing by a message that comes before the acknowledgement.
- */
-static void learn_patience(const struct cq *polled)
-{
-	if (polled && polled->dirty && !polled->received)
-		atomic_store_explicit(&progress->prompt, 0, memory_order_relaxed);
-}
-
-/* As progress_run, for a poll of that CQ. */
+/* As progress_run, for a poll of that CQ: what came may be found before it is acknowledged. */
 static void run_for_poller(const struct cq *polled, uint64_t now)
 {
 	bool more = port_connected() && receive(now);
+	bool found = polled && polled->dirty;
 
-	learn_patience(polled);
-	if (more || !may_owe(polled, now)) {
+	if (found && !polled->received)
+		debt_acknowledged(&progress->debt);
+	if (more || !found || polled->armed || !debt_allowed(&progress->debt, now)) {
 		serve(now, more);
 		return;
 	}
-	if (!owed_since())
-		set_owed(now);
+	debt_incur(&progress->debt, now);
 	port_publish();
 }
 
@@ -323,17 +281,6 @@ static void surrender_lease(void)
 	progress_schedule();
 }
 
-static void learn_promptness(uint64_t away)
-{
-	uint32_t times = atomic_load_explicit(&progress->prompt, memory_order_relaxed);
-
-	if (away > PROMPT)
-		times = 0;
-	else if (times < PROMPT_TIMES)
-		times++;
-	atomic_store_explicit(&progress->prompt, times, memory_order_relaxed);
-}
-
 /*
  * An application that takes its completion and then waits otherwise, as
  * ib_write_lat spins on its buffer, must not keep the lease: nobody would
@@ -348,7 +295,7 @@ void progress_entered(uint64_t now)
 	if (!found)
 		return;
 	atomic_store_explicit(&progress->found_at, 0, memory_order_relaxed);
-	learn_promptness(now - found);
+	debt_returned(&progress->debt, now - found);
 	if (now - found > LEASE / 2)
 		score = FORGET_LOST;
 	else if (now - found > SOON)
@@ -360,11 +307,10 @@ void progress_entered(uint64_t now)
 
 void progress_found(uint64_t now)
 {
-	uint64_t since = owed_since();
 	bool away = atomic_load_explicit(&progress->away_score, memory_order_relaxed);
 
 	atomic_store_explicit(&progress->found_at, now, memory_order_relaxed);
-	if (!away && (!since || now - since < OWED))
+	if (!away && !debt_overdue(&progress->debt, now))
 		return;
 	port_lock();
 	if (port.dev)

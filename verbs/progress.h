@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "debt.h"
+
 struct uverbs_file;
 
 struct progress {
@@ -29,13 +31,11 @@ struct progress {
 	uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
 	uint32_t leases;      /* taken so far */
 	uint64_t heard_at;    /* when frames last came */
-	uint32_t owed;        /* frames that came since the engine was last asked for some */
 	bool vigil;           /* the thread stays awake for more of them */
+	struct debt debt;     /* answers to what was received that are put off */
 	/* How the application polls; hints, read and written without the lock. */
 	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
 	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */
-	_Atomic uint32_t prompt;     /* times in a row that it came back at once */
-	_Atomic uint64_t owed_since; /* answers to what was received are put off; 0 = none are */
 	uint64_t patient_until;      /* a poller yields its core then, if nothing comes before */
 };
 
