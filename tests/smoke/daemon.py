@@ -347,6 +347,12 @@ def check_forger(build):
                 raise Failure(f'not {times} drops as {reason}: {host.daemon.errors()}')
 
 
+def check_parting(build):
+    """A queue pair that ends acknowledges once more what came again."""
+    with Host(build) as host:
+        host.run(os.path.join(build, 'tests/smoke/verbs_parting'), host.run_dir)
+
+
 CHECKS = {
     'private': check_one_daemon_for_all,
     'stale_directory': check_stale_directory,
@@ -361,6 +367,7 @@ CHECKS = {
     'greedy': check_greedy,
     'rogue': check_rogue,
     'forger': check_forger,
+    'parting': check_parting,
 }
 
 if __name__ == '__main__':
