@@ -141,7 +141,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->mtu = dev->path_mtu;
 	timer_init(&qp->timer, qp, retry_timer);
 	timer_init(&qp->gap_timer, qp, gap_timer);
-	timer_init(&qp->ack_timer, qp, resp_ack);
+	timer_init(&qp->ack_timer, qp, resp_ack_again);
 	gap_init(&qp->resp.gap);
 	LIST_INIT(&qp->windows);
 	timer_init(&qp->pace.timer, qp, qp_schedule);
@@ -187,7 +187,7 @@ bool urxe_qp_settle(struct urxe_qp *qp)
 {
 	if (timer_armed(&qp->ack_timer)) {
 		timer_clear(&qp->ack_timer);
-		resp_ack(qp);
+		resp_ack_again(qp);
 	}
 	return qp->resp.ack_due;
 }

@@ -90,6 +90,9 @@ struct requester {
 
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE };
 
+/* No MSN: the packet is so far back, behind READs and atomics, that its PSN is one to come. */
+#define RESP_ACK_PAST UINT32_MAX
+
 /* A part of a READ that the peer asks for again. */
 struct resp_repeat {
 	uint32_t psn;
@@ -128,7 +131,8 @@ struct resp_resource {
 struct responder {
 	uint32_t psn; /* expected */
 	uint32_t msn;
-	/* What an ACK names, and the MSN with it: the newest packet whose answer is an ACK. */
+	/* What an ACK names, and the MSN with it, or RESP_ACK_PAST: the newest packet whose answer
+	 * is an ACK. */
 	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
 	bool has_wqe;    /* wqe is taken for the message in progress, or left over from one */

@@ -34,10 +34,16 @@ static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
 	qp_schedule(qp);
 }
 
-void resp_ack(struct urxe_qp *qp)
+static void ack(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = true;
 	qp_schedule(qp);
+}
+
+void resp_ack_again(struct urxe_qp *qp)
+{
+	if (qp->resp.ack_msn != RESP_ACK_PAST)
+		ack(qp);
 }
 
 static enum urxe_event nak_event(uint8_t syndrome)
@@ -121,7 +127,7 @@ static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
 	struct urxe_dev *dev = qp->dev;
 
 	if (p->ack_req || dev->attr.go_back_n || was_silent(&qp->resp, dev->now))
-		resp_ack(qp);
+		resp_ack_again(qp);
 	resp_came_again(qp);
 }
 
@@ -167,7 +173,7 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
-		resp_ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
+		ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
 	return !syndrome;
 }
 

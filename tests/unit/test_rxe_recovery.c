@@ -4,12 +4,18 @@
 
 #define REORDER_NS 2000
 
-static void open_reordering(struct engine *e, const struct conn_attr *conn)
+static void open_with_memory(struct engine *e, const struct conn_attr *conn, uint32_t size)
 {
-	e->pair = pair_create(&(struct pair_attr){.seed = 1, .reorder_ns = REORDER_NS});
+	e->pair = pair_create(
+		&(struct pair_attr){.seed = 1, .reorder_ns = REORDER_NS, .mem_size = size});
 	e->a = e->pair->node[0];
 	e->b = e->pair->node[1];
 	conn_open(e->pair, conn, e->end);
+}
+
+static void open_reordering(struct engine *e, const struct conn_attr *conn)
+{
+	open_with_memory(e, conn, 0);
 }
 
 /* A WRITE of one packet, `ahead` PSNs from the expected one, to the same place in b's memory. */
@@ -505,6 +511,58 @@ static void test_repeated_before_response(void **state)
 	}
 }
 
+/* Bytes of a READ of 2^22 packets; three of them take the PSNs more than half round. */
+#define LONG_READ (UINT32_C(1) << 30)
+
+static void inject_read(struct engine *e, const struct conn_attr *conn, uint32_t ahead,
+			uint32_t offset, uint32_t length)
+{
+	struct urxe_packet p = from_peer(e, conn, 0x0c);
+
+	p.psn = (p.psn + ahead) & 0xffffff;
+	p.reth.va += offset;
+	p.reth.length = length;
+	inject(e, &p);
+}
+
+/* Its last packet is asked for again at once, so that the others need not be made. */
+static void inject_long_read(struct engine *e, const struct conn_attr *conn, uint32_t ahead)
+{
+	inject_read(e, conn, ahead, 0, LONG_READ);
+	inject_read(e, conn, ahead + LONG_READ / 256 - 1, LONG_READ - 256, 256);
+	assert_int_equal(answers(e).n, 1);
+}
+
+/*
+ * So far behind READs that its PSN is one that is to come, a WRITE is not acknowledged any more:
+ * Linux' rxe would take that for an answer to what it has yet to hear of.
+ */
+static void test_repaired_far_behind(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	uint32_t ahead = 1;
+	struct engine e;
+
+	(void)state;
+	conn.path_mtu = URXE_MTU_256;
+	open_with_memory(&e, &conn, LONG_READ);
+	inject_write(&e, &conn, 0, 0x11);
+	assert_int_equal(answers(&e).psn, conn.psn[0]);
+	for (unsigned i = 0; i < 3; i++, ahead += LONG_READ / 256)
+		inject_long_read(&e, &conn, ahead);
+	inject_read(&e, &conn, ahead + 1, 0, 64);
+	e.pair->now += REORDER_NS;
+	assert_int_equal(answers(&e).syndrome, 0x60);
+	inject_read(&e, &conn, ahead, 0, 64);
+	assert_int_equal(answers(&e).n, 2);
+	e.pair->now += 10 * QUIET_NS;
+	expect_quiet(&e);
+	/* The next one is, as ever. */
+	inject_write(&e, &conn, ahead + 2, 0x22);
+	assert_int_equal(answers(&e).psn, (conn.psn[0] + ahead + 2) & 0xffffff);
+	engine_close(&e);
+}
+
 /* An answer that waits ends with the connection. */
 static void test_repeated_and_reset(void **state)
 {
@@ -972,6 +1030,7 @@ int main(void)
 		cmocka_unit_test(test_repeated_before_response),
 		cmocka_unit_test(test_repeated_at_the_end),
 		cmocka_unit_test(test_repaired),
+		cmocka_unit_test(test_repaired_far_behind),
 		cmocka_unit_test(test_reordered),
 		cmocka_unit_test(test_repeated_and_reset),
 		cmocka_unit_test(test_repeated_strict),
