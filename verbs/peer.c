@@ -430,32 +430,56 @@ static void leave(void *ctx)
 	atomic_store_explicit(&self.visited->slot->inside, 0, memory_order_release);
 }
 
-/* The kernel copies piece by piece, in order: the last one is stored after the rest. */
-static unsigned long remote_pieces(struct iovec pieces[2], uint64_t addr, uint64_t length,
-				   bool write)
+/*
+ * The kernel copies piece by piece of our own memory, in order: the last one is stored after the
+ * rest. Pieces of the other's would do the same, but it looks up the pages of each.
+ */
+static unsigned long local_pieces(struct iovec *pieces, const struct urxe_direct_copy *job,
+				  uint64_t length)
 {
 	const uint64_t last = sizeof(uint64_t);
+	uint64_t rest = job->write && length > last ? length - last : length;
+	unsigned long n = 0;
 
-	pieces[0] = (struct iovec){(void *)(uintptr_t)addr, length};
-	if (!write || length <= last)
-		return 1;
-	pieces[0].iov_len -= last;
-	pieces[1] = (struct iovec){(void *)(uintptr_t)(addr + length - last), last};
-	return 2;
+	for (uint32_t i = 0; i < job->n_local; i++) {
+		uint8_t *addr = job->local[i].addr;
+		uint64_t left = job->local[i].length;
+
+		if (rest && rest < left) {
+			pieces[n++] = (struct iovec){addr, rest};
+			addr += rest;
+			left -= rest;
+			rest = 0;
+		}
+		pieces[n++] = (struct iovec){addr, left};
+		rest -= rest < left ? rest : left;
+	}
+	return n;
+}
+
+static uint64_t length_of(const struct urxe_direct_copy *job)
+{
+	uint64_t length = 0;
+
+	for (uint32_t i = 0; i < job->n_local; i++)
+		length += job->local[i].length;
+	return length;
 }
 
 static bool copy(void *ctx, const struct urxe_direct_copy *job)
 {
 	const struct peer_card *card = self.visited->card;
-	struct iovec local[URXE_MAX_SGE], remote[2];
+	uint64_t length = length_of(job);
+	struct iovec remote = {(void *)(uintptr_t)job->remote, length};
+	struct iovec local[URXE_MAX_SGE + 1];
 	struct rseq_call call = {
 		.number = job->write ? SYS_process_vm_writev : SYS_process_vm_readv,
 		.pid = self.visited->pid,
 		.local = local,
-		.n_local = job->n_local,
-		.remote = remote,
+		.n_local = local_pieces(local, job, length),
+		.remote = &remote,
+		.n_remote = 1,
 	};
-	uint64_t length = 0;
 	long rc = RSEQ_INTERRUPTED;
 
 	(void)ctx;
@@ -464,11 +488,6 @@ static bool copy(void *ctx, const struct urxe_direct_copy *job)
 		return false;
 	/* It may take milliseconds, and any number of them may follow. */
 	egress_vacate(&port.egress);
-	for (uint32_t i = 0; i < job->n_local; i++) {
-		local[i] = (struct iovec){job->local[i].addr, job->local[i].length};
-		length += job->local[i].length;
-	}
-	call.n_remote = remote_pieces(remote, job->remote, length, job->write);
 	for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
 		rc = rseq_call(&call, &card->table.state.word, job->state);
 	if (rc == -ESRCH || rc == -EPERM)

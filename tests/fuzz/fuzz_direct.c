@@ -120,12 +120,15 @@ static bool is_ours(const struct iovec *piece)
 	return at < ROOM && piece->iov_len <= ROOM - at;
 }
 
+/* Their bytes; all of them are ours. */
 static size_t sum(const struct iovec *pieces, unsigned long n)
 {
 	size_t length = 0;
 
-	while (n--)
-		length += pieces[n].iov_len;
+	for (; n--; pieces++) {
+		require(is_ours(pieces));
+		length += pieces->iov_len;
+	}
 	return length;
 }
 
@@ -133,7 +136,7 @@ static void move(const struct rseq_call *call)
 {
 	const struct urxe_extent theirs = {w.pair->node[1]->mem, w.pair->node[1]->mem_size};
 	uint8_t *remote = call->remote->iov_base, *local = call->local->iov_base;
-	size_t length = sum(call->local, call->n_local);
+	size_t length = call->remote->iov_len;
 	uintptr_t at = (uintptr_t)remote - (uintptr_t)theirs.addr;
 	bool there = at < theirs.length && length <= theirs.length - at;
 
@@ -161,11 +164,10 @@ long __wrap_rseq_call(const struct rseq_call *call, const uint64_t *word, uint64
 	require(call->pid == getpid());
 	require(write || call->number == SYS_process_vm_readv);
 	require(state.owner && !(state.owner & 0x40000000));
-	require(call->n_local == 1 && is_ours(call->local));
-	require(call->local->iov_len == length);
-	require(sum(call->remote, call->n_remote) == length);
-	require(call->n_remote == (write && length > 8 ? 2u : 1u));
-	require(call->n_remote == 1 || call->remote[1].iov_len == 8);
+	require(call->n_remote == 1 && call->remote->iov_len == length);
+	require(sum(call->local, call->n_local) == length);
+	require(call->n_local == (write && length > 8 ? 2u : 1u));
+	require(call->n_local == 1 || call->local[1].iov_len == 8);
 	while (w.n_meanwhile)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	if (*word != expected)

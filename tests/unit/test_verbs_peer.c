@@ -97,25 +97,30 @@ static const struct urxe_direct_table *enter(void)
 	return peer_ops.enter(NULL, &path, PEER);
 }
 
-/* Copies between `local` and the other's area. */
-static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
+static bool run(struct urxe_direct_copy *job)
 {
 	const struct urxe_direct_table *table = enter();
-	const struct urxe_extent extent = {local, length};
-	struct urxe_direct_copy job = {
-		.remote = (uintptr_t)area + offset,
-		.local = &extent,
-		.n_local = 1,
-		.write = write,
-	};
 	bool done;
 
 	if (!table)
 		return false;
-	job.state = table->state.word;
-	done = peer_ops.copy(NULL, &job);
+	job->state = table->state.word;
+	done = peer_ops.copy(NULL, job);
 	peer_ops.leave(NULL);
 	return done;
+}
+
+/* Copies between `local` and the other's area. */
+static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
+{
+	const struct urxe_extent extent = {local, length};
+
+	return run(&(struct urxe_direct_copy){
+		.remote = (uintptr_t)area + offset,
+		.local = &extent,
+		.n_local = 1,
+		.write = write,
+	});
 }
 
 /* --- Whose memory it is. */
@@ -211,6 +216,35 @@ static void test_copies(void **state)
 	assert_true(copy(false, in, 100, sizeof(in)));
 	assert_memory_equal(in, out, sizeof(in));
 	assert_int_equal(area[100], 0); /* ours */
+}
+
+/* Wherever the last 8 bytes begin. */
+static void test_copies_pieces(void **state)
+{
+	static const uint32_t rows[][3] = {{1, 1, 1},  {8, 1, 1},  {1, 8, 1},   {1, 1, 8},
+					   {20, 3, 2}, {3, 20, 4}, {3, 4, 1000}};
+	uint8_t out[2000], in[2000];
+
+	(void)state;
+	start_owner(nothing);
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 7 + 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const uint32_t *row = rows[i], length = row[0] + row[1] + row[2];
+		const struct urxe_extent extents[] = {
+			{out, row[0]}, {out + row[0], row[1]}, {out + row[0] + row[1], row[2]}};
+
+		assert_true(run(&(struct urxe_direct_copy){
+			.remote = (uintptr_t)area + 2000 * i,
+			.local = extents,
+			.n_local = 3,
+			.write = true,
+		}));
+		memset(in, 0, sizeof(in));
+		assert_true(copy(false, in, (uint32_t)(2000 * i), length + 1));
+		assert_memory_equal(in, out, length);
+		assert_int_equal(in[length], 0);
+	}
 }
 
 /* A stream of frames holds the lock of the inbox that it goes to, but not while memory is copied.
@@ -622,6 +656,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copies, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_copies_pieces, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copies_without_lock, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_another_process, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
