@@ -4,7 +4,8 @@
 Figures of unmodified perftest over urxe0, beside what this machine's memory and kernel can do and
 what other transports reach on it; with --guest, beside Linux' rdma_rxe, both in virtual machines. Each
 round measures everything once, in turn, so that all see the same machine; programs are pinned, one
-CPU a side. A ratio is urxe's figure over the other's.
+CPU a side. A ratio is urxe's figure over the other's. Rounds may be spread over several calls, which a
+file (--keep) joins.
 """
 import argparse
 import contextlib
@@ -100,9 +101,34 @@ def tell(text):
         print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
 
-def measured(bench, measures, rounds):
-    """name -> samples of each, and name -> why there are none."""
-    values, missing = {name: [] for name in measures}, {}
+class Kept:
+    """The samples of former calls, name -> samples, and the file where they are; path None: there are none."""
+
+    def __init__(self, path):
+        self.path = path
+        self.values = {}
+        if path and os.path.exists(path):
+            with open(path, encoding='utf-8') as file:
+                self.values = json.load(file)
+            if not isinstance(self.values, dict):
+                raise ValueError('no samples of this program')
+
+    def of(self, names):
+        return {name: self.values.get(name, []) for name in names}
+
+    def keep(self, values):
+        """Of these rows; the others stay as they are. A call that is ended leaves what it had measured."""
+        if not self.path:
+            return
+        self.values |= values
+        with open(f'{self.path}.new', 'w', encoding='utf-8') as file:
+            json.dump(self.values, file, indent=1)
+        os.replace(f'{self.path}.new', self.path)
+
+
+def measured(bench, measures, rounds, kept):
+    """name -> samples of each, with those of former calls, and name -> why there are none."""
+    values, missing = kept.of(measures), {}
     for number in range(rounds):
         for name, measure in measures.items():
             if name in missing:
@@ -112,6 +138,7 @@ def measured(bench, measures, rounds):
                 values[name].append(measure.measure(bench))
             except Unavailable as reason:
                 missing[name] = str(reason)
+            kept.keep(values)
     tell('')
     return values, missing
 
@@ -158,6 +185,11 @@ def print_line(name, unit, figures, ratio=''):
                                            for which in ('median', 'least', 'most')) + f'{ratio:>10}')
 
 
+def most(values):
+    """Of how many rounds there are figures."""
+    return max(map(len, values.values()))
+
+
 def print_table(found, missing, rounds):
     print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>10}')
     for row in found:
@@ -175,6 +207,8 @@ def main():
     parser.add_argument('build', help=argparse.SUPPRESS)
     parser.add_argument('--json', action='store_true')
     parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--keep', metavar='FILE',
+                        help='add the samples to those of former calls in FILE, and tell of all')
     parser.add_argument('--guest', action='store_true', help='in virtual machines')
     parser.add_argument('--group', action='append', help='default: all',
                         choices=host_rows.GROUPS + machine_rows.GROUPS)
@@ -187,6 +221,10 @@ def main():
             and (options.row or '') in row.name]
     if not rows:
         parser.error('the table has no such row')
+    try:
+        kept = Kept(options.keep)
+    except (OSError, ValueError) as error:
+        parser.error(f'{options.keep}: {error}')
     measures = {row.name: row.measure for row in rows}
     measures |= {name: table.PEERS[name] for row in rows for name in row.beside}
     with contextlib.ExitStack() as stack:
@@ -195,14 +233,14 @@ def main():
             print('bench needs two CPUs')
             sys.exit(SKIP)
         try:
-            values, missing = measured(bench, measures, options.rounds)
+            values, missing = measured(bench, measures, options.rounds, kept)
         except Failure as failure:
             sys.exit(f'bench: {failure}')
     found = list(results(rows, values))
     if options.json:
-        print(json.dumps({'rounds': options.rounds, 'results': found, 'missing': missing}, indent=1))
+        print(json.dumps({'rounds': most(values), 'results': found, 'missing': missing}, indent=1))
     else:
-        print_table(found, missing, options.rounds)
+        print_table(found, missing, most(values))
 
 
 main()
