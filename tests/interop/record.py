@@ -14,6 +14,7 @@ import glob
 import json
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 
@@ -38,6 +39,7 @@ SECONDS = 60  # for what a step waits for
 QUIET = 0.5   # in which what is still under way has come, retries too
 LARGEST = 200_000
 ATTEMPTS = 20
+FIXTURE = 'tests/fixture/fixture'
 PROGRAMS = 'programs.txt'  # of what is done by programs, and no fixture of steps
 
 
@@ -117,6 +119,7 @@ class Link:
     """Two stations of two kinds and the wire between them."""
 
     def __init__(self, build, stacks, folder):
+        self.build = build
         paths = [os.path.join(folder, side) for side in SIDES]
         self.stack = contextlib.ExitStack()
         kinds = [STACKS[name] for name in stacks]
@@ -228,15 +231,38 @@ def record_steps(link, text):
             text.change(number, 'mac', mac)
 
 
-def record(link, path):
-    text = Text(path)
-    if os.path.basename(path) == PROGRAMS:
-        record_programs(link, text)
-    else:
-        record_steps(link, text)
+def write(link, text, path):
     text.set_kernel(link.kernel())
     text.write(path)
     keep(link, os.path.dirname(path))
+
+
+def why_not_played(build, folder):
+    """What the replay suite says of it; nothing where it plays."""
+    played = subprocess.run([os.path.join(build, FIXTURE), 'play', os.path.abspath(folder)],
+                            stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True, check=False)
+    return played.returncode and played.stdout
+
+
+def record(link, path):
+    """Once more where it does not play: how often urxe asks for what is missing hangs on how long it stays away."""
+    if os.path.basename(path) == PROGRAMS:
+        text = Text(path)
+        record_programs(link, text)
+        write(link, text, path)
+        return
+    with open(path, 'rb') as file:
+        before = file.read()
+    for _ in range(ATTEMPTS):
+        text = Text(path)
+        record_steps(link, text)
+        write(link, text, path)
+        why_not = why_not_played(link.build, os.path.dirname(path))
+        if not why_not:
+            return
+        with open(path, 'wb') as file:
+            file.write(before)
+    raise Failure(f'recorded {ATTEMPTS} times, it does not play:\n{why_not}')
 
 
 def keep(link, folder):
