@@ -70,6 +70,7 @@ int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
 	LIST_INIT(&dev->cqs);
 	LIST_INIT(&dev->srqs);
 	reorder_pool_init(&dev->reorder);
+	timers_init(&dev->timers);
 	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs) || idmap_init(&dev->mws)) {
 		idmap_free(&dev->qps);
 		idmap_free(&dev->mrs);
