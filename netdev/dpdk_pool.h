@@ -15,7 +15,7 @@ enum dpdk_pool_use {
 	DPDK_POOL_DEVICE, /* a device reaches for them, or shares them: memory of the EAL's own */
 };
 
-/* n buffers for frames of up to `room` bytes; NULL: rte_errno. */
+/* n buffers at least, for frames of up to `room` bytes; NULL: rte_errno. */
 struct rte_mempool *dpdk_pool_create(const char *name, uint32_t n, uint32_t room,
 				     enum dpdk_pool_use use, int socket);
 /* Bytes of a page of the memory that they lie in. */

@@ -25,7 +25,6 @@
 #include "packet_socket.h"
 #include "pci_driver.h"
 #include "port.h"
-#include "wake.h"
 #include "why.h"
 #include "xdp_program.h"
 
@@ -33,7 +32,7 @@
 
 /* What a device may hold of each ring; the pool has enough for both and for the bursts. */
 #define DESCRIPTORS 1024
-#define POOL_SIZE   (2 * DESCRIPTORS + 8 * BURST - 1)
+#define BURSTS      (4 * BURST)
 
 /* When to see about frames that the kernel does not take: at first, and at most. */
 #define REST_NS     50000
@@ -54,10 +53,9 @@ struct dpdk_port {
 	uint16_t id;
 	uint16_t lent_count;
 	bool drop_own;   /* the host's own frames come back to us */
-	bool wake_taken; /* somebody sleeps on wake_fd */
-	int wake_fd;     /* wake.c's socket, -1 = none */
+	bool wait_taken; /* somebody sleeps on a descriptor of this port's */
 	int driver_fd;   /* the driver's own descriptor to sleep on, -1 = none */
-	int packet_fd;   /* the packet socket of the driver's rings, -1 = none */
+	int packet_fd;   /* the packet socket of the driver's rings, -1 = none; it is driver_fd */
 	struct {
 		uint32_t frames; /* that its ring may hold and nobody sends, at most */
 		uint32_t limit;  /* of them */
@@ -146,15 +144,15 @@ static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
 }
 
 /*
- * The wake socket is emptied only after the ring has been, and then the ring is
- * looked at again: what arrives after that makes the socket readable again.
+ * A packet socket is readable as long as there is something in its ring, and where it has an error
+ * to tell, such as that the interface is down.
  */
 static uint16_t burst(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 
-	if (!count && port->wake_taken && port->wake_fd >= 0 && wake_drain(port->wake_fd))
-		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+	if (!count && port->wait_taken && port->packet_fd >= 0)
+		packet_socket_take_error(port->packet_fd);
 	/* A call for each time that the ring is found empty; there is no ring for these few. */
 	if (!count && port->resolution.fd >= 0) {
 		mbufs[0] = dpdk_resolution_recv(&port->resolution, port->pool);
@@ -266,10 +264,8 @@ static int dpdk_wait_fd(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
-	port->wake_taken = true;
-	if (port->resolution.fd >= 0)
-		return port->resolution.wait_fd;
-	return port->wake_fd >= 0 ? port->wake_fd : port->driver_fd;
+	port->wait_taken = true;
+	return port->resolution.fd >= 0 ? port->resolution.wait_fd : port->driver_fd;
 }
 
 /* A virtual device goes with its port, so that its name is free again. */
@@ -284,13 +280,6 @@ static void close_device(uint16_t id)
 		rte_dev_remove(info.device);
 }
 
-static void close_sockets(struct dpdk_port *port)
-{
-	if (port->wake_fd >= 0)
-		close(port->wake_fd);
-	dpdk_resolution_close(&port->resolution);
-}
-
 static void dpdk_close(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
@@ -298,7 +287,7 @@ static void dpdk_close(struct netdev *netdev)
 	give_back(port);
 	is_open[port->id] = false;
 	close_device(port->id);
-	close_sockets(port);
+	dpdk_resolution_close(&port->resolution);
 	rte_mempool_free(port->pool);
 	free(port);
 }
@@ -324,8 +313,6 @@ static int dpdk_hear_all(struct netdev *netdev)
 	struct dpdk_port *port = to_dpdk(netdev);
 	int err = rte_eth_promiscuous_enable(port->id);
 
-	if (!err && port->wake_fd >= 0)
-		err = packet_filter_incoming(port->wake_fd);
 	if (!err && port->packet_fd >= 0)
 		err = packet_filter_incoming(port->packet_fd);
 	/* What has no such mode hears all that there is. */
@@ -418,10 +405,11 @@ static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	uint32_t room = RTE_MAX(port->frame_max + DRIVER_ROOM, RTE_MAX(spec->buffer, 2048u));
+	uint32_t held = spec->kind == DPDK_AF_PACKET ? 0 : 2 * DESCRIPTORS;
 	int socket = rte_eth_dev_socket_id(port->id);
 
 	snprintf(name, sizeof(name), "urxe_port_%u", port->id);
-	port->pool = dpdk_pool_create(name, POOL_SIZE, room, pool_use(spec), socket);
+	port->pool = dpdk_pool_create(name, held + BURSTS, room, pool_use(spec), socket);
 	return port->pool ? 0 : -rte_errno;
 }
 
@@ -443,7 +431,7 @@ static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
 		      ?: rte_eth_dev_start(port->id);
 	if (err)
 		return err;
-	/* Neighbour discovery comes by multicast; for drivers without the call, see wake_open. */
+	/* Neighbour discovery comes by multicast; net_af_packet lacks the call, see use_packets. */
 	rte_eth_allmulticast_enable(port->id);
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }
@@ -519,31 +507,31 @@ static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spe
 }
 
 /*
- * Without this all of the host's traffic would go through the ring, both ways, and
- * fill it while nobody is awake: the RoCE frame that then wakes us would be the first
- * without a place. Where it is refused, frames are only more.
+ * Without the filter all of the host's traffic would go through the ring, both ways, and wake us.
+ * Where it is refused, frames are only more.
  */
-static void narrow(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
+static int use_packets(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
-	port->packet_fd = fd;
+	port->driver_fd = port->packet_fd = fd;
 	/* The other half is for frames under way, which have their slots until they are sent. */
 	port->rest.limit = spec->ring / 2;
-	if (fd >= 0)
-		packet_filter_roce(fd);
+	if (fd < 0)
+		return 0;
+	packet_filter_roce(fd);
+	return packet_socket_hear_groups(fd, spec->ifindex);
 }
 
 /* `fd` is the driver's own socket, where it has one. */
 static int use_sockets(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	if (spec->kind == DPDK_AF_PACKET)
-		narrow(port, spec, fd);
+		return use_packets(port, spec, fd);
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	port->driver_fd = fd;
 	return dpdk_resolution_open(&port->resolution, spec->ifindex, fd);
 }
 
-/* The wake socket comes before the driver's: see wake_open. */
 static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,
 		       uint32_t why_size)
 {
@@ -557,13 +545,6 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 	port->drop_own = spec.kind == DPDK_AF_PACKET;
 	port->far_end = spec.kind == DPDK_TAP;
 	port->no_mac = spec.kind == DPDK_VHOST;
-	if (spec.kind == DPDK_AF_PACKET) {
-		port->wake_fd = wake_open(spec.ifindex);
-		if (port->wake_fd < 0)
-			return netdev_why(why, why_size, port->wake_fd,
-					  "%s: cannot open a packet socket: %s", text,
-					  strerror(-port->wake_fd));
-	}
 	own_sockets_list(&others, spec.kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
 	err = probe(text, port, &spec, why, why_size);
 	if (err)
@@ -588,7 +569,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 	if (!new)
 		return netdev_why(why, why_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_ops;
-	new->wake_fd = new->driver_fd = new->packet_fd = -1;
+	new->driver_fd = new->packet_fd = -1;
 	new->resolution = DPDK_RESOLUTION_CLOSED;
 	dpdk_log_hold();
 	err = open_device(text, new, mtu, why, why_size);
@@ -597,7 +578,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 		*port = &new->netdev;
 		return 0;
 	}
-	close_sockets(new);
+	dpdk_resolution_close(&new->resolution);
 	free(new);
 	return err;
 }

@@ -8,6 +8,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/*
+ * The interface's own filter passes the groups that the kernel is in, not those of RoCE and of our
+ * addresses' neighbour discovery; the drivers have no call for it.
+ */
+int packet_socket_hear_groups(int fd, unsigned int ifindex)
+{
+	const struct packet_mreq groups = {
+		.mr_ifindex = (int)ifindex,
+		.mr_type = PACKET_MR_ALLMULTI,
+	};
+
+	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups)))
+		return -errno;
+	return 0;
+}
+
 static int set_up(int fd, unsigned int ifindex, int (*filter)(int fd))
 {
 	struct sockaddr_ll address = {
@@ -15,21 +31,10 @@ static int set_up(int fd, unsigned int ifindex, int (*filter)(int fd))
 		.sll_protocol = htons(ETH_P_ALL),
 		.sll_ifindex = (int)ifindex,
 	};
-	const struct packet_mreq groups = {
-		.mr_ifindex = (int)ifindex,
-		.mr_type = PACKET_MR_ALLMULTI,
-	};
-	int err;
+	int err = filter(fd) ?: packet_socket_hear_groups(fd, ifindex);
 
-	err = filter(fd);
 	if (err)
 		return err;
-	/*
-	 * The interface's own filter passes the groups that the kernel is in, not those of RoCE
-	 * and of our addresses' neighbour discovery; the drivers have no call for it.
-	 */
-	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &groups, sizeof(groups)))
-		return -errno;
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
 }
 
@@ -46,6 +51,14 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 		return fd;
 	close(fd);
 	return err;
+}
+
+void packet_socket_take_error(int fd)
+{
+	int error;
+	socklen_t length = sizeof(error);
+
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
 }
 
 int packet_socket_send_ring(int fd, uint64_t *bytes)

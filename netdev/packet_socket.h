@@ -11,6 +11,12 @@
  */
 int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
 
+/* The interface hears all multicast as long as the socket is open. 0 or a negative errno. */
+int packet_socket_hear_groups(int fd, unsigned int ifindex);
+
+/* Forgets the error that makes poll(2) return at once, if there is one. */
+void packet_socket_take_error(int fd);
+
 /*
  * Has the kernel send what is in a socket's transmit ring, and gives the bytes that it took. 0:
  * nothing is left there; -EAGAIN: something is, for which neither the socket's send buffer nor the

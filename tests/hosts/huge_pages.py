@@ -21,6 +21,7 @@ ENOUGH = 512  # pages, for what others on this machine take, too
 FOR_ONE = 4
 TOO_FEW = 2
 BOTH, AT_MOST_ONE, NONE = {2}, {0, 1}, {0}  # of two daemons
+MTU = 4200  # an af_packet port's buffers then take three pages
 PROGRAMS = [['verbs_check'], ['ib_write_bw', '-F', '-n', '500']]
 
 
@@ -112,7 +113,7 @@ def run_over(net, wanted):
 
 
 def check_af_packet(build):
-    run_over(Ethernet(build, [1500] * 2), BOTH)
+    run_over(Ethernet(build, [MTU] * 2), BOTH)
 
 
 def check_xdp(build):
@@ -135,12 +136,12 @@ def check_vhost(build):
 
 def check_for_one(build):
     """Two daemons share what there is: who comes second goes without."""
-    run_over(Ethernet(build, [1500] * 2), AT_MOST_ONE)
+    run_over(Ethernet(build, [MTU] * 2), AT_MOST_ONE)
 
 
 def check_too_few(build):
     """Fewer than any port asks for."""
-    run_over(Ethernet(build, [1500] * 2), NONE)
+    run_over(Ethernet(build, [MTU] * 2), NONE)
     with without_privilege(build, 'vm', VHOST) as hosts:
         check_count(hosts, NONE)
         run_without_privilege(hosts, PROGRAMS)

@@ -413,6 +413,43 @@ static void test_other_traffic(void **state)
 	run("ip link delete pa");
 }
 
+/* Who sleeps is told once that the interface is down, and hears frames again when it is up. */
+static void test_interface_down(void **state)
+{
+	struct pollfd wait = {.events = POLLIN};
+	struct netdev_frame got;
+	struct netdev *port;
+	char why[256];
+	int far;
+
+	(void)state;
+	need_lab();
+	assert_int_equal(
+		run("ip link add pa type veth peer name pb && "
+		    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
+		    "ip link set pa up && ip link set pb up"),
+		0);
+	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, why, sizeof(why)), 0);
+	wait.fd = netdev_wait_fd(port);
+	assert_int_equal(run("ip link set pa down"), 0);
+	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
+	assert_int_equal(netdev_rx(port, 0, &got, 1), 0);
+	assert_int_equal(poll(&wait, 1, 0), 0);
+
+	assert_int_equal(run("ip link set pa up"), 0);
+	far = packet_socket("pb");
+	/* The kernel sends nothing on the other end until it has seen that this one is up. */
+	for (int i = 0; i < PATIENCE_MS / 10; i++) {
+		send_datagram(far, 4791, 1);
+		if (poll(&wait, 1, 10))
+			break;
+	}
+	assert_true(next_datagram(port, &got));
+	close(far);
+	netdev_close(port);
+	run("ip link delete pa");
+}
+
 /* A cable has no filter for groups; that hardware is told to pass them all can be seen. */
 static void test_hears_groups(void **state)
 {
@@ -883,15 +920,25 @@ static void test_without_privilege(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),         cmocka_unit_test(test_wakes_every_time),
-		cmocka_unit_test(test_bursts),        cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_vlan_tag),      cmocka_unit_test(test_own_frames),
-		cmocka_unit_test(test_other_traffic), cmocka_unit_test(test_hears_groups),
-		cmocka_unit_test(test_open_twice),    cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_af_xdp),        cmocka_unit_test(test_af_xdp_programs),
-		cmocka_unit_test(test_af_xdp_reason), cmocka_unit_test(test_af_xdp_queues),
-		cmocka_unit_test(test_ring),          cmocka_unit_test(test_pcap),
-		cmocka_unit_test(test_errors),        cmocka_unit_test(test_without_privilege),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_wakes_every_time),
+		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_vlan_tag),
+		cmocka_unit_test(test_own_frames),
+		cmocka_unit_test(test_other_traffic),
+		cmocka_unit_test(test_hears_groups),
+		cmocka_unit_test(test_interface_down),
+		cmocka_unit_test(test_open_twice),
+		cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_af_xdp),
+		cmocka_unit_test(test_af_xdp_programs),
+		cmocka_unit_test(test_af_xdp_reason),
+		cmocka_unit_test(test_af_xdp_queues),
+		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_pcap),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_without_privilege),
 	};
 
 	lab.program = argc > 1 ? argv[1] : NULL;

@@ -193,8 +193,8 @@ int netdev_dpdk_start(char *why, uint32_t why_size);
  * af_xdp opens one queue of the interface. What the program does not redirect stays the kernel's;
  * of that, ARP and neighbour discovery come here as well, by a packet socket.
  *
- * netdev_wait_fd: af_packet has a second packet socket that hears the same, af_xdp an epoll set;
- * tap has a descriptor of its own; the others have none.
+ * netdev_wait_fd: af_packet has the socket of its rings, af_xdp an epoll set; tap has a
+ * descriptor of its own; the others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);
