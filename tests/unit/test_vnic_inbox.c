@@ -109,6 +109,15 @@ static int close_inbox(void **state)
 	return 0;
 }
 
+static void renew(void **state)
+{
+	bool in_place = ((struct fixture *)*state)->in_place;
+
+	close_inbox(state);
+	open_inbox(state);
+	((struct fixture *)*state)->in_place = in_place;
+}
+
 /* As vnic_outbox_send, of n frames of LEN bytes, but for a lock that is not to be had. */
 static uint32_t send_in_place(struct vnic_outbox *outbox, const struct vnic_frame *from, uint32_t n,
 			      enum vnic_outbox_status *status)
@@ -223,6 +232,32 @@ static void test_full(void **state)
 		vnic_inbox_rx_release(f->inbox, 1);
 		send_all(f, f->second, 1);
 		assert_int_equal(receive(f), sent);
+	}
+}
+
+/* As if so many frames had been sent and received. */
+static void set_position(struct fixture *f, uint32_t position)
+{
+	const uint32_t room = position + VNIC_INBOX_FRAMES;
+
+	/* The second word, and that of the third cache line. */
+	memcpy(f->memory + 4, &position, sizeof(position));
+	memcpy(f->memory + 128, &room, sizeof(room));
+}
+
+/* Also for a sender who has not looked since: what it knows is further back than half of all
+ * positions. */
+static void test_full_after_long(void **state)
+{
+	for (uint32_t quarter = 1; quarter <= 4; quarter++) {
+		struct fixture *f = *state;
+		enum vnic_outbox_status status;
+
+		set_position(f, quarter * (UINT32_C(1) << 30) - 2 * VNIC_INBOX_FRAMES);
+		assert_int_equal(send_from(f, f->first, VNIC_INBOX_FRAMES + 1, &status),
+				 VNIC_INBOX_FRAMES);
+		assert_int_equal(status, VNIC_OUTBOX_FULL);
+		renew(state);
 	}
 }
 
@@ -497,22 +532,30 @@ static pid_t start_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 	return pid;
 }
 
+/* A sender that is killed after so many steps, as the daemon sees. True: it had come to the end. */
+static bool kill_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
+{
+	pid_t pid = start_stray(f, steps, stray);
+
+	if (pid) {
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+	vnic_inbox_keeper_unlock(f->keeper, FIRST);
+	return !pid;
+}
+
 /* Its frame came or did not; the receiver had looked already when the next one sends, or not. */
 static void check_killed(struct fixture *f, bool look_first)
 {
 	uint32_t size = step_size(f), delivered = 0, steps;
+	bool ended = false;
 	uint8_t stray;
-	pid_t pid;
 
-	for (steps = 0;; steps += size) {
+	for (steps = 0; !ended; steps += size) {
 		bool came = false;
 
-		pid = start_stray(f, steps, &stray);
-		if (pid) {
-			kill(pid, SIGKILL);
-			assert_int_equal(waitpid(pid, NULL, 0), pid);
-		}
-		vnic_inbox_keeper_unlock(f->keeper, FIRST);
+		ended = kill_stray(f, steps, &stray);
 		if (look_first)
 			came = receive_both(f, 0, stray);
 		send_all(f, f->second, 3);
@@ -522,10 +565,8 @@ static void check_killed(struct fixture *f, bool look_first)
 		assert_true(came || !delivered);
 		delivered += came;
 		assert_false(vnic_inbox_irq_unmask(f->inbox));
-		if (!pid)
-			break;
 	}
-	assert_in_range(delivered, 2, steps / size - 1);
+	assert_in_range(delivered, 2, steps / size - 2);
 }
 
 static void test_killed(void **state)
@@ -536,6 +577,27 @@ static void test_killed(void **state)
 static void test_killed_and_received(void **state)
 {
 	check_killed(*state, true);
+}
+
+/* So are two, one after the other, at the same step. */
+static void test_two_killed(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t size = step_size(f);
+	bool ended = false;
+
+	for (uint32_t steps = 0; !ended; steps += size) {
+		for (uint32_t i = 0; i < 2; i++) {
+			uint8_t stray;
+
+			ended = kill_stray(f, steps, &stray);
+			receive_both(f, 0, stray);
+		}
+		send_all(f, f->second, 3);
+		assert_true(interrupted(f));
+		receive_both(f, 3, f->next);
+		assert_false(vnic_inbox_irq_unmask(f->inbox));
+	}
 }
 
 /*
@@ -589,15 +651,6 @@ static void test_stopped(void **state)
 }
 
 /* --- Hostile memory. */
-
-static void renew(void **state)
-{
-	bool in_place = ((struct fixture *)*state)->in_place;
-
-	close_inbox(state);
-	open_inbox(state);
-	((struct fixture *)*state)->in_place = in_place;
-}
 
 /* Whatever one word says, both ends live, and give nothing that is longer than a buffer. */
 static void use_damaged(struct fixture *f)
@@ -721,6 +774,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_full, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_full_after_long, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_kept_back, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reserved, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reserved_and_closed, open_inbox, close_inbox),
@@ -732,12 +786,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_abandon, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed_and_received, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_two_killed, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_stopped, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_order, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_full, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_full_after_long, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_killed_and_received, open_in_place,
 						close_inbox),
+		cmocka_unit_test_setup_teardown(test_two_killed, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_stopped, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_inbox, close_inbox),

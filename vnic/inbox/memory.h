@@ -34,7 +34,7 @@ struct inbox_memory {
 	/*
 	 * Frames put in so far: the place and the generation of the next one. Under the
 	 * lock; written after the completion that it counts, so a sender that died in
-	 * between leaves one that is published and not counted.
+	 * between leaves one that is published and not counted; the next one counts it.
 	 */
 	uint32_t position;
 	_Alignas(CACHE_LINE) uint32_t mask;

@@ -31,10 +31,16 @@ struct vnic_outbox {
 	uint32_t self;
 	uint32_t stride;
 	uint32_t frame_max;
-	uint32_t room;     /* as last read */
+	uint32_t last;     /* position up to which slots are free, as last read */
 	uint32_t reserved; /* position of the first slot that was reserved */
 	int wake_fd;
 };
+
+/* Acquire: the receiver has read what is there before. */
+static void read_room(struct vnic_outbox *outbox)
+{
+	outbox->last = vnic_acquire(&outbox->memory->room) - 1;
+}
 
 static int map(struct vnic_outbox *outbox, const int fds[VNIC_INBOX_FDS])
 {
@@ -67,12 +73,14 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 	/* The mappings stay. */
 	close(fds[VNIC_INBOX_MEMORY]);
 	close(fds[VNIC_INBOX_PUBLISHED]);
-	if (!ret)
+	if (!ret) {
+		read_room(b);
 		*outbox = b;
-	else if (b)
+	} else if (b) {
 		vnic_outbox_close(b);
-	else
+	} else {
 		close(fds[VNIC_INBOX_WAKE]);
+	}
 	return ret;
 }
 
@@ -143,25 +151,30 @@ static struct inbox_slot *slot_at(const struct vnic_outbox *outbox, uint32_t pos
 	return inbox_slot(outbox->memory, outbox->stride, position);
 }
 
-/* Where the next frame goes: behind what a sender published that did not live to count it. */
+/*
+ * Where the next frame goes. What a sender published that did not live to count it is counted
+ * first: we may not live to count ours either, and nobody looks for two.
+ */
 static uint32_t find_position(const struct vnic_outbox *outbox)
 {
 	uint32_t position = vnic_load(&outbox->memory->position), len;
 
-	return position + inbox_completed(slot_at(outbox, position), position, &len);
+	if (inbox_completed(slot_at(outbox, position), position, &len))
+		vnic_store(&outbox->memory->position, ++position);
+	return position;
 }
 
+/* What was last read may be long ago: others may have sent any number of frames since. */
 static bool has_room(const struct vnic_outbox *outbox, uint32_t position)
 {
-	return (int32_t)(outbox->room - position) > 0;
+	return outbox->last - position < VNIC_INBOX_FRAMES;
 }
 
 /* The slot of a position; NULL where the receiver has not given it back. */
 static struct inbox_slot *free_slot(struct vnic_outbox *outbox, uint32_t position)
 {
-	/* Acquire: it was read before. */
 	if (!has_room(outbox, position))
-		outbox->room = vnic_acquire(&outbox->memory->room);
+		read_room(outbox);
 	return has_room(outbox, position) ? slot_at(outbox, position) : NULL;
 }
 
