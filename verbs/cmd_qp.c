@@ -528,6 +528,7 @@ static int destroy(const struct command *c, uint32_t handle, uint32_t *events)
 	/* As the kernel, which wants each attachment taken back first. */
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;
+	qp_settle(qp);
 	*events = qp->async_events - channel_withdraw(c->file->async, qp->object.user_handle);
 	qp_destroy(&qp->object);
 	return 0;

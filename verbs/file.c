@@ -24,6 +24,16 @@
 
 static struct file_list unused = LIST_HEAD_INITIALIZER(unused);
 
+static void settle(struct uverbs_file *file)
+{
+	struct object *object;
+	uint32_t at = 0;
+
+	progress_settle();
+	while ((object = handle_next(&file->handles, OBJECT_QP, &at)))
+		qp_settle((struct qp *)object);
+}
+
 /* Users before what they use. */
 static void destroy_objects(struct uverbs_file *file)
 {
@@ -55,7 +65,7 @@ static void closed(struct fd_object *object)
 	was_live = file->live;
 	if (was_live) {
 		file->live = false;
-		progress_settle();
+		settle(file);
 		destroy_objects(file);
 		queue_space_done(&file->queues);
 		LIST_REMOVE(file, link);

@@ -192,15 +192,16 @@ void qp_abort(struct qp *qp)
 
 void qp_settle(struct qp *qp)
 {
-	if (urxe_qp_settle(qp->qp))
-		progress_transmit(clock_now());
+	if (!urxe_qp_settle(qp->qp))
+		return;
+	progress_transmit(clock_now());
+	port_publish();
 }
 
 void qp_destroy(struct object *object)
 {
 	struct qp *qp = (struct qp *)object;
 
-	qp_settle(qp);
 	if (qp->dirty)
 		TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
 	if (qp->flushing)

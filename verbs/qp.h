@@ -60,7 +60,8 @@ void qp_flush(struct qp *qp);
 void qp_modified(struct qp *qp);
 /*
  * Sends what the QP has put off to acknowledge: it is about to be destroyed, reset or failed, and
- * its peer may know of its last message by nothing else.
+ * its peer may know of its last message by nothing else. The engine may find it failed meanwhile,
+ * with an event.
  */
 void qp_settle(struct qp *qp);
 /* Makes send requests fail that are still to come: the device has gone. */
