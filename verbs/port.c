@@ -326,7 +326,6 @@ void port_farewell(void)
 
 static void init_once(void)
 {
-	atexit(port_farewell);
 	at_quick_exit(port_farewell);
 	pthread_atfork(before_fork, after_fork, in_child);
 	fd_owner_is_me();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Interposed libc functions that end the program without exit()'s handlers, or put another one in
- * its place.
+ * The program ends: behind exit()'s handlers, or by interposed libc functions that do without them
+ * or put another program in its place.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,6 +35,8 @@ EXEC(execv, (const char *path, char *const argv[]), (path, argv))
 EXEC(execvp, (const char *file, char *const argv[]), (file, argv))
 EXEC(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp))
 EXEC(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp))
+EXEC(execveat, (int dir, const char *path, char *const argv[], char *const envp[], int flags),
+     (dir, path, argv, envp, flags))
 
 /* The arguments of the others, with the NULL behind them. */
 static size_t count(const char *first, va_list list)
@@ -78,6 +80,12 @@ EXEC_LIST(execl, false, execve)
 EXEC_LIST(execlp, false, execvpe)
 EXEC_LIST(execle, true, execve)
 
+/* Behind all that the program does at its exit: handlers of exit and destructors may poll, too. */
+static __attribute__((destructor)) void leave(void)
+{
+	port_farewell();
+}
+
 /*
  * A child of a program with threads calls these, too, and must not have to wait for the dynamic
  * linker's lock, whose holder it does not have.
@@ -90,4 +98,5 @@ static __attribute__((constructor)) void find(void)
 	REAL(execvp);
 	REAL(execvpe);
 	REAL(fexecve);
+	REAL(execveat);
 }

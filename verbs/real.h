@@ -65,6 +65,7 @@
 	X(execvp)                 \
 	X(execvpe)                \
 	X(fexecve)                \
+	X(execveat)               \
 	X(sigaction)              \
 	X(signal)                 \
 	X(bsd_signal)             \

@@ -111,6 +111,7 @@ static const struct farewell {
 	bool told;  /* it waits for the sender */
 	bool talks; /* after a conversation */
 	int status; /* as of waitpid */
+	bool late;  /* which it has while it exits */
 } farewells[] = {
 	{"closes its device", close_context, false, false, 0},
 	{"calls exit", leave, false, false, 0},
@@ -120,6 +121,7 @@ static const struct farewell {
 	{"waits for something else", wait_elsewhere, true, false, 0},
 	{"has talked and closes its device", close_context, false, true, 0},
 	{"has talked and calls exit", leave, false, true, 0},
+	{"talks while it exits", leave, false, true, 0, true},
 	{"has talked and calls _exit", leave_at_once, false, true, 0},
 	{"has talked and calls quick_exit", leave_quickly, false, true, 0},
 	{"has talked and executes another program", execute, false, true, 0},
@@ -192,6 +194,16 @@ static void listen_and_answer(struct endpoint *ep)
 	}
 }
 
+static struct endpoint *listener;
+
+static void listen_at_exit(void)
+{
+	if (!listener)
+		return;
+	listen_and_answer(listener);
+	compute();
+}
+
 static void receive(const struct farewell *farewell, int fd)
 {
 	struct endpoint ep = {0};
@@ -201,7 +213,10 @@ static void receive(const struct farewell *farewell, int fd)
 	for (int i = 0; i < RECEIVES; i++)
 		endpoint_post_recv(&ep, 0, 0, SIZE);
 	exchange_send(fd, &ready, sizeof(ready));
-	listen_and_answer(&ep);
+	if (farewell->late)
+		listener = &ep;
+	else
+		listen_and_answer(&ep);
 	farewell->run(&ep, fd);
 	_exit(0);
 }
@@ -253,6 +268,8 @@ int main(void)
 
 	if (sched_getaffinity(0, sizeof(all), &all))
 		err(1, "sched_getaffinity");
+	/* Before the device is first opened: what is registered first is called last. */
+	atexit(listen_at_exit);
 	for (size_t i = 0; i < sizeof(farewells) / sizeof(farewells[0]); i++)
 		for (int n = 0; n < TIMES; n++) {
 			check(&farewells[i]);

@@ -197,13 +197,14 @@ static void execute(int which)
 	case 5: execve("/bin/sh", argv, envp); break;
 	case 6: execvpe("sh", argv, envp); break;
 	case 7: fexecve(open("/bin/sh", O_RDONLY | O_CLOEXEC), argv, envp); break;
+	case 8: execveat(AT_FDCWD, "/bin/sh", argv, envp, 0); break;
 	}
 	_exit(127);
 }
 
 static void check_exec_functions(void)
 {
-	for (int which = 0; which < 8; which++) {
+	for (int which = 0; which < 9; which++) {
 		pid_t child = fork();
 
 		if (!child)
