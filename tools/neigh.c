@@ -42,6 +42,13 @@ static struct neigh_entry *claim(struct neigh *n)
 	return oldest;
 }
 
+static void set_state(struct neigh *n, struct neigh_entry *e, enum neigh_state state)
+{
+	n->asking += state == NEIGH_ASKING;
+	n->asking -= e->state == NEIGH_ASKING;
+	e->state = state;
+}
+
 /* Sends a frame of ours, with a tag where `from` is in a VLAN. */
 static void send_from(struct neigh *n, const struct host_address *from, const uint8_t *frame,
 		      uint32_t len)
@@ -118,7 +125,7 @@ static void learn(struct neigh *n, uint64_t now, const struct neigh_way *way, co
 	/* Only whom we asked for, and where: others' talk must not fill the table. */
 	if (!e || e->from.vlan != way->vlan || ether_is_group(mac))
 		return;
-	e->state = NEIGH_KNOWN;
+	set_state(n, e, NEIGH_KNOWN);
 	memcpy(e->mac, mac, ETHER_MAC_LEN);
 	e->due = now + NEIGH_LIFE_NS;
 	answer(n, e->ip, 0, e->mac);
@@ -171,8 +178,9 @@ static int resolve_on_link(struct neigh *n, uint64_t now, const struct host_addr
 			e = claim(n);
 		if (!e)
 			return -EHOSTUNREACH;
-		*e = (struct neigh_entry){.state = NEIGH_ASKING, .from = *from};
+		*e = (struct neigh_entry){.from = *from};
 		memcpy(e->ip, w->ip, sizeof(e->ip));
+		set_state(n, e, NEIGH_ASKING);
 		ask(n, e, now);
 	}
 	w->next = n->waiters;
@@ -217,7 +225,7 @@ void neigh_host_changed(struct neigh *n)
 		now = host_find(n->host, e->from.ip);
 		if (now && now->uplink == e->from.uplink && now->vlan == e->from.vlan)
 			continue;
-		e->state = NEIGH_FREE;
+		set_state(n, e, NEIGH_FREE);
 		answer(n, e->ip, -ENETUNREACH, NULL);
 	}
 }
@@ -327,11 +335,12 @@ uint64_t neigh_tick(struct neigh *n, uint64_t now)
 	uint64_t next = n->route ? route_tick(n->route, now) : UINT64_MAX;
 	struct neigh_entry *e;
 
-	for (e = n->entries; e < n->entries + NEIGH_ENTRIES; e++) {
+	/* A daemon calls each time before it sleeps, so often for each frame. */
+	for (e = n->entries; n->asking && e < n->entries + NEIGH_ENTRIES; e++) {
 		if (e->state != NEIGH_ASKING)
 			continue;
 		if (e->due <= now && e->tries >= NEIGH_TRIES) {
-			e->state = NEIGH_FREE;
+			set_state(n, e, NEIGH_FREE);
 			answer(n, e->ip, -EHOSTUNREACH, NULL);
 			continue;
 		}

@@ -66,6 +66,7 @@ struct neigh {
 	const struct neigh_ops *ops;
 	void *ctx;
 	struct neigh_waiter *waiters;
+	uint32_t asking; /* entries in that state */
 	struct neigh_entry entries[NEIGH_ENTRIES];
 };
 

@@ -431,6 +431,36 @@ static void a_full_table_forgets_the_known(void **state)
 	assert_memory_equal(w.neigh.entries[5].ip, to, 16);
 }
 
+/* The tick looks at the table as long as anybody in it is asked for, and no longer. */
+static void some_are_asked_for(void **state)
+{
+	struct neigh_waiter a, b, c;
+
+	(void)state;
+	assert_int_equal(w.neigh.asking, 0);
+	assert_int_equal(resolve(T0, "192.0.2.9", &a), -EINPROGRESS);
+	assert_int_equal(resolve(T0, "192.0.2.8", &b), -EINPROGRESS);
+	assert_int_equal(resolve(T0, "192.0.2.8", &c), -EINPROGRESS);
+	assert_int_equal(w.neigh.asking, 2);
+	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
+	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
+	assert_int_equal(w.neigh.asking, 1);
+	assert_int_equal(neigh_tick(&w.neigh, T0 + NEIGH_TRY_NS), T0 + 2 * NEIGH_TRY_NS);
+	assert_int_equal(w.sent, 3);
+	for (int i = 2; i <= NEIGH_TRIES; i++)
+		neigh_tick(&w.neigh, T0 + (uint64_t)i * NEIGH_TRY_NS);
+	assert_int_equal(w.answers, 3);
+	assert_int_equal(w.neigh.asking, 0);
+	assert_int_equal(neigh_tick(&w.neigh, T0 + 9 * NEIGH_TRY_NS), UINT64_MAX);
+	/* One that was known is asked for again, until the host has another address. */
+	assert_int_equal(resolve(T0 + NEIGH_LIFE_NS, "192.0.2.9", &a), -EINPROGRESS);
+	assert_int_equal(w.neigh.asking, 1);
+	w.host.addresses[1].valid = false;
+	neigh_host_changed(&w.neigh);
+	assert_int_equal(w.answers, 4);
+	assert_int_equal(w.neigh.asking, 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
@@ -450,6 +480,7 @@ int main(void)
 		TEST(damaged_nd_is_ignored),
 		TEST(cut_arp_is_ignored),
 		TEST(a_full_table_forgets_the_known),
+		TEST(some_are_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
