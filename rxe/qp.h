@@ -152,6 +152,7 @@ struct responder {
 	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
 	uint32_t res_oldest;             /* the slot that the next one takes */
 	uint32_t res_pending;            /* how many of them are */
+	uint32_t res_next;               /* a slot: of older ones none is pending */
 	struct gap gap;
 };
 

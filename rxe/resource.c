@@ -5,10 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By age: 0 is the oldest. */
+/* The slot that is i younger. */
+static uint32_t slot_behind(const struct urxe_qp *qp, uint32_t slot, uint32_t i)
+{
+	const uint32_t n = qp->attr.max_dest_rd_atomic;
+
+	return slot + i < n ? slot + i : slot + i - n;
+}
+
+/* 0 is the oldest. */
+static uint32_t age_of(const struct urxe_qp *qp, uint32_t slot)
+{
+	const uint32_t oldest = qp->resp.res_oldest;
+
+	return slot >= oldest ? slot - oldest : slot + qp->attr.max_dest_rd_atomic - oldest;
+}
+
+/* By age. */
 static struct resp_resource *resource_at(const struct urxe_qp *qp, uint32_t i)
 {
-	return &qp->resp.resources[(qp->resp.res_oldest + i) % qp->attr.max_dest_rd_atomic];
+	return &qp->resp.resources[slot_behind(qp, qp->resp.res_oldest, i)];
 }
 
 struct resp_resource *resource_new(struct urxe_qp *qp)
@@ -26,8 +42,13 @@ struct resp_resource *resource_new(struct urxe_qp *qp)
 
 void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res)
 {
+	struct responder *resp = &qp->resp;
+	const uint32_t slot = (uint32_t)(res - resp->resources);
+
+	if (!resp->res_pending || age_of(qp, slot) < age_of(qp, resp->res_next))
+		resp->res_next = slot;
 	if (!res->pending)
-		qp->resp.res_pending++;
+		resp->res_pending++;
 	res->pending = true;
 	qp_schedule(qp);
 }
@@ -109,7 +130,10 @@ void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_pac
 	if (urxe_psn_diff(resp->psn, resp->ack_psn) < 0)
 		let_ack_pass(resp);
 	res->kept = true;
-	resp->res_oldest = (resp->res_oldest + 1) % qp->attr.max_dest_rd_atomic;
+	/* It is the youngest now, and not pending yet. */
+	if (resp->res_next == resp->res_oldest)
+		resp->res_next = slot_behind(qp, resp->res_next, 1);
+	resp->res_oldest = slot_behind(qp, resp->res_oldest, 1);
 }
 
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn)
@@ -124,13 +148,15 @@ struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn)
 	return NULL;
 }
 
-struct resp_resource *resource_next_pending(const struct urxe_qp *qp)
+struct resp_resource *resource_next_pending(struct urxe_qp *qp)
 {
-	for (uint32_t i = 0; qp->resp.res_pending; i++) {
-		if (resource_at(qp, i)->pending)
-			return resource_at(qp, i);
-	}
-	return NULL;
+	struct responder *resp = &qp->resp;
+
+	if (!resp->res_pending)
+		return NULL;
+	while (!resp->resources[resp->res_next].pending)
+		resp->res_next = slot_behind(qp, resp->res_next, 1);
+	return &resp->resources[resp->res_next];
 }
 
 int resource_resize(struct urxe_qp *qp, uint8_t n)
@@ -147,7 +173,7 @@ int resource_resize(struct urxe_qp *qp, uint8_t n)
 		resources[n - kept + i] = *resource_at(qp, old - kept + i);
 	free(qp->resp.resources);
 	qp->resp.resources = resources;
-	qp->resp.res_oldest = 0;
+	qp->resp.res_oldest = qp->resp.res_next = 0;
 	qp->attr.max_dest_rd_atomic = n;
 	return 0;
 }

@@ -33,6 +33,6 @@ struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
 /* Makes room for n, keeping the newest; -EBUSY while a response is due, -ENOMEM. */
 int resource_resize(struct urxe_qp *qp, uint8_t n);
 /* The oldest request whose response is due. */
-struct resp_resource *resource_next_pending(const struct urxe_qp *qp);
+struct resp_resource *resource_next_pending(struct urxe_qp *qp);
 
 #endif
