@@ -18,11 +18,17 @@
  * asleep, or has just lost its core.
  */
 #define STREAM 16
+/*
+ * Bytes that are copied together: of short requests that were posted together the system call would
+ * take most of the time. That of so many is their bytes' own.
+ */
+#define TOGETHER (256 * 1024)
 /* Requests in packets, after which the peer is asked again whether it is awake. */
 #define LOOK_EVERY 16
 
 static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
 static_assert(sizeof(struct urxe_direct_qp) == 32, "two to a cache line");
+static_assert(URXE_DIRECT_EXTENTS >= URXE_MAX_SGE, "any request fits into a copy");
 
 /* --- The table. Entries of both kinds begin with their version. */
 
@@ -208,6 +214,12 @@ static uint32_t wanted_access(const struct send_wqe *wqe)
 	}
 }
 
+/* What has no byte names no memory either. */
+static bool is_candidate(const struct send_wqe *wqe)
+{
+	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_DIRECT_MAX;
+}
+
 /* False: not all of the memory that the request names is ours, or in one piece. */
 static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
 		       struct urxe_extent *extents, uint32_t *n)
@@ -283,19 +295,74 @@ static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
 	       grants(&grant, &peer, wqe, addr);
 }
 
-static bool copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		 const struct send_wqe *wqe)
+/* Requests from the oldest on, that are executed together. */
+struct together {
+	struct urxe_direct_part parts[URXE_DIRECT_PARTS];
+	struct urxe_extent extents[URXE_DIRECT_EXTENTS];
+	uint32_t n_parts, n_extents;
+	uint64_t length;
+};
+
+/* Whether the request may be one more of them; else it has its own turn. */
+static bool has_room(const struct together *all, const struct send_wqe *wqe)
+{
+	const uint32_t n = wqe->flags & URXE_SEND_INLINE ? 1 : wqe->n_segs;
+
+	return !all->n_parts ||
+	       (all->n_parts < URXE_DIRECT_PARTS && n <= URXE_DIRECT_EXTENTS - all->n_extents &&
+		all->length + wqe->length <= TOGETHER);
+}
+
+/* False: it is none that is executed so. */
+static bool take(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		 const struct send_wqe *wqe, struct together *all)
+{
+	struct urxe_direct_part *part = &all->parts[all->n_parts];
+	struct urxe_extent *local = &all->extents[all->n_extents];
+
+	part->local = local;
+	if (!look_up(qp, table, wqe, &part->remote) || !find_local(qp, wqe, local, &part->n_local))
+		return false;
+	all->n_parts++;
+	all->n_extents += part->n_local;
+	all->length += wqe->length;
+	return true;
+}
+
+/* How many requests, from `cur` on, were executed. */
+static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table)
 {
 	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
-	struct urxe_extent local[URXE_MAX_SGE];
+	const struct sq *sq = &qp->sq;
+	const struct send_wqe *first = sq_wqe(sq, sq->cur);
+	struct together all;
 	struct urxe_direct_copy job = {
 		.state = __atomic_load_n(&table->state.word, __ATOMIC_ACQUIRE),
-		.local = local,
-		.write = wqe->kind == WR_WRITE,
+		.parts = all.parts,
+		.write = first->kind == WR_WRITE,
 	};
 
-	return look_up(qp, table, wqe, &job.remote) && find_local(qp, wqe, local, &job.n_local) &&
-	       ops->copy(qp->dev->attr.ctx, &job);
+	all.n_parts = all.n_extents = 0;
+	all.length = 0;
+	for (uint32_t at = sq->cur; at != sq->head; at++) {
+		const struct send_wqe *wqe = sq_wqe(sq, at);
+
+		if (wqe->opcode != first->opcode || !is_candidate(wqe) || !has_room(&all, wqe) ||
+		    !take(qp, table, wqe, &all))
+			break;
+	}
+	job.n_parts = all.n_parts;
+	return job.n_parts ? ops->copy(qp->dev->attr.ctx, &job) : 0;
+}
+
+/* An overflow of their CQ ends them all. */
+static void complete(struct urxe_qp *qp, uint32_t n)
+{
+	for (; n && qp->sq.tail != qp->sq.head; n--) {
+		qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
+		qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
+		req_complete(qp, URXE_WC_SUCCESS);
+	}
 }
 
 /* Between enter and leave. */
@@ -304,13 +371,13 @@ static bool is_awake(const struct urxe_qp *qp)
 	return qp->dev->attr.direct->awake(qp->dev->attr.ctx, qp->dev->now);
 }
 
-/* False: it goes in packets. */
+/* The request at `cur`, and what may go with it. False: it goes in packets. */
 static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
 	const struct urxe_direct_table *table;
 	struct direct_proof *proof = &qp->req.direct;
-	bool done;
+	uint32_t done;
 
 	proof->in_packets = false;
 	proof->chance = DIRECT_FAILS;
@@ -318,19 +385,15 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 	if (!table)
 		return false;
 	proof->in_packets = proof->unseen >= STREAM && direct_fits_packet(wqe) && is_awake(qp);
-	done = !proof->in_packets && copy(qp, table, wqe);
+	done = proof->in_packets ? 0 : copy(qp, table);
 	ops->leave(qp->dev->attr.ctx);
 	if (!done && !proof->in_packets) {
 		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
 		return false;
 	}
 	proof->chance = DIRECT_WORKS;
-	if (!done)
-		return false;
-	qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
-	qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, wqe->length);
-	req_complete(qp, URXE_WC_SUCCESS);
-	return true;
+	complete(qp, done);
+	return done;
 }
 
 /* What is before it was sent in packets: a long request is worth the round trip that it costs to
@@ -378,9 +441,8 @@ enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe
 {
 	const struct requester *req = &qp->req;
 
-	/* What has no byte names no memory either; what is paced is so for the wire. */
-	if (!wanted_access(wqe) || !wqe->length || wqe->length > URXE_DIRECT_MAX || qp->pace.on ||
-	    wqe->first_psn != req->psn)
+	/* What is paced is so for the wire. */
+	if (!is_candidate(wqe) || qp->pace.on || wqe->first_psn != req->psn)
 		return DIRECT_PACKETS;
 	if (req->una == req->psn && qp->sq.tail == qp->sq.cur)
 		return execute(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;

@@ -430,69 +430,93 @@ static void leave(void *ctx)
 	atomic_store_explicit(&self.visited->slot->inside, 0, memory_order_release);
 }
 
-/*
- * The kernel copies piece by piece of our own memory, in order: the last one is stored after the
- * rest. Pieces of the other's would do the same, but it looks up the pages of each.
- */
-static unsigned long local_pieces(struct iovec *pieces, const struct urxe_direct_copy *job,
-				  uint64_t length)
-{
-	const uint64_t last = sizeof(uint64_t);
-	uint64_t rest = job->write && length > last ? length - last : length;
-	unsigned long n = 0;
+/* The pieces of a copy, as the kernel is given them. */
+struct pieces {
+	struct iovec local[URXE_DIRECT_EXTENTS + URXE_DIRECT_PARTS];
+	struct iovec remote[URXE_DIRECT_PARTS];
+	uint32_t n_local;
+};
 
-	for (uint32_t i = 0; i < job->n_local; i++) {
-		uint8_t *addr = job->local[i].addr;
-		uint64_t left = job->local[i].length;
+static uint64_t length_of(const struct urxe_direct_part *part)
+{
+	uint64_t length = 0;
+
+	for (uint32_t i = 0; i < part->n_local; i++)
+		length += part->local[i].length;
+	return length;
+}
+
+/*
+ * The kernel copies piece by piece of our own memory, in order: the last one of a WRITE is stored
+ * after the rest. Pieces of the other's would do the same, but it looks up the pages of each.
+ */
+static void add_local(struct pieces *pieces, const struct urxe_direct_part *part, uint64_t rest)
+{
+	for (uint32_t i = 0; i < part->n_local; i++) {
+		uint8_t *addr = part->local[i].addr;
+		uint64_t left = part->local[i].length;
 
 		if (rest && rest < left) {
-			pieces[n++] = (struct iovec){addr, rest};
+			pieces->local[pieces->n_local++] = (struct iovec){addr, rest};
 			addr += rest;
 			left -= rest;
 			rest = 0;
 		}
-		pieces[n++] = (struct iovec){addr, left};
+		pieces->local[pieces->n_local++] = (struct iovec){addr, left};
 		rest -= rest < left ? rest : left;
 	}
-	return n;
 }
 
-static uint64_t length_of(const struct urxe_direct_copy *job)
+static void lay_out(struct pieces *pieces, const struct urxe_direct_copy *job)
 {
-	uint64_t length = 0;
+	const uint64_t last = sizeof(uint64_t);
 
-	for (uint32_t i = 0; i < job->n_local; i++)
-		length += job->local[i].length;
-	return length;
+	pieces->n_local = 0;
+	for (uint32_t i = 0; i < job->n_parts; i++) {
+		const struct urxe_direct_part *part = &job->parts[i];
+		uint64_t length = length_of(part);
+
+		pieces->remote[i] = (struct iovec){(void *)(uintptr_t)part->remote, length};
+		add_local(pieces, part, job->write && length > last ? length - last : length);
+	}
 }
 
-static bool copy(void *ctx, const struct urxe_direct_copy *job)
+/* How many of them so many bytes are; more come after one that was copied half. */
+static uint32_t parts_of(const struct pieces *pieces, uint32_t n, long bytes)
+{
+	uint32_t whole = 0;
+
+	while (whole < n && bytes >= (long)pieces->remote[whole].iov_len)
+		bytes -= (long)pieces->remote[whole++].iov_len;
+	return whole;
+}
+
+static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 {
 	const struct peer_card *card = self.visited->card;
-	uint64_t length = length_of(job);
-	struct iovec remote = {(void *)(uintptr_t)job->remote, length};
-	struct iovec local[URXE_MAX_SGE + 1];
+	struct pieces pieces;
 	struct rseq_call call = {
 		.number = job->write ? SYS_process_vm_writev : SYS_process_vm_readv,
 		.pid = self.visited->pid,
-		.local = local,
-		.n_local = local_pieces(local, job, length),
-		.remote = &remote,
-		.n_remote = 1,
+		.local = pieces.local,
+		.remote = pieces.remote,
+		.n_remote = job->n_parts,
 	};
 	long rc = RSEQ_INTERRUPTED;
 
 	(void)ctx;
 	/* It may have died, or closed its memory, since we have entered. */
 	if (!is_alive(job->state))
-		return false;
+		return 0;
 	/* It may take milliseconds, and any number of them may follow. */
 	egress_vacate(&port.egress);
+	lay_out(&pieces, job);
+	call.n_local = pieces.n_local;
 	for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
 		rc = rseq_call(&call, &card->table.state.word, job->state);
 	if (rc == -ESRCH || rc == -EPERM)
 		self.visited->standing = REFUSED;
-	return rc == (long)length;
+	return parts_of(&pieces, job->n_parts, rc);
 }
 
 /* Of our own process never: it is our program that keeps the core busy. */

@@ -59,7 +59,7 @@ static struct {
 	bool hostile; /* what is shared is not what the peer's engine published */
 	struct scribble meanwhile[SCRIBBLES];
 	uint32_t n_meanwhile;
-	long result; /* of the next copy; 0 = as it should be */
+	long result; /* of the next copy: an error, or bytes, if there are more; 0 = all */
 } w;
 
 /* The requester's own, in which others say that they are inside. */
@@ -120,32 +120,27 @@ static bool is_ours(const struct iovec *piece)
 	return at < ROOM && piece->iov_len <= ROOM - at;
 }
 
-/* Their bytes; all of them are ours. */
-static size_t sum(const struct iovec *pieces, unsigned long n)
-{
-	size_t length = 0;
-
-	for (; n--; pieces++) {
-		require(is_ours(pieces));
-		length += pieces->iov_len;
-	}
-	return length;
-}
-
-static void move(const struct rseq_call *call)
+/* One request's; returns what of ours it is copied from or to, which is behind `local`. */
+static const struct iovec *move(const struct iovec *remote, const struct iovec *local, bool write)
 {
 	const struct urxe_extent theirs = {w.pair->node[1]->mem, w.pair->node[1]->mem_size};
-	uint8_t *remote = call->remote->iov_base, *local = call->local->iov_base;
-	size_t length = call->remote->iov_len;
-	uintptr_t at = (uintptr_t)remote - (uintptr_t)theirs.addr;
-	bool there = at < theirs.length && length <= theirs.length - at;
+	uintptr_t at = (uintptr_t)remote->iov_base - (uintptr_t)theirs.addr;
+	bool there = at < theirs.length && remote->iov_len <= theirs.length - at;
+	size_t done = 0;
 
 	/* As its engine published it, and as it was before it was spoilt: in its memory. */
 	require(w.hostile || there);
-	if (call->number == SYS_process_vm_readv)
-		memset(local, 0xdd, length);
-	else if (there)
-		memcpy(remote, local, length);
+	/* The last 8 bytes of a WRITE are a piece of their own. */
+	require(!write || remote->iov_len <= 8 || local[1].iov_len == 8);
+	for (; done < remote->iov_len; done += local++->iov_len) {
+		require(is_ours(local));
+		if (!write)
+			memset(local->iov_base, 0xdd, local->iov_len);
+		else if (there)
+			memcpy((uint8_t *)remote->iov_base + done, local->iov_base, local->iov_len);
+	}
+	require(done == remote->iov_len);
+	return local;
 }
 
 bool __wrap_rseq_usable(void)
@@ -157,26 +152,29 @@ long __wrap_rseq_call(const struct rseq_call *call, const uint64_t *word, uint64
 {
 	const union urxe_direct_state state = {.word = expected};
 	bool write = call->number == SYS_process_vm_writev;
-	/* That of the oldest request that is not done. */
-	size_t length = w.lengths[w.pair->node[0]->send_cq.tail % POSTED];
-	long result = w.result;
+	const struct iovec *local = call->local;
+	long result = w.result, length = 0;
 
 	require(call->pid == getpid());
 	require(write || call->number == SYS_process_vm_readv);
 	require(state.owner && !(state.owner & 0x40000000));
-	require(call->n_remote == 1 && call->remote->iov_len == length);
-	require(sum(call->local, call->n_local) == length);
-	require(call->n_local == (write && length > 8 ? 2u : 1u));
-	require(call->n_local == 1 || call->local[1].iov_len == 8);
 	while (w.n_meanwhile)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	if (*word != expected)
 		return RSEQ_CHANGED;
 	w.result = 0;
-	if (result)
+	if (result < 0)
 		return result;
-	move(call);
-	return (long)length;
+	/* From the oldest request on that is not done. */
+	for (unsigned long i = 0; i < call->n_remote; i++) {
+		uint32_t oldest = w.pair->node[0]->send_cq.tail;
+
+		require(call->remote[i].iov_len == w.lengths[(oldest + i) % POSTED]);
+		local = move(&call->remote[i], local, write);
+		length += (long)call->remote[i].iov_len;
+	}
+	require(local == call->local + call->n_local);
+	return result && result < length ? result : length;
 }
 
 /* --- Both ends: node 0 is the requester, and the other one writes what it likes. */
@@ -204,7 +202,7 @@ static void leave(void *ctx)
 	peer_ops.leave(ctx);
 }
 
-static bool copy(void *ctx, const struct urxe_direct_copy *job)
+static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 {
 	return peer_ops.copy(ctx, job);
 }
@@ -361,7 +359,7 @@ static void withdraw(void)
 
 static void step(void)
 {
-	static const long results[] = {0, RSEQ_INTERRUPTED, RSEQ_CHANGED, -14, -3, 1};
+	static const long results[] = {0, RSEQ_INTERRUPTED, RSEQ_CHANGED, -14, -3, 1, 20000};
 
 	switch (script_get8(&w.script) % STEP_KINDS) {
 	case POST: post(); break;

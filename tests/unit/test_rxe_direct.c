@@ -17,12 +17,14 @@
 /* What goes wrong, and what was done. */
 struct way {
 	struct node *peer;
-	bool closed;               /* the peer cannot be reached */
-	bool stops;                /* a copy ends half way */
+	bool closed; /* the peer cannot be reached */
+	bool stops;  /* a copy ends half way in the part behind so many */
+	uint32_t stops_behind;
 	void (*before)(void *arg); /* a copy: the peer does something */
 	void *arg;
 	bool inside;
-	uint32_t copies, drains;
+	uint32_t copies, calls; /* of requests, and how often some were copied */
+	uint32_t drains;
 	uint32_t awake, asked; /* how often the peer's engine is found awake, and was looked for */
 };
 
@@ -46,26 +48,40 @@ static void leave(void *ctx)
 	way->inside = false;
 }
 
-static bool copy(void *ctx, const struct urxe_direct_copy *c)
+static void copy_part(const struct urxe_direct_part *part, bool write)
+{
+	uint8_t *remote = (uint8_t *)(uintptr_t)part->remote;
+
+	for (uint32_t i = 0; i < part->n_local; i++) {
+		const struct urxe_extent *local = &part->local[i];
+
+		require(local->length > 0);
+		if (write)
+			memcpy(remote, local->addr, local->length);
+		else
+			memcpy(local->addr, remote, local->length);
+		remote += local->length;
+	}
+}
+
+static uint32_t copy(void *ctx, const struct urxe_direct_copy *c)
 {
 	struct way *way = ((struct node *)ctx)->arg;
-	uint8_t *remote = (uint8_t *)(uintptr_t)c->remote;
+	uint32_t n = c->n_parts;
 
 	require(way->inside);
+	require(n && n <= URXE_DIRECT_PARTS);
+	if (way->stops && n > way->stops_behind)
+		n = way->stops_behind;
 	if (way->before)
 		way->before(way->arg);
-	if (way->peer->table->state.word != c->state || way->stops)
-		return false;
-	for (uint32_t i = 0; i < c->n_local; i++) {
-		require(c->local[i].length > 0);
-		if (c->write)
-			memcpy(remote, c->local[i].addr, c->local[i].length);
-		else
-			memcpy(c->local[i].addr, remote, c->local[i].length);
-		remote += c->local[i].length;
-	}
-	way->copies++;
-	return true;
+	if (way->peer->table->state.word != c->state)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		copy_part(&c->parts[i], c->write);
+	way->copies += n;
+	way->calls += n > 0;
+	return n;
 }
 
 static bool awake(void *ctx, uint64_t now)
@@ -357,12 +373,15 @@ static void setup_streaming(struct direct *d)
 }
 
 #define ALWAYS UINT32_MAX
-#define MANY   40u
+#define MANY   60u
 #define FIRST  16u /* that go directly before a program is seen to stream */
 #define LOOK   16u /* packets from one look at the peer to the next */
 
-/* Posts many that each write another value to the same place; signaled is only the last. */
-static void post_many(struct direct *d, bool at_once)
+/*
+ * Posts many that each write another value to the same place; signaled is only the last.
+ * `on_the_way`: what is posted behind the first of the stream finds that on its way.
+ */
+static void post_many(struct direct *d, bool on_the_way)
 {
 	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 2);
 
@@ -372,8 +391,10 @@ static void post_many(struct direct *d, bool at_once)
 		memset(d->e.a->mem + post.offset, (int)i, 8);
 		post.flags = i == MANY ? URXE_SEND_SIGNALED : 0;
 		post_send(&d->e, 0, &post);
-		if (!at_once)
+		if (!on_the_way || i <= FIRST)
 			pair_settle(d->e.pair);
+		else if (i == FIRST + 1)
+			pair_step(d->e.pair);
 	}
 	pair_settle(d->e.pair);
 	expect_wc(&d->e.a->send_cq, 2, URXE_WC_SUCCESS);
@@ -385,13 +406,13 @@ static void test_stream_to_one_awake(void **state)
 {
 	static const struct {
 		uint32_t awake;
-		bool at_once;
+		bool on_the_way;
 		uint32_t copies;
 	} rows[] = {
 		{0, false, MANY},
 		{ALWAYS, false, FIRST},
 		{0, true, MANY},
-		{ALWAYS, true, 0},
+		{ALWAYS, true, FIRST},
 		/* It falls asleep: what is on its way is waited for, the rest is not sent. */
 		{1, true, MANY - 1 - LOOK},
 		{2, true, MANY - 1 - 2 * LOOK},
@@ -405,7 +426,7 @@ static void test_stream_to_one_awake(void **state)
 		setup_streaming(&d);
 		sent = packets(d.e.a);
 		d.way[0].awake = rows[i].awake;
-		post_many(&d, rows[i].at_once);
+		post_many(&d, rows[i].on_the_way);
 		assert_int_equal(d.way[0].copies, rows[i].copies);
 		assert_int_equal(packets(d.e.a), sent + MANY - rows[i].copies);
 		assert_int_equal(events(d.e.a, URXE_EVENT_PROBE), 0);
@@ -440,21 +461,26 @@ static void test_one_at_a_time(void **state)
 static void test_kinds_of_stream(void **state)
 {
 	static const struct {
-		uint32_t opcode, length;
+		uint32_t opcode, path_mtu, length;
 		uint32_t copies;
 	} rows[] = {
-		{URXE_WR_RDMA_READ, 512, FIRST - 1},
-		{URXE_WR_RDMA_READ, 513, MANY},
-		{URXE_WR_RDMA_WRITE, 512, FIRST - 1},
-		{URXE_WR_RDMA_WRITE, 513, MANY},
+		{URXE_WR_RDMA_READ, URXE_MTU_4096, 512, FIRST - 1},
+		{URXE_WR_RDMA_READ, URXE_MTU_4096, 513, MANY},
+		{URXE_WR_RDMA_WRITE, URXE_MTU_4096, 512, FIRST - 1},
+		{URXE_WR_RDMA_WRITE, URXE_MTU_4096, 513, MANY},
+		{URXE_WR_RDMA_WRITE, URXE_MTU_256, 256, FIRST - 1},
+		{URXE_WR_RDMA_WRITE, URXE_MTU_256, 257, MANY},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
 		struct direct d;
 		struct post post;
 
-		setup_proven(&d);
+		conn.path_mtu = (uint8_t)rows[i].path_mtu;
+		direct_open(&d, &conn);
+		prove(&d);
 		d.way[0].awake = ALWAYS;
 		post = a_post(&d, rows[i].opcode, 2);
 		post.length = rows[i].length;
@@ -474,12 +500,20 @@ static void test_long_behind_stream(void **state)
 {
 	struct direct d;
 	struct post post;
+	uint32_t copies;
 
 	(void)state;
 	setup_streaming(&d);
 	d.way[0].awake = ALWAYS;
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	post.flags = 0;
+	for (uint32_t i = 0; i < FIRST; i++) {
+		post_send(&d.e, 0, &post);
+		pair_settle(d.e.pair);
+	}
+	copies = d.way[0].copies;
+	post_send(&d.e, 0, &post);
+	pair_step(d.e.pair);
 	for (uint32_t i = 0; i < MANY; i++)
 		post_send(&d.e, 0, &post);
 	fill(d.e.a->mem + 20000, 20000, 3);
@@ -488,8 +522,124 @@ static void test_long_behind_stream(void **state)
 	post.flags = URXE_SEND_SIGNALED;
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 20000, 20000);
-	assert_int_equal(d.way[0].copies, 1);
+	assert_int_equal(d.way[0].copies, copies + 1);
 	assert_int_equal(events(d.e.a, URXE_EVENT_PROBE), 0);
+	direct_close(&d);
+}
+
+/* --- What was posted together. */
+
+/* A list of WRITEs of 100 bytes, or of READs, each of memory of its own. */
+static void post_list(struct direct *d, uint32_t opcode, uint32_t n)
+{
+	struct post post = a_post(d, opcode, 0);
+
+	fill(d->e.a->mem + 4096, n * post.length, 3);
+	fill(d->e.b->mem + 20000, n * post.length, 9);
+	for (post.offset = 4096, post.remote = 20000; post.wr_id < n; post.wr_id++) {
+		post_send(&d->e, 0, &post);
+		post.offset += post.length;
+		post.remote += post.length;
+	}
+	pair_settle(d->e.pair);
+	for (uint32_t i = 0; i < n; i++)
+		expect_wc(&d->e.a->send_cq, i, URXE_WC_SUCCESS);
+	assert_memory_equal(d->e.b->mem + 20000, d->e.a->mem + 4096, n * post.length);
+}
+
+/* In few copies. Each is counted, as if it had been alone. */
+static void test_posted_together(void **state)
+{
+	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		struct direct d;
+		uint64_t sent;
+
+		setup_proven(&d);
+		sent = packets(d.e.a);
+		post_list(&d, opcodes[i], 40);
+		assert_int_equal(d.way[0].copies, 40);
+		assert_int_equal(d.way[0].calls, (40 + URXE_DIRECT_PARTS - 1) / URXE_DIRECT_PARTS);
+		assert_int_equal(packets(d.e.a), sent);
+		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_REQUESTS), 40);
+		assert_int_equal(events(d.e.a, URXE_EVENT_DIRECT_BYTES), 4000);
+		direct_close(&d);
+	}
+}
+
+/* Those behind one that was not copied whole come with it. */
+static void test_some_of_list(void **state)
+{
+	struct direct d;
+
+	(void)state;
+	setup_proven(&d);
+	d.way[0].stops = true;
+	d.way[0].stops_behind = 3;
+	post_list(&d, URXE_WR_RDMA_WRITE, 8);
+	assert_int_equal(d.way[0].copies, 8);
+	assert_int_equal(d.way[0].calls, 3);
+	direct_close(&d);
+}
+
+/* The peer refuses the third: the first two are done, and the rest has no effect. */
+static void test_refused_in_list(void **state)
+{
+	struct direct d;
+	struct post post;
+	uint32_t last;
+
+	(void)state;
+	setup_proven(&d);
+	fill(d.e.a->mem + 4096, 100, 3);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 0);
+	for (; post.wr_id < 6; post.wr_id++) {
+		post.rkey = d.key[1] ^ (post.wr_id == 2);
+		post.remote = 20000 + 100 * (uint32_t)post.wr_id;
+		post_send(&d.e, 0, &post);
+	}
+	pair_settle(d.e.pair);
+	for (uint32_t i = 0; i < 6; i++)
+		expect_wc(&d.e.a->send_cq, i,
+			  i < 2    ? URXE_WC_SUCCESS
+			  : i == 2 ? URXE_WC_REM_ACCESS_ERR
+				   : URXE_WC_WR_FLUSH_ERR);
+	assert_memory_equal(d.e.b->mem + 20100, d.e.a->mem + 4096, 100);
+	memcpy(&last, d.e.b->mem + 20300, sizeof(last));
+	assert_int_equal(last, 0);
+	assert_int_equal(d.way[0].copies, 2);
+	direct_close(&d);
+}
+
+/* What is read is what the WRITE before has written, and long requests are copied alone. */
+static void test_list_of_kinds(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	fill(d.e.a->mem + 4096, 100, 3);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 0);
+	post_send(&d.e, 0, &post);
+	post.opcode = URXE_WR_RDMA_READ;
+	post.offset = 30000;
+	post_send(&d.e, 0, &post);
+	post.offset = 0;
+	post.remote = 0;
+	post.length = REGION;
+	for (uint32_t i = 0; i < 5; i++)
+		post_send(&d.e, 0, &post);
+	pair_settle(d.e.pair);
+	for (uint32_t i = 0; i < 7; i++)
+		expect_wc(&d.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	assert_memory_equal(d.e.a->mem, d.e.b->mem, REGION);
+	assert_memory_equal(d.e.a->mem + 8192, d.e.b->mem + 8192, 100);
+	assert_int_equal(d.way[0].copies, 7);
+	/* The WRITE, the short READ with three long ones, and the other two. */
+	assert_int_equal(d.way[0].calls, 3);
 	direct_close(&d);
 }
 
@@ -870,6 +1020,10 @@ int main(void)
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_kinds_of_stream),
 		cmocka_unit_test(test_long_behind_stream),
+		cmocka_unit_test(test_posted_together),
+		cmocka_unit_test(test_some_of_list),
+		cmocka_unit_test(test_refused_in_list),
+		cmocka_unit_test(test_list_of_kinds),
 		cmocka_unit_test(test_window_grants),
 		cmocka_unit_test(test_refused_by_packet),
 		cmocka_unit_test(test_qp_forbids),

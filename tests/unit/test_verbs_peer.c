@@ -97,13 +97,14 @@ static const struct urxe_direct_table *enter(void)
 	return peer_ops.enter(NULL, &path, PEER);
 }
 
-static bool run(struct urxe_direct_copy *job)
+/* How many parts were copied. */
+static uint32_t run(struct urxe_direct_copy *job)
 {
 	const struct urxe_direct_table *table = enter();
-	bool done;
+	uint32_t done;
 
 	if (!table)
-		return false;
+		return 0;
 	job->state = table->state.word;
 	done = peer_ops.copy(NULL, job);
 	peer_ops.leave(NULL);
@@ -114,13 +115,9 @@ static bool run(struct urxe_direct_copy *job)
 static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
 {
 	const struct urxe_extent extent = {local, length};
+	const struct urxe_direct_part part = {(uintptr_t)area + offset, &extent, 1};
 
-	return run(&(struct urxe_direct_copy){
-		.remote = (uintptr_t)area + offset,
-		.local = &extent,
-		.n_local = 1,
-		.write = write,
-	});
+	return run(&(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = write});
 }
 
 /* --- Whose memory it is. */
@@ -218,33 +215,62 @@ static void test_copies(void **state)
 	assert_int_equal(area[100], 0); /* ours */
 }
 
-/* Wherever the last 8 bytes begin. */
-static void test_copies_pieces(void **state)
+#define PIECES 3u
+
+/* Requests of several pieces each, wherever their last 8 bytes begin. */
+static void test_copies_together(void **state)
 {
-	static const uint32_t rows[][3] = {{1, 1, 1},  {8, 1, 1},  {1, 8, 1},   {1, 1, 8},
-					   {20, 3, 2}, {3, 20, 4}, {3, 4, 1000}};
-	uint8_t out[2000], in[2000];
+	static const uint32_t rows[][PIECES] = {{1, 1, 1},  {8, 1, 1},  {1, 8, 1},   {1, 1, 8},
+						{20, 3, 2}, {3, 20, 4}, {3, 4, 1000}};
+	const uint32_t n = sizeof(rows) / sizeof(rows[0]), room = 2000;
+	struct urxe_extent extents[sizeof(rows) / sizeof(rows[0]) * PIECES];
+	struct urxe_direct_part parts[sizeof(rows) / sizeof(rows[0])];
+	static uint8_t out[AREA], in[AREA];
 
 	(void)state;
 	start_owner(nothing);
 	for (size_t i = 0; i < sizeof(out); i++)
 		out[i] = (uint8_t)(i * 7 + 1);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const uint32_t *row = rows[i], length = row[0] + row[1] + row[2];
-		const struct urxe_extent extents[] = {
-			{out, row[0]}, {out + row[0], row[1]}, {out + row[0] + row[1], row[2]}};
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *from = out + i * room;
 
-		assert_true(run(&(struct urxe_direct_copy){
-			.remote = (uintptr_t)area + 2000 * i,
-			.local = extents,
-			.n_local = 3,
-			.write = true,
-		}));
-		memset(in, 0, sizeof(in));
-		assert_true(copy(false, in, (uint32_t)(2000 * i), length + 1));
-		assert_memory_equal(in, out, length);
-		assert_int_equal(in[length], 0);
+		parts[i] = (struct urxe_direct_part){(uintptr_t)area + i * room,
+						     &extents[i * PIECES], PIECES};
+		for (uint32_t k = 0; k < PIECES; from += rows[i][k++])
+			extents[i * PIECES + k] = (struct urxe_extent){from, rows[i][k]};
 	}
+	assert_int_equal(
+		run(&(struct urxe_direct_copy){.parts = parts, .n_parts = n, .write = true}), n);
+	assert_true(copy(false, in, 0, AREA));
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t length = rows[i][0] + rows[i][1] + rows[i][2];
+
+		assert_memory_equal(in + i * room, out + i * room, length);
+		assert_int_equal(in[i * room + length], 0);
+	}
+}
+
+/* What is behind one that cannot be copied is not, and those before it are said to be. */
+static void test_copies_some(void **state)
+{
+	static uint8_t out[PAGE];
+	const struct urxe_extent extent = {out, PAGE};
+	struct urxe_direct_part parts[4];
+	uint8_t in[4] = {0};
+
+	(void)state;
+	memset(out, 7, sizeof(out));
+	for (uint32_t i = 0; i < 4; i++)
+		parts[i] = (struct urxe_direct_part){(uintptr_t)area + i * PAGE, &extent, 1};
+	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_NONE), 0);
+	start_owner(nothing);
+	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(
+		run(&(struct urxe_direct_copy){.parts = parts, .n_parts = 4, .write = true}), 2);
+	for (uint32_t i = 0; i < 4; i++)
+		if (i != 2)
+			assert_true(copy(false, &in[i], i * PAGE, 1));
+	assert_memory_equal(in, "\7\7\0\0", 4);
 }
 
 /* A stream of frames holds the lock of the inbox that it goes to, but not while memory is copied.
@@ -656,7 +682,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_copies, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_copies_pieces, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_copies_together, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_copies_some, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copies_without_lock, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_another_process, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),

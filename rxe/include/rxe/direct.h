@@ -71,13 +71,23 @@ struct urxe_direct_table {
 	struct urxe_direct_qp qps[URXE_DIRECT_QPS];
 };
 
-/* One copy. Remote memory is what the table's addr says. */
-struct urxe_direct_copy {
-	uint64_t state;  /* word of the table's state that it is bound to */
+/* Requests of one copy, and extents of all of them. */
+#define URXE_DIRECT_PARTS   16
+#define URXE_DIRECT_EXTENTS 64
+
+/* A request of a copy. Remote memory is what the table's addr says. */
+struct urxe_direct_part {
 	uint64_t remote; /* address in the other process */
 	const struct urxe_extent *local;
-	uint32_t n_local; /* at most URXE_MAX_SGE, none of them empty */
-	bool write;       /* to the other process: its last 8 bytes are stored last */
+	uint32_t n_local; /* none of them empty */
+};
+
+/* One copy: requests in their order, all of them WRITEs or all of them READs. */
+struct urxe_direct_copy {
+	uint64_t state; /* word of the table's state that it is bound to */
+	const struct urxe_direct_part *parts;
+	uint32_t n_parts;
+	bool write; /* to the other process: the last 8 bytes of each part are stored last */
 };
 
 /* What the owner of a device does for it; each gets the device's ctx. None calls back. */
@@ -90,10 +100,11 @@ struct urxe_direct_ops {
 						 uint32_t qpn);
 	void (*leave)(void *ctx);
 	/*
-	 * Between enter and leave. False: nothing, or a part, was copied. Within urxe_output it may
-	 * move the frames that were given to that: what was written, and where the rest is to be.
+	 * Between enter and leave. How many parts, from the first on, were copied; of the next one
+	 * nothing was, or some. Within urxe_output it may move the frames that were given to that:
+	 * what was written, and where the rest is to be.
 	 */
-	bool (*copy)(void *ctx, const struct urxe_direct_copy *copy);
+	uint32_t (*copy)(void *ctx, const struct urxe_direct_copy *copy);
 	/*
 	 * Between enter and leave, at the device's time `now`: whether the peer's engine looks for
 	 * packets without a pause, on a core that nobody else wants. Whoever asks often is also
