@@ -288,6 +288,8 @@ static bool await(const struct peer_slot *slot)
 
 		if (looks < SPINS)
 			continue;
+		/* Who copies may take milliseconds, and longer. */
+		egress_vacate(&port.egress);
 		presence = look_at(slot, inside, &ticks);
 		if (presence != MAYBE_INSIDE)
 			return presence == AWAY;
@@ -398,6 +400,8 @@ static void meet(struct peer *peer)
 	bool taken = false;
 
 	peer->standing = REFUSED;
+	/* So may a look at whether each that has a slot still lives. */
+	egress_vacate(&port.egress);
 	if (!try_memory(peer))
 		return;
 	for (uint32_t i = 0; i < SLOTS && !taken; i++)

@@ -200,6 +200,73 @@ static int close_world(void **state)
 	return 0;
 }
 
+/* --- A stream of frames, which holds the lock of the inbox that it goes to. */
+
+static const uint32_t *lock;
+
+static void send_large(struct urxe_frame frames[2])
+{
+	for (int n = 0; n < 2; n++) {
+		memcpy(frames[n].data, mac, sizeof(mac));
+		frames[n].len = MTU;
+		frames[n].dest_qpn = PEER;
+	}
+	assert_true(egress_send(&port.egress, 1, frames, 2));
+}
+
+/* Its next frames are to be made. */
+static void begin_stream(struct urxe_frame frames[2])
+{
+	int fds[VNIC_INBOX_FDS];
+
+	vnic_inbox_fds(w.inbox, fds);
+	lock = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	assert_ptr_not_equal(lock, MAP_FAILED);
+	assert_int_equal(egress_reserve(&port.egress, 1, frames, 2), 2);
+	send_large(frames);
+	assert_int_equal(*lock, 0);
+	assert_int_equal(egress_reserve(&port.egress, 1, frames, 2), 2);
+	assert_int_not_equal(*lock, 0);
+}
+
+static void end_stream(struct urxe_frame frames[2])
+{
+	send_large(frames);
+	munmap((void *)lock, PAGE);
+}
+
+/* It is not held while memory is copied. */
+static void test_copies_without_lock(void **state)
+{
+	struct urxe_frame frames[2];
+	uint32_t copied = 1;
+
+	(void)state;
+	start_owner(nothing);
+	assert_non_null(enter());
+	peer_ops.leave(NULL);
+	begin_stream(frames);
+	/* What is copied is the lock itself: as it is in the meantime. */
+	assert_true(copy(true, (uint8_t *)lock, 0, sizeof(*lock)));
+	end_stream(frames);
+	assert_true(copy(false, (uint8_t *)&copied, 0, sizeof(copied)));
+	assert_int_equal(copied, 0);
+}
+
+/* Nor while we find out whether the other one is who he says, and look for a slot in his book. */
+static void test_meets_without_lock(void **state)
+{
+	struct urxe_frame frames[2];
+
+	(void)state;
+	start_owner(nothing);
+	begin_stream(frames);
+	assert_non_null(enter());
+	assert_int_equal(*lock, 0);
+	peer_ops.leave(NULL);
+	end_stream(frames);
+}
+
 /* --- What is copied, and where to. */
 
 static void test_copies(void **state)
@@ -271,37 +338,6 @@ static void test_copies_some(void **state)
 		if (i != 2)
 			assert_true(copy(false, &in[i], i * PAGE, 1));
 	assert_memory_equal(in, "\7\7\0\0", 4);
-}
-
-/* A stream of frames holds the lock of the inbox that it goes to, but not while memory is copied.
- */
-static void test_copies_without_lock(void **state)
-{
-	struct urxe_frame frames[2];
-	int fds[VNIC_INBOX_FDS];
-	uint32_t *lock, copied = 1;
-
-	(void)state;
-	start_owner(nothing);
-	vnic_inbox_fds(w.inbox, fds);
-	lock = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
-	assert_ptr_not_equal(lock, MAP_FAILED);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(egress_reserve(&port.egress, 1, frames, 2), 2);
-		assert_int_equal(*lock != 0, i);
-		for (int n = 0; n < 2; n++) {
-			memcpy(frames[n].data, mac, sizeof(mac));
-			frames[n].len = MTU;
-			frames[n].dest_qpn = PEER;
-		}
-		/* What is copied is the lock itself: as it is in the meantime. */
-		if (i)
-			assert_true(copy(true, (uint8_t *)lock, 0, sizeof(*lock)));
-		assert_true(egress_send(&port.egress, 1, frames, 2));
-	}
-	assert_true(copy(false, (uint8_t *)&copied, 0, sizeof(copied)));
-	assert_int_equal(copied, 0);
-	munmap(lock, PAGE);
 }
 
 /* The word of a card that holds a value, of those that say who it is. */
@@ -599,6 +635,29 @@ static void test_waits_elsewhere(void **state)
 	assert_true(open_to_all());
 }
 
+static void leave_unlocked(void)
+{
+	while (__atomic_load_n(lock, __ATOMIC_RELAXED))
+		;
+	peer_ops.leave(NULL);
+	pause();
+}
+
+/* Nor while somebody who copies is waited for; here it is until then. */
+static void test_waits_without_lock(void **state)
+{
+	struct urxe_frame frames[2];
+
+	(void)state;
+	hand_out();
+	begin_stream(frames);
+	start_visitor(leave_unlocked);
+	peer_ops.drain(NULL);
+	assert_int_equal(*lock, 0);
+	end_stream(frames);
+	assert_true(open_to_all());
+}
+
 static void test_in_a_debugger(void **state)
 {
 	int status;
@@ -685,6 +744,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_copies_together, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copies_some, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copies_without_lock, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_meets_without_lock, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_another_process, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_last_bytes_last, open_world, close_world),
@@ -696,6 +756,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_roused, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_own_engine, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_waits_elsewhere, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_waits_without_lock, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_in_a_debugger, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_visitor_is_stopped, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_liar, open_world, close_world),
