@@ -264,6 +264,8 @@ static int dpdk_wait_fd(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
+	if (!port->wait_taken && port->resolution.fd >= 0)
+		dpdk_resolution_watch(&port->resolution, port->driver_fd);
 	port->wait_taken = true;
 	return port->resolution.fd >= 0 ? port->resolution.wait_fd : port->driver_fd;
 }
@@ -529,7 +531,7 @@ static int use_sockets(struct dpdk_port *port, const struct dpdk_spec *spec, int
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	port->driver_fd = fd;
-	return dpdk_resolution_open(&port->resolution, spec->ifindex, fd);
+	return dpdk_resolution_open(&port->resolution, spec->ifindex);
 }
 
 static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,

@@ -26,30 +26,32 @@ static int listen_on(struct dpdk_resolution *resolution, unsigned int ifindex)
 	return 0;
 }
 
-static int wait_for_both(struct dpdk_resolution *resolution, int driver_fd)
-{
-	const int fds[] = {resolution->fd, driver_fd};
-	struct epoll_event readable = {.events = EPOLLIN};
-	uint32_t i;
-
-	resolution->wait_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (resolution->wait_fd < 0)
-		return -errno;
-	for (i = 0; i < RTE_DIM(fds); i++)
-		if (fds[i] >= 0 && epoll_ctl(resolution->wait_fd, EPOLL_CTL_ADD, fds[i], &readable))
-			return -errno;
-	return 0;
-}
-
-int dpdk_resolution_open(struct dpdk_resolution *resolution, unsigned int ifindex, int driver_fd)
+int dpdk_resolution_open(struct dpdk_resolution *resolution, unsigned int ifindex)
 {
 	int err;
 
 	*resolution = DPDK_RESOLUTION_CLOSED;
-	err = listen_on(resolution, ifindex) ?: wait_for_both(resolution, driver_fd);
+	err = listen_on(resolution, ifindex);
 	if (err)
 		dpdk_resolution_close(resolution);
 	return err;
+}
+
+static bool add(int set, int fd)
+{
+	struct epoll_event readable = {.events = EPOLLIN};
+
+	return fd < 0 || !epoll_ctl(set, EPOLL_CTL_ADD, fd, &readable);
+}
+
+void dpdk_resolution_watch(struct dpdk_resolution *resolution, int driver_fd)
+{
+	int set = epoll_create1(EPOLL_CLOEXEC);
+
+	if (set >= 0 && add(set, resolution->fd) && add(set, driver_fd))
+		resolution->wait_fd = set;
+	else if (set >= 0)
+		close(set);
 }
 
 void dpdk_resolution_close(struct dpdk_resolution *resolution)

@@ -10,16 +10,18 @@
 
 struct dpdk_resolution {
 	int fd;      /* -1 = not open */
-	int wait_fd; /* readable when this is, or the driver */
+	int wait_fd; /* readable when this is, or the driver; -1 = nobody watches */
 };
 
 #define DPDK_RESOLUTION_CLOSED ((struct dpdk_resolution){-1, -1})
 
+/* 0 or a negative errno. As long as it is open the interface hears all multicast. */
+int dpdk_resolution_open(struct dpdk_resolution *resolution, unsigned int ifindex);
 /*
- * 0 or a negative errno. driver_fd is what the driver has to sleep on, -1 for nothing. As long as
- * it is open the interface hears all multicast.
+ * Opens wait_fd, once; driver_fd is what the driver has to sleep on, -1 for nothing. From then on
+ * each frame that comes costs the kernel a look at who sleeps, on the sender's processor over veth.
  */
-int dpdk_resolution_open(struct dpdk_resolution *resolution, unsigned int ifindex, int driver_fd);
+void dpdk_resolution_watch(struct dpdk_resolution *resolution, int driver_fd);
 void dpdk_resolution_close(struct dpdk_resolution *resolution);
 /* The next frame, with its VLAN tag, in a buffer of the pool; NULL where none is there. */
 struct rte_mbuf *dpdk_resolution_recv(const struct dpdk_resolution *resolution,
