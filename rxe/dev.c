@@ -206,8 +206,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 	while ((timer = timers_pop(&dev->timers, now)))
 		timer->fired(timer->qp);
 	while (n < max && (qp = TAILQ_FIRST(&dev->ready))) {
-		TAILQ_REMOVE(&dev->ready, qp, ready_link);
-		qp->queued = false;
+		qp_unschedule(qp);
 		turn = max - n < BURST ? max - n : BURST;
 		sent = output_qp(qp, frames + n, turn);
 		n += sent;
@@ -220,4 +219,9 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 uint64_t urxe_next_deadline(const struct urxe_dev *dev)
 {
 	return TAILQ_EMPTY(&dev->ready) ? timers_next(&dev->timers) : 0;
+}
+
+bool urxe_only_acknowledges(const struct urxe_dev *dev, uint64_t now)
+{
+	return !TAILQ_EMPTY(&dev->ready) && !dev->pressing && timers_next(&dev->timers) > now;
 }

@@ -159,17 +159,10 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	return 0;
 }
 
-static void unschedule(struct urxe_qp *qp)
-{
-	if (qp->queued)
-		TAILQ_REMOVE(&qp->dev->ready, qp, ready_link);
-	qp->queued = false;
-}
-
 void urxe_qp_destroy(struct urxe_qp *qp)
 {
 	mcast_leave_all(qp);
-	unschedule(qp);
+	qp_unschedule(qp);
 	direct_qp_gone(qp);
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
@@ -244,12 +237,28 @@ const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp)
 	return &qp->counters;
 }
 
-void qp_schedule(struct urxe_qp *qp)
+void qp_schedule_ack(struct urxe_qp *qp)
 {
 	if (qp->queued)
 		return;
 	qp->queued = true;
 	TAILQ_INSERT_TAIL(&qp->dev->ready, qp, ready_link);
+}
+
+void qp_schedule(struct urxe_qp *qp)
+{
+	qp->dev->pressing += !qp->pressing;
+	qp->pressing = true;
+	qp_schedule_ack(qp);
+}
+
+void qp_unschedule(struct urxe_qp *qp)
+{
+	if (!qp->queued)
+		return;
+	TAILQ_REMOVE(&qp->dev->ready, qp, ready_link);
+	qp->dev->pressing -= qp->pressing;
+	qp->queued = qp->pressing = false;
 }
 
 void qp_event(struct urxe_qp *qp, enum urxe_async event)
@@ -298,7 +307,7 @@ void qp_reset(struct urxe_qp *qp)
 {
 	struct recv_wqe *wqe = qp->resp.wqe;
 
-	unschedule(qp);
+	qp_unschedule(qp);
 	timer_clear(&qp->timer);
 	timer_clear(&qp->ack_timer);
 	gap_clear(qp);

@@ -173,7 +173,8 @@ struct urxe_qp {
 	uint32_t mtu; /* path MTU in bytes */
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
-	bool queued;           /* in dev->ready */
+	bool queued;           /* in dev->ready, */
+	bool pressing;         /* for more than the acknowledgement of requests */
 	bool block_self_mcast; /* does not hear what it sends to its own groups */
 	struct urxe_qp_attr attr;
 	struct urxe_qp_cap cap;
@@ -216,6 +217,10 @@ static inline bool answered(const struct requester *req, uint32_t psn)
 
 /* Tells urxe_output that the QP may have something to send. */
 void qp_schedule(struct urxe_qp *qp);
+/* The same, but it is an acknowledgement, which the caller of urxe_output may put off. */
+void qp_schedule_ack(struct urxe_qp *qp);
+/* The QP's turn has come, or it has nothing to send any more. */
+void qp_unschedule(struct urxe_qp *qp);
 /* The error state, with everything flushed; a NAK that is due still goes out. */
 void qp_error(struct urxe_qp *qp);
 /* As qp_error, and the owner hears why. */

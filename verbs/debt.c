@@ -55,6 +55,23 @@ bool debt_allowed(const struct debt *debt, uint64_t now)
 	       prompt(debt) >= DEBT_PROMPT_TIMES;
 }
 
+bool debt_of_stream(struct debt *debt, uint64_t silent)
+{
+	if (debt->frames >= DEBT_FRAMES) {
+		debt->doubt = 0;
+		return false;
+	}
+	if (debt->at_once) {
+		debt->at_once--;
+		return false;
+	}
+	if (silent < DEBT_SILENCE_NS)
+		return true;
+	debt->doubt = debt->doubt < DEBT_DOUBT_MAX / 2 ? 2 * debt->doubt + 1 : DEBT_DOUBT_MAX;
+	debt->at_once = debt->doubt;
+	return false;
+}
+
 void debt_incur(struct debt *debt, uint64_t now)
 {
 	if (!since(debt))

@@ -199,6 +199,20 @@ static void run_for_poller(const struct cq *polled, uint64_t now)
 	port_publish();
 }
 
+/* As progress_run, for a stream to a program that makes no call. */
+static void run_in_vigil(uint64_t now)
+{
+	bool more = port_connected() && receive(now);
+
+	if (more || !urxe_only_acknowledges(port.dev, now) ||
+	    !debt_of_stream(&progress->debt, now - progress->heard_at)) {
+		serve(now, more);
+		return;
+	}
+	debt_incur(&progress->debt, now);
+	port_publish();
+}
+
 static void wake(void)
 {
 	const uint64_t one = 1;
@@ -387,14 +401,16 @@ static bool keep_vigil(void)
 
 		if (!port_connected() || now - progress->heard_at >= VIGIL)
 			return false;
-		progress_run(now);
+		run_in_vigil(now);
 		/* To take a burst in may take longer than VIGIL. */
 		if (progress->heard_at == now)
 			progress->heard_at = clock_now();
 		port_unlock();
 		port_claim();
-		if (must_leave())
+		if (must_leave()) {
+			progress_settle();
 			return false;
+		}
 	}
 	return true;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* To whom completions are given before they are acknowledged, for how many frames and how long. */
+/*
+ * To whom completions are given before they are acknowledged, for how many frames and how long;
+ * and which streams are acknowledged less often than their senders ask.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,6 +153,59 @@ static void test_overdue(void **state)
 	assert_true(debt_allowed(&debt, START + DEBT_NS));
 }
 
+/* One acknowledgement for so many frames, where they come without a pause. */
+static void test_stream(void **state)
+{
+	struct debt debt = {0};
+
+	(void)state;
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		for (unsigned int i = 1; i < DEBT_FRAMES; i++) {
+			debt_received(&debt, 1);
+			assert_true(debt_of_stream(&debt, 0));
+			debt_incur(&debt, START);
+			assert_true(debt_of_stream(&debt, DEBT_SILENCE_NS - 1));
+		}
+		debt_received(&debt, 1);
+		assert_false(debt_of_stream(&debt, 0));
+		debt_settle(&debt);
+	}
+}
+
+/* How many of the next acknowledgements are sent at once, before one is put off; silence ends that.
+ */
+static unsigned int at_once(struct debt *debt)
+{
+	unsigned int n = 0;
+
+	debt_received(debt, 1);
+	for (; !debt_of_stream(debt, 0); n++) {
+		debt_settle(debt);
+		debt_received(debt, 1);
+	}
+	debt_incur(debt, START);
+	assert_false(debt_of_stream(debt, DEBT_SILENCE_NS));
+	debt_settle(debt);
+	return n;
+}
+
+/* A sender that waits for each acknowledgement waits longer for fewer and fewer of them. */
+static void test_stream_that_pauses(void **state)
+{
+	static const unsigned int expected[] = {0, 1, 3, 7, 15, 31, 63, 127, 255, 255, 255};
+	struct debt debt = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		assert_int_equal(at_once(&debt), expected[i]);
+	/* Many at a time: it streams. */
+	debt_received(&debt, DEBT_FRAMES);
+	assert_false(debt_of_stream(&debt, 0));
+	debt_settle(&debt);
+	assert_int_equal(at_once(&debt), 255);
+	assert_int_equal(at_once(&debt), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +215,8 @@ int main(void)
 		cmocka_unit_test(test_waits_for_acknowledgements),
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_overdue),
+		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_stream_that_pauses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
