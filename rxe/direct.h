@@ -82,7 +82,7 @@ static inline void direct_posted(struct urxe_qp *qp, bool all_seen)
  * Bytes that are hardly slower in a packet where the peer's engine gets a core only now and then:
  * of longer requests the requester copies more in the meantime.
  */
-#define DIRECT_SHORT 512
+#define DIRECT_SHORT 2048
 
 /* Whether a peer that is awake has it done sooner by a packet than the kernel copies it. */
 static inline bool direct_fits_packet(const struct send_wqe *wqe)
