@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ahead.h"
 #include "cq.h"
 #include "direct.h"
 #include "qp.h"
@@ -152,9 +153,25 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
 	return &dev->counters;
 }
 
+/* Of more QPs than caches hold. */
+static void input_ahead(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n)
+{
+	struct ahead ahead = {.dev = dev, .frames = frames, .n = n};
+
+	for (uint32_t i = 0; i < n + AHEAD_FRAMES; i++) {
+		ahead_fetch(&ahead, i);
+		if (i >= AHEAD_FRAMES)
+			recv_frame(dev, &frames[i - AHEAD_FRAMES]);
+	}
+}
+
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
 	dev->now = now;
+	if (ahead_pays(dev)) {
+		input_ahead(dev, frames, n);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++)
 		recv_frame(dev, &frames[i]);
 }

@@ -38,6 +38,27 @@ static bool is_predicted(const struct urxe_qp *qp, const uint8_t *headers)
 	return !differs;
 }
 
+static bool is_long_enough(const struct urxe_frame *frame)
+{
+	return frame->len >= BTH_AT + BTH_LEN;
+}
+
+static uint32_t dest_qpn(const struct urxe_frame *frame)
+{
+	return get24((const uint8_t *)frame->data + QPN_AT);
+}
+
+void predict_fetch(const struct urxe_dev *dev, const struct urxe_frame *frame)
+{
+	if (is_long_enough(frame))
+		idmap_fetch(&dev->qps, dest_qpn(frame));
+}
+
+struct urxe_qp *predict_qp(const struct urxe_dev *dev, const struct urxe_frame *frame)
+{
+	return is_long_enough(frame) ? idmap_find(&dev->qps, dest_qpn(frame)) : NULL;
+}
+
 struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_frame *frame,
 			      struct urxe_packet *p)
 {
@@ -45,9 +66,7 @@ struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_fram
 	uint32_t ip_len, udp_len;
 	struct urxe_qp *qp;
 
-	if (frame->len < BTH_AT + BTH_LEN)
-		return NULL;
-	qp = idmap_find(&dev->qps, get24(headers + QPN_AT));
+	qp = predict_qp(dev, frame);
 	if (!qp || !is_predicted(qp, headers))
 		return NULL;
 	ip_len = get16(headers + ETH_LEN + 2);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include <rxe/fetch.h>
 #include <rxe/rxe.h>
 
 /* A receive request in the queue; its segments stand behind it. */
@@ -39,6 +40,12 @@ int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe
 void rq_free(struct urxe_rq *rq);
 /* Bytes of a buffer that holds any request of the queue. */
 uint32_t rq_wqe_size(const struct urxe_rq *rq);
+
+/* Has the oldest request, which rq_take will read soon, brought to the caches. */
+static inline void rq_fetch(const struct urxe_rq *rq)
+{
+	urxe_fetch(rq->wqes + (size_t)(rq->tail & rq->mask) * rq->stride, rq->stride);
+}
 
 /* Copies the oldest request out and takes it; false where there is none. */
 bool rq_take(struct urxe_rq *rq, struct recv_wqe *wqe);

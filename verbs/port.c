@@ -91,6 +91,7 @@ static const struct urxe_ops ops = {
 	.refill = refill,
 	.async_event = async_event,
 	.guard = fault_guard,
+	.fetch = qp_fetch,
 };
 
 /* Rings before completions: who sees a completion may post at once. */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <rxe/fetch.h>
+
 #include "ah.h"
 #include "clock.h"
 #include "cq.h"
@@ -13,6 +15,9 @@
 #include "port.h"
 #include "progress.h"
 #include "srq.h"
+
+/* Of librxe's queue pair, what posting reads, bytes. */
+#define USER_QP_SIZE 512
 
 enum urxe_qp_state qp_state(const struct qp *qp)
 {
@@ -94,6 +99,26 @@ int qp_doorbell(struct qp *qp)
 	if (rc)
 		work_queue_drop(&qp->sq, urxe_sq_retired(qp->qp));
 	return rc;
+}
+
+/* The program answers most messages by a post, of a receive at least. Its own address of the queue
+ * pair may be anything. */
+static void fetch_user(const struct qp *qp)
+{
+	urxe_fetch((const void *)(uintptr_t)qp->object.user_handle, USER_QP_SIZE);
+}
+
+void qp_fetch(void *qp_ctx, bool further)
+{
+	const struct qp *qp = qp_ctx;
+
+	if (!further) {
+		urxe_fetch(qp, sizeof(*qp));
+		return;
+	}
+	if (!qp->srq)
+		work_queue_fetch(&qp->recv.wq);
+	fetch_user(qp);
 }
 
 static void mark(struct qp *qp)

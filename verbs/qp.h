@@ -48,6 +48,8 @@ LIST_HEAD(qp_flush_list, qp);
  * nothing may be posted (IBA 10.3.1): the requests are dropped.
  */
 int qp_doorbell(struct qp *qp);
+/* urxe_ops.fetch */
+void qp_fetch(void *qp_ctx, bool further);
 /* Notes a completion; returns the status that the application is to see. */
 uint32_t qp_completed(const struct urxe_wc *wc);
 /* Notes that the QP may have gone to the error state. */

@@ -94,7 +94,8 @@ void work_queue_drop(struct work_queue *wq, uint32_t retired)
 {
 	wq->cursor = queue_producer(&wq->ring);
 	wq->base = wq->cursor - retired;
-	work_queue_retired(wq, retired);
+	wq->given = wq->cursor;
+	queue_set_consumer(&wq->ring, wq->given);
 }
 
 void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired)
@@ -105,5 +106,6 @@ void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t r
 	wq->ring = *ring;
 	wq->cursor = outstanding;
 	wq->base = -retired;
+	wq->given = 0;
 	queue_set_producer(&wq->ring, outstanding);
 }

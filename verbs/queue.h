@@ -14,6 +14,8 @@
 #include <linux/types.h>
 #include <rdma/rdma_user_rxe.h>
 
+#include <rxe/fetch.h>
+
 struct queue {
 	struct rxe_queue_buf *buf;
 	uint32_t mask;
@@ -79,6 +81,7 @@ struct work_queue {
 	struct queue ring;
 	uint32_t cursor; /* next entry to copy out, free-running */
 	uint32_t base;   /* ring index = base + the engine's count of retired requests */
+	uint32_t given;  /* the last such index that the application was told */
 };
 
 /* Entries that the application has added since. */
@@ -87,10 +90,26 @@ static inline uint32_t work_queue_new(const struct work_queue *wq)
 	return (queue_producer(&wq->ring) - wq->cursor) & wq->ring.mask;
 }
 
-/* Gives the slots of retired requests back to the application. */
+/* Has brought to the caches what the application and we tell each other, and the next entry. */
+static inline void work_queue_fetch(const struct work_queue *wq)
+{
+	const struct queue *ring = &wq->ring;
+
+	urxe_fetch(&ring->buf->producer_index, sizeof(ring->buf->producer_index));
+	urxe_fetch(&ring->buf->consumer_index, sizeof(ring->buf->consumer_index));
+	urxe_fetch(queue_element(ring, wq->cursor), (size_t)1 << ring->shift);
+}
+
+/* Gives the slots of retired requests back to the application. The ring is not touched for none:
+ * of many queues it is in no cache. */
 static inline void work_queue_retired(struct work_queue *wq, uint32_t retired)
 {
-	queue_set_consumer(&wq->ring, wq->base + retired);
+	uint32_t index = wq->base + retired;
+
+	if (index == wq->given)
+		return;
+	wq->given = index;
+	queue_set_consumer(&wq->ring, index);
 }
 
 /*

@@ -177,6 +177,52 @@ static void test_timers(void **state)
 		timers_in_order(seed);
 }
 
+#define MANY 2100 /* so that memory is fetched ahead of frames (ahead.h) */
+
+static void fill_receive(const struct endpoint *end, uint64_t id)
+{
+	const struct urxe_seg seg = node_seg(end->node, 0, 8);
+	const struct urxe_recv_wr wr = {.wr_id = id, .n_segs = 1, .segs = &seg};
+
+	assert_int_equal(urxe_post_recv(end->rq, &wr), 0);
+}
+
+static void assert_all_done(struct node_cq *cq, unsigned n)
+{
+	struct urxe_wc wc;
+
+	while (node_poll(cq, &wc)) {
+		assert_int_equal(wc.status, URXE_WC_SUCCESS);
+		n--;
+	}
+	assert_int_equal(n, 0);
+}
+
+/* Bursts for many QPs, of which some are for such as have gone. */
+static void test_many_qps(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
+	static struct endpoint end[MANY][2];
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++)
+		conn_open(pair, &conn, end[i]);
+	for (unsigned i = 0; i < MANY; i++) {
+		const struct urxe_send_wr wr = {.opcode = URXE_WR_SEND};
+
+		fill_receive(&end[i][1], i);
+		assert_int_equal(urxe_post_send(end[i][0].qp, &wr), 0);
+	}
+	for (unsigned i = 0; i < MANY; i += 5)
+		urxe_qp_destroy(end[i][1].qp);
+	pair_run(pair, 100000);
+	assert_all_done(&pair->node[1]->recv_cq, MANY - MANY / 5);
+	assert_all_done(&pair->node[0]->send_cq, MANY - MANY / 5);
+	assert_true(urxe_dev_counters(pair->node[1]->dev)->drop[URXE_DROP_BAD_QPN] >= MANY / 5);
+	pair_destroy(pair);
+}
+
 /* Copies of one early packet take one place, however many come: others still find theirs. */
 static void test_early_copies(void **state)
 {
@@ -229,7 +275,8 @@ int main(void)
 		cmocka_unit_test(test_device),       cmocka_unit_test(test_queues),
 		cmocka_unit_test(test_extents_wrap), cmocka_unit_test(test_qpns),
 		cmocka_unit_test(test_key_table),    cmocka_unit_test(test_timers),
-		cmocka_unit_test(test_early_copies), cmocka_unit_test(test_early_bound),
+		cmocka_unit_test(test_many_qps),     cmocka_unit_test(test_early_copies),
+		cmocka_unit_test(test_early_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,10 @@ struct urxe_ops {
 	/* A receive queue ran empty, or below its limit: urxe_post_recv what the application has
 	 * queued since. */
 	void (*refill)(void *rq_ctx);
+	/* A frame for the QP most likely comes next: the owner may have brought to the caches
+	 * (rxe/fetch.h) what its other functions will read, first what belongs to qp_ctx, and in a
+	 * second call, where `further`, what that leads to. NULL: there is nothing. */
+	void (*fetch)(void *qp_ctx, bool further);
 	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
 	/* Makes bytes of a region outlast a loss of power. False where that failed. NULL: this
