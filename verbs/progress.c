@@ -407,10 +407,8 @@ static bool keep_vigil(void)
 			progress->heard_at = clock_now();
 		port_unlock();
 		port_claim();
-		if (must_leave()) {
-			progress_settle();
+		if (must_leave())
 			return false;
-		}
 	}
 	return true;
 }
@@ -448,6 +446,8 @@ static bool take_over(bool stream, bool by_inbox)
 			return true;
 		progress->vigil = stream;
 		stream = stream && keep_vigil();
+		/* It may have lost its core with something put off, and the vigil so its time. */
+		progress_settle();
 		progress->vigil = false;
 	} while (!must_leave() && (stream || unmask()));
 	return true;
