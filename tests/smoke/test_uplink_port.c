@@ -367,6 +367,21 @@ static bool next_datagram(struct netdev *port, struct netdev_frame *got)
 	return false;
 }
 
+/* At the one end, pa, of a cable on which nobody else speaks; the other is pb. */
+static struct netdev *open_on_cable(void)
+{
+	struct netdev *port;
+	char why[256];
+
+	assert_int_equal(
+		run("ip link add pa type veth peer name pb && "
+		    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
+		    "ip link set pa up && ip link set pb up"),
+		0);
+	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, why, sizeof(why)), 0);
+	return port;
+}
+
 /*
  * The host's other traffic wakes nobody and takes no place in the ring: what came while
  * nobody looked must not keep a RoCE frame out. For virtual machines all of it is wanted.
@@ -376,17 +391,11 @@ static void test_other_traffic(void **state)
 	struct pollfd wait = {.events = POLLIN};
 	struct netdev_frame got;
 	struct netdev *port;
-	char why[256];
 	int far, near;
 
 	(void)state;
 	need_lab();
-	assert_int_equal(
-		run("ip link add pa type veth peer name pb && "
-		    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
-		    "ip link set pa up && ip link set pb up"),
-		0);
-	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, why, sizeof(why)), 0);
+	port = open_on_cable();
 	wait.fd = netdev_wait_fd(port);
 	far = packet_socket("pb");
 	near = packet_socket("pa");
@@ -419,17 +428,11 @@ static void test_interface_down(void **state)
 	struct pollfd wait = {.events = POLLIN};
 	struct netdev_frame got;
 	struct netdev *port;
-	char why[256];
 	int far;
 
 	(void)state;
 	need_lab();
-	assert_int_equal(
-		run("ip link add pa type veth peer name pb && "
-		    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
-		    "ip link set pa up && ip link set pb up"),
-		0);
-	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, why, sizeof(why)), 0);
+	port = open_on_cable();
 	wait.fd = netdev_wait_fd(port);
 	assert_int_equal(run("ip link set pa down"), 0);
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);

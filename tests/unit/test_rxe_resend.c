@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a requester sends again (docs/recovery.md), over a cable that loses chosen frames. */
+#include "by_hand.h"
+
+#define MTU_PACKETS 1024 /* bytes of a packet in the connections below */
+
+struct losses {
+	uint64_t lost; /* bit n: the n-th frame of the direction is lost */
+	bool all;
+	unsigned seen;
+};
+
+static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	struct losses *losses = arg;
+	unsigned n = losses->seen++;
+
+	(void)now, (void)data, (void)len;
+	return !losses->all && (n >= 64 || !(losses->lost >> n & 1));
+}
+
+struct lossy {
+	struct engine e;
+	struct losses losses[2]; /* [i]: of what node i sends */
+};
+
+static void open_lossy(struct lossy *l, bool strict_a, bool strict_b)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	*l = (struct lossy){0};
+	l->e.pair = pair_create(&(struct pair_attr){
+		.seed = 1, .mem_size = 4 << 20, .go_back_n = {strict_a, strict_b}});
+	l->e.a = l->e.pair->node[0];
+	l->e.b = l->e.pair->node[1];
+	conn.path_mtu = URXE_MTU_1024;
+	conn_open(l->e.pair, &conn, l->e.end);
+	for (unsigned i = 0; i < 2; i++) {
+		l->e.pair->link[i].filter = lose;
+		l->e.pair->link[i].filter_arg = &l->losses[i];
+	}
+}
+
+/* One request of n packets, from the beginning of one memory to that of the other. */
+static void transfer(struct lossy *l, uint32_t opcode, uint32_t n, uint64_t lost,
+		     uint64_t lost_back)
+{
+	struct engine *e = &l->e;
+	bool read = opcode == URXE_WR_RDMA_READ;
+	uint8_t *from = read ? e->b->mem : e->a->mem, *to = read ? e->a->mem : e->b->mem;
+	uint32_t length = n * MTU_PACKETS;
+
+	l->losses[0] = (struct losses){.lost = lost};
+	l->losses[1] = (struct losses){.lost = lost_back};
+	rand_fill(&(struct rand){lost + lost_back + n}, from, length);
+	post_send(e, 0, &(struct post){.opcode = opcode, .length = length});
+	pair_settle(e->pair);
+	expect_wc(&e->a->send_cq, 0, URXE_WC_SUCCESS);
+	assert_memory_equal(from, to, length);
+}
+
+/* A short exchange without loss: the requester has a round trip to go by. */
+static void measure(struct lossy *l)
+{
+	transfer(l, URXE_WR_RDMA_WRITE, 1, 0, 0);
+}
+
+static void expect_again(const struct lossy *l, uint64_t packets)
+{
+	assert_int_equal(events(l->e.a, URXE_EVENT_RETRANSMIT), packets);
+	assert_int_equal(events(l->e.a, URXE_EVENT_TIMEOUT), 0);
+}
+
+/* Separate gaps cost a packet each. */
+static void test_gaps_alone(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3 | 1 << 9 | 1 << 17, 0);
+	expect_again(&l, 3);
+	assert_int_equal(drops(l.e.b, URXE_DROP_OUT_OF_SEQUENCE), 0);
+	assert_int_equal(events(l.e.b, URXE_EVENT_DUP_REQUEST), 0);
+	engine_close(&l.e);
+}
+
+/* A burst is made up for by one packet, two, four: not by one each round trip. */
+static void test_burst(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0); /* shows that the peer keeps */
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 0x7f << 8, 0);
+	expect_again(&l, 1 + 7);
+	assert_int_equal(events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD), 1 + 3);
+	engine_close(&l.e);
+}
+
+/* A peer that keeps nothing is found out by its second NAK, and then gets all at once. */
+static void test_strict_peer(void **state)
+{
+	uint64_t naks;
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, true);
+	measure(&l);
+	transfer(&l, URXE_WR_RDMA_WRITE, 400, 1 << 3, 0);
+	naks = events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD);
+	assert_true(naks <= 2);
+	transfer(&l, URXE_WR_RDMA_WRITE, 400, 1 << 9, 0);
+	assert_int_equal(events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD), naks + 1);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
+/* A strict requester starts over at the gap; what its peer kept, it need not send. */
+static void test_strict_requester(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, true, true);
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0);
+	expect_again(&l, 57);
+	engine_close(&l.e);
+}
+
+/* Of a READ, missing responses are asked for alone. */
+static void test_read_gap(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	transfer(&l, URXE_WR_RDMA_READ, 40, 0, 3 << 20);
+	expect_again(&l, 1);
+	assert_int_equal(l.losses[1].seen, 40 + 2);
+	engine_close(&l.e);
+}
+
+/* arg: where the last READ request began. */
+static bool never_back(void *arg, uint64_t now, uint8_t *data, uint32_t len)
+{
+	uint64_t *begin = arg;
+	struct urxe_packet p;
+
+	(void)now;
+	assert_int_equal(urxe_packet_parse(&p, data, len), URXE_DROP_NONE);
+	assert_int_equal(p.opcode, 0x0c);
+	assert_true(p.reth.va >= *begin);
+	*begin = p.reth.va;
+	return true;
+}
+
+/*
+ * Responders are known (Linux' rxe) that answer no repetition which begins before the one that
+ * came last: with two gaps, the first may have to be asked for once more.
+ */
+static void test_read_gaps(void **state)
+{
+	(void)state;
+	for (unsigned n = 22; n < 60; n++) {
+		uint64_t begin = 0;
+		struct lossy l;
+
+		open_lossy(&l, false, false);
+		l.e.pair->link[0].filter = never_back;
+		l.e.pair->link[0].filter_arg = &begin;
+		transfer(&l, URXE_WR_RDMA_READ, 40, 0, 1 << 3 | 3 << 20 | UINT64_C(1) << n);
+		engine_close(&l.e);
+	}
+}
+
+/* The next packet waits for its time by the rate while a response is found missing. */
+static void test_missing_while_held(void **state)
+{
+	struct urxe_qp_attr limit = {.rate_limit = 1000}; /* kb/s */
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	assert_int_equal(urxe_qp_modify(l.e.end[0].qp, l.e.pair->now, &limit, URXE_QP_RATE_LIMIT),
+			 0);
+	l.losses[1].lost = 1 << 3;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 40 * 1024});
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 1,
+				 .opcode = URXE_WR_RDMA_WRITE,
+				 .offset = 65536,
+				 .remote = 65536,
+				 .length = 8 * 1024});
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	expect_wc(&l.e.a->send_cq, 1, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_IMPLIED_NAK), 1);
+	engine_close(&l.e);
+}
+
+/* A READ that nothing came of is repeated as it was: else what follows lies outside its range. */
+static void test_read_request_lost(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	measure(&l);
+	transfer(&l, URXE_WR_RDMA_READ, 100, 1, 1 << 5 | 1 << 9);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	assert_int_equal(drops(l.e.b, URXE_DROP_DUPLICATE), 0);
+	engine_close(&l.e);
+}
+
+/* A lost NAK, or a repair that was lost in its turn, costs a strict requester no timeout either. */
+static void test_repair_lost(void **state)
+{
+	(void)state;
+	for (unsigned strict = 0; strict < 2; strict++)
+		for (unsigned back = 0; back < 2; back++) {
+			struct lossy l;
+
+			open_lossy(&l, strict, false);
+			measure(&l);
+			/* 60 packets, of which one is lost; the frame after them is its repair. */
+			transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3 | (uint64_t)!back << 60, back);
+			assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+			engine_close(&l.e);
+		}
+}
+
+/* The last packet, or its acknowledgement, is missed after a few round trips. */
+static void test_tail(void **state)
+{
+	(void)state;
+	for (unsigned back = 0; back < 2; back++) {
+		struct lossy l;
+
+		open_lossy(&l, false, false);
+		measure(&l);
+		if (back)
+			transfer(&l, URXE_WR_RDMA_WRITE, 10, 0, 1);
+		else
+			transfer(&l, URXE_WR_RDMA_WRITE, 10, 3 << 8, 0);
+		assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+		assert_true(events(l.e.a, URXE_EVENT_PROBE) >= 1);
+		assert_true(events(l.e.a, URXE_EVENT_RETRANSMIT) <= 3);
+		engine_close(&l.e);
+	}
+}
+
+/*
+ * A NAK had the gap repaired, and the peer had kept nothing of what followed: as the answer to an
+ * atomic says so little, probes have to send the rest.
+ */
+static void test_silence_behind_repair(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, true);
+	measure(&l);
+	l.losses[0] = (struct losses){.lost = 1};
+	for (unsigned i = 0; i < 4; i++)
+		post_send(&l.e, 0,
+			  &(struct post){.wr_id = i, .opcode = URXE_WR_FETCH_ADD, .length = 8});
+	pair_settle(l.e.pair);
+	for (unsigned i = 0; i < 4; i++)
+		expect_wc(&l.e.a->send_cq, i, URXE_WC_SUCCESS);
+	assert_int_equal(events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD), 1);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
+	engine_close(&l.e);
+}
+
+/* Before any round trip is known, the first probe waits for a part of a long timeout. */
+static void test_first_probe(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	for (unsigned probes = 0; probes < 2; probes++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+		open_lossy(&l, false, false);
+		if (probes) {
+			conn.timeout = 14; /* 201 ms by our clock; conn_default has 3 ms */
+			conn_open(l.e.pair, &conn, l.e.end);
+		}
+		transfer(&l, URXE_WR_RDMA_WRITE, 4, 0xf, 0);
+		assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), !probes);
+		assert_true(!events(l.e.a, URXE_EVENT_PROBE) == !probes);
+		engine_close(&l.e);
+	}
+}
+
+/* Nobody answers: six probes, then the timeouts of the retry count, then the error. */
+static void test_silence(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	measure(&l);
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.a->send_cq, 0, URXE_WC_RETRY_EXC_ERR);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 6);
+	assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT),
+			 conn_default(URXE_QPT_RC).retry_cnt + 1);
+	engine_close(&l.e);
+}
+
+/* The owner says how long a silence is at least. */
+static void test_probe_ns(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct lossy l = {0};
+	uint64_t sent;
+
+	(void)state;
+	l.e.pair = pair_create(&(struct pair_attr){.seed = 1, .probe_ns = 700000});
+	l.e.a = l.e.pair->node[0];
+	l.e.b = l.e.pair->node[1];
+	conn_open(l.e.pair, &conn, l.e.end);
+	l.e.pair->link[0].filter = lose;
+	l.e.pair->link[0].filter_arg = &l.losses[0];
+	measure(&l);
+	sent = l.e.pair->now;
+	l.losses[0].all = true;
+	post_send(&l.e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	pair_run(l.e.pair, sent + 699999);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 0);
+	pair_run(l.e.pair, sent + 700001);
+	assert_int_equal(events(l.e.a, URXE_EVENT_PROBE), 1);
+	engine_close(&l.e);
+}
+
+/* How many packets go out before the first acknowledgement. */
+static uint64_t window(struct lossy *l)
+{
+	uint64_t before = events(l->e.a, URXE_EVENT_TX_PACKETS);
+	uint64_t again = events(l->e.a, URXE_EVENT_RETRANSMIT);
+
+	l->losses[1] = (struct losses){.all = true};
+	post_send(&l->e, 0, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 1 << 20});
+	pair_run(l->e.pair, l->e.pair->now + 1000000);
+	before = events(l->e.a, URXE_EVENT_TX_PACKETS) - before -
+		 (events(l->e.a, URXE_EVENT_RETRANSMIT) - again);
+	l->losses[1].all = false;
+	pair_settle(l->e.pair);
+	expect_wc(&l->e.a->send_cq, 0, URXE_WC_SUCCESS);
+	return before;
+}
+
+/* A loss makes the window smaller, and a window without one gives it back. */
+static void test_window_shrinks(void **state)
+{
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	assert_int_equal(window(&l), 256);
+	engine_close(&l.e);
+
+	open_lossy(&l, false, false);
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0);
+	assert_int_equal(window(&l), 224);
+	engine_close(&l.e);
+
+	open_lossy(&l, false, false);
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0);
+	transfer(&l, URXE_WR_RDMA_WRITE, 1000, 0, 0);
+	assert_int_equal(window(&l), 256);
+	engine_close(&l.e);
+}
+
+/* A refused message alone comes again, once the peer has shown to keep what follows. */
+static void test_rnr_alone(void **state)
+{
+	uint64_t again;
+	struct lossy l;
+
+	(void)state;
+	open_lossy(&l, false, false);
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0);
+	again = events(l.e.a, URXE_EVENT_RETRANSMIT);
+	post_send(&l.e, 0, &(struct post){.wr_id = 1, .opcode = URXE_WR_SEND, .length = 64});
+	post_send(&l.e, 0,
+		  &(struct post){.wr_id = 2, .opcode = URXE_WR_RDMA_WRITE, .length = 9000});
+	pair_run(l.e.pair, l.e.pair->now + 50000);
+	post_recv(&l.e.end[1], 7, 1 << 20, 64);
+	pair_settle(l.e.pair);
+	expect_wc(&l.e.a->send_cq, 1, URXE_WC_SUCCESS);
+	expect_wc(&l.e.a->send_cq, 2, URXE_WC_SUCCESS);
+	assert_true(events(l.e.a, URXE_EVENT_NAK_RNR_RCVD) > 0);
+	assert_int_equal(events(l.e.a, URXE_EVENT_RETRANSMIT) - again,
+			 events(l.e.a, URXE_EVENT_NAK_RNR_RCVD));
+	engine_close(&l.e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_repair_lost),
+		cmocka_unit_test(test_missing_while_held),
+		cmocka_unit_test(test_silence_behind_repair),
+		cmocka_unit_test(test_first_probe),
+		cmocka_unit_test(test_probe_ns),
+		cmocka_unit_test(test_gaps_alone),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_strict_peer),
+		cmocka_unit_test(test_strict_requester),
+		cmocka_unit_test(test_read_gap),
+		cmocka_unit_test(test_read_gaps),
+		cmocka_unit_test(test_read_request_lost),
+		cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_window_shrinks),
+		cmocka_unit_test(test_rnr_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
