@@ -3,22 +3,22 @@
 """
 Figures of unmodified perftest over urxe0, beside what this machine's memory and kernel can do and
 what other transports reach on it; with --guest, beside Linux' rdma_rxe, both in virtual machines. Each
-round measures everything once, in turn, so that all see the same machine; programs are pinned, one
-CPU a side. A ratio is urxe's figure over the other's. Rounds may be spread over several calls, which a
-file (--keep) joins.
+round measures each row right beside what it is compared with; programs are pinned, one CPU a side. A
+ratio is urxe's figure over the other's, the median of the rounds' ratios. Rounds may be spread over
+several calls, which a file (--keep) joins.
 """
 import argparse
 import contextlib
 import json
 import os
-import statistics
 import sys
 
-from measure import Unavailable
+from measure import Limit, Unavailable
 from host import Failure, Host, SKIP
 import machine_rows
 import rows as host_rows
 from machines import Machines
+import turns
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by the path that measure has set
 
@@ -53,6 +53,8 @@ class Cable(Veth):
 
 class Bench:
     """What figures are measured on: the CPUs, one host, and pairs of hosts by their uplink."""
+
+    PEERS_LAST = False
 
     def __init__(self, build, stack):
         self.build = build
@@ -101,69 +103,6 @@ def tell(text):
         print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
 
-class Kept:
-    """The samples of former calls, name -> samples, and the file where they are; path None: there are none."""
-
-    def __init__(self, path):
-        self.path = path
-        self.values = {}
-        if path and os.path.exists(path):
-            with open(path, encoding='utf-8') as file:
-                self.values = json.load(file)
-            if not isinstance(self.values, dict):
-                raise ValueError('no samples of this program')
-
-    def of(self, names):
-        return {name: self.values.get(name, []) for name in names}
-
-    def keep(self, values):
-        """Of these rows; the others stay as they are. A call that is ended leaves what it had measured."""
-        if not self.path:
-            return
-        self.values |= values
-        with open(f'{self.path}.new', 'w', encoding='utf-8') as file:
-            json.dump(self.values, file, indent=1)
-        os.replace(f'{self.path}.new', self.path)
-
-
-def measured(bench, measures, rounds, kept):
-    """name -> samples of each, with those of former calls, and name -> why there are none."""
-    values, missing = kept.of(measures), {}
-    for number in range(rounds):
-        for name, measure in measures.items():
-            if name in missing:
-                continue
-            tell(f'round {number + 1} of {rounds}: {name}')
-            try:
-                values[name].append(measure.measure(bench))
-            except Unavailable as reason:
-                missing[name] = str(reason)
-            kept.keep(values)
-    tell('')
-    return values, missing
-
-
-def spread(samples):
-    return {'median': statistics.median(samples), 'least': min(samples), 'most': max(samples)}
-
-
-def compared(name, samples, own):
-    result = {'name': name, **spread(samples)}
-    # A share of nothing is no ratio.
-    result['ratio'] = own / result['median'] if result['median'] else None
-    return result
-
-
-def results(rows, values):
-    for row in rows:
-        if not values[row.name]:
-            continue
-        own = spread(values[row.name])
-        yield {'name': row.name, 'group': row.group, 'unit': row.unit, **own,
-               'beside': [compared(name, values[name], own['median'])
-                          for name in row.beside if values[name]]}
-
-
 def shown(unit, value):
     if unit == 's':
         return f'{value * 1e6:.3f} us'
@@ -182,24 +121,28 @@ def shown(unit, value):
 
 def print_line(name, unit, figures, ratio=''):
     print(f'{name:{NAME_WIDTH}}' + ''.join(f'{shown(unit, figures[which]):>14}'
-                                           for which in ('median', 'least', 'most')) + f'{ratio:>10}')
+                                           for which in ('median', 'least', 'most')) + f'{ratio:>24}')
 
 
-def most(values):
-    """Of how many rounds there are figures."""
-    return max(map(len, values.values()))
+def shown_ratio(peer):
+    if peer['ratio'] is None:
+        return ''
+    return f'{peer["ratio"]:.3g} ({peer["ratio_least"]:.3g}-{peer["ratio_most"]:.3g})'
 
 
-def print_table(found, missing, rounds):
-    print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>10}')
+def print_table(found, missing, rounds, cache_line):
+    print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>24}')
     for row in found:
         print_line(row['name'], row['unit'], row)
         for peer in row['beside']:
-            ratio = f'{peer["ratio"]:.3g}' if peer['ratio'] else ''
-            print_line(f'    {peer["name"]}', row['unit'], peer, ratio)
+            print_line(f'    {peer["name"]}', row['unit'], peer, shown_ratio(peer))
     for name, reason in missing.items():
         print(f'not measured: {name}: {reason}')
-    print(f'medians of {rounds} rounds; a ratio is the figure of urxe over the one beside it')
+    print(f'medians of {rounds} rounds; a ratio is the figure of urxe over the one beside it in the same '
+          'round')
+    if cache_line:
+        least, median, most = [shown('s', cache_line[which]) for which in ('least', 'median', 'most')]
+        print(f'the machine meanwhile: a cache line from core to core took {median} ({least} to {most})')
 
 
 def main():
@@ -222,25 +165,28 @@ def main():
     if not rows:
         parser.error('the table has no such row')
     try:
-        kept = Kept(options.keep)
+        samples = turns.Samples(options.keep)
     except (OSError, ValueError) as error:
         parser.error(f'{options.keep}: {error}')
-    measures = {row.name: row.measure for row in rows}
-    measures |= {name: table.PEERS[name] for row in rows for name in row.beside}
     with contextlib.ExitStack() as stack:
         bench = (Machines if options.guest else Bench)(options.build, stack)
         if len(bench.cpus) < 2:
             print('bench needs two CPUs')
             sys.exit(SKIP)
+        rounds = turns.Rounds(bench, table.PEERS | {turns.STATE: Limit('bounce')}, samples, tell)
         try:
-            values, missing = measured(bench, measures, options.rounds, kept)
+            for _ in range(options.rounds):
+                rounds.take_round(rows)
         except Failure as failure:
             sys.exit(f'bench: {failure}')
-    found = list(results(rows, values))
+    tell('')
+    found, number = turns.results(rows, samples), turns.number(rows, samples)
+    cache_line = turns.state(rows, samples)
     if options.json:
-        print(json.dumps({'rounds': most(values), 'results': found, 'missing': missing}, indent=1))
+        print(json.dumps({'rounds': number, 'cache_line': cache_line, 'results': found,
+                          'missing': rounds.missing}, indent=1))
     else:
-        print_table(found, missing, most(values))
+        print_table(found, rounds.missing, number, cache_line)
 
 
 main()

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The benchmark's order of figures, its ratios, and the file that joins calls."""
+import json
+import os
+import tempfile
+import unittest
+
+import turns
+from measure import Iperf, Limit, Unavailable
+from rows import Row
+
+
+class Bench:
+    """Stands for the machine: figures are given, and their order is written down."""
+
+    PEERS_LAST = False
+
+    def __init__(self):
+        self.order = []
+
+
+class Played:
+    """A measure whose figures are given; one of None cannot be measured."""
+
+    def __init__(self, name, *figures):
+        self.name = name
+        self.figures = list(figures)
+
+    def measure(self, bench):
+        bench.order.append(self.name)
+        figure = self.figures.pop(0)
+        if figure is None:
+            raise Unavailable(f'no {self.name}')
+        return figure
+
+
+class PlayedLimit(Played, Limit):
+    """One that is quick."""
+
+
+class PlayedShared(Played, Iperf):
+    """One that takes seconds."""
+
+
+def row(name, beside, *figures):
+    return Row('group', name, 's', Played(name, *figures), beside)
+
+
+class Turns(unittest.TestCase):
+    """Each test plays some rounds."""
+
+    def setUp(self):
+        self.bench = Bench()
+        self.samples = turns.Samples()
+
+    def play(self, rows, rounds=1, **beside):
+        """Without a state of the machine that a test cares for."""
+        state = {turns.STATE: PlayedLimit('state', *[1.0] * 100)}
+        course = turns.Rounds(self.bench, beside | state, self.samples, lambda text: None)
+        for _ in range(rounds):
+            course.take_round(rows)
+        return course
+
+    def order(self):
+        return [name for name in self.bench.order if name != 'state']
+
+    def one_result(self, rows):
+        found, = turns.results(rows, self.samples)
+        return found
+
+    def test_ratio_is_the_median_of_the_rounds(self):
+        # The machine is five times slower in the second round, and so is the row: the ratio is not.
+        rows = [row('row', ['peer'], 2.0, 10.0, 3.0)]
+        self.play(rows, 3, peer=Played('peer', 1.0, 5.0, 1.0))
+        peer, = self.one_result(rows)['beside']
+        self.assertEqual(peer, {'name': 'peer', 'median': 1.0, 'least': 1.0, 'most': 5.0,
+                                'ratio': 2.0, 'ratio_least': 2.0, 'ratio_most': 3.0})
+
+    def test_limit_is_measured_before_and_after(self):
+        rows = [row('row', ['peer', 'inner', 'outer'], 6.0)]
+        self.play(rows, peer=Played('peer', 2.0), inner=PlayedLimit('inner', 1.0, 3.0),
+                  outer=PlayedLimit('outer', 1.0, 5.0))
+        self.assertEqual(self.order(), ['inner', 'outer', 'row', 'outer', 'inner', 'peer'])
+        self.assertEqual([(beside['name'], beside['median'], beside['ratio'])
+                          for beside in self.one_result(rows)['beside']],
+                         [('peer', 2.0, 3.0), ('inner', 2.0, 3.0), ('outer', 3.0, 2.0)])
+
+    def test_limit_is_measured_anew_for_each_row(self):
+        rows = [row('one', ['limit'], 1.0), row('other', ['limit'], 1.0)]
+        self.play(rows, limit=PlayedLimit('limit', 1.0, 1.0, 4.0, 4.0))
+        self.assertEqual([found['beside'][0]['ratio'] for found in turns.results(rows, self.samples)],
+                         [1.0, 0.25])
+
+    def test_rows_that_follow_each_other_share_a_slow_peer(self):
+        rows = [row('a', ['slow'], 1.0, 1.0), row('b', ['slow'], 1.0, 1.0), row('c', [], 1.0, 1.0),
+                row('d', ['slow'], 1.0, 1.0)]
+        self.play(rows, 2, slow=PlayedShared('slow', 1.0, 2.0, 3.0, 4.0))
+        self.assertEqual(self.order(), ['a', 'slow', 'b', 'c', 'd', 'slow'] * 2)
+        self.assertEqual([turn['beside']['slow'] for name in 'abd'
+                          for turn in self.samples.turns[name]], [1.0, 3.0, 1.0, 3.0, 2.0, 4.0])
+
+    def test_peers_come_last_where_a_change_takes_long(self):
+        self.bench.PEERS_LAST = True
+        rows = [row('a', ['x'], 1.0), row('b', ['y'], 1.0)]
+        self.play(rows, x=Played('x', 2.0), y=Played('y', 4.0))
+        self.assertEqual(self.order(), ['a', 'b', 'x', 'y'])
+        self.assertEqual([found['beside'][0]['ratio'] for found in turns.results(rows, self.samples)],
+                         [0.5, 0.25])
+
+    def test_what_cannot_be_measured_is_not_tried_again(self):
+        rows = [row('row', ['peer'], 1.0, 1.0), row('none', [], None)]
+        course = self.play(rows, 2, peer=Played('peer', None))
+        self.assertEqual(course.missing, {'peer': 'no peer', 'none': 'no none'})
+        self.assertEqual(self.one_result(rows)['beside'], [])
+        self.assertEqual(self.order(), ['row', 'peer', 'none', 'row'])
+
+    def test_a_share_of_nothing_is_no_ratio(self):
+        rows = [row('row', ['peer'], 1.0, 1.0)]
+        self.play(rows, 2, peer=Played('peer', 0.0, 0.0))
+        self.assertIsNone(self.one_result(rows)['beside'][0]['ratio'])
+
+    def test_state_is_that_of_all_rows(self):
+        rows = [row('a', [], 1.0), row('b', [], 1.0)]
+        course = turns.Rounds(self.bench, {turns.STATE: PlayedLimit('state', 1.0, 9.0, 2.0, 4.0)},
+                              self.samples, lambda text: None)
+        course.take_round(rows)
+        self.assertEqual(turns.state(rows, self.samples), {'median': 3.0, 'least': 1.0, 'most': 9.0})
+
+
+class File(unittest.TestCase):
+    """What --keep does."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, 'samples')
+
+    def play(self, rows, *figures):
+        course = turns.Rounds(Bench(), {turns.STATE: PlayedLimit('state', 1.0, 1.0),
+                                        'peer': Played('peer', *figures)},
+                              turns.Samples(self.path), lambda text: None)
+        course.take_round(rows)
+
+    def test_calls_are_joined(self):
+        self.play([row('row', ['peer'], 2.0)], 1.0)
+        rows = [row('row', ['peer'], 8.0)]
+        self.play(rows, 2.0)
+        found, = turns.results(rows, turns.Samples(self.path))
+        self.assertEqual((found['most'], found['beside'][0]['ratio']), (8.0, 3.0))
+        self.assertEqual(turns.number(rows, turns.Samples(self.path)), 2)
+
+    def test_what_is_ended_leaves_the_row(self):
+        rows = [row('row', ['peer'], 2.0)]
+        with self.assertRaises(IndexError):
+            self.play(rows)
+        found, = turns.results(rows, turns.Samples(self.path))
+        self.assertEqual((found['median'], found['beside']), (2.0, []))
+
+    def test_other_files_are_refused(self):
+        for content in ({'write latency, 2 B': [1.0]}, [], {'format': 1}):
+            with open(self.path, 'w', encoding='utf-8') as file:
+                json.dump(content, file)
+            with self.assertRaises(ValueError):
+                turns.Samples(self.path)
+
+
+unittest.main()

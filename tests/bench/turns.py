@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+In what order figures are taken, and what comes of them. The machine is another one a minute later, so a row
+and what stands beside it are measured next to each other, and make a turn; a ratio is the median of the turns'
+ratios. A limit, which is quick, is measured right before and right after the row, and is the mean of the two.
+"""
+import json
+import os
+import statistics
+
+from measure import Limit, SHARED, Unavailable
+
+FORMAT = 2  # of a file of samples
+STATE = 'cache line, one way'  # measured with every row: what state the machine was in
+
+
+class Samples:
+    """The turns of each row, and with a path those of former calls, in a file."""
+
+    def __init__(self, path=None):
+        self.path = path
+        self.turns = {}  # name of a row -> [{'own': figure, 'state': two of STATE, 'beside': {name: figure}}]
+        if path and os.path.exists(path):
+            with open(path, encoding='utf-8') as file:
+                kept = json.load(file)
+            if not isinstance(kept, dict) or kept.get('format') != FORMAT:
+                raise ValueError('no samples of this version of the benchmark')
+            self.turns = kept['turns']
+
+    def of(self, row):
+        return self.turns.get(row.name, [])
+
+    def add(self, row, turn):
+        self.turns.setdefault(row.name, []).append(turn)
+
+    def keep(self):
+        """A call that is ended leaves what it had measured."""
+        if not self.path:
+            return
+        with open(f'{self.path}.new', 'w', encoding='utf-8') as file:
+            json.dump({'format': FORMAT, 'turns': self.turns}, file, indent=1)
+        os.replace(f'{self.path}.new', self.path)
+
+
+class Rounds:
+    """Measures rows; measures: name -> how what stands beside them is measured, tell(text): who looks on."""
+
+    def __init__(self, bench, measures, samples, tell):
+        self.bench = bench
+        self.measures = measures
+        self.samples = samples
+        self.tell = tell
+        self.missing = {}  # name -> why there are no figures
+
+    def take(self, name, measure):
+        """A figure, or None: what this machine cannot measure is not tried again."""
+        if name in self.missing:
+            return None
+        self.tell(name)
+        try:
+            return measure.measure(self.bench)
+        except Unavailable as reason:
+            self.missing[name] = str(reason)
+            return None
+
+    def is_limit(self, name):
+        return isinstance(self.measures[name], Limit)
+
+    def take_limits(self, names):
+        return {name: self.take(name, self.measures[name]) for name in names}
+
+    def take_turn(self, row):
+        """The row between its limits; peers are still to come."""
+        if row.name in self.missing:
+            return None
+        limits = list(dict.fromkeys([STATE, *filter(self.is_limit, row.beside)]))
+        before = self.take_limits(limits)
+        own = self.take(row.name, row.measure)
+        if own is None:
+            return None
+        after = self.take_limits(reversed(limits))
+        turn = {'own': own, 'state': [before[STATE], after[STATE]],
+                'beside': {name: (before[name] + after[name]) / 2 for name in limits
+                           if None not in (before[name], after[name])}}
+        self.samples.add(row, turn)
+        self.samples.keep()
+        return turn
+
+    def add_peers(self, row, turn, shared):
+        """One that takes seconds is measured once for rows that follow each other."""
+        for name in row.beside:
+            if self.is_limit(name):
+                continue
+            value = shared[name] if name in shared else self.take(name, self.measures[name])
+            if value is not None:
+                turn['beside'][name] = value
+        self.samples.keep()
+        return {name: turn['beside'][name] for name in row.beside
+                if name in turn['beside'] and isinstance(self.measures[name], SHARED)}
+
+    def take_round(self, rows):
+        """Peers come after each row, or after all of them where a change between the two takes long."""
+        shared = {}
+        for batch in [rows] if self.bench.PEERS_LAST else [[row] for row in rows]:
+            for row, turn in [(row, self.take_turn(row)) for row in batch]:
+                if turn:
+                    shared = self.add_peers(row, turn, shared)
+
+
+def spread(values):
+    return {'median': statistics.median(values), 'least': min(values), 'most': max(values)}
+
+
+def ratio(turns, name):
+    """Of the turns that have both figures; a share of nothing is no ratio."""
+    ratios = [turn['own'] / turn['beside'][name] for turn in turns if turn['beside'].get(name)]
+    found = spread(ratios) if ratios else dict.fromkeys(['median', 'least', 'most'])
+    return {'ratio': found['median'], 'ratio_least': found['least'], 'ratio_most': found['most']}
+
+
+def compared(turns, name):
+    values = [turn['beside'][name] for turn in turns if name in turn['beside']]
+    return {'name': name, **spread(values), **ratio(turns, name)}
+
+
+def result(row, turns):
+    return {'name': row.name, 'group': row.group, 'unit': row.unit,
+            **spread([turn['own'] for turn in turns]),
+            'beside': [compared(turns, name) for name in row.beside
+                       if any(name in turn['beside'] for turn in turns)]}
+
+
+def results(rows, samples):
+    return [result(row, samples.of(row)) for row in rows if samples.of(row)]
+
+
+def state(rows, samples):
+    """What a cache line took from core to core meanwhile; None where that is not known."""
+    values = [value for row in rows for turn in samples.of(row) for value in turn['state']
+              if value is not None]
+    return spread(values) if values else None
+
+
+def number(rows, samples):
+    """Of how many rounds there are figures."""
+    return max((len(samples.of(row)) for row in rows), default=0)
