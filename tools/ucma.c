@@ -564,14 +564,16 @@ static int welcome(struct ucma_file *file, const void *message, int len,
 
 struct answer {
 	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES];
+	uint8_t out[CM_ATTACH_BYTES + CM_ATTACH_FORETOLD];
 };
 
 static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 {
 	const struct cm_attach_command *request = (const void *)message;
-	struct answer answer = {.reply = {0}};
+	uint8_t foretold[CM_ATTACH_FORETOLD];
+	struct answer answer;
 	struct ucma_command c;
+	int status;
 
 	if (len < sizeof(*request) || request->in != len - sizeof(*request))
 		return -EPROTO;
@@ -582,13 +584,18 @@ static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 				  .token = request->token,
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
-									     : CM_ATTACH_BYTES};
-	answer.reply.status = ucma_run(&c);
+									     : CM_ATTACH_BYTES,
+				  .foretold = foretold};
+	status = ucma_run(&c);
 	ucma_record_touched(file->ucma);
-	answer.reply.out = c.out_len;
-	answer.reply.withdrawn = c.withdrawn;
+	answer.reply = (struct cm_attach_reply){.status = status,
+						.out = c.out_len,
+						.withdrawn = c.withdrawn,
+						.foretold = c.foretold_len};
+	memcpy(answer.out + c.out_len, foretold, c.foretold_len);
 	/* It asks once it has its answer, so there is room. */
-	return message_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
+	return message_send(file->fd, &answer, sizeof(answer.reply) + c.out_len + c.foretold_len,
+			    NULL, 0);
 }
 
 static void file_event(struct ucma_file *file)

@@ -171,10 +171,18 @@ struct ucma_command {
 	uint32_t out_size;
 	uint32_t out_len;   /* what there is of it; set by the command */
 	uint32_t withdrawn; /* likewise */
+	uint8_t *foretold;  /* CM_ATTACH_FORETOLD of room; for GET_EVENT alone */
+	uint32_t foretold_len;
 };
 
 /* --- ucma_cmd.c: 0, or a negative errno value. */
 int ucma_run(struct ucma_command *c);
+
+/*
+ * --- ucma_foretell.c: answers to what the program asks next, once it has that event. Returns how
+ * many bytes there are, of CM_ATTACH_FORETOLD.
+ */
+uint32_t ucma_foretell(const struct ucma_event *event, uint8_t *out);
 
 /* --- ucma_fill.c: what programs are told. */
 void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,

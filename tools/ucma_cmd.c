@@ -39,16 +39,22 @@ static int reply(struct ucma_command *c, const void *response, uint32_t size)
 	return 0;
 }
 
-static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int *rc)
+static struct ucma_ctx *find_to_read(const struct ucma_command *c, uint32_t number, int *rc)
 {
 	struct cma_id *id = cma_find(&c->file->ucma->cma, number);
 	struct ucma_ctx *ctx = id ? id->ctx : NULL;
 
 	*rc = !ctx ? -ENOENT : ctx->file != c->file ? -EINVAL : 0;
-	if (*rc)
-		return NULL;
+	return *rc ? NULL : ctx;
+}
+
+static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int *rc)
+{
+	struct ucma_ctx *ctx = find_to_read(c, number, rc);
+
 	/* Whatever the command is going to change. */
-	ucma_touch(ctx);
+	if (ctx)
+		ucma_touch(ctx);
 	return ctx;
 }
 
@@ -248,7 +254,7 @@ static int query_route(struct ucma_command *c)
 	if (c->out_size < UP_TO(rdma_ucm_query_route_resp, ibdev_index))
 		return -ENOSPC;
 	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_query, option));
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
 	if (rc)
 		return rc;
 	ucma_fill_route(&response, ctx->id);
@@ -292,7 +298,7 @@ static int query(struct ucma_command *c)
 	struct ucma_ctx *ctx;
 	int rc = GET(c, request);
 
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
 	if (rc)
 		return rc;
 	switch (request.option) {
@@ -422,7 +428,7 @@ static int init_qp_attr(struct ucma_command *c)
 	if (c->out_size < sizeof(response))
 		return -ENOSPC;
 	rc = GET(c, request);
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
 	if (!rc)
 		rc = ucma_fill_qp_attr(&response, ctx->id, request.qp_state);
 	return rc ? rc : reply(c, &response, sizeof(response));
@@ -586,6 +592,7 @@ static int get_event(struct ucma_command *c)
 	if (event->child)
 		event->child->request = NULL;
 	rc = reply(c, &event->resp, sizeof(event->resp));
+	c->foretold_len = ucma_foretell(event, c->foretold);
 	free(event);
 	return rc;
 }

@@ -21,6 +21,7 @@
 #include "log.h"
 #include "path.h"
 #include "rdmacm_file.h"
+#include "rdmacm_foretold.h"
 #include "rdmacm_ids.h"
 #include "rdmacm_kernel.h"
 #include "rdmacm_link.h"
@@ -46,6 +47,7 @@ static void closed(struct fd_object *object)
 	pthread_mutex_lock(&file->lock);
 	file->opening++;
 	rdmacm_link_close(file);
+	rdmacm_foretold_forget(file);
 	drop(file->reader);
 	drop(file->kernel);
 	file->reader = file->kernel = -1;
@@ -177,24 +179,6 @@ static const char *name_of(uint32_t command)
 	return command < sizeof(names) / sizeof(names[0]) ? names[command] : "unknown";
 }
 
-uint32_t rdmacm_response_at(uint32_t command)
-{
-	switch (command) {
-	case RDMA_USER_CM_CMD_CREATE_ID: return offsetof(struct rdma_ucm_create_id, response);
-	case RDMA_USER_CM_CMD_DESTROY_ID:
-	case RDMA_USER_CM_CMD_LEAVE_MCAST: return offsetof(struct rdma_ucm_destroy_id, response);
-	case RDMA_USER_CM_CMD_QUERY_ROUTE:
-	case RDMA_USER_CM_CMD_QUERY: return offsetof(struct rdma_ucm_query, response);
-	case RDMA_USER_CM_CMD_INIT_QP_ATTR: return offsetof(struct rdma_ucm_init_qp_attr, response);
-	case RDMA_USER_CM_CMD_GET_EVENT: return offsetof(struct rdma_ucm_get_event, response);
-	case RDMA_USER_CM_CMD_MIGRATE_ID: return offsetof(struct rdma_ucm_migrate_id, response);
-	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
-		return offsetof(struct rdma_ucm_join_ip_mcast, response);
-	case RDMA_USER_CM_CMD_JOIN_MCAST: return offsetof(struct rdma_ucm_join_mcast, response);
-	default: return RDMACM_NOWHERE;
-	}
-}
-
 /* With the lock. Packets of events that nobody can fetch any more. */
 static void take_back(struct rdmacm_file *file, uint32_t n)
 {
@@ -207,10 +191,13 @@ static void take_back(struct rdmacm_file *file, uint32_t n)
 static int exchange(struct rdmacm_file *file, const struct rdmacm_request *request,
 		    struct rdmacm_response *response)
 {
-	int rc;
+	int rc = 0;
 
 	pthread_mutex_lock(&file->lock);
-	rc = rdmacm_link_ask(file, request, response);
+	if (!rdmacm_foretold_answer(file, request, response)) {
+		rc = rdmacm_link_ask(file, request, response);
+		rdmacm_foretold_done(file, request);
+	}
 	if (!rc && request->command.command != RDMA_USER_CM_CMD_MIGRATE_ID)
 		take_back(file, response->reply.withdrawn);
 	pthread_mutex_unlock(&file->lock);
@@ -267,6 +254,7 @@ static int migrate(struct rdmacm_file *file, struct rdmacm_request *request,
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&from->lock);
+	rdmacm_foretold_done(from, request);
 	/* Another urxed has rung for what was left alone. */
 	if (from->links == links)
 		take_back(from, response->reply.withdrawn);
@@ -339,6 +327,8 @@ static int fetch(struct rdmacm_file *file, const struct rdmacm_request *request,
 		if (!rc)
 			rc = response->reply.status;
 	} while (rc == -EAGAIN);
+	if (!rc)
+		rdmacm_foretold_keep(file, response);
 	pthread_mutex_unlock(&file->lock);
 	return rc;
 }

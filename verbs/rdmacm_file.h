@@ -14,6 +14,7 @@
 #include "rdmacm.h"
 
 struct rdmacm_id;
+struct rdmacm_foretold;
 struct twin;
 
 struct rdmacm_file {
@@ -33,6 +34,7 @@ struct rdmacm_file {
 	uint64_t token;
 	struct twin *twins;    /* by number (rdmacm_kernel.c); kept for the next opening */
 	struct rdmacm_id *ids; /* by number (rdmacm_ids.h); NULL: it has made none */
+	struct rdmacm_foretold *foretold; /* rdmacm_foretold.h; NULL: nothing yet */
 	LIST_ENTRY(rdmacm_file) link;
 	bool kept; /* in the keeper's list */
 	LIST_ENTRY(rdmacm_file) kept_link;
@@ -46,7 +48,7 @@ struct rdmacm_request {
 
 struct rdmacm_response {
 	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES];
+	uint8_t out[CM_ATTACH_BYTES + CM_ATTACH_FORETOLD];
 };
 
 /* With file->lock: the file that the request was given to is open yet, and no other one is it. */
@@ -59,9 +61,17 @@ static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 /* Its lock, as nobody has it: of a new one, or in the child of a fork. */
 void rdmacm_file_unlocked(struct rdmacm_file *file);
 
+/* --- rdmacm_layout.c */
+
 /* Where in a command the address for its response is; RDMACM_NOWHERE: it has none. */
 #define RDMACM_NOWHERE 0xffff
 uint32_t rdmacm_response_at(uint32_t command);
+/* Where the number of its ID is, or of its group. */
+uint32_t rdmacm_id_at(uint32_t command);
+/* That number. False: it has none, or is too short to say which. */
+bool rdmacm_id_of(const struct rdmacm_request *request, uint32_t *number);
+
+/* --- rdmacm.c */
 
 /* Has urxed run any command but GET_EVENT. 0, or a negative errno value. */
 int rdmacm_own(struct rdmacm_file *file, struct rdmacm_request *request,

@@ -114,45 +114,6 @@ static void set_side(struct rdmacm_file *file, uint32_t number, struct twin twin
 
 /* --- The kernel's commands */
 
-/* Where in a command the ID's number is. */
-static uint32_t id_at(uint32_t command)
-{
-	switch (command) {
-	case RDMA_USER_CM_CMD_DESTROY_ID:
-	case RDMA_USER_CM_CMD_LEAVE_MCAST: return offsetof(struct rdma_ucm_destroy_id, id);
-	case RDMA_USER_CM_CMD_BIND_IP: return offsetof(struct rdma_ucm_bind_ip, id);
-	case RDMA_USER_CM_CMD_BIND: return offsetof(struct rdma_ucm_bind, id);
-	case RDMA_USER_CM_CMD_RESOLVE_IP: return offsetof(struct rdma_ucm_resolve_ip, id);
-	case RDMA_USER_CM_CMD_RESOLVE_ADDR: return offsetof(struct rdma_ucm_resolve_addr, id);
-	case RDMA_USER_CM_CMD_RESOLVE_ROUTE: return offsetof(struct rdma_ucm_resolve_route, id);
-	case RDMA_USER_CM_CMD_QUERY_ROUTE:
-	case RDMA_USER_CM_CMD_QUERY: return offsetof(struct rdma_ucm_query, id);
-	case RDMA_USER_CM_CMD_CONNECT: return offsetof(struct rdma_ucm_connect, id);
-	case RDMA_USER_CM_CMD_LISTEN: return offsetof(struct rdma_ucm_listen, id);
-	case RDMA_USER_CM_CMD_ACCEPT: return offsetof(struct rdma_ucm_accept, id);
-	case RDMA_USER_CM_CMD_REJECT: return offsetof(struct rdma_ucm_reject, id);
-	case RDMA_USER_CM_CMD_DISCONNECT: return offsetof(struct rdma_ucm_disconnect, id);
-	case RDMA_USER_CM_CMD_INIT_QP_ATTR: return offsetof(struct rdma_ucm_init_qp_attr, id);
-	case RDMA_USER_CM_CMD_SET_OPTION: return offsetof(struct rdma_ucm_set_option, id);
-	case RDMA_USER_CM_CMD_NOTIFY: return offsetof(struct rdma_ucm_notify, id);
-	case RDMA_USER_CM_CMD_JOIN_IP_MCAST: return offsetof(struct rdma_ucm_join_ip_mcast, id);
-	case RDMA_USER_CM_CMD_JOIN_MCAST: return offsetof(struct rdma_ucm_join_mcast, id);
-	case RDMA_USER_CM_CMD_MIGRATE_ID: return offsetof(struct rdma_ucm_migrate_id, id);
-	default: return RDMACM_NOWHERE;
-	}
-}
-
-/* False: the command is too short to say which. */
-static bool id_of(const struct rdmacm_request *request, uint32_t *number)
-{
-	uint32_t at = id_at(request->command.command);
-
-	if (at == RDMACM_NOWHERE || request->command.in < at + sizeof(*number))
-		return false;
-	memcpy(number, request->in + at, sizeof(*number));
-	return true;
-}
-
 struct kernel_command {
 	struct rdma_ucm_cmd_hdr hdr;
 	uint8_t in[CM_ATTACH_BYTES];
@@ -184,7 +145,7 @@ static int kernel(struct rdmacm_file *file, const struct rdmacm_request *request
 	int rc;
 
 	memcpy(c.in, request->in, request->command.in);
-	rc = put(&c, id_at(command), &id, sizeof(id));
+	rc = put(&c, rdmacm_id_at(command), &id, sizeof(id));
 	if (!rc)
 		rc = put(&c, at, &address, sizeof(address));
 	if (rc)
@@ -510,7 +471,7 @@ int rdmacm_kernel_run(struct rdmacm_file *file, struct rdmacm_request *request,
 
 	if (request->command.command == RDMA_USER_CM_CMD_CREATE_ID)
 		return create_id(file, request, response);
-	if (!id_of(request, &number))
+	if (!rdmacm_id_of(request, &number))
 		return rdmacm_own(file, request, response);
 	twin = twin_of(file, number);
 	switch (request->command.command) {

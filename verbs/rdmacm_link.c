@@ -224,8 +224,10 @@ static bool converse(const struct rdmacm_file *file, const struct rdmacm_request
 	if (send(file->socket, request, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return false;
 	n = receive(file->socket, response, sizeof(*response));
-	return n >= (ssize_t)sizeof(response->reply) &&
-	       response->reply.out == n - (ssize_t)sizeof(response->reply);
+	return n >= (ssize_t)sizeof(response->reply) && response->reply.out <= CM_ATTACH_BYTES &&
+	       response->reply.foretold <= CM_ATTACH_FORETOLD &&
+	       response->reply.out + response->reply.foretold ==
+		       (size_t)n - sizeof(response->reply);
 }
 
 int rdmacm_link_ask(struct rdmacm_file *file, const struct rdmacm_request *request,

@@ -44,7 +44,7 @@ struct loop_program {
 
 struct loop_answer {
 	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES];
+	uint8_t out[CM_ATTACH_BYTES + CM_ATTACH_FORETOLD];
 };
 
 static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])

@@ -689,6 +689,75 @@ static void test_options(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* --- What comes with an event */
+
+/* Each answer is that which the question gets; returns how many there are. */
+static uint32_t check_foretold(const struct loop_program *p, uint32_t id)
+{
+	const struct loop_answer event = answer;
+	const uint8_t *at = event.out + event.reply.out, *end = at + event.reply.foretold;
+	struct rdma_ucm_query question = {.id = id};
+	struct cm_attach_answer head;
+	uint32_t n = 0;
+
+	for (; at < end; at += head.out, n++) {
+		memcpy(&head, at, sizeof(head));
+		at += sizeof(head);
+		question.option = head.what;
+		assert_int_equal(loop_command(&loop, p, head.command, &question, sizeof(question),
+					      CM_ATTACH_BYTES, &answer),
+				 0);
+		assert_int_equal(answer.reply.out, head.out);
+		assert_memory_equal(answer.out, at, head.out);
+		assert_int_equal(answer.reply.foretold, 0);
+	}
+	assert_ptr_equal(at, end);
+	return n;
+}
+
+static void test_foretold(void **state)
+{
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve(&a, id), 0);
+	get_event(&a, CMA_ADDR_RESOLVED);
+	assert_int_equal(check_foretold(&a, id), 2);
+	assert_int_equal(resolve_route(&a, id), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(check_foretold(&a, id), 2);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(check_foretold(&b, child), 6);
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(check_foretold(&a, id), 3);
+	assert_int_equal(accept_it(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	get_event(&b, CMA_ESTABLISHED);
+	assert_int_equal(check_foretold(&b, child), 0);
+}
+
+/* The ID of a request may have gone before its event was fetched. */
+static void test_foretold_of_nobody(void **state)
+{
+	uint32_t id, child;
+
+	(void)state;
+	listener(5);
+	id = client(RDMA_PS_TCP);
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = TAILQ_FIRST(&LIST_FIRST(&loop.ucma.files)->events)->child->id->number;
+	destroy(&b, child);
+	get_event(&b, CMA_CONNECT_REQUEST);
+	assert_int_equal(answer.reply.foretold, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -718,6 +787,8 @@ int main(void)
 		TEST(test_groups),
 		TEST(test_refusals),
 		TEST(test_options),
+		TEST(test_foretold),
+		TEST(test_foretold_of_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

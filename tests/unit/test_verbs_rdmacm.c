@@ -30,11 +30,13 @@
 #define NUMBER 7   /* of each ID */
 #define UID    0x1234
 #define TOKEN  0x777
+#define GUID   0x1122334455667788ull /* in answers that come with an event; 0 in others */
 
 static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
 static int listener;
 static atomic_int bell; /* urxed's end of the last descriptor's */
 static _Atomic uint64_t claimed;
+static atomic_uint lies; /* bytes more than there are, in what comes with events */
 
 static int setup(void **state)
 {
@@ -86,19 +88,54 @@ static void take_hello(int socket)
 		abort();
 }
 
-/* One connection: each command makes an ID. */
+struct foretold {
+	struct cm_attach_answer head;
+	struct rdma_ucm_query_addr_resp resp;
+};
+
+static void send_event(int socket)
+{
+	struct {
+		struct cm_attach_reply reply;
+		struct rdma_ucm_event_resp event;
+		struct foretold foretold;
+	} __attribute__((packed)) answer = {
+		.reply = {.out = sizeof(answer.event), .foretold = sizeof(answer.foretold)},
+		.event = {.id = NUMBER, .uid = UID},
+		.foretold = {.head = {.command = RDMA_USER_CM_CMD_QUERY,
+				      .what = RDMA_USER_CM_QUERY_ADDR,
+				      .out = sizeof(answer.foretold.resp) + atomic_load(&lies)},
+			     .resp = {.node_guid = GUID}},
+	};
+
+	send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+}
+
+/* One connection: GET_EVENT has an event, QUERY a device without a GUID, and all else an ID. */
 static void *serve(void *arg)
 {
 	struct {
 		struct cm_attach_reply reply;
 		struct rdma_ucm_create_id_resp resp;
 	} answer = {.reply = {.out = sizeof(answer.resp)}, .resp = {.id = NUMBER}};
-	char packet[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES];
+	struct {
+		struct cm_attach_reply reply;
+		struct rdma_ucm_query_addr_resp resp;
+	} asked = {.reply = {.out = sizeof(asked.resp)}};
+	struct {
+		struct cm_attach_command command;
+		uint8_t in[CM_ATTACH_BYTES];
+	} packet;
 	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	take_hello(socket);
-	while (recv(socket, packet, sizeof(packet), 0) > 0)
-		send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+	while (recv(socket, &packet, sizeof(packet), 0) > 0)
+		if (packet.command.command == RDMA_USER_CM_CMD_GET_EVENT)
+			send_event(socket);
+		else if (packet.command.command == RDMA_USER_CM_CMD_QUERY)
+			send(socket, &asked, sizeof(asked), MSG_NOSIGNAL);
+		else
+			send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
 	close(socket);
 	return arg;
 }
@@ -163,6 +200,30 @@ static void *wait_for_event(void *arg)
 	w->error = rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)) < 0 ? errno : 0;
 	atomic_store(&w->done, true);
 	return NULL;
+}
+
+static void fetch_event(void)
+{
+	struct waiter w = {.error = -1};
+	const uint8_t one = 1;
+
+	assert_int_equal(send(atomic_load(&bell), &one, sizeof(one), 0), 1);
+	wait_for_event(&w);
+	assert_int_equal(w.error, 0);
+}
+
+/* The GUID, which says who answers. */
+static uint64_t query(uint32_t id, uint32_t option, uint16_t room)
+{
+	struct rdma_ucm_query_addr_resp resp = {.node_guid = 1};
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_query query;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_QUERY, .in = sizeof(c.query), .out = room},
+	       .query = {.response = (uintptr_t)&resp, .id = id, .option = option}};
+
+	assert_int_equal(rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)), sizeof(c));
+	return resp.node_guid;
 }
 
 /* The system call in which the thread sleeps; -1: it runs. */
@@ -255,11 +316,77 @@ static void a_waiter_leaves_the_next_one_alone(void **state)
 	close_device(server);
 }
 
+#define ROOM sizeof(struct rdma_ucm_query_addr_resp)
+
+static void what_came_with_an_event_is_not_asked(void **state)
+{
+	pthread_t server;
+
+	(void)state;
+	open_device(&server);
+	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == 0);
+	fetch_event();
+	for (int i = 0; i < 2; i++)
+		assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == GUID);
+	assert_true(query(NUMBER + 1, RDMA_USER_CM_QUERY_ADDR, ROOM) == 0);
+	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_GID, ROOM) == 0);
+	/* Who has less room is told less, or that there is too little. */
+	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM - 8) == 0);
+	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == GUID);
+	close(atomic_load(&bell));
+	close_device(server);
+}
+
+/* Each command may change what there is to say, and so may have come whatever an event tells. */
+static void a_command_ends_what_came_with_an_event(void **state)
+{
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_notify notify;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_NOTIFY, .in = sizeof(c.notify)},
+	       .notify = {.id = NUMBER}};
+	pthread_t server;
+
+	(void)state;
+	open_device(&server);
+	fetch_event();
+	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == GUID);
+	assert_int_equal(rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)), sizeof(c));
+	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == 0);
+	fetch_event();
+	close(atomic_load(&bell));
+	close_device(server);
+	/* Nor has the next one that is opened what this one had. */
+	open_device(&server);
+	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == 0);
+	close(atomic_load(&bell));
+	close_device(server);
+}
+
+static void answers_longer_than_what_came_are_none(void **state)
+{
+	pthread_t server;
+
+	(void)state;
+	open_device(&server);
+	for (uint32_t i = 1; i; i <<= 1) {
+		atomic_store(&lies, i);
+		fetch_event();
+		assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, UINT16_MAX) == 0);
+	}
+	atomic_store(&lies, 0);
+	close(atomic_load(&bell));
+	close_device(server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closing_the_last_one_leaves_no_descriptor),
 		cmocka_unit_test(a_waiter_leaves_the_next_one_alone),
+		cmocka_unit_test(what_came_with_an_event_is_not_asked),
+		cmocka_unit_test(a_command_ends_what_came_with_an_event),
+		cmocka_unit_test(answers_longer_than_what_came_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

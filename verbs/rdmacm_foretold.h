@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Answers that came from urxed along with an event, to what programs ask next as a rule, so that
+ * it need not be asked. They hold until the ID's next command or event. Of an open device as many
+ * IDs have some as RDMACM_FORETOLD; for the others urxed is asked.
+ *
+ * All with file->lock.
+ */
+#ifndef URXE_VERBS_RDMACM_FORETOLD_H
+#define URXE_VERBS_RDMACM_FORETOLD_H
+
+#include "rdmacm_file.h"
+
+#define RDMACM_FORETOLD 64
+
+/* urxed has told an event. */
+void rdmacm_foretold_keep(struct rdmacm_file *file, const struct rdmacm_response *event);
+/* True: the answer is known, and in the response. */
+bool rdmacm_foretold_answer(const struct rdmacm_file *file, const struct rdmacm_request *request,
+			    struct rdmacm_response *response);
+/* urxed has done the command: what it may have changed is not known any more. */
+void rdmacm_foretold_done(struct rdmacm_file *file, const struct rdmacm_request *request);
+/* The device is closed. */
+void rdmacm_foretold_forget(struct rdmacm_file *file);
+
+#endif
