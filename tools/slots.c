@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +31,25 @@ struct slot {
 };
 
 static_assert(FIRST_AT % sizeof(struct slot) == 0, "no place crosses a page");
+static_assert(SLOTS_BYTES % sizeof(uint64_t) == 0, "data is whole words");
 
-/* FNV-1a */
+/* FNV-1a, of words: data is 0 behind its end. */
 static uint64_t sum_of(const struct slot *slot)
 {
-	const uint8_t *at = (const uint8_t *)&slot->size, *end = slot->data + slot->size;
-	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+	uint64_t sum = UINT64_C(0xcbf29ce484222325) ^ slot->size, word;
 
-	while (at < end)
-		sum = (sum ^ *at++) * UINT64_C(0x100000001b3);
+	for (uint32_t i = 0; i < slot->size; i += sizeof(word)) {
+		memcpy(&word, slot->data + i, sizeof(word));
+		sum = (sum ^ word) * UINT64_C(0x100000001b3);
+		sum ^= sum >> 32;
+	}
 	return sum;
+}
+
+/* What of a place is written: of one that nobody has only that. */
+static uint32_t written(uint32_t size)
+{
+	return (uint32_t)offsetof(struct slot, data) + size;
 }
 
 static off_t at(uint32_t place)
@@ -76,7 +86,8 @@ int slots_open(struct slots *s, const char *run_dir, const char *name, const cha
 	}
 	end = lseek(s->fd, 0, SEEK_END);
 	if (end > FIRST_AT)
-		s->n = (uint32_t)((end - FIRST_AT) / (off_t)sizeof(struct slot));
+		/* The last one need not be whole. */
+		s->n = (uint32_t)((end - FIRST_AT - 1) / (off_t)sizeof(struct slot)) + 1;
 	return 0;
 }
 
@@ -109,12 +120,12 @@ static void set_free(struct slots *s, uint32_t place)
 
 int slots_get(const struct slots *s, uint32_t place, void *data, uint32_t size)
 {
-	struct slot slot;
+	struct slot slot = {.size = 0};
 
 	if (place >= s->n)
 		return -ENODATA;
-	if (pread(s->fd, &slot, sizeof(slot), at(place)) != sizeof(slot) || slot.size != size ||
-	    slot.sum != sum_of(&slot))
+	if (pread(s->fd, &slot, written(size), at(place)) != (ssize_t)written(size) ||
+	    slot.size != size || slot.sum != sum_of(&slot))
 		return -ENOENT;
 	memcpy(data, slot.data, size);
 	return 0;
@@ -122,7 +133,7 @@ int slots_get(const struct slots *s, uint32_t place, void *data, uint32_t size)
 
 static void write_slot(const struct slots *s, uint32_t place, const struct slot *slot)
 {
-	if (pwrite(s->fd, slot, sizeof(*slot), at(place)) != sizeof(*slot))
+	if (pwrite(s->fd, slot, written(slot->size), at(place)) != (ssize_t)written(slot->size))
 		log_line("cannot write to the record of rdma_cm: %s", strerror(errno));
 }
 

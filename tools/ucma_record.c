@@ -6,7 +6,7 @@
 
 #include "ucma.h"
 
-#define FORMAT "urxed rdma_cm 1"
+#define FORMAT "urxed rdma_cm 2"
 #define NOBODY UINT32_MAX /* no number */
 
 enum saved_type { SAVED_FILE = 1, SAVED_ID, SAVED_GROUP, SAVED_EVENT };

@@ -575,11 +575,29 @@ static int ask_next_hop(struct vnic_driver *nic, void *question)
 	return vnic_driver_resolve(nic, q->sgid_index, q->dgid, q->hop);
 }
 
+/* True: the destination is this host, of which the port says enough. */
+static bool is_here(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
+{
+	const struct vnic_attach_gid *gids = port.who.port.gids;
+	bool here = false;
+
+	port_lock();
+	if (!port.gone && sgid_index < VNIC_ATTACH_GIDS && gids[sgid_index].valid)
+		for (int i = 0; i < VNIC_ATTACH_GIDS && !here; i++)
+			here = gids[i].valid && !memcmp(gids[i].raw, dgid, sizeof(gids[i].raw));
+	if (here) {
+		*hop = (struct vnic_next_hop){.hop_limit = 0};
+		memcpy(hop->mac, port.who.mac, sizeof(hop->mac));
+	}
+	port_unlock();
+	return here;
+}
+
 int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
 	struct next_hop_question question = {sgid_index, dgid, hop};
 
-	return ask_daemon(ask_next_hop, &question);
+	return is_here(sgid_index, dgid, hop) ? 0 : ask_daemon(ask_next_hop, &question);
 }
 
 /* 0: a block is wanted; 1: there are free numbers. */

@@ -491,29 +491,42 @@ static int reply(const struct rdmacm_request *request, const struct rdmacm_respo
 	return user_write(address, response->out, response->reply.out);
 }
 
+/* A command as write(2) got it: 0, and what it is to be; all is read at once, as that is dear. */
+static int take_command(struct rdmacm_request *request, uint64_t buf, size_t count)
+{
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		uint8_t in[CM_ATTACH_BYTES];
+	} written;
+	int rc;
+
+	if (count < sizeof(written.hdr))
+		return -EINVAL;
+	rc = user_read(&written, buf, count < sizeof(written) ? count : sizeof(written));
+	if (rc)
+		return rc;
+	if (written.hdr.in + sizeof(written.hdr) > count || written.hdr.in > CM_ATTACH_BYTES)
+		return -EINVAL;
+	request->command = (struct cm_attach_command){
+		.command = written.hdr.cmd, .in = written.hdr.in, .out = written.hdr.out};
+	memcpy(request->in, written.in, written.hdr.in);
+	return 0;
+}
+
 static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count)
 {
-	struct rdmacm_request request = {.opening = file->opening};
-	struct rdma_ucm_cmd_hdr hdr;
+	struct rdmacm_request request;
 	struct rdmacm_response response;
 	int rc;
 
-	if (count < sizeof(hdr))
-		return -EINVAL;
-	rc = user_read(&hdr, buf, sizeof(hdr));
+	request.opening = file->opening;
+	rc = take_command(&request, buf, count);
 	if (rc)
 		return rc;
-	if (hdr.in + sizeof(hdr) > count || hdr.in > CM_ATTACH_BYTES)
-		return -EINVAL;
-	request.command.command = hdr.cmd;
-	request.command.in = hdr.in;
-	request.command.out = hdr.out;
-	rc = user_read(request.in, buf + sizeof(hdr), hdr.in);
-	if (!rc)
-		rc = run(file, fd, &request, &response);
+	rc = run(file, fd, &request, &response);
 	if (!rc)
 		rc = reply(&request, &response);
-	log_debug("rdma_cm %s: %s", name_of(hdr.cmd), rc ? strerror(-rc) : "ok");
+	log_debug("rdma_cm %s: %s", name_of(request.command.command), rc ? strerror(-rc) : "ok");
 	return rc;
 }
 
