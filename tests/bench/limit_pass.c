@@ -39,16 +39,6 @@ static void copy(uint8_t *to, const uint8_t *from, size_t len)
 	__asm__ volatile("" : : "r"(to) : "memory"); /* the copy has to happen */
 }
 
-static uint8_t *message_of(size_t size)
-{
-	uint8_t *message = malloc(size);
-
-	if (!message)
-		err(1, "malloc");
-	memset(message, 0x5a, size);
-	return message;
-}
-
 static size_t packet_len(size_t size, size_t at)
 {
 	return size - at < PACKET ? size - at : PACKET;
@@ -57,7 +47,7 @@ static size_t packet_len(size_t size, size_t at)
 static void take_out(void *argument)
 {
 	const struct pass *pass = argument;
-	uint8_t *sink = message_of(pass->size);
+	uint8_t *sink = limit_buffer(pass->size);
 	volatile uint32_t crc = 0;
 	uint64_t packet = 0;
 
@@ -93,7 +83,7 @@ static void wait_all_empty(const struct pass *pass)
 
 static double put_in(const struct pass *pass)
 {
-	uint8_t *source = message_of(pass->size);
+	uint8_t *source = limit_buffer(pass->size);
 	volatile uint32_t crc = 0;
 	uint64_t packet = 0;
 	double start = 0;

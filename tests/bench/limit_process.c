@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define CALLS   UINT64_C(100000)
-#define COPIED  (UINT64_C(1) << 30) /* bytes, for one figure */
-#define WAKINGS 20000
+#define COPIED  (UINT64_C(1) << 30) /* bytes, for one figure, if that are less than CALLS */
+#define WAKINGS 5000
 
 typedef ssize_t transfer_fn(pid_t pid, const struct iovec *local, unsigned long n_local,
 			    const struct iovec *remote, unsigned long n_remote,
@@ -40,13 +40,10 @@ static pid_t sleeper(const struct iovec *memory)
 /* Seconds for a call. */
 static double transfer(size_t size, uint64_t calls, transfer_fn *move)
 {
-	struct iovec memory = {malloc(size), size};
+	struct iovec memory = {limit_buffer(size), size};
 	pid_t child;
 	double start;
 
-	if (!memory.iov_base)
-		err(1, "malloc");
-	memset(memory.iov_base, 0x5a, size);
 	child = sleeper(&memory);
 	waitpid(child, NULL, WUNTRACED);
 	start = bench_now();
@@ -67,8 +64,10 @@ double limit_vm_write(const struct bench_cpus *cpus, size_t size)
 
 double limit_vm_read(const struct bench_cpus *cpus, size_t size)
 {
+	const uint64_t calls = COPIED / size;
+
 	(void)cpus;
-	return (double)size / transfer(size, COPIED / size, process_vm_readv);
+	return (double)size / transfer(size, calls < CALLS ? calls : CALLS, process_vm_readv);
 }
 
 static void pass(int from, int to)

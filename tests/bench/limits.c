@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE 4096
+
 static const struct limit {
 	const char *name;
 	double (*measure)(const struct bench_cpus *cpus, size_t size);
@@ -18,6 +20,16 @@ static const struct limit {
 	{"wakeup", limit_wakeup},     {"vm_write", limit_vm_write}, {"memcpy", limit_memcpy},
 	{"copy_crc", limit_copy_crc}, {"pass_crc", limit_pass_crc}, {"vm_read", limit_vm_read},
 };
+
+uint8_t *limit_buffer(size_t size)
+{
+	const size_t whole = (size + PAGE - 1) / PAGE * PAGE;
+	uint8_t *buffer = aligned_alloc(PAGE, whole);
+
+	if (!buffer)
+		err(1, "aligned_alloc");
+	return memset(buffer, 0x5a, whole);
+}
 
 static const struct limit *find(const char *name, size_t len)
 {

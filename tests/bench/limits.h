@@ -4,8 +4,15 @@
 #define URXE_BENCH_LIMITS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "two.h"
+
+/*
+ * Memory of a message of `size` bytes that has been written to, as perftest has it: whole pages.
+ * The caller frees it.
+ */
+uint8_t *limit_buffer(size_t size);
 
 /* Times, one way, in seconds. `size` is of a message in bytes where it means anything. */
 double limit_bounce(const struct bench_cpus *cpus, size_t size);
