@@ -13,8 +13,8 @@ import json
 import os
 import sys
 
-from measure import Limit, Unavailable
-from host import Failure, Host, SKIP
+from measure import Limit, SECONDS, Unavailable
+from host import Failure, Host, SKIP, until
 import machine_rows
 import rows as host_rows
 from machines import Machines
@@ -51,6 +51,29 @@ class Cable(Veth):
             raise
 
 
+class Bridge:
+    """A namespace with a bridge, for interfaces that programs make."""
+
+    NAME = 'br0'
+
+    def __init__(self):
+        self.namespace = Namespace()
+        self.namespace.ip('link', 'add', self.NAME, 'up', 'type', 'bridge')
+
+    def plug(self, interface):
+        until(SECONDS, lambda: self.has(interface), lambda: f'no interface {interface}')
+        self.namespace.ip('link', 'set', interface, 'master', self.NAME, 'up')
+
+    def has(self, interface):
+        return f' {interface}: ' in self.namespace.ip('link', 'show')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.namespace.close()
+
+
 class Bench:
     """What figures are measured on: the CPUs, one host, and pairs of hosts by their uplink."""
 
@@ -70,6 +93,8 @@ class Bench:
             return self.stack.enter_context(Host(self.build, daemon=False))
         if os.getuid():
             raise Unavailable('only root has network namespaces')
+        if uplink == 'bridge':
+            return self.stack.enter_context(Bridge())
         if uplink.startswith('cable '):
             return self.stack.enter_context(Cable(int(uplink.split()[1])))
         return self.stack.enter_context(Veth(self.build, uplink, host_rows.VETH_MTU[uplink]))

@@ -9,7 +9,6 @@ import os
 import re
 import resource
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
 import report  # noqa: E402
-from host import Failure, Pair, Program, free_port, succeed, until, wait_listening  # noqa: E402
+from host import Failure, Pair, Program, free_port, succeed, wait_listening  # noqa: E402
 
 SECONDS = 120  # for one figure
 
@@ -66,15 +65,16 @@ class Given:
 class Limit:
     """What tests/bench/limits.c measures of the machine, in less than a fifth of a second."""
 
-    def __init__(self, name):
+    def __init__(self, name, ways=1):
         self.name = name
+        self.ways = ways  # 2: there and back
 
     def measure(self, bench):
         argv = [os.path.join(bench.build, 'tests/bench/limits'), *map(str, bench.cpus), self.name]
         result = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
         if result.returncode:
             raise Unavailable(result.stderr.strip())
-        return json.loads(result.stdout)[self.name]
+        return json.loads(result.stdout)[self.name] * self.ways
 
 
 class Hooks:
@@ -244,35 +244,6 @@ class Qperf:
             server.kill()
         # tcp_lat:, then "latency = 12300", in nanoseconds
         return float(client.output().split('=')[1].split()[0]) * 1e-9
-
-
-class Station:
-    """A figure of `urxe bench` over a cable: engine and port in one thread at each end."""
-
-    def __init__(self, port, mtu, figure):
-        self.port = port
-        self.mtu = mtu
-        self.figure = figure
-
-    def start(self, bench, end, *arguments):
-        cable = bench.place(f'cable {self.mtu}')
-        return Program([*cable.namespaces[end].prefix(), 'taskset', '-c', str(bench.cpus[end]),
-                        os.path.join(bench.build, 'tools/urxe'), 'bench', '--port', self.port,
-                        *arguments], os.environ)
-
-    def measure(self, bench):
-        listener = self.start(bench, 0, '--listen')
-        try:
-            until(SECONDS, lambda: listener.output() or not listener.running(), listener.describe)
-            client = self.start(bench, 1, '--json')
-            if client.wait(SECONDS):
-                raise Unavailable(client.errors().strip())
-            # It takes its XDP program off the interface when it may.
-            listener.kill(signal.SIGTERM)
-            succeed(listener, SECONDS)
-        finally:
-            listener.kill()
-        return self.figure(json.loads(client.output()))
 
 
 class PerSecond:

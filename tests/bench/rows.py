@@ -2,13 +2,15 @@
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
 from measure import (Alone, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined, Limit,
-                     Perftest, PerSecond, Qperf, Station, Ucx)
+                     Perftest, PerSecond, Qperf, Ucx)
+from station import Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
 # A path MTU of RoCE with its headers, in which TCP has hardly more in a segment: 4,148 and 2,148 bytes.
 # The most that af_xdp has on veth is 3000.
 VETH_MTU = {'af_packet': 4200, 'af_xdp': 2200}
+CABLE_MTU = VETH_MTU | {'tap': 1500}  # where TCP has a veth cable, and urxe two taps and a bridge
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
 PAIRS = 32  # of processes
@@ -17,18 +19,27 @@ TCP = 'latency', 'bandwidth', 'bytes for a CPU second'  # beside urxe on a cable
 # What stands beside urxe: name -> how it is measured.
 PEERS = {
     'cache line, one way': Limit('bounce'),
+    'cache line, there and back': Limit('bounce', ways=2),
     'DPDK ring, one way': Limit('ring'),
     'process_vm_writev, 2 B': Limit('vm_write:2'),
-    'TCP loopback, polled': Limit('tcp:2'),
+    'TCP loopback, polled, one way': Limit('tcp:2'),
+    'TCP loopback, polled, there and back': Limit('tcp:2', ways=2),
     'eventfd wake-up': Limit('wakeup'),
-    'process_vm_readv, 1 MiB': Limit('vm_read:1048576'),
     '4 KiB': Given(4096),
     'UCX tcp, put': Ucx('tcp', '-t ucp_put_lat -s 2 -n 20000', '50.0_percentile_lat'),
     'UCX tcp, tag': Ucx('tcp', '-t tag_lat -s 2 -n 20000', '50.0_percentile_lat'),
-    'UCX tcp, get': Ucx('tcp', '-t ucp_get -s 2 -n 20000', '50.0_percentile_lat'),
+    # It takes a millisecond.
+    'UCX tcp, get': Ucx('tcp', '-t ucp_get -s 2 -w 50 -n 500', '50.0_percentile_lat'),
+    'UCX tcp, fetch-and-add': Ucx('tcp', '-t ucp_fadd -s 8 -n 20000', '50.0_percentile_lat'),
     'UCX shared memory, put': Ucx(SHARED, '-t ucp_put_lat -s 2 -n 100000', '50.0_percentile_lat'),
     'UCX shared memory, tag': Ucx(SHARED, '-t tag_lat -s 2 -n 100000', '50.0_percentile_lat'),
     'UCX shared memory, get': Ucx(SHARED, '-t ucp_get -s 2 -n 100000', '50.0_percentile_lat'),
+    'UCX shared memory, fetch-and-add': Ucx(SHARED, '-t ucp_fadd -s 8 -n 100000',
+                                            '50.0_percentile_lat'),
+    'UCX tcp, put, 8 B': Ucx('tcp', '-t ucp_put_bw -s 8 -n 100000', 'overall_mr'),
+    'UCX tcp, tag, 8 B': Ucx('tcp', '-t tag_bw -s 8 -n 100000', 'overall_mr'),
+    'UCX shared memory, put, 8 B': Ucx(SHARED, '-t ucp_put_bw -s 8 -n 10000000', 'overall_mr'),
+    'UCX shared memory, tag, 8 B': Ucx(SHARED, '-t tag_bw -s 8 -n 10000000', 'overall_mr'),
 }
 
 
@@ -40,6 +51,7 @@ def messages(size):
 def add_bandwidth_peers():
     for name, size in SIZES.items():
         PEERS[f'memcpy, {name}'] = Limit(f'memcpy:{size}')
+        PEERS[f'process_vm_readv, {name}'] = Limit(f'vm_read:{size}')
         PEERS[f'copy + CRC-32, {name}'] = Limit(f'copy_crc:{size}')
         PEERS[f'ring of copies + CRC-32, two cores, {name}'] = Limit(f'pass_crc:{size}')
         PEERS[f'TCP loopback, {name}'] = Iperf(size)
@@ -69,55 +81,51 @@ def in_packets(group, name, unit, argv, figure, beside):
 
 
 def latency_rows():
-    tcp = 'TCP loopback, polled'
+    """Of READs and atomics it is that of request and response, of the others one way."""
+    line, tcp = 'cache line', 'TCP loopback, polled'
+    one_way, both_ways = [[f'{limit}, {ways}' for limit in (line, tcp)]
+                          for ways in ('one way', 'there and back')]
     for name, argv, beside in [
             ('write latency, 2 B', 'ib_write_lat -s 2 -n 20000',
-             ['process_vm_writev, 2 B', 'cache line, one way', tcp, 'UCX shared memory, put']),
+             ['process_vm_writev, 2 B', *one_way, 'UCX tcp, put', 'UCX shared memory, put']),
             ('send latency, 2 B', 'ib_send_lat -s 2 -n 20000',
-             ['cache line, one way', 'DPDK ring, one way', tcp, 'UCX tcp, tag',
-              'UCX shared memory, tag']),
+             [*one_way, 'DPDK ring, one way', 'UCX tcp, tag', 'UCX shared memory, tag']),
             ('read latency, 2 B', 'ib_read_lat -s 2 -n 20000',
-             ['process_vm_writev, 2 B', 'cache line, one way', tcp, 'UCX shared memory, get']),
+             ['process_vm_writev, 2 B', *one_way, *both_ways, 'UCX tcp, get',
+              'UCX shared memory, get']),
             ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 20000',
-             ['cache line, one way', tcp]),
+             [*one_way, *both_ways, 'UCX tcp, fetch-and-add', 'UCX shared memory, fetch-and-add']),
             ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
-    for operation, peer in ('write', 'put'), ('read', 'get'):
+    for operation, peer, limits in ('write', 'put', one_way), ('read', 'get', one_way + both_ways):
         yield in_packets('latency', f'{operation} latency, 2 B', 's',
                          f'ib_{operation}_lat -s 2 -n 2000', report.latency,
-                         ['cache line, one way', tcp, f'UCX tcp, {peer}'])
-
-
-def direct_bandwidth_row(operation, name, argv):
-    beside = [f'{peer}, {name}' for peer in ('memcpy', 'TCP loopback', 'UCX shared memory')]
-    if name == '1 MiB':
-        beside.append('process_vm_readv, 1 MiB')
-    return Row('bandwidth', f'{operation} bandwidth, {name}', 'B/s',
-               Perftest(argv, report.bandwidth), beside)
+                         [*limits, f'UCX tcp, {peer}'])
 
 
 def bandwidth_rows():
-    for operation in ('write', 'send', 'read'):
-        for name, size in SIZES.items():
+    """Rows of one size follow each other: they share what takes seconds to measure."""
+    for name, size in SIZES.items():
+        both, direct, packets = [[f'{peer}, {name}' for peer in peers] for peers in (
+            ('TCP loopback', 'UCX tcp', 'UCX shared memory'), ('memcpy', 'process_vm_readv'),
+            ('copy + CRC-32', 'ring of copies + CRC-32, two cores', 'memcpy'))]
+        for operation in ('write', 'send', 'read'):
+            what = f'{operation} bandwidth, {name}'
             argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
-            beside = [f'{peer}, {name}' for peer in (
-                'copy + CRC-32', 'ring of copies + CRC-32, two cores', 'memcpy', 'TCP loopback',
-                'UCX tcp', 'UCX shared memory')]
             if operation == 'send':  # always in packets
-                yield Row('bandwidth', f'send bandwidth, {name}', 'B/s',
-                          Perftest(argv, report.bandwidth), beside)
+                yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth), packets + both)
                 continue
-            yield direct_bandwidth_row(operation, name, argv)
-            yield in_packets('bandwidth', f'{operation} bandwidth, {name}', 'B/s', argv,
-                             report.bandwidth, beside)
+            yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth), direct + both)
+            yield in_packets('bandwidth', what, 'B/s', argv, report.bandwidth, packets + both)
 
 
 def rate_rows():
-    for operation in ('write', 'send'):
+    for operation, peer in ('write', 'put'), ('send', 'tag'):
         argv = f'ib_{operation}_bw -s 8 -n 200000 -t 128 -N'
-        yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate))
+        beside = [f'UCX {transport}, {peer}, 8 B' for transport in ('tcp', 'shared memory')]
+        yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate), beside)
         if operation == 'write':
-            yield in_packets('rate', 'write rate, 8 B', '/s', argv, report.message_rate, [])
+            yield in_packets('rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
 
 
 def network_rows():
@@ -168,22 +176,33 @@ def scale_rows():
                   Joined(f'scale {what} {SCALE[-1]}'), ['4 KiB'])
 
 
+def station_rows(where, cable, latency, bandwidth, cost):
+    """With what stands beside each."""
+    for name, unit, figure, beside in [
+            ('send latency, 2 B', 's', lambda found: found['send_latency_s'], latency),
+            ('write bandwidth, 64 KiB', 'B/s', lambda found: found['write_bytes_per_s'], bandwidth),
+            ('write bytes for a CPU second, 64 KiB', 'B/s', lambda found:
+             found['write_bytes_per_s'] / (2 * found['processor_share']), cost)]:
+        yield Row('cable', f'{name}, {where}', unit, Station(cable, figure), beside)
+
+
 def cable_rows():
     """Engine and port in one thread at each end, without a daemon. Both poll: two processors."""
-    for kind, mtu in VETH_MTU.items():
+    for kind, mtu in CABLE_MTU.items():
         cable = f'cable {mtu}'
-        latency, bandwidth, cost = [f'TCP {what}, cable, MTU {mtu}' for what in TCP]
+        peers = latency, bandwidth, cost = [f'TCP {what}, cable, MTU {mtu}' for what in TCP]
         PEERS[latency] = Qperf(2, cable)
         PEERS[bandwidth] = Iperf(65536, cable)
         PEERS[cost] = Iperf(65536, cable, per_second=True)
-        for name, unit, figure, peer in [
-                ('send latency, 2 B', 's', lambda found: found['send_latency_s'], latency),
-                ('write bandwidth, 64 KiB', 'B/s', lambda found: found['write_bytes_per_s'],
-                 bandwidth),
-                ('write bytes for a CPU second, 64 KiB', 'B/s', lambda found:
-                 found['write_bytes_per_s'] / (2 * found['processor_share']), cost)]:
-            yield Row('cable', f'{name}, cable, {kind}', unit,
-                      Station(f'{kind}:eth0', mtu, figure), [peer])
+        yield from station_rows(f'cable, {kind}', Taps() if kind == 'tap' else Veth(kind, mtu),
+                                *[[peer] for peer in peers])
+    cost = 'TCP loopback bytes for a CPU second, 64 KiB'
+    PEERS[cost] = Iperf(65536, per_second=True)
+    yield from station_rows(
+        'memif', Memif(),
+        ['cache line, one way', 'DPDK ring, one way', 'TCP loopback, polled, one way'],
+        ['copy + CRC-32, 64 KiB', 'ring of copies + CRC-32, two cores, 64 KiB', 'TCP loopback, 64 KiB'],
+        [cost])
 
 
 def cost_rows():
