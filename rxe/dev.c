@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <rxe/fetch.h>
+
 #include "ahead.h"
 #include "cq.h"
 #include "direct.h"
@@ -16,6 +18,9 @@
 
 /* Frames that a QP may send before the others get their turn. */
 #define BURST 16
+
+/* Bytes from which on a frame is worth being asked for before its turn. */
+#define LARGE_FRAME 1024
 
 #define PATH_MTU_MIN 256
 #define PATH_MTU_MAX 4096
@@ -153,6 +158,16 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
 	return &dev->counters;
 }
 
+/*
+ * The ICRC is the first to read a frame, which the sender's core has written just now. What it
+ * would wait for is on its way while the frame before is worked on.
+ */
+static void fetch_large(const struct urxe_frame *frame)
+{
+	if (frame->len >= LARGE_FRAME)
+		urxe_fetch(frame->data, frame->len);
+}
+
 /* Of more QPs than caches hold. */
 static void input_ahead(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n)
 {
@@ -172,8 +187,11 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
 		input_ahead(dev, frames, n);
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + 1 < n)
+			fetch_large(&frames[i + 1]);
 		recv_frame(dev, &frames[i]);
+	}
 }
 
 /* News of congestion cannot wait; then responses, which free the peer's resources. */
