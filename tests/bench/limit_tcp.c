@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* TCP over loopback, both ends polling: what a program without RDMA has at its best. */
+/* TCP, both ends polling: what a program without RDMA has at its best. */
 #include "limits.h"
+#include "tcp_latency.h"
 
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -55,24 +58,40 @@ static int no_delay(int fd)
 	return fd;
 }
 
-/* Two ends of one connection. */
-static void connect_pair(int fds[2])
+/* A socket of this network namespace or that one; a socket stays where it was made. */
+static int socket_in(const char *netns)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(at);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int fd;
 
-	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&at, len) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&at, &len) ||
-	    connect(fds[0], (struct sockaddr *)&at, len))
-		err(1, "TCP over loopback");
+	if (netns) {
+		fd = open(netns, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || setns(fd, CLONE_NEWNET))
+			err(1, "%s", netns);
+		close(fd);
+	}
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	return no_delay(fd);
+}
+
+/* Two ends of one connection. */
+static void connect_pair(int fds[2], struct in_addr address, const char *netns)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = address};
+	socklen_t len = sizeof(at);
+	int listener = socket_in(NULL);
+
+	if (bind(listener, (struct sockaddr *)&at, len) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&at, &len))
+		err(1, "TCP");
+	fds[0] = socket_in(netns);
+	if (connect(fds[0], (struct sockaddr *)&at, len))
+		err(1, "TCP");
 	fds[1] = no_delay(accept(listener, NULL, NULL));
-	no_delay(fds[0]);
 	close(listener);
 }
 
-double limit_tcp(const struct bench_cpus *cpus, size_t size)
+double tcp_latency(const struct bench_cpus *cpus, size_t size, struct in_addr address,
+		   const char *netns)
 {
 	struct end own = {.size = size, .message = calloc(1, size)}, other = own;
 	double start = 0;
@@ -81,7 +100,7 @@ double limit_tcp(const struct bench_cpus *cpus, size_t size)
 
 	if (!own.message)
 		err(1, "calloc");
-	connect_pair(fds);
+	connect_pair(fds, address, netns);
 	own.fd = fds[0];
 	other.fd = fds[1];
 	child = bench_child(cpus, reply, &other);
@@ -97,4 +116,9 @@ double limit_tcp(const struct bench_cpus *cpus, size_t size)
 	close(fds[1]);
 	free(own.message);
 	return start / ROUNDS / 2;
+}
+
+double limit_tcp(const struct bench_cpus *cpus, size_t size)
+{
+	return tcp_latency(cpus, size, (struct in_addr){htonl(INADDR_LOOPBACK)}, NULL);
 }

@@ -77,6 +77,23 @@ class Limit:
         return json.loads(result.stdout)[self.name] * self.ways
 
 
+class PolledTcp(Limit):
+    """TCP's latency where urxe's frames go, by tests/bench/tcp.c; both ends poll."""
+
+    def __init__(self, size, uplink):
+        super().__init__('tcp')
+        self.size = size
+        self.uplink = uplink
+
+    def measure(self, bench):
+        here, there = bench.place(self.uplink).namespaces
+        _, address = bench.prefixes(self.uplink)
+        program = Program([*here.prefix(), built(bench, self.name), *map(str, bench.cpus),
+                           str(self.size), address, f'/proc/{there.pid}/ns/net'], os.environ)
+        succeed(program, SECONDS)
+        return float(program.output())
+
+
 class Hooks:
     """
     What a call costs a program that knows nothing of verbs, by tests/bench/hooks.c: under `urxe run`,

@@ -2,7 +2,7 @@
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
 from measure import (Alone, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined, Limit,
-                     Perftest, PerSecond, Qperf, Ucx)
+                     Perftest, PerSecond, PolledTcp, Qperf, Ucx)
 from station import Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
@@ -57,8 +57,9 @@ def add_bandwidth_peers():
         PEERS[f'TCP loopback, {name}'] = Iperf(size)
         PEERS[f'UCX tcp, {name}'] = Ucx('tcp', f'-t tag_bw -s {size} -n {messages(size)}',
                                         'overall_bw')
-        PEERS[f'UCX shared memory, {name}'] = Ucx(
-            SHARED, f'-t tag_bw -s {size} -n {messages(size)}', 'overall_bw')
+        for test, what in ('tag_bw', ''), ('ucp_put_bw', ', put'), ('ucp_get', ', get'):
+            PEERS[f'UCX shared memory{what}, {name}'] = Ucx(
+                SHARED, f'-t {test} -s {size} -n {messages(size)}', 'overall_bw')
 
 
 add_bandwidth_peers()
@@ -109,13 +110,15 @@ def bandwidth_rows():
         both, direct, packets = [[f'{peer}, {name}' for peer in peers] for peers in (
             ('TCP loopback', 'UCX tcp', 'UCX shared memory'), ('memcpy', 'process_vm_readv'),
             ('copy + CRC-32', 'ring of copies + CRC-32, two cores', 'memcpy'))]
-        for operation in ('write', 'send', 'read'):
+        for operation, peer in ('write', 'put'), ('send', 'tag'), ('read', 'get'):
             what = f'{operation} bandwidth, {name}'
             argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
             if operation == 'send':  # always in packets
                 yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth), packets + both)
                 continue
-            yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth), direct + both)
+            # UCX's go to memory that it has made itself, and shares.
+            yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth),
+                      [*direct, *both, f'UCX shared memory, {peer}, {name}'])
             yield in_packets('bandwidth', what, 'B/s', argv, report.bandwidth, packets + both)
 
 
@@ -131,11 +134,13 @@ def rate_rows():
 def network_rows():
     for uplink in ('af_packet', 'af_xdp'):
         latency, bandwidth, cost = [f'TCP {what}, veth, {uplink}' for what in TCP]
-        PEERS[latency] = Qperf(2, uplink)
+        polled = f'{latency}, polled'
+        PEERS[latency], PEERS[polled] = Qperf(2, uplink), PolledTcp(2, uplink)
         PEERS[bandwidth] = Iperf(65536, uplink)
         PEERS[cost] = Iperf(65536, uplink, per_second=True)
         yield Row('network', f'send latency, 2 B, veth, {uplink}', 's',
-                  Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink), [latency])
+                  Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink),
+                  [latency, polled])
         yield Row('network', f'write bandwidth, 64 KiB, veth, {uplink}', 'B/s',
                   Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), [bandwidth])
         yield Row('network', f'write bytes for a CPU second, 64 KiB, veth, {uplink}', 'B/s',
@@ -190,12 +195,13 @@ def cable_rows():
     """Engine and port in one thread at each end, without a daemon. Both poll: two processors."""
     for kind, mtu in CABLE_MTU.items():
         cable = f'cable {mtu}'
-        peers = latency, bandwidth, cost = [f'TCP {what}, cable, MTU {mtu}' for what in TCP]
-        PEERS[latency] = Qperf(2, cable)
+        latency, bandwidth, cost = [f'TCP {what}, cable, MTU {mtu}' for what in TCP]
+        polled = f'{latency}, polled'
+        PEERS[latency], PEERS[polled] = Qperf(2, cable), PolledTcp(2, cable)
         PEERS[bandwidth] = Iperf(65536, cable)
         PEERS[cost] = Iperf(65536, cable, per_second=True)
         yield from station_rows(f'cable, {kind}', Taps() if kind == 'tap' else Veth(kind, mtu),
-                                *[[peer] for peer in peers])
+                                [latency, polled], [bandwidth], [cost])
     cost = 'TCP loopback bytes for a CPU second, 64 KiB'
     PEERS[cost] = Iperf(65536, per_second=True)
     yield from station_rows(
