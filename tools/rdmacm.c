@@ -104,6 +104,7 @@ uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 	gsi_run(&r->gsi, now);
 	next = ucma_tick(&r->ucma, now);
 	gsi_run(&r->gsi, now);
+	ucma_settle(&r->ucma);
 	return next;
 }
 

@@ -50,53 +50,6 @@ bool ucma_may_have_id(const struct ucma_file *asker)
 	return share_allows(asker->user, own, total, CMA_IDS);
 }
 
-static bool ring(const struct ucma_file *file)
-{
-	const uint8_t one = 1;
-
-	return send(file->bell, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
-}
-
-static void enqueue(struct ucma_file *file, struct ucma_event *event)
-{
-	TAILQ_INSERT_TAIL(&file->events, event, link);
-	event->ctx->events++;
-	event->order = file->ucma->last_event++;
-	event->place = SLOTS_NONE;
-	ucma_record_event(event);
-	if (file->owed || !ring(file))
-		file->owed++;
-}
-
-static void take_off(struct ucma_file *file, struct ucma_event *event)
-{
-	TAILQ_REMOVE(&file->events, event, link);
-	event->ctx->events--;
-	slots_drop(&file->ucma->slots, event->place);
-}
-
-/* Takes off an event that is not fetched: 1 where its packet is out. */
-static uint32_t withdraw(struct ucma_file *file, struct ucma_event *event)
-{
-	take_off(file, event);
-	if (!file->owed)
-		return 1;
-	file->owed--;
-	return 0;
-}
-
-struct ucma_event *ucma_event_next(struct ucma_file *file)
-{
-	struct ucma_event *event = TAILQ_FIRST(&file->events);
-
-	/* The caller has taken a packet, so there is room for one. */
-	while (file->owed && ring(file))
-		file->owed--;
-	if (event)
-		take_off(file, event);
-	return event;
-}
-
 /* The first event that counts as an ID's. */
 static struct ucma_event *event_of(const struct ucma_ctx *ctx)
 {
@@ -111,18 +64,16 @@ static struct ucma_event *event_of(const struct ucma_ctx *ctx)
 }
 
 /* With a request that nobody fetched goes its ID. */
-static uint32_t drop_event(struct ucma_file *file, struct ucma_event *event)
+static void drop_event(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_ctx *child = event->child;
-	uint32_t n = withdraw(file, event), of_child;
 
+	ucma_event_withdraw(file, event);
 	free(event);
 	if (!child)
-		return n;
+		return;
 	child->request = NULL;
-	file = child->file == file ? file : NULL;
-	of_child = ucma_ctx_destroy(child);
-	return file ? n + of_child : n;
+	ucma_ctx_destroy(child);
 }
 
 static void forget_group(struct ucma_group *group)
@@ -132,17 +83,18 @@ static void forget_group(struct ucma_group *group)
 	free(group);
 }
 
-uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
+void ucma_ctx_destroy(struct ucma_ctx *ctx)
 {
 	struct ucma_event *event;
 	struct ucma_group *group;
-	uint32_t n = 0;
 
 	/* A program may name an ID that it was not told of yet. */
-	if (ctx->request)
+	if (ctx->request) {
 		ctx->request->child = NULL;
+		ucma_event_changed(ctx->request->ctx->file, ctx->request);
+	}
 	while ((event = event_of(ctx)))
-		n += drop_event(ctx->file, event);
+		drop_event(ctx->file, event);
 	while ((group = LIST_FIRST(&ctx->groups)))
 		forget_group(group);
 	if (ctx->id)
@@ -153,14 +105,12 @@ uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx)
 	LIST_REMOVE(ctx, link);
 	ctx->file->n_ctxs--;
 	free(ctx);
-	return n;
 }
 
-uint32_t ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
+void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 {
 	struct ucma_file *from = ctx->file;
 	struct ucma_event *event, *next;
-	uint32_t n = 0;
 
 	LIST_REMOVE(ctx, link);
 	from->n_ctxs--;
@@ -171,10 +121,9 @@ uint32_t ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 		next = TAILQ_NEXT(event, link);
 		if (event->ctx != ctx)
 			continue;
-		n += withdraw(from, event);
-		enqueue(to, event);
+		ucma_event_withdraw(from, event);
+		ucma_event_add(to, event);
 	}
-	return n;
 }
 
 /* --- Groups */
@@ -198,7 +147,7 @@ struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uin
 	ucma_fill_join(&event->resp, ctx->id, mgid);
 	event->resp.uid = uid;
 	event->resp.id = group->number;
-	enqueue(ctx->file, event);
+	ucma_event_add(ctx->file, event);
 	return group;
 }
 
@@ -214,19 +163,17 @@ struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number
 	return NULL;
 }
 
-uint32_t ucma_group_leave(struct ucma_group *group)
+void ucma_group_leave(struct ucma_group *group)
 {
 	struct ucma_file *file = group->ctx->file;
 	struct ucma_event *event, *next;
-	uint32_t n = 0;
 
 	for (event = TAILQ_FIRST(&file->events); event; event = next) {
 		next = TAILQ_NEXT(event, link);
 		if (event->group == group)
-			n += drop_event(file, event);
+			drop_event(file, event);
 	}
 	forget_group(group);
-	return n;
 }
 
 struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token)
@@ -257,7 +204,7 @@ static void on_event(struct cma_id *id, const struct cma_event *cma_event)
 	ucma_fill_event(&event->resp, id, cma_event);
 	event->resp.uid = ctx->uid;
 	event->resp.id = id->number;
-	enqueue(ctx->file, event);
+	ucma_event_add(ctx->file, event);
 }
 
 static bool on_request(struct cma_id *listener, struct cma_id *id, const struct cma_event *request)
@@ -283,7 +230,7 @@ static bool on_request(struct cma_id *listener, struct cma_id *id, const struct 
 	ucma_fill_event(&event->resp, id, request);
 	event->resp.uid = ctx->uid;
 	event->resp.id = id->number;
-	enqueue(ctx->file, event);
+	ucma_event_add(ctx->file, event);
 	return true;
 }
 
@@ -330,6 +277,8 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	u->limit = share_connections(CMA_IDS);
 	u->listen_fd = u->epoll_fd = -1;
 	u->claims_until = now + UCMA_CLAIM_NS;
+	/* Later than all of an earlier daemon's: it had not one every nanosecond. */
+	u->last_event = now + 1;
 	rc = ucma_record_open(u, run_dir);
 	if (!rc)
 		rc = listen_at(u, run_dir);
@@ -351,8 +300,7 @@ void ucma_file_close(struct ucma_file *file)
 		ucma_ctx_destroy(ctx);
 	slots_drop(&u->slots, file->place);
 	LIST_REMOVE(file, link);
-	if (file->bell >= 0)
-		close(file->bell);
+	ucma_bell_close(file);
 	if (file->fd >= 0) {
 		close(file->fd);
 		u->n--;
@@ -504,12 +452,12 @@ static void hand_over(struct ucma_file *file, struct ucma_file *by)
 	(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_MOD, by->fd, &ev);
 	file->fd = by->fd;
 	file->bell = by->bell;
+	ucma_fetched(file, by->fetched);
 	LIST_REMOVE(by, link);
 	free(by);
 	LIST_FOREACH(ctx, &file->ctxs, link)
 	cma_ask_again(ctx->id);
-	while (file->owed && ring(file))
-		file->owed--;
+	ucma_bell_want(file);
 }
 
 /*
@@ -555,6 +503,7 @@ static int welcome(struct ucma_file *file, const void *message, int len,
 	came->fds[0] = -1;
 	if (!hello.token)
 		return begin(file);
+	file->fetched = hello.fetched;
 	file->claims = find_awaited(file, hello.token);
 	if (file->claims)
 		return claim(file);
@@ -564,13 +513,12 @@ static int welcome(struct ucma_file *file, const void *message, int len,
 
 struct answer {
 	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES + CM_ATTACH_FORETOLD];
+	uint8_t out[CM_ATTACH_BYTES];
 };
 
 static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 {
 	const struct cm_attach_command *request = (const void *)message;
-	uint8_t foretold[CM_ATTACH_FORETOLD];
 	struct answer answer;
 	struct ucma_command c;
 	int status;
@@ -584,18 +532,15 @@ static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 				  .token = request->token,
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
-									     : CM_ATTACH_BYTES,
-				  .foretold = foretold};
+									     : CM_ATTACH_BYTES};
+	ucma_fetched(file, request->fetched);
 	status = ucma_run(&c);
-	ucma_record_touched(file->ucma);
-	answer.reply = (struct cm_attach_reply){.status = status,
-						.out = c.out_len,
-						.withdrawn = c.withdrawn,
-						.foretold = c.foretold_len};
-	memcpy(answer.out + c.out_len, foretold, c.foretold_len);
+	/* First, so that who asks is not without an event that is withdrawn to come again. */
+	ucma_settle(file->ucma);
+	answer.reply = (struct cm_attach_reply){
+		.status = status, .out = c.out_len, .withdrawn = c.withdrawn};
 	/* It asks once it has its answer, so there is room. */
-	return message_send(file->fd, &answer, sizeof(answer.reply) + c.out_len + c.foretold_len,
-			    NULL, 0);
+	return message_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
 }
 
 static void file_event(struct ucma_file *file)
@@ -627,9 +572,10 @@ void ucma_input(struct ucma *u, uint64_t now)
 	for (i = 0; i < n; i++) {
 		if (events[i].data.ptr == u)
 			accept_all(u);
-		else
+		else if (!ucma_bell_event(u, events[i].data.ptr))
 			file_event(events[i].data.ptr);
 	}
+	ucma_settle(u);
 }
 
 /* --- What is due */
@@ -688,6 +634,6 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 	u->cma.now = now;
 	look = await_claims(u);
 	next = cma_tick(&u->cma, now);
-	ucma_record_touched(u);
+	ucma_settle(u);
 	return look < next ? look : next;
 }

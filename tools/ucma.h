@@ -63,6 +63,7 @@ struct ucma_event {
 	struct rdma_ucm_event_resp resp;
 	uint64_t order; /* counts up */
 	uint32_t place; /* on record */
+	bool rung;      /* its packet is out */
 	TAILQ_ENTRY(ucma_event) link;
 };
 TAILQ_HEAD(ucma_event_list, ucma_event);
@@ -70,9 +71,14 @@ TAILQ_HEAD(ucma_event_list, ucma_event);
 /* An open device. */
 struct ucma_file {
 	struct ucma *ucma;
-	int fd;        /* of commands; -1: whose it was may still claim it */
-	int bell;      /* -1 before the hello; a packet for each event */
-	uint32_t owed; /* packets that did not fit */
+	int fd;                  /* of commands; -1: whose it was may still claim it */
+	int bell;                /* -1 before the hello; a packet for each event */
+	uint32_t rung;           /* events whose packets are out, the first ones */
+	struct ucma_event *owed; /* the next one; NULL: all are out */
+	uint32_t stale; /* packets that are out and are to be taken back, of this command's doing */
+	bool to_ring;   /* it is in the list of those */
+	bool crowded;   /* the bell has no room, and is watched for it */
+	uint64_t fetched; /* by the hello of who claims a file */
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
@@ -85,6 +91,7 @@ struct ucma_file {
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
 	LIST_ENTRY(ucma_file) link;
+	LIST_ENTRY(ucma_file) ring_link;
 };
 LIST_HEAD(ucma_file_list, ucma_file);
 
@@ -110,7 +117,8 @@ struct ucma {
 	struct ucma_file_list files;
 	struct slots slots;
 	struct ucma_ctx_list touched;
-	uint64_t last_event;   /* its order */
+	struct ucma_file_list ringing; /* that have events for which no packet is out */
+	uint64_t last_event;           /* its order */
 	uint64_t claims_until; /* when files that nobody has claimed go; UINT64_MAX: there are none
 				*/
 	uint64_t look_at;      /* when to look which of those processes have ended */
@@ -133,19 +141,33 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now);
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
 /* Whether the file's user may have another ID: each has a share of CMA_IDS. */
 bool ucma_may_have_id(const struct ucma_file *asker);
-/* Destroys the ID, too; returns how many of its events will not be fetched any more. */
-uint32_t ucma_ctx_destroy(struct ucma_ctx *ctx);
-/* The event that is fetched next; NULL: there is none. The caller frees it. */
-struct ucma_event *ucma_event_next(struct ucma_file *file);
-/* Moves an ID and its events; returns how many will not be fetched where they were. */
-uint32_t ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
+/* Destroys the ID, too. */
+void ucma_ctx_destroy(struct ucma_ctx *ctx);
+/* Moves an ID and its events. */
+void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
 /* Joins an ID to a group; its event follows. NULL: no memory. */
 struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16]);
 /* NULL: there is none, or it is another program's. */
 struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number);
-/* Returns how many of its events will not be fetched any more. */
-uint32_t ucma_group_leave(struct ucma_group *group);
+void ucma_group_leave(struct ucma_group *group);
 struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token);
+
+/* --- ucma_bell.c: events on their way. */
+/* The event is there from now on. */
+void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
+/* It is not any more, and nobody has fetched it; the caller frees it. */
+void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
+/* Its packet would tell what is not so any more. */
+void ucma_event_changed(struct ucma_file *file, const struct ucma_event *event);
+/* The program has fetched all up to that one. */
+void ucma_fetched(struct ucma_file *file, uint64_t order);
+/* The file has another bell, or more events. */
+void ucma_bell_want(struct ucma_file *file);
+/* What is new on record, and then the packets of all events that are. */
+void ucma_settle(struct ucma *u);
+/* epoll has something for a bell: `what` of its event. False: that is none. */
+bool ucma_bell_event(struct ucma *u, void *what);
+void ucma_bell_close(struct ucma_file *file);
 
 /* --- ucma_record.c: what is there on record, so that it survives the daemon. */
 int ucma_record_open(struct ucma *u, const char *run_dir);
@@ -171,8 +193,6 @@ struct ucma_command {
 	uint32_t out_size;
 	uint32_t out_len;   /* what there is of it; set by the command */
 	uint32_t withdrawn; /* likewise */
-	uint8_t *foretold;  /* CM_ATTACH_FORETOLD of room; for GET_EVENT alone */
-	uint32_t foretold_len;
 };
 
 /* --- ucma_cmd.c: 0, or a negative errno value. */

@@ -127,7 +127,9 @@ static int destroy_id(struct ucma_command *c)
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;
-	c->withdrawn = ucma_ctx_destroy(ctx);
+	c->file->stale = 0;
+	ucma_ctx_destroy(ctx);
+	c->withdrawn = c->file->stale;
 	return reply(c, &response, sizeof(response));
 }
 
@@ -151,7 +153,9 @@ static int migrate_id(struct ucma_command *c)
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;
-	c->withdrawn = ucma_ctx_move(ctx, c->file);
+	from.file->stale = 0;
+	ucma_ctx_move(ctx, c->file);
+	c->withdrawn = from.file->stale;
 	return reply(c, &response, sizeof(response));
 }
 
@@ -504,7 +508,9 @@ static int leave_mcast(struct ucma_command *c)
 	if (!group)
 		return -ENOENT;
 	response.events_reported = group->events_reported;
-	c->withdrawn = ucma_group_leave(group);
+	c->file->stale = 0;
+	ucma_group_leave(group);
+	c->withdrawn = c->file->stale;
 	return reply(c, &response, sizeof(response));
 }
 
@@ -571,30 +577,11 @@ static int set_option(struct ucma_command *c)
 
 /* --- Events */
 
+/* What the program has fetched is known by now. */
 static int get_event(struct ucma_command *c)
 {
-	struct ucma_event *event;
-	int rc;
-
-	if (c->out_size < UP_TO(rdma_ucm_event_resp, reserved))
-		return -ENOSPC;
-	event = ucma_event_next(c->file);
-	if (!event)
-		return -EAGAIN;
-	event->ctx->events_reported++;
-	ucma_touch(event->ctx);
-	if (event->group) {
-		event->group->events_reported++;
-		ucma_record_group(event->group);
-	}
-	if (event->resp.event == CMA_CONNECT_REQUEST)
-		event->ctx->backlog++;
-	if (event->child)
-		event->child->request = NULL;
-	rc = reply(c, &event->resp, sizeof(event->resp));
-	c->foretold_len = ucma_foretell(event, c->foretold);
-	free(event);
-	return rc;
+	(void)c;
+	return 0;
 }
 
 /* --- All */

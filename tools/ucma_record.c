@@ -206,7 +206,7 @@ static void insert(struct ucma_file *file, struct ucma_event *event)
 		TAILQ_INSERT_AFTER(&file->events, before, event, link);
 	else
 		TAILQ_INSERT_HEAD(&file->events, event, link);
-	file->owed++;
+	file->owed = TAILQ_FIRST(&file->events);
 }
 
 static int recall_event(struct ucma *u, uint32_t place, const struct saved *saved)

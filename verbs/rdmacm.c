@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,7 +180,7 @@ static const char *name_of(uint32_t command)
 	return command < sizeof(names) / sizeof(names[0]) ? names[command] : "unknown";
 }
 
-/* With the lock. Packets of events that nobody can fetch any more. */
+/* With the lock. Packets that come again, or nobody is to fetch any more. */
 static void take_back(struct rdmacm_file *file, uint32_t n)
 {
 	uint8_t byte;
@@ -197,9 +198,9 @@ static int exchange(struct rdmacm_file *file, const struct rdmacm_request *reque
 	if (!rdmacm_foretold_answer(file, request, response)) {
 		rc = rdmacm_link_ask(file, request, response);
 		rdmacm_foretold_done(file, request);
+		if (!rc)
+			take_back(file, response->reply.withdrawn);
 	}
-	if (!rc && request->command.command != RDMA_USER_CM_CMD_MIGRATE_ID)
-		take_back(file, response->reply.withdrawn);
 	pthread_mutex_unlock(&file->lock);
 	return rc ? rc : response->reply.status;
 }
@@ -229,37 +230,60 @@ struct rdmacm_file *rdmacm_migrated_from(const struct rdmacm_request *request)
 	return rdmacm_lookup((int)migrate.fd);
 }
 
-static uint32_t links_of(struct rdmacm_file *file)
+/*
+ * With the lock. What was fetched is known to urxed afterwards. -EIO: there is none any more, or
+ * the file is not that one any more.
+ */
+static int tell_fetched(struct rdmacm_file *file, unsigned int opening)
 {
-	uint32_t links;
+	const struct rdmacm_request request = {.command = {.command = RDMA_USER_CM_CMD_GET_EVENT},
+					       .opening = opening};
+	struct rdmacm_response response;
 
-	pthread_mutex_lock(&file->lock);
-	links = file->links;
-	pthread_mutex_unlock(&file->lock);
-	return links;
+	return rdmacm_link_ask(file, &request, &response);
+}
+
+/*
+ * Both locks, the second one without waiting for it, so that two that take them the other way round
+ * do not wait for each other. Nobody fetches an event meanwhile that goes from one to the other.
+ */
+static int lock_both(struct rdmacm_file *from, struct rdmacm_file *file)
+{
+	for (;;) {
+		int rc;
+
+		pthread_mutex_lock(&from->lock);
+		rc = tell_fetched(from, from->opening);
+		if (!rc && (from == file || !pthread_mutex_trylock(&file->lock)))
+			return 0;
+		pthread_mutex_unlock(&from->lock);
+		if (rc)
+			return rc;
+		sched_yield();
+	}
 }
 
 static int migrate(struct rdmacm_file *file, struct rdmacm_request *request,
 		   struct rdmacm_response *response)
 {
 	struct rdmacm_file *from = rdmacm_migrated_from(request);
-	uint32_t links;
 	int rc;
 
 	if (!from)
 		return -EINVAL;
-	links = links_of(from);
-	request->command.token = from->token;
-	rc = exchange(file, request, response);
+	rc = lock_both(from, file);
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&from->lock);
+	request->command.token = from->token;
+	rc = rdmacm_link_ask(file, request, response);
 	rdmacm_foretold_done(from, request);
-	/* Another urxed has rung for what was left alone. */
-	if (from->links == links)
+	rdmacm_foretold_done(file, request);
+	if (!rc)
 		take_back(from, response->reply.withdrawn);
+	if (from != file)
+		pthread_mutex_unlock(&file->lock);
 	pthread_mutex_unlock(&from->lock);
-	return 0;
+	return rc ? rc : response->reply.status;
 }
 
 /*
@@ -300,51 +324,82 @@ static int await_packet(int fd)
 	return n < 0 ? -errno : 0;
 }
 
-/* With the lock. -EAGAIN: there is none; -EIO: there will be none. */
-static int take_packet(struct rdmacm_file *file, const struct rdmacm_request *request)
-{
-	uint8_t byte;
-	ssize_t n;
+/* An event's packet. */
+struct packet {
+	struct cm_attach_event head;
+	uint8_t bytes[CM_ATTACH_BYTES + CM_ATTACH_FORETOLD];
+};
 
-	if (!rdmacm_is_open(file, request))
-		return -EIO;
-	n = recv(file->reader, &byte, sizeof(byte), MSG_DONTWAIT);
-	return n > 0 ? 0 : n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
+static bool is_whole(const struct packet *packet, size_t n)
+{
+	const struct cm_attach_event *head = &packet->head;
+
+	return n >= sizeof(*head) && head->out >= offsetof(struct rdma_ucm_event_resp, reserved) &&
+	       head->out <= CM_ATTACH_BYTES && head->foretold <= CM_ATTACH_FORETOLD &&
+	       n == sizeof(*head) + head->out + head->foretold;
 }
 
-/* Each packet stands for an event, but another thread may just have made it go. */
+/* With the lock. -EAGAIN: there is none; -EIO: there will be none. */
+static int take_packet(struct rdmacm_file *file, const struct rdmacm_request *request,
+		       struct packet *packet)
+{
+	ssize_t n;
+
+	do {
+		if (!rdmacm_is_open(file, request))
+			return -EIO;
+		n = recv(file->reader, packet, sizeof(*packet), MSG_DONTWAIT);
+		if (n <= 0 || !is_whole(packet, (size_t)n))
+			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
+	} while (packet->head.order <= file->fetched);
+	file->fetched = packet->head.order;
+	return 0;
+}
+
+static uint32_t id_of_event(const struct packet *packet)
+{
+	struct rdma_ucm_event_resp event;
+
+	memcpy(&event, packet->bytes, offsetof(struct rdma_ucm_event_resp, param));
+	return event.id;
+}
+
+/* Another thread may just have made it go, or fetched it. */
 static int fetch(struct rdmacm_file *file, const struct rdmacm_request *request,
 		 struct rdmacm_response *response)
 {
+	struct packet packet;
 	int rc;
 
 	pthread_mutex_lock(&file->lock);
-	do {
-		rc = take_packet(file, request);
-		if (rc)
-			break;
-		rc = rdmacm_link_ask(file, request, response);
-		if (!rc)
-			rc = response->reply.status;
-	} while (rc == -EAGAIN);
-	if (!rc)
-		rdmacm_foretold_keep(file, response);
+	rc = take_packet(file, request, &packet);
+	if (!rc) {
+		rdmacm_foretold_keep(file, id_of_event(&packet), packet.bytes + packet.head.out,
+				     packet.head.foretold);
+		if (packet.head.tell)
+			(void)tell_fetched(file, request->opening);
+	}
 	pthread_mutex_unlock(&file->lock);
-	return rc;
+	if (rc)
+		return rc;
+	response->reply = (struct cm_attach_reply){.out = packet.head.out < request->command.out
+								  ? packet.head.out
+								  : request->command.out};
+	memcpy(response->out, packet.bytes, packet.head.out);
+	return 0;
 }
 
-/* The descriptor to wait at, or -1: not to wait. */
+/* fd: the descriptor to wait at, or -1: not to wait. */
 static int own_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
 	int rc;
 
-	do {
-		rc = fd < 0 ? 0 : await_packet(fd);
+	while ((rc = fetch(file, request, response)) == -EAGAIN && fd >= 0) {
+		rc = await_packet(fd);
 		if (rc)
 			return rc;
-		rc = fetch(file, request, response);
-	} while (fd >= 0 && rc == -EAGAIN);
+	}
 	if (!rc)
 		rdmacm_ids_done(file, request, response);
 	return rc;

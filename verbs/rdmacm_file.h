@@ -26,7 +26,7 @@ struct rdmacm_file {
 	int bell;   /* the other end, urxed's too; -1: there will be none any more */
 	bool over;  /* urxed has gone for good */
 	uint64_t lost_at;     /* clock_monotonic; when urxed went last, 0: never */
-	uint32_t links;       /* to urxeds that came after the first */
+	uint64_t fetched;     /* the order of the last event, as cm/attach.h has it */
 	pthread_cond_t found; /* another urxed, or none */
 	int kernel;           /* the kernel's own rdma_cm; -1: it has none */
 	atomic_uint turn;     /* whose events were asked for last */
@@ -48,7 +48,7 @@ struct rdmacm_request {
 
 struct rdmacm_response {
 	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES + CM_ATTACH_FORETOLD];
+	uint8_t out[CM_ATTACH_BYTES];
 };
 
 /* With file->lock: the file that the request was given to is open yet, and no other one is it. */

@@ -46,19 +46,17 @@ static struct answers *place(struct rdmacm_file *file)
 	return &file->foretold->at[file->foretold->next++ % RDMACM_FORETOLD];
 }
 
-void rdmacm_foretold_keep(struct rdmacm_file *file, const struct rdmacm_response *event)
+void rdmacm_foretold_keep(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes, uint32_t len)
 {
-	struct rdma_ucm_event_resp resp;
 	struct answers *answers;
 
-	memcpy(&resp, event->out, sizeof(resp));
-	drop(file, resp.id);
-	answers = event->reply.foretold ? place(file) : NULL;
+	drop(file, id);
+	answers = len ? place(file) : NULL;
 	if (!answers)
 		return;
-	answers->number = resp.id;
-	answers->len = event->reply.foretold;
-	memcpy(answers->bytes, event->out + event->reply.out, answers->len);
+	answers->number = id;
+	answers->len = len;
+	memcpy(answers->bytes, bytes, len);
 }
 
 /* Both commands look alike, but for what the last field is called. */

@@ -13,8 +13,9 @@
 
 #define RDMACM_FORETOLD 64
 
-/* urxed has told an event. */
-void rdmacm_foretold_keep(struct rdmacm_file *file, const struct rdmacm_response *event);
+/* An event of the ID was fetched, with so many bytes of answers. */
+void rdmacm_foretold_keep(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes,
+			  uint32_t len);
 /* True: the answer is known, and in the response. */
 bool rdmacm_foretold_answer(const struct rdmacm_file *file, const struct rdmacm_request *request,
 			    struct rdmacm_response *response);

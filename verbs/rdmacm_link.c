@@ -59,9 +59,10 @@ static ssize_t receive(int socket, void *packet, size_t size)
 	return n;
 }
 
-static int send_hello(int socket, uint64_t token, int bell)
+static int send_hello(int socket, const struct rdmacm_file *file)
 {
-	struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION, .token = token};
+	struct cm_attach_hello hello = {
+		.version = CM_ATTACH_VERSION, .token = file->token, .fetched = file->fetched};
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
@@ -72,21 +73,21 @@ static int send_hello(int socket, uint64_t token, int bell)
 				   .msg_control = &control,
 				   .msg_controllen = sizeof(control)};
 
-	memcpy(CMSG_DATA(&control.header), &bell, sizeof(bell));
+	memcpy(CMSG_DATA(&control.header), &file->bell, sizeof(file->bell));
 	return sendmsg(socket, &msg, MSG_NOSIGNAL) == sizeof(hello) ? 0 : -ECONNRESET;
 }
 
 /* A connection to urxed, and its token in the place of that which is claimed, or 0. */
-static int greet(uint64_t *token, int bell)
+static int greet(struct rdmacm_file *file)
 {
 	struct cm_attach_welcome w = {.status = -ECONNRESET};
 	int fd = connect_daemon(), rc;
 
 	if (fd < 0)
 		return fd;
-	rc = send_hello(fd, *token, bell);
+	rc = send_hello(fd, file);
 	if (!rc && receive(fd, &w, sizeof(w)) == sizeof(w))
-		*token = w.status ? *token : w.token;
+		file->token = w.status ? file->token : w.token;
 	if (!rc)
 		rc = w.status;
 	if (!rc)
@@ -101,10 +102,10 @@ int rdmacm_link_open(struct rdmacm_file *file)
 {
 	int rc;
 
-	file->token = 0;
+	file->token = file->fetched = 0;
 	file->lost_at = 0;
 	file->over = false;
-	rc = greet(&file->token, file->bell);
+	rc = greet(file);
 	if (rc < 0)
 		return rc;
 	file->socket = rc;
@@ -146,7 +147,7 @@ static void give_up(struct rdmacm_file *file, int rc)
 	pthread_cond_broadcast(&file->found);
 }
 
-/* What rang before rings again. */
+/* What was not fetched comes again. */
 static void empty(const struct rdmacm_file *file)
 {
 	uint8_t byte;
@@ -161,7 +162,7 @@ void rdmacm_link_look(struct rdmacm_file *file)
 
 	if (clock_monotonic() - file->lost_at < outage_patience()) {
 		empty(file);
-		rc = greet(&file->token, file->bell);
+		rc = greet(file);
 	}
 	if (rc == -EPERM || rc == -EPROTO || rc == -ETIME) {
 		give_up(file, rc);
@@ -170,7 +171,6 @@ void rdmacm_link_look(struct rdmacm_file *file)
 	if (rc < 0)
 		return;
 	file->socket = rc;
-	file->links++;
 	rdmacm_keeper_watch(file);
 	log_info("rdma_cm goes on with another urxed");
 	pthread_cond_broadcast(&file->found);
@@ -218,16 +218,17 @@ static int find(struct rdmacm_file *file, const struct rdmacm_request *request)
 static bool converse(const struct rdmacm_file *file, const struct rdmacm_request *request,
 		     struct rdmacm_response *response)
 {
-	uint32_t len = (uint32_t)sizeof(request->command) + request->command.in;
+	struct cm_attach_command command = request->command;
+	struct iovec iov[] = {{&command, sizeof(command)}, {(void *)request->in, command.in}};
+	const struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 	ssize_t n;
 
-	if (send(file->socket, request, len, MSG_NOSIGNAL) != (ssize_t)len)
+	command.fetched = file->fetched;
+	if (sendmsg(file->socket, &msg, MSG_NOSIGNAL) != (ssize_t)(sizeof(command) + command.in))
 		return false;
 	n = receive(file->socket, response, sizeof(*response));
-	return n >= (ssize_t)sizeof(response->reply) && response->reply.out <= CM_ATTACH_BYTES &&
-	       response->reply.foretold <= CM_ATTACH_FORETOLD &&
-	       response->reply.out + response->reply.foretold ==
-		       (size_t)n - sizeof(response->reply);
+	return n >= (ssize_t)sizeof(response->reply) &&
+	       response->reply.out == n - (ssize_t)sizeof(response->reply);
 }
 
 int rdmacm_link_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
@@ -235,13 +236,7 @@ int rdmacm_link_ask(struct rdmacm_file *file, const struct rdmacm_request *reque
 {
 	int rc;
 
-	while (!(rc = find(file, request))) {
-		if (converse(file, request, response))
-			return 0;
+	while (!(rc = find(file, request)) && !converse(file, request, response))
 		rdmacm_link_lost(file);
-		/* The packet that stood for the event was of the urxed before. */
-		if (request->command.command == RDMA_USER_CM_CMD_GET_EVENT)
-			return -EAGAIN;
-	}
 	return rc;
 }

@@ -15,8 +15,7 @@ void rdmacm_link_close(struct rdmacm_file *file);
 
 /*
  * With file->lock, which is free while another urxed is looked for: a command and its answer. 0, or
- * -EAGAIN: it was GET_EVENT, and there was another urxed; -EIO: there is none any more, or the
- * file is not that one any more.
+ * -EIO: there is none any more, or the file is not that one any more.
  */
 int rdmacm_link_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
 		    struct rdmacm_response *response);

@@ -24,7 +24,7 @@ static uint8_t next(struct input *in)
 }
 
 /* A command, all 0 but for some bytes. IDs are small, so a byte of script may well name one. */
-static void command(struct loop *l, const struct loop_program *p, struct input *in)
+static void command(struct loop *l, struct loop_program *p, struct input *in)
 {
 	uint8_t bytes[512] = {0}, number = next(in) % 32, n = next(in) % 16;
 	uint16_t size = (uint16_t)(next(in) * 2);
@@ -36,6 +36,8 @@ static void command(struct loop *l, const struct loop_program *p, struct input *
 
 		bytes[at % sizeof(bytes)] = next(in);
 	}
+	/* Whatever it says that it has fetched, only it suffers. */
+	p->fetched = next(in) ? p->fetched : (uint64_t)next(in) << next(in) % 64;
 	rc = loop_command(l, p, number, bytes, size, next(in) * 4u, &answer);
 	require(rc <= 0 && rc > -4096);
 	require(answer.reply.out <= CM_ATTACH_BYTES);

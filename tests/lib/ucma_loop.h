@@ -17,9 +17,10 @@
 #include "rundir.h"
 #include "ucma.h"
 
-#define LOOP_QPN    0x1000u /* the first that the programs hold, */
-#define LOOP_QPNS   0x1000u
-#define LOOP_FLYING 1024
+#define LOOP_QPN     0x1000u /* the first that the programs hold, */
+#define LOOP_QPNS    0x1000u
+#define LOOP_FLYING  1024
+#define LOOP_RESTART 1000000 /* ns that it takes */
 
 struct loop {
 	char dir[32];
@@ -40,11 +41,17 @@ struct loop_program {
 	int fd;   /* of commands */
 	int bell; /* of events */
 	uint64_t token;
+	uint64_t fetched; /* the order of the last event */
 };
 
 struct loop_answer {
 	struct cm_attach_reply reply;
-	uint8_t out[CM_ATTACH_BYTES + CM_ATTACH_FORETOLD];
+	uint8_t out[CM_ATTACH_BYTES];
+};
+
+struct loop_event {
+	struct cm_attach_event head;
+	uint8_t bytes[sizeof(struct rdma_ucm_event_resp) + CM_ATTACH_FORETOLD];
 };
 
 static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
@@ -104,6 +111,7 @@ static inline void loop_restart(struct loop *l)
 {
 	ucma_close(&l->ucma, l->dir);
 	l->n = 0;
+	l->now += LOOP_RESTART;
 	loop_begin(l);
 }
 
@@ -131,6 +139,7 @@ static void loop_run(struct loop *l)
 	for (uint32_t i = 0; i < l->n; i++)
 		cma_input(&l->ucma.cma, l->now, &l->flying[i].path, l->flying[i].mad);
 	l->n = 0;
+	ucma_settle(&l->ucma);
 }
 
 static void loop_pass(struct loop *l, uint64_t ns)
@@ -153,7 +162,8 @@ static int loop_connect(struct loop *l)
 /* Says hello, with a bell; a token is that of an earlier daemon's program. */
 static void loop_hello(struct loop *l, struct loop_program *p)
 {
-	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION, .token = p->token};
+	const struct cm_attach_hello hello = {
+		.version = CM_ATTACH_VERSION, .token = p->token, .fetched = p->fetched};
 	int pair[MESSAGE_FDS];
 
 	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
@@ -204,7 +214,8 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	struct {
 		struct cm_attach_command command;
 		uint8_t in[CM_ATTACH_BYTES];
-	} request = {.command = {.command = command, .in = in_size, .out = out}};
+	} request = {
+		.command = {.command = command, .in = in_size, .out = out, .fetched = p->fetched}};
 	uint32_t len = (uint32_t)sizeof(request.command) + in_size;
 	struct message_extras extras;
 
@@ -216,6 +227,32 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	require(message_recv(p->fd, answer, sizeof(*answer), &extras) >=
 		(int)sizeof(answer->reply));
 	return answer->reply.status;
+}
+
+/* Fetches the next event. False: there is none. */
+static inline bool loop_fetch(struct loop *l, struct loop_program *p, struct loop_event *event)
+{
+	ssize_t n;
+
+	ucma_input(&l->ucma, l->now);
+	n = recv(p->bell, event, sizeof(*event), MSG_DONTWAIT);
+	if (n < 0)
+		return false;
+	require(n >= (ssize_t)sizeof(event->head));
+	require(event->head.out == sizeof(struct rdma_ucm_event_resp));
+	require(n - (ssize_t)sizeof(event->head) == event->head.out + event->head.foretold);
+	require(event->head.order > p->fetched);
+	p->fetched = event->head.order;
+	return true;
+}
+
+/* Takes withdrawn packets back. */
+static inline void loop_take_back(const struct loop_program *p, uint32_t n)
+{
+	uint8_t byte;
+
+	while (n--)
+		require(recv(p->bell, &byte, sizeof(byte), MSG_DONTWAIT) == sizeof(byte));
 }
 
 #endif

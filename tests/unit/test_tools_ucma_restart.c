@@ -93,6 +93,27 @@ static void test_events(void **state)
 	get_event(&a, CMA_CONNECT_RESPONSE);
 }
 
+/* Of which the daemon had not heard. */
+static void test_fetched_events(void **state)
+{
+	uint32_t first, second;
+
+	(void)state;
+	first = create(&a, RDMA_PS_TCP, 0xa);
+	second = create(&a, RDMA_PS_TCP, 0xa);
+	assert_int_equal(resolve(&a, first), 0);
+	assert_int_equal(resolve(&a, second), 0);
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, first);
+	restart();
+	assert_int_equal(get_event(&a, CMA_ADDR_RESOLVED).id, second);
+	restart();
+	expect_no_event(&a);
+	assert_int_equal(resolve_route(&a, second), 0);
+	get_event(&a, CMA_ROUTE_RESOLVED);
+	assert_int_equal(destroy(&a, first), 1);
+	assert_int_equal(destroy(&a, second), 2);
+}
+
 static void test_group(void **state)
 {
 	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10};
@@ -284,10 +305,18 @@ static void test_damaged_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_connection),   TEST(test_request_under_way),     TEST(test_events),
-		TEST(test_group),        TEST(test_who_does_not_claim),    TEST(test_who_has_ended),
-		TEST(test_wrong_claims), TEST(test_after_the_queue_pairs), TEST(test_claimed_twice),
-		TEST(test_no_bell),      TEST(test_damaged_record),
+		TEST(test_connection),
+		TEST(test_request_under_way),
+		TEST(test_events),
+		TEST(test_group),
+		TEST(test_who_does_not_claim),
+		TEST(test_who_has_ended),
+		TEST(test_wrong_claims),
+		TEST(test_after_the_queue_pairs),
+		TEST(test_claimed_twice),
+		TEST(test_no_bell),
+		TEST(test_damaged_record),
+		TEST(test_fetched_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,9 @@ static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
 static int listener;
 static atomic_int bell; /* urxed's end of the last descriptor's */
 static _Atomic uint64_t claimed;
-static atomic_uint lies; /* bytes more than there are, in what comes with events */
+static atomic_uint told;         /* times that it was told what was fetched, */
+static _Atomic uint64_t fetched; /* up to this */
+static uint32_t lie;             /* bytes more than there are, in what comes with events */
 
 static int setup(void **state)
 {
@@ -93,25 +95,29 @@ struct foretold {
 	struct rdma_ucm_query_addr_resp resp;
 };
 
-static void send_event(int socket)
+static void send_event(uint64_t order, uint32_t tell)
 {
 	struct {
-		struct cm_attach_reply reply;
+		struct cm_attach_event head;
 		struct rdma_ucm_event_resp event;
 		struct foretold foretold;
-	} __attribute__((packed)) answer = {
-		.reply = {.out = sizeof(answer.event), .foretold = sizeof(answer.foretold)},
+	} __attribute__((packed)) packet = {
+		.head = {.order = order,
+			 .out = sizeof(packet.event),
+			 .foretold = sizeof(packet.foretold),
+			 .tell = tell},
 		.event = {.id = NUMBER, .uid = UID},
 		.foretold = {.head = {.command = RDMA_USER_CM_CMD_QUERY,
 				      .what = RDMA_USER_CM_QUERY_ADDR,
-				      .out = sizeof(answer.foretold.resp) + atomic_load(&lies)},
+				      .out = sizeof(packet.foretold.resp) + lie},
 			     .resp = {.node_guid = GUID}},
 	};
 
-	send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+	assert_int_equal(send(atomic_load(&bell), &packet, sizeof(packet), MSG_NOSIGNAL),
+			 sizeof(packet));
 }
 
-/* One connection: GET_EVENT has an event, QUERY a device without a GUID, and all else an ID. */
+/* One connection: QUERY gets a device without a GUID, and all else an ID. */
 static void *serve(void *arg)
 {
 	struct {
@@ -129,13 +135,15 @@ static void *serve(void *arg)
 	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	take_hello(socket);
-	while (recv(socket, &packet, sizeof(packet), 0) > 0)
+	while (recv(socket, &packet, sizeof(packet), 0) > 0) {
+		atomic_store(&fetched, packet.command.fetched);
 		if (packet.command.command == RDMA_USER_CM_CMD_GET_EVENT)
-			send_event(socket);
-		else if (packet.command.command == RDMA_USER_CM_CMD_QUERY)
+			atomic_fetch_add(&told, 1);
+		if (packet.command.command == RDMA_USER_CM_CMD_QUERY)
 			send(socket, &asked, sizeof(asked), MSG_NOSIGNAL);
 		else
 			send(socket, &answer, sizeof(answer), MSG_NOSIGNAL);
+	}
 	close(socket);
 	return arg;
 }
@@ -204,10 +212,10 @@ static void *wait_for_event(void *arg)
 
 static void fetch_event(void)
 {
+	static uint64_t order;
 	struct waiter w = {.error = -1};
-	const uint8_t one = 1;
 
-	assert_int_equal(send(atomic_load(&bell), &one, sizeof(one), 0), 1);
+	send_event(++order, 0);
 	wait_for_event(&w);
 	assert_int_equal(w.error, 0);
 }
@@ -370,13 +378,64 @@ static void answers_longer_than_what_came_are_none(void **state)
 	(void)state;
 	open_device(&server);
 	for (uint32_t i = 1; i; i <<= 1) {
-		atomic_store(&lies, i);
+		lie = i;
 		fetch_event();
 		assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, UINT16_MAX) == 0);
 	}
-	atomic_store(&lies, 0);
+	lie = 0;
 	close(atomic_load(&bell));
 	close_device(server);
+}
+
+/* urxed hears of what was fetched with the next command, or at once where it wants to. */
+static void fetching_is_told(void **state)
+{
+	struct waiter w = {.error = -1};
+	pthread_t server;
+
+	(void)state;
+	open_device(&server);
+	atomic_store(&told, 0);
+	send_event(1000000, 0);
+	wait_for_event(&w);
+	assert_int_equal(atomic_load(&told), 0);
+	create_id();
+	assert_true(atomic_load(&fetched) == 1000000);
+	/* One that has come before is none. */
+	send_event(1000000, 1);
+	send_event(1000007, 1);
+	wait_for_event(&w);
+	assert_int_equal(atomic_load(&told), 1);
+	assert_true(atomic_load(&fetched) == 1000007);
+	close(atomic_load(&bell));
+	close_device(server);
+}
+
+/* Whatever is at the other end of the bell. */
+static void a_packet_that_is_none_is_the_end(void **state)
+{
+	static const uint8_t zero[4096];
+	struct cm_attach_event head = {.order = 1, .out = CM_ATTACH_BYTES + 1};
+	const struct sigaction action = {.sa_handler = on_signal};
+	struct waiter w = {.error = -1};
+	pthread_t server, thread;
+
+	(void)state;
+	if (!access("/dev/infiniband/rdma_cm", R_OK | W_OK))
+		skip();
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	for (size_t len = 1; len <= sizeof(zero); len <<= 1) {
+		open_device(&server);
+		send(atomic_load(&bell), len == sizeof(zero) / 2 ? (const void *)&head : zero,
+		     len == sizeof(zero) / 2 ? sizeof(head) : len, MSG_NOSIGNAL);
+		atomic_store(&w.done, false);
+		assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &w), 0);
+		/* It fails, but where the device is open yet, as here. */
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(w.error, EIO);
+		close(atomic_load(&bell));
+		close_device(server);
+	}
 }
 
 int main(void)
@@ -387,6 +446,8 @@ int main(void)
 		cmocka_unit_test(what_came_with_an_event_is_not_asked),
 		cmocka_unit_test(a_command_ends_what_came_with_an_event),
 		cmocka_unit_test(answers_longer_than_what_came_are_none),
+		cmocka_unit_test(fetching_is_told),
+		cmocka_unit_test(a_packet_that_is_none_is_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

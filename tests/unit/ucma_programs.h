@@ -54,6 +54,7 @@ static inline int tear_down(void **state)
 	loop_command(&loop, p, RDMA_USER_CM_CMD_##name, &(request), sizeof(request), out, &answer)
 
 static struct loop_answer answer;
+static struct loop_event last; /* that was fetched */
 
 /* --- Commands */
 
@@ -178,32 +179,29 @@ static inline int disconnect(const struct loop_program *p, uint32_t id)
 	return COMMAND(p, DISCONNECT, request, 0);
 }
 
-static inline bool rings(const struct loop_program *p)
+static inline struct rdma_ucm_event_resp get_event(struct loop_program *p, uint32_t type)
 {
-	uint8_t byte;
-
-	return recv(p->bell, &byte, sizeof(byte), MSG_DONTWAIT) == 1;
-}
-
-static inline struct rdma_ucm_event_resp get_event(const struct loop_program *p, uint32_t type)
-{
-	const struct rdma_ucm_get_event request = {0};
+	const struct rdma_ucm_get_event tell = {0};
 	struct rdma_ucm_event_resp event;
 
-	assert_true(rings(p));
-	assert_int_equal(COMMAND(p, GET_EVENT, request, sizeof(event)), 0);
-	memcpy(&event, answer.out, sizeof(event));
+	assert_true(loop_fetch(&loop, p, &last));
+	memcpy(&event, last.bytes, sizeof(event));
 	assert_int_equal(event.event, type);
+	if (last.head.tell)
+		assert_int_equal(COMMAND(p, GET_EVENT, tell, 0), 0);
 	return event;
 }
 
-static inline void expect_no_event(const struct loop_program *p)
+static inline void expect_no_event(struct loop_program *p)
 {
-	const struct rdma_ucm_get_event request = {0};
+	assert_false(loop_fetch(&loop, p, &last));
+}
 
-	assert_false(rings(p));
-	assert_int_equal(COMMAND(p, GET_EVENT, request, sizeof(struct rdma_ucm_event_resp)),
-			 -EAGAIN);
+/* Some of its events are withdrawn: n packets are to be taken back. */
+static inline void expect_withdrawn(const struct loop_program *p, uint32_t n)
+{
+	assert_int_equal(answer.reply.withdrawn, n);
+	loop_take_back(p, n);
 }
 
 static inline struct ib_uverbs_qp_attr qp_attr(const struct loop_program *p, uint32_t id,

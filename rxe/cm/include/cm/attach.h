@@ -5,24 +5,30 @@
  * program's own descriptor, which is readable as long as there are events.
  *
  * The client says struct cm_attach_hello, with the bell: one end of a pair of SOCK_SEQPACKET
- * sockets of its own, which gets one packet of one byte for each event that can be fetched. It
- * is welcomed with struct cm_attach_welcome. Then it sends a struct cm_attach_command with the
- * command's bytes behind it, and gets a struct cm_attach_reply with the response's. One command at
- * a time. Behind an event come answers to what programs ask next as a rule, QUERY and INIT_QP_ATTR:
- * each as struct cm_attach_answer with its bytes behind it. They hold until the program gives
- * another command of that ID, or fetches its next event. Client and daemon are of one build and
- * machine, so integers are in host byte order.
+ * sockets of its own, which gets a packet for each event: struct cm_attach_event with the event's
+ * bytes behind it. It is welcomed with struct cm_attach_welcome. Then it sends a struct
+ * cm_attach_command with the command's bytes behind it, and gets a struct cm_attach_reply with the
+ * response's. One command at a time. Client and daemon are of one build and machine, so integers
+ * are in host byte order.
+ *
+ * An event is fetched when its packet is taken, of which each command tells; GET_EVENT does nothing
+ * else. Until then the daemon may withdraw it: all packets that are out are to be taken back then,
+ * and come again without it.
+ *
+ * Behind an event come answers to what programs ask next as a rule, QUERY and INIT_QP_ATTR: each as
+ * struct cm_attach_answer with its bytes behind it. They hold until the program gives another
+ * command of that ID, or fetches its next event.
  *
  * Its IDs last as long as the socket, and where the daemon ends, for the 3 s in which a later one
- * awaits a hello with the token of the welcome. All events that can be fetched ring the bell anew
- * then, which the client has emptied before.
+ * awaits a hello with the token of the welcome. All events that were not fetched come anew then,
+ * into a bell that the client has emptied before.
  */
 #ifndef URXE_CM_ATTACH_H
 #define URXE_CM_ATTACH_H
 
 #include <stdint.h>
 
-#define CM_ATTACH_VERSION     3
+#define CM_ATTACH_VERSION     4
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
 #define CM_ATTACH_BYTES       1024 /* of a command or a response */
 #define CM_ATTACH_OPTION      432  /* bytes of an option's value, behind SET_OPTION: 6 paths */
@@ -31,7 +37,8 @@
 struct cm_attach_hello {
 	uint32_t version;
 	uint32_t reserved;
-	uint64_t token; /* of what an earlier daemon welcomed; 0 = nothing */
+	uint64_t token;   /* of what an earlier daemon welcomed; 0 = nothing */
+	uint64_t fetched; /* the order of the event that was fetched last; 0 = none */
 };
 
 struct cm_attach_welcome {
@@ -45,16 +52,25 @@ struct cm_attach_command {
 	uint32_t in;      /* bytes that follow */
 	uint32_t out;     /* bytes of the response that there is room for */
 	uint32_t reserved;
-	uint64_t token; /* MIGRATE_ID: of the socket that has the ID */
+	uint64_t token;   /* MIGRATE_ID: of the socket that has the ID */
+	uint64_t fetched; /* as in the hello */
 };
 
 struct cm_attach_reply {
 	int32_t status; /* 0, or a negative errno value */
 	uint32_t out;   /* bytes that follow */
-	/* Events that cannot be fetched any more: their packets are to be taken from the
-	 * descriptor, for MIGRATE_ID from that which had the ID. */
+	/* Packets to be taken back from the bell, its first ones; for MIGRATE_ID from that of the
+	 * socket that had the ID. */
 	uint32_t withdrawn;
-	uint32_t foretold; /* bytes of answers that follow those; 0 but for GET_EVENT */
+	uint32_t reserved;
+};
+
+struct cm_attach_event {
+	uint64_t order;    /* counts up; what is not later than the last one has come before */
+	uint32_t out;      /* bytes of struct rdma_ucm_event_resp that follow, */
+	uint32_t foretold; /* and of answers behind those */
+	uint32_t tell;     /* 1 = the daemon wants to hear at once that it was fetched */
+	uint32_t reserved;
 };
 
 struct cm_attach_answer {
