@@ -218,7 +218,7 @@ def cost_rows():
     PEERS[tcp] = Iperf(size, per_second=True)
     for name, transports in (ucx, 'tcp'), (shared, SHARED):
         PEERS[name] = PerSecond(size, messages, lambda n, transports=transports: Ucx(
-            transports, f'-t tag_bw -s {size} -n {n}', 'overall_bw'))
+            transports, f'-t tag_bw -s {size} -w 0 -n {n}', 'overall_bw'))
     for operation, transport, end in [
             ('write', 'auto', ''), ('write', 'packet', ', in packets'), ('send', 'auto', ''),
             ('read', 'auto', ''), ('read', 'packet', ', in packets')]:

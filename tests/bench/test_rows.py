@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The benchmark's tables: a name stands for one figure, and what stands beside a row can be measured."""
+import collections
+import unittest
+
+import measure  # noqa: F401  It sets the path of what the tables import.
+import machine_rows
+import rows
+
+UNITS = {'s', 'B/s', '/s', 'B', 'B/instruction', 'CPU'}
+
+
+class Tables(unittest.TestCase):
+    """Both: on this machine, and in virtual ones."""
+
+    TABLES = rows, machine_rows
+
+    def test_names_are_of_one_figure(self):
+        for table in self.TABLES:
+            names = collections.Counter([row.name for row in table.ROWS] + list(table.PEERS))
+            self.assertEqual([name for name, times in names.items() if times > 1], [])
+
+    def test_what_stands_beside_a_row_is_known(self):
+        for table in self.TABLES:
+            for row in table.ROWS:
+                self.assertLessEqual(set(row.beside), set(table.PEERS), row.name)
+                self.assertEqual(len(row.beside), len(set(row.beside)), row.name)
+
+    def test_all_peers_stand_beside_something(self):
+        for table in self.TABLES:
+            self.assertEqual(set(table.PEERS), {name for row in table.ROWS for name in row.beside})
+
+    def test_units_are_known(self):
+        for table in self.TABLES:
+            self.assertLessEqual({row.unit for row in table.ROWS}, UNITS)
+
+
+unittest.main()
