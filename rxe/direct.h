@@ -99,8 +99,12 @@ static inline bool direct_in_packets(const struct urxe_qp *qp, const struct send
 /* Whether the request may wait for the acknowledgement of what is before it. */
 static inline bool direct_may_wait(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
-	return wqe->kind == WR_WRITE && direct_proven(qp) &&
-	       qp->req.direct.chance != DIRECT_FAILS && !direct_in_packets(qp, wqe);
+	const struct direct_proof *proof = &qp->req.direct;
+
+	if (wqe->kind == WR_ATOMIC)
+		return direct_proven(qp) && proof->unshared_key != wqe->rkey;
+	return wqe->kind == WR_WRITE && direct_proven(qp) && proof->chance != DIRECT_FAILS &&
+	       !direct_in_packets(qp, wqe);
 }
 
 #endif

@@ -152,6 +152,13 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	return 0;
 }
 
+void urxe_mr_share(struct urxe_mr *mr, const struct urxe_shared *shared)
+{
+	direct_withdraw_all(mr);
+	mr->shared = shared ? *shared : (struct urxe_shared){0};
+	direct_grant_all(mr);
+}
+
 uint32_t urxe_mr_key(const struct urxe_mr *mr)
 {
 	return mr->key;

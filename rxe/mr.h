@@ -28,6 +28,7 @@ struct urxe_mr {
 	uint32_t windows; /* bound to it */
 	uint64_t iova;
 	uint64_t length;
+	struct urxe_shared shared; /* of length 0: nothing */
 	uint32_t n_pieces;
 	struct mr_piece *pieces;    /* by offset, none empty; one more is the end */
 	struct mr_held *held;       /* one to a piece; NULL: none was ever taken */

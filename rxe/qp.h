@@ -49,7 +49,8 @@ struct direct_proof {
 	uint8_t chance;   /* enum direct_chance */
 	uint8_t unseen;   /* requests in a row before whose posting not all was seen to be done */
 	uint8_t looks; /* requests in packets, since the peer was last asked whether it is awake */
-	bool in_packets; /* what fits into one is sent so, to a peer that was awake */
+	bool in_packets;       /* what fits into one is sent so, to a peer that was awake */
+	uint32_t unshared_key; /* of the last atomic that was not of memory in the peer's window */
 };
 
 /* Requester and completer: PSNs [una, psn) are sent and not acknowledged. */

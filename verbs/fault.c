@@ -16,6 +16,7 @@
 struct touch {
 	void *back[5]; /* __builtin_setjmp's */
 	uint64_t first, length;
+	uint64_t other_first, other_length;
 };
 
 /*
@@ -109,11 +110,22 @@ static __attribute__((cold)) void unblock(void)
 __attribute__((noinline)) bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes,
 					   void (*fn)(void *arg), void *arg)
 {
-	struct touch touch;
+	const struct urxe_extent none = {0};
 
 	(void)dev_ctx;
+	return fault_guard_both(bytes, &none, fn, arg);
+}
+
+__attribute__((noinline)) bool fault_guard_both(const struct urxe_extent *bytes,
+						const struct urxe_extent *other,
+						void (*fn)(void *arg), void *arg)
+{
+	struct touch touch;
+
 	touch.first = (uintptr_t)bytes->addr;
 	touch.length = bytes->length;
+	touch.other_first = (uintptr_t)other->addr;
+	touch.other_length = other->length;
 	if (!unblocked)
 		unblock();
 	if (__builtin_setjmp(touch.back)) {
@@ -201,12 +213,18 @@ static void go_to_leave(ucontext_t *context)
 #endif
 }
 
+static bool touches(const struct touch *touch, uint64_t addr)
+{
+	return addr - touch->first < touch->length ||
+	       addr - touch->other_first < touch->other_length;
+}
+
 /* A handler of the program's may run in the middle of a touch: its faults are not the touch's. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
 	struct touch *touch = touching;
 
-	if (touch && is_fault(info) && (uintptr_t)info->si_addr - touch->first < touch->length)
+	if (touch && is_fault(info) && touches(touch, (uintptr_t)info->si_addr))
 		go_to_leave(context);
 	else
 		pass_on(number, info, context);

@@ -18,16 +18,21 @@ static void skip_rest(FILE *maps, const char *line)
 
 bool maps_next(FILE *maps, struct mapping *m)
 {
-	char line[256], r, w;
+	char line[256], r, w, x, s, name[16] = "";
 
 	if (!fgets(line, sizeof(line), maps))
 		return false;
 	skip_rest(maps, line);
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%*2c %" SCNx64 " %x:%x %" SCNu64, &m->start,
-		   &m->end, &r, &w, &m->offset, &m->major, &m->minor, &m->inode) != 8)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64 " %15s",
+		   &m->start, &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode,
+		   name) < 10)
 		return false;
 	m->readable = r == 'r';
 	m->writable = w == 'w';
+	m->executable = x == 'x';
+	m->shared = s == 's';
+	m->plain = !name[0] || !strcmp(name, "[heap]");
+	m->aio = !strncmp(name, "/[aio]", strlen("/[aio]"));
 	return true;
 }
 

@@ -9,10 +9,12 @@
 
 struct mapping {
 	uint64_t start, end;
-	bool readable, writable;
+	bool readable, writable, executable, shared;
 	uint64_t offset; /* in the file, whose numbers follow; all 0 for other memory */
 	unsigned int major, minor;
 	uint64_t inode;
+	bool plain; /* it has no name, or is the heap */
+	bool aio;   /* a ring of completions, as io_setup(2) makes them */
 };
 
 /* Reads the next line; false at the end. */

@@ -22,6 +22,8 @@
 #include <rxe/rxe.h>
 #include <vnic/inbox.h>
 
+#include "arena.h"
+#include "fault.h"
 #include "log.h"
 #include "port.h"
 #include "rseq.h"
@@ -57,6 +59,7 @@ struct peer_card {
 	uint64_t pid_ns;  /* in which pid is meant */
 	int32_t pid;
 	uint32_t turns; /* of the engine's thread in its vigils; counts on */
+	uint32_t arena; /* its descriptor there (arena.h), and 1; 0: there is none yet */
 	/*
 	 * state.owner is the thread that keeps it alive: a word of its robust list. The
 	 * kernel marks it when that thread ends, be it that the process is killed or that
@@ -81,6 +84,8 @@ struct peer {
 	enum standing standing;
 	struct vnic_outbox *outbox; /* that wakes it */
 	struct vigil vigil;
+	uint8_t *arena; /* NULL: not reached */
+	bool looked;    /* for the arena */
 };
 
 /* Us. */
@@ -92,6 +97,7 @@ static struct {
 	uint64_t pid_ns;
 	uint64_t born;
 	int32_t pid;
+	bool shares;          /* memory, and reaches others' */
 	struct peer *visited; /* that we are inside of */
 } self;
 
@@ -200,11 +206,12 @@ static enum presence look_at(const struct peer_slot *slot, int32_t inside, uint6
 
 /* --- Our own card and book. */
 
-static bool wanted(void)
+/* Whether that is not what is to be. */
+static bool is_not(const char *transport)
 {
-	const char *transport = getenv("URXE_TRANSPORT");
+	const char *wanted = getenv("URXE_TRANSPORT");
 
-	return !transport || strcmp(transport, "packet") != 0;
+	return !wanted || strcmp(wanted, transport) != 0;
 }
 
 static bool know_self(void)
@@ -223,16 +230,25 @@ static bool know_self(void)
 
 struct urxe_direct_table *peer_init(void *card, void *book)
 {
-	if (!wanted() || !rseq_usable() || !know_self())
+	if (!is_not("packet") || !rseq_usable() || !know_self())
 		return NULL;
 	self.card = card;
 	self.book = book;
 	self.closed = false;
+	self.shares = is_not("copy");
 	self.card->token = self.token;
 	self.card->witness = (uintptr_t)&self.token;
 	self.card->pid_ns = self.pid_ns;
 	self.card->pid = self.pid;
 	return &self.card->table;
+}
+
+bool peer_shares(void)
+{
+	if (!self.card || !self.shares || !arena_open(self.token))
+		return false;
+	__atomic_store_n(&self.card->arena, (uint32_t)arena_descriptor() + 1, __ATOMIC_RELEASE);
+	return true;
 }
 
 void peer_done(void)
@@ -350,6 +366,8 @@ void peer_close(struct peer *peer)
 		atomic_store(&peer->slot->inside, 0);
 		atomic_store(&peer->slot->pid, 0);
 	}
+	if (peer)
+		arena_leave(peer->arena);
 	free(peer);
 }
 
@@ -495,7 +513,7 @@ static uint32_t parts_of(const struct pieces *pieces, uint32_t n, long bytes)
 	return whole;
 }
 
-static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
+static uint32_t copy_by_call(const struct urxe_direct_copy *job)
 {
 	const struct peer_card *card = self.visited->card;
 	struct pieces pieces;
@@ -508,12 +526,6 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 	};
 	long rc = RSEQ_INTERRUPTED;
 
-	(void)ctx;
-	/* It may have died, or closed its memory, since we have entered. */
-	if (!is_alive(job->state))
-		return 0;
-	/* It may take milliseconds, and any number of them may follow. */
-	egress_vacate(&port.egress);
 	lay_out(&pieces, job);
 	call.n_local = pieces.n_local;
 	for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
@@ -521,6 +533,135 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 	if (rc == -ESRCH || rc == -EPERM)
 		self.visited->standing = REFUSED;
 	return parts_of(&pieces, job->n_parts, rc);
+}
+
+/* --- Where the peer's memory is mapped here. */
+
+struct move {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t length;
+	const uint64_t *word;
+	uint64_t state;
+	bool done;
+};
+
+/* The last 8 bytes are not divided. */
+static void move(void *arg)
+{
+	struct move *m = arg;
+
+	while (m->length) {
+		uint64_t n = m->length;
+		long rc = RSEQ_INTERRUPTED;
+
+		if (n > RSEQ_COPY_MAX)
+			n = n < RSEQ_COPY_MAX + sizeof(uint64_t) ? RSEQ_COPY_MAX / 2
+								 : RSEQ_COPY_MAX;
+		for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
+			rc = rseq_copy(m->to, m->from, n, m->word, m->state);
+		if (rc)
+			return;
+		m->to += n;
+		m->from += n;
+		m->length -= n;
+	}
+	m->done = true;
+}
+
+/* False: half of it may be copied. */
+static bool move_part(const struct urxe_direct_copy *job, const struct urxe_direct_part *part)
+{
+	uint8_t *there = self.visited->arena + part->window;
+
+	for (uint32_t i = 0; i < part->n_local; i++) {
+		const struct urxe_extent *here = &part->local[i];
+		const struct urxe_extent other = {there, here->length};
+		struct move m = {
+			.to = job->write ? there : here->addr,
+			.from = job->write ? here->addr : there,
+			.length = here->length,
+			.word = &self.visited->card->table.state.word,
+			.state = job->state,
+		};
+
+		if (!fault_guard_both(here, &other, move, &m) || !m.done)
+			return false;
+		there += here->length;
+	}
+	return true;
+}
+
+static uint32_t copy_mapped(const struct urxe_direct_copy *job)
+{
+	uint32_t n = 0;
+
+	while (n < job->n_parts && move_part(job, &job->parts[n]))
+		n++;
+	return n;
+}
+
+static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
+{
+	(void)ctx;
+	/* It may have died, or closed its memory, since we have entered. */
+	if (!is_alive(job->state))
+		return 0;
+	/* It may take milliseconds, and any number of them may follow. */
+	egress_vacate(&port.egress);
+	return job->parts[0].window ? copy_mapped(job) : copy_by_call(job);
+}
+
+/* Tried once: what its owner says of it does not change, nor what the kernel does. */
+static uint64_t window(void *ctx)
+{
+	struct peer *peer = self.visited;
+	uint32_t told = __atomic_load_n(&peer->card->arena, __ATOMIC_ACQUIRE);
+
+	(void)ctx;
+	if (!peer->arena && !peer->looked && told && self.shares) {
+		peer->looked = true;
+		egress_vacate(&port.egress);
+		peer->arena = arena_reach(peer->pid, (int)(told - 1),
+					  __atomic_load_n(&peer->card->token, __ATOMIC_RELAXED));
+	}
+	return peer->arena ? ARENA_SIZE : 0;
+}
+
+struct word_access {
+	struct rseq_atomic op;
+	const uint64_t *word;
+	uint64_t state;
+	bool done;
+};
+
+static void access_word(void *arg)
+{
+	struct word_access *a = arg;
+	long rc = RSEQ_INTERRUPTED;
+
+	for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
+		rc = rseq_atomic(&a->op, a->word, a->state);
+	a->done = !rc;
+}
+
+static bool atomic(void *ctx, struct urxe_direct_atomic *job)
+{
+	uint64_t *at = (uint64_t *)(void *)(self.visited->arena + job->window);
+	struct word_access a = {
+		.op = {.at = at,
+		       .compare_swap = job->compare_swap,
+		       .operand = job->operand,
+		       .compare = job->compare},
+		.word = &self.visited->card->table.state.word,
+		.state = job->state,
+	};
+	const struct urxe_extent bytes = {at, sizeof(*at)};
+
+	if (!is_alive(job->state) || !fault_guard(ctx, &bytes, access_word, &a))
+		return false;
+	job->original = a.op.original;
+	return a.done;
 }
 
 /* Of our own process never: it is our program that keeps the core busy. */
@@ -543,6 +684,8 @@ const struct urxe_direct_ops peer_ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
+	.window = window,
+	.atomic = atomic,
 	.awake = awake,
 	.drain = drain,
 };

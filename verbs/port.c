@@ -12,6 +12,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "adopt.h"
 #include "clock.h"
 #include "crc.h"
 #include "fault.h"
@@ -20,6 +21,8 @@
 #include "peer.h"
 #include "registered.h"
 #include "srq.h"
+#include "threads.h"
+#include "unmap.h"
 
 /* Looks for the lock at the program's end. */
 #define FAREWELL_TRIES 100
@@ -249,6 +252,7 @@ static void detach(void)
 	remote_forget_released();
 	egress_done(&port.egress);
 	peer_done();
+	adopt_done();
 	vnic_inbox_destroy(port.inbox);
 	port.inbox = NULL;
 	vnic_driver_detach(port.nic);
@@ -264,10 +268,14 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&open_lock);
 	port_lock();
+	/* The child has memory of its own. */
+	unmap_unshare_all();
+	adopt_before_fork();
 }
 
 static void after_fork(void)
 {
+	adopt_after_fork();
 	port_unlock();
 	pthread_mutex_unlock(&open_lock);
 }
@@ -280,11 +288,13 @@ static void in_child(void)
 {
 	struct uverbs_file *file;
 
+	adopt_in_child();
 	LIST_FOREACH(file, &port.files, link)
 	file->live = false;
 	if (port.nic)
 		vnic_driver_abandon(port.nic);
 	peer_in_child();
+	threads_in_child();
 	vnic_inbox_abandon(port.inbox);
 	egress_done(&port.egress);
 	progress_abandon();

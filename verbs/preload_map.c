@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "adopt.h"
 #include "hook.h"
 #include "maps.h"
 #include "registered.h"
@@ -92,6 +93,44 @@ HOOKED(int, shmdt)(const void *start)
 }
 HOOK(int, shmdt, (const void *start), registered_any(), (start))
 
+/* Of advice that changes what the memory has in it, or who has it. */
+static bool changes(int advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_FREE:
+	case MADV_REMOVE:
+	case MADV_DONTFORK:
+	case MADV_DOFORK:
+	case MADV_WIPEONFORK:
+	case MADV_KEEPONFORK:
+	case MADV_MERGEABLE: return true;
+	default: return false;
+	}
+}
+
+HOOKED(int, madvise)(void *start, size_t length, int advice)
+{
+	if (advice == MADV_DONTFORK)
+		adopt_no_more();
+	if (changes(advice))
+		unmap_unshare(start, length);
+	if (advice == MADV_DONTNEED || advice == MADV_FREE)
+		unmap_give_up(start, length);
+	return REAL(madvise)(start, length, advice);
+}
+HOOK(int, madvise, (void *start, size_t length, int advice),
+     advice == MADV_DONTFORK || registered_any() || atomic_load(&adopt_kept),
+     (start, length, advice))
+
+HOOKED(int, mprotect)(void *start, size_t length, int protection)
+{
+	unmap_unshare(start, length);
+	return REAL(mprotect)(start, length, protection);
+}
+HOOK(int, mprotect, (void *start, size_t length, int protection), registered_any(),
+     (start, length, protection))
+
 /*
  * Allocators call these with their own locks, and must not have to wait then for the dynamic
  * linker's, whose holder may be allocating.
@@ -102,4 +141,6 @@ static __attribute__((constructor)) void find(void)
 	REAL(mmap64);
 	REAL(munmap);
 	REAL(mremap);
+	REAL(madvise);
+	REAL(mprotect);
 }

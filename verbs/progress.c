@@ -17,6 +17,7 @@
 #include "log.h"
 #include "peer.h"
 #include "port.h"
+#include "threads.h"
 
 #define US 1000u
 #define MS 1000000u
@@ -643,6 +644,7 @@ static void *engine_thread(void *unused)
 		port_claim();
 	}
 	port_unlock();
+	threads_ending();
 	return NULL;
 }
 
@@ -661,6 +663,8 @@ int progress_start(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc)
 		close(progress->wake_fd);
+	else
+		threads_created();
 	return -rc;
 }
 

@@ -59,6 +59,8 @@
 	X(munmap)                 \
 	X(mremap)                 \
 	X(shmdt)                  \
+	X(madvise)                \
+	X(mprotect)               \
 	X(_exit)                  \
 	X(execve)                 \
 	X(execv)                  \

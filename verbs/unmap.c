@@ -6,6 +6,7 @@
 
 #include <rxe/rxe.h>
 
+#include "adopt.h"
 #include "fd.h"
 #include "mr.h"
 #include "port.h"
@@ -21,7 +22,8 @@ static uint64_t whole_pages(uint64_t start, uint64_t length)
 	return (length + page - 1) & ~(page - 1);
 }
 
-static void take_pages(const struct urxe_extent *bytes)
+static void for_all(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
+		    const struct urxe_extent *bytes)
 {
 	struct uverbs_file *file;
 
@@ -31,8 +33,59 @@ static void take_pages(const struct urxe_extent *bytes)
 		uint32_t at = 0;
 
 		while ((object = handle_next(&file->handles, OBJECT_MR, &at)))
-			mr_unmap((struct mr *)object, bytes);
+			fn((struct mr *)object, bytes);
 	}
+}
+
+static void unshare_mr(struct mr *mr, const struct urxe_extent *pages)
+{
+	const uint64_t first = (uintptr_t)pages->addr;
+
+	if (mr->start < first + pages->length && first < mr->start + mr->length)
+		urxe_mr_share(mr->mr, NULL);
+}
+
+/* No peer reaches the pages by the arena when they are taken out of it. */
+static void unshare_pages(const struct urxe_extent *bytes)
+{
+	struct urxe_extent pages;
+	uint32_t at = 0;
+
+	while (adopt_next(&at, bytes, &pages)) {
+		for_all(unshare_mr, &pages);
+		adopt_return(&pages);
+	}
+}
+
+void unmap_unshare(const void *start, uint64_t length)
+{
+	const struct urxe_extent bytes = {(void *)start, length};
+	int saved = errno;
+
+	if (!registered_within((uintptr_t)start, length) || !fd_owned())
+		return;
+	port_lock();
+	unshare_pages(&bytes);
+	port_unlock();
+	errno = saved;
+}
+
+void unmap_give_up(const void *start, uint64_t length)
+{
+	const struct urxe_extent bytes = {(void *)start, whole_pages((uintptr_t)start, length)};
+	int saved = errno;
+
+	if (!atomic_load(&adopt_kept) || !bytes.length || !fd_owned())
+		return;
+	port_lock();
+	adopt_give_up(&bytes);
+	port_unlock();
+	errno = saved;
+}
+
+void unmap_unshare_all(void)
+{
+	unshare_pages(&(struct urxe_extent){NULL, UINT64_MAX});
 }
 
 /* What a child of vfork unmaps is another's, who has no more than it had. */
@@ -45,7 +98,8 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 	u->bytes.length = length;
 	port_lock();
 	u->registrations = port.registrations;
-	take_pages(&u->bytes);
+	for_all(mr_unmap, &u->bytes);
+	unshare_pages(&u->bytes);
 	port_unlock();
 }
 

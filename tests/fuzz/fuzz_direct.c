@@ -77,7 +77,7 @@ static void write_to(const struct scribble *s)
 	w.hostile = true;
 	switch (s->where & 7) {
 	case 0:
-	case 1: ((uint32_t *)w.card)[word % 8] = s->value; break;
+	case 1: ((uint32_t *)w.card)[word % 9] = s->value; break;
 	case 2: ((uint32_t *)&table->state)[word % 2] = s->value; break;
 	case 3:
 		((uint32_t *)&table->qps[w.end[1].qpn % URXE_DIRECT_QPS])[word % 8] = s->value;
@@ -207,6 +207,16 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 	return peer_ops.copy(ctx, job);
 }
 
+static uint64_t window(void *ctx)
+{
+	return peer_ops.window(ctx);
+}
+
+static bool atomic(void *ctx, struct urxe_direct_atomic *op)
+{
+	return peer_ops.atomic(ctx, op);
+}
+
 /* Of its own process the requester never believes it; requests say when it is so. */
 static bool awake(void *ctx, uint64_t now)
 {
@@ -217,6 +227,8 @@ static const struct urxe_direct_ops ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
+	.window = window,
+	.atomic = atomic,
 	.awake = awake,
 	.drain = drain,
 };
@@ -241,6 +253,7 @@ static void meet(void)
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
 	require(!egress_add(&port.egress, QPN, fds));
+	require(peer_shares());
 	w.hostile = false;
 	publish();
 }

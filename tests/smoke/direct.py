@@ -122,12 +122,12 @@ def check_shown(build, transport):
     with Host(build) as host:
         pair = Pair(host, host, ['env', f'URXE_TRANSPORT={transport}', *BANDWIDTH[1]])
         processes = [program.process.pid for program in (pair.client, pair.server)]
-        wanted = {processes[0]: 4 if transport == 'auto' else 0, processes[1]: 0}
+        wanted = {processes[0]: 0 if transport == 'packet' else 4, processes[1]: 0}
 
         def shown():
             told = host.show()
             sent = sum(qp['counters'].get('tx_bytes', 0) for qp in told['qps'])
-            return (transport == 'auto' or sent > UNPROVEN,
+            return (transport != 'packet' or sent > UNPROVEN,
                     {way['pid']: way['memory'] for way in told['transports']},
                     {pid: sum(qp['memory'] for qp in told['qps'] if qp['pid'] == pid)
                      for pid in processes})
@@ -139,14 +139,31 @@ def check_shown(build, transport):
 
 def memory(build):
     program = os.path.join(build, 'tests/smoke/verbs_memory')
-    for transport in 'auto', 'packet':
+    for transport in 'auto', 'copy', 'packet':
         with Host(build) as host:
             run = host.start('env', 'URXE_LOG=info', f'URXE_TRANSPORT={transport}', program)
             succeed(run, 150)
-            if (executed(run) > 0) != (transport == 'auto'):
+            if (executed(run) > 0) != (transport != 'packet'):
                 raise Failure(f'{transport}: {executed(run)} requests without packets')
             print(f'{transport}: {run.output()}{executed(run)} requests without packets')
         check_shown(build, transport)
+
+
+def shared(build):
+    """Registered memory, shared or not, is the program's as any other."""
+    program = os.path.join(build, 'tests/smoke/verbs_shared')
+    ways = [('auto', 'shared', []), ('copy', 'apart', []), ('packet', 'apart', []),
+            ('auto', 'apart', ['prlimit', '--fsize=1073741824']),
+            ('auto', 'apart', ['prlimit', '--as=4294967296'])]
+    for transport, memory_is, limit in ways:
+        with Host(build) as host:
+            run = host.start('env', 'URXE_LOG=info', f'URXE_TRANSPORT={transport}', *limit,
+                             program, memory_is)
+            succeed(run, 150)
+            by_memory = re.findall(r'direct_shared: (\d+)', run.read(1))
+            if bool(by_memory) != (memory_is == 'shared'):
+                raise Failure(f'{transport} {limit}: {by_memory} requests in shared memory')
+            print(f'{transport} {limit}: {run.output()}{by_memory} requests in shared memory')
 
 
 def capabilities():
@@ -180,6 +197,6 @@ def unit(build):
         pair.kill()
 
 
-CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'memory': memory, 'unit': unit}
+CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'memory': memory, 'shared': shared, 'unit': unit}
 
 main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -62,7 +62,7 @@ _urxe() {
 		return
 	fi
 	if [[ $command == run && $previous == --transport ]]; then
-		_urxe_words 'packet auto' "$word"
+		_urxe_words 'packet copy auto' "$word"
 		return
 	fi
 	case $command in

@@ -72,6 +72,7 @@
 	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                       \
 	X(DIRECT_REQUESTS, "direct_requests", "requests executed on the peer's memory itself")   \
 	X(DIRECT_BYTES, "direct_bytes", "bytes that these have copied")                          \
+	X(DIRECT_SHARED, "direct_shared", "of these requests, those in shared memory")           \
 	X(DIRECT_DECLINED, "direct_declined", "requests that could not be, and went in packets") \
 	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that was not there")        \
 	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                \

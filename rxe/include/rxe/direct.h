@@ -11,6 +11,9 @@
  * PSNs and change nothing of either end's transport state: the responder's engine does
  * not know of them. docs/architecture.md says why that keeps their order.
  *
+ * A device may put memory of its regions into a window, which requesters map as well: what lies
+ * there they reach by loads and stores.
+ *
  * The table may be shared by processes. Its device alone writes to it. Readers copy an
  * entry, and believe it if its version was even, and the same before and after.
  */
@@ -28,6 +31,9 @@
  * else. */
 #define URXE_DIRECT_MAX (64u << 20)
 
+/* The window's pages, whatever those of the machine are. */
+#define URXE_DIRECT_PAGE 4096u
+
 struct urxe_extent;
 struct urxe_path;
 
@@ -38,11 +44,14 @@ struct urxe_direct_grant {
 	uint32_t pd;
 	uint32_t access; /* enum urxe_access */
 	uint32_t qpn;    /* a type 2 window's; 0: any of the protection domain */
-	uint32_t reserved[3];
+	/* What of the process's memory lies in the window: bytes, and the page that they begin. */
+	uint32_t shared_length; /* 0: nothing */
+	uint32_t shared_page;
+	uint32_t reserved;
 	uint64_t start; /* address of the first byte in the key's address space */
 	uint64_t length;
 	uint64_t addr; /* and in the process's */
-	uint64_t reserved2;
+	uint64_t shared_addr;
 };
 
 /* A queue pair that executes requests. */
@@ -80,6 +89,16 @@ struct urxe_direct_part {
 	uint64_t remote; /* address in the other process */
 	const struct urxe_extent *local;
 	uint32_t n_local; /* none of them empty */
+	uint64_t window;  /* offset in the peer's window, all of it within; 0: it is not there */
+};
+
+/* An atomic operation on 8 aligned bytes in the peer's window. */
+struct urxe_direct_atomic {
+	uint64_t state; /* word of the table's state that it is bound to */
+	uint64_t window;
+	bool compare_swap; /* else operand is added */
+	uint64_t operand, compare;
+	uint64_t original; /* what was there before */
 };
 
 /* One copy: requests in their order, all of them WRITEs or all of them READs. */
@@ -105,6 +124,10 @@ struct urxe_direct_ops {
 	 * what was written, and where the rest is to be.
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_direct_copy *copy);
+	/* Between enter and leave. Bytes of the peer's window; 0: it cannot be reached. */
+	uint64_t (*window)(void *ctx);
+	/* Between enter and leave. False: it was not executed. */
+	bool (*atomic)(void *ctx, struct urxe_direct_atomic *atomic);
 	/*
 	 * Between enter and leave, at the device's time `now`: whether the peer's engine looks for
 	 * packets without a pause, on a core that nobody else wants. Whoever asks often is also

@@ -202,6 +202,17 @@ void urxe_mr_unmap_all(struct urxe_mr *mr);
 /* Those bytes, with which urxe_mr_unmap was called, have gone; or, if not `done`, they have stayed:
  * they are the region's again as soon as no other call takes them. */
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
+/*
+ * Memory of the process that lies in the device's window (rxe/direct.h): an address and an offset
+ * that are multiples of URXE_DIRECT_PAGE, the offset not 0, and less than 4 GiB.
+ */
+struct urxe_shared {
+	uint8_t *addr;
+	uint64_t length;
+	uint64_t window;
+};
+/* What of the region does; NULL: nothing any more, and on return nobody goes by what was before. */
+void urxe_mr_share(struct urxe_mr *mr, const struct urxe_shared *shared);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* What it was registered with, the key that it has, and no extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
