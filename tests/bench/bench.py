@@ -13,7 +13,7 @@ import json
 import os
 import sys
 
-from measure import Limit, SECONDS, Unavailable
+from measure import Limit, SECONDS, Unavailable, processor_seconds, worked
 from host import Failure, Host, SKIP, until
 import machine_rows
 import rows as host_rows
@@ -85,6 +85,12 @@ class Bench:
         self.cpus = sorted(os.sched_getaffinity(0))[:2]
         self.hosts = {}
 
+    def worked(self):
+        """Seconds of processors that programs which have ended took, and the daemons between hosts."""
+        daemons = [host.daemon_pid() for place in self.hosts.values() if isinstance(place, Veth)
+                   for host in place.hosts]
+        return worked() + sum(map(processor_seconds, daemons))
+
     def local(self):
         return self.ends(None)[0][0]
 
@@ -144,6 +150,11 @@ def shown(unit, value):
     return f'{value * 100:.3f} %'
 
 
+def shown_spread(unit, figures):
+    median, least, most = [shown(unit, figures[which]) for which in ('median', 'least', 'most')]
+    return f'{median} ({least} to {most})'
+
+
 def print_line(name, unit, figures, ratio=''):
     print(f'{name:{NAME_WIDTH}}' + ''.join(f'{shown(unit, figures[which]):>14}'
                                            for which in ('median', 'least', 'most')) + f'{ratio:>24}')
@@ -155,7 +166,7 @@ def shown_ratio(peer):
     return f'{peer["ratio"]:.3g} ({peer["ratio_least"]:.3g}-{peer["ratio_most"]:.3g})'
 
 
-def print_table(found, missing, rounds, cache_line):
+def print_table(found, missing, rounds, state):
     print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>24}')
     for row in found:
         print_line(row['name'], row['unit'], row)
@@ -165,9 +176,10 @@ def print_table(found, missing, rounds, cache_line):
         print(f'not measured: {name}: {reason}')
     print(f'medians of {rounds} rounds; a ratio is the figure of urxe over the one beside it in the same '
           'round')
-    if cache_line:
-        least, median, most = [shown('s', cache_line[which]) for which in ('least', 'median', 'most')]
-        print(f'the machine meanwhile: a cache line from core to core took {median} ({least} to {most})')
+    if state:
+        print('the machine meanwhile: a cache line from core to core took '
+              f'{shown_spread("s", state["cache_line"])}; others had {shown_spread("CPU", state["others"])} '
+              'of a processor')
 
 
 def main():
@@ -198,7 +210,7 @@ def main():
         if len(bench.cpus) < 2:
             print('bench needs two CPUs')
             sys.exit(SKIP)
-        rounds = turns.Rounds(bench, table.PEERS | {turns.STATE: Limit('bounce')}, samples, tell)
+        rounds = turns.Rounds(bench, table.PEERS | {turns.LINE: Limit('bounce')}, samples, tell)
         try:
             for _ in range(options.rounds):
                 rounds.take_round(rows)
@@ -206,12 +218,12 @@ def main():
             sys.exit(f'bench: {failure}')
     tell('')
     found, number = turns.results(rows, samples), turns.number(rows, samples)
-    cache_line = turns.state(rows, samples)
+    state = turns.state(rows, samples)
     if options.json:
-        print(json.dumps({'rounds': number, 'cache_line': cache_line, 'results': found,
+        print(json.dumps({'rounds': number, 'state': state, 'results': found,
                           'missing': rounds.missing}, indent=1))
     else:
-        print_table(found, rounds.missing, number, cache_line)
+        print_table(found, rounds.missing, number, state)
 
 
 main()

@@ -118,6 +118,8 @@ class Machines:
         """What this machine's processors have worked for both so far, as emulators and for their NICs."""
         return sum(processor_seconds(guest.qemu.process.pid) for guest in self.guests)
 
+    worked = processor_seconds
+
     def cost(self, run):
         """What run() gives, and the seconds of processors that it took."""
         before = self.processor_seconds()

@@ -277,16 +277,13 @@ class PerSecond:
         self.make = make
         self.uplink = uplink
 
-    def worked(self, bench):
-        daemons = bench.ends(self.uplink)[0] if self.uplink else []
-        return worked() + sum(processor_seconds(host.daemon_pid()) for host in daemons)
-
     def seconds(self, bench, messages):
-        before = self.worked(bench)
+        before = bench.worked()
         self.make(messages).measure(bench)
-        return self.worked(bench) - before
+        return bench.worked() - before
 
     def measure(self, bench):
+        bench.ends(self.uplink)  # whose daemons' start is not weighed
         few, all_of_it = self.seconds(bench, self.FEW), self.seconds(bench, self.messages)
         if all_of_it <= few:
             raise Unavailable('the run was too short to weigh')
@@ -297,6 +294,25 @@ def worked():
     """Seconds of processors that the programs that have ended took."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+class Others:
+    """What else had the processors since this was made, than what a Bench measures."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.start, self.before = time.monotonic(), self.seconds()
+
+    def seconds(self):
+        """Interrupts left out, who may be at work for what is measured; with what the hypervisor took."""
+        with open('/proc/stat', encoding='ascii') as file:
+            user, nice, system, _, _, _, _, steal = map(int, file.readline().split()[1:9])
+        return ((user + nice + system + steal) / os.sysconf('SC_CLK_TCK')
+                - self.bench.worked() - time.process_time())
+
+    def share(self):
+        """Of one processor; ticks of the kernel's make it inexact."""
+        return max(0.0, (self.seconds() - self.before) / (time.monotonic() - self.start))
 
 
 class Instructions:

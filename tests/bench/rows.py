@@ -14,6 +14,7 @@ CABLE_MTU = VETH_MTU | {'tap': 1500}  # where TCP has a veth cable, and urxe two
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
 PAIRS = 32  # of processes
+TRANSPORTS = {'packet': 'in packets', 'copy': 'by system call'}  # `urxe run --transport`
 TCP = 'latency', 'bandwidth', 'bytes for a CPU second'  # beside urxe on a cable
 
 # What stands beside urxe: name -> how it is measured.
@@ -76,9 +77,10 @@ class Row:
         self.beside = list(beside)
 
 
-def in_packets(group, name, unit, argv, figure, beside):
-    """A row of WRITEs or READs as they go between hosts: otherwise one host's go from memory to memory."""
-    return Row(group, f'{name}, in packets', unit, Perftest(argv, figure, transport='packet'), beside)
+def over(transport, group, name, unit, argv, figure, beside):
+    """A row by that transport: otherwise what can goes by shared memory, or else by system calls."""
+    return Row(group, f'{name}, {TRANSPORTS[transport]}', unit,
+               Perftest(argv, figure, transport=transport), beside)
 
 
 def latency_rows():
@@ -98,10 +100,15 @@ def latency_rows():
              [*one_way, *both_ways, 'UCX tcp, fetch-and-add', 'UCX shared memory, fetch-and-add']),
             ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
-    for operation, peer, limits in ('write', 'put', one_way), ('read', 'get', one_way + both_ways):
-        yield in_packets('latency', f'{operation} latency, 2 B', 's',
-                         f'ib_{operation}_lat -s 2 -n 2000', report.latency,
-                         [*limits, f'UCX tcp, {peer}'])
+    for operation in ('write', 'read'):
+        yield over('copy', 'latency', f'{operation} latency, 2 B', 's',
+                   f'ib_{operation}_lat -s 2 -n 20000', report.latency, ['process_vm_writev, 2 B'])
+    for operation, size, peer, limits in [
+            ('write', '-s 2', 'put', one_way), ('read', '-s 2', 'get', one_way + both_ways),
+            ('atomic', '-A FETCH_AND_ADD', 'fetch-and-add', one_way + both_ways)]:
+        name = 'fetch-and-add latency' if operation == 'atomic' else f'{operation} latency, 2 B'
+        yield over('packet', 'latency', name, 's', f'ib_{operation}_lat {size} -n 2000',
+                   report.latency, [*limits, f'UCX tcp, {peer}'])
 
 
 def bandwidth_rows():
@@ -119,7 +126,7 @@ def bandwidth_rows():
             # UCX's go to memory that it has made itself, and shares.
             yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth),
                       [*direct, *both, f'UCX shared memory, {peer}, {name}'])
-            yield in_packets('bandwidth', what, 'B/s', argv, report.bandwidth, packets + both)
+            yield over('packet', 'bandwidth', what, 'B/s', argv, report.bandwidth, packets + both)
 
 
 def rate_rows():
@@ -128,7 +135,7 @@ def rate_rows():
         beside = [f'UCX {transport}, {peer}, 8 B' for transport in ('tcp', 'shared memory')]
         yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate), beside)
         if operation == 'write':
-            yield in_packets('rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
+            yield over('packet', 'rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
 
 
 def network_rows():

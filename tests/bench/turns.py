@@ -8,10 +8,10 @@ import json
 import os
 import statistics
 
-from measure import Limit, SHARED, Unavailable
+from measure import Limit, Others, SHARED, Unavailable
 
-FORMAT = 2  # of a file of samples
-STATE = 'cache line, one way'  # measured with every row: what state the machine was in
+FORMAT = 3  # of a file of samples
+LINE = 'cache line, one way'  # measured with every row: it tells the machine's state
 
 
 class Samples:
@@ -19,7 +19,7 @@ class Samples:
 
     def __init__(self, path=None):
         self.path = path
-        self.turns = {}  # name of a row -> [{'own': figure, 'state': two of STATE, 'beside': {name: figure}}]
+        self.turns = {}  # name of a row -> [{'own': figure, 'state': {name: figures}, 'beside': {name: figure}}]
         if path and os.path.exists(path):
             with open(path, encoding='utf-8') as file:
                 kept = json.load(file)
@@ -73,13 +73,16 @@ class Rounds:
         """The row between its limits; peers are still to come."""
         if row.name in self.missing:
             return None
-        limits = list(dict.fromkeys([STATE, *filter(self.is_limit, row.beside)]))
+        limits = list(dict.fromkeys([LINE, *filter(self.is_limit, row.beside)]))
         before = self.take_limits(limits)
+        others = Others(self.bench)
         own = self.take(row.name, row.measure)
         if own is None:
             return None
+        others = others.share()
         after = self.take_limits(reversed(limits))
-        turn = {'own': own, 'state': [before[STATE], after[STATE]],
+        lines = [line for line in (before[LINE], after[LINE]) if line is not None]
+        turn = {'own': own, 'state': {'cache_line': lines, 'others': [others]},
                 'beside': {name: (before[name] + after[name]) / 2 for name in limits
                            if None not in (before[name], after[name])}}
         self.samples.add(row, turn)
@@ -135,10 +138,10 @@ def results(rows, samples):
 
 
 def state(rows, samples):
-    """What a cache line took from core to core meanwhile; None where that is not known."""
-    values = [value for row in rows for turn in samples.of(row) for value in turn['state']
-              if value is not None]
-    return spread(values) if values else None
+    """The machine's meanwhile: what a cache line took, and what share of a processor others had."""
+    found = {what: [figure for row in rows for turn in samples.of(row) for figure in turn['state'][what]]
+             for what in ('cache_line', 'others')}
+    return {what: spread(figures) for what, figures in found.items()} if all(found.values()) else None
 
 
 def number(rows, samples):
