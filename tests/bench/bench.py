@@ -157,7 +157,7 @@ def shown_spread(unit, figures):
 
 def print_line(name, unit, figures, ratio=''):
     print(f'{name:{NAME_WIDTH}}' + ''.join(f'{shown(unit, figures[which]):>14}'
-                                           for which in ('median', 'least', 'most')) + f'{ratio:>24}')
+                                           for which in ('median', 'least', 'most')) + f'{ratio:>28}')
 
 
 def shown_ratio(peer):
@@ -167,7 +167,7 @@ def shown_ratio(peer):
 
 
 def print_table(found, missing, rounds, state):
-    print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>24}')
+    print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>28}')
     for row in found:
         print_line(row['name'], row['unit'], row)
         for peer in row['beside']:

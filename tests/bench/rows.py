@@ -44,9 +44,9 @@ PEERS = {
 }
 
 
-def messages(size):
-    """So many that one figure takes about a second."""
-    return max(200, min(100000, (4 << 30) // size))
+def messages(size, most=1000000):
+    """So many that one figure takes about half a second."""
+    return max(200, min(most, (4 << 30) // size))
 
 
 def add_bandwidth_peers():
@@ -56,7 +56,7 @@ def add_bandwidth_peers():
         PEERS[f'copy + CRC-32, {name}'] = Limit(f'copy_crc:{size}')
         PEERS[f'ring of copies + CRC-32, two cores, {name}'] = Limit(f'pass_crc:{size}')
         PEERS[f'TCP loopback, {name}'] = Iperf(size)
-        PEERS[f'UCX tcp, {name}'] = Ucx('tcp', f'-t tag_bw -s {size} -n {messages(size)}',
+        PEERS[f'UCX tcp, {name}'] = Ucx('tcp', f'-t tag_bw -s {size} -n {messages(size, 100000)}',
                                         'overall_bw')
         for test, what in ('tag_bw', ''), ('ucp_put_bw', ', put'), ('ucp_get', ', get'):
             PEERS[f'UCX shared memory{what}, {name}'] = Ucx(
@@ -89,14 +89,14 @@ def latency_rows():
     one_way, both_ways = [[f'{limit}, {ways}' for limit in (line, tcp)]
                           for ways in ('one way', 'there and back')]
     for name, argv, beside in [
-            ('write latency, 2 B', 'ib_write_lat -s 2 -n 20000',
+            ('write latency, 2 B', 'ib_write_lat -s 2 -n 100000',
              ['process_vm_writev, 2 B', *one_way, 'UCX tcp, put', 'UCX shared memory, put']),
-            ('send latency, 2 B', 'ib_send_lat -s 2 -n 20000',
+            ('send latency, 2 B', 'ib_send_lat -s 2 -n 100000',
              [*one_way, 'DPDK ring, one way', 'UCX tcp, tag', 'UCX shared memory, tag']),
-            ('read latency, 2 B', 'ib_read_lat -s 2 -n 20000',
+            ('read latency, 2 B', 'ib_read_lat -s 2 -n 100000',
              ['process_vm_writev, 2 B', *one_way, *both_ways, 'UCX tcp, get',
               'UCX shared memory, get']),
-            ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 20000',
+            ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 100000',
              [*one_way, *both_ways, 'UCX tcp, fetch-and-add', 'UCX shared memory, fetch-and-add']),
             ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
@@ -131,7 +131,7 @@ def bandwidth_rows():
 
 def rate_rows():
     for operation, peer in ('write', 'put'), ('send', 'tag'):
-        argv = f'ib_{operation}_bw -s 8 -n 200000 -t 128 -N'
+        argv = f'ib_{operation}_bw -s 8 -n 1000000 -t 128 -N'
         beside = [f'UCX {transport}, {peer}, 8 B' for transport in ('tcp', 'shared memory')]
         yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate), beside)
         if operation == 'write':
