@@ -295,6 +295,11 @@ int fault_install(void)
 	return rc;
 }
 
+bool fault_installed(void)
+{
+	return atomic_load(&segv.taken) && atomic_load(&bus.taken);
+}
+
 void fault_in_child(void)
 {
 	pthread_mutex_init(&changing, NULL);

@@ -25,6 +25,8 @@ bool fault_guard_both(const struct urxe_extent *bytes, const struct urxe_extent 
 /* Takes the two signals, at each opening of the port; a negative errno value where the kernel
  * refuses. */
 int fault_install(void);
+/* Whether they are taken. Until then nothing is guarded. */
+bool fault_installed(void);
 /* After fork: another thread may have been at it. */
 void fault_in_child(void);
 

@@ -214,6 +214,8 @@ int main(int argc, char **argv)
 	if (pipe(end.ready))
 		err(1, "pipe");
 	child = bench_child(&cpus, kind->listen, &end);
+	/* So that the listener's end, if it cannot begin, is this one's. */
+	close(end.ready[1]);
 	bench_pin(cpus.own);
 	to = told(&end);
 	start = bench_now();

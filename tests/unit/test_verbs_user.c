@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "fault.h"
 #include "user.h"
 
 static uint8_t *map(size_t pages, int protection)
@@ -21,13 +22,12 @@ static uint8_t *map(size_t pages, int protection)
 	return p;
 }
 
-static void copies_or_faults(void **state)
+static void check_copies(void)
 {
 	uint8_t *page = map(2, PROT_READ | PROT_WRITE);
 	uint64_t at = (uint64_t)(uintptr_t)page;
 	char text[8];
 
-	(void)state;
 	munmap(page + 4096, 4096);
 	assert_int_equal(user_write(at + 4088, "1234567", 8), 0);
 	assert_int_equal(user_read(text, at + 4088, 8), 0);
@@ -37,7 +37,31 @@ static void copies_or_faults(void **state)
 	assert_int_equal(user_read(text, 0, 8), -EFAULT);
 	assert_int_equal(user_write(8, text, 8), -EFAULT);
 	assert_int_equal(user_write(0, text, 0), 0);
+	/* At no address at all, and on to the first one. */
+	for (uint64_t beyond = UINT64_MAX; beyond >= (uint64_t)1 << 47; beyond >>= 1) {
+		assert_int_equal(user_read(text, beyond & ~(uint64_t)3, 8), -EFAULT);
+		assert_int_equal(user_write(beyond & ~(uint64_t)3, text, 8), -EFAULT);
+		assert_int_equal(user_read(text, ~(beyond >> 1), 8), -EFAULT);
+	}
+	mprotect(page, 4096, PROT_READ);
+	assert_int_equal(user_write(at, "1234567", 8), -EFAULT);
+	assert_int_equal(user_read(text, at + 4088, 8), 0);
 	munmap(page, 4096);
+}
+
+static void copies_or_faults(void **state)
+{
+	(void)state;
+	assert_false(fault_installed());
+	check_copies();
+}
+
+/* As when the device is open. */
+static void copies_or_is_caught(void **state)
+{
+	(void)state;
+	assert_int_equal(fault_install(), 0);
+	check_copies();
 }
 
 static void registers_what_is_mapped_so(void **state)
@@ -90,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_or_faults),
+		cmocka_unit_test(copies_or_is_caught),
 		cmocka_unit_test(registers_what_is_mapped_so),
 		cmocka_unit_test(registers_what_is_sparse),
 	};
