@@ -32,8 +32,7 @@
 #define LAST_ROUNDS 128
 
 #define LEASE (1 * MS)
-/* Back sooner than this, an application polls in a loop; the thread could not be quicker. */
-#define SOON (20 * US)
+_Static_assert(ABSENCE_LOST_NS == LEASE / 2, "see absence.h");
 /*
  * A poller that has waited so long offers its core: on a machine with more to
  * run than cores, what it waits for may need one. A yield that nobody takes up
@@ -47,9 +46,6 @@
  */
 #define VIGIL   (50 * US)
 #define CROWDED (10 * US)
-/* Quick returns in a row that make up for a long absence, without and with a lost lease. */
-#define FORGET_SLOW 64
-#define FORGET_LOST 1024
 /*
  * How often to look at channels that are not watched, and for transmit buffers: their
  * interrupt is due, and this is for a device that forgets it.
@@ -296,35 +292,19 @@ static void surrender_lease(void)
 	progress_schedule();
 }
 
-/*
- * An application that takes its completion and then waits otherwise, as
- * ib_write_lat spins on its buffer, must not keep the lease: nobody would
- * receive until it ends. A long absence after a success shows it; one that
- * outlived the lease shows it beyond doubt.
- */
 void progress_entered(uint64_t now)
 {
-	uint64_t found = atomic_load_explicit(&progress->found_at, memory_order_relaxed);
-	uint32_t score = atomic_load_explicit(&progress->away_score, memory_order_relaxed);
+	uint64_t away = absence_end(&progress->absence, now);
 
-	if (!found)
-		return;
-	atomic_store_explicit(&progress->found_at, 0, memory_order_relaxed);
-	debt_returned(&progress->debt, now - found);
-	if (now - found > LEASE / 2)
-		score = FORGET_LOST;
-	else if (now - found > SOON)
-		score = score < FORGET_SLOW ? FORGET_SLOW : score;
-	else if (score)
-		score--;
-	atomic_store_explicit(&progress->away_score, score, memory_order_relaxed);
+	if (away)
+		debt_returned(&progress->debt, away);
 }
 
 void progress_found(uint64_t now)
 {
-	bool away = atomic_load_explicit(&progress->away_score, memory_order_relaxed);
+	bool away = absence_expected(&progress->absence);
 
-	atomic_store_explicit(&progress->found_at, now, memory_order_relaxed);
+	absence_begin(&progress->absence, now);
 	if (!away && !debt_overdue(&progress->debt, now))
 		return;
 	port_lock();

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "absence.h"
 #include "debt.h"
 
 struct uverbs_file;
@@ -27,16 +28,14 @@ struct progress {
 	int wake_fd;
 	bool stop;
 	bool irq_on;
-	uint64_t lease_until; /* 0 = no lease */
-	uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
-	uint32_t leases;      /* taken so far */
-	uint64_t heard_at;    /* when frames last came */
-	bool vigil;           /* the thread stays awake for more of them */
-	struct debt debt;     /* answers to what was received that are put off */
-	/* How the application polls; hints, read and written without the lock. */
-	_Atomic uint64_t found_at;   /* when a poll last found something and nothing came since */
-	_Atomic uint32_t away_score; /* above 0: after a success it stays away for long */
-	uint64_t patient_until;      /* a poller yields its core then, if nothing comes before */
+	uint64_t lease_until;   /* 0 = no lease */
+	uint64_t wake_at;       /* when the thread wakes up by itself; 0 = it is awake */
+	uint32_t leases;        /* taken so far */
+	uint64_t heard_at;      /* when frames last came */
+	bool vigil;             /* the thread stays awake for more of them */
+	struct debt debt;       /* answers to what was received that are put off */
+	struct absence absence; /* of the application, after completions */
+	uint64_t patient_until; /* a poller yields its core then, if nothing comes before */
 };
 
 /* Without the lock: starts and ends the engine thread. */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which programs are taken for such that take their completions and then wait without polling. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "absence.h"
+
+#define LONG (ABSENCE_SHORT_NS + 1)
+#define LOST (ABSENCE_LOST_NS + 1)
+
+/* It finds something, and comes back after `away`, so often. */
+static void be_away(struct absence *absence, uint64_t away, unsigned int times)
+{
+	static uint64_t now = 1;
+
+	while (times--) {
+		absence_begin(absence, now);
+		now += away;
+		assert_int_equal(absence_end(absence, now), away);
+	}
+}
+
+static void test_always_quick(void **state)
+{
+	struct absence absence = {0};
+
+	(void)state;
+	be_away(&absence, ABSENCE_SHORT_NS, 1000);
+	assert_false(absence_expected(&absence));
+}
+
+/* A program that polls loses its core now and then. */
+static void test_absent_now_and_then(void **state)
+{
+	const uint64_t away[] = {LONG, LOST};
+	struct absence absence = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		be_away(&absence, away[i % 2], 1);
+		assert_false(absence_expected(&absence));
+		be_away(&absence, 1, ABSENCE_DOUBT);
+	}
+}
+
+/* Short absences until two long ones, the second of them of `away`, are forgotten. */
+static uint32_t forgiven_after(uint64_t away)
+{
+	struct absence absence = {0};
+	uint32_t times = 0;
+
+	be_away(&absence, LONG, 1);
+	be_away(&absence, away, 1);
+	for (; absence_expected(&absence); times++)
+		be_away(&absence, 1, 1);
+	return times;
+}
+
+static void test_stays_away(void **state)
+{
+	(void)state;
+	assert_int_equal(forgiven_after(LONG), ABSENCE_FORGET_LONG - ABSENCE_DOUBT);
+	assert_int_equal(forgiven_after(LOST), ABSENCE_FORGET_LOST - ABSENCE_DOUBT);
+}
+
+/* That it was away for less is no merit. */
+static void test_long_after_lost(void **state)
+{
+	struct absence absence = {0};
+
+	(void)state;
+	be_away(&absence, LOST, 2);
+	be_away(&absence, LONG, 1);
+	be_away(&absence, 1, ABSENCE_FORGET_LONG);
+	assert_true(absence_expected(&absence));
+}
+
+/* Calls that follow each other without completions in between are no absences. */
+static void test_not_away(void **state)
+{
+	struct absence absence = {0};
+
+	(void)state;
+	assert_int_equal(absence_end(&absence, 1), 0);
+	absence_begin(&absence, 1);
+	absence_end(&absence, 2);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_int_equal(absence_end(&absence, LOST * (i + 1)), 0);
+	assert_false(absence_expected(&absence));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_always_quick), cmocka_unit_test(test_absent_now_and_then),
+		cmocka_unit_test(test_stays_away),   cmocka_unit_test(test_long_after_lost),
+		cmocka_unit_test(test_not_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

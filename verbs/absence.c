@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "absence.h"
+
+void absence_begin(struct absence *absence, uint64_t now)
+{
+	atomic_store_explicit(&absence->since, now, memory_order_relaxed);
+}
+
+/* After an absence of `away`. */
+static uint32_t new_score(uint32_t score, uint64_t away)
+{
+	uint32_t least = away > ABSENCE_LOST_NS ? ABSENCE_FORGET_LOST : ABSENCE_FORGET_LONG;
+
+	if (away <= ABSENCE_SHORT_NS)
+		return score ? score - 1 : 0;
+	if (!score)
+		return ABSENCE_DOUBT;
+	return score > least ? score : least;
+}
+
+uint64_t absence_end(struct absence *absence, uint64_t now)
+{
+	uint64_t since = atomic_load_explicit(&absence->since, memory_order_relaxed);
+	uint32_t score = atomic_load_explicit(&absence->score, memory_order_relaxed);
+
+	if (!since)
+		return 0;
+	atomic_store_explicit(&absence->since, 0, memory_order_relaxed);
+	atomic_store_explicit(&absence->score, new_score(score, now - since), memory_order_relaxed);
+	return now - since;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether a program that has taken its completions comes back at once, or waits otherwise, as
+ * ib_write_lat does, which spins on its memory: such a one must not keep the lease (progress.h),
+ * for nobody would receive until that ends.
+ *
+ * It shows by long absences. One alone proves nothing: any thread loses its core now and then, to
+ * the engine's own among others, and to take a program that polls for one that stays away costs a
+ * system call or two for each message. A second one before the first is forgotten does.
+ *
+ * Times are nanoseconds of one clock, none of them 0. Any thread may call any function, without a
+ * lock: what is kept are hints, and atomic.
+ */
+#ifndef URXE_VERBS_ABSENCE_H
+#define URXE_VERBS_ABSENCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Back sooner than this, a program polls in a loop; the engine's thread could not be quicker. */
+#define ABSENCE_SHORT_NS 20000u
+/* And this is half of a lease. */
+#define ABSENCE_LOST_NS 500000u
+/* Short absences in a row that make up for one long one; */
+#define ABSENCE_DOUBT 64u
+/* for two of them, and for two of which the second has cost a lease. */
+#define ABSENCE_FORGET_LONG (ABSENCE_DOUBT + 64u)
+#define ABSENCE_FORGET_LOST (ABSENCE_DOUBT + 1024u)
+
+struct absence {
+	_Atomic uint64_t since; /* when it found its completions; 0 = it has come back */
+	_Atomic uint32_t score; /* short absences until the long ones are forgotten */
+};
+
+/* It has found completions. */
+void absence_begin(struct absence *absence, uint64_t now);
+/* It is back, with any call. Returns for how long it was away; 0 = it was not. */
+uint64_t absence_end(struct absence *absence, uint64_t now);
+
+/* It will stay away for long once it has found something. */
+static inline bool absence_expected(const struct absence *absence)
+{
+	return atomic_load_explicit(&absence->score, memory_order_relaxed) > ABSENCE_DOUBT;
+}
+
+#endif
