@@ -166,10 +166,18 @@ def shown_ratio(peer):
     return f'{peer["ratio"]:.3g} ({peer["ratio_least"]:.3g}-{peer["ratio_most"]:.3g})'
 
 
+def shown_state(state):
+    """What a reader should know before he believes a row."""
+    if state is None:
+        return ''
+    line, others = [state[what]['median'] for what in ('cache_line', 'others')]
+    return f'line {line * 1e9:.0f} ns, others {others * 100:.0f} %'
+
+
 def print_table(found, missing, rounds, state):
     print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>28}')
     for row in found:
-        print_line(row['name'], row['unit'], row)
+        print_line(row['name'], row['unit'], row, shown_state(row['state']))
         for peer in row['beside']:
             print_line(f'    {peer["name"]}', row['unit'], peer, shown_ratio(peer))
     for name, reason in missing.items():
@@ -218,7 +226,7 @@ def main():
             sys.exit(f'bench: {failure}')
     tell('')
     found, number = turns.results(rows, samples), turns.number(rows, samples)
-    state = turns.state(rows, samples)
+    state = turns.whole_state(rows, samples)
     if options.json:
         print(json.dumps({'rounds': number, 'state': state, 'results': found,
                           'missing': rounds.missing}, indent=1))

@@ -129,9 +129,11 @@ class Turns(unittest.TestCase):
         course = turns.Rounds(self.bench, {turns.LINE: PlayedLimit('state', 1.0, 9.0, 2.0, 4.0)},
                               self.samples, lambda text: None)
         course.take_round(rows)
-        state = turns.state(rows, self.samples)
+        state = turns.whole_state(rows, self.samples)
         self.assertEqual(state['cache_line'], {'median': 3.0, 'least': 1.0, 'most': 9.0})
         self.assertGreaterEqual(state['others']['least'], 0.0)
+        self.assertEqual([found['state']['cache_line']['median']
+                          for found in turns.results(rows, self.samples)], [5.0, 3.0])
 
 
 class File(unittest.TestCase):

@@ -126,9 +126,16 @@ def compared(turns, name):
     return {'name': name, **spread(values), **ratio(turns, name)}
 
 
+def state(turns):
+    """The machine's in them: what a cache line took, and what share of a processor others had."""
+    found = {what: [figure for turn in turns for figure in turn['state'][what]]
+             for what in ('cache_line', 'others')}
+    return {what: spread(figures) for what, figures in found.items()} if all(found.values()) else None
+
+
 def result(row, turns):
     return {'name': row.name, 'group': row.group, 'unit': row.unit,
-            **spread([turn['own'] for turn in turns]),
+            **spread([turn['own'] for turn in turns]), 'state': state(turns),
             'beside': [compared(turns, name) for name in row.beside
                        if any(name in turn['beside'] for turn in turns)]}
 
@@ -137,11 +144,8 @@ def results(rows, samples):
     return [result(row, samples.of(row)) for row in rows if samples.of(row)]
 
 
-def state(rows, samples):
-    """The machine's meanwhile: what a cache line took, and what share of a processor others had."""
-    found = {what: [figure for row in rows for turn in samples.of(row) for figure in turn['state'][what]]
-             for what in ('cache_line', 'others')}
-    return {what: spread(figures) for what, figures in found.items()} if all(found.values()) else None
+def whole_state(rows, samples):
+    return state([turn for row in rows for turn in samples.of(row)])
 
 
 def number(rows, samples):
