@@ -4,6 +4,7 @@
  * processes can be faster), and a message copied in packets of 4 KiB by one core, without and
  * with the CRC-32 that a packet on a wire needs.
  */
+#include "laps.h"
 #include "limits.h"
 
 #include <err.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 
 #define BOUNCES    200000
+#define LAP        1000
 #define CACHE_LINE 64
 #define PACKET     4096
 #define COPIED     (UINT64_C(1) << 30) /* bytes, for one figure */
@@ -34,7 +36,7 @@ double limit_bounce(const struct bench_cpus *cpus, size_t size)
 {
 	atomic_uint *ball =
 		mmap(NULL, PACKET, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	double start = 0;
+	struct laps laps;
 	pid_t child;
 
 	(void)size;
@@ -44,14 +46,15 @@ double limit_bounce(const struct bench_cpus *cpus, size_t size)
 	for (unsigned int i = 0; i < BOUNCES; i++) {
 		/* The first tenth wakes the other core. */
 		if (i == BOUNCES / 10)
-			start = bench_now();
+			laps_start(&laps);
+		else if (i > BOUNCES / 10 && i % LAP == 0)
+			laps_mark(&laps);
 		atomic_store_explicit(ball, 2 * i + 1, memory_order_release);
 		while (atomic_load_explicit(ball, memory_order_acquire) != 2 * i + 2)
 			;
 	}
-	start = bench_now() - start;
 	bench_end(child);
-	return start / (BOUNCES - BOUNCES / 10) / 2;
+	return laps_median(&laps) / LAP / 2;
 }
 
 static uint32_t copy(uint8_t *to, const uint8_t *from, size_t len)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the kernel can do between two processes: copy from one's memory to the other's, and wake
  * one. */
+#include "laps.h"
 #include "limits.h"
 
 #include <err.h>
@@ -14,9 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALLS   UINT64_C(100000)
-#define COPIED  (UINT64_C(1) << 30) /* bytes, for one figure, if that are less than CALLS */
-#define WAKINGS 5000
+#define CALLS      UINT64_C(100000)
+#define COPIED     (UINT64_C(1) << 30) /* bytes, for one figure, if that are less than CALLS */
+#define WAKINGS    5000
+#define WAKING_LAP 10
 
 typedef ssize_t transfer_fn(pid_t pid, const struct iovec *local, unsigned long n_local,
 			    const struct iovec *remote, unsigned long n_remote,
@@ -37,37 +39,40 @@ static pid_t sleeper(const struct iovec *memory)
 	_exit(0);
 }
 
-/* Seconds for a call. */
-static double transfer(size_t size, uint64_t calls, transfer_fn *move)
+/* Seconds for a call, the median of laps of so many. */
+static double transfer(size_t size, uint64_t calls, uint64_t lap, transfer_fn *move)
 {
 	struct iovec memory = {limit_buffer(size), size};
+	struct laps laps;
 	pid_t child;
-	double start;
 
 	child = sleeper(&memory);
 	waitpid(child, NULL, WUNTRACED);
-	start = bench_now();
-	for (uint64_t i = 0; i < calls; i++)
+	laps_start(&laps);
+	for (uint64_t i = 1; i <= calls; i++) {
 		if (move(child, &memory, 1, &memory, 1, 0) != (ssize_t)size)
 			err(1, "another process's memory");
-	start = bench_now() - start;
+		if (i % lap == 0)
+			laps_mark(&laps);
+	}
 	bench_end(child);
 	free(memory.iov_base);
-	return start / (double)calls;
+	return laps_median(&laps) / (double)lap;
 }
 
 double limit_vm_write(const struct bench_cpus *cpus, size_t size)
 {
 	(void)cpus;
-	return transfer(size, CALLS, process_vm_writev);
+	return transfer(size, CALLS, CALLS / LAPS_MAX, process_vm_writev);
 }
 
 double limit_vm_read(const struct bench_cpus *cpus, size_t size)
 {
-	const uint64_t calls = COPIED / size;
+	const uint64_t calls = COPIED / size < CALLS ? COPIED / size : CALLS;
 
 	(void)cpus;
-	return (double)size / transfer(size, calls < CALLS ? calls : CALLS, process_vm_readv);
+	/* One lap: bandwidth is an average with perftest, too. */
+	return (double)size / transfer(size, calls, calls, process_vm_readv);
 }
 
 static void pass(int from, int to)
@@ -89,20 +94,22 @@ static void pass_back(void *argument)
 double limit_wakeup(const struct bench_cpus *cpus, size_t size)
 {
 	int fds[2] = {eventfd(0, 0), eventfd(0, 0)};
-	double start;
+	struct laps laps;
 	pid_t child;
 
 	(void)size;
 	if (fds[0] < 0 || fds[1] < 0)
 		err(1, "eventfd");
 	child = bench_child(cpus, pass_back, fds);
-	start = bench_now();
+	laps_start(&laps);
 	eventfd_write(fds[0], 1);
-	for (int i = 1; i < WAKINGS; i++)
+	for (int i = 1; i < WAKINGS; i++) {
 		pass(fds[1], fds[0]);
-	start = bench_now() - start;
+		if (i % WAKING_LAP == 0)
+			laps_mark(&laps);
+	}
 	bench_end(child);
 	close(fds[0]);
 	close(fds[1]);
-	return start / WAKINGS / 2;
+	return laps_median(&laps) / WAKING_LAP / 2;
 }

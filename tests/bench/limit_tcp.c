@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* TCP, both ends polling: what a program without RDMA has at its best. */
+#include "laps.h"
 #include "limits.h"
 #include "tcp_latency.h"
 
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define ROUNDS 20000
+#define LAP    100
 
 struct end {
 	int fd;
@@ -94,7 +96,7 @@ double tcp_latency(const struct bench_cpus *cpus, size_t size, struct in_addr ad
 		   const char *netns)
 {
 	struct end own = {.size = size, .message = calloc(1, size)}, other = own;
-	double start = 0;
+	struct laps laps;
 	pid_t child;
 	int fds[2];
 
@@ -106,16 +108,17 @@ double tcp_latency(const struct bench_cpus *cpus, size_t size, struct in_addr ad
 	child = bench_child(cpus, reply, &other);
 	for (int i = -ROUNDS / 10; i < ROUNDS; i++) {
 		if (i == 0)
-			start = bench_now();
+			laps_start(&laps);
+		else if (i > 0 && i % LAP == 0)
+			laps_mark(&laps);
 		send_all(&own);
 		receive_all(&own);
 	}
-	start = bench_now() - start;
 	bench_end(child);
 	close(fds[0]);
 	close(fds[1]);
 	free(own.message);
-	return start / ROUNDS / 2;
+	return laps_median(&laps) / LAP / 2;
 }
 
 double limit_tcp(const struct bench_cpus *cpus, size_t size)

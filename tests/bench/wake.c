@@ -6,6 +6,7 @@
  * sleep.
  */
 #include "joined.h"
+#include "laps.h"
 
 #include <err.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 
 #define WARM_UP 100
 #define ROUNDS  2000
+#define LAP     10
 
 static const char *how;
 static double spin; /* seconds */
@@ -111,16 +113,19 @@ static void rounds(struct joined *p, int n)
 static double latency(struct joined *p)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	double start;
+	struct laps laps;
 
 	joined_prepare(p);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->channel->fd, &event))
 		err(1, "epoll");
 	rounds(p, WARM_UP);
-	start = bench_now();
-	rounds(p, ROUNDS);
-	return (bench_now() - start) / ROUNDS / 2;
+	laps_start(&laps);
+	for (int i = 0; i < ROUNDS / LAP; i++) {
+		rounds(p, LAP);
+		laps_mark(&laps);
+	}
+	return laps_median(&laps) / LAP / 2;
 }
 
 int main(int argc, char **argv)
