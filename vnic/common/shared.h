@@ -25,6 +25,16 @@ static inline void vnic_fence(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* The same behind an atomic read-modify-write, which on x86-64 is a full fence itself. */
+static inline void vnic_fence_after_atomic(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("" : : : "memory");
+#else
+	vnic_fence();
+#endif
+}
+
 /* A register of a BAR that both sides map. */
 static inline uint32_t *vnic_reg(void *bar, uint32_t offset)
 {

@@ -199,15 +199,15 @@ static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic
 	return true;
 }
 
-/* See INBOX_MASKED for the order. An eventfd that is full is readable all the same. */
-void vnic_outbox_wake(const struct vnic_outbox *outbox)
+/*
+ * Behind a fence: our completions before our reading of the mask; see vnic_inbox_irq_unmask, and
+ * INBOX_MASKED for the order. An eventfd that is full is readable all the same.
+ */
+static void wake(const struct vnic_outbox *outbox)
 {
 	uint32_t *word = &outbox->memory->mask;
-	uint32_t mask;
+	uint32_t mask = vnic_load(word);
 
-	/* Our completions before our reading of the mask; see vnic_inbox_irq_unmask. */
-	vnic_fence();
-	mask = vnic_load(word);
 	if (mask & INBOX_MASKED)
 		return;
 	eventfd_write(outbox->wake_fd, 1);
@@ -215,12 +215,20 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox)
 				    __ATOMIC_RELAXED);
 }
 
+void vnic_outbox_wake(const struct vnic_outbox *outbox)
+{
+	vnic_fence();
+	wake(outbox);
+}
+
 /* Ends a turn. */
 static void release(struct vnic_outbox *outbox, uint32_t sent)
 {
 	unlock(outbox);
-	if (sent)
-		vnic_outbox_wake(outbox);
+	if (!sent)
+		return;
+	vnic_fence_after_atomic();
+	wake(outbox);
 }
 
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
