@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "build.h"
 
+#include <isa-l/crc.h>
+
 #include "count.h"
 #include "dev.h"
 #include "gid.h"
@@ -11,6 +13,8 @@
 /* Entropy for ECMP stays in the dynamic ports (RFC 6335; A17.3.2 leaves it to the sender). */
 #define UDP_SPORT_FIRST    0xc000
 #define IPV4_DONT_FRAGMENT 0x40
+/* Bytes of payload from which on a CRC of its own for the headers is the lesser cost. */
+#define COPY_CRC_MIN 1024
 
 static uint8_t hop_limit(const struct urxe_path *path)
 {
@@ -172,17 +176,50 @@ static void put_lengths(uint8_t *l3, const struct header_template *h, uint16_t l
 	}
 }
 
+static uint32_t pad_len(uint32_t payload_len)
+{
+	return -payload_len & 3;
+}
+
+/* What the headers say of the length of what follows them. */
+static void complete_headers(struct build *b, uint32_t payload_len)
+{
+	uint32_t pad = pad_len(payload_len);
+	uint32_t len = (uint32_t)(b->payload - b->bth) + payload_len + pad + URXE_ICRC_LEN;
+
+	b->bth[1] |= (uint8_t)(pad << 4);
+	put_lengths(b->frame->data + b->header->l3, b->header, (uint16_t)len);
+}
+
+uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len)
+{
+	if (!qp->dev->attr.ops->copy_crc || payload_len < COPY_CRC_MIN)
+		return NULL;
+	complete_headers(b, payload_len);
+	b->crc = urxe_icrc_headers(b->header->net, b->frame->data + b->header->l3, b->bth,
+				   b->payload);
+	b->with_crc = true;
+	return &b->crc;
+}
+
+/* Of a packet that ends there. */
+static uint32_t icrc(struct build *b, uint32_t payload_len, const uint8_t *end)
+{
+	const uint8_t *pad = b->payload + payload_len;
+
+	if (b->with_crc)
+		return pad == end ? b->crc : crc32_gzip_refl(b->crc, pad, (uint64_t)(end - pad));
+	complete_headers(b, payload_len);
+	return urxe_icrc(b->header->net, b->frame->data + b->header->l3, b->bth, end);
+}
+
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 {
-	uint8_t *l3 = b->frame->data + b->header->l3;
-	uint32_t pad = -payload_len & 3;
-	uint8_t *end = b->payload + payload_len;
+	uint32_t pad = pad_len(payload_len);
+	uint8_t *end = b->payload + payload_len + pad;
 
-	memset(end, 0, pad);
-	end += pad;
-	b->bth[1] |= (uint8_t)(pad << 4);
-	put_lengths(l3, b->header, (uint16_t)(end - b->bth + URXE_ICRC_LEN));
-	urxe_icrc_put(end, urxe_icrc(b->header->net, l3, b->bth, end));
+	memset(end - pad, 0, pad);
+	urxe_icrc_put(end, icrc(b, payload_len, end));
 	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);
 	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len);

@@ -28,6 +28,8 @@ struct build {
 	uint8_t *bth;
 	uint8_t *ext;     /* extended headers go here */
 	uint8_t *payload; /* behind the opcode's headers */
+	uint32_t crc;  /* of all up to the payload's end, where that goes on while it is copied, */
+	bool with_crc; /* as it does here */
 };
 
 /* Makes the headers up to UDP for a path; false where its source address is gone. */
@@ -37,6 +39,11 @@ bool build_template(struct header_template *header, const struct urxe_dev *dev,
 /* Lays out a packet with the template and BTH written. */
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth);
+/*
+ * Before a payload of so many bytes is copied, and behind all headers. Returns the CRC that is to
+ * go on with it (mr_read); NULL: build_finish computes it.
+ */
+uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len);
 /* Pads the payload, completes the lengths and the ICRC, counts the packet. */
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len);
 

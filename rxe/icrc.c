@@ -50,16 +50,28 @@ static void mask(enum urxe_net net, uint8_t *hdr, uint32_t l3_len)
 	hdr[l3_len + 4] = 0xff; /* FECN, BECN and reserved bits of the BTH */
 }
 
-uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end)
+/* Of the first n bytes, MASKED_MAX at most. */
+static uint32_t masked_crc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, uint64_t n)
 {
 	uint8_t masked[MASKED_MAX];
-	uint64_t len = (uint64_t)(end - l3), copied = len < MASKED_MAX ? len : MASKED_MAX;
-	uint32_t crc;
 
-	memcpy(masked, l3, copied);
+	memcpy(masked, l3, n);
 	mask(net, masked, (uint32_t)(bth - l3));
-	crc = crc32_gzip_refl(ICRC_SEED, masked, copied);
-	return len == copied ? crc : crc32_gzip_refl(crc, l3 + copied, len - copied);
+	return crc32_gzip_refl(ICRC_SEED, masked, n);
+}
+
+uint32_t urxe_icrc_headers(enum urxe_net net, const uint8_t *l3, const uint8_t *bth,
+			   const uint8_t *end)
+{
+	return masked_crc(net, l3, bth, (uint64_t)(end - l3));
+}
+
+uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end)
+{
+	uint64_t len = (uint64_t)(end - l3), first = len < MASKED_MAX ? len : MASKED_MAX;
+	uint32_t crc = masked_crc(net, l3, bth, first);
+
+	return len == first ? crc : crc32_gzip_refl(crc, l3 + first, len - first);
 }
 
 void urxe_icrc_put(uint8_t *at, uint32_t icrc)

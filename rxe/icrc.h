@@ -9,6 +9,10 @@
 /* The ICRC of the packet whose L3 header starts at l3, BTH at bth, and ICRC at end. */
 uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end);
 
+/* The same of the headers up to end, with which crc32_gzip_refl goes on. */
+uint32_t urxe_icrc_headers(enum urxe_net net, const uint8_t *l3, const uint8_t *bth,
+			   const uint8_t *end);
+
 /* The ICRC stands little-endian, alone among the fields of a packet. */
 void urxe_icrc_put(uint8_t *at, uint32_t icrc);
 

@@ -320,6 +320,19 @@ static void copy(void *arg)
 	memcpy(c->dst, c->src, c->n);
 }
 
+struct copy_crc {
+	const struct urxe_ops *ops;
+	struct copy copy;
+	uint32_t *crc;
+};
+
+static void copy_with_crc(void *arg)
+{
+	const struct copy_crc *c = arg;
+
+	*c->crc = c->ops->copy_crc(*c->crc, c->copy.dst, c->copy.src, c->copy.n);
+}
+
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src)
 {
 	uint64_t left = range->length;
@@ -344,8 +357,9 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 	return true;
 }
 
-bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
+bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc)
 {
+	struct copy_crc c = {.ops = dev->attr.ops, .crc = crc};
 	uint64_t left = range->length;
 	struct urxe_extent bytes;
 	struct span span;
@@ -357,12 +371,10 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst)
 		return true;
 	place = locate(&span);
 	for (; left; left -= bytes.length, dst += bytes.length) {
-		struct copy c = {.dst = dst};
-
 		bytes = next_bytes(&place, left);
-		c.src = bytes.addr;
-		c.n = bytes.length;
-		if (!touch(dev, &bytes, copy, &c))
+		c.copy = (struct copy){.dst = dst, .src = bytes.addr, .n = bytes.length};
+		if (!(crc ? touch(dev, &bytes, copy_with_crc, &c)
+			  : touch(dev, &bytes, copy, &c.copy)))
 			return false;
 	}
 	return true;

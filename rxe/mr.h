@@ -67,7 +67,8 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
  * there; then what was copied so far is undefined.
  */
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
-bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst);
+/* *crc goes on with what was copied, by urxe_ops.copy_crc; NULL: nobody wants it. */
+bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc);
 
 /* Makes what the range holds reach as far as range->access says: visible to all, or lasting. False
  * where it could not; the range was granted. */

@@ -85,11 +85,13 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 	};
 	uint8_t operation = read_operation(res);
 	struct build b;
+	uint32_t *crc;
 
 	start(&b, qp, frame, operation, res->next_psn);
 	if (urxe_opcodes[operation].flags & URXE_OPF_AETH)
 		build_aeth(&b, credits(qp), res->msn);
-	if (range.length && !mr_read(qp->dev, &range, b.payload)) {
+	crc = build_payload_crc(&b, qp, (uint32_t)range.length);
+	if (range.length && !mr_read(qp->dev, &range, b.payload, crc)) {
 		read_failed(qp, res);
 		return false;
 	}

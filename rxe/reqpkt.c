@@ -85,16 +85,16 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 			 : requester_outstanding(req) + 1 >= req->window;
 }
 
-static bool put_payload(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
-			uint8_t *dst, uint32_t len)
+static bool put_payload(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,
+			uint32_t offset, uint32_t len)
 {
 	struct sge_list list = wqe_sge_list(wqe, qp->pd);
 
 	if (wqe->flags & URXE_SEND_INLINE) {
-		memcpy(dst, wqe->data + offset, len);
+		memcpy(b->payload, wqe->data + offset, len);
 		return true;
 	}
-	return sge_gather(qp->dev, &list, offset, dst, len);
+	return sge_gather(qp->dev, &list, offset, b->payload, len, build_payload_crc(b, qp, len));
 }
 
 static void put_extended(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,
@@ -150,7 +150,7 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
 		len = last ? wqe->length - offset : qp->mtu;
-		if (!put_payload(qp, wqe, offset, b.payload, len))
+		if (!put_payload(&b, qp, wqe, offset, len))
 			return false;
 	}
 	build_finish(&b, qp, len);

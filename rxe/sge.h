@@ -19,10 +19,10 @@ uint64_t sge_length(const struct urxe_seg *segs, uint32_t n);
 
 /*
  * Copies len bytes at an offset of the list; the caller has checked that the
- * list is long enough. False where a key does not grant the access.
+ * list is long enough. False where a key does not grant the access. *crc: as of mr_read.
  */
 bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
-		uint32_t len);
+		uint32_t len, uint32_t *crc);
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
 

@@ -7,7 +7,17 @@
 #ifndef URXE_VERBS_CRC_H
 #define URXE_VERBS_CRC_H
 
+#include <stdint.h>
+
 enum crc_library { CRC_ISAL, CRC_ZLIB };
+
+/* urxe_ops.copy_crc; each needs crc_use before it is called. */
+typedef uint32_t crc_copy_fn(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
+
+/* The one that this processor does in one pass; where it does not, a copy and then its CRC. */
+crc_copy_fn *crc_best_copy(void);
+/* By the best one, from crc_load on. */
+crc_copy_fn crc_copy;
 
 /* The one that is the faster on this processor. */
 enum crc_library crc_best(void);

@@ -95,6 +95,7 @@ static const struct urxe_ops ops = {
 	.async_event = async_event,
 	.guard = fault_guard,
 	.fetch = qp_fetch,
+	.copy_crc = crc_copy,
 };
 
 /* Rings before completions: who sees a completion may post at once. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <isa-l/crc.h>
+
 #include "craft.h"
 #include "require.h"
 
@@ -54,12 +56,19 @@ static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touc
 	return true;
 }
 
+static uint32_t copy_crc(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+{
+	memcpy(to, from, n);
+	return crc32_gzip_refl(crc, to, n);
+}
+
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
 	.comp_event = on_comp_event,
 	.refill = on_refill,
 	.async_event = on_async_event,
 	.guard = on_guard,
+	.copy_crc = copy_crc,
 };
 
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)

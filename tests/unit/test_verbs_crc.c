@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Either library computes the CRC-32 that the specification means, whole and in pieces. */
+/*
+ * Either library computes the CRC-32 that the specification means, whole and in pieces, and so does
+ * a copy that computes it on the way, of what it has written.
+ */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -13,6 +21,9 @@
 
 #define LONGEST   4200
 #define ALIGNMENT 8
+#define LINE      64
+#define PAGE      4096
+#define CHANGING  20000 /* copies */
 
 static const enum crc_library libraries[] = {CRC_ISAL, CRC_ZLIB};
 
@@ -81,12 +92,88 @@ static void test_pieces(void **state)
 	}
 }
 
+/* To and from any place, and no byte beside it. */
+static void check_copy(uint32_t n, uint32_t to_offset, uint32_t from_offset)
+{
+	static uint8_t to[LONGEST + 2 * LINE], untouched[LONGEST + 2 * LINE];
+	const uint8_t *from = data + from_offset;
+
+	memset(to, 0xa5, sizeof(to));
+	memset(untouched, 0xa5, sizeof(untouched));
+	assert_int_equal(crc_best_copy()(n, to + to_offset, from, n), reference(n, from, n));
+	assert_memory_equal(to + to_offset, from, n);
+	assert_memory_equal(to, untouched, to_offset);
+	assert_memory_equal(to + to_offset + n, untouched, sizeof(to) - to_offset - n);
+}
+
+static void test_copy(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < N_LIBRARIES; i++) {
+		assert_int_equal(crc_use(libraries[i]), 0);
+		for (uint32_t n = 0; n <= LONGEST; n += n < 600 ? 1 : 97)
+			check_copy(n, n * 7 % LINE, n % ALIGNMENT);
+		for (uint32_t at = 0; at < LINE; at++)
+			check_copy(1024, at, 0);
+	}
+}
+
+/* A page of a program's memory beside which there is none. */
+static void test_copy_of_a_page(void **state)
+{
+	static uint8_t to[PAGE + LINE];
+	uint8_t *pages = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	memcpy(pages + PAGE, data, PAGE);
+	assert_int_equal(crc_use(CRC_ISAL), 0);
+	for (uint32_t at = 0; at < LINE; at++) {
+		assert_int_equal(crc_best_copy()(at, to + at, pages + PAGE, PAGE),
+				 reference(at, data, PAGE));
+		assert_memory_equal(to + at, data, PAGE);
+	}
+	munmap(pages, 3 * PAGE);
+}
+
+static atomic_bool stop;
+
+static void *scribble(void *bytes)
+{
+	volatile uint8_t *at = bytes;
+
+	for (uint32_t i = 0; !atomic_load_explicit(&stop, memory_order_relaxed); i++)
+		at[i * 61 % LONGEST]++;
+	return NULL;
+}
+
+/* Programs may write where they send from: whatever of it is sent, its CRC goes with it. */
+static void test_copy_of_what_changes(void **state)
+{
+	static uint8_t from[LONGEST], to[LONGEST];
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&stop, false);
+	assert_int_equal(crc_use(CRC_ISAL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, scribble, from), 0);
+	for (uint32_t i = 0; i < CHANGING; i++) {
+		uint32_t crc = crc_best_copy()(0, to, from, LONGEST);
+
+		assert_int_equal(crc, crc32_gzip_refl(0, to, LONGEST));
+	}
+	atomic_store(&stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void test_load(void **state)
 {
 	(void)state;
 	assert_int_equal(crc_load(), 0);
 	assert_int_equal(crc_load(), 0);
 	assert_int_equal(crc32_gzip_refl(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
+	assert_int_equal(crc_copy(0, data, (const uint8_t *)"123456789", 9), 0xcbf43926);
 }
 
 int main(void)
@@ -96,6 +183,9 @@ int main(void)
 		cmocka_unit_test(test_check_value),
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_copy_of_a_page),
+		cmocka_unit_test(test_copy_of_what_changes),
 	};
 
 	return cmocka_run_group_tests(tests, fill, NULL);

@@ -50,6 +50,10 @@ struct urxe_ops {
 	void (*fetch)(void *qp_ctx, bool further);
 	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
+	/* Copies n bytes and returns their CRC-32 behind `crc`, as crc32_gzip_refl does: of what
+	 * was written, though the bytes may change meanwhile. NULL: the engine computes it of the
+	 * copy. */
+	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	/* Makes bytes of a region outlast a loss of power. False where that failed. NULL: this
 	 * device has no memory that lasts; regions are not registered for
 	 * URXE_ACCESS_FLUSH_PERSISTENT. */
