@@ -33,8 +33,12 @@
 #define REGION_MAX ((uint64_t)4 << 20)
 /* Of all regions together. */
 #define ALL_MAX ((uint64_t)16 << 20)
-/* Regions that are looked at in the life of a program: to do so takes tens of microseconds. */
-#define LOOKS_MAX 1024
+/*
+ * What is done in the life of a program: to look at a region takes 0.1 ms and more, and each of its
+ * pages some microseconds, which one that registers memory for each of its messages would pay.
+ */
+#define LOOKS_MAX 256
+#define EVER_MAX  ((uint64_t)64 << 20)
 /* Bytes of stack that all of this takes at most, and more. */
 #define STACK 65536
 /* Mappings that the program may have divided moved pages into. */
@@ -53,7 +57,8 @@ static struct place {
 	enum use use;
 } places[ARENA_PLACES]; /* the first is the token's */
 
-static uint64_t moved; /* bytes, by now */
+static uint64_t moved; /* bytes that are there, */
+static uint64_t ever;  /* and that ever were */
 static unsigned int looks;
 static atomic_bool no_more;
 atomic_uint adopt_kept;
@@ -203,15 +208,20 @@ static bool has_stack(uint64_t start, uint64_t length)
 	return (uintptr_t)__builtin_frame_address(0) - start < length + STACK;
 }
 
+static bool is_worth_it(uint64_t length)
+{
+	return length <= REGION_MAX && moved + length <= ALL_MAX && ever + length <= EVER_MAX &&
+	       looks < LOOKS_MAX;
+}
+
+/* What costs little first. */
 static bool may_move(uint64_t start, uint64_t length)
 {
-	if (has_stack(start, length))
+	if (!peer_shares() || atomic_load(&no_more) || !is_worth_it(length) || !fd_owned() ||
+	    registered_within(start, length) || has_stack(start, length) || !threads_alone())
 		return false;
-	if (!length || length > REGION_MAX || moved + length > ALL_MAX || atomic_load(&no_more) ||
-	    !fd_owned() || registered_within(start, length) || !threads_alone())
-		return false;
-	return looks++ < LOOKS_MAX && !pinned_any() && are_own(start, start + length) &&
-	       peer_shares() && arena_kept();
+	looks++;
+	return !pinned_any() && are_own(start, start + length) && peer_open_arena() && arena_kept();
 }
 
 static struct place *move(uint64_t start, uint64_t length)
@@ -228,6 +238,7 @@ static struct place *move(uint64_t start, uint64_t length)
 	}
 	place->use = IN_USE;
 	moved += length;
+	ever += length;
 	return place;
 }
 

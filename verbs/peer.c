@@ -245,7 +245,12 @@ struct urxe_direct_table *peer_init(void *card, void *book)
 
 bool peer_shares(void)
 {
-	if (!self.card || !self.shares || !arena_open(self.token))
+	return self.card && self.shares;
+}
+
+bool peer_open_arena(void)
+{
+	if (!peer_shares() || !arena_open(self.token))
 		return false;
 	__atomic_store_n(&self.card->arena, (uint32_t)arena_descriptor() + 1, __ATOMIC_RELEASE);
 	return true;

@@ -32,11 +32,11 @@ extern const struct urxe_direct_ops peer_ops;
  * "packet", or the kernel or the C library has no restartable sequences (rseq(2)).
  */
 struct urxe_direct_table *peer_init(void *card, void *book);
-/*
- * Whether our memory may be shared: the arena is open then, and the card says where it is. Not
- * where URXE_TRANSPORT is "copy", or there is no direct transport.
- */
+/* Whether our memory may be shared: not where URXE_TRANSPORT is "copy", or there is no direct
+ * transport. */
 bool peer_shares(void);
+/* Then the card says where our arena (arena.h) is; false where there can be none. */
+bool peer_open_arena(void);
 /* They are going to be unmapped. */
 void peer_done(void);
 /* For the engine's thread: the card says that this process lives, until the thread ends. */

@@ -253,7 +253,7 @@ static void meet(void)
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
 	require(!egress_add(&port.egress, QPN, fds));
-	require(peer_shares());
+	require(peer_open_arena());
 	w.hostile = false;
 	publish();
 }
