@@ -152,6 +152,11 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	return 0;
 }
 
+void urxe_mr_hide(struct urxe_mr *mr)
+{
+	direct_withdraw_all(mr);
+}
+
 void urxe_mr_share(struct urxe_mr *mr, const struct urxe_shared *shared)
 {
 	direct_withdraw_all(mr);

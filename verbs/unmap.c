@@ -37,23 +37,38 @@ static void for_all(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
 	}
 }
 
-static void unshare_mr(struct mr *mr, const struct urxe_extent *pages)
+static bool has_some(const struct mr *mr, const struct urxe_extent *pages)
 {
 	const uint64_t first = (uintptr_t)pages->addr;
 
-	if (mr->start < first + pages->length && first < mr->start + mr->length)
+	return mr->start < first + pages->length && first < mr->start + mr->length;
+}
+
+static void hide_mr(struct mr *mr, const struct urxe_extent *pages)
+{
+	if (has_some(mr, pages))
+		urxe_mr_hide(mr->mr);
+}
+
+static void unshare_mr(struct mr *mr, const struct urxe_extent *pages)
+{
+	if (has_some(mr, pages))
 		urxe_mr_share(mr->mr, NULL);
 }
 
-/* No peer reaches the pages by the arena when they are taken out of it. */
+/*
+ * When the pages are taken out of the arena no peer reaches them, neither by it nor by the kernel's
+ * copy: what it wrote to the old ones after they were copied would be lost.
+ */
 static void unshare_pages(const struct urxe_extent *bytes)
 {
 	struct urxe_extent pages;
 	uint32_t at = 0;
 
 	while (adopt_next(&at, bytes, &pages)) {
-		for_all(unshare_mr, &pages);
+		for_all(hide_mr, &pages);
 		adopt_return(&pages);
+		for_all(unshare_mr, &pages);
 	}
 }
 

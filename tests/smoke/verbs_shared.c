@@ -54,7 +54,8 @@ struct order {
 	uint32_t length;
 	uint32_t at; /* in its own memory */
 	uint64_t operand, compare;
-	uint8_t seed; /* WRITE: of the bytes */
+	uint8_t seed;     /* WRITE: of the bytes */
+	uint32_t numbers; /* WRITE: so many from 1 on, 8 bytes each, one behind the other */
 };
 struct outcome {
 	uint32_t status;
@@ -88,6 +89,26 @@ static void post(const struct order *o)
 		errx(1, "ibv_post_send");
 }
 
+static uint32_t write_numbers(struct order o)
+{
+	uint32_t status = 0;
+
+	for (uint64_t i = 1; i <= o.numbers && !status; i++, o.addr += sizeof(i)) {
+		memcpy(ep.memory + o.at, &i, sizeof(i));
+		post(&o);
+		status = endpoint_completion(&ep).status;
+	}
+	return status;
+}
+
+static uint32_t execute(const struct order *o)
+{
+	if (o->numbers)
+		return write_numbers(*o);
+	post(o);
+	return endpoint_completion(&ep).status;
+}
+
 static int obey(int fd)
 {
 	struct order o;
@@ -99,8 +120,7 @@ static int obey(int fd)
 
 		for (uint32_t i = 0; i < o.length; i++)
 			bytes[i] = o.opcode == IBV_WR_RDMA_WRITE ? byte(o.seed, i) : 0;
-		post(&o);
-		done.status = endpoint_completion(&ep).status;
+		done.status = execute(&o);
 		for (uint32_t i = 0; i < o.length; i++)
 			done.sum += (uint64_t)bytes[i] * (i + 1);
 		memcpy(&done.value, bytes, o.length < 8 ? o.length : 8);
@@ -350,6 +370,47 @@ static void check_fork(void)
 	close(go[1]);
 }
 
+/* What comes while the pages are moved back is not lost with those that they were. */
+static void fork_meanwhile(uint64_t *numbers, uint32_t n)
+{
+	struct ibv_mr *mr = offer(numbers, n * sizeof(*numbers));
+	struct outcome done;
+	pid_t child;
+
+	exchange_send(peer,
+		      &(struct order){.opcode = IBV_WR_RDMA_WRITE,
+				      .rkey = mr->rkey,
+				      .addr = (uintptr_t)numbers,
+				      .length = sizeof(*numbers),
+				      .numbers = n},
+		      sizeof(struct order));
+	while (!((volatile uint64_t *)numbers)[n / 50])
+		;
+	child = fork();
+	if (!child)
+		_exit(0);
+	require(waitpid(child, NULL, 0) == child, "waitpid");
+	exchange_recv(peer, &done, sizeof(done));
+	require(!done.status, "all was written");
+	for (uint32_t i = 0; i < n; i++)
+		require(numbers[i] == i + 1, "what is written during a fork is there");
+	give_back(mr);
+}
+
+static void check_fork_meanwhile(void)
+{
+	const uint32_t n = 1 << 17;
+	uint64_t *numbers = mmap(NULL, n * sizeof(*numbers), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	require(numbers != MAP_FAILED, "mmap");
+	for (int i = 0; i < 5; i++) {
+		memset(numbers, 0, n * sizeof(*numbers));
+		fork_meanwhile(numbers, n);
+	}
+	munmap(numbers, n * sizeof(*numbers));
+}
+
 static void check_commands(void)
 {
 	uint8_t *bytes = take_pages();
@@ -535,10 +596,10 @@ static pid_t start(void)
 
 int main(int argc, char **argv)
 {
-	static void (*const checks[])(void) = {check_bytes,   check_read,    check_atomics,
-					       check_heap,    check_fork,    check_commands,
-					       check_overlap, check_changes, check_ring,
-					       check_many,    check_thread};
+	static void (*const checks[])(void) = {check_bytes,    check_read,    check_atomics,
+					       check_heap,     check_fork,    check_fork_meanwhile,
+					       check_commands, check_overlap, check_changes,
+					       check_ring,     check_many,    check_thread};
 	struct order end = {0};
 	int status;
 	pid_t pid;

@@ -215,6 +215,11 @@ struct urxe_shared {
 	uint64_t length;
 	uint64_t window;
 };
+/*
+ * Its pages are going to be others at the same addresses: on return no peer reaches the region but
+ * in packets, until urxe_mr_share.
+ */
+void urxe_mr_hide(struct urxe_mr *mr);
 /* What of the region does; NULL: nothing any more, and on return nobody goes by what was before. */
 void urxe_mr_share(struct urxe_mr *mr, const struct urxe_shared *shared);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
