@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Two nodes that reach each other's memory within this process, for tests of the direct transport.
+ */
+#ifndef URXE_TEST_DIRECT_H
+#define URXE_TEST_DIRECT_H
+
+#include "engine.h"
+
+#include <string.h>
+
+#include "require.h"
+
+/* --- Direct operations within this process. */
+
+/* What goes wrong, and what was done. */
+struct way {
+	struct node *peer;
+	bool closed; /* the peer cannot be reached */
+	bool stops;  /* a copy ends half way in the part behind so many */
+	uint32_t stops_behind;
+	void (*before)(void *arg); /* a copy: the peer does something */
+	void *arg;
+	bool inside;
+	uint32_t copies, calls; /* of requests, and how often some were copied */
+	uint32_t drains;
+	uint32_t awake, asked; /* how often the peer's engine is found awake, and was looked for */
+};
+
+static inline const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path,
+						    uint32_t qpn)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+
+	(void)path;
+	require(!way->inside);
+	if (way->closed || qpn / 0x1000 != way->peer->mac[5])
+		return NULL;
+	way->inside = true;
+	return way->peer->table;
+}
+
+static inline void leave(void *ctx)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+
+	require(way->inside);
+	way->inside = false;
+}
+
+static inline void copy_part(const struct urxe_direct_part *part, bool write)
+{
+	uint8_t *remote = (uint8_t *)(uintptr_t)part->remote;
+
+	for (uint32_t i = 0; i < part->n_local; i++) {
+		const struct urxe_extent *local = &part->local[i];
+
+		require(local->length > 0);
+		if (write)
+			memcpy(remote, local->addr, local->length);
+		else
+			memcpy(local->addr, remote, local->length);
+		remote += local->length;
+	}
+}
+
+static inline uint32_t copy(void *ctx, const struct urxe_direct_copy *c)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+	uint32_t n = c->n_parts;
+
+	require(way->inside);
+	require(n && n <= URXE_DIRECT_PARTS);
+	if (way->stops && n > way->stops_behind)
+		n = way->stops_behind;
+	if (way->before)
+		way->before(way->arg);
+	if (way->peer->table->state.word != c->state)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		copy_part(&c->parts[i], c->write);
+	way->copies += n;
+	way->calls += n > 0;
+	return n;
+}
+
+/* Nothing is shared here (test_rxe_shared.c). */
+static inline uint64_t window(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+static inline bool atomic(void *ctx, struct urxe_direct_atomic *op)
+{
+	(void)ctx;
+	(void)op;
+	require(false);
+	return false;
+}
+
+static inline bool awake(void *ctx, uint64_t now)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+
+	(void)now;
+	require(way->inside);
+	return way->asked++ < way->awake;
+}
+
+static inline void drain(void *ctx)
+{
+	((struct way *)((struct node *)ctx)->arg)->drains++;
+}
+
+static const struct urxe_direct_ops ops = {
+	.enter = enter,
+	.leave = leave,
+	.copy = copy,
+	.window = window,
+	.atomic = atomic,
+	.awake = awake,
+	.drain = drain,
+};
+
+/* Two nodes, a connection, and a region of one piece at each. */
+struct direct {
+	struct engine e;
+	struct way way[2];
+	struct urxe_mr *mr[2];
+	uint32_t key[2];
+};
+
+#define REGION 65536u
+
+static inline void direct_open(struct direct *d, const struct conn_attr *conn)
+{
+	static struct way none[2];
+
+	memset(d, 0, sizeof(*d));
+	d->e.pair = pair_create(&(struct pair_attr){.seed = 1, .direct = &ops});
+	d->e.a = d->e.pair->node[0];
+	d->e.b = d->e.pair->node[1];
+	for (int i = 0; i < 2; i++) {
+		d->way[i] = none[i];
+		d->way[i].peer = d->e.pair->node[!i];
+		d->e.pair->node[i]->arg = &d->way[i];
+		d->mr[i] = node_reg(d->e.pair->node[i], NODE_PD, NODE_ACCESS, 0, REGION);
+		d->key[i] = urxe_mr_key(d->mr[i]);
+	}
+	conn_open(d->e.pair, conn, d->e.end);
+}
+
+static inline void direct_close(struct direct *d)
+{
+	engine_close(&d->e);
+}
+
+static inline struct post a_post(const struct direct *d, uint32_t opcode, uint64_t wr_id)
+{
+	return (struct post){
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.flags = URXE_SEND_SIGNALED,
+		.offset = 4096,
+		.length = 100,
+		.remote = 8192,
+		.rkey = d->key[1],
+		.lkey = d->key[0],
+	};
+}
+
+/* Posts it from node a, and lets all be done. */
+static inline struct urxe_wc run(struct direct *d, const struct post *post, uint32_t status)
+{
+	post_send(&d->e, 0, post);
+	pair_settle(d->e.pair);
+	return expect_wc(&d->e.a->send_cq, post->wr_id, status);
+}
+
+/* What shows that the two are connected. */
+static inline void prove(struct direct *d)
+{
+	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 1);
+	uint32_t before = d->way[0].copies;
+
+	assert_false(urxe_qp_direct(d->e.end[0].qp));
+	run(d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d->way[0].copies, before);
+	assert_true(urxe_qp_direct(d->e.end[0].qp));
+}
+
+static inline void fill(uint8_t *at, uint32_t n, uint8_t seed)
+{
+	for (uint32_t i = 0; i < n; i++)
+		at[i] = (uint8_t)(seed + i * 7);
+}
+
+static inline uint64_t packets(struct node *node)
+{
+	return events(node, URXE_EVENT_TX_PACKETS);
+}
+
+static inline void setup_proven(struct direct *d)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	direct_open(d, &conn);
+	prove(d);
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The direct transport: rights that end, and what a requester that had them does then. */
+#include "direct.h"
+
+#include <errno.h>
+
+static void dereg(void *arg)
+{
+	struct direct *d = arg;
+
+	if (d->mr[1])
+		assert_int_equal(urxe_mr_dereg(d->mr[1]), 0);
+	d->mr[1] = NULL;
+}
+
+/* Between the look at the table and the copy. */
+static void test_withdrawn_meanwhile(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	memset(d.e.b->mem + 8192, 0xee, 100);
+	d.way[0].before = dereg;
+	d.way[0].arg = &d;
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	assert_int_equal(d.way[1].drains, 2); /* the region's key, and then the QP in error */
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
+	direct_close(&d);
+}
+
+static void test_reregistered(void **state)
+{
+	struct direct d;
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	extent = (struct urxe_extent){d.e.b->mem + 30000, REGION};
+	attr = (struct urxe_mr_attr){
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = d.e.b->iova,
+		.length = REGION,
+		.extents = &extent,
+		.n_extents = 1,
+	};
+	/* Changed or not: the same key leads to the memory that it names by then. */
+	if (urxe_mr_rereg(&d.mr[1], &attr))
+		extent.addr = d.e.b->mem;
+	fill(d.e.a->mem + 4096, 100, 8);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_memory_equal((uint8_t *)extent.addr + 8192, d.e.a->mem + 4096, 100);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+/* The program has unmapped a page: the region is one piece no longer, nor are its keys' rights. */
+static void test_unmapped(void **state)
+{
+	struct direct d;
+	struct urxe_extent page;
+	struct post post;
+	int rc;
+
+	(void)state;
+	setup_proven(&d);
+	page = (struct urxe_extent){d.e.b->mem + 8192, 4096};
+	memset(page.addr, 0xee, page.length);
+	rc = urxe_mr_unmap(d.mr[1], &page);
+	assert_true(!rc || rc == -ENOMEM);
+	if (rc)
+		urxe_mr_unmap_all(d.mr[1]);
+	assert_int_equal(d.way[1].drains, 1);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
+	direct_close(&d);
+}
+
+/* A call that failed to unmap: the rights are there again. */
+static void test_not_unmapped(void **state)
+{
+	struct direct d;
+	struct urxe_extent page;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	page = (struct urxe_extent){d.e.b->mem + 8192, 4096};
+	if (!urxe_mr_unmap(d.mr[1], &page)) {
+		assert_int_equal(d.way[1].drains, 1);
+		urxe_mr_unmapped(d.mr[1], &page, false);
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, 1);
+	}
+	direct_close(&d);
+}
+
+static void modify(struct endpoint *end, uint8_t to)
+{
+	const struct urxe_qp_attr attr = {.state = to};
+
+	assert_int_equal(urxe_qp_modify(end->qp, 0, &attr, URXE_QP_STATE), 0);
+}
+
+static void test_peer_in_error(void **state)
+{
+	struct direct d;
+	struct post post;
+	uint32_t drains;
+
+	(void)state;
+	setup_proven(&d);
+	drains = d.way[1].drains;
+	modify(&d.e.end[1], URXE_QPS_ERR);
+	assert_int_equal(d.way[1].drains, drains + 1);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
+	assert_int_equal(d.way[0].copies, 0);
+	direct_close(&d);
+}
+
+/* Another connection of the peer's QP is not the one that was proven. */
+static void test_peer_connected_anew(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	direct_open(&d, &conn);
+	prove(&d);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	modify(&d.e.end[1], URXE_QPS_RESET);
+	conn.psn[0] += 1000; /* what our QP does not know */
+	conn_bring_up(d.e.pair, &conn, 1, &d.e.end[1], &d.e.end[0]);
+	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+/* Addresses that change may end what packets could do. */
+static void test_proof_is_given_anew(void **state)
+{
+	struct direct d;
+	struct urxe_gid gid = craft_gid(URXE_NET_IPV4, 200);
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	assert_int_equal(urxe_gid_set(d.e.a->dev, 20, &gid, false), 0);
+	prove(&d);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+/* Two keys may want one place in the table: the second one's requests go in packets. */
+static void test_place_is_taken(void **state)
+{
+	struct direct d;
+	struct urxe_extent extent;
+	struct urxe_mr_attr attr;
+	struct urxe_mr *mr;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	extent = (struct urxe_extent){d.e.b->mem, REGION};
+	attr = (struct urxe_mr_attr){
+		.pd = NODE_PD,
+		.access = NODE_ACCESS,
+		.iova = d.e.b->iova,
+		.length = REGION,
+		.extents = &extent,
+		.n_extents = 1,
+		.key = d.key[1] + (URXE_DIRECT_GRANTS << 8),
+	};
+	if (urxe_mr_reg(d.e.b->dev, &attr, &mr) == 0) {
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+		post.rkey = attr.key;
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_int_equal(d.way[0].copies, 0);
+		assert_int_equal(urxe_mr_dereg(mr), 0);
+	}
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 3);
+	run(&d, &post, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[0].copies, 1);
+	direct_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_withdrawn_meanwhile),
+		cmocka_unit_test(test_reregistered),
+		cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_not_unmapped),
+		cmocka_unit_test(test_peer_in_error),
+		cmocka_unit_test(test_peer_connected_anew),
+		cmocka_unit_test(test_proof_is_given_anew),
+		cmocka_unit_test(test_place_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
