@@ -45,9 +45,12 @@ void adopt_give_up(const struct urxe_extent *bytes);
 void adopt_before_fork(void);
 void adopt_after_fork(void);
 
-/* The program takes memory away from its children: where, is not known. Any thread, no lock. */
+/*
+ * The program takes memory away from its children: where, is not known; or it locks all that it
+ * has. Any thread, no lock.
+ */
 void adopt_no_more(void);
-/* The port is closed, and nothing is registered. */
+/* Nothing is moved any more. */
 void adopt_done(void);
 /* In a forked child, before anything else: all is its own, and nothing is in the arena. */
 void adopt_in_child(void);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -86,6 +87,7 @@ struct peer {
 	struct vigil vigil;
 	uint8_t *arena; /* NULL: not reached */
 	bool looked;    /* for the arena */
+	LIST_ENTRY(peer) link;
 };
 
 /* Us. */
@@ -100,6 +102,9 @@ static struct {
 	bool shares;          /* memory, and reaches others' */
 	struct peer *visited; /* that we are inside of */
 } self;
+
+static LIST_HEAD(, peer) peers = LIST_HEAD_INITIALIZER(peers);
+static atomic_bool no_more_arenas;
 
 static __thread __attribute__((tls_model("initial-exec"))) int32_t thread;
 
@@ -261,8 +266,29 @@ void peer_done(void)
 	self.card = NULL;
 }
 
+void peer_no_more_arenas(void)
+{
+	atomic_store(&no_more_arenas, true);
+}
+
+void peer_leave_arenas(void)
+{
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, link)
+	{
+		arena_leave(peer->arena);
+		peer->arena = NULL;
+	}
+}
+
 void peer_in_child(void)
 {
+	struct peer *peer;
+
+	/* Children have no mapping of them, and may have others there. */
+	LIST_FOREACH(peer, &peers, link)
+	peer->arena = NULL;
 	thread = 0;
 	self.card = NULL;
 	self.pid = 0; /* slots are the parent's */
@@ -355,13 +381,15 @@ struct peer *peer_open(struct vnic_outbox *outbox, bool own)
 {
 	struct peer *peer = malloc(sizeof(*peer));
 
-	if (peer)
-		*peer = (struct peer){
-			.outbox = outbox,
-			.card = vnic_outbox_published(outbox),
-			.book = vnic_outbox_shared(outbox),
-			.own = own,
-		};
+	if (!peer)
+		return NULL;
+	*peer = (struct peer){
+		.outbox = outbox,
+		.card = vnic_outbox_published(outbox),
+		.book = vnic_outbox_shared(outbox),
+		.own = own,
+	};
+	LIST_INSERT_HEAD(&peers, peer, link);
 	return peer;
 }
 
@@ -371,8 +399,10 @@ void peer_close(struct peer *peer)
 		atomic_store(&peer->slot->inside, 0);
 		atomic_store(&peer->slot->pid, 0);
 	}
-	if (peer)
-		arena_leave(peer->arena);
+	if (!peer)
+		return;
+	arena_leave(peer->arena);
+	LIST_REMOVE(peer, link);
 	free(peer);
 }
 
@@ -624,7 +654,7 @@ static uint64_t window(void *ctx)
 	uint32_t told = __atomic_load_n(&peer->card->arena, __ATOMIC_ACQUIRE);
 
 	(void)ctx;
-	if (!peer->arena && !peer->looked && told && self.shares) {
+	if (!peer->arena && !peer->looked && told && self.shares && !atomic_load(&no_more_arenas)) {
 		peer->looked = true;
 		egress_vacate(&port.egress);
 		peer->arena = arena_reach(peer->pid, (int)(told - 1),

@@ -11,7 +11,7 @@
  * nothing else. The book is anybody's: who writes nonsense there may keep the owner waiting
  * for a while, and then nobody is let in any more.
  *
- * All functions but peer_live want the port's lock.
+ * All functions but peer_live and peer_no_more_arenas want the port's lock.
  */
 #ifndef URXE_VERBS_PEER_H
 #define URXE_VERBS_PEER_H
@@ -37,6 +37,10 @@ struct urxe_direct_table *peer_init(void *card, void *book);
 bool peer_shares(void);
 /* Then the card says where our arena (arena.h) is; false where there can be none. */
 bool peer_open_arena(void);
+/* From now on no other process's arena is mapped. Any thread, without the port's lock. */
+void peer_no_more_arenas(void);
+/* Those that are go. */
+void peer_leave_arenas(void);
 /* They are going to be unmapped. */
 void peer_done(void);
 /* For the engine's thread: the card says that this process lives, until the thread ends. */

@@ -131,6 +131,13 @@ HOOKED(int, mprotect)(void *start, size_t length, int protection)
 HOOK(int, mprotect, (void *start, size_t length, int protection), registered_any(),
      (start, length, protection))
 
+HOOKED(int, mlockall)(int flags)
+{
+	unmap_before_locking();
+	return REAL(mlockall)(flags);
+}
+HOOK(int, mlockall, (int flags), true, (flags))
+
 /*
  * Allocators call these with their own locks, and must not have to wait then for the dynamic
  * linker's, whose holder may be allocating.

@@ -61,6 +61,7 @@
 	X(shmdt)                  \
 	X(madvise)                \
 	X(mprotect)               \
+	X(mlockall)               \
 	X(_exit)                  \
 	X(execve)                 \
 	X(execv)                  \

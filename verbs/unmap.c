@@ -9,6 +9,7 @@
 #include "adopt.h"
 #include "fd.h"
 #include "mr.h"
+#include "peer.h"
 #include "port.h"
 #include "registered.h"
 
@@ -101,6 +102,19 @@ void unmap_give_up(const void *start, uint64_t length)
 void unmap_unshare_all(void)
 {
 	unshare_pages(&(struct urxe_extent){NULL, UINT64_MAX});
+}
+
+void unmap_before_locking(void)
+{
+	adopt_no_more();
+	peer_no_more_arenas();
+	if (!fd_owned())
+		return;
+	port_lock();
+	unmap_unshare_all();
+	adopt_done();
+	peer_leave_arenas();
+	port_unlock();
 }
 
 /* What a child of vfork unmaps is another's, who has no more than it had. */

@@ -38,5 +38,11 @@ void unmap_unshare(const void *start, uint64_t length);
 void unmap_give_up(const void *start, uint64_t length);
 /* unmap_unshare of all memory; with the port's lock. */
 void unmap_unshare_all(void);
+/*
+ * The program locks all that it has mapped, and maybe what it maps from now on: that would fill the
+ * arenas, ours and those of others, which are gigabytes of holes. So it shares no memory any more.
+ * Any thread, without the port's lock.
+ */
+void unmap_before_locking(void);
 
 #endif

@@ -55,12 +55,14 @@ struct order {
 	uint32_t at; /* in its own memory */
 	uint64_t operand, compare;
 	uint8_t seed;     /* WRITE: of the bytes */
+	bool lock;        /* all its memory, before it does so */
 	uint32_t numbers; /* WRITE: so many from 1 on, 8 bytes each, one behind the other */
 };
 struct outcome {
 	uint32_t status;
 	uint64_t sum;   /* READ: of the bytes */
 	uint64_t value; /* atomics: what was there */
+	bool has_arena; /* ours or its own is mapped there */
 };
 
 static uint8_t byte(uint8_t seed, uint32_t i)
@@ -109,6 +111,28 @@ static uint32_t execute(const struct order *o)
 	return endpoint_completion(&ep).status;
 }
 
+/* Nothing is filled by it: the limit may be low, or the memory a sanitizer's. */
+static void lock_all(void)
+{
+	if (mlockall(MCL_CURRENT | MCL_ONFAULT))
+		printf("memory cannot be locked here\n");
+	else
+		munlockall();
+}
+
+static bool has_arena(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	bool has = false;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		has |= strstr(line, "urxe-arena") != NULL;
+	if (maps)
+		fclose(maps);
+	return has;
+}
+
 static int obey(int fd)
 {
 	struct order o;
@@ -120,7 +144,10 @@ static int obey(int fd)
 
 		for (uint32_t i = 0; i < o.length; i++)
 			bytes[i] = o.opcode == IBV_WR_RDMA_WRITE ? byte(o.seed, i) : 0;
+		if (o.lock)
+			lock_all();
 		done.status = execute(&o);
+		done.has_arena = has_arena();
 		for (uint32_t i = 0; i < o.length; i++)
 			done.sum += (uint64_t)bytes[i] * (i + 1);
 		memcpy(&done.value, bytes, o.length < 8 ? o.length : 8);
@@ -574,6 +601,33 @@ static void check_many(void)
 	}
 }
 
+/* Who locks its memory must not lock gigabytes that are arenas'. Nothing is shared behind it. */
+static void check_locked(void)
+{
+	uint8_t *bytes = take_pages();
+	struct ibv_mr *mr = offer(bytes, SIZE);
+	struct order o = {.opcode = IBV_WR_RDMA_WRITE,
+			  .rkey = mr->rkey,
+			  .addr = (uintptr_t)bytes,
+			  .length = SIZE,
+			  .seed = 16};
+
+	require(is_shared(bytes) == may_share && order(o).has_arena == may_share,
+		"pages are shared, or not");
+	o.lock = true;
+	o.seed = 17;
+	require(!order(o).has_arena && holds(bytes, SIZE, 17), "one that writes has locked all");
+	lock_all();
+	require(!has_arena() && holds(bytes, SIZE, 17), "one that is written to has locked all");
+	o.seed = 18;
+	require(!order(o).has_arena && holds(bytes, SIZE, 18), "it is written to");
+	give_back(mr);
+	mr = offer(bytes, SIZE);
+	require(!has_arena(), "nothing is shared any more");
+	give_back(mr);
+	munmap(bytes, SIZE);
+}
+
 static pid_t start(void)
 {
 	char fd[16];
@@ -596,10 +650,10 @@ static pid_t start(void)
 
 int main(int argc, char **argv)
 {
-	static void (*const checks[])(void) = {check_bytes,    check_read,    check_atomics,
-					       check_heap,     check_fork,    check_fork_meanwhile,
-					       check_commands, check_overlap, check_changes,
-					       check_ring,     check_many,    check_thread};
+	static void (*const checks[])(void) = {
+		check_bytes,          check_read,     check_atomics, check_heap,    check_fork,
+		check_fork_meanwhile, check_commands, check_overlap, check_changes, check_ring,
+		check_many,           check_thread,   check_locked};
 	struct order end = {0};
 	int status;
 	pid_t pid;
