@@ -117,10 +117,14 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 	LIST_INSERT_HEAD(&to->ctxs, ctx, link);
 	to->n_ctxs++;
 	ctx->file = to;
+	ucma_touch(ctx);
 	for (event = from == to ? NULL : TAILQ_FIRST(&from->events); event; event = next) {
 		next = TAILQ_NEXT(event, link);
 		if (event->ctx != ctx)
 			continue;
+		/* A request's ID goes along, to be accepted there. */
+		if (event->child)
+			ucma_ctx_move(event->child, to);
 		ucma_event_withdraw(from, event);
 		ucma_event_add(to, event);
 	}
@@ -529,16 +533,18 @@ static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 				  .number = request->command,
 				  .in = message + sizeof(*request),
 				  .in_size = request->in,
+				  .withdrawn_from = file,
 				  .token = request->token,
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
 	ucma_fetched(file, request->fetched);
+	file->stale = 0;
 	status = ucma_run(&c);
 	/* First, so that who asks is not without an event that is withdrawn to come again. */
 	ucma_settle(file->ucma);
 	answer.reply = (struct cm_attach_reply){
-		.status = status, .out = c.out_len, .withdrawn = c.withdrawn};
+		.status = status, .out = c.out_len, .withdrawn = c.withdrawn_from->stale};
 	/* It asks once it has its answer, so there is room. */
 	return message_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
 }

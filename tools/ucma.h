@@ -159,6 +159,9 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
 /* Its packet would tell what is not so any more. */
 void ucma_event_changed(struct ucma_file *file, const struct ucma_event *event);
+/* A command changes the ID: answers that are on their way with its events may not be so any more.
+ */
+void ucma_ctx_changes(struct ucma_ctx *ctx);
 /* The program has fetched all up to that one. */
 void ucma_fetched(struct ucma_file *file, uint64_t order);
 /* The file has another bell, or more events. */
@@ -191,8 +194,8 @@ struct ucma_command {
 	uint64_t token;
 	uint8_t *out; /* CM_ATTACH_BYTES of room */
 	uint32_t out_size;
-	uint32_t out_len;   /* what there is of it; set by the command */
-	uint32_t withdrawn; /* likewise */
+	uint32_t out_len;                 /* what there is of it; set by the command */
+	struct ucma_file *withdrawn_from; /* whose packets are to be taken back; likewise */
 };
 
 /* --- ucma_cmd.c: 0, or a negative errno value. */
@@ -203,6 +206,8 @@ int ucma_run(struct ucma_command *c);
  * many bytes there are, of CM_ATTACH_FORETOLD.
  */
 uint32_t ucma_foretell(const struct ucma_event *event, uint8_t *out);
+/* Whose answers those are; NULL: it has none. */
+const struct ucma_ctx *ucma_foretells_of(const struct ucma_event *event);
 
 /* --- ucma_fill.c: what programs are told. */
 void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,

@@ -63,6 +63,19 @@ void ucma_event_changed(struct ucma_file *file, const struct ucma_event *event)
 		take_back(file);
 }
 
+void ucma_ctx_changes(struct ucma_ctx *ctx)
+{
+	struct ucma_event *event;
+
+	if (ctx->request)
+		ucma_event_changed(ctx->request->ctx->file, ctx->request);
+	if (!ctx->events)
+		return;
+	TAILQ_FOREACH(event, &ctx->file->events, link)
+	if (ucma_foretells_of(event) == ctx)
+		ucma_event_changed(ctx->file, event);
+}
+
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event)
 {
 	ucma_event_changed(file, event);

@@ -53,8 +53,10 @@ static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int 
 	struct ucma_ctx *ctx = find_to_read(c, number, rc);
 
 	/* Whatever the command is going to change. */
-	if (ctx)
+	if (ctx) {
 		ucma_touch(ctx);
+		ucma_ctx_changes(ctx);
+	}
 	return ctx;
 }
 
@@ -127,9 +129,7 @@ static int destroy_id(struct ucma_command *c)
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;
-	c->file->stale = 0;
 	ucma_ctx_destroy(ctx);
-	c->withdrawn = c->file->stale;
 	return reply(c, &response, sizeof(response));
 }
 
@@ -149,13 +149,13 @@ static int migrate_id(struct ucma_command *c)
 	from.file = ucma_file_by_token(c->file->ucma, c->token);
 	if (!from.file || from.file->pid != c->file->pid)
 		return -EINVAL;
+	c->withdrawn_from = from.file;
+	from.file->stale = 0;
 	ctx = find(&from, request.id, &rc);
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;
-	from.file->stale = 0;
 	ucma_ctx_move(ctx, c->file);
-	c->withdrawn = from.file->stale;
 	return reply(c, &response, sizeof(response));
 }
 
@@ -508,9 +508,7 @@ static int leave_mcast(struct ucma_command *c)
 	if (!group)
 		return -ENOENT;
 	response.events_reported = group->events_reported;
-	c->file->stale = 0;
 	ucma_group_leave(group);
-	c->withdrawn = c->file->stale;
 	return reply(c, &response, sizeof(response));
 }
 

@@ -64,14 +64,22 @@ static uint32_t answer(const struct ucma_ctx *ctx, const struct question *q, uin
 	return (uint32_t)sizeof(head) + c.out_len;
 }
 
+const struct ucma_ctx *ucma_foretells_of(const struct ucma_event *event)
+{
+	uint32_t type = event->resp.event;
+
+	if (type >= sizeof(questions) / sizeof(questions[0]) || !questions[type]->command)
+		return NULL;
+	return type == CMA_CONNECT_REQUEST ? event->child : event->ctx;
+}
+
 uint32_t ucma_foretell(const struct ucma_event *event, uint8_t *out)
 {
-	const struct ucma_ctx *ctx =
-		event->resp.event == CMA_CONNECT_REQUEST ? event->child : event->ctx;
+	const struct ucma_ctx *ctx = ucma_foretells_of(event);
 	uint8_t one[sizeof(struct cm_attach_answer) + CM_ATTACH_BYTES];
 	uint32_t len = 0, n;
 
-	if (!ctx || event->resp.event >= sizeof(questions) / sizeof(questions[0]))
+	if (!ctx)
 		return 0;
 	for (const struct question *q = questions[event->resp.event], *end = q + QUESTIONS;
 	     q < end && q->command; q++) {

@@ -548,6 +548,28 @@ static void test_migrate(void **state)
 	loop_end(&loop, &c);
 }
 
+/* A listener that migrates takes along the requests that nobody has fetched yet. */
+static void test_migrate_with_request(void **state)
+{
+	struct rdma_ucm_migrate_id request = {.id = listener(5)};
+	struct loop_program c = loop_start(&loop);
+	struct loop_program from_b = {.fd = c.fd, .bell = c.bell, .token = b.token};
+	uint32_t id = client(RDMA_PS_TCP), child;
+
+	(void)state;
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(COMMAND(&from_b, MIGRATE_ID, request, 4), 0);
+	expect_withdrawn(&b, 1);
+	child = get_event(&c, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(last.head.foretold != 0, 1);
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), -EINVAL);
+	assert_int_equal(accept_it(&c, child, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	loop_end(&loop, &c);
+}
+
 static int join(const struct loop_program *p, uint32_t id, uint32_t ip, uint64_t uid)
 {
 	struct rdma_ucm_join_ip_mcast request = {.id = id, .uid = uid};
@@ -751,6 +773,39 @@ static void test_foretold_of_nobody(void **state)
 	assert_int_equal(last.head.foretold, 0);
 }
 
+/* What an ID is told while its event is on its way is in the answers, too. */
+static void test_foretold_after_a_command(void **state)
+{
+	const struct {
+		struct rdma_ucm_set_option option;
+		uint8_t timeout;
+	} set = {{.id = client(RDMA_PS_TCP),
+		  .level = RDMA_OPTION_ID,
+		  .optname = RDMA_OPTION_ID_ACK_TIMEOUT,
+		  .optlen = 1},
+		 23};
+	uint32_t child, len = (uint32_t)offsetof(typeof(set), timeout) + 1;
+
+	(void)state;
+	listener(5);
+	assert_int_equal(connect_to(&a, set.option.id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = get_event(&b, CMA_CONNECT_REQUEST).id;
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	loop_run(&loop);
+	assert_int_equal(
+		loop_command(&loop, &a, RDMA_USER_CM_CMD_SET_OPTION, &set, len, 0, &answer), 0);
+	expect_withdrawn(&a, 1);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(check_foretold(&a, set.option.id), 3);
+	/* An event without answers stays where it is. */
+	assert_int_equal(accept_it(&a, set.option.id, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(disconnect(&b, child), 0);
+	expect_withdrawn(&b, 0);
+	get_event(&b, CMA_ESTABLISHED);
+}
+
 /* --- Packets of events */
 
 static uint32_t resolving(void)
@@ -808,11 +863,13 @@ int main(void)
 		TEST(test_mapped),
 		TEST(test_families),
 		TEST(test_migrate),
+		TEST(test_migrate_with_request),
 		TEST(test_groups),
 		TEST(test_refusals),
 		TEST(test_options),
 		TEST(test_foretold),
 		TEST(test_foretold_of_nobody),
+		TEST(test_foretold_after_a_command),
 		TEST(test_withdrawn_amid_others),
 	};
 

@@ -17,7 +17,8 @@
  *
  * Behind an event come answers to what programs ask next as a rule, QUERY and INIT_QP_ATTR: each as
  * struct cm_attach_answer with its bytes behind it. They hold until the program gives another
- * command of that ID, or fetches its next event.
+ * command of that ID, or fetches its next event; a command that comes before the event is fetched
+ * has the packets come again, with answers as they are since.
  *
  * Its IDs last as long as the socket, and where the daemon ends, for the 3 s in which a later one
  * awaits a hello with the token of the welcome. All events that were not fetched come anew then,
