@@ -62,6 +62,7 @@ static uint64_t ever;  /* and that ever were */
 static unsigned int looks;
 static atomic_bool no_more;
 atomic_uint adopt_kept;
+atomic_uint adopt_divided;
 
 static uint64_t offset_of(const struct place *place)
 {
@@ -363,6 +364,8 @@ static void move_out(struct place *place)
 	if (!all)
 		log_warning("memory that was registered stays shared: %s", strerror(errno));
 	place->use = SPENT;
+	if (!alone)
+		atomic_fetch_add(&adopt_divided, 1);
 	if (!alone || !all || parts.astray)
 		return;
 	REAL(madvise)(view_of(place), place->length, MADV_REMOVE);
@@ -382,6 +385,24 @@ void adopt_return(const struct urxe_extent *pages)
 	}
 	move_out(place);
 	moved -= place->length;
+}
+
+bool adopt_may_grow(const void *start, uint64_t length)
+{
+	const uint64_t first = (uintptr_t)start;
+	bool may = true;
+	struct mapping m;
+	FILE *maps;
+
+	if (!atomic_load(&adopt_divided) || length <= ARENA_PLACE - REGION_MAX)
+		return true;
+	maps = fopen("/proc/self/maps", "re");
+	while (maps && maps_next(maps, &m))
+		if (m.arena && m.start <= first && first < m.end)
+			may = (m.offset + first - m.start) % ARENA_PLACE + length <= ARENA_PLACE;
+	if (maps)
+		fclose(maps);
+	return may;
 }
 
 static void empty(uint64_t from, uint64_t to, int protection)

@@ -41,6 +41,13 @@ void adopt_release(const struct urxe_extent *bytes);
 extern atomic_uint adopt_kept __attribute__((visibility("hidden")));
 /* The program gives up what is in whole pages, of which some may be kept: they are zero now. */
 void adopt_give_up(const struct urxe_extent *bytes);
+/*
+ * Pages that were returned while the program had other threads are mappings of an arena's file, in
+ * which others' follow: so many times. Then one that begins at start must not grow to a length that
+ * reaches those. Any thread, no lock; it allocates where the length is tens of MiB.
+ */
+extern atomic_uint adopt_divided __attribute__((visibility("hidden")));
+bool adopt_may_grow(const void *start, uint64_t length);
 /* A child has them, too, and then copies of its own (adopt_in_child). */
 void adopt_before_fork(void);
 void adopt_after_fork(void);

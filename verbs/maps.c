@@ -33,6 +33,7 @@ bool maps_next(FILE *maps, struct mapping *m)
 	m->shared = s == 's';
 	m->plain = !name[0] || !strcmp(name, "[heap]");
 	m->aio = !strncmp(name, "/[aio]", strlen("/[aio]"));
+	m->arena = !strncmp(name, "/memfd:urxe-arena", sizeof(name) - 1);
 	return true;
 }
 

@@ -15,6 +15,7 @@ struct mapping {
 	uint64_t inode;
 	bool plain; /* it has no name, or is the heap */
 	bool aio;   /* a ring of completions, as io_setup(2) makes them */
+	bool arena; /* of an arena (arena.h), be it one that is closed by now */
 };
 
 /* Reads the next line; false at the end. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Interposed libc functions by which memory goes (unmap.h). */
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -66,6 +68,10 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 	struct unmapping from, over;
 	void *mapped;
 
+	if (length > old_length && !adopt_may_grow(old, length)) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
 	if (grows_in_place(old, old_length, length, flags))
 		return old;
 	if (stays)
@@ -79,7 +85,7 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 	return mapped;
 }
 HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
-	      registered_any(), (old, old_length, length, flags, to))
+	      registered_any() || atomic_load(&adopt_divided), (old, old_length, length, flags, to))
 
 HOOKED(int, shmdt)(const void *start)
 {

@@ -560,6 +560,45 @@ static void check_thread(void)
 	munmap(others, SIZE);
 }
 
+static void *wait_for(void *lock)
+{
+	pthread_mutex_lock(lock);
+	pthread_mutex_unlock(lock);
+	return NULL;
+}
+
+/* What grows does not come to have what was registered beside it. */
+static void check_growth(void)
+{
+	const uint64_t much = (uint64_t)128 << 20;
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint8_t *bytes = take_pages(), *apart = take_pages(), *other = take_pages(), *grown;
+	struct ibv_mr *mr, *next;
+	pthread_t thread;
+
+	munmap(apart, SIZE);
+	mr = offer(bytes, SIZE);
+	next = offer(other, SIZE);
+	pthread_mutex_lock(&lock);
+	require(!pthread_create(&thread, NULL, wait_for, &lock), "pthread_create");
+	give_back(mr);
+	grown = mremap(bytes, SIZE, (uint64_t)32 << 20, MREMAP_MAYMOVE);
+	require(grown != MAP_FAILED && is_all(grown, SIZE, 0xee) &&
+			is_all(grown + SIZE, (32 << 20) - SIZE, 0),
+		"it grows by zeros");
+	bytes = mremap(grown, (uint64_t)32 << 20, much, MREMAP_MAYMOVE);
+	require(bytes == MAP_FAILED || is_all(bytes + SIZE, (uint32_t)(much - SIZE), 0),
+		"it grows by zeros only");
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	give_back(next);
+	munmap(other, SIZE);
+	if (bytes == MAP_FAILED)
+		munmap(grown, (uint64_t)32 << 20);
+	else
+		munmap(bytes, much);
+}
+
 /* The kernel may write to the pages that it knows, at any time. */
 static void check_ring(void)
 {
@@ -653,7 +692,7 @@ int main(int argc, char **argv)
 	static void (*const checks[])(void) = {
 		check_bytes,          check_read,     check_atomics, check_heap,    check_fork,
 		check_fork_meanwhile, check_commands, check_overlap, check_changes, check_ring,
-		check_many,           check_thread,   check_locked};
+		check_many,           check_thread,   check_growth,  check_locked};
 	struct order end = {0};
 	int status;
 	pid_t pid;
