@@ -122,12 +122,13 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 		next = TAILQ_NEXT(event, link);
 		if (event->ctx != ctx)
 			continue;
-		/* A request's ID goes along, to be accepted there. */
-		if (event->child)
-			ucma_ctx_move(event->child, to);
 		ucma_event_withdraw(from, event);
 		ucma_event_add(to, event);
 	}
+	/* The IDs of requests go along, to be accepted there, and with events of their own. */
+	TAILQ_FOREACH(event, &to->events, link)
+	if (from != to && event->ctx == ctx && event->child && event->child->file == from)
+		ucma_ctx_move(event->child, to);
 }
 
 /* --- Groups */

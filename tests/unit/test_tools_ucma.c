@@ -570,6 +570,35 @@ static void test_migrate_with_request(void **state)
 	loop_end(&loop, &c);
 }
 
+/* So do the events of an ID that was accepted before its request was fetched. */
+static void test_migrate_with_accepted(void **state)
+{
+	struct rdma_ucm_migrate_id request = {.id = listener(5)};
+	struct loop_program c = loop_start(&loop);
+	struct loop_program from_b = {.fd = c.fd, .bell = c.bell, .token = b.token};
+	uint32_t id = client(RDMA_PS_TCP), child;
+
+	(void)state;
+	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
+	loop_run(&loop);
+	child = TAILQ_FIRST(&ucma_file_by_token(&loop.ucma, b.token)->events)->child->id->number;
+	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
+	expect_withdrawn(&b, 1);
+	loop_run(&loop);
+	get_event(&a, CMA_CONNECT_RESPONSE);
+	assert_int_equal(accept_it(&a, id, 0, 0), 0);
+	loop_run(&loop);
+	assert_int_equal(COMMAND(&from_b, MIGRATE_ID, request, 4), 0);
+	expect_withdrawn(&b, 2);
+	expect_no_event(&b);
+	assert_int_equal(resolve(&b, create(&b, RDMA_PS_TCP, 0xb)), 0);
+	get_event(&b, CMA_ADDR_RESOLVED);
+	assert_int_equal(get_event(&c, CMA_CONNECT_REQUEST).id, child);
+	assert_int_equal(get_event(&c, CMA_ESTABLISHED).id, child);
+	expect_no_event(&c);
+	loop_end(&loop, &c);
+}
+
 static int join(const struct loop_program *p, uint32_t id, uint32_t ip, uint64_t uid)
 {
 	struct rdma_ucm_join_ip_mcast request = {.id = id, .uid = uid};
@@ -864,6 +893,7 @@ int main(void)
 		TEST(test_families),
 		TEST(test_migrate),
 		TEST(test_migrate_with_request),
+		TEST(test_migrate_with_accepted),
 		TEST(test_groups),
 		TEST(test_refusals),
 		TEST(test_options),
