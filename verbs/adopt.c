@@ -298,13 +298,13 @@ static int protection(const struct mapping *m)
  * Where no other thread is, the program's own mapping comes back, with all that it was: it is one
  * with those beside it again.
  */
-static bool restore(const struct place *place, const struct mapping *m)
+static bool restore(const struct place *place, const struct mapping *m, const void *bytes)
 {
 	const int wanted = protection(m);
 	uint8_t *own = place->aside + (m->start - place->start);
 	uint64_t length = m->end - m->start;
 
-	memcpy(own, arena_at(m->offset), length);
+	memcpy(own, bytes, length);
 	if (REAL(mremap)(own, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, address(m->start)) ==
 	    MAP_FAILED)
 		return false;
@@ -351,15 +351,21 @@ static bool divide(const struct place *place, const struct mapping *m)
 	return true;
 }
 
+static bool is_alone(const struct place *place)
+{
+	return threads_alone() && !has_stack(place->start, place->length);
+}
+
 static void move_out(struct place *place)
 {
-	bool alone = threads_alone() && !has_stack(place->start, place->length), all = true;
+	bool alone = is_alone(place), all = true;
 	struct parts parts;
 
 	find_parts(&parts, place);
 	let_signals(false);
 	for (uint32_t i = 0; i < parts.n; i++)
-		all &= alone ? restore(place, &parts.at[i]) : divide(place, &parts.at[i]);
+		all &= alone ? restore(place, &parts.at[i], arena_at(parts.at[i].offset))
+			     : divide(place, &parts.at[i]);
 	let_signals(true);
 	if (!all)
 		log_warning("memory that was registered stays shared: %s", strerror(errno));
@@ -378,7 +384,7 @@ void adopt_return(const struct urxe_extent *pages)
 
 	if (!place)
 		return;
-	if (pinned_any()) {
+	if (pinned_any() || !(is_alone(place) || arena_kept())) {
 		place->use = KEPT;
 		atomic_fetch_add(&adopt_kept, 1);
 		return;
@@ -477,6 +483,14 @@ void adopt_done(void)
 	arena_close();
 }
 
+/* Without the parent's descriptor, which may be closed, and its view, which is not here. */
+static void restore_in_child(const struct place *place, const struct mapping *m)
+{
+	if (!m->readable)
+		REAL(mprotect)(address(m->start), m->end - m->start, PROT_READ);
+	restore(place, m, address(m->start));
+}
+
 void adopt_in_child(void)
 {
 	struct parts parts;
@@ -486,7 +500,7 @@ void adopt_in_child(void)
 			continue;
 		find_parts(&parts, place);
 		for (uint32_t i = 0; i < parts.n; i++)
-			make_private(place, &parts.at[i]);
+			restore_in_child(place, &parts.at[i]);
 	}
 	atomic_store(&adopt_kept, 0);
 	memset(places, 0, sizeof(places));

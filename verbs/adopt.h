@@ -35,8 +35,9 @@ void adopt_return(const struct urxe_extent *pages);
 void adopt_release(const struct urxe_extent *bytes);
 
 /*
- * Pages that the kernel may hold by then (pinned.h) stay where they are, and no peer's, until the
- * program ends: so many times.
+ * Pages that the kernel may hold by then (pinned.h), or that cannot be mapped anew as the program
+ * has threads and has closed our descriptor, stay where they are, and no peer's, until the program
+ * ends: so many times.
  */
 extern atomic_uint adopt_kept __attribute__((visibility("hidden")));
 /* The program gives up what is in whole pages, of which some may be kept: they are zero now. */

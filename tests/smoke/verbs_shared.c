@@ -4,7 +4,8 @@
  * as it is told. Whether they share that memory or not, all that the program does with it goes as
  * with any other: it forks, gives it back, grows it, protects a part of it.
  *
- * "shared" or "apart" says which it must be, as /proc/self/maps has it.
+ * "shared" or "apart" says which it must be, as /proc/self/maps has it; "closed": shared, by a
+ * program that closes what is not its own.
  */
 #include <err.h>
 #include <pthread.h>
@@ -599,6 +600,58 @@ static void check_growth(void)
 		munmap(bytes, much);
 }
 
+static void close_arena(void)
+{
+	char name[32], target[64];
+
+	for (int fd = 3; fd < 1024; fd++) {
+		ssize_t n;
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		n = readlink(name, target, sizeof(target) - 1);
+		if (n <= 0)
+			continue;
+		target[n] = 0;
+		if (strstr(target, "urxe-arena"))
+			close(fd);
+	}
+}
+
+/* Who closes what is not his has his memory all the same, and so have his children. */
+static void check_closed(void)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint8_t *bytes = take_pages();
+	struct ibv_mr *mr = offer(bytes, SIZE);
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	/* The first one of a connection goes in packets. */
+	write_to(mr, bytes, SIZE, 17);
+	write_to(mr, bytes, SIZE, 18);
+	close_arena();
+	pthread_mutex_lock(&lock);
+	require(!pthread_create(&thread, NULL, wait_for, &lock), "pthread_create");
+	child = fork();
+	if (!child) {
+		bool all = holds(bytes, SIZE, 18);
+
+		memset(bytes, 0x55, SIZE);
+		_exit(!all);
+	}
+	require(waitpid(child, &status, 0) == child && !status, "a child has all of it");
+	require(holds(bytes, SIZE, 18), "what a child writes is its own");
+	write_to(mr, bytes, SIZE, 19);
+	require(holds(bytes, SIZE, 19), "it is written to");
+	give_back(mr);
+	require(!madvise(bytes, SIZE, MADV_DONTNEED) && is_all(bytes, SIZE, 0),
+		"pages that are given up are zero");
+	pthread_mutex_unlock(&lock);
+	pthread_join(thread, NULL);
+	munmap(bytes, SIZE);
+}
+
 /* The kernel may write to the pages that it knows, at any time. */
 static void check_ring(void)
 {
@@ -693,17 +746,21 @@ int main(int argc, char **argv)
 		check_bytes,          check_read,     check_atomics, check_heap,    check_fork,
 		check_fork_meanwhile, check_commands, check_overlap, check_changes, check_ring,
 		check_many,           check_thread,   check_growth,  check_locked};
-	struct order end = {0};
+	const struct order end = {0};
 	int status;
+	bool closes;
 	pid_t pid;
 
 	if (argc == 3 && !strcmp(argv[1], "obey"))
 		return obey(atoi(argv[2]));
 	if (argc != 2)
-		errx(1, "usage: verbs_shared shared|apart");
-	may_share = !strcmp(argv[1], "shared");
+		errx(1, "usage: verbs_shared shared|apart|closed");
+	may_share = strcmp(argv[1], "apart") != 0;
+	closes = !strcmp(argv[1], "closed");
 	pid = start();
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+	if (closes)
+		check_closed();
+	for (size_t i = 0; !closes && i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i]();
 	exchange_send(peer, &end, sizeof(end));
 	require(waitpid(pid, &status, 0) == pid && !status, "the other one ends well");
