@@ -282,18 +282,18 @@ static int query_addr(struct ucma_command *c, const struct cma_id *id, fill_addr
 /* Where there is room for the number of paths alone, that is told. */
 static int query_path(struct ucma_command *c, const struct cma_id *id)
 {
-	struct {
-		struct rdma_ucm_query_path_resp head;
-		struct ib_path_rec_data path;
-	} response;
+	struct rdma_ucm_query_path_resp head;
+	struct ib_path_rec_data path = {.flags = 0};
+	uint8_t response[sizeof(head) + sizeof(path)];
 	uint32_t n;
 
-	if (c->out_size < sizeof(response.head))
+	if (c->out_size < sizeof(head))
 		return -ENOSPC;
-	n = ucma_fill_path(&response.head, &response.path, id);
-	return reply(c, &response,
-		     n && c->out_size >= sizeof(response) ? sizeof(response)
-							  : sizeof(response.head));
+	n = ucma_fill_path(&head, &path, id);
+	memcpy(response, &head, sizeof(head));
+	memcpy(response + sizeof(head), &path, sizeof(path));
+	return reply(c, response,
+		     n && c->out_size >= sizeof(response) ? sizeof(response) : sizeof(head));
 }
 
 static int query(struct ucma_command *c)
