@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -137,17 +136,17 @@ static bool is_own(const struct mapping *m)
 /* One system call may be in progress for each of the program's threads, and it has one. */
 static bool are_own(uint64_t start, uint64_t end)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
+	struct lines maps;
 	bool ring = false;
 	struct mapping m;
 
-	while (maps && maps_next(maps, &m)) {
+	maps_open(&maps);
+	while (maps_next(&maps, &m)) {
 		ring |= m.aio;
 		if (m.start <= start && start < m.end && is_own(&m))
 			start = m.end;
 	}
-	if (maps)
-		fclose(maps);
+	lines_close(&maps);
 	return !ring && start >= end;
 }
 
@@ -268,14 +267,16 @@ struct parts {
 
 static void find_parts(struct parts *parts, const struct place *place)
 {
-	uint64_t first = offset_of(place), view = (uintptr_t)view_of(place) - first;
-	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t first = offset_of(place);
+	struct lines maps;
 	struct mapping m;
 
 	parts->n = 0;
-	parts->astray = !maps;
-	while (maps && maps_next(maps, &m)) {
-		if (!m.shared || !arena_is(m.major, m.minor, m.inode) || m.start == view)
+	parts->astray = !maps_open(&maps);
+	while (maps_next(&maps, &m)) {
+		/* What begins with the token has all of the arena: ours, as we see it, or as
+		 * our own requester does. */
+		if (!m.shared || !arena_is(m.major, m.minor, m.inode) || !m.offset)
 			continue;
 		if (m.offset >= first + ARENA_PLACE || m.offset + (m.end - m.start) <= first)
 			continue;
@@ -284,8 +285,7 @@ static void find_parts(struct parts *parts, const struct place *place)
 		else
 			parts->astray = true;
 	}
-	if (maps)
-		fclose(maps);
+	lines_close(&maps);
 }
 
 static int protection(const struct mapping *m)
@@ -397,17 +397,16 @@ bool adopt_may_grow(const void *start, uint64_t length)
 {
 	const uint64_t first = (uintptr_t)start;
 	bool may = true;
+	struct lines maps;
 	struct mapping m;
-	FILE *maps;
 
 	if (!atomic_load(&adopt_divided) || length <= ARENA_PLACE - REGION_MAX)
 		return true;
-	maps = fopen("/proc/self/maps", "re");
-	while (maps && maps_next(maps, &m))
+	maps_open(&maps);
+	while (maps_next(&maps, &m))
 		if (m.arena && m.start <= first && first < m.end)
 			may = (m.offset + first - m.start) % ARENA_PLACE + length <= ARENA_PLACE;
-	if (maps)
-		fclose(maps);
+	lines_close(&maps);
 	return may;
 }
 

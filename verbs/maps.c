@@ -2,27 +2,20 @@
 #include "maps.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-/* Paths make lines longer than any buffer. */
-static void skip_rest(FILE *maps, const char *line)
+bool maps_open(struct lines *maps)
 {
-	int c;
-
-	if (strchr(line, '\n'))
-		return;
-	do
-		c = getc(maps);
-	while (c != '\n' && c != EOF);
+	return lines_open(maps, "/proc/self/maps");
 }
 
-bool maps_next(FILE *maps, struct mapping *m)
+bool maps_next(struct lines *maps, struct mapping *m)
 {
 	char line[256], r, w, x, s, name[16] = "";
 
-	if (!fgets(line, sizeof(line), maps))
+	if (!lines_next(maps, line, sizeof(line)))
 		return false;
-	skip_rest(maps, line);
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64 " %15s",
 		   &m->start, &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode,
 		   name) < 10)
@@ -52,18 +45,18 @@ static bool follows(const struct mapping *first, uint64_t end, const struct mapp
 
 uint64_t maps_of_file(uint64_t start)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
 	struct mapping m, first = {0};
 	uint64_t end = start;
+	struct lines maps;
 
-	while (maps && maps_next(maps, &m)) {
+	maps_open(&maps);
+	while (maps_next(&maps, &m)) {
 		if (m.start == start && is_of_file(&m) && !m.offset)
 			first = m;
 		else if (end == start || !follows(&first, end, &m))
 			continue;
 		end = m.end;
 	}
-	if (maps)
-		fclose(maps);
+	lines_close(&maps);
 	return end - start;
 }

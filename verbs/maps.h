@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include "lines.h"
 
 struct mapping {
 	uint64_t start, end;
@@ -18,8 +19,10 @@ struct mapping {
 	bool arena; /* of an arena (arena.h), be it one that is closed by now */
 };
 
+/* False: they cannot be read, and there are none; to be closed by lines_close. */
+bool maps_open(struct lines *maps);
 /* Reads the next line; false at the end. */
-bool maps_next(FILE *maps, struct mapping *m);
+bool maps_next(struct lines *maps, struct mapping *m);
 
 /* Bytes from start on that map a file from its first byte on, in one piece: what shmdt(2) unmaps of
  * a segment; 0 where nothing does. */

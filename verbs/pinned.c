@@ -2,6 +2,7 @@
 #include "pinned.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "lines.h"
 #include "real.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -76,31 +78,46 @@ static bool is_plain(int dir, const char *number)
 	return is_plain_file(dir, number);
 }
 
+static bool are_entries_plain(int dir, const char *at, const char *end)
+{
+	while (at < end) {
+		const struct dirent64 *entry = (const void *)at;
+
+		if (entry->d_name[0] != '.' && !is_plain(dir, entry->d_name))
+			return false;
+		at += entry->d_reclen;
+	}
+	return true;
+}
+
+/* Without opendir(3), which asks for memory (lines.h). */
 static bool are_descriptors_plain(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	const struct dirent *entry;
-	bool plain = dir;
+	_Alignas(struct dirent64) char entries[1024];
+	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool plain = dir >= 0;
+	ssize_t n = 1;
 
-	while (plain && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			plain = is_plain(dirfd(dir), entry->d_name);
-	if (dir)
-		closedir(dir);
+	while (plain && n > 0) {
+		n = getdents64(dir, entries, sizeof(entries));
+		plain = n >= 0 && are_entries_plain(dir, entries, entries + n);
+	}
+	if (dir >= 0)
+		close(dir);
 	return plain;
 }
 
 static bool has_locked(void)
 {
-	FILE *status = fopen("/proc/self/status", "re");
 	unsigned long locked = 1;
+	struct lines status;
 	char line[256];
 
-	while (status && fgets(line, sizeof(line), status))
+	lines_open(&status, "/proc/self/status");
+	while (lines_next(&status, line, sizeof(line)))
 		if (sscanf(line, "VmLck: %lu", &locked) == 1)
 			break;
-	if (status)
-		fclose(status);
+	lines_close(&status);
 	return locked;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -113,19 +112,18 @@ static bool have_populate(void)
 /* The mappings tell the protection, though not what is behind them. */
 static int check_maps(uint64_t start, uint64_t end, bool writable)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
+	struct lines maps;
 	struct mapping m;
 
-	if (!maps)
-		return -EFAULT;
-	while (start < end && maps_next(maps, &m)) {
+	maps_open(&maps);
+	while (start < end && maps_next(&maps, &m)) {
 		if (m.end <= start)
 			continue;
 		if (m.start > start || !m.readable || (writable && !m.writable))
 			break;
 		start = m.end;
 	}
-	fclose(maps);
+	lines_close(&maps);
 	return start >= end ? 0 : -EFAULT;
 }
 

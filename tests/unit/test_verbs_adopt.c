@@ -69,14 +69,15 @@ static bool holds(const uint8_t *bytes, uint32_t from, uint32_t to)
 
 static bool is_shared(const void *at)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
 	bool shared = false;
+	struct lines maps;
 	struct mapping m;
 
-	while (maps_next(maps, &m))
+	assert_true(maps_open(&maps));
+	while (maps_next(&maps, &m))
 		if (m.start <= (uintptr_t)at && (uintptr_t)at < m.end)
 			shared = m.shared;
-	fclose(maps);
+	lines_close(&maps);
 	return shared;
 }
 
@@ -479,6 +480,28 @@ static void test_reach(void **state)
 	arena_leave(NULL);
 }
 
+/* A connection of the program with itself maps the arena once more, and keeps no place from being
+ * freed. */
+static void test_reached_by_ourselves(void **state)
+{
+	uint8_t *bytes = take_own(), *view;
+	const struct urxe_extent extent = {bytes, SIZE};
+	struct urxe_shared shared;
+	uint64_t token;
+
+	(void)state;
+	assert_true(adopt(&extent, &shared));
+	memcpy(&token, arena_at(0), sizeof(token));
+	view = arena_reach(getpid(), arena_descriptor(), token);
+	assert_non_null(view);
+	assert_memory_equal(view + shared.window, bytes, SIZE);
+	adopt_release(&extent);
+	assert_true(holds(bytes, 0, SIZE));
+	assert_int_equal(arena_at(shared.window)[5], 0);
+	arena_leave(view);
+	munmap(bytes, SIZE);
+}
+
 /* --- Copies and atomics that a word decides about. */
 
 static void test_copy(void **state)
@@ -603,13 +626,28 @@ static void test_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_whole_pages), TEST(test_none_whole),  TEST(test_other_mappings),
-		TEST(test_stack),       TEST(test_locked),      TEST(test_what_is_open),
-		TEST(test_aio),         TEST(test_threads),     TEST(test_registered),
-		TEST(test_limits),      TEST(test_no_arena),    TEST(test_descriptor_closed),
-		TEST(test_mapped_over), TEST(test_gone_astray), TEST(test_reach),
-		TEST(test_copy),        TEST(test_atomics),     TEST(test_fault),
-		TEST(test_own_stack),   TEST(test_kept),        TEST(test_no_more),
+		TEST(test_whole_pages),
+		TEST(test_none_whole),
+		TEST(test_other_mappings),
+		TEST(test_stack),
+		TEST(test_locked),
+		TEST(test_what_is_open),
+		TEST(test_aio),
+		TEST(test_threads),
+		TEST(test_registered),
+		TEST(test_limits),
+		TEST(test_no_arena),
+		TEST(test_descriptor_closed),
+		TEST(test_mapped_over),
+		TEST(test_gone_astray),
+		TEST(test_reach),
+		TEST(test_reached_by_ourselves),
+		TEST(test_copy),
+		TEST(test_atomics),
+		TEST(test_fault),
+		TEST(test_own_stack),
+		TEST(test_kept),
+		TEST(test_no_more),
 	};
 
 	if (!rseq_usable())
