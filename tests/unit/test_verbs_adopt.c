@@ -194,10 +194,11 @@ static void test_locked(void **state)
 	uint8_t *bytes = take_own();
 
 	(void)state;
-	if (mlock(bytes, PAGE))
+	/* By the kernel's own call: with AddressSanitizer mlock(3) does nothing. */
+	if (syscall(SYS_mlock, bytes, PAGE))
 		skip();
 	assert_false(is_adopted(bytes, SIZE));
-	munlock(bytes, PAGE);
+	assert_int_equal(syscall(SYS_munlock, bytes, PAGE), 0);
 	assert_true(is_adopted(bytes, SIZE));
 	munmap(bytes, SIZE);
 }
