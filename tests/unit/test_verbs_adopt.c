@@ -194,7 +194,8 @@ static void test_locked(void **state)
 	uint8_t *bytes = take_own();
 
 	(void)state;
-	/* By the kernel's own call: with AddressSanitizer mlock(3) does nothing. */
+	/* By the kernel's own call: with AddressSanitizer mlock(3) does nothing. Skips where the
+	 * user may lock nothing (RLIMIT_MEMLOCK). */
 	if (syscall(SYS_mlock, bytes, PAGE))
 		skip();
 	assert_false(is_adopted(bytes, SIZE));
@@ -240,6 +241,7 @@ static void test_aio(void **state)
 	uint8_t *bytes = take_own();
 
 	(void)state;
+	/* A kernel without aio, or a sandbox that forbids it. */
 	if (syscall(SYS_io_setup, 1, &context))
 		skip();
 	assert_false(is_adopted(bytes, SIZE));
@@ -421,6 +423,7 @@ static void test_kept(void **state)
 	pid_t child;
 
 	(void)state;
+	/* It stands for any device; a container may have none that is not a terminal. */
 	if (fd < 0)
 		skip();
 	close(fd);

@@ -46,6 +46,7 @@ static void test_no_memory(void **state)
 
 #else
 
+/* It has its own malloc, which is not to be replaced: the plain build has this test. */
 static void test_no_memory(void **state)
 {
 	(void)state;

@@ -96,6 +96,7 @@ static void registers_what_is_sparse(void **state)
 	uint64_t at = (uint64_t)(uintptr_t)room;
 
 	(void)state;
+	/* Address space is bounded (RLIMIT_AS), or memory is never overcommitted. */
 	if (room == MAP_FAILED)
 		skip();
 	assert_int_equal(user_populate(at, length, 1), 0);
