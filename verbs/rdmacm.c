@@ -533,17 +533,38 @@ static int run(struct rdmacm_file *file, int fd, struct rdmacm_request *request,
 				: rdmacm_kernel_run(file, request, response);
 }
 
-static int reply(const struct rdmacm_request *request, const struct rdmacm_response *response)
+/* Where the response goes; 0: nowhere, as there is none. */
+static int response_address(const struct rdmacm_request *request, uint64_t *address)
 {
 	uint32_t at = rdmacm_response_at(request->command.command);
-	uint64_t address;
 
-	if (at == RDMACM_NOWHERE || !response->reply.out)
+	*address = 0;
+	if (at == RDMACM_NOWHERE || !request->command.out)
 		return 0;
-	if (request->command.in < at + sizeof(address))
+	if (request->command.in < at + sizeof(*address))
 		return -EINVAL;
-	memcpy(&address, request->in + at, sizeof(address));
-	return user_write(address, response->out, response->reply.out);
+	memcpy(address, request->in + at, sizeof(*address));
+	return *address ? 0 : -EFAULT;
+}
+
+/* Before anything is done that nobody would hear of: an event is fetched once. */
+static int check_response(const struct rdmacm_request *request)
+{
+	uint32_t out = request->command.out;
+	uint64_t address;
+	int rc = response_address(request, &address);
+
+	if (rc || !address)
+		return rc;
+	return user_populate(address, out < CM_ATTACH_BYTES ? out : CM_ATTACH_BYTES, 1);
+}
+
+static int reply(const struct rdmacm_request *request, const struct rdmacm_response *response)
+{
+	uint64_t address;
+	int rc = response_address(request, &address);
+
+	return rc || !address ? rc : user_write(address, response->out, response->reply.out);
 }
 
 /* A command as write(2) got it: 0, and what it is to be; all is read at once, as that is dear. */
@@ -578,7 +599,9 @@ static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count
 	rc = take_command(&request, buf, count);
 	if (rc)
 		return rc;
-	rc = run(file, fd, &request, &response);
+	rc = check_response(&request);
+	if (!rc)
+		rc = run(file, fd, &request, &response);
 	if (!rc)
 		rc = reply(&request, &response);
 	log_debug("rdma_cm %s: %s", name_of(request.command.command), rc ? strerror(-rc) : "ok");

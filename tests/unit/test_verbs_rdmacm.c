@@ -411,6 +411,34 @@ static void fetching_is_told(void **state)
 	close_device(server);
 }
 
+/* An event is fetched once: it stays for who has room for it. */
+static void an_event_waits_for_a_good_address(void **state)
+{
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_get_event get;
+	} c = {.hdr = {.cmd = RDMA_USER_CM_CMD_GET_EVENT,
+		       .in = sizeof(c.get),
+		       .out = sizeof(struct rdma_ucm_event_resp)}};
+	const uint64_t bad[] = {0, 8, (uintptr_t)dir | UINT64_C(1) << 63};
+	struct waiter w = {.error = -1};
+	pthread_t server;
+
+	(void)state;
+	open_device(&server);
+	send_event(2000000, 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		c.get.response = bad[i];
+		errno = 0;
+		assert_int_equal(rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)), -1);
+		assert_int_equal(errno, EFAULT);
+	}
+	wait_for_event(&w);
+	assert_int_equal(w.error, 0);
+	close(atomic_load(&bell));
+	close_device(server);
+}
+
 /* Whatever is at the other end of the bell. */
 static void a_packet_that_is_none_is_the_end(void **state)
 {
@@ -448,6 +476,7 @@ int main(void)
 		cmocka_unit_test(a_command_ends_what_came_with_an_event),
 		cmocka_unit_test(answers_longer_than_what_came_are_none),
 		cmocka_unit_test(fetching_is_told),
+		cmocka_unit_test(an_event_waits_for_a_good_address),
 		cmocka_unit_test(a_packet_that_is_none_is_the_end),
 	};
 
