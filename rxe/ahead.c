@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <rxe/fetch.h>
+#include <rxe/rxe.h>
 
 #include "dev.h"
 #include "predict.h"
@@ -13,12 +14,12 @@
  * that ends was measured, with 1 MiB of second-level cache a core. */
 #define FEW_QPS 2048
 
-bool ahead_pays(const struct urxe_dev *dev)
+bool urxe_ahead_pays(const struct urxe_dev *dev)
 {
 	return dev->qps.used > FEW_QPS;
 }
 
-static void fetch_qp(const struct urxe_qp *qp)
+void ahead_fetch_qp(const struct urxe_qp *qp)
 {
 	urxe_fetch(qp, offsetof(struct urxe_qp, counters));
 	urxe_fetch(&qp->counters.event[URXE_EVENT_TX_PACKETS], URXE_CACHE_LINE);
@@ -58,7 +59,7 @@ static void find_qp(struct ahead *ahead, uint32_t i)
 
 	*qp_of(ahead, i) = qp;
 	if (qp)
-		fetch_qp(qp);
+		ahead_fetch_qp(qp);
 }
 
 /* Before the first frames i goes below 0, and that is beyond the last one, too. */

@@ -28,8 +28,8 @@ struct ahead {
 	struct urxe_qp *qps[AHEAD_FRAMES];
 };
 
-/* Whether the device has more QPs than caches hold. */
-bool ahead_pays(const struct urxe_dev *dev);
+/* What a packet of the QP needs of it, sent or received. */
+void ahead_fetch_qp(const struct urxe_qp *qp);
 /* For each i from 0 on, before frame i - AHEAD_FRAMES is handled. */
 void ahead_fetch(struct ahead *ahead, uint32_t i);
 

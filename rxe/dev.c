@@ -183,7 +183,7 @@ static void input_ahead(struct urxe_dev *dev, const struct urxe_frame *frames, u
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
 	dev->now = now;
-	if (ahead_pays(dev)) {
+	if (urxe_ahead_pays(dev)) {
 		input_ahead(dev, frames, n);
 		return;
 	}

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxe/fetch.h>
 #include <rxe/psn.h>
 
+#include "ahead.h"
 #include "dev.h"
 #include "direct.h"
 #include "qp.h"
@@ -226,6 +228,14 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 	else
 		qp_schedule(qp);
 	return 0;
+}
+
+void urxe_post_fetch(const struct urxe_qp *qp, bool further)
+{
+	if (further)
+		urxe_fetch(sq_wqe(&qp->sq, qp->sq.head), qp->sq.stride);
+	else
+		ahead_fetch_qp(qp);
 }
 
 uint32_t urxe_sq_retired(const struct urxe_qp *qp)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <rxe/fetch.h>
+
 #define HANDLES_MAX (1u << 24)
 
 struct handle_slot {
@@ -58,21 +60,26 @@ void handle_remove(struct handle_table *table, struct object *object)
 	table->first_free = object->handle;
 }
 
-static struct object *find(const struct handle_table *table, uint32_t handle)
+void handle_fetch(const struct handle_table *table, uint32_t handle)
+{
+	urxe_fetch(table->slots + handle - 1, sizeof(*table->slots));
+}
+
+struct object *handle_look(const struct handle_table *table, uint32_t handle)
 {
 	return handle && handle <= table->size ? table->slots[handle - 1].object : NULL;
 }
 
 struct object *handle_find(const struct handle_table *table, enum object_type type, uint32_t handle)
 {
-	struct object *object = find(table, handle);
+	struct object *object = handle_look(table, handle);
 
 	return object && object->type == type ? object : NULL;
 }
 
 int handle_error(const struct handle_table *table, uint32_t handle)
 {
-	return find(table, handle) ? -EINVAL : -ENOENT;
+	return handle_look(table, handle) ? -EINVAL : -ENOENT;
 }
 
 struct object *handle_next(const struct handle_table *table, enum object_type type,

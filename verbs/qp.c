@@ -121,6 +121,16 @@ void qp_fetch(void *qp_ctx, bool further)
 	fetch_user(qp);
 }
 
+void qp_fetch_post(const struct qp *qp, bool further)
+{
+	urxe_post_fetch(qp->qp, further);
+	if (further)
+		return;
+	work_queue_fetch(&qp->sq);
+	urxe_fetch(qp->sq.ring.buf, sizeof(uint32_t));
+	fetch_user(qp);
+}
+
 static void mark(struct qp *qp)
 {
 	if (qp->dirty)

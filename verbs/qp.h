@@ -34,9 +34,10 @@ struct qp {
 	uint32_t async_events;
 	uint32_t refused; /* the status that the send request refused_id is to end in; 0 = none */
 	uint64_t refused_id;
-	bool dirty;    /* in port.dirty_qps */
-	bool failed;   /* may have gone to the error state */
-	bool flushing; /* in port.flushing_qps */
+	uint32_t ahead; /* who had its turn TURNS_AHEAD after this one, a handle; 0 = not known */
+	bool dirty;     /* in port.dirty_qps */
+	bool failed;    /* may have gone to the error state */
+	bool flushing;  /* in port.flushing_qps */
 	TAILQ_ENTRY(qp) dirty_link;
 	LIST_ENTRY(qp) flushing_link;
 };
@@ -50,6 +51,8 @@ LIST_HEAD(qp_flush_list, qp);
 int qp_doorbell(struct qp *qp);
 /* urxe_ops.fetch */
 void qp_fetch(void *qp_ctx, bool further);
+/* Has brought to the caches what qp_doorbell will read, and `further` what that leads to. */
+void qp_fetch_post(const struct qp *qp, bool further);
 /* Notes a completion; returns the status that the application is to see. */
 uint32_t qp_completed(const struct urxe_wc *wc);
 /* Notes that the QP may have gone to the error state. */
