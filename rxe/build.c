@@ -134,6 +134,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 
 	memcpy(frame->data, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
+	frame->lent = 0;
 	*b = (struct build){
 		.frame = frame,
 		.header = header,
@@ -202,13 +203,11 @@ uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t 
 	return &b->crc;
 }
 
-/* Of a packet that ends there. */
-static uint32_t icrc(struct build *b, uint32_t payload_len, const uint8_t *end)
+/* Of a packet that ends there, with so much padding. */
+static uint32_t icrc(struct build *b, uint32_t payload_len, const uint8_t *end, uint32_t pad)
 {
-	const uint8_t *pad = b->payload + payload_len;
-
 	if (b->with_crc)
-		return pad == end ? b->crc : crc32_gzip_refl(b->crc, pad, (uint64_t)(end - pad));
+		return pad ? crc32_gzip_refl(b->crc, end - pad, pad) : b->crc;
 	complete_headers(b, payload_len);
 	return urxe_icrc(b->header->net, b->frame->data + b->header->l3, b->bth, end);
 }
@@ -216,11 +215,11 @@ static uint32_t icrc(struct build *b, uint32_t payload_len, const uint8_t *end)
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 {
 	uint32_t pad = pad_len(payload_len);
-	uint8_t *end = b->payload + payload_len + pad;
+	uint8_t *end = b->payload + payload_len - b->frame->lent + pad;
 
 	memset(end - pad, 0, pad);
-	urxe_icrc_put(end, icrc(b, payload_len, end));
-	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
+	urxe_icrc_put(end, icrc(b, payload_len, end, pad));
+	b->frame->len = (uint32_t)(end - b->frame->data) + b->frame->lent + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);
 	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len);
 }

@@ -164,7 +164,9 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
  */
 static void fetch_large(const struct urxe_frame *frame)
 {
-	if (frame->len >= LARGE_FRAME)
+	if (frame->lent >= LARGE_FRAME)
+		urxe_fetch(frame->payload, frame->lent);
+	else if (frame->len >= LARGE_FRAME)
 		urxe_fetch(frame->data, frame->len);
 }
 

@@ -11,6 +11,7 @@
 #include "cnp.h"
 #include "cong.h"
 #include "idmap.h"
+#include "lent.h"
 #include "mcast.h"
 #include "pkey.h"
 #include "reorder.h"
@@ -38,6 +39,7 @@ struct urxe_dev {
 	struct idmap mws; /* by the upper 24 bits of their keys */
 	struct timers timers;
 	struct reorder_pool reorder;
+	struct lent_buffer lent;
 	struct cong_config cong;
 	struct cnp_budget cnp;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */

@@ -80,10 +80,20 @@ void urxe_icrc_put(uint8_t *at, uint32_t icrc)
 	memcpy(at, &icrc, sizeof(icrc));
 }
 
-bool urxe_packet_icrc_ok(const struct urxe_packet *p)
+static bool is(const struct urxe_packet *p, uint32_t icrc)
 {
 	uint32_t wire;
 
 	memcpy(&wire, p->icrc, sizeof(wire));
-	return le32toh(wire) == urxe_icrc(p->net, p->l3, p->bth, p->icrc);
+	return le32toh(wire) == icrc;
+}
+
+bool urxe_icrc_ends(const struct urxe_packet *p, uint32_t crc)
+{
+	return is(p, p->pad ? crc32_gzip_refl(crc, p->icrc - p->pad, p->pad) : crc);
+}
+
+bool urxe_packet_icrc_ok(const struct urxe_packet *p)
+{
+	return is(p, urxe_icrc(p->net, p->l3, p->bth, p->icrc));
 }

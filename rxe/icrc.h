@@ -2,6 +2,7 @@
 #ifndef URXE_ICRC_H
 #define URXE_ICRC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rxe/packet.h>
@@ -12,6 +13,9 @@ uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, con
 /* The same of the headers up to end, with which crc32_gzip_refl goes on. */
 uint32_t urxe_icrc_headers(enum urxe_net net, const uint8_t *l3, const uint8_t *bth,
 			   const uint8_t *end);
+
+/* Whether the packet's ICRC is right, given the CRC of all up to the end of its payload. */
+bool urxe_icrc_ends(const struct urxe_packet *p, uint32_t crc);
 
 /* The ICRC stands little-endian, alone among the fields of a packet. */
 void urxe_icrc_put(uint8_t *at, uint32_t icrc);

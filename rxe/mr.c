@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <isa-l/crc.h>
+
 #include "dev.h"
 #include "direct.h"
 #include "mw.h"
@@ -383,6 +385,39 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, u
 			return false;
 	}
 	return true;
+}
+
+struct crc {
+	const struct urxe_extent *bytes;
+	uint32_t *crc;
+};
+
+static void add_to_crc(void *arg)
+{
+	const struct crc *c = arg;
+
+	*c->crc = crc32_gzip_refl(*c->crc, c->bytes->addr, c->bytes->length);
+}
+
+const uint8_t *mr_lend(struct urxe_dev *dev, const struct mr_range *range, uint32_t *crc,
+		       uint64_t *window)
+{
+	struct urxe_extent bytes;
+	struct crc c = {&bytes, crc};
+	struct place place;
+	struct span span;
+	uint64_t offset;
+
+	if (!range->length || !grants(dev, range, &span) || !span.mr->shared.length)
+		return NULL;
+	place = locate(&span);
+	bytes = next_bytes(&place, range->length);
+	if (bytes.length != range->length || !bytes.addr ||
+	    !mr_within((uintptr_t)span.mr->shared.addr, span.mr->shared.length,
+		       (uintptr_t)bytes.addr, bytes.length, &offset))
+		return NULL;
+	*window = span.mr->shared.window + offset;
+	return touch(dev, &bytes, add_to_crc, &c) ? bytes.addr : NULL;
 }
 
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)

@@ -69,6 +69,12 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
 /* *crc goes on with what was copied, by urxe_ops.copy_crc; NULL: nobody wants it. */
 bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc);
+/*
+ * Where the range is that lies in the device's window in one piece, with its place there; *crc goes
+ * on with what it holds. NULL: it does not, or cannot be read.
+ */
+const uint8_t *mr_lend(struct urxe_dev *dev, const struct mr_range *range, uint32_t *crc,
+		       uint64_t *window);
 
 /* Makes what the range holds reach as far as range->access says: visible to all, or lasting. False
  * where it could not; the range was granted. */

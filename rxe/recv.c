@@ -7,6 +7,7 @@
 #include "count.h"
 #include "dev.h"
 #include "gid.h"
+#include "lent.h"
 #include "predict.h"
 #include "qp.h"
 #include "resp.h"
@@ -155,7 +156,15 @@ static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame
 	return drop;
 }
 
-void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
+/* `lent`: where the payload of the frame still is to be taken from; NULL: the frame has all. */
+static bool icrc_ok(struct urxe_dev *dev, const struct urxe_frame *lent,
+		    const struct urxe_packet *p)
+{
+	return lent ? lent_take(dev, lent, p) : urxe_packet_icrc_ok(p);
+}
+
+static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
+		       const struct urxe_frame *lent)
 {
 	enum urxe_drop drop = URXE_DROP_NONE;
 	struct urxe_qp *qp = NULL, *predicted;
@@ -164,7 +173,7 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	predicted = predict_parse(dev, frame, &p);
 	if (!predicted)
 		drop = urxe_packet_parse(&p, frame->data, frame->len);
-	if (!drop && !urxe_packet_icrc_ok(&p))
+	if (!drop && !icrc_ok(dev, lent, &p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
 		drop = check(dev, frame, &p, predicted, &qp);
@@ -182,4 +191,16 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
 		mcast_input(dev, &p);
 	}
+}
+
+void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
+{
+	struct urxe_frame whole;
+
+	if (!frame->lent)
+		recv_whole(dev, frame, NULL);
+	else if (lent_lay_out(dev, frame, &whole))
+		recv_whole(dev, &whole, frame);
+	else
+		dev_drop(dev, URXE_DROP_BAD_LENGTH);
 }

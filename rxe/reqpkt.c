@@ -85,16 +85,34 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 			 : requester_outstanding(req) + 1 >= req->window;
 }
 
-static bool put_payload(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,
+/*
+ * The program leaves the memory of a request alone until it is acknowledged, which only RC's are.
+ * A packet that is sent again was lost, or refused as its memory had left the window meanwhile.
+ */
+static bool may_lend(const struct urxe_qp *qp, const struct request_packet *rp,
+		     const struct urxe_frame *frame)
+{
+	return frame->may_lend && qp->type == URXE_QPT_RC && !rp->again;
+}
+
+static bool put_payload(struct build *b, const struct urxe_qp *qp, const struct request_packet *rp,
 			uint32_t offset, uint32_t len)
 {
+	const struct send_wqe *wqe = rp->wqe;
 	struct sge_list list = wqe_sge_list(wqe, qp->pd);
+	struct urxe_frame *frame = b->frame;
+	uint32_t *crc;
 
 	if (wqe->flags & URXE_SEND_INLINE) {
 		memcpy(b->payload, wqe->data + offset, len);
 		return true;
 	}
-	return sge_gather(qp->dev, &list, offset, b->payload, len, build_payload_crc(b, qp, len));
+	crc = build_payload_crc(b, qp, len);
+	if (crc && may_lend(qp, rp, frame)) {
+		frame->payload = sge_lend(qp->dev, &list, offset, len, crc, &frame->window);
+		frame->lent = frame->payload ? len : 0;
+	}
+	return frame->lent || sge_gather(qp->dev, &list, offset, b->payload, len, crc);
 }
 
 static void put_extended(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,
@@ -150,7 +168,7 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
 		len = last ? wqe->length - offset : qp->mtu;
-		if (!put_payload(&b, qp, wqe, offset, len))
+		if (!put_payload(&b, qp, rp, offset, len))
 			return false;
 	}
 	build_finish(&b, qp, len);

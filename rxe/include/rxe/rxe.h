@@ -54,6 +54,9 @@ struct urxe_ops {
 	 * was written, though the bytes may change meanwhile. NULL: the engine computes it of the
 	 * copy. */
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
+	/* The same, to bytes that are in the caches: of a payload that lies elsewhere (struct
+	 * urxe_frame). */
+	uint32_t (*take_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	/* Makes bytes of a region outlast a loss of power. False where that failed. NULL: this
 	 * device has no memory that lasts; regions are not registered for
 	 * URXE_ACCESS_FLUSH_PERSISTENT. */
@@ -137,21 +140,37 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
  */
 int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
-/* One Ethernet frame, from the destination MAC to the ICRC; no FCS. */
+/*
+ * One Ethernet frame, from the destination MAC to the ICRC; no FCS. Its payload may lie elsewhere:
+ * then what is behind it, pad and ICRC, follows the headers at data.
+ */
 struct urxe_frame {
 	uint8_t *data;
 	uint32_t len;
 	uint32_t room;     /* bytes at data; for urxe_output */
 	uint32_t dest_qpn; /* as the packet has it; set by urxe_output */
+	uint32_t lent;     /* bytes at `payload` instead of data, of len; 0: none */
+	const uint8_t *payload;
+	uint64_t window; /* where these lie in this device's window (struct urxe_shared), */
+	bool may_lend;   /* and whether they may, for urxe_output */
 };
 
-/* Takes n received frames; nothing is kept of them after the return. */
+/*
+ * Takes n received frames; nothing is kept of them after the return. A payload that lies elsewhere
+ * may change at any time, or go (urxe_ops.guard): it is read once, and its packet dropped if the
+ * ICRC is not that of what was read.
+ */
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 
 /*
  * Fires what is due, then writes up to max frames. Each frame's data and room
  * are the caller's (room at least mtu + 18); len is set. Returns how many were
  * written; fewer than max means that there is nothing more to send now.
+ *
+ * With may_lend, and an urxe_ops.copy_crc, the payload of a reliable connection's SEND or WRITE is
+ * left where the program has it, if that is in the window in one piece: there it stays as it is
+ * until it is acknowledged. So it is given only when it is sent for the first time, and what may be
+ * acknowledged already when the frame is read has most likely a wrong ICRC by then.
  */
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Received packets whose payload lies elsewhere, in memory that may change at any time. It is read
+ * once: it is copied to a buffer that stays in the cache, with its CRC, and what is executed is
+ * that copy.
+ */
+#ifndef URXE_LENT_H
+#define URXE_LENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/packet.h>
+
+struct urxe_dev;
+struct urxe_frame;
+
+#define LENT_LINE    64u
+#define LENT_HEADERS (2 * LENT_LINE) /* a multiple, so that a payload begins on a cache line */
+#define LENT_PAYLOAD 4096u
+
+/* Of a device: a packet in one piece. */
+struct lent_buffer {
+	uint8_t bytes[LENT_LINE + LENT_HEADERS + LENT_PAYLOAD + URXE_ICRC_LEN];
+};
+
+/*
+ * Lays out the frame in one piece, without its payload; the next call uses the same buffer. False:
+ * it has not the shape of a packet.
+ */
+bool lent_lay_out(struct urxe_dev *dev, const struct urxe_frame *frame, struct urxe_frame *whole);
+/*
+ * Brings the payload to its place, once the packet's headers are parsed; false where they mean
+ * another place, where the payload is not there, or the ICRC is wrong.
+ */
+bool lent_take(struct urxe_dev *dev, const struct urxe_frame *frame, const struct urxe_packet *p);
+
+#endif

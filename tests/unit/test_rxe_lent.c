@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Packets whose payload stays where the program has it: which those are, that they are the same
+ * packets, and what a receiver does with one that is not what it says.
+ */
+#include "engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "rand.h"
+
+#define REGION 65536u
+/* Of the region, what lies in the window, and where there. */
+#define FROM   (4 * URXE_DIRECT_PAGE)
+#define SHARED (8 * URXE_DIRECT_PAGE)
+#define PLACE  (3 * URXE_DIRECT_PAGE)
+#define TO     524288u /* in the peer's memory */
+
+#define FRAMES 32
+#define ROOM   4300
+
+static uint8_t buffers[FRAMES][ROOM];
+
+struct world {
+	struct engine e;
+	struct urxe_mr *mr; /* node a's */
+	struct urxe_frame frames[FRAMES];
+	uint32_t n;
+};
+
+static void open_world(struct world *w, enum urxe_qp_type type)
+{
+	struct conn_attr conn = conn_default(type);
+
+	conn.path_mtu = URXE_MTU_4096;
+	engine_open(&w->e, &conn);
+	w->mr = node_reg(w->e.a, NODE_PD, NODE_ACCESS, 0, REGION);
+	urxe_mr_share(w->mr, &(struct urxe_shared){w->e.a->mem + FROM, SHARED, PLACE});
+	for (uint32_t i = 0; i < REGION; i++)
+		w->e.a->mem[i] = (uint8_t)(i * 7 + i / 256);
+}
+
+static void close_world(struct world *w)
+{
+	engine_close(&w->e);
+}
+
+static struct post a_write(const struct world *w, uint32_t offset, uint32_t length)
+{
+	return (struct post){
+		.wr_id = 5,
+		.opcode = URXE_WR_RDMA_WRITE,
+		.flags = URXE_SEND_SIGNALED,
+		.offset = offset,
+		.length = length,
+		.remote = TO,
+		.lkey = urxe_mr_key(w->mr),
+	};
+}
+
+static void output(struct world *w, unsigned side, bool may_lend)
+{
+	for (int i = 0; i < FRAMES; i++)
+		w->frames[i] =
+			(struct urxe_frame){.data = buffers[i], .room = ROOM, .may_lend = may_lend};
+	w->n = urxe_output(w->e.pair->node[side]->dev, w->e.pair->now, w->frames, FRAMES);
+	assert_true(w->n < FRAMES);
+}
+
+static void input(struct world *w, unsigned side)
+{
+	urxe_input(w->e.pair->node[side]->dev, w->e.pair->now, w->frames, w->n);
+}
+
+static uint32_t lent(const struct world *w)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		n += w->frames[i].lent;
+	return n;
+}
+
+/* The frame is the packet that it would be in one piece. */
+static void expect_packet(const struct urxe_frame *frame)
+{
+	uint8_t whole[ROOM];
+	uint32_t here = frame->len - frame->lent, behind = URXE_ICRC_LEN + (-frame->lent & 3);
+	struct urxe_packet p;
+
+	memcpy(whole, frame->data, here - behind);
+	memcpy(whole + here - behind, frame->payload, frame->lent);
+	memcpy(whole + frame->len - behind, frame->data + here - behind, behind);
+	assert_int_equal(urxe_packet_parse(&p, whole, frame->len), URXE_DROP_NONE);
+	assert_true(urxe_packet_icrc_ok(&p));
+	assert_int_equal(p.payload_len, frame->lent);
+}
+
+/* --- What is lent. */
+
+static void test_request(struct world *w, const struct post *post)
+{
+	const uint8_t *bytes = w->e.a->mem + post->offset;
+	uint32_t at = 0;
+
+	post_send(&w->e, 0, post);
+	output(w, 0, true);
+	for (uint32_t i = 0; i < w->n; i++) {
+		const struct urxe_frame *frame = &w->frames[i];
+
+		assert_ptr_equal(frame->payload, bytes + at);
+		assert_int_equal(frame->window, PLACE + post->offset - FROM + at);
+		expect_packet(frame);
+		at += frame->lent;
+	}
+	assert_int_equal(at, post->length);
+	input(w, 1);
+	pair_settle(w->e.pair);
+	expect_wc(&w->e.a->send_cq, post->wr_id, URXE_WC_SUCCESS);
+}
+
+static void test_writes(void **state)
+{
+	static const uint32_t lengths[] = {
+		1024, 4096, 4096 + 1024, 3 * 4096, 2 * 4096 + 1025, 4096 + 1026, 4096 + 1027};
+	struct world w;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	for (uint32_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		struct post post = a_write(&w, FROM + i, lengths[i]);
+
+		memset(w.e.b->mem + TO, 0, REGION);
+		test_request(&w, &post);
+		assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + post.offset, post.length);
+		assert_int_equal(w.e.b->mem[TO + post.length], 0);
+	}
+	assert_int_equal(events(w.e.a, URXE_EVENT_RETRANSMIT), 0);
+	close_world(&w);
+}
+
+static void test_sends(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post_recv(&w.e.end[1], 6, TO, 8192);
+	post = a_write(&w, FROM + 8, 4096 + 1030);
+	post.opcode = URXE_WR_SEND_IMM;
+	test_request(&w, &post);
+	assert_int_equal(expect_wc(&w.e.b->recv_cq, 6, URXE_WC_SUCCESS).byte_len, post.length);
+	assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + post.offset, post.length);
+	close_world(&w);
+}
+
+/* --- What is not. */
+
+static void expect_whole(struct world *w, const struct post *post, bool may_lend)
+{
+	post_send(&w->e, 0, post);
+	output(w, 0, may_lend);
+	assert_true(w->n > 0);
+	assert_int_equal(lent(w), 0);
+	input(w, 1);
+	pair_settle(w->e.pair);
+	expect_wc(&w->e.a->send_cq, post->wr_id, URXE_WC_SUCCESS);
+	assert_memory_equal(w->e.b->mem + TO, w->e.a->mem + post->offset, post->length);
+}
+
+static void test_not_lent(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 4096);
+	expect_whole(&w, &post, false);
+	post = a_write(&w, FROM, 1023);
+	expect_whole(&w, &post, true);
+	post = a_write(&w, FROM - 1, 4096); /* the first byte is not shared */
+	expect_whole(&w, &post, true);
+	post = a_write(&w, FROM + SHARED - 4095, 4096); /* nor the last one */
+	expect_whole(&w, &post, true);
+	post = a_write(&w, FROM, 4096);
+	post.lkey = w.e.a->key; /* a region of the same memory, of which nothing is */
+	expect_whole(&w, &post, true);
+	urxe_mr_share(w.mr, NULL);
+	post = a_write(&w, FROM, 4096);
+	expect_whole(&w, &post, true);
+	close_world(&w);
+}
+
+/* Two pieces that lie side by side are two. */
+static void test_segments(void **state)
+{
+	struct world w;
+	struct urxe_seg segs[2];
+	struct urxe_send_wr wr = {
+		.wr_id = 5,
+		.opcode = URXE_WR_RDMA_WRITE,
+		.flags = URXE_SEND_SIGNALED,
+		.segs = segs,
+		.n_segs = 2,
+	};
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	wr.remote_addr = w.e.b->iova + TO;
+	wr.rkey = w.e.b->key;
+	for (uint32_t i = 0; i < 2; i++) {
+		segs[i] = node_seg(w.e.a, FROM + i * 6000, 6000);
+		segs[i].lkey = urxe_mr_key(w.mr);
+	}
+	assert_int_equal(urxe_post_send(w.e.end[0].qp, &wr), 0);
+	output(&w, 0, true);
+	assert_int_equal(w.n, 3);
+	assert_int_equal(w.frames[0].lent, 4096);
+	assert_int_equal(w.frames[1].lent, 0); /* has some of both */
+	assert_int_equal(w.frames[2].lent, 12000 - 8192);
+	input(&w, 1);
+	pair_settle(w.e.pair);
+	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+	assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + FROM, 12000);
+	close_world(&w);
+}
+
+/* A request that nobody acknowledges is complete when it is sent: its memory is the program's. */
+static void test_unreliable(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_UC);
+	post = a_write(&w, FROM, 4096);
+	expect_whole(&w, &post, true);
+	close_world(&w);
+}
+
+/* What a READ brings may be changed at any time. */
+static void test_read_response(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = (struct post){
+		.wr_id = 5,
+		.opcode = URXE_WR_RDMA_READ,
+		.offset = TO,
+		.length = 4096,
+		.remote = FROM,
+		.rkey = urxe_mr_key(w.mr),
+	};
+	post_send(&w.e, 1, &post);
+	output(&w, 1, true);
+	input(&w, 0);
+	output(&w, 0, true);
+	assert_true(w.n > 0);
+	assert_int_equal(lent(&w), 0);
+	close_world(&w);
+}
+
+/* --- What is not what it was, when it is read. */
+
+static void test_changed(void **state)
+{
+	struct world w;
+	struct post post;
+	uint64_t due;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 4096);
+	post_send(&w.e, 0, &post);
+	output(&w, 0, true);
+	assert_int_equal(lent(&w), 4096);
+	memset(w.e.b->mem + TO, 0, 4096);
+	w.e.a->mem[FROM + 4095] ^= 1;
+	input(&w, 1);
+	assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
+	assert_int_equal(w.e.b->mem[TO], 0);
+	w.e.a->mem[FROM + 4095] ^= 1;
+	/* It is sent again, in one piece. */
+	do {
+		due = urxe_next_deadline(w.e.a->dev);
+		assert_true(due != URXE_NEVER);
+		if (due > w.e.pair->now)
+			w.e.pair->now = due;
+		output(&w, 0, true);
+	} while (!w.n);
+	assert_int_equal(lent(&w), 0);
+	input(&w, 1);
+	pair_settle(w.e.pair);
+	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+	assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + FROM, 4096);
+	close_world(&w);
+}
+
+static void test_gone(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 4096);
+	post_send(&w.e, 0, &post);
+	output(&w, 0, true);
+	w.e.b->memory_gone = true;
+	input(&w, 1);
+	assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
+	w.e.b->memory_gone = false;
+	pair_settle(w.e.pair);
+	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+	close_world(&w);
+}
+
+/* A local error, as where it is copied. */
+static void test_own_gone(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 4096);
+	post_send(&w.e, 0, &post);
+	w.e.a->memory_gone = true;
+	output(&w, 0, true);
+	assert_int_equal(w.n, 0);
+	expect_wc(&w.e.a->send_cq, 5, URXE_WC_LOC_PROT_ERR);
+	close_world(&w);
+}
+
+/* --- Who says something else than the packet does. */
+
+static void expect_refused(struct world *w, struct urxe_frame frame)
+{
+	uint64_t before = urxe_dev_counters(w->e.b->dev)->event[URXE_EVENT_RX_PACKETS];
+
+	/* Where nothing but what is said to be there may be read. */
+	uint32_t here = frame.len - frame.lent;
+	uint8_t *data = malloc(here ? here : 1), *payload = malloc(frame.lent);
+
+	memcpy(data, frame.data, here);
+	memset(payload, 1, frame.lent);
+	memcpy(payload, frame.payload, frame.lent < 4096 ? frame.lent : 4096);
+	frame.data = data;
+	frame.payload = payload;
+	urxe_input(w->e.b->dev, w->e.pair->now, &frame, 1);
+	assert_int_equal(urxe_dev_counters(w->e.b->dev)->event[URXE_EVENT_RX_PACKETS], before);
+	free(data);
+	free(payload);
+}
+
+static void test_hostile(void **state)
+{
+	static const uint32_t wrong[] = {1, 2, 4, 1023, 4092, 4095, 4097, 4100, 65536};
+	struct world w;
+	struct post post;
+	uint32_t here;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 4096);
+	post_send(&w.e, 0, &post);
+	output(&w, 0, true);
+	assert_int_equal(w.n, 1);
+	here = w.frames[0].len - w.frames[0].lent;
+	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct urxe_frame frame = w.frames[0];
+
+		frame.lent = wrong[i];
+		frame.len = here + wrong[i];
+		expect_refused(&w, frame);
+	}
+	for (uint32_t other = 0; other < 300; other++) {
+		struct urxe_frame frame = w.frames[0];
+
+		frame.len = other + frame.lent;
+		if (other != here)
+			expect_refused(&w, frame);
+	}
+	input(&w, 1);
+	pair_settle(w.e.pair);
+	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+	close_world(&w);
+}
+
+/* Headers that are another packet's. */
+static void test_damaged(void **state)
+{
+	struct rand rand = {3};
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 4096);
+	post_send(&w.e, 0, &post);
+	output(&w, 0, true);
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t at = 12 + rand_below(&rand, w.frames[0].len - 4096 - 12);
+		uint8_t before = w.frames[0].data[at];
+
+		/* Not what routers may change. */
+		if (at == 15 || at == 22 || at == 24 || at == 25 || at == 40 || at == 41 ||
+		    at == 46)
+			continue;
+		w.frames[0].data[at] ^= (uint8_t)(1 + rand_below(&rand, 255));
+		expect_refused(&w, w.frames[0]);
+		w.frames[0].data[at] = before;
+	}
+	close_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_writes),     cmocka_unit_test(test_sends),
+		cmocka_unit_test(test_not_lent),   cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_unreliable), cmocka_unit_test(test_read_response),
+		cmocka_unit_test(test_changed),    cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_own_gone),   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
