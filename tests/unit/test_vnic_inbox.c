@@ -532,10 +532,17 @@ static pid_t start_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 	return pid;
 }
 
-/* A sender that is killed after so many steps, as the daemon sees. True: it had come to the end. */
+/*
+ * A sender that is killed after so many steps, as the daemon sees. True: it had come to the end. It
+ * knows what room there is: to look for it would be steps that not all of them do.
+ */
 static bool kill_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 {
-	pid_t pid = start_stray(f, steps, stray);
+	pid_t pid;
+
+	vnic_outbox_close(f->first);
+	f->first = open_outbox(f->inbox, FIRST);
+	pid = start_stray(f, steps, stray);
 
 	if (pid) {
 		kill(pid, SIGKILL);
@@ -648,6 +655,106 @@ static void test_stopped(void **state)
 		check_awake(f);
 	}
 	assert_in_range(busy, 3, steps / size);
+}
+
+/* --- Loans. */
+
+static uint32_t lend(struct fixture *f, uint32_t len, const struct vnic_loan *loan)
+{
+	uint8_t data[LEN];
+	struct vnic_frame frame = {.data = data, .len = len, .loan = *loan};
+	enum vnic_outbox_status status;
+
+	memset(data, f->next++, len);
+	if (!f->in_place)
+		return vnic_outbox_send(f->first, &frame, 1, &status);
+	if (!vnic_outbox_reserve(f->first, &frame, 1))
+		return 0;
+	memset(frame.data, data[0], len);
+	frame.len = len;
+	frame.loan = *loan;
+	vnic_outbox_commit(f->first, &frame, 1);
+	return 1;
+}
+
+static void expect_loan(struct fixture *f, uint32_t len, const struct vnic_loan *loan)
+{
+	struct vnic_frame frame;
+
+	assert_int_equal(vnic_inbox_rx(f->inbox, &frame, 1), 1);
+	assert_int_equal(frame.len, len);
+	for (uint32_t i = 0; i < len; i++)
+		assert_int_equal(frame.data[i], f->due);
+	f->due++;
+	assert_memory_equal(&frame.loan, loan, sizeof(*loan));
+	vnic_inbox_rx_release(f->inbox, 1);
+}
+
+/* A loan comes with its frame, and with no other. */
+static void test_loans(void **state)
+{
+	static const struct vnic_loan none;
+	const struct vnic_loan all = {UINT64_MAX, UINT32_MAX, UINT32_MAX}, wish = {.lender = 1};
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 2 * VNIC_INBOX_FRAMES; i++) {
+		const struct vnic_loan some = {i, i + 1, i + 2};
+
+		assert_int_equal(lend(f, LEN - i % LEN, &some), 1);
+		assert_int_equal(lend(f, LEN, &none), 1);
+		assert_int_equal(lend(f, i % LEN, &all), 1);
+		assert_int_equal(lend(f, 0, &wish), 1);
+		expect_loan(f, LEN - i % LEN, &some);
+		expect_loan(f, LEN, &none);
+		expect_loan(f, i % LEN, &all);
+		expect_loan(f, 0, &wish);
+	}
+	assert_false(vnic_inbox_broken(f->inbox));
+}
+
+/* The completion in front of a frame that was sent, as it lies in the inbox's memory. */
+static uint8_t *find_completion(const struct fixture *f, uint32_t lead)
+{
+	uint8_t *at = memmem(f->memory, f->size, &lead, sizeof(lead));
+
+	assert_non_null(at);
+	return at - sizeof(uint16_t);
+}
+
+#define GEN  0x8000u /* of the first lap */
+#define LOAN 0x4000u
+
+/* Whatever a completion says, a frame and its loan are of what is in the slot. */
+static void try_completion(struct fixture *f, uint16_t completion)
+{
+	const uint32_t lead = 0x5eed5eed, len = completion & ~(GEN | LOAN);
+	const uint32_t loan = completion & LOAN ? sizeof(struct vnic_loan) : 0;
+	uint8_t data[LEN] = {0};
+	struct vnic_frame frame = {.data = data, .len = LEN};
+	enum vnic_outbox_status status;
+	bool good = len <= VNIC_FRAME_MAX(MTU) && len >= loan;
+
+	memcpy(data, &lead, sizeof(lead));
+	assert_int_equal(vnic_outbox_send(f->first, &frame, 1, &status), 1);
+	memcpy(find_completion(f, lead), &completion, sizeof(completion));
+	assert_int_equal(vnic_inbox_rx(f->inbox, &frame, 1), completion & GEN && good);
+	assert_int_equal(vnic_inbox_broken(f->inbox), completion & GEN && !good);
+	if (completion & GEN && good)
+		assert_int_equal(frame.len, len - loan);
+}
+
+static void test_forged_loans(void **state)
+{
+	static const uint16_t flags[] = {0, LOAN, GEN, GEN | LOAN};
+
+	for (int i = 0; i < 4; i++) {
+		for (uint32_t len = 0; len < 2 * MTU; len++) {
+			try_completion(*state, (uint16_t)(flags[i] | len));
+			renew(state);
+		}
+		try_completion(*state, flags[i] | 0x3fffu);
+		renew(state);
+	}
 }
 
 /* --- Hostile memory. */
@@ -798,6 +905,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stopped, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_loans, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_loans, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_forged_loans, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_refused, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_published, open_inbox, close_inbox),
 	};

@@ -54,8 +54,9 @@ struct inbox_slot {
 	uint8_t frame[];
 };
 
-#define INBOX_GEN 0x8000u
-#define INBOX_LEN 0x7fffu
+#define INBOX_GEN  0x8000u
+#define INBOX_LOAN 0x4000u /* the frame's last bytes are a loan (struct vnic_loan) */
+#define INBOX_LEN  0x3fffu
 
 static_assert(VNIC_FRAME_MAX(VMXNET3_MAX_MTU) <= INBOX_LEN, "lengths fit");
 
@@ -88,15 +89,16 @@ static inline uint64_t inbox_size(uint16_t mtu)
 }
 
 /*
- * The length of the frame at a position, with `*len`; false: it is not there yet. Acquire: it was
- * written before.
+ * Whether the frame at a position is there; *completion is without the generation then. Acquire: it
+ * was written before.
  */
-static inline bool inbox_completed(const struct inbox_slot *slot, uint32_t position, uint32_t *len)
+static inline bool inbox_completed(const struct inbox_slot *slot, uint32_t position,
+				   uint32_t *completion)
 {
-	uint32_t completion = __atomic_load_n(&slot->completion, __ATOMIC_ACQUIRE);
+	uint32_t seen = __atomic_load_n(&slot->completion, __ATOMIC_ACQUIRE);
 
-	*len = completion & INBOX_LEN;
-	return (completion & INBOX_GEN) == inbox_gen(position);
+	*completion = seen & ~INBOX_GEN;
+	return (seen & INBOX_GEN) == inbox_gen(position);
 }
 
 #endif

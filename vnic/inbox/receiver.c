@@ -143,9 +143,27 @@ static struct inbox_slot *slot_at(const struct vnic_inbox *inbox, uint32_t posit
 
 static bool waiting(const struct vnic_inbox *inbox)
 {
-	uint32_t len;
+	uint32_t completion;
 
-	return inbox_completed(slot_at(inbox, inbox->next), inbox->next, &len) && !inbox->broken;
+	return inbox_completed(slot_at(inbox, inbox->next), inbox->next, &completion) &&
+	       !inbox->broken;
+}
+
+/* False: there can be no such frame in a slot. */
+static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, uint32_t completion,
+		       struct vnic_frame *frame)
+{
+	*frame = (struct vnic_frame){
+		.data = slot->frame, .len = completion & INBOX_LEN, .room = inbox->frame_max};
+	if (frame->len > inbox->frame_max)
+		return false;
+	if (!(completion & INBOX_LOAN))
+		return true;
+	if (frame->len < sizeof(frame->loan))
+		return false;
+	frame->len -= (uint32_t)sizeof(frame->loan);
+	memcpy(&frame->loan, slot->frame + frame->len, sizeof(frame->loan));
+	return true;
 }
 
 /*
@@ -156,16 +174,16 @@ static bool waiting(const struct vnic_inbox *inbox)
 static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
 {
 	struct inbox_slot *slot = slot_at(inbox, inbox->next);
-	uint32_t len;
+	uint32_t completion;
 
-	if (inbox->broken || !inbox_completed(slot, inbox->next, &len))
+	if (inbox->broken || !inbox_completed(slot, inbox->next, &completion))
 		return false;
-	if (len > inbox->frame_max || inbox->taken + inbox->owed == VNIC_INBOX_FRAMES) {
+	if (inbox->taken + inbox->owed == VNIC_INBOX_FRAMES ||
+	    !read_frame(inbox, slot, completion, frame)) {
 		inbox->broken = true;
 		close_to_senders(inbox);
 		return false;
 	}
-	*frame = (struct vnic_frame){.data = slot->frame, .len = len, .room = inbox->frame_max};
 	inbox->next++;
 	inbox->taken++;
 	/* Those of a burst are in the sender's cache: they come over together. */

@@ -157,9 +157,9 @@ static struct inbox_slot *slot_at(const struct vnic_outbox *outbox, uint32_t pos
  */
 static uint32_t find_position(const struct vnic_outbox *outbox)
 {
-	uint32_t position = vnic_load(&outbox->memory->position), len;
+	uint32_t position = vnic_load(&outbox->memory->position), completion;
 
-	if (inbox_completed(slot_at(outbox, position), position, &len))
+	if (inbox_completed(slot_at(outbox, position), position, &completion))
 		vnic_store(&outbox->memory->position, ++position);
 	return position;
 }
@@ -178,13 +178,24 @@ static struct inbox_slot *free_slot(struct vnic_outbox *outbox, uint32_t positio
 	return has_room(outbox, position) ? slot_at(outbox, position) : NULL;
 }
 
+/* The frame's length, and behind it what it has no room for. */
+static uint32_t put_loan(struct inbox_slot *slot, const struct vnic_frame *frame)
+{
+	if (!frame->loan.lender)
+		return frame->len;
+	memcpy(slot->frame + frame->len, &frame->loan, sizeof(frame->loan));
+	return (frame->len + (uint32_t)sizeof(frame->loan)) | INBOX_LOAN;
+}
+
 /* Hands the frame over that is in the slot of a position. */
-static void complete(const struct vnic_outbox *outbox, uint32_t position, uint32_t len)
+static void complete(const struct vnic_outbox *outbox, uint32_t position,
+		     const struct vnic_frame *frame)
 {
 	struct inbox_slot *slot = slot_at(outbox, position);
+	uint32_t completion = put_loan(slot, frame);
 
 	/* Release: a receiver that sees the generation sees the frame. */
-	vnic_publish(&slot->completion, (uint16_t)(len | inbox_gen(position)));
+	vnic_publish(&slot->completion, (uint16_t)(completion | inbox_gen(position)));
 	vnic_publish(&outbox->memory->position, position + 1);
 }
 
@@ -195,7 +206,7 @@ static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic
 	if (!slot)
 		return false;
 	memcpy(slot->frame, frame->data, frame->len);
-	complete(outbox, position, frame->len);
+	complete(outbox, position, frame);
 	return true;
 }
 
@@ -270,6 +281,6 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		complete(outbox, outbox->reserved + i, frames[i].len);
+		complete(outbox, outbox->reserved + i, &frames[i]);
 	release(outbox, n);
 }

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An Ethernet frame without FCS, in a buffer of a ring. */
+/* An Ethernet frame without FCS, in a buffer of a ring; of an inbox, its payload may lie elsewhere.
+ */
 #ifndef URXE_VNIC_FRAME_H
 #define URXE_VNIC_FRAME_H
 
 #include <stdint.h>
 
+/* Bytes that a sender leaves in memory of its own, as it tells who gets them. */
+struct vnic_loan {
+	uint64_t at;     /* where, in the memory that the two share */
+	uint32_t len;    /* bytes */
+	uint32_t lender; /* the sender's number (vnic/inbox.h); 0: there is no loan */
+};
+
 struct vnic_frame {
 	uint8_t *data;
-	uint32_t len;  /* bytes */
+	uint32_t len;  /* bytes at data */
 	uint32_t room; /* bytes that data has, when it is to be filled */
+	struct vnic_loan loan;
 };
 
 #endif
