@@ -16,8 +16,11 @@ typedef uint32_t crc_copy_fn(uint32_t crc, uint8_t *to, const uint8_t *from, uin
 
 /* The one that this processor does in one pass; where it does not, a copy and then its CRC. */
 crc_copy_fn *crc_best_copy(void);
-/* By the best one, from crc_load on. */
+/* The same, to bytes that are in the caches: urxe_ops.take_crc. */
+crc_copy_fn *crc_best_take(void);
+/* By the best ones, from crc_load on. */
 crc_copy_fn crc_copy;
+crc_copy_fn crc_take;
 
 /* The one that is the faster on this processor. */
 enum crc_library crc_best(void);

@@ -9,6 +9,7 @@
  */
 #include "crc.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <isa-l/crc.h>
@@ -103,17 +104,35 @@ static uint32_t copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 	return copy_first(crc, to, from, n);
 }
 
-crc_copy_fn *crc_best_copy(void)
+static uint32_t take(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+{
+	return n < STEP ? copy_first(crc, to, from, n) : copy_by_avx512(crc, to, from, n);
+}
+
+static bool has_avx512(void)
 {
 	__builtin_cpu_init();
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq")
-		       ? copy
-		       : copy_first;
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
+}
+
+crc_copy_fn *crc_best_copy(void)
+{
+	return has_avx512() ? copy : copy_first;
+}
+
+crc_copy_fn *crc_best_take(void)
+{
+	return has_avx512() ? take : copy_first;
 }
 
 #else
 
 crc_copy_fn *crc_best_copy(void)
+{
+	return copy_first;
+}
+
+crc_copy_fn *crc_best_take(void)
 {
 	return copy_first;
 }

@@ -111,7 +111,7 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 		return -ENOMEM;
 	}
 	route->outbox = outbox;
-	route->peer = peer_open(outbox, process_of(qpn) == egress->process);
+	route->peer = peer_open(outbox, process_of(qpn), process_of(qpn) == egress->process);
 	if (*route_to(egress, qpn))
 		close_route(egress, process_of(qpn));
 	*route_to(egress, qpn) = route;
@@ -166,6 +166,27 @@ static uint32_t take_slots(struct egress *egress, uint64_t now, uint32_t n)
 	return egress->spare ? take_spares(egress, n) : egress->free;
 }
 
+/* Has the receiver of a stream map our memory, for the frames that come. */
+static void wish_to_lend(const struct egress *egress, struct egress_route *route)
+{
+	struct vnic_frame wish;
+
+	if (!vnic_outbox_reserve(route->outbox, &wish, 1))
+		return;
+	wish.loan.lender = egress->process;
+	vnic_outbox_commit(route->outbox, &wish, 1);
+}
+
+/* Whether payloads of a stream may stay in our memory. */
+static bool lends(const struct egress *egress, struct egress_route *route)
+{
+	if (peer_lends_to(route->peer, egress->process))
+		return true;
+	if (peer_wishes_to_lend(route->peer))
+		wish_to_lend(egress, route);
+	return false;
+}
+
 /* Buffers of the inbox to which a stream goes; 0: there is none, or it takes nothing now. */
 static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 {
@@ -173,6 +194,7 @@ static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 
 	if (!route || now < route->detour_until || !vnic_driver_direct(egress->nic))
 		return 0;
+	egress->may_lend = lends(egress, route);
 	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
 }
 
@@ -189,9 +211,26 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 		n = egress->n_ahead;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		frames[i] = (struct urxe_frame){.data = from[i].data, .room = from[i].room};
+		frames[i] = (struct urxe_frame){.data = from[i].data,
+						.room = from[i].room,
+						.may_lend = egress->n_ahead && egress->may_lend};
 	egress->given = frames;
 	return n;
+}
+
+/* The whole frame, wherever its payload is. */
+static void copy_whole(uint8_t *to, const struct urxe_frame *frame)
+{
+	const uint32_t here = frame->len - frame->lent;
+	const uint32_t behind = URXE_ICRC_LEN + (-frame->lent & 3), before = here - behind;
+
+	if (!frame->lent) {
+		memcpy(to, frame->data, frame->len);
+		return;
+	}
+	memcpy(to, frame->data, before);
+	memcpy(to + before, frame->payload, frame->lent);
+	memcpy(to + before + frame->lent, frame->data + before, behind);
 }
 
 /* Those that the engine has not made yet have no byte. */
@@ -202,9 +241,11 @@ void egress_vacate(struct egress *egress)
 	for (uint32_t i = 0; i < egress->n_ahead; i++) {
 		struct urxe_frame *frame = &egress->given[i];
 
-		memcpy(egress->slots[i].data, frame->data, frame->len);
+		copy_whole(egress->slots[i].data, frame);
 		frame->data = egress->slots[i].data;
 		frame->room = egress->slots[i].room;
+		frame->lent = 0;
+		frame->may_lend = false;
 	}
 	vnic_outbox_commit(egress->stream->outbox, egress->ahead, 0);
 	egress->n_ahead = 0;
@@ -305,6 +346,17 @@ static bool goes_to(const struct egress *egress, const struct urxe_frame *frame,
 	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
 }
 
+/* Of a frame that is in the inbox already. */
+static void describe(struct egress *egress, struct vnic_frame *ahead,
+		     const struct urxe_frame *frame)
+{
+	ahead->len = frame->len - frame->lent;
+	if (!frame->lent)
+		return;
+	ahead->loan = (struct vnic_loan){frame->window, frame->lent, egress->process};
+	egress_count(egress, VNIC_DIRECT_LENT, 1);
+}
+
 /*
  * Of frames that were written where the stream goes, hands over those that belong there, and
  * moves the rest from the first on that does not. Returns how many were handed over.
@@ -314,9 +366,9 @@ static uint32_t end_ahead(struct egress *egress, const struct urxe_frame *frames
 	uint32_t sent = 0;
 
 	for (; sent < n && goes_to(egress, &frames[sent], egress->stream_process); sent++)
-		egress->ahead[sent].len = frames[sent].len;
+		describe(egress, &egress->ahead[sent], &frames[sent]);
 	for (uint32_t i = sent; i < n; i++)
-		memcpy(egress->slots[i - sent].data, frames[i].data, frames[i].len);
+		copy_whole(egress->slots[i - sent].data, &frames[i]);
 	vnic_outbox_commit(egress->stream->outbox, egress->ahead, sent);
 	egress->n_ahead = 0;
 	egress_count(egress, VNIC_DIRECT_SENT, sent);
@@ -367,4 +419,30 @@ bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *f
 uint64_t egress_deadline(const struct egress *egress)
 {
 	return egress->first < egress->count ? egress->retry_at : URXE_NEVER;
+}
+
+/* --- What comes in. */
+
+bool egress_take_in(struct egress *egress, const struct vnic_frame *buffer,
+		    struct urxe_frame *frame)
+{
+	const struct vnic_loan *loan = &buffer->loan;
+	const struct egress_route *lender = NULL;
+
+	*frame =
+		(struct urxe_frame){.data = buffer->data, .len = buffer->len, .room = buffer->room};
+	if (!loan->lender)
+		return true;
+	if (loan->lender < VNIC_PROCESSES)
+		lender = egress->routes[loan->lender];
+	if (lender && !loan->len)
+		peer_reach(lender->peer);
+	if (lender && loan->len && loan->len <= buffer->room)
+		frame->payload = peer_lent(lender->peer, loan->at, loan->len);
+	if (loan->len)
+		egress_count(egress, frame->payload ? VNIC_DIRECT_BORROWED : VNIC_DIRECT_UNREACHED,
+			     1);
+	frame->lent = loan->len;
+	frame->len += loan->len;
+	return frame->payload;
 }

@@ -8,7 +8,8 @@
  * free buffer. A frame whose inbox is full waits here, and what is behind it too,
  * as frames wait in the switch, until the receiver counts as stalled.
  *
- * Large frames that went all into one inbox are a stream: the next ones are written there at once.
+ * Large frames that went all into one inbox are a stream: the next ones are written there at once,
+ * but for payloads that lie in memory which the receiver has mapped: those it reads where they are.
  * One of those that turns out to be for somebody else stands there until it is moved, for processes
  * of our own user to see, which could trace us as well.
  *
@@ -59,6 +60,7 @@ struct egress {
 	uint32_t stream_process;
 	struct vnic_frame ahead[EGRESS_BURST];
 	uint32_t n_ahead;         /* 0: the lock is not ours */
+	bool may_lend;            /* payloads of those may stay in our memory */
 	struct urxe_frame *given; /* as egress_reserve gave them; for n_ahead */
 	uint32_t first, count;
 	uint32_t free;   /* slots, from the first, that the NIC has given and not got back */
@@ -102,6 +104,12 @@ void egress_vacate(struct egress *egress);
 bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 /* Sends what waits. False: something still does. */
 bool egress_flush(struct egress *egress, uint64_t now);
+/*
+ * What came in, as the engine takes it: a payload that was left with its sender is read there.
+ * False: there is no frame.
+ */
+bool egress_take_in(struct egress *egress, const struct vnic_frame *buffer,
+		    struct urxe_frame *frame);
 /* When to flush again; URXE_NEVER: nothing waits. */
 uint64_t egress_deadline(const struct egress *egress);
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <rxe/rxe.h>
+#include <vnic/attach.h>
 #include <vnic/inbox.h>
 
 #include "arena.h"
@@ -61,6 +62,8 @@ struct peer_card {
 	int32_t pid;
 	uint32_t turns; /* of the engine's thread in its vigils; counts on */
 	uint32_t arena; /* its descriptor there (arena.h), and 1; 0: there is none yet */
+	/* Whose arenas are mapped there: their tokens, by the numbers of their inboxes' owners. */
+	uint64_t reached[VNIC_PROCESSES];
 	/*
 	 * state.owner is the thread that keeps it alive: a word of its robust list. The
 	 * kernel marks it when that thread ends, be it that the process is killed or that
@@ -85,8 +88,10 @@ struct peer {
 	enum standing standing;
 	struct vnic_outbox *outbox; /* that wakes it */
 	struct vigil vigil;
-	uint8_t *arena; /* NULL: not reached */
-	bool looked;    /* for the arena */
+	uint32_t process; /* its number */
+	uint8_t *arena;   /* NULL: not reached */
+	bool looked;      /* for the arena */
+	uint32_t wishes;  /* that it had a reason to reach ours */
 	LIST_ENTRY(peer) link;
 };
 
@@ -100,6 +105,7 @@ static struct {
 	uint64_t born;
 	int32_t pid;
 	bool shares;          /* memory, and reaches others' */
+	bool direct;          /* there is a direct transport */
 	struct peer *visited; /* that we are inside of */
 } self;
 
@@ -235,17 +241,18 @@ static bool know_self(void)
 
 struct urxe_direct_table *peer_init(void *card, void *book)
 {
-	if (!is_not("packet") || !rseq_usable() || !know_self())
+	if (!rseq_usable() || !know_self())
 		return NULL;
 	self.card = card;
 	self.book = book;
 	self.closed = false;
 	self.shares = is_not("copy");
+	self.direct = is_not("packet");
 	self.card->token = self.token;
 	self.card->witness = (uintptr_t)&self.token;
 	self.card->pid_ns = self.pid_ns;
 	self.card->pid = self.pid;
-	return &self.card->table;
+	return self.direct ? &self.card->table : NULL;
 }
 
 bool peer_shares(void)
@@ -271,15 +278,20 @@ void peer_no_more_arenas(void)
 	atomic_store(&no_more_arenas, true);
 }
 
+static void leave_arena(struct peer *peer)
+{
+	if (peer->arena && self.card)
+		__atomic_store_n(&self.card->reached[peer->process], 0, __ATOMIC_RELAXED);
+	arena_leave(peer->arena);
+	peer->arena = NULL;
+}
+
 void peer_leave_arenas(void)
 {
 	struct peer *peer;
 
 	LIST_FOREACH(peer, &peers, link)
-	{
-		arena_leave(peer->arena);
-		peer->arena = NULL;
-	}
+	leave_arena(peer);
 }
 
 void peer_in_child(void)
@@ -304,7 +316,7 @@ void peer_live(void)
 	static struct robust_list_head head;
 	uint32_t *owner;
 
-	if (!self.card)
+	if (!self.card || !self.direct)
 		return;
 	owner = &self.card->table.state.owner;
 	entry.next = &head.list;
@@ -377,7 +389,7 @@ static void drain(void *ctx)
 
 /* --- Others. */
 
-struct peer *peer_open(struct vnic_outbox *outbox, bool own)
+struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process, bool own)
 {
 	struct peer *peer = malloc(sizeof(*peer));
 
@@ -387,6 +399,7 @@ struct peer *peer_open(struct vnic_outbox *outbox, bool own)
 		.outbox = outbox,
 		.card = vnic_outbox_published(outbox),
 		.book = vnic_outbox_shared(outbox),
+		.process = process,
 		.own = own,
 	};
 	LIST_INSERT_HEAD(&peers, peer, link);
@@ -401,7 +414,7 @@ void peer_close(struct peer *peer)
 	}
 	if (!peer)
 		return;
-	arena_leave(peer->arena);
+	leave_arena(peer);
 	LIST_REMOVE(peer, link);
 	free(peer);
 }
@@ -648,19 +661,25 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 }
 
 /* Tried once: what its owner says of it does not change, nor what the kernel does. */
+static bool reach_arena(struct peer *peer)
+{
+	uint32_t told = __atomic_load_n(&peer->card->arena, __ATOMIC_ACQUIRE);
+	uint64_t token = __atomic_load_n(&peer->card->token, __ATOMIC_RELAXED);
+
+	if (peer->arena || peer->looked || !told || !self.shares || atomic_load(&no_more_arenas))
+		return peer->arena;
+	peer->looked = true;
+	egress_vacate(&port.egress);
+	peer->arena = arena_reach(peer->pid, (int)(told - 1), token);
+	if (peer->arena)
+		__atomic_store_n(&self.card->reached[peer->process], token, __ATOMIC_RELEASE);
+	return peer->arena;
+}
+
 static uint64_t window(void *ctx)
 {
-	struct peer *peer = self.visited;
-	uint32_t told = __atomic_load_n(&peer->card->arena, __ATOMIC_ACQUIRE);
-
 	(void)ctx;
-	if (!peer->arena && !peer->looked && told && self.shares && !atomic_load(&no_more_arenas)) {
-		peer->looked = true;
-		egress_vacate(&port.egress);
-		peer->arena = arena_reach(peer->pid, (int)(told - 1),
-					  __atomic_load_n(&peer->card->token, __ATOMIC_RELAXED));
-	}
-	return peer->arena ? ARENA_SIZE : 0;
+	return reach_arena(self.visited) ? ARENA_SIZE : 0;
 }
 
 struct word_access {
@@ -724,3 +743,37 @@ const struct urxe_direct_ops peer_ops = {
 	.awake = awake,
 	.drain = drain,
 };
+
+/* --- Payloads that stay in the arena. */
+
+bool peer_lends_to(const struct peer *peer, uint32_t process)
+{
+	return peer && self.card && self.card->arena &&
+	       __atomic_load_n(&peer->card->reached[process], __ATOMIC_ACQUIRE) == self.token;
+}
+
+/* Ever more seldom, as it may never reach ours, and a frame is all that it costs. */
+bool peer_wishes_to_lend(struct peer *peer)
+{
+	if (!peer || !self.card || !self.card->arena)
+		return false;
+	peer->wishes++;
+	return !(peer->wishes & (peer->wishes - 1));
+}
+
+void peer_reach(struct peer *peer)
+{
+	if (!peer || !self.card)
+		return;
+	if (peer->standing == UNKNOWN)
+		meet(peer);
+	if (peer->standing == WELCOME)
+		reach_arena(peer);
+}
+
+const uint8_t *peer_lent(const struct peer *peer, uint64_t at, uint32_t length)
+{
+	if (!peer || !peer->arena || at > ARENA_SIZE || length > ARENA_SIZE - at)
+		return NULL;
+	return peer->arena + at;
+}

@@ -29,11 +29,11 @@ extern const struct urxe_direct_ops peer_ops;
 /*
  * Readies our own card and book, VNIC_INBOX_PUBLISHED_SIZE and VNIC_INBOX_SHARED_SIZE bytes of
  * zeros, and gives the table; NULL where there is no direct transport here: URXE_TRANSPORT is
- * "packet", or the kernel or the C library has no restartable sequences (rseq(2)).
+ * "packet", where packets alone may use what memory is shared, or the kernel or the C library has
+ * no restartable sequences (rseq(2)).
  */
 struct urxe_direct_table *peer_init(void *card, void *book);
-/* Whether our memory may be shared: not where URXE_TRANSPORT is "copy", or there is no direct
- * transport. */
+/* Whether our memory may be shared: not where URXE_TRANSPORT is "copy", or as for peer_init. */
 bool peer_shares(void);
 /* Then the card says where our arena (arena.h) is; false where there can be none. */
 bool peer_open_arena(void);
@@ -51,11 +51,25 @@ void peer_turn(void);
 void peer_in_child(void);
 
 /*
- * By the card and book of a process's inbox, which has to stay until peer_close. `own`: that
- * process is this one. NULL: no memory.
+ * By the card and book of a process's inbox, which has to stay until peer_close. `process` is its
+ * number (VNIC_PROCESS); `own`: that process is this one. NULL: no memory.
  */
-struct peer *peer_open(struct vnic_outbox *outbox, bool own);
+struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process, bool own);
 /* NULL is allowed. */
 void peer_close(struct peer *peer);
+
+/*
+ * Payloads of packets that stay in their sender's arena. Each of these takes a NULL peer, too, of
+ * which nothing is known.
+ */
+
+/* Whether that process has our arena mapped. `process` is our number. */
+bool peer_lends_to(const struct peer *peer, uint32_t process);
+/* It has not, and has a use for it: whether to tell it now. */
+bool peer_wishes_to_lend(struct peer *peer);
+/* It has told us so: maps its arena, where it lets us. */
+void peer_reach(struct peer *peer);
+/* Bytes of its arena, whatever they are by now; NULL: all of them are not to be had. */
+const uint8_t *peer_lent(const struct peer *peer, uint64_t at, uint32_t length);
 
 #endif

@@ -96,6 +96,7 @@ static const struct urxe_ops ops = {
 	.guard = fault_guard,
 	.fetch = qp_fetch,
 	.copy_crc = crc_copy,
+	.take_crc = crc_take,
 };
 
 /* Rings before completions: who sees a completion may post at once. */

@@ -82,15 +82,15 @@ void progress_transmit(uint64_t now)
 static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
 {
 	struct urxe_frame frames[BURST];
+	uint32_t count = 0;
 
 	if (!n)
 		return;
 	progress->patient_until = now + PATIENCE;
 	progress->heard_at = now;
 	for (uint32_t i = 0; i < n; i++)
-		frames[i] = (struct urxe_frame){
-			.data = buffers[i].data, .len = buffers[i].len, .room = buffers[i].room};
-	urxe_input(port.dev, now, frames, n);
+		count += egress_take_in(&port.egress, &buffers[i], &frames[count]);
+	urxe_input(port.dev, now, frames, count);
 }
 
 static uint32_t receive_from_switch(uint64_t now)
