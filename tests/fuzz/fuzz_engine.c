@@ -205,6 +205,30 @@ static void drain(struct fuzz *f)
 
 /* --- Packets. */
 
+/* Its payload in memory of its own, or a part of it that is none. */
+static void input_lent(struct fuzz *f, unsigned side, const uint8_t *data, uint32_t len)
+{
+	uint32_t from = len / 3, n = len / 2;
+	struct urxe_packet p;
+	struct urxe_frame frame;
+	uint8_t *here, *there;
+
+	if (urxe_packet_parse(&p, data, len) == URXE_DROP_NONE) {
+		from = (uint32_t)(p.payload - data);
+		n = p.payload_len;
+	}
+	here = malloc(len - n + 1);
+	there = malloc(n + 1);
+	require(here && there);
+	memcpy(here, data, from);
+	memcpy(here + from, data + from + n, len - n - from);
+	memcpy(there, data + from, n);
+	frame = (struct urxe_frame){.data = here, .len = len, .lent = n, .payload = there};
+	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
+	free(here);
+	free(there);
+}
+
 static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t len)
 {
 	/* Of its exact size, so that a sanitizer sees a read behind its end. */
@@ -213,8 +237,10 @@ static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t l
 
 	require(copy);
 	memcpy(copy, data, len);
-	f->injected[side]++;
-	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
+	if (++f->injected[side] % 4)
+		urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
+	else
+		input_lent(f, side, data, len);
 	free(copy);
 }
 
