@@ -25,26 +25,30 @@ void ahead_fetch_qp(const struct urxe_qp *qp)
 	urxe_fetch(&qp->counters.event[URXE_EVENT_TX_PACKETS], URXE_CACHE_LINE);
 }
 
-static void fetch_owner(const struct urxe_qp *qp, bool further)
+static void fetch_owner(const struct urxe_qp *qp, enum urxe_fetch_part part)
 {
 	const struct urxe_ops *ops = qp->dev->attr.ops;
 
 	if (ops->fetch)
-		ops->fetch(qp->ctx, further);
+		ops->fetch(qp->ctx, part);
 }
 
-static void fetch_queues(const struct urxe_qp *qp)
+static void fetch_queues(const struct urxe_qp *qp, bool is_response)
 {
-	urxe_fetch(qp->rq, sizeof(*qp->rq));
-	urxe_fetch(qp->resp.wqe, sizeof(*qp->resp.wqe));
-	urxe_fetch(sq_wqe(&qp->sq, qp->sq.tail), sizeof(struct send_wqe));
-	fetch_owner(qp, false);
+	if (is_response) {
+		urxe_fetch(sq_wqe(&qp->sq, qp->sq.tail), sizeof(struct send_wqe));
+	} else {
+		urxe_fetch(qp->rq, sizeof(*qp->rq));
+		urxe_fetch(qp->resp.wqe, sizeof(*qp->resp.wqe));
+	}
+	fetch_owner(qp, URXE_FETCH_CONTEXT);
 }
 
-static void fetch_requests(const struct urxe_qp *qp)
+static void fetch_requests(const struct urxe_qp *qp, bool is_response)
 {
-	rq_fetch(qp->rq);
-	fetch_owner(qp, true);
+	if (!is_response)
+		rq_fetch(qp->rq);
+	fetch_owner(qp, is_response ? URXE_FETCH_SENDS : URXE_FETCH_RECEIVES);
 }
 
 /* That of frame i, until frame i + AHEAD_FRAMES takes its place. */
@@ -74,8 +78,8 @@ void ahead_fetch(struct ahead *ahead, uint32_t i)
 		find_qp(ahead, i);
 	i -= AHEAD_STEP;
 	if (i < n && *qp_of(ahead, i))
-		fetch_queues(*qp_of(ahead, i));
+		fetch_queues(*qp_of(ahead, i), predict_is_response(&ahead->frames[i]));
 	i -= AHEAD_STEP;
 	if (i < n && *qp_of(ahead, i))
-		fetch_requests(*qp_of(ahead, i));
+		fetch_requests(*qp_of(ahead, i), predict_is_response(&ahead->frames[i]));
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "predict.h"
 
+#include <rxe/opcode.h>
+
 #include "dev.h"
 #include "parse.h"
 #include "qp.h"
@@ -57,6 +59,13 @@ void predict_fetch(const struct urxe_dev *dev, const struct urxe_frame *frame)
 struct urxe_qp *predict_qp(const struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	return is_long_enough(frame) ? idmap_find(&dev->qps, dest_qpn(frame)) : NULL;
+}
+
+bool predict_is_response(const struct urxe_frame *frame)
+{
+	uint8_t opcode = ((const uint8_t *)frame->data)[BTH_AT];
+
+	return urxe_opcodes[opcode].flags & URXE_OPF_RESPONSE;
 }
 
 struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_frame *frame,

@@ -16,8 +16,11 @@
 #include "progress.h"
 #include "srq.h"
 
-/* Of librxe's queue pair, what posting reads, bytes. */
-#define USER_QP_SIZE 512
+/* Of librxe's queue pair, what posting reads: its type and state, and behind libibverbs' part the
+ * queues, bytes. */
+#define USER_QP_HEAD   64
+#define USER_QP_QUEUES 384
+#define USER_QP_SIZE   512
 
 enum urxe_qp_state qp_state(const struct qp *qp)
 {
@@ -105,18 +108,23 @@ int qp_doorbell(struct qp *qp)
  * pair may be anything. */
 static void fetch_user(const struct qp *qp)
 {
-	urxe_fetch((const void *)(uintptr_t)qp->object.user_handle, USER_QP_SIZE);
+	const uintptr_t user = (uintptr_t)qp->object.user_handle;
+
+	urxe_fetch((const void *)user, USER_QP_HEAD);
+	urxe_fetch((const void *)(user + USER_QP_QUEUES), USER_QP_SIZE - USER_QP_QUEUES);
 }
 
-void qp_fetch(void *qp_ctx, bool further)
+void qp_fetch(void *qp_ctx, enum urxe_fetch_part part)
 {
 	const struct qp *qp = qp_ctx;
 
-	if (!further) {
+	if (part == URXE_FETCH_CONTEXT) {
 		urxe_fetch(qp, sizeof(*qp));
 		return;
 	}
-	if (!qp->srq)
+	if (part == URXE_FETCH_SENDS)
+		work_queue_fetch(&qp->sq);
+	else if (!qp->srq)
 		work_queue_fetch(&qp->recv.wq);
 	fetch_user(qp);
 }

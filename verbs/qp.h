@@ -50,7 +50,7 @@ LIST_HEAD(qp_flush_list, qp);
  */
 int qp_doorbell(struct qp *qp);
 /* urxe_ops.fetch */
-void qp_fetch(void *qp_ctx, bool further);
+void qp_fetch(void *qp_ctx, enum urxe_fetch_part part);
 /* Has brought to the caches what qp_doorbell will read, and `further` what that leads to. */
 void qp_fetch_post(const struct qp *qp, bool further);
 /* Notes a completion; returns the status that the application is to see. */

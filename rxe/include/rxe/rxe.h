@@ -31,6 +31,10 @@ struct urxe_cq;
 struct urxe_rq; /* a receive queue: a QP's own, or shared (SRQ) */
 struct urxe_qp;
 
+/* What urxe_ops.fetch is to fetch: what belongs to the context; what the end of a request leads to,
+ * and what a message that comes in does. */
+enum urxe_fetch_part { URXE_FETCH_CONTEXT, URXE_FETCH_SENDS, URXE_FETCH_RECEIVES };
+
 /*
  * What the engine calls; each gets the `ctx` its object was created with. They
  * run inside an engine call and must not call back into the engine, except
@@ -46,8 +50,8 @@ struct urxe_ops {
 	void (*refill)(void *rq_ctx);
 	/* A frame for the QP most likely comes next: the owner may have brought to the caches
 	 * (rxe/fetch.h) what its other functions will read, first what belongs to qp_ctx, and in a
-	 * second call, where `further`, what that leads to. NULL: there is nothing. */
-	void (*fetch)(void *qp_ctx, bool further);
+	 * second call what that leads to. NULL: there is nothing. */
+	void (*fetch)(void *qp_ctx, enum urxe_fetch_part part);
 	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
 	/* Copies n bytes and returns their CRC-32 behind `crc`, as crc32_gzip_refl does: of what
