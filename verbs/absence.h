@@ -38,6 +38,12 @@ void absence_begin(struct absence *absence, uint64_t now);
 /* It is back, with any call. Returns for how long it was away; 0 = it was not. */
 uint64_t absence_end(struct absence *absence, uint64_t now);
 
+/* It was away for long, not long ago: what it does next is to be looked at closely. */
+static inline bool absence_doubted(const struct absence *absence)
+{
+	return atomic_load_explicit(&absence->score, memory_order_relaxed) > 0;
+}
+
 /* It will stay away for long once it has found something. */
 static inline bool absence_expected(const struct absence *absence)
 {

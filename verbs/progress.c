@@ -255,8 +255,9 @@ static void take_lease(uint64_t now)
 	if (progress->irq_on)
 		mask();
 	progress->leases++;
-	progress->lease_until = now + LEASE;
-	if (progress->wake_at > progress->lease_until)
+	/* Most polls come here; that this is seen late does no harm. */
+	atomic_store_explicit(&progress->lease_until, now + LEASE, memory_order_relaxed);
+	if (progress->wake_at > now + LEASE)
 		wake();
 }
 
@@ -300,19 +301,27 @@ void progress_entered(uint64_t now)
 		debt_returned(&progress->debt, away);
 }
 
-void progress_found(uint64_t now)
+/* Before the program leaves with what it found: for long, where it is one that stays `away`. */
+static void part(bool away)
 {
-	bool away = absence_expected(&progress->absence);
-
-	absence_begin(&progress->absence, now);
-	if (!away && !debt_overdue(&progress->debt, now))
-		return;
 	port_lock();
 	if (port.dev)
 		progress_settle();
 	if (port.dev && away && progress->lease_until)
 		surrender_lease();
 	port_unlock();
+}
+
+void progress_found(uint64_t now)
+{
+	bool away = absence_expected(&progress->absence);
+
+	if (away || debt_overdue(&progress->debt, now))
+		part(away);
+	/* The poll itself may have offered its core, or lost it: that is no absence. */
+	if (absence_doubted(&progress->absence))
+		now = clock_now();
+	absence_begin(&progress->absence, now);
 }
 
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now)
@@ -522,19 +531,39 @@ static void drain(int fd)
 		log_error("cannot read an eventfd");
 }
 
-/* True: an interrupt woke it. */
+/* False: nothing has happened, but that the time is over. */
 static bool sleep_until(uint64_t at, uint64_t now, struct watch *watch)
 {
 	uint64_t ns = at > now ? at - now : 0;
 	const struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	int n = ppoll(watch->fds, watch->n, at == URXE_NEVER ? NULL : &timeout, NULL);
 
-	ppoll(watch->fds, watch->n, at == URXE_NEVER ? NULL : &timeout, NULL);
 	if (watch->fds[WATCH_WAKE].revents)
 		drain(watch->fds[WATCH_WAKE].fd);
 	if (watch->fds[WATCH_IRQ].revents)
 		drain(watch->fds[WATCH_IRQ].fd);
 	if (watch->fds[WATCH_INBOX].revents)
 		drain(watch->fds[WATCH_INBOX].fd);
+	return n != 0;
+}
+
+/*
+ * A poller renews its lease without end. That is looked at without the lock: the thread would only
+ * be in its way. Who gives the lease back meanwhile either finds when the thread wakes up, or is
+ * found here. True: an interrupt woke it.
+ */
+static bool sleep_through_leases(uint64_t at, uint64_t now, struct watch *watch)
+{
+	while (!sleep_until(at, now, watch)) {
+		now = clock_now();
+		at = progress->lease_until;
+		/* Nobody tells of channels that are full and not watched. */
+		if (at <= now || watch->n == WATCH_CHANNELS + CHANNELS)
+			return false;
+		progress->wake_at = at;
+		if (!progress->lease_until)
+			return false;
+	}
 	return watch->fds[WATCH_IRQ].revents || watch->fds[WATCH_INBOX].revents;
 }
 
@@ -619,7 +648,7 @@ static void *engine_thread(void *unused)
 		at = idle ? next_wake(now, &leases, &watch) : now;
 		progress->wake_at = at;
 		port_unlock();
-		heard = sleep_until(at, now, &watch);
+		heard = sleep_through_leases(at, now, &watch);
 		stream = (heard || !idle) && clock_now() - now < VIGIL;
 		port_claim();
 	}

@@ -28,14 +28,15 @@ struct progress {
 	int wake_fd;
 	bool stop;
 	bool irq_on;
-	uint64_t lease_until;   /* 0 = no lease */
-	uint64_t wake_at;       /* when the thread wakes up by itself; 0 = it is awake */
-	uint32_t leases;        /* taken so far */
-	uint64_t heard_at;      /* when frames last came */
-	bool vigil;             /* the thread stays awake for more of them */
-	struct debt debt;       /* answers to what was received that are put off */
-	struct absence absence; /* of the application, after completions */
-	uint64_t patient_until; /* a poller yields its core then, if nothing comes before */
+	/* The thread reads the one and writes the other without the lock, too. */
+	_Atomic uint64_t lease_until; /* 0 = no lease */
+	_Atomic uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
+	uint32_t leases;              /* taken so far */
+	uint64_t heard_at;            /* when frames last came */
+	bool vigil;                   /* the thread stays awake for more of them */
+	struct debt debt;             /* answers to what was received that are put off */
+	struct absence absence;       /* of the application, after completions */
+	uint64_t patient_until;       /* a poller yields its core then, if nothing comes before */
 };
 
 /* Without the lock: starts and ends the engine thread. */

@@ -47,6 +47,21 @@ static void test_absent_now_and_then(void **state)
 	}
 }
 
+/* A single long absence is doubted, as long as a second one would count. */
+static void test_doubted_until_forgotten(void **state)
+{
+	struct absence absence = {0};
+
+	(void)state;
+	assert_false(absence_doubted(&absence));
+	be_away(&absence, LONG, 1);
+	for (uint32_t i = 0; i < ABSENCE_DOUBT; i++) {
+		assert_true(absence_doubted(&absence));
+		be_away(&absence, 1, 1);
+	}
+	assert_false(absence_doubted(&absence));
+}
+
 /* Short absences until two long ones, the second of them of `away`, are forgotten. */
 static uint32_t forgiven_after(uint64_t away)
 {
@@ -98,7 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_always_quick), cmocka_unit_test(test_absent_now_and_then),
 		cmocka_unit_test(test_stays_away),   cmocka_unit_test(test_long_after_lost),
-		cmocka_unit_test(test_not_away),
+		cmocka_unit_test(test_not_away),     cmocka_unit_test(test_doubted_until_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
