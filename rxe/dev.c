@@ -184,7 +184,7 @@ static void input_ahead(struct urxe_dev *dev, const struct urxe_frame *frames, u
 
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
-	dev->now = now;
+	dev_pass_time(dev, now);
 	if (urxe_ahead_pays(dev)) {
 		input_ahead(dev, frames, n);
 		return;
@@ -239,7 +239,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 	struct urxe_qp *qp;
 	uint32_t n = 0, turn, sent;
 
-	dev->now = now;
+	dev_pass_time(dev, now);
 	while ((timer = timers_pop(&dev->timers, now)))
 		timer->fired(timer->qp);
 	while (n < max && (qp = TAILQ_FIRST(&dev->ready))) {

@@ -29,7 +29,7 @@ struct urxe_dev {
 	uint32_t path_mtu;       /* the longest that the link carries */
 	uint32_t window_packets; /* of a QP whose peer is not on this host; */
 	uint32_t window_bytes;   /* beside attr.max_packets, which is for all */
-	uint64_t now;            /* of the call in progress */
+	uint64_t now;            /* of the call in progress, or of one that was later */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint32_t address_era; /* changes with them; never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];
@@ -52,6 +52,16 @@ struct urxe_dev {
 	uint32_t qpn_next; /* where the search for a free QPN goes on */
 	struct urxe_counters counters;
 };
+
+/*
+ * The owner's threads look at the clock before they wait for each other: who comes later may have
+ * looked before. Time does not go back for that.
+ */
+static inline void dev_pass_time(struct urxe_dev *dev, uint64_t now)
+{
+	if (now > dev->now)
+		dev->now = now;
+}
 
 static inline void dev_count(struct urxe_dev *dev, enum urxe_event event)
 {

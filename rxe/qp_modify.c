@@ -254,7 +254,7 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	struct urxe_qp_attr wanted = *attr;
 	int rc;
 
-	qp->dev->now = now;
+	dev_pass_time(qp->dev, now);
 	if (!transition_ok(qp, to, mask) || !values_ok(qp, attr, mask))
 		return -EINVAL;
 	if (wants_migration(attr, mask))

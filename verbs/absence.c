@@ -26,6 +26,9 @@ uint64_t absence_end(struct absence *absence, uint64_t now)
 	if (!since)
 		return 0;
 	atomic_store_explicit(&absence->since, 0, memory_order_relaxed);
+	/* Another thread found something, and its clock is ahead of ours. */
+	if (now < since)
+		return 0;
 	atomic_store_explicit(&absence->score, new_score(score, now - since), memory_order_relaxed);
 	return now - since;
 }

@@ -14,13 +14,36 @@
 extern _Atomic uint64_t clock_state;
 #define CLOCK_STOPPED (UINT64_C(1) << 63)
 
-/* Nanoseconds, CLOCK_MONOTONIC. */
+/*
+ * To ask the kernel takes longer than to build a small packet's headers, and waits for all loads
+ * before. So each thread asks it now and then, and goes by the processor's counter in between: for
+ * CLOCK_SPAN cycles, at the rate between the last two answers, slowed down a little so that it does
+ * not go back at the next one. A counter that jumps, as when a virtual machine is restored, or that
+ * is another one on another processor, is wrong by that span at most.
+ */
+struct clock_anchor {
+	uint64_t ns;     /* the kernel's answer */
+	uint64_t cycles; /* of the counter, then */
+	uint64_t scale;  /* nanoseconds a cycle, << CLOCK_SHIFT; 0 = not known */
+};
+extern __thread struct clock_anchor clock_anchor __attribute__((tls_model("initial-exec")));
+#define CLOCK_SPAN  (UINT64_C(1) << 20)
+#define CLOCK_SHIFT 32
+
+/* Asks the kernel. */
+uint64_t clock_ask(void);
+
+/* Nanoseconds, CLOCK_MONOTONIC, or some microseconds behind it. In one thread it does not go back.
+ */
 static inline uint64_t clock_monotonic(void)
 {
-	struct timespec ts;
+#if defined(__x86_64__)
+	uint64_t passed = __builtin_ia32_rdtsc() - clock_anchor.cycles;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (passed < CLOCK_SPAN && clock_anchor.scale)
+		return clock_anchor.ns + (passed * clock_anchor.scale >> CLOCK_SHIFT);
+#endif
+	return clock_ask();
 }
 
 /*

@@ -313,6 +313,31 @@ static void test_silence(void **state)
 	engine_close(&l.e);
 }
 
+/* A round trip that ends before it began, by the clocks of two threads, is no reason for a probe.
+ */
+static void test_answer_at_an_earlier_time(void **state)
+{
+	const struct conn_attr conn = conn_default(URXE_QPT_RC);
+	const struct post post = {.opcode = URXE_WR_RDMA_WRITE, .length = 8};
+	const uint64_t now = 1000000000;
+	uint8_t data[CRAFT_MAX];
+	struct urxe_frame frame = {.data = data, .room = sizeof(data)};
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	post_send(&e, 0, &post);
+	assert_int_equal(urxe_output(e.a->dev, now, &frame, 1), 1);
+	urxe_input(e.b->dev, now, &frame, 1);
+	assert_int_equal(urxe_output(e.b->dev, now, &frame, 1), 1);
+	urxe_input(e.a->dev, now - 1000, &frame, 1);
+	expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
+	post_send(&e, 0, &post);
+	assert_int_equal(urxe_output(e.a->dev, now, &frame, 1), 1);
+	assert_true(urxe_next_deadline(e.a->dev) > now);
+	engine_close(&e);
+}
+
 /* The owner says how long a silence is at least. */
 static void test_probe_ns(void **state)
 {
@@ -409,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_silence_behind_repair),
 		cmocka_unit_test(test_first_probe),
 		cmocka_unit_test(test_probe_ns),
+		cmocka_unit_test(test_answer_at_an_earlier_time),
 		cmocka_unit_test(test_gaps_alone),
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_strict_peer),

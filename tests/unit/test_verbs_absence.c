@@ -47,6 +47,19 @@ static void test_absent_now_and_then(void **state)
 	}
 }
 
+/* Clocks of two threads differ by microseconds. */
+static void test_back_before_it_left(void **state)
+{
+	struct absence absence = {0};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		absence_begin(&absence, 1000);
+		assert_int_equal(absence_end(&absence, 999), 0);
+	}
+	assert_false(absence_doubted(&absence));
+}
+
 /* A single long absence is doubted, as long as a second one would count. */
 static void test_doubted_until_forgotten(void **state)
 {
@@ -111,9 +124,13 @@ static void test_not_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_always_quick), cmocka_unit_test(test_absent_now_and_then),
-		cmocka_unit_test(test_stays_away),   cmocka_unit_test(test_long_after_lost),
-		cmocka_unit_test(test_not_away),     cmocka_unit_test(test_doubted_until_forgotten),
+		cmocka_unit_test(test_always_quick),
+		cmocka_unit_test(test_absent_now_and_then),
+		cmocka_unit_test(test_stays_away),
+		cmocka_unit_test(test_long_after_lost),
+		cmocka_unit_test(test_not_away),
+		cmocka_unit_test(test_doubted_until_forgotten),
+		cmocka_unit_test(test_back_before_it_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

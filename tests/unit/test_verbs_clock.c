@@ -10,6 +10,60 @@
 #include "clock.h"
 
 #define PAUSE_US 20000
+/* What a counter that jumps may make wrong: CLOCK_SPAN at 0.5 GHz, and more. */
+#define WRONG_NS 5000000
+
+static uint64_t kernel(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t read_beside_kernel(void)
+{
+	uint64_t before = kernel(), now = clock_monotonic(), after = kernel();
+
+	assert_in_range(now, before - WRONG_NS, after + WRONG_NS);
+	return now;
+}
+
+static void it_goes_with_the_kernel(void **state)
+{
+	uint64_t last = clock_monotonic(), end = last + PAUSE_US * 1000u;
+
+	(void)state;
+	while (last < end) {
+		uint64_t now = read_beside_kernel();
+
+		assert_true(now >= last);
+		last = now;
+	}
+}
+
+#if defined(__x86_64__)
+/* As in another machine that goes on with our memory: whatever was known is not true there. */
+static void a_counter_that_jumps_misleads_nobody(void **state)
+{
+	const uint64_t jumps[] = {
+		1, CLOCK_SPAN / 2, CLOCK_SPAN,      2 * CLOCK_SPAN,   UINT64_C(1) << 40,
+		0, 0 - CLOCK_SPAN, 0 - UINT64_C(1), UINT64_C(1) << 63};
+	const uint64_t scales[] = {0, 1, UINT64_C(1) << CLOCK_SHIFT, UINT64_C(2) << CLOCK_SHIFT};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++)
+		for (size_t k = 0; k < sizeof(scales) / sizeof(scales[0]); k++) {
+			clock_anchor = (struct clock_anchor){
+				.ns = kernel(),
+				.cycles = __builtin_ia32_rdtsc() - jumps[i],
+				.scale = scales[k],
+			};
+			for (uint64_t end = kernel() + PAUSE_US * 1000u; kernel() < end;)
+				read_beside_kernel();
+		}
+}
+#endif
 
 static void it_stands_still(void **state)
 {
@@ -56,6 +110,10 @@ static void a_clock_that_goes_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_goes_with_the_kernel),
+#if defined(__x86_64__)
+		cmocka_unit_test(a_counter_that_jumps_misleads_nobody),
+#endif
 		cmocka_unit_test(it_stands_still),
 		cmocka_unit_test(it_goes_on_where_it_stood),
 		cmocka_unit_test(a_clock_that_goes_is_left_alone),
