@@ -84,6 +84,8 @@ struct requester {
 	uint32_t window_mark; /* psn when it changed */
 	uint64_t una_sent;    /* when una was sent again since; 0 = not yet */
 	uint64_t timeout_due, probe_due, missing_due;
+	uint32_t whole;       /* packets that are not lent next, since one before them was lost, */
+	uint32_t whole_after; /* and after the last loss */
 	struct resend resend;
 	struct repair repair;
 	struct rtt rtt;

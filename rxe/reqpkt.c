@@ -87,15 +87,22 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 
 /*
  * The program leaves the memory of a request alone until it is acknowledged, which only RC's are.
- * A packet that is sent again was lost, or refused as its memory had left the window meanwhile.
+ * A packet that is sent again was lost, or refused as its memory had left the window meanwhile. A
+ * queue pair that repeats nothing loses nothing in one piece, and is not to lose anything so.
  */
-static bool may_lend(const struct urxe_qp *qp, const struct request_packet *rp,
+static bool may_lend(struct urxe_qp *qp, const struct request_packet *rp,
 		     const struct urxe_frame *frame)
 {
-	return frame->may_lend && qp->type == URXE_QPT_RC && !rp->again;
+	if (!frame->may_lend || qp->type != URXE_QPT_RC || rp->again || !qp->attr.retry_cnt ||
+	    !qp->attr.timeout)
+		return false;
+	if (!qp->req.whole)
+		return true;
+	qp->req.whole--;
+	return false;
 }
 
-static bool put_payload(struct build *b, const struct urxe_qp *qp, const struct request_packet *rp,
+static bool put_payload(struct build *b, struct urxe_qp *qp, const struct request_packet *rp,
 			uint32_t offset, uint32_t len)
 {
 	const struct send_wqe *wqe = rp->wqe;

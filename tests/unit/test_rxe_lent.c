@@ -29,16 +29,19 @@ struct world {
 	uint32_t n;
 };
 
-static void open_world(struct world *w, enum urxe_qp_type type)
+static void open_conn(struct world *w, struct conn_attr conn)
 {
-	struct conn_attr conn = conn_default(type);
-
 	conn.path_mtu = URXE_MTU_4096;
 	engine_open(&w->e, &conn);
 	w->mr = node_reg(w->e.a, NODE_PD, NODE_ACCESS, 0, REGION);
 	urxe_mr_share(w->mr, &(struct urxe_shared){w->e.a->mem + FROM, SHARED, PLACE});
 	for (uint32_t i = 0; i < REGION; i++)
 		w->e.a->mem[i] = (uint8_t)(i * 7 + i / 256);
+}
+
+static void open_world(struct world *w, enum urxe_qp_type type)
+{
+	open_conn(w, conn_default(type));
 }
 
 static void close_world(struct world *w)
@@ -241,6 +244,24 @@ static void test_unreliable(void **state)
 	close_world(&w);
 }
 
+/* Nothing is lost that nobody would send again. */
+static void test_unrepeated(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+		*(i ? &conn.retry_cnt : &conn.timeout) = 0;
+		open_conn(&w, conn);
+		post = a_write(&w, FROM, 4096);
+		expect_whole(&w, &post, true);
+		close_world(&w);
+	}
+}
+
 /* What a READ brings may be changed at any time. */
 static void test_read_response(void **state)
 {
@@ -268,11 +289,26 @@ static void test_read_response(void **state)
 
 /* --- What is not what it was, when it is read. */
 
+/* Sends until something is on its way, as late as it takes. */
+static void output_in_time(struct world *w)
+{
+	for (;;) {
+		uint64_t due;
+
+		output(w, 0, true);
+		if (w->n)
+			return;
+		due = urxe_next_deadline(w->e.a->dev);
+		assert_true(due != URXE_NEVER);
+		if (due > w->e.pair->now)
+			w->e.pair->now = due;
+	}
+}
+
 static void test_changed(void **state)
 {
 	struct world w;
 	struct post post;
-	uint64_t due;
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
@@ -287,18 +323,40 @@ static void test_changed(void **state)
 	assert_int_equal(w.e.b->mem[TO], 0);
 	w.e.a->mem[FROM + 4095] ^= 1;
 	/* It is sent again, in one piece. */
-	do {
-		due = urxe_next_deadline(w.e.a->dev);
-		assert_true(due != URXE_NEVER);
-		if (due > w.e.pair->now)
-			w.e.pair->now = due;
-		output(&w, 0, true);
-	} while (!w.n);
+	output_in_time(&w);
 	assert_int_equal(lent(&w), 0);
 	input(&w, 1);
 	pair_settle(w.e.pair);
 	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
 	assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + FROM, 4096);
+	close_world(&w);
+}
+
+/* A program that changes what is sent, while it is sent, has few messages wait for that. */
+static void test_restless(void **state)
+{
+	uint32_t n_lent = 0;
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 4096);
+	for (int i = 0; i < 1000; i++) {
+		post_send(&w.e, 0, &post);
+		output(&w, 0, true);
+		n_lent += lent(&w) / 4096;
+		w.e.a->mem[FROM]++;
+		input(&w, 1);
+		if (lent(&w)) {
+			output_in_time(&w);
+			assert_int_equal(lent(&w), 0);
+			input(&w, 1);
+		}
+		pair_settle(w.e.pair);
+		expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+	}
+	assert_in_range(n_lent, 2, 8);
 	close_world(&w);
 }
 
@@ -428,7 +486,8 @@ int main(void)
 		cmocka_unit_test(test_unreliable), cmocka_unit_test(test_read_response),
 		cmocka_unit_test(test_changed),    cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_own_gone),   cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_damaged),    cmocka_unit_test(test_unrepeated),
+		cmocka_unit_test(test_restless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
