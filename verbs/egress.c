@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "peer.h"
 
 /* What urxe_output wants for a frame: the payload, the Ethernet header and a VLAN tag. */
@@ -218,7 +219,10 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 	return n;
 }
 
-/* The whole frame, wherever its payload is. */
+/*
+ * The whole frame. A payload that is lent is taken from where its receiver would have: there it can
+ * be read, whatever the program does.
+ */
 static void copy_whole(uint8_t *to, const struct urxe_frame *frame)
 {
 	const uint32_t here = frame->len - frame->lent;
@@ -229,7 +233,7 @@ static void copy_whole(uint8_t *to, const struct urxe_frame *frame)
 		return;
 	}
 	memcpy(to, frame->data, before);
-	memcpy(to + before, frame->payload, frame->lent);
+	memcpy(to + before, arena_at(frame->window), frame->lent);
 	memcpy(to + before + frame->lent, frame->data + before, behind);
 }
 

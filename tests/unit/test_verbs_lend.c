@@ -240,6 +240,20 @@ static void test_elsewhere(void **state)
 	expect_by_switch(5000);
 }
 
+/* Another thread may have taken the program's mapping away past all that sees it. */
+static void test_unmapped(void **state)
+{
+	(void)state;
+	begin_stream();
+	make(&w.frames[0], OWN, 100);
+	make(&w.frames[1], FAR, 5000);
+	assert_int_equal(mprotect(w.memory, SIZE, PROT_NONE), 0);
+	assert_true(egress_send(&port.egress, 1, w.frames, 2));
+	assert_int_equal(mprotect(w.memory, SIZE, PROT_READ | PROT_WRITE), 0);
+	assert_true(receive(true, 100));
+	expect_by_switch(5000);
+}
+
 /* What was made when the inbox is given back has its payload in it. */
 static void test_vacated(void **state)
 {
@@ -338,6 +352,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stream, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_unheard, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_elsewhere, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_unmapped, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_vacated, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_captured, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_forged, open_world, close_world),
