@@ -98,12 +98,22 @@ struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint
 	return route->peer;
 }
 
+/* Processes that have ended: their inboxes and arenas are memory for as long as we have them
+ * mapped. */
+static void close_ended(struct egress *egress)
+{
+	for (uint32_t i = 0; i < VNIC_PROCESSES; i++)
+		if (egress->routes[i] && vnic_outbox_closed(egress->routes[i]->outbox))
+			close_route(egress, i);
+}
+
 int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	struct vnic_outbox *outbox;
 	struct egress_route *route;
 	int rc = vnic_outbox_open(fds, egress->mtu, egress->process, &outbox);
 
+	close_ended(egress);
 	if (rc)
 		return rc;
 	route = calloc(1, sizeof(*route));

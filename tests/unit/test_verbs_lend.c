@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -44,10 +45,19 @@ static struct {
 	struct urxe_frame frames[2];
 } w;
 
+static void add(const struct vnic_inbox *inbox, uint32_t qpn)
+{
+	int fds[VNIC_INBOX_FDS];
+
+	vnic_inbox_fds(inbox, fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = dup(fds[i]);
+	assert_int_equal(egress_add(&port.egress, qpn, fds), 0);
+}
+
 static int open_world(void **state)
 {
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = OWN};
-	int fds[VNIC_INBOX_FDS];
 	struct urxe_extent region;
 
 	(void)state;
@@ -59,10 +69,7 @@ static int open_world(void **state)
 		skip();
 	memcpy(who.mac, mac, sizeof(mac));
 	assert_int_equal(egress_init(&port.egress, w.loop->driver, &who), 0);
-	vnic_inbox_fds(w.inbox, fds);
-	for (int i = 0; i < VNIC_INBOX_FDS; i++)
-		fds[i] = dup(fds[i]);
-	assert_int_equal(egress_add(&port.egress, OWN, fds), 0);
+	add(w.inbox, OWN);
 	w.memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(w.memory, MAP_FAILED);
 	for (uint32_t i = 0; i < SIZE; i++)
@@ -346,6 +353,37 @@ static void test_left(void **state)
 	send_two(OWN, OWN);
 }
 
+/* --- Processes that end. */
+
+static uint32_t mapped(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	uint32_t n = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += !!strstr(line, name);
+	assert_int_equal(fclose(maps), 0);
+	return n;
+}
+
+/* Who only hears from them never meets their closed inboxes. */
+static void test_ended(void **state)
+{
+	uint32_t inboxes = mapped("urxe-inbox");
+
+	(void)state;
+	for (uint32_t i = 1; i < 10; i++) {
+		struct vnic_inbox *inbox;
+
+		assert_int_equal(vnic_inbox_create(MTU, &inbox), 0);
+		add(inbox, OWN + (i << 12));
+		vnic_inbox_destroy(inbox);
+		assert_int_equal(mapped("urxe-inbox"), inboxes + 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +395,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_captured, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_forged, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_left, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_ended, open_world, close_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
