@@ -15,8 +15,9 @@
 #include "exchange.h"
 #include "pattern.h"
 
-#define SIZE     65539u /* of a message: its last packet is padded */
-#define STRIDE   (17u * 4096)
+#define SIZE 65539u /* of a message: its last packet is padded */
+/* With a page behind it that no message needs. */
+#define STRIDE   (18u * 4096)
 #define SLOTS    8u
 #define MESSAGES 200u /* of a stream, in whose middle something happens */
 #define ROOM     (SLOTS * STRIDE)
