@@ -44,17 +44,16 @@ static void fetch_queues(const struct urxe_qp *qp, bool is_response)
 	fetch_owner(qp, URXE_FETCH_CONTEXT);
 }
 
-static void fetch_requests(const struct urxe_qp *qp, bool is_response)
-{
-	if (!is_response)
-		rq_fetch(qp->rq);
-	fetch_owner(qp, is_response ? URXE_FETCH_SENDS : URXE_FETCH_RECEIVES);
-}
-
 /* That of frame i, until frame i + AHEAD_FRAMES takes its place. */
 static struct urxe_qp **qp_of(struct ahead *ahead, uint32_t i)
 {
 	return &ahead->qps[i % AHEAD_FRAMES];
+}
+
+/* It is for the same QP as the one before it, for which all was fetched. */
+static bool goes_on(struct ahead *ahead, uint32_t i)
+{
+	return i && *qp_of(ahead, i) == *qp_of(ahead, i - 1);
 }
 
 static void find_qp(struct ahead *ahead, uint32_t i)
@@ -62,8 +61,20 @@ static void find_qp(struct ahead *ahead, uint32_t i)
 	struct urxe_qp *qp = predict_qp(ahead->dev, &ahead->frames[i]);
 
 	*qp_of(ahead, i) = qp;
-	if (qp)
+	if (qp && !goes_on(ahead, i))
 		ahead_fetch_qp(qp);
+}
+
+/* Those of frames in between are the ones before. */
+static void fetch_requests(struct ahead *ahead, uint32_t i)
+{
+	const struct urxe_qp *qp = *qp_of(ahead, i);
+	bool is_response = predict_is_response(&ahead->frames[i]), on = goes_on(ahead, i);
+
+	if (!is_response)
+		rq_fetch(qp->rq, on ? AHEAD_STEP : 0);
+	if (!on)
+		fetch_owner(qp, is_response ? URXE_FETCH_SENDS : URXE_FETCH_RECEIVES);
 }
 
 /* Before the first frames i goes below 0, and that is beyond the last one, too. */
@@ -77,9 +88,9 @@ void ahead_fetch(struct ahead *ahead, uint32_t i)
 	if (i < n)
 		find_qp(ahead, i);
 	i -= AHEAD_STEP;
-	if (i < n && *qp_of(ahead, i))
+	if (i < n && *qp_of(ahead, i) && !goes_on(ahead, i))
 		fetch_queues(*qp_of(ahead, i), predict_is_response(&ahead->frames[i]));
 	i -= AHEAD_STEP;
 	if (i < n && *qp_of(ahead, i))
-		fetch_requests(*qp_of(ahead, i), predict_is_response(&ahead->frames[i]));
+		fetch_requests(ahead, i);
 }

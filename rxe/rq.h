@@ -41,10 +41,10 @@ void rq_free(struct urxe_rq *rq);
 /* Bytes of a buffer that holds any request of the queue. */
 uint32_t rq_wqe_size(const struct urxe_rq *rq);
 
-/* Has the oldest request, which rq_take will read soon, brought to the caches. */
-static inline void rq_fetch(const struct urxe_rq *rq)
+/* Has the request behind the `i` oldest, which rq_take will read soon, brought to the caches. */
+static inline void rq_fetch(const struct urxe_rq *rq, uint32_t i)
 {
-	urxe_fetch(rq->wqes + (size_t)(rq->tail & rq->mask) * rq->stride, rq->stride);
+	urxe_fetch(rq->wqes + (size_t)((rq->tail + i) & rq->mask) * rq->stride, rq->stride);
 }
 
 /* Copies the oldest request out and takes it; false where there is none. */
