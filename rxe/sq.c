@@ -230,12 +230,14 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 	return 0;
 }
 
-void urxe_post_fetch(const struct urxe_qp *qp, bool further)
+void urxe_post_fetch(const struct urxe_qp *qp)
 {
-	if (further)
-		urxe_fetch(sq_wqe(&qp->sq, qp->sq.head), qp->sq.stride);
-	else
-		ahead_fetch_qp(qp);
+	ahead_fetch_qp(qp);
+}
+
+void urxe_post_fetch_request(const struct urxe_qp *qp, uint32_t i)
+{
+	urxe_fetch(sq_wqe(&qp->sq, qp->sq.head + i), qp->sq.stride);
 }
 
 uint32_t urxe_sq_retired(const struct urxe_qp *qp)

@@ -129,14 +129,20 @@ void qp_fetch(void *qp_ctx, enum urxe_fetch_part part)
 	fetch_user(qp);
 }
 
-void qp_fetch_post(const struct qp *qp, bool further)
+void qp_fetch_post(const struct qp *qp)
 {
-	urxe_post_fetch(qp->qp, further);
-	if (further)
-		return;
+	urxe_post_fetch(qp->qp);
 	work_queue_fetch(&qp->sq);
 	urxe_fetch(qp->sq.ring.buf, sizeof(uint32_t));
 	fetch_user(qp);
+}
+
+void qp_fetch_request(const struct qp *qp, uint32_t i)
+{
+	const struct queue *ring = &qp->sq.ring;
+
+	urxe_post_fetch_request(qp->qp, i);
+	urxe_fetch(queue_element(ring, qp->sq.cursor + i), (size_t)1 << ring->shift);
 }
 
 static void mark(struct qp *qp)

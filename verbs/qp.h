@@ -51,8 +51,10 @@ LIST_HEAD(qp_flush_list, qp);
 int qp_doorbell(struct qp *qp);
 /* urxe_ops.fetch */
 void qp_fetch(void *qp_ctx, enum urxe_fetch_part part);
-/* Has brought to the caches what qp_doorbell will read, and `further` what that leads to. */
-void qp_fetch_post(const struct qp *qp, bool further);
+/* Has brought to the caches what qp_doorbell will read. */
+void qp_fetch_post(const struct qp *qp);
+/* And the places of the i-th request from now on, once that is there. */
+void qp_fetch_request(const struct qp *qp, uint32_t i);
 /* Notes a completion; returns the status that the application is to see. */
 uint32_t qp_completed(const struct urxe_wc *wc);
 /* Notes that the QP may have gone to the error state. */

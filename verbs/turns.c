@@ -31,10 +31,20 @@ static void fetch(const struct turns *turns, const struct handle_table *handles)
 		urxe_fetch(object, sizeof(struct qp));
 	qp = find(handles, coming(turns, 2));
 	if (qp)
-		qp_fetch_post(qp, false);
+		qp_fetch_post(qp);
 	qp = find(handles, coming(turns, 3));
 	if (qp)
-		qp_fetch_post(qp, true);
+		qp_fetch_request(qp, 0);
+}
+
+/* The next turn is most likely one of as many posts. */
+static void go_on(struct turns *turns, const struct handle_table *handles)
+{
+	const struct qp *next = find(handles, coming(turns, 4));
+
+	turns->posts++;
+	if (next)
+		qp_fetch_request(next, turns->posts);
 }
 
 void turns_take(struct turns *turns, const struct handle_table *handles, struct qp *qp)
@@ -42,8 +52,11 @@ void turns_take(struct turns *turns, const struct handle_table *handles, struct 
 	uint32_t handle = qp->object.handle, at;
 	struct qp *before;
 
-	if (turns->posted[turns->n % TURNS_AHEAD] == handle)
+	if (turns->posted[turns->n % TURNS_AHEAD] == handle) {
+		go_on(turns, handles);
 		return;
+	}
+	turns->posts = 0;
 	at = ++turns->n % TURNS_AHEAD;
 	before = find(handles, turns->posted[at]);
 	if (before)

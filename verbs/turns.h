@@ -20,6 +20,7 @@ struct turns {
 	uint32_t posted[TURNS_AHEAD]; /* handles of the queue pairs that had the last turns */
 	uint32_t coming[TURNS_AHEAD]; /* and of those that are expected to have the next ones */
 	uint32_t n;                   /* free-running */
+	uint32_t posts;               /* of this turn, behind the first */
 };
 
 /* It is that queue pair's turn; several posts to one in a row are one turn. */

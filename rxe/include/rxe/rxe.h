@@ -370,9 +370,10 @@ const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp);
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
 /* Whether the device has more QPs than caches hold, so that it pays to fetch what comes next. */
 bool urxe_ahead_pays(const struct urxe_dev *dev);
-/* A request will be posted soon: what that reads and writes is brought to the caches, first of the
- * QP itself, and in a second call, where `further`, what that leads to. */
-void urxe_post_fetch(const struct urxe_qp *qp, bool further);
+/* A request will be posted soon: what that reads and writes of the QP is brought to the caches, and
+ * in a second call the place of the i-th one from now on. */
+void urxe_post_fetch(const struct urxe_qp *qp);
+void urxe_post_fetch_request(const struct urxe_qp *qp, uint32_t i);
 /* How many posted requests left the send queue so far, modulo 2^32. */
 uint32_t urxe_sq_retired(const struct urxe_qp *qp);
 
