@@ -39,7 +39,6 @@ ENDING = [
     ['ib_write_bw', '-F', '-c', 'UC', '-a', '-n', '5'],
     ['ib_send_bw', '-F', '-c', 'UC', '-s', '100001', '-D', '2'],
     ['ib_send_bw', '-F', '-c', 'UD', '-s', '1001', '-D', '2'],
-    ['ib_send_lat', '-F', '-c', 'UD', '-s', '1001', '-D', '2'],
 ]
 
 # Those that wait for ever for a message that the network has lost.
@@ -48,6 +47,7 @@ WAITING = [
     ['ibv_ud_pingpong'],
     ['ib_send_bw', '-F', '-c', 'UD', '-a', '-n', '50'],
     ['ib_send_lat', '-F', '-c', 'UD', '-a', '-n', '50'],
+    ['ib_send_lat', '-F', '-c', 'UD', '-s', '1001', '-D', '2'],
 ]
 
 
