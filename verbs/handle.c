@@ -62,7 +62,8 @@ void handle_remove(struct handle_table *table, struct object *object)
 
 void handle_fetch(const struct handle_table *table, uint32_t handle)
 {
-	urxe_fetch(table->slots + handle - 1, sizeof(*table->slots));
+	if (handle && handle <= table->size)
+		urxe_fetch(&table->slots[handle - 1], sizeof(*table->slots));
 }
 
 struct object *handle_look(const struct handle_table *table, uint32_t handle)

@@ -289,6 +289,17 @@ static void test_read_response(void **state)
 
 /* --- What is not what it was, when it is read. */
 
+/* A WRITE of one packet, whose payload stays where it is. */
+static void send_lent(struct world *w)
+{
+	const struct post post = a_write(w, FROM, 4096);
+
+	post_send(&w->e, 0, &post);
+	output(w, 0, true);
+	assert_int_equal(w->n, 1);
+	assert_int_equal(lent(w), 4096);
+}
+
 /* Sends until something is on its way, as late as it takes. */
 static void output_in_time(struct world *w)
 {
@@ -308,14 +319,10 @@ static void output_in_time(struct world *w)
 static void test_changed(void **state)
 {
 	struct world w;
-	struct post post;
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	post = a_write(&w, FROM, 4096);
-	post_send(&w.e, 0, &post);
-	output(&w, 0, true);
-	assert_int_equal(lent(&w), 4096);
+	send_lent(&w);
 	memset(w.e.b->mem + TO, 0, 4096);
 	w.e.a->mem[FROM + 4095] ^= 1;
 	input(&w, 1);
@@ -363,13 +370,10 @@ static void test_restless(void **state)
 static void test_gone(void **state)
 {
 	struct world w;
-	struct post post;
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	post = a_write(&w, FROM, 4096);
-	post_send(&w.e, 0, &post);
-	output(&w, 0, true);
+	send_lent(&w);
 	w.e.b->memory_gone = true;
 	input(&w, 1);
 	assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
@@ -421,15 +425,11 @@ static void test_hostile(void **state)
 {
 	static const uint32_t wrong[] = {1, 2, 4, 1023, 4092, 4095, 4097, 4100, 65536};
 	struct world w;
-	struct post post;
 	uint32_t here;
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	post = a_write(&w, FROM, 4096);
-	post_send(&w.e, 0, &post);
-	output(&w, 0, true);
-	assert_int_equal(w.n, 1);
+	send_lent(&w);
 	here = w.frames[0].len - w.frames[0].lent;
 	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct urxe_frame frame = w.frames[0];
@@ -456,13 +456,10 @@ static void test_damaged(void **state)
 {
 	struct rand rand = {3};
 	struct world w;
-	struct post post;
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	post = a_write(&w, FROM, 4096);
-	post_send(&w.e, 0, &post);
-	output(&w, 0, true);
+	send_lent(&w);
 	for (uint32_t i = 0; i < 2000; i++) {
 		uint32_t at = 12 + rand_below(&rand, w.frames[0].len - 4096 - 12);
 		uint8_t before = w.frames[0].data[at];
