@@ -17,7 +17,6 @@
 #include "user.h"
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
-#define REMOTE_ACCESS  (REMOTE_CHANGES | URXE_ACCESS_REMOTE_READ)
 #define FLUSHES        (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 #define ENGINE_ACCESS                                                         \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_READ | REMOTE_CHANGES | \
@@ -121,7 +120,7 @@ static int make(const struct command *c, const struct ib_uverbs_reg_mr *request,
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr = engine_attr(request, pd, &extent);
 	struct urxe_shared shared;
-	bool is_shared = attr.access & REMOTE_ACCESS && adopt(&extent, &shared);
+	bool is_shared = adopt(&extent, &shared);
 	int rc;
 
 	mr->pd = pd;

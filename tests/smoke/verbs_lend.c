@@ -124,8 +124,7 @@ static void post(const struct ibv_mr *mr, uint32_t number)
 
 static void stream(uint32_t first, void (*event)(void))
 {
-	struct ibv_mr *mr =
-		ibv_reg_mr(ep.pd, memory, ROOM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(ep.pd, memory, ROOM, IBV_ACCESS_LOCAL_WRITE);
 	uint32_t posted = 0;
 
 	if (!mr)
