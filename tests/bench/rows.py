@@ -117,15 +117,12 @@ def bandwidth_rows():
         both, direct, packets = [[f'{peer}, {name}' for peer in peers] for peers in (
             ('TCP loopback', 'UCX tcp', 'UCX shared memory'), ('memcpy', 'process_vm_readv'),
             ('copy + CRC-32', 'ring of copies + CRC-32, two cores', 'memcpy'))]
-        for operation, peer in ('write', 'put'), ('send', 'tag'), ('read', 'get'):
+        # UCX's WRITEs and READs go to memory that it has made itself, and shares.
+        for operation, peer in ('write', ', put'), ('send', ''), ('read', ', get'):
             what = f'{operation} bandwidth, {name}'
             argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
-            if operation == 'send':  # always in packets
-                yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth), packets + both)
-                continue
-            # UCX's go to memory that it has made itself, and shares.
-            yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth),
-                      [*direct, *both, f'UCX shared memory, {peer}, {name}'])
+            peers = dict.fromkeys([*direct, *both, f'UCX shared memory{peer}, {name}'])
+            yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth), peers)
             yield over('packet', 'bandwidth', what, 'B/s', argv, report.bandwidth, packets + both)
 
 
