@@ -215,6 +215,14 @@ void direct_qp_changed(const struct urxe_qp *qp)
 		put(place, &now, sizeof(now));
 }
 
+void direct_recall(struct urxe_qp *qp)
+{
+	if (!qp->req.lent)
+		return;
+	qp->req.lent = false;
+	urxe_direct_recall(qp->dev->attr.direct_table);
+}
+
 /* --- Requester. */
 
 /* What a request does to the peer's memory: a right there. 0: it goes in packets. */

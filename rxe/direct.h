@@ -28,6 +28,8 @@ void direct_withdraw_all(const struct urxe_mr *mr);
 /* The QP has changed, or goes away. */
 void direct_qp_changed(const struct urxe_qp *qp);
 void direct_qp_gone(const struct urxe_qp *qp);
+/* Requests of the QP end that were not acknowledged: their memory is the program's again. */
+void direct_recall(struct urxe_qp *qp);
 
 /* --- Requester. */
 

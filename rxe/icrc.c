@@ -80,20 +80,25 @@ void urxe_icrc_put(uint8_t *at, uint32_t icrc)
 	memcpy(at, &icrc, sizeof(icrc));
 }
 
-static bool is(const struct urxe_packet *p, uint32_t icrc)
+uint32_t urxe_icrc_get(const uint8_t *at)
 {
-	uint32_t wire;
+	uint32_t icrc;
 
-	memcpy(&wire, p->icrc, sizeof(wire));
-	return le32toh(wire) == icrc;
+	memcpy(&icrc, at, sizeof(icrc));
+	return le32toh(icrc);
+}
+
+bool urxe_icrc_is(const struct urxe_packet *p, uint32_t icrc)
+{
+	return urxe_icrc_get(p->icrc) == icrc;
 }
 
 bool urxe_icrc_ends(const struct urxe_packet *p, uint32_t crc)
 {
-	return is(p, p->pad ? crc32_gzip_refl(crc, p->icrc - p->pad, p->pad) : crc);
+	return urxe_icrc_is(p, p->pad ? crc32_gzip_refl(crc, p->icrc - p->pad, p->pad) : crc);
 }
 
 bool urxe_packet_icrc_ok(const struct urxe_packet *p)
 {
-	return is(p, urxe_icrc(p->net, p->l3, p->bth, p->icrc));
+	return urxe_icrc_is(p, urxe_icrc(p->net, p->l3, p->bth, p->icrc));
 }

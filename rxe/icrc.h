@@ -17,7 +17,11 @@ uint32_t urxe_icrc_headers(enum urxe_net net, const uint8_t *l3, const uint8_t *
 /* Whether the packet's ICRC is right, given the CRC of all up to the end of its payload. */
 bool urxe_icrc_ends(const struct urxe_packet *p, uint32_t crc);
 
+/* Whether the packet has that ICRC. */
+bool urxe_icrc_is(const struct urxe_packet *p, uint32_t icrc);
+
 /* The ICRC stands little-endian, alone among the fields of a packet. */
 void urxe_icrc_put(uint8_t *at, uint32_t icrc);
+uint32_t urxe_icrc_get(const uint8_t *at);
 
 #endif

@@ -2,6 +2,7 @@
 #include "lent.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <isa-l/crc.h>
@@ -32,6 +33,18 @@ bool lent_lay_out(struct urxe_dev *dev, const struct urxe_frame *frame, struct u
 	return true;
 }
 
+/* Between the headers and the payload's end there is nothing else. */
+static bool is_in_place(struct urxe_dev *dev, const struct urxe_frame *frame,
+			const struct urxe_packet *p)
+{
+	return p->payload == payload_place(dev) && p->payload_len == frame->lent;
+}
+
+static uint32_t crc_of_headers(const struct urxe_packet *p)
+{
+	return urxe_icrc_headers(p->net, p->l3, p->bth, p->payload);
+}
+
 struct taking {
 	const struct urxe_ops *ops;
 	uint8_t *to;
@@ -39,6 +52,13 @@ struct taking {
 	uint64_t n;
 	uint32_t crc;
 };
+
+static void copy(void *arg)
+{
+	const struct taking *t = arg;
+
+	memcpy(t->to, t->from, t->n);
+}
 
 static void take(void *arg)
 {
@@ -48,31 +68,77 @@ static void take(void *arg)
 		t->crc = t->ops->take_crc(t->crc, t->to, t->from, t->n);
 		return;
 	}
-	memcpy(t->to, t->from, t->n);
+	copy(t);
 	t->crc = crc32_gzip_refl(t->crc, t->to, t->n);
 }
 
-static bool take_guarded(struct urxe_dev *dev, struct taking *t)
+static bool guarded(struct urxe_dev *dev, void (*touch)(void *), struct taking *t)
 {
 	const struct urxe_extent bytes = {(void *)(uintptr_t)t->from, t->n};
 
 	if (dev->attr.ops->guard)
-		return dev->attr.ops->guard(dev->attr.ctx, &bytes, take, t);
-	take(t);
+		return dev->attr.ops->guard(dev->attr.ctx, &bytes, NULL, touch, t);
+	touch(t);
 	return true;
 }
 
-bool lent_take(struct urxe_dev *dev, const struct urxe_frame *frame, const struct urxe_packet *p)
+static struct taking taking_of(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
-	struct taking t = {
+	return (struct taking){
 		.ops = dev->attr.ops,
 		.to = payload_place(dev),
 		.from = frame->payload,
 		.n = frame->lent,
 	};
+}
 
-	if (p->payload != t.to || p->payload_len != frame->lent)
+bool lent_take(struct urxe_dev *dev, const struct urxe_frame *frame, const struct urxe_packet *p)
+{
+	struct taking t = taking_of(dev, frame);
+
+	if (!is_in_place(dev, frame, p))
 		return false;
-	t.crc = urxe_icrc_headers(p->net, p->l3, p->bth, p->payload);
-	return take_guarded(dev, &t) && urxe_icrc_ends(p, t.crc);
+	t.crc = crc_of_headers(p);
+	return guarded(dev, take, &t) && urxe_icrc_ends(p, t.crc);
+}
+
+/* --- Trusted ones. */
+
+bool lent_headers_ok(struct urxe_dev *dev, const struct urxe_frame *frame,
+		     const struct urxe_packet *p)
+{
+	return is_in_place(dev, frame, p) && urxe_icrc_is(p, crc_of_headers(p));
+}
+
+bool lent_take_trusted(struct urxe_dev *dev, const struct urxe_frame *frame)
+{
+	struct taking t = taking_of(dev, frame);
+
+	return guarded(dev, copy, &t) && lent_stands(frame);
+}
+
+bool lent_stands(const struct urxe_frame *frame)
+{
+	atomic_thread_fence(memory_order_acquire);
+	return __atomic_load_n(frame->recalls, __ATOMIC_RELAXED) == frame->recalled;
+}
+
+/* --- Frames that are not lent after all. */
+
+void urxe_frame_whole(const struct urxe_frame *frame, const uint8_t *payload, uint8_t *to)
+{
+	const uint32_t pad = -frame->lent & 3;
+	const uint32_t before = frame->len - frame->lent - pad - URXE_ICRC_LEN;
+	uint8_t *end = to + before + frame->lent + pad;
+
+	if (!frame->lent) {
+		memcpy(to, frame->data, frame->len);
+		return;
+	}
+	memcpy(to, frame->data, before);
+	memcpy(to + before, payload, frame->lent);
+	memcpy(end - pad, frame->data + before, pad + URXE_ICRC_LEN);
+	if (frame->trusted)
+		urxe_icrc_put(end,
+			      crc32_gzip_refl(urxe_icrc_get(end), to + before, frame->lent + pad));
 }

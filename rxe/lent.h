@@ -35,4 +35,17 @@ bool lent_lay_out(struct urxe_dev *dev, const struct urxe_frame *frame, struct u
  */
 bool lent_take(struct urxe_dev *dev, const struct urxe_frame *frame, const struct urxe_packet *p);
 
+/*
+ * Of a trusted payload nobody knows what it is to be: its sender leaves it as it is, or recalls it
+ * before. So whoever has read it looks for that.
+ */
+
+/* As the first half of lent_take: whether the headers are right. */
+bool lent_headers_ok(struct urxe_dev *dev, const struct urxe_frame *frame,
+		     const struct urxe_packet *p);
+/* And the second: false where the payload is not there, or recalled. */
+bool lent_take_trusted(struct urxe_dev *dev, const struct urxe_frame *frame);
+/* Whether what was read of it before is what was sent. */
+bool lent_stands(const struct urxe_frame *frame);
+
 #endif

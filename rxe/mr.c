@@ -284,9 +284,12 @@ uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range)
 	return bytes.length == range->length ? bytes.addr : NULL;
 }
 
-/* Whether the memory was there: whoever owns the process knows how to touch what may not be. */
-static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
-		  void *arg)
+/*
+ * Whether the memory was there: whoever owns the process knows how to touch what may not be. The
+ * `other` is not the region's; NULL: there is none.
+ */
+static bool touch_both(struct urxe_dev *dev, const struct urxe_extent *bytes,
+		       const struct urxe_extent *other, void (*fn)(void *), void *arg)
 {
 	if (!bytes->addr)
 		return gone(dev);
@@ -294,7 +297,13 @@ static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*
 		fn(arg);
 		return true;
 	}
-	return dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg) || gone(dev);
+	return dev->attr.ops->guard(dev->attr.ctx, bytes, other, fn, arg) || gone(dev);
+}
+
+static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
+		  void *arg)
+{
+	return touch_both(dev, bytes, NULL, fn, arg);
 }
 
 struct copy {
@@ -353,12 +362,13 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 		return true;
 	place = locate(&span);
 	for (; left; left -= bytes.length, src += bytes.length) {
+		struct urxe_extent from = {(void *)src, 0};
 		struct copy c = {.src = src};
 
 		bytes = next_bytes(&place, left);
 		c.dst = bytes.addr;
-		c.n = bytes.length;
-		if (!touch(dev, &bytes, copy_last_bytes_last, &c))
+		c.n = from.length = bytes.length;
+		if (!touch_both(dev, &bytes, &from, copy_last_bytes_last, &c))
 			return false;
 	}
 	return true;
@@ -417,7 +427,7 @@ const uint8_t *mr_lend(struct urxe_dev *dev, const struct mr_range *range, uint3
 		       (uintptr_t)bytes.addr, bytes.length, &offset))
 		return NULL;
 	*window = span.mr->shared.window + offset;
-	return touch(dev, &bytes, add_to_crc, &c) ? bytes.addr : NULL;
+	return !crc || touch(dev, &bytes, add_to_crc, &c) ? bytes.addr : NULL;
 }
 
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)

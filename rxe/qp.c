@@ -163,6 +163,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 {
 	mcast_leave_all(qp);
 	qp_unschedule(qp);
+	direct_recall(qp);
 	direct_qp_gone(qp);
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
@@ -307,6 +308,7 @@ void qp_reset(struct urxe_qp *qp)
 {
 	struct recv_wqe *wqe = qp->resp.wqe;
 
+	direct_recall(qp);
 	qp_unschedule(qp);
 	timer_clear(&qp->timer);
 	timer_clear(&qp->ack_timer);

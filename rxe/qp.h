@@ -69,6 +69,7 @@ struct requester {
 	bool held;          /* the next packet waits for its time by the rate */
 	bool rnr_wait;      /* the timer runs for an RNR NAK */
 	bool drain_event;   /* SQD: the owner waits for the drained event */
+	bool lent;          /* payloads that are trusted, since they were last recalled */
 	uint64_t *answered; /* bit psn & answered_mask: this READ or atomic response is in place */
 	uint32_t answered_mask;
 	/* retry.c's own: */

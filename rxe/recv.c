@@ -160,7 +160,23 @@ static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame
 static bool icrc_ok(struct urxe_dev *dev, const struct urxe_frame *lent,
 		    const struct urxe_packet *p)
 {
-	return lent ? lent_take(dev, lent, p) : urxe_packet_icrc_ok(p);
+	if (!lent)
+		return urxe_packet_icrc_ok(p);
+	return lent->trusted ? lent_headers_ok(dev, lent, p) : lent_take(dev, lent, p);
+}
+
+/*
+ * Receive buffers are ours until they are complete: the payload of a SEND goes straight there, and
+ * is looked after then. Others are seen as soon as they are written.
+ */
+static enum urxe_drop take_trusted(struct urxe_dev *dev, const struct urxe_frame *lent,
+				   const struct urxe_qp *qp, struct urxe_packet *p)
+{
+	if (qp && resp_is_next_send(qp, p)) {
+		p->lent = lent;
+		return URXE_DROP_NONE;
+	}
+	return lent_take_trusted(dev, lent) ? URXE_DROP_NONE : URXE_DROP_RECALLED;
 }
 
 static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
@@ -177,6 +193,8 @@ static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
 		drop = check(dev, frame, &p, predicted, &qp);
+	if (!drop && lent && lent->trusted)
+		drop = take_trusted(dev, lent, qp, &p);
 	if (drop && qp) {
 		qp_drop(qp, drop);
 	} else if (drop) {

@@ -116,8 +116,10 @@ static bool put_payload(struct build *b, struct urxe_qp *qp, const struct reques
 	}
 	crc = build_payload_crc(b, qp, len);
 	if (crc && may_lend(qp, rp, frame)) {
-		frame->payload = sge_lend(qp->dev, &list, offset, len, crc, &frame->window);
+		frame->payload = sge_lend(qp->dev, &list, offset, len, frame->trusted ? NULL : crc,
+					  &frame->window);
 		frame->lent = frame->payload ? len : 0;
+		qp->req.lent |= frame->payload && frame->trusted;
 	}
 	return frame->lent || sge_gather(qp->dev, &list, offset, b->payload, len, crc);
 }

@@ -170,7 +170,9 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	qp->resp.nak_sent = false;
 	gap_filled(qp);
 	syndrome = resp_execute(qp, p, flags);
-	if (syndrome)
+	if (syndrome == RESP_RECALLED)
+		qp_drop(qp, URXE_DROP_RECALLED);
+	else if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
 		ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
@@ -273,6 +275,12 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
 	}
+}
+
+bool resp_is_next_send(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	return qp->type == URXE_QPT_RC && urxe_opcodes[p->opcode].flags & URXE_OPF_SEND &&
+	       p->psn == qp->resp.psn;
 }
 
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)

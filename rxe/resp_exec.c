@@ -6,6 +6,7 @@
 #include "aeth.h"
 #include "count.h"
 #include "dev.h"
+#include "lent.h"
 #include "mr.h"
 #include "mw.h"
 #include "place.h"
@@ -103,9 +104,25 @@ static uint32_t receive_room(const struct responder *resp)
 	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
 }
 
+/* What cannot be placed straight comes again in one piece, and is answered then. */
+static uint8_t place_send(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	const uint8_t *payload = p->lent ? p->lent->payload : p->payload;
+	bool placed = resp_scatter(qp, qp->resp.offset, payload, p->payload_len);
+
+	if (p->lent && !(placed && lent_stands(p->lent)))
+		return RESP_RECALLED;
+	if (placed)
+		return 0;
+	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+	resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
+	return AETH_NAK_REMOTE_OP;
+}
+
 static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct responder *resp = &qp->resp;
+	uint8_t syndrome;
 
 	if (!resp_want_recv(qp))
 		return rnr(qp);
@@ -116,11 +133,9 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 			resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return AETH_NAK_INVALID_REQUEST;
 	}
-	if (!resp_scatter(qp, resp->offset, p->payload, p->payload_len)) {
-		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
-		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
-		return AETH_NAK_REMOTE_OP;
-	}
+	syndrome = place_send(qp, p);
+	if (syndrome)
+		return syndrome;
 	if (flags & URXE_OPF_IETH && !mw_invalidate(qp, p->ieth_rkey)) {
 		resp_fail_recv(qp, URXE_WC_LOC_ACCESS_ERR);
 		return AETH_NAK_REMOTE_ACCESS;

@@ -384,6 +384,7 @@ void adopt_return(const struct urxe_extent *pages)
 
 	if (!place)
 		return;
+	peer_recall();
 	if (pinned_any() || !(is_alone(place) || arena_kept())) {
 		place->use = KEPT;
 		atomic_fetch_add(&adopt_kept, 1);

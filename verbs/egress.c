@@ -184,7 +184,7 @@ static void wish_to_lend(const struct egress *egress, struct egress_route *route
 
 	if (!vnic_outbox_reserve(route->outbox, &wish, 1))
 		return;
-	wish.loan.lender = egress->process;
+	wish.loan.lender = (uint16_t)egress->process;
 	vnic_outbox_commit(route->outbox, &wish, 1);
 }
 
@@ -206,6 +206,7 @@ static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 	if (!route || now < route->detour_until || !vnic_driver_direct(egress->nic))
 		return 0;
 	egress->may_lend = lends(egress, route);
+	egress->trusted = peer_trusts(route->peer);
 	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
 }
 
@@ -224,7 +225,8 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){.data = from[i].data,
 						.room = from[i].room,
-						.may_lend = egress->n_ahead && egress->may_lend};
+						.may_lend = egress->n_ahead && egress->may_lend,
+						.trusted = egress->trusted};
 	egress->given = frames;
 	return n;
 }
@@ -235,16 +237,7 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
  */
 static void copy_whole(uint8_t *to, const struct urxe_frame *frame)
 {
-	const uint32_t here = frame->len - frame->lent;
-	const uint32_t behind = URXE_ICRC_LEN + (-frame->lent & 3), before = here - behind;
-
-	if (!frame->lent) {
-		memcpy(to, frame->data, frame->len);
-		return;
-	}
-	memcpy(to, frame->data, before);
-	memcpy(to + before, arena_at(frame->window), frame->lent);
-	memcpy(to + before + frame->lent, frame->data + before, behind);
+	urxe_frame_whole(frame, frame->lent ? arena_at(frame->window) : NULL, to);
 }
 
 /* Those that the engine has not made yet have no byte. */
@@ -367,7 +360,12 @@ static void describe(struct egress *egress, struct vnic_frame *ahead,
 	ahead->len = frame->len - frame->lent;
 	if (!frame->lent)
 		return;
-	ahead->loan = (struct vnic_loan){frame->window, frame->lent, egress->process};
+	ahead->loan = (struct vnic_loan){
+		.at = frame->window,
+		.trust = frame->trusted ? peer_recalls() + 1 : 0,
+		.len = (uint16_t)frame->lent,
+		.lender = (uint16_t)egress->process,
+	};
 	egress_count(egress, VNIC_DIRECT_LENT, 1);
 }
 
@@ -437,26 +435,49 @@ uint64_t egress_deadline(const struct egress *egress)
 
 /* --- What comes in. */
 
+/* False: it is not to be had, or not so. */
+static bool take_loan(const struct egress *egress, const struct vnic_frame *buffer,
+		      struct urxe_frame *frame)
+{
+	const struct vnic_loan *loan = &buffer->loan;
+	const struct egress_route *lender =
+		loan->lender < VNIC_PROCESSES ? egress->routes[loan->lender] : NULL;
+
+	if (!lender || loan->len > buffer->room)
+		return false;
+	frame->payload = peer_lent(lender->peer, loan->at, loan->len);
+	if (!frame->payload || !loan->trust)
+		return frame->payload;
+	frame->trusted = true;
+	frame->recalls = peer_recalls_of(lender->peer);
+	frame->recalled = loan->trust - 1;
+	return frame->recalls;
+}
+
+/* No frame: who sends would lend, if only we reached his memory. */
+static void take_wish(const struct egress *egress, uint32_t process)
+{
+	if (process < VNIC_PROCESSES && egress->routes[process])
+		peer_reach(egress->routes[process]->peer);
+}
+
 bool egress_take_in(struct egress *egress, const struct vnic_frame *buffer,
 		    struct urxe_frame *frame)
 {
 	const struct vnic_loan *loan = &buffer->loan;
-	const struct egress_route *lender = NULL;
+	bool taken;
 
 	*frame =
 		(struct urxe_frame){.data = buffer->data, .len = buffer->len, .room = buffer->room};
 	if (!loan->lender)
 		return true;
-	if (loan->lender < VNIC_PROCESSES)
-		lender = egress->routes[loan->lender];
-	if (lender && !loan->len)
-		peer_reach(lender->peer);
-	if (lender && loan->len && loan->len <= buffer->room)
-		frame->payload = peer_lent(lender->peer, loan->at, loan->len);
-	if (loan->len)
-		egress_count(egress, frame->payload ? VNIC_DIRECT_BORROWED : VNIC_DIRECT_UNREACHED,
-			     1);
+	if (!loan->len) {
+		take_wish(egress, loan->lender);
+		return false;
+	}
+	taken = take_loan(egress, buffer, frame);
+	egress_count(egress, taken ? VNIC_DIRECT_BORROWED : VNIC_DIRECT_UNREACHED, 1);
 	frame->lent = loan->len;
 	frame->len += loan->len;
-	return frame->payload;
+	return taken;
 }

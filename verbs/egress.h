@@ -60,7 +60,8 @@ struct egress {
 	uint32_t stream_process;
 	struct vnic_frame ahead[EGRESS_BURST];
 	uint32_t n_ahead;         /* 0: the lock is not ours */
-	bool may_lend;            /* payloads of those may stay in our memory */
+	bool may_lend;            /* payloads of those may stay in our memory, */
+	bool trusted;             /* and are taken without an ICRC over them */
 	struct urxe_frame *given; /* as egress_reserve gave them; for n_ahead */
 	uint32_t first, count;
 	uint32_t free;   /* slots, from the first, that the NIC has given and not got back */

@@ -108,24 +108,16 @@ static __attribute__((cold)) void unblock(void)
 }
 
 __attribute__((noinline)) bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes,
-					   void (*fn)(void *arg), void *arg)
-{
-	const struct urxe_extent none = {0};
-
-	(void)dev_ctx;
-	return fault_guard_both(bytes, &none, fn, arg);
-}
-
-__attribute__((noinline)) bool fault_guard_both(const struct urxe_extent *bytes,
-						const struct urxe_extent *other,
-						void (*fn)(void *arg), void *arg)
+					   const struct urxe_extent *other, void (*fn)(void *arg),
+					   void *arg)
 {
 	struct touch touch;
 
+	(void)dev_ctx;
 	touch.first = (uintptr_t)bytes->addr;
 	touch.length = bytes->length;
-	touch.other_first = (uintptr_t)other->addr;
-	touch.other_length = other->length;
+	touch.other_first = other ? (uintptr_t)other->addr : 0;
+	touch.other_length = other ? other->length : 0;
 	if (!unblocked)
 		unblock();
 	if (__builtin_setjmp(touch.back)) {

@@ -60,8 +60,9 @@ struct peer_card {
 	uint64_t witness; /* address in the process at which the token stands once more */
 	uint64_t pid_ns;  /* in which pid is meant */
 	int32_t pid;
-	uint32_t turns; /* of the engine's thread in its vigils; counts on */
-	uint32_t arena; /* its descriptor there (arena.h), and 1; 0: there is none yet */
+	uint32_t turns;  /* of the engine's thread in its vigils; counts on */
+	uint32_t arena;  /* its descriptor there (arena.h), and 1; 0: there is none yet */
+	uint32_t trusts; /* whether it takes what is lent without an ICRC over it */
 	/* Whose arenas are mapped there: their tokens, by the numbers of their inboxes' owners. */
 	uint64_t reached[VNIC_PROCESSES];
 	/*
@@ -252,6 +253,7 @@ struct urxe_direct_table *peer_init(void *card, void *book)
 	self.card->witness = (uintptr_t)&self.token;
 	self.card->pid_ns = self.pid_ns;
 	self.card->pid = self.pid;
+	self.card->trusts = self.direct;
 	return self.direct ? &self.card->table : NULL;
 }
 
@@ -633,7 +635,7 @@ static bool move_part(const struct urxe_direct_copy *job, const struct urxe_dire
 			.state = job->state,
 		};
 
-		if (!fault_guard_both(here, &other, move, &m) || !m.done)
+		if (!fault_guard(NULL, here, &other, move, &m) || !m.done)
 			return false;
 		there += here->length;
 	}
@@ -712,7 +714,7 @@ static bool atomic(void *ctx, struct urxe_direct_atomic *job)
 	};
 	const struct urxe_extent bytes = {at, sizeof(*at)};
 
-	if (!is_alive(job->state) || !fault_guard(ctx, &bytes, access_word, &a))
+	if (!is_alive(job->state) || !fault_guard(ctx, &bytes, NULL, access_word, &a))
 		return false;
 	job->original = a.op.original;
 	return a.done;
@@ -752,6 +754,22 @@ bool peer_lends_to(const struct peer *peer, uint32_t process)
 	       __atomic_load_n(&peer->card->reached[process], __ATOMIC_ACQUIRE) == self.token;
 }
 
+bool peer_trusts(const struct peer *peer)
+{
+	return peer && self.card && self.direct && peer->card->trusts;
+}
+
+uint32_t peer_recalls(void)
+{
+	return self.card->table.recalls;
+}
+
+void peer_recall(void)
+{
+	if (self.card)
+		urxe_direct_recall(&self.card->table);
+}
+
 /* Ever more seldom, as it may never reach ours, and a frame is all that it costs. */
 bool peer_wishes_to_lend(struct peer *peer)
 {
@@ -776,4 +794,9 @@ const uint8_t *peer_lent(const struct peer *peer, uint64_t at, uint32_t length)
 	if (!peer || !peer->arena || at > ARENA_SIZE || length > ARENA_SIZE - at)
 		return NULL;
 	return peer->arena + at;
+}
+
+const uint32_t *peer_recalls_of(const struct peer *peer)
+{
+	return self.card && self.direct ? &peer->card->table.recalls : NULL;
 }

@@ -65,6 +65,12 @@ void peer_close(struct peer *peer);
 
 /* Whether that process has our arena mapped. `process` is our number. */
 bool peer_lends_to(const struct peer *peer, uint32_t process);
+/* And takes the payloads without an ICRC over them, as long as nothing is recalled. */
+bool peer_trusts(const struct peer *peer);
+/* How often anything was, by us; does so; and by that one, or NULL where we trust nobody. */
+uint32_t peer_recalls(void);
+void peer_recall(void);
+const uint32_t *peer_recalls_of(const struct peer *peer);
 /* It has not, and has a use for it: whether to tell it now. */
 bool peer_wishes_to_lend(struct peer *peer);
 /* It has told us so: maps its arena, where it lets us. */

@@ -5,6 +5,7 @@
  * no memory changes that nobody may write, each request completes at most once
  * and in order, nothing waits for ever, no deadline spins, and the counters add up.
  */
+#include <endian.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,15 +206,24 @@ static void drain(struct fuzz *f)
 
 /* --- Packets. */
 
-/* Its payload in memory of its own, or a part of it that is none. */
+static void put_icrc_of_headers(const struct urxe_packet *p, uint8_t *at)
+{
+	uint32_t icrc = htole32(craft_icrc(p->net, p->l3, p->payload));
+
+	memcpy(at, &icrc, URXE_ICRC_LEN);
+}
+
+/* Its payload in memory of its own, or a part of it that is none; trusted, or even recalled. */
 static void input_lent(struct fuzz *f, unsigned side, const uint8_t *data, uint32_t len)
 {
+	static const uint32_t recalls;
 	uint32_t from = len / 3, n = len / 2;
 	struct urxe_packet p;
 	struct urxe_frame frame;
 	uint8_t *here, *there;
+	bool parsed = urxe_packet_parse(&p, data, len) == URXE_DROP_NONE;
 
-	if (urxe_packet_parse(&p, data, len) == URXE_DROP_NONE) {
+	if (parsed) {
 		from = (uint32_t)(p.payload - data);
 		n = p.payload_len;
 	}
@@ -224,6 +234,12 @@ static void input_lent(struct fuzz *f, unsigned side, const uint8_t *data, uint3
 	memcpy(here + from, data + from + n, len - n - from);
 	memcpy(there, data + from, n);
 	frame = (struct urxe_frame){.data = here, .len = len, .lent = n, .payload = there};
+	if (parsed && f->injected[side] % 8 == 0) {
+		frame.trusted = true;
+		frame.recalls = &recalls;
+		frame.recalled = f->injected[side] % 64 == 0;
+		put_icrc_of_headers(&p, here + (p.icrc - data) - n);
+	}
 	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
 	free(here);
 	free(there);

@@ -81,7 +81,8 @@ static struct vnic_loan loan_of(uint8_t number)
 {
 	if (number % 3 || number % LEN >= LEN - sizeof(struct vnic_loan))
 		return (struct vnic_loan){0};
-	return (struct vnic_loan){number * UINT64_C(0x0101010101010101), number, number + 1u};
+	return (struct vnic_loan){number * UINT64_C(0x0101010101010101), ~number, number,
+				  (uint16_t)(number + 1)};
 }
 
 /* Frames are full of their number, and their length tells it too. */

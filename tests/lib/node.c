@@ -44,12 +44,12 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 	node->async_obj[event] = obj_ctx;
 }
 
-static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *),
-		     void *arg)
+static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes,
+		     const struct urxe_extent *other, void (*touch)(void *), void *arg)
 {
 	struct node *node = dev_ctx;
 
-	require(bytes->length > 0);
+	require(bytes->length > 0 && (!other || other->length > 0));
 	if (node->memory_gone)
 		return false;
 	touch(arg);

@@ -574,8 +574,8 @@ static void test_fault(void **state)
 
 	(void)state;
 	assert_int_equal(fault_install(), 0);
-	assert_false(fault_guard_both(&bytes, &other, copy_there, none));
-	assert_false(fault_guard_both(&other, &bytes, copy_there, none));
+	assert_false(fault_guard(NULL, &bytes, &other, copy_there, none));
+	assert_false(fault_guard(NULL, &other, &bytes, copy_there, none));
 	munmap(none, SIZE);
 }
 

@@ -12,16 +12,19 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <isa-l/crc.h>
 #include <rxe/rxe.h>
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
 #include "adopt.h"
 #include "arena.h"
+#include "crc.h"
 #include "fd.h"
 #include "peer.h"
 #include "port.h"
@@ -55,17 +58,19 @@ static void add(const struct vnic_inbox *inbox, uint32_t qpn)
 	assert_int_equal(egress_add(&port.egress, qpn, fds), 0);
 }
 
-static int open_world(void **state)
+static void open_for(const char *transport)
 {
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = OWN};
 	struct urxe_extent region;
 
-	(void)state;
 	fd_owner_is_me();
+	assert_int_equal(crc_load(), 0);
+	assert_int_equal(setenv("URXE_TRANSPORT", transport, 1), 0);
 	assert_int_equal(vnic_loop_open(MTU, &w.loop), 0);
 	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_DIRECT) = 1;
 	assert_int_equal(vnic_inbox_create(MTU, &w.inbox), 0);
-	assert_non_null(peer_init(vnic_inbox_published(w.inbox), vnic_inbox_shared(w.inbox)));
+	assert_int_equal(!peer_init(vnic_inbox_published(w.inbox), vnic_inbox_shared(w.inbox)),
+			 !strcmp(transport, "packet"));
 	memcpy(who.mac, mac, sizeof(mac));
 	assert_int_equal(egress_init(&port.egress, w.loop->driver, &who), 0);
 	add(w.inbox, OWN);
@@ -75,6 +80,19 @@ static int open_world(void **state)
 		w.memory[i] = (uint8_t)(i * 7 + i / 256);
 	region = (struct urxe_extent){w.memory, SIZE};
 	assert_true(adopt(&region, &w.shared));
+}
+
+static int open_world(void **state)
+{
+	(void)state;
+	open_for("auto");
+	return 0;
+}
+
+static int open_for_packets(void **state)
+{
+	(void)state;
+	open_for("packet");
 	return 0;
 }
 
@@ -141,16 +159,43 @@ static bool is_part(const uint8_t *at, uint8_t byte, uint32_t length)
 	return true;
 }
 
-static void expect_whole(const uint8_t *data, uint32_t len, uint32_t at)
+/* But for its ICRC. */
+static void expect_payload(const uint8_t *data, uint32_t len, uint32_t at)
 {
 	assert_int_equal(len, HEADERS + PAYLOAD + TAIL);
 	assert_true(is_part(data + sizeof(mac), 1, HEADERS - sizeof(mac)));
 	assert_memory_equal(data + HEADERS, w.memory + at, PAYLOAD);
-	assert_true(is_part(data + HEADERS + PAYLOAD, 2, TAIL));
+	assert_true(is_part(data + HEADERS + PAYLOAD, 2, TAIL - URXE_ICRC_LEN));
 }
 
-/* False: what comes next is for us alone. */
-static bool receive(bool lent, uint32_t at)
+static void expect_whole(const uint8_t *data, uint32_t len, uint32_t at)
+{
+	expect_payload(data, len, at);
+	assert_true(is_part(data + len - URXE_ICRC_LEN, 2, URXE_ICRC_LEN));
+}
+
+/* One that was to be lent: what stood there was for the headers alone. */
+static void expect_made_whole(const uint8_t *data, uint32_t len, uint32_t at)
+{
+	uint32_t icrc;
+
+	expect_payload(data, len, at);
+	memset(&icrc, 2, sizeof(icrc));
+	icrc = crc32_gzip_refl(icrc, data + HEADERS, PAYLOAD + TAIL - URXE_ICRC_LEN);
+	assert_memory_equal(data + len - URXE_ICRC_LEN, &icrc, URXE_ICRC_LEN);
+}
+
+static void expect_lent(const struct urxe_frame *frame, uint32_t at)
+{
+	assert_int_equal(frame->lent, PAYLOAD);
+	assert_int_equal(frame->len, HEADERS + PAYLOAD + TAIL);
+	assert_ptr_not_equal(frame->payload, w.memory + at);
+	assert_memory_equal(frame->payload, w.memory + at, PAYLOAD);
+	assert_true(is_part(frame->data + HEADERS, 2, TAIL));
+}
+
+/* False: what comes next is for us alone. `expect` NULL: it is lent. */
+static bool receive_by(void (*expect)(const uint8_t *data, uint32_t len, uint32_t at), uint32_t at)
 {
 	struct vnic_frame buffer;
 	struct urxe_frame frame;
@@ -158,18 +203,19 @@ static bool receive(bool lent, uint32_t at)
 
 	assert_int_equal(vnic_inbox_rx(w.inbox, &buffer, 1), 1);
 	is = egress_take_in(&port.egress, &buffer, &frame);
-	if (is && lent) {
-		assert_int_equal(frame.lent, PAYLOAD);
-		assert_int_equal(frame.len, HEADERS + PAYLOAD + TAIL);
-		assert_ptr_not_equal(frame.payload, w.memory + at);
-		assert_memory_equal(frame.payload, w.memory + at, PAYLOAD);
-		assert_true(is_part(frame.data + HEADERS, 2, TAIL));
+	if (is && !expect) {
+		expect_lent(&frame, at);
 	} else if (is) {
 		assert_int_equal(frame.lent, 0);
-		expect_whole(frame.data, frame.len, at);
+		expect(frame.data, frame.len, at);
 	}
 	vnic_inbox_rx_release(w.inbox, 1);
 	return is;
+}
+
+static bool receive(bool lent, uint32_t at)
+{
+	return receive_by(lent ? NULL : expect_whole, at);
 }
 
 /* A stream to ourselves, of which we have our memory mapped: the next frames may lend. */
@@ -225,14 +271,67 @@ static void test_unheard(void **state)
 	assert_in_range(wishes, 2, 8);
 }
 
+/* --- Trust. */
+
+/* The next frame of the inbox, as the engine gets it. */
+static struct urxe_frame take_next(void)
+{
+	struct vnic_frame buffer;
+	struct urxe_frame frame;
+
+	assert_int_equal(vnic_inbox_rx(w.inbox, &buffer, 1), 1);
+	assert_true(egress_take_in(&port.egress, &buffer, &frame));
+	vnic_inbox_rx_release(w.inbox, 1);
+	return frame;
+}
+
+static void test_trusted(void **state)
+{
+	const struct urxe_extent region = {w.memory, SIZE};
+	struct urxe_frame frame;
+
+	(void)state;
+	begin_stream();
+	assert_true(w.frames[0].trusted);
+	send_two(OWN, OWN);
+	frame = take_next();
+	assert_true(frame.trusted);
+	assert_int_equal(*frame.recalls, frame.recalled);
+	/* Before its memory goes. */
+	adopt_release(&region);
+	assert_int_not_equal(*frame.recalls, frame.recalled);
+	frame = take_next();
+	assert_int_not_equal(*frame.recalls, frame.recalled);
+}
+
+/* Who has packets alone has an ICRC over each, and trusts nobody who says that he is trusted. */
+static void test_packets_alone(void **state)
+{
+	const struct vnic_loan loan = {4096, 1, 4096, NUMBER};
+	static uint8_t data[HEADERS + TAIL];
+	const struct vnic_frame buffer = {
+		.data = data, .len = sizeof(data), .room = MTU + 18, .loan = loan};
+	struct urxe_frame frame;
+
+	(void)state;
+	begin_stream();
+	assert_false(w.frames[0].trusted);
+	send_two(OWN, OWN);
+	assert_false(take_next().trusted);
+	assert_false(take_next().trusted);
+	assert_false(egress_take_in(&port.egress, &buffer, &frame));
+	assert_int_equal(count(VNIC_DIRECT_UNREACHED), 1);
+}
+
 /* --- Frames that go another way. */
 
-static void expect_by_switch(uint32_t at)
+static void expect_by_switch(uint32_t at,
+			     void (*expect)(const uint8_t *data, uint32_t len, uint32_t at))
 {
 	struct vnic_tx_frame frame;
 
 	assert_int_equal(vnic_device_tx(w.loop->device, 0, &frame, 1), 1);
-	expect_whole(frame.data, frame.len, at);
+	expect(frame.data, frame.len, at);
 	vnic_device_tx_done(w.loop->device, 0, 1);
 }
 
@@ -242,7 +341,7 @@ static void test_elsewhere(void **state)
 	begin_stream();
 	send_two(OWN, FAR);
 	assert_true(receive(true, 100));
-	expect_by_switch(5000);
+	expect_by_switch(5000, expect_made_whole);
 }
 
 /* Another thread may have taken the program's mapping away past all that sees it. */
@@ -256,7 +355,7 @@ static void test_unmapped(void **state)
 	assert_true(egress_send(&port.egress, 1, w.frames, 2));
 	assert_int_equal(mprotect(w.memory, SIZE, PROT_READ | PROT_WRITE), 0);
 	assert_true(receive(true, 100));
-	expect_by_switch(5000);
+	expect_by_switch(5000, expect_made_whole);
 }
 
 /* What was made when the inbox is given back has its payload in it. */
@@ -267,11 +366,11 @@ static void test_vacated(void **state)
 	make(&w.frames[0], OWN, 100);
 	egress_vacate(&port.egress);
 	assert_false(w.frames[1].may_lend);
-	expect_whole(w.frames[0].data, w.frames[0].len, 100);
+	expect_made_whole(w.frames[0].data, w.frames[0].len, 100);
 	assert_int_equal(w.frames[0].lent, 0);
 	make(&w.frames[1], OWN, 5000);
 	assert_true(egress_send(&port.egress, 1, w.frames, 2));
-	assert_true(receive(false, 100));
+	assert_true(receive_by(expect_made_whole, 100));
 	assert_true(receive(false, 5000));
 	assert_int_equal(count(VNIC_DIRECT_LENT), 0);
 }
@@ -286,8 +385,8 @@ static void test_captured(void **state)
 	reserve();
 	assert_false(w.frames[0].may_lend);
 	send_two(OWN, OWN);
-	expect_by_switch(100);
-	expect_by_switch(5000);
+	expect_by_switch(100, expect_whole);
+	expect_by_switch(5000, expect_whole);
 }
 
 /* --- Whatever a loan says. */
@@ -312,28 +411,25 @@ static void test_forged(void **state)
 {
 	const uint64_t end = ARENA_SIZE;
 	const struct vnic_loan wrong[] = {
-		{end, 1, NUMBER},
-		{end - 1, 2, NUMBER},
-		{end - 4096, 4097, NUMBER},
-		{UINT64_MAX, 1, NUMBER},
-		{UINT64_MAX - 4095, 4096, NUMBER},
-		{0, MTU + 19, NUMBER},
-		{0, UINT32_MAX, NUMBER},
-		{0, 4096, NUMBER + 1},
-		{0, 4096, VNIC_PROCESSES},
-		{0, 4096, UINT32_MAX},
+		{end - 4096, 1, 4097, NUMBER}, {end, 0, 1, NUMBER},
+		{end - 1, 0, 2, NUMBER},       {end - 4096, 0, 4097, NUMBER},
+		{UINT64_MAX, 0, 1, NUMBER},    {UINT64_MAX - 4095, 0, 4096, NUMBER},
+		{0, 0, MTU + 19, NUMBER},      {0, 0, UINT16_MAX, NUMBER},
+		{0, 0, 4096, NUMBER + 1},      {0, 0, 4096, VNIC_PROCESSES},
+		{0, 0, 4096, UINT16_MAX},
 	};
 	const uint32_t n = sizeof(wrong) / sizeof(*wrong);
 
 	(void)state;
-	assert_false(take_in((struct vnic_loan){4096, 4096, NUMBER})); /* nothing is mapped yet */
+	assert_false(
+		take_in((struct vnic_loan){4096, 0, 4096, NUMBER})); /* nothing is mapped yet */
 	begin_stream();
 	send_two(OWN, OWN);
 	for (uint32_t i = 0; i < n; i++)
 		assert_false(take_in(wrong[i]));
 	assert_int_equal(count(VNIC_DIRECT_UNREACHED), n + 1);
-	assert_true(take_in((struct vnic_loan){end - 4096, 4096, NUMBER}));
-	assert_true(take_in((struct vnic_loan){0, MTU + 18, NUMBER}));
+	assert_true(take_in((struct vnic_loan){end - 4096, 0, 4096, NUMBER}));
+	assert_true(take_in((struct vnic_loan){0, 0, MTU + 18, NUMBER}));
 }
 
 /* What is said to be lent may lie in memory that is no longer mapped. */
@@ -387,6 +483,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_stream, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_unheard, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_trusted, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_packets_alone, open_for_packets, close_world),
 		cmocka_unit_test_setup_teardown(test_elsewhere, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_unmapped, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_vacated, open_world, close_world),

@@ -22,6 +22,7 @@
 	X(XRC, "xrc", "opcode of an extended reliable connection, which is not supported")       \
 	X(BAD_LENGTH, "bad_length", "headers, payload, pad and ICRC do not fit the length")      \
 	X(BAD_ICRC, "bad_icrc", "invariant CRC is wrong")                                        \
+	X(RECALLED, "recalled", "payload in shared memory that its sender had taken back")       \
 	X(BAD_DGID, "bad_dgid", "destination address is not one of this device")                 \
 	X(BAD_VLAN, "bad_vlan", "VLAN is not that of the destination address")                   \
 	X(BAD_QPN, "bad_qpn", "no such queue pair")                                              \

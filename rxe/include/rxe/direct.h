@@ -76,9 +76,19 @@ union urxe_direct_state {
 
 struct urxe_direct_table {
 	_Alignas(64) union urxe_direct_state state;
+	uint32_t recalls;
 	_Alignas(64) struct urxe_direct_grant grants[URXE_DIRECT_GRANTS];
 	struct urxe_direct_qp qps[URXE_DIRECT_QPS];
 };
+
+/*
+ * What was lent (struct urxe_frame) is going to be something else: who reads it from now on finds
+ * another count. Only the table's device, or whoever owns it, does that.
+ */
+static inline void urxe_direct_recall(struct urxe_direct_table *table)
+{
+	__atomic_fetch_add(&table->recalls, 1, __ATOMIC_SEQ_CST);
+}
 
 /* Requests of one copy, and extents of all of them. */
 #define URXE_DIRECT_PARTS   16

@@ -65,11 +65,12 @@ struct urxe_ops {
 	 * device has no memory that lasts; regions are not registered for
 	 * URXE_ACCESS_FLUSH_PERSISTENT. */
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
-	/* Calls touch(arg), which reads or writes those bytes of a region. False where they are not
-	 * there any more: the touch was then left somewhere in between, and nothing is to be
-	 * undone. NULL: memory stays as long as it is registered. */
-	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
-		      void *arg);
+	/* Calls touch(arg), which reads or writes those bytes, of a region or as they came in, and
+	 * the others unless they are NULL. False where some are not there any more: the touch was
+	 * then left somewhere in between, and nothing is to be undone. NULL: memory stays as long
+	 * as it is registered. */
+	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes,
+		      const struct urxe_extent *other, void (*touch)(void *arg), void *arg);
 };
 
 struct urxe_dev_attr {
@@ -146,7 +147,8 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
 /*
  * One Ethernet frame, from the destination MAC to the ICRC; no FCS. Its payload may lie elsewhere:
- * then what is behind it, pad and ICRC, follows the headers at data.
+ * then what is behind it, pad and ICRC, follows the headers at data. Where it is `trusted`, that
+ * ICRC is of the headers alone.
  */
 struct urxe_frame {
 	uint8_t *data;
@@ -157,12 +159,18 @@ struct urxe_frame {
 	const uint8_t *payload;
 	uint64_t window; /* where these lie in this device's window (struct urxe_shared), */
 	bool may_lend;   /* and whether they may, for urxe_output */
+	bool trusted;
+	/* For urxe_input: the sender's recalls (rxe/direct.h), and how many they were when it sent
+	 * the frame. */
+	const uint32_t *recalls;
+	uint32_t recalled;
 };
 
 /*
  * Takes n received frames; nothing is kept of them after the return. A payload that lies elsewhere
  * may change at any time, or go (urxe_ops.guard): it is read once, and its packet dropped if the
- * ICRC is not that of what was read.
+ * ICRC is not that of what was read, or, of a trusted one, if the sender has recalled anything by
+ * then.
  */
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 
@@ -174,9 +182,15 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
  * With may_lend, and an urxe_ops.copy_crc, the payload of a reliable connection's SEND or WRITE is
  * left where the program has it, if that is in the window in one piece: there it stays as it is
  * until it is acknowledged. So it is given only when it is sent for the first time, and what may be
- * acknowledged already when the frame is read has most likely a wrong ICRC by then.
+ * acknowledged already when the frame is read has most likely a wrong ICRC by then. With `trusted`
+ * as well, what is lent is recalled (rxe/direct.h) before its request ends in any other way.
  */
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
+/*
+ * The frame in one piece at `to`, as it goes to whom its payload is not lent: with that as it is
+ * read at `payload` now, and the ICRC over all.
+ */
+void urxe_frame_whole(const struct urxe_frame *frame, const uint8_t *payload, uint8_t *to);
 
 /* When urxe_output has to be called next: 0 = at once, URXE_NEVER = not before something else. */
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Packets whose payload stays where the program has it, with no ICRC over it: what their receiver
+ * does as long as the sender leaves it alone, and once that one has recalled what it has lent.
+ */
+#include "direct.h"
+
+#include <stdlib.h>
+
+#include "rand.h"
+
+#define PLACE  (3 * URXE_DIRECT_PAGE) /* of the region, in the window */
+#define FROM   4096u
+#define TO     524288u
+#define LENGTH (2 * 4096 + 1026)
+
+#define FRAMES 32
+#define ROOM   4300
+
+static uint8_t buffers[FRAMES][ROOM];
+
+struct world {
+	struct direct d;
+	struct node *a, *b;
+	struct urxe_frame frames[FRAMES];
+	uint32_t n;
+};
+
+static void open_world(struct world *w)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+
+	conn.path_mtu = URXE_MTU_4096;
+	direct_open(&w->d, &conn);
+	w->a = w->d.e.a;
+	w->b = w->d.e.b;
+	urxe_mr_share(w->d.mr[0], &(struct urxe_shared){w->a->mem, REGION, PLACE});
+	fill(w->a->mem, REGION, 1);
+	memset(w->b->mem + TO, 0, REGION);
+}
+
+static void close_world(struct world *w)
+{
+	direct_close(&w->d);
+}
+
+static struct post request(const struct world *w, uint32_t opcode, uint32_t length)
+{
+	struct post post = a_post(&w->d, opcode, 5);
+
+	post.offset = FROM;
+	post.length = length;
+	post.remote = TO;
+	post.rkey = 0;
+	return post;
+}
+
+/* As the owner of both devices gives them on. */
+static void output(struct world *w)
+{
+	for (int i = 0; i < FRAMES; i++)
+		w->frames[i] = (struct urxe_frame){
+			.data = buffers[i], .room = ROOM, .may_lend = true, .trusted = true};
+	w->n = urxe_output(w->a->dev, w->d.e.pair->now, w->frames, FRAMES);
+	assert_true(w->n < FRAMES);
+	for (uint32_t i = 0; i < w->n; i++) {
+		w->frames[i].recalls = &w->a->table->recalls;
+		w->frames[i].recalled = w->a->table->recalls;
+	}
+}
+
+static void input(struct world *w, uint32_t first, uint32_t n)
+{
+	urxe_input(w->b->dev, w->d.e.pair->now, w->frames + first, n);
+}
+
+/* All of a request is on its way, and a receive waits for it. */
+static void send_lent(struct world *w, uint32_t opcode, uint32_t length)
+{
+	const struct post post = request(w, opcode, length);
+
+	post_recv(&w->d.e.end[1], 6, TO, REGION);
+	post_send(&w->d.e, 0, &post);
+	output(w);
+	assert_int_equal(w->n, (length + 4095) / 4096);
+	for (uint32_t i = 0; i < w->n; i++)
+		assert_true(w->frames[i].lent > 0);
+}
+
+static void expect_arrival(struct world *w, uint32_t length)
+{
+	pair_settle(w->d.e.pair);
+	expect_wc(&w->a->send_cq, 5, URXE_WC_SUCCESS);
+	assert_int_equal(expect_wc(&w->b->recv_cq, 6, URXE_WC_SUCCESS).byte_len, length);
+	assert_memory_equal(w->b->mem + TO, w->a->mem + FROM, length);
+}
+
+static uint32_t recalled(const struct world *w)
+{
+	return (uint32_t)drops(w->b, URXE_DROP_RECALLED);
+}
+
+static bool is_untouched(const struct world *w)
+{
+	for (uint32_t i = 0; i < LENGTH; i++)
+		if (w->b->mem[TO + i])
+			return false;
+	return true;
+}
+
+/* Each of the two that take a receive. */
+static void for_both(void (*test)(struct world *w, uint32_t opcode))
+{
+	static const uint32_t opcodes[] = {URXE_WR_SEND, URXE_WR_RDMA_WRITE_IMM};
+	struct world w;
+
+	for (int i = 0; i < 2; i++) {
+		open_world(&w);
+		test(&w, opcodes[i]);
+		close_world(&w);
+	}
+}
+
+static void arrive(uint32_t opcode, uint32_t length)
+{
+	struct world w;
+
+	open_world(&w);
+	send_lent(&w, opcode, length);
+	input(&w, 0, w.n);
+	expect_arrival(&w, length);
+	assert_int_equal(w.b->mem[TO + length], 0);
+	assert_int_equal(events(w.a, URXE_EVENT_RETRANSMIT), 0);
+	close_world(&w);
+}
+
+static void test_arrives(void **state)
+{
+	static const uint32_t lengths[] = {1024, 1025, 4096, LENGTH};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		arrive(URXE_WR_SEND, lengths[i]);
+		arrive(URXE_WR_RDMA_WRITE_IMM, lengths[i]);
+	}
+}
+
+/* To whom it is not lent it goes in one piece, with an ICRC over all of it. */
+static void test_whole(void **state)
+{
+	uint8_t whole[ROOM];
+	struct urxe_packet p;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_lent(&w, URXE_WR_SEND, LENGTH);
+	for (uint32_t i = 0; i < w.n; i++) {
+		urxe_frame_whole(&w.frames[i], w.frames[i].payload, whole);
+		assert_int_equal(urxe_packet_parse(&p, whole, w.frames[i].len), URXE_DROP_NONE);
+		assert_true(urxe_packet_icrc_ok(&p));
+		assert_memory_equal(p.payload, w.frames[i].payload, p.payload_len);
+		memcpy(buffers[i], whole, w.frames[i].len);
+		w.frames[i].lent = 0;
+	}
+	input(&w, 0, w.n);
+	expect_arrival(&w, LENGTH);
+	close_world(&w);
+}
+
+/* --- What has been recalled is as good as lost. */
+
+static void recall(struct world *w, uint32_t opcode)
+{
+	send_lent(w, opcode, LENGTH);
+	urxe_direct_recall(w->a->table);
+	memset(w->a->mem + FROM, 0xee, LENGTH);
+	input(w, 0, w->n);
+	assert_int_equal(recalled(w), 3);
+	expect_none(&w->b->recv_cq);
+	/* Receive buffers alone may have anything in them. */
+	assert_true(opcode == URXE_WR_SEND || is_untouched(w));
+	fill(w->a->mem, REGION, 1);
+	expect_arrival(w, LENGTH);
+	assert_true(events(w->a, URXE_EVENT_RETRANSMIT) > 0);
+}
+
+static void test_recalled(void **state)
+{
+	(void)state;
+	for_both(recall);
+}
+
+static void recall_midway(struct world *w, uint32_t opcode)
+{
+	send_lent(w, opcode, LENGTH);
+	input(w, 0, 1);
+	urxe_direct_recall(w->a->table);
+	input(w, 1, 2);
+	assert_int_equal(recalled(w), 2);
+	expect_arrival(w, LENGTH);
+}
+
+static void test_recalled_midway(void **state)
+{
+	(void)state;
+	for_both(recall_midway);
+}
+
+/* What comes before its turn is read at once, and kept. */
+static void disorder(struct world *w, uint32_t opcode)
+{
+	send_lent(w, opcode, LENGTH);
+	input(w, 1, 2);
+	urxe_direct_recall(w->a->table);
+	w->frames[0].recalled++;
+	input(w, 0, 1);
+	assert_int_equal(recalled(w), 0);
+	expect_arrival(w, LENGTH);
+}
+
+static void test_out_of_order(void **state)
+{
+	(void)state;
+	for_both(disorder);
+}
+
+static void lose(struct world *w, uint32_t opcode)
+{
+	send_lent(w, opcode, 4096);
+	w->b->memory_gone = true;
+	input(w, 0, 1);
+	assert_int_equal(recalled(w), 1);
+	expect_none(&w->b->recv_cq);
+	w->b->memory_gone = false;
+	expect_arrival(w, 4096);
+}
+
+static void test_gone(void **state)
+{
+	(void)state;
+	for_both(lose);
+}
+
+/* The receive buffer has gone, too, when it comes again: that is an error as any. */
+static void test_no_buffer(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_lent(&w, URXE_WR_SEND, 4096);
+	w.b->memory_gone = true;
+	input(&w, 0, 1);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_LOC_PROT_ERR);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_REM_OP_ERR);
+	close_world(&w);
+}
+
+/* --- When all is recalled: before the program has its memory again. */
+
+static void to_state(struct world *w, uint8_t state)
+{
+	struct urxe_qp_attr attr = {.state = state};
+
+	assert_int_equal(urxe_qp_modify(w->d.e.end[0].qp, w->d.e.pair->now, &attr, URXE_QP_STATE),
+			 0);
+}
+
+static void end_in_error(struct world *w)
+{
+	to_state(w, URXE_QPS_ERR);
+	expect_wc(&w->a->send_cq, 5, URXE_WC_WR_FLUSH_ERR);
+}
+
+static void end_in_reset(struct world *w)
+{
+	to_state(w, URXE_QPS_RESET);
+}
+
+static void end_destroyed(struct world *w)
+{
+	urxe_qp_destroy(w->d.e.end[0].qp);
+}
+
+/* Whoever sends for nothing gives it up. */
+static void end_unheard(struct world *w)
+{
+	struct urxe_frame lost[FRAMES];
+	struct urxe_wc wc;
+
+	while (!node_poll(&w->a->send_cq, &wc)) {
+		uint64_t due = urxe_next_deadline(w->a->dev);
+
+		assert_true(due != URXE_NEVER);
+		if (due > w->d.e.pair->now)
+			w->d.e.pair->now = due;
+		for (int i = 0; i < FRAMES; i++)
+			lost[i] = (struct urxe_frame){.data = malloc(ROOM), .room = ROOM};
+		urxe_output(w->a->dev, w->d.e.pair->now, lost, FRAMES);
+		for (int i = 0; i < FRAMES; i++)
+			free(lost[i].data);
+	}
+	assert_int_equal(wc.status, URXE_WC_RETRY_EXC_ERR);
+}
+
+static void test_ends(void **state)
+{
+	void (*const ends[])(struct world *) = {end_in_error, end_in_reset, end_destroyed,
+						end_unheard};
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		open_world(&w);
+		send_lent(&w, URXE_WR_SEND, 4096);
+		assert_int_equal(w.a->table->recalls, 0);
+		ends[i](&w);
+		assert_int_equal(w.a->table->recalls, 1);
+		memset(w.a->mem + FROM, 0xee, 4096);
+		input(&w, 0, 1);
+		expect_none(&w.b->recv_cq);
+		assert_int_equal(recalled(&w), 1);
+		close_world(&w);
+	}
+}
+
+/* Who has lent nothing takes nothing back from the others. */
+static void test_ends_without(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w);
+	post = request(&w, URXE_WR_SEND, 1023);
+	post_recv(&w.d.e.end[1], 6, TO, REGION);
+	post_send(&w.d.e, 0, &post);
+	output(&w);
+	end_in_error(&w);
+	assert_int_equal(w.a->table->recalls, 0);
+	close_world(&w);
+}
+
+/* --- Who says something else than the packet does. */
+
+static void expect_refused(struct world *w, const struct urxe_frame *frame)
+{
+	uint64_t before = events(w->b, URXE_EVENT_RX_PACKETS);
+	uint32_t here = frame->len - frame->lent;
+	struct urxe_frame copy = *frame;
+	uint8_t *data = malloc(here ? here : 1);
+
+	/* Where nothing but what is said to be there may be read. */
+	memcpy(data, frame->data, here);
+	copy.data = data;
+	urxe_input(w->b->dev, w->d.e.pair->now, &copy, 1);
+	assert_int_equal(events(w->b, URXE_EVENT_RX_PACKETS), before);
+	free(data);
+}
+
+static void test_hostile(void **state)
+{
+	static const uint32_t wrong[] = {1, 4, 1023, 4092, 4095, 4097, 4100, 65535};
+	struct rand rand = {3};
+	struct world w;
+	uint32_t here;
+
+	(void)state;
+	open_world(&w);
+	send_lent(&w, URXE_WR_SEND, 4096);
+	here = w.frames[0].len - w.frames[0].lent;
+	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct urxe_frame frame = w.frames[0];
+
+		frame.lent = wrong[i];
+		frame.len = here + wrong[i];
+		expect_refused(&w, &frame);
+	}
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t at = 12 + rand_below(&rand, here - 12);
+		uint8_t before = w.frames[0].data[at];
+
+		/* Not what routers may change. */
+		if (at == 15 || at == 22 || at == 24 || at == 25 || at == 40 || at == 41 ||
+		    at == 46)
+			continue;
+		w.frames[0].data[at] ^= (uint8_t)(1 + rand_below(&rand, 255));
+		expect_refused(&w, &w.frames[0]);
+		w.frames[0].data[at] = before;
+	}
+	input(&w, 0, 1);
+	expect_arrival(&w, 4096);
+	close_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_arrives),      cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_recalled),     cmocka_unit_test(test_recalled_midway),
+		cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_no_buffer),    cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_ends_without), cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
