@@ -19,10 +19,36 @@ bool urxe_ahead_pays(const struct urxe_dev *dev)
 	return dev->qps.used > FEW_QPS;
 }
 
-void ahead_fetch_qp(const struct urxe_qp *qp)
+/* The lines of struct urxe_qp that any packet needs. */
+static void fetch_common(const struct urxe_qp *qp)
 {
-	urxe_fetch(qp, offsetof(struct urxe_qp, counters));
-	urxe_fetch(&qp->counters.event[URXE_EVENT_TX_PACKETS], URXE_CACHE_LINE);
+	urxe_fetch(qp, offsetof(struct urxe_qp, req.recv_seq));
+	urxe_fetch(&qp->resp, 1);
+	urxe_fetch(&qp->timer, 1);
+}
+
+static void fetch_requester(const struct urxe_qp *qp)
+{
+	urxe_fetch(&qp->req.recv_seq,
+		   offsetof(struct requester, answered) - offsetof(struct requester, recv_seq));
+}
+
+void ahead_fetch_requester(const struct urxe_qp *qp)
+{
+	fetch_common(qp);
+	fetch_requester(qp);
+	urxe_fetch(&qp->header, 1);
+}
+
+/* A request is executed, and acknowledged soon; a response completes requests. */
+static void fetch_receiver(const struct urxe_qp *qp, bool is_response)
+{
+	fetch_common(qp);
+	urxe_fetch(&qp->predict, 1);
+	if (is_response)
+		fetch_requester(qp);
+	else
+		urxe_fetch(&qp->header, 1);
 }
 
 static void fetch_owner(const struct urxe_qp *qp, enum urxe_fetch_part part)
@@ -62,7 +88,7 @@ static void find_qp(struct ahead *ahead, uint32_t i)
 
 	*qp_of(ahead, i) = qp;
 	if (qp && !goes_on(ahead, i))
-		ahead_fetch_qp(qp);
+		fetch_receiver(qp, predict_is_response(&ahead->frames[i]));
 }
 
 /* Those of frames in between are the ones before. */

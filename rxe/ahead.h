@@ -28,8 +28,8 @@ struct ahead {
 	struct urxe_qp *qps[AHEAD_FRAMES];
 };
 
-/* What a packet of the QP needs of it, sent or received. */
-void ahead_fetch_qp(const struct urxe_qp *qp);
+/* What the QP's next request needs of it to be posted and sent. */
+void ahead_fetch_requester(const struct urxe_qp *qp);
 /* For each i from 0 on, before frame i - AHEAD_FRAMES is handled. */
 void ahead_fetch(struct ahead *ahead, uint32_t i);
 

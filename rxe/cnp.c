@@ -87,7 +87,7 @@ void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p)
 		return;
 	cnp->next = dev->now + dev->attr.cnp_interval_ns;
 	cnp->path.traffic_class = CNP_TRAFFIC_CLASS;
-	cnp->due = true;
+	qp->cnp_due = true;
 	qp_schedule(qp);
 }
 
@@ -110,9 +110,7 @@ bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	struct header_template header;
 	struct build b;
 
-	if (!qp->cnp.due)
-		return false;
-	qp->cnp.due = false;
+	qp->cnp_due = false;
 	if (!build_template(&header, qp->dev, &qp->cnp.path, 0))
 		return false;
 	build_start(&b, frame, &header, &bth);

@@ -15,9 +15,8 @@
 /* Between two CNPs of a QP, where the owner names nothing: what NICs keep to, ns. */
 #define CNP_DEFAULT_INTERVAL_NS 50000
 
-/* The CNP that a QP owes. */
+/* The CNP that a QP owes while cnp_due. */
 struct cnp {
-	bool due;
 	uint32_t dest_qpn;
 	uint64_t next; /* none before this */
 	struct urxe_path path;
@@ -31,7 +30,7 @@ struct cnp_budget {
 
 /* The QP took a packet; if it was marked (RFC 3168: CE), its sender is to hear of it. */
 void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p);
-/* Writes the CNP that is due; false where none is. */
+/* Writes the CNP that is due; false where it cannot be. */
 bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame);
 
 #endif

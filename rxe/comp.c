@@ -21,13 +21,14 @@
  */
 static void check_error(struct urxe_qp *qp)
 {
-	int32_t behind = (int32_t)(qp->sq.tail - qp->req.error_wqe);
+	int32_t behind;
 
-	if (!qp->req.error || behind < 0)
+	if (!qp->req.error)
 		return;
-	if (behind)
+	behind = (int32_t)(qp->sq.tail - qp->req.error_wqe);
+	if (behind > 0)
 		qp->req.error = 0;
-	else
+	else if (!behind)
 		req_fail(qp, qp->req.error);
 }
 

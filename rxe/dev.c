@@ -198,7 +198,7 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
 /* News of congestion cannot wait; then responses, which free the peer's resources. */
 static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	if (cnp_output(qp, frame))
+	if (qp->cnp_due && cnp_output(qp, frame))
 		return true;
 	if (qp->type == URXE_QPT_RC && reply_output(qp, frame))
 		return true;
@@ -209,14 +209,14 @@ static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 static bool has_more(const struct urxe_qp *qp)
 {
 	return qp->sq.cur != qp->sq.head || qp->req.resend.psn != qp->req.resend.end ||
-	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp.due;
+	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp_due;
 }
 
 /* One request goes before an acknowledgement: its peer waits for the one more than for the other.
  */
 static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	return qp->resp.ack_due && !qp->resp.nak && !qp->resp.res_pending && !qp->cnp.due &&
+	return qp->resp.ack_due && !qp->resp.nak && !qp->resp.res_pending && !qp->cnp_due &&
 	       req_output(qp, frame);
 }
 
@@ -240,7 +240,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 
 	dev_pass_time(dev, now);
 	while ((timer = timers_pop(&dev->timers, now)))
-		timer->fired(timer->qp);
+		qp_timer_fired(timer);
 	while (n < max && (qp = TAILQ_FIRST(&dev->ready))) {
 		qp_unschedule(qp);
 		turn = max - n < BURST ? max - n : BURST;

@@ -595,7 +595,7 @@ enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe
 	const struct requester *req = &qp->req;
 
 	/* What is paced is so for the wire. */
-	if (!is_candidate(wqe) || qp->pace.on || wqe->first_psn != req->psn)
+	if (!is_candidate(wqe) || qp->paced || wqe->first_psn != req->psn)
 		return DIRECT_PACKETS;
 	if (wqe->kind == WR_ATOMIC)
 		return atomic_turn(qp, wqe);

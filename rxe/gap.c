@@ -71,6 +71,7 @@ void gap_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
 {
 	struct urxe_dev *dev = qp->dev;
 
+	qp->resp.in_gap = true;
 	if (!dev->attr.go_back_n && reorder_keep(dev, &qp->resp.gap.kept, p, ahead))
 		qp_count(qp, URXE_EVENT_REORDERED);
 	else
@@ -89,6 +90,7 @@ void gap_filled(struct urxe_qp *qp)
 	if (gap->asked && !gap->repeats)
 		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
 	gap->asked = false;
+	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept);
 }
 
 struct reorder_packet *gap_next(struct urxe_qp *qp)

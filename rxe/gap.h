@@ -29,7 +29,7 @@ struct gap {
 void gap_init(struct gap *gap);
 /* A request came `ahead` PSNs before its turn. */
 void gap_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead);
-/* The expected request is here. */
+/* The expected request is here, of a QP that is in_gap. */
 void gap_filled(struct urxe_qp *qp);
 /* The kept request whose turn it is, to be given back with reorder_give_back; NULL: it lacks. */
 struct reorder_packet *gap_next(struct urxe_qp *qp);

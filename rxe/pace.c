@@ -16,7 +16,7 @@ void pace_init(struct urxe_qp *qp)
 {
 	struct pace *pace = &qp->pace;
 
-	pace->on = false;
+	qp->paced = false;
 	pace->limit_bps = 0;
 	pace->next = 0;
 	qp->dev->cong.ops->init(&pace->cong);
@@ -26,7 +26,7 @@ void pace_set_limit(struct urxe_qp *qp, uint32_t kbps)
 {
 	qp->pace.limit_bps = kbps * UINT64_C(1000);
 	if (kbps)
-		qp->pace.on = true;
+		qp->paced = true;
 	/* A long wait that an older limit asked for does not outlive it. */
 	qp->pace.next = qp->dev->now;
 	qp_schedule(qp);
@@ -39,7 +39,7 @@ void pace_notified(struct urxe_qp *qp)
 	if (!dev->cong.ops->notified(&dev->cong, &qp->pace.cong, dev->now))
 		return;
 	qp_count(qp, URXE_EVENT_RATE_CUT);
-	qp->pace.on = true;
+	qp->paced = true;
 }
 
 bool pace_ready(struct urxe_qp *qp)
@@ -47,7 +47,7 @@ bool pace_ready(struct urxe_qp *qp)
 	struct urxe_dev *dev = qp->dev;
 	struct pace *pace = &qp->pace;
 
-	if (!pace->on || dev->now >= pace->next)
+	if (!qp->paced || dev->now >= pace->next)
 		return true;
 	timer_set(&dev->timers, &pace->timer, pace->next);
 	return false;
@@ -68,11 +68,11 @@ void pace_sent(struct urxe_qp *qp, uint32_t len)
 	struct pace *pace = &qp->pace;
 	uint64_t now = qp->dev->now, bps;
 
-	if (!pace->on)
+	if (!qp->paced)
 		return;
 	bps = rate(qp, len);
 	if (!bps) {
-		pace->on = false;
+		qp->paced = false;
 		return;
 	}
 	if (now > pace->next + MADE_UP_NS)

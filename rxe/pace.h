@@ -14,10 +14,9 @@
 #include "timer.h"
 
 struct pace {
-	bool on; /* some rate may hold */
 	struct cong cong;
 	uint64_t limit_bps; /* the owner's, bits/s; 0 = none */
-	uint64_t next;      /* while on: no packet leaves before */
+	uint64_t next;      /* while it is paced: no packet leaves before */
 	struct timer timer; /* runs while one waits for that */
 };
 

@@ -16,8 +16,8 @@ struct urxe_packet;
 struct urxe_qp;
 
 struct predict {
-	uint32_t era;      /* dev->address_era when it was learnt; 0 = it was not */
 	uint64_t words[5]; /* of the headers, what differs from packet to packet left out */
+	uint32_t era;      /* dev->address_era when it was learnt; 0 = it was not */
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "qp.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "cq.h"
@@ -14,7 +15,18 @@
 #include "resp_recv.h"
 #include "retry.h"
 
-#define QP_TIMERS 4
+/* What is to be done when a timer has fallen due, and where in its QP it is. */
+static const struct {
+	size_t at;
+	void (*fired)(struct urxe_qp *qp);
+} qp_timers[] = {
+	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), retry_timer},
+	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), gap_timer},
+	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_again},
+	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
+};
+
+#define QP_TIMERS (sizeof(qp_timers) / sizeof(qp_timers[0]))
 
 static bool valid_type(uint8_t type)
 {
@@ -108,7 +120,7 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 static int enter(struct urxe_qp *qp)
 {
 	struct urxe_dev *dev = qp->dev;
-	int rc = timers_reserve(&dev->timers, QP_TIMERS * (dev->qps.used + 1));
+	int rc = timers_reserve(&dev->timers, (uint32_t)QP_TIMERS * (dev->qps.used + 1));
 
 	if (!rc)
 		rc = idmap_add(&dev->qps, qp->qpn, qp);
@@ -126,9 +138,10 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 
 	if (!valid_init(init))
 		return -EINVAL;
-	qp = calloc(1, sizeof(*qp));
+	qp = aligned_alloc(_Alignof(struct urxe_qp), sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
+	*qp = (struct urxe_qp){0};
 	qp->dev = dev;
 	qp->ctx = init->ctx;
 	qp->type = init->type;
@@ -139,12 +152,12 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->mtu = dev->path_mtu;
-	timer_init(&qp->timer, qp, retry_timer);
-	timer_init(&qp->gap_timer, qp, gap_timer);
-	timer_init(&qp->ack_timer, qp, resp_ack_again);
+	timer_init(&qp->timer, TIMER_RETRY);
+	timer_init(&qp->gap_timer, TIMER_GAP);
+	timer_init(&qp->ack_timer, TIMER_ACK);
 	gap_init(&qp->resp.gap);
 	LIST_INIT(&qp->windows);
-	timer_init(&qp->pace.timer, qp, qp_schedule);
+	timer_init(&qp->pace.timer, TIMER_PACE);
 	pace_init(qp);
 	rc = allocate_queues(qp, init);
 	if (!rc) {
@@ -230,7 +243,7 @@ void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load)
 
 bool urxe_qp_direct(const struct urxe_qp *qp)
 {
-	return direct_proven(qp) && !qp->pace.on;
+	return direct_proven(qp) && !qp->paced;
 }
 
 const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp)
@@ -260,6 +273,13 @@ void qp_unschedule(struct urxe_qp *qp)
 	TAILQ_REMOVE(&qp->dev->ready, qp, ready_link);
 	qp->dev->pressing -= qp->pressing;
 	qp->queued = qp->pressing = false;
+}
+
+void qp_timer_fired(struct timer *timer)
+{
+	const uintptr_t at = (uintptr_t)timer - qp_timers[timer->kind].at;
+
+	qp_timers[timer->kind].fired((struct urxe_qp *)at);
 }
 
 void qp_event(struct urxe_qp *qp, enum urxe_async event)
@@ -326,6 +346,7 @@ void qp_reset(struct urxe_qp *qp)
 	qp->resp = (struct responder){.wqe = wqe};
 	gap_init(&qp->resp.gap);
 	qp->cnp = (struct cnp){0};
+	qp->cnp_due = false;
 	pace_init(qp);
 	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
 	qp->mtu = qp->dev->path_mtu;

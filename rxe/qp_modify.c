@@ -223,6 +223,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		pace_set_limit(qp, a->rate_limit);
 	if (mask & (M(AV) | M(DEST_QPN))) {
 		qp->req.direct = (struct direct_proof){0};
+		qp->req.window_cut = true; /* it may have been that of another way */
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
 	}
 }

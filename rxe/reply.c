@@ -139,7 +139,7 @@ static bool output_response(struct urxe_qp *qp, struct resp_resource *res, struc
 static void acknowledged(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = false;
-	qp->resp.silent_since = 0;
+	qp->resp.silent = false;
 }
 
 static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)

@@ -117,8 +117,9 @@ void resp_came_again(struct urxe_qp *qp)
 /* The packet that asks may be lost each time. */
 static bool was_silent(struct responder *resp, uint64_t now)
 {
-	if (!resp->silent_since)
+	if (!resp->silent)
 		resp->silent_since = now;
+	resp->silent = true;
 	return now - resp->silent_since >= AGAIN_MAX_NS;
 }
 
@@ -155,7 +156,7 @@ static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t 
 
 static void communication_established(struct urxe_qp *qp)
 {
-	if (qp->resp.comm_est || qp->attr.state != URXE_QPS_RTR)
+	if (qp->attr.state != URXE_QPS_RTR || qp->resp.comm_est)
 		return;
 	qp->resp.comm_est = true;
 	qp_event(qp, URXE_ASYNC_COMM_EST);
@@ -168,7 +169,8 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 
 	qp->resp.nak = 0;
 	qp->resp.nak_sent = false;
-	gap_filled(qp);
+	if (qp->resp.in_gap)
+		gap_filled(qp);
 	syndrome = resp_execute(qp, p, flags);
 	if (syndrome == RESP_RECALLED)
 		qp_drop(qp, URXE_DROP_RECALLED);
@@ -199,7 +201,7 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		gap_packet(qp, p, (uint32_t)ahead);
 	else if (ahead < 0)
 		duplicate(qp, p, flags);
-	else if (expected(qp, p, flags) && !TAILQ_EMPTY(&qp->resp.gap.kept))
+	else if (expected(qp, p, flags) && qp->resp.in_gap)
 		deliver_kept(qp);
 }
 

@@ -52,6 +52,7 @@ void retry_init(struct urxe_qp *qp)
 	if (req->answered)
 		memset(req->answered, 0, (req->answered_mask + 1) / 8);
 	req->window = max_window(qp);
+	req->window_cut = false;
 	req->window_mark = req->psn;
 	req->resend.psn = req->resend.end = req->psn;
 	req->probe_span = 1;
@@ -69,22 +70,30 @@ static void window_loss(struct urxe_qp *qp)
 		return;
 	req->window_lossy = true;
 	req->window_mark = req->psn;
-	if (less >= WINDOW_MIN)
-		req->window = less;
+	if (less < WINDOW_MIN)
+		return;
+	req->window = less;
+	req->window_cut = true;
+}
+
+static void window_grow(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	uint32_t max = max_window(qp), more = req->window + req->window / 4 + 1;
+
+	req->window_cut = more < max;
+	if (req->window < max)
+		req->window = more < max ? more : max;
 }
 
 static void window_progress(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	uint32_t max = max_window(qp);
 
 	if (urxe_psn_diff(req->una, req->window_mark) < 0)
 		return;
-	if (!req->window_lossy && req->window < max) {
-		uint32_t more = req->window + req->window / 4 + 1;
-
-		req->window = more < max ? more : max;
-	}
+	if (!req->window_lossy && req->window_cut)
+		window_grow(qp);
 	req->window_lossy = false;
 	req->window_mark = req->psn;
 }
@@ -161,7 +170,7 @@ void retry_packet_sent(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (req->timeout_due == URXE_NEVER || qp->pace.on)
+	if (req->timeout_due == URXE_NEVER || qp->paced)
 		req->timeout_due = timeout_due(qp);
 	req->probe_due = probe_due(qp);
 	arm(qp);

@@ -80,8 +80,10 @@ int sq_init(struct sq *sq, const struct urxe_qp_cap *cap)
 	uint32_t segs = cap->max_send_sge * (uint32_t)sizeof(struct urxe_seg);
 	uint32_t room = segs > cap->max_inline ? segs : cap->max_inline;
 
+	sq->max_wr = cap->max_send_wr;
+	sq->max_sge = (uint16_t)cap->max_send_sge;
 	sq->mask = ring_slots(cap->max_send_wr) - 1;
-	sq->stride = (uint32_t)sizeof(struct send_wqe) + ((room + 7u) & ~7u);
+	sq->stride = (uint16_t)(sizeof(struct send_wqe) + ((room + 7u) & ~7u));
 	sq->wqes = calloc(sq->mask + 1u, sq->stride);
 	return sq->wqes ? 0 : -ENOMEM;
 }
@@ -120,7 +122,7 @@ static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, e
 			return false;
 		return !wr->n_segs && wr->inline_len <= qp->cap.max_inline;
 	}
-	return wr->n_segs <= qp->cap.max_send_sge;
+	return wr->n_segs <= qp->sq.max_sge;
 }
 
 static int check_length(const struct urxe_qp *qp, uint64_t length, enum wr_kind kind)
@@ -214,7 +216,7 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 
 	if (rc)
 		return rc;
-	if (sq->head - sq->tail >= qp->cap.max_send_wr)
+	if (sq->head - sq->tail >= sq->max_wr)
 		return -ENOMEM;
 	direct_posted(qp, all_seen(qp, wr));
 	wqe = sq_wqe(sq, sq->head);
@@ -232,7 +234,7 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 
 void urxe_post_fetch(const struct urxe_qp *qp)
 {
-	ahead_fetch_qp(qp);
+	ahead_fetch_requester(qp);
 }
 
 void urxe_post_fetch_request(const struct urxe_qp *qp, uint32_t i)

@@ -47,11 +47,13 @@ struct send_wqe {
 
 struct sq {
 	uint8_t *wqes;
-	uint32_t stride; /* bytes of a slot */
-	uint32_t mask;   /* slots - 1 */
-	uint32_t head;   /* posted; all indices free-running */
-	uint32_t cur;    /* being sent, or to be sent next */
-	uint32_t tail;   /* oldest that is not completed */
+	uint16_t stride; /* bytes of a slot */
+	uint16_t max_sge;
+	uint32_t max_wr;
+	uint32_t mask; /* slots - 1 */
+	uint32_t head; /* posted; all indices free-running */
+	uint32_t cur;  /* being sent, or to be sent next */
+	uint32_t tail; /* oldest that is not completed */
 };
 
 /* What a request makes of its opcode; WR_LOCAL sends nothing. */

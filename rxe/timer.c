@@ -36,9 +36,9 @@ void timers_free(struct timers *timers)
 	free(timers->heap);
 }
 
-void timer_init(struct timer *timer, struct urxe_qp *qp, void (*fired)(struct urxe_qp *qp))
+void timer_init(struct timer *timer, uint8_t kind)
 {
-	*timer = (struct timer){.due = URXE_NEVER, .place = NOWHERE, .fired = fired, .qp = qp};
+	*timer = (struct timer){.due = URXE_NEVER, .place = NOWHERE, .kind = kind};
 }
 
 /* --- Runs. */

@@ -15,14 +15,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct urxe_qp;
-
 struct timer {
 	uint64_t due;    /* URXE_NEVER: not armed */
 	uint64_t queued; /* what the queue goes by; at most due */
 	uint32_t place;  /* in the queue: of timer.c */
-	void (*fired)(struct urxe_qp *qp);
-	struct urxe_qp *qp;
+	uint8_t kind;    /* its owner's */
 };
 
 /* With the deadline beside it, so that a queue of many needs to look into few of them. */
@@ -53,7 +50,7 @@ void timers_init(struct timers *timers);
 void timers_free(struct timers *timers);
 /* Makes room for n_timers in all; -ENOMEM. */
 int timers_reserve(struct timers *timers, uint32_t n_timers);
-void timer_init(struct timer *timer, struct urxe_qp *qp, void (*fired)(struct urxe_qp *qp));
+void timer_init(struct timer *timer, uint8_t kind);
 void timer_set(struct timers *timers, struct timer *timer, uint64_t due);
 void timer_remove(struct timers *timers, struct timer *timer);
 /* Takes out and disarms a timer that is due at now; NULL where there is none. */

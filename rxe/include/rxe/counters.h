@@ -99,8 +99,8 @@ enum urxe_drop { URXE_DROP_NONE, URXE_DROP_LIST(URXE_DROP_ENUM) URXE_DROP_COUNT 
 enum urxe_event { URXE_EVENT_LIST(URXE_EVENT_ENUM) URXE_EVENT_COUNT };
 
 struct urxe_counters {
-	uint64_t drop[URXE_DROP_COUNT]; /* [URXE_DROP_NONE] stays 0 */
 	uint64_t event[URXE_EVENT_COUNT];
+	uint64_t drop[URXE_DROP_COUNT]; /* [URXE_DROP_NONE] stays 0 */
 };
 
 /* Printed name and meaning; both are NULL for a value outside the enum. */

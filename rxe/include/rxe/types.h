@@ -235,28 +235,30 @@ enum urxe_qp_attr_mask {
 	URXE_QP_RATE_LIMIT = 1 << 25,
 };
 
+/* At the end is what a connection's packets need: in a QP it shares a cache line with other such.
+ */
 struct urxe_qp_attr {
-	uint8_t state;              /* enum urxe_qp_state */
+	struct urxe_path path;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint32_t rate_limit;        /* kb/s of requests and READ responses; 0 = none */
 	uint8_t cur_state;          /* enum urxe_qp_state */
 	uint8_t path_mtu;           /* enum urxe_mtu */
-	uint8_t timeout;            /* local ACK timeout: 4.096 us << timeout, 0 = none; 0 to 31 */
-	uint8_t retry_cnt;          /* 0 to 7 */
-	uint8_t rnr_retry;          /* 0 to 6; 7 = without end */
-	uint8_t min_rnr_timer;      /* code of IBA table 45; 0 to 31 */
-	uint8_t max_rd_atomic;      /* as requester */
 	uint8_t max_dest_rd_atomic; /* as responder */
 	uint8_t port;
 	uint8_t path_mig_state;   /* enum urxe_mig_state */
 	bool en_sqd_async_notify; /* wants SQ_DRAINED */
 	bool sq_draining;         /* query: in SQD, and requests are still outstanding */
-	uint16_t pkey_index;
-	uint32_t access; /* enum urxe_access, what the peer may do */
+	uint8_t state;            /* enum urxe_qp_state */
 	uint32_t qkey;
+	uint32_t access;       /* enum urxe_access, what the peer may do */
+	uint8_t timeout;       /* local ACK timeout: 4.096 us << timeout, 0 = none; 0 to 31 */
+	uint8_t retry_cnt;     /* 0 to 7 */
+	uint8_t rnr_retry;     /* 0 to 6; 7 = without end */
+	uint8_t min_rnr_timer; /* code of IBA table 45; 0 to 31 */
+	uint8_t max_rd_atomic; /* as requester */
+	uint16_t pkey_index;
 	uint32_t dest_qpn;
-	uint32_t rq_psn;
-	uint32_t sq_psn;
-	uint32_t rate_limit; /* kb/s of requests and READ responses; 0 = none */
-	struct urxe_path path;
 };
 
 struct urxe_qp_cap {
