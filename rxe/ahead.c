@@ -67,7 +67,7 @@ static void fetch_queues(const struct urxe_qp *qp, bool is_response)
 		urxe_fetch(qp->rq, sizeof(*qp->rq));
 		urxe_fetch(qp->resp.wqe, sizeof(*qp->resp.wqe));
 	}
-	fetch_owner(qp, URXE_FETCH_CONTEXT);
+	fetch_owner(qp, is_response ? URXE_FETCH_SENDS : URXE_FETCH_RECEIVES);
 }
 
 /* That of frame i, until frame i + AHEAD_FRAMES takes its place. */
@@ -100,7 +100,7 @@ static void fetch_requests(struct ahead *ahead, uint32_t i)
 	if (!is_response)
 		rq_fetch(qp->rq, on ? AHEAD_STEP : 0);
 	if (!on)
-		fetch_owner(qp, is_response ? URXE_FETCH_SENDS : URXE_FETCH_RECEIVES);
+		fetch_owner(qp, is_response ? URXE_FETCH_SEND_RING : URXE_FETCH_RECEIVE_RING);
 }
 
 /* Before the first frames i goes below 0, and that is beyond the last one, too. */

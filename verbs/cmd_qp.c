@@ -187,9 +187,10 @@ static int create_locked(const struct command *c, const struct ib_uverbs_ex_crea
 
 	if (rc)
 		return rc;
-	qp = calloc(1, sizeof(*qp));
+	qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
+	*qp = (struct qp){0};
 	rc = make(c, request, qp);
 	if (rc) {
 		queue_destroy(&qp->recv.wq.ring);

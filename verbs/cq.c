@@ -42,7 +42,7 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.port_num = 1,
 	};
 	cq->producer++;
-	cq->received |= wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;
+	cq->received |= is_received(wc);
 	mark(cq);
 	return true;
 }

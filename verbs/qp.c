@@ -88,6 +88,7 @@ int qp_doorbell(struct qp *qp)
 	uint32_t n = work_queue_new(&qp->sq);
 	int rc = 0;
 
+	qp->sends = true;
 	while (n--) {
 		rc = post_one(qp);
 		if (rc)
@@ -118,15 +119,24 @@ void qp_fetch(void *qp_ctx, enum urxe_fetch_part part)
 {
 	const struct qp *qp = qp_ctx;
 
-	if (part == URXE_FETCH_CONTEXT) {
-		urxe_fetch(qp, sizeof(*qp));
+	switch (part) {
+	case URXE_FETCH_SENDS: qp_fetch_context(&qp->object); return;
+	case URXE_FETCH_RECEIVES:
+		urxe_fetch(&qp->object, 1);
+		urxe_fetch(&qp->recv, 1);
 		return;
+	case URXE_FETCH_SEND_RING: work_queue_fetch(&qp->sq); break;
+	case URXE_FETCH_RECEIVE_RING:
+		if (!qp->srq)
+			work_queue_fetch(&qp->recv.wq);
+		break;
 	}
-	if (part == URXE_FETCH_SENDS)
-		work_queue_fetch(&qp->sq);
-	else if (!qp->srq)
-		work_queue_fetch(&qp->recv.wq);
 	fetch_user(qp);
+}
+
+void qp_fetch_context(const struct object *object)
+{
+	urxe_fetch(object, offsetof(struct qp, recv));
 }
 
 void qp_fetch_post(const struct qp *qp)
@@ -155,8 +165,13 @@ static void mark(struct qp *qp)
 
 void qp_failed(struct qp *qp)
 {
-	qp->failed = true;
+	qp->failed = qp->received = true;
 	mark(qp);
+}
+
+bool is_received(const struct urxe_wc *wc)
+{
+	return wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;
 }
 
 uint32_t qp_completed(const struct urxe_wc *wc)
@@ -166,6 +181,7 @@ uint32_t qp_completed(const struct urxe_wc *wc)
 	if (!qp)
 		return wc->status;
 	if (wc->status == URXE_WC_SUCCESS) {
+		qp->received |= is_received(wc);
 		mark(qp);
 		return wc->status;
 	}
@@ -185,15 +201,25 @@ static void publish_srq(const struct qp *qp)
 	work_queue_retired(&recv->wq, urxe_rq_retired(recv->rq));
 }
 
-void qp_publish(struct qp *qp)
+static void publish_receives(struct qp *qp)
 {
-	qp->dirty = false;
-	TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
-	work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
+	qp->received = false;
 	if (qp->srq)
 		publish_srq(qp);
 	else
 		work_queue_retired(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
+}
+
+void qp_publish(struct qp *qp)
+{
+	qp->dirty = false;
+	TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
+	if (qp->sends) {
+		work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
+		qp->sends = qp->sq.given != qp->sq.cursor;
+	}
+	if (qp->received)
+		publish_receives(qp);
 	if (!qp->failed)
 		return;
 	qp->failed = false;

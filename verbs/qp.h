@@ -4,6 +4,7 @@
 #define URXE_VERBS_QP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -19,28 +20,39 @@ struct pd;
 struct remote;
 struct srq;
 
+/* One line of memory for whatever it does, one for requests to send and one for receives: of many
+ * queue pairs none is in the caches. */
 struct qp {
-	struct object object;
+	struct object object __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_qp *qp;
+	TAILQ_ENTRY(qp) dirty_link;
 	uint32_t qpn;
-	struct pd *pd;
-	struct cq *send_cq;
-	struct cq *recv_cq;
-	struct srq *srq;
-	struct remote *remote; /* what it is connected to, registered; RC and UC */
-	struct wqe_limits limits;
+	bool dirty;    /* in port.dirty_qps */
+	bool sends;    /* some were posted whose places were not given back yet */
+	bool received; /* receives have completed since the last qp_publish */
+	bool failed;   /* may have gone to the error state */
+
 	struct work_queue sq;
+	struct cq *send_cq;
+	struct wqe_limits limits;
+	uint32_t ahead; /* who had its turn TURNS_AHEAD after this one, a handle; 0 = not known */
+
 	struct recv_queue recv;
+	struct srq *srq;
+
+	struct pd *pd;
+	struct cq *recv_cq;
+	struct remote *remote; /* what it is connected to, registered; RC and UC */
 	uint32_t async_events;
 	uint32_t refused; /* the status that the send request refused_id is to end in; 0 = none */
 	uint64_t refused_id;
-	uint32_t ahead; /* who had its turn TURNS_AHEAD after this one, a handle; 0 = not known */
-	bool dirty;     /* in port.dirty_qps */
-	bool failed;    /* may have gone to the error state */
-	bool flushing;  /* in port.flushing_qps */
-	TAILQ_ENTRY(qp) dirty_link;
+	bool flushing; /* in port.flushing_qps */
 	LIST_ENTRY(qp) flushing_link;
 };
+_Static_assert(offsetof(struct qp, sq) == URXE_CACHE_LINE &&
+		       offsetof(struct qp, recv) == 2 * URXE_CACHE_LINE &&
+		       offsetof(struct qp, pd) == 3 * URXE_CACHE_LINE,
+	       "a line for each");
 TAILQ_HEAD(qp_list, qp);
 LIST_HEAD(qp_flush_list, qp);
 
@@ -51,10 +63,14 @@ LIST_HEAD(qp_flush_list, qp);
 int qp_doorbell(struct qp *qp);
 /* urxe_ops.fetch */
 void qp_fetch(void *qp_ctx, enum urxe_fetch_part part);
-/* Has brought to the caches what qp_doorbell will read. */
+/* Has brought to the caches what qp_doorbell will read: of an object that may be another one by
+ * now, and in a second call what that leads to. */
+void qp_fetch_context(const struct object *object);
 void qp_fetch_post(const struct qp *qp);
 /* And the places of the i-th request from now on, once that is there. */
 void qp_fetch_request(const struct qp *qp, uint32_t i);
+/* Whether a successful completion is that of a receive. */
+bool is_received(const struct urxe_wc *wc);
 /* Notes a completion; returns the status that the application is to see. */
 uint32_t qp_completed(const struct urxe_wc *wc);
 /* Notes that the QP may have gone to the error state. */

@@ -15,6 +15,15 @@ static uint32_t log2_at_least(uint32_t n)
 	return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
 }
 
+/* Bytes that are mapped: whole pages. */
+static uint64_t size_of(uint32_t mask, uint32_t shift)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (sizeof(struct rxe_queue_buf) + (((uint64_t)mask + 1) << shift) + page - 1) &
+	       ~(page - 1);
+}
+
 void queue_space_done(struct queue_space *space)
 {
 	if (space->mapped < space->offset)
@@ -54,22 +63,16 @@ static void *take(struct queue_space *space, int memfd, uint64_t size)
 int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint32_t slots = 1u << log2_at_least(elements + 1);
+	uint32_t mask = (1u << log2_at_least(elements + 1)) - 1;
 	/* A cache line at least, as the kernel's rings have. */
 	uint32_t shift = log2_at_least(element_size < 64 ? 64 : element_size);
-	uint64_t size = (sizeof(struct rxe_queue_buf) + ((uint64_t)slots << shift) + page - 1) &
-			~(page - 1);
+	uint64_t size = size_of(mask, shift);
 	void *buf;
 
 	buf = size <= UINT32_MAX ? take(space, memfd, size) : NULL;
 	if (!buf)
 		return -ENOMEM;
-	*queue = (struct queue){.buf = buf,
-				.mask = slots - 1,
-				.shift = shift,
-				.size = (uint32_t)size,
-				.offset = space->offset};
+	*queue = (struct queue){.buf = buf, .offset = space->offset, .mask = mask, .shift = shift};
 	queue->buf->log2_elem_size = shift;
 	queue->buf->index_mask = queue->mask;
 	return 0;
@@ -78,16 +81,21 @@ int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint
 /* The offset is not used again, so its memory goes back. */
 void queue_destroy(struct queue *queue)
 {
+	uint64_t size = size_of(queue->mask, queue->shift);
+
 	if (!queue->buf)
 		return;
-	madvise(queue->buf, queue->size, MADV_REMOVE);
-	munmap(queue->buf, queue->size);
+	madvise(queue->buf, size, MADV_REMOVE);
+	munmap(queue->buf, size);
 	*queue = (struct queue){0};
 }
 
 struct mminfo queue_mminfo(const struct queue *queue)
 {
-	return (struct mminfo){.offset = queue->offset, .size = queue->size};
+	if (!queue->buf)
+		return (struct mminfo){0};
+	return (struct mminfo){.offset = queue->offset,
+			       .size = (uint32_t)size_of(queue->mask, queue->shift)};
 }
 
 void work_queue_drop(struct work_queue *wq, uint32_t retired)

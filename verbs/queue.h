@@ -18,10 +18,9 @@
 
 struct queue {
 	struct rxe_queue_buf *buf;
+	uint64_t offset;
 	uint32_t mask;
 	uint32_t shift; /* log2 of an element's bytes */
-	uint32_t size;  /* bytes mapped */
-	uint64_t offset;
 };
 
 /*

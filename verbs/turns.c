@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include <rxe/fetch.h>
-
 #include "handle.h"
 #include "qp.h"
 
@@ -28,7 +26,7 @@ static void fetch(const struct turns *turns, const struct handle_table *handles)
 	handle_fetch(handles, coming(turns, 0));
 	object = handle_look(handles, coming(turns, 1));
 	if (object)
-		urxe_fetch(object, sizeof(struct qp));
+		qp_fetch_context(object);
 	qp = find(handles, coming(turns, 2));
 	if (qp)
 		qp_fetch_post(qp);

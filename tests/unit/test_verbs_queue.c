@@ -99,11 +99,11 @@ static void there_is_no_room(void **state)
 	struct queue first = make(7), second = make(7), third;
 
 	(void)state;
-	assert_int_equal(second.offset + second.size, first.offset);
+	assert_int_equal(second.offset + queue_mminfo(&second).size, first.offset);
 	queue_space_done(&space);
-	space.offset = space.mapped = second.size - 1;
+	space.offset = space.mapped = queue_mminfo(&second).size - 1;
 	assert_int_not_equal(queue_create(&third, &space, memfd, 7, 64), 0);
-	assert_int_equal(space.offset, second.size - 1);
+	assert_int_equal(space.offset, queue_mminfo(&second).size - 1);
 	queue_destroy(&first);
 	queue_destroy(&second);
 	queue_destroy(&second); /* once more does nothing */

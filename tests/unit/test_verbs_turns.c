@@ -27,9 +27,10 @@ static struct rxe_queue_buf *ring;
 
 static struct qp *make_qp(struct context *c)
 {
-	struct qp *qp = calloc(1, sizeof(*qp));
+	struct qp *qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
 
 	assert_non_null(qp);
+	*qp = (struct qp){0};
 	qp->object.type = OBJECT_QP;
 	qp->qp = c->ends[0].qp;
 	qp->sq.ring.buf = ring;

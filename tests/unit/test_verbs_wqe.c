@@ -300,7 +300,7 @@ static void rings_stack_downwards(void **state)
 	assert_int_equal(queue.buf->index_mask, 127);
 	assert_int_equal(queue.buf->log2_elem_size, 8);
 	assert_int_equal(queue_mminfo(&queue).offset, space.offset);
-	assert_int_equal(space.offset + queue.size, 1 << 20);
+	assert_int_equal(space.offset + queue_mminfo(&queue).size, 1 << 20);
 	queue_destroy(&queue);
 	assert_int_equal(queue_create(&queue, &space, fd, 1 << 20, 200), -12);
 	queue_space_done(&space);

@@ -31,9 +31,14 @@ struct urxe_cq;
 struct urxe_rq; /* a receive queue: a QP's own, or shared (SRQ) */
 struct urxe_qp;
 
-/* What urxe_ops.fetch is to fetch: what belongs to the context; what the end of a request leads to,
- * and what a message that comes in does. */
-enum urxe_fetch_part { URXE_FETCH_CONTEXT, URXE_FETCH_SENDS, URXE_FETCH_RECEIVES };
+/* What urxe_ops.fetch is to fetch: of the context, what the end of a request needs, or a message
+ * that comes in; and what these lead to. */
+enum urxe_fetch_part {
+	URXE_FETCH_SENDS,
+	URXE_FETCH_RECEIVES,
+	URXE_FETCH_SEND_RING,
+	URXE_FETCH_RECEIVE_RING
+};
 
 /*
  * What the engine calls; each gets the `ctx` its object was created with. They
