@@ -64,8 +64,7 @@ static void fetch_queues(const struct urxe_qp *qp, bool is_response)
 	if (is_response) {
 		urxe_fetch(sq_wqe(&qp->sq, qp->sq.tail), sizeof(struct send_wqe));
 	} else {
-		urxe_fetch(qp->rq, sizeof(*qp->rq));
-		urxe_fetch(qp->resp.wqe, sizeof(*qp->resp.wqe));
+		urxe_fetch(qp->rq, 1);
 	}
 	fetch_owner(qp, is_response ? URXE_FETCH_SENDS : URXE_FETCH_RECEIVES);
 }

@@ -85,7 +85,7 @@ static void free_qp(struct urxe_qp *qp)
 {
 	detach_rq(qp);
 	sq_free(&qp->sq);
-	free(qp->resp.wqe);
+	free(qp->resp.copy);
 	free(qp->resp.resources);
 	free(qp->req.answered);
 	free(qp);
@@ -111,8 +111,9 @@ static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
 		rc = attach_rq(qp, init);
 	if (rc)
 		return rc;
-	qp->resp.wqe = malloc(rq_wqe_size(qp->rq));
-	if (!qp->resp.wqe)
+	if (init->srq)
+		qp->resp.copy = malloc(rq_wqe_size(qp->rq));
+	if (init->srq && !qp->resp.copy)
 		return -ENOMEM;
 	return qp->type == URXE_QPT_RC ? allocate_answered(qp) : 0;
 }
@@ -326,7 +327,7 @@ void qp_error_event(struct urxe_qp *qp, enum urxe_async event)
 
 void qp_reset(struct urxe_qp *qp)
 {
-	struct recv_wqe *wqe = qp->resp.wqe;
+	struct recv_wqe *copy = qp->resp.copy;
 
 	direct_recall(qp);
 	qp_unschedule(qp);
@@ -343,7 +344,7 @@ void qp_reset(struct urxe_qp *qp)
 		.answered_mask = qp->req.answered_mask,
 	};
 	retry_init(qp);
-	qp->resp = (struct responder){.wqe = wqe};
+	qp->resp = (struct responder){.copy = copy};
 	gap_init(&qp->resp.gap);
 	qp->cnp = (struct cnp){0};
 	qp->cnp_due = false;

@@ -160,8 +160,9 @@ struct responder {
 	bool silent;          /* a duplicate has had no answer yet, since silent_since */
 	uint32_t res_pending; /* how many of `resources` are */
 	uint32_t offset;      /* bytes of the message in place */
-	struct recv_wqe *wqe;
+	const struct recv_wqe *wqe;
 
+	struct recv_wqe *copy; /* of a SRQ's request; NULL: the QP has a queue of its own */
 	struct {
 		uint64_t va;
 		uint32_t rkey;

@@ -26,8 +26,10 @@ void resp_fail_recv(struct urxe_qp *qp, enum urxe_wc_status status)
 
 bool resp_want_recv(struct urxe_qp *qp)
 {
-	if (!qp->resp.has_wqe)
-		qp->resp.has_wqe = rq_take(qp->rq, qp->resp.wqe);
+	if (!qp->resp.has_wqe) {
+		qp->resp.wqe = rq_take(qp->rq, qp->resp.copy);
+		qp->resp.has_wqe = qp->resp.wqe;
+	}
 	return qp->resp.has_wqe;
 }
 

@@ -18,9 +18,10 @@ int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe
 
 	if (attr->max_sge > URXE_MAX_SGE || attr->max_wr > URXE_MAX_WR)
 		return -EINVAL;
-	rq = calloc(1, sizeof(*rq));
+	rq = aligned_alloc(_Alignof(struct urxe_rq), sizeof(*rq));
 	if (!rq)
 		return -ENOMEM;
+	*rq = (struct urxe_rq){0};
 	rq->dev = dev;
 	rq->attr = *attr;
 	rq->qp = qp;
@@ -99,21 +100,21 @@ static void check_limit(struct urxe_rq *rq)
 				       rq->attr.ctx);
 }
 
-bool rq_take(struct urxe_rq *rq, struct recv_wqe *out)
+const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 {
 	const struct recv_wqe *wqe;
 
 	if (rq->head == rq->tail)
 		refill(rq);
 	if (rq->head == rq->tail)
-		return false;
+		return NULL;
 	wqe = slot(rq, rq->tail++);
-	memcpy(out, wqe, sizeof(*wqe) + wqe->n_segs * sizeof(wqe->segs[0]));
-	if (!rq->qp) {
-		rq->retired++;
-		check_limit(rq);
-	}
-	return true;
+	if (rq->qp)
+		return wqe;
+	memcpy(copy, wqe, sizeof(*wqe) + wqe->n_segs * sizeof(wqe->segs[0]));
+	rq->retired++;
+	check_limit(rq);
+	return copy;
 }
 
 /* A queue that is half full is not looked after: a promise of less than there is does no harm. */

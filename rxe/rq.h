@@ -4,6 +4,7 @@
 #define URXE_RQ_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -18,21 +19,24 @@ struct recv_wqe {
 	struct urxe_seg segs[];
 };
 
+/* What messages need of it is in one line of memory. */
 struct urxe_rq {
-	struct urxe_dev *dev;
-	struct urxe_rq_attr attr;
+	struct urxe_rq_attr attr __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_qp *qp; /* NULL: shared */
 	uint8_t *wqes;
-	uint32_t stride; /* bytes of a slot */
-	uint32_t mask;   /* slots - 1 */
-	uint32_t head;   /* posted; free-running, as tail */
-	uint32_t tail;   /* taken */
-	uint32_t retired;
+	uint32_t stride;  /* bytes of a slot */
+	uint32_t mask;    /* slots - 1 */
+	uint32_t head;    /* posted; free-running, as tail */
+	uint32_t tail;    /* taken */
+	uint32_t retired; /* places given back */
+	uint32_t limit;   /* SRQ: armed while not 0 */
+
+	struct urxe_dev *dev;
 	bool refilling;           /* within the refill callback */
-	uint32_t limit;           /* SRQ: armed while not 0 */
 	uint32_t users;           /* SRQ: QPs */
 	LIST_ENTRY(urxe_rq) link; /* SRQ: in the device */
 };
+_Static_assert(offsetof(struct urxe_rq, dev) == URXE_CACHE_LINE, "one line");
 
 /* qp NULL makes a shared one. */
 int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
@@ -47,8 +51,11 @@ static inline void rq_fetch(const struct urxe_rq *rq, uint32_t i)
 	urxe_fetch(rq->wqes + (size_t)((rq->tail + i) & rq->mask) * rq->stride, rq->stride);
 }
 
-/* Copies the oldest request out and takes it; false where there is none. */
-bool rq_take(struct urxe_rq *rq, struct recv_wqe *wqe);
+/*
+ * Takes the oldest request; NULL where there is none. One of a QP's own queue stays in its place
+ * until rq_retire. A shared queue's place is another request's at once: it is copied there.
+ */
+const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy);
 /* Of a QP's own queue: how many requests there are, those counted that the application has queued
  * lately. */
 uint32_t rq_available(struct urxe_rq *rq);
