@@ -14,7 +14,9 @@ enum crc_library { CRC_ISAL, CRC_ZLIB };
 /* urxe_ops.copy_crc; each needs crc_use before it is called. */
 typedef uint32_t crc_copy_fn(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 
-/* The one that this processor does in one pass; where it does not, a copy and then its CRC. */
+/* A copy and then its CRC, which every processor does. */
+crc_copy_fn crc_copy_first;
+/* The one that this processor does in one pass; where it does not, crc_copy_first. */
 crc_copy_fn *crc_best_copy(void);
 /* The same, to bytes that are in the caches: urxe_ops.take_crc. */
 crc_copy_fn *crc_best_take(void);

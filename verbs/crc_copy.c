@@ -14,7 +14,7 @@
 
 #include <isa-l/crc.h>
 
-static uint32_t copy_first(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+uint32_t crc_copy_first(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	memcpy(to, from, n);
 	return crc32_gzip_refl(crc, to, n);
@@ -24,14 +24,22 @@ static uint32_t copy_first(uint32_t crc, uint8_t *to, const uint8_t *from, uint6
 
 #include <immintrin.h>
 
-#define AVX512       __attribute__((target("avx512f,vpclmulqdq")))
+#define AVX512       __attribute__((target("avx512f,pclmul,vpclmulqdq")))
 #define BLOCK        64
 #define WARM         4096 /* a packet's payload, at most */
 #define STEP         (4 * BLOCK)
 #define XOR_OF_THREE 0x96
+#define LAST_128     0xc0
 /* x^(n + 32) and x^(n - 32) modulo the polynomial, reflected: they move 128 bits n bits on. */
+#define BY_128  0x1751997d0, 0x0ccaa009e
+#define BY_256  0x0f1da05aa, 0x15a546366
+#define BY_384  0x03db1ecdc, 0x174359406
 #define BY_512  0x154442bd4, 0x1c6e41596
 #define BY_2048 0x11542778a, 0x1322d1430
+/* x^64 and x^96: they move 32 bits, or 64 of 128, on to what is behind them. */
+#define BY_32_64 0x163cd6124, 0x0ccaa009e
+/* The polynomial, and x^64 divided by it. */
+#define BARRETT 0x1db710641, 0x1f7011641
 
 AVX512 static inline __m512i constants(int64_t low, int64_t high)
 {
@@ -56,6 +64,36 @@ AVX512 static inline __m512i fold(__m512i sum, __m512i by, __m512i block)
 	return _mm512_ternarylogic_epi64(low, high, block, XOR_OF_THREE);
 }
 
+/* The last 128 bits of a sum, with those before moved on to them. */
+AVX512 static inline __m128i fold_lanes(__m512i sum)
+{
+	static const int64_t by[] = {BY_384, BY_256, BY_128, 0, 0};
+	__m512i last = _mm512_maskz_mov_epi64(LAST_128, sum);
+	__m256i half;
+
+	sum = fold(sum, _mm512_loadu_si512(by), last);
+	half = _mm256_xor_si256(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
+	return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+}
+
+/* The CRC of what a sum stands for: that times x^32, modulo the polynomial. */
+AVX512 static inline uint32_t remainder_of(__m512i sum)
+{
+	static const int64_t by[] = {BY_32_64}, barrett[] = {BARRETT};
+	const __m128i on = _mm_loadu_si128((const __m128i *)by);
+	const __m128i divisor = _mm_loadu_si128((const __m128i *)barrett);
+	const __m128i word = _mm_set_epi32(0, 0, 0, -1);
+	__m128i rest = fold_lanes(sum), high;
+
+	high = _mm_clmulepi64_si128(rest, on, 0x10);
+	rest = _mm_xor_si128(_mm_srli_si128(rest, 8), high);
+	high = _mm_clmulepi64_si128(_mm_and_si128(rest, word), on, 0x00);
+	rest = _mm_xor_si128(_mm_srli_si128(rest, 4), high);
+	high = _mm_clmulepi64_si128(_mm_and_si128(rest, word), divisor, 0x10);
+	high = _mm_clmulepi64_si128(_mm_and_si128(high, word), divisor, 0x00);
+	return ~(uint32_t)_mm_extract_epi32(_mm_xor_si128(rest, high), 1);
+}
+
 /* Four sums, since each multiplication takes some time until the next one can have its result. */
 AVX512 static uint32_t copy_by_avx512(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
@@ -76,8 +114,10 @@ AVX512 static uint32_t copy_by_avx512(uint32_t crc, uint8_t *to, const uint8_t *
 	d = fold(fold(fold(a, by_512, b), by_512, c), by_512, d);
 	for (; end - from >= BLOCK; to += BLOCK, from += BLOCK)
 		d = fold(d, by_512, copy_block(to, from));
-	_mm512_storeu_si512(rest, d);
 	n = (uint64_t)(end - from);
+	if (!n)
+		return remainder_of(d);
+	_mm512_storeu_si512(rest, d);
 	memcpy(rest + BLOCK, from, n);
 	memcpy(to, rest + BLOCK, n);
 	/* The sum stands for all before it, from a CRC register of 0 on. */
@@ -101,12 +141,12 @@ static uint32_t copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 		if (!n)
 			return crc;
 	}
-	return copy_first(crc, to, from, n);
+	return crc_copy_first(crc, to, from, n);
 }
 
 static uint32_t take(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
-	return n < STEP ? copy_first(crc, to, from, n) : copy_by_avx512(crc, to, from, n);
+	return n < STEP ? crc_copy_first(crc, to, from, n) : copy_by_avx512(crc, to, from, n);
 }
 
 static bool has_avx512(void)
@@ -117,24 +157,24 @@ static bool has_avx512(void)
 
 crc_copy_fn *crc_best_copy(void)
 {
-	return has_avx512() ? copy : copy_first;
+	return has_avx512() ? copy : crc_copy_first;
 }
 
 crc_copy_fn *crc_best_take(void)
 {
-	return has_avx512() ? take : copy_first;
+	return has_avx512() ? take : crc_copy_first;
 }
 
 #else
 
 crc_copy_fn *crc_best_copy(void)
 {
-	return copy_first;
+	return crc_copy_first;
 }
 
 crc_copy_fn *crc_best_take(void)
 {
-	return copy_first;
+	return crc_copy_first;
 }
 
 #endif
