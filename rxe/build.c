@@ -130,18 +130,18 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth)
 {
-	uint8_t *at = frame->data + header->len;
+	uint8_t *at = b->first + header->len;
 
-	memcpy(frame->data, header->bytes, header->len);
+	memcpy(b->first, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
 	frame->lent = 0;
-	*b = (struct build){
-		.frame = frame,
-		.header = header,
-		.bth = at,
-		.ext = at + BTH_LEN,
-		.payload = at + urxe_opcodes[bth->opcode].hdr_len,
-	};
+	b->frame = frame;
+	b->header = header;
+	b->bth = at;
+	b->ext = at + BTH_LEN;
+	b->headers = header->len + urxe_opcodes[bth->opcode].hdr_len;
+	b->payload = frame->data + b->headers;
+	b->with_crc = false;
 	at[0] = bth->opcode;
 	at[1] = (uint8_t)(bth->solicited << 7 | 1 << 6); /* MigReq, as hardware sends it */
 	put16(at + 2, bth->pkey);
@@ -182,14 +182,23 @@ static uint32_t pad_len(uint32_t payload_len)
 	return -payload_len & 3;
 }
 
-/* What the headers say of the length of what follows them. */
+/* With what they say of the length of what follows them, the headers go to the frame. */
 static void complete_headers(struct build *b, uint32_t payload_len)
 {
 	uint32_t pad = pad_len(payload_len);
-	uint32_t len = (uint32_t)(b->payload - b->bth) + payload_len + pad + URXE_ICRC_LEN;
+	uint32_t len = b->headers - b->header->len + payload_len + pad + URXE_ICRC_LEN;
 
 	b->bth[1] |= (uint8_t)(pad << 4);
-	put_lengths(b->frame->data + b->header->l3, b->header, (uint16_t)len);
+	put_lengths(b->first + b->header->l3, b->header, (uint16_t)len);
+	memcpy(b->frame->data, b->first, b->headers);
+}
+
+/* The ICRC of as many of the first bytes, headers among them. */
+static uint32_t icrc_start(struct build *b, uint32_t n)
+{
+	uint32_t l3 = b->header->l3;
+
+	return urxe_icrc_start(b->header->net, b->first + l3, b->header->len - l3, n);
 }
 
 uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len)
@@ -197,21 +206,32 @@ uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t 
 	if (!qp->dev->attr.ops->copy_crc || payload_len < COPY_CRC_MIN)
 		return NULL;
 	complete_headers(b, payload_len);
-	b->crc = urxe_icrc_headers(b->header->net, b->frame->data + b->header->l3, b->bth,
-				   b->payload);
+	b->crc = icrc_start(b, b->headers - b->header->l3);
 	b->with_crc = true;
 	return &b->crc;
 }
 
-/* Of a packet that ends there, with so much padding. */
-static uint32_t icrc(struct build *b, uint32_t payload_len, const uint8_t *end, uint32_t pad)
+/* Of a packet whose payload is in the frame, and was padded. */
+static uint32_t icrc_of_frame(struct build *b, uint32_t payload_len)
 {
-	if (b->frame->lent && b->frame->trusted)
-		return b->crc;
-	if (b->with_crc)
-		return pad ? crc32_gzip_refl(b->crc, end - pad, pad) : b->crc;
+	const uint8_t *l3 = b->frame->data + b->header->l3;
+	uint32_t before = b->headers - b->header->l3;
+	uint32_t len = before + payload_len + pad_len(payload_len);
+	uint32_t first = len < ICRC_FIRST ? len : ICRC_FIRST, crc;
+
 	complete_headers(b, payload_len);
-	return urxe_icrc(b->header->net, b->frame->data + b->header->l3, b->bth, end);
+	memcpy(b->first + b->headers, b->payload, first - before);
+	crc = icrc_start(b, first);
+	return len == first ? crc : crc32_gzip_refl(crc, l3 + first, len - first);
+}
+
+/* Of one that has a CRC of all before its padding. */
+static uint32_t icrc_with_padding(const struct build *b, uint32_t pad)
+{
+	static const uint8_t zeros[3];
+	bool of_headers = b->frame->lent && b->frame->trusted;
+
+	return pad && !of_headers ? crc32_gzip_refl(b->crc, zeros, pad) : b->crc;
 }
 
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
@@ -220,7 +240,7 @@ void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 	uint8_t *end = b->payload + payload_len - b->frame->lent + pad;
 
 	memset(end - pad, 0, pad);
-	urxe_icrc_put(end, icrc(b, payload_len, end, pad));
+	urxe_icrc_put(end, b->with_crc ? icrc_with_padding(b, pad) : icrc_of_frame(b, payload_len));
 	b->frame->len = (uint32_t)(end - b->frame->data) + b->frame->lent + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);
 	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len);

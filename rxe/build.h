@@ -9,7 +9,9 @@
 #include <rxe/opcode.h>
 #include <rxe/rxe.h>
 
+#include "icrc.h"
 #include "qp.h"
+#include "wire.h"
 
 /* What a packet's BTH says beyond the QP's own facts. */
 struct build_bth {
@@ -25,11 +27,17 @@ struct build_bth {
 struct build {
 	struct urxe_frame *frame;
 	const struct header_template *header;
-	uint8_t *bth;
+	uint8_t *bth;     /* among the first bytes */
 	uint8_t *ext;     /* extended headers go here */
-	uint8_t *payload; /* behind the opcode's headers */
+	uint8_t *payload; /* in the frame, behind the opcode's headers, */
+	uint32_t headers; /* which have so many bytes */
 	uint32_t crc;  /* of all up to the payload's end, where that goes on while it is copied, */
 	bool with_crc; /* as it does here */
+	/*
+	 * Its headers, until they are complete: the frame may be in memory whose lines another
+	 * core has, and is not read. What the ICRC leaves out is masked here.
+	 */
+	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };
 
 /* Makes the headers up to UDP for a path; false where its source address is gone. */
