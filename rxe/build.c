@@ -13,8 +13,6 @@
 /* Entropy for ECMP stays in the dynamic ports (RFC 6335; A17.3.2 leaves it to the sender). */
 #define UDP_SPORT_FIRST    0xc000
 #define IPV4_DONT_FRAGMENT 0x40
-/* Bytes of payload from which on a CRC of its own for the headers is the lesser cost. */
-#define COPY_CRC_MIN 1024
 
 static uint8_t hop_limit(const struct urxe_path *path)
 {
@@ -135,6 +133,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	memcpy(b->first, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
 	frame->lent = 0;
+	frame->trusted = false;
 	b->frame = frame;
 	b->header = header;
 	b->bth = at;
@@ -203,7 +202,7 @@ static uint32_t icrc_start(struct build *b, uint32_t n)
 
 uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len)
 {
-	if (!qp->dev->attr.ops->copy_crc || payload_len < COPY_CRC_MIN)
+	if (!qp->dev->attr.ops->copy_crc || payload_len < BUILD_LARGE)
 		return NULL;
 	complete_headers(b, payload_len);
 	b->crc = icrc_start(b, b->headers - b->header->l3);

@@ -13,6 +13,9 @@
 #include "qp.h"
 #include "wire.h"
 
+/* Bytes of payload from which on a CRC of its own for the headers is the lesser cost. */
+#define BUILD_LARGE 1024
+
 /* What a packet's BTH says beyond the QP's own facts. */
 struct build_bth {
 	uint8_t opcode;

@@ -78,17 +78,12 @@ void urxe_icrc_put(uint8_t *at, uint32_t icrc)
 	memcpy(at, &icrc, sizeof(icrc));
 }
 
-uint32_t urxe_icrc_get(const uint8_t *at)
-{
-	uint32_t icrc;
-
-	memcpy(&icrc, at, sizeof(icrc));
-	return le32toh(icrc);
-}
-
 bool urxe_icrc_is(const struct urxe_packet *p, uint32_t icrc)
 {
-	return urxe_icrc_get(p->icrc) == icrc;
+	uint32_t wire;
+
+	memcpy(&wire, p->icrc, sizeof(wire));
+	return le32toh(wire) == icrc;
 }
 
 bool urxe_icrc_ends(const struct urxe_packet *p, uint32_t crc)

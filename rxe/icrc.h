@@ -33,6 +33,5 @@ bool urxe_icrc_is(const struct urxe_packet *p, uint32_t icrc);
 
 /* The ICRC stands little-endian, alone among the fields of a packet. */
 void urxe_icrc_put(uint8_t *at, uint32_t icrc);
-uint32_t urxe_icrc_get(const uint8_t *at);
 
 #endif

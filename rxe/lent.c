@@ -25,7 +25,7 @@ bool lent_lay_out(struct urxe_dev *dev, const struct urxe_frame *frame, struct u
 	uint32_t here = frame->len - frame->lent, behind = URXE_ICRC_LEN + (-frame->lent & 3);
 	uint32_t headers = here - behind;
 
-	if (frame->lent > LENT_PAYLOAD || here < behind || headers > LENT_HEADERS)
+	if (frame->lent > URXE_LENT_MAX || here < behind || headers > LENT_HEADERS)
 		return false;
 	*whole = (struct urxe_frame){.data = payload - headers, .len = frame->len};
 	memcpy(whole->data, frame->data, headers);
@@ -121,24 +121,4 @@ bool lent_stands(const struct urxe_frame *frame)
 {
 	atomic_thread_fence(memory_order_acquire);
 	return __atomic_load_n(frame->recalls, __ATOMIC_RELAXED) == frame->recalled;
-}
-
-/* --- Frames that are not lent after all. */
-
-void urxe_frame_whole(const struct urxe_frame *frame, const uint8_t *payload, uint8_t *to)
-{
-	const uint32_t pad = -frame->lent & 3;
-	const uint32_t before = frame->len - frame->lent - pad - URXE_ICRC_LEN;
-	uint8_t *end = to + before + frame->lent + pad;
-
-	if (!frame->lent) {
-		memcpy(to, frame->data, frame->len);
-		return;
-	}
-	memcpy(to, frame->data, before);
-	memcpy(to + before, payload, frame->lent);
-	memcpy(end - pad, frame->data + before, pad + URXE_ICRC_LEN);
-	if (frame->trusted)
-		urxe_icrc_put(end,
-			      crc32_gzip_refl(urxe_icrc_get(end), to + before, frame->lent + pad));
 }

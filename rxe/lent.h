@@ -11,17 +11,14 @@
 #include <stdint.h>
 
 #include <rxe/packet.h>
-
-struct urxe_dev;
-struct urxe_frame;
+#include <rxe/rxe.h>
 
 #define LENT_LINE    64u
 #define LENT_HEADERS (2 * LENT_LINE) /* a multiple, so that a payload begins on a cache line */
-#define LENT_PAYLOAD 4096u
 
 /* Of a device: a packet in one piece. */
 struct lent_buffer {
-	uint8_t bytes[LENT_LINE + LENT_HEADERS + LENT_PAYLOAD + URXE_ICRC_LEN];
+	uint8_t bytes[LENT_LINE + LENT_HEADERS + URXE_LENT_MAX + URXE_ICRC_LEN];
 };
 
 /*

@@ -172,7 +172,7 @@ static bool icrc_ok(struct urxe_dev *dev, const struct urxe_frame *lent,
 static enum urxe_drop take_trusted(struct urxe_dev *dev, const struct urxe_frame *lent,
 				   const struct urxe_qp *qp, struct urxe_packet *p)
 {
-	if (qp && resp_is_next_send(qp, p)) {
+	if (qp && resp_places(qp, p)) {
 		p->lent = lent;
 		return URXE_DROP_NONE;
 	}

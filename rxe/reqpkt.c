@@ -79,10 +79,11 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 	if (last &&
 	    (rp->wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || rp->again || may_be_last(qp)))
 		return true;
-	if ((rp->psn + 1) % ACK_EVERY == 0 || (!rp->again && credit_stops(qp, last)))
+	if ((rp->psn + rp->span) / ACK_EVERY != rp->psn / ACK_EVERY ||
+	    (!rp->again && credit_stops(qp, last)))
 		return true;
 	return rp->again ? urxe_psn_add(rp->psn, 1) == req->resend.end
-			 : requester_outstanding(req) + 1 >= req->window;
+			 : requester_outstanding(req) + rp->span >= req->window;
 }
 
 /*
@@ -90,16 +91,74 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
  * A packet that is sent again was lost, or refused as its memory had left the window meanwhile. A
  * queue pair that repeats nothing loses nothing in one piece, and is not to lose anything so.
  */
-static bool may_lend(struct urxe_qp *qp, const struct request_packet *rp,
-		     const struct urxe_frame *frame)
+static enum urxe_lending lending(struct urxe_qp *qp, const struct request_packet *rp)
 {
-	if (!frame->may_lend || qp->type != URXE_QPT_RC || rp->again || !qp->attr.retry_cnt ||
-	    !qp->attr.timeout)
-		return false;
+	const struct urxe_dev *dev = qp->dev;
+
+	if (!dev->attr.ops->lends || !dev->attr.ops->copy_crc || qp->type != URXE_QPT_RC ||
+	    rp->wqe->flags & URXE_SEND_INLINE || !qp->attr.retry_cnt || !qp->attr.timeout)
+		return URXE_LENDS_NOT;
 	if (!qp->req.whole)
-		return true;
+		return dev->attr.ops->lends(dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
 	qp->req.whole--;
-	return false;
+	return URXE_LENDS_NOT;
+}
+
+/* Bytes of the request that so many packets from there on have. */
+static uint32_t payload_of(const struct urxe_qp *qp, const struct request_packet *rp,
+			   uint32_t offset)
+{
+	uint64_t most = (uint64_t)rp->span * qp->mtu;
+
+	return most < rp->wqe->length - offset ? (uint32_t)most : rp->wqe->length - offset;
+}
+
+/* How many packets of a SEND may go together, if their payload is trusted. */
+static uint32_t span_together(const struct urxe_qp *qp, const struct request_packet *rp,
+			      uint32_t pos)
+{
+	uint32_t span = URXE_LENT_MAX / qp->mtu, rest = rp->wqe->n_packets - pos;
+	uint32_t outstanding = requester_outstanding(&qp->req);
+	uint32_t room = qp->req.window > outstanding ? qp->req.window - outstanding : 1;
+
+	if (rp->wqe->kind != WR_SEND || qp->paced)
+		return 1;
+	if (span > rest)
+		span = rest;
+	return span < room ? span : room;
+}
+
+static bool lend(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
+{
+	struct sge_list list = wqe_sge_list(rp->wqe, qp->pd);
+	uint32_t offset = pos * qp->mtu;
+
+	rp->lent = payload_of(qp, rp, offset);
+	if (rp->lent < BUILD_LARGE)
+		return false;
+	rp->payload = sge_lend(qp->dev, &list, offset, rp->lent, NULL, &rp->window);
+	return rp->payload;
+}
+
+/* In one frame, or the first packet alone; false: not even that. */
+static bool lend_trusted(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
+{
+	rp->span = span_together(qp, rp, pos);
+	if (!lend(qp, rp, pos)) {
+		rp->span = 1;
+		if (!lend(qp, rp, pos))
+			return false;
+	}
+	qp->req.lent = true;
+	return true;
+}
+
+/* Before the headers are made, which tell how many packets it is. */
+static void decide_lending(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
+{
+	rp->lending = lending(qp, rp);
+	if (rp->lending == URXE_LENDS_TRUSTED && !lend_trusted(qp, rp, pos))
+		rp->lending = URXE_LENDS_NOT;
 }
 
 static bool put_payload(struct build *b, struct urxe_qp *qp, const struct request_packet *rp,
@@ -115,11 +174,16 @@ static bool put_payload(struct build *b, struct urxe_qp *qp, const struct reques
 		return true;
 	}
 	crc = build_payload_crc(b, qp, len);
-	if (crc && may_lend(qp, rp, frame)) {
-		frame->payload = sge_lend(qp->dev, &list, offset, len, frame->trusted ? NULL : crc,
-					  &frame->window);
+	if (rp->lending == URXE_LENDS_TRUSTED) {
+		frame->payload = rp->payload;
+		frame->window = rp->window;
+		frame->lent = len;
+		frame->trusted = true;
+		return true;
+	}
+	if (crc && rp->lending == URXE_LENDS_CHECKED) {
+		frame->payload = sge_lend(qp->dev, &list, offset, len, crc, &frame->window);
 		frame->lent = frame->payload ? len : 0;
-		qp->req.lent |= frame->payload && frame->trusted;
 	}
 	return frame->lent || sge_gather(qp->dev, &list, offset, b->payload, len, crc);
 }
@@ -154,11 +218,19 @@ uint16_t reqpkt_pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return qp->qpn == URXE_QPN_GSI ? wqe->pkey_index : qp->attr.pkey_index;
 }
 
-bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
+/* One of a request that is sent for the first time. */
+static bool may_have_loan(const struct urxe_qp *qp, const struct request_packet *rp, uint32_t pos)
+{
+	const struct send_wqe *wqe = rp->wqe;
+
+	return wqe->length - pos * qp->mtu >= BUILD_LARGE && !rp->again &&
+	       (wqe->kind == WR_SEND || wqe->kind == WR_WRITE);
+}
+
+static bool build(struct urxe_qp *qp, const struct request_packet *rp, uint32_t pos,
 		  const struct header_template *header, struct urxe_frame *frame)
 {
 	const struct send_wqe *wqe = rp->wqe;
-	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, wqe->first_psn);
 	bool first = pos == 0, last = pos + rp->span == wqe->n_packets;
 	uint32_t offset = pos * qp->mtu, len = 0;
 	struct build_bth bth = {
@@ -176,7 +248,7 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 	build_start(&b, frame, header, &bth);
 	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
-		len = last ? wqe->length - offset : qp->mtu;
+		len = payload_of(qp, rp, offset);
 		if (!put_payload(&b, qp, rp, offset, len))
 			return false;
 	}
@@ -184,4 +256,14 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 	if (!rp->again && (bth.ack_req || wqe_is_rd_atomic(wqe)))
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;
+}
+
+bool reqpkt_build(struct urxe_qp *qp, struct request_packet *rp,
+		  const struct header_template *header, struct urxe_frame *frame)
+{
+	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, rp->wqe->first_psn);
+
+	if (may_have_loan(qp, rp, pos))
+		decide_lending(qp, rp, pos);
+	return build(qp, rp, pos, header, frame);
 }

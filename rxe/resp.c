@@ -279,10 +279,10 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	}
 }
 
-bool resp_is_next_send(const struct urxe_qp *qp, const struct urxe_packet *p)
+bool resp_places(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	return qp->type == URXE_QPT_RC && urxe_opcodes[p->opcode].flags & URXE_OPF_SEND &&
-	       p->psn == qp->resp.psn;
+	       (p->psn == qp->resp.psn || p->payload_len > qp->mtu);
 }
 
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)

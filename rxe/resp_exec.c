@@ -28,17 +28,24 @@ static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 	return AETH_NAK_INVALID_REQUEST;
 }
 
+/* How many packets it is: what lies elsewhere may be some of a message that came together. */
+static uint32_t span(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	return p->lent ? qp_packets(qp, p->payload_len) : 1;
+}
+
 /* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6). */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
+	uint32_t most = span(qp, p) * qp->mtu;
 	bool ok;
 
 	if (!(flags & URXE_OPF_END))
-		ok = p->payload_len == qp->mtu;
+		ok = p->payload_len == most;
 	else if (flags & URXE_OPF_START)
-		ok = p->payload_len <= qp->mtu;
+		ok = p->payload_len <= most;
 	else
-		ok = p->payload_len && p->payload_len <= qp->mtu;
+		ok = p->payload_len && p->payload_len <= most;
 	return ok ? 0 : AETH_NAK_INVALID_REQUEST;
 }
 
@@ -65,14 +72,14 @@ static uint8_t rnr(const struct urxe_qp *qp)
 	return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 }
 
-/* The packet is executed; another is expected. */
-static void next_packet(struct urxe_qp *qp, uint32_t flags, enum resp_message message)
+/* So many packets are executed; another is expected. */
+static void next_packet(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum resp_message message)
 {
 	struct responder *resp = &qp->resp;
 	bool end = flags & URXE_OPF_END;
 
-	resp->ack_psn = resp->psn;
-	resp->psn = urxe_psn_add(resp->psn, 1);
+	resp->ack_psn = urxe_psn_add(resp->psn, n - 1);
+	resp->psn = urxe_psn_add(resp->psn, n);
 	resp->message = end ? RESP_NONE : message;
 	if (end)
 		resp->msn = urxe_psn_add(resp->msn, 1);
@@ -143,7 +150,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, flags, RESP_SEND);
+	next_packet(qp, span(qp, p), flags, RESP_SEND);
 	return 0;
 }
 
@@ -209,7 +216,7 @@ static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, ui
 		return syndrome;
 	if (flags & URXE_OPF_IMM && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, flags, RESP_WRITE);
+	next_packet(qp, 1, flags, RESP_WRITE);
 	return 0;
 }
 

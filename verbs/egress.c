@@ -188,14 +188,14 @@ static void wish_to_lend(const struct egress *egress, struct egress_route *route
 	vnic_outbox_commit(route->outbox, &wish, 1);
 }
 
-/* Whether payloads of a stream may stay in our memory. */
-static bool lends(const struct egress *egress, struct egress_route *route)
+/* How payloads of a stream may stay in our memory. */
+static enum urxe_lending lending(const struct egress *egress, struct egress_route *route)
 {
 	if (peer_lends_to(route->peer, egress->process))
-		return true;
+		return peer_trusts(route->peer) ? URXE_LENDS_TRUSTED : URXE_LENDS_CHECKED;
 	if (peer_wishes_to_lend(route->peer))
 		wish_to_lend(egress, route);
-	return false;
+	return URXE_LENDS_NOT;
 }
 
 /* Buffers of the inbox to which a stream goes; 0: there is none, or it takes nothing now. */
@@ -205,8 +205,7 @@ static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 
 	if (!route || now < route->detour_until || !vnic_driver_direct(egress->nic))
 		return 0;
-	egress->may_lend = lends(egress, route);
-	egress->trusted = peer_trusts(route->peer);
+	egress->lending = lending(egress, route);
 	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
 }
 
@@ -223,39 +222,98 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 		n = egress->n_ahead;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		frames[i] = (struct urxe_frame){.data = from[i].data,
-						.room = from[i].room,
-						.may_lend = egress->n_ahead && egress->may_lend,
-						.trusted = egress->trusted};
+		frames[i] = (struct urxe_frame){.data = from[i].data, .room = from[i].room};
 	egress->given = frames;
 	return n;
 }
 
-/*
- * The whole frame. A payload that is lent is taken from where its receiver would have: there it can
- * be read, whatever the program does.
- */
-static void copy_whole(uint8_t *to, const struct urxe_frame *frame)
+/* Whether a frame goes to that process of this host. */
+static bool goes_to(const struct egress *egress, const struct urxe_frame *frame, uint32_t process)
 {
-	urxe_frame_whole(frame, frame->lent ? arena_at(frame->window) : NULL, to);
+	return process_of(frame->dest_qpn) == process &&
+	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
+}
+
+enum urxe_lending egress_lends(const struct egress *egress, const uint8_t mac[6], uint32_t qpn)
+{
+	bool goes = egress->n_ahead && process_of(qpn) == egress->stream_process &&
+		    memcmp(mac, egress->mac, sizeof(egress->mac)) == 0;
+
+	return goes ? egress->lending : URXE_LENDS_NOT;
+}
+
+/* Of a frame that is in the inbox already. */
+static void describe(struct egress *egress, struct vnic_frame *ahead,
+		     const struct urxe_frame *frame)
+{
+	ahead->len = frame->len - frame->lent;
+	if (!frame->lent)
+		return;
+	ahead->loan = (struct vnic_loan){
+		.at = frame->window,
+		.trust = frame->trusted ? peer_recalls() + 1 : 0,
+		.len = (uint16_t)frame->lent,
+		.lender = (uint16_t)egress->process,
+	};
+	egress_count(egress, VNIC_DIRECT_LENT, 1);
+}
+
+/* One that does not belong where it was written. */
+static void move_to_slot(struct egress *egress, uint32_t slot, struct urxe_frame *frame)
+{
+	memcpy(egress->slots[slot].data, frame->data, frame->len);
+	frame->data = egress->slots[slot].data;
+}
+
+/* To the next buffer of the inbox, where the one before it was not for it. */
+static void close_up(struct egress *egress, uint32_t at, const struct urxe_frame *frame)
+{
+	struct vnic_frame *ahead = &egress->ahead[at];
+
+	if (frame->data != ahead->data)
+		memcpy(ahead->data, frame->data, frame->len - frame->lent);
+	describe(egress, ahead, frame);
+}
+
+/*
+ * Of frames that were written where the stream goes, hands over those that belong there, which are
+ * nowhere from then on, and moves the rest. Returns how many those are.
+ */
+static uint32_t end_ahead(struct egress *egress, struct urxe_frame *frames, uint32_t n)
+{
+	uint32_t sent = 0, moved = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (goes_to(egress, &frames[i], egress->stream_process)) {
+			close_up(egress, sent++, &frames[i]);
+			frames[i].data = NULL;
+		} else {
+			move_to_slot(egress, moved++, &frames[i]);
+		}
+	}
+	vnic_outbox_commit(egress->stream->outbox, egress->ahead, sent);
+	egress->n_ahead = 0;
+	egress_count(egress, VNIC_DIRECT_SENT, sent);
+	if (sent)
+		egress->stream->stuck_since = 0;
+	return moved;
 }
 
 /* Those that the engine has not made yet have no byte. */
 void egress_vacate(struct egress *egress)
 {
-	if (!egress->n_ahead)
-		return;
-	for (uint32_t i = 0; i < egress->n_ahead; i++) {
-		struct urxe_frame *frame = &egress->given[i];
+	struct urxe_frame *frames = egress->given;
+	uint32_t n = egress->n_ahead, made = 0, slot;
 
-		copy_whole(egress->slots[i].data, frame);
-		frame->data = egress->slots[i].data;
-		frame->room = egress->slots[i].room;
-		frame->lent = 0;
-		frame->may_lend = false;
+	if (!n)
+		return;
+	while (made < n && frames[made].len)
+		made++;
+	slot = end_ahead(egress, frames, made);
+	for (uint32_t i = made; i < n; i++, slot++) {
+		frames[i].data = egress->slots[slot].data;
+		frames[i].room = egress->slots[slot].room;
 	}
-	vnic_outbox_commit(egress->stream->outbox, egress->ahead, 0);
-	egress->n_ahead = 0;
 	egress->stream = NULL;
 }
 
@@ -346,49 +404,6 @@ bool egress_flush(struct egress *egress, uint64_t now)
 	return egress->first == egress->count;
 }
 
-/* Whether a frame goes to that process of this host. */
-static bool goes_to(const struct egress *egress, const struct urxe_frame *frame, uint32_t process)
-{
-	return process_of(frame->dest_qpn) == process &&
-	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
-}
-
-/* Of a frame that is in the inbox already. */
-static void describe(struct egress *egress, struct vnic_frame *ahead,
-		     const struct urxe_frame *frame)
-{
-	ahead->len = frame->len - frame->lent;
-	if (!frame->lent)
-		return;
-	ahead->loan = (struct vnic_loan){
-		.at = frame->window,
-		.trust = frame->trusted ? peer_recalls() + 1 : 0,
-		.len = (uint16_t)frame->lent,
-		.lender = (uint16_t)egress->process,
-	};
-	egress_count(egress, VNIC_DIRECT_LENT, 1);
-}
-
-/*
- * Of frames that were written where the stream goes, hands over those that belong there, and
- * moves the rest from the first on that does not. Returns how many were handed over.
- */
-static uint32_t end_ahead(struct egress *egress, const struct urxe_frame *frames, uint32_t n)
-{
-	uint32_t sent = 0;
-
-	for (; sent < n && goes_to(egress, &frames[sent], egress->stream_process); sent++)
-		describe(egress, &egress->ahead[sent], &frames[sent]);
-	for (uint32_t i = sent; i < n; i++)
-		copy_whole(egress->slots[i - sent].data, &frames[i]);
-	vnic_outbox_commit(egress->stream->outbox, egress->ahead, sent);
-	egress->n_ahead = 0;
-	egress_count(egress, VNIC_DIRECT_SENT, sent);
-	if (sent)
-		egress->stream->stuck_since = 0;
-	return sent;
-}
-
 static bool are_large(const struct urxe_frame *frames, uint32_t n)
 {
 	uint64_t bytes = 0;
@@ -405,26 +420,29 @@ static struct egress_route *foresee(const struct egress *egress, const struct ur
 	if (!are_large(frames, n))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
-		if (!goes_to(egress, &frames[i], process))
+		if (frames[i].data && !goes_to(egress, &frames[i], process))
 			return NULL;
 	return egress->routes[process];
 }
 
-bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *frames, uint32_t n)
+bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t process = n ? process_of(frames[0].dest_qpn) : egress->stream_process;
 	/* Before they are handed over: then they are the receiver's. */
 	struct egress_route *next = n ? foresee(egress, frames, n, process) : egress->stream;
-	uint32_t sent = egress->n_ahead ? end_ahead(egress, frames, n) : 0;
 
+	if (egress->n_ahead)
+		end_ahead(egress, frames, n);
 	egress->stream = next;
 	egress->stream_process = process;
-	for (uint32_t i = sent; i < n; i++) {
-		egress->slots[i - sent].len = frames[i].len;
-		egress->qpns[i - sent] = frames[i].dest_qpn;
+	egress->count = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!frames[i].data)
+			continue;
+		egress->slots[egress->count].len = frames[i].len;
+		egress->qpns[egress->count++] = frames[i].dest_qpn;
 	}
 	egress->first = egress->posted = egress->placed = 0;
-	egress->count = n - sent;
 	return egress_flush(egress, now);
 }
 
@@ -443,7 +461,7 @@ static bool take_loan(const struct egress *egress, const struct vnic_frame *buff
 	const struct egress_route *lender =
 		loan->lender < VNIC_PROCESSES ? egress->routes[loan->lender] : NULL;
 
-	if (!lender || loan->len > buffer->room)
+	if (!lender || loan->len > (loan->trust ? URXE_LENT_MAX : buffer->room))
 		return false;
 	frame->payload = peer_lent(lender->peer, loan->at, loan->len);
 	if (!frame->payload || !loan->trust)

@@ -59,10 +59,9 @@ struct egress {
 	struct egress_route *stream; /* NULL: there is none */
 	uint32_t stream_process;
 	struct vnic_frame ahead[EGRESS_BURST];
-	uint32_t n_ahead;         /* 0: the lock is not ours */
-	bool may_lend;            /* payloads of those may stay in our memory, */
-	bool trusted;             /* and are taken without an ICRC over them */
-	struct urxe_frame *given; /* as egress_reserve gave them; for n_ahead */
+	uint32_t n_ahead;          /* 0: the lock is not ours */
+	enum urxe_lending lending; /* of what goes there */
+	struct urxe_frame *given;  /* as egress_reserve gave them; for n_ahead */
 	uint32_t first, count;
 	uint32_t free;   /* slots, from the first, that the NIC has given and not got back */
 	uint32_t posted; /* of the slots, from the first: the NIC has them */
@@ -96,13 +95,16 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
  * of another process's inbox are given with its lock. `frames` has to live until then.
  */
 uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
+/* How the next frame may leave its payload in our memory that goes to that QPN of that MAC. */
+enum urxe_lending egress_lends(const struct egress *egress, const uint8_t mac[6], uint32_t qpn);
 /*
- * Between the two, before what may last: gives that lock back. Frames are moved to buffers of the
- * NIC, with what was written to them, and have those addresses from now on.
+ * Between the two, before what may last: gives that lock back. Frames that belong there are handed
+ * over, and have no data from now on. Others are moved to buffers of the NIC, with what was written
+ * to them, and have those addresses.
  */
 void egress_vacate(struct egress *egress);
 /* Sends the first n of them, or lets them wait: false. */
-bool egress_send(struct egress *egress, uint64_t now, const struct urxe_frame *frames, uint32_t n);
+bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /* Sends what waits. False: something still does. */
 bool egress_flush(struct egress *egress, uint64_t now);
 /*

@@ -88,6 +88,12 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	file_event(object->file, object->user_handle, event);
 }
 
+static enum urxe_lending lends(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	(void)dev_ctx;
+	return egress_lends(&port.egress, path->dmac, qpn);
+}
+
 static const struct urxe_ops ops = {
 	.complete = cq_add,
 	.comp_event = cq_comp_event,
@@ -97,6 +103,7 @@ static const struct urxe_ops ops = {
 	.fetch = qp_fetch,
 	.copy_crc = crc_copy,
 	.take_crc = crc_take,
+	.lends = lends,
 };
 
 /* Rings before completions: who sees a completion may post at once. */

@@ -62,6 +62,15 @@ static uint32_t copy_crc(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_
 	return crc32_gzip_refl(crc, to, n);
 }
 
+static enum urxe_lending lends(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	const struct node *node = dev_ctx;
+
+	(void)path;
+	(void)qpn;
+	return node->lending;
+}
+
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
 	.comp_event = on_comp_event,
@@ -69,6 +78,7 @@ static const struct urxe_ops node_ops = {
 	.async_event = on_async_event,
 	.guard = on_guard,
 	.copy_crc = copy_crc,
+	.lends = lends,
 };
 
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)

@@ -58,6 +58,7 @@ struct node {
 	struct urxe_extent persisted[NODE_PERSISTED]; /* the first of them */
 	uint32_t n_persisted;
 	bool persist_fails;
+	enum urxe_lending lending;
 	bool memory_gone; /* what is registered cannot be touched any more */
 	struct urxe_direct_table *table;
 	void *arg; /* of direct operations */

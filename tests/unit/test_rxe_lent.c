@@ -65,8 +65,8 @@ static struct post a_write(const struct world *w, uint32_t offset, uint32_t leng
 static void output(struct world *w, unsigned side, bool may_lend)
 {
 	for (int i = 0; i < FRAMES; i++)
-		w->frames[i] =
-			(struct urxe_frame){.data = buffers[i], .room = ROOM, .may_lend = may_lend};
+		w->frames[i] = (struct urxe_frame){.data = buffers[i], .room = ROOM};
+	w->e.pair->node[side]->lending = may_lend ? URXE_LENDS_CHECKED : URXE_LENDS_NOT;
 	w->n = urxe_output(w->e.pair->node[side]->dev, w->e.pair->now, w->frames, FRAMES);
 	assert_true(w->n < FRAMES);
 }

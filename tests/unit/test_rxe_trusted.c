@@ -5,14 +5,17 @@
  */
 #include "direct.h"
 
+#include <endian.h>
 #include <stdlib.h>
+
+#include <rxe/opcode.h>
 
 #include "rand.h"
 
 #define PLACE  (3 * URXE_DIRECT_PAGE) /* of the region, in the window */
 #define FROM   4096u
 #define TO     524288u
-#define LENGTH (2 * 4096 + 1026)
+#define LENGTH 40002u
 
 #define FRAMES 32
 #define ROOM   4300
@@ -26,17 +29,27 @@ struct world {
 	uint32_t n;
 };
 
-static void open_world(struct world *w)
+static void open_conn(struct world *w, enum urxe_qp_type type, uint32_t mtu)
 {
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct conn_attr conn = conn_default(type);
 
-	conn.path_mtu = URXE_MTU_4096;
+	conn.path_mtu = (uint8_t)mtu;
 	direct_open(&w->d, &conn);
 	w->a = w->d.e.a;
 	w->b = w->d.e.b;
 	urxe_mr_share(w->d.mr[0], &(struct urxe_shared){w->a->mem, REGION, PLACE});
 	fill(w->a->mem, REGION, 1);
 	memset(w->b->mem + TO, 0, REGION);
+}
+
+static void open_mtu(struct world *w, uint32_t mtu)
+{
+	open_conn(w, URXE_QPT_RC, mtu);
+}
+
+static void open_world(struct world *w)
+{
+	open_mtu(w, URXE_MTU_4096);
 }
 
 static void close_world(struct world *w)
@@ -59,8 +72,8 @@ static struct post request(const struct world *w, uint32_t opcode, uint32_t leng
 static void output(struct world *w)
 {
 	for (int i = 0; i < FRAMES; i++)
-		w->frames[i] = (struct urxe_frame){
-			.data = buffers[i], .room = ROOM, .may_lend = true, .trusted = true};
+		w->frames[i] = (struct urxe_frame){.data = buffers[i], .room = ROOM};
+	w->a->lending = URXE_LENDS_TRUSTED;
 	w->n = urxe_output(w->a->dev, w->d.e.pair->now, w->frames, FRAMES);
 	assert_true(w->n < FRAMES);
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -74,15 +87,17 @@ static void input(struct world *w, uint32_t first, uint32_t n)
 	urxe_input(w->b->dev, w->d.e.pair->now, w->frames + first, n);
 }
 
-/* All of a request is on its way, and a receive waits for it. */
+/* All of a request is on its way, and a receive waits for it: of a SEND several packets together.
+ */
 static void send_lent(struct world *w, uint32_t opcode, uint32_t length)
 {
 	const struct post post = request(w, opcode, length);
+	const uint32_t most = opcode == URXE_WR_SEND ? URXE_LENT_MAX : 4096;
 
 	post_recv(&w->d.e.end[1], 6, TO, REGION);
 	post_send(&w->d.e, 0, &post);
 	output(w);
-	assert_int_equal(w->n, (length + 4095) / 4096);
+	assert_int_equal(w->n, (length + most - 1) / most);
 	for (uint32_t i = 0; i < w->n; i++)
 		assert_true(w->frames[i].lent > 0);
 }
@@ -136,7 +151,8 @@ static void arrive(uint32_t opcode, uint32_t length)
 
 static void test_arrives(void **state)
 {
-	static const uint32_t lengths[] = {1024, 1025, 4096, LENGTH};
+	static const uint32_t lengths[] = {1024,  1025,  4096,         5120,
+					   32767, 32768, 32768 + 1024, LENGTH};
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
@@ -145,26 +161,96 @@ static void test_arrives(void **state)
 	}
 }
 
-/* To whom it is not lent it goes in one piece, with an ICRC over all of it. */
-static void test_whole(void **state)
+/* --- Packets that go together. */
+
+/* As many PSNs as they are packets, of whatever path MTU. */
+static void test_together(void **state)
 {
-	uint8_t whole[ROOM];
-	struct urxe_packet p;
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	struct world w;
+	uint32_t psn;
+
+	(void)state;
+	for (uint32_t mtu = URXE_MTU_256; mtu <= URXE_MTU_4096; mtu++) {
+		open_mtu(&w, mtu);
+		urxe_qp_query(w.d.e.end[1].qp, &attr, &init);
+		psn = attr.rq_psn;
+		send_lent(&w, URXE_WR_SEND, LENGTH);
+		input(&w, 0, w.n);
+		expect_arrival(&w, LENGTH);
+		urxe_qp_query(w.d.e.end[1].qp, &attr, &init);
+		assert_int_equal(attr.rq_psn, psn + (LENGTH + (128 << mtu) - 1) / (128 << mtu));
+		assert_int_equal(events(w.a, URXE_EVENT_RETRANSMIT), 0);
+		close_world(&w);
+	}
+}
+
+/* No more than the window has room for, nor than lie in one segment. */
+static void test_not_together(void **state)
+{
+	struct urxe_seg segs[2];
+	const struct urxe_send_wr wr = {.wr_id = 5,
+					.flags = URXE_SEND_SIGNALED,
+					.segs = segs,
+					.n_segs = 2,
+					.opcode = URXE_WR_SEND};
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	post_recv(&w.d.e.end[1], 6, TO, REGION);
+	for (uint32_t i = 0; i < 2; i++) {
+		segs[i] = node_seg(w.a, FROM + i * 6000, 6000);
+		segs[i].lkey = w.d.key[0];
+	}
+	assert_int_equal(urxe_post_send(w.d.e.end[0].qp, &wr), 0);
+	output(&w);
+	assert_int_equal(w.n, 3);
+	assert_int_equal(w.frames[0].lent, 4096);
+	assert_int_equal(w.frames[1].lent, 0); /* has some of both */
+	assert_int_equal(w.frames[2].lent, 12000 - 8192);
+	input(&w, 0, 3);
+	expect_arrival(&w, 12000);
+	close_world(&w);
+}
+
+/* They may have come already, one by one. */
+static void test_duplicates(void **state)
+{
 	struct world w;
 
 	(void)state;
 	open_world(&w);
 	send_lent(&w, URXE_WR_SEND, LENGTH);
-	for (uint32_t i = 0; i < w.n; i++) {
-		urxe_frame_whole(&w.frames[i], w.frames[i].payload, whole);
-		assert_int_equal(urxe_packet_parse(&p, whole, w.frames[i].len), URXE_DROP_NONE);
-		assert_true(urxe_packet_icrc_ok(&p));
-		assert_memory_equal(p.payload, w.frames[i].payload, p.payload_len);
-		memcpy(buffers[i], whole, w.frames[i].len);
-		w.frames[i].lent = 0;
-	}
 	input(&w, 0, w.n);
 	expect_arrival(&w, LENGTH);
+	memset(w.b->mem + TO, 0, REGION);
+	input(&w, 0, w.n);
+	pair_settle(w.d.e.pair);
+	assert_int_equal(events(w.b, URXE_EVENT_DUP_REQUEST), w.n);
+	assert_true(is_untouched(&w));
+	expect_none(&w.b->recv_cq);
+	close_world(&w);
+}
+
+/* A receive buffer that is too short for them all. */
+static void test_too_long(void **state)
+{
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_world(&w);
+	post = request(&w, URXE_WR_SEND, LENGTH);
+	post_recv(&w.d.e.end[1], 6, TO, URXE_LENT_MAX - 1);
+	post_send(&w.d.e, 0, &post);
+	output(&w);
+	input(&w, 0, w.n);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_LOC_LEN_ERR);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_REM_INV_REQ_ERR);
+	assert_true(is_untouched(&w));
 	close_world(&w);
 }
 
@@ -176,7 +262,7 @@ static void recall(struct world *w, uint32_t opcode)
 	urxe_direct_recall(w->a->table);
 	memset(w->a->mem + FROM, 0xee, LENGTH);
 	input(w, 0, w->n);
-	assert_int_equal(recalled(w), 3);
+	assert_true(recalled(w) > 0);
 	expect_none(&w->b->recv_cq);
 	/* Receive buffers alone may have anything in them. */
 	assert_true(opcode == URXE_WR_SEND || is_untouched(w));
@@ -196,8 +282,8 @@ static void recall_midway(struct world *w, uint32_t opcode)
 	send_lent(w, opcode, LENGTH);
 	input(w, 0, 1);
 	urxe_direct_recall(w->a->table);
-	input(w, 1, 2);
-	assert_int_equal(recalled(w), 2);
+	input(w, 1, w->n - 1);
+	assert_true(recalled(w) > 0);
 	expect_arrival(w, LENGTH);
 }
 
@@ -207,22 +293,40 @@ static void test_recalled_midway(void **state)
 	for_both(recall_midway);
 }
 
-/* What comes before its turn is read at once, and kept. */
+/* What comes before its turn is read at once, and kept; of several together the first is missed. */
 static void disorder(struct world *w, uint32_t opcode)
 {
 	send_lent(w, opcode, LENGTH);
-	input(w, 1, 2);
+	input(w, 1, w->n - 1);
+	assert_int_equal(drops(w->b, URXE_DROP_OUT_OF_SEQUENCE), opcode == URXE_WR_SEND);
 	urxe_direct_recall(w->a->table);
 	w->frames[0].recalled++;
 	input(w, 0, 1);
 	assert_int_equal(recalled(w), 0);
 	expect_arrival(w, LENGTH);
+	assert_int_equal(events(w->a, URXE_EVENT_RETRANSMIT) > 0, opcode == URXE_WR_SEND);
 }
 
 static void test_out_of_order(void **state)
 {
 	(void)state;
 	for_both(disorder);
+}
+
+/* Nor are they kept where they are no more than one packet may be. */
+static void test_short_out_of_order(void **state)
+{
+	const uint32_t length = URXE_LENT_MAX + 2048;
+	struct world w;
+
+	(void)state;
+	open_mtu(&w, URXE_MTU_1024);
+	send_lent(&w, URXE_WR_SEND, length);
+	input(&w, 1, 1);
+	assert_int_equal(drops(w.b, URXE_DROP_OUT_OF_SEQUENCE), 1);
+	input(&w, 0, 1);
+	expect_arrival(&w, length);
+	close_world(&w);
 }
 
 static void lose(struct world *w, uint32_t opcode)
@@ -362,7 +466,7 @@ static void expect_refused(struct world *w, const struct urxe_frame *frame)
 
 static void test_hostile(void **state)
 {
-	static const uint32_t wrong[] = {1, 4, 1023, 4092, 4095, 4097, 4100, 65535};
+	static const uint32_t wrong[] = {1, 4, 1023, 4092, 4095, 5120, 4100, 65535};
 	struct rand rand = {3};
 	struct world w;
 	uint32_t here;
@@ -395,14 +499,127 @@ static void test_hostile(void **state)
 	close_world(&w);
 }
 
+/* What the headers of a lent frame say. */
+static struct urxe_packet parse(const struct urxe_frame *frame)
+{
+	static uint8_t whole[ROOM + URXE_LENT_MAX];
+	const uint32_t behind = URXE_ICRC_LEN + (-frame->lent & 3);
+	struct urxe_packet p;
+
+	memcpy(whole, frame->data, frame->len - frame->lent - behind);
+	assert_int_equal(urxe_packet_parse(&p, whole, frame->len), URXE_DROP_NONE);
+	return p;
+}
+
+/* The same with another opcode, its payload elsewhere. */
+static struct urxe_frame forge(const struct world *w, uint8_t opcode, uint8_t data[CRAFT_MAX])
+{
+	static uint8_t payload[4096] = {1};
+	struct urxe_packet p = parse(&w->frames[0]);
+	struct urxe_frame frame = {
+		.data = data,
+		.lent = sizeof(payload),
+		.payload = payload,
+		.trusted = true,
+		.recalls = &w->a->table->recalls,
+	};
+	uint32_t icrc;
+
+	p.opcode = opcode;
+	p.payload = payload;
+	p.payload_len = sizeof(payload);
+	p.reth.va = w->b->iova + TO;
+	p.reth.rkey = w->b->key;
+	p.reth.length = frame.lent;
+	frame.len = craft_frame(data, &p);
+	assert_int_equal(urxe_packet_parse(&p, data, frame.len), URXE_DROP_NONE);
+	icrc = htole32(craft_icrc(p.net, p.l3, p.payload));
+	memcpy((uint8_t *)p.payload, &icrc, sizeof(icrc));
+	return frame;
+}
+
+/* Of what is no SEND of a reliable connection no packets go together. */
+static void test_hostile_together(void **state)
+{
+	static const uint8_t opcodes[] = {
+		URXE_SERVICE_RC | URXE_OP_WRITE_ONLY,
+		URXE_SERVICE_RC | URXE_OP_WRITE_FIRST,
+		URXE_SERVICE_RC | URXE_OP_READ_RESPONSE_ONLY,
+	};
+	uint8_t data[CRAFT_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(opcodes); i++) {
+		struct urxe_frame frame;
+		struct urxe_wc wc;
+		struct world w;
+
+		open_mtu(&w, URXE_MTU_1024);
+		send_lent(&w, URXE_WR_SEND, 4096);
+		frame = forge(&w, opcodes[i], data);
+		urxe_input(w.b->dev, w.d.e.pair->now, &frame, 1);
+		assert_true(is_untouched(&w));
+		assert_true(!node_poll(&w.b->recv_cq, &wc) || wc.status == URXE_WC_WR_FLUSH_ERR);
+		close_world(&w);
+	}
+}
+
+static void test_hostile_unreliable(void **state)
+{
+	uint8_t data[CRAFT_MAX];
+	struct urxe_frame frame;
+	struct world w;
+	struct post post;
+
+	(void)state;
+	open_conn(&w, URXE_QPT_UC, URXE_MTU_1024);
+	post = request(&w, URXE_WR_SEND, 1024);
+	post_recv(&w.d.e.end[1], 6, TO, REGION);
+	post_send(&w.d.e, 0, &post);
+	output(&w);
+	frame = forge(&w, URXE_SERVICE_UC | URXE_OP_SEND_ONLY, data);
+	urxe_input(w.b->dev, w.d.e.pair->now, &frame, 1);
+	assert_true(is_untouched(&w));
+	expect_none(&w.b->recv_cq);
+	close_world(&w);
+}
+
+/* The same forgery of a SEND is one: what is refused above is not refused for its making. */
+static void test_forged(void **state)
+{
+	uint8_t data[CRAFT_MAX];
+	struct urxe_frame frame;
+	struct world w;
+
+	(void)state;
+	open_mtu(&w, URXE_MTU_1024);
+	send_lent(&w, URXE_WR_SEND, 4096);
+	frame = forge(&w, URXE_SERVICE_RC | URXE_OP_SEND_ONLY, data);
+	urxe_input(w.b->dev, w.d.e.pair->now, &frame, 1);
+	assert_int_equal(expect_wc(&w.b->recv_cq, 6, URXE_WC_SUCCESS).byte_len, 4096);
+	close_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_arrives),      cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_recalled),     cmocka_unit_test(test_recalled_midway),
-		cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_no_buffer),    cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_ends_without), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_arrives),
+		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_not_together),
+		cmocka_unit_test(test_duplicates),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_recalled),
+		cmocka_unit_test(test_recalled_midway),
+		cmocka_unit_test(test_out_of_order),
+		cmocka_unit_test(test_short_out_of_order),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_no_buffer),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_ends_without),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile_together),
+		cmocka_unit_test(test_hostile_unreliable),
+		cmocka_unit_test(test_forged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

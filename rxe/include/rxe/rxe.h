@@ -40,6 +40,13 @@ enum urxe_fetch_part {
 	URXE_FETCH_RECEIVE_RING
 };
 
+/* What may be lent: nothing; payloads with an ICRC over them; or `trusted` ones, to a peer that has
+ * them so. */
+enum urxe_lending { URXE_LENDS_NOT, URXE_LENDS_CHECKED, URXE_LENDS_TRUSTED };
+
+/* Bytes of the longest payload that lies elsewhere. */
+#define URXE_LENT_MAX 32768u
+
 /*
  * What the engine calls; each gets the `ctx` its object was created with. They
  * run inside an engine call and must not call back into the engine, except
@@ -66,6 +73,9 @@ struct urxe_ops {
 	/* The same, to bytes that are in the caches: of a payload that lies elsewhere (struct
 	 * urxe_frame). */
 	uint32_t (*take_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
+	/* Within urxe_output: how the payload of a packet may be left where the program has it,
+	 * that goes there in the next frame. NULL: none may. */
+	enum urxe_lending (*lends)(void *dev_ctx, const struct urxe_path *path, uint32_t qpn);
 	/* Makes bytes of a region outlast a loss of power. False where that failed. NULL: this
 	 * device has no memory that lasts; regions are not registered for
 	 * URXE_ACCESS_FLUSH_PERSISTENT. */
@@ -162,8 +172,7 @@ struct urxe_frame {
 	uint32_t dest_qpn; /* as the packet has it; set by urxe_output */
 	uint32_t lent;     /* bytes at `payload` instead of data, of len; 0: none */
 	const uint8_t *payload;
-	uint64_t window; /* where these lie in this device's window (struct urxe_shared), */
-	bool may_lend;   /* and whether they may, for urxe_output */
+	uint64_t window; /* where these lie in this device's window (struct urxe_shared) */
 	bool trusted;
 	/* For urxe_input: the sender's recalls (rxe/direct.h), and how many they were when it sent
 	 * the frame. */
@@ -184,18 +193,15 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
  * are the caller's (room at least mtu + 18); len is set. Returns how many were
  * written; fewer than max means that there is nothing more to send now.
  *
- * With may_lend, and an urxe_ops.copy_crc, the payload of a reliable connection's SEND or WRITE is
- * left where the program has it, if that is in the window in one piece: there it stays as it is
- * until it is acknowledged. So it is given only when it is sent for the first time, and what may be
- * acknowledged already when the frame is read has most likely a wrong ICRC by then. With `trusted`
- * as well, what is lent is recalled (rxe/direct.h) before its request ends in any other way.
+ * As urxe_ops.lends says, the payload of a reliable connection's SEND or WRITE is left where the
+ * program has it, if that is in the window in one piece: there it stays as it is until it is
+ * acknowledged. So it is given only when it is sent for the first time, and what may be
+ * acknowledged already when the frame is read has most likely a wrong ICRC by then. What is trusted
+ * is recalled (rxe/direct.h) before its request ends in any other way; and of a SEND up to
+ * URXE_LENT_MAX bytes go in one frame, which is as many packets as they are path MTUs: it has the
+ * first one's PSN, and the next frame that of the packet behind the last.
  */
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
-/*
- * The frame in one piece at `to`, as it goes to whom its payload is not lent: with that as it is
- * read at `payload` now, and the ICRC over all.
- */
-void urxe_frame_whole(const struct urxe_frame *frame, const uint8_t *payload, uint8_t *to);
 
 /* When urxe_output has to be called next: 0 = at once, URXE_NEVER = not before something else. */
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);
