@@ -32,6 +32,13 @@
 #define LAST_ROUNDS 128
 
 #define LEASE (1 * MS)
+/*
+ * But where a poller that offers its core has to wait for it, the lease is several times that
+ * long. It would end while the poller waits for its turn; and the engine's thread, which takes
+ * over, takes a turn of another poller then.
+ */
+#define LEASE_TURNS 8
+#define LEASE_MAX   (20 * MS)
 _Static_assert(ABSENCE_LOST_NS == LEASE / 2, "see absence.h");
 /*
  * A poller that has waited so long offers its core: on a machine with more to
@@ -256,8 +263,8 @@ static void take_lease(uint64_t now)
 		mask();
 	progress->leases++;
 	/* Most polls come here; that this is seen late does no harm. */
-	atomic_store_explicit(&progress->lease_until, now + LEASE, memory_order_relaxed);
-	if (progress->wake_at > now + LEASE)
+	atomic_store_explicit(&progress->lease_until, now + progress->lease, memory_order_relaxed);
+	if (progress->wake_at > now + progress->lease)
 		wake();
 }
 
@@ -324,6 +331,17 @@ void progress_found(uint64_t now)
 	absence_begin(&progress->absence, now);
 }
 
+static void offer_core(uint64_t now)
+{
+	uint64_t lease;
+
+	sched_yield();
+	lease = LEASE_TURNS * (clock_now() - now);
+	if (lease < LEASE)
+		lease = LEASE;
+	progress->lease = lease < LEASE_MAX ? lease : LEASE_MAX;
+}
+
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now)
 {
 	const struct cq *cq;
@@ -353,7 +371,7 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 		progress->patient_until = now + PATIENCE;
 	port_unlock();
 	if (yield)
-		sched_yield();
+		offer_core(now);
 	return true;
 }
 
@@ -512,8 +530,8 @@ static uint64_t next_wake(uint64_t now, uint32_t *leases, const struct watch *wa
 	if (at <= now && egress_deadline(&port.egress) == URXE_NEVER)
 		at = now + STUCK;
 	/* One that came and went lately comes again: its lease must not cost a wake-up each. */
-	if (*leases != progress->leases && at > now + LEASE)
-		at = now + LEASE;
+	if (*leases != progress->leases && at > now + progress->lease)
+		at = now + progress->lease;
 	*leases = progress->leases;
 	/* There may be more channels than are watched. */
 	if (watch->n == WATCH_CHANNELS + CHANNELS && at > now + STUCK)
@@ -662,7 +680,8 @@ int progress_start(void)
 	sigset_t all, old;
 	int rc;
 
-	*progress = (struct progress){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	*progress = (struct progress){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+				      .lease = LEASE};
 	if (progress->wake_fd < 0)
 		return -errno;
 	/* The application's signals are the application's. */

@@ -3,11 +3,11 @@
  * Who drives the engine, and when.
  *
  * Posting a send transmits in the caller. Polling an empty completion queue
- * receives in the caller, and leases progress for LEASE: the interrupt is masked
- * and the engine thread sleeps, so that a polling application has its core for
- * itself. A program that is always back at once is given its completions first, and
- * acknowledgements leave when it is. A lease that is not renewed ends, and the thread takes over. A
- * poll of a queue that is armed for an event leases nothing: it is the last look before the
+ * receives in the caller, and leases progress for a millisecond, or longer where programs wait for
+ * their core: the interrupt is masked and the engine thread sleeps, so that a polling application
+ * has its core for itself. A program that is always back at once is given its completions first,
+ * and acknowledgements leave when it is. A lease that is not renewed ends, and the thread takes
+ * over. A poll of a queue that is armed for an event leases nothing: it is the last look before the
  * application sleeps. All functions but those marked want the port's lock.
  */
 #ifndef URXE_VERBS_PROGRESS_H
@@ -31,12 +31,14 @@ struct progress {
 	/* The thread reads the one and writes the other without the lock, too. */
 	_Atomic uint64_t lease_until; /* 0 = no lease */
 	_Atomic uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
-	uint32_t leases;              /* taken so far */
-	uint64_t heard_at;            /* when frames last came */
-	bool vigil;                   /* the thread stays awake for more of them */
-	struct debt debt;             /* answers to what was received that are put off */
-	struct absence absence;       /* of the application, after completions */
-	uint64_t patient_until;       /* a poller yields its core then, if nothing comes before */
+	/* How long a lease lasts; also without the lock. */
+	_Atomic uint64_t lease;
+	uint32_t leases;        /* taken so far */
+	uint64_t heard_at;      /* when frames last came */
+	bool vigil;             /* the thread stays awake for more of them */
+	struct debt debt;       /* answers to what was received that are put off */
+	struct absence absence; /* of the application, after completions */
+	uint64_t patient_until; /* a poller yields its core then, if nothing comes before */
 };
 
 /* Without the lock: starts and ends the engine thread. */
