@@ -146,7 +146,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	put16(at + 2, bth->pkey);
 	at[4] = 0;
 	put24(at + 5, bth->dest_qpn);
-	at[8] = (uint8_t)(bth->ack_req << 7);
+	at[8] = (uint8_t)(bth->ack_req << 7 | bth->behind);
 	put24(at + 9, bth->psn);
 }
 

@@ -7,6 +7,7 @@
 #ifndef URXE_LENT_H
 #define URXE_LENT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,6 +37,20 @@ bool lent_take(struct urxe_dev *dev, const struct urxe_frame *frame, const struc
  * Of a trusted payload nobody knows what it is to be: its sender leaves it as it is, or recalls it
  * before. So whoever has read it looks for that.
  */
+
+/*
+ * Several packets may go together in one such frame, which no other host ever sees. How many there
+ * are behind the first its BTH tells where it has bits in reserve: by its length alone a peer that
+ * was told another path MTU would count others, and take later messages for what it has already.
+ */
+#define LENT_BEHIND 0x7fu /* of the byte with AckReq */
+
+static_assert(URXE_LENT_MAX / 256 - 1 <= LENT_BEHIND, "of the least MTU, too");
+
+static inline uint32_t lent_packets(const struct urxe_packet *p)
+{
+	return (p->bth[8] & LENT_BEHIND) + 1;
+}
 
 /* As the first half of lent_take: whether the headers are right. */
 bool lent_headers_ok(struct urxe_dev *dev, const struct urxe_frame *frame,

@@ -241,6 +241,7 @@ static bool build(struct urxe_qp *qp, const struct request_packet *rp, uint32_t 
 		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
 		.psn = rp->psn,
 		.pkey = qp->dev->pkeys[reqpkt_pkey_index(qp, wqe)],
+		.behind = rp->lending == URXE_LENDS_TRUSTED ? (uint8_t)(rp->span - 1) : 0,
 	};
 	uint32_t flags = urxe_opcodes[bth.opcode].flags;
 	struct build b;

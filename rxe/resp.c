@@ -7,6 +7,7 @@
 #include "count.h"
 #include "dev.h"
 #include "gap.h"
+#include "lent.h"
 #include "qp.h"
 #include "resource.h"
 #include "resp_exec.h"
@@ -282,7 +283,7 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 bool resp_places(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	return qp->type == URXE_QPT_RC && urxe_opcodes[p->opcode].flags & URXE_OPF_SEND &&
-	       (p->psn == qp->resp.psn || p->payload_len > qp->mtu);
+	       (p->psn == qp->resp.psn || lent_packets(p) > 1);
 }
 
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)

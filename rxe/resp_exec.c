@@ -29,23 +29,23 @@ static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 }
 
 /* How many packets it is: what lies elsewhere may be some of a message that came together. */
-static uint32_t span(const struct urxe_qp *qp, const struct urxe_packet *p)
+static uint32_t span(const struct urxe_packet *p)
 {
-	return p->lent ? qp_packets(qp, p->payload_len) : 1;
+	return p->lent ? lent_packets(p) : 1;
 }
 
-/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6). */
+/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6), nor is one that
+ * others go with. */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	uint32_t most = span(qp, p) * qp->mtu;
+	uint32_t n = span(p), most = n * qp->mtu;
+	bool may_be_empty = flags & URXE_OPF_START && n == 1;
 	bool ok;
 
 	if (!(flags & URXE_OPF_END))
 		ok = p->payload_len == most;
-	else if (flags & URXE_OPF_START)
-		ok = p->payload_len <= most;
 	else
-		ok = p->payload_len && p->payload_len <= most;
+		ok = p->payload_len <= most && (p->payload_len > most - qp->mtu || may_be_empty);
 	return ok ? 0 : AETH_NAK_INVALID_REQUEST;
 }
 
@@ -150,7 +150,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, span(qp, p), flags, RESP_SEND);
+	next_packet(qp, span(p), flags, RESP_SEND);
 	return 0;
 }
 

@@ -186,6 +186,43 @@ static void test_together(void **state)
 	}
 }
 
+/*
+ * Two that were told different path MTUs count different packets: what goes together is refused as
+ * one that is too long or too short, and no later message is taken for one that has come already.
+ */
+static void disagree(uint32_t mtu, uint32_t peer_mtu)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_attr attr = {.state = URXE_QPS_RESET};
+	struct post post;
+	struct world w;
+
+	open_mtu(&w, mtu);
+	urxe_qp_modify(w.d.e.end[1].qp, w.d.e.pair->now, &attr, URXE_QP_STATE);
+	conn.path_mtu = (uint8_t)peer_mtu;
+	conn_bring_up(w.d.e.pair, &conn, 1, &w.d.e.end[1], &w.d.e.end[0]);
+	post = request(&w, URXE_WR_SEND, 4096);
+	for (uint32_t i = 0; i < 4; i++) {
+		post_recv(&w.d.e.end[1], 6, TO, REGION);
+		post_send(&w.d.e, 0, &post);
+	}
+	output(&w);
+	assert_int_equal(w.n, 4);
+	input(&w, 0, w.n);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_REM_INV_REQ_ERR);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_WR_FLUSH_ERR);
+	assert_true(is_untouched(&w));
+	close_world(&w);
+}
+
+static void test_disagree(void **state)
+{
+	(void)state;
+	disagree(URXE_MTU_4096, URXE_MTU_1024);
+	disagree(URXE_MTU_1024, URXE_MTU_4096);
+}
+
 /* No more than the window has room for, nor than lie in one segment. */
 static void test_not_together(void **state)
 {
@@ -533,6 +570,7 @@ static struct urxe_frame forge(const struct world *w, uint8_t opcode, uint8_t da
 	p.reth.length = frame.lent;
 	frame.len = craft_frame(data, &p);
 	assert_int_equal(urxe_packet_parse(&p, data, frame.len), URXE_DROP_NONE);
+	((uint8_t *)p.bth)[8] |= 3; /* of 1024 bytes, more behind the first */
 	icrc = htole32(craft_icrc(p.net, p.l3, p.payload));
 	memcpy((uint8_t *)p.payload, &icrc, sizeof(icrc));
 	return frame;
@@ -605,6 +643,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arrives),
 		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_disagree),
 		cmocka_unit_test(test_not_together),
 		cmocka_unit_test(test_duplicates),
 		cmocka_unit_test(test_too_long),
