@@ -12,7 +12,7 @@
 
 /* Of fewer, what a frame needs comes from a cache in less time than it takes to ask for it. Where
  * that ends was measured, with 1 MiB of second-level cache a core. */
-#define FEW_QPS 2048
+#define FEW_QPS 512
 
 bool urxe_ahead_pays(const struct urxe_dev *dev)
 {
