@@ -220,7 +220,9 @@ void direct_recall(struct urxe_qp *qp)
 	if (!qp->req.lent)
 		return;
 	qp->req.lent = false;
-	urxe_direct_recall(qp->dev->attr.direct_table);
+	/* What was acknowledged has been read. */
+	if (requester_outstanding(&qp->req))
+		urxe_direct_recall(qp->dev->attr.direct_table);
 }
 
 /* --- Requester. */

@@ -467,6 +467,24 @@ static void test_ends(void **state)
 	}
 }
 
+/* What was acknowledged has been read: others need not lose what they have lent. */
+static void test_ends_acknowledged(void **state)
+{
+	void (*const ends[])(struct world *) = {end_in_reset, end_destroyed};
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		open_world(&w);
+		send_lent(&w, URXE_WR_SEND, LENGTH);
+		input(&w, 0, w.n);
+		expect_arrival(&w, LENGTH);
+		ends[i](&w);
+		assert_int_equal(w.a->table->recalls, 0);
+		close_world(&w);
+	}
+}
+
 /* Who has lent nothing takes nothing back from the others. */
 static void test_ends_without(void **state)
 {
@@ -654,6 +672,7 @@ int main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_no_buffer),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_ends_acknowledged),
 		cmocka_unit_test(test_ends_without),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_hostile_together),
