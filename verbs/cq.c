@@ -42,7 +42,7 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.port_num = 1,
 	};
 	cq->producer++;
-	cq->received |= is_received(wc);
+	cq->received |= wc_is_receive(wc);
 	mark(cq);
 	return true;
 }

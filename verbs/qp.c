@@ -169,7 +169,7 @@ void qp_failed(struct qp *qp)
 	mark(qp);
 }
 
-bool is_received(const struct urxe_wc *wc)
+bool wc_is_receive(const struct urxe_wc *wc)
 {
 	return wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;
 }
@@ -181,7 +181,7 @@ uint32_t qp_completed(const struct urxe_wc *wc)
 	if (!qp)
 		return wc->status;
 	if (wc->status == URXE_WC_SUCCESS) {
-		qp->received |= is_received(wc);
+		qp->received |= wc_is_receive(wc);
 		mark(qp);
 		return wc->status;
 	}

@@ -70,7 +70,7 @@ void qp_fetch_post(const struct qp *qp);
 /* And the places of the i-th request from now on, once that is there. */
 void qp_fetch_request(const struct qp *qp, uint32_t i);
 /* Whether a successful completion is that of a receive. */
-bool is_received(const struct urxe_wc *wc);
+bool wc_is_receive(const struct urxe_wc *wc);
 /* Notes a completion; returns the status that the application is to see. */
 uint32_t qp_completed(const struct urxe_wc *wc);
 /* Notes that the QP may have gone to the error state. */
