@@ -62,8 +62,7 @@ static uint64_t memory(void)
 static double take_part(struct joined *p)
 {
 	joined_prepare(p);
-	/* Each connection once and the queues' pages with it. */
-	joined_transfer(p, IBV_WR_SEND, 2 * p->depth);
+	joined_warm_up(p, IBV_WR_SEND);
 	meet();
 	joined_transfer(p, IBV_WR_SEND, MESSAGES / crowd->pairs);
 	meet();

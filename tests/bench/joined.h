@@ -68,5 +68,7 @@ uint32_t joined_poll(struct joined *joined, struct ibv_cq *cq);
  * completions then, and the other one the messages.
  */
 void joined_transfer(struct joined *joined, enum ibv_wr_opcode opcode, uint32_t messages);
+/* As many messages as use each place of each queue at least once, so that it is in memory. */
+void joined_warm_up(struct joined *joined, enum ibv_wr_opcode opcode);
 
 #endif
