@@ -46,7 +46,8 @@ struct urxe_dev {
 	uint32_t pressing;           /* of them, those with more than an acknowledgement */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
-	uint32_t direct_era; /* 0 = no direct transport; else changes with what proofs rest on */
+	uint32_t direct_era;   /* 0 = no direct transport; else changes with what proofs rest on */
+	uint8_t direct_chunks; /* of the table that are taken */
 	uint64_t key_seed;
 	uint32_t key_count;
 	uint32_t qpn_next; /* where the search for a free QPN goes on */

@@ -39,9 +39,20 @@ static struct urxe_direct_grant *grant_place(struct urxe_direct_table *table, ui
 	return &table->grants[(key >> 8) % URXE_DIRECT_GRANTS];
 }
 
+/* Numbers from a program may have more than 24 bits. */
+static uint8_t *chunk_of(struct urxe_direct_table *table, uint32_t qpn)
+{
+	return &table->chunks[qpn / URXE_DIRECT_CHUNK % sizeof(table->chunks)];
+}
+
+/* NULL: there is none. */
 static struct urxe_direct_qp *qp_place(struct urxe_direct_table *table, uint32_t qpn)
 {
-	return &table->qps[qpn % URXE_DIRECT_QPS];
+	uint32_t chunk = __atomic_load_n(chunk_of(table, qpn), __ATOMIC_RELAXED);
+
+	if (!chunk || chunk > URXE_DIRECT_CHUNKS)
+		return NULL;
+	return &table->qps[chunk - 1][qpn % URXE_DIRECT_CHUNK];
 }
 
 /* Puts what stands behind the version of `entry` in its place. */
@@ -182,8 +193,19 @@ void direct_qp_gone(const struct urxe_qp *qp)
 	if (!qp->dev->attr.direct_table)
 		return;
 	place = qp_place(qp->dev->attr.direct_table, qp->qpn);
-	if (place->qpn == qp->qpn)
+	if (place && place->qpn == qp->qpn)
 		withdraw(qp->dev, place, &none, sizeof(none));
+}
+
+/* Of a QP that has none yet, too. NULL: all chunks are taken. */
+static struct urxe_direct_qp *take_place(struct urxe_dev *dev, uint32_t qpn)
+{
+	struct urxe_direct_table *table = dev->attr.direct_table;
+	uint8_t *chunk = chunk_of(table, qpn);
+
+	if (!*chunk && dev->direct_chunks < URXE_DIRECT_CHUNKS)
+		__atomic_store_n(chunk, ++dev->direct_chunks, __ATOMIC_RELAXED);
+	return qp_place(table, qpn);
 }
 
 static bool serves(const struct urxe_qp *qp)
@@ -206,13 +228,18 @@ void direct_qp_changed(const struct urxe_qp *qp)
 
 	if (!table)
 		return;
-	place = qp_place(table, qp->qpn);
+	if (!serves(qp)) {
+		direct_qp_gone(qp);
+		return;
+	}
+	place = take_place(qp->dev, qp->qpn);
+	if (!place)
+		return;
 	now.version = place->version;
-	if (serves(qp) && !memcmp(place, &now, sizeof(now)))
+	if (!memcmp(place, &now, sizeof(now)))
 		return;
 	direct_qp_gone(qp);
-	if (serves(qp) && !place->qpn)
-		put(place, &now, sizeof(now));
+	put(place, &now, sizeof(now));
 }
 
 void direct_recall(struct urxe_qp *qp)
@@ -325,6 +352,16 @@ static bool is_same(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
 	return false;
 }
 
+/* What the peer tells of its end of the connection; false: nothing that holds. */
+static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
+		      struct urxe_direct_qp *peer)
+{
+	const struct urxe_direct_qp *place = qp_place(peers, qp->attr.dest_qpn);
+
+	return place && get(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
+	       peer->dest_qpn == qp->qpn && is_same(qp, peer);
+}
+
 /* False: the peer would refuse it, or its tables are being changed. */
 static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
 		    const struct send_wqe *wqe, struct target *target)
@@ -333,8 +370,7 @@ static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
 	struct urxe_direct_grant grant;
 	struct urxe_direct_qp peer;
 
-	if (!get(qp_place(peers, qp->attr.dest_qpn), &peer, sizeof(peer)) ||
-	    peer.qpn != qp->attr.dest_qpn || peer.dest_qpn != qp->qpn || !is_same(qp, &peer))
+	if (!find_peer(qp, peers, &peer))
 		return false;
 	if (wanted_access(wqe) & ~peer.access || (wqe_is_rd_atomic(wqe) && !peer.rd_atomic))
 		return false;

@@ -78,6 +78,9 @@ static_assert(sizeof(struct peer_card) <= VNIC_INBOX_PUBLISHED_SIZE &&
 		      sizeof(struct peer_book) <= VNIC_INBOX_SHARED_SIZE,
 	      "fit what inboxes have for them");
 
+static_assert(VNIC_LEASE_QPNS == URXE_DIRECT_CHUNK && VNIC_LEASES_MAX <= URXE_DIRECT_CHUNKS,
+	      "each QP of a process has its place");
+
 enum standing { UNKNOWN, WELCOME, REFUSED };
 
 struct peer {

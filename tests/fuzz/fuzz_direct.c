@@ -67,6 +67,18 @@ static _Alignas(64) uint8_t own_book[VNIC_INBOX_SHARED_SIZE];
 
 /* --- What is shared. */
 
+/* To its entry, or to what leads there. */
+static void write_to_qp(struct urxe_direct_table *table, uint32_t word, uint32_t value)
+{
+	const uint32_t qpn = w.end[1].qpn;
+	uint8_t *chunk = &table->chunks[qpn / URXE_DIRECT_CHUNK];
+
+	if (word % 9 == 8)
+		*chunk = (uint8_t)value;
+	else if (*chunk && *chunk <= URXE_DIRECT_CHUNKS)
+		((uint32_t *)&table->qps[*chunk - 1][qpn % URXE_DIRECT_CHUNK])[word % 9] = value;
+}
+
 /* Where it matters: the head of the card, the entries of the QP and of a key, and the book. */
 static void write_to(const struct scribble *s)
 {
@@ -79,9 +91,7 @@ static void write_to(const struct scribble *s)
 	case 0:
 	case 1: ((uint32_t *)w.card)[word % 9] = s->value; break;
 	case 2: ((uint32_t *)&table->state)[word % 2] = s->value; break;
-	case 3:
-		((uint32_t *)&table->qps[w.end[1].qpn % URXE_DIRECT_QPS])[word % 8] = s->value;
-		break;
+	case 3: write_to_qp(table, word, s->value); break;
 	case 4:
 	case 5:
 		((uint32_t *)&table->grants[(key >> 8) % URXE_DIRECT_GRANTS])[word % 16] = s->value;

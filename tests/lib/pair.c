@@ -238,6 +238,7 @@ void conn_create(struct pair *pair, const struct conn_attr *conn, unsigned side,
 		.recv_cq = node->recv_cq.cq,
 		.srq = conn->srq[side],
 		.cap = conn->cap,
+		.qpn = conn->qpn[side],
 	};
 
 	*end = (struct endpoint){.queue.node = node, .node = node};

@@ -58,6 +58,7 @@ struct conn_attr {
 	uint32_t access;
 	uint32_t qkey;
 	uint32_t psn[2]; /* first PSN that node i sends */
+	uint32_t qpn[2]; /* of the QP of node i; 0 = the engine chooses */
 	struct urxe_rq *srq[2];
 	struct urxe_qp_cap cap;
 };

@@ -13,6 +13,8 @@
 
 /* --- Direct operations within this process. */
 
+#define NODE_STEP 4 /* blocks of 0x1000 QPNs, in turn for each node */
+
 /* What goes wrong, and what was done. */
 struct way {
 	struct node *peer;
@@ -34,7 +36,7 @@ static inline const struct urxe_direct_table *enter(void *ctx, const struct urxe
 
 	(void)path;
 	require(!way->inside);
-	if (way->closed || qpn / 0x1000 != way->peer->mac[5])
+	if (way->closed || qpn / 0x1000 % NODE_STEP != way->peer->mac[5])
 		return NULL;
 	way->inside = true;
 	return way->peer->table;

@@ -203,6 +203,30 @@ static void test_place_is_taken(void **state)
 	direct_close(&d);
 }
 
+/* However far their numbers are from each other, queue pairs have a place of their own in the
+ * table: those of a few blocks, and those of others go in packets. */
+static void test_numbers_far_apart(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	for (uint32_t i = 1; i <= URXE_DIRECT_CHUNKS; i++) {
+		for (int side = 0; side < 2; side++)
+			conn.qpn[side] = d.e.end[side].qpn + NODE_STEP * 0x1000;
+		conn_open(d.e.pair, &conn, d.e.end);
+		prove(&d);
+		fill(d.e.a->mem + 4096, 100, (uint8_t)i);
+		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+		run(&d, &post, URXE_WC_SUCCESS);
+		assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
+		assert_int_equal(d.way[0].copies, i < URXE_DIRECT_CHUNKS ? i : i - 1);
+	}
+	direct_close(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_peer_connected_anew),
 		cmocka_unit_test(test_proof_is_given_anew),
 		cmocka_unit_test(test_place_is_taken),
+		cmocka_unit_test(test_numbers_far_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

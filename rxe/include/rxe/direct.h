@@ -23,9 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Entries have their place by their number; one whose place is taken is not published. */
+/* Grants have their place by their key; one whose place is taken is not published. */
 #define URXE_DIRECT_GRANTS 8192
-#define URXE_DIRECT_QPS    16384
+/* Queue pairs have theirs by their number, in the chunk that the table names for it: a device has
+ * few blocks of numbers. No other block gets it later, so that versions count on. */
+#define URXE_DIRECT_CHUNK  4096u /* QPNs, from a multiple of it on */
+#define URXE_DIRECT_CHUNKS 16u
 
 /* Bytes of the longest message: as long as its copy takes, whoever runs the engine does nothing
  * else. */
@@ -78,7 +81,8 @@ struct urxe_direct_table {
 	_Alignas(64) union urxe_direct_state state;
 	uint32_t recalls;
 	_Alignas(64) struct urxe_direct_grant grants[URXE_DIRECT_GRANTS];
-	struct urxe_direct_qp qps[URXE_DIRECT_QPS];
+	struct urxe_direct_qp qps[URXE_DIRECT_CHUNKS][URXE_DIRECT_CHUNK];
+	uint8_t chunks[(1u << 24) / URXE_DIRECT_CHUNK]; /* 1 + the index in qps; 0: none */
 };
 
 /*

@@ -38,7 +38,7 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
  * each writes, and what the receiver publishes.
  */
 #define VNIC_INBOX_SHARED_SIZE    (32u * 1024)
-#define VNIC_INBOX_PUBLISHED_SIZE (1088u * 1024)
+#define VNIC_INBOX_PUBLISHED_SIZE (2640u * 1024)
 
 /* X(identifier, printed name, meaning) */
 #define VNIC_DIRECT_LIST(X)                                                                   \
