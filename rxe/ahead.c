@@ -38,6 +38,7 @@ void ahead_fetch_requester(const struct urxe_qp *qp)
 	fetch_common(qp);
 	fetch_requester(qp);
 	urxe_fetch(&qp->header, 1);
+	urxe_fetch(&qp->counters.event[URXE_EVENT_DIRECT_REQUESTS], 1);
 }
 
 /* A request is executed, and acknowledged soon; a response completes requests. */

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include <rxe/fetch.h>
 #include <rxe/rxe.h>
 
 #include "count.h"
@@ -254,6 +255,30 @@ void direct_recall(struct urxe_qp *qp)
 
 /* --- Requester. */
 
+/* The peer is who gets the QP's packets: of the path their header is all that is in the caches. */
+static const struct urxe_direct_table *enter(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	return dev->attr.direct->enter(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
+}
+
+static void remember_chunk(struct urxe_dev *dev, const struct urxe_direct_qp *place, uint32_t qpn)
+{
+	dev->direct_seen.chunk = qpn / URXE_DIRECT_CHUNK;
+	dev->direct_seen.at =
+		(uintptr_t)place - qpn % URXE_DIRECT_CHUNK * sizeof(struct urxe_direct_qp);
+}
+
+void direct_fetch(const struct urxe_qp *qp)
+{
+	const struct direct_seen *seen = &qp->dev->direct_seen;
+	uint32_t qpn = qp->attr.dest_qpn;
+
+	if (seen->chunk == qpn / URXE_DIRECT_CHUNK)
+		urxe_fetch((const struct urxe_direct_qp *)seen->at + qpn % URXE_DIRECT_CHUNK, 1);
+}
+
 /* What a request does to the peer's memory: a right there. 0: it goes in packets. */
 static uint32_t wanted_access(const struct send_wqe *wqe)
 {
@@ -358,7 +383,10 @@ static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
 {
 	const struct urxe_direct_qp *place = qp_place(peers, qp->attr.dest_qpn);
 
-	return place && get(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
+	if (!place)
+		return false;
+	remember_chunk(qp->dev, place, qp->attr.dest_qpn);
+	return get(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
 	       peer->dest_qpn == qp->qpn && is_same(qp, peer);
 }
 
@@ -496,7 +524,7 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 
 	proof->in_packets = false;
 	proof->chance = DIRECT_FAILS;
-	table = ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
+	table = enter(qp);
 	if (!table)
 		return false;
 	done = copy(qp, table, wqe, &shared);
@@ -549,7 +577,7 @@ static bool apply(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_di
 
 	if (proof->unshared_key == wqe->rkey)
 		return false;
-	table = ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
+	table = enter(qp);
 	if (!table || !find_word(qp, table, wqe, op))
 		proof->unshared_key = wqe->rkey;
 	else
@@ -602,7 +630,7 @@ static bool may_work(struct urxe_qp *qp)
 
 	if (proof->chance != DIRECT_UNTRIED)
 		return proof->chance == DIRECT_WORKS;
-	if (ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn)) {
+	if (enter(qp)) {
 		ops->leave(qp->dev->attr.ctx);
 		return true;
 	}
@@ -621,7 +649,7 @@ static void follow_in_packets(struct urxe_qp *qp)
 
 	if (++proof->looks % LOOK_EVERY)
 		return;
-	proof->in_packets = ops->enter(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
+	proof->in_packets = enter(qp);
 	if (proof->in_packets) {
 		proof->in_packets = is_awake(qp);
 		ops->leave(qp->dev->attr.ctx);

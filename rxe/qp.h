@@ -250,6 +250,7 @@ QP_SAME_LINE(req.rtt, req.missing_due);
 QP_SAME_LINE(attr.state, resp.wqe);
 QP_SAME_LINE(predict.words, predict.era);
 QP_SAME_LINE(timer, counters.event[URXE_EVENT_TX_BYTES]);
+QP_SAME_LINE(counters.event[URXE_EVENT_DIRECT_REQUESTS], counters.event[URXE_EVENT_DIRECT_SHARED]);
 
 /* PSNs that a message of length bytes takes. */
 static inline uint32_t qp_packets(const struct urxe_qp *qp, uint32_t length)

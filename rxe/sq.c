@@ -240,6 +240,8 @@ void urxe_post_fetch(const struct urxe_qp *qp)
 void urxe_post_fetch_request(const struct urxe_qp *qp, uint32_t i)
 {
 	urxe_fetch(sq_wqe(&qp->sq, qp->sq.head + i), qp->sq.stride);
+	if (!i)
+		direct_fetch(qp);
 }
 
 uint32_t urxe_sq_retired(const struct urxe_qp *qp)

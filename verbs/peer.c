@@ -481,9 +481,9 @@ static void meet(struct peer *peer)
 		peer->standing = WELCOME;
 }
 
-static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path, uint32_t qpn)
+static const struct urxe_direct_table *enter(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
-	struct peer *peer = egress_peer(&port.egress, path->dmac, qpn);
+	struct peer *peer = egress_peer(&port.egress, mac, qpn);
 
 	(void)ctx;
 	if (!peer || peer->standing == REFUSED ||

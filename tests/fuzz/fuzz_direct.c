@@ -189,12 +189,12 @@ long __wrap_rseq_call(const struct rseq_call *call, const uint64_t *word, uint64
 
 /* --- Both ends: node 0 is the requester, and the other one writes what it likes. */
 
-static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path, uint32_t qpn)
+static const struct urxe_direct_table *enter(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct urxe_direct_table *table = NULL;
 
 	if (ctx == w.pair->node[0])
-		table = peer_ops.enter(ctx, path, qpn);
+		table = peer_ops.enter(ctx, mac, qpn);
 	/* All but one that is set aside for the copy. */
 	while (table && w.n_meanwhile > 1)
 		write_to(&w.meanwhile[--w.n_meanwhile]);

@@ -29,12 +29,11 @@ struct way {
 	uint32_t awake, asked; /* how often the peer's engine is found awake, and was looked for */
 };
 
-static inline const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path,
-						    uint32_t qpn)
+static inline const struct urxe_direct_table *enter(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	struct way *way = ((struct node *)ctx)->arg;
 
-	(void)path;
+	(void)mac;
 	require(!way->inside);
 	if (way->closed || qpn / 0x1000 % NODE_STEP != way->peer->mac[5])
 		return NULL;

@@ -31,11 +31,11 @@ static struct way *way_of(void *ctx)
 	return ((struct node *)ctx)->arg;
 }
 
-static const struct urxe_direct_table *enter(void *ctx, const struct urxe_path *path, uint32_t qpn)
+static const struct urxe_direct_table *enter(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	struct way *way = way_of(ctx);
 
-	(void)path;
+	(void)mac;
 	(void)qpn;
 	require(!way->inside);
 	way->inside = true;

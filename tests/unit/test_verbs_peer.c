@@ -91,10 +91,7 @@ static void open_way(bool own)
 
 static const struct urxe_direct_table *enter(void)
 {
-	struct urxe_path path = {0};
-
-	memcpy(path.dmac, mac, sizeof(mac));
-	return peer_ops.enter(NULL, &path, PEER);
+	return peer_ops.enter(NULL, mac, PEER);
 }
 
 /* How many parts were copied. */

@@ -48,6 +48,9 @@
 	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                                      \
 	X(TX_PACKETS, "tx_packets", "packets sent")                                              \
 	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                          \
+	X(DIRECT_REQUESTS, "direct_requests", "requests executed on the peer's memory itself")   \
+	X(DIRECT_BYTES, "direct_bytes", "bytes that these have copied")                          \
+	X(DIRECT_SHARED, "direct_shared", "of these requests, those in shared memory")           \
 	X(REORDERED, "reordered", "request packets kept until the gap before them filled")       \
 	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                       \
 	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                              \
@@ -71,9 +74,6 @@
 	  "congestion notifications over what a device sends at once")                           \
 	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                      \
 	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                       \
-	X(DIRECT_REQUESTS, "direct_requests", "requests executed on the peer's memory itself")   \
-	X(DIRECT_BYTES, "direct_bytes", "bytes that these have copied")                          \
-	X(DIRECT_SHARED, "direct_shared", "of these requests, those in shared memory")           \
 	X(DIRECT_DECLINED, "direct_declined", "requests that could not be, and went in packets") \
 	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that was not there")        \
 	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                \

@@ -126,11 +126,10 @@ struct urxe_direct_copy {
 /* What the owner of a device does for it; each gets the device's ctx. None calls back. */
 struct urxe_direct_ops {
 	/*
-	 * The table of the device that the path leads to and that has the QPN; NULL where it
-	 * cannot be reached directly now. Until `leave`, its withdrawals wait.
+	 * The table of the device that has the MAC address and the QPN; NULL where it cannot be
+	 * reached directly now. Until `leave`, its withdrawals wait.
 	 */
-	const struct urxe_direct_table *(*enter)(void *ctx, const struct urxe_path *path,
-						 uint32_t qpn);
+	const struct urxe_direct_table *(*enter)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	void (*leave)(void *ctx);
 	/*
 	 * Between enter and leave. How many parts, from the first on, were copied; of the next one
