@@ -24,10 +24,16 @@ void resp_fail_recv(struct urxe_qp *qp, enum urxe_wc_status status)
 	resp_complete_recv(qp, &wc);
 }
 
+/* Where a shared queue's is copied is not in a line that packets need. */
+static struct recv_wqe *copy_of(const struct urxe_qp *qp)
+{
+	return qp->rq->qp ? NULL : qp->resp.copy;
+}
+
 bool resp_want_recv(struct urxe_qp *qp)
 {
 	if (!qp->resp.has_wqe) {
-		qp->resp.wqe = rq_take(qp->rq, qp->resp.copy);
+		qp->resp.wqe = rq_take(qp->rq, copy_of(qp));
 		qp->resp.has_wqe = qp->resp.wqe;
 	}
 	return qp->resp.has_wqe;
