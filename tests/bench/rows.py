@@ -174,6 +174,7 @@ def scale_rows():
     yield from scale_rows_of('send rate, 8 B', '/s', 'send')
     yield from scale_rows_of('send rate, 8 B, bursts of 16', '/s', 'send', burst=16)
     yield from scale_rows_of('write rate, 8 B', '/s', 'write')
+    yield from scale_rows_of('write rate, 8 B, bursts of 16', '/s', 'write', burst=16)
     yield from scale_rows_of('write rate, 8 B, in packets', '/s', 'write', 'packet')
     yield from scale_rows_of('send latency, 8 B', 's', 'latency')
     yield from crowd_rows()
