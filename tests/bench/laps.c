@@ -20,6 +20,12 @@ void laps_mark(struct laps *laps)
 	laps->start = now;
 }
 
+void laps_since(struct laps *laps, double start)
+{
+	laps->start = start;
+	laps_mark(laps);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;

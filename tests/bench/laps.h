@@ -20,6 +20,9 @@ void laps_start(struct laps *laps);
 /* A lap ends and the next one begins; those beyond LAPS_MAX do not count. */
 void laps_mark(struct laps *laps);
 
+/* A lap that began at `start`, bench_now(), ends now. */
+void laps_since(struct laps *laps, double start);
+
 /* Seconds. It sorts the laps: no more of them after it. */
 double laps_median(struct laps *laps);
 

@@ -3,6 +3,7 @@
  * one. */
 #include "laps.h"
 #include "limits.h"
+#include "silence.h"
 
 #include <err.h>
 #include <signal.h>
@@ -112,4 +113,44 @@ double limit_wakeup(const struct bench_cpus *cpus, size_t size)
 	close(fds[0]);
 	close(fds[1]);
 	return laps_median(&laps) / WAKING_LAP / 2;
+}
+
+struct knocking {
+	struct silence *silence;
+	int fd;
+};
+
+static void knock(void *argument)
+{
+	const struct knocking *knocking = argument;
+
+	for (int i = 0; i < SILENCE_MESSAGES; i++) {
+		silence_keep(knocking->silence);
+		silence_end(knocking->silence);
+		if (eventfd_write(knocking->fd, 1))
+			err(1, "eventfd");
+	}
+	pause();
+}
+
+double limit_wakeup_silent(const struct bench_cpus *cpus, size_t size)
+{
+	struct knocking knocking = {silence_create(), eventfd(0, 0)};
+	eventfd_t value;
+	struct laps laps;
+	pid_t child;
+
+	(void)size;
+	if (knocking.fd < 0)
+		err(1, "eventfd");
+	child = bench_child(cpus, knock, &knocking);
+	laps_start(&laps);
+	for (int i = 0; i < SILENCE_MESSAGES; i++) {
+		if (eventfd_read(knocking.fd, &value))
+			err(1, "eventfd");
+		silence_heard(knocking.silence, &laps);
+	}
+	bench_end(child);
+	close(knocking.fd);
+	return laps_median(&laps);
 }

@@ -16,9 +16,11 @@ static const struct limit {
 	const char *name;
 	double (*measure)(const struct bench_cpus *cpus, size_t size);
 } limits[] = {
-	{"bounce", limit_bounce},     {"ring", limit_ring},         {"tcp", limit_tcp},
-	{"wakeup", limit_wakeup},     {"vm_write", limit_vm_write}, {"memcpy", limit_memcpy},
-	{"copy_crc", limit_copy_crc}, {"pass_crc", limit_pass_crc}, {"vm_read", limit_vm_read},
+	{"bounce", limit_bounce},     {"ring", limit_ring},
+	{"tcp", limit_tcp},           {"wakeup", limit_wakeup},
+	{"vm_write", limit_vm_write}, {"memcpy", limit_memcpy},
+	{"copy_crc", limit_copy_crc}, {"pass_crc", limit_pass_crc},
+	{"vm_read", limit_vm_read},   {"wakeup_silent", limit_wakeup_silent},
 };
 
 uint8_t *limit_buffer(size_t size)

@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '../smoke'), os.path.join(HERE, '../hosts')]
 import report  # noqa: E402
-from host import Failure, Pair, Program, free_port, succeed, wait_listening  # noqa: E402
+from host import Pair, Program, free_port, succeed, until, wait_listening  # noqa: E402
 
 SECONDS = 120  # for one figure
 
@@ -352,34 +353,46 @@ SHARED = Ucx, Iperf, PerSecond
 
 class Idle:
     """
-    The share of a processor that idle programs on the device and their daemon use together, on one
-    host or one of two.
+    The share of a processor that pairs of programs and their daemon use together, on one host or one of
+    two: they have sent to each other, and sleep until a message comes.
     """
 
-    def __init__(self, programs, uplink=None, seconds=5):
-        self.programs = programs
+    def __init__(self, pairs, uplink=None, seconds=5):
+        self.pairs = pairs
         self.uplink = uplink
         self.seconds = seconds
 
     def measure(self, bench):
         host = bench.ends(self.uplink)[0][0]
-        watchers = [host.start('stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'urxe0')
-                    for _ in range(self.programs)]
+        pairs = [host.start(built(bench, 'wake'), *map(str, bench.cpus), 'asleep', 'read')
+                 for _ in range(self.pairs)]
         try:
-            for watcher in watchers:
-                while 'async event FD' not in watcher.output():
-                    if not watcher.running():
-                        raise Failure(f'ended: {watcher.describe()}')
-                    time.sleep(0.05)
-            time.sleep(1)  # attached, and quiet
-            pids = [watcher.process.pid for watcher in watchers] + [host.daemon_pid()]
-            before = time.monotonic(), sum(map(processor_seconds, pids))
-            time.sleep(self.seconds)
-            after = time.monotonic(), sum(map(processor_seconds, pids))
+            for pair in pairs:
+                until(SECONDS, lambda pair=pair: 'asleep' in pair.output() or not pair.running(),
+                      pair.describe)
+            time.sleep(1)  # what follows the last message is over
+            share = self.share([pid for pair in pairs for pid in family(pair)] + [host.daemon_pid()])
+            for pair in pairs:
+                pair.kill(signal.SIGTERM)
+            for pair in pairs:
+                succeed(pair, SECONDS)
         finally:
-            for watcher in watchers:
-                watcher.kill()
+            for pair in pairs:
+                pair.kill()
+        return share
+
+    def share(self, pids):
+        before = time.monotonic(), sum(map(processor_seconds, pids))
+        time.sleep(self.seconds)
+        after = time.monotonic(), sum(map(processor_seconds, pids))
         return (after[1] - before[1]) / (after[0] - before[0])
+
+
+def family(program):
+    """The processes of one that has made a child."""
+    pid = program.process.pid
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+        return [pid, *map(int, file.read().split())]
 
 
 def processor_seconds(pid):

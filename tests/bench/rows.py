@@ -25,7 +25,9 @@ PEERS = {
     'process_vm_writev, 2 B': Limit('vm_write:2'),
     'TCP loopback, polled, one way': Limit('tcp:2'),
     'TCP loopback, polled, there and back': Limit('tcp:2', ways=2),
-    'eventfd wake-up': Limit('wakeup'),
+    'eventfd wake-up, answered at once': Limit('wakeup'),
+    'eventfd wake-up, after 1 ms of silence': Limit('wakeup_silent'),
+    'one switch': Given(1),
     '4 KiB': Given(4096),
     'UCX tcp, put': Ucx('tcp', '-t ucp_put_lat -s 2 -n 20000', '50.0_percentile_lat'),
     'UCX tcp, tag': Ucx('tcp', '-t tag_lat -s 2 -n 20000', '50.0_percentile_lat'),
@@ -67,7 +69,7 @@ add_bandwidth_peers()
 
 
 class Row:
-    """A figure of urxe's; unit: s, B/s, /s, B, B/instruction or CPU."""
+    """A figure of urxe's; unit: s, B/s, /s, B, B/instruction, CPU or /message."""
 
     def __init__(self, group, name, unit, measure, beside=()):
         self.group = group
@@ -98,7 +100,7 @@ def latency_rows():
               'UCX shared memory, get']),
             ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 100000',
              [*one_way, *both_ways, 'UCX tcp, fetch-and-add', 'UCX shared memory, fetch-and-add']),
-            ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up'])]:
+            ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up, answered at once'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
     for operation in ('write', 'read'):
         yield over('copy', 'latency', f'{operation} latency, 2 B', 's',
@@ -240,17 +242,24 @@ def cost_rows():
 
 
 def wake_rows():
-    """Both ends sleep for each message; with spinning, only where nothing comes for so long."""
-    for way in 'read', 'poll', 'epoll':
-        yield Row('idle', f'wake-up by an event, {way}', 's', Joined(f'wake {way}'),
-                  ['eventfd wake-up'])
+    """
+    Who waits for a message sleeps, but with polling only where nothing comes for so long. Answered at once, a
+    thread of urxe's may still be awake for it, after a silence none is.
+    """
+    for what, when in ('answered', 'answered at once'), ('silent', 'after 1 ms of silence'):
+        for way in 'read', 'poll', 'epoll':
+            yield Row('idle', f'wake-up by an event, {way}, {when}', 's', Joined(f'wake {what} {way}'),
+                      [f'eventfd wake-up, {when}'])
     for spin in 20, 100:
-        yield Row('idle', f'wake-up by an event, read, after {spin} us of polling', 's',
-                  Joined(f'wake read {spin}'), ['eventfd wake-up'])
+        yield Row('idle', f'wake-up by an event, read, answered at once, after {spin} us of polling', 's',
+                  Joined(f'wake answered read {spin}'), ['eventfd wake-up, answered at once'])
+    for what, whose in ('thread', 'of the thread that waits'), ('process', 'of its whole process'):
+        yield Row('idle', f'voluntary switches {whose} for a message after silence', '/message',
+                  Joined(f'wake {what}-switches read'), ['one switch'])
 
 
 def idle_rows():
-    yield Row('idle', 'sixteen idle programs and urxed', 'CPU', Idle(16))
+    yield Row('idle', 'eight pairs asleep that have sent to each other, and urxed', 'CPU', Idle(8))
     yield Row('idle', 'urxed alone, with an uplink af_packet', 'CPU', Idle(0, 'af_packet'))
 
 

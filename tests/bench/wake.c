@@ -1,27 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * wake CPU CPU HOW [SPIN]: two processes, one a processor, send to each other in turn and sleep for
- * each message: in ibv_get_cq_event's read (HOW = read), or in poll or epoll before it. Prints the
- * seconds of a message, one way. With SPIN they poll the queue for so many microseconds before they
- * sleep.
+ * wake CPU CPU WHAT WAY [SPIN]: two processes, one a processor, that one connection joins, and who
+ * waits for a message sleeps: in ibv_get_cq_event's read (WAY = read), or in poll or epoll before
+ * it.
+ *
+ * WHAT = answered: they send to each other in turn, at once. Prints the seconds of a message, one
+ * way. With SPIN they poll the queue for so many microseconds before they sleep.
+ *
+ * WHAT = silent: one sends to the other, 1 ms after the message before (silence.h). Prints the
+ * seconds from before the post until the other one has the completion. WHAT = thread-switches,
+ * process-switches: how often the thread that waits, or its process with all its threads, gives up
+ * its processor for such a message.
+ *
+ * WHAT = asleep: they have sent to each other, and sleep until SIGTERM. Prints a line before.
  */
 #include "joined.h"
 #include "laps.h"
+#include "silence.h"
 
 #include <err.h>
+#include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #define WARM_UP 100
 #define ROUNDS  2000
 #define LAP     10
 
-static const char *how;
 static double spin; /* seconds */
 static int epoll_fd;
+static struct silence *silence;
 
 static void sleep_by_poll(int fd)
 {
@@ -52,14 +65,7 @@ static const struct way {
 
 static const struct way *way;
 
-static void find_way(void)
-{
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (!strcmp(ways[i].name, how))
-			way = &ways[i];
-	if (!way)
-		errx(2, "no way '%s'", how);
-}
+/* --- A message */
 
 /* The queue is looked at again once it is armed: what came before does not wake. */
 static bool arm(struct joined *p)
@@ -73,29 +79,49 @@ static bool spin_for_it(struct joined *p)
 {
 	double end = bench_now() + spin;
 
-	do
+	while (bench_now() < end)
 		if (joined_poll(p, p->recv_cq))
 			return true;
-	while (bench_now() < end);
 	return false;
 }
 
-static void await(struct joined *p)
+/* False: a signal ended it. */
+static bool take_event(struct joined *p)
 {
 	struct ibv_cq *cq;
 	void *context;
 
+	if (ibv_get_cq_event(p->channel, &cq, &context)) {
+		if (errno == EINTR)
+			return false;
+		err(1, "ibv_get_cq_event");
+	}
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+static void await(struct joined *p)
+{
 	if (spin_for_it(p))
 		return;
 	while (!arm(p)) {
 		way->sleep(p->channel->fd);
-		if (ibv_get_cq_event(p->channel, &cq, &context))
-			err(1, "ibv_get_cq_event");
-		ibv_ack_cq_events(cq, 1);
-		if (joined_poll(p, p->recv_cq))
+		if (take_event(p) && joined_poll(p, p->recv_cq))
 			return;
 	}
 }
+
+static void prepare(struct joined *p)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	joined_prepare(p);
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->channel->fd, &event))
+		err(1, "epoll");
+}
+
+/* --- Answered at once */
 
 static void rounds(struct joined *p, int n)
 {
@@ -110,15 +136,11 @@ static void rounds(struct joined *p, int n)
 	}
 }
 
-static double latency(struct joined *p)
+static double answered(struct joined *p)
 {
-	struct epoll_event event = {.events = EPOLLIN};
 	struct laps laps;
 
-	joined_prepare(p);
-	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->channel->fd, &event))
-		err(1, "epoll");
+	prepare(p);
 	rounds(p, WARM_UP);
 	laps_start(&laps);
 	for (int i = 0; i < ROUNDS / LAP; i++) {
@@ -128,17 +150,151 @@ static double latency(struct joined *p)
 	return laps_median(&laps) / LAP / 2;
 }
 
+/* --- After silence: the one that leads hears of the other. */
+
+/* The queue of sends is looked at when there is something: a poll in vain keeps the engine awake.
+ */
+static void tell(struct joined *p)
+{
+	for (int i = 0; i < SILENCE_MESSAGES; i++) {
+		silence_keep(silence);
+		if (i)
+			joined_poll(p, p->send_cq);
+		silence_end(silence);
+		joined_post(p, IBV_WR_SEND);
+	}
+}
+
+static void hear(struct joined *p, struct laps *laps)
+{
+	laps_start(laps);
+	for (int i = 0; i < SILENCE_MESSAGES; i++) {
+		await(p);
+		silence_heard(silence, laps);
+		joined_post_receive(p, p->wcs[0].wr_id);
+	}
+}
+
+static double silent(struct joined *p)
+{
+	struct laps laps;
+
+	prepare(p);
+	if (!p->leads) {
+		tell(p);
+		return 0;
+	}
+	hear(p, &laps);
+	return laps_median(&laps);
+}
+
+static double switches(int who)
+{
+	struct rusage used;
+
+	if (getrusage(who, &used))
+		err(1, "getrusage");
+	return (double)used.ru_nvcsw;
+}
+
+static double switches_of(struct joined *p, int who)
+{
+	struct laps laps;
+	double before;
+
+	prepare(p);
+	if (!p->leads) {
+		tell(p);
+		return 0;
+	}
+	before = switches(who);
+	hear(p, &laps);
+	return (switches(who) - before) / SILENCE_MESSAGES;
+}
+
+static double thread_switches(struct joined *p)
+{
+	return switches_of(p, RUSAGE_THREAD);
+}
+
+static double process_switches(struct joined *p)
+{
+	return switches_of(p, RUSAGE_SELF);
+}
+
+/* --- Asleep */
+
+static void wake_up(int signal)
+{
+	(void)signal;
+}
+
+/* The signal is that of the process that leads; its message ends the other one's sleep. */
+static double stay_asleep(struct joined *p)
+{
+	const struct sigaction action = {.sa_handler = wake_up};
+
+	prepare(p);
+	rounds(p, WARM_UP);
+	if (!p->leads) {
+		await(p);
+		return 0;
+	}
+	if (sigaction(SIGTERM, &action, NULL))
+		err(1, "sigaction");
+	puts("asleep");
+	fflush(stdout);
+	/* An event may be left of a message that was found without it. */
+	do
+		if (arm(p))
+			errx(1, "a message that nobody sent");
+	while (take_event(p));
+	joined_post(p, IBV_WR_SEND);
+	return 0;
+}
+
+/* --- */
+
+static const struct what {
+	const char *name;
+	double (*body)(struct joined *p);
+} whats[] = {{"answered", answered},
+	     {"silent", silent},
+	     {"thread-switches", thread_switches},
+	     {"process-switches", process_switches},
+	     {"asleep", stay_asleep}};
+
+static const struct what *find_what(const char *name)
+{
+	for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
+		if (!strcmp(whats[i].name, name))
+			return &whats[i];
+	errx(2, "'%s' is nothing to measure", name);
+}
+
+static const struct way *find_way(const char *name)
+{
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (!strcmp(ways[i].name, name))
+			return &ways[i];
+	errx(2, "no way '%s'", name);
+}
+
 int main(int argc, char **argv)
 {
 	struct joined joined = {.count = 1, .burst = 1};
+	const struct what *what;
 	struct bench_cpus cpus;
 
-	if (argc != 4 && argc != 5)
-		errx(2, "usage: wake CPU CPU read|poll|epoll [SPIN]");
+	if (argc != 5 && argc != 6)
+		errx(2, "usage: wake CPU CPU WHAT read|poll|epoll [SPIN]");
 	cpus = (struct bench_cpus){.own = atoi(argv[1]), .other = atoi(argv[2])};
-	how = argv[3];
-	find_way();
-	spin = argc == 5 ? strtod(argv[4], NULL) * 1e-6 : 0;
-	printf("%.9g\n", joined_run(&cpus, &joined, latency));
+	what = find_what(argv[3]);
+	way = find_way(argv[4]);
+	spin = argc == 6 ? strtod(argv[5], NULL) * 1e-6 : 0;
+	silence = silence_create();
+	/* Both processes get it. */
+	signal(SIGTERM, what->body == stay_asleep ? SIG_IGN : SIG_DFL);
+	printf("%.9g\n", joined_run(&cpus, &joined, what->body));
 	return 0;
 }
