@@ -147,6 +147,8 @@ def shown(unit, value):
         return f'{value:.0f} B'
     if unit == 'B/instruction':
         return f'{value:.4f} B'
+    if unit == 'instructions':
+        return f'{value:.0f}'
     if unit == '/message':
         return f'{value:.2f}'
     return f'{value * 100:.3f} %'

@@ -318,7 +318,7 @@ class Others:
 
 class Instructions:
     """
-    Bytes for each instruction of both ends, by tests/bench/instructions.c: the difference of two
+    Instructions of both ends for a message, by tests/bench/instructions.c: the difference of two
     runs, which is the same each time.
     """
 
@@ -326,7 +326,6 @@ class Instructions:
 
     def __init__(self, operation, size):
         self.arguments = [operation, str(size)]
-        self.size = size
         self.figure = None
 
     def count(self, bench, messages):
@@ -343,8 +342,19 @@ class Instructions:
         installed('valgrind')
         if self.figure is None:
             less, more = [self.count(bench, messages) for messages in self.COUNTS]
-            self.figure = self.size * (self.COUNTS[1] - self.COUNTS[0]) / (more - less)
+            self.figure = (more - less) / (self.COUNTS[1] - self.COUNTS[0])
         return self.figure
+
+
+class BytesForInstruction:
+    """Of such a message."""
+
+    def __init__(self, operation, size):
+        self.size = size
+        self.instructions = Instructions(operation, size)
+
+    def measure(self, bench):
+        return self.size / self.instructions.measure(bench)
 
 
 # They take seconds: one figure is for all rows that follow each other in a round.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
-from measure import (Alone, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined, Limit,
-                     Perftest, PerSecond, PolledTcp, Qperf, Ucx)
+from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
+                     Limit, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
 from station import Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
@@ -69,7 +69,7 @@ add_bandwidth_peers()
 
 
 class Row:
-    """A figure of urxe's; unit: s, B/s, /s, B, B/instruction, CPU or /message."""
+    """A figure of urxe's; unit: s, B/s, /s, B, B/instruction, instructions, CPU or /message."""
 
     def __init__(self, group, name, unit, measure, beside=()):
         self.group = group
@@ -233,12 +233,13 @@ def cost_rows():
                   PerSecond(size, messages, lambda n, operation=operation, transport=transport:
                             Perftest(f'ib_{operation}_bw -s {size} -n {n}', lambda _: 1.0,
                                      transport=transport)), [tcp, ucx, shared])
-    for name, length in ('64 KiB', 65536), ('8 B', 8):
-        least = f'copy + CRC-32 of both ends, bytes for an instruction, {name}'
-        PEERS[least] = Instructions('copy', length)
+    for name, unit, kind, length in [
+            ('bytes for an instruction, 64 KiB', 'B/instruction', BytesForInstruction, size),
+            ('instructions for a message of 8 B', 'instructions', Instructions, 8)]:
+        least = f'copy + CRC-32 of both ends, {name}'
+        PEERS[least] = kind('copy', length)
         for operation in 'write', 'send', 'read':
-            yield Row('cost', f'{operation} bytes for an instruction, {name}, in packets',
-                      'B/instruction', Instructions(operation, length), [least])
+            yield Row('cost', f'{operation} {name}, in packets', unit, kind(operation, length), [least])
 
 
 def wake_rows():
