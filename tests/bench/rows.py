@@ -85,8 +85,17 @@ def over(transport, group, name, unit, argv, figure, beside):
                Perftest(argv, figure, transport=transport), beside)
 
 
+def beside_write(transport, messages):
+    """A WRITE of urxe's, for what is to take no more than two."""
+    end = f', {TRANSPORTS[transport]}' if transport in TRANSPORTS else ''
+    name = f'urxe, write latency, 2 B{end}'
+    PEERS[name] = Perftest(f'ib_write_lat -s 2 -n {messages}', report.latency, transport=transport)
+    return name
+
+
 def latency_rows():
     """Of READs and atomics it is that of request and response, of the others one way."""
+    write = beside_write('auto', 100000)
     line, tcp = 'cache line', 'TCP loopback, polled'
     one_way, both_ways = [[f'{limit}, {ways}' for limit in (line, tcp)]
                           for ways in ('one way', 'there and back')]
@@ -96,18 +105,22 @@ def latency_rows():
             ('send latency, 2 B', 'ib_send_lat -s 2 -n 100000',
              [*one_way, 'DPDK ring, one way', 'UCX tcp, tag', 'UCX shared memory, tag']),
             ('read latency, 2 B', 'ib_read_lat -s 2 -n 100000',
-             ['process_vm_writev, 2 B', *one_way, *both_ways, 'UCX tcp, get',
+             [write, 'process_vm_writev, 2 B', *one_way, *both_ways, 'UCX tcp, get',
               'UCX shared memory, get']),
             ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 100000',
-             [*one_way, *both_ways, 'UCX tcp, fetch-and-add', 'UCX shared memory, fetch-and-add']),
-            ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000', ['eventfd wake-up, answered at once'])]:
+             [write, *one_way, *both_ways, 'UCX tcp, fetch-and-add',
+              'UCX shared memory, fetch-and-add']),
+            ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000',
+             ['eventfd wake-up, answered at once'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
-    for operation in ('write', 'read'):
+    for operation, peers in ('write', []), ('read', [beside_write('copy', 20000)]):
         yield over('copy', 'latency', f'{operation} latency, 2 B', 's',
-                   f'ib_{operation}_lat -s 2 -n 20000', report.latency, ['process_vm_writev, 2 B'])
+                   f'ib_{operation}_lat -s 2 -n 20000', report.latency,
+                   [*peers, 'process_vm_writev, 2 B'])
+    answered = [beside_write('packet', 2000), *one_way, *both_ways]
     for operation, size, peer, limits in [
-            ('write', '-s 2', 'put', one_way), ('read', '-s 2', 'get', one_way + both_ways),
-            ('atomic', '-A FETCH_AND_ADD', 'fetch-and-add', one_way + both_ways)]:
+            ('write', '-s 2', 'put', one_way), ('read', '-s 2', 'get', answered),
+            ('atomic', '-A FETCH_AND_ADD', 'fetch-and-add', answered)]:
         name = 'fetch-and-add latency' if operation == 'atomic' else f'{operation} latency, 2 B'
         yield over('packet', 'latency', name, 's', f'ib_{operation}_lat {size} -n 2000',
                    report.latency, [*limits, f'UCX tcp, {peer}'])

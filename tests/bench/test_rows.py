@@ -36,4 +36,17 @@ class Tables(unittest.TestCase):
             self.assertLessEqual({row.unit for row in table.ROWS}, UNITS)
 
 
+class Peers(unittest.TestCase):
+    """What some rows have beside them."""
+
+    def test_what_is_answered_has_a_write_that_goes_the_same_way(self):
+        answered = [row for row in rows.ROWS if row.group == 'latency'
+                    and row.name.startswith(('read latency', 'fetch-and-add latency'))]
+        self.assertEqual(len(answered), 5)
+        for row in answered:
+            write, = [rows.PEERS[name] for name in row.beside
+                      if getattr(rows.PEERS[name], 'argv', [''])[0] == 'ib_write_lat']
+            self.assertEqual(write.transport, row.measure.transport, row.name)
+
+
 unittest.main()
