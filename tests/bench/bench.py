@@ -22,20 +22,26 @@ import turns
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by the path that measure has set
 
-NAME_WIDTH = 72  # columns
+INDENT = 4 * ' '  # of what stands beside a row
+# As ethtool names them: what cuts TCP's stream into frames and joins it again, and what a NIC may
+# lack as well.
+SEGMENTATION = 'tso', 'gso', 'gro'
+CHECKSUMS_AND_SCATTER_GATHER = 'tx', 'sg'
 
 
 class Veth(Ethernet):
-    """Two hosts with that uplink; their veth cable leaves segmentation and checksums to its ends."""
+    """Two hosts with that uplink; their veth cable leaves segmentation to its ends."""
+
+    LACKS = SEGMENTATION
 
     def __init__(self, build, uplink, mtu):
         super().__init__(build, [mtu] * 2, uplink=f'{uplink}:{INTERFACE}')
 
     def plug(self, mtus):
         super().plug(mtus)
+        off = [word for feature in self.LACKS for word in (feature, 'off')]
         for namespace in self.namespaces:
-            run([*namespace.prefix(), 'ethtool', '-K', INTERFACE, 'tso', 'off', 'gso', 'off',
-                 'gro', 'off', 'tx', 'off', 'sg', 'off'])
+            run([*namespace.prefix(), 'ethtool', '-K', INTERFACE, *off])
 
 
 class Cable(Veth):
@@ -49,6 +55,15 @@ class Cable(Veth):
         except BaseException:
             self.__exit__(*sys.exc_info())
             raise
+
+
+class BareCable(Cable):
+    """One that leaves checksums to its ends, too, and takes frames in one piece only."""
+
+    LACKS = SEGMENTATION + CHECKSUMS_AND_SCATTER_GATHER
+
+
+CABLES = {'cable': Cable, 'bare cable': BareCable}
 
 
 class Bridge:
@@ -101,8 +116,9 @@ class Bench:
             raise Unavailable('only root has network namespaces')
         if uplink == 'bridge':
             return self.stack.enter_context(Bridge())
-        if uplink.startswith('cable '):
-            return self.stack.enter_context(Cable(int(uplink.split()[1])))
+        kind, _, mtu = uplink.rpartition(' ')
+        if kind in CABLES:
+            return self.stack.enter_context(CABLES[kind](int(mtu)))
         return self.stack.enter_context(Veth(self.build, uplink, host_rows.VETH_MTU[uplink]))
 
     def place(self, uplink):
@@ -159,9 +175,9 @@ def shown_spread(unit, figures):
     return f'{median} ({least} to {most})'
 
 
-def print_line(name, unit, figures, ratio=''):
-    print(f'{name:{NAME_WIDTH}}' + ''.join(f'{shown(unit, figures[which]):>14}'
-                                           for which in ('median', 'least', 'most')) + f'{ratio:>28}')
+def print_line(width, name, unit, figures, ratio=''):
+    print(f'{name:{width}}' + ''.join(f'{shown(unit, figures[which]):>14}'
+                                      for which in ('median', 'least', 'most')) + f'{ratio:>28}')
 
 
 def shown_ratio(peer):
@@ -179,11 +195,14 @@ def shown_state(state):
 
 
 def print_table(found, missing, rounds, state):
-    print(f'{"":{NAME_WIDTH}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>28}')
+    names = [row['name'] for row in found]
+    names += [INDENT + peer['name'] for row in found for peer in row['beside']]
+    width = max(map(len, names), default=0)
+    print(f'{"":{width}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>28}')
     for row in found:
-        print_line(row['name'], row['unit'], row, shown_state(row['state']))
+        print_line(width, row['name'], row['unit'], row, shown_state(row['state']))
         for peer in row['beside']:
-            print_line(f'    {peer["name"]}', row['unit'], peer, shown_ratio(peer))
+            print_line(width, INDENT + peer['name'], row['unit'], peer, shown_ratio(peer))
     for name, reason in missing.items():
         print(f'not measured: {name}: {reason}')
     print(f'medians of {rounds} rounds; a ratio is the figure of urxe over the one beside it in the same '

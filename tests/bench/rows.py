@@ -10,12 +10,11 @@ SHARED = 'posix,sysv,cma'
 # A path MTU of RoCE with its headers, in which TCP has hardly more in a segment: 4,148 and 2,148 bytes.
 # The most that af_xdp has on veth is 3000.
 VETH_MTU = {'af_packet': 4200, 'af_xdp': 2200}
-CABLE_MTU = VETH_MTU | {'tap': 1500}  # where TCP has a veth cable, and urxe two taps and a bridge
+TAP_MTU = 1500  # where TCP has a veth cable, and urxe two taps and a bridge
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
 PAIRS = 32  # of processes
 TRANSPORTS = {'packet': 'in packets', 'copy': 'by system call'}  # `urxe run --transport`
-TCP = 'latency', 'bandwidth', 'bytes for a CPU second'  # beside urxe on a cable
 
 # What stands beside urxe: name -> how it is measured.
 PEERS = {
@@ -150,21 +149,33 @@ def rate_rows():
             yield over('packet', 'rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
 
 
+def tcp_latency(place, name):
+    """What of TCP stands beside a latency where urxe's frames go."""
+    latency = f'TCP latency, {name}'
+    polled = f'{latency}, polled'
+    PEERS[latency], PEERS[polled] = Qperf(2, place), PolledTcp(2, place)
+    return [latency, polled]
+
+
+def tcp_stream(place, name):
+    """And beside bandwidth and bytes for a CPU second."""
+    bandwidth, cost = f'TCP bandwidth, {name}', f'TCP bytes for a CPU second, {name}'
+    PEERS[bandwidth], PEERS[cost] = Iperf(65536, place), Iperf(65536, place, per_second=True)
+    return [bandwidth], [cost]
+
+
 def network_rows():
-    for uplink in ('af_packet', 'af_xdp'):
-        latency, bandwidth, cost = [f'TCP {what}, veth, {uplink}' for what in TCP]
-        polled = f'{latency}, polled'
-        PEERS[latency], PEERS[polled] = Qperf(2, uplink), PolledTcp(2, uplink)
-        PEERS[bandwidth] = Iperf(65536, uplink)
-        PEERS[cost] = Iperf(65536, uplink, per_second=True)
-        yield Row('network', f'send latency, 2 B, veth, {uplink}', 's',
+    for uplink in VETH_MTU:
+        name = f'veth, {uplink}'
+        bandwidth, cost = tcp_stream(uplink, name)
+        yield Row('network', f'send latency, 2 B, {name}', 's',
                   Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink),
-                  [latency, polled])
-        yield Row('network', f'write bandwidth, 64 KiB, veth, {uplink}', 'B/s',
-                  Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), [bandwidth])
-        yield Row('network', f'write bytes for a CPU second, 64 KiB, veth, {uplink}', 'B/s',
+                  tcp_latency(uplink, name))
+        yield Row('network', f'write bandwidth, 64 KiB, {name}', 'B/s',
+                  Perftest('ib_write_bw -s 65536 -n 3000', report.bandwidth, uplink), bandwidth)
+        yield Row('network', f'write bytes for a CPU second, 64 KiB, {name}', 'B/s',
                   PerSecond(65536, 10000, lambda n, uplink=uplink: Perftest(
-                      f'ib_write_bw -s 65536 -n {n}', lambda _: 1.0, uplink), uplink), [cost])
+                      f'ib_write_bw -s 65536 -n {n}', lambda _: 1.0, uplink), uplink), cost)
 
 
 def scale_rows_of(name, unit, what, transport='auto', burst=1):
@@ -201,32 +212,45 @@ def scale_rows():
                   Joined(f'scale {what} {SCALE[-1]}'), ['4 KiB'])
 
 
-def station_rows(where, cable, latency, bandwidth, cost):
-    """With what stands beside each."""
-    for name, unit, figure, beside in [
-            ('send latency, 2 B', 's', lambda found: found['send_latency_s'], latency),
-            ('write bandwidth, 64 KiB', 'B/s', lambda found: found['write_bytes_per_s'], bandwidth),
-            ('write bytes for a CPU second, 64 KiB', 'B/s', lambda found:
+def station_latency(where, cable, beside):
+    return Row('cable', f'send latency, 2 B, {where}', 's',
+               Station(cable, lambda found: found['send_latency_s']), beside)
+
+
+def station_stream(where, cable, bandwidth, cost):
+    """With what stands beside each row."""
+    for name, figure, beside in [
+            ('write bandwidth, 64 KiB', lambda found: found['write_bytes_per_s'], bandwidth),
+            ('write bytes for a CPU second, 64 KiB', lambda found:
              found['write_bytes_per_s'] / (2 * found['processor_share']), cost)]:
-        yield Row('cable', f'{name}, {where}', unit, Station(cable, figure), beside)
+        yield Row('cable', f'{name}, {where}', 'B/s', Station(cable, figure), beside)
+
+
+def whole_cable_rows(kind, mtu, cable):
+    place, name = f'cable {mtu}', f'cable, MTU {mtu}'
+    yield station_latency(f'cable, {kind}', cable, tcp_latency(place, name))
+    yield from station_stream(f'cable, {kind}', cable, *tcp_stream(place, name))
+
+
+def bare_cable_rows(kind, mtu):
+    """The latency of 2 B is the same there."""
+    place, end = f'bare cable {mtu}', ', no checksums or scatter-gather'
+    yield from station_stream(f'cable, {kind}{end}', Veth(kind, place),
+                              *tcp_stream(place, f'cable, MTU {mtu}{end}'))
 
 
 def cable_rows():
     """Engine and port in one thread at each end, without a daemon. Both poll: two processors."""
-    for kind, mtu in CABLE_MTU.items():
-        cable = f'cable {mtu}'
-        latency, bandwidth, cost = [f'TCP {what}, cable, MTU {mtu}' for what in TCP]
-        polled = f'{latency}, polled'
-        PEERS[latency], PEERS[polled] = Qperf(2, cable), PolledTcp(2, cable)
-        PEERS[bandwidth] = Iperf(65536, cable)
-        PEERS[cost] = Iperf(65536, cable, per_second=True)
-        yield from station_rows(f'cable, {kind}', Taps() if kind == 'tap' else Veth(kind, mtu),
-                                [latency, polled], [bandwidth], [cost])
+    for kind, mtu in VETH_MTU.items():
+        yield from whole_cable_rows(kind, mtu, Veth(kind, f'cable {mtu}'))
+        yield from bare_cable_rows(kind, mtu)
+    yield from whole_cable_rows('tap', TAP_MTU, Taps())
     cost = 'TCP loopback bytes for a CPU second, 64 KiB'
     PEERS[cost] = Iperf(65536, per_second=True)
-    yield from station_rows(
+    yield station_latency('memif', Memif(), ['cache line, one way', 'DPDK ring, one way',
+                                             'TCP loopback, polled, one way'])
+    yield from station_stream(
         'memif', Memif(),
-        ['cache line, one way', 'DPDK ring, one way', 'TCP loopback, polled, one way'],
         ['copy + CRC-32, 64 KiB', 'ring of copies + CRC-32, two cores, 64 KiB', 'TCP loopback, 64 KiB'],
         [cost])
 

@@ -11,17 +11,17 @@ from host import Program, succeed, until
 
 
 class Veth:
-    """The ends of a veth cable, by af_packet or af_xdp."""
+    """The ends of a veth cable, by af_packet or af_xdp; cable: what bench.place knows it by."""
 
-    def __init__(self, kind, mtu):
+    def __init__(self, kind, cable):
         self.kind = kind
-        self.mtu = mtu
+        self.cable = cable
 
     @contextlib.contextmanager
     def ends(self, bench):
         """What stands before a program of each end, and its port."""
         yield [(namespace.prefix(), f'{self.kind}:eth0')
-               for namespace in bench.place(f'cable {self.mtu}').namespaces]
+               for namespace in bench.place(self.cable).namespaces]
 
     def plug(self, bench, end):
         """Once the program of that end runs."""

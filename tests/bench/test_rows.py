@@ -48,5 +48,15 @@ class Peers(unittest.TestCase):
                       if getattr(rows.PEERS[name], 'argv', [''])[0] == 'ib_write_lat']
             self.assertEqual(write.transport, row.measure.transport, row.name)
 
+    def test_tcp_has_the_cable_that_urxe_has(self):
+        cables = {row.name: row.measure.cable.cable for row in rows.ROWS
+                  if row.group == 'cable' and isinstance(row.measure.cable, rows.Veth)}
+        for row in rows.ROWS:
+            if row.name in cables:
+                self.assertEqual({rows.PEERS[name].uplink for name in row.beside}, {cables[row.name]},
+                                 row.name)
+                self.assertEqual('no checksums' in row.name, 'bare' in cables[row.name])
+        self.assertEqual(len(set(cables.values())), 4)
+
 
 unittest.main()
