@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Waiting until another thread of the process sleeps in a call, by what the kernel says of it. */
+/* Waiting until another thread sleeps in a call, by what the kernel says of it. */
 #ifndef URXE_TEST_ASLEEP_H
 #define URXE_TEST_ASLEEP_H
 
@@ -10,13 +10,14 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Whether it sleeps, and how often it has gone to sleep so far; a thread that has ended does. */
+/* Whether it sleeps, of this process or another, and how often it has gone to sleep so far; a
+ * thread that has ended does. */
 static inline bool asleep(pid_t tid, unsigned long *times)
 {
 	char path[64], line[256], state = 0;
 	FILE *status;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	status = fopen(path, "re");
 	*times = 0;
 	while (status && fgets(line, sizeof(line), status))
@@ -25,7 +26,7 @@ static inline bool asleep(pid_t tid, unsigned long *times)
 			break;
 	if (status)
 		fclose(status);
-	return !status || state == 'S';
+	return !status || state == 'S' || state == 'Z';
 }
 
 /* Until two looks find it in the same sleep: one for a lock is over by the second. */

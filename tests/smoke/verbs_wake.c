@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Who waits in ibv_get_cq_event goes to sleep once for each event: each message is sent when the
+ * kernel says that the receiver sleeps, and nothing but the message may wake it.
+ */
+#include <err.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "endpoint.h"
+#include "exchange.h"
+
+#define MESSAGES 60   /* of which there are receives */
+#define SILENCE  5000 /* us, before each; that long a receiver must go on to sleep */
+#define SLACK    6    /* sleeps for what else a kernel may have a thread wait for, as memory */
+
+static const struct endpoint_attr attr = {
+	.device = "urxe0",
+	.type = IBV_QPT_RC,
+	.gid_index = 1,
+	.mtu = IBV_MTU_1024,
+	.events = true,
+	.size = 4096,
+};
+
+static struct endpoint ep;
+
+static long sleeps(void)
+{
+	struct rusage used;
+
+	if (getrusage(RUSAGE_THREAD, &used))
+		err(1, "getrusage");
+	return used.ru_nvcsw;
+}
+
+/* How often the thread slept. Only the wait counts: elsewhere it may have to wait for a lock. */
+static long wait_for_event(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+	long before = sleeps();
+
+	if (ibv_get_cq_event(ep.channel, &cq, &context))
+		err(1, "ibv_get_cq_event");
+	before = sleeps() - before;
+	ibv_ack_cq_events(cq, 1);
+	return before;
+}
+
+static void receive(int fd)
+{
+	struct ibv_wc wc;
+	long slept = 0;
+
+	endpoint_open(&ep, &attr, fd);
+	for (int i = 0; i < MESSAGES; i++)
+		endpoint_post_recv(&ep, i, 0, 0);
+	for (int i = 0; i < MESSAGES; i++) {
+		if (ibv_req_notify_cq(ep.cq, 0) || ibv_poll_cq(ep.cq, 1, &wc))
+			errx(1, "message %d, which nobody has sent", i);
+		exchange_send(fd, "", 1);
+		slept += wait_for_event();
+		endpoint_success(&ep);
+	}
+	if (slept < MESSAGES || slept > MESSAGES + SLACK)
+		errx(1, "who waited for %d messages slept %ld times", MESSAGES, slept);
+	endpoint_close(&ep);
+	exit(0);
+}
+
+static void post_send(void)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+
+	if (ibv_post_send(ep.qp, &wr, &bad))
+		errx(1, "ibv_post_send");
+}
+
+static void send_to(pid_t receiver, int fd)
+{
+	unsigned long times;
+	char waits;
+
+	endpoint_open(&ep, &attr, fd);
+	for (int i = 0; i < MESSAGES; i++) {
+		exchange_recv(fd, &waits, 1);
+		while (!asleep(receiver, &times))
+			usleep(100);
+		usleep(SILENCE);
+		post_send();
+		endpoint_success(&ep);
+	}
+	endpoint_close(&ep);
+}
+
+int main(void)
+{
+	int fds[2], status;
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		err(1, "socketpair");
+	child = fork();
+	if (child < 0)
+		err(1, "fork");
+	if (!child) {
+		close(fds[0]);
+		receive(fds[1]);
+	}
+	close(fds[1]);
+	send_to(child, fds[0]);
+	if (waitpid(child, &status, 0) != child || status)
+		errx(1, "the receiver: status %#x", status);
+	return 0;
+}
