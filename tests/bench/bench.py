@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import subprocess
 import sys
 
 from measure import Limit, SECONDS, Unavailable, processor_seconds, worked
@@ -76,11 +77,15 @@ class Bridge:
         self.namespace.ip('link', 'add', self.NAME, 'up', 'type', 'bridge')
 
     def plug(self, interface):
-        until(SECONDS, lambda: self.has(interface), lambda: f'no interface {interface}')
-        self.namespace.ip('link', 'set', interface, 'master', self.NAME, 'up')
+        until(SECONDS, lambda: self.joins(interface), lambda: f'no interface {interface}')
 
-    def has(self, interface):
-        return f' {interface}: ' in self.namespace.ip('link', 'show')
+    def joins(self, interface):
+        """Told the time after: urxe makes one to see whether it may, which goes again, and then its own."""
+        if f' {interface}: ' in self.namespace.ip('link', 'show', 'master', self.NAME):
+            return True
+        subprocess.run([*self.namespace.prefix(), 'ip', 'link', 'set', interface, 'master', self.NAME, 'up'],
+                       capture_output=True, check=False)
+        return False
 
     def __enter__(self):
         return self
