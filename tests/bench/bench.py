@@ -28,6 +28,7 @@ INDENT = 4 * ' '  # of what stands beside a row
 # lack as well.
 SEGMENTATION = 'tso', 'gso', 'gro'
 CHECKSUMS_AND_SCATTER_GATHER = 'tx', 'sg'
+GSO_MAX_SEGS = 65535  # the kernel's default
 
 
 class Veth(Ethernet):
@@ -40,9 +41,35 @@ class Veth(Ethernet):
 
     def plug(self, mtus):
         super().plug(mtus)
-        off = [word for feature in self.LACKS for word in (feature, 'off')]
         for namespace in self.namespaces:
-            run([*namespace.prefix(), 'ethtool', '-K', INTERFACE, *off])
+            self.set_features(namespace, self.LACKS, 'off')
+            # The system's may be BBR, which waits for a timer after each segment that goes alone.
+            run([*namespace.prefix(), 'sh', '-c', 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'])
+        self.send_segments(1)
+
+    @staticmethod
+    def set_features(namespace, features, state):
+        run([*namespace.prefix(), 'ethtool', '-K', INTERFACE,
+             *[word for feature in features for word in (feature, state)]])
+
+    def send_segments(self, most):
+        """In one piece. TCP's GSO pays no regard to ethtool since Linux 4.17, but to this."""
+        for namespace in self.namespaces:
+            namespace.ip('link', 'set', INTERFACE, 'gso_max_segs', str(most))
+
+    def set_gso(self, state, segments):
+        for namespace in self.namespaces:
+            self.set_features(namespace, ['gso'], state)
+        self.send_segments(segments)
+
+    @contextlib.contextmanager
+    def gso(self):
+        """Meanwhile TCP sends many segments in one piece, which the kernel cuts before the driver."""
+        self.set_gso('on', GSO_MAX_SEGS)
+        try:
+            yield
+        finally:
+            self.set_gso('off', 1)
 
 
 class Cable(Veth):

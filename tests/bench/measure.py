@@ -3,6 +3,7 @@
 How figures come about, one class a kind: measure(bench) gives one of them, in seconds, bytes per
 second, messages per second, or as a share. What a machine cannot measure raises Unavailable.
 """
+import contextlib
 import csv
 import json
 import os
@@ -209,16 +210,21 @@ class Ucx:
 class Iperf:
     """
     TCP's bandwidth, or its bytes for each second of a processor, of both ends: over loopback, or
-    where urxe's frames go.
+    where urxe's frames go, there with generic segmentation offload as well.
     """
 
-    def __init__(self, size, uplink=None, per_second=False):
+    def __init__(self, size, uplink=None, per_second=False, gso=False):
         self.size = size
         self.uplink = uplink
         self.per_second = per_second
+        self.gso = gso
 
     def measure(self, bench):
         installed('iperf3')
+        with bench.place(self.uplink).gso() if self.gso else contextlib.nullcontext():
+            return self.run(bench)
+
+    def run(self, bench):
         prefixes, address = bench.prefixes(self.uplink)
         port = free_port()
         server = Program([*prefixes[0], 'iperf3', '-s', '-1', '-A', str(bench.cpus[0]),

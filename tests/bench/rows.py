@@ -157,17 +157,24 @@ def tcp_latency(place, name):
     return [latency, polled]
 
 
-def tcp_stream(place, name):
+def tcp_stream(place, name, gso=False):
     """And beside bandwidth and bytes for a CPU second."""
     bandwidth, cost = f'TCP bandwidth, {name}', f'TCP bytes for a CPU second, {name}'
-    PEERS[bandwidth], PEERS[cost] = Iperf(65536, place), Iperf(65536, place, per_second=True)
+    PEERS[bandwidth] = Iperf(65536, place, gso=gso)
+    PEERS[cost] = Iperf(65536, place, per_second=True, gso=gso)
     return [bandwidth], [cost]
+
+
+def tcp_streams(place, name):
+    """Without segmentation offloads, as urxe is, and with GSO, which TCP has everywhere."""
+    plain, gso = tcp_stream(place, name), tcp_stream(place, f'{name}, GSO', gso=True)
+    return [one + other for one, other in zip(plain, gso)]
 
 
 def network_rows():
     for uplink in VETH_MTU:
         name = f'veth, {uplink}'
-        bandwidth, cost = tcp_stream(uplink, name)
+        bandwidth, cost = tcp_streams(uplink, name)
         yield Row('network', f'send latency, 2 B, {name}', 's',
                   Perftest('ib_send_lat -s 2 -n 5000', report.latency, uplink),
                   tcp_latency(uplink, name))
@@ -229,7 +236,7 @@ def station_stream(where, cable, bandwidth, cost):
 def whole_cable_rows(kind, mtu, cable):
     place, name = f'cable {mtu}', f'cable, MTU {mtu}'
     yield station_latency(f'cable, {kind}', cable, tcp_latency(place, name))
-    yield from station_stream(f'cable, {kind}', cable, *tcp_stream(place, name))
+    yield from station_stream(f'cable, {kind}', cable, *tcp_streams(place, name))
 
 
 def bare_cable_rows(kind, mtu):

@@ -58,5 +58,16 @@ class Peers(unittest.TestCase):
                 self.assertEqual('no checksums' in row.name, 'bare' in cables[row.name])
         self.assertEqual(len(set(cables.values())), 4)
 
+    def test_tcp_has_gso_only_where_it_says_so(self):
+        beside = collections.Counter()
+        for row in rows.ROWS:
+            tcp = [name for name in row.beside if getattr(rows.PEERS[name], 'gso', False)]
+            self.assertEqual(tcp, [name for name in row.beside if name.endswith(', GSO')], row.name)
+            if tcp:
+                plain = rows.PEERS[tcp[0].removesuffix(', GSO')]
+                self.assertEqual(plain.uplink, rows.PEERS[tcp[0]].uplink)
+                beside[row.group] += len(tcp)
+        self.assertEqual(beside, {'network': 4, 'cable': 6})  # bandwidth and cost, of each uplink
+
 
 unittest.main()
