@@ -26,8 +26,8 @@ struct gid_entry {
 
 /* The chunk of a peer's table (rxe/direct.h) that was looked into last; it may be gone. */
 struct direct_seen {
-	uintptr_t at;
-	uint32_t chunk;
+	uintptr_t at;   /* 0: none was yet */
+	uint32_t chunk; /* of QPNs */
 };
 
 struct urxe_dev {

@@ -40,7 +40,7 @@ static struct urxe_direct_grant *grant_place(struct urxe_direct_table *table, ui
 	return &table->grants[(key >> 8) % URXE_DIRECT_GRANTS];
 }
 
-/* Numbers from a program may have more than 24 bits. */
+/* A QPN has 24 bits. */
 static uint8_t *chunk_of(struct urxe_direct_table *table, uint32_t qpn)
 {
 	return &table->chunks[qpn / URXE_DIRECT_CHUNK % sizeof(table->chunks)];
@@ -256,18 +256,23 @@ void direct_recall(struct urxe_qp *qp)
 /* --- Requester. */
 
 /* The peer is who gets the QP's packets: of the path their header is all that is in the caches. */
-static const struct urxe_direct_table *enter(struct urxe_qp *qp)
+static const struct urxe_direct_table *enter(const struct urxe_qp *qp)
 {
-	struct urxe_dev *dev = qp->dev;
+	const struct urxe_dev *dev = qp->dev;
 
 	return dev->attr.direct->enter(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
+}
+
+/* Bytes from the beginning of its chunk. */
+static uintptr_t place_offset(uint32_t qpn)
+{
+	return qpn % URXE_DIRECT_CHUNK * sizeof(struct urxe_direct_qp);
 }
 
 static void remember_chunk(struct urxe_dev *dev, const struct urxe_direct_qp *place, uint32_t qpn)
 {
 	dev->direct_seen.chunk = qpn / URXE_DIRECT_CHUNK;
-	dev->direct_seen.at =
-		(uintptr_t)place - qpn % URXE_DIRECT_CHUNK * sizeof(struct urxe_direct_qp);
+	dev->direct_seen.at = (uintptr_t)place - place_offset(qpn);
 }
 
 void direct_fetch(const struct urxe_qp *qp)
@@ -275,8 +280,8 @@ void direct_fetch(const struct urxe_qp *qp)
 	const struct direct_seen *seen = &qp->dev->direct_seen;
 	uint32_t qpn = qp->attr.dest_qpn;
 
-	if (seen->chunk == qpn / URXE_DIRECT_CHUNK)
-		urxe_fetch((const struct urxe_direct_qp *)seen->at + qpn % URXE_DIRECT_CHUNK, 1);
+	if (seen->at && seen->chunk == qpn / URXE_DIRECT_CHUNK)
+		urxe_fetch((const void *)(seen->at + place_offset(qpn)), 1);
 }
 
 /* What a request does to the peer's memory: a right there. 0: it goes in packets. */

@@ -116,8 +116,12 @@ static struct scribble read_scribble(void)
 static void publish(void)
 {
 	struct urxe_direct_table *table = (void *)(w.card + w.table);
+	const struct urxe_direct_table *from = w.pair->node[1]->table;
 
-	memcpy(table, w.pair->node[1]->table, sizeof(*table));
+	/* The peer's numbers are of one block, in the first chunk. */
+	memcpy(table, from, offsetof(struct urxe_direct_table, qps));
+	memcpy(table->qps[0], from->qps[0], sizeof(table->qps[0]));
+	memcpy(table->chunks, from->chunks, sizeof(table->chunks));
 	table->state.owner = LIVES;
 }
 

@@ -33,7 +33,7 @@ static inline const struct urxe_direct_table *enter(void *ctx, const uint8_t mac
 {
 	struct way *way = ((struct node *)ctx)->arg;
 
-	(void)mac;
+	require(!memcmp(mac, way->peer->mac, sizeof(way->peer->mac)));
 	require(!way->inside);
 	if (way->closed || qpn / 0x1000 % NODE_STEP != way->peer->mac[5])
 		return NULL;

@@ -35,8 +35,8 @@ static const struct urxe_direct_table *enter(void *ctx, const uint8_t mac[6], ui
 {
 	struct way *way = way_of(ctx);
 
-	(void)mac;
 	(void)qpn;
+	require(!memcmp(mac, way->peer->mac, sizeof(way->peer->mac)));
 	require(!way->inside);
 	way->inside = true;
 	return way->peer->table;

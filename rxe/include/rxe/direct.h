@@ -25,8 +25,11 @@
 
 /* Grants have their place by their key; one whose place is taken is not published. */
 #define URXE_DIRECT_GRANTS 8192
-/* Queue pairs have theirs by their number, in the chunk that the table names for it: a device has
- * few blocks of numbers. No other block gets it later, so that versions count on. */
+/*
+ * Queue pairs have theirs by their number, in the chunk that the table names for it: a device has
+ * few blocks of numbers, and those of further ones are not published. No other block gets a chunk
+ * later, so that versions count on.
+ */
 #define URXE_DIRECT_CHUNK  4096u /* QPNs, from a multiple of it on */
 #define URXE_DIRECT_CHUNKS 16u
 
