@@ -28,4 +28,7 @@ double limit_copy_crc(const struct bench_cpus *cpus, size_t size);
 double limit_pass_crc(const struct bench_cpus *cpus, size_t size);
 double limit_vm_read(const struct bench_cpus *cpus, size_t size);
 
+/* Messages per second over so many queue pairs. */
+double limit_lines(const struct bench_cpus *cpus, size_t count);
+
 #endif

@@ -186,12 +186,15 @@ def network_rows():
 
 
 def scale_rows_of(name, unit, what, transport='auto', burst=1):
-    """Of more and more connections between two processes, beside one."""
+    """Of more and more connections between two processes, beside one, and beside the memory that they are."""
     one = f'{name}, 1 QP'
     PEERS[one] = Joined(f'scale {what} 1 {burst}', transport)
     for count in SCALE:
+        lines = f'lines of {count} QPs, fetched in time'
+        PEERS[lines] = Limit(f'lines:{count}')
         yield Row('scale', f'{name}, {count} QPs', unit,
-                  Joined(f'scale {what} {count} {burst}', transport), [one])
+                  Joined(f'scale {what} {count} {burst}', transport),
+                  [one, lines] if unit == '/s' and burst == 1 else [one])
 
 
 def crowd_rows():
