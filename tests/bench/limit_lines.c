@@ -17,17 +17,17 @@
 #define AHEAD   4     /* queue pairs */
 #define TOUCHES 2000000
 
-struct place {
+struct places {
 	uint8_t *memory;
 	size_t count;
 };
 
-static uint64_t *line(const struct place *place, size_t i, unsigned int k)
+static uint64_t *line(const struct places *places, size_t i, unsigned int k)
 {
-	return (uint64_t *)(place->memory + i % place->count * STRIDE + (size_t)k * STEP);
+	return (uint64_t *)(places->memory + i % places->count * STRIDE + (size_t)k * STEP);
 }
 
-static void touch(const struct place *places, size_t touches)
+static void touch(const struct places *places, size_t touches)
 {
 	for (size_t i = 0; i < touches; i++) {
 		for (unsigned int k = 0; k < LINES; k++)
@@ -44,7 +44,7 @@ static void touch_too(void *argument)
 
 double limit_lines(const struct bench_cpus *cpus, size_t count)
 {
-	struct place own = {.count = count}, other = {.count = count};
+	struct places own = {.count = count}, other = {.count = count};
 	double start;
 	pid_t child;
 

@@ -44,6 +44,21 @@ int exchange_open(const char *host, const char *port)
 	return fd;
 }
 
+pid_t exchange_fork(int *fd)
+{
+	int fds[2];
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		err(1, "socketpair");
+	child = fork();
+	if (child < 0)
+		err(1, "fork");
+	*fd = fds[!child];
+	close(fds[!!child]);
+	return child;
+}
+
 void exchange_send(int fd, const void *data, size_t size)
 {
 	const uint8_t *byte = data;

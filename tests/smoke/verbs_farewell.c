@@ -242,22 +242,14 @@ static void send_to(const struct farewell *farewell, int fd)
 
 static void check(const struct farewell *farewell)
 {
-	int fds[2], status;
-	pid_t child;
+	int fd, status;
+	pid_t child = exchange_fork(&fd);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
-		err(1, "socketpair");
-	child = fork();
-	if (child < 0)
-		err(1, "fork");
 	take_core(!child);
-	if (!child) {
-		close(fds[0]);
-		receive(farewell, fds[1]);
-	}
-	close(fds[1]);
-	send_to(farewell, fds[0]);
-	close(fds[0]);
+	if (!child)
+		receive(farewell, fd);
+	send_to(farewell, fd);
+	close(fd);
 	if (waitpid(child, &status, 0) != child || status != farewell->status)
 		errx(1, "the receiver that %s: status %#x", farewell->name, status);
 }

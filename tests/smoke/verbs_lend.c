@@ -157,20 +157,12 @@ static void send_all(int fd)
 
 int main(void)
 {
-	int fds[2], status;
-	pid_t child;
+	int fd, status;
+	pid_t child = exchange_fork(&fd);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
-		err(1, "socketpair");
-	child = fork();
-	if (child < 0)
-		err(1, "fork");
-	if (!child) {
-		close(fds[0]);
-		receive(fds[1]);
-	}
-	close(fds[1]);
-	send_all(fds[0]);
+	if (!child)
+		receive(fd);
+	send_all(fd);
 	if (waitpid(child, &status, 0) != child || status)
 		errx(1, "the receiver: status %#x", status);
 	return 0;
