@@ -405,7 +405,7 @@ static int attach(void)
 	LIST_INIT(&port.remotes);
 	LIST_INIT(&port.released_remotes);
 	port.gone = false;
-	port.inbox_broken = false;
+	port.inbox_broken = port.inbox_met = false;
 	rc = crc_load();
 	if (rc)
 		return rc;
@@ -699,6 +699,13 @@ int port_register(struct remote *remote, bool connected)
 	return ask_daemon(connected ? ask_register : ask_unregister, remote);
 }
 
+/* Without the lock; who is introduced to us may send as well. */
+static void expect_frames(void)
+{
+	if (port.inbox && !atomic_exchange(&port.inbox_met, true))
+		vnic_inbox_populate(port.inbox);
+}
+
 /* Gets the inbox of the process that has a QPN. */
 static int ask_introduction(struct vnic_driver *nic, void *question)
 {
@@ -711,6 +718,7 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	port_lock();
 	rc = egress_add(&port.egress, qpn, fds);
 	port_unlock();
+	expect_frames();
 	return rc;
 }
 
@@ -745,4 +753,7 @@ void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 	rc = egress_add(&port.egress, qpn, fds);
 	if (rc)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
+	port_unlock();
+	expect_frames();
+	port_claim();
 }

@@ -31,6 +31,7 @@ struct port {
 	struct vnic_driver *nic;
 	struct vnic_inbox *inbox; /* NULL: there is none */
 	bool inbox_broken;        /* and that was told */
+	_Atomic bool inbox_met;   /* others may send to it: it has all its memory */
 	struct egress egress;
 	struct vnic_attach_welcome who;
 	bool gone; /* port_lost was called: the device is dead */
@@ -94,7 +95,7 @@ int port_register(struct remote *remote, bool connected);
  * introduces us. May block, so without the lock. For an open context.
  */
 void port_meet(uint32_t qpn);
-/* The daemon has opened it unasked; the descriptors are the port's. */
+/* The daemon has opened it unasked; the descriptors are the port's. The lock is free meanwhile. */
 void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 /* A sender has broken the inbox: all comes by the NIC from now on. */
 void port_inbox_broken(void);

@@ -13,6 +13,11 @@
 #include "message.h"
 #include "shared.h"
 
+/* Linux 5.14; not in every libc's headers. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /*
  * Slots go back so many at a time, where frames come one by one: a sender looks for more only when
  * it has used those that it knows of, but the word has to come over to us to be written.
@@ -137,6 +142,12 @@ void *vnic_inbox_shared(const struct vnic_inbox *inbox)
 void *vnic_inbox_published(const struct vnic_inbox *inbox)
 {
 	return inbox->published;
+}
+
+void vnic_inbox_populate(const struct vnic_inbox *inbox)
+{
+	/* Before Linux 5.14, and where no memory is left, frames find theirs one by one. */
+	madvise(inbox->memory, inbox->size, MADV_POPULATE_WRITE);
 }
 
 static struct inbox_slot *slot_at(const struct vnic_inbox *inbox, uint32_t position)

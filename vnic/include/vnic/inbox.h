@@ -73,6 +73,12 @@ void vnic_inbox_abandon(struct vnic_inbox *inbox);
 /* For others; they stay the inbox's own. */
 void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
 
+/*
+ * Has the kernel give it all its memory now, which takes a millisecond or two: else each slot waits
+ * for its page at its first frame, at either end. Any thread.
+ */
+void vnic_inbox_populate(const struct vnic_inbox *inbox);
+
 void *vnic_inbox_shared(const struct vnic_inbox *inbox);
 void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
