@@ -277,7 +277,7 @@ static bool unmask(void)
 		return false;
 	waiting = vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
-		waiting |= vnic_inbox_irq_unmask(port.inbox);
+		waiting |= vnic_inbox_irq_unmask(port.inbox, VNIC_INBOX_THREAD, false);
 	progress->irq_on = true;
 	if (waiting)
 		mask();
@@ -506,8 +506,8 @@ static void watch_fill(struct watch *watch)
 		(struct pollfd){port_connected() ? vnic_driver_ctl_fd(port.nic) : -1, POLLRDHUP, 0};
 	watch->fds[WATCH_NOTICE] =
 		(struct pollfd){port_connected() ? vnic_driver_notice_fd(port.nic) : -1, POLLIN, 0};
-	watch->fds[WATCH_INBOX] =
-		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
+	watch->fds[WATCH_INBOX] = (struct pollfd){
+		port.inbox ? vnic_inbox_irq_fd(port.inbox, VNIC_INBOX_THREAD) : -1, POLLIN, 0};
 	watch->n = WATCH_CHANNELS;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{

@@ -562,10 +562,10 @@ static void test_roused(void **state)
 
 	(void)state;
 	start_owner(nothing);
-	assert_false(vnic_inbox_irq_unmask(w.inbox));
+	assert_false(vnic_inbox_irq_unmask(w.inbox, VNIC_INBOX_THREAD, false));
 	for (int i = 0; i < 100; i++)
 		assert_false(look(&now));
-	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox), &count), 0);
+	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox, VNIC_INBOX_THREAD), &count), 0);
 }
 
 /* It has our core: it is as good as asleep. */

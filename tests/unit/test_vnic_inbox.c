@@ -193,11 +193,18 @@ static uint32_t receive(struct fixture *f)
 }
 
 /* Whether there was an interrupt since the last call. */
-static bool interrupted(const struct fixture *f)
+/* By a vector whose eventfd may block. */
+static bool interrupted_by(const struct fixture *f, enum vnic_inbox_vector vector)
 {
+	struct pollfd pfd = {vnic_inbox_irq_fd(f->inbox, vector), POLLIN, 0};
 	eventfd_t count;
 
-	return eventfd_read(vnic_inbox_irq_fd(f->inbox), &count) == 0;
+	return poll(&pfd, 1, 0) == 1 && eventfd_read(pfd.fd, &count) == 0;
+}
+
+static bool interrupted(const struct fixture *f)
+{
+	return interrupted_by(f, VNIC_INBOX_THREAD);
 }
 
 static void test_order(void **state)
@@ -289,7 +296,7 @@ static void test_reserved(void **state)
 	vnic_outbox_commit(f->second, frames, 0);
 	send_all(f, f->first, 1);
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	assert_int_equal(vnic_outbox_reserve(f->second, frames, 3), 3);
 	vnic_outbox_commit(f->second, frames, 0);
 	assert_false(interrupted(f));
@@ -319,7 +326,7 @@ static void test_kept_back(void **state)
 		send_all(f, f->first, 1);
 		assert_int_equal(receive(f), 1);
 	}
-	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	assert_int_equal(send_from(f, f->first, VNIC_INBOX_FRAMES + 1, &status), VNIC_INBOX_FRAMES);
 	assert_int_equal(receive(f), VNIC_INBOX_FRAMES);
 }
@@ -330,19 +337,105 @@ static void test_wake(void **state)
 
 	send_all(f, f->first, 1);
 	assert_false(interrupted(f)); /* masked from the start */
-	assert_true(vnic_inbox_irq_unmask(f->inbox));
+	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	send_all(f, f->first, BURST);
 	assert_true(interrupted(f));
 	/* Delivery masks. */
 	send_all(f, f->second, 1);
 	assert_false(interrupted(f));
-	assert_true(vnic_inbox_irq_unmask(f->inbox));
+	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	vnic_inbox_irq_mask(f->inbox);
 	send_all(f, f->second, 1);
 	assert_false(interrupted(f));
 	assert_int_equal(receive(f), BURST + 2);
+}
+
+/* Each unmasking says whom to wake: the one or the other. */
+static void test_vectors(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
+	send_all(f, f->first, 1);
+	assert_false(interrupted(f));
+	assert_true(interrupted_by(f, VNIC_INBOX_READER));
+	assert_int_equal(receive(f), 1);
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	send_all(f, f->second, 1);
+	assert_false(interrupted_by(f, VNIC_INBOX_READER));
+	assert_true(interrupted(f));
+	vnic_inbox_irq_mask(f->inbox);
+	send_all(f, f->first, 1);
+	assert_false(interrupted(f));
+	assert_false(interrupted_by(f, VNIC_INBOX_READER));
+	assert_int_equal(receive(f), 2);
+}
+
+static void send_quiet(struct fixture *f, uint32_t n)
+{
+	uint8_t data[LEN];
+	const struct vnic_frame frame = {.data = data, .len = LEN, .quiet = true};
+	enum vnic_outbox_status status;
+
+	while (n--) {
+		memset(data, f->next, LEN);
+		assert_int_equal(send_frames(f, f->first, &frame, 1, &status), 1);
+		f->next++;
+	}
+}
+
+/* They wake who wants every frame, and one who does not only where there are many. */
+static void test_quiet(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t n = 1;
+
+	send_all(f, f->first, 1);
+	assert_int_equal(receive(f), 1);
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	send_quiet(f, 1);
+	assert_true(interrupted(f));
+	assert_int_equal(receive(f), 1);
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	send_quiet(f, 3);
+	assert_false(interrupted(f));
+	send_all(f, f->second, 1);
+	assert_true(interrupted(f));
+	assert_int_equal(receive(f), 4);
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	send_quiet(f, 1);
+	assert_false(interrupted(f));
+	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_int_equal(receive(f), 1);
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	for (send_quiet(f, 1); !interrupted(f); send_quiet(f, 1))
+		assert_true(++n < VNIC_INBOX_FRAMES / 2);
+	assert_int_equal(receive(f), n);
+}
+
+/* Of frames that were written in place, too. */
+static void test_quiet_reserved(void **state)
+{
+	struct fixture *f = *state;
+	struct vnic_frame frames[2];
+
+	send_all(f, f->first, 1);
+	assert_int_equal(receive(f), 1);
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(vnic_outbox_reserve(f->first, frames, 2), 2);
+		for (int k = 0; k < 2; k++) {
+			memset(frames[k].data, f->next++, LEN);
+			frames[k].len = LEN;
+			frames[k].quiet = !i || k;
+		}
+		vnic_outbox_commit(f->first, frames, 2);
+		assert_int_equal(interrupted(f), i);
+	}
+	assert_int_equal(receive(f), 4);
 }
 
 /* Without a frame, as with one. */
@@ -352,12 +445,12 @@ static void test_call(void **state)
 
 	vnic_outbox_wake(f->first);
 	assert_false(interrupted(f)); /* masked from the start */
-	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	vnic_outbox_wake(f->first);
 	assert_true(interrupted(f));
 	vnic_outbox_wake(f->second);
 	assert_false(interrupted(f));
-	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	vnic_outbox_wake(f->second);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 0);
@@ -479,11 +572,11 @@ static uint32_t step_size(struct fixture *f)
 	pid_t pid;
 
 	/* Here, too, once: so that the linker has done what it does at a first call. */
-	vnic_inbox_irq_unmask(f->inbox);
+	vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false);
 	send_all(f, f->first, 1);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
-	vnic_inbox_irq_unmask(f->inbox);
+	vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false);
 	pid = start_sender(f, 0);
 
 	do {
@@ -494,7 +587,7 @@ static uint32_t step_size(struct fixture *f)
 	f->next++; /* in the child's memory it was counted */
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
-	vnic_inbox_irq_unmask(f->inbox);
+	vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false);
 	return steps / STEPS + 1;
 }
 
@@ -571,7 +664,7 @@ static void check_killed(struct fixture *f, bool look_first)
 		/* There is one step that hands it over. */
 		assert_true(came || !delivered);
 		delivered += came;
-		assert_false(vnic_inbox_irq_unmask(f->inbox));
+		assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	}
 	assert_in_range(delivered, 2, steps / size - 2);
 }
@@ -603,7 +696,7 @@ static void test_two_killed(void **state)
 		send_all(f, f->second, 3);
 		assert_true(interrupted(f));
 		receive_both(f, 3, f->next);
-		assert_false(vnic_inbox_irq_unmask(f->inbox));
+		assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	}
 }
 
@@ -614,7 +707,7 @@ static void test_two_killed(void **state)
 static void check_awake(struct fixture *f)
 {
 	if (interrupted(f))
-		assert_false(vnic_inbox_irq_unmask(f->inbox));
+		assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	send_all(f, f->second, 1);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
@@ -632,7 +725,7 @@ static void test_stopped(void **state)
 	for (steps = 0;; steps += size) {
 		bool locked;
 
-		vnic_inbox_irq_unmask(f->inbox);
+		vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false);
 		pid = start_stray(f, steps, &stray);
 		if (!pid)
 			break;
@@ -644,7 +737,7 @@ static void test_stopped(void **state)
 		} else {
 			send_all(f, f->second, 3);
 			assert_true(interrupted(f));
-			vnic_inbox_irq_unmask(f->inbox);
+			vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false);
 		}
 		assert_int_equal(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -775,7 +868,7 @@ static void use_damaged(struct fixture *f)
 				    frames[j].room == VNIC_FRAME_MAX(MTU));
 		vnic_inbox_rx_release(f->inbox, n);
 	}
-	vnic_inbox_irq_unmask(f->inbox);
+	vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false);
 }
 
 static void test_damaged(void **state)
@@ -826,7 +919,7 @@ static void check_replaced(const struct fixture *f, enum vnic_inbox_fd place, in
 	vnic_inbox_fds(f->inbox, fds);
 	fds[place] = fd;
 	check_refused(fds, MTU, error);
-	if (place == VNIC_INBOX_WAKE)
+	if (place == VNIC_INBOX_WAKE || place == VNIC_INBOX_WAKE_READER)
 		return;
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
@@ -845,6 +938,7 @@ static void test_refused(void **state)
 	assert_int_equal(ftruncate(unsealed, (off_t)f->size), 0);
 	check_refused(fds, MTU + 64, -EINVAL);
 	check_replaced(f, VNIC_INBOX_WAKE, ends[1], -EINVAL);
+	check_replaced(f, VNIC_INBOX_WAKE_READER, ends[1], -EINVAL);
 	check_replaced(f, VNIC_INBOX_MEMORY, unsealed, -EPERM);
 	check_replaced(f, VNIC_INBOX_MEMORY, ends[0], -EPERM);
 	check_replaced(f, VNIC_INBOX_MEMORY, fds[VNIC_INBOX_PUBLISHED], -EPERM);
@@ -911,6 +1005,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reserved, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reserved_and_closed, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_wake, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_vectors, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_quiet, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_quiet_reserved, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_call, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_locked, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_receiver_closes, open_inbox, close_inbox),

@@ -62,7 +62,8 @@ static int make_shared(struct vnic_inbox *inbox)
 	int ret;
 
 	inbox->fds[VNIC_INBOX_WAKE] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (inbox->fds[VNIC_INBOX_WAKE] < 0)
+	inbox->fds[VNIC_INBOX_WAKE_READER] = eventfd(0, EFD_CLOEXEC);
+	if (inbox->fds[VNIC_INBOX_WAKE] < 0 || inbox->fds[VNIC_INBOX_WAKE_READER] < 0)
 		return -errno;
 	ret = vnic_memory_create("urxe-inbox", inbox->size);
 	if (ret < 0)
@@ -249,22 +250,30 @@ void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n)
 		give_owed(inbox);
 }
 
-int vnic_inbox_irq_fd(const struct vnic_inbox *inbox)
+int vnic_inbox_irq_fd(const struct vnic_inbox *inbox, enum vnic_inbox_vector vector)
 {
-	return inbox->fds[VNIC_INBOX_WAKE];
+	return inbox->fds[VNIC_INBOX_WAKE + vector];
+}
+
+static uint32_t mask_word(const struct vnic_inbox *inbox, uint32_t bits)
+{
+	return inbox->unmaskings << INBOX_UNMASKINGS_AT | bits;
 }
 
 void vnic_inbox_irq_mask(struct vnic_inbox *inbox)
 {
-	vnic_store(&inbox->memory->mask, inbox->unmaskings << 1 | INBOX_MASKED);
+	vnic_store(&inbox->memory->mask, mask_word(inbox, INBOX_MASKED));
 }
 
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, enum vnic_inbox_vector vector, bool quiet)
 {
+	uint32_t bits =
+		(vector == VNIC_INBOX_READER ? INBOX_VECTOR : 0) | (quiet ? INBOX_QUIET : 0);
+
 	/* A receiver that is about to sleep gives all that it has. */
 	give_owed(inbox);
 	inbox->unmaskings++;
-	vnic_store(&inbox->memory->mask, inbox->unmaskings << 1);
+	vnic_store(&inbox->memory->mask, mask_word(inbox, bits));
 	/*
 	 * A sender writes a completion, fences and reads the mask; we write the mask,
 	 * fence and then look for completions: one of us sees the other.

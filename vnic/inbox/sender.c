@@ -33,7 +33,7 @@ struct vnic_outbox {
 	uint32_t frame_max;
 	uint32_t last;     /* position up to which slots are free, as last read */
 	uint32_t reserved; /* position of the first slot that was reserved */
-	int wake_fd;
+	int wake_fds[VNIC_INBOX_VECTORS];
 };
 
 /* Acquire: the receiver has read what is there before. */
@@ -66,7 +66,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 			.self = self,
 			.stride = inbox_stride(mtu),
 			.frame_max = VNIC_FRAME_MAX(mtu),
-			.wake_fd = fds[VNIC_INBOX_WAKE],
+			.wake_fds = {fds[VNIC_INBOX_WAKE], fds[VNIC_INBOX_WAKE_READER]},
 		};
 		ret = map(b, fds);
 	}
@@ -80,6 +80,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		vnic_outbox_close(b);
 	} else {
 		close(fds[VNIC_INBOX_WAKE]);
+		close(fds[VNIC_INBOX_WAKE_READER]);
 	}
 	return ret;
 }
@@ -95,7 +96,8 @@ void vnic_outbox_close(struct vnic_outbox *outbox)
 		munmap(outbox->memory, outbox->size);
 	if (outbox->published)
 		munmap((void *)outbox->published, VNIC_INBOX_PUBLISHED_SIZE);
-	close(outbox->wake_fd);
+	for (int i = 0; i < VNIC_INBOX_VECTORS; i++)
+		close(outbox->wake_fds[i]);
 	free(outbox);
 }
 
@@ -210,18 +212,28 @@ static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic
 	return true;
 }
 
+/* Whether any of n frames from a position on is one to be woken for by who wants no quiet ones. */
+static bool are_loud(const struct vnic_frame *frames, uint32_t position, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!frames[i].quiet || (position + i) % INBOX_LOUD_EVERY == 0)
+			return true;
+	return false;
+}
+
 /*
  * Behind a fence: our completions before our reading of the mask; see vnic_inbox_irq_unmask, and
  * INBOX_MASKED for the order. An eventfd that is full is readable all the same.
  */
-static void wake(const struct vnic_outbox *outbox)
+static void wake(const struct vnic_outbox *outbox, bool loud)
 {
 	uint32_t *word = &outbox->memory->mask;
 	uint32_t mask = vnic_load(word);
 
-	if (mask & INBOX_MASKED)
+	if (mask & INBOX_MASKED || (mask & INBOX_QUIET && !loud))
 		return;
-	eventfd_write(outbox->wake_fd, 1);
+	eventfd_write(outbox->wake_fds[mask & INBOX_VECTOR ? VNIC_INBOX_READER : VNIC_INBOX_THREAD],
+		      1);
 	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }
@@ -229,17 +241,18 @@ static void wake(const struct vnic_outbox *outbox)
 void vnic_outbox_wake(const struct vnic_outbox *outbox)
 {
 	vnic_fence();
-	wake(outbox);
+	wake(outbox, true);
 }
 
-/* Ends a turn. */
-static void release(struct vnic_outbox *outbox, uint32_t sent)
+/* Ends a turn, of n frames from a position on. */
+static void release(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t position,
+		    uint32_t n)
 {
 	unlock(outbox);
-	if (!sent)
+	if (!n)
 		return;
 	vnic_fence_after_atomic();
-	wake(outbox);
+	wake(outbox, are_loud(frames, position, n));
 }
 
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
@@ -253,7 +266,7 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 	position = find_position(outbox);
 	while (sent < n && put(outbox, position + sent, &frames[sent]))
 		sent++;
-	release(outbox, sent);
+	release(outbox, frames, position, sent);
 	if (sent < n)
 		*status = VNIC_OUTBOX_FULL;
 	return sent;
@@ -282,5 +295,5 @@ void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *fra
 {
 	for (uint32_t i = 0; i < n; i++)
 		complete(outbox, outbox->reserved + i, &frames[i]);
-	release(outbox, n);
+	release(outbox, frames, outbox->reserved, n);
 }

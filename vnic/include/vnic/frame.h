@@ -4,6 +4,7 @@
 #ifndef URXE_VNIC_FRAME_H
 #define URXE_VNIC_FRAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Bytes that a sender leaves in memory of its own, as it tells who gets them. */
@@ -18,6 +19,7 @@ struct vnic_frame {
 	uint8_t *data;
 	uint32_t len;  /* bytes at data */
 	uint32_t room; /* bytes that data has, when it is to be filled */
+	bool quiet;    /* into an inbox: it wakes nobody who wants no frame like it (inbox.h) */
 	struct vnic_loan loan;
 };
 

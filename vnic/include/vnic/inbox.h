@@ -26,9 +26,21 @@
 
 /*
  * What an inbox is handed on as: sealed memory, memory to which the receiver alone can write, and
- * the eventfd that wakes him.
+ * the eventfds that wake him, one for each vector.
  */
-enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
+enum vnic_inbox_fd {
+	VNIC_INBOX_MEMORY,
+	VNIC_INBOX_PUBLISHED,
+	VNIC_INBOX_WAKE,
+	VNIC_INBOX_WAKE_READER,
+	VNIC_INBOX_FDS
+};
+
+/*
+ * Whom the interrupt wakes: the thread that looks after other things, too, or one that waits for
+ * nothing but this interrupt, by a read of its eventfd, which blocks. One at a time.
+ */
+enum vnic_inbox_vector { VNIC_INBOX_THREAD, VNIC_INBOX_READER, VNIC_INBOX_VECTORS };
 
 /* Frames that an inbox holds. */
 #define VNIC_INBOX_FRAMES 512
@@ -92,10 +104,13 @@ uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
 
 /* The interrupt: as the NIC's, but for an eventfd. */
-int vnic_inbox_irq_fd(const struct vnic_inbox *inbox);
+int vnic_inbox_irq_fd(const struct vnic_inbox *inbox, enum vnic_inbox_vector vector);
 void vnic_inbox_irq_mask(struct vnic_inbox *inbox);
-/* True where frames wait already: then there may be no interrupt for them. */
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox);
+/*
+ * Whom it wakes, and with `quiet` not for frames that are quiet, or seldom: their receiver looks
+ * for them when it likes. True where frames wait already: then there may be no interrupt for them.
+ */
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, enum vnic_inbox_vector vector, bool quiet);
 
 /* A sender completed what it must not: nothing is received any more, and all senders were told. */
 bool vnic_inbox_broken(const struct vnic_inbox *inbox);
