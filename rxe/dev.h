@@ -50,6 +50,7 @@ struct urxe_dev {
 	struct cnp_budget cnp;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
 	uint32_t pressing;           /* of them, those with more than an acknowledgement */
+	uint32_t waiting;            /* QPs that had more to send when they last sent */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
 	uint32_t direct_era;   /* 0 = no direct transport; else changes with what proofs rest on */

@@ -242,6 +242,7 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
 		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
 		req_check_drained(qp);
+		qp_schedule(qp); /* so that it counts as one that waits */
 	}
 	if (a->state == URXE_QPS_RTS) {
 		qp->req.drain_event = false;

@@ -53,6 +53,7 @@ struct answers {
 	uint32_t psn;
 	uint32_t msn;
 	uint32_t payload_len;
+	bool acknowledges; /* as node b's engine has it */
 };
 
 static inline struct answers answers(struct engine *e)
@@ -71,8 +72,8 @@ static inline struct answers answers(struct engine *e)
 		assert_int_equal(urxe_packet_parse(&p, data[i], frames[i].len), URXE_DROP_NONE);
 		assert_true(urxe_packet_icrc_ok(&p));
 		assert_int_equal(p.dest_qpn, e->end[0].qpn);
-		got = (struct answers){n,     p.opcode,   p.aeth.syndrome,
-				       p.psn, p.aeth.msn, p.payload_len};
+		got = (struct answers){n,          p.opcode,      p.aeth.syndrome,       p.psn,
+				       p.aeth.msn, p.payload_len, frames[i].acknowledges};
 	}
 	return got;
 }

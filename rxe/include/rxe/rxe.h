@@ -174,6 +174,7 @@ struct urxe_frame {
 	const uint8_t *payload;
 	uint64_t window; /* where these lie in this device's window (struct urxe_shared) */
 	bool trusted;
+	bool acknowledges; /* requests, and no more: neither data nor a NAK; set by urxe_output */
 	/* For urxe_input: the sender's recalls (rxe/direct.h), and how many they were when it sent
 	 * the frame. */
 	const uint32_t *recalls;
@@ -210,6 +211,12 @@ uint64_t urxe_next_deadline(const struct urxe_dev *dev);
  * A caller that expects more requests at once may put them off: one will do for them all.
  */
 bool urxe_only_acknowledges(const struct urxe_dev *dev, uint64_t now);
+/*
+ * Whether something is to happen once a peer acknowledges what it was sent, besides completions: a
+ * request that waits is sent, or a send queue is drained. True also for a while after that has been
+ * so.
+ */
+bool urxe_awaits_acknowledgements(const struct urxe_dev *dev);
 
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
