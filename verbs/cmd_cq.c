@@ -186,8 +186,7 @@ int cmd_req_notify_cq(const struct command *c)
 	if (!cq)
 		return command_no_object(c, request.cq_handle);
 	poll_wrap_ex(cq);
-	cq->armed = true;
-	urxe_cq_arm(cq->cq, request.solicited_only);
+	cq_arm(cq, request.solicited_only);
 	progress_run(clock_now());
 	progress_schedule();
 	return 0;

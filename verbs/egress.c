@@ -247,6 +247,7 @@ static void describe(struct egress *egress, struct vnic_frame *ahead,
 		     const struct urxe_frame *frame)
 {
 	ahead->len = frame->len - frame->lent;
+	ahead->quiet = frame->acknowledges;
 	if (!frame->lent)
 		return;
 	ahead->loan = (struct vnic_loan){
@@ -440,6 +441,7 @@ bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames,
 		if (!frames[i].data)
 			continue;
 		egress->slots[egress->count].len = frames[i].len;
+		egress->slots[egress->count].quiet = frames[i].acknowledges;
 		egress->qpns[egress->count++] = frames[i].dest_qpn;
 	}
 	egress->first = egress->posted = egress->placed = 0;

@@ -47,12 +47,12 @@ _Static_assert(ABSENCE_LOST_NS == LEASE / 2, "see absence.h");
  */
 #define PATIENCE (20 * US)
 /*
- * The engine's thread stays awake for so long after frames, where it slept less than that before
- * they came: to sleep and be woken takes about as long. A thread that yields its core and is away
- * for longer than CROWDED is not alone on it.
+ * Who expects frames soon stays awake for so long after the last ones: to sleep and be woken takes
+ * about as long. A thread that yields its core and is away for longer than CROWDED is not alone on
+ * it.
  */
 #define VIGIL   (50 * US)
-#define CROWDED (10 * US)
+#define CROWDED (40 * US)
 /*
  * How often to look at channels that are not watched, and for transmit buffers: their
  * interrupt is due, and this is for a device that forgets it.
@@ -226,11 +226,22 @@ static void wake(void)
 	progress->wake_at = 0;
 }
 
+/*
+ * Whether anyone waits for acknowledgements. Else they wake nobody: they are looked for when the
+ * program polls, when other frames come, and before a peer is probed for them.
+ */
+static bool acknowledgements_matter(void)
+{
+	return port.awaited_cqs || urxe_awaits_acknowledgements(port.dev);
+}
+
 void progress_schedule(void)
 {
 	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
 	uint64_t deadline;
 
+	if (progress->irq_on && progress->quiet && acknowledgements_matter())
+		progress_unmask();
 	/* The thread looks for a daemon anyhow, and time stands still. */
 	if (port.outage.on)
 		return;
@@ -275,21 +286,20 @@ static bool unmask(void)
 
 	if (!port_connected())
 		return false;
+	progress->quiet = !acknowledgements_matter();
 	waiting = vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
-		waiting |= vnic_inbox_irq_unmask(port.inbox, VNIC_INBOX_THREAD, false);
+		waiting |= vnic_inbox_irq_unmask(port.inbox, VNIC_INBOX_THREAD, progress->quiet);
 	progress->irq_on = true;
 	if (waiting)
 		mask();
 	return waiting;
 }
 
-static void surrender_lease(void)
+void progress_unmask(void)
 {
 	unsigned int rounds = 0;
 
-	progress->lease_until = 0;
-	progress_settle();
 	while (unmask()) {
 		progress_run(clock_now());
 		if (++rounds == ROUNDS) {
@@ -298,6 +308,13 @@ static void surrender_lease(void)
 		}
 	}
 	progress_schedule();
+}
+
+static void surrender_lease(void)
+{
+	progress->lease_until = 0;
+	progress_settle();
+	progress_unmask();
 }
 
 void progress_entered(uint64_t now)
@@ -667,7 +684,7 @@ static void *engine_thread(void *unused)
 		progress->wake_at = at;
 		port_unlock();
 		heard = sleep_through_leases(at, now, &watch);
-		stream = (heard || !idle) && clock_now() - now < VIGIL;
+		stream = (heard || !idle) && clock_now() - now < PROGRESS_SOON;
 		port_claim();
 	}
 	port_unlock();

@@ -21,6 +21,12 @@
 #include "absence.h"
 #include "debt.h"
 
+/*
+ * ns. Who waits for interrupts has its next frames soon where it had the last ones within the time
+ * that it takes to wake it, and before that whoever answers it.
+ */
+#define PROGRESS_SOON 100000u
+
 struct uverbs_file;
 
 struct progress {
@@ -28,6 +34,7 @@ struct progress {
 	int wake_fd;
 	bool stop;
 	bool irq_on;
+	bool quiet; /* but not for acknowledgements */
 	/* The thread reads the one and writes the other without the lock, too. */
 	_Atomic uint64_t lease_until; /* 0 = no lease */
 	_Atomic uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
@@ -68,6 +75,8 @@ void progress_entered(uint64_t now);
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now);
 /* Without the lock: a poll found something. */
 void progress_found(uint64_t now);
+/* Turns the interrupt on, when what waits has been handled. */
+void progress_unmask(void);
 /* Receives and sends; also for commands that look for completions. */
 void progress_run(uint64_t now);
 
