@@ -268,7 +268,7 @@ static void mask(void)
 	progress->irq_on = false;
 }
 
-static void take_lease(uint64_t now)
+void progress_lease(uint64_t now)
 {
 	if (progress->irq_on)
 		mask();
@@ -289,7 +289,7 @@ static bool unmask(void)
 	progress->quiet = !acknowledgements_matter();
 	waiting = vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
-		waiting |= vnic_inbox_irq_unmask(port.inbox, VNIC_INBOX_THREAD, progress->quiet);
+		waiting |= vnic_inbox_irq_unmask(port.inbox, reader_vector(), progress->quiet);
 	progress->irq_on = true;
 	if (waiting)
 		mask();
@@ -359,12 +359,19 @@ static void offer_core(uint64_t now)
 	progress->lease = lease < LEASE_MAX ? lease : LEASE_MAX;
 }
 
+/* Before the program waits for an event in some way that we do not foresee. */
+static bool is_last_look(const struct cq *cq)
+{
+	return cq && cq->armed && !reader_expected();
+}
+
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now)
 {
 	const struct cq *cq;
 	bool yield;
 
 	progress_entered(now);
+	reader_returned();
 	/* Another thread is at it, or about to be: what it finds shows in the ring soon. */
 	if (!port_trylock()) {
 		/* One that sleeps for it may need this core. */
@@ -377,10 +384,10 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 		return false;
 	}
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
-	if (!cq || !cq->armed)
-		take_lease(now);
+	if (!is_last_look(cq))
+		progress_lease(now);
 	run_for_poller(cq, now);
-	if (progress->lease_until && cq && cq->armed)
+	if (progress->lease_until && is_last_look(cq))
 		surrender_lease();
 	progress_schedule();
 	yield = now >= progress->patient_until;
@@ -392,7 +399,7 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	return true;
 }
 
-/* --- The engine thread. */
+/* --- Who waits for interrupts: the engine thread, or a reader in its place. */
 
 /*
  * Lets others have the lock, and the core; pollers stand in no queue. True: nobody wanted the
@@ -410,16 +417,18 @@ static bool yield(void)
 	return alone;
 }
 
-static bool must_leave(void)
+static bool must_leave(bool reading)
 {
-	return progress->lease_until || progress->stop;
+	if (progress->lease_until || progress->stop)
+		return true;
+	return reading ? reader_served() : reader_drives();
 }
 
 /*
  * A stream of WRITEs for a program that makes no call keeps the thread busy: its next frames
  * come before it would sleep. False: there were none for VIGIL, or the core is wanted.
  */
-static bool keep_vigil(void)
+static bool keep_vigil(bool reading)
 {
 	for (unsigned int looks = 0; looks < LOOKS; looks++) {
 		uint64_t now = clock_now();
@@ -427,12 +436,12 @@ static bool keep_vigil(void)
 		if (!port_connected() || now - progress->heard_at >= VIGIL)
 			return false;
 		run_in_vigil(now);
-		/* To take a burst in may take longer than VIGIL. */
+		/* To take a burst in may take longer than that. */
 		if (progress->heard_at == now)
 			progress->heard_at = clock_now();
 		port_unlock();
 		port_claim();
-		if (must_leave())
+		if (must_leave(reading) || (!reading && reader_waits()))
 			return false;
 	}
 	return true;
@@ -450,31 +459,31 @@ static bool is_call(bool by_inbox, uint64_t heard_before)
 	return true;
 }
 
-/*
- * Drives the engine until nothing is left to do at once; the interrupt is on then.
- * False: more waits, but whoever sends without end must not keep the thread from
- * its other work.
- */
-static bool take_over(bool stream, bool by_inbox)
+bool progress_take_over(bool stream, bool by_inbox, bool reading)
 {
 	uint64_t heard_before = progress->heard_at;
 	unsigned int turns = 0;
 
+	if (!reading && progress->lease_until)
+		reader_missed();
 	progress->lease_until = 0;
 	do {
 		if (turns++ == TURNS)
 			return false;
 		progress_run(clock_now());
+		if (must_leave(reading))
+			return true;
 		stream |= turns == 1 && is_call(by_inbox, heard_before);
 		stream &= yield();
-		if (must_leave())
+		if (must_leave(reading))
 			return true;
+		stream &= reading || !reader_waits();
 		progress->vigil = stream;
-		stream = stream && keep_vigil();
+		stream = stream && keep_vigil(reading);
 		/* It may have lost its core with something put off, and the vigil so its time. */
 		progress_settle();
 		progress->vigil = false;
-	} while (!must_leave() && (stream || unmask()));
+	} while (!must_leave(reading) && (stream || unmask()));
 	return true;
 }
 
@@ -489,6 +498,7 @@ void progress_disconnected(void)
 	}
 	progress->lease_until = 0;
 	progress->irq_on = false;
+	reader_dismiss();
 	/* What the daemon delivered before it went has arrived. */
 	while (receive(now) && ++rounds < LAST_ROUNDS)
 		;
@@ -501,7 +511,7 @@ static void look_for_daemon(void)
 {
 	outage_look();
 	if (port_connected())
-		take_over(false, false);
+		progress_take_over(false, false, false);
 }
 
 enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
@@ -669,7 +679,7 @@ static void *engine_thread(void *unused)
 		if (watch.fds[WATCH_NOTICE].revents && port_connected())
 			take_notice();
 		if (progress->lease_until <= now)
-			idle = take_over(stream, watch.fds[WATCH_INBOX].revents);
+			idle = progress_take_over(stream, watch.fds[WATCH_INBOX].revents, false);
 		if (progress->stop)
 			break;
 		if (port_connected() &&
@@ -701,15 +711,18 @@ int progress_start(void)
 				      .lease = LEASE};
 	if (progress->wake_fd < 0)
 		return -errno;
+	reader_start();
 	/* The application's signals are the application's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&progress->thread, NULL, engine_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc)
-		close(progress->wake_fd);
-	else
+	if (!rc) {
 		threads_created();
+		return 0;
+	}
+	reader_stop();
+	close(progress->wake_fd);
 	return -rc;
 }
 
@@ -717,6 +730,7 @@ void progress_stop(void)
 {
 	port_lock();
 	progress->stop = true;
+	reader_stop();
 	wake();
 	port_unlock();
 	pthread_join(progress->thread, NULL);
@@ -725,6 +739,7 @@ void progress_stop(void)
 
 void progress_abandon(void)
 {
+	reader_abandon();
 	if (port.dev)
 		close(progress->wake_fd);
 }

@@ -43,6 +43,7 @@
 	X(__fxstat64)             \
 	X(__fxstatat)             \
 	X(__fxstatat64)           \
+	X(read)                   \
 	X(write)                  \
 	X(ioctl)                  \
 	X(close)                  \

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,163 @@ static void blocking(void)
 	MUST(!pthread_join(thread, NULL));
 }
 
+static _Atomic int signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static _Atomic pid_t waiter_id;
+
+static void *send_after_signals(void *unused)
+{
+	for (int i = 0; i < 3; i++) {
+		asleep_await(waiter_id);
+		pthread_kill(waiter, SIGUSR1);
+		while (signals == i)
+			sched_yield();
+	}
+	asleep_await(waiter_id);
+	message(0);
+	return unused;
+}
+
+/* signal(7): SA_RESTART. */
+static void restarted(void)
+{
+	struct sigaction act = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
+	pthread_t thread;
+
+	open_channel();
+	waiter = pthread_self();
+	waiter_id = gettid();
+	MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+	MUST(!sigaction(SIGUSR1, &act, NULL));
+	MUST(!pthread_create(&thread, NULL, send_after_signals, NULL));
+	take_event();
+	rule(signals == 3, "a wait goes on after signals whose handlers say so");
+	MUST(!pthread_join(thread, NULL));
+}
+
+static sigjmp_buf out;
+
+static void jump(int number)
+{
+	siglongjmp(out, number);
+}
+
+static void *signal_waiter(void *unused)
+{
+	asleep_await(waiter_id);
+	pthread_kill(waiter, SIGUSR1);
+	return unused;
+}
+
+/* What waits no longer must not be waited for, by whatever comes next. */
+static void left(void)
+{
+	struct sigaction act = {.sa_handler = jump};
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	pthread_t thread;
+	void *context;
+
+	open_channel();
+	waiter = pthread_self();
+	waiter_id = gettid();
+	MUST(!sigaction(SIGUSR1, &act, NULL));
+	for (int i = 0; i < 3; i++) {
+		MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+		MUST(!pthread_create(&thread, NULL, signal_waiter, NULL));
+		if (!sigsetjmp(out, 1)) {
+			ibv_get_cq_event(channel, &cq, &context);
+			rule(false, "an event that nothing has raised");
+		}
+		MUST(!pthread_join(thread, NULL));
+		MUST(!ibv_poll_cq(pair[1].cq, 1, &wc));
+		message(0);
+		if (i)
+			rule(has_event(WAIT_MS), "an event comes after a wait that was left");
+		take_event();
+		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	}
+}
+
+static void *wait_in_vain(void *unused)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	waiter_id = gettid();
+	ibv_get_cq_event(channel, &cq, &context);
+	return unused;
+}
+
+/* pthreads(7): read is a cancellation point. */
+static void cancelled(void)
+{
+	pthread_t thread;
+	void *result;
+
+	open_channel();
+	for (int i = 0; i < 3; i++) {
+		waiter_id = 0;
+		MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+		MUST(!pthread_create(&thread, NULL, wait_in_vain, NULL));
+		while (!waiter_id)
+			sched_yield();
+		asleep_await(waiter_id);
+		MUST(!pthread_cancel(thread) && !pthread_join(thread, &result));
+		rule(result == PTHREAD_CANCELED, "who waits for an event can be cancelled");
+		message(0);
+		if (i)
+			rule(has_event(WAIT_MS), "an event comes after a wait that was cancelled");
+		take_event();
+		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	}
+}
+
+static void *await_other(void *other)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	waiter_id = gettid();
+	MUST(!ibv_get_cq_event(other, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+	return cq;
+}
+
+/* Each in a wait of its own, of which either may end first. */
+static void two_waiters(void)
+{
+	struct ibv_comp_channel *other = ibv_create_comp_channel(hca.context);
+	pthread_t thread, sender;
+	struct ibv_cq *cq;
+	void *got;
+
+	MUST(other);
+	cq = ibv_create_cq(hca.context, 64, NULL, other, 0);
+	MUST(cq);
+	pair[0].cq = cq;
+	open_channel();
+	for (int i = 0; i < 3; i++) {
+		waiter_id = 0;
+		MUST(!ibv_req_notify_cq(pair[1].cq, 0) && !ibv_req_notify_cq(cq, 0));
+		MUST(!pthread_create(&thread, NULL, await_other, other));
+		while (!waiter_id)
+			sched_yield();
+		asleep_await(waiter_id);
+		MUST(!pthread_create(&sender, NULL, send_one, NULL));
+		take_event();
+		MUST(!pthread_join(thread, &got) && !pthread_join(sender, NULL));
+		rule(got == cq, "of two who wait each gets the event of its channel");
+		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	}
+}
+
 static _Atomic pid_t destroyer;
 static volatile bool destroyed;
 
@@ -263,12 +421,8 @@ static void shared(void)
 }
 
 const struct test cq_event_tests[] = {
-	{"arming", arming},
-	{"solicited", solicited},
-	{"waiting", waiting},
-	{"blocking", blocking},
-	{"acknowledging", acknowledging},
-	{"unread", unread},
-	{"shared", shared},
-	{NULL, NULL},
+	{"arming", arming},       {"solicited", solicited},     {"waiting", waiting},
+	{"blocking", blocking},   {"restarted", restarted},     {"left", left},
+	{"cancelled", cancelled}, {"two_waiters", two_waiters}, {"acknowledging", acknowledging},
+	{"unread", unread},       {"shared", shared},           {NULL, NULL},
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who waits in ibv_get_cq_event goes to sleep once for each event: each message is sent when the
- * kernel says that the receiver sleeps, and nothing but the message may wake it.
+ * Who waits in ibv_get_cq_event goes to sleep once for each event, and no other thread of its
+ * process is woken: each message is sent when the kernel says that the receiver sleeps, and nothing
+ * but the message may wake it.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -29,11 +30,12 @@ static const struct endpoint_attr attr = {
 
 static struct endpoint ep;
 
-static long sleeps(void)
+/* Of the thread, or of all the process. */
+static long sleeps(int who)
 {
 	struct rusage used;
 
-	if (getrusage(RUSAGE_THREAD, &used))
+	if (getrusage(who, &used))
 		err(1, "getrusage");
 	return used.ru_nvcsw;
 }
@@ -43,11 +45,11 @@ static long wait_for_event(void)
 {
 	struct ibv_cq *cq;
 	void *context;
-	long before = sleeps();
+	long before = sleeps(RUSAGE_THREAD);
 
 	if (ibv_get_cq_event(ep.channel, &cq, &context))
 		err(1, "ibv_get_cq_event");
-	before = sleeps() - before;
+	before = sleeps(RUSAGE_THREAD) - before;
 	ibv_ack_cq_events(cq, 1);
 	return before;
 }
@@ -55,11 +57,12 @@ static long wait_for_event(void)
 static void receive(int fd)
 {
 	struct ibv_wc wc;
-	long slept = 0;
+	long slept = 0, all;
 
 	endpoint_open(&ep, &attr, fd);
 	for (int i = 0; i < MESSAGES; i++)
 		endpoint_post_recv(&ep, i, 0, 0);
+	all = sleeps(RUSAGE_SELF);
 	for (int i = 0; i < MESSAGES; i++) {
 		if (ibv_req_notify_cq(ep.cq, 0) || ibv_poll_cq(ep.cq, 1, &wc))
 			errx(1, "message %d, which nobody has sent", i);
@@ -69,6 +72,9 @@ static void receive(int fd)
 	}
 	if (slept < MESSAGES || slept > MESSAGES + SLACK)
 		errx(1, "who waited for %d messages slept %ld times", MESSAGES, slept);
+	all = sleeps(RUSAGE_SELF) - all;
+	if (all > MESSAGES + MESSAGES / 2)
+		errx(1, "its process slept %ld times", all);
 	endpoint_close(&ep);
 	exit(0);
 }
