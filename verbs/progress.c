@@ -739,7 +739,8 @@ void progress_stop(void)
 
 void progress_abandon(void)
 {
+	if (!port.dev)
+		return;
 	reader_abandon();
-	if (port.dev)
-		close(progress->wake_fd);
+	close(progress->wake_fd);
 }

@@ -143,15 +143,26 @@ static int child_of(struct device *d)
 	return 0;
 }
 
+/* As a daemon is made. Nothing of ours is in the second child, and nothing else may be closed. */
+static int grandchild(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(fcntl(0, F_GETFD) < 0);
+	expect_child(child, "the child's child");
+	return 0;
+}
+
 static void check_fork(void)
 {
 	static struct device d;
+	pid_t child;
 
 	open_device(&d);
 	work(&d);
 	for (int i = 0; i < 5; i++) {
-		pid_t child = fork();
-
+		child = fork();
 		if (!child)
 			_exit(child_of(&d));
 		expect_child(child, "the child");
@@ -160,6 +171,10 @@ static void check_fork(void)
 	if (system("true"))
 		errx(1, "no shell");
 	work(&d);
+	child = fork();
+	if (!child)
+		_exit(grandchild());
+	expect_child(child, "a child that forks");
 	close_device(&d);
 }
 
