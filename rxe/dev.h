@@ -36,6 +36,7 @@ struct urxe_dev {
 	uint32_t window_packets; /* of a QP whose peer is not on this host; */
 	uint32_t window_bytes;   /* beside attr.max_packets, which is for all */
 	uint64_t now;            /* of the call in progress, or of one that was later */
+	bool late;               /* the frame in hand may have come before */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint32_t address_era; /* changes with them; never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];

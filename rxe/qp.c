@@ -279,7 +279,10 @@ void qp_unschedule(struct urxe_qp *qp)
 
 void qp_count_waiting(struct urxe_qp *qp)
 {
-	bool waiting = qp->sq.cur != qp->sq.head || qp->req.drain_event;
+	const struct requester *req = &qp->req;
+	/* Without a timeout nothing else would make anyone look for an answer. */
+	bool unwatched = req->una != req->psn && qp->type == URXE_QPT_RC && !qp->attr.timeout;
+	bool waiting = qp->sq.cur != qp->sq.head || req->drain_event || unwatched;
 
 	qp->dev->waiting += waiting - qp->waiting;
 	qp->waiting = waiting;

@@ -215,6 +215,7 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	struct urxe_frame whole;
 
+	dev->late = frame->late;
 	if (!frame->lent)
 		recv_whole(dev, frame, NULL);
 	else if (lent_lay_out(dev, frame, &whole))

@@ -86,7 +86,7 @@ void progress_transmit(uint64_t now)
 	}
 }
 
-static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
+static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool late)
 {
 	struct urxe_frame frames[BURST];
 	uint32_t count = 0;
@@ -95,8 +95,12 @@ static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
 		return;
 	progress->patient_until = now + PATIENCE;
 	progress->heard_at = now;
-	for (uint32_t i = 0; i < n; i++)
-		count += egress_take_in(&port.egress, &buffers[i], &frames[count]);
+	for (uint32_t i = 0; i < n; i++) {
+		bool taken = egress_take_in(&port.egress, &buffers[i], &frames[count]);
+
+		frames[count].late = late;
+		count += taken;
+	}
 	urxe_input(port.dev, now, frames, count);
 }
 
@@ -105,7 +109,7 @@ static uint32_t receive_from_switch(uint64_t now)
 	struct vnic_frame buffers[BURST];
 	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
 
-	input(now, buffers, n);
+	input(now, buffers, n, false);
 	vnic_driver_rx_release(port.nic, n);
 	return n;
 }
@@ -118,7 +122,8 @@ static uint32_t receive_from_inbox(uint64_t now)
 	if (!port.inbox)
 		return 0;
 	n = vnic_inbox_rx(port.inbox, buffers, BURST);
-	input(now, buffers, n);
+	/* Among them may be acknowledgements for which nobody was woken. */
+	input(now, buffers, n, progress->irq_on && progress->quiet);
 	vnic_inbox_rx_release(port.inbox, n);
 	egress_count(&port.egress, VNIC_DIRECT_RECEIVED, n);
 	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)

@@ -37,12 +37,18 @@ static inline struct urxe_packet from_peer(struct engine *e, const struct conn_a
 	return p;
 }
 
-static inline void inject(struct engine *e, const struct urxe_packet *p)
+static inline void inject_late(struct engine *e, const struct urxe_packet *p, bool late)
 {
 	uint8_t data[CRAFT_MAX];
-	struct urxe_frame frame = {data, craft_frame(data, p), sizeof(data)};
+	struct urxe_frame frame = {
+		.data = data, .len = craft_frame(data, p), .room = sizeof(data), .late = late};
 
 	urxe_input(e->b->dev, e->pair->now, &frame, 1);
+}
+
+static inline void inject(struct engine *e, const struct urxe_packet *p)
+{
+	inject_late(e, p, false);
 }
 
 /* What node b answers; `syndrome` and `psn` of the last one. */

@@ -740,6 +740,54 @@ static void test_awaits(void **state)
 	engine_close(&e);
 }
 
+/* Who has no timeout looks for an answer only if it is told of it. */
+static void test_awaits_without_timeout(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.timeout = 0;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 8});
+	assert_int_equal(answers(&e).n, 1);
+	assert_true(urxe_awaits_acknowledgements(e.b->dev));
+	engine_close(&e);
+}
+
+/* When the next one is asked for that does not come, after a round trip of 1 ms and another ACK. */
+static uint64_t silence_after(uint64_t ns, bool late)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+	uint64_t silence;
+
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x11);
+	p.psn = conn.psn[1];
+	p.aeth.syndrome = 0x1f;
+	for (unsigned i = 0; i < 3; i++, p.psn++) {
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+		assert_int_equal(answers(&e).n, 1);
+		if (i == 2)
+			break;
+		e.pair->now += i ? ns : 1000000;
+		inject_late(&e, &p, i && late);
+	}
+	silence = urxe_next_deadline(e.b->dev) - e.pair->now;
+	engine_close(&e);
+	return silence;
+}
+
+/* A frame that has waited for its owner tells nothing of how long the way is. */
+static void test_late(void **state)
+{
+	(void)state;
+	assert_int_equal(silence_after(1000000000, true), 3000000); /* as of the first one */
+	assert_true(silence_after(20000000, false) > 3000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -769,6 +817,8 @@ int main(void)
 		cmocka_unit_test(test_only_acknowledges),
 		cmocka_unit_test(test_acknowledges),
 		cmocka_unit_test(test_awaits),
+		cmocka_unit_test(test_awaits_without_timeout),
+		cmocka_unit_test(test_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,9 @@ struct urxe_frame {
 	uint64_t window; /* where these lie in this device's window (struct urxe_shared) */
 	bool trusted;
 	bool acknowledges; /* requests, and no more: neither data nor a NAK; set by urxe_output */
+	/* For urxe_input: it may have come long before, so that its time tells nothing of the way.
+	 */
+	bool late;
 	/* For urxe_input: the sender's recalls (rxe/direct.h), and how many they were when it sent
 	 * the frame. */
 	const uint32_t *recalls;
@@ -213,8 +216,8 @@ uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 bool urxe_only_acknowledges(const struct urxe_dev *dev, uint64_t now);
 /*
  * Whether something is to happen once a peer acknowledges what it was sent, besides completions: a
- * request that waits is sent, or a send queue is drained. True also for a while after that has been
- * so.
+ * request that waits is sent, or a send queue is drained; or no deadline will come of it if the
+ * peer does not, as the queue pair has no timeout. True also for a while after that has been so.
  */
 bool urxe_awaits_acknowledgements(const struct urxe_dev *dev);
 
