@@ -6,7 +6,10 @@
  *
  * It shows by long absences. One alone proves nothing: any thread loses its core now and then, to
  * the engine's own among others, and to take a program that polls for one that stays away costs a
- * system call or two for each message. A second one before the first is forgotten does.
+ * system call or two for each message. Nor do two: where all takes longer, as in an emulated
+ * machine, the kernel's tick makes one, and few completions come between two ticks. But who stays
+ * away is there for less time than he is away. So a second one counts that comes before the first
+ * is forgotten, and is longer than the time from the first to it.
  *
  * Times are nanoseconds of one clock, none of them 0. Any thread may call any function, without a
  * lock: what is kept are hints, and atomic.
@@ -29,8 +32,9 @@
 #define ABSENCE_FORGET_LOST (ABSENCE_DOUBT + 1024u)
 
 struct absence {
-	_Atomic uint64_t since; /* when it found its completions; 0 = it has come back */
-	_Atomic uint32_t score; /* short absences until the long ones are forgotten */
+	_Atomic uint64_t since;   /* when it found its completions; 0 = it has come back */
+	_Atomic uint64_t back_at; /* when the last long absence ended */
+	_Atomic uint32_t score;   /* short absences until the long ones are forgotten */
 };
 
 /* It has found completions. */

@@ -12,11 +12,11 @@
 #define LONG (ABSENCE_SHORT_NS + 1)
 #define LOST (ABSENCE_LOST_NS + 1)
 
+static uint64_t now = 1;
+
 /* It finds something, and comes back after `away`, so often. */
 static void be_away(struct absence *absence, uint64_t away, unsigned int times)
 {
-	static uint64_t now = 1;
-
 	while (times--) {
 		absence_begin(absence, now);
 		now += away;
@@ -45,6 +45,45 @@ static void test_absent_now_and_then(void **state)
 		assert_false(absence_expected(&absence));
 		be_away(&absence, 1, ABSENCE_DOUBT);
 	}
+}
+
+/* Two long absences, of `first` and `second`, between which it is there for `present`. */
+static bool expected_after(uint64_t first, uint64_t present, uint64_t second)
+{
+	struct absence absence = {0};
+
+	be_away(&absence, first, 1);
+	now += present;
+	be_away(&absence, second, 1);
+	return absence_expected(&absence);
+}
+
+/* It is there for most of the time, though it finds little: all takes long. */
+static void test_there_for_longer(void **state)
+{
+	const uint64_t away[] = {LONG, LOST};
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		for (int j = 0; j < 2; j++) {
+			assert_true(expected_after(away[i], away[j] - 1, away[j]));
+			assert_false(expected_after(away[i], away[j], away[j]));
+		}
+}
+
+/* After a second one that came too late all is as after the first. */
+static void test_too_late(void **state)
+{
+	struct absence absence = {0};
+
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		be_away(&absence, LONG, 1);
+		now += LONG;
+		be_away(&absence, 1, ABSENCE_DOUBT / 2);
+	}
+	be_away(&absence, 1, ABSENCE_DOUBT / 2);
+	assert_false(absence_doubted(&absence));
 }
 
 /* Clocks of two threads differ by microseconds. */
@@ -126,6 +165,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_always_quick),
 		cmocka_unit_test(test_absent_now_and_then),
+		cmocka_unit_test(test_there_for_longer),
+		cmocka_unit_test(test_too_late),
 		cmocka_unit_test(test_stays_away),
 		cmocka_unit_test(test_long_after_lost),
 		cmocka_unit_test(test_not_away),
