@@ -18,13 +18,17 @@ extern _Atomic uint64_t clock_state;
  * To ask the kernel takes longer than to build a small packet's headers, and waits for all loads
  * before. So each thread asks it now and then, and goes by the processor's counter in between: for
  * CLOCK_SPAN cycles, at the rate between the last two answers, slowed down a little so that it does
- * not go back at the next one. A counter that jumps, as when a virtual machine is restored, or that
- * is another one on another processor, is wrong by that span at most.
+ * not go back at the next one. Where the kernel has to ask a device, as in many virtual machines,
+ * the answer takes so long that it is for as many cycles more. A counter that jumps, as when a
+ * virtual machine is restored, or that is another one on another processor, is wrong by that span
+ * at most.
  */
 struct clock_anchor {
 	uint64_t ns;     /* the kernel's answer */
-	uint64_t cycles; /* of the counter, then */
+	uint64_t cycles; /* of the counter, when it was asked */
+	uint64_t late;   /* and until it answered */
 	uint64_t scale;  /* nanoseconds a cycle, << CLOCK_SHIFT; 0 = not known */
+	uint64_t span;   /* cycles for which that holds; 0 = it is not known */
 };
 extern __thread struct clock_anchor clock_anchor __attribute__((tls_model("initial-exec")));
 #define CLOCK_SPAN  (UINT64_C(1) << 20)
@@ -40,7 +44,7 @@ static inline uint64_t clock_monotonic(void)
 #if defined(__x86_64__)
 	uint64_t passed = __builtin_ia32_rdtsc() - clock_anchor.cycles;
 
-	if (passed < CLOCK_SPAN && clock_anchor.scale)
+	if (passed < clock_anchor.span)
 		return clock_anchor.ns + (passed * clock_anchor.scale >> CLOCK_SHIFT);
 #endif
 	return clock_ask();

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -12,6 +14,23 @@
 #define PAUSE_US 20000
 /* What a counter that jumps may make wrong: CLOCK_SPAN at 0.5 GHz, and more. */
 #define WRONG_NS 5000000
+
+#if defined(__x86_64__)
+static uint64_t answer_takes; /* cycles, at least */
+static uint32_t asked;
+
+/* The kernel's, which may have to ask a device. */
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	uint64_t since = __builtin_ia32_rdtsc();
+	long rc = syscall(SYS_clock_gettime, clock, ts);
+
+	while (__builtin_ia32_rdtsc() - since < answer_takes)
+		;
+	asked++;
+	return (int)rc;
+}
+#endif
 
 static uint64_t kernel(void)
 {
@@ -58,10 +77,38 @@ static void a_counter_that_jumps_misleads_nobody(void **state)
 				.ns = kernel(),
 				.cycles = __builtin_ia32_rdtsc() - jumps[i],
 				.scale = scales[k],
+				.span = scales[k] ? CLOCK_SPAN : 0,
 			};
 			for (uint64_t end = kernel() + PAUSE_US * 1000u; kernel() < end;)
 				read_beside_kernel();
 		}
+}
+#endif
+
+#if defined(__x86_64__)
+#define READS 100000
+
+/* Neither is the kernel asked each time, nor does the clock go back. */
+static void it_goes_with_a_slow_kernel(void **state)
+{
+	uint64_t last, end;
+	uint32_t before;
+
+	(void)state;
+	answer_takes = CLOCK_SPAN / 256;
+	for (end = kernel() + 4 * PAUSE_US * 1000u; kernel() < end;)
+		read_beside_kernel();
+	last = clock_monotonic();
+	before = asked;
+	for (int i = 0; i < READS; i++) {
+		uint64_t now = clock_monotonic();
+
+		assert_true(now >= last);
+		last = now;
+	}
+	assert_true(asked - before < READS / 4);
+	read_beside_kernel();
+	answer_takes = 0;
 }
 #endif
 
@@ -113,6 +160,7 @@ int main(void)
 		cmocka_unit_test(it_goes_with_the_kernel),
 #if defined(__x86_64__)
 		cmocka_unit_test(a_counter_that_jumps_misleads_nobody),
+		cmocka_unit_test(it_goes_with_a_slow_kernel),
 #endif
 		cmocka_unit_test(it_stands_still),
 		cmocka_unit_test(it_goes_on_where_it_stood),
