@@ -376,7 +376,6 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	bool yield;
 
 	progress_entered(now);
-	reader_returned();
 	/* Another thread is at it, or about to be: what it finds shows in the ring soon. */
 	if (!port_trylock()) {
 		/* One that sleeps for it may need this core. */

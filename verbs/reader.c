@@ -19,6 +19,14 @@
 
 static struct reader *const reader = &port.progress.reader;
 
+/*
+ * What pthread_cleanup_push was in glibc before NPTL, which has kept it but for its declaration:
+ * other than its successor it runs what was pushed also where a handler leaves by longjmp.
+ */
+void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *),
+			   void *arg);
+void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+
 /* Its address tells threads apart. */
 static __thread char self;
 
@@ -44,6 +52,11 @@ bool reader_drives(void)
 
 /* --- What it sleeps by. */
 
+static void wake(void)
+{
+	eventfd_write(reader->fd, 1);
+}
+
 /* A duplicate, that the inbox may go before a reader has. */
 void reader_start(void)
 {
@@ -58,8 +71,9 @@ void reader_start(void)
  */
 void reader_stop(void)
 {
-	if (reader->thread)
-		reader_dismiss();
+	reader->thread = NULL;
+	if (reader->asleep)
+		wake();
 	else
 		reader_abandon();
 	reader->fd = -1;
@@ -69,11 +83,6 @@ void reader_abandon(void)
 {
 	if (reader->fd >= 0)
 		close(reader->fd);
-}
-
-static void wake(void)
-{
-	eventfd_write(reader->fd, 1);
 }
 
 /* --- The place. */
@@ -99,19 +108,12 @@ static void leave_for(uint64_t waited)
 	leave();
 }
 
-/* What one that left by longjmp did not. */
-static void end_former(void)
-{
-	if (!in_place())
-		return;
-	leave();
-	channel_put(reader->channel);
-}
-
 static bool enter(struct channel *channel, uint32_t queued)
 {
-	end_former();
 	if (!port.dev || !port_connected() || reader->fd < 0 || reader->thread)
+		return false;
+	/* One that was dismissed has not come back yet. */
+	if (channel->taker)
 		return false;
 	reader->thread = &self;
 	reader->channel = channel;
@@ -136,15 +138,6 @@ void reader_dismiss(void)
 		return;
 	reader->thread = NULL;
 	wake();
-}
-
-void reader_returned(void)
-{
-	if (!in_place())
-		return;
-	port_lock();
-	end_former();
-	port_unlock();
 }
 
 void reader_tell(const struct channel *channel)
@@ -176,54 +169,63 @@ static enum reader_end drive(struct channel *channel, struct channel_event *even
 	return READER_LOOK;
 }
 
-/* With the lock, which is free meanwhile. True: they interrupt the wait. */
-static bool let_signals(void)
-{
-	bool interrupted;
+struct sleep {
+	struct channel *channel;
+	int fd;
+};
 
-	port_unlock();
-	interrupted = signals_let();
+static void awoken(const struct sleep *sleep)
+{
+	if (sleep->fd != reader->fd)
+		close(sleep->fd);
+	else if (in_place() || !reader->thread)
+		reader->asleep = false;
+}
+
+/* Of a thread that does not come back from there: it was cancelled, or a handler has left it. */
+static void give_up(void *arg)
+{
+	struct sleep *sleep = arg;
+
 	signals_hold();
 	port_lock();
-	return interrupted;
-}
-
-/* Of a thread that was cancelled while it slept. */
-static void give_up(void *channel)
-{
-	port_lock();
+	awoken(sleep);
 	leave();
-	channel_put(channel);
+	/* Once: as signals are let, another handler may leave this in turn. */
+	if (sleep->channel)
+		channel_put(sleep->channel);
+	sleep->channel = NULL;
 	port_unlock();
+	signals_let();
 }
 
-/* As a read of the channel would. 0, or why it was no sleep. */
-static int sleep_by(int fd, struct channel *channel)
+/* As a read of the channel would. 0, or why it was no sleep. Signals are held behind it. */
+static int sleep_by(struct sleep *sleep)
 {
+	struct _pthread_cleanup_buffer cleanup;
+	int rc = EINTR;
 	uint64_t count;
-	int rc;
 
-	if (signals_let())
-		return EINTR;
-	pthread_cleanup_push(give_up, channel);
-	rc = REAL(read)(fd, &count, sizeof(count)) < 0 ? errno : 0;
-	pthread_cleanup_pop(0);
+	_pthread_cleanup_push(&cleanup, give_up, sleep);
+	if (!signals_let())
+		rc = REAL(read)(sleep->fd, &count, sizeof(count)) < 0 ? errno : 0;
+	signals_hold();
+	_pthread_cleanup_pop(&cleanup, 0);
 	return rc;
 }
 
 /* With the lock, which is free meanwhile. */
 static int sleep_in_place(struct channel *channel)
 {
-	int fd = reader->fd, rc;
+	struct sleep sleep = {channel, reader->fd};
+	int rc;
 
 	reader->asleep = true;
 	progress_schedule();
 	port_unlock();
-	rc = sleep_by(fd, channel);
-	signals_hold();
+	rc = sleep_by(&sleep);
 	port_lock();
-	if (fd != reader->fd)
-		close(fd);
+	awoken(&sleep);
 	return rc;
 }
 
@@ -239,7 +241,6 @@ static enum reader_end sleep_and_drive(struct channel *channel, struct channel_e
 
 	if (!in_place())
 		return READER_LOOK;
-	reader->asleep = false;
 	if (rc)
 		return rc == EINTR ? READER_INTERRUPTED : READER_ELSEWHERE;
 	return drive(channel, event, clock_now() - since < PROGRESS_SOON, true);
@@ -250,13 +251,10 @@ static enum reader_end wait_in_place(struct channel *channel, struct channel_eve
 	enum reader_end end = drive(channel, event, reader->prompt, false);
 
 	while (must_wait(channel, end)) {
-		/* They may have kept it from its work. */
-		if (!signals_wait())
-			end = sleep_and_drive(channel, event);
-		else if (!let_signals())
-			end = drive(channel, event, false, false);
-		else
-			end = READER_INTERRUPTED;
+		/* They have kept it from its work: behind them it goes on. */
+		if (signals_wait())
+			wake();
+		end = sleep_and_drive(channel, event);
 	}
 	return end;
 }

@@ -58,8 +58,6 @@ bool reader_served(void);
 void reader_tell(const struct channel *channel);
 /* Who has the place loses it, and looks for events elsewhere. */
 void reader_dismiss(void);
-/* Without the lock: the caller does something else than to wait. It may have left by longjmp. */
-void reader_returned(void);
 /*
  * Whether the caller will most likely wait here when it has looked at its queues for the last time:
  * until then nobody need be woken. And a lease has ended in which it did not.

@@ -79,8 +79,9 @@ bool signals_let(void)
 {
 	bool interrupted = before.held && any_interrupts();
 
+	/* Handlers last: they may leave by longjmp, or wait themselves. */
+	pthread_setcancelstate(before.cancel, NULL);
 	if (before.held)
 		pthread_sigmask(SIG_SETMASK, &before.mask, NULL);
-	pthread_setcancelstate(before.cancel, NULL);
 	return interrupted;
 }

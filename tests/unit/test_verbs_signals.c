@@ -119,6 +119,34 @@ static void test_faults(void **state)
 	assert_false(signals_let());
 }
 
+static sigjmp_buf out;
+
+static void leave(int number)
+{
+	siglongjmp(out, number);
+}
+
+/* What was held is not, also where a handler never returns. */
+static void test_left(void **state)
+{
+	volatile bool left = false;
+	int cancel;
+
+	(void)state;
+	set_action(SIGUSR1, leave, 0);
+	if (!sigsetjmp(out, 1)) {
+		signals_hold();
+		raise(SIGUSR1);
+		left = true;
+		signals_let();
+		fail();
+	}
+	assert_true(left);
+	assert_false(blocks(SIGUSR1));
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
+	assert_int_equal(cancel, PTHREAD_CANCEL_ENABLE);
+}
+
 static int ends[2];
 
 static void *hold_and_write(void *unused)
@@ -154,7 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_handler), cmocka_unit_test(test_interrupts),
 		cmocka_unit_test(test_restarts),   cmocka_unit_test(test_blocked),
-		cmocka_unit_test(test_faults),     cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_faults),     cmocka_unit_test(test_left),
+		cmocka_unit_test(test_cancelled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a signal's handler may do while its thread waits in ibv_get_cq_event: look at the queue, and
+ * leave for good. In either case the next message raises its event.
+ */
+#include <err.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "endpoint.h"
+#include "exchange.h"
+
+#define TIMES   3
+#define WAIT_MS 60000
+
+static const struct endpoint_attr attr = {
+	.device = "urxe0",
+	.type = IBV_QPT_RC,
+	.gid_index = 1,
+	.mtu = IBV_MTU_1024,
+	.events = true,
+	.size = 4096,
+};
+
+static struct endpoint ep;
+static sigjmp_buf out;
+
+static void look(int number)
+{
+	struct ibv_wc wc;
+
+	(void)number;
+	if (ibv_poll_cq(ep.cq, 1, &wc))
+		errx(1, "a message that nobody has sent");
+}
+
+static void leave(int number)
+{
+	siglongjmp(out, number);
+}
+
+static void arm(void (*handler)(int))
+{
+	const struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+	if (sigaction(SIGUSR1, &act, NULL) || ibv_req_notify_cq(ep.cq, 0))
+		err(1, "cannot wait");
+}
+
+static void wait_for_event(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(ep.channel, &cq, &context))
+		err(1, "ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void receive_after_look(int fd)
+{
+	arm(look);
+	exchange_send(fd, "", 1);
+	wait_for_event();
+	endpoint_success(&ep);
+	exchange_send(fd, "", 1);
+}
+
+/* Without any other verb in between. */
+static void receive_after_leave(int fd)
+{
+	struct pollfd pfd = {ep.channel->fd, POLLIN, 0};
+
+	arm(leave);
+	exchange_send(fd, "", 1);
+	if (!sigsetjmp(out, 1)) {
+		wait_for_event();
+		errx(1, "an event that nothing has raised");
+	}
+	exchange_send(fd, "", 1);
+	if (poll(&pfd, 1, WAIT_MS) != 1)
+		errx(1, "no event comes after a wait that was left");
+	wait_for_event();
+	endpoint_success(&ep);
+}
+
+static void receive(int fd)
+{
+	endpoint_open(&ep, &attr, fd);
+	for (int i = 0; i < 2 * TIMES; i++)
+		endpoint_post_recv(&ep, i, 0, 0);
+	for (int i = 0; i < TIMES; i++)
+		receive_after_look(fd);
+	for (int i = 0; i < TIMES; i++)
+		receive_after_leave(fd);
+	endpoint_close(&ep);
+	exit(0);
+}
+
+static void await(int fd)
+{
+	char said;
+
+	exchange_recv(fd, &said, 1);
+}
+
+static void send_message(void)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+
+	if (ibv_post_send(ep.qp, &wr, &bad))
+		errx(1, "ibv_post_send");
+	endpoint_success(&ep);
+}
+
+static void send_to(pid_t receiver, int fd)
+{
+	endpoint_open(&ep, &attr, fd);
+	for (int i = 0; i < 2 * TIMES; i++) {
+		await(fd);
+		asleep_await(receiver);
+		kill(receiver, SIGUSR1);
+		if (i >= TIMES)
+			await(fd);
+		asleep_await(receiver);
+		send_message();
+		if (i < TIMES)
+			await(fd);
+	}
+	endpoint_close(&ep);
+}
+
+int main(void)
+{
+	int fd, status;
+	pid_t child = exchange_fork(&fd);
+
+	if (!child)
+		receive(fd);
+	send_to(child, fd);
+	if (waitpid(child, &status, 0) != child || status)
+		errx(1, "the receiver: status %#x", status);
+	return 0;
+}
