@@ -485,7 +485,8 @@ bool progress_take_over(bool stream, bool by_inbox, bool reading)
 		progress->vigil = stream;
 		stream = stream && keep_vigil(reading);
 		/* It may have lost its core with something put off, and the vigil so its time. */
-		progress_settle();
+		if (port.dev)
+			progress_settle();
 		progress->vigil = false;
 	} while (!must_leave(reading) && (stream || unmask()));
 	return true;
@@ -496,13 +497,13 @@ void progress_disconnected(void)
 	uint64_t now = clock_now();
 	uint32_t rounds = 0;
 
+	progress->lease_until = 0;
+	progress->irq_on = false;
+	reader_dismiss();
 	if (vnic_driver_broken(port.nic)) {
 		port_lost("the NIC completes what it was not given");
 		return;
 	}
-	progress->lease_until = 0;
-	progress->irq_on = false;
-	reader_dismiss();
 	/* What the daemon delivered before it went has arrived. */
 	while (receive(now) && ++rounds < LAST_ROUNDS)
 		;
