@@ -120,10 +120,11 @@ void channel_send(struct channel *channel, const struct channel_event *event)
 		channel->taker = NULL;
 		return;
 	}
-	channel->queued++;
-	reader_tell(channel);
 	if (channel->n_waiting || !transmit(channel, event))
 		wait_for_room(channel, event);
+	/* Behind it: who sees this count and finds nothing to read has read it. */
+	channel->queued++;
+	reader_tell(channel);
 }
 
 void channel_flush(struct channel *channel)

@@ -314,6 +314,39 @@ static void cancelled(void)
 	}
 }
 
+static _Atomic int sent;
+
+/* Messages, at other distances each from the beginning of the wait. */
+static void *send_many(void *times)
+{
+	for (int i = 0; i < *(int *)times; i++) {
+		while (sent == i)
+			sched_yield();
+		for (volatile int k = i % 256 * 32; k; k--)
+			;
+		message(0);
+	}
+	return NULL;
+}
+
+/* An event that comes while a wait begins. */
+static void racing(void)
+{
+	int times = 32768;
+	pthread_t thread;
+
+	open_channel();
+	MUST(!pthread_create(&thread, NULL, send_many, &times));
+	for (int i = 0; i < times; i++) {
+		MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+		sent++;
+		take_event();
+		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	}
+	MUST(!pthread_join(thread, NULL));
+	rule(true, "each wait has its event, whenever that comes");
+}
+
 static void *await_other(void *other)
 {
 	struct ibv_cq *cq;
@@ -421,8 +454,17 @@ static void shared(void)
 }
 
 const struct test cq_event_tests[] = {
-	{"arming", arming},       {"solicited", solicited},     {"waiting", waiting},
-	{"blocking", blocking},   {"restarted", restarted},     {"left", left},
-	{"cancelled", cancelled}, {"two_waiters", two_waiters}, {"acknowledging", acknowledging},
-	{"unread", unread},       {"shared", shared},           {NULL, NULL},
+	{"arming", arming},
+	{"solicited", solicited},
+	{"waiting", waiting},
+	{"blocking", blocking},
+	{"restarted", restarted},
+	{"left", left},
+	{"cancelled", cancelled},
+	{"racing", racing},
+	{"two_waiters", two_waiters},
+	{"acknowledging", acknowledging},
+	{"unread", unread},
+	{"shared", shared},
+	{NULL, NULL},
 };
