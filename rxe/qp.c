@@ -281,7 +281,7 @@ void qp_count_waiting(struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
 	/* Without a timeout nothing else would make anyone look for an answer. */
-	bool unwatched = req->una != req->psn && qp->type == URXE_QPT_RC && !qp->attr.timeout;
+	bool unwatched = qp->untimed && req->una != req->psn;
 	bool waiting = qp->sq.cur != qp->sq.head || req->drain_event || unwatched;
 
 	qp->dev->waiting += waiting - qp->waiting;

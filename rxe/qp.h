@@ -205,6 +205,7 @@ struct urxe_qp {
 	bool queued;       /* in dev->ready, */
 	bool pressing : 1; /* for more than the acknowledgement of requests */
 	bool waiting : 1;  /* dev->waiting counts it */
+	bool untimed : 1;  /* its requests have no timeout */
 	bool paced;        /* some rate may hold */
 	bool cnp_due;
 	TAILQ_ENTRY(urxe_qp) ready_link;

@@ -222,15 +222,17 @@ static bool are_loud(const struct vnic_frame *frames, uint32_t position, uint32_
 }
 
 /*
- * Behind a fence: our completions before our reading of the mask; see vnic_inbox_irq_unmask, and
- * INBOX_MASKED for the order. An eventfd that is full is readable all the same.
+ * For n frames from a position on; 0: whatever they are. Behind a fence: our completions before our
+ * reading of the mask; see vnic_inbox_irq_unmask, and INBOX_MASKED for the order. An eventfd that
+ * is full is readable all the same.
  */
-static void wake(const struct vnic_outbox *outbox, bool loud)
+static void wake(const struct vnic_outbox *outbox, const struct vnic_frame *frames,
+		 uint32_t position, uint32_t n)
 {
 	uint32_t *word = &outbox->memory->mask;
 	uint32_t mask = vnic_load(word);
 
-	if (mask & INBOX_MASKED || (mask & INBOX_QUIET && !loud))
+	if (mask & INBOX_MASKED || (mask & INBOX_QUIET && n && !are_loud(frames, position, n)))
 		return;
 	eventfd_write(outbox->wake_fds[mask & INBOX_VECTOR ? VNIC_INBOX_READER : VNIC_INBOX_THREAD],
 		      1);
@@ -241,7 +243,7 @@ static void wake(const struct vnic_outbox *outbox, bool loud)
 void vnic_outbox_wake(const struct vnic_outbox *outbox)
 {
 	vnic_fence();
-	wake(outbox, true);
+	wake(outbox, NULL, 0, 0);
 }
 
 /* Ends a turn, of n frames from a position on. */
@@ -252,7 +254,7 @@ static void release(struct vnic_outbox *outbox, const struct vnic_frame *frames,
 	if (!n)
 		return;
 	vnic_fence_after_atomic();
-	wake(outbox, are_loud(frames, position, n));
+	wake(outbox, frames, position, n);
 }
 
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
