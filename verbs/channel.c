@@ -90,9 +90,13 @@ void channel_put(struct channel *channel)
 
 static bool transmit(struct channel *channel, const struct channel_event *event)
 {
-	return send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) >=
-		       0 ||
-	       errno != EAGAIN;
+	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+	    errno == EAGAIN)
+		return false;
+	/* Behind it: who sees this count and finds nothing to read has read it. */
+	channel->queued++;
+	reader_tell(channel);
+	return true;
 }
 
 static void wait_for_room(struct channel *channel, const struct channel_event *event)
@@ -122,9 +126,6 @@ void channel_send(struct channel *channel, const struct channel_event *event)
 	}
 	if (channel->n_waiting || !transmit(channel, event))
 		wait_for_room(channel, event);
-	/* Behind it: who sees this count and finds nothing to read has read it. */
-	channel->queued++;
-	reader_tell(channel);
 }
 
 void channel_flush(struct channel *channel)

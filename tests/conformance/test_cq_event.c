@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion channels, and when a CQ raises an event (IBA 11.4.2.2). */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -432,6 +433,55 @@ static void unread(void)
 	rule(!has_event(0), "and its event with it");
 }
 
+static void *spin(void *unused)
+{
+	for (;;)
+		;
+	return unused;
+}
+
+/* The threads that are there run only when a processor has nothing else to do, and one never has.
+ */
+static void starve_others(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct sched_param none = {0};
+	struct dirent *task;
+	pthread_t thread;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	MUST(tasks);
+	while ((task = readdir(tasks))) {
+		pid_t tid = atoi(task->d_name);
+
+		if (tid && tid != gettid())
+			MUST(!sched_setaffinity(tid, sizeof(one), &one) &&
+			     !sched_setscheduler(tid, SCHED_IDLE, &none));
+	}
+	closedir(tasks);
+	MUST(!pthread_create(&thread, NULL, spin, NULL));
+	MUST(!pthread_setaffinity_np(thread, sizeof(one), &one));
+}
+
+/* More than are on the way at a time. */
+static void many(void)
+{
+	enum { EVENTS = 400 };
+
+	open_channel();
+	starve_others();
+	for (int i = 0; i < EVENTS; i++) {
+		MUST(!ibv_req_notify_cq(pair[1].cq, 0));
+		message(0);
+		MUST(next_wc(pair[1].cq).status == IBV_WC_SUCCESS);
+	}
+	for (int i = 0; i < EVENTS; i++)
+		take_event();
+	rule(!has_event(0), "as many events as were raised are there to be waited for");
+}
+
 static void shared(void)
 {
 	struct ibv_cq *cq, *got[2];
@@ -454,17 +504,11 @@ static void shared(void)
 }
 
 const struct test cq_event_tests[] = {
-	{"arming", arming},
-	{"solicited", solicited},
-	{"waiting", waiting},
-	{"blocking", blocking},
-	{"restarted", restarted},
-	{"left", left},
-	{"cancelled", cancelled},
-	{"racing", racing},
-	{"two_waiters", two_waiters},
-	{"acknowledging", acknowledging},
-	{"unread", unread},
-	{"shared", shared},
-	{NULL, NULL},
+	{"arming", arming},           {"solicited", solicited},
+	{"waiting", waiting},         {"blocking", blocking},
+	{"restarted", restarted},     {"left", left},
+	{"cancelled", cancelled},     {"racing", racing},
+	{"two_waiters", two_waiters}, {"acknowledging", acknowledging},
+	{"unread", unread},           {"many", many},
+	{"shared", shared},           {NULL, NULL},
 };
