@@ -122,8 +122,8 @@ static uint32_t receive_from_inbox(uint64_t now)
 	if (!port.inbox)
 		return 0;
 	n = vnic_inbox_rx(port.inbox, buffers, BURST);
-	/* Among them may be acknowledgements for which nobody was woken. */
-	input(now, buffers, n, progress->irq_on && progress->quiet);
+	input(now, buffers, n, progress->late);
+	progress->late &= progress->irq_on || n == BURST;
 	vnic_inbox_rx_release(port.inbox, n);
 	egress_count(&port.egress, VNIC_DIRECT_RECEIVED, n);
 	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
@@ -292,6 +292,7 @@ static bool unmask(void)
 	if (!port_connected())
 		return false;
 	progress->quiet = !acknowledgements_matter();
+	progress->late |= progress->quiet;
 	waiting = vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
 		waiting |= vnic_inbox_irq_unmask(port.inbox, reader_vector(), progress->quiet);

@@ -96,6 +96,11 @@ static void leave(void)
 		progress_unmask();
 }
 
+bool reader_expected(void)
+{
+	return reader->prompt >= PROMPT_TIMES && reader->last == &self;
+}
+
 /* With its event. One that waits again soon has nothing to tell the engine's thread. */
 static void leave_for(uint64_t waited)
 {
@@ -103,7 +108,7 @@ static void leave_for(uint64_t waited)
 		return;
 	reader->prompt = waited < PROGRESS_SOON ? reader->prompt + 1 : 0;
 	reader->last = &self;
-	if (reader->prompt && !port.progress.lease_until)
+	if (reader_expected() && !port.progress.lease_until)
 		progress_lease(clock_now());
 	leave();
 }
@@ -120,11 +125,6 @@ static bool enter(struct channel *channel, uint32_t queued)
 	reader->queued = queued;
 	reader->asleep = false;
 	return true;
-}
-
-bool reader_expected(void)
-{
-	return reader->prompt >= PROMPT_TIMES && reader->last == &self;
 }
 
 void reader_missed(void)
@@ -158,10 +158,8 @@ static enum reader_end drive(struct channel *channel, struct channel_event *even
 			     bool by_inbox)
 {
 	channel->taker = event;
-	if (stream)
-		port.progress.lease_until = 0;
-	while (!port.progress.lease_until && !progress_take_over(stream, by_inbox, true) &&
-	       !signals_wait())
+	/* A lease ends: it was the caller's, or somebody takes the next one who polls. */
+	while (!progress_take_over(stream, by_inbox, true) && !signals_wait())
 		by_inbox = false;
 	if (!channel->taker)
 		return READER_TAKEN;
