@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The inbox: order, laps, fullness, waking, and what dead, stopped and hostile senders leave. */
+/* The inbox: order, laps, fullness, and what dead, stopped and hostile senders leave. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,26 +9,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <vnic/inbox.h>
 #include <vnic/regs.h>
 
-#define MTU       100
-#define LEN       60
-#define BURST     32
-#define KEPT_BACK 15 /* buffers that a receiver may not have posted yet */
-
-#define FIRST  1 /* the senders' numbers */
-#define SECOND 2
+#include "inbox.h"
 
 /* Steps of a sender's call that are tried: all, but where forks are dear and steps many. */
 #ifdef __SANITIZE_ADDRESS__
@@ -36,176 +27,6 @@
 #else
 #define STEPS 500
 #endif
-
-struct fixture {
-	struct vnic_inbox *inbox;
-	struct vnic_inbox_keeper *keeper;
-	struct vnic_outbox *first, *second;
-	uint8_t *memory; /* as a hostile sender has it */
-	uint64_t size;
-	uint8_t next;  /* what the next frame carries, */
-	uint8_t due;   /* and the next one received */
-	bool in_place; /* the first sender writes frames where they are received */
-};
-
-static void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
-{
-	vnic_inbox_fds(inbox, fds);
-	for (int i = 0; i < VNIC_INBOX_FDS; i++) {
-		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
-		assert_true(fds[i] >= 0);
-	}
-}
-
-static struct vnic_outbox *open_outbox(const struct vnic_inbox *inbox, uint32_t self)
-{
-	struct vnic_outbox *outbox;
-	int fds[VNIC_INBOX_FDS];
-
-	dup_fds(inbox, fds);
-	assert_int_equal(vnic_outbox_open(fds, MTU, self, &outbox), 0);
-	return outbox;
-}
-
-static int open_inbox(void **state)
-{
-	static struct fixture f;
-	int fds[VNIC_INBOX_FDS];
-	struct stat st;
-
-	f = (struct fixture){0};
-	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
-	f.first = open_outbox(f.inbox, FIRST);
-	f.second = open_outbox(f.inbox, SECOND);
-	dup_fds(f.inbox, fds);
-	assert_int_equal(vnic_inbox_keeper_open(fds, MTU, &f.keeper), 0);
-	vnic_inbox_fds(f.inbox, fds);
-	assert_int_equal(fstat(fds[VNIC_INBOX_MEMORY], &st), 0);
-	f.size = (uint64_t)st.st_size;
-	f.memory =
-		mmap(NULL, f.size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
-	assert_ptr_not_equal(f.memory, MAP_FAILED);
-	*state = &f;
-	return 0;
-}
-
-static int open_in_place(void **state)
-{
-	int rc = open_inbox(state);
-
-	((struct fixture *)*state)->in_place = true;
-	return rc;
-}
-
-static int close_inbox(void **state)
-{
-	struct fixture *f = *state;
-
-	munmap(f->memory, f->size);
-	vnic_inbox_destroy(f->inbox);
-	vnic_inbox_keeper_close(f->keeper);
-	vnic_outbox_close(f->first);
-	vnic_outbox_close(f->second);
-	return 0;
-}
-
-static void renew(void **state)
-{
-	bool in_place = ((struct fixture *)*state)->in_place;
-
-	close_inbox(state);
-	open_inbox(state);
-	((struct fixture *)*state)->in_place = in_place;
-}
-
-/* As vnic_outbox_send, of n frames of LEN bytes, but for a lock that is not to be had. */
-static uint32_t send_in_place(struct vnic_outbox *outbox, const struct vnic_frame *from, uint32_t n,
-			      enum vnic_outbox_status *status)
-{
-	struct vnic_frame frames[2 * VNIC_INBOX_FRAMES];
-	uint32_t room = vnic_outbox_reserve(outbox, frames, n);
-
-	for (uint32_t i = 0; i < room; i++) {
-		memcpy(frames[i].data, from[i].data, LEN);
-		frames[i].len = LEN;
-	}
-	if (room)
-		vnic_outbox_commit(outbox, frames, room);
-	*status = room == n ? VNIC_OUTBOX_TAKEN : VNIC_OUTBOX_FULL;
-	return room;
-}
-
-static uint32_t send_frames(const struct fixture *f, struct vnic_outbox *outbox,
-			    const struct vnic_frame *frames, uint32_t n,
-			    enum vnic_outbox_status *status)
-{
-	if (f->in_place && outbox == f->first)
-		return send_in_place(outbox, frames, n, status);
-	return vnic_outbox_send(outbox, frames, n, status);
-}
-
-/* Frames that carry a number each; returns how many were taken. */
-static uint32_t send_from(struct fixture *f, struct vnic_outbox *outbox, uint32_t n,
-			  enum vnic_outbox_status *status)
-{
-	static uint8_t data[2 * VNIC_INBOX_FRAMES][LEN];
-	struct vnic_frame frames[2 * VNIC_INBOX_FRAMES];
-	uint32_t sent;
-
-	for (uint32_t i = 0; i < n; i++) {
-		memset(data[i], (uint8_t)(f->next + i), LEN);
-		frames[i] = (struct vnic_frame){.data = data[i], .len = LEN};
-	}
-	sent = send_frames(f, outbox, frames, n, status);
-	f->next = (uint8_t)(f->next + sent);
-	return sent;
-}
-
-static void send_all(struct fixture *f, struct vnic_outbox *outbox, uint32_t n)
-{
-	enum vnic_outbox_status status;
-
-	assert_int_equal(send_from(f, outbox, n, &status), n);
-	assert_int_equal(status, VNIC_OUTBOX_TAKEN);
-}
-
-static void check_frame(const struct vnic_frame *frame, uint8_t number)
-{
-	assert_int_equal(frame->len, LEN);
-	for (uint32_t i = 0; i < LEN; i++)
-		assert_int_equal(frame->data[i], number);
-}
-
-/* Takes all that there is, which must be what was sent, in order. */
-static uint32_t receive(struct fixture *f)
-{
-	struct vnic_frame frames[BURST];
-	uint32_t n, count = 0;
-
-	while ((n = vnic_inbox_rx(f->inbox, frames, BURST))) {
-		for (uint32_t i = 0; i < n; i++)
-			check_frame(&frames[i], f->due++);
-		vnic_inbox_rx_release(f->inbox, n);
-		count += n;
-	}
-	assert_false(vnic_inbox_broken(f->inbox));
-	return count;
-}
-
-/* Whether there was an interrupt since the last call. */
-/* By a vector whose eventfd may block. */
-static bool interrupted_by(const struct fixture *f, enum vnic_inbox_vector vector)
-{
-	struct pollfd pfd = {vnic_inbox_irq_fd(f->inbox, vector), POLLIN, 0};
-	eventfd_t count;
-
-	return poll(&pfd, 1, 0) == 1 && eventfd_read(pfd.fd, &count) == 0;
-}
-
-static bool interrupted(const struct fixture *f)
-{
-	return interrupted_by(f, VNIC_INBOX_THREAD);
-}
 
 static void test_order(void **state)
 {
@@ -329,131 +150,6 @@ static void test_kept_back(void **state)
 	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
 	assert_int_equal(send_from(f, f->first, VNIC_INBOX_FRAMES + 1, &status), VNIC_INBOX_FRAMES);
 	assert_int_equal(receive(f), VNIC_INBOX_FRAMES);
-}
-
-static void test_wake(void **state)
-{
-	struct fixture *f = *state;
-
-	send_all(f, f->first, 1);
-	assert_false(interrupted(f)); /* masked from the start */
-	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	send_all(f, f->first, BURST);
-	assert_true(interrupted(f));
-	/* Delivery masks. */
-	send_all(f, f->second, 1);
-	assert_false(interrupted(f));
-	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	vnic_inbox_irq_mask(f->inbox);
-	send_all(f, f->second, 1);
-	assert_false(interrupted(f));
-	assert_int_equal(receive(f), BURST + 2);
-}
-
-/* Each unmasking says whom to wake: the one or the other. */
-static void test_vectors(void **state)
-{
-	struct fixture *f = *state;
-
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
-	send_all(f, f->first, 1);
-	assert_false(interrupted(f));
-	assert_true(interrupted_by(f, VNIC_INBOX_READER));
-	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	send_all(f, f->second, 1);
-	assert_false(interrupted_by(f, VNIC_INBOX_READER));
-	assert_true(interrupted(f));
-	vnic_inbox_irq_mask(f->inbox);
-	send_all(f, f->first, 1);
-	assert_false(interrupted(f));
-	assert_false(interrupted_by(f, VNIC_INBOX_READER));
-	assert_int_equal(receive(f), 2);
-}
-
-static void send_quiet(struct fixture *f, uint32_t n)
-{
-	uint8_t data[LEN];
-	const struct vnic_frame frame = {.data = data, .len = LEN, .quiet = true};
-	enum vnic_outbox_status status;
-
-	while (n--) {
-		memset(data, f->next, LEN);
-		assert_int_equal(send_frames(f, f->first, &frame, 1, &status), 1);
-		f->next++;
-	}
-}
-
-/* They wake who wants every frame, and one who does not only where there are many. */
-static void test_quiet(void **state)
-{
-	struct fixture *f = *state;
-	uint32_t n = 1;
-
-	send_all(f, f->first, 1);
-	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	send_quiet(f, 1);
-	assert_true(interrupted(f));
-	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
-	send_quiet(f, 3);
-	assert_false(interrupted(f));
-	send_all(f, f->second, 1);
-	assert_true(interrupted(f));
-	assert_int_equal(receive(f), 4);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
-	send_quiet(f, 1);
-	assert_false(interrupted(f));
-	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
-	for (send_quiet(f, 1); !interrupted(f); send_quiet(f, 1))
-		assert_true(++n < VNIC_INBOX_FRAMES / 2);
-	assert_int_equal(receive(f), n);
-}
-
-/* Of frames that were written in place, too. */
-static void test_quiet_reserved(void **state)
-{
-	struct fixture *f = *state;
-	struct vnic_frame frames[2];
-
-	send_all(f, f->first, 1);
-	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(vnic_outbox_reserve(f->first, frames, 2), 2);
-		for (int k = 0; k < 2; k++) {
-			memset(frames[k].data, f->next++, LEN);
-			frames[k].len = LEN;
-			frames[k].quiet = !i || k;
-		}
-		vnic_outbox_commit(f->first, frames, 2);
-		assert_int_equal(interrupted(f), i);
-	}
-	assert_int_equal(receive(f), 4);
-}
-
-/* Without a frame, as with one. */
-static void test_call(void **state)
-{
-	struct fixture *f = *state;
-
-	vnic_outbox_wake(f->first);
-	assert_false(interrupted(f)); /* masked from the start */
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	vnic_outbox_wake(f->first);
-	assert_true(interrupted(f));
-	vnic_outbox_wake(f->second);
-	assert_false(interrupted(f));
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	vnic_outbox_wake(f->second);
-	assert_true(interrupted(f));
-	assert_int_equal(receive(f), 0);
 }
 
 static void test_locked(void **state)
@@ -1004,11 +700,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kept_back, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reserved, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_reserved_and_closed, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_wake, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_vectors, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_quiet, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_quiet_reserved, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_call, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_locked, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_receiver_closes, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_daemon_closes, open_inbox, close_inbox),

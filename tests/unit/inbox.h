@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* An inbox with two senders, and frames that carry a number each, in order. */
+#ifndef URXE_TEST_INBOX_H
+#define URXE_TEST_INBOX_H
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <vnic/inbox.h>
+
+#define MTU       100
+#define LEN       60
+#define BURST     32
+#define KEPT_BACK 15 /* buffers that a receiver may not have posted yet */
+
+#define FIRST  1 /* the senders' numbers */
+#define SECOND 2
+
+struct fixture {
+	struct vnic_inbox *inbox;
+	struct vnic_inbox_keeper *keeper;
+	struct vnic_outbox *first, *second;
+	uint8_t *memory; /* as a hostile sender has it */
+	uint64_t size;
+	uint8_t next;  /* what the next frame carries, */
+	uint8_t due;   /* and the next one received */
+	bool in_place; /* the first sender writes frames where they are received */
+};
+
+static inline void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
+{
+	vnic_inbox_fds(inbox, fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++) {
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		assert_true(fds[i] >= 0);
+	}
+}
+
+static inline struct vnic_outbox *open_outbox(const struct vnic_inbox *inbox, uint32_t self)
+{
+	struct vnic_outbox *outbox;
+	int fds[VNIC_INBOX_FDS];
+
+	dup_fds(inbox, fds);
+	assert_int_equal(vnic_outbox_open(fds, MTU, self, &outbox), 0);
+	return outbox;
+}
+
+static inline int open_inbox(void **state)
+{
+	static struct fixture f;
+	int fds[VNIC_INBOX_FDS];
+	struct stat st;
+
+	f = (struct fixture){0};
+	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
+	f.first = open_outbox(f.inbox, FIRST);
+	f.second = open_outbox(f.inbox, SECOND);
+	dup_fds(f.inbox, fds);
+	assert_int_equal(vnic_inbox_keeper_open(fds, MTU, &f.keeper), 0);
+	vnic_inbox_fds(f.inbox, fds);
+	assert_int_equal(fstat(fds[VNIC_INBOX_MEMORY], &st), 0);
+	f.size = (uint64_t)st.st_size;
+	f.memory =
+		mmap(NULL, f.size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
+	assert_ptr_not_equal(f.memory, MAP_FAILED);
+	*state = &f;
+	return 0;
+}
+
+static inline int open_in_place(void **state)
+{
+	int rc = open_inbox(state);
+
+	((struct fixture *)*state)->in_place = true;
+	return rc;
+}
+
+static inline int close_inbox(void **state)
+{
+	struct fixture *f = *state;
+
+	munmap(f->memory, f->size);
+	vnic_inbox_destroy(f->inbox);
+	vnic_inbox_keeper_close(f->keeper);
+	vnic_outbox_close(f->first);
+	vnic_outbox_close(f->second);
+	return 0;
+}
+
+static inline void renew(void **state)
+{
+	bool in_place = ((struct fixture *)*state)->in_place;
+
+	close_inbox(state);
+	open_inbox(state);
+	((struct fixture *)*state)->in_place = in_place;
+}
+
+/* As vnic_outbox_send, of n frames of LEN bytes, but for a lock that is not to be had. */
+static inline uint32_t send_in_place(struct vnic_outbox *outbox, const struct vnic_frame *from,
+				     uint32_t n, enum vnic_outbox_status *status)
+{
+	struct vnic_frame frames[2 * VNIC_INBOX_FRAMES];
+	uint32_t room = vnic_outbox_reserve(outbox, frames, n);
+
+	for (uint32_t i = 0; i < room; i++) {
+		memcpy(frames[i].data, from[i].data, LEN);
+		frames[i].len = LEN;
+	}
+	if (room)
+		vnic_outbox_commit(outbox, frames, room);
+	*status = room == n ? VNIC_OUTBOX_TAKEN : VNIC_OUTBOX_FULL;
+	return room;
+}
+
+static inline uint32_t send_frames(const struct fixture *f, struct vnic_outbox *outbox,
+				   const struct vnic_frame *frames, uint32_t n,
+				   enum vnic_outbox_status *status)
+{
+	if (f->in_place && outbox == f->first)
+		return send_in_place(outbox, frames, n, status);
+	return vnic_outbox_send(outbox, frames, n, status);
+}
+
+/* Frames that carry a number each; returns how many were taken. */
+static inline uint32_t send_from(struct fixture *f, struct vnic_outbox *outbox, uint32_t n,
+				 enum vnic_outbox_status *status)
+{
+	static uint8_t data[2 * VNIC_INBOX_FRAMES][LEN];
+	struct vnic_frame frames[2 * VNIC_INBOX_FRAMES];
+	uint32_t sent;
+
+	for (uint32_t i = 0; i < n; i++) {
+		memset(data[i], (uint8_t)(f->next + i), LEN);
+		frames[i] = (struct vnic_frame){.data = data[i], .len = LEN};
+	}
+	sent = send_frames(f, outbox, frames, n, status);
+	f->next = (uint8_t)(f->next + sent);
+	return sent;
+}
+
+static inline void send_all(struct fixture *f, struct vnic_outbox *outbox, uint32_t n)
+{
+	enum vnic_outbox_status status;
+
+	assert_int_equal(send_from(f, outbox, n, &status), n);
+	assert_int_equal(status, VNIC_OUTBOX_TAKEN);
+}
+
+static inline void check_frame(const struct vnic_frame *frame, uint8_t number)
+{
+	assert_int_equal(frame->len, LEN);
+	for (uint32_t i = 0; i < LEN; i++)
+		assert_int_equal(frame->data[i], number);
+}
+
+/* Takes all that there is, which must be what was sent, in order. */
+static inline uint32_t receive(struct fixture *f)
+{
+	struct vnic_frame frames[BURST];
+	uint32_t n, count = 0;
+
+	while ((n = vnic_inbox_rx(f->inbox, frames, BURST))) {
+		for (uint32_t i = 0; i < n; i++)
+			check_frame(&frames[i], f->due++);
+		vnic_inbox_rx_release(f->inbox, n);
+		count += n;
+	}
+	assert_false(vnic_inbox_broken(f->inbox));
+	return count;
+}
+
+/* Whether there was an interrupt since the last call; by a vector whose eventfd may block. */
+static inline bool interrupted_by(const struct fixture *f, enum vnic_inbox_vector vector)
+{
+	struct pollfd pfd = {vnic_inbox_irq_fd(f->inbox, vector), POLLIN, 0};
+	eventfd_t count;
+
+	return poll(&pfd, 1, 0) == 1 && eventfd_read(pfd.fd, &count) == 0;
+}
+
+static inline bool interrupted(const struct fixture *f)
+{
+	return interrupted_by(f, VNIC_INBOX_THREAD);
+}
+
+#endif
