@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int accept_one(int fd, const struct addrinfo *address)
@@ -57,6 +58,14 @@ pid_t exchange_fork(int *fd)
 	*fd = fds[!child];
 	close(fds[!!child]);
 	return child;
+}
+
+void exchange_join(pid_t child)
+{
+	int status;
+
+	if (waitpid(child, &status, 0) != child || status)
+		errx(1, "the other side: status %#x", status);
 }
 
 void exchange_send(int fd, const void *data, size_t size)

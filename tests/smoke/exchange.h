@@ -10,6 +10,8 @@
 int exchange_open(const char *host, const char *port);
 /* As fork(2); *fd is the connection of each with the other. Exits on failure. */
 pid_t exchange_fork(int *fd);
+/* Until the other side has ended, well. Exits otherwise. */
+void exchange_join(pid_t child);
 /* Whole messages; they exit when the other side has gone. */
 void exchange_send(int fd, const void *data, size_t size);
 void exchange_recv(int fd, void *data, size_t size);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "endpoint.h"
@@ -101,7 +100,7 @@ static bool kernel_populates(void)
 
 int main(void)
 {
-	int fd, status;
+	int fd;
 	pid_t child;
 
 	if (!kernel_populates())
@@ -110,7 +109,6 @@ int main(void)
 	if (!child)
 		receive(fd);
 	send_all(fd);
-	if (waitpid(child, &status, 0) != child || status)
-		errx(1, "the receiver: status %#x", status);
+	exchange_join(child);
 	return 0;
 }

@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "asleep.h"
@@ -137,13 +136,12 @@ static void send_to(pid_t receiver, int fd)
 
 int main(void)
 {
-	int fd, status;
+	int fd;
 	pid_t child = exchange_fork(&fd);
 
 	if (!child)
 		receive(fd);
 	send_to(child, fd);
-	if (waitpid(child, &status, 0) != child || status)
-		errx(1, "the receiver: status %#x", status);
+	exchange_join(child);
 	return 0;
 }

@@ -157,13 +157,12 @@ static void send_all(int fd)
 
 int main(void)
 {
-	int fd, status;
+	int fd;
 	pid_t child = exchange_fork(&fd);
 
 	if (!child)
 		receive(fd);
 	send_all(fd);
-	if (waitpid(child, &status, 0) != child || status)
-		errx(1, "the receiver: status %#x", status);
+	exchange_join(child);
 	return 0;
 }
