@@ -129,7 +129,7 @@ static void to_ready(struct endpoint *ep, const struct endpoint_attr *attr,
 	};
 	struct ibv_qp_attr rts = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14, /* 67 ms */
+		.timeout = attr->timeout ? attr->timeout : 14, /* 67 ms */
 		.retry_cnt = 7,
 		.rnr_retry = 7, /* for ever */
 		.sq_psn = self->psn,

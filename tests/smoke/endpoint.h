@@ -21,7 +21,8 @@ struct endpoint_attr {
 	bool srq;
 	uint8_t gid_index;
 	enum ibv_mtu mtu;
-	bool events; /* wait on a completion channel rather than poll */
+	bool events;     /* wait on a completion channel rather than poll */
+	uint8_t timeout; /* as struct ibv_qp_attr has it; 0 = 14 */
 	uint64_t size;
 };
 

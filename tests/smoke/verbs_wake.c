@@ -2,7 +2,8 @@
 /*
  * Who waits in ibv_get_cq_event goes to sleep once for each event, and no other thread of its
  * process is woken: each message is sent when the kernel says that the receiver sleeps, and nothing
- * but the message may wake it.
+ * but the message may wake it. Its sender waits likewise, for the acknowledgement, which nothing
+ * but its event brings to light for hours.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ static const struct endpoint_attr attr = {
 	.gid_index = 1,
 	.mtu = IBV_MTU_1024,
 	.events = true,
+	.timeout = 31, /* hours: who waits for an acknowledgement has to be woken by it */
 	.size = 4096,
 };
 
@@ -37,6 +39,15 @@ static long sleeps(int who)
 	if (getrusage(who, &used))
 		err(1, "getrusage");
 	return used.ru_nvcsw;
+}
+
+/* After it nothing looks for completions but what an event wakes. */
+static void arm(void)
+{
+	struct ibv_wc wc;
+
+	if (ibv_req_notify_cq(ep.cq, 0) || ibv_poll_cq(ep.cq, 1, &wc))
+		errx(1, "a completion of nothing");
 }
 
 /* How often the thread slept. Only the wait counts: elsewhere it may have to wait for a lock. */
@@ -55,7 +66,6 @@ static long wait_for_event(void)
 
 static void receive(int fd)
 {
-	struct ibv_wc wc;
 	long slept = 0, all;
 
 	endpoint_open(&ep, &attr, fd);
@@ -63,8 +73,7 @@ static void receive(int fd)
 		endpoint_post_recv(&ep, i, 0, 0);
 	all = sleeps(RUSAGE_SELF);
 	for (int i = 0; i < MESSAGES; i++) {
-		if (ibv_req_notify_cq(ep.cq, 0) || ibv_poll_cq(ep.cq, 1, &wc))
-			errx(1, "message %d, which nobody has sent", i);
+		arm();
 		exchange_send(fd, "", 1);
 		slept += wait_for_event();
 		endpoint_success(&ep);
@@ -97,7 +106,9 @@ static void send_to(pid_t receiver, int fd)
 		while (!asleep(receiver, &times))
 			usleep(100);
 		usleep(SILENCE);
+		arm();
 		post_send();
+		wait_for_event();
 		endpoint_success(&ep);
 	}
 	endpoint_close(&ep);

@@ -216,7 +216,7 @@ static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic
 static bool are_loud(const struct vnic_frame *frames, uint32_t position, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (!frames[i].quiet || (position + i) % INBOX_LOUD_EVERY == 0)
+		if (!frames[i].quiet || (position + i + 1) % INBOX_LOUD_EVERY == 0)
 			return true;
 	return false;
 }
