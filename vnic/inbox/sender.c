@@ -8,6 +8,7 @@
 #include <vnic/inbox.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -221,10 +222,18 @@ static bool are_loud(const struct vnic_frame *frames, uint32_t position, uint32_
 	return false;
 }
 
+/* Not where that would have to wait: an eventfd that is full is readable all the same. */
+static void ring(int wake_fd)
+{
+	struct pollfd pfd = {wake_fd, POLLOUT, 0};
+
+	if (poll(&pfd, 1, 0) == 1 && pfd.revents & POLLOUT)
+		eventfd_write(wake_fd, 1);
+}
+
 /*
  * For n frames from a position on; 0: whatever they are. Behind a fence: our completions before our
- * reading of the mask; see vnic_inbox_irq_unmask, and INBOX_MASKED for the order. An eventfd that
- * is full is readable all the same.
+ * reading of the mask; see vnic_inbox_irq_unmask, and INBOX_MASKED for the order.
  */
 static void wake(const struct vnic_outbox *outbox, const struct vnic_frame *frames,
 		 uint32_t position, uint32_t n)
@@ -234,8 +243,7 @@ static void wake(const struct vnic_outbox *outbox, const struct vnic_frame *fram
 
 	if (mask & INBOX_MASKED || (mask & INBOX_QUIET && n && !are_loud(frames, position, n)))
 		return;
-	eventfd_write(outbox->wake_fds[mask & INBOX_VECTOR ? VNIC_INBOX_READER : VNIC_INBOX_THREAD],
-		      1);
+	ring(outbox->wake_fds[mask & INBOX_VECTOR ? VNIC_INBOX_READER : VNIC_INBOX_THREAD]);
 	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }
