@@ -42,18 +42,6 @@ static bool waits(const sigset_t *pending, int number)
 	return sigismember(pending, number) == 1 && !sigismember(&before.mask, number);
 }
 
-bool signals_wait(void)
-{
-	sigset_t pending;
-
-	if (!before.held || sigpending(&pending))
-		return false;
-	for (int number = 1; number <= SIGRTMAX; number++)
-		if (waits(&pending, number))
-			return true;
-	return false;
-}
-
 /* signal(7): a handler without SA_RESTART does. */
 static bool interrupts(int number)
 {
@@ -63,21 +51,26 @@ static bool interrupts(int number)
 	       act.sa_handler != SIG_IGN && !(act.sa_flags & SA_RESTART);
 }
 
-static bool any_interrupts(void)
+static bool any_waits(bool that_interrupts)
 {
 	sigset_t pending;
 
-	if (sigpending(&pending))
+	if (!before.held || sigpending(&pending))
 		return false;
 	for (int number = 1; number <= SIGRTMAX; number++)
-		if (waits(&pending, number) && interrupts(number))
+		if (waits(&pending, number) && (!that_interrupts || interrupts(number)))
 			return true;
 	return false;
 }
 
+bool signals_wait(void)
+{
+	return any_waits(false);
+}
+
 bool signals_let(void)
 {
-	bool interrupted = before.held && any_interrupts();
+	bool interrupted = any_waits(true);
 
 	/* Handlers last: they may leave by longjmp, or wait themselves. */
 	pthread_setcancelstate(before.cancel, NULL);
