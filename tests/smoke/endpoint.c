@@ -208,8 +208,16 @@ void endpoint_post_recv(struct endpoint *ep, uint64_t wr_id, uint32_t at, uint32
 		err(1, "cannot post a receive");
 }
 
-/* Sleeps until the armed CQ has an event. */
-static void await_event(struct endpoint *ep)
+void endpoint_post_send(struct endpoint *ep)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+
+	errno = ibv_post_send(ep->qp, &wr, &bad);
+	if (errno)
+		err(1, "cannot post a send");
+}
+
+void endpoint_await_event(struct endpoint *ep)
 {
 	struct ibv_cq *cq;
 	void *context;
@@ -233,7 +241,7 @@ struct ibv_wc endpoint_completion(struct endpoint *ep)
 			continue;
 		/* A completion may come between the poll and the arming: poll once more. */
 		if (armed)
-			await_event(ep);
+			endpoint_await_event(ep);
 		else if (ibv_req_notify_cq(ep->cq, 0))
 			errx(1, "ibv_req_notify_cq");
 		armed = !armed;

@@ -47,6 +47,10 @@ void endpoint_open(struct endpoint *ep, const struct endpoint_attr *attr, int fd
 void endpoint_close(struct endpoint *ep);
 /* A receive of up to `size` bytes into memory + at; of none without a piece of memory. */
 void endpoint_post_recv(struct endpoint *ep, uint64_t wr_id, uint32_t at, uint32_t size);
+/* A SEND of nothing over a connection. */
+void endpoint_post_send(struct endpoint *ep);
+/* The event of the CQ, which is armed: waits for it by a read of the channel. */
+void endpoint_await_event(struct endpoint *ep);
 /* The next completion, whatever its status. */
 struct ibv_wc endpoint_completion(struct endpoint *ep);
 /* The next completion, which must be a success. */

@@ -4,13 +4,19 @@
 import os
 import sys
 
-from host import Host, main
+from host import SKIP, Host, main, skip, succeed
+
+SECONDS = 300
 
 
 def run():
     build, program = sys.argv[1:]
     with Host(build) as host:
-        print(host.run(os.path.join(build, 'tests/smoke', program), seconds=300))
+        process = host.start(os.path.join(build, 'tests/smoke', program))
+        if process.wait(SECONDS) == SKIP:
+            skip(process.output().strip())
+        succeed(process, SECONDS)
+        print(process.output())
 
 
 main(run)

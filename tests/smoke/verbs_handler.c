@@ -51,21 +51,11 @@ static void arm(void (*handler)(int))
 		err(1, "cannot wait");
 }
 
-static void wait_for_event(void)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	if (ibv_get_cq_event(ep.channel, &cq, &context))
-		err(1, "ibv_get_cq_event");
-	ibv_ack_cq_events(cq, 1);
-}
-
 static void receive_after_look(int fd)
 {
 	arm(look);
 	exchange_send(fd, "", 1);
-	wait_for_event();
+	endpoint_await_event(&ep);
 	endpoint_success(&ep);
 	exchange_send(fd, "", 1);
 }
@@ -78,13 +68,13 @@ static void receive_after_leave(int fd)
 	arm(leave);
 	exchange_send(fd, "", 1);
 	if (!sigsetjmp(out, 1)) {
-		wait_for_event();
+		endpoint_await_event(&ep);
 		errx(1, "an event that nothing has raised");
 	}
 	exchange_send(fd, "", 1);
 	if (poll(&pfd, 1, WAIT_MS) != 1)
 		errx(1, "no event comes after a wait that was left");
-	wait_for_event();
+	endpoint_await_event(&ep);
 	endpoint_success(&ep);
 }
 
@@ -110,10 +100,7 @@ static void await(int fd)
 
 static void send_message(void)
 {
-	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
-
-	if (ibv_post_send(ep.qp, &wr, &bad))
-		errx(1, "ibv_post_send");
+	endpoint_post_send(&ep);
 	endpoint_success(&ep);
 }
 

@@ -53,15 +53,10 @@ static void arm(void)
 /* How often the thread slept. Only the wait counts: elsewhere it may have to wait for a lock. */
 static long wait_for_event(void)
 {
-	struct ibv_cq *cq;
-	void *context;
 	long before = sleeps(RUSAGE_THREAD);
 
-	if (ibv_get_cq_event(ep.channel, &cq, &context))
-		err(1, "ibv_get_cq_event");
-	before = sleeps(RUSAGE_THREAD) - before;
-	ibv_ack_cq_events(cq, 1);
-	return before;
+	endpoint_await_event(&ep);
+	return sleeps(RUSAGE_THREAD) - before;
 }
 
 static void receive(int fd)
@@ -87,14 +82,6 @@ static void receive(int fd)
 	exit(0);
 }
 
-static void post_send(void)
-{
-	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
-
-	if (ibv_post_send(ep.qp, &wr, &bad))
-		errx(1, "ibv_post_send");
-}
-
 static void send_to(pid_t receiver, int fd)
 {
 	unsigned long times;
@@ -107,7 +94,7 @@ static void send_to(pid_t receiver, int fd)
 			usleep(100);
 		usleep(SILENCE);
 		arm();
-		post_send();
+		endpoint_post_send(&ep);
 		wait_for_event();
 		endpoint_success(&ep);
 	}
