@@ -39,6 +39,7 @@ void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
 	const struct send_wqe *wqe = sq_wqe(sq, sq->tail);
 	struct urxe_wc wc = {
 		.wr_id = wqe->wr_id,
+		.qp_ctx = qp->ctx,
 		.status = status,
 		.opcode = wr_wc_opcode(wqe->opcode),
 		.byte_len = wqe->length,

@@ -9,6 +9,7 @@
 void resp_complete_recv(struct urxe_qp *qp, struct urxe_wc *wc)
 {
 	wc->wr_id = qp->resp.wqe->wr_id;
+	wc->qp_ctx = qp->ctx;
 	wc->qpn = qp->qpn;
 	wc->solicited |= wc->status != URXE_WC_SUCCESS;
 	qp->resp.has_wqe = false;

@@ -50,13 +50,6 @@ void leases_set(struct leases *leases, uint32_t qpn, struct qp *qp)
 	*entry = qp;
 }
 
-struct qp *leases_find(const struct leases *leases, uint32_t qpn)
-{
-	const struct lease_block *block = leases->by_qpn[block_of(qpn)];
-
-	return block ? block->qps[qpn % VNIC_LEASE_QPNS] : NULL;
-}
-
 struct qp *leases_next(const struct leases *leases, uint32_t *at)
 {
 	while (*at < leases->n * VNIC_LEASE_QPNS) {

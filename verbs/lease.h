@@ -38,8 +38,6 @@ void leases_clear(struct leases *leases);
 uint32_t leases_choose(struct leases *leases);
 /* The number is qp's now, or with NULL nobody's. */
 void leases_set(struct leases *leases, uint32_t qpn, struct qp *qp);
-/* NULL: nobody has it. */
-struct qp *leases_find(const struct leases *leases, uint32_t qpn);
 /* The next one that there is, at or behind *at, which starts at 0; NULL at the end. */
 struct qp *leases_next(const struct leases *leases, uint32_t *at);
 

@@ -176,10 +176,8 @@ bool wc_is_receive(const struct urxe_wc *wc)
 
 uint32_t qp_completed(const struct urxe_wc *wc)
 {
-	struct qp *qp = leases_find(&port.leases, wc->qpn);
+	struct qp *qp = wc->qp_ctx;
 
-	if (!qp)
-		return wc->status;
 	if (wc->status == URXE_WC_SUCCESS) {
 		qp->received |= wc_is_receive(wc);
 		mark(qp);

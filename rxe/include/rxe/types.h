@@ -182,7 +182,8 @@ enum urxe_wc_flag { URXE_WC_GRH = 1, URXE_WC_WITH_IMM = 2, URXE_WC_WITH_INV = 8 
 
 struct urxe_wc {
 	uint64_t wr_id;
-	uint32_t status; /* enum urxe_wc_status; in error only wr_id, status and qpn are valid */
+	void *qp_ctx;    /* the QP's, of its creation */
+	uint32_t status; /* enum urxe_wc_status; in error only what is above and qpn are valid */
 	uint32_t opcode; /* enum urxe_wc_opcode */
 	uint32_t byte_len;
 	uint32_t imm;             /* network byte order, with URXE_WC_WITH_IMM */
