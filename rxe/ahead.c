@@ -70,6 +70,13 @@ static void fetch_queues(const struct urxe_qp *qp, bool is_response)
 	fetch_owner(qp, is_response ? URXE_FETCH_SENDS : URXE_FETCH_RECEIVES);
 }
 
+struct ahead ahead_burst(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		predict_fetch(dev, &frames[i]);
+	return (struct ahead){.dev = dev, .frames = frames, .n = n};
+}
+
 /* That of frame i, until frame i + AHEAD_FRAMES takes its place. */
 static struct urxe_qp **qp_of(struct ahead *ahead, uint32_t i)
 {
@@ -108,9 +115,6 @@ void ahead_fetch(struct ahead *ahead, uint32_t i)
 {
 	uint32_t n = ahead->n;
 
-	if (i < n)
-		predict_fetch(ahead->dev, &ahead->frames[i]);
-	i -= AHEAD_STEP;
 	if (i < n)
 		find_qp(ahead, i);
 	i -= AHEAD_STEP;

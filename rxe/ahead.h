@@ -15,8 +15,8 @@ struct urxe_qp;
 
 /* Frames between two steps of fetching: what one follows, the one before has brought. */
 #define AHEAD_STEP 2
-/* The QP's place in the table, the QP, what its members and its owner's lead to. */
-#define AHEAD_STEPS 4
+/* The QP, what its members and its owner's lead to. */
+#define AHEAD_STEPS 3
 /* Frames that one is fetched ahead of its turn. */
 #define AHEAD_FRAMES (AHEAD_STEPS * AHEAD_STEP)
 
@@ -28,6 +28,8 @@ struct ahead {
 	struct urxe_qp *qps[AHEAD_FRAMES];
 };
 
+/* Begins a burst: of each QP the place in the table. */
+struct ahead ahead_burst(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n);
 /* What the QP's next request needs of it to be posted and sent. */
 void ahead_fetch_requester(const struct urxe_qp *qp);
 /* For each i from 0 on, before frame i - AHEAD_FRAMES is handled. */

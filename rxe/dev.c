@@ -172,7 +172,7 @@ static void fetch_large(const struct urxe_frame *frame)
 /* Of more QPs than caches hold. */
 static void input_ahead(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n)
 {
-	struct ahead ahead = {.dev = dev, .frames = frames, .n = n};
+	struct ahead ahead = ahead_burst(dev, frames, n);
 
 	for (uint32_t i = 0; i < n + AHEAD_FRAMES; i++) {
 		ahead_fetch(&ahead, i);
