@@ -150,17 +150,6 @@ static uint64_t probe_due(const struct urxe_qp *qp)
 	return qp->dev->now + (silence(qp) << qp->req.probes);
 }
 
-/*
- * To leave it in its queue costs nothing more, but when its old deadline comes: of more QPs than
- * caches hold that is another line to wait for.
- */
-static void disarm(struct urxe_qp *qp)
-{
-	timer_clear(&qp->timer);
-	if (urxe_ahead_pays(qp->dev))
-		timer_remove(&qp->dev->timers, &qp->timer);
-}
-
 void retry_restart_timer(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
@@ -169,7 +158,7 @@ void retry_restart_timer(struct urxe_qp *qp)
 		return;
 	if (req->una == req->psn) {
 		req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
-		disarm(qp);
+		timer_clear(&qp->timer);
 		return;
 	}
 	req->timeout_due = timeout_due(qp);
