@@ -19,11 +19,11 @@ from host import Failure, Host, SKIP, until
 import machine_rows
 import rows as host_rows
 from machines import Machines
+import text
 import turns
 
 from ethernet import Ethernet, INTERFACE, IPV4, Namespace, run  # noqa: E402  by the path that measure has set
 
-INDENT = 4 * ' '  # of what stands beside a row
 # As ethtool names them: what cuts TCP's stream into frames and joins it again, and what a NIC may
 # lack as well.
 SEGMENTATION = 'tso', 'gso', 'gro'
@@ -182,69 +182,6 @@ def tell(text):
         print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
 
-def shown(unit, value):
-    if unit == 's':
-        return f'{value * 1e6:.3f} us'
-    if unit == 'B/s':
-        return f'{value / 1e9:.3f} GB/s'
-    if unit == '/s' and value < 1e6:
-        return f'{value / 1e3:.3f} k/s'
-    if unit == '/s':
-        return f'{value / 1e6:.3f} M/s'
-    if unit == 'B':
-        return f'{value:.0f} B'
-    if unit == 'B/instruction':
-        return f'{value:.4f} B'
-    if unit == 'instructions':
-        return f'{value:.0f}'
-    if unit == '/message':
-        return f'{value:.2f}'
-    return f'{value * 100:.3f} %'
-
-
-def shown_spread(unit, figures):
-    median, least, most = [shown(unit, figures[which]) for which in ('median', 'least', 'most')]
-    return f'{median} ({least} to {most})'
-
-
-def print_line(width, name, unit, figures, ratio=''):
-    print(f'{name:{width}}' + ''.join(f'{shown(unit, figures[which]):>14}'
-                                      for which in ('median', 'least', 'most')) + f'{ratio:>28}')
-
-
-def shown_ratio(peer):
-    if peer['ratio'] is None:
-        return ''
-    return f'{peer["ratio"]:.3g} ({peer["ratio_least"]:.3g}-{peer["ratio_most"]:.3g})'
-
-
-def shown_state(state):
-    """What a reader should know before he believes a row."""
-    if state is None:
-        return ''
-    line, others = [state[what]['median'] for what in ('cache_line', 'others')]
-    return f'line {line * 1e9:.0f} ns, others {others * 100:.0f} %'
-
-
-def print_table(found, missing, rounds, state):
-    names = [row['name'] for row in found]
-    names += [INDENT + peer['name'] for row in found for peer in row['beside']]
-    width = max(map(len, names), default=0)
-    print(f'{"":{width}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>28}')
-    for row in found:
-        print_line(width, row['name'], row['unit'], row, shown_state(row['state']))
-        for peer in row['beside']:
-            print_line(width, INDENT + peer['name'], row['unit'], peer, shown_ratio(peer))
-    for name, reason in missing.items():
-        print(f'not measured: {name}: {reason}')
-    print(f'medians of {rounds} rounds; a ratio is the figure of urxe over the one beside it in the same '
-          'round')
-    if state:
-        print('the machine meanwhile: a cache line from core to core took '
-              f'{shown_spread("s", state["cache_line"])}; others had {shown_spread("CPU", state["others"])} '
-              'of a processor')
-
-
 def main():
     parser = argparse.ArgumentParser(prog='./dev bench', description=__doc__)
     parser.add_argument('build', help=argparse.SUPPRESS)
@@ -280,13 +217,12 @@ def main():
         except Failure as failure:
             sys.exit(f'bench: {failure}')
     tell('')
-    found, number = turns.results(rows, samples), turns.number(rows, samples)
-    state = turns.whole_state(rows, samples)
+    found, state = turns.results(rows, samples), turns.whole_state(rows, samples)
     if options.json:
-        print(json.dumps({'rounds': number, 'state': state, 'results': found,
+        print(json.dumps({'rounds': turns.number(found), 'state': state, 'results': found,
                           'missing': rounds.missing}, indent=1))
     else:
-        print_table(found, rounds.missing, number, state)
+        text.print_table(found, rounds.missing, options.rounds, state)
 
 
 main()

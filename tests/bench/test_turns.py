@@ -78,7 +78,7 @@ class Turns(unittest.TestCase):
         rows = [row('row', ['peer'], 2.0, 10.0, 3.0)]
         self.play(rows, 3, peer=Played('peer', 1.0, 5.0, 1.0))
         peer, = self.one_result(rows)['beside']
-        self.assertEqual(peer, {'name': 'peer', 'median': 1.0, 'least': 1.0, 'most': 5.0,
+        self.assertEqual(peer, {'name': 'peer', 'rounds': 3, 'median': 1.0, 'least': 1.0, 'most': 5.0,
                                 'ratio': 2.0, 'ratio_least': 2.0, 'ratio_most': 3.0})
 
     def test_limit_is_measured_before_and_after(self):
@@ -124,6 +124,16 @@ class Turns(unittest.TestCase):
         self.play(rows, 2, peer=Played('peer', 0.0, 0.0))
         self.assertIsNone(self.one_result(rows)['beside'][0]['ratio'])
 
+    def test_each_row_tells_of_how_many_rounds_it_is(self):
+        rows = [row('a', ['peer', 'late'], 1.0, 1.0), row('b', [], 1.0, None)]
+        self.play(rows, 1, peer=Played('peer', 1.0), late=Played('late', None))
+        self.play(rows, 1, peer=Played('peer', 1.0), late=Played('late', 1.0))
+        a, b = found = turns.results(rows, self.samples)
+        self.assertEqual((a['rounds'], [(beside['name'], beside['rounds']) for beside in a['beside']]),
+                         (2, [('peer', 2), ('late', 1)]))
+        self.assertEqual(b['rounds'], 1)
+        self.assertEqual(turns.number(found), 1)
+
     def test_state_is_that_of_all_rows(self):
         rows = [row('a', [], 1.0), row('b', [], 1.0)]
         course = turns.Rounds(self.bench, {turns.LINE: PlayedLimit('state', 1.0, 9.0, 2.0, 4.0)},
@@ -156,7 +166,7 @@ class File(unittest.TestCase):
         self.play(rows, 2.0)
         found, = turns.results(rows, turns.Samples(self.path))
         self.assertEqual((found['most'], found['beside'][0]['ratio']), (8.0, 3.0))
-        self.assertEqual(turns.number(rows, turns.Samples(self.path)), 2)
+        self.assertEqual(found['rounds'], 2)
 
     def test_what_is_ended_leaves_the_row(self):
         rows = [row('row', ['peer'], 2.0)]

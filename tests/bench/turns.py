@@ -123,7 +123,7 @@ def ratio(turns, name):
 
 def compared(turns, name):
     values = [turn['beside'][name] for turn in turns if name in turn['beside']]
-    return {'name': name, **spread(values), **ratio(turns, name)}
+    return {'name': name, 'rounds': len(values), **spread(values), **ratio(turns, name)}
 
 
 def state(turns):
@@ -133,11 +133,19 @@ def state(turns):
     return {what: spread(figures) for what, figures in found.items()} if all(found.values()) else None
 
 
+def names_beside(row, turns):
+    """Of what stands beside the row in one of them at least."""
+    return [name for name in row.beside if any(name in turn['beside'] for turn in turns)]
+
+
+def figures(turns):
+    """Of urxe's, and of how many turns."""
+    return {'rounds': len(turns), **spread([turn['own'] for turn in turns])}
+
+
 def result(row, turns):
-    return {'name': row.name, 'group': row.group, 'unit': row.unit,
-            **spread([turn['own'] for turn in turns]), 'state': state(turns),
-            'beside': [compared(turns, name) for name in row.beside
-                       if any(name in turn['beside'] for turn in turns)]}
+    return {'name': row.name, 'group': row.group, 'unit': row.unit, **figures(turns), 'state': state(turns),
+            'beside': [compared(turns, name) for name in names_beside(row, turns)]}
 
 
 def results(rows, samples):
@@ -148,6 +156,6 @@ def whole_state(rows, samples):
     return state([turn for row in rows for turn in samples.of(row)])
 
 
-def number(rows, samples):
-    """Of how many rounds there are figures."""
-    return max((len(samples.of(row)) for row in rows), default=0)
+def number(found):
+    """Of how many rounds each row has figures at least; a row has its own number as well."""
+    return min((row['rounds'] for row in found), default=0)
