@@ -21,7 +21,7 @@ static const struct limit {
 	{"vm_write", limit_vm_write}, {"memcpy", limit_memcpy},
 	{"copy_crc", limit_copy_crc}, {"pass_crc", limit_pass_crc},
 	{"vm_read", limit_vm_read},   {"wakeup_silent", limit_wakeup_silent},
-	{"lines", limit_lines},
+	{"lines", limit_lines},       {"stream", limit_stream},
 };
 
 uint8_t *limit_buffer(size_t size)

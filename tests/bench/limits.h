@@ -31,4 +31,7 @@ double limit_vm_read(const struct bench_cpus *cpus, size_t size);
 /* Messages per second over so many queue pairs. */
 double limit_lines(const struct bench_cpus *cpus, size_t count);
 
+/* Messages of one line per second. */
+double limit_stream(const struct bench_cpus *cpus, size_t size);
+
 #endif

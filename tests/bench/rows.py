@@ -21,6 +21,7 @@ PEERS = {
     'cache line, one way': Limit('bounce'),
     'cache line, there and back': Limit('bounce', ways=2),
     'DPDK ring, one way': Limit('ring'),
+    'stream of cache lines, two cores': Limit('stream'),
     'process_vm_writev, 2 B': Limit('vm_write:2'),
     'TCP loopback, polled, one way': Limit('tcp:2'),
     'TCP loopback, polled, there and back': Limit('tcp:2', ways=2),
@@ -143,7 +144,8 @@ def bandwidth_rows():
 def rate_rows():
     for operation, peer in ('write', 'put'), ('send', 'tag'):
         argv = f'ib_{operation}_bw -s 8 -n 1000000 -t 128 -N'
-        beside = [f'UCX {transport}, {peer}, 8 B' for transport in ('tcp', 'shared memory')]
+        beside = ['stream of cache lines, two cores',
+                  *[f'UCX {transport}, {peer}, 8 B' for transport in ('tcp', 'shared memory')]]
         yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate), beside)
         if operation == 'write':
             yield over('packet', 'rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
