@@ -41,12 +41,22 @@ class Peers(unittest.TestCase):
 
     def test_what_is_answered_has_a_write_that_goes_the_same_way(self):
         answered = [row for row in rows.ROWS if row.group == 'latency'
-                    and row.name.startswith(('read latency', 'fetch-and-add latency'))]
-        self.assertEqual(len(answered), 5)
+                    and row.name.startswith(('read latency', 'fetch-and-add latency'))
+                    and not row.name.endswith('in packets')]
+        self.assertEqual(len(answered), 3)
         for row in answered:
             write, = [rows.PEERS[name] for name in row.beside
                       if getattr(rows.PEERS[name], 'argv', [''])[0] == 'ib_write_lat']
             self.assertEqual(write.transport, row.measure.transport, row.name)
+
+    def test_latency_has_tcp_beside_it(self):
+        for row in rows.ROWS:
+            if row.group == 'latency' and 'by events' not in row.name:
+                self.assertIn('TCP loopback, polled, one way', row.beside, row.name)
+
+    def test_what_wakes_a_thread_is_not_measured_in_cache_lines(self):
+        row, = [row for row in rows.ROWS if row.name == 'write latency, 2 B, in packets']
+        self.assertEqual([name for name in row.beside if name.startswith('cache line')], [])
 
     def test_tcp_has_the_cable_that_urxe_has(self):
         cables = {row.name: row.measure.cable.cable for row in rows.ROWS
