@@ -64,7 +64,7 @@ class Given:
         return self.value
 
 
-class Limit:
+class OfMachine:
     """What tests/bench/limits.c measures of the machine, in less than a fifth of a second."""
 
     def __init__(self, name, ways=1):
@@ -79,7 +79,15 @@ class Limit:
         return json.loads(result.stdout)[self.name] * self.ways
 
 
-class PolledTcp(Limit):
+class Limit(OfMachine):
+    """What no program can better that does the same work."""
+
+
+class Peer(OfMachine):
+    """What another way to do it reaches, which urxe may better."""
+
+
+class PolledTcp(Peer):
     """TCP's latency where urxe's frames go, by tests/bench/tcp.c; both ends poll."""
 
     def __init__(self, size, uplink):
@@ -214,6 +222,8 @@ class Iperf:
     paced: where the system has BBR, that is half as fast over loopback.
     """
 
+    MOST = 1 << 20  # bytes that it writes at a time
+
     def __init__(self, size, uplink=None, per_second=False, gso=False):
         self.size = size
         self.uplink = uplink
@@ -233,7 +243,7 @@ class Iperf:
         try:
             wait_listening(server, port)
             client = Program([*prefixes[1], 'iperf3', '-c', address, '-p', str(port), '-t', '2',
-                              '-l', str(min(self.size, 2**20)), '-A', str(bench.cpus[1]), '-C', 'reno',
+                              '-l', str(self.size), '-A', str(bench.cpus[1]), '-C', 'reno',
                           '-J'], os.environ)
             succeed(client, SECONDS)
         finally:

@@ -2,7 +2,7 @@
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
-                     Limit, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
+                     Limit, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
 from station import Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
@@ -14,6 +14,7 @@ TAP_MTU = 1500  # where TCP has a veth cable, and urxe two taps and a bridge
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
 PAIRS = 32  # of processes
+RING = 'ring of shared memory with copies and CRC-32, two cores'
 POLLED = 'TCP loopback, polled'
 TRANSPORTS = {'packet': 'in packets', 'copy': 'by system call'}  # `urxe run --transport`
 
@@ -24,8 +25,8 @@ PEERS = {
     'DPDK ring, one way': Limit('ring'),
     'stream of cache lines, two cores': Limit('stream'),
     'process_vm_writev, 2 B': Limit('vm_write:2'),
-    'TCP loopback, polled, one way': Limit('tcp:2'),
-    'TCP loopback, polled, there and back': Limit('tcp:2', ways=2),
+    'TCP loopback, polled, one way': Peer('tcp:2'),
+    'TCP loopback, polled, there and back': Peer('tcp:2', ways=2),
     'eventfd wake-up, answered at once': Limit('wakeup'),
     'eventfd wake-up, after 1 ms of silence': Limit('wakeup_silent'),
     'one switch': Given(1),
@@ -53,13 +54,18 @@ def messages(size, most=1000000):
     return max(200, min(most, (4 << 30) // size))
 
 
+def tcp_loopback(name):
+    """Of messages of that size, as far as iperf3 has such."""
+    return f'TCP loopback, {name}' if SIZES[name] <= Iperf.MOST else 'TCP loopback, 1 MiB writes'
+
+
 def add_bandwidth_peers():
     for name, size in SIZES.items():
         PEERS[f'memcpy, {name}'] = Limit(f'memcpy:{size}')
         PEERS[f'process_vm_readv, {name}'] = Limit(f'vm_read:{size}')
         PEERS[f'copy + CRC-32, {name}'] = Limit(f'copy_crc:{size}')
-        PEERS[f'ring of copies + CRC-32, two cores, {name}'] = Limit(f'pass_crc:{size}')
-        PEERS[f'TCP loopback, {name}'] = Iperf(size)
+        PEERS[f'{RING}, {name}'] = Peer(f'pass_crc:{size}')
+        PEERS[tcp_loopback(name)] = Iperf(min(size, Iperf.MOST))
         PEERS[f'UCX tcp, {name}'] = Ucx('tcp', f'-t tag_bw -s {size} -n {messages(size, 100000)}',
                                         'overall_bw')
         for test, what in ('tag_bw', ''), ('ucp_put_bw', ', put'), ('ucp_get', ', get'):
@@ -133,9 +139,10 @@ def latency_rows():
 def bandwidth_rows():
     """Rows of one size follow each other: they share what takes seconds to measure."""
     for name, size in SIZES.items():
-        both, direct, packets = [[f'{peer}, {name}' for peer in peers] for peers in (
-            ('TCP loopback', 'UCX tcp', 'UCX shared memory'), ('memcpy', 'process_vm_readv'),
-            ('copy + CRC-32', 'ring of copies + CRC-32, two cores', 'memcpy'))]
+        ucx, direct, packets = [[f'{peer}, {name}' for peer in peers] for peers in (
+            ('UCX tcp', 'UCX shared memory'), ('memcpy', 'process_vm_readv'),
+            ('copy + CRC-32', 'memcpy', RING))]
+        both = [tcp_loopback(name), *ucx]
         # UCX's WRITEs and READs go to memory that it has made itself, and shares.
         for operation, peer in ('write', ', put'), ('send', ''), ('read', ', get'):
             what = f'{operation} bandwidth, {name}'
@@ -267,7 +274,7 @@ def cable_rows():
                                              'TCP loopback, polled, one way'])
     yield from station_stream(
         'memif', Memif(),
-        ['copy + CRC-32, 64 KiB', 'ring of copies + CRC-32, two cores, 64 KiB', 'TCP loopback, 64 KiB'],
+        ['copy + CRC-32, 64 KiB', f'{RING}, 64 KiB', 'TCP loopback, 64 KiB'],
         [cost])
 
 

@@ -4,7 +4,7 @@
 import collections
 import unittest
 
-import measure  # noqa: F401  It sets the path of what the tables import.
+import measure  # It sets the path of what the tables import.
 import machine_rows
 import rows
 
@@ -48,6 +48,19 @@ class Peers(unittest.TestCase):
             write, = [rows.PEERS[name] for name in row.beside
                       if getattr(rows.PEERS[name], 'argv', [''])[0] == 'ib_write_lat']
             self.assertEqual(write.transport, row.measure.transport, row.name)
+
+    def test_others_ways_are_no_limits(self):
+        limits = [name for name, measured in rows.PEERS.items() if isinstance(measured, measure.Limit)]
+        self.assertEqual([name for name in limits if name.startswith(('TCP', 'UCX', rows.RING))], [])
+        self.assertIn('copy + CRC-32, 64 KiB', limits)
+
+    def test_iperf_writes_as_much_as_its_name_says(self):
+        for name, size in rows.SIZES.items():
+            beside = [peer for row in rows.ROWS if row.name == f'write bandwidth, {name}'
+                      for peer in row.beside if isinstance(rows.PEERS[peer], measure.Iperf)]
+            said = 'TCP loopback, 1 MiB writes' if name == '8 MiB' else f'TCP loopback, {name}'
+            self.assertEqual(beside, [said])
+            self.assertEqual(rows.PEERS[said].size, min(size, measure.Iperf.MOST))
 
     def test_latency_has_tcp_beside_it(self):
         for row in rows.ROWS:
