@@ -134,6 +134,39 @@ class Turns(unittest.TestCase):
         self.assertEqual(b['rounds'], 1)
         self.assertEqual(turns.number(found), 1)
 
+    def play_lines(self, rows, lines, **beside):
+        """Rounds with these times of a cache line, before and after each row."""
+        limit = PlayedLimit('state', *[line for pair in lines for line in pair])
+        course = turns.Rounds(self.bench, beside | {turns.LINE: limit}, self.samples, lambda text: None)
+        for _ in lines:
+            course.take_round(rows)
+
+    def test_near_and_far_are_told_apart(self):
+        # The fourth is of both, the last one at the border.
+        lines = [(50e-9, 99e-9), (150e-9, 200e-9), (60e-9, 70e-9), (50e-9, 150e-9), (100e-9, 100e-9)]
+        rows = [row('row', ['peer'], 2.0, 9.0, 4.0, 50.0, 8.0)]
+        self.play_lines(rows, lines, peer=Played('peer', 1.0, 3.0, 1.0, 1.0, 4.0))
+        found = self.one_result(rows)
+        self.assertEqual(found['near'], {
+            'rounds': 2, 'median': 3.0, 'least': 2.0, 'most': 4.0,
+            'beside': [{'name': 'peer', 'ratio': 3.0, 'ratio_least': 2.0, 'ratio_most': 4.0}]})
+        self.assertEqual(found['far'], {
+            'rounds': 2, 'median': 8.5, 'least': 8.0, 'most': 9.0,
+            'beside': [{'name': 'peer', 'ratio': 2.5, 'ratio_least': 2.0, 'ratio_most': 3.0}]})
+        self.assertEqual((found['rounds'], found['most']), (5, 50.0))
+
+    def test_near_alone_is_not_told_again(self):
+        rows = [row('row', [], 1.0, 1.0)]
+        self.play_lines(rows, [(50e-9, 60e-9), (50e-9, 150e-9)])
+        self.assertFalse({'near', 'far'} & set(self.one_result(rows)))
+
+    def test_turns_without_a_cache_line_are_neither_near_nor_far(self):
+        rows = [row('row', [], 1.0, 1.0, 1.0)]
+        self.play_lines(rows, [(50e-9, 60e-9), (150e-9, 150e-9)])
+        self.play_lines(rows, [(None, )])
+        found = self.one_result(rows)
+        self.assertEqual((found['rounds'], found['near']['rounds'], found['far']['rounds']), (3, 1, 1))
+
     def test_state_is_that_of_all_rows(self):
         rows = [row('a', [], 1.0), row('b', [], 1.0)]
         course = turns.Rounds(self.bench, {turns.LINE: PlayedLimit('state', 1.0, 9.0, 2.0, 4.0)},

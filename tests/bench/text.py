@@ -57,8 +57,15 @@ def fewer(figures, whole):
     return [count(figures['rounds'])] if figures['rounds'] < whole else []
 
 
+def parts(row):
+    """With processors near each other and far from each other, where there are rounds of both."""
+    return [(distance, row[distance]) for distance in ('near', 'far') if distance in row]
+
+
 def print_row(width, row, whole):
     print_line(width, row['name'], row['unit'], row, ', '.join(shown_state(row['state']) + fewer(row, whole)))
+    for distance, figures in parts(row):
+        print_line(width, INDENT + distance, row['unit'], figures, count(figures['rounds']))
     for peer in row['beside']:
         print_line(width, INDENT + peer['name'], row['unit'], peer,
                    ', '.join(shown_ratio(peer) + fewer(peer, row['rounds'])))
@@ -68,6 +75,7 @@ def print_table(found, missing, asked, state):
     """asked: of how many rounds all rows should be at least."""
     names = [row['name'] for row in found]
     names += [INDENT + peer['name'] for row in found for peer in row['beside']]
+    names += [INDENT + distance for row in found for distance, _ in parts(row)]
     width = max(map(len, names), default=0)
     whole = max([asked, *(row['rounds'] for row in found)])
     print(f'{"":{width}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>38}')

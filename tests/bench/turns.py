@@ -12,6 +12,9 @@ from measure import Limit, Others, SHARED, Unavailable
 
 FORMAT = 3  # of a file of samples
 LINE = 'cache line, one way'  # measured with every row: it tells the machine's state
+# Below that, in seconds, the processors are near each other. A virtual machine's may share a last-level cache
+# at one time and not at another: where the tables come from, a line then takes 40 to 75 ns or 150 to 230 ns.
+NEAR = 100e-9
 
 
 class Samples:
@@ -143,8 +146,25 @@ def figures(turns):
     return {'rounds': len(turns), **spread([turn['own'] for turn in turns])}
 
 
+def distance(turn):
+    """Of the processors in all of it, or None."""
+    found = {'near' if line < NEAR else 'far' for line in turn['state']['cache_line']}
+    return found.pop() if len(found) == 1 else None
+
+
+def by_distance(row, turns):
+    """The row's figures of turns near and of turns far, where there are both."""
+    parts = {where: [turn for turn in turns if distance(turn) == where] for where in ('near', 'far')}
+    if not all(parts.values()):
+        return {}
+    return {where: {**figures(part), 'beside': [{'name': name, **ratio(part, name)}
+                                                for name in names_beside(row, part)]}
+            for where, part in parts.items()}
+
+
 def result(row, turns):
     return {'name': row.name, 'group': row.group, 'unit': row.unit, **figures(turns), 'state': state(turns),
+            **by_distance(row, turns),
             'beside': [compared(turns, name) for name in names_beside(row, turns)]}
 
 
