@@ -16,6 +16,7 @@ import sys
 
 from measure import Limit, SECONDS, Unavailable, processor_seconds, worked
 from host import Failure, Host, SKIP, until
+import conditions
 import machine_rows
 import rows as host_rows
 from machines import Machines
@@ -182,29 +183,31 @@ def tell(text):
         print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
 
-def main():
+def parsed():
     parser = argparse.ArgumentParser(prog='./dev bench', description=__doc__)
     parser.add_argument('build', help=argparse.SUPPRESS)
     parser.add_argument('--json', action='store_true')
-    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--rounds', type=int, default=5, help='0: tell of what is kept, and measure nothing')
     parser.add_argument('--keep', metavar='FILE',
-                        help='add the samples to those of former calls in FILE, and tell of all')
+                        help='add the samples to those of former calls, of the same build, in FILE, and '
+                        'tell of all')
     parser.add_argument('--guest', action='store_true', help='in virtual machines')
     parser.add_argument('--group', action='append', help='default: all',
                         choices=host_rows.GROUPS + machine_rows.GROUPS)
     parser.add_argument('--row', metavar='TEXT', help='only rows whose name has it')
     options = parser.parse_args()
-    if options.rounds < 1:
+    if options.rounds < 0 or not (options.rounds or options.keep):
         parser.error('there is no median of less than one round')
-    table = machine_rows if options.guest else host_rows
-    rows = [row for row in table.ROWS if row.group in (options.group or table.GROUPS)
-            and (options.row or '') in row.name]
-    if not rows:
-        parser.error('the table has no such row')
-    try:
-        samples = turns.Samples(options.keep)
-    except (OSError, ValueError) as error:
-        parser.error(f'{options.keep}: {error}')
+    return parser, options
+
+
+def kept(options):
+    """The samples that there are, to which those of this call are added."""
+    return turns.Samples(options.keep, conditions.conditions(options.build) if options.rounds else None)
+
+
+def measure(options, table, rows, samples):
+    """What could not be measured: name -> why."""
     with contextlib.ExitStack() as stack:
         bench = (Machines if options.guest else Bench)(options.build, stack)
         if len(bench.cpus) < 2:
@@ -217,12 +220,29 @@ def main():
         except Failure as failure:
             sys.exit(f'bench: {failure}')
     tell('')
-    found, state = turns.results(rows, samples), turns.whole_state(rows, samples)
+    return rounds.missing
+
+
+def main():
+    parser, options = parsed()
+    table = machine_rows if options.guest else host_rows
+    rows = [row for row in table.ROWS if row.group in (options.group or table.GROUPS)
+            and (options.row or '') in row.name]
+    if not rows:
+        parser.error('the table has no such row')
+    try:
+        samples = kept(options)
+    except (OSError, ValueError) as error:
+        parser.error(f'{options.keep}: {error}')
+    missing = measure(options, table, rows, samples) if options.rounds else {}
+    found, state, machine = (turns.results(rows, samples), turns.whole_state(rows, samples),
+                             samples.conditions['machine'])
     if options.json:
-        print(json.dumps({'rounds': turns.number(found), 'state': state, 'results': found,
-                          'missing': rounds.missing}, indent=1))
+        print(json.dumps({'machine': machine, 'rounds': turns.number(found), 'state': state,
+                          'results': found, 'missing': missing}, indent=1))
     else:
-        text.print_table(found, rounds.missing, options.rounds, state)
+        print(conditions.described(machine))
+        text.print_table(found, missing, options.rounds, state)
 
 
 main()

@@ -179,6 +179,10 @@ class Turns(unittest.TestCase):
                           for found in turns.results(rows, self.samples)], [5.0, 3.0])
 
 
+def conditions(library='0a', kernel='Linux 6.1', commit='abc'):
+    return {'build': {'liburxe.so': library}, 'machine': {'kernel': kernel, 'commit': commit}}
+
+
 class File(unittest.TestCase):
     """What --keep does."""
 
@@ -187,10 +191,10 @@ class File(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = os.path.join(folder.name, 'samples')
 
-    def play(self, rows, *figures):
+    def play(self, rows, *figures, **under):
         course = turns.Rounds(Bench(), {turns.LINE: PlayedLimit('state', 1.0, 1.0),
                                         'peer': Played('peer', *figures)},
-                              turns.Samples(self.path), lambda text: None)
+                              turns.Samples(self.path, conditions(**under)), lambda text: None)
         course.take_round(rows)
 
     def test_calls_are_joined(self):
@@ -209,11 +213,28 @@ class File(unittest.TestCase):
         self.assertEqual((found['median'], found['beside']), (2.0, []))
 
     def test_other_files_are_refused(self):
-        for content in ({'write latency, 2 B': [1.0]}, [], {'format': 2}):
+        for content in ({'write latency, 2 B': [1.0]}, [], {'format': 3, 'turns': {}}):
             with open(self.path, 'w', encoding='utf-8') as file:
                 json.dump(content, file)
             with self.assertRaises(ValueError):
-                turns.Samples(self.path)
+                turns.Samples(self.path, conditions())
+
+    def test_samples_of_another_build_or_machine_are_refused(self):
+        rows = [row('row', ['peer'], 2.0)]
+        self.play(rows, 1.0)
+        for name, under in ('liburxe.so', {'library': '0b'}), ('kernel', {'kernel': 'Linux 6.2'}):
+            with self.assertRaisesRegex(ValueError, f'another {name}$'):
+                turns.Samples(self.path, conditions(**under))
+        self.play([row('row', ['peer'], 2.0)], 1.0, commit='a later one')
+        kept = turns.Samples(self.path)
+        self.assertEqual(turns.results(rows, kept)[0]['rounds'], 2)
+        self.assertEqual(kept.conditions, conditions())
+
+    def test_what_is_kept_is_shown_without_a_build(self):
+        with self.assertRaises(FileNotFoundError):
+            turns.Samples(self.path)
+        self.play([row('row', ['peer'], 2.0)], 1.0, library='one that is gone')
+        self.assertEqual(turns.Samples(self.path).conditions, conditions(library='one that is gone'))
 
 
 unittest.main()

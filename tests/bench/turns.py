@@ -8,9 +8,10 @@ import json
 import os
 import statistics
 
+import conditions
 from measure import Limit, Others, SHARED, Unavailable
 
-FORMAT = 3  # of a file of samples
+FORMAT = 4  # of a file of samples
 LINE = 'cache line, one way'  # measured with every row: it tells the machine's state
 # Below that, in seconds, the processors are near each other. A virtual machine's may share a last-level cache
 # at one time and not at another: where the tables come from, a line then takes 40 to 75 ns or 150 to 230 ns.
@@ -18,17 +19,29 @@ NEAR = 100e-9
 
 
 class Samples:
-    """The turns of each row, and with a path those of former calls, in a file."""
+    """
+    The turns of each row, and with a path those of former calls, in a file. Under: the conditions of what is
+    added, which must be those of what the file has; None where nothing is added.
+    """
 
-    def __init__(self, path=None):
+    def __init__(self, path=None, under=None):
         self.path = path
-        self.turns = {}  # name of a row -> [{'own': figure, 'state': {name: figures}, 'beside': {name: figure}}]
-        if path and os.path.exists(path):
-            with open(path, encoding='utf-8') as file:
-                kept = json.load(file)
-            if not isinstance(kept, dict) or kept.get('format') != FORMAT:
-                raise ValueError('no samples of this version of the benchmark')
-            self.turns = kept['turns']
+        self.conditions = under
+        # name of a row -> [{'own': figure, 'state': {name: figures}, 'beside': {name: figure}}]
+        self.turns = {}
+        if path and (under is None or os.path.exists(path)):
+            self.load()
+
+    def load(self):
+        with open(self.path, encoding='utf-8') as file:
+            kept = json.load(file)
+        if not isinstance(kept, dict) or kept.get('format') != FORMAT:
+            raise ValueError('no samples of this version of the benchmark')
+        differ = conditions.differing(kept['conditions'], self.conditions or kept['conditions'])
+        if differ:
+            raise ValueError(f'its samples are of another build or machine, with another {", ".join(differ)}')
+        self.conditions = kept['conditions']
+        self.turns = kept['turns']
 
     def of(self, row):
         return self.turns.get(row.name, [])
@@ -41,7 +54,7 @@ class Samples:
         if not self.path:
             return
         with open(f'{self.path}.new', 'w', encoding='utf-8') as file:
-            json.dump({'format': FORMAT, 'turns': self.turns}, file, indent=1)
+            json.dump({'format': FORMAT, 'conditions': self.conditions, 'turns': self.turns}, file, indent=1)
         os.replace(f'{self.path}.new', self.path)
 
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""What the benchmark says of the machine and of the build, and when samples may not be mixed."""
+import json
+import os
+import tempfile
+import unittest
+
+import conditions
+
+CPUINFO = '''processor\t: 0
+model name\t: AMD EPYC
+flags\t\t: fpu sse4_2 {}
+
+processor\t: 1
+model name\t: AMD EPYC
+flags\t\t: fpu sse4_2 {}
+'''
+MACHINE = {'processor': 'AMD EPYC', 'hypervisor': True, 'processors': 2, 'kernel': 'Linux 6.1',
+           'packages': {'perftest': '4.5', 'UCX': '1.13.1'}, 'compiler': 'gcc 12.2.0',
+           'build_type': 'debugoptimized', 'commit': 'abc1234'}
+
+
+class Machine(unittest.TestCase):
+    """Where it is read, and how it is told."""
+
+    def test_processor_and_hypervisor(self):
+        for flag, hypervisor in ('hypervisor', True), ('lahf_lm', False):
+            self.assertEqual(conditions.processor(CPUINFO.format(flag, flag)),
+                             {'processor': 'AMD EPYC', 'hypervisor': hypervisor})
+
+    def test_processors_of_other_architectures_have_neither(self):
+        found = conditions.processor('processor\t: 0\nBogoMIPS\t: 50.0\nFeatures\t: fp asimd\n')
+        self.assertTrue(found['processor'])
+        self.assertIsNone(found['hypervisor'])
+
+    def test_what_is_not_there_has_no_version(self):
+        self.assertIsNone(conditions.version('there-is-no-such-package'))
+        self.assertIsNone(conditions.first_line('there-is-no-such-program'))
+        self.assertIsNone(conditions.first_line('false'))
+
+    def test_sentence(self):
+        self.assertEqual(conditions.described(MACHINE), (
+            'AMD EPYC, 2 processors, in a virtual machine; Linux 6.1; perftest 4.5, UCX 1.13.1; gcc 12.2.0; '
+            'build type debugoptimized; urxe abc1234'))
+
+    def test_sentence_without_what_is_not_known(self):
+        unknown = MACHINE | {'hypervisor': None, 'packages': {}, 'compiler': None, 'commit': None}
+        self.assertEqual(conditions.described(unknown),
+                         'AMD EPYC, 2 processors; Linux 6.1; build type debugoptimized')
+
+
+class Build(unittest.TestCase):
+    """A folder as meson makes it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = folder.name
+        for name in conditions.MEASURED:
+            self.write(name, 'one')
+        self.write('meson-info/intro-buildoptions.json', json.dumps(
+            [{'name': 'optimization', 'value': '2'}, {'name': 'buildtype', 'value': 'release'}]))
+        self.write('meson-info/intro-targets.json', json.dumps(
+            [{'target_sources': []}, {'target_sources': [{'language': 'c', 'compiler': ['echo', 'cc 1']}]}]))
+
+    def write(self, name, text):
+        path = os.path.join(self.build, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+    def test_build_is_told(self):
+        found = conditions.machine(self.build)
+        self.assertEqual((found['compiler'], found['build_type']), ('cc 1 --version', 'release'))
+        self.assertNotIn(os.uname().nodename, conditions.described(found))
+
+    def test_same_build_may_be_mixed(self):
+        found = conditions.conditions(self.build)
+        later = {**found, 'machine': found['machine'] | {'commit': 'a later one'}}
+        self.assertEqual(conditions.differing(found, later), [])
+
+    def test_other_builds_and_machines_may_not(self):
+        found = conditions.conditions(self.build)
+        self.write('tools/urxed', 'another')
+        other = conditions.conditions(self.build)
+        other['machine']['kernel'] = 'another'
+        self.assertEqual(conditions.differing(found, other), ['tools/urxed', 'kernel'])
+
+
+unittest.main()
