@@ -18,6 +18,7 @@ from measure import Limit, SECONDS, Unavailable, processor_seconds, worked
 from host import Failure, Host, SKIP, until
 import conditions
 import machine_rows
+import markdown
 import rows as host_rows
 from machines import Machines
 import text
@@ -186,7 +187,9 @@ def tell(text):
 def parsed():
     parser = argparse.ArgumentParser(prog='./dev bench', description=__doc__)
     parser.add_argument('build', help=argparse.SUPPRESS)
-    parser.add_argument('--json', action='store_true')
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument('--json', action='store_true')
+    form.add_argument('--markdown', action='store_true', help='tables for a page, one a group')
     parser.add_argument('--rounds', type=int, default=5, help='0: tell of what is kept, and measure nothing')
     parser.add_argument('--keep', metavar='FILE',
                         help='add the samples to those of former calls, of the same build, in FILE, and '
@@ -240,6 +243,8 @@ def main():
     if options.json:
         print(json.dumps({'machine': machine, 'rounds': turns.number(found), 'state': state,
                           'results': found, 'missing': missing}, indent=1))
+    elif options.markdown:
+        print(markdown.page(found, table.PEERS, missing, machine), end='')
     else:
         print(conditions.described(machine))
         text.print_table(found, missing, options.rounds, state)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The benchmark's results as tables of Markdown, one a group."""
+import conditions
+from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit
+import text
+
+# What a row could reach at best, or what the same thing without what is measured reaches: no other
+# implementation of it.
+BOUNDS = Limit, Given, Joined, Hook, Instructions, BytesForInstruction
+HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
+BREAK = '<br>'  # within a cell
+
+
+def digits(value, significant=3):
+    """Without an exponent where the value is large."""
+    return f'{value:,.0f}' if value > 10**significant - 1 else f'{value:.{significant}g}'
+
+
+def scale(unit, value):
+    """The unit to show such a value in, and how many of those one is."""
+    if unit == 's':
+        return ('µs', 1e6) if value < 1e-3 else ('ms', 1e3)
+    if unit == 'B/s':
+        return ('MB/s', 1e-6) if value < 1e8 else ('GB/s', 1e-9)
+    if unit == '/s':
+        return ('k/s', 1e-3) if value < 1e6 else ('M/s', 1e-6)
+    if unit == 'CPU':
+        return '%', 100
+    return ('B' if unit.startswith('B') else ''), 1
+
+
+def shown_range(least, most):
+    return f' ({least}-{most})' if least != most else ''
+
+
+def shown(unit, value):
+    name, factor = scale(unit, value)
+    return f'{digits(value * factor)} {name}'.rstrip()
+
+
+def shown_spread(unit, figures):
+    """All in the median's unit."""
+    _, factor = scale(unit, figures['median'])
+    ends = [digits(figures[which] * factor) for which in ('least', 'most')]
+    return shown(unit, figures['median']) + shown_range(*ends)
+
+
+def short(name, row):
+    """The name of what stands beside a row, without those of its parts that the row's has as well."""
+    of_row = row['name'].split(', ')
+    return ', '.join(part for part in name.split(', ') if part not in of_row) or name
+
+
+def shown_ratio(peer):
+    if peer['ratio'] is None:
+        return ''
+    median, least, most = [digits(peer[which], 2) for which in ('ratio', 'ratio_least', 'ratio_most')]
+    return f': **{median}**{shown_range(least, most)}'
+
+
+def shown_beside(peer, row):
+    figure = f'{short(peer["name"], row)} {shown(row["unit"], peer["median"])}'
+    return ', '.join([figure + shown_ratio(peer), *text.fewer(peer, row['rounds'])])
+
+
+def shown_own(row):
+    """With processors near each other and far from each other as well, where there are rounds of both."""
+    parts = [f'{where} {shown_spread(row["unit"], figures)}, {text.count(figures["rounds"])}'
+             for where, figures in text.parts(row)]
+    return BREAK.join([shown_spread(row['unit'], row), *parts])
+
+
+def shown_line(state):
+    """What a cache line took meanwhile."""
+    if state is None:
+        return ''
+    median, least, most = [f'{state["cache_line"][which] * 1e9:.0f}' for which in ('median', 'least', 'most')]
+    return median + shown_range(least, most)
+
+
+def cells(row, measures):
+    bounds = [peer for peer in row['beside'] if isinstance(measures[peer['name']], BOUNDS)]
+    peers = [peer for peer in row['beside'] if peer not in bounds]
+    beside = [BREAK.join(shown_beside(peer, row) for peer in some) for some in (bounds, peers)]
+    return [row['name'], shown_own(row), *beside, str(row['rounds']), shown_line(row['state'])]
+
+
+def table(group, rows, measures):
+    lines = [[group, *HEAD], ['---'] * (1 + len(HEAD)), *(cells(row, measures) for row in rows)]
+    return ''.join(f'| {" | ".join(line)} |\n' for line in lines)
+
+
+def page(found, measures, missing, machine):
+    """measures: name -> how what stands beside rows is measured; missing: what has no figures."""
+    groups = dict.fromkeys(row['group'] for row in found)
+    parts = [conditions.described(machine) + '.\n',
+             *(table(group, [row for row in found if row['group'] == group], measures) for group in groups)]
+    if missing:
+        parts.append(f'Not measured: {"; ".join(missing)}.\n')
+    return '\n'.join(parts)
