@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The benchmark's table for a terminal: what it says of rows that are not of all rounds, or of two machines."""
+import contextlib
+import io
+import unittest
+
+import text
+
+
+def figures(rounds, median):
+    return {'rounds': rounds, 'median': median, 'least': median, 'most': median}
+
+
+def row(name, rounds, *beside, **parts):
+    return {'name': name, 'unit': 's', **figures(rounds, 1e-6), 'state': None, 'beside': list(beside), **parts}
+
+
+def peer(name, rounds):
+    return {'name': name, **figures(rounds, 2e-6), 'ratio': 0.5, 'ratio_least': 0.4, 'ratio_most': 0.6}
+
+
+def printed(found, asked, missing=None):
+    """The lines, without spaces that only align."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        text.print_table(found, missing or {}, asked, None)
+    return [' '.join(line.split()) for line in output.getvalue().splitlines()]
+
+
+class Table(unittest.TestCase):
+    """Its lines."""
+
+    def lines(self, *arguments):
+        """Of rows and of what stands beside them: without the first and the last one."""
+        return printed(*arguments)[1:-1]
+
+    def test_rounds_are_told_of_what_has_fewer(self):
+        found = [row('whole', 3, peer('late', 2), peer('early', 3)), row('part', 1, peer('with it', 1))]
+        whole, late, early, part, with_it = self.lines(found, 3)
+        self.assertTrue(late.endswith('0.5 (0.4-0.6), 2 rounds'), late)
+        self.assertTrue(part.endswith('us 1 round'), part)
+        for line in whole, early, with_it:
+            self.assertNotIn('round', line)
+
+    def test_all_may_be_of_fewer_than_asked_for(self):
+        line, = self.lines([row('row', 2)], 3)
+        self.assertTrue(line.endswith('2 rounds'), line)
+
+    def test_what_is_kept_counts(self):
+        first, second = self.lines([row('kept', 7), row('new', 2)], 2)
+        self.assertNotIn('round', first)
+        self.assertTrue(second.endswith('2 rounds'), second)
+        self.assertTrue(printed([row('kept', 7)], 2)[-1].startswith('medians of 7 rounds'))
+
+    def test_near_and_far_stand_below_their_row(self):
+        found = [row('row', 5, peer('peer', 5), near=figures(3, 1e-6), far=figures(1, 4e-6))]
+        _, near, far, beside = self.lines(found, 5)
+        self.assertEqual((near, far), ('near 1.000 us 1.000 us 1.000 us 3 rounds',
+                                       'far 4.000 us 4.000 us 4.000 us 1 round'))
+        self.assertTrue(beside.startswith('peer '))
+
+    def test_what_is_missing_is_told(self):
+        self.assertIn('not measured: x: no x', printed([row('row', 1)], 1, {'x': 'no x'}))
+
+
+unittest.main()
