@@ -3,7 +3,7 @@
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
                      Limit, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
-from station import Memif, Station, Taps, Veth
+from station import BareFrames, Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
@@ -236,8 +236,10 @@ def scale_rows():
 
 
 def station_latency(where, cable, beside):
+    bare = f'bare frames, {where}'
+    PEERS[bare] = BareFrames(cable)
     return Row('cable', f'send latency, 2 B, {where}', 's',
-               Station(cable, lambda found: found['send_latency_s']), beside)
+               Station(cable, lambda found: found['send_latency_s']), [bare, *beside])
 
 
 def station_stream(where, cable, bandwidth, cost):

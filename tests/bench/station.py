@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 
-from measure import SECONDS, Unavailable
+from measure import Limit, SECONDS, Unavailable
 from host import Program, succeed, until
 
 
@@ -61,15 +61,16 @@ class Taps:
 class Station:
     """A figure of what it prints. Both ends poll: two processors."""
 
-    def __init__(self, cable, figure):
+    def __init__(self, cable, figure, options=()):
         self.cable = cable
         self.figure = figure
+        self.options = options
 
     def start(self, bench, end, place, *arguments):
         prefix, port = place
         program = Program([*prefix, 'taskset', '-c', str(bench.cpus[end]),
                            os.path.join(bench.build, 'tools/urxe'), 'bench', '--port', port,
-                           *arguments], os.environ)
+                           *self.options, *arguments], os.environ)
         self.cable.plug(bench, end)
         return program
 
@@ -88,3 +89,10 @@ class Station:
             finally:
                 listener.kill()
         return self.figure(json.loads(client.output()))
+
+
+class BareFrames(Station, Limit):
+    """The latency of a frame as long as a SEND's, without an engine: what the port and the cable take."""
+
+    def __init__(self, cable):
+        super().__init__(cable, lambda found: found['frame_latency_s'], ['--bare'])

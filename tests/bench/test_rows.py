@@ -76,10 +76,19 @@ class Peers(unittest.TestCase):
                   if row.group == 'cable' and isinstance(row.measure.cable, rows.Veth)}
         for row in rows.ROWS:
             if row.name in cables:
-                self.assertEqual({rows.PEERS[name].uplink for name in row.beside}, {cables[row.name]},
-                                 row.name)
+                self.assertEqual({rows.PEERS[name].uplink for name in row.beside if name.startswith('TCP')},
+                                 {cables[row.name]}, row.name)
                 self.assertEqual('no checksums' in row.name, 'bare' in cables[row.name])
         self.assertEqual(len(set(cables.values())), 4)
+
+    def test_a_port_alone_is_the_limit_of_an_engine_on_it(self):
+        found = [row for row in rows.ROWS if row.group == 'cable' and row.name.startswith('send latency')]
+        self.assertEqual(len(found), 4)
+        for row in found:
+            limit = rows.PEERS[row.beside[0]]
+            self.assertIsInstance(limit, measure.Limit)
+            self.assertIs(limit.cable, row.measure.cable, row.name)
+            self.assertEqual((limit.options, list(row.measure.options)), (['--bare'], []))
 
     def test_tcp_has_gso_only_where_it_says_so(self):
         beside = collections.Counter()

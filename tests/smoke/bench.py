@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""urxe bench: two engines on the ends of a veth cable find each other and measure it, again too."""
+"""urxe bench: two ends of a veth cable find each other and measure it, again too, with engines and without."""
 import json
 import os
 import signal
@@ -35,6 +35,15 @@ def check_figures(build):
         raise Failure(f'no such rows:\n{text}')
 
 
+def check_bare_figures(build):
+    figures = json.loads(measure(build, '--bare', '--json'))
+    if not 0 < figures['frame_latency_s'] < 10 or figures['frame_size'] != 74:
+        raise Failure(f'unlikely figures: {figures}')
+    text = measure(build, '--bare')
+    if 'frame latency, 74 B' not in text:
+        raise Failure(f'no such row:\n{text}')
+
+
 def check_mistakes(build):
     for arguments, status, said in (
             ([], 2, 'wants a port'),
@@ -44,9 +53,11 @@ def check_mistakes(build):
             (['--port', PORT, '--size', '0'], 2, '--size 0: it is from 1 to 8388608'),
             (['--port', PORT, '--size', '9M'], 2, '--size 9M: it is from 1 to 8388608'),
             (['--port', PORT, '--seconds', 'x'], 2, '--seconds x: it is from 1 to 3600'),
+            (['--port', PORT, '--bare', '--size', '4K'], 2, '--bare has no WRITE'),
             (['--port', 'frob:eth0'], 1, 'unknown kind of port'),
             (['--port', 'af_packet:frob0'], 1, 'frob0'),
-            (['--port', PORT], 1, 'nobody answers')):
+            (['--port', PORT], 1, 'nobody answers'),
+            (['--port', PORT, '--bare'], 1, 'nobody answers within 10 s; is there an urxe bench --listen --bare?')):
         result = subprocess.run(bench(build, NAMES[1], *arguments), capture_output=True, text=True,
                                 timeout=30 * BUSY, check=False)
         if (result.returncode != status or result.stdout or said not in result.stderr
@@ -54,18 +65,23 @@ def check_mistakes(build):
             raise Failure(f'urxe bench {arguments}: {result}')
 
 
-def run():
-    build = sys.argv[1]
-    check_mistakes(build)
-    listener = Program(bench(build, NAMES[0], '--port', PORT, '--listen'), os.environ)
+def check_with(build, check, *arguments):
+    listener = Program(bench(build, NAMES[0], '--port', PORT, '--listen', *arguments), os.environ)
     try:
         until(60, lambda: 'listening' in listener.output() or not listener.running(),
               listener.describe)
-        check_figures(build)
+        check(build)
         listener.kill(signal.SIGTERM)
         succeed(listener, 20)
     finally:
         listener.kill()
+
+
+def run():
+    build = sys.argv[1]
+    check_mistakes(build)
+    check_with(build, check_figures)
+    check_with(build, check_bare_figures, '--bare')
 
 
 network.run(run, NAMES)

@@ -11,7 +11,9 @@
 
 #include <netdev/netdev.h>
 
+#include "bare.h"
 #include "clock.h"
+#include "end.h"
 #include "log.h"
 #include "option.h"
 #include "port_open.h"
@@ -21,6 +23,7 @@
 #include "status.h"
 
 #define LATENCY_SIZE 2
+#define WRITE_SIZE   (64 * 1024)
 #define SAMPLES      (1u << 20) /* round trips that are measured at most */
 #define WARM_UP      1000       /* and not measured before them */
 #define GREET_NS     (100 * NS_PER_MS)
@@ -28,19 +31,22 @@
 #define SECONDS_MAX  3600
 
 static const char usage[] =
-	"usage: urxe bench --port SPEC --listen\n"
+	"usage: urxe bench --port SPEC --listen [--bare]\n"
 	"       urxe bench --port SPEC [--size BYTES] [--seconds N] [--json]\n"
+	"       urxe bench --port SPEC --bare [--seconds N] [--json]\n"
 	"Measures the RoCE engine and a port in one thread, without daemon and programs: the "
 	"first\n"
 	"serves at one end of a cable, the second finds it from the other end and prints the "
 	"latency\n"
 	"of a SEND of 2 bytes, one way, and the bandwidth of WRITEs. Both poll, and who\n"
-	"listens naps after 100 ms without a frame.\n"
+	"listens naps after 100 ms without a frame. With --bare at both ends there is no engine:\n"
+	"what is measured is the latency, one way, of a frame as long as that of such a SEND.\n"
 	"\n"
 	"  --port SPEC    the end of the cable, as an uplink of urxed: af_packet:IFACE, "
 	"af_xdp:IFACE,\n"
 	"                 tap:NAME, qemu:PATH, or dpdk:ARGS for any EAL device\n"
 	"  --listen       serve until SIGINT or SIGTERM, one peer at a time\n"
+	"  --bare         frames without an engine, at both ends\n"
 	"  --size BYTES   of a WRITE: 1 to 8M; default 64K\n"
 	"  --seconds N    for each figure: 1 to 3600; default 1\n"
 	"  --json         one JSON document: seconds, bytes per second, and the\n"
@@ -49,19 +55,18 @@ static const char usage[] =
 	"Exit status: 0; 1 where the port cannot be opened, nobody answers within 10 s or the\n"
 	"connection breaks; 2 where the command is wrong.\n";
 
-static const struct option options[] = {{"port", required_argument, NULL, 'p'},
-					{"listen", no_argument, NULL, 'l'},
-					{"size", required_argument, NULL, 's'},
-					{"seconds", required_argument, NULL, 't'},
-					{"json", no_argument, NULL, 'j'},
-					{"help", no_argument, NULL, 'h'},
-					{0}};
+static const struct option options[] = {
+	{"port", required_argument, NULL, 'p'},    {"listen", no_argument, NULL, 'l'},
+	{"bare", no_argument, NULL, 'b'},          {"size", required_argument, NULL, 's'},
+	{"seconds", required_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
+	{"help", no_argument, NULL, 'h'},          {0}};
 
 struct arguments {
 	const char *port;
 	bool listen;
+	bool bare;
 	bool json;
-	uint64_t size;
+	uint64_t size; /* of a WRITE; parse gives the default where there is none */
 	uint64_t seconds;
 };
 
@@ -89,6 +94,7 @@ static bool take(struct arguments *a, int opt, char **argv, int at)
 	switch (opt) {
 	case 'p': a->port = optarg; return true;
 	case 'l': a->listen = true; return true;
+	case 'b': a->bare = true; return true;
 	case 'j': a->json = true; return true;
 	case 's': return number("size", optarg, quantity_bytes, STATION_MEMORY, &a->size);
 	case 't': return number("seconds", optarg, quantity_count, SECONDS_MAX, &a->seconds);
@@ -106,7 +112,7 @@ static bool parse(int argc, char **argv, struct arguments *a)
 {
 	int opt, at = optind;
 
-	*a = (struct arguments){.size = 64 * 1024, .seconds = 1};
+	*a = (struct arguments){.seconds = 1};
 	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
 		if (opt == 'h') {
 			fputs(usage, stdout);
@@ -119,7 +125,13 @@ static bool parse(int argc, char **argv, struct arguments *a)
 		log_line("bench takes no argument %s; see urxe bench --help", argv[optind]);
 	else if (!a->port)
 		log_line("bench wants a port, as in: urxe bench --port af_packet:eth0 --listen");
-	return optind == argc && a->port;
+	else if (a->bare && a->size)
+		log_line("--bare has no WRITE that --size could be of");
+	else {
+		a->size = a->size ? a->size : WRITE_SIZE;
+		return true;
+	}
+	return false;
 }
 
 /* --- Figures. False: the connection broke, or a signal came. */
@@ -145,8 +157,9 @@ static bool meet(struct station *s)
 	return station_connected(s);
 }
 
-static bool round_trip(struct station *s)
+static bool send_and_echo(void *end)
 {
+	struct station *s = end;
 	uint64_t had = station_received(s);
 
 	if (station_send(s, LATENCY_SIZE))
@@ -157,6 +170,21 @@ static bool round_trip(struct station *s)
 	return true;
 }
 
+static bool question_and_answer(void *end)
+{
+	uint64_t start = now_ns(), now = start, next = start;
+
+	for (; !ended && now - start < WAIT_S * NS_PER_SEC; now = now_ns()) {
+		if (now >= next) {
+			bare_ask(end, now, next != start);
+			next = now + GREET_NS;
+		}
+		if (bare_answered(end, now))
+			return true;
+	}
+	return false;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
@@ -164,20 +192,21 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static bool measure_latency(struct station *s, uint64_t seconds, double *latency)
+static bool measure_latency(bool (*round_trip)(void *end), void *from, uint64_t seconds,
+			    double *latency)
 {
 	static uint32_t took[SAMPLES]; /* ns */
 	uint64_t now, end;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < WARM_UP; i++)
-		if (!round_trip(s))
+		if (!round_trip(from))
 			return false;
 	now = now_ns();
 	for (end = now + seconds * NS_PER_SEC; now < end && n < SAMPLES; n++) {
 		uint64_t start = now;
 
-		if (!round_trip(s))
+		if (!round_trip(from))
 			return false;
 		now = now_ns();
 		took[n] = (uint32_t)(now - start);
@@ -225,10 +254,23 @@ static void print(const struct arguments *a, const struct figures *f)
 
 /* --- Ends */
 
-static int serve(struct station *s, const char *port)
+static void listening(const char *port)
 {
 	printf("listening on %s\n", port);
 	fflush(stdout);
+}
+
+static int nobody_answers(const struct arguments *a)
+{
+	if (!ended)
+		log_line("%s: nobody answers within %d s; is there an urxe bench --listen%s?",
+			 a->port, WAIT_S, a->bare ? " --bare" : "");
+	return STATUS_FAILED;
+}
+
+static int serve(struct station *s, const char *port)
+{
+	listening(port);
 	while (!ended)
 		station_turn(s);
 	return 0;
@@ -238,12 +280,9 @@ static int measure(struct station *s, const struct arguments *a)
 {
 	struct figures f;
 
-	if (!meet(s) && !ended) {
-		log_line("%s: nobody answers within %d s; is there an urxe bench --listen?",
-			 a->port, WAIT_S);
-		return STATUS_FAILED;
-	}
-	if (ended || !measure_latency(s, a->seconds, &f.latency) ||
+	if (!meet(s) && !ended)
+		return nobody_answers(a);
+	if (ended || !measure_latency(send_and_echo, s, a->seconds, &f.latency) ||
 	    !measure_bandwidth(s, (uint32_t)a->size, a->seconds, &f)) {
 		if (station_failed(s))
 			log_line("%s: the connection broke (completion status %" PRIu32 ")",
@@ -252,6 +291,56 @@ static int measure(struct station *s, const struct arguments *a)
 	}
 	print(a, &f);
 	return 0;
+}
+
+static int with_engine(struct netdev *port, const struct arguments *a)
+{
+	struct station *s;
+	int rc = station_create(port, a->listen, &s);
+
+	if (rc) {
+		log_line("%s: no engine on it: %s", a->port, strerror(-rc));
+		return STATUS_FAILED;
+	}
+	rc = a->listen ? serve(s, a->port) : measure(s, a);
+	station_destroy(s);
+	return rc;
+}
+
+static int serve_bare(struct bare *bare, const char *port)
+{
+	listening(port);
+	for (uint64_t now; !ended;) {
+		now = now_ns();
+		bare_answer(bare, now);
+		if (end_quiet(bare->heard, now))
+			end_nap();
+	}
+	return 0;
+}
+
+static int measure_bare(struct bare *bare, const struct arguments *a)
+{
+	double latency;
+
+	if (!measure_latency(question_and_answer, bare, a->seconds, &latency))
+		return nobody_answers(a);
+	if (a->json)
+		printf("{\"frame_latency_s\": %.9g, \"frame_size\": %d}\n", latency, BARE_LEN);
+	else
+		printf("frame latency, %d B, one way  %10.3f us\n", BARE_LEN, latency * 1e6);
+	return 0;
+}
+
+static int without_engine(struct netdev *port, const struct arguments *a)
+{
+	struct bare bare;
+	int rc;
+
+	bare_init(&bare, port);
+	rc = a->listen ? serve_bare(&bare, a->port) : measure_bare(&bare, a);
+	netdev_close(port);
+	return rc;
 }
 
 static void end(int number)
@@ -272,9 +361,7 @@ int main(int argc, char **argv)
 {
 	char why[PORT_OPEN_WHY];
 	struct arguments a;
-	struct station *s;
 	struct netdev *port;
-	int rc;
 
 	fill_standard_fds();
 	if (!parse(argc, argv, &a))
@@ -284,12 +371,5 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	end_by_signals();
-	rc = station_create(port, a.listen, &s);
-	if (rc) {
-		log_line("%s: no engine on it: %s", a.port, strerror(-rc));
-		return STATUS_FAILED;
-	}
-	rc = a.listen ? serve(s, a.port) : measure(s, &a);
-	station_destroy(s);
-	return rc;
+	return a.bare ? without_engine(port, &a) : with_engine(port, &a);
 }

@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <netdev/netdev.h>
 #include <rxe/rxe.h>
 
 #include "clock.h"
+#include "end.h"
 
 #define BURST       32
 #define MTU         4200 /* the path MTU of 4096 with its headers */
@@ -25,8 +24,6 @@
 #define GREETINGS   16 /* receives for them */
 #define IPV6_SOURCE 8  /* in the 40 bytes in front of a datagram */
 #define ALL         (STATION_MEMORY + GREETINGS * URXE_GRH_LEN)
-#define AWAKE_NS    (100 * NS_PER_MS)
-#define NAP_NS      (20 * NS_PER_MS)
 
 /* What a greeting or its answer said. */
 struct greeting {
@@ -188,13 +185,7 @@ static int make_device(struct station *s)
 	struct urxe_gid gid;
 	int rc;
 
-	/* A port without an address has a peer that asks for none: any local one. */
-	if (!netdev_mac(s->port, attr.mac)) {
-		const uint32_t number = (uint32_t)getpid();
-
-		attr.mac[0] = 2;
-		memcpy(attr.mac + 2, &number, sizeof(number));
-	}
+	end_mac(s->port, attr.mac);
 	rc = urxe_dev_create(&attr, &s->dev);
 	if (rc)
 		return rc;
@@ -501,16 +492,6 @@ static void answer(struct station *s)
 	s->n_echoes = 0;
 }
 
-/* Without the port's descriptor: who has taken that pays a system call for each empty look at it.
- */
-static void rest(const struct station *s, uint64_t now)
-{
-	const struct timespec nap = {.tv_nsec = NAP_NS};
-
-	if (urxe_next_deadline(s->dev) > now + NAP_NS)
-		nanosleep(&nap, NULL);
-}
-
 void station_turn(struct station *s)
 {
 	uint64_t now = now_ns();
@@ -518,6 +499,6 @@ void station_turn(struct station *s)
 	receive(s, now);
 	answer(s);
 	transmit(s, now);
-	if (s->listens && now - s->heard > AWAKE_NS)
-		rest(s, now);
+	if (s->listens && end_quiet(s->heard, now) && urxe_next_deadline(s->dev) > now + END_NAP_NS)
+		end_nap();
 }

@@ -96,7 +96,7 @@ _urxe() {
 		case $previous in
 		--port) _urxe_uplink "$word" ;;
 		--size | --seconds) ;;
-		*) _urxe_words '--port --listen --size --seconds --json --help' "$word" ;;
+		*) _urxe_words '--port --listen --bare --size --seconds --json --help' "$word" ;;
 		esac
 		;;
 	sim) _urxe_words "$(urxe sim --help 2>/dev/null | grep -o -- '^ *--[a-z-]*' | tr -d ' ')" "$word" ;;
