@@ -206,7 +206,8 @@ def parsed():
 
 def kept(options):
     """The samples that there are, to which those of this call are added."""
-    return turns.Samples(options.keep, conditions.conditions(options.build) if options.rounds else None)
+    under = conditions.conditions(options.build, options.guest) if options.rounds else None
+    return turns.Samples(options.keep, under)
 
 
 def measure(options, table, rows, samples):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """What figures are of: this machine, what is installed there, and the build that is measured."""
+import glob
 import hashlib
 import json
 import os
@@ -72,22 +73,32 @@ def machine(build):
             'compiler': compiler(build), 'build_type': build_type(build), 'commit': commit()}
 
 
+def guest(build):
+    """What virtual machines run, of which rdma_rxe is a part, and what emulates them."""
+    kernels = [os.path.basename(path).removeprefix('vmlinuz-')
+               for path in sorted(glob.glob(f'{build}-guests/kernel/boot/vmlinuz-*'))]
+    return ', '.join(f'{name} {found}' for name, found in [('Linux', kernels[-1] if kernels else None),
+                                                           ('QEMU', version('qemu-system-x86'))] if found)
+
+
 def digest(path):
     with open(path, 'rb') as file:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def conditions(build):
+def conditions(build, guests=False):
     """Figures of other files are not to be mixed with those of these; in virtual machines the same ones run."""
-    return {'build': {name: digest(os.path.join(build, name)) for name in MEASURED}, 'machine': machine(build)}
+    return {'build': {name: digest(os.path.join(build, name)) for name in MEASURED},
+            'machine': {**machine(build), **({'guests': guest(build)} if guests else {})}}
 
 
 def described(found):
     """A machine in a sentence."""
     place = {True: ', in a virtual machine', False: ', no hypervisor', None: ''}[found['hypervisor']]
     packages = ', '.join(f'{name} {number}' for name, number in found['packages'].items())
-    parts = [f'{found["processor"]}, {found["processors"]} processors{place}', found['kernel'], packages,
-             found['compiler'], f'build type {found["build_type"]}',
+    guests = f'in it virtual machines: {found["guests"]}' if found.get('guests') else None
+    parts = [f'{found["processor"]}, {found["processors"]} processors{place}', found['kernel'], guests,
+             packages, found['compiler'], f'build type {found["build_type"]}',
              found['commit'] and f'urxe {found["commit"]}']
     return '; '.join(filter(None, parts))
 
@@ -97,4 +108,4 @@ def differing(kept, now):
     def told(conditions):
         return {**conditions['build'], **conditions['machine'], 'commit': None}
     kept, now = told(kept), told(now)
-    return [name for name in now if kept.get(name) != now[name]]
+    return [name for name in {**kept, **now} if kept.get(name) != now.get(name)]

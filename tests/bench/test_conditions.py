@@ -44,6 +44,11 @@ class Machine(unittest.TestCase):
             'AMD EPYC, 2 processors, in a virtual machine; Linux 6.1; perftest 4.5, UCX 1.13.1; gcc 12.2.0; '
             'build type debugoptimized; urxe abc1234'))
 
+    def test_sentence_of_virtual_machines(self):
+        self.assertTrue(conditions.described(MACHINE | {'guests': 'Linux 6.1, QEMU 7.2'}).startswith(
+            'AMD EPYC, 2 processors, in a virtual machine; Linux 6.1; in it virtual machines: Linux 6.1, '
+            'QEMU 7.2; perftest'))
+
     def test_sentence_without_what_is_not_known(self):
         unknown = MACHINE | {'hypervisor': None, 'packages': {}, 'compiler': None, 'commit': None}
         self.assertEqual(conditions.described(unknown),
@@ -56,7 +61,7 @@ class Build(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.build = folder.name
+        self.build = os.path.join(folder.name, 'build')
         for name in conditions.MEASURED:
             self.write(name, 'one')
         self.write('meson-info/intro-buildoptions.json', json.dumps(
@@ -74,6 +79,17 @@ class Build(unittest.TestCase):
         found = conditions.machine(self.build)
         self.assertEqual((found['compiler'], found['build_type']), ('cc 1 --version', 'release'))
         self.assertNotIn(os.uname().nodename, conditions.described(found))
+
+    def test_what_virtual_machines_run_is_told(self):
+        self.assertNotIn('Linux', conditions.guest(self.build))
+        self.write('../build-guests/kernel/boot/vmlinuz-6.1.0-1-amd64', '')
+        self.assertIn('Linux 6.1.0-1-amd64', conditions.guest(self.build))
+
+    def test_virtual_machines_are_other_ones(self):
+        self.write('../build-guests/kernel/boot/vmlinuz-6.1.0-1-amd64', '')
+        found, guests = [conditions.conditions(self.build, there) for there in (False, True)]
+        self.assertEqual(conditions.differing(found, guests), ['guests'])
+        self.assertEqual(conditions.differing(guests, found), ['guests'])
 
     def test_same_build_may_be_mixed(self):
         found = conditions.conditions(self.build)
