@@ -3,6 +3,7 @@
  * one. */
 #include "laps.h"
 #include "limits.h"
+#include "pace.h"
 #include "silence.h"
 
 #include <err.h>
@@ -153,4 +154,41 @@ double limit_wakeup_silent(const struct bench_cpus *cpus, size_t size)
 	bench_end(child);
 	close(knocking.fd);
 	return laps_median(&laps);
+}
+
+struct paced {
+	struct pace *pace;
+	int fd;
+};
+
+static void listen_at_pace(void *argument)
+{
+	const struct paced *paced = argument;
+	eventfd_t value;
+
+	for (;;) {
+		if (eventfd_read(paced->fd, &value))
+			err(1, "eventfd");
+		pace_hear(paced->pace);
+	}
+}
+
+double limit_paced(const struct bench_cpus *cpus, size_t microseconds)
+{
+	struct paced paced = {pace_create((double)microseconds * 1e-6), eventfd(0, 0)};
+	pid_t child;
+
+	if (paced.fd < 0)
+		err(1, "eventfd");
+	child = bench_child(cpus, listen_at_pace, &paced);
+	for (int i = 0; i < PACE_MESSAGES; i++) {
+		pace_wait(paced.pace);
+		pace_send(paced.pace);
+		if (eventfd_write(paced.fd, 1))
+			err(1, "eventfd");
+	}
+	pace_wait(paced.pace);
+	bench_end(child);
+	close(paced.fd);
+	return pace_share(paced.pace);
 }

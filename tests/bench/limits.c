@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * limits CPU CPU NAME[:SIZE]... prints JSON: each limit's figure by the name given, a time
- * in seconds, a bandwidth in bytes or a rate in messages per second.
+ * in seconds, a bandwidth in bytes, a rate in messages per second, or a share of a processor.
  */
 #include "limits.h"
 
@@ -22,6 +22,7 @@ static const struct limit {
 	{"copy_crc", limit_copy_crc}, {"pass_crc", limit_pass_crc},
 	{"vm_read", limit_vm_read},   {"wakeup_silent", limit_wakeup_silent},
 	{"lines", limit_lines},       {"stream", limit_stream},
+	{"paced", limit_paced},
 };
 
 uint8_t *limit_buffer(size_t size)

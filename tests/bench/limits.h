@@ -34,4 +34,7 @@ double limit_lines(const struct bench_cpus *cpus, size_t count);
 /* Messages of one line per second. */
 double limit_stream(const struct bench_cpus *cpus, size_t size);
 
+/* What share of a processor both take for a message every so many microseconds. */
+double limit_paced(const struct bench_cpus *cpus, size_t microseconds);
+
 #endif

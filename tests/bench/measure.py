@@ -384,14 +384,15 @@ class Idle:
     two: they have sent to each other, and sleep until a message comes.
     """
 
-    def __init__(self, pairs, uplink=None, seconds=5):
+    def __init__(self, pairs, uplink=None, way='read', seconds=5):
         self.pairs = pairs
         self.uplink = uplink
+        self.way = way
         self.seconds = seconds
 
     def measure(self, bench):
         host = bench.ends(self.uplink)[0][0]
-        pairs = [host.start(built(bench, 'wake'), *map(str, bench.cpus), 'asleep', 'read')
+        pairs = [host.start(built(bench, 'wake'), *map(str, bench.cpus), 'asleep', self.way)
                  for _ in range(self.pairs)]
         try:
             for pair in pairs:

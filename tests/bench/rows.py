@@ -321,8 +321,19 @@ def wake_rows():
                   Joined(f'wake {what}-switches read'), ['one switch'])
 
 
+def pace_rows():
+    """Of both processes together, who sleep between two messages."""
+    for period, name in (100, '100 us'), (1000, '1 ms'):
+        limit = f'eventfd, a message every {name}'
+        PEERS[limit] = Limit(f'paced:{period}')
+        yield Row('idle', f'a message every {name} by events, read', 'CPU', Joined(f'wake paced read {period}'),
+                  [limit])
+
+
 def idle_rows():
     yield Row('idle', 'eight pairs asleep that have sent to each other, and urxed', 'CPU', Idle(8))
+    yield Row('idle', 'eight pairs asleep in epoll that have sent to each other, and urxed', 'CPU',
+              Idle(8, way='epoll'))
     yield Row('idle', 'urxed alone, with an uplink af_packet', 'CPU', Idle(0, 'af_packet'))
 
 
@@ -338,5 +349,5 @@ def hook_rows():
 
 
 ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *cable_rows(), *scale_rows(),
-        *cost_rows(), *idle_rows(), *wake_rows(), *hook_rows()]
+        *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * wake CPU CPU WHAT WAY [SPIN]: two processes, one a processor, that one connection joins, and who
+ * wake CPU CPU WHAT WAY [TIME]: two processes, one a processor, that one connection joins, and who
  * waits for a message sleeps: in ibv_get_cq_event's read (WAY = read), or in poll or epoll before
  * it.
  *
  * WHAT = answered: they send to each other in turn, at once. Prints the seconds of a message, one
- * way. With SPIN they poll the queue for so many microseconds before they sleep.
+ * way. With TIME they poll the queue for so many microseconds before they sleep.
  *
  * WHAT = silent: one sends to the other, 1 ms after the message before (silence.h). Prints the
  * seconds from before the post until the other one has the completion. WHAT = thread-switches,
  * process-switches: how often the thread that waits, or its process with all its threads, gives up
  * its processor for such a message.
  *
+ * WHAT = paced: one sends to the other every TIME microseconds. Prints what share of a processor
+ * both processes take.
+ *
  * WHAT = asleep: they have sent to each other, and sleep until SIGTERM. Prints a line before.
  */
 #include "joined.h"
 #include "laps.h"
+#include "pace.h"
 #include "silence.h"
 
 #include <err.h>
@@ -35,32 +39,33 @@
 static double spin; /* seconds */
 static int epoll_fd;
 static struct silence *silence;
+static struct pace *pace;
 
-static void sleep_by_poll(int fd)
+/* False: a signal ended it. */
+static bool sleep_by_poll(int fd)
 {
 	struct pollfd pfd = {fd, POLLIN, 0};
 
-	while (poll(&pfd, 1, -1) != 1)
-		;
+	return poll(&pfd, 1, -1) == 1;
 }
 
-static void sleep_by_epoll(int fd)
+static bool sleep_by_epoll(int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
 	(void)fd;
-	while (epoll_wait(epoll_fd, &event, 1, -1) != 1)
-		;
+	return epoll_wait(epoll_fd, &event, 1, -1) == 1;
 }
 
-static void sleep_by_read(int fd)
+static bool sleep_by_read(int fd)
 {
 	(void)fd; /* ibv_get_cq_event does */
+	return true;
 }
 
 static const struct way {
 	const char *name;
-	void (*sleep)(int fd);
+	bool (*sleep)(int fd);
 } ways[] = {{"read", sleep_by_read}, {"poll", sleep_by_poll}, {"epoll", sleep_by_epoll}};
 
 static const struct way *way;
@@ -85,12 +90,13 @@ static bool spin_for_it(struct joined *p)
 	return false;
 }
 
-/* False: a signal ended it. */
 static bool take_event(struct joined *p)
 {
 	struct ibv_cq *cq;
 	void *context;
 
+	if (!way->sleep(p->channel->fd))
+		return false;
 	if (ibv_get_cq_event(p->channel, &cq, &context)) {
 		if (errno == EINTR)
 			return false;
@@ -104,11 +110,9 @@ static void await(struct joined *p)
 {
 	if (spin_for_it(p))
 		return;
-	while (!arm(p)) {
-		way->sleep(p->channel->fd);
+	while (!arm(p))
 		if (take_event(p) && joined_poll(p, p->recv_cq))
 			return;
-	}
 }
 
 static void prepare(struct joined *p)
@@ -222,6 +226,30 @@ static double process_switches(struct joined *p)
 	return switches_of(p, RUSAGE_SELF);
 }
 
+/* --- At a pace: the one that leads tells the other. */
+
+static double paced(struct joined *p)
+{
+	prepare(p);
+	for (int i = 0; i < PACE_MESSAGES; i++) {
+		if (!p->leads) {
+			await(p);
+			pace_hear(pace);
+			joined_post_receive(p, p->wcs[0].wr_id);
+			continue;
+		}
+		pace_wait(pace);
+		if (i)
+			joined_poll(p, p->send_cq);
+		pace_send(pace);
+		joined_post(p, IBV_WR_SEND);
+	}
+	if (!p->leads)
+		return 0;
+	pace_wait(pace);
+	return pace_share(pace);
+}
+
 /* --- Asleep */
 
 static void wake_up(int signal)
@@ -262,6 +290,7 @@ static const struct what {
 	     {"silent", silent},
 	     {"thread-switches", thread_switches},
 	     {"process-switches", process_switches},
+	     {"paced", paced},
 	     {"asleep", stay_asleep}};
 
 static const struct what *find_what(const char *name)
@@ -285,14 +314,17 @@ int main(int argc, char **argv)
 	struct joined joined = {.count = 1, .burst = 1};
 	const struct what *what;
 	struct bench_cpus cpus;
+	double time;
 
 	if (argc != 5 && argc != 6)
-		errx(2, "usage: wake CPU CPU WHAT read|poll|epoll [SPIN]");
+		errx(2, "usage: wake CPU CPU WHAT read|poll|epoll [TIME]");
 	cpus = (struct bench_cpus){.own = atoi(argv[1]), .other = atoi(argv[2])};
 	what = find_what(argv[3]);
 	way = find_way(argv[4]);
-	spin = argc == 6 ? strtod(argv[5], NULL) * 1e-6 : 0;
+	time = argc == 6 ? strtod(argv[5], NULL) * 1e-6 : 0;
+	spin = what->body == paced ? 0 : time;
 	silence = silence_create();
+	pace = pace_create(time);
 	/* Both processes get it. */
 	signal(SIGTERM, what->body == stay_asleep ? SIG_IGN : SIG_DFL);
 	printf("%.9g\n", joined_run(&cpus, &joined, what->body));
