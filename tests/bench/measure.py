@@ -384,11 +384,12 @@ class Idle:
     two: they have sent to each other, and sleep until a message comes.
     """
 
-    def __init__(self, pairs, uplink=None, way='read', seconds=5):
+    SECONDS = 5
+
+    def __init__(self, pairs, uplink=None, way='read'):
         self.pairs = pairs
         self.uplink = uplink
         self.way = way
-        self.seconds = seconds
 
     def measure(self, bench):
         host = bench.ends(self.uplink)[0][0]
@@ -399,7 +400,7 @@ class Idle:
                 until(SECONDS, lambda pair=pair: 'asleep' in pair.output() or not pair.running(),
                       pair.describe)
             time.sleep(1)  # what follows the last message is over
-            share = self.share([pid for pair in pairs for pid in family(pair)] + [host.daemon_pid()])
+            used = share([pid for pair in pairs for pid in family(pair)] + [host.daemon_pid()], self.SECONDS)
             for pair in pairs:
                 pair.kill(signal.SIGTERM)
             for pair in pairs:
@@ -407,13 +408,15 @@ class Idle:
         finally:
             for pair in pairs:
                 pair.kill()
-        return share
+        return used
 
-    def share(self, pids):
-        before = time.monotonic(), sum(map(processor_seconds, pids))
-        time.sleep(self.seconds)
-        after = time.monotonic(), sum(map(processor_seconds, pids))
-        return (after[1] - before[1]) / (after[0] - before[0])
+
+def share(pids, seconds):
+    """Of a processor, that processes use together for so long."""
+    before = time.monotonic(), sum(map(processor_seconds, pids))
+    time.sleep(seconds)
+    after = time.monotonic(), sum(map(processor_seconds, pids))
+    return (after[1] - before[1]) / (after[0] - before[0])
 
 
 def family(program):

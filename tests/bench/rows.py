@@ -3,7 +3,7 @@
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
                      Limit, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
-from station import BareFrames, Memif, Station, Taps, Veth
+from station import BareFrames, IdleByMemif, Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
@@ -335,6 +335,7 @@ def idle_rows():
     yield Row('idle', 'eight pairs asleep in epoll that have sent to each other, and urxed', 'CPU',
               Idle(8, way='epoll'))
     yield Row('idle', 'urxed alone, with an uplink af_packet', 'CPU', Idle(0, 'af_packet'))
+    yield Row('idle', 'urxed alone, with an uplink dpdk:net_memif, which it looks at', 'CPU', IdleByMemif())
 
 
 def hook_rows():

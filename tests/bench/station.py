@@ -5,9 +5,10 @@ import json
 import os
 import signal
 import tempfile
+import time
 
-from measure import Limit, SECONDS, Unavailable
-from host import Program, succeed, until
+from measure import Idle, Limit, SECONDS, Unavailable, share
+from host import Host, Program, succeed, until
 
 
 class Veth:
@@ -96,3 +97,14 @@ class BareFrames(Station, Limit):
 
     def __init__(self, cable):
         super().__init__(cable, lambda found: found['frame_latency_s'], ['--bare'])
+
+
+class IdleByMemif:
+    """The share of a processor of one of two urxed, each at an end of a cable that wakes nobody."""
+
+    def measure(self, bench):
+        with Memif().ends(bench) as ends, contextlib.ExitStack() as stack:
+            hosts = [stack.enter_context(Host(bench.build, arguments=['--uplink', port]))
+                     for _, port in ends]
+            time.sleep(1)  # the two have found each other
+            return share([hosts[0].daemon_pid()], Idle.SECONDS)
