@@ -47,13 +47,13 @@ static void test_each_question_has_its_answer(void **state)
 	}
 }
 
-/* The frame was lost, or only late. */
+/* The answer was only late: it is to the same question. */
 static void test_asked_again(void **state)
 {
 	(void)state;
 	bare_ask(&asks, 0, false);
-	bare_ask(&asks, 0, true);
 	bare_answer(&answers, 0);
+	bare_ask(&asks, 0, true);
 	assert_true(bare_answered(&asks, 0));
 }
 
