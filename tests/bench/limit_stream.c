@@ -15,7 +15,7 @@
 
 #define LINES    512
 #define BATCH    64 /* lines that are read, and given back, at a time */
-#define AHEAD    32 /* lines that the sender asks for before it writes them */
+#define AHEAD    32 /* lines that the sender fetches before it writes them */
 #define PAYLOAD  62 /* bytes */
 #define MESSAGES (UINT64_C(1) << 23)
 
@@ -76,7 +76,7 @@ static void put(struct stream *stream, uint64_t message, const uint8_t payload[P
 {
 	struct line *line = line_of(stream, message);
 
-	__builtin_prefetch(line_of(stream, message + AHEAD), 1);
+	__builtin_prefetch(line_of(stream, message + AHEAD));
 	__asm__ volatile("" : : "r"(payload) : "memory"); /* it is another one each time */
 	memcpy(line->payload, payload, PAYLOAD);
 	atomic_store_explicit(&line->lap, lap_of(message), memory_order_release);
