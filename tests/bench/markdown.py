@@ -51,16 +51,17 @@ def short(name, row):
     return ', '.join(part for part in name.split(', ') if part not in of_row) or name
 
 
-def shown_ratio(peer):
+def shown_ratio(peer, row):
     if peer['ratio'] is None:
         return ''
     median, least, most = [digits(peer[which], 2) for which in ('ratio', 'ratio_least', 'ratio_most')]
-    return f': **{median}**{shown_range(least, most)}'
+    parts = [f', {where} {digits(ratio, 2)}' for where, ratio in text.ratios_by_distance(peer, row)]
+    return f': **{median}**{shown_range(least, most)}{"".join(parts)}'
 
 
 def shown_beside(peer, row):
     figure = f'{short(peer["name"], row)} {shown(row["unit"], peer["median"])}'
-    return ', '.join([figure + shown_ratio(peer), *text.fewer(peer, row['rounds'])])
+    return ', '.join([figure + shown_ratio(peer, row), *text.fewer(peer, row['rounds'])])
 
 
 def shown_own(row):

@@ -23,6 +23,11 @@ def peer(name, ratios, *values, **more):
     return {'name': name, **spread(*values, **more), **found}
 
 
+def part(figures, **ratios):
+    """A row's of rounds near or far, with its ratios to what stands beside it."""
+    return {**figures, 'beside': [{'name': name, 'ratio': ratio} for name, ratio in ratios.items()]}
+
+
 def row(name, unit, *values, beside=(), state=None, group='group', **parts):
     return {'name': name, 'group': group, 'unit': unit, **spread(*values), 'state': state,
             'beside': list(beside), **parts}
@@ -103,9 +108,18 @@ class Cells(unittest.TestCase):
         self.assertEqual((limits, peers, rounds), ('line 0 %, 2 rounds', 'tcp 100 %: **2**, 1 round', '3'))
 
     def test_near_and_far(self):
-        own = self.cells('row', '/s', 4e6, 3.4e6, 5.9e6, near=spread(5.4e6, 3.7e6, 5.9e6, rounds=7),
-                         far=spread(3.4e6, rounds=1))[1]
+        own = self.cells('row', '/s', 4e6, 3.4e6, 5.9e6, near=part(spread(5.4e6, 3.7e6, 5.9e6, rounds=7)),
+                         far=part(spread(3.4e6, rounds=1)))[1]
         self.assertEqual(own, '4 M/s (3.4-5.9)<br>near 5.4 M/s (3.7-5.9), 7 rounds<br>far 3.4 M/s, 1 round')
+
+    def test_ratios_near_and_far(self):
+        beside = [peer('line', [9.93, 5, 14], 6.4e-8), peer('tcp', [2, 2, 2], 1e-6),
+                  peer('bound', [1, 1, 1], 1e-6)]
+        _, _, limits, peers, _, _ = self.cells('row', 's', 1e-6, beside=beside,
+                                               near=part(spread(1e-6), line=11.04, tcp=2, bound=None),
+                                               far=part(spread(1e-6), line=5, bound=1))
+        self.assertEqual(limits, 'line 0.064 µs: **9.9** (5-14), near 11, far 5<br>bound 1 µs: **1**, far 1')
+        self.assertEqual(peers, 'tcp 1 µs: **2**, near 2')
 
     def test_cache_line(self):
         line = {'cache_line': {'median': 4.55e-8, 'least': 3.7e-8, 'most': 2.04e-7}}

@@ -12,6 +12,11 @@ def figures(rounds, median):
     return {'rounds': rounds, 'median': median, 'least': median, 'most': median}
 
 
+def part(rounds, median, **ratios):
+    """A row's of rounds near or far, with its ratios to what stands beside it."""
+    return {**figures(rounds, median), 'beside': [{'name': name, 'ratio': ratio} for name, ratio in ratios.items()]}
+
+
 def row(name, rounds, *beside, **parts):
     return {'name': name, 'unit': 's', **figures(rounds, 1e-6), 'state': None, 'beside': list(beside), **parts}
 
@@ -54,11 +59,18 @@ class Table(unittest.TestCase):
         self.assertTrue(printed([row('kept', 7)], 2)[-1].startswith('medians of 7 rounds'))
 
     def test_near_and_far_stand_below_their_row(self):
-        found = [row('row', 5, peer('peer', 5), near=figures(3, 1e-6), far=figures(1, 4e-6))]
+        found = [row('row', 5, peer('peer', 5), near=part(3, 1e-6), far=part(1, 4e-6))]
         _, near, far, beside = self.lines(found, 5)
         self.assertEqual((near, far), ('near 1.000 us 1.000 us 1.000 us 3 rounds',
                                        'far 4.000 us 4.000 us 4.000 us 1 round'))
         self.assertTrue(beside.startswith('peer '))
+
+    def test_ratios_near_and_far_stand_behind_their_ratio(self):
+        found = [row('row', 5, peer('peer', 4), peer('late', 5),
+                     near=part(3, 1e-6, peer=1.0625, late=None), far=part(1, 4e-6, peer=0.2))]
+        beside, late = self.lines(found, 5)[-2:]
+        self.assertTrue(beside.endswith(' 0.5 (0.4-0.6), near 1.06, far 0.2, 4 rounds'), beside)
+        self.assertTrue(late.endswith(' 0.5 (0.4-0.6)'), late)
 
     def test_what_is_missing_is_told(self):
         self.assertIn('not measured: x: no x', printed([row('row', 1)], 1, {'x': 'no x'}))

@@ -2,6 +2,7 @@
 """The table that `./dev bench` prints for who reads it in a terminal."""
 
 INDENT = 4 * ' '  # of what stands beside a row
+REMARK = 50  # wide enough for a ratio, near and far as well
 
 
 def shown(unit, value):
@@ -31,7 +32,7 @@ def shown_spread(unit, figures):
 
 def print_line(width, name, unit, figures, remark):
     print(f'{name:{width}}' + ''.join(f'{shown(unit, figures[which]):>14}'
-                                      for which in ('median', 'least', 'most')) + f'{remark:>38}')
+                                      for which in ('median', 'least', 'most')) + f'{remark:>{REMARK}}')
 
 
 def shown_ratio(peer):
@@ -62,13 +63,24 @@ def parts(row):
     return [(distance, row[distance]) for distance in ('near', 'far') if distance in row]
 
 
+def ratios_by_distance(peer, row):
+    """The row's to one beside it, likewise."""
+    return [(distance, found['ratio']) for distance, figures in parts(row) for found in figures['beside']
+            if found['name'] == peer['name'] and found['ratio'] is not None]
+
+
+def shown_by_distance(peer, row):
+    return [f'{distance} {ratio:.3g}' for distance, ratio in ratios_by_distance(peer, row)]
+
+
 def print_row(width, row, whole):
     print_line(width, row['name'], row['unit'], row, ', '.join(shown_state(row['state']) + fewer(row, whole)))
     for distance, figures in parts(row):
         print_line(width, INDENT + distance, row['unit'], figures, count(figures['rounds']))
     for peer in row['beside']:
         print_line(width, INDENT + peer['name'], row['unit'], peer,
-                   ', '.join(shown_ratio(peer) + fewer(peer, row['rounds'])))
+                   ', '.join(shown_ratio(peer) + shown_by_distance(peer, row)
+                             + fewer(peer, row['rounds'])))
 
 
 def print_table(found, missing, asked, state):
@@ -78,7 +90,7 @@ def print_table(found, missing, asked, state):
     names += [INDENT + distance for row in found for distance, _ in parts(row)]
     width = max(map(len, names), default=0)
     whole = max([asked, *(row['rounds'] for row in found)])
-    print(f'{"":{width}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>38}')
+    print(f'{"":{width}}{"median":>14}{"least":>14}{"most":>14}{"ratio":>{REMARK}}')
     for row in found:
         print_row(width, row, whole)
     for name, reason in missing.items():
