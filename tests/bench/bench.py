@@ -238,7 +238,9 @@ def main():
         samples = kept(options)
     except (OSError, ValueError) as error:
         parser.error(f'{options.keep}: {error}')
-    missing = measure(options, table, rows, samples) if options.rounds else {}
+    missing = turns.never_measured(rows, table.PEERS)
+    if options.rounds:
+        missing |= measure(options, table, rows, samples)
     found, state, machine = (turns.results(rows, samples), turns.whole_state(rows, samples),
                              samples.conditions['machine'])
     if options.json:

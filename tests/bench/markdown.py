@@ -92,10 +92,11 @@ def table(group, rows, measures):
 
 
 def page(found, measures, missing, machine):
-    """measures: name -> how what stands beside rows is measured; missing: what has no figures."""
+    """measures: name -> how what stands beside rows is measured; missing: name -> why it has no figures."""
     groups = dict.fromkeys(row['group'] for row in found)
     parts = [conditions.described(machine) + '.\n',
              *(table(group, [row for row in found if row['group'] == group], measures) for group in groups)]
     if missing:
-        parts.append(f'Not measured: {"; ".join(missing)}.\n')
+        reasons = [f'{name} ({" ".join(reason.split())})' for name, reason in missing.items()]
+        parts.append(f'Not measured: {"; ".join(reasons)}.\n')
     return '\n'.join(parts)

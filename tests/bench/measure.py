@@ -64,6 +64,16 @@ class Given:
         return self.value
 
 
+class Never:
+    """What no machine can measure; that it is missing is told beside its rows."""
+
+    def __init__(self, reason):
+        self.reason = reason
+
+    def measure(self, _):
+        raise Unavailable(self.reason)
+
+
 class OfMachine:
     """What tests/bench/limits.c measures of the machine, in less than a fifth of a second."""
 

@@ -2,7 +2,7 @@
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
-                     Limit, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
+                     Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
 from station import BareFrames, IdleByMemif, Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
@@ -23,6 +23,7 @@ PEERS = {
     'cache line, one way': Limit('bounce'),
     'cache line, there and back': Limit('bounce', ways=2),
     'DPDK ring, one way': Limit('ring'),
+    'DPDK ring, there and back': Limit('ring', ways=2),
     'stream of cache lines, two cores': Limit('stream'),
     'process_vm_writev, 2 B': Limit('vm_write:2'),
     'TCP loopback, polled, one way': Peer('tcp:2'),
@@ -33,8 +34,9 @@ PEERS = {
     '4 KiB': Given(4096),
     'UCX tcp, put': Ucx('tcp', '-t ucp_put_lat -s 2 -n 20000', '50.0_percentile_lat'),
     'UCX tcp, tag': Ucx('tcp', '-t tag_lat -s 2 -n 20000', '50.0_percentile_lat'),
-    # No 'UCX tcp, get': ucx_perftest's target waits for the end of that test in poll(2), and looks after UCX
-    # once in its millisecond (sock_io, src/tools/perf/perftest.c of UCX 1.13), which is all that it measures.
+    # sock_io, src/tools/perf/perftest.c of UCX 1.13
+    'UCX tcp, get': Never('the target of this test of ucx_perftest looks after UCX once in a millisecond of '
+                          'poll(2), which is all that it measures'),
     'UCX tcp, fetch-and-add': Ucx('tcp', '-t ucp_fadd -s 8 -n 20000', '50.0_percentile_lat'),
     'UCX shared memory, put': Ucx(SHARED, '-t ucp_put_lat -s 2 -n 100000', '50.0_percentile_lat'),
     'UCX shared memory, tag': Ucx(SHARED, '-t tag_lat -s 2 -n 100000', '50.0_percentile_lat'),
@@ -104,15 +106,17 @@ def beside_write(transport, messages):
 def latency_rows():
     """Of READs and atomics it is that of request and response, of the others one way."""
     write = beside_write('auto', 100000)
-    one_way, both_ways = [[f'{what}, {ways}' for what in ('cache line', POLLED)]
-                          for ways in ('one way', 'there and back')]
+    one_way = ['cache line, one way', f'{POLLED}, one way']
+    both_ways = [f'{what}, there and back' for what in ('cache line', 'DPDK ring', POLLED)]
     for name, argv, beside in [
             ('write latency, 2 B', 'ib_write_lat -s 2 -n 100000',
-             ['process_vm_writev, 2 B', *one_way, 'UCX tcp, put', 'UCX shared memory, put']),
+             ['process_vm_writev, 2 B', *one_way, 'DPDK ring, one way', 'UCX tcp, put',
+              'UCX shared memory, put']),
             ('send latency, 2 B', 'ib_send_lat -s 2 -n 100000',
              [*one_way, 'DPDK ring, one way', 'UCX tcp, tag', 'UCX shared memory, tag']),
             ('read latency, 2 B', 'ib_read_lat -s 2 -n 100000',
-             [write, 'process_vm_writev, 2 B', *one_way, *both_ways, 'UCX shared memory, get']),
+             [write, 'process_vm_writev, 2 B', *one_way, *both_ways, 'UCX tcp, get',
+              'UCX shared memory, get']),
             ('fetch-and-add latency', 'ib_atomic_lat -A FETCH_AND_ADD -n 100000',
              [write, *one_way, *both_ways, 'UCX tcp, fetch-and-add',
               'UCX shared memory, fetch-and-add']),

@@ -134,7 +134,7 @@ class Page(unittest.TestCase):
         found = [row(name, 's', median, group=group)
                  for name, median, group in [('one', 1e-6, 'a'), ('two', 2e-6, 'b'), ('three', 3e-6, 'a')]]
         head = 'urxe: median (least-most) | limits: figure, ratio | peers: figure, ratio | rounds | line, ns'
-        missing = {'tcp': 'no such thing', 'bound': 'nor that'}
+        missing = {'tcp': 'no such\nthing', 'bound': 'nor that'}
         self.assertEqual(markdown.page(found, MEASURES, missing, MACHINE), f'''\
 AMD EPYC, 2 processors; Linux 6.1; build type release.
 
@@ -147,7 +147,7 @@ AMD EPYC, 2 processors; Linux 6.1; build type release.
 | --- | --- | --- | --- | --- | --- |
 | two | 2 µs |  |  | 3 |  |
 
-Not measured: tcp; bound.
+Not measured: tcp (no such thing); bound (nor that).
 ''')
 
 

@@ -67,6 +67,17 @@ class Peers(unittest.TestCase):
             if row.group == 'latency' and 'by events' not in row.name:
                 self.assertIn('TCP loopback, polled, one way', row.beside, row.name)
 
+    def test_latency_that_waits_for_no_thread_has_a_ring_beside_it(self):
+        """One way, or, where there is an answer, there and back."""
+        rings = {row.name: [name for name in row.beside if name.startswith('DPDK ring')]
+                 for row in rows.ROWS if row.group == 'latency'}
+        self.assertEqual(rings['write latency, 2 B'], ['DPDK ring, one way'])
+        self.assertEqual(rings['send latency, 2 B'], ['DPDK ring, one way'])
+        for end in '', ', in packets':
+            for name in 'read latency, 2 B', 'fetch-and-add latency':
+                self.assertEqual(rings[name + end], ['DPDK ring, there and back'])
+        self.assertEqual(rows.PEERS['DPDK ring, there and back'].ways, 2)
+
     def test_what_wakes_a_thread_is_not_measured_in_cache_lines(self):
         row, = [row for row in rows.ROWS if row.name == 'write latency, 2 B, in packets']
         self.assertEqual([name for name in row.beside if name.startswith('cache line')], [])

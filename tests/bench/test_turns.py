@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import turns
-from measure import Iperf, Limit, Unavailable
+from measure import Iperf, Limit, Never, Unavailable
 from rows import Row
 
 
@@ -118,6 +118,13 @@ class Turns(unittest.TestCase):
         self.assertEqual(course.missing, {'peer': 'no peer', 'none': 'no none'})
         self.assertEqual(self.one_result(rows)['beside'], [])
         self.assertEqual(self.order(), ['row', 'peer', 'none', 'row'])
+
+    def test_what_no_machine_can_measure_is_told_of_rows_that_would_have_it(self):
+        measures = {'never': Never('no figure'), 'peer': Played('peer', 1.0)}
+        rows = [row('a', ['peer'], 1.0), row('b', ['peer', 'never'], 1.0)]
+        self.assertEqual(turns.never_measured(rows[:1], measures), {})
+        self.assertEqual(turns.never_measured(rows, measures), {'never': 'no figure'})
+        self.assertEqual(self.play(rows[1:], **measures).missing, {'never': 'no figure'})
 
     def test_a_share_of_nothing_is_no_ratio(self):
         rows = [row('row', ['peer'], 1.0, 1.0)]

@@ -9,7 +9,7 @@ import os
 import statistics
 
 import conditions
-from measure import Limit, Others, SHARED, Unavailable
+from measure import Limit, Never, Others, SHARED, Unavailable
 
 FORMAT = 4  # of a file of samples
 LINE = 'cache line, one way'  # measured with every row: it tells the machine's state
@@ -183,6 +183,12 @@ def result(row, turns):
 
 def results(rows, samples):
     return [result(row, samples.of(row)) for row in rows if samples.of(row)]
+
+
+def never_measured(rows, measures):
+    """Of what stands beside rows: name -> why. To be told of kept samples, too."""
+    return {name: measures[name].reason for row in rows for name in row.beside
+            if isinstance(measures[name], Never)}
 
 
 def whole_state(rows, samples):
