@@ -32,6 +32,7 @@ PEERS = {
     'eventfd wake-up, after 1 ms of silence': Limit('wakeup_silent'),
     'one switch': Given(1),
     '4 KiB': Given(4096),
+    '0.1 %': Given(0.001),
     'UCX tcp, put': Ucx('tcp', '-t ucp_put_lat -s 2 -n 20000', '50.0_percentile_lat'),
     'UCX tcp, tag': Ucx('tcp', '-t tag_lat -s 2 -n 20000', '50.0_percentile_lat'),
     # sock_io, src/tools/perf/perftest.c of UCX 1.13
@@ -292,13 +293,12 @@ def cost_rows():
     for name, transports in (ucx, 'tcp'), (shared, SHARED):
         PEERS[name] = PerSecond(size, messages, lambda n, transports=transports: Ucx(
             transports, f'-t tag_bw -s {size} -w 0 -n {n}', 'overall_bw'))
-    for operation, transport, end in [
-            ('write', 'auto', ''), ('write', 'packet', ', in packets'), ('send', 'auto', ''),
-            ('read', 'auto', ''), ('read', 'packet', ', in packets')]:
-        yield Row('cost', f'{operation} bytes for a CPU second, 64 KiB{end}', 'B/s',
-                  PerSecond(size, messages, lambda n, operation=operation, transport=transport:
-                            Perftest(f'ib_{operation}_bw -s {size} -n {n}', lambda _: 1.0,
-                                     transport=transport)), [tcp, ucx, shared])
+    for operation in 'write', 'send', 'read':
+        for transport, end in ('auto', ''), ('packet', ', in packets'):
+            yield Row('cost', f'{operation} bytes for a CPU second, 64 KiB{end}', 'B/s',
+                      PerSecond(size, messages, lambda n, operation=operation, transport=transport:
+                                Perftest(f'ib_{operation}_bw -s {size} -n {n}', lambda _: 1.0,
+                                         transport=transport)), [tcp, ucx, shared])
     for name, unit, kind, length in [
             ('bytes for an instruction, 64 KiB', 'B/instruction', BytesForInstruction, size),
             ('instructions for a message of 8 B', 'instructions', Instructions, 8)]:
@@ -335,11 +335,12 @@ def pace_rows():
 
 
 def idle_rows():
-    yield Row('idle', 'eight pairs asleep that have sent to each other, and urxed', 'CPU', Idle(8))
-    yield Row('idle', 'eight pairs asleep in epoll that have sent to each other, and urxed', 'CPU',
-              Idle(8, way='epoll'))
-    yield Row('idle', 'urxed alone, with an uplink af_packet', 'CPU', Idle(0, 'af_packet'))
-    yield Row('idle', 'urxed alone, with an uplink dpdk:net_memif, which it looks at', 'CPU', IdleByMemif())
+    for name, measure in [
+            ('eight pairs asleep that have sent to each other, and urxed', Idle(8)),
+            ('eight pairs asleep in epoll that have sent to each other, and urxed', Idle(8, way='epoll')),
+            ('urxed alone, with an uplink af_packet', Idle(0, 'af_packet')),
+            ('urxed alone, with an uplink dpdk:net_memif, which it looks at', IdleByMemif())]:
+        yield Row('idle', name, 'CPU', measure, ['0.1 %'])
 
 
 def hook_rows():

@@ -78,6 +78,19 @@ class Peers(unittest.TestCase):
                 self.assertEqual(rings[name + end], ['DPDK ring, there and back'])
         self.assertEqual(rows.PEERS['DPDK ring, there and back'].ways, 2)
 
+    def test_what_is_idle_has_its_aim_beside_it(self):
+        for row in rows.ROWS:
+            idle = isinstance(row.measure, (rows.Idle, rows.IdleByMemif))
+            self.assertEqual('0.1 %' in row.beside, idle, row.name)
+
+    def test_each_operation_has_its_cost_in_packets_too(self):
+        names = {row.name: row.measure for row in rows.ROWS if row.group == 'cost' and row.unit == 'B/s'}
+        for operation in 'write', 'send', 'read':
+            for transport, end in ('auto', ''), ('packet', ', in packets'):
+                run = names[f'{operation} bytes for a CPU second, 64 KiB{end}'].make(5)
+                self.assertEqual((run.argv[0], run.transport), (f'ib_{operation}_bw', transport))
+        self.assertEqual(len(names), 6)
+
     def test_what_wakes_a_thread_is_not_measured_in_cache_lines(self):
         row, = [row for row in rows.ROWS if row.name == 'write latency, 2 B, in packets']
         self.assertEqual([name for name in row.beside if name.startswith('cache line')], [])
