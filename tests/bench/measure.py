@@ -185,6 +185,15 @@ class Joined:
         return float(program.output())
 
 
+class JoinedAnew(Joined):
+    """The same with a urxed of its own, which has served nobody."""
+
+    def measure(self, bench):
+        if bench.local().daemon_pid():
+            bench.local().kill_private_daemon()
+        return super().measure(bench)
+
+
 class Alone:
     """The same without urxe."""
 

@@ -2,7 +2,7 @@
 """The rows of the table: what is measured of urxe, and the limits and peers beside it."""
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
-                     Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
+                     JoinedAnew, Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
 from station import BareFrames, IdleByMemif, Memif, Station, Taps, Veth
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
@@ -235,9 +235,20 @@ def scale_rows():
     PEERS['TCP connections, loopback'] = Alone(f'connect tcp {CONNECTIONS}')
     yield Row('scale', 'connections set up by rdma_cm', '/s', Joined(f'connect rdma {CONNECTIONS}'),
               ['TCP connections, loopback'])
-    for what in 'idle', 'active':
-        yield Row('scale', f'memory of an {what} QP beside its rings', 'B',
-                  Joined(f'scale {what} {SCALE[-1]}'), ['4 KiB'])
+    yield from memory_rows()
+
+
+def memory_rows():
+    """
+    Of a process's own memory, of what it may share, its inbox among that, which is one for all queue pairs,
+    and of urxed's: together what a queue pair costs.
+    """
+    for name, measure, what in [
+            ('memory of an idle QP beside its rings', Joined, 'idle'),
+            ('memory of an active QP beside its rings', Joined, 'active'),
+            ('shared memory of an idle QP beside its rings', Joined, 'shared'),
+            ('memory of urxed for an idle QP', JoinedAnew, 'urxed')]:
+        yield Row('scale', name, 'B', measure(f'scale {what} {SCALE[-1]}'), ['4 KiB'])
 
 
 def station_latency(where, cable, beside):

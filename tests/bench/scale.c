@@ -3,8 +3,9 @@
  * scale CPU CPU WHAT COUNT [BURST]: two processes, one a processor, that COUNT reliable connections
  * join, and send on each in turn, BURST messages (1) at a time.
  * Prints one figure: messages per second (WHAT = send or write), seconds of a message one way
- * (latency), or bytes of each process's own memory, beside the rings, that a queue pair takes
- * before (idle) and after (active) it has sent and received.
+ * (latency), or bytes that a queue pair takes, beside its rings: of its process's own memory,
+ * before (idle) and after (active) it has sent and received, of memory that its process may share
+ * with others (shared), or of urxed's (urxed).
  */
 #include "joined.h"
 
@@ -16,20 +17,75 @@
 #define MESSAGES 1600000 /* six turns of 16,384 connections, 16 messages each */
 #define ROUNDS   20000   /* of which each is a message and its answer */
 
-/* Anonymous memory of this process that is in use, bytes: not the rings, which are a file's. */
-static uint64_t memory(void)
+#define RINGS "/memfd:uverbs" /* the device's file, as a program may see it */
+
+static FILE *open_or_end(const char *path)
 {
-	FILE *status = fopen("/proc/self/status", "re");
-	unsigned long long kib = 0;
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		err(1, "%s", path);
+	return file;
+}
+
+/* What a process has of that kind, bytes. */
+static uint64_t status(const char *process, const char *kind)
+{
+	char path[64], line[256];
+	unsigned long long kib;
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%s/status", process);
+	file = open_or_end(path);
+	while (!found && fgets(line, sizeof(line), file))
+		found = !strncmp(line, kind, strlen(kind)) &&
+			sscanf(line + strlen(kind), ": %llu kB", &kib) == 1;
+	if (!found)
+		errx(1, "%s does not tell %s", path, kind);
+	fclose(file);
+	return kib * 1024;
+}
+
+/* Anonymous memory of this process that is in use: not the rings, which are a file's. */
+static uint64_t own_memory(void)
+{
+	return status("self", "RssAnon");
+}
+
+/* Memory of files without a name that is in use here: all that is urxe's but the rings. */
+static uint64_t shared_memory(void)
+{
+	FILE *file = open_or_end("/proc/self/smaps");
+	unsigned long long start, end, kib, sum = 0;
+	bool counts = false;
 	char line[256];
 
-	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "RssAnon: %llu kB", &kib) == 1)
-			break;
-	if (!kib)
-		errx(1, "/proc/self/status does not tell RssAnon");
-	fclose(status);
-	return kib * 1024;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx-%llx", &start, &end) == 2)
+			counts = strstr(line, "/memfd:") && !strstr(line, RINGS);
+		else if (counts && sscanf(line, "Rss: %llu kB", &kib) == 1)
+			sum += kib;
+	}
+	fclose(file);
+	return sum * 1024;
+}
+
+/* All memory of the daemon that serves this program, but its programs' files. */
+static uint64_t urxed_memory(void)
+{
+	const char *run_dir = getenv("URXE_DIR");
+	char path[4096], pid[32] = "";
+	FILE *file;
+
+	if (!run_dir)
+		errx(1, "not under urxe run");
+	snprintf(path, sizeof(path), "%s/urxed.pid", run_dir);
+	file = open_or_end(path);
+	if (fscanf(file, "%31[0-9]", pid) != 1)
+		errx(1, "%s has no pid", path);
+	fclose(file);
+	return status(pid, "RssAnon") + status(pid, "RssShmem");
 }
 
 static double rate(struct joined *p, enum ibv_wr_opcode opcode)
@@ -88,30 +144,50 @@ static double send_latency(struct joined *p)
 	return latency(p);
 }
 
+/* Of memory, by connections: urxed's is looked at once both devices are open, and before either
+ * process makes one. */
+static double growth(struct joined *p, uint64_t (*memory)(void))
+{
+	uint64_t before;
+
+	joined_meet(p);
+	before = memory();
+	joined_meet(p);
+	joined_connect(p);
+	return (double)memory() - (double)before;
+}
+
 static double idle(struct joined *p)
 {
-	uint64_t before = memory();
+	return growth(p, own_memory) / p->count;
+}
 
-	joined_connect(p);
-	return (double)(memory() - before) / p->count;
+static double shared(struct joined *p)
+{
+	return growth(p, shared_memory) / p->count;
+}
+
+static double of_urxed(struct joined *p)
+{
+	return growth(p, urxed_memory) / (2 * p->count);
 }
 
 static double active(struct joined *p)
 {
-	uint64_t before = memory();
+	uint64_t before = own_memory();
 
 	joined_prepare(p);
 	for (int turn = 0; turn < 2; turn++, p->leads = !p->leads)
 		joined_warm_up(p, IBV_WR_SEND);
-	return (double)(memory() - before) / p->count;
+	return (double)(own_memory() - before) / p->count;
 }
 
 static const struct figure {
 	const char *name;
 	double (*measure)(struct joined *p);
 } figures[] = {
-	{"send", send_rate}, {"write", write_rate}, {"latency", send_latency},
-	{"idle", idle},      {"active", active},
+	{"send", send_rate}, {"write", write_rate}, {"latency", send_latency}, {"idle", idle},
+	{"active", active},  {"shared", shared},    {"urxed", of_urxed},
 };
 
 static const struct figure *find(const char *name)

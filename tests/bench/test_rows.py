@@ -91,6 +91,13 @@ class Peers(unittest.TestCase):
                 self.assertEqual((run.argv[0], run.transport), (f'ib_{operation}_bw', transport))
         self.assertEqual(len(names), 6)
 
+    def test_memory_of_an_idle_queue_pair_is_all_of_it(self):
+        idle = {row.name: row for row in rows.ROWS if 'an idle QP' in row.name}
+        self.assertEqual([row.measure.argv[1] for row in idle.values()], ['idle', 'shared', 'urxed'])
+        self.assertEqual({tuple(row.beside) for row in idle.values()}, {('4 KiB', )})
+        # One that has served others has had its tables in memory before.
+        self.assertIsInstance(idle['memory of urxed for an idle QP'].measure, measure.JoinedAnew)
+
     def test_what_wakes_a_thread_is_not_measured_in_cache_lines(self):
         row, = [row for row in rows.ROWS if row.name == 'write latency, 2 B, in packets']
         self.assertEqual([name for name in row.beside if name.startswith('cache line')], [])
