@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The benchmark's results as tables of Markdown, one a group."""
 import conditions
-from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit
+from measure import BytesForInstruction, Given, Hook, Instructions, Joined, Limit, Perftest
 import text
 
-# What a row could reach at best, or what the same thing without what is measured reaches: no other
-# implementation of it.
-BOUNDS = Limit, Given, Joined, Hook, Instructions, BytesForInstruction
+# What a row could reach at best, what the same thing without what is measured reaches, or what else of
+# urxe's it is compared with: no other implementation of it.
+BOUNDS = Limit, Given, Joined, Perftest, Hook, Instructions, BytesForInstruction
 HEAD = ['urxe: median (least-most)', 'limits: figure, ratio', 'peers: figure, ratio', 'rounds', 'line, ns']
 BREAK = '<br>'  # within a cell
 

@@ -13,6 +13,7 @@ VETH_MTU = {'af_packet': 4200, 'af_xdp': 2200}
 TAP_MTU = 1500  # where TCP has a veth cable, and urxe two taps and a bridge
 CONNECTIONS = 500
 SCALE = [64, 1024, 16384]  # queue pairs of a process
+PERFTEST_QPS = 1024
 PAIRS = 32  # of processes
 RING = 'ring of shared memory with copies and CRC-32, two cores'
 POLLED = 'TCP loopback, polled'
@@ -215,6 +216,19 @@ def scale_rows_of(name, unit, what, transport='auto', burst=1):
                   [one, lines] if unit == '/s' and burst == 1 else [one])
 
 
+def perftest_scale_row():
+    """
+    As perftest does it: 16 messages on each queue pair, then on the next one that has room. It asks for a
+    completion of each 16th, and waits for ever where what is to be sent is no multiple of that.
+    """
+    def measure(count, messages):
+        return Perftest(f'ib_send_bw -s 8 -q {count} -n {messages} -t 16 -N', report.message_rate)
+
+    one, many = [f'send rate, 8 B, ib_send_bw, {count}' for count in ('1 QP', f'{PERFTEST_QPS} QPs')]
+    PEERS[one] = measure(1, 1600000)
+    return Row('scale', many, '/s', measure(PERFTEST_QPS, 1600), [one])
+
+
 def crowd_rows():
     """All pairs of processes together beside one."""
     for name, unit, what in [('send rate, 8 B, {} of processes', '/s', 'send'),
@@ -231,6 +245,7 @@ def scale_rows():
     yield from scale_rows_of('write rate, 8 B, bursts of 16', '/s', 'write', burst=16)
     yield from scale_rows_of('write rate, 8 B, in packets', '/s', 'write', 'packet')
     yield from scale_rows_of('send latency, 8 B', 's', 'latency')
+    yield perftest_scale_row()
     yield from crowd_rows()
     PEERS['TCP connections, loopback'] = Alone(f'connect tcp {CONNECTIONS}')
     yield Row('scale', 'connections set up by rdma_cm', '/s', Joined(f'connect rdma {CONNECTIONS}'),

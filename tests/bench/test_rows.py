@@ -98,6 +98,17 @@ class Peers(unittest.TestCase):
         # One that has served others has had its tables in memory before.
         self.assertIsInstance(idle['memory of urxed for an idle QP'].measure, measure.JoinedAnew)
 
+    def test_perftest_sends_as_many_on_one_queue_pair_as_on_all(self):
+        name = 'send rate, 8 B, ib_send_bw, 1024 QPs'
+        row, = [row for row in rows.ROWS if row.name == name]
+        one, = [rows.PEERS[name] for name in row.beside]
+        sent = []
+        for argv in one.argv, row.measure.argv:
+            count, messages, window = [int(argv[argv.index(option) + 1]) for option in ('-q', '-n', '-t')]
+            self.assertEqual(messages % window, 0)  # else it hangs
+            sent.append((count, window, count * messages))
+        self.assertEqual(sent, [(1, 16, 1600000), (1024, 16, 1638400)])
+
     def test_what_wakes_a_thread_is_not_measured_in_cache_lines(self):
         row, = [row for row in rows.ROWS if row.name == 'write latency, 2 B, in packets']
         self.assertEqual([name for name in row.beside if name.startswith('cache line')], [])
