@@ -4,13 +4,16 @@
 #include <string.h>
 
 /*
- * Ports without a descriptor have no other sign of a frame than being asked; a
- * millisecond keeps an idle machine asleep and is well under RoCE's timeouts. What comes
- * soon after other frames is an answer, which somebody waits for: it is found when the wait
- * has grown by a quarter.
+ * Ports without a descriptor have no other sign of a frame than being asked. What comes soon after
+ * other frames is an answer, which somebody waits for: it is found when the wait has grown by a
+ * quarter. A millisecond is well under RoCE's timeouts. But a thousand looks a second are some
+ * percent of a processor: where nothing has come for a second they become fewer, down to what the
+ * usual timeout of 67 ms just bears.
  */
-#define IDLE_NS       1000000
 #define IDLE_LEAST_NS 10000
+#define IDLE_NS       1000000
+#define LONG_QUIET_NS 1000000000
+#define IDLE_MOST_NS  40000000
 
 uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n)
 {
@@ -32,11 +35,16 @@ int netdev_wait_fd(struct netdev *port)
 	return port->ops->wait_fd ? port->ops->wait_fd(port) : -1;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 uint64_t netdev_idle_ns(uint64_t quiet)
 {
-	if (quiet / 4 < IDLE_LEAST_NS)
-		return IDLE_LEAST_NS;
-	return quiet / 4 < IDLE_NS ? quiet / 4 : IDLE_NS;
+	if (quiet >= LONG_QUIET_NS)
+		return lesser(quiet / 100, IDLE_MOST_NS);
+	return quiet / 4 < IDLE_LEAST_NS ? IDLE_LEAST_NS : lesser(quiet / 4, IDLE_NS);
 }
 
 bool netdev_mac(const struct netdev *port, uint8_t mac[6])

@@ -124,20 +124,38 @@ static void test_answers_of_a_plain_port(void **state)
 	netdev_close(NULL);
 }
 
+#define MS 1000000ull
+
 static void test_idle_grows_with_quiet(void **state)
 {
 	uint64_t before = 0;
 
 	(void)state;
-	for (uint64_t quiet = 0; quiet < 10000000; quiet += 1000) {
+	for (uint64_t quiet = 0; quiet < 10 * MS; quiet += 1000) {
 		uint64_t idle = netdev_idle_ns(quiet);
 
-		assert_in_range(idle, 10000, 1000000);
+		assert_in_range(idle, 10000, MS);
 		assert_true(idle >= before);
 		assert_true(idle == 10000 || idle <= quiet / 4);
 		before = idle;
 	}
-	assert_int_equal(netdev_idle_ns(UINT64_MAX), 1000000);
+	assert_int_equal(netdev_idle_ns(1000 * MS - 1), MS);
+}
+
+static void test_idle_grows_on_after_a_second(void **state)
+{
+	uint64_t before = MS;
+
+	(void)state;
+	for (uint64_t quiet = 1000 * MS; quiet < 10000 * MS; quiet += MS) {
+		uint64_t idle = netdev_idle_ns(quiet);
+
+		assert_in_range(idle, before, 40 * MS);
+		assert_true(idle <= quiet / 100);
+		before = idle;
+	}
+	assert_int_equal(before, 40 * MS);
+	assert_int_equal(netdev_idle_ns(UINT64_MAX), 40 * MS);
 }
 
 int main(void)
@@ -149,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_peer_closed),
 		cmocka_unit_test(test_answers_of_a_plain_port),
 		cmocka_unit_test(test_idle_grows_with_quiet),
+		cmocka_unit_test(test_idle_grows_on_after_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

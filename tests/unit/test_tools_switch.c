@@ -332,7 +332,7 @@ static void an_answer_is_looked_for_at_once(void **state)
 	uint8_t f[LAN_LEN];
 
 	(void)state;
-	assert_int_equal(look_after(0), netdev_idle_ns(UINT64_MAX));
+	assert_int_equal(look_after(0), netdev_idle_ns(LAN_T0));
 	post(0, peer_mac, 0x777777, 3);
 	assert_true(switch_run(&w->sw, LAN_T0));
 	assert_int_equal(look_after(0), netdev_idle_ns(0));
