@@ -17,6 +17,7 @@
 #include <rte_mbuf.h>
 
 #include "dpdk_eal.h"
+#include "dpdk_interrupt.h"
 #include "dpdk_pool.h"
 #include "dpdk_resolution.h"
 #include "dpdk_spec.h"
@@ -37,6 +38,12 @@
 /* When to see about frames that the kernel does not take: at first, and at most. */
 #define REST_NS     50000
 #define REST_MAX_NS 1000000
+
+/*
+ * How long a port has to be quiet before its interrupt is worth its price, of waking up and of the
+ * exit of a virtual machine: until then it is looked at each millisecond at least.
+ */
+#define ARM_NS 4000000
 
 /* An 802.1Q tag may come on top of the header. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
@@ -62,6 +69,9 @@ struct dpdk_port {
 		uint64_t at;     /* when to see about them, ns */
 		uint64_t pause;  /* how long after that to do so again, ns */
 	} rest;
+	struct dpdk_interrupt interrupt;
+	uint64_t moved_at; /* when a frame last came or went, ns */
+	uint64_t look_at;  /* when to look for frames where no interrupt will tell, ns */
 	struct dpdk_resolution resolution;
 	uint32_t mtu;
 	uint32_t frame_max;
@@ -144,10 +154,29 @@ static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
 }
 
 /*
+ * What is quiet for a moment only is looked at, as a port without a descriptor is, and so is one
+ * whose interrupt has not come for a frame yet: nobody but the device knows that it works. What
+ * came before the interrupt was on is received now.
+ */
+static uint16_t before_sleep(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
+			     uint16_t n)
+{
+	uint64_t quiet = now - port->moved_at;
+
+	port->look_at = now + netdev_idle_ns(quiet);
+	if (quiet >= ARM_NS)
+		return dpdk_interrupt_arm(&port->interrupt)
+			       ? rte_eth_rx_burst(port->id, 0, mbufs, n)
+			       : 0;
+	dpdk_interrupt_take(&port->interrupt);
+	return 0;
+}
+
+/*
  * A packet socket is readable as long as there is something in its ring, and where it has an error
  * to tell, such as that the interface is down.
  */
-static uint16_t burst(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16_t n)
+static uint16_t burst(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 
@@ -157,6 +186,12 @@ static uint16_t burst(struct dpdk_port *port, struct rte_mbuf **mbufs, uint16_t 
 	if (!count && port->resolution.fd >= 0) {
 		mbufs[0] = dpdk_resolution_recv(&port->resolution, port->pool);
 		count = mbufs[0] != NULL;
+	}
+	if (!count && port->wait_taken && port->interrupt.fd >= 0)
+		count = before_sleep(port, now, mbufs, n);
+	if (count) {
+		port->moved_at = now;
+		dpdk_interrupt_disarm(&port->interrupt);
 	}
 	return count;
 }
@@ -171,7 +206,7 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 
 	give_back(port);
 	while (n && !port->lent_count) {
-		count = burst(port, mbufs, n < BURST ? n : BURST);
+		count = burst(port, now, mbufs, n < BURST ? n : BURST);
 		if (!count)
 			break;
 		for (i = 0; i < count; i++) {
@@ -243,6 +278,8 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 			break;
 	}
 	port->counters[NETDEV_TX_REFUSED] += n - done;
+	if (done)
+		port->moved_at = now;
 	if (port->packet_fd >= 0 && done) {
 		port->rest.frames += done;
 		port->rest.at = now + REST_NS;
@@ -255,7 +292,11 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 {
 	const struct dpdk_port *port = to_dpdk(netdev);
 
-	return port->rest.frames ? port->rest.at : UINT64_MAX;
+	if (port->rest.frames)
+		return port->rest.at;
+	if (port->interrupt.fd < 0 || !port->wait_taken || dpdk_interrupt_tells(&port->interrupt))
+		return UINT64_MAX;
+	return port->look_at;
 }
 
 /* --- Waiting and closing */
@@ -267,6 +308,8 @@ static int dpdk_wait_fd(struct netdev *netdev)
 	if (!port->wait_taken && port->resolution.fd >= 0)
 		dpdk_resolution_watch(&port->resolution, port->driver_fd);
 	port->wait_taken = true;
+	if (port->interrupt.fd >= 0)
+		return port->interrupt.fd;
 	return port->resolution.fd >= 0 ? port->resolution.wait_fd : port->driver_fd;
 }
 
@@ -288,6 +331,7 @@ static void dpdk_close(struct netdev *netdev)
 
 	give_back(port);
 	is_open[port->id] = false;
+	dpdk_interrupt_close(&port->interrupt);
 	close_device(port->id);
 	dpdk_resolution_close(&port->resolution);
 	rte_mempool_free(port->pool);
@@ -416,21 +460,39 @@ static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 }
 
 /* Only a device of DPDK's own takes the MTU from here: the others' is that of an interface. */
-static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
+static int start(struct dpdk_port *port, const struct dpdk_spec *spec, bool interrupt)
 {
 	struct rte_eth_conf conf = {
 		.rxmode.mtu = spec->kind == DPDK_OTHER ? port->mtu : 0,
 		.rxmode.offloads = port->filters_vlans ? RTE_ETH_RX_OFFLOAD_VLAN_FILTER : 0,
-		.intr_conf.rxq = spec->kind == DPDK_TAP,
+		.intr_conf.rxq = interrupt,
 	};
 	uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
-	int socket = rte_eth_dev_socket_id(port->id), err;
+	int socket = rte_eth_dev_socket_id(port->id);
 
-	err = rte_eth_dev_configure(port->id, 1, 1, &conf)
+	return rte_eth_dev_configure(port->id, 1, 1, &conf)
 		      ?: rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx, &tx)
 		      ?: rte_eth_rx_queue_setup(port->id, 0, rx, socket, NULL, port->pool)
 		      ?: rte_eth_tx_queue_setup(port->id, 0, tx, socket, NULL)
 		      ?: rte_eth_dev_start(port->id);
+}
+
+/* uio has no interrupt for each queue, and net_virtio refuses what it could not give. */
+static bool wants_interrupt(const struct dpdk_spec *spec)
+{
+	return spec->kind == DPDK_VHOST ||
+	       (spec->kind == DPDK_OTHER && (!spec->pci || pci_driver_is_vfio(spec->devargs)));
+}
+
+static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
+{
+	const bool wanted = wants_interrupt(spec);
+	int err = start(port, spec, wanted || spec->kind == DPDK_TAP);
+
+	if (err && wanted)
+		err = start(port, spec, false);
+	else if (!err && wanted)
+		dpdk_interrupt_open(&port->interrupt, port->id, !spec->pci);
 	if (err)
 		return err;
 	/* Neighbour discovery comes by multicast; net_af_packet lacks the call, see use_packets. */
@@ -556,6 +618,7 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 		is_open[port->id] = true;
 		return 0;
 	}
+	dpdk_interrupt_close(&port->interrupt);
 	close_device(port->id);
 	rte_mempool_free(port->pool);
 	return netdev_why(why, why_size, err, "%s: DPDK cannot start it: %s (%s)", text,
@@ -572,6 +635,7 @@ int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char 
 		return netdev_why(why, why_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_ops;
 	new->driver_fd = new->packet_fd = -1;
+	new->interrupt = DPDK_INTERRUPT_NONE;
 	new->resolution = DPDK_RESOLUTION_CLOSED;
 	dpdk_log_hold();
 	err = open_device(text, new, mtu, why, why_size);

@@ -53,3 +53,11 @@ void pci_driver_hint(const char *devargs, bool huge, char *hint, size_t size)
 	else
 		snprintf(hint, size, "%s has it", driver);
 }
+
+bool pci_driver_is_vfio(const char *devargs)
+{
+	char folder[512], driver[64];
+
+	set_folder(folder, sizeof(folder), devargs);
+	return read_driver(folder, driver, sizeof(driver)) && !strcmp(driver, "vfio-pci");
+}

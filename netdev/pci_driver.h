@@ -12,4 +12,7 @@
  */
 void pci_driver_hint(const char *devargs, bool huge, char *hint, size_t size);
 
+/* Whether it is vfio-pci's, which has interrupts for DPDK. `devargs` as above. */
+bool pci_driver_is_vfio(const char *devargs);
+
 #endif

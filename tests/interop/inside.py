@@ -23,6 +23,7 @@ from stations import InMachine, Inside, OnHost, connect, exchange, rejected
 import operations
 
 MTU = 4200
+CPUS = 2  # of a guest
 MEMORY_MB = 768  # huge pages are a part of it
 ON_INTERFACE, BY_DRIVER = "On the kernel's interface", "By DPDK's driver"
 WITH_IOMMU, BACK = 'With an IOMMU', 'Back to the kernel'
@@ -177,11 +178,20 @@ def meet_host(build, image, nic, programs):
         machine.on_interface()
 
 
+def check_interrupts(machine):
+    """urxed sleeps until the NIC's receive queue, whose vector comes second, has something."""
+    lines = machine.guest.run('cat /proc/interrupts').splitlines()
+    vectors = [line for line in lines if 'vfio-msix[1]' in line]
+    if not any(int(count) for line in vectors for count in line.split()[1:1 + CPUS]):
+        raise Failure(f'urxed was not woken by its NIC: {vectors}')
+
+
 def meet_iommu(build, image, nic, _programs):
     """No page is a huge one, and the device is the kernel's once more at the end."""
     nic, behind = NICS[nic].format(mtu=MTU), BEHIND_IOMMU[nic]
     with with_host(build, image, nic + behind, IOMMU) as (host, machine):
         meet(machine.by_driver(WITH_IOMMU), host, BRIEF)
+        check_interrupts(machine)
         machine.back()
         machine.on_interface()
 

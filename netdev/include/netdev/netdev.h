@@ -36,9 +36,9 @@ uint32_t netdev_tx(struct netdev *port, uint64_t now, const struct netdev_frame 
 uint64_t netdev_next_deadline(struct netdev *port);
 /*
  * A descriptor to poll(2) for received frames; -1 = none, ask again after netdev_idle_ns. It stays
- * the same for the port's life. Before you sleep on it, netdev_rx must have given nothing. Take it
- * only if you mean to sleep on it: from then on an empty netdev_rx may cost a system call to quiet
- * it.
+ * the same for the port's life. Before you sleep on it, until netdev_next_deadline at most,
+ * netdev_rx must have given nothing, and its `now` has to be a time that goes on. Take it only if
+ * you mean to sleep on it: from then on an empty netdev_rx may cost a system call to quiet it.
  */
 int netdev_wait_fd(struct netdev *port);
 /*
@@ -196,7 +196,10 @@ int netdev_dpdk_start(char *why, uint32_t why_size);
  * of that, ARP and neighbour discovery come here as well, by a packet socket.
  *
  * netdev_wait_fd: af_packet has the socket of its rings, af_xdp an epoll set; tap has a
- * descriptor of its own; the others have none.
+ * descriptor of its own. vhost, and devices of dpdk that have a receive interrupt, have an epoll
+ * set, and deadlines (netdev_next_deadline): the interrupt is on only once nothing has come or gone
+ * for 4 ms, and a PCI device has to be looked at until it has come for a frame. The others have
+ * none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "dpdk_interrupt.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <rte_atomic.h>
+#include <rte_ethdev.h>
+
+/* --- The other side of a vhost device: a guest that comes and goes */
+
+/*
+ * In a thread of DPDK's. A guest that comes is told by net_vhost not to interrupt, whatever was
+ * armed before: who sleeps has to arm anew. Before the memory of one that leaves is unmapped, of
+ * which the driver's own functions know nothing, whoever is at its flags has to be done with them.
+ */
+static int guest_changed(uint16_t port, enum rte_eth_event_type event, void *context, void *unused)
+{
+	struct dpdk_interrupt *interrupt = context;
+
+	(void)port;
+	(void)unused;
+	/* Of its queues DPDK tells with a lock held that turning takes, but unmaps nothing. */
+	if (event == RTE_ETH_EVENT_INTR_LSC) {
+		pthread_mutex_lock(&interrupt->turning);
+		pthread_mutex_unlock(&interrupt->turning);
+	}
+	eventfd_write(interrupt->change_fd, 1);
+	return 0;
+}
+
+static const enum rte_eth_event_type changes[] = {RTE_ETH_EVENT_INTR_LSC,
+						  RTE_ETH_EVENT_QUEUE_STATE};
+
+static bool watch_guest(struct dpdk_interrupt *interrupt)
+{
+	interrupt->change_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (interrupt->change_fd < 0)
+		return false;
+	for (size_t i = 0; i < RTE_DIM(changes); i++)
+		if (rte_eth_dev_callback_register(interrupt->port, changes[i], guest_changed,
+						  interrupt))
+			return false;
+	return true;
+}
+
+static void forget_guest(struct dpdk_interrupt *interrupt)
+{
+	if (interrupt->change_fd < 0)
+		return;
+	for (size_t i = 0; i < RTE_DIM(changes); i++)
+		while (rte_eth_dev_callback_unregister(interrupt->port, changes[i], guest_changed,
+						       interrupt) == -EAGAIN)
+			rte_pause();
+	close(interrupt->change_fd);
+	interrupt->change_fd = -1;
+}
+
+static bool has_guests(uint16_t port)
+{
+	struct rte_eth_dev_info info;
+
+	return !rte_eth_dev_info_get(port, &info) && !strcmp(info.driver_name, "net_vhost");
+}
+
+/* --- Opening */
+
+static bool turn(struct dpdk_interrupt *interrupt, bool on)
+{
+	int err;
+
+	pthread_mutex_lock(&interrupt->turning);
+	err = on ? rte_eth_dev_rx_intr_enable(interrupt->port, 0)
+		 : rte_eth_dev_rx_intr_disable(interrupt->port, 0);
+	pthread_mutex_unlock(&interrupt->turning);
+	return !err;
+}
+
+/*
+ * Edges alone: some drivers read their descriptor never, others leave it to who waits, and
+ * rte_epoll_wait, which knows, spins where another has read it (eal_intr_proc_rxtx_intr).
+ */
+static bool watch(struct dpdk_interrupt *interrupt, int fd)
+{
+	struct epoll_event edge = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
+
+	return !epoll_ctl(interrupt->fd, EPOLL_CTL_ADD, fd, &edge);
+}
+
+static bool open_all(struct dpdk_interrupt *interrupt)
+{
+	interrupt->driver_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(interrupt->port, 0);
+	if (interrupt->driver_fd < 0)
+		return false;
+	interrupt->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (interrupt->fd < 0 || !watch(interrupt, interrupt->driver_fd))
+		return false;
+	if (has_guests(interrupt->port) &&
+	    !(watch_guest(interrupt) && watch(interrupt, interrupt->change_fd)))
+		return false;
+	return turn(interrupt, false);
+}
+
+void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven)
+{
+	interrupt->port = port;
+	interrupt->proven = proven;
+	if (!open_all(interrupt))
+		dpdk_interrupt_close(interrupt);
+}
+
+void dpdk_interrupt_close(struct dpdk_interrupt *interrupt)
+{
+	forget_guest(interrupt);
+	if (interrupt->fd >= 0)
+		close(interrupt->fd);
+	interrupt->fd = -1;
+}
+
+/* --- In use */
+
+void dpdk_interrupt_take(struct dpdk_interrupt *interrupt)
+{
+	struct epoll_event events[2];
+	int n = epoll_wait(interrupt->fd, events, RTE_DIM(events), 0);
+
+	for (int i = 0; i < n; i++)
+		if (events[i].data.fd == interrupt->driver_fd && interrupt->frames)
+			interrupt->proven = true;
+	/* Some devices mask one that came, and net_vhost that of a new guest. */
+	if (n > 0)
+		interrupt->masked = true;
+}
+
+bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt)
+{
+	dpdk_interrupt_take(interrupt);
+	if (interrupt->armed && !interrupt->masked)
+		return false;
+	interrupt->armed = turn(interrupt, true);
+	interrupt->masked = interrupt->frames = false;
+	/* The device has to see it before it is asked for frames once more. */
+	rte_mb();
+	return true;
+}
+
+void dpdk_interrupt_disarm(struct dpdk_interrupt *interrupt)
+{
+	interrupt->frames = true;
+	if (interrupt->armed)
+		turn(interrupt, false);
+	interrupt->armed = false;
+}
+
+bool dpdk_interrupt_tells(const struct dpdk_interrupt *interrupt)
+{
+	return interrupt->armed && !interrupt->masked && interrupt->proven;
+}
