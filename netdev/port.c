@@ -13,7 +13,7 @@
 #define IDLE_LEAST_NS 10000
 #define IDLE_NS       1000000
 #define LONG_QUIET_NS 1000000000
-#define IDLE_MOST_NS  40000000
+#define IDLE_MOST_NS  50000000
 
 uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n)
 {
@@ -43,7 +43,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 uint64_t netdev_idle_ns(uint64_t quiet)
 {
 	if (quiet >= LONG_QUIET_NS)
-		return lesser(quiet / 100, IDLE_MOST_NS);
+		return lesser(quiet / 50, IDLE_MOST_NS);
 	return quiet / 4 < IDLE_LEAST_NS ? IDLE_LEAST_NS : lesser(quiet / 4, IDLE_NS);
 }
 

@@ -43,7 +43,7 @@ uint64_t netdev_next_deadline(struct netdev *port);
 int netdev_wait_fd(struct netdev *port);
 /*
  * How long to leave a port without a descriptor alone on which nothing has come or gone for
- * `quiet` ns: at least 10 us, at most 1 ms within a second, and at most 40 ms after that. So long
+ * `quiet` ns: at least 10 us, at most 1 ms within a second, and at most 50 ms after that. So long
  * the first frame after a silence may lie unseen: RoCE's usual timeout of 67 ms bears that, shorter
  * ones send again, and what they and their retries add up to has to be more.
  */
