@@ -3,7 +3,7 @@
 import report
 from measure import (Alone, BytesForInstruction, Given, Hook, Hooks, Idle, Instructions, Iperf, Joined,
                      JoinedAnew, Limit, Never, Peer, Perftest, PerSecond, PolledTcp, Qperf, Ucx)
-from station import BareFrames, IdleByMemif, Memif, Station, Taps, Veth
+from station import BareFrames, IdleByCable, Memif, Station, Taps, Veth, Vhost
 
 SIZES = {'64 B': 64, '4 KiB': 4096, '64 KiB': 65536, '1 MiB': 1 << 20, '8 MiB': 8 << 20}
 SHARED = 'posix,sysv,cma'
@@ -365,7 +365,8 @@ def idle_rows():
             ('eight pairs asleep that have sent to each other, and urxed', Idle(8)),
             ('eight pairs asleep in epoll that have sent to each other, and urxed', Idle(8, way='epoll')),
             ('urxed alone, with an uplink af_packet', Idle(0, 'af_packet')),
-            ('urxed alone, with an uplink dpdk:net_memif, which it looks at', IdleByMemif())]:
+            ('urxed alone, with an uplink vhost', IdleByCable(Vhost())),
+            ('urxed alone, with an uplink dpdk:net_memif, which it looks at', IdleByCable(Memif()))]:
         yield Row('idle', name, 'CPU', measure, ['0.1 %'])
 
 

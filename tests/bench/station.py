@@ -44,6 +44,16 @@ class Memif:
         """The socket does."""
 
 
+class Vhost:
+    """The memory of a virtual machine, which another daemon plays."""
+
+    @contextlib.contextmanager
+    def ends(self, _):
+        with tempfile.TemporaryDirectory() as folder:
+            yield [([], f'vhost:{folder}/vm'),
+                   ([], f'dpdk:net_virtio_user0,path={folder}/vm,mac=02:00:00:00:00:02')]
+
+
 class Taps:
     """Interfaces that urxe makes, which a bridge of the kernel joins."""
 
@@ -99,12 +109,15 @@ class BareFrames(Station, Limit):
         super().__init__(cable, lambda found: found['frame_latency_s'], ['--bare'])
 
 
-class IdleByMemif:
-    """The share of a processor of one of two urxed, each at an end of a cable that wakes nobody."""
+class IdleByCable:
+    """The share of a processor of the first of two urxed, each at an end of a cable of shared memory."""
+
+    def __init__(self, cable):
+        self.cable = cable
 
     def measure(self, bench):
-        with Memif().ends(bench) as ends, contextlib.ExitStack() as stack:
+        with self.cable.ends(bench) as ends, contextlib.ExitStack() as stack:
             hosts = [stack.enter_context(Host(bench.build, arguments=['--uplink', port]))
                      for _, port in ends]
-            time.sleep(1)  # the two have found each other
+            time.sleep(4)  # the two have found each other, and are quiet for long
             return share([hosts[0].daemon_pid()], Idle.SECONDS)

@@ -80,7 +80,7 @@ class Peers(unittest.TestCase):
 
     def test_what_is_idle_has_its_aim_beside_it(self):
         for row in rows.ROWS:
-            idle = isinstance(row.measure, (rows.Idle, rows.IdleByMemif))
+            idle = isinstance(row.measure, (rows.Idle, rows.IdleByCable))
             self.assertEqual('0.1 %' in row.beside, idle, row.name)
 
     def test_each_operation_has_its_cost_in_packets_too(self):
