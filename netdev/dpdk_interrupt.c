@@ -128,7 +128,7 @@ void dpdk_interrupt_take(struct dpdk_interrupt *interrupt)
 	int n = epoll_wait(interrupt->fd, events, RTE_DIM(events), 0);
 
 	for (int i = 0; i < n; i++)
-		if (events[i].data.fd == interrupt->driver_fd && interrupt->frames)
+		if (events[i].data.fd == interrupt->driver_fd && interrupt->received)
 			interrupt->proven = true;
 	/* Some devices mask one that came, and net_vhost that of a new guest. */
 	if (n > 0)
@@ -141,7 +141,7 @@ bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt)
 	if (interrupt->armed && !interrupt->masked)
 		return false;
 	interrupt->armed = turn(interrupt, true);
-	interrupt->masked = interrupt->frames = false;
+	interrupt->masked = interrupt->received = false;
 	/* The device has to see it before it is asked for frames once more. */
 	rte_mb();
 	return true;
@@ -149,7 +149,7 @@ bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt)
 
 void dpdk_interrupt_disarm(struct dpdk_interrupt *interrupt)
 {
-	interrupt->frames = true;
+	interrupt->received = true;
 	if (interrupt->armed)
 		turn(interrupt, false);
 	interrupt->armed = false;

@@ -17,7 +17,7 @@ struct dpdk_interrupt {
 	int change_fd; /* of a device whose other side comes and goes, -1 = no such device */
 	bool armed;
 	bool masked;             /* perhaps, since it was armed */
-	bool frames;             /* have come since it was armed */
+	bool received;           /* something, since it was armed */
 	bool proven;             /* it came for a frame, so the next will too */
 	pthread_mutex_t turning; /* it on or off */
 };

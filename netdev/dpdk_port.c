@@ -41,9 +41,15 @@
 
 /*
  * How long a port has to be quiet before its interrupt is worth its price, of waking up and of the
- * exit of a virtual machine: until then it is looked at each millisecond at least.
+ * exit of a virtual machine.
  */
 #define ARM_NS 4000000
+/*
+ * Who relies on the interrupt looks nevertheless: net_vhost gives no frame while DPDK's thread has
+ * the queue, be it one that came before the interrupt was on, and interrupts for none
+ * that it makes up itself, as after a migration.
+ */
+#define UNTOLD_NS 1000000000
 
 /* An 802.1Q tag may come on top of the header. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
@@ -71,7 +77,7 @@ struct dpdk_port {
 	} rest;
 	struct dpdk_interrupt interrupt;
 	uint64_t moved_at; /* when a frame last came or went, ns */
-	uint64_t look_at;  /* when to look for frames where no interrupt will tell, ns */
+	uint64_t look_at;  /* when to look for frames of which no interrupt has told, ns */
 	struct dpdk_resolution resolution;
 	uint32_t mtu;
 	uint32_t frame_max;
@@ -162,14 +168,15 @@ static uint16_t before_sleep(struct dpdk_port *port, uint64_t now, struct rte_mb
 			     uint16_t n)
 {
 	uint64_t quiet = now - port->moved_at;
+	uint16_t count = 0;
 
-	port->look_at = now + netdev_idle_ns(quiet);
-	if (quiet >= ARM_NS)
-		return dpdk_interrupt_arm(&port->interrupt)
-			       ? rte_eth_rx_burst(port->id, 0, mbufs, n)
-			       : 0;
-	dpdk_interrupt_take(&port->interrupt);
-	return 0;
+	if (quiet < ARM_NS)
+		dpdk_interrupt_take(&port->interrupt);
+	else if (dpdk_interrupt_arm(&port->interrupt))
+		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
+	port->look_at =
+		now + (dpdk_interrupt_tells(&port->interrupt) ? UNTOLD_NS : netdev_idle_ns(quiet));
+	return count;
 }
 
 /*
@@ -294,9 +301,7 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 
 	if (port->rest.frames)
 		return port->rest.at;
-	if (port->interrupt.fd < 0 || !port->wait_taken || dpdk_interrupt_tells(&port->interrupt))
-		return UINT64_MAX;
-	return port->look_at;
+	return port->wait_taken && port->interrupt.fd >= 0 ? port->look_at : UINT64_MAX;
 }
 
 /* --- Waiting and closing */

@@ -198,8 +198,8 @@ int netdev_dpdk_start(char *why, uint32_t why_size);
  * netdev_wait_fd: af_packet has the socket of its rings, af_xdp an epoll set; tap has a
  * descriptor of its own. vhost, and devices of dpdk that have a receive interrupt, have an epoll
  * set, and deadlines (netdev_next_deadline): the interrupt is on only once nothing has come or gone
- * for 4 ms, and a PCI device has to be looked at until it has come for a frame. The others have
- * none.
+ * for 4 ms, a PCI device has to be looked at until it has come for a frame, and each second is
+ * looked for what it has not told. The others have none.
  */
 int netdev_dpdk_open(const char *spec, uint32_t mtu, struct netdev **port, char *why,
 		     uint32_t why_size);
