@@ -28,8 +28,8 @@ struct dpdk_interrupt {
 
 /*
  * Of a started device that was configured with intr_conf.rxq; where it has no interrupt, `fd` stays
- * -1. proven: there is no hardware that could fail to interrupt. The structure stays where it is
- * until it is closed, which comes before the device's end.
+ * -1. proven: it is taken to work before it has come for a frame, as no interrupt line has a part
+ * in it. The structure stays where it is until it is closed, which comes before the device's end.
  */
 void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven);
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);

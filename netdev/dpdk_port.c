@@ -46,8 +46,8 @@
 #define ARM_NS 4000000
 /*
  * Who relies on the interrupt looks nevertheless: net_vhost gives no frame while DPDK's thread has
- * the queue, be it one that came before the interrupt was on, and interrupts for none
- * that it makes up itself, as after a migration.
+ * the queue, be it one that came before the interrupt was on, and interrupts for none that it makes
+ * up itself, as after a migration.
  */
 #define UNTOLD_NS 1000000000
 

@@ -25,8 +25,7 @@ static struct endpoint ends[2];
 static struct urxe_frame frames[BURST];
 static uint8_t room[BURST][ROOM];
 
-/* Once, as an engine leaves `data` and `room` as they are: a burst is not the program's work then.
- */
+/* Once, as an engine leaves `data` and `room` as they are: it is no part of a message. */
 static void lay_out_frames(void)
 {
 	for (uint32_t i = 0; i < BURST; i++)
