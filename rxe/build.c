@@ -134,6 +134,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	frame->dest_qpn = bth->dest_qpn;
 	frame->lent = 0;
 	frame->trusted = false;
+	frame->headers_crc = 0;
 	b->frame = frame;
 	b->header = header;
 	b->bth = at;
@@ -205,7 +206,7 @@ uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t 
 	if (!qp->dev->attr.ops->copy_crc || payload_len < BUILD_LARGE)
 		return NULL;
 	complete_headers(b, payload_len);
-	b->crc = icrc_start(b, b->headers - b->header->l3);
+	b->crc = b->frame->headers_crc = icrc_start(b, b->headers - b->header->l3);
 	b->with_crc = true;
 	return &b->crc;
 }

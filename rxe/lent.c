@@ -7,6 +7,7 @@
 
 #include <isa-l/crc.h>
 
+#include "copy.h"
 #include "dev.h"
 #include "icrc.h"
 
@@ -40,85 +41,99 @@ static bool is_in_place(struct urxe_dev *dev, const struct urxe_frame *frame,
 	return p->payload == payload_place(dev) && p->payload_len == frame->lent;
 }
 
-static uint32_t crc_of_headers(const struct urxe_packet *p)
+bool lent_headers_ok(struct urxe_dev *dev, const struct urxe_frame *frame,
+		     const struct urxe_packet *p)
 {
-	return urxe_icrc_headers(p->net, p->l3, p->bth, p->payload);
+	uint32_t crc;
+
+	if (!is_in_place(dev, frame, p))
+		return false;
+	crc = dev->lent.headers_crc = urxe_icrc_headers(p->net, p->l3, p->bth, p->payload);
+	return frame->trusted ? urxe_icrc_is(p, crc) : crc == frame->headers_crc;
 }
 
 struct taking {
 	const struct urxe_ops *ops;
+	const struct urxe_packet *packet;
 	uint8_t *to;
-	const uint8_t *from;
-	uint64_t n;
-	uint32_t crc;
+	uint32_t crc; /* of the headers */
+	bool right;
 };
 
-static void copy(void *arg)
+static void take_trusted(struct taking *t)
 {
-	const struct taking *t = arg;
+	const struct urxe_packet *p = t->packet;
 
-	memcpy(t->to, t->from, t->n);
+	memcpy(t->to, p->lent->payload, p->payload_len);
+	t->right = lent_stands(p->lent);
+}
+
+static uint32_t copy_crc(const struct taking *t, uint32_t crc, uint8_t *to, const uint8_t *from,
+			 uint64_t n)
+{
+	if (t->ops->take_crc)
+		return t->ops->take_crc(crc, to, from, n);
+	memcpy(to, from, n);
+	return crc32_gzip_refl(crc, to, n);
+}
+
+/* What comes last waits here, until the ICRC is known to be right. */
+static void take_checked(struct taking *t)
+{
+	const struct urxe_packet *p = t->packet;
+	const uint8_t *from = p->lent->payload;
+	uint64_t last = p->payload_len < LENT_LINE ? p->payload_len : LENT_LINE;
+	uint64_t before = p->payload_len - last;
+	uint8_t line[LENT_LINE];
+	uint32_t crc = copy_crc(t, t->crc, t->to, from, before);
+
+	crc = copy_crc(t, crc, line, from + before, last);
+	t->right = urxe_icrc_ends(p, crc);
+	if (t->right)
+		copy_last_bytes_last(t->to + before, line, last);
 }
 
 static void take(void *arg)
 {
 	struct taking *t = arg;
 
-	if (t->ops->take_crc) {
-		t->crc = t->ops->take_crc(t->crc, t->to, t->from, t->n);
-		return;
-	}
-	copy(t);
-	t->crc = crc32_gzip_refl(t->crc, t->to, t->n);
+	if (t->packet->lent->trusted)
+		take_trusted(t);
+	else
+		take_checked(t);
 }
 
-static bool guarded(struct urxe_dev *dev, void (*touch)(void *), struct taking *t)
+static bool take_to(struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *to)
 {
-	const struct urxe_extent bytes = {(void *)(uintptr_t)t->from, t->n};
+	const struct urxe_extent source = {(void *)(uintptr_t)p->lent->payload, p->payload_len};
+	const struct urxe_extent place = {to, p->payload_len};
+	const struct urxe_ops *ops = dev->attr.ops;
+	struct taking t = {.ops = ops, .packet = p, .to = to, .crc = dev->lent.headers_crc};
 
-	if (dev->attr.ops->guard)
-		return dev->attr.ops->guard(dev->attr.ctx, &bytes, NULL, touch, t);
-	touch(t);
-	return true;
-}
-
-static struct taking taking_of(struct urxe_dev *dev, const struct urxe_frame *frame)
-{
-	return (struct taking){
-		.ops = dev->attr.ops,
-		.to = payload_place(dev),
-		.from = frame->payload,
-		.n = frame->lent,
-	};
-}
-
-bool lent_take(struct urxe_dev *dev, const struct urxe_frame *frame, const struct urxe_packet *p)
-{
-	struct taking t = taking_of(dev, frame);
-
-	if (!is_in_place(dev, frame, p))
+	if (!ops->guard)
+		take(&t);
+	else if (!ops->guard(dev->attr.ctx, &source, &place, take, &t))
 		return false;
-	t.crc = crc_of_headers(p);
-	return guarded(dev, take, &t) && urxe_icrc_ends(p, t.crc);
+	return t.right;
 }
 
-/* --- Trusted ones. */
-
-bool lent_headers_ok(struct urxe_dev *dev, const struct urxe_frame *frame,
-		     const struct urxe_packet *p)
+bool lent_take(struct urxe_dev *dev, const struct urxe_packet *p)
 {
-	return is_in_place(dev, frame, p) && urxe_icrc_is(p, crc_of_headers(p));
+	return take_to(dev, p, payload_place(dev));
 }
 
-bool lent_take_trusted(struct urxe_dev *dev, const struct urxe_frame *frame)
+bool lent_place(struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *to)
 {
-	struct taking t = taking_of(dev, frame);
-
-	return guarded(dev, copy, &t) && lent_stands(frame);
+	return take_to(dev, p, to);
 }
 
 bool lent_stands(const struct urxe_frame *frame)
 {
 	atomic_thread_fence(memory_order_acquire);
 	return __atomic_load_n(frame->recalls, __ATOMIC_RELAXED) == frame->recalled;
+}
+
+enum urxe_drop lent_drop(const struct urxe_frame *frame)
+{
+	return frame->trusted ? URXE_DROP_RECALLED : URXE_DROP_BAD_ICRC;
 }

@@ -8,6 +8,7 @@
 
 #include <isa-l/crc.h>
 
+#include "copy.h"
 #include "dev.h"
 #include "direct.h"
 #include "mw.h"
@@ -312,21 +313,11 @@ struct copy {
 	uint64_t n;
 };
 
-/*
- * Programs poll the last byte of a message. Within one copy stores may become
- * visible in any order, so the last 8 bytes are stored after the rest.
- */
-static void copy_last_bytes_last(void *arg)
+static void copy_for_all(void *arg)
 {
 	const struct copy *c = arg;
 
-	if (c->n > 8) {
-		memcpy(c->dst, c->src, c->n - 8);
-		atomic_thread_fence(memory_order_release);
-		memcpy(c->dst + c->n - 8, c->src + c->n - 8, 8);
-	} else {
-		memcpy(c->dst, c->src, c->n);
-	}
+	copy_last_bytes_last(c->dst, c->src, c->n);
 }
 
 static void copy(void *arg)
@@ -368,7 +359,7 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 		bytes = next_bytes(&place, left);
 		c.dst = bytes.addr;
 		c.n = from.length = bytes.length;
-		if (!touch_both(dev, &bytes, &from, copy_last_bytes_last, &c))
+		if (!touch_both(dev, &bytes, &from, copy_for_all, &c))
 			return false;
 	}
 	return true;

@@ -160,23 +160,21 @@ static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame
 static bool icrc_ok(struct urxe_dev *dev, const struct urxe_frame *lent,
 		    const struct urxe_packet *p)
 {
-	if (!lent)
-		return urxe_packet_icrc_ok(p);
-	return lent->trusted ? lent_headers_ok(dev, lent, p) : lent_take(dev, lent, p);
+	return lent ? lent_headers_ok(dev, lent, p) : urxe_packet_icrc_ok(p);
 }
 
-/*
- * Receive buffers are ours until they are complete: the payload of a SEND goes straight there, and
- * is looked after then. Others are seen as soon as they are written.
- */
-static enum urxe_drop take_trusted(struct urxe_dev *dev, const struct urxe_frame *lent,
-				   const struct urxe_qp *qp, struct urxe_packet *p)
+/* Unless the responder knows where it is to be. */
+static enum urxe_drop take_lent(struct urxe_dev *dev, const struct urxe_qp *qp,
+				struct urxe_packet *p)
 {
-	if (qp && resp_places(qp, p)) {
-		p->lent = lent;
+	const struct urxe_frame *lent = p->lent;
+
+	if (qp && resp_places(qp, p))
 		return URXE_DROP_NONE;
-	}
-	return lent_take_trusted(dev, lent) ? URXE_DROP_NONE : URXE_DROP_RECALLED;
+	if (!lent_take(dev, p))
+		return lent_drop(lent);
+	p->lent = NULL;
+	return URXE_DROP_NONE;
 }
 
 static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
@@ -193,8 +191,9 @@ static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
 		drop = check(dev, frame, &p, predicted, &qp);
-	if (!drop && lent && lent->trusted)
-		drop = take_trusted(dev, lent, qp, &p);
+	p.lent = lent;
+	if (!drop && lent)
+		drop = take_lent(dev, qp, &p);
 	if (drop && qp) {
 		qp_drop(qp, drop);
 	} else if (drop) {

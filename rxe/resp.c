@@ -173,8 +173,8 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	if (qp->resp.in_gap)
 		gap_filled(qp);
 	syndrome = resp_execute(qp, p, flags);
-	if (syndrome == RESP_RECALLED)
-		qp_drop(qp, URXE_DROP_RECALLED);
+	if (syndrome == RESP_LOST)
+		qp_drop(qp, lent_drop(p->lent));
 	else if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
@@ -280,10 +280,20 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	}
 }
 
+/*
+ * What came in its turn, or that cannot be kept for it, since it is several packets. But a WRITE's
+ * memory is seen as soon as it is written: nothing goes there that only afterwards is known to be
+ * what was sent, as all of a trusted payload is.
+ */
 bool resp_places(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	return qp->type == URXE_QPT_RC && urxe_opcodes[p->opcode].flags & URXE_OPF_SEND &&
-	       (p->psn == qp->resp.psn || lent_packets(p) > 1);
+	uint32_t flags = urxe_opcodes[p->opcode].flags;
+
+	if (qp->type != URXE_QPT_RC)
+		return false;
+	if (flags & URXE_OPF_WRITE)
+		return p->psn == qp->resp.psn && !p->lent->trusted;
+	return flags & URXE_OPF_SEND && (p->psn == qp->resp.psn || lent_packets(p) > 1);
 }
 
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)

@@ -28,17 +28,11 @@ static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 	return AETH_NAK_INVALID_REQUEST;
 }
 
-/* How many packets it is: what lies elsewhere may be some of a message that came together. */
-static uint32_t span(const struct urxe_packet *p)
-{
-	return p->lent ? lent_packets(p) : 1;
-}
-
 /* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6), nor is one that
  * others go with. */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	uint32_t n = span(p), most = n * qp->mtu;
+	uint32_t n = lent_packets(p), most = n * qp->mtu;
 	bool may_be_empty = flags & URXE_OPF_START && n == 1;
 	bool ok;
 
@@ -111,14 +105,34 @@ static uint32_t receive_room(const struct responder *resp)
 	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
 }
 
-/* What cannot be placed straight comes again in one piece, and is answered then. */
+enum taken { LOST, TAKEN, PLACED };
+
+/*
+ * A payload that lies elsewhere: straight to its place, if that is one piece (`to`), or else into
+ * the packet. So it is, too, where that did not work, as it tells at which end.
+ */
+static enum taken take_payload(struct urxe_qp *qp, const struct urxe_packet *p, uint8_t *to)
+{
+	if (to && lent_place(qp->dev, p, to))
+		return PLACED;
+	return lent_take(qp->dev, p) ? TAKEN : LOST;
+}
+
 static uint8_t place_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	const uint8_t *payload = p->lent ? p->lent->payload : p->payload;
-	bool placed = resp_scatter(qp, qp->resp.offset, payload, p->payload_len);
+	bool trusted = p->lent && p->lent->trusted, placed;
+	uint32_t offset = qp->resp.offset;
+	enum taken taken = TAKEN;
 
-	if (p->lent && !(placed && lent_stands(p->lent)))
-		return RESP_RECALLED;
+	if (p->lent && !trusted)
+		taken = take_payload(qp, p, resp_address(qp, offset, p->payload_len));
+	if (taken == LOST)
+		return RESP_LOST;
+	placed = taken == PLACED ||
+		 resp_scatter(qp, offset, trusted ? p->lent->payload : p->payload, p->payload_len);
+	/* What cannot be placed straight comes again in one piece, and is answered then. */
+	if (trusted && !(placed && lent_stands(p->lent)))
+		return RESP_LOST;
 	if (placed)
 		return 0;
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
@@ -150,7 +164,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, span(p), flags, RESP_SEND);
+	next_packet(qp, lent_packets(p), flags, RESP_SEND);
 	return 0;
 }
 
@@ -194,11 +208,16 @@ static uint8_t place_write(struct urxe_qp *qp, const struct urxe_packet *p, uint
 		.length = p->payload_len,
 		.access = URXE_ACCESS_REMOTE_WRITE,
 	};
+	enum taken taken = TAKEN;
 
 	/* IBA 9.7.4.1.6: the packets' payloads add up to the RETH's length. */
 	if (flags & URXE_OPF_END ? p->payload_len != rest : p->payload_len >= rest)
 		return AETH_NAK_INVALID_REQUEST;
-	if (p->payload_len && !mr_write(qp->dev, &range, p->payload))
+	if (p->lent)
+		taken = take_payload(qp, p, mr_address(qp->dev, &range));
+	if (taken == LOST)
+		return RESP_LOST;
+	if (taken == TAKEN && p->payload_len && !mr_write(qp->dev, &range, p->payload))
 		return AETH_NAK_REMOTE_ACCESS;
 	resp->offset += p->payload_len;
 	return 0;

@@ -48,13 +48,25 @@ void resp_flush(struct urxe_qp *qp)
 		resp_fail_recv(qp, URXE_WC_WR_FLUSH_ERR);
 }
 
-bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len)
+static struct sge_list held_list(const struct urxe_qp *qp)
 {
-	struct sge_list list = {
+	return (struct sge_list){
 		.segs = qp->resp.wqe->segs,
 		.n = qp->resp.wqe->n_segs,
 		.pd = qp->rq->attr.pd,
 	};
+}
+
+bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len)
+{
+	struct sge_list list = held_list(qp);
 
 	return sge_scatter(qp->dev, &list, offset, src, len);
+}
+
+uint8_t *resp_address(const struct urxe_qp *qp, uint32_t offset, uint32_t len)
+{
+	struct sge_list list = held_list(qp);
+
+	return sge_address(qp->dev, &list, offset, len);
 }

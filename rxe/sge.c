@@ -79,3 +79,12 @@ bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t off
 	}
 	return true;
 }
+
+uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		     uint32_t len)
+{
+	const struct urxe_seg *seg = seek(list, &offset);
+	struct mr_range range = part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
+
+	return range.length == len ? mr_address(dev, &range) : NULL;
+}

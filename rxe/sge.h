@@ -28,5 +28,9 @@ const uint8_t *sge_lend(struct urxe_dev *dev, const struct sge_list *list, uint6
 			uint32_t len, uint32_t *crc, uint64_t *window);
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
+/* Where they are to be written to, if that is in one piece; else, or where a key does not grant
+ * it: NULL. */
+uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		     uint32_t len);
 
 #endif

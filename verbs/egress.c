@@ -253,8 +253,9 @@ static void describe(struct egress *egress, struct vnic_frame *ahead,
 	ahead->loan = (struct vnic_loan){
 		.at = frame->window,
 		.trust = frame->trusted ? peer_recalls() + 1 : 0,
-		.len = (uint16_t)frame->lent,
-		.lender = (uint16_t)egress->process,
+		.len = frame->lent,
+		.lender = egress->process,
+		.headers = frame->headers_crc,
 	};
 	egress_count(egress, VNIC_DIRECT_LENT, 1);
 }
@@ -466,6 +467,7 @@ static bool take_loan(const struct egress *egress, const struct vnic_frame *buff
 	if (!lender || loan->len > (loan->trust ? URXE_LENT_MAX : buffer->room))
 		return false;
 	frame->payload = peer_lent(lender->peer, loan->at, loan->len);
+	frame->headers_crc = loan->headers;
 	if (!frame->payload || !loan->trust)
 		return frame->payload;
 	frame->trusted = true;

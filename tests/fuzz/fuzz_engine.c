@@ -206,18 +206,11 @@ static void drain(struct fuzz *f)
 
 /* --- Packets. */
 
-static void put_icrc_of_headers(const struct urxe_packet *p, uint8_t *at)
-{
-	uint32_t icrc = htole32(craft_icrc(p->net, p->l3, p->payload));
-
-	memcpy(at, &icrc, URXE_ICRC_LEN);
-}
-
 /* Its payload in memory of its own, or a part of it that is none; trusted, or even recalled. */
 static void input_lent(struct fuzz *f, unsigned side, const uint8_t *data, uint32_t len)
 {
 	static const uint32_t recalls;
-	uint32_t from = len / 3, n = len / 2;
+	uint32_t from = len / 3, n = len / 2, icrc;
 	struct urxe_packet p;
 	struct urxe_frame frame;
 	uint8_t *here, *there;
@@ -238,7 +231,10 @@ static void input_lent(struct fuzz *f, unsigned side, const uint8_t *data, uint3
 		frame.trusted = true;
 		frame.recalls = &recalls;
 		frame.recalled = f->injected[side] % 64 == 0;
-		put_icrc_of_headers(&p, here + (p.icrc - data) - n);
+		icrc = htole32(craft_icrc(p.net, p.l3, p.payload));
+		memcpy(here + (p.icrc - data) - n, &icrc, URXE_ICRC_LEN);
+	} else if (parsed) {
+		frame.headers_crc = craft_icrc(p.net, p.l3, p.payload);
 	}
 	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
 	free(here);

@@ -44,13 +44,21 @@ static void on_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 	node->async_obj[event] = obj_ctx;
 }
 
+static bool has(const struct urxe_extent *extent, const uint8_t *byte)
+{
+	const uint8_t *first = extent->addr;
+
+	return byte && byte >= first && byte < first + extent->length;
+}
+
 static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes,
 		     const struct urxe_extent *other, void (*touch)(void *), void *arg)
 {
 	struct node *node = dev_ctx;
 
 	require(bytes->length > 0 && (!other || other->length > 0));
-	if (node->memory_gone)
+	if (node->memory_gone || has(bytes, node->byte_gone) ||
+	    (other && has(other, node->byte_gone)))
 		return false;
 	touch(arg);
 	return true;

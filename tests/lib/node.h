@@ -59,7 +59,8 @@ struct node {
 	uint32_t n_persisted;
 	bool persist_fails;
 	enum urxe_lending lending;
-	bool memory_gone; /* what is registered cannot be touched any more */
+	bool memory_gone;         /* what is registered cannot be touched any more */
+	const uint8_t *byte_gone; /* or this byte alone */
 	struct urxe_direct_table *table;
 	void *arg; /* of direct operations */
 };

@@ -159,6 +159,60 @@ static void test_sends(void **state)
 	close_world(&w);
 }
 
+/* A message goes to the pieces that are there for it, wherever its packets end. */
+static void test_scattered(void **state)
+{
+	struct world w;
+	struct urxe_seg segs[3];
+	struct urxe_recv_wr wr = {.wr_id = 6, .segs = segs, .n_segs = 3};
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	segs[0] = node_seg(w.e.b, TO, 1);
+	segs[1] = node_seg(w.e.b, TO + 100, 6000);
+	segs[2] = node_seg(w.e.b, TO + 8000, 10000);
+	assert_int_equal(urxe_post_recv(w.e.end[1].rq, &wr), 0);
+	post = a_write(&w, FROM, 3 * 4096);
+	post.opcode = URXE_WR_SEND;
+	test_request(&w, &post);
+	expect_wc(&w.e.b->recv_cq, 6, URXE_WC_SUCCESS);
+	assert_int_equal(w.e.b->mem[TO], w.e.a->mem[FROM]);
+	assert_int_equal(w.e.b->mem[TO + 1], 0);
+	assert_memory_equal(w.e.b->mem + TO + 100, w.e.a->mem + FROM + 1, 6000);
+	assert_int_equal(w.e.b->mem[TO + 6100], 0);
+	assert_memory_equal(w.e.b->mem + TO + 8000, w.e.a->mem + FROM + 6001, 3 * 4096 - 6001);
+	assert_int_equal(w.e.b->mem[TO + 8000 + 3 * 4096 - 6001], 0);
+	close_world(&w);
+}
+
+static void test_pieces(void **state)
+{
+	struct world w;
+	struct urxe_extent extents[2];
+	struct urxe_mr_attr attr = {.pd = NODE_PD,
+				    .access = NODE_ACCESS,
+				    .length = 3 * 4096,
+				    .extents = extents,
+				    .n_extents = 2};
+	struct urxe_mr *mr;
+	struct post post;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	extents[0] = (struct urxe_extent){w.e.b->mem + TO + 8000, 6000};
+	extents[1] = (struct urxe_extent){w.e.b->mem + TO, 3 * 4096 - 6000};
+	attr.iova = w.e.b->iova + TO;
+	assert_int_equal(urxe_mr_reg(w.e.b->dev, &attr, &mr), 0);
+	post = a_write(&w, FROM, 3 * 4096);
+	post.rkey = urxe_mr_key(mr);
+	test_request(&w, &post);
+	assert_memory_equal(w.e.b->mem + TO + 8000, w.e.a->mem + FROM, 6000);
+	assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + FROM + 6000, 3 * 4096 - 6000);
+	assert_int_equal(events(w.e.a, URXE_EVENT_RETRANSMIT), 0);
+	close_world(&w);
+}
+
 /* --- What is not. */
 
 static void expect_whole(struct world *w, const struct post *post, bool may_lend)
@@ -289,11 +343,12 @@ static void test_read_response(void **state)
 
 /* --- What is not what it was, when it is read. */
 
-/* A WRITE of one packet, whose payload stays where it is. */
-static void send_lent(struct world *w)
+/* A request of one packet, whose payload stays where it is. */
+static void send_lent(struct world *w, uint32_t opcode)
 {
-	const struct post post = a_write(w, FROM, 4096);
+	struct post post = a_write(w, FROM, 4096);
 
+	post.opcode = opcode;
 	post_send(&w->e, 0, &post);
 	output(w, 0, true);
 	assert_int_equal(w->n, 1);
@@ -316,26 +371,62 @@ static void output_in_time(struct world *w)
 	}
 }
 
+/* It is sent again, in one piece. */
+static void expect_repetition(struct world *w)
+{
+	output_in_time(w);
+	assert_int_equal(lent(w), 0);
+	input(w, 1);
+	pair_settle(w->e.pair);
+	expect_wc(&w->e.a->send_cq, 5, URXE_WC_SUCCESS);
+	assert_memory_equal(w->e.b->mem + TO, w->e.a->mem + FROM, 4096);
+	assert_int_equal(w->e.b->mem[TO + 4096], 0);
+}
+
+/* The bytes by which a program knows that a message is there, the last ones, are not. */
 static void test_changed(void **state)
+{
+	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_WRITE_IMM,
+					   URXE_WR_SEND},
+			      places[] = {0, 1000, 4095};
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < 9; i++) {
+		uint32_t opcode = opcodes[i / 3], place = places[i % 3];
+
+		open_world(&w, URXE_QPT_RC);
+		post_recv(&w.e.end[1], 6, TO, 8192);
+		send_lent(&w, opcode);
+		memset(w.e.b->mem + TO, 0, 8192);
+		w.e.a->mem[FROM + place] ^= 1;
+		input(&w, 1);
+		assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
+		for (uint32_t at = 4096 - 8; at < 8192; at++)
+			assert_int_equal(w.e.b->mem[TO + at], 0);
+		w.e.a->mem[FROM + place] ^= 1;
+		expect_repetition(&w);
+		if (opcode != URXE_WR_RDMA_WRITE)
+			expect_wc(&w.e.b->recv_cq, 6, URXE_WC_SUCCESS);
+		close_world(&w);
+	}
+}
+
+/* Where the message is to go is read from headers that are right, or not at all. */
+static void test_changed_address(void **state)
 {
 	struct world w;
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	send_lent(&w);
-	memset(w.e.b->mem + TO, 0, 4096);
-	w.e.a->mem[FROM + 4095] ^= 1;
+	send_lent(&w, URXE_WR_RDMA_WRITE);
+	memset(w.e.b->mem, 0, w.e.b->mem_size);
+	w.frames[0].data[14 + 20 + 8 + 12 + 6] ^= 0x10; /* 4 KiB on */
 	input(&w, 1);
 	assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
-	assert_int_equal(w.e.b->mem[TO], 0);
-	w.e.a->mem[FROM + 4095] ^= 1;
-	/* It is sent again, in one piece. */
-	output_in_time(&w);
-	assert_int_equal(lent(&w), 0);
-	input(&w, 1);
-	pair_settle(w.e.pair);
-	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
-	assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + FROM, 4096);
+	for (uint32_t at = 0; at < w.e.b->mem_size; at++)
+		assert_int_equal(w.e.b->mem[at], 0);
+	expect_repetition(&w);
 	close_world(&w);
 }
 
@@ -373,13 +464,28 @@ static void test_gone(void **state)
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	send_lent(&w);
-	w.e.b->memory_gone = true;
+	send_lent(&w, URXE_WR_RDMA_WRITE);
+	w.e.b->byte_gone = w.e.a->mem + FROM + 4000;
 	input(&w, 1);
 	assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
-	w.e.b->memory_gone = false;
+	expect_repetition(&w);
+	close_world(&w);
+}
+
+/* No loss, but an error as of any other packet. */
+static void test_target_gone(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	send_lent(&w, URXE_WR_RDMA_WRITE);
+	w.e.b->byte_gone = w.e.b->mem + TO + 4000;
+	input(&w, 1);
+	assert_int_equal(all_drops(w.e.b), 0);
+	assert_int_equal(events(w.e.b, URXE_EVENT_MEMORY_GONE), 1);
 	pair_settle(w.e.pair);
-	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+	expect_wc(&w.e.a->send_cq, 5, URXE_WC_REM_ACCESS_ERR);
 	close_world(&w);
 }
 
@@ -402,9 +508,10 @@ static void test_own_gone(void **state)
 
 /* --- Who says something else than the packet does. */
 
+/* Nor is any of it complete. */
 static void expect_refused(struct world *w, struct urxe_frame frame)
 {
-	uint64_t before = urxe_dev_counters(w->e.b->dev)->event[URXE_EVENT_RX_PACKETS];
+	uint64_t before = all_drops(w->e.b);
 
 	/* Where nothing but what is said to be there may be read. */
 	uint32_t here = frame.len - frame.lent;
@@ -416,7 +523,8 @@ static void expect_refused(struct world *w, struct urxe_frame frame)
 	frame.data = data;
 	frame.payload = payload;
 	urxe_input(w->e.b->dev, w->e.pair->now, &frame, 1);
-	assert_int_equal(urxe_dev_counters(w->e.b->dev)->event[URXE_EVENT_RX_PACKETS], before);
+	assert_int_equal(all_drops(w->e.b), before + 1);
+	assert_int_equal(w->e.b->mem[TO + 4095], 0);
 	free(data);
 	free(payload);
 }
@@ -429,7 +537,7 @@ static void test_hostile(void **state)
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	send_lent(&w);
+	send_lent(&w, URXE_WR_RDMA_WRITE);
 	here = w.frames[0].len - w.frames[0].lent;
 	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct urxe_frame frame = w.frames[0];
@@ -459,7 +567,7 @@ static void test_damaged(void **state)
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
-	send_lent(&w);
+	send_lent(&w, URXE_WR_RDMA_WRITE);
 	for (uint32_t i = 0; i < 2000; i++) {
 		uint32_t at = 12 + rand_below(&rand, w.frames[0].len - 4096 - 12);
 		uint8_t before = w.frames[0].data[at];
@@ -478,13 +586,15 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_writes),     cmocka_unit_test(test_sends),
-		cmocka_unit_test(test_not_lent),   cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_unreliable), cmocka_unit_test(test_read_response),
-		cmocka_unit_test(test_changed),    cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_own_gone),   cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_damaged),    cmocka_unit_test(test_unrepeated),
-		cmocka_unit_test(test_restless),
+		cmocka_unit_test(test_writes),      cmocka_unit_test(test_sends),
+		cmocka_unit_test(test_not_lent),    cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_unreliable),  cmocka_unit_test(test_read_response),
+		cmocka_unit_test(test_changed),     cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_own_gone),    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_damaged),     cmocka_unit_test(test_unrepeated),
+		cmocka_unit_test(test_restless),    cmocka_unit_test(test_changed_address),
+		cmocka_unit_test(test_target_gone), cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -484,12 +484,12 @@ static void expect_loan(struct fixture *f, uint32_t len, const struct vnic_loan 
 static void test_loans(void **state)
 {
 	static const struct vnic_loan none;
-	const struct vnic_loan all = {UINT64_MAX, UINT32_MAX, UINT16_MAX, UINT16_MAX};
+	const struct vnic_loan all = {UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
 	const struct vnic_loan wish = {.lender = 1};
 	struct fixture *f = *state;
 
 	for (uint32_t i = 0; i < 2 * VNIC_INBOX_FRAMES; i++) {
-		const struct vnic_loan some = {i, i + 1, (uint16_t)(i + 2), (uint16_t)(i + 3)};
+		const struct vnic_loan some = {i, i + 1, i + 2, i + 3, i + 4};
 
 		assert_int_equal(lend(f, LEN - i % LEN, &some), 1);
 		assert_int_equal(lend(f, LEN, &none), 1);

@@ -174,6 +174,7 @@ struct urxe_frame {
 	const uint8_t *payload;
 	uint64_t window; /* where these lie in this device's window (struct urxe_shared) */
 	bool trusted;
+	uint32_t headers_crc; /* where it is lent, and not so: with which its ICRC goes on */
 	bool acknowledges; /* requests, and no more: neither data nor a NAK; set by urxe_output */
 	/* For urxe_input: it may have come long before, so that its time tells nothing of the way.
 	 */
@@ -186,9 +187,10 @@ struct urxe_frame {
 
 /*
  * Takes n received frames; nothing is kept of them after the return. A payload that lies elsewhere
- * may change at any time, or go (urxe_ops.guard): it is read once, and its packet dropped if the
- * ICRC is not that of what was read, or, of a trusted one, if the sender has recalled anything by
- * then.
+ * may change at any time, or go (urxe_ops.guard): its packet is dropped if the ICRC is not that of
+ * what was read, or, of a trusted one, if the sender has recalled anything by then. It is looked at
+ * once the headers are known to be right; what a WRITE was to write to may have some of it then,
+ * but not its last bytes.
  */
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 

@@ -9,10 +9,11 @@
 
 /* Bytes that a sender leaves in memory of its own, as it tells who gets them. */
 struct vnic_loan {
-	uint64_t at;     /* where, in the memory that the two share */
-	uint32_t trust;  /* until when, as its users count it; 0: the frame tells what they are */
-	uint16_t len;    /* bytes */
-	uint16_t lender; /* the sender's number (vnic/inbox.h); 0: there is no loan */
+	uint64_t at;      /* where, in the memory that the two share */
+	uint32_t trust;   /* until when, as its users count it; 0: the frame tells what they are */
+	uint32_t len;     /* bytes */
+	uint32_t lender;  /* the sender's number (vnic/inbox.h); 0: there is no loan */
+	uint32_t headers; /* the CRC of the frame's, as its users compute it */
 };
 
 struct vnic_frame {
