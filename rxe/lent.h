@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Received packets whose payload lies elsewhere, in memory that may change at any time. Their
- * headers are checked by themselves; then the payload is read once, either straight to where the
+ * headers are checked by themselves; then the payload is copied, either straight to where the
  * message is to be, or to a buffer that stays in the cache.
  */
 #ifndef URXE_LENT_H

@@ -166,16 +166,17 @@ static void communication_established(struct urxe_qp *qp)
 /* False: it was refused. */
 static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	uint8_t syndrome;
+	uint8_t syndrome = resp_execute(qp, p, flags);
 
+	if (syndrome == RESP_LOST) {
+		qp_drop(qp, lent_drop(p->lent));
+		return false;
+	}
 	qp->resp.nak = 0;
 	qp->resp.nak_sent = false;
 	if (qp->resp.in_gap)
 		gap_filled(qp);
-	syndrome = resp_execute(qp, p, flags);
-	if (syndrome == RESP_LOST)
-		qp_drop(qp, lent_drop(p->lent));
-	else if (syndrome)
+	if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
 		ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */

@@ -18,7 +18,7 @@ typedef uint32_t crc_copy_fn(uint32_t crc, uint8_t *to, const uint8_t *from, uin
 crc_copy_fn crc_copy_first;
 /* The one that this processor does in one pass; where it does not, crc_copy_first. */
 crc_copy_fn *crc_best_copy(void);
-/* The same, to bytes that are in the caches: urxe_ops.take_crc. */
+/* The same, better to bytes that are in the caches: urxe_ops.take_crc. */
 crc_copy_fn *crc_best_take(void);
 /* By the best ones, from crc_load on. */
 crc_copy_fn crc_copy;

@@ -184,7 +184,7 @@ static void wish_to_lend(const struct egress *egress, struct egress_route *route
 
 	if (!vnic_outbox_reserve(route->outbox, &wish, 1))
 		return;
-	wish.loan.lender = (uint16_t)egress->process;
+	wish.loan.lender = egress->process;
 	vnic_outbox_commit(route->outbox, &wish, 1);
 }
 

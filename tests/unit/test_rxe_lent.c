@@ -356,15 +356,15 @@ static void send_lent(struct world *w, uint32_t opcode)
 }
 
 /* Sends until something is on its way, as late as it takes. */
-static void output_in_time(struct world *w)
+static void output_in_time(struct world *w, unsigned side)
 {
 	for (;;) {
 		uint64_t due;
 
-		output(w, 0, true);
+		output(w, side, true);
 		if (w->n)
 			return;
-		due = urxe_next_deadline(w->e.a->dev);
+		due = urxe_next_deadline(w->e.pair->node[side]->dev);
 		assert_true(due != URXE_NEVER);
 		if (due > w->e.pair->now)
 			w->e.pair->now = due;
@@ -374,7 +374,7 @@ static void output_in_time(struct world *w)
 /* It is sent again, in one piece. */
 static void expect_repetition(struct world *w)
 {
-	output_in_time(w);
+	output_in_time(w, 0);
 	assert_int_equal(lent(w), 0);
 	input(w, 1);
 	pair_settle(w->e.pair);
@@ -388,12 +388,12 @@ static void test_changed(void **state)
 {
 	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_WRITE_IMM,
 					   URXE_WR_SEND},
-			      places[] = {0, 1000, 4095};
+			      places[] = {0, 4031, 4032, 4095};
 	struct world w;
 
 	(void)state;
-	for (uint32_t i = 0; i < 9; i++) {
-		uint32_t opcode = opcodes[i / 3], place = places[i % 3];
+	for (uint32_t i = 0; i < 12; i++) {
+		uint32_t opcode = opcodes[i / 4], place = places[i % 4];
 
 		open_world(&w, URXE_QPT_RC);
 		post_recv(&w.e.end[1], 6, TO, 8192);
@@ -402,7 +402,7 @@ static void test_changed(void **state)
 		w.e.a->mem[FROM + place] ^= 1;
 		input(&w, 1);
 		assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
-		for (uint32_t at = 4096 - 8; at < 8192; at++)
+		for (uint32_t at = 4096 - 64; at < 8192; at++)
 			assert_int_equal(w.e.b->mem[TO + at], 0);
 		w.e.a->mem[FROM + place] ^= 1;
 		expect_repetition(&w);
@@ -410,6 +410,69 @@ static void test_changed(void **state)
 			expect_wc(&w.e.b->recv_cq, 6, URXE_WC_SUCCESS);
 		close_world(&w);
 	}
+}
+
+/* Whichever packet of a message it is, it comes again, and what came behind it is not lost. */
+static void test_changed_in_message(void **state)
+{
+	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_WRITE_IMM,
+					   URXE_WR_SEND_IMM};
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < 12; i++) {
+		uint32_t which = i % 4, length = 4 * 4096 - 10;
+		struct post post;
+
+		open_world(&w, URXE_QPT_RC);
+		post = a_write(&w, FROM, length);
+		post.opcode = opcodes[i / 4];
+		post_recv(&w.e.end[1], 6, TO, REGION);
+		post_send(&w.e, 0, &post);
+		output(&w, 0, true);
+		assert_int_equal(w.n, 4);
+		assert_int_equal(lent(&w), length);
+		memset(w.e.b->mem + TO, 0, REGION);
+		w.e.a->mem[FROM + which * 4096 + 5] ^= 1;
+		input(&w, 1);
+		assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
+		w.e.a->mem[FROM + which * 4096 + 5] ^= 1;
+		pair_settle(w.e.pair);
+		expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+		if (opcodes[i / 4] != URXE_WR_RDMA_WRITE)
+			expect_wc(&w.e.b->recv_cq, 6, URXE_WC_SUCCESS);
+		assert_int_equal(events(w.e.b, URXE_EVENT_REORDERED), 3 - which);
+		assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + FROM, length);
+		assert_int_equal(w.e.b->mem[TO + length], 0);
+		close_world(&w);
+	}
+}
+
+/* It is no less missing than before: who knows that asks for it. */
+static void test_changed_before_a_gap(void **state)
+{
+	struct world w;
+	struct post post;
+	struct urxe_frame first;
+
+	(void)state;
+	open_world(&w, URXE_QPT_RC);
+	post = a_write(&w, FROM, 2 * 4096);
+	post_send(&w.e, 0, &post);
+	output(&w, 0, true);
+	assert_int_equal(w.n, 2);
+	first = w.frames[0];
+	urxe_input(w.e.b->dev, w.e.pair->now, &w.frames[1], 1);
+	w.e.a->mem[FROM] ^= 1;
+	urxe_input(w.e.b->dev, w.e.pair->now, &first, 1);
+	assert_int_equal(drops(w.e.b, URXE_DROP_BAD_ICRC), 1);
+	output_in_time(&w, 1);
+	assert_int_equal(events(w.e.b, URXE_EVENT_NAK_SEQ_SENT), 1);
+	input(&w, 0);
+	pair_settle(w.e.pair);
+	expect_wc(&w.e.a->send_cq, 5, URXE_WC_SUCCESS);
+	assert_memory_equal(w.e.b->mem + TO, w.e.a->mem + FROM, 2 * 4096);
+	close_world(&w);
 }
 
 /* Where the message is to go is read from headers that are right, or not at all. */
@@ -447,7 +510,7 @@ static void test_restless(void **state)
 		w.e.a->mem[FROM]++;
 		input(&w, 1);
 		if (lent(&w)) {
-			output_in_time(&w);
+			output_in_time(&w, 0);
 			assert_int_equal(lent(&w), 0);
 			input(&w, 1);
 		}
@@ -508,8 +571,13 @@ static void test_own_gone(void **state)
 
 /* --- Who says something else than the packet does. */
 
-/* Nor is any of it complete. */
-static void expect_refused(struct world *w, struct urxe_frame frame)
+static uint64_t received(const struct world *w)
+{
+	return urxe_dev_counters(w->e.b->dev)->event[URXE_EVENT_RX_PACKETS];
+}
+
+/* As one drop, and nothing of it is complete. */
+static void expect_dropped(struct world *w, struct urxe_frame frame)
 {
 	uint64_t before = all_drops(w->e.b);
 
@@ -527,6 +595,14 @@ static void expect_refused(struct world *w, struct urxe_frame frame)
 	assert_int_equal(w->e.b->mem[TO + 4095], 0);
 	free(data);
 	free(payload);
+}
+
+static void expect_refused(struct world *w, struct urxe_frame frame)
+{
+	uint64_t before = received(w);
+
+	expect_dropped(w, frame);
+	assert_int_equal(received(w), before);
 }
 
 static void test_hostile(void **state)
@@ -564,12 +640,14 @@ static void test_damaged(void **state)
 {
 	struct rand rand = {3};
 	struct world w;
+	uint32_t here;
 
 	(void)state;
 	open_world(&w, URXE_QPT_RC);
 	send_lent(&w, URXE_WR_RDMA_WRITE);
+	here = w.frames[0].len - w.frames[0].lent;
 	for (uint32_t i = 0; i < 2000; i++) {
-		uint32_t at = 12 + rand_below(&rand, w.frames[0].len - 4096 - 12);
+		uint32_t at = 12 + rand_below(&rand, here - 12);
 		uint8_t before = w.frames[0].data[at];
 
 		/* Not what routers may change. */
@@ -577,7 +655,11 @@ static void test_damaged(void **state)
 		    at == 46)
 			continue;
 		w.frames[0].data[at] ^= (uint8_t)(1 + rand_below(&rand, 255));
-		expect_refused(&w, w.frames[0]);
+		/* Of the ICRC alone nobody knows before the payload is read. */
+		if (at < here - URXE_ICRC_LEN)
+			expect_refused(&w, w.frames[0]);
+		else
+			expect_dropped(&w, w.frames[0]);
 		w.frames[0].data[at] = before;
 	}
 	close_world(&w);
@@ -586,15 +668,25 @@ static void test_damaged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_writes),      cmocka_unit_test(test_sends),
-		cmocka_unit_test(test_not_lent),    cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_unreliable),  cmocka_unit_test(test_read_response),
-		cmocka_unit_test(test_changed),     cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_own_gone),    cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_damaged),     cmocka_unit_test(test_unrepeated),
-		cmocka_unit_test(test_restless),    cmocka_unit_test(test_changed_address),
-		cmocka_unit_test(test_target_gone), cmocka_unit_test(test_scattered),
+		cmocka_unit_test(test_writes),
+		cmocka_unit_test(test_sends),
+		cmocka_unit_test(test_not_lent),
+		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_unreliable),
+		cmocka_unit_test(test_read_response),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_own_gone),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_unrepeated),
+		cmocka_unit_test(test_restless),
+		cmocka_unit_test(test_changed_address),
+		cmocka_unit_test(test_target_gone),
+		cmocka_unit_test(test_scattered),
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_changed_in_message),
+		cmocka_unit_test(test_changed_before_a_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -413,6 +413,10 @@ static void test_forged(void **state)
 		{0, 0, 4096, NUMBER + 1},
 		{0, 0, 4096, VNIC_PROCESSES},
 		{0, 0, 4096, UINT16_MAX},
+		{0, 0, 65536 + 4096, NUMBER},
+		{0, 0, UINT32_MAX, NUMBER},
+		{0, 0, 4096, 65536 + NUMBER},
+		{0, 0, 4096, UINT32_MAX},
 	};
 	const uint32_t n = sizeof(wrong) / sizeof(*wrong);
 

@@ -70,8 +70,8 @@ struct urxe_ops {
 	 * was written, though the bytes may change meanwhile. NULL: the engine computes it of the
 	 * copy. */
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
-	/* The same, to bytes that are in the caches: of a payload that lies elsewhere (struct
-	 * urxe_frame). */
+	/* The same, in a way that is better to bytes that are in the caches, as what is received
+	 * often is: of a payload that lies elsewhere (struct urxe_frame). */
 	uint32_t (*take_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 	/* Within urxe_output: how the payload of a packet may be left where the program has it,
 	 * that goes there in the next frame. NULL: none may. */
