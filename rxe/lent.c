@@ -68,29 +68,29 @@ static void take_trusted(struct taking *t)
 	t->right = lent_stands(p->lent);
 }
 
-static uint32_t copy_crc(const struct taking *t, uint32_t crc, uint8_t *to, const uint8_t *from,
-			 uint64_t n)
+/* All but the last n bytes to their place. */
+static uint32_t take_but(const struct taking *t, uint8_t *last, uint64_t n)
 {
-	if (t->ops->take_crc)
-		return t->ops->take_crc(crc, to, from, n);
-	memcpy(to, from, n);
-	return crc32_gzip_refl(crc, to, n);
+	const struct urxe_packet *p = t->packet;
+	const uint8_t *from = p->lent->payload;
+	uint64_t before = p->payload_len - n;
+
+	if (t->ops->take_crc && n == URXE_TAKE_LAST)
+		return t->ops->take_crc(t->crc, t->to, last, from, p->payload_len);
+	memcpy(t->to, from, before);
+	memcpy(last, from + before, n);
+	return crc32_gzip_refl(crc32_gzip_refl(t->crc, t->to, before), last, n);
 }
 
 /* What comes last waits here, until the ICRC is known to be right. */
 static void take_checked(struct taking *t)
 {
-	const struct urxe_packet *p = t->packet;
-	const uint8_t *from = p->lent->payload;
-	uint64_t last = p->payload_len < LENT_LINE ? p->payload_len : LENT_LINE;
-	uint64_t before = p->payload_len - last;
-	uint8_t line[LENT_LINE];
-	uint32_t crc = copy_crc(t, t->crc, t->to, from, before);
+	uint32_t len = t->packet->payload_len, n = len < URXE_TAKE_LAST ? len : URXE_TAKE_LAST;
+	uint8_t last[URXE_TAKE_LAST];
 
-	crc = copy_crc(t, crc, line, from + before, last);
-	t->right = urxe_icrc_ends(p, crc);
+	t->right = urxe_icrc_ends(t->packet, take_but(t, last, n));
 	if (t->right)
-		copy_last_bytes_last(t->to + before, line, last);
+		copy_last_bytes_last(t->to + len - n, last, n);
 }
 
 static void take(void *arg)

@@ -9,15 +9,26 @@
  */
 #include "crc.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include <isa-l/crc.h>
 
+#include <rxe/rxe.h>
+
 uint32_t crc_copy_first(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	memcpy(to, from, n);
 	return crc32_gzip_refl(crc, to, n);
+}
+
+uint32_t crc_take_first(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from, uint64_t n)
+{
+	uint64_t before = n - URXE_TAKE_LAST;
+
+	crc = crc_copy_first(crc, to, from, before);
+	return crc_copy_first(crc, last, from + before, URXE_TAKE_LAST);
 }
 
 #ifdef __x86_64__
@@ -94,15 +105,17 @@ AVX512 static inline uint32_t remainder_of(__m512i sum)
 	return ~(uint32_t)_mm_extract_epi32(_mm_xor_si128(rest, high), 1);
 }
 
-/* Four sums, since each multiplication takes some time until the next one can have its result. */
-AVX512 static uint32_t copy_by_avx512(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+/*
+ * The whole blocks of n bytes; returns their sum. There are four, since each multiplication takes
+ * some time until the next one can have its result.
+ */
+AVX512 static __m512i copy_blocks(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	const __m512i by_512 = constants(BY_512), by_2048 = constants(BY_2048);
 	const uint8_t *end = from + n;
 	__m512i a = copy_block(to, from), b = copy_block(to + BLOCK, from + BLOCK);
 	__m512i c = copy_block(to + 2 * BLOCK, from + 2 * BLOCK);
 	__m512i d = copy_block(to + 3 * BLOCK, from + 3 * BLOCK);
-	uint8_t rest[2 * BLOCK];
 
 	a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
 	for (to += STEP, from += STEP; end - from >= STEP; to += STEP, from += STEP) {
@@ -114,14 +127,30 @@ AVX512 static uint32_t copy_by_avx512(uint32_t crc, uint8_t *to, const uint8_t *
 	d = fold(fold(fold(a, by_512, b), by_512, c), by_512, d);
 	for (; end - from >= BLOCK; to += BLOCK, from += BLOCK)
 		d = fold(d, by_512, copy_block(to, from));
-	n = (uint64_t)(end - from);
-	if (!n)
-		return remainder_of(d);
-	_mm512_storeu_si512(rest, d);
-	memcpy(rest + BLOCK, from, n);
-	memcpy(to, rest + BLOCK, n);
+	return d;
+}
+
+AVX512 static uint32_t copy_by_avx512(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+{
+	__m512i sum = copy_blocks(crc, to, from, n);
+	uint64_t behind = n % BLOCK;
+	uint8_t rest[2 * BLOCK];
+
+	if (!behind)
+		return remainder_of(sum);
+	_mm512_storeu_si512(rest, sum);
+	memcpy(rest + BLOCK, from + n - behind, behind);
+	memcpy(to + n - behind, rest + BLOCK, behind);
 	/* The sum stands for all before it, from a CRC register of 0 on. */
-	return crc32_gzip_refl(~0u, rest, BLOCK + n);
+	return crc32_gzip_refl(~0u, rest, BLOCK + behind);
+}
+
+AVX512 static uint32_t take_by_avx512(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from,
+				      uint64_t n)
+{
+	__m512i sum = copy_blocks(crc, to, from, n - BLOCK);
+
+	return remainder_of(fold(sum, constants(BY_512), copy_block(last, from + n - BLOCK)));
 }
 
 /*
@@ -144,9 +173,16 @@ static uint32_t copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 	return crc_copy_first(crc, to, from, n);
 }
 
-static uint32_t take(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+static_assert(URXE_TAKE_LAST == BLOCK, "a block waits");
+
+static uint32_t take(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from, uint64_t n)
 {
-	return n < STEP ? crc_copy_first(crc, to, from, n) : copy_by_avx512(crc, to, from, n);
+	if (n < STEP + BLOCK)
+		return crc_take_first(crc, to, last, from, n);
+	if (n % BLOCK == 0)
+		return take_by_avx512(crc, to, last, from, n);
+	n -= BLOCK;
+	return crc_copy_first(copy_by_avx512(crc, to, from, n), last, from + n, BLOCK);
 }
 
 static bool has_avx512(void)
@@ -160,9 +196,9 @@ crc_copy_fn *crc_best_copy(void)
 	return has_avx512() ? copy : crc_copy_first;
 }
 
-crc_copy_fn *crc_best_take(void)
+crc_take_fn *crc_best_take(void)
 {
-	return has_avx512() ? take : crc_copy_first;
+	return has_avx512() ? take : crc_take_first;
 }
 
 #else
@@ -172,9 +208,9 @@ crc_copy_fn *crc_best_copy(void)
 	return crc_copy_first;
 }
 
-crc_copy_fn *crc_best_take(void)
+crc_take_fn *crc_best_take(void)
 {
-	return crc_copy_first;
+	return crc_take_first;
 }
 
 #endif

@@ -44,8 +44,9 @@ enum urxe_fetch_part {
  * them so. */
 enum urxe_lending { URXE_LENDS_NOT, URXE_LENDS_CHECKED, URXE_LENDS_TRUSTED };
 
-/* Bytes of the longest payload that lies elsewhere. */
-#define URXE_LENT_MAX 32768u
+/* Bytes of the longest payload that lies elsewhere, and those of it that are written last. */
+#define URXE_LENT_MAX  32768u
+#define URXE_TAKE_LAST 64u
 
 /*
  * What the engine calls; each gets the `ctx` its object was created with. They
@@ -70,9 +71,10 @@ struct urxe_ops {
 	 * was written, though the bytes may change meanwhile. NULL: the engine computes it of the
 	 * copy. */
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
-	/* The same, in a way that is better to bytes that are in the caches, as what is received
-	 * often is: of a payload that lies elsewhere (struct urxe_frame). */
-	uint32_t (*take_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
+	/* The same of a payload that lies elsewhere (struct urxe_frame), from URXE_TAKE_LAST bytes
+	 * on: so many of its last bytes go to `last` instead. */
+	uint32_t (*take_crc)(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from,
+			     uint64_t n);
 	/* Within urxe_output: how the payload of a packet may be left where the program has it,
 	 * that goes there in the next frame. NULL: none may. */
 	enum urxe_lending (*lends)(void *dev_ctx, const struct urxe_path *path, uint32_t qpn);
