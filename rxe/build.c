@@ -134,7 +134,6 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	frame->dest_qpn = bth->dest_qpn;
 	frame->lent = 0;
 	frame->trusted = false;
-	frame->headers_crc = 0;
 	b->frame = frame;
 	b->header = header;
 	b->bth = at;

@@ -103,7 +103,7 @@ static void take(void *arg)
 		take_checked(t);
 }
 
-static bool take_to(struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *to)
+bool lent_place(struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *to)
 {
 	const struct urxe_extent source = {(void *)(uintptr_t)p->lent->payload, p->payload_len};
 	const struct urxe_extent place = {to, p->payload_len};
@@ -119,12 +119,7 @@ static bool take_to(struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *
 
 bool lent_take(struct urxe_dev *dev, const struct urxe_packet *p)
 {
-	return take_to(dev, p, payload_place(dev));
-}
-
-bool lent_place(struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *to)
-{
-	return take_to(dev, p, to);
+	return lent_place(dev, p, payload_place(dev));
 }
 
 bool lent_stands(const struct urxe_frame *frame)
