@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture_ring.h"
-#include "frame_text.h"
-#include "pcapng.h"
+#include "capture/capture_ring.h"
+#include "capture/frame_text.h"
+#include "capture/pcapng.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
+#include "urxed/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

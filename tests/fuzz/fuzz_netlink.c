@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "iface.h"
-#include "route.h"
+#include "urxed/hostnet/iface.h"
+#include "urxed/hostnet/route.h"
 
 #define ETH0 5 /* ifindex of the uplinks */
 #define ETH1 9

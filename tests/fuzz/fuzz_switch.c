@@ -14,11 +14,11 @@
 
 #include <rxe/opcode.h>
 
-#include "arp.h"
 #include "craft.h"
 #include "lan.h"
 #include "require.h"
 #include "script.h"
+#include "urxed/hostnet/arp.h"
 
 #define ROOM      256
 #define DEPTH     64

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "require.h"
-#include "transport.h"
-#include "view.h"
+#include "urxe/report_paths.h"
+#include "urxe/report_view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

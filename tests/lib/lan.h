@@ -12,7 +12,7 @@
 #include <rxe/packet.h>
 #include <vnic/loop.h>
 
-#include "switch_run.h"
+#include "urxed/switch/forward.h"
 
 #define LAN_STATIONS  4
 #define LAN_PROCESSES 2

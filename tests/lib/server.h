@@ -10,7 +10,7 @@
 
 #include <vnic/driver.h>
 
-#include "client.h"
+#include "urxed/session/session.h"
 
 struct server {
 	char run_dir[32];

@@ -12,10 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "message.h"
+#include "common/rundir.h"
+#include "common/unix_packet.h"
 #include "require.h"
-#include "rundir.h"
-#include "ucma.h"
+#include "urxed/cm/ucma.h"
 
 #define LOOP_QPN     0x1000u /* the first that the programs hold, */
 #define LOOP_QPNS    0x1000u

@@ -33,10 +33,10 @@ RULES = {
 # Files that are the one place where their folder meets something; what they may include besides.
 EXCEPTIONS = {
     r'netdev/dpdk_[a-z_]+\.[ch]$': DPDK,
-    r'tools/dpdk_[a-z_]+\.[ch]$': DPDK,
+    r'tools/urxed/switch/dpdk_[a-z_]+\.[ch]$': DPDK,
     r'tests/bench/dpdk_[a-z_]+\.c$': DPDK,
     r'tests/(unit|fuzz)/[a-z_]*ucma\.c$': 'rdma/rdma_user_cm',
-    r'tools/ucma[a-z_]*\.[ch]$': r'rdma/rdma_user_cm\.h$',
+    r'tools/urxed/cm/ucma[a-z_]*\.[ch]$': r'rdma/rdma_user_cm\.h$',
 }
 
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vnic/loop.h>
 
-#include "flow.h"
+#include "capture/flow.h"
 #include "handle.h"
 
 static struct {

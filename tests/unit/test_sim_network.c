@@ -12,7 +12,7 @@
 #include "sim/address.h"
 #include "sim/ecn.h"
 #include "sim/fabric.h"
-#include "sim/faults.h"
+#include "sim/impair.h"
 
 #define FRAMES 200000
 #define GBIT   UINT64_C(1000000000)

@@ -10,7 +10,7 @@
 
 #include <netdev/netdev.h>
 
-#include "bench/bare.h"
+#include "bench/raw_latency.h"
 
 static struct netdev *ends[2];
 static struct bare asks, answers;

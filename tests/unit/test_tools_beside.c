@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "beside.h"
-#include "rundir.h"
-#include "sysfs.h"
+#include "common/rundir.h"
+#include "urxed/host_ibdevs.h"
+#include "urxed/sysfs_tree.h"
 
 static char top[] = "/tmp/test-beside-XXXXXX";
 static char sys[sizeof(top) + 8];

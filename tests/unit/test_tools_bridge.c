@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "arp.h"
 #include "craft.h"
 #include "lan.h"
+#include "urxed/hostnet/arp.h"
 
 #define DEPTH 64
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "capture_ring.h"
+#include "capture/capture_ring.h"
 
 #define LONGEST 9018
 

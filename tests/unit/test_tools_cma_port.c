@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cma_port.h"
+#include "urxed/cm/cma_port.h"
 
 #define TCP 0x106
 #define UDP 0x111

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "config.h"
+#include "urxed/config.h"
 
 static struct options options;
 static char text[1024];

@@ -20,11 +20,11 @@
 
 #include <vnic/attach.h>
 
-#include "ask.h"
-#include "control.h"
-#include "message.h"
-#include "rundir.h"
-#include "snapshot.h"
+#include "common/rundir.h"
+#include "common/sealed_text.h"
+#include "common/unix_packet.h"
+#include "urxed/report/control.h"
+#include "urxed/report/control_client.h"
 
 #define ROUND_MS 10
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fault.h"
+#include "urxed/uplink/impair.h"
 
 static void test_all_keys(void **state)
 {

@@ -11,7 +11,7 @@
 #include <rxe/opcode.h>
 #include <rxe/psn.h>
 
-#include "flow.h"
+#include "capture/flow.h"
 
 /* Requester A with QP 0x11 at address 1, responder B with QP 0x22 at address 2. */
 enum side { A = 1, B = 2 };

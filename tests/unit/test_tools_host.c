@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "host.h"
+#include "urxed/hostnet/host.h"
 
 /* 192.0.2.N, on uplink 0 and in no VLAN. */
 static struct host_address v4(uint8_t n)

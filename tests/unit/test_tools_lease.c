@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lease.h"
+#include "urxed/session/qpn_lease.h"
 
 static int setup(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "log.h"
+#include "common/log.h"
 
 #define T0 5000000000u
 

@@ -10,10 +10,10 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
-#include "arp.h"
-#include "nd.h"
-#include "neigh.h"
-#include "route.h"
+#include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
+#include "urxed/hostnet/neigh.h"
+#include "urxed/hostnet/route.h"
 
 #define SECOND 1000000000ull
 #define T0     (100 * SECOND)

@@ -14,7 +14,7 @@
 
 #include <netdev/netdev.h>
 
-#include "pcapng.h"
+#include "capture/pcapng.h"
 
 #define PACKETS 300
 #define T0      UINT64_C(1795308088123456789)

@@ -11,9 +11,9 @@
 
 #include <netdev/netdev.h>
 
-#include "arp.h"
-#include "nd.h"
-#include "probe.h"
+#include "urxed/hostnet/address_conflict.h"
+#include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
 
 static const uint8_t ours[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 1};
 static const uint8_t theirs[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "record.h"
+#include "urxed/session/lease_store.h"
 
 #define A (3 * LEASE_QPNS)
 #define B (7 * LEASE_QPNS)

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "dpdk_hash.h"
 #include "lan.h"
-#include "remote.h"
+#include "urxed/switch/dpdk_hash.h"
+#include "urxed/switch/remote_qp_acl.h"
 
 static struct remote_table table;
 static struct remote_owner a, b;

@@ -13,7 +13,7 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
-#include "route.h"
+#include "urxed/hostnet/route.h"
 
 static const uint8_t v4[4] = {192, 0, 2, 9}, v6[16] = {0x20, 1, 0xd, 0xb8, [15] = 9};
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "rundir.h"
+#include "common/rundir.h"
 
 static char top[] = "/tmp/test-rundir-XXXXXX";
 static char path[RUNDIR_MAX];

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "share.h"
+#include "urxed/session/quota.h"
 
 #define LIMIT 1024
 

@@ -11,7 +11,7 @@
 
 #include "craft.h"
 #include "lan.h"
-#include "steer.h"
+#include "urxed/switch/classify.h"
 
 /* Last bytes of addresses: the host's, another host's, and the host's in VLAN 100. */
 #define OURS         1

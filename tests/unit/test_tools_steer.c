@@ -11,7 +11,7 @@
 #include <rxe/packet.h>
 
 #include "craft.h"
-#include "steer.h"
+#include "urxed/switch/classify.h"
 
 #define QPN  0x123456
 #define ROOM 256

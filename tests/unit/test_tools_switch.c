@@ -13,8 +13,8 @@
 #include "craft.h"
 #include "guest.h"
 #include "lan.h"
-#include "steer.h"
-#include "switch_out.h"
+#include "urxed/switch/classify.h"
+#include "urxed/switch/deliver.h"
 
 #define THEIRS      2 /* last byte of another host's address */
 #define NOBODYS_QPN 0xfff123

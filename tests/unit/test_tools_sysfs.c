@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "rundir.h"
-#include "sysfs.h"
+#include "common/rundir.h"
+#include "urxed/sysfs_tree.h"
 
 #define CLASS "sys/class/infiniband/urxe0/"
 

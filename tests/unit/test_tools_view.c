@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "table.h"
-#include "transport.h"
-#include "view.h"
+#include "urxe/report_paths.h"
+#include "urxe/report_view.h"
+#include "urxe/text_table.h"
 
 static const struct table_column columns[] = {
 	{"NAME", "name", TABLE_TEXT},

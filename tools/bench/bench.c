@@ -11,16 +11,16 @@
 
 #include <netdev/netdev.h>
 
-#include "bare.h"
-#include "clock.h"
-#include "end.h"
-#include "log.h"
-#include "option.h"
-#include "port_open.h"
-#include "quantity.h"
-#include "standard_fds.h"
-#include "station.h"
-#include "status.h"
+#include "bench/endpoint.h"
+#include "bench/raw_latency.h"
+#include "bench/station.h"
+#include "common/bad_option.h"
+#include "common/clock.h"
+#include "common/exit_status.h"
+#include "common/log.h"
+#include "common/port_open.h"
+#include "common/quantity.h"
+#include "common/standard_fds.h"
 
 #define LATENCY_SIZE 2
 #define WRITE_SIZE   (64 * 1024)

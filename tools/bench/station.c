@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "station.h"
+#include "bench/station.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include <netdev/netdev.h>
 #include <rxe/rxe.h>
 
-#include "clock.h"
-#include "end.h"
+#include "bench/endpoint.h"
+#include "common/clock.h"
 
 #define BURST       32
 #define MTU         4200 /* the path MTU of 4096 with its headers */

@@ -8,8 +8,8 @@
  * datagram to all nodes of the link, whose immediate data is a token; the one that listens connects
  * its queue pair to the sender and answers with the token.
  */
-#ifndef URXE_TOOLS_BENCH_STATION_H
-#define URXE_TOOLS_BENCH_STATION_H
+#ifndef URXE_BENCH_STATION_H
+#define URXE_BENCH_STATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

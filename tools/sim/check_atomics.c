@@ -6,14 +6,14 @@
  * whether it is possible: each finds what those before it have made, and none
  * comes behind one that was posted after it had completed (Herlihy, Wing 1990).
  */
-#include "check.h"
+#include "sim/check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "memory.h"
-#include "simconn.h"
-#include "world.h"
+#include "sim/alloc.h"
+#include "sim/simconn.h"
+#include "sim/world.h"
 
 void check_atomics_note(struct stream *stream, uint32_t index, uint64_t original)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "check.h"
+#include "sim/check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "simconn.h"
-#include "world.h"
+#include "sim/simconn.h"
+#include "sim/world.h"
 
 static uint32_t wc_opcode(uint8_t wr_opcode)
 {

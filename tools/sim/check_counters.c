@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "check.h"
+#include "sim/check.h"
 
 #include <inttypes.h>
 
-#include "world.h"
+#include "sim/world.h"
 
 static void expect(struct world *world, const char *what, uint64_t counted, uint64_t carried)
 {

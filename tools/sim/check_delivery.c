@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "check.h"
+#include "sim/check.h"
 
 #include <arpa/inet.h>
 
-#include "inbox.h"
-#include "simconn.h"
-#include "world.h"
+#include "sim/recv_queue.h"
+#include "sim/simconn.h"
+#include "sim/world.h"
 
 struct arrival {
 	struct stream *stream;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "check.h"
+#include "sim/check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "memory.h"
-#include "simconn.h"
-#include "world.h"
+#include "sim/alloc.h"
+#include "sim/simconn.h"
+#include "sim/world.h"
 
 /* RC: exactly the model. UC: each byte is what it was, or what its one WRITE made of it. Even a
  * good network does not keep a WRITE with immediate that finds no receive request. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "check.h"
+#include "sim/check.h"
 
 #include <inttypes.h>
 
-#include "inbox.h"
-#include "simconn.h"
-#include "world.h"
+#include "sim/recv_queue.h"
+#include "sim/simconn.h"
+#include "sim/world.h"
 
 #define SECOND UINT64_C(1000000000)
 #define HOUR   (3600 * SECOND)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "content.h"
+#include "sim/content.h"
 
 #include <string.h>
 
-#include "rand.h"
+#include "sim/rand.h"
 
 #define PAINT 0xa5
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "ecn.h"
+#include "sim/ecn.h"
 
 #define ETH_LEN        14
 #define VLAN_LEN       4

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "events.h"
+#include "sim/events.h"
 
 #include <stdlib.h>
 
-#include "memory.h"
+#include "sim/alloc.h"
 
 /* Children of a node: four of them, 24 bytes each, lie in two cache lines. */
 #define CHILDREN 4

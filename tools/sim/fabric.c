@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "fabric.h"
+#include "sim/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
-#include "ecn.h"
-#include "memory.h"
+#include "sim/address.h"
+#include "sim/alloc.h"
+#include "sim/ecn.h"
 
 #define PS 1000 /* in a ns */
 /* Preamble, start delimiter, FCS and gap between frames (IEEE 802.3). */

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "events.h"
-#include "faults.h"
-#include "scenario.h"
+#include "sim/events.h"
+#include "sim/impair.h"
+#include "sim/scenario.h"
 
 #define FABRIC_FRAME_MAX 4300
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "world.h"
+#include "sim/world.h"
 
 /* Application bytes that were completed between warm-up and end, as bits a second. */
 double report_goodput(const struct world *world);

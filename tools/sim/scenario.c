@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "scenario.h"
+#include "sim/scenario.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include <rxe/cong.h>
 
-#include "quantity.h"
+#include "common/quantity.h"
 
 /* The list's order is the engine's. */
 #define SAME(id, name, text) CONGESTION_##id,

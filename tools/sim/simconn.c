@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "simconn.h"
+#include "sim/simconn.h"
 
-#include "address.h"
-#include "inbox.h"
-#include "memory.h"
-#include "world.h"
+#include "sim/address.h"
+#include "sim/alloc.h"
+#include "sim/recv_queue.h"
+#include "sim/world.h"
 
 #define MAX_INLINE 256
 /* Of connections that run at full speed; as many as hardware usually grants. */

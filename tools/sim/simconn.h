@@ -3,8 +3,8 @@
 #ifndef URXE_SIM_SIMCONN_H
 #define URXE_SIM_SIMCONN_H
 
-#include "simhost.h"
-#include "stream.h"
+#include "sim/simhost.h"
+#include "sim/stream.h"
 
 struct inbox;
 struct simconn;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "simhost.h"
+#include "sim/simhost.h"
 
 #include <stdlib.h>
 
-#include "address.h"
-#include "inbox.h"
-#include "memory.h"
-#include "simconn.h"
-#include "world.h"
+#include "sim/address.h"
+#include "sim/alloc.h"
+#include "sim/recv_queue.h"
+#include "sim/simconn.h"
+#include "sim/world.h"
 
 /* Frames that a host's NIC takes at once; with a rate, they wait in it until the cable is free. */
 #define BURST 4

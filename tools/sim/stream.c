@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "stream.h"
+#include "sim/stream.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-#include "inbox.h"
-#include "memory.h"
-#include "world.h"
+#include "sim/alloc.h"
+#include "sim/recv_queue.h"
+#include "sim/world.h"
 
 /* Requests that a turn of the application posts at most. */
 #define TURN_POSTS 5

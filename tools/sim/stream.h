@@ -3,8 +3,8 @@
 #ifndef URXE_SIM_STREAM_H
 #define URXE_SIM_STREAM_H
 
-#include "content.h"
-#include "simhost.h"
+#include "sim/content.h"
+#include "sim/simhost.h"
 
 #define STREAM_WORDS 4 /* atomics' words that belong to this stream */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "trace.h"
+#include "sim/trace.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include <rxe/opcode.h>
 #include <rxe/packet.h>
 
-#include "address.h"
+#include "sim/address.h"
 
 static void write_text(FILE *file, uint64_t now, uint32_t from, const uint8_t *data, uint32_t len)
 {

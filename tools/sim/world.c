@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "world.h"
+#include "sim/world.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "check.h"
-#include "inbox.h"
-#include "memory.h"
-#include "trace.h"
+#include "sim/alloc.h"
+#include "sim/check.h"
+#include "sim/recv_queue.h"
+#include "sim/trace.h"
 
 #define SECOND UINT64_C(1000000000)
 /* No world takes longer, however bad its network. */

@@ -8,12 +8,12 @@
 
 #include <stdio.h>
 
-#include "events.h"
-#include "fabric.h"
-#include "rand.h"
-#include "scenario.h"
-#include "simconn.h"
-#include "simhost.h"
+#include "sim/events.h"
+#include "sim/fabric.h"
+#include "sim/rand.h"
+#include "sim/scenario.h"
+#include "sim/simconn.h"
+#include "sim/simhost.h"
 
 struct atomic_op;
 struct trace;

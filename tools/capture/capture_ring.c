@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "capture/capture_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+static uint8_t *at(struct capture_ring *ring, uint64_t position)
+{
+	return (uint8_t *)ring + CAPTURE_RING_START + position % CAPTURE_RING_BYTES;
+}
+
+/* Bytes up to the end of the memory. */
+static uint32_t to_end(uint64_t position)
+{
+	return CAPTURE_RING_BYTES - (uint32_t)(position % CAPTURE_RING_BYTES);
+}
+
+static int map(int fd, struct capture_ring **ring)
+{
+	void *p = mmap(NULL, CAPTURE_RING_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*ring = p;
+	return 0;
+}
+
+/* --- The daemon's end */
+
+int capture_writer_open(struct capture_writer *w)
+{
+	int fd = memfd_create("urxe-capture", MFD_CLOEXEC | MFD_ALLOW_SEALING), rc;
+
+	*w = (struct capture_writer){0};
+	if (fd < 0)
+		return -errno;
+	/* Who could make it shorter could kill us: what lies behind the end is SIGBUS. */
+	rc = ftruncate(fd, CAPTURE_RING_SIZE) || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)
+		     ? -errno
+		     : map(fd, &w->ring);
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+void capture_writer_close(struct capture_writer *w)
+{
+	munmap(w->ring, CAPTURE_RING_SIZE);
+}
+
+static bool lose(struct capture_writer *w)
+{
+	atomic_store_explicit(&w->ring->lost, ++w->lost, memory_order_relaxed);
+	return false;
+}
+
+/* Bytes that may be written now; 0 where the reader is not where it can be. */
+static uint64_t room(struct capture_writer *w)
+{
+	uint64_t tail = atomic_load_explicit(&w->ring->tail, memory_order_acquire);
+	uint64_t used = w->head - tail;
+
+	if (used > CAPTURE_RING_BYTES)
+		w->broken = true;
+	return w->broken ? 0 : CAPTURE_RING_BYTES - used;
+}
+
+static void fill_up(struct capture_writer *w, uint32_t size)
+{
+	const struct capture_record pad = {.size = size, .len = CAPTURE_PAD};
+
+	memcpy(at(w->ring, w->head), &pad, CAPTURE_PAD_LEN);
+	w->head += size;
+}
+
+bool capture_writer_put(struct capture_writer *w, struct capture_record *record,
+			const uint8_t *frame)
+{
+	uint32_t end = to_end(w->head), skip;
+	uint8_t *place;
+
+	record->size = (uint32_t)((sizeof(*record) + record->len + 7) & ~7ul);
+	skip = end < record->size ? end : 0;
+	if (room(w) < (uint64_t)skip + record->size)
+		return lose(w);
+	if (skip)
+		fill_up(w, skip);
+	place = at(w->ring, w->head);
+	memcpy(place, record, sizeof(*record));
+	memcpy(place + sizeof(*record), frame, record->len);
+	w->head += record->size;
+	atomic_store(&w->ring->head, w->head);
+	return atomic_load(&w->ring->waiting) && atomic_exchange(&w->ring->waiting, 0);
+}
+
+/* --- The reader's end */
+
+int capture_reader_open(struct capture_reader *r, int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	*r = (struct capture_reader){0};
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) ||
+	    st.st_size != CAPTURE_RING_SIZE)
+		return -EPROTO;
+	return map(fd, &r->ring);
+}
+
+void capture_reader_close(struct capture_reader *r)
+{
+	munmap(r->ring, CAPTURE_RING_SIZE);
+}
+
+static bool size_ok(const struct capture_record *record, uint64_t left)
+{
+	if (record->size < CAPTURE_PAD_LEN || record->size % 8 || record->size > left)
+		return false;
+	return record->len == CAPTURE_PAD ||
+	       (record->size >= sizeof(*record) && record->len <= record->size - sizeof(*record));
+}
+
+/* The record at the tail, NULL where there is none; false where there can be no such. */
+static bool look(const struct capture_reader *r, const struct capture_record **record)
+{
+	uint64_t left = atomic_load_explicit(&r->ring->head, memory_order_acquire) - r->tail;
+
+	*record = left ? (const struct capture_record *)(void *)at(r->ring, r->tail) : NULL;
+	if (left > to_end(r->tail))
+		left = to_end(r->tail);
+	return !left || (left >= CAPTURE_PAD_LEN && size_ok(*record, left));
+}
+
+int capture_reader_next(struct capture_reader *r, const struct capture_record **record,
+			const uint8_t **frame)
+{
+	atomic_store_explicit(&r->ring->tail, r->tail, memory_order_release);
+	do {
+		if (!look(r, record))
+			return -EPROTO;
+		if (!*record)
+			return 0;
+		r->tail += (*record)->size;
+	} while ((*record)->len == CAPTURE_PAD);
+	*frame = (const uint8_t *)(*record + 1);
+	return 1;
+}
+
+bool capture_reader_wait(struct capture_reader *r)
+{
+	atomic_store(&r->ring->waiting, 1);
+	return atomic_load(&r->ring->head) == r->tail;
+}
+
+uint64_t capture_reader_lost(const struct capture_reader *r)
+{
+	return atomic_load_explicit(&r->ring->lost, memory_order_relaxed);
+}
+
+uint64_t capture_reader_head(const struct capture_reader *r)
+{
+	return atomic_load_explicit(&r->ring->head, memory_order_acquire);
+}

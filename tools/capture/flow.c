@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "capture/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxe/opcode.h>
+#include <rxe/psn.h>
+
+#define BUCKETS 4096
+/* A PSN this far from the expected one begins a new run: windows are far smaller. */
+#define RESTART_PSNS 0x10000
+/* How often a flow without its other direction looks for it. */
+#define MATCH_TRIES 64
+
+struct entry {
+	struct flow flow;
+	struct entry *next; /* of the bucket */
+};
+
+struct flow_table {
+	struct entry *buckets[BUCKETS];
+	struct entry **order;
+	uint32_t n;
+	uint32_t room;
+};
+
+static const char *const ack_names[FLOW_ACK_COUNT] = {
+#define ACK_NAME(id, name, text) [FLOW_ACK_##id] = name,
+	FLOW_ACK_LIST(ACK_NAME)
+#undef ACK_NAME
+};
+
+const char *flow_ack_name(enum flow_ack ack)
+{
+	return ack < FLOW_ACK_COUNT ? ack_names[ack] : NULL;
+}
+
+/* --- Tracks */
+
+static int add_hole(struct flow_track *t, uint32_t first, uint32_t count)
+{
+	if (t->n_holes == t->room) {
+		uint32_t room = t->room ? 2 * t->room : 16;
+		struct flow_hole *holes = realloc(t->holes, room * sizeof(*holes));
+
+		if (!holes)
+			return -ENOMEM;
+		t->holes = holes;
+		t->room = room;
+	}
+	t->holes[t->n_holes++] = (struct flow_hole){first, count};
+	return 0;
+}
+
+/* Takes [from, from + n), which lies inside hole i, out of it. */
+static int cut_hole(struct flow_track *t, uint32_t i, uint32_t from, uint32_t n)
+{
+	struct flow_hole *hole = &t->holes[i];
+	uint32_t before = (from - hole->first) & URXE_PSN_MASK;
+	uint32_t after = hole->count - before - n;
+
+	if (!before && !after) {
+		*hole = t->holes[--t->n_holes];
+		return 0;
+	}
+	if (!before) {
+		*hole = (struct flow_hole){urxe_psn_add(from, n), after};
+		return 0;
+	}
+	hole->count = before;
+	return after ? add_hole(t, urxe_psn_add(from, n), after) : 0;
+}
+
+/* A packet from before the expected PSN: does it fill a hole, or was it seen already? */
+static int revisit(struct flow_track *t, uint32_t psn, uint32_t count)
+{
+	uint32_t i, into, n;
+
+	for (i = 0; i < t->n_holes; i++) {
+		into = (psn - t->holes[i].first) & URXE_PSN_MASK;
+		if (into >= t->holes[i].count)
+			continue;
+		n = t->holes[i].count - into;
+		if (n > count)
+			n = count;
+		t->late++;
+		t->missing -= n;
+		return cut_hole(t, i, psn, n);
+	}
+	t->duplicates++;
+	return 0;
+}
+
+static void restart(struct flow_track *t, uint32_t psn)
+{
+	t->restarts++;
+	t->next_psn = psn;
+	t->n_holes = 0;
+}
+
+/* Counts a packet that takes `count` PSNs. Returns how far ahead of the expected PSN it is. */
+static int32_t arrive(struct flow_track *t, uint32_t psn, bool start)
+{
+	int32_t ahead;
+
+	if (!t->packets++)
+		t->first_psn = t->next_psn = psn;
+	t->last_psn = psn;
+	ahead = urxe_psn_diff(psn, t->next_psn);
+	if (start && (ahead > RESTART_PSNS || ahead < -RESTART_PSNS)) {
+		restart(t, psn);
+		ahead = 0;
+	}
+	return ahead;
+}
+
+static void expect(struct flow_track *t, uint32_t psn)
+{
+	if (urxe_psn_diff(psn, t->next_psn) > 0)
+		t->next_psn = psn;
+}
+
+static int follow(struct flow_track *t, uint32_t psn, uint32_t count, bool start)
+{
+	int32_t ahead = arrive(t, psn, start);
+	int rc = 0;
+
+	if (ahead < 0) {
+		rc = revisit(t, psn, count);
+	} else if (ahead > 0) {
+		t->gaps++;
+		t->missing += (uint32_t)ahead;
+		rc = add_hole(t, t->next_psn, (uint32_t)ahead);
+	}
+	expect(t, urxe_psn_add(psn, count));
+	return rc;
+}
+
+/* --- READ requests: how many PSNs? */
+
+/* IBA 9.7.4.2.1: a packet for each MTU of the length, and one for a length of 0 */
+static uint32_t read_psns(uint32_t len, uint32_t mtu)
+{
+	return len ? (uint32_t)(((uint64_t)len + mtu - 1) / mtu) : 1;
+}
+
+/* The path MTU is the same both ways; a payload of another length than those of IBTA is no MTU. */
+static void learn_mtu(struct flow *f, uint32_t mtu)
+{
+	if (f->mtu >= mtu || mtu < 256 || mtu > 4096 || mtu & (mtu - 1))
+		return;
+	f->mtu = mtu;
+	if (f->peer && f->peer->mtu < mtu)
+		learn_mtu(f->peer, mtu);
+	if (f->read_open)
+		expect(&f->requests, urxe_psn_add(f->read_psn, read_psns(f->read_len, mtu)));
+	f->read_open = false;
+}
+
+/*
+ * The request after a READ shows how many PSNs that took, where it fits an MTU;
+ * otherwise the READ took as many as it does with the largest.
+ */
+static void close_read(struct flow *f, uint32_t psn)
+{
+	int32_t took = urxe_psn_diff(psn, f->read_psn);
+	uint32_t mtu, fits = 0, last = 0;
+
+	if (!f->read_open || took <= 0)
+		return;
+	for (mtu = 256; mtu <= 4096; mtu *= 2) {
+		if (read_psns(f->read_len, mtu) == (uint32_t)took) {
+			fits++;
+			last = mtu;
+		}
+	}
+	if (fits == 1)
+		learn_mtu(f, last);
+	else
+		expect(&f->requests,
+		       fits ? psn : urxe_psn_add(f->read_psn, read_psns(f->read_len, 4096)));
+	f->read_open = false;
+}
+
+static int request(struct flow *f, const struct urxe_packet *p, uint32_t flags)
+{
+	uint32_t count = 1;
+	int rc;
+
+	close_read(f, p->psn);
+	if (flags & URXE_OPF_READ && f->mtu)
+		count = read_psns(p->reth.length, f->mtu);
+	rc = follow(&f->requests, p->psn, count, flags & URXE_OPF_START);
+	if (flags & URXE_OPF_READ && !f->mtu) {
+		f->read_open = true;
+		f->read_psn = p->psn;
+		f->read_len = p->reth.length;
+	}
+	if (flags & URXE_OPF_PAYLOAD && !(flags & URXE_OPF_END))
+		learn_mtu(f, p->payload_len);
+	return rc;
+}
+
+/* --- Responses */
+
+/* IBA table 43 */
+static enum flow_ack classify(uint8_t syndrome)
+{
+	static const enum flow_ack naks[] = {FLOW_ACK_SEQUENCE, FLOW_ACK_INVALID, FLOW_ACK_ACCESS,
+					     FLOW_ACK_OPERATION};
+	uint8_t value = syndrome & 0x1f;
+
+	switch (syndrome >> 5) {
+	case 0: return FLOW_ACK_ACK;
+	case 1: return FLOW_ACK_RNR;
+	case 3: return value < 4 ? naks[value] : FLOW_ACK_OTHER;
+	default: return FLOW_ACK_OTHER;
+	}
+}
+
+/* How far `psn` lies behind the newest PSN that requests of f have used; negative: it does not. */
+static int32_t behind(const struct flow *f, uint32_t psn)
+{
+	const struct flow_track *t = &f->requests;
+	uint32_t next = t->next_psn;
+
+	if (!t->packets)
+		return -1;
+	if (f->read_open)
+		next = urxe_psn_add(f->read_psn, read_psns(f->read_len, 256));
+	if (urxe_psn_diff(psn, t->first_psn) < 0)
+		return -1;
+	return urxe_psn_diff(next, psn) - 1;
+}
+
+static bool may_match(const struct flow *a, const struct flow *b)
+{
+	return !b->peer && a != b && a->service == b->service && a->net == b->net &&
+	       !memcmp(&a->sgid, &b->dgid, sizeof(a->sgid)) &&
+	       !memcmp(&a->dgid, &b->sgid, sizeof(a->dgid));
+}
+
+/* Finds the flow whose requests f's responses answer: the one that used psn last. */
+static void match(struct flow_table *t, struct flow *f, uint32_t psn)
+{
+	int32_t best = RESTART_PSNS, distance;
+	struct flow *found = NULL;
+	uint32_t i;
+
+	if (f->peer || f->match_tries++ >= MATCH_TRIES)
+		return;
+	for (i = 0; i < t->n; i++) {
+		struct flow *other = &t->order[i]->flow;
+
+		if (!may_match(f, other))
+			continue;
+		distance = behind(other, psn);
+		if (distance >= 0 && distance < best) {
+			best = distance;
+			found = other;
+		}
+	}
+	if (!found)
+		return;
+	f->peer = found;
+	found->peer = f;
+	learn_mtu(f, found->mtu);
+	learn_mtu(found, f->mtu);
+}
+
+/* The first packet of a response may be ahead, since other requests took PSNs too. */
+static int response_start(struct flow_track *t, uint32_t psn)
+{
+	if (arrive(t, psn, true) < 0)
+		return revisit(t, psn, 1);
+	t->next_psn = urxe_psn_add(psn, 1);
+	return 0;
+}
+
+/* A response whose first packet is missing: no one can tell how much of it is. */
+static int response_headless(struct flow_track *t, uint32_t psn)
+{
+	if (arrive(t, psn, false) < 0)
+		return revisit(t, psn, 1);
+	t->gaps++;
+	t->next_psn = urxe_psn_add(psn, 1);
+	return 0;
+}
+
+static int response(struct flow *f, const struct urxe_packet *p, uint32_t flags)
+{
+	bool headless = !f->in_response && !(flags & URXE_OPF_START);
+
+	f->in_response = !(flags & URXE_OPF_END);
+	if (f->in_response)
+		learn_mtu(f, p->payload_len);
+	else if (f->peer && f->peer->read_open && flags & URXE_OPF_READ)
+		expect(&f->peer->requests, urxe_psn_add(p->psn, 1));
+	if (flags & URXE_OPF_START)
+		return response_start(&f->responses, p->psn);
+	return headless ? response_headless(&f->responses, p->psn)
+			: follow(&f->responses, p->psn, 1, false);
+}
+
+/* --- The table */
+
+static uint32_t bucket(const struct flow *key)
+{
+	const uint8_t *p;
+	uint32_t i, h = 2166136261u ^ key->dest_qpn ^ key->src_qpn << 8;
+
+	for (p = key->sgid.raw, i = 0; i < 16; i++)
+		h = (h ^ p[i]) * 16777619u;
+	for (p = key->dgid.raw, i = 0; i < 16; i++)
+		h = (h ^ p[i]) * 16777619u;
+	return (h ^ h >> 16) % BUCKETS;
+}
+
+static bool same(const struct flow *a, const struct flow *b)
+{
+	return a->dest_qpn == b->dest_qpn && a->src_qpn == b->src_qpn && a->service == b->service &&
+	       a->net == b->net && !memcmp(&a->sgid, &b->sgid, sizeof(a->sgid)) &&
+	       !memcmp(&a->dgid, &b->dgid, sizeof(a->dgid));
+}
+
+static struct entry *append(struct flow_table *t)
+{
+	struct entry *e;
+
+	if (t->n == t->room) {
+		uint32_t room = t->room ? 2 * t->room : 64;
+		struct entry **order = reallocarray(t->order, room, sizeof(struct entry *));
+
+		if (!order)
+			return NULL;
+		t->order = order;
+		t->room = room;
+	}
+	e = calloc(1, sizeof(*e));
+	if (e)
+		t->order[t->n++] = e;
+	return e;
+}
+
+static struct flow *find(struct flow_table *t, const struct flow *key)
+{
+	struct entry **head = &t->buckets[bucket(key)], *e;
+
+	for (e = *head; e; e = e->next)
+		if (same(&e->flow, key))
+			return &e->flow;
+	e = append(t);
+	if (!e)
+		return NULL;
+	e->flow = *key;
+	e->next = *head;
+	*head = e;
+	return &e->flow;
+}
+
+struct flow_table *flow_table_create(void)
+{
+	return calloc(1, sizeof(struct flow_table));
+}
+
+void flow_table_destroy(struct flow_table *t)
+{
+	uint32_t i;
+
+	for (i = 0; t && i < t->n; i++) {
+		free(t->order[i]->flow.requests.holes);
+		free(t->order[i]->flow.responses.holes);
+		free(t->order[i]);
+	}
+	if (t)
+		free(t->order);
+	free(t);
+}
+
+const struct flow *flow_at(const struct flow_table *t, uint32_t index)
+{
+	return index < t->n ? &t->order[index]->flow : NULL;
+}
+
+/* A datagram's PSN says nothing: a QP counts them over all its destinations. */
+static void datagram(struct flow_track *t, uint32_t psn)
+{
+	if (!t->packets++)
+		t->first_psn = psn;
+	t->last_psn = psn;
+	t->next_psn = urxe_psn_add(psn, 1);
+}
+
+int flow_input(struct flow_table *t, const struct urxe_packet *p)
+{
+	struct flow key = {.sgid = p->sgid,
+			   .dgid = p->dgid,
+			   .dest_qpn = p->dest_qpn,
+			   .src_qpn = p->deth.src_qpn,
+			   .service = URXE_OPCODE_SERVICE(p->opcode),
+			   .net = p->net};
+	uint32_t flags = urxe_opcodes[p->opcode].flags;
+	struct flow *f = find(t, &key);
+
+	if (!f)
+		return -ENOMEM;
+	f->packets++;
+	if (f->service == URXE_SERVICE_UD) {
+		datagram(&f->requests, p->psn);
+		return 0;
+	}
+	if (flags & URXE_OPF_REQUEST)
+		return request(f, p, flags);
+	if (!(flags & URXE_OPF_RESPONSE))
+		return 0;
+	match(t, f, p->psn);
+	if (!(flags & URXE_OPF_ACK))
+		return response(f, p, flags);
+	f->acks[classify(p->aeth.syndrome)]++;
+	return 0;
+}

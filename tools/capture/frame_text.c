@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "capture/frame_text.h"
+
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rxe/opcode.h>
+#include <rxe/packet.h>
+
+#include "common/ether.h"
+#include "urxed/switch/classify.h"
+
+/* AETH syndromes (IBA volume 1, 9.7.5.2.1, tables 43 to 46). */
+#define SYNDROME_TYPE(s)  ((s)&0xe0)
+#define SYNDROME_VALUE(s) ((s)&0x1f)
+#define NO_CREDITS        0x1f
+enum syndrome_type { SYNDROME_ACK = 0x00, SYNDROME_RNR = 0x20, SYNDROME_NAK = 0x60 };
+
+static void add(char text[FRAME_TEXT], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What does not fit is left out. */
+static void add(char text[FRAME_TEXT], const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + len, FRAME_TEXT - len, fmt, ap);
+	va_end(ap);
+}
+
+static void add_gid(char text[FRAME_TEXT], const struct urxe_gid *gid, uint8_t net)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	if (net == URXE_NET_IPV4)
+		inet_ntop(AF_INET, gid->raw + 12, address, sizeof(address));
+	else
+		inet_ntop(AF_INET6, gid->raw, address, sizeof(address));
+	add(text, "%s", address);
+}
+
+static void add_mac(char text[FRAME_TEXT], const uint8_t mac[ETHER_MAC_LEN])
+{
+	add(text, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
+void frame_addresses(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
+{
+	struct urxe_packet p;
+
+	text[0] = '\0';
+	if (len < ETHER_HDR_LEN) {
+		add(text, "?");
+	} else if (urxe_packet_parse(&p, frame, len) != URXE_DROP_NOT_ROCE && p.bth) {
+		add_gid(text, &p.sgid, p.net);
+		add(text, " > ");
+		add_gid(text, &p.dgid, p.net);
+	} else {
+		add_mac(text, frame + ETHER_MAC_LEN);
+		add(text, " > ");
+		add_mac(text, frame);
+	}
+}
+
+static const char *nak_name(uint8_t value)
+{
+	static const char *const names[] = {"PSN sequence error", "invalid request",
+					    "remote access error", "remote operational error",
+					    "invalid RD request"};
+
+	return value < sizeof(names) / sizeof(names[0]) ? names[value] : "reserved";
+}
+
+static void add_syndrome(char text[FRAME_TEXT], uint8_t syndrome)
+{
+	uint8_t value = SYNDROME_VALUE(syndrome);
+
+	switch (SYNDROME_TYPE(syndrome)) {
+	case SYNDROME_ACK:
+		if (value == NO_CREDITS)
+			add(text, " ACK");
+		else
+			add(text, " ACK, credit code %u", value);
+		break;
+	case SYNDROME_RNR: add(text, " RNR NAK, timer code %u", value); break;
+	case SYNDROME_NAK: add(text, " NAK, %s", nak_name(value)); break;
+	default: add(text, " syndrome 0x%02x", syndrome);
+	}
+}
+
+static void add_other(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
+{
+	struct steer s;
+
+	steer_peek(&s, frame, len);
+	switch (s.kind) {
+	case STEER_RUNT: add(text, "runt"); break;
+	case STEER_ARP: add(text, "ARP"); break;
+	case STEER_ND: add(text, "neighbour discovery"); break;
+	default: add(text, "EtherType 0x%02x%02x", frame[12], frame[13]);
+	}
+}
+
+static void add_packet(char text[FRAME_TEXT], const struct urxe_packet *p)
+{
+	const struct urxe_opcode_info *info = &urxe_opcodes[p->opcode];
+
+	if (info->name)
+		add(text, "%s", info->name);
+	else
+		add(text, "opcode 0x%02x", p->opcode);
+	add(text, " QP 0x%06x PSN %u", p->dest_qpn, p->psn);
+	if (info->flags & URXE_OPF_DETH)
+		add(text, " from QP 0x%06x", p->deth.src_qpn);
+	if (info->flags & URXE_OPF_AETH)
+		add_syndrome(text, p->aeth.syndrome);
+}
+
+void frame_words(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
+{
+	struct urxe_packet p;
+	enum urxe_drop drop = urxe_packet_parse(&p, frame, len);
+
+	text[0] = '\0';
+	if (drop == URXE_DROP_NOT_ROCE || len < ETHER_HDR_LEN) {
+		add_other(text, frame, len);
+		return;
+	}
+	if (!drop && !urxe_packet_icrc_ok(&p))
+		drop = URXE_DROP_BAD_ICRC;
+	if (!drop || drop == URXE_DROP_BAD_ICRC)
+		add_packet(text, &p);
+	else
+		add(text, "RoCE");
+	if (drop)
+		add(text, "; %s: %s", urxe_drop_name(drop), urxe_drop_text(drop));
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Writes captures in pcapng, as draft-ietf-opsawg-pcapng has it: a section, an interface
+ * for each port when it is first seen, a packet for each frame with a comment.
+ */
+#ifndef URXE_CAPTURE_PCAPNG_H
+#define URXE_CAPTURE_PCAPNG_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#define PCAPNG_INTERFACES 8192
+#define PCAPNG_FRAME_MAX  65536 /* bytes */
+#define PCAPNG_TEXT_MAX   1024  /* of a name and of a comment */
+
+enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
+
+struct pcapng {
+	FILE *out;
+	uint32_t n;
+	char *names[PCAPNG_INTERFACES]; /* of interfaces, by their numbers */
+};
+
+struct pcapng_packet {
+	const char *interface; /* its name */
+	uint64_t time;         /* ns since 1970 */
+	enum pcapng_direction direction;
+	const uint8_t *data; /* Ethernet, without FCS */
+	uint32_t len;
+	const char *comment; /* UTF-8; "" = none */
+};
+
+/* Writes to `out`, which stays the caller's. 0, or -EIO. */
+int pcapng_begin(struct pcapng *w, FILE *out, const char *application);
+/* 0; -EIO; -ENOMEM; -EMSGSIZE: too long; -ENOSPC: more interfaces than there may be. */
+int pcapng_put(struct pcapng *w, const struct pcapng_packet *packet);
+void pcapng_end(struct pcapng *w);
+
+#endif

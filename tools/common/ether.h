@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the daemon has to know of frames that are not the engine's: Ethernet, ARP and ND. */
+#ifndef URXE_COMMON_ETHER_H
+#define URXE_COMMON_ETHER_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ETHER_MAC_LEN  6
+#define ETHER_HDR_LEN  14
+#define ETHER_VLAN_LEN 4
+#define ETHER_VLAN_MAX 4094
+#define ETHER_VLAN_ID  0x0fff /* of a tag */
+#define IPV4_HDR_LEN   20
+#define IPV6_HDR_LEN   40 /* also a GRH's */
+#define UDP_HDR_LEN    8
+#define BTH_LEN        12
+#define DETH_LEN       8
+
+#define ETHERTYPE_ID_IPV4 0x0800
+#define ETHERTYPE_ID_ARP  0x0806
+#define ETHERTYPE_ID_VLAN 0x8100
+#define ETHERTYPE_ID_IPV6 0x86dd
+
+#define PROTO_UDP    17
+#define PROTO_BTH    0x1b /* IBA 8.3: a GRH's next header */
+#define PROTO_ICMPV6 58
+
+static inline uint16_t ether_get16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be16toh(v);
+}
+
+static inline void ether_put16(uint8_t *p, uint16_t v)
+{
+	v = htobe16(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline bool ether_is_group(const uint8_t mac[ETHER_MAC_LEN])
+{
+	return mac[0] & 1;
+}
+
+static inline bool ether_same(const uint8_t a[ETHER_MAC_LEN], const uint8_t b[ETHER_MAC_LEN])
+{
+	return !memcmp(a, b, ETHER_MAC_LEN);
+}
+
+static inline void ip_from_v4(uint8_t ip[16], const uint8_t v4[4])
+{
+	memset(ip, 0, 10);
+	ip[10] = ip[11] = 0xff;
+	memcpy(ip + 12, v4, 4);
+}
+
+#define IP_V4_BITS 96 /* of ::ffff:0:0/96 in front of an IPv4 address */
+
+/* Whether a 128-bit address is an IPv4 one, ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */
+static inline bool ip_is_v4(const uint8_t ip[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(ip, prefix, sizeof(prefix));
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "common/log.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+const char *log_name = "urxe";
+
+static void print(const char *fmt, va_list ap)
+{
+	fprintf(stderr, "%s: ", log_name);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void log_line(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print(fmt, ap);
+	va_end(ap);
+}
+
+static bool spend(struct log_budget *b, uint64_t now)
+{
+	uint64_t back = now > b->since ? (now - b->since) / LOG_EVERY_NS : 0;
+
+	if (back >= b->spent) {
+		b->spent = 0;
+		b->since = now;
+	} else {
+		b->spent -= (uint32_t)back;
+		b->since += back * LOG_EVERY_NS;
+	}
+	if (b->spent == LOG_BURST)
+		return false;
+	b->spent++;
+	return true;
+}
+
+void log_rated(struct log_budget *budget, uint64_t now, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!spend(budget, now)) {
+		budget->left_out++;
+		return;
+	}
+	if (budget->left_out)
+		log_line("%llu lines were left out", (unsigned long long)budget->left_out);
+	budget->left_out = 0;
+	va_start(ap, fmt);
+	print(fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "common/port_open.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <netdev/netdev.h>
+
+#include "common/install_paths.h"
+#include "urxed/hostnet/host.h"
+
+bool port_is_xdp(const char *spec)
+{
+	return !strncmp(spec, "af_xdp:", 7);
+}
+
+/* With the project's own program, where none is named. */
+static int open_xdp(const char *spec, struct netdev **port, char why[PORT_OPEN_WHY])
+{
+	char program[PATH_MAX], whole[PATH_MAX + PORT_OPEN_WHY], text[PATH_MAX + 2 * PORT_OPEN_WHY];
+	size_t len;
+	int rc;
+
+	if (strstr(spec, ",xdp_prog="))
+		return netdev_dpdk_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
+	if (install_roce_xdp(program)) {
+		snprintf(why, PORT_OPEN_WHY,
+			 "%s: this build lacks urxe's own XDP program (it found no compiler for "
+			 "BPF): name one that redirects only RoCE with ,xdp_prog=FILE",
+			 spec);
+		return -ENOENT;
+	}
+	snprintf(whole, sizeof(whole), "%s,xdp_prog=%s", spec, program);
+	rc = netdev_dpdk_open(whole, HOST_MTU, port, text, sizeof(text));
+	if (!rc)
+		return 0;
+	/* The sentence begins with the specification: the one that was given is enough. */
+	len = strlen(whole);
+	if (strncmp(text, whole, len))
+		snprintf(why, PORT_OPEN_WHY, "%.*s", PORT_OPEN_WHY - 1, text);
+	else
+		snprintf(why, PORT_OPEN_WHY, "%s%.*s", spec, PORT_OPEN_WHY - 1, text + len);
+	return rc;
+}
+
+int port_open(const char *spec, struct netdev **port, char why[PORT_OPEN_WHY])
+{
+	if (!strncmp(spec, "qemu:", 5))
+		return netdev_qemu_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
+	if (port_is_xdp(spec))
+		return open_xdp(spec, port, why);
+	return netdev_dpdk_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Frame ports by the specifications of --uplink and --port. */
+#ifndef URXE_COMMON_PORT_OPEN_H
+#define URXE_COMMON_PORT_OPEN_H
+
+#include <stdbool.h>
+
+struct netdev;
+
+#define PORT_OPEN_WHY 256
+
+/*
+ * Any that netdev_dpdk_open or netdev_qemu_open knows, for frames of up to HOST_MTU; af_xdp with
+ * urxe's own program, where none is named. 0 or a negative errno value, with one sentence in `why`.
+ */
+int port_open(const char *spec, struct netdev **port, char why[PORT_OPEN_WHY]);
+bool port_is_xdp(const char *spec);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "common/rundir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_NAME "urxed.lock"
+
+uint64_t rundir_netns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
+}
+
+static int set_path(char path[RUNDIR_MAX], char why[RUNDIR_WHY], const char *dir, const char *name)
+{
+	int n = snprintf(path, RUNDIR_MAX, "%s%s%s", dir, *name ? "/" : "", name);
+
+	if (n < RUNDIR_MAX)
+		return 0;
+	snprintf(
+		why, RUNDIR_WHY,
+		"the run directory's path is longer than the %d bytes that a UNIX socket leaves it",
+		RUNDIR_MAX - 1);
+	return -ENAMETOOLONG;
+}
+
+/* The daemon leaves its working directory, so a relative path is made absolute first. */
+static int given_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
+{
+	char cwd[PATH_MAX];
+
+	if (given[0] == '/')
+		return set_path(path, why, given, "");
+	if (!getcwd(cwd, sizeof(cwd))) {
+		snprintf(why, RUNDIR_WHY, "the working directory is unknown: %s", strerror(errno));
+		return -errno;
+	}
+	return set_path(path, why, cwd, given);
+}
+
+/* Where an ordinary user without XDG_RUNTIME_DIR keeps run directories. */
+static void home_in_tmp(char *dir, size_t size)
+{
+	snprintf(dir, size, "/tmp/urxe-%u", (unsigned)geteuid());
+}
+
+/* The directory that the user names, NULL where he names none. */
+static const char *named(const char *given)
+{
+	const char *env = getenv("URXE_DIR");
+
+	return !given && env && *env ? env : given;
+}
+
+bool rundir_is_default(const char *given)
+{
+	return !named(given);
+}
+
+void rundir_system(char path[RUNDIR_MAX])
+{
+	snprintf(path, RUNDIR_MAX, "/run/urxe/%llu", (unsigned long long)rundir_netns());
+}
+
+int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
+{
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	char netns[24], dir[PATH_MAX];
+
+	if (given && !*given) {
+		snprintf(why, RUNDIR_WHY, "the run directory's name is empty");
+		return -EINVAL;
+	}
+	given = named(given);
+	if (given)
+		return given_path(given, path, why);
+
+	rundir_system(path);
+	if (geteuid() == 0)
+		return 0;
+	snprintf(netns, sizeof(netns), "%llu", (unsigned long long)rundir_netns());
+	if (xdg && xdg[0] == '/')
+		snprintf(dir, sizeof(dir), "%s/urxe", xdg);
+	else
+		home_in_tmp(dir, sizeof(dir));
+	return set_path(path, why, dir, netns);
+}
+
+/* /tmp is everyone's: a directory that was there before may be another user's trap. */
+static int check_owner(const char *path, char why[RUNDIR_WHY])
+{
+	struct stat st;
+
+	if (lstat(path, &st)) {
+		snprintf(why, RUNDIR_WHY, "run directory %s: %s", path, strerror(errno));
+		return -errno;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		snprintf(why, RUNDIR_WHY, "run directory %s is not a directory", path);
+		return -ENOTDIR;
+	}
+	if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
+		snprintf(why, RUNDIR_WHY,
+			 "run directory %s belongs to another user or others may write to it",
+			 path);
+		return -EPERM;
+	}
+	return 0;
+}
+
+/*
+ * Makes dir, and what is missing above it so that others can pass: what is theirs
+ * may be beside ours. `made` says whether dir is new.
+ */
+static int make_dirs(const char *dir, mode_t mode, bool *made)
+{
+	char parent[RUNDIR_MAX];
+	char *slash;
+	bool above;
+	int rc;
+
+	*made = !mkdir(dir, mode);
+	if (*made || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	snprintf(parent, sizeof(parent), "%s", dir);
+	slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return -ENOENT;
+	*slash = '\0';
+	rc = make_dirs(parent, 0755, &above);
+	if (rc)
+		return rc;
+	*made = !mkdir(dir, mode);
+	return *made || errno == EEXIST ? 0 : -errno;
+}
+
+int rundir_create(const char *path, char why[RUNDIR_WHY])
+{
+	char parent[RUNDIR_MAX], home[RUNDIR_MAX];
+	bool made;
+	int rc;
+
+	rc = make_dirs(path, 0700, &made);
+	if (rc) {
+		snprintf(why, RUNDIR_WHY, "cannot make run directory %s: %s", path, strerror(-rc));
+		return rc;
+	}
+	rc = check_owner(path, why);
+	/* Who owns /tmp/urxe-UID could rename what lies in it. */
+	snprintf(parent, sizeof(parent), "%s", path);
+	*strrchr(parent, '/') = '\0';
+	home_in_tmp(home, sizeof(home));
+	if (!rc && !strcmp(parent, home))
+		rc = check_owner(parent, why);
+	return rc ? rc : made;
+}
+
+/* Whether the locked file still is the one that the path names. */
+static bool still_there(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !stat(path, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+static void name_file(char name[PATH_MAX], const char *path, const char *file)
+{
+	snprintf(name, PATH_MAX, "%s/%s", path, file);
+}
+
+static int write_pid(const char *path, char why[RUNDIR_WHY])
+{
+	char name[PATH_MAX];
+	int fd, rc;
+
+	name_file(name, path, RUNDIR_PID);
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	rc = fd < 0 || dprintf(fd, "%d\n", getpid()) < 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (rc)
+		snprintf(why, RUNDIR_WHY, "cannot write " RUNDIR_PID " in %s: %s", path,
+			 strerror(-rc));
+	return rc;
+}
+
+/* " (process 1234)" of the daemon that has the lock; nothing where it has not said yet. */
+static void describe_other(const char *path, char text[32])
+{
+	char name[PATH_MAX];
+	int pid = 0;
+	FILE *file;
+
+	name_file(name, path, RUNDIR_PID);
+	text[0] = '\0';
+	file = fopen(name, "re");
+	if (!file)
+		return;
+	if (fscanf(file, "%d", &pid) == 1)
+		snprintf(text, 32, " (process %d)", pid);
+	fclose(file);
+}
+
+static int take_lock(const char *path, char why[RUNDIR_WHY])
+{
+	char name[PATH_MAX], other[32];
+	int fd, tries, err;
+
+	name_file(name, path, LOCK_NAME);
+	/* A daemon that leaves removes its lock file: then what we locked is no longer it. */
+	for (tries = 0; tries < 100; tries++) {
+		fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0)
+			break;
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			close(fd);
+			describe_other(path, other);
+			snprintf(why, RUNDIR_WHY, "another urxed%s already serves %s", other, path);
+			return -EBUSY;
+		}
+		if (still_there(fd, name))
+			return fd;
+		close(fd);
+	}
+	err = fd < 0 ? errno : EAGAIN;
+	if (err == ENOENT) {
+		snprintf(why, RUNDIR_WHY, "another urxed has just removed %s", path);
+		return -EBUSY;
+	}
+	snprintf(why, RUNDIR_WHY, "cannot lock run directory %s: %s", path, strerror(err));
+	return -err;
+}
+
+int rundir_lock(const char *path, bool own, char why[RUNDIR_WHY])
+{
+	int fd = take_lock(path, why), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = write_pid(path, why);
+	if (!rc)
+		return fd;
+	rundir_release(path, fd, own);
+	return rc;
+}
+
+int rundir_share(const char *path, const char *name, gid_t group, char why[RUNDIR_WHY])
+{
+	char file[PATH_MAX];
+	int err;
+
+	name_file(file, path, name);
+	if (!chown(path, (uid_t)-1, group) && !chmod(path, 0710) &&
+	    !chown(file, (uid_t)-1, group) && !chmod(file, 0660))
+		return 0;
+	err = errno;
+	snprintf(why, RUNDIR_WHY, "cannot let group %u use run directory %s: %s", (unsigned)group,
+		 path, strerror(err));
+	return -err;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path) && errno != ENOENT ? -1 : 0;
+}
+
+int rundir_remove(const char *path, const char *name)
+{
+	char tree[PATH_MAX];
+
+	snprintf(tree, sizeof(tree), "%s/%s", path, name);
+	if (nftw(tree, remove_one, 8, FTW_DEPTH | FTW_PHYS) && errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+void rundir_release(const char *path, int lock_fd, bool own)
+{
+	char parent[RUNDIR_MAX];
+	char *slash, *name;
+
+	rundir_remove(path, RUNDIR_PID);
+	rundir_remove(path, LOCK_NAME);
+	close(lock_fd);
+	if (!own || rmdir(path))
+		return;
+	/* Only a parent of our own naming, where no other namespace's daemon lives. */
+	snprintf(parent, sizeof(parent), "%s", path);
+	slash = strrchr(parent, '/');
+	*slash = '\0';
+	name = strrchr(parent, '/');
+	if (name && !strncmp(name, "/urxe", 5))
+		rmdir(parent);
+}

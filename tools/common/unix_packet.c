@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "common/unix_packet.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+union ancillary {
+	struct cmsghdr header;
+	uint8_t room[CMSG_SPACE(MESSAGE_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+};
+
+int message_address(struct sockaddr_un *address, const char *dir, const char *name)
+{
+	int n;
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", dir, name);
+	return n < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+int message_listen(const char *dir, const char *name, int backlog)
+{
+	struct sockaddr_un address;
+	int rc = message_address(&address, dir, name), fd;
+
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(address.sun_path);
+	/* The file gets the socket's mode: at no moment may others connect. */
+	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
+	    !listen(fd, backlog))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+bool message_from_friend(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	       (cred.uid == 0 || cred.uid == geteuid());
+}
+
+int message_send(int fd, const void *message, uint32_t len, const int fds[MESSAGE_FDS], uint32_t n)
+{
+	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
+	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
+	union ancillary ancillary = {0};
+	ssize_t sent;
+
+	if (n) {
+		ancillary.header.cmsg_level = SOL_SOCKET;
+		ancillary.header.cmsg_type = SCM_RIGHTS;
+		ancillary.header.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&ancillary.header), fds, n * sizeof(int));
+		header.msg_control = &ancillary;
+		header.msg_controllen = CMSG_SPACE(n * sizeof(int));
+	}
+	do
+		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+/* More than are wanted are closed. */
+static void take_fds(const struct cmsghdr *c, struct message_extras *extras)
+{
+	size_t i, n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		if (i < MESSAGE_FDS)
+			extras->fds[i] = fd;
+		else
+			close(fd);
+	}
+}
+
+static void take_extras(struct msghdr *header, struct message_extras *extras)
+{
+	struct cmsghdr *c;
+	struct ucred cred;
+
+	for (c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS)
+			take_fds(c, extras);
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			extras->pid = cred.pid;
+		}
+	}
+}
+
+int message_recv(int fd, void *message, uint32_t len, struct message_extras *extras)
+{
+	struct iovec iov = {.iov_base = message, .iov_len = len};
+	union ancillary ancillary;
+	struct msghdr header = {.msg_iov = &iov,
+				.msg_iovlen = 1,
+				.msg_control = &ancillary,
+				.msg_controllen = sizeof(ancillary)};
+	ssize_t n;
+
+	*extras = (struct message_extras){.fds = {-1, -1}};
+	do
+		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	take_extras(&header, extras);
+	return header.msg_flags & MSG_TRUNC ? -EPROTO : (int)n;
+}
+
+void message_drop(const struct message_extras *extras)
+{
+	int i;
+
+	for (i = 0; i < MESSAGE_FDS; i++)
+		if (extras->fds[i] >= 0)
+			close(extras->fds[i]);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Scenarios run side by side, for figures that are to be compared. */
+#ifndef URXE_SIM_SCENARIO_TABLE_H
+#define URXE_SIM_SCENARIO_TABLE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "sim/scenario.h"
+
+/* X(identifier, name, meaning) */
+#define TABLE_LIST(X)                                                         \
+	X(loss, "goodput over loss, with and without strict go-back-N peers") \
+	X(incast, "64 hosts send to one: queue, fairness and goodput, with and without DCQCN")
+
+/* Prints the table of that name, in Markdown. Of `given`, seed, messages and time count. False: a
+ * world failed, which the table shows; nothing is printed for a name that is none. */
+bool table_run(const char *name, const struct scenario *given, FILE *to);
+bool table_exists(const char *name);
+/* All tables, a line each. */
+void table_help(FILE *to);
+
+#endif

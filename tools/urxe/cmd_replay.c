@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe replay: takes a capture through the engine's own parser. */
+#include "urxe/cmd.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <netdev/netdev.h>
+
+#include "capture/corrupt_header.h"
+#include "capture/replay_summary.h"
+#include "common/bad_option.h"
+#include "common/exit_status.h"
+#include "common/log.h"
+
+#define BURST   32
+#define WHY_LEN 256
+
+static const char usage[] =
+	"usage: urxe replay FILE [--json]\n"
+	"Checks the ICRC of every RoCE packet of a capture (pcap or pcapng, Ethernet),\n"
+	"follows the PSNs of each connection, and sums up.\n"
+	"\n"
+	"Exit status: 0 where there is RoCE and every ICRC is right; 1 where not, or where\n"
+	"the file is no capture or cut short; 2 where the command is wrong.\n";
+
+static const struct option options[] = {
+	{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+
+static const char *parse(int argc, char **argv, bool *json)
+{
+	int opt, at = optind;
+
+	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
+		switch (opt) {
+		case 'j': *json = true; break;
+		case 'h': fputs(usage, stdout); exit(0);
+		default:
+			log_line("unknown option %s; see urxe replay --help",
+				 option_refused(argv, at));
+			return NULL;
+		}
+	}
+	if (optind == argc - 1)
+		return argv[optind];
+	log_line("replay wants one capture file; see urxe replay --help");
+	return NULL;
+}
+
+/* A packet that cannot be checked is not a right one. */
+static void unverifiable(struct summary *s, const struct netdev_frame *f, enum urxe_drop drop)
+{
+	s->unverifiable++;
+	s->drops[drop]++;
+	if (f->wire_len > f->len)
+		s->cut++;
+}
+
+static int take(struct summary *s, const struct netdev_frame *f)
+{
+	struct urxe_packet p;
+	enum urxe_drop drop = urxe_packet_parse(&p, f->data, f->len);
+
+	s->frames++;
+	if (drop == URXE_DROP_NOT_ROCE && !damage_hides_roce(f->data, f->len))
+		return 0;
+	s->roce++;
+	if (drop == URXE_DROP_NOT_ROCE) {
+		s->wrong++;
+		s->drops[URXE_DROP_BAD_ICRC]++;
+		return 0;
+	}
+	if (!p.icrc) {
+		unverifiable(s, f, drop);
+		return 0;
+	}
+	if (!urxe_packet_icrc_ok(&p)) {
+		s->wrong++;
+		s->drops[URXE_DROP_BAD_ICRC]++;
+		return 0;
+	}
+	s->right++;
+	if (drop) {
+		s->drops[drop]++;
+		return 0;
+	}
+	s->opcodes[p.opcode]++;
+	return flow_input(s->flows, &p);
+}
+
+static int take_all(struct summary *s, struct netdev *port)
+{
+	struct netdev_frame frames[BURST];
+	uint32_t i, n;
+	int rc = 0;
+
+	while (!rc && (n = netdev_rx(port, 0, frames, BURST)))
+		for (i = 0; i < n && !rc; i++)
+			rc = take(s, &frames[i]);
+	if (rc)
+		log_line("no memory to follow the connections of %s", s->file);
+	return rc;
+}
+
+/* Says what keeps the capture from being all right; returns the exit status. */
+static int judge(const struct summary *s, const struct netdev *port)
+{
+	if (netdev_pcap_status(port) < 0)
+		log_line("%s: %s", s->file, netdev_pcap_error(port));
+	else if (!s->roce)
+		log_line("%s holds no RoCE packet", s->file);
+	else if (s->wrong)
+		log_line("%s: the ICRC of %llu packets is wrong", s->file,
+			 (unsigned long long)s->wrong);
+	else if (s->unverifiable)
+		log_line("%s: the ICRC of %llu packets cannot be checked", s->file,
+			 (unsigned long long)s->unverifiable);
+	else
+		return 0;
+	return STATUS_FAILED;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	struct summary s = {0};
+	struct netdev *port;
+	char why[WHY_LEN];
+	bool json = false;
+	int rc;
+
+	s.file = parse(argc, argv, &json);
+	if (!s.file)
+		return STATUS_USAGE;
+	if (netdev_pcap_open(s.file, &port, why, sizeof(why))) {
+		log_line("%s", why);
+		return STATUS_FAILED;
+	}
+	s.flows = flow_table_create();
+	rc = !s.flows || take_all(&s, port) ? STATUS_FAILED : 0;
+	if (!rc) {
+		(json ? summary_print_json : summary_print)(&s);
+		fflush(stdout);
+		rc = judge(&s, port);
+	}
+	flow_table_destroy(s.flows);
+	netdev_close(port);
+	return rc;
+}

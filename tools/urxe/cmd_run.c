@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe run: gives a program the device. */
+#include "urxe/cmd.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <vnic/attach.h>
+
+#include "common/bad_option.h"
+#include "common/exit_status.h"
+#include "common/install_paths.h"
+#include "common/log.h"
+#include "common/rundir.h"
+#include "urxe/daemon_connect.h"
+
+static const char usage[] =
+	"usage: urxe run [--run-dir DIR] [--transport packet|copy|auto] [--] CMD [ARG]...\n"
+	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. Where no urxed\n"
+	"answers in the run directory, one is started that leaves after the last program.\n"
+	"\n"
+	"  --run-dir DIR  the daemon's directory; default as urxed's, or root's where only\n"
+	"                 that one has a daemon\n"
+	"  --transport packet|copy|auto\n"
+	"                 packet: nothing is copied past the packets from one process of this\n"
+	"                 user to another; copy: the kernel copies, and no registered memory\n"
+	"                 is shared; default auto: all that can be\n"
+	"\n"
+	"Exit status: CMD's; 2 where the device cannot be given, 126 where CMD cannot be\n"
+	"run, 127 where it is not found.\n";
+
+static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'},
+					{"transport", required_argument, NULL, 't'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
+
+/* As set_transport, set_preload and attend_daemon: -1 where it failed, and has said why. */
+static int set(const char *name, const char *value)
+{
+	if (!setenv(name, value, 1))
+		return 0;
+	log_line("cannot set %s: %s", name, strerror(errno));
+	return -1;
+}
+
+static int set_transport(const char *transport)
+{
+	if (!strcmp(transport, "packet") || !strcmp(transport, "copy") ||
+	    !strcmp(transport, "auto"))
+		return set("URXE_TRANSPORT", transport);
+	log_line("--transport is packet, copy or auto, not '%s'", transport);
+	return -1;
+}
+
+/* Returns the index of CMD in argv, or 0. */
+static int parse(int argc, char **argv, const char **run_dir)
+{
+	int opt, at = optind;
+
+	/* "+": what follows CMD is CMD's. */
+	for (; (opt = getopt_long(argc, argv, "+:", options, NULL)) != -1; at = optind) {
+		switch (opt) {
+		case 'd': *run_dir = optarg; break;
+		case 't':
+			if (set_transport(optarg))
+				return 0;
+			break;
+		case 'h': fputs(usage, stdout); exit(0);
+		case ':':
+			log_line("option %s needs a value; see urxe run --help",
+				 option_refused(argv, at));
+			return 0;
+		default:
+			log_line("unknown option %s; see urxe run --help",
+				 option_refused(argv, at));
+			return 0;
+		}
+	}
+	if (optind < argc)
+		return optind;
+	log_line("run wants a command, as in: urxe run -- ibv_devinfo");
+	return 0;
+}
+
+static int set_preload(void)
+{
+	char lib[PATH_MAX];
+	const char *old = getenv("LD_PRELOAD");
+	char *value;
+	int rc = install_liburxe(lib);
+
+	if (rc) {
+		log_line("the library %s cannot be read (%s): build or install urxe anew", lib,
+			 strerror(-rc));
+		return -1;
+	}
+	if (strpbrk(lib, " :")) {
+		log_line("LD_PRELOAD cannot name %s: its path has a space or a colon", lib);
+		return -1;
+	}
+	/* One inside the other: once is enough. */
+	if (old && !strncmp(old, lib, strlen(lib)) && strchr(" :", old[strlen(lib)]))
+		return 0;
+	if (asprintf(&value, "%s%s%s", lib, old && *old ? ":" : "", old ? old : "") < 0) {
+		log_line("cannot set LD_PRELOAD: no memory");
+		return -1;
+	}
+	rc = set("LD_PRELOAD", value);
+	free(value);
+	return rc;
+}
+
+static bool answers(const char *run_dir)
+{
+	int fd = vnic_attach_connect(run_dir);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* A user without a daemon of his own is served by root's, where that lets him in. */
+static int choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char why[RUNDIR_WHY])
+{
+	char system[RUNDIR_MAX];
+	int rc = rundir_path(given, run_dir, why);
+
+	if (rc || !rundir_is_default(given) || answers(run_dir))
+		return rc;
+	rundir_system(system);
+	if (answers(system))
+		memcpy(run_dir, system, RUNDIR_MAX);
+	return 0;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	char run_dir[RUNDIR_MAX], why[RUNDIR_WHY];
+	const char *given = NULL;
+	int cmd = parse(argc, argv, &given), err;
+
+	if (!cmd)
+		return STATUS_USAGE;
+	if (choose_run_dir(given, run_dir, why)) {
+		log_line("%s", why);
+		return STATUS_USAGE;
+	}
+	if (set_preload() || set("URXE_DIR", run_dir) || attend_daemon(run_dir) < 0)
+		return STATUS_USAGE;
+	execvp(argv[cmd], argv + cmd);
+	err = errno;
+	log_line("cannot run %s: %s", argv[cmd], strerror(err));
+	return err == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXEC;
+}

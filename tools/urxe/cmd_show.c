@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe show: what the daemon knows, as tables or JSON. */
+#include "urxe/cmd.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bad_option.h"
+#include "common/exit_status.h"
+#include "common/log.h"
+#include "common/rundir.h"
+#include "urxe/report_paths.h"
+#include "urxe/report_view.h"
+#include "urxed/report/control_client.h"
+
+static const char usage[] =
+	"usage: urxe show [TOPIC] [--json] [--long] [--run-dir DIR]\n"
+	"Shows what the urxed of the run directory knows; without a topic, an overview.\n"
+	"\n"
+	"  host           name, addresses, GID and P_Key tables, and the daemon itself\n"
+	"  port           the switch's ports: processes and uplinks, and what they moved\n"
+	"  qp             the queue pairs of all processes; with --long everything about each\n"
+	"  mr             their memory regions\n"
+	"  counter        every counter that is not 0, of the daemon and of processes\n"
+	"  lease          which process holds which queue pair numbers\n"
+	"  id             the rdma_cm IDs of all processes: listeners and connections\n"
+	"  transport      which way the frames of connected processes go, and why\n"
+	"\n"
+	"  --json         one JSON document, with everything that was counted\n"
+	"  --long         counters that are 0 too, and what each means\n"
+	"  --run-dir DIR  the daemon's directory; default as urxed's\n"
+	"\n"
+	"Exit status: 0; 1 where no daemon answers; 2 where the command is wrong.\n";
+
+static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+					{"long", no_argument, NULL, 'l'},
+					{"run-dir", required_argument, NULL, 'd'},
+					{"help", no_argument, NULL, 'h'},
+					{0}};
+
+struct arguments {
+	const char *topic; /* NULL = the overview */
+	const char *run_dir;
+	bool json;
+	bool long_form;
+};
+
+static int parse(int argc, char **argv, struct arguments *a)
+{
+	int opt, at = optind;
+
+	for (; (opt = getopt_long(argc, argv, ":", options, NULL)) != -1; at = optind) {
+		switch (opt) {
+		case 'j': a->json = true; break;
+		case 'l': a->long_form = true; break;
+		case 'd': a->run_dir = optarg; break;
+		case 'h': fputs(usage, stdout); exit(0);
+		case ':':
+			log_line("option %s needs a value; see urxe show --help",
+				 option_refused(argv, at));
+			return STATUS_USAGE;
+		default:
+			log_line("unknown option %s; see urxe show --help",
+				 option_refused(argv, at));
+			return STATUS_USAGE;
+		}
+	}
+	if (optind < argc)
+		a->topic = argv[optind++];
+	if (optind < argc)
+		log_line("show takes one topic; see urxe show --help");
+	else if (a->topic && !view_known(a->topic))
+		log_line("unknown topic %s; see urxe show --help", a->topic);
+	else
+		return 0;
+	return STATUS_USAGE;
+}
+
+static json_int_t port_of(const json_t *lease)
+{
+	return json_integer_value(json_object_get(lease, "port"));
+}
+
+/* Whether the lease is the first of its process. */
+static bool is_first(const json_t *leases, size_t index)
+{
+	json_int_t port = port_of(json_array_get(leases, index));
+
+	for (size_t i = 0; i < index; i++)
+		if (port_of(json_array_get(leases, i)) == port)
+			return false;
+	return true;
+}
+
+/* Those who were asked and did not answer are stopped, or have more urgent things to do. */
+static void name_silent(const json_t *report)
+{
+	const json_t *leases = json_object_get(report, "leases");
+	const char *process;
+	json_t *lease;
+	size_t i;
+
+	json_array_foreach(leases, i, lease)
+	{
+		process = json_string_value(json_object_get(lease, "process"));
+		if (process && json_is_false(json_object_get(lease, "answered")) &&
+		    is_first(leases, i))
+			log_line("%s does not answer", process);
+	}
+}
+
+int cmd_show(int argc, char **argv)
+{
+	char run_dir[RUNDIR_MAX], why[ASK_WHY > RUNDIR_WHY ? ASK_WHY : RUNDIR_WHY];
+	struct arguments a = {0};
+	bool processes;
+	json_t *report;
+	int rc = parse(argc, argv, &a);
+
+	if (rc)
+		return rc;
+	if (rundir_path(a.run_dir, run_dir, why)) {
+		log_line("%s", why);
+		return STATUS_USAGE;
+	}
+	processes = a.topic ? view_asks(a.topic) : a.json;
+	report = ask_report(run_dir, processes, why);
+	if (!report) {
+		log_line("%s", why);
+		return STATUS_FAILED;
+	}
+	if (processes) {
+		transport_add(report);
+		name_silent(report);
+	}
+	if (a.json)
+		view_json(stdout, report, a.topic);
+	else
+		view_print(stdout, report, a.topic, a.long_form);
+	json_decref(report);
+	if (!fflush(stdout))
+		return 0;
+	log_line("cannot write what there is to show");
+	return STATUS_FAILED;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe sim: hosts, a bad network and virtual time, from a seed. */
+#include "urxe/cmd.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <netdev/netdev.h>
+
+#include "common/bad_option.h"
+#include "common/exit_status.h"
+#include "common/log.h"
+#include "sim/report.h"
+#include "sim/scenario.h"
+#include "sim/scenario_table.h"
+#include "sim/trace.h"
+#include "sim/world.h"
+
+#define WHY_LEN        256
+#define PATH_LEN       64
+#define MAX_PARAMETERS 64
+#define MAX_FAILURES   10
+
+static const char usage[] =
+	"usage: urxe sim [OPTION]...\n"
+	"Runs one engine a host over a simulated network in virtual time, and checks what it "
+	"does:\n"
+	"memory, deliveries, completions, atomics, counters, and that nobody waits for ever. The\n"
+	"same options give the same output. A failure prints the command that repeats it, and\n"
+	"leaves the frames in a capture.\n"
+	"\n"
+	"  --seeds N          run so many seeds, from --seed on; print only those that fail\n"
+	"  --masks N          lose every subset of the first N frames (1 to 24) in turn, the same "
+	"way\n"
+	"  --pcap FILE write all frames to a capture\n"
+	"  --trace            print every request, frame and delivery\n"
+	"  --json             print one JSON object\n"
+	"  --table NAME       run a table of scenarios instead; --seed, --messages and --time\n"
+	"                     count, the others are the table's own:\n";
+
+static const char usage_of_scenario[] =
+	"\n"
+	"The scenario (its default; N number, P share or with %, T ns or with us, ms, s;\n"
+	"B bytes or with K, M, G; R bit/s or with k, M, G):\n";
+
+static const char end_of_usage[] =
+	"\nExit status: 0 where everything agrees, 1 where not, 2 where the command is wrong.\n";
+
+enum flag {
+	FLAG_PARAMETER,
+	FLAG_SEEDS,
+	FLAG_MASKS,
+	FLAG_PCAP,
+	FLAG_TRACE,
+	FLAG_JSON,
+	FLAG_TABLE,
+	FLAG_HELP
+};
+
+struct arguments {
+	struct scenario scenario;
+	uint64_t seeds; /* 0 = one, and told in full */
+	uint64_t masks; /* and so many values of --drop-mask of each; 0 = just the one */
+	const char *pcap;
+	const char *table;
+	bool trace;
+	bool json;
+};
+
+/* --- Arguments */
+
+static void fill_options(struct option options[MAX_PARAMETERS])
+{
+	static const struct option flags[] = {{"seeds", required_argument, NULL, FLAG_SEEDS},
+					      {"masks", required_argument, NULL, FLAG_MASKS},
+					      {"pcap", required_argument, NULL, FLAG_PCAP},
+					      {"trace", no_argument, NULL, FLAG_TRACE},
+					      {"json", no_argument, NULL, FLAG_JSON},
+					      {"table", required_argument, NULL, FLAG_TABLE},
+					      {"help", no_argument, NULL, FLAG_HELP},
+					      {0}};
+	unsigned n = 0;
+
+	for (const char *name; (name = scenario_parameter(n)); n++)
+		options[n] = (struct option){name, required_argument, NULL, FLAG_PARAMETER};
+	memcpy(&options[n], flags, sizeof(flags));
+}
+
+static bool parse_seeds(const char *text, uint64_t *seeds)
+{
+	char *end;
+
+	*seeds = strtoull(text, &end, 10);
+	if (*text >= '1' && *text <= '9' && !*end && *seeds <= 1000000000)
+		return true;
+	log_line("--seeds is a number from 1 to 1000000000, not '%s'", text);
+	return false;
+}
+
+static bool parse_masks(const char *text, uint64_t *masks)
+{
+	char *end;
+	const unsigned long frames = strtoul(text, &end, 10);
+
+	*masks = UINT64_C(1) << (frames & 31);
+	if (*text >= '1' && *text <= '9' && !*end && frames <= 24)
+		return true;
+	log_line("--masks is a number of frames from 1 to 24, not '%s'", text);
+	return false;
+}
+
+static bool parse_table(const char *text, const char **table)
+{
+	*table = text;
+	if (table_exists(text))
+		return true;
+	log_line("--table knows no '%s'; see urxe sim --help", text);
+	return false;
+}
+
+static void help(void)
+{
+	fputs(usage, stdout);
+	table_help(stdout);
+	fputs(usage_of_scenario, stdout);
+	scenario_help(stdout);
+	fputs(end_of_usage, stdout);
+	exit(0);
+}
+
+static bool refuse(char **argv, int opt, int at)
+{
+	log_line(opt == ':' ? "%s wants a value; see urxe sim --help"
+			    : "unknown option %s; see urxe sim --help",
+		 option_refused(argv, at));
+	return false;
+}
+
+static bool take_option(struct arguments *args, int opt, const char *name)
+{
+	char why[WHY_LEN];
+
+	switch (opt) {
+	case FLAG_SEEDS: return parse_seeds(optarg, &args->seeds);
+	case FLAG_MASKS: return parse_masks(optarg, &args->masks);
+	case FLAG_PCAP: args->pcap = optarg; return true;
+	case FLAG_TRACE: args->trace = true; return true;
+	case FLAG_TABLE: return parse_table(optarg, &args->table);
+	case FLAG_JSON: args->json = true; return true;
+	case FLAG_HELP: help(); return true;
+	default: break;
+	}
+	if (scenario_set(&args->scenario, name, optarg, why, sizeof(why)))
+		return true;
+	log_line("%s", why);
+	return false;
+}
+
+static bool parse(int argc, char **argv, struct arguments *args)
+{
+	struct option options[MAX_PARAMETERS] = {0};
+	int opt, index, at = optind;
+	char why[WHY_LEN];
+
+	fill_options(options);
+	for (; (opt = getopt_long(argc, argv, ":", options, &index)) != -1; at = optind) {
+		if (opt == ':' || opt == '?')
+			return refuse(argv, opt, at);
+		if (!take_option(args, opt, options[index].name))
+			return false;
+	}
+	if (optind < argc) {
+		log_line("sim takes no argument %s; see urxe sim --help", argv[optind]);
+		return false;
+	}
+	if ((args->seeds || args->masks) && (args->pcap || args->trace || args->json)) {
+		log_line("--seeds and --masks go with neither --pcap, --trace nor --json");
+		return false;
+	}
+	if (args->table &&
+	    (args->seeds || args->masks || args->pcap || args->trace || args->json)) {
+		log_line("--table goes with neither --seeds, --masks, --pcap, --trace nor --json");
+		return false;
+	}
+	if (scenario_check(&args->scenario, why, sizeof(why)))
+		return true;
+	log_line("%s", why);
+	return false;
+}
+
+/* --- Running */
+
+static void tell(void *arg, enum phase phase, struct world *world)
+{
+	FILE *to = arg;
+
+	if (to)
+		report_phase(world, phase, to);
+}
+
+static bool open_pcap(const char *path, struct trace *trace)
+{
+	char why[WHY_LEN];
+
+	if (!netdev_pcap_create(path, &trace->pcap, why, sizeof(why)))
+		return true;
+	log_line("%s", why);
+	return false;
+}
+
+static bool close_pcap(const char *path, struct trace *trace)
+{
+	const bool whole = !netdev_pcap_status(trace->pcap);
+
+	if (!whole)
+		log_line("%s: %s", path, netdev_pcap_error(trace->pcap));
+	netdev_close(trace->pcap);
+	return whole;
+}
+
+/* The same world once more, this time with a capture of the hosts that the failure is about. */
+static bool capture_failure(const struct world *failed, const char *path)
+{
+	const bool all = failed->failed_host[0] >= failed->n_hosts;
+	struct trace trace = {.host = {all ? TRACE_ALL : failed->failed_host[0],
+				       all ? TRACE_ALL : failed->failed_host[1]}};
+	struct world world;
+
+	if (!open_pcap(path, &trace))
+		return false;
+	world_run(&world, &failed->scenario, &trace, tell, NULL);
+	world_free(&world);
+	return close_pcap(path, &trace);
+}
+
+/* Says how a world failed; `path` gets the capture's name, or nothing. */
+static void explain(const struct world *world, const struct arguments *args, char path[PATH_LEN])
+{
+	FILE *to = args->json ? stderr : stdout;
+	const char *pcap = args->pcap;
+
+	if (!pcap) {
+		snprintf(path, PATH_LEN, "urxe-sim-%" PRIu64 ".pcap", world->scenario.seed);
+		if (capture_failure(world, path))
+			pcap = path;
+		else
+			path[0] = 0;
+	}
+	fprintf(to, "FAILED    %s (at %" PRIu64 " ns)\n          again: urxe sim", world->failure,
+		world->now);
+	scenario_print(&world->scenario, to);
+	if (world->scenario.seed == scenario_default.seed)
+		fprintf(to, " --seed %" PRIu64, world->scenario.seed);
+	fprintf(to, "\n          frames: %s\n", pcap ? pcap : "none");
+}
+
+static int run_one(const struct arguments *args)
+{
+	struct trace trace = {.text = args->trace ? stdout : NULL, .host = {TRACE_ALL, TRACE_ALL}};
+	char path[PATH_LEN] = "";
+	struct world world;
+	bool ok;
+
+	if (args->pcap && !open_pcap(args->pcap, &trace))
+		return STATUS_FAILED;
+	ok = world_run(&world, &args->scenario, &trace, tell, args->json ? NULL : stdout);
+	if (!ok)
+		explain(&world, args, path);
+	if (args->json)
+		report_json(&world, args->pcap ? args->pcap : path[0] ? path : NULL, stdout);
+	world_free(&world);
+	if (args->pcap)
+		ok &= close_pcap(args->pcap, &trace);
+	return ok ? 0 : STATUS_FAILED;
+}
+
+/* What many worlds came to. */
+struct tally {
+	uint64_t worlds, failed, requests, frames;
+};
+
+/* False: enough of them have failed. */
+static bool run_quietly(const struct scenario *scenario, const struct arguments *args,
+			struct tally *tally)
+{
+	struct world world;
+	char path[PATH_LEN];
+
+	tally->worlds++;
+	if (!world_run(&world, scenario, NULL, tell, NULL)) {
+		explain(&world, args, path);
+		tally->failed++;
+	}
+	tally->frames += world.fabric.counters.sent;
+	tally->requests += world.requests;
+	world_free(&world);
+	return tally->failed < MAX_FAILURES;
+}
+
+static int run_many(const struct arguments *args)
+{
+	struct scenario scenario = args->scenario;
+	struct tally tally = {0};
+	bool go_on = true;
+
+	for (uint64_t n = 0; n < (args->seeds ? args->seeds : 1) && go_on; n++, scenario.seed++)
+		for (uint64_t mask = 0; mask < (args->masks ? args->masks : 1) && go_on; mask++) {
+			scenario.drop_mask = args->scenario.drop_mask | mask;
+			go_on = run_quietly(&scenario, args, &tally);
+		}
+	printf("%" PRIu64 " worlds, %" PRIu64 " failed; %" PRIu64 " requests, %" PRIu64 " frames\n",
+	       tally.worlds, tally.failed, tally.requests, tally.frames);
+	return tally.failed ? STATUS_FAILED : 0;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	struct arguments args = {.scenario = scenario_default};
+
+	if (!parse(argc, argv, &args))
+		return STATUS_USAGE;
+	if (args.table)
+		return table_run(args.table, &args.scenario, stdout) ? 0 : STATUS_FAILED;
+	return args.seeds || args.masks ? run_many(&args) : run_one(&args);
+}

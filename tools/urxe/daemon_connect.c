@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/daemon_connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <vnic/attach.h>
+
+#include "common/exit_status.h"
+#include "common/install_paths.h"
+#include "common/log.h"
+
+/* Programs count on low descriptors, and shells on those up to 9 or 99. */
+#define HOLD_FD 200
+
+#define START_SECONDS 10
+#define POLL_NS       10000000
+#define START_EVERY   30 /* looks: a daemon takes some 0.2 s to come up */
+
+/* The connection, to be inherited: at a high number, where the limit (ulimit -n) allows one. */
+static int keep(int fd)
+{
+	int held = fcntl(fd, F_DUPFD, HOLD_FD);
+
+	if (held < 0 && errno == EINVAL)
+		held = fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
+	if (held < 0)
+		log_line("cannot keep the connection to urxed: %s", strerror(errno));
+	close(fd);
+	return held;
+}
+
+static void exec_daemon(const char *urxed, const char *run_dir, int errors)
+{
+	dup2(errors, STDERR_FILENO);
+	/* The daemon is no RDMA program, even if it is started by one. */
+	unsetenv("LD_PRELOAD");
+	execl(urxed, urxed, "--private", "--run-dir", run_dir, (char *)NULL);
+	log_line("cannot run %s: %s", urxed, strerror(errno));
+	_exit(STATUS_FAILED);
+}
+
+static void repeat(int errors)
+{
+	char text[1024];
+	ssize_t n;
+
+	while ((n = read(errors, text, sizeof(text))) > 0)
+		if (write(STDERR_FILENO, text, (size_t)n) < 0)
+			return;
+}
+
+/*
+ * Starts a daemon and waits until it serves, or has said why it does not. Returns its status.
+ * `errors` takes what it says.
+ */
+static int run_daemon(const char *run_dir, int errors)
+{
+	char urxed[PATH_MAX];
+	int rc = install_urxed(urxed), status;
+	pid_t pid;
+
+	if (rc) {
+		log_line("the daemon %s cannot be read (%s): build or install urxe anew", urxed,
+			 strerror(-rc));
+		return STATUS_FAILED;
+	}
+	pid = fork();
+	if (pid == 0)
+		exec_daemon(urxed, run_dir, errors);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid < 0) {
+		log_line("cannot start urxed: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_FAILED;
+}
+
+/* That there is one already is no error here. */
+static int start_daemon(const char *run_dir)
+{
+	int errors[2], status;
+
+	/* What does not fit is lost; nobody reads before the end. */
+	if (pipe2(errors, O_CLOEXEC | O_NONBLOCK)) {
+		log_line("cannot start urxed: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	status = run_daemon(run_dir, errors[1]);
+	close(errors[1]);
+	if (status != STATUS_BUSY)
+		repeat(errors[0]);
+	close(errors[0]);
+	return status;
+}
+
+static int refused(const char *run_dir, int err)
+{
+	if (err == EPERM)
+		log_line("who listens in %s is neither root nor you: choose another --run-dir",
+			 run_dir);
+	else
+		log_line("no answer from urxed in %s: %s", run_dir, strerror(err));
+	return -1;
+}
+
+/* Whether the library can use it. Who does not answer at once may do so later. */
+static bool agree(int fd, const char *run_dir)
+{
+	if (vnic_attach_agree(fd) != -EPROTO)
+		return true;
+	close(fd);
+	log_line("the urxed in %s is of another version than this urxe: end it, or choose another "
+		 "--run-dir",
+		 run_dir);
+	return false;
+}
+
+/*
+ * When several programs start at once each may start a daemon: one gets the run
+ * directory's lock, the others find it busy, and all connect to the one. Busy too
+ * is a daemon that is about to leave; then the next try starts another.
+ */
+int attend_daemon(const char *run_dir)
+{
+	struct timespec pause = {0, POLL_NS};
+	time_t end = time(NULL) + START_SECONDS;
+	uint32_t looks;
+	int fd, status;
+
+	for (looks = 0;; looks++) {
+		fd = vnic_attach_connect(run_dir);
+		if (fd >= 0)
+			return agree(fd, run_dir) ? keep(fd) : -1;
+		if (fd != -ENOENT && fd != -ECONNREFUSED && fd != -ENOTDIR)
+			return refused(run_dir, -fd);
+		status = looks % START_EVERY ? STATUS_BUSY : start_daemon(run_dir);
+		if (status && status != STATUS_BUSY)
+			return -1;
+		if (time(NULL) > end)
+			return refused(run_dir, -fd);
+		if (status)
+			nanosleep(&pause, NULL);
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe, the command that people type. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/exit_status.h"
+#include "common/log.h"
+#include "common/standard_fds.h"
+#include "urxe/cmd.h"
+
+static const struct command {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *args;
+	const char *text;
+} commands[] = {
+	{"run", cmd_run, "[--] CMD [ARG]...", "run a program with the RDMA device urxe0"},
+	{"show", cmd_show, "[TOPIC] [--json]", "show what the daemon and its processes do"},
+	{"capture", cmd_capture, "[-w FILE]...", "see what passes the switch, live or in a file"},
+	{"replay", cmd_replay, "FILE [--json]", "check and sum up the RoCE packets of a capture"},
+	{"bench", cmd_bench, "--port SPEC...", "measure the engine and a port in one thread"},
+	{"sim", cmd_sim, "[OPTION]...", "simulate hosts and a bad network, and check what they do"},
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int help(void)
+{
+	size_t i;
+
+	puts("usage: urxe COMMAND [ARG]...\n");
+	for (i = 0; i < N_COMMANDS; i++)
+		printf("  %-7s %-18s %s\n", commands[i].name, commands[i].args, commands[i].text);
+	puts("\nurxe COMMAND --help says more; urxe --version.");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	fill_standard_fds();
+	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
+		return help();
+	if (!strcmp(argv[1], "--version")) {
+		puts("urxe " URXE_VERSION);
+		return 0;
+	}
+	for (i = 0; i < N_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].main(argc - 1, argv + 1);
+	log_line("unknown command %s; urxe alone lists the commands", argv[1]);
+	return STATUS_USAGE;
+}

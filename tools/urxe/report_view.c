@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/report_view.h"
+
+#include <string.h>
+
+#include "urxe/text_table.h"
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
+/* One line of what an object has: title, then value. */
+static void print_field(FILE *out, const json_t *object, const struct table_column *field)
+{
+	char text[TABLE_CELL];
+
+	table_cell(object, field, text);
+	fprintf(out, "%-12s %s\n", field->title, text);
+}
+
+/* --- The host */
+
+static const struct table_column daemon_fields[] = {
+	{"urxed", "version", TABLE_TEXT},       {"pid", "pid", TABLE_COUNT},
+	{"uptime", "uptime_s", TABLE_DURATION}, {"directory", "run_dir", TABLE_TEXT},
+	{"namespace", "netns", TABLE_COUNT},    {"clients", "clients", TABLE_COUNT},
+};
+
+static const struct table_column host_fields[] = {
+	{"device", "device", TABLE_TEXT}, {"interface", "interface", TABLE_TEXT},
+	{"MAC", "mac", TABLE_TEXT},       {"MTU", "mtu", TABLE_COUNT},
+	{"link up", "up", TABLE_TEXT},
+};
+
+static const struct table_column gid_columns[] = {
+	{"GID", "index", TABLE_COUNT},
+	{"TYPE", "type", TABLE_TEXT},
+	{"VLAN", "vlan", TABLE_COUNT},
+	{"ADDRESS", "gid", TABLE_TEXT},
+};
+
+static void print_pkeys(FILE *out, const json_t *pkeys)
+{
+	json_t *pkey;
+	size_t i;
+
+	fprintf(out, "%-12s", "P_Keys");
+	json_array_foreach(pkeys, i, pkey)
+	{
+		fprintf(out, " 0x%04llx", (unsigned long long)json_integer_value(pkey));
+	}
+	putc('\n', out);
+}
+
+static void print_host(FILE *out, const json_t *report, bool all)
+{
+	const json_t *host = json_object_get(report, "host");
+	size_t i;
+
+	(void)all;
+	for (i = 0; i < N(daemon_fields); i++)
+		print_field(out, host, &daemon_fields[i]);
+	for (i = 0; i < N(host_fields); i++)
+		print_field(out, host, &host_fields[i]);
+	print_pkeys(out, json_object_get(host, "pkeys"));
+	putc('\n', out);
+	table_print(out, json_object_get(host, "gids"), gid_columns, N(gid_columns));
+}
+
+/* --- Ports and leases */
+
+static const struct table_column port_columns[] = {
+	{"PORT", "number", TABLE_COUNT},
+	{"KIND", "kind", TABLE_TEXT},
+	{"NAME", "name", TABLE_TEXT},
+	{"STATE", "state", TABLE_TEXT},
+	{"IN FRAMES", "counters.in_frames", TABLE_COUNT},
+	{"IN", "counters.in_bytes", TABLE_BYTES},
+	{"OUT FRAMES", "counters.out_frames", TABLE_COUNT},
+	{"OUT", "counters.out_bytes", TABLE_BYTES},
+	{"DROPS", "drops", TABLE_SUM},
+	{"PAGES", "page_size", TABLE_BYTES},
+};
+
+static void print_ports(FILE *out, const json_t *report, bool all)
+{
+	(void)all;
+	table_print(out, json_object_get(report, "ports"), port_columns, N(port_columns));
+}
+
+static const struct table_column lease_columns[] = {
+	{"FIRST QPN", "qpn_first", TABLE_QPN}, {"QPNS", "qpn_count", TABLE_COUNT},
+	{"UID", "uid", TABLE_COUNT},           {"QPS", "qps", TABLE_COUNT},
+	{"REGIONS", "mrs", TABLE_COUNT},       {"PROCESS", "process", TABLE_TEXT},
+};
+
+static void print_leases(FILE *out, const json_t *report, bool all)
+{
+	(void)all;
+	table_print(out, json_object_get(report, "leases"), lease_columns, N(lease_columns));
+}
+
+/* --- What processes have */
+
+static const struct table_column qp_columns[] = {
+	{"PROCESS", "process", TABLE_TEXT},
+	{"QPN", "qpn", TABLE_QPN},
+	{"TYPE", "type", TABLE_TEXT},
+	{"STATE", "state", TABLE_TEXT},
+	{"PATH", "path", TABLE_TEXT},
+	{"MEMORY", "memory", TABLE_TEXT},
+	{"MTU", "path_mtu", TABLE_COUNT},
+	{"SENDS", "sends", TABLE_COUNT},
+	{"UNACKED", "packets", TABLE_COUNT},
+	{"RECVS", "receives", TABLE_COUNT},
+	{"SENT", "counters.tx_bytes", TABLE_BYTES},
+	{"RECEIVED", "counters.rx_bytes", TABLE_BYTES},
+	{"RESENT", "counters.retransmit", TABLE_TALLY},
+	{"PEER QPN", "dest_qpn", TABLE_QPN},
+	{"PEER", "dgid", TABLE_TEXT},
+};
+
+/* More of one than a table has room for. */
+static const struct table_column qp_fields[] = {
+	{"own PSN", "sq_psn", TABLE_COUNT},        {"peer's PSN", "rq_psn", TABLE_COUNT},
+	{"GID index", "sgid_index", TABLE_COUNT},  {"timeout", "timeout", TABLE_COUNT},
+	{"retries left", "retries", TABLE_COUNT},  {"RNR retries", "rnr_retries", TABLE_COUNT},
+	{"rate limit", "rate_limit", TABLE_COUNT},
+};
+
+static void print_qp(FILE *out, const json_t *qp)
+{
+	json_t *counters = json_object_get(qp, "counters"), *value;
+	char text[TABLE_CELL];
+	const char *name;
+	size_t i;
+
+	for (i = 0; i < N(qp_columns); i++)
+		print_field(out, qp, &qp_columns[i]);
+	for (i = 0; i < N(qp_fields); i++)
+		print_field(out, qp, &qp_fields[i]);
+	json_object_foreach(counters, name, value)
+	{
+		const struct table_column column = {"", name, TABLE_COUNT};
+
+		table_cell(counters, &column, text);
+		fprintf(out, "  %-20s %s\n", name, text);
+	}
+	putc('\n', out);
+}
+
+static void print_qps(FILE *out, const json_t *report, bool all)
+{
+	const json_t *qps = json_object_get(report, "qps");
+	json_t *qp;
+	size_t i;
+
+	if (!all) {
+		table_print(out, qps, qp_columns, N(qp_columns));
+		return;
+	}
+	json_array_foreach(qps, i, qp)
+	{
+		print_qp(out, qp);
+	}
+}
+
+static const struct table_column mr_columns[] = {
+	{"PROCESS", "process", TABLE_TEXT}, {"KEY", "key", TABLE_HEX},
+	{"PD", "pd", TABLE_COUNT},          {"ADDRESS", "iova", TABLE_TEXT},
+	{"LENGTH", "length", TABLE_BYTES},  {"ACCESS", "access", TABLE_ACCESS},
+};
+
+static void print_mrs(FILE *out, const json_t *report, bool all)
+{
+	(void)all;
+	table_print(out, json_object_get(report, "mrs"), mr_columns, N(mr_columns));
+}
+
+static const struct table_column id_columns[] = {
+	{"PROCESS", "process", TABLE_TEXT},  {"ID", "id", TABLE_COUNT},
+	{"SPACE", "space", TABLE_TEXT},      {"TYPE", "type", TABLE_TEXT},
+	{"STATE", "state", TABLE_TEXT},      {"CM", "cm", TABLE_TEXT},
+	{"EVENTS", "events", TABLE_COUNT},   {"QPN", "qpn", TABLE_QPN},
+	{"PEER QPN", "peer_qpn", TABLE_QPN}, {"SOURCE", "src", TABLE_TEXT},
+	{"DESTINATION", "dst", TABLE_TEXT},
+};
+
+static void print_ids(FILE *out, const json_t *report, bool all)
+{
+	(void)all;
+	table_print(out, json_object_get(report, "ids"), id_columns, N(id_columns));
+}
+
+static const struct table_column transport_columns[] = {
+	{"PROCESS", "process", TABLE_TEXT}, {"QPS", "qps", TABLE_COUNT},
+	{"MEMORY", "memory", TABLE_COUNT},  {"PATH", "path", TABLE_TEXT},
+	{"PEER", "peer", TABLE_TEXT},       {"WHY", "why", TABLE_TEXT},
+};
+
+static void print_transports(FILE *out, const json_t *report, bool all)
+{
+	(void)all;
+	table_print(out, json_object_get(report, "transports"), transport_columns,
+		    N(transport_columns));
+}
+
+/* --- Counters */
+
+static const struct table_column counter_columns[] = {
+	{"OF", "of", TABLE_TEXT},
+	{"COUNTER", "name", TABLE_TEXT},
+	{"VALUE", "value", TABLE_COUNT},
+	{"MEANING", "meaning", TABLE_TEXT},
+};
+
+static void print_counters(FILE *out, const json_t *report, bool all)
+{
+	json_t *rows = json_array(), *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "counters"), i, row)
+	{
+		if (all || json_integer_value(json_object_get(row, "value")))
+			json_array_append(rows, row);
+	}
+	table_print(out, rows, counter_columns, N(counter_columns) - !all);
+	json_decref(rows);
+}
+
+/* --- Overview */
+
+static void print_overview(FILE *out, const json_t *report)
+{
+	const json_t *host = json_object_get(report, "host");
+	size_t i;
+
+	for (i = 0; i < N(daemon_fields); i++)
+		print_field(out, host, &daemon_fields[i]);
+	for (i = 0; i < N(host_fields); i++)
+		print_field(out, host, &host_fields[i]);
+	if (json_array_size(json_object_get(report, "ports")))
+		putc('\n', out);
+	print_ports(out, report, false);
+}
+
+/* --- Topics */
+
+static const struct topic {
+	const char *name;
+	const char *key;
+	bool asks; /* processes, too */
+	void (*print)(FILE *out, const json_t *report, bool all);
+} topics[] = {
+	{"host", "host", false, print_host},
+	{"port", "ports", false, print_ports},
+	{"qp", "qps", true, print_qps},
+	{"mr", "mrs", true, print_mrs},
+	{"counter", "counters", true, print_counters},
+	{"lease", "leases", true, print_leases},
+	{"id", "ids", false, print_ids},
+	{"transport", "transports", true, print_transports},
+};
+
+static const struct topic *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < N(topics); i++)
+		if (!strcmp(name, topics[i].name))
+			return &topics[i];
+	return NULL;
+}
+
+const char *view_topic(size_t i)
+{
+	return i < N(topics) ? topics[i].name : NULL;
+}
+
+bool view_asks(const char *topic)
+{
+	return find(topic)->asks;
+}
+
+bool view_known(const char *topic)
+{
+	return find(topic);
+}
+
+void view_print(FILE *out, const json_t *report, const char *topic, bool all)
+{
+	const struct topic *t = topic ? find(topic) : NULL;
+
+	if (t)
+		t->print(out, report, all);
+	else
+		print_overview(out, report);
+}
+
+void view_json(FILE *out, const json_t *report, const char *topic)
+{
+	const struct topic *t = topic ? find(topic) : NULL;
+	json_t *part = t ? json_pack("{s:O?}", t->key, json_object_get(report, t->key)) : NULL;
+
+	json_dumpf(t ? part : report, out, JSON_INDENT(2));
+	putc('\n', out);
+	json_decref(part);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How urxe show tells a report (ask.h), which may be anything: it comes from elsewhere. */
+#ifndef URXE_URXE_REPORT_VIEW_H
+#define URXE_URXE_REPORT_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+/* The name of topic number i; NULL behind the last. */
+const char *view_topic(size_t i);
+bool view_known(const char *topic);
+/* Whether a known topic needs what processes tell. */
+bool view_asks(const char *topic);
+
+/* Tables for people; topic NULL = an overview. `all`: counters that are 0 too, and meanings. */
+void view_print(FILE *out, const json_t *report, const char *topic, bool all);
+/* The report, or the topic's member of it alone. */
+void view_json(FILE *out, const json_t *report, const char *topic);
+
+#endif

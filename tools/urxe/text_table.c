@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxe/text_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <rxe/types.h>
+
+static void print_bytes(char text[TABLE_CELL], json_int_t n)
+{
+	static const char units[] = "kMGTPE";
+	double v = (double)n / 1000;
+	size_t i = 0;
+
+	if (n < 1000) {
+		snprintf(text, TABLE_CELL, "%lld B", (long long)n);
+		return;
+	}
+	for (; v >= 999.95 && units[i + 1]; i++)
+		v /= 1000;
+	snprintf(text, TABLE_CELL, "%.1f %cB", v, units[i]);
+}
+
+static void print_duration(char text[TABLE_CELL], json_int_t s)
+{
+	long long min = s / 60, h = min / 60;
+
+	if (h >= 24)
+		snprintf(text, TABLE_CELL, "%lld d %02lld h", h / 24, h % 24);
+	else if (h)
+		snprintf(text, TABLE_CELL, "%lld h %02lld min", h, min % 60);
+	else if (min)
+		snprintf(text, TABLE_CELL, "%lld min %02lld s", min, (long long)s % 60);
+	else
+		snprintf(text, TABLE_CELL, "%lld s", (long long)s);
+}
+
+static void print_access(char text[TABLE_CELL], json_int_t access)
+{
+	static const struct {
+		json_int_t bit;
+		const char *name;
+	} names[] = {
+		{URXE_ACCESS_LOCAL_WRITE, "local-write"},
+		{URXE_ACCESS_REMOTE_WRITE, "remote-write"},
+		{URXE_ACCESS_REMOTE_READ, "remote-read"},
+		{URXE_ACCESS_REMOTE_ATOMIC, "atomic"},
+		{URXE_ACCESS_MW_BIND, "window"},
+		{URXE_ACCESS_ZERO_BASED, "zero-based"},
+		{URXE_ACCESS_FLUSH_GLOBAL, "flush"},
+		{URXE_ACCESS_FLUSH_PERSISTENT, "flush-persistent"},
+	};
+	size_t i, len = 0;
+
+	snprintf(text, TABLE_CELL, "local-read");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!(access & names[i].bit))
+			continue;
+		len = strlen(text);
+		snprintf(text + len, TABLE_CELL - len, ",%s", names[i].name);
+	}
+}
+
+static void print_sum(char text[TABLE_CELL], json_t *object)
+{
+	json_int_t sum = 0;
+	const char *key;
+	json_t *value;
+
+	/* Unsigned: a stranger's numbers may overflow. */
+	json_object_foreach(object, key, value)
+	{
+		sum = (json_int_t)((uint64_t)sum + (uint64_t)json_integer_value(value));
+	}
+	snprintf(text, TABLE_CELL, "%lld", (long long)sum);
+}
+
+/* Control characters, which a stranger's text may have, would reach the terminal. */
+static void print_text(char text[TABLE_CELL], const char *value)
+{
+	size_t i;
+
+	for (i = 0; i < TABLE_CELL - 1 && value[i]; i++)
+		text[i] = (unsigned char)value[i] < 0x20 || value[i] == 0x7f ? '?' : value[i];
+	text[i] = '\0';
+}
+
+static void print_integer(char text[TABLE_CELL], json_int_t n, enum table_format format)
+{
+	switch (format) {
+	case TABLE_BYTES: print_bytes(text, n); break;
+	case TABLE_QPN: snprintf(text, TABLE_CELL, "0x%06llx", (unsigned long long)n); break;
+	case TABLE_HEX: snprintf(text, TABLE_CELL, "0x%llx", (unsigned long long)n); break;
+	case TABLE_ACCESS: print_access(text, n); break;
+	case TABLE_DURATION: print_duration(text, n); break;
+	default: snprintf(text, TABLE_CELL, "%lld", (long long)n);
+	}
+}
+
+static json_t *find(const json_t *row, const char *key)
+{
+	const char *dot = strchr(key, '.');
+	char outer[TABLE_CELL];
+
+	if (!dot)
+		return json_object_get(row, key);
+	snprintf(outer, sizeof(outer), "%.*s", (int)(dot - key), key);
+	return json_object_get(json_object_get(row, outer), dot + 1);
+}
+
+void table_cell(const json_t *row, const struct table_column *column, char text[TABLE_CELL])
+{
+	json_t *value = find(row, column->key);
+
+	if (json_is_object(value) && column->format == TABLE_SUM)
+		print_sum(text, value);
+	else if (json_is_integer(value) && column->format != TABLE_TEXT)
+		print_integer(text, json_integer_value(value), column->format);
+	else if (!value && column->format == TABLE_TALLY)
+		print_text(text, "0");
+	else if (json_is_boolean(value) && column->format == TABLE_TEXT)
+		print_text(text, json_is_true(value) ? "yes" : "no");
+	else if (json_is_string(value) && column->format == TABLE_TEXT)
+		print_text(text, json_string_value(value));
+	else
+		print_text(text, "-");
+}
+
+/* Characters, not bytes: those that go on a UTF-8 sequence take no place. */
+static int width_of(const char *text)
+{
+	int width = 0;
+
+	for (; *text; text++)
+		width += (*text & 0xc0) != 0x80;
+	return width;
+}
+
+static void put(FILE *out, const char *text, int width, const struct table_column *column,
+		bool last)
+{
+	int pad = width - width_of(text);
+
+	if (column->format != TABLE_TEXT && column->format != TABLE_ACCESS)
+		fprintf(out, "%*s%s", pad, "", text);
+	else
+		fprintf(out, "%s%*s", text, last ? 0 : pad, "");
+	fputs(last ? "\n" : "  ", out);
+}
+
+void table_print(FILE *out, const json_t *rows, const struct table_column *columns, size_t n)
+{
+	int widths[TABLE_COLUMNS];
+	char text[TABLE_CELL];
+	json_t *row;
+	size_t i, c;
+
+	if (!json_array_size(rows))
+		return;
+	for (c = 0; c < n; c++) {
+		widths[c] = width_of(columns[c].title);
+		json_array_foreach(rows, i, row)
+		{
+			table_cell(row, &columns[c], text);
+			if (width_of(text) > widths[c])
+				widths[c] = width_of(text);
+		}
+	}
+	for (c = 0; c < n; c++)
+		put(out, columns[c].title, widths[c], &columns[c], c == n - 1);
+	json_array_foreach(rows, i, row)
+	{
+		for (c = 0; c < n; c++) {
+			table_cell(row, &columns[c], text);
+			put(out, text, widths[c], &columns[c], c == n - 1);
+		}
+	}
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Aligned columns of text from a JSON array of objects. */
+#ifndef URXE_URXE_TEXT_TABLE_H
+#define URXE_URXE_TEXT_TABLE_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#define TABLE_COLUMNS 16
+
+enum table_format {
+	TABLE_TEXT,     /* as it is; true and false as "yes" and "no" */
+	TABLE_COUNT,    /* an integer */
+	TABLE_TALLY,    /* an integer; 0 where it is missing */
+	TABLE_BYTES,    /* as "1.5 GB", powers of 1000 */
+	TABLE_QPN,      /* 0x and six digits */
+	TABLE_HEX,      /* 0x and as many digits as it has */
+	TABLE_SUM,      /* of the integers of an object */
+	TABLE_ACCESS,   /* bits of enum urxe_access, as "local-write,remote-read" */
+	TABLE_DURATION, /* seconds, as "2 h 05 min" */
+};
+
+struct table_column {
+	const char *title;
+	const char *key; /* of the object; with a dot, of the object inside: "counters.tx_frames" */
+	enum table_format format;
+};
+
+/* What is missing, null, or not of the format's type shows as "-". */
+#define TABLE_CELL 128 /* characters; longer text is cut */
+void table_cell(const json_t *row, const struct table_column *column, char text[TABLE_CELL]);
+
+/*
+ * Prints a title line and a line for each element of rows, text to the left and numbers to the
+ * right; n columns, at most TABLE_COLUMNS. Where there is no row: nothing.
+ */
+void table_print(FILE *out, const json_t *rows, const struct table_column *columns, size_t n);
+
+#endif

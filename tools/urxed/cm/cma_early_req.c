@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/cm/cma_early_req.h"
+
+#include <string.h>
+
+void cma_early_gone(struct cma_early *early, uint64_t now, uint16_t port)
+{
+	uint32_t i = early->n_gone++ % CMA_EARLY_MAX;
+
+	early->gone[i].port = port;
+	early->gone[i].at = now;
+}
+
+static bool was_heard(const struct cma_early *early, uint64_t now, uint64_t service_id)
+{
+	uint32_t n = early->n_gone < CMA_EARLY_MAX ? early->n_gone : CMA_EARLY_MAX;
+
+	if (service_id >> 32)
+		return false; /* it is none of a port */
+	for (uint32_t i = 0; i < n; i++)
+		if (early->gone[i].port == (uint16_t)service_id &&
+		    now - early->gone[i].at <= CMA_EARLY_GONE_NS)
+			return true;
+	return false;
+}
+
+bool cma_early_keep(struct cma_early *early, uint64_t now, uint64_t service_id,
+		    const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+{
+	struct cma_early_request *request = &early->kept[early->n_kept];
+
+	if (early->n_kept == CMA_EARLY_MAX || !was_heard(early, now, service_id))
+		return false;
+	request->service_id = service_id;
+	request->due = now + CMA_EARLY_KEPT_NS;
+	request->path = *path;
+	memcpy(request->mad, mad, sizeof(request->mad));
+	early->n_kept++;
+	return true;
+}
+
+bool cma_early_take(struct cma_early *early, uint64_t now,
+		    bool (*heard)(const void *ctx, uint64_t service_id), const void *ctx,
+		    struct cma_early_request *request)
+{
+	for (uint32_t i = 0; i < early->n_kept; i++) {
+		struct cma_early_request *kept = &early->kept[i];
+
+		if (kept->due > now && !heard(ctx, kept->service_id))
+			continue;
+		*request = *kept;
+		early->n_kept--;
+		memmove(kept, kept + 1, (early->n_kept - i) * sizeof(*kept));
+		return true;
+	}
+	return false;
+}
+
+/* They are kept in the order in which they came, and all for as long. */
+uint64_t cma_early_due(const struct cma_early *early)
+{
+	return early->n_kept ? early->kept[0].due : UINT64_MAX;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/cm/cma_port.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+/* Whether two at one port are in each other's way: 0 where they are not. */
+static int conflict(const struct cma_user *u, const struct cma_user *other, bool reuseaddr)
+{
+	if (reuseaddr && other->reuseaddr && !other->listening)
+		return 0;
+	if (u->afonly && other->afonly && u->addr.family != other->addr.family)
+		return 0;
+	if (cma_addr_everywhere(&u->addr) || cma_addr_everywhere(&other->addr))
+		return -EADDRNOTAVAIL;
+	return cma_addr_same(&u->addr, &other->addr) ? -EADDRINUSE : 0;
+}
+
+/* The ports that are given follow one another, so each bucket has its share of them. */
+static const struct cma_users *bucket(const struct cma_ports *p, uint16_t port)
+{
+	return &p->users[port % CMA_PORT_BUCKETS];
+}
+
+static int check(const struct cma_ports *p, const struct cma_user *u, uint16_t ps, uint16_t port,
+		 bool reuseaddr)
+{
+	const struct cma_user *other;
+	int rc;
+
+	LIST_FOREACH(other, bucket(p, port), link)
+	{
+		if (other == u || other->ps != ps || other->addr.port != port)
+			continue;
+		rc = conflict(u, other, reuseaddr);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static bool is_free(const struct cma_ports *p, uint16_t ps, uint16_t port)
+{
+	const struct cma_user *other;
+
+	LIST_FOREACH(other, bucket(p, port), link)
+	if (other->ps == ps && other->addr.port == port)
+		return false;
+	return true;
+}
+
+/* In turn, so that one that was just given back is not given again at once. */
+static uint16_t find_free(struct cma_ports *p, uint16_t ps)
+{
+	const uint32_t n = CMA_PORT_LAST - CMA_PORT_FIRST + 1;
+
+	for (uint32_t tries = 0; tries < n; tries++) {
+		uint16_t port = (uint16_t)(CMA_PORT_FIRST + p->last++ % n);
+
+		if (is_free(p, ps, port))
+			return port;
+	}
+	return 0;
+}
+
+int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps)
+{
+	uint16_t port = u->addr.port ? u->addr.port : find_free(p, ps);
+	int rc = port ? check(p, u, ps, port, u->reuseaddr) : -EADDRNOTAVAIL;
+
+	if (rc)
+		return rc;
+	u->ps = ps;
+	u->addr.port = port;
+	if (u->addr.family == CMA_AF_IB) {
+		u->addr.service_id |= port;
+		u->addr.mask = UINT64_MAX;
+	}
+	cma_port_restore(p, u);
+	return 0;
+}
+
+void cma_port_restore(struct cma_ports *p, struct cma_user *u)
+{
+	if (!u->ps)
+		return;
+	LIST_INSERT_HEAD(&p->users[u->addr.port % CMA_PORT_BUCKETS], u, link);
+	p->n++;
+}
+
+int cma_port_listen(const struct cma_ports *p, struct cma_user *u)
+{
+	int rc = u->reuseaddr ? check(p, u, u->ps, u->addr.port, false) : 0;
+
+	u->listening = !rc;
+	return rc;
+}
+
+void cma_port_drop(struct cma_ports *p, struct cma_user *u)
+{
+	if (!u->ps)
+		return;
+	LIST_REMOVE(u, link);
+	p->n--;
+	u->ps = 0;
+	u->listening = false;
+}
+
+bool cma_port_heard(const struct cma_ports *p, uint16_t ps, uint16_t port)
+{
+	const struct cma_user *u;
+
+	LIST_FOREACH(u, bucket(p, port), link)
+	if (u->listening && u->ps == ps && u->addr.port == port)
+		return true;
+	return false;
+}
+
+/* A wildcard hears both families, unless it is for one alone; GIDs that are no addresses are
+ * InfiniBand's. */
+static bool hears(const struct cma_user *u, const struct cma_addr *addr)
+{
+	if (u->addr.family == CMA_AF_IB)
+		return false;
+	if (cma_addr_everywhere(&u->addr))
+		return !u->afonly || u->addr.family == addr->family;
+	return cma_addr_same(&u->addr, addr);
+}
+
+struct cma_user *cma_port_find(const struct cma_ports *p, uint16_t ps, uint16_t port,
+			       const struct cma_addr *addr)
+{
+	struct cma_user *u;
+
+	LIST_FOREACH(u, bucket(p, port), link)
+	if (u->listening && u->ps == ps && u->addr.port == port && hears(u, addr))
+		return u;
+	return NULL;
+}

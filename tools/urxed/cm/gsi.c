@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/cm/gsi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PD        1
+#define BUFFER    512 /* bytes; a GRH and a MAD, or what is too long to be one */
+#define SENDS     256
+#define BURST     16
+#define FRAME     (HOST_MTU_LEAST + ETHER_HDR_LEN + ETHER_VLAN_LEN)
+#define NEXT_V1   0x1b /* IBA 8.3.7: no UDP header follows */
+#define HOP_LIMIT 64
+
+#define DROP_NAME(id, name, text) name,
+
+const char *gsi_drop_name(enum gsi_drop drop)
+{
+	static const char *const names[] = {GSI_DROP_LIST(DROP_NAME)};
+
+	return names[drop];
+}
+
+/* --- The engine */
+
+static bool complete(void *ctx, const struct urxe_wc *wc)
+{
+	struct gsi *g = ctx;
+
+	if (wc->opcode == URXE_WC_RECV && g->n_done < GSI_RECVS)
+		g->done[g->n_done++] = *wc;
+	return true;
+}
+
+static void nothing(void *ctx)
+{
+	(void)ctx;
+}
+
+static void no_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
+{
+	(void)dev_ctx;
+	(void)event;
+	(void)obj_ctx;
+}
+
+static const struct urxe_ops engine_ops = {
+	.complete = complete, .comp_event = nothing, .refill = nothing, .async_event = no_event};
+
+static int post_recv(struct gsi *g, uint64_t i)
+{
+	const struct urxe_seg seg = {
+		.addr = i * BUFFER, .length = BUFFER, .lkey = urxe_mr_key(g->mr)};
+	const struct urxe_recv_wr wr = {.wr_id = i, .n_segs = 1, .segs = &seg};
+
+	return urxe_post_recv(urxe_qp_rq(g->qp), &wr);
+}
+
+static int make_memory(struct gsi *g)
+{
+	const struct urxe_extent extent = {g->buffers, GSI_RECVS * BUFFER};
+	const struct urxe_mr_attr attr = {.pd = PD,
+					  .access = URXE_ACCESS_LOCAL_WRITE,
+					  .length = extent.length,
+					  .extents = &extent,
+					  .n_extents = 1};
+
+	return urxe_mr_reg(g->dev, &attr, &g->mr);
+}
+
+static int make_qp(struct gsi *g)
+{
+	const struct urxe_qp_init init = {.type = URXE_QPT_UD,
+					  .pd = PD,
+					  .qpn = URXE_QPN_GSI,
+					  .send_cq = g->cq,
+					  .recv_cq = g->cq,
+					  .cap = {.max_send_wr = SENDS,
+						  .max_recv_wr = GSI_RECVS,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1,
+						  .max_inline = CM_MAD_LEN}};
+
+	return urxe_qp_create(g->dev, &init, &g->qp);
+}
+
+static int start_qp(struct gsi *g)
+{
+	struct urxe_qp_attr attr = {.state = URXE_QPS_INIT, .port = 1, .qkey = CM_QKEY};
+	int rc = urxe_qp_modify(g->qp, 0, &attr,
+				URXE_QP_STATE | URXE_QP_PKEY_INDEX | URXE_QP_PORT | URXE_QP_QKEY);
+
+	attr.state = URXE_QPS_RTR;
+	if (!rc)
+		rc = urxe_qp_modify(g->qp, 0, &attr, URXE_QP_STATE);
+	attr.state = URXE_QPS_RTS;
+	if (!rc)
+		rc = urxe_qp_modify(g->qp, 0, &attr, URXE_QP_STATE | URXE_QP_SQ_PSN);
+	for (uint64_t i = 0; i < GSI_RECVS && !rc; i++)
+		rc = post_recv(g, i);
+	return rc;
+}
+
+static void set_pkeys(struct gsi *g)
+{
+	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS; i++)
+		urxe_pkey_set(g->dev, i, g->host->pkeys[i]);
+}
+
+int gsi_open(struct gsi *g, const struct host *host, struct neigh *neigh, const struct gsi_ops *ops,
+	     void *ctx)
+{
+	struct urxe_dev_attr attr = {.ctx = g,
+				     .ops = &engine_ops,
+				     .mtu = HOST_MTU_LEAST,
+				     .qpn_first = URXE_QPN_GSI,
+				     .qpn_count = 1};
+	int rc;
+
+	memset(g, 0, sizeof(*g));
+	g->host = host;
+	g->neigh = neigh;
+	g->ops = ops;
+	g->ctx = ctx;
+	memcpy(attr.mac, host->mac, sizeof(attr.mac));
+	g->buffers = calloc(GSI_RECVS, BUFFER);
+	rc = g->buffers ? urxe_dev_create(&attr, &g->dev) : -ENOMEM;
+	if (!rc)
+		rc = urxe_cq_create(g->dev, g, &g->cq);
+	if (!rc)
+		rc = make_memory(g);
+	if (!rc)
+		rc = make_qp(g);
+	if (!rc)
+		rc = start_qp(g);
+	if (rc) {
+		gsi_close(g);
+		return rc;
+	}
+	set_pkeys(g);
+	gsi_host_changed(g);
+	return 0;
+}
+
+void gsi_close(struct gsi *g)
+{
+	for (uint32_t i = 0; g->neigh && i < GSI_WAITING; i++)
+		if (g->waiting[i].used)
+			neigh_forget(g->neigh, &g->waiting[i].waiter);
+	if (g->dev)
+		urxe_dev_destroy(g->dev);
+	free(g->buffers);
+	memset(g, 0, sizeof(*g));
+}
+
+void gsi_host_changed(struct gsi *g)
+{
+	struct vnic_attach_port port;
+	struct urxe_gid gid;
+
+	host_port(g->host, &port);
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++) {
+		memcpy(gid.raw, port.gids[i].raw, sizeof(gid.raw));
+		urxe_gid_set(g->dev, i, port.gids[i].valid ? &gid : NULL, port.gids[i].v1);
+		if (port.gids[i].valid)
+			urxe_gid_set_vlan(g->dev, i, port.gids[i].vlan);
+	}
+}
+
+/* --- In */
+
+void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len)
+{
+	const struct urxe_frame f = {.data = (uint8_t *)(uintptr_t)frame, .len = len, .room = len};
+
+	urxe_input(g->dev, now, &f, 1);
+}
+
+/* As the engine left it: an IPv4 header is in the last 20 bytes of the GRH's 40. */
+static void read_header(const uint8_t *grh, struct cm_path *path, bool *v1)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const uint8_t *ip = grh + URXE_GRH_LEN - IPV4_HDR_LEN;
+	bool v6 = grh[0] >> 4 == 6;
+
+	*v1 = v6 && grh[6] == NEXT_V1;
+	path->traffic_class = v6 ? (uint8_t)(grh[0] << 4 | grh[1] >> 4) : ip[1];
+	path->hop_limit = v6 ? grh[7] : ip[8];
+	if (v6) {
+		memcpy(path->dgid, grh + 8, 16);
+		memcpy(path->sgid, grh + 24, 16);
+		return;
+	}
+	memcpy(path->dgid, mapped, sizeof(mapped));
+	memcpy(path->sgid, mapped, sizeof(mapped));
+	memcpy(path->dgid + sizeof(mapped), ip + 12, 4);
+	memcpy(path->sgid + sizeof(mapped), ip + 16, 4);
+}
+
+/* The way back. */
+static int find_path(const struct gsi *g, const uint8_t *grh, const struct urxe_wc *wc,
+		     struct cm_path *path)
+{
+	const struct host_address *own;
+	bool v1;
+
+	*path = (struct cm_path){.pkey = g->host->pkeys[wc->pkey_index], .sl = wc->sl};
+	read_header(grh, path, &v1);
+	own = host_find(g->host, path->sgid);
+	if (!own)
+		return -EADDRNOTAVAIL;
+	path->hop_limit = HOP_LIMIT;
+	path->sgid_index = (uint8_t)(own - g->host->addresses + (v1 ? HOST_ADDRESSES : 0));
+	return 0;
+}
+
+static void hand_over(struct gsi *g, uint64_t now, const struct urxe_wc *wc)
+{
+	uint8_t *buffer = g->buffers + wc->wr_id * BUFFER;
+	struct cm_path path;
+
+	if (wc->status || wc->byte_len != URXE_GRH_LEN + CM_MAD_LEN)
+		g->drops[GSI_DROP_LENGTH]++;
+	else if (find_path(g, buffer, wc, &path))
+		g->drops[GSI_DROP_NO_ADDRESS]++;
+	else
+		g->ops->input(g->ctx, now, &path, buffer + URXE_GRH_LEN);
+	post_recv(g, wc->wr_id);
+}
+
+/* --- Out */
+
+static int find_pkey(const struct host *host, uint16_t pkey)
+{
+	for (uint32_t i = 0; i < host->n_pkeys; i++)
+		if (host->pkeys[i] == pkey)
+			return (int)i;
+	return 0;
+}
+
+static void post(struct gsi *g, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN],
+		 const struct vnic_next_hop *hop)
+{
+	struct urxe_path to = {.sgid_index = path->sgid_index,
+			       .traffic_class = path->traffic_class,
+			       .hop_limit = hop->hop_limit ? hop->hop_limit : path->hop_limit,
+			       .sl = path->sl & 7,
+			       .flow_label = path->flow_label};
+	const struct urxe_send_wr wr = {
+		.opcode = URXE_WR_SEND,
+		.flags = URXE_SEND_INLINE,
+		.inline_len = CM_MAD_LEN,
+		.inline_data = mad,
+		.path = &to,
+		.remote_qpn = URXE_QPN_GSI,
+		.remote_qkey = CM_QKEY,
+		.pkey_index = (uint16_t)find_pkey(g->host, path->pkey),
+	};
+
+	memcpy(to.dgid.raw, path->dgid, sizeof(to.dgid.raw));
+	memcpy(to.dmac, hop->mac, sizeof(to.dmac));
+	if (urxe_post_send(g->qp, &wr))
+		g->drops[GSI_DROP_NO_ROOM]++;
+}
+
+static struct gsi_waiting *free_place(struct gsi *g)
+{
+	for (uint32_t i = 0; i < GSI_WAITING; i++)
+		if (!g->waiting[i].used)
+			return &g->waiting[i];
+	return NULL;
+}
+
+void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
+	      const uint8_t mad[CM_MAD_LEN])
+{
+	struct gsi_waiting *w = free_place(g);
+	struct vnic_next_hop hop;
+
+	if (!w) {
+		g->drops[GSI_DROP_NO_ROOM]++;
+		return;
+	}
+	switch (neigh_resolve(g->neigh, now, path->sgid_index, path->dgid, &w->waiter, &hop)) {
+	case 0: post(g, path, mad, &hop); return;
+	case -EINPROGRESS:
+		w->used = true;
+		w->waiter.asker = NEIGH_FOR_GSI;
+		w->path = *path;
+		memcpy(w->mad, mad, CM_MAD_LEN);
+		return;
+	case -EINVAL: g->drops[GSI_DROP_NO_ADDRESS]++; return;
+	default: g->drops[GSI_DROP_NO_NEIGHBOUR]++; return;
+	}
+}
+
+void gsi_answer(struct gsi *g, struct neigh_waiter *waiter, int status,
+		const struct vnic_next_hop *hop)
+{
+	struct gsi_waiting *w = (struct gsi_waiting *)waiter; /* its first member */
+
+	w->used = false;
+	if (status)
+		g->drops[GSI_DROP_NO_NEIGHBOUR]++;
+	else
+		post(g, &w->path, w->mad, hop);
+}
+
+static bool flush(struct gsi *g, uint64_t now)
+{
+	uint8_t data[BURST][FRAME];
+	struct urxe_frame frames[BURST];
+	uint32_t i, n;
+
+	for (i = 0; i < BURST; i++)
+		frames[i] = (struct urxe_frame){.data = data[i], .room = FRAME};
+	n = urxe_output(g->dev, now, frames, BURST);
+	for (i = 0; i < n; i++)
+		g->ops->send(g->ctx, frames[i].data, frames[i].len);
+	return n > 0;
+}
+
+void gsi_run(struct gsi *g, uint64_t now)
+{
+	struct urxe_wc done[GSI_RECVS];
+	uint32_t i, n;
+
+	do {
+		n = g->n_done;
+		memcpy(done, g->done, n * sizeof(done[0]));
+		g->n_done = 0;
+		for (i = 0; i < n; i++)
+			hand_over(g, now, &done[i]);
+	} while (flush(g, now) || g->n_done);
+}

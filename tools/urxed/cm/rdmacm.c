@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/cm/rdmacm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/rundir.h"
+#include "urxed/epoll_watch.h"
+#include "urxed/switch/forward.h"
+
+/* --- What the parts want of each other */
+
+static void frame_out(void *ctx, const uint8_t *frame, uint32_t len)
+{
+	struct rdmacm *r = ctx;
+
+	switch_send_gsi(r->clients->sw, frame, len);
+}
+
+static void frame_in(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len)
+{
+	struct rdmacm *r = ctx;
+
+	gsi_input(&r->gsi, now, frame, len);
+}
+
+static void message_in(void *ctx, uint64_t now, const struct cm_path *path,
+		       const uint8_t mad[CM_MAD_LEN])
+{
+	struct rdmacm *r = ctx;
+
+	cma_input(&r->ucma.cma, now, path, mad);
+}
+
+static void message_out(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+{
+	struct rdmacm *r = ctx;
+
+	gsi_send(&r->gsi, r->ucma.cma.now, path, mad);
+}
+
+static bool holds(void *ctx, pid_t pid, uint32_t qpn)
+{
+	const struct rdmacm *r = ctx;
+
+	return client_holds(r->clients, pid, qpn);
+}
+
+static bool awaited(void *ctx, pid_t pid)
+{
+	const struct rdmacm *r = ctx;
+
+	return record_awaits(r->clients->record, pid);
+}
+
+static const struct gsi_ops gsi_ops = {frame_out, message_in};
+static const struct ucma_ops ucma_ops = {message_out, holds, awaited};
+
+/* --- The whole */
+
+int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
+		struct clients *clients, char why[RDMACM_WHY])
+{
+	struct vswitch *sw = clients->sw;
+	int rc;
+
+	r->run_dir = run_dir;
+	r->clients = clients;
+	rc = gsi_open(&r->gsi, clients->host, clients->neigh, &gsi_ops, r);
+	if (!rc)
+		rc = ucma_open(&r->ucma, run_dir, now, clients->host, clients->neigh, &ucma_ops, r);
+	if (rc) {
+		snprintf(why, RDMACM_WHY, "cannot start the connection manager in %s: %s", run_dir,
+			 strerror(-rc));
+		return rc;
+	}
+	sw->gsi = frame_in;
+	sw->gsi_ctx = r;
+	rc = group ? rundir_share(run_dir, CM_ATTACH_SOCKET_NAME, group, why) : 0;
+	return rc ? rc : watch_add(clients->epoll_fd, r->ucma.epoll_fd, r, why);
+}
+
+void rdmacm_close(struct rdmacm *r)
+{
+	if (!r->clients)
+		return;
+	r->clients->sw->gsi = NULL;
+	/* What this says to peers stays in the engine, and goes with it. */
+	ucma_close(&r->ucma, r->run_dir);
+	gsi_close(&r->gsi);
+}
+
+void rdmacm_event(struct rdmacm *r, uint64_t now)
+{
+	ucma_input(&r->ucma, now);
+}
+
+/* What comes may be answered at once, and what is due may be for this host. */
+uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
+{
+	uint64_t next;
+
+	gsi_run(&r->gsi, now);
+	next = ucma_tick(&r->ucma, now);
+	gsi_run(&r->gsi, now);
+	ucma_settle(&r->ucma);
+	return next;
+}
+
+void rdmacm_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
+		   const struct vnic_next_hop *hop)
+{
+	if (w->asker == NEIGH_FOR_CMA)
+		cma_answer(w, status);
+	else
+		gsi_answer(&r->gsi, w, status, hop);
+}
+
+void rdmacm_host_changed(struct rdmacm *r)
+{
+	gsi_host_changed(&r->gsi);
+}
+
+void rdmacm_log(const struct rdmacm *r)
+{
+	const uint64_t *counters = cm_counters(r->ucma.cma.cm);
+
+	for (int i = 0; i < CM_COUNTER_COUNT; i++)
+		if (counters[i])
+			log_line("%s: %llu", cm_counter_name(i), (unsigned long long)counters[i]);
+	for (int i = 0; i < GSI_DROP_COUNT; i++)
+		if (r->gsi.drops[i])
+			log_line("dropped %s: %llu", gsi_drop_name(i),
+				 (unsigned long long)r->gsi.drops[i]);
+}
+
+uint32_t rdmacm_users(const struct rdmacm *r)
+{
+	return r->ucma.n;
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The commands of rdma/rdma_user_cm.h, with the kernel's checks (drivers/infiniband/core/ucma.c).
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "urxed/cm/ucma.h"
+
+#define QPT_RC      2 /* enum ib_qp_type */
+#define QPT_UC      3
+#define QPT_UD      4
+#define QPT_XRC_INI 9
+#define QPT_XRC_TGT 10
+#define COMM_EST    4  /* enum ib_event_type */
+#define MAX_EXP     31 /* of a timeout, 5 bits */
+
+/* What follows the fields that all versions of a structure have. */
+#define UP_TO(type, member) offsetof(struct type, member)
+
+static int get(const struct ucma_command *c, void *request, uint32_t size, uint32_t least)
+{
+	if (c->in_size < least)
+		return -EINVAL;
+	memset(request, 0, size);
+	memcpy(request, c->in, c->in_size < size ? c->in_size : size);
+	return 0;
+}
+
+#define GET(c, request)              get(c, &(request), sizeof(request), sizeof(request))
+#define GET_LEAST(c, request, least) get(c, &(request), sizeof(request), least)
+
+static int reply(struct ucma_command *c, const void *response, uint32_t size)
+{
+	c->out_len = c->out_size < size ? c->out_size : size;
+	memcpy(c->out, response, c->out_len);
+	return 0;
+}
+
+static struct ucma_ctx *find_to_read(const struct ucma_command *c, uint32_t number, int *rc)
+{
+	struct cma_id *id = cma_find(&c->file->ucma->cma, number);
+	struct ucma_ctx *ctx = id ? id->ctx : NULL;
+
+	*rc = !ctx ? -ENOENT : ctx->file != c->file ? -EINVAL : 0;
+	return *rc ? NULL : ctx;
+}
+
+static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int *rc)
+{
+	struct ucma_ctx *ctx = find_to_read(c, number, rc);
+
+	/* Whatever the command is going to change. */
+	if (ctx) {
+		ucma_touch(ctx);
+		ucma_ctx_changes(ctx);
+	}
+	return ctx;
+}
+
+/* --- IDs */
+
+static int service_of_type(uint8_t qp_type, enum cma_service *service)
+{
+	switch (qp_type) {
+	case QPT_RC: *service = CMA_RC; return 0;
+	case QPT_UC: *service = CMA_UC; return 0;
+	case QPT_UD: *service = CMA_UD; return 0;
+	case QPT_XRC_INI:
+	case QPT_XRC_TGT: return -EOPNOTSUPP;
+	default: return -EINVAL;
+	}
+}
+
+static int service_of(const struct rdma_ucm_create_id *request, enum cma_service *service)
+{
+	switch (request->ps) {
+	case RDMA_PS_TCP: *service = CMA_RC; return 0;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB: *service = CMA_UD; return 0;
+	case RDMA_PS_IB: return service_of_type(request->qp_type, service);
+	default: return -EINVAL;
+	}
+}
+
+static int create_id(struct ucma_command *c)
+{
+	struct rdma_ucm_create_id_resp response;
+	struct rdma_ucm_create_id request;
+	enum cma_service service = CMA_RC;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET(c, request);
+	if (!rc)
+		rc = service_of(&request, &service);
+	if (!rc && !ucma_may_have_id(c->file))
+		rc = -ENOSPC;
+	if (rc)
+		return rc;
+	ctx = ucma_ctx_new(c->file, request.uid);
+	if (!ctx)
+		return -ENOMEM;
+	rc = cma_create_id(&c->file->ucma->cma, request.ps, service, ctx, &ctx->id);
+	if (rc) {
+		ucma_ctx_destroy(ctx);
+		return rc;
+	}
+	ctx->id->low_ports = c->file->low_ports;
+	response.id = ctx->id->number;
+	return reply(c, &response, sizeof(response));
+}
+
+static int destroy_id(struct ucma_command *c)
+{
+	struct rdma_ucm_destroy_id_resp response;
+	struct rdma_ucm_destroy_id request;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_destroy_id, reserved));
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	response.events_reported = ctx->events_reported;
+	ucma_ctx_destroy(ctx);
+	return reply(c, &response, sizeof(response));
+}
+
+static int migrate_id(struct ucma_command *c)
+{
+	struct rdma_ucm_migrate_resp response;
+	struct rdma_ucm_migrate_id request;
+	struct ucma_command from = *c;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET(c, request);
+	if (rc)
+		return rc;
+	from.file = ucma_file_by_token(c->file->ucma, c->token);
+	if (!from.file || from.file->pid != c->file->pid)
+		return -EINVAL;
+	c->withdrawn_from = from.file;
+	from.file->stale = 0;
+	ctx = find(&from, request.id, &rc);
+	if (rc)
+		return rc;
+	response.events_reported = ctx->events_reported;
+	ucma_ctx_move(ctx, c->file);
+	return reply(c, &response, sizeof(response));
+}
+
+/* --- Addresses */
+
+/* An address for which the program says how long it is, which must be true. */
+static int get_addr(struct cma_addr *addr, const void *sockaddr, uint32_t size)
+{
+	int rc = cma_addr_from(addr, sockaddr, size);
+
+	return rc ? rc : cma_addr_size(addr) == size ? 0 : -EINVAL;
+}
+
+/* Of the commands that are for IPv4 and IPv6 alone. */
+static int get_ip(struct cma_addr *addr, const struct sockaddr_in6 *sockaddr)
+{
+	return cma_addr_from(addr, sockaddr, sizeof(*sockaddr));
+}
+
+static int bind_ip(struct ucma_command *c)
+{
+	struct rdma_ucm_bind_ip request;
+	struct cma_addr addr;
+	struct ucma_ctx *ctx;
+	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_bind_ip, id) + sizeof(request.id));
+
+	if (!rc)
+		rc = get_ip(&addr, &request.addr);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_bind(ctx->id, &addr);
+}
+
+static int bind_addr(struct ucma_command *c)
+{
+	struct rdma_ucm_bind request;
+	struct cma_addr addr;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	if (!rc && (request.reserved || request.addr_size > sizeof(request.addr)))
+		rc = -EINVAL;
+	if (!rc)
+		rc = get_addr(&addr, &request.addr, request.addr_size);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_bind(ctx->id, &addr);
+}
+
+/* A source is not needed: the family 0 says that there is none. */
+static int resolve_ip(struct ucma_command *c)
+{
+	struct rdma_ucm_resolve_ip request;
+	struct cma_addr src = {0}, dst;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	if (!rc && request.src_addr.sin6_family)
+		rc = get_ip(&src, &request.src_addr);
+	if (!rc)
+		rc = get_ip(&dst, &request.dst_addr);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
+}
+
+/* Here the size 0 says so. */
+static int resolve_addr(struct ucma_command *c)
+{
+	struct rdma_ucm_resolve_addr request;
+	struct cma_addr src = {0}, dst;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	if (!rc && (request.reserved || request.src_size > sizeof(request.src_addr) ||
+		    request.dst_size > sizeof(request.dst_addr)))
+		rc = -EINVAL;
+	if (!rc && request.src_size)
+		rc = get_addr(&src, &request.src_addr, request.src_size);
+	if (!rc)
+		rc = get_addr(&dst, &request.dst_addr, request.dst_size);
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
+}
+
+static int resolve_route(struct ucma_command *c)
+{
+	struct rdma_ucm_resolve_route request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_resolve_route(ctx->id);
+}
+
+static int query_route(struct ucma_command *c)
+{
+	struct rdma_ucm_query_route_resp response;
+	struct rdma_ucm_query request;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < UP_TO(rdma_ucm_query_route_resp, ibdev_index))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_query, option));
+	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
+	if (rc)
+		return rc;
+	ucma_fill_route(&response, ctx->id);
+	return reply(c, &response, UP_TO(rdma_ucm_query_route_resp, ibdev_index));
+}
+
+#define QUERY_ADDR_LEN UP_TO(rdma_ucm_query_addr_resp, ibdev_index)
+
+typedef void fill_addr_fn(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
+
+static int query_addr(struct ucma_command *c, const struct cma_id *id, fill_addr_fn *fill)
+{
+	struct rdma_ucm_query_addr_resp response;
+
+	if (c->out_size < QUERY_ADDR_LEN)
+		return -ENOSPC;
+	fill(&response, id);
+	return reply(c, &response, QUERY_ADDR_LEN);
+}
+
+/* Where there is room for the number of paths alone, that is told. */
+static int query_path(struct ucma_command *c, const struct cma_id *id)
+{
+	struct rdma_ucm_query_path_resp head;
+	struct ib_path_rec_data path = {.flags = 0};
+	uint8_t response[sizeof(head) + sizeof(path)];
+	uint32_t n;
+
+	if (c->out_size < sizeof(head))
+		return -ENOSPC;
+	n = ucma_fill_path(&head, &path, id);
+	memcpy(response, &head, sizeof(head));
+	memcpy(response + sizeof(head), &path, sizeof(path));
+	return reply(c, response,
+		     n && c->out_size >= sizeof(response) ? sizeof(response) : sizeof(head));
+}
+
+static int query(struct ucma_command *c)
+{
+	struct rdma_ucm_query request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
+	if (rc)
+		return rc;
+	switch (request.option) {
+	case RDMA_USER_CM_QUERY_ADDR: return query_addr(c, ctx->id, ucma_fill_addr);
+	case RDMA_USER_CM_QUERY_PATH: return query_path(c, ctx->id);
+	case RDMA_USER_CM_QUERY_GID: return query_addr(c, ctx->id, ucma_fill_gid);
+	default: return -ENOSYS;
+	}
+}
+
+/* --- Connections */
+
+/* A request for a datagram's way does not say whose the datagrams are. */
+static int check_param(const struct ucma_command *c, const struct rdma_ucm_conn_param *conn,
+		       bool names_qp, struct cma_param *p)
+{
+	const struct ucma *u = c->file->ucma;
+
+	if (names_qp && !u->ops->holds(u->ctx, c->file->pid, conn->qp_num & CMA_QPN_BITS))
+		return -EINVAL;
+	*p = (struct cma_param){.qpn = conn->qp_num & CMA_QPN_BITS,
+				.responder_resources = conn->responder_resources,
+				.initiator_depth = conn->initiator_depth,
+				.flow_control = !!conn->flow_control,
+				.retry_count = conn->retry_count,
+				.rnr_retry_count = conn->rnr_retry_count,
+				.srq = !!conn->srq,
+				.private_len = conn->private_data_len};
+	memcpy(p->private_data, conn->private_data, p->private_len);
+	return 0;
+}
+
+static int connect_id(struct ucma_command *c)
+{
+	struct rdma_ucm_connect request;
+	struct ucma_ctx *ctx;
+	struct cma_param p;
+	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_connect, ece));
+
+	if (!rc && !request.conn_param.valid)
+		rc = -EINVAL;
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	rc = check_param(c, &request.conn_param, ctx->id->service != CMA_UD, &p);
+	return rc ? rc : cma_connect(ctx->id, &p);
+}
+
+static int listen_id(struct ucma_command *c)
+{
+	struct rdma_ucm_listen request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	ctx->backlog = request.backlog > 0 && request.backlog < UCMA_BACKLOG_MAX ? request.backlog
+										 : UCMA_BACKLOG_MAX;
+	return cma_listen(ctx->id);
+}
+
+static int accept_id(struct ucma_command *c)
+{
+	struct rdma_ucm_accept request;
+	struct ucma_ctx *ctx;
+	struct cma_param p;
+	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_accept, ece));
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc || !request.conn_param.valid)
+		return rc ? rc : cma_accept(ctx->id, NULL);
+	rc = check_param(c, &request.conn_param, true, &p);
+	if (!rc)
+		rc = cma_accept(ctx->id, &p);
+	/* From now on the program knows it by this name. */
+	if (!rc)
+		ctx->uid = request.uid;
+	return rc;
+}
+
+static int reject_id(struct ucma_command *c)
+{
+	struct rdma_ucm_reject request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	if (!rc && request.reason && request.reason != CM_REJ_CONSUMER)
+		rc = -EINVAL;
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc
+		  : cma_reject(ctx->id, CM_REJ_CONSUMER, request.private_data,
+			       request.private_data_len);
+}
+
+static int disconnect_id(struct ucma_command *c)
+{
+	struct rdma_ucm_disconnect request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	return rc ? rc : cma_disconnect(ctx->id);
+}
+
+static int notify_id(struct ucma_command *c)
+{
+	struct rdma_ucm_notify request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	if (!ctx->id->conn)
+		return -EINVAL;
+	return request.event == COMM_EST ? cma_notify_established(ctx->id) : -EINVAL;
+}
+
+static int init_qp_attr(struct ucma_command *c)
+{
+	struct rdma_ucm_init_qp_attr request;
+	struct ib_uverbs_qp_attr response;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET(c, request);
+	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
+	if (!rc)
+		rc = ucma_fill_qp_attr(&response, ctx->id, request.qp_state);
+	return rc ? rc : reply(c, &response, sizeof(response));
+}
+
+/* --- Groups. The program attaches its queue pair itself, once it has the event. */
+
+static int join(struct ucma_command *c, uint32_t number, uint64_t uid, const struct cma_addr *addr)
+{
+	struct rdma_ucm_create_id_resp response;
+	const struct ucma_group *group;
+	struct ucma_ctx *ctx;
+	int rc;
+
+	ctx = find(c, number, &rc);
+	if (rc)
+		return rc;
+	if (!ctx->id->has_device || ctx->id->service != CMA_UD || addr->family == CMA_AF_IB ||
+	    !cma_addr_group(addr) ||
+	    (ctx->id->state != CMA_ADDR_BOUND && ctx->id->state != CMA_STATE_ADDR_RESOLVED))
+		return -EINVAL;
+	group = ucma_group_join(ctx, uid, addr->ip);
+	if (!group)
+		return -ENOMEM;
+	response.id = group->number;
+	return reply(c, &response, sizeof(response));
+}
+
+static int join_ip_mcast(struct ucma_command *c)
+{
+	struct rdma_ucm_join_ip_mcast request;
+	struct cma_addr addr;
+	int rc;
+
+	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_join_ip_mcast, id) + sizeof(request.id));
+	if (!rc)
+		rc = get_ip(&addr, &request.addr);
+	return rc ? rc : join(c, request.id, request.uid, &addr);
+}
+
+static int join_mcast(struct ucma_command *c)
+{
+	struct rdma_ucm_join_mcast request;
+	struct cma_addr addr;
+	int rc;
+
+	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
+		return -ENOSPC;
+	rc = GET(c, request);
+	if (!rc && (request.addr_size > sizeof(request.addr) ||
+		    request.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
+		rc = -EINVAL;
+	if (!rc)
+		rc = get_addr(&addr, &request.addr, request.addr_size);
+	return rc ? rc : join(c, request.id, request.uid, &addr);
+}
+
+static int leave_mcast(struct ucma_command *c)
+{
+	struct rdma_ucm_destroy_id_resp response;
+	struct rdma_ucm_destroy_id request;
+	struct ucma_group *group;
+	int rc;
+
+	if (c->out_size < sizeof(response))
+		return -ENOSPC;
+	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_destroy_id, reserved));
+	if (rc)
+		return rc;
+	group = ucma_group_find(c->file, request.id);
+	if (!group)
+		return -ENOENT;
+	response.events_reported = group->events_reported;
+	ucma_group_leave(group);
+	return reply(c, &response, sizeof(response));
+}
+
+/* --- Options */
+
+static int set_id_option(struct cma_id *id, uint32_t name, const uint8_t *value, uint32_t len)
+{
+	int32_t number = 0;
+
+	if (name == RDMA_OPTION_ID_REUSEADDR || name == RDMA_OPTION_ID_AFONLY) {
+		if (len != sizeof(number))
+			return -EINVAL;
+		memcpy(&number, value, sizeof(number));
+		return name == RDMA_OPTION_ID_AFONLY ? cma_set_afonly(id, number)
+						     : cma_set_reuseaddr(id, number);
+	}
+	if (name != RDMA_OPTION_ID_TOS && name != RDMA_OPTION_ID_ACK_TIMEOUT)
+		return -ENOSYS;
+	if (len != sizeof(*value))
+		return -EINVAL;
+	if (name == RDMA_OPTION_ID_TOS) {
+		id->tos = *value;
+		return 0;
+	}
+	if (id->service != CMA_RC || *value > MAX_EXP)
+		return -EINVAL;
+	id->ack_timeout = *value;
+	id->ack_timeout_set = true;
+	return 0;
+}
+
+/* Of a path only the traffic class counts: all else follows from the addresses. */
+static int set_path(struct cma_id *id, const uint8_t *value, uint32_t len)
+{
+	struct ib_path_rec_data data[CM_ATTACH_OPTION / sizeof(struct ib_path_rec_data)];
+	uint8_t traffic_class;
+	int rc;
+
+	if (len % sizeof(data[0]) || len > sizeof(data))
+		return -EINVAL;
+	memcpy(data, value, len);
+	rc = ucma_read_path(data, len / (uint32_t)sizeof(data[0]), &traffic_class);
+	return rc ? rc : cma_set_path(id, traffic_class);
+}
+
+static int set_option(struct ucma_command *c)
+{
+	struct rdma_ucm_set_option request;
+	struct ucma_ctx *ctx;
+	int rc = GET(c, request);
+
+	ctx = rc ? NULL : find(c, request.id, &rc);
+	if (rc)
+		return rc;
+	if (request.optlen > c->in_size - sizeof(request))
+		return -EINVAL;
+	if (request.level == RDMA_OPTION_IB && request.optname == RDMA_OPTION_IB_PATH)
+		return set_path(ctx->id, c->in + sizeof(request), request.optlen);
+	return request.level == RDMA_OPTION_ID
+		       ? set_id_option(ctx->id, request.optname, c->in + sizeof(request),
+				       request.optlen)
+		       : -ENOSYS;
+}
+
+/* --- Events */
+
+/* What the program has fetched is known by now. */
+static int get_event(struct ucma_command *c)
+{
+	(void)c;
+	return 0;
+}
+
+/* --- All */
+
+typedef int command_fn(struct ucma_command *c);
+
+/* NULL: not supported, as the kernel has it for GET_OPTION. */
+static command_fn *const commands[] = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = create_id,
+	[RDMA_USER_CM_CMD_DESTROY_ID] = destroy_id,
+	[RDMA_USER_CM_CMD_BIND_IP] = bind_ip,
+	[RDMA_USER_CM_CMD_RESOLVE_IP] = resolve_ip,
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = resolve_route,
+	[RDMA_USER_CM_CMD_QUERY_ROUTE] = query_route,
+	[RDMA_USER_CM_CMD_QUERY] = query,
+	[RDMA_USER_CM_CMD_CONNECT] = connect_id,
+	[RDMA_USER_CM_CMD_LISTEN] = listen_id,
+	[RDMA_USER_CM_CMD_ACCEPT] = accept_id,
+	[RDMA_USER_CM_CMD_REJECT] = reject_id,
+	[RDMA_USER_CM_CMD_DISCONNECT] = disconnect_id,
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = init_qp_attr,
+	[RDMA_USER_CM_CMD_GET_EVENT] = get_event,
+	[RDMA_USER_CM_CMD_SET_OPTION] = set_option,
+	[RDMA_USER_CM_CMD_NOTIFY] = notify_id,
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = migrate_id,
+	[RDMA_USER_CM_CMD_BIND] = bind_addr,
+	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = resolve_addr,
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = join_ip_mcast,
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = join_mcast,
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = leave_mcast,
+};
+
+int ucma_run(struct ucma_command *c)
+{
+	if (c->number >= sizeof(commands) / sizeof(commands[0]))
+		return -EINVAL;
+	return commands[c->number] ? commands[c->number](c) : -ENOSYS;
+}

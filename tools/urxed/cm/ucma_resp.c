@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include <cm/ip.h>
+#include <rxe/packet.h>
+
+#include "urxed/cm/ucma.h"
+
+/* Of enum ib_qp_attr_mask, enum ib_qp_state, enum ib_access_flags and enum ib_mtu. */
+enum {
+	QP_STATE = 1 << 0,
+	QP_ACCESS_FLAGS = 1 << 3,
+	QP_PKEY_INDEX = 1 << 4,
+	QP_PORT = 1 << 5,
+	QP_QKEY = 1 << 6,
+	QP_AV = 1 << 7,
+	QP_PATH_MTU = 1 << 8,
+	QP_TIMEOUT = 1 << 9,
+	QP_RETRY_CNT = 1 << 10,
+	QP_RNR_RETRY = 1 << 11,
+	QP_RQ_PSN = 1 << 12,
+	QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	QP_MIN_RNR_TIMER = 1 << 15,
+	QP_SQ_PSN = 1 << 16,
+	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	QP_DEST_QPN = 1 << 20,
+};
+enum { STATE_INIT = 1, STATE_RTR = 2, STATE_RTS = 3 };
+enum { ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8 };
+
+#define PORT      1
+#define HOP_LIMIT 64
+#define RATE_100G 16 /* enum ib_rate */
+#define EXACTLY   2  /* enum ib_sa_selector */
+
+/* --- Events */
+
+static void fill_ah(struct ib_uverbs_ah_attr *ah, const struct cma_id *id)
+{
+	const struct cm_channel *c = id->conn ? cm_channel(id->conn) : NULL;
+
+	*ah = (struct ib_uverbs_ah_attr){.is_global = 1, .port_num = PORT};
+	memcpy(ah->grh.dgid, id->peer, sizeof(ah->grh.dgid));
+	ah->grh.sgid_index = id->sgid_index;
+	ah->grh.hop_limit = HOP_LIMIT;
+	if (!c)
+		return;
+	ah->sl = c->path.sl;
+	ah->grh.flow_label = c->path.flow_label;
+	ah->grh.traffic_class = c->path.traffic_class;
+	if (c->path.hop_limit)
+		ah->grh.hop_limit = c->path.hop_limit;
+}
+
+static void fill_ud(struct rdma_ucm_ud_param *ud, const struct cma_id *id,
+		    const struct cma_param *p)
+{
+	ud->qp_num = p->qpn;
+	ud->qkey = p->qkey;
+	fill_ah(&ud->ah_attr, id);
+	ud->private_data_len = p->private_len;
+	memcpy(ud->private_data, p->private_data, p->private_len);
+}
+
+static void fill_conn(struct rdma_ucm_conn_param *conn, const struct cma_param *p)
+{
+	conn->qp_num = p->qpn;
+	conn->srq = p->srq;
+	conn->responder_resources = p->responder_resources;
+	conn->initiator_depth = p->initiator_depth;
+	conn->flow_control = p->flow_control;
+	conn->retry_count = p->retry_count;
+	conn->rnr_retry_count = p->rnr_retry_count;
+	conn->private_data_len = p->private_len;
+	memcpy(conn->private_data, p->private_data, p->private_len);
+}
+
+void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
+		     const struct cma_event *event)
+{
+	*resp = (struct rdma_ucm_event_resp){.event = event->type,
+					     .status = (uint32_t)event->status};
+	if (id->service == CMA_UD)
+		fill_ud(&resp->param.ud, id, &event->param);
+	else
+		fill_conn(&resp->param.conn, &event->param);
+}
+
+void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
+		    const uint8_t mgid[16])
+{
+	struct rdma_ucm_ud_param *ud = &resp->param.ud;
+
+	*resp = (struct rdma_ucm_event_resp){.event = CMA_MULTICAST_JOIN};
+	ud->qp_num = URXE_QPN_MULTICAST;
+	ud->qkey = id->qkey ? id->qkey : CMA_UD_QKEY;
+	fill_ah(&ud->ah_attr, id);
+	memcpy(ud->ah_attr.grh.dgid, mgid, sizeof(ud->ah_attr.grh.dgid));
+}
+
+/* --- Routes */
+
+static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
+{
+	const struct host *host = id->cma->host;
+
+	path->mtu = cma_mtu(id->cma);
+	path->mtu_selector = EXACTLY;
+	path->rate = RATE_100G;
+	path->rate_selector = EXACTLY;
+	path->packet_life_time = CM_PACKET_LIFETIME;
+	path->packet_life_time_selector = EXACTLY;
+	path->flow_label = htobe32((id->src.addr.port * 31u + id->dst.port) & 0xfffff);
+	path->reversible = 1;
+	path->numb_path = 1;
+	path->hop_limit = HOP_LIMIT;
+	path->traffic_class = id->tos;
+	path->pkey = htobe16(host->pkeys[0]);
+}
+
+/* A path record as subnet managers send it (IBA 15.2.5.16). */
+struct path_record {
+	uint64_t service_id;
+	uint8_t dgid[16];
+	uint8_t sgid[16];
+	uint16_t dlid;
+	uint16_t slid;
+	uint32_t flow_and_hops;
+	uint8_t traffic_class;
+	uint8_t reversible_and_n;
+	uint16_t pkey;
+	uint16_t qos_and_sl;
+	uint8_t mtu; /* each with its selector */
+	uint8_t rate;
+	uint8_t lifetime;
+	uint8_t preference;
+	uint8_t reserved[6];
+};
+
+#define ONE_WAY_PATH (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
+
+static bool has_route(const struct cma_id *id)
+{
+	return id->has_device && (id->state == CMA_STATE_ROUTE_RESOLVED || id->conn);
+}
+
+static const uint8_t *own_gid(const struct cma_id *id)
+{
+	const struct host_address *own =
+		id->has_device ? host_by_gid(id->cma->host, id->sgid_index) : NULL;
+
+	return own ? own->ip : NULL;
+}
+
+uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
+			const struct cma_id *id)
+{
+	struct ib_user_path_rec path = {.mtu = 0};
+	struct path_record record = {.service_id = 0};
+	const uint8_t *own = own_gid(id);
+
+	*resp = (struct rdma_ucm_query_path_resp){.num_paths = has_route(id)};
+	if (!resp->num_paths)
+		return 0;
+	fill_path(&path, id);
+	memcpy(record.dgid, id->peer, sizeof(record.dgid));
+	if (own)
+		memcpy(record.sgid, own, sizeof(record.sgid));
+	record.flow_and_hops = htobe32(be32toh(path.flow_label) << 8 | path.hop_limit);
+	record.traffic_class = path.traffic_class;
+	record.reversible_and_n = (uint8_t)(path.reversible << 7 | path.numb_path);
+	record.pkey = path.pkey;
+	record.mtu = (uint8_t)(path.mtu_selector << 6 | path.mtu);
+	record.rate = (uint8_t)(path.rate_selector << 6 | path.rate);
+	record.lifetime = (uint8_t)(path.packet_life_time_selector << 6 | path.packet_life_time);
+	*data = (struct ib_path_rec_data){.flags = ONE_WAY_PATH};
+	memcpy(data->path_rec, &record, sizeof(record));
+	return 1;
+}
+
+int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class)
+{
+	struct path_record record;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (data[i].flags != ONE_WAY_PATH)
+			continue;
+		memcpy(&record, data[i].path_rec, sizeof(record));
+		*traffic_class = record.traffic_class;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static void fill_device(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)
+{
+	*resp = (struct rdma_ucm_query_addr_resp){0};
+	if (!id->has_device)
+		return;
+	resp->node_guid = htobe64(cma_guid(id->cma->host));
+	resp->port_num = PORT;
+	resp->pkey = htobe16(id->cma->host->pkeys[0]);
+}
+
+void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)
+{
+	fill_device(resp, id);
+	resp->src_size =
+		(uint16_t)cma_addr_to(&id->src.addr, &resp->src_addr, sizeof(resp->src_addr));
+	resp->dst_size = (uint16_t)cma_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
+}
+
+static uint16_t put_gid(const struct cma_id *id, const uint8_t *gid, uint16_t port,
+			struct __kernel_sockaddr_storage *out)
+{
+	struct cma_addr addr = {
+		.family = CMA_AF_IB, .service_id = cm_service_id(id->ps, port), .mask = UINT64_MAX};
+
+	if (gid)
+		memcpy(addr.ip, gid, sizeof(addr.ip));
+	return (uint16_t)cma_addr_to(&addr, out, sizeof(*out));
+}
+
+void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)
+{
+	fill_device(resp, id);
+	resp->src_size = put_gid(id, own_gid(id), id->src.addr.port, &resp->src_addr);
+	resp->dst_size =
+		put_gid(id, id->has_device ? id->peer : NULL, id->dst.port, &resp->dst_addr);
+}
+
+void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id)
+{
+	const uint8_t *own = own_gid(id);
+
+	*resp = (struct rdma_ucm_query_route_resp){0};
+	cma_addr_to(&id->src.addr, &resp->src_addr, sizeof(resp->src_addr));
+	cma_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
+	if (!id->has_device)
+		return;
+	resp->node_guid = htobe64(cma_guid(id->cma->host));
+	resp->port_num = PORT;
+	if (own)
+		memcpy(resp->ib_route[0].sgid, own, sizeof(resp->ib_route[0].sgid));
+	memcpy(resp->ib_route[0].dgid, id->peer, sizeof(id->peer));
+	resp->ib_route[0].pkey = htobe16(id->cma->host->pkeys[0]);
+	if (!has_route(id))
+		return;
+	resp->num_paths = 1;
+	fill_path(&resp->ib_route[0], id);
+}
+
+/* --- Queue pairs */
+
+static uint16_t pkey_index(const struct cma_id *id)
+{
+	const struct host *host = id->cma->host;
+	const struct cm_channel *c = id->conn ? cm_channel(id->conn) : NULL;
+
+	for (uint16_t i = 0; c && i < host->n_pkeys; i++)
+		if (host->pkeys[i] == c->path.pkey)
+			return i;
+	return 0;
+}
+
+static void fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+{
+	attr->qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT;
+	attr->pkey_index = pkey_index(id);
+	attr->port_num = PORT;
+	if (id->service == CMA_UD) {
+		attr->qp_attr_mask |= QP_QKEY;
+		attr->qkey = id->qkey ? id->qkey : CMA_UD_QKEY;
+		return;
+	}
+	attr->qp_attr_mask |= QP_ACCESS_FLAGS;
+	if (!id->conn)
+		return;
+	attr->qp_access_flags = ACCESS_REMOTE_WRITE;
+	if (cm_channel(id->conn)->responder_resources)
+		attr->qp_access_flags |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+}
+
+/* Whether both sides' queue pairs are known. */
+static bool has_channel(const struct cma_id *id)
+{
+	switch (id->conn ? cm_state(id->conn) : CM_IDLE) {
+	case CM_REQ_RCVD:
+	case CM_MRA_REQ_SENT:
+	case CM_REP_RCVD:
+	case CM_MRA_REP_SENT:
+	case CM_REP_SENT:
+	case CM_MRA_REP_RCVD:
+	case CM_ESTABLISHED: return true;
+	default: return false;
+	}
+}
+
+static int fill_rtr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+{
+	const struct cm_channel *c;
+
+	attr->qp_attr_mask = QP_STATE;
+	if (!has_channel(id))
+		return -EINVAL;
+	c = cm_channel(id->conn);
+	attr->qp_attr_mask |= QP_AV | QP_PATH_MTU | QP_DEST_QPN | QP_RQ_PSN;
+	fill_ah(&attr->ah_attr, id);
+	attr->path_mtu = c->mtu;
+	attr->dest_qp_num = c->remote_qpn;
+	attr->rq_psn = id->psn;
+	if (id->service == CMA_RC) {
+		attr->qp_attr_mask |= QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
+		attr->max_dest_rd_atomic = c->responder_resources;
+	}
+	return 0;
+}
+
+static int fill_rts(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
+{
+	const struct cm_channel *c;
+
+	attr->qp_attr_mask = QP_STATE | QP_SQ_PSN;
+	if (!has_channel(id))
+		return -EINVAL;
+	c = cm_channel(id->conn);
+	attr->sq_psn = c->sq_psn;
+	if (id->service == CMA_RC) {
+		attr->qp_attr_mask |=
+			QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+		attr->timeout = id->ack_timeout_set ? id->ack_timeout : c->ack_timeout;
+		attr->retry_cnt = c->retry_count;
+		attr->rnr_retry = c->rnr_retry_count;
+		attr->max_rd_atomic = c->initiator_depth;
+	}
+	return 0;
+}
+
+int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state)
+{
+	*attr = (struct ib_uverbs_qp_attr){.qp_state = state};
+	if (!id->has_device)
+		return -EINVAL;
+	/* Without a peer there is no more to say than at the beginning, whatever the state. */
+	if (!id->conn || id->service == CMA_UD || state == STATE_INIT) {
+		fill_init(attr, id);
+		return 0;
+	}
+	switch (state) {
+	case STATE_RTR: return fill_rtr(attr, id);
+	case STATE_RTS: return fill_rts(attr, id);
+	default: return -EINVAL;
+	}
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLANKS " \t\r\v\f"
+
+struct config {
+	struct options *options;
+	const char *name;
+	uint32_t line;
+	uint32_t given[OPTIONS]; /* the line that gave each option first; 0 = none has */
+	char *why;
+};
+
+static int refuse(const struct config *c, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int refuse(const struct config *c, int rc, const char *fmt, ...)
+{
+	int n = snprintf(c->why, OPTIONS_WHY, "%s:%u: ", c->name, c->line);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (n < OPTIONS_WHY)
+		vsnprintf(c->why + n, (size_t)(OPTIONS_WHY - n), fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+static char *skip_blanks(char *s)
+{
+	return s + strspn(s, BLANKS);
+}
+
+static void cut_blanks(char *s)
+{
+	size_t len = strlen(s);
+
+	while (len && strchr(BLANKS, s[len - 1]))
+		s[--len] = '\0';
+}
+
+/* A '#' within a word is part of it. */
+static void cut_comment(char *s)
+{
+	for (char *p = s; (p = strchr(p, '#')); p++)
+		if (p == s || strchr(BLANKS, p[-1])) {
+			*p = '\0';
+			break;
+		}
+}
+
+/* Ends the name and returns the value behind it; NULL where there is neither value nor '='. */
+static char *split(char *line)
+{
+	char *end = line + strcspn(line, BLANKS "=");
+	char *value = skip_blanks(end);
+	bool equals = *value == '=';
+
+	if (equals)
+		value = skip_blanks(value + 1);
+	else if (!*value)
+		return NULL;
+	*end = '\0';
+	return value;
+}
+
+static int take_line(struct config *c, char *line)
+{
+	const struct options_row *row;
+	char text[OPTIONS_WHY];
+	uint32_t *given;
+	char *value;
+	int rc;
+
+	cut_comment(line);
+	cut_blanks(line);
+	line = skip_blanks(line);
+	if (!*line)
+		return 0;
+	value = split(line);
+	row = options_find(line);
+	if (!row)
+		return refuse(c, -EINVAL, "unknown option %s", line);
+	given = &c->given[row - options_rows];
+	if (*given && !row->repeats)
+		return refuse(c, -EINVAL, "option %s stands on line %u already", row->name, *given);
+	*given = c->line;
+	rc = options_set(c->options, row, value, text);
+	return rc ? refuse(c, rc, "%s", text) : 0;
+}
+
+int config_parse(struct options *o, const char *name, char *text, size_t len, char why[OPTIONS_WHY])
+{
+	struct config c = {.options = o, .name = name, .why = why};
+	char *end = text + len, *next;
+	int rc = 0;
+
+	*end = '\0';
+	for (; text < end && !rc; text = next) {
+		char *newline = memchr(text, '\n', (size_t)(end - text));
+
+		c.line++;
+		next = newline ? newline + 1 : end;
+		if (newline)
+			*newline = '\0';
+		if (strlen(text) != (size_t)((newline ? newline : end) - text))
+			rc = refuse(&c, -EINVAL, "a NUL byte is no text");
+		else
+			rc = take_line(&c, text);
+	}
+	return rc;
+}
+
+/* Returns the number of bytes, at most CONFIG_MAX + 1, or a negative errno value. */
+static ssize_t read_file(const char *name, char *text)
+{
+	/* A FIFO without a writer must not hold the daemon up. */
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got = 0, len = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (len <= CONFIG_MAX &&
+	       (got = read(fd, text + len, (size_t)(CONFIG_MAX + 1 - len))) > 0)
+		len += got;
+	if (got < 0)
+		len = -errno;
+	close(fd);
+	return len;
+}
+
+int config_read(struct options *o, const char *name, char **text, char why[OPTIONS_WHY])
+{
+	char *buffer = malloc(CONFIG_MAX + 1);
+	ssize_t len = buffer ? read_file(name, buffer) : -ENOMEM;
+	int rc;
+
+	*text = NULL;
+	if (len < 0) {
+		snprintf(why, OPTIONS_WHY, "cannot read %s: %s", name, strerror((int)-len));
+		rc = (int)len;
+	} else if (len > CONFIG_MAX) {
+		snprintf(why, OPTIONS_WHY, "%s is longer than %d bytes", name, CONFIG_MAX);
+		rc = -EFBIG;
+	} else {
+		rc = config_parse(o, name, buffer, (size_t)len, why);
+	}
+	if (rc)
+		free(buffer);
+	else
+		*text = buffer;
+	return rc;
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/rundir.h"
+#include "urxed/cm/rdmacm.h"
+#include "urxed/epoll_watch.h"
+#include "urxed/host_ibdevs.h"
+#include "urxed/hostnet/address_conflict.h"
+#include "urxed/hostnet/kernel_sync.h"
+#include "urxed/report/control_ops.h"
+#include "urxed/report/telemetry.h"
+#include "urxed/sched_slice.h"
+#include "urxed/session/listener.h"
+#include "urxed/session/session.h"
+#include "urxed/switch/forward.h"
+#include "urxed/sysfs_tree.h"
+#include "urxed/uplink/uplink_set.h"
+
+#define EVENTS 64
+/* Rounds of the switch between two looks at sockets and signals while frames flow. */
+#define ROUNDS 32
+/* How long a private daemon waits for another client. */
+#define PRIVATE_IDLE_NS (5 * NS_PER_SEC)
+
+#define DEFAULT_PKEY "0xffff" /* IBA 10.9.1.2 */
+
+struct daemon {
+	struct daemon_options options;
+	int lock_fd;
+	bool own_dir; /* goes when the daemon goes */
+	bool made_sysfs;
+	int epoll_fd;
+	int signal_fd;
+	struct listener listener;
+	struct inspect inspect;
+	bool stop;
+	bool idle;           /* there is no client, */
+	uint64_t idle_since; /* since then */
+	struct host host;
+	struct kernel kernel;
+	struct beside beside;
+	struct neigh neigh;
+	struct vswitch sw;
+	struct record record;
+	struct clients clients;
+	struct rdmacm rdmacm;
+	struct uplinks uplinks;
+};
+
+/* --- Neighbours' way out */
+
+static void neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
+{
+	struct daemon *d = ctx;
+
+	switch_send(&d->sw, uplink, frame, len);
+}
+
+static const uint8_t *neigh_mac(void *ctx, int uplink)
+{
+	struct daemon *d = ctx;
+
+	return d->uplinks.at[uplink].mac;
+}
+
+static void neigh_answer(void *ctx, struct neigh_waiter *w, int status,
+			 const struct vnic_next_hop *hop)
+{
+	struct daemon *d = ctx;
+
+	if (w->asker == NEIGH_FOR_CLIENT)
+		client_answer(w, status, hop);
+	else
+		rdmacm_answer(&d->rdmacm, w, status, hop);
+}
+
+static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer};
+
+/* --- Start */
+
+void daemon_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1);
+}
+
+static int open_uplinks(struct daemon *d, char why[DAEMON_WHY])
+{
+	return uplinks_open(&d->uplinks, d->options.uplinks, d->options.n_uplinks,
+			    &d->options.fault, why);
+}
+
+/* The host is, to its peers, what its first uplink is. */
+static int take_uplinks(struct daemon *d, char why[DAEMON_WHY])
+{
+	struct host *h = &d->host;
+
+	memcpy(h->mac, d->uplinks.at[0].mac, ETHER_MAC_LEN);
+	if (d->uplinks.at[0].ifname[0])
+		snprintf(h->ndev, sizeof(h->ndev), "%s", d->uplinks.at[0].ifname);
+	if (!d->uplinks.at[0].kernel)
+		host_add_link_local(h, 0);
+	return kernel_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, why);
+}
+
+/* Cannot fail: each was tried before, and the table has room for as many as there may be. */
+static void set_up_pkeys(struct daemon *d)
+{
+	uint32_t i;
+
+	if (!d->options.n_pkeys)
+		host_add_pkey(&d->host, DEFAULT_PKEY);
+	for (i = 0; i < d->options.n_pkeys; i++)
+		host_add_pkey(&d->host, d->options.pkeys[i]);
+}
+
+static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
+{
+	int uplink = d->uplinks.n ? 0 : HOST_NO_UPLINK, rc;
+	uint32_t i;
+
+	host_init(&d->host);
+	record_recall(&d->record, &d->host);
+	if (d->options.mtu)
+		d->host.mtu = d->host.mtu_limit = d->options.mtu;
+	set_up_pkeys(d);
+	rc = d->uplinks.n ? take_uplinks(d, why) : host_add_invented(&d->host);
+	if (!rc)
+		rc = uplinks_check_mtu(&d->uplinks, d->options.mtu, why);
+	for (i = 0; i < d->options.n_addresses && !rc; i++) {
+		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
+		if (rc)
+			snprintf(why, DAEMON_WHY, "address %s is one too many: a host has %d",
+				 d->options.addresses[i], HOST_ADDRESSES);
+	}
+	return rc;
+}
+
+/* Where programs have survived another daemon, the addresses were theirs a moment ago. */
+static int check_addresses(struct daemon *d, char why[DAEMON_WHY])
+{
+	return record_awaited(&d->record) ? 0 : probe_addresses(&d->host, d->uplinks.at, why);
+}
+
+/* A kernel that says nothing of its devices has those that it has now. */
+static int watch_beside(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = beside_open(&d->beside);
+
+	if (!rc)
+		return watch_add(d->epoll_fd, beside_fd(&d->beside), &d->beside, why);
+	log_line("the kernel's RDMA devices cannot be followed: %s", strerror(-rc));
+	return 0;
+}
+
+static int watch_all(struct daemon *d, char why[DAEMON_WHY])
+{
+	sigset_t set;
+	int rc;
+
+	daemon_signals(&set);
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	d->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (d->epoll_fd < 0 || d->signal_fd < 0) {
+		snprintf(why, DAEMON_WHY, "epoll or signalfd: %s", strerror(errno));
+		return -errno;
+	}
+	rc = watch_add(d->epoll_fd, d->signal_fd, &d->signal_fd, why);
+	/* Uplinks and doorbells only wake: the switch looks at all of them in any case. */
+	if (!rc)
+		rc = uplinks_watch(&d->uplinks, d->epoll_fd, why);
+	if (!rc && kernel_fd(&d->kernel) >= 0)
+		rc = watch_add(d->epoll_fd, kernel_fd(&d->kernel), &d->kernel, why);
+	if (!rc)
+		rc = watch_beside(d, why);
+	return rc;
+}
+
+static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = rundir_create(d->options.run_dir, why);
+
+	/* What is there already before a private one is what a killed one has left. */
+	d->own_dir = rc > 0 || d->options.own_dir || d->options.private;
+	if (rc >= 0)
+		rc = d->lock_fd = rundir_lock(d->options.run_dir, d->own_dir, why);
+	if (rc < 0)
+		return rc;
+	telemetry_prepare(d->options.run_dir);
+	return 0;
+}
+
+static int open_record(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = record_open(&d->record, d->options.run_dir);
+
+	if (rc)
+		snprintf(why, DAEMON_WHY, "cannot use " RECORD_NAME " in %s: %s",
+			 d->options.run_dir, strerror(-rc));
+	return rc;
+}
+
+static int open_rdmacm(struct daemon *d, char why[DAEMON_WHY])
+{
+	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, now_ns(), &d->clients,
+			   why);
+}
+
+/* Without them urxe0 is there all the same. */
+static void show_beside(struct daemon *d)
+{
+	int rc = beside_link(d->options.run_dir, "/sys");
+
+	if (rc)
+		log_line("the kernel's RDMA devices are not shown: %s", strerror(-rc));
+}
+
+static int publish(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = sysfs_create(d->options.run_dir, &d->host);
+
+	record_addresses(&d->record, &d->host);
+	if (rc) {
+		snprintf(why, DAEMON_WHY, "cannot write to %s: %s", d->options.run_dir,
+			 strerror(-rc));
+		return rc;
+	}
+	d->made_sysfs = true;
+	show_beside(d);
+	/* Not before: a daemon that is refused says that alone. */
+	uplinks_log_pages(&d->uplinks);
+	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->clients, why);
+}
+
+static int pin_macs(struct daemon *d, char why[DAEMON_WHY])
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < d->options.n_fdb && !rc; i++)
+		rc = switch_pin(&d->sw, d->options.fdb[i], why);
+	return rc;
+}
+
+static int hear_for_vms(struct daemon *d, char why[DAEMON_WHY])
+{
+	if (!d->sw.vms)
+		return 0;
+	d->neigh.vms = true;
+	return uplinks_hear_all(&d->uplinks, why);
+}
+
+/* Those of the addresses that the kernel has its own interfaces let in. */
+static int hear_vlans(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < HOST_ADDRESSES && !rc; i++) {
+		const struct host_address *a = &d->host.addresses[i];
+
+		if (a->valid && a->vlan && a->uplink != HOST_NO_UPLINK)
+			rc = uplink_hear_vlan(&d->uplinks.at[a->uplink], a->vlan, why);
+	}
+	return rc;
+}
+
+/* Uplinks come first: DPDK, once it is up, takes no PCI device that was not named before. */
+static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
+{
+	int rc = netdev_dpdk_start(why, DAEMON_WHY);
+
+	if (rc)
+		return rc;
+	neigh_init(&d->neigh, &d->host, &neigh_ops, d);
+	kernel_serve(&d->kernel, &d->neigh);
+	rc = switch_init(&d->sw, &d->host, &d->neigh, d->uplinks.at, d->uplinks.n);
+	if (rc)
+		snprintf(why, DAEMON_WHY, "cannot make the switch's tables: %s", strerror(-rc));
+	if (!rc)
+		rc = pin_macs(d, why);
+	return rc ?: hear_for_vms(d, why) ?: hear_vlans(d, why);
+}
+
+static int set_up_clients(struct daemon *d, char why[DAEMON_WHY])
+{
+	d->sw.meet = client_meet;
+	d->clients = (struct clients){.epoll_fd = d->epoll_fd,
+				      .host = &d->host,
+				      .sw = &d->sw,
+				      .neigh = &d->neigh,
+				      .record = &d->record};
+	client_begin(&d->clients, now_ns());
+	return inspect_open(&d->inspect, why);
+}
+
+/* In this order; each leaves what daemon_stop can take down. */
+static int (*const steps[])(struct daemon *d, char why[DAEMON_WHY]) = {
+	claim_dir, open_record,   open_uplinks,   set_up_host, check_addresses,
+	watch_all, set_up_switch, set_up_clients, open_rdmacm, publish,
+};
+
+int daemon_start(const struct daemon_options *options, struct daemon **daemon, char why[DAEMON_WHY])
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	int rc = 0;
+
+	if (!d) {
+		snprintf(why, DAEMON_WHY, "no memory");
+		return -ENOMEM;
+	}
+	d->options = *options;
+	d->lock_fd = d->epoll_fd = d->signal_fd = d->listener.fd = -1;
+	d->record.fd = -1;
+	inspect_init(&d->inspect, d->options.run_dir, d->options.private, &d->clients, &d->uplinks,
+		     &d->rdmacm);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
+		rc = steps[i](d, why);
+	if (rc)
+		daemon_stop(d);
+	else
+		*daemon = d;
+	return rc;
+}
+
+void daemon_stop(struct daemon *d)
+{
+	/* First, so that those that are still here keep their leases for the next daemon. */
+	record_close(&d->record, d->options.run_dir);
+	inspect_close(&d->inspect);
+	client_close_all(&d->clients);
+	rdmacm_close(&d->rdmacm);
+	listener_close(&d->listener);
+	if (d->made_sysfs)
+		sysfs_remove(d->options.run_dir);
+	switch_fini(&d->sw);
+	beside_close(&d->beside);
+	kernel_stop(&d->kernel);
+	uplinks_close(&d->uplinks);
+	if (d->signal_fd >= 0)
+		close(d->signal_fd);
+	if (d->epoll_fd >= 0)
+		close(d->epoll_fd);
+	if (d->lock_fd >= 0) {
+		rundir_remove(d->options.run_dir, TELEMETRY_DIR);
+		rundir_release(d->options.run_dir, d->lock_fd, d->own_dir);
+	}
+	free(d);
+}
+
+/* --- Events */
+
+static void log_all(const struct daemon *d)
+{
+	inspect_log(&d->inspect);
+	rdmacm_log(&d->rdmacm);
+}
+
+static void take_signal(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+
+	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1)
+			log_all(d);
+		else
+			d->stop = true;
+	}
+}
+
+/* Files first: a program that hears of a change reads them. */
+static void follow_kernel(struct daemon *d)
+{
+	const struct host before = d->host;
+	struct vnic_attach_port was, is;
+	char why[UPLINK_WHY];
+	int rc;
+
+	if (!kernel_follow(&d->kernel))
+		return;
+	rc = sysfs_update(d->options.run_dir, &d->host, &before);
+	if (rc)
+		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
+	record_addresses(&d->record, &d->host);
+	neigh_host_changed(&d->neigh);
+	rdmacm_host_changed(&d->rdmacm);
+	if (uplinks_watch(&d->uplinks, d->epoll_fd, why))
+		log_line("%s", why);
+	host_port(&before, &was);
+	host_port(&d->host, &is);
+	if (memcmp(&was, &is, sizeof(is)))
+		client_notice(&d->clients);
+}
+
+static void follow_beside(struct daemon *d)
+{
+	if (beside_changed(&d->beside))
+		show_beside(d);
+}
+
+static void dispatch(struct daemon *d, uint64_t now, void *what)
+{
+	if (what == &d->signal_fd)
+		take_signal(d);
+	else if (what == &d->kernel)
+		follow_kernel(d);
+	else if (what == &d->beside)
+		follow_beside(d);
+	else if (what == &d->listener)
+		listener_event(&d->listener, now);
+	else if (what == &d->inspect)
+		inspect_event(&d->inspect);
+	else if (what == &d->rdmacm)
+		rdmacm_event(&d->rdmacm, now);
+	else if (what)
+		client_event(&d->clients, now, what);
+}
+
+static void wait_events(struct daemon *d, uint64_t timeout_ns)
+{
+	struct timespec ts = {(time_t)(timeout_ns / NS_PER_SEC), (long)(timeout_ns % NS_PER_SEC)};
+	struct epoll_event events[EVENTS];
+	int i, n;
+	uint64_t now;
+
+	n = epoll_pwait2(d->epoll_fd, events, EVENTS, timeout_ns == UINT64_MAX ? NULL : &ts, NULL);
+	now = now_ns();
+	for (i = 0; i < n; i++)
+		dispatch(d, now, events[i].data.ptr);
+	client_reap(&d->clients);
+}
+
+/* --- A private daemon's end */
+
+static uint64_t idle_deadline(struct daemon *d, uint64_t now)
+{
+	if (!d->options.private || d->clients.n || rdmacm_users(&d->rdmacm)) {
+		d->idle = false;
+		return UINT64_MAX;
+	}
+	if (!d->idle)
+		d->idle_since = now;
+	d->idle = true;
+	return d->idle_since + PRIVATE_IDLE_NS;
+}
+
+/* --- The loop */
+
+/* Does what time has made due; returns when it wants to be called next. */
+static uint64_t tick(struct daemon *d, uint64_t now)
+{
+	uint64_t next = neigh_tick(&d->neigh, now), due = client_tick(&d->clients, now);
+
+	if (due < next)
+		next = due;
+	due = listener_tick(&d->listener, now);
+	if (due < next)
+		next = due;
+	due = rdmacm_tick(&d->rdmacm, now);
+	if (due < next)
+		next = due;
+	due = idle_deadline(d, now);
+	if (due <= now)
+		d->stop = listener_retire(&d->listener, now);
+	else if (due < next)
+		next = due;
+	return next;
+}
+
+/* Sleeps until a doorbell, a socket, an uplink or the clock has something. */
+static void nap(struct daemon *d)
+{
+	uint64_t now, next, due;
+
+	switch_sleeping(&d->sw, true);
+	now = now_ns();
+	next = tick(d, now);
+	/* Who posted before the word was out did not ring: look once more. */
+	if (!switch_run(&d->sw, now) && !client_reap(&d->clients) && !d->stop) {
+		due = switch_deadline(&d->sw, now);
+		if (due < next)
+			next = due;
+		wait_events(d, next == UINT64_MAX ? next : next > now ? next - now : 0);
+	}
+	switch_sleeping(&d->sw, false);
+}
+
+int daemon_run(struct daemon *d)
+{
+	uint32_t round = 0;
+
+	ask_short_slice();
+	while (!d->stop) {
+		if (!switch_run(&d->sw, now_ns())) {
+			nap(d);
+		} else if (++round % ROUNDS == 0) {
+			wait_events(d, 0);
+			tick(d, now_ns());
+		}
+	}
+	log_all(d);
+	return 0;
+}

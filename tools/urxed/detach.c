@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/detach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The parent: ready is one byte from the child; without it the child's status is ours. */
+static void await(int fd, pid_t child)
+{
+	int status;
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		_exit(0);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+int detach_begin(void)
+{
+	int fds[2];
+	pid_t pid;
+
+	/* What the starter has open is not the daemon's: it would keep pipes from ending. */
+	close_range(STDERR_FILENO + 1, ~0u, 0);
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid) {
+		close(fds[1]);
+		await(fds[0], pid);
+	}
+	close(fds[0]);
+	setsid();
+	return fds[1];
+}
+
+int detach_ready(int ready_fd, const char *log_path)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
+
+	if (null < 0 || log < 0 || chdir("/"))
+		return -errno;
+	dup2(null, STDIN_FILENO);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	close(null);
+	close(log);
+	if (write(ready_fd, "", 1) != 1)
+		return -errno;
+	close(ready_fd);
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/epoll_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+int watch_add(int epoll_fd, int fd, void *what, char why[WATCH_WHY])
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
+	int err;
+
+	if (!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+		return 0;
+	err = errno;
+	snprintf(why, WATCH_WHY, "epoll: %s", strerror(err));
+	return -err;
+}

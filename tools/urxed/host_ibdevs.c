@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/host_ibdevs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <libmnl/libmnl.h>
+#include <vnic/attach.h>
+
+#define KERNEL_GROUP 1 /* the other one is udev's */
+#define EVENT_ROOM   8192
+
+static const char *const classes[] = {"class/infiniband", "class/infiniband_verbs"};
+
+/* --- Links */
+
+/* A class of devices: its directory in the tree, and the kernel's. */
+struct class
+{
+	int own;
+	int kernel; /* -1: it has none before its module is loaded */
+	const char *path;
+};
+
+typedef int name_fn(const struct class *class, const char *name);
+
+/* The first error ends it, and is returned. */
+static int each_name(int dir_fd, name_fn *fn, const struct class *class)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int rc = dir ? 0 : -errno;
+
+	while (!rc && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			rc = fn(class, entry->d_name);
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static bool has(int dir, const char *name)
+{
+	struct stat st;
+
+	return dir >= 0 && !fstatat(dir, name, &st, 0);
+}
+
+static int drop(const struct class *class, const char *name)
+{
+	struct stat st;
+
+	if (has(class->kernel, name) || fstatat(class->own, name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISLNK(st.st_mode))
+		return 0;
+	return unlinkat(class->own, name, 0) ? -errno : 0;
+}
+
+/* What is a file with the kernel, as abi_version, is ours to play. */
+static int add(const struct class *class, const char *name)
+{
+	char target[PATH_MAX];
+	struct stat st;
+
+	if (fstatat(class->kernel, name, &st, 0) || !S_ISDIR(st.st_mode))
+		return 0;
+	if (snprintf(target, sizeof(target), "%s/%s", class->path, name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return symlinkat(target, class->own, name) && errno != EEXIST ? -errno : 0;
+}
+
+static int open_dir(const char *top, const char *name, char path[PATH_MAX])
+{
+	int fd;
+
+	if (snprintf(path, PATH_MAX, "%s/%s", top, name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int link_class(const char *tree, const char *sys, const char *name)
+{
+	char own_path[PATH_MAX], path[PATH_MAX];
+	struct class class = {.own = open_dir(tree, name, own_path), .path = path};
+	int rc;
+
+	if (class.own < 0)
+		return class.own;
+	class.kernel = open_dir(sys, name, path);
+	rc = each_name(class.own, drop, &class);
+	if (!rc && class.kernel >= 0)
+		rc = each_name(class.kernel, add, &class);
+	close(class.own);
+	if (class.kernel >= 0)
+		close(class.kernel);
+	return rc;
+}
+
+int beside_link(const char *run_dir, const char *sys)
+{
+	char tree[PATH_MAX];
+	int rc = 0;
+
+	if (snprintf(tree, sizeof(tree), "%s/" VNIC_SYSFS_NAME, run_dir) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	for (unsigned int i = 0; i < sizeof(classes) / sizeof(classes[0]) && !rc; i++)
+		rc = link_class(tree, sys, classes[i]);
+	return rc;
+}
+
+/* --- When to look */
+
+int beside_open(struct beside *b)
+{
+	int rc = 0;
+
+	b->events = mnl_socket_open2(NETLINK_KOBJECT_UEVENT, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (!b->events)
+		return -errno;
+	if (mnl_socket_bind(b->events, KERNEL_GROUP, MNL_SOCKET_AUTOPID)) {
+		rc = -errno;
+		beside_close(b);
+	}
+	return rc;
+}
+
+void beside_close(struct beside *b)
+{
+	if (b->events)
+		mnl_socket_close(b->events);
+	b->events = NULL;
+}
+
+int beside_fd(const struct beside *b)
+{
+	return b->events ? mnl_socket_get_fd(b->events) : -1;
+}
+
+bool beside_changed(struct beside *b)
+{
+	char event[EVENT_ROOM];
+	bool changed = false;
+	ssize_t n;
+
+	if (!b->events)
+		return false;
+	/* "add@/devices/virtual/infiniband/rxe0" and more. An error is of one that was lost. */
+	do {
+		n = mnl_socket_recvfrom(b->events, event, sizeof(event) - 1);
+		event[n > 0 ? n : 0] = '\0';
+		changed |= n < 0 ? errno == ENOBUFS || errno == ENOSPC
+				 : strstr(event, "/infiniband") != NULL;
+	} while (n > 0 || errno == ENOBUFS || errno == ENOSPC || errno == EINTR);
+	return changed;
+}

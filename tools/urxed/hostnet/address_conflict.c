@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/address_conflict.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "urxed/hostnet/arp.h"
+#include "urxed/hostnet/nd.h"
+
+#define TRIES    3
+#define TRY_MS   160 /* between tries */
+#define LOOK_MS  10  /* between looks at what has come */
+#define FRAMES   32
+#define ROOM     (ND_FRAME_LEN + ETHER_VLAN_LEN)
+#define MACS_LEN (2 * ETHER_MAC_LEN)
+
+static const uint8_t broadcast[ETHER_MAC_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+struct probe {
+	const struct host_address *address;
+	struct uplink *uplink;
+	uint32_t len;
+	uint8_t frame[ROOM];
+};
+
+/* From no IPv4 address, so that nobody learns it; from the link-local IPv6 address of the MAC. */
+static void build(struct probe *p)
+{
+	const struct host_address *a = p->address;
+	uint8_t *to = p->frame + (a->vlan ? ETHER_VLAN_LEN : 0);
+
+	if (ip_is_v4(a->ip)) {
+		struct arp q = {.request = true, .sip = {[10] = 0xff, 0xff}};
+
+		memcpy(q.smac, p->uplink->mac, ETHER_MAC_LEN);
+		memcpy(q.tip, a->ip, 16);
+		arp_build(to, &q, broadcast);
+		p->len = ARP_FRAME_LEN;
+	} else {
+		const uint8_t *mac = p->uplink->mac;
+		struct nd q = {.sip = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe,
+				       mac[3], mac[4], mac[5]}};
+
+		memcpy(q.smac, mac, ETHER_MAC_LEN);
+		memcpy(q.target, a->ip, 16);
+		nd_build_solicitation(to, &q);
+		p->len = ND_FRAME_LEN;
+	}
+	if (!a->vlan)
+		return;
+	memmove(p->frame, to, MACS_LEN);
+	ether_put16(p->frame + MACS_LEN, ETHERTYPE_ID_VLAN);
+	ether_put16(p->frame + MACS_LEN + 2, a->vlan);
+	p->len += ETHER_VLAN_LEN;
+}
+
+static uint32_t list(const struct host *h, struct uplink *uplinks, struct probe *probes)
+{
+	const struct host_address *a;
+	uint32_t n = 0;
+
+	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++) {
+		struct uplink *u = a->uplink >= 0 ? &uplinks[a->uplink] : NULL;
+
+		if (!a->valid || !a->given || a->kernel || !u || !u->kernel || !u->up)
+			continue;
+		probes[n] = (struct probe){.address = a, .uplink = u};
+		build(&probes[n++]);
+	}
+	return n;
+}
+
+/* Whether a frame in the address's VLAN says that `who` has it. */
+static bool tells(const struct probe *p, const uint8_t *frame, uint32_t len,
+		  uint8_t who[ETHER_MAC_LEN])
+{
+	uint8_t plain[ROOM];
+	uint16_t vlan = 0;
+	struct arp a;
+	struct nd m;
+
+	if (len >= ETHER_HDR_LEN + ETHER_VLAN_LEN && len <= sizeof(plain) &&
+	    ether_get16(frame + MACS_LEN) == ETHERTYPE_ID_VLAN) {
+		vlan = ether_get16(frame + MACS_LEN + 2) & ETHER_VLAN_ID;
+		len -= ETHER_VLAN_LEN;
+		memcpy(plain, frame, MACS_LEN);
+		memcpy(plain + MACS_LEN, frame + MACS_LEN + ETHER_VLAN_LEN, len - MACS_LEN);
+		frame = plain;
+	}
+	if (vlan != p->address->vlan)
+		return false;
+	if (arp_parse(&a, frame, len) && !memcmp(a.sip, p->address->ip, 16))
+		memcpy(who, a.smac, ETHER_MAC_LEN);
+	else if (nd_parse(&m, frame, len) && !m.solicitation && m.has_mac &&
+		 !memcmp(m.target, p->address->ip, 16))
+		memcpy(who, m.smac, ETHER_MAC_LEN);
+	else
+		return false;
+	return memcmp(who, p->uplink->mac, ETHER_MAC_LEN);
+}
+
+static int refuse(const struct probe *p, const uint8_t who[ETHER_MAC_LEN], char why[PROBE_WHY])
+{
+	const uint8_t *ip = p->address->ip;
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (ip_is_v4(ip))
+		inet_ntop(AF_INET, ip + 12, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, ip, text, sizeof(text));
+	snprintf(why, PROBE_WHY,
+		 "address %s is already served on %s by another host, "
+		 "%02x:%02x:%02x:%02x:%02x:%02x",
+		 text, p->uplink->ifname, who[0], who[1], who[2], who[3], who[4], who[5]);
+	return -EADDRINUSE;
+}
+
+/* Looks at what one uplink has received, for all addresses on it. */
+static int look(struct uplink *u, const struct probe *probes, uint32_t n, uint64_t now,
+		char why[PROBE_WHY])
+{
+	struct netdev_frame frames[FRAMES];
+	uint32_t got = netdev_rx(u->port, now, frames, FRAMES);
+	uint8_t who[ETHER_MAC_LEN];
+
+	for (uint32_t i = 0; i < got; i++)
+		for (const struct probe *p = probes; p < probes + n; p++)
+			if (p->uplink == u && tells(p, frames[i].data, frames[i].len, who))
+				return refuse(p, who, why);
+	return 0;
+}
+
+int probe_addresses(const struct host *h, struct uplink *uplinks, char why[PROBE_WHY])
+{
+	const struct timespec pause = {0, LOOK_MS * NS_PER_MS};
+	struct probe probes[HOST_ADDRESSES];
+	uint32_t n = list(h, uplinks, probes);
+	int rc = 0;
+
+	for (uint32_t turn = 0; n && !rc && turn < TRIES * TRY_MS / LOOK_MS; turn++) {
+		for (uint32_t i = 0; i < n && turn % (TRY_MS / LOOK_MS) == 0; i++) {
+			const struct netdev_frame frame = {.data = probes[i].frame,
+							   .len = probes[i].len};
+
+			netdev_tx(probes[i].uplink->port, now_ns(), &frame, 1);
+		}
+		nanosleep(&pause, NULL);
+		for (uint32_t i = 0; i < n && !rc; i++)
+			rc = look(probes[i].uplink, probes, n, now_ns(), why);
+	}
+	return rc;
+}

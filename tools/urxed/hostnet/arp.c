@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/arp.h"
+
+#define ARP_REQUEST 1
+#define ARP_REPLY   2
+
+/* Hardware Ethernet, protocol IPv4, their address lengths. */
+static const uint8_t arp_kind[6] = {0, 1, 8, 0, 6, 4};
+
+bool arp_parse(struct arp *a, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *arp = frame + ETHER_HDR_LEN;
+	uint16_t op;
+
+	if (len < ARP_FRAME_LEN || ether_get16(frame + 12) != ETHERTYPE_ID_ARP ||
+	    memcmp(arp, arp_kind, sizeof(arp_kind)))
+		return false;
+	op = ether_get16(arp + 6);
+	a->request = op == ARP_REQUEST;
+	memcpy(a->smac, arp + 8, ETHER_MAC_LEN);
+	ip_from_v4(a->sip, arp + 14);
+	ip_from_v4(a->tip, arp + 24);
+	return op == ARP_REQUEST || op == ARP_REPLY;
+}
+
+void arp_build(uint8_t *frame, const struct arp *a, const uint8_t tmac[ETHER_MAC_LEN])
+{
+	uint8_t *arp = frame + ETHER_HDR_LEN;
+
+	memcpy(frame, tmac, ETHER_MAC_LEN);
+	memcpy(frame + 6, a->smac, ETHER_MAC_LEN);
+	ether_put16(frame + 12, ETHERTYPE_ID_ARP);
+	memcpy(arp, arp_kind, sizeof(arp_kind));
+	ether_put16(arp + 6, a->request ? ARP_REQUEST : ARP_REPLY);
+	memcpy(arp + 8, a->smac, ETHER_MAC_LEN);
+	memcpy(arp + 14, a->sip + 12, 4);
+	if (a->request)
+		memset(arp + 18, 0, ETHER_MAC_LEN);
+	else
+		memcpy(arp + 18, tmac, ETHER_MAC_LEN);
+	memcpy(arp + 24, a->tip + 12, 4);
+}

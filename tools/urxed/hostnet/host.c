@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/host.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/rundir.h"
+
+/* FNV-1a, 64 bits, then a mix of high bits into low ones (the murmur3 finalizer). */
+static uint64_t hash(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	uint64_t h = 0xcbf29ce484222325u;
+
+	while (len--)
+		h = (h ^ *p++) * 0x100000001b3u;
+	h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+	return h ^ h >> 33;
+}
+
+/* Stable while the machine runs, and another one for each daemon that may run on it. */
+static uint64_t host_hash(uint32_t index)
+{
+	struct {
+		char boot_id[36];
+		uint32_t uid;
+		uint64_t netns;
+		uint64_t index;
+	} seed = {.uid = geteuid(), .netns = rundir_netns(), .index = index};
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		/* Without a boot id the rest still tells daemons of one boot apart. */
+		if (read(fd, seed.boot_id, sizeof(seed.boot_id)) < 0)
+			memset(seed.boot_id, 0, sizeof(seed.boot_id));
+		close(fd);
+	}
+	return hash(&seed, sizeof(seed));
+}
+
+void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index)
+{
+	uint64_t h = host_hash(index);
+
+	memcpy(mac, &h, ETHER_MAC_LEN);
+	mac[0] = 0x02; /* locally administered, one station (IEEE 802, 8.2) */
+}
+
+void host_init(struct host *h)
+{
+	memset(h, 0, sizeof(*h));
+	host_make_mac(h->mac, 0);
+	h->mtu = h->mtu_limit = HOST_MTU;
+	h->up = true;
+	/* Tools look the name up as an interface: of those there is always this one. */
+	snprintf(h->ndev, sizeof(h->ndev), "lo");
+}
+
+static bool same(const struct host_address *a, const struct host_address *b)
+{
+	return !memcmp(a->ip, b->ip, sizeof(a->ip)) && a->vlan == b->vlan;
+}
+
+static struct host_address *find(struct host *h, const struct host_address *a)
+{
+	uint32_t i;
+
+	for (i = 0; i < HOST_ADDRESSES; i++)
+		if (h->addresses[i].valid && same(&h->addresses[i], a))
+			return &h->addresses[i];
+	return NULL;
+}
+
+/* A free index: the one that it had, or else the one that has been free for the longest. */
+static struct host_address *choose_index(struct host *h, const struct host_address *a)
+{
+	struct host_address *best = NULL, *at;
+
+	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++) {
+		if (at->valid)
+			continue;
+		if (at->freed && same(at, a))
+			return at;
+		if (!best || at->freed < best->freed)
+			best = at;
+	}
+	return best;
+}
+
+static int add(struct host *h, const struct host_address *a)
+{
+	struct host_address *at = choose_index(h, a);
+
+	if (!at)
+		return -ENOSPC;
+	*at = *a;
+	at->valid = true;
+	return 0;
+}
+
+void host_expect(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan)
+{
+	struct host_address *at = &h->addresses[index];
+
+	at->vlan = vlan;
+	at->freed = ++h->n_freed;
+	memcpy(at->ip, ip, sizeof(at->ip));
+}
+
+/* Marks the kernel's addresses that it has no longer. */
+static void drop_gone(struct host *h, const struct host_address *list, uint32_t n)
+{
+	struct host_address *at;
+	uint32_t i;
+
+	for (at = h->addresses; at < h->addresses + HOST_ADDRESSES; at++) {
+		if (!at->valid || !at->kernel)
+			continue;
+		for (i = 0; i < n && !same(at, &list[i]); i++)
+			;
+		if (i < n)
+			continue;
+		at->kernel = false;
+		at->ndev[0] = '\0';
+		at->valid = at->given;
+		if (!at->valid)
+			at->freed = ++h->n_freed;
+	}
+}
+
+uint32_t host_follow(struct host *h, const struct host_address *list, uint32_t n)
+{
+	uint32_t i, j, refused = 0;
+
+	drop_gone(h, list, n);
+	for (i = 0; i < n; i++) {
+		struct host_address a = list[i], *at = find(h, &a);
+
+		for (j = 0; j < i && !same(&list[j], &a); j++)
+			;
+		if (j < i)
+			continue;
+		a.kernel = true;
+		a.valid = true;
+		a.given = at && at->given;
+		if (at)
+			*at = a;
+		else if (add(h, &a))
+			refused++;
+	}
+	return refused;
+}
+
+/* Modified EUI-64 (RFC 4291, appendix A) */
+static void set_eui64(uint8_t id[8], const uint8_t mac[ETHER_MAC_LEN])
+{
+	memcpy(id, mac, 3);
+	id[0] ^= 0x02;
+	id[3] = 0xff;
+	id[4] = 0xfe;
+	memcpy(id + 5, mac + 3, 3);
+}
+
+int host_add_link_local(struct host *h, int uplink)
+{
+	struct host_address a = {.ip = {0xfe, 0x80}, .prefix_len = 64, .uplink = uplink};
+
+	set_eui64(a.ip + 8, h->mac);
+	return find(h, &a) ? 0 : add(h, &a);
+}
+
+/* RFC 3927: 169.254.1.0 to 169.254.254.255 */
+static int add_v4_link_local(struct host *h)
+{
+	uint8_t v4[4] = {169, 254, (uint8_t)(1 + h->mac[4] % 254), h->mac[5]};
+	struct host_address a = {.prefix_len = IP_V4_BITS + 16, .uplink = HOST_NO_UPLINK};
+
+	ip_from_v4(a.ip, v4);
+	return add(h, &a);
+}
+
+/* RFC 4193: fd, a global ID of 40 bits, subnet 0 */
+static int add_ula(struct host *h)
+{
+	struct host_address a = {.ip = {0xfd}, .prefix_len = 64, .uplink = HOST_NO_UPLINK};
+	uint64_t global = hash(h->mac, sizeof(h->mac));
+
+	memcpy(a.ip + 1, &global, 5);
+	set_eui64(a.ip + 8, h->mac);
+	return add(h, &a);
+}
+
+int host_add_invented(struct host *h)
+{
+	int rc = host_add_link_local(h, HOST_NO_UPLINK);
+
+	if (!rc)
+		rc = add_v4_link_local(h);
+	return rc ? rc : add_ula(h);
+}
+
+/* "@1" to "@4094", or nothing. */
+static bool parse_vlan(const char *text, uint16_t *vlan)
+{
+	unsigned long id;
+	char *end;
+
+	if (!*text)
+		return true;
+	if (text[0] != '@' || !isdigit((unsigned char)text[1]))
+		return false;
+	id = strtoul(text + 1, &end, 10);
+	*vlan = (uint16_t)id;
+	return !*end && id && id <= ETHER_VLAN_MAX;
+}
+
+int host_add_text(struct host *h, const char *text, int uplink)
+{
+	struct host_address a = {.uplink = uplink}, *at;
+	char ip[INET6_ADDRSTRLEN], *end;
+	const char *slash = strchr(text, '/');
+	unsigned long bits;
+	uint8_t v4[4];
+
+	if (!slash || slash - text >= (long)sizeof(ip) || slash[1] < '0' || slash[1] > '9')
+		return -EINVAL;
+	snprintf(ip, sizeof(ip), "%.*s", (int)(slash - text), text);
+	bits = strtoul(slash + 1, &end, 10);
+	if (!parse_vlan(end, &a.vlan))
+		return -EINVAL;
+	if (inet_pton(AF_INET, ip, v4) == 1 && bits <= 32) {
+		ip_from_v4(a.ip, v4);
+		bits += IP_V4_BITS;
+	} else if (inet_pton(AF_INET6, ip, a.ip) != 1 || bits > 128) {
+		return -EINVAL;
+	}
+	a.prefix_len = (uint8_t)bits;
+	/* An address names one host: not all of them, nor none. */
+	if (a.ip[0] == 0xff || (ip_is_v4(a.ip) && (a.ip[12] >= 224 || !a.ip[12])))
+		return -EINVAL;
+	a.given = true;
+	at = find(h, &a);
+	if (at)
+		at->given = true;
+	return at ? 0 : add(h, &a);
+}
+
+int host_add_pkey(struct host *h, const char *text)
+{
+	unsigned long pkey;
+	char *end;
+
+	if (text[0] != '0' || text[1] != 'x' || !isxdigit((unsigned char)text[2]))
+		return -EINVAL;
+	pkey = strtoul(text, &end, 16);
+	if (*end || pkey > UINT16_MAX || !(pkey & 0x7fff))
+		return -EINVAL;
+	if (h->n_pkeys == VNIC_ATTACH_PKEYS)
+		return -ENOSPC;
+	h->pkeys[h->n_pkeys++] = (uint16_t)pkey;
+	return 0;
+}
+
+const struct host_address *host_find(const struct host *h, const uint8_t ip[16])
+{
+	uint32_t i;
+
+	for (i = 0; i < HOST_ADDRESSES; i++)
+		if (h->addresses[i].valid && !memcmp(h->addresses[i].ip, ip, 16))
+			return &h->addresses[i];
+	return NULL;
+}
+
+const struct host_address *host_by_gid(const struct host *h, uint32_t gid_index)
+{
+	const struct host_address *a = &h->addresses[gid_index % HOST_ADDRESSES];
+
+	return gid_index < VNIC_ATTACH_GIDS && a->valid ? a : NULL;
+}
+
+bool host_has(const struct host *h, const uint8_t ip[16], uint16_t vlan)
+{
+	const struct host_address *a;
+
+	for (a = h->addresses; a < h->addresses + HOST_ADDRESSES; a++)
+		if (a->valid && a->vlan == vlan && !memcmp(a->ip, ip, 16))
+			return true;
+	return false;
+}
+
+bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len)
+{
+	uint8_t bytes = prefix_len / 8, bits = prefix_len % 8;
+
+	if (memcmp(a, b, bytes))
+		return false;
+	return !bits || !((a[bytes] ^ b[bytes]) >> (8 - bits));
+}
+
+static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
+{
+	uint32_t i;
+
+	for (i = 0; i < VNIC_ATTACH_GIDS; i++) {
+		const struct host_address *a = host_by_gid(h, i);
+
+		if (!a)
+			continue;
+		memcpy(gids[i].raw, a->ip, 16);
+		gids[i].valid = 1;
+		gids[i].v1 = i >= HOST_ADDRESSES;
+		gids[i].vlan = a->vlan;
+	}
+}
+
+void host_port(const struct host *h, struct vnic_attach_port *port)
+{
+	*port = (struct vnic_attach_port){.link_mtu = h->mtu, .up = h->up};
+	fill_gids(h, port->gids);
+}

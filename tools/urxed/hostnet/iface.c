@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/iface.h"
+
+#include <stdio.h>
+
+#include <linux/if_addr.h>
+#include <linux/if_ether.h>
+#include <linux/if_link.h>
+#include <net/if.h>
+
+#include "urxed/hostnet/netlink.h"
+
+void iface_clear(struct iface_table *t)
+{
+	t->n = 0;
+	t->n_addresses = 0;
+}
+
+/* 0: not an 802.1Q interface. */
+static uint16_t vlan_id(const struct nlattr *linkinfo)
+{
+	const struct nlattr *info[IFLA_INFO_MAX + 1] = {0}, *vlan[IFLA_VLAN_MAX + 1] = {0};
+	uint16_t protocol = htobe16(ETH_P_8021Q), id = 0;
+	const void *p;
+
+	if (!linkinfo)
+		return 0;
+	netlink_nested(linkinfo, info, IFLA_INFO_MAX);
+	p = netlink_value(info[IFLA_INFO_KIND], 4);
+	if (!p || memcmp(p, "vlan", 4) || !info[IFLA_INFO_DATA])
+		return 0;
+	netlink_nested(info[IFLA_INFO_DATA], vlan, IFLA_VLAN_MAX);
+	p = netlink_value(vlan[IFLA_VLAN_PROTOCOL], sizeof(protocol));
+	if (p)
+		memcpy(&protocol, p, sizeof(protocol));
+	p = netlink_value(vlan[IFLA_VLAN_ID], sizeof(id));
+	if (p)
+		memcpy(&id, p, sizeof(id));
+	return protocol == htobe16(ETH_P_8021Q) && id <= ETHER_VLAN_MAX ? id : 0;
+}
+
+static int uplink_of(const struct iface_table *t, int ifindex)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->n_uplinks; i++)
+		if (t->uplinks[i] && t->uplinks[i] == ifindex)
+			return (int)i;
+	return HOST_NO_UPLINK;
+}
+
+/* Finds out whose it is: false where it is no interface of ours. */
+static bool place_link(const struct iface_table *t, const struct nlmsghdr *message,
+		       const struct nlattr **at, struct iface *iface)
+{
+	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
+
+	*iface = (struct iface){0};
+	if (mnl_nlmsg_get_payload_len(message) < sizeof(*link))
+		return false;
+	netlink_attributes(message, sizeof(*link), at, IFLA_MAX);
+	iface->ifindex = link->ifi_index;
+	iface->up = link->ifi_flags & IFF_RUNNING;
+	iface->uplink = uplink_of(t, link->ifi_index);
+	if (iface->uplink >= 0)
+		return true;
+	/* One on top of another namespace's interface has that one's number there. */
+	if (at[IFLA_LINK_NETNSID])
+		return false;
+	iface->uplink = uplink_of(t, (int)netlink_number(at[IFLA_LINK]));
+	iface->vlan = iface->uplink >= 0 ? vlan_id(at[IFLA_LINKINFO]) : 0;
+	return iface->vlan;
+}
+
+static void take_link(struct iface_table *t, const struct nlmsghdr *message)
+{
+	const struct nlattr *at[IFLA_MAX + 1] = {0};
+	struct iface iface;
+	const void *mac;
+
+	if (!place_link(t, message, at, &iface) || t->n == IFACE_MAX)
+		return;
+	iface.mtu = netlink_number(at[IFLA_MTU]);
+	mac = netlink_value(at[IFLA_ADDRESS], ETHER_MAC_LEN);
+	if (mac)
+		memcpy(iface.mac, mac, ETHER_MAC_LEN);
+	if (netlink_value(at[IFLA_IFNAME], 1))
+		snprintf(iface.name, sizeof(iface.name), "%.*s",
+			 mnl_attr_get_payload_len(at[IFLA_IFNAME]),
+			 mnl_attr_get_str(at[IFLA_IFNAME]));
+	t->ifaces[t->n++] = iface;
+}
+
+static const struct iface *by_index(const struct iface_table *t, int ifindex)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->ifaces[i].ifindex == ifindex)
+			return &t->ifaces[i];
+	return NULL;
+}
+
+/*
+ * An address counts once it is known to be nobody else's (RFC 4862, 5.4), and as long as it is
+ * there: a deprecated one still has its connections.
+ */
+static bool usable(const struct ifaddrmsg *address, uint32_t flags)
+{
+	if (flags & IFA_F_DADFAILED || address->ifa_scope == RT_SCOPE_HOST)
+		return false;
+	return !(flags & IFA_F_TENTATIVE) || flags & IFA_F_OPTIMISTIC;
+}
+
+static void take_address(struct iface_table *t, const struct nlmsghdr *message)
+{
+	const struct ifaddrmsg *address = mnl_nlmsg_get_payload(message);
+	const struct nlattr *at[IFA_MAX + 1] = {0};
+	struct iface_address *to = &t->addresses[t->n_addresses];
+	const void *ip;
+
+	if (mnl_nlmsg_get_payload_len(message) < sizeof(*address) ||
+	    t->n_addresses == IFACE_ADDRESS_MAX || !by_index(t, (int)address->ifa_index))
+		return;
+	netlink_attributes(message, sizeof(*address), at, IFA_MAX);
+	if (!usable(address, at[IFA_FLAGS] ? netlink_number(at[IFA_FLAGS]) : address->ifa_flags))
+		return;
+	/* Of the two ends of a point-to-point link IFA_LOCAL is ours. */
+	ip = netlink_value(at[at[IFA_LOCAL] ? IFA_LOCAL : IFA_ADDRESS],
+			   address->ifa_family == AF_INET ? 4 : 16);
+	if (!ip)
+		return;
+	to->ifindex = (int)address->ifa_index;
+	if (address->ifa_family == AF_INET && address->ifa_prefixlen <= 32) {
+		ip_from_v4(to->ip, ip);
+		to->prefix_len = IP_V4_BITS + address->ifa_prefixlen;
+	} else if (address->ifa_family == AF_INET6 && address->ifa_prefixlen <= 128) {
+		memcpy(to->ip, ip, sizeof(to->ip));
+		to->prefix_len = address->ifa_prefixlen;
+	} else {
+		return;
+	}
+	t->n_addresses++;
+}
+
+void iface_take(struct iface_table *t, const struct nlmsghdr *message)
+{
+	if (message->nlmsg_type == RTM_NEWLINK)
+		take_link(t, message);
+	else if (message->nlmsg_type == RTM_NEWADDR)
+		take_address(t, message);
+}
+
+bool iface_concerned(const struct iface_table *t, const struct nlmsghdr *message)
+{
+	const struct nlattr *at[IFLA_MAX + 1] = {0};
+	struct iface iface;
+
+	switch (message->nlmsg_type) {
+	case RTM_NEWLINK:
+	case RTM_DELLINK: return place_link(t, message, at, &iface) || by_index(t, iface.ifindex);
+	case RTM_NEWADDR:
+	case RTM_DELADDR:
+		return mnl_nlmsg_get_payload_len(message) >= sizeof(struct ifaddrmsg) &&
+		       by_index(t, (int)((const struct ifaddrmsg *)mnl_nlmsg_get_payload(message))
+					   ->ifa_index);
+	default: return false;
+	}
+}
+
+const struct iface *iface_find(const struct iface_table *t, int uplink, uint16_t vlan)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->ifaces[i].uplink == uplink && t->ifaces[i].vlan == vlan)
+			return &t->ifaces[i];
+	return NULL;
+}
+
+static bool is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+/* Adds the addresses of an interface that are link-local, or those that are not. */
+static uint32_t list_iface(const struct iface_table *t, const struct iface *iface, bool link_local,
+			   struct host_address *list)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < t->n_addresses; i++) {
+		const struct iface_address *a = &t->addresses[i];
+
+		if (a->ifindex != iface->ifindex || is_link_local(a->ip) != link_local)
+			continue;
+		list[n] = (struct host_address){
+			.prefix_len = a->prefix_len, .uplink = iface->uplink, .vlan = iface->vlan};
+		memcpy(list[n].ip, a->ip, sizeof(list[n].ip));
+		memcpy(list[n].ndev, iface->name, sizeof(list[n].ndev));
+		n++;
+	}
+	return n;
+}
+
+uint32_t iface_list(const struct iface_table *t, struct host_address list[IFACE_ADDRESS_MAX])
+{
+	uint32_t u, i, n = 0;
+
+	for (u = 0; u < t->n_uplinks; u++)
+		for (int tagged = 0; tagged < 2; tagged++)
+			for (i = 0; i < t->n; i++) {
+				const struct iface *iface = &t->ifaces[i];
+
+				if (iface->uplink != (int)u || (iface->vlan != 0) != tagged)
+					continue;
+				n += list_iface(t, iface, true, list + n);
+				n += list_iface(t, iface, false, list + n);
+			}
+	return n;
+}

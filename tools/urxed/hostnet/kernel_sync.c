@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/kernel_sync.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+
+#include "common/log.h"
+
+static void take(void *ctx, const struct nlmsghdr *message)
+{
+	iface_take(ctx, message);
+}
+
+/* Asks for all there is of a kind. */
+static int dump(struct kernel *k, uint16_t type)
+{
+	char buf[NETLINK_REQUEST_ROOM];
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
+	struct rtgenmsg *any = mnl_nlmsg_put_extra_header(request, sizeof(*any));
+
+	request->nlmsg_type = type;
+	request->nlmsg_flags = NLM_F_DUMP;
+	any->rtgen_family = AF_UNSPEC;
+	return netlink_request(&k->netlink, request, take, &k->table);
+}
+
+/* --- VLAN interfaces */
+
+static struct kernel_vlan *find_vlan(struct kernel *k, int ifindex)
+{
+	uint32_t i;
+
+	for (i = 0; i < IFACE_MAX; i++)
+		if (k->vlans[i].ifindex == ifindex)
+			return &k->vlans[i];
+	return NULL;
+}
+
+static void hold_vlan(struct kernel *k, const struct iface *iface)
+{
+	struct kernel_vlan *v = find_vlan(k, iface->ifindex);
+	char why[HOLD_WHY];
+
+	if (v)
+		return;
+	/* There are as many places as the table has interfaces. */
+	v = find_vlan(k, 0);
+	v->ifindex = iface->ifindex;
+	v->refused = hold_open(&v->hold, iface->name, why) != 0;
+	if (v->refused)
+		log_line("the addresses of %s are left out: %s", iface->name, why);
+}
+
+/* Holds those that there are, and lets go of those that there were. */
+static void hold_vlans(struct kernel *k)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < IFACE_MAX; i++) {
+		struct kernel_vlan *v = &k->vlans[i];
+
+		for (j = 0; j < k->table.n && k->table.ifaces[j].ifindex != v->ifindex; j++)
+			;
+		if (!v->ifindex || j < k->table.n)
+			continue;
+		hold_close(&v->hold);
+		v->ifindex = 0;
+	}
+	for (i = 0; i < k->table.n; i++)
+		if (k->table.ifaces[i].vlan)
+			hold_vlan(k, &k->table.ifaces[i]);
+}
+
+static bool is_refused(struct kernel *k, const struct host_address *a)
+{
+	const struct iface *iface = iface_find(&k->table, a->uplink, a->vlan);
+	const struct kernel_vlan *v = a->vlan && iface ? find_vlan(k, iface->ifindex) : NULL;
+
+	return v && v->refused;
+}
+
+/* --- Host and uplinks */
+
+/*
+ * Whether the port was opened for another interface than there is now. DPDK's af_xdp does not open
+ * again on one that it was open on: it goes on as it is, and takes no longer frames.
+ */
+static bool differs(const struct uplink *u, const struct iface *iface)
+{
+	uint32_t mtu = iface->mtu < HOST_MTU ? iface->mtu : HOST_MTU;
+
+	if (u->port && uplink_is_xdp(u))
+		return false;
+	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
+}
+
+static void reopen(struct uplink *u)
+{
+	char why[UPLINK_WHY];
+
+	if (uplink_reopen(u, why))
+		log_line("%s is not there: %s", u->spec, why);
+}
+
+static void follow_link(struct uplink *u, const struct iface *iface)
+{
+	bool was_up = u->up;
+
+	if (differs(u, iface))
+		reopen(u);
+	u->up = u->port && iface->up;
+	if (u->up != was_up)
+		log_line("%s is %s", iface->name, u->up ? "up" : "down");
+	if (!u->port)
+		return;
+	memcpy(u->mac, iface->mac, sizeof(u->mac));
+	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
+}
+
+/* A port of an interface that is no more: a new one of the name wants another. */
+static void lose_link(struct uplink *u)
+{
+	if (u->port)
+		log_line("interface %s has gone", u->ifname);
+	uplink_close(u);
+	u->up = false;
+}
+
+/* The host has a link where one of its uplinks has, and carries what all of them carry. */
+static void follow_links(struct kernel *k)
+{
+	struct host *h = k->host;
+	uint32_t i;
+
+	h->up = false;
+	h->mtu = h->mtu_limit;
+	for (i = 0; i < k->n_uplinks; i++) {
+		const struct iface *iface = iface_find(&k->table, (int)i, 0);
+		struct uplink *u = &k->uplinks[i];
+
+		if (iface)
+			follow_link(u, iface);
+		h->up |= u->up;
+		if (u->mtu < h->mtu)
+			h->mtu = u->mtu;
+	}
+}
+
+static void follow_addresses(struct kernel *k)
+{
+	struct host_address list[IFACE_ADDRESS_MAX];
+	uint32_t i, n = iface_list(&k->table, list), kept = 0, left_out;
+
+	for (i = 0; i < n; i++)
+		if (!is_refused(k, &list[i]))
+			list[kept++] = list[i];
+	left_out = host_follow(k->host, list, kept);
+	if (left_out > k->left_out)
+		log_line("%u addresses have no GID: there is room for %d", left_out,
+			 HOST_ADDRESSES);
+	k->left_out = left_out;
+}
+
+/*
+ * Looks for uplinks by name: an interface that is made anew has another number. True: the table
+ * is to be read again, for one that was found.
+ */
+static bool find_uplinks(struct kernel *k)
+{
+	bool found = false;
+	uint32_t i;
+
+	k->missing = false;
+	for (i = 0; i < k->n_uplinks; i++) {
+		struct uplink *u = &k->uplinks[i];
+
+		if (!u->kernel || iface_find(&k->table, (int)i, 0))
+			continue;
+		lose_link(u);
+		k->table.uplinks[i] = (int)if_nametoindex(u->ifname);
+		found |= k->table.uplinks[i] != 0;
+		k->missing |= k->table.uplinks[i] == 0;
+	}
+	return found;
+}
+
+static int read_all(struct kernel *k)
+{
+	int rc;
+
+	iface_clear(&k->table);
+	rc = dump(k, RTM_GETLINK);
+	return rc ? rc : dump(k, RTM_GETADDR);
+}
+
+static int look(struct kernel *k)
+{
+	int rc;
+
+	k->stale = false;
+	rc = read_all(k);
+	if (!rc && find_uplinks(k))
+		rc = read_all(k);
+	if (rc)
+		return rc;
+	hold_vlans(k);
+	follow_links(k);
+	follow_addresses(k);
+	return 0;
+}
+
+int kernel_start(struct kernel *k, struct host *host, struct uplink *uplinks, uint32_t n_uplinks,
+		 char why[KERNEL_WHY])
+{
+	bool any = false;
+	uint32_t i;
+	int rc;
+
+	*k = (struct kernel){.host = host, .uplinks = uplinks, .n_uplinks = n_uplinks};
+	k->table.n_uplinks = n_uplinks;
+	for (i = 0; i < n_uplinks; i++) {
+		if (!uplinks[i].kernel)
+			continue;
+		k->table.uplinks[i] = (int)if_nametoindex(uplinks[i].ifname);
+		any = true;
+	}
+	if (!any) {
+		follow_links(k);
+		return 0;
+	}
+	rc = netlink_open(&k->netlink,
+			  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
+	if (!rc)
+		rc = look(k);
+	if (!rc)
+		return 0;
+	kernel_stop(k);
+	snprintf(why, KERNEL_WHY, "cannot read the kernel's interfaces: %s", strerror(-rc));
+	return rc;
+}
+
+void kernel_serve(struct kernel *k, struct neigh *neigh)
+{
+	if (!k->netlink.events)
+		return;
+	k->route = (struct route){.netlink = &k->netlink, .ifaces = &k->table, .neigh = neigh};
+	neigh->route = &k->route;
+}
+
+void kernel_stop(struct kernel *k)
+{
+	uint32_t i;
+
+	for (i = 0; i < IFACE_MAX; i++)
+		if (k->vlans[i].ifindex)
+			hold_close(&k->vlans[i].hold);
+	netlink_close(&k->netlink);
+}
+
+int kernel_fd(const struct kernel *k)
+{
+	return k->netlink.events ? netlink_fd(&k->netlink) : -1;
+}
+
+static void changed(void *ctx, const struct nlmsghdr *message)
+{
+	struct kernel *k = ctx;
+
+	if (message->nlmsg_type == RTM_NEWNEIGH)
+		route_changed(&k->route, message);
+	else
+		k->stale |= k->missing || iface_concerned(&k->table, message);
+}
+
+bool kernel_follow(struct kernel *k)
+{
+	int rc;
+
+	if (!netlink_events(&k->netlink, changed, k)) {
+		k->stale = true;
+		route_changed(&k->route, NULL);
+	}
+	if (!k->stale)
+		return false;
+	rc = look(k);
+	if (rc)
+		log_line("cannot read the kernel's interfaces: %s", strerror(-rc));
+	return !rc;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/nd.h"
+
+#define ICMP_LEN       24 /* type, code, checksum, flags, target */
+#define OPTION_LEN     8  /* type, length in units of 8, MAC */
+#define HOP_LIMIT      255
+#define SOLICITATION   135
+#define ADVERTISEMENT  136
+#define OPTION_SOURCE  1
+#define OPTION_TARGET  2
+#define FLAG_SOLICITED 0x40
+#define FLAG_OVERRIDE  0x20
+
+static const uint8_t unspecified[16];
+static const uint8_t all_nodes[16] = {0xff, 0x02, [15] = 1};
+
+static uint32_t sum16(uint32_t sum, const uint8_t *p, uint32_t len)
+{
+	for (; len > 1; p += 2, len -= 2)
+		sum += ether_get16(p);
+	return len ? sum + ((uint32_t)*p << 8) : sum;
+}
+
+/* Over addresses, length, next header and the message (RFC 8200, 8.1); 0 for a right one. */
+static uint16_t checksum(const uint8_t *ip, uint32_t len)
+{
+	uint32_t sum = sum16(len + PROTO_ICMPV6, ip + 8, 32);
+
+	sum = sum16(sum, ip + IPV6_HDR_LEN, len);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+/* False where an option is cut or has no length. */
+static bool parse_options(struct nd *m, const uint8_t *opt, uint32_t left)
+{
+	uint8_t wanted = m->solicitation ? OPTION_SOURCE : OPTION_TARGET;
+
+	while (left) {
+		uint32_t len = left < 2 ? 0 : opt[1] * 8u;
+
+		if (!len || len > left)
+			return false;
+		if (opt[0] == wanted && len == OPTION_LEN) {
+			memcpy(m->smac, opt + 2, ETHER_MAC_LEN);
+			m->has_mac = true;
+		}
+		opt += len;
+		left -= len;
+	}
+	return true;
+}
+
+bool nd_parse(struct nd *m, const uint8_t *frame, uint32_t len)
+{
+	const uint8_t *ip = frame + ETHER_HDR_LEN, *icmp = ip + IPV6_HDR_LEN;
+	uint32_t icmp_len;
+
+	memset(m, 0, sizeof(*m));
+	if (len < ETHER_HDR_LEN + IPV6_HDR_LEN + ICMP_LEN ||
+	    ether_get16(frame + 12) != ETHERTYPE_ID_IPV6 || ip[0] >> 4 != 6 ||
+	    ip[6] != PROTO_ICMPV6 || ip[7] != HOP_LIMIT)
+		return false;
+	icmp_len = ether_get16(ip + 4);
+	if (icmp_len < ICMP_LEN || icmp_len > len - ETHER_HDR_LEN - IPV6_HDR_LEN)
+		return false;
+	if ((icmp[0] != SOLICITATION && icmp[0] != ADVERTISEMENT) || icmp[1] ||
+	    checksum(ip, icmp_len))
+		return false;
+	m->solicitation = icmp[0] == SOLICITATION;
+	memcpy(m->sip, ip + 8, 16);
+	memcpy(m->target, icmp + 8, 16);
+	return m->target[0] != 0xff && parse_options(m, icmp + ICMP_LEN, icmp_len - ICMP_LEN);
+}
+
+static void build(uint8_t *frame, const uint8_t *dmac, const uint8_t *smac, const uint8_t *sip,
+		  const uint8_t *dip, uint8_t type, uint8_t flags, const uint8_t *target)
+{
+	uint8_t *ip = frame + ETHER_HDR_LEN, *icmp = ip + IPV6_HDR_LEN;
+
+	memset(frame, 0, ND_FRAME_LEN);
+	memcpy(frame, dmac, ETHER_MAC_LEN);
+	memcpy(frame + 6, smac, ETHER_MAC_LEN);
+	ether_put16(frame + 12, ETHERTYPE_ID_IPV6);
+	ip[0] = 0x60;
+	ether_put16(ip + 4, ICMP_LEN + OPTION_LEN);
+	ip[6] = PROTO_ICMPV6;
+	ip[7] = HOP_LIMIT;
+	memcpy(ip + 8, sip, 16);
+	memcpy(ip + 24, dip, 16);
+	icmp[0] = type;
+	icmp[4] = flags;
+	memcpy(icmp + 8, target, 16);
+	icmp[ICMP_LEN] = type == SOLICITATION ? OPTION_SOURCE : OPTION_TARGET;
+	icmp[ICMP_LEN + 1] = OPTION_LEN / 8;
+	memcpy(icmp + ICMP_LEN + 2, smac, ETHER_MAC_LEN);
+	ether_put16(icmp + 2, checksum(ip, ICMP_LEN + OPTION_LEN));
+}
+
+void nd_build_solicitation(uint8_t *frame, const struct nd *m)
+{
+	/* Solicited-node multicast address (RFC 4291, 2.7.1) and its MAC (RFC 2464, 7) */
+	uint8_t dip[16] = {0xff, 0x02, [11] = 1, [12] = 0xff};
+	uint8_t dmac[ETHER_MAC_LEN] = {0x33, 0x33, 0xff};
+
+	memcpy(dip + 13, m->target + 13, 3);
+	memcpy(dmac + 3, m->target + 13, 3);
+	build(frame, dmac, m->smac, m->sip, dip, SOLICITATION, 0, m->target);
+}
+
+void nd_build_advertisement(uint8_t *frame, const struct nd *to, const uint8_t mac[ETHER_MAC_LEN])
+{
+	static const uint8_t all_nodes_mac[ETHER_MAC_LEN] = {0x33, 0x33, 0, 0, 0, 1};
+
+	/* One who only probes for duplicates has no address yet: all nodes hear the answer. */
+	if (!memcmp(to->sip, unspecified, 16))
+		build(frame, all_nodes_mac, mac, to->target, all_nodes, ADVERTISEMENT,
+		      FLAG_OVERRIDE, to->target);
+	else
+		build(frame, to->smac, mac, to->target, to->sip, ADVERTISEMENT,
+		      FLAG_SOLICITED | FLAG_OVERRIDE, to->target);
+}

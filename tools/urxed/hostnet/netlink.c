@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/netlink.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+/* What libmnl recommends: the kernel fills no datagram beyond it (NLMSG_GOODSIZE, 8 KiB or less).
+ */
+#define ROOM 32768
+/* A dump that was disturbed by a change is made again; a table that never rests is taken as it is.
+ */
+#define DUMPS 8
+
+struct call {
+	netlink_fn each;
+	void *ctx;
+};
+
+static int message(const struct nlmsghdr *message, void *arg)
+{
+	const struct call *call = arg;
+
+	if (call->each)
+		call->each(call->ctx, message);
+	return MNL_CB_OK;
+}
+
+static struct mnl_socket *open_socket(int flags, uint32_t groups)
+{
+	struct mnl_socket *s = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | flags);
+	int err;
+
+	if (!s || !mnl_socket_bind(s, groups, MNL_SOCKET_AUTOPID))
+		return s;
+	err = errno;
+	mnl_socket_close(s);
+	errno = err;
+	return NULL;
+}
+
+int netlink_open(struct netlink *n, uint32_t groups)
+{
+	/* The kernel answers while it is asked; should it not, the daemon does not wait for ever.
+	 */
+	const struct timeval patience = {.tv_sec = 1};
+	int err;
+
+	*n = (struct netlink){.requests = open_socket(0, 0)};
+	if (n->requests && !setsockopt(mnl_socket_get_fd(n->requests), SOL_SOCKET, SO_RCVTIMEO,
+				       &patience, sizeof(patience)))
+		n->events = open_socket(SOCK_NONBLOCK, groups);
+	if (n->events)
+		return 0;
+	err = errno;
+	netlink_close(n);
+	return -err;
+}
+
+void netlink_close(struct netlink *n)
+{
+	if (n->requests)
+		mnl_socket_close(n->requests);
+	if (n->events)
+		mnl_socket_close(n->events);
+	*n = (struct netlink){0};
+}
+
+int netlink_fd(const struct netlink *n)
+{
+	return mnl_socket_get_fd(n->events);
+}
+
+bool netlink_events(struct netlink *n, netlink_fn each, void *ctx)
+{
+	struct call call = {each, ctx};
+	char buf[ROOM];
+	ssize_t len;
+	bool whole = true;
+
+	/* ENOBUFS comes once where messages were lost; those after it are there. */
+	while ((len = mnl_socket_recvfrom(n->events, buf, sizeof(buf))) > 0 || errno == ENOBUFS ||
+	       errno == EINTR) {
+		if (len > 0)
+			mnl_cb_run(buf, (size_t)len, 0, 0, message, &call);
+		else if (errno == ENOBUFS)
+			whole = false;
+	}
+	return whole;
+}
+
+static int ask_once(struct netlink *n, struct nlmsghdr *request, struct call *call)
+{
+	char buf[ROOM];
+	ssize_t len;
+	int rc;
+
+	request->nlmsg_seq = ++n->seq;
+	if (mnl_socket_sendto(n->requests, request, request->nlmsg_len) < 0)
+		return -errno;
+	do {
+		len = mnl_socket_recvfrom(n->requests, buf, sizeof(buf));
+		if (len < 0)
+			return -errno;
+		rc = mnl_cb_run(buf, (size_t)len, n->seq, mnl_socket_get_portid(n->requests),
+				message, call);
+		/* What is left of an earlier request that was given up. */
+		if (rc < 0 && (errno == ESRCH || errno == EPROTO))
+			rc = MNL_CB_OK;
+	} while (rc > MNL_CB_STOP);
+	return rc < 0 ? -errno : 0;
+}
+
+int netlink_request(struct netlink *n, struct nlmsghdr *request, netlink_fn each, void *ctx)
+{
+	struct call call = {each, ctx};
+	int rc, tries = 0;
+
+	/* With an acknowledgement every answer has an end, that of a single message, too. */
+	request->nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
+	do
+		rc = ask_once(n, request, &call);
+	while (rc == -EINTR && ++tries < DUMPS);
+	return rc == -EINTR ? 0 : rc;
+}
+
+struct attributes {
+	const struct nlattr **at;
+	uint16_t max;
+};
+
+static int sort(const struct nlattr *attr, void *arg)
+{
+	const struct attributes *a = arg;
+	uint16_t type = mnl_attr_get_type(attr);
+
+	if (type <= a->max)
+		a->at[type] = attr;
+	return MNL_CB_OK;
+}
+
+/*
+ * The kernel pads all to four bytes, and libmnl takes that for granted: of what is cut elsewhere
+ * it would read up to three more.
+ */
+void netlink_attributes(const struct nlmsghdr *msg, uint32_t header, const struct nlattr **at,
+			uint16_t max)
+{
+	if (msg->nlmsg_len % NLMSG_ALIGNTO == 0)
+		mnl_attr_parse(msg, header, sort, &(struct attributes){at, max});
+}
+
+void netlink_nested(const struct nlattr *nest, const struct nlattr **at, uint16_t max)
+{
+	if (nest->nla_len % NLA_ALIGNTO == 0)
+		mnl_attr_parse_nested(nest, sort, &(struct attributes){at, max});
+}
+
+const void *netlink_value(const struct nlattr *attr, uint32_t size)
+{
+	return attr && mnl_attr_get_payload_len(attr) >= size ? mnl_attr_get_payload(attr) : NULL;
+}
+
+uint32_t netlink_number(const struct nlattr *attr)
+{
+	const void *p = netlink_value(attr, sizeof(uint32_t));
+	uint32_t n = 0;
+
+	if (p)
+		memcpy(&n, p, sizeof(n));
+	return n;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/roce_port_guard.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rxe/packet.h>
+
+void hold_init(struct hold *h)
+{
+	h->fds[0] = h->fds[1] = -1;
+}
+
+static int hold_port(int family, const char *ifname)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog filter = {1, &drop};
+	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons(URXE_UDP_PORT)};
+	struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons(URXE_UDP_PORT)};
+	const void *any = family == AF_INET ? (const void *)&any4 : &any6;
+	socklen_t len = family == AF_INET ? sizeof(any4) : sizeof(any6);
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1, err;
+
+	if (fd < 0)
+		return -errno;
+	if (!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname)) &&
+	    (family == AF_INET || !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) &&
+	    !bind(fd, any, len))
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+int hold_open(struct hold *h, const char *ifname, char why[HOLD_WHY])
+{
+	static const int families[2] = {AF_INET, AF_INET6};
+	int rc = 0;
+
+	hold_init(h);
+	for (uint32_t i = 0; i < 2 && !rc; i++) {
+		int fd = hold_port(families[i], ifname);
+
+		/* A kernel without IPv6 answers nothing by it either. */
+		if (fd >= 0)
+			h->fds[i] = fd;
+		else if (fd != -EAFNOSUPPORT || families[i] != AF_INET6)
+			rc = fd;
+	}
+	if (!rc)
+		return 0;
+	snprintf(why, HOLD_WHY, "cannot hold UDP port %d of %s: %s%s", URXE_UDP_PORT, ifname,
+		 strerror(-rc),
+		 rc == -EADDRINUSE ? " (rdma_rxe is loaded, or another urxed has the interface)"
+				   : "");
+	hold_close(h);
+	return rc;
+}
+
+void hold_close(struct hold *h)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (h->fds[i] >= 0)
+			close(h->fds[i]);
+	hold_init(h);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/hostnet/route.h"
+
+#include <errno.h>
+#include <linux/neighbour.h>
+#include <stddef.h>
+
+/* A kernel with default settings gives up after 3 s, and a client waits for 5 s. */
+#define PATIENCE_NS 4000000000ull
+/* What a route has that says nothing else (RFC 1700; Linux' ip_default_ttl, hop_limit). */
+#define HOP_LIMIT 64
+
+#define NUD_USABLE (NUD_PERMANENT | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
+
+/* --- What the kernel says */
+
+static bool take_ip(uint8_t ip[16], const struct nlattr *attr, uint8_t family)
+{
+	const void *p = netlink_value(attr, family == AF_INET ? 4 : 16);
+
+	if (!p || (family != AF_INET && family != AF_INET6))
+		return false;
+	if (family == AF_INET)
+		ip_from_v4(ip, p);
+	else
+		memcpy(ip, p, 16);
+	return true;
+}
+
+/* A router of the other family (RFC 8950). */
+static bool take_via(uint8_t ip[16], const struct nlattr *attr)
+{
+	const struct rtvia *via = netlink_value(attr, sizeof(*via) + 4);
+
+	if (!via)
+		return false;
+	if (via->rtvia_family == AF_INET)
+		ip_from_v4(ip, via->rtvia_addr);
+	else if (via->rtvia_family == AF_INET6 && netlink_value(attr, sizeof(*via) + 16))
+		memcpy(ip, via->rtvia_addr, 16);
+	else
+		return false;
+	return true;
+}
+
+static uint8_t hop_limit(const struct nlattr *metrics)
+{
+	const struct nlattr *at[RTAX_MAX + 1] = {0};
+	uint32_t limit;
+
+	if (metrics)
+		netlink_nested(metrics, at, RTAX_MAX);
+	limit = netlink_number(at[RTAX_HOPLIMIT]);
+	return limit && limit <= UINT8_MAX ? (uint8_t)limit : HOP_LIMIT;
+}
+
+void route_take_way(struct route_way *way, const struct nlmsghdr *message)
+{
+	const struct rtmsg *route = mnl_nlmsg_get_payload(message);
+	const struct nlattr *at[RTA_MAX + 1] = {0};
+
+	if (message->nlmsg_type != RTM_NEWROUTE ||
+	    mnl_nlmsg_get_payload_len(message) < sizeof(*route) || route->rtm_type != RTN_UNICAST)
+		return;
+	netlink_attributes(message, sizeof(*route), at, RTA_MAX);
+	way->routed = take_ip(way->next_hop, at[RTA_GATEWAY], route->rtm_family) ||
+		      take_via(way->next_hop, at[RTA_VIA]);
+	way->hop_limit = hop_limit(at[RTA_METRICS]);
+	way->found = true;
+}
+
+void route_take_neighbour(struct route_neighbour *n, const struct nlmsghdr *message)
+{
+	const struct ndmsg *neighbour = mnl_nlmsg_get_payload(message);
+	const struct nlattr *at[NDA_MAX + 1] = {0};
+	const void *mac;
+
+	if (message->nlmsg_type != RTM_NEWNEIGH ||
+	    mnl_nlmsg_get_payload_len(message) < sizeof(*neighbour))
+		return;
+	netlink_attributes(message, sizeof(*neighbour), at, NDA_MAX);
+	if (!take_ip(n->ip, at[NDA_DST], neighbour->ndm_family))
+		return;
+	n->ifindex = neighbour->ndm_ifindex;
+	n->state = neighbour->ndm_state;
+	mac = netlink_value(at[NDA_LLADDR], ETHER_MAC_LEN);
+	n->has_mac = mac && n->state & NUD_USABLE;
+	if (n->has_mac)
+		memcpy(n->mac, mac, ETHER_MAC_LEN);
+}
+
+/* --- What the kernel is asked */
+
+static uint8_t family_of(const uint8_t ip[16])
+{
+	return ip_is_v4(ip) ? AF_INET : AF_INET6;
+}
+
+static void put_ip(struct nlmsghdr *request, uint16_t type, const uint8_t ip[16])
+{
+	if (ip_is_v4(ip))
+		mnl_attr_put(request, type, 4, ip + IP_V4_BITS / 8);
+	else
+		mnl_attr_put(request, type, 16, ip);
+}
+
+static void way_answer(void *ctx, const struct nlmsghdr *message)
+{
+	route_take_way(ctx, message);
+}
+
+static int ask_way(struct route *r, const struct host_address *from, int ifindex,
+		   const uint8_t to[16], uint32_t flags, struct route_way *way)
+{
+	char buf[NETLINK_REQUEST_ROOM];
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
+	struct rtmsg *route = mnl_nlmsg_put_extra_header(request, sizeof(*route));
+	uint8_t bits = ip_is_v4(to) ? 32 : 128;
+
+	request->nlmsg_type = RTM_GETROUTE;
+	route->rtm_family = family_of(to);
+	route->rtm_dst_len = bits;
+	route->rtm_flags = flags;
+	put_ip(request, RTA_DST, to);
+	mnl_attr_put_u32(request, RTA_OIF, (uint32_t)ifindex);
+	/* GIDs of both families may talk to each other by RoCEv1. */
+	if (ip_is_v4(from->ip) == ip_is_v4(to)) {
+		route->rtm_src_len = bits;
+		put_ip(request, RTA_SRC, from->ip);
+	}
+	return netlink_request(r->netlink, request, way_answer, way);
+}
+
+/*
+ * Where no route leads through the interface, IPv4 takes all the world to be on its link:
+ * whether there is a route has to be asked first.
+ */
+static int find_way(struct route *r, const struct host_address *from, int ifindex,
+		    const uint8_t to[16], struct route_way *way)
+{
+	int rc = 0;
+
+	*way = (struct route_way){0};
+	if (ip_is_v4(to))
+		rc = ask_way(r, from, ifindex, to, RTM_F_FIB_MATCH, way);
+	*way = (struct route_way){0};
+	if (!rc)
+		rc = ask_way(r, from, ifindex, to, 0, way);
+	if (rc || !way->found)
+		return -ENETUNREACH;
+	if (!way->routed)
+		memcpy(way->next_hop, to, 16);
+	return 0;
+}
+
+static struct nlmsghdr *start_neighbour(char *buf, uint16_t type, const struct neigh_waiter *w,
+					struct ndmsg **neighbour)
+{
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
+
+	request->nlmsg_type = type;
+	*neighbour = mnl_nlmsg_put_extra_header(request, sizeof(**neighbour));
+	(*neighbour)->ndm_family = family_of(w->ip);
+	(*neighbour)->ndm_ifindex = w->ifindex;
+	put_ip(request, NDA_DST, w->ip);
+	return request;
+}
+
+static void neighbour_answer(void *ctx, const struct nlmsghdr *message)
+{
+	route_take_neighbour(ctx, message);
+}
+
+static int find_neighbour(struct route *r, const struct neigh_waiter *w, struct route_neighbour *n)
+{
+	char buf[NETLINK_REQUEST_ROOM];
+	struct ndmsg *neighbour;
+	struct nlmsghdr *request = start_neighbour(buf, RTM_GETNEIGH, w, &neighbour);
+
+	*n = (struct route_neighbour){0};
+	return netlink_request(r->netlink, request, neighbour_answer, n);
+}
+
+/* Has the kernel look for a neighbour, as if it had a packet for it. */
+static int use_neighbour(struct route *r, const struct neigh_waiter *w)
+{
+	char buf[NETLINK_REQUEST_ROOM];
+	struct ndmsg *neighbour;
+	struct nlmsghdr *request = start_neighbour(buf, RTM_NEWNEIGH, w, &neighbour);
+
+	request->nlmsg_flags = NLM_F_CREATE;
+	neighbour->ndm_flags = NTF_USE;
+	return netlink_request(r->netlink, request, NULL, NULL);
+}
+
+/* --- Who waits */
+
+static void fill_hop(struct vnic_next_hop *hop, const struct neigh_waiter *w,
+		     const struct route_neighbour *n)
+{
+	memcpy(hop->mac, n->mac, sizeof(hop->mac));
+	hop->hop_limit = w->hop_limit;
+}
+
+static int wait(struct route *r, uint64_t now, struct neigh_waiter *w)
+{
+	if (use_neighbour(r, w))
+		return -EHOSTUNREACH;
+	w->due = now + PATIENCE_NS;
+	w->next = r->waiters;
+	r->waiters = w;
+	return -EINPROGRESS;
+}
+
+int route_resolve(struct route *r, uint64_t now, const struct host_address *from, bool v1,
+		  struct neigh_waiter *w, struct vnic_next_hop *hop)
+{
+	const struct iface *iface = iface_find(r->ifaces, from->uplink, from->vlan);
+	struct route_neighbour n;
+	struct route_way way;
+	int rc;
+
+	if (!iface)
+		return -ENETUNREACH;
+	rc = find_way(r, from, iface->ifindex, w->ip, &way);
+	if (rc || (way.routed && v1))
+		return -ENETUNREACH;
+	memcpy(w->ip, way.next_hop, sizeof(w->ip));
+	w->hop_limit = way.hop_limit;
+	w->ifindex = iface->ifindex;
+	rc = find_neighbour(r, w, &n);
+	if (rc || !n.has_mac)
+		return wait(r, now, w);
+	/* NUD_STALE is an address to use at once, which using it has the kernel confirm. */
+	if (n.state & NUD_STALE)
+		use_neighbour(r, w);
+	fill_hop(hop, w, &n);
+	return 0;
+}
+
+void route_forget(struct route *r, const struct neigh_waiter *w)
+{
+	struct neigh_waiter **link;
+
+	for (link = &r->waiters; *link; link = &(*link)->next) {
+		if (*link == w) {
+			*link = w->next;
+			return;
+		}
+	}
+}
+
+static void answer(struct route *r, struct neigh_waiter *w, int status,
+		   const struct vnic_next_hop *hop)
+{
+	r->neigh->ops->answer(r->neigh->ctx, w, status, hop);
+}
+
+/* Answers w if the kernel has come to an end with its neighbour. */
+static void look(struct route *r, struct neigh_waiter *w)
+{
+	struct vnic_next_hop hop = {0};
+	struct route_neighbour n;
+
+	if (find_neighbour(r, w, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
+		return;
+	route_forget(r, w);
+	fill_hop(&hop, w, &n);
+	answer(r, w, n.has_mac ? 0 : -EHOSTUNREACH, n.has_mac ? &hop : NULL);
+}
+
+/* A message may be older than what somebody waits for: it says only when to look. */
+void route_changed(struct route *r, const struct nlmsghdr *message)
+{
+	struct neigh_waiter *w, *next;
+	struct route_neighbour n = {0};
+
+	if (message)
+		route_take_neighbour(&n, message);
+	if (message && !n.ifindex)
+		return;
+	for (w = r->waiters; w; w = next) {
+		next = w->next;
+		if (!message || (w->ifindex == n.ifindex && !memcmp(w->ip, n.ip, sizeof(n.ip))))
+			look(r, w);
+	}
+}
+
+uint64_t route_tick(struct route *r, uint64_t now)
+{
+	struct neigh_waiter *w, *next;
+	uint64_t due = UINT64_MAX;
+
+	for (w = r->waiters; w; w = next) {
+		next = w->next;
+		if (w->due <= now) {
+			route_forget(r, w);
+			answer(r, w, -EHOSTUNREACH, NULL);
+		} else if (w->due < due) {
+			due = w->due;
+		}
+	}
+	return due;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxed, the daemon of a host: options, and leaving the terminal. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/bad_option.h"
+#include "common/exit_status.h"
+#include "common/log.h"
+#include "common/rundir.h"
+#include "common/standard_fds.h"
+#include "urxed/config.h"
+#include "urxed/daemon.h"
+#include "urxed/detach.h"
+#include "urxed/options.h"
+#include "urxed/sd_notify.h"
+
+#define LOG_NAME "urxed.log"
+
+#define CONFIG_SYSTEM "/etc/urxe.conf" /* of the system-wide daemon, where it exists */
+
+static const char usage_head[] =
+	"usage: urxed [OPTION]...\n"
+	"Gives this host's processes the RDMA device urxe0. Returns once it serves them.\n"
+	"\n"
+	"  --config FILE        take options from FILE too, one a line: its name without\n"
+	"                       dashes, then its value; default " CONFIG_SYSTEM ", where it\n"
+	"                       exists, for root's daemon in /run/urxe\n";
+
+static const char usage_tail[] =
+	"  --help, --version\n"
+	"\n"
+	"SIGTERM ends it and removes what it made; SIGUSR1 writes its counters to urxed.log\n"
+	"in the run directory.\n";
+
+/* What getopt_long returns for the options that are no rows; a row is its index plus 1. */
+enum { OPT_CONFIG = OPTIONS + 1, OPT_HELP, OPT_VERSION };
+
+static void fill_long_options(struct option list[OPTIONS + 4])
+{
+	for (int i = 0; i < OPTIONS; i++)
+		list[i] = (struct option){options_rows[i].name,
+					  options_rows[i].argument ? required_argument
+								   : optional_argument,
+					  NULL, i + 1};
+	list[OPTIONS] = (struct option){"config", required_argument, NULL, OPT_CONFIG};
+	list[OPTIONS + 1] = (struct option){"help", no_argument, NULL, OPT_HELP};
+	list[OPTIONS + 2] = (struct option){"version", no_argument, NULL, OPT_VERSION};
+	list[OPTIONS + 3] = (struct option){0};
+}
+
+static void help(void)
+{
+	fputs(usage_head, stdout);
+	options_print();
+	fputs(usage_tail, stdout);
+}
+
+static int take_option(struct options *o, int opt)
+{
+	char why[OPTIONS_WHY];
+	int rc = options_set(o, &options_rows[opt - 1], optarg, why);
+
+	if (rc)
+		log_line("%s", why);
+	return rc ? STATUS_USAGE : 0;
+}
+
+/* Can be called again with the same argv. *config is left alone where it is not given. */
+static int parse(int argc, char **argv, struct options *o, const char **config)
+{
+	struct option list[OPTIONS + 4];
+	int opt, at, rc = 0;
+
+	fill_long_options(list);
+	optind = 0; /* begin anew */
+	for (at = 1; !rc && (opt = getopt_long(argc, argv, ":", list, NULL)) != -1; at = optind) {
+		switch (opt) {
+		case OPT_CONFIG: *config = optarg; break;
+		case OPT_HELP: help(); exit(0);
+		case OPT_VERSION: puts("urxed " URXE_VERSION); exit(0);
+		case ':':
+			log_line("option %s needs a value; see urxed --help",
+				 option_refused(argv, at));
+			return STATUS_USAGE;
+		case '?':
+			log_line("unknown option %s; see urxed --help", option_refused(argv, at));
+			return STATUS_USAGE;
+		default: rc = take_option(o, opt);
+		}
+	}
+	if (!rc && optind < argc) {
+		log_line("unexpected argument %s; see urxed --help", argv[optind]);
+		rc = STATUS_USAGE;
+	}
+	return rc;
+}
+
+/* The configuration file that is to be read, NULL where there is none. */
+static const char *choose_config(const struct options *o, const char *given)
+{
+	if (given || o->daemon.private || geteuid() || !rundir_is_default(o->run_dir))
+		return given;
+	return access(CONFIG_SYSTEM, F_OK) ? NULL : CONFIG_SYSTEM;
+}
+
+/*
+ * The file's options come first: those that repeat are the first of their kind, and
+ * of the others the command line's hold.
+ */
+static int gather(int argc, char **argv, struct options *o)
+{
+	struct options first = {0};
+	const char *config = NULL;
+	char why[OPTIONS_WHY];
+	char *text; /* the options refer to it as long as the daemon runs */
+	int rc = parse(argc, argv, &first, &config);
+
+	if (rc)
+		return rc;
+	config = choose_config(&first, config);
+	if (config && config_read(o, config, &text, why)) {
+		log_line("%s", why);
+		return STATUS_USAGE;
+	}
+	return parse(argc, argv, o, &config);
+}
+
+/* Before DPDK starts threads, which would otherwise take the signals. */
+static void block_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE: the write fails, and says so */
+	daemon_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* With it a NIC's device side interrupts itself; a parent may have blocked it. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* A client takes about five descriptors. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim))
+		return;
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim);
+}
+
+static int serve(const struct options *o, int ready_fd)
+{
+	char why[DAEMON_WHY], log_path[RUNDIR_MAX + sizeof(LOG_NAME)];
+	struct daemon *d;
+	int rc;
+
+	rc = daemon_start(&o->daemon, &d, why);
+	if (rc) {
+		log_line("%s", why);
+		return rc == -EBUSY ? STATUS_BUSY : STATUS_FAILED;
+	}
+	snprintf(log_path, sizeof(log_path), "%s/" LOG_NAME, o->daemon.run_dir);
+	if (ready_fd >= 0)
+		rc = detach_ready(ready_fd, log_path);
+	else
+		notify_ready();
+	if (rc)
+		log_line("cannot write %s: %s", log_path, strerror(-rc));
+	else
+		rc = daemon_run(d);
+	if (ready_fd >= 0)
+		rundir_remove(o->daemon.run_dir, LOG_NAME);
+	daemon_stop(d);
+	return rc ? STATUS_FAILED : 0;
+}
+
+int main(int argc, char **argv)
+{
+	char run_dir[RUNDIR_MAX], why[RUNDIR_WHY];
+	struct options o = {0};
+	int rc, ready_fd = -1;
+
+	fill_standard_fds();
+	umask(022);
+	log_name = "urxed";
+	rc = gather(argc, argv, &o);
+	if (rc)
+		return rc;
+	if (rundir_path(o.run_dir, run_dir, why)) {
+		log_line("%s", why);
+		return STATUS_FAILED;
+	}
+	o.daemon.run_dir = run_dir;
+	o.daemon.own_dir = rundir_is_default(o.run_dir);
+	block_signals();
+	raise_descriptor_limit();
+	if (!o.foreground) {
+		ready_fd = detach_begin();
+		if (ready_fd < 0) {
+			log_line("cannot start in the background: %s", strerror(-ready_fd));
+			return STATUS_FAILED;
+		}
+	}
+	return serve(&o, ready_fd);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/report/control.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/rundir.h"
+#include "common/unix_packet.h"
+
+#define BACKLOG 16
+#define EVENTS  8
+
+static int watch(const struct control *c, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int control_open(struct control *c, const char *run_dir, const struct control_ops *ops, void *ctx)
+{
+	uint32_t i;
+	int rc;
+
+	*c = (struct control){.ops = ops, .ctx = ctx};
+	for (i = 0; i < CONTROL_PEERS; i++)
+		c->peers[i] = -1;
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (c->epoll_fd < 0)
+		return -errno;
+	rc = c->listen_fd = message_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
+	if (rc >= 0)
+		rc = watch(c, c->listen_fd);
+	if (rc < 0)
+		control_close(c, run_dir);
+	return rc;
+}
+
+void control_close(struct control *c, const char *run_dir)
+{
+	uint32_t i;
+
+	if (c->epoll_fd < 0)
+		return;
+	for (i = 0; i < CONTROL_PEERS; i++)
+		if (c->peers[i] >= 0)
+			close(c->peers[i]);
+	if (c->listen_fd >= 0) {
+		rundir_remove(run_dir, CONTROL_SOCKET_NAME);
+		close(c->listen_fd);
+	}
+	close(c->epoll_fd);
+	c->epoll_fd = -1;
+}
+
+static void take_connection(struct control *c)
+{
+	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int *slot = &c->peers[c->next % CONTROL_PEERS];
+
+	if (fd < 0)
+		return;
+	if (!message_from_friend(fd) || watch(c, fd)) {
+		close(fd);
+		return;
+	}
+	/* Who connects and asks nothing must not keep others out. */
+	if (*slot >= 0)
+		close(*slot);
+	*slot = fd;
+	c->next++;
+}
+
+/* A pair of sockets for answers: [0] is the asker's, who sees who answers. */
+static int make_pair(int ends[2])
+{
+	const int on = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	return setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : 0;
+}
+
+/* What goes with the answer: the report, and the socket of answers where that was asked for. */
+static int show(struct control *c, bool ask, int fds[MESSAGE_FDS])
+{
+	int ends[2] = {-1, -1}, rc = ask ? make_pair(ends) : 0;
+
+	fds[1] = ends[0];
+	fds[0] = rc ? rc : c->ops->show(c->ctx, ends[1]);
+	if (ends[1] >= 0)
+		close(ends[1]);
+	return fds[0] < 0 ? fds[0] : 0;
+}
+
+static void forget(struct control *c, int fd)
+{
+	uint32_t i;
+
+	for (i = 0; i < CONTROL_PEERS; i++)
+		if (c->peers[i] == fd)
+			c->peers[i] = -1;
+}
+
+/* What goes with the answer, in fds; or a negative errno value. *keep: the connection stays. */
+static int serve(struct control *c, int fd, struct control_request *request, ssize_t len,
+		 int fds[MESSAGE_FDS], bool *keep)
+{
+	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
+		return -EPROTO;
+	if (request->type == CONTROL_SHOW)
+		return show(c, request->ask, fds);
+	if (request->type != CONTROL_CAPTURE || request->port[CONTROL_PORT - 1])
+		return -EPROTO;
+	fds[0] = c->ops->capture(c->ctx, fd, request->port);
+	*keep = fds[0] >= 0;
+	return *keep ? 0 : fds[0];
+}
+
+/* Returns whether the connection stays. */
+static bool answer(struct control *c, int fd)
+{
+	struct control_reply reply = {.version = CONTROL_VERSION};
+	struct control_request request;
+	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
+	int fds[MESSAGE_FDS] = {-1, -1}, i;
+	bool keep = false;
+
+	if (n <= 0)
+		return false;
+	reply.status = serve(c, fd, &request, n, fds, &keep);
+	/* Nothing was sent before, so there is room; who hung up misses it. */
+	message_send(fd, &reply, sizeof(reply), fds,
+		     reply.status ? 0
+		     : fds[1] < 0 ? 1
+				  : MESSAGE_FDS);
+	for (i = 0; i < MESSAGE_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return keep;
+}
+
+void control_event(struct control *c)
+{
+	struct epoll_event events[EVENTS];
+	int i, n = epoll_wait(c->epoll_fd, events, EVENTS, 0);
+	bool connection = false;
+
+	for (i = 0; i < n; i++) {
+		int fd = events[i].data.fd;
+
+		if (fd == c->listen_fd) {
+			connection = true;
+		} else if (!c->ops->capture_end(c->ctx, fd)) {
+			bool keep = answer(c, fd);
+
+			forget(c, fd);
+			if (!keep)
+				close(fd);
+		}
+	}
+	/* Last, as it may close a peer that this batch still names. */
+	if (connection)
+		take_connection(c);
+}

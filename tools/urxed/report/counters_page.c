@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Writes urxe-counters.7 from the lists of which the counters themselves are made. */
+#include <stdio.h>
+
+#include <cm/counters.h>
+#include <netdev/netdev.h>
+#include <rxe/counters.h>
+#include <vnic/device.h>
+#include <vnic/inbox.h>
+
+#include "urxed/cm/gsi.h"
+#include "urxed/switch/port.h"
+
+struct row {
+	const char *name;
+	const char *text;
+};
+
+#define ROW(id, name, text) {name, text},
+static const struct row switch_rows[] = {SWITCH_COUNTER_LIST(ROW)};
+static const struct row switch_drops[] = {SWITCH_DROP_LIST(ROW)};
+static const struct row nic_rows[] = {VNIC_COUNTER_LIST(ROW)};
+static const struct row uplink_rows[] = {NETDEV_COUNTER_LIST(ROW)};
+static const struct row engine_rows[] = {URXE_EVENT_LIST(ROW)};
+static const struct row direct_rows[] = {VNIC_DIRECT_LIST(ROW)};
+static const struct row engine_drops[] = {URXE_DROP_LIST(ROW)};
+static const struct row cm_rows[] = {CM_COUNTER_LIST(ROW)};
+static const struct row gsi_rows[] = {GSI_DROP_LIST(ROW)};
+
+static const struct {
+	const char *title;
+	const char *text;
+	const struct row *rows;
+	size_t n;
+} parts[] = {
+#define PART(title, text, rows)                                     \
+	{                                                           \
+		title, text, rows, sizeof(rows) / sizeof((rows)[0]) \
+	}
+	PART("Ports of the switch",
+	     "What came in from a port and went out to it.\nOf them all, the sums are \"switch\".",
+	     switch_rows),
+	PART("Frames that the switch dropped",
+	     "At the port that they came from, or at the one that could not take them; \"drop\".",
+	     switch_drops),
+	PART("NICs of processes",
+	     "As the device counts them: tx is what the process sends.\nThe sums are \"vnic\".",
+	     nic_rows),
+	PART("Uplinks", "As the device behind the port counts itself.", uplink_rows),
+	PART("Engines", "Of each process, and of each of its queue pairs.", engine_rows),
+	PART("Packets that engines dropped", "Likewise.", engine_drops),
+	PART("Frames between processes",
+	     "Of each process, which sends straight into the inboxes of those of its user.",
+	     direct_rows),
+	PART("Connection manager", "Of the daemon, which speaks for rdma_cm; \"cm\".", cm_rows),
+	PART("Management datagrams that QP1 dropped", "Likewise; \"gsi\".", gsi_rows),
+};
+
+static void print_part(size_t i)
+{
+	size_t r;
+
+	printf(".Ss %s\n%s\n.Bl -tag -width out_of_sequence\n", parts[i].title, parts[i].text);
+	for (r = 0; r < parts[i].n; r++)
+		printf(".It Sy %s\n%s\n", parts[i].rows[r].name, parts[i].rows[r].text);
+	puts(".El");
+}
+
+int main(void)
+{
+	size_t i;
+
+	puts(".\\\" SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only\n"
+	     ".Dd November 22, 2026\n"
+	     ".Dt URXE-COUNTERS 7\n"
+	     ".Os\n"
+	     ".Sh NAME\n"
+	     ".Nm urxe-counters\n"
+	     ".Nd what urxe counts, and why it drops\n"
+	     ".Sh DESCRIPTION\n"
+	     ".Nm urxe Cm show counter\n"
+	     "and its\n"
+	     ".Cm port\n"
+	     "and\n"
+	     ".Cm qp\n"
+	     "show these; see\n"
+	     ".Xr urxe 1 .");
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		print_part(i);
+	puts(".Sh SEE ALSO\n.Xr urxe 1 ,\n.Xr urxed 8");
+	return fflush(stdout) || ferror(stdout);
+}

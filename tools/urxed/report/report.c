@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/report/report.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "common/rundir.h"
+#include "common/sealed_text.h"
+#include "urxed/report/report_rdmacm.h"
+
+#define COUNTER_TEXT(id, name, text) text,
+static const char *const counter_texts[] = {SWITCH_COUNTER_LIST(COUNTER_TEXT)};
+static const char *const drop_texts[] = {SWITCH_DROP_LIST(COUNTER_TEXT)};
+static const char *const vnic_texts[] = {VNIC_COUNTER_LIST(COUNTER_TEXT)};
+static const char *const cm_texts[] = {CM_COUNTER_LIST(COUNTER_TEXT)};
+static const char *const gsi_texts[] = {GSI_DROP_LIST(COUNTER_TEXT)};
+
+/* A text that may be no UTF-8, which JSON wants. */
+static json_t *any_text(const char *s)
+{
+	json_t *text = json_string(s);
+
+	return text ? text : json_string("?");
+}
+
+/* --- The host */
+
+static json_t *mac_text(const uint8_t mac[ETHER_MAC_LEN])
+{
+	return json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+			    mac[5]);
+}
+
+static json_t *gid_list(const struct host *h)
+{
+	const struct vnic_attach_gid *gids;
+	struct vnic_attach_port port;
+	char text[INET6_ADDRSTRLEN];
+	json_t *list = json_array();
+	uint32_t i;
+
+	host_port(h, &port);
+	gids = port.gids;
+	for (i = 0; i < VNIC_ATTACH_GIDS; i++) {
+		if (!gids[i].valid)
+			continue;
+		inet_ntop(AF_INET6, gids[i].raw, text, sizeof(text));
+		json_array_append_new(list,
+				      json_pack("{s:i, s:s, s:s, s:i}", "index", (int)i, "gid",
+						text, "type", gids[i].v1 ? "rocev1" : "rocev2",
+						"vlan", (int)gids[i].vlan));
+	}
+	return list;
+}
+
+static json_t *pkey_list(const struct host *h)
+{
+	json_t *list = json_array();
+	uint32_t i;
+
+	for (i = 0; i < h->n_pkeys; i++)
+		json_array_append_new(list, json_integer(h->pkeys[i]));
+	return list;
+}
+
+static json_t *host_part(const struct report *r)
+{
+	const struct host *h = r->clients->host;
+
+	return json_pack(
+		"{s:s, s:s, s:i, s:I, s:o, s:I, s:b, s:o, s:i, s:b, s:o, s:o, s:o, s:i, s:i}",
+		"device", "urxe0", "version", URXE_VERSION, "pid", (int)getpid(), "uptime_s",
+		(json_int_t)(r->uptime_ns / 1000000000), "run_dir", any_text(r->run_dir), "netns",
+		(json_int_t)rundir_netns(), "private", (int)r->private, "mac", mac_text(h->mac),
+		"mtu", (int)h->mtu, "up", (int)h->up, "interface", any_text(h->ndev), "gids",
+		gid_list(h), "pkeys", pkey_list(h), "clients", (int)r->clients->n, "captures",
+		(int)r->captures);
+}
+
+/* --- Ports */
+
+/* {name: n} of counters that have names. */
+static json_t *named(const uint64_t *values, int n, const char *(*name)(int i))
+{
+	json_t *object = json_object();
+	int i;
+
+	for (i = 0; i < n; i++)
+		json_object_set_new(object, name(i), json_integer((json_int_t)values[i]));
+	return object;
+}
+
+static const char *counter_name(int i)
+{
+	return switch_counter_name((enum switch_counter)i);
+}
+
+static const char *drop_name(int i)
+{
+	return switch_drop_name((enum switch_drop)i);
+}
+
+static const char *nic_name(int i)
+{
+	return vnic_counter_name((enum vnic_counter)i);
+}
+
+static const char *uplink_name(int i)
+{
+	return netdev_counter_name((enum netdev_counter)i);
+}
+
+static const struct client *client_of(const struct switch_port *port)
+{
+	return (const struct client *)((const char *)port - offsetof(struct client, port));
+}
+
+static const char *state_name(const struct switch_port *port)
+{
+	static const char *const names[] = {[VNIC_DEVICE_DOWN] = "down",
+					    [VNIC_DEVICE_ACTIVE] = "active",
+					    [VNIC_DEVICE_BROKEN] = "broken"};
+
+	if (port->uplink && !port->uplink->up)
+		return "down";
+	if (port->kind != SWITCH_PROCESS)
+		return "active";
+	return names[port->dev ? vnic_device_state(port->dev) : VNIC_DEVICE_DOWN];
+}
+
+/* What the device behind a port counts itself. */
+static json_t *device_part(const struct switch_port *port)
+{
+	uint64_t n[NETDEV_COUNTER_COUNT];
+
+	if (port->dev)
+		return named(vnic_device_counters(port->dev), VNIC_COUNTER_COUNT, nic_name);
+	if (!port->uplink || !port->uplink->port)
+		return json_null();
+	netdev_counters(port->uplink->port, n);
+	return named(n, NETDEV_COUNTER_COUNT, uplink_name);
+}
+
+static json_t *page_size(const struct switch_port *port)
+{
+	const uint64_t size =
+		port->uplink && port->uplink->port ? netdev_page_size(port->uplink->port) : 0;
+
+	return size ? json_integer((json_int_t)size) : json_null();
+}
+
+static json_t *pid_of(const struct switch_port *port)
+{
+	if (port->kind != SWITCH_PROCESS)
+		return json_null();
+	return json_integer(vnic_server_pid(client_of(port)->conn));
+}
+
+static json_t *one_port(const struct switch_port *port)
+{
+	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "number",
+			 (int)port->number, "name", any_text(port->name), "kind",
+			 switch_port_kind_name(port->kind), "pid", pid_of(port), "state",
+			 state_name(port), "page_size", page_size(port), "counters",
+			 named(port->stats.counters, SWITCH_COUNTER_COUNT, counter_name), "drops",
+			 named(port->stats.drops, SWITCH_DROP_COUNT, drop_name), "device",
+			 device_part(port));
+}
+
+static json_t *port_part(const struct report *r)
+{
+	const struct switch_port *port = NULL;
+	json_t *list = json_array();
+
+	while ((port = switch_next_port(r->clients->sw, port)))
+		json_array_append_new(list, one_port(port));
+	return list;
+}
+
+/* --- Leases */
+
+static json_t *user(pid_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) ? json_null() : json_integer(st.st_uid);
+}
+
+static json_t *one_lease(uint32_t block, const struct client *c)
+{
+	pid_t pid = vnic_server_pid(c->conn);
+
+	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:b}", "qpn_first",
+			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "port",
+			 (int)c->port.number, "process", any_text(c->port.name), "pid", (int)pid,
+			 "uid", user(pid), "asked", (int)c->asked);
+}
+
+static json_t *lease_part(const struct report *r)
+{
+	const struct lease_table *t = &r->clients->sw->leases;
+	json_t *list = json_array();
+	uint32_t block;
+
+	for (block = 0; block < LEASE_BLOCKS; block++)
+		if (t->owner[block])
+			json_array_append_new(list, one_lease(block, client_of(t->owner[block])));
+	return list;
+}
+
+/* --- Counters */
+
+static void add_counter(json_t *list, const char *of, const char *name, uint64_t value,
+			const char *meaning)
+{
+	json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s}", "of", of, "name", name,
+					      "value", (json_int_t)value, "meaning", meaning));
+}
+
+static json_t *counter_part(const struct report *r)
+{
+	const uint64_t *cm = cm_counters(r->rdmacm->ucma.cma.cm);
+	uint64_t nics[VNIC_COUNTER_COUNT];
+	json_t *list = json_array();
+	struct switch_stats all;
+	uint32_t i;
+
+	switch_totals(r->clients->sw, &all);
+	client_counters(r->clients, nics);
+	for (i = 0; i < SWITCH_COUNTER_COUNT; i++)
+		add_counter(list, "switch", switch_counter_name(i), all.counters[i],
+			    counter_texts[i]);
+	for (i = 0; i < SWITCH_DROP_COUNT; i++)
+		add_counter(list, "drop", switch_drop_name(i), all.drops[i], drop_texts[i]);
+	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
+		add_counter(list, "vnic", vnic_counter_name(i), nics[i], vnic_texts[i]);
+	for (i = 0; i < CM_COUNTER_COUNT; i++)
+		add_counter(list, "cm", cm_counter_name(i), cm[i], cm_texts[i]);
+	for (i = 0; i < GSI_DROP_COUNT; i++)
+		add_counter(list, "gsi", gsi_drop_name(i), r->rdmacm->gsi.drops[i], gsi_texts[i]);
+	return list;
+}
+
+/* --- All */
+
+int report_make(const struct report *r)
+{
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "host", host_part(r), "ports",
+				port_part(r), "leases", lease_part(r), "ids", report_ids(r->rdmacm),
+				"counters", counter_part(r));
+	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+	int fd = text ? snapshot_make(text, strlen(text)) : -ENOMEM;
+
+	free(text);
+	json_decref(all);
+	return fd;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/session/listener.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/rundir.h"
+#include "urxed/epoll_watch.h"
+
+/* When accept failed for want of descriptors: how long not to ask again. */
+#define PAUSE_NS 100000000ull
+
+#define ASIDE VNIC_SOCKET_NAME ".leaving"
+
+int listener_open(struct listener *l, const char *run_dir, gid_t group, struct clients *clients,
+		  char why[LISTENER_WHY])
+{
+	int rc;
+
+	*l = (struct listener){.run_dir = run_dir, .clients = clients};
+	rundir_remove(run_dir, ASIDE);
+	l->fd = vnic_server_listen(run_dir);
+	if (l->fd < 0) {
+		rc = l->fd;
+		l->fd = -1;
+		snprintf(why, LISTENER_WHY, "cannot listen in %s: %s", run_dir, strerror(-rc));
+		return rc;
+	}
+	rc = group ? rundir_share(run_dir, VNIC_SOCKET_NAME, group, why) : 0;
+	return rc ? rc : watch_add(clients->epoll_fd, l->fd, l, why);
+}
+
+void listener_close(struct listener *l)
+{
+	if (l->fd < 0)
+		return;
+	rundir_remove(l->run_dir, VNIC_SOCKET_NAME);
+	rundir_remove(l->run_dir, ASIDE);
+	close(l->fd);
+	l->fd = -1;
+}
+
+static void set_watched(struct listener *l, bool on)
+{
+	struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = l};
+
+	epoll_ctl(l->clients->epoll_fd, EPOLL_CTL_MOD, l->fd, &ev);
+}
+
+void listener_event(struct listener *l, uint64_t now)
+{
+	int rc;
+
+	do
+		rc = client_accept(l->clients, l->fd);
+	while (!rc || rc == -ECONNABORTED || rc == -EINTR);
+	if (rc == -EAGAIN)
+		return;
+	/* The connection stays in the backlog, and epoll would report it without end. */
+	log_rated(&l->clients->log, now, "cannot accept a client: %s", strerror(-rc));
+	set_watched(l, false);
+	l->accept_after = now + PAUSE_NS;
+}
+
+uint64_t listener_tick(struct listener *l, uint64_t now)
+{
+	if (l->accept_after && l->accept_after <= now) {
+		l->accept_after = 0;
+		set_watched(l, true);
+	}
+	return l->accept_after ? l->accept_after : UINT64_MAX;
+}
+
+bool listener_retire(struct listener *l, uint64_t now)
+{
+	char name[RUNDIR_MAX + sizeof(VNIC_SOCKET_NAME) + 1], aside[RUNDIR_MAX + sizeof(ASIDE) + 1];
+
+	snprintf(name, sizeof(name), "%s/" VNIC_SOCKET_NAME, l->run_dir);
+	snprintf(aside, sizeof(aside), "%s/" ASIDE, l->run_dir);
+	rename(name, aside);
+	listener_event(l, now);
+	if (!l->clients->n)
+		return true;
+	rename(aside, name);
+	return false;
+}

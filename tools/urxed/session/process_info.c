@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/session/process_info.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void process_name(pid_t pid, char name[PROCESS_NAME])
+{
+	char path[32], program[24] = "pid";
+	FILE *file;
+	char *c;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (file) {
+		if (!fgets(program, sizeof(program), file))
+			strcpy(program, "pid");
+		fclose(file);
+	}
+	program[strcspn(program, "\n")] = 0;
+	for (c = program; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '?';
+	snprintf(name, PROCESS_NAME, "%s-%d", program, pid);
+}
+
+static bool same_user_namespace(pid_t pid)
+{
+	struct stat of_peer, own;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	return !stat(path, &of_peer) && !stat("/proc/self/ns/user", &own) &&
+	       of_peer.st_ino == own.st_ino && of_peer.st_dev == own.st_dev;
+}
+
+static uint64_t effective(pid_t pid)
+{
+	unsigned long long set = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &set) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return set;
+}
+
+bool process_capable(pid_t pid, uint32_t capability)
+{
+	return pid > 0 && same_user_namespace(pid) && effective(pid) >> capability & 1;
+}
+
+/*
+ * Field 22 of /proc/PID/stat. The state (field 3) is the first thread's: that one may have ended
+ * while others (field 20) go on.
+ */
+uint64_t process_start(pid_t pid)
+{
+	char path[32], text[512], state;
+	unsigned long long start;
+	const char *p;
+	ssize_t len;
+	long threads;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	/* The second field, a name in parentheses, may hold anything. */
+	p = strrchr(text, ')');
+	if (!p || sscanf(p,
+			 ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			 "%ld %*s %llu",
+			 &state, &threads, &start) != 3)
+		return 0;
+	return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+}
+
+void process_boot(char id[PROCESS_BOOT])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	memset(id, 0, PROCESS_BOOT);
+	if (fd < 0)
+		return;
+	if (read(fd, id, PROCESS_BOOT - 1) < 0)
+		id[0] = '\0';
+	close(fd);
+}

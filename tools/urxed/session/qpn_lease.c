@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/session/qpn_lease.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+static bool is_taken(const struct lease_table *t, uint32_t block)
+{
+	return block == 0 || block == LEASE_BLOCKS - 1 || t->owner[block];
+}
+
+/*
+ * Blocks go round: a block that was given back is leased again as late as
+ * possible, when packets of its former owner's peers have died out.
+ */
+int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
+{
+	uint32_t block = t->last, tries;
+
+	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
+		block = (block + 1) % LEASE_BLOCKS;
+		if (is_taken(t, block) || (t->awaited && t->awaited[block]))
+			continue;
+		t->owner[block] = owner;
+		t->last = block;
+		*qpn = block << LEASE_SHIFT;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+int lease_claim(struct lease_table *t, void *owner, uint32_t qpn)
+{
+	uint32_t block = lease_block(qpn);
+
+	if (is_taken(t, block))
+		return -EBUSY;
+	t->owner[block] = owner;
+	return 0;
+}
+
+void lease_drop(struct lease_table *t, const void *owner)
+{
+	uint32_t block;
+
+	for (block = 0; block < LEASE_BLOCKS; block++)
+		if (t->owner[block] == owner)
+			t->owner[block] = NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/session/quota.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Descriptors of a connection that has everything, and of the daemon itself, about. */
+#define EACH  10
+#define APART 64
+
+bool share_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
+{
+	uint32_t others = total - own;
+
+	if (user == 0 || user == geteuid())
+		return true;
+	return others < limit && own < (limit - others) / 2;
+}
+
+uint32_t share_connections(uint32_t most)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur / EACH >= most)
+		return most;
+	return lim.rlim_cur > APART ? (uint32_t)(lim.rlim_cur - APART) / EACH : 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/switch/capture_tap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+void captures_init(struct captures *all, struct clients *clients)
+{
+	uint32_t i;
+
+	*all = (struct captures){.clients = clients};
+	for (i = 0; i < CAPTURES; i++)
+		all->list[i].socket = -1;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Whether a port is the one that is wanted: of that name or number; "" = any is. */
+static bool is_wanted(const struct switch_port *port, const char *wanted)
+{
+	char number[12];
+
+	if (!wanted[0] || !strcmp(wanted, port->name))
+		return true;
+	snprintf(number, sizeof(number), "%u", port->number);
+	return !strcmp(wanted, number);
+}
+
+static bool is_there(const struct vswitch *sw, const char *wanted)
+{
+	const struct switch_port *port = NULL;
+
+	while ((port = switch_next_port(sw, port)))
+		if (is_wanted(port, wanted))
+			return true;
+	return false;
+}
+
+/* A full socket has what wakes its reader already. */
+static void wake(const struct capture *c)
+{
+	send(c->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The tap: runs for each frame while somebody captures. */
+static void take(void *ctx, const struct switch_port *port, enum switch_direction dir,
+		 const uint8_t *data, uint32_t len, enum switch_drop drop)
+{
+	const char *reason = switch_drop_name(drop);
+	struct capture_record record = {
+		.len = len, .time = wall_ns(), .port = port->number, .direction = (uint8_t)dir};
+	struct captures *all = ctx;
+	struct capture *c;
+
+	memcpy(record.name, port->name, sizeof(record.name));
+	snprintf(record.reason, sizeof(record.reason), "%s", reason ? reason : "");
+	for (c = all->list; c < all->list + CAPTURES; c++)
+		if (c->socket >= 0 && is_wanted(port, c->port) &&
+		    capture_writer_put(&c->writer, &record, data))
+			wake(c);
+}
+
+/* Frames between processes that know each other do not pass here but while somebody looks. */
+static void set_tap(struct captures *all, bool on)
+{
+	all->clients->sw->tap = on ? take : NULL;
+	all->clients->sw->tap_ctx = all;
+	client_set_direct(all->clients, !on);
+}
+
+int captures_start(struct captures *all, int socket, const char *port)
+{
+	struct capture *c;
+	int fd;
+
+	for (c = all->list; c < all->list + CAPTURES && c->socket >= 0; c++)
+		;
+	if (c == all->list + CAPTURES)
+		return -EBUSY;
+	if (!is_there(all->clients->sw, port))
+		return -ENODEV;
+	fd = capture_writer_open(&c->writer);
+	if (fd < 0)
+		return fd;
+	snprintf(c->port, sizeof(c->port), "%s", port);
+	c->socket = socket;
+	if (!all->n++)
+		set_tap(all, true);
+	return fd;
+}
+
+static void end(struct captures *all, struct capture *c)
+{
+	close(c->socket);
+	c->socket = -1;
+	capture_writer_close(&c->writer);
+	if (!--all->n)
+		set_tap(all, false);
+}
+
+bool captures_end(struct captures *all, int socket)
+{
+	struct capture *c;
+
+	for (c = all->list; c < all->list + CAPTURES; c++) {
+		if (c->socket == socket) {
+			end(all, c);
+			return true;
+		}
+	}
+	return false;
+}
+
+void captures_end_all(struct captures *all)
+{
+	struct capture *c;
+
+	for (c = all->list; c < all->list + CAPTURES; c++)
+		if (c->socket >= 0)
+			end(all, c);
+}

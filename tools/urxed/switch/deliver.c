@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/switch/deliver.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void show(struct vswitch *sw, const struct switch_port *port, enum switch_direction dir,
+		 const struct switch_frame *f, enum switch_drop why)
+{
+	const uint8_t *data = f->parts[0].iov_base;
+
+	if (!sw->tap)
+		return;
+	/* Only frames of processes are in parts, and none of those is longer. */
+	if (f->n > 1) {
+		switch_frame_copy(sw->tap_frame, f);
+		data = sw->tap_frame;
+	}
+	sw->tap(sw->tap_ctx, port, dir, data, f->len, why);
+}
+
+void switch_note_in(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f,
+		    enum switch_drop why)
+{
+	if (!port->held) {
+		port->stats.counters[SWITCH_IN_FRAMES]++;
+		port->stats.counters[SWITCH_IN_BYTES] += f->len;
+	}
+	if (why != SWITCH_NO_DROP)
+		port->stats.drops[why]++;
+	if (!port->held || why != SWITCH_NO_DROP)
+		show(sw, port, SWITCH_IN, f, why);
+}
+
+void switch_note_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f)
+{
+	port->stats.counters[SWITCH_OUT_FRAMES]++;
+	port->stats.counters[SWITCH_OUT_BYTES] += f->len;
+	show(sw, port, SWITCH_OUT, f, SWITCH_NO_DROP);
+}
+
+/* A port did not get a frame that was for it. True: there is no use in waiting. */
+static bool drop(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
+		 enum switch_drop why)
+{
+	to->stats.drops[why]++;
+	show(sw, to, SWITCH_OUT, f, why);
+	return true;
+}
+
+static bool retry(struct vswitch *sw, uint64_t when)
+{
+	if (when < sw->retry_at)
+		sw->retry_at = when;
+	return false;
+}
+
+/* --- To a process */
+
+bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
+		    bool can_wait)
+{
+	switch (to->dev ? vnic_device_rxv(to->dev, f->flow, f->parts, f->n) : -ENETDOWN) {
+	case 0:
+		to->full_since = 0;
+		to->dirty = true;
+		switch_note_out(sw, to, f);
+		return true;
+	case -ENOBUFS: break;
+	case -EMSGSIZE: return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
+	default: return drop(sw, to, f, SWITCH_DROP_RX_DOWN);
+	}
+	if (!can_wait)
+		return drop(sw, to, f, SWITCH_DROP_RX_FULL);
+	if (!to->full_since)
+		to->full_since = sw->now;
+	if (sw->now - to->full_since >= SWITCH_STALL_NS)
+		return drop(sw, to, f, SWITCH_DROP_RX_STALLED);
+	return retry(sw, to->full_since + SWITCH_STALL_NS);
+}
+
+/* --- To an uplink or a VM */
+
+bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
+		    bool can_wait)
+{
+	struct uplink *u = to->uplink;
+	uint8_t *room;
+
+	if (!u->port)
+		return drop(sw, to, f, SWITCH_DROP_UPLINK_GONE);
+	if (f->len > (uint32_t)(ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu))
+		return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
+	room = uplink_reserve(u);
+	if (!room && can_wait)
+		return retry(sw, sw->now + SWITCH_RETRY_NS);
+	if (!room)
+		return drop(sw, to, f, SWITCH_DROP_UPLINK_FULL);
+	switch_frame_copy(room, f);
+	/* VMs know the host by one MAC; what an uplink leads to, by that uplink's. */
+	if (f->from_host && to->kind == SWITCH_UPLINK)
+		memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
+	uplink_commit(u, f->len);
+	return true;
+}
+
+static struct switch_frame queued_frame(const struct uplink *u, uint32_t i)
+{
+	return switch_frame_whole(u->queue[i].data, u->queue[i].len);
+}
+
+void switch_flush(struct vswitch *sw, struct switch_port *port)
+{
+	struct uplink *u = port->uplink;
+	uint32_t i, sent = uplink_send(u, sw->now);
+	struct switch_frame f;
+
+	if (sent)
+		port->moved_at = sw->now;
+	for (i = 0; i < sent; i++) {
+		f = queued_frame(u, i);
+		switch_note_out(sw, port, &f);
+	}
+	uplink_release(u, sent);
+	if (!u->queued)
+		return;
+	if (sw->now - u->full_since < SWITCH_UPLINK_STALL_NS) {
+		retry(sw, sw->now + SWITCH_RETRY_NS);
+		return;
+	}
+	for (i = 0; i < u->queued; i++) {
+		f = queued_frame(u, i);
+		drop(sw, port, &f, SWITCH_DROP_UPLINK_FULL);
+	}
+	uplink_purge(u);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/switch/fdb.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "urxed/switch/dpdk_hash.h"
+
+int fdb_open(struct fdb *f)
+{
+	int rc = hash_create("fdb", FDB_ENTRIES, sizeof(struct fdb_key), &f->by_key);
+
+	if (rc)
+		return rc;
+	f->all = calloc(FDB_ENTRIES, sizeof(*f->all));
+	if (!f->all) {
+		fdb_close(f);
+		return -ENOMEM;
+	}
+	for (uint32_t i = FDB_ENTRIES; i-- > 0;)
+		LIST_INSERT_HEAD(&f->unused, &f->all[i], link);
+	return 0;
+}
+
+void fdb_close(struct fdb *f)
+{
+	hash_destroy(f->by_key);
+	free(f->all);
+	*f = (struct fdb){0};
+}
+
+static struct fdb_entry *exactly(const struct fdb *f, const struct fdb_key *key)
+{
+	int64_t i = hash_get(f->by_key, key);
+
+	return i < 0 ? NULL : &f->all[i];
+}
+
+static struct fdb_entry *lookup(const struct fdb *f, const struct fdb_key *key)
+{
+	struct fdb_entry *e = exactly(f, key);
+	struct fdb_key any = *key;
+
+	any.vlan = FDB_ANY_VLAN;
+	return e || !f->any_vlan ? e : exactly(f, &any);
+}
+
+static bool too_old(const struct fdb_entry *e, uint64_t now)
+{
+	return !e->pinned && now - e->seen >= FDB_AGE_NS;
+}
+
+static void forget(struct fdb *f, struct fdb_entry *e)
+{
+	hash_remove(f->by_key, &e->key);
+	f->n[e->port]--;
+	LIST_REMOVE(e, link);
+	LIST_INSERT_HEAD(&f->unused, e, link);
+}
+
+static void sweep(struct fdb *f, uint64_t now, uint32_t port)
+{
+	struct fdb_entry *e = LIST_FIRST(&f->ports[port]), *next;
+
+	for (; e; e = next) {
+		next = LIST_NEXT(e, link);
+		if (too_old(e, now))
+			forget(f, e);
+	}
+}
+
+static struct fdb_entry *add(struct fdb *f, const struct fdb_key *key, uint32_t port)
+{
+	struct fdb_entry *e = f->n[port] < FDB_PER_PORT ? LIST_FIRST(&f->unused) : NULL;
+
+	if (!e || hash_set(f->by_key, key, (uint32_t)(e - f->all)))
+		return NULL;
+	LIST_REMOVE(e, link);
+	LIST_INSERT_HEAD(&f->ports[port], e, link);
+	f->n[port]++;
+	e->key = *key;
+	e->port = port;
+	e->pinned = false;
+	return e;
+}
+
+int fdb_pin(struct fdb *f, const struct fdb_key *key, uint32_t port)
+{
+	struct fdb_entry *e;
+
+	if (ether_is_group(key->mac))
+		return -EINVAL;
+	if (exactly(f, key))
+		return -EEXIST;
+	e = add(f, key, port);
+	if (!e)
+		return -ENOSPC;
+	e->pinned = true;
+	f->pinned[port]++;
+	f->any_vlan |= key->vlan == FDB_ANY_VLAN;
+	return 0;
+}
+
+bool fdb_may_send(const struct fdb *f, const struct fdb_key *key, uint32_t port)
+{
+	const struct fdb_entry *e = lookup(f, key);
+
+	if (ether_is_group(key->mac))
+		return false;
+	if (e && e->pinned)
+		return e->port == port;
+	return !f->pinned[port];
+}
+
+static void move(struct fdb *f, struct fdb_entry *e, uint32_t port)
+{
+	if (e->port == port || f->n[port] == FDB_PER_PORT)
+		return;
+	f->n[e->port]--;
+	LIST_REMOVE(e, link);
+	LIST_INSERT_HEAD(&f->ports[port], e, link);
+	f->n[port]++;
+	e->port = port;
+}
+
+int fdb_learn(struct fdb *f, uint64_t now, const struct fdb_key *key, uint32_t port)
+{
+	struct fdb_entry *e = lookup(f, key);
+
+	if (e && e->pinned)
+		return 0;
+	if (!e && f->n[port] == FDB_PER_PORT && now - f->swept >= FDB_SWEEP_NS) {
+		f->swept = now;
+		sweep(f, now, port);
+	}
+	if (!e)
+		e = add(f, key, port);
+	if (!e)
+		return -ENOSPC;
+	move(f, e, port);
+	if (e->port != port)
+		return -ENOSPC;
+	e->seen = now;
+	return 0;
+}
+
+int fdb_find(const struct fdb *f, uint64_t now, const struct fdb_key *key)
+{
+	const struct fdb_entry *e = lookup(f, key);
+
+	return e && !too_old(e, now) ? (int)e->port : -1;
+}

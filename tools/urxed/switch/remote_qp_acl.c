@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/switch/remote_qp_acl.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "urxed/switch/dpdk_hash.h"
+
+int remote_open(struct remote_table *t)
+{
+	int rc = hash_create("remote", REMOTE_MAX, sizeof(struct remote_key), &t->by_key);
+
+	if (rc)
+		return rc;
+	t->all = calloc(REMOTE_MAX, sizeof(*t->all));
+	t->absent = calloc(LEASE_BLOCKS, sizeof(*t->absent));
+	if (!t->all || !t->absent) {
+		remote_close(t);
+		return -ENOMEM;
+	}
+	t->n = 0;
+	LIST_INIT(&t->unused);
+	return 0;
+}
+
+void remote_close(struct remote_table *t)
+{
+	hash_destroy(t->by_key);
+	free(t->all);
+	free(t->absent);
+	*t = (struct remote_table){0};
+}
+
+static struct remote *lookup(const struct remote_table *t, const struct remote_key *key)
+{
+	int64_t i = hash_get(t->by_key, key);
+
+	return i < 0 ? NULL : &t->all[i];
+}
+
+/* One that was in use before, or the next that never was: memory is touched as it is needed. */
+static struct remote *claim(struct remote_table *t)
+{
+	struct remote *r = LIST_FIRST(&t->unused);
+
+	if (r)
+		LIST_REMOVE(r, link);
+	else if (t->n < REMOTE_MAX)
+		r = &t->all[t->n++];
+	return r;
+}
+
+static uint32_t place_of(const struct remote_table *t, const struct remote *r)
+{
+	return (uint32_t)(r - t->all);
+}
+
+static void note(const struct remote_table *t, const struct remote *r)
+{
+	if (t->note)
+		t->note(t->note_ctx, place_of(t, r), &r->key, r->owner ? r->owner->process : 0);
+}
+
+static void give(struct remote *r, struct remote_owner *owner)
+{
+	r->owner = owner;
+	LIST_INSERT_HEAD(&owner->list, r, link);
+	owner->n++;
+}
+
+/* r is in no list; if there is no room it is unused. */
+static int enter(struct remote_table *t, struct remote *r, struct remote_owner *owner,
+		 const struct remote_key *key)
+{
+	int rc = hash_set(t->by_key, key, place_of(t, r));
+
+	if (rc) {
+		LIST_INSERT_HEAD(&t->unused, r, link);
+		return rc;
+	}
+	r->key = *key;
+	r->times = 0;
+	give(r, owner);
+	return 0;
+}
+
+static int add(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+{
+	struct remote *r = owner->n < REMOTE_PER_OWNER ? claim(t) : NULL;
+	int rc = r ? enter(t, r, owner, key) : -ENOSPC;
+
+	if (rc)
+		return rc;
+	r->times = 1;
+	note(t, r);
+	return 0;
+}
+
+int remote_take(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+{
+	struct remote *r = lookup(t, key);
+
+	if (!r)
+		return add(t, owner, key);
+	if (r->owner != owner)
+		return -EADDRINUSE;
+	r->times++;
+	return 0;
+}
+
+static void release(struct remote_table *t, struct remote *r)
+{
+	hash_remove(t->by_key, &r->key);
+	r->owner->n--;
+	r->owner = NULL;
+	LIST_REMOVE(r, link);
+	LIST_INSERT_HEAD(&t->unused, r, link);
+	note(t, r);
+}
+
+int remote_put(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+{
+	struct remote *r = lookup(t, key);
+
+	if (!r || r->owner != owner || !r->times)
+		return -ENOENT;
+	if (--r->times == 0)
+		release(t, r);
+	return 0;
+}
+
+void remote_put_all(struct remote_table *t, struct remote_owner *owner)
+{
+	struct remote *r;
+
+	while ((r = LIST_FIRST(&owner->list)))
+		release(t, r);
+}
+
+int remote_recall(struct remote_table *t, uint32_t place, const struct remote_key *key,
+		  uint32_t process)
+{
+	if (place < t->n || place >= REMOTE_MAX || process >= LEASE_BLOCKS || lookup(t, key))
+		return -EINVAL;
+	for (; t->n < place; t->n++)
+		LIST_INSERT_HEAD(&t->unused, &t->all[t->n], link);
+	t->n++;
+	t->absent[process].process = process;
+	return enter(t, &t->all[place], &t->absent[process], key);
+}
+
+void remote_return(struct remote_table *t, struct remote_owner *owner)
+{
+	struct remote_owner *absent = &t->absent[owner->process];
+	struct remote *r;
+
+	while ((r = LIST_FIRST(&absent->list))) {
+		LIST_REMOVE(r, link);
+		give(r, owner);
+	}
+	absent->n = 0;
+}
+
+void remote_forget(struct remote_table *t, uint32_t process)
+{
+	remote_put_all(t, &t->absent[process]);
+}
+
+void remote_settle(struct remote_table *t)
+{
+	uint32_t place;
+
+	for (place = 0; place < t->n; place++)
+		if (t->all[place].owner && !t->all[place].times)
+			release(t, &t->all[place]);
+}
+
+struct remote_owner *remote_find(const struct remote_table *t, const struct remote_key *key)
+{
+	const struct remote *r = lookup(t, key);
+
+	return r ? r->owner : NULL;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/switch/switch.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <rxe/packet.h>
+
+/* Numbers of ports: the daemon's is 0, then uplinks, then processes by their block of QPNs. */
+#define FIRST_UPLINK  1u
+#define FIRST_PROCESS (FIRST_UPLINK + SWITCH_UPLINKS)
+
+static void init_uplink_port(struct vswitch *sw, uint32_t index)
+{
+	struct switch_port *port = &sw->uplink_ports[index];
+
+	port->kind = sw->uplinks[index].kind == UPLINK_VM ? SWITCH_VM : SWITCH_UPLINK;
+	*(port->kind == SWITCH_VM ? &sw->vms : &sw->wires) |= 1u << index;
+	port->number = FIRST_UPLINK + index;
+	port->uplink = &sw->uplinks[index];
+	snprintf(port->name, sizeof(port->name), "%s", port->uplink->spec);
+}
+
+int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
+		struct uplink *uplinks, uint32_t n_uplinks)
+{
+	uint32_t i;
+	int rc;
+
+	memset(sw, 0, sizeof(*sw));
+	sw->host = host;
+	sw->neigh = neigh;
+	sw->uplinks = uplinks;
+	sw->n_uplinks = n_uplinks;
+	sw->retry_at = UINT64_MAX;
+	sw->self = (struct switch_port){.kind = SWITCH_URXED, .name = "urxed"};
+	for (i = 0; i < n_uplinks; i++)
+		init_uplink_port(sw, i);
+	rc = remote_open(&sw->remotes);
+	if (!rc)
+		rc = fdb_open(&sw->fdb);
+	if (rc)
+		switch_fini(sw);
+	return rc;
+}
+
+void switch_fini(struct vswitch *sw)
+{
+	remote_close(&sw->remotes);
+	fdb_close(&sw->fdb);
+}
+
+bool switch_is_ours(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
+{
+	uint32_t i;
+
+	for (i = 0; i < sw->n_uplinks; i++)
+		if (ether_same(mac, sw->uplinks[i].mac))
+			return true;
+	return ether_same(mac, sw->host->mac);
+}
+
+/* By its number, or by its specification up to the first comma. */
+static bool is_port(const struct switch_port *port, const char *name)
+{
+	const char *spec = port->uplink->spec;
+	size_t len = strlen(name);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", port->number);
+	return !strcmp(name, number) ||
+	       (!strncmp(spec, name, len) && (!spec[len] || spec[len] == ','));
+}
+
+int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY])
+{
+	struct fdb_key key;
+	const char *name;
+	uint32_t i = 0;
+	int rc;
+
+	if (fdb_parse(text, &key, &name)) {
+		snprintf(why, SWITCH_WHY, "fdb %s is not MAC=PORT or MAC@VLAN=PORT", text);
+		return -EINVAL;
+	}
+	while (i < sw->n_uplinks && !is_port(&sw->uplink_ports[i], name))
+		i++;
+	if (i == sw->n_uplinks) {
+		snprintf(why, SWITCH_WHY, "fdb %s: no uplink is called %s", text, name);
+		return -EINVAL;
+	}
+	rc = switch_is_ours(sw, key.mac) ? -EEXIST : fdb_pin(&sw->fdb, &key, i);
+	if (rc)
+		snprintf(why, SWITCH_WHY, "fdb %s: %s", text,
+			 rc == -EEXIST ? "the MAC is another port's or the host's"
+				       : "the port has its share of MACs");
+	return rc;
+}
+
+int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
+{
+	return *qpn ? lease_claim(&sw->leases, port, *qpn) : lease_take(&sw->leases, port, qpn);
+}
+
+int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn)
+{
+	int rc = switch_lease(sw, port, qpn);
+
+	if (rc)
+		return rc;
+	port->kind = SWITCH_PROCESS;
+	port->remotes.process = lease_block(*qpn);
+	port->number = FIRST_PROCESS + (*qpn >> LEASE_SHIFT);
+	port->next = sw->ports;
+	sw->ports = port;
+	return 0;
+}
+
+void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
+		      uint32_t qpn)
+{
+	uint32_t block = lease_block(qpn);
+	uint64_t *word = &from->met[block / 64], bit = UINT64_C(1) << block % 64;
+
+	if (!sw->meet || from->kind != SWITCH_PROCESS || *word & bit)
+		return;
+	*word |= bit;
+	sw->meet(from, to, qpn);
+}
+
+/* The next process with that block is another one. */
+static void forget(struct vswitch *sw, uint32_t block)
+{
+	struct switch_port *port;
+
+	for (port = sw->ports; port; port = port->next)
+		port->met[block / 64] &= ~(UINT64_C(1) << block % 64);
+}
+
+void switch_leave(struct vswitch *sw, struct switch_port *port)
+{
+	struct switch_port **link;
+	uint32_t block;
+
+	for (block = 0; block < LEASE_BLOCKS; block++)
+		if (sw->leases.owner[block] == port)
+			forget(sw, block);
+	lease_drop(&sw->leases, port);
+	remote_put_all(&sw->remotes, &port->remotes);
+	for (link = &sw->ports; *link; link = &(*link)->next) {
+		if (*link == port) {
+			*link = port->next;
+			switch_stats_add(&sw->left, &port->stats);
+			return;
+		}
+	}
+}
+
+static struct remote_key remote_key(const uint8_t gid[16], uint32_t qpn)
+{
+	struct remote_key key = {.qpn = qpn};
+
+	memcpy(key.gid, gid, sizeof(key.gid));
+	return key;
+}
+
+int switch_register(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+		    uint32_t qpn)
+{
+	const struct remote_key key = remote_key(gid, qpn);
+
+	/* To management QPs and groups nobody is connected. */
+	if (qpn <= URXE_QPN_GSI || qpn >= URXE_QPN_MULTICAST)
+		return -EINVAL;
+	return remote_take(&sw->remotes, &port->remotes, &key);
+}
+
+int switch_unregister(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+		      uint32_t qpn)
+{
+	const struct remote_key key = remote_key(gid, qpn);
+
+	return remote_put(&sw->remotes, &port->remotes, &key);
+}
+
+const struct switch_port *switch_next_port(const struct vswitch *sw, const struct switch_port *port)
+{
+	uint32_t uplink = 0;
+
+	if (!port)
+		return &sw->self;
+	if (port->kind == SWITCH_PROCESS)
+		return port->next;
+	if (port->kind != SWITCH_URXED)
+		uplink = (uint32_t)(port - sw->uplink_ports) + 1;
+	return uplink < sw->n_uplinks ? &sw->uplink_ports[uplink] : sw->ports;
+}
+
+void switch_totals(const struct vswitch *sw, struct switch_stats *sums)
+{
+	const struct switch_port *port = NULL;
+
+	*sums = sw->left;
+	while ((port = switch_next_port(sw, port)))
+		switch_stats_add(sums, &port->stats);
+}

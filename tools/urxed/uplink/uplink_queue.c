@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "urxed/uplink/uplink.h"
+
+#include <stddef.h>
+#include <string.h>
+
+uint8_t *uplink_reserve(struct uplink *u)
+{
+	return u->port && u->queued < UPLINK_QUEUE ? u->room + u->queued * u->stride : NULL;
+}
+
+void uplink_commit(struct uplink *u, uint32_t len)
+{
+	u->queue[u->queued] = (struct netdev_frame){u->room + u->queued * u->stride, len, len, 0};
+	u->queued++;
+}
+
+uint32_t uplink_send(struct uplink *u, uint64_t now)
+{
+	uint32_t sent = u->queued ? netdev_tx(u->port, now, u->queue, u->queued) : 0;
+
+	if (sent)
+		u->full_since = 0;
+	if (sent < u->queued && !u->full_since)
+		u->full_since = now;
+	return sent;
+}
+
+/* What the port refused moves to the front; that is rare, since the port's own ring is longer. */
+void uplink_release(struct uplink *u, uint32_t n)
+{
+	uint32_t i, left = u->queued - n;
+
+	for (i = 0; n && i < left; i++) {
+		u->queue[i] = u->queue[n + i];
+		memcpy(u->room + i * u->stride, u->queue[i].data, u->queue[i].len);
+		u->queue[i].data = u->room + i * u->stride;
+	}
+	u->queued = left;
+}
+
+void uplink_purge(struct uplink *u)
+{
+	u->queued = 0;
+	u->full_since = 0;
+}
