@@ -12,7 +12,7 @@ _urxe_words() {
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
-# Uplinks: a kind, then the interface that it wants. readline takes ':' as the end of a word.
+# Completes --uplink: a kind, then its interface. readline ends a word at ':'.
 _urxe_uplink() {
 	local word=$1
 	case $word in
@@ -28,7 +28,7 @@ _urxe_uplink() {
 	return 0
 }
 
-# The word at the cursor with what stands in front of its colons.
+# Prints the word at the cursor, joined with the parts before its colons.
 _urxe_current() {
 	local word=${COMP_WORDS[COMP_CWORD]} i=$COMP_CWORD
 	[[ $word == : ]] && word=
@@ -40,7 +40,7 @@ _urxe_current() {
 	echo "$word"
 }
 
-# The option whose value is at the cursor, in front of any colon.
+# Prints the option to whose value the cursor points, whether or not the value has a colon.
 _urxe_previous() {
 	local i=$COMP_CWORD
 	[[ ${COMP_WORDS[i]} == : ]] && i=$((i - 1))
