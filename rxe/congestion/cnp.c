@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "congestion/cnp.h"
+
+#include <rxe/opcode.h>
+
+#include "device/input.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "wire/gid.h"
+#include "wire/header_fields.h"
+#include "wire/packet_build.h"
+
+/* DSCP 48 (CS6): NICs send CNPs in it, and switches that were told so hurry them along. */
+#define CNP_TRAFFIC_CLASS (48 << 2)
+#define BTH_BECN          0x40
+/* CNPs that a device sends in one interval: marks on many QPs at once do not make a flood. */
+#define MAX_PER_INTERVAL 256
+
+static bool marked(const struct urxe_packet *p)
+{
+	return p->net != URXE_NET_ROCEV1 && (p->traffic_class & ECN_MASK) == ECN_CE;
+}
+
+static bool find_gid(const struct urxe_dev *dev, const struct urxe_packet *p, uint8_t *index)
+{
+
+	for (uint8_t i = 0; i < URXE_MAX_GIDS; i++) {
+		const struct gid_entry *entry = &dev->gids[i];
+
+		if (entry->valid && !entry->v1 && entry->vlan == packet_vlan(p) &&
+		    gid_equal(&entry->gid, &p->dgid)) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Back to where a datagram came from; false for a multicast one, which no CNP answers. */
+static bool address_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct cnp *cnp = &qp->cnp;
+
+	cnp->path = (struct urxe_path){.dgid = p->sgid};
+	memcpy(cnp->path.dmac, p->smac, sizeof(cnp->path.dmac));
+	cnp->dest_qpn = p->deth.src_qpn;
+	return find_gid(qp->dev, p, &cnp->path.sgid_index);
+}
+
+static bool address(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (qp->type == URXE_QPT_UD)
+		return address_datagram(qp, p);
+	qp->cnp.path = qp->attr.path;
+	qp->cnp.dest_qpn = qp->attr.dest_qpn;
+	return true;
+}
+
+/* Takes one of the interval's CNPs. */
+static bool spend(struct urxe_dev *dev)
+{
+	struct cnp_budget *budget = &dev->cnp;
+
+	if (dev->now - budget->since >= dev->attr.cnp_interval_ns)
+		*budget = (struct cnp_budget){.since = dev->now};
+	if (budget->spent == MAX_PER_INTERVAL) {
+		dev_count(dev, URXE_EVENT_CNP_WITHHELD);
+		return false;
+	}
+	budget->spent++;
+	return true;
+}
+
+void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct urxe_dev *dev = qp->dev;
+	struct cnp *cnp = &qp->cnp;
+
+	if (!marked(p))
+		return;
+	qp_count(qp, URXE_EVENT_ECN_MARKED);
+	if (dev->attr.congestion == URXE_CONGESTION_NONE || dev->now < cnp->next ||
+	    URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
+		return;
+	if (!address(qp, p) || !spend(dev))
+		return;
+	cnp->next = dev->now + dev->attr.cnp_interval_ns;
+	cnp->path.traffic_class = CNP_TRAFFIC_CLASS;
+	qp->cnp_due = true;
+	qp_schedule(qp);
+}
+
+/* The fields that A17.9.2 sets apart, and the UDP source port as NICs have it. */
+static void put_fields(struct build *b)
+{
+	put16(b->bth - UDP_LEN, 0);
+	b->bth[1] = 0;
+	b->bth[4] = BTH_BECN;
+	memset(b->payload, 0, CNP_LEN);
+}
+
+bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	struct build_bth bth = {
+		.opcode = URXE_SERVICE_CNP | URXE_OP_CNP,
+		.pkey = URXE_DEFAULT_PKEY, /* as NICs have it, whatever the partition */
+		.dest_qpn = qp->cnp.dest_qpn,
+	};
+	struct header_template header;
+	struct build b;
+
+	qp->cnp_due = false;
+	if (!build_template(&header, qp->dev, &qp->cnp.path, 0))
+		return false;
+	build_start(&b, frame, &header, &bth);
+	put_fields(&b);
+	build_finish(&b, qp, CNP_LEN);
+	qp_count(qp, URXE_EVENT_CNP_SENT);
+	return true;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "congestion/congestion.h"
+
+#include <errno.h>
+
+#include "wire/header_fields.h"
+
+/*
+ * Where the link's rate is not known, DCQCN takes this for it: the 4 x 25 Gb/s that
+ * a port says it has. A slower link costs a few more CNPs until the rate takes effect.
+ */
+#define UNKNOWN_LINK_BPS UINT64_C(100000000000)
+
+static void none_init(struct cong *cong)
+{
+	(void)cong;
+}
+
+static bool none_notified(const struct cong_config *config, struct cong *cong, uint64_t now)
+{
+	(void)config;
+	(void)cong;
+	(void)now;
+	return false;
+}
+
+static uint64_t none_sent(const struct cong_config *config, struct cong *cong, uint64_t now,
+			  uint32_t len)
+{
+	(void)config;
+	(void)cong;
+	(void)now;
+	(void)len;
+	return 0;
+}
+
+const struct cong_ops cong_none = {
+	.ecn = ECN_NOT_ECT,
+	.init = none_init,
+	.notified = none_notified,
+	.sent = none_sent,
+};
+
+int cong_configure(struct cong_config *config, const struct urxe_dev_attr *attr)
+{
+	static const struct cong_ops *const ops[URXE_CONGESTION_COUNT] = {
+		[URXE_CONGESTION_DCQCN] = &cong_dcqcn,
+		[URXE_CONGESTION_NONE] = &cong_none,
+	};
+
+	if (attr->congestion >= URXE_CONGESTION_COUNT || attr->link_bps > URXE_MAX_LINK_BPS)
+		return -EINVAL;
+	config->ops = ops[attr->congestion];
+	config->dcqcn = attr->dcqcn ? *attr->dcqcn : urxe_dcqcn_default;
+	config->link_bps = attr->link_bps ? attr->link_bps : UNKNOWN_LINK_BPS;
+	/* The default floor is not meant for links that are slower than itself. */
+	if (!attr->dcqcn && config->dcqcn.min_bps > config->link_bps)
+		config->dcqcn.min_bps = config->link_bps;
+	return dcqcn_valid(&config->dcqcn, config->link_bps) ? 0 : -EINVAL;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "congestion/pacing.h"
+
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+
+/*
+ * Who drives the engine may sleep, and wakes tens of microseconds late. A packet
+ * that leaves late by up to this does not shift those behind it; after a longer
+ * pause nothing is made up for, so no burst is larger than the rate makes of it.
+ */
+#define MADE_UP_NS 50000
+
+void pace_init(struct urxe_qp *qp)
+{
+	struct pace *pace = &qp->pace;
+
+	qp->paced = false;
+	pace->limit_bps = 0;
+	pace->next = 0;
+	qp->dev->cong.ops->init(&pace->cong);
+}
+
+void pace_set_limit(struct urxe_qp *qp, uint32_t kbps)
+{
+	qp->pace.limit_bps = kbps * UINT64_C(1000);
+	if (kbps)
+		qp->paced = true;
+	/* A long wait that an older limit asked for does not outlive it. */
+	qp->pace.next = qp->dev->now;
+	qp_schedule(qp);
+}
+
+void pace_notified(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	if (!dev->cong.ops->notified(&dev->cong, &qp->pace.cong, dev->now))
+		return;
+	qp_count(qp, URXE_EVENT_RATE_CUT);
+	qp->paced = true;
+}
+
+bool pace_ready(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+	struct pace *pace = &qp->pace;
+
+	if (!qp->paced || dev->now >= pace->next)
+		return true;
+	timer_set(&dev->timers, &pace->timer, pace->next);
+	return false;
+}
+
+/* The rate that holds for the next packet, bits/s; 0 = no limit. */
+static uint64_t rate(struct urxe_qp *qp, uint32_t len)
+{
+	const struct urxe_dev *dev = qp->dev;
+	uint64_t bps = dev->cong.ops->sent(&dev->cong, &qp->pace.cong, dev->now, len);
+	uint64_t limit = qp->pace.limit_bps;
+
+	return limit && (!bps || limit < bps) ? limit : bps;
+}
+
+void pace_sent(struct urxe_qp *qp, uint32_t len)
+{
+	struct pace *pace = &qp->pace;
+	uint64_t now = qp->dev->now, bps;
+
+	if (!qp->paced)
+		return;
+	bps = rate(qp, len);
+	if (!bps) {
+		qp->paced = false;
+		return;
+	}
+	if (now > pace->next + MADE_UP_NS)
+		pace->next = now;
+	pace->next += (len * UINT64_C(8000000000) + bps - 1) / bps;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rxe/fetch.h>
+
+#include "device/input.h"
+#include "device/rx_prefetch.h"
+#include "direct/direct.h"
+#include "objects/cq.h"
+#include "objects/qp.h"
+#include "recovery/retry.h"
+#include "requester/requester.h"
+#include "responder/resp_output.h"
+#include "responder/responder.h"
+
+/* Frames that a QP may send before the others get their turn. */
+#define BURST 16
+
+/* Bytes from which on a frame is worth being asked for before its turn. */
+#define LARGE_FRAME 1024
+
+#define PATH_MTU_MIN 256
+#define PATH_MTU_MAX 4096
+
+uint32_t urxe_max_path_mtu(uint32_t mtu)
+{
+	for (uint32_t path_mtu = PATH_MTU_MAX; path_mtu >= PATH_MTU_MIN; path_mtu /= 2) {
+		if (path_mtu + URXE_MAX_OVERHEAD - ETH_LEN - VLAN_LEN <= mtu)
+			return path_mtu;
+	}
+	return 0;
+}
+
+/* A limit that the owner names is for all, whatever their way and the size of packets. */
+static void set_window(struct urxe_dev *dev)
+{
+	if (dev->attr.max_packets) {
+		dev->window_packets = dev->attr.max_packets;
+		dev->window_bytes = UINT32_MAX;
+	} else {
+		dev->attr.max_packets = REQ_LOCAL_PACKETS;
+		dev->window_packets = REQ_WINDOW_PACKETS;
+		dev->window_bytes = REQ_WINDOW_BYTES;
+	}
+}
+
+int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **out)
+{
+	struct cong_config cong;
+	struct urxe_dev *dev;
+
+	if (!attr->ops || !urxe_max_path_mtu(attr->mtu) || attr->max_packets > REQ_MAX_WINDOW ||
+	    cong_configure(&cong, attr))
+		return -EINVAL;
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->attr = *attr;
+	dev->path_mtu = urxe_max_path_mtu(attr->mtu);
+	set_window(dev);
+	dev->pkeys[0] = URXE_DEFAULT_PKEY;
+	if (!dev->attr.probe_ns)
+		dev->attr.probe_ns = RETRY_PROBE_NS;
+	if (!dev->attr.reorder_ns)
+		dev->attr.reorder_ns = GAP_REORDER_NS;
+	if (!dev->attr.cnp_interval_ns)
+		dev->attr.cnp_interval_ns = CNP_DEFAULT_INTERVAL_NS;
+	dev->cong = cong;
+	dev->key_seed = attr->seed;
+	dev->direct_era = !!attr->direct;
+	dev->address_era = 1;
+	TAILQ_INIT(&dev->ready);
+	LIST_INIT(&dev->cqs);
+	LIST_INIT(&dev->srqs);
+	reorder_pool_init(&dev->reorder);
+	timers_init(&dev->timers);
+	if (idmap_init(&dev->qps) || idmap_init(&dev->mrs) || idmap_init(&dev->mws)) {
+		idmap_free(&dev->qps);
+		idmap_free(&dev->mrs);
+		free(dev);
+		return -ENOMEM;
+	}
+	*out = dev;
+	return 0;
+}
+
+void urxe_dev_destroy(struct urxe_dev *dev)
+{
+	void *object;
+
+	while ((object = idmap_any(&dev->qps)))
+		urxe_qp_destroy(object);
+	while ((object = idmap_any(&dev->mws)))
+		urxe_mw_dealloc(object);
+	while ((object = idmap_any(&dev->mrs)))
+		urxe_mr_dereg(object);
+	while (!LIST_EMPTY(&dev->srqs))
+		urxe_srq_destroy(LIST_FIRST(&dev->srqs));
+	while (!LIST_EMPTY(&dev->cqs))
+		urxe_cq_destroy(LIST_FIRST(&dev->cqs));
+	idmap_free(&dev->qps);
+	idmap_free(&dev->mrs);
+	idmap_free(&dev->mws);
+	timers_free(&dev->timers);
+	reorder_pool_free(&dev->reorder);
+	free(dev);
+}
+
+int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
+{
+	uint32_t path_mtu = urxe_max_path_mtu(mtu), at = 0;
+	struct urxe_qp *qp;
+
+	if (mtu > dev->attr.mtu)
+		return -EINVAL;
+	if (!path_mtu)
+		path_mtu = PATH_MTU_MIN;
+	dev->path_mtu = path_mtu;
+	while ((qp = idmap_next(&dev->qps, &at)))
+		if (qp->type == URXE_QPT_UD)
+			qp->mtu = path_mtu;
+	return 0;
+}
+
+/* What was found out about packets by the old ones no longer holds. */
+static void addresses_changed(struct urxe_dev *dev)
+{
+	if (!++dev->address_era)
+		dev->address_era = 1;
+	direct_doubt(dev);
+}
+
+int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)
+{
+	if (index >= URXE_MAX_GIDS)
+		return -EINVAL;
+	dev->gids[index] = (struct gid_entry){.valid = gid, .v1 = v1};
+	if (gid)
+		dev->gids[index].gid = *gid;
+	addresses_changed(dev);
+	return 0;
+}
+
+int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan)
+{
+	if (index >= URXE_MAX_GIDS || !dev->gids[index].valid || vlan > VLAN_ID_MAX)
+		return -EINVAL;
+	dev->gids[index].vlan = vlan;
+	addresses_changed(dev);
+	return 0;
+}
+
+const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
+{
+	return &dev->counters;
+}
+
+/*
+ * The ICRC is the first to read a frame, which the sender's core has written just now. What it
+ * would wait for is on its way while the frame before is worked on. A payload that lies elsewhere
+ * has been read there only, and comes soon enough.
+ */
+static void fetch_large(const struct urxe_frame *frame)
+{
+	if (!frame->lent && frame->len >= LARGE_FRAME)
+		urxe_fetch(frame->data, frame->len);
+}
+
+/* Of more QPs than caches hold. */
+static void input_ahead(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n)
+{
+	struct ahead ahead = ahead_burst(dev, frames, n);
+
+	for (uint32_t i = 0; i < n + AHEAD_FRAMES; i++) {
+		ahead_fetch(&ahead, i);
+		if (i >= AHEAD_FRAMES)
+			recv_frame(dev, &frames[i - AHEAD_FRAMES]);
+	}
+}
+
+void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
+{
+	dev_pass_time(dev, now);
+	if (urxe_ahead_pays(dev)) {
+		input_ahead(dev, frames, n);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + 1 < n)
+			fetch_large(&frames[i + 1]);
+		recv_frame(dev, &frames[i]);
+	}
+}
+
+/* News of congestion cannot wait; then responses, which free the peer's resources. */
+static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	if (qp->cnp_due && cnp_output(qp, frame))
+		return true;
+	if (qp->type == URXE_QPT_RC && reply_output(qp, frame))
+		return true;
+	return req_output(qp, frame);
+}
+
+/* False: for sure not; most packets are alone. */
+static bool has_more(const struct urxe_qp *qp)
+{
+	return qp->sq.cur != qp->sq.head || qp->req.resend.psn != qp->req.resend.end ||
+	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp_due;
+}
+
+/* One request goes before an acknowledgement: its peer waits for the one more than for the other.
+ */
+static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	return qp->resp.ack_due && !qp->resp.nak && !qp->resp.res_pending && !qp->cnp_due &&
+	       req_output(qp, frame);
+}
+
+static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_t max)
+{
+	uint32_t n = output_request_first(qp, &frames[0]);
+
+	while (n < max && output_one(qp, &frames[n])) {
+		n++;
+		if (!has_more(qp))
+			break;
+	}
+	qp_count_waiting(qp);
+	return n;
+}
+
+uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max)
+{
+	struct timer *timer;
+	struct urxe_qp *qp;
+	uint32_t n = 0, turn, sent;
+
+	dev_pass_time(dev, now);
+	while ((timer = timers_pop(&dev->timers, now)))
+		qp_timer_fired(timer);
+	while (n < max && (qp = TAILQ_FIRST(&dev->ready))) {
+		qp_unschedule(qp);
+		turn = max - n < BURST ? max - n : BURST;
+		sent = output_qp(qp, frames + n, turn);
+		n += sent;
+		if (sent == turn && has_more(qp))
+			qp_schedule(qp);
+	}
+	return n;
+}
+
+uint64_t urxe_next_deadline(const struct urxe_dev *dev)
+{
+	return TAILQ_EMPTY(&dev->ready) ? timers_next(&dev->timers) : 0;
+}
+
+bool urxe_awaits_acknowledgements(const struct urxe_dev *dev)
+{
+	return dev->waiting;
+}
+
+bool urxe_only_acknowledges(const struct urxe_dev *dev, uint64_t now)
+{
+	return !TAILQ_EMPTY(&dev->ready) && !dev->pressing && timers_next(&dev->timers) > now;
+}

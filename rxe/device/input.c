@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/input.h"
+
+#include <rxe/opcode.h>
+
+#include "direct/lent.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "requester/completer.h"
+#include "responder/responder.h"
+#include "wire/gid.h"
+#include "wire/header_prediction.h"
+
+static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urxe_packet *p)
+{
+	enum urxe_drop drop = URXE_DROP_BAD_DGID;
+
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+		const struct gid_entry *entry = &dev->gids[i];
+
+		if (!entry->valid || !gid_equal(&entry->gid, &p->dgid))
+			continue;
+		if (entry->vlan == packet_vlan(p))
+			return URXE_DROP_NONE;
+		drop = URXE_DROP_BAD_VLAN;
+	}
+	return drop;
+}
+
+/* IBA 9.6.1.2.3: a connection hears its peer only, and on its own path. */
+static enum urxe_drop check_path(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	const struct gid_entry *own = &qp->dev->gids[qp->attr.path.sgid_index];
+
+	if (p->net != qp->header.net || !gid_equal(&p->sgid, &qp->attr.path.dgid) ||
+	    !gid_equal(&p->dgid, &own->gid))
+		return URXE_DROP_BAD_SGID;
+	return packet_vlan(p) == own->vlan ? URXE_DROP_NONE : URXE_DROP_BAD_VLAN;
+}
+
+static bool receives(const struct urxe_qp *qp, uint32_t flags)
+{
+	uint8_t state = qp->attr.state;
+
+	if (flags & URXE_OPF_RESPONSE)
+		return state == URXE_QPS_RTS || state == URXE_QPS_SQD;
+	return state >= URXE_QPS_RTR && state <= URXE_QPS_SQE;
+}
+
+static bool serves(const struct urxe_qp *qp, uint8_t opcode)
+{
+	switch (URXE_OPCODE_SERVICE(opcode)) {
+	case URXE_SERVICE_RC: return qp->type == URXE_QPT_RC;
+	case URXE_SERVICE_UC: return qp->type == URXE_QPT_UC;
+	case URXE_SERVICE_UD: return qp->type == URXE_QPT_UD;
+	default: return URXE_OPCODE_SERVICE(opcode) == URXE_SERVICE_CNP;
+	}
+}
+
+enum urxe_drop recv_check_qp(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (!serves(qp, p->opcode))
+		return URXE_DROP_BAD_SERVICE;
+	if (!receives(qp, urxe_opcodes[p->opcode].flags))
+		return URXE_DROP_BAD_STATE;
+	return pkey_admits(qp, p) ? URXE_DROP_NONE : URXE_DROP_BAD_PKEY;
+}
+
+static enum urxe_drop check_cnp(const struct urxe_packet *p)
+{
+	bool cnp = URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP;
+
+	return cnp && !p->becn ? URXE_DROP_BAD_CNP : URXE_DROP_NONE;
+}
+
+/* IBA 9.6.1: the checks that need no knowledge of the message. *out is set as soon as the QP is
+ * known. */
+static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
+				    struct urxe_qp **out)
+{
+	struct urxe_qp *qp;
+	enum urxe_drop drop;
+
+	drop = check_address(dev, p);
+	if (drop)
+		return drop;
+	qp = idmap_find(&dev->qps, p->dest_qpn);
+	if (!qp)
+		return URXE_DROP_BAD_QPN;
+	*out = qp;
+	drop = recv_check_qp(qp, p);
+	if (!drop && qp->type != URXE_QPT_UD)
+		drop = check_path(qp, p);
+	return drop ? drop : check_cnp(p);
+}
+
+static bool is_multicast(const struct urxe_packet *p)
+{
+	return p->dest_qpn == URXE_QPN_MULTICAST || gid_is_multicast(&p->dgid);
+}
+
+static bool is_own_vlan(const struct urxe_dev *dev, const struct urxe_packet *p)
+{
+	for (uint32_t i = 0; i < URXE_MAX_GIDS; i++) {
+		if (dev->gids[i].valid && dev->gids[i].vlan == packet_vlan(p))
+			return true;
+	}
+	return false;
+}
+
+/* IBA 10.5.2: the address and the QPN go together, and only datagrams go to many. */
+static enum urxe_drop check_multicast(const struct urxe_dev *dev, const struct urxe_packet *p)
+{
+	if (p->dest_qpn != URXE_QPN_MULTICAST || !gid_is_multicast(&p->dgid))
+		return URXE_DROP_BAD_MULTICAST;
+	if (!is_own_vlan(dev, p))
+		return URXE_DROP_BAD_VLAN;
+	return URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_UD ? URXE_DROP_NONE
+								 : URXE_DROP_BAD_SERVICE;
+}
+
+static void cnp_received(struct urxe_qp *qp)
+{
+	qp_count(qp, URXE_EVENT_CNP_RCVD);
+	pace_notified(qp);
+}
+
+static void dispatch(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
+		cnp_received(qp);
+	else if (urxe_opcodes[p->opcode].flags & URXE_OPF_RESPONSE)
+		comp_packet(qp, p);
+	else
+		resp_packet(qp, p);
+}
+
+/* *out is the QP, unless the packet is for many or for none. */
+static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame,
+			    const struct urxe_packet *p, struct urxe_qp *predicted,
+			    struct urxe_qp **out)
+{
+	enum urxe_drop drop;
+
+	if (predicted) {
+		*out = predicted;
+		drop = recv_check_qp(predicted, p);
+		return drop ? drop : check_cnp(p);
+	}
+	if (is_multicast(p))
+		return check_multicast(dev, p);
+	drop = check_headers(dev, p, out);
+	if (!drop && (*out)->type != URXE_QPT_UD)
+		predict_learn(*out, frame, p);
+	return drop;
+}
+
+/* `lent`: where the payload of the frame still is to be taken from; NULL: the frame has all. */
+static bool icrc_ok(struct urxe_dev *dev, const struct urxe_frame *lent,
+		    const struct urxe_packet *p)
+{
+	return lent ? lent_headers_ok(dev, lent, p) : urxe_packet_icrc_ok(p);
+}
+
+/* Unless the responder knows where it is to be. */
+static enum urxe_drop take_lent(struct urxe_dev *dev, const struct urxe_qp *qp,
+				struct urxe_packet *p)
+{
+	const struct urxe_frame *lent = p->lent;
+
+	if (qp && resp_places(qp, p))
+		return URXE_DROP_NONE;
+	if (!lent_take(dev, p))
+		return lent_drop(lent);
+	p->lent = NULL;
+	return URXE_DROP_NONE;
+}
+
+static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
+		       const struct urxe_frame *lent)
+{
+	enum urxe_drop drop = URXE_DROP_NONE;
+	struct urxe_qp *qp = NULL, *predicted;
+	struct urxe_packet p;
+
+	predicted = predict_parse(dev, frame, &p);
+	if (!predicted)
+		drop = urxe_packet_parse(&p, frame->data, frame->len);
+	if (!drop && !icrc_ok(dev, lent, &p))
+		drop = URXE_DROP_BAD_ICRC;
+	if (!drop)
+		drop = check(dev, frame, &p, predicted, &qp);
+	p.lent = lent;
+	if (!drop && lent)
+		drop = take_lent(dev, qp, &p);
+	if (drop && qp) {
+		qp_drop(qp, drop);
+	} else if (drop) {
+		dev_drop(dev, drop);
+	} else if (qp) {
+		qp_count(qp, URXE_EVENT_RX_PACKETS);
+		qp_count_bytes(qp, URXE_EVENT_RX_BYTES, frame->len);
+		cnp_mark(qp, &p);
+		dispatch(qp, &p);
+	} else {
+		dev_count(dev, URXE_EVENT_RX_PACKETS);
+		dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
+		mcast_input(dev, &p);
+	}
+}
+
+void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
+{
+	struct urxe_frame whole;
+
+	dev->late = frame->late;
+	if (!frame->lent)
+		recv_whole(dev, frame, NULL);
+	else if (lent_lay_out(dev, frame, &whole))
+		recv_whole(dev, &whole, frame);
+	else
+		dev_drop(dev, URXE_DROP_BAD_LENGTH);
+}

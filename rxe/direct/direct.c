@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "direct/direct.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <rxe/fetch.h>
+#include <rxe/rxe.h>
+
+#include "objects/qp_counters.h"
+#include "objects/sg_list.h"
+#include "requester/requester.h"
+
+/* Bytes of a request that takes longer in packets than a round trip to a busy peer. */
+#define WORTH_WAITING 16384
+/*
+ * A program that has posted so many requests without having seen the end of all before them
+ * streams. One that waits for each, be it by spinning on its memory, must not meet a peer that is
+ * asleep, or has just lost its core.
+ */
+#define STREAM 16
+/*
+ * Bytes that are copied together: of short requests that were posted together the system call would
+ * take most of the time. That of so many is their bytes' own.
+ */
+#define TOGETHER (256 * 1024)
+/* Requests in packets, after which the peer is asked again whether it is awake. */
+#define LOOK_EVERY 16
+
+static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
+static_assert(sizeof(struct urxe_direct_qp) == 32, "two to a cache line");
+static_assert(URXE_DIRECT_EXTENTS >= URXE_MAX_SGE, "any request fits into a copy");
+
+/* --- The table. Entries of both kinds begin with their version. */
+
+static struct urxe_direct_grant *grant_place(struct urxe_direct_table *table, uint32_t key)
+{
+	/* Keys are a running number, but for their low 8 bits. */
+	return &table->grants[(key >> 8) % URXE_DIRECT_GRANTS];
+}
+
+/* A QPN has 24 bits. */
+static uint8_t *chunk_of(struct urxe_direct_table *table, uint32_t qpn)
+{
+	return &table->chunks[qpn / URXE_DIRECT_CHUNK % sizeof(table->chunks)];
+}
+
+/* NULL: there is none. */
+static struct urxe_direct_qp *qp_place(struct urxe_direct_table *table, uint32_t qpn)
+{
+	uint32_t chunk = __atomic_load_n(chunk_of(table, qpn), __ATOMIC_RELAXED);
+
+	if (!chunk || chunk > URXE_DIRECT_CHUNKS)
+		return NULL;
+	return &table->qps[chunk - 1][qpn % URXE_DIRECT_CHUNK];
+}
+
+/* Puts what stands behind the version of `entry` in its place. */
+static void put(void *place, const void *entry, size_t size)
+{
+	_Atomic uint32_t *version = place;
+	uint32_t before = atomic_load_explicit(version, memory_order_relaxed);
+
+	atomic_store_explicit(version, before + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	memcpy((uint8_t *)place + sizeof(*version), (const uint8_t *)entry + sizeof(*version),
+	       size - sizeof(*version));
+	atomic_store_explicit(version, before + 2, memory_order_release);
+}
+
+/* False: it is being changed. */
+static bool get(const void *place, void *entry, size_t size)
+{
+	const _Atomic uint32_t *version = place;
+	uint32_t before = atomic_load_explicit(version, memory_order_acquire);
+
+	memcpy(entry, place, size);
+	atomic_thread_fence(memory_order_acquire);
+	*(uint32_t *)entry = before;
+	return !(before & 1) && atomic_load_explicit(version, memory_order_relaxed) == before;
+}
+
+/* --- Publishing. */
+
+static void publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant)
+{
+	struct urxe_direct_grant *place = grant_place(dev->attr.direct_table, grant->key);
+
+	if (!place->key)
+		put(place, grant, sizeof(*grant));
+}
+
+static bool is_one_piece(const struct urxe_mr *mr)
+{
+	return mr->length && mr->n_pieces == 1 && mr->pieces[0].addr;
+}
+
+/* What is granted of a region, from an offset on. */
+static struct urxe_direct_grant grant_of(const struct urxe_mr *mr, uint64_t offset)
+{
+	return (struct urxe_direct_grant){
+		.addr = (uintptr_t)mr->pieces[0].addr + offset,
+		.shared_addr = (uintptr_t)mr->shared.addr,
+		.shared_length = (uint32_t)mr->shared.length,
+		.shared_page = (uint32_t)(mr->shared.window / URXE_DIRECT_PAGE),
+	};
+}
+
+void direct_grant_mr(const struct urxe_mr *mr)
+{
+	struct urxe_direct_grant grant;
+
+	if (!mr->dev->attr.direct_table || !is_one_piece(mr))
+		return;
+	grant = grant_of(mr, 0);
+	grant.key = mr->key;
+	grant.pd = mr->pd;
+	grant.access = mr->access;
+	grant.start = mr->iova;
+	grant.length = mr->length;
+	publish_grant(mr->dev, &grant);
+}
+
+void direct_grant_mw(const struct urxe_mw *mw)
+{
+	const struct urxe_mr *mr = mw->mr;
+	struct urxe_direct_grant grant;
+
+	if (!mw->dev->attr.direct_table || !mr || !is_one_piece(mr))
+		return;
+	grant = grant_of(mr, mw->offset);
+	grant.key = mw->key;
+	grant.pd = mw->pd;
+	grant.access = mw->access;
+	grant.qpn = mw->type == URXE_MW_TYPE_2 ? mw->qpn : 0;
+	grant.start = mw->start;
+	grant.length = mw->length;
+	publish_grant(mw->dev, &grant);
+}
+
+void direct_grant_all(const struct urxe_mr *mr)
+{
+	const struct urxe_mw *mw;
+	uint32_t at = 0;
+
+	direct_grant_mr(mr);
+	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
+		if (mw->mr == mr)
+			direct_grant_mw(mw);
+}
+
+/*
+ * Who looks up rights from now on finds the table without them; who has done so before and
+ * has not begun to copy finds another state; who copies is waited for.
+ */
+static void withdraw(struct urxe_dev *dev, void *place, const void *none, size_t size)
+{
+	struct urxe_direct_table *table = dev->attr.direct_table;
+
+	put(place, none, size);
+	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
+	dev->attr.direct->drain(dev->attr.ctx);
+}
+
+void direct_withdraw(struct urxe_dev *dev, uint32_t key)
+{
+	static const struct urxe_direct_grant none;
+	struct urxe_direct_grant *place;
+
+	if (!dev->attr.direct_table)
+		return;
+	place = grant_place(dev->attr.direct_table, key);
+	if (place->key == key)
+		withdraw(dev, place, &none, sizeof(none));
+}
+
+void direct_withdraw_all(const struct urxe_mr *mr)
+{
+	const struct urxe_mw *mw;
+	uint32_t at = 0;
+
+	direct_withdraw(mr->dev, mr->key);
+	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
+		if (mw->mr == mr)
+			direct_withdraw(mr->dev, mw->key);
+}
+
+void direct_qp_gone(const struct urxe_qp *qp)
+{
+	static const struct urxe_direct_qp none;
+	struct urxe_direct_qp *place;
+
+	if (!qp->dev->attr.direct_table)
+		return;
+	place = qp_place(qp->dev->attr.direct_table, qp->qpn);
+	if (place && place->qpn == qp->qpn)
+		withdraw(qp->dev, place, &none, sizeof(none));
+}
+
+/* Of a QP that has none yet, too. NULL: all chunks are taken. */
+static struct urxe_direct_qp *take_place(struct urxe_dev *dev, uint32_t qpn)
+{
+	struct urxe_direct_table *table = dev->attr.direct_table;
+	uint8_t *chunk = chunk_of(table, qpn);
+
+	if (!*chunk && dev->direct_chunks < URXE_DIRECT_CHUNKS)
+		__atomic_store_n(chunk, ++dev->direct_chunks, __ATOMIC_RELAXED);
+	return qp_place(table, qpn);
+}
+
+static bool serves(const struct urxe_qp *qp)
+{
+	return qp->type == URXE_QPT_RC && qp->attr.state >= URXE_QPS_RTR &&
+	       qp->attr.state <= URXE_QPS_SQD;
+}
+
+void direct_qp_changed(const struct urxe_qp *qp)
+{
+	struct urxe_direct_table *table = qp->dev->attr.direct_table;
+	struct urxe_direct_qp now = {
+		.qpn = qp->qpn,
+		.dest_qpn = qp->attr.dest_qpn,
+		.pd = qp->pd,
+		.access = qp->attr.access,
+		.rd_atomic = qp->attr.max_dest_rd_atomic,
+	};
+	struct urxe_direct_qp *place;
+
+	if (!table)
+		return;
+	if (!serves(qp)) {
+		direct_qp_gone(qp);
+		return;
+	}
+	place = take_place(qp->dev, qp->qpn);
+	if (!place)
+		return;
+	now.version = place->version;
+	if (!memcmp(place, &now, sizeof(now)))
+		return;
+	direct_qp_gone(qp);
+	put(place, &now, sizeof(now));
+}
+
+void direct_recall(struct urxe_qp *qp)
+{
+	if (!qp->req.lent)
+		return;
+	qp->req.lent = false;
+	/* What was acknowledged has been read. */
+	if (requester_outstanding(&qp->req))
+		urxe_direct_recall(qp->dev->attr.direct_table);
+}
+
+/* --- Requester. */
+
+/* The peer is who gets the QP's packets: of the path their header is all that is in the caches. */
+static const struct urxe_direct_table *enter(const struct urxe_qp *qp)
+{
+	const struct urxe_dev *dev = qp->dev;
+
+	return dev->attr.direct->enter(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
+}
+
+/* Bytes from the beginning of its chunk. */
+static uintptr_t place_offset(uint32_t qpn)
+{
+	return qpn % URXE_DIRECT_CHUNK * sizeof(struct urxe_direct_qp);
+}
+
+static void remember_chunk(struct urxe_dev *dev, const struct urxe_direct_qp *place, uint32_t qpn)
+{
+	dev->direct_seen.chunk = qpn / URXE_DIRECT_CHUNK;
+	dev->direct_seen.at = (uintptr_t)place - place_offset(qpn);
+}
+
+void direct_fetch(const struct urxe_qp *qp)
+{
+	const struct direct_seen *seen = &qp->dev->direct_seen;
+	uint32_t qpn = qp->attr.dest_qpn;
+
+	if (seen->at && seen->chunk == qpn / URXE_DIRECT_CHUNK)
+		urxe_fetch((const void *)(seen->at + place_offset(qpn)), 1);
+}
+
+/* What a request does to the peer's memory: a right there. 0: it goes in packets. */
+static uint32_t wanted_access(const struct send_wqe *wqe)
+{
+	switch (wqe->opcode) {
+	case URXE_WR_RDMA_WRITE: return URXE_ACCESS_REMOTE_WRITE;
+	case URXE_WR_RDMA_READ: return URXE_ACCESS_REMOTE_READ;
+	case URXE_WR_COMPARE_SWAP:
+	case URXE_WR_FETCH_ADD: return URXE_ACCESS_REMOTE_ATOMIC;
+	default: return 0;
+	}
+}
+
+/* What has no byte names no memory either. */
+static bool is_candidate(const struct send_wqe *wqe)
+{
+	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_DIRECT_MAX;
+}
+
+/* False: not all of the memory that the request names is ours, or in one piece. */
+static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
+		       struct urxe_extent *extents, uint32_t *n)
+{
+	const struct urxe_seg *segs = (const struct urxe_seg *)wqe->data;
+
+	*n = 0;
+	if (wqe->flags & URXE_SEND_INLINE) {
+		extents[(*n)++] = (struct urxe_extent){(void *)wqe->data, wqe->length};
+		return true;
+	}
+	for (uint32_t i = 0; i < wqe->n_segs; i++) {
+		const struct mr_range range = {
+			.pd = qp->pd,
+			.key = segs[i].lkey,
+			.addr = segs[i].addr,
+			.length = segs[i].length,
+			.access = wqe_is_rd_atomic(wqe) ? URXE_ACCESS_LOCAL_WRITE : 0,
+		};
+
+		if (!range.length)
+			continue;
+		extents[*n].length = range.length;
+		extents[*n].addr = mr_address(qp->dev, &range);
+		if (!extents[(*n)++].addr)
+			return false;
+	}
+	return true;
+}
+
+/* Where the peer's memory is: in its process and, where that is not 0, in its window. */
+struct target {
+	uint64_t addr, window;
+};
+
+/*
+ * The offset in the peer's window, of which it may have published anything; 0: not all of the bytes
+ * are there, or it is out of reach.
+ */
+static uint64_t in_window(struct urxe_qp *qp, const struct urxe_direct_grant *grant, uint64_t addr,
+			  uint64_t length)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	uint64_t page = (uint64_t)grant->shared_page * URXE_DIRECT_PAGE, size, offset;
+
+	if (!grant->shared_length || !page ||
+	    !mr_within(grant->shared_addr, grant->shared_length, addr, length, &offset))
+		return 0;
+	size = ops->window(qp->dev->attr.ctx);
+	return mr_within(0, size, page + offset, length, &offset) ? offset : 0;
+}
+
+/* As the peer's engine would check it (IBA 10.6.3, 9.7.4.1.5). */
+static bool grants(const struct urxe_direct_grant *grant, const struct urxe_direct_qp *peer,
+		   const struct send_wqe *wqe, uint64_t *addr)
+{
+	uint64_t offset;
+
+	if (grant->key != wqe->rkey || grant->pd != peer->pd ||
+	    (grant->qpn && grant->qpn != peer->qpn) || wanted_access(wqe) & ~grant->access)
+		return false;
+	if (!mr_within(grant->start, grant->length, wqe->remote_addr, wqe->length, &offset))
+		return false;
+	*addr = grant->addr + offset;
+	return true;
+}
+
+/* Whether the peer's QP is still the one that has acknowledged packets. */
+static bool is_same(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
+{
+	struct direct_proof *proof = &qp->req.direct;
+
+	if (!proof->version)
+		proof->version = peer->version;
+	if (proof->version == peer->version)
+		return true;
+	*proof = (struct direct_proof){0};
+	return false;
+}
+
+/* What the peer tells of its end of the connection; false: nothing that holds. */
+static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
+		      struct urxe_direct_qp *peer)
+{
+	const struct urxe_direct_qp *place = qp_place(peers, qp->attr.dest_qpn);
+
+	if (!place)
+		return false;
+	remember_chunk(qp->dev, place, qp->attr.dest_qpn);
+	return get(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
+	       peer->dest_qpn == qp->qpn && is_same(qp, peer);
+}
+
+/* False: the peer would refuse it, or its tables are being changed. */
+static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		    const struct send_wqe *wqe, struct target *target)
+{
+	struct urxe_direct_table *peers = (struct urxe_direct_table *)table;
+	struct urxe_direct_grant grant;
+	struct urxe_direct_qp peer;
+
+	if (!find_peer(qp, peers, &peer))
+		return false;
+	if (wanted_access(wqe) & ~peer.access || (wqe_is_rd_atomic(wqe) && !peer.rd_atomic))
+		return false;
+	if (!get(grant_place(peers, wqe->rkey), &grant, sizeof(grant)) ||
+	    !grants(&grant, &peer, wqe, &target->addr))
+		return false;
+	target->window = in_window(qp, &grant, target->addr, wqe->length);
+	return true;
+}
+
+/* Requests from the oldest on, that are executed together. */
+struct together {
+	struct urxe_direct_part parts[URXE_DIRECT_PARTS];
+	struct urxe_extent extents[URXE_DIRECT_EXTENTS];
+	uint32_t n_parts, n_extents;
+	uint64_t length;
+};
+
+/* Whether the request may be one more of them; else it has its own turn. */
+static bool has_room(const struct together *all, const struct send_wqe *wqe)
+{
+	const uint32_t n = wqe->flags & URXE_SEND_INLINE ? 1 : wqe->n_segs;
+
+	return !all->n_parts ||
+	       (all->n_parts < URXE_DIRECT_PARTS && n <= URXE_DIRECT_EXTENTS - all->n_extents &&
+		all->length + wqe->length <= TOGETHER);
+}
+
+/* False: it is none that is executed so, or not in the way of those before it. */
+static bool take(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		 const struct send_wqe *wqe, struct together *all)
+{
+	struct urxe_direct_part *part = &all->parts[all->n_parts];
+	struct urxe_extent *local = &all->extents[all->n_extents];
+	struct target target;
+
+	if (!look_up(qp, table, wqe, &target) || !find_local(qp, wqe, local, &part->n_local))
+		return false;
+	if (all->n_parts && !target.window != !all->parts[0].window)
+		return false;
+	part->remote = target.addr;
+	part->window = target.window;
+	part->local = local;
+	all->n_parts++;
+	all->n_extents += part->n_local;
+	all->length += wqe->length;
+	return true;
+}
+
+/* Those from `cur` on. */
+static void gather(struct urxe_qp *qp, const struct urxe_direct_table *table, struct together *all)
+{
+	const struct sq *sq = &qp->sq;
+	const struct send_wqe *first = sq_wqe(sq, sq->cur);
+
+	all->n_parts = all->n_extents = 0;
+	all->length = 0;
+	for (uint32_t at = sq->cur; at != sq->head; at++) {
+		const struct send_wqe *wqe = sq_wqe(sq, at);
+
+		if (wqe->opcode != first->opcode || !is_candidate(wqe) || !has_room(all, wqe) ||
+		    !take(qp, table, wqe, all))
+			break;
+	}
+}
+
+static void count(struct urxe_qp *qp, bool shared)
+{
+	qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
+	if (shared)
+		qp_count(qp, URXE_EVENT_DIRECT_SHARED);
+	qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
+}
+
+/* An overflow of their CQ ends them all. */
+static void complete(struct urxe_qp *qp, uint32_t n, bool shared)
+{
+	for (; n && qp->sq.tail != qp->sq.head; n--) {
+		count(qp, shared);
+		req_complete(qp, URXE_WC_SUCCESS);
+	}
+}
+
+/* Between enter and leave. */
+static bool is_awake(const struct urxe_qp *qp)
+{
+	return qp->dev->attr.direct->awake(qp->dev->attr.ctx, qp->dev->now);
+}
+
+/*
+ * Between enter and leave: how many requests, from `cur` on, were executed. What is in the window
+ * is copied sooner than a packet is made.
+ */
+static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		     const struct send_wqe *wqe, bool *shared)
+{
+	struct direct_proof *proof = &qp->req.direct;
+	struct together all;
+	struct urxe_direct_copy job = {
+		.state = __atomic_load_n(&table->state.word, __ATOMIC_ACQUIRE),
+		.parts = all.parts,
+		.write = wqe->kind == WR_WRITE,
+	};
+
+	gather(qp, table, &all);
+	job.n_parts = all.n_parts;
+	*shared = job.n_parts && all.parts[0].window;
+	proof->in_packets =
+		!*shared && proof->unseen >= STREAM && direct_fits_packet(wqe) && is_awake(qp);
+	if (!job.n_parts || proof->in_packets)
+		return 0;
+	return qp->dev->attr.direct->copy(qp->dev->attr.ctx, &job);
+}
+
+/* The request at `cur`, and what may go with it. False: it goes in packets. */
+static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	const struct urxe_direct_table *table;
+	struct direct_proof *proof = &qp->req.direct;
+	uint32_t done;
+	bool shared;
+
+	proof->in_packets = false;
+	proof->chance = DIRECT_FAILS;
+	table = enter(qp);
+	if (!table)
+		return false;
+	done = copy(qp, table, wqe, &shared);
+	ops->leave(qp->dev->attr.ctx);
+	if (!done && !proof->in_packets) {
+		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
+		return false;
+	}
+	proof->chance = DIRECT_WORKS;
+	complete(qp, done, shared);
+	return done;
+}
+
+/* What is before it was sent in packets: a long request is worth the round trip that it costs to
+ * wait for them; so is any where nothing needs the peer's program, for then all behind it is. */
+static bool worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	return wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done;
+}
+
+/* --- Atomics, only of what lies in the window. */
+
+/*
+ * Between enter and leave; false: it is not there. Bytes that are not aligned, in either address
+ * space, the responder refuses.
+ */
+static bool find_word(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		      const struct send_wqe *wqe, struct urxe_direct_atomic *op)
+{
+	struct target target;
+
+	op->state = __atomic_load_n(&table->state.word, __ATOMIC_ACQUIRE);
+	if (!look_up(qp, table, wqe, &target))
+		return false;
+	op->window = target.window;
+	return target.window && !((wqe->remote_addr | target.addr) % sizeof(uint64_t));
+}
+
+/*
+ * Whether it was executed, or with `only_look` may be when its turn comes. A key that leads to no
+ * shared memory never will, but for a region that is registered anew.
+ */
+static bool apply(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_direct_atomic *op,
+		  bool only_look)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	struct direct_proof *proof = &qp->req.direct;
+	const struct urxe_direct_table *table;
+	bool done = false;
+
+	if (proof->unshared_key == wqe->rkey)
+		return false;
+	table = enter(qp);
+	if (!table || !find_word(qp, table, wqe, op))
+		proof->unshared_key = wqe->rkey;
+	else
+		done = only_look || ops->atomic(qp->dev->attr.ctx, op);
+	if (table)
+		ops->leave(qp->dev->attr.ctx);
+	return done;
+}
+
+/* The one at `cur`. False: it goes in packets. */
+static bool execute_atomic(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	bool swaps = wqe->opcode == URXE_WR_COMPARE_SWAP;
+	struct urxe_direct_atomic op = {
+		.compare_swap = swaps,
+		.operand = swaps ? wqe->swap : wqe->compare_add,
+		.compare = wqe->compare_add,
+	};
+	struct urxe_extent local[URXE_MAX_SGE];
+	struct sge_list list;
+	uint32_t n;
+
+	if (!find_local(qp, wqe, local, &n) || !apply(qp, wqe, &op, false))
+		return false;
+	list = wqe_sge_list(wqe, qp->pd);
+	count(qp, true);
+	if (sge_scatter(qp->dev, &list, 0, (const uint8_t *)&op.original, sizeof(op.original))) {
+		req_complete(qp, URXE_WC_SUCCESS);
+	} else {
+		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+		req_fail(qp, URXE_WC_LOC_PROT_ERR);
+	}
+	return true;
+}
+
+static enum direct_turn atomic_turn(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	struct urxe_direct_atomic op;
+
+	if (qp->req.una == qp->req.psn && qp->sq.tail == qp->sq.cur)
+		return execute_atomic(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
+	return worth_waiting(qp, wqe) && apply(qp, wqe, &op, true) ? DIRECT_WAIT : DIRECT_PACKETS;
+}
+
+/* Nobody waits at a connection whose peer is out of reach, as on another host. */
+static bool may_work(struct urxe_qp *qp)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	struct direct_proof *proof = &qp->req.direct;
+
+	if (proof->chance != DIRECT_UNTRIED)
+		return proof->chance == DIRECT_WORKS;
+	if (enter(qp)) {
+		ops->leave(qp->dev->attr.ctx);
+		return true;
+	}
+	proof->chance = DIRECT_FAILS;
+	return false;
+}
+
+/*
+ * The request follows others in packets. Where the peer sleeps by now it is the last that does, and
+ * asks for an acknowledgement: the rest waits for that.
+ */
+static void follow_in_packets(struct urxe_qp *qp)
+{
+	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
+	struct direct_proof *proof = &qp->req.direct;
+
+	if (++proof->looks % LOOK_EVERY)
+		return;
+	proof->in_packets = enter(qp);
+	if (proof->in_packets) {
+		proof->in_packets = is_awake(qp);
+		ops->leave(qp->dev->attr.ctx);
+	}
+}
+
+enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct requester *req = &qp->req;
+
+	/* What is paced is so for the wire. */
+	if (!is_candidate(wqe) || qp->paced || wqe->first_psn != req->psn)
+		return DIRECT_PACKETS;
+	if (wqe->kind == WR_ATOMIC)
+		return atomic_turn(qp, wqe);
+	if (req->una == req->psn && qp->sq.tail == qp->sq.cur)
+		return execute(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
+	if (direct_in_packets(qp, wqe)) {
+		follow_in_packets(qp);
+		return DIRECT_PACKETS;
+	}
+	return worth_waiting(qp, wqe) && may_work(qp) ? DIRECT_WAIT : DIRECT_PACKETS;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef URXE_DEV_H
+#define URXE_DEV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+#include "congestion/cnp.h"
+#include "congestion/congestion.h"
+#include "direct/lent.h"
+#include "objects/multicast.h"
+#include "objects/pkey.h"
+#include "responder/reorder.h"
+#include "util/id_map.h"
+#include "util/timer.h"
+
+struct gid_entry {
+	struct urxe_gid gid;
+	bool valid;
+	bool v1;
+	uint16_t vlan; /* 0 = untagged */
+};
+
+/* The chunk of a peer's table (rxe/direct.h) that was looked into last; it may be gone. */
+struct direct_seen {
+	uintptr_t at;   /* 0: none was yet */
+	uint32_t chunk; /* of QPNs */
+};
+
+struct urxe_dev {
+	struct urxe_dev_attr attr;
+	uint32_t path_mtu;       /* the longest that the link carries */
+	uint32_t window_packets; /* of a QP whose peer is not on this host; */
+	uint32_t window_bytes;   /* beside attr.max_packets, which is for all */
+	uint64_t now;            /* of the call in progress, or of one that was later */
+	bool late;               /* the frame in hand may have come before */
+	struct gid_entry gids[URXE_MAX_GIDS];
+	uint32_t address_era; /* changes with them; never 0 */
+	uint16_t pkeys[URXE_MAX_PKEYS];
+	struct mcast mcast;
+	struct idmap qps;
+	struct idmap mrs;
+	struct idmap mws; /* by the upper 24 bits of their keys */
+	struct timers timers;
+	struct reorder_pool reorder;
+	struct lent_buffer lent;
+	struct cong_config cong;
+	struct cnp_budget cnp;
+	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
+	uint32_t pressing;           /* of them, those with more than an acknowledgement */
+	uint32_t waiting;            /* QPs that had more to send when they last sent */
+	LIST_HEAD(, urxe_cq) cqs;
+	LIST_HEAD(, urxe_rq) srqs;
+	uint32_t direct_era;   /* 0 = no direct transport; else changes with what proofs rest on */
+	uint8_t direct_chunks; /* of the table that are taken */
+	struct direct_seen direct_seen;
+	uint64_t key_seed;
+	uint32_t key_count;
+	uint32_t qpn_next; /* where the search for a free QPN goes on */
+	struct urxe_counters counters;
+};
+
+/*
+ * The owner's threads look at the clock before they wait for each other: who comes later may have
+ * looked before. Time does not go back for that.
+ */
+static inline void dev_pass_time(struct urxe_dev *dev, uint64_t now)
+{
+	if (now > dev->now)
+		dev->now = now;
+}
+
+static inline void dev_count(struct urxe_dev *dev, enum urxe_event event)
+{
+	dev->counters.event[event]++;
+}
+
+static inline void dev_drop(struct urxe_dev *dev, enum urxe_drop drop)
+{
+	dev->counters.drop[drop]++;
+}
+
+#endif

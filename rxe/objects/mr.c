@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/mr.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <isa-l/crc.h>
+
+#include "direct/direct.h"
+#include "objects/device.h"
+#include "objects/mw.h"
+#include "util/ordered_copy.h"
+
+#define REGION_ACCESS                                                                   \
+	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
+	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |     \
+	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
+
+static bool extents_add_up(const struct urxe_mr_attr *attr)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < attr->n_extents; i++) {
+		if (__builtin_add_overflow(sum, attr->extents[i].length, &sum))
+			return false;
+	}
+	return sum == attr->length;
+}
+
+bool mr_index_taken(const struct urxe_dev *dev, uint32_t key)
+{
+	for (uint32_t tag = 0; tag < 256; tag++) {
+		if (idmap_find(&dev->mrs, (key & ~0xffu) | tag))
+			return true;
+	}
+	return mw_find(dev, key);
+}
+
+uint32_t mr_new_key(struct urxe_dev *dev, bool whole)
+{
+	uint32_t key;
+
+	do {
+		dev->key_seed = dev->key_seed * 6364136223846793005u + 1442695040888963407u;
+		key = ++dev->key_count << 8 | (uint32_t)(dev->key_seed >> 56);
+	} while (!key || idmap_find(&dev->mrs, key) || mw_find(dev, key) ||
+		 (whole && mr_index_taken(dev, key)));
+	return key;
+}
+
+static int check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *attr)
+{
+	const uint32_t remote_writes = URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC;
+
+	if (!extents_add_up(attr) || (attr->length && attr->iova + attr->length - 1 < attr->iova))
+		return -EINVAL;
+	if (attr->access & ~REGION_ACCESS)
+		return -EINVAL;
+	if (attr->access & URXE_ACCESS_FLUSH_PERSISTENT && !dev->attr.ops->persist)
+		return -EOPNOTSUPP;
+	/* IBA 10.6.3.1: who may write from afar may write locally. */
+	if (attr->access & remote_writes && !(attr->access & URXE_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
+/* A region that no key leads to yet. */
+static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *attr)
+{
+	struct urxe_mr *mr =
+		malloc(sizeof(*mr) + (attr->n_extents + (size_t)1) * sizeof(struct mr_piece));
+	uint64_t offset = 0;
+
+	if (!mr)
+		return NULL;
+	*mr = (struct urxe_mr){
+		.dev = dev,
+		.pd = attr->pd,
+		.access = attr->access,
+		.iova = attr->iova,
+		.length = attr->length,
+		.pieces = mr->at_first,
+	};
+	for (uint32_t i = 0; i < attr->n_extents; i++) {
+		if (!attr->extents[i].length)
+			continue;
+		mr->pieces[mr->n_pieces++] = (struct mr_piece){offset, attr->extents[i].addr};
+		offset += attr->extents[i].length;
+	}
+	mr->pieces[mr->n_pieces] = (struct mr_piece){offset, NULL};
+	return mr;
+}
+
+void mr_free(struct urxe_mr *mr)
+{
+	if (mr->pieces != mr->at_first)
+		free(mr->pieces);
+	free(mr);
+}
+
+int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
+{
+	struct urxe_mr *mr;
+	int rc = check_attr(dev, attr);
+
+	if (rc)
+		return rc;
+	if (attr->key && mw_find(dev, attr->key))
+		return -EEXIST;
+	mr = make_mr(dev, attr);
+	if (!mr)
+		return -ENOMEM;
+	mr->key = attr->key ? attr->key : mr_new_key(dev, false);
+	rc = idmap_add(&dev->mrs, mr->key, mr);
+	if (rc) {
+		mr_free(mr);
+		return rc;
+	}
+	direct_grant_mr(mr);
+	*out = mr;
+	return 0;
+}
+
+int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
+{
+	struct urxe_dev *dev = (*mr)->dev;
+	struct urxe_mr *changed;
+	int rc = check_attr(dev, attr);
+
+	if (rc)
+		return rc;
+	if ((*mr)->windows)
+		return -EBUSY;
+	changed = make_mr(dev, attr);
+	if (!changed)
+		return -ENOMEM;
+	changed->key = (*mr)->key;
+	idmap_replace(&dev->mrs, changed->key, changed);
+	direct_withdraw(dev, changed->key);
+	direct_grant_mr(changed);
+	mr_free(*mr);
+	*mr = changed;
+	return 0;
+}
+
+int urxe_mr_dereg(struct urxe_mr *mr)
+{
+	if (mr->windows)
+		return -EBUSY;
+	idmap_remove(&mr->dev->mrs, mr->key);
+	direct_withdraw(mr->dev, mr->key);
+	mr_free(mr);
+	return 0;
+}
+
+void urxe_mr_hide(struct urxe_mr *mr)
+{
+	direct_withdraw_all(mr);
+}
+
+void urxe_mr_share(struct urxe_mr *mr, const struct urxe_shared *shared)
+{
+	direct_withdraw_all(mr);
+	mr->shared = shared ? *shared : (struct urxe_shared){0};
+	direct_grant_all(mr);
+}
+
+uint32_t urxe_mr_key(const struct urxe_mr *mr)
+{
+	return mr->key;
+}
+
+void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr)
+{
+	*attr = (struct urxe_mr_attr){
+		.pd = mr->pd,
+		.access = mr->access,
+		.iova = mr->iova,
+		.length = mr->length,
+		.key = mr->key,
+	};
+}
+
+bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset)
+{
+	*offset = addr - start;
+	return addr >= start && *offset <= size && length <= size - *offset;
+}
+
+/* A range that was granted: in a region, from an offset on. */
+struct span {
+	const struct urxe_mr *mr;
+	uint64_t offset;
+};
+
+static bool window_grants(const struct urxe_dev *dev, const struct mr_range *range,
+			  struct span *span)
+{
+	const struct urxe_mw *mw = mw_find(dev, range->key);
+
+	if (!mw || mw->key != range->key || !mw_serves(mw, range->qpn))
+		return false;
+	if (mw->pd != range->pd || range->access & ~mw->access ||
+	    !mr_within(mw->start, mw->length, range->addr, range->length, &span->offset))
+		return false;
+	span->mr = mw->mr;
+	span->offset += mw->offset;
+	return true;
+}
+
+/* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5). */
+static bool grants(const struct urxe_dev *dev, const struct mr_range *range, struct span *span)
+{
+	const struct urxe_mr *mr = idmap_find(&dev->mrs, range->key);
+
+	if (!mr)
+		return window_grants(dev, range, span);
+	span->mr = mr;
+	return mr->pd == range->pd && !(range->access & ~mr->access) &&
+	       mr_within(mr->iova, mr->length, range->addr, range->length, &span->offset);
+}
+
+bool mr_check(const struct urxe_dev *dev, const struct mr_range *range)
+{
+	struct span span;
+
+	return grants(dev, range, &span);
+}
+
+/* A place in a region: a piece and an offset into it. */
+struct place {
+	const struct mr_piece *piece;
+	uint64_t offset;
+};
+
+/* Memory of a process is one piece, a guest's may be many. */
+static struct place locate(const struct span *span)
+{
+	const struct mr_piece *from = span->mr->pieces;
+	uint32_t n = span->mr->n_pieces;
+
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		if (from[half].offset <= span->offset)
+			from += half;
+		n -= half;
+	}
+	return (struct place){from, span->offset - from->offset};
+}
+
+/* The next bytes that lie in one place, at most `left`; steps over them. */
+static struct urxe_extent next_bytes(struct place *place, uint64_t left)
+{
+	const struct mr_piece *piece = place->piece;
+	uint64_t room = piece[1].offset - piece->offset - place->offset;
+	struct urxe_extent bytes = {
+		.addr = piece->addr ? piece->addr + place->offset : NULL,
+		.length = left < room ? left : room,
+	};
+
+	place->piece++;
+	place->offset = 0;
+	return bytes;
+}
+
+static bool gone(struct urxe_dev *dev)
+{
+	dev_count(dev, URXE_EVENT_MEMORY_GONE);
+	return false;
+}
+
+uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range)
+{
+	struct urxe_extent bytes;
+	struct span span;
+	struct place place;
+
+	if (!range->length || !grants(dev, range, &span))
+		return NULL;
+	place = locate(&span);
+	bytes = next_bytes(&place, range->length);
+	return bytes.length == range->length ? bytes.addr : NULL;
+}
+
+/*
+ * Whether the memory was there: whoever owns the process knows how to touch what may not be. The
+ * `other` is not the region's; NULL: there is none.
+ */
+static bool touch_both(struct urxe_dev *dev, const struct urxe_extent *bytes,
+		       const struct urxe_extent *other, void (*fn)(void *), void *arg)
+{
+	if (!bytes->addr)
+		return gone(dev);
+	if (!dev->attr.ops->guard) {
+		fn(arg);
+		return true;
+	}
+	return dev->attr.ops->guard(dev->attr.ctx, bytes, other, fn, arg) || gone(dev);
+}
+
+static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
+		  void *arg)
+{
+	return touch_both(dev, bytes, NULL, fn, arg);
+}
+
+struct copy {
+	uint8_t *dst;
+	const uint8_t *src;
+	uint64_t n;
+};
+
+static void copy_for_all(void *arg)
+{
+	const struct copy *c = arg;
+
+	copy_last_bytes_last(c->dst, c->src, c->n);
+}
+
+static void copy(void *arg)
+{
+	const struct copy *c = arg;
+
+	memcpy(c->dst, c->src, c->n);
+}
+
+struct copy_crc {
+	const struct urxe_ops *ops;
+	struct copy copy;
+	uint32_t *crc;
+};
+
+static void copy_with_crc(void *arg)
+{
+	const struct copy_crc *c = arg;
+
+	*c->crc = c->ops->copy_crc(*c->crc, c->copy.dst, c->copy.src, c->copy.n);
+}
+
+bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src)
+{
+	uint64_t left = range->length;
+	struct urxe_extent bytes;
+	struct span span;
+	struct place place;
+
+	if (!grants(dev, range, &span))
+		return false;
+	if (!left)
+		return true;
+	place = locate(&span);
+	for (; left; left -= bytes.length, src += bytes.length) {
+		struct urxe_extent from = {(void *)src, 0};
+		struct copy c = {.src = src};
+
+		bytes = next_bytes(&place, left);
+		c.dst = bytes.addr;
+		c.n = from.length = bytes.length;
+		if (!touch_both(dev, &bytes, &from, copy_for_all, &c))
+			return false;
+	}
+	return true;
+}
+
+bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc)
+{
+	struct copy_crc c = {.ops = dev->attr.ops, .crc = crc};
+	uint64_t left = range->length;
+	struct urxe_extent bytes;
+	struct span span;
+	struct place place;
+
+	if (!grants(dev, range, &span))
+		return false;
+	if (!left)
+		return true;
+	place = locate(&span);
+	for (; left; left -= bytes.length, dst += bytes.length) {
+		bytes = next_bytes(&place, left);
+		c.copy = (struct copy){.dst = dst, .src = bytes.addr, .n = bytes.length};
+		if (!(crc ? touch(dev, &bytes, copy_with_crc, &c)
+			  : touch(dev, &bytes, copy, &c.copy)))
+			return false;
+	}
+	return true;
+}
+
+struct crc {
+	const struct urxe_extent *bytes;
+	uint32_t *crc;
+};
+
+static void add_to_crc(void *arg)
+{
+	const struct crc *c = arg;
+
+	*c->crc = crc32_gzip_refl(*c->crc, c->bytes->addr, c->bytes->length);
+}
+
+const uint8_t *mr_lend(struct urxe_dev *dev, const struct mr_range *range, uint32_t *crc,
+		       uint64_t *window)
+{
+	struct urxe_extent bytes;
+	struct crc c = {&bytes, crc};
+	struct place place;
+	struct span span;
+	uint64_t offset;
+
+	if (!range->length || !grants(dev, range, &span) || !span.mr->shared.length)
+		return NULL;
+	place = locate(&span);
+	bytes = next_bytes(&place, range->length);
+	if (bytes.length != range->length || !bytes.addr ||
+	    !mr_within((uintptr_t)span.mr->shared.addr, span.mr->shared.length,
+		       (uintptr_t)bytes.addr, bytes.length, &offset))
+		return NULL;
+	*window = span.mr->shared.window + offset;
+	return !crc || touch(dev, &bytes, add_to_crc, &c) ? bytes.addr : NULL;
+}
+
+bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)
+{
+	const struct urxe_mr *mr = idmap_find(&dev->mrs, range->key);
+	const struct urxe_mw *mw = mr ? NULL : mw_find(dev, range->key);
+
+	if (!mr && !mw)
+		return false;
+	range->addr = mr ? mr->iova : mw->start;
+	range->length = mr ? mr->length : mw->length;
+	return true;
+}
+
+/* A store is seen by all once a fence is behind it; what lasts is the owner's knowledge. */
+bool mr_flush(struct urxe_dev *dev, const struct mr_range *range)
+{
+	uint64_t left = range->length;
+	struct urxe_extent bytes;
+	struct span span;
+	struct place place;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!grants(dev, range, &span))
+		return false;
+	if (!left || !(range->access & URXE_ACCESS_FLUSH_PERSISTENT))
+		return true;
+	place = locate(&span);
+	for (; left; left -= bytes.length) {
+		bytes = next_bytes(&place, left);
+		if (!bytes.addr)
+			return gone(dev);
+		if (!dev->attr.ops->persist(dev->attr.ctx, &bytes))
+			return false;
+	}
+	return true;
+}
+
+struct atomic_access {
+	uint64_t *at;
+	struct mr_atomic *op;
+};
+
+static void apply(void *arg)
+{
+	const struct atomic_access *access = arg;
+	struct mr_atomic *op = access->op;
+
+	switch (op->kind) {
+	case MR_FETCH_ADD:
+		op->original = __atomic_fetch_add(access->at, op->operand, __ATOMIC_SEQ_CST);
+		break;
+	case MR_COMPARE_SWAP:
+		op->original = op->compare;
+		__atomic_compare_exchange_n(access->at, &op->original, op->operand, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		break;
+	case MR_STORE: __atomic_store_n(access->at, op->operand, __ATOMIC_SEQ_CST); break;
+	}
+}
+
+bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_atomic *op)
+{
+	struct atomic_access access = {.op = op};
+	struct urxe_extent bytes;
+	struct span span;
+	struct place place;
+
+	if (!grants(dev, range, &span))
+		return false;
+	place = locate(&span);
+	bytes = next_bytes(&place, sizeof(uint64_t));
+	access.at = bytes.addr;
+	if (bytes.length != sizeof(uint64_t) || (uintptr_t)access.at & 7)
+		return false;
+	return touch(dev, &bytes, apply, &access);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory that goes from a region, which keeps the rest. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "direct/direct.h"
+#include "objects/mr.h"
+
+/* The pieces that are left; without `to` they are only counted. */
+struct cut {
+	struct mr_piece *to;
+	struct mr_held *held;
+	uint32_t n;
+	bool behind_hole;
+};
+
+static void keep(struct cut *cut, uint64_t offset, uint8_t *addr, struct mr_held held)
+{
+	bool hole = !addr && !held.addr;
+
+	if (hole && cut->behind_hole)
+		return;
+	cut->behind_hole = hole;
+	if (cut->to) {
+		cut->to[cut->n] = (struct mr_piece){offset, addr};
+		cut->held[cut->n] = held;
+	}
+	cut->n++;
+}
+
+/* From some of a piece's bytes on: as the piece is there. */
+static void keep_from(struct cut *cut, const struct mr_piece *piece, struct mr_held held,
+		      uint64_t from)
+{
+	if (held.addr)
+		held.addr += from;
+	keep(cut, piece->offset + from, piece->addr ? piece->addr + from : NULL, held);
+}
+
+static struct mr_held held_of(const struct urxe_mr *mr, uint32_t i)
+{
+	return mr->held ? mr->held[i] : (struct mr_held){0};
+}
+
+/* True: some of the piece goes. */
+static bool cut_piece(struct cut *cut, const struct urxe_mr *mr, uint32_t i, uintptr_t first,
+		      uintptr_t last)
+{
+	const struct mr_piece *piece = &mr->pieces[i];
+	struct mr_held held = held_of(mr, i);
+	uint8_t *addr = piece->addr ? piece->addr : held.addr;
+	uintptr_t at = (uintptr_t)addr, end = at + (piece[1].offset - piece->offset) - 1;
+	uint64_t from = at < first ? first - at : 0;
+
+	if (!at || at > last || end < first) {
+		keep_from(cut, piece, held, 0);
+		return false;
+	}
+	if (from)
+		keep_from(cut, piece, held, 0);
+	keep(cut, piece->offset + from, NULL, (struct mr_held){addr + from, held.calls + 1});
+	if (end > last)
+		keep_from(cut, piece, held, last + 1 - at);
+	return true;
+}
+
+static bool cut_pieces(struct cut *cut, const struct urxe_mr *mr, const struct urxe_extent *bytes)
+{
+	uintptr_t first = (uintptr_t)bytes->addr;
+	bool some = false;
+
+	for (uint32_t i = 0; i < mr->n_pieces; i++)
+		some |= cut_piece(cut, mr, i, first, first + (bytes->length - 1));
+	return some;
+}
+
+static void replace_pieces(struct urxe_mr *mr, const struct cut *cut)
+{
+	cut->to[cut->n] = (struct mr_piece){mr->length, NULL};
+	if (mr->pieces != mr->at_first)
+		free(mr->pieces);
+	mr->pieces = cut->to;
+	mr->held = cut->held;
+	mr->n_pieces = cut->n;
+	direct_withdraw_all(mr);
+}
+
+int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
+{
+	struct cut cut = {0};
+
+	if (!bytes->length || !cut_pieces(&cut, mr, bytes))
+		return 0;
+	/* One block: the pieces, their end, and what is held of each. */
+	cut.to = malloc((cut.n + (size_t)1) * sizeof(*cut.to) + cut.n * sizeof(*cut.held));
+	if (!cut.to)
+		return -ENOMEM;
+	cut.held = (struct mr_held *)(cut.to + cut.n + 1);
+	cut.n = 0;
+	cut.behind_hole = false;
+	cut_pieces(&cut, mr, bytes);
+	replace_pieces(mr, &cut);
+	return 0;
+}
+
+/* True: the piece is there again. Each lies in the bytes, or beside them: they were cut there. */
+static bool settle(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
+{
+	struct mr_held *held = &mr->held[i];
+
+	if (!held->addr || (uintptr_t)held->addr - (uintptr_t)bytes->addr >= bytes->length)
+		return false;
+	if (!done && --held->calls)
+		return false;
+	if (!done)
+		mr->pieces[i].addr = held->addr;
+	*held = (struct mr_held){0};
+	return !done;
+}
+
+/* Whether a piece goes on where the one before it ends. */
+static bool continues(const struct urxe_mr *mr, uint32_t before, uint32_t i)
+{
+	const struct mr_piece *first = &mr->pieces[before], *piece = &mr->pieces[i];
+
+	if (mr->held[before].addr || mr->held[i].addr || !first->addr != !piece->addr)
+		return false;
+	return !piece->addr || first->addr + (piece->offset - first->offset) == piece->addr;
+}
+
+/* What was cut and need not be is one piece again. */
+static void join(struct urxe_mr *mr)
+{
+	uint32_t n = 1;
+
+	for (uint32_t i = 1; i < mr->n_pieces; i++) {
+		if (continues(mr, n - 1, i))
+			continue;
+		mr->pieces[n] = mr->pieces[i];
+		mr->held[n++] = mr->held[i];
+	}
+	mr->pieces[n] = mr->pieces[mr->n_pieces];
+	mr->n_pieces = n;
+}
+
+void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done)
+{
+	bool back = false;
+
+	if (!mr->held)
+		return;
+	for (uint32_t i = 0; i < mr->n_pieces; i++)
+		back |= settle(mr, i, bytes, done);
+	join(mr);
+	if (back)
+		direct_grant_all(mr);
+}
+
+void urxe_mr_unmap_all(struct urxe_mr *mr)
+{
+	if (!mr->length)
+		return;
+	mr->at_first[0] = (struct mr_piece){0, NULL};
+	replace_pieces(mr, &(struct cut){.to = mr->at_first, .n = 1});
+}

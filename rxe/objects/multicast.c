@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/multicast.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "device/input.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "responder/responder.h"
+#include "wire/gid.h"
+#include "wire/header_fields.h"
+
+struct mcast_group {
+	struct urxe_gid gid;
+	struct mcast_members members;
+	uint32_t n_members;
+	LIST_ENTRY(mcast_group) link;
+};
+
+/* Groups differ in the last bytes of their addresses, which all reach the Ethernet address, too. */
+static struct mcast_bucket *bucket(struct urxe_dev *dev, const struct urxe_gid *gid)
+{
+	return &dev->mcast.buckets[get32(gid->raw + 12) * 0x9e3779b9u >> 26];
+}
+_Static_assert(MCAST_BUCKETS == 1 << (32 - 26), "the hash's range");
+
+static struct mcast_group *find_group(struct urxe_dev *dev, const struct urxe_gid *gid)
+{
+	struct mcast_group *group;
+
+	LIST_FOREACH(group, bucket(dev, gid), link)
+	{
+		if (gid_equal(&group->gid, gid))
+			return group;
+	}
+	return NULL;
+}
+
+static struct mcast_member *find_member(struct urxe_qp *qp, const struct urxe_gid *gid)
+{
+	struct mcast_member *member;
+
+	LIST_FOREACH(member, &qp->groups, qp_link)
+	{
+		if (gid_equal(&member->group->gid, gid))
+			return member;
+	}
+	return NULL;
+}
+
+static struct mcast_group *make_group(struct urxe_dev *dev, const struct urxe_gid *gid)
+{
+	struct mcast_group *group;
+
+	if (dev->mcast.n_groups == URXE_MAX_MCAST_GROUPS)
+		return NULL;
+	group = calloc(1, sizeof(*group));
+	if (!group)
+		return NULL;
+	group->gid = *gid;
+	LIST_INSERT_HEAD(bucket(dev, gid), group, link);
+	dev->mcast.n_groups++;
+	return group;
+}
+
+static void free_if_empty(struct urxe_dev *dev, struct mcast_group *group)
+{
+	if (group->n_members)
+		return;
+	LIST_REMOVE(group, link);
+	dev->mcast.n_groups--;
+	free(group);
+}
+
+static void leave(struct mcast_member *member)
+{
+	struct mcast_group *group = member->group;
+
+	LIST_REMOVE(member, group_link);
+	LIST_REMOVE(member, qp_link);
+	group->n_members--;
+	free_if_empty(member->qp->dev, group);
+	free(member);
+}
+
+void mcast_leave_all(struct urxe_qp *qp)
+{
+	while (!LIST_EMPTY(&qp->groups))
+		leave(LIST_FIRST(&qp->groups));
+}
+
+static int join(struct urxe_qp *qp, struct mcast_group *group)
+{
+	struct mcast_member *member;
+
+	if (group->n_members == URXE_MAX_MCAST_QPS)
+		return -ENOMEM;
+	member = malloc(sizeof(*member));
+	if (!member)
+		return -ENOMEM;
+	*member = (struct mcast_member){.qp = qp, .group = group};
+	LIST_INSERT_HEAD(&group->members, member, group_link);
+	LIST_INSERT_HEAD(&qp->groups, member, qp_link);
+	group->n_members++;
+	return 0;
+}
+
+int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid)
+{
+	struct mcast_group *group;
+	int rc;
+
+	if (qp->type != URXE_QPT_UD || !gid_is_multicast(gid))
+		return -EINVAL;
+	if (find_member(qp, gid))
+		return 0;
+	group = find_group(qp->dev, gid);
+	if (!group)
+		group = make_group(qp->dev, gid);
+	if (!group)
+		return -ENOMEM;
+	rc = join(qp, group);
+	free_if_empty(qp->dev, group);
+	return rc;
+}
+
+int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid)
+{
+	struct mcast_member *member = find_member(qp, gid);
+
+	if (!member)
+		return -EINVAL;
+	leave(member);
+	return 0;
+}
+
+bool urxe_mcast_attached(const struct urxe_qp *qp)
+{
+	return !LIST_EMPTY(&qp->groups);
+}
+
+bool urxe_mcast_heard(const struct urxe_dev *dev)
+{
+	return dev->mcast.n_groups;
+}
+
+static void deliver(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	enum urxe_drop drop = recv_check_qp(qp, p);
+
+	if (drop)
+		qp_drop(qp, drop);
+	else
+		resp_packet(qp, p);
+}
+
+void mcast_input(struct urxe_dev *dev, const struct urxe_packet *p)
+{
+	struct mcast_group *group = find_group(dev, &p->dgid);
+	struct mcast_member *member;
+
+	if (!group) {
+		dev_drop(dev, URXE_DROP_NO_GROUP);
+		return;
+	}
+	LIST_FOREACH(member, &group->members, group_link)
+	deliver(member->qp, p);
+}
+
+void mcast_loopback(struct urxe_qp *from, const struct urxe_frame *frame)
+{
+	struct mcast_group *group;
+	struct mcast_member *member;
+	struct urxe_packet p;
+
+	if (urxe_packet_parse(&p, frame->data, frame->len))
+		return;
+	group = find_group(from->dev, &p.dgid);
+	if (!group)
+		return;
+	LIST_FOREACH(member, &group->members, group_link)
+	{
+		if (member->qp == from && from->block_self_mcast) {
+			qp_drop(from, URXE_DROP_OWN_MULTICAST);
+			continue;
+		}
+		qp_count(from, URXE_EVENT_MCAST_LOOPBACK);
+		deliver(member->qp, &p);
+	}
+}

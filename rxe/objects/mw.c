@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/mw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "direct/direct.h"
+#include "objects/mr.h"
+#include "objects/qp.h"
+
+#define TAG_MASK 0xffu
+#define CHANGES  (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
+#define FLUSHES  (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
+#define RIGHTS   (CHANGES | FLUSHES | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_ZERO_BASED)
+/* Programs ask for it, and devices let them. A window has no local key: it grants nothing. */
+#define IGNORED URXE_ACCESS_LOCAL_WRITE
+
+static bool valid_type(uint8_t type)
+{
+	return type == URXE_MW_TYPE_1 || type == URXE_MW_TYPE_2;
+}
+
+int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct urxe_mw **out)
+{
+	struct urxe_mw *mw;
+	int rc;
+
+	if (!valid_type(attr->type))
+		return -EINVAL;
+	if (attr->key && mr_index_taken(dev, attr->key))
+		return -EEXIST;
+	mw = calloc(1, sizeof(*mw));
+	if (!mw)
+		return -ENOMEM;
+	mw->dev = dev;
+	mw->pd = attr->pd;
+	mw->type = attr->type;
+	mw->key = attr->key ? attr->key : mr_new_key(dev, true);
+	rc = idmap_add(&dev->mws, mw->key >> 8, mw);
+	if (rc)
+		free(mw);
+	else
+		*out = mw;
+	return rc;
+}
+
+static void unbind(struct urxe_mw *mw)
+{
+	if (!mw->mr)
+		return;
+	direct_withdraw(mw->dev, mw->key);
+	mw->mr->windows--;
+	mw->mr = NULL;
+	if (mw->type == URXE_MW_TYPE_2)
+		LIST_REMOVE(mw, qp_link);
+}
+
+void urxe_mw_dealloc(struct urxe_mw *mw)
+{
+	unbind(mw);
+	idmap_remove(&mw->dev->mws, mw->key >> 8);
+	free(mw);
+}
+
+uint32_t urxe_mw_key(const struct urxe_mw *mw)
+{
+	return mw->key;
+}
+
+/* Rules for the window alone (IBA 10.6.7.2; C10-72, o10-36.2.2, o10-37.2.30, o10-37.2.40). */
+static bool window_ok(const struct urxe_qp *qp, const struct urxe_mw *mw,
+		      const struct urxe_mw_bind *bind)
+{
+	if (mw->key != bind->mw_key || mw->pd != qp->pd || bind->access & ~(RIGHTS | IGNORED))
+		return false;
+	if (mw->type == URXE_MW_TYPE_1)
+		return !(bind->access & URXE_ACCESS_ZERO_BASED);
+	return !mw->mr && bind->length;
+}
+
+/* Rules for the region (C10-72 to C10-75); a flush needs the region's own right. */
+static bool region_ok(const struct urxe_mr *mr, const struct urxe_mw *mw,
+		      const struct urxe_mw_bind *bind, uint64_t *offset)
+{
+	if (!mr || mr->pd != mw->pd || !(mr->access & URXE_ACCESS_MW_BIND) ||
+	    mr->access & URXE_ACCESS_ZERO_BASED)
+		return false;
+	if (bind->access & CHANGES && !(mr->access & URXE_ACCESS_LOCAL_WRITE))
+		return false;
+	if (bind->access & FLUSHES & ~mr->access)
+		return false;
+	return mr_within(mr->iova, mr->length, bind->addr, bind->length, offset);
+}
+
+bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
+{
+	struct urxe_mw *mw = mw_find(qp->dev, bind->mw_key);
+	struct urxe_mr *mr = NULL;
+	uint64_t offset = 0;
+
+	if (!mw || !window_ok(qp, mw, bind))
+		return false;
+	if (bind->length) {
+		mr = idmap_find(&qp->dev->mrs, bind->mr_key);
+		if (!region_ok(mr, mw, bind, &offset))
+			return false;
+	}
+	unbind(mw);
+	mw->key = (mw->key & ~TAG_MASK) | bind->tag;
+	if (!mr)
+		return true;
+	mw->mr = mr;
+	mw->access = bind->access & RIGHTS;
+	mw->start = bind->access & URXE_ACCESS_ZERO_BASED ? 0 : bind->addr;
+	mw->offset = offset;
+	mw->length = bind->length;
+	mr->windows++;
+	if (mw->type == URXE_MW_TYPE_2) {
+		mw->qpn = qp->qpn;
+		LIST_INSERT_HEAD(&qp->windows, mw, qp_link);
+	}
+	direct_grant_mw(mw);
+	return true;
+}
+
+bool mw_invalidate(struct urxe_qp *qp, uint32_t key)
+{
+	struct urxe_mw *mw = mw_find(qp->dev, key);
+
+	if (!mw || mw->key != key || mw->type != URXE_MW_TYPE_2 || !mw_serves(mw, qp->qpn))
+		return false;
+	unbind(mw);
+	return true;
+}
+
+void mw_release(struct urxe_qp *qp)
+{
+	while (!LIST_EMPTY(&qp->windows))
+		unbind(LIST_FIRST(&qp->windows));
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* QP state transitions and attributes (IBA volume 1, 10.3.1 and 11.2.5.2, table 96). */
+#include <errno.h>
+
+#include "direct/direct.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "recovery/retry.h"
+#include "requester/requester.h"
+#include "responder/resp_resources.h"
+#include "wire/packet_build.h"
+
+#define PORT_NUM    1
+#define TIMEOUT_MAX 31
+#define RETRY_MAX   7
+#define RNR_MAX     31
+#define ACCESS_ALL                                                                      \
+	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_READ | \
+	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_FLUSH_GLOBAL |   \
+	 URXE_ACCESS_FLUSH_PERSISTENT)
+
+#define M(name) URXE_QP_##name
+
+/* One cell: for RC, UC and UD, the attributes it requires and those it allows beside. */
+struct cell {
+	bool allowed[3];
+	uint32_t required[3];
+	uint32_t optional[3];
+};
+
+#define ALL_TYPES .allowed = {true, true, true}
+#define UC_UD     .allowed = {false, true, true}
+#define FROM_ANY  [URXE_QPS_RESET] = {ALL_TYPES}, [URXE_QPS_ERR] = {ALL_TYPES}
+
+#define INIT_CONNECTED (M(PKEY_INDEX) | M(PORT) | M(ACCESS_FLAGS))
+#define INIT_UD        (M(PKEY_INDEX) | M(PORT) | M(QKEY))
+#define RTR_CONNECTED  (M(AV) | M(PATH_MTU) | M(DEST_QPN) | M(RQ_PSN))
+#define RTR_RC         (RTR_CONNECTED | M(MAX_DEST_RD_ATOMIC) | M(MIN_RNR_TIMER))
+#define RTR_OPT        (M(ACCESS_FLAGS) | M(PKEY_INDEX) | M(ALT_PATH))
+#define RTS_RC         (M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(SQ_PSN) | M(MAX_QP_RD_ATOMIC))
+#define MIGRATION      (M(ALT_PATH) | M(PATH_MIG_STATE))
+#define RTS_RC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS) | M(MIN_RNR_TIMER) | MIGRATION)
+#define RTS_UC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS) | MIGRATION)
+#define SQE_UC_OPT     (M(CUR_STATE) | M(ACCESS_FLAGS))
+#define RTS_UD_OPT     (M(CUR_STATE) | M(QKEY))
+#define PACED(opt)     ((opt) | M(RATE_LIMIT))
+#define NOTIFY         M(EN_SQD_ASYNC_NOTIFY)
+#define SQD_UC_OPT     (M(AV) | M(ACCESS_FLAGS) | M(PKEY_INDEX) | MIGRATION)
+#define SQD_RC_OPT                                                                               \
+	(SQD_UC_OPT | M(PORT) | M(TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY) | M(MAX_QP_RD_ATOMIC) | \
+	 M(MAX_DEST_RD_ATOMIC) | M(MIN_RNR_TIMER))
+
+/* clang-format off */
+static const struct cell cells[URXE_QPS_COUNT][URXE_QPS_COUNT] = {
+	[URXE_QPS_RESET] = {
+		FROM_ANY,
+		[URXE_QPS_INIT] = {
+			ALL_TYPES,
+			.required = {INIT_CONNECTED, INIT_CONNECTED, INIT_UD},
+		},
+	},
+	[URXE_QPS_INIT] = {
+		FROM_ANY,
+		[URXE_QPS_INIT] = {
+			ALL_TYPES,
+			.optional = {INIT_CONNECTED, INIT_CONNECTED, INIT_UD},
+		},
+		[URXE_QPS_RTR] = {
+			ALL_TYPES,
+			.required = {RTR_RC, RTR_CONNECTED, 0},
+			.optional = {RTR_OPT, RTR_OPT, M(PKEY_INDEX) | M(QKEY)},
+		},
+	},
+	[URXE_QPS_RTR] = {
+		FROM_ANY,
+		[URXE_QPS_RTS] = {
+			ALL_TYPES,
+			.required = {RTS_RC, M(SQ_PSN), M(SQ_PSN)},
+			.optional = {PACED(RTS_RC_OPT), PACED(RTS_UC_OPT), PACED(RTS_UD_OPT)},
+		},
+	},
+	[URXE_QPS_RTS] = {
+		FROM_ANY,
+		[URXE_QPS_RTS] = {
+			ALL_TYPES,
+			.optional = {PACED(RTS_RC_OPT), PACED(RTS_UC_OPT), PACED(RTS_UD_OPT)},
+		},
+		[URXE_QPS_SQD] = {ALL_TYPES, .optional = {NOTIFY, NOTIFY, NOTIFY}},
+	},
+	[URXE_QPS_SQD] = {
+		FROM_ANY,
+		[URXE_QPS_RTS] = {ALL_TYPES, .optional = {RTS_RC_OPT, RTS_UC_OPT, RTS_UD_OPT}},
+		[URXE_QPS_SQD] = {
+			ALL_TYPES,
+			.optional = {SQD_RC_OPT, SQD_UC_OPT, M(PKEY_INDEX) | M(QKEY)},
+		},
+	},
+	[URXE_QPS_SQE] = {
+		FROM_ANY,
+		[URXE_QPS_RTS] = {UC_UD, .optional = {0, SQE_UC_OPT, RTS_UD_OPT}},
+	},
+	[URXE_QPS_ERR] = {FROM_ANY},
+};
+/* clang-format on */
+
+static bool in_range(uint32_t mask, uint32_t bit, uint64_t value, uint64_t max)
+{
+	return !(mask & bit) || value <= max;
+}
+
+/* Automatic path migration (IBA 17.2.8) is not there: all that can be said is that it is over. */
+static bool wants_migration(const struct urxe_qp_attr *a, uint32_t mask)
+{
+	return mask & M(ALT_PATH) ||
+	       (mask & M(PATH_MIG_STATE) && a->path_mig_state != URXE_MIG_MIGRATED);
+}
+
+static bool path_ok(const struct urxe_qp *qp, const struct urxe_path *path)
+{
+	return path->sgid_index < URXE_MAX_GIDS && qp->dev->gids[path->sgid_index].valid &&
+	       path->flow_label <= 0xfffff && path->sl <= 7;
+}
+
+static bool pkey_index_ok(const struct urxe_qp *qp, uint16_t index)
+{
+	return index < URXE_MAX_PKEYS && pkey_valid(qp->dev->pkeys[index]);
+}
+
+/* Requests that were let in as long as some could be outstanding. */
+static bool rd_atomic_queued(const struct urxe_qp *qp)
+{
+	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
+		if (wqe_is_rd_atomic(sq_wqe(&qp->sq, i)))
+			return true;
+	}
+	return false;
+}
+
+static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32_t mask)
+{
+	if (mask & M(CUR_STATE) && a->cur_state != qp->attr.state)
+		return false;
+	if (mask & M(PORT) && a->port != PORT_NUM)
+		return false;
+	if (mask & M(PATH_MTU) && (a->path_mtu < URXE_MTU_256 || a->path_mtu > URXE_MTU_4096 ||
+				   128u << a->path_mtu > qp->dev->path_mtu))
+		return false;
+	if (mask & M(AV) && !path_ok(qp, &a->path))
+		return false;
+	if (mask & M(PKEY_INDEX) && !pkey_index_ok(qp, a->pkey_index))
+		return false;
+	if (mask & M(MAX_QP_RD_ATOMIC) && !a->max_rd_atomic && rd_atomic_queued(qp))
+		return false;
+	if (mask & M(ACCESS_FLAGS) && a->access & ~ACCESS_ALL)
+		return false;
+	return in_range(mask, M(PATH_MIG_STATE), a->path_mig_state, URXE_MIG_ARMED) &&
+	       in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
+	       in_range(mask, M(RETRY_CNT), a->retry_cnt, RETRY_MAX) &&
+	       in_range(mask, M(RNR_RETRY), a->rnr_retry, RETRY_MAX) &&
+	       in_range(mask, M(MIN_RNR_TIMER), a->min_rnr_timer, RNR_MAX) &&
+	       in_range(mask, M(MAX_QP_RD_ATOMIC), a->max_rd_atomic, URXE_MAX_RD_ATOMIC) &&
+	       in_range(mask, M(MAX_DEST_RD_ATOMIC), a->max_dest_rd_atomic, URXE_MAX_RD_ATOMIC) &&
+	       in_range(mask, M(DEST_QPN), a->dest_qpn, URXE_QPN_MASK) &&
+	       in_range(mask, M(RQ_PSN), a->rq_psn, URXE_PSN_MASK) &&
+	       in_range(mask, M(SQ_PSN), a->sq_psn, URXE_PSN_MASK);
+}
+
+static bool transition_ok(const struct urxe_qp *qp, uint8_t to, uint32_t mask)
+{
+	static const uint8_t column[] = {[URXE_QPT_RC] = 0, [URXE_QPT_UC] = 1, [URXE_QPT_UD] = 2};
+	uint8_t i = column[qp->type];
+	const struct cell *cell;
+
+	if (to >= URXE_QPS_COUNT)
+		return false;
+	cell = &cells[qp->attr.state][to];
+	return cell->allowed[i] && (mask & cell->required[i]) == cell->required[i] &&
+	       !(mask & ~(cell->required[i] | cell->optional[i] | M(STATE)));
+}
+
+static void set_sq_psn(struct urxe_qp *qp, uint32_t psn)
+{
+	qp->req.psn = qp->req.una = psn;
+	retry_init(qp);
+}
+
+#define COPY(bit, field)                           \
+	do {                                       \
+		if (mask & M(bit))                 \
+			qp->attr.field = a->field; \
+	} while (0)
+
+static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32_t mask)
+{
+	COPY(ACCESS_FLAGS, access);
+	COPY(PKEY_INDEX, pkey_index);
+	COPY(PORT, port);
+	COPY(QKEY, qkey);
+	COPY(AV, path);
+	COPY(PATH_MTU, path_mtu);
+	COPY(TIMEOUT, timeout);
+	COPY(RETRY_CNT, retry_cnt);
+	COPY(RNR_RETRY, rnr_retry);
+	COPY(MAX_QP_RD_ATOMIC, max_rd_atomic);
+	COPY(MIN_RNR_TIMER, min_rnr_timer);
+	COPY(DEST_QPN, dest_qpn);
+	COPY(RQ_PSN, rq_psn);
+	COPY(SQ_PSN, sq_psn);
+	COPY(RATE_LIMIT, rate_limit);
+	if (mask & M(PATH_MTU))
+		qp->mtu = 128u << a->path_mtu;
+	if (mask & M(RQ_PSN)) {
+		qp->resp.psn = a->rq_psn;
+		qp->resp.ack_psn = urxe_psn_add(a->rq_psn, -1u);
+	}
+	if (mask & M(SQ_PSN))
+		set_sq_psn(qp, a->sq_psn);
+	if (mask & M(RETRY_CNT))
+		qp->req.retries = a->retry_cnt;
+	if (mask & M(RNR_RETRY))
+		qp->req.rnr_retries = a->rnr_retry;
+	if (mask & M(RATE_LIMIT))
+		pace_set_limit(qp, a->rate_limit);
+	if (mask & (M(AV) | M(DEST_QPN))) {
+		qp->req.direct = (struct direct_proof){0};
+		qp->req.window_cut = true; /* it may have been that of another way */
+		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
+	}
+}
+
+#undef COPY
+
+static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32_t mask)
+{
+	uint8_t from = qp->attr.state;
+
+	switch (a->state) {
+	case URXE_QPS_RESET: qp_reset(qp); return;
+	case URXE_QPS_ERR: qp_error(qp); return;
+	default: qp->attr.state = a->state; break;
+	}
+	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
+		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
+		req_check_drained(qp);
+		qp_schedule(qp); /* so that it counts as one that waits */
+	}
+	if (a->state == URXE_QPS_RTS) {
+		qp->req.drain_event = false;
+		qp_schedule(qp);
+	}
+}
+
+int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	uint8_t to = mask & M(STATE) ? attr->state : qp->attr.state;
+	struct urxe_qp_attr wanted = *attr;
+	int rc;
+
+	dev_pass_time(qp->dev, now);
+	if (!transition_ok(qp, to, mask) || !values_ok(qp, attr, mask))
+		return -EINVAL;
+	if (wants_migration(attr, mask))
+		return -EOPNOTSUPP;
+	if (mask & M(MAX_DEST_RD_ATOMIC)) {
+		rc = resource_resize(qp, attr->max_dest_rd_atomic); /* may fail, so comes first */
+		if (rc)
+			return rc;
+	}
+	wanted.state = to;
+	apply_values(qp, &wanted, mask);
+	qp->untimed = qp->type == URXE_QPT_RC && !qp->attr.timeout;
+	apply_state(qp, &wanted, mask);
+	qp->predict.era = 0;
+	direct_qp_changed(qp);
+	return 0;
+}

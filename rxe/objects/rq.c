@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/rq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/sg_list.h"
+#include "responder/receive_request.h"
+#include "util/ring.h"
+
+int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
+	      struct urxe_rq **out)
+{
+	struct urxe_rq *rq;
+
+	if (attr->max_sge > URXE_MAX_SGE || attr->max_wr > URXE_MAX_WR)
+		return -EINVAL;
+	rq = aligned_alloc(_Alignof(struct urxe_rq), sizeof(*rq));
+	if (!rq)
+		return -ENOMEM;
+	*rq = (struct urxe_rq){0};
+	rq->dev = dev;
+	rq->attr = *attr;
+	rq->qp = qp;
+	rq->mask = ring_slots(attr->max_wr) - 1;
+	rq->stride = rq_wqe_size(rq);
+	rq->wqes = calloc(rq->mask + 1u, rq->stride);
+	if (!rq->wqes) {
+		free(rq);
+		return -ENOMEM;
+	}
+	*out = rq;
+	return 0;
+}
+
+void rq_free(struct urxe_rq *rq)
+{
+	free(rq->wqes);
+	free(rq);
+}
+
+uint32_t rq_wqe_size(const struct urxe_rq *rq)
+{
+	return (uint32_t)(sizeof(struct recv_wqe) + rq->attr.max_sge * sizeof(struct urxe_seg));
+}
+
+static struct recv_wqe *slot(const struct urxe_rq *rq, uint32_t index)
+{
+	return (struct recv_wqe *)(rq->wqes + (size_t)(index & rq->mask) * rq->stride);
+}
+
+int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
+{
+	struct recv_wqe *wqe = slot(rq, rq->head);
+	uint64_t length;
+
+	if (wr->n_segs > rq->attr.max_sge)
+		return -EINVAL;
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_RESET)
+		return -EINVAL;
+	if (rq->head - rq->retired >= rq->attr.max_wr)
+		return -ENOMEM;
+	length = sge_length(wr->segs, wr->n_segs);
+	wqe->wr_id = wr->wr_id;
+	wqe->n_segs = wr->n_segs;
+	wqe->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+	if (wr->n_segs)
+		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
+	rq->head++;
+	/* A refill is asked for by a flush in progress, which then takes this one, too. */
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
+		resp_flush(rq->qp);
+	return 0;
+}
+
+uint32_t urxe_rq_retired(const struct urxe_rq *rq)
+{
+	return rq->retired;
+}
+
+static void refill(struct urxe_rq *rq)
+{
+	rq->refilling = true;
+	rq->dev->attr.ops->refill(rq->attr.ctx);
+	rq->refilling = false;
+}
+
+/* What the application has queued but not yet handed over counts as left. */
+static void check_limit(struct urxe_rq *rq)
+{
+	if (rq->limit && rq->head - rq->tail < rq->limit)
+		refill(rq);
+	if (!rq->limit || rq->head - rq->tail >= rq->limit)
+		return;
+	rq->limit = 0;
+	rq->dev->attr.ops->async_event(rq->dev->attr.ctx, URXE_ASYNC_SRQ_LIMIT_REACHED,
+				       rq->attr.ctx);
+}
+
+const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
+{
+	const struct recv_wqe *wqe;
+
+	if (rq->head == rq->tail)
+		refill(rq);
+	if (rq->head == rq->tail)
+		return NULL;
+	wqe = slot(rq, rq->tail++);
+	if (rq->qp)
+		return wqe;
+	memcpy(copy, wqe, sizeof(*wqe) + wqe->n_segs * sizeof(wqe->segs[0]));
+	rq->retired++;
+	check_limit(rq);
+	return copy;
+}
+
+/* A queue that is half full is not looked after: a promise of less than there is does no harm. */
+uint32_t rq_available(struct urxe_rq *rq)
+{
+	if (rq->head - rq->tail <= rq->attr.max_wr / 2 && rq->qp->attr.state != URXE_QPS_ERR)
+		refill(rq);
+	return rq->head - rq->tail;
+}
+
+void rq_retire(struct urxe_rq *rq)
+{
+	if (rq->qp)
+		rq->retired++;
+}
+
+void rq_reset(struct urxe_rq *rq)
+{
+	rq->tail = rq->retired = rq->head;
+}
+
+int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq)
+{
+	int rc = rq_create(dev, attr, NULL, srq);
+
+	if (!rc)
+		LIST_INSERT_HEAD(&dev->srqs, *srq, link);
+	return rc;
+}
+
+int urxe_srq_destroy(struct urxe_rq *srq)
+{
+	if (srq->users)
+		return -EBUSY;
+	LIST_REMOVE(srq, link);
+	rq_free(srq);
+	return 0;
+}
+
+int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit)
+{
+	if (limit > srq->attr.max_wr)
+		return -EINVAL;
+	srq->limit = limit;
+	return 0;
+}
+
+uint32_t urxe_srq_limit(const struct urxe_rq *srq)
+{
+	return srq->limit;
+}
+
+/* Requests keep their numbers, hence their slots modulo the number of slots. */
+static void move_posted(const struct urxe_rq *from, struct urxe_rq *to)
+{
+	for (uint32_t i = from->tail; i != from->head; i++)
+		memcpy(slot(to, i), slot(from, i), from->stride);
+}
+
+int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)
+{
+	struct urxe_rq resized = *srq;
+
+	if (!max_wr || max_wr > URXE_MAX_WR || max_wr < srq->head - srq->tail ||
+	    max_wr < srq->limit)
+		return -EINVAL;
+	resized.attr.max_wr = max_wr;
+	resized.mask = ring_slots(max_wr) - 1;
+	resized.wqes = calloc(resized.mask + 1u, resized.stride);
+	if (!resized.wqes)
+		return -ENOMEM;
+	move_posted(srq, &resized);
+	free(srq->wqes);
+	srq->wqes = resized.wqes;
+	srq->mask = resized.mask;
+	srq->attr.max_wr = max_wr;
+	return 0;
+}

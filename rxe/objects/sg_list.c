@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/sg_list.h"
+
+#include "objects/mr.h"
+
+uint64_t sge_length(const struct urxe_seg *segs, uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += segs[i].length;
+	return sum;
+}
+
+/* Skips offset bytes of the list; *offset becomes the rest, inside the segment returned. */
+static const struct urxe_seg *seek(const struct sge_list *list, uint64_t *offset)
+{
+	const struct urxe_seg *seg = list->segs, *end = list->segs + list->n;
+
+	while (seg < end && *offset >= seg->length) {
+		*offset -= seg->length;
+		seg++;
+	}
+	return seg;
+}
+
+/* The part of a segment from offset on, at most left bytes. */
+static struct mr_range part(const struct sge_list *list, const struct urxe_seg *seg,
+			    uint64_t offset, uint32_t left, uint32_t access)
+{
+	uint64_t rest = seg->length - offset;
+
+	return (struct mr_range){
+		.pd = list->pd,
+		.key = seg->lkey,
+		.addr = seg->addr + offset,
+		.length = rest < left ? rest : left,
+		.access = access,
+	};
+}
+
+bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
+		uint32_t len, uint32_t *crc)
+{
+	const struct urxe_seg *seg = seek(list, &offset);
+
+	for (; len; seg++, offset = 0) {
+		struct mr_range range = part(list, seg, offset, len, 0);
+
+		if (range.length && !mr_read(dev, &range, dst, crc))
+			return false;
+		dst += range.length;
+		len -= (uint32_t)range.length;
+	}
+	return true;
+}
+
+const uint8_t *sge_lend(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+			uint32_t len, uint32_t *crc, uint64_t *window)
+{
+	const struct urxe_seg *seg = seek(list, &offset);
+	struct mr_range range = part(list, seg, offset, len, 0);
+
+	return range.length == len ? mr_lend(dev, &range, crc, window) : NULL;
+}
+
+bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		 const uint8_t *src, uint32_t len)
+{
+	const struct urxe_seg *seg = seek(list, &offset);
+
+	for (; len; seg++, offset = 0) {
+		struct mr_range range = part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
+
+		if (range.length && !mr_write(dev, &range, src))
+			return false;
+		src += range.length;
+		len -= (uint32_t)range.length;
+	}
+	return true;
+}
+
+uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		     uint32_t len)
+{
+	const struct urxe_seg *seg = seek(list, &offset);
+	struct mr_range range = part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
+
+	return range.length == len ? mr_address(dev, &range) : NULL;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Send queues. */
+#ifndef URXE_SQ_H
+#define URXE_SQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/rxe.h>
+
+#include "objects/sg_list.h"
+
+/* A send request in the queue; its segments or inline data stand in `data`. */
+struct send_wqe {
+	uint64_t wr_id;
+	uint32_t opcode;
+	uint32_t flags;
+	uint8_t kind;  /* enum wr_kind */
+	bool again;    /* a part of it was sent more than once */
+	bool executed; /* WR_LOCAL: waits only for the completion of what is before it */
+	uint32_t n_segs;
+	uint32_t length;    /* bytes of the message */
+	uint32_t n_packets; /* PSNs of the message, at least 1; 0 where nothing is sent */
+	uint32_t first_psn; /* from when it is `cur` on */
+	uint32_t recv_seq;  /* requests up to this that take a receive from the peer */
+	uint32_t imm;
+	uint32_t invalidate_key;
+	uint32_t rkey;
+	uint64_t remote_addr;
+	/* Of these, what the opcode and the QP's type have a use for; the rest is not written. */
+	union {
+		struct { /* WR_ATOMIC */
+			uint64_t compare_add;
+			uint64_t swap;
+		};
+		struct { /* UD */
+			struct urxe_path path;
+			uint32_t remote_qpn;
+			uint32_t remote_qkey;
+			uint16_t pkey_index; /* QP 1 */
+		};
+		struct urxe_mw_bind bind; /* URXE_WR_BIND_MW */
+		struct urxe_flush flush;  /* WR_FLUSH */
+	};
+	uint8_t data[] __attribute__((aligned(8)));
+};
+
+struct sq {
+	uint8_t *wqes;
+	uint16_t stride; /* bytes of a slot */
+	uint16_t max_sge;
+	uint32_t max_wr;
+	uint32_t mask; /* slots - 1 */
+	uint32_t head; /* posted; all indices free-running */
+	uint32_t cur;  /* being sent, or to be sent next */
+	uint32_t tail; /* oldest that is not completed */
+};
+
+/* What a request makes of its opcode; WR_LOCAL sends nothing. */
+enum wr_kind {
+	WR_INVALID,
+	WR_SEND,
+	WR_WRITE,
+	WR_READ,
+	WR_ATOMIC,
+	WR_FLUSH,
+	WR_ATOMIC_WRITE,
+	WR_LOCAL,
+};
+enum wr_kind wr_kind(uint32_t opcode);
+bool wr_has_imm(uint32_t opcode);
+enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);
+/* Those that use up a receive request of the peer. */
+bool wr_takes_receive(uint32_t opcode);
+
+int sq_init(struct sq *sq, const struct urxe_qp_cap *cap);
+void sq_free(struct sq *sq);
+
+static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
+{
+	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
+}
+
+/* READs, atomics, FLUSH, ATOMIC WRITE: a response completes them, and they use the peer's
+ * resources. */
+static inline bool wqe_is_rd_atomic(const struct send_wqe *wqe)
+{
+	return wqe->kind == WR_READ || wqe->kind == WR_ATOMIC || wqe->kind == WR_FLUSH ||
+	       wqe->kind == WR_ATOMIC_WRITE;
+}
+
+static inline struct sge_list wqe_sge_list(const struct send_wqe *wqe, uint32_t pd)
+{
+	return (struct sge_list){
+		.segs = (const struct urxe_seg *)wqe->data,
+		.n = wqe->n_segs,
+		.pd = pd,
+	};
+}
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "requester/completer.h"
+
+#include <rxe/opcode.h>
+
+#include "direct/direct.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "recovery/retry.h"
+#include "requester/requester.h"
+#include "wire/aeth.h"
+
+#define RNR_RETRY_WITHOUT_END 7
+
+/* --- Progress of the oldest unacknowledged PSN. */
+
+/*
+ * Request `tail` may wait for the error that its turn brings. One that could not be
+ * sent again, and was acknowledged meanwhile, needed no repetition: its error is void.
+ */
+static void check_error(struct urxe_qp *qp)
+{
+	int32_t behind;
+
+	if (!qp->req.error)
+		return;
+	behind = (int32_t)(qp->sq.tail - qp->req.error_wqe);
+	if (behind > 0)
+		qp->req.error = 0;
+	else if (!behind)
+		req_fail(qp, qp->req.error);
+}
+
+static void measure(struct urxe_qp *qp)
+{
+	if (qp->dev->late)
+		rtt_cancel(&qp->req.rtt);
+	else
+		rtt_stop(&qp->req.rtt, qp->dev->now);
+}
+
+static void advance(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una)
+{
+	struct requester *req = &qp->req;
+
+	if (req->rtt.timing && urxe_psn_diff(una, req->rtt.psn) > 0)
+		measure(qp);
+	req->una = una;
+	req->retries = qp->attr.retry_cnt;
+	req->rnr_retries = qp->attr.rnr_retry;
+	req->nak_seen = false;
+	req->missing = false;
+	if (una == urxe_psn_add(wqe->first_psn, wqe->n_packets)) {
+		req->credit.done = wqe->recv_seq;
+		req_complete(qp, URXE_WC_SUCCESS);
+	}
+	req_complete_executed(qp);
+}
+
+static void set_answered(struct requester *req, uint32_t psn, bool value)
+{
+	uint32_t bit = psn & req->answered_mask;
+	uint64_t *word = &req->answered[bit / 64];
+
+	*word = (*word & ~(UINT64_C(1) << bit % 64)) | (uint64_t)value << bit % 64;
+}
+
+/* A READ or atomic response in its turn; was it the last that its request asked for? */
+static void advance_response(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	struct requester *req = &qp->req;
+	uint32_t next = urxe_psn_add(req->una, 1);
+	/* Up to 2^23, which is more than urxe_psn_diff knows. */
+	uint32_t pos = (next - wqe->first_psn) & URXE_PSN_MASK;
+
+	set_answered(req, req->una, false);
+	if (pos == wqe->n_packets || pos % req_read_chunk(qp) == 0)
+		req->rd_atomic--;
+	advance(qp, wqe, next);
+}
+
+/* Takes req.una as far as acknowledgements and responses go (IBA 9.7.5.1.2: coalesced). */
+static bool settle(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+	bool moved = false;
+
+	while (req->una != req->psn) { /* an error on the way flushes all */
+		const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
+		uint32_t end = urxe_psn_add(wqe->first_psn, wqe->n_packets);
+
+		if (wqe_is_rd_atomic(wqe)) {
+			if (!answered(req, req->una))
+				break;
+			advance_response(qp, wqe);
+		} else {
+			if (urxe_psn_diff(req->acked, req->una) <= 0)
+				break;
+			advance(qp, wqe, urxe_psn_diff(req->acked, end) < 0 ? req->acked : end);
+		}
+		moved = true;
+	}
+	return moved;
+}
+
+/*
+ * Everything before `upto` is acknowledged, but for the data of READs and atomics.
+ * False where some of that is missing (IBA 9.7.6.1.2: an implied NAK), or the QP
+ * came to an error.
+ */
+static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
+{
+	struct requester *req = &qp->req;
+
+	if (urxe_psn_diff(upto, req->acked) > 0)
+		req->acked = upto;
+	if (settle(qp)) {
+		direct_prove(qp);
+		check_error(qp);
+		retry_progress(qp);
+		req_check_drained(qp);
+		qp_schedule(qp);
+	}
+	if (qp->attr.state == URXE_QPS_ERR)
+		return false;
+	if (urxe_psn_diff(req->acked, req->una) <= 0)
+		return true;
+	retry_missing(qp);
+	return false;
+}
+
+static void ack(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (acknowledge(qp, urxe_psn_add(p->psn, 1)))
+		retry_acked(qp);
+}
+
+/* --- NAKs. */
+
+static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
+{
+	qp_count(qp, URXE_EVENT_NAK_RNR_RCVD);
+	if (!qp->req.rnr_retries) {
+		req_fail(qp, URXE_WC_RNR_RETRY_EXC_ERR);
+		return;
+	}
+	if (qp->req.rnr_retries != RNR_RETRY_WITHOUT_END)
+		qp->req.rnr_retries--;
+	retry_rnr_nak(qp, aeth_rnr_ns(timer_code));
+}
+
+static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
+{
+	switch (syndrome) {
+	case AETH_NAK_INVALID_REQUEST:
+		qp_count(qp, URXE_EVENT_NAK_INVALID_RCVD);
+		req_fail(qp, URXE_WC_REM_INV_REQ_ERR);
+		break;
+	case AETH_NAK_REMOTE_ACCESS:
+		qp_count(qp, URXE_EVENT_NAK_ACCESS_RCVD);
+		req_fail(qp, URXE_WC_REM_ACCESS_ERR);
+		break;
+	case AETH_NAK_REMOTE_OP:
+		qp_count(qp, URXE_EVENT_NAK_OP_RCVD);
+		req_fail(qp, URXE_WC_REM_OP_ERR);
+		break;
+	default: req_fail(qp, URXE_WC_BAD_RESP_ERR); break;
+	}
+}
+
+static bool is_retry_nak(const struct urxe_packet *p)
+{
+	return AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK ||
+	       p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE;
+}
+
+static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (!acknowledge(qp, p->psn))
+		return;
+	if (is_retry_nak(p) && retry_is_copy(qp)) {
+		qp_drop(qp, URXE_DROP_STALE_ACK);
+	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
+		rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
+	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {
+		qp_count(qp, URXE_EVENT_NAK_SEQ_RCVD);
+		retry_sequence_nak(qp);
+	} else {
+		fatal_nak(qp, p->aeth.syndrome);
+	}
+}
+
+/* --- Data. */
+
+static bool place(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
+		  const void *data, uint32_t len)
+{
+	struct sge_list list = wqe_sge_list(wqe, qp->pd);
+
+	return sge_scatter(qp->dev, &list, offset, data, len);
+}
+
+/*
+ * A READ response's length, and whether it is the last of its request, follow from
+ * the PSN (IBA 9.7.5.2); where a part was asked for again, any may be the last.
+ */
+static bool read_response_fits(const struct urxe_qp *qp, const struct send_wqe *wqe,
+			       const struct urxe_packet *p, uint32_t pos)
+{
+	uint32_t rest = wqe->length - pos * qp->mtu;
+	bool end = pos + 1 == wqe->n_packets || (pos + 1) % req_read_chunk(qp) == 0;
+	bool says_end = urxe_opcodes[p->opcode].flags & URXE_OPF_END;
+
+	return p->payload_len == (rest < qp->mtu ? rest : qp->mtu) &&
+	       (end == says_end || (says_end && wqe->again));
+}
+
+/* Puts what a response brings where its request wants it. */
+static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct send_wqe *wqe,
+					  const struct urxe_packet *p)
+{
+	uint32_t pos = (uint32_t)urxe_psn_diff(p->psn, wqe->first_psn);
+	enum wr_kind kind = wqe->kind;
+	bool placed;
+
+	if (kind == WR_ATOMIC)
+		placed = place(qp, wqe, 0, &p->atomic_ack, sizeof(p->atomic_ack));
+	else if (kind != WR_READ)
+		placed = true;
+	else if (read_response_fits(qp, wqe, p, pos))
+		placed = place(qp, wqe, pos * qp->mtu, p->payload, p->payload_len);
+	else
+		return URXE_WC_BAD_RESP_ERR;
+	return placed ? URXE_WC_SUCCESS : URXE_WC_LOC_PROT_ERR;
+}
+
+/* The outstanding request that psn belongs to. */
+static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t psn, uint32_t *index)
+{
+	const struct send_wqe *wqe;
+
+	*index = qp->sq.tail;
+	while (wqe = sq_wqe(&qp->sq, *index),
+	       urxe_psn_diff(psn, urxe_psn_add(wqe->first_psn, wqe->n_packets)) >= 0)
+		++*index;
+	return wqe;
+}
+
+/* Only the oldest request can fail; another one is answered again once it is. */
+static void response_failed(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
+{
+	if (status == URXE_WC_BAD_RESP_ERR)
+		qp_drop(qp, URXE_DROP_BAD_RESPONSE);
+	else
+		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+	if (index == qp->sq.tail)
+		req_fail(qp, status);
+}
+
+/* What answers a request of the kind; FLUSH and ATOMIC WRITE: an empty READ response (Annex A19).
+ */
+static bool is_answer(const struct urxe_packet *p, enum wr_kind kind)
+{
+	switch (kind) {
+	case WR_READ: return urxe_opcodes[p->opcode].flags & URXE_OPF_READ;
+	case WR_ATOMIC: return urxe_opcodes[p->opcode].flags & URXE_OPF_ATOMIC;
+	case WR_FLUSH:
+	case WR_ATOMIC_WRITE:
+		return URXE_OPCODE_OPERATION(p->opcode) == URXE_OP_READ_RESPONSE_ONLY &&
+		       !p->payload_len;
+	default: return false;
+	}
+}
+
+/* READ and atomic responses acknowledge all requests before theirs (IBA 9.7.5.1.2). */
+static void data_response(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	const struct send_wqe *wqe;
+	enum urxe_wc_status status;
+	uint32_t index;
+
+	wqe = find_request(qp, p->psn, &index);
+	if (!is_answer(p, wqe->kind)) {
+		qp_drop(qp, URXE_DROP_BAD_RESPONSE);
+		return;
+	}
+	if (answered(&qp->req, p->psn)) {
+		qp_drop(qp, URXE_DROP_STALE_ACK);
+		return;
+	}
+	status = place_response(qp, wqe, p);
+	if (status == URXE_WC_SUCCESS)
+		set_answered(&qp->req, p->psn, true);
+	acknowledge(qp, p->psn);
+	if (status != URXE_WC_SUCCESS && qp->attr.state != URXE_QPS_ERR)
+		response_failed(qp, index, status);
+}
+
+/* An ACK of what is acknowledged already: a responder has receives again, or it is a copy. */
+static bool repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	return flags & URXE_OPF_ACK && AETH_TYPE(p->aeth.syndrome) == AETH_ACK &&
+	       urxe_psn_add(p->psn, 1) == qp->req.una &&
+	       credit_take_more(qp, AETH_VALUE(p->aeth.syndrome));
+}
+
+static void response(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	if (!(flags & URXE_OPF_ACK))
+		data_response(qp, p);
+	else if (AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
+		ack(qp, p);
+	else
+		nak(qp, p);
+	if (flags & URXE_OPF_AETH && AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
+		credit_take(qp, AETH_VALUE(p->aeth.syndrome));
+}
+
+void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	uint32_t flags = urxe_opcodes[p->opcode].flags;
+	const struct requester *req = &qp->req;
+
+	if (urxe_psn_diff(p->psn, req->una) >= 0 && urxe_psn_diff(p->psn, req->psn) < 0)
+		response(qp, p, flags);
+	else if (!repeated_ack(qp, p, flags))
+		qp_drop(qp, URXE_DROP_STALE_ACK);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "requester/e2e_credits.h"
+
+#include "objects/qp.h"
+#include "wire/aeth.h"
+
+void credit_take(struct urxe_qp *qp, uint8_t code)
+{
+	struct credit *credit = &qp->req.credit;
+
+	if (code == AETH_CREDITS_INVALID) {
+		credit->limited = false;
+	} else if (!credit->limited) {
+		credit->limited = true;
+		credit->limit = credit->done + aeth_credits(code);
+	} else {
+		credit_take_more(qp, code);
+	}
+	qp_schedule(qp);
+}
+
+/* What was once promised holds: an older answer takes nothing back. */
+bool credit_take_more(struct urxe_qp *qp, uint8_t code)
+{
+	struct credit *credit = &qp->req.credit;
+	uint32_t limit = credit->done + aeth_credits(code);
+
+	if (!credit->limited || code == AETH_CREDITS_INVALID ||
+	    (int32_t)(limit - credit->limit) <= 0)
+		return false;
+	credit->limit = limit;
+	qp_schedule(qp);
+	return true;
+}
+
+static bool has_credit(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct credit *credit = &qp->req.credit;
+
+	return !credit->limited || !wr_takes_receive(wqe->opcode) ||
+	       (int32_t)(wqe->recv_seq - credit->limit) <= 0;
+}
+
+bool credit_allows(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct requester *req = &qp->req;
+
+	if (has_credit(qp, wqe))
+		return true;
+	if (req->psn == wqe->first_psn)
+		return req->una == req->psn;
+	return urxe_psn_diff(req->una, wqe->first_psn) > 0;
+}
+
+bool credit_stops(const struct urxe_qp *qp, bool last)
+{
+	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
+
+	if (!last)
+		return qp->req.psn == wqe->first_psn && !has_credit(qp, wqe);
+	return qp->sq.cur + 1 != qp->sq.head && !has_credit(qp, sq_wqe(&qp->sq, qp->sq.cur + 1));
+}

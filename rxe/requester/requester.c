@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "requester/requester.h"
+
+#include "direct/direct.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "objects/mw.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "recovery/retry.h"
+#include "requester/request_packet.h"
+#include "wire/packet_build.h"
+
+/* Packets that one READ request asks for, at most. */
+#define READ_CHUNK 64
+
+uint32_t req_read_chunk(const struct urxe_qp *qp)
+{
+	uint32_t window = qp->dev->attr.max_packets;
+
+	return window < READ_CHUNK ? window : READ_CHUNK;
+}
+
+/* The next request in the queue is `cur`, and its PSNs begin where we are. */
+static void next_request(struct urxe_qp *qp)
+{
+	struct sq *sq = &qp->sq;
+
+	sq->cur++;
+	if (sq->cur != sq->head)
+		sq_wqe(sq, sq->cur)->first_psn = qp->req.psn;
+}
+
+/* --- Completion of requests. */
+
+void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	struct sq *sq = &qp->sq;
+	const struct send_wqe *wqe = sq_wqe(sq, sq->tail);
+	struct urxe_wc wc = {
+		.wr_id = wqe->wr_id,
+		.qp_ctx = qp->ctx,
+		.status = status,
+		.opcode = wr_wc_opcode(wqe->opcode),
+		.byte_len = wqe->length,
+		.qpn = qp->qpn,
+		.solicited = status != URXE_WC_SUCCESS,
+	};
+
+	if (status != URXE_WC_SUCCESS)
+		direct_recall(qp);
+	if (sq->cur == sq->tail)
+		next_request(qp);
+	sq->tail++;
+	if (status == URXE_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & URXE_SEND_SIGNALED))
+		return;
+	if (!cq_complete(qp->send_cq, &wc))
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+}
+
+void req_complete_executed(struct urxe_qp *qp)
+{
+	while (qp->sq.tail != qp->sq.head && sq_wqe(&qp->sq, qp->sq.tail)->executed)
+		req_complete(qp, URXE_WC_SUCCESS);
+}
+
+void req_fail(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	req_complete(qp, status);
+	qp_error(qp);
+}
+
+void req_flush(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	while (qp->sq.tail != qp->sq.head)
+		req_complete(qp, URXE_WC_WR_FLUSH_ERR);
+	req->una = req->psn;
+	retry_init(qp);
+}
+
+/* IBA 9.9.2.4: a connected or datagram send error leaves the receive side alone. */
+static void unreliable_error(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	qp->attr.state = URXE_QPS_SQE;
+	req_complete(qp, status);
+	req_flush(qp);
+}
+
+/* A request cannot be sent. It ends in its error when all before it are completed. */
+static void local_error(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
+{
+	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+	if (qp->type != URXE_QPT_RC) {
+		unreliable_error(qp, status);
+	} else if (index == qp->sq.tail) {
+		req_fail(qp, status);
+	} else {
+		qp->req.error = status;
+		qp->req.error_wqe = index;
+	}
+}
+
+/* --- Send queue drain (IBA 10.3.1.4). */
+
+/* Whether request `cur` has a packet on the wire already. */
+static bool begun(const struct urxe_qp *qp)
+{
+	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
+
+	return qp->sq.cur != qp->sq.head && wqe->first_psn != qp->req.psn;
+}
+
+bool req_drained(const struct urxe_qp *qp)
+{
+	return qp->req.una == qp->req.psn && !begun(qp);
+}
+
+void req_check_drained(struct urxe_qp *qp)
+{
+	if (!qp->req.drain_event || !req_drained(qp))
+		return;
+	qp->req.drain_event = false;
+	qp_event(qp, URXE_ASYNC_SQ_DRAINED);
+}
+
+/* --- Sending. */
+
+static bool sending_state(const struct urxe_qp *qp)
+{
+	if (qp->attr.state == URXE_QPS_SQD)
+		return begun(qp);
+	return qp->attr.state == URXE_QPS_RTS;
+}
+
+/* How many PSNs the packet at psn takes. */
+static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
+{
+	uint32_t pos, chunk, end;
+
+	if (wqe->kind != WR_READ)
+		return 1;
+	pos = (uint32_t)urxe_psn_diff(psn, wqe->first_psn);
+	chunk = req_read_chunk(qp);
+	end = (pos / chunk + 1) * chunk;
+	return (end < wqe->n_packets ? end : wqe->n_packets) - pos;
+}
+
+/* The READ request of which psn is a part begins here. */
+static uint32_t chunk_start(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
+{
+	uint32_t pos = (uint32_t)urxe_psn_diff(psn, wqe->first_psn);
+
+	return urxe_psn_add(wqe->first_psn, pos - pos % req_read_chunk(qp));
+}
+
+/*
+ * The PSN from which on the packet at psn is sent again. A READ request: from its first response
+ * that is missing. Linux' rxe lets no repetition begin before the one that came last, so while the
+ * answer to an earlier part is under way, or lost, no later part may be asked for without it.
+ */
+static uint32_t start_again(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
+{
+	uint32_t start;
+
+	if (wqe->kind != WR_READ)
+		return psn;
+	start = chunk_start(qp, wqe, psn);
+	if (urxe_psn_diff(start, qp->req.una) < 0)
+		start = qp->req.una;
+	while (answered(&qp->req, start))
+		start = urxe_psn_add(start, 1);
+	return start;
+}
+
+/* Of n PSNs, how many are left without those at their end that are answered. */
+static uint32_t trim_answered(const struct requester *req, uint32_t psn, uint32_t n)
+{
+	while (n && answered(req, urxe_psn_add(psn, n - 1)))
+		n--;
+	return n;
+}
+
+static bool any_answered(const struct requester *req, uint32_t psn, uint32_t n)
+{
+	while (n && !answered(req, urxe_psn_add(psn, n - 1)))
+		n--;
+	return n;
+}
+
+/*
+ * PSNs that the next packet to be sent again takes. Of a READ request that was
+ * answered in part, from the first to the last that is missing; one without any answer may never
+ * have come, and is repeated as it was, since a responder accepts what follows only
+ * inside the range that it saw first (IBA 9.7.5.1.4).
+ */
+static uint32_t span_again(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t start)
+{
+	const struct requester *req = &qp->req;
+	uint32_t span = packet_span(qp, wqe, start);
+	uint32_t rest = (uint32_t)urxe_psn_diff(req->resend.end, start);
+
+	if (span == 1)
+		return 1;
+	if (start == chunk_start(qp, wqe, start) && !any_answered(req, start, span))
+		return span;
+	return trim_answered(req, start, span < rest ? span : rest);
+}
+
+/* Whether window, responder resources, fence and credits let the next packet go. */
+static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	const struct requester *req = &qp->req;
+
+	if (qp->type != URXE_QPT_RC)
+		return true;
+	if (req->psn != req->una &&
+	    requester_outstanding(req) + packet_span(qp, wqe, req->psn) > req->window)
+		return false;
+	if (wqe_is_rd_atomic(wqe) && req->rd_atomic >= qp->attr.max_rd_atomic)
+		return false;
+	if (wqe->flags & URXE_SEND_FENCE && req->rd_atomic && req->psn == wqe->first_psn)
+		return false;
+	return credit_allows(qp, wqe);
+}
+
+/* The packet at req->psn is in a frame. */
+static void step(struct urxe_qp *qp, const struct request_packet *rp)
+{
+	struct requester *req = &qp->req;
+	bool end;
+
+	req->psn = urxe_psn_add(req->psn, rp->span);
+	end = req->psn == urxe_psn_add(rp->wqe->first_psn, rp->wqe->n_packets);
+	if (qp->type == URXE_QPT_RC) {
+		req->rd_atomic += wqe_is_rd_atomic(rp->wqe);
+		if (end)
+			next_request(qp);
+		retry_packet_sent(qp);
+		return;
+	}
+	if (end) {
+		req->una = req->psn;
+		req_complete(qp, URXE_WC_SUCCESS);
+	}
+	req_check_drained(qp);
+}
+
+/* --- Requests that send nothing: they are executed when their turn to be sent comes. */
+
+static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
+{
+	if (wqe->opcode == URXE_WR_BIND_MW)
+		return mw_bind(qp, &wqe->bind);
+	return mw_invalidate(qp, wqe->invalidate_key);
+}
+
+/* False: it has to wait, or has failed. */
+static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
+{
+	if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
+		return false;
+	if (!execute(qp, wqe)) {
+		local_error(qp, qp->sq.cur,
+			    wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
+							   : URXE_WC_LOC_QP_OP_ERR);
+		return false;
+	}
+	wqe->executed = true;
+	next_request(qp);
+	req_complete_executed(qp);
+	return true;
+}
+
+/* Whether the next new request may be sent, as far as the QP goes. Executes what stands before it.
+ */
+static bool ready(struct urxe_qp *qp)
+{
+	while (sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {
+		struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
+
+		if (wqe->kind == WR_LOCAL) {
+			if (!pass_local(qp, wqe))
+				return false;
+			continue;
+		}
+		switch (direct_request(qp, wqe)) {
+		case DIRECT_DONE: break;
+		case DIRECT_WAIT: return false;
+		case DIRECT_PACKETS: return true;
+		}
+	}
+	return false;
+}
+
+/* The request whose next packet may go now; NULL where there is none. */
+static const struct send_wqe *ready_request(struct urxe_qp *qp)
+{
+	const struct send_wqe *wqe;
+
+	if (!ready(qp))
+		return NULL;
+	wqe = sq_wqe(&qp->sq, qp->sq.cur);
+	if (!may_send(qp, wqe))
+		return NULL;
+	qp->req.held = !pace_ready(qp);
+	return qp->req.held ? NULL : wqe;
+}
+
+/* A packet that was sent before. */
+static bool output_again(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_frame *frame)
+{
+	struct resend *resend = &qp->req.resend;
+	struct request_packet rp = {.wqe = wqe, .again = true};
+
+	resend->psn = start_again(qp, wqe, resend->psn);
+	rp.psn = resend->psn;
+	rp.span = span_again(qp, wqe, rp.psn);
+	qp->req.held = !pace_ready(qp);
+	if (qp->req.held)
+		return false;
+	if (!reqpkt_build(qp, &rp, &qp->header, frame)) {
+		resend->end = resend->psn;
+		local_error(qp, resend->wqe, URXE_WC_LOC_PROT_ERR);
+		return false;
+	}
+	pace_sent(qp, frame->len);
+	retry_packet_resent(qp, rp.span);
+	return true;
+}
+
+static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	const struct header_template *header = &qp->header;
+	struct request_packet rp = {.wqe = ready_request(qp), .psn = qp->req.psn};
+	struct header_template ud_header;
+	bool to_group;
+
+	if (!rp.wqe)
+		return false;
+	if (qp->type == URXE_QPT_UD) {
+		header = &ud_header;
+		if (!build_template(&ud_header, qp->dev, &rp.wqe->path,
+				    qp->qpn ^ rp.wqe->remote_qpn) ||
+		    !pkey_valid(qp->dev->pkeys[reqpkt_pkey_index(qp, rp.wqe)])) {
+			local_error(qp, qp->sq.cur, URXE_WC_LOC_QP_OP_ERR);
+			return false;
+		}
+	}
+	rp.span = packet_span(qp, rp.wqe, rp.psn);
+	if (!reqpkt_build(qp, &rp, header, frame)) {
+		local_error(qp, qp->sq.cur, URXE_WC_LOC_PROT_ERR);
+		return false;
+	}
+	pace_sent(qp, frame->len);
+	to_group = qp->type == URXE_QPT_UD && rp.wqe->remote_qpn == URXE_QPN_MULTICAST;
+	step(qp, &rp); /* may complete the request, and free its place */
+	if (to_group)
+		mcast_loopback(qp, frame);
+	return true;
+}
+
+/* What was lost comes first; a QP in SQD still repairs it. */
+bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	const struct send_wqe *wqe;
+
+	qp->req.held = false;
+	if (qp->req.rnr_wait)
+		return false;
+	if (qp->req.resend.psn != qp->req.resend.end &&
+	    (qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD)) {
+		wqe = retry_next(qp);
+		if (wqe)
+			return output_again(qp, wqe, frame);
+	}
+	return output_new(qp, frame);
+}

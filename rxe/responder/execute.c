@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "responder/execute.h"
+
+#include <rxe/opcode.h>
+
+#include "direct/lent.h"
+#include "objects/device.h"
+#include "objects/mr.h"
+#include "objects/mw.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "responder/flush_atomic_write.h"
+#include "responder/receive_request.h"
+#include "responder/resp_resources.h"
+#include "wire/aeth.h"
+
+/* Each function that returns a syndrome returns 0 where all is well. */
+
+/* A request opens a message, or goes on with the one in progress (IBA 9.7.4.1.3). */
+static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
+{
+	uint8_t message = qp->resp.message;
+
+	if (flags & URXE_OPF_START)
+		return message == RESP_NONE ? 0 : AETH_NAK_INVALID_REQUEST;
+	if (message == (flags & URXE_OPF_SEND ? RESP_SEND : RESP_WRITE))
+		return 0;
+	return AETH_NAK_INVALID_REQUEST;
+}
+
+/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6), nor is one that
+ * others go with. */
+static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint32_t n = lent_packets(p), most = n * qp->mtu;
+	bool may_be_empty = flags & URXE_OPF_START && n == 1;
+	bool ok;
+
+	if (!(flags & URXE_OPF_END))
+		ok = p->payload_len == most;
+	else
+		ok = p->payload_len <= most && (p->payload_len > most - qp->mtu || may_be_empty);
+	return ok ? 0 : AETH_NAK_INVALID_REQUEST;
+}
+
+/* What a request may only do where the QP allows it. */
+static uint32_t wanted_access(const struct urxe_packet *p, uint32_t flags)
+{
+	if (flags & (URXE_OPF_WRITE | URXE_OPF_ATOMIC_WRITE))
+		return URXE_ACCESS_REMOTE_WRITE;
+	if (flags & URXE_OPF_READ)
+		return URXE_ACCESS_REMOTE_READ;
+	if (flags & URXE_OPF_ATOMIC)
+		return URXE_ACCESS_REMOTE_ATOMIC;
+	return flags & URXE_OPF_FLUSH ? place_flush_access(p) : 0;
+}
+
+/* A function that the QP was not set up for is none that it supports (IBA table 59). */
+static uint8_t check_allowed(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	return wanted_access(p, flags) & ~qp->attr.access ? AETH_NAK_INVALID_REQUEST : 0;
+}
+
+static uint8_t rnr(const struct urxe_qp *qp)
+{
+	return AETH_RNR_NAK | qp->attr.min_rnr_timer;
+}
+
+/* So many packets are executed; another is expected. */
+static void next_packet(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum resp_message message)
+{
+	struct responder *resp = &qp->resp;
+	bool end = flags & URXE_OPF_END;
+
+	resp->ack_psn = urxe_psn_add(resp->psn, n - 1);
+	resp->psn = urxe_psn_add(resp->psn, n);
+	resp->message = end ? RESP_NONE : message;
+	if (end)
+		resp->msn = urxe_psn_add(resp->msn, 1);
+	resp->ack_msn = resp->msn;
+}
+
+/* False: the completion is lost, and the QP in error. */
+static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	bool imm = flags & URXE_OPF_IMM, inv = flags & URXE_OPF_IETH;
+	struct urxe_wc wc = {
+		.status = URXE_WC_SUCCESS,
+		.opcode = flags & URXE_OPF_SEND ? URXE_WC_RECV : URXE_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = qp->resp.offset,
+		.imm = p->imm,
+		.invalidated_key = p->ieth_rkey,
+		.src_qpn = qp->attr.dest_qpn,
+		.flags = (imm ? URXE_WC_WITH_IMM : 0) | (inv ? URXE_WC_WITH_INV : 0),
+		.solicited = p->solicited,
+	};
+
+	resp_complete_recv(qp, &wc);
+	return qp->attr.state != URXE_QPS_ERR;
+}
+
+/* Bytes that a SEND may bring: no more than a message may have (IBA 9.7.7.1). */
+static uint32_t receive_room(const struct responder *resp)
+{
+	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
+}
+
+enum taken { LOST, TAKEN, PLACED };
+
+/*
+ * A payload that lies elsewhere: straight to its place, if that is one piece (`to`), or else into
+ * the packet. So it is, too, where that did not work, as it tells at which end.
+ */
+static enum taken take_payload(struct urxe_qp *qp, const struct urxe_packet *p, uint8_t *to)
+{
+	if (to && lent_place(qp->dev, p, to))
+		return PLACED;
+	return lent_take(qp->dev, p) ? TAKEN : LOST;
+}
+
+static uint8_t place_send(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	bool trusted = p->lent && p->lent->trusted, placed;
+	uint32_t offset = qp->resp.offset;
+	enum taken taken = TAKEN;
+
+	if (p->lent && !trusted)
+		taken = take_payload(qp, p, resp_address(qp, offset, p->payload_len));
+	if (taken == LOST)
+		return RESP_LOST;
+	placed = taken == PLACED ||
+		 resp_scatter(qp, offset, trusted ? p->lent->payload : p->payload, p->payload_len);
+	/* What cannot be placed straight comes again in one piece, and is answered then. */
+	if (trusted && !(placed && lent_stands(p->lent)))
+		return RESP_LOST;
+	if (placed)
+		return 0;
+	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+	resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
+	return AETH_NAK_REMOTE_OP;
+}
+
+static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	struct responder *resp = &qp->resp;
+	uint8_t syndrome;
+
+	if (!resp_want_recv(qp))
+		return rnr(qp);
+	if (flags & URXE_OPF_START)
+		resp->offset = 0;
+	if (p->payload_len > receive_room(resp) - resp->offset) {
+		if (qp->type == URXE_QPT_RC)
+			resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
+		return AETH_NAK_INVALID_REQUEST;
+	}
+	syndrome = place_send(qp, p);
+	if (syndrome)
+		return syndrome;
+	if (flags & URXE_OPF_IETH && !mw_invalidate(qp, p->ieth_rkey)) {
+		resp_fail_recv(qp, URXE_WC_LOC_ACCESS_ERR);
+		return AETH_NAK_REMOTE_ACCESS;
+	}
+	resp->offset += p->payload_len;
+	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
+		return AETH_NAK_REMOTE_OP;
+	next_packet(qp, lent_packets(p), flags, RESP_SEND);
+	return 0;
+}
+
+/* A zero-length message needs no valid key (IBA 9.7.4.1.5, C9-88). */
+static bool key_grants(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
+{
+	struct mr_range range = {
+		.qpn = qp->qpn,
+		.pd = qp->pd,
+		.key = p->reth.rkey,
+		.addr = p->reth.va,
+		.length = p->reth.length,
+		.access = access,
+	};
+
+	return !range.length || mr_check(qp->dev, &range);
+}
+
+static uint8_t start_write(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	if (p->reth.length > URXE_MAX_MSG)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!key_grants(qp, p, URXE_ACCESS_REMOTE_WRITE))
+		return AETH_NAK_REMOTE_ACCESS;
+	qp->resp.offset = 0;
+	qp->resp.write.va = p->reth.va;
+	qp->resp.write.rkey = p->reth.rkey;
+	qp->resp.write.length = p->reth.length;
+	return 0;
+}
+
+static uint8_t place_write(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	struct responder *resp = &qp->resp;
+	uint32_t rest = resp->write.length - resp->offset;
+	struct mr_range range = {
+		.qpn = qp->qpn,
+		.pd = qp->pd,
+		.key = resp->write.rkey,
+		.addr = resp->write.va + resp->offset,
+		.length = p->payload_len,
+		.access = URXE_ACCESS_REMOTE_WRITE,
+	};
+	enum taken taken = TAKEN;
+
+	/* IBA 9.7.4.1.6: the packets' payloads add up to the RETH's length. */
+	if (flags & URXE_OPF_END ? p->payload_len != rest : p->payload_len >= rest)
+		return AETH_NAK_INVALID_REQUEST;
+	if (p->lent)
+		taken = take_payload(qp, p, mr_address(qp->dev, &range));
+	if (taken == LOST)
+		return RESP_LOST;
+	if (taken == TAKEN && p->payload_len && !mr_write(qp->dev, &range, p->payload))
+		return AETH_NAK_REMOTE_ACCESS;
+	resp->offset += p->payload_len;
+	return 0;
+}
+
+static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome = flags & URXE_OPF_START ? start_write(qp, p) : 0;
+
+	if (!syndrome && flags & URXE_OPF_IMM && !resp_want_recv(qp))
+		syndrome = rnr(qp);
+	if (!syndrome)
+		syndrome = place_write(qp, p, flags);
+	if (syndrome)
+		return syndrome;
+	if (flags & URXE_OPF_IMM && !complete_message(qp, p, flags))
+		return AETH_NAK_REMOTE_OP;
+	next_packet(qp, 1, flags, RESP_WRITE);
+	return 0;
+}
+
+static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct resp_resource *res;
+
+	if (p->reth.length > URXE_MAX_MSG)
+		return AETH_NAK_INVALID_REQUEST;
+	res = resource_new(qp);
+	if (!res)
+		return AETH_NAK_INVALID_REQUEST;
+	if (!key_grants(qp, p, URXE_ACCESS_REMOTE_READ))
+		return AETH_NAK_REMOTE_ACCESS;
+	*res = (struct resp_resource){
+		.rkey = p->reth.rkey,
+		.va = p->reth.va,
+		.length = p->reth.length,
+	};
+	resource_keep(qp, res, qp_packets(qp, res->length));
+	resource_answer_read(qp, res, res->first_psn, res->length);
+	return 0;
+}
+
+static uint8_t execute_atomic(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct mr_range range = {
+		.qpn = qp->qpn,
+		.pd = qp->pd,
+		.key = p->atomic.rkey,
+		.addr = p->atomic.va,
+		.length = sizeof(uint64_t),
+		.access = URXE_ACCESS_REMOTE_ATOMIC,
+	};
+	struct resp_resource *res = resource_new(qp);
+	struct mr_atomic op = {
+		.kind = URXE_OPCODE_OPERATION(p->opcode) == URXE_OP_FETCH_ADD ? MR_FETCH_ADD
+									      : MR_COMPARE_SWAP,
+		.operand = p->atomic.swap_add,
+		.compare = p->atomic.compare,
+	};
+
+	if (!res || p->atomic.va % sizeof(uint64_t)) /* IBA 9.4.5, C9-78 */
+		return AETH_NAK_INVALID_REQUEST;
+	if (!mr_atomic(qp->dev, &range, &op))
+		return AETH_NAK_REMOTE_ACCESS;
+	*res = (struct resp_resource){.kind = RES_ATOMIC, .original = op.original};
+	resource_keep(qp, res, 1);
+	resource_set_pending(qp, res);
+	return 0;
+}
+
+uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome = check_sequence(qp, flags);
+
+	if (!syndrome)
+		syndrome = check_allowed(qp, p, flags);
+	if (!syndrome)
+		syndrome = check_length(qp, p, flags);
+	if (syndrome)
+		return syndrome;
+	if (flags & URXE_OPF_SEND)
+		return execute_send(qp, p, flags);
+	if (flags & URXE_OPF_WRITE)
+		return execute_write(qp, p, flags);
+	if (flags & URXE_OPF_READ)
+		return execute_read(qp, p);
+	if (flags & URXE_OPF_FLUSH)
+		return place_flush(qp, p);
+	return flags & URXE_OPF_ATOMIC_WRITE ? place_atomic_write(qp, p) : execute_atomic(qp, p);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "responder/gap.h"
+
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "responder/responder.h"
+#include "wire/aeth.h"
+
+/*
+ * A NAK, or what it asked for, may be lost in its turn, and the requester then waits
+ * for its timeout. So the NAK is sent again a few times, each after twice the time
+ * of the one before; the first after four times what the peer usually needs.
+ */
+#define REPEATS         3
+#define REPEAT_MIN_NS   100000
+#define REPEAT_FIRST_NS 1000000 /* where nothing is known yet */
+
+void gap_init(struct gap *gap)
+{
+	*gap = (struct gap){0};
+	TAILQ_INIT(&gap->kept);
+}
+
+void gap_clear(struct urxe_qp *qp)
+{
+	timer_clear(&qp->gap_timer);
+	reorder_clear(qp->dev, &qp->resp.gap.kept);
+}
+
+static uint64_t repeat_ns(const struct gap *gap)
+{
+	uint64_t ns = gap->repair_ns ? 4 * gap->repair_ns : REPEAT_FIRST_NS;
+
+	return (ns < REPEAT_MIN_NS ? REPEAT_MIN_NS : ns) << gap->repeats;
+}
+
+static void ask(struct urxe_qp *qp)
+{
+	struct gap *gap = &qp->resp.gap;
+	struct urxe_dev *dev = qp->dev;
+
+	gap->repeats = gap->asked ? gap->repeats + 1 : 0;
+	gap->asked = true;
+	gap->asked_at = dev->now;
+	resp_refuse(qp, AETH_NAK_PSN_SEQUENCE);
+	if (!dev->attr.go_back_n && gap->repeats < REPEATS)
+		timer_set(&dev->timers, &qp->gap_timer, dev->now + repeat_ns(gap));
+}
+
+void gap_timer(struct urxe_qp *qp)
+{
+	ask(qp);
+}
+
+/* A gap that was first seen at `since` is given time to fill by itself. */
+static void wait_for_it(struct urxe_qp *qp, uint64_t since)
+{
+	struct urxe_dev *dev = qp->dev;
+	uint64_t due = since + dev->attr.reorder_ns;
+
+	if (qp->resp.nak_sent || timer_armed(&qp->gap_timer))
+		return;
+	if (dev->attr.go_back_n || dev->attr.reorder_ns == 1 || due <= dev->now)
+		ask(qp);
+	else
+		timer_set(&dev->timers, &qp->gap_timer, due);
+}
+
+void gap_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	qp->resp.in_gap = true;
+	/* Several packets in one frame come again one by one. */
+	if (!dev->attr.go_back_n && !p->lent && reorder_keep(dev, &qp->resp.gap.kept, p, ahead))
+		qp_count(qp, URXE_EVENT_REORDERED);
+	else
+		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);
+	wait_for_it(qp, dev->now);
+}
+
+void gap_filled(struct urxe_qp *qp)
+{
+	struct gap *gap = &qp->resp.gap;
+	uint64_t took = qp->dev->now - gap->asked_at;
+
+	timer_clear(&qp->gap_timer);
+	if (gap->asked)
+		resp_came_again(qp);
+	if (gap->asked && !gap->repeats)
+		gap->repair_ns = gap->repair_ns ? (7 * gap->repair_ns + took) / 8 : took;
+	gap->asked = false;
+	qp->resp.in_gap = !TAILQ_EMPTY(&gap->kept);
+}
+
+struct reorder_packet *gap_next(struct urxe_qp *qp)
+{
+	struct gap *gap = &qp->resp.gap;
+	struct reorder_packet *kept = reorder_take(qp->dev, &gap->kept, qp->resp.psn);
+
+	if (!kept && !TAILQ_EMPTY(&gap->kept)) /* the next gap */
+		wait_for_it(qp, TAILQ_FIRST(&gap->kept)->arrival);
+	return kept;
+}

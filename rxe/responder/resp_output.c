@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "responder/resp_output.h"
+
+#include "objects/device.h"
+#include "objects/mr.h"
+#include "objects/qp_counters.h"
+#include "responder/resp_resources.h"
+#include "responder/responder.h"
+#include "wire/aeth.h"
+#include "wire/packet_build.h"
+
+static void start(struct build *b, struct urxe_qp *qp, struct urxe_frame *frame, uint8_t operation,
+		  uint32_t psn)
+{
+	struct build_bth bth = {
+		.opcode = URXE_SERVICE_RC | operation,
+		.dest_qpn = qp->attr.dest_qpn,
+		.psn = psn,
+		.pkey = qp->dev->pkeys[qp->attr.pkey_index],
+	};
+
+	build_start(b, frame, &qp->header, &bth);
+}
+
+/*
+ * The syndrome of an ACK. Receive requests of a SRQ are promised to nobody (IBA
+ * 9.7.7.2.5); one that a message has taken counts until the MSN covers the message.
+ */
+static uint8_t credits(const struct urxe_qp *qp)
+{
+	if (!qp->rq->qp)
+		return AETH_ACK | AETH_CREDITS_INVALID;
+	return AETH_ACK | aeth_credit_code(rq_available(qp->rq) + qp->resp.has_wqe);
+}
+
+static void output_acknowledge(struct urxe_qp *qp, struct urxe_frame *frame, uint8_t syndrome,
+			       uint32_t psn, uint32_t msn)
+{
+	struct build b;
+
+	start(&b, qp, frame, URXE_OP_ACKNOWLEDGE, psn);
+	build_aeth(&b, syndrome, msn);
+	build_finish(&b, qp, 0);
+}
+
+static uint8_t read_operation(const struct resp_resource *res)
+{
+	bool first = res->next_psn == res->start_psn, last = res->next_psn == res->end_psn;
+
+	if (first)
+		return last ? URXE_OP_READ_RESPONSE_ONLY : URXE_OP_READ_RESPONSE_FIRST;
+	return last ? URXE_OP_READ_RESPONSE_LAST : URXE_OP_READ_RESPONSE_MIDDLE;
+}
+
+/*
+ * The region went away under the READ: the NAK takes the place of the response.
+ * A duplicate that comes so late that its key was taken back since is dropped:
+ * its requester has had the answer.
+ */
+static void read_failed(struct urxe_qp *qp, struct resp_resource *res)
+{
+	uint32_t psn = res->next_psn;
+
+	if (res->repeated) {
+		qp_drop(qp, URXE_DROP_DUPLICATE);
+		resource_answered(qp, res);
+		return;
+	}
+	resource_clear_all(qp);
+	resp_refuse(qp, AETH_NAK_REMOTE_ACCESS);
+	qp->resp.nak_psn = psn;
+}
+
+static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	uint32_t offset = (uint32_t)urxe_psn_diff(res->next_psn, res->first_psn) * qp->mtu;
+	uint32_t rest = res->end - offset;
+	struct mr_range range = {
+		.qpn = qp->qpn,
+		.pd = qp->pd,
+		.key = res->rkey,
+		.addr = res->va + offset,
+		.length = rest < qp->mtu ? rest : qp->mtu,
+		.access = URXE_ACCESS_REMOTE_READ,
+	};
+	uint8_t operation = read_operation(res);
+	struct build b;
+	uint32_t *crc;
+
+	start(&b, qp, frame, operation, res->next_psn);
+	if (urxe_opcodes[operation].flags & URXE_OPF_AETH)
+		build_aeth(&b, credits(qp), res->msn);
+	crc = build_payload_crc(&b, qp, (uint32_t)range.length);
+	if (range.length && !mr_read(qp->dev, &range, b.payload, crc)) {
+		read_failed(qp, res);
+		return false;
+	}
+	build_finish(&b, qp, (uint32_t)range.length);
+	pace_sent(qp, frame->len);
+	if (res->next_psn == res->end_psn)
+		resource_answered(qp, res);
+	else
+		res->next_psn = urxe_psn_add(res->next_psn, 1);
+	return true;
+}
+
+static void output_atomic(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	struct build b;
+
+	start(&b, qp, frame, URXE_OP_ATOMIC_ACKNOWLEDGE, res->first_psn);
+	build_aeth(&b, credits(qp), res->msn);
+	build_atomic_ack(&b, res->original);
+	build_finish(&b, qp, 0);
+	resource_clear_pending(qp, res);
+}
+
+/* The answer to a FLUSH or ATOMIC WRITE (Annex A19): a READ response without payload. */
+static void output_done(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	struct build b;
+
+	start(&b, qp, frame, URXE_OP_READ_RESPONSE_ONLY, res->first_psn);
+	build_aeth(&b, credits(qp), res->msn);
+	build_finish(&b, qp, 0);
+	resource_clear_pending(qp, res);
+}
+
+static bool output_response(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+{
+	switch (res->kind) {
+	case RES_READ: return output_read(qp, res, frame);
+	case RES_ATOMIC: output_atomic(qp, res, frame); return true;
+	default: output_done(qp, res, frame); return true;
+	}
+}
+
+/* Everything executed so far is acknowledged with what goes out now. */
+static void acknowledged(struct urxe_qp *qp)
+{
+	qp->resp.ack_due = false;
+	qp->resp.silent = false;
+}
+
+static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);
+	qp->resp.nak = 0;
+	acknowledged(qp);
+}
+
+/*
+ * Never names a READ or an atomic: only its response answers that. Linux' rxe would take the ACK
+ * for the response, and the READ for done with nothing read, where the response was lost.
+ */
+static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	acknowledged(qp);
+	output_acknowledge(qp, frame, credits(qp), qp->resp.ack_psn, qp->resp.ack_msn);
+	frame->acknowledges = true;
+}
+
+/* In the order of the requests: acknowledgements wait behind READ responses (IBA 9.7.5.1.1). */
+bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	struct resp_resource *res;
+
+	while ((res = resource_next_pending(qp))) {
+		if (res->kind == RES_READ && !pace_ready(qp))
+			return false;
+		if (output_response(qp, res, frame))
+			return true;
+	}
+	if (qp->resp.nak) {
+		output_nak(qp, frame);
+	} else if (qp->resp.ack_due) {
+		output_ack(qp, frame);
+	} else {
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "responder/resp_resources.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The slot that is i younger. */
+static uint32_t slot_behind(const struct urxe_qp *qp, uint32_t slot, uint32_t i)
+{
+	const uint32_t n = qp->attr.max_dest_rd_atomic;
+
+	return slot + i < n ? slot + i : slot + i - n;
+}
+
+/* 0 is the oldest. */
+static uint32_t age_of(const struct urxe_qp *qp, uint32_t slot)
+{
+	const uint32_t oldest = qp->resp.res_oldest;
+
+	return slot >= oldest ? slot - oldest : slot + qp->attr.max_dest_rd_atomic - oldest;
+}
+
+/* By age. */
+static struct resp_resource *resource_at(const struct urxe_qp *qp, uint32_t i)
+{
+	return &qp->resp.resources[slot_behind(qp, qp->resp.res_oldest, i)];
+}
+
+struct resp_resource *resource_new(struct urxe_qp *qp)
+{
+	struct resp_resource *res;
+
+	if (!qp->attr.max_dest_rd_atomic)
+		return NULL;
+	res = resource_at(qp, 0);
+	/* Who asks for more has the first answer already: it came before its duplicate did. */
+	if (res->pending && res->repeated)
+		resource_clear_pending(qp, res);
+	return res->pending ? NULL : res;
+}
+
+void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res)
+{
+	struct responder *resp = &qp->resp;
+	const uint32_t slot = (uint32_t)(res - resp->resources);
+
+	if (!resp->res_pending || age_of(qp, slot) < age_of(qp, resp->res_next))
+		resp->res_next = slot;
+	if (!res->pending)
+		resp->res_pending++;
+	res->pending = true;
+	qp_schedule(qp);
+}
+
+void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res)
+{
+	res->pending = false;
+	qp->resp.res_pending--;
+}
+
+void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
+			  uint32_t length)
+{
+	uint32_t offset = (uint32_t)urxe_psn_diff(psn, res->first_psn) * qp->mtu;
+
+	res->start_psn = res->next_psn = psn;
+	res->end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
+	res->end = offset + length;
+	resource_set_pending(qp, res);
+}
+
+bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
+			  uint32_t length)
+{
+	uint32_t end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
+
+	if (!res->pending || end_psn == res->end_psn) { /* the same answer, from elsewhere on */
+		res->repeated = true;
+		resource_answer_read(qp, res, psn, length);
+		return true;
+	}
+	if (res->n_repeats == RESP_REPEATS)
+		return false;
+	res->repeats[res->n_repeats++] = (struct resp_repeat){psn, length};
+	return true;
+}
+
+void resource_answered(struct urxe_qp *qp, struct resp_resource *res)
+{
+	struct resp_repeat next = res->repeats[0];
+
+	resource_clear_pending(qp, res);
+	if (!res->n_repeats)
+		return;
+	res->n_repeats--;
+	memmove(res->repeats, res->repeats + 1, res->n_repeats * sizeof(next));
+	res->repeated = true;
+	resource_answer_read(qp, res, next.psn, next.length);
+}
+
+void resource_clear_all(struct urxe_qp *qp)
+{
+	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
+		qp->resp.resources[i].pending = false;
+		qp->resp.resources[i].n_repeats = 0;
+	}
+	qp->resp.res_pending = 0;
+}
+
+/*
+ * Whoever has come so far has had that ACK. This is seen in half of all PSNs, which no READ is long
+ * enough to step over.
+ */
+static void let_ack_pass(struct responder *resp)
+{
+	resp->ack_msn = RESP_ACK_PAST;
+	resp->ack_due = false;
+}
+
+void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_packets)
+{
+	struct responder *resp = &qp->resp;
+
+	res->first_psn = resp->psn;
+	res->last_psn = urxe_psn_add(resp->psn, n_packets - 1);
+	resp->msn = urxe_psn_add(resp->msn, 1);
+	res->msn = resp->msn;
+	resp->psn = urxe_psn_add(resp->psn, n_packets);
+	if (urxe_psn_diff(resp->psn, resp->ack_psn) < 0)
+		let_ack_pass(resp);
+	res->kept = true;
+	/* It is the youngest now, and not pending yet. */
+	if (resp->res_next == resp->res_oldest)
+		resp->res_next = slot_behind(qp, resp->res_next, 1);
+	resp->res_oldest = slot_behind(qp, resp->res_oldest, 1);
+}
+
+struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->attr.max_dest_rd_atomic; i--;) {
+		struct resp_resource *res = resource_at(qp, i);
+
+		if (res->kept && urxe_psn_diff(psn, res->first_psn) >= 0 &&
+		    urxe_psn_diff(psn, res->last_psn) <= 0)
+			return res;
+	}
+	return NULL;
+}
+
+struct resp_resource *resource_next_pending(struct urxe_qp *qp)
+{
+	struct responder *resp = &qp->resp;
+
+	if (!resp->res_pending)
+		return NULL;
+	while (!resp->resources[resp->res_next].pending)
+		resp->res_next = slot_behind(qp, resp->res_next, 1);
+	return &resp->resources[resp->res_next];
+}
+
+int resource_resize(struct urxe_qp *qp, uint8_t n)
+{
+	uint8_t old = qp->attr.max_dest_rd_atomic, kept = n < old ? n : old;
+	struct resp_resource *resources;
+
+	if (qp->resp.res_pending)
+		return -EBUSY;
+	resources = calloc(n ? n : 1, sizeof(*resources));
+	if (!resources)
+		return -ENOMEM;
+	for (uint8_t i = 0; i < kept; i++)
+		resources[n - kept + i] = *resource_at(qp, old - kept + i);
+	free(qp->resp.resources);
+	qp->resp.resources = resources;
+	qp->resp.res_oldest = qp->resp.res_next = 0;
+	qp->attr.max_dest_rd_atomic = n;
+	return 0;
+}

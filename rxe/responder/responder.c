@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "responder/responder.h"
+
+#include <rxe/opcode.h>
+
+#include "direct/lent.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "responder/execute.h"
+#include "responder/gap.h"
+#include "responder/receive_request.h"
+#include "responder/resp_resources.h"
+#include "wire/aeth.h"
+#include "wire/header_fields.h"
+
+/*
+ * This long after something came again, nothing does any more: far longer than a busy sender needs
+ * between two packets, and shorter than the ACK timeouts in use.
+ */
+#define AGAIN_QUIET_NS 20000000
+/*
+ * Duplicates are not left without an answer for longer, however many come: a requester with a
+ * short ACK timeout sends again so soon that nothing is ever quiet, and has its retries counted.
+ */
+#define AGAIN_MAX_NS 4000000
+
+/* --- Reliable connection. */
+
+static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
+{
+	qp->resp.nak = syndrome;
+	qp->resp.nak_psn = qp->resp.psn;
+	qp->resp.nak_sent = true;
+	qp_schedule(qp);
+}
+
+static void ack(struct urxe_qp *qp)
+{
+	qp->resp.ack_due = true;
+	qp_schedule_ack(qp);
+}
+
+void resp_ack_again(struct urxe_qp *qp)
+{
+	if (qp->resp.ack_msn != RESP_ACK_PAST)
+		ack(qp);
+}
+
+static enum urxe_event nak_event(uint8_t syndrome)
+{
+	switch (syndrome) {
+	case AETH_NAK_PSN_SEQUENCE: return URXE_EVENT_NAK_SEQ_SENT;
+	case AETH_NAK_INVALID_REQUEST: return URXE_EVENT_NAK_INVALID_SENT;
+	case AETH_NAK_REMOTE_ACCESS: return URXE_EVENT_NAK_ACCESS_SENT;
+	case AETH_NAK_REMOTE_OP: return URXE_EVENT_NAK_OP_SENT;
+	default: return URXE_EVENT_NAK_RNR_SENT;
+	}
+}
+
+void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
+{
+	send_nak(qp, syndrome);
+	qp_count(qp, nak_event(syndrome));
+	if (syndrome == AETH_NAK_PSN_SEQUENCE || AETH_TYPE(syndrome) == AETH_RNR_NAK)
+		return;
+	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR
+							      : URXE_ASYNC_QP_REQ_ERR);
+}
+
+/* A repeated READ may ask for any end of the original (IBA 9.7.5.1.4). */
+static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
+{
+	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;
+
+	if (res->kind != RES_READ || p->reth.rkey != res->rkey || p->reth.va != res->va + offset ||
+	    offset + p->reth.length > res->length)
+		return false;
+	return resource_repeat_read(qp, res, p->psn, p->reth.length);
+}
+
+static uint32_t resource_flag(const struct resp_resource *res)
+{
+	static const uint32_t flags[] = {
+		[RES_READ] = URXE_OPF_READ,
+		[RES_ATOMIC] = URXE_OPF_ATOMIC,
+		[RES_FLUSH] = URXE_OPF_FLUSH,
+		[RES_ATOMIC_WRITE] = URXE_OPF_ATOMIC_WRITE,
+	};
+
+	return flags[res->kind];
+}
+
+/* What was executed is not executed again: its first result is the answer (Annex A19). */
+static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_t flags)
+{
+	if (!(flags & resource_flag(res)))
+		return false;
+	res->repeated = true;
+	resource_set_pending(qp, res);
+	return true;
+}
+
+/*
+ * Requests are repeated in a row, and the ACK of one is the ACK of all (IBA 9.7.5.1.2). So those
+ * that do not ask for it wait for the one that does, and when no more come, all are acknowledged
+ * once more: Linux' rxe, of which a request was acknowledged amid its repetition, ends it with the
+ * next ACK alone, and asks for none (docs/recovery.md).
+ */
+void resp_came_again(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	if (!dev->attr.go_back_n)
+		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
+}
+
+/* The packet that asks may be lost each time. */
+static bool was_silent(struct responder *resp, uint64_t now)
+{
+	if (!resp->silent)
+		resp->silent_since = now;
+	resp->silent = true;
+	return now - resp->silent_since >= AGAIN_MAX_NS;
+}
+
+static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	if (p->ack_req || dev->attr.go_back_n || was_silent(&qp->resp, dev->now))
+		resp_ack_again(qp);
+	resp_came_again(qp);
+}
+
+static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	struct resp_resource *res;
+	bool answered = true;
+
+	if (flags & URXE_OPF_RESOURCE) {
+		res = resource_find(qp, p->psn);
+		if (!res)
+			answered = false;
+		else if (flags & URXE_OPF_READ)
+			answered = repeat_read(qp, res, p);
+		else
+			answered = repeat_result(qp, res, flags);
+	} else {
+		ack_duplicate(qp, p);
+	}
+	if (answered)
+		qp_count(qp, URXE_EVENT_DUP_REQUEST);
+	else
+		qp_drop(qp, URXE_DROP_DUPLICATE);
+}
+
+static void communication_established(struct urxe_qp *qp)
+{
+	if (qp->attr.state != URXE_QPS_RTR || qp->resp.comm_est)
+		return;
+	qp->resp.comm_est = true;
+	qp_event(qp, URXE_ASYNC_COMM_EST);
+}
+
+/* False: it was refused. */
+static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome = resp_execute(qp, p, flags);
+
+	if (syndrome == RESP_LOST) {
+		qp_drop(qp, lent_drop(p->lent));
+		return false;
+	}
+	qp->resp.nak = 0;
+	qp->resp.nak_sent = false;
+	if (qp->resp.in_gap)
+		gap_filled(qp);
+	if (syndrome)
+		resp_refuse(qp, syndrome);
+	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
+		ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
+	return !syndrome;
+}
+
+/* The packets kept for their turn, as far as it has come. */
+static void deliver_kept(struct urxe_qp *qp)
+{
+	struct reorder_packet *kept;
+	bool executed = true;
+
+	while (executed && (kept = gap_next(qp))) {
+		executed = expected(qp, &kept->packet, urxe_opcodes[kept->packet.opcode].flags);
+		reorder_give_back(qp->dev, kept);
+	}
+}
+
+static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	int32_t ahead = urxe_psn_diff(p->psn, qp->resp.psn);
+
+	if (ahead > 0)
+		gap_packet(qp, p, (uint32_t)ahead);
+	else if (ahead < 0)
+		duplicate(qp, p, flags);
+	else if (expected(qp, p, flags) && qp->resp.in_gap)
+		deliver_kept(qp);
+}
+
+/* --- Unreliable connection and datagram. */
+
+/* IBA 9.8.2.2: a gap loses the message it falls in; the next one starts anew. */
+static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	uint8_t syndrome;
+
+	if (p->psn != qp->resp.psn || flags & URXE_OPF_START)
+		qp->resp.message = RESP_NONE;
+	qp->resp.psn = p->psn;
+	if (!(flags & URXE_OPF_START) && qp->resp.message == RESP_NONE) {
+		qp_drop(qp, URXE_DROP_UC_SEQUENCE);
+		qp->resp.psn = urxe_psn_add(p->psn, 1);
+		return;
+	}
+	syndrome = resp_execute(qp, p, flags);
+	if (!syndrome)
+		return;
+	qp->resp.message = RESP_NONE;
+	qp->resp.psn = urxe_psn_add(p->psn, 1);
+	if (syndrome == AETH_NAK_REMOTE_OP)
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+	qp_drop(qp,
+		AETH_TYPE(syndrome) == AETH_RNR_NAK ? URXE_DROP_NO_RECV : URXE_DROP_BAD_REQUEST);
+}
+
+/* The 40 bytes in front of a datagram: the GRH or IPv6 header, or IPv4's in the last 20
+ * (A17.4.5.2). */
+static void make_grh(uint8_t grh[URXE_GRH_LEN], const struct urxe_packet *p)
+{
+	uint32_t len = p->net == URXE_NET_IPV4 ? IPV4_LEN : IPV6_LEN;
+
+	memset(grh, 0, URXE_GRH_LEN);
+	memcpy(grh + URXE_GRH_LEN - len, p->l3, len);
+}
+
+static bool place_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	uint8_t grh[URXE_GRH_LEN];
+
+	make_grh(grh, p);
+	return resp_scatter(qp, 0, grh, URXE_GRH_LEN) &&
+	       resp_scatter(qp, URXE_GRH_LEN, p->payload, p->payload_len);
+}
+
+/* A datagram that does not fit a packet of this port or its buffer is dropped; the buffer stays. */
+static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+{
+	struct urxe_wc wc = {
+		.opcode = URXE_WC_RECV,
+		.byte_len = p->payload_len + URXE_GRH_LEN,
+		.imm = p->imm,
+		.src_qpn = p->deth.src_qpn,
+		.flags = URXE_WC_GRH | (flags & URXE_OPF_IMM ? URXE_WC_WITH_IMM : 0),
+		.net = p->net,
+		.sl = p->has_vlan ? (uint8_t)(p->vlan_tci >> VLAN_PCP_SHIFT) : 0,
+		.solicited = p->solicited,
+	};
+
+	if (qp->qpn == URXE_QPN_GSI)
+		wc.pkey_index = (uint16_t)pkey_find(qp->dev, p->pkey);
+	if (!resp_want_recv(qp)) {
+		qp_drop(qp, URXE_DROP_NO_RECV);
+	} else if (p->payload_len > qp->mtu || wc.byte_len > qp->resp.wqe->length) {
+		qp_drop(qp, URXE_DROP_BAD_REQUEST);
+	} else if (place_datagram(qp, p)) {
+		resp_complete_recv(qp, &wc);
+	} else {
+		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
+		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+	}
+}
+
+/*
+ * What came in its turn, or that cannot be kept for it, since it is several packets. But a WRITE's
+ * memory is seen as soon as it is written: nothing goes there that only afterwards is known to be
+ * what was sent, as all of a trusted payload is.
+ */
+bool resp_places(const struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	uint32_t flags = urxe_opcodes[p->opcode].flags;
+
+	if (qp->type != URXE_QPT_RC)
+		return false;
+	if (flags & URXE_OPF_WRITE)
+		return p->psn == qp->resp.psn && !p->lent->trusted;
+	return flags & URXE_OPF_SEND && (p->psn == qp->resp.psn || lent_packets(p) > 1);
+}
+
+void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	uint32_t flags = urxe_opcodes[p->opcode].flags;
+
+	if (qp->type == URXE_QPT_UD && p->deth.qkey != qp->attr.qkey) {
+		qp_drop(qp, URXE_DROP_BAD_QKEY);
+		return;
+	}
+	communication_established(qp);
+	switch (qp->type) {
+	case URXE_QPT_RC: rc_request(qp, p, flags); break;
+	case URXE_QPT_UC: uc_request(qp, p, flags); break;
+	case URXE_QPT_UD: ud_request(qp, p, flags); break;
+	}
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "wire/packet_build.h"
+
+#include <isa-l/crc.h>
+
+#include "objects/device.h"
+#include "objects/qp_counters.h"
+#include "wire/gid.h"
+#include "wire/header_fields.h"
+#include "wire/icrc.h"
+
+#define DEFAULT_HOP_LIMIT 64
+/* Entropy for ECMP stays in the dynamic ports (RFC 6335; A17.3.2 leaves it to the sender). */
+#define UDP_SPORT_FIRST    0xc000
+#define IPV4_DONT_FRAGMENT 0x40
+
+static uint8_t hop_limit(const struct urxe_path *path)
+{
+	return path->hop_limit ? path->hop_limit : DEFAULT_HOP_LIMIT;
+}
+
+/* From the flow label, folded as Linux does (rdma_flow_label_to_udp_sport), or else from the QPNs.
+ */
+static uint16_t udp_sport(const struct urxe_path *path, uint32_t flow)
+{
+	uint32_t label = path->flow_label & 0xfffff;
+	uint32_t entropy = label ? label ^ label >> 14 : flow * 0x9e3779b9u >> 18;
+
+	return (uint16_t)(UDP_SPORT_FIRST | (entropy & ~UDP_SPORT_FIRST));
+}
+
+/* A tag says the service level as its priority (802.1Q). */
+static uint8_t *put_ethernet(struct header_template *h, const struct urxe_dev *dev,
+			     const struct urxe_path *path, uint16_t ethertype)
+{
+	uint16_t vlan = dev->gids[path->sgid_index].vlan;
+	uint8_t *at = h->bytes;
+
+	memcpy(at, path->dmac, 6);
+	memcpy(at + 6, dev->attr.mac, 6);
+	at += 12;
+	if (vlan) {
+		put16(at, ETHERTYPE_VLAN);
+		put16(at + 2, (uint16_t)(path->sl << VLAN_PCP_SHIFT | vlan));
+		at += VLAN_LEN;
+	}
+	put16(at, ethertype);
+	at += 2;
+	h->l3 = (uint8_t)(at - h->bytes);
+	return at;
+}
+
+static uint8_t *put_ipv4(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid,
+			 uint8_t traffic_class)
+{
+	memset(at, 0, IPV4_LEN);
+	at[0] = 0x45;
+	at[1] = traffic_class;
+	at[6] = IPV4_DONT_FRAGMENT;
+	at[8] = hop_limit(path);
+	at[9] = IPPROTO_NUM_UDP;
+	memcpy(at + 12, sgid->raw + 12, 4);
+	memcpy(at + 16, path->dgid.raw + 12, 4);
+	return at + IPV4_LEN;
+}
+
+static uint8_t *put_ipv6(uint8_t *at, const struct urxe_path *path, const struct urxe_gid *sgid,
+			 uint8_t traffic_class, uint8_t next_header)
+{
+	put32(at, 6u << 28 | (uint32_t)traffic_class << 20 | (path->flow_label & 0xfffff));
+	put16(at + 4, 0);
+	at[6] = next_header;
+	at[7] = hop_limit(path);
+	memcpy(at + 8, sgid->raw, 16);
+	memcpy(at + 24, path->dgid.raw, 16);
+	return at + IPV6_LEN;
+}
+
+/* Of a header without its length and checksum. */
+static uint32_t ipv4_sum(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < IPV4_LEN; i += 2)
+		sum += get16(ip + i);
+	return sum;
+}
+
+static uint8_t *put_udp(uint8_t *at, const struct urxe_path *path, uint32_t flow)
+{
+	memset(at, 0, UDP_LEN);
+	put16(at, udp_sport(path, flow));
+	put16(at + 2, URXE_UDP_PORT);
+	return at + UDP_LEN;
+}
+
+bool build_template(struct header_template *h, const struct urxe_dev *dev,
+		    const struct urxe_path *path, uint32_t flow)
+{
+	const struct gid_entry *src;
+	uint8_t *at, traffic_class = path->traffic_class;
+
+	if (path->sgid_index >= URXE_MAX_GIDS || !dev->gids[path->sgid_index].valid)
+		return false;
+	src = &dev->gids[path->sgid_index];
+	/* The ECN field tells what the sender does about marks (RFC 3168, 5); RoCEv1 has none. */
+	if (!src->v1)
+		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) | dev->cong.ops->ecn);
+	if (src->v1) {
+		h->net = URXE_NET_ROCEV1;
+		at = put_ethernet(h, dev, path, URXE_ETHERTYPE_ROCEV1);
+		at = put_ipv6(at, path, &src->gid, traffic_class, GRH_NEXT_HDR);
+	} else if (gid_is_v4(&path->dgid)) {
+		h->net = URXE_NET_IPV4;
+		at = put_ethernet(h, dev, path, ETHERTYPE_IPV4);
+		at = put_udp(put_ipv4(at, path, &src->gid, traffic_class), path, flow);
+		h->ipv4_sum = ipv4_sum(h->bytes + h->l3);
+	} else {
+		h->net = URXE_NET_IPV6;
+		at = put_ethernet(h, dev, path, ETHERTYPE_IPV6);
+		at = put_udp(put_ipv6(at, path, &src->gid, traffic_class, IPPROTO_NUM_UDP), path,
+			     flow);
+	}
+	h->len = (uint8_t)(at - h->bytes);
+	return true;
+}
+
+void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
+		 const struct build_bth *bth)
+{
+	uint8_t *at = b->first + header->len;
+
+	memcpy(b->first, header->bytes, header->len);
+	frame->dest_qpn = bth->dest_qpn;
+	frame->lent = 0;
+	frame->trusted = false;
+	b->frame = frame;
+	b->header = header;
+	b->bth = at;
+	b->ext = at + BTH_LEN;
+	b->headers = header->len + urxe_opcodes[bth->opcode].hdr_len;
+	b->payload = frame->data + b->headers;
+	b->with_crc = false;
+	at[0] = bth->opcode;
+	at[1] = (uint8_t)(bth->solicited << 7 | 1 << 6); /* MigReq, as hardware sends it */
+	put16(at + 2, bth->pkey);
+	at[4] = 0;
+	put24(at + 5, bth->dest_qpn);
+	at[8] = (uint8_t)(bth->ack_req << 7 | bth->behind);
+	put24(at + 9, bth->psn);
+}
+
+/* The checksum (RFC 1071) of a header whose other fields than its length sum up to `sum`. */
+static void put_ipv4_length(uint8_t *ip, uint32_t sum, uint16_t len)
+{
+	sum += len;
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	put16(ip + 2, len);
+	put16(ip + 10, (uint16_t)~sum);
+}
+
+/* Completes the network headers for an L4 (or, with a GRH, BTH to ICRC) of len bytes. */
+static void put_lengths(uint8_t *l3, const struct header_template *h, uint16_t len)
+{
+	switch (h->net) {
+	case URXE_NET_IPV4:
+		put_ipv4_length(l3, h->ipv4_sum, IPV4_LEN + UDP_LEN + len);
+		put16(l3 + IPV4_LEN + 4, UDP_LEN + len);
+		break;
+	case URXE_NET_IPV6:
+		put16(l3 + 4, UDP_LEN + len);
+		put16(l3 + IPV6_LEN + 4, UDP_LEN + len);
+		break;
+	case URXE_NET_ROCEV1: put16(l3 + 4, len); break;
+	}
+}
+
+static uint32_t pad_len(uint32_t payload_len)
+{
+	return -payload_len & 3;
+}
+
+/* With what they say of the length of what follows them, the headers go to the frame. */
+static void complete_headers(struct build *b, uint32_t payload_len)
+{
+	uint32_t pad = pad_len(payload_len);
+	uint32_t len = b->headers - b->header->len + payload_len + pad + URXE_ICRC_LEN;
+
+	b->bth[1] |= (uint8_t)(pad << 4);
+	put_lengths(b->first + b->header->l3, b->header, (uint16_t)len);
+	memcpy(b->frame->data, b->first, b->headers);
+}
+
+/* The ICRC of as many of the first bytes, headers among them. */
+static uint32_t icrc_start(struct build *b, uint32_t n)
+{
+	uint32_t l3 = b->header->l3;
+
+	return urxe_icrc_start(b->header->net, b->first + l3, b->header->len - l3, n);
+}
+
+uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len)
+{
+	if (!qp->dev->attr.ops->copy_crc || payload_len < BUILD_LARGE)
+		return NULL;
+	complete_headers(b, payload_len);
+	b->crc = b->frame->headers_crc = icrc_start(b, b->headers - b->header->l3);
+	b->with_crc = true;
+	return &b->crc;
+}
+
+/* Of a packet whose payload is in the frame, and was padded. */
+static uint32_t icrc_of_frame(struct build *b, uint32_t payload_len)
+{
+	const uint8_t *l3 = b->frame->data + b->header->l3;
+	uint32_t before = b->headers - b->header->l3;
+	uint32_t len = before + payload_len + pad_len(payload_len);
+	uint32_t first = len < ICRC_FIRST ? len : ICRC_FIRST, crc;
+
+	complete_headers(b, payload_len);
+	memcpy(b->first + b->headers, b->payload, first - before);
+	crc = icrc_start(b, first);
+	return len == first ? crc : crc32_gzip_refl(crc, l3 + first, len - first);
+}
+
+/* Of one that has a CRC of all before its padding. */
+static uint32_t icrc_with_padding(const struct build *b, uint32_t pad)
+{
+	static const uint8_t zeros[3];
+	bool of_headers = b->frame->lent && b->frame->trusted;
+
+	return pad && !of_headers ? crc32_gzip_refl(b->crc, zeros, pad) : b->crc;
+}
+
+void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
+{
+	uint32_t pad = pad_len(payload_len);
+	uint8_t *end = b->payload + payload_len - b->frame->lent + pad;
+
+	memset(end - pad, 0, pad);
+	urxe_icrc_put(end, b->with_crc ? icrc_with_padding(b, pad) : icrc_of_frame(b, payload_len));
+	b->frame->len = (uint32_t)(end - b->frame->data) + b->frame->lent + URXE_ICRC_LEN;
+	qp_count(qp, URXE_EVENT_TX_PACKETS);
+	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len);
+}
+
+void build_feth(struct build *b, const struct urxe_flush *flush)
+{
+	put32(b->ext, (uint32_t)(flush->selectivity << 4 | flush->placement));
+	b->ext += 4;
+}
+
+void build_reth(struct build *b, uint64_t va, uint32_t rkey, uint32_t length)
+{
+	put64(b->ext, va);
+	put32(b->ext + 8, rkey);
+	put32(b->ext + 12, length);
+	b->ext += 16;
+}
+
+/* Compare-and-swap sends swap and compare, fetch-and-add the summand first (IBA 9.4.5). */
+void build_atomic_eth(struct build *b, const struct send_wqe *wqe)
+{
+	bool swap = wqe->opcode == URXE_WR_COMPARE_SWAP;
+
+	put64(b->ext, wqe->remote_addr);
+	put32(b->ext + 8, wqe->rkey);
+	put64(b->ext + 12, swap ? wqe->swap : wqe->compare_add);
+	put64(b->ext + 20, swap ? wqe->compare_add : 0);
+	b->ext += 28;
+}
+
+void build_aeth(struct build *b, uint8_t syndrome, uint32_t msn)
+{
+	b->ext[0] = syndrome;
+	put24(b->ext + 1, msn);
+	b->ext += 4;
+}
+
+void build_atomic_ack(struct build *b, uint64_t original)
+{
+	put64(b->ext, original);
+	b->ext += 8;
+}
+
+void build_deth(struct build *b, uint32_t qkey, uint32_t src_qpn)
+{
+	put32(b->ext, qkey);
+	b->ext[4] = 0;
+	put24(b->ext + 5, src_qpn);
+	b->ext += 8;
+}
+
+void build_imm(struct build *b, uint32_t imm)
+{
+	memcpy(b->ext, &imm, 4);
+	b->ext += 4;
+}
+
+void build_ieth(struct build *b, uint32_t rkey)
+{
+	put32(b->ext, rkey);
+	b->ext += 4;
+}
