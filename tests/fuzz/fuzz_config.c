@@ -33,25 +33,25 @@ static void check_taken(const struct options *o, const char *text, size_t size)
 		abort();
 }
 
-static void check_refused(const char *why)
+static void check_refused(const char *error)
 {
 	unsigned line;
 
-	if (strncmp(why, "conf:", 5) || sscanf(why + 5, "%u: ", &line) != 1 || !line ||
-	    strlen(why) >= OPTIONS_WHY || strchr(why, '\n'))
+	if (strncmp(error, "conf:", 5) || sscanf(error + 5, "%u: ", &line) != 1 || !line ||
+	    strlen(error) >= OPTIONS_ERROR || strchr(error, '\n'))
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size + 1), why[OPTIONS_WHY];
+	char *text = malloc(size + 1), error[OPTIONS_ERROR];
 	struct options options = {0};
 
 	if (!text)
 		abort();
 	memcpy(text, data, size);
-	if (config_parse(&options, "conf", text, size, why))
-		check_refused(why);
+	if (config_parse(&options, "conf", text, size, error))
+		check_refused(error);
 	else
 		check_taken(&options, text, size);
 	free(text);

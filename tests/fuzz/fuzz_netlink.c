@@ -16,7 +16,7 @@ static void check_addresses(const struct iface_table *t)
 {
 	static struct host_address list[IFACE_ADDRESS_MAX];
 	struct host host = {0};
-	uint32_t i, n = iface_list(t, list);
+	uint32_t i, n = iface_list_addresses(t, list);
 
 	if (n > IFACE_ADDRESS_MAX)
 		abort();
@@ -24,19 +24,19 @@ static void check_addresses(const struct iface_table *t)
 		if (list[i].uplink < 0 || list[i].uplink > 1 || list[i].vlan > ETHER_VLAN_MAX ||
 		    list[i].prefix_len > 128 || !memchr(list[i].ndev, 0, sizeof(list[i].ndev)))
 			abort();
-	if (host_follow(&host, list, n) > n)
+	if (host_set_kernel_addresses(&host, list, n) > n)
 		abort();
 }
 
 static void take(struct iface_table *t, const struct nlmsghdr *message)
 {
-	struct route_neighbour neighbour = {0};
-	struct route_way way = {0};
+	struct route_neigh neighbour = {0};
+	struct route_result way = {0};
 
-	iface_take(t, message);
-	iface_concerned(t, message);
-	route_take_way(&way, message);
-	route_take_neighbour(&neighbour, message);
+	iface_parse_message(t, message);
+	iface_is_affected(t, message);
+	route_parse_route(&way, message);
+	route_parse_neigh(&neighbour, message);
 	if (way.found && !way.hop_limit)
 		abort();
 }

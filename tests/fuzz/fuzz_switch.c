@@ -86,14 +86,14 @@ static void honest_address(const struct urxe_packet *p)
 {
 	uint16_t vlan = p->has_vlan ? p->vlan_tci & ETHER_VLAN_ID : 0;
 
-	require(host_has(&w->host, p->sgid.raw, vlan));
+	require(host_has_address(&w->host, p->sgid.raw, vlan));
 }
 
 /* What a process has sent and somebody got, whoever that is. */
 static void honest(uint32_t from, const uint8_t *frame, uint32_t len, const uint8_t *smac)
 {
-	const struct remote_owner *owner;
-	struct remote_key key;
+	const struct remote_qp_owner *owner;
+	struct remote_qp_key key;
 	struct urxe_packet p;
 
 	require(len >= ETHER_HDR_LEN && !memcmp(frame + 6, smac, 6));
@@ -107,7 +107,7 @@ static void honest(uint32_t from, const uint8_t *frame, uint32_t len, const uint
 	}
 	key.qpn = p.dest_qpn;
 	memcpy(key.gid, p.dgid.raw, sizeof(key.gid));
-	owner = remote_find(&w->sw.remotes, &key);
+	owner = remote_qp_acl_find(&w->sw.remotes, &key);
 	require(owner == &w->processes[from].remotes ||
 		(!owner && URXE_OPCODE_SERVICE(p.opcode) == URXE_SERVICE_CNP));
 }
@@ -276,9 +276,9 @@ static void change_registration(struct script *s)
 	uint32_t process = script_get8(s) % PROCESSES, qpn = choose_qpn(s);
 
 	if (script_get8(s) % 4)
-		switch_register(&w->sw, &w->processes[process], gid.raw, qpn);
+		switch_add_remote(&w->sw, &w->processes[process], gid.raw, qpn);
 	else
-		switch_unregister(&w->sw, &w->processes[process], gid.raw, qpn);
+		switch_remove_remote(&w->sw, &w->processes[process], gid.raw, qpn);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

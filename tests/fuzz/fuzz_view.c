@@ -21,11 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!out)
 		out = fopen("/dev/null", "w");
 	require(out);
-	transport_add(report);
-	view_print(out, report, NULL, false);
-	for (i = 0; (topic = view_topic(i)); i++) {
-		view_print(out, report, topic, i & 1);
-		view_json(out, report, topic);
+	report_paths_add(report);
+	report_view_print(out, report, NULL, false);
+	for (i = 0; (topic = report_view_topic(i)); i++) {
+		report_view_print(out, report, topic, i & 1);
+		report_view_json(out, report, topic);
 	}
 	json_decref(report);
 	return 0;

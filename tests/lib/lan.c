@@ -30,10 +30,10 @@ static const struct neigh_ops neigh_ops = {.send = neigh_send, .mac = neigh_mac}
 
 int lan_start(void **state)
 {
-	char why[256];
+	char error[256];
 
 	(void)state;
-	return netdev_dpdk_start(why, sizeof(why));
+	return netdev_dpdk_start(error, sizeof(error));
 }
 
 static void open_station(struct lan *lan, uint32_t i, const struct lan_attr *attr)

@@ -34,41 +34,41 @@ static void remove_file(const struct server *s, const char *name)
 void server_close(struct server *s)
 {
 	close(s->listen_fd);
-	remove_file(s, RECORD_NAME);
+	remove_file(s, LEASE_STORE_NAME);
 	remove_file(s, VNIC_SOCKET_NAME);
 	require(!rmdir(s->run_dir));
 }
 
 void server_begin(struct server *s, uint64_t now)
 {
-	require(!record_open(&s->record, s->run_dir));
+	require(!lease_store_open(&s->record, s->run_dir));
 	neigh_init(&s->neigh, &s->host, &no_ops, NULL);
 	require(!switch_init(&s->sw, &s->host, &s->neigh, NULL, 0));
-	s->clients = (struct clients){.epoll_fd = epoll_create1(0),
-				      .host = &s->host,
-				      .sw = &s->sw,
-				      .neigh = &s->neigh,
-				      .record = &s->record};
-	require(s->clients.epoll_fd >= 0);
-	client_begin(&s->clients, now);
+	s->sessions = (struct sessions){.epoll_fd = epoll_create1(0),
+					.host = &s->host,
+					.sw = &s->sw,
+					.neigh = &s->neigh,
+					.record = &s->record};
+	require(s->sessions.epoll_fd >= 0);
+	sessions_start(&s->sessions, now);
 }
 
 void server_end(struct server *s)
 {
-	record_close(&s->record, s->run_dir);
-	client_close_all(&s->clients);
+	lease_store_close(&s->record, s->run_dir);
+	sessions_close_all(&s->sessions);
 	switch_fini(&s->sw);
-	close(s->clients.epoll_fd);
+	close(s->sessions.epoll_fd);
 }
 
 void server_take_events(struct server *s, uint64_t now)
 {
-	struct client *c;
+	struct session *c;
 
-	while (!client_accept(&s->clients, s->listen_fd))
+	while (!session_accept(&s->sessions, s->listen_fd))
 		;
-	for (c = s->clients.list; c; c = c->next)
-		client_event(&s->clients, now, c);
+	for (c = s->sessions.list; c; c = c->next)
+		session_event(&s->sessions, now, c);
 }
 
 void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(void))

@@ -18,8 +18,8 @@ struct server {
 	struct host host; /* has 10.0.0.1 */
 	struct neigh neigh;
 	struct vswitch sw;
-	struct record record;
-	struct clients clients;
+	struct lease_store record;
+	struct sessions sessions;
 };
 
 /* Makes a run directory and listens there; server_begin comes next. DPDK has to be up. */

@@ -121,7 +121,7 @@ static void loop_open(struct loop *l)
 	strcpy(l->dir, "/tmp/ucma-XXXXXX");
 	require(mkdtemp(l->dir));
 	host_init(&l->host);
-	require(!host_add_invented(&l->host));
+	require(!host_add_generated(&l->host));
 	require(!host_add_pkey(&l->host, "0xffff"));
 	l->now = 1;
 	loop_begin(l);
@@ -139,7 +139,7 @@ static void loop_run(struct loop *l)
 	for (uint32_t i = 0; i < l->n; i++)
 		cma_input(&l->ucma.cma, l->now, &l->flying[i].path, l->flying[i].mad);
 	l->n = 0;
-	ucma_settle(&l->ucma);
+	ucma_flush(&l->ucma);
 }
 
 static void loop_pass(struct loop *l, uint64_t ns)
@@ -154,7 +154,7 @@ static int loop_connect(struct loop *l)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un address;
 
-	require(!message_address(&address, l->dir, CM_ATTACH_SOCKET_NAME));
+	require(!unix_packet_address(&address, l->dir, CM_ATTACH_SOCKET_NAME));
 	require(!connect(fd, (const struct sockaddr *)&address, sizeof(address)));
 	return fd;
 }
@@ -164,12 +164,12 @@ static void loop_hello(struct loop *l, struct loop_program *p)
 {
 	const struct cm_attach_hello hello = {
 		.version = CM_ATTACH_VERSION, .token = p->token, .fetched = p->fetched};
-	int pair[MESSAGE_FDS];
+	int pair[UNIX_PACKET_FDS];
 
 	require(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	p->bell = pair[1];
 	ucma_input(&l->ucma, l->now);
-	require(!message_send(p->fd, &hello, sizeof(hello), pair, 1));
+	require(!unix_packet_send(p->fd, &hello, sizeof(hello), pair, 1));
 	close(pair[0]);
 	ucma_input(&l->ucma, l->now);
 }
@@ -177,10 +177,10 @@ static void loop_hello(struct loop *l, struct loop_program *p)
 /* What the daemon says to that. */
 static int loop_welcome(struct loop_program *p)
 {
-	struct message_extras extras;
+	struct unix_packet_extras extras;
 	struct cm_attach_welcome w;
 
-	require(message_recv(p->fd, &w, sizeof(w), &extras) == sizeof(w));
+	require(unix_packet_recv(p->fd, &w, sizeof(w), &extras) == sizeof(w));
 	p->token = w.token;
 	return w.status;
 }
@@ -217,14 +217,14 @@ static int loop_command(struct loop *l, const struct loop_program *p, uint32_t c
 	} request = {
 		.command = {.command = command, .in = in_size, .out = out, .fetched = p->fetched}};
 	uint32_t len = (uint32_t)sizeof(request.command) + in_size;
-	struct message_extras extras;
+	struct unix_packet_extras extras;
 
 	if (command == RDMA_USER_CM_CMD_MIGRATE_ID)
 		request.command.token = p->token;
 	memcpy(request.in, in, in_size);
-	require(!message_send(p->fd, &request, len, NULL, 0));
+	require(!unix_packet_send(p->fd, &request, len, NULL, 0));
 	ucma_input(&l->ucma, l->now);
-	require(message_recv(p->fd, answer, sizeof(*answer), &extras) >=
+	require(unix_packet_recv(p->fd, answer, sizeof(*answer), &extras) >=
 		(int)sizeof(answer->reply));
 	return answer->reply.status;
 }

@@ -211,21 +211,21 @@ static int flows(void)
 
 static int capture(void)
 {
-	char path[] = "/tmp/urxe-nomem-XXXXXX", why[200] = "";
+	char path[] = "/tmp/urxe-nomem-XXXXXX", error[200] = "";
 	int fd = mkstemp(path), rc;
 	struct netdev *port;
 
 	assert_true(fd >= 0);
 	close(fd);
-	rc = netdev_pcap_create(path, &port, why, sizeof(why));
+	rc = netdev_pcap_create(path, &port, error, sizeof(error));
 	if (!rc) {
 		netdev_close(port);
-		rc = netdev_pcap_open(path, &port, why, sizeof(why));
+		rc = netdev_pcap_open(path, &port, error, sizeof(error));
 	}
 	if (!rc)
 		netdev_close(port);
 	else
-		assert_true(why[0]);
+		assert_true(error[0]);
 	unlink(path);
 	return rc;
 }

@@ -29,18 +29,18 @@ static struct runs lose_many(const struct scenario *scenario)
 {
 	static const uint8_t frame[64];
 	struct runs runs = {0};
-	struct faults faults;
+	struct impair faults;
 	bool before = false;
 
-	faults_init(&faults, scenario, scenario->seed);
+	impair_init(&faults, scenario, scenario->seed);
 	for (uint32_t i = 0; i < FRAMES; i++) {
-		bool lost = faults_lose(&faults, 0, frame, sizeof(frame));
+		bool lost = impair_lose(&faults, 0, frame, sizeof(frame));
 
 		runs.lost += lost;
 		runs.bursts += lost && !before;
 		before = lost;
 	}
-	faults_free(&faults);
+	impair_free(&faults);
 	return runs;
 }
 
@@ -85,15 +85,15 @@ static void test_mask_loses_just_these(void **state)
 {
 	static const uint8_t frame[64];
 	struct scenario scenario = scenario_default;
-	struct faults faults;
+	struct impair faults;
 
 	(void)state;
 	scenario.drop_mask = UINT64_C(1) << 63 | 5;
-	faults_init(&faults, &scenario, 1);
+	impair_init(&faults, &scenario, 1);
 	for (unsigned i = 0; i < 200; i++)
-		assert_int_equal(faults_lose(&faults, i % 2, frame, sizeof(frame)),
+		assert_int_equal(impair_lose(&faults, i % 2, frame, sizeof(frame)),
 				 i == 0 || i == 2 || i == 63);
-	faults_free(&faults);
+	impair_free(&faults);
 }
 
 static uint32_t request_frame(uint8_t frame[CRAFT_MAX], uint32_t to, uint32_t psn, uint8_t ecn,
@@ -122,42 +122,42 @@ static void test_a_packet_is_not_lost_for_ever(void **state)
 {
 	struct scenario scenario = scenario_default;
 	uint8_t frame[CRAFT_MAX];
-	struct faults faults;
+	struct impair faults;
 
 	(void)state;
 	scenario.loss = 1;
 	scenario.max_losses = 3;
-	faults_init(&faults, &scenario, 1);
+	impair_init(&faults, &scenario, 1);
 	for (uint32_t psn = 0; psn < 5000; psn++) {
 		uint32_t len = request_frame(frame, 0, psn, 0, URXE_NET_IPV4, 64);
 
 		for (unsigned times = 0; times < 6; times++)
-			assert_int_equal(faults_lose(&faults, 1, frame, len), times < 3);
+			assert_int_equal(impair_lose(&faults, 1, frame, len), times < 3);
 		/* Another host's packet with the same numbers is another packet. */
-		assert_true(faults_lose(&faults, 2, frame, len));
+		assert_true(impair_lose(&faults, 2, frame, len));
 	}
-	faults_free(&faults);
+	impair_free(&faults);
 }
 
 static void test_corruption_flips_one_bit(void **state)
 {
 	struct scenario scenario = scenario_default;
 	uint8_t frame[64] = {0};
-	struct faults faults;
+	struct impair faults;
 
 	(void)state;
 	scenario.corrupt = 1;
-	faults_init(&faults, &scenario, 1);
+	impair_init(&faults, &scenario, 1);
 	for (unsigned i = 0; i < 1000; i++) {
 		unsigned bits = 0;
 
 		memset(frame, 0, sizeof(frame));
-		assert_true(faults_corrupt(&faults, 0, frame, sizeof(frame)));
+		assert_true(impair_corrupt(&faults, 0, frame, sizeof(frame)));
 		for (unsigned k = 0; k < sizeof(frame) * 8; k++)
 			bits += frame[k / 8] >> k % 8 & 1;
 		assert_int_equal(bits, 1);
 	}
-	faults_free(&faults);
+	impair_free(&faults);
 }
 
 /* --- Marks. */

@@ -13,14 +13,14 @@
 #include "bench/raw_latency.h"
 
 static struct netdev *ends[2];
-static struct bare asks, answers;
+static struct raw_latency asks, answers;
 
 static int setup(void **state)
 {
 	(void)state;
 	assert_int_equal(netdev_mem_pair(64, ends), 0);
-	bare_init(&asks, ends[0]);
-	bare_init(&answers, ends[1]);
+	raw_latency_init(&asks, ends[0]);
+	raw_latency_init(&answers, ends[1]);
 	/* In one process they would have made the same address. */
 	answers.mac[5] ^= 1;
 	return 0;
@@ -38,11 +38,11 @@ static void test_each_question_has_its_answer(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		bare_ask(&asks, 0, false);
-		assert_false(bare_answered(&asks, 0));
-		bare_answer(&answers, 0);
-		assert_true(bare_answered(&asks, 0));
-		assert_false(bare_answered(&asks, 0));
+		raw_latency_ask(&asks, 0, false);
+		assert_false(raw_latency_answered(&asks, 0));
+		raw_latency_answer(&answers, 0);
+		assert_true(raw_latency_answered(&asks, 0));
+		assert_false(raw_latency_answered(&asks, 0));
 		assert_memory_equal(asks.peer, answers.mac, sizeof(answers.mac));
 	}
 }
@@ -51,39 +51,39 @@ static void test_each_question_has_its_answer(void **state)
 static void test_asked_again(void **state)
 {
 	(void)state;
-	bare_ask(&asks, 0, false);
-	bare_answer(&answers, 0);
-	bare_ask(&asks, 0, true);
-	assert_true(bare_answered(&asks, 0));
+	raw_latency_ask(&asks, 0, false);
+	raw_latency_answer(&answers, 0);
+	raw_latency_ask(&asks, 0, true);
+	assert_true(raw_latency_answered(&asks, 0));
 }
 
 static void test_an_answer_to_another_question(void **state)
 {
 	(void)state;
-	bare_ask(&asks, 0, false);
-	bare_answer(&answers, 0);
-	bare_ask(&asks, 0, false);
-	assert_false(bare_answered(&asks, 0));
+	raw_latency_ask(&asks, 0, false);
+	raw_latency_answer(&answers, 0);
+	raw_latency_ask(&asks, 0, false);
+	assert_false(raw_latency_answered(&asks, 0));
 }
 
 static void test_an_answer_to_another_one(void **state)
 {
 	(void)state;
-	bare_ask(&asks, 0, false);
-	bare_answer(&answers, 0);
+	raw_latency_ask(&asks, 0, false);
+	raw_latency_answer(&answers, 0);
 	asks.mac[5] ^= 2;
-	assert_false(bare_answered(&asks, 0));
+	assert_false(raw_latency_answered(&asks, 0));
 }
 
 /* Takes the frame that lies in `port`. */
-static uint32_t take(struct netdev *port, uint8_t frame[BARE_LEN])
+static uint32_t take(struct netdev *port, uint8_t frame[RAW_LATENCY_LEN])
 {
 	struct netdev_frame got;
 	uint32_t n = netdev_rx(port, 0, &got, 1);
 
 	if (n) {
-		assert_int_equal(got.len, BARE_LEN);
-		memcpy(frame, got.data, BARE_LEN);
+		assert_int_equal(got.len, RAW_LATENCY_LEN);
+		memcpy(frame, got.data, RAW_LATENCY_LEN);
 	}
 	return n;
 }
@@ -97,20 +97,20 @@ static void send_part(const uint8_t *data, uint32_t len)
 
 static void test_what_is_no_question_has_no_answer(void **state)
 {
-	uint8_t frame[BARE_LEN], other[BARE_LEN];
+	uint8_t frame[RAW_LATENCY_LEN], other[RAW_LATENCY_LEN];
 
 	(void)state;
-	bare_ask(&asks, 0, false);
+	raw_latency_ask(&asks, 0, false);
 	assert_int_equal(take(ends[1], frame), 1);
-	for (uint32_t len = 1; len < BARE_LEN; len++) {
+	for (uint32_t len = 1; len < RAW_LATENCY_LEN; len++) {
 		send_part(frame, len);
-		bare_answer(&answers, 0);
+		raw_latency_answer(&answers, 0);
 	}
 	for (uint32_t at = 12; at < 23; at++) {
 		memcpy(other, frame, sizeof(other));
 		other[at] ^= 0x40;
 		send_part(other, sizeof(other));
-		bare_answer(&answers, 0);
+		raw_latency_answer(&answers, 0);
 	}
 	assert_int_equal(take(ends[0], other), 0);
 }
@@ -118,10 +118,10 @@ static void test_what_is_no_question_has_no_answer(void **state)
 /* Whoever serves RoCE on the link is not to take it for a packet. */
 static void test_no_packet_of_roce(void **state)
 {
-	uint8_t frame[BARE_LEN];
+	uint8_t frame[RAW_LATENCY_LEN];
 
 	(void)state;
-	bare_ask(&asks, 0, false);
+	raw_latency_ask(&asks, 0, false);
 	assert_int_equal(take(ends[1], frame), 1);
 	assert_int_not_equal(frame[14] >> 4, 6); /* the GRH's IP version */
 }

@@ -50,7 +50,7 @@ static int setup(void **state)
 {
 	(void)state;
 	host_init(&host);
-	if (!mkdtemp(top) || host_add_invented(&host) || sysfs_create(top, &host))
+	if (!mkdtemp(top) || host_add_generated(&host) || sysfs_tree_create(top, &host))
 		return -1;
 	snprintf(sys, sizeof(sys), "%s/kernel", top);
 	return mkdir(sys, 0755);
@@ -60,14 +60,14 @@ static int teardown(void **state)
 {
 	(void)state;
 	rundir_remove(top, "kernel");
-	sysfs_remove(top);
+	sysfs_tree_remove(top);
 	return rmdir(top);
 }
 
 static void a_kernel_without_rdma(void **state)
 {
 	(void)state;
-	assert_int_equal(beside_link(top, sys), 0);
+	assert_int_equal(host_ibdevs_link(top, sys), 0);
 	assert_true(is_there("infiniband/urxe0"));
 	assert_true(is_there("infiniband_verbs/uverbs1024/ibdev"));
 }
@@ -83,7 +83,7 @@ static void devices_come_and_go(void **state)
 	make_dir(sys, "class/infiniband_verbs/uverbs0");
 	make_dir(sys, "class/infiniband_verbs/uverbs0/device");
 	for (int i = 0; i < 2; i++) { /* nor is it an error to look when nothing has changed */
-		assert_int_equal(beside_link(top, sys), 0);
+		assert_int_equal(host_ibdevs_link(top, sys), 0);
 		assert_true(is_link("infiniband/rxe0"));
 		assert_true(is_there("infiniband_verbs/uverbs0/device"));
 		assert_false(is_link("infiniband/urxe0"));
@@ -91,7 +91,7 @@ static void devices_come_and_go(void **state)
 	}
 	assert_int_equal(rundir_remove(sys, "class/infiniband/rxe0"), 0);
 	assert_int_equal(rundir_remove(sys, "class/infiniband_verbs"), 0);
-	assert_int_equal(beside_link(top, sys), 0);
+	assert_int_equal(host_ibdevs_link(top, sys), 0);
 	assert_false(is_link("infiniband/rxe0"));
 	assert_false(is_link("infiniband_verbs/uverbs0"));
 	assert_true(is_there("infiniband_verbs/abi_version"));
@@ -100,7 +100,7 @@ static void devices_come_and_go(void **state)
 static void no_tree(void **state)
 {
 	(void)state;
-	assert_int_equal(beside_link(sys, sys), -ENOENT);
+	assert_int_equal(host_ibdevs_link(sys, sys), -ENOENT);
 }
 
 /* The tree goes, and what its links led to stays. */
@@ -111,8 +111,8 @@ static void the_tree_goes_alone(void **state)
 	(void)state;
 	make_dir(sys, "class/infiniband/rxe1");
 	make_dir(sys, "class/infiniband/rxe1/ports");
-	assert_int_equal(beside_link(top, sys), 0);
-	sysfs_remove(top);
+	assert_int_equal(host_ibdevs_link(top, sys), 0);
+	sysfs_tree_remove(top);
 	assert_false(is_there("infiniband/rxe1"));
 	snprintf(path, sizeof(path), "%s/class/infiniband/rxe1/ports", sys);
 	assert_int_equal(access(path, F_OK), 0);

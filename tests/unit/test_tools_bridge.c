@@ -116,9 +116,9 @@ static uint32_t send_plain(uint32_t from, const uint8_t *dmac, const uint8_t *sm
 	return who_got(f, len, false);
 }
 
-static uint64_t dropped(uint32_t station, enum switch_drop why)
+static uint64_t dropped(uint32_t station, enum switch_drop reason)
 {
-	return w->sw.uplink_ports[station].stats.drops[why];
+	return w->sw.uplink_ports[station].stats.drops[reason];
 }
 
 static bool process_got(void)
@@ -214,10 +214,10 @@ static void nobody_fills_the_table(void **state)
 
 static void a_pinned_mac_is_its_ports_own(void **state)
 {
-	char why[SWITCH_WHY];
+	char reason[SWITCH_ERROR];
 
 	(void)state;
-	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=qemu:/vm", why), 0);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=qemu:/vm", reason), 0);
 	/* Nobody else sends from it, in no VLAN, */
 	assert_int_equal(send_plain(OTHER_VM, broadcast, a_mac, 0), 0);
 	assert_int_equal(send_plain(WIRE, broadcast, a_mac, 7), 0);
@@ -238,10 +238,10 @@ static void a_pinned_mac_is_its_ports_own(void **state)
 
 static void a_mac_is_pinned_in_a_vlan(void **state)
 {
-	char why[SWITCH_WHY];
+	char reason[SWITCH_ERROR];
 
 	(void)state;
-	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a@100=3", why), 0);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a@100=3", reason), 0);
 	assert_int_equal(send_plain(OTHER_VM, broadcast, a_mac, 100), 0);
 	assert_int_not_equal(send_plain(OTHER_VM, broadcast, a_mac, 0), 0);
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 100), BIT(VM));
@@ -267,17 +267,17 @@ static void what_cannot_be_pinned(void **state)
 		"04:00:00:00:00:0a=qemu",
 		"02:00:00:00:00:01=3", /* the host's */
 	};
-	char why[SWITCH_WHY];
+	char reason[SWITCH_ERROR];
 	uint32_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		why[0] = '\0';
-		assert_true(switch_pin(&w->sw, wrong[i], why) < 0);
-		assert_true(strlen(why) > 10);
+		reason[0] = '\0';
+		assert_true(switch_pin(&w->sw, wrong[i], reason) < 0);
+		assert_true(strlen(reason) > 10);
 	}
-	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0A=qemu:/vm,mtu=9", why), 0);
-	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=4", why), -EEXIST);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0A=qemu:/vm,mtu=9", reason), 0);
+	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=4", reason), -EEXIST);
 }
 
 static void a_vm_does_not_pass_for_the_host(void **state)

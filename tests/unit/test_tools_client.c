@@ -68,7 +68,7 @@ static void *detach_thread(void *arg)
 static void take_events(void)
 {
 	server_take_events(&w->server, T0);
-	client_tick(&w->server.clients, T0);
+	sessions_tick(&w->server.sessions, T0);
 }
 
 static void serve(void *(*call)(void *), struct server_process *p)
@@ -148,8 +148,8 @@ static void who_hangs_up_is_still_heard(void **state)
 		post(i);
 	vnic_driver_abandon(w->leaver.driver);
 	take_events();
-	assert_true(client_reap(&w->server.clients));
-	assert_int_equal(w->server.clients.n, 1);
+	assert_true(sessions_reap(&w->server.sessions));
+	assert_int_equal(w->server.sessions.n, 1);
 	switch_run(&w->server.sw, T0);
 	stayer_has_all();
 }
@@ -161,7 +161,7 @@ static void who_detaches_is_still_heard(void **state)
 		post(i);
 	serve(detach_thread, &w->leaver);
 	take_events();
-	assert_true(client_reap(&w->server.clients));
+	assert_true(sessions_reap(&w->server.sessions));
 	switch_run(&w->server.sw, T0);
 	stayer_has_all();
 }
@@ -177,7 +177,7 @@ static void changes_are_told(void **state)
 	assert_int_equal(w->stayer.who.port.up, 1);
 	assert_false(vnic_driver_notice(w->stayer.driver, &port, &question));
 	w->server.host.up = false;
-	client_notice(&w->server.clients);
+	sessions_send_port(&w->server.sessions);
 	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.up, 0);
 	vnic_driver_abandon(w->leaver.driver);
@@ -188,21 +188,21 @@ static void changes_are_told_late(void **state)
 {
 	struct vnic_attach_port port;
 	struct epoll_event event;
-	struct client *c;
+	struct session *c;
 	int question;
 
 	(void)state;
-	for (c = w->server.clients.list; c && !c->stale;)
-		client_notice(&w->server.clients);
+	for (c = w->server.sessions.list; c && !c->stale;)
+		sessions_send_port(&w->server.sessions);
 	w->server.host.mtu = 1000;
-	client_notice(&w->server.clients);
+	sessions_send_port(&w->server.sessions);
 	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.link_mtu, MTU);
-	assert_int_equal(epoll_wait(w->server.clients.epoll_fd, &event, 1, 0), 1);
-	client_event(&w->server.clients, T0, event.data.ptr);
+	assert_int_equal(epoll_wait(w->server.sessions.epoll_fd, &event, 1, 0), 1);
+	session_event(&w->server.sessions, T0, event.data.ptr);
 	assert_true(vnic_driver_notice(w->stayer.driver, &port, &question));
 	assert_int_equal(port.link_mtu, 1000);
-	assert_int_equal(w->server.clients.n, 2);
+	assert_int_equal(w->server.sessions.n, 2);
 	vnic_driver_abandon(w->leaver.driver);
 }
 
@@ -211,7 +211,7 @@ static void restart(void)
 {
 	server_end(&w->server);
 	server_begin(&w->server, T0);
-	assert_int_equal(w->server.clients.n, 0);
+	assert_int_equal(w->server.sessions.n, 0);
 	vnic_driver_abandon(w->leaver.driver);
 	vnic_driver_abandon(w->stayer.driver);
 }
@@ -225,7 +225,7 @@ static void survivors_come_before_newcomers(void **state)
 	(void)state;
 	restart();
 	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
-	while (!w->server.clients.n || !w->server.clients.list->greeting)
+	while (!w->server.sessions.n || !w->server.sessions.list->greeting)
 		take_events();
 	serve(claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
@@ -254,13 +254,13 @@ static void newcomers_wait_for_so_long(void **state)
 	(void)state;
 	restart();
 	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
-	while (!w->server.clients.n || !w->server.clients.list->greeting)
+	while (!w->server.sessions.n || !w->server.sessions.list->greeting)
 		take_events();
-	assert_in_range(client_tick(&w->server.clients, T0), T0 + 1, T0 + CLIENT_CLAIM_NS);
-	assert_int_equal(client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS - 1),
-			 T0 + CLIENT_CLAIM_NS);
-	assert_false(w->server.clients.list->joined);
-	client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS);
+	assert_in_range(sessions_tick(&w->server.sessions, T0), T0 + 1, T0 + SESSION_CLAIM_NS);
+	assert_int_equal(sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS - 1),
+			 T0 + SESSION_CLAIM_NS);
+	assert_false(w->server.sessions.list->joined);
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	while (!atomic_load(&newcomer.done)) {
 		take_events();
 		usleep(100);
@@ -344,7 +344,7 @@ static void a_process_has_so_many_blocks(void **state)
 	/* All go with it, off the record, too. */
 	vnic_driver_abandon(w->leaver.driver);
 	take_events();
-	assert_true(client_reap(&w->server.clients));
+	assert_true(sessions_reap(&w->server.sessions));
 	assert_null(owner_of(first));
 	for (i = 1; i < VNIC_LEASES_MAX; i++) {
 		assert_null(owner_of(more[i]));
@@ -373,7 +373,7 @@ static void what_was_leased_later_is_claimed_too(void **state)
 	serve(claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	assert_int_equal(w->leaver.who.leases, VNIC_LEASES_MAX);
-	client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS);
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	for (int i = 1; i < VNIC_LEASES_MAX; i++)
 		assert_ptr_equal(owner_of(blocks[i]), owner_of(first));
 	assert_int_equal(lease(&w->leaver), -ENOSPC);
@@ -408,7 +408,7 @@ static void survivors_keep_whom_they_speak_to(void **state)
 	assert_int_equal(w->stayer.status, -EADDRINUSE);
 	serve(register_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
-	client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS);
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	serve(register_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, -EADDRINUSE);
 	vnic_driver_abandon(w->leaver.driver);
@@ -421,7 +421,7 @@ static void who_does_not_claim_keeps_nobody(void **state)
 	assert_int_equal(w->leaver.status, 0);
 	restart();
 	serve(claim_thread, &w->stayer);
-	client_tick(&w->server.clients, T0 + CLIENT_CLAIM_NS);
+	sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS);
 	serve(register_thread, &w->stayer);
 	assert_int_equal(w->stayer.status, 0);
 }

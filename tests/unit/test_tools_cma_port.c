@@ -39,16 +39,16 @@ static struct cma_addr v6(uint8_t last, uint16_t port)
 #define ONE 0x0a000001u
 #define TWO 0x0a000002u
 
-static int take(struct cma_ports *p, struct cma_user *u, struct cma_addr addr, bool reuse)
+static int take(struct cma_ports *p, struct cma_binding *u, struct cma_addr addr, bool reuse)
 {
-	*u = (struct cma_user){.addr = addr, .reuseaddr = reuse};
-	return cma_port_take(p, u, TCP);
+	*u = (struct cma_binding){.addr = addr, .reuseaddr = reuse};
+	return cma_port_bind(p, u, TCP);
 }
 
 static void test_one_port_one_user(void **state)
 {
 	struct cma_ports p = {0};
-	struct cma_user a, b, c, d, e;
+	struct cma_binding a, b, c, d, e;
 
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(ONE, 7), false), 0);
@@ -57,24 +57,24 @@ static void test_one_port_one_user(void **state)
 	assert_int_equal(take(&p, &c, v4(0, 7), false), -EADDRNOTAVAIL);
 	assert_int_equal(take(&p, &c, v4(0, 8), false), 0);
 	assert_int_equal(take(&p, &d, v4(ONE, 8), false), -EADDRNOTAVAIL);
-	d = (struct cma_user){.addr = v4(ONE, 7)};
-	assert_int_equal(cma_port_take(&p, &d, UDP), 0);
-	cma_port_drop(&p, &a);
-	cma_port_drop(&p, &a);
+	d = (struct cma_binding){.addr = v4(ONE, 7)};
+	assert_int_equal(cma_port_bind(&p, &d, UDP), 0);
+	cma_port_release(&p, &a);
+	cma_port_release(&p, &a);
 	assert_int_equal(take(&p, &e, v4(ONE, 7), false), 0);
 }
 
 static void test_shared_until_somebody_listens(void **state)
 {
 	struct cma_ports p = {0};
-	struct cma_user a, b, c;
+	struct cma_binding a, b, c;
 
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(ONE, 7), true), 0);
 	assert_int_equal(take(&p, &b, v4(ONE, 7), true), 0);
 	assert_int_equal(take(&p, &c, v4(ONE, 7), false), -EADDRINUSE);
 	assert_int_equal(cma_port_listen(&p, &a), -EADDRINUSE);
-	cma_port_drop(&p, &b);
+	cma_port_release(&p, &b);
 	assert_int_equal(cma_port_listen(&p, &a), 0);
 	assert_int_equal(take(&p, &b, v4(ONE, 7), true), -EADDRINUSE);
 }
@@ -82,22 +82,22 @@ static void test_shared_until_somebody_listens(void **state)
 static void test_families(void **state)
 {
 	struct cma_ports p = {0};
-	struct cma_user a, b;
+	struct cma_binding a, b;
 
 	(void)state;
 	assert_int_equal(take(&p, &a, v6(0, 7), false), 0);
 	assert_int_equal(take(&p, &b, v4(0, 7), false), -EADDRNOTAVAIL);
-	cma_port_drop(&p, &a);
-	a = (struct cma_user){.addr = v6(0, 7), .afonly = true};
-	b = (struct cma_user){.addr = v4(0, 7), .afonly = true};
-	assert_int_equal(cma_port_take(&p, &a, TCP), 0);
-	assert_int_equal(cma_port_take(&p, &b, TCP), 0);
+	cma_port_release(&p, &a);
+	a = (struct cma_binding){.addr = v6(0, 7), .afonly = true};
+	b = (struct cma_binding){.addr = v4(0, 7), .afonly = true};
+	assert_int_equal(cma_port_bind(&p, &a, TCP), 0);
+	assert_int_equal(cma_port_bind(&p, &b, TCP), 0);
 }
 
 static void test_free_ports(void **state)
 {
 	struct cma_ports p = {0};
-	struct cma_user a, b;
+	struct cma_binding a, b;
 
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(ONE, 0), false), 0);
@@ -110,7 +110,7 @@ static void test_free_ports(void **state)
 static void test_all_ports(void **state)
 {
 	enum { ALL = CMA_PORT_LAST - CMA_PORT_FIRST + 1 };
-	static struct cma_user users[ALL], extra;
+	static struct cma_binding users[ALL], extra;
 	static struct cma_ports p;
 
 	(void)state;
@@ -119,7 +119,7 @@ static void test_all_ports(void **state)
 	assert_int_equal(p.n, ALL);
 	assert_int_equal(take(&p, &extra, v4(ONE, 0), false), -EADDRNOTAVAIL);
 	assert_int_equal(take(&p, &extra, v4(TWO, 0), false), -EADDRNOTAVAIL);
-	cma_port_drop(&p, &users[7]);
+	cma_port_release(&p, &users[7]);
 	assert_int_equal(take(&p, &extra, v4(ONE, 0), false), 0);
 	assert_int_equal(extra.addr.port, CMA_PORT_FIRST + 7);
 }
@@ -128,25 +128,25 @@ static void test_who_hears(void **state)
 {
 	const struct cma_addr one = v4(ONE, 0), six = v6(1, 0);
 	struct cma_ports p = {0};
-	struct cma_user a, b;
+	struct cma_binding a, b;
 
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(ONE, 7), false), 0);
-	assert_null(cma_port_find(&p, TCP, 7, &one));
-	assert_false(cma_port_heard(&p, TCP, 7));
+	assert_null(cma_port_find_listener(&p, TCP, 7, &one));
+	assert_false(cma_port_has_listener(&p, TCP, 7));
 	assert_int_equal(cma_port_listen(&p, &a), 0);
-	assert_true(cma_port_heard(&p, TCP, 7));
-	assert_false(cma_port_heard(&p, UDP, 7));
-	assert_ptr_equal(cma_port_find(&p, TCP, 7, &one), &a);
-	assert_null(cma_port_find(&p, UDP, 7, &one));
-	assert_null(cma_port_find(&p, TCP, 8, &one));
-	assert_null(cma_port_find(&p, TCP, 7, &six));
+	assert_true(cma_port_has_listener(&p, TCP, 7));
+	assert_false(cma_port_has_listener(&p, UDP, 7));
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 7, &one), &a);
+	assert_null(cma_port_find_listener(&p, UDP, 7, &one));
+	assert_null(cma_port_find_listener(&p, TCP, 8, &one));
+	assert_null(cma_port_find_listener(&p, TCP, 7, &six));
 	assert_int_equal(take(&p, &b, v6(0, 8), false), 0);
 	assert_int_equal(cma_port_listen(&p, &b), 0);
-	assert_ptr_equal(cma_port_find(&p, TCP, 8, &six), &b);
-	assert_ptr_equal(cma_port_find(&p, TCP, 8, &one), &b);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &six), &b);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one), &b);
 	b.afonly = true;
-	assert_null(cma_port_find(&p, TCP, 8, &one));
+	assert_null(cma_port_find_listener(&p, TCP, 8, &one));
 }
 
 /* As the kernel has it: a listener at 127.0.0.1 or ::1 is one at all addresses. */
@@ -154,17 +154,17 @@ static void test_loopback_is_everywhere(void **state)
 {
 	struct cma_addr one = v4(ONE, 0), loop6 = v6(1, 8);
 	struct cma_ports p = {0};
-	struct cma_user a, b;
+	struct cma_binding a, b;
 
 	(void)state;
 	assert_int_equal(take(&p, &a, v4(0x7f000001, 7), false), 0);
 	assert_int_equal(cma_port_listen(&p, &a), 0);
-	assert_ptr_equal(cma_port_find(&p, TCP, 7, &one), &a);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 7, &one), &a);
 	assert_int_equal(take(&p, &b, v4(ONE, 7), false), -EADDRNOTAVAIL);
 	loop6.ip[0] = 0;
 	assert_int_equal(take(&p, &b, loop6, false), 0);
 	assert_int_equal(cma_port_listen(&p, &b), 0);
-	assert_ptr_equal(cma_port_find(&p, TCP, 8, &one), &b);
+	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one), &b);
 }
 
 static void test_addresses(void **state)

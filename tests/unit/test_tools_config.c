@@ -14,15 +14,15 @@
 
 static struct options options;
 static char text[1024];
-static char why[OPTIONS_WHY];
+static char error[OPTIONS_ERROR];
 
 static int parse_bytes(const char *bytes, size_t len)
 {
 	assert_true(len < sizeof(text));
 	memcpy(text, bytes, len);
 	memset(&options, 0, sizeof(options));
-	why[0] = '\0';
-	return config_parse(&options, "file", text, len, why);
+	error[0] = '\0';
+	return config_parse(&options, "file", text, len, error);
 }
 
 static int parse(const char *lines)
@@ -33,7 +33,7 @@ static int parse(const char *lines)
 static void refused(const char *lines, const char *sentence)
 {
 	assert_int_equal(parse(lines), -EINVAL);
-	assert_string_equal(why, sentence);
+	assert_string_equal(error, sentence);
 }
 
 static void nothing_is_fine(void **state)
@@ -99,7 +99,7 @@ static void there_may_be_so_many(void **state)
 	for (int i = 0; i <= SWITCH_UPLINKS; i++)
 		end += sprintf(end, "uplink tap:%d\n", i);
 	assert_int_equal(parse(lines), -ENOSPC);
-	assert_string_equal(why, "file:9: uplink tap:8 is one too many: there may be 8");
+	assert_string_equal(error, "file:9: uplink tap:8 is one too many: there may be 8");
 }
 
 static void an_address_is_given_once(void **state)
@@ -109,7 +109,7 @@ static void an_address_is_given_once(void **state)
 			 0);
 	assert_int_equal(parse("address fd00::1/64\naddress 192.0.2.1/24\naddress fd00::0:1/64@5"),
 			 -EEXIST);
-	assert_string_equal(why, "file:3: address fd00::0:1/64@5 is given twice");
+	assert_string_equal(error, "file:3: address fd00::0:1/64@5 is given twice");
 }
 
 static void a_nul_byte_is_refused(void **state)
@@ -118,7 +118,7 @@ static void a_nul_byte_is_refused(void **state)
 
 	(void)state;
 	assert_int_equal(parse_bytes(bytes, sizeof(bytes) - 1), -EINVAL);
-	assert_string_equal(why, "file:1: a NUL byte is no text");
+	assert_string_equal(error, "file:1: a NUL byte is no text");
 }
 
 static void every_option_can_be_set(void **state)
@@ -138,9 +138,9 @@ static void every_option_can_be_set(void **state)
 		assert_ptr_equal(options_find(row->name), row);
 		/* Nobody but root can let a group in. */
 		rc = geteuid() && !strcmp(row->name, "group") ? -EPERM : 0;
-		assert_int_equal(options_set(&options, row, values[i], why), rc);
-		assert_int_equal(options_set(&options, row, "", why), -EINVAL);
-		assert_int_equal(options_set(&options, row, NULL, why),
+		assert_int_equal(options_set(&options, row, values[i], error), rc);
+		assert_int_equal(options_set(&options, row, "", error), -EINVAL);
+		assert_int_equal(options_set(&options, row, NULL, error),
 				 row->argument ? -EINVAL : 0);
 	}
 }
@@ -150,11 +150,11 @@ static void what_cannot_be_read_is_said(void **state)
 	char *buffer = text;
 
 	(void)state;
-	assert_int_equal(config_read(&options, "/nowhere/urxe.conf", &buffer, why), -ENOENT);
-	assert_string_equal(why, "cannot read /nowhere/urxe.conf: No such file or directory");
+	assert_int_equal(config_read(&options, "/nowhere/urxe.conf", &buffer, error), -ENOENT);
+	assert_string_equal(error, "cannot read /nowhere/urxe.conf: No such file or directory");
 	assert_null(buffer);
-	assert_int_equal(config_read(&options, "/", &buffer, why), -EISDIR);
-	assert_int_equal(config_read(&options, "/dev/zero", &buffer, why), -EFBIG);
+	assert_int_equal(config_read(&options, "/", &buffer, error), -EISDIR);
+	assert_int_equal(config_read(&options, "/dev/zero", &buffer, error), -EFBIG);
 }
 
 int main(void)

@@ -39,9 +39,9 @@ static const char *inventory;     /* what processes answer; NULL = they are not 
 
 static void answer(int socket, const void *bytes, uint32_t len, const char *told)
 {
-	int fds[MESSAGE_FDS] = {told ? snapshot_make(told, strlen(told)) : -1, -1};
+	int fds[UNIX_PACKET_FDS] = {told ? sealed_text_make(told, strlen(told)) : -1, -1};
 
-	assert_int_equal(message_send(socket, bytes, len, fds, fds[0] >= 0), 0);
+	assert_int_equal(unix_packet_send(socket, bytes, len, fds, fds[0] >= 0), 0);
 	if (fds[0] >= 0)
 		close(fds[0]);
 }
@@ -65,7 +65,7 @@ static int show(void *ctx, int socket)
 	assert_int_equal(socket >= 0, inventory != NULL);
 	if (inventory)
 		answer_all(socket);
-	return refusal ? refusal : snapshot_make(text, strlen(text));
+	return refusal ? refusal : sealed_text_make(text, strlen(text));
 }
 
 static int capture(void *ctx, int socket, const char *port)
@@ -74,7 +74,7 @@ static int capture(void *ctx, int socket, const char *port)
 	if (strcmp(port, "good"))
 		return -EBUSY;
 	capturing = socket;
-	return snapshot_make("ring", 4);
+	return sealed_text_make("ring", 4);
 }
 
 static bool capture_end(void *ctx, int socket)
@@ -123,18 +123,18 @@ static int connect_to_it(void)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
-	assert_int_equal(message_address(&address, top, CONTROL_SOCKET_NAME), 0);
+	assert_int_equal(unix_packet_address(&address, top, CONTROL_SOCKET_NAME), 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
 }
 
 static void assert_answers(const char *expected)
 {
-	char why[ASK_WHY] = "";
+	char error[CONTROL_CLIENT_ERROR] = "";
 	json_t *report;
 
 	text = expected;
-	report = ask_report(top, false, why);
+	report = control_client_report(top, false, error);
 	assert_non_null(report);
 	assert_int_equal(json_integer_value(json_object_get(report, "a")), 1);
 	json_decref(report);
@@ -155,18 +155,18 @@ static void a_report_arrives_whole(void **state)
 
 static void what_cannot_be_told_has_a_reason(void **state)
 {
-	char why[ASK_WHY] = "";
+	char error[CONTROL_CLIENT_ERROR] = "";
 
 	(void)state;
 	text = "{\"a\": ";
-	assert_null(ask_report(top, false, why));
-	assert_non_null(strstr(why, "another version"));
+	assert_null(control_client_report(top, false, error));
+	assert_non_null(strstr(error, "another version"));
 	refusal = -ENOMEM;
-	assert_null(ask_report(top, false, why));
-	assert_non_null(strstr(why, strerror(ENOMEM)));
+	assert_null(control_client_report(top, false, error));
+	assert_non_null(strstr(error, strerror(ENOMEM)));
 	refusal = 0;
-	assert_null(ask_report("/nonexistent", false, why));
-	assert_string_equal(why, "no urxed serves /nonexistent");
+	assert_null(control_client_report("/nonexistent", false, error));
+	assert_string_equal(error, "no urxed serves /nonexistent");
 }
 
 static void nonsense_is_answered_with_an_error(void **state)
@@ -182,18 +182,19 @@ static void nonsense_is_answered_with_an_error(void **state)
 			{too_long, sizeof(too_long)},
 			{too_long, 1}};
 	struct control_reply reply;
-	struct message_extras came;
+	struct unix_packet_extras came;
 	size_t i;
 	int fd;
 
 	(void)state;
 	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		fd = connect_to_it();
-		assert_int_equal(message_send(fd, requests[i].bytes, requests[i].len, NULL, 0), 0);
-		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &came), sizeof(reply));
+		assert_int_equal(unix_packet_send(fd, requests[i].bytes, requests[i].len, NULL, 0),
+				 0);
+		assert_int_equal(unix_packet_recv(fd, &reply, sizeof(reply), &came), sizeof(reply));
 		assert_int_equal(reply.status, -EPROTO);
 		assert_int_equal(came.fds[0], -1);
-		assert_int_equal(message_recv(fd, &reply, sizeof(reply), &came), 0);
+		assert_int_equal(unix_packet_recv(fd, &reply, sizeof(reply), &came), 0);
 		close(fd);
 	}
 }
@@ -210,7 +211,7 @@ static json_int_t number(const json_t *report, const char *list, size_t index, c
  */
 static void processes_add_what_they_have(void **state)
 {
-	char leases[512], why[ASK_WHY] = "";
+	char leases[512], error[CONTROL_CLIENT_ERROR] = "";
 	json_t *report, *list;
 
 	(void)state;
@@ -226,7 +227,7 @@ static void processes_add_what_they_have(void **state)
 	text = leases;
 	inventory = "{\"qps\": [{\"qpn\": 17}, 5, {\"qpn\": 18}], \"mrs\": {},"
 		    " \"counters\": {\"timeout\": 3, \"odd\": 1}}";
-	report = ask_report(top, true, why);
+	report = control_client_report(top, true, error);
 	inventory = NULL;
 	assert_non_null(report);
 	assert_int_equal(json_array_size(json_object_get(report, "qps")), 2);
@@ -247,13 +248,13 @@ static void processes_add_what_they_have(void **state)
 /* A capture keeps its connection, however many others come, until it hangs up. */
 static void a_capture_lasts_as_long_as_its_connection(void **state)
 {
-	char why[ASK_WHY] = "";
+	char error[CONTROL_CLIENT_ERROR] = "";
 	int fd, ring, i;
 
 	(void)state;
-	assert_int_equal(ask_capture(top, "bad", &ring, why), -1);
-	assert_non_null(strstr(why, "as many captures"));
-	fd = ask_capture(top, "good", &ring, why);
+	assert_int_equal(control_client_capture(top, "bad", &ring, error), -1);
+	assert_non_null(strstr(error, "as many captures"));
+	fd = control_client_capture(top, "good", &ring, error);
 	assert_true(fd >= 0 && ring >= 0);
 	for (i = 0; i < 2 * CONTROL_PEERS; i++)
 		assert_answers("{\"a\": 1}");
@@ -287,17 +288,17 @@ static void only_memory_that_stays_as_it_is_is_read(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(snapshot_read(fd, &got, &len), -EPERM);
-	assert_int_equal(ftruncate(fd, SNAPSHOT_MAX + 1), 0);
+	assert_int_equal(sealed_text_read(fd, &got, &len), -EPERM);
+	assert_int_equal(ftruncate(fd, SEALED_TEXT_MAX + 1), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
-	assert_int_equal(snapshot_read(fd, &got, &len), -EFBIG);
+	assert_int_equal(sealed_text_read(fd, &got, &len), -EFBIG);
 	close(fd);
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(snapshot_read(ends[0], &got, &len), -EPERM);
+	assert_int_equal(sealed_text_read(ends[0], &got, &len), -EPERM);
 	close(ends[0]);
 	close(ends[1]);
-	fd = snapshot_make("", 0);
-	assert_int_equal(snapshot_read(fd, &got, &len), 0);
+	fd = sealed_text_make("", 0);
+	assert_int_equal(sealed_text_read(fd, &got, &len), 0);
 	assert_string_equal(got, "");
 	free(got);
 	close(fd);

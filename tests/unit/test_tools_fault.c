@@ -13,13 +13,13 @@
 
 static void test_all_keys(void **state)
 {
-	struct fault f;
-	char why[FAULT_WHY];
+	struct uplink_impair f;
+	char error[IMPAIR_ERROR];
 
 	(void)state;
-	assert_int_equal(fault_parse("drop=1%,duplicate=0.25,reorder=0,corrupt=100%,delay=50us,"
-				     "reorder-time=2ms,seed=18446744073709551615",
-				     &f, why),
+	assert_int_equal(impair_parse("drop=1%,duplicate=0.25,reorder=0,corrupt=100%,delay=50us,"
+				      "reorder-time=2ms,seed=18446744073709551615",
+				      &f, error),
 			 0);
 	assert_true(f.asked && f.both_ways);
 	assert_true(f.tx.drop == 0.01);
@@ -36,25 +36,25 @@ static void test_all_keys(void **state)
 
 static void test_ways(void **state)
 {
-	struct fault f;
-	char why[FAULT_WHY];
+	struct uplink_impair f;
+	char error[IMPAIR_ERROR];
 
 	(void)state;
-	assert_int_equal(fault_parse("way=out,drop=0.5", &f, why), 0);
+	assert_int_equal(impair_parse("way=out,drop=0.5", &f, error), 0);
 	assert_false(f.both_ways);
-	assert_int_equal(fault_parse("drop=0.5,way=both", &f, why), 0);
+	assert_int_equal(impair_parse("drop=0.5,way=both", &f, error), 0);
 	assert_true(f.both_ways);
 }
 
-/* What fault_parse lets through, the port must take: reordering needs a time. */
+/* What impair_parse lets through, the port must take: reordering needs a time. */
 static void test_reorder_alone(void **state)
 {
 	struct netdev *ends[2], *port;
-	struct fault f;
-	char why[FAULT_WHY];
+	struct uplink_impair f;
+	char error[IMPAIR_ERROR];
 
 	(void)state;
-	assert_int_equal(fault_parse("reorder=1%", &f, why), 0);
+	assert_int_equal(impair_parse("reorder=1%", &f, error), 0);
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
 	assert_int_equal(netdev_fault_open(ends[0], &f.tx, &f.rx, &port), 0);
 	netdev_close(port);
@@ -86,14 +86,14 @@ static void test_mistakes(void **state)
 		{"drop=0.00000000000000000000000000000000000000000000000000000000000000000001",
 		 "not of the form"},
 	};
-	struct fault f;
-	char why[FAULT_WHY];
+	struct uplink_impair f;
+	char error[IMPAIR_ERROR];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(fault_parse(bad[i].text, &f, why), -EINVAL);
-		if (!strstr(why, bad[i].says))
-			fail_msg("'%s': %s", bad[i].text, why);
+		assert_int_equal(impair_parse(bad[i].text, &f, error), -EINVAL);
+		if (!strstr(error, bad[i].says))
+			fail_msg("'%s': %s", bad[i].text, error);
 	}
 }
 

@@ -27,7 +27,7 @@ static uint32_t follow(struct host *h, const char *last_bytes)
 
 	for (n = 0; last_bytes[n]; n++)
 		list[n] = v4((uint8_t)last_bytes[n]);
-	return host_follow(h, list, n);
+	return host_set_kernel_addresses(h, list, n);
 }
 
 /* The last bytes by index, '.' for a free one. */
@@ -36,11 +36,11 @@ static void expect(const struct host *h, const char *last_bytes)
 	uint32_t i;
 
 	for (i = 0; i < HOST_ADDRESSES; i++) {
-		const struct host_address *a = host_by_gid(h, i);
+		const struct host_address *a = host_address_by_gid(h, i);
 		char found = a ? (char)a->ip[15] : '.';
 
 		assert_int_equal(found, i < strlen(last_bytes) ? last_bytes[i] : '.');
-		assert_ptr_equal(a, host_by_gid(h, HOST_ADDRESSES + i));
+		assert_ptr_equal(a, host_address_by_gid(h, HOST_ADDRESSES + i));
 	}
 }
 
@@ -105,16 +105,16 @@ static void of_two_the_first_counts(void **state)
 	host_init(&h);
 	list[1].uplink = 1;
 	list[2].vlan = 7;
-	assert_int_equal(host_follow(&h, list, 3), 0);
+	assert_int_equal(host_set_kernel_addresses(&h, list, 3), 0);
 	/* In another VLAN it is another one. */
 	assert_int_equal(h.addresses[0].uplink, 0);
 	assert_int_equal(h.addresses[1].vlan, 7);
-	assert_null(host_by_gid(&h, 2));
+	assert_null(host_address_by_gid(&h, 2));
 	/* It moves to the other uplink, and keeps its index. */
-	host_follow(&h, list + 1, 2);
+	host_set_kernel_addresses(&h, list + 1, 2);
 	assert_int_equal(h.addresses[0].uplink, 1);
 	assert_int_equal(h.addresses[1].vlan, 7);
-	assert_null(host_by_gid(&h, 2));
+	assert_null(host_address_by_gid(&h, 2));
 }
 
 /* What was given by hand is there whether or not the kernel has it. */
@@ -147,13 +147,13 @@ static void an_index_is_expected(void **state)
 
 	(void)state;
 	host_init(&h);
-	host_expect(&h, 0, b.ip, 0);
-	host_expect(&h, 2, d.ip, 0);
+	host_reserve_index(&h, 0, b.ip, 0);
+	host_reserve_index(&h, 2, d.ip, 0);
 	follow(&h, "abcd");
 	expect(&h, "badc");
 	/* One in a VLAN is another one. */
 	host_init(&h);
-	host_expect(&h, 0, b.ip, 7);
+	host_reserve_index(&h, 0, b.ip, 7);
 	follow(&h, "b");
 	expect(&h, ".b");
 }
@@ -168,7 +168,7 @@ static void what_clients_are_told(void **state)
 	assert_int_equal(host_add_text(&h, "2001:db8::1/64@9", 0), 0);
 	h.mtu = 1500;
 	h.up = false;
-	host_port(&h, &port);
+	host_fill_port(&h, &port);
 	assert_int_equal(port.link_mtu, 1500);
 	assert_int_equal(port.up, 0);
 	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++)

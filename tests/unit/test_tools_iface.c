@@ -91,7 +91,7 @@ static void begin_address(uint16_t type, int ifindex, const char *text, uint32_t
 
 static void take(void)
 {
-	iface_take(&t, message);
+	iface_parse_message(&t, message);
 }
 
 static void add_link(int ifindex, const char *name)
@@ -178,7 +178,7 @@ static void addresses(void **state)
 	add_address(ETH0, "2001:db8::2", IFA_F_TENTATIVE);
 	add_address(ETH0, "2001:db8::3", IFA_F_DADFAILED);
 	add_address(ETH0, "2001:db8::4", IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
-	assert_int_equal(iface_list(&t, list), 6);
+	assert_int_equal(iface_list_addresses(&t, list), 6);
 	assert_int_equal(list[0].ip[0], 0xfe);
 	assert_int_equal(list[0].uplink, 0);
 	assert_string_equal(list[0].ndev, "eth0");
@@ -204,13 +204,13 @@ static void our_own_end(void **state)
 	begin_address(RTM_NEWADDR, ETH0, "192.0.2.2", 0);
 	mnl_attr_put(message, IFA_LOCAL, 4, local);
 	take();
-	assert_int_equal(iface_list(&t, list), 1);
+	assert_int_equal(iface_list_addresses(&t, list), 1);
 	assert_int_equal(list[0].ip[15], 1);
 }
 
 static bool concerned(void)
 {
-	return iface_concerned(&t, message);
+	return iface_is_affected(&t, message);
 }
 
 static void what_concerns_us(void **state)
@@ -244,7 +244,7 @@ static void tables_have_an_end(void **state)
 	assert_int_equal(t.n, IFACE_MAX);
 	for (i = 0; i < IFACE_ADDRESS_MAX + 5; i++)
 		add_address(100, "192.0.2.1", 0);
-	assert_int_equal(iface_list(&t, list), IFACE_ADDRESS_MAX);
+	assert_int_equal(iface_list_addresses(&t, list), IFACE_ADDRESS_MAX);
 }
 
 /* A copy of exactly that length. */
@@ -262,8 +262,8 @@ static void take_damaged(struct nlmsghdr *copy)
 {
 	iface_clear(&t);
 	add_link(ETH0, "eth0");
-	iface_take(&t, copy);
-	iface_concerned(&t, copy);
+	iface_parse_message(&t, copy);
+	iface_is_affected(&t, copy);
 	assert_true(t.n_addresses <= 1 && t.n <= 2);
 	free(copy);
 }

@@ -70,7 +70,7 @@ static void *ask_thread(void *arg)
 static void take_events(void)
 {
 	server_take_events(&w.server, T0);
-	client_reap(&w.server.clients);
+	sessions_reap(&w.server.sessions);
 }
 
 static void serve(void *(*call)(void *), struct process *p)
@@ -211,8 +211,8 @@ static void who_sends_is_introduced(void **state)
 
 	(void)state;
 	assert_false(vnic_driver_met(w.sender.base.driver, &met, fds));
-	client_meet(from, to, qpn);
-	client_meet(from, to, qpn + 1);
+	session_introduce(from, to, qpn);
+	session_introduce(from, to, qpn + 1);
 	vnic_driver_notice(w.sender.base.driver, &port, &question);
 	assert_int_equal(question, -1);
 	assert_true(vnic_driver_met(w.sender.base.driver, &met, fds));
@@ -234,7 +234,7 @@ static void a_long_dead_sender_lets_go(void **state)
 	(void)state;
 	lock_inbox(&w.receiver, &dead);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
-	client_tick(&w.server.clients, T0 + CLIENT_CLAIM_NS);
+	sessions_tick(&w.server.sessions, T0 + SESSION_CLAIM_NS);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
 	/* Later, too: by what the receiver says next. */
 	lock_inbox(&w.receiver, &dead);
@@ -264,17 +264,17 @@ static void the_daemon_ends(void **state)
 	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
 
 	(void)state;
-	client_close_all(&w.server.clients);
-	assert_int_equal(w.server.clients.n, 0);
+	sessions_close_all(&w.server.sessions);
+	assert_int_equal(w.server.sessions.n, 0);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
 	vnic_outbox_close(outbox);
 }
 
 static struct vnic_server_client *conn_of(const struct process *p)
 {
-	struct client *c;
+	struct session *c;
 
-	for (c = w.server.clients.list;
+	for (c = w.server.sessions.list;
 	     vnic_server_process(c->conn) != VNIC_PROCESS(p->base.who.qpn_first);)
 		c = c->next;
 	return c->conn;

@@ -13,14 +13,14 @@
 
 #define T0 5000000000u
 
-static struct log_budget budget;
+static struct log_ratelimit budget;
 static int file, standard_error;
 
 /* Standard error is a file while a test runs. */
 static int setup(void **state)
 {
 	(void)state;
-	budget = (struct log_budget){0};
+	budget = (struct log_ratelimit){0};
 	file = memfd_create("log", MFD_CLOEXEC);
 	standard_error = dup(STDERR_FILENO);
 	return file < 0 || standard_error < 0 || dup2(file, STDERR_FILENO) < 0 ? -1 : 0;
@@ -53,12 +53,12 @@ static void a_burst_and_then_one_a_second(void **state)
 
 	(void)state;
 	for (i = 0; i < LOG_BURST + 7; i++)
-		log_rated(&budget, T0, "line %u", i);
+		log_ratelimited(&budget, T0, "line %u", i);
 	assert_int_equal(lines(), LOG_BURST);
-	log_rated(&budget, T0 + LOG_EVERY_NS - 1, "too early");
+	log_ratelimited(&budget, T0 + LOG_EVERY_NS - 1, "too early");
 	assert_int_equal(lines(), LOG_BURST);
-	log_rated(&budget, T0 + LOG_EVERY_NS, "again");
-	log_rated(&budget, T0 + LOG_EVERY_NS, "too many");
+	log_ratelimited(&budget, T0 + LOG_EVERY_NS, "again");
+	log_ratelimited(&budget, T0 + LOG_EVERY_NS, "too many");
 	/* With a line that tells how many are missing. */
 	assert_int_equal(lines(), LOG_BURST + 2);
 }
@@ -70,13 +70,13 @@ static void what_was_spent_comes_back(void **state)
 
 	(void)state;
 	for (i = 0; i < LOG_BURST; i++)
-		log_rated(&budget, T0, "line %u", i);
+		log_ratelimited(&budget, T0, "line %u", i);
 	for (i = 0; i < LOG_BURST; i++)
-		log_rated(&budget, later, "line %u", i);
-	log_rated(&budget, later, "too many");
+		log_ratelimited(&budget, later, "line %u", i);
+	log_ratelimited(&budget, later, "too many");
 	assert_int_equal(lines(), 2 * LOG_BURST);
 	/* A clock that is read again does not make it more. */
-	log_rated(&budget, T0, "too early");
+	log_ratelimited(&budget, T0, "too early");
 	assert_int_equal(lines(), 2 * LOG_BURST);
 }
 

@@ -307,8 +307,8 @@ static void who_left_gets_no_answer(void **state)
 	(void)state;
 	resolve(T0, "192.0.2.9", &a);
 	resolve(T0, "192.0.2.9", &b);
-	neigh_forget(&w.neigh, &a);
-	neigh_forget(&w.neigh, &a);
+	neigh_cancel(&w.neigh, &a);
+	neigh_cancel(&w.neigh, &a);
 	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
 	assert_int_equal(w.answers, 1);
 }

@@ -44,7 +44,7 @@ static void packets_come_back(void **state)
 	FILE *out = fdopen(mkstemp(path), "w");
 	struct netdev_frame frame;
 	struct netdev *port;
-	char why[256];
+	char error[256];
 	uint32_t i;
 
 	(void)state;
@@ -58,7 +58,7 @@ static void packets_come_back(void **state)
 	assert_int_equal(w.n, 3);
 	pcapng_end(&w);
 	fclose(out);
-	assert_int_equal(netdev_pcap_open(path, &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_pcap_open(path, &port, error, sizeof(error)), 0);
 	for (i = 0; i < PACKETS; i++) {
 		struct pcapng_packet p = packet(i);
 

@@ -21,7 +21,7 @@ static const uint8_t theirs[ETHER_MAC_LEN] = {2, 0, 0, 0, 0, 9};
 static struct host host;
 static struct uplink uplink;
 static struct netdev *ends[2];
-static char why[PROBE_WHY];
+static char error[ADDRESS_CONFLICT_ERROR];
 
 static int setup(void **state)
 {
@@ -91,7 +91,7 @@ static void nobody_else_has_it(void **state)
 	say_arp(theirs, 5, 7);
 	say_arp(ours, 5, 0); /* a switch that sends everything back */
 	say(theirs, sizeof(theirs));
-	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
 	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN);
 	assert_true(arp_parse(&a, frame, ARP_FRAME_LEN));
 	assert_true(a.request);
@@ -106,9 +106,9 @@ static void somebody_has_it(void **state)
 	assert_int_equal(host_add_text(&host, "192.0.2.4/24", 0), 0);
 	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
 	say_arp(theirs, 5, 0);
-	assert_int_equal(probe_addresses(&host, &uplink, why), -EADDRINUSE);
-	assert_string_equal(why, "address 192.0.2.5 is already served on eth0 by another host, "
-				 "02:00:00:00:00:09");
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), -EADDRINUSE);
+	assert_string_equal(error, "address 192.0.2.5 is already served on eth0 by another host, "
+				   "02:00:00:00:00:09");
 }
 
 static void somebody_has_it_in_a_vlan(void **state)
@@ -119,7 +119,7 @@ static void somebody_has_it_in_a_vlan(void **state)
 	assert_int_equal(host_add_text(&host, "192.0.2.5/24@7", 0), 0);
 	say_arp(theirs, 5, 0);
 	say_arp(theirs, 5, 7);
-	assert_int_equal(probe_addresses(&host, &uplink, why), -EADDRINUSE);
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), -EADDRINUSE);
 	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN + ETHER_VLAN_LEN);
 	assert_int_equal(ether_get16(frame + 12), ETHERTYPE_ID_VLAN);
 	assert_int_equal(ether_get16(frame + 14), 7);
@@ -138,8 +138,8 @@ static void somebody_has_it_in_ipv6(void **state)
 	memcpy(m.target, host.addresses[0].ip, 16);
 	nd_build_advertisement(frame, &m, theirs);
 	say(frame, ND_FRAME_LEN);
-	assert_int_equal(probe_addresses(&host, &uplink, why), -EADDRINUSE);
-	assert_non_null(strstr(why, "address fd00::5 is already served"));
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), -EADDRINUSE);
+	assert_non_null(strstr(error, "address fd00::5 is already served"));
 	assert_int_equal(heard(frame, sizeof(frame)), ND_FRAME_LEN);
 	assert_true(nd_parse(&m, frame, ND_FRAME_LEN));
 	assert_true(m.solicitation);
@@ -152,16 +152,16 @@ static void some_addresses_need_no_question(void **state)
 	uint8_t frame[128];
 
 	(void)state;
-	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
 	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
 	host.addresses[0].kernel = true;
-	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
 	host.addresses[0].kernel = false;
 	uplink.up = false;
-	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
 	uplink.up = true;
 	uplink.kernel = false;
-	assert_int_equal(probe_addresses(&host, &uplink, why), 0);
+	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
 	assert_int_equal(heard(frame, sizeof(frame)), 0);
 }
 

@@ -23,7 +23,7 @@
 
 static char dir[32];
 static char name[64];
-static struct record *r;
+static struct lease_store *r;
 
 static int setup(void **state)
 {
@@ -32,14 +32,14 @@ static int setup(void **state)
 	r = malloc(sizeof(*r));
 	if (!r || !mkdtemp(dir))
 		return -1;
-	snprintf(name, sizeof(name), "%s/" RECORD_NAME, dir);
-	return record_open(r, dir);
+	snprintf(name, sizeof(name), "%s/" LEASE_STORE_NAME, dir);
+	return lease_store_open(r, dir);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	record_give_up(r);
+	lease_store_end_claims(r);
 	close(r->fd);
 	free(r);
 	unlink(name);
@@ -50,7 +50,7 @@ static int teardown(void **state)
 static void open_again(void)
 {
 	close(r->fd);
-	assert_int_equal(record_open(r, dir), 0);
+	assert_int_equal(lease_store_open(r, dir), 0);
 }
 
 /* A process that does nothing until it is killed. */
@@ -75,11 +75,11 @@ static void a_first_daemon_awaits_nobody(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 	assert_int_equal(stat(name, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 }
 
 static void a_survivor_claims_with_its_token(void **state)
@@ -87,17 +87,17 @@ static void a_survivor_claims_with_its_token(void **state)
 	uint64_t a, b;
 
 	(void)state;
-	a = record_lease(r, A, getpid(), 0);
-	b = record_lease(r, B, getpid(), 0);
+	a = lease_store_add(r, A, getpid(), 0);
+	b = lease_store_add(r, B, getpid(), 0);
 	assert_int_not_equal(a, 0);
 	assert_int_not_equal(a, b);
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 	open_again();
-	assert_int_equal(record_awaited(r), 2);
-	assert_int_equal(record_claim(r, A, a, getpid()), 0);
-	assert_int_equal(record_awaited(r), 1);
-	assert_int_equal(record_claim(r, B, b, getpid()), 0);
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 2);
+	assert_int_equal(lease_store_claim(r, A, a, getpid()), 0);
+	assert_int_equal(lease_store_count_awaited(r), 1);
+	assert_int_equal(lease_store_claim(r, B, b, getpid()), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 }
 
 static void one_token_is_for_all_blocks_of_a_process(void **state)
@@ -105,48 +105,48 @@ static void one_token_is_for_all_blocks_of_a_process(void **state)
 	uint64_t token;
 
 	(void)state;
-	token = record_lease(r, A, getpid(), 0);
-	assert_int_equal(record_lease(r, B, getpid(), token), token);
-	assert_int_equal(record_awaited_with(r, token, getpid()), 0);
+	token = lease_store_add(r, A, getpid(), 0);
+	assert_int_equal(lease_store_add(r, B, getpid(), token), token);
+	assert_int_equal(lease_store_next_claimable(r, token, getpid()), 0);
 	open_again();
-	assert_int_equal(record_awaited_with(r, token, getpid()), A);
-	assert_int_equal(record_awaited_with(r, token, getppid()), 0);
-	assert_int_equal(record_awaited_with(r, token + 1, getpid()), 0);
-	assert_int_equal(record_claim(r, A, token, getpid()), 0);
-	assert_int_equal(record_awaited_with(r, token, getpid()), B);
-	assert_int_equal(record_claim(r, B, token, getpid()), 0);
-	assert_int_equal(record_awaited_with(r, token, getpid()), 0);
+	assert_int_equal(lease_store_next_claimable(r, token, getpid()), A);
+	assert_int_equal(lease_store_next_claimable(r, token, getppid()), 0);
+	assert_int_equal(lease_store_next_claimable(r, token + 1, getpid()), 0);
+	assert_int_equal(lease_store_claim(r, A, token, getpid()), 0);
+	assert_int_equal(lease_store_next_claimable(r, token, getpid()), B);
+	assert_int_equal(lease_store_claim(r, B, token, getpid()), 0);
+	assert_int_equal(lease_store_next_claimable(r, token, getpid()), 0);
 }
 
 static void it_says_to_whom_survivors_speak(void **state)
 {
-	const struct remote_key to = {.gid = {0xfe, 0x80, [15] = 1}, .qpn = 0x1234};
-	struct remote_key key;
+	const struct remote_qp_key to = {.gid = {0xfe, 0x80, [15] = 1}, .qpn = 0x1234};
+	struct remote_qp_key key;
 	uint32_t process;
 	pid_t pid = start_process();
 
 	(void)state;
-	assert_int_equal(record_remote_at(r, 0, &key, &process), -ENODATA);
-	record_lease(r, A, getpid(), 0);
-	record_lease(r, B, pid, 0);
-	record_remote(r, 2, &to, lease_block(A));
-	record_remote(r, 3, &to, lease_block(B));
-	record_remote(r, 4, &to, lease_block(A));
-	record_remote(r, 4, &to, 0);
-	record_remote(r, 5, &to, LEASE_BLOCKS + 1);
+	assert_int_equal(lease_store_get_remote(r, 0, &key, &process), -ENODATA);
+	lease_store_add(r, A, getpid(), 0);
+	lease_store_add(r, B, pid, 0);
+	lease_store_put_remote(r, 2, &to, lease_block(A));
+	lease_store_put_remote(r, 3, &to, lease_block(B));
+	lease_store_put_remote(r, 4, &to, lease_block(A));
+	lease_store_put_remote(r, 4, &to, 0);
+	lease_store_put_remote(r, 5, &to, LEASE_BLOCKS + 1);
 	end_process(pid);
 	open_again();
-	assert_int_equal(record_remote_at(r, 0, &key, &process), -ENOENT);
-	assert_int_equal(record_remote_at(r, 2, &key, &process), 0);
+	assert_int_equal(lease_store_get_remote(r, 0, &key, &process), -ENOENT);
+	assert_int_equal(lease_store_get_remote(r, 2, &key, &process), 0);
 	assert_memory_equal(&key, &to, sizeof(to));
 	assert_int_equal(process, lease_block(A));
 	for (uint32_t place = 3; place < 6; place++)
-		assert_int_equal(record_remote_at(r, place, &key, &process), -ENOENT);
-	assert_int_equal(record_remote_at(r, 6, &key, &process), -ENODATA);
+		assert_int_equal(lease_store_get_remote(r, place, &key, &process), -ENOENT);
+	assert_int_equal(lease_store_get_remote(r, 6, &key, &process), -ENODATA);
 	/* Nor is it of the process that gets the block next. */
-	record_lease(r, B, getpid(), 0);
+	lease_store_add(r, B, getpid(), 0);
 	open_again();
-	assert_int_equal(record_remote_at(r, 3, &key, &process), -ENOENT);
+	assert_int_equal(lease_store_get_remote(r, 3, &key, &process), -ENOENT);
 }
 
 static void any_other_claim_is_refused(void **state)
@@ -154,18 +154,18 @@ static void any_other_claim_is_refused(void **state)
 	uint64_t token;
 
 	(void)state;
-	token = record_lease(r, A, getpid(), 0);
-	assert_int_equal(record_claim(r, A, token, getpid()), -EPERM); /* it has it */
+	token = lease_store_add(r, A, getpid(), 0);
+	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* it has it */
 	open_again();
-	assert_int_equal(record_claim(r, A, token + 1, getpid()), -EPERM);
-	assert_int_equal(record_claim(r, A, 0, getpid()), -EPERM);
-	assert_int_equal(record_claim(r, A, token, getppid()), -EPERM);
-	assert_int_equal(record_claim(r, A + 1, token, getpid()), -EPERM);
-	assert_int_equal(record_claim(r, B, token, getpid()), -EPERM);
-	assert_int_equal(record_claim(r, B, 0, getpid()), -EPERM);
-	assert_int_equal(record_claim(r, UINT32_MAX, token, getpid()), -EPERM);
-	assert_int_equal(record_claim(r, A, token, getpid()), 0);
-	assert_int_equal(record_claim(r, A, token, getpid()), -EPERM); /* twice */
+	assert_int_equal(lease_store_claim(r, A, token + 1, getpid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, A, 0, getpid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, A, token, getppid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, A + 1, token, getpid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, B, token, getpid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, B, 0, getpid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, UINT32_MAX, token, getpid()), -EPERM);
+	assert_int_equal(lease_store_claim(r, A, token, getpid()), 0);
+	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* twice */
 }
 
 static void who_has_ended_is_not_awaited(void **state)
@@ -173,21 +173,21 @@ static void who_has_ended_is_not_awaited(void **state)
 	pid_t pid = start_process();
 
 	(void)state;
-	record_lease(r, A, pid, 0);
+	lease_store_add(r, A, pid, 0);
 	open_again();
-	assert_int_equal(record_awaited(r), 1);
+	assert_int_equal(lease_store_count_awaited(r), 1);
 	assert_int_equal(r->last, A / LEASE_QPNS);
 	end_process(pid);
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 	assert_int_equal(r->last, 0);
 
 	pid = start_process();
-	record_lease(r, A, pid, 0);
+	lease_store_add(r, A, pid, 0);
 	end_process(pid);
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 	assert_int_equal(r->last, A / LEASE_QPNS);
 }
 
@@ -221,10 +221,10 @@ static void a_process_outlives_its_first_thread(void **state)
 		assert_true(read(fd, text, sizeof(text) - 1) > 0);
 		close(fd);
 	}
-	token = record_lease(r, A, pid, 0);
+	token = lease_store_add(r, A, pid, 0);
 	open_again();
-	assert_int_equal(record_awaited(r), 1);
-	assert_int_equal(record_claim(r, A, token, pid), 0);
+	assert_int_equal(lease_store_count_awaited(r), 1);
+	assert_int_equal(lease_store_claim(r, A, token, pid), 0);
 	end_process(pid);
 }
 
@@ -234,11 +234,11 @@ static void a_zombie_has_ended(void **state)
 	pid_t pid = start_process();
 
 	(void)state;
-	record_lease(r, A, pid, 0);
+	lease_store_add(r, A, pid, 0);
 	open_again();
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -246,15 +246,15 @@ static void a_zombie_has_ended(void **state)
 static void the_start_time_tells_processes_apart(void **state)
 {
 	(void)state;
-	record_lease(r, A, getpid(), 0);
+	lease_store_add(r, A, getpid(), 0);
 	r->entries[A / LEASE_QPNS].start++;
-	record_drop(r, B);
+	lease_store_remove(r, B);
 	/* Written with the next lease of the block only: so by hand. */
 	assert_int_not_equal(
 		lseek(r->fd, -(off_t)(sizeof(r->entries) + sizeof(r->addresses)), SEEK_END), -1);
 	assert_int_equal(write(r->fd, r->entries, sizeof(r->entries)), sizeof(r->entries));
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 }
 
 static void what_is_dropped_or_given_up_is_gone(void **state)
@@ -262,32 +262,32 @@ static void what_is_dropped_or_given_up_is_gone(void **state)
 	uint64_t token;
 
 	(void)state;
-	record_lease(r, A, getpid(), 0);
-	token = record_lease(r, B, getpid(), 0);
-	record_drop(r, A);
+	lease_store_add(r, A, getpid(), 0);
+	token = lease_store_add(r, B, getpid(), 0);
+	lease_store_remove(r, A);
 	open_again();
-	assert_int_equal(record_awaited(r), 1);
-	record_give_up(r);
-	assert_int_equal(record_awaited(r), 0);
-	assert_int_equal(record_claim(r, B, token, getpid()), -EPERM);
+	assert_int_equal(lease_store_count_awaited(r), 1);
+	lease_store_end_claims(r);
+	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_claim(r, B, token, getpid()), -EPERM);
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 }
 
 static void the_file_stays_while_a_lease_is_on_record(void **state)
 {
 	(void)state;
-	record_lease(r, A, getpid(), 0);
-	record_close(r, dir);
+	lease_store_add(r, A, getpid(), 0);
+	lease_store_close(r, dir);
 	/* Those that leave now are to find their leases again. */
-	record_drop(r, A);
+	lease_store_remove(r, A);
 	assert_int_equal(access(name, F_OK), 0);
-	assert_int_equal(record_open(r, dir), 0);
-	assert_int_equal(record_awaited(r), 1);
-	record_drop(r, A);
-	record_close(r, dir);
+	assert_int_equal(lease_store_open(r, dir), 0);
+	assert_int_equal(lease_store_count_awaited(r), 1);
+	lease_store_remove(r, A);
+	lease_store_close(r, dir);
 	assert_int_equal(access(name, F_OK), -1);
-	assert_int_equal(record_open(r, dir), 0);
+	assert_int_equal(lease_store_open(r, dir), 0);
 }
 
 /* Cut anywhere, with other bytes anywhere: it counts as empty, or its entries for what they are. */
@@ -296,31 +296,31 @@ static void a_broken_file_harms_nobody(void **state)
 	struct stat st;
 
 	(void)state;
-	record_lease(r, A, getpid(), 0);
+	lease_store_add(r, A, getpid(), 0);
 	assert_int_equal(fstat(r->fd, &st), 0);
 	assert_int_equal(ftruncate(r->fd, st.st_size - 1), 0);
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
-	record_lease(r, A, getpid(), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
+	lease_store_add(r, A, getpid(), 0);
 	assert_int_equal(pwrite(r->fd, "X", 1, 3), 1);
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 	memset(r->entries, 0xff, sizeof(r->entries));
 	assert_int_equal(pwrite(r->fd, r->entries, sizeof(r->entries),
 				st.st_size - (off_t)sizeof(r->entries)),
 			 sizeof(r->entries));
 	open_again();
-	assert_int_equal(record_awaited(r), 0);
+	assert_int_equal(lease_store_count_awaited(r), 0);
 }
 
 static void a_link_is_not_followed(void **state)
 {
 	(void)state;
-	record_close(r, dir);
+	lease_store_close(r, dir);
 	assert_int_equal(symlink("/dev/null", name), 0);
-	assert_int_equal(record_open(r, dir), -ELOOP);
+	assert_int_equal(lease_store_open(r, dir), -ELOOP);
 	unlink(name);
-	assert_int_equal(record_open(r, dir), 0);
+	assert_int_equal(lease_store_open(r, dir), 0);
 }
 
 static void addresses_keep_their_indices(void **state)
@@ -332,26 +332,26 @@ static void addresses_keep_their_indices(void **state)
 	assert_int_equal(host_add_text(&before, "192.0.2.1/24", 0), 0);
 	assert_int_equal(host_add_text(&before, "192.0.2.2/24@7", 0), 0);
 	assert_int_equal(host_add_text(&before, "192.0.2.3/24", 0), 0);
-	record_addresses(r, &before);
+	lease_store_put_addresses(r, &before);
 	open_again();
 	host_init(&after);
-	record_recall(r, &after);
-	assert_null(host_by_gid(&after, 0));
+	lease_store_reserve_addresses(r, &after);
+	assert_null(host_address_by_gid(&after, 0));
 	assert_int_equal(host_add_text(&after, "192.0.2.3/24", 0), 0);
 	assert_int_equal(host_add_text(&after, "192.0.2.2/24@7", 0), 0);
 	assert_int_equal(host_add_text(&after, "192.0.2.9/24", 0), 0);
-	assert_null(host_by_gid(&after, 0));
-	assert_int_equal(host_by_gid(&after, 1)->ip[15], 2);
-	assert_int_equal(host_by_gid(&after, 2)->ip[15], 3);
-	assert_int_equal(host_by_gid(&after, 3)->ip[15], 9);
+	assert_null(host_address_by_gid(&after, 0));
+	assert_int_equal(host_address_by_gid(&after, 1)->ip[15], 2);
+	assert_int_equal(host_address_by_gid(&after, 2)->ip[15], 3);
+	assert_int_equal(host_address_by_gid(&after, 3)->ip[15], 9);
 	/* As long as nobody has its index, one that is not there is still expected. */
-	record_addresses(r, &after);
+	lease_store_put_addresses(r, &after);
 	open_again();
 	host_init(&after);
-	record_recall(r, &after);
+	lease_store_reserve_addresses(r, &after);
 	assert_int_equal(host_add_text(&after, "192.0.2.8/24", 0), 0);
 	assert_int_equal(host_add_text(&after, "192.0.2.1/24", 0), 0);
-	assert_int_equal(host_by_gid(&after, 0)->ip[15], 1);
+	assert_int_equal(host_address_by_gid(&after, 0)->ip[15], 1);
 }
 
 int main(void)

@@ -13,47 +13,47 @@
 #include "urxed/switch/dpdk_hash.h"
 #include "urxed/switch/remote_qp_acl.h"
 
-static struct remote_table table;
-static struct remote_owner a, b;
+static struct remote_qp_acl table;
+static struct remote_qp_owner a, b;
 
 static int setup(void **state)
 {
 	(void)state;
-	a = b = (struct remote_owner){0};
-	return remote_open(&table);
+	a = b = (struct remote_qp_owner){0};
+	return remote_qp_acl_open(&table);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	remote_close(&table);
+	remote_qp_acl_close(&table);
 	return 0;
 }
 
-static struct remote_key key(uint8_t host, uint32_t qpn)
+static struct remote_qp_key key(uint8_t host, uint32_t qpn)
 {
-	return (struct remote_key){.gid = {0xfe, 0x80, [15] = host}, .qpn = qpn};
+	return (struct remote_qp_key){.gid = {0xfe, 0x80, [15] = host}, .qpn = qpn};
 }
 
-static int take(struct remote_owner *owner, uint8_t host, uint32_t qpn)
+static int take(struct remote_qp_owner *owner, uint8_t host, uint32_t qpn)
 {
-	const struct remote_key k = key(host, qpn);
+	const struct remote_qp_key k = key(host, qpn);
 
-	return remote_take(&table, owner, &k);
+	return remote_qp_acl_add(&table, owner, &k);
 }
 
-static int put(struct remote_owner *owner, uint8_t host, uint32_t qpn)
+static int put(struct remote_qp_owner *owner, uint8_t host, uint32_t qpn)
 {
-	const struct remote_key k = key(host, qpn);
+	const struct remote_qp_key k = key(host, qpn);
 
-	return remote_put(&table, owner, &k);
+	return remote_qp_acl_remove(&table, owner, &k);
 }
 
-static struct remote_owner *find(uint8_t host, uint32_t qpn)
+static struct remote_qp_owner *find(uint8_t host, uint32_t qpn)
 {
-	const struct remote_key k = key(host, qpn);
+	const struct remote_qp_key k = key(host, qpn);
 
-	return remote_find(&table, &k);
+	return remote_qp_acl_find(&table, &k);
 }
 
 static void the_first_owns_it(void **state)
@@ -89,7 +89,7 @@ static void who_goes_leaves_nothing(void **state)
 	for (i = 0; i < 100; i++)
 		assert_int_equal(take(&a, 1, i), 0);
 	assert_int_equal(take(&b, 2, 0), 0);
-	remote_put_all(&table, &a);
+	remote_qp_acl_remove_all(&table, &a);
 	for (i = 0; i < 100; i++)
 		assert_null(find(1, i));
 	assert_int_equal(a.n, 0);
@@ -99,27 +99,27 @@ static void who_goes_leaves_nothing(void **state)
 /* One owner has its share and no more; together they fill the table to the last entry. */
 static void nobody_fills_it_for_others(void **state)
 {
-	static struct remote_owner owners[REMOTE_MAX / REMOTE_PER_OWNER];
+	static struct remote_qp_owner owners[REMOTE_QP_MAX / REMOTE_QP_PER_OWNER];
 	uint32_t i, n = sizeof(owners) / sizeof(owners[0]);
 
 	(void)state;
-	for (i = 0; i < REMOTE_MAX; i++)
+	for (i = 0; i < REMOTE_QP_MAX; i++)
 		assert_int_equal(take(&owners[i % n], 1, i), 0);
 	assert_int_equal(take(&owners[0], 2, 0), -ENOSPC);
 	assert_int_equal(take(&a, 2, 0), -ENOSPC);
-	for (i = 0; i < REMOTE_MAX; i++)
+	for (i = 0; i < REMOTE_QP_MAX; i++)
 		assert_ptr_equal(find(1, i), &owners[i % n]);
 	assert_int_equal(put(&owners[3], 1, 3), 0);
 	assert_int_equal(take(&a, 2, 0), 0);
 	for (i = 0; i < n; i++)
-		remote_put_all(&table, &owners[i]);
+		remote_qp_acl_remove_all(&table, &owners[i]);
 	assert_null(find(1, 4));
 }
 
 /* What an observer of changes has last been told of each place. */
 static uint32_t told[8];
 
-static void listen(void *ctx, uint32_t place, const struct remote_key *k, uint32_t process)
+static void listen(void *ctx, uint32_t place, const struct remote_qp_key *k, uint32_t process)
 {
 	(void)k;
 	assert_ptr_equal(ctx, &table);
@@ -129,9 +129,9 @@ static void listen(void *ctx, uint32_t place, const struct remote_key *k, uint32
 
 static int recall(uint32_t place, uint8_t host, uint32_t qpn, uint32_t process)
 {
-	const struct remote_key k = key(host, qpn);
+	const struct remote_qp_key k = key(host, qpn);
 
-	return remote_recall(&table, place, &k, process);
+	return remote_qp_acl_restore(&table, place, &k, process);
 }
 
 static void changes_of_owners_are_told(void **state)
@@ -151,7 +151,7 @@ static void changes_of_owners_are_told(void **state)
 	assert_int_equal(told[0], 3);
 	put(&a, 1, 5);
 	assert_int_equal(told[0], 0);
-	remote_put_all(&table, &b);
+	remote_qp_acl_remove_all(&table, &b);
 	assert_int_equal(told[1], 0);
 }
 
@@ -164,15 +164,15 @@ static void what_a_survivor_had_is_its_own(void **state)
 	assert_int_equal(recall(2, 1, 5, 3), 0);
 	assert_int_equal(recall(5, 1, 6, 3), 0);
 	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
-	remote_return(&table, &b);
+	remote_qp_acl_reclaim(&table, &b);
 	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
-	remote_return(&table, &a);
+	remote_qp_acl_reclaim(&table, &a);
 	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
 	assert_int_equal(put(&a, 1, 5), -ENOENT);
 	assert_int_equal(take(&a, 1, 5), 0);
 	assert_int_equal(a.n, 2);
 	/* What it did not say again is free; and what it did it has once. */
-	remote_settle(&table);
+	remote_qp_acl_end_restore(&table);
 	assert_int_equal(a.n, 1);
 	assert_int_equal(take(&b, 1, 6), 0);
 	assert_int_equal(take(&b, 1, 5), -EADDRINUSE);
@@ -185,10 +185,10 @@ static void who_does_not_come_back_has_nothing(void **state)
 	(void)state;
 	assert_int_equal(recall(0, 1, 5, 3), 0);
 	assert_int_equal(recall(1, 1, 6, 4), 0);
-	remote_forget(&table, 3);
+	remote_qp_acl_forget(&table, 3);
 	assert_int_equal(take(&a, 1, 5), 0);
 	assert_int_equal(take(&a, 1, 6), -EADDRINUSE);
-	remote_settle(&table);
+	remote_qp_acl_end_restore(&table);
 	assert_int_equal(take(&a, 1, 6), 0);
 	assert_ptr_equal(find(1, 5), &a);
 }
@@ -203,12 +203,12 @@ static void a_bad_record_does_no_harm(void **state)
 	assert_int_equal(recall(2, 1, 6, 3), -EINVAL);
 	assert_int_equal(recall(4, 1, 5, 3), -EINVAL);
 	assert_int_equal(recall(4, 1, 6, LEASE_BLOCKS), -EINVAL);
-	assert_int_equal(recall(REMOTE_MAX, 1, 6, 3), -EINVAL);
+	assert_int_equal(recall(REMOTE_QP_MAX, 1, 6, 3), -EINVAL);
 	/* The places that were passed over are as good as others. */
-	for (i = 0; i < REMOTE_PER_OWNER; i++)
+	for (i = 0; i < REMOTE_QP_PER_OWNER; i++)
 		assert_int_equal(take(&a, 2, i), 0);
-	assert_int_equal(table.n, REMOTE_PER_OWNER + 1);
-	remote_put_all(&table, &a);
+	assert_int_equal(table.n, REMOTE_QP_PER_OWNER + 1);
+	remote_qp_acl_remove_all(&table, &a);
 }
 
 static void a_hash_keeps_the_newest_number(void **state)

@@ -39,17 +39,17 @@ static void put_hop_limit(uint32_t limit)
 	mnl_attr_nest_end(message, metrics);
 }
 
-static struct route_way way_of(void)
+static struct route_result way_of(void)
 {
-	struct route_way way = {0};
+	struct route_result way = {0};
 
-	route_take_way(&way, message);
+	route_parse_route(&way, message);
 	return way;
 }
 
 static void on_the_link(void **state)
 {
-	struct route_way way;
+	struct route_result way;
 
 	(void)state;
 	begin_route(AF_INET, RTN_UNICAST);
@@ -61,7 +61,7 @@ static void on_the_link(void **state)
 
 static void behind_a_router(void **state)
 {
-	struct route_way way;
+	struct route_result way;
 	struct {
 		uint16_t family;
 		uint8_t ip[16];
@@ -120,11 +120,11 @@ static void begin_neighbour(uint16_t nud, const uint8_t *ip, uint16_t ip_len)
 	mnl_attr_put(message, NDA_DST, ip_len, ip);
 }
 
-static struct route_neighbour neighbour_of(void)
+static struct route_neigh neighbour_of(void)
 {
-	struct route_neighbour n = {0};
+	struct route_neigh n = {0};
 
-	route_take_neighbour(&n, message);
+	route_parse_neigh(&n, message);
 	return n;
 }
 
@@ -139,7 +139,7 @@ static void neighbours(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct route_neighbour n;
+		struct route_neigh n;
 
 		begin_neighbour(rows[i].nud, v6, 16);
 		mnl_attr_put(message, NDA_LLADDR, 6, mac);
@@ -161,14 +161,14 @@ static void neighbours(void **state)
 static void take_damaged(uint32_t len)
 {
 	struct nlmsghdr *copy = malloc(len);
-	struct route_neighbour n = {0};
-	struct route_way way = {0};
+	struct route_neigh n = {0};
+	struct route_result way = {0};
 
 	assert_non_null(copy);
 	memcpy(copy, room, len);
 	copy->nlmsg_len = len;
-	route_take_way(&way, copy);
-	route_take_neighbour(&n, copy);
+	route_parse_route(&way, copy);
+	route_parse_neigh(&n, copy);
 	assert_true(!way.found || way.hop_limit);
 	free(copy);
 }

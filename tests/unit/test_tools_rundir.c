@@ -20,7 +20,7 @@
 
 static char top[] = "/tmp/test-rundir-XXXXXX";
 static char path[RUNDIR_MAX];
-static char why[RUNDIR_WHY];
+static char error[RUNDIR_ERROR];
 
 static void in_top(const char *name)
 {
@@ -46,9 +46,9 @@ static void the_option_comes_before_the_environment(void **state)
 {
 	(void)state;
 	setenv("URXE_DIR", "/from/environment", 1);
-	assert_int_equal(rundir_path("/from/option", path, why), 0);
+	assert_int_equal(rundir_path("/from/option", path, error), 0);
 	assert_string_equal(path, "/from/option");
-	assert_int_equal(rundir_path(NULL, path, why), 0);
+	assert_int_equal(rundir_path(NULL, path, error), 0);
 	assert_string_equal(path, "/from/environment");
 	unsetenv("URXE_DIR");
 }
@@ -60,7 +60,7 @@ static void a_relative_path_becomes_absolute(void **state)
 	(void)state;
 	assert_non_null(getcwd(cwd, sizeof(cwd)));
 	assert_int_equal(chdir(top), 0);
-	assert_int_equal(rundir_path("here", path, why), 0);
+	assert_int_equal(rundir_path("here", path, error), 0);
 	snprintf(expected, sizeof(expected), "%s/here", top);
 	assert_string_equal(path, expected);
 	assert_int_equal(chdir(cwd), 0);
@@ -73,7 +73,7 @@ static void the_default_carries_the_namespace(void **state)
 	(void)state;
 	snprintf(netns, sizeof(netns), "/%llu", (unsigned long long)rundir_netns());
 	assert_int_not_equal(rundir_netns(), 0);
-	assert_int_equal(rundir_path(NULL, path, why), 0);
+	assert_int_equal(rundir_path(NULL, path, error), 0);
 	assert_non_null(strstr(path, netns));
 	assert_non_null(strstr(path, "urxe"));
 }
@@ -84,9 +84,9 @@ static void too_long_is_refused(void **state)
 
 	(void)state;
 	memset(name + 1, 'x', sizeof(name) - 2);
-	assert_int_equal(rundir_path(name, path, why), -ENAMETOOLONG);
-	assert_non_null(strstr(why, "longer"));
-	assert_int_equal(rundir_path("", path, why), -EINVAL);
+	assert_int_equal(rundir_path(name, path, error), -ENAMETOOLONG);
+	assert_non_null(strstr(error, "longer"));
+	assert_int_equal(rundir_path("", path, error), -EINVAL);
 }
 
 static void created_private_and_released(void **state)
@@ -97,17 +97,17 @@ static void created_private_and_released(void **state)
 
 	(void)state;
 	in_top("urxe/1/2");
-	assert_int_equal(rundir_create(path, why), 1);
+	assert_int_equal(rundir_create(path, error), 1);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
-	fd = rundir_lock(path, true, why);
+	fd = rundir_lock(path, true, error);
 	assert_true(fd >= 0);
-	assert_int_equal(rundir_lock(path, true, why), -EBUSY);
+	assert_int_equal(rundir_lock(path, true, error), -EBUSY);
 	snprintf(other, sizeof(other), "another urxed (process %d) ", getpid());
-	assert_non_null(strstr(why, other));
+	assert_non_null(strstr(error, other));
 	rundir_release(path, fd, true);
 	assert_int_equal(stat(path, &st), -1);
-	assert_int_equal(rundir_lock(path, true, why), -EBUSY);
+	assert_int_equal(rundir_lock(path, true, error), -EBUSY);
 }
 
 static void a_directory_that_was_there_stays(void **state)
@@ -118,8 +118,8 @@ static void a_directory_that_was_there_stays(void **state)
 	(void)state;
 	in_top("mine");
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_int_equal(rundir_create(path, why), 0);
-	fd = rundir_lock(path, true, why);
+	assert_int_equal(rundir_create(path, error), 0);
+	fd = rundir_lock(path, true, error);
 	assert_true(fd >= 0);
 	rundir_release(path, fd, false);
 	assert_int_equal(stat(path, &st), 0);
@@ -133,13 +133,13 @@ static void a_directory_without_a_pid_file_goes(void **state)
 
 	(void)state;
 	in_top("full");
-	assert_int_equal(rundir_create(path, why), 1);
+	assert_int_equal(rundir_create(path, error), 1);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
 	none = was;
 	none.rlim_cur = 0;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-	assert_int_equal(rundir_lock(path, true, why), -EFBIG);
+	assert_int_equal(rundir_lock(path, true, error), -EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 	assert_int_equal(stat(path, &st), -1);
 }
@@ -152,8 +152,8 @@ static void the_pid_file_names_this_process(void **state)
 
 	(void)state;
 	in_top("pid");
-	assert_int_equal(rundir_create(path, why), 1);
-	fd = rundir_lock(path, true, why);
+	assert_int_equal(rundir_create(path, error), 1);
+	fd = rundir_lock(path, true, error);
 	assert_true(fd >= 0);
 	snprintf(name, sizeof(name), "%s/" RUNDIR_PID, path);
 	file = fopen(name, "r");
@@ -173,19 +173,19 @@ static void a_group_may_pass_and_use_one_file(void **state)
 
 	(void)state;
 	in_top("group");
-	assert_int_equal(rundir_create(path, why), 1);
+	assert_int_equal(rundir_create(path, error), 1);
 	snprintf(name, sizeof(name), "%s/file", path);
 	fd = open(name, O_CREAT | O_WRONLY, 0600);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(rundir_share(path, "file", getegid(), why), 0);
+	assert_int_equal(rundir_grant_group(path, "file", getegid(), error), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0710);
 	assert_int_equal(stat(name, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0660);
-	assert_int_equal(rundir_create(path, why), 0);
-	assert_int_equal(rundir_share(path, "missing", getegid(), why), -ENOENT);
-	assert_non_null(strstr(why, path));
+	assert_int_equal(rundir_create(path, error), 0);
+	assert_int_equal(rundir_grant_group(path, "missing", getegid(), error), -ENOENT);
+	assert_non_null(strstr(error, path));
 }
 
 static void unsafe_directories_are_refused(void **state)
@@ -197,21 +197,21 @@ static void unsafe_directories_are_refused(void **state)
 	in_top("shared");
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(chmod(path, 0777), 0);
-	assert_int_equal(rundir_create(path, why), -EPERM);
+	assert_int_equal(rundir_create(path, error), -EPERM);
 
 	memcpy(other, path, sizeof(other));
 	assert_int_equal(chmod(other, 0700), 0);
 	in_top("link");
 	assert_int_equal(symlink(other, path), 0);
-	assert_int_equal(rundir_create(path, why), -ENOTDIR);
+	assert_int_equal(rundir_create(path, error), -ENOTDIR);
 
 	in_top("file");
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(rundir_create(path, why), -ENOTDIR);
-	assert_int_equal(rundir_create("/proc/nowhere/below", why), -ENOENT);
-	assert_non_null(strstr(why, "/proc/nowhere/below"));
+	assert_int_equal(rundir_create(path, error), -ENOTDIR);
+	assert_int_equal(rundir_create("/proc/nowhere/below", error), -ENOENT);
+	assert_non_null(strstr(error, "/proc/nowhere/below"));
 }
 
 static void remove_does_not_follow_links(void **state)

@@ -23,7 +23,7 @@ static uint32_t greed(uint32_t others)
 {
 	uint32_t own = 0;
 
-	while (share_allows(stranger(), own, own + others, LIMIT))
+	while (quota_allows(stranger(), own, own + others, LIMIT))
 		own++;
 	return own;
 }
@@ -57,8 +57,8 @@ static void there_is_some_for_who_comes_next(void **state)
 static void root_and_the_daemons_own_user_have_all(void **state)
 {
 	(void)state;
-	assert_true(share_allows(0, LIMIT, LIMIT, LIMIT));
-	assert_true(share_allows(geteuid(), LIMIT, LIMIT, LIMIT));
+	assert_true(quota_allows(0, LIMIT, LIMIT, LIMIT));
+	assert_true(quota_allows(geteuid(), LIMIT, LIMIT, LIMIT));
 }
 
 static void connections_need_descriptors(void **state)
@@ -70,11 +70,11 @@ static void connections_need_descriptors(void **state)
 	few = before;
 	few.rlim_cur = 1000;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_in_range(share_connections(4096), 50, 100);
-	assert_int_equal(share_connections(20), 20);
+	assert_in_range(quota_connections(4096), 50, 100);
+	assert_int_equal(quota_connections(20), 20);
 	few.rlim_cur = 10;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(share_connections(4096), 0);
+	assert_int_equal(quota_connections(4096), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 

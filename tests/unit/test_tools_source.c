@@ -201,12 +201,13 @@ static void only_to_whom_it_is_connected(void **state)
 		/* A CNP may go where nobody is connected, as answer to a datagram. */
 		assert_int_equal(verdict(&p),
 				 opcodes[i] == CNP ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED);
-		assert_int_equal(switch_register(&w->sw, &w->processes[1], gid, p.dest_qpn), 0);
-		assert_int_equal(switch_register(&w->sw, &w->processes[0], gid, p.dest_qpn),
+		assert_int_equal(switch_add_remote(&w->sw, &w->processes[1], gid, p.dest_qpn), 0);
+		assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid, p.dest_qpn),
 				 -EADDRINUSE);
 		assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
-		assert_int_equal(switch_unregister(&w->sw, &w->processes[1], gid, p.dest_qpn), 0);
-		assert_int_equal(switch_register(&w->sw, &w->processes[0], gid, p.dest_qpn), 0);
+		assert_int_equal(switch_remove_remote(&w->sw, &w->processes[1], gid, p.dest_qpn),
+				 0);
+		assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid, p.dest_qpn), 0);
 		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 		/* The same QPN of another host is another queue pair. */
 		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS + 1);
@@ -223,7 +224,7 @@ static void an_address_is_one_in_both_versions(void **state)
 
 	(void)state;
 	p.opcode = RC_SEND_ONLY;
-	assert_int_equal(switch_register(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 	p.net = URXE_NET_ROCEV1;
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
@@ -234,9 +235,9 @@ static void who_left_is_connected_to_nobody(void **state)
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[0], 0);
 
 	(void)state;
-	assert_int_equal(switch_register(&w->sw, &w->processes[1], p.dgid.raw, 5), 0);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[1], p.dgid.raw, 5), 0);
 	switch_leave(&w->sw, &w->processes[1]);
-	assert_int_equal(switch_register(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
 }
 
 static void nobody_is_connected_to_management_or_groups(void **state)
@@ -244,11 +245,11 @@ static void nobody_is_connected_to_management_or_groups(void **state)
 	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, THEIRS);
 
 	(void)state;
-	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 0), -EINVAL);
-	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 1), -EINVAL);
-	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 0xffffff), -EINVAL);
-	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 0x1000002), -EINVAL);
-	assert_int_equal(switch_register(&w->sw, &w->processes[0], gid.raw, 2), 0);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 0), -EINVAL);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 1), -EINVAL);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 0xffffff), -EINVAL);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 0x1000002), -EINVAL);
+	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 2), 0);
 }
 
 /* What hosts might read in two ways, or put together from pieces. */
@@ -305,7 +306,7 @@ static void change_headers(void *ctx, const struct switch_port *port, enum switc
 	(void)len;
 	assert_int_equal(drop, SWITCH_NO_DROP);
 	if (dir == SWITCH_IN)
-		memset(posted, 0xee, STEER_HEAD);
+		memset(posted, 0xee, CLASSIFY_HEAD);
 }
 
 static void what_was_checked_is_what_goes_on(void **state)

@@ -78,15 +78,15 @@ static uint32_t make_v1(uint8_t *f, bool vlan)
 
 static uint32_t (*const makers[])(uint8_t *, bool) = {make_v4, make_v6, make_v1};
 
-static enum steer_kind kind_of(const uint8_t *f, uint32_t len)
+static enum frame_kind kind_of(const uint8_t *f, uint32_t len)
 {
-	struct steer s;
+	struct frame_class s;
 	/* Of exactly this size, so that a sanitizer sees a read beyond it. */
 	uint8_t *copy = malloc(len ? len : 1);
 
 	assert_non_null(copy);
 	memcpy(copy, f, len);
-	steer_peek(&s, copy, len);
+	classify_frame(&s, copy, len);
 	free(copy);
 	return s.kind;
 }
@@ -94,15 +94,15 @@ static enum steer_kind kind_of(const uint8_t *f, uint32_t len)
 static void finds_the_destination_qpn(void **state)
 {
 	uint8_t f[ROOM];
-	struct steer s;
+	struct frame_class s;
 	uint32_t i;
 
 	(void)state;
 	for (i = 0; i < 6; i++) {
 		uint32_t len = makers[i / 2](f, i % 2);
 
-		steer_peek(&s, f, len);
-		assert_int_equal(s.kind, STEER_ROCE);
+		classify_frame(&s, f, len);
+		assert_int_equal(s.kind, FRAME_ROCE);
 		assert_int_equal(s.dest_qpn, QPN);
 		assert_memory_equal(s.dmac, dmac, 6);
 		assert_memory_equal(s.smac, smac, 6);
@@ -118,9 +118,9 @@ static void needs_the_whole_bth(void **state)
 	for (i = 0; i < 6; i++) {
 		len = makers[i / 2](f, i % 2);
 		for (cut = 0; cut < len; cut++)
-			assert_int_equal(kind_of(f, cut), cut < 14 ? STEER_RUNT : STEER_OTHER);
-		assert_int_equal(kind_of(f, len), STEER_ROCE);
-		assert_int_equal(kind_of(f, ROOM), STEER_ROCE);
+			assert_int_equal(kind_of(f, cut), cut < 14 ? FRAME_RUNT : FRAME_OTHER);
+		assert_int_equal(kind_of(f, len), FRAME_ROCE);
+		assert_int_equal(kind_of(f, ROOM), FRAME_ROCE);
 	}
 }
 
@@ -131,15 +131,15 @@ static void tells_arp_and_nd(void **state)
 
 	(void)state;
 	ethernet(f, ETHERTYPE_ID_ARP, false);
-	assert_int_equal(kind_of(f, 60), STEER_ARP);
+	assert_int_equal(kind_of(f, 60), FRAME_ARP);
 	at = ethernet(f, ETHERTYPE_ID_IPV6, false);
 	f[at + 6] = PROTO_ICMPV6;
 	f[at + IPV6_HDR_LEN] = 135;
-	assert_int_equal(kind_of(f, LONG), STEER_ND);
+	assert_int_equal(kind_of(f, LONG), FRAME_ND);
 	f[at + IPV6_HDR_LEN] = 136;
-	assert_int_equal(kind_of(f, LONG), STEER_ND);
+	assert_int_equal(kind_of(f, LONG), FRAME_ND);
 	f[at + IPV6_HDR_LEN] = 134; /* router advertisement */
-	assert_int_equal(kind_of(f, LONG), STEER_OTHER);
+	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 }
 
 static void leaves_other_traffic_alone(void **state)
@@ -149,18 +149,18 @@ static void leaves_other_traffic_alone(void **state)
 	(void)state;
 	make_v4(f, false);
 	f[14] = 0x46; /* with options the BTH is elsewhere, and the engine refuses it */
-	assert_int_equal(kind_of(f, LONG), STEER_OTHER);
+	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 	make_v4(f, false);
 	f[14 + 9] = 6;
-	assert_int_equal(kind_of(f, LONG), STEER_OTHER);
+	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 	make_v4(f, false);
 	f[14 + 20 + 3]++;
-	assert_int_equal(kind_of(f, LONG), STEER_OTHER);
+	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 	make_v1(f, false);
 	f[14 + 6]++;
-	assert_int_equal(kind_of(f, LONG), STEER_OTHER);
+	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 	ethernet(f, 0x88cc, false);
-	assert_int_equal(kind_of(f, LONG), STEER_OTHER);
+	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 }
 
 static void survives_random_bytes(void **state)
@@ -176,7 +176,7 @@ static void survives_random_bytes(void **state)
 		makers[i % 3](f, i & 8);
 		for (j = 12; j < len; j += 1 + (uint32_t)random() % 40)
 			f[j] = (uint8_t)random();
-		assert_in_range(kind_of(f, len), STEER_RUNT, STEER_ND);
+		assert_in_range(kind_of(f, len), FRAME_RUNT, FRAME_ND);
 	}
 }
 
@@ -201,27 +201,27 @@ static void finds_who_sends_to_whom(void **state)
 {
 	static const struct {
 		uint8_t opcode;
-		enum steer_service service;
+		enum frame_service service;
 	} opcodes[] = {
-		{0x04, STEER_CONNECTED},  {0x11, STEER_CONNECTED},  {0x24, STEER_CONNECTED},
-		{0x64, STEER_DATAGRAM},   {0x65, STEER_DATAGRAM},   {0x81, STEER_CNP},
-		{0x80, STEER_NO_SERVICE}, {0x44, STEER_NO_SERVICE}, {0xa4, STEER_NO_SERVICE},
+		{0x04, FRAME_CONNECTED},  {0x11, FRAME_CONNECTED},  {0x24, FRAME_CONNECTED},
+		{0x64, FRAME_DATAGRAM},   {0x65, FRAME_DATAGRAM},   {0x81, FRAME_CNP},
+		{0x80, FRAME_NO_SERVICE}, {0x44, FRAME_NO_SERVICE}, {0xa4, FRAME_NO_SERVICE},
 	};
 	uint8_t f[CRAFT_MAX];
 	struct urxe_gid gid;
-	struct steer s;
+	struct frame_class s;
 	uint32_t i, net;
 
 	(void)state;
 	for (i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
 		for (net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
-			steer_peek(&s, f, craft(f, net, i % 2, opcodes[i].opcode));
-			assert_int_equal(s.kind, STEER_ROCE);
+			classify_frame(&s, f, craft(f, net, i % 2, opcodes[i].opcode));
+			assert_int_equal(s.kind, FRAME_ROCE);
 			assert_true(s.whole);
 			assert_int_equal(s.vlan, i % 2 ? VLAN : 0);
 			assert_int_equal(s.service, opcodes[i].service);
 			assert_int_equal(s.dest_qpn, QPN);
-			if (s.service == STEER_DATAGRAM)
+			if (s.service == FRAME_DATAGRAM)
 				assert_int_equal(s.src_qpn, QPN + 1);
 			gid = craft_gid(net, 1);
 			assert_memory_equal(s.sip, &gid, 16);
@@ -236,16 +236,16 @@ static void finds_who_sends_to_whom(void **state)
 static void a_cut_packet_is_not_whole(void **state)
 {
 	uint8_t f[CRAFT_MAX];
-	struct steer s;
+	struct frame_class s;
 	uint32_t net, len;
 
 	(void)state;
 	for (net = URXE_NET_ROCEV1; net <= URXE_NET_IPV6; net++) {
 		len = craft(f, net, false, 0x64);
-		steer_peek(&s, f, len + 1); /* padded */
+		classify_frame(&s, f, len + 1); /* padded */
 		assert_true(s.whole);
-		steer_peek(&s, f, len - 1);
-		assert_int_equal(s.kind, STEER_ROCE);
+		classify_frame(&s, f, len - 1);
+		assert_int_equal(s.kind, FRAME_ROCE);
 		assert_false(s.whole);
 	}
 }

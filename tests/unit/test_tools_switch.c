@@ -189,7 +189,7 @@ static void frames_stay_whole(void **state)
 
 	(void)state;
 	lan_frame(f, &p, 1);
-	for (i = STEER_HEAD; i < LAN_LEN; i++)
+	for (i = CLASSIFY_HEAD; i < LAN_LEN; i++)
 		f[i] = (uint8_t)i;
 	w->sw.tap = keep;
 	w->sw.tap_ctx = tapped;

@@ -33,13 +33,13 @@ static int setup(void **state)
 {
 	(void)state;
 	host_init(&host);
-	return !mkdtemp(top) || host_add_invented(&host);
+	return !mkdtemp(top) || host_add_generated(&host);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	sysfs_remove(top);
+	sysfs_tree_remove(top);
 	return rmdir(top);
 }
 
@@ -62,11 +62,11 @@ static void processors_of_a_small_machine(void **state)
 {
 	(void)state;
 	processors = 2;
-	assert_int_equal(sysfs_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host), 0);
 	expect_text(CLASS "device/local_cpus", "00000003\n");
 	expect_text(CLASS "device/local_cpulist", "0-1\n");
 	processors = 33;
-	assert_int_equal(sysfs_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host), 0);
 	expect_text(CLASS "device/local_cpus", "00000001,ffffffff\n");
 	expect_text(CLASS "device/local_cpulist", "0-32\n");
 }
@@ -82,7 +82,7 @@ static void processors_of_the_largest_machine(void **state)
 		strcat(words, i ? ",ffffffff" : "ffffffff");
 	strcat(words, "\n");
 	processors = 8192;
-	assert_int_equal(sysfs_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host), 0);
 	expect_text(CLASS "device/local_cpus", words);
 	expect_text(CLASS "device/local_cpulist", "0-8191\n");
 }
@@ -93,7 +93,7 @@ static void nothing_is_cut_short(void **state)
 
 	(void)state;
 	processors = 1000000;
-	assert_int_equal(sysfs_create(top, &host), -EOVERFLOW);
+	assert_int_equal(sysfs_tree_create(top, &host), -EOVERFLOW);
 	snprintf(path, sizeof(path), "%s/sys", top);
 	assert_int_equal(access(path, F_OK), -1);
 }
@@ -104,7 +104,7 @@ static void partitions(void **state)
 	processors = 1;
 	assert_int_equal(host_add_pkey(&host, "0xffff"), 0);
 	assert_int_equal(host_add_pkey(&host, "0x1"), 0);
-	assert_int_equal(sysfs_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host), 0);
 	expect_text(CLASS "ports/1/pkeys/0", "0xffff\n");
 	expect_text(CLASS "ports/1/pkeys/1", "0x0001\n");
 	expect_text(CLASS "ports/1/pkeys/15", "0x0000\n");
@@ -139,7 +139,7 @@ static void an_address_in_a_vlan(void **state)
 		assert_int_equal(host_add_text(&h, bad[i], 0), -EINVAL);
 	assert_int_equal(host_add_text(&h, "192.0.2.1/24", 0), 0);
 	assert_int_equal(host_add_text(&h, "2001:db8::1/64@4094", 0), 0);
-	assert_int_equal(sysfs_create(top, &h), 0);
+	assert_int_equal(sysfs_tree_create(top, &h), 0);
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/0", "lo\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/1", "lo\n");
 	expect_text(CLASS "ports/1/gid_attrs/ndevs/17", "lo\n");
@@ -167,7 +167,7 @@ static void changes(void **state)
 	host_init(&now);
 	assert_int_equal(host_add_text(&now, "192.0.2.1/24", 0), 0);
 	assert_int_equal(host_add_text(&now, "192.0.2.2/24", 0), 0);
-	assert_int_equal(sysfs_create(top, &now), 0);
+	assert_int_equal(sysfs_tree_create(top, &now), 0);
 	expect_text(CLASS "ports/1/state", "4: ACTIVE\n");
 	snprintf(path, sizeof(path), "%s/" CLASS "ports/1/gids/1", top);
 	assert_int_equal(stat(path, &was), 0);
@@ -176,7 +176,7 @@ static void changes(void **state)
 	now.up = false;
 	now.addresses[0].valid = false;
 	assert_int_equal(host_add_text(&now, "198.51.100.1/24@9", 0), 0);
-	assert_int_equal(sysfs_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
 	expect_text(CLASS "ports/1/state", "1: DOWN\n");
 	expect_text(CLASS "ports/1/phys_state", "3: Disabled\n");
 	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:c633:6401\n");
@@ -187,7 +187,7 @@ static void changes(void **state)
 
 	before = now;
 	now.addresses[0].valid = false;
-	assert_int_equal(sysfs_update(top, &now, &before), 0);
+	assert_int_equal(sysfs_tree_update(top, &now, &before), 0);
 	expect_text(CLASS "ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	expect_none(CLASS "ports/1/gid_attrs/types/0");
 	expect_none(CLASS "ports/1/gid_attrs/ndevs/16");
@@ -203,7 +203,7 @@ static void the_device_can_be_written_to(void **state)
 
 	(void)state;
 	processors = 1;
-	assert_int_equal(sysfs_create(top, &host), 0);
+	assert_int_equal(sysfs_tree_create(top, &host), 0);
 	umask(old);
 	snprintf(path, sizeof(path), "%s/dev/infiniband/" VNIC_UVERBS_NAME, top);
 	assert_int_equal(stat(path, &st), 0);

@@ -52,7 +52,7 @@ static bool is_heard_as(const char *address)
 	cm_ip_build(&hdr, mad.private_data);
 	cm_mad_build(&mad, bytes);
 	cma_input(&loop.ucma.cma, loop.now, &path, bytes);
-	ucma_settle(&loop.ucma);
+	ucma_flush(&loop.ucma);
 	heard = loop_fetch(&loop, &b, &last);
 	assert_int_equal(loop.n, !heard);
 	loop.n = 0;
@@ -131,7 +131,7 @@ static int connect_as_stranger(void)
 	struct sockaddr_un address;
 	int fd;
 
-	assert_int_equal(message_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
+	assert_int_equal(unix_packet_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
 	assert_int_equal(chmod(loop.dir, 0711), 0);
 	assert_int_equal(chmod(address.sun_path, 0666), 0);
 	assert_int_equal(seteuid(STRANGER), 0);
@@ -214,7 +214,7 @@ static void test_no_descriptors(void **state)
 	none = limit;
 	none.rlim_cur = (rlim_t)lowest;
 	close(lowest);
-	assert_int_equal(message_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
+	assert_int_equal(unix_packet_address(&address, loop.dir, CM_ATTACH_SOCKET_NAME), 0);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ucma_input(&loop.ucma, loop.now);

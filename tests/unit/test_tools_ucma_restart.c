@@ -174,7 +174,7 @@ static void test_who_has_ended(void **state)
 	establish(client(RDMA_PS_TCP));
 	file->pid = pid;
 	file->start = 1;
-	ucma_record_file(file);
+	ucma_store_file(file);
 	loop_restart(&loop);
 	assert_int_equal(claim(&a), 0);
 	loop_pass(&loop, SECOND / 10);
@@ -255,7 +255,7 @@ static void test_claimed_twice(void **state)
 static void test_no_bell(void **state)
 {
 	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
-	int fds[MESSAGE_FDS] = {open("/dev/null", O_RDWR | O_CLOEXEC), -1};
+	int fds[UNIX_PACKET_FDS] = {open("/dev/null", O_RDWR | O_CLOEXEC), -1};
 	uint8_t byte;
 	int fd;
 
@@ -263,7 +263,7 @@ static void test_no_bell(void **state)
 	for (uint32_t n = 0; n < 2; n++) {
 		fd = loop_connect(&loop);
 		ucma_input(&loop.ucma, loop.now);
-		assert_int_equal(message_send(fd, &hello, sizeof(hello), fds, n), 0);
+		assert_int_equal(unix_packet_send(fd, &hello, sizeof(hello), fds, n), 0);
 		ucma_input(&loop.ucma, loop.now);
 		assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
 		close(fd);
@@ -279,7 +279,7 @@ static void test_damaged_record(void **state)
 	int fd;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/" UCMA_RECORD_NAME, loop.dir);
+	snprintf(path, sizeof(path), "%s/" UCMA_STORE_NAME, loop.dir);
 	listener(5);
 	establish(client(RDMA_PS_TCP));
 	ucma_close(&loop.ucma, loop.dir);

@@ -13,7 +13,7 @@
 #include "urxe/report_view.h"
 #include "urxe/text_table.h"
 
-static const struct table_column columns[] = {
+static const struct text_table_column columns[] = {
 	{"NAME", "name", TABLE_TEXT},
 	{"QPN", "qpn", TABLE_QPN},
 	{"BYTES", "in.bytes", TABLE_BYTES},
@@ -35,7 +35,7 @@ static void assert_table(const char *rows, const char *expected)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	table_print(out, value, columns, 3);
+	text_table_print(out, value, columns, 3);
 	fclose(out);
 	assert_string_equal(text, expected);
 	free(text);
@@ -74,13 +74,13 @@ static void what_does_not_fit_is_a_dash(void **state)
 							     "a?[2J?    -      -\n");
 }
 
-static void assert_cell(enum table_format format, const char *number, const char *expected)
+static void assert_cell(enum text_table_format format, const char *number, const char *expected)
 {
-	const struct table_column column = {"", "n", format};
+	const struct text_table_column column = {"", "n", format};
 	json_t *row = json_pack("{s:o}", "n", parse(number));
 	char text[TABLE_CELL];
 
-	table_cell(row, &column, text);
+	text_table_cell(row, &column, text);
 	assert_string_equal(text, expected);
 	json_decref(row);
 }
@@ -112,9 +112,9 @@ static void each_topic_is_its_part_of_the_report(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	assert_true(view_known("lease"));
-	assert_false(view_known("leases"));
-	view_json(out, report, "lease");
+	assert_true(report_view_is_topic("lease"));
+	assert_false(report_view_is_topic("leases"));
+	report_view_json(out, report, "lease");
 	fclose(out);
 	part = parse(text);
 	assert_int_equal(json_object_size(part), 1);
@@ -136,7 +136,7 @@ static void counters_of_nothing_show_only_when_asked_for(void **state)
 	(void)state;
 	for (all = 0; all < 2; all++) {
 		out = open_memstream(&text, &size);
-		view_print(out, report, "counter", all);
+		report_view_print(out, report, "counter", all);
 		fclose(out);
 		assert_non_null(strstr(text, "one"));
 		assert_int_equal(!!strstr(text, "zero"), all);
@@ -153,18 +153,18 @@ static const char leases[] =
 	"{\"process\": \"c\", \"pid\": 3, \"uid\": 8, \"qpn_first\": 12288, \"qpn_count\": 4096}"
 	"]}";
 
-static void assert_way(const char *qp, const char *path, const char *peer, const char *why,
+static void assert_way(const char *qp, const char *path, const char *peer, const char *error,
 		       int memory)
 {
 	json_t *report = parse(leases), *row;
 
 	json_object_set_new(report, "qps", json_pack("[o, o]", parse(qp), parse(qp)));
-	transport_add(report);
+	report_paths_add(report);
 	row = json_array_get(json_object_get(report, "transports"), 0);
 	assert_int_equal(json_array_size(json_object_get(report, "transports")), 1);
 	assert_string_equal(json_string_value(json_object_get(row, "path")), path);
 	assert_string_equal(json_string_value(json_object_get(row, "peer")), peer);
-	assert_string_equal(json_string_value(json_object_get(row, "why")), why);
+	assert_string_equal(json_string_value(json_object_get(row, "why")), error);
 	assert_int_equal(json_integer_value(json_object_get(row, "qps")), 2);
 	assert_int_equal(json_integer_value(json_object_get(row, "memory")), memory);
 	row = json_array_get(json_object_get(report, "qps"), 1);
@@ -194,12 +194,12 @@ static void each_qp_has_its_way(void **state)
 	json_object_set_new(
 		report, "qps",
 		json_pack("[{s:i, s:s, s:i}]", "pid", 1, "dgid", "fe80::1", "dest_qpn", 8192));
-	transport_add(report);
+	report_paths_add(report);
 	qp = json_array_get(json_object_get(report, "transports"), 0);
 	assert_string_equal(json_string_value(json_object_get(qp, "why")), "somebody captures");
 	/* A datagram QP has no peer. */
 	json_object_set_new(report, "qps", json_pack("[{s:i, s:n}]", "pid", 1, "dgid"));
-	transport_add(report);
+	report_paths_add(report);
 	qp = json_array_get(json_object_get(report, "qps"), 0);
 	assert_true(json_is_null(json_object_get(qp, "path")));
 	assert_int_equal(json_array_size(json_object_get(report, "transports")), 0);

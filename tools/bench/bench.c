@@ -99,11 +99,10 @@ static bool take(struct arguments *a, int opt, char **argv, int at)
 	case 's': return number("size", optarg, quantity_bytes, STATION_MEMORY, &a->size);
 	case 't': return number("seconds", optarg, quantity_count, SECONDS_MAX, &a->seconds);
 	case ':':
-		log_line("option %s needs a value; see urxe bench --help",
-			 option_refused(argv, at));
+		log_line("option %s needs a value; see urxe bench --help", bad_option(argv, at));
 		return false;
 	default:
-		log_line("unknown option %s; see urxe bench --help", option_refused(argv, at));
+		log_line("unknown option %s; see urxe bench --help", bad_option(argv, at));
 		return false;
 	}
 }
@@ -176,10 +175,10 @@ static bool question_and_answer(void *end)
 
 	for (; !ended && now - start < WAIT_S * NS_PER_SEC; now = now_ns()) {
 		if (now >= next) {
-			bare_ask(end, now, next != start);
+			raw_latency_ask(end, now, next != start);
 			next = now + GREET_NS;
 		}
-		if (bare_answered(end, now))
+		if (raw_latency_answered(end, now))
 			return true;
 	}
 	return false;
@@ -307,37 +306,38 @@ static int with_engine(struct netdev *port, const struct arguments *a)
 	return rc;
 }
 
-static int serve_bare(struct bare *bare, const char *port)
+static int serve_bare(struct raw_latency *bare, const char *port)
 {
 	listening(port);
 	for (uint64_t now; !ended;) {
 		now = now_ns();
-		bare_answer(bare, now);
-		if (end_quiet(bare->heard, now))
-			end_nap();
+		raw_latency_answer(bare, now);
+		if (endpoint_quiet(bare->heard, now))
+			endpoint_nap();
 	}
 	return 0;
 }
 
-static int measure_bare(struct bare *bare, const struct arguments *a)
+static int measure_bare(struct raw_latency *bare, const struct arguments *a)
 {
 	double latency;
 
 	if (!measure_latency(question_and_answer, bare, a->seconds, &latency))
 		return nobody_answers(a);
 	if (a->json)
-		printf("{\"frame_latency_s\": %.9g, \"frame_size\": %d}\n", latency, BARE_LEN);
+		printf("{\"frame_latency_s\": %.9g, \"frame_size\": %d}\n", latency,
+		       RAW_LATENCY_LEN);
 	else
-		printf("frame latency, %d B, one way  %10.3f us\n", BARE_LEN, latency * 1e6);
+		printf("frame latency, %d B, one way  %10.3f us\n", RAW_LATENCY_LEN, latency * 1e6);
 	return 0;
 }
 
 static int without_engine(struct netdev *port, const struct arguments *a)
 {
-	struct bare bare;
+	struct raw_latency bare;
 	int rc;
 
-	bare_init(&bare, port);
+	raw_latency_init(&bare, port);
 	rc = a->listen ? serve_bare(&bare, a->port) : measure_bare(&bare, a);
 	netdev_close(port);
 	return rc;
@@ -359,15 +359,15 @@ static void end_by_signals(void)
 
 int main(int argc, char **argv)
 {
-	char why[PORT_OPEN_WHY];
+	char error[PORT_OPEN_ERROR];
 	struct arguments a;
 	struct netdev *port;
 
 	fill_standard_fds();
 	if (!parse(argc, argv, &a))
 		return STATUS_USAGE;
-	if (port_open(a.port, &port, why)) {
-		log_line("%s", why);
+	if (port_open(a.port, &port, error)) {
+		log_line("%s", error);
 		return STATUS_FAILED;
 	}
 	end_by_signals();

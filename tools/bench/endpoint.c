@@ -9,7 +9,7 @@
 
 #define AWAKE_NS (100 * NS_PER_MS)
 
-void end_mac(const struct netdev *port, uint8_t mac[6])
+void endpoint_mac(const struct netdev *port, uint8_t mac[6])
 {
 	const uint32_t number = (uint32_t)getpid();
 
@@ -20,14 +20,14 @@ void end_mac(const struct netdev *port, uint8_t mac[6])
 	memcpy(mac + 2, &number, sizeof(number));
 }
 
-bool end_quiet(uint64_t heard, uint64_t now)
+bool endpoint_quiet(uint64_t heard, uint64_t now)
 {
 	return now - heard > AWAKE_NS;
 }
 
-void end_nap(void)
+void endpoint_nap(void)
 {
-	const struct timespec nap = {.tv_nsec = END_NAP_NS};
+	const struct timespec nap = {.tv_nsec = ENDPOINT_NAP_NS};
 
 	nanosleep(&nap, NULL);
 }

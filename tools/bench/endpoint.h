@@ -10,16 +10,16 @@
 
 struct netdev;
 
-#define END_NAP_NS (20 * NS_PER_MS)
+#define ENDPOINT_NAP_NS (20 * NS_PER_MS)
 
 /* The port's address. One without an address has a peer that asks for none: any local one. */
-void end_mac(const struct netdev *port, uint8_t mac[6]);
+void endpoint_mac(const struct netdev *port, uint8_t mac[6]);
 /* Whether nothing has come for 100 ms, so that one that listens may nap; times of now_ns(). */
-bool end_quiet(uint64_t heard, uint64_t now);
+bool endpoint_quiet(uint64_t heard, uint64_t now);
 /*
- * Sleeps for END_NAP_NS. Not on the port's descriptor: who has taken that pays a system call for
- * each empty look at it.
+ * Sleeps for ENDPOINT_NAP_NS. Not on the port's descriptor: who has taken that pays a system call
+ * for each empty look at it.
  */
-void end_nap(void);
+void endpoint_nap(void);
 
 #endif

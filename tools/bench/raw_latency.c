@@ -24,17 +24,17 @@ enum what { QUESTION = 1, ANSWER };
 
 static const uint8_t mark[WHAT - TYPE] = {0x89, 0x15, 'u', 'r', 'x', 'e', 'b', 'a', 'r', 'e'};
 
-void bare_init(struct bare *b, struct netdev *port)
+void raw_latency_init(struct raw_latency *b, struct netdev *port)
 {
-	*b = (struct bare){.port = port, .heard = now_ns()};
-	end_mac(port, b->mac);
+	*b = (struct raw_latency){.port = port, .heard = now_ns()};
+	endpoint_mac(port, b->mac);
 	memset(b->peer, 0xff, sizeof(b->peer));
 }
 
-static void transmit(struct bare *b, uint64_t now, const uint8_t to[6], enum what what,
+static void transmit(struct raw_latency *b, uint64_t now, const uint8_t to[6], enum what what,
 		     const uint8_t number[4])
 {
-	uint8_t bytes[BARE_LEN] = {0};
+	uint8_t bytes[RAW_LATENCY_LEN] = {0};
 	const struct netdev_frame frame = {.data = bytes, .len = sizeof(bytes)};
 
 	memcpy(bytes, to, 6);
@@ -47,11 +47,11 @@ static void transmit(struct bare *b, uint64_t now, const uint8_t to[6], enum wha
 
 static bool is(const struct netdev_frame *frame, enum what what)
 {
-	return frame->len >= BARE_LEN && !memcmp(frame->data + TYPE, mark, sizeof(mark)) &&
+	return frame->len >= RAW_LATENCY_LEN && !memcmp(frame->data + TYPE, mark, sizeof(mark)) &&
 	       frame->data[WHAT] == what;
 }
 
-void bare_ask(struct bare *b, uint64_t now, bool again)
+void raw_latency_ask(struct raw_latency *b, uint64_t now, bool again)
 {
 	uint8_t number[4];
 
@@ -60,7 +60,7 @@ void bare_ask(struct bare *b, uint64_t now, bool again)
 	transmit(b, now, b->peer, QUESTION, number);
 }
 
-bool bare_answered(struct bare *b, uint64_t now)
+bool raw_latency_answered(struct raw_latency *b, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
 	uint32_t n = netdev_rx(b->port, now, frames, BURST);
@@ -79,7 +79,7 @@ bool bare_answered(struct bare *b, uint64_t now)
 	return answered;
 }
 
-void bare_answer(struct bare *b, uint64_t now)
+void raw_latency_answer(struct raw_latency *b, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
 	uint32_t n = netdev_rx(b->port, now, frames, BURST);

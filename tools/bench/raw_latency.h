@@ -13,9 +13,9 @@
 struct netdev;
 
 /* Ethernet header, GRH, BTH, payload with its pad, and ICRC. */
-#define BARE_LEN (14 + 40 + 12 + 4 + 4)
+#define RAW_LATENCY_LEN (14 + 40 + 12 + 4 + 4)
 
-struct bare {
+struct raw_latency {
 	struct netdev *port;
 	uint8_t mac[6], peer[6];
 	uint32_t number; /* of the question */
@@ -23,13 +23,13 @@ struct bare {
 };
 
 /* The port stays the caller's. */
-void bare_init(struct bare *bare, struct netdev *port);
+void raw_latency_init(struct raw_latency *bare, struct netdev *port);
 
 /* `now` is now_ns(). Asks a question; again = the last one once more, which may have been lost. */
-void bare_ask(struct bare *bare, uint64_t now, bool again);
+void raw_latency_ask(struct raw_latency *bare, uint64_t now, bool again);
 /* Looks at the port once: whether that question has been answered. */
-bool bare_answered(struct bare *bare, uint64_t now);
+bool raw_latency_answered(struct raw_latency *bare, uint64_t now);
 /* Looks at the port once, and answers what asks. */
-void bare_answer(struct bare *bare, uint64_t now);
+void raw_latency_answer(struct raw_latency *bare, uint64_t now);
 
 #endif

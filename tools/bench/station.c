@@ -185,7 +185,7 @@ static int make_device(struct station *s)
 	struct urxe_gid gid;
 	int rc;
 
-	end_mac(s->port, attr.mac);
+	endpoint_mac(s->port, attr.mac);
 	rc = urxe_dev_create(&attr, &s->dev);
 	if (rc)
 		return rc;
@@ -499,6 +499,7 @@ void station_turn(struct station *s)
 	receive(s, now);
 	answer(s);
 	transmit(s, now);
-	if (s->listens && end_quiet(s->heard, now) && urxe_next_deadline(s->dev) > now + END_NAP_NS)
-		end_nap();
+	if (s->listens && endpoint_quiet(s->heard, now) &&
+	    urxe_next_deadline(s->dev) > now + ENDPOINT_NAP_NS)
+		endpoint_nap();
 }

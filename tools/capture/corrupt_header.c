@@ -29,7 +29,7 @@ static bool right_with(uint8_t *frame, uint32_t len, uint32_t at, uint16_t value
 	return right;
 }
 
-bool damage_hides_roce(const uint8_t *frame, uint32_t len)
+bool corrupt_header_hides_roce(const uint8_t *frame, uint32_t len)
 {
 	uint8_t copy[FRAME_MAX];
 	uint32_t l3 = ETHER_HDR_LEN;

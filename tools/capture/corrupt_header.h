@@ -10,6 +10,6 @@
  * was damaged. The ICRC covers these, but they are what a RoCE packet is known by:
  * it is one if its ICRC is right once that field says what a RoCEv2 packet's does.
  */
-bool damage_hides_roce(const uint8_t *frame, uint32_t len);
+bool corrupt_header_hides_roce(const uint8_t *frame, uint32_t len);
 
 #endif

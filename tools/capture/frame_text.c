@@ -93,13 +93,13 @@ static void add_syndrome(char text[FRAME_TEXT], uint8_t syndrome)
 
 static void add_other(char text[FRAME_TEXT], const uint8_t *frame, uint32_t len)
 {
-	struct steer s;
+	struct frame_class s;
 
-	steer_peek(&s, frame, len);
+	classify_frame(&s, frame, len);
 	switch (s.kind) {
-	case STEER_RUNT: add(text, "runt"); break;
-	case STEER_ARP: add(text, "ARP"); break;
-	case STEER_ND: add(text, "neighbour discovery"); break;
+	case FRAME_RUNT: add(text, "runt"); break;
+	case FRAME_ARP: add(text, "ARP"); break;
+	case FRAME_ND: add(text, "neighbour discovery"); break;
 	default: add(text, "EtherType 0x%02x%02x", frame[12], frame[13]);
 	}
 }

@@ -87,7 +87,7 @@ static void print_flow(const struct flow *f)
 			printf("    %-9s %8" PRIu64 "\n", flow_ack_name(i), f->acks[i]);
 }
 
-void summary_print(const struct summary *s)
+void replay_summary_print(const struct replay_summary *s)
 {
 	const struct flow *f;
 	uint32_t i;
@@ -178,7 +178,7 @@ static void json_flow(const struct flow *f)
 	printf("}}");
 }
 
-static void json_drops(const struct summary *s)
+static void json_drops(const struct replay_summary *s)
 {
 	bool first = true;
 	uint32_t i;
@@ -194,7 +194,7 @@ static void json_drops(const struct summary *s)
 			json_count(urxe_opcodes[i].name, s->opcodes[i], &first);
 }
 
-void summary_print_json(const struct summary *s)
+void replay_summary_print_json(const struct replay_summary *s)
 {
 	const struct flow *f;
 	bool first = true;

@@ -10,7 +10,7 @@
 
 #include "capture/flow.h"
 
-struct summary {
+struct replay_summary {
 	const char *file;
 	uint64_t frames;
 	uint64_t roce; /* = right + wrong + unverifiable */
@@ -23,7 +23,7 @@ struct summary {
 	struct flow_table *flows;
 };
 
-void summary_print(const struct summary *s);
+void replay_summary_print(const struct replay_summary *s);
 
 /*
  * One JSON object:
@@ -38,6 +38,6 @@ void summary_print(const struct summary *s);
  *                          duplicates, restarts} as in struct flow_track
  *     acks                 {name: packets}, names of flow.h; all of them
  */
-void summary_print_json(const struct summary *s);
+void replay_summary_print_json(const struct replay_summary *s);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef URXE_COMMON_EXIT_STATUS_H
 #define URXE_COMMON_EXIT_STATUS_H
 
-enum status {
+enum exit_status {
 	STATUS_FAILED = 1,
 	STATUS_USAGE = 2,
 	STATUS_BUSY = 3, /* urxed: another one serves the run directory */

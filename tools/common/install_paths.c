@@ -58,7 +58,7 @@ static int look_installed(char path[PATH_MAX], const char *dir, const char *name
 	return look(path, place, name);
 }
 
-int install_urxed(char path[PATH_MAX])
+int install_path_urxed(char path[PATH_MAX])
 {
 	char dir[PATH_MAX];
 
@@ -79,17 +79,17 @@ static int look_in_library(char path[PATH_MAX], const char *built, const char *n
 	return look_installed(path, URXE_PKGLIBDIR, name);
 }
 
-int install_liburxe(char path[PATH_MAX])
+int install_path_liburxe(char path[PATH_MAX])
 {
 	return look_in_library(path, "verbs/liburxe.so", "liburxe.so");
 }
 
-int install_roce_xdp(char path[PATH_MAX])
+int install_path_roce_xdp(char path[PATH_MAX])
 {
 	return look_in_library(path, "netdev/xdp/roce.bpf.o", "roce.bpf.o");
 }
 
-int install_bench(char path[PATH_MAX])
+int install_path_bench(char path[PATH_MAX])
 {
 	char dir[PATH_MAX];
 	int rc = own_dir(dir);

@@ -9,10 +9,10 @@
  * The daemon, the preload library and af_xdp's program that belong to this program:
  * those of its build tree, else the installed ones. -ENOENT: path says where it was looked for.
  */
-int install_urxed(char path[PATH_MAX]);
-int install_liburxe(char path[PATH_MAX]);
-int install_roce_xdp(char path[PATH_MAX]);
+int install_path_urxed(char path[PATH_MAX]);
+int install_path_liburxe(char path[PATH_MAX]);
+int install_path_roce_xdp(char path[PATH_MAX]);
 /* What urxe bench starts, beside urxe. */
-int install_bench(char path[PATH_MAX]);
+int install_path_bench(char path[PATH_MAX]);
 
 #endif

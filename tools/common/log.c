@@ -23,7 +23,7 @@ void log_line(const char *fmt, ...)
 	va_end(ap);
 }
 
-static bool spend(struct log_budget *b, uint64_t now)
+static bool spend(struct log_ratelimit *b, uint64_t now)
 {
 	uint64_t back = now > b->since ? (now - b->since) / LOG_EVERY_NS : 0;
 
@@ -40,7 +40,7 @@ static bool spend(struct log_budget *b, uint64_t now)
 	return true;
 }
 
-void log_rated(struct log_budget *budget, uint64_t now, const char *fmt, ...)
+void log_ratelimited(struct log_ratelimit *budget, uint64_t now, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -15,14 +15,14 @@ __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 #define LOG_EVERY_NS 1000000000u
 
 /* All 0 at first. */
-struct log_budget {
+struct log_ratelimit {
 	uint64_t since; /* up to when what was spent has come back, one each LOG_EVERY_NS */
 	uint32_t spent;
 	uint64_t left_out; /* lines, since the last one that was not */
 };
 
 /* A line, unless the budget is spent: so that nobody can fill the disk with them. */
-__attribute__((format(printf, 3, 4))) void log_rated(struct log_budget *budget, uint64_t now,
-						     const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void log_ratelimited(struct log_ratelimit *budget,
+							   uint64_t now, const char *fmt, ...);
 
 #endif

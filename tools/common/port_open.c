@@ -16,16 +16,17 @@ bool port_is_xdp(const char *spec)
 }
 
 /* With the project's own program, where none is named. */
-static int open_xdp(const char *spec, struct netdev **port, char why[PORT_OPEN_WHY])
+static int open_xdp(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR])
 {
-	char program[PATH_MAX], whole[PATH_MAX + PORT_OPEN_WHY], text[PATH_MAX + 2 * PORT_OPEN_WHY];
+	char program[PATH_MAX], whole[PATH_MAX + PORT_OPEN_ERROR],
+		text[PATH_MAX + 2 * PORT_OPEN_ERROR];
 	size_t len;
 	int rc;
 
 	if (strstr(spec, ",xdp_prog="))
-		return netdev_dpdk_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
-	if (install_roce_xdp(program)) {
-		snprintf(why, PORT_OPEN_WHY,
+		return netdev_dpdk_open(spec, HOST_MTU, port, error, PORT_OPEN_ERROR);
+	if (install_path_roce_xdp(program)) {
+		snprintf(error, PORT_OPEN_ERROR,
 			 "%s: this build lacks urxe's own XDP program (it found no compiler for "
 			 "BPF): name one that redirects only RoCE with ,xdp_prog=FILE",
 			 spec);
@@ -38,17 +39,17 @@ static int open_xdp(const char *spec, struct netdev **port, char why[PORT_OPEN_W
 	/* The sentence begins with the specification: the one that was given is enough. */
 	len = strlen(whole);
 	if (strncmp(text, whole, len))
-		snprintf(why, PORT_OPEN_WHY, "%.*s", PORT_OPEN_WHY - 1, text);
+		snprintf(error, PORT_OPEN_ERROR, "%.*s", PORT_OPEN_ERROR - 1, text);
 	else
-		snprintf(why, PORT_OPEN_WHY, "%s%.*s", spec, PORT_OPEN_WHY - 1, text + len);
+		snprintf(error, PORT_OPEN_ERROR, "%s%.*s", spec, PORT_OPEN_ERROR - 1, text + len);
 	return rc;
 }
 
-int port_open(const char *spec, struct netdev **port, char why[PORT_OPEN_WHY])
+int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR])
 {
 	if (!strncmp(spec, "qemu:", 5))
-		return netdev_qemu_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
+		return netdev_qemu_open(spec, HOST_MTU, port, error, PORT_OPEN_ERROR);
 	if (port_is_xdp(spec))
-		return open_xdp(spec, port, why);
-	return netdev_dpdk_open(spec, HOST_MTU, port, why, PORT_OPEN_WHY);
+		return open_xdp(spec, port, error);
+	return netdev_dpdk_open(spec, HOST_MTU, port, error, PORT_OPEN_ERROR);
 }

@@ -7,13 +7,14 @@
 
 struct netdev;
 
-#define PORT_OPEN_WHY 256
+#define PORT_OPEN_ERROR 256
 
 /*
  * Any that netdev_dpdk_open or netdev_qemu_open knows, for frames of up to HOST_MTU; af_xdp with
- * urxe's own program, where none is named. 0 or a negative errno value, with one sentence in `why`.
+ * urxe's own program, where none is named. 0 or a negative errno value, with one sentence in
+ * `error`.
  */
-int port_open(const char *spec, struct netdev **port, char why[PORT_OPEN_WHY]);
+int port_open(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR]);
 bool port_is_xdp(const char *spec);
 
 #endif

@@ -40,7 +40,7 @@ bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t
 	return false;
 }
 
-bool quantity_share(const char *text, double *value)
+bool quantity_fraction(const char *text, double *value)
 {
 	char *end;
 

@@ -19,6 +19,6 @@ extern const struct quantity_unit quantity_rate[];  /* bit/s; k, M, G: powers of
 /* False: the text is no whole number of what is counted, from 0 to UINT64_MAX. */
 bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t *value);
 /* A share from 0 to 1, or one with %. */
-bool quantity_share(const char *text, double *value);
+bool quantity_fraction(const char *text, double *value);
 
 #endif

@@ -22,31 +22,33 @@ uint64_t rundir_netns(void)
 	return stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
 }
 
-static int set_path(char path[RUNDIR_MAX], char why[RUNDIR_WHY], const char *dir, const char *name)
+static int set_path(char path[RUNDIR_MAX], char error[RUNDIR_ERROR], const char *dir,
+		    const char *name)
 {
 	int n = snprintf(path, RUNDIR_MAX, "%s%s%s", dir, *name ? "/" : "", name);
 
 	if (n < RUNDIR_MAX)
 		return 0;
 	snprintf(
-		why, RUNDIR_WHY,
+		error, RUNDIR_ERROR,
 		"the run directory's path is longer than the %d bytes that a UNIX socket leaves it",
 		RUNDIR_MAX - 1);
 	return -ENAMETOOLONG;
 }
 
 /* The daemon leaves its working directory, so a relative path is made absolute first. */
-static int given_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
+static int given_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	char cwd[PATH_MAX];
 
 	if (given[0] == '/')
-		return set_path(path, why, given, "");
+		return set_path(path, error, given, "");
 	if (!getcwd(cwd, sizeof(cwd))) {
-		snprintf(why, RUNDIR_WHY, "the working directory is unknown: %s", strerror(errno));
+		snprintf(error, RUNDIR_ERROR, "the working directory is unknown: %s",
+			 strerror(errno));
 		return -errno;
 	}
-	return set_path(path, why, cwd, given);
+	return set_path(path, error, cwd, given);
 }
 
 /* Where an ordinary user without XDG_RUNTIME_DIR keeps run directories. */
@@ -73,18 +75,18 @@ void rundir_system(char path[RUNDIR_MAX])
 	snprintf(path, RUNDIR_MAX, "/run/urxe/%llu", (unsigned long long)rundir_netns());
 }
 
-int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
+int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	char netns[24], dir[PATH_MAX];
 
 	if (given && !*given) {
-		snprintf(why, RUNDIR_WHY, "the run directory's name is empty");
+		snprintf(error, RUNDIR_ERROR, "the run directory's name is empty");
 		return -EINVAL;
 	}
 	given = named(given);
 	if (given)
-		return given_path(given, path, why);
+		return given_path(given, path, error);
 
 	rundir_system(path);
 	if (geteuid() == 0)
@@ -94,24 +96,24 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY])
 		snprintf(dir, sizeof(dir), "%s/urxe", xdg);
 	else
 		home_in_tmp(dir, sizeof(dir));
-	return set_path(path, why, dir, netns);
+	return set_path(path, error, dir, netns);
 }
 
 /* /tmp is everyone's: a directory that was there before may be another user's trap. */
-static int check_owner(const char *path, char why[RUNDIR_WHY])
+static int check_owner(const char *path, char error[RUNDIR_ERROR])
 {
 	struct stat st;
 
 	if (lstat(path, &st)) {
-		snprintf(why, RUNDIR_WHY, "run directory %s: %s", path, strerror(errno));
+		snprintf(error, RUNDIR_ERROR, "run directory %s: %s", path, strerror(errno));
 		return -errno;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		snprintf(why, RUNDIR_WHY, "run directory %s is not a directory", path);
+		snprintf(error, RUNDIR_ERROR, "run directory %s is not a directory", path);
 		return -ENOTDIR;
 	}
 	if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH)) {
-		snprintf(why, RUNDIR_WHY,
+		snprintf(error, RUNDIR_ERROR,
 			 "run directory %s belongs to another user or others may write to it",
 			 path);
 		return -EPERM;
@@ -147,7 +149,7 @@ static int make_dirs(const char *dir, mode_t mode, bool *made)
 	return *made || errno == EEXIST ? 0 : -errno;
 }
 
-int rundir_create(const char *path, char why[RUNDIR_WHY])
+int rundir_create(const char *path, char error[RUNDIR_ERROR])
 {
 	char parent[RUNDIR_MAX], home[RUNDIR_MAX];
 	bool made;
@@ -155,16 +157,17 @@ int rundir_create(const char *path, char why[RUNDIR_WHY])
 
 	rc = make_dirs(path, 0700, &made);
 	if (rc) {
-		snprintf(why, RUNDIR_WHY, "cannot make run directory %s: %s", path, strerror(-rc));
+		snprintf(error, RUNDIR_ERROR, "cannot make run directory %s: %s", path,
+			 strerror(-rc));
 		return rc;
 	}
-	rc = check_owner(path, why);
+	rc = check_owner(path, error);
 	/* Who owns /tmp/urxe-UID could rename what lies in it. */
 	snprintf(parent, sizeof(parent), "%s", path);
 	*strrchr(parent, '/') = '\0';
 	home_in_tmp(home, sizeof(home));
 	if (!rc && !strcmp(parent, home))
-		rc = check_owner(parent, why);
+		rc = check_owner(parent, error);
 	return rc ? rc : made;
 }
 
@@ -181,7 +184,7 @@ static void name_file(char name[PATH_MAX], const char *path, const char *file)
 	snprintf(name, PATH_MAX, "%s/%s", path, file);
 }
 
-static int write_pid(const char *path, char why[RUNDIR_WHY])
+static int write_pid(const char *path, char error[RUNDIR_ERROR])
 {
 	char name[PATH_MAX];
 	int fd, rc;
@@ -192,7 +195,7 @@ static int write_pid(const char *path, char why[RUNDIR_WHY])
 	if (fd >= 0)
 		close(fd);
 	if (rc)
-		snprintf(why, RUNDIR_WHY, "cannot write " RUNDIR_PID " in %s: %s", path,
+		snprintf(error, RUNDIR_ERROR, "cannot write " RUNDIR_PID " in %s: %s", path,
 			 strerror(-rc));
 	return rc;
 }
@@ -214,7 +217,7 @@ static void describe_other(const char *path, char text[32])
 	fclose(file);
 }
 
-static int take_lock(const char *path, char why[RUNDIR_WHY])
+static int take_lock(const char *path, char error[RUNDIR_ERROR])
 {
 	char name[PATH_MAX], other[32];
 	int fd, tries, err;
@@ -228,7 +231,8 @@ static int take_lock(const char *path, char why[RUNDIR_WHY])
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
 			close(fd);
 			describe_other(path, other);
-			snprintf(why, RUNDIR_WHY, "another urxed%s already serves %s", other, path);
+			snprintf(error, RUNDIR_ERROR, "another urxed%s already serves %s", other,
+				 path);
 			return -EBUSY;
 		}
 		if (still_there(fd, name))
@@ -237,27 +241,27 @@ static int take_lock(const char *path, char why[RUNDIR_WHY])
 	}
 	err = fd < 0 ? errno : EAGAIN;
 	if (err == ENOENT) {
-		snprintf(why, RUNDIR_WHY, "another urxed has just removed %s", path);
+		snprintf(error, RUNDIR_ERROR, "another urxed has just removed %s", path);
 		return -EBUSY;
 	}
-	snprintf(why, RUNDIR_WHY, "cannot lock run directory %s: %s", path, strerror(err));
+	snprintf(error, RUNDIR_ERROR, "cannot lock run directory %s: %s", path, strerror(err));
 	return -err;
 }
 
-int rundir_lock(const char *path, bool own, char why[RUNDIR_WHY])
+int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR])
 {
-	int fd = take_lock(path, why), rc;
+	int fd = take_lock(path, error), rc;
 
 	if (fd < 0)
 		return fd;
-	rc = write_pid(path, why);
+	rc = write_pid(path, error);
 	if (!rc)
 		return fd;
 	rundir_release(path, fd, own);
 	return rc;
 }
 
-int rundir_share(const char *path, const char *name, gid_t group, char why[RUNDIR_WHY])
+int rundir_grant_group(const char *path, const char *name, gid_t group, char error[RUNDIR_ERROR])
 {
 	char file[PATH_MAX];
 	int err;
@@ -267,8 +271,8 @@ int rundir_share(const char *path, const char *name, gid_t group, char why[RUNDI
 	    !chown(file, (uid_t)-1, group) && !chmod(file, 0660))
 		return 0;
 	err = errno;
-	snprintf(why, RUNDIR_WHY, "cannot let group %u use run directory %s: %s", (unsigned)group,
-		 path, strerror(err));
+	snprintf(error, RUNDIR_ERROR, "cannot let group %u use run directory %s: %s",
+		 (unsigned)group, path, strerror(err));
 	return -err;
 }
 

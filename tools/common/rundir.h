@@ -17,15 +17,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define RUNDIR_MAX 92 /* with "/urxed.sock" it must fit sockaddr_un.sun_path */
-#define RUNDIR_WHY 256
-#define RUNDIR_PID "urxed.pid"
+#define RUNDIR_MAX   92 /* with "/urxed.sock" it must fit sockaddr_un.sun_path */
+#define RUNDIR_ERROR 256
+#define RUNDIR_PID   "urxed.pid"
 
 /*
  * Finds the directory's absolute path; `given` is --run-dir's value or NULL. It
- * need not exist. On error `why` gets one sentence.
+ * need not exist. On error `error` gets one sentence.
  */
-int rundir_path(const char *given, char path[RUNDIR_MAX], char why[RUNDIR_WHY]);
+int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR]);
 
 /* Whether it is the default: neither option nor environment names another. */
 bool rundir_is_default(const char *given);
@@ -37,17 +37,17 @@ void rundir_system(char path[RUNDIR_MAX]);
  * Makes it with mode 0700 where it is not there, parents with 0755, and sees to it that
  * it is a directory that nobody else can write to. 1: it is new; 0: it was there.
  */
-int rundir_create(const char *path, char why[RUNDIR_WHY]);
+int rundir_create(const char *path, char error[RUNDIR_ERROR]);
 
 /*
  * Locks the directory for one daemon and writes the PID file; the descriptor is
  * the lock. -EBUSY: another daemon has it, or has left with it. Where the PID file cannot
  * be written, the directory goes again if it is the daemon's own.
  */
-int rundir_lock(const char *path, bool own, char why[RUNDIR_WHY]);
+int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR]);
 
 /* Lets a group's members pass to what is in the directory, and use the file `name` in it. */
-int rundir_share(const char *path, const char *name, gid_t group, char why[RUNDIR_WHY]);
+int rundir_grant_group(const char *path, const char *name, gid_t group, char error[RUNDIR_ERROR]);
 
 /* Removes a file or a whole tree below the directory, not following links. */
 int rundir_remove(const char *path, const char *name);

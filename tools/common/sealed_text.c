@@ -22,7 +22,7 @@ static int fill(int fd, const char *text, size_t len)
 	return fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) ? -errno : 0;
 }
 
-int snapshot_make(const char *text, size_t len)
+int sealed_text_make(const char *text, size_t len)
 {
 	int fd = memfd_create("urxe-snapshot", MFD_CLOEXEC | MFD_ALLOW_SEALING), rc;
 
@@ -49,7 +49,7 @@ static int drain(int fd, char *text, size_t len)
 	return 0;
 }
 
-int snapshot_read(int fd, char **text, size_t *len)
+int sealed_text_read(int fd, char **text, size_t *len)
 {
 	/* Only memory has seals: asking for them first calls no file that could block us. */
 	int seals = fcntl(fd, F_GET_SEALS), rc;
@@ -57,7 +57,7 @@ int snapshot_read(int fd, char **text, size_t *len)
 
 	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st))
 		return -EPERM;
-	if (st.st_size > SNAPSHOT_MAX)
+	if (st.st_size > SEALED_TEXT_MAX)
 		return -EFBIG;
 	*len = (size_t)st.st_size;
 	*text = malloc(*len + 1);

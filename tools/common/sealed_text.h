@@ -5,14 +5,14 @@
 
 #include <stddef.h>
 
-#define SNAPSHOT_MAX (64u << 20) /* bytes */
+#define SEALED_TEXT_MAX (64u << 20) /* bytes */
 
 /* Returns the descriptor, close-on-exec, or a negative errno value. */
-int snapshot_make(const char *text, size_t len);
+int sealed_text_make(const char *text, size_t len);
 /*
  * Reads a stranger's snapshot; *text is the caller's to free, with a NUL behind it.
  * -EPERM: it is no memory, or could still change; -EFBIG: too long; -ENOMEM, -EIO.
  */
-int snapshot_read(int fd, char **text, size_t *len);
+int sealed_text_read(int fd, char **text, size_t *len);
 
 #endif

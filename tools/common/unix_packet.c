@@ -10,10 +10,10 @@
 
 union ancillary {
 	struct cmsghdr header;
-	uint8_t room[CMSG_SPACE(MESSAGE_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	uint8_t room[CMSG_SPACE(UNIX_PACKET_FDS * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
-int message_address(struct sockaddr_un *address, const char *dir, const char *name)
+int unix_packet_address(struct sockaddr_un *address, const char *dir, const char *name)
 {
 	int n;
 
@@ -22,10 +22,10 @@ int message_address(struct sockaddr_un *address, const char *dir, const char *na
 	return n < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
 }
 
-int message_listen(const char *dir, const char *name, int backlog)
+int unix_packet_listen(const char *dir, const char *name, int backlog)
 {
 	struct sockaddr_un address;
-	int rc = message_address(&address, dir, name), fd;
+	int rc = unix_packet_address(&address, dir, name), fd;
 
 	if (rc)
 		return rc;
@@ -42,7 +42,7 @@ int message_listen(const char *dir, const char *name, int backlog)
 	return rc;
 }
 
-bool message_from_friend(int fd)
+bool unix_packet_peer_is_trusted(int fd)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
@@ -51,7 +51,8 @@ bool message_from_friend(int fd)
 	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
-int message_send(int fd, const void *message, uint32_t len, const int fds[MESSAGE_FDS], uint32_t n)
+int unix_packet_send(int fd, const void *message, uint32_t len, const int fds[UNIX_PACKET_FDS],
+		     uint32_t n)
 {
 	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -73,21 +74,21 @@ int message_send(int fd, const void *message, uint32_t len, const int fds[MESSAG
 }
 
 /* More than are wanted are closed. */
-static void take_fds(const struct cmsghdr *c, struct message_extras *extras)
+static void take_fds(const struct cmsghdr *c, struct unix_packet_extras *extras)
 {
 	size_t i, n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	int fd;
 
 	for (i = 0; i < n; i++) {
 		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-		if (i < MESSAGE_FDS)
+		if (i < UNIX_PACKET_FDS)
 			extras->fds[i] = fd;
 		else
 			close(fd);
 	}
 }
 
-static void take_extras(struct msghdr *header, struct message_extras *extras)
+static void take_extras(struct msghdr *header, struct unix_packet_extras *extras)
 {
 	struct cmsghdr *c;
 	struct ucred cred;
@@ -104,7 +105,7 @@ static void take_extras(struct msghdr *header, struct message_extras *extras)
 	}
 }
 
-int message_recv(int fd, void *message, uint32_t len, struct message_extras *extras)
+int unix_packet_recv(int fd, void *message, uint32_t len, struct unix_packet_extras *extras)
 {
 	struct iovec iov = {.iov_base = message, .iov_len = len};
 	union ancillary ancillary;
@@ -114,7 +115,7 @@ int message_recv(int fd, void *message, uint32_t len, struct message_extras *ext
 				.msg_controllen = sizeof(ancillary)};
 	ssize_t n;
 
-	*extras = (struct message_extras){.fds = {-1, -1}};
+	*extras = (struct unix_packet_extras){.fds = {-1, -1}};
 	do
 		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
@@ -124,11 +125,11 @@ int message_recv(int fd, void *message, uint32_t len, struct message_extras *ext
 	return header.msg_flags & MSG_TRUNC ? -EPROTO : (int)n;
 }
 
-void message_drop(const struct message_extras *extras)
+void unix_packet_close_fds(const struct unix_packet_extras *extras)
 {
 	int i;
 
-	for (i = 0; i < MESSAGE_FDS; i++)
+	for (i = 0; i < UNIX_PACKET_FDS; i++)
 		if (extras->fds[i] >= 0)
 			close(extras->fds[i]);
 }

@@ -147,7 +147,7 @@ void check_delivery(struct simhost *host, const struct urxe_wc *wc)
 		return;
 	}
 	a.stream = &end->conn->stream[!end->side];
-	a.layout = inbox_take(end->inbox, wc->wr_id);
+	a.layout = recv_queue_take(end->inbox, wc->wr_id);
 	if (!a.layout)
 		return;
 	layout_copy_out(a.layout, host->mem, a.data, wc->byte_len);

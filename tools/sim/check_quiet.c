@@ -55,10 +55,10 @@ static void check_flush(struct simhost *host)
 			world_fail(world, "host %u: flush gave status %u for qp %06x", host->id,
 				   wc.status, wc.qpn);
 		else
-			inbox_take(end->inbox, wc.wr_id);
+			recv_queue_take(end->inbox, wc.wr_id);
 	}
 	for (uint32_t i = 0; i < host->n_inboxes; i++) {
-		const struct inbox *inbox = host->inbox[i];
+		const struct recv_queue *inbox = host->inbox[i];
 
 		if (!inbox->shared && inbox->consumed != inbox->posted)
 			world_fail(world, "host %u: %" PRIu64 " receive requests were not flushed",

@@ -30,7 +30,7 @@ void fabric_init(struct fabric *fabric, const struct scenario *scenario, struct 
 		rand_chance(rand, 0.5) ? 0 : rand_in(rand, 1, 100) * UINT64_C(1000000000));
 	fabric->uplinks = sim_calloc(fabric->n_hosts, sizeof(*fabric->uplinks));
 	fabric->queues = sim_calloc(fabric->n_hosts, sizeof(*fabric->queues));
-	faults_init(&fabric->faults, scenario, rand_next(rand));
+	impair_init(&fabric->faults, scenario, rand_next(rand));
 }
 
 /* --- Frames. */
@@ -86,7 +86,7 @@ static void free_frames(struct fabric *fabric)
 void fabric_free(struct fabric *fabric)
 {
 	free_frames(fabric);
-	faults_free(&fabric->faults);
+	impair_free(&fabric->faults);
 	free(fabric->uplinks);
 	free(fabric->queues);
 }
@@ -118,13 +118,13 @@ static void fly(struct fabric *fabric, uint64_t sent, uint32_t from, uint32_t to
 		const uint8_t *data, uint32_t len)
 {
 	struct fabric_frame *frame = new_frame(fabric, len);
-	uint64_t late = faults_reorder(&fabric->faults);
+	uint64_t late = impair_reorder(&fabric->faults);
 
 	frame->to = to;
 	frame->len = len;
 	memcpy(frame->data, data, len);
 	fabric->counters.reordered += late > 0;
-	fabric->counters.corrupted += faults_corrupt(&fabric->faults, from, frame->data, len);
+	fabric->counters.corrupted += impair_corrupt(&fabric->faults, from, frame->data, len);
 	if (fabric->rate)
 		events_add(fabric->events, sent + fabric->delay / 2 + late, EVENT_SWITCH, frame);
 	else
@@ -143,12 +143,12 @@ void fabric_send(struct fabric *fabric, uint64_t now, uint32_t from, const uint8
 		sent = round_up(transmit(fabric, &fabric->uplinks[from], now, len));
 	to = address_host(data);
 	sim_require(to < fabric->n_hosts);
-	if (faults_lose(&fabric->faults, from, data, len)) {
+	if (impair_lose(&fabric->faults, from, data, len)) {
 		fabric->counters.lost++;
 		return;
 	}
 	fly(fabric, sent, from, to, data, len);
-	if (faults_duplicate(&fabric->faults)) {
+	if (impair_duplicate(&fabric->faults)) {
 		fabric->counters.duplicated++;
 		fly(fabric, sent, from, to, data, len);
 	}

@@ -58,7 +58,7 @@ struct fabric_counters {
 struct fabric {
 	const struct scenario *scenario;
 	struct events *events;
-	struct faults faults;
+	struct impair faults;
 	struct rand rand; /* of marks */
 	uint64_t delay;   /* ns */
 	uint64_t rate;    /* bit/s; 0 = without limit */

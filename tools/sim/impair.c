@@ -14,16 +14,16 @@
  * a mean burst of B frames it leaves that state with probability 1/B a frame,
  * and enters it so often that the share P of all frames is lost.
  */
-static void init_bursts(struct faults *faults, const struct scenario *scenario)
+static void init_bursts(struct impair *faults, const struct scenario *scenario)
 {
 	faults->leave_bad = 1.0 / (double)scenario->burst;
 	faults->enter_bad = scenario->loss / ((double)scenario->burst * (1 - scenario->loss));
 	faults->bad = sim_calloc(scenario->nodes, sizeof(*faults->bad));
 }
 
-void faults_init(struct faults *faults, const struct scenario *scenario, uint64_t seed)
+void impair_init(struct impair *faults, const struct scenario *scenario, uint64_t seed)
 {
-	*faults = (struct faults){.scenario = scenario, .rand = {seed}};
+	*faults = (struct impair){.scenario = scenario, .rand = {seed}};
 	faults->reorder_time =
 		scenario_or(scenario->reorder_time, rand_in(&faults->rand, 1, 100000));
 	if (scenario->burst > 1)
@@ -32,7 +32,7 @@ void faults_init(struct faults *faults, const struct scenario *scenario, uint64_
 	faults->losses = sim_calloc(FIRST_LOSSES, sizeof(*faults->losses));
 }
 
-void faults_free(struct faults *faults)
+void impair_free(struct impair *faults)
 {
 	free(faults->losses);
 	free(faults->bad);
@@ -40,7 +40,7 @@ void faults_free(struct faults *faults)
 
 /* --- The bound on losses of one packet. */
 
-static struct packet_losses *find(const struct faults *faults, uint64_t packet)
+static struct packet_losses *find(const struct impair *faults, uint64_t packet)
 {
 	uint32_t i = (uint32_t)(packet * 0x9e3779b97f4a7c15u >> 32) & faults->mask;
 
@@ -49,7 +49,7 @@ static struct packet_losses *find(const struct faults *faults, uint64_t packet)
 	return &faults->losses[i];
 }
 
-static void grow(struct faults *faults)
+static void grow(struct impair *faults)
 {
 	struct packet_losses *old = faults->losses;
 	uint32_t n = faults->mask + 1;
@@ -63,7 +63,7 @@ static void grow(struct faults *faults)
 }
 
 /* Whether the network is still allowed to lose this packet; if so, counts it. */
-static bool may_lose(struct faults *faults, uint32_t host, const uint8_t *data, uint32_t len)
+static bool may_lose(struct impair *faults, uint32_t host, const uint8_t *data, uint32_t len)
 {
 	struct packet_losses *losses;
 	struct urxe_packet p;
@@ -83,7 +83,7 @@ static bool may_lose(struct faults *faults, uint32_t host, const uint8_t *data, 
 
 /* --- The faults. */
 
-static bool struck(struct faults *faults, uint32_t host)
+static bool struck(struct impair *faults, uint32_t host)
 {
 	bool *bad;
 
@@ -95,7 +95,7 @@ static bool struck(struct faults *faults, uint32_t host)
 	return *bad;
 }
 
-bool faults_lose(struct faults *faults, uint32_t host, const uint8_t *data, uint32_t len)
+bool impair_lose(struct impair *faults, uint32_t host, const uint8_t *data, uint32_t len)
 {
 	const uint64_t n = faults->n_sent++;
 
@@ -105,13 +105,13 @@ bool faults_lose(struct faults *faults, uint32_t host, const uint8_t *data, uint
 	       may_lose(faults, host, data, len);
 }
 
-bool faults_duplicate(struct faults *faults)
+bool impair_duplicate(struct impair *faults)
 {
 	return faults->scenario->duplicate > 0 &&
 	       rand_chance(&faults->rand, faults->scenario->duplicate);
 }
 
-uint64_t faults_reorder(struct faults *faults)
+uint64_t impair_reorder(struct impair *faults)
 {
 	if (faults->scenario->reorder <= 0 ||
 	    !rand_chance(&faults->rand, faults->scenario->reorder))
@@ -120,7 +120,7 @@ uint64_t faults_reorder(struct faults *faults)
 }
 
 /* A corrupted packet is as good as lost. */
-bool faults_corrupt(struct faults *faults, uint32_t host, uint8_t *data, uint32_t len)
+bool impair_corrupt(struct impair *faults, uint32_t host, uint8_t *data, uint32_t len)
 {
 	uint32_t bit;
 

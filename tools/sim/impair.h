@@ -15,7 +15,7 @@ struct packet_losses {
 	uint32_t count;
 };
 
-struct faults {
+struct impair {
 	const struct scenario *scenario;
 	struct rand rand;
 	uint64_t reorder_time;
@@ -28,16 +28,16 @@ struct faults {
 	uint32_t n_losses, mask;
 };
 
-void faults_init(struct faults *faults, const struct scenario *scenario, uint64_t seed);
-void faults_free(struct faults *faults);
+void impair_init(struct impair *faults, const struct scenario *scenario, uint64_t seed);
+void impair_free(struct impair *faults);
 
 /* Whether the next frame, which comes from that host, is lost. To be asked once for each frame. */
-bool faults_lose(struct faults *faults, uint32_t host, const uint8_t *data, uint32_t len);
+bool impair_lose(struct impair *faults, uint32_t host, const uint8_t *data, uint32_t len);
 /* Whether it comes twice. */
-bool faults_duplicate(struct faults *faults);
+bool impair_duplicate(struct impair *faults);
 /* By how many ns it comes later; 0 = not at all. */
-uint64_t faults_reorder(struct faults *faults);
+uint64_t impair_reorder(struct impair *faults);
 /* Flips one bit of some frames; true: of this one. */
-bool faults_corrupt(struct faults *faults, uint32_t host, uint8_t *data, uint32_t len);
+bool impair_corrupt(struct impair *faults, uint32_t host, uint8_t *data, uint32_t len);
 
 #endif

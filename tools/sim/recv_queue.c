@@ -7,16 +7,16 @@
 #include "sim/alloc.h"
 #include "sim/world.h"
 
-static uint32_t slot_size(const struct inbox *inbox)
+static uint32_t slot_size(const struct recv_queue *inbox)
 {
 	return LAYOUT_ROOM(inbox->host->world->size + URXE_GRH_LEN);
 }
 
-struct inbox *inbox_plan(struct simhost *host, bool shared, uint32_t depth)
+struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t depth)
 {
-	struct inbox *inbox = sim_calloc(1, sizeof(*inbox));
+	struct recv_queue *inbox = sim_calloc(1, sizeof(*inbox));
 
-	*inbox = (struct inbox){
+	*inbox = (struct recv_queue){
 		.host = host,
 		.depth = depth,
 		.shared = shared,
@@ -28,7 +28,7 @@ struct inbox *inbox_plan(struct simhost *host, bool shared, uint32_t depth)
 	return inbox;
 }
 
-void inbox_open(struct inbox *inbox)
+void recv_queue_open(struct recv_queue *inbox)
 {
 	const struct urxe_rq_attr attr = {
 		.ctx = inbox,
@@ -41,13 +41,13 @@ void inbox_open(struct inbox *inbox)
 		sim_require(urxe_srq_create(inbox->host->dev, &attr, &inbox->rq) == 0);
 }
 
-void inbox_free(struct inbox *inbox)
+void recv_queue_free(struct recv_queue *inbox)
 {
 	free(inbox);
 }
 
 /* A buffer that is not in use. With a SRQ they do not come back in order. */
-static int free_slot(const struct inbox *inbox)
+static int free_slot(const struct recv_queue *inbox)
 {
 	for (uint32_t i = 0; i < inbox->depth; i++)
 		if (!inbox->out[i])
@@ -55,7 +55,7 @@ static int free_slot(const struct inbox *inbox)
 	return -1;
 }
 
-static bool post_one(struct inbox *inbox, int slot)
+static bool post_one(struct recv_queue *inbox, int slot)
 {
 	struct world *world = inbox->host->world;
 	struct layout *layout = &inbox->layout[slot];
@@ -76,7 +76,7 @@ static bool post_one(struct inbox *inbox, int slot)
 	return true;
 }
 
-void inbox_post(struct inbox *inbox, uint32_t n)
+void recv_queue_post(struct recv_queue *inbox, uint32_t n)
 {
 	for (; n; n--) {
 		int slot = free_slot(inbox);
@@ -92,7 +92,7 @@ void inbox_post(struct inbox *inbox, uint32_t n)
 	}
 }
 
-const struct layout *inbox_take(struct inbox *inbox, uint64_t wr_id)
+const struct layout *recv_queue_take(struct recv_queue *inbox, uint64_t wr_id)
 {
 	for (uint32_t i = 0; i < inbox->depth; i++) {
 		if (!inbox->out[i] || inbox->wr_id[i] != wr_id)

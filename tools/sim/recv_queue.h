@@ -6,9 +6,9 @@
 #include "sim/content.h"
 #include "sim/simhost.h"
 
-#define INBOX_DEPTH 16
+#define RECV_QUEUE_DEPTH 16
 
-struct inbox {
+struct recv_queue {
 	struct simhost *host;
 	struct urxe_rq *rq;
 	uint32_t depth; /* 0: nothing comes that takes a receive request */
@@ -17,19 +17,19 @@ struct inbox {
 	uint64_t base; /* offset of depth slots in the host's memory */
 	uint64_t posted;
 	uint64_t consumed;
-	bool out[INBOX_DEPTH]; /* the slot's buffer is with the engine */
-	uint64_t wr_id[INBOX_DEPTH];
-	struct layout layout[INBOX_DEPTH];
+	bool out[RECV_QUEUE_DEPTH]; /* the slot's buffer is with the engine */
+	uint64_t wr_id[RECV_QUEUE_DEPTH];
+	struct layout layout[RECV_QUEUE_DEPTH];
 };
 
 /* Plans an inbox of the host: takes the memory that its buffers will lie in. */
-struct inbox *inbox_plan(struct simhost *host, bool shared, uint32_t depth);
+struct recv_queue *recv_queue_plan(struct simhost *host, bool shared, uint32_t depth);
 /* Creates the SRQ of a shared one. */
-void inbox_open(struct inbox *inbox);
-void inbox_free(struct inbox *inbox);
+void recv_queue_open(struct recv_queue *inbox);
+void recv_queue_free(struct recv_queue *inbox);
 /* Posts up to n receive requests. */
-void inbox_post(struct inbox *inbox, uint32_t n);
+void recv_queue_post(struct recv_queue *inbox, uint32_t n);
 /* Takes the buffer of a completion back; NULL, and the world fails, where it is none. */
-const struct layout *inbox_take(struct inbox *inbox, uint64_t wr_id);
+const struct layout *recv_queue_take(struct recv_queue *inbox, uint64_t wr_id);
 
 #endif

@@ -168,7 +168,7 @@ static bool read_ecn(const char *text, struct scenario *scenario)
 		return false;
 	return quantity_read(min, quantity_bytes, &scenario->ecn_min) &&
 	       quantity_read(max, quantity_bytes, &scenario->ecn_max) &&
-	       quantity_share(share, &scenario->ecn_share) &&
+	       quantity_fraction(share, &scenario->ecn_share) &&
 	       scenario->ecn_min < scenario->ecn_max && scenario->ecn_share > 0;
 }
 
@@ -184,7 +184,7 @@ static bool read_value(const struct parameter *p, const char *text, struct scena
 
 	switch (p->kind) {
 	case KIND_SHARE:
-		if (!quantity_share(text, &share))
+		if (!quantity_fraction(text, &share))
 			return false;
 		*real(p, scenario) = share;
 		return true;
@@ -208,28 +208,29 @@ static bool read_value(const struct parameter *p, const char *text, struct scena
 	return true;
 }
 
-static void explain_range(const struct parameter *p, const char *value, char *why, uint32_t size)
+static void explain_range(const struct parameter *p, const char *value, char *error, uint32_t size)
 {
 	switch (p->kind) {
 	case KIND_SHARE:
-		snprintf(why, size, "--%s is a share from 0 to 1, or with %%, not '%s'", p->name,
+		snprintf(error, size, "--%s is a share from 0 to 1, or with %%, not '%s'", p->name,
 			 value);
 		break;
 	case KIND_CHOICE:
-		snprintf(why, size, "--%s knows no '%s'; see urxe sim --help", p->name, value);
+		snprintf(error, size, "--%s knows no '%s'; see urxe sim --help", p->name, value);
 		break;
 	case KIND_MASK:
-		snprintf(why, size, "--%s is a hexadecimal number of at most 64 bits, not '%s'",
+		snprintf(error, size, "--%s is a hexadecimal number of at most 64 bits, not '%s'",
 			 p->name, value);
 		break;
 	case KIND_ECN:
-		snprintf(why, size,
+		snprintf(error, size,
 			 "--%s is KMIN,KMAX,PMAX with KMIN < KMAX in bytes and a share, not '%s'",
 			 p->name, value);
 		break;
 	default:
-		snprintf(why, size, "--%s is a number from %" PRIu64 " to %" PRIu64 "%s, not '%s'",
-			 p->name, p->min, p->max,
+		snprintf(error, size,
+			 "--%s is a number from %" PRIu64 " to %" PRIu64 "%s, not '%s'", p->name,
+			 p->min, p->max,
 			 p->kind == KIND_TIME              ? " ns (also with us, ms, s)"
 			 : p->kind == KIND_RATE            ? " bit/s (also with k, M, G)"
 			 : p->kind == KIND_BYTES           ? " bytes (also with K, M, G)"
@@ -239,18 +240,18 @@ static void explain_range(const struct parameter *p, const char *value, char *wh
 	}
 }
 
-bool scenario_set(struct scenario *scenario, const char *name, const char *value, char *why,
-		  uint32_t why_size)
+bool scenario_set(struct scenario *scenario, const char *name, const char *value, char *error,
+		  uint32_t error_size)
 {
 	for (unsigned i = 0; i < N_PARAMETERS; i++) {
 		if (strcmp(parameters[i].name, name))
 			continue;
 		if (read_value(&parameters[i], value, scenario))
 			return true;
-		explain_range(&parameters[i], value, why, why_size);
+		explain_range(&parameters[i], value, error, error_size);
 		return false;
 	}
-	snprintf(why, why_size, "there is no parameter --%s", name);
+	snprintf(error, error_size, "there is no parameter --%s", name);
 	return false;
 }
 
@@ -259,21 +260,21 @@ const char *scenario_parameter(unsigned i)
 	return i < N_PARAMETERS ? parameters[i].name : NULL;
 }
 
-bool scenario_check(const struct scenario *scenario, char *why, uint32_t why_size)
+bool scenario_check(const struct scenario *scenario, char *error, uint32_t error_size)
 {
 	const bool has_rate = scenario->rate && scenario->rate != BY_SEED;
 
 	if ((scenario->queue || scenario->ecn_share > 0) && !has_rate) {
-		snprintf(why, why_size,
+		snprintf(error, error_size,
 			 "--queue and --ecn need a --rate: without one nothing queues");
 		return false;
 	}
 	if (scenario->loss >= 1 && scenario->burst > 1) {
-		snprintf(why, why_size, "--burst has no meaning where --loss is 1");
+		snprintf(error, error_size, "--burst has no meaning where --loss is 1");
 		return false;
 	}
 	if (scenario->warmup >= scenario->time) {
-		snprintf(why, why_size, "--warmup has to end before --time");
+		snprintf(error, error_size, "--warmup has to end before --time");
 		return false;
 	}
 	return true;

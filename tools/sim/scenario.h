@@ -99,14 +99,14 @@ static inline uint64_t scenario_or(uint64_t value, uint64_t by_seed)
 	return value == BY_SEED ? by_seed : value;
 }
 
-/* Sets one parameter from its text. `why` gets a sentence where that is wrong, or for a name that
+/* Sets one parameter from its text. `error` gets a sentence where that is wrong, or for a name that
  * is none. */
-bool scenario_set(struct scenario *scenario, const char *name, const char *value, char *why,
-		  uint32_t why_size);
+bool scenario_set(struct scenario *scenario, const char *name, const char *value, char *error,
+		  uint32_t error_size);
 /* Name of the i-th parameter; NULL behind the last. */
 const char *scenario_parameter(unsigned i);
-/* Whether the parameters fit each other; else `why` gets a sentence. */
-bool scenario_check(const struct scenario *scenario, char *why, uint32_t why_size);
+/* Whether the parameters fit each other; else `error` gets a sentence. */
+bool scenario_check(const struct scenario *scenario, char *error, uint32_t error_size);
 /* All parameters, a line each. */
 void scenario_help(FILE *to);
 /* The options that make this scenario of the default one, each with a space in front. */

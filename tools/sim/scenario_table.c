@@ -155,7 +155,7 @@ static const struct table {
 	const char *text;
 } tables[] = {
 #define TABLE(name, text) {#name, run_##name, text},
-	TABLE_LIST(TABLE)
+	SCENARIO_TABLE_LIST(TABLE)
 #undef TABLE
 };
 
@@ -167,19 +167,19 @@ static const struct table *find(const char *name)
 	return NULL;
 }
 
-bool table_exists(const char *name)
+bool scenario_table_exists(const char *name)
 {
 	return find(name);
 }
 
-bool table_run(const char *name, const struct scenario *given, FILE *to)
+bool scenario_table_run(const char *name, const struct scenario *given, FILE *to)
 {
 	const struct table *table = find(name);
 
 	return table && table->run(given, to);
 }
 
-void table_help(FILE *to)
+void scenario_table_help(FILE *to)
 {
 	for (unsigned i = 0; i < N(tables); i++)
 		fprintf(to, "  %-20s %-8s %s\n", "", tables[i].name, tables[i].text);

@@ -9,15 +9,15 @@
 #include "sim/scenario.h"
 
 /* X(identifier, name, meaning) */
-#define TABLE_LIST(X)                                                         \
+#define SCENARIO_TABLE_LIST(X)                                                \
 	X(loss, "goodput over loss, with and without strict go-back-N peers") \
 	X(incast, "64 hosts send to one: queue, fairness and goodput, with and without DCQCN")
 
 /* Prints the table of that name, in Markdown. Of `given`, seed, messages and time count. False: a
  * world failed, which the table shows; nothing is printed for a name that is none. */
-bool table_run(const char *name, const struct scenario *given, FILE *to);
-bool table_exists(const char *name);
+bool scenario_table_run(const char *name, const struct scenario *given, FILE *to);
+bool scenario_table_exists(const char *name);
 /* All tables, a line each. */
-void table_help(FILE *to);
+void scenario_table_help(FILE *to);
 
 #endif

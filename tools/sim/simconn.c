@@ -50,7 +50,7 @@ static struct simconn_attr mixed_attr(const struct world *world, struct rand *r)
 	const struct scenario *s = &world->scenario;
 	struct simconn_attr attr = {
 		.retry_cnt = (uint8_t)s->retries,
-		.cap = {.max_recv_wr = INBOX_DEPTH,
+		.cap = {.max_recv_wr = RECV_QUEUE_DEPTH,
 			.max_send_sge = LAYOUT_MAX_SEGS,
 			.max_recv_sge = LAYOUT_MAX_SEGS},
 	};
@@ -85,7 +85,7 @@ static struct simconn_attr bulk_attr(const struct scenario *s)
 		.sq_sig_all = true,
 		.psn = {BULK_PSN, BULK_PSN},
 		.cap = {.max_send_wr = (uint32_t)scenario_or(s->depth, BULK_DEPTH),
-			.max_recv_wr = s->traffic == TRAFFIC_SEND ? INBOX_DEPTH : 0,
+			.max_recv_wr = s->traffic == TRAFFIC_SEND ? RECV_QUEUE_DEPTH : 0,
 			.max_send_sge = 1,
 			.max_recv_sge = LAYOUT_MAX_SEGS},
 	};
@@ -93,11 +93,12 @@ static struct simconn_attr bulk_attr(const struct scenario *s)
 
 /* --- Planning. */
 
-static struct inbox *plan_inbox(struct world *world, struct simhost *host, uint32_t depth)
+static struct recv_queue *plan_inbox(struct world *world, struct simhost *host, uint32_t depth)
 {
 	if (host->n_inboxes && host->inbox[0]->shared)
 		return host->inbox[0];
-	return inbox_plan(host, !host->n_ends && depth && rand_chance(&world->rand, 0.3), depth);
+	return recv_queue_plan(host, !host->n_ends && depth && rand_chance(&world->rand, 0.3),
+			       depth);
 }
 
 static void plan_end(struct simconn *conn, struct world *world, struct simhost *host, unsigned side)

@@ -6,7 +6,7 @@
 #include "sim/simhost.h"
 #include "sim/stream.h"
 
-struct inbox;
+struct recv_queue;
 struct simconn;
 
 struct simconn_attr {
@@ -26,7 +26,7 @@ struct simconn_attr {
 struct endpoint {
 	struct simconn *conn;
 	struct simhost *host;
-	struct inbox *inbox;
+	struct recv_queue *inbox;
 	unsigned side;
 	uint32_t qpn;
 	struct urxe_qp *qp;

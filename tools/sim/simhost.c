@@ -43,10 +43,10 @@ static void on_comp_event(void *cq_ctx)
 
 static void on_refill(void *rq_ctx)
 {
-	struct inbox *inbox = rq_ctx;
+	struct recv_queue *inbox = rq_ctx;
 
 	if (inbox->lazy)
-		inbox_post(inbox, 2);
+		recv_queue_post(inbox, 2);
 }
 
 /* What an endpoint and a SRQ have for a context is in both cases the inbox. */
@@ -165,7 +165,7 @@ void simhost_free(struct simhost *host)
 	free(host->send_cq.ring);
 	free(host->recv_cq.ring);
 	for (uint32_t i = 0; i < host->n_inboxes; i++)
-		inbox_free(host->inbox[i]);
+		recv_queue_free(host->inbox[i]);
 	free(host->inbox);
 	free(host->end);
 	free(host->mem);

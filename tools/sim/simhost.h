@@ -20,7 +20,7 @@
 
 struct world;
 struct endpoint;
-struct inbox;
+struct recv_queue;
 
 /* Completions that the application has not taken yet. */
 struct simcq {
@@ -42,7 +42,7 @@ struct simhost {
 	struct simcq recv_cq;
 	struct endpoint **end; /* by QPN, from SIMHOST_FIRST_QPN on */
 	uint32_t n_ends;
-	struct inbox **inbox;
+	struct recv_queue **inbox;
 	uint32_t n_inboxes;
 	bool opens;           /* a connection */
 	uint64_t shared_word; /* offset of the word that all streams to here add to */

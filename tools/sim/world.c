@@ -118,7 +118,7 @@ static void start_hosts(struct world *world)
 		host->shared_word = simhost_alloc(host, 8);
 		simhost_start(host, rand_next(&world->rand), window);
 		for (uint32_t k = 0; k < host->n_inboxes; k++)
-			inbox_open(host->inbox[k]);
+			recv_queue_open(host->inbox[k]);
 	}
 	for (uint32_t i = 0; i < world->n_conns; i++)
 		simconn_open(&world->conn[i], world);
@@ -199,7 +199,8 @@ static void post(struct simhost *host)
 	const bool bulk = scenario_is_bulk(&world->scenario);
 
 	for (uint32_t i = 0; i < host->n_inboxes; i++)
-		inbox_post(host->inbox[i], bulk ? INBOX_DEPTH : rand_below(&world->rand, 4));
+		recv_queue_post(host->inbox[i],
+				bulk ? RECV_QUEUE_DEPTH : rand_below(&world->rand, 4));
 	for (uint32_t i = 0; i < host->n_ends; i++) {
 		struct endpoint *end = host->end[i];
 

@@ -13,7 +13,7 @@
 int cmd_bench(int argc, char **argv)
 {
 	char path[PATH_MAX];
-	int rc = install_bench(path);
+	int rc = install_path_bench(path);
 
 	(void)argc;
 	if (!rc) {

@@ -78,11 +78,11 @@ static int parse(int argc, char **argv, struct arguments *a)
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe capture --help",
-				 option_refused(argv, at));
+				 bad_option(argv, at));
 			return STATUS_USAGE;
 		default:
 			log_line("unknown option %s; see urxe capture --help",
-				 option_refused(argv, at));
+				 bad_option(argv, at));
 			return STATUS_USAGE;
 		}
 	}
@@ -305,15 +305,16 @@ static int run(const struct arguments *a, const struct wait *w, int memory)
 
 int cmd_capture(int argc, char **argv)
 {
-	char run_dir[RUNDIR_MAX], why[ASK_WHY > RUNDIR_WHY ? ASK_WHY : RUNDIR_WHY];
+	char run_dir[RUNDIR_MAX],
+		error[CONTROL_CLIENT_ERROR > RUNDIR_ERROR ? CONTROL_CLIENT_ERROR : RUNDIR_ERROR];
 	struct arguments a = {.port = "", .count = UINT64_MAX};
 	int rc = parse(argc, argv, &a), memory;
 	struct wait w;
 
 	if (rc)
 		return rc;
-	if (rundir_path(a.run_dir, run_dir, why)) {
-		log_line("%s", why);
+	if (rundir_path(a.run_dir, run_dir, error)) {
+		log_line("%s", error);
 		return STATUS_USAGE;
 	}
 	w.signals = signal_fd();
@@ -321,9 +322,9 @@ int cmd_capture(int argc, char **argv)
 		log_line("cannot take signals: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	w.socket = ask_capture(run_dir, a.port, &memory, why);
+	w.socket = control_client_capture(run_dir, a.port, &memory, error);
 	if (w.socket < 0) {
-		log_line("%s", why);
+		log_line("%s", error);
 		return STATUS_FAILED;
 	}
 	return run(&a, &w, memory);

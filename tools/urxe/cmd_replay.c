@@ -38,8 +38,7 @@ static const char *parse(int argc, char **argv, bool *json)
 		case 'j': *json = true; break;
 		case 'h': fputs(usage, stdout); exit(0);
 		default:
-			log_line("unknown option %s; see urxe replay --help",
-				 option_refused(argv, at));
+			log_line("unknown option %s; see urxe replay --help", bad_option(argv, at));
 			return NULL;
 		}
 	}
@@ -50,7 +49,8 @@ static const char *parse(int argc, char **argv, bool *json)
 }
 
 /* A packet that cannot be checked is not a right one. */
-static void unverifiable(struct summary *s, const struct netdev_frame *f, enum urxe_drop drop)
+static void unverifiable(struct replay_summary *s, const struct netdev_frame *f,
+			 enum urxe_drop drop)
 {
 	s->unverifiable++;
 	s->drops[drop]++;
@@ -58,13 +58,13 @@ static void unverifiable(struct summary *s, const struct netdev_frame *f, enum u
 		s->cut++;
 }
 
-static int take(struct summary *s, const struct netdev_frame *f)
+static int take(struct replay_summary *s, const struct netdev_frame *f)
 {
 	struct urxe_packet p;
 	enum urxe_drop drop = urxe_packet_parse(&p, f->data, f->len);
 
 	s->frames++;
-	if (drop == URXE_DROP_NOT_ROCE && !damage_hides_roce(f->data, f->len))
+	if (drop == URXE_DROP_NOT_ROCE && !corrupt_header_hides_roce(f->data, f->len))
 		return 0;
 	s->roce++;
 	if (drop == URXE_DROP_NOT_ROCE) {
@@ -90,7 +90,7 @@ static int take(struct summary *s, const struct netdev_frame *f)
 	return flow_input(s->flows, &p);
 }
 
-static int take_all(struct summary *s, struct netdev *port)
+static int take_all(struct replay_summary *s, struct netdev *port)
 {
 	struct netdev_frame frames[BURST];
 	uint32_t i, n;
@@ -105,7 +105,7 @@ static int take_all(struct summary *s, struct netdev *port)
 }
 
 /* Says what keeps the capture from being all right; returns the exit status. */
-static int judge(const struct summary *s, const struct netdev *port)
+static int judge(const struct replay_summary *s, const struct netdev *port)
 {
 	if (netdev_pcap_status(port) < 0)
 		log_line("%s: %s", s->file, netdev_pcap_error(port));
@@ -124,23 +124,23 @@ static int judge(const struct summary *s, const struct netdev *port)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct summary s = {0};
+	struct replay_summary s = {0};
 	struct netdev *port;
-	char why[WHY_LEN];
+	char error[WHY_LEN];
 	bool json = false;
 	int rc;
 
 	s.file = parse(argc, argv, &json);
 	if (!s.file)
 		return STATUS_USAGE;
-	if (netdev_pcap_open(s.file, &port, why, sizeof(why))) {
-		log_line("%s", why);
+	if (netdev_pcap_open(s.file, &port, error, sizeof(error))) {
+		log_line("%s", error);
 		return STATUS_FAILED;
 	}
 	s.flows = flow_table_create();
 	rc = !s.flows || take_all(&s, port) ? STATUS_FAILED : 0;
 	if (!rc) {
-		(json ? summary_print_json : summary_print)(&s);
+		(json ? replay_summary_print_json : replay_summary_print)(&s);
 		fflush(stdout);
 		rc = judge(&s, port);
 	}

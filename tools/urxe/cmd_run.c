@@ -40,7 +40,7 @@ static const struct option options[] = {{"run-dir", required_argument, NULL, 'd'
 					{"help", no_argument, NULL, 'h'},
 					{0}};
 
-/* As set_transport, set_preload and attend_daemon: -1 where it failed, and has said why. */
+/* As set_transport, set_preload and daemon_connect: -1 where it failed, and has said why. */
 static int set(const char *name, const char *value)
 {
 	if (!setenv(name, value, 1))
@@ -74,11 +74,10 @@ static int parse(int argc, char **argv, const char **run_dir)
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe run --help",
-				 option_refused(argv, at));
+				 bad_option(argv, at));
 			return 0;
 		default:
-			log_line("unknown option %s; see urxe run --help",
-				 option_refused(argv, at));
+			log_line("unknown option %s; see urxe run --help", bad_option(argv, at));
 			return 0;
 		}
 	}
@@ -93,7 +92,7 @@ static int set_preload(void)
 	char lib[PATH_MAX];
 	const char *old = getenv("LD_PRELOAD");
 	char *value;
-	int rc = install_liburxe(lib);
+	int rc = install_path_liburxe(lib);
 
 	if (rc) {
 		log_line("the library %s cannot be read (%s): build or install urxe anew", lib,
@@ -126,10 +125,10 @@ static bool answers(const char *run_dir)
 }
 
 /* A user without a daemon of his own is served by root's, where that lets him in. */
-static int choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char why[RUNDIR_WHY])
+static int choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	char system[RUNDIR_MAX];
-	int rc = rundir_path(given, run_dir, why);
+	int rc = rundir_path(given, run_dir, error);
 
 	if (rc || !rundir_is_default(given) || answers(run_dir))
 		return rc;
@@ -141,17 +140,17 @@ static int choose_run_dir(const char *given, char run_dir[RUNDIR_MAX], char why[
 
 int cmd_run(int argc, char **argv)
 {
-	char run_dir[RUNDIR_MAX], why[RUNDIR_WHY];
+	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
 	const char *given = NULL;
 	int cmd = parse(argc, argv, &given), err;
 
 	if (!cmd)
 		return STATUS_USAGE;
-	if (choose_run_dir(given, run_dir, why)) {
-		log_line("%s", why);
+	if (choose_run_dir(given, run_dir, error)) {
+		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	if (set_preload() || set("URXE_DIR", run_dir) || attend_daemon(run_dir) < 0)
+	if (set_preload() || set("URXE_DIR", run_dir) || daemon_connect(run_dir) < 0)
 		return STATUS_USAGE;
 	execvp(argv[cmd], argv + cmd);
 	err = errno;

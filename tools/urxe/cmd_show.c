@@ -59,11 +59,10 @@ static int parse(int argc, char **argv, struct arguments *a)
 		case 'h': fputs(usage, stdout); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxe show --help",
-				 option_refused(argv, at));
+				 bad_option(argv, at));
 			return STATUS_USAGE;
 		default:
-			log_line("unknown option %s; see urxe show --help",
-				 option_refused(argv, at));
+			log_line("unknown option %s; see urxe show --help", bad_option(argv, at));
 			return STATUS_USAGE;
 		}
 	}
@@ -71,7 +70,7 @@ static int parse(int argc, char **argv, struct arguments *a)
 		a->topic = argv[optind++];
 	if (optind < argc)
 		log_line("show takes one topic; see urxe show --help");
-	else if (a->topic && !view_known(a->topic))
+	else if (a->topic && !report_view_is_topic(a->topic))
 		log_line("unknown topic %s; see urxe show --help", a->topic);
 	else
 		return 0;
@@ -113,7 +112,8 @@ static void name_silent(const json_t *report)
 
 int cmd_show(int argc, char **argv)
 {
-	char run_dir[RUNDIR_MAX], why[ASK_WHY > RUNDIR_WHY ? ASK_WHY : RUNDIR_WHY];
+	char run_dir[RUNDIR_MAX],
+		error[CONTROL_CLIENT_ERROR > RUNDIR_ERROR ? CONTROL_CLIENT_ERROR : RUNDIR_ERROR];
 	struct arguments a = {0};
 	bool processes;
 	json_t *report;
@@ -121,24 +121,24 @@ int cmd_show(int argc, char **argv)
 
 	if (rc)
 		return rc;
-	if (rundir_path(a.run_dir, run_dir, why)) {
-		log_line("%s", why);
+	if (rundir_path(a.run_dir, run_dir, error)) {
+		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	processes = a.topic ? view_asks(a.topic) : a.json;
-	report = ask_report(run_dir, processes, why);
+	processes = a.topic ? report_view_asks_processes(a.topic) : a.json;
+	report = control_client_report(run_dir, processes, error);
 	if (!report) {
-		log_line("%s", why);
+		log_line("%s", error);
 		return STATUS_FAILED;
 	}
 	if (processes) {
-		transport_add(report);
+		report_paths_add(report);
 		name_silent(report);
 	}
 	if (a.json)
-		view_json(stdout, report, a.topic);
+		report_view_json(stdout, report, a.topic);
 	else
-		view_print(stdout, report, a.topic, a.long_form);
+		report_view_print(stdout, report, a.topic, a.long_form);
 	json_decref(report);
 	if (!fflush(stdout))
 		return 0;

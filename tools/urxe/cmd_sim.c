@@ -115,7 +115,7 @@ static bool parse_masks(const char *text, uint64_t *masks)
 static bool parse_table(const char *text, const char **table)
 {
 	*table = text;
-	if (table_exists(text))
+	if (scenario_table_exists(text))
 		return true;
 	log_line("--table knows no '%s'; see urxe sim --help", text);
 	return false;
@@ -124,7 +124,7 @@ static bool parse_table(const char *text, const char **table)
 static void help(void)
 {
 	fputs(usage, stdout);
-	table_help(stdout);
+	scenario_table_help(stdout);
 	fputs(usage_of_scenario, stdout);
 	scenario_help(stdout);
 	fputs(end_of_usage, stdout);
@@ -135,13 +135,13 @@ static bool refuse(char **argv, int opt, int at)
 {
 	log_line(opt == ':' ? "%s wants a value; see urxe sim --help"
 			    : "unknown option %s; see urxe sim --help",
-		 option_refused(argv, at));
+		 bad_option(argv, at));
 	return false;
 }
 
 static bool take_option(struct arguments *args, int opt, const char *name)
 {
-	char why[WHY_LEN];
+	char error[WHY_LEN];
 
 	switch (opt) {
 	case FLAG_SEEDS: return parse_seeds(optarg, &args->seeds);
@@ -153,9 +153,9 @@ static bool take_option(struct arguments *args, int opt, const char *name)
 	case FLAG_HELP: help(); return true;
 	default: break;
 	}
-	if (scenario_set(&args->scenario, name, optarg, why, sizeof(why)))
+	if (scenario_set(&args->scenario, name, optarg, error, sizeof(error)))
 		return true;
-	log_line("%s", why);
+	log_line("%s", error);
 	return false;
 }
 
@@ -163,7 +163,7 @@ static bool parse(int argc, char **argv, struct arguments *args)
 {
 	struct option options[MAX_PARAMETERS] = {0};
 	int opt, index, at = optind;
-	char why[WHY_LEN];
+	char error[WHY_LEN];
 
 	fill_options(options);
 	for (; (opt = getopt_long(argc, argv, ":", options, &index)) != -1; at = optind) {
@@ -185,9 +185,9 @@ static bool parse(int argc, char **argv, struct arguments *args)
 		log_line("--table goes with neither --seeds, --masks, --pcap, --trace nor --json");
 		return false;
 	}
-	if (scenario_check(&args->scenario, why, sizeof(why)))
+	if (scenario_check(&args->scenario, error, sizeof(error)))
 		return true;
-	log_line("%s", why);
+	log_line("%s", error);
 	return false;
 }
 
@@ -203,11 +203,11 @@ static void tell(void *arg, enum phase phase, struct world *world)
 
 static bool open_pcap(const char *path, struct trace *trace)
 {
-	char why[WHY_LEN];
+	char error[WHY_LEN];
 
-	if (!netdev_pcap_create(path, &trace->pcap, why, sizeof(why)))
+	if (!netdev_pcap_create(path, &trace->pcap, error, sizeof(error)))
 		return true;
-	log_line("%s", why);
+	log_line("%s", error);
 	return false;
 }
 
@@ -323,6 +323,6 @@ int cmd_sim(int argc, char **argv)
 	if (!parse(argc, argv, &args))
 		return STATUS_USAGE;
 	if (args.table)
-		return table_run(args.table, &args.scenario, stdout) ? 0 : STATUS_FAILED;
+		return scenario_table_run(args.table, &args.scenario, stdout) ? 0 : STATUS_FAILED;
 	return args.seeds || args.masks ? run_many(&args) : run_one(&args);
 }

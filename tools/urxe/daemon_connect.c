@@ -66,7 +66,7 @@ static void repeat(int errors)
 static int run_daemon(const char *run_dir, int errors)
 {
 	char urxed[PATH_MAX];
-	int rc = install_urxed(urxed), status;
+	int rc = install_path_urxed(urxed), status;
 	pid_t pid;
 
 	if (rc) {
@@ -131,7 +131,7 @@ static bool agree(int fd, const char *run_dir)
  * directory's lock, the others find it busy, and all connect to the one. Busy too
  * is a daemon that is about to leave; then the next try starts another.
  */
-int attend_daemon(const char *run_dir)
+int daemon_connect(const char *run_dir)
 {
 	struct timespec pause = {0, POLL_NS};
 	time_t end = time(NULL) + START_SECONDS;

@@ -7,6 +7,6 @@
  * Returns the connection, which alone keeps a private daemon alive: it stays open
  * over exec. On error it has said why on standard error, and returns -1.
  */
-int attend_daemon(const char *run_dir);
+int daemon_connect(const char *run_dir);
 
 #endif

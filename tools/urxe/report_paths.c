@@ -134,7 +134,7 @@ static void count(json_t *rows, const json_t *qp, const struct way *way)
 	add(row, "memory", json_is_true(json_object_get(qp, "memory")));
 }
 
-void transport_add(json_t *report)
+void report_paths_add(json_t *report)
 {
 	json_t *rows = json_array(), *qp;
 	size_t i;

@@ -15,6 +15,6 @@
  *     qps       how many queue pairs of the process have that peer and go that way
  *     memory    of how many of them WRITEs and READs go from memory to memory
  */
-void transport_add(json_t *report);
+void report_paths_add(json_t *report);
 
 #endif

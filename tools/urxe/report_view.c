@@ -8,29 +8,29 @@
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
 /* One line of what an object has: title, then value. */
-static void print_field(FILE *out, const json_t *object, const struct table_column *field)
+static void print_field(FILE *out, const json_t *object, const struct text_table_column *field)
 {
 	char text[TABLE_CELL];
 
-	table_cell(object, field, text);
+	text_table_cell(object, field, text);
 	fprintf(out, "%-12s %s\n", field->title, text);
 }
 
 /* --- The host */
 
-static const struct table_column daemon_fields[] = {
+static const struct text_table_column daemon_fields[] = {
 	{"urxed", "version", TABLE_TEXT},       {"pid", "pid", TABLE_COUNT},
 	{"uptime", "uptime_s", TABLE_DURATION}, {"directory", "run_dir", TABLE_TEXT},
 	{"namespace", "netns", TABLE_COUNT},    {"clients", "clients", TABLE_COUNT},
 };
 
-static const struct table_column host_fields[] = {
+static const struct text_table_column host_fields[] = {
 	{"device", "device", TABLE_TEXT}, {"interface", "interface", TABLE_TEXT},
 	{"MAC", "mac", TABLE_TEXT},       {"MTU", "mtu", TABLE_COUNT},
 	{"link up", "up", TABLE_TEXT},
 };
 
-static const struct table_column gid_columns[] = {
+static const struct text_table_column gid_columns[] = {
 	{"GID", "index", TABLE_COUNT},
 	{"TYPE", "type", TABLE_TEXT},
 	{"VLAN", "vlan", TABLE_COUNT},
@@ -62,12 +62,12 @@ static void print_host(FILE *out, const json_t *report, bool all)
 		print_field(out, host, &host_fields[i]);
 	print_pkeys(out, json_object_get(host, "pkeys"));
 	putc('\n', out);
-	table_print(out, json_object_get(host, "gids"), gid_columns, N(gid_columns));
+	text_table_print(out, json_object_get(host, "gids"), gid_columns, N(gid_columns));
 }
 
 /* --- Ports and leases */
 
-static const struct table_column port_columns[] = {
+static const struct text_table_column port_columns[] = {
 	{"PORT", "number", TABLE_COUNT},
 	{"KIND", "kind", TABLE_TEXT},
 	{"NAME", "name", TABLE_TEXT},
@@ -83,10 +83,10 @@ static const struct table_column port_columns[] = {
 static void print_ports(FILE *out, const json_t *report, bool all)
 {
 	(void)all;
-	table_print(out, json_object_get(report, "ports"), port_columns, N(port_columns));
+	text_table_print(out, json_object_get(report, "ports"), port_columns, N(port_columns));
 }
 
-static const struct table_column lease_columns[] = {
+static const struct text_table_column lease_columns[] = {
 	{"FIRST QPN", "qpn_first", TABLE_QPN}, {"QPNS", "qpn_count", TABLE_COUNT},
 	{"UID", "uid", TABLE_COUNT},           {"QPS", "qps", TABLE_COUNT},
 	{"REGIONS", "mrs", TABLE_COUNT},       {"PROCESS", "process", TABLE_TEXT},
@@ -95,12 +95,12 @@ static const struct table_column lease_columns[] = {
 static void print_leases(FILE *out, const json_t *report, bool all)
 {
 	(void)all;
-	table_print(out, json_object_get(report, "leases"), lease_columns, N(lease_columns));
+	text_table_print(out, json_object_get(report, "leases"), lease_columns, N(lease_columns));
 }
 
 /* --- What processes have */
 
-static const struct table_column qp_columns[] = {
+static const struct text_table_column qp_columns[] = {
 	{"PROCESS", "process", TABLE_TEXT},
 	{"QPN", "qpn", TABLE_QPN},
 	{"TYPE", "type", TABLE_TEXT},
@@ -119,7 +119,7 @@ static const struct table_column qp_columns[] = {
 };
 
 /* More of one than a table has room for. */
-static const struct table_column qp_fields[] = {
+static const struct text_table_column qp_fields[] = {
 	{"own PSN", "sq_psn", TABLE_COUNT},        {"peer's PSN", "rq_psn", TABLE_COUNT},
 	{"GID index", "sgid_index", TABLE_COUNT},  {"timeout", "timeout", TABLE_COUNT},
 	{"retries left", "retries", TABLE_COUNT},  {"RNR retries", "rnr_retries", TABLE_COUNT},
@@ -139,9 +139,9 @@ static void print_qp(FILE *out, const json_t *qp)
 		print_field(out, qp, &qp_fields[i]);
 	json_object_foreach(counters, name, value)
 	{
-		const struct table_column column = {"", name, TABLE_COUNT};
+		const struct text_table_column column = {"", name, TABLE_COUNT};
 
-		table_cell(counters, &column, text);
+		text_table_cell(counters, &column, text);
 		fprintf(out, "  %-20s %s\n", name, text);
 	}
 	putc('\n', out);
@@ -154,7 +154,7 @@ static void print_qps(FILE *out, const json_t *report, bool all)
 	size_t i;
 
 	if (!all) {
-		table_print(out, qps, qp_columns, N(qp_columns));
+		text_table_print(out, qps, qp_columns, N(qp_columns));
 		return;
 	}
 	json_array_foreach(qps, i, qp)
@@ -163,7 +163,7 @@ static void print_qps(FILE *out, const json_t *report, bool all)
 	}
 }
 
-static const struct table_column mr_columns[] = {
+static const struct text_table_column mr_columns[] = {
 	{"PROCESS", "process", TABLE_TEXT}, {"KEY", "key", TABLE_HEX},
 	{"PD", "pd", TABLE_COUNT},          {"ADDRESS", "iova", TABLE_TEXT},
 	{"LENGTH", "length", TABLE_BYTES},  {"ACCESS", "access", TABLE_ACCESS},
@@ -172,10 +172,10 @@ static const struct table_column mr_columns[] = {
 static void print_mrs(FILE *out, const json_t *report, bool all)
 {
 	(void)all;
-	table_print(out, json_object_get(report, "mrs"), mr_columns, N(mr_columns));
+	text_table_print(out, json_object_get(report, "mrs"), mr_columns, N(mr_columns));
 }
 
-static const struct table_column id_columns[] = {
+static const struct text_table_column id_columns[] = {
 	{"PROCESS", "process", TABLE_TEXT},  {"ID", "id", TABLE_COUNT},
 	{"SPACE", "space", TABLE_TEXT},      {"TYPE", "type", TABLE_TEXT},
 	{"STATE", "state", TABLE_TEXT},      {"CM", "cm", TABLE_TEXT},
@@ -187,10 +187,10 @@ static const struct table_column id_columns[] = {
 static void print_ids(FILE *out, const json_t *report, bool all)
 {
 	(void)all;
-	table_print(out, json_object_get(report, "ids"), id_columns, N(id_columns));
+	text_table_print(out, json_object_get(report, "ids"), id_columns, N(id_columns));
 }
 
-static const struct table_column transport_columns[] = {
+static const struct text_table_column transport_columns[] = {
 	{"PROCESS", "process", TABLE_TEXT}, {"QPS", "qps", TABLE_COUNT},
 	{"MEMORY", "memory", TABLE_COUNT},  {"PATH", "path", TABLE_TEXT},
 	{"PEER", "peer", TABLE_TEXT},       {"WHY", "why", TABLE_TEXT},
@@ -199,13 +199,13 @@ static const struct table_column transport_columns[] = {
 static void print_transports(FILE *out, const json_t *report, bool all)
 {
 	(void)all;
-	table_print(out, json_object_get(report, "transports"), transport_columns,
-		    N(transport_columns));
+	text_table_print(out, json_object_get(report, "transports"), transport_columns,
+			 N(transport_columns));
 }
 
 /* --- Counters */
 
-static const struct table_column counter_columns[] = {
+static const struct text_table_column counter_columns[] = {
 	{"OF", "of", TABLE_TEXT},
 	{"COUNTER", "name", TABLE_TEXT},
 	{"VALUE", "value", TABLE_COUNT},
@@ -222,7 +222,7 @@ static void print_counters(FILE *out, const json_t *report, bool all)
 		if (all || json_integer_value(json_object_get(row, "value")))
 			json_array_append(rows, row);
 	}
-	table_print(out, rows, counter_columns, N(counter_columns) - !all);
+	text_table_print(out, rows, counter_columns, N(counter_columns) - !all);
 	json_decref(rows);
 }
 
@@ -270,22 +270,22 @@ static const struct topic *find(const char *name)
 	return NULL;
 }
 
-const char *view_topic(size_t i)
+const char *report_view_topic(size_t i)
 {
 	return i < N(topics) ? topics[i].name : NULL;
 }
 
-bool view_asks(const char *topic)
+bool report_view_asks_processes(const char *topic)
 {
 	return find(topic)->asks;
 }
 
-bool view_known(const char *topic)
+bool report_view_is_topic(const char *topic)
 {
 	return find(topic);
 }
 
-void view_print(FILE *out, const json_t *report, const char *topic, bool all)
+void report_view_print(FILE *out, const json_t *report, const char *topic, bool all)
 {
 	const struct topic *t = topic ? find(topic) : NULL;
 
@@ -295,7 +295,7 @@ void view_print(FILE *out, const json_t *report, const char *topic, bool all)
 		print_overview(out, report);
 }
 
-void view_json(FILE *out, const json_t *report, const char *topic)
+void report_view_json(FILE *out, const json_t *report, const char *topic)
 {
 	const struct topic *t = topic ? find(topic) : NULL;
 	json_t *part = t ? json_pack("{s:O?}", t->key, json_object_get(report, t->key)) : NULL;

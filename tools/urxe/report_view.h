@@ -10,14 +10,14 @@
 #include <jansson.h>
 
 /* The name of topic number i; NULL behind the last. */
-const char *view_topic(size_t i);
-bool view_known(const char *topic);
+const char *report_view_topic(size_t i);
+bool report_view_is_topic(const char *topic);
 /* Whether a known topic needs what processes tell. */
-bool view_asks(const char *topic);
+bool report_view_asks_processes(const char *topic);
 
 /* Tables for people; topic NULL = an overview. `all`: counters that are 0 too, and meanings. */
-void view_print(FILE *out, const json_t *report, const char *topic, bool all);
+void report_view_print(FILE *out, const json_t *report, const char *topic, bool all);
 /* The report, or the topic's member of it alone. */
-void view_json(FILE *out, const json_t *report, const char *topic);
+void report_view_json(FILE *out, const json_t *report, const char *topic);
 
 #endif

@@ -86,7 +86,7 @@ static void print_text(char text[TABLE_CELL], const char *value)
 	text[i] = '\0';
 }
 
-static void print_integer(char text[TABLE_CELL], json_int_t n, enum table_format format)
+static void print_integer(char text[TABLE_CELL], json_int_t n, enum text_table_format format)
 {
 	switch (format) {
 	case TABLE_BYTES: print_bytes(text, n); break;
@@ -109,7 +109,8 @@ static json_t *find(const json_t *row, const char *key)
 	return json_object_get(json_object_get(row, outer), dot + 1);
 }
 
-void table_cell(const json_t *row, const struct table_column *column, char text[TABLE_CELL])
+void text_table_cell(const json_t *row, const struct text_table_column *column,
+		     char text[TABLE_CELL])
 {
 	json_t *value = find(row, column->key);
 
@@ -137,7 +138,7 @@ static int width_of(const char *text)
 	return width;
 }
 
-static void put(FILE *out, const char *text, int width, const struct table_column *column,
+static void put(FILE *out, const char *text, int width, const struct text_table_column *column,
 		bool last)
 {
 	int pad = width - width_of(text);
@@ -149,7 +150,8 @@ static void put(FILE *out, const char *text, int width, const struct table_colum
 	fputs(last ? "\n" : "  ", out);
 }
 
-void table_print(FILE *out, const json_t *rows, const struct table_column *columns, size_t n)
+void text_table_print(FILE *out, const json_t *rows, const struct text_table_column *columns,
+		      size_t n)
 {
 	int widths[TABLE_COLUMNS];
 	char text[TABLE_CELL];
@@ -162,7 +164,7 @@ void table_print(FILE *out, const json_t *rows, const struct table_column *colum
 		widths[c] = width_of(columns[c].title);
 		json_array_foreach(rows, i, row)
 		{
-			table_cell(row, &columns[c], text);
+			text_table_cell(row, &columns[c], text);
 			if (width_of(text) > widths[c])
 				widths[c] = width_of(text);
 		}
@@ -172,7 +174,7 @@ void table_print(FILE *out, const json_t *rows, const struct table_column *colum
 	json_array_foreach(rows, i, row)
 	{
 		for (c = 0; c < n; c++) {
-			table_cell(row, &columns[c], text);
+			text_table_cell(row, &columns[c], text);
 			put(out, text, widths[c], &columns[c], c == n - 1);
 		}
 	}

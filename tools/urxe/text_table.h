@@ -9,7 +9,7 @@
 
 #define TABLE_COLUMNS 16
 
-enum table_format {
+enum text_table_format {
 	TABLE_TEXT,     /* as it is; true and false as "yes" and "no" */
 	TABLE_COUNT,    /* an integer */
 	TABLE_TALLY,    /* an integer; 0 where it is missing */
@@ -21,20 +21,22 @@ enum table_format {
 	TABLE_DURATION, /* seconds, as "2 h 05 min" */
 };
 
-struct table_column {
+struct text_table_column {
 	const char *title;
 	const char *key; /* of the object; with a dot, of the object inside: "counters.tx_frames" */
-	enum table_format format;
+	enum text_table_format format;
 };
 
 /* What is missing, null, or not of the format's type shows as "-". */
 #define TABLE_CELL 128 /* characters; longer text is cut */
-void table_cell(const json_t *row, const struct table_column *column, char text[TABLE_CELL]);
+void text_table_cell(const json_t *row, const struct text_table_column *column,
+		     char text[TABLE_CELL]);
 
 /*
  * Prints a title line and a line for each element of rows, text to the left and numbers to the
  * right; n columns, at most TABLE_COLUMNS. Where there is no row: nothing.
  */
-void table_print(FILE *out, const json_t *rows, const struct table_column *columns, size_t n);
+void text_table_print(FILE *out, const json_t *rows, const struct text_table_column *columns,
+		      size_t n);
 
 #endif

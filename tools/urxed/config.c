@@ -16,7 +16,7 @@ struct config {
 	const char *name;
 	uint32_t line;
 	uint32_t given[OPTIONS]; /* the line that gave each option first; 0 = none has */
-	char *why;
+	char *error;
 };
 
 static int refuse(const struct config *c, int rc, const char *fmt, ...)
@@ -24,12 +24,12 @@ static int refuse(const struct config *c, int rc, const char *fmt, ...)
 
 static int refuse(const struct config *c, int rc, const char *fmt, ...)
 {
-	int n = snprintf(c->why, OPTIONS_WHY, "%s:%u: ", c->name, c->line);
+	int n = snprintf(c->error, OPTIONS_ERROR, "%s:%u: ", c->name, c->line);
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (n < OPTIONS_WHY)
-		vsnprintf(c->why + n, (size_t)(OPTIONS_WHY - n), fmt, ap);
+	if (n < OPTIONS_ERROR)
+		vsnprintf(c->error + n, (size_t)(OPTIONS_ERROR - n), fmt, ap);
 	va_end(ap);
 	return rc;
 }
@@ -75,7 +75,7 @@ static char *split(char *line)
 static int take_line(struct config *c, char *line)
 {
 	const struct options_row *row;
-	char text[OPTIONS_WHY];
+	char text[OPTIONS_ERROR];
 	uint32_t *given;
 	char *value;
 	int rc;
@@ -97,9 +97,10 @@ static int take_line(struct config *c, char *line)
 	return rc ? refuse(c, rc, "%s", text) : 0;
 }
 
-int config_parse(struct options *o, const char *name, char *text, size_t len, char why[OPTIONS_WHY])
+int config_parse(struct options *o, const char *name, char *text, size_t len,
+		 char error[OPTIONS_ERROR])
 {
-	struct config c = {.options = o, .name = name, .why = why};
+	struct config c = {.options = o, .name = name, .error = error};
 	char *end = text + len, *next;
 	int rc = 0;
 
@@ -137,7 +138,7 @@ static ssize_t read_file(const char *name, char *text)
 	return len;
 }
 
-int config_read(struct options *o, const char *name, char **text, char why[OPTIONS_WHY])
+int config_read(struct options *o, const char *name, char **text, char error[OPTIONS_ERROR])
 {
 	char *buffer = malloc(CONFIG_MAX + 1);
 	ssize_t len = buffer ? read_file(name, buffer) : -ENOMEM;
@@ -145,13 +146,13 @@ int config_read(struct options *o, const char *name, char **text, char why[OPTIO
 
 	*text = NULL;
 	if (len < 0) {
-		snprintf(why, OPTIONS_WHY, "cannot read %s: %s", name, strerror((int)-len));
+		snprintf(error, OPTIONS_ERROR, "cannot read %s: %s", name, strerror((int)-len));
 		rc = (int)len;
 	} else if (len > CONFIG_MAX) {
-		snprintf(why, OPTIONS_WHY, "%s is longer than %d bytes", name, CONFIG_MAX);
+		snprintf(error, OPTIONS_ERROR, "%s is longer than %d bytes", name, CONFIG_MAX);
 		rc = -EFBIG;
 	} else {
-		rc = config_parse(o, name, buffer, (size_t)len, why);
+		rc = config_parse(o, name, buffer, (size_t)len, error);
 	}
 	if (rc)
 		free(buffer);

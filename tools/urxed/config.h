@@ -22,7 +22,7 @@
 #define CONFIG_MAX 65536
 
 /*
- * Both return a negative errno value on error, `why` being one sentence that
+ * Both return a negative errno value on error, `error` being one sentence that
  * starts with the file's name, and the line where there is one ("urxe.conf:12:
  * unknown option foo"). Options before the line are set then.
  *
@@ -31,7 +31,7 @@
  * freed while the options are in use: *text is the caller's, NULL on error.
  */
 int config_parse(struct options *o, const char *name, char *text, size_t len,
-		 char why[OPTIONS_WHY]);
-int config_read(struct options *o, const char *name, char **text, char why[OPTIONS_WHY]);
+		 char error[OPTIONS_ERROR]);
+int config_read(struct options *o, const char *name, char **text, char error[OPTIONS_ERROR]);
 
 #endif

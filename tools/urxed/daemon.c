@@ -17,7 +17,7 @@
 #include "urxed/host_ibdevs.h"
 #include "urxed/hostnet/address_conflict.h"
 #include "urxed/hostnet/kernel_sync.h"
-#include "urxed/report/control_ops.h"
+#include "urxed/report/monitor.h"
 #include "urxed/report/telemetry.h"
 #include "urxed/sched_slice.h"
 #include "urxed/session/listener.h"
@@ -42,19 +42,19 @@ struct daemon {
 	int epoll_fd;
 	int signal_fd;
 	struct listener listener;
-	struct inspect inspect;
+	struct monitor inspect;
 	bool stop;
 	bool idle;           /* there is no client, */
 	uint64_t idle_since; /* since then */
 	struct host host;
-	struct kernel kernel;
-	struct beside beside;
+	struct kernel_sync kernel;
+	struct host_ibdevs beside;
 	struct neigh neigh;
 	struct vswitch sw;
-	struct record record;
-	struct clients clients;
+	struct lease_store record;
+	struct sessions sessions;
 	struct rdmacm rdmacm;
-	struct uplinks uplinks;
+	struct uplink_set uplinks;
 };
 
 /* --- Neighbours' way out */
@@ -78,10 +78,10 @@ static void neigh_answer(void *ctx, struct neigh_waiter *w, int status,
 {
 	struct daemon *d = ctx;
 
-	if (w->asker == NEIGH_FOR_CLIENT)
-		client_answer(w, status, hop);
+	if (w->asker == NEIGH_FOR_SESSION)
+		session_resolved(w, status, hop);
 	else
-		rdmacm_answer(&d->rdmacm, w, status, hop);
+		rdmacm_neigh_answer(&d->rdmacm, w, status, hop);
 }
 
 static const struct neigh_ops neigh_ops = {neigh_send, neigh_mac, neigh_answer};
@@ -97,14 +97,14 @@ void daemon_signals(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 }
 
-static int open_uplinks(struct daemon *d, char why[DAEMON_WHY])
+static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 {
-	return uplinks_open(&d->uplinks, d->options.uplinks, d->options.n_uplinks,
-			    &d->options.fault, why);
+	return uplink_set_open(&d->uplinks, d->options.uplinks, d->options.n_uplinks,
+			       &d->options.fault, error);
 }
 
 /* The host is, to its peers, what its first uplink is. */
-static int take_uplinks(struct daemon *d, char why[DAEMON_WHY])
+static int take_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 {
 	struct host *h = &d->host;
 
@@ -113,7 +113,7 @@ static int take_uplinks(struct daemon *d, char why[DAEMON_WHY])
 		snprintf(h->ndev, sizeof(h->ndev), "%s", d->uplinks.at[0].ifname);
 	if (!d->uplinks.at[0].kernel)
 		host_add_link_local(h, 0);
-	return kernel_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, why);
+	return kernel_sync_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, error);
 }
 
 /* Cannot fail: each was tried before, and the table has room for as many as there may be. */
@@ -127,46 +127,48 @@ static void set_up_pkeys(struct daemon *d)
 		host_add_pkey(&d->host, d->options.pkeys[i]);
 }
 
-static int set_up_host(struct daemon *d, char why[DAEMON_WHY])
+static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int uplink = d->uplinks.n ? 0 : HOST_NO_UPLINK, rc;
 	uint32_t i;
 
 	host_init(&d->host);
-	record_recall(&d->record, &d->host);
+	lease_store_reserve_addresses(&d->record, &d->host);
 	if (d->options.mtu)
 		d->host.mtu = d->host.mtu_limit = d->options.mtu;
 	set_up_pkeys(d);
-	rc = d->uplinks.n ? take_uplinks(d, why) : host_add_invented(&d->host);
+	rc = d->uplinks.n ? take_uplinks(d, error) : host_add_generated(&d->host);
 	if (!rc)
-		rc = uplinks_check_mtu(&d->uplinks, d->options.mtu, why);
+		rc = uplink_set_check_mtu(&d->uplinks, d->options.mtu, error);
 	for (i = 0; i < d->options.n_addresses && !rc; i++) {
 		rc = host_add_text(&d->host, d->options.addresses[i], uplink);
 		if (rc)
-			snprintf(why, DAEMON_WHY, "address %s is one too many: a host has %d",
+			snprintf(error, DAEMON_ERROR, "address %s is one too many: a host has %d",
 				 d->options.addresses[i], HOST_ADDRESSES);
 	}
 	return rc;
 }
 
 /* Where programs have survived another daemon, the addresses were theirs a moment ago. */
-static int check_addresses(struct daemon *d, char why[DAEMON_WHY])
+static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
-	return record_awaited(&d->record) ? 0 : probe_addresses(&d->host, d->uplinks.at, why);
+	return lease_store_count_awaited(&d->record)
+		       ? 0
+		       : address_conflict_probe(&d->host, d->uplinks.at, error);
 }
 
 /* A kernel that says nothing of its devices has those that it has now. */
-static int watch_beside(struct daemon *d, char why[DAEMON_WHY])
+static int watch_beside(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = beside_open(&d->beside);
+	int rc = host_ibdevs_open(&d->beside);
 
 	if (!rc)
-		return watch_add(d->epoll_fd, beside_fd(&d->beside), &d->beside, why);
+		return epoll_watch_add(d->epoll_fd, host_ibdevs_fd(&d->beside), &d->beside, error);
 	log_line("the kernel's RDMA devices cannot be followed: %s", strerror(-rc));
 	return 0;
 }
 
-static int watch_all(struct daemon *d, char why[DAEMON_WHY])
+static int watch_all(struct daemon *d, char error[DAEMON_ERROR])
 {
 	sigset_t set;
 	int rc;
@@ -175,96 +177,97 @@ static int watch_all(struct daemon *d, char why[DAEMON_WHY])
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	d->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (d->epoll_fd < 0 || d->signal_fd < 0) {
-		snprintf(why, DAEMON_WHY, "epoll or signalfd: %s", strerror(errno));
+		snprintf(error, DAEMON_ERROR, "epoll or signalfd: %s", strerror(errno));
 		return -errno;
 	}
-	rc = watch_add(d->epoll_fd, d->signal_fd, &d->signal_fd, why);
+	rc = epoll_watch_add(d->epoll_fd, d->signal_fd, &d->signal_fd, error);
 	/* Uplinks and doorbells only wake: the switch looks at all of them in any case. */
 	if (!rc)
-		rc = uplinks_watch(&d->uplinks, d->epoll_fd, why);
-	if (!rc && kernel_fd(&d->kernel) >= 0)
-		rc = watch_add(d->epoll_fd, kernel_fd(&d->kernel), &d->kernel, why);
+		rc = uplink_set_watch(&d->uplinks, d->epoll_fd, error);
+	if (!rc && kernel_sync_fd(&d->kernel) >= 0)
+		rc = epoll_watch_add(d->epoll_fd, kernel_sync_fd(&d->kernel), &d->kernel, error);
 	if (!rc)
-		rc = watch_beside(d, why);
+		rc = watch_beside(d, error);
 	return rc;
 }
 
-static int claim_dir(struct daemon *d, char why[DAEMON_WHY])
+static int claim_dir(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = rundir_create(d->options.run_dir, why);
+	int rc = rundir_create(d->options.run_dir, error);
 
 	/* What is there already before a private one is what a killed one has left. */
 	d->own_dir = rc > 0 || d->options.own_dir || d->options.private;
 	if (rc >= 0)
-		rc = d->lock_fd = rundir_lock(d->options.run_dir, d->own_dir, why);
+		rc = d->lock_fd = rundir_lock(d->options.run_dir, d->own_dir, error);
 	if (rc < 0)
 		return rc;
 	telemetry_prepare(d->options.run_dir);
 	return 0;
 }
 
-static int open_record(struct daemon *d, char why[DAEMON_WHY])
+static int open_record(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = record_open(&d->record, d->options.run_dir);
+	int rc = lease_store_open(&d->record, d->options.run_dir);
 
 	if (rc)
-		snprintf(why, DAEMON_WHY, "cannot use " RECORD_NAME " in %s: %s",
+		snprintf(error, DAEMON_ERROR, "cannot use " LEASE_STORE_NAME " in %s: %s",
 			 d->options.run_dir, strerror(-rc));
 	return rc;
 }
 
-static int open_rdmacm(struct daemon *d, char why[DAEMON_WHY])
+static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
 {
-	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, now_ns(), &d->clients,
-			   why);
+	return rdmacm_open(&d->rdmacm, d->options.run_dir, d->options.group, now_ns(), &d->sessions,
+			   error);
 }
 
 /* Without them urxe0 is there all the same. */
 static void show_beside(struct daemon *d)
 {
-	int rc = beside_link(d->options.run_dir, "/sys");
+	int rc = host_ibdevs_link(d->options.run_dir, "/sys");
 
 	if (rc)
 		log_line("the kernel's RDMA devices are not shown: %s", strerror(-rc));
 }
 
-static int publish(struct daemon *d, char why[DAEMON_WHY])
+static int publish(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = sysfs_create(d->options.run_dir, &d->host);
+	int rc = sysfs_tree_create(d->options.run_dir, &d->host);
 
-	record_addresses(&d->record, &d->host);
+	lease_store_put_addresses(&d->record, &d->host);
 	if (rc) {
-		snprintf(why, DAEMON_WHY, "cannot write to %s: %s", d->options.run_dir,
+		snprintf(error, DAEMON_ERROR, "cannot write to %s: %s", d->options.run_dir,
 			 strerror(-rc));
 		return rc;
 	}
 	d->made_sysfs = true;
 	show_beside(d);
 	/* Not before: a daemon that is refused says that alone. */
-	uplinks_log_pages(&d->uplinks);
-	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->clients, why);
+	uplink_set_log_pages(&d->uplinks);
+	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->sessions,
+			     error);
 }
 
-static int pin_macs(struct daemon *d, char why[DAEMON_WHY])
+static int pin_macs(struct daemon *d, char error[DAEMON_ERROR])
 {
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; i < d->options.n_fdb && !rc; i++)
-		rc = switch_pin(&d->sw, d->options.fdb[i], why);
+		rc = switch_pin(&d->sw, d->options.fdb[i], error);
 	return rc;
 }
 
-static int hear_for_vms(struct daemon *d, char why[DAEMON_WHY])
+static int hear_for_vms(struct daemon *d, char error[DAEMON_ERROR])
 {
 	if (!d->sw.vms)
 		return 0;
 	d->neigh.vms = true;
-	return uplinks_hear_all(&d->uplinks, why);
+	return uplink_set_hear_all(&d->uplinks, error);
 }
 
 /* Those of the addresses that the kernel has its own interfaces let in. */
-static int hear_vlans(struct daemon *d, char why[DAEMON_WHY])
+static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = 0;
 
@@ -272,62 +275,63 @@ static int hear_vlans(struct daemon *d, char why[DAEMON_WHY])
 		const struct host_address *a = &d->host.addresses[i];
 
 		if (a->valid && a->vlan && a->uplink != HOST_NO_UPLINK)
-			rc = uplink_hear_vlan(&d->uplinks.at[a->uplink], a->vlan, why);
+			rc = uplink_hear_vlan(&d->uplinks.at[a->uplink], a->vlan, error);
 	}
 	return rc;
 }
 
 /* Uplinks come first: DPDK, once it is up, takes no PCI device that was not named before. */
-static int set_up_switch(struct daemon *d, char why[DAEMON_WHY])
+static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = netdev_dpdk_start(why, DAEMON_WHY);
+	int rc = netdev_dpdk_start(error, DAEMON_ERROR);
 
 	if (rc)
 		return rc;
 	neigh_init(&d->neigh, &d->host, &neigh_ops, d);
-	kernel_serve(&d->kernel, &d->neigh);
+	kernel_sync_serve_neigh(&d->kernel, &d->neigh);
 	rc = switch_init(&d->sw, &d->host, &d->neigh, d->uplinks.at, d->uplinks.n);
 	if (rc)
-		snprintf(why, DAEMON_WHY, "cannot make the switch's tables: %s", strerror(-rc));
+		snprintf(error, DAEMON_ERROR, "cannot make the switch's tables: %s", strerror(-rc));
 	if (!rc)
-		rc = pin_macs(d, why);
-	return rc ?: hear_for_vms(d, why) ?: hear_vlans(d, why);
+		rc = pin_macs(d, error);
+	return rc ?: hear_for_vms(d, error) ?: hear_vlans(d, error);
 }
 
-static int set_up_clients(struct daemon *d, char why[DAEMON_WHY])
+static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
-	d->sw.meet = client_meet;
-	d->clients = (struct clients){.epoll_fd = d->epoll_fd,
-				      .host = &d->host,
-				      .sw = &d->sw,
-				      .neigh = &d->neigh,
-				      .record = &d->record};
-	client_begin(&d->clients, now_ns());
-	return inspect_open(&d->inspect, why);
+	d->sw.meet = session_introduce;
+	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,
+					.host = &d->host,
+					.sw = &d->sw,
+					.neigh = &d->neigh,
+					.record = &d->record};
+	sessions_start(&d->sessions, now_ns());
+	return monitor_open(&d->inspect, error);
 }
 
 /* In this order; each leaves what daemon_stop can take down. */
-static int (*const steps[])(struct daemon *d, char why[DAEMON_WHY]) = {
+static int (*const steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
 	claim_dir, open_record,   open_uplinks,   set_up_host, check_addresses,
 	watch_all, set_up_switch, set_up_clients, open_rdmacm, publish,
 };
 
-int daemon_start(const struct daemon_options *options, struct daemon **daemon, char why[DAEMON_WHY])
+int daemon_start(const struct daemon_options *options, struct daemon **daemon,
+		 char error[DAEMON_ERROR])
 {
 	struct daemon *d = calloc(1, sizeof(*d));
 	int rc = 0;
 
 	if (!d) {
-		snprintf(why, DAEMON_WHY, "no memory");
+		snprintf(error, DAEMON_ERROR, "no memory");
 		return -ENOMEM;
 	}
 	d->options = *options;
 	d->lock_fd = d->epoll_fd = d->signal_fd = d->listener.fd = -1;
 	d->record.fd = -1;
-	inspect_init(&d->inspect, d->options.run_dir, d->options.private, &d->clients, &d->uplinks,
+	monitor_init(&d->inspect, d->options.run_dir, d->options.private, &d->sessions, &d->uplinks,
 		     &d->rdmacm);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
-		rc = steps[i](d, why);
+		rc = steps[i](d, error);
 	if (rc)
 		daemon_stop(d);
 	else
@@ -338,17 +342,17 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon, c
 void daemon_stop(struct daemon *d)
 {
 	/* First, so that those that are still here keep their leases for the next daemon. */
-	record_close(&d->record, d->options.run_dir);
-	inspect_close(&d->inspect);
-	client_close_all(&d->clients);
+	lease_store_close(&d->record, d->options.run_dir);
+	monitor_close(&d->inspect);
+	sessions_close_all(&d->sessions);
 	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);
 	if (d->made_sysfs)
-		sysfs_remove(d->options.run_dir);
+		sysfs_tree_remove(d->options.run_dir);
 	switch_fini(&d->sw);
-	beside_close(&d->beside);
-	kernel_stop(&d->kernel);
-	uplinks_close(&d->uplinks);
+	host_ibdevs_close(&d->beside);
+	kernel_sync_stop(&d->kernel);
+	uplink_set_close(&d->uplinks);
 	if (d->signal_fd >= 0)
 		close(d->signal_fd);
 	if (d->epoll_fd >= 0)
@@ -364,8 +368,8 @@ void daemon_stop(struct daemon *d)
 
 static void log_all(const struct daemon *d)
 {
-	inspect_log(&d->inspect);
-	rdmacm_log(&d->rdmacm);
+	monitor_log_counters(&d->inspect);
+	rdmacm_log_counters(&d->rdmacm);
 }
 
 static void take_signal(struct daemon *d)
@@ -385,28 +389,28 @@ static void follow_kernel(struct daemon *d)
 {
 	const struct host before = d->host;
 	struct vnic_attach_port was, is;
-	char why[UPLINK_WHY];
+	char error[UPLINK_ERROR];
 	int rc;
 
-	if (!kernel_follow(&d->kernel))
+	if (!kernel_sync_update(&d->kernel))
 		return;
-	rc = sysfs_update(d->options.run_dir, &d->host, &before);
+	rc = sysfs_tree_update(d->options.run_dir, &d->host, &before);
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
-	record_addresses(&d->record, &d->host);
+	lease_store_put_addresses(&d->record, &d->host);
 	neigh_host_changed(&d->neigh);
 	rdmacm_host_changed(&d->rdmacm);
-	if (uplinks_watch(&d->uplinks, d->epoll_fd, why))
-		log_line("%s", why);
-	host_port(&before, &was);
-	host_port(&d->host, &is);
+	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))
+		log_line("%s", error);
+	host_fill_port(&before, &was);
+	host_fill_port(&d->host, &is);
 	if (memcmp(&was, &is, sizeof(is)))
-		client_notice(&d->clients);
+		sessions_send_port(&d->sessions);
 }
 
 static void follow_beside(struct daemon *d)
 {
-	if (beside_changed(&d->beside))
+	if (host_ibdevs_changed(&d->beside))
 		show_beside(d);
 }
 
@@ -421,11 +425,11 @@ static void dispatch(struct daemon *d, uint64_t now, void *what)
 	else if (what == &d->listener)
 		listener_event(&d->listener, now);
 	else if (what == &d->inspect)
-		inspect_event(&d->inspect);
+		monitor_event(&d->inspect);
 	else if (what == &d->rdmacm)
 		rdmacm_event(&d->rdmacm, now);
 	else if (what)
-		client_event(&d->clients, now, what);
+		session_event(&d->sessions, now, what);
 }
 
 static void wait_events(struct daemon *d, uint64_t timeout_ns)
@@ -439,14 +443,14 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 	now = now_ns();
 	for (i = 0; i < n; i++)
 		dispatch(d, now, events[i].data.ptr);
-	client_reap(&d->clients);
+	sessions_reap(&d->sessions);
 }
 
 /* --- A private daemon's end */
 
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
-	if (!d->options.private || d->clients.n || rdmacm_users(&d->rdmacm)) {
+	if (!d->options.private || d->sessions.n || rdmacm_users(&d->rdmacm)) {
 		d->idle = false;
 		return UINT64_MAX;
 	}
@@ -461,7 +465,7 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 /* Does what time has made due; returns when it wants to be called next. */
 static uint64_t tick(struct daemon *d, uint64_t now)
 {
-	uint64_t next = neigh_tick(&d->neigh, now), due = client_tick(&d->clients, now);
+	uint64_t next = neigh_tick(&d->neigh, now), due = sessions_tick(&d->sessions, now);
 
 	if (due < next)
 		next = due;
@@ -484,24 +488,24 @@ static void nap(struct daemon *d)
 {
 	uint64_t now, next, due;
 
-	switch_sleeping(&d->sw, true);
+	switch_set_sleeping(&d->sw, true);
 	now = now_ns();
 	next = tick(d, now);
 	/* Who posted before the word was out did not ring: look once more. */
-	if (!switch_run(&d->sw, now) && !client_reap(&d->clients) && !d->stop) {
+	if (!switch_run(&d->sw, now) && !sessions_reap(&d->sessions) && !d->stop) {
 		due = switch_deadline(&d->sw, now);
 		if (due < next)
 			next = due;
 		wait_events(d, next == UINT64_MAX ? next : next > now ? next - now : 0);
 	}
-	switch_sleeping(&d->sw, false);
+	switch_set_sleeping(&d->sw, false);
 }
 
 int daemon_run(struct daemon *d)
 {
 	uint32_t round = 0;
 
-	ask_short_slice();
+	sched_request_short_slice();
 	while (!d->stop) {
 		if (!switch_run(&d->sw, now_ns())) {
 			nap(d);

@@ -14,7 +14,7 @@
 #define DAEMON_ADDRESSES 16
 #define DAEMON_FDB       64
 #define DAEMON_PKEYS     16
-#define DAEMON_WHY       512
+#define DAEMON_ERROR     512
 
 struct daemon_options {
 	/* Each text is well-formed: options.h has checked it. */
@@ -28,10 +28,10 @@ struct daemon_options {
 	uint16_t mtu; /* bytes of Ethernet payload; 0 = as much as the uplinks carry */
 	const char *fdb[DAEMON_FDB]; /* "MAC[@VLAN]=PORT" */
 	uint32_t n_fdb;
-	gid_t group;        /* its members may attach; 0 = root's daemon is root's alone */
-	struct fault fault; /* of every uplink */
-	bool own_dir;       /* the run directory goes with the daemon, even if it did not make it */
-	bool private;       /* leave when no client has been there for a while */
+	gid_t group;                /* its members may attach; 0 = root's daemon is root's alone */
+	struct uplink_impair fault; /* of every uplink */
+	bool own_dir; /* the run directory goes with the daemon, even if it did not make it */
+	bool private; /* leave when no client has been there for a while */
 };
 
 struct daemon;
@@ -41,10 +41,10 @@ void daemon_signals(sigset_t *set);
 
 /*
  * Opens everything and listens: clients can connect from then on. On error
- * nothing is left and `why` has one sentence. The daemon's signals must be blocked.
+ * nothing is left and `error` has one sentence. The daemon's signals must be blocked.
  */
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
-		 char why[DAEMON_WHY]);
+		 char error[DAEMON_ERROR]);
 /* Serves until a signal ends it, or a private daemon has nobody left to serve. */
 int daemon_run(struct daemon *daemon);
 /* Removes all that daemon_start made. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-int watch_add(int epoll_fd, int fd, void *what, char why[WATCH_WHY])
+int epoll_watch_add(int epoll_fd, int fd, void *what, char error[EPOLL_WATCH_ERROR])
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
 	int err;
@@ -14,6 +14,6 @@ int watch_add(int epoll_fd, int fd, void *what, char why[WATCH_WHY])
 	if (!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
 		return 0;
 	err = errno;
-	snprintf(why, WATCH_WHY, "epoll: %s", strerror(err));
+	snprintf(error, EPOLL_WATCH_ERROR, "epoll: %s", strerror(err));
 	return -err;
 }

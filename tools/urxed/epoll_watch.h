@@ -3,9 +3,10 @@
 #ifndef URXE_URXED_EPOLL_WATCH_H
 #define URXE_URXED_EPOLL_WATCH_H
 
-#define WATCH_WHY 128
+#define EPOLL_WATCH_ERROR 128
 
-/* 0, -EEXIST where it is watched already, or another negative errno value; `why` has a sentence. */
-int watch_add(int epoll_fd, int fd, void *what, char why[WATCH_WHY]);
+/* 0, -EEXIST where it is watched already, or another negative errno value; `error` has a sentence.
+ */
+int epoll_watch_add(int epoll_fd, int fd, void *what, char error[EPOLL_WATCH_ERROR]);
 
 #endif

@@ -107,7 +107,7 @@ static int link_class(const char *tree, const char *sys, const char *name)
 	return rc;
 }
 
-int beside_link(const char *run_dir, const char *sys)
+int host_ibdevs_link(const char *run_dir, const char *sys)
 {
 	char tree[PATH_MAX];
 	int rc = 0;
@@ -121,7 +121,7 @@ int beside_link(const char *run_dir, const char *sys)
 
 /* --- When to look */
 
-int beside_open(struct beside *b)
+int host_ibdevs_open(struct host_ibdevs *b)
 {
 	int rc = 0;
 
@@ -130,24 +130,24 @@ int beside_open(struct beside *b)
 		return -errno;
 	if (mnl_socket_bind(b->events, KERNEL_GROUP, MNL_SOCKET_AUTOPID)) {
 		rc = -errno;
-		beside_close(b);
+		host_ibdevs_close(b);
 	}
 	return rc;
 }
 
-void beside_close(struct beside *b)
+void host_ibdevs_close(struct host_ibdevs *b)
 {
 	if (b->events)
 		mnl_socket_close(b->events);
 	b->events = NULL;
 }
 
-int beside_fd(const struct beside *b)
+int host_ibdevs_fd(const struct host_ibdevs *b)
 {
 	return b->events ? mnl_socket_get_fd(b->events) : -1;
 }
 
-bool beside_changed(struct beside *b)
+bool host_ibdevs_changed(struct host_ibdevs *b)
 {
 	char event[EVENT_ROOM];
 	bool changed = false;

@@ -12,25 +12,25 @@
 
 struct mnl_socket;
 
-struct beside {
+struct host_ibdevs {
 	struct mnl_socket *events; /* NULL: not open */
 };
 
 /* From now on the kernel's devices can be followed. A negative errno value where it tells nothing.
  */
-int beside_open(struct beside *b);
+int host_ibdevs_open(struct host_ibdevs *b);
 /* Also one that is zeroed. */
-void beside_close(struct beside *b);
+void host_ibdevs_close(struct host_ibdevs *b);
 
-/* Readable when beside_changed has something to take; -1 = it never has. */
-int beside_fd(const struct beside *b);
+/* Readable when host_ibdevs_changed has something to take; -1 = it never has. */
+int host_ibdevs_fd(const struct host_ibdevs *b);
 /* Takes what has come; true: there may be other devices than before. Never blocks. */
-bool beside_changed(struct beside *b);
+bool host_ibdevs_changed(struct host_ibdevs *b);
 
 /*
  * Makes the links of a tree that is there those of the devices in `sys`, where the kernel's sysfs
  * is mounted. A device that is called as ours is left out. 0, or a negative errno value.
  */
-int beside_link(const char *run_dir, const char *sys);
+int host_ibdevs_link(const char *run_dir, const char *sys);
 
 #endif

@@ -64,11 +64,11 @@ static void help(void)
 
 static int take_option(struct options *o, int opt)
 {
-	char why[OPTIONS_WHY];
-	int rc = options_set(o, &options_rows[opt - 1], optarg, why);
+	char error[OPTIONS_ERROR];
+	int rc = options_set(o, &options_rows[opt - 1], optarg, error);
 
 	if (rc)
-		log_line("%s", why);
+		log_line("%s", error);
 	return rc ? STATUS_USAGE : 0;
 }
 
@@ -86,11 +86,10 @@ static int parse(int argc, char **argv, struct options *o, const char **config)
 		case OPT_HELP: help(); exit(0);
 		case OPT_VERSION: puts("urxed " URXE_VERSION); exit(0);
 		case ':':
-			log_line("option %s needs a value; see urxed --help",
-				 option_refused(argv, at));
+			log_line("option %s needs a value; see urxed --help", bad_option(argv, at));
 			return STATUS_USAGE;
 		case '?':
-			log_line("unknown option %s; see urxed --help", option_refused(argv, at));
+			log_line("unknown option %s; see urxed --help", bad_option(argv, at));
 			return STATUS_USAGE;
 		default: rc = take_option(o, opt);
 		}
@@ -118,15 +117,15 @@ static int gather(int argc, char **argv, struct options *o)
 {
 	struct options first = {0};
 	const char *config = NULL;
-	char why[OPTIONS_WHY];
+	char error[OPTIONS_ERROR];
 	char *text; /* the options refer to it as long as the daemon runs */
 	int rc = parse(argc, argv, &first, &config);
 
 	if (rc)
 		return rc;
 	config = choose_config(&first, config);
-	if (config && config_read(o, config, &text, why)) {
-		log_line("%s", why);
+	if (config && config_read(o, config, &text, error)) {
+		log_line("%s", error);
 		return STATUS_USAGE;
 	}
 	return parse(argc, argv, o, &config);
@@ -160,20 +159,20 @@ static void raise_descriptor_limit(void)
 
 static int serve(const struct options *o, int ready_fd)
 {
-	char why[DAEMON_WHY], log_path[RUNDIR_MAX + sizeof(LOG_NAME)];
+	char error[DAEMON_ERROR], log_path[RUNDIR_MAX + sizeof(LOG_NAME)];
 	struct daemon *d;
 	int rc;
 
-	rc = daemon_start(&o->daemon, &d, why);
+	rc = daemon_start(&o->daemon, &d, error);
 	if (rc) {
-		log_line("%s", why);
+		log_line("%s", error);
 		return rc == -EBUSY ? STATUS_BUSY : STATUS_FAILED;
 	}
 	snprintf(log_path, sizeof(log_path), "%s/" LOG_NAME, o->daemon.run_dir);
 	if (ready_fd >= 0)
 		rc = detach_ready(ready_fd, log_path);
 	else
-		notify_ready();
+		sd_notify_ready();
 	if (rc)
 		log_line("cannot write %s: %s", log_path, strerror(-rc));
 	else
@@ -186,7 +185,7 @@ static int serve(const struct options *o, int ready_fd)
 
 int main(int argc, char **argv)
 {
-	char run_dir[RUNDIR_MAX], why[RUNDIR_WHY];
+	char run_dir[RUNDIR_MAX], error[RUNDIR_ERROR];
 	struct options o = {0};
 	int rc, ready_fd = -1;
 
@@ -196,8 +195,8 @@ int main(int argc, char **argv)
 	rc = gather(argc, argv, &o);
 	if (rc)
 		return rc;
-	if (rundir_path(o.run_dir, run_dir, why)) {
-		log_line("%s", why);
+	if (rundir_path(o.run_dir, run_dir, error)) {
+		log_line("%s", error);
 		return STATUS_FAILED;
 	}
 	o.daemon.run_dir = run_dir;

@@ -15,31 +15,31 @@
 #define HELP_COLUMN 23
 
 static int append(const char *name, const char **list, uint32_t *n, uint32_t max, const char *value,
-		  char why[OPTIONS_WHY])
+		  char error[OPTIONS_ERROR])
 {
 	if (*n == max) {
-		snprintf(why, OPTIONS_WHY, "%s %s is one too many: there may be %u", name, value,
-			 max);
+		snprintf(error, OPTIONS_ERROR, "%s %s is one too many: there may be %u", name,
+			 value, max);
 		return -ENOSPC;
 	}
 	list[(*n)++] = value;
 	return 0;
 }
 
-static int set_uplink(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_uplink(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	struct daemon_options *d = &o->daemon;
 
-	return append("uplink", d->uplinks, &d->n_uplinks, SWITCH_UPLINKS, value, why);
+	return append("uplink", d->uplinks, &d->n_uplinks, SWITCH_UPLINKS, value, error);
 }
 
-static int set_address(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_address(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	struct daemon_options *d = &o->daemon;
 	struct host scratch = {0};
 
 	if (host_add_text(&scratch, value, HOST_NO_UPLINK)) {
-		snprintf(why, OPTIONS_WHY,
+		snprintf(error, OPTIONS_ERROR,
 			 "address %s is not an address of a host with its prefix length, as "
 			 "192.0.2.1/24 is, or in a VLAN of 1 to 4094, as 192.0.2.1/24@100 is",
 			 value);
@@ -49,81 +49,81 @@ static int set_address(struct options *o, const char *value, char why[OPTIONS_WH
 		struct host other = {0};
 
 		host_add_text(&other, d->addresses[i], HOST_NO_UPLINK);
-		if (host_find(&scratch, other.addresses[0].ip)) {
-			snprintf(why, OPTIONS_WHY, "address %s is given twice", value);
+		if (host_find_address(&scratch, other.addresses[0].ip)) {
+			snprintf(error, OPTIONS_ERROR, "address %s is given twice", value);
 			return -EEXIST;
 		}
 	}
-	return append("address", d->addresses, &d->n_addresses, DAEMON_ADDRESSES, value, why);
+	return append("address", d->addresses, &d->n_addresses, DAEMON_ADDRESSES, value, error);
 }
 
-static int set_pkey(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_pkey(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	struct daemon_options *d = &o->daemon;
 	struct host scratch = {0};
 
 	if (host_add_pkey(&scratch, value)) {
-		snprintf(why, OPTIONS_WHY, "pkey %s is not a P_Key, as 0x8001 is", value);
+		snprintf(error, OPTIONS_ERROR, "pkey %s is not a P_Key, as 0x8001 is", value);
 		return -EINVAL;
 	}
-	return append("pkey", d->pkeys, &d->n_pkeys, DAEMON_PKEYS, value, why);
+	return append("pkey", d->pkeys, &d->n_pkeys, DAEMON_PKEYS, value, error);
 }
 
-static int set_fdb(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_fdb(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	struct daemon_options *d = &o->daemon;
 	struct fdb_key key;
 	const char *port;
 
 	if (fdb_parse(value, &key, &port)) {
-		snprintf(why, OPTIONS_WHY,
+		snprintf(error, OPTIONS_ERROR,
 			 "fdb %s is not MAC[@VLAN]=PORT, as 52:54:00:12:34:56=2 is", value);
 		return -EINVAL;
 	}
-	return append("fdb", d->fdb, &d->n_fdb, DAEMON_FDB, value, why);
+	return append("fdb", d->fdb, &d->n_fdb, DAEMON_FDB, value, error);
 }
 
-static int set_fault(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_fault(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
-	char text[FAULT_WHY];
-	int rc = fault_parse(value, &o->daemon.fault, text);
+	char text[IMPAIR_ERROR];
+	int rc = impair_parse(value, &o->daemon.fault, text);
 
 	if (rc)
-		snprintf(why, OPTIONS_WHY, "%s", text);
+		snprintf(error, OPTIONS_ERROR, "%s", text);
 	return rc;
 }
 
-static int set_mtu(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_mtu(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	uint64_t mtu;
 
 	if (!quantity_read(value, quantity_count, &mtu) || mtu < HOST_MTU_LEAST || mtu > HOST_MTU) {
-		snprintf(why, OPTIONS_WHY, "mtu %s is not a number of bytes from %d to %d", value,
-			 HOST_MTU_LEAST, HOST_MTU);
+		snprintf(error, OPTIONS_ERROR, "mtu %s is not a number of bytes from %d to %d",
+			 value, HOST_MTU_LEAST, HOST_MTU);
 		return -EINVAL;
 	}
 	o->daemon.mtu = (uint16_t)mtu;
 	return 0;
 }
 
-static int set_run_dir(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_run_dir(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
-	(void)why;
+	(void)error;
 	o->run_dir = value;
 	return 0;
 }
 
-static int set_group(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_group(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	const struct group *group = getgrnam(value);
 
 	if (!group) {
-		snprintf(why, OPTIONS_WHY, "group %s does not exist", value);
+		snprintf(error, OPTIONS_ERROR, "group %s does not exist", value);
 		return -EINVAL;
 	}
 	/* vnic_attach_connect trusts nobody else. */
 	if (geteuid()) {
-		snprintf(why, OPTIONS_WHY, "group %s: only root's daemon can serve other users",
+		snprintf(error, OPTIONS_ERROR, "group %s: only root's daemon can serve other users",
 			 value);
 		return -EPERM;
 	}
@@ -131,16 +131,16 @@ static int set_group(struct options *o, const char *value, char why[OPTIONS_WHY]
 	return 0;
 }
 
-static int set_private(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_private(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
-	(void)why;
+	(void)error;
 	o->daemon.private = !strcmp(value, "yes");
 	return 0;
 }
 
-static int set_foreground(struct options *o, const char *value, char why[OPTIONS_WHY])
+static int set_foreground(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
-	(void)why;
+	(void)error;
 	o->foreground = !strcmp(value, "yes");
 	return 0;
 }
@@ -191,20 +191,20 @@ const struct options_row *options_find(const char *name)
 }
 
 int options_set(struct options *o, const struct options_row *row, const char *value,
-		char why[OPTIONS_WHY])
+		char error[OPTIONS_ERROR])
 {
 	if (!row->argument && !value)
 		value = "yes";
 	if (!value || !*value) {
-		snprintf(why, OPTIONS_WHY, "option %s needs a value%s%s", row->name,
+		snprintf(error, OPTIONS_ERROR, "option %s needs a value%s%s", row->name,
 			 row->argument ? ", " : ": yes or no", row->argument ? row->argument : "");
 		return -EINVAL;
 	}
 	if (!row->argument && strcmp(value, "yes") && strcmp(value, "no")) {
-		snprintf(why, OPTIONS_WHY, "option %s is yes or no, not %s", row->name, value);
+		snprintf(error, OPTIONS_ERROR, "option %s is yes or no, not %s", row->name, value);
 		return -EINVAL;
 	}
-	return row->set(o, value, why);
+	return row->set(o, value, error);
 }
 
 static void print_row(const struct options_row *row)

@@ -11,8 +11,8 @@
 
 #include "urxed/daemon.h"
 
-#define OPTIONS_WHY 512
-#define OPTIONS     10 /* rows */
+#define OPTIONS_ERROR 512
+#define OPTIONS       10 /* rows */
 
 /* Values are not copied: they must stay where they are. */
 struct options {
@@ -27,7 +27,7 @@ struct options_row {
 	bool repeats;         /* each time one more; else the last one holds */
 	const char *help;     /* lines, without a newline at the end */
 	/* As options_set, for a value whose form was checked. */
-	int (*set)(struct options *o, const char *value, char why[OPTIONS_WHY]);
+	int (*set)(struct options *o, const char *value, char error[OPTIONS_ERROR]);
 };
 
 extern const struct options_row options_rows[OPTIONS];
@@ -38,10 +38,10 @@ const struct options_row *options_find(const char *name);
 /*
  * Takes a value; NULL where none was given, which sets a flag. -EINVAL: it is not
  * one, -ENOSPC: it is one too many, -EEXIST: it was given before, -EPERM: it is
- * not this user's to give; `why` has one sentence then.
+ * not this user's to give; `error` has one sentence then.
  */
 int options_set(struct options *o, const struct options_row *row, const char *value,
-		char why[OPTIONS_WHY]);
+		char error[OPTIONS_ERROR]);
 
 /* Writes the rows as --help shows them to standard output. */
 void options_print(void);

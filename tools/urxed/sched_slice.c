@@ -10,7 +10,7 @@
 
 #define SLICE_NS 100000
 
-void ask_short_slice(void)
+void sched_request_short_slice(void)
 {
 	struct sched_attr attr = {.size = sizeof(attr),
 				  .sched_policy = SCHED_NORMAL,

@@ -7,6 +7,6 @@
  * briefly gets the processor soon, also from an application that spins on it.
  * Older kernels do not know the request, and nothing is lost.
  */
-void ask_short_slice(void);
+void sched_request_short_slice(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-void notify_ready(void)
+void sd_notify_ready(void)
 {
 	static const char ready[] = "READY=1";
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -6,6 +6,6 @@
  * Tells whoever has started this process (NOTIFY_SOCKET, as sd_notify(3) has it) that it is
  * ready. Where nobody wants to know, nothing.
  */
-void notify_ready(void);
+void sd_notify_ready(void);
 
 #endif

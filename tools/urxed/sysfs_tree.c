@@ -115,7 +115,7 @@ static void drop_attributes(struct tree *t, uint32_t i)
 static void put_gid(struct tree *t, uint32_t i, const struct host *host)
 {
 	static const struct host_address none;
-	const struct host_address *a = host_by_gid(host, i);
+	const struct host_address *a = host_address_by_gid(host, i);
 	const uint8_t *g = a ? a->ip : none.ip;
 	char file[NAME_MAX_LEN];
 
@@ -218,12 +218,12 @@ static void put_rdma_cm(struct tree *t)
 	write_file(t, DEV "/infiniband/rdma_cm", 0666, "", 0);
 }
 
-int sysfs_create(const char *run_dir, const struct host *host)
+int sysfs_tree_create(const char *run_dir, const struct host *host)
 {
 	struct tree t = {.err = 0};
 	uint32_t i;
 
-	sysfs_remove(run_dir);
+	sysfs_tree_remove(run_dir);
 	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t.dir < 0)
 		return -errno;
@@ -236,13 +236,14 @@ int sysfs_create(const char *run_dir, const struct host *host)
 	put_rdma_cm(&t);
 	close(t.dir);
 	if (t.err)
-		sysfs_remove(run_dir);
+		sysfs_tree_remove(run_dir);
 	return t.err;
 }
 
 static bool same_entry(const struct host *a, const struct host *b, uint32_t index)
 {
-	const struct host_address *p = host_by_gid(a, index), *q = host_by_gid(b, index);
+	const struct host_address *p = host_address_by_gid(a, index),
+				  *q = host_address_by_gid(b, index);
 
 	if (!p || !q)
 		return p == q;
@@ -250,7 +251,7 @@ static bool same_entry(const struct host *a, const struct host *b, uint32_t inde
 	       !strcmp(p->ndev, q->ndev);
 }
 
-int sysfs_update(const char *run_dir, const struct host *host, const struct host *before)
+int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before)
 {
 	struct tree t = {.err = 0};
 	uint32_t i;
@@ -267,7 +268,7 @@ int sysfs_update(const char *run_dir, const struct host *host, const struct host
 	return t.err;
 }
 
-void sysfs_remove(const char *run_dir)
+void sysfs_tree_remove(const char *run_dir)
 {
 	rundir_remove(run_dir, VNIC_SYSFS_NAME);
 	rundir_remove(run_dir, DEV);

@@ -9,9 +9,9 @@
 #include "urxed/hostnet/host.h"
 
 /* Writes the tree, over a stale one. On error nothing of it stays. */
-int sysfs_create(const char *run_dir, const struct host *host);
+int sysfs_tree_create(const char *run_dir, const struct host *host);
 /* What has changed since `before`: each file is the old one or the new one to who reads it. */
-int sysfs_update(const char *run_dir, const struct host *host, const struct host *before);
-void sysfs_remove(const char *run_dir);
+int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before);
+void sysfs_tree_remove(const char *run_dir);
 
 #endif

@@ -72,8 +72,8 @@ void cma_destroy_id(struct cma_id *id)
 {
 	cma_stop_waiting(id);
 	if (id->src.listening)
-		cma_early_gone(&id->cma->early, id->cma->now, id->src.addr.port);
-	cma_port_drop(&id->cma->ports, &id->src);
+		cma_early_req_listener_gone(&id->cma->early, id->cma->now, id->src.addr.port);
+	cma_port_release(&id->cma->ports, &id->src);
 	if (id->conn)
 		cm_release(id->conn, id->cma->now);
 	id->cma->ids[id->number] = NULL;
@@ -89,7 +89,7 @@ struct cma_id *cma_find(const struct cma *cma, uint32_t number)
 
 static struct cm_path path_of(const struct cma_id *id)
 {
-	const struct host_address *own = host_by_gid(id->cma->host, id->sgid_index);
+	const struct host_address *own = host_address_by_gid(id->cma->host, id->sgid_index);
 	struct cm_path path = {.sgid_index = id->sgid_index,
 			       .pkey = id->cma->host->pkeys[0],
 			       .traffic_class = id->tos,
@@ -367,19 +367,20 @@ static bool is_heard(const void *ctx, uint64_t service_id)
 	const struct cma *cma = ctx;
 
 	return !(service_id >> 32) &&
-	       cma_port_heard(&cma->ports, (uint16_t)(service_id >> 16), (uint16_t)service_id);
+	       cma_port_has_listener(&cma->ports, (uint16_t)(service_id >> 16),
+				     (uint16_t)service_id);
 }
 
 static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
 				    const struct cm_ip_hdr *hdr, enum cma_service service)
 {
 	struct cma_addr addr = {.family = hdr->v6 ? AF_INET6 : AF_INET};
-	struct cma_user *user;
+	struct cma_binding *user;
 	struct cma_id *id;
 
 	memcpy(addr.ip, hdr->dst, sizeof(addr.ip));
-	user = cma_port_find(&cma->ports, (uint16_t)(service_id >> 16), (uint16_t)service_id,
-			     &addr);
+	user = cma_port_find_listener(&cma->ports, (uint16_t)(service_id >> 16),
+				      (uint16_t)service_id, &addr);
 	if (!user)
 		return NULL;
 	id = (struct cma_id *)((char *)user - offsetof(struct cma_id, src));
@@ -400,8 +401,8 @@ static bool is_plausible(const struct cma *cma, const struct cm_conn *conn,
 	if (cma_addr_any(&src) || cma_addr_group(&src) || cma_addr_group(&dst))
 		return false;
 	return (!cma_addr_loopback(&src) && !cma_addr_loopback(&dst) &&
-		!host_find(cma->host, src.ip)) ||
-	       host_find(cma->host, cm_channel(conn)->path.dgid);
+		!host_find_address(cma->host, src.ip)) ||
+	       host_find_address(cma->host, cm_channel(conn)->path.dgid);
 }
 
 static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
@@ -487,7 +488,7 @@ static bool is_kept(struct cma *cma, const struct cm_path *path, const uint8_t b
 		return false;
 	service_id = mad.attr == CM_REQ ? mad.req.service_id : mad.sidr_req.service_id;
 	return !is_heard(cma, service_id) &&
-	       cma_early_keep(&cma->early, cma->now, service_id, path, bytes);
+	       cma_early_req_hold(&cma->early, cma->now, service_id, path, bytes);
 }
 
 void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
@@ -501,9 +502,9 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 /* Those that have found a listener, and those that have not. */
 static void input_early(struct cma *cma)
 {
-	struct cma_early_request request;
+	struct cma_early_req request;
 
-	while (cma_early_take(&cma->early, cma->now, is_heard, cma, &request))
+	while (cma_early_req_take(&cma->early, cma->now, is_heard, cma, &request))
 		cm_input(cma->cm, cma->now, &request.path, request.mad);
 }
 
@@ -516,8 +517,8 @@ uint64_t cma_tick(struct cma *cma, uint64_t now)
 	input_early(cma);
 	cm_tick(cma->cm, now);
 	next = cm_next_deadline(cma->cm);
-	if (cma_early_due(&cma->early) < next)
-		next = cma_early_due(&cma->early);
+	if (cma_early_req_due(&cma->early) < next)
+		next = cma_early_req_due(&cma->early);
 	for (id = LIST_FIRST(&cma->waiting); id; id = after) {
 		after = LIST_NEXT(id, wait_link);
 		if (id->due <= now) {

@@ -79,9 +79,9 @@ struct cma_id {
 	enum cma_state state;
 	uint16_t ps;
 	enum cma_service service;
-	struct cma_user src; /* address and port; of a listener those that it hears */
-	bool low_ports;      /* the program may have those below CMA_PORT_LOW */
-	bool afonly_set;     /* the program has said whether src.afonly */
+	struct cma_binding src; /* address and port; of a listener those that it hears */
+	bool low_ports;         /* the program may have those below CMA_PORT_LOW */
+	bool afonly_set;        /* the program has said whether src.afonly */
 	struct cma_addr dst;
 	bool has_device; /* its address says which, and sgid_index is set */
 	uint8_t sgid_index;
@@ -124,7 +124,7 @@ struct cma {
 	uint64_t psns;
 	uint64_t now; /* of what is under way */
 	struct cma_id_list waiting;
-	struct cma_early early;
+	struct cma_early_reqs early;
 };
 
 /* 0, or a negative errno value; then nothing is left. */
@@ -137,7 +137,7 @@ void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 /* Does what is due; returns when to call again, UINT64_MAX = never. */
 uint64_t cma_tick(struct cma *cma, uint64_t now);
 /* The neighbours' answer to a waiter of cma_resolve_addr. */
-void cma_answer(struct neigh_waiter *w, int status);
+void cma_neigh_answer(struct neigh_waiter *w, int status);
 /* EUI-64 of the host's MAC, as the device's node GUID. */
 uint64_t cma_guid(const struct host *host);
 
@@ -183,7 +183,7 @@ int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struc
 
 /* --- cma_way.c */
 /* Asks once more for the way to who was restored in the middle of that; else nothing. */
-void cma_ask_again(struct cma_id *id);
+void cma_resolve_again(struct cma_id *id);
 /* For cma.c. */
 void cma_resolved(struct cma_id *id, int status);
 void cma_stop_waiting(struct cma_id *id);

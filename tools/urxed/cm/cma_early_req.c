@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void cma_early_gone(struct cma_early *early, uint64_t now, uint16_t port)
+void cma_early_req_listener_gone(struct cma_early_reqs *early, uint64_t now, uint16_t port)
 {
 	uint32_t i = early->n_gone++ % CMA_EARLY_MAX;
 
@@ -11,7 +11,7 @@ void cma_early_gone(struct cma_early *early, uint64_t now, uint16_t port)
 	early->gone[i].at = now;
 }
 
-static bool was_heard(const struct cma_early *early, uint64_t now, uint64_t service_id)
+static bool was_heard(const struct cma_early_reqs *early, uint64_t now, uint64_t service_id)
 {
 	uint32_t n = early->n_gone < CMA_EARLY_MAX ? early->n_gone : CMA_EARLY_MAX;
 
@@ -24,10 +24,10 @@ static bool was_heard(const struct cma_early *early, uint64_t now, uint64_t serv
 	return false;
 }
 
-bool cma_early_keep(struct cma_early *early, uint64_t now, uint64_t service_id,
-		    const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+bool cma_early_req_hold(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
+			const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
 {
-	struct cma_early_request *request = &early->kept[early->n_kept];
+	struct cma_early_req *request = &early->kept[early->n_kept];
 
 	if (early->n_kept == CMA_EARLY_MAX || !was_heard(early, now, service_id))
 		return false;
@@ -39,12 +39,12 @@ bool cma_early_keep(struct cma_early *early, uint64_t now, uint64_t service_id,
 	return true;
 }
 
-bool cma_early_take(struct cma_early *early, uint64_t now,
-		    bool (*heard)(const void *ctx, uint64_t service_id), const void *ctx,
-		    struct cma_early_request *request)
+bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
+			bool (*heard)(const void *ctx, uint64_t service_id), const void *ctx,
+			struct cma_early_req *request)
 {
 	for (uint32_t i = 0; i < early->n_kept; i++) {
-		struct cma_early_request *kept = &early->kept[i];
+		struct cma_early_req *kept = &early->kept[i];
 
 		if (kept->due > now && !heard(ctx, kept->service_id))
 			continue;
@@ -57,7 +57,7 @@ bool cma_early_take(struct cma_early *early, uint64_t now,
 }
 
 /* They are kept in the order in which they came, and all for as long. */
-uint64_t cma_early_due(const struct cma_early *early)
+uint64_t cma_early_req_due(const struct cma_early_reqs *early)
 {
 	return early->n_kept ? early->kept[0].due : UINT64_MAX;
 }

@@ -19,34 +19,34 @@
 #define CMA_EARLY_KEPT_NS 200000000ull
 #define CMA_EARLY_MAX     64 /* requests kept, and ports remembered: the last ones */
 
-struct cma_early_request {
+struct cma_early_req {
 	uint64_t service_id;
 	uint64_t due; /* until when it is kept */
 	struct cm_path path;
 	uint8_t mad[CM_MAD_LEN];
 };
 
-struct cma_early {
+struct cma_early_reqs {
 	struct {
 		uint16_t port;
 		uint64_t at; /* when its listener went */
 	} gone[CMA_EARLY_MAX];
 	uint32_t n_gone; /* ever */
-	struct cma_early_request kept[CMA_EARLY_MAX];
+	struct cma_early_req kept[CMA_EARLY_MAX];
 	uint32_t n_kept;
 };
 
 /* A listener has gone, of whatever port space. */
-void cma_early_gone(struct cma_early *early, uint64_t now, uint16_t port);
+void cma_early_req_listener_gone(struct cma_early_reqs *early, uint64_t now, uint16_t port);
 /* Keeps a request to which nobody listens. False: it is not early, or too many are kept. */
-bool cma_early_keep(struct cma_early *early, uint64_t now, uint64_t service_id,
-		    const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
+bool cma_early_req_hold(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
+			const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
 /* The oldest one that has been kept for long enough, or whose port is heard; false: there is none.
  */
-bool cma_early_take(struct cma_early *early, uint64_t now,
-		    bool (*heard)(const void *ctx, uint64_t service_id), const void *ctx,
-		    struct cma_early_request *request);
+bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
+			bool (*heard)(const void *ctx, uint64_t service_id), const void *ctx,
+			struct cma_early_req *request);
 /* When the next one has been kept for long enough; UINT64_MAX: there is none. */
-uint64_t cma_early_due(const struct cma_early *early);
+uint64_t cma_early_req_due(const struct cma_early_reqs *early);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Whether two at one port are in each other's way: 0 where they are not. */
-static int conflict(const struct cma_user *u, const struct cma_user *other, bool reuseaddr)
+static int conflict(const struct cma_binding *u, const struct cma_binding *other, bool reuseaddr)
 {
 	if (reuseaddr && other->reuseaddr && !other->listening)
 		return 0;
@@ -17,15 +17,15 @@ static int conflict(const struct cma_user *u, const struct cma_user *other, bool
 }
 
 /* The ports that are given follow one another, so each bucket has its share of them. */
-static const struct cma_users *bucket(const struct cma_ports *p, uint16_t port)
+static const struct cma_bindings *bucket(const struct cma_ports *p, uint16_t port)
 {
 	return &p->users[port % CMA_PORT_BUCKETS];
 }
 
-static int check(const struct cma_ports *p, const struct cma_user *u, uint16_t ps, uint16_t port,
+static int check(const struct cma_ports *p, const struct cma_binding *u, uint16_t ps, uint16_t port,
 		 bool reuseaddr)
 {
-	const struct cma_user *other;
+	const struct cma_binding *other;
 	int rc;
 
 	LIST_FOREACH(other, bucket(p, port), link)
@@ -41,7 +41,7 @@ static int check(const struct cma_ports *p, const struct cma_user *u, uint16_t p
 
 static bool is_free(const struct cma_ports *p, uint16_t ps, uint16_t port)
 {
-	const struct cma_user *other;
+	const struct cma_binding *other;
 
 	LIST_FOREACH(other, bucket(p, port), link)
 	if (other->ps == ps && other->addr.port == port)
@@ -63,7 +63,7 @@ static uint16_t find_free(struct cma_ports *p, uint16_t ps)
 	return 0;
 }
 
-int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps)
+int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps)
 {
 	uint16_t port = u->addr.port ? u->addr.port : find_free(p, ps);
 	int rc = port ? check(p, u, ps, port, u->reuseaddr) : -EADDRNOTAVAIL;
@@ -80,7 +80,7 @@ int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps)
 	return 0;
 }
 
-void cma_port_restore(struct cma_ports *p, struct cma_user *u)
+void cma_port_restore(struct cma_ports *p, struct cma_binding *u)
 {
 	if (!u->ps)
 		return;
@@ -88,7 +88,7 @@ void cma_port_restore(struct cma_ports *p, struct cma_user *u)
 	p->n++;
 }
 
-int cma_port_listen(const struct cma_ports *p, struct cma_user *u)
+int cma_port_listen(const struct cma_ports *p, struct cma_binding *u)
 {
 	int rc = u->reuseaddr ? check(p, u, u->ps, u->addr.port, false) : 0;
 
@@ -96,7 +96,7 @@ int cma_port_listen(const struct cma_ports *p, struct cma_user *u)
 	return rc;
 }
 
-void cma_port_drop(struct cma_ports *p, struct cma_user *u)
+void cma_port_release(struct cma_ports *p, struct cma_binding *u)
 {
 	if (!u->ps)
 		return;
@@ -106,9 +106,9 @@ void cma_port_drop(struct cma_ports *p, struct cma_user *u)
 	u->listening = false;
 }
 
-bool cma_port_heard(const struct cma_ports *p, uint16_t ps, uint16_t port)
+bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port)
 {
-	const struct cma_user *u;
+	const struct cma_binding *u;
 
 	LIST_FOREACH(u, bucket(p, port), link)
 	if (u->listening && u->ps == ps && u->addr.port == port)
@@ -118,7 +118,7 @@ bool cma_port_heard(const struct cma_ports *p, uint16_t ps, uint16_t port)
 
 /* A wildcard hears both families, unless it is for one alone; GIDs that are no addresses are
  * InfiniBand's. */
-static bool hears(const struct cma_user *u, const struct cma_addr *addr)
+static bool hears(const struct cma_binding *u, const struct cma_addr *addr)
 {
 	if (u->addr.family == CMA_AF_IB)
 		return false;
@@ -127,10 +127,10 @@ static bool hears(const struct cma_user *u, const struct cma_addr *addr)
 	return cma_addr_same(&u->addr, addr);
 }
 
-struct cma_user *cma_port_find(const struct cma_ports *p, uint16_t ps, uint16_t port,
-			       const struct cma_addr *addr)
+struct cma_binding *cma_port_find_listener(const struct cma_ports *p, uint16_t ps, uint16_t port,
+					   const struct cma_addr *addr)
 {
-	struct cma_user *u;
+	struct cma_binding *u;
 
 	LIST_FOREACH(u, bucket(p, port), link)
 	if (u->listening && u->ps == ps && u->addr.port == port && hears(u, addr))

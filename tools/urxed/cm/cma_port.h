@@ -15,22 +15,22 @@
 #define CMA_PORT_LAST  60999
 #define CMA_PORT_LOW   1024 /* from here on anybody may have them */
 
-struct cma_user {
-	LIST_ENTRY(cma_user) link;
+struct cma_binding {
+	LIST_ENTRY(cma_binding) link;
 	uint16_t ps;          /* port space; 0 = it has no port */
 	struct cma_addr addr; /* with the port */
 	bool reuseaddr;
 	bool afonly; /* an IPv6 address is none for IPv4 */
 	bool listening;
 };
-LIST_HEAD(cma_users, cma_user);
+LIST_HEAD(cma_bindings, cma_binding);
 
 #define CMA_PORT_BUCKETS 1024u
 
 struct cma_ports {
-	struct cma_users users[CMA_PORT_BUCKETS]; /* by the port */
-	uint32_t n;                               /* of them */
-	uint32_t last;                            /* port that was given most recently */
+	struct cma_bindings users[CMA_PORT_BUCKETS]; /* by the port */
+	uint32_t n;                                  /* of them */
+	uint32_t last;                               /* port that was given most recently */
 };
 
 /*
@@ -38,17 +38,17 @@ struct cma_ports {
  * somebody has that port at that address; -EADDRNOTAVAIL: at all addresses, or would
  * have at one of all; or there is no free one.
  */
-int cma_port_take(struct cma_ports *p, struct cma_user *u, uint16_t ps);
+int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps);
 /* The user is going to listen, which those that share its port by SO_REUSEADDR cannot, too. */
-int cma_port_listen(const struct cma_ports *p, struct cma_user *u);
+int cma_port_listen(const struct cma_ports *p, struct cma_binding *u);
 /* The user has the port that it had, as it was found to be in nobody's way. */
-void cma_port_restore(struct cma_ports *p, struct cma_user *u);
+void cma_port_restore(struct cma_ports *p, struct cma_binding *u);
 /* Nothing where it has none. */
-void cma_port_drop(struct cma_ports *p, struct cma_user *u);
+void cma_port_release(struct cma_ports *p, struct cma_binding *u);
 /* Whether anybody listens to a port, at whatever address. */
-bool cma_port_heard(const struct cma_ports *p, uint16_t ps, uint16_t port);
+bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port);
 /* Who listens to a port for what comes to an address; NULL: nobody. */
-struct cma_user *cma_port_find(const struct cma_ports *p, uint16_t ps, uint16_t port,
-			       const struct cma_addr *addr);
+struct cma_binding *cma_port_find_listener(const struct cma_ports *p, uint16_t ps, uint16_t port,
+					   const struct cma_addr *addr);
 
 #endif

@@ -41,7 +41,7 @@ static const struct host_address *loopback_address(const struct host *host,
 static const struct host_address *own_address(const struct cma_id *id, const struct cma_addr *addr)
 {
 	return cma_addr_loopback(addr) ? loopback_address(id->cma->host, addr)
-				       : host_find(id->cma->host, addr->ip);
+				       : host_find_address(id->cma->host, addr->ip);
 }
 
 /* 0: the service ID is of none that this ID could have. */
@@ -89,7 +89,7 @@ static bool is_own(const struct cma_id *id, const struct cma_addr *addr,
 	if (cma_addr_loopback(addr))
 		*own = bound_to_loopback(host, addr);
 	else if (!cma_addr_any(addr))
-		*own = host_find(host, addr->ip);
+		*own = host_find_address(host, addr->ip);
 	return cma_addr_everywhere(addr) || *own;
 }
 
@@ -113,7 +113,7 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 		id->src.afonly = addr->family == AF_INET;
 	rc = port_space(id, &ps);
 	if (!rc)
-		rc = cma_port_take(&id->cma->ports, &id->src, ps);
+		rc = cma_port_bind(&id->cma->ports, &id->src, ps);
 	if (rc)
 		return rc;
 	if (own)
@@ -138,7 +138,7 @@ void cma_resolved(struct cma_id *id, int status)
 	cma_emit(id, status ? CMA_ADDR_ERROR : CMA_ADDR_RESOLVED, status);
 }
 
-void cma_answer(struct neigh_waiter *w, int status)
+void cma_neigh_answer(struct neigh_waiter *w, int status)
 {
 	struct cma_id *id = (struct cma_id *)((char *)w - offsetof(struct cma_id, waiter));
 
@@ -152,7 +152,7 @@ void cma_stop_waiting(struct cma_id *id)
 {
 	if (!id->waiting)
 		return;
-	neigh_forget(id->cma->neigh, &id->waiter);
+	neigh_cancel(id->cma->neigh, &id->waiter);
 	LIST_REMOVE(id, wait_link);
 	id->waiting = false;
 }
@@ -202,7 +202,7 @@ static int find_way(struct cma_id *id)
 	int rc = 0;
 
 	if (id->has_device)
-		own = host_by_gid(id->cma->host, id->sgid_index);
+		own = host_address_by_gid(id->cma->host, id->sgid_index);
 	if (cma_addr_any(&id->dst) || own_address(id, &id->dst)) {
 		/* To this host: by the address that it is sent to. */
 		if (!own)
@@ -244,7 +244,7 @@ static int ask(struct cma_id *id)
 	return 0;
 }
 
-void cma_ask_again(struct cma_id *id)
+void cma_resolve_again(struct cma_id *id)
 {
 	int rc = id->state == CMA_ADDR_QUERY && !id->waiting ? ask(id) : 0;
 

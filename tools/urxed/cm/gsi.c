@@ -147,7 +147,7 @@ void gsi_close(struct gsi *g)
 {
 	for (uint32_t i = 0; g->neigh && i < GSI_WAITING; i++)
 		if (g->waiting[i].used)
-			neigh_forget(g->neigh, &g->waiting[i].waiter);
+			neigh_cancel(g->neigh, &g->waiting[i].waiter);
 	if (g->dev)
 		urxe_dev_destroy(g->dev);
 	free(g->buffers);
@@ -159,7 +159,7 @@ void gsi_host_changed(struct gsi *g)
 	struct vnic_attach_port port;
 	struct urxe_gid gid;
 
-	host_port(g->host, &port);
+	host_fill_port(g->host, &port);
 	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS; i++) {
 		memcpy(gid.raw, port.gids[i].raw, sizeof(gid.raw));
 		urxe_gid_set(g->dev, i, port.gids[i].valid ? &gid : NULL, port.gids[i].v1);
@@ -207,7 +207,7 @@ static int find_path(const struct gsi *g, const uint8_t *grh, const struct urxe_
 
 	*path = (struct cm_path){.pkey = g->host->pkeys[wc->pkey_index], .sl = wc->sl};
 	read_header(grh, path, &v1);
-	own = host_find(g->host, path->sgid);
+	own = host_find_address(g->host, path->sgid);
 	if (!own)
 		return -EADDRNOTAVAIL;
 	path->hop_limit = HOP_LIMIT;

@@ -15,7 +15,7 @@ static void frame_out(void *ctx, const uint8_t *frame, uint32_t len)
 {
 	struct rdmacm *r = ctx;
 
-	switch_send_gsi(r->clients->sw, frame, len);
+	switch_send_gsi(r->sessions->sw, frame, len);
 }
 
 static void frame_in(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len)
@@ -44,14 +44,14 @@ static bool holds(void *ctx, pid_t pid, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
 
-	return client_holds(r->clients, pid, qpn);
+	return sessions_hold_qpn(r->sessions, pid, qpn);
 }
 
 static bool awaited(void *ctx, pid_t pid)
 {
 	const struct rdmacm *r = ctx;
 
-	return record_awaits(r->clients->record, pid);
+	return lease_store_awaits(r->sessions->record, pid);
 }
 
 static const struct gsi_ops gsi_ops = {frame_out, message_in};
@@ -60,32 +60,33 @@ static const struct ucma_ops ucma_ops = {message_out, holds, awaited};
 /* --- The whole */
 
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
-		struct clients *clients, char why[RDMACM_WHY])
+		struct sessions *sessions, char error[RDMACM_ERROR])
 {
-	struct vswitch *sw = clients->sw;
+	struct vswitch *sw = sessions->sw;
 	int rc;
 
 	r->run_dir = run_dir;
-	r->clients = clients;
-	rc = gsi_open(&r->gsi, clients->host, clients->neigh, &gsi_ops, r);
+	r->sessions = sessions;
+	rc = gsi_open(&r->gsi, sessions->host, sessions->neigh, &gsi_ops, r);
 	if (!rc)
-		rc = ucma_open(&r->ucma, run_dir, now, clients->host, clients->neigh, &ucma_ops, r);
+		rc = ucma_open(&r->ucma, run_dir, now, sessions->host, sessions->neigh, &ucma_ops,
+			       r);
 	if (rc) {
-		snprintf(why, RDMACM_WHY, "cannot start the connection manager in %s: %s", run_dir,
-			 strerror(-rc));
+		snprintf(error, RDMACM_ERROR, "cannot start the connection manager in %s: %s",
+			 run_dir, strerror(-rc));
 		return rc;
 	}
 	sw->gsi = frame_in;
 	sw->gsi_ctx = r;
-	rc = group ? rundir_share(run_dir, CM_ATTACH_SOCKET_NAME, group, why) : 0;
-	return rc ? rc : watch_add(clients->epoll_fd, r->ucma.epoll_fd, r, why);
+	rc = group ? rundir_grant_group(run_dir, CM_ATTACH_SOCKET_NAME, group, error) : 0;
+	return rc ? rc : epoll_watch_add(sessions->epoll_fd, r->ucma.epoll_fd, r, error);
 }
 
 void rdmacm_close(struct rdmacm *r)
 {
-	if (!r->clients)
+	if (!r->sessions)
 		return;
-	r->clients->sw->gsi = NULL;
+	r->sessions->sw->gsi = NULL;
 	/* What this says to peers stays in the engine, and goes with it. */
 	ucma_close(&r->ucma, r->run_dir);
 	gsi_close(&r->gsi);
@@ -104,15 +105,15 @@ uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 	gsi_run(&r->gsi, now);
 	next = ucma_tick(&r->ucma, now);
 	gsi_run(&r->gsi, now);
-	ucma_settle(&r->ucma);
+	ucma_flush(&r->ucma);
 	return next;
 }
 
-void rdmacm_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
-		   const struct vnic_next_hop *hop)
+void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
+			 const struct vnic_next_hop *hop)
 {
 	if (w->asker == NEIGH_FOR_CMA)
-		cma_answer(w, status);
+		cma_neigh_answer(w, status);
 	else
 		gsi_answer(&r->gsi, w, status, hop);
 }
@@ -122,7 +123,7 @@ void rdmacm_host_changed(struct rdmacm *r)
 	gsi_host_changed(&r->gsi);
 }
 
-void rdmacm_log(const struct rdmacm *r)
+void rdmacm_log_counters(const struct rdmacm *r)
 {
 	const uint64_t *counters = cm_counters(r->ucma.cma.cm);
 

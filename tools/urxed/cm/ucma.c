@@ -29,10 +29,10 @@ struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
 		return NULL;
 	ctx->file = file;
 	ctx->uid = uid;
-	ctx->place = SLOTS_NONE;
+	ctx->slot = SLOT_FILE_NONE;
 	LIST_INSERT_HEAD(&file->ctxs, ctx, link);
 	file->n_ctxs++;
-	ucma_touch(ctx);
+	ucma_store_mark_dirty(ctx);
 	return ctx;
 }
 
@@ -47,7 +47,7 @@ bool ucma_may_have_id(const struct ucma_file *asker)
 		if (file->user == asker->user)
 			own += file->n_ctxs;
 	}
-	return share_allows(asker->user, own, total, CMA_IDS);
+	return quota_allows(asker->user, own, total, CMA_IDS);
 }
 
 /* The first event that counts as an ID's. */
@@ -78,7 +78,7 @@ static void drop_event(struct ucma_file *file, struct ucma_event *event)
 
 static void forget_group(struct ucma_group *group)
 {
-	slots_drop(&group->ctx->file->ucma->slots, group->place);
+	slot_file_drop(&group->ctx->file->ucma->store, group->slot);
 	LIST_REMOVE(group, link);
 	free(group);
 }
@@ -91,7 +91,7 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 	/* A program may name an ID that it was not told of yet. */
 	if (ctx->request) {
 		ctx->request->child = NULL;
-		ucma_event_changed(ctx->request->ctx->file, ctx->request);
+		ucma_event_outdated(ctx->request->ctx->file, ctx->request);
 	}
 	while ((event = event_of(ctx)))
 		drop_event(ctx->file, event);
@@ -99,9 +99,9 @@ void ucma_ctx_destroy(struct ucma_ctx *ctx)
 		forget_group(group);
 	if (ctx->id)
 		cma_destroy_id(ctx->id);
-	if (ctx->touched)
-		LIST_REMOVE(ctx, touched_link);
-	slots_drop(&ctx->file->ucma->slots, ctx->place);
+	if (ctx->dirty)
+		LIST_REMOVE(ctx, dirty_link);
+	slot_file_drop(&ctx->file->ucma->store, ctx->slot);
 	LIST_REMOVE(ctx, link);
 	ctx->file->n_ctxs--;
 	free(ctx);
@@ -117,7 +117,7 @@ void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
 	LIST_INSERT_HEAD(&to->ctxs, ctx, link);
 	to->n_ctxs++;
 	ctx->file = to;
-	ucma_touch(ctx);
+	ucma_store_mark_dirty(ctx);
 	for (event = from == to ? NULL : TAILQ_FIRST(&from->events); event; event = next) {
 		next = TAILQ_NEXT(event, link);
 		if (event->ctx != ctx)
@@ -144,9 +144,9 @@ struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uin
 		return NULL;
 	}
 	*group = (struct ucma_group){
-		.ctx = ctx, .number = u->last_group++, .uid = uid, .place = SLOTS_NONE};
+		.ctx = ctx, .number = u->last_group++, .uid = uid, .slot = SLOT_FILE_NONE};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	ucma_record_group(group);
+	ucma_store_group(group);
 	event->ctx = ctx;
 	event->group = group;
 	ucma_fill_join(&event->resp, ctx->id, mgid);
@@ -186,7 +186,7 @@ struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token)
 	struct ucma_file *file;
 
 	LIST_FOREACH(file, &u->files, link)
-	if (file->bell >= 0 && file->token == token)
+	if (file->event_fd >= 0 && file->token == token)
 		return file;
 	return NULL;
 }
@@ -198,7 +198,7 @@ static void on_event(struct cma_id *id, const struct cma_event *cma_event)
 	struct ucma_ctx *ctx = id->ctx;
 	struct ucma_event *event;
 
-	ucma_touch(ctx);
+	ucma_store_mark_dirty(ctx);
 	/* A program that has not accepted yet has no name for it. */
 	if (!ctx->uid)
 		return;
@@ -226,7 +226,7 @@ static bool on_request(struct cma_id *listener, struct cma_id *id, const struct 
 		return false;
 	}
 	ctx->backlog--;
-	ucma_touch(ctx);
+	ucma_store_mark_dirty(ctx);
 	child->id = id;
 	id->ctx = child;
 	event->ctx = ctx;
@@ -264,7 +264,7 @@ static int listen_at(struct ucma *u, const char *run_dir)
 	u->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (u->epoll_fd < 0)
 		return -errno;
-	rc = u->listen_fd = message_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
+	rc = u->listen_fd = unix_packet_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
 	/* Where a connection cannot be taken, the next one tells, not this without end. */
 	return rc < 0 ? rc : watch(u, u->listen_fd, EPOLLIN | EPOLLET, u);
 }
@@ -279,12 +279,12 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	u->cma.now = now;
 	u->ops = ops;
 	u->ctx = ctx;
-	u->limit = share_connections(CMA_IDS);
+	u->limit = quota_connections(CMA_IDS);
 	u->listen_fd = u->epoll_fd = -1;
 	u->claims_until = now + UCMA_CLAIM_NS;
 	/* Later than all of an earlier daemon's: it had not one every nanosecond. */
 	u->last_event = now + 1;
-	rc = ucma_record_open(u, run_dir);
+	rc = ucma_store_open(u, run_dir);
 	if (!rc)
 		rc = listen_at(u, run_dir);
 	if (rc)
@@ -303,9 +303,9 @@ void ucma_file_close(struct ucma_file *file)
 		drop_event(file, event);
 	while ((ctx = LIST_FIRST(&file->ctxs)))
 		ucma_ctx_destroy(ctx);
-	slots_drop(&u->slots, file->place);
+	slot_file_drop(&u->store, file->slot);
 	LIST_REMOVE(file, link);
-	ucma_bell_close(file);
+	ucma_events_close(file);
 	if (file->fd >= 0) {
 		close(file->fd);
 		u->n--;
@@ -320,7 +320,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 	if (!u->cma.cm)
 		return;
 	/* First, so that those that are still here keep what they have for the next daemon. */
-	ucma_record_close(u, run_dir);
+	ucma_store_close(u, run_dir);
 	while ((file = LIST_FIRST(&u->files)))
 		ucma_file_close(file);
 	if (u->listen_fd >= 0) {
@@ -340,7 +340,8 @@ void ucma_close(struct ucma *u, const char *run_dir)
  */
 static bool has_low_ports(const struct ucma_file *file)
 {
-	return message_from_friend(file->fd) && process_capable(file->pid, CAP_NET_BIND_SERVICE);
+	return unix_packet_peer_is_trusted(file->fd) &&
+	       process_capable(file->pid, CAP_NET_BIND_SERVICE);
 }
 
 static bool may_come(struct ucma *u, const struct ucred *peer)
@@ -350,10 +351,11 @@ static bool may_come(struct ucma *u, const struct ucred *peer)
 
 	LIST_FOREACH(file, &u->files, link)
 	own += file->fd >= 0 && file->user == peer->uid;
-	if (share_allows(peer->uid, own, u->n, u->limit))
+	if (quota_allows(peer->uid, own, u->n, u->limit))
 		return true;
-	log_rated(&u->log, u->cma.now, "process %d is refused: user %u has rdma_cm open %u times",
-		  peer->pid, peer->uid, own);
+	log_ratelimited(&u->log, u->cma.now,
+			"process %d is refused: user %u has rdma_cm open %u times", peer->pid,
+			peer->uid, own);
 	return false;
 }
 
@@ -365,8 +367,8 @@ struct ucma_file *ucma_file_new(struct ucma *u)
 		return NULL;
 	file->ucma = u;
 	file->fd = -1;
-	file->bell = -1;
-	file->place = SLOTS_NONE;
+	file->event_fd = -1;
+	file->slot = SLOT_FILE_NONE;
 	TAILQ_INIT(&file->events);
 	LIST_INSERT_HEAD(&u->files, file, link);
 	return file;
@@ -424,7 +426,7 @@ static int send_welcome(const struct ucma_file *file, int status, uint64_t token
 {
 	const struct cm_attach_welcome w = {.status = status, .token = status ? 0 : token};
 
-	return message_send(file->fd, &w, sizeof(w), NULL, 0);
+	return unix_packet_send(file->fd, &w, sizeof(w), NULL, 0);
 }
 
 static bool is_claimed(const struct ucma_file *file)
@@ -456,13 +458,13 @@ static void hand_over(struct ucma_file *file, struct ucma_file *by)
 
 	(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_MOD, by->fd, &ev);
 	file->fd = by->fd;
-	file->bell = by->bell;
-	ucma_fetched(file, by->fetched);
+	file->event_fd = by->event_fd;
+	ucma_events_fetched(file, by->fetched);
 	LIST_REMOVE(by, link);
 	free(by);
 	LIST_FOREACH(ctx, &file->ctxs, link)
-	cma_ask_again(ctx->id);
-	ucma_bell_want(file);
+	cma_resolve_again(ctx->id);
+	ucma_events_queue_send(file);
 }
 
 /*
@@ -487,13 +489,13 @@ static int begin(struct ucma_file *file)
 {
 	if (getrandom(&file->token, sizeof(file->token), 0) != sizeof(file->token))
 		return -EAGAIN;
-	ucma_record_file(file);
+	ucma_store_file(file);
 	return send_welcome(file, 0, file->token);
 }
 
 /* 0, or a negative errno value: the file is to be closed. */
 static int welcome(struct ucma_file *file, const void *message, int len,
-		   struct message_extras *came)
+		   struct unix_packet_extras *came)
 {
 	struct cm_attach_hello hello;
 
@@ -504,7 +506,7 @@ static int welcome(struct ucma_file *file, const void *message, int len,
 		(void)send_welcome(file, -EPROTO, 0);
 		return -EPROTO;
 	}
-	file->bell = came->fds[0];
+	file->event_fd = came->fds[0];
 	came->fds[0] = -1;
 	if (!hello.token)
 		return begin(file);
@@ -539,33 +541,33 @@ static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
-	ucma_fetched(file, request->fetched);
+	ucma_events_fetched(file, request->fetched);
 	file->stale = 0;
-	status = ucma_run(&c);
+	status = ucma_run_command(&c);
 	/* First, so that who asks is not without an event that is withdrawn to come again. */
-	ucma_settle(file->ucma);
+	ucma_flush(file->ucma);
 	answer.reply = (struct cm_attach_reply){
 		.status = status, .out = c.out_len, .withdrawn = c.withdrawn_from->stale};
 	/* It asks once it has its answer, so there is room. */
-	return message_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
+	return unix_packet_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
 }
 
 static void file_event(struct ucma_file *file)
 {
 	uint8_t message[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES + CM_ATTACH_OPTION]
 		__attribute__((aligned(8)));
-	struct message_extras came;
-	int rc, n = message_recv(file->fd, message, sizeof(message), &came);
+	struct unix_packet_extras came;
+	int rc, n = unix_packet_recv(file->fd, message, sizeof(message), &came);
 
 	if (n == -EAGAIN)
 		return;
 	if (n <= 0 || file->claims)
 		rc = -EPROTO;
-	else if (file->bell < 0)
+	else if (file->event_fd < 0)
 		rc = welcome(file, message, n, &came);
 	else
 		rc = serve(file, message, (uint32_t)n);
-	message_drop(&came);
+	unix_packet_close_fds(&came);
 	if (rc)
 		ucma_file_close(file);
 }
@@ -579,10 +581,10 @@ void ucma_input(struct ucma *u, uint64_t now)
 	for (i = 0; i < n; i++) {
 		if (events[i].data.ptr == u)
 			accept_all(u);
-		else if (!ucma_bell_event(u, events[i].data.ptr))
+		else if (!ucma_events_epoll(u, events[i].data.ptr))
 			file_event(events[i].data.ptr);
 	}
-	ucma_settle(u);
+	ucma_flush(u);
 }
 
 /* --- What is due */
@@ -641,6 +643,6 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 	u->cma.now = now;
 	look = await_claims(u);
 	next = cma_tick(&u->cma, now);
-	ucma_settle(u);
+	ucma_flush(u);
 	return look < next ? look : next;
 }

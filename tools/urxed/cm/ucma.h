@@ -21,7 +21,7 @@
 #include "urxed/session/slot_file.h"
 
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
-#define UCMA_RECORD_NAME "urxed.ids"
+#define UCMA_STORE_NAME  "urxed.ids"
 /* How long a new daemon keeps what survivors of the one before have. */
 #define UCMA_CLAIM_NS 3000000000ull
 
@@ -34,7 +34,7 @@ struct ucma_group {
 	uint32_t number; /* by which the program leaves it */
 	uint64_t uid;
 	uint32_t events_reported;
-	uint32_t place; /* on record */
+	uint32_t slot; /* on record */
 	LIST_ENTRY(ucma_group) link;
 };
 LIST_HEAD(ucma_group_list, ucma_group);
@@ -49,10 +49,10 @@ struct ucma_ctx {
 	uint32_t events;            /* of its own that nobody has fetched yet */
 	struct ucma_event *request; /* that it came with, as long as nobody has fetched it */
 	struct ucma_group_list groups;
-	uint32_t place; /* on record */
-	bool touched;   /* it is not what is on record */
+	uint32_t slot; /* on record */
+	bool dirty;    /* it is not what is on record */
 	LIST_ENTRY(ucma_ctx) link;
-	LIST_ENTRY(ucma_ctx) touched_link;
+	LIST_ENTRY(ucma_ctx) dirty_link;
 };
 LIST_HEAD(ucma_ctx_list, ucma_ctx);
 
@@ -62,8 +62,8 @@ struct ucma_event {
 	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID, if it is still there */
 	struct rdma_ucm_event_resp resp;
 	uint64_t order; /* counts up */
-	uint32_t place; /* on record */
-	bool rung;      /* its packet is out */
+	uint32_t slot;  /* on record */
+	bool sent;      /* its packet is out */
 	TAILQ_ENTRY(ucma_event) link;
 };
 TAILQ_HEAD(ucma_event_list, ucma_event);
@@ -71,27 +71,27 @@ TAILQ_HEAD(ucma_event_list, ucma_event);
 /* An open device. */
 struct ucma_file {
 	struct ucma *ucma;
-	int fd;                  /* of commands; -1: whose it was may still claim it */
-	int bell;                /* -1 before the hello; a packet for each event */
-	uint32_t rung;           /* events whose packets are out, the first ones */
-	struct ucma_event *owed; /* the next one; NULL: all are out */
+	int fd;                    /* of commands; -1: whose it was may still claim it */
+	int event_fd;              /* -1 before the hello; a packet for each event */
+	uint32_t sent;             /* events whose packets are out, the first ones */
+	struct ucma_event *unsent; /* the next one; NULL: all are out */
 	uint32_t stale; /* packets that are out and are to be taken back, of this command's doing */
-	bool to_ring;   /* it is in the list of those */
-	bool crowded;   /* the bell has no room, and is watched for it */
-	uint64_t fetched; /* by the hello of who claims a file */
+	bool send_queued;   /* it is in the list of those */
+	bool event_fd_full; /* the bell has no room, and is watched for it */
+	uint64_t fetched;   /* by the hello of who claims a file */
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
 	bool low_ports; /* by user and capabilities of the process when it opened the device */
 	uint64_t token;
 	uint64_t start;           /* of the process, in clock ticks since boot; 0 = unknown */
-	uint32_t place;           /* on record */
+	uint32_t slot;            /* on record */
 	struct ucma_file *claims; /* which one this is to be, once its queue pairs are there */
 	uint32_t n_ctxs;
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
 	LIST_ENTRY(ucma_file) link;
-	LIST_ENTRY(ucma_file) ring_link;
+	LIST_ENTRY(ucma_file) send_link;
 };
 LIST_HEAD(ucma_file_list, ucma_file);
 
@@ -113,11 +113,11 @@ struct ucma {
 	uint32_t n;     /* of files that somebody has */
 	uint32_t limit; /* of n, for users who have a share */
 	uint32_t last_group;
-	struct log_budget log; /* for those who are refused */
+	struct log_ratelimit log; /* for those who are refused */
 	struct ucma_file_list files;
-	struct slots slots;
-	struct ucma_ctx_list touched;
-	struct ucma_file_list ringing; /* that have events for which no packet is out */
+	struct slot_file store;
+	struct ucma_ctx_list dirty;
+	struct ucma_file_list to_send; /* that have events for which no packet is out */
 	uint64_t last_event;           /* its order */
 	uint64_t claims_until; /* when files that nobody has claimed go; UINT64_MAX: there are none
 				*/
@@ -158,29 +158,29 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
 /* It is not any more, and nobody has fetched it; the caller frees it. */
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
 /* Its packet would tell what is not so any more. */
-void ucma_event_changed(struct ucma_file *file, const struct ucma_event *event);
+void ucma_event_outdated(struct ucma_file *file, const struct ucma_event *event);
 /* A command changes the ID: answers that are on their way with its events may not be so any more.
  */
-void ucma_ctx_changes(struct ucma_ctx *ctx);
+void ucma_ctx_outdate_events(struct ucma_ctx *ctx);
 /* The program has fetched all up to that one. */
-void ucma_fetched(struct ucma_file *file, uint64_t order);
+void ucma_events_fetched(struct ucma_file *file, uint64_t order);
 /* The file has another bell, or more events. */
-void ucma_bell_want(struct ucma_file *file);
+void ucma_events_queue_send(struct ucma_file *file);
 /* What is new on record, and then the packets of all events that are. */
-void ucma_settle(struct ucma *u);
+void ucma_flush(struct ucma *u);
 /* epoll has something for a bell: `what` of its event. False: that is none. */
-bool ucma_bell_event(struct ucma *u, void *what);
-void ucma_bell_close(struct ucma_file *file);
+bool ucma_events_epoll(struct ucma *u, void *what);
+void ucma_events_close(struct ucma_file *file);
 
 /* --- ucma_record.c: what is there on record, so that it survives the daemon. */
-int ucma_record_open(struct ucma *u, const char *run_dir);
-void ucma_record_close(struct ucma *u, const char *run_dir);
-void ucma_record_file(struct ucma_file *file);
-void ucma_record_group(struct ucma_group *group);
-void ucma_record_event(struct ucma_event *event);
-/* The ID is going to be recorded by ucma_record_touched, before anybody hears of its change. */
-void ucma_touch(struct ucma_ctx *ctx);
-void ucma_record_touched(struct ucma *u);
+int ucma_store_open(struct ucma *u, const char *run_dir);
+void ucma_store_close(struct ucma *u, const char *run_dir);
+void ucma_store_file(struct ucma_file *file);
+void ucma_store_group(struct ucma_group *group);
+void ucma_store_event(struct ucma_event *event);
+/* The ID is going to be recorded by ucma_store_write_dirty, before anybody hears of its change. */
+void ucma_store_mark_dirty(struct ucma_ctx *ctx);
+void ucma_store_write_dirty(struct ucma *u);
 /* For it. */
 struct ucma_file *ucma_file_new(struct ucma *u);
 void ucma_file_close(struct ucma_file *file);
@@ -199,15 +199,15 @@ struct ucma_command {
 };
 
 /* --- ucma_cmd.c: 0, or a negative errno value. */
-int ucma_run(struct ucma_command *c);
+int ucma_run_command(struct ucma_command *c);
 
 /*
- * --- ucma_foretell.c: answers to what the program asks next, once it has that event. Returns how
- * many bytes there are, of CM_ATTACH_FORETOLD.
+ * --- ucma_reply_cache_fill.c: answers to what the program asks next, once it has that event.
+ * Returns how many bytes there are, of CM_ATTACH_FORETOLD.
  */
-uint32_t ucma_foretell(const struct ucma_event *event, uint8_t *out);
+uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out);
 /* Whose answers those are; NULL: it has none. */
-const struct ucma_ctx *ucma_foretells_of(const struct ucma_event *event);
+const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event);
 
 /* --- ucma_fill.c: what programs are told. */
 void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,

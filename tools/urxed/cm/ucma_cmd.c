@@ -54,8 +54,8 @@ static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int 
 
 	/* Whatever the command is going to change. */
 	if (ctx) {
-		ucma_touch(ctx);
-		ucma_ctx_changes(ctx);
+		ucma_store_mark_dirty(ctx);
+		ucma_ctx_outdate_events(ctx);
 	}
 	return ctx;
 }
@@ -612,7 +612,7 @@ static command_fn *const commands[] = {
 	[RDMA_USER_CM_CMD_LEAVE_MCAST] = leave_mcast,
 };
 
-int ucma_run(struct ucma_command *c)
+int ucma_run_command(struct ucma_command *c)
 {
 	if (c->number >= sizeof(commands) / sizeof(commands[0]))
 		return -EINVAL;

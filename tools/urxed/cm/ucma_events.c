@@ -13,12 +13,12 @@
 /* Packets after which a program that gives no command is asked what it has fetched. */
 #define MANY 64
 
-void ucma_bell_want(struct ucma_file *file)
+void ucma_events_queue_send(struct ucma_file *file)
 {
-	if (file->to_ring)
+	if (file->send_queued)
 		return;
-	file->to_ring = true;
-	LIST_INSERT_HEAD(&file->ucma->ringing, file, ring_link);
+	file->send_queued = true;
+	LIST_INSERT_HEAD(&file->ucma->to_send, file, send_link);
 }
 
 void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
@@ -26,22 +26,22 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
 	TAILQ_INSERT_TAIL(&file->events, event, link);
 	event->ctx->events++;
 	event->order = file->ucma->last_event++;
-	event->place = SLOTS_NONE;
-	event->rung = false;
-	ucma_record_event(event);
-	if (!file->owed)
-		file->owed = event;
-	ucma_bell_want(file);
+	event->slot = SLOT_FILE_NONE;
+	event->sent = false;
+	ucma_store_event(event);
+	if (!file->unsent)
+		file->unsent = event;
+	ucma_events_queue_send(file);
 }
 
 static void take_off(struct ucma_file *file, struct ucma_event *event)
 {
-	if (file->owed == event)
-		file->owed = TAILQ_NEXT(event, link);
-	file->rung -= event->rung;
+	if (file->unsent == event)
+		file->unsent = TAILQ_NEXT(event, link);
+	file->sent -= event->sent;
 	TAILQ_REMOVE(&file->events, event, link);
 	event->ctx->events--;
-	slots_drop(&file->ucma->slots, event->place);
+	slot_file_drop(&file->ucma->store, event->slot);
 }
 
 /* A packet cannot be had from between others: all come again. */
@@ -50,45 +50,45 @@ static void take_back(struct ucma_file *file)
 	struct ucma_event *event;
 
 	TAILQ_FOREACH(event, &file->events, link)
-	event->rung = false;
-	file->stale += file->rung;
-	file->rung = 0;
-	file->owed = TAILQ_FIRST(&file->events);
-	ucma_bell_want(file);
+	event->sent = false;
+	file->stale += file->sent;
+	file->sent = 0;
+	file->unsent = TAILQ_FIRST(&file->events);
+	ucma_events_queue_send(file);
 }
 
-void ucma_event_changed(struct ucma_file *file, const struct ucma_event *event)
+void ucma_event_outdated(struct ucma_file *file, const struct ucma_event *event)
 {
-	if (event->rung)
+	if (event->sent)
 		take_back(file);
 }
 
-void ucma_ctx_changes(struct ucma_ctx *ctx)
+void ucma_ctx_outdate_events(struct ucma_ctx *ctx)
 {
 	struct ucma_event *event;
 
 	if (ctx->request)
-		ucma_event_changed(ctx->request->ctx->file, ctx->request);
+		ucma_event_outdated(ctx->request->ctx->file, ctx->request);
 	if (!ctx->events)
 		return;
 	TAILQ_FOREACH(event, &ctx->file->events, link)
-	if (ucma_foretells_of(event) == ctx)
-		ucma_event_changed(ctx->file, event);
+	if (ucma_reply_cache_ctx(event) == ctx)
+		ucma_event_outdated(ctx->file, event);
 }
 
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event)
 {
-	ucma_event_changed(file, event);
+	ucma_event_outdated(file, event);
 	take_off(file, event);
 }
 
 static void count(struct ucma_event *event)
 {
 	event->ctx->events_reported++;
-	ucma_touch(event->ctx);
+	ucma_store_mark_dirty(event->ctx);
 	if (event->group) {
 		event->group->events_reported++;
-		ucma_record_group(event->group);
+		ucma_store_group(event->group);
 	}
 	if (event->resp.event == CMA_CONNECT_REQUEST)
 		event->ctx->backlog++;
@@ -96,7 +96,7 @@ static void count(struct ucma_event *event)
 		event->child->request = NULL;
 }
 
-void ucma_fetched(struct ucma_file *file, uint64_t order)
+void ucma_events_fetched(struct ucma_file *file, uint64_t order)
 {
 	struct ucma_event *event;
 
@@ -121,10 +121,10 @@ static bool send_event(const struct ucma_file *file, const struct ucma_event *ev
 	*head = (struct cm_attach_event){
 		.order = event->order,
 		.out = sizeof(event->resp),
-		.foretold = ucma_foretell(event, packet.bytes + sizeof(event->resp)),
-		.tell = few || file->rung % MANY == MANY - 1};
+		.foretold = ucma_reply_cache_fill(event, packet.bytes + sizeof(event->resp)),
+		.tell = few || file->sent % MANY == MANY - 1};
 	memcpy(packet.bytes, &event->resp, sizeof(event->resp));
-	return send(file->bell, &packet, sizeof(*head) + head->out + head->foretold,
+	return send(file->event_fd, &packet, sizeof(*head) + head->out + head->foretold,
 		    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
@@ -138,50 +138,51 @@ static void await_room(struct ucma_file *file)
 {
 	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = mark_of(file)};
 
-	if (errno == EAGAIN && !file->crowded)
-		file->crowded = !epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_ADD, file->bell, &ev);
+	if (errno == EAGAIN && !file->event_fd_full)
+		file->event_fd_full =
+			!epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_ADD, file->event_fd, &ev);
 }
 
 /* The program has its end, too, so to close this one would not end it. */
 static void unwatch(struct ucma_file *file)
 {
-	if (file->crowded)
-		(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_DEL, file->bell, NULL);
-	file->crowded = false;
+	if (file->event_fd_full)
+		(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_DEL, file->event_fd, NULL);
+	file->event_fd_full = false;
 }
 
 static void ring(struct ucma_file *file)
 {
-	while (file->bell >= 0 && file->owed) {
-		if (!send_event(file, file->owed)) {
+	while (file->event_fd >= 0 && file->unsent) {
+		if (!send_event(file, file->unsent)) {
 			await_room(file);
 			return;
 		}
-		file->owed->rung = true;
-		file->rung++;
-		file->owed = TAILQ_NEXT(file->owed, link);
+		file->unsent->sent = true;
+		file->sent++;
+		file->unsent = TAILQ_NEXT(file->unsent, link);
 	}
 }
 
 static void want_no_more(struct ucma_file *file)
 {
-	if (file->to_ring)
-		LIST_REMOVE(file, ring_link);
-	file->to_ring = false;
+	if (file->send_queued)
+		LIST_REMOVE(file, send_link);
+	file->send_queued = false;
 }
 
-void ucma_settle(struct ucma *u)
+void ucma_flush(struct ucma *u)
 {
 	struct ucma_file *file;
 
-	ucma_record_touched(u);
-	while ((file = LIST_FIRST(&u->ringing))) {
+	ucma_store_write_dirty(u);
+	while ((file = LIST_FIRST(&u->to_send))) {
 		want_no_more(file);
 		ring(file);
 	}
 }
 
-bool ucma_bell_event(struct ucma *u, void *what)
+bool ucma_events_epoll(struct ucma *u, void *what)
 {
 	struct ucma_file *file;
 
@@ -191,18 +192,18 @@ bool ucma_bell_event(struct ucma *u, void *what)
 	LIST_FOREACH(file, &u->files, link)
 	if (mark_of(file) == what) {
 		unwatch(file);
-		ucma_bell_want(file);
+		ucma_events_queue_send(file);
 		break;
 	}
 	return true;
 }
 
-void ucma_bell_close(struct ucma_file *file)
+void ucma_events_close(struct ucma_file *file)
 {
 	want_no_more(file);
-	if (file->bell < 0)
+	if (file->event_fd < 0)
 		return;
 	unwatch(file);
-	close(file->bell);
-	file->bell = -1;
+	close(file->event_fd);
+	file->event_fd = -1;
 }

@@ -57,14 +57,14 @@ static uint32_t answer(const struct ucma_ctx *ctx, const struct question *q, uin
 				 .out = at + sizeof(head),
 				 .out_size = CM_ATTACH_BYTES};
 
-	if (ucma_run(&c))
+	if (ucma_run_command(&c))
 		return 0;
 	head.out = c.out_len;
 	memcpy(at, &head, sizeof(head));
 	return (uint32_t)sizeof(head) + c.out_len;
 }
 
-const struct ucma_ctx *ucma_foretells_of(const struct ucma_event *event)
+const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event)
 {
 	uint32_t type = event->resp.event;
 
@@ -73,9 +73,9 @@ const struct ucma_ctx *ucma_foretells_of(const struct ucma_event *event)
 	return type == CMA_CONNECT_REQUEST ? event->child : event->ctx;
 }
 
-uint32_t ucma_foretell(const struct ucma_event *event, uint8_t *out)
+uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out)
 {
-	const struct ucma_ctx *ctx = ucma_foretells_of(event);
+	const struct ucma_ctx *ctx = ucma_reply_cache_ctx(event);
 	uint8_t one[sizeof(struct cm_attach_answer) + CM_ATTACH_BYTES];
 	uint32_t len = 0, n;
 

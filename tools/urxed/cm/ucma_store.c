@@ -43,16 +43,16 @@ struct saved {
 		} event;
 	};
 };
-static_assert(sizeof(struct saved) <= SLOTS_BYTES, "it has a place");
+static_assert(sizeof(struct saved) <= SLOT_FILE_BYTES, "it has a place");
 
 /* --- To the record */
 
-static void put(struct ucma *u, uint32_t *place, const struct saved *saved)
+static void put(struct ucma *u, uint32_t *slot, const struct saved *saved)
 {
-	*place = slots_put(&u->slots, *place, saved, sizeof(*saved));
+	*slot = slot_file_put(&u->store, *slot, saved, sizeof(*saved));
 }
 
-void ucma_record_file(struct ucma_file *file)
+void ucma_store_file(struct ucma_file *file)
 {
 	struct saved saved = {.type = SAVED_FILE,
 			      .token = file->token,
@@ -62,7 +62,7 @@ void ucma_record_file(struct ucma_file *file)
 				       .low_ports = file->low_ports}};
 
 	memcpy(saved.file.name, file->name, sizeof(saved.file.name));
-	put(file->ucma, &file->place, &saved);
+	put(file->ucma, &file->slot, &saved);
 }
 
 static void record_ctx(struct ucma_ctx *ctx)
@@ -74,10 +74,10 @@ static void record_ctx(struct ucma_ctx *ctx)
 				     .backlog = ctx->backlog}};
 
 	cma_save(ctx->id, &saved.id.id);
-	put(ctx->file->ucma, &ctx->place, &saved);
+	put(ctx->file->ucma, &ctx->slot, &saved);
 }
 
-void ucma_record_group(struct ucma_group *group)
+void ucma_store_group(struct ucma_group *group)
 {
 	const struct saved saved = {.type = SAVED_GROUP,
 				    .number = group->number,
@@ -85,10 +85,10 @@ void ucma_record_group(struct ucma_group *group)
 					      .id = group->ctx->id->number,
 					      .events_reported = group->events_reported}};
 
-	put(group->ctx->file->ucma, &group->place, &saved);
+	put(group->ctx->file->ucma, &group->slot, &saved);
 }
 
-void ucma_record_event(struct ucma_event *event)
+void ucma_store_event(struct ucma_event *event)
 {
 	const struct saved saved = {
 		.type = SAVED_EVENT,
@@ -98,24 +98,24 @@ void ucma_record_event(struct ucma_event *event)
 			  .child = event->child ? event->child->id->number : NOBODY,
 			  .resp = event->resp}};
 
-	put(event->ctx->file->ucma, &event->place, &saved);
+	put(event->ctx->file->ucma, &event->slot, &saved);
 }
 
-void ucma_touch(struct ucma_ctx *ctx)
+void ucma_store_mark_dirty(struct ucma_ctx *ctx)
 {
-	if (ctx->touched)
+	if (ctx->dirty)
 		return;
-	ctx->touched = true;
-	LIST_INSERT_HEAD(&ctx->file->ucma->touched, ctx, touched_link);
+	ctx->dirty = true;
+	LIST_INSERT_HEAD(&ctx->file->ucma->dirty, ctx, dirty_link);
 }
 
-void ucma_record_touched(struct ucma *u)
+void ucma_store_write_dirty(struct ucma *u)
 {
 	struct ucma_ctx *ctx;
 
-	while ((ctx = LIST_FIRST(&u->touched))) {
-		LIST_REMOVE(ctx, touched_link);
-		ctx->touched = false;
+	while ((ctx = LIST_FIRST(&u->dirty))) {
+		LIST_REMOVE(ctx, dirty_link);
+		ctx->dirty = false;
 		record_ctx(ctx);
 	}
 }
@@ -123,15 +123,15 @@ void ucma_record_touched(struct ucma *u)
 /* --- From the record */
 
 /* 0, or a negative errno value: it is of no use. */
-typedef int recall_fn(struct ucma *u, uint32_t place, const struct saved *saved);
+typedef int recall_fn(struct ucma *u, uint32_t slot, const struct saved *saved);
 
-static int recall_file(struct ucma *u, uint32_t place, const struct saved *saved)
+static int recall_file(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_file *file = ucma_file_new(u);
 
 	if (!file)
 		return -ENOMEM;
-	file->place = place;
+	file->slot = slot;
 	file->token = saved->token;
 	file->start = saved->file.start;
 	file->pid = saved->file.pid;
@@ -151,7 +151,7 @@ static struct ucma_file *file_of(const struct ucma *u, uint64_t token)
 	return file;
 }
 
-static int recall_ctx(struct ucma *u, uint32_t place, const struct saved *saved)
+static int recall_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_file *file = file_of(u, saved->token);
 	struct ucma_ctx *ctx = file ? ucma_ctx_new(file, saved->id.uid) : NULL;
@@ -164,7 +164,7 @@ static int recall_ctx(struct ucma *u, uint32_t place, const struct saved *saved)
 		ucma_ctx_destroy(ctx);
 		return rc;
 	}
-	ctx->place = place;
+	ctx->slot = slot;
 	ctx->events_reported = saved->id.events_reported;
 	ctx->backlog = saved->id.backlog;
 	return 0;
@@ -177,7 +177,7 @@ static struct ucma_ctx *ctx_of(const struct ucma *u, uint32_t number)
 	return id ? id->ctx : NULL;
 }
 
-static int recall_group(struct ucma *u, uint32_t place, const struct saved *saved)
+static int recall_group(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_ctx *ctx = ctx_of(u, saved->group.id);
 	struct ucma_group *group = ctx ? calloc(1, sizeof(*group)) : NULL;
@@ -188,7 +188,7 @@ static int recall_group(struct ucma *u, uint32_t place, const struct saved *save
 				     .number = saved->number,
 				     .uid = saved->group.uid,
 				     .events_reported = saved->group.events_reported,
-				     .place = place};
+				     .slot = slot};
 	LIST_INSERT_HEAD(&ctx->groups, group, link);
 	if (u->last_group <= group->number)
 		u->last_group = group->number + 1;
@@ -206,10 +206,10 @@ static void insert(struct ucma_file *file, struct ucma_event *event)
 		TAILQ_INSERT_AFTER(&file->events, before, event, link);
 	else
 		TAILQ_INSERT_HEAD(&file->events, event, link);
-	file->owed = TAILQ_FIRST(&file->events);
+	file->unsent = TAILQ_FIRST(&file->events);
 }
 
-static int recall_event(struct ucma *u, uint32_t place, const struct saved *saved)
+static int recall_event(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_ctx *ctx = ctx_of(u, saved->event.id), *child = ctx_of(u, saved->event.child);
 	bool whole = ctx && (child || saved->event.child == NOBODY);
@@ -222,7 +222,7 @@ static int recall_event(struct ucma *u, uint32_t place, const struct saved *save
 				     .child = child,
 				     .resp = saved->event.resp,
 				     .order = saved->event.order,
-				     .place = place};
+				     .slot = slot};
 	if (child)
 		child->request = event;
 	ctx->events++;
@@ -235,30 +235,30 @@ static int recall_event(struct ucma *u, uint32_t place, const struct saved *save
 static void recall(struct ucma *u, uint32_t type, recall_fn *one)
 {
 	struct saved saved;
-	uint32_t place;
+	uint32_t slot;
 	int rc;
 
-	for (place = 0; (rc = slots_get(&u->slots, place, &saved, sizeof(saved))) != -ENODATA;
-	     place++)
-		if (!rc && saved.type == type && one(u, place, &saved))
-			slots_drop(&u->slots, place);
+	for (slot = 0; (rc = slot_file_get(&u->store, slot, &saved, sizeof(saved))) != -ENODATA;
+	     slot++)
+		if (!rc && saved.type == type && one(u, slot, &saved))
+			slot_file_drop(&u->store, slot);
 }
 
 static void drop_unused(struct ucma *u)
 {
 	struct saved saved;
-	uint32_t place;
+	uint32_t slot;
 	int rc;
 
-	for (place = 0; (rc = slots_get(&u->slots, place, &saved, sizeof(saved))) != -ENODATA;
-	     place++)
+	for (slot = 0; (rc = slot_file_get(&u->store, slot, &saved, sizeof(saved))) != -ENODATA;
+	     slot++)
 		if (rc)
-			slots_drop(&u->slots, place);
+			slot_file_drop(&u->store, slot);
 }
 
-int ucma_record_open(struct ucma *u, const char *run_dir)
+int ucma_store_open(struct ucma *u, const char *run_dir)
 {
-	int rc = slots_open(&u->slots, run_dir, UCMA_RECORD_NAME, FORMAT);
+	int rc = slot_file_open(&u->store, run_dir, UCMA_STORE_NAME, FORMAT);
 
 	if (rc)
 		return rc;
@@ -270,8 +270,8 @@ int ucma_record_open(struct ucma *u, const char *run_dir)
 	return 0;
 }
 
-void ucma_record_close(struct ucma *u, const char *run_dir)
+void ucma_store_close(struct ucma *u, const char *run_dir)
 {
-	ucma_record_touched(u);
-	slots_close(&u->slots, run_dir, UCMA_RECORD_NAME, !LIST_EMPTY(&u->files));
+	ucma_store_write_dirty(u);
+	slot_file_close(&u->store, run_dir, UCMA_STORE_NAME, !LIST_EMPTY(&u->files));
 }

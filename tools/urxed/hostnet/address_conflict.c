@@ -102,7 +102,8 @@ static bool tells(const struct probe *p, const uint8_t *frame, uint32_t len,
 	return memcmp(who, p->uplink->mac, ETHER_MAC_LEN);
 }
 
-static int refuse(const struct probe *p, const uint8_t who[ETHER_MAC_LEN], char why[PROBE_WHY])
+static int refuse(const struct probe *p, const uint8_t who[ETHER_MAC_LEN],
+		  char error[ADDRESS_CONFLICT_ERROR])
 {
 	const uint8_t *ip = p->address->ip;
 	char text[INET6_ADDRSTRLEN] = "";
@@ -111,7 +112,7 @@ static int refuse(const struct probe *p, const uint8_t who[ETHER_MAC_LEN], char 
 		inet_ntop(AF_INET, ip + 12, text, sizeof(text));
 	else
 		inet_ntop(AF_INET6, ip, text, sizeof(text));
-	snprintf(why, PROBE_WHY,
+	snprintf(error, ADDRESS_CONFLICT_ERROR,
 		 "address %s is already served on %s by another host, "
 		 "%02x:%02x:%02x:%02x:%02x:%02x",
 		 text, p->uplink->ifname, who[0], who[1], who[2], who[3], who[4], who[5]);
@@ -120,7 +121,7 @@ static int refuse(const struct probe *p, const uint8_t who[ETHER_MAC_LEN], char 
 
 /* Looks at what one uplink has received, for all addresses on it. */
 static int look(struct uplink *u, const struct probe *probes, uint32_t n, uint64_t now,
-		char why[PROBE_WHY])
+		char error[ADDRESS_CONFLICT_ERROR])
 {
 	struct netdev_frame frames[FRAMES];
 	uint32_t got = netdev_rx(u->port, now, frames, FRAMES);
@@ -129,11 +130,12 @@ static int look(struct uplink *u, const struct probe *probes, uint32_t n, uint64
 	for (uint32_t i = 0; i < got; i++)
 		for (const struct probe *p = probes; p < probes + n; p++)
 			if (p->uplink == u && tells(p, frames[i].data, frames[i].len, who))
-				return refuse(p, who, why);
+				return refuse(p, who, error);
 	return 0;
 }
 
-int probe_addresses(const struct host *h, struct uplink *uplinks, char why[PROBE_WHY])
+int address_conflict_probe(const struct host *h, struct uplink *uplinks,
+			   char error[ADDRESS_CONFLICT_ERROR])
 {
 	const struct timespec pause = {0, LOOK_MS * NS_PER_MS};
 	struct probe probes[HOST_ADDRESSES];
@@ -149,7 +151,7 @@ int probe_addresses(const struct host *h, struct uplink *uplinks, char why[PROBE
 		}
 		nanosleep(&pause, NULL);
 		for (uint32_t i = 0; i < n && !rc; i++)
-			rc = look(probes[i].uplink, probes, n, now_ns(), why);
+			rc = look(probes[i].uplink, probes, n, now_ns(), error);
 	}
 	return rc;
 }

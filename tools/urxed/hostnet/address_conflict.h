@@ -11,14 +11,15 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/uplink/uplink.h"
 
-#define PROBE_WHY 256
+#define ADDRESS_CONFLICT_ERROR 256
 
 /*
  * Asks for the addresses that were given by --address, where the uplink is an
  * interface that has a link; for those of the kernel the kernel has asked. Waits for
  * half a second where there are any, and takes what the uplinks receive meanwhile.
- * -EADDRINUSE: `why` says who has which.
+ * -EADDRINUSE: `error` says who has which.
  */
-int probe_addresses(const struct host *h, struct uplink *uplinks, char why[PROBE_WHY]);
+int address_conflict_probe(const struct host *h, struct uplink *uplinks,
+			   char error[ADDRESS_CONFLICT_ERROR]);
 
 #endif

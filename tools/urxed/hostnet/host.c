@@ -104,7 +104,7 @@ static int add(struct host *h, const struct host_address *a)
 	return 0;
 }
 
-void host_expect(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan)
+void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan)
 {
 	struct host_address *at = &h->addresses[index];
 
@@ -134,7 +134,7 @@ static void drop_gone(struct host *h, const struct host_address *list, uint32_t 
 	}
 }
 
-uint32_t host_follow(struct host *h, const struct host_address *list, uint32_t n)
+uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n)
 {
 	uint32_t i, j, refused = 0;
 
@@ -196,7 +196,7 @@ static int add_ula(struct host *h)
 	return add(h, &a);
 }
 
-int host_add_invented(struct host *h)
+int host_add_generated(struct host *h)
 {
 	int rc = host_add_link_local(h, HOST_NO_UPLINK);
 
@@ -267,7 +267,7 @@ int host_add_pkey(struct host *h, const char *text)
 	return 0;
 }
 
-const struct host_address *host_find(const struct host *h, const uint8_t ip[16])
+const struct host_address *host_find_address(const struct host *h, const uint8_t ip[16])
 {
 	uint32_t i;
 
@@ -277,14 +277,14 @@ const struct host_address *host_find(const struct host *h, const uint8_t ip[16])
 	return NULL;
 }
 
-const struct host_address *host_by_gid(const struct host *h, uint32_t gid_index)
+const struct host_address *host_address_by_gid(const struct host *h, uint32_t gid_index)
 {
 	const struct host_address *a = &h->addresses[gid_index % HOST_ADDRESSES];
 
 	return gid_index < VNIC_ATTACH_GIDS && a->valid ? a : NULL;
 }
 
-bool host_has(const struct host *h, const uint8_t ip[16], uint16_t vlan)
+bool host_has_address(const struct host *h, const uint8_t ip[16], uint16_t vlan)
 {
 	const struct host_address *a;
 
@@ -308,7 +308,7 @@ static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 	uint32_t i;
 
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++) {
-		const struct host_address *a = host_by_gid(h, i);
+		const struct host_address *a = host_address_by_gid(h, i);
 
 		if (!a)
 			continue;
@@ -319,7 +319,7 @@ static void fill_gids(const struct host *h, struct vnic_attach_gid *gids)
 	}
 }
 
-void host_port(const struct host *h, struct vnic_attach_port *port)
+void host_fill_port(const struct host *h, struct vnic_attach_port *port)
 {
 	*port = (struct vnic_attach_port){.link_mtu = h->mtu, .up = h->up};
 	fill_gids(h, port->gids);

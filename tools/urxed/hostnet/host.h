@@ -65,10 +65,10 @@ void host_init(struct host *h);
 void host_make_mac(uint8_t mac[ETHER_MAC_LEN], uint32_t index);
 
 /* Gives a host without an uplink addresses: link-local IPv6, link-local IPv4, ULA. */
-int host_add_invented(struct host *h);
+int host_add_generated(struct host *h);
 
 /* Keeps a free index for an address that had it before, as long as others are free. */
-void host_expect(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan);
+void host_reserve_index(struct host *h, uint32_t index, const uint8_t ip[16], uint16_t vlan);
 
 /* Adds fe80:: with the MAC's EUI-64, which a RoCE device always has; 0 where it is there. */
 int host_add_link_local(struct host *h, int uplink);
@@ -78,7 +78,7 @@ int host_add_link_local(struct host *h, int uplink);
  * in one VLAN the first counts. What was there before keeps its index; what comes back has it
  * again, unless another had to take it meanwhile. Returns how many there was no room for.
  */
-uint32_t host_follow(struct host *h, const struct host_address *list, uint32_t n);
+uint32_t host_set_kernel_addresses(struct host *h, const struct host_address *list, uint32_t n);
 
 /* "ADDR/LEN" or "ADDR/LEN@VLAN"; 0 where it is there already. -EINVAL: it is not one; -ENOSPC: too
  * many. */
@@ -88,21 +88,21 @@ int host_add_text(struct host *h, const char *text, int uplink);
 int host_add_pkey(struct host *h, const char *text);
 
 /* NULL: not an address of ours. */
-const struct host_address *host_find(const struct host *h, const uint8_t ip[16]);
+const struct host_address *host_find_address(const struct host *h, const uint8_t ip[16]);
 
 /* Whether ip is an address of ours in a VLAN (ID; 0 = none). */
-bool host_has(const struct host *h, const uint8_t ip[16], uint16_t vlan);
+bool host_has_address(const struct host *h, const uint8_t ip[16], uint16_t vlan);
 
 /* Whether the first prefix_len bits of two addresses are the same. */
 bool host_same_subnet(const uint8_t a[16], const uint8_t b[16], uint8_t prefix_len);
 
 /* The address behind an entry of the GID table; NULL: the entry is empty. */
-const struct host_address *host_by_gid(const struct host *h, uint32_t gid_index);
+const struct host_address *host_address_by_gid(const struct host *h, uint32_t gid_index);
 
 /*
  * What clients are told: link and GID table, every address at its index as RoCEv2, and at
  * HOST_ADDRESSES + it as RoCEv1.
  */
-void host_port(const struct host *h, struct vnic_attach_port *port);
+void host_fill_port(const struct host *h, struct vnic_attach_port *port);
 
 #endif

@@ -143,7 +143,7 @@ static void take_address(struct iface_table *t, const struct nlmsghdr *message)
 	t->n_addresses++;
 }
 
-void iface_take(struct iface_table *t, const struct nlmsghdr *message)
+void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message)
 {
 	if (message->nlmsg_type == RTM_NEWLINK)
 		take_link(t, message);
@@ -151,7 +151,7 @@ void iface_take(struct iface_table *t, const struct nlmsghdr *message)
 		take_address(t, message);
 }
 
-bool iface_concerned(const struct iface_table *t, const struct nlmsghdr *message)
+bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *message)
 {
 	const struct nlattr *at[IFLA_MAX + 1] = {0};
 	struct iface iface;
@@ -203,7 +203,8 @@ static uint32_t list_iface(const struct iface_table *t, const struct iface *ifac
 	return n;
 }
 
-uint32_t iface_list(const struct iface_table *t, struct host_address list[IFACE_ADDRESS_MAX])
+uint32_t iface_list_addresses(const struct iface_table *t,
+			      struct host_address list[IFACE_ADDRESS_MAX])
 {
 	uint32_t u, i, n = 0;
 

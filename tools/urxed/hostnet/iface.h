@@ -46,9 +46,9 @@ struct iface_table {
 /* Forgets all but the uplinks. */
 void iface_clear(struct iface_table *t);
 /* Takes RTM_NEWLINK or RTM_NEWADDR of a dump; links come first. Others are passed over. */
-void iface_take(struct iface_table *t, const struct nlmsghdr *message);
+void iface_parse_message(struct iface_table *t, const struct nlmsghdr *message);
 /* Whether a change that the kernel tells of is one of these interfaces'. */
-bool iface_concerned(const struct iface_table *t, const struct nlmsghdr *message);
+bool iface_is_affected(const struct iface_table *t, const struct nlmsghdr *message);
 
 /* NULL: the interface is not there, or has no such VLAN. */
 const struct iface *iface_find(const struct iface_table *t, int uplink, uint16_t vlan);
@@ -56,6 +56,7 @@ const struct iface *iface_find(const struct iface_table *t, int uplink, uint16_t
  * The addresses in the order in which they get GIDs: by uplink, those without a VLAN first, and of
  * an interface the link-local ones first, as in the GID tables that Linux makes. Returns how many.
  */
-uint32_t iface_list(const struct iface_table *t, struct host_address list[IFACE_ADDRESS_MAX]);
+uint32_t iface_list_addresses(const struct iface_table *t,
+			      struct host_address list[IFACE_ADDRESS_MAX]);
 
 #endif

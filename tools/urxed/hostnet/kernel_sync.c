@@ -9,11 +9,11 @@
 
 static void take(void *ctx, const struct nlmsghdr *message)
 {
-	iface_take(ctx, message);
+	iface_parse_message(ctx, message);
 }
 
 /* Asks for all there is of a kind. */
-static int dump(struct kernel *k, uint16_t type)
+static int dump(struct kernel_sync *k, uint16_t type)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
@@ -27,7 +27,7 @@ static int dump(struct kernel *k, uint16_t type)
 
 /* --- VLAN interfaces */
 
-static struct kernel_vlan *find_vlan(struct kernel *k, int ifindex)
+static struct kernel_vlan *find_vlan(struct kernel_sync *k, int ifindex)
 {
 	uint32_t i;
 
@@ -37,23 +37,23 @@ static struct kernel_vlan *find_vlan(struct kernel *k, int ifindex)
 	return NULL;
 }
 
-static void hold_vlan(struct kernel *k, const struct iface *iface)
+static void hold_vlan(struct kernel_sync *k, const struct iface *iface)
 {
 	struct kernel_vlan *v = find_vlan(k, iface->ifindex);
-	char why[HOLD_WHY];
+	char error[ROCE_PORT_GUARD_ERROR];
 
 	if (v)
 		return;
 	/* There are as many places as the table has interfaces. */
 	v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
-	v->refused = hold_open(&v->hold, iface->name, why) != 0;
+	v->refused = roce_port_guard_open(&v->hold, iface->name, error) != 0;
 	if (v->refused)
-		log_line("the addresses of %s are left out: %s", iface->name, why);
+		log_line("the addresses of %s are left out: %s", iface->name, error);
 }
 
 /* Holds those that there are, and lets go of those that there were. */
-static void hold_vlans(struct kernel *k)
+static void hold_vlans(struct kernel_sync *k)
 {
 	uint32_t i, j;
 
@@ -64,7 +64,7 @@ static void hold_vlans(struct kernel *k)
 			;
 		if (!v->ifindex || j < k->table.n)
 			continue;
-		hold_close(&v->hold);
+		roce_port_guard_close(&v->hold);
 		v->ifindex = 0;
 	}
 	for (i = 0; i < k->table.n; i++)
@@ -72,7 +72,7 @@ static void hold_vlans(struct kernel *k)
 			hold_vlan(k, &k->table.ifaces[i]);
 }
 
-static bool is_refused(struct kernel *k, const struct host_address *a)
+static bool is_refused(struct kernel_sync *k, const struct host_address *a)
 {
 	const struct iface *iface = iface_find(&k->table, a->uplink, a->vlan);
 	const struct kernel_vlan *v = a->vlan && iface ? find_vlan(k, iface->ifindex) : NULL;
@@ -97,10 +97,10 @@ static bool differs(const struct uplink *u, const struct iface *iface)
 
 static void reopen(struct uplink *u)
 {
-	char why[UPLINK_WHY];
+	char error[UPLINK_ERROR];
 
-	if (uplink_reopen(u, why))
-		log_line("%s is not there: %s", u->spec, why);
+	if (uplink_reopen(u, error))
+		log_line("%s is not there: %s", u->spec, error);
 }
 
 static void follow_link(struct uplink *u, const struct iface *iface)
@@ -128,7 +128,7 @@ static void lose_link(struct uplink *u)
 }
 
 /* The host has a link where one of its uplinks has, and carries what all of them carry. */
-static void follow_links(struct kernel *k)
+static void follow_links(struct kernel_sync *k)
 {
 	struct host *h = k->host;
 	uint32_t i;
@@ -147,15 +147,15 @@ static void follow_links(struct kernel *k)
 	}
 }
 
-static void follow_addresses(struct kernel *k)
+static void follow_addresses(struct kernel_sync *k)
 {
 	struct host_address list[IFACE_ADDRESS_MAX];
-	uint32_t i, n = iface_list(&k->table, list), kept = 0, left_out;
+	uint32_t i, n = iface_list_addresses(&k->table, list), kept = 0, left_out;
 
 	for (i = 0; i < n; i++)
 		if (!is_refused(k, &list[i]))
 			list[kept++] = list[i];
-	left_out = host_follow(k->host, list, kept);
+	left_out = host_set_kernel_addresses(k->host, list, kept);
 	if (left_out > k->left_out)
 		log_line("%u addresses have no GID: there is room for %d", left_out,
 			 HOST_ADDRESSES);
@@ -166,7 +166,7 @@ static void follow_addresses(struct kernel *k)
  * Looks for uplinks by name: an interface that is made anew has another number. True: the table
  * is to be read again, for one that was found.
  */
-static bool find_uplinks(struct kernel *k)
+static bool find_uplinks(struct kernel_sync *k)
 {
 	bool found = false;
 	uint32_t i;
@@ -185,7 +185,7 @@ static bool find_uplinks(struct kernel *k)
 	return found;
 }
 
-static int read_all(struct kernel *k)
+static int read_all(struct kernel_sync *k)
 {
 	int rc;
 
@@ -194,7 +194,7 @@ static int read_all(struct kernel *k)
 	return rc ? rc : dump(k, RTM_GETADDR);
 }
 
-static int look(struct kernel *k)
+static int look(struct kernel_sync *k)
 {
 	int rc;
 
@@ -210,14 +210,14 @@ static int look(struct kernel *k)
 	return 0;
 }
 
-int kernel_start(struct kernel *k, struct host *host, struct uplink *uplinks, uint32_t n_uplinks,
-		 char why[KERNEL_WHY])
+int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *uplinks,
+		      uint32_t n_uplinks, char error[KERNEL_SYNC_ERROR])
 {
 	bool any = false;
 	uint32_t i;
 	int rc;
 
-	*k = (struct kernel){.host = host, .uplinks = uplinks, .n_uplinks = n_uplinks};
+	*k = (struct kernel_sync){.host = host, .uplinks = uplinks, .n_uplinks = n_uplinks};
 	k->table.n_uplinks = n_uplinks;
 	for (i = 0; i < n_uplinks; i++) {
 		if (!uplinks[i].kernel)
@@ -235,12 +235,13 @@ int kernel_start(struct kernel *k, struct host *host, struct uplink *uplinks, ui
 		rc = look(k);
 	if (!rc)
 		return 0;
-	kernel_stop(k);
-	snprintf(why, KERNEL_WHY, "cannot read the kernel's interfaces: %s", strerror(-rc));
+	kernel_sync_stop(k);
+	snprintf(error, KERNEL_SYNC_ERROR, "cannot read the kernel's interfaces: %s",
+		 strerror(-rc));
 	return rc;
 }
 
-void kernel_serve(struct kernel *k, struct neigh *neigh)
+void kernel_sync_serve_neigh(struct kernel_sync *k, struct neigh *neigh)
 {
 	if (!k->netlink.events)
 		return;
@@ -248,38 +249,38 @@ void kernel_serve(struct kernel *k, struct neigh *neigh)
 	neigh->route = &k->route;
 }
 
-void kernel_stop(struct kernel *k)
+void kernel_sync_stop(struct kernel_sync *k)
 {
 	uint32_t i;
 
 	for (i = 0; i < IFACE_MAX; i++)
 		if (k->vlans[i].ifindex)
-			hold_close(&k->vlans[i].hold);
+			roce_port_guard_close(&k->vlans[i].hold);
 	netlink_close(&k->netlink);
 }
 
-int kernel_fd(const struct kernel *k)
+int kernel_sync_fd(const struct kernel_sync *k)
 {
 	return k->netlink.events ? netlink_fd(&k->netlink) : -1;
 }
 
 static void changed(void *ctx, const struct nlmsghdr *message)
 {
-	struct kernel *k = ctx;
+	struct kernel_sync *k = ctx;
 
 	if (message->nlmsg_type == RTM_NEWNEIGH)
-		route_changed(&k->route, message);
+		route_neigh_changed(&k->route, message);
 	else
-		k->stale |= k->missing || iface_concerned(&k->table, message);
+		k->stale |= k->missing || iface_is_affected(&k->table, message);
 }
 
-bool kernel_follow(struct kernel *k)
+bool kernel_sync_update(struct kernel_sync *k)
 {
 	int rc;
 
 	if (!netlink_events(&k->netlink, changed, k)) {
 		k->stale = true;
-		route_changed(&k->route, NULL);
+		route_neigh_changed(&k->route, NULL);
 	}
 	if (!k->stale)
 		return false;

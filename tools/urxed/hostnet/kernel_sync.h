@@ -19,16 +19,16 @@
 #include "urxed/hostnet/route.h"
 #include "urxed/uplink/uplink.h"
 
-#define KERNEL_WHY 256
+#define KERNEL_SYNC_ERROR 256
 
 /* A VLAN interface: the kernel would answer RoCE there as on the uplink's own. */
 struct kernel_vlan {
 	int ifindex; /* 0 = none */
-	struct hold hold;
+	struct roce_port_guard hold;
 	bool refused; /* another holds it, and gives its addresses GIDs */
 };
 
-struct kernel {
+struct kernel_sync {
 	struct netlink netlink;
 	struct iface_table table;
 	struct route route;
@@ -43,18 +43,18 @@ struct kernel {
 
 /*
  * Reads what the kernel has of the uplinks into host and uplinks, which stay where they are. On
- * error `why` gets one sentence. Opens nothing where no uplink is an interface of the kernel.
+ * error `error` gets one sentence. Opens nothing where no uplink is an interface of the kernel.
  */
-int kernel_start(struct kernel *k, struct host *host, struct uplink *uplinks, uint32_t n_uplinks,
-		 char why[KERNEL_WHY]);
+int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *uplinks,
+		      uint32_t n_uplinks, char error[KERNEL_SYNC_ERROR]);
 /* From now on the kernel's routes and neighbours serve neigh, if there is a kernel to ask. */
-void kernel_serve(struct kernel *k, struct neigh *neigh);
+void kernel_sync_serve_neigh(struct kernel_sync *k, struct neigh *neigh);
 /* Also one that is zeroed. */
-void kernel_stop(struct kernel *k);
+void kernel_sync_stop(struct kernel_sync *k);
 
-/* Readable when kernel_follow has something to do; -1 = it never has. */
-int kernel_fd(const struct kernel *k);
+/* Readable when kernel_sync_update has something to do; -1 = it never has. */
+int kernel_sync_fd(const struct kernel_sync *k);
 /* Takes what has changed; true: host and uplinks were looked at again. */
-bool kernel_follow(struct kernel *k);
+bool kernel_sync_update(struct kernel_sync *k);
 
 #endif

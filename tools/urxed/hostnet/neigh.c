@@ -191,7 +191,7 @@ static int resolve_on_link(struct neigh *n, uint64_t now, const struct host_addr
 int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8_t dgid[16],
 		  struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
-	const struct host_address *own = host_by_gid(n->host, sgid_index), *from;
+	const struct host_address *own = host_address_by_gid(n->host, sgid_index), *from;
 
 	*hop = (struct vnic_next_hop){0};
 	*w = (struct neigh_waiter){0};
@@ -201,7 +201,7 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 		multicast_mac(dgid, hop->mac);
 		return 0;
 	}
-	if (host_find(n->host, dgid)) {
+	if (host_find_address(n->host, dgid)) {
 		memcpy(hop->mac, n->host->mac, sizeof(hop->mac));
 		return 0;
 	}
@@ -222,7 +222,7 @@ void neigh_host_changed(struct neigh *n)
 
 		if (e->state == NEIGH_FREE)
 			continue;
-		now = host_find(n->host, e->from.ip);
+		now = host_find_address(n->host, e->from.ip);
 		if (now && now->uplink == e->from.uplink && now->vlan == e->from.vlan)
 			continue;
 		set_state(n, e, NEIGH_FREE);
@@ -230,12 +230,12 @@ void neigh_host_changed(struct neigh *n)
 	}
 }
 
-void neigh_forget(struct neigh *n, const struct neigh_waiter *w)
+void neigh_cancel(struct neigh *n, const struct neigh_waiter *w)
 {
 	struct neigh_waiter **link;
 
 	if (w->ifindex) {
-		route_forget(n->route, w);
+		route_cancel(n->route, w);
 		return;
 	}
 	for (link = &n->waiters; *link; link = &(*link)->next) {
@@ -253,7 +253,7 @@ void neigh_forget(struct neigh *n, const struct neigh_waiter *w)
 static const struct host_address *find_ours(const struct neigh *n, const struct neigh_way *way,
 					    const uint8_t ip[16])
 {
-	const struct host_address *a = host_find(n->host, ip);
+	const struct host_address *a = host_find_address(n->host, ip);
 
 	if (!a || a->vlan != way->vlan)
 		return NULL;

@@ -21,7 +21,7 @@
 #define NEIGH_FRAME_ROOM 128 /* bytes; none of our frames is longer */
 
 /* Somebody who waits for a next hop. Its owner keeps it in place until answered or forgotten. */
-enum neigh_asker { NEIGH_FOR_CLIENT, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
+enum neigh_asker { NEIGH_FOR_SESSION, NEIGH_FOR_GSI, NEIGH_FOR_CMA };
 
 struct neigh_waiter {
 	struct neigh_waiter *next;
@@ -82,7 +82,7 @@ int neigh_resolve(struct neigh *n, uint64_t now, uint8_t sgid_index, const uint8
 /* The host's addresses have changed: what was asked for one that has gone is not reached. */
 void neigh_host_changed(struct neigh *n);
 /* w waits no more; nothing where it does not. */
-void neigh_forget(struct neigh *n, const struct neigh_waiter *w);
+void neigh_cancel(struct neigh *n, const struct neigh_waiter *w);
 
 /* Takes an ARP or ND frame that came in on an uplink or NEIGH_VM: learns from it, answers it. */
 void neigh_input(struct neigh *n, uint64_t now, int uplink, const uint8_t *frame, uint32_t len);

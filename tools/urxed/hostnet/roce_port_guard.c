@@ -11,7 +11,7 @@
 
 #include <rxe/packet.h>
 
-void hold_init(struct hold *h)
+void roce_port_guard_init(struct roce_port_guard *h)
 {
 	h->fds[0] = h->fds[1] = -1;
 }
@@ -38,12 +38,13 @@ static int hold_port(int family, const char *ifname)
 	return -err;
 }
 
-int hold_open(struct hold *h, const char *ifname, char why[HOLD_WHY])
+int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
+			 char error[ROCE_PORT_GUARD_ERROR])
 {
 	static const int families[2] = {AF_INET, AF_INET6};
 	int rc = 0;
 
-	hold_init(h);
+	roce_port_guard_init(h);
 	for (uint32_t i = 0; i < 2 && !rc; i++) {
 		int fd = hold_port(families[i], ifname);
 
@@ -55,18 +56,18 @@ int hold_open(struct hold *h, const char *ifname, char why[HOLD_WHY])
 	}
 	if (!rc)
 		return 0;
-	snprintf(why, HOLD_WHY, "cannot hold UDP port %d of %s: %s%s", URXE_UDP_PORT, ifname,
-		 strerror(-rc),
+	snprintf(error, ROCE_PORT_GUARD_ERROR, "cannot hold UDP port %d of %s: %s%s", URXE_UDP_PORT,
+		 ifname, strerror(-rc),
 		 rc == -EADDRINUSE ? " (rdma_rxe is loaded, or another urxed has the interface)"
 				   : "");
-	hold_close(h);
+	roce_port_guard_close(h);
 	return rc;
 }
 
-void hold_close(struct hold *h)
+void roce_port_guard_close(struct roce_port_guard *h)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (h->fds[i] >= 0)
 			close(h->fds[i]);
-	hold_init(h);
+	roce_port_guard_init(h);
 }

@@ -12,16 +12,17 @@
 
 #include <stdint.h>
 
-#define HOLD_WHY 256
+#define ROCE_PORT_GUARD_ERROR 256
 
-struct hold {
+struct roce_port_guard {
 	int fds[2]; /* IPv4, IPv6; -1 = none */
 };
 
 /* Holds nothing, and can be closed. */
-void hold_init(struct hold *h);
-/* Holds UDP port 4791 of an interface. On error `why` gets one sentence, and nothing is held. */
-int hold_open(struct hold *h, const char *ifname, char why[HOLD_WHY]);
-void hold_close(struct hold *h);
+void roce_port_guard_init(struct roce_port_guard *h);
+/* Holds UDP port 4791 of an interface. On error `error` gets one sentence, and nothing is held. */
+int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
+			 char error[ROCE_PORT_GUARD_ERROR]);
+void roce_port_guard_close(struct roce_port_guard *h);
 
 #endif

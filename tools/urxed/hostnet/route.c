@@ -54,7 +54,7 @@ static uint8_t hop_limit(const struct nlattr *metrics)
 	return limit && limit <= UINT8_MAX ? (uint8_t)limit : HOP_LIMIT;
 }
 
-void route_take_way(struct route_way *way, const struct nlmsghdr *message)
+void route_parse_route(struct route_result *way, const struct nlmsghdr *message)
 {
 	const struct rtmsg *route = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[RTA_MAX + 1] = {0};
@@ -69,7 +69,7 @@ void route_take_way(struct route_way *way, const struct nlmsghdr *message)
 	way->found = true;
 }
 
-void route_take_neighbour(struct route_neighbour *n, const struct nlmsghdr *message)
+void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message)
 {
 	const struct ndmsg *neighbour = mnl_nlmsg_get_payload(message);
 	const struct nlattr *at[NDA_MAX + 1] = {0};
@@ -106,11 +106,11 @@ static void put_ip(struct nlmsghdr *request, uint16_t type, const uint8_t ip[16]
 
 static void way_answer(void *ctx, const struct nlmsghdr *message)
 {
-	route_take_way(ctx, message);
+	route_parse_route(ctx, message);
 }
 
 static int ask_way(struct route *r, const struct host_address *from, int ifindex,
-		   const uint8_t to[16], uint32_t flags, struct route_way *way)
+		   const uint8_t to[16], uint32_t flags, struct route_result *way)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
@@ -136,14 +136,14 @@ static int ask_way(struct route *r, const struct host_address *from, int ifindex
  * whether there is a route has to be asked first.
  */
 static int find_way(struct route *r, const struct host_address *from, int ifindex,
-		    const uint8_t to[16], struct route_way *way)
+		    const uint8_t to[16], struct route_result *way)
 {
 	int rc = 0;
 
-	*way = (struct route_way){0};
+	*way = (struct route_result){0};
 	if (ip_is_v4(to))
 		rc = ask_way(r, from, ifindex, to, RTM_F_FIB_MATCH, way);
-	*way = (struct route_way){0};
+	*way = (struct route_result){0};
 	if (!rc)
 		rc = ask_way(r, from, ifindex, to, 0, way);
 	if (rc || !way->found)
@@ -168,16 +168,16 @@ static struct nlmsghdr *start_neighbour(char *buf, uint16_t type, const struct n
 
 static void neighbour_answer(void *ctx, const struct nlmsghdr *message)
 {
-	route_take_neighbour(ctx, message);
+	route_parse_neigh(ctx, message);
 }
 
-static int find_neighbour(struct route *r, const struct neigh_waiter *w, struct route_neighbour *n)
+static int find_neighbour(struct route *r, const struct neigh_waiter *w, struct route_neigh *n)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct ndmsg *neighbour;
 	struct nlmsghdr *request = start_neighbour(buf, RTM_GETNEIGH, w, &neighbour);
 
-	*n = (struct route_neighbour){0};
+	*n = (struct route_neigh){0};
 	return netlink_request(r->netlink, request, neighbour_answer, n);
 }
 
@@ -196,7 +196,7 @@ static int use_neighbour(struct route *r, const struct neigh_waiter *w)
 /* --- Who waits */
 
 static void fill_hop(struct vnic_next_hop *hop, const struct neigh_waiter *w,
-		     const struct route_neighbour *n)
+		     const struct route_neigh *n)
 {
 	memcpy(hop->mac, n->mac, sizeof(hop->mac));
 	hop->hop_limit = w->hop_limit;
@@ -216,8 +216,8 @@ int route_resolve(struct route *r, uint64_t now, const struct host_address *from
 		  struct neigh_waiter *w, struct vnic_next_hop *hop)
 {
 	const struct iface *iface = iface_find(r->ifaces, from->uplink, from->vlan);
-	struct route_neighbour n;
-	struct route_way way;
+	struct route_neigh n;
+	struct route_result way;
 	int rc;
 
 	if (!iface)
@@ -238,7 +238,7 @@ int route_resolve(struct route *r, uint64_t now, const struct host_address *from
 	return 0;
 }
 
-void route_forget(struct route *r, const struct neigh_waiter *w)
+void route_cancel(struct route *r, const struct neigh_waiter *w)
 {
 	struct neigh_waiter **link;
 
@@ -260,23 +260,23 @@ static void answer(struct route *r, struct neigh_waiter *w, int status,
 static void look(struct route *r, struct neigh_waiter *w)
 {
 	struct vnic_next_hop hop = {0};
-	struct route_neighbour n;
+	struct route_neigh n;
 
 	if (find_neighbour(r, w, &n) || (!n.has_mac && !(n.state & NUD_FAILED)))
 		return;
-	route_forget(r, w);
+	route_cancel(r, w);
 	fill_hop(&hop, w, &n);
 	answer(r, w, n.has_mac ? 0 : -EHOSTUNREACH, n.has_mac ? &hop : NULL);
 }
 
 /* A message may be older than what somebody waits for: it says only when to look. */
-void route_changed(struct route *r, const struct nlmsghdr *message)
+void route_neigh_changed(struct route *r, const struct nlmsghdr *message)
 {
 	struct neigh_waiter *w, *next;
-	struct route_neighbour n = {0};
+	struct route_neigh n = {0};
 
 	if (message)
-		route_take_neighbour(&n, message);
+		route_parse_neigh(&n, message);
 	if (message && !n.ifindex)
 		return;
 	for (w = r->waiters; w; w = next) {
@@ -294,7 +294,7 @@ uint64_t route_tick(struct route *r, uint64_t now)
 	for (w = r->waiters; w; w = next) {
 		next = w->next;
 		if (w->due <= now) {
-			route_forget(r, w);
+			route_cancel(r, w);
 			answer(r, w, -EHOSTUNREACH, NULL);
 		} else if (w->due < due) {
 			due = w->due;

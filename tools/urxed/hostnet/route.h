@@ -29,32 +29,32 @@ struct route {
 int route_resolve(struct route *r, uint64_t now, const struct host_address *from, bool v1,
 		  struct neigh_waiter *w, struct vnic_next_hop *hop);
 /* w, which waits here, does so no more. */
-void route_forget(struct route *r, const struct neigh_waiter *w);
+void route_cancel(struct route *r, const struct neigh_waiter *w);
 
 /* The kernel tells of a neighbour (RTM_NEWNEIGH); NULL: of any, since messages were lost. */
-void route_changed(struct route *r, const struct nlmsghdr *message);
+void route_neigh_changed(struct route *r, const struct nlmsghdr *message);
 /* Gives up who has waited for too long; returns when it wants to be called next. */
 uint64_t route_tick(struct route *r, uint64_t now);
 
 /* --- Answers of the kernel, for route.c and its test. */
 
 /* From RTM_NEWROUTE. */
-struct route_way {
+struct route_result {
 	bool found;
 	bool routed; /* the next hop is a router */
 	uint8_t next_hop[16];
 	uint8_t hop_limit;
 };
-void route_take_way(struct route_way *way, const struct nlmsghdr *message);
+void route_parse_route(struct route_result *way, const struct nlmsghdr *message);
 
 /* From RTM_NEWNEIGH. */
-struct route_neighbour {
+struct route_neigh {
 	int ifindex; /* 0 = none was found */
 	uint8_t ip[16];
 	uint16_t state; /* NUD_* */
 	bool has_mac;
 	uint8_t mac[ETHER_MAC_LEN];
 };
-void route_take_neighbour(struct route_neighbour *n, const struct nlmsghdr *message);
+void route_parse_neigh(struct route_neigh *n, const struct nlmsghdr *message);
 
 #endif

@@ -32,7 +32,7 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
-	rc = c->listen_fd = message_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
+	rc = c->listen_fd = unix_packet_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
 	if (rc >= 0)
 		rc = watch(c, c->listen_fd);
 	if (rc < 0)
@@ -64,7 +64,7 @@ static void take_connection(struct control *c)
 
 	if (fd < 0)
 		return;
-	if (!message_from_friend(fd) || watch(c, fd)) {
+	if (!unix_packet_peer_is_trusted(fd) || watch(c, fd)) {
 		close(fd);
 		return;
 	}
@@ -86,7 +86,7 @@ static int make_pair(int ends[2])
 }
 
 /* What goes with the answer: the report, and the socket of answers where that was asked for. */
-static int show(struct control *c, bool ask, int fds[MESSAGE_FDS])
+static int show(struct control *c, bool ask, int fds[UNIX_PACKET_FDS])
 {
 	int ends[2] = {-1, -1}, rc = ask ? make_pair(ends) : 0;
 
@@ -108,7 +108,7 @@ static void forget(struct control *c, int fd)
 
 /* What goes with the answer, in fds; or a negative errno value. *keep: the connection stays. */
 static int serve(struct control *c, int fd, struct control_request *request, ssize_t len,
-		 int fds[MESSAGE_FDS], bool *keep)
+		 int fds[UNIX_PACKET_FDS], bool *keep)
 {
 	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
 		return -EPROTO;
@@ -127,18 +127,18 @@ static bool answer(struct control *c, int fd)
 	struct control_reply reply = {.version = CONTROL_VERSION};
 	struct control_request request;
 	ssize_t n = recv(fd, &request, sizeof(request), MSG_TRUNC);
-	int fds[MESSAGE_FDS] = {-1, -1}, i;
+	int fds[UNIX_PACKET_FDS] = {-1, -1}, i;
 	bool keep = false;
 
 	if (n <= 0)
 		return false;
 	reply.status = serve(c, fd, &request, n, fds, &keep);
 	/* Nothing was sent before, so there is room; who hung up misses it. */
-	message_send(fd, &reply, sizeof(reply), fds,
-		     reply.status ? 0
-		     : fds[1] < 0 ? 1
-				  : MESSAGE_FDS);
-	for (i = 0; i < MESSAGE_FDS; i++)
+	unix_packet_send(fd, &reply, sizeof(reply), fds,
+			 reply.status ? 0
+			 : fds[1] < 0 ? 1
+				      : UNIX_PACKET_FDS);
+	for (i = 0; i < UNIX_PACKET_FDS; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	return keep;

@@ -16,9 +16,9 @@
 
 static int connect_to(int fd, const char *run_dir)
 {
-	const struct timeval patience = {.tv_sec = ASK_SECONDS};
+	const struct timeval patience = {.tv_sec = CONTROL_CLIENT_SECONDS};
 	struct sockaddr_un address;
-	int rc = message_address(&address, run_dir, CONTROL_SOCKET_NAME);
+	int rc = unix_packet_address(&address, run_dir, CONTROL_SOCKET_NAME);
 
 	if (rc)
 		return rc;
@@ -26,11 +26,11 @@ static int connect_to(int fd, const char *run_dir)
 	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)))
 		return -errno;
-	return message_from_friend(fd) ? 0 : -EPERM;
+	return unix_packet_peer_is_trusted(fd) ? 0 : -EPERM;
 }
 
 static int check_reply(const struct control_reply *reply, int len,
-		       const struct message_extras *came)
+		       const struct unix_packet_extras *came)
 {
 	if (len != sizeof(*reply) || reply->version != CONTROL_VERSION)
 		return -EPROTO;
@@ -39,71 +39,79 @@ static int check_reply(const struct control_reply *reply, int len,
 	return came->fds[0] < 0 ? -EPROTO : 0;
 }
 
-static int exchange(int fd, const struct control_request *request, struct message_extras *came)
+static int exchange(int fd, const struct control_request *request, struct unix_packet_extras *came)
 {
 	struct control_reply reply;
-	int rc = message_send(fd, request, sizeof(*request), NULL, 0);
+	int rc = unix_packet_send(fd, request, sizeof(*request), NULL, 0);
 
 	if (!rc)
-		rc = message_recv(fd, &reply, sizeof(reply), came);
+		rc = unix_packet_recv(fd, &reply, sizeof(reply), came);
 	return rc < 0 ? rc : check_reply(&reply, rc, came);
 }
 
-static void explain(char why[ASK_WHY], const char *run_dir, int err)
+static void explain(char error[CONTROL_CLIENT_ERROR], const char *run_dir, int err)
 {
 	switch (err) {
 	case ENOENT:
 	case ECONNREFUSED:
-	case ENOTDIR: snprintf(why, ASK_WHY, "no urxed serves %s", run_dir); break;
+	case ENOTDIR: snprintf(error, CONTROL_CLIENT_ERROR, "no urxed serves %s", run_dir); break;
 	case EACCES:
-	case EPERM: snprintf(why, ASK_WHY, "the urxed of %s is another user's", run_dir); break;
-	case EAGAIN: snprintf(why, ASK_WHY, "the urxed of %s does not answer", run_dir); break;
+	case EPERM:
+		snprintf(error, CONTROL_CLIENT_ERROR, "the urxed of %s is another user's", run_dir);
+		break;
+	case EAGAIN:
+		snprintf(error, CONTROL_CLIENT_ERROR, "the urxed of %s does not answer", run_dir);
+		break;
 	case EPROTO:
-		snprintf(why, ASK_WHY, "the urxed of %s is of another version than this urxe",
-			 run_dir);
+		snprintf(error, CONTROL_CLIENT_ERROR,
+			 "the urxed of %s is of another version than this urxe", run_dir);
 		break;
 	case ENODEV:
-		snprintf(why, ASK_WHY,
+		snprintf(error, CONTROL_CLIENT_ERROR,
 			 "the urxed of %s has no such port: urxe show port lists them", run_dir);
 		break;
 	case EBUSY:
-		snprintf(why, ASK_WHY, "the urxed of %s has as many captures as it can", run_dir);
+		snprintf(error, CONTROL_CLIENT_ERROR,
+			 "the urxed of %s has as many captures as it can", run_dir);
 		break;
-	default: snprintf(why, ASK_WHY, "cannot ask the urxed of %s: %s", run_dir, strerror(err));
+	default:
+		snprintf(error, CONTROL_CLIENT_ERROR, "cannot ask the urxed of %s: %s", run_dir,
+			 strerror(err));
 	}
 }
 
-/* Connects and asks; returns the connection, or -1 where it has said why in `why`. */
+/* Connects and asks; returns the connection, or -1 where it has said why in `error`. */
 static int ask(const char *run_dir, const struct control_request *request,
-	       struct message_extras *came, char why[ASK_WHY])
+	       struct unix_packet_extras *came, char error[CONTROL_CLIENT_ERROR])
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
 
-	*came = (struct message_extras){.fds = {-1, -1}};
+	*came = (struct unix_packet_extras){.fds = {-1, -1}};
 	rc = fd < 0 ? -errno : connect_to(fd, run_dir);
 	if (!rc)
 		rc = exchange(fd, request, came);
 	if (!rc)
 		return fd;
-	explain(why, run_dir, -rc);
-	message_drop(came);
+	explain(error, run_dir, -rc);
+	unix_packet_close_fds(came);
 	if (fd >= 0)
 		close(fd);
 	return -1;
 }
 
-int ask_capture(const char *run_dir, const char *port, int *ring, char why[ASK_WHY])
+int control_client_capture(const char *run_dir, const char *port, int *ring,
+			   char error[CONTROL_CLIENT_ERROR])
 {
 	struct control_request request = {.version = CONTROL_VERSION, .type = CONTROL_CAPTURE};
-	struct message_extras came;
+	struct unix_packet_extras came;
 	int fd;
 
 	if (strlen(port) >= sizeof(request.port)) {
-		snprintf(why, ASK_WHY, "no port has the name %s", port);
+		snprintf(error, CONTROL_CLIENT_ERROR, "no port has the name %s", port);
 		return -1;
 	}
 	strcpy(request.port, port);
-	fd = ask(run_dir, &request, &came, why);
+	fd = ask(run_dir, &request, &came, error);
 	*ring = came.fds[0];
 	return fd;
 }
@@ -114,7 +122,7 @@ static json_t *parse(int fd, int *rc)
 	size_t len;
 	char *text;
 
-	*rc = snapshot_read(fd, &text, &len);
+	*rc = sealed_text_read(fd, &text, &len);
 	if (*rc)
 		return NULL;
 	report = json_loadb(text, len, 0, NULL);
@@ -123,22 +131,22 @@ static json_t *parse(int fd, int *rc)
 	return report;
 }
 
-json_t *ask_report(const char *run_dir, bool processes, char why[ASK_WHY])
+json_t *control_client_report(const char *run_dir, bool processes, char error[CONTROL_CLIENT_ERROR])
 {
 	const struct control_request request = {
 		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = processes};
-	struct message_extras came;
+	struct unix_packet_extras came;
 	json_t *report;
-	int fd = ask(run_dir, &request, &came, why), rc;
+	int fd = ask(run_dir, &request, &came, error), rc;
 
 	if (fd < 0)
 		return NULL;
 	report = parse(came.fds[0], &rc);
 	if (rc)
-		explain(why, run_dir, -rc);
+		explain(error, run_dir, -rc);
 	else if (processes)
-		answers_collect(report, came.fds[1]);
-	message_drop(&came);
+		process_states_collect(report, came.fds[1]);
+	unix_packet_close_fds(&came);
 	close(fd);
 	return report;
 }

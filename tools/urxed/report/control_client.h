@@ -7,21 +7,23 @@
 
 #include <jansson.h>
 
-#define ASK_WHY       256
-#define ASK_SECONDS   5    /* a daemon that takes longer has hung, or was stopped */
-#define ASK_ANSWER_MS 1000 /* likewise a process that gives no sign of life for so long */
-#define ASK_LONGEST_S 60   /* for which signs of life are waited for */
+#define CONTROL_CLIENT_ERROR   256
+#define CONTROL_CLIENT_SECONDS 5 /* a daemon that takes longer has hung, or was stopped */
+#define CONTROL_CLIENT_ANSWER_MS \
+	1000                        /* likewise a process that gives no sign of life for so long */
+#define CONTROL_CLIENT_LONGEST_S 60 /* for which signs of life are waited for */
 
 /*
  * Connects to the daemon of run_dir, and asks for a capture of a port by its name or
  * number, or of all where port is "". Returns the connection, which the capture lasts as
- * long as, and the ring's memory (capture_ring.h); or -1, with one sentence in `why`.
+ * long as, and the ring's memory (capture_ring.h); or -1, with one sentence in `error`.
  */
-int ask_capture(const char *run_dir, const char *port, int *ring, char why[ASK_WHY]);
+int control_client_capture(const char *run_dir, const char *port, int *ring,
+			   char error[CONTROL_CLIENT_ERROR]);
 
 /*
  * What the daemon of run_dir tells (report.h); NULL on error, with one sentence in
- * `why`. With `processes` each of them adds what it has (verbs/inventory.h):
+ * `error`. With `processes` each of them adds what it has (verbs/inventory.h):
  *
  *   qps, mrs  as there, with process and pid
  *   counters  theirs, too, with pid; `of` is the process
@@ -30,6 +32,7 @@ int ask_capture(const char *run_dir, const char *port, int *ring, char why[ASK_W
  *
  * The caller's to json_decref.
  */
-json_t *ask_report(const char *run_dir, bool processes, char why[ASK_WHY]);
+json_t *control_client_report(const char *run_dir, bool processes,
+			      char error[CONTROL_CLIENT_ERROR]);
 
 #endif

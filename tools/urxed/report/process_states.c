@@ -150,7 +150,7 @@ static void add(json_t *report, const json_t *lease, int memory)
 	size_t len;
 	char *text;
 
-	if (!snapshot_read(memory, &text, &len)) {
+	if (!sealed_text_read(memory, &text, &len)) {
 		inventory = json_loadb(text, len, 0, NULL);
 		free(text);
 	}
@@ -169,8 +169,8 @@ static void add(json_t *report, const json_t *lease, int memory)
 static bool take_one(json_t *report, int socket, bool *alive)
 {
 	struct vnic_attach_inventory answer;
-	struct message_extras came;
-	int len = message_recv(socket, &answer, sizeof(answer), &came);
+	struct unix_packet_extras came;
+	int len = unix_packet_recv(socket, &answer, sizeof(answer), &came);
 	json_t *lease = NULL;
 
 	if (len == sizeof(answer) && (!answer.status || answer.status == -EINPROGRESS))
@@ -178,15 +178,15 @@ static bool take_one(json_t *report, int socket, bool *alive)
 	*alive = lease;
 	if (lease && !answer.status)
 		add(report, lease, came.fds[0]);
-	message_drop(&came);
+	unix_packet_close_fds(&came);
 	return len > 0;
 }
 
-void answers_collect(json_t *report, int socket)
+void process_states_collect(json_t *report, int socket)
 {
 	json_t *leases = json_object_get(report, "leases"), *lease;
-	uint64_t now = now_ns(), end = now + ASK_ANSWER_MS * NS_PER_MS;
-	const uint64_t last = now + ASK_LONGEST_S * NS_PER_SEC;
+	uint64_t now = now_ns(), end = now + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
+	const uint64_t last = now + CONTROL_CLIENT_LONGEST_S * NS_PER_SEC;
 	struct pollfd pfd = {socket, POLLIN, 0};
 	bool alive;
 	size_t i;
@@ -202,6 +202,6 @@ void answers_collect(json_t *report, int socket)
 		    !take_one(report, socket, &alive))
 			break;
 		if (alive)
-			end = now_ns() + ASK_ANSWER_MS * NS_PER_MS;
+			end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;
 	}
 }

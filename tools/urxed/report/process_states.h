@@ -7,9 +7,9 @@
 
 /*
  * Adds to the report what ask.h says, as answers come on the socket, for
- * ASK_ANSWER_MS after the last sign of life. Processes are strangers: what they send may be
- * anything, and each counts once.
+ * CONTROL_CLIENT_ANSWER_MS after the last sign of life. Processes are strangers: what they send may
+ * be anything, and each counts once.
  */
-void answers_collect(json_t *report, int socket);
+void process_states_collect(json_t *report, int socket);
 
 #endif

@@ -47,7 +47,7 @@ static json_t *gid_list(const struct host *h)
 	json_t *list = json_array();
 	uint32_t i;
 
-	host_port(h, &port);
+	host_fill_port(h, &port);
 	gids = port.gids;
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++) {
 		if (!gids[i].valid)
@@ -73,7 +73,7 @@ static json_t *pkey_list(const struct host *h)
 
 static json_t *host_part(const struct report *r)
 {
-	const struct host *h = r->clients->host;
+	const struct host *h = r->sessions->host;
 
 	return json_pack(
 		"{s:s, s:s, s:i, s:I, s:o, s:I, s:b, s:o, s:i, s:b, s:o, s:o, s:o, s:i, s:i}",
@@ -81,7 +81,7 @@ static json_t *host_part(const struct report *r)
 		(json_int_t)(r->uptime_ns / 1000000000), "run_dir", any_text(r->run_dir), "netns",
 		(json_int_t)rundir_netns(), "private", (int)r->private, "mac", mac_text(h->mac),
 		"mtu", (int)h->mtu, "up", (int)h->up, "interface", any_text(h->ndev), "gids",
-		gid_list(h), "pkeys", pkey_list(h), "clients", (int)r->clients->n, "captures",
+		gid_list(h), "pkeys", pkey_list(h), "clients", (int)r->sessions->n, "captures",
 		(int)r->captures);
 }
 
@@ -118,9 +118,9 @@ static const char *uplink_name(int i)
 	return netdev_counter_name((enum netdev_counter)i);
 }
 
-static const struct client *client_of(const struct switch_port *port)
+static const struct session *client_of(const struct switch_port *port)
 {
-	return (const struct client *)((const char *)port - offsetof(struct client, port));
+	return (const struct session *)((const char *)port - offsetof(struct session, port));
 }
 
 static const char *state_name(const struct switch_port *port)
@@ -180,7 +180,7 @@ static json_t *port_part(const struct report *r)
 	const struct switch_port *port = NULL;
 	json_t *list = json_array();
 
-	while ((port = switch_next_port(r->clients->sw, port)))
+	while ((port = switch_next_port(r->sessions->sw, port)))
 		json_array_append_new(list, one_port(port));
 	return list;
 }
@@ -196,7 +196,7 @@ static json_t *user(pid_t pid)
 	return stat(path, &st) ? json_null() : json_integer(st.st_uid);
 }
 
-static json_t *one_lease(uint32_t block, const struct client *c)
+static json_t *one_lease(uint32_t block, const struct session *c)
 {
 	pid_t pid = vnic_server_pid(c->conn);
 
@@ -208,7 +208,7 @@ static json_t *one_lease(uint32_t block, const struct client *c)
 
 static json_t *lease_part(const struct report *r)
 {
-	const struct lease_table *t = &r->clients->sw->leases;
+	const struct lease_table *t = &r->sessions->sw->leases;
 	json_t *list = json_array();
 	uint32_t block;
 
@@ -235,8 +235,8 @@ static json_t *counter_part(const struct report *r)
 	struct switch_stats all;
 	uint32_t i;
 
-	switch_totals(r->clients->sw, &all);
-	client_counters(r->clients, nics);
+	switch_totals(r->sessions->sw, &all);
+	sessions_counters(r->sessions, nics);
 	for (i = 0; i < SWITCH_COUNTER_COUNT; i++)
 		add_counter(list, "switch", switch_counter_name(i), all.counters[i],
 			    counter_texts[i]);
@@ -259,7 +259,7 @@ int report_make(const struct report *r)
 				port_part(r), "leases", lease_part(r), "ids", report_ids(r->rdmacm),
 				"counters", counter_part(r));
 	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
-	int fd = text ? snapshot_make(text, strlen(text)) : -ENOMEM;
+	int fd = text ? sealed_text_make(text, strlen(text)) : -ENOMEM;
 
 	free(text);
 	json_decref(all);

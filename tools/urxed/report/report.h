@@ -42,8 +42,8 @@ struct report {
 	const char *run_dir;
 	bool private;
 	uint64_t uptime_ns;
-	uint32_t captures;             /* that run */
-	const struct clients *clients; /* and through them host and switch */
+	uint32_t captures;               /* that run */
+	const struct sessions *sessions; /* and through them host and switch */
 	const struct rdmacm *rdmacm;
 };
 

@@ -82,9 +82,9 @@ static json_t *find(const json_t *list, const char *key, const char *parameter)
 
 static json_t *get_report(void)
 {
-	char why[ASK_WHY];
+	char error[CONTROL_CLIENT_ERROR];
 
-	return ask_report(run_dir, false, why);
+	return control_client_report(run_dir, false, error);
 }
 
 static int host(const char *parameter, struct netdev_telemetry *answer)

@@ -16,8 +16,8 @@
 #include "urxed/session/process_info.h"
 
 #define MAGIC        "urxed leases 2\n"
-#define ADDRESSES_AT (sizeof(struct header) + sizeof(((struct record *)0)->entries))
-#define REMOTES_AT   (ADDRESSES_AT + sizeof(((struct record *)0)->addresses))
+#define ADDRESSES_AT (sizeof(struct header) + sizeof(((struct lease_store *)0)->entries))
+#define REMOTES_AT   (ADDRESSES_AT + sizeof(((struct lease_store *)0)->addresses))
 
 struct header {
 	char magic[16];
@@ -26,7 +26,7 @@ struct header {
 
 /* process: a block of QPNs, 0 = nobody, for that one is the daemon's. */
 struct remote_entry {
-	struct remote_key key;
+	struct remote_qp_key key;
 	uint32_t process;
 };
 
@@ -37,39 +37,39 @@ static void fill_header(struct header *h)
 	process_boot(h->boot_id);
 }
 
-static bool lives(const struct record_entry *e)
+static bool lives(const struct lease_store_entry *e)
 {
 	return !e->pid || (e->pid > 0 && e->start && process_start(e->pid) == e->start);
 }
 
-static bool write_at(struct record *r, const void *data, size_t len, size_t at)
+static bool write_at(struct lease_store *r, const void *data, size_t len, size_t at)
 {
 	return pwrite(r->fd, data, len, (off_t)at) == (ssize_t)len;
 }
 
-static void write_entry(struct record *r, uint32_t block)
+static void write_entry(struct lease_store *r, uint32_t block)
 {
-	size_t at = sizeof(struct header) + block * sizeof(struct record_entry);
+	size_t at = sizeof(struct header) + block * sizeof(struct lease_store_entry);
 
-	if (r->fd >= 0 && !write_at(r, &r->entries[block], sizeof(struct record_entry), at))
-		log_line("cannot write to " RECORD_NAME ": %s", strerror(errno));
+	if (r->fd >= 0 && !write_at(r, &r->entries[block], sizeof(struct lease_store_entry), at))
+		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 
-static void forget(struct record *r, uint32_t block)
+static void forget(struct lease_store *r, uint32_t block)
 {
 	r->awaited -= r->waits[block];
 	r->waits[block] = false;
 	if (!r->entries[block].token)
 		return;
-	r->entries[block] = (struct record_entry){0};
+	r->entries[block] = (struct lease_store_entry){0};
 	write_entry(r, block);
 }
 
 /* Keeps the entries of processes that are still there; those are awaited. */
-static void await_survivors(struct record *r)
+static void await_survivors(struct lease_store *r)
 {
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
-		const struct record_entry *e = &r->entries[block];
+		const struct lease_store_entry *e = &r->entries[block];
 
 		if (e->token)
 			r->last = block;
@@ -82,7 +82,7 @@ static void await_survivors(struct record *r)
 	}
 }
 
-static bool read_all(struct record *r, const struct header *own)
+static bool read_all(struct lease_store *r, const struct header *own)
 {
 	struct header found;
 
@@ -94,7 +94,7 @@ static bool read_all(struct record *r, const struct header *own)
 }
 
 /* The header last: without it the rest counts for nothing. */
-static int begin(struct record *r, const struct header *own)
+static int begin(struct lease_store *r, const struct header *own)
 {
 	memset(r->entries, 0, sizeof(r->entries));
 	memset(r->addresses, 0, sizeof(r->addresses));
@@ -105,14 +105,14 @@ static int begin(struct record *r, const struct header *own)
 	return 0;
 }
 
-int record_open(struct record *r, const char *run_dir)
+int lease_store_open(struct lease_store *r, const char *run_dir)
 {
 	struct header own;
 	char name[PATH_MAX];
 	int rc = 0;
 
 	memset(r, 0, sizeof(*r));
-	snprintf(name, sizeof(name), "%s/" RECORD_NAME, run_dir);
+	snprintf(name, sizeof(name), "%s/" LEASE_STORE_NAME, run_dir);
 	r->fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (r->fd < 0)
 		return -errno;
@@ -122,11 +122,11 @@ int record_open(struct record *r, const char *run_dir)
 	else
 		rc = begin(r, &own);
 	if (rc)
-		record_close(r, run_dir);
+		lease_store_close(r, run_dir);
 	return rc;
 }
 
-static bool is_empty(const struct record *r)
+static bool is_empty(const struct lease_store *r)
 {
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++)
 		if (r->entries[block].token)
@@ -134,12 +134,12 @@ static bool is_empty(const struct record *r)
 	return true;
 }
 
-void record_close(struct record *r, const char *run_dir)
+void lease_store_close(struct lease_store *r, const char *run_dir)
 {
 	if (r->fd < 0)
 		return;
 	if (is_empty(r))
-		rundir_remove(run_dir, RECORD_NAME);
+		rundir_remove(run_dir, LEASE_STORE_NAME);
 	close(r->fd);
 	r->fd = -1;
 }
@@ -157,21 +157,21 @@ static uint64_t make_token(void)
 	return token ? token : 1;
 }
 
-uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid, uint64_t token)
+uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_t token)
 {
 	uint32_t block = lease_block(qpn);
 
-	r->entries[block] = (struct record_entry){.token = token ? token : make_token(),
-						  .start = pid > 0 ? process_start(pid) : 0,
-						  .pid = pid};
+	r->entries[block] = (struct lease_store_entry){.token = token ? token : make_token(),
+						       .start = pid > 0 ? process_start(pid) : 0,
+						       .pid = pid};
 	write_entry(r, block);
 	return r->entries[block].token;
 }
 
-int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid)
+int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid)
 {
 	uint32_t block = lease_block(qpn);
-	struct record_entry *e = &r->entries[block];
+	struct lease_store_entry *e = &r->entries[block];
 
 	if (qpn % LEASE_QPNS || !r->waits[block] || e->token != token || e->pid != pid)
 		return -EPERM;
@@ -180,7 +180,7 @@ int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid)
 	return 0;
 }
 
-uint32_t record_awaited_with(const struct record *r, uint64_t token, pid_t pid)
+uint32_t lease_store_next_claimable(const struct lease_store *r, uint64_t token, pid_t pid)
 {
 	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
 		if (r->waits[block] && r->entries[block].token == token &&
@@ -189,12 +189,12 @@ uint32_t record_awaited_with(const struct record *r, uint64_t token, pid_t pid)
 	return 0;
 }
 
-void record_drop(struct record *r, uint32_t qpn)
+void lease_store_remove(struct lease_store *r, uint32_t qpn)
 {
 	forget(r, lease_block(qpn));
 }
 
-bool record_awaits(const struct record *r, pid_t pid)
+bool lease_store_awaits(const struct lease_store *r, pid_t pid)
 {
 	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
 		if (r->waits[block] && r->entries[block].pid == pid)
@@ -202,7 +202,7 @@ bool record_awaits(const struct record *r, pid_t pid)
 	return false;
 }
 
-uint32_t record_awaited(struct record *r)
+uint32_t lease_store_count_awaited(struct lease_store *r)
 {
 	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
 		if (r->waits[block] && !lives(&r->entries[block]))
@@ -210,7 +210,7 @@ uint32_t record_awaited(struct record *r)
 	return r->awaited;
 }
 
-void record_give_up(struct record *r)
+void lease_store_end_claims(struct lease_store *r)
 {
 	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
 		if (r->waits[block])
@@ -222,15 +222,17 @@ static size_t remote_at(uint32_t place)
 	return REMOTES_AT + place * sizeof(struct remote_entry);
 }
 
-void record_remote(struct record *r, uint32_t place, const struct remote_key *key, uint32_t process)
+void lease_store_put_remote(struct lease_store *r, uint32_t place, const struct remote_qp_key *key,
+			    uint32_t process)
 {
 	const struct remote_entry e = {.key = *key, .process = process};
 
 	if (r->fd >= 0 && !write_at(r, &e, sizeof(e), remote_at(place)))
-		log_line("cannot write to " RECORD_NAME ": %s", strerror(errno));
+		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 
-int record_remote_at(struct record *r, uint32_t place, struct remote_key *key, uint32_t *process)
+int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_key *key,
+			   uint32_t *process)
 {
 	struct remote_entry e;
 
@@ -240,7 +242,7 @@ int record_remote_at(struct record *r, uint32_t place, struct remote_key *key, u
 	if (!e.process)
 		return -ENOENT;
 	if (e.process >= LEASE_BLOCKS || !r->waits[e.process]) {
-		record_remote(r, place, &e.key, 0);
+		lease_store_put_remote(r, place, &e.key, 0);
 		return -ENOENT;
 	}
 	*key = e.key;
@@ -248,7 +250,7 @@ int record_remote_at(struct record *r, uint32_t place, struct remote_key *key, u
 	return 0;
 }
 
-void record_addresses(struct record *r, const struct host *host)
+void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 {
 	uint32_t i;
 
@@ -264,14 +266,14 @@ void record_addresses(struct record *r, const struct host *host)
 		r->addresses[i].valid = 1;
 	}
 	if (r->fd >= 0 && !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_AT))
-		log_line("cannot write to " RECORD_NAME ": %s", strerror(errno));
+		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 
-void record_recall(const struct record *r, struct host *host)
+void lease_store_reserve_addresses(const struct lease_store *r, struct host *host)
 {
 	uint32_t i;
 
 	for (i = 0; i < HOST_ADDRESSES; i++)
 		if (r->addresses[i].valid)
-			host_expect(host, i, r->addresses[i].ip, r->addresses[i].vlan);
+			host_reserve_index(host, i, r->addresses[i].ip, r->addresses[i].vlan);
 }

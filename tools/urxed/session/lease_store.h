@@ -25,69 +25,70 @@
 #include "urxed/session/qpn_lease.h"
 #include "urxed/switch/remote_qp_acl.h"
 
-#define RECORD_NAME "urxed.leases"
+#define LEASE_STORE_NAME "urxed.leases"
 
-struct record_entry {
+struct lease_store_entry {
 	uint64_t token; /* 0 = nobody has the block */
 	uint64_t start; /* of the process, in clock ticks since boot; 0 = unknown */
 	int32_t pid;    /* 0 = unknown: it lives in another PID namespace */
 	uint32_t reserved;
 };
 
-struct record_address {
+struct lease_store_address {
 	uint8_t ip[16];
 	uint16_t vlan;
 	uint8_t valid;
 	uint8_t reserved[5];
 };
 
-struct record {
+struct lease_store {
 	int fd;           /* -1 = nothing is written */
 	uint32_t awaited; /* blocks whose processes may still claim them */
 	uint32_t last;    /* the highest block that was found on record, of whoever */
 	bool waits[LEASE_BLOCKS];
-	struct record_entry entries[LEASE_BLOCKS];
-	struct record_address addresses[HOST_ADDRESSES]; /* by index */
+	struct lease_store_entry entries[LEASE_BLOCKS];
+	struct lease_store_address addresses[HOST_ADDRESSES]; /* by index */
 };
 
 /*
  * Reads what an earlier daemon has left in run_dir, without the processes that
  * ended since. 0 or a negative errno value.
  */
-int record_open(struct record *r, const char *run_dir);
+int lease_store_open(struct lease_store *r, const char *run_dir);
 /* Removes the file, unless it has blocks on record: those may be claimed later. */
-void record_close(struct record *r, const char *run_dir);
+void lease_store_close(struct lease_store *r, const char *run_dir);
 
 /*
  * Puts the block that begins with qpn on record, with the token of the process's others, or 0
  * where it is its first; returns the token, never 0.
  */
-uint64_t record_lease(struct record *r, uint32_t qpn, pid_t pid, uint64_t token);
+uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_t token);
 /* 0: the block is pid's again; -EPERM: it is not on record with this token, or not awaited. */
-int record_claim(struct record *r, uint32_t qpn, uint64_t token, pid_t pid);
+int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid);
 /* The first QPN of a block that is awaited with this token; 0: there is none. */
-uint32_t record_awaited_with(const struct record *r, uint64_t token, pid_t pid);
-void record_drop(struct record *r, uint32_t qpn);
+uint32_t lease_store_next_claimable(const struct lease_store *r, uint64_t token, pid_t pid);
+void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
 /* Whether a process has blocks that it may still claim. */
-bool record_awaits(const struct record *r, pid_t pid);
+bool lease_store_awaits(const struct lease_store *r, pid_t pid);
 /* How many blocks are awaited; those of processes that ended are so no longer. */
-uint32_t record_awaited(struct record *r);
+uint32_t lease_store_count_awaited(struct lease_store *r);
 /* Awaits nobody any more: what was not claimed is free. */
-void record_give_up(struct record *r);
+void lease_store_end_claims(struct lease_store *r);
 
 /* Puts on record which process speaks to a remote queue pair, by its place; 0: none any more. */
-void record_remote(struct record *r, uint32_t place, const struct remote_key *key,
-		   uint32_t process);
+void lease_store_put_remote(struct lease_store *r, uint32_t place, const struct remote_qp_key *key,
+			    uint32_t process);
 /*
  * What is on record there. -ENOENT: nothing, or of a process that is not awaited, and then it
  * is so no longer; -ENODATA: nor is there anything behind it.
  */
-int record_remote_at(struct record *r, uint32_t place, struct remote_key *key, uint32_t *process);
+int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_key *key,
+			   uint32_t *process);
 
 /* Puts the indices of the host's addresses on record. */
-void record_addresses(struct record *r, const struct host *host);
+void lease_store_put_addresses(struct lease_store *r, const struct host *host);
 /* The host's addresses will have the indices that are on record. */
-void record_recall(const struct record *r, struct host *host);
+void lease_store_reserve_addresses(const struct lease_store *r, struct host *host);
 
 #endif

@@ -16,22 +16,22 @@
 
 #define ASIDE VNIC_SOCKET_NAME ".leaving"
 
-int listener_open(struct listener *l, const char *run_dir, gid_t group, struct clients *clients,
-		  char why[LISTENER_WHY])
+int listener_open(struct listener *l, const char *run_dir, gid_t group, struct sessions *sessions,
+		  char error[LISTENER_ERROR])
 {
 	int rc;
 
-	*l = (struct listener){.run_dir = run_dir, .clients = clients};
+	*l = (struct listener){.run_dir = run_dir, .sessions = sessions};
 	rundir_remove(run_dir, ASIDE);
 	l->fd = vnic_server_listen(run_dir);
 	if (l->fd < 0) {
 		rc = l->fd;
 		l->fd = -1;
-		snprintf(why, LISTENER_WHY, "cannot listen in %s: %s", run_dir, strerror(-rc));
+		snprintf(error, LISTENER_ERROR, "cannot listen in %s: %s", run_dir, strerror(-rc));
 		return rc;
 	}
-	rc = group ? rundir_share(run_dir, VNIC_SOCKET_NAME, group, why) : 0;
-	return rc ? rc : watch_add(clients->epoll_fd, l->fd, l, why);
+	rc = group ? rundir_grant_group(run_dir, VNIC_SOCKET_NAME, group, error) : 0;
+	return rc ? rc : epoll_watch_add(sessions->epoll_fd, l->fd, l, error);
 }
 
 void listener_close(struct listener *l)
@@ -48,7 +48,7 @@ static void set_watched(struct listener *l, bool on)
 {
 	struct epoll_event ev = {.events = on ? EPOLLIN : 0, .data.ptr = l};
 
-	epoll_ctl(l->clients->epoll_fd, EPOLL_CTL_MOD, l->fd, &ev);
+	epoll_ctl(l->sessions->epoll_fd, EPOLL_CTL_MOD, l->fd, &ev);
 }
 
 void listener_event(struct listener *l, uint64_t now)
@@ -56,12 +56,12 @@ void listener_event(struct listener *l, uint64_t now)
 	int rc;
 
 	do
-		rc = client_accept(l->clients, l->fd);
+		rc = session_accept(l->sessions, l->fd);
 	while (!rc || rc == -ECONNABORTED || rc == -EINTR);
 	if (rc == -EAGAIN)
 		return;
 	/* The connection stays in the backlog, and epoll would report it without end. */
-	log_rated(&l->clients->log, now, "cannot accept a client: %s", strerror(-rc));
+	log_ratelimited(&l->sessions->log, now, "cannot accept a client: %s", strerror(-rc));
 	set_watched(l, false);
 	l->accept_after = now + PAUSE_NS;
 }
@@ -83,7 +83,7 @@ bool listener_retire(struct listener *l, uint64_t now)
 	snprintf(aside, sizeof(aside), "%s/" ASIDE, l->run_dir);
 	rename(name, aside);
 	listener_event(l, now);
-	if (!l->clients->n)
+	if (!l->sessions->n)
 		return true;
 	rename(aside, name);
 	return false;

@@ -9,21 +9,22 @@
 
 #include "urxed/session/session.h"
 
-#define LISTENER_WHY 256
+#define LISTENER_ERROR 256
 
 struct listener {
 	const char *run_dir;
-	struct clients *clients; /* it is watched in their epoll set, the listener itself as data */
-	int fd;                  /* -1 = closed */
-	uint64_t accept_after;   /* 0 = the socket is watched */
+	struct sessions
+		*sessions;     /* it is watched in their epoll set, the listener itself as data */
+	int fd;                /* -1 = closed */
+	uint64_t accept_after; /* 0 = the socket is watched */
 };
 
 /*
- * Listens in run_dir, for the group's members too if that is not 0. On error `why` has
+ * Listens in run_dir, for the group's members too if that is not 0. On error `error` has
  * one sentence, and listener_close is still to be called.
  */
-int listener_open(struct listener *l, const char *run_dir, gid_t group, struct clients *clients,
-		  char why[LISTENER_WHY]);
+int listener_open(struct listener *l, const char *run_dir, gid_t group, struct sessions *sessions,
+		  char error[LISTENER_ERROR]);
 /* Removes the socket; nothing where fd is -1. */
 void listener_close(struct listener *l);
 

@@ -8,7 +8,7 @@
 #define EACH  10
 #define APART 64
 
-bool share_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
+bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
 {
 	uint32_t others = total - own;
 
@@ -17,7 +17,7 @@ bool share_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
 	return others < limit && own < (limit - others) / 2;
 }
 
-uint32_t share_connections(uint32_t most)
+uint32_t quota_connections(uint32_t most)
 {
 	struct rlimit lim;
 

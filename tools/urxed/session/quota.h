@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 /* Whether a user who has `own` of `limit`, of which `total` are taken, may have one more. */
-bool share_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit);
+bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit);
 /* As many connections as this process has descriptors for, and at most `most`. */
-uint32_t share_connections(uint32_t most);
+uint32_t quota_connections(uint32_t most);
 
 #endif

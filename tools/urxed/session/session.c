@@ -19,18 +19,18 @@
 
 static_assert(VNIC_PROCESSES == LEASE_BLOCKS, "a block is what processes know each other by");
 
-static struct client *find(struct clients *all, const struct vnic_server_client *conn)
+static struct session *find(struct sessions *sessions, const struct vnic_server_client *conn)
 {
-	struct client *c;
+	struct session *s;
 
-	for (c = all->list; c->conn != conn; c = c->next)
+	for (s = sessions->list; s->conn != conn; s = s->next)
 		;
-	return c;
+	return s;
 }
 
-static bool is_process(const struct clients *all, uint32_t number)
+static bool is_process(const struct sessions *sessions, uint32_t number)
 {
-	const struct switch_port *port = lease_owner(&all->sw->leases, number << LEASE_SHIFT);
+	const struct switch_port *port = lease_owner(&sessions->sw->leases, number << LEASE_SHIFT);
 
 	return port && port->remotes.process == number;
 }
@@ -39,45 +39,45 @@ static bool is_process(const struct clients *all, uint32_t number)
  * Frees the inbox's lock where a process has it that died while there was no daemon: one
  * without a lease, once nobody may claim his any more.
  */
-static void check_lock(const struct clients *all, struct client *c)
+static void check_lock(const struct sessions *sessions, struct session *s)
 {
-	uint32_t holder = vnic_server_inbox_holder(c->conn);
+	uint32_t holder = vnic_server_inbox_holder(s->conn);
 
-	if (holder && !record_awaited(all->record) && !is_process(all, holder))
-		vnic_server_inbox_unlock(c->conn, holder);
+	if (holder && !lease_store_count_awaited(sessions->record) && !is_process(sessions, holder))
+		vnic_server_inbox_unlock(s->conn, holder);
 }
 
-static void check_locks(struct clients *all)
+static void check_locks(struct sessions *sessions)
 {
-	struct client *c;
+	struct session *s;
 
-	for (c = all->list; c; c = c->next)
-		check_lock(all, c);
+	for (s = sessions->list; s; s = s->next)
+		check_lock(sessions, s);
 }
 
 /* What is recalled of processes that are not awaited any more is free. */
-static void check_remotes(struct clients *all)
+static void check_remotes(struct sessions *sessions)
 {
 	uint32_t process;
 
 	for (process = 0; process < LEASE_BLOCKS; process++)
-		if (!all->record->waits[process])
-			remote_forget(&all->sw->remotes, process);
+		if (!sessions->record->waits[process])
+			remote_qp_acl_forget(&sessions->sw->remotes, process);
 }
 
 /* Whether the client may have another block: one process has so many, and a user his share. */
-static int may_lease(const struct clients *all, const struct client *c)
+static int may_lease(const struct sessions *sessions, const struct session *s)
 {
-	uid_t user = vnic_server_uid(c->conn);
+	uid_t user = vnic_server_uid(s->conn);
 	uint32_t own = 0, total = 0;
-	const struct client *other;
+	const struct session *other;
 
-	for (other = all->list; other; other = other->next) {
+	for (other = sessions->list; other; other = other->next) {
 		total += other->blocks;
 		if (vnic_server_uid(other->conn) == user)
 			own += other->blocks;
 	}
-	return c->blocks < VNIC_LEASES_MAX && share_allows(user, own, total, LEASE_BLOCKS - 2)
+	return s->blocks < VNIC_LEASES_MAX && quota_allows(user, own, total, LEASE_BLOCKS - 2)
 		       ? 0
 		       : -ENOSPC;
 }
@@ -85,265 +85,271 @@ static int may_lease(const struct clients *all, const struct client *c)
 typedef int take_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 
 /* Gives the client a block of queue pair numbers, or the one that it claims, by its token. */
-static int lease_block_to(struct clients *all, struct client *c, uint32_t *qpn, take_fn *take)
+static int lease_block_to(struct sessions *sessions, struct session *s, uint32_t *qpn,
+			  take_fn *take)
 {
-	pid_t pid = vnic_server_pid(c->conn);
+	pid_t pid = vnic_server_pid(s->conn);
 	bool claims = *qpn;
-	int rc = claims ? record_claim(all->record, *qpn, c->token, pid) : may_lease(all, c);
+	int rc = claims ? lease_store_claim(sessions->record, *qpn, s->token, pid)
+			: may_lease(sessions, s);
 
 	if (!rc)
-		rc = take(all->sw, &c->port, qpn);
+		rc = take(sessions->sw, &s->port, qpn);
 	if (rc) {
-		log_rated(&all->log, all->now, "process %d is refused %s", pid,
-			  rc == -EPERM ? "what it claims: its lease has ended"
-				       : "queue pair numbers");
+		log_ratelimited(&sessions->log, sessions->now, "process %d is refused %s", pid,
+				rc == -EPERM ? "what it claims: its lease has ended"
+					     : "queue pair numbers");
 		return rc;
 	}
-	c->blocks++;
+	s->blocks++;
 	if (!claims)
-		c->token = record_lease(all->record, *qpn, pid, c->token);
+		s->token = lease_store_add(sessions->record, *qpn, pid, s->token);
 	return 0;
 }
 
 /* All else that a process had is its own at once: it may be slow to ask for it. */
-static int claim_others(struct clients *all, struct client *c)
+static int claim_others(struct sessions *sessions, struct session *s)
 {
-	pid_t pid = vnic_server_pid(c->conn);
+	pid_t pid = vnic_server_pid(s->conn);
 	uint32_t qpn;
 	int rc = 0;
 
-	while (!rc && (qpn = record_awaited_with(all->record, c->token, pid)))
-		rc = lease_block_to(all, c, &qpn, switch_lease);
+	while (!rc && (qpn = lease_store_next_claimable(sessions->record, s->token, pid)))
+		rc = lease_block_to(sessions, s, &qpn, switch_lease);
 	return rc;
 }
 
-static int join(struct clients *all, struct client *c, uint32_t *qpn)
+static int join(struct sessions *sessions, struct session *s, uint32_t *qpn)
 {
 	bool claims = *qpn;
 	int rc;
 
 	/* Before a number is leased again that a dead process may have left in a lock. */
-	check_locks(all);
-	process_name(vnic_server_pid(c->conn), c->port.name);
-	rc = lease_block_to(all, c, qpn, switch_join);
+	check_locks(sessions);
+	process_name(vnic_server_pid(s->conn), s->port.name);
+	rc = lease_block_to(sessions, s, qpn, switch_join);
 	if (rc)
 		return rc;
-	c->joined = true;
+	s->joined = true;
 	if (claims) {
-		remote_return(&all->sw->remotes, &c->port.remotes);
-		rc = claim_others(all, c);
+		remote_qp_acl_reclaim(&sessions->sw->remotes, &s->port.remotes);
+		rc = claim_others(sessions, s);
 	}
-	check_remotes(all);
+	check_remotes(sessions);
 	return rc;
 }
 
 static int lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn)
 {
-	struct clients *all = ctx;
+	struct sessions *sessions = ctx;
 
 	*qpn = 0;
-	return lease_block_to(all, find(all, conn), qpn, switch_lease);
+	return lease_block_to(sessions, find(sessions, conn), qpn, switch_lease);
 }
 
-static void fill_welcome(const struct clients *all, const struct client *c, uint32_t qpn,
+static void fill_welcome(const struct sessions *sessions, const struct session *s, uint32_t qpn,
 			 struct vnic_attach_welcome *w)
 {
 	w->qpn_first = qpn;
 	w->qpn_count = LEASE_QPNS;
-	w->leases = c->blocks;
-	w->token = c->token;
-	memcpy(w->mac, all->host->mac, ETHER_MAC_LEN);
+	w->leases = s->blocks;
+	w->token = s->token;
+	memcpy(w->mac, sessions->host->mac, ETHER_MAC_LEN);
 	w->mtu = HOST_MTU;
-	host_port(all->host, &w->port);
-	memcpy(w->pkeys, all->host->pkeys, sizeof(w->pkeys));
+	host_fill_port(sessions->host, &w->port);
+	memcpy(w->pkeys, sessions->host->pkeys, sizeof(w->pkeys));
 }
 
 static int welcome(void *ctx, struct vnic_server_client *conn,
 		   const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
 {
-	struct clients *all = ctx;
-	struct client *c = find(all, conn);
+	struct sessions *sessions = ctx;
+	struct session *s = find(sessions, conn);
 	uint32_t qpn = hello->qpn_first;
 	int rc;
 
-	c->greeting = !hello->qpn_first && record_awaited(all->record);
-	if (c->greeting)
+	s->greeting = !hello->qpn_first && lease_store_count_awaited(sessions->record);
+	if (s->greeting)
 		return -EINPROGRESS;
-	c->token = qpn ? hello->token : 0;
-	rc = join(all, c, &qpn);
+	s->token = qpn ? hello->token : 0;
+	rc = join(sessions, s, &qpn);
 	if (!rc)
-		fill_welcome(all, c, qpn, w);
+		fill_welcome(sessions, s, qpn, w);
 	return rc;
 }
 
-static void welcome_late(struct clients *all, struct client *c)
+static void welcome_late(struct sessions *sessions, struct session *s)
 {
 	struct vnic_attach_welcome w = {0};
 	uint32_t qpn = 0;
-	int rc = join(all, c, &qpn);
+	int rc = join(sessions, s, &qpn);
 
-	c->greeting = false;
+	s->greeting = false;
 	if (!rc)
-		fill_welcome(all, c, qpn, &w);
-	if (vnic_server_welcome(c->conn, rc, &w))
-		c->gone = true;
+		fill_welcome(sessions, s, qpn, &w);
+	if (vnic_server_welcome(s->conn, rc, &w))
+		s->gone = true;
 }
 
-uint64_t client_tick(struct clients *all, uint64_t now)
+uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 {
 	uint64_t again = now + CLAIM_LOOK_NS;
-	struct client *c;
+	struct session *s;
 	bool any = false;
 
-	if (now >= all->claims_until && !all->settled) {
-		all->settled = true;
-		record_give_up(all->record);
-		remote_settle(&all->sw->remotes);
-		check_locks(all);
+	if (now >= sessions->claims_until && !sessions->settled) {
+		sessions->settled = true;
+		lease_store_end_claims(sessions->record);
+		remote_qp_acl_end_restore(&sessions->sw->remotes);
+		check_locks(sessions);
 	}
-	for (c = all->list; c; c = c->next)
-		any |= c->greeting && !c->gone;
+	for (s = sessions->list; s; s = s->next)
+		any |= s->greeting && !s->gone;
 	if (!any)
-		return record_awaited(all->record) ? all->claims_until : UINT64_MAX;
-	if (record_awaited(all->record))
-		return again < all->claims_until ? again : all->claims_until;
-	for (c = all->list; c; c = c->next)
-		if (c->greeting && !c->gone)
-			welcome_late(all, c);
+		return lease_store_count_awaited(sessions->record) ? sessions->claims_until
+								   : UINT64_MAX;
+	if (lease_store_count_awaited(sessions->record))
+		return again < sessions->claims_until ? again : sessions->claims_until;
+	for (s = sessions->list; s; s = s->next)
+		if (s->greeting && !s->gone)
+			welcome_late(sessions, s);
 	return UINT64_MAX;
 }
 
 static void resolve(void *ctx, struct vnic_server_client *conn, const struct vnic_attach_resolve *r)
 {
-	struct clients *all = ctx;
-	struct client *c = find(all, conn);
+	struct sessions *sessions = ctx;
+	struct session *s = find(sessions, conn);
 	struct vnic_next_hop hop;
 	int rc;
 
-	if (c->waiting) {
-		c->gone = true; /* it may ask for one at a time */
+	if (s->waiting) {
+		s->gone = true; /* it may ask for one at a time */
 		return;
 	}
-	rc = neigh_resolve(all->neigh, all->now, r->sgid_index, r->dgid, &c->waiter, &hop);
-	c->waiting = rc == -EINPROGRESS;
-	if (!c->waiting && vnic_server_resolved(conn, rc, &hop))
-		c->gone = true;
+	rc = neigh_resolve(sessions->neigh, sessions->now, r->sgid_index, r->dgid, &s->waiter,
+			   &hop);
+	s->waiting = rc == -EINPROGRESS;
+	if (!s->waiting && vnic_server_resolved(conn, rc, &hop))
+		s->gone = true;
 }
 
 static struct vnic_server_client *conn_of(const struct switch_port *port)
 {
-	return ((const struct client *)((const char *)port - offsetof(struct client, port)))->conn;
+	return ((const struct session *)((const char *)port - offsetof(struct session, port)))
+		->conn;
 }
 
 static struct vnic_server_client *owner(void *ctx, uint32_t qpn)
 {
-	const struct clients *all = ctx;
-	const struct switch_port *port = lease_owner(&all->sw->leases, qpn);
+	const struct sessions *sessions = ctx;
+	const struct switch_port *port = lease_owner(&sessions->sw->leases, qpn);
 
 	return port ? conn_of(port) : NULL;
 }
 
-bool client_holds(const struct clients *all, pid_t pid, uint32_t qpn)
+bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
 {
-	const struct switch_port *port = lease_owner(&all->sw->leases, qpn);
+	const struct switch_port *port = lease_owner(&sessions->sw->leases, qpn);
 
 	return port && vnic_server_pid(conn_of(port)) == pid;
 }
 
 /* Once: whoever may not meet, or does not listen, goes on by the switch. */
-void client_meet(struct switch_port *from, struct switch_port *to, uint32_t qpn)
+void session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
 	(void)vnic_server_meet(conn_of(from), conn_of(to), qpn);
 }
 
-void client_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
+void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
 {
-	struct client *c = (struct client *)((char *)w - offsetof(struct client, waiter));
+	struct session *s = (struct session *)((char *)w - offsetof(struct session, waiter));
 
-	c->waiting = false;
+	s->waiting = false;
 	/* If it does not read its answers, its socket says so next. */
-	vnic_server_resolved(c->conn, status, hop);
+	vnic_server_resolved(s->conn, status, hop);
 }
 
-static void notice(struct clients *all, struct client *c)
+static void notice(struct sessions *sessions, struct session *s)
 {
-	struct epoll_event ev = {.events = EPOLLOUT | EPOLLET, .data.ptr = c};
+	struct epoll_event ev = {.events = EPOLLOUT | EPOLLET, .data.ptr = s};
 	struct vnic_attach_port port;
-	int fd = vnic_server_notice_fd(c->conn);
+	int fd = vnic_server_notice_fd(s->conn);
 
-	host_port(all->host, &port);
-	c->stale = vnic_server_notice(c->conn, &port) == -EAGAIN;
+	host_fill_port(sessions->host, &port);
+	s->stale = vnic_server_notice(s->conn, &port) == -EAGAIN;
 	/* Where it is watched already, it stays so: there is an event for each time it drains. */
-	if (c->stale && epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fd, &ev) && errno != EEXIST)
-		c->gone = true;
+	if (s->stale && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) && errno != EEXIST)
+		s->gone = true;
 }
 
-void client_notice(struct clients *all)
+void sessions_send_port(struct sessions *sessions)
 {
-	struct client *c;
+	struct session *s;
 
-	for (c = all->list; c; c = c->next)
-		if (!c->gone)
-			notice(all, c);
+	for (s = sessions->list; s; s = s->next)
+		if (!s->gone)
+			notice(sessions, s);
 }
 
-void client_set_direct(struct clients *all, bool on)
+void sessions_set_direct(struct sessions *sessions, bool on)
 {
-	struct client *c;
+	struct session *s;
 
-	all->indirect = !on;
-	for (c = all->list; c; c = c->next)
-		if (c->port.dev)
-			vnic_server_set_direct(c->conn, on);
+	sessions->indirect = !on;
+	for (s = sessions->list; s; s = s->next)
+		if (s->port.dev)
+			vnic_server_set_direct(s->conn, on);
 }
 
-void client_ask(struct clients *all, int socket)
+void sessions_ask_state(struct sessions *sessions, int socket)
 {
-	struct client *c;
+	struct session *s;
 
-	for (c = all->list; c; c = c->next)
-		c->asked = !c->gone && !vnic_server_ask(c->conn, socket);
+	for (s = sessions->list; s; s = s->next)
+		s->asked = !s->gone && !vnic_server_ask(s->conn, socket);
 }
 
 /* How many remote queue pairs a user is connected to by all his processes, and how many all are. */
-static uint32_t count_remotes(const struct clients *all, uid_t user, uint32_t *total)
+static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
-	const struct client *c;
+	const struct session *s;
 	uint32_t own = 0;
 
 	*total = 0;
-	for (c = all->list; c; c = c->next) {
-		*total += c->port.remotes.n;
-		if (vnic_server_uid(c->conn) == user)
-			own += c->port.remotes.n;
+	for (s = sessions->list; s; s = s->next) {
+		*total += s->port.remotes.n;
+		if (vnic_server_uid(s->conn) == user)
+			own += s->port.remotes.n;
 	}
 	return own;
 }
 
-static int connect_to(struct clients *all, struct client *c, const uint8_t dgid[16], uint32_t qpn)
+static int connect_to(struct sessions *sessions, struct session *s, const uint8_t dgid[16],
+		      uint32_t qpn)
 {
-	uid_t user = vnic_server_uid(c->conn);
-	uint32_t total, own = count_remotes(all, user, &total);
+	uid_t user = vnic_server_uid(s->conn);
+	uint32_t total, own = count_remotes(sessions, user, &total);
 
-	if (!share_allows(user, own, total, REMOTE_MAX))
+	if (!quota_allows(user, own, total, REMOTE_QP_MAX))
 		return -ENOSPC;
-	return switch_register(all->sw, &c->port, dgid, qpn);
+	return switch_add_remote(sessions->sw, &s->port, dgid, qpn);
 }
 
 static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
 		  const uint8_t dgid[16], uint32_t qpn)
 {
-	struct clients *all = ctx;
-	struct client *c = find(all, conn);
+	struct sessions *sessions = ctx;
+	struct session *s = find(sessions, conn);
 	int rc;
 
 	if (!connected)
-		return switch_unregister(all->sw, &c->port, dgid, qpn);
-	rc = connect_to(all, c, dgid, qpn);
+		return switch_remove_remote(sessions->sw, &s->port, dgid, qpn);
+	rc = connect_to(sessions, s, dgid, qpn);
 	if (rc == -EADDRINUSE)
-		log_rated(&all->log, all->now,
-			  "%s may not connect to QP %#x: another process is connected to it",
-			  c->port.name, qpn);
+		log_ratelimited(&sessions->log, sessions->now,
+				"%s may not connect to QP %#x: another process is connected to it",
+				s->port.name, qpn);
 	return rc;
 }
 
@@ -353,223 +359,228 @@ static const struct vnic_server_ops ops = {.welcome = welcome,
 					   .remote = remote,
 					   .lease = lease_more};
 
-static void note_remote(void *ctx, uint32_t place, const struct remote_key *key, uint32_t process)
+static void note_remote(void *ctx, uint32_t place, const struct remote_qp_key *key,
+			uint32_t process)
 {
-	record_remote(((struct clients *)ctx)->record, place, key, process);
+	lease_store_put_remote(((struct sessions *)ctx)->record, place, key, process);
 }
 
-static void recall_remotes(struct clients *all)
+static void recall_remotes(struct sessions *sessions)
 {
-	struct remote_table *remotes = &all->sw->remotes;
+	struct remote_qp_acl *remotes = &sessions->sw->remotes;
 	uint32_t place, process;
-	struct remote_key key;
+	struct remote_qp_key key;
 	int rc = 0;
 
-	for (place = 0; place < REMOTE_MAX && rc != -ENODATA; place++) {
-		rc = record_remote_at(all->record, place, &key, &process);
+	for (place = 0; place < REMOTE_QP_MAX && rc != -ENODATA; place++) {
+		rc = lease_store_get_remote(sessions->record, place, &key, &process);
 		if (!rc)
-			remote_recall(remotes, place, &key, process);
+			remote_qp_acl_restore(remotes, place, &key, process);
 	}
 	remotes->note = note_remote;
-	remotes->note_ctx = all;
+	remotes->note_ctx = sessions;
 }
 
-void client_begin(struct clients *all, uint64_t now)
+void sessions_start(struct sessions *sessions, uint64_t now)
 {
-	all->claims_until = now + CLIENT_CLAIM_NS;
-	all->limit = share_connections(LEASE_BLOCKS);
-	recall_remotes(all);
+	sessions->claims_until = now + SESSION_CLAIM_NS;
+	sessions->limit = quota_connections(LEASE_BLOCKS);
+	recall_remotes(sessions);
 	/* Survivors may still send to processes that ended while there was no daemon. */
-	all->sw->leases.last = all->record->last;
-	all->sw->leases.awaited = all->record->waits;
+	sessions->sw->leases.last = sessions->record->last;
+	sessions->sw->leases.awaited = sessions->record->waits;
 }
 
-static bool may_come(struct clients *all, const struct vnic_server_client *conn)
+static bool may_come(struct sessions *sessions, const struct vnic_server_client *conn)
 {
 	uid_t user = vnic_server_uid(conn);
-	const struct client *c;
+	const struct session *s;
 	uint32_t own = 0;
 
-	for (c = all->list; c; c = c->next)
-		own += vnic_server_uid(c->conn) == user;
-	if (share_allows(user, own, all->n, all->limit))
+	for (s = sessions->list; s; s = s->next)
+		own += vnic_server_uid(s->conn) == user;
+	if (quota_allows(user, own, sessions->n, sessions->limit))
 		return true;
-	log_rated(&all->log, all->now, "process %d is refused: user %u has %u connections",
-		  vnic_server_pid(conn), user, own);
+	log_ratelimited(&sessions->log, sessions->now,
+			"process %d is refused: user %u has %u connections", vnic_server_pid(conn),
+			user, own);
 	return false;
 }
 
 /* The connection is the list's from now on. */
-static int enlist(struct clients *all, struct client *c)
+static int enlist(struct sessions *sessions, struct session *s)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 
-	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_fd(c->conn), &ev))
+	if (epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, vnic_server_fd(s->conn), &ev))
 		return -errno;
-	c->next = all->list;
-	all->list = c;
-	all->n++;
+	s->next = sessions->list;
+	sessions->list = s;
+	sessions->n++;
 	return 0;
 }
 
-int client_accept(struct clients *all, int listen_fd)
+int session_accept(struct sessions *sessions, int listen_fd)
 {
-	struct client *c = calloc(1, sizeof(*c));
-	int rc = c ? vnic_server_accept(listen_fd, &c->conn) : -ENOMEM;
+	struct session *s = calloc(1, sizeof(*s));
+	int rc = s ? vnic_server_accept(listen_fd, &s->conn) : -ENOMEM;
 
 	if (rc) {
-		free(c);
+		free(s);
 		return rc;
 	}
-	if (may_come(all, c->conn)) {
-		rc = enlist(all, c);
+	if (may_come(sessions, s->conn)) {
+		rc = enlist(sessions, s);
 		if (!rc)
 			return 0;
 	}
-	vnic_server_close(c->conn);
-	free(c);
+	vnic_server_close(s->conn);
+	free(s);
 	return rc;
 }
 
 /* The NIC exists from now on: its doorbell wakes the daemon, and needs no other handling. */
-static int plug_in(struct clients *all, struct client *c)
+static int plug_in(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
 
-	c->port.dev = vnic_server_device(c->conn);
-	if (all->indirect)
-		vnic_server_set_direct(c->conn, false);
-	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, vnic_server_doorbell_fd(c->conn), &ev))
+	s->port.dev = vnic_server_device(s->conn);
+	if (sessions->indirect)
+		vnic_server_set_direct(s->conn, false);
+	if (epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, vnic_server_doorbell_fd(s->conn), &ev))
 		return -errno;
-	log_rated(&all->log, all->now, "process %d attached", vnic_server_pid(c->conn));
+	log_ratelimited(&sessions->log, sessions->now, "process %d attached",
+			vnic_server_pid(s->conn));
 	return 0;
 }
 
-void client_event(struct clients *all, uint64_t now, struct client *c)
+void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 {
 	int rc;
 
-	if (c->gone)
+	if (s->gone)
 		return;
-	all->now = now;
-	if (c->stale)
-		notice(all, c);
+	sessions->now = now;
+	if (s->stale)
+		notice(sessions, s);
 	/*
 	 * What it posted before it spoke or hung up goes first: the last
 	 * acknowledgements of a program that ends are what its peer waits for.
 	 */
-	switch_drain(all->sw, now, &c->port);
-	rc = vnic_server_event(c->conn, &ops, all);
-	if (!rc && !c->port.dev && vnic_server_device(c->conn))
-		rc = plug_in(all, c);
+	switch_drain(sessions->sw, now, &s->port);
+	rc = vnic_server_event(s->conn, &ops, sessions);
+	if (!rc && !s->port.dev && vnic_server_device(s->conn))
+		rc = plug_in(sessions, s);
 	if (!rc) {
-		check_lock(all, c);
+		check_lock(sessions, s);
 		return;
 	}
-	c->gone = true;
+	s->gone = true;
 	if (rc != -ECONNRESET)
-		log_rated(&all->log, all->now, "process %d is disconnected: %s",
-			  vnic_server_pid(c->conn), strerror(-rc));
+		log_ratelimited(&sessions->log, sessions->now, "process %d is disconnected: %s",
+				vnic_server_pid(s->conn), strerror(-rc));
 }
 
-static void add_counters(const struct client *c, uint64_t sums[VNIC_COUNTER_COUNT])
+static void add_counters(const struct session *s, uint64_t sums[VNIC_COUNTER_COUNT])
 {
 	const uint64_t *counters;
 	int i;
 
-	if (!c->port.dev)
+	if (!s->port.dev)
 		return;
-	counters = vnic_device_counters(c->port.dev);
+	counters = vnic_device_counters(s->port.dev);
 	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
 		sums[i] += counters[i];
 }
 
-void client_counters(const struct clients *all, uint64_t sums[VNIC_COUNTER_COUNT])
+void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNTER_COUNT])
 {
-	const struct client *c;
+	const struct session *s;
 
-	memcpy(sums, all->counters, sizeof(all->counters));
-	for (c = all->list; c; c = c->next)
-		add_counters(c, sums);
+	memcpy(sums, sessions->counters, sizeof(sessions->counters));
+	for (s = sessions->list; s; s = s->next)
+		add_counters(s, sums);
 }
 
-static void leave(struct clients *all, struct client *c)
+static void leave(struct sessions *sessions, struct session *s)
 {
 	uint32_t block;
 
 	for (block = 0; block < LEASE_BLOCKS; block++)
-		if (all->sw->leases.owner[block] == &c->port)
-			record_drop(all->record, block << LEASE_SHIFT);
-	switch_leave(all->sw, &c->port);
+		if (sessions->sw->leases.owner[block] == &s->port)
+			lease_store_remove(sessions->record, block << LEASE_SHIFT);
+	switch_leave(sessions->sw, &s->port);
 }
 
-static void destroy(struct clients *all, struct client *c)
+static void destroy(struct sessions *sessions, struct session *s)
 {
-	add_counters(c, all->counters);
-	if (c->joined)
-		leave(all, c);
-	if (c->waiting)
-		neigh_forget(all->neigh, &c->waiter);
+	add_counters(s, sessions->counters);
+	if (s->joined)
+		leave(sessions, s);
+	if (s->waiting)
+		neigh_cancel(sessions->neigh, &s->waiter);
 	/* The process has the doorbell too, so closing it here would not take it out of the set. */
-	if (c->port.dev)
-		epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(c->conn), NULL);
-	epoll_ctl(all->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(c->conn), NULL);
-	if (c->port.dev)
-		log_rated(&all->log, all->now, "process %d detached", vnic_server_pid(c->conn));
-	vnic_server_close(c->conn);
-	free(c);
-	all->n--;
+	if (s->port.dev)
+		epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(s->conn),
+			  NULL);
+	epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_fd(s->conn), NULL);
+	if (s->port.dev)
+		log_ratelimited(&sessions->log, sessions->now, "process %d detached",
+				vnic_server_pid(s->conn));
+	vnic_server_close(s->conn);
+	free(s);
+	sessions->n--;
 }
 
 /*
  * Nobody waits for a process that has died: neither for room in its inbox nor for the
  * lock of another's.
  */
-static void bury(struct clients *all, const struct client *dead)
+static void bury(struct sessions *sessions, const struct session *dead)
 {
 	uint32_t process = vnic_server_process(dead->conn);
-	struct client *c;
+	struct session *s;
 
 	vnic_server_inbox_revoke(dead->conn);
-	for (c = all->list; process && c; c = c->next)
-		vnic_server_inbox_unlock(c->conn, process);
+	for (s = sessions->list; process && s; s = s->next)
+		vnic_server_inbox_unlock(s->conn, process);
 }
 
 /* A process whose NIC is broken hears of it by the end of its connection. */
-static bool has_gone(struct clients *all, const struct client *c)
+static bool has_gone(struct sessions *sessions, const struct session *s)
 {
-	if (c->gone || !c->port.dev || vnic_device_state(c->port.dev) != VNIC_DEVICE_BROKEN)
-		return c->gone;
-	log_rated(&all->log, all->now,
-		  "process %d is disconnected: its NIC has a malformed descriptor",
-		  vnic_server_pid(c->conn));
+	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
+		return s->gone;
+	log_ratelimited(&sessions->log, sessions->now,
+			"process %d is disconnected: its NIC has a malformed descriptor",
+			vnic_server_pid(s->conn));
 	return true;
 }
 
-bool client_reap(struct clients *all)
+bool sessions_reap(struct sessions *sessions)
 {
-	struct client **link = &all->list, *c;
+	struct session **link = &sessions->list, *s;
 	bool any = false;
 
-	while ((c = *link)) {
-		if (!has_gone(all, c)) {
-			link = &c->next;
+	while ((s = *link)) {
+		if (!has_gone(sessions, s)) {
+			link = &s->next;
 			continue;
 		}
 		any = true;
-		*link = c->next;
-		bury(all, c);
-		destroy(all, c);
+		*link = s->next;
+		bury(sessions, s);
+		destroy(sessions, s);
 	}
 	return any;
 }
 
-void client_close_all(struct clients *all)
+void sessions_close_all(struct sessions *sessions)
 {
-	struct client *c;
+	struct session *s;
 
-	while ((c = all->list)) {
-		all->list = c->next;
-		destroy(all, c);
+	while ((s = sessions->list)) {
+		sessions->list = s->next;
+		destroy(sessions, s);
 	}
 }

@@ -17,8 +17,8 @@
 #include "urxed/session/lease_store.h"
 #include "urxed/switch/switch.h"
 
-struct client {
-	struct client *next;
+struct session {
+	struct session *next;
 	struct vnic_server_client *conn;
 	struct switch_port port;
 	struct neigh_waiter waiter;
@@ -32,53 +32,53 @@ struct client {
 	bool gone;       /* to be freed once no event can name it */
 };
 
-struct clients {
-	struct client *list;
+struct sessions {
+	struct session *list;
 	uint32_t n;
 	int epoll_fd;
 	const struct host *host;
 	struct vswitch *sw;
 	struct neigh *neigh;
-	struct record *record;
+	struct lease_store *record;
 	bool indirect;                         /* all frames are to pass the switch */
 	uint64_t claims_until;                 /* when survivors lose their leases */
 	bool settled;                          /* they have lost them */
 	uint64_t now;                          /* of the event that is being handled */
 	uint32_t limit;                        /* on connections */
-	struct log_budget log;                 /* for what clients do */
+	struct log_ratelimit log;              /* for what clients do */
 	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of those that went */
 };
 
 /* How long a new daemon waits for the claims of those that survived the one before. */
-#define CLIENT_CLAIM_NS 3000000000ull
+#define SESSION_CLAIM_NS 3000000000ull
 
 /* Begins, with what an earlier daemon has left on record. */
-void client_begin(struct clients *all, uint64_t now);
+void sessions_start(struct sessions *sessions, uint64_t now);
 /* Takes a connection that waits. -EAGAIN: there is none; -EMFILE and the like: not now. */
-int client_accept(struct clients *all, int listen_fd);
+int session_accept(struct sessions *sessions, int listen_fd);
 /* Handles what a client's sockets have. */
-void client_event(struct clients *all, uint64_t now, struct client *c);
+void session_event(struct sessions *sessions, uint64_t now, struct session *s);
 /* Tells every client what the port is now, those that do not listen once they do. */
-void client_notice(struct clients *all);
+void sessions_send_port(struct sessions *sessions);
 /* Whether clients, also those to come, may send to each other without the switch. */
-void client_set_direct(struct clients *all, bool on);
+void sessions_set_direct(struct sessions *sessions, bool on);
 /* Asks all that listen what they have, to be answered on `socket`; marks whom it has asked. */
-void client_ask(struct clients *all, int socket);
+void sessions_ask_state(struct sessions *sessions, int socket);
 /* For the switch: introduces two of them. */
-switch_meet_fn client_meet;
+switch_introduce_fn session_introduce;
 /* Answers the client that w is of. */
-void client_answer(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
+void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* Whether a process holds a QPN. */
-bool client_holds(const struct clients *all, pid_t pid, uint32_t qpn);
+bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
 /* Welcomes those that had to wait, once they need not; returns when to call again. */
-uint64_t client_tick(struct clients *all, uint64_t now);
+uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 /*
  * Frees those that went, and those whose NIC is broken; true where there were any.
  * Call it between two batches of events.
  */
-bool client_reap(struct clients *all);
-void client_close_all(struct clients *all);
+bool sessions_reap(struct sessions *sessions);
+void sessions_close_all(struct sessions *sessions);
 /* What all NICs have counted, also those of clients that went. */
-void client_counters(const struct clients *all, uint64_t sums[VNIC_COUNTER_COUNT]);
+void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNTER_COUNT]);
 
 #endif

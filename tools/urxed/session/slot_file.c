@@ -27,11 +27,11 @@ struct slot {
 	uint64_t sum;  /* of what follows */
 	uint32_t size; /* of data; 0 = nobody has the place */
 	uint32_t reserved;
-	uint8_t data[SLOTS_BYTES];
+	uint8_t data[SLOT_FILE_BYTES];
 };
 
 static_assert(FIRST_AT % sizeof(struct slot) == 0, "no place crosses a page");
-static_assert(SLOTS_BYTES % sizeof(uint64_t) == 0, "data is whole words");
+static_assert(SLOT_FILE_BYTES % sizeof(uint64_t) == 0, "data is whole words");
 
 /* FNV-1a, of words: data is 0 behind its end. */
 static uint64_t sum_of(const struct slot *slot)
@@ -65,13 +65,13 @@ static bool is_ours(int fd, const struct header *own)
 	       !memcmp(&found, own, sizeof(found));
 }
 
-int slots_open(struct slots *s, const char *run_dir, const char *name, const char *format)
+int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, const char *format)
 {
 	struct header own = {.format = {0}};
 	char path[PATH_MAX];
 	off_t end;
 
-	*s = (struct slots){.fd = -1};
+	*s = (struct slot_file){.fd = -1};
 	snprintf(path, sizeof(path), "%s/%s", run_dir, name);
 	s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->fd < 0)
@@ -91,7 +91,7 @@ int slots_open(struct slots *s, const char *run_dir, const char *name, const cha
 	return 0;
 }
 
-void slots_close(struct slots *s, const char *run_dir, const char *name, bool keep)
+void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep)
 {
 	if (s->fd >= 0) {
 		if (!keep)
@@ -99,11 +99,11 @@ void slots_close(struct slots *s, const char *run_dir, const char *name, bool ke
 		close(s->fd);
 	}
 	free(s->free);
-	*s = (struct slots){.fd = -1};
+	*s = (struct slot_file){.fd = -1};
 }
 
 /* Without memory it is free again for the next daemon. */
-static void set_free(struct slots *s, uint32_t place)
+static void set_free(struct slot_file *s, uint32_t place)
 {
 	uint32_t room = s->room ? 2 * s->room : 64;
 	uint32_t *more;
@@ -118,7 +118,7 @@ static void set_free(struct slots *s, uint32_t place)
 	s->free[s->n_free++] = place;
 }
 
-int slots_get(const struct slots *s, uint32_t place, void *data, uint32_t size)
+int slot_file_get(const struct slot_file *s, uint32_t place, void *data, uint32_t size)
 {
 	struct slot slot = {.size = 0};
 
@@ -131,19 +131,19 @@ int slots_get(const struct slots *s, uint32_t place, void *data, uint32_t size)
 	return 0;
 }
 
-static void write_slot(const struct slots *s, uint32_t place, const struct slot *slot)
+static void write_slot(const struct slot_file *s, uint32_t place, const struct slot *slot)
 {
 	if (pwrite(s->fd, slot, written(slot->size), at(place)) != (ssize_t)written(slot->size))
 		log_line("cannot write to the record of rdma_cm: %s", strerror(errno));
 }
 
-uint32_t slots_put(struct slots *s, uint32_t place, const void *data, uint32_t size)
+uint32_t slot_file_put(struct slot_file *s, uint32_t place, const void *data, uint32_t size)
 {
 	struct slot slot = {.size = size};
 
 	if (s->fd < 0)
-		return SLOTS_NONE;
-	if (place == SLOTS_NONE)
+		return SLOT_FILE_NONE;
+	if (place == SLOT_FILE_NONE)
 		place = s->n_free ? s->free[--s->n_free] : s->n++;
 	memcpy(slot.data, data, size);
 	slot.sum = sum_of(&slot);
@@ -151,11 +151,11 @@ uint32_t slots_put(struct slots *s, uint32_t place, const void *data, uint32_t s
 	return place;
 }
 
-void slots_drop(struct slots *s, uint32_t place)
+void slot_file_drop(struct slot_file *s, uint32_t place)
 {
 	const struct slot nothing = {.size = 0};
 
-	if (s->fd < 0 || place == SLOTS_NONE)
+	if (s->fd < 0 || place == SLOT_FILE_NONE)
 		return;
 	write_slot(s, place, &nothing);
 	set_free(s, place);

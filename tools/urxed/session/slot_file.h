@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOTS_BYTES 1008       /* that a place has room for */
-#define SLOTS_NONE  UINT32_MAX /* no place */
+#define SLOT_FILE_BYTES 1008       /* that a place has room for */
+#define SLOT_FILE_NONE  UINT32_MAX /* no place */
 
-struct slots {
+struct slot_file {
 	int fd;         /* -1 = nothing is written */
 	uint32_t n;     /* places that the file has */
 	uint32_t *free; /* those that nobody has, */
@@ -22,17 +22,17 @@ struct slots {
 };
 
 /* format: up to 31 characters. 0 or a negative errno value. */
-int slots_open(struct slots *s, const char *run_dir, const char *name, const char *format);
+int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, const char *format);
 /* Removes the file, unless something is to be kept. Nothing where it is not open. */
-void slots_close(struct slots *s, const char *run_dir, const char *name, bool keep);
+void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep);
 
 /*
  * What an earlier daemon has put in a place. -ENOENT: nothing of that size; -ENODATA: nor is there
  * anything behind it. Places that are not in use are to be dropped once.
  */
-int slots_get(const struct slots *s, uint32_t place, void *data, uint32_t size);
-/* Puts something in its place, or with SLOTS_NONE in a free one: where it is now. */
-uint32_t slots_put(struct slots *s, uint32_t place, const void *data, uint32_t size);
-void slots_drop(struct slots *s, uint32_t place);
+int slot_file_get(const struct slot_file *s, uint32_t place, void *data, uint32_t size);
+/* Puts something in its place, or with SLOT_FILE_NONE in a free one: where it is now. */
+uint32_t slot_file_put(struct slot_file *s, uint32_t place, const void *data, uint32_t size);
+void slot_file_drop(struct slot_file *s, uint32_t place);
 
 #endif

@@ -8,45 +8,45 @@
  * to them, too: the Q_Key of QP1 is a controlled one (IBA 3.5.3), which
  * unprivileged consumers may not use.
  */
-static bool is_management(const struct steer *s)
+static bool is_management(const struct frame_class *s)
 {
 	return s->dest_qpn <= URXE_QPN_GSI ||
-	       (s->service == STEER_DATAGRAM && s->src_qpn <= URXE_QPN_GSI);
+	       (s->service == FRAME_DATAGRAM && s->src_qpn <= URXE_QPN_GSI);
 }
 
 /*
  * A CNP slows down whom it reaches. UD queue pairs send them too, to where the datagrams
  * came from, so one to a remote QP that nobody here is connected to may go.
  */
-static bool may_speak_to(const struct remote_table *remotes, const struct switch_port *from,
-			 const struct steer *s)
+static bool may_speak_to(const struct remote_qp_acl *remotes, const struct switch_port *from,
+			 const struct frame_class *s)
 {
-	const struct remote_owner *owner;
-	struct remote_key key = {.qpn = s->dest_qpn};
+	const struct remote_qp_owner *owner;
+	struct remote_qp_key key = {.qpn = s->dest_qpn};
 
 	memcpy(key.gid, s->dip, sizeof(key.gid));
-	owner = remote_find(remotes, &key);
-	return owner == &from->remotes || (!owner && s->service == STEER_CNP);
+	owner = remote_qp_acl_find(remotes, &key);
+	return owner == &from->remotes || (!owner && s->service == FRAME_CNP);
 }
 
-enum switch_drop source_check(const struct source_rules *rules, const struct switch_port *from,
-			      const struct steer *s)
+enum switch_drop antispoof_check(const struct antispoof_rules *rules,
+				 const struct switch_port *from, const struct frame_class *s)
 {
-	if (s->kind == STEER_RUNT)
+	if (s->kind == FRAME_RUNT)
 		return SWITCH_DROP_RUNT;
 	if (!ether_same(s->smac, rules->host->mac))
 		return SWITCH_DROP_SPOOFED_MAC;
-	if (s->kind != STEER_ROCE)
+	if (s->kind != FRAME_ROCE)
 		return SWITCH_DROP_NOT_ROCE;
 	if (!s->whole)
 		return SWITCH_DROP_MALFORMED;
-	if (!host_has(rules->host, s->sip, s->vlan))
+	if (!host_has_address(rules->host, s->sip, s->vlan))
 		return SWITCH_DROP_SPOOFED_IP;
-	if (s->service == STEER_NO_SERVICE)
+	if (s->service == FRAME_NO_SERVICE)
 		return SWITCH_DROP_NO_SERVICE;
 	if (is_management(s))
 		return SWITCH_DROP_MANAGEMENT;
-	if (s->service != STEER_DATAGRAM)
+	if (s->service != FRAME_DATAGRAM)
 		return may_speak_to(rules->remotes, from, s) ? SWITCH_NO_DROP
 							     : SWITCH_DROP_UNREGISTERED;
 	return lease_owner(rules->leases, s->src_qpn) == from ? SWITCH_NO_DROP

@@ -13,14 +13,14 @@
 #include "urxed/switch/remote_qp_acl.h"
 
 /* What tells who may say what. */
-struct source_rules {
+struct antispoof_rules {
 	const struct host *host;
 	const struct lease_table *leases;
-	const struct remote_table *remotes;
+	const struct remote_qp_acl *remotes;
 };
 
 /* Why the process at a port may not send a frame; SWITCH_NO_DROP where it may. */
-enum switch_drop source_check(const struct source_rules *rules, const struct switch_port *from,
-			      const struct steer *s);
+enum switch_drop antispoof_check(const struct antispoof_rules *rules,
+				 const struct switch_port *from, const struct frame_class *s);
 
 #endif

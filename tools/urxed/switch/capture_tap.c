@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-void captures_init(struct captures *all, struct clients *clients)
+void capture_taps_init(struct capture_taps *all, struct sessions *sessions)
 {
 	uint32_t i;
 
-	*all = (struct captures){.clients = clients};
-	for (i = 0; i < CAPTURES; i++)
+	*all = (struct capture_taps){.sessions = sessions};
+	for (i = 0; i < CAPTURE_TAPS; i++)
 		all->list[i].socket = -1;
 }
 
@@ -47,7 +47,7 @@ static bool is_there(const struct vswitch *sw, const char *wanted)
 }
 
 /* A full socket has what wakes its reader already. */
-static void wake(const struct capture *c)
+static void wake(const struct capture_tap *c)
 {
 	send(c->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -59,35 +59,35 @@ static void take(void *ctx, const struct switch_port *port, enum switch_directio
 	const char *reason = switch_drop_name(drop);
 	struct capture_record record = {
 		.len = len, .time = wall_ns(), .port = port->number, .direction = (uint8_t)dir};
-	struct captures *all = ctx;
-	struct capture *c;
+	struct capture_taps *all = ctx;
+	struct capture_tap *c;
 
 	memcpy(record.name, port->name, sizeof(record.name));
 	snprintf(record.reason, sizeof(record.reason), "%s", reason ? reason : "");
-	for (c = all->list; c < all->list + CAPTURES; c++)
+	for (c = all->list; c < all->list + CAPTURE_TAPS; c++)
 		if (c->socket >= 0 && is_wanted(port, c->port) &&
 		    capture_writer_put(&c->writer, &record, data))
 			wake(c);
 }
 
 /* Frames between processes that know each other do not pass here but while somebody looks. */
-static void set_tap(struct captures *all, bool on)
+static void set_tap(struct capture_taps *all, bool on)
 {
-	all->clients->sw->tap = on ? take : NULL;
-	all->clients->sw->tap_ctx = all;
-	client_set_direct(all->clients, !on);
+	all->sessions->sw->tap = on ? take : NULL;
+	all->sessions->sw->tap_ctx = all;
+	sessions_set_direct(all->sessions, !on);
 }
 
-int captures_start(struct captures *all, int socket, const char *port)
+int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 {
-	struct capture *c;
+	struct capture_tap *c;
 	int fd;
 
-	for (c = all->list; c < all->list + CAPTURES && c->socket >= 0; c++)
+	for (c = all->list; c < all->list + CAPTURE_TAPS && c->socket >= 0; c++)
 		;
-	if (c == all->list + CAPTURES)
+	if (c == all->list + CAPTURE_TAPS)
 		return -EBUSY;
-	if (!is_there(all->clients->sw, port))
+	if (!is_there(all->sessions->sw, port))
 		return -ENODEV;
 	fd = capture_writer_open(&c->writer);
 	if (fd < 0)
@@ -99,7 +99,7 @@ int captures_start(struct captures *all, int socket, const char *port)
 	return fd;
 }
 
-static void end(struct captures *all, struct capture *c)
+static void end(struct capture_taps *all, struct capture_tap *c)
 {
 	close(c->socket);
 	c->socket = -1;
@@ -108,11 +108,11 @@ static void end(struct captures *all, struct capture *c)
 		set_tap(all, false);
 }
 
-bool captures_end(struct captures *all, int socket)
+bool capture_taps_end(struct capture_taps *all, int socket)
 {
-	struct capture *c;
+	struct capture_tap *c;
 
-	for (c = all->list; c < all->list + CAPTURES; c++) {
+	for (c = all->list; c < all->list + CAPTURE_TAPS; c++) {
 		if (c->socket == socket) {
 			end(all, c);
 			return true;
@@ -121,11 +121,11 @@ bool captures_end(struct captures *all, int socket)
 	return false;
 }
 
-void captures_end_all(struct captures *all)
+void capture_taps_end_all(struct capture_taps *all)
 {
-	struct capture *c;
+	struct capture_tap *c;
 
-	for (c = all->list; c < all->list + CAPTURES; c++)
+	for (c = all->list; c < all->list + CAPTURE_TAPS; c++)
 		if (c->socket >= 0)
 			end(all, c);
 }

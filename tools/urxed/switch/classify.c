@@ -24,13 +24,13 @@ static struct rest behind(const struct rest *r, uint32_t header)
 	return (struct rest){r->at + header, r->seen - header, r->left - header};
 }
 
-static enum steer_service service_of(uint8_t opcode)
+static enum frame_service service_of(uint8_t opcode)
 {
 	switch (opcode >> OPCODE_SERVICE_SHIFT) {
 	case 0:                         /* RC */
-	case 1: return STEER_CONNECTED; /* UC */
-	case 3: return STEER_DATAGRAM;
-	default: return opcode == OPCODE_CNP ? STEER_CNP : STEER_NO_SERVICE;
+	case 1: return FRAME_CONNECTED; /* UC */
+	case 3: return FRAME_DATAGRAM;
+	default: return opcode == OPCODE_CNP ? FRAME_CNP : FRAME_NO_SERVICE;
 	}
 }
 
@@ -40,40 +40,40 @@ static uint32_t get24(const uint8_t *p)
 }
 
 /* len: of the packet from the BTH to the ICRC, by the header in front of it. */
-static enum steer_kind peek_bth(struct steer *s, const struct rest *r, uint32_t len)
+static enum frame_kind peek_bth(struct frame_class *s, const struct rest *r, uint32_t len)
 {
 	uint32_t headers = BTH_LEN;
 
 	if (r->seen < BTH_LEN)
-		return STEER_OTHER;
+		return FRAME_OTHER;
 	s->service = service_of(r->at[0]);
 	s->dest_qpn = get24(r->at + 5);
-	if (s->service == STEER_DATAGRAM)
+	if (s->service == FRAME_DATAGRAM)
 		headers += DETH_LEN;
 	s->whole =
 		s->whole && r->seen >= headers && len >= headers + URXE_ICRC_LEN && len <= r->left;
-	if (s->whole && s->service == STEER_DATAGRAM)
+	if (s->whole && s->service == FRAME_DATAGRAM)
 		s->src_qpn = get24(r->at + BTH_LEN + 5);
-	return STEER_ROCE;
+	return FRAME_ROCE;
 }
 
-static enum steer_kind peek_udp(struct steer *s, const struct rest *r, uint32_t len)
+static enum frame_kind peek_udp(struct frame_class *s, const struct rest *r, uint32_t len)
 {
 	const struct rest bth = behind(r, UDP_HDR_LEN);
 
 	if (r->seen < UDP_HDR_LEN || ether_get16(r->at + 2) != URXE_UDP_PORT)
-		return STEER_OTHER;
+		return FRAME_OTHER;
 	s->whole = s->whole && len >= UDP_HDR_LEN && ether_get16(r->at + 4) == len;
 	return peek_bth(s, &bth, len - UDP_HDR_LEN);
 }
 
-static enum steer_kind peek_ipv4(struct steer *s, const struct rest *r)
+static enum frame_kind peek_ipv4(struct frame_class *s, const struct rest *r)
 {
 	const struct rest udp = behind(r, IPV4_HDR_LEN);
 	uint32_t len;
 
 	if (r->seen < IPV4_HDR_LEN || r->at[0] != 0x45 || r->at[9] != PROTO_UDP)
-		return STEER_OTHER;
+		return FRAME_OTHER;
 	len = ether_get16(r->at + 2);
 	s->whole = len >= IPV4_HDR_LEN && !(ether_get16(r->at + 6) & IPV4_FRAGMENT);
 	ip_from_v4(s->sip, r->at + 12);
@@ -81,47 +81,47 @@ static enum steer_kind peek_ipv4(struct steer *s, const struct rest *r)
 	return peek_udp(s, &udp, len - IPV4_HDR_LEN);
 }
 
-static void get_addresses(struct steer *s, const uint8_t *ip)
+static void get_addresses(struct frame_class *s, const uint8_t *ip)
 {
 	memcpy(s->sip, ip + 8, 16);
 	memcpy(s->dip, ip + 24, 16);
 }
 
-static enum steer_kind peek_ipv6(struct steer *s, const struct rest *r)
+static enum frame_kind peek_ipv6(struct frame_class *s, const struct rest *r)
 {
 	const struct rest next = behind(r, IPV6_HDR_LEN);
 
 	if (r->seen <= IPV6_HDR_LEN)
-		return STEER_OTHER;
+		return FRAME_OTHER;
 	s->whole = r->at[0] >> 4 == 6;
 	get_addresses(s, r->at);
 	if (r->at[6] == PROTO_UDP)
 		return peek_udp(s, &next, ether_get16(r->at + 4));
 	if (r->at[6] == PROTO_ICMPV6 &&
 	    (next.at[0] == ICMPV6_SOLICITATION || next.at[0] == ICMPV6_ADVERTISEMENT))
-		return STEER_ND;
-	return STEER_OTHER;
+		return FRAME_ND;
+	return FRAME_OTHER;
 }
 
-static enum steer_kind peek_grh(struct steer *s, const struct rest *r)
+static enum frame_kind peek_grh(struct frame_class *s, const struct rest *r)
 {
 	const struct rest bth = behind(r, IPV6_HDR_LEN);
 
 	if (r->seen < IPV6_HDR_LEN || r->at[6] != PROTO_BTH)
-		return STEER_OTHER;
+		return FRAME_OTHER;
 	s->whole = r->at[0] >> 4 == 6;
 	get_addresses(s, r->at);
 	return peek_bth(s, &bth, ether_get16(r->at + 4));
 }
 
-static enum steer_kind peek_network(struct steer *s, const struct rest *frame)
+static enum frame_kind peek_network(struct frame_class *s, const struct rest *frame)
 {
 	uint16_t ethertype = ether_get16(frame->at + 12);
 	struct rest l3 = behind(frame, ETHER_HDR_LEN);
 
 	if (ethertype == ETHERTYPE_ID_VLAN) {
 		if (l3.seen < ETHER_VLAN_LEN)
-			return STEER_OTHER;
+			return FRAME_OTHER;
 		s->vlan = ether_get16(l3.at) & ETHER_VLAN_ID;
 		ethertype = ether_get16(l3.at + 2);
 		l3 = behind(&l3, ETHER_VLAN_LEN);
@@ -129,18 +129,18 @@ static enum steer_kind peek_network(struct steer *s, const struct rest *frame)
 	switch (ethertype) {
 	case ETHERTYPE_ID_IPV4: return peek_ipv4(s, &l3);
 	case ETHERTYPE_ID_IPV6: return peek_ipv6(s, &l3);
-	case ETHERTYPE_ID_ARP: return STEER_ARP;
+	case ETHERTYPE_ID_ARP: return FRAME_ARP;
 	case URXE_ETHERTYPE_ROCEV1: return peek_grh(s, &l3);
-	default: return STEER_OTHER;
+	default: return FRAME_OTHER;
 	}
 }
 
-void steer_peek(struct steer *s, const uint8_t *frame, uint32_t len)
+void classify_frame(struct frame_class *s, const uint8_t *frame, uint32_t len)
 {
 	struct rest all;
 
-	s->kind = STEER_RUNT;
-	s->head_len = len < STEER_HEAD ? len : STEER_HEAD;
+	s->kind = FRAME_RUNT;
+	s->head_len = len < CLASSIFY_HEAD ? len : CLASSIFY_HEAD;
 	memcpy(s->head, frame, s->head_len);
 	if (len < ETHER_HDR_LEN)
 		return;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static void show(struct vswitch *sw, const struct switch_port *port, enum switch_direction dir,
-		 const struct switch_frame *f, enum switch_drop why)
+		 const struct switch_frame *f, enum switch_drop reason)
 {
 	const uint8_t *data = f->parts[0].iov_base;
 
@@ -16,23 +16,23 @@ static void show(struct vswitch *sw, const struct switch_port *port, enum switch
 		switch_frame_copy(sw->tap_frame, f);
 		data = sw->tap_frame;
 	}
-	sw->tap(sw->tap_ctx, port, dir, data, f->len, why);
+	sw->tap(sw->tap_ctx, port, dir, data, f->len, reason);
 }
 
-void switch_note_in(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f,
-		    enum switch_drop why)
+void switch_count_in(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f,
+		     enum switch_drop reason)
 {
 	if (!port->held) {
 		port->stats.counters[SWITCH_IN_FRAMES]++;
 		port->stats.counters[SWITCH_IN_BYTES] += f->len;
 	}
-	if (why != SWITCH_NO_DROP)
-		port->stats.drops[why]++;
-	if (!port->held || why != SWITCH_NO_DROP)
-		show(sw, port, SWITCH_IN, f, why);
+	if (reason != SWITCH_NO_DROP)
+		port->stats.drops[reason]++;
+	if (!port->held || reason != SWITCH_NO_DROP)
+		show(sw, port, SWITCH_IN, f, reason);
 }
 
-void switch_note_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f)
+void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f)
 {
 	port->stats.counters[SWITCH_OUT_FRAMES]++;
 	port->stats.counters[SWITCH_OUT_BYTES] += f->len;
@@ -41,10 +41,10 @@ void switch_note_out(struct vswitch *sw, struct switch_port *port, const struct 
 
 /* A port did not get a frame that was for it. True: there is no use in waiting. */
 static bool drop(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
-		 enum switch_drop why)
+		 enum switch_drop reason)
 {
-	to->stats.drops[why]++;
-	show(sw, to, SWITCH_OUT, f, why);
+	to->stats.drops[reason]++;
+	show(sw, to, SWITCH_OUT, f, reason);
 	return true;
 }
 
@@ -64,7 +64,7 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 	case 0:
 		to->full_since = 0;
 		to->dirty = true;
-		switch_note_out(sw, to, f);
+		switch_count_out(sw, to, f);
 		return true;
 	case -ENOBUFS: break;
 	case -EMSGSIZE: return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
@@ -119,7 +119,7 @@ void switch_flush(struct vswitch *sw, struct switch_port *port)
 		port->moved_at = sw->now;
 	for (i = 0; i < sent; i++) {
 		f = queued_frame(u, i);
-		switch_note_out(sw, port, &f);
+		switch_count_out(sw, port, &f);
 	}
 	uplink_release(u, sent);
 	if (!u->queued)

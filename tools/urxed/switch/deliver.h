@@ -19,13 +19,13 @@
 #define SWITCH_RETRY_NS 50000ull
 
 /*
- * A frame has come from a port, and if `why` is a reason, goes no further. One that
+ * A frame has come from a port, and if `reason` is a reason, goes no further. One that
  * had to wait has come before.
  */
-void switch_note_in(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f,
-		    enum switch_drop why);
+void switch_count_in(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f,
+		     enum switch_drop reason);
 /* A port got a frame. */
-void switch_note_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f);
+void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f);
 
 /* Gives a frame to a process. False: it has to wait, which only one that can wait does. */
 bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,

@@ -29,7 +29,7 @@ static uint32_t reach_unknown(const struct vswitch *sw, uint32_t out)
 }
 
 /* Of the ports in `out`, those by which a frame to another station leaves. */
-static uint32_t way_out(const struct vswitch *sw, const struct steer *s, uint32_t out)
+static uint32_t way_out(const struct vswitch *sw, const struct frame_class *s, uint32_t out)
 {
 	struct fdb_key key = {.vlan = s->vlan};
 	int port;
@@ -42,23 +42,24 @@ static uint32_t way_out(const struct vswitch *sw, const struct steer *s, uint32_
 	return port < 0 ? reach_unknown(sw, out) : out & 1u << port;
 }
 
-void switch_way_from_urxed(const struct vswitch *sw, int uplink, const struct steer *s,
-			   struct switch_way *way)
+void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
+			    struct switch_dest *way)
 {
-	*way = (struct switch_way){.out = way_out(sw, s, sw->vms | 1u << uplink)};
+	*way = (struct switch_dest){.out = way_out(sw, s, sw->vms | 1u << uplink)};
 }
 
-void switch_way_from_gsi(const struct vswitch *sw, const struct steer *s, struct switch_way *way)
+void switch_dest_from_gsi(const struct vswitch *sw, const struct frame_class *s,
+			  struct switch_dest *way)
 {
-	*way = (struct switch_way){.gsi = ether_same(s->dmac, sw->host->mac)};
+	*way = (struct switch_dest){.gsi = ether_same(s->dmac, sw->host->mac)};
 	if (!way->gsi)
 		way->out = way_out(sw, s, sw->wires | sw->vms);
 }
 
-enum switch_drop switch_way_from_process(const struct vswitch *sw, const struct switch_port *from,
-					 const struct steer *s, struct switch_way *way)
+enum switch_drop switch_dest_from_process(const struct vswitch *sw, const struct switch_port *from,
+					  const struct frame_class *s, struct switch_dest *way)
 {
-	*way = (struct switch_way){0};
+	*way = (struct switch_dest){0};
 	if (ether_same(s->dmac, sw->host->mac)) {
 		way->process = lease_owner(&sw->leases, s->dest_qpn);
 		return SWITCH_DROP_NO_QP;
@@ -71,28 +72,28 @@ enum switch_drop switch_way_from_process(const struct vswitch *sw, const struct 
 }
 
 /* What is for this host; returns why it goes nowhere, if it does. */
-static enum switch_drop way_in(const struct vswitch *sw, const struct steer *s,
-			       struct switch_way *way)
+static enum switch_drop way_in(const struct vswitch *sw, const struct frame_class *s,
+			       struct switch_dest *way)
 {
 	bool group = ether_is_group(s->dmac);
 
-	way->daemon = s->kind == STEER_ARP || s->kind == STEER_ND;
-	if (s->kind != STEER_ROCE)
+	way->daemon = s->kind == FRAME_ARP || s->kind == FRAME_ND;
+	if (s->kind != FRAME_ROCE)
 		return SWITCH_DROP_NOT_ROCE;
 	way->listeners = group && s->dest_qpn == URXE_QPN_MULTICAST;
 	if (group)
 		return way->listeners ? SWITCH_DROP_UNHEARD : SWITCH_DROP_MULTICAST;
-	way->gsi = sw->gsi && s->dest_qpn == URXE_QPN_GSI && s->service == STEER_DATAGRAM;
+	way->gsi = sw->gsi && s->dest_qpn == URXE_QPN_GSI && s->service == FRAME_DATAGRAM;
 	way->process = lease_owner(&sw->leases, s->dest_qpn);
 	return SWITCH_DROP_NO_QP;
 }
 
-enum switch_drop switch_way_from_station(const struct vswitch *sw, const struct switch_port *from,
-					 const struct steer *s, struct switch_way *way)
+enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct switch_port *from,
+					  const struct frame_class *s, struct switch_dest *way)
 {
-	bool ours = switch_is_ours(sw, s->dmac);
+	bool ours = switch_is_host_mac(sw, s->dmac);
 
-	*way = (struct switch_way){0};
+	*way = (struct switch_dest){0};
 	/* A frame on an uplink to another uplink's MAC came there by mistake. */
 	if (ours && from->kind == SWITCH_UPLINK && !ether_same(s->dmac, from->uplink->mac))
 		return SWITCH_DROP_NOT_OURS;

@@ -12,7 +12,7 @@
 #include "urxed/switch/classify.h"
 #include "urxed/switch/switch.h"
 
-struct switch_way {
+struct switch_dest {
 	uint32_t out;                /* bits of uplinks and VMs */
 	struct switch_port *process; /* or NULL */
 	bool listeners;              /* all processes that hear multicast */
@@ -21,14 +21,15 @@ struct switch_way {
 };
 
 /* Both set the way of what may be sent, and return why that goes nowhere where it has no end. */
-enum switch_drop switch_way_from_process(const struct vswitch *sw, const struct switch_port *from,
-					 const struct steer *s, struct switch_way *way);
-enum switch_drop switch_way_from_station(const struct vswitch *sw, const struct switch_port *from,
-					 const struct steer *s, struct switch_way *way);
+enum switch_drop switch_dest_from_process(const struct vswitch *sw, const struct switch_port *from,
+					  const struct frame_class *s, struct switch_dest *way);
+enum switch_drop switch_dest_from_station(const struct vswitch *sw, const struct switch_port *from,
+					  const struct frame_class *s, struct switch_dest *way);
 /* Of a frame of the daemon's own: not to another uplink, where it would have another source. */
-void switch_way_from_urxed(const struct vswitch *sw, int uplink, const struct steer *s,
-			   struct switch_way *way);
+void switch_dest_from_urxed(const struct vswitch *sw, int uplink, const struct frame_class *s,
+			    struct switch_dest *way);
 /* Of a frame of the host's QP1. */
-void switch_way_from_gsi(const struct vswitch *sw, const struct steer *s, struct switch_way *way);
+void switch_dest_from_gsi(const struct vswitch *sw, const struct frame_class *s,
+			  struct switch_dest *way);
 
 #endif

@@ -18,7 +18,7 @@ static bool hears(const struct switch_port *port, const struct switch_port *from
 }
 
 static uint32_t count_copies(const struct vswitch *sw, const struct switch_port *from,
-			     const struct switch_way *way)
+			     const struct switch_dest *way)
 {
 	uint32_t n =
 		(uint32_t)__builtin_popcount(way->out) + !!way->process + way->daemon + way->gsi;
@@ -34,13 +34,13 @@ static void to_daemon(struct vswitch *sw, const struct switch_port *from,
 {
 	int uplink = from->kind == SWITCH_VM ? NEIGH_VM : (int)(from - sw->uplink_ports);
 
-	switch_note_out(sw, &sw->self, f);
+	switch_count_out(sw, &sw->self, f);
 	neigh_input(sw->neigh, sw->now, uplink, f->parts[0].iov_base, f->len);
 }
 
 static void to_gsi(struct vswitch *sw, const struct switch_frame *f)
 {
-	switch_note_out(sw, &sw->self, f);
+	switch_count_out(sw, &sw->self, f);
 	sw->gsi(sw->gsi_ctx, sw->now, f->parts[0].iov_base, f->len);
 }
 
@@ -59,16 +59,16 @@ static void to_listeners(struct vswitch *sw, const struct switch_port *from,
 }
 
 /*
- * Sends a frame by its way; where that leads nowhere, it is dropped for `why`. False: it
+ * Sends a frame by its way; where that leads nowhere, it is dropped for `reason`. False: it
  * has to wait. What goes to several does not wait: a second try would bring second copies.
  */
 static bool forward(struct vswitch *sw, struct switch_port *from, const struct switch_frame *f,
-		    const struct switch_way *way, enum switch_drop why)
+		    const struct switch_dest *way, enum switch_drop reason)
 {
 	uint32_t copies = count_copies(sw, from, way), i;
 	bool can_wait = from->kind == SWITCH_PROCESS && copies == 1, done = true;
 
-	switch_note_in(sw, from, f, copies ? SWITCH_NO_DROP : why);
+	switch_count_in(sw, from, f, copies ? SWITCH_NO_DROP : reason);
 	if (copies > 1)
 		from->stats.counters[SWITCH_COPIES] += copies - 1;
 	for (i = 0; i < sw->n_uplinks; i++)
@@ -90,23 +90,23 @@ static bool forward(struct vswitch *sw, struct switch_port *from, const struct s
 void switch_send(struct vswitch *sw, int uplink, const uint8_t *frame, uint32_t len)
 {
 	const struct switch_frame f = switch_frame_whole(frame, len);
-	struct switch_way way;
-	struct steer s;
+	struct switch_dest way;
+	struct frame_class s;
 
-	steer_peek(&s, frame, len);
-	switch_way_from_urxed(sw, uplink, &s, &way);
+	classify_frame(&s, frame, len);
+	switch_dest_from_urxed(sw, uplink, &s, &way);
 	forward(sw, &sw->self, &f, &way, SWITCH_DROP_NO_UPLINK);
 }
 
 void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
 {
 	struct switch_frame f = switch_frame_whole(frame, len);
-	struct switch_way way;
-	struct steer s;
+	struct switch_dest way;
+	struct frame_class s;
 
-	steer_peek(&s, frame, len);
+	classify_frame(&s, frame, len);
 	f.from_host = true;
-	switch_way_from_gsi(sw, &s, &way);
+	switch_dest_from_gsi(sw, &s, &way);
 	forward(sw, &sw->self, &f, &way, SWITCH_DROP_NO_UPLINK);
 }
 
@@ -116,18 +116,18 @@ void switch_send_gsi(struct vswitch *sw, const uint8_t *frame, uint32_t len)
 static bool from_process(struct vswitch *sw, struct switch_port *from,
 			 const struct vnic_tx_frame *tx)
 {
-	const struct source_rules rules = {sw->host, &sw->leases, &sw->remotes};
-	enum switch_drop why;
-	struct switch_way way = {0};
+	const struct antispoof_rules rules = {sw->host, &sw->leases, &sw->remotes};
+	enum switch_drop reason;
+	struct switch_dest way = {0};
 	struct switch_frame f;
-	struct steer s;
+	struct frame_class s;
 
-	steer_peek(&s, tx->data, tx->len);
+	classify_frame(&s, tx->data, tx->len);
 	f = switch_frame_of_process(&s, tx);
-	why = source_check(&rules, from, &s);
-	if (why == SWITCH_NO_DROP)
-		why = switch_way_from_process(sw, from, &s, &way);
-	return forward(sw, from, &f, &way, why);
+	reason = antispoof_check(&rules, from, &s);
+	if (reason == SWITCH_NO_DROP)
+		reason = switch_dest_from_process(sw, from, &s, &way);
+	return forward(sw, from, &f, &way, reason);
 }
 
 static bool run_queue(struct vswitch *sw, struct switch_port *port, uint32_t queue)
@@ -175,7 +175,7 @@ void switch_drain(struct vswitch *sw, uint64_t now, struct switch_port *port)
 
 /* --- From an uplink or a VM */
 
-static struct fdb_key source_key(const struct steer *s)
+static struct fdb_key source_key(const struct frame_class *s)
 {
 	struct fdb_key key = {.vlan = s->vlan};
 
@@ -189,29 +189,29 @@ static struct fdb_key source_key(const struct steer *s)
  * between processes of this host. Another VLAN of an uplink may have another host of that address.
  */
 static bool poses_as_host(const struct vswitch *sw, const struct switch_port *from,
-			  const struct steer *s)
+			  const struct frame_class *s)
 {
-	return from->kind == SWITCH_VM ? host_find(sw->host, s->sip) != NULL
-				       : host_has(sw->host, s->sip, s->vlan);
+	return from->kind == SWITCH_VM ? host_find_address(sw->host, s->sip) != NULL
+				       : host_has_address(sw->host, s->sip, s->vlan);
 }
 
 /* Why a station may not send this, SWITCH_NO_DROP where it may. */
 static enum switch_drop check_station(const struct vswitch *sw, const struct switch_port *from,
-				      const struct steer *s)
+				      const struct frame_class *s)
 {
 	uint32_t index = (uint32_t)(from - sw->uplink_ports);
 	const struct fdb_key key = source_key(s);
 
-	if (s->kind == STEER_RUNT)
+	if (s->kind == FRAME_RUNT)
 		return SWITCH_DROP_RUNT;
-	if (switch_is_ours(sw, s->smac) || !fdb_may_send(&sw->fdb, &key, index))
+	if (switch_is_host_mac(sw, s->smac) || !fdb_may_send(&sw->fdb, &key, index))
 		return SWITCH_DROP_SPOOFED_MAC;
-	if (s->kind == STEER_ROCE && poses_as_host(sw, from, s))
+	if (s->kind == FRAME_ROCE && poses_as_host(sw, from, s))
 		return SWITCH_DROP_SPOOFED_IP;
 	return SWITCH_NO_DROP;
 }
 
-static void learn(struct vswitch *sw, struct switch_port *from, const struct steer *s)
+static void learn(struct vswitch *sw, struct switch_port *from, const struct frame_class *s)
 {
 	const struct fdb_key key = source_key(s);
 
@@ -224,19 +224,19 @@ static void from_station(struct vswitch *sw, struct switch_port *from,
 			 const struct netdev_frame *rx)
 {
 	struct switch_frame f = switch_frame_whole(rx->data, rx->len);
-	enum switch_drop why;
-	struct switch_way way = {0};
-	struct steer s;
+	enum switch_drop reason;
+	struct switch_dest way = {0};
+	struct frame_class s;
 
-	steer_peek(&s, rx->data, rx->len);
-	if (s.kind == STEER_ROCE)
+	classify_frame(&s, rx->data, rx->len);
+	if (s.kind == FRAME_ROCE)
 		f.flow = s.dest_qpn;
-	why = check_station(sw, from, &s);
-	if (why == SWITCH_NO_DROP) {
+	reason = check_station(sw, from, &s);
+	if (reason == SWITCH_NO_DROP) {
 		learn(sw, from, &s);
-		why = switch_way_from_station(sw, from, &s, &way);
+		reason = switch_dest_from_station(sw, from, &s, &way);
 	}
-	forward(sw, from, &f, &way, why);
+	forward(sw, from, &f, &way, reason);
 }
 
 static bool run_uplink(struct vswitch *sw, uint32_t index)
@@ -302,7 +302,7 @@ uint64_t switch_deadline(const struct vswitch *sw, uint64_t now)
 	return next;
 }
 
-void switch_sleeping(struct vswitch *sw, bool asleep)
+void switch_set_sleeping(struct vswitch *sw, bool asleep)
 {
 	struct switch_port *port;
 

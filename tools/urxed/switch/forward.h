@@ -19,7 +19,7 @@ bool switch_run(struct vswitch *sw, uint64_t now);
 /* When to run again though nobody rings; UINT64_MAX = never. */
 uint64_t switch_deadline(const struct vswitch *sw, uint64_t now);
 /* Tells all drivers that the daemon sleeps, or does no longer. */
-void switch_sleeping(struct vswitch *sw, bool asleep);
+void switch_set_sleeping(struct vswitch *sw, bool asleep);
 
 /*
  * Moves what a port has posted so far, as far as its receivers have room: for one

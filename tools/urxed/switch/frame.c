@@ -8,7 +8,8 @@ struct switch_frame switch_frame_whole(const uint8_t *data, uint32_t len)
 	return (struct switch_frame){.parts = {{(void *)(uintptr_t)data, len}}, .n = 1, .len = len};
 }
 
-struct switch_frame switch_frame_of_process(const struct steer *s, const struct vnic_tx_frame *f)
+struct switch_frame switch_frame_of_process(const struct frame_class *s,
+					    const struct vnic_tx_frame *f)
 {
 	const uint8_t *rest = f->data + s->head_len;
 
@@ -17,7 +18,7 @@ struct switch_frame switch_frame_of_process(const struct steer *s, const struct 
 			  {(void *)(uintptr_t)rest, f->len - s->head_len}},
 		.n = f->len > s->head_len ? 2 : 1,
 		.len = f->len,
-		.flow = s->kind == STEER_ROCE ? s->dest_qpn : 0,
+		.flow = s->kind == FRAME_ROCE ? s->dest_qpn : 0,
 		.from_host = true,
 	};
 }

@@ -25,9 +25,11 @@ struct switch_frame {
 
 /* One that nobody changes any more. */
 struct switch_frame switch_frame_whole(const uint8_t *data, uint32_t len);
-/* What steer_peek has seen of a process's frame, and behind it the rest where the process has it.
+/* What classify_frame has seen of a process's frame, and behind it the rest where the process has
+ * it.
  */
-struct switch_frame switch_frame_of_process(const struct steer *s, const struct vnic_tx_frame *f);
+struct switch_frame switch_frame_of_process(const struct frame_class *s,
+					    const struct vnic_tx_frame *f);
 /* Writes f->len bytes. */
 void switch_frame_copy(uint8_t *to, const struct switch_frame *f);
 

@@ -95,11 +95,11 @@ struct switch_port {
 	char name[SWITCH_PORT_NAME];
 	struct switch_stats stats;
 	struct uplink *uplink;
-	uint64_t moved_at;           /* when a frame last came from an uplink or went there */
-	struct remote_owner remotes; /* which remote QPs a process speaks to */
-	struct vnic_device *dev;     /* of a process; NULL until there is one */
-	uint64_t full_since;         /* when it last ran out of buffers; 0 = it has some */
-	bool dirty;                  /* its driver is to be told */
+	uint64_t moved_at;              /* when a frame last came from an uplink or went there */
+	struct remote_qp_owner remotes; /* which remote QPs a process speaks to */
+	struct vnic_device *dev;        /* of a process; NULL until there is one */
+	uint64_t full_since;            /* when it last ran out of buffers; 0 = it has some */
+	bool dirty;                     /* its driver is to be told */
 	uint32_t waiting; /* transmit queues whose oldest frame had to wait, a bit each */
 	uint64_t met[LEASE_BLOCKS / 64]; /* blocks whose processes it has been introduced to */
 	bool held;                       /* the frame at hand is such a one, and counted already */
@@ -119,6 +119,6 @@ typedef void switch_tap_fn(void *ctx, const struct switch_port *port, enum switc
 typedef void switch_gsi_fn(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len);
 
 /* A process has sent its first frame to a process by the switch, to that QPN. */
-typedef void switch_meet_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
+typedef void switch_introduce_fn(struct switch_port *from, struct switch_port *to, uint32_t qpn);
 
 #endif

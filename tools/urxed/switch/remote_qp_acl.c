@@ -7,16 +7,16 @@
 
 #include "urxed/switch/dpdk_hash.h"
 
-int remote_open(struct remote_table *t)
+int remote_qp_acl_open(struct remote_qp_acl *t)
 {
-	int rc = hash_create("remote", REMOTE_MAX, sizeof(struct remote_key), &t->by_key);
+	int rc = hash_create("remote", REMOTE_QP_MAX, sizeof(struct remote_qp_key), &t->by_key);
 
 	if (rc)
 		return rc;
-	t->all = calloc(REMOTE_MAX, sizeof(*t->all));
+	t->all = calloc(REMOTE_QP_MAX, sizeof(*t->all));
 	t->absent = calloc(LEASE_BLOCKS, sizeof(*t->absent));
 	if (!t->all || !t->absent) {
-		remote_close(t);
+		remote_qp_acl_close(t);
 		return -ENOMEM;
 	}
 	t->n = 0;
@@ -24,15 +24,15 @@ int remote_open(struct remote_table *t)
 	return 0;
 }
 
-void remote_close(struct remote_table *t)
+void remote_qp_acl_close(struct remote_qp_acl *t)
 {
 	hash_destroy(t->by_key);
 	free(t->all);
 	free(t->absent);
-	*t = (struct remote_table){0};
+	*t = (struct remote_qp_acl){0};
 }
 
-static struct remote *lookup(const struct remote_table *t, const struct remote_key *key)
+static struct remote_qp *lookup(const struct remote_qp_acl *t, const struct remote_qp_key *key)
 {
 	int64_t i = hash_get(t->by_key, key);
 
@@ -40,29 +40,29 @@ static struct remote *lookup(const struct remote_table *t, const struct remote_k
 }
 
 /* One that was in use before, or the next that never was: memory is touched as it is needed. */
-static struct remote *claim(struct remote_table *t)
+static struct remote_qp *claim(struct remote_qp_acl *t)
 {
-	struct remote *r = LIST_FIRST(&t->unused);
+	struct remote_qp *r = LIST_FIRST(&t->unused);
 
 	if (r)
 		LIST_REMOVE(r, link);
-	else if (t->n < REMOTE_MAX)
+	else if (t->n < REMOTE_QP_MAX)
 		r = &t->all[t->n++];
 	return r;
 }
 
-static uint32_t place_of(const struct remote_table *t, const struct remote *r)
+static uint32_t place_of(const struct remote_qp_acl *t, const struct remote_qp *r)
 {
 	return (uint32_t)(r - t->all);
 }
 
-static void note(const struct remote_table *t, const struct remote *r)
+static void note(const struct remote_qp_acl *t, const struct remote_qp *r)
 {
 	if (t->note)
 		t->note(t->note_ctx, place_of(t, r), &r->key, r->owner ? r->owner->process : 0);
 }
 
-static void give(struct remote *r, struct remote_owner *owner)
+static void give(struct remote_qp *r, struct remote_qp_owner *owner)
 {
 	r->owner = owner;
 	LIST_INSERT_HEAD(&owner->list, r, link);
@@ -70,8 +70,8 @@ static void give(struct remote *r, struct remote_owner *owner)
 }
 
 /* r is in no list; if there is no room it is unused. */
-static int enter(struct remote_table *t, struct remote *r, struct remote_owner *owner,
-		 const struct remote_key *key)
+static int enter(struct remote_qp_acl *t, struct remote_qp *r, struct remote_qp_owner *owner,
+		 const struct remote_qp_key *key)
 {
 	int rc = hash_set(t->by_key, key, place_of(t, r));
 
@@ -85,9 +85,10 @@ static int enter(struct remote_table *t, struct remote *r, struct remote_owner *
 	return 0;
 }
 
-static int add(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+static int add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+	       const struct remote_qp_key *key)
 {
-	struct remote *r = owner->n < REMOTE_PER_OWNER ? claim(t) : NULL;
+	struct remote_qp *r = owner->n < REMOTE_QP_PER_OWNER ? claim(t) : NULL;
 	int rc = r ? enter(t, r, owner, key) : -ENOSPC;
 
 	if (rc)
@@ -97,9 +98,10 @@ static int add(struct remote_table *t, struct remote_owner *owner, const struct 
 	return 0;
 }
 
-int remote_take(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+		      const struct remote_qp_key *key)
 {
-	struct remote *r = lookup(t, key);
+	struct remote_qp *r = lookup(t, key);
 
 	if (!r)
 		return add(t, owner, key);
@@ -109,7 +111,7 @@ int remote_take(struct remote_table *t, struct remote_owner *owner, const struct
 	return 0;
 }
 
-static void release(struct remote_table *t, struct remote *r)
+static void release(struct remote_qp_acl *t, struct remote_qp *r)
 {
 	hash_remove(t->by_key, &r->key);
 	r->owner->n--;
@@ -119,9 +121,10 @@ static void release(struct remote_table *t, struct remote *r)
 	note(t, r);
 }
 
-int remote_put(struct remote_table *t, struct remote_owner *owner, const struct remote_key *key)
+int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+			 const struct remote_qp_key *key)
 {
-	struct remote *r = lookup(t, key);
+	struct remote_qp *r = lookup(t, key);
 
 	if (!r || r->owner != owner || !r->times)
 		return -ENOENT;
@@ -130,18 +133,18 @@ int remote_put(struct remote_table *t, struct remote_owner *owner, const struct 
 	return 0;
 }
 
-void remote_put_all(struct remote_table *t, struct remote_owner *owner)
+void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner)
 {
-	struct remote *r;
+	struct remote_qp *r;
 
 	while ((r = LIST_FIRST(&owner->list)))
 		release(t, r);
 }
 
-int remote_recall(struct remote_table *t, uint32_t place, const struct remote_key *key,
-		  uint32_t process)
+int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct remote_qp_key *key,
+			  uint32_t process)
 {
-	if (place < t->n || place >= REMOTE_MAX || process >= LEASE_BLOCKS || lookup(t, key))
+	if (place < t->n || place >= REMOTE_QP_MAX || process >= LEASE_BLOCKS || lookup(t, key))
 		return -EINVAL;
 	for (; t->n < place; t->n++)
 		LIST_INSERT_HEAD(&t->unused, &t->all[t->n], link);
@@ -150,10 +153,10 @@ int remote_recall(struct remote_table *t, uint32_t place, const struct remote_ke
 	return enter(t, &t->all[place], &t->absent[process], key);
 }
 
-void remote_return(struct remote_table *t, struct remote_owner *owner)
+void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner)
 {
-	struct remote_owner *absent = &t->absent[owner->process];
-	struct remote *r;
+	struct remote_qp_owner *absent = &t->absent[owner->process];
+	struct remote_qp *r;
 
 	while ((r = LIST_FIRST(&absent->list))) {
 		LIST_REMOVE(r, link);
@@ -162,12 +165,12 @@ void remote_return(struct remote_table *t, struct remote_owner *owner)
 	absent->n = 0;
 }
 
-void remote_forget(struct remote_table *t, uint32_t process)
+void remote_qp_acl_forget(struct remote_qp_acl *t, uint32_t process)
 {
-	remote_put_all(t, &t->absent[process]);
+	remote_qp_acl_remove_all(t, &t->absent[process]);
 }
 
-void remote_settle(struct remote_table *t)
+void remote_qp_acl_end_restore(struct remote_qp_acl *t)
 {
 	uint32_t place;
 
@@ -176,9 +179,10 @@ void remote_settle(struct remote_table *t)
 			release(t, &t->all[place]);
 }
 
-struct remote_owner *remote_find(const struct remote_table *t, const struct remote_key *key)
+struct remote_qp_owner *remote_qp_acl_find(const struct remote_qp_acl *t,
+					   const struct remote_qp_key *key)
 {
-	const struct remote *r = lookup(t, key);
+	const struct remote_qp *r = lookup(t, key);
 
 	return r ? r->owner : NULL;
 }

@@ -37,7 +37,7 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 	sw->self = (struct switch_port){.kind = SWITCH_URXED, .name = "urxed"};
 	for (i = 0; i < n_uplinks; i++)
 		init_uplink_port(sw, i);
-	rc = remote_open(&sw->remotes);
+	rc = remote_qp_acl_open(&sw->remotes);
 	if (!rc)
 		rc = fdb_open(&sw->fdb);
 	if (rc)
@@ -47,11 +47,11 @@ int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh
 
 void switch_fini(struct vswitch *sw)
 {
-	remote_close(&sw->remotes);
+	remote_qp_acl_close(&sw->remotes);
 	fdb_close(&sw->fdb);
 }
 
-bool switch_is_ours(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
+bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN])
 {
 	uint32_t i;
 
@@ -73,7 +73,7 @@ static bool is_port(const struct switch_port *port, const char *name)
 	       (!strncmp(spec, name, len) && (!spec[len] || spec[len] == ','));
 }
 
-int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY])
+int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR])
 {
 	struct fdb_key key;
 	const char *name;
@@ -81,18 +81,18 @@ int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY])
 	int rc;
 
 	if (fdb_parse(text, &key, &name)) {
-		snprintf(why, SWITCH_WHY, "fdb %s is not MAC=PORT or MAC@VLAN=PORT", text);
+		snprintf(error, SWITCH_ERROR, "fdb %s is not MAC=PORT or MAC@VLAN=PORT", text);
 		return -EINVAL;
 	}
 	while (i < sw->n_uplinks && !is_port(&sw->uplink_ports[i], name))
 		i++;
 	if (i == sw->n_uplinks) {
-		snprintf(why, SWITCH_WHY, "fdb %s: no uplink is called %s", text, name);
+		snprintf(error, SWITCH_ERROR, "fdb %s: no uplink is called %s", text, name);
 		return -EINVAL;
 	}
-	rc = switch_is_ours(sw, key.mac) ? -EEXIST : fdb_pin(&sw->fdb, &key, i);
+	rc = switch_is_host_mac(sw, key.mac) ? -EEXIST : fdb_pin(&sw->fdb, &key, i);
 	if (rc)
-		snprintf(why, SWITCH_WHY, "fdb %s: %s", text,
+		snprintf(error, SWITCH_ERROR, "fdb %s: %s", text,
 			 rc == -EEXIST ? "the MAC is another port's or the host's"
 				       : "the port has its share of MACs");
 	return rc;
@@ -147,7 +147,7 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 		if (sw->leases.owner[block] == port)
 			forget(sw, block);
 	lease_drop(&sw->leases, port);
-	remote_put_all(&sw->remotes, &port->remotes);
+	remote_qp_acl_remove_all(&sw->remotes, &port->remotes);
 	for (link = &sw->ports; *link; link = &(*link)->next) {
 		if (*link == port) {
 			*link = port->next;
@@ -157,31 +157,31 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 	}
 }
 
-static struct remote_key remote_key(const uint8_t gid[16], uint32_t qpn)
+static struct remote_qp_key remote_qp_key(const uint8_t gid[16], uint32_t qpn)
 {
-	struct remote_key key = {.qpn = qpn};
+	struct remote_qp_key key = {.qpn = qpn};
 
 	memcpy(key.gid, gid, sizeof(key.gid));
 	return key;
 }
 
-int switch_register(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
-		    uint32_t qpn)
+int switch_add_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+		      uint32_t qpn)
 {
-	const struct remote_key key = remote_key(gid, qpn);
+	const struct remote_qp_key key = remote_qp_key(gid, qpn);
 
 	/* To management QPs and groups nobody is connected. */
 	if (qpn <= URXE_QPN_GSI || qpn >= URXE_QPN_MULTICAST)
 		return -EINVAL;
-	return remote_take(&sw->remotes, &port->remotes, &key);
+	return remote_qp_acl_add(&sw->remotes, &port->remotes, &key);
 }
 
-int switch_unregister(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
-		      uint32_t qpn)
+int switch_remove_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+			 uint32_t qpn)
 {
-	const struct remote_key key = remote_key(gid, qpn);
+	const struct remote_qp_key key = remote_qp_key(gid, qpn);
 
-	return remote_put(&sw->remotes, &port->remotes, &key);
+	return remote_qp_acl_remove(&sw->remotes, &port->remotes, &key);
 }
 
 const struct switch_port *switch_next_port(const struct vswitch *sw, const struct switch_port *port)

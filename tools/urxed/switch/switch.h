@@ -38,13 +38,13 @@ struct vswitch {
 	struct switch_port *ports; /* of processes */
 	struct switch_stats left;  /* what was counted at ports that are no more */
 	struct lease_table leases;
-	struct remote_table remotes;
+	struct remote_qp_acl remotes;
 	struct fdb fdb;
-	uint32_t wires, vms;  /* bits of the ports that are such */
-	uint64_t now;         /* of the run that is under way */
-	uint64_t retry_at;    /* when a frame that had to wait wants another try */
-	switch_meet_fn *meet; /* NULL = nobody is introduced */
-	switch_gsi_fn *gsi;   /* takes what is for the host's QP1; NULL = nobody does */
+	uint32_t wires, vms;       /* bits of the ports that are such */
+	uint64_t now;              /* of the run that is under way */
+	uint64_t retry_at;         /* when a frame that had to wait wants another try */
+	switch_introduce_fn *meet; /* NULL = nobody is introduced */
+	switch_gsi_fn *gsi;        /* takes what is for the host's QP1; NULL = nobody does */
 	void *gsi_ctx;
 	switch_tap_fn *tap; /* sees all frames; NULL = nobody looks */
 	void *tap_ctx;
@@ -63,10 +63,10 @@ void switch_fini(struct vswitch *sw);
 /*
  * A MAC that a port leads to for good, and that no other port sends from; text as fdb_parse
  * has it, the port by its number or its specification up to the first comma. Before
- * anything runs. On error `why` gets one sentence.
+ * anything runs. On error `error` gets one sentence.
  */
-#define SWITCH_WHY 256
-int switch_pin(struct vswitch *sw, const char *text, char why[SWITCH_WHY]);
+#define SWITCH_ERROR 256
+int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR]);
 
 /*
  * Adds the port of a process, which has a name, and leases it the block of QPNs that
@@ -81,10 +81,10 @@ void switch_leave(struct vswitch *sw, struct switch_port *port);
  * -EADDRINUSE: another one is; -ENOSPC: too many; -EINVAL: not a QPN of a connection;
  * -ENOENT: it was not.
  */
-int switch_register(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
-		    uint32_t qpn);
-int switch_unregister(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+int switch_add_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
 		      uint32_t qpn);
+int switch_remove_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
+			 uint32_t qpn);
 /*
  * `from` has a frame for a process that did not ask for it, as datagrams do not: a
  * process's first one, to that QPN, makes the two meet.
@@ -99,6 +99,6 @@ const struct switch_port *switch_next_port(const struct vswitch *sw,
 void switch_totals(const struct vswitch *sw, struct switch_stats *sums);
 
 /* One of the host's own MACs, of which each uplink may have its own. */
-bool switch_is_ours(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN]);
+bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN]);
 
 #endif

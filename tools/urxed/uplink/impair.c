@@ -42,7 +42,7 @@ static bool read_value(const struct key *key, const char *text, struct netdev_fa
 	uint64_t *ns = member;
 
 	switch (key->kind) {
-	case KEY_SHARE: return quantity_share(text, member);
+	case KEY_SHARE: return quantity_fraction(text, member);
 	case KEY_TIME:
 		return quantity_read(text, quantity_time, ns) && *ns <= NS_MAX &&
 		       (*ns || ns != &fault->reorder_ns);
@@ -51,7 +51,7 @@ static bool read_value(const struct key *key, const char *text, struct netdev_fa
 }
 
 static int read_key(const char *name, const char *value, struct netdev_fault *fault,
-		    char why[FAULT_WHY])
+		    char error[IMPAIR_ERROR])
 {
 	const struct key *key;
 
@@ -60,27 +60,28 @@ static int read_key(const char *name, const char *value, struct netdev_fault *fa
 			continue;
 		if (read_value(key, value, fault))
 			return 0;
-		snprintf(why, FAULT_WHY, "fault %s is %s, not '%s'", name, key->is, value);
+		snprintf(error, IMPAIR_ERROR, "fault %s is %s, not '%s'", name, key->is, value);
 		return -EINVAL;
 	}
-	snprintf(why, FAULT_WHY,
+	snprintf(error, IMPAIR_ERROR,
 		 "there is no fault '%s': drop, duplicate, reorder, reorder-time, corrupt, delay, "
 		 "seed and way are known",
 		 name);
 	return -EINVAL;
 }
 
-static int read_way(const char *value, struct fault *fault, char why[FAULT_WHY])
+static int read_way(const char *value, struct uplink_impair *fault, char error[IMPAIR_ERROR])
 {
 	fault->both_ways = !strcmp(value, "both");
 	if (fault->both_ways || !strcmp(value, "out"))
 		return 0;
-	snprintf(why, FAULT_WHY, "fault way is both or out, not '%s'", value);
+	snprintf(error, IMPAIR_ERROR, "fault way is both or out, not '%s'", value);
 	return -EINVAL;
 }
 
 /* One KEY=VALUE; returns what is behind it, NULL on error. */
-static const char *read_part(const char *text, struct fault *fault, char why[FAULT_WHY])
+static const char *read_part(const char *text, struct uplink_impair *fault,
+			     char error[IMPAIR_ERROR])
 {
 	size_t length = strcspn(text, ",");
 	char part[PART_MAX], *value;
@@ -89,21 +90,21 @@ static const char *read_part(const char *text, struct fault *fault, char why[FAU
 	snprintf(part, sizeof(part), "%.*s", (int)length, text);
 	value = strchr(part, '=');
 	if (length >= sizeof(part) || !value) {
-		snprintf(why, FAULT_WHY, "fault '%s' is not of the form KEY=VALUE, as drop=1%% is",
-			 part);
+		snprintf(error, IMPAIR_ERROR,
+			 "fault '%s' is not of the form KEY=VALUE, as drop=1%% is", part);
 		return NULL;
 	}
 	*value++ = '\0';
-	rc = strcmp(part, "way") ? read_key(part, value, &fault->tx, why)
-				 : read_way(value, fault, why);
+	rc = strcmp(part, "way") ? read_key(part, value, &fault->tx, error)
+				 : read_way(value, fault, error);
 	return rc ? NULL : text + length;
 }
 
-int fault_parse(const char *text, struct fault *fault, char why[FAULT_WHY])
+int impair_parse(const char *text, struct uplink_impair *fault, char error[IMPAIR_ERROR])
 {
-	*fault = (struct fault){.asked = true, .both_ways = true};
+	*fault = (struct uplink_impair){.asked = true, .both_ways = true};
 	fault->tx.reorder_ns = REORDER_NS;
-	for (; (text = read_part(text, fault, why)) && *text; text++)
+	for (; (text = read_part(text, fault, error)) && *text; text++)
 		;
 	if (!text)
 		return -EINVAL;

@@ -7,9 +7,9 @@
 
 #include <netdev/netdev.h>
 
-#define FAULT_WHY 256
+#define IMPAIR_ERROR 256
 
-struct fault {
+struct uplink_impair {
 	bool asked;
 	bool both_ways; /* rx counts too; else faults are for what is sent alone */
 	struct netdev_fault tx, rx;
@@ -17,8 +17,8 @@ struct fault {
 
 /*
  * Reads KEY=VALUE[,KEY=VALUE]...: drop, duplicate, reorder, corrupt (shares), delay, reorder-time
- * (times), seed, and way: both (the default) or out. 0, or -EINVAL and a sentence in `why`.
+ * (times), seed, and way: both (the default) or out. 0, or -EINVAL and a sentence in `error`.
  */
-int fault_parse(const char *text, struct fault *fault, char why[FAULT_WHY]);
+int impair_parse(const char *text, struct uplink_impair *fault, char error[IMPAIR_ERROR]);
 
 #endif

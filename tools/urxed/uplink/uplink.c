@@ -19,7 +19,7 @@ static void set_ifname(struct uplink *u)
 			 name + 1);
 }
 
-static int spoil(struct uplink *u, const struct fault *fault, char why[UPLINK_WHY])
+static int spoil(struct uplink *u, const struct uplink_impair *fault, char error[UPLINK_ERROR])
 {
 	int rc;
 
@@ -27,7 +27,7 @@ static int spoil(struct uplink *u, const struct fault *fault, char why[UPLINK_WH
 		return 0;
 	rc = netdev_fault_open(u->port, &fault->tx, fault->both_ways ? &fault->rx : NULL, &u->port);
 	if (rc)
-		snprintf(why, UPLINK_WHY, "no memory for the faults of %s", u->spec);
+		snprintf(error, UPLINK_ERROR, "no memory for the faults of %s", u->spec);
 	u->spoiled = !rc;
 	return rc;
 }
@@ -52,14 +52,15 @@ bool uplink_is_xdp(const struct uplink *u)
 	return port_is_xdp(u->spec);
 }
 
-int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, char why[UPLINK_WHY])
+int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *fault,
+		char error[UPLINK_ERROR])
 {
 	int rc;
 
 	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .fault = fault};
-	hold_init(&u->hold);
+	roce_port_guard_init(&u->hold);
 	set_ifname(u);
-	rc = port_open(spec, &u->port, why);
+	rc = port_open(spec, &u->port, error);
 	if (rc)
 		return rc;
 	if (!netdev_mac(u->port, u->mac))
@@ -69,13 +70,13 @@ int uplink_open(struct uplink *u, const char *spec, const struct fault *fault, c
 	u->stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu;
 	u->room = calloc(UPLINK_QUEUE, u->stride);
 	if (!u->room) {
-		snprintf(why, UPLINK_WHY, "no memory for the queue of %s", spec);
+		snprintf(error, UPLINK_ERROR, "no memory for the queue of %s", spec);
 		rc = -ENOMEM;
 	}
 	if (!rc && u->kernel)
-		rc = hold_open(&u->hold, u->ifname, why);
+		rc = roce_port_guard_open(&u->hold, u->ifname, error);
 	if (!rc)
-		rc = spoil(u, fault, why);
+		rc = spoil(u, fault, error);
 	if (rc)
 		uplink_close(u);
 	return rc;
@@ -93,41 +94,41 @@ void uplink_log_pages(const struct uplink *u)
 			 u->spec);
 }
 
-int uplink_hear_all(struct uplink *u, char why[UPLINK_WHY])
+int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 {
 	int rc = netdev_hear_all(u->port);
 
 	u->hears_all = !rc;
 	if (rc)
-		snprintf(why, UPLINK_WHY, "%s cannot hear for virtual machines: %s", u->spec,
+		snprintf(error, UPLINK_ERROR, "%s cannot hear for virtual machines: %s", u->spec,
 			 strerror(-rc));
 	return rc;
 }
 
-int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char why[UPLINK_WHY])
+int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 {
 	int rc = netdev_hear_vlan(u->port, vlan);
 
 	if (rc)
-		snprintf(why, UPLINK_WHY, "%s cannot hear VLAN %u: %s", u->spec, vlan,
+		snprintf(error, UPLINK_ERROR, "%s cannot hear VLAN %u: %s", u->spec, vlan,
 			 strerror(-rc));
 	return rc;
 }
 
-int uplink_reopen(struct uplink *u, char why[UPLINK_WHY])
+int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 {
 	const bool hears_all = u->hears_all;
 	const uint16_t mtu = u->mtu;
 	int rc;
 
 	uplink_close(u);
-	rc = uplink_open(u, u->spec, u->fault, why);
+	rc = uplink_open(u, u->spec, u->fault, error);
 	if (rc)
 		u->mtu = mtu;
 	if (!rc)
 		uplink_log_pages(u);
 	if (!rc && hears_all)
-		rc = uplink_hear_all(u, why);
+		rc = uplink_hear_all(u, error);
 	/* For another try. */
 	u->hears_all = hears_all;
 	return rc;
@@ -135,7 +136,7 @@ int uplink_reopen(struct uplink *u, char why[UPLINK_WHY])
 
 void uplink_close(struct uplink *u)
 {
-	hold_close(&u->hold);
+	roce_port_guard_close(&u->hold);
 	if (u->port)
 		netdev_close(u->port);
 	u->port = NULL;
@@ -156,7 +157,7 @@ static void log_faults(const struct uplink *u, const char *way,
 #undef LOG
 }
 
-void uplink_log_faults(const struct uplink *u)
+void uplink_log_impairments(const struct uplink *u)
 {
 	struct netdev_fault_counters tx, rx;
 

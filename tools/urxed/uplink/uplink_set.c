@@ -6,25 +6,25 @@
 
 #include "urxed/epoll_watch.h"
 
-int uplinks_open(struct uplinks *all, const char *const *specs, uint32_t n,
-		 const struct fault *fault, char why[UPLINK_WHY])
+int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
+		    const struct uplink_impair *fault, char error[UPLINK_ERROR])
 {
 	int rc;
 
 	all->n = 0;
 	if (fault->asked && !n) {
-		snprintf(why, UPLINK_WHY, "faults are those of an uplink, and there is none");
+		snprintf(error, UPLINK_ERROR, "faults are those of an uplink, and there is none");
 		return -EINVAL;
 	}
 	for (; all->n < n; all->n++) {
-		rc = uplink_open(&all->at[all->n], specs[all->n], fault, why);
+		rc = uplink_open(&all->at[all->n], specs[all->n], fault, error);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-void uplinks_close(struct uplinks *all)
+void uplink_set_close(struct uplink_set *all)
 {
 	uint32_t i;
 
@@ -33,45 +33,46 @@ void uplinks_close(struct uplinks *all)
 	all->n = 0;
 }
 
-int uplinks_check_mtu(const struct uplinks *all, uint16_t mtu, char why[UPLINK_WHY])
+int uplink_set_check_mtu(const struct uplink_set *all, uint16_t mtu, char error[UPLINK_ERROR])
 {
 	uint32_t i, wanted = mtu ? mtu : HOST_MTU_LEAST;
 
 	for (i = 0; i < all->n; i++) {
 		if (all->at[i].mtu >= wanted)
 			continue;
-		snprintf(why, UPLINK_WHY, "%s carries %u bytes, less than %s %u", all->at[i].spec,
-			 all->at[i].mtu, mtu ? "the mtu of" : "RoCE's least,", wanted);
+		snprintf(error, UPLINK_ERROR, "%s carries %u bytes, less than %s %u",
+			 all->at[i].spec, all->at[i].mtu, mtu ? "the mtu of" : "RoCE's least,",
+			 wanted);
 		return -EMSGSIZE;
 	}
 	return 0;
 }
 
-int uplinks_hear_all(struct uplinks *all, char why[UPLINK_WHY])
+int uplink_set_hear_all(struct uplink_set *all, char error[UPLINK_ERROR])
 {
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; i < all->n && !rc; i++)
-		rc = uplink_hear_all(&all->at[i], why);
+		rc = uplink_hear_all(&all->at[i], error);
 	return rc;
 }
 
-int uplinks_watch(const struct uplinks *all, int epoll_fd, char why[UPLINK_WHY])
+int uplink_set_watch(const struct uplink_set *all, int epoll_fd, char error[UPLINK_ERROR])
 {
 	uint32_t i;
 	int fd, rc;
 
 	for (i = 0; i < all->n; i++) {
 		fd = all->at[i].port ? netdev_wait_fd(all->at[i].port) : -1;
-		rc = fd < 0 ? 0 : watch_add(epoll_fd, fd, NULL, why);
+		rc = fd < 0 ? 0 : epoll_watch_add(epoll_fd, fd, NULL, error);
 		if (rc && rc != -EEXIST)
 			return rc;
 	}
 	return 0;
 }
 
-void uplinks_log_pages(const struct uplinks *all)
+void uplink_set_log_pages(const struct uplink_set *all)
 {
 	uint32_t i;
 
@@ -79,10 +80,10 @@ void uplinks_log_pages(const struct uplinks *all)
 		uplink_log_pages(&all->at[i]);
 }
 
-void uplinks_log_faults(const struct uplinks *all)
+void uplink_set_log_impairments(const struct uplink_set *all)
 {
 	uint32_t i;
 
 	for (i = 0; i < all->n; i++)
-		uplink_log_faults(&all->at[i]);
+		uplink_log_impairments(&all->at[i]);
 }

@@ -12,32 +12,32 @@
 #include "urxed/switch/capture_tap.h"
 #include "urxed/uplink/uplink_set.h"
 
-#define INSPECT_WHY 256
+#define MONITOR_ERROR 256
 
-struct inspect {
+struct monitor {
 	const char *run_dir;
 	bool private;
-	struct clients *clients;
-	const struct uplinks *uplinks;
+	struct sessions *sessions;
+	const struct uplink_set *uplinks;
 	const struct rdmacm *rdmacm;
 	uint64_t started; /* as now_ns */
 	struct control control;
-	struct captures captures;
+	struct capture_taps captures;
 };
 
 /* Nobody looks in yet, and it can be closed. What is pointed to stays where it is. */
-void inspect_init(struct inspect *in, const char *run_dir, bool private, struct clients *clients,
-		  const struct uplinks *uplinks, const struct rdmacm *rdmacm);
+void monitor_init(struct monitor *in, const char *run_dir, bool private, struct sessions *sessions,
+		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm);
 /*
  * Takes questions on the control socket, which is watched in the clients' epoll set with
- * `in` as data, and from DPDK's telemetry. On error `why` has one sentence.
+ * `in` as data, and from DPDK's telemetry. On error `error` has one sentence.
  */
-int inspect_open(struct inspect *in, char why[INSPECT_WHY]);
-void inspect_event(struct inspect *in);
+int monitor_open(struct monitor *in, char error[MONITOR_ERROR]);
+void monitor_event(struct monitor *in);
 /* Ends all captures and hangs up; while the clients are still there. */
-void inspect_close(struct inspect *in);
+void monitor_close(struct monitor *in);
 
 /* Writes the counters that are not 0 to the log, a line each. */
-void inspect_log(const struct inspect *in);
+void monitor_log_counters(const struct monitor *in);
 
 #endif
