@@ -41,21 +41,21 @@ void server_close(struct server *s)
 
 void server_begin(struct server *s, uint64_t now)
 {
-	require(!lease_store_open(&s->record, s->run_dir));
+	require(!lease_store_open(&s->lease_store, s->run_dir));
 	neigh_init(&s->neigh, &s->host, &no_ops, NULL);
 	require(!switch_init(&s->sw, &s->host, &s->neigh, NULL, 0));
 	s->sessions = (struct sessions){.epoll_fd = epoll_create1(0),
 					.host = &s->host,
 					.sw = &s->sw,
 					.neigh = &s->neigh,
-					.record = &s->record};
+					.lease_store = &s->lease_store};
 	require(s->sessions.epoll_fd >= 0);
 	sessions_start(&s->sessions, now);
 }
 
 void server_end(struct server *s)
 {
-	lease_store_close(&s->record, s->run_dir);
+	lease_store_close(&s->lease_store, s->run_dir);
 	sessions_close_all(&s->sessions);
 	switch_fini(&s->sw);
 	close(s->sessions.epoll_fd);

@@ -18,7 +18,7 @@ struct server {
 	struct host host; /* has 10.0.0.1 */
 	struct neigh neigh;
 	struct vswitch sw;
-	struct lease_store record;
+	struct lease_store lease_store;
 	struct sessions sessions;
 };
 

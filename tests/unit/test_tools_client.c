@@ -192,7 +192,7 @@ static void changes_are_told_late(void **state)
 	int question;
 
 	(void)state;
-	for (c = w->server.sessions.list; c && !c->stale;)
+	for (c = w->server.sessions.list; c && !c->port_unsent;)
 		sessions_send_port(&w->server.sessions);
 	w->server.host.mtu = 1000;
 	sessions_send_port(&w->server.sessions);
@@ -225,7 +225,7 @@ static void survivors_come_before_newcomers(void **state)
 	(void)state;
 	restart();
 	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
-	while (!w->server.sessions.n || !w->server.sessions.list->greeting)
+	while (!w->server.sessions.n || !w->server.sessions.list->awaits_welcome)
 		take_events();
 	serve(claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
@@ -254,7 +254,7 @@ static void newcomers_wait_for_so_long(void **state)
 	(void)state;
 	restart();
 	assert_int_equal(pthread_create(&thread, NULL, attach_thread, &newcomer), 0);
-	while (!w->server.sessions.n || !w->server.sessions.list->greeting)
+	while (!w->server.sessions.n || !w->server.sessions.list->awaits_welcome)
 		take_events();
 	assert_in_range(sessions_tick(&w->server.sessions, T0), T0 + 1, T0 + SESSION_CLAIM_NS);
 	assert_int_equal(sessions_tick(&w->server.sessions, T0 + SESSION_CLAIM_NS - 1),
@@ -348,7 +348,7 @@ static void a_process_has_so_many_blocks(void **state)
 	assert_null(owner_of(first));
 	for (i = 1; i < VNIC_LEASES_MAX; i++) {
 		assert_null(owner_of(more[i]));
-		assert_int_equal(w->server.record.entries[lease_block(more[i])].token, 0);
+		assert_int_equal(w->server.lease_store.entries[lease_block(more[i])].token, 0);
 	}
 	assert_non_null(owner_of(leased));
 }

@@ -110,13 +110,13 @@ static void a_free_block_can_be_claimed(void **state)
 /* One that may be claimed yet is nobody else's. */
 static void an_awaited_block_is_not_taken(void **state)
 {
-	static const bool awaited[LEASE_BLOCKS] = {[6] = true, [7] = true};
+	static const bool claimable[LEASE_BLOCKS] = {[6] = true, [7] = true};
 	struct lease_table *t = *state;
 	uint32_t qpn;
 	int me, other;
 
 	t->last = 5;
-	t->awaited = awaited;
+	t->claimable = claimable;
 	assert_int_equal(lease_take(t, &me, &qpn), 0);
 	assert_int_equal(qpn, 8 * LEASE_QPNS);
 	assert_int_equal(lease_claim(t, &other, 6 * LEASE_QPNS), 0);

@@ -75,11 +75,11 @@ static void a_first_daemon_awaits_nobody(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(stat(name, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
 static void a_survivor_claims_with_its_token(void **state)
@@ -91,13 +91,13 @@ static void a_survivor_claims_with_its_token(void **state)
 	b = lease_store_add(r, B, getpid(), 0);
 	assert_int_not_equal(a, 0);
 	assert_int_not_equal(a, b);
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 2);
+	assert_int_equal(lease_store_count_claimable(r), 2);
 	assert_int_equal(lease_store_claim(r, A, a, getpid()), 0);
-	assert_int_equal(lease_store_count_awaited(r), 1);
+	assert_int_equal(lease_store_count_claimable(r), 1);
 	assert_int_equal(lease_store_claim(r, B, b, getpid()), 0);
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
 static void one_token_is_for_all_blocks_of_a_process(void **state)
@@ -107,15 +107,15 @@ static void one_token_is_for_all_blocks_of_a_process(void **state)
 	(void)state;
 	token = lease_store_add(r, A, getpid(), 0);
 	assert_int_equal(lease_store_add(r, B, getpid(), token), token);
-	assert_int_equal(lease_store_next_claimable(r, token, getpid()), 0);
+	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), 0);
 	open_again();
-	assert_int_equal(lease_store_next_claimable(r, token, getpid()), A);
-	assert_int_equal(lease_store_next_claimable(r, token, getppid()), 0);
-	assert_int_equal(lease_store_next_claimable(r, token + 1, getpid()), 0);
+	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), A);
+	assert_int_equal(lease_store_claimable_qpn(r, token, getppid()), 0);
+	assert_int_equal(lease_store_claimable_qpn(r, token + 1, getpid()), 0);
 	assert_int_equal(lease_store_claim(r, A, token, getpid()), 0);
-	assert_int_equal(lease_store_next_claimable(r, token, getpid()), B);
+	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), B);
 	assert_int_equal(lease_store_claim(r, B, token, getpid()), 0);
-	assert_int_equal(lease_store_next_claimable(r, token, getpid()), 0);
+	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), 0);
 }
 
 static void it_says_to_whom_survivors_speak(void **state)
@@ -175,19 +175,19 @@ static void who_has_ended_is_not_awaited(void **state)
 	(void)state;
 	lease_store_add(r, A, pid, 0);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 1);
+	assert_int_equal(lease_store_count_claimable(r), 1);
 	assert_int_equal(r->last, A / LEASE_QPNS);
 	end_process(pid);
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(r->last, 0);
 
 	pid = start_process();
 	lease_store_add(r, A, pid, 0);
 	end_process(pid);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(r->last, A / LEASE_QPNS);
 }
 
@@ -223,7 +223,7 @@ static void a_process_outlives_its_first_thread(void **state)
 	}
 	token = lease_store_add(r, A, pid, 0);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 1);
+	assert_int_equal(lease_store_count_claimable(r), 1);
 	assert_int_equal(lease_store_claim(r, A, token, pid), 0);
 	end_process(pid);
 }
@@ -238,7 +238,7 @@ static void a_zombie_has_ended(void **state)
 	open_again();
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -254,7 +254,7 @@ static void the_start_time_tells_processes_apart(void **state)
 		lseek(r->fd, -(off_t)(sizeof(r->entries) + sizeof(r->addresses)), SEEK_END), -1);
 	assert_int_equal(write(r->fd, r->entries, sizeof(r->entries)), sizeof(r->entries));
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
 static void what_is_dropped_or_given_up_is_gone(void **state)
@@ -266,12 +266,12 @@ static void what_is_dropped_or_given_up_is_gone(void **state)
 	token = lease_store_add(r, B, getpid(), 0);
 	lease_store_remove(r, A);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 1);
+	assert_int_equal(lease_store_count_claimable(r), 1);
 	lease_store_end_claims(r);
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	assert_int_equal(lease_store_claim(r, B, token, getpid()), -EPERM);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
 static void the_file_stays_while_a_lease_is_on_record(void **state)
@@ -283,7 +283,7 @@ static void the_file_stays_while_a_lease_is_on_record(void **state)
 	lease_store_remove(r, A);
 	assert_int_equal(access(name, F_OK), 0);
 	assert_int_equal(lease_store_open(r, dir), 0);
-	assert_int_equal(lease_store_count_awaited(r), 1);
+	assert_int_equal(lease_store_count_claimable(r), 1);
 	lease_store_remove(r, A);
 	lease_store_close(r, dir);
 	assert_int_equal(access(name, F_OK), -1);
@@ -300,17 +300,17 @@ static void a_broken_file_harms_nobody(void **state)
 	assert_int_equal(fstat(r->fd, &st), 0);
 	assert_int_equal(ftruncate(r->fd, st.st_size - 1), 0);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	lease_store_add(r, A, getpid(), 0);
 	assert_int_equal(pwrite(r->fd, "X", 1, 3), 1);
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 	memset(r->entries, 0xff, sizeof(r->entries));
 	assert_int_equal(pwrite(r->fd, r->entries, sizeof(r->entries),
 				st.st_size - (off_t)sizeof(r->entries)),
 			 sizeof(r->entries));
 	open_again();
-	assert_int_equal(lease_store_count_awaited(r), 0);
+	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
 static void a_link_is_not_followed(void **state)

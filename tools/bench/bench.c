@@ -363,7 +363,7 @@ int main(int argc, char **argv)
 	struct arguments a;
 	struct netdev *port;
 
-	fill_standard_fds();
+	standard_fds_fill();
 	if (!parse(argc, argv, &a))
 		return STATUS_USAGE;
 	if (port_open(a.port, &port, error)) {

@@ -3,12 +3,13 @@
 #define URXE_COMMON_BAD_OPTION_H
 
 /*
- * The word of argv that getopt_long has refused; `at` is what optind was before the
- * call. (Afterwards optind stands behind the word, or on it while it has more letters.)
+ * Returns the word of argv that getopt_long(3) refused, for the error message of a program's
+ * main(). `at` is the value of optind before that call: afterwards optind may stand on the word or
+ * behind it.
  */
 static inline const char *bad_option(char **argv, int at)
 {
-	/* Arguments that are no options were passed over. */
+	/* getopt_long skips arguments that are not options. */
 	while (argv[at][0] != '-' || !argv[at][1])
 		at++;
 	return argv[at];

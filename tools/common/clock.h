@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Time that nobody sets. */
+/* The monotonic clock: the time base of all deadlines in urxed and urxe. */
 #ifndef URXE_COMMON_CLOCK_H
 #define URXE_COMMON_CLOCK_H
 

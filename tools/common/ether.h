@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the daemon has to know of frames that are not the engine's: Ethernet, ARP and ND. */
+/*
+ * Constants and helpers for the headers that urxed and urxe read themselves: Ethernet, 802.1Q,
+ * IPv4, IPv6 and UDP.
+ */
 #ifndef URXE_COMMON_ETHER_H
 #define URXE_COMMON_ETHER_H
 
@@ -12,9 +15,9 @@
 #define ETHER_HDR_LEN  14
 #define ETHER_VLAN_LEN 4
 #define ETHER_VLAN_MAX 4094
-#define ETHER_VLAN_ID  0x0fff /* of a tag */
+#define ETHER_VLAN_ID  0x0fff /* mask of the VLAN ID in an 802.1Q tag */
 #define IPV4_HDR_LEN   20
-#define IPV6_HDR_LEN   40 /* also a GRH's */
+#define IPV6_HDR_LEN   40 /* a GRH has the same length */
 #define UDP_HDR_LEN    8
 #define BTH_LEN        12
 #define DETH_LEN       8
@@ -25,7 +28,7 @@
 #define ETHERTYPE_ID_IPV6 0x86dd
 
 #define PROTO_UDP    17
-#define PROTO_BTH    0x1b /* IBA 8.3: a GRH's next header */
+#define PROTO_BTH    0x1b /* IBA 8.3: next header of a GRH */
 #define PROTO_ICMPV6 58
 
 static inline uint16_t ether_get16(const uint8_t *p)
@@ -59,9 +62,9 @@ static inline void ip_from_v4(uint8_t ip[16], const uint8_t v4[4])
 	memcpy(ip + 12, v4, 4);
 }
 
-#define IP_V4_BITS 96 /* of ::ffff:0:0/96 in front of an IPv4 address */
+#define IP_V4_BITS 96 /* length of the prefix ::ffff:0:0/96 before an IPv4 address */
 
-/* Whether a 128-bit address is an IPv4 one, ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */
+/* Is this 128-bit address an IPv4 address, ::ffff:a.b.c.d (RFC 4291, 2.5.5.2)? */
 static inline bool ip_is_v4(const uint8_t ip[16])
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};

@@ -6,8 +6,8 @@
 enum exit_status {
 	STATUS_FAILED = 1,
 	STATUS_USAGE = 2,
-	STATUS_BUSY = 3, /* urxed: another one serves the run directory */
-	/* urxe run, as env(1) */
+	STATUS_BUSY = 3, /* urxed: another daemon serves the run directory */
+	/* urxe run: as env(1) reports them */
 	STATUS_CANNOT_EXEC = 126,
 	STATUS_NOT_FOUND = 127,
 };

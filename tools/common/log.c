@@ -7,7 +7,7 @@
 
 const char *log_name = "urxe";
 
-static void print(const char *fmt, va_list ap)
+static void print_line(const char *fmt, va_list ap)
 {
 	fprintf(stderr, "%s: ", log_name);
 	vfprintf(stderr, fmt, ap);
@@ -19,11 +19,11 @@ void log_line(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print(fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
 }
 
-static bool spend(struct log_ratelimit *b, uint64_t now)
+static bool take_token(struct log_ratelimit *b, uint64_t now)
 {
 	uint64_t back = now > b->since ? (now - b->since) / LOG_EVERY_NS : 0;
 
@@ -44,7 +44,7 @@ void log_ratelimited(struct log_ratelimit *budget, uint64_t now, const char *fmt
 {
 	va_list ap;
 
-	if (!spend(budget, now)) {
+	if (!take_token(budget, now)) {
 		budget->left_out++;
 		return;
 	}
@@ -52,6 +52,6 @@ void log_ratelimited(struct log_ratelimit *budget, uint64_t now, const char *fmt
 		log_line("%llu lines were left out", (unsigned long long)budget->left_out);
 	budget->left_out = 0;
 	va_start(ap, fmt);
-	print(fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
 }

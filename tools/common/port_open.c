@@ -15,7 +15,7 @@ bool port_is_xdp(const char *spec)
 	return !strncmp(spec, "af_xdp:", 7);
 }
 
-/* With the project's own program, where none is named. */
+/* Opens af_xdp: with urxe's own XDP program, unless the specification names another one. */
 static int open_xdp(const char *spec, struct netdev **port, char error[PORT_OPEN_ERROR])
 {
 	char program[PATH_MAX], whole[PATH_MAX + PORT_OPEN_ERROR],
@@ -36,7 +36,7 @@ static int open_xdp(const char *spec, struct netdev **port, char error[PORT_OPEN
 	rc = netdev_dpdk_open(whole, HOST_MTU, port, text, sizeof(text));
 	if (!rc)
 		return 0;
-	/* The sentence begins with the specification: the one that was given is enough. */
+	/* The sentence begins with the extended specification: show the user's own instead. */
 	len = strlen(whole);
 	if (strncmp(text, whole, len))
 		snprintf(error, PORT_OPEN_ERROR, "%.*s", PORT_OPEN_ERROR - 1, text);

@@ -15,7 +15,7 @@ const struct quantity_unit quantity_bytes[] = {
 const struct quantity_unit quantity_rate[] = {{"", 1},    {"k", 1e3}, {"K", 1e3},
 					      {"M", 1e6}, {"G", 1e9}, {NULL, 0}};
 
-/* A whole number without a unit exactly, any other through a double. */
+/* A whole number without a unit is read exactly, any other number as a double. */
 bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t *value)
 {
 	char *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Numbers with units, as people write them in options. */
+/* Numbers with units, as users write them in options: "64K", "20us", "1.5%". */
 #ifndef URXE_COMMON_QUANTITY_H
 #define URXE_COMMON_QUANTITY_H
 
@@ -7,18 +7,18 @@
 #include <stdint.h>
 
 struct quantity_unit {
-	const char *name; /* NULL ends a list */
+	const char *name; /* NULL ends the list */
 	double factor;
 };
 
 extern const struct quantity_unit quantity_count[]; /* no unit */
-extern const struct quantity_unit quantity_time[];  /* ns, or with us, ms, s */
+extern const struct quantity_unit quantity_time[];  /* ns by default; us, ms, s */
 extern const struct quantity_unit quantity_bytes[]; /* K, M, G: powers of 1024 */
 extern const struct quantity_unit quantity_rate[];  /* bit/s; k, M, G: powers of 1000 */
 
-/* False: the text is no whole number of what is counted, from 0 to UINT64_MAX. */
+/* Returns false unless the value is a whole number from 0 to UINT64_MAX. */
 bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t *value);
-/* A share from 0 to 1, or one with %. */
+/* Reads a fraction from 0 to 1, or a percentage with %. */
 bool quantity_fraction(const char *text, double *value);
 
 #endif

@@ -22,8 +22,8 @@ uint64_t rundir_netns(void)
 	return stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
 }
 
-static int set_path(char path[RUNDIR_MAX], char error[RUNDIR_ERROR], const char *dir,
-		    const char *name)
+static int join_run_dir_path(char path[RUNDIR_MAX], char error[RUNDIR_ERROR], const char *dir,
+			     const char *name)
 {
 	int n = snprintf(path, RUNDIR_MAX, "%s%s%s", dir, *name ? "/" : "", name);
 
@@ -36,29 +36,29 @@ static int set_path(char path[RUNDIR_MAX], char error[RUNDIR_ERROR], const char 
 	return -ENAMETOOLONG;
 }
 
-/* The daemon leaves its working directory, so a relative path is made absolute first. */
-static int given_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
+/* The daemon changes its working directory, so relative paths become absolute here. */
+static int make_absolute(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERROR])
 {
 	char cwd[PATH_MAX];
 
 	if (given[0] == '/')
-		return set_path(path, error, given, "");
+		return join_run_dir_path(path, error, given, "");
 	if (!getcwd(cwd, sizeof(cwd))) {
 		snprintf(error, RUNDIR_ERROR, "the working directory is unknown: %s",
 			 strerror(errno));
 		return -errno;
 	}
-	return set_path(path, error, cwd, given);
+	return join_run_dir_path(path, error, cwd, given);
 }
 
-/* Where an ordinary user without XDG_RUNTIME_DIR keeps run directories. */
+/* Parent of the run directories of an ordinary user without XDG_RUNTIME_DIR. */
 static void home_in_tmp(char *dir, size_t size)
 {
 	snprintf(dir, size, "/tmp/urxe-%u", (unsigned)geteuid());
 }
 
-/* The directory that the user names, NULL where he names none. */
-static const char *named(const char *given)
+/* The directory that the user names by option or environment; NULL: none. */
+static const char *named_by_user(const char *given)
 {
 	const char *env = getenv("URXE_DIR");
 
@@ -67,7 +67,7 @@ static const char *named(const char *given)
 
 bool rundir_is_default(const char *given)
 {
-	return !named(given);
+	return !named_by_user(given);
 }
 
 void rundir_system(char path[RUNDIR_MAX])
@@ -84,9 +84,9 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 		snprintf(error, RUNDIR_ERROR, "the run directory's name is empty");
 		return -EINVAL;
 	}
-	given = named(given);
+	given = named_by_user(given);
 	if (given)
-		return given_path(given, path, error);
+		return make_absolute(given, path, error);
 
 	rundir_system(path);
 	if (geteuid() == 0)
@@ -96,10 +96,10 @@ int rundir_path(const char *given, char path[RUNDIR_MAX], char error[RUNDIR_ERRO
 		snprintf(dir, sizeof(dir), "%s/urxe", xdg);
 	else
 		home_in_tmp(dir, sizeof(dir));
-	return set_path(path, error, dir, netns);
+	return join_run_dir_path(path, error, dir, netns);
 }
 
-/* /tmp is everyone's: a directory that was there before may be another user's trap. */
+/* Anybody may create files in /tmp: another user may have made this directory as a trap. */
 static int check_owner(const char *path, char error[RUNDIR_ERROR])
 {
 	struct stat st;
@@ -122,10 +122,10 @@ static int check_owner(const char *path, char error[RUNDIR_ERROR])
 }
 
 /*
- * Makes dir, and what is missing above it so that others can pass: what is theirs
- * may be beside ours. `made` says whether dir is new.
+ * Makes dir and its missing parents. Parents get a mode that lets other users pass, who may have
+ * run directories below them. *made tells whether dir is new.
  */
-static int make_dirs(const char *dir, mode_t mode, bool *made)
+static int make_dir_tree(const char *dir, mode_t mode, bool *made)
 {
 	char parent[RUNDIR_MAX];
 	char *slash;
@@ -142,7 +142,7 @@ static int make_dirs(const char *dir, mode_t mode, bool *made)
 	if (!slash || slash == parent)
 		return -ENOENT;
 	*slash = '\0';
-	rc = make_dirs(parent, 0755, &above);
+	rc = make_dir_tree(parent, 0755, &above);
 	if (rc)
 		return rc;
 	*made = !mkdir(dir, mode);
@@ -155,14 +155,14 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 	bool made;
 	int rc;
 
-	rc = make_dirs(path, 0700, &made);
+	rc = make_dir_tree(path, 0700, &made);
 	if (rc) {
 		snprintf(error, RUNDIR_ERROR, "cannot make run directory %s: %s", path,
 			 strerror(-rc));
 		return rc;
 	}
 	rc = check_owner(path, error);
-	/* Who owns /tmp/urxe-UID could rename what lies in it. */
+	/* The owner of /tmp/urxe-UID could rename the directories in it. */
 	snprintf(parent, sizeof(parent), "%s", path);
 	*strrchr(parent, '/') = '\0';
 	home_in_tmp(home, sizeof(home));
@@ -171,15 +171,15 @@ int rundir_create(const char *path, char error[RUNDIR_ERROR])
 	return rc ? rc : made;
 }
 
-/* Whether the locked file still is the one that the path names. */
-static bool still_there(int fd, const char *path)
+/* Is the locked file still the file of that name? */
+static bool is_same_file(int fd, const char *path)
 {
 	struct stat a, b;
 
 	return !fstat(fd, &a) && !stat(path, &b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-static void name_file(char name[PATH_MAX], const char *path, const char *file)
+static void make_file_path(char name[PATH_MAX], const char *path, const char *file)
 {
 	snprintf(name, PATH_MAX, "%s/%s", path, file);
 }
@@ -189,7 +189,7 @@ static int write_pid(const char *path, char error[RUNDIR_ERROR])
 	char name[PATH_MAX];
 	int fd, rc;
 
-	name_file(name, path, RUNDIR_PID);
+	make_file_path(name, path, RUNDIR_PID);
 	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	rc = fd < 0 || dprintf(fd, "%d\n", getpid()) < 0 ? -errno : 0;
 	if (fd >= 0)
@@ -200,14 +200,17 @@ static int write_pid(const char *path, char error[RUNDIR_ERROR])
 	return rc;
 }
 
-/* " (process 1234)" of the daemon that has the lock; nothing where it has not said yet. */
-static void describe_other(const char *path, char text[32])
+/*
+ * Writes " (process 1234)" for the daemon that holds the lock, or "" before that daemon has written
+ * its PID file.
+ */
+static void describe_lock_holder(const char *path, char text[32])
 {
 	char name[PATH_MAX];
 	int pid = 0;
 	FILE *file;
 
-	name_file(name, path, RUNDIR_PID);
+	make_file_path(name, path, RUNDIR_PID);
 	text[0] = '\0';
 	file = fopen(name, "re");
 	if (!file)
@@ -217,25 +220,27 @@ static void describe_other(const char *path, char text[32])
 	fclose(file);
 }
 
-static int take_lock(const char *path, char error[RUNDIR_ERROR])
+static int lock_dir(const char *path, char error[RUNDIR_ERROR])
 {
 	char name[PATH_MAX], other[32];
 	int fd, tries, err;
 
-	name_file(name, path, LOCK_NAME);
-	/* A daemon that leaves removes its lock file: then what we locked is no longer it. */
+	make_file_path(name, path, LOCK_NAME);
+	/*
+	 * A daemon that ends removes its lock file, so the file locked here may be the removed one.
+	 */
 	for (tries = 0; tries < 100; tries++) {
 		fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			break;
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
 			close(fd);
-			describe_other(path, other);
+			describe_lock_holder(path, other);
 			snprintf(error, RUNDIR_ERROR, "another urxed%s already serves %s", other,
 				 path);
 			return -EBUSY;
 		}
-		if (still_there(fd, name))
+		if (is_same_file(fd, name))
 			return fd;
 		close(fd);
 	}
@@ -250,7 +255,7 @@ static int take_lock(const char *path, char error[RUNDIR_ERROR])
 
 int rundir_lock(const char *path, bool own, char error[RUNDIR_ERROR])
 {
-	int fd = take_lock(path, error), rc;
+	int fd = lock_dir(path, error), rc;
 
 	if (fd < 0)
 		return fd;
@@ -266,7 +271,7 @@ int rundir_grant_group(const char *path, const char *name, gid_t group, char err
 	char file[PATH_MAX];
 	int err;
 
-	name_file(file, path, name);
+	make_file_path(file, path, name);
 	if (!chown(path, (uid_t)-1, group) && !chmod(path, 0710) &&
 	    !chown(file, (uid_t)-1, group) && !chmod(file, 0660))
 		return 0;
@@ -304,7 +309,10 @@ void rundir_release(const char *path, int lock_fd, bool own)
 	close(lock_fd);
 	if (!own || rmdir(path))
 		return;
-	/* Only a parent of our own naming, where no other namespace's daemon lives. */
+	/*
+	 * Remove the parent only if urxe named it; rmdir fails while another namespace's daemon
+	 * uses it.
+	 */
 	snprintf(parent, sizeof(parent), "%s", path);
 	slash = strrchr(parent, '/');
 	*slash = '\0';

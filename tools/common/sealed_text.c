@@ -10,7 +10,7 @@
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
-static int fill(int fd, const char *text, size_t len)
+static int write_and_seal(int fd, const char *text, size_t len)
 {
 	ssize_t n;
 
@@ -28,14 +28,14 @@ int sealed_text_make(const char *text, size_t len)
 
 	if (fd < 0)
 		return -errno;
-	rc = fill(fd, text, len);
+	rc = write_and_seal(fd, text, len);
 	if (!rc)
 		return fd;
 	close(fd);
 	return rc;
 }
 
-static int drain(int fd, char *text, size_t len)
+static int read_text(int fd, char *text, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
@@ -51,7 +51,10 @@ static int drain(int fd, char *text, size_t len)
 
 int sealed_text_read(int fd, char **text, size_t *len)
 {
-	/* Only memory has seals: asking for them first calls no file that could block us. */
+	/*
+	 * Only a memfd has seals. Asking for the seals first keeps the reader from blocking on
+	 * other files.
+	 */
 	int seals = fcntl(fd, F_GET_SEALS), rc;
 	struct stat st;
 
@@ -63,7 +66,7 @@ int sealed_text_read(int fd, char **text, size_t *len)
 	*text = malloc(*len + 1);
 	if (!*text)
 		return -ENOMEM;
-	rc = drain(fd, *text, *len);
+	rc = read_text(fd, *text, *len);
 	if (rc)
 		free(*text);
 	return rc;

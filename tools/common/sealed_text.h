@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A text that one process hands to another, in memory that nobody can change any more (memfd). */
+/*
+ * A text in a sealed memfd, by which one process hands a document to another. urxed sends its
+ * report so, and programs their answers to urxe show.
+ */
 #ifndef URXE_COMMON_SEALED_TEXT_H
 #define URXE_COMMON_SEALED_TEXT_H
 
@@ -7,11 +10,11 @@
 
 #define SEALED_TEXT_MAX (64u << 20) /* bytes */
 
-/* Returns the descriptor, close-on-exec, or a negative errno value. */
+/* Returns a close-on-exec descriptor or a negative errno value. */
 int sealed_text_make(const char *text, size_t len);
 /*
- * Reads a stranger's snapshot; *text is the caller's to free, with a NUL behind it.
- * -EPERM: it is no memory, or could still change; -EFBIG: too long; -ENOMEM, -EIO.
+ * Reads a text from another process's descriptor into *text, which the caller frees; a NUL follows
+ * the text. -EPERM: not a sealed memfd; -EFBIG: too long; -ENOMEM; -EIO.
  */
 int sealed_text_read(int fd, char **text, size_t *len);
 

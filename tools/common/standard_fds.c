@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-void fill_standard_fds(void)
+void standard_fds_fill(void)
 {
 	int fd;
 

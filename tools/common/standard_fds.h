@@ -3,9 +3,9 @@
 #define URXE_COMMON_STANDARD_FDS_H
 
 /*
- * Opens /dev/null for standard input, output or error where the starter closed
- * it: a socket or a pipe of ours must not get its number.
+ * Opens /dev/null for each of standard input, output and error that is closed, so that no socket or
+ * pipe of the program gets such a number. Each program's main() calls it first.
  */
-void fill_standard_fds(void);
+void standard_fds_fill(void);
 
 #endif

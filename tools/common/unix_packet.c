@@ -33,7 +33,7 @@ int unix_packet_listen(const char *dir, const char *name, int backlog)
 	if (fd < 0)
 		return -errno;
 	unlink(address.sun_path);
-	/* The file gets the socket's mode: at no moment may others connect. */
+	/* bind(2) gives the file the socket's mode, so other users can never connect. */
 	if (!fchmod(fd, 0600) && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
 	    !listen(fd, backlog))
 		return fd;
@@ -73,7 +73,7 @@ int unix_packet_send(int fd, const void *message, uint32_t len, const int fds[UN
 	return sent < 0 ? -errno : 0;
 }
 
-/* More than are wanted are closed. */
+/* Keeps the first UNIX_PACKET_FDS descriptors and closes the others. */
 static void take_fds(const struct cmsghdr *c, struct unix_packet_extras *extras)
 {
 	size_t i, n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

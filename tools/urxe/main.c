@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 {
 	size_t i;
 
-	fill_standard_fds();
+	standard_fds_fill();
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
 		return help();
 	if (!strcmp(argv[1], "--version")) {

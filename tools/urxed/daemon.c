@@ -51,7 +51,7 @@ struct daemon {
 	struct host_ibdevs beside;
 	struct neigh neigh;
 	struct vswitch sw;
-	struct lease_store record;
+	struct lease_store lease_store;
 	struct sessions sessions;
 	struct rdmacm rdmacm;
 	struct uplink_set uplinks;
@@ -133,7 +133,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 	uint32_t i;
 
 	host_init(&d->host);
-	lease_store_reserve_addresses(&d->record, &d->host);
+	lease_store_reserve_addresses(&d->lease_store, &d->host);
 	if (d->options.mtu)
 		d->host.mtu = d->host.mtu_limit = d->options.mtu;
 	set_up_pkeys(d);
@@ -152,7 +152,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 /* Where programs have survived another daemon, the addresses were theirs a moment ago. */
 static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
-	return lease_store_count_awaited(&d->record)
+	return lease_store_count_claimable(&d->lease_store)
 		       ? 0
 		       : address_conflict_probe(&d->host, d->uplinks.at, error);
 }
@@ -207,7 +207,7 @@ static int claim_dir(struct daemon *d, char error[DAEMON_ERROR])
 
 static int open_record(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = lease_store_open(&d->record, d->options.run_dir);
+	int rc = lease_store_open(&d->lease_store, d->options.run_dir);
 
 	if (rc)
 		snprintf(error, DAEMON_ERROR, "cannot use " LEASE_STORE_NAME " in %s: %s",
@@ -234,7 +234,7 @@ static int publish(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = sysfs_tree_create(d->options.run_dir, &d->host);
 
-	lease_store_put_addresses(&d->record, &d->host);
+	lease_store_put_addresses(&d->lease_store, &d->host);
 	if (rc) {
 		snprintf(error, DAEMON_ERROR, "cannot write to %s: %s", d->options.run_dir,
 			 strerror(-rc));
@@ -304,7 +304,7 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 					.host = &d->host,
 					.sw = &d->sw,
 					.neigh = &d->neigh,
-					.record = &d->record};
+					.lease_store = &d->lease_store};
 	sessions_start(&d->sessions, now_ns());
 	return monitor_open(&d->inspect, error);
 }
@@ -327,7 +327,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 	}
 	d->options = *options;
 	d->lock_fd = d->epoll_fd = d->signal_fd = d->listener.fd = -1;
-	d->record.fd = -1;
+	d->lease_store.fd = -1;
 	monitor_init(&d->inspect, d->options.run_dir, d->options.private, &d->sessions, &d->uplinks,
 		     &d->rdmacm);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
@@ -342,7 +342,7 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 void daemon_stop(struct daemon *d)
 {
 	/* First, so that those that are still here keep their leases for the next daemon. */
-	lease_store_close(&d->record, d->options.run_dir);
+	lease_store_close(&d->lease_store, d->options.run_dir);
 	monitor_close(&d->inspect);
 	sessions_close_all(&d->sessions);
 	rdmacm_close(&d->rdmacm);
@@ -397,7 +397,7 @@ static void follow_kernel(struct daemon *d)
 	rc = sysfs_tree_update(d->options.run_dir, &d->host, &before);
 	if (rc)
 		log_line("cannot write to %s: %s", d->options.run_dir, strerror(-rc));
-	lease_store_put_addresses(&d->record, &d->host);
+	lease_store_put_addresses(&d->lease_store, &d->host);
 	neigh_host_changed(&d->neigh);
 	rdmacm_host_changed(&d->rdmacm);
 	if (uplink_set_watch(&d->uplinks, d->epoll_fd, error))

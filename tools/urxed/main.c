@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 	struct options o = {0};
 	int rc, ready_fd = -1;
 
-	fill_standard_fds();
+	standard_fds_fill();
 	umask(022);
 	log_name = "urxed";
 	rc = gather(argc, argv, &o);

@@ -51,7 +51,7 @@ static bool awaited(void *ctx, pid_t pid)
 {
 	const struct rdmacm *r = ctx;
 
-	return lease_store_awaits(r->sessions->record, pid);
+	return lease_store_has_claimable(r->sessions->lease_store, pid);
 }
 
 static const struct gsi_ops gsi_ops = {frame_out, message_in};

@@ -15,16 +15,16 @@
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
 
-#define MAGIC        "urxed leases 2\n"
-#define ADDRESSES_AT (sizeof(struct header) + sizeof(((struct lease_store *)0)->entries))
-#define REMOTES_AT   (ADDRESSES_AT + sizeof(((struct lease_store *)0)->addresses))
+#define MAGIC            "urxed leases 2\n"
+#define ADDRESSES_OFFSET (sizeof(struct header) + sizeof(((struct lease_store *)0)->entries))
+#define REMOTES_OFFSET   (ADDRESSES_OFFSET + sizeof(((struct lease_store *)0)->addresses))
 
 struct header {
 	char magic[16];
 	char boot_id[PROCESS_BOOT];
 };
 
-/* process: a block of QPNs, 0 = nobody, for that one is the daemon's. */
+/* process: the first block of its lease; 0 = none, because block 0 is the daemon's. */
 struct remote_entry {
 	struct remote_qp_key key;
 	uint32_t process;
@@ -33,11 +33,11 @@ struct remote_entry {
 static void fill_header(struct header *h)
 {
 	*h = (struct header){.magic = MAGIC};
-	/* Without a boot ID, start times tell the processes of two boots apart. */
+	/* Without a boot ID the start times distinguish processes of two boots. */
 	process_boot(h->boot_id);
 }
 
-static bool lives(const struct lease_store_entry *e)
+static bool is_alive(const struct lease_store_entry *e)
 {
 	return !e->pid || (e->pid > 0 && e->start && process_start(e->pid) == e->start);
 }
@@ -55,50 +55,51 @@ static void write_entry(struct lease_store *r, uint32_t block)
 		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 
-static void forget(struct lease_store *r, uint32_t block)
+static void remove_entry(struct lease_store *r, uint32_t block)
 {
-	r->awaited -= r->waits[block];
-	r->waits[block] = false;
+	r->n_claimable -= r->claimable[block];
+	r->claimable[block] = false;
 	if (!r->entries[block].token)
 		return;
 	r->entries[block] = (struct lease_store_entry){0};
 	write_entry(r, block);
 }
 
-/* Keeps the entries of processes that are still there; those are awaited. */
-static void await_survivors(struct lease_store *r)
+/* Keeps the entries of processes that still live, and makes them claimable. */
+static void keep_survivors(struct lease_store *r)
 {
 	for (uint32_t block = 0; block < LEASE_BLOCKS; block++) {
 		const struct lease_store_entry *e = &r->entries[block];
 
 		if (e->token)
 			r->last = block;
-		if (e->token && lives(e)) {
-			r->waits[block] = true;
-			r->awaited++;
+		if (e->token && is_alive(e)) {
+			r->claimable[block] = true;
+			r->n_claimable++;
 		} else {
-			forget(r, block);
+			remove_entry(r, block);
 		}
 	}
 }
 
-static bool read_all(struct lease_store *r, const struct header *own)
+static bool read_file(struct lease_store *r, const struct header *own)
 {
 	struct header found;
 
 	return pread(r->fd, &found, sizeof(found), 0) == sizeof(found) &&
 	       !memcmp(&found, own, sizeof(found)) &&
 	       pread(r->fd, r->entries, sizeof(r->entries), sizeof(found)) == sizeof(r->entries) &&
-	       pread(r->fd, r->addresses, sizeof(r->addresses), ADDRESSES_AT) ==
+	       pread(r->fd, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET) ==
 		       sizeof(r->addresses);
 }
 
-/* The header last: without it the rest counts for nothing. */
-static int begin(struct lease_store *r, const struct header *own)
+/* Writes the header last: without the header the file counts as empty. */
+static int write_empty(struct lease_store *r, const struct header *own)
 {
 	memset(r->entries, 0, sizeof(r->entries));
 	memset(r->addresses, 0, sizeof(r->addresses));
-	if (ftruncate(r->fd, 0) || !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_AT) ||
+	if (ftruncate(r->fd, 0) ||
+	    !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET) ||
 	    !write_at(r, r->entries, sizeof(r->entries), sizeof(*own)) ||
 	    !write_at(r, own, sizeof(*own), 0))
 		return errno ? -errno : -EIO;
@@ -117,10 +118,10 @@ int lease_store_open(struct lease_store *r, const char *run_dir)
 	if (r->fd < 0)
 		return -errno;
 	fill_header(&own);
-	if (read_all(r, &own))
-		await_survivors(r);
+	if (read_file(r, &own))
+		keep_survivors(r);
 	else
-		rc = begin(r, &own);
+		rc = write_empty(r, &own);
 	if (rc)
 		lease_store_close(r, run_dir);
 	return rc;
@@ -149,7 +150,10 @@ static uint64_t make_token(void)
 	struct timespec ts;
 	uint64_t token = 0;
 
-	/* Early at boot, or without the call: those who may attach could guess it then. */
+	/*
+	 * Early at boot, or without the system call. Processes that may attach could guess this
+	 * token.
+	 */
 	if (getrandom(&token, sizeof(token), GRND_NONBLOCK) != (ssize_t)sizeof(token)) {
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		token = (uint64_t)ts.tv_nsec << 32 ^ (uint64_t)ts.tv_sec ^ (uintptr_t)&token;
@@ -173,17 +177,17 @@ int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t
 	uint32_t block = lease_block(qpn);
 	struct lease_store_entry *e = &r->entries[block];
 
-	if (qpn % LEASE_QPNS || !r->waits[block] || e->token != token || e->pid != pid)
+	if (qpn % LEASE_QPNS || !r->claimable[block] || e->token != token || e->pid != pid)
 		return -EPERM;
-	r->waits[block] = false;
-	r->awaited--;
+	r->claimable[block] = false;
+	r->n_claimable--;
 	return 0;
 }
 
-uint32_t lease_store_next_claimable(const struct lease_store *r, uint64_t token, pid_t pid)
+uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, pid_t pid)
 {
-	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
-		if (r->waits[block] && r->entries[block].token == token &&
+	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
+		if (r->claimable[block] && r->entries[block].token == token &&
 		    r->entries[block].pid == pid)
 			return block << LEASE_SHIFT;
 	return 0;
@@ -191,35 +195,35 @@ uint32_t lease_store_next_claimable(const struct lease_store *r, uint64_t token,
 
 void lease_store_remove(struct lease_store *r, uint32_t qpn)
 {
-	forget(r, lease_block(qpn));
+	remove_entry(r, lease_block(qpn));
 }
 
-bool lease_store_awaits(const struct lease_store *r, pid_t pid)
+bool lease_store_has_claimable(const struct lease_store *r, pid_t pid)
 {
-	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
-		if (r->waits[block] && r->entries[block].pid == pid)
+	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
+		if (r->claimable[block] && r->entries[block].pid == pid)
 			return true;
 	return false;
 }
 
-uint32_t lease_store_count_awaited(struct lease_store *r)
+uint32_t lease_store_count_claimable(struct lease_store *r)
 {
-	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
-		if (r->waits[block] && !lives(&r->entries[block]))
-			forget(r, block);
-	return r->awaited;
+	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
+		if (r->claimable[block] && !is_alive(&r->entries[block]))
+			remove_entry(r, block);
+	return r->n_claimable;
 }
 
 void lease_store_end_claims(struct lease_store *r)
 {
-	for (uint32_t block = 0; r->awaited && block < LEASE_BLOCKS; block++)
-		if (r->waits[block])
-			forget(r, block);
+	for (uint32_t block = 0; r->n_claimable && block < LEASE_BLOCKS; block++)
+		if (r->claimable[block])
+			remove_entry(r, block);
 }
 
-static size_t remote_at(uint32_t place)
+static size_t remote_offset(uint32_t place)
 {
-	return REMOTES_AT + place * sizeof(struct remote_entry);
+	return REMOTES_OFFSET + place * sizeof(struct remote_entry);
 }
 
 void lease_store_put_remote(struct lease_store *r, uint32_t place, const struct remote_qp_key *key,
@@ -227,7 +231,7 @@ void lease_store_put_remote(struct lease_store *r, uint32_t place, const struct 
 {
 	const struct remote_entry e = {.key = *key, .process = process};
 
-	if (r->fd >= 0 && !write_at(r, &e, sizeof(e), remote_at(place)))
+	if (r->fd >= 0 && !write_at(r, &e, sizeof(e), remote_offset(place)))
 		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 
@@ -236,12 +240,12 @@ int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_
 {
 	struct remote_entry e;
 
-	/* Files of daemons that did not write them end before. */
-	if (pread(r->fd, &e, sizeof(e), (off_t)remote_at(place)) != sizeof(e))
+	/* Daemons that stored no remote QPs wrote a shorter file. */
+	if (pread(r->fd, &e, sizeof(e), (off_t)remote_offset(place)) != sizeof(e))
 		return -ENODATA;
 	if (!e.process)
 		return -ENOENT;
-	if (e.process >= LEASE_BLOCKS || !r->waits[e.process]) {
+	if (e.process >= LEASE_BLOCKS || !r->claimable[e.process]) {
 		lease_store_put_remote(r, place, &e.key, 0);
 		return -ENOENT;
 	}
@@ -258,14 +262,14 @@ void lease_store_put_addresses(struct lease_store *r, const struct host *host)
 	for (i = 0; i < HOST_ADDRESSES; i++) {
 		const struct host_address *a = &host->addresses[i];
 
-		/* Of one that has gone, as long as nobody has taken its place. */
+		/* A removed address keeps its index until another address takes the index. */
 		if (!a->valid && !a->freed)
 			continue;
 		memcpy(r->addresses[i].ip, a->ip, sizeof(a->ip));
 		r->addresses[i].vlan = a->vlan;
 		r->addresses[i].valid = 1;
 	}
-	if (r->fd >= 0 && !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_AT))
+	if (r->fd >= 0 && !write_at(r, r->addresses, sizeof(r->addresses), ADDRESSES_OFFSET))
 		log_line("cannot write to " LEASE_STORE_NAME ": %s", strerror(errno));
 }
 

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The leases on record, so that they survive the daemon.
+ * Stores QPN leases in the file urxed.leases of the run directory, so that they survive the daemon.
  *
- * urxed.leases in the run directory says of each block of queue pair numbers
- * which process has it and by what token, one for all of its blocks, it may claim them
- * from a later daemon.
- * That daemon gives nothing to newcomers before the processes that survived
- * have claimed theirs: a survivor's queue pairs are still what their peers send to.
- * It also says which index of the GID table each address has, as survivors' queue
- * pairs name their source by that, and to which remote queue pairs each process speaks.
+ * The file names each leased block's process and the token by which this process may claim all of
+ * its blocks from a later daemon. That daemon leases nothing to new processes before surviving
+ * processes have claimed their blocks: their peers still send to these QPNs. The file also stores
+ * the GID index of each address, because survivors' QPs name their source by index, and the remote
+ * QPs of each process.
  *
- * The file is the daemon's own, and of one boot: after another it counts as empty,
- * as does one of another format. Each change is one write, which a daemon that is
- * killed has made or not.
+ * The file is valid for one boot and one format, else it counts as empty. Each change is a single
+ * write, so a killed daemon leaves the old state or the new one.
  */
 #ifndef URXE_URXED_SESSION_LEASE_STORE_H
 #define URXE_URXED_SESSION_LEASE_STORE_H
@@ -28,9 +25,9 @@
 #define LEASE_STORE_NAME "urxed.leases"
 
 struct lease_store_entry {
-	uint64_t token; /* 0 = nobody has the block */
-	uint64_t start; /* of the process, in clock ticks since boot; 0 = unknown */
-	int32_t pid;    /* 0 = unknown: it lives in another PID namespace */
+	uint64_t token; /* 0 = the block is not leased */
+	uint64_t start; /* start time of the process, in clock ticks since boot; 0 = unknown */
+	int32_t pid;    /* 0 = unknown: the process lives in another PID namespace */
 	uint32_t reserved;
 };
 
@@ -42,53 +39,55 @@ struct lease_store_address {
 };
 
 struct lease_store {
-	int fd;           /* -1 = nothing is written */
-	uint32_t awaited; /* blocks whose processes may still claim them */
-	uint32_t last;    /* the highest block that was found on record, of whoever */
-	bool waits[LEASE_BLOCKS];
+	int fd;               /* -1 = nothing is stored */
+	uint32_t n_claimable; /* blocks that surviving processes may still claim */
+	uint32_t last;        /* the highest block found in the file */
+	bool claimable[LEASE_BLOCKS];
 	struct lease_store_entry entries[LEASE_BLOCKS];
-	struct lease_store_address addresses[HOST_ADDRESSES]; /* by index */
+	struct lease_store_address addresses[HOST_ADDRESSES]; /* by GID index */
 };
 
 /*
- * Reads what an earlier daemon has left in run_dir, without the processes that
- * ended since. 0 or a negative errno value.
+ * Reads the file of an earlier daemon in run_dir and drops processes that ended since. Returns 0 or
+ * a negative errno value.
  */
 int lease_store_open(struct lease_store *r, const char *run_dir);
-/* Removes the file, unless it has blocks on record: those may be claimed later. */
+/* Closes the file, and removes it unless it has leases, which may be claimed later. */
 void lease_store_close(struct lease_store *r, const char *run_dir);
 
 /*
- * Puts the block that begins with qpn on record, with the token of the process's others, or 0
- * where it is its first; returns the token, never 0.
+ * Stores the lease of the block that begins with qpn. token is that of the process's other blocks,
+ * 0 = this is the first. Returns the token, never 0.
  */
 uint64_t lease_store_add(struct lease_store *r, uint32_t qpn, pid_t pid, uint64_t token);
-/* 0: the block is pid's again; -EPERM: it is not on record with this token, or not awaited. */
+/* Gives a block back to pid. -EPERM: the block is not claimable with this token. */
 int lease_store_claim(struct lease_store *r, uint32_t qpn, uint64_t token, pid_t pid);
-/* The first QPN of a block that is awaited with this token; 0: there is none. */
-uint32_t lease_store_next_claimable(const struct lease_store *r, uint64_t token, pid_t pid);
+/* First QPN of a block that is claimable with this token; 0 = none. */
+uint32_t lease_store_claimable_qpn(const struct lease_store *r, uint64_t token, pid_t pid);
 void lease_store_remove(struct lease_store *r, uint32_t qpn);
 
-/* Whether a process has blocks that it may still claim. */
-bool lease_store_awaits(const struct lease_store *r, pid_t pid);
-/* How many blocks are awaited; those of processes that ended are so no longer. */
-uint32_t lease_store_count_awaited(struct lease_store *r);
-/* Awaits nobody any more: what was not claimed is free. */
+/* Does a process have blocks that it may still claim? */
+bool lease_store_has_claimable(const struct lease_store *r, pid_t pid);
+/* Number of claimable blocks, after dropping those of processes that ended. */
+uint32_t lease_store_count_claimable(struct lease_store *r);
+/* Ends all claims: blocks that were not claimed are free. */
 void lease_store_end_claims(struct lease_store *r);
 
-/* Puts on record which process speaks to a remote queue pair, by its place; 0: none any more. */
+/*
+ * Stores the process that owns a remote QP, at the QP's place in remote_qp_acl; process 0 = none.
+ */
 void lease_store_put_remote(struct lease_store *r, uint32_t place, const struct remote_qp_key *key,
 			    uint32_t process);
 /*
- * What is on record there. -ENOENT: nothing, or of a process that is not awaited, and then it
- * is so no longer; -ENODATA: nor is there anything behind it.
+ * Reads the remote QP stored at a place. -ENOENT: none, or its process can no longer claim; then
+ * the entry is cleared. -ENODATA: the file ends before this place.
  */
 int lease_store_get_remote(struct lease_store *r, uint32_t place, struct remote_qp_key *key,
 			   uint32_t *process);
 
-/* Puts the indices of the host's addresses on record. */
+/* Stores the GID index of each of the host's addresses. */
 void lease_store_put_addresses(struct lease_store *r, const struct host *host);
-/* The host's addresses will have the indices that are on record. */
+/* Reserves the stored GID indices for the same addresses in `host`. */
 void lease_store_reserve_addresses(const struct lease_store *r, struct host *host);
 
 #endif

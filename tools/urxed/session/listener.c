@@ -11,10 +11,10 @@
 #include "common/rundir.h"
 #include "urxed/epoll_watch.h"
 
-/* When accept failed for want of descriptors: how long not to ask again. */
+/* Delay before the next accept(2) after one that lacked descriptors. */
 #define PAUSE_NS 100000000ull
 
-#define ASIDE VNIC_SOCKET_NAME ".leaving"
+#define RETIRED_NAME VNIC_SOCKET_NAME ".leaving"
 
 int listener_open(struct listener *l, const char *run_dir, gid_t group, struct sessions *sessions,
 		  char error[LISTENER_ERROR])
@@ -22,7 +22,7 @@ int listener_open(struct listener *l, const char *run_dir, gid_t group, struct s
 	int rc;
 
 	*l = (struct listener){.run_dir = run_dir, .sessions = sessions};
-	rundir_remove(run_dir, ASIDE);
+	rundir_remove(run_dir, RETIRED_NAME);
 	l->fd = vnic_server_listen(run_dir);
 	if (l->fd < 0) {
 		rc = l->fd;
@@ -39,7 +39,7 @@ void listener_close(struct listener *l)
 	if (l->fd < 0)
 		return;
 	rundir_remove(l->run_dir, VNIC_SOCKET_NAME);
-	rundir_remove(l->run_dir, ASIDE);
+	rundir_remove(l->run_dir, RETIRED_NAME);
 	close(l->fd);
 	l->fd = -1;
 }
@@ -60,8 +60,10 @@ void listener_event(struct listener *l, uint64_t now)
 	while (!rc || rc == -ECONNABORTED || rc == -EINTR);
 	if (rc == -EAGAIN)
 		return;
-	/* The connection stays in the backlog, and epoll would report it without end. */
-	log_ratelimited(&l->sessions->log, now, "cannot accept a client: %s", strerror(-rc));
+	/*
+	 * The connection stays in the backlog, for which epoll would report an event without end.
+	 */
+	log_ratelimited(&l->sessions->log, now, "cannot accept a connection: %s", strerror(-rc));
 	set_watched(l, false);
 	l->accept_after = now + PAUSE_NS;
 }
@@ -77,14 +79,15 @@ uint64_t listener_tick(struct listener *l, uint64_t now)
 
 bool listener_retire(struct listener *l, uint64_t now)
 {
-	char name[RUNDIR_MAX + sizeof(VNIC_SOCKET_NAME) + 1], aside[RUNDIR_MAX + sizeof(ASIDE) + 1];
+	char name[RUNDIR_MAX + sizeof(VNIC_SOCKET_NAME) + 1],
+		retired[RUNDIR_MAX + sizeof(RETIRED_NAME) + 1];
 
 	snprintf(name, sizeof(name), "%s/" VNIC_SOCKET_NAME, l->run_dir);
-	snprintf(aside, sizeof(aside), "%s/" ASIDE, l->run_dir);
-	rename(name, aside);
+	snprintf(retired, sizeof(retired), "%s/" RETIRED_NAME, l->run_dir);
+	rename(name, retired);
 	listener_event(l, now);
 	if (!l->sessions->n)
 		return true;
-	rename(aside, name);
+	rename(retired, name);
 	return false;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The socket in the run directory by which clients come to the daemon. */
+/*
+ * The listening socket urxed.sock in the run directory, to which processes connect. The daemon's
+ * main loop calls it.
+ */
 #ifndef URXE_URXED_SESSION_LISTENER_H
 #define URXE_URXED_SESSION_LISTENER_H
 
@@ -13,30 +16,30 @@
 
 struct listener {
 	const char *run_dir;
-	struct sessions
-		*sessions;     /* it is watched in their epoll set, the listener itself as data */
-	int fd;                /* -1 = closed */
-	uint64_t accept_after; /* 0 = the socket is watched */
+	struct sessions *
+		sessions; /* the socket is watched in their epoll set, with this listener as data */
+	int fd;           /* -1 = closed */
+	uint64_t accept_after; /* when to accept again; 0 = the socket is watched */
 };
 
 /*
- * Listens in run_dir, for the group's members too if that is not 0. On error `error` has
- * one sentence, and listener_close is still to be called.
+ * Listens in run_dir; group: its members may connect too, 0 = none. On error `error` holds a
+ * sentence, and the caller still calls listener_close.
  */
 int listener_open(struct listener *l, const char *run_dir, gid_t group, struct sessions *sessions,
 		  char error[LISTENER_ERROR]);
-/* Removes the socket; nothing where fd is -1. */
+/* Removes the socket; does nothing if fd is -1. */
 void listener_close(struct listener *l);
 
-/* Takes all connections that wait. */
+/* Accepts all pending connections. */
 void listener_event(struct listener *l, uint64_t now);
-/* Returns when to call again; UINT64_MAX = not for the sake of time. */
+/* Returns the time of the next call; UINT64_MAX = none needed. */
 uint64_t listener_tick(struct listener *l, uint64_t now);
 
 /*
- * Somebody may be connecting right now. This takes the socket out of sight, so that nobody
- * new can, and then those that came just before; if there are any, it is put back. True:
- * there is no client, and none can come.
+ * For a private daemon that has no sessions left: moves the socket's file away, so that no new
+ * process can connect, and accepts the connections made just before. Returns true if no session
+ * exists; else puts the file back.
  */
 bool listener_retire(struct listener *l, uint64_t now);
 

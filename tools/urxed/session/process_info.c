@@ -37,7 +37,7 @@ static bool same_user_namespace(pid_t pid)
 	       of_peer.st_ino == own.st_ino && of_peer.st_dev == own.st_dev;
 }
 
-static uint64_t effective(pid_t pid)
+static uint64_t read_effective_caps(pid_t pid)
 {
 	unsigned long long set = 0;
 	char path[64], line[128];
@@ -55,12 +55,12 @@ static uint64_t effective(pid_t pid)
 
 bool process_capable(pid_t pid, uint32_t capability)
 {
-	return pid > 0 && same_user_namespace(pid) && effective(pid) >> capability & 1;
+	return pid > 0 && same_user_namespace(pid) && read_effective_caps(pid) >> capability & 1;
 }
 
 /*
- * Field 22 of /proc/PID/stat. The state (field 3) is the first thread's: that one may have ended
- * while others (field 20) go on.
+ * Reads field 22 of /proc/PID/stat. The state (field 3) is that of the main thread, which may have
+ * ended while other threads (field 20) live.
  */
 uint64_t process_start(pid_t pid)
 {
@@ -78,7 +78,7 @@ uint64_t process_start(pid_t pid)
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
-	/* The second field, a name in parentheses, may hold anything. */
+	/* The second field is a name in parentheses, which may contain any character. */
 	p = strrchr(text, ')');
 	if (!p || sscanf(p,
 			 ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What /proc says of a client. */
+/* Facts about a process from /proc: its name, capabilities and start time, and the boot ID. */
 #ifndef URXE_URXED_SESSION_PROCESS_INFO_H
 #define URXE_URXED_SESSION_PROCESS_INFO_H
 
@@ -10,19 +10,22 @@
 #define PROCESS_NAME 40
 #define PROCESS_BOOT 40
 
-/* "PROGRAM-PID"; the name is the process's own choice, and goes to people's terminals. */
+/*
+ * Writes "PROGRAM-PID". The process chooses its name, which is shown on terminals, so unprintable
+ * characters become '?'.
+ */
 void process_name(pid_t pid, char name[PROCESS_NAME]);
 
 /*
- * Whether a process has a capability (CAP_...) in effect, in the daemon's own user namespace:
- * in one of their own all have all. False where /proc does not tell.
+ * Does the process have a capability (CAP_...) in effect, within the daemon's own user namespace?
+ * In a namespace of its own every process has all of them. False if /proc does not tell.
  */
 bool process_capable(pid_t pid, uint32_t capability);
 
-/* When it started, in clock ticks since boot; 0: there is no such process, or it has ended. */
+/* Start time in clock ticks since boot; 0: no such process, or the process has ended. */
 uint64_t process_start(pid_t pid);
 
-/* Which boot of the machine this is, as text with a 0; empty where it is not known. */
+/* Writes the ID of this boot as a string; empty if unknown. */
 void process_boot(char id[PROCESS_BOOT]);
 
 #endif

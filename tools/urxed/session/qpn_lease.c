@@ -11,8 +11,8 @@ static bool is_taken(const struct lease_table *t, uint32_t block)
 }
 
 /*
- * Blocks go round: a block that was given back is leased again as late as
- * possible, when packets of its former owner's peers have died out.
+ * Leases blocks in rotation: a released block is reused as late as possible, when packets from its
+ * former owner's peers have died out.
  */
 int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 {
@@ -20,7 +20,7 @@ int lease_take(struct lease_table *t, void *owner, uint32_t *qpn)
 
 	for (tries = 0; tries < LEASE_BLOCKS; tries++) {
 		block = (block + 1) % LEASE_BLOCKS;
-		if (is_taken(t, block) || (t->awaited && t->awaited[block]))
+		if (is_taken(t, block) || (t->claimable && t->claimable[block]))
 			continue;
 		t->owner[block] = owner;
 		t->last = block;

@@ -4,9 +4,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Descriptors of a connection that has everything, and of the daemon itself, about. */
-#define EACH  10
-#define APART 64
+/* Approximate descriptors of one connection with all its features, and of the daemon itself. */
+#define FDS_PER_CONNECTION 10
+#define FDS_OF_DAEMON      64
 
 bool quota_allows(uid_t user, uint32_t own, uint32_t total, uint32_t limit)
 {
@@ -21,7 +21,9 @@ uint32_t quota_connections(uint32_t most)
 {
 	struct rlimit lim;
 
-	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur / EACH >= most)
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur / FDS_PER_CONNECTION >= most)
 		return most;
-	return lim.rlim_cur > APART ? (uint32_t)(lim.rlim_cur - APART) / EACH : 0;
+	return lim.rlim_cur > FDS_OF_DAEMON
+		       ? (uint32_t)(lim.rlim_cur - FDS_OF_DAEMON) / FDS_PER_CONNECTION
+		       : 0;
 }

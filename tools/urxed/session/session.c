@@ -14,12 +14,13 @@
 #include "urxed/session/quota.h"
 #include "urxed/switch/forward.h"
 
-/* While newcomers wait, how often to look whether those that may claim are still there. */
-#define CLAIM_LOOK_NS 50000000u
+/* Interval of checks whether the processes that may claim leases still live. */
+#define CLAIM_CHECK_NS 50000000u
 
-static_assert(VNIC_PROCESSES == LEASE_BLOCKS, "a block is what processes know each other by");
+static_assert(VNIC_PROCESSES == LEASE_BLOCKS, "processes name each other by block number");
 
-static struct session *find(struct sessions *sessions, const struct vnic_server_client *conn)
+static struct session *find_session(struct sessions *sessions,
+				    const struct vnic_server_client *conn)
 {
 	struct session *s;
 
@@ -28,7 +29,7 @@ static struct session *find(struct sessions *sessions, const struct vnic_server_
 	return s;
 }
 
-static bool is_process(const struct sessions *sessions, uint32_t number)
+static bool is_leased_process(const struct sessions *sessions, uint32_t number)
 {
 	const struct switch_port *port = lease_owner(&sessions->sw->leases, number << LEASE_SHIFT);
 
@@ -36,37 +37,38 @@ static bool is_process(const struct sessions *sessions, uint32_t number)
 }
 
 /*
- * Frees the inbox's lock where a process has it that died while there was no daemon: one
- * without a lease, once nobody may claim his any more.
+ * Frees the inbox's lock if its holder died while no daemon ran: a holder without a lease, after
+ * all claims have ended.
  */
-static void check_lock(const struct sessions *sessions, struct session *s)
+static void free_dead_lock(const struct sessions *sessions, struct session *s)
 {
 	uint32_t holder = vnic_server_inbox_holder(s->conn);
 
-	if (holder && !lease_store_count_awaited(sessions->record) && !is_process(sessions, holder))
+	if (holder && !lease_store_count_claimable(sessions->lease_store) &&
+	    !is_leased_process(sessions, holder))
 		vnic_server_inbox_unlock(s->conn, holder);
 }
 
-static void check_locks(struct sessions *sessions)
+static void free_dead_locks(struct sessions *sessions)
 {
 	struct session *s;
 
 	for (s = sessions->list; s; s = s->next)
-		check_lock(sessions, s);
+		free_dead_lock(sessions, s);
 }
 
-/* What is recalled of processes that are not awaited any more is free. */
-static void check_remotes(struct sessions *sessions)
+/* Drops restored remote QPs of processes that can no longer claim them. */
+static void forget_lost_remotes(struct sessions *sessions)
 {
 	uint32_t process;
 
 	for (process = 0; process < LEASE_BLOCKS; process++)
-		if (!sessions->record->waits[process])
+		if (!sessions->lease_store->claimable[process])
 			remote_qp_acl_forget(&sessions->sw->remotes, process);
 }
 
-/* Whether the client may have another block: one process has so many, and a user his share. */
-static int may_lease(const struct sessions *sessions, const struct session *s)
+/* Limits blocks per process by VNIC_LEASES_MAX and per user by the quota. */
+static int check_quota(const struct sessions *sessions, const struct session *s)
 {
 	uid_t user = vnic_server_uid(s->conn);
 	uint32_t own = 0, total = 0;
@@ -82,60 +84,62 @@ static int may_lease(const struct sessions *sessions, const struct session *s)
 		       : -ENOSPC;
 }
 
-typedef int take_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
+typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 
-/* Gives the client a block of queue pair numbers, or the one that it claims, by its token. */
-static int lease_block_to(struct sessions *sessions, struct session *s, uint32_t *qpn,
-			  take_fn *take)
+/* Leases a block to the session: the block that its process claims by its token, or any block. */
+static int lease_block_to_session(struct sessions *sessions, struct session *s, uint32_t *qpn,
+				  lease_fn *lease)
 {
 	pid_t pid = vnic_server_pid(s->conn);
 	bool claims = *qpn;
-	int rc = claims ? lease_store_claim(sessions->record, *qpn, s->token, pid)
-			: may_lease(sessions, s);
+	int rc = claims ? lease_store_claim(sessions->lease_store, *qpn, s->token, pid)
+			: check_quota(sessions, s);
 
 	if (!rc)
-		rc = take(sessions->sw, &s->port, qpn);
+		rc = lease(sessions->sw, &s->port, qpn);
 	if (rc) {
 		log_ratelimited(&sessions->log, sessions->now, "process %d is refused %s", pid,
-				rc == -EPERM ? "what it claims: its lease has ended"
-					     : "queue pair numbers");
+				rc == -EPERM ? "the QPNs that it claims: their lease has ended"
+					     : "more QPNs");
 		return rc;
 	}
 	s->blocks++;
 	if (!claims)
-		s->token = lease_store_add(sessions->record, *qpn, pid, s->token);
+		s->token = lease_store_add(sessions->lease_store, *qpn, pid, s->token);
 	return 0;
 }
 
-/* All else that a process had is its own at once: it may be slow to ask for it. */
-static int claim_others(struct sessions *sessions, struct session *s)
+/*
+ * Restores all other blocks of a process that claims one, because the process may claim them late.
+ */
+static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
 {
 	pid_t pid = vnic_server_pid(s->conn);
 	uint32_t qpn;
 	int rc = 0;
 
-	while (!rc && (qpn = lease_store_next_claimable(sessions->record, s->token, pid)))
-		rc = lease_block_to(sessions, s, &qpn, switch_lease);
+	while (!rc && (qpn = lease_store_claimable_qpn(sessions->lease_store, s->token, pid)))
+		rc = lease_block_to_session(sessions, s, &qpn, switch_lease);
 	return rc;
 }
 
-static int join(struct sessions *sessions, struct session *s, uint32_t *qpn)
+static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t *qpn)
 {
 	bool claims = *qpn;
 	int rc;
 
-	/* Before a number is leased again that a dead process may have left in a lock. */
-	check_locks(sessions);
+	/* Must precede the lease of a number that a dead process may have left in a lock. */
+	free_dead_locks(sessions);
 	process_name(vnic_server_pid(s->conn), s->port.name);
-	rc = lease_block_to(sessions, s, qpn, switch_join);
+	rc = lease_block_to_session(sessions, s, qpn, switch_join);
 	if (rc)
 		return rc;
 	s->joined = true;
 	if (claims) {
 		remote_qp_acl_reclaim(&sessions->sw->remotes, &s->port.remotes);
-		rc = claim_others(sessions, s);
+		rc = reclaim_other_blocks(sessions, s);
 	}
-	check_remotes(sessions);
+	forget_lost_remotes(sessions);
 	return rc;
 }
 
@@ -144,7 +148,7 @@ static int lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn)
 	struct sessions *sessions = ctx;
 
 	*qpn = 0;
-	return lease_block_to(sessions, find(sessions, conn), qpn, switch_lease);
+	return lease_block_to_session(sessions, find_session(sessions, conn), qpn, switch_lease);
 }
 
 static void fill_welcome(const struct sessions *sessions, const struct session *s, uint32_t qpn,
@@ -164,15 +168,15 @@ static int welcome(void *ctx, struct vnic_server_client *conn,
 		   const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
 {
 	struct sessions *sessions = ctx;
-	struct session *s = find(sessions, conn);
+	struct session *s = find_session(sessions, conn);
 	uint32_t qpn = hello->qpn_first;
 	int rc;
 
-	s->greeting = !hello->qpn_first && lease_store_count_awaited(sessions->record);
-	if (s->greeting)
+	s->awaits_welcome = !hello->qpn_first && lease_store_count_claimable(sessions->lease_store);
+	if (s->awaits_welcome)
 		return -EINPROGRESS;
 	s->token = qpn ? hello->token : 0;
-	rc = join(sessions, s, &qpn);
+	rc = lease_and_join(sessions, s, &qpn);
 	if (!rc)
 		fill_welcome(sessions, s, qpn, w);
 	return rc;
@@ -182,9 +186,9 @@ static void welcome_late(struct sessions *sessions, struct session *s)
 {
 	struct vnic_attach_welcome w = {0};
 	uint32_t qpn = 0;
-	int rc = join(sessions, s, &qpn);
+	int rc = lease_and_join(sessions, s, &qpn);
 
-	s->greeting = false;
+	s->awaits_welcome = false;
 	if (!rc)
 		fill_welcome(sessions, s, qpn, &w);
 	if (vnic_server_welcome(s->conn, rc, &w))
@@ -193,44 +197,45 @@ static void welcome_late(struct sessions *sessions, struct session *s)
 
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
 {
-	uint64_t again = now + CLAIM_LOOK_NS;
+	uint64_t again = now + CLAIM_CHECK_NS;
 	struct session *s;
 	bool any = false;
 
-	if (now >= sessions->claims_until && !sessions->settled) {
-		sessions->settled = true;
-		lease_store_end_claims(sessions->record);
+	if (now >= sessions->claims_until && !sessions->claims_ended) {
+		sessions->claims_ended = true;
+		lease_store_end_claims(sessions->lease_store);
 		remote_qp_acl_end_restore(&sessions->sw->remotes);
-		check_locks(sessions);
+		free_dead_locks(sessions);
 	}
 	for (s = sessions->list; s; s = s->next)
-		any |= s->greeting && !s->gone;
+		any |= s->awaits_welcome && !s->gone;
 	if (!any)
-		return lease_store_count_awaited(sessions->record) ? sessions->claims_until
-								   : UINT64_MAX;
-	if (lease_store_count_awaited(sessions->record))
+		return lease_store_count_claimable(sessions->lease_store) ? sessions->claims_until
+									  : UINT64_MAX;
+	if (lease_store_count_claimable(sessions->lease_store))
 		return again < sessions->claims_until ? again : sessions->claims_until;
 	for (s = sessions->list; s; s = s->next)
-		if (s->greeting && !s->gone)
+		if (s->awaits_welcome && !s->gone)
 			welcome_late(sessions, s);
 	return UINT64_MAX;
 }
 
-static void resolve(void *ctx, struct vnic_server_client *conn, const struct vnic_attach_resolve *r)
+static void resolve_address(void *ctx, struct vnic_server_client *conn,
+			    const struct vnic_attach_resolve *r)
 {
 	struct sessions *sessions = ctx;
-	struct session *s = find(sessions, conn);
+	struct session *s = find_session(sessions, conn);
 	struct vnic_next_hop hop;
 	int rc;
 
-	if (s->waiting) {
-		s->gone = true; /* it may ask for one at a time */
+	if (s->resolving) {
+		s->gone = true; /* a process may resolve one address at a time */
 		return;
 	}
 	rc = neigh_resolve(sessions->neigh, sessions->now, r->sgid_index, r->dgid, &s->waiter,
 			   &hop);
-	s->waiting = rc == -EINPROGRESS;
-	if (!s->waiting && vnic_server_resolved(conn, rc, &hop))
+	s->resolving = rc == -EINPROGRESS;
+	if (!s->resolving && vnic_server_resolved(conn, rc, &hop))
 		s->gone = true;
 }
 
@@ -240,7 +245,7 @@ static struct vnic_server_client *conn_of(const struct switch_port *port)
 		->conn;
 }
 
-static struct vnic_server_client *owner(void *ctx, uint32_t qpn)
+static struct vnic_server_client *qpn_owner(void *ctx, uint32_t qpn)
 {
 	const struct sessions *sessions = ctx;
 	const struct switch_port *port = lease_owner(&sessions->sw->leases, qpn);
@@ -255,7 +260,10 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
 	return port && vnic_server_pid(conn_of(port)) == pid;
 }
 
-/* Once: whoever may not meet, or does not listen, goes on by the switch. */
+/*
+ * Introduces two processes once. If they may not share an inbox or do not listen, frames go on
+ * passing the switch.
+ */
 void session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
 	(void)vnic_server_meet(conn_of(from), conn_of(to), qpn);
@@ -265,21 +273,25 @@ void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next
 {
 	struct session *s = (struct session *)((char *)w - offsetof(struct session, waiter));
 
-	s->waiting = false;
-	/* If it does not read its answers, its socket says so next. */
+	s->resolving = false;
+	/* If the process does not read its answers, its socket reports that next. */
 	vnic_server_resolved(s->conn, status, hop);
 }
 
-static void notice(struct sessions *sessions, struct session *s)
+static void send_port(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLOUT | EPOLLET, .data.ptr = s};
 	struct vnic_attach_port port;
 	int fd = vnic_server_notice_fd(s->conn);
 
 	host_fill_port(sessions->host, &port);
-	s->stale = vnic_server_notice(s->conn, &port) == -EAGAIN;
-	/* Where it is watched already, it stays so: there is an event for each time it drains. */
-	if (s->stale && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) && errno != EEXIST)
+	s->port_unsent = vnic_server_notice(s->conn, &port) == -EAGAIN;
+	/*
+	 * If the descriptor is watched already (EEXIST), epoll still reports each time that it
+	 * drains.
+	 */
+	if (s->port_unsent && epoll_ctl(sessions->epoll_fd, EPOLL_CTL_ADD, fd, &ev) &&
+	    errno != EEXIST)
 		s->gone = true;
 }
 
@@ -289,7 +301,7 @@ void sessions_send_port(struct sessions *sessions)
 
 	for (s = sessions->list; s; s = s->next)
 		if (!s->gone)
-			notice(sessions, s);
+			send_port(sessions, s);
 }
 
 void sessions_set_direct(struct sessions *sessions, bool on)
@@ -310,7 +322,7 @@ void sessions_ask_state(struct sessions *sessions, int socket)
 		s->asked = !s->gone && !vnic_server_ask(s->conn, socket);
 }
 
-/* How many remote queue pairs a user is connected to by all his processes, and how many all are. */
+/* Counts the remote QPs of all processes of a user, and of all users in *total. */
 static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint32_t *total)
 {
 	const struct session *s;
@@ -325,7 +337,7 @@ static uint32_t count_remotes(const struct sessions *sessions, uid_t user, uint3
 	return own;
 }
 
-static int connect_to(struct sessions *sessions, struct session *s, const uint8_t dgid[16],
+static int add_remote(struct sessions *sessions, struct session *s, const uint8_t dgid[16],
 		      uint32_t qpn)
 {
 	uid_t user = vnic_server_uid(s->conn);
@@ -336,16 +348,16 @@ static int connect_to(struct sessions *sessions, struct session *s, const uint8_
 	return switch_add_remote(sessions->sw, &s->port, dgid, qpn);
 }
 
-static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
-		  const uint8_t dgid[16], uint32_t qpn)
+static int set_remote(void *ctx, struct vnic_server_client *conn, bool connected,
+		      const uint8_t dgid[16], uint32_t qpn)
 {
 	struct sessions *sessions = ctx;
-	struct session *s = find(sessions, conn);
+	struct session *s = find_session(sessions, conn);
 	int rc;
 
 	if (!connected)
 		return switch_remove_remote(sessions->sw, &s->port, dgid, qpn);
-	rc = connect_to(sessions, s, dgid, qpn);
+	rc = add_remote(sessions, s, dgid, qpn);
 	if (rc == -EADDRINUSE)
 		log_ratelimited(&sessions->log, sessions->now,
 				"%s may not connect to QP %#x: another process is connected to it",
@@ -354,18 +366,18 @@ static int remote(void *ctx, struct vnic_server_client *conn, bool connected,
 }
 
 static const struct vnic_server_ops ops = {.welcome = welcome,
-					   .resolve = resolve,
-					   .owner = owner,
-					   .remote = remote,
+					   .resolve = resolve_address,
+					   .owner = qpn_owner,
+					   .remote = set_remote,
 					   .lease = lease_more};
 
-static void note_remote(void *ctx, uint32_t place, const struct remote_qp_key *key,
-			uint32_t process)
+static void store_remote(void *ctx, uint32_t place, const struct remote_qp_key *key,
+			 uint32_t process)
 {
-	lease_store_put_remote(((struct sessions *)ctx)->record, place, key, process);
+	lease_store_put_remote(((struct sessions *)ctx)->lease_store, place, key, process);
 }
 
-static void recall_remotes(struct sessions *sessions)
+static void restore_remotes(struct sessions *sessions)
 {
 	struct remote_qp_acl *remotes = &sessions->sw->remotes;
 	uint32_t place, process;
@@ -373,11 +385,11 @@ static void recall_remotes(struct sessions *sessions)
 	int rc = 0;
 
 	for (place = 0; place < REMOTE_QP_MAX && rc != -ENODATA; place++) {
-		rc = lease_store_get_remote(sessions->record, place, &key, &process);
+		rc = lease_store_get_remote(sessions->lease_store, place, &key, &process);
 		if (!rc)
 			remote_qp_acl_restore(remotes, place, &key, process);
 	}
-	remotes->note = note_remote;
+	remotes->note = store_remote;
 	remotes->note_ctx = sessions;
 }
 
@@ -385,13 +397,13 @@ void sessions_start(struct sessions *sessions, uint64_t now)
 {
 	sessions->claims_until = now + SESSION_CLAIM_NS;
 	sessions->limit = quota_connections(LEASE_BLOCKS);
-	recall_remotes(sessions);
-	/* Survivors may still send to processes that ended while there was no daemon. */
-	sessions->sw->leases.last = sessions->record->last;
-	sessions->sw->leases.awaited = sessions->record->waits;
+	restore_remotes(sessions);
+	/* Surviving peers may still send to processes that ended while no daemon ran. */
+	sessions->sw->leases.last = sessions->lease_store->last;
+	sessions->sw->leases.claimable = sessions->lease_store->claimable;
 }
 
-static bool may_come(struct sessions *sessions, const struct vnic_server_client *conn)
+static bool may_connect(struct sessions *sessions, const struct vnic_server_client *conn)
 {
 	uid_t user = vnic_server_uid(conn);
 	const struct session *s;
@@ -402,13 +414,13 @@ static bool may_come(struct sessions *sessions, const struct vnic_server_client 
 	if (quota_allows(user, own, sessions->n, sessions->limit))
 		return true;
 	log_ratelimited(&sessions->log, sessions->now,
-			"process %d is refused: user %u has %u connections", vnic_server_pid(conn),
-			user, own);
+			"process %d may not connect: user %u has %u connections",
+			vnic_server_pid(conn), user, own);
 	return false;
 }
 
-/* The connection is the list's from now on. */
-static int enlist(struct sessions *sessions, struct session *s)
+/* On success the list owns the session. */
+static int add_session(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 
@@ -429,8 +441,8 @@ int session_accept(struct sessions *sessions, int listen_fd)
 		free(s);
 		return rc;
 	}
-	if (may_come(sessions, s->conn)) {
-		rc = enlist(sessions, s);
+	if (may_connect(sessions, s->conn)) {
+		rc = add_session(sessions, s);
 		if (!rc)
 			return 0;
 	}
@@ -439,8 +451,8 @@ int session_accept(struct sessions *sessions, int listen_fd)
 	return rc;
 }
 
-/* The NIC exists from now on: its doorbell wakes the daemon, and needs no other handling. */
-static int plug_in(struct sessions *sessions, struct session *s)
+/* The NIC exists from now on. Its doorbell wakes the daemon and needs no handler. */
+static int attach_nic(struct sessions *sessions, struct session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
 
@@ -461,18 +473,18 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	if (s->gone)
 		return;
 	sessions->now = now;
-	if (s->stale)
-		notice(sessions, s);
+	if (s->port_unsent)
+		send_port(sessions, s);
 	/*
-	 * What it posted before it spoke or hung up goes first: the last
-	 * acknowledgements of a program that ends are what its peer waits for.
+	 * Forward what the process posted before it spoke or hung up: peers of a program that ends
+	 * wait for its last acknowledgements.
 	 */
 	switch_drain(sessions->sw, now, &s->port);
 	rc = vnic_server_event(s->conn, &ops, sessions);
 	if (!rc && !s->port.dev && vnic_server_device(s->conn))
-		rc = plug_in(sessions, s);
+		rc = attach_nic(sessions, s);
 	if (!rc) {
-		check_lock(sessions, s);
+		free_dead_lock(sessions, s);
 		return;
 	}
 	s->gone = true;
@@ -502,24 +514,27 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 		add_counters(s, sums);
 }
 
-static void leave(struct sessions *sessions, struct session *s)
+static void end_leases(struct sessions *sessions, struct session *s)
 {
 	uint32_t block;
 
 	for (block = 0; block < LEASE_BLOCKS; block++)
 		if (sessions->sw->leases.owner[block] == &s->port)
-			lease_store_remove(sessions->record, block << LEASE_SHIFT);
+			lease_store_remove(sessions->lease_store, block << LEASE_SHIFT);
 	switch_leave(sessions->sw, &s->port);
 }
 
-static void destroy(struct sessions *sessions, struct session *s)
+static void destroy_session(struct sessions *sessions, struct session *s)
 {
 	add_counters(s, sessions->counters);
 	if (s->joined)
-		leave(sessions, s);
-	if (s->waiting)
+		end_leases(sessions, s);
+	if (s->resolving)
 		neigh_cancel(sessions->neigh, &s->waiter);
-	/* The process has the doorbell too, so closing it here would not take it out of the set. */
+	/*
+	 * The process holds the doorbell too, so closing it here would not remove it from the epoll
+	 * set.
+	 */
 	if (s->port.dev)
 		epoll_ctl(sessions->epoll_fd, EPOLL_CTL_DEL, vnic_server_doorbell_fd(s->conn),
 			  NULL);
@@ -533,10 +548,10 @@ static void destroy(struct sessions *sessions, struct session *s)
 }
 
 /*
- * Nobody waits for a process that has died: neither for room in its inbox nor for the
- * lock of another's.
+ * Frees what others would wait for in vain after a process died: room in its inbox, and locks that
+ * it held on other inboxes.
  */
-static void bury(struct sessions *sessions, const struct session *dead)
+static void release_inboxes(struct sessions *sessions, const struct session *dead)
 {
 	uint32_t process = vnic_server_process(dead->conn);
 	struct session *s;
@@ -546,8 +561,8 @@ static void bury(struct sessions *sessions, const struct session *dead)
 		vnic_server_inbox_unlock(s->conn, process);
 }
 
-/* A process whose NIC is broken hears of it by the end of its connection. */
-static bool has_gone(struct sessions *sessions, const struct session *s)
+/* The end of its connection tells a process that its NIC is broken. */
+static bool must_close(struct sessions *sessions, const struct session *s)
 {
 	if (s->gone || !s->port.dev || vnic_device_state(s->port.dev) != VNIC_DEVICE_BROKEN)
 		return s->gone;
@@ -563,14 +578,14 @@ bool sessions_reap(struct sessions *sessions)
 	bool any = false;
 
 	while ((s = *link)) {
-		if (!has_gone(sessions, s)) {
+		if (!must_close(sessions, s)) {
 			link = &s->next;
 			continue;
 		}
 		any = true;
 		*link = s->next;
-		bury(sessions, s);
-		destroy(sessions, s);
+		release_inboxes(sessions, s);
+		destroy_session(sessions, s);
 	}
 	return any;
 }
@@ -581,6 +596,6 @@ void sessions_close_all(struct sessions *sessions)
 
 	while ((s = sessions->list)) {
 		sessions->list = s->next;
-		destroy(sessions, s);
+		destroy_session(sessions, s);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The processes that are connected to the daemon, from accept to hang-up. Each
- * watches its own descriptors in the daemon's epoll set, the client itself as data.
+ * Sessions: one for each process that is attached to the daemon, from accept to hang-up. A session
+ * is the data of its descriptors in the daemon's epoll set. The main loop and the listener call it.
  */
 #ifndef URXE_URXED_SESSION_SESSION_H
 #define URXE_URXED_SESSION_SESSION_H
@@ -22,14 +22,15 @@ struct session {
 	struct vnic_server_client *conn;
 	struct switch_port port;
 	struct neigh_waiter waiter;
-	bool waiting;
-	bool greeting; /* waits to be welcomed, until survivors have claimed their leases */
+	bool resolving;
+	bool awaits_welcome; /* its hello waits until surviving processes have claimed their leases
+			      */
 	bool joined;
-	bool asked;      /* the last question went to it */
-	bool stale;      /* a notice did not fit its socket */
-	uint32_t blocks; /* of QPNs that it has leased, */
-	uint64_t token;  /* and what claims them */
-	bool gone;       /* to be freed once no event can name it */
+	bool asked;       /* received the last request for its QPs and MRs */
+	bool port_unsent; /* its socket had no room for the newest port notice */
+	uint32_t blocks;  /* leased blocks of QPNs */
+	uint64_t token;   /* token that claims them from a later daemon */
+	bool gone;        /* to be freed after this batch of events, which may still name it */
 };
 
 struct sessions {
@@ -39,46 +40,55 @@ struct sessions {
 	const struct host *host;
 	struct vswitch *sw;
 	struct neigh *neigh;
-	struct lease_store *record;
-	bool indirect;                         /* all frames are to pass the switch */
-	uint64_t claims_until;                 /* when survivors lose their leases */
-	bool settled;                          /* they have lost them */
-	uint64_t now;                          /* of the event that is being handled */
-	uint32_t limit;                        /* on connections */
-	struct log_ratelimit log;              /* for what clients do */
-	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of those that went */
+	struct lease_store *lease_store;
+	bool indirect;            /* all frames must pass the switch */
+	uint64_t claims_until;    /* end of surviving processes' right to claim leases */
+	bool claims_ended;        /* that time is over */
+	uint64_t now;             /* time of the event being handled */
+	uint32_t limit;           /* maximum number of connections */
+	struct log_ratelimit log; /* rate limit of lines about sessions */
+	uint64_t counters[VNIC_COUNTER_COUNT]; /* of the NICs of closed sessions */
 };
 
-/* How long a new daemon waits for the claims of those that survived the one before. */
+/* How long a new daemon waits for survivors of an earlier one to claim their leases. */
 #define SESSION_CLAIM_NS 3000000000ull
 
-/* Begins, with what an earlier daemon has left on record. */
+/* Initializes the table from the lease store of an earlier daemon. */
 void sessions_start(struct sessions *sessions, uint64_t now);
-/* Takes a connection that waits. -EAGAIN: there is none; -EMFILE and the like: not now. */
+/* Accepts a pending connection. -EAGAIN: none is pending; -EMFILE and similar: retry later. */
 int session_accept(struct sessions *sessions, int listen_fd);
-/* Handles what a client's sockets have. */
+/* Handles pending input on a session's descriptors. */
 void session_event(struct sessions *sessions, uint64_t now, struct session *s);
-/* Tells every client what the port is now, those that do not listen once they do. */
+/*
+ * Sends the state of the port and its GID table to every session; a session whose socket is full
+ * gets the newest state when its socket drains.
+ */
 void sessions_send_port(struct sessions *sessions);
-/* Whether clients, also those to come, may send to each other without the switch. */
+/*
+ * Allows or forbids frames between processes that bypass the switch, for all present and future
+ * sessions.
+ */
 void sessions_set_direct(struct sessions *sessions, bool on);
-/* Asks all that listen what they have, to be answered on `socket`; marks whom it has asked. */
+/*
+ * Sends every process the request for its QPs and MRs, to be answered on `socket`, and sets `asked`
+ * of those that got it.
+ */
 void sessions_ask_state(struct sessions *sessions, int socket);
-/* For the switch: introduces two of them. */
+/* The switch calls it to introduce two processes, which may then exchange frames directly. */
 switch_introduce_fn session_introduce;
-/* Answers the client that w is of. */
+/* Answers the session whose address resolution w has completed. */
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
-/* Whether a process holds a QPN. */
+/* Does a process hold the lease of a QPN? */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
-/* Welcomes those that had to wait, once they need not; returns when to call again. */
+/* Welcomes processes that waited for survivors' claims; returns the time of the next call. */
 uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 /*
- * Frees those that went, and those whose NIC is broken; true where there were any.
- * Call it between two batches of events.
+ * Frees closed sessions and those whose NIC is broken; returns true if any was freed. The main loop
+ * calls it between two batches of events.
  */
 bool sessions_reap(struct sessions *sessions);
 void sessions_close_all(struct sessions *sessions);
-/* What all NICs have counted, also those of clients that went. */
+/* Sums the counters of all NICs, including those of closed sessions. */
 void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNTER_COUNT]);
 
 #endif

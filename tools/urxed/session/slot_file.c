@@ -15,8 +15,11 @@
 #include "common/rundir.h"
 #include "urxed/session/process_info.h"
 
-/* A place lies in one page, which a write that is interrupted has changed or not. */
-#define FIRST_AT 4096
+/*
+ * A slot lies in one page. An interrupted write has changed either all of it within the page or
+ * nothing.
+ */
+#define FIRST_SLOT_OFFSET 4096
 
 struct header {
 	char format[32];
@@ -24,17 +27,17 @@ struct header {
 };
 
 struct slot {
-	uint64_t sum;  /* of what follows */
-	uint32_t size; /* of data; 0 = nobody has the place */
+	uint64_t sum;  /* checksum of the rest */
+	uint32_t size; /* of data; 0 = unused slot */
 	uint32_t reserved;
 	uint8_t data[SLOT_FILE_BYTES];
 };
 
-static_assert(FIRST_AT % sizeof(struct slot) == 0, "no place crosses a page");
+static_assert(FIRST_SLOT_OFFSET % sizeof(struct slot) == 0, "no slot crosses a page");
 static_assert(SLOT_FILE_BYTES % sizeof(uint64_t) == 0, "data is whole words");
 
-/* FNV-1a, of words: data is 0 behind its end. */
-static uint64_t sum_of(const struct slot *slot)
+/* FNV-1a over words; data is zero behind its end. */
+static uint64_t slot_checksum(const struct slot *slot)
 {
 	uint64_t sum = UINT64_C(0xcbf29ce484222325) ^ slot->size, word;
 
@@ -46,18 +49,18 @@ static uint64_t sum_of(const struct slot *slot)
 	return sum;
 }
 
-/* What of a place is written: of one that nobody has only that. */
-static uint32_t written(uint32_t size)
+/* Bytes of a slot that are written: an unused slot is written up to `size` only. */
+static uint32_t written_size(uint32_t size)
 {
 	return (uint32_t)offsetof(struct slot, data) + size;
 }
 
-static off_t at(uint32_t place)
+static off_t slot_offset(uint32_t index)
 {
-	return (off_t)(FIRST_AT + (uint64_t)place * sizeof(struct slot));
+	return (off_t)(FIRST_SLOT_OFFSET + (uint64_t)index * sizeof(struct slot));
 }
 
-static bool is_ours(int fd, const struct header *own)
+static bool has_header(int fd, const struct header *own)
 {
 	struct header found;
 
@@ -78,16 +81,16 @@ int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, c
 		return -errno;
 	snprintf(own.format, sizeof(own.format), "%s", format);
 	process_boot(own.boot_id);
-	if (!is_ours(s->fd, &own) &&
+	if (!has_header(s->fd, &own) &&
 	    (ftruncate(s->fd, 0) || pwrite(s->fd, &own, sizeof(own), 0) != sizeof(own))) {
 		close(s->fd);
 		s->fd = -1;
 		return -EIO;
 	}
 	end = lseek(s->fd, 0, SEEK_END);
-	if (end > FIRST_AT)
-		/* The last one need not be whole. */
-		s->n = (uint32_t)((end - FIRST_AT - 1) / (off_t)sizeof(struct slot)) + 1;
+	if (end > FIRST_SLOT_OFFSET)
+		/* The last slot need not be complete. */
+		s->n = (uint32_t)((end - FIRST_SLOT_OFFSET - 1) / (off_t)sizeof(struct slot)) + 1;
 	return 0;
 }
 
@@ -102,8 +105,8 @@ void slot_file_close(struct slot_file *s, const char *run_dir, const char *name,
 	*s = (struct slot_file){.fd = -1};
 }
 
-/* Without memory it is free again for the next daemon. */
-static void set_free(struct slot_file *s, uint32_t place)
+/* Without memory the slot stays unused until the next daemon. */
+static void add_free(struct slot_file *s, uint32_t index)
 {
 	uint32_t room = s->room ? 2 * s->room : 64;
 	uint32_t *more;
@@ -115,48 +118,50 @@ static void set_free(struct slot_file *s, uint32_t place)
 		s->free = more;
 		s->room = room;
 	}
-	s->free[s->n_free++] = place;
+	s->free[s->n_free++] = index;
 }
 
-int slot_file_get(const struct slot_file *s, uint32_t place, void *data, uint32_t size)
+int slot_file_get(const struct slot_file *s, uint32_t index, void *data, uint32_t size)
 {
 	struct slot slot = {.size = 0};
 
-	if (place >= s->n)
+	if (index >= s->n)
 		return -ENODATA;
-	if (pread(s->fd, &slot, written(size), at(place)) != (ssize_t)written(size) ||
-	    slot.size != size || slot.sum != sum_of(&slot))
+	if (pread(s->fd, &slot, written_size(size), slot_offset(index)) !=
+		    (ssize_t)written_size(size) ||
+	    slot.size != size || slot.sum != slot_checksum(&slot))
 		return -ENOENT;
 	memcpy(data, slot.data, size);
 	return 0;
 }
 
-static void write_slot(const struct slot_file *s, uint32_t place, const struct slot *slot)
+static void write_slot(const struct slot_file *s, uint32_t index, const struct slot *slot)
 {
-	if (pwrite(s->fd, slot, written(slot->size), at(place)) != (ssize_t)written(slot->size))
-		log_line("cannot write to the record of rdma_cm: %s", strerror(errno));
+	if (pwrite(s->fd, slot, written_size(slot->size), slot_offset(index)) !=
+	    (ssize_t)written_size(slot->size))
+		log_line("cannot store the rdma_cm state: %s", strerror(errno));
 }
 
-uint32_t slot_file_put(struct slot_file *s, uint32_t place, const void *data, uint32_t size)
+uint32_t slot_file_put(struct slot_file *s, uint32_t index, const void *data, uint32_t size)
 {
 	struct slot slot = {.size = size};
 
 	if (s->fd < 0)
 		return SLOT_FILE_NONE;
-	if (place == SLOT_FILE_NONE)
-		place = s->n_free ? s->free[--s->n_free] : s->n++;
+	if (index == SLOT_FILE_NONE)
+		index = s->n_free ? s->free[--s->n_free] : s->n++;
 	memcpy(slot.data, data, size);
-	slot.sum = sum_of(&slot);
-	write_slot(s, place, &slot);
-	return place;
+	slot.sum = slot_checksum(&slot);
+	write_slot(s, index, &slot);
+	return index;
 }
 
-void slot_file_drop(struct slot_file *s, uint32_t place)
+void slot_file_drop(struct slot_file *s, uint32_t index)
 {
 	const struct slot nothing = {.size = 0};
 
-	if (s->fd < 0 || place == SLOT_FILE_NONE)
+	if (s->fd < 0 || index == SLOT_FILE_NONE)
 		return;
-	write_slot(s, place, &nothing);
-	set_free(s, place);
+	write_slot(s, index, &nothing);
+	add_free(s, index);
 }

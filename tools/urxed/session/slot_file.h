@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small things on record in a file of the run directory, so that they survive the daemon: each
- * has a place of its own, and each change is one write, which a daemon that is killed has made or
- * not. The file is the daemon's own, and of one boot: after another it counts as empty, as does
- * one of another format; so does a place whose checksum is wrong.
+ * A file of equal slots in the run directory, so that objects survive the daemon; ucma_store keeps
+ * rdma_cm IDs in it. Each change is a single write, so a killed daemon leaves the old content or
+ * the new one. The file is valid for one boot and one format, else it counts as empty. A slot with
+ * a wrong checksum counts as empty, too.
  */
 #ifndef URXE_URXED_SESSION_SLOT_FILE_H
 #define URXE_URXED_SESSION_SLOT_FILE_H
@@ -11,27 +11,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOT_FILE_BYTES 1008       /* that a place has room for */
-#define SLOT_FILE_NONE  UINT32_MAX /* no place */
+#define SLOT_FILE_BYTES 1008       /* capacity of a slot */
+#define SLOT_FILE_NONE  UINT32_MAX /* no slot */
 
 struct slot_file {
-	int fd;         /* -1 = nothing is written */
-	uint32_t n;     /* places that the file has */
-	uint32_t *free; /* those that nobody has, */
+	int fd;         /* -1 = nothing is stored */
+	uint32_t n;     /* slots in the file */
+	uint32_t *free; /* unused slots */
 	uint32_t n_free, room;
 };
 
-/* format: up to 31 characters. 0 or a negative errno value. */
+/* format: up to 31 characters. Returns 0 or a negative errno value. */
 int slot_file_open(struct slot_file *s, const char *run_dir, const char *name, const char *format);
-/* Removes the file, unless something is to be kept. Nothing where it is not open. */
+/* Closes the file and removes it unless `keep`; does nothing if it is not open. */
 void slot_file_close(struct slot_file *s, const char *run_dir, const char *name, bool keep);
 
 /*
- * What an earlier daemon has put in a place. -ENOENT: nothing of that size; -ENODATA: nor is there
- * anything behind it. Places that are not in use are to be dropped once.
+ * Reads a slot of an earlier daemon. -ENOENT: no object of that size; -ENODATA: the file ends
+ * before this slot. The caller drops each unused slot once.
  */
 int slot_file_get(const struct slot_file *s, uint32_t place, void *data, uint32_t size);
-/* Puts something in its place, or with SLOT_FILE_NONE in a free one: where it is now. */
+/* Writes an object to its slot, or to an unused one for SLOT_FILE_NONE. Returns the slot. */
 uint32_t slot_file_put(struct slot_file *s, uint32_t place, const void *data, uint32_t size);
 void slot_file_drop(struct slot_file *s, uint32_t place);
 
