@@ -8,7 +8,6 @@
 #include <infiniband/verbs.h>
 #include <rxe/rxe.h>
 
-#include "adopt.h"
 #include "command.h"
 #include "mr.h"
 #include "pd.h"
@@ -25,22 +24,13 @@
 #define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS | IBV_ACCESS_ON_DEMAND)
 
-/* The engine, and peers, do not touch it any more. */
-static void unregister(uint64_t start, uint64_t length)
-{
-	const struct urxe_extent bytes = {(void *)(uintptr_t)start, length};
-
-	registered_remove(start, length);
-	adopt_release(&bytes);
-}
-
 static int dereg(struct mr *mr)
 {
 	int rc = urxe_mr_dereg(mr->mr);
 
 	if (rc)
 		return rc;
-	unregister(mr->start, mr->length);
+	registered_remove(mr->start, mr->length);
 	mr->pd->object.users--;
 	handle_remove(&mr->object.file->handles, &mr->object);
 	free(mr);
@@ -119,18 +109,14 @@ static int make(const struct command *c, const struct ib_uverbs_reg_mr *request,
 {
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr = engine_attr(request, pd, &extent);
-	struct urxe_shared shared;
-	bool is_shared = adopt(&extent, &shared);
 	int rc;
 
 	mr->pd = pd;
 	mr->start = request->start;
 	mr->length = request->length;
 	rc = registered_add(mr->start, mr->length);
-	if (rc) {
-		adopt_release(&extent);
+	if (rc)
 		return rc;
-	}
 	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
 	if (!rc) {
 		rc = command_name(c, &mr->object, OBJECT_MR, 0);
@@ -138,11 +124,9 @@ static int make(const struct command *c, const struct ib_uverbs_reg_mr *request,
 			urxe_mr_dereg(mr->mr);
 	}
 	if (rc) {
-		unregister(mr->start, mr->length);
+		registered_remove(mr->start, mr->length);
 		return rc;
 	}
-	if (is_shared)
-		urxe_mr_share(mr->mr, &shared);
 	mr->number = ++port.registrations;
 	return 0;
 }
@@ -241,7 +225,7 @@ static int rereg(const struct command *c, uint32_t handle, const struct ib_uverb
 		registered_remove(to->start, to->length);
 		return rc;
 	}
-	unregister(mr->start, mr->length);
+	registered_remove(mr->start, mr->length);
 	mr->pd->object.users--;
 	mr->pd = pd;
 	mr->pd->object.users++;

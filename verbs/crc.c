@@ -12,7 +12,6 @@
 static __typeof__(&crc32_gzip_refl) in_use;
 static __typeof__(&crc32_z) of_zlib;
 static crc_copy_fn *copy_in_use;
-static crc_take_fn *take_in_use;
 
 /* What the engine calls. */
 uint32_t crc32_gzip_refl(uint32_t crc, const unsigned char *bytes, uint64_t n)
@@ -28,11 +27,6 @@ uint32_t crc_copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 static uint32_t by_zlib(uint32_t crc, const unsigned char *bytes, uint64_t n)
 {
 	return (uint32_t)of_zlib(crc, bytes, n);
-}
-
-uint32_t crc_take(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from, uint64_t n)
-{
-	return take_in_use(crc, to, last, from, n);
 }
 
 /* Neither is ever unloaded. */
@@ -78,6 +72,5 @@ int crc_load(void)
 	if (in_use)
 		return 0;
 	copy_in_use = crc_best_copy();
-	take_in_use = crc_best_take();
 	return crc_use(crc_best()) ? crc_use(CRC_ISAL) : 0;
 }

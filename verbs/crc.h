@@ -14,19 +14,12 @@ enum crc_library { CRC_ISAL, CRC_ZLIB };
 /* urxe_ops.copy_crc; each needs crc_use before it is called. */
 typedef uint32_t crc_copy_fn(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
 
-/* urxe_ops.take_crc, so too. */
-typedef uint32_t crc_take_fn(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from,
-			     uint64_t n);
-
 /* A copy and then its CRC, which every processor does. */
 crc_copy_fn crc_copy_first;
-crc_take_fn crc_take_first;
 /* Those that this processor does in one pass; where it does not, these. */
 crc_copy_fn *crc_best_copy(void);
-crc_take_fn *crc_best_take(void);
 /* By the best ones, from crc_load on. */
 crc_copy_fn crc_copy;
-crc_take_fn crc_take;
 
 /* The one that is the faster on this processor. */
 enum crc_library crc_best(void);

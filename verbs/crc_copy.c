@@ -9,26 +9,15 @@
  */
 #include "crc.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include <isa-l/crc.h>
 
-#include <rxe/rxe.h>
-
 uint32_t crc_copy_first(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	memcpy(to, from, n);
 	return crc32_gzip_refl(crc, to, n);
-}
-
-uint32_t crc_take_first(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from, uint64_t n)
-{
-	uint64_t before = n - URXE_TAKE_LAST;
-
-	crc = crc_copy_first(crc, to, from, before);
-	return crc_copy_first(crc, last, from + before, URXE_TAKE_LAST);
 }
 
 #ifdef __x86_64__
@@ -145,14 +134,6 @@ AVX512 static uint32_t copy_by_avx512(uint32_t crc, uint8_t *to, const uint8_t *
 	return crc32_gzip_refl(~0u, rest, BLOCK + behind);
 }
 
-AVX512 static uint32_t take_by_avx512(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from,
-				      uint64_t n)
-{
-	__m512i sum = copy_blocks(crc, to, from, n - BLOCK);
-
-	return remainder_of(fold(sum, constants(BY_512), copy_block(last, from + n - BLOCK)));
-}
-
 /*
  * By way of what is in the first-level cache: libc's copy fills whole lines without having them
  * sent first, which stores of ours would wait for.
@@ -173,18 +154,6 @@ static uint32_t copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 	return crc_copy_first(crc, to, from, n);
 }
 
-static_assert(URXE_TAKE_LAST == BLOCK, "a block waits");
-
-static uint32_t take(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from, uint64_t n)
-{
-	if (n < STEP + BLOCK)
-		return crc_take_first(crc, to, last, from, n);
-	if (n % BLOCK == 0)
-		return take_by_avx512(crc, to, last, from, n);
-	n -= BLOCK;
-	return crc_copy_first(copy_by_avx512(crc, to, from, n), last, from + n, BLOCK);
-}
-
 static bool has_avx512(void)
 {
 	__builtin_cpu_init();
@@ -196,21 +165,11 @@ crc_copy_fn *crc_best_copy(void)
 	return has_avx512() ? copy : crc_copy_first;
 }
 
-crc_take_fn *crc_best_take(void)
-{
-	return has_avx512() ? take : crc_take_first;
-}
-
 #else
 
 crc_copy_fn *crc_best_copy(void)
 {
 	return crc_copy_first;
-}
-
-crc_take_fn *crc_best_take(void)
-{
-	return crc_take_first;
 }
 
 #endif

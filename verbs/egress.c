@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena.h"
 #include "peer.h"
 
 /* What urxe_output wants for a frame: the payload, the Ethernet header and a VLAN tag. */
@@ -98,7 +97,7 @@ struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint
 	return route->peer;
 }
 
-/* Processes that have ended: their inboxes and arenas are memory for as long as we have them
+/* Processes that have ended: their inboxes are memory for as long as we have them
  * mapped. */
 static void close_ended(struct egress *egress)
 {
@@ -122,7 +121,7 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 		return -ENOMEM;
 	}
 	route->outbox = outbox;
-	route->peer = peer_open(outbox, process_of(qpn), process_of(qpn) == egress->process);
+	route->peer = peer_open(outbox, process_of(qpn) == egress->process);
 	if (*route_to(egress, qpn))
 		close_route(egress, process_of(qpn));
 	*route_to(egress, qpn) = route;
@@ -177,27 +176,6 @@ static uint32_t take_slots(struct egress *egress, uint64_t now, uint32_t n)
 	return egress->spare ? take_spares(egress, n) : egress->free;
 }
 
-/* Has the receiver of a stream map our memory, for the frames that come. */
-static void wish_to_lend(const struct egress *egress, struct egress_route *route)
-{
-	struct vnic_frame wish;
-
-	if (!vnic_outbox_reserve(route->outbox, &wish, 1))
-		return;
-	wish.loan.lender = egress->process;
-	vnic_outbox_commit(route->outbox, &wish, 1);
-}
-
-/* How payloads of a stream may stay in our memory. */
-static enum urxe_lending lending(const struct egress *egress, struct egress_route *route)
-{
-	if (peer_lends_to(route->peer, egress->process))
-		return peer_trusts(route->peer) ? URXE_LENDS_TRUSTED : URXE_LENDS_CHECKED;
-	if (peer_wishes_to_lend(route->peer))
-		wish_to_lend(egress, route);
-	return URXE_LENDS_NOT;
-}
-
 /* Buffers of the inbox to which a stream goes; 0: there is none, or it takes nothing now. */
 static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 {
@@ -205,7 +183,6 @@ static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 
 	if (!route || now < route->detour_until || !vnic_driver_direct(egress->nic))
 		return 0;
-	egress->lending = lending(egress, route);
 	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
 }
 
@@ -234,30 +211,11 @@ static bool goes_to(const struct egress *egress, const struct urxe_frame *frame,
 	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
 }
 
-enum urxe_lending egress_lends(const struct egress *egress, const uint8_t mac[6], uint32_t qpn)
-{
-	bool goes = egress->n_ahead && process_of(qpn) == egress->stream_process &&
-		    memcmp(mac, egress->mac, sizeof(egress->mac)) == 0;
-
-	return goes ? egress->lending : URXE_LENDS_NOT;
-}
-
 /* Of a frame that is in the inbox already. */
-static void describe(struct egress *egress, struct vnic_frame *ahead,
-		     const struct urxe_frame *frame)
+static void describe(struct vnic_frame *ahead, const struct urxe_frame *frame)
 {
-	ahead->len = frame->len - frame->lent;
+	ahead->len = frame->len;
 	ahead->quiet = frame->acknowledges;
-	if (!frame->lent)
-		return;
-	ahead->loan = (struct vnic_loan){
-		.at = frame->window,
-		.trust = frame->trusted ? peer_recalls() + 1 : 0,
-		.len = frame->lent,
-		.lender = egress->process,
-		.headers = frame->headers_crc,
-	};
-	egress_count(egress, VNIC_DIRECT_LENT, 1);
 }
 
 /* One that does not belong where it was written. */
@@ -273,8 +231,8 @@ static void close_up(struct egress *egress, uint32_t at, const struct urxe_frame
 	struct vnic_frame *ahead = &egress->ahead[at];
 
 	if (frame->data != ahead->data)
-		memcpy(ahead->data, frame->data, frame->len - frame->lent);
-	describe(egress, ahead, frame);
+		memcpy(ahead->data, frame->data, frame->len);
+	describe(ahead, frame);
 }
 
 /*
@@ -452,54 +410,4 @@ bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames,
 uint64_t egress_deadline(const struct egress *egress)
 {
 	return egress->first < egress->count ? egress->retry_at : URXE_NEVER;
-}
-
-/* --- What comes in. */
-
-/* False: it is not to be had, or not so. */
-static bool take_loan(const struct egress *egress, const struct vnic_frame *buffer,
-		      struct urxe_frame *frame)
-{
-	const struct vnic_loan *loan = &buffer->loan;
-	const struct egress_route *lender =
-		loan->lender < VNIC_PROCESSES ? egress->routes[loan->lender] : NULL;
-
-	if (!lender || loan->len > (loan->trust ? URXE_LENT_MAX : buffer->room))
-		return false;
-	frame->payload = peer_lent(lender->peer, loan->at, loan->len);
-	frame->headers_crc = loan->headers;
-	if (!frame->payload || !loan->trust)
-		return frame->payload;
-	frame->trusted = true;
-	frame->recalls = peer_recalls_of(lender->peer);
-	frame->recalled = loan->trust - 1;
-	return frame->recalls;
-}
-
-/* No frame: who sends would lend, if only we reached his memory. */
-static void take_wish(const struct egress *egress, uint32_t process)
-{
-	if (process < VNIC_PROCESSES && egress->routes[process])
-		peer_reach(egress->routes[process]->peer);
-}
-
-bool egress_take_in(struct egress *egress, const struct vnic_frame *buffer,
-		    struct urxe_frame *frame)
-{
-	const struct vnic_loan *loan = &buffer->loan;
-	bool taken;
-
-	*frame =
-		(struct urxe_frame){.data = buffer->data, .len = buffer->len, .room = buffer->room};
-	if (!loan->lender)
-		return true;
-	if (!loan->len) {
-		take_wish(egress, loan->lender);
-		return false;
-	}
-	taken = take_loan(egress, buffer, frame);
-	egress_count(egress, taken ? VNIC_DIRECT_BORROWED : VNIC_DIRECT_UNREACHED, 1);
-	frame->lent = loan->len;
-	frame->len += loan->len;
-	return taken;
 }

@@ -8,8 +8,7 @@
  * free buffer. A frame whose inbox is full waits here, and what is behind it too,
  * as frames wait in the switch, until the receiver counts as stalled.
  *
- * Large frames that went all into one inbox are a stream: the next ones are written there at once,
- * but for payloads that lie in memory which the receiver has mapped: those it reads where they are.
+ * Large frames that went all into one inbox are a stream: the next ones are written there at once.
  * One of those that turns out to be for somebody else stands there until it is moved, for processes
  * of our own user to see, which could trace us as well.
  *
@@ -59,9 +58,8 @@ struct egress {
 	struct egress_route *stream; /* NULL: there is none */
 	uint32_t stream_process;
 	struct vnic_frame ahead[EGRESS_BURST];
-	uint32_t n_ahead;          /* 0: the lock is not ours */
-	enum urxe_lending lending; /* of what goes there */
-	struct urxe_frame *given;  /* as egress_reserve gave them; for n_ahead */
+	uint32_t n_ahead;         /* 0: the lock is not ours */
+	struct urxe_frame *given; /* as egress_reserve gave them; for n_ahead */
 	uint32_t first, count;
 	uint32_t free;   /* slots, from the first, that the NIC has given and not got back */
 	uint32_t posted; /* of the slots, from the first: the NIC has them */
@@ -95,8 +93,6 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
  * of another process's inbox are given with its lock. `frames` has to live until then.
  */
 uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
-/* How the next frame may leave its payload in our memory that goes to that QPN of that MAC. */
-enum urxe_lending egress_lends(const struct egress *egress, const uint8_t mac[6], uint32_t qpn);
 /*
  * Between the two, before what may last: gives that lock back. Frames that belong there are handed
  * over, and have no data from now on. Others are moved to buffers of the NIC, with what was written
@@ -107,12 +103,6 @@ void egress_vacate(struct egress *egress);
 bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /* Sends what waits. False: something still does. */
 bool egress_flush(struct egress *egress, uint64_t now);
-/*
- * What came in, as the engine takes it: a payload that was left with its sender is read there.
- * False: there is no frame.
- */
-bool egress_take_in(struct egress *egress, const struct vnic_frame *buffer,
-		    struct urxe_frame *frame);
 /* When to flush again; URXE_NEVER: nothing waits. */
 uint64_t egress_deadline(const struct egress *egress);
 

@@ -16,7 +16,6 @@
 struct touch {
 	void *back[5]; /* __builtin_setjmp's */
 	uint64_t first, length;
-	uint64_t other_first, other_length;
 };
 
 /*
@@ -108,16 +107,13 @@ static __attribute__((cold)) void unblock(void)
 }
 
 __attribute__((noinline)) bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes,
-					   const struct urxe_extent *other, void (*fn)(void *arg),
-					   void *arg)
+					   void (*fn)(void *arg), void *arg)
 {
 	struct touch touch;
 
 	(void)dev_ctx;
 	touch.first = (uintptr_t)bytes->addr;
 	touch.length = bytes->length;
-	touch.other_first = other ? (uintptr_t)other->addr : 0;
-	touch.other_length = other ? other->length : 0;
 	if (!unblocked)
 		unblock();
 	if (__builtin_setjmp(touch.back)) {
@@ -207,8 +203,7 @@ static void go_to_leave(ucontext_t *context)
 
 static bool touches(const struct touch *touch, uint64_t addr)
 {
-	return addr - touch->first < touch->length ||
-	       addr - touch->other_first < touch->other_length;
+	return addr - touch->first < touch->length;
 }
 
 /* A handler of the program's may run in the middle of a touch: its faults are not the touch's. */

@@ -14,10 +14,9 @@
 
 struct urxe_extent;
 
-/* The engine's `guard` (rxe/rxe.h), of one range or of two, as of a copy. Any thread; not from
- * within a touch. */
-bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes, const struct urxe_extent *other,
-		 void (*touch)(void *arg), void *arg);
+/* The engine's `guard` (rxe/rxe.h). Any thread; not from within a touch. */
+bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
+		 void *arg);
 
 /* Takes the two signals, at each opening of the port; a negative errno value where the kernel
  * refuses. */

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 bool maps_open(struct lines *maps)
 {
@@ -12,21 +11,15 @@ bool maps_open(struct lines *maps)
 
 bool maps_next(struct lines *maps, struct mapping *m)
 {
-	char line[256], r, w, x, s, name[16] = "";
+	char line[256], r, w, x, s;
 
 	if (!lines_next(maps, line, sizeof(line)))
 		return false;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64 " %15s",
-		   &m->start, &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode,
-		   name) < 10)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64, &m->start,
+		   &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode) < 10)
 		return false;
 	m->readable = r == 'r';
 	m->writable = w == 'w';
-	m->executable = x == 'x';
-	m->shared = s == 's';
-	m->plain = !name[0] || !strcmp(name, "[heap]");
-	m->aio = !strncmp(name, "/[aio]", strlen("/[aio]"));
-	m->arena = !strncmp(name, "/memfd:urxe-arena", sizeof(name) - 1);
 	return true;
 }
 

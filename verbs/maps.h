@@ -10,13 +10,10 @@
 
 struct mapping {
 	uint64_t start, end;
-	bool readable, writable, executable, shared;
+	bool readable, writable;
 	uint64_t offset; /* in the file, whose numbers follow; all 0 for other memory */
 	unsigned int major, minor;
 	uint64_t inode;
-	bool plain; /* it has no name, or is the heap */
-	bool aio;   /* a ring of completions, as io_setup(2) makes them */
-	bool arena; /* of an arena (arena.h), be it one that is closed by now */
 };
 
 /* False: they cannot be read, and there are none; to be closed by lines_close. */

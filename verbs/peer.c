@@ -24,8 +24,6 @@
 #include <vnic/attach.h>
 #include <vnic/inbox.h>
 
-#include "arena.h"
-#include "fault.h"
 #include "log.h"
 #include "port.h"
 #include "rseq.h"
@@ -60,11 +58,7 @@ struct peer_card {
 	uint64_t witness; /* address in the process at which the token stands once more */
 	uint64_t pid_ns;  /* in which pid is meant */
 	int32_t pid;
-	uint32_t turns;  /* of the engine's thread in its vigils; counts on */
-	uint32_t arena;  /* its descriptor there (arena.h), and 1; 0: there is none yet */
-	uint32_t trusts; /* whether it takes what is lent without an ICRC over it */
-	/* Whose arenas are mapped there: their tokens, by the numbers of their inboxes' owners. */
-	uint64_t reached[VNIC_PROCESSES];
+	uint32_t turns; /* of the engine's thread in its vigils; counts on */
 	/*
 	 * state.owner is the thread that keeps it alive: a word of its robust list. The
 	 * kernel marks it when that thread ends, be it that the process is killed or that
@@ -92,11 +86,6 @@ struct peer {
 	enum standing standing;
 	struct vnic_outbox *outbox; /* that wakes it */
 	struct vigil vigil;
-	uint32_t process; /* its number */
-	uint8_t *arena;   /* NULL: not reached */
-	bool looked;      /* for the arena */
-	uint32_t wishes;  /* that it had a reason to reach ours */
-	LIST_ENTRY(peer) link;
 };
 
 /* Us. */
@@ -108,13 +97,8 @@ static struct {
 	uint64_t pid_ns;
 	uint64_t born;
 	int32_t pid;
-	bool shares;          /* memory, and reaches others' */
-	bool direct;          /* there is a direct transport */
 	struct peer *visited; /* that we are inside of */
 } self;
-
-static LIST_HEAD(, peer) peers = LIST_HEAD_INITIALIZER(peers);
-static atomic_bool no_more_arenas;
 
 static __thread __attribute__((tls_model("initial-exec"))) int32_t thread;
 
@@ -221,12 +205,12 @@ static enum presence look_at(const struct peer_slot *slot, int32_t inside, uint6
 
 /* --- Our own card and book. */
 
-/* Whether that is not what is to be. */
-static bool is_not(const char *transport)
+/* Whether URXE_TRANSPORT says that no memory is copied between processes. */
+static bool packets_only(void)
 {
-	const char *wanted = getenv("URXE_TRANSPORT");
+	const char *transport = getenv("URXE_TRANSPORT");
 
-	return !wanted || strcmp(wanted, transport) != 0;
+	return transport && !strcmp(transport, "packet");
 }
 
 static bool know_self(void)
@@ -245,32 +229,16 @@ static bool know_self(void)
 
 struct urxe_direct_table *peer_init(void *card, void *book)
 {
-	if (!rseq_usable() || !know_self())
+	if (packets_only() || !rseq_usable() || !know_self())
 		return NULL;
 	self.card = card;
 	self.book = book;
 	self.closed = false;
-	self.shares = is_not("copy");
-	self.direct = is_not("packet");
 	self.card->token = self.token;
 	self.card->witness = (uintptr_t)&self.token;
 	self.card->pid_ns = self.pid_ns;
 	self.card->pid = self.pid;
-	self.card->trusts = self.direct;
-	return self.direct ? &self.card->table : NULL;
-}
-
-bool peer_shares(void)
-{
-	return self.card && self.shares;
-}
-
-bool peer_open_arena(void)
-{
-	if (!peer_shares() || !arena_open(self.token))
-		return false;
-	__atomic_store_n(&self.card->arena, (uint32_t)arena_descriptor() + 1, __ATOMIC_RELEASE);
-	return true;
+	return &self.card->table;
 }
 
 void peer_done(void)
@@ -278,34 +246,8 @@ void peer_done(void)
 	self.card = NULL;
 }
 
-void peer_no_more_arenas(void)
-{
-	atomic_store(&no_more_arenas, true);
-}
-
-static void leave_arena(struct peer *peer)
-{
-	if (peer->arena && self.card)
-		__atomic_store_n(&self.card->reached[peer->process], 0, __ATOMIC_RELAXED);
-	arena_leave(peer->arena);
-	peer->arena = NULL;
-}
-
-void peer_leave_arenas(void)
-{
-	struct peer *peer;
-
-	LIST_FOREACH(peer, &peers, link)
-	leave_arena(peer);
-}
-
 void peer_in_child(void)
 {
-	struct peer *peer;
-
-	/* Children have no mapping of them, and may have others there. */
-	LIST_FOREACH(peer, &peers, link)
-	peer->arena = NULL;
 	thread = 0;
 	self.card = NULL;
 	self.pid = 0; /* slots are the parent's */
@@ -321,7 +263,7 @@ void peer_live(void)
 	static struct robust_list_head head;
 	uint32_t *owner;
 
-	if (!self.card || !self.direct)
+	if (!self.card)
 		return;
 	owner = &self.card->table.state.owner;
 	entry.next = &head.list;
@@ -394,7 +336,7 @@ static void drain(void *ctx)
 
 /* --- Others. */
 
-struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process, bool own)
+struct peer *peer_open(struct vnic_outbox *outbox, bool own)
 {
 	struct peer *peer = malloc(sizeof(*peer));
 
@@ -404,10 +346,8 @@ struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process, bool own)
 		.outbox = outbox,
 		.card = vnic_outbox_published(outbox),
 		.book = vnic_outbox_shared(outbox),
-		.process = process,
 		.own = own,
 	};
-	LIST_INSERT_HEAD(&peers, peer, link);
 	return peer;
 }
 
@@ -417,10 +357,6 @@ void peer_close(struct peer *peer)
 		atomic_store(&peer->slot->inside, 0);
 		atomic_store(&peer->slot->pid, 0);
 	}
-	if (!peer)
-		return;
-	leave_arena(peer);
-	LIST_REMOVE(peer, link);
 	free(peer);
 }
 
@@ -588,72 +524,6 @@ static uint32_t copy_by_call(const struct urxe_direct_copy *job)
 	return parts_of(&pieces, job->n_parts, rc);
 }
 
-/* --- Where the peer's memory is mapped here. */
-
-struct move {
-	uint8_t *to;
-	const uint8_t *from;
-	uint64_t length;
-	const uint64_t *word;
-	uint64_t state;
-	bool done;
-};
-
-/* The last 8 bytes are not divided. */
-static void move(void *arg)
-{
-	struct move *m = arg;
-
-	while (m->length) {
-		uint64_t n = m->length;
-		long rc = RSEQ_INTERRUPTED;
-
-		if (n > RSEQ_COPY_MAX)
-			n = n < RSEQ_COPY_MAX + sizeof(uint64_t) ? RSEQ_COPY_MAX / 2
-								 : RSEQ_COPY_MAX;
-		for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
-			rc = rseq_copy(m->to, m->from, n, m->word, m->state);
-		if (rc)
-			return;
-		m->to += n;
-		m->from += n;
-		m->length -= n;
-	}
-	m->done = true;
-}
-
-/* False: half of it may be copied. */
-static bool move_part(const struct urxe_direct_copy *job, const struct urxe_direct_part *part)
-{
-	uint8_t *there = self.visited->arena + part->window;
-
-	for (uint32_t i = 0; i < part->n_local; i++) {
-		const struct urxe_extent *here = &part->local[i];
-		const struct urxe_extent other = {there, here->length};
-		struct move m = {
-			.to = job->write ? there : here->addr,
-			.from = job->write ? here->addr : there,
-			.length = here->length,
-			.word = &self.visited->card->table.state.word,
-			.state = job->state,
-		};
-
-		if (!fault_guard(NULL, here, &other, move, &m) || !m.done)
-			return false;
-		there += here->length;
-	}
-	return true;
-}
-
-static uint32_t copy_mapped(const struct urxe_direct_copy *job)
-{
-	uint32_t n = 0;
-
-	while (n < job->n_parts && move_part(job, &job->parts[n]))
-		n++;
-	return n;
-}
-
 static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 {
 	(void)ctx;
@@ -662,65 +532,7 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 		return 0;
 	/* It may take milliseconds, and any number of them may follow. */
 	egress_vacate(&port.egress);
-	return job->parts[0].window ? copy_mapped(job) : copy_by_call(job);
-}
-
-/* Tried once: what its owner says of it does not change, nor what the kernel does. */
-static bool reach_arena(struct peer *peer)
-{
-	uint32_t told = __atomic_load_n(&peer->card->arena, __ATOMIC_ACQUIRE);
-	uint64_t token = __atomic_load_n(&peer->card->token, __ATOMIC_RELAXED);
-
-	if (peer->arena || peer->looked || !told || !self.shares || atomic_load(&no_more_arenas))
-		return peer->arena;
-	peer->looked = true;
-	egress_vacate(&port.egress);
-	peer->arena = arena_reach(peer->pid, (int)(told - 1), token);
-	if (peer->arena)
-		__atomic_store_n(&self.card->reached[peer->process], token, __ATOMIC_RELEASE);
-	return peer->arena;
-}
-
-static uint64_t window(void *ctx)
-{
-	(void)ctx;
-	return reach_arena(self.visited) ? ARENA_SIZE : 0;
-}
-
-struct word_access {
-	struct rseq_atomic op;
-	const uint64_t *word;
-	uint64_t state;
-	bool done;
-};
-
-static void access_word(void *arg)
-{
-	struct word_access *a = arg;
-	long rc = RSEQ_INTERRUPTED;
-
-	for (int i = 0; i < TRIES && rc == RSEQ_INTERRUPTED; i++)
-		rc = rseq_atomic(&a->op, a->word, a->state);
-	a->done = !rc;
-}
-
-static bool atomic(void *ctx, struct urxe_direct_atomic *job)
-{
-	uint64_t *at = (uint64_t *)(void *)(self.visited->arena + job->window);
-	struct word_access a = {
-		.op = {.at = at,
-		       .compare_swap = job->compare_swap,
-		       .operand = job->operand,
-		       .compare = job->compare},
-		.word = &self.visited->card->table.state.word,
-		.state = job->state,
-	};
-	const struct urxe_extent bytes = {at, sizeof(*at)};
-
-	if (!is_alive(job->state) || !fault_guard(ctx, &bytes, NULL, access_word, &a))
-		return false;
-	job->original = a.op.original;
-	return a.done;
+	return copy_by_call(job);
 }
 
 /* Of our own process never: it is our program that keeps the core busy. */
@@ -743,63 +555,6 @@ const struct urxe_direct_ops peer_ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
-	.window = window,
-	.atomic = atomic,
 	.awake = awake,
 	.drain = drain,
 };
-
-/* --- Payloads that stay in the arena. */
-
-bool peer_lends_to(const struct peer *peer, uint32_t process)
-{
-	return peer && self.card && self.card->arena &&
-	       __atomic_load_n(&peer->card->reached[process], __ATOMIC_ACQUIRE) == self.token;
-}
-
-bool peer_trusts(const struct peer *peer)
-{
-	return peer && self.card && self.direct && peer->card->trusts;
-}
-
-uint32_t peer_recalls(void)
-{
-	return self.card->table.recalls;
-}
-
-void peer_recall(void)
-{
-	if (self.card)
-		urxe_direct_recall(&self.card->table);
-}
-
-/* Ever more seldom, as it may never reach ours, and a frame is all that it costs. */
-bool peer_wishes_to_lend(struct peer *peer)
-{
-	if (!peer || !self.card || !self.card->arena)
-		return false;
-	peer->wishes++;
-	return !(peer->wishes & (peer->wishes - 1));
-}
-
-void peer_reach(struct peer *peer)
-{
-	if (!peer || !self.card)
-		return;
-	if (peer->standing == UNKNOWN)
-		meet(peer);
-	if (peer->standing == WELCOME)
-		reach_arena(peer);
-}
-
-const uint8_t *peer_lent(const struct peer *peer, uint64_t at, uint32_t length)
-{
-	if (!peer || !peer->arena || at > ARENA_SIZE || length > ARENA_SIZE - at)
-		return NULL;
-	return peer->arena + at;
-}
-
-const uint32_t *peer_recalls_of(const struct peer *peer)
-{
-	return self.card && self.direct ? &peer->card->table.recalls : NULL;
-}

@@ -11,7 +11,7 @@
  * nothing else. The book is anybody's: who writes nonsense there may keep the owner waiting
  * for a while, and then nobody is let in any more.
  *
- * All functions but peer_live and peer_no_more_arenas want the port's lock.
+ * All functions but peer_live want the port's lock.
  */
 #ifndef URXE_VERBS_PEER_H
 #define URXE_VERBS_PEER_H
@@ -29,18 +29,9 @@ extern const struct urxe_direct_ops peer_ops;
 /*
  * Readies our own card and book, VNIC_INBOX_PUBLISHED_SIZE and VNIC_INBOX_SHARED_SIZE bytes of
  * zeros, and gives the table; NULL where there is no direct transport here: URXE_TRANSPORT is
- * "packet", where packets alone may use what memory is shared, or the kernel or the C library has
- * no restartable sequences (rseq(2)).
+ * "packet", or the kernel or the C library has no restartable sequences (rseq(2)).
  */
 struct urxe_direct_table *peer_init(void *card, void *book);
-/* Whether our memory may be shared: not where URXE_TRANSPORT is "copy", or as for peer_init. */
-bool peer_shares(void);
-/* Then the card says where our arena (arena.h) is; false where there can be none. */
-bool peer_open_arena(void);
-/* From now on no other process's arena is mapped. Any thread, without the port's lock. */
-void peer_no_more_arenas(void);
-/* Those that are go. */
-void peer_leave_arenas(void);
 /* They are going to be unmapped. */
 void peer_done(void);
 /* For the engine's thread: the card says that this process lives, until the thread ends. */
@@ -51,31 +42,11 @@ void peer_turn(void);
 void peer_in_child(void);
 
 /*
- * By the card and book of a process's inbox, which has to stay until peer_close. `process` is its
- * number (VNIC_PROCESS); `own`: that process is this one. NULL: no memory.
+ * By the card and book of a process's inbox, which has to stay until peer_close. `own`: that
+ * process is this one. NULL: no memory.
  */
-struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process, bool own);
+struct peer *peer_open(struct vnic_outbox *outbox, bool own);
 /* NULL is allowed. */
 void peer_close(struct peer *peer);
-
-/*
- * Payloads of packets that stay in their sender's arena. Each of these takes a NULL peer, too, of
- * which nothing is known.
- */
-
-/* Whether that process has our arena mapped. `process` is our number. */
-bool peer_lends_to(const struct peer *peer, uint32_t process);
-/* And takes the payloads without an ICRC over them, as long as nothing is recalled. */
-bool peer_trusts(const struct peer *peer);
-/* How often anything was, by us; does so; and by that one, or NULL where we trust nobody. */
-uint32_t peer_recalls(void);
-void peer_recall(void);
-const uint32_t *peer_recalls_of(const struct peer *peer);
-/* It has not, and has a use for it: whether to tell it now. */
-bool peer_wishes_to_lend(struct peer *peer);
-/* It has told us so: maps its arena, where it lets us. */
-void peer_reach(struct peer *peer);
-/* Bytes of its arena, whatever they are by now; NULL: all of them are not to be had. */
-const uint8_t *peer_lent(const struct peer *peer, uint64_t at, uint32_t length);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include <infiniband/verbs.h>
 
-#include "adopt.h"
 #include "clock.h"
 #include "crc.h"
 #include "fault.h"
@@ -21,8 +20,6 @@
 #include "peer.h"
 #include "registered.h"
 #include "srq.h"
-#include "threads.h"
-#include "unmap.h"
 
 /* Looks for the lock at the program's end. */
 #define FAREWELL_TRIES 100
@@ -88,12 +85,6 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	file_event(object->file, object->user_handle, event);
 }
 
-static enum urxe_lending lends(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
-{
-	(void)dev_ctx;
-	return egress_lends(&port.egress, path->dmac, qpn);
-}
-
 static const struct urxe_ops ops = {
 	.complete = cq_add,
 	.comp_event = cq_comp_event,
@@ -102,8 +93,6 @@ static const struct urxe_ops ops = {
 	.guard = fault_guard,
 	.fetch = qp_fetch,
 	.copy_crc = crc_copy,
-	.take_crc = crc_take,
-	.lends = lends,
 };
 
 /* Rings before completions: who sees a completion may post at once. */
@@ -261,7 +250,6 @@ static void detach(void)
 	remote_forget_released();
 	egress_done(&port.egress);
 	peer_done();
-	adopt_done();
 	vnic_inbox_destroy(port.inbox);
 	port.inbox = NULL;
 	vnic_driver_detach(port.nic);
@@ -277,14 +265,10 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&open_lock);
 	port_lock();
-	/* The child has memory of its own. */
-	unmap_unshare_all();
-	adopt_before_fork();
 }
 
 static void after_fork(void)
 {
-	adopt_after_fork();
 	port_unlock();
 	pthread_mutex_unlock(&open_lock);
 }
@@ -297,13 +281,11 @@ static void in_child(void)
 {
 	struct uverbs_file *file;
 
-	adopt_in_child();
 	LIST_FOREACH(file, &port.files, link)
 	file->live = false;
 	if (port.nic)
 		vnic_driver_abandon(port.nic);
 	peer_in_child();
-	threads_in_child();
 	vnic_inbox_abandon(port.inbox);
 	egress_done(&port.egress);
 	progress_abandon();

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Interposed libc functions by which memory goes (unmap.h). */
-#include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 
-#include "adopt.h"
 #include "hook.h"
 #include "maps.h"
 #include "registered.h"
@@ -68,10 +65,6 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 	struct unmapping from, over;
 	void *mapped;
 
-	if (length > old_length && !adopt_may_grow(old, length)) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
 	if (grows_in_place(old, old_length, length, flags))
 		return old;
 	if (stays)
@@ -85,7 +78,7 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 	return mapped;
 }
 HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
-	      registered_any() || atomic_load(&adopt_divided), (old, old_length, length, flags, to))
+	      registered_any(), (old, old_length, length, flags, to))
 
 HOOKED(int, shmdt)(const void *start)
 {
@@ -99,51 +92,6 @@ HOOKED(int, shmdt)(const void *start)
 }
 HOOK(int, shmdt, (const void *start), registered_any(), (start))
 
-/* Of advice that changes what the memory has in it, or who has it. */
-static bool changes(int advice)
-{
-	switch (advice) {
-	case MADV_DONTNEED:
-	case MADV_FREE:
-	case MADV_REMOVE:
-	case MADV_DONTFORK:
-	case MADV_DOFORK:
-	case MADV_WIPEONFORK:
-	case MADV_KEEPONFORK:
-	case MADV_MERGEABLE: return true;
-	default: return false;
-	}
-}
-
-HOOKED(int, madvise)(void *start, size_t length, int advice)
-{
-	if (advice == MADV_DONTFORK)
-		adopt_no_more();
-	if (changes(advice))
-		unmap_unshare(start, length);
-	if (advice == MADV_DONTNEED || advice == MADV_FREE)
-		unmap_give_up(start, length);
-	return REAL(madvise)(start, length, advice);
-}
-HOOK(int, madvise, (void *start, size_t length, int advice),
-     advice == MADV_DONTFORK || registered_any() || atomic_load(&adopt_kept),
-     (start, length, advice))
-
-HOOKED(int, mprotect)(void *start, size_t length, int protection)
-{
-	unmap_unshare(start, length);
-	return REAL(mprotect)(start, length, protection);
-}
-HOOK(int, mprotect, (void *start, size_t length, int protection), registered_any(),
-     (start, length, protection))
-
-HOOKED(int, mlockall)(int flags)
-{
-	unmap_before_locking();
-	return REAL(mlockall)(flags);
-}
-HOOK(int, mlockall, (int flags), true, (flags))
-
 /*
  * Allocators call these with their own locks, and must not have to wait then for the dynamic
  * linker's, whose holder may be allocating.
@@ -154,6 +102,4 @@ static __attribute__((constructor)) void find(void)
 	REAL(mmap64);
 	REAL(munmap);
 	REAL(mremap);
-	REAL(madvise);
-	REAL(mprotect);
 }

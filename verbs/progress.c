@@ -17,7 +17,6 @@
 #include "log.h"
 #include "peer.h"
 #include "port.h"
-#include "threads.h"
 
 #define US 1000u
 #define MS 1000000u
@@ -89,19 +88,18 @@ void progress_transmit(uint64_t now)
 static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool late)
 {
 	struct urxe_frame frames[BURST];
-	uint32_t count = 0;
 
 	if (!n)
 		return;
 	progress->patient_until = now + PATIENCE;
 	progress->heard_at = now;
-	for (uint32_t i = 0; i < n; i++) {
-		bool taken = egress_take_in(&port.egress, &buffers[i], &frames[count]);
-
-		frames[count].late = late;
-		count += taken;
-	}
-	urxe_input(port.dev, now, frames, count);
+	for (uint32_t i = 0; i < n; i++)
+		frames[i] = (struct urxe_frame){
+			.data = buffers[i].data,
+			.len = buffers[i].len,
+			.late = late,
+		};
+	urxe_input(port.dev, now, frames, n);
 }
 
 static uint32_t receive_from_switch(uint64_t now)
@@ -704,7 +702,6 @@ static void *engine_thread(void *unused)
 		port_claim();
 	}
 	port_unlock();
-	threads_ending();
 	return NULL;
 }
 
@@ -724,7 +721,6 @@ int progress_start(void)
 	rc = pthread_create(&progress->thread, NULL, engine_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!rc) {
-		threads_created();
 		return 0;
 	}
 	reader_stop();

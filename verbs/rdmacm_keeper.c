@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "outage.h"
-#include "threads.h"
 
 #define LOOK_MS ((int)(OUTAGE_LOOK / 1000000))
 
@@ -90,7 +89,6 @@ static void *keeper_thread(void *epoll)
 		for (file = next_file(NULL); file; file = next_file(file))
 			more |= look_after(file);
 	}
-	threads_ending();
 	return NULL;
 }
 
@@ -118,7 +116,6 @@ static void in_child(void)
 {
 	struct rdmacm_file *file;
 
-	threads_in_child();
 	while ((file = LIST_FIRST(&files))) {
 		LIST_REMOVE(file, kept_link);
 		file->kept = false;
@@ -159,8 +156,6 @@ static int make_thread(void)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&thread, NULL, keeper_thread, (void *)(intptr_t)epoll_fd);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!rc)
-		threads_created();
 	return -rc;
 }
 

@@ -60,9 +60,6 @@
 	X(munmap)                 \
 	X(mremap)                 \
 	X(shmdt)                  \
-	X(madvise)                \
-	X(mprotect)               \
-	X(mlockall)               \
 	X(_exit)                  \
 	X(execve)                 \
 	X(execv)                  \

@@ -6,10 +6,8 @@
 
 #include <rxe/rxe.h>
 
-#include "adopt.h"
 #include "fd.h"
 #include "mr.h"
-#include "peer.h"
 #include "port.h"
 #include "registered.h"
 
@@ -38,85 +36,6 @@ static void for_all(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
 	}
 }
 
-static bool has_some(const struct mr *mr, const struct urxe_extent *pages)
-{
-	const uint64_t first = (uintptr_t)pages->addr;
-
-	return mr->start < first + pages->length && first < mr->start + mr->length;
-}
-
-static void hide_mr(struct mr *mr, const struct urxe_extent *pages)
-{
-	if (has_some(mr, pages))
-		urxe_mr_hide(mr->mr);
-}
-
-static void unshare_mr(struct mr *mr, const struct urxe_extent *pages)
-{
-	if (has_some(mr, pages))
-		urxe_mr_share(mr->mr, NULL);
-}
-
-/*
- * When the pages are taken out of the arena no peer reaches them, neither by it nor by the kernel's
- * copy: what it wrote to the old ones after they were copied would be lost.
- */
-static void unshare_pages(const struct urxe_extent *bytes)
-{
-	struct urxe_extent pages;
-	uint32_t at = 0;
-
-	while (adopt_next(&at, bytes, &pages)) {
-		for_all(hide_mr, &pages);
-		adopt_return(&pages);
-		for_all(unshare_mr, &pages);
-	}
-}
-
-void unmap_unshare(const void *start, uint64_t length)
-{
-	const struct urxe_extent bytes = {(void *)start, length};
-	int saved = errno;
-
-	if (!registered_within((uintptr_t)start, length) || !fd_owned())
-		return;
-	port_lock();
-	unshare_pages(&bytes);
-	port_unlock();
-	errno = saved;
-}
-
-void unmap_give_up(const void *start, uint64_t length)
-{
-	const struct urxe_extent bytes = {(void *)start, whole_pages((uintptr_t)start, length)};
-	int saved = errno;
-
-	if (!atomic_load(&adopt_kept) || !bytes.length || !fd_owned())
-		return;
-	port_lock();
-	adopt_give_up(&bytes);
-	port_unlock();
-	errno = saved;
-}
-
-void unmap_unshare_all(void)
-{
-	unshare_pages(&(struct urxe_extent){NULL, UINT64_MAX});
-}
-
-void unmap_before_locking(void)
-{
-	adopt_no_more();
-	peer_no_more_arenas();
-	if (!fd_owned())
-		return;
-	port_lock();
-	unmap_unshare_all();
-	adopt_done();
-	peer_leave_arenas();
-	port_unlock();
-}
-
 /* What a child of vfork unmaps is another's, who has no more than it had. */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 {
@@ -128,7 +47,6 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 	port_lock();
 	u->registrations = port.registrations;
 	for_all(mr_unmap, &u->bytes);
-	unshare_pages(&u->bytes);
 	port_unlock();
 }
 

@@ -29,20 +29,4 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length);
  * alone. */
 void unmap_end(struct unmapping *u, bool done);
 
-/*
- * The program changes what the memory is in another way, or divides it: of what is registered
- * there nothing is reached by the arena any more (adopt.h). Any thread, without the port's lock.
- */
-void unmap_unshare(const void *start, uint64_t length);
-/* The program gives up what is in the memory: so do we (adopt.h). As unmap_begin. */
-void unmap_give_up(const void *start, uint64_t length);
-/* unmap_unshare of all memory; with the port's lock. */
-void unmap_unshare_all(void);
-/*
- * The program locks all that it has mapped, and maybe what it maps from now on: that would fill the
- * arenas, ours and those of others, which are gigabytes of holes. So it shares no memory any more.
- * Any thread, without the port's lock.
- */
-void unmap_before_locking(void);
-
 #endif

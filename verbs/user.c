@@ -65,7 +65,7 @@ static int guarded(struct move m, uint64_t address)
 {
 	const struct urxe_extent theirs = {(void *)(uintptr_t)address, m.size};
 
-	return fault_guard(NULL, &theirs, NULL, move, &m) ? 0 : -EFAULT;
+	return fault_guard(NULL, &theirs, move, &m) ? 0 : -EFAULT;
 }
 
 int user_read(void *to, uint64_t from, size_t size)

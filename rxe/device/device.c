@@ -160,12 +160,11 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
 
 /*
  * The ICRC is the first to read a frame, which the sender's core has written just now. What it
- * would wait for is on its way while the frame before is worked on. A payload that lies elsewhere
- * has been read there only, and comes soon enough.
+ * would wait for is on its way while the frame before is worked on.
  */
 static void fetch_large(const struct urxe_frame *frame)
 {
-	if (!frame->lent && frame->len >= LARGE_FRAME)
+	if (frame->len >= LARGE_FRAME)
 		urxe_fetch(frame->data, frame->len);
 }
 

@@ -3,7 +3,6 @@
 
 #include <rxe/opcode.h>
 
-#include "direct/lent.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
@@ -156,44 +155,20 @@ static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame
 	return drop;
 }
 
-/* `lent`: where the payload of the frame still is to be taken from; NULL: the frame has all. */
-static bool icrc_ok(struct urxe_dev *dev, const struct urxe_frame *lent,
-		    const struct urxe_packet *p)
-{
-	return lent ? lent_headers_ok(dev, lent, p) : urxe_packet_icrc_ok(p);
-}
-
-/* Unless the responder knows where it is to be. */
-static enum urxe_drop take_lent(struct urxe_dev *dev, const struct urxe_qp *qp,
-				struct urxe_packet *p)
-{
-	const struct urxe_frame *lent = p->lent;
-
-	if (qp && resp_places(qp, p))
-		return URXE_DROP_NONE;
-	if (!lent_take(dev, p))
-		return lent_drop(lent);
-	p->lent = NULL;
-	return URXE_DROP_NONE;
-}
-
-static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
-		       const struct urxe_frame *lent)
+void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	enum urxe_drop drop = URXE_DROP_NONE;
 	struct urxe_qp *qp = NULL, *predicted;
 	struct urxe_packet p;
 
+	dev->late = frame->late;
 	predicted = predict_parse(dev, frame, &p);
 	if (!predicted)
 		drop = urxe_packet_parse(&p, frame->data, frame->len);
-	if (!drop && !icrc_ok(dev, lent, &p))
+	if (!drop && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
 		drop = check(dev, frame, &p, predicted, &qp);
-	p.lent = lent;
-	if (!drop && lent)
-		drop = take_lent(dev, qp, &p);
 	if (drop && qp) {
 		qp_drop(qp, drop);
 	} else if (drop) {
@@ -208,17 +183,4 @@ static void recv_whole(struct urxe_dev *dev, const struct urxe_frame *frame,
 		dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
 		mcast_input(dev, &p);
 	}
-}
-
-void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
-{
-	struct urxe_frame whole;
-
-	dev->late = frame->late;
-	if (!frame->lent)
-		recv_whole(dev, frame, NULL);
-	else if (lent_lay_out(dev, frame, &whole))
-		recv_whole(dev, &whole, frame);
-	else
-		dev_drop(dev, URXE_DROP_BAD_LENGTH);
 }

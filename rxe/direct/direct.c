@@ -96,30 +96,19 @@ static bool is_one_piece(const struct urxe_mr *mr)
 	return mr->length && mr->n_pieces == 1 && mr->pieces[0].addr;
 }
 
-/* What is granted of a region, from an offset on. */
-static struct urxe_direct_grant grant_of(const struct urxe_mr *mr, uint64_t offset)
-{
-	return (struct urxe_direct_grant){
-		.addr = (uintptr_t)mr->pieces[0].addr + offset,
-		.shared_addr = (uintptr_t)mr->shared.addr,
-		.shared_length = (uint32_t)mr->shared.length,
-		.shared_page = (uint32_t)(mr->shared.window / URXE_DIRECT_PAGE),
-	};
-}
-
 void direct_grant_mr(const struct urxe_mr *mr)
 {
-	struct urxe_direct_grant grant;
+	const struct urxe_direct_grant grant = {
+		.key = mr->key,
+		.pd = mr->pd,
+		.access = mr->access,
+		.start = mr->iova,
+		.length = mr->length,
+		.addr = (uintptr_t)mr->pieces[0].addr,
+	};
 
-	if (!mr->dev->attr.direct_table || !is_one_piece(mr))
-		return;
-	grant = grant_of(mr, 0);
-	grant.key = mr->key;
-	grant.pd = mr->pd;
-	grant.access = mr->access;
-	grant.start = mr->iova;
-	grant.length = mr->length;
-	publish_grant(mr->dev, &grant);
+	if (mr->dev->attr.direct_table && is_one_piece(mr))
+		publish_grant(mr->dev, &grant);
 }
 
 void direct_grant_mw(const struct urxe_mw *mw)
@@ -129,13 +118,15 @@ void direct_grant_mw(const struct urxe_mw *mw)
 
 	if (!mw->dev->attr.direct_table || !mr || !is_one_piece(mr))
 		return;
-	grant = grant_of(mr, mw->offset);
-	grant.key = mw->key;
-	grant.pd = mw->pd;
-	grant.access = mw->access;
-	grant.qpn = mw->type == URXE_MW_TYPE_2 ? mw->qpn : 0;
-	grant.start = mw->start;
-	grant.length = mw->length;
+	grant = (struct urxe_direct_grant){
+		.key = mw->key,
+		.pd = mw->pd,
+		.access = mw->access,
+		.qpn = mw->type == URXE_MW_TYPE_2 ? mw->qpn : 0,
+		.start = mw->start,
+		.length = mw->length,
+		.addr = (uintptr_t)mr->pieces[0].addr + mw->offset,
+	};
 	publish_grant(mw->dev, &grant);
 }
 
@@ -243,16 +234,6 @@ void direct_qp_changed(const struct urxe_qp *qp)
 	put(place, &now, sizeof(now));
 }
 
-void direct_recall(struct urxe_qp *qp)
-{
-	if (!qp->req.lent)
-		return;
-	qp->req.lent = false;
-	/* What was acknowledged has been read. */
-	if (requester_outstanding(&qp->req))
-		urxe_direct_recall(qp->dev->attr.direct_table);
-}
-
 /* --- Requester. */
 
 /* The peer is who gets the QP's packets: of the path their header is all that is in the caches. */
@@ -290,8 +271,6 @@ static uint32_t wanted_access(const struct send_wqe *wqe)
 	switch (wqe->opcode) {
 	case URXE_WR_RDMA_WRITE: return URXE_ACCESS_REMOTE_WRITE;
 	case URXE_WR_RDMA_READ: return URXE_ACCESS_REMOTE_READ;
-	case URXE_WR_COMPARE_SWAP:
-	case URXE_WR_FETCH_ADD: return URXE_ACCESS_REMOTE_ATOMIC;
 	default: return 0;
 	}
 }
@@ -330,28 +309,6 @@ static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
 			return false;
 	}
 	return true;
-}
-
-/* Where the peer's memory is: in its process and, where that is not 0, in its window. */
-struct target {
-	uint64_t addr, window;
-};
-
-/*
- * The offset in the peer's window, of which it may have published anything; 0: not all of the bytes
- * are there, or it is out of reach.
- */
-static uint64_t in_window(struct urxe_qp *qp, const struct urxe_direct_grant *grant, uint64_t addr,
-			  uint64_t length)
-{
-	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
-	uint64_t page = (uint64_t)grant->shared_page * URXE_DIRECT_PAGE, size, offset;
-
-	if (!grant->shared_length || !page ||
-	    !mr_within(grant->shared_addr, grant->shared_length, addr, length, &offset))
-		return 0;
-	size = ops->window(qp->dev->attr.ctx);
-	return mr_within(0, size, page + offset, length, &offset) ? offset : 0;
 }
 
 /* As the peer's engine would check it (IBA 10.6.3, 9.7.4.1.5). */
@@ -397,7 +354,7 @@ static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
 
 /* False: the peer would refuse it, or its tables are being changed. */
 static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		    const struct send_wqe *wqe, struct target *target)
+		    const struct send_wqe *wqe, uint64_t *addr)
 {
 	struct urxe_direct_table *peers = (struct urxe_direct_table *)table;
 	struct urxe_direct_grant grant;
@@ -405,13 +362,10 @@ static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
 
 	if (!find_peer(qp, peers, &peer))
 		return false;
-	if (wanted_access(wqe) & ~peer.access || (wqe_is_rd_atomic(wqe) && !peer.rd_atomic))
+	if (wanted_access(wqe) & ~peer.access || (wqe->kind == WR_READ && !peer.rd_atomic))
 		return false;
-	if (!get(grant_place(peers, wqe->rkey), &grant, sizeof(grant)) ||
-	    !grants(&grant, &peer, wqe, &target->addr))
-		return false;
-	target->window = in_window(qp, &grant, target->addr, wqe->length);
-	return true;
+	return get(grant_place(peers, wqe->rkey), &grant, sizeof(grant)) &&
+	       grants(&grant, &peer, wqe, addr);
 }
 
 /* Requests from the oldest on, that are executed together. */
@@ -438,14 +392,9 @@ static bool take(struct urxe_qp *qp, const struct urxe_direct_table *table,
 {
 	struct urxe_direct_part *part = &all->parts[all->n_parts];
 	struct urxe_extent *local = &all->extents[all->n_extents];
-	struct target target;
 
-	if (!look_up(qp, table, wqe, &target) || !find_local(qp, wqe, local, &part->n_local))
+	if (!look_up(qp, table, wqe, &part->remote) || !find_local(qp, wqe, local, &part->n_local))
 		return false;
-	if (all->n_parts && !target.window != !all->parts[0].window)
-		return false;
-	part->remote = target.addr;
-	part->window = target.window;
 	part->local = local;
 	all->n_parts++;
 	all->n_extents += part->n_local;
@@ -470,19 +419,17 @@ static void gather(struct urxe_qp *qp, const struct urxe_direct_table *table, st
 	}
 }
 
-static void count(struct urxe_qp *qp, bool shared)
+static void count(struct urxe_qp *qp)
 {
 	qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
-	if (shared)
-		qp_count(qp, URXE_EVENT_DIRECT_SHARED);
 	qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
 }
 
 /* An overflow of their CQ ends them all. */
-static void complete(struct urxe_qp *qp, uint32_t n, bool shared)
+static void complete(struct urxe_qp *qp, uint32_t n)
 {
 	for (; n && qp->sq.tail != qp->sq.head; n--) {
-		count(qp, shared);
+		count(qp);
 		req_complete(qp, URXE_WC_SUCCESS);
 	}
 }
@@ -494,11 +441,10 @@ static bool is_awake(const struct urxe_qp *qp)
 }
 
 /*
- * Between enter and leave: how many requests, from `cur` on, were executed. What is in the window
- * is copied sooner than a packet is made.
+ * Between enter and leave: how many requests, from `cur` on, were executed.
  */
 static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		     const struct send_wqe *wqe, bool *shared)
+		     const struct send_wqe *wqe)
 {
 	struct direct_proof *proof = &qp->req.direct;
 	struct together all;
@@ -510,9 +456,7 @@ static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
 
 	gather(qp, table, &all);
 	job.n_parts = all.n_parts;
-	*shared = job.n_parts && all.parts[0].window;
-	proof->in_packets =
-		!*shared && proof->unseen >= STREAM && direct_fits_packet(wqe) && is_awake(qp);
+	proof->in_packets = proof->unseen >= STREAM && direct_fits_packet(wqe) && is_awake(qp);
 	if (!job.n_parts || proof->in_packets)
 		return 0;
 	return qp->dev->attr.direct->copy(qp->dev->attr.ctx, &job);
@@ -525,21 +469,20 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 	const struct urxe_direct_table *table;
 	struct direct_proof *proof = &qp->req.direct;
 	uint32_t done;
-	bool shared;
 
 	proof->in_packets = false;
 	proof->chance = DIRECT_FAILS;
 	table = enter(qp);
 	if (!table)
 		return false;
-	done = copy(qp, table, wqe, &shared);
+	done = copy(qp, table, wqe);
 	ops->leave(qp->dev->attr.ctx);
 	if (!done && !proof->in_packets) {
 		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
 		return false;
 	}
 	proof->chance = DIRECT_WORKS;
-	complete(qp, done, shared);
+	complete(qp, done);
 	return done;
 }
 
@@ -548,83 +491,6 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 static bool worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done;
-}
-
-/* --- Atomics, only of what lies in the window. */
-
-/*
- * Between enter and leave; false: it is not there. Bytes that are not aligned, in either address
- * space, the responder refuses.
- */
-static bool find_word(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		      const struct send_wqe *wqe, struct urxe_direct_atomic *op)
-{
-	struct target target;
-
-	op->state = __atomic_load_n(&table->state.word, __ATOMIC_ACQUIRE);
-	if (!look_up(qp, table, wqe, &target))
-		return false;
-	op->window = target.window;
-	return target.window && !((wqe->remote_addr | target.addr) % sizeof(uint64_t));
-}
-
-/*
- * Whether it was executed, or with `only_look` may be when its turn comes. A key that leads to no
- * shared memory never will, but for a region that is registered anew.
- */
-static bool apply(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_direct_atomic *op,
-		  bool only_look)
-{
-	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
-	struct direct_proof *proof = &qp->req.direct;
-	const struct urxe_direct_table *table;
-	bool done = false;
-
-	if (proof->unshared_key == wqe->rkey)
-		return false;
-	table = enter(qp);
-	if (!table || !find_word(qp, table, wqe, op))
-		proof->unshared_key = wqe->rkey;
-	else
-		done = only_look || ops->atomic(qp->dev->attr.ctx, op);
-	if (table)
-		ops->leave(qp->dev->attr.ctx);
-	return done;
-}
-
-/* The one at `cur`. False: it goes in packets. */
-static bool execute_atomic(struct urxe_qp *qp, const struct send_wqe *wqe)
-{
-	bool swaps = wqe->opcode == URXE_WR_COMPARE_SWAP;
-	struct urxe_direct_atomic op = {
-		.compare_swap = swaps,
-		.operand = swaps ? wqe->swap : wqe->compare_add,
-		.compare = wqe->compare_add,
-	};
-	struct urxe_extent local[URXE_MAX_SGE];
-	struct sge_list list;
-	uint32_t n;
-
-	if (!find_local(qp, wqe, local, &n) || !apply(qp, wqe, &op, false))
-		return false;
-	list = wqe_sge_list(wqe, qp->pd);
-	count(qp, true);
-	if (sge_scatter(qp->dev, &list, 0, (const uint8_t *)&op.original, sizeof(op.original))) {
-		req_complete(qp, URXE_WC_SUCCESS);
-	} else {
-		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
-		req_fail(qp, URXE_WC_LOC_PROT_ERR);
-	}
-	return true;
-}
-
-static enum direct_turn atomic_turn(struct urxe_qp *qp, const struct send_wqe *wqe)
-{
-	struct urxe_direct_atomic op;
-
-	if (qp->req.una == qp->req.psn && qp->sq.tail == qp->sq.cur)
-		return execute_atomic(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
-	return worth_waiting(qp, wqe) && apply(qp, wqe, &op, true) ? DIRECT_WAIT : DIRECT_PACKETS;
 }
 
 /* Nobody waits at a connection whose peer is out of reach, as on another host. */
@@ -668,8 +534,6 @@ enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe
 	/* What is paced is so for the wire. */
 	if (!is_candidate(wqe) || qp->paced || wqe->first_psn != req->psn)
 		return DIRECT_PACKETS;
-	if (wqe->kind == WR_ATOMIC)
-		return atomic_turn(qp, wqe);
 	if (req->una == req->psn && qp->sq.tail == qp->sq.cur)
 		return execute(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
 	if (direct_in_packets(qp, wqe)) {

@@ -28,8 +28,6 @@ void direct_withdraw_all(const struct urxe_mr *mr);
 /* The QP has changed, or goes away. */
 void direct_qp_changed(const struct urxe_qp *qp);
 void direct_qp_gone(const struct urxe_qp *qp);
-/* Requests of the QP end that were not acknowledged: their memory is the program's again. */
-void direct_recall(struct urxe_qp *qp);
 
 /* --- Requester. */
 
@@ -107,8 +105,6 @@ static inline bool direct_may_wait(const struct urxe_qp *qp, const struct send_w
 {
 	const struct direct_proof *proof = &qp->req.direct;
 
-	if (wqe->kind == WR_ATOMIC)
-		return direct_proven(qp) && proof->unshared_key != wqe->rkey;
 	return wqe->kind == WR_WRITE && direct_proven(qp) && proof->chance != DIRECT_FAILS &&
 	       !direct_in_packets(qp, wqe);
 }

@@ -10,7 +10,6 @@
 
 #include "congestion/cnp.h"
 #include "congestion/congestion.h"
-#include "direct/lent.h"
 #include "objects/multicast.h"
 #include "objects/pkey.h"
 #include "responder/reorder.h"
@@ -46,7 +45,6 @@ struct urxe_dev {
 	struct idmap mws; /* by the upper 24 bits of their keys */
 	struct timers timers;
 	struct reorder_pool reorder;
-	struct lent_buffer lent;
 	struct cong_config cong;
 	struct cnp_budget cnp;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */

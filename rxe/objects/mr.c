@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <isa-l/crc.h>
-
 #include "direct/direct.h"
 #include "objects/device.h"
 #include "objects/mw.h"
@@ -155,18 +153,6 @@ int urxe_mr_dereg(struct urxe_mr *mr)
 	return 0;
 }
 
-void urxe_mr_hide(struct urxe_mr *mr)
-{
-	direct_withdraw_all(mr);
-}
-
-void urxe_mr_share(struct urxe_mr *mr, const struct urxe_shared *shared)
-{
-	direct_withdraw_all(mr);
-	mr->shared = shared ? *shared : (struct urxe_shared){0};
-	direct_grant_all(mr);
-}
-
 uint32_t urxe_mr_key(const struct urxe_mr *mr)
 {
 	return mr->key;
@@ -285,12 +271,9 @@ uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range)
 	return bytes.length == range->length ? bytes.addr : NULL;
 }
 
-/*
- * Whether the memory was there: whoever owns the process knows how to touch what may not be. The
- * `other` is not the region's; NULL: there is none.
- */
-static bool touch_both(struct urxe_dev *dev, const struct urxe_extent *bytes,
-		       const struct urxe_extent *other, void (*fn)(void *), void *arg)
+/* Whether the memory was mapped. */
+static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
+		  void *arg)
 {
 	if (!bytes->addr)
 		return gone(dev);
@@ -298,13 +281,7 @@ static bool touch_both(struct urxe_dev *dev, const struct urxe_extent *bytes,
 		fn(arg);
 		return true;
 	}
-	return dev->attr.ops->guard(dev->attr.ctx, bytes, other, fn, arg) || gone(dev);
-}
-
-static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
-		  void *arg)
-{
-	return touch_both(dev, bytes, NULL, fn, arg);
+	return dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg) || gone(dev);
 }
 
 struct copy {
@@ -353,13 +330,12 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 		return true;
 	place = locate(&span);
 	for (; left; left -= bytes.length, src += bytes.length) {
-		struct urxe_extent from = {(void *)src, 0};
 		struct copy c = {.src = src};
 
 		bytes = next_bytes(&place, left);
 		c.dst = bytes.addr;
-		c.n = from.length = bytes.length;
-		if (!touch_both(dev, &bytes, &from, copy_for_all, &c))
+		c.n = bytes.length;
+		if (!touch(dev, &bytes, copy_for_all, &c))
 			return false;
 	}
 	return true;
@@ -386,39 +362,6 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, u
 			return false;
 	}
 	return true;
-}
-
-struct crc {
-	const struct urxe_extent *bytes;
-	uint32_t *crc;
-};
-
-static void add_to_crc(void *arg)
-{
-	const struct crc *c = arg;
-
-	*c->crc = crc32_gzip_refl(*c->crc, c->bytes->addr, c->bytes->length);
-}
-
-const uint8_t *mr_lend(struct urxe_dev *dev, const struct mr_range *range, uint32_t *crc,
-		       uint64_t *window)
-{
-	struct urxe_extent bytes;
-	struct crc c = {&bytes, crc};
-	struct place place;
-	struct span span;
-	uint64_t offset;
-
-	if (!range->length || !grants(dev, range, &span) || !span.mr->shared.length)
-		return NULL;
-	place = locate(&span);
-	bytes = next_bytes(&place, range->length);
-	if (bytes.length != range->length || !bytes.addr ||
-	    !mr_within((uintptr_t)span.mr->shared.addr, span.mr->shared.length,
-		       (uintptr_t)bytes.addr, bytes.length, &offset))
-		return NULL;
-	*window = span.mr->shared.window + offset;
-	return !crc || touch(dev, &bytes, add_to_crc, &c) ? bytes.addr : NULL;
 }
 
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)

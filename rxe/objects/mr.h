@@ -28,7 +28,6 @@ struct urxe_mr {
 	uint32_t windows; /* bound to it */
 	uint64_t iova;
 	uint64_t length;
-	struct urxe_shared shared; /* of length 0: nothing */
 	uint32_t n_pieces;
 	struct mr_piece *pieces;    /* by offset, none empty; one more is the end */
 	struct mr_held *held;       /* one to a piece; NULL: none was ever taken */
@@ -64,17 +63,11 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 /*
  * Copies to or from a range, which is checked again: a region may go between
  * two packets of one message. False where it is not granted, or the memory is not
- * there, or that at src; then what was copied so far is undefined.
+ * there; then what was copied so far is undefined.
  */
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
 /* *crc goes on with what was copied, by urxe_ops.copy_crc; NULL: nobody wants it. */
 bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc);
-/*
- * Where the range is that lies in the device's window in one piece, with its place there; *crc goes
- * on with what it holds, unless it is NULL. NULL: it does not, or cannot be read.
- */
-const uint8_t *mr_lend(struct urxe_dev *dev, const struct mr_range *range, uint32_t *crc,
-		       uint64_t *window);
 
 /* Makes what the range holds reach as far as range->access says: visible to all, or lasting. False
  * where it could not; the range was granted. */

@@ -178,7 +178,6 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	mcast_leave_all(qp);
 	qp_unschedule(qp);
 	qp->dev->waiting -= qp->waiting;
-	direct_recall(qp);
 	direct_qp_gone(qp);
 	mw_release(qp);
 	timer_remove(&qp->dev->timers, &qp->timer);
@@ -342,7 +341,6 @@ void qp_reset(struct urxe_qp *qp)
 {
 	struct recv_wqe *copy = qp->resp.copy;
 
-	direct_recall(qp);
 	qp_unschedule(qp);
 	timer_clear(&qp->timer);
 	timer_clear(&qp->ack_timer);

@@ -51,8 +51,7 @@ struct direct_proof {
 	uint8_t chance;   /* enum direct_chance */
 	uint8_t unseen;   /* requests in a row before whose posting not all was seen to be done */
 	uint8_t looks; /* requests in packets, since the peer was last asked whether it is awake */
-	bool in_packets;       /* what fits into one is sent so, to a peer that was awake */
-	uint32_t unshared_key; /* of the last atomic that was not of memory in the peer's window */
+	bool in_packets; /* what fits into one is sent so, to a peer that was awake */
 };
 
 /*
@@ -92,14 +91,14 @@ struct requester {
 	struct rtt rtt;
 	uint64_t timeout_due, probe_due, missing_due;
 
-	/* After losses, and of READs, atomics and payloads that are lent. */
+	/* After losses, and of READs and atomics. */
 	uint64_t *answered; /* bit psn & answered_mask: this READ or atomic response is in place */
 	uint32_t answered_mask;
 	uint32_t error_wqe;   /* place in the queue of the request that ends in `error` */
 	uint64_t una_sent;    /* when una was sent again since; 0 = not yet */
-	uint32_t whole;       /* packets that are not lent next, since one before them was lost, */
-	uint32_t whole_after; /* and after the last loss */
-	bool lent;            /* payloads that are trusted, since they were last recalled */
+	uint32_t plain;       /* packets to send without payload references, after a loss */
+	uint32_t plain_after; /* how many these are after the next loss */
+	bool referenced;      /* payload references may be in flight */
 	uint8_t streak;       /* NAKs in a row, each for the packet behind what was repaired */
 	uint8_t probe_span;   /* packets of the last probe */
 };
@@ -252,7 +251,7 @@ QP_SAME_LINE(req.rtt, req.missing_due);
 QP_SAME_LINE(attr.state, resp.wqe);
 QP_SAME_LINE(predict.words, predict.era);
 QP_SAME_LINE(timer, counters.event[URXE_EVENT_TX_BYTES]);
-QP_SAME_LINE(counters.event[URXE_EVENT_DIRECT_REQUESTS], counters.event[URXE_EVENT_DIRECT_SHARED]);
+QP_SAME_LINE(counters.event[URXE_EVENT_DIRECT_REQUESTS], counters.event[URXE_EVENT_DIRECT_BYTES]);
 
 /* PSNs that a message of length bytes takes. */
 static inline uint32_t qp_packets(const struct urxe_qp *qp, uint32_t length)

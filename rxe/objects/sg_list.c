@@ -55,15 +55,6 @@ bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offs
 	return true;
 }
 
-const uint8_t *sge_lend(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-			uint32_t len, uint32_t *crc, uint64_t *window)
-{
-	const struct urxe_seg *seg = seek(list, &offset);
-	struct mr_range range = part(list, seg, offset, len, 0);
-
-	return range.length == len ? mr_lend(dev, &range, crc, window) : NULL;
-}
-
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len)
 {
@@ -78,13 +69,4 @@ bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t off
 		len -= (uint32_t)range.length;
 	}
 	return true;
-}
-
-uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-		     uint32_t len)
-{
-	const struct urxe_seg *seg = seek(list, &offset);
-	struct mr_range range = part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
-
-	return range.length == len ? mr_address(dev, &range) : NULL;
 }

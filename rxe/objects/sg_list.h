@@ -23,14 +23,7 @@ uint64_t sge_length(const struct urxe_seg *segs, uint32_t n);
  */
 bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
 		uint32_t len, uint32_t *crc);
-/* The same without the copy, where the bytes are in one segment, and as mr_lend says. */
-const uint8_t *sge_lend(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-			uint32_t len, uint32_t *crc, uint64_t *window);
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
-/* Where they are to be written to, if that is in one piece; else, or where a key does not grant
- * it: NULL. */
-uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
-		     uint32_t len);
 
 #endif

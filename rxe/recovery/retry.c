@@ -20,9 +20,9 @@
 #define FIRST_PROBE_MIN_NS 1000000
 /* Packets of a probe, at most. */
 #define PROBE_SPAN_MAX 16
-/* Packets in one piece after a loss; twice as many after the next one. */
-#define WHOLE_MIN 64
-#define WHOLE_MAX 4096
+/* Packets sent without payload references after a loss; twice as many after the next loss. */
+#define PLAIN_MIN 64
+#define PLAIN_MAX 4096
 /* Losses do not bring the window below this, in packets. */
 #define WINDOW_MIN 16
 /* NAKs in a row that each name the packet behind what was just sent again: the peer keeps nothing.
@@ -206,18 +206,17 @@ static void resend(struct urxe_qp *qp, uint32_t from, uint32_t end)
 }
 
 /*
- * What was lent may have been refused, since its memory had changed: a program that does change it
- * while it is sent would have each message wait for its repetition. Those that are on their way
- * count as one loss.
+ * The peer may be unable to read referenced payloads: then every message would wait for its
+ * repetition. Packets that are in flight together count as one loss.
  */
-static void lend_less(struct requester *req)
+static void avoid_references(struct requester *req)
 {
-	if (req->whole)
+	if (req->plain)
 		return;
-	req->whole_after = req->whole_after ? 2 * req->whole_after : WHOLE_MIN;
-	if (req->whole_after > WHOLE_MAX)
-		req->whole_after = WHOLE_MAX;
-	req->whole = req->whole_after;
+	req->plain_after = req->plain_after ? 2 * req->plain_after : PLAIN_MIN;
+	if (req->plain_after > PLAIN_MAX)
+		req->plain_after = PLAIN_MAX;
+	req->plain = req->plain_after;
 }
 
 /* Sends again from the oldest unacknowledged PSN on, and watches what comes of it. */
@@ -339,7 +338,7 @@ void retry_sequence_nak(struct urxe_qp *qp)
 	req->nak_seen = true;
 	req->una_sent = 0;
 	window_loss(qp);
-	lend_less(req);
+	avoid_references(req);
 	repair(qp, gap_end(qp), true);
 	retry_restart_timer(qp);
 }
@@ -445,7 +444,7 @@ static void timed_out(struct urxe_qp *qp)
 	req->missing = false;
 	doubt_copies(qp);
 	window_loss(qp);
-	lend_less(req);
+	avoid_references(req);
 	repair(qp, req->psn, false);
 	retry_restart_timer(qp);
 }
@@ -474,7 +473,7 @@ static void probe(struct urxe_qp *qp)
 	req->probe_span = probe_span(req);
 	req->probes++;
 	doubt_copies(qp);
-	lend_less(req);
+	avoid_references(req);
 	repair(qp, earlier(urxe_psn_add(req->una, req->probe_span), req->psn), false);
 	req->probe_due = probe_due(qp);
 	arm(qp);

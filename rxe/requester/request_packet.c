@@ -86,106 +86,24 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 			 : requester_outstanding(req) + rp->span >= req->window;
 }
 
-/*
- * The program leaves the memory of a request alone until it is acknowledged, which only RC's are.
- * A packet that is sent again was lost, or refused as its memory had left the window meanwhile. A
- * queue pair that repeats nothing loses nothing in one piece, and is not to lose anything so.
- */
-static enum urxe_lending lending(struct urxe_qp *qp, const struct request_packet *rp)
+/* Bytes of the request that the packet at the offset has. */
+static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset)
 {
-	const struct urxe_dev *dev = qp->dev;
+	uint32_t rest = wqe->length - offset;
 
-	if (!dev->attr.ops->lends || !dev->attr.ops->copy_crc || qp->type != URXE_QPT_RC ||
-	    rp->wqe->flags & URXE_SEND_INLINE || !qp->attr.retry_cnt || !qp->attr.timeout)
-		return URXE_LENDS_NOT;
-	if (!qp->req.whole)
-		return dev->attr.ops->lends(dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
-	qp->req.whole--;
-	return URXE_LENDS_NOT;
+	return rest < qp->mtu ? rest : qp->mtu;
 }
 
-/* Bytes of the request that so many packets from there on have. */
-static uint32_t payload_of(const struct urxe_qp *qp, const struct request_packet *rp,
-			   uint32_t offset)
-{
-	uint64_t most = (uint64_t)rp->span * qp->mtu;
-
-	return most < rp->wqe->length - offset ? (uint32_t)most : rp->wqe->length - offset;
-}
-
-/* How many packets of a SEND may go together, if their payload is trusted. */
-static uint32_t span_together(const struct urxe_qp *qp, const struct request_packet *rp,
-			      uint32_t pos)
-{
-	uint32_t span = URXE_LENT_MAX / qp->mtu, rest = rp->wqe->n_packets - pos;
-	uint32_t outstanding = requester_outstanding(&qp->req);
-	uint32_t room = qp->req.window > outstanding ? qp->req.window - outstanding : 1;
-
-	if (rp->wqe->kind != WR_SEND || qp->paced)
-		return 1;
-	if (span > rest)
-		span = rest;
-	return span < room ? span : room;
-}
-
-static bool lend(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
-{
-	struct sge_list list = wqe_sge_list(rp->wqe, qp->pd);
-	uint32_t offset = pos * qp->mtu;
-
-	rp->lent = payload_of(qp, rp, offset);
-	if (rp->lent < BUILD_LARGE)
-		return false;
-	rp->payload = sge_lend(qp->dev, &list, offset, rp->lent, NULL, &rp->window);
-	return rp->payload;
-}
-
-/* In one frame, or the first packet alone; false: not even that. */
-static bool lend_trusted(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
-{
-	rp->span = span_together(qp, rp, pos);
-	if (!lend(qp, rp, pos)) {
-		rp->span = 1;
-		if (!lend(qp, rp, pos))
-			return false;
-	}
-	qp->req.lent = true;
-	return true;
-}
-
-/* Before the headers are made, which tell how many packets it is. */
-static void decide_lending(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
-{
-	rp->lending = lending(qp, rp);
-	if (rp->lending == URXE_LENDS_TRUSTED && !lend_trusted(qp, rp, pos))
-		rp->lending = URXE_LENDS_NOT;
-}
-
-static bool put_payload(struct build *b, struct urxe_qp *qp, const struct request_packet *rp,
+static bool put_payload(struct build *b, struct urxe_qp *qp, const struct send_wqe *wqe,
 			uint32_t offset, uint32_t len)
 {
-	const struct send_wqe *wqe = rp->wqe;
 	struct sge_list list = wqe_sge_list(wqe, qp->pd);
-	struct urxe_frame *frame = b->frame;
-	uint32_t *crc;
 
 	if (wqe->flags & URXE_SEND_INLINE) {
 		memcpy(b->payload, wqe->data + offset, len);
 		return true;
 	}
-	crc = build_payload_crc(b, qp, len);
-	if (rp->lending == URXE_LENDS_TRUSTED) {
-		frame->payload = rp->payload;
-		frame->window = rp->window;
-		frame->lent = len;
-		frame->trusted = true;
-		return true;
-	}
-	if (crc && rp->lending == URXE_LENDS_CHECKED) {
-		frame->payload = sge_lend(qp->dev, &list, offset, len, crc, &frame->window);
-		frame->lent = frame->payload ? len : 0;
-	}
-	return frame->lent || sge_gather(qp->dev, &list, offset, b->payload, len, crc);
+	return sge_gather(qp->dev, &list, offset, b->payload, len, build_payload_crc(b, qp, len));
 }
 
 static void put_extended(struct build *b, const struct urxe_qp *qp, const struct send_wqe *wqe,
@@ -218,19 +136,11 @@ uint16_t reqpkt_pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return qp->qpn == URXE_QPN_GSI ? wqe->pkey_index : qp->attr.pkey_index;
 }
 
-/* One of a request that is sent for the first time. */
-static bool may_have_loan(const struct urxe_qp *qp, const struct request_packet *rp, uint32_t pos)
-{
-	const struct send_wqe *wqe = rp->wqe;
-
-	return wqe->length - pos * qp->mtu >= BUILD_LARGE && !rp->again &&
-	       (wqe->kind == WR_SEND || wqe->kind == WR_WRITE);
-}
-
-static bool build(struct urxe_qp *qp, const struct request_packet *rp, uint32_t pos,
+bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 		  const struct header_template *header, struct urxe_frame *frame)
 {
 	const struct send_wqe *wqe = rp->wqe;
+	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, wqe->first_psn);
 	bool first = pos == 0, last = pos + rp->span == wqe->n_packets;
 	uint32_t offset = pos * qp->mtu, len = 0;
 	struct build_bth bth = {
@@ -241,7 +151,6 @@ static bool build(struct urxe_qp *qp, const struct request_packet *rp, uint32_t 
 		.dest_qpn = qp->type == URXE_QPT_UD ? wqe->remote_qpn : qp->attr.dest_qpn,
 		.psn = rp->psn,
 		.pkey = qp->dev->pkeys[reqpkt_pkey_index(qp, wqe)],
-		.behind = rp->lending == URXE_LENDS_TRUSTED ? (uint8_t)(rp->span - 1) : 0,
 	};
 	uint32_t flags = urxe_opcodes[bth.opcode].flags;
 	struct build b;
@@ -249,22 +158,12 @@ static bool build(struct urxe_qp *qp, const struct request_packet *rp, uint32_t 
 	build_start(&b, frame, header, &bth);
 	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
-		len = payload_of(qp, rp, offset);
-		if (!put_payload(&b, qp, rp, offset, len))
+		len = payload_of(qp, wqe, offset);
+		if (!put_payload(&b, qp, wqe, offset, len))
 			return false;
 	}
 	build_finish(&b, qp, len);
 	if (!rp->again && (bth.ack_req || wqe_is_rd_atomic(wqe)))
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;
-}
-
-bool reqpkt_build(struct urxe_qp *qp, struct request_packet *rp,
-		  const struct header_template *header, struct urxe_frame *frame)
-{
-	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, rp->wqe->first_psn);
-
-	if (may_have_loan(qp, rp, pos))
-		decide_lending(qp, rp, pos);
-	return build(qp, rp, pos, header, frame);
 }

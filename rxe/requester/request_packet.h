@@ -15,17 +15,12 @@ struct send_wqe;
 struct request_packet {
 	const struct send_wqe *wqe;
 	uint32_t psn;
-	uint32_t span;   /* PSNs that it takes */
-	bool again;      /* it was sent before */
-	uint8_t lending; /* enum urxe_lending; where it is trusted, what it has as its payload: */
-	const uint8_t *payload;
-	uint64_t window;
-	uint32_t lent;
+	uint32_t span; /* PSNs that it takes */
+	bool again;    /* it was sent before */
 };
 
-/* Writes it, or together with it as many of those behind it as span says afterwards; false where
- * the request's memory is not to be had. */
-bool reqpkt_build(struct urxe_qp *qp, struct request_packet *rp,
+/* Writes it; false where the request's memory cannot be read. */
+bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 		  const struct header_template *header, struct urxe_frame *frame);
 /* QP 1 speaks for all partitions, and its requests say for which (IBA 10.9). */
 uint16_t reqpkt_pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe);

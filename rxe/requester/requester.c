@@ -47,8 +47,6 @@ void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
 		.solicited = status != URXE_WC_SUCCESS,
 	};
 
-	if (status != URXE_WC_SUCCESS)
-		direct_recall(qp);
 	if (sq->cur == sq->tail)
 		next_request(qp);
 	sq->tail++;

@@ -3,7 +3,6 @@
 
 #include <rxe/opcode.h>
 
-#include "direct/lent.h"
 #include "objects/device.h"
 #include "objects/mr.h"
 #include "objects/mw.h"
@@ -28,18 +27,15 @@ static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 	return AETH_NAK_INVALID_REQUEST;
 }
 
-/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6), nor is one that
- * others go with. */
+/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6). */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	uint32_t n = lent_packets(p), most = n * qp->mtu;
-	bool may_be_empty = flags & URXE_OPF_START && n == 1;
-	bool ok;
+	bool full = p->payload_len == qp->mtu, ok;
 
 	if (!(flags & URXE_OPF_END))
-		ok = p->payload_len == most;
+		ok = full;
 	else
-		ok = p->payload_len <= most && (p->payload_len > most - qp->mtu || may_be_empty);
+		ok = p->payload_len <= qp->mtu && (p->payload_len || flags & URXE_OPF_START);
 	return ok ? 0 : AETH_NAK_INVALID_REQUEST;
 }
 
@@ -66,14 +62,14 @@ static uint8_t rnr(const struct urxe_qp *qp)
 	return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 }
 
-/* So many packets are executed; another is expected. */
-static void next_packet(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum resp_message message)
+/* The packet is executed; the one behind it is expected. */
+static void next_packet(struct urxe_qp *qp, uint32_t flags, enum resp_message message)
 {
 	struct responder *resp = &qp->resp;
 	bool end = flags & URXE_OPF_END;
 
-	resp->ack_psn = urxe_psn_add(resp->psn, n - 1);
-	resp->psn = urxe_psn_add(resp->psn, n);
+	resp->ack_psn = resp->psn;
+	resp->psn = urxe_psn_add(resp->psn, 1);
 	resp->message = end ? RESP_NONE : message;
 	if (end)
 		resp->msn = urxe_psn_add(resp->msn, 1);
@@ -105,35 +101,9 @@ static uint32_t receive_room(const struct responder *resp)
 	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
 }
 
-enum taken { LOST, TAKEN, PLACED };
-
-/*
- * A payload that lies elsewhere: straight to its place, if that is one piece (`to`), or else into
- * the packet. So it is, too, where that did not work, as it tells at which end.
- */
-static enum taken take_payload(struct urxe_qp *qp, const struct urxe_packet *p, uint8_t *to)
-{
-	if (to && lent_place(qp->dev, p, to))
-		return PLACED;
-	return lent_take(qp->dev, p) ? TAKEN : LOST;
-}
-
 static uint8_t place_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	bool trusted = p->lent && p->lent->trusted, placed;
-	uint32_t offset = qp->resp.offset;
-	enum taken taken = TAKEN;
-
-	if (p->lent && !trusted)
-		taken = take_payload(qp, p, resp_address(qp, offset, p->payload_len));
-	if (taken == LOST)
-		return RESP_LOST;
-	placed = taken == PLACED ||
-		 resp_scatter(qp, offset, trusted ? p->lent->payload : p->payload, p->payload_len);
-	/* What cannot be placed straight comes again in one piece, and is answered then. */
-	if (trusted && !(placed && lent_stands(p->lent)))
-		return RESP_LOST;
-	if (placed)
+	if (resp_scatter(qp, qp->resp.offset, p->payload, p->payload_len))
 		return 0;
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 	resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
@@ -164,7 +134,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, lent_packets(p), flags, RESP_SEND);
+	next_packet(qp, flags, RESP_SEND);
 	return 0;
 }
 
@@ -208,16 +178,11 @@ static uint8_t place_write(struct urxe_qp *qp, const struct urxe_packet *p, uint
 		.length = p->payload_len,
 		.access = URXE_ACCESS_REMOTE_WRITE,
 	};
-	enum taken taken = TAKEN;
 
 	/* IBA 9.7.4.1.6: the packets' payloads add up to the RETH's length. */
 	if (flags & URXE_OPF_END ? p->payload_len != rest : p->payload_len >= rest)
 		return AETH_NAK_INVALID_REQUEST;
-	if (p->lent)
-		taken = take_payload(qp, p, mr_address(qp->dev, &range));
-	if (taken == LOST)
-		return RESP_LOST;
-	if (taken == TAKEN && p->payload_len && !mr_write(qp->dev, &range, p->payload))
+	if (p->payload_len && !mr_write(qp->dev, &range, p->payload))
 		return AETH_NAK_REMOTE_ACCESS;
 	resp->offset += p->payload_len;
 	return 0;
@@ -235,7 +200,7 @@ static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, ui
 		return syndrome;
 	if (flags & URXE_OPF_IMM && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, 1, flags, RESP_WRITE);
+	next_packet(qp, flags, RESP_WRITE);
 	return 0;
 }
 

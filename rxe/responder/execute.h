@@ -8,9 +8,6 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* No syndrome: the payload was not what was sent (lent.h), and the packet is as if lost. */
-#define RESP_LOST 0xff
-
 /* Returns 0, or the AETH syndrome that a reliable service answers with. */
 uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
 

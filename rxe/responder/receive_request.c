@@ -63,10 +63,3 @@ bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint3
 
 	return sge_scatter(qp->dev, &list, offset, src, len);
 }
-
-uint8_t *resp_address(const struct urxe_qp *qp, uint32_t offset, uint32_t len)
-{
-	struct sge_list list = held_list(qp);
-
-	return sge_address(qp->dev, &list, offset, len);
-}

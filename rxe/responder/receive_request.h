@@ -12,8 +12,6 @@
 bool resp_want_recv(struct urxe_qp *qp);
 /* Copies into the held request's segments; false where a key does not grant it. */
 bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len);
-/* Where these bytes of it are to be; NULL: not in one piece, or not granted. */
-uint8_t *resp_address(const struct urxe_qp *qp, uint32_t offset, uint32_t len);
 /* Completes the held request; wc says all but whose it is. */
 void resp_complete_recv(struct urxe_qp *qp, struct urxe_wc *wc);
 void resp_fail_recv(struct urxe_qp *qp, enum urxe_wc_status status);

@@ -3,7 +3,6 @@
 
 #include <rxe/opcode.h>
 
-#include "direct/lent.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
@@ -168,10 +167,6 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 {
 	uint8_t syndrome = resp_execute(qp, p, flags);
 
-	if (syndrome == RESP_LOST) {
-		qp_drop(qp, lent_drop(p->lent));
-		return false;
-	}
 	qp->resp.nak = 0;
 	qp->resp.nak_sent = false;
 	if (qp->resp.in_gap)
@@ -279,22 +274,6 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
 	}
-}
-
-/*
- * What came in its turn, or that cannot be kept for it, since it is several packets. But a WRITE's
- * memory is seen as soon as it is written: nothing goes there that only afterwards is known to be
- * what was sent, as all of a trusted payload is.
- */
-bool resp_places(const struct urxe_qp *qp, const struct urxe_packet *p)
-{
-	uint32_t flags = urxe_opcodes[p->opcode].flags;
-
-	if (qp->type != URXE_QPT_RC)
-		return false;
-	if (flags & URXE_OPF_WRITE)
-		return p->psn == qp->resp.psn && !p->lent->trusted;
-	return flags & URXE_OPF_SEND && (p->psn == qp->resp.psn || lent_packets(p) > 1);
 }
 
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)

@@ -10,9 +10,6 @@
 #include <rxe/rxe.h>
 
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
-/* Whether it reads a payload that lies elsewhere (urxe_packet) where it is wanted, or not at all.
- */
-bool resp_places(const struct urxe_qp *qp, const struct urxe_packet *p);
 /* Answers with a NAK; one that is neither for a sequence error nor RNR ends the connection. */
 void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
 /* All that was executed is acknowledged once more. */

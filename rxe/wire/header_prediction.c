@@ -42,7 +42,7 @@ static bool is_predicted(const struct urxe_qp *qp, const uint8_t *headers)
 
 static bool is_long_enough(const struct urxe_frame *frame)
 {
-	return frame->len - frame->lent >= BTH_AT + BTH_LEN;
+	return frame->len >= BTH_AT + BTH_LEN;
 }
 
 static uint32_t dest_qpn(const struct urxe_frame *frame)

@@ -58,12 +58,6 @@ static uint32_t masked_crc(enum urxe_net net, const uint8_t *l3, const uint8_t *
 	return urxe_icrc_start(net, masked, (uint32_t)(bth - l3), n);
 }
 
-uint32_t urxe_icrc_headers(enum urxe_net net, const uint8_t *l3, const uint8_t *bth,
-			   const uint8_t *end)
-{
-	return masked_crc(net, l3, bth, (uint64_t)(end - l3));
-}
-
 uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end)
 {
 	uint64_t len = (uint64_t)(end - l3), first = len < ICRC_FIRST ? len : ICRC_FIRST;
@@ -78,20 +72,10 @@ void urxe_icrc_put(uint8_t *at, uint32_t icrc)
 	memcpy(at, &icrc, sizeof(icrc));
 }
 
-bool urxe_icrc_is(const struct urxe_packet *p, uint32_t icrc)
+bool urxe_packet_icrc_ok(const struct urxe_packet *p)
 {
 	uint32_t wire;
 
 	memcpy(&wire, p->icrc, sizeof(wire));
-	return le32toh(wire) == icrc;
-}
-
-bool urxe_icrc_ends(const struct urxe_packet *p, uint32_t crc)
-{
-	return urxe_icrc_is(p, p->pad ? crc32_gzip_refl(crc, p->icrc - p->pad, p->pad) : crc);
-}
-
-bool urxe_packet_icrc_ok(const struct urxe_packet *p)
-{
-	return urxe_icrc_is(p, urxe_icrc(p->net, p->l3, p->bth, p->icrc));
+	return le32toh(wire) == urxe_icrc(p->net, p->l3, p->bth, p->icrc);
 }

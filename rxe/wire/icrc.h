@@ -21,16 +21,6 @@ uint32_t urxe_icrc_start(enum urxe_net net, uint8_t *l3, uint32_t l3_len, uint64
 /* The ICRC of the packet whose L3 header starts at l3, BTH at bth, and ICRC at end. */
 uint32_t urxe_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, const uint8_t *end);
 
-/* The same of the headers up to end, with which crc32_gzip_refl goes on. */
-uint32_t urxe_icrc_headers(enum urxe_net net, const uint8_t *l3, const uint8_t *bth,
-			   const uint8_t *end);
-
-/* Whether the packet's ICRC is right, given the CRC of all up to the end of its payload. */
-bool urxe_icrc_ends(const struct urxe_packet *p, uint32_t crc);
-
-/* Whether the packet has that ICRC. */
-bool urxe_icrc_is(const struct urxe_packet *p, uint32_t icrc);
-
 /* The ICRC stands little-endian, alone among the fields of a packet. */
 void urxe_icrc_put(uint8_t *at, uint32_t icrc);
 

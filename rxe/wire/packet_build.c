@@ -132,8 +132,6 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 
 	memcpy(b->first, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
-	frame->lent = 0;
-	frame->trusted = false;
 	b->frame = frame;
 	b->header = header;
 	b->bth = at;
@@ -146,7 +144,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 	put16(at + 2, bth->pkey);
 	at[4] = 0;
 	put24(at + 5, bth->dest_qpn);
-	at[8] = (uint8_t)(bth->ack_req << 7 | bth->behind);
+	at[8] = (uint8_t)(bth->ack_req << 7);
 	put24(at + 9, bth->psn);
 }
 
@@ -205,7 +203,7 @@ uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t 
 	if (!qp->dev->attr.ops->copy_crc || payload_len < BUILD_LARGE)
 		return NULL;
 	complete_headers(b, payload_len);
-	b->crc = b->frame->headers_crc = icrc_start(b, b->headers - b->header->l3);
+	b->crc = icrc_start(b, b->headers - b->header->l3);
 	b->with_crc = true;
 	return &b->crc;
 }
@@ -228,19 +226,18 @@ static uint32_t icrc_of_frame(struct build *b, uint32_t payload_len)
 static uint32_t icrc_with_padding(const struct build *b, uint32_t pad)
 {
 	static const uint8_t zeros[3];
-	bool of_headers = b->frame->lent && b->frame->trusted;
 
-	return pad && !of_headers ? crc32_gzip_refl(b->crc, zeros, pad) : b->crc;
+	return pad ? crc32_gzip_refl(b->crc, zeros, pad) : b->crc;
 }
 
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 {
 	uint32_t pad = pad_len(payload_len);
-	uint8_t *end = b->payload + payload_len - b->frame->lent + pad;
+	uint8_t *end = b->payload + payload_len + pad;
 
 	memset(end - pad, 0, pad);
 	urxe_icrc_put(end, b->with_crc ? icrc_with_padding(b, pad) : icrc_of_frame(b, payload_len));
-	b->frame->len = (uint32_t)(end - b->frame->data) + b->frame->lent + URXE_ICRC_LEN;
+	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);
 	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len);
 }

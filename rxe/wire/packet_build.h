@@ -24,7 +24,6 @@ struct build_bth {
 	uint32_t dest_qpn;
 	uint32_t psn;
 	uint16_t pkey;
-	uint8_t behind; /* packets of the message that go in the same frame (lent.h) */
 };
 
 /* A packet in the making. */

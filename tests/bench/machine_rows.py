@@ -71,7 +71,7 @@ def bandwidth_rows_of(group, operation, transport, end):
                 transport=transport)
     yield row(group, f'{operation} bandwidth, 64 KiB{end}', 'B/s', runs.figure)
     yield row(group, f'{operation} processor time, 64 KiB{end}', 's', runs.used)
-    # What goes from memory to memory has no ICRC, nor has a payload that is trusted.
+    # What the kernel copies between processes has no ICRC.
     if apart or transport == 'packet':
         yield row(group, f'{operation} share of the ICRC, 64 KiB{end}', 'CPU', runs.share)
 

@@ -17,7 +17,6 @@ PERFTEST_QPS = 1024
 PAIRS = 32  # of processes
 RING = 'ring of shared memory with copies and CRC-32, two cores'
 POLLED = 'TCP loopback, polled'
-TRANSPORTS = {'packet': 'in packets', 'copy': 'by system call'}  # `urxe run --transport`
 
 # What stands beside urxe: name -> how it is measured.
 PEERS = {
@@ -91,23 +90,21 @@ class Row:
         self.beside = list(beside)
 
 
-def over(transport, group, name, unit, argv, figure, beside):
-    """A row by that transport: otherwise what can goes by shared memory, or else by system calls."""
-    return Row(group, f'{name}, {TRANSPORTS[transport]}', unit,
-               Perftest(argv, figure, transport=transport), beside)
+def in_packets(group, name, unit, argv, figure, beside):
+    """A row of messages that all go in packets (`urxe run --transport packet`)."""
+    return Row(group, f'{name}, in packets', unit, Perftest(argv, figure, transport='packet'), beside)
 
 
-def beside_write(transport, messages):
+def beside_write():
     """A WRITE of urxe's, for what is to take no more than two."""
-    end = f', {TRANSPORTS[transport]}' if transport in TRANSPORTS else ''
-    name = f'urxe, write latency, 2 B{end}'
-    PEERS[name] = Perftest(f'ib_write_lat -s 2 -n {messages}', report.latency, transport=transport)
+    name = 'urxe, write latency, 2 B'
+    PEERS[name] = Perftest('ib_write_lat -s 2 -n 100000', report.latency)
     return name
 
 
 def latency_rows():
     """Of READs and atomics it is that of request and response, of the others one way."""
-    write = beside_write('auto', 100000)
+    write = beside_write()
     one_way = ['cache line, one way', f'{POLLED}, one way']
     both_ways = [f'{what}, there and back' for what in ('cache line', 'DPDK ring', POLLED)]
     for name, argv, beside in [
@@ -125,12 +122,6 @@ def latency_rows():
             ('send latency by events, 2 B', 'ib_send_lat -e -s 2 -n 20000',
              ['eventfd wake-up, answered at once'])]:
         yield Row('latency', name, 's', Perftest(argv, report.latency), beside)
-    for operation, peers in [('write', [f'{POLLED}, one way']),
-                             ('read', [beside_write('copy', 20000), f'{POLLED}, one way',
-                                       f'{POLLED}, there and back'])]:
-        yield over('copy', 'latency', f'{operation} latency, 2 B', 's',
-                   f'ib_{operation}_lat -s 2 -n 20000', report.latency,
-                   [*peers, 'process_vm_writev, 2 B'])
     # A WRITE's target spins on its memory, so that a thread of urxe's wakes up for it: that is measured in no
     # cache lines, and what is answered while its sender polls not in such WRITEs.
     for operation, size, beside in [
@@ -138,7 +129,7 @@ def latency_rows():
             ('read', '-s 2', [*one_way, *both_ways]),
             ('atomic', '-A FETCH_AND_ADD', [*one_way, *both_ways, 'UCX tcp, fetch-and-add'])]:
         name = 'fetch-and-add latency' if operation == 'atomic' else f'{operation} latency, 2 B'
-        yield over('packet', 'latency', name, 's', f'ib_{operation}_lat {size} -n 2000',
+        yield in_packets('latency', name, 's', f'ib_{operation}_lat {size} -n 2000',
                    report.latency, beside)
 
 
@@ -155,7 +146,7 @@ def bandwidth_rows():
             argv = f'ib_{operation}_bw -s {size} -n {messages(size)}'
             peers = dict.fromkeys([*direct, *both, f'UCX shared memory{peer}, {name}'])
             yield Row('bandwidth', what, 'B/s', Perftest(argv, report.bandwidth), peers)
-            yield over('packet', 'bandwidth', what, 'B/s', argv, report.bandwidth, packets + both)
+            yield in_packets('bandwidth', what, 'B/s', argv, report.bandwidth, packets + both)
 
 
 def rate_rows():
@@ -165,7 +156,7 @@ def rate_rows():
                   *[f'UCX {transport}, {peer}, 8 B' for transport in ('tcp', 'shared memory')]]
         yield Row('rate', f'{operation} rate, 8 B', '/s', Perftest(argv, report.message_rate), beside)
         if operation == 'write':
-            yield over('packet', 'rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
+            yield in_packets('rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
 
 
 def tcp_latency(place, name):

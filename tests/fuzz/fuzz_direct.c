@@ -221,16 +221,6 @@ static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 	return peer_ops.copy(ctx, job);
 }
 
-static uint64_t window(void *ctx)
-{
-	return peer_ops.window(ctx);
-}
-
-static bool atomic(void *ctx, struct urxe_direct_atomic *op)
-{
-	return peer_ops.atomic(ctx, op);
-}
-
 /* Of its own process the requester never believes it; requests say when it is so. */
 static bool awake(void *ctx, uint64_t now)
 {
@@ -241,8 +231,6 @@ static const struct urxe_direct_ops ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
-	.window = window,
-	.atomic = atomic,
 	.awake = awake,
 	.drain = drain,
 };
@@ -267,7 +255,6 @@ static void meet(void)
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
 	require(!egress_add(&port.egress, QPN, fds));
-	require(peer_open_arena());
 	w.hostile = false;
 	publish();
 }

@@ -206,41 +206,6 @@ static void drain(struct fuzz *f)
 
 /* --- Packets. */
 
-/* Its payload in memory of its own, or a part of it that is none; trusted, or even recalled. */
-static void input_lent(struct fuzz *f, unsigned side, const uint8_t *data, uint32_t len)
-{
-	static const uint32_t recalls;
-	uint32_t from = len / 3, n = len / 2, icrc;
-	struct urxe_packet p;
-	struct urxe_frame frame;
-	uint8_t *here, *there;
-	bool parsed = urxe_packet_parse(&p, data, len) == URXE_DROP_NONE;
-
-	if (parsed) {
-		from = (uint32_t)(p.payload - data);
-		n = p.payload_len;
-	}
-	here = malloc(len - n + 1);
-	there = malloc(n + 1);
-	require(here && there);
-	memcpy(here, data, from);
-	memcpy(here + from, data + from + n, len - n - from);
-	memcpy(there, data + from, n);
-	frame = (struct urxe_frame){.data = here, .len = len, .lent = n, .payload = there};
-	if (parsed && f->injected[side] % 8 == 0) {
-		frame.trusted = true;
-		frame.recalls = &recalls;
-		frame.recalled = f->injected[side] % 64 == 0;
-		icrc = htole32(craft_icrc(p.net, p.l3, p.payload));
-		memcpy(here + (p.icrc - data) - n, &icrc, URXE_ICRC_LEN);
-	} else if (parsed) {
-		frame.headers_crc = craft_icrc(p.net, p.l3, p.payload);
-	}
-	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
-	free(here);
-	free(there);
-}
-
 static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t len)
 {
 	/* Of its exact size, so that a sanitizer sees a read behind its end. */
@@ -249,10 +214,8 @@ static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t l
 
 	require(copy);
 	memcpy(copy, data, len);
-	if (++f->injected[side] % 4)
-		urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
-	else
-		input_lent(f, side, data, len);
+	f->injected[side]++;
+	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
 	free(copy);
 }
 

@@ -76,13 +76,13 @@ static void part(struct crowd *c)
 	vnic_inbox_destroy(c->inbox);
 }
 
-/* That of every third frame, if there is room for it; others have no lender. */
-static struct vnic_loan loan_of(uint8_t number)
+/* The payload reference of every third frame that has room for one; none of the others. */
+static struct vnic_reference reference_of(uint8_t number)
 {
-	if (number % 3 || number % LEN >= LEN - sizeof(struct vnic_loan))
-		return (struct vnic_loan){0};
-	return (struct vnic_loan){number * UINT64_C(0x0101010101010101), ~number, number,
-				  (uint16_t)(number + 1)};
+	if (number % 3 || number % LEN >= LEN - sizeof(struct vnic_reference))
+		return (struct vnic_reference){0};
+	return (struct vnic_reference){number * UINT64_C(0x0101010101010101), ~number, number,
+				       number, (uint16_t)(number + 1)};
 }
 
 /* Frames are full of their number, and their length tells it too. */
@@ -97,8 +97,9 @@ static void send_burst(struct crowd *c, uint32_t sender, uint32_t n)
 		uint8_t number = (uint8_t)(c->sent + i);
 
 		memset(data[i], number, LEN);
-		frames[i] = (struct vnic_frame){
-			.data = data[i], .len = 1 + number % LEN, .loan = loan_of(number)};
+		frames[i] = (struct vnic_frame){.data = data[i],
+						.len = 1 + number % LEN,
+						.reference = reference_of(number)};
 	}
 	sent = vnic_outbox_send(c->senders[sender], frames, n, &status);
 	require(sent <= n && (status == VNIC_OUTBOX_TAKEN) == (sent == n));
@@ -119,7 +120,7 @@ static void send_in_place(struct crowd *c, uint32_t sender, uint32_t n)
 		require(frames[i].room == VNIC_FRAME_MAX(MTU));
 		memset(frames[i].data, c->sent, LEN);
 		frames[i].len = 1 + c->sent % LEN;
-		frames[i].loan = loan_of(c->sent);
+		frames[i].reference = reference_of(c->sent);
 	}
 	c->sent--;
 	vnic_outbox_commit(c->senders[sender], frames, room - 1);
@@ -133,14 +134,15 @@ static void receive_burst(struct crowd *c, uint32_t n)
 	c->taken += n;
 	require(c->taken <= VNIC_INBOX_FRAMES);
 	for (uint32_t i = 0; i < n; i++) {
-		struct vnic_loan loan = loan_of(c->received);
+		struct vnic_reference reference = reference_of(c->received);
 		uint8_t sum = 0;
 
 		require(frames[i].len <= frames[i].room && frames[i].room == VNIC_FRAME_MAX(MTU));
 		for (uint32_t j = 0; j < frames[i].len; j++)
 			sum |= frames[i].data[j] ^ c->received;
-		require(c->hostile || (!sum && frames[i].len == 1u + c->received % LEN &&
-				       !memcmp(&frames[i].loan, &loan, sizeof(loan))));
+		require(c->hostile ||
+			(!sum && frames[i].len == 1u + c->received % LEN &&
+			 !memcmp(&frames[i].reference, &reference, sizeof(reference))));
 		c->received++;
 	}
 	require(c->hostile || !vnic_inbox_broken(c->inbox));

@@ -51,14 +51,13 @@ static bool has(const struct urxe_extent *extent, const uint8_t *byte)
 	return byte && byte >= first && byte < first + extent->length;
 }
 
-static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes,
-		     const struct urxe_extent *other, void (*touch)(void *), void *arg)
+static bool on_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *),
+		     void *arg)
 {
 	struct node *node = dev_ctx;
 
-	require(bytes->length > 0 && (!other || other->length > 0));
-	if (node->memory_gone || has(bytes, node->byte_gone) ||
-	    (other && has(other, node->byte_gone)))
+	require(bytes->length > 0);
+	if (node->memory_gone || has(bytes, node->byte_gone))
 		return false;
 	touch(arg);
 	return true;
@@ -70,15 +69,6 @@ static uint32_t copy_crc(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_
 	return crc32_gzip_refl(crc, to, n);
 }
 
-static enum urxe_lending lends(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
-{
-	const struct node *node = dev_ctx;
-
-	(void)path;
-	(void)qpn;
-	return node->lending;
-}
-
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
 	.comp_event = on_comp_event,
@@ -86,7 +76,6 @@ static const struct urxe_ops node_ops = {
 	.async_event = on_async_event,
 	.guard = on_guard,
 	.copy_crc = copy_crc,
-	.lends = lends,
 };
 
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)

@@ -139,7 +139,7 @@ def check_shown(build, transport):
 
 def memory(build):
     program = os.path.join(build, 'tests/smoke/verbs_memory')
-    for transport in 'auto', 'copy', 'packet':
+    for transport in 'auto', 'packet':
         with Host(build) as host:
             run = host.start('env', 'URXE_LOG=info', f'URXE_TRANSPORT={transport}', program)
             succeed(run, 150)
@@ -147,37 +147,6 @@ def memory(build):
                 raise Failure(f'{transport}: {executed(run)} requests without packets')
             print(f'{transport}: {run.output()}{executed(run)} requests without packets')
         check_shown(build, transport)
-
-
-def shared(build):
-    """Registered memory, shared or not, is the program's as any other."""
-    program = os.path.join(build, 'tests/smoke/verbs_shared')
-    ways = [('auto', 'shared', []), ('auto', 'closed', []), ('copy', 'apart', []), ('packet', 'shared', []),
-            ('auto', 'apart', ['prlimit', '--fsize=1073741824']),
-            ('auto', 'apart', ['prlimit', '--as=4294967296'])]
-    for transport, memory_is, limit in ways:
-        with Host(build) as host:
-            run = host.start('env', 'URXE_LOG=info', f'URXE_TRANSPORT={transport}', *limit,
-                             program, memory_is)
-            succeed(run, 150)
-            by_memory = re.findall(r'direct_shared: (\d+)', run.read(1))
-            if bool(by_memory) != (memory_is != 'apart' and transport != 'packet'):
-                raise Failure(f'{transport} {limit}: {by_memory} requests in shared memory')
-            print(f'{transport} {limit}: {run.output()}{by_memory} requests in shared memory')
-
-
-def lent(build):
-    """Packets of a stream out of shared memory leave their payload there, as long as it is shared."""
-    program = os.path.join(build, 'tests/smoke/verbs_lend')
-    for transport in 'auto', 'packet', 'copy':
-        with Host(build) as host:
-            run = host.start('env', 'URXE_LOG=info', f'URXE_TRANSPORT={transport}', program)
-            succeed(run, 150)
-            counts = {name: sum(map(int, re.findall(rf'direct_{name}: (\d+)', run.read(1))))
-                      for name in ('lent', 'borrowed')}
-            print(f'{transport}: {counts}')
-            if bool(counts['lent']) != (transport != 'copy') or counts['borrowed'] > counts['lent']:
-                raise Failure(f'{transport}: {counts} {run.describe()}')
 
 
 def capabilities():
@@ -211,7 +180,6 @@ def unit(build):
         pair.kill()
 
 
-CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'memory': memory, 'shared': shared, 'lent': lent,
-          'unit': unit}
+CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'memory': memory, 'unit': unit}
 
 main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

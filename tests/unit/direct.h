@@ -85,21 +85,6 @@ static inline uint32_t copy(void *ctx, const struct urxe_direct_copy *c)
 	return n;
 }
 
-/* Nothing is shared here (test_rxe_shared.c). */
-static inline uint64_t window(void *ctx)
-{
-	(void)ctx;
-	return 0;
-}
-
-static inline bool atomic(void *ctx, struct urxe_direct_atomic *op)
-{
-	(void)ctx;
-	(void)op;
-	require(false);
-	return false;
-}
-
 static inline bool awake(void *ctx, uint64_t now)
 {
 	struct way *way = ((struct node *)ctx)->arg;
@@ -118,8 +103,6 @@ static const struct urxe_direct_ops ops = {
 	.enter = enter,
 	.leave = leave,
 	.copy = copy,
-	.window = window,
-	.atomic = atomic,
 	.awake = awake,
 	.drain = drain,
 };

@@ -109,25 +109,6 @@ static void check_copy_by(crc_copy_fn *copy, uint32_t n, uint32_t to_offset, uin
 	assert_memory_equal(to + to_offset + n, untouched, sizeof(to) - to_offset - n);
 }
 
-/* The last ones go to another place. */
-static void check_take_by(crc_take_fn *take, uint32_t n, uint32_t to_offset, uint32_t from_offset,
-			  uint32_t wanted)
-{
-	static uint8_t to[LONGEST + 2 * LINE], untouched[LONGEST + 2 * LINE];
-	const uint8_t *from = data + from_offset;
-	uint8_t last[URXE_TAKE_LAST + 1] = {0};
-	uint32_t before = n - URXE_TAKE_LAST;
-
-	memset(to, 0xa5, sizeof(to));
-	memset(untouched, 0xa5, sizeof(untouched));
-	assert_int_equal(take(n, to + to_offset, last, from, n), wanted);
-	assert_memory_equal(to + to_offset, from, before);
-	assert_memory_equal(last, from + before, URXE_TAKE_LAST);
-	assert_int_equal(last[URXE_TAKE_LAST], 0);
-	assert_memory_equal(to, untouched, to_offset);
-	assert_memory_equal(to + to_offset + before, untouched, sizeof(to) - to_offset - before);
-}
-
 /* By what this processor has, and by what all have. */
 static void check_copy(uint32_t n, uint32_t to_offset, uint32_t from_offset)
 {
@@ -135,10 +116,6 @@ static void check_copy(uint32_t n, uint32_t to_offset, uint32_t from_offset)
 
 	check_copy_by(crc_best_copy(), n, to_offset, from_offset, wanted);
 	check_copy_by(crc_copy_first, n, to_offset, from_offset, wanted);
-	if (n < URXE_TAKE_LAST)
-		return;
-	check_take_by(crc_best_take(), n, to_offset, from_offset, wanted);
-	check_take_by(crc_take_first, n, to_offset, from_offset, wanted);
 }
 
 static void test_copy(void **state)

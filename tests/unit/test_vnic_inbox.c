@@ -449,10 +449,11 @@ static void test_stopped(void **state)
 
 /* --- Loans. */
 
-static uint32_t lend(struct fixture *f, uint32_t len, const struct vnic_loan *loan)
+static uint32_t send_reference(struct fixture *f, uint32_t len,
+			       const struct vnic_reference *reference)
 {
 	uint8_t data[LEN];
-	struct vnic_frame frame = {.data = data, .len = len, .loan = *loan};
+	struct vnic_frame frame = {.data = data, .len = len, .reference = *reference};
 	enum vnic_outbox_status status;
 
 	memset(data, f->next++, len);
@@ -462,12 +463,13 @@ static uint32_t lend(struct fixture *f, uint32_t len, const struct vnic_loan *lo
 		return 0;
 	memset(frame.data, data[0], len);
 	frame.len = len;
-	frame.loan = *loan;
+	frame.reference = *reference;
 	vnic_outbox_commit(f->first, &frame, 1);
 	return 1;
 }
 
-static void expect_loan(struct fixture *f, uint32_t len, const struct vnic_loan *loan)
+static void expect_reference(struct fixture *f, uint32_t len,
+			     const struct vnic_reference *reference)
 {
 	struct vnic_frame frame;
 
@@ -476,29 +478,30 @@ static void expect_loan(struct fixture *f, uint32_t len, const struct vnic_loan 
 	for (uint32_t i = 0; i < len; i++)
 		assert_int_equal(frame.data[i], f->due);
 	f->due++;
-	assert_memory_equal(&frame.loan, loan, sizeof(*loan));
+	assert_memory_equal(&frame.reference, reference, sizeof(*reference));
 	vnic_inbox_rx_release(f->inbox, 1);
 }
 
-/* A loan comes with its frame, and with no other. */
-static void test_loans(void **state)
+/* A reference comes with its frame, and with no other. */
+static void test_references(void **state)
 {
-	static const struct vnic_loan none;
-	const struct vnic_loan all = {UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
-	const struct vnic_loan wish = {.lender = 1};
+	static const struct vnic_reference none;
+	const struct vnic_reference all = {UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+					   UINT32_MAX};
+	const struct vnic_reference bare = {.process = 1};
 	struct fixture *f = *state;
 
 	for (uint32_t i = 0; i < 2 * VNIC_INBOX_FRAMES; i++) {
-		const struct vnic_loan some = {i, i + 1, i + 2, i + 3, i + 4};
+		const struct vnic_reference some = {i, i + 1, i + 2, i + 3, i + 4};
 
-		assert_int_equal(lend(f, LEN - i % LEN, &some), 1);
-		assert_int_equal(lend(f, LEN, &none), 1);
-		assert_int_equal(lend(f, i % LEN, &all), 1);
-		assert_int_equal(lend(f, 0, &wish), 1);
-		expect_loan(f, LEN - i % LEN, &some);
-		expect_loan(f, LEN, &none);
-		expect_loan(f, i % LEN, &all);
-		expect_loan(f, 0, &wish);
+		assert_int_equal(send_reference(f, LEN - i % LEN, &some), 1);
+		assert_int_equal(send_reference(f, LEN, &none), 1);
+		assert_int_equal(send_reference(f, i % LEN, &all), 1);
+		assert_int_equal(send_reference(f, 0, &bare), 1);
+		expect_reference(f, LEN - i % LEN, &some);
+		expect_reference(f, LEN, &none);
+		expect_reference(f, i % LEN, &all);
+		expect_reference(f, 0, &bare);
 	}
 	assert_false(vnic_inbox_broken(f->inbox));
 }
@@ -512,18 +515,18 @@ static uint8_t *find_completion(const struct fixture *f, uint32_t lead)
 	return at - sizeof(uint16_t);
 }
 
-#define GEN  0x8000u /* of the first lap */
-#define LOAN 0x4000u
+#define GEN       0x8000u /* of the first lap */
+#define REFERENCE 0x4000u
 
-/* Whatever a completion says, a frame and its loan are of what is in the slot. */
+/* Whatever a completion says, a frame and its reference are of what is in the slot. */
 static void try_completion(struct fixture *f, uint16_t completion)
 {
-	const uint32_t lead = 0x5eed5eed, len = completion & ~(GEN | LOAN);
-	const uint32_t loan = completion & LOAN ? sizeof(struct vnic_loan) : 0;
+	const uint32_t lead = 0x5eed5eed, len = completion & ~(GEN | REFERENCE);
+	const uint32_t reference = completion & REFERENCE ? sizeof(struct vnic_reference) : 0;
 	uint8_t data[LEN] = {0};
 	struct vnic_frame frame = {.data = data, .len = LEN};
 	enum vnic_outbox_status status;
-	bool good = len <= VNIC_FRAME_MAX(MTU) && len >= loan;
+	bool good = len <= VNIC_FRAME_MAX(MTU) && len >= reference;
 
 	memcpy(data, &lead, sizeof(lead));
 	assert_int_equal(vnic_outbox_send(f->first, &frame, 1, &status), 1);
@@ -531,12 +534,12 @@ static void try_completion(struct fixture *f, uint16_t completion)
 	assert_int_equal(vnic_inbox_rx(f->inbox, &frame, 1), completion & GEN && good);
 	assert_int_equal(vnic_inbox_broken(f->inbox), completion & GEN && !good);
 	if (completion & GEN && good)
-		assert_int_equal(frame.len, len - loan);
+		assert_int_equal(frame.len, len - reference);
 }
 
-static void test_forged_loans(void **state)
+static void test_forged_references(void **state)
 {
-	static const uint16_t flags[] = {0, LOAN, GEN, GEN | LOAN};
+	static const uint16_t flags[] = {0, REFERENCE, GEN, GEN | REFERENCE};
 
 	for (int i = 0; i < 4; i++) {
 		for (uint32_t len = 0; len < 2 * MTU; len++) {
@@ -718,9 +721,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stopped, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_in_place, close_inbox),
 		cmocka_unit_test_setup_teardown(test_damaged, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_loans, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_loans, open_in_place, close_inbox),
-		cmocka_unit_test_setup_teardown(test_forged_loans, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_references, open_inbox, close_inbox),
+		cmocka_unit_test_setup_teardown(test_references, open_in_place, close_inbox),
+		cmocka_unit_test_setup_teardown(test_forged_references, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_refused, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_published, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_populate, open_inbox, close_inbox),

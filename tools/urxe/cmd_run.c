@@ -21,16 +21,16 @@
 #include "urxe/daemon_connect.h"
 
 static const char usage[] =
-	"usage: urxe run [--run-dir DIR] [--transport packet|copy|auto] [--] CMD [ARG]...\n"
+	"usage: urxe run [--run-dir DIR] [--transport packet|auto] [--] CMD [ARG]...\n"
 	"Runs CMD with the RDMA device urxe0, by preloading liburxe.so. Where no urxed\n"
 	"answers in the run directory, one is started that leaves after the last program.\n"
 	"\n"
 	"  --run-dir DIR  the daemon's directory; default as urxed's, or root's where only\n"
 	"                 that one has a daemon\n"
-	"  --transport packet|copy|auto\n"
-	"                 packet: nothing is copied past the packets from one process of this\n"
-	"                 user to another; copy: the kernel copies, and no registered memory\n"
-	"                 is shared; default auto: all that can be\n"
+	"  --transport packet|auto\n"
+	"                 packet: all messages between processes go in packets; auto, the\n"
+	"                 default: the kernel copies WRITEs, READs and large SENDs between\n"
+	"                 processes of one user, where it can\n"
 	"\n"
 	"Exit status: CMD's; 2 where the device cannot be given, 126 where CMD cannot be\n"
 	"run, 127 where it is not found.\n";
@@ -51,10 +51,9 @@ static int set(const char *name, const char *value)
 
 static int set_transport(const char *transport)
 {
-	if (!strcmp(transport, "packet") || !strcmp(transport, "copy") ||
-	    !strcmp(transport, "auto"))
+	if (!strcmp(transport, "packet") || !strcmp(transport, "auto"))
 		return set("URXE_TRANSPORT", transport);
-	log_line("--transport is packet, copy or auto, not '%s'", transport);
+	log_line("--transport is packet or auto, not '%s'", transport);
 	return -1;
 }
 

@@ -60,9 +60,9 @@ struct inbox_slot {
 	uint8_t frame[];
 };
 
-#define INBOX_GEN  0x8000u
-#define INBOX_LOAN 0x4000u /* the frame's last bytes are a loan (struct vnic_loan) */
-#define INBOX_LEN  0x3fffu
+#define INBOX_GEN       0x8000u
+#define INBOX_REFERENCE 0x4000u /* a struct vnic_reference follows the frame, and counts to it */
+#define INBOX_LEN       0x3fffu
 
 static_assert(VNIC_FRAME_MAX(VMXNET3_MAX_MTU) <= INBOX_LEN, "lengths fit");
 

@@ -24,9 +24,6 @@
  */
 #define BATCH 16
 
-/* Frames whose payload is elsewhere that are fetched before their turn. */
-#define LOANS_AHEAD 6
-
 struct vnic_inbox {
 	struct inbox_memory *memory;
 	void *published;
@@ -172,31 +169,20 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 		.data = slot->frame, .len = completion & INBOX_LEN, .room = inbox->frame_max};
 	if (frame->len > inbox->frame_max)
 		return false;
-	if (!(completion & INBOX_LOAN))
+	if (!(completion & INBOX_REFERENCE))
 		return true;
-	if (frame->len < sizeof(frame->loan))
+	if (frame->len < sizeof(frame->reference))
 		return false;
-	frame->len -= (uint32_t)sizeof(frame->loan);
-	memcpy(&frame->loan, slot->frame + frame->len, sizeof(frame->loan));
+	frame->len -= (uint32_t)sizeof(frame->reference);
+	memcpy(&frame->reference, slot->frame + frame->len, sizeof(frame->reference));
 	return true;
 }
 
-/*
- * Those of a burst are in the sender's cache: they come over together. Of one whose payload is
- * elsewhere all is in two lines, and the next ones are most likely there: nothing else takes as
- * long as those lines do, one after another.
- */
-static void fetch_ahead(const struct vnic_inbox *inbox, const struct inbox_slot *slot, bool loan)
+/* The frames of a burst are in the sender's cache: their first lines are fetched together. */
+static void fetch_ahead(const struct vnic_inbox *inbox, const struct inbox_slot *slot)
 {
-	const uint8_t *ahead;
-
 	__builtin_prefetch(slot->frame + CACHE_LINE);
 	__builtin_prefetch(slot_at(inbox, inbox->next + 1));
-	if (!loan)
-		return;
-	ahead = (const uint8_t *)slot_at(inbox, inbox->next + LOANS_AHEAD);
-	__builtin_prefetch(ahead);
-	__builtin_prefetch(ahead + CACHE_LINE);
 }
 
 /*
@@ -219,7 +205,7 @@ static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
 	}
 	inbox->next++;
 	inbox->taken++;
-	fetch_ahead(inbox, slot, completion & INBOX_LOAN);
+	fetch_ahead(inbox, slot);
 	return true;
 }
 

@@ -195,13 +195,13 @@ static struct inbox_slot *free_slot(struct vnic_outbox *outbox, uint32_t positio
 	return has_room(outbox, position) ? slot_at(outbox, position) : NULL;
 }
 
-/* The frame's length, and behind it what it has no room for. */
-static uint32_t put_loan(struct inbox_slot *slot, const struct vnic_frame *frame)
+/* Writes the frame's payload reference; returns the slot's completion without a generation. */
+static uint32_t put_reference(struct inbox_slot *slot, const struct vnic_frame *frame)
 {
-	if (!frame->loan.lender)
+	if (!frame->reference.process)
 		return frame->len;
-	memcpy(slot->frame + frame->len, &frame->loan, sizeof(frame->loan));
-	return (frame->len + (uint32_t)sizeof(frame->loan)) | INBOX_LOAN;
+	memcpy(slot->frame + frame->len, &frame->reference, sizeof(frame->reference));
+	return (frame->len + (uint32_t)sizeof(frame->reference)) | INBOX_REFERENCE;
 }
 
 /* Hands the frame over that is in the slot of a position. */
@@ -209,7 +209,7 @@ static void complete(const struct vnic_outbox *outbox, uint32_t position,
 		     const struct vnic_frame *frame)
 {
 	struct inbox_slot *slot = slot_at(outbox, position);
-	uint32_t completion = put_loan(slot, frame);
+	uint32_t completion = put_reference(slot, frame);
 
 	/* Release: a receiver that sees the generation sees the frame. */
 	vnic_publish(&slot->completion, (uint16_t)(completion | inbox_gen(position)));

@@ -22,7 +22,6 @@
 	X(XRC, "xrc", "opcode of an extended reliable connection, which is not supported")       \
 	X(BAD_LENGTH, "bad_length", "headers, payload, pad and ICRC do not fit the length")      \
 	X(BAD_ICRC, "bad_icrc", "invariant CRC is wrong")                                        \
-	X(RECALLED, "recalled", "payload in shared memory that its sender had taken back")       \
 	X(BAD_DGID, "bad_dgid", "destination address is not one of this device")                 \
 	X(BAD_VLAN, "bad_vlan", "VLAN is not that of the destination address")                   \
 	X(BAD_QPN, "bad_qpn", "no such queue pair")                                              \
@@ -50,7 +49,6 @@
 	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                          \
 	X(DIRECT_REQUESTS, "direct_requests", "requests executed on the peer's memory itself")   \
 	X(DIRECT_BYTES, "direct_bytes", "bytes that these have copied")                          \
-	X(DIRECT_SHARED, "direct_shared", "of these requests, those in shared memory")           \
 	X(REORDERED, "reordered", "request packets kept until the gap before them filled")       \
 	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                       \
 	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                              \

@@ -11,9 +11,6 @@
  * PSNs and change nothing of either end's transport state: the responder's engine does
  * not know of them. docs/architecture.md says why that keeps their order.
  *
- * A device may put memory of its regions into a window, which requesters map as well: what lies
- * there they reach by loads and stores.
- *
  * The table may be shared by processes. Its device alone writes to it. Readers copy an
  * entry, and believe it if its version was even, and the same before and after.
  */
@@ -37,27 +34,19 @@
  * else. */
 #define URXE_DIRECT_MAX (64u << 20)
 
-/* The window's pages, whatever those of the machine are. */
-#define URXE_DIRECT_PAGE 4096u
-
 struct urxe_extent;
 struct urxe_path;
 
 /* What a key grants: a region of one extent, or a bound window. */
 struct urxe_direct_grant {
-	uint32_t version; /* odd: it is being changed */
-	uint32_t key;     /* 0: nothing */
+	_Alignas(64) uint32_t version; /* odd: it is being changed */
+	uint32_t key;                  /* 0: nothing */
 	uint32_t pd;
 	uint32_t access; /* enum urxe_access */
 	uint32_t qpn;    /* a type 2 window's; 0: any of the protection domain */
-	/* What of the process's memory lies in the window: bytes, and the page that they begin. */
-	uint32_t shared_length; /* 0: nothing */
-	uint32_t shared_page;
-	uint32_t reserved;
-	uint64_t start; /* address of the first byte in the key's address space */
+	uint64_t start;  /* address of the first byte in the key's address space */
 	uint64_t length;
 	uint64_t addr; /* and in the process's */
-	uint64_t shared_addr;
 };
 
 /* A queue pair that executes requests. */
@@ -82,20 +71,10 @@ union urxe_direct_state {
 
 struct urxe_direct_table {
 	_Alignas(64) union urxe_direct_state state;
-	uint32_t recalls;
 	_Alignas(64) struct urxe_direct_grant grants[URXE_DIRECT_GRANTS];
 	struct urxe_direct_qp qps[URXE_DIRECT_CHUNKS][URXE_DIRECT_CHUNK];
 	uint8_t chunks[(1u << 24) / URXE_DIRECT_CHUNK]; /* 1 + the index in qps; 0: none */
 };
-
-/*
- * What was lent (struct urxe_frame) is going to be something else: who reads it from now on finds
- * another count. Only the table's device, or whoever owns it, does that.
- */
-static inline void urxe_direct_recall(struct urxe_direct_table *table)
-{
-	__atomic_fetch_add(&table->recalls, 1, __ATOMIC_SEQ_CST);
-}
 
 /* Requests of one copy, and extents of all of them. */
 #define URXE_DIRECT_PARTS   16
@@ -106,16 +85,6 @@ struct urxe_direct_part {
 	uint64_t remote; /* address in the other process */
 	const struct urxe_extent *local;
 	uint32_t n_local; /* none of them empty */
-	uint64_t window;  /* offset in the peer's window, all of it within; 0: it is not there */
-};
-
-/* An atomic operation on 8 aligned bytes in the peer's window. */
-struct urxe_direct_atomic {
-	uint64_t state; /* word of the table's state that it is bound to */
-	uint64_t window;
-	bool compare_swap; /* else operand is added */
-	uint64_t operand, compare;
-	uint64_t original; /* what was there before */
 };
 
 /* One copy: requests in their order, all of them WRITEs or all of them READs. */
@@ -140,10 +109,6 @@ struct urxe_direct_ops {
 	 * what was written, and where the rest is to be.
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_direct_copy *copy);
-	/* Between enter and leave. Bytes of the peer's window; 0: it cannot be reached. */
-	uint64_t (*window)(void *ctx);
-	/* Between enter and leave. False: it was not executed. */
-	bool (*atomic)(void *ctx, struct urxe_direct_atomic *atomic);
 	/*
 	 * Between enter and leave, at the device's time `now`: whether the peer's engine looks for
 	 * packets without a pause, on a core that nobody else wants. Whoever asks often is also

@@ -26,8 +26,6 @@
  * BTH, DETH or RETH with immediate data, and the ICRC behind it. */
 #define URXE_MAX_OVERHEAD (14 + 4 + 40 + 8 + 12 + 28 + URXE_ICRC_LEN)
 
-struct urxe_frame;
-
 enum urxe_net { URXE_NET_ROCEV1, URXE_NET_IPV4, URXE_NET_IPV6 };
 
 /* 128-bit address, network byte order; IPv4 as ::ffff:a.b.c.d. */
@@ -42,8 +40,6 @@ struct urxe_packet {
 	const uint8_t *payload; /* payload, pad not included */
 	const uint8_t *icrc;    /* ICRC; at its place by the IP or GRH length */
 	uint32_t payload_len;   /* bytes, pad not included */
-	/* Where the payload lies elsewhere, and is to be taken from there; NULL: it is here. */
-	const struct urxe_frame *lent;
 
 	/* Ethernet and network. */
 	uint8_t dmac[6];

@@ -40,14 +40,6 @@ enum urxe_fetch_part {
 	URXE_FETCH_RECEIVE_RING
 };
 
-/* What may be lent: nothing; payloads with an ICRC over them; or `trusted` ones, to a peer that has
- * them so. */
-enum urxe_lending { URXE_LENDS_NOT, URXE_LENDS_CHECKED, URXE_LENDS_TRUSTED };
-
-/* Bytes of the longest payload that lies elsewhere, and those of it that are written last. */
-#define URXE_LENT_MAX  32768u
-#define URXE_TAKE_LAST 64u
-
 /*
  * What the engine calls; each gets the `ctx` its object was created with. They
  * run inside an engine call and must not call back into the engine, except
@@ -71,23 +63,15 @@ struct urxe_ops {
 	 * was written, though the bytes may change meanwhile. NULL: the engine computes it of the
 	 * copy. */
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
-	/* The same of a payload that lies elsewhere (struct urxe_frame), from URXE_TAKE_LAST bytes
-	 * on: so many of its last bytes go to `last` instead. */
-	uint32_t (*take_crc)(uint32_t crc, uint8_t *to, uint8_t *last, const uint8_t *from,
-			     uint64_t n);
-	/* Within urxe_output: how the payload of a packet may be left where the program has it,
-	 * that goes there in the next frame. NULL: none may. */
-	enum urxe_lending (*lends)(void *dev_ctx, const struct urxe_path *path, uint32_t qpn);
 	/* Makes bytes of a region outlast a loss of power. False where that failed. NULL: this
 	 * device has no memory that lasts; regions are not registered for
 	 * URXE_ACCESS_FLUSH_PERSISTENT. */
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
-	/* Calls touch(arg), which reads or writes those bytes, of a region or as they came in, and
-	 * the others unless they are NULL. False where some are not there any more: the touch was
-	 * then left somewhere in between, and nothing is to be undone. NULL: memory stays as long
-	 * as it is registered. */
-	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes,
-		      const struct urxe_extent *other, void (*touch)(void *arg), void *arg);
+	/* Calls touch(arg), which reads or writes these bytes of a region. False where some of them
+	 * are unmapped: the touch was left in the middle, and nothing needs to be undone. NULL:
+	 * memory stays mapped as long as it is registered. */
+	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
+		      void *arg);
 };
 
 struct urxe_dev_attr {
@@ -162,52 +146,25 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
  */
 int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
-/*
- * One Ethernet frame, from the destination MAC to the ICRC; no FCS. Its payload may lie elsewhere:
- * then what is behind it, pad and ICRC, follows the headers at data. Where it is `trusted`, that
- * ICRC is of the headers alone.
- */
+/* One Ethernet frame, from the destination MAC to the ICRC; no FCS. */
 struct urxe_frame {
 	uint8_t *data;
 	uint32_t len;
 	uint32_t room;     /* bytes at data; for urxe_output */
 	uint32_t dest_qpn; /* as the packet has it; set by urxe_output */
-	uint32_t lent;     /* bytes at `payload` instead of data, of len; 0: none */
-	const uint8_t *payload;
-	uint64_t window; /* where these lie in this device's window (struct urxe_shared) */
-	bool trusted;
-	uint32_t headers_crc; /* where it is lent, and not so: with which its ICRC goes on */
 	bool acknowledges; /* requests, and no more: neither data nor a NAK; set by urxe_output */
-	/* For urxe_input: it may have come long before, so that its time tells nothing of the way.
-	 */
+	/* For urxe_input: the frame may have waited for long, so its arrival time does not measure
+	 * the path. */
 	bool late;
-	/* For urxe_input: the sender's recalls (rxe/direct.h), and how many they were when it sent
-	 * the frame. */
-	const uint32_t *recalls;
-	uint32_t recalled;
 };
 
-/*
- * Takes n received frames; nothing is kept of them after the return. A payload that lies elsewhere
- * may change at any time, or go (urxe_ops.guard): its packet is dropped if the ICRC is not that of
- * what was read, or, of a trusted one, if the sender has recalled anything by then. It is looked at
- * once the headers are known to be right; what a WRITE was to write to may have some of it then,
- * but not its last bytes.
- */
+/* Takes n received frames; nothing is kept of them after the return. */
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 
 /*
  * Fires what is due, then writes up to max frames. Each frame's data and room
  * are the caller's (room at least mtu + 18); len is set. Returns how many were
  * written; fewer than max means that there is nothing more to send now.
- *
- * As urxe_ops.lends says, the payload of a reliable connection's SEND or WRITE is left where the
- * program has it, if that is in the window in one piece: there it stays as it is until it is
- * acknowledged. So it is given only when it is sent for the first time, and what may be
- * acknowledged already when the frame is read has most likely a wrong ICRC by then. What is trusted
- * is recalled (rxe/direct.h) before its request ends in any other way; and of a SEND up to
- * URXE_LENT_MAX bytes go in one frame, which is as many packets as they are path MTUs: it has the
- * first one's PSN, and the next frame that of the packet behind the last.
  */
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
 
@@ -268,22 +225,6 @@ void urxe_mr_unmap_all(struct urxe_mr *mr);
 /* Those bytes, with which urxe_mr_unmap was called, have gone; or, if not `done`, they have stayed:
  * they are the region's again as soon as no other call takes them. */
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
-/*
- * Memory of the process that lies in the device's window (rxe/direct.h): an address and an offset
- * that are multiples of URXE_DIRECT_PAGE, the offset not 0, and less than 4 GiB.
- */
-struct urxe_shared {
-	uint8_t *addr;
-	uint64_t length;
-	uint64_t window;
-};
-/*
- * Its pages are going to be others at the same addresses: on return no peer reaches the region but
- * in packets, until urxe_mr_share.
- */
-void urxe_mr_hide(struct urxe_mr *mr);
-/* What of the region does; NULL: nothing any more, and on return nobody goes by what was before. */
-void urxe_mr_share(struct urxe_mr *mr, const struct urxe_shared *shared);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
 /* What it was registered with, the key that it has, and no extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);

@@ -55,11 +55,11 @@ enum vnic_inbox_vector { VNIC_INBOX_THREAD, VNIC_INBOX_READER, VNIC_INBOX_VECTOR
 /* X(identifier, printed name, meaning) */
 #define VNIC_DIRECT_LIST(X)                                                                   \
 	X(SENT, "direct_sent", "frames put straight into another process's inbox")            \
-	X(LENT, "direct_lent", "of these, those whose payload was left in shared memory")     \
+	X(REFERRED, "direct_referred", "of these, those with a reference to their payload")   \
 	X(RECEIVED, "direct_received", "frames taken from the inbox")                         \
-	X(BORROWED, "direct_borrowed", "of these, those whose payload was in shared memory")  \
+	X(PULLED, "direct_pulled", "of these, those with a reference to their payload")       \
 	X(UNREACHED, "direct_unreached",                                                      \
-	  "frames dropped: no shared memory is known where their payload was to be")          \
+	  "frames dropped: the process of their payload reference is not known")              \
 	X(BUSY, "direct_busy", "frames that went by the switch: another sender had the lock") \
 	X(FULL, "direct_full", "frames that went by the switch: the inbox stayed full")       \
 	X(CLOSED, "direct_closed", "inboxes that were closed when a frame was to go there")   \
@@ -95,8 +95,8 @@ void *vnic_inbox_shared(const struct vnic_inbox *inbox);
 void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
 /*
- * As vnic_driver_rx and vnic_driver_rx_release. A frame's loan is as its sender has told, or
- * whoever could write to the inbox: there may be nothing of the kind. A few buffers (15 at most)
+ * As vnic_driver_rx and vnic_driver_rx_release. Any process that can write to the inbox can forge
+ * a frame's reference. A few buffers (15 at most)
  * may be kept back until more are released, a call of vnic_inbox_rx has given as many frames as
  * were asked for, or the interrupt is unmasked.
  */
@@ -154,8 +154,7 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox);
  * commit of the first n of them (0: of none), in their order and with their lengths, which wakes
  * the receiver. The other side can change what was written, at any time.
  *
- * A frame may have a loan, which needs sizeof(struct vnic_loan) bytes of its room: the payload,
- * which is not in the frame, or, with no byte of either, the wish to lend.
+ * A frame with a payload reference needs sizeof(struct vnic_reference) bytes of its room for it.
  */
 uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *frames, uint32_t n);
 void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n);
