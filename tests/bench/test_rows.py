@@ -43,7 +43,7 @@ class Peers(unittest.TestCase):
         answered = [row for row in rows.ROWS if row.group == 'latency'
                     and row.name.startswith(('read latency', 'fetch-and-add latency'))
                     and not row.name.endswith('in packets')]
-        self.assertEqual(len(answered), 3)
+        self.assertEqual(len(answered), 2)
         for row in answered:
             write, = [rows.PEERS[name] for name in row.beside
                       if getattr(rows.PEERS[name], 'argv', [''])[0] == 'ib_write_lat']
