@@ -13,6 +13,7 @@
 #include "pd.h"
 #include "port.h"
 #include "registered.h"
+#include "samehost/peer.h"
 #include "user.h"
 
 #define REMOTE_CHANGES (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
@@ -24,16 +25,34 @@
 #define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS | IBV_ACCESS_ON_DEMAND)
 
+/* The region has ended, but peers may still copy: its memory counts as registered meanwhile. */
+static void release(struct mr *mr)
+{
+	LIST_INSERT_HEAD(&port.released_mrs, mr, released_link);
+	if (peer_settled())
+		mr_settled();
+}
+
+void mr_settled(void)
+{
+	struct mr *mr;
+
+	while ((mr = LIST_FIRST(&port.released_mrs))) {
+		LIST_REMOVE(mr, released_link);
+		registered_remove(mr->start, mr->length);
+		free(mr);
+	}
+}
+
 static int dereg(struct mr *mr)
 {
 	int rc = urxe_mr_dereg(mr->mr);
 
 	if (rc)
 		return rc;
-	registered_remove(mr->start, mr->length);
 	mr->pd->object.users--;
 	handle_remove(&mr->object.file->handles, &mr->object);
-	free(mr);
+	release(mr);
 	return 0;
 }
 
@@ -210,6 +229,7 @@ static int rereg(const struct command *c, uint32_t handle, const struct ib_uverb
 	struct ib_uverbs_rereg_mr_resp reply = {0};
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr;
+	struct mr *before;
 	int rc;
 
 	if (!mr)
@@ -217,15 +237,22 @@ static int rereg(const struct command *c, uint32_t handle, const struct ib_uverb
 	if (!pd)
 		return command_no_object(c, to->pd_handle);
 	attr = engine_attr(to, pd, &extent);
+	before = malloc(sizeof(*before));
+	if (!before)
+		return -ENOMEM;
+	*before = *mr;
 	rc = registered_add(to->start, to->length);
-	if (rc)
+	if (rc) {
+		free(before);
 		return rc;
+	}
 	rc = urxe_mr_rereg(&mr->mr, &attr);
 	if (rc) {
 		registered_remove(to->start, to->length);
+		free(before);
 		return rc;
 	}
-	registered_remove(mr->start, mr->length);
+	release(before);
 	mr->pd->object.users--;
 	mr->pd = pd;
 	mr->pd->object.users++;
@@ -279,7 +306,7 @@ int cmd_rereg_mr(const struct command *c)
 	if (rc)
 		return rc;
 	rc = rereg(c, request.mr_handle, &to);
-	port_unlock();
+	port_unlock_settled();
 	return rc;
 }
 

@@ -489,7 +489,7 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 		return rc;
 	}
 	rc = modify_locked(c, request, &attr, remote);
-	port_unlock();
+	port_unlock_settled();
 	remote_flush();
 	return rc;
 }
@@ -548,7 +548,7 @@ int cmd_destroy_qp(const struct command *c)
 	if (rc)
 		return rc;
 	rc = destroy(c, request.qp_handle, &reply.events_reported);
-	port_unlock();
+	port_unlock_settled();
 	remote_flush();
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peer.h"
+#include "samehost/peer.h"
 
 /* What urxe_output wants for a frame: the payload, the Ethernet header and a VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
@@ -40,8 +40,10 @@ int egress_init(struct egress *egress, struct vnic_driver *nic,
 
 static void close_route(struct egress *egress, uint32_t process)
 {
-	peer_close(egress->routes[process]->peer);
-	vnic_outbox_close(egress->routes[process]->outbox);
+	if (egress->routes[process]->peer)
+		peer_close(egress->routes[process]->peer);
+	else
+		vnic_outbox_close(egress->routes[process]->outbox);
 	if (egress->stream == egress->routes[process])
 		egress->stream = NULL;
 	free(egress->routes[process]);
@@ -121,7 +123,7 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 		return -ENOMEM;
 	}
 	route->outbox = outbox;
-	route->peer = peer_open(outbox, process_of(qpn) == egress->process);
+	route->peer = peer_open(outbox, process_of(qpn));
 	if (*route_to(egress, qpn))
 		close_route(egress, process_of(qpn));
 	*route_to(egress, qpn) = route;

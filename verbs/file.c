@@ -73,7 +73,7 @@ static void closed(struct fd_object *object)
 			channel_put(file->async);
 	}
 	LIST_INSERT_HEAD(&unused, file, link);
-	port_unlock();
+	port_unlock_settled();
 	if (was_live) {
 		remote_flush();
 		port_close();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <infiniband/verbs.h>
@@ -17,8 +18,8 @@
 #include "fault.h"
 #include "log.h"
 #include "path.h"
-#include "peer.h"
 #include "registered.h"
+#include "samehost/peer.h"
 #include "srq.h"
 
 /* Looks for the lock at the program's end. */
@@ -59,6 +60,26 @@ enum urxe_mtu port_mtu(void)
 	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.who.port.link_mtu)
 		mtu--;
 	return mtu;
+}
+
+/* How soon to look again, and after how many looks the program is told. */
+#define SETTLE_PAUSE_NS 50000
+#define SETTLE_PATIENCE 20000
+
+void port_unlock_settled(void)
+{
+	const struct timespec pause = {.tv_nsec = SETTLE_PAUSE_NS};
+
+	for (uint32_t looks = 0; !peer_settled(); looks++) {
+		port_unlock();
+		if (looks == SETTLE_PATIENCE)
+			log_warning("a peer has copied to or from our memory for long: the "
+				    "memory cannot be given back yet");
+		nanosleep(&pause, NULL);
+		port_lock();
+	}
+	mr_settled();
+	port_unlock();
 }
 
 static void refill(void *ctx)
@@ -339,7 +360,7 @@ static struct urxe_direct_table *make_inbox(void)
 	int rc = vnic_inbox_create(port.who.mtu, &port.inbox);
 
 	if (!rc)
-		return peer_init(vnic_inbox_published(port.inbox), vnic_inbox_shared(port.inbox));
+		return peer_init(vnic_inbox_published(port.inbox), port.egress.process);
 	log_info("no inbox: %s", strerror(-rc));
 	return NULL;
 }
@@ -386,6 +407,7 @@ static int attach(void)
 	LIST_INIT(&port.flushing_qps);
 	LIST_INIT(&port.remotes);
 	LIST_INIT(&port.released_remotes);
+	LIST_INIT(&port.released_mrs);
 	port.gone = false;
 	port.inbox_broken = port.inbox_met = false;
 	rc = crc_load();

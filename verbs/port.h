@@ -20,6 +20,7 @@
 #include "file.h"
 #include "lease.h"
 #include "lock.h"
+#include "mr.h"
 #include "outage.h"
 #include "progress.h"
 #include "qp.h"
@@ -49,7 +50,8 @@ struct port {
 	struct remote_list remotes;
 	struct remote_list released_remotes; /* of which the daemon is still to be told */
 	struct file_list files;
-	uint64_t registrations; /* so far */
+	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
+	uint64_t registrations;      /* so far */
 	struct progress progress;
 };
 extern struct port port;
@@ -74,6 +76,12 @@ static inline void port_unlock(void)
 {
 	lock_release(&port.lock);
 }
+
+/*
+ * Releases the lock when peers copy no longer by rights that were withdrawn, and does not hold it
+ * while it waits for that. At the end of each call after which memory is the program's own again.
+ */
+void port_unlock_settled(void);
 
 /* Attaches this process to its urxed, at the first call; each needs a port_close. */
 int port_open(void);

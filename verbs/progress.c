@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -15,8 +16,8 @@
 #include "clock.h"
 #include "inventory.h"
 #include "log.h"
-#include "peer.h"
 #include "port.h"
+#include "samehost/peer.h"
 
 #define US 1000u
 #define MS 1000000u
@@ -135,7 +136,7 @@ static bool receive(uint64_t now)
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
 
 	if (progress->vigil)
-		peer_turn();
+		peer_polls();
 	debt_received(&progress->debt, of_switch + of_inbox);
 	return of_inbox == BURST || of_switch == BURST;
 }
@@ -662,6 +663,9 @@ static void ask_for_short_slice(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/* The engine thread runs, so that peers can see that this process lives. */
+static sem_t started;
+
 static void *engine_thread(void *unused)
 {
 	struct watch watch = {0};
@@ -674,6 +678,7 @@ static void *engine_thread(void *unused)
 	ask_for_short_slice();
 	port_claim();
 	peer_live();
+	sem_post(&started);
 	while (!progress->stop) {
 		uint64_t now = clock_now();
 		bool idle = true;
@@ -721,6 +726,8 @@ int progress_start(void)
 	rc = pthread_create(&progress->thread, NULL, engine_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!rc) {
+		while (sem_wait(&started))
+			; /* a signal */
 		return 0;
 	}
 	reader_stop();

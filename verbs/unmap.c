@@ -47,7 +47,7 @@ void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 	port_lock();
 	u->registrations = port.registrations;
 	for_all(mr_unmap, &u->bytes);
-	port_unlock();
+	port_unlock_settled();
 }
 
 /* What was registered meanwhile is what came to that place since, maybe to another thread. */

@@ -231,7 +231,7 @@ static int run(const struct command *c, const struct command_row *row)
 		return rc;
 	/* Only GET_CONTEXT is for a context that is none yet. */
 	rc = c->file->async ? row->handler(c) : -EINVAL;
-	port_unlock();
+	port_unlock_settled();
 	return rc;
 }
 

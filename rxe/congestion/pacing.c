@@ -53,6 +53,11 @@ bool pace_ready(struct urxe_qp *qp)
 	return false;
 }
 
+void pace_again(struct urxe_qp *qp, uint64_t ns)
+{
+	timer_set(&qp->dev->timers, &qp->pace.timer, qp->dev->now + ns);
+}
+
 /* The rate that holds for the next packet, bits/s; 0 = no limit. */
 static uint64_t rate(struct urxe_qp *qp, uint32_t len)
 {

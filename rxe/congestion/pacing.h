@@ -28,6 +28,8 @@ void pace_set_limit(struct urxe_qp *qp, uint32_t kbps);
 void pace_notified(struct urxe_qp *qp);
 /* Whether a packet may leave now; if not, the QP is scheduled again when it may. */
 bool pace_ready(struct urxe_qp *qp);
+/* The QP, which has to wait for something other than its rate, is scheduled again after ns. */
+void pace_again(struct urxe_qp *qp, uint64_t ns);
 /* A packet of len bytes leaves. */
 void pace_sent(struct urxe_qp *qp, uint32_t len);
 

@@ -142,8 +142,8 @@ void direct_grant_all(const struct urxe_mr *mr)
 }
 
 /*
- * Who looks up rights from now on finds the table without them; who has done so before and
- * has not begun to copy finds another state; who copies is waited for.
+ * A requester that reads the table from now on finds no rights. One that has read it before and has
+ * not begun to copy finds another epoch. One that copies is found by `withdrawn`.
  */
 static void withdraw(struct urxe_dev *dev, void *place, const void *none, size_t size)
 {
@@ -151,7 +151,7 @@ static void withdraw(struct urxe_dev *dev, void *place, const void *none, size_t
 
 	put(place, none, size);
 	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
-	dev->attr.direct->drain(dev->attr.ctx);
+	dev->attr.direct->withdrawn(dev->attr.ctx);
 }
 
 void direct_withdraw(struct urxe_dev *dev, uint32_t key)
@@ -164,6 +164,11 @@ void direct_withdraw(struct urxe_dev *dev, uint32_t key)
 	place = grant_place(dev->attr.direct_table, key);
 	if (place->key == key)
 		withdraw(dev, place, &none, sizeof(none));
+}
+
+bool direct_settled(struct urxe_dev *dev)
+{
+	return !dev->attr.direct_table || dev->attr.direct->settled(dev->attr.ctx);
 }
 
 void direct_withdraw_all(const struct urxe_mr *mr)
@@ -236,12 +241,12 @@ void direct_qp_changed(const struct urxe_qp *qp)
 
 /* --- Requester. */
 
-/* The peer is who gets the QP's packets: of the path their header is all that is in the caches. */
-static const struct urxe_direct_table *enter(const struct urxe_qp *qp)
+/* The QP's header template names the peer: of the path only that is in the caches. */
+static const struct urxe_direct_table *begin(const struct urxe_qp *qp)
 {
 	const struct urxe_dev *dev = qp->dev;
 
-	return dev->attr.direct->enter(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
+	return dev->attr.direct->begin(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
 /* Bytes from the beginning of its chunk. */
@@ -434,14 +439,14 @@ static void complete(struct urxe_qp *qp, uint32_t n)
 	}
 }
 
-/* Between enter and leave. */
+/* Between begin and end. */
 static bool is_awake(const struct urxe_qp *qp)
 {
 	return qp->dev->attr.direct->awake(qp->dev->attr.ctx, qp->dev->now);
 }
 
 /*
- * Between enter and leave: how many requests, from `cur` on, were executed.
+ * Between begin and end: how many requests, from `cur` on, were executed.
  */
 static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
 		     const struct send_wqe *wqe)
@@ -472,11 +477,11 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 
 	proof->in_packets = false;
 	proof->chance = DIRECT_FAILS;
-	table = enter(qp);
+	table = begin(qp);
 	if (!table)
 		return false;
 	done = copy(qp, table, wqe);
-	ops->leave(qp->dev->attr.ctx);
+	ops->end(qp->dev->attr.ctx);
 	if (!done && !proof->in_packets) {
 		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
 		return false;
@@ -501,8 +506,8 @@ static bool may_work(struct urxe_qp *qp)
 
 	if (proof->chance != DIRECT_UNTRIED)
 		return proof->chance == DIRECT_WORKS;
-	if (enter(qp)) {
-		ops->leave(qp->dev->attr.ctx);
+	if (begin(qp)) {
+		ops->end(qp->dev->attr.ctx);
 		return true;
 	}
 	proof->chance = DIRECT_FAILS;
@@ -520,10 +525,10 @@ static void follow_in_packets(struct urxe_qp *qp)
 
 	if (++proof->looks % LOOK_EVERY)
 		return;
-	proof->in_packets = enter(qp);
+	proof->in_packets = begin(qp);
 	if (proof->in_packets) {
 		proof->in_packets = is_awake(qp);
-		ops->leave(qp->dev->attr.ctx);
+		ops->end(qp->dev->attr.ctx);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Both ends of the direct transport: what this device publishes, and the requester that
- * goes by what another one has published.
+ * Both ends of the direct transport (rxe/direct.h): this device publishes its rights, and its
+ * requesters copy by the rights that peers publish.
  */
 #ifndef URXE_DIRECT_H
 #define URXE_DIRECT_H
@@ -19,11 +19,16 @@
 
 void direct_grant_mr(const struct urxe_mr *mr);
 void direct_grant_mw(const struct urxe_mw *mw);
-/* All keys that lead to the region. */
+/* The region's key and the keys of its windows. */
 void direct_grant_all(const struct urxe_mr *mr);
-/* The key grants nothing any more. Returns once nobody acts by it. */
+/*
+ * The key grants nothing any more. Peers may still copy by it until direct_settled; commands of the
+ * program leave that wait to the device's owner, who does not hold its lock meanwhile.
+ */
 void direct_withdraw(struct urxe_dev *dev, uint32_t key);
-/* The same for all keys that lead to the region. */
+/* Whether all copies by rights that were withdrawn have ended. */
+bool direct_settled(struct urxe_dev *dev);
+/* direct_withdraw of the region's key and the keys of its windows. */
 void direct_withdraw_all(const struct urxe_mr *mr);
 /* The QP has changed, or goes away. */
 void direct_qp_changed(const struct urxe_qp *qp);

@@ -92,6 +92,16 @@ static bool region_ok(const struct urxe_mr *mr, const struct urxe_mw *mw,
 	return mr_within(mr->iova, mr->length, bind->addr, bind->length, offset);
 }
 
+bool mw_release_key(struct urxe_dev *dev, uint32_t key)
+{
+	const struct urxe_mw *mw = mw_find(dev, key);
+
+	if (!mw || mw->key != key || !mw->mr)
+		return true;
+	direct_withdraw(dev, key);
+	return direct_settled(dev);
+}
+
 bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 {
 	struct urxe_mw *mw = mw_find(qp->dev, bind->mw_key);
@@ -102,8 +112,10 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 		return false;
 	if (bind->length) {
 		mr = idmap_find(&qp->dev->mrs, bind->mr_key);
-		if (!region_ok(mr, mw, bind, &offset))
+		if (!region_ok(mr, mw, bind, &offset)) {
+			direct_grant_mw(mw);
 			return false;
+		}
 	}
 	unbind(mw);
 	mw->key = (mw->key & ~TAG_MASK) | bind->tag;

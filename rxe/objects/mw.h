@@ -44,6 +44,11 @@ static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
 	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
 }
 
+/*
+ * Before a request binds or invalidates the window with that key: ends the direct transport's use
+ * of the key. False: a peer still copies by it, so the request has to wait.
+ */
+bool mw_release_key(struct urxe_dev *dev, uint32_t key);
 /* Executes a bind request of the QP. False where a rule forbids it; then nothing has changed. */
 bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind);
 /*

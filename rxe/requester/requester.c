@@ -13,6 +13,8 @@
 
 /* Packets that one READ request asks for, at most. */
 #define READ_CHUNK 64
+/* How soon to look again whether a peer's copy by a key has ended. */
+#define COPY_AGAIN_NS 100000
 
 uint32_t req_read_chunk(const struct urxe_qp *qp)
 {
@@ -254,11 +256,21 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 	return mw_invalidate(qp, wqe->invalidate_key);
 }
 
+/* The window that the request changes. */
+static uint32_t window_key(const struct send_wqe *wqe)
+{
+	return wqe->opcode == URXE_WR_BIND_MW ? wqe->bind.mw_key : wqe->invalidate_key;
+}
+
 /* False: it has to wait, or has failed. */
 static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
 		return false;
+	if (!mw_release_key(qp->dev, window_key(wqe))) {
+		pace_again(qp, COPY_AGAIN_NS);
+		return false;
+	}
 	if (!execute(qp, wqe)) {
 		local_error(qp, qp->sq.cur,
 			    wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR

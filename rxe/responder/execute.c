@@ -124,6 +124,10 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 			resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return AETH_NAK_INVALID_REQUEST;
 	}
+	if (flags & URXE_OPF_IETH && !mw_release_key(qp->dev, p->ieth_rkey)) {
+		qp_drop(qp, URXE_DROP_KEY_IN_USE);
+		return RESP_DROPPED;
+	}
 	syndrome = place_send(qp, p);
 	if (syndrome)
 		return syndrome;

@@ -8,6 +8,9 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
+/* No syndrome: the packet is dropped and counted, as if it was lost. */
+#define RESP_DROPPED 0xff
+
 /* Returns 0, or the AETH syndrome that a reliable service answers with. */
 uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
 

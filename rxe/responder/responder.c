@@ -167,6 +167,8 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 {
 	uint8_t syndrome = resp_execute(qp, p, flags);
 
+	if (syndrome == RESP_DROPPED)
+		return false;
 	qp->resp.nak = 0;
 	qp->resp.nak_sent = false;
 	if (qp->resp.in_gap)

@@ -7,9 +7,10 @@
  *
  * The input is a script, one byte a step for what to do, and some for how.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <rxe/rxe.h>
@@ -18,10 +19,10 @@
 
 #include "crc.h"
 #include "pair.h"
-#include "peer.h"
 #include "port.h"
 #include "require.h"
-#include "rseq.h"
+#include "samehost/peer.h"
+#include "samehost/published.h"
 #include "script.h"
 
 #define MTU       1500
@@ -33,8 +34,12 @@
 #define SCRIBBLES 4
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-long __wrap_rseq_call(const struct rseq_call *call, const uint64_t *word, uint64_t expected);
-bool __wrap_rseq_usable(void);
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
+				 const struct iovec *remote, unsigned long n_remote,
+				 unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
+				const struct iovec *remote, unsigned long n_remote,
+				unsigned long flags);
 
 enum step { POST, SETTLE, PUBLISH, SCRIBBLE, MEANWHILE, REGISTER, WITHDRAW, MEET_ANEW, STEP_KINDS };
 
@@ -47,9 +52,8 @@ struct scribble {
 static struct {
 	struct script script;
 	struct vnic_loop *loop;
-	struct vnic_inbox *inbox; /* of the peer */
-	uint8_t *card;            /* as the peer has it */
-	uint32_t table;           /* where in the card the table is */
+	struct vnic_inbox *inbox;    /* of the peer */
+	struct published *published; /* by the peer */
 	struct pair *pair;
 	struct endpoint end[2];
 	uint32_t keys[2];   /* of a region of one piece at each end */
@@ -59,11 +63,9 @@ static struct {
 	bool hostile; /* what is shared is not what the peer's engine published */
 	struct scribble meanwhile[SCRIBBLES];
 	uint32_t n_meanwhile;
-	long result; /* of the next copy: an error, or bytes, if there are more; 0 = all */
+	long result;  /* of the next copy: an error, or bytes, if there are more; 0 = all */
+	bool copying; /* a system call is the engine's copy */
 } w;
-
-/* The requester's own, in which others say that they are inside. */
-static _Alignas(64) uint8_t own_book[VNIC_INBOX_SHARED_SIZE];
 
 /* --- What is shared. */
 
@@ -79,25 +81,25 @@ static void write_to_qp(struct urxe_direct_table *table, uint32_t word, uint32_t
 		((uint32_t *)&table->qps[*chunk - 1][qpn % URXE_DIRECT_CHUNK])[word % 9] = value;
 }
 
-/* Where it matters: the head of the card, the entries of the QP and of a key, and the book. */
+/* Where it matters: the head, the entries of the QP and of a key, and which peers are reached. */
 static void write_to(const struct scribble *s)
 {
-	struct urxe_direct_table *table = (void *)(w.card + w.table);
+	struct urxe_direct_table *table = &w.published->table;
 	uint32_t key = w.mr ? urxe_mr_key(w.mr) : w.keys[1];
 	uint32_t word = s->where >> 3;
 
 	w.hostile = true;
 	switch (s->where & 7) {
 	case 0:
-	case 1: ((uint32_t *)w.card)[word % 9] = s->value; break;
+	case 1: ((uint32_t *)w.published)[word % 10] = s->value; break;
 	case 2: ((uint32_t *)&table->state)[word % 2] = s->value; break;
 	case 3: write_to_qp(table, word, s->value); break;
 	case 4:
 	case 5:
 		((uint32_t *)&table->grants[(key >> 8) % URXE_DIRECT_GRANTS])[word % 16] = s->value;
 		break;
-	case 6: ((uint32_t *)vnic_inbox_shared(w.inbox))[word % 64] = s->value; break;
-	case 7: ((uint32_t *)own_book)[word % 64] = s->value; break;
+	case 6: ((uint32_t *)w.published->reached)[word % 64] = s->value; break;
+	case 7: ((uint32_t *)&w.published->copying)[word % 2] = s->value; break;
 	}
 }
 
@@ -115,14 +117,14 @@ static struct scribble read_scribble(void)
 /* What the peer's engine has published by now. */
 static void publish(void)
 {
-	struct urxe_direct_table *table = (void *)(w.card + w.table);
+	struct urxe_direct_table *table = &w.published->table;
 	const struct urxe_direct_table *from = w.pair->node[1]->table;
 
 	/* The peer's numbers are of one block, in the first chunk. */
 	memcpy(table, from, offsetof(struct urxe_direct_table, qps));
 	memcpy(table->qps[0], from->qps[0], sizeof(table->qps[0]));
 	memcpy(table->chunks, from->chunks, sizeof(table->chunks));
-	table->state.owner = LIVES;
+	table->state.owner = (uint32_t)getpid();
 }
 
 /* --- The copy, in place of the system call. */
@@ -157,68 +159,97 @@ static const struct iovec *move(const struct iovec *remote, const struct iovec *
 	return local;
 }
 
-bool __wrap_rseq_usable(void)
+/* Looks at the peer itself are answered as it published itself, be that by a lie or not. */
+static ssize_t look(const struct iovec *local, const struct iovec *remote)
 {
-	return true;
+	memcpy(local->iov_base, &w.published->token, sizeof(w.published->token));
+	return (ssize_t)(local->iov_len == remote->iov_len ? local->iov_len : 0);
 }
 
-long __wrap_rseq_call(const struct rseq_call *call, const uint64_t *word, uint64_t expected)
+static ssize_t copy_or_fail(bool write, pid_t pid, const struct iovec *local,
+			    const struct iovec *remote, unsigned long n_remote,
+			    unsigned long n_local)
 {
-	const union urxe_direct_state state = {.word = expected};
-	bool write = call->number == SYS_process_vm_writev;
-	const struct iovec *local = call->local;
+	const struct iovec *end = local + n_local;
 	long result = w.result, length = 0;
 
-	require(call->pid == getpid());
-	require(write || call->number == SYS_process_vm_readv);
-	require(state.owner && !(state.owner & 0x40000000));
-	while (w.n_meanwhile)
-		write_to(&w.meanwhile[--w.n_meanwhile]);
-	if (*word != expected)
-		return RSEQ_CHANGED;
+	require(pid == getpid());
 	w.result = 0;
-	if (result < 0)
-		return result;
+	if (result < 0) {
+		errno = (int)-result;
+		return -1;
+	}
 	/* From the oldest request on that is not done. */
-	for (unsigned long i = 0; i < call->n_remote; i++) {
+	for (unsigned long i = 0; i < n_remote; i++) {
 		uint32_t oldest = w.pair->node[0]->send_cq.tail;
 
-		require(call->remote[i].iov_len == w.lengths[(oldest + i) % POSTED]);
-		local = move(&call->remote[i], local, write);
-		length += (long)call->remote[i].iov_len;
+		require(remote[i].iov_len == w.lengths[(oldest + i) % POSTED]);
+		local = move(&remote[i], local, write);
+		length += (long)remote[i].iov_len;
 	}
-	require(local == call->local + call->n_local);
+	require(local == end);
 	return result && result < length ? result : length;
+}
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
+				 const struct iovec *remote, unsigned long n_remote,
+				 unsigned long flags)
+{
+	require(!flags);
+	/* Pieces of a peer's copy are invalidated: that peer has none. */
+	return w.copying ? copy_or_fail(true, pid, local, remote, n_remote, n_local)
+			 : (ssize_t)local->iov_len;
+}
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
+				const struct iovec *remote, unsigned long n_remote,
+				unsigned long flags)
+{
+	require(!flags);
+	return w.copying ? copy_or_fail(false, pid, local, remote, n_remote, n_local)
+			 : look(local, remote);
 }
 
 /* --- Both ends: node 0 is the requester, and the other one writes what it likes. */
 
-static const struct urxe_direct_table *enter(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static const struct urxe_direct_table *begin_copy(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct urxe_direct_table *table = NULL;
 
 	if (ctx == w.pair->node[0])
-		table = peer_ops.enter(ctx, mac, qpn);
+		table = peer_ops.begin(ctx, mac, qpn);
 	/* All but one that is set aside for the copy. */
 	while (table && w.n_meanwhile > 1)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
 	return table;
 }
 
-static void drain(void *ctx)
+static void withdrawn(void *ctx)
 {
 	if (ctx == w.pair->node[0])
-		peer_ops.drain(ctx);
+		peer_ops.withdrawn(ctx);
 }
 
-static void leave(void *ctx)
+static bool settled(void *ctx)
 {
-	peer_ops.leave(ctx);
+	return ctx != w.pair->node[0] || peer_ops.settled(ctx);
+}
+
+static void end_copy(void *ctx)
+{
+	peer_ops.end(ctx);
 }
 
 static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
 {
-	return peer_ops.copy(ctx, job);
+	uint32_t n;
+
+	while (w.n_meanwhile)
+		write_to(&w.meanwhile[--w.n_meanwhile]);
+	w.copying = true;
+	n = peer_ops.copy(ctx, job);
+	w.copying = false;
+	return n;
 }
 
 /* Of its own process the requester never believes it; requests say when it is so. */
@@ -228,35 +259,31 @@ static bool awake(void *ctx, uint64_t now)
 }
 
 static const struct urxe_direct_ops ops = {
-	.enter = enter,
-	.leave = leave,
+	.begin = begin_copy,
+	.end = end_copy,
 	.copy = copy,
 	.awake = awake,
-	.drain = drain,
+	.withdrawn = withdrawn,
+	.settled = settled,
 };
 
 /* By the way to its own queue pairs, since it plays the peer's part itself. */
 static void meet(void)
 {
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN};
-	struct urxe_direct_table *table;
 	int fds[VNIC_INBOX_FDS];
 
 	egress_done(&port.egress);
-	memset(w.card, 0, VNIC_INBOX_PUBLISHED_SIZE);
-	memset(own_book, 0, sizeof(own_book));
-	memset(vnic_inbox_shared(w.inbox), 0, VNIC_INBOX_SHARED_SIZE);
-	table = peer_init(w.card, own_book);
-	require(table);
-	w.table = (uint32_t)((uint8_t *)table - w.card);
+	memset(w.published, 0, VNIC_INBOX_PUBLISHED_SIZE);
+	require(peer_init(w.published, VNIC_PROCESS(QPN)));
+	publish();
 	memcpy(who.mac, w.pair->node[1]->mac, sizeof(who.mac));
 	require(!egress_init(&port.egress, w.loop->driver, &who));
 	vnic_inbox_fds(w.inbox, fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
-	require(!egress_add(&port.egress, QPN, fds));
 	w.hostile = false;
-	publish();
+	require(!egress_add(&port.egress, QPN, fds));
 }
 
 static void start(void)
@@ -284,7 +311,7 @@ static void begin(void)
 	require(!crc_use(crc_best()));
 	require(!vnic_loop_open(MTU, &w.loop) && !vnic_inbox_create(MTU, &w.inbox));
 	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_DIRECT) = 1;
-	w.card = vnic_inbox_published(w.inbox);
+	w.published = vnic_inbox_published(w.inbox);
 }
 
 /* --- The script. */
@@ -363,7 +390,7 @@ static void register_memory(void)
 		w.mr = node_reg(peer, NODE_PD, NODE_ACCESS, 0, ROOM / 2);
 }
 
-/* Of the requester's own, by whatever stands in its book. */
+/* Rights of the requester, with whatever copies the peer marks. */
 static void withdraw(void)
 {
 	struct urxe_mr *mr = node_reg(w.pair->node[0], NODE_PD, NODE_ACCESS, 0, ROOM);
@@ -373,7 +400,7 @@ static void withdraw(void)
 
 static void step(void)
 {
-	static const long results[] = {0, RSEQ_INTERRUPTED, RSEQ_CHANGED, -14, -3, 1, 20000};
+	static const long results[] = {0, -EFAULT, -EPERM, -ESRCH, 1, 20000};
 
 	switch (script_get8(&w.script) % STEP_KINDS) {
 	case POST: post(); break;

@@ -25,11 +25,12 @@ struct way {
 	void *arg;
 	bool inside;
 	uint32_t copies, calls; /* of requests, and how often some were copied */
-	uint32_t drains;
+	uint32_t withdrawals;
+	uint32_t unsettled;    /* how often settled says no */
 	uint32_t awake, asked; /* how often the peer's engine is found awake, and was looked for */
 };
 
-static inline const struct urxe_direct_table *enter(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static inline const struct urxe_direct_table *begin(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	struct way *way = ((struct node *)ctx)->arg;
 
@@ -41,7 +42,7 @@ static inline const struct urxe_direct_table *enter(void *ctx, const uint8_t mac
 	return way->peer->table;
 }
 
-static inline void leave(void *ctx)
+static inline void end(void *ctx)
 {
 	struct way *way = ((struct node *)ctx)->arg;
 
@@ -94,17 +95,28 @@ static inline bool awake(void *ctx, uint64_t now)
 	return way->asked++ < way->awake;
 }
 
-static inline void drain(void *ctx)
+static inline void withdrawn(void *ctx)
 {
-	((struct way *)((struct node *)ctx)->arg)->drains++;
+	((struct way *)((struct node *)ctx)->arg)->withdrawals++;
+}
+
+static inline bool settled(void *ctx)
+{
+	struct way *way = ((struct node *)ctx)->arg;
+
+	if (!way->unsettled)
+		return true;
+	way->unsettled--;
+	return false;
 }
 
 static const struct urxe_direct_ops ops = {
-	.enter = enter,
-	.leave = leave,
+	.begin = begin,
+	.end = end,
 	.copy = copy,
 	.awake = awake,
-	.drain = drain,
+	.withdrawn = withdrawn,
+	.settled = settled,
 };
 
 /* Two nodes, a connection, and a region of one piece at each. */

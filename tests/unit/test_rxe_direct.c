@@ -456,39 +456,50 @@ static void test_list_of_kinds(void **state)
 	direct_close(&d);
 }
 
-static void test_window_grants(void **state)
+/* A type 2 window of 100 bytes that node b has bound. */
+static struct urxe_mw *bind_window(struct direct *d)
 {
-	struct direct d;
-	struct urxe_mw *mw;
 	const struct urxe_mw_attr attr = {.pd = NODE_PD, .type = URXE_MW_TYPE_2};
-	struct urxe_send_wr bind = {
-		.opcode = URXE_WR_BIND_MW,
-		.flags = URXE_SEND_SIGNALED,
-	};
-	struct urxe_send_wr invalidate = {
-		.opcode = URXE_WR_LOCAL_INV,
-		.flags = URXE_SEND_SIGNALED,
-	};
+	struct urxe_send_wr bind = {.opcode = URXE_WR_BIND_MW, .flags = URXE_SEND_SIGNALED};
 	struct urxe_mr *region;
-	struct post post;
-	uint32_t copies;
+	struct urxe_mw *mw;
 
-	(void)state;
-	setup_proven(&d);
-	region = node_reg(d.e.b, NODE_PD, NODE_ACCESS | URXE_ACCESS_MW_BIND, 0, REGION);
-	assert_int_equal(urxe_mw_alloc(d.e.b->dev, &attr, &mw), 0);
+	region = node_reg(d->e.b, NODE_PD, NODE_ACCESS | URXE_ACCESS_MW_BIND, 0, REGION);
+	assert_int_equal(urxe_mw_alloc(d->e.b->dev, &attr, &mw), 0);
 	bind.bind = (struct urxe_mw_bind){
 		.mw_key = urxe_mw_key(mw),
 		.tag = 5,
 		.mr_key = urxe_mr_key(region),
 		.access = URXE_ACCESS_REMOTE_WRITE,
-		.addr = d.e.b->iova + 8192,
+		.addr = d->e.b->iova + 8192,
 		.length = 100,
 	};
-	assert_int_equal(urxe_post_send(d.e.end[1].qp, &bind), 0);
-	pair_settle(d.e.pair);
-	expect_wc(&d.e.b->send_cq, 0, URXE_WC_SUCCESS);
+	assert_int_equal(urxe_post_send(d->e.end[1].qp, &bind), 0);
+	pair_settle(d->e.pair);
+	expect_wc(&d->e.b->send_cq, 0, URXE_WC_SUCCESS);
+	return mw;
+}
 
+static struct urxe_send_wr local_invalidate(const struct urxe_mw *mw)
+{
+	return (struct urxe_send_wr){
+		.opcode = URXE_WR_LOCAL_INV,
+		.flags = URXE_SEND_SIGNALED,
+		.invalidate_key = urxe_mw_key(mw),
+	};
+}
+
+static void test_window_grants(void **state)
+{
+	struct direct d;
+	struct urxe_send_wr invalidate;
+	struct urxe_mw *mw;
+	struct post post;
+	uint32_t copies;
+
+	(void)state;
+	setup_proven(&d);
+	mw = bind_window(&d);
 	fill(d.e.a->mem + 4096, 100, 77);
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	post.rkey = urxe_mw_key(mw);
@@ -497,13 +508,65 @@ static void test_window_grants(void **state)
 	assert_int_equal(d.way[0].copies, copies + 1);
 	assert_memory_equal(d.e.b->mem + 8192, d.e.a->mem + 4096, 100);
 
-	invalidate.invalidate_key = urxe_mw_key(mw);
+	invalidate = local_invalidate(mw);
 	assert_int_equal(urxe_post_send(d.e.end[1].qp, &invalidate), 0);
 	pair_settle(d.e.pair);
 	expect_wc(&d.e.b->send_cq, 0, URXE_WC_SUCCESS);
-	assert_true(d.way[1].drains > 0);
+	assert_true(d.way[1].withdrawals > 0);
 	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
 	assert_int_equal(d.way[0].copies, copies + 1);
+	direct_close(&d);
+}
+
+/* A peer copies by the key: the invalidation waits for the end of that copy. */
+static void test_invalidation_waits(void **state)
+{
+	struct direct d;
+	struct urxe_send_wr invalidate;
+	struct urxe_mw *mw;
+	struct post post;
+	uint64_t from;
+
+	(void)state;
+	setup_proven(&d);
+	mw = bind_window(&d);
+	invalidate = local_invalidate(mw);
+	from = d.e.pair->now;
+	d.way[1].unsettled = 5;
+	assert_int_equal(urxe_post_send(d.e.end[1].qp, &invalidate), 0);
+	/* Meanwhile the key grants requests in packets. */
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	post.rkey = urxe_mw_key(mw);
+	pair_step(d.e.pair);
+	expect_none(&d.e.b->send_cq);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.b->send_cq, 0, URXE_WC_SUCCESS);
+	assert_int_equal(d.way[1].unsettled, 0);
+	assert_true(d.e.pair->now > from);
+	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
+	direct_close(&d);
+}
+
+/* The same for the peer's SEND with invalidate, which the responder drops as if it was lost. */
+static void test_remote_invalidation_waits(void **state)
+{
+	struct direct d;
+	struct urxe_send_wr wr = {.opcode = URXE_WR_SEND_INV, .flags = URXE_SEND_SIGNALED};
+	struct urxe_mw *mw;
+	struct urxe_wc wc;
+
+	(void)state;
+	setup_proven(&d);
+	mw = bind_window(&d);
+	wr.invalidate_key = urxe_mw_key(mw);
+	post_recv(&d.e.end[1], 9, 20000, 100);
+	d.way[1].unsettled = 1;
+	assert_int_equal(urxe_post_send(d.e.end[0].qp, &wr), 0);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.a->send_cq, 0, URXE_WC_SUCCESS);
+	wc = expect_wc(&d.e.b->recv_cq, 9, URXE_WC_SUCCESS);
+	assert_int_equal(wc.invalidated_key, wr.invalidate_key);
+	assert_int_equal(urxe_dev_counters(d.e.b->dev)->drop[URXE_DROP_KEY_IN_USE], 1);
 	direct_close(&d);
 }
 
@@ -637,6 +700,8 @@ int main(void)
 		cmocka_unit_test(test_refused_in_list),
 		cmocka_unit_test(test_list_of_kinds),
 		cmocka_unit_test(test_window_grants),
+		cmocka_unit_test(test_invalidation_waits),
+		cmocka_unit_test(test_remote_invalidation_waits),
 		cmocka_unit_test(test_refused_by_packet),
 		cmocka_unit_test(test_qp_forbids),
 		cmocka_unit_test(test_own_key_is_wrong),

@@ -27,7 +27,7 @@ static void test_withdrawn_meanwhile(void **state)
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
 	assert_int_equal(d.way[0].copies, 0);
-	assert_int_equal(d.way[1].drains, 2); /* the region's key, and then the QP in error */
+	assert_int_equal(d.way[1].withdrawals, 2); /* the region's key, and then the QP in error */
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
 	direct_close(&d);
@@ -78,7 +78,7 @@ static void test_unmapped(void **state)
 	assert_true(!rc || rc == -ENOMEM);
 	if (rc)
 		urxe_mr_unmap_all(d.mr[1]);
-	assert_int_equal(d.way[1].drains, 1);
+	assert_int_equal(d.way[1].withdrawals, 1);
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
 	assert_int_equal(d.way[0].copies, 0);
@@ -98,7 +98,7 @@ static void test_not_unmapped(void **state)
 	setup_proven(&d);
 	page = (struct urxe_extent){d.e.b->mem + 8192, 4096};
 	if (!urxe_mr_unmap(d.mr[1], &page)) {
-		assert_int_equal(d.way[1].drains, 1);
+		assert_int_equal(d.way[1].withdrawals, 1);
 		urxe_mr_unmapped(d.mr[1], &page, false);
 		post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 		run(&d, &post, URXE_WC_SUCCESS);
@@ -118,13 +118,13 @@ static void test_peer_in_error(void **state)
 {
 	struct direct d;
 	struct post post;
-	uint32_t drains;
+	uint32_t withdrawals;
 
 	(void)state;
 	setup_proven(&d);
-	drains = d.way[1].drains;
+	withdrawals = d.way[1].withdrawals;
 	modify(&d.e.end[1], URXE_QPS_ERR);
-	assert_int_equal(d.way[1].drains, drains + 1);
+	assert_int_equal(d.way[1].withdrawals, withdrawals + 1);
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
 	assert_int_equal(d.way[0].copies, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The direct transport between processes: whose memory is written to, whatever becomes of its
- * owner, and whatever the other one says of itself.
+ * Copies between the memory of two processes: which memory is copied, what the end, a stop or a
+ * lie of either process leads to, and that withdrawn rights are used no more.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,16 +10,20 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,96 +32,63 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
-#include "peer.h"
 #include "port.h"
-#include "rseq.h"
+#include "samehost/peer.h"
+#include "samehost/published.h"
 
-#define MTU   1500
-#define OURS  0x1000u /* QPNs: ours, */
-#define PEER  0x5000u /* and the other process's */
-#define PAGE  4096u
-#define AREA  (16 * PAGE)
-#define SKIP  77
-#define AGAIN "again" /* this program, as the one that is executed */
+#define MTU     1500
+#define PARENT  1u /* numbers of the two processes */
+#define CHILD   5u
+#define QPN(of) ((of) << 12)
+#define PAGE    4096u
+#define AREA    (16 * PAGE)
+#define SKIP    77
+#define AGAIN   "again" /* this program, as the one that is executed */
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 
 /* At the same address in each process: what is written to. */
 static _Alignas(4096) uint8_t area[AREA];
-/* What all see. */
+/* What both processes see. */
 static struct {
 	_Atomic uint32_t step;
 	_Atomic int32_t tid;
+	_Atomic uint32_t copied; /* 1 + parts of the child's copy */
 } * shared;
 
-struct world {
+static struct {
 	struct vnic_loop *loop;
-	struct vnic_inbox *inbox; /* of the other process, or of ours where the other one visits */
-	uint8_t *published;       /* as its owner has it */
-	pid_t pid;
-};
-static struct world w;
+	struct vnic_inbox *inbox[2]; /* the parent's, the child's */
+	pid_t pid;                   /* of the child */
+	void (*before_write)(void);  /* in this process, behind all checks */
+} w;
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
+				 const struct iovec *remote, unsigned long n_remote,
+				 unsigned long flags);
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
+				 const struct iovec *remote, unsigned long n_remote,
+				 unsigned long flags);
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
+				 const struct iovec *remote, unsigned long n_remote,
+				 unsigned long flags)
+{
+	if (w.before_write)
+		w.before_write();
+	return __real_process_vm_writev(pid, local, n_local, remote, n_remote, flags);
+}
 
 static void await_step(uint32_t step)
 {
 	while (atomic_load(&shared->step) < step) {
-		assert_int_equal(waitpid(w.pid, NULL, WNOHANG), 0);
+		if (w.pid)
+			assert_int_equal(waitpid(w.pid, NULL, WNOHANG), 0);
 		sched_yield();
 	}
 }
 
-/* This process is one that others could visit, by a card and book that nobody has. */
-static bool be_somebody(void)
-{
-	static _Alignas(64) uint8_t card[VNIC_INBOX_PUBLISHED_SIZE], book[VNIC_INBOX_SHARED_SIZE];
-
-	return peer_init(card, book);
-}
-
-/* --- A visitor's way to an inbox. */
-
-static void open_way(bool own)
-{
-	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = own ? PEER : OURS};
-	int fds[VNIC_INBOX_FDS];
-
-	memcpy(who.mac, mac, sizeof(mac));
-	assert_int_equal(egress_init(&port.egress, w.loop->driver, &who), 0);
-	vnic_inbox_fds(w.inbox, fds);
-	for (int i = 0; i < VNIC_INBOX_FDS; i++)
-		fds[i] = dup(fds[i]);
-	assert_int_equal(egress_add(&port.egress, PEER, fds), 0);
-}
-
-static const struct urxe_direct_table *enter(void)
-{
-	return peer_ops.enter(NULL, mac, PEER);
-}
-
-/* How many parts were copied. */
-static uint32_t run(struct urxe_direct_copy *job)
-{
-	const struct urxe_direct_table *table = enter();
-	uint32_t done;
-
-	if (!table)
-		return 0;
-	job->state = table->state.word;
-	done = peer_ops.copy(NULL, job);
-	peer_ops.leave(NULL);
-	return done;
-}
-
-/* Copies between `local` and the other's area. */
-static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
-{
-	const struct urxe_extent extent = {local, length};
-	const struct urxe_direct_part part = {(uintptr_t)area + offset, &extent, 1};
-
-	return run(&(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = write});
-}
-
-/* --- Whose memory it is. */
+/* --- The two processes. */
 
 static void *live(void *arg)
 {
@@ -127,29 +98,49 @@ static void *live(void *arg)
 	return arg;
 }
 
-static void hand_out(void)
+/* This process publishes itself in its inbox, and its engine thread runs. */
+static void publish(uint32_t process)
 {
+	struct vnic_inbox *inbox = w.inbox[process == CHILD];
 	pthread_t thread;
 
-	assert_non_null(peer_init(vnic_inbox_published(w.inbox), vnic_inbox_shared(w.inbox)));
+	assert_non_null(peer_init(vnic_inbox_published(inbox), process));
 	atomic_store(&shared->tid, 0);
 	assert_int_equal(pthread_create(&thread, NULL, live, NULL), 0);
 	while (!atomic_load(&shared->tid))
 		sched_yield();
 }
 
-/* A process that is the owner, and does something then. */
-static void start_owner(void (*then)(void))
+static void open_way(uint32_t from, uint32_t to)
 {
+	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN(from)};
+	int fds[VNIC_INBOX_FDS];
+
+	memcpy(who.mac, mac, sizeof(mac));
+	assert_int_equal(egress_init(&port.egress, w.loop->driver, &who), 0);
+	vnic_inbox_fds(w.inbox[to == CHILD], fds);
+	for (int i = 0; i < VNIC_INBOX_FDS; i++)
+		fds[i] = dup(fds[i]);
+	assert_int_equal(egress_add(&port.egress, QPN(to), fds), 0);
+}
+
+/* The child publishes itself and meets the parent, which does both too; then the child goes on. */
+static void start_child(void (*then)(void))
+{
+	publish(PARENT);
 	w.pid = fork();
 	assert_true(w.pid >= 0);
 	if (w.pid) {
 		await_step(1);
+		open_way(PARENT, CHILD);
+		atomic_store(&shared->step, 2);
 		return;
 	}
 	peer_in_child();
-	hand_out();
+	publish(CHILD);
+	open_way(CHILD, PARENT);
 	atomic_store(&shared->step, 1);
+	await_step(2);
 	then();
 	pause();
 	_exit(0);
@@ -163,14 +154,13 @@ static int open_world(void **state)
 {
 	(void)state;
 	atomic_store(&shared->step, 0);
+	atomic_store(&shared->copied, 0);
 	memset(area, 0, sizeof(area));
+	memset(&w, 0, sizeof(w));
 	assert_int_equal(vnic_loop_open(MTU, &w.loop), 0);
 	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_DIRECT) = 1;
-	assert_int_equal(vnic_inbox_create(MTU, &w.inbox), 0);
-	w.published = vnic_inbox_published(w.inbox);
-	assert_true(be_somebody());
-	open_way(false);
-	w.pid = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(vnic_inbox_create(MTU, &w.inbox[i]), 0);
 	return 0;
 }
 
@@ -192,9 +182,60 @@ static int close_world(void **state)
 	end_process();
 	egress_done(&port.egress);
 	peer_done();
-	vnic_inbox_destroy(w.inbox);
+	for (int i = 0; i < 2; i++)
+		vnic_inbox_destroy(w.inbox[i]);
 	vnic_loop_close(w.loop);
 	return 0;
+}
+
+static struct published *published_by_child(void)
+{
+	return vnic_inbox_published(w.inbox[1]);
+}
+
+/* --- Copies. */
+
+static uint32_t other(void)
+{
+	return port.egress.process == PARENT ? CHILD : PARENT;
+}
+
+static const struct urxe_direct_table *begin_to(uint32_t process)
+{
+	return peer_ops.begin(NULL, mac, QPN(process));
+}
+
+static const struct urxe_direct_table *begin(void)
+{
+	return begin_to(other());
+}
+
+/* How many parts were copied to or from that process. */
+static uint32_t run_to(uint32_t process, struct urxe_direct_copy *job)
+{
+	const struct urxe_direct_table *table = begin_to(process);
+	uint32_t done;
+
+	if (!table)
+		return 0;
+	job->state = table->state.word;
+	done = peer_ops.copy(NULL, job);
+	peer_ops.end(NULL);
+	return done;
+}
+
+static uint32_t run(struct urxe_direct_copy *job)
+{
+	return run_to(other(), job);
+}
+
+/* Copies between `local` and the other process's area. */
+static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
+{
+	const struct urxe_extent extent = {local, length};
+	const struct urxe_direct_part part = {(uintptr_t)area + offset, &extent, 1};
+
+	return run(&(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = write});
 }
 
 /* --- A stream of frames, which holds the lock of the inbox that it goes to. */
@@ -206,7 +247,7 @@ static void send_large(struct urxe_frame frames[2])
 	for (int n = 0; n < 2; n++) {
 		memcpy(frames[n].data, mac, sizeof(mac));
 		frames[n].len = MTU;
-		frames[n].dest_qpn = PEER;
+		frames[n].dest_qpn = QPN(CHILD);
 	}
 	assert_true(egress_send(&port.egress, 1, frames, 2));
 }
@@ -216,7 +257,7 @@ static void begin_stream(struct urxe_frame frames[2])
 {
 	int fds[VNIC_INBOX_FDS];
 
-	vnic_inbox_fds(w.inbox, fds);
+	vnic_inbox_fds(w.inbox[1], fds);
 	lock = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
 	assert_int_equal(egress_reserve(&port.egress, 1, frames, 2), 2);
@@ -232,36 +273,20 @@ static void end_stream(struct urxe_frame frames[2])
 	munmap((void *)lock, PAGE);
 }
 
-/* It is not held while memory is copied. */
+/* The lock is not held while memory is copied. */
 static void test_copies_without_lock(void **state)
 {
 	struct urxe_frame frames[2];
 	uint32_t copied = 1;
 
 	(void)state;
-	start_owner(nothing);
-	assert_non_null(enter());
-	peer_ops.leave(NULL);
+	start_child(nothing);
 	begin_stream(frames);
 	/* What is copied is the lock itself: as it is in the meantime. */
 	assert_true(copy(true, (uint8_t *)lock, 0, sizeof(*lock)));
 	end_stream(frames);
 	assert_true(copy(false, (uint8_t *)&copied, 0, sizeof(copied)));
 	assert_int_equal(copied, 0);
-}
-
-/* Nor while we find out whether the other one is who he says, and look for a slot in his book. */
-static void test_meets_without_lock(void **state)
-{
-	struct urxe_frame frames[2];
-
-	(void)state;
-	start_owner(nothing);
-	begin_stream(frames);
-	assert_non_null(enter());
-	assert_int_equal(*lock, 0);
-	peer_ops.leave(NULL);
-	end_stream(frames);
 }
 
 /* --- What is copied, and where to. */
@@ -271,7 +296,7 @@ static void test_copies(void **state)
 	uint8_t out[1000], in[1000] = {0};
 
 	(void)state;
-	start_owner(nothing);
+	start_child(nothing);
 	memset(out, 7, sizeof(out));
 	assert_true(copy(true, out, 100, sizeof(out)));
 	assert_true(copy(false, in, 100, sizeof(in)));
@@ -292,7 +317,7 @@ static void test_copies_together(void **state)
 	static uint8_t out[AREA], in[AREA];
 
 	(void)state;
-	start_owner(nothing);
+	start_child(nothing);
 	for (size_t i = 0; i < sizeof(out); i++)
 		out[i] = (uint8_t)(i * 7 + 1);
 	for (uint32_t i = 0; i < n; i++) {
@@ -327,7 +352,7 @@ static void test_copies_some(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		parts[i] = (struct urxe_direct_part){(uintptr_t)area + i * PAGE, &extent, 1};
 	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_NONE), 0);
-	start_owner(nothing);
+	start_child(nothing);
 	assert_int_equal(mprotect(area + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
 	assert_int_equal(
 		run(&(struct urxe_direct_copy){.parts = parts, .n_parts = 4, .write = true}), 2);
@@ -337,48 +362,62 @@ static void test_copies_some(void **state)
 	assert_memory_equal(in, "\7\7\0\0", 4);
 }
 
-/* The word of a card that holds a value, of those that say who it is. */
-static uint32_t *find(uint32_t value)
-{
-	uint32_t *words = (uint32_t *)w.published;
-
-	for (uint32_t i = 0; i < 16; i++)
-		if (words[i] == value)
-			return &words[i];
-	fail();
-	return NULL;
-}
-
-/* Who has been met once cannot become another. */
+/* A peer that has been met cannot become another process. */
 static void test_another_process(void **state)
 {
-	uint8_t byte = 7, in = 0;
+	uint8_t byte = 7;
 
 	(void)state;
-	start_owner(nothing);
+	start_child(nothing);
 	assert_true(copy(true, &byte, 0, 1));
-	*find((uint32_t)w.pid) = (uint32_t)getpid();
-	byte = 8;
-	assert_true(copy(true, &byte, 0, 1));
-	assert_true(copy(false, &in, 0, 1));
-	assert_int_equal(in, 8);
+	published_by_child()->table.state.owner = (uint32_t)gettid();
+	assert_false(copy(true, &byte, 0, 1));
 	assert_int_equal(area[0], 0);
 }
 
-/* All that it says is true of this process, by which it is read. */
+/* All that the peer says of itself is true of this process. */
 static void test_says_it_is_us(void **state)
 {
 	uint8_t byte = 7;
 
 	(void)state;
-	hand_out();
+	publish(PARENT);
+	memcpy(published_by_child(), vnic_inbox_published(w.inbox[0]),
+	       offsetof(struct published, copying));
+	published_by_child()->table.state.owner = (uint32_t)atomic_load(&shared->tid);
+	atomic_store(&published_by_child()->reached[PARENT], published_by_child()->token);
+	open_way(PARENT, CHILD);
 	assert_false(copy(true, &byte, 0, 1));
 	assert_int_equal(area[0], 0);
-	/* It is by the way to our own queue pairs. */
-	egress_done(&port.egress);
-	open_way(true);
-	assert_true(copy(true, &byte, 0, 1));
+}
+
+/* Two queue pairs of one process. */
+static void test_own_process(void **state)
+{
+	uint8_t byte = 7;
+	const struct urxe_extent extent = {&byte, 1};
+	const struct urxe_direct_part part = {(uintptr_t)area, &extent, 1};
+
+	(void)state;
+	publish(PARENT);
+	open_way(PARENT, PARENT);
+	assert_int_equal(
+		run_to(PARENT,
+		       &(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = true}),
+		1);
 	assert_int_equal(area[0], 7);
+}
+
+/* Only a process that the peer has reached, and so can interrupt, copies. */
+static void test_not_reached(void **state)
+{
+	uint8_t byte = 7;
+
+	(void)state;
+	start_child(nothing);
+	assert_true(copy(true, &byte, 0, 1));
+	atomic_store(&published_by_child()->reached[PARENT], 0);
+	assert_false(copy(true, &byte, 0, 1));
 }
 
 /* The pieces come in order: what is behind memory that is not there is not written. */
@@ -390,7 +429,7 @@ static void test_last_bytes_last(void **state)
 	(void)state;
 	memset(out, 7, sizeof(out));
 	assert_int_equal(mprotect(area + PAGE, PAGE, PROT_NONE), 0);
-	start_owner(nothing);
+	start_child(nothing);
 	assert_int_equal(mprotect(area + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
 	assert_false(copy(true, out, 0, sizeof(out)));
 	assert_true(copy(false, (uint8_t *)&last, AREA - sizeof(last), sizeof(last)));
@@ -424,7 +463,7 @@ static void test_watched(void **state)
 	int status;
 
 	(void)state;
-	start_owner(watch);
+	start_child(watch);
 	for (uint64_t i = 1; i <= WRITES; i++) {
 		for (uint32_t word = 0; word < AREA / sizeof(uint64_t); word++)
 			out[word] = i;
@@ -443,7 +482,7 @@ static void test_stopped(void **state)
 	int status;
 
 	(void)state;
-	start_owner(nothing);
+	start_child(nothing);
 	kill(w.pid, SIGSTOP);
 	assert_int_equal(waitpid(w.pid, &status, WUNTRACED), w.pid);
 	assert_true(copy(true, &byte, 0, 1));
@@ -465,7 +504,7 @@ static void test_killed(void **state)
 	uint8_t byte = 7;
 
 	(void)state;
-	start_owner(nothing);
+	start_child(nothing);
 	assert_true(copy(true, &byte, 0, 1));
 	end_process();
 	assert_false(copy(true, &byte, 0, 1));
@@ -474,8 +513,7 @@ static void test_killed(void **state)
 
 static void execute(void)
 {
-	while (atomic_load(&shared->step) < 2)
-		sched_yield();
+	await_step(3);
 	execl("/proc/self/exe", "test_verbs_peer", AGAIN, (char *)NULL);
 	_exit(127);
 }
@@ -489,9 +527,9 @@ static void test_executes(void **state)
 
 	(void)state;
 	memset(out, 7, sizeof(out));
-	start_owner(execute);
+	start_child(execute);
 	assert_true(copy(true, out, 0, AREA));
-	atomic_store(&shared->step, 2);
+	atomic_store(&shared->step, 3);
 	while (copy(true, out, 0, AREA))
 		copies++;
 	assert_false(copy(true, out, 0, AREA));
@@ -522,20 +560,22 @@ static int executed(void)
 static void turn(void)
 {
 	for (;;) {
-		peer_turn();
+		peer_polls();
 		sched_yield();
 	}
 }
+
+static uint32_t looked_at = CHILD;
 
 /* Looks once a microsecond, of time that the test makes up. */
 static bool look(uint64_t *now)
 {
 	bool awake;
 
-	assert_non_null(enter());
+	assert_non_null(begin_to(looked_at));
 	*now += 1000;
 	awake = peer_ops.awake(NULL, *now);
-	peer_ops.leave(NULL);
+	peer_ops.end(NULL);
 	return awake;
 }
 
@@ -544,9 +584,9 @@ static void test_awake(void **state)
 	uint64_t now = 1000000000;
 
 	(void)state;
-	start_owner(turn);
+	start_child(turn);
 	while (!look(&now))
-		await_step(1);
+		sched_yield();
 	kill(w.pid, SIGSTOP);
 	assert_int_equal(waitpid(w.pid, NULL, WUNTRACED), w.pid);
 	while (look(&now))
@@ -561,11 +601,11 @@ static void test_roused(void **state)
 	eventfd_t count;
 
 	(void)state;
-	start_owner(nothing);
-	assert_false(vnic_inbox_irq_unmask(w.inbox, VNIC_INBOX_THREAD, false));
+	start_child(nothing);
+	assert_false(vnic_inbox_irq_unmask(w.inbox[1], VNIC_INBOX_THREAD, false));
 	for (int i = 0; i < 100; i++)
 		assert_false(look(&now));
-	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox, VNIC_INBOX_THREAD), &count), 0);
+	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox[1], VNIC_INBOX_THREAD), &count), 0);
 }
 
 /* It has our core: it is as good as asleep. */
@@ -574,142 +614,294 @@ static void test_own_engine(void **state)
 	uint64_t now = 1000000000;
 
 	(void)state;
-	hand_out();
-	egress_done(&port.egress);
-	open_way(true);
+	publish(PARENT);
+	open_way(PARENT, PARENT);
+	looked_at = PARENT;
 	for (int i = 0; i < 100; i++) {
-		peer_turn();
+		peer_polls();
 		assert_false(look(&now));
 	}
+	looked_at = CHILD;
 }
 
-/* --- Visitors, and their host that takes rights back. */
+/* --- Rights that the parent withdraws while the child copies. */
 
-/* A process that comes in, and does something instead of leaving. */
-static void start_visitor(void (*then)(void))
+/* As the engine does it. */
+static void withdraw(void)
 {
-	w.pid = fork();
-	assert_true(w.pid >= 0);
-	if (w.pid) {
-		await_step(1);
-		return;
-	}
-	peer_in_child();
-	if (!be_somebody() || !enter())
-		_exit(1);
-	atomic_store(&shared->step, 1);
-	then();
-	_exit(1);
+	struct urxe_direct_table *table =
+		&((struct published *)vnic_inbox_published(w.inbox[0]))->table;
+
+	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
+	peer_ops.withdrawn(NULL);
+}
+
+static bool settled(void)
+{
+	return peer_ops.settled(NULL);
+}
+
+static void await_settled(void)
+{
+	while (!settled())
+		sched_yield();
+}
+
+static void stop(void)
+{
+	raise(SIGSTOP);
 }
 
 static void spin(void)
 {
+	atomic_store(&shared->step, 3);
 	for (;;)
 		atomic_load(&shared->step);
 }
 
-static void wait_elsewhere(void)
+/* The child's copy of 7s to two pages of the parent's area. */
+static void copy_here(void (*before)(void))
 {
-	pause();
+	static uint8_t sevens[PAGE];
+	const struct urxe_extent extent = {sevens, PAGE};
+	const struct urxe_direct_part parts[] = {{(uintptr_t)area, &extent, 1},
+						 {(uintptr_t)area + PAGE, &extent, 1}};
+
+	memset(sevens, 7, sizeof(sevens));
+	w.before_write = before;
+	atomic_store(&shared->copied, 1 + run(&(struct urxe_direct_copy){
+						  .parts = parts, .n_parts = 2, .write = true}));
+	w.before_write = NULL;
 }
 
-static bool open_to_all(void)
+static void copy_stopped(void)
 {
-	uint8_t byte = 0;
-
-	/* By our own visit, for which there is room in the book. */
-	egress_done(&port.egress);
-	open_way(true);
-	return copy(false, &byte, 0, 1);
+	copy_here(stop);
 }
 
-static void test_waits_elsewhere(void **state)
+static void copy_spinning(void)
+{
+	copy_here(spin);
+}
+
+static void copy_when_told(void)
+{
+	await_step(3);
+	copy_here(NULL);
+}
+
+static void await_stop(void)
+{
+	int status;
+
+	assert_int_equal(waitpid(w.pid, &status, WUNTRACED), w.pid);
+	assert_true(WIFSTOPPED(status));
+}
+
+static uint32_t await_copy(void)
+{
+	while (!atomic_load(&shared->copied))
+		sched_yield();
+	return atomic_load(&shared->copied) - 1;
+}
+
+/* The memory is the parent's again: nobody writes there. */
+static void expect_untouched(void)
+{
+	for (uint32_t i = 0; i < AREA; i++)
+		assert_int_equal(area[i], 0);
+}
+
+/* All checks are done, the system call is not: it copies nothing when the thread goes on. */
+static void test_stopped_before_copy(void **state)
 {
 	(void)state;
-	hand_out();
-	start_visitor(wait_elsewhere);
-	peer_ops.drain(NULL);
-	assert_true(open_to_all());
+	start_child(copy_stopped);
+	await_stop();
+	withdraw();
+	assert_true(settled());
+	kill(w.pid, SIGCONT);
+	assert_int_equal(await_copy(), 0);
+	expect_untouched();
 }
 
-static void leave_unlocked(void)
-{
-	while (__atomic_load_n(lock, __ATOMIC_RELAXED))
-		;
-	peer_ops.leave(NULL);
-	pause();
-}
-
-/* Nor while somebody who copies is waited for; here it is until then. */
-static void test_waits_without_lock(void **state)
-{
-	struct urxe_frame frames[2];
-
-	(void)state;
-	hand_out();
-	begin_stream(frames);
-	start_visitor(leave_unlocked);
-	peer_ops.drain(NULL);
-	assert_int_equal(*lock, 0);
-	end_stream(frames);
-	assert_true(open_to_all());
-}
-
-static void test_in_a_debugger(void **state)
+static void test_in_a_debugger_before_copy(void **state)
 {
 	int status;
 
 	(void)state;
-	hand_out();
-	start_visitor(spin);
+	start_child(copy_spinning);
+	await_step(3);
+	withdraw();
+	assert_false(settled());
 	assert_int_equal(ptrace(PTRACE_SEIZE, w.pid, 0, 0), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, w.pid, 0, 0), 0);
 	assert_int_equal(waitpid(w.pid, &status, 0), w.pid);
-	peer_ops.drain(NULL);
-	assert_true(open_to_all());
+	assert_true(settled());
 }
 
-static void test_visitor_is_stopped(void **state)
+/* Without a withdrawal a stop changes nothing. */
+static void test_stopped_and_continued(void **state)
 {
-	int status;
-
 	(void)state;
-	hand_out();
-	start_visitor(spin);
-	kill(w.pid, SIGSTOP);
-	assert_int_equal(waitpid(w.pid, &status, WUNTRACED), w.pid);
-	peer_ops.drain(NULL);
-	assert_true(open_to_all());
+	start_child(copy_stopped);
+	await_stop();
+	kill(w.pid, SIGCONT);
+	assert_int_equal(await_copy(), 2);
+	assert_int_equal(area[2 * PAGE - 1], 7);
 }
 
-/* It uses more time than any copy takes: nobody comes in any more, and nobody is waited for. */
-static void test_liar(void **state)
+static void test_killed_before_copy(void **state)
 {
 	(void)state;
-	hand_out();
-	start_visitor(spin);
-	peer_ops.drain(NULL);
-	assert_false(open_to_all());
-	peer_ops.drain(NULL);
+	start_child(copy_spinning);
+	await_step(3);
+	withdraw();
+	assert_false(settled());
+	end_process();
+	assert_true(settled());
+	withdraw();
+	assert_true(settled());
+	expect_untouched();
 }
 
-/* Bytes of any kind in the book, which everybody writes to. */
-static void test_damaged_book(void **state)
+/* A thread that marks a copy and is in another system call does not copy. */
+static void mark_and_pause(void)
 {
-	/* Process 1 has a thread 1. */
-	const uint32_t values[] = {1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX, (uint32_t)getpid()};
-	uint32_t *book = vnic_inbox_shared(w.inbox);
+	if (!begin())
+		_exit(1);
+	atomic_store(&shared->step, 3);
+	pause();
+}
+
+static void test_sleeps_elsewhere(void **state)
+{
+	(void)state;
+	start_child(mark_and_pause);
+	await_step(3);
+	withdraw();
+	await_settled();
+}
+
+static void end_after_a_while(void)
+{
+	if (!begin())
+		_exit(1);
+	atomic_store(&shared->step, 3);
+	while (atomic_load(&shared->step) < 4)
+		;
+	peer_ops.end(NULL);
+	atomic_store(&shared->copied, 1);
+	while (atomic_load(&shared->step) < 5)
+		;
+	atomic_store(&shared->copied, begin() ? 2 : 3);
+}
+
+static void test_waits_for_a_copy(void **state)
+{
+	(void)state;
+	start_child(end_after_a_while);
+	await_step(3);
+	withdraw();
+	assert_false(settled());
+	atomic_store(&shared->step, 4);
+	await_settled();
+	assert_int_equal(await_copy(), 0);
+	atomic_store(&shared->step, 5);
+	while (atomic_load(&shared->copied) < 2)
+		sched_yield();
+	assert_int_equal(atomic_load(&shared->copied), 2); /* may copy again */
+}
+
+/* The peer is forgotten during its copy: the wait goes on, and no later copy begins. */
+static void test_closed_during_copy(void **state)
+{
+	(void)state;
+	start_child(end_after_a_while);
+	await_step(3);
+	egress_done(&port.egress);
+	assert_false(settled());
+	atomic_store(&shared->step, 4);
+	await_settled();
+	atomic_store(&shared->step, 5);
+	while (atomic_load(&shared->copied) < 2)
+		sched_yield();
+	assert_int_equal(atomic_load(&shared->copied), 3); /* may not */
+}
+
+/* The mark of a thread that uses more CPU time than any copy takes does not count any more. */
+static void test_stale_mark(void **state)
+{
+	(void)state;
+	start_child(copy_spinning);
+	await_step(3);
+	withdraw();
+	assert_false(settled());
+	await_settled();
+	withdraw();
+	assert_true(settled());
+	assert_int_equal(
+		atomic_load(
+			&((struct published *)vnic_inbox_published(w.inbox[0]))->reached[CHILD]),
+		0);
+}
+
+/* The call is in progress, and has found the pieces valid: it is waited for while it sleeps. */
+static void test_blocked_in_copy(void **state)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register reg = {.range = {(uintptr_t)area, PAGE},
+				      .mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct uffd_msg fault;
+	struct uffdio_zeropage zero = {.range = {(uintptr_t)area, PAGE}};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
 	(void)state;
+	if (fd < 0)
+		skip();
+	assert_int_equal(ioctl(fd, UFFDIO_API, &api), 0);
+	start_child(copy_when_told);
+	assert_int_equal(madvise(area, PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
+	atomic_store(&shared->step, 3);
+	/* The kernel tells of the child's access. */
+	while (read(fd, &fault, sizeof(fault)) != sizeof(fault))
+		sched_yield();
+	withdraw();
+	assert_false(settled());
+	assert_int_equal(ioctl(fd, UFFDIO_ZEROPAGE, &zero), 0);
+	await_settled();
+	assert_int_equal(await_copy(), 2);
+	close(fd);
+}
+
+/* Bytes of any kind in what the child publishes. */
+static void test_damaged(void **state)
+{
+	const uint64_t values[] = {1,
+				   INT32_MAX,
+				   UINT32_C(1) << 31,
+				   UINT64_MAX,
+				   0x5005000000001,
+				   copying_word(1, PARENT, 1),
+				   copying_word(getpid(), PARENT, 1)};
+
+	(void)state;
+	start_child(nothing);
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-		hand_out();
-		for (uint32_t word = 0; word < VNIC_INBOX_SHARED_SIZE / sizeof(*book); word++)
-			book[word] = values[i];
-		peer_ops.drain(NULL);
+		uint64_t *words = (uint64_t *)published_by_child();
+		const size_t n = offsetof(struct published, table.grants) / sizeof(*words);
+
+		for (size_t word = 0; word < n; word++)
+			words[word] = values[i];
+		withdraw();
+		await_settled();
 		egress_done(&port.egress);
-		open_way(true);
-		enter(); /* or not: there may be no free slot */
-		peer_ops.drain(NULL);
+		open_way(PARENT, CHILD);
+		if (begin())
+			peer_ops.end(NULL);
+		withdraw();
+		await_settled();
 	}
 }
 
@@ -731,7 +923,7 @@ static bool may_reach_others(void)
 
 	/* Where Yama keeps children from their parents. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-	return rseq_usable() && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
 }
 
 int main(int argc, char **argv)
@@ -741,9 +933,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_copies_together, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copies_some, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_copies_without_lock, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_meets_without_lock, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_another_process, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_says_it_is_us, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_own_process, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_not_reached, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_last_bytes_last, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_watched, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_stopped, open_world, close_world),
@@ -752,12 +945,18 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_awake, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_roused, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_own_engine, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_waits_elsewhere, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_waits_without_lock, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_in_a_debugger, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_visitor_is_stopped, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_liar, open_world, close_world),
-		cmocka_unit_test_setup_teardown(test_damaged_book, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_stopped_before_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_in_a_debugger_before_copy, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_stopped_and_continued, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_killed_before_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_sleeps_elsewhere, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_waits_for_a_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_closed_during_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_stale_mark, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_blocked_in_copy, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_damaged, open_world, close_world),
 	};
 
 	sigset_t told;

@@ -46,7 +46,6 @@ struct inbox_memory {
 	_Alignas(CACHE_LINE) uint32_t mask;
 	/* The receiver's: frames before this position may be put in. */
 	_Alignas(CACHE_LINE) uint32_t room;
-	_Alignas(4096) uint8_t shared[VNIC_INBOX_SHARED_SIZE];
 	_Alignas(4096) uint8_t slots[];
 };
 

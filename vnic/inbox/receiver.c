@@ -132,11 +132,6 @@ void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
 		fds[i] = inbox->fds[i];
 }
 
-void *vnic_inbox_shared(const struct vnic_inbox *inbox)
-{
-	return inbox->memory->shared;
-}
-
 void *vnic_inbox_published(const struct vnic_inbox *inbox)
 {
 	return inbox->published;

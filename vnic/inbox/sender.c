@@ -102,11 +102,6 @@ void vnic_outbox_close(struct vnic_outbox *outbox)
 	free(outbox);
 }
 
-void *vnic_outbox_shared(const struct vnic_outbox *outbox)
-{
-	return outbox->memory->shared;
-}
-
 const void *vnic_outbox_published(const struct vnic_outbox *outbox)
 {
 	return outbox->published;

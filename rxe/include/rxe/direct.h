@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The direct transport: WRITEs and READs of a reliable connection between two devices of
- * one machine, which the requester executes itself on the responder's memory.
+ * The direct transport: the requester executes WRITEs and READs of a reliable connection by a copy
+ * between its own memory and the responder's, if both devices are on one host.
  *
- * Each device publishes in a table who may do what with its memory. A requester that is
- * inside (enter) checks by it what the responder would check, and copies. What it cannot
- * execute so, for whatever reason, goes in packets, and has its answer or its error from
- * the responder; so the direct transport only ever succeeds. Short requests of a stream go
- * in packets, too, while the peer's engine is awake. Requests executed so take no
- * PSNs and change nothing of either end's transport state: the responder's engine does
- * not know of them. docs/architecture.md says why that keeps their order.
+ * Each device publishes a table of its queue pairs and of the rights of its keys. The requester
+ * makes the responder's checks (IBA 10.6.3, 9.7.4.1.5) by that table, then copies. A request that
+ * it cannot execute goes in packets, and the responder's engine answers it: so the direct transport
+ * only ever succeeds. Requests that are executed so take no PSN and change no transport state.
+ * Atomics, requests with immediate data and unreliable connections always go in packets.
  *
- * The table may be shared by processes. Its device alone writes to it. Readers copy an
- * entry, and believe it if its version was even, and the same before and after.
+ * Only the device that a table belongs to writes to it. A reader copies an entry, and believes the
+ * copy if the entry's version was even, and the same before and after.
+ *
+ * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
+ * urxe_direct_ops.withdrawn. A requester marks itself as copying before it reads the table, and its
+ * `copy` does nothing if the epoch has changed since. So each copy by withdrawn rights is of a
+ * requester that `withdrawn` finds, and has ended when `settled` says so.
  */
 #ifndef URXE_RXE_DIRECT_H
 #define URXE_RXE_DIRECT_H
@@ -20,33 +23,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Grants have their place by their key; one whose place is taken is not published. */
+/* A grant has its place by its key. A key whose place is taken is not published. */
 #define URXE_DIRECT_GRANTS 8192
 /*
- * Queue pairs have theirs by their number, in the chunk that the table names for it: a device has
- * few blocks of numbers, and those of further ones are not published. No other block gets a chunk
- * later, so that versions count on.
+ * A queue pair has its place by its number, in the chunk that the table names for that block of
+ * numbers. A device has few blocks, and does not publish queue pairs of further ones. A chunk
+ * belongs to one block for good, so that versions only count up.
  */
 #define URXE_DIRECT_CHUNK  4096u /* QPNs, from a multiple of it on */
 #define URXE_DIRECT_CHUNKS 16u
 
-/* Bytes of the longest message: as long as its copy takes, whoever runs the engine does nothing
- * else. */
+/* Bytes of the longest message: the thread that runs the engine does nothing else during a copy. */
 #define URXE_DIRECT_MAX (64u << 20)
 
 struct urxe_extent;
-struct urxe_path;
 
-/* What a key grants: a region of one extent, or a bound window. */
+/* The rights of a key: a region of one extent, or a bound window. */
 struct urxe_direct_grant {
 	_Alignas(64) uint32_t version; /* odd: it is being changed */
-	uint32_t key;                  /* 0: nothing */
+	uint32_t key;                  /* 0: none */
 	uint32_t pd;
 	uint32_t access; /* enum urxe_access */
 	uint32_t qpn;    /* a type 2 window's; 0: any of the protection domain */
 	uint64_t start;  /* address of the first byte in the key's address space */
 	uint64_t length;
-	uint64_t addr; /* and in the process's */
+	uint64_t addr; /* of the first byte in the process's address space */
 };
 
 /* A queue pair that executes requests. */
@@ -56,15 +57,14 @@ struct urxe_direct_qp {
 	uint32_t dest_qpn;
 	uint32_t pd;
 	uint32_t access;    /* enum urxe_access, what the peer may do */
-	uint32_t rd_atomic; /* READs that it may have outstanding */
+	uint32_t rd_atomic; /* READs that the peer may have outstanding */
 	uint32_t reserved[2];
 };
 
-/* What a copy is bound to: it is made only if this is what it was when rights were looked up. */
 union urxe_direct_state {
 	uint64_t word;
 	struct {
-		uint32_t owner; /* the owner of the device keeps there what he likes */
+		uint32_t owner; /* set by the process of the device, for its own purposes */
 		uint32_t epoch; /* counts withdrawals */
 	};
 };
@@ -80,43 +80,45 @@ struct urxe_direct_table {
 #define URXE_DIRECT_PARTS   16
 #define URXE_DIRECT_EXTENTS 64
 
-/* A request of a copy. Remote memory is what the table's addr says. */
+/* A request of a copy. */
 struct urxe_direct_part {
-	uint64_t remote; /* address in the other process */
+	uint64_t remote; /* address in the responder's process */
 	const struct urxe_extent *local;
 	uint32_t n_local; /* none of them empty */
 };
 
 /* One copy: requests in their order, all of them WRITEs or all of them READs. */
 struct urxe_direct_copy {
-	uint64_t state; /* word of the table's state that it is bound to */
+	uint64_t state; /* the table's state word before the rights were read */
 	const struct urxe_direct_part *parts;
 	uint32_t n_parts;
-	bool write; /* to the other process: the last 8 bytes of each part are stored last */
+	bool write; /* to the responder: the last 8 bytes of each part are stored last */
 };
 
-/* What the owner of a device does for it; each gets the device's ctx. None calls back. */
+/* Provided by the owner of a device; each gets the device's ctx. None calls back. */
 struct urxe_direct_ops {
 	/*
-	 * The table of the device that has the MAC address and the QPN; NULL where it cannot be
-	 * reached directly now. Until `leave`, its withdrawals wait.
+	 * Marks this device as copying to or from the device that has the MAC address and the QPN,
+	 * and returns that device's table; NULL if it is not reachable now. `end` follows.
 	 */
-	const struct urxe_direct_table *(*enter)(void *ctx, const uint8_t mac[6], uint32_t qpn);
-	void (*leave)(void *ctx);
+	const struct urxe_direct_table *(*begin)(void *ctx, const uint8_t mac[6], uint32_t qpn);
+	void (*end)(void *ctx);
 	/*
-	 * Between enter and leave. How many parts, from the first on, were copied; of the next one
-	 * nothing was, or some. Within urxe_output it may move the frames that were given to that:
-	 * what was written, and where the rest is to be.
+	 * Between begin and end: returns the number of parts, from the first on, that were copied.
+	 * The next part may be copied in part. Within urxe_output this may move the frames that
+	 * urxe_output was given: what was written, and the buffers for the rest.
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_direct_copy *copy);
 	/*
-	 * Between enter and leave, at the device's time `now`: whether the peer's engine looks for
-	 * packets without a pause, on a core that nobody else wants. Whoever asks often is also
-	 * asking it to.
+	 * Between begin and end, at the device's time `now`: whether the peer's engine thread polls
+	 * for packets at present. Frequent calls ask it to do so.
 	 */
 	bool (*awake)(void *ctx, uint64_t now);
-	/* Rights were withdrawn from our own table: returns once nobody copies by them any more. */
-	void (*drain)(void *ctx);
+	/* Rights were withdrawn from this device's table: finds the copies that may still use them.
+	 */
+	void (*withdrawn)(void *ctx);
+	/* Whether all copies that `withdrawn` has found have ended. Does not block. */
+	bool (*settled)(void *ctx);
 };
 
 #endif

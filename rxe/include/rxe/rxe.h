@@ -211,8 +211,11 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
  * those of urxe_mr_reg, or -EBUSY while a window is bound to it: it stays as it was.
  */
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
-/* -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After 0 the engine does not touch the
- * memory any more. */
+/*
+ * -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After 0 the engine does not touch the
+ * memory any more. Peers may do so, here and where else rights end, by copies of the direct
+ * transport that were in progress: until urxe_direct_ops.settled says that they have ended.
+ */
 int urxe_mr_dereg(struct urxe_mr *mr);
 /*
  * Bytes of the process's address space go, or others come in their place: those of them that are

@@ -45,11 +45,7 @@ enum vnic_inbox_vector { VNIC_INBOX_THREAD, VNIC_INBOX_READER, VNIC_INBOX_VECTOR
 /* Frames that an inbox holds. */
 #define VNIC_INBOX_FRAMES 512
 
-/*
- * Bytes that are for whatever else its users have for each other, all zero at first: some to which
- * each writes, and what the receiver publishes.
- */
-#define VNIC_INBOX_SHARED_SIZE    (32u * 1024)
+/* Bytes that the receiver publishes to its senders for purposes of its own; zero at first. */
 #define VNIC_INBOX_PUBLISHED_SIZE (2640u * 1024)
 
 /* X(identifier, printed name, meaning) */
@@ -91,7 +87,6 @@ void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
  */
 void vnic_inbox_populate(const struct vnic_inbox *inbox);
 
-void *vnic_inbox_shared(const struct vnic_inbox *inbox);
 void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
 /*
@@ -136,7 +131,6 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 /* Whether a send would say so. */
 bool vnic_outbox_closed(const struct vnic_outbox *outbox);
 void vnic_outbox_close(struct vnic_outbox *outbox);
-void *vnic_outbox_shared(const struct vnic_outbox *outbox);
 const void *vnic_outbox_published(const struct vnic_outbox *outbox);
 
 /*

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers: other processes of this user on this host, and copies to and from their memory by
+ * process_vm_writev(2) and process_vm_readv(2). docs/same-host.md describes the protocol.
+ *
+ * The port calls peer_init, peer_done and peer_in_child; egress.c opens and closes peers; the
+ * engine calls peer_ops. All functions but peer_live need the lock of the port.
+ */
+#ifndef URXE_VERBS_PEER_H
+#define URXE_VERBS_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxe/direct.h>
+
+struct vnic_outbox;
+struct peer;
+
+/* The engine's direct transport. */
+extern const struct urxe_direct_ops peer_ops;
+
+/*
+ * Prepares what this process publishes, in VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is
+ * its number (VNIC_PROCESS). Returns the table for the engine. NULL if this process takes part in
+ * no copies: URXE_TRANSPORT is "packet", or /proc does not tell what peers must know.
+ */
+struct urxe_direct_table *peer_init(void *published, uint32_t process);
+/* Before the published memory is unmapped. */
+void peer_done(void);
+/* In the engine thread, when it starts: peers may copy until that thread ends. */
+void peer_live(void);
+/* The engine thread polls once more. */
+void peer_polls(void);
+/* In a forked child. */
+void peer_in_child(void);
+
+/*
+ * The process `process` to whose inbox the outbox leads; the peer closes the outbox. NULL: no
+ * memory, and the outbox stays open.
+ */
+struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process);
+void peer_close(struct peer *peer);
+
+/*
+ * Whether all copies of peers have ended that could use rights which the engine has withdrawn
+ * since. The memory of these rights is the program's again only then. The caller waits without the
+ * lock.
+ */
+bool peer_settled(void);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a process publishes to its peers, the other processes of its user on this host, in the part
+ * of its inbox's memory that it alone can write (VNIC_INBOX_PUBLISHED_SIZE bytes).
+ */
+#ifndef URXE_VERBS_PUBLISHED_H
+#define URXE_VERBS_PUBLISHED_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <rxe/direct.h>
+#include <vnic/attach.h>
+#include <vnic/inbox.h>
+
+struct published {
+	/* Written before the process gives its inbox to the daemon: */
+	uint64_t token;         /* random; 0: the process takes part in no copies */
+	uint64_t token_at;      /* address of a copy of the token in the process's own memory */
+	uint64_t remote_pieces; /* address of the struct iovec[URXE_DIRECT_PARTS] of its copies */
+	uint64_t pid_namespace; /* in which pid is a process */
+	int32_t pid;
+	/* Polls of its engine thread for packets: peers see by it whether that thread polls. */
+	uint32_t polls;
+	/* The copy that a thread of the process makes now: COPYING_*; 0: none. */
+	_Alignas(64) _Atomic uint64_t copying;
+	/*
+	 * Tokens of the processes whose memory this process has read and written, by their numbers
+	 * (VNIC_PROCESS). Only they may copy to and from this process: it has to be able to
+	 * interrupt their copies.
+	 */
+	_Alignas(64) _Atomic uint64_t reached[VNIC_PROCESSES];
+	/*
+	 * state.owner is the engine thread, by a word of its robust futex list: the kernel sets
+	 * FUTEX_OWNER_DIED there when the thread ends, also because the process is killed or
+	 * executes another program, and before another thread can get the same number.
+	 * 0: the engine thread does not run yet.
+	 */
+	struct urxe_direct_table table;
+};
+
+static_assert(sizeof(struct published) <= VNIC_INBOX_PUBLISHED_SIZE, "fits the inbox");
+static_assert(VNIC_LEASE_QPNS == URXE_DIRECT_CHUNK && VNIC_LEASES_MAX <= URXE_DIRECT_CHUNKS,
+	      "the table has a place for each QP of a process");
+
+/* Fields of `copying`: the thread, the process to or from which it copies, and a running number. */
+#define COPYING_THREAD_BITS  30 /* FUTEX_TID_MASK */
+#define COPYING_PROCESS_BITS 12
+
+static_assert(VNIC_PROCESSES <= 1u << COPYING_PROCESS_BITS, "process numbers fit");
+
+static inline uint64_t copying_word(int32_t thread, uint32_t process, uint32_t number)
+{
+	return (uint32_t)thread | (uint64_t)process << COPYING_THREAD_BITS |
+	       (uint64_t)number << (COPYING_THREAD_BITS + COPYING_PROCESS_BITS);
+}
+
+static inline int32_t copying_thread(uint64_t copying)
+{
+	return (int32_t)(copying & ((1u << COPYING_THREAD_BITS) - 1));
+}
+
+static inline uint32_t copying_process(uint64_t copying)
+{
+	return (uint32_t)(copying >> COPYING_THREAD_BITS) & ((1u << COPYING_PROCESS_BITS) - 1);
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "thread_state.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Times in ticks. */
+struct task_stat {
+	char state;
+	uint64_t user, system; /* CPU time */
+	uint64_t start;        /* since the system started */
+};
+
+static bool read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	return true;
+}
+
+static bool read_stat(const char *path, struct task_stat *stat)
+{
+	char text[1024], *end;
+
+	if (!read_text(path, text, sizeof(text)))
+		return false;
+	/* The program's name, in brackets, may have any character. */
+	end = strrchr(text, ')');
+	/* Fields 3, 14, 15 and 22 of proc(5). */
+	return end && sscanf(end + 1,
+			     " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64
+			     " %*s %*s %*s %*s %*s %*s %" SCNu64,
+			     &stat->state, &stat->user, &stat->system, &stat->start) == 4;
+}
+
+static bool read_process_stat(int32_t pid, struct task_stat *stat)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return read_stat(path, stat);
+}
+
+bool process_started_at(int32_t pid, uint64_t *start)
+{
+	struct task_stat stat;
+
+	if (!read_process_stat(pid, &stat))
+		return false;
+	*start = stat.start;
+	return true;
+}
+
+/* Whether the thread sleeps in a system call other than those that copy. */
+static bool is_elsewhere(int32_t pid, int32_t tid)
+{
+	char path[48], text[256];
+	long number;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	/* "running", or the number of the system call, or -1 if it is in none. */
+	if (!read_text(path, text, sizeof(text)) || sscanf(text, "%ld", &number) != 1)
+		return false;
+	return number != SYS_process_vm_writev && number != SYS_process_vm_readv;
+}
+
+/* Whether /proc shows processes at all: it may not be mounted. */
+static bool proc_works(void)
+{
+	return access("/proc/self/stat", R_OK) == 0;
+}
+
+enum thread_state thread_state(int32_t pid, uint64_t start, int32_t tid, uint64_t *cpu_ticks)
+{
+	struct task_stat process, thread;
+	char path[48];
+
+	if (!read_process_stat(pid, &process))
+		return proc_works() ? THREAD_GONE : THREAD_BUSY;
+	if (process.start != start)
+		return THREAD_GONE;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	if (!read_stat(path, &thread) || strchr("ZX", thread.state))
+		return THREAD_GONE;
+	if (strchr("Tt", thread.state))
+		return THREAD_STOPPED;
+	if (is_elsewhere(pid, tid))
+		return THREAD_ELSEWHERE;
+	*cpu_ticks = thread.user + thread.system;
+	return THREAD_BUSY;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What /proc tells of processes and their threads. For peer.c. */
+#ifndef URXE_VERBS_THREAD_STATE_H
+#define URXE_VERBS_THREAD_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* When a process started, in ticks since the system did; false if /proc does not tell. */
+bool process_started_at(int32_t pid, uint64_t *start);
+
+enum thread_state {
+	THREAD_GONE,      /* it has ended, or its process has */
+	THREAD_STOPPED,   /* by a signal, a debugger or the freezer; not within process_vm_*() */
+	THREAD_ELSEWHERE, /* it sleeps in another system call */
+	THREAD_BUSY,      /* it runs, or sleeps within process_vm_*(), or /proc does not tell */
+};
+
+/*
+ * A thread of the process that started at `start`. *cpu_ticks: CPU time of the thread in ticks, set
+ * for THREAD_BUSY if /proc tells it.
+ */
+enum thread_state thread_state(int32_t pid, uint64_t start, int32_t tid, uint64_t *cpu_ticks);
+
+#endif
