@@ -8,14 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <linux/types.h>
-#include <rdma/ib_user_verbs.h>
-
 #include "log.h"
 #include "port.h"
-#include "reader.h"
-#include "real.h"
-#include "user.h"
 
 static struct channel_list unused = LIST_HEAD_INITIALIZER(unused);
 
@@ -93,9 +87,6 @@ static bool transmit(struct channel *channel, const struct channel_event *event)
 	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
 	    errno == EAGAIN)
 		return false;
-	/* Behind it: who sees this count and finds nothing to read has read it. */
-	channel->queued++;
-	reader_tell(channel);
 	return true;
 }
 
@@ -119,11 +110,6 @@ static void wait_for_room(struct channel *channel, const struct channel_event *e
 
 void channel_send(struct channel *channel, const struct channel_event *event)
 {
-	if (channel->taker) {
-		*channel->taker = *event;
-		channel->taker = NULL;
-		return;
-	}
 	if (channel->n_waiting || !transmit(channel, event))
 		wait_for_room(channel, event);
 }
@@ -141,50 +127,6 @@ void channel_flush(struct channel *channel)
 		channel->n_waiting * sizeof(*channel->waiting));
 	if (!channel->n_waiting)
 		LIST_REMOVE(channel, waiting_link);
-}
-
-static bool blocks(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return flags >= 0 && !(flags & O_NONBLOCK);
-}
-
-/* As the socket gives it: what there is no room for is lost. */
-static ssize_t give(const struct channel *channel, const struct channel_event *event, void *to,
-		    size_t size)
-{
-	if (size > channel->event_size)
-		size = channel->event_size;
-	if (!user_write((uintptr_t)to, event, size))
-		return (ssize_t)size;
-	errno = EFAULT;
-	return -1;
-}
-
-ssize_t channel_read(struct channel *channel, int fd, void *to, size_t size)
-{
-	enum reader_end end = READER_LOOK;
-	struct channel_event event;
-	ssize_t n;
-
-	if (channel->event_size != sizeof(struct ib_uverbs_comp_event_desc) || !blocks(fd) ||
-	    !fd_owned())
-		return REAL(read)(fd, to, size);
-	while (end == READER_LOOK) {
-		uint32_t queued = channel->queued;
-
-		n = recv(fd, to, size, MSG_DONTWAIT);
-		if (n >= 0 || errno != EAGAIN)
-			return n;
-		end = reader_wait(channel, queued, &event);
-	}
-	if (end == READER_TAKEN)
-		return give(channel, &event, to, size);
-	if (end == READER_ELSEWHERE)
-		return REAL(read)(fd, to, size);
-	errno = EINTR;
-	return -1;
 }
 
 static uint32_t withdraw_waiting(struct channel *channel, uint64_t element)

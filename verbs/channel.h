@@ -30,8 +30,6 @@ struct channel {
 	int reader;     /* duplicate of the application's end, to take events back */
 	int writer;
 	uint32_t event_size;
-	_Atomic uint32_t queued;     /* events, so far, for no taker; also read without the lock */
-	struct channel_event *taker; /* where the next one goes; NULL: to be read */
 	struct channel_event *waiting;
 	uint32_t n_waiting;
 	uint32_t room;
@@ -47,8 +45,6 @@ static inline void channel_use(struct channel *channel)
 	channel->users++;
 }
 void channel_put(struct channel *channel);
-/* Without the lock: read(2) of a descriptor of the channel's. */
-ssize_t channel_read(struct channel *channel, int fd, void *to, size_t size);
 void channel_send(struct channel *channel, const struct channel_event *event);
 /* Takes back the events about element that were not read; returns how many. */
 uint32_t channel_withdraw(struct channel *channel, uint64_t element);

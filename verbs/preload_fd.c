@@ -12,7 +12,6 @@
 #include <infiniband/verbs.h>
 #include <linux/netlink.h>
 
-#include "channel.h"
 #include "fd.h"
 #include "file.h"
 #include "hook.h"
@@ -21,16 +20,6 @@
 #include "port.h"
 #include "rdmacm.h"
 #include "uverbs.h"
-
-HOOKED(ssize_t, read)(int fd, void *buf, size_t count)
-{
-	struct fd_object *object = fd_lookup(fd);
-
-	if (object && object->kind == FD_CHANNEL)
-		return channel_read((struct channel *)object, fd, buf, count);
-	return REAL(read)(fd, buf, count);
-}
-HOOK(ssize_t, read, (int fd, void *buf, size_t count), fd_any(), (fd, buf, count))
 
 HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 {

@@ -8,14 +8,12 @@
 
 #include "fault.h"
 #include "hook.h"
-#include "signals.h"
 
 /* X/Open's of before 2008, which headers declare no more. */
 sighandler_t bsd_signal(int number, sighandler_t handler);
 
 HOOKED(int, sigaction)(int number, const struct sigaction *act, struct sigaction *old)
 {
-	signals_action(act);
 	if (fault_concerns(number))
 		return fault_action(number, act, old);
 	return REAL(sigaction)(number, act, old);
@@ -38,14 +36,13 @@ static sighandler_t set_handler(int number, sighandler_t handler, int flags)
 }
 
 /* The older calls, with the flags that glibc gives them. */
-#define SIGNAL(name, flags)                                                 \
-	HOOKED(sighandler_t, name)(int number, sighandler_t handler)        \
-	{                                                                   \
-		signals_action(&(struct sigaction){.sa_handler = handler}); \
-		if (fault_concerns(number))                                 \
-			return set_handler(number, handler, flags);         \
-		return REAL(name)(number, handler);                         \
-	}                                                                   \
+#define SIGNAL(name, flags)                                          \
+	HOOKED(sighandler_t, name)(int number, sighandler_t handler) \
+	{                                                            \
+		if (fault_concerns(number))                          \
+			return set_handler(number, handler, flags);  \
+		return REAL(name)(number, handler);                  \
+	}                                                            \
 	HOOK(sighandler_t, name, (int number, sighandler_t handler), true, (number, handler))
 
 /* BSD's: the handler stays, and system calls go on. System V's: neither. */

@@ -32,6 +32,8 @@
 #define LAST_ROUNDS 128
 
 #define LEASE (1 * MS)
+/* The engine thread that slept for less expects the next frames as soon. */
+#define SOON (100 * US)
 /*
  * But where a poller that offers its core has to wait for it, the lease is several times that
  * long. It would end while the poller waits for its turn; and the engine's thread, which takes
@@ -239,13 +241,15 @@ static bool acknowledgements_matter(void)
 	return port.awaited_cqs || urxe_awaits_acknowledgements(port.dev);
 }
 
+static void unmask_or_run(void);
+
 void progress_schedule(void)
 {
 	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
 	uint64_t deadline;
 
 	if (progress->irq_on && progress->quiet && acknowledgements_matter())
-		progress_unmask();
+		unmask_or_run();
 	/* The thread looks for a daemon anyhow, and time stands still. */
 	if (port.outage.on)
 		return;
@@ -272,7 +276,7 @@ static void mask(void)
 	progress->irq_on = false;
 }
 
-void progress_lease(uint64_t now)
+static void take_lease(uint64_t now)
 {
 	if (progress->irq_on)
 		mask();
@@ -294,14 +298,14 @@ static bool unmask(void)
 	progress->late |= progress->quiet;
 	waiting = vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
-		waiting |= vnic_inbox_irq_unmask(port.inbox, reader_vector(), progress->quiet);
+		waiting |= vnic_inbox_irq_unmask(port.inbox, progress->quiet);
 	progress->irq_on = true;
 	if (waiting)
 		mask();
 	return waiting;
 }
 
-void progress_unmask(void)
+static void unmask_or_run(void)
 {
 	unsigned int rounds = 0;
 
@@ -319,7 +323,7 @@ static void surrender_lease(void)
 {
 	progress->lease_until = 0;
 	progress_settle();
-	progress_unmask();
+	unmask_or_run();
 }
 
 void progress_entered(uint64_t now)
@@ -364,10 +368,10 @@ static void offer_core(uint64_t now)
 	progress->lease = lease < LEASE_MAX ? lease : LEASE_MAX;
 }
 
-/* Before the program waits for an event in some way that we do not foresee. */
+/* The program arms a CQ, polls it once more, and then waits for the event. */
 static bool is_last_look(const struct cq *cq)
 {
-	return cq && cq->armed && !reader_expected();
+	return cq && cq->armed;
 }
 
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now)
@@ -389,7 +393,7 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	}
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
 	if (!is_last_look(cq))
-		progress_lease(now);
+		take_lease(now);
 	run_for_poller(cq, now);
 	if (progress->lease_until && is_last_look(cq))
 		surrender_lease();
@@ -402,8 +406,6 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 		offer_core(now);
 	return true;
 }
-
-/* --- Who waits for interrupts: the engine thread, or a reader in its place. */
 
 /*
  * Lets others have the lock, and the core; pollers stand in no queue. True: nobody wanted the
@@ -421,18 +423,16 @@ static bool yield(void)
 	return alone;
 }
 
-static bool must_leave(bool reading)
+static bool must_leave(void)
 {
-	if (progress->lease_until || progress->stop)
-		return true;
-	return reading ? reader_served() : reader_drives();
+	return progress->lease_until || progress->stop;
 }
 
 /*
  * A stream of WRITEs for a program that makes no call keeps the thread busy: its next frames
  * come before it would sleep. False: there were none for VIGIL, or the core is wanted.
  */
-static bool keep_vigil(bool reading)
+static bool keep_vigil(void)
 {
 	for (unsigned int looks = 0; looks < LOOKS; looks++) {
 		uint64_t now = clock_now();
@@ -445,7 +445,7 @@ static bool keep_vigil(bool reading)
 			progress->heard_at = clock_now();
 		port_unlock();
 		port_claim();
-		if (must_leave(reading) || (!reading && reader_waits()))
+		if (must_leave())
 			return false;
 	}
 	return true;
@@ -463,32 +463,29 @@ static bool is_call(bool by_inbox, uint64_t heard_before)
 	return true;
 }
 
-bool progress_take_over(bool stream, bool by_inbox, bool reading)
+static bool take_over(bool stream, bool by_inbox)
 {
 	uint64_t heard_before = progress->heard_at;
 	unsigned int turns = 0;
 
-	if (!reading && progress->lease_until)
-		reader_missed();
 	progress->lease_until = 0;
 	do {
 		if (turns++ == TURNS)
 			return false;
 		progress_run(clock_now());
-		if (must_leave(reading))
+		if (must_leave())
 			return true;
 		stream |= turns == 1 && is_call(by_inbox, heard_before);
 		stream &= yield();
-		if (must_leave(reading))
+		if (must_leave())
 			return true;
-		stream &= reading || !reader_waits();
 		progress->vigil = stream;
-		stream = stream && keep_vigil(reading);
+		stream = stream && keep_vigil();
 		/* It may have lost its core with something put off, and the vigil so its time. */
 		if (port.dev)
 			progress_settle();
 		progress->vigil = false;
-	} while (!must_leave(reading) && (stream || unmask()));
+	} while (!must_leave() && (stream || unmask()));
 	return true;
 }
 
@@ -499,7 +496,6 @@ void progress_disconnected(void)
 
 	progress->lease_until = 0;
 	progress->irq_on = false;
-	reader_dismiss();
 	if (vnic_driver_broken(port.nic)) {
 		port_lost("the NIC completes what it was not given");
 		return;
@@ -516,7 +512,7 @@ static void look_for_daemon(void)
 {
 	outage_look();
 	if (port_connected())
-		progress_take_over(false, false, false);
+		take_over(false, false);
 }
 
 enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
@@ -538,8 +534,8 @@ static void watch_fill(struct watch *watch)
 		(struct pollfd){port_connected() ? vnic_driver_ctl_fd(port.nic) : -1, POLLRDHUP, 0};
 	watch->fds[WATCH_NOTICE] =
 		(struct pollfd){port_connected() ? vnic_driver_notice_fd(port.nic) : -1, POLLIN, 0};
-	watch->fds[WATCH_INBOX] = (struct pollfd){
-		port.inbox ? vnic_inbox_irq_fd(port.inbox, VNIC_INBOX_THREAD) : -1, POLLIN, 0};
+	watch->fds[WATCH_INBOX] =
+		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
 	watch->n = WATCH_CHANNELS;
 	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
 	{
@@ -688,7 +684,7 @@ static void *engine_thread(void *unused)
 		if (watch.fds[WATCH_NOTICE].revents && port_connected())
 			take_notice();
 		if (progress->lease_until <= now)
-			idle = progress_take_over(stream, watch.fds[WATCH_INBOX].revents, false);
+			idle = take_over(stream, watch.fds[WATCH_INBOX].revents);
 		if (progress->stop)
 			break;
 		if (port_connected() &&
@@ -703,7 +699,7 @@ static void *engine_thread(void *unused)
 		progress->wake_at = at;
 		port_unlock();
 		heard = sleep_through_leases(at, now, &watch);
-		stream = (heard || !idle) && clock_now() - now < PROGRESS_SOON;
+		stream = (heard || !idle) && clock_now() - now < SOON;
 		port_claim();
 	}
 	port_unlock();
@@ -719,7 +715,6 @@ int progress_start(void)
 				      .lease = LEASE};
 	if (progress->wake_fd < 0)
 		return -errno;
-	reader_start();
 	/* The application's signals are the application's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -730,7 +725,6 @@ int progress_start(void)
 			; /* a signal */
 		return 0;
 	}
-	reader_stop();
 	close(progress->wake_fd);
 	return -rc;
 }
@@ -739,7 +733,6 @@ void progress_stop(void)
 {
 	port_lock();
 	progress->stop = true;
-	reader_stop();
 	wake();
 	port_unlock();
 	pthread_join(progress->thread, NULL);
@@ -750,6 +743,5 @@ void progress_abandon(void)
 {
 	if (!port.dev)
 		return;
-	reader_abandon();
 	close(progress->wake_fd);
 }

@@ -20,13 +20,6 @@
 
 #include "absence.h"
 #include "debt.h"
-#include "reader.h"
-
-/*
- * ns. Who waits for interrupts has its next frames soon where it had the last ones within the time
- * that it takes to wake it, and before that whoever answers it.
- */
-#define PROGRESS_SOON 100000u
 
 struct uverbs_file;
 
@@ -48,7 +41,6 @@ struct progress {
 	struct debt debt;       /* answers to what was received that are put off */
 	struct absence absence; /* of the application, after completions */
 	uint64_t patient_until; /* a poller yields its core then, if nothing comes before */
-	struct reader reader;
 };
 
 /* Without the lock: starts and ends the engine thread. */
@@ -78,18 +70,6 @@ void progress_entered(uint64_t now);
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now);
 /* Without the lock: a poll found something. */
 void progress_found(uint64_t now);
-/*
- * For who waits for interrupts. Drives the engine until nothing is left to do at once; the
- * interrupt is on then. The thread leaves earlier for a lease or a reader, a reader (`reading`) for
- * a lease or its event. `stream`: stays awake for what may come next; `by_inbox`: its interrupt
- * was it. False: more waits, but whoever sends without end must not keep the thread from its other
- * work.
- */
-bool progress_take_over(bool stream, bool by_inbox, bool reading);
-/* The program is awake: it looks for frames itself for a while, or loses the lease. */
-void progress_lease(uint64_t now);
-/* Turns the interrupt on, when what waits has been handled. */
-void progress_unmask(void);
 /* Receives and sends; also for commands that look for completions. */
 void progress_run(uint64_t now);
 

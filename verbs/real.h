@@ -43,7 +43,6 @@
 	X(__fxstat64)             \
 	X(__fxstatat)             \
 	X(__fxstatat64)           \
-	X(read)                   \
 	X(write)                  \
 	X(ioctl)                  \
 	X(close)                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whom the frames of an inbox wake, and which. */
+/* When frames in an inbox raise its interrupt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,57 +15,35 @@ static void test_wake(void **state)
 
 	send_all(f, f->first, 1);
 	assert_false(interrupted(f)); /* masked from the start */
-	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_true(vnic_inbox_irq_unmask(f->inbox, false));
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
 	send_all(f, f->first, BURST);
 	assert_true(interrupted(f));
 	/* Delivery masks. */
 	send_all(f, f->second, 1);
 	assert_false(interrupted(f));
-	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_true(vnic_inbox_irq_unmask(f->inbox, false));
 	vnic_inbox_irq_mask(f->inbox);
 	send_all(f, f->second, 1);
 	assert_false(interrupted(f));
 	assert_int_equal(receive(f), BURST + 2);
 }
 
-/* Each unmasking says whom to wake: the one or the other. */
-static void test_vectors(void **state)
-{
-	struct fixture *f = *state;
-
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
-	send_all(f, f->first, 1);
-	assert_false(interrupted(f));
-	assert_true(interrupted_by(f, VNIC_INBOX_READER));
-	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
-	send_all(f, f->second, 1);
-	assert_false(interrupted_by(f, VNIC_INBOX_READER));
-	assert_true(interrupted(f));
-	vnic_inbox_irq_mask(f->inbox);
-	send_all(f, f->first, 1);
-	assert_false(interrupted(f));
-	assert_false(interrupted_by(f, VNIC_INBOX_READER));
-	assert_int_equal(receive(f), 2);
-}
-
-/* Whoever has the eventfds can fill them: that holds up no sender. */
+/* A peer can fill the eventfd: no sender blocks in its write to it. */
 static void test_filled(void **state)
 {
 	struct fixture *f = *state;
-	int fd = vnic_inbox_irq_fd(f->inbox, VNIC_INBOX_READER);
+	int fd = vnic_inbox_irq_fd(f->inbox);
 
 	assert_int_equal(eventfd_write(fd, UINT64_MAX - 1), 0);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
 	send_all(f, f->first, 1);
-	assert_true(interrupted_by(f, VNIC_INBOX_READER));
+	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_READER, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
 	send_all(f, f->second, 1);
-	assert_true(interrupted_by(f, VNIC_INBOX_READER));
+	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
 }
 
@@ -90,22 +68,22 @@ static void test_quiet(void **state)
 
 	send_all(f, f->first, 1);
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
 	send_quiet(f, 1);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, true));
 	send_quiet(f, 3);
 	assert_false(interrupted(f));
 	send_all(f, f->second, 1);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 4);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, true));
 	send_quiet(f, 1);
 	assert_false(interrupted(f));
-	assert_true(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_true(vnic_inbox_irq_unmask(f->inbox, false));
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, true));
 	for (send_quiet(f, 1); !interrupted(f); send_quiet(f, 1))
 		assert_true(++n < VNIC_INBOX_FRAMES / 2);
 	assert_int_equal(receive(f), n);
@@ -119,7 +97,7 @@ static void test_quiet_reserved(void **state)
 
 	send_all(f, f->first, 1);
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, true));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, true));
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(vnic_outbox_reserve(f->first, frames, 2), 2);
 		for (int k = 0; k < 2; k++) {
@@ -140,12 +118,12 @@ static void test_call(void **state)
 
 	vnic_outbox_wake(f->first);
 	assert_false(interrupted(f)); /* masked from the start */
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
 	vnic_outbox_wake(f->first);
 	assert_true(interrupted(f));
 	vnic_outbox_wake(f->second);
 	assert_false(interrupted(f));
-	assert_false(vnic_inbox_irq_unmask(f->inbox, VNIC_INBOX_THREAD, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
 	vnic_outbox_wake(f->second);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 0);
@@ -155,7 +133,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_wake, open_inbox, close_inbox),
-		cmocka_unit_test_setup_teardown(test_vectors, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_filled, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_quiet, open_inbox, close_inbox),
 		cmocka_unit_test_setup_teardown(test_quiet_reserved, open_inbox, close_inbox),

@@ -52,8 +52,6 @@ int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 	int ret = k ? check_eventfd(fds[VNIC_INBOX_WAKE]) : -ENOMEM;
 
 	if (!ret)
-		ret = check_eventfd(fds[VNIC_INBOX_WAKE_READER]);
-	if (!ret)
 		ret = check_published(fds[VNIC_INBOX_PUBLISHED]);
 	if (!ret)
 		ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], inbox_size(mtu), &memory);

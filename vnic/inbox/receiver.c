@@ -59,8 +59,7 @@ static int make_shared(struct vnic_inbox *inbox)
 	int ret;
 
 	inbox->fds[VNIC_INBOX_WAKE] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	inbox->fds[VNIC_INBOX_WAKE_READER] = eventfd(0, EFD_CLOEXEC);
-	if (inbox->fds[VNIC_INBOX_WAKE] < 0 || inbox->fds[VNIC_INBOX_WAKE_READER] < 0)
+	if (inbox->fds[VNIC_INBOX_WAKE] < 0)
 		return -errno;
 	ret = vnic_memory_create("urxe-inbox", inbox->size);
 	if (ret < 0)
@@ -231,9 +230,9 @@ void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n)
 		give_owed(inbox);
 }
 
-int vnic_inbox_irq_fd(const struct vnic_inbox *inbox, enum vnic_inbox_vector vector)
+int vnic_inbox_irq_fd(const struct vnic_inbox *inbox)
 {
-	return inbox->fds[VNIC_INBOX_WAKE + vector];
+	return inbox->fds[VNIC_INBOX_WAKE];
 }
 
 static uint32_t mask_word(const struct vnic_inbox *inbox, uint32_t bits)
@@ -246,15 +245,12 @@ void vnic_inbox_irq_mask(struct vnic_inbox *inbox)
 	vnic_store(&inbox->memory->mask, mask_word(inbox, INBOX_MASKED));
 }
 
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, enum vnic_inbox_vector vector, bool quiet)
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, bool quiet)
 {
-	uint32_t bits =
-		(vector == VNIC_INBOX_READER ? INBOX_VECTOR : 0) | (quiet ? INBOX_QUIET : 0);
-
-	/* A receiver that is about to sleep gives all that it has. */
+	/* Before the receiver sleeps it gives back every slot that it has read. */
 	give_owed(inbox);
 	inbox->unmaskings++;
-	vnic_store(&inbox->memory->mask, mask_word(inbox, bits));
+	vnic_store(&inbox->memory->mask, mask_word(inbox, quiet ? INBOX_QUIET : 0));
 	/*
 	 * A sender writes a completion, fences and reads the mask; we write the mask,
 	 * fence and then look for completions: one of us sees the other.

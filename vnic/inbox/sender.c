@@ -34,7 +34,7 @@ struct vnic_outbox {
 	uint32_t frame_max;
 	uint32_t last;     /* position up to which slots are free, as last read */
 	uint32_t reserved; /* position of the first slot that was reserved */
-	int wake_fds[VNIC_INBOX_VECTORS];
+	int wake_fd;
 };
 
 /* Acquire: the receiver has read what is there before. */
@@ -67,7 +67,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 			.self = self,
 			.stride = inbox_stride(mtu),
 			.frame_max = VNIC_FRAME_MAX(mtu),
-			.wake_fds = {fds[VNIC_INBOX_WAKE], fds[VNIC_INBOX_WAKE_READER]},
+			.wake_fd = fds[VNIC_INBOX_WAKE],
 		};
 		ret = map(b, fds);
 	}
@@ -81,7 +81,6 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		vnic_outbox_close(b);
 	} else {
 		close(fds[VNIC_INBOX_WAKE]);
-		close(fds[VNIC_INBOX_WAKE_READER]);
 	}
 	return ret;
 }
@@ -97,8 +96,7 @@ void vnic_outbox_close(struct vnic_outbox *outbox)
 		munmap(outbox->memory, outbox->size);
 	if (outbox->published)
 		munmap((void *)outbox->published, VNIC_INBOX_PUBLISHED_SIZE);
-	for (int i = 0; i < VNIC_INBOX_VECTORS; i++)
-		close(outbox->wake_fds[i]);
+	close(outbox->wake_fd);
 	free(outbox);
 }
 
@@ -252,7 +250,7 @@ static void wake(const struct vnic_outbox *outbox, const struct vnic_frame *fram
 
 	if (mask & INBOX_MASKED || (mask & INBOX_QUIET && n && !are_loud(frames, position, n)))
 		return;
-	ring(outbox->wake_fds[mask & INBOX_VECTOR ? VNIC_INBOX_READER : VNIC_INBOX_THREAD]);
+	ring(outbox->wake_fd);
 	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }

@@ -25,22 +25,10 @@
 #include <vnic/frame.h>
 
 /*
- * What an inbox is handed on as: sealed memory, memory to which the receiver alone can write, and
- * the eventfds that wake him, one for each vector.
+ * The descriptors of an inbox: sealed memory that senders write, memory that only the receiver
+ * writes, and the eventfd that is the inbox's interrupt.
  */
-enum vnic_inbox_fd {
-	VNIC_INBOX_MEMORY,
-	VNIC_INBOX_PUBLISHED,
-	VNIC_INBOX_WAKE,
-	VNIC_INBOX_WAKE_READER,
-	VNIC_INBOX_FDS
-};
-
-/*
- * Whom the interrupt wakes: the thread that looks after other things, too, or one that waits for
- * nothing but this interrupt, by a read of its eventfd, which blocks. One at a time.
- */
-enum vnic_inbox_vector { VNIC_INBOX_THREAD, VNIC_INBOX_READER, VNIC_INBOX_VECTORS };
+enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, VNIC_INBOX_FDS };
 
 /* Frames that an inbox holds. */
 #define VNIC_INBOX_FRAMES 512
@@ -98,14 +86,14 @@ void *vnic_inbox_published(const struct vnic_inbox *inbox);
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
 
-/* The interrupt: as the NIC's, but for an eventfd. */
-int vnic_inbox_irq_fd(const struct vnic_inbox *inbox, enum vnic_inbox_vector vector);
+/* The interrupt is an eventfd, which senders write to while the interrupt is unmasked. */
+int vnic_inbox_irq_fd(const struct vnic_inbox *inbox);
 void vnic_inbox_irq_mask(struct vnic_inbox *inbox);
 /*
- * Whom it wakes, and with `quiet` not for frames that are quiet, or seldom: their receiver looks
- * for them when it likes. True where frames wait already: then there may be no interrupt for them.
+ * With `quiet` most frames that their sender marks as quiet raise no interrupt (INBOX_LOUD_EVERY).
+ * True: frames wait already, and may raise none.
  */
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, enum vnic_inbox_vector vector, bool quiet);
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, bool quiet);
 
 /* A sender completed what it must not: nothing is received any more, and all senders were told. */
 bool vnic_inbox_broken(const struct vnic_inbox *inbox);
