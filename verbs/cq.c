@@ -42,7 +42,6 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.port_num = 1,
 	};
 	cq->producer++;
-	cq->received |= wc_is_receive(wc);
 	mark(cq);
 	return true;
 }
@@ -81,7 +80,7 @@ void cq_publish(struct cq *cq)
 {
 	struct channel_event event = {.element = cq->object.user_handle};
 
-	cq->dirty = cq->received = false;
+	cq->dirty = false;
 	TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
 	queue_set_producer(&cq->ring, cq->producer);
 	if (!cq->event_due)

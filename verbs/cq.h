@@ -26,7 +26,6 @@ struct cq {
 	uint32_t senders; /* queue pairs whose requests complete here */
 	bool event_due;
 	bool dirty;    /* in port.dirty_cqs */
-	bool received; /* a message is among what is to be shown */
 	bool ex_known; /* poll_hook.c has looked for ibv_cq_ex's start_poll */
 	TAILQ_ENTRY(cq) dirty_link;
 };

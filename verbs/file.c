@@ -29,7 +29,6 @@ static void settle(struct uverbs_file *file)
 	struct object *object;
 	uint32_t at = 0;
 
-	progress_settle();
 	while ((object = handle_next(&file->handles, OBJECT_QP, &at)))
 		qp_settle((struct qp *)object);
 }

@@ -32,15 +32,6 @@ static uint32_t bit_of(uint32_t ticket)
 	return 1u << ticket % 32;
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* The holder may be about to leave. False: it is not, or others wait already. */
 static bool spin(struct lock *lock)
 {
@@ -51,7 +42,7 @@ static bool spin(struct lock *lock)
 			return false;
 		if (!word && lock_try(lock))
 			return true;
-		relax();
+		lock_relax();
 	}
 	return false;
 }

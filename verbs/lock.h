@@ -27,6 +27,16 @@ struct lock {
 	_Atomic uint32_t first;   /* the ticket of the first of the queue */
 };
 
+/* For loops that look at memory until another core has written to it. */
+static inline void lock_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /* For lock_take and lock_release. */
 void lock_queue(struct lock *lock, bool claim);
 void lock_wake(struct lock *lock);

@@ -22,9 +22,6 @@
 #include "samehost/peer.h"
 #include "srq.h"
 
-/* Looks for the lock at the program's end. */
-#define FAREWELL_TRIES 100
-
 struct port port;
 
 /* Attaching, detaching and `opens`; taken before port.lock. */
@@ -320,36 +317,8 @@ static void in_child(void)
 	fd_owner_is_me();
 }
 
-/* True: there is nothing more to do. */
-static bool try_farewell(void)
-{
-	if (!port_trylock())
-		return false;
-	if (port.dev)
-		progress_settle();
-	port_unlock();
-	return true;
-}
-
-/*
- * Another thread has the lock for a moment only; but a signal handler may end the program while
- * its own thread has it.
- */
-void port_farewell(void)
-{
-	unsigned int tries = 0;
-
-	/* What the parent owes is not for its child to send: of vfork, or where in_child did not
-	 * run. */
-	if (!progress_owes() || !fd_owned())
-		return;
-	while (!try_farewell() && ++tries < FAREWELL_TRIES)
-		sched_yield();
-}
-
 static void init_once(void)
 {
-	at_quick_exit(port_farewell);
 	pthread_atfork(before_fork, after_fork, in_child);
 	fd_owner_is_me();
 }

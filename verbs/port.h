@@ -86,8 +86,6 @@ void port_unlock_settled(void);
 /* Attaches this process to its urxed, at the first call; each needs a port_close. */
 int port_open(void);
 void port_close(void);
-/* The program ends, or becomes another one: what peers wait for is sent first. */
-void port_farewell(void);
 
 /* The next hop to dgid; may block for seconds, so without the lock. For an open context. */
 int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);

@@ -25,7 +25,6 @@
 #define BURST    EGRESS_BURST /* frames that are handled together */
 #define ROUNDS   8            /* bursts, before others get a turn at the lock */
 #define TURNS    4            /* at the lock, before the engine thread looks at its sockets */
-#define LOOKS    256          /* for frames of a stream, before the core is offered to others */
 #define CHANNELS 8            /* full event channels that the thread watches at a time */
 
 /* Bursts that empty a receive ring, of whatever size vmxnet3 allows. */
@@ -34,27 +33,17 @@
 #define LEASE (1 * MS)
 /* The engine thread that slept for less expects the next frames as soon. */
 #define SOON (100 * US)
-/*
- * But where a poller that offers its core has to wait for it, the lease is several times that
- * long. It would end while the poller waits for its turn; and the engine's thread, which takes
- * over, takes a turn of another poller then.
- */
-#define LEASE_TURNS 8
-#define LEASE_MAX   (20 * MS)
 _Static_assert(ABSENCE_LOST_NS == LEASE / 2, "see absence.h");
 /*
- * A poller that has waited so long offers its core: on a machine with more to
- * run than cores, what it waits for may need one. A yield that nobody takes up
- * costs a system call.
+ * The engine thread busy-polls until no frame has come for VIGIL, about as long as it takes to
+ * sleep and be woken; a burst gathers for GATHER. A look that takes longer than CROWDED shows that
+ * others want the core. Then the next busy poll begins PAUSE_MIN to PAUSE_MAX later.
  */
-#define PATIENCE (20 * US)
-/*
- * Who expects frames soon stays awake for so long after the last ones: to sleep and be woken takes
- * about as long. A thread that yields its core and is away for longer than CROWDED is not alone on
- * it.
- */
-#define VIGIL   (50 * US)
-#define CROWDED (40 * US)
+#define VIGIL     (50 * US)
+#define GATHER    1000u
+#define CROWDED   (40 * US)
+#define PAUSE_MIN (250 * US)
+#define PAUSE_MAX (128 * MS)
 /*
  * How often to look at channels that are not watched, and for transmit buffers: their
  * interrupt is due, and this is for a device that forgets it.
@@ -75,7 +64,6 @@ void progress_transmit(uint64_t now)
 	uint32_t wanted = 1;
 	bool more;
 
-	debt_settle(&progress->debt);
 	if (!port_connected())
 		return;
 	more = egress_flush(&port.egress, now);
@@ -94,7 +82,6 @@ static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bo
 
 	if (!n)
 		return;
-	progress->patient_until = now + PATIENCE;
 	progress->heard_at = now;
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){
@@ -139,7 +126,6 @@ static bool receive(uint64_t now)
 
 	if (progress->vigil)
 		peer_polls();
-	debt_received(&progress->debt, of_switch + of_inbox);
 	return of_inbox == BURST || of_switch == BURST;
 }
 
@@ -178,49 +164,6 @@ static void serve(uint64_t now, bool more)
 void progress_run(uint64_t now)
 {
 	serve(now, port_connected() && receive(now));
-}
-
-bool progress_owes(void)
-{
-	return debt_owed(&progress->debt);
-}
-
-void progress_settle(void)
-{
-	if (!progress_owes())
-		return;
-	progress_transmit(clock_now());
-	port_publish();
-}
-
-/* As progress_run, for a poll of that CQ: what came may be found before it is acknowledged. */
-static void run_for_poller(const struct cq *polled, uint64_t now)
-{
-	bool more = port_connected() && receive(now);
-	bool found = polled && polled->dirty;
-
-	if (found && !polled->received)
-		debt_acknowledged(&progress->debt);
-	if (more || !found || polled->armed || !debt_allowed(&progress->debt, now)) {
-		serve(now, more);
-		return;
-	}
-	debt_incur(&progress->debt, now);
-	port_publish();
-}
-
-/* As progress_run, for a stream to a program that makes no call. */
-static void run_in_vigil(uint64_t now)
-{
-	bool more = port_connected() && receive(now);
-
-	if (more || !urxe_only_acknowledges(port.dev, now) ||
-	    !debt_of_stream(&progress->debt, now - progress->heard_at)) {
-		serve(now, more);
-		return;
-	}
-	debt_incur(&progress->debt, now);
-	port_publish();
 }
 
 static void wake(void)
@@ -282,8 +225,8 @@ static void take_lease(uint64_t now)
 		mask();
 	progress->leases++;
 	/* Most polls come here; that this is seen late does no harm. */
-	atomic_store_explicit(&progress->lease_until, now + progress->lease, memory_order_relaxed);
-	if (progress->wake_at > now + progress->lease)
+	atomic_store_explicit(&progress->lease_until, now + LEASE, memory_order_relaxed);
+	if (progress->wake_at > now + LEASE)
 		wake();
 }
 
@@ -322,50 +265,31 @@ static void unmask_or_run(void)
 static void surrender_lease(void)
 {
 	progress->lease_until = 0;
-	progress_settle();
 	unmask_or_run();
 }
 
 void progress_entered(uint64_t now)
 {
-	uint64_t away = absence_end(&progress->absence, now);
-
-	if (away)
-		debt_returned(&progress->debt, away);
+	absence_end(&progress->absence, now);
 }
 
-/* Before the program leaves with what it found: for long, where it is one that stays `away`. */
-static void part(bool away)
+/* The program has its completion, and will stay away for long. */
+static void part(void)
 {
 	port_lock();
-	if (port.dev)
-		progress_settle();
-	if (port.dev && away && progress->lease_until)
+	if (port.dev && progress->lease_until)
 		surrender_lease();
 	port_unlock();
 }
 
 void progress_found(uint64_t now)
 {
-	bool away = absence_expected(&progress->absence);
-
-	if (away || debt_overdue(&progress->debt, now))
-		part(away);
-	/* The poll itself may have offered its core, or lost it: that is no absence. */
+	if (absence_expected(&progress->absence))
+		part();
+	/* The poll itself may have lost its core: that is no absence. */
 	if (absence_doubted(&progress->absence))
 		now = clock_now();
 	absence_begin(&progress->absence, now);
-}
-
-static void offer_core(uint64_t now)
-{
-	uint64_t lease;
-
-	sched_yield();
-	lease = LEASE_TURNS * (clock_now() - now);
-	if (lease < LEASE)
-		lease = LEASE;
-	progress->lease = lease < LEASE_MAX ? lease : LEASE_MAX;
 }
 
 /* The program arms a CQ, polls it once more, and then waits for the event. */
@@ -377,16 +301,11 @@ static bool is_last_look(const struct cq *cq)
 bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now)
 {
 	const struct cq *cq;
-	bool yield;
 
 	progress_entered(now);
-	/* Another thread is at it, or about to be: what it finds shows in the ring soon. */
-	if (!port_trylock()) {
-		/* One that sleeps for it may need this core. */
-		if (lock_wanted(&port.lock))
-			sched_yield();
+	/* Another thread drives the engine, or waits for the lock: the poll does not wait. */
+	if (!port_trylock())
 		return false;
-	}
 	if (!port.dev || !port_connected()) {
 		port_unlock();
 		return false;
@@ -394,33 +313,12 @@ bool progress_poll(const struct uverbs_file *file, uint32_t handle, uint64_t now
 	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
 	if (!is_last_look(cq))
 		take_lease(now);
-	run_for_poller(cq, now);
+	progress_run(now);
 	if (progress->lease_until && is_last_look(cq))
 		surrender_lease();
 	progress_schedule();
-	yield = now >= progress->patient_until;
-	if (yield)
-		progress->patient_until = now + PATIENCE;
 	port_unlock();
-	if (yield)
-		offer_core(now);
 	return true;
-}
-
-/*
- * Lets others have the lock, and the core; pollers stand in no queue. True: nobody wanted the
- * core.
- */
-static bool yield(void)
-{
-	uint64_t before = clock_monotonic();
-	bool alone;
-
-	port_unlock();
-	sched_yield();
-	alone = clock_monotonic() - before < CROWDED;
-	port_claim();
-	return alone;
 }
 
 static bool must_leave(void)
@@ -428,27 +326,68 @@ static bool must_leave(void)
 	return progress->lease_until || progress->stop;
 }
 
-/*
- * A stream of WRITEs for a program that makes no call keeps the thread busy: its next frames
- * come before it would sleep. False: there were none for VIGIL, or the core is wanted.
- */
-static bool keep_vigil(void)
+/* Threads of the program that wait for the lock get it before the engine thread has it again. */
+static void offer_lock(void)
 {
-	for (unsigned int looks = 0; looks < LOOKS; looks++) {
-		uint64_t now = clock_now();
+	port_unlock();
+	port_claim();
+}
 
-		if (!port_connected() || now - progress->heard_at >= VIGIL)
-			return false;
-		run_in_vigil(now);
-		/* To take a burst in may take longer than that. */
-		if (progress->heard_at == now)
-			progress->heard_at = clock_now();
-		port_unlock();
-		port_claim();
-		if (must_leave())
-			return false;
-	}
-	return true;
+/* Lets frames gather: a burst costs the engine, and its acknowledgement the peer, as a frame. */
+static void gather(uint64_t since)
+{
+	while (clock_monotonic() - since < GATHER)
+		lock_relax();
+}
+
+/* One look for frames. False: another thread wants the core, or drives the engine. */
+static bool look(void)
+{
+	uint64_t began_at = clock_monotonic(), heard_at = progress->heard_at;
+
+	progress_run(clock_now());
+	/* To handle a burst takes its time, too. */
+	if (progress->heard_at != heard_at)
+		progress->heard_at = clock_now();
+	if (must_leave())
+		return false;
+	port_unlock();
+	gather(began_at);
+	port_claim();
+	if (must_leave())
+		return false;
+	return progress->heard_at != heard_at || clock_monotonic() - began_at < CROWDED;
+}
+
+/* Busy polls that are of no use come ever more seldom. */
+static void rate_busy_poll(bool useful)
+{
+	if (useful)
+		progress->pause = 0;
+	else if (!progress->pause)
+		progress->pause = PAUSE_MIN;
+	else if (progress->pause < PAUSE_MAX)
+		progress->pause *= 2;
+	progress->busy_from = clock_now() + progress->pause;
+}
+
+/*
+ * A stream of packets to a program that makes no call keeps the engine thread awake: the next
+ * frames come before the thread would have slept and been woken.
+ */
+static void busy_poll(void)
+{
+	uint64_t heard_at = progress->heard_at;
+	bool alone = true;
+
+	if (clock_now() < progress->busy_from)
+		return;
+	progress->vigil = true;
+	while (alone && port_connected() && clock_now() - progress->heard_at < VIGIL)
+		alone = look();
+	progress->vigil = false;
+	if (!must_leave())
+		rate_busy_poll(alone && progress->heard_at != heard_at);
 }
 
 /*
@@ -463,6 +402,12 @@ static bool is_call(bool by_inbox, uint64_t heard_before)
 	return true;
 }
 
+/*
+ * For the engine thread: drives the engine until nothing is left to do at once, and unmasks the
+ * interrupt, or until a poller takes a lease. `stream`: the thread stays awake for the next frames;
+ * `by_inbox`: the inbox's interrupt woke it. False: more frames wait, but the thread has other work
+ * to do first.
+ */
 static bool take_over(bool stream, bool by_inbox)
 {
 	uint64_t heard_before = progress->heard_at;
@@ -476,16 +421,12 @@ static bool take_over(bool stream, bool by_inbox)
 		if (must_leave())
 			return true;
 		stream |= turns == 1 && is_call(by_inbox, heard_before);
-		stream &= yield();
+		offer_lock();
 		if (must_leave())
 			return true;
-		progress->vigil = stream;
-		stream = stream && keep_vigil();
-		/* It may have lost its core with something put off, and the vigil so its time. */
-		if (port.dev)
-			progress_settle();
-		progress->vigil = false;
-	} while (!must_leave() && (stream || unmask()));
+		if (stream)
+			busy_poll();
+	} while (!must_leave() && unmask());
 	return true;
 }
 
@@ -558,8 +499,8 @@ static uint64_t next_wake(uint64_t now, uint32_t *leases, const struct watch *wa
 	if (at <= now && egress_deadline(&port.egress) == URXE_NEVER)
 		at = now + STUCK;
 	/* One that came and went lately comes again: its lease must not cost a wake-up each. */
-	if (*leases != progress->leases && at > now + progress->lease)
-		at = now + progress->lease;
+	if (*leases != progress->leases && at > now + LEASE)
+		at = now + LEASE;
 	*leases = progress->leases;
 	/* There may be more channels than are watched. */
 	if (watch->n == WATCH_CHANNELS + CHANNELS && at > now + STUCK)
@@ -711,8 +652,7 @@ int progress_start(void)
 	sigset_t all, old;
 	int rc;
 
-	*progress = (struct progress){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-				      .lease = LEASE};
+	*progress = (struct progress){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	if (progress->wake_fd < 0)
 		return -errno;
 	/* The application's signals are the application's. */

@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "absence.h"
-#include "debt.h"
 
 struct uverbs_file;
 
@@ -33,14 +32,12 @@ struct progress {
 	/* The thread reads the one and writes the other without the lock, too. */
 	_Atomic uint64_t lease_until; /* 0 = no lease */
 	_Atomic uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */
-	/* How long a lease lasts; also without the lock. */
-	_Atomic uint64_t lease;
-	uint32_t leases;        /* taken so far */
-	uint64_t heard_at;      /* when frames last came */
-	bool vigil;             /* the thread stays awake for more of them */
-	struct debt debt;       /* answers to what was received that are put off */
-	struct absence absence; /* of the application, after completions */
-	uint64_t patient_until; /* a poller yields its core then, if nothing comes before */
+	uint32_t leases;              /* taken so far */
+	uint64_t heard_at;            /* when frames last came */
+	bool vigil;                   /* the thread stays awake for more of them */
+	uint64_t busy_from;           /* when it may do so again */
+	uint64_t pause;               /* between two of these */
+	struct absence absence;       /* of the application, after completions */
 };
 
 /* Without the lock: starts and ends the engine thread. */
@@ -51,10 +48,6 @@ void progress_abandon(void);
 
 /* Sends what the engine has to send. */
 void progress_transmit(uint64_t now);
-/* Without the lock: whether something was put off when a poll found something. */
-bool progress_owes(void);
-/* Sends that. */
-void progress_settle(void);
 /* The engine has new deadlines or work: wakes the thread up if it would sleep too long. */
 void progress_schedule(void);
 

@@ -59,13 +59,6 @@
 	X(munmap)                 \
 	X(mremap)                 \
 	X(shmdt)                  \
-	X(_exit)                  \
-	X(execve)                 \
-	X(execv)                  \
-	X(execvp)                 \
-	X(execvpe)                \
-	X(fexecve)                \
-	X(execveat)               \
 	X(sigaction)              \
 	X(signal)                 \
 	X(bsd_signal)             \

@@ -261,8 +261,3 @@ bool urxe_awaits_acknowledgements(const struct urxe_dev *dev)
 {
 	return dev->waiting;
 }
-
-bool urxe_only_acknowledges(const struct urxe_dev *dev, uint64_t now)
-{
-	return !TAILQ_EMPTY(&dev->ready) && !dev->pressing && timers_next(&dev->timers) > now;
-}

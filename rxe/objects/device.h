@@ -48,7 +48,6 @@ struct urxe_dev {
 	struct cong_config cong;
 	struct cnp_budget cnp;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
-	uint32_t pressing;           /* of them, those with more than an acknowledgement */
 	uint32_t waiting;            /* QPs that had more to send when they last sent */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;

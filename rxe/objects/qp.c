@@ -252,7 +252,7 @@ const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp)
 	return &qp->counters;
 }
 
-void qp_schedule_ack(struct urxe_qp *qp)
+void qp_schedule(struct urxe_qp *qp)
 {
 	if (qp->queued)
 		return;
@@ -260,20 +260,12 @@ void qp_schedule_ack(struct urxe_qp *qp)
 	TAILQ_INSERT_TAIL(&qp->dev->ready, qp, ready_link);
 }
 
-void qp_schedule(struct urxe_qp *qp)
-{
-	qp->dev->pressing += !qp->pressing;
-	qp->pressing = true;
-	qp_schedule_ack(qp);
-}
-
 void qp_unschedule(struct urxe_qp *qp)
 {
 	if (!qp->queued)
 		return;
 	TAILQ_REMOVE(&qp->dev->ready, qp, ready_link);
-	qp->dev->pressing -= qp->pressing;
-	qp->queued = qp->pressing = false;
+	qp->queued = false;
 }
 
 void qp_count_waiting(struct urxe_qp *qp)

@@ -201,11 +201,10 @@ struct urxe_qp {
 	uint16_t mtu; /* path MTU in bytes */
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
-	bool queued;       /* in dev->ready, */
-	bool pressing : 1; /* for more than the acknowledgement of requests */
-	bool waiting : 1;  /* dev->waiting counts it */
-	bool untimed : 1;  /* its requests have no timeout */
-	bool paced;        /* some rate may hold */
+	bool queued;      /* in dev->ready */
+	bool waiting : 1; /* dev->waiting counts it */
+	bool untimed : 1; /* its requests have no timeout */
+	bool paced;       /* some rate may hold */
 	bool cnp_due;
 	TAILQ_ENTRY(urxe_qp) ready_link;
 	struct urxe_cq *send_cq;
@@ -273,8 +272,6 @@ static inline bool answered(const struct requester *req, uint32_t psn)
 
 /* Tells urxe_output that the QP may have something to send. */
 void qp_schedule(struct urxe_qp *qp);
-/* The same, but it is an acknowledgement, which the caller of urxe_output may put off. */
-void qp_schedule_ack(struct urxe_qp *qp);
 /* The QP's turn has come, or it has nothing to send any more. */
 void qp_unschedule(struct urxe_qp *qp);
 /* After its turn: whether it goes on when its peer acknowledges something. */

@@ -37,7 +37,7 @@ static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
 static void ack(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = true;
-	qp_schedule_ack(qp);
+	qp_schedule(qp);
 }
 
 void resp_ack_again(struct urxe_qp *qp)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A receiver that takes its completion and then calls no verb any more: it ends, in one of
- * several ways, or waits for something else. Its peer's SEND must complete all the same: an
- * HCA has acknowledged by then. Some did so after a conversation, in which each side answered at
- * once: such a program is given its messages before they are acknowledged.
+ * several ways, or waits for something else. The peer's SEND must complete all the same: an
+ * HCA acknowledges a message before the program sees its completion. Some receivers end in the
+ * middle of a conversation, in which each side answered at once.
  */
 #include <err.h>
 #include <sched.h>
@@ -20,10 +20,7 @@
 #define TIMES    8
 #define SIZE     4096
 #define RECEIVES 4
-/*
- * Enough for a lost lease to be forgotten, and for a request that was waited for; on a busy machine
- * the conversation ends sooner.
- */
+/* Of a conversation; on a busy machine it ends sooner. */
 #define TURNS   1551
 #define TALK_NS 1000000000
 
@@ -63,7 +60,7 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* For longer than it takes to send something, and less than the engine's thread leaves us alone. */
+/* For longer than it takes to send something, and for less than a poll grant lasts. */
 static void compute(void)
 {
 	uint64_t begin = now();
@@ -125,6 +122,7 @@ static const struct farewell {
 	{"has talked and calls _exit", leave_at_once, false, true, 0},
 	{"has talked and calls quick_exit", leave_quickly, false, true, 0},
 	{"has talked and executes another program", execute, false, true, 0},
+	{"has talked and is killed", die, false, true, SIGKILL},
 	{"has talked and waits for something else", wait_elsewhere, true, true, 0},
 };
 

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -257,6 +258,8 @@ static bool await(struct worker *w)
 			return false;
 		if (time(NULL) > end)
 			errx(1, "thread %u waits for ever", w->number);
+		/* The peer's threads share the processors with these. */
+		sched_yield();
 	}
 	return true;
 }

@@ -616,48 +616,6 @@ static void test_taken_during_rnr_wait(void **state)
 	engine_close(&e);
 }
 
-/* What the owner may put off: that requests are acknowledged, and nothing else. */
-static void test_only_acknowledges(void **state)
-{
-	struct conn_attr conn = conn_default(URXE_QPT_RC);
-	struct urxe_packet p;
-	struct answers got;
-	struct engine e;
-
-	(void)state;
-	engine_open(&e, &conn);
-	p = from_peer(&e, &conn, 0x0a);
-	p.ack_req = true;
-	p.reth.length = p.payload_len = 8;
-	expect_quiet(&e); /* a QP that was modified is looked at once */
-	assert_false(urxe_only_acknowledges(e.b->dev, e.pair->now));
-	for (unsigned i = 0; i < 3; i++, p.psn++) {
-		inject(&e, &p);
-		assert_true(urxe_only_acknowledges(e.b->dev, e.pair->now));
-	}
-	got = answers(&e);
-	assert_int_equal(got.n, 1);
-	assert_int_equal(got.psn, conn.psn[0] + 2);
-	assert_false(urxe_only_acknowledges(e.b->dev, e.pair->now));
-	inject(&e, &p);
-	p.psn += 2; /* a gap, whose NAK has its time */
-	inject(&e, &p);
-	assert_true(urxe_only_acknowledges(e.b->dev, e.pair->now));
-	assert_false(urxe_only_acknowledges(e.b->dev, URXE_NEVER - 1));
-	p.psn--;
-	inject(&e, &p);
-	p.psn += 2;
-	p.opcode = 0x0c;
-	p.payload_len = 0;
-	inject(&e, &p);
-	assert_false(urxe_only_acknowledges(e.b->dev, e.pair->now));
-	assert_int_equal(answers(&e).n, 2); /* the response, and the ACK of what was before */
-	assert_false(urxe_only_acknowledges(e.b->dev, e.pair->now));
-	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
-	assert_false(urxe_only_acknowledges(e.b->dev, e.pair->now));
-	engine_close(&e);
-}
-
 /* Of its frames those that acknowledge requests say so: neither answers with data, nor NAKs. */
 static void test_acknowledges(void **state)
 {
@@ -814,7 +772,6 @@ int main(void)
 		cmocka_unit_test(test_resend_without_region),
 		cmocka_unit_test(test_resend_not_needed),
 		cmocka_unit_test(test_taken_during_rnr_wait),
-		cmocka_unit_test(test_only_acknowledges),
 		cmocka_unit_test(test_acknowledges),
 		cmocka_unit_test(test_awaits),
 		cmocka_unit_test(test_awaits_without_timeout),

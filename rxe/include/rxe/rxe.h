@@ -171,11 +171,6 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 /* When urxe_output has to be called next: 0 = at once, URXE_NEVER = not before something else. */
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 /*
- * Whether all that urxe_output has to send now are acknowledgements of requests, without data.
- * A caller that expects more requests at once may put them off: one will do for them all.
- */
-bool urxe_only_acknowledges(const struct urxe_dev *dev, uint64_t now);
-/*
  * Whether something is to happen once a peer acknowledges what it was sent, besides completions: a
  * request that waits is sent, or a send queue is drained; or no deadline will come of it if the
  * peer does not, as the queue pair has no timeout. True also for a while after that has been so.
