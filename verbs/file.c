@@ -95,7 +95,6 @@ static struct uverbs_file *file_alloc(void)
 	file->fd.kind = FD_UVERBS;
 	file->fd.release = closed;
 	file->handles = (struct handle_table){0};
-	file->turns = (struct turns){0};
 	file->async = NULL;
 	file->poll_cq = NULL;
 	file->start_poll = NULL;

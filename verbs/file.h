@@ -12,7 +12,6 @@
 #include "fd.h"
 #include "handle.h"
 #include "queue.h"
-#include "turns.h"
 
 struct ibv_cq;
 struct ibv_cq_ex;
@@ -25,7 +24,6 @@ struct uverbs_file {
 	bool live; /* neither closed nor inherited through fork */
 	struct handle_table handles;
 	struct queue_space queues;
-	struct turns turns;
 	struct channel *async; /* NULL before GET_CONTEXT */
 	LIST_ENTRY(uverbs_file) link;
 	/* librxe's own functions, behind those that poll_hook.c put in their place. */

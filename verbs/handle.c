@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <rxe/fetch.h>
-
 #define HANDLES_MAX (1u << 24)
 
 struct handle_slot {
@@ -60,27 +58,21 @@ void handle_remove(struct handle_table *table, struct object *object)
 	table->first_free = object->handle;
 }
 
-void handle_fetch(const struct handle_table *table, uint32_t handle)
-{
-	if (handle && handle <= table->size)
-		urxe_fetch(&table->slots[handle - 1], sizeof(*table->slots));
-}
-
-struct object *handle_look(const struct handle_table *table, uint32_t handle)
+static struct object *look_up(const struct handle_table *table, uint32_t handle)
 {
 	return handle && handle <= table->size ? table->slots[handle - 1].object : NULL;
 }
 
 struct object *handle_find(const struct handle_table *table, enum object_type type, uint32_t handle)
 {
-	struct object *object = handle_look(table, handle);
+	struct object *object = look_up(table, handle);
 
 	return object && object->type == type ? object : NULL;
 }
 
 int handle_error(const struct handle_table *table, uint32_t handle)
 {
-	return handle_look(table, handle) ? -EINVAL : -ENOENT;
+	return look_up(table, handle) ? -EINVAL : -ENOENT;
 }
 
 struct object *handle_next(const struct handle_table *table, enum object_type type,

@@ -38,10 +38,6 @@ void handle_remove(struct handle_table *table, struct object *object);
 /* NULL where the handle names nothing, or something of another type. */
 struct object *handle_find(const struct handle_table *table, enum object_type type,
 			   uint32_t handle);
-/* Has what handle_find will read brought to the caches. */
-void handle_fetch(const struct handle_table *table, uint32_t handle);
-/* The same of any type, without a look at it; for who only wants to fetch it. */
-struct object *handle_look(const struct handle_table *table, uint32_t handle);
 /* Why handle_find gave NULL, as the kernel says it: -ENOENT where the handle names nothing, -EINVAL
  * where it names something of another type. */
 int handle_error(const struct handle_table *table, uint32_t handle);

@@ -109,7 +109,6 @@ static const struct urxe_ops ops = {
 	.refill = refill,
 	.async_event = async_event,
 	.guard = fault_guard,
-	.fetch = qp_fetch,
 	.copy_crc = crc_copy,
 };
 

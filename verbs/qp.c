@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <rxe/fetch.h>
-
 #include "ah.h"
 #include "clock.h"
 #include "cq.h"
@@ -15,12 +13,6 @@
 #include "port.h"
 #include "progress.h"
 #include "srq.h"
-
-/* Of librxe's queue pair, what posting reads: its type and state, and behind libibverbs' part the
- * queues, bytes. */
-#define USER_QP_HEAD   64
-#define USER_QP_QUEUES 384
-#define USER_QP_SIZE   512
 
 enum urxe_qp_state qp_state(const struct qp *qp)
 {
@@ -103,56 +95,6 @@ int qp_doorbell(struct qp *qp)
 	if (rc)
 		work_queue_drop(&qp->sq, urxe_sq_retired(qp->qp));
 	return rc;
-}
-
-/* The program answers most messages by a post, of a receive at least. Its own address of the queue
- * pair may be anything. */
-static void fetch_user(const struct qp *qp)
-{
-	const uintptr_t user = (uintptr_t)qp->object.user_handle;
-
-	urxe_fetch((const void *)user, USER_QP_HEAD);
-	urxe_fetch((const void *)(user + USER_QP_QUEUES), USER_QP_SIZE - USER_QP_QUEUES);
-}
-
-void qp_fetch(void *qp_ctx, enum urxe_fetch_part part)
-{
-	const struct qp *qp = qp_ctx;
-
-	switch (part) {
-	case URXE_FETCH_SENDS: qp_fetch_context(&qp->object); return;
-	case URXE_FETCH_RECEIVES:
-		urxe_fetch(&qp->object, 1);
-		urxe_fetch(&qp->recv, 1);
-		return;
-	case URXE_FETCH_SEND_RING: work_queue_fetch(&qp->sq); break;
-	case URXE_FETCH_RECEIVE_RING:
-		if (!qp->srq)
-			work_queue_fetch(&qp->recv.wq);
-		break;
-	}
-	fetch_user(qp);
-}
-
-void qp_fetch_context(const struct object *object)
-{
-	urxe_fetch(object, offsetof(struct qp, recv));
-}
-
-void qp_fetch_post(const struct qp *qp)
-{
-	urxe_post_fetch(qp->qp);
-	work_queue_fetch(&qp->sq);
-	urxe_fetch(qp->sq.ring.buf, sizeof(uint32_t));
-	fetch_user(qp);
-}
-
-void qp_fetch_request(const struct qp *qp, uint32_t i)
-{
-	const struct queue *ring = &qp->sq.ring;
-
-	urxe_post_fetch_request(qp->qp, i);
-	urxe_fetch(queue_element(ring, qp->sq.cursor + i), (size_t)1 << ring->shift);
 }
 
 static void mark(struct qp *qp)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include <rxe/fetch.h>
 #include <rxe/rxe.h>
 
 #include "handle.h"
@@ -20,8 +21,7 @@ struct pd;
 struct remote;
 struct srq;
 
-/* One line of memory for whatever it does, one for requests to send and one for receives: of many
- * queue pairs none is in the caches. */
+/* One cache line is for all operations, one for send requests and one for receives. */
 struct qp {
 	struct object object __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_qp *qp;
@@ -35,7 +35,6 @@ struct qp {
 	struct work_queue sq;
 	struct cq *send_cq;
 	struct wqe_limits limits;
-	uint32_t ahead; /* who had its turn TURNS_AHEAD after this one, a handle; 0 = not known */
 
 	struct recv_queue recv;
 	struct srq *srq;
@@ -61,14 +60,6 @@ LIST_HEAD(qp_flush_list, qp);
  * nothing may be posted (IBA 10.3.1): the requests are dropped.
  */
 int qp_doorbell(struct qp *qp);
-/* urxe_ops.fetch */
-void qp_fetch(void *qp_ctx, enum urxe_fetch_part part);
-/* Has brought to the caches what qp_doorbell will read: of an object that may be another one by
- * now, and in a second call what that leads to. */
-void qp_fetch_context(const struct object *object);
-void qp_fetch_post(const struct qp *qp);
-/* And the places of the i-th request from now on, once that is there. */
-void qp_fetch_request(const struct qp *qp, uint32_t i);
 /* Whether a successful completion is that of a receive. */
 bool wc_is_receive(const struct urxe_wc *wc);
 /* Notes a completion; returns the status that the application is to see. */

@@ -14,8 +14,6 @@
 #include <linux/types.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include <rxe/fetch.h>
-
 struct queue {
 	struct rxe_queue_buf *buf;
 	uint64_t offset;
@@ -87,16 +85,6 @@ struct work_queue {
 static inline uint32_t work_queue_new(const struct work_queue *wq)
 {
 	return (queue_producer(&wq->ring) - wq->cursor) & wq->ring.mask;
-}
-
-/* Has brought to the caches what the application and we tell each other, and the next entry. */
-static inline void work_queue_fetch(const struct work_queue *wq)
-{
-	const struct queue *ring = &wq->ring;
-
-	urxe_fetch(&ring->buf->producer_index, sizeof(ring->buf->producer_index));
-	urxe_fetch(&ring->buf->consumer_index, sizeof(ring->buf->consumer_index));
-	urxe_fetch(queue_element(ring, wq->cursor), (size_t)1 << ring->shift);
 }
 
 /* Gives the slots of retired requests back to the application. The ring is not touched for none:

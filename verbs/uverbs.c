@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "uverbs.h"
-#include "turns.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -270,8 +269,6 @@ static int doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *
 	port_lock();
 	if (file->live && !port.gone) {
 		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
-		if (qp && urxe_ahead_pays(port.dev))
-			turns_take(&file->turns, &file->handles, qp);
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
 		progress_transmit(now);
 		port_publish();

@@ -7,7 +7,6 @@
 #include <rxe/fetch.h>
 
 #include "device/input.h"
-#include "device/rx_prefetch.h"
 #include "direct/direct.h"
 #include "objects/cq.h"
 #include "objects/qp.h"
@@ -168,25 +167,9 @@ static void fetch_large(const struct urxe_frame *frame)
 		urxe_fetch(frame->data, frame->len);
 }
 
-/* Of more QPs than caches hold. */
-static void input_ahead(struct urxe_dev *dev, const struct urxe_frame *frames, uint32_t n)
-{
-	struct ahead ahead = ahead_burst(dev, frames, n);
-
-	for (uint32_t i = 0; i < n + AHEAD_FRAMES; i++) {
-		ahead_fetch(&ahead, i);
-		if (i >= AHEAD_FRAMES)
-			recv_frame(dev, &frames[i - AHEAD_FRAMES]);
-	}
-}
-
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n)
 {
 	dev_pass_time(dev, now);
-	if (urxe_ahead_pays(dev)) {
-		input_ahead(dev, frames, n);
-		return;
-	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			fetch_large(&frames[i + 1]);

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <rxe/fetch.h>
 #include <rxe/rxe.h>
 
 #include "objects/qp_counters.h"
@@ -249,27 +248,6 @@ static const struct urxe_direct_table *begin(const struct urxe_qp *qp)
 	return dev->attr.direct->begin(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
-/* Bytes from the beginning of its chunk. */
-static uintptr_t place_offset(uint32_t qpn)
-{
-	return qpn % URXE_DIRECT_CHUNK * sizeof(struct urxe_direct_qp);
-}
-
-static void remember_chunk(struct urxe_dev *dev, const struct urxe_direct_qp *place, uint32_t qpn)
-{
-	dev->direct_seen.chunk = qpn / URXE_DIRECT_CHUNK;
-	dev->direct_seen.at = (uintptr_t)place - place_offset(qpn);
-}
-
-void direct_fetch(const struct urxe_qp *qp)
-{
-	const struct direct_seen *seen = &qp->dev->direct_seen;
-	uint32_t qpn = qp->attr.dest_qpn;
-
-	if (seen->at && seen->chunk == qpn / URXE_DIRECT_CHUNK)
-		urxe_fetch((const void *)(seen->at + place_offset(qpn)), 1);
-}
-
 /* What a request does to the peer's memory: a right there. 0: it goes in packets. */
 static uint32_t wanted_access(const struct send_wqe *wqe)
 {
@@ -352,7 +330,6 @@ static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
 
 	if (!place)
 		return false;
-	remember_chunk(qp->dev, place, qp->attr.dest_qpn);
 	return get(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
 	       peer->dest_qpn == qp->qpn && is_same(qp, peer);
 }

@@ -36,10 +36,6 @@ void direct_qp_gone(const struct urxe_qp *qp);
 
 /* --- Requester. */
 
-/* Has brought to the caches what the peer tells of its QP, if what it tells of a neighbour was
- * looked at last. */
-void direct_fetch(const struct urxe_qp *qp);
-
 /*
  * Whether connection and peer were shown to be in step: the peer has acknowledged a packet
  * since the connection, its path and the device's tables of addresses are what they are.

@@ -23,12 +23,6 @@ struct gid_entry {
 	uint16_t vlan; /* 0 = untagged */
 };
 
-/* The chunk of a peer's table (rxe/direct.h) that was looked into last; it may be gone. */
-struct direct_seen {
-	uintptr_t at;   /* 0: none was yet */
-	uint32_t chunk; /* of QPNs */
-};
-
 struct urxe_dev {
 	struct urxe_dev_attr attr;
 	uint32_t path_mtu;       /* the longest that the link carries */
@@ -53,7 +47,6 @@ struct urxe_dev {
 	LIST_HEAD(, urxe_rq) srqs;
 	uint32_t direct_era;   /* 0 = no direct transport; else changes with what proofs rest on */
 	uint8_t direct_chunks; /* of the table that are taken */
-	struct direct_seen direct_seen;
 	uint64_t key_seed;
 	uint32_t key_count;
 	uint32_t qpn_next; /* where the search for a free QPN goes on */

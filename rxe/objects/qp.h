@@ -188,9 +188,8 @@ struct header_template {
 enum { TIMER_RETRY, TIMER_GAP, TIMER_ACK, TIMER_PACE };
 
 /*
- * Of many QPs nothing is in the caches, and each line that a packet needs is one that it waits
- * for. So what packets need in the common case stands together, apart from what they do not, in
- * lines that device/rx_prefetch.c fetches.
+ * With many QPs each cache line that a packet needs is a cache miss. So the members that packets
+ * need in the common case stand together.
  */
 struct urxe_qp {
 	/* Whatever it does. */

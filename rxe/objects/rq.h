@@ -45,12 +45,6 @@ void rq_free(struct urxe_rq *rq);
 /* Bytes of a buffer that holds any request of the queue. */
 uint32_t rq_wqe_size(const struct urxe_rq *rq);
 
-/* Has the request behind the `i` oldest, which rq_take will read soon, brought to the caches. */
-static inline void rq_fetch(const struct urxe_rq *rq, uint32_t i)
-{
-	urxe_fetch(rq->wqes + (size_t)((rq->tail + i) & rq->mask) * rq->stride, rq->stride);
-}
-
 /*
  * Takes the oldest request; NULL where there is none. One of a QP's own queue stays in its place
  * until rq_retire. A shared queue's place is another request's at once: it is copied there.

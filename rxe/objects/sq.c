@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rxe/fetch.h>
 #include <rxe/psn.h>
 
-#include "device/rx_prefetch.h"
 #include "direct/direct.h"
 #include "objects/device.h"
 #include "objects/qp.h"
@@ -230,18 +228,6 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 	else
 		qp_schedule(qp);
 	return 0;
-}
-
-void urxe_post_fetch(const struct urxe_qp *qp)
-{
-	ahead_fetch_requester(qp);
-}
-
-void urxe_post_fetch_request(const struct urxe_qp *qp, uint32_t i)
-{
-	urxe_fetch(sq_wqe(&qp->sq, qp->sq.head + i), qp->sq.stride);
-	if (!i)
-		direct_fetch(qp);
 }
 
 uint32_t urxe_sq_retired(const struct urxe_qp *qp)

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <rxe/fetch.h>
-
 struct idmap_slot {
 	void *object; /* NULL: free */
 	uint32_t id;
@@ -49,12 +47,6 @@ static inline void *idmap_next(const struct idmap *map, uint32_t *at)
 static inline uint32_t idmap_home(const struct idmap *map, uint32_t id)
 {
 	return id * 0x9e3779b9u >> map->shift;
-}
-
-/* Has the place where a number is looked for brought to the caches. */
-static inline void idmap_fetch(const struct idmap *map, uint32_t id)
-{
-	urxe_fetch(&map->slots[idmap_home(map, id)], sizeof(struct idmap_slot));
 }
 
 static inline void *idmap_find(const struct idmap *map, uint32_t id)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "wire/header_prediction.h"
 
-#include <rxe/opcode.h>
-
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "wire/header_fields.h"
@@ -50,24 +48,6 @@ static uint32_t dest_qpn(const struct urxe_frame *frame)
 	return get24((const uint8_t *)frame->data + QPN_AT);
 }
 
-void predict_fetch(const struct urxe_dev *dev, const struct urxe_frame *frame)
-{
-	if (is_long_enough(frame))
-		idmap_fetch(&dev->qps, dest_qpn(frame));
-}
-
-struct urxe_qp *predict_qp(const struct urxe_dev *dev, const struct urxe_frame *frame)
-{
-	return is_long_enough(frame) ? idmap_find(&dev->qps, dest_qpn(frame)) : NULL;
-}
-
-bool predict_is_response(const struct urxe_frame *frame)
-{
-	uint8_t opcode = ((const uint8_t *)frame->data)[BTH_AT];
-
-	return urxe_opcodes[opcode].flags & URXE_OPF_RESPONSE;
-}
-
 struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_frame *frame,
 			      struct urxe_packet *p)
 {
@@ -75,7 +55,9 @@ struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_fram
 	uint32_t ip_len, udp_len;
 	struct urxe_qp *qp;
 
-	qp = predict_qp(dev, frame);
+	if (!is_long_enough(frame))
+		return NULL;
+	qp = idmap_find(&dev->qps, dest_qpn(frame));
 	if (!qp || !is_predicted(qp, headers))
 		return NULL;
 	ip_len = get16(headers + ETH_LEN + 2);

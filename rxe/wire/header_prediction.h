@@ -26,13 +26,6 @@ struct predict {
  */
 struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_frame *frame,
 			      struct urxe_packet *p);
-/* The QP that a frame is for, if its headers are of the kind that can be predicted; else another
- * one or NULL. The frame may be any. */
-struct urxe_qp *predict_qp(const struct urxe_dev *dev, const struct urxe_frame *frame);
-/* Whether it seems to be one that comp.c is to have; of one for which predict_qp found a QP. */
-bool predict_is_response(const struct urxe_frame *frame);
-/* Has brought to the caches what predict_qp looks up. */
-void predict_fetch(const struct urxe_dev *dev, const struct urxe_frame *frame);
 /* The frame's addresses are right for its QP, a connected one, for as long as neither's change. */
 void predict_learn(struct urxe_qp *qp, const struct urxe_frame *frame, const struct urxe_packet *p);
 

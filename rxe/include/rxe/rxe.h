@@ -31,15 +31,6 @@ struct urxe_cq;
 struct urxe_rq; /* a receive queue: a QP's own, or shared (SRQ) */
 struct urxe_qp;
 
-/* What urxe_ops.fetch is to fetch: of the context, what the end of a request needs, or a message
- * that comes in; and what these lead to. */
-enum urxe_fetch_part {
-	URXE_FETCH_SENDS,
-	URXE_FETCH_RECEIVES,
-	URXE_FETCH_SEND_RING,
-	URXE_FETCH_RECEIVE_RING
-};
-
 /*
  * What the engine calls; each gets the `ctx` its object was created with. They
  * run inside an engine call and must not call back into the engine, except
@@ -53,10 +44,6 @@ struct urxe_ops {
 	/* A receive queue ran empty, or below its limit: urxe_post_recv what the application has
 	 * queued since. */
 	void (*refill)(void *rq_ctx);
-	/* A frame for the QP most likely comes next: the owner may have brought to the caches
-	 * (rxe/fetch.h) what its other functions will read, first what belongs to qp_ctx, and in a
-	 * second call what that leads to. NULL: there is nothing. */
-	void (*fetch)(void *qp_ctx, enum urxe_fetch_part part);
 	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
 	/* Copies n bytes and returns their CRC-32 behind `crc`, as crc32_gzip_refl does: of what
@@ -346,12 +333,6 @@ const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp);
  * more than a message may have: URXE_MAX_MSG, for UD the path MTU.
  */
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
-/* Whether the device has more QPs than caches hold, so that it pays to fetch what comes next. */
-bool urxe_ahead_pays(const struct urxe_dev *dev);
-/* A request will be posted soon: what that reads and writes of the QP is brought to the caches, and
- * in a second call the place of the i-th one from now on. */
-void urxe_post_fetch(const struct urxe_qp *qp);
-void urxe_post_fetch_request(const struct urxe_qp *qp, uint32_t i);
 /* How many posted requests left the send queue so far, modulo 2^32. */
 uint32_t urxe_sq_retired(const struct urxe_qp *qp);
 
