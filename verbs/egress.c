@@ -217,7 +217,6 @@ static bool goes_to(const struct egress *egress, const struct urxe_frame *frame,
 static void describe(struct vnic_frame *ahead, const struct urxe_frame *frame)
 {
 	ahead->len = frame->len;
-	ahead->quiet = frame->acknowledges;
 }
 
 /* One that does not belong where it was written. */
@@ -402,7 +401,6 @@ bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames,
 		if (!frames[i].data)
 			continue;
 		egress->slots[egress->count].len = frames[i].len;
-		egress->slots[egress->count].quiet = frames[i].acknowledges;
 		egress->qpns[egress->count++] = frames[i].dest_qpn;
 	}
 	egress->first = egress->posted = egress->placed = 0;
