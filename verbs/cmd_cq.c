@@ -6,11 +6,11 @@
 
 #include <rdma/rdma_user_rxe.h>
 
-#include "clock.h"
 #include "command.h"
 #include "cq.h"
 #include "device_max.h"
-#include "poll_hook.h"
+#include "engine/clock.h"
+#include "engine/poll_hook.h"
 #include "port.h"
 
 int cmd_create_comp_channel(const struct command *c)

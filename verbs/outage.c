@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "engine/clock.h"
 #include "log.h"
 #include "port.h"
 

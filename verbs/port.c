@@ -13,8 +13,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "clock.h"
 #include "crc.h"
+#include "engine/clock.h"
 #include "fault.h"
 #include "log.h"
 #include "path.h"

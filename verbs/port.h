@@ -16,13 +16,13 @@
 
 #include "channel.h"
 #include "cq.h"
-#include "egress.h"
+#include "engine/engine_thread.h"
+#include "engine/lock.h"
+#include "engine/tx.h"
 #include "file.h"
 #include "lease.h"
-#include "lock.h"
 #include "mr.h"
 #include "outage.h"
-#include "progress.h"
 #include "qp.h"
 #include "remote.h"
 

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 #include "ah.h"
-#include "clock.h"
 #include "cq.h"
+#include "engine/clock.h"
+#include "engine/engine_thread.h"
 #include "file.h"
 #include "log.h"
 #include "pd.h"
 #include "port.h"
-#include "progress.h"
 #include "srq.h"
 
 enum urxe_qp_state qp_state(const struct qp *qp)

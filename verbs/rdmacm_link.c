@@ -11,7 +11,7 @@
 
 #include <rdma/rdma_user_cm.h>
 
-#include "clock.h"
+#include "engine/clock.h"
 #include "log.h"
 #include "outage.h"
 #include "path.h"

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "clock.h"
 #include "command.h"
+#include "engine/clock.h"
 #include "log.h"
 #include "port.h"
 #include "user.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "clock.h"
+#include "engine/clock.h"
 
 #define PAUSE_US 20000
 /* What a counter that jumps may make wrong: CLOCK_SPAN at 0.5 GHz, and more. */

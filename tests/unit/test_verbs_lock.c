@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "lock.h"
+#include "engine/lock.h"
 
 #define BUSY  4    /* threads of a kind: more than a small machine has processors */
 #define TURNS 1000 /* that a waiter gets while the busy ones go on */

@@ -20,8 +20,8 @@
 #include "log.h"
 #include "port.h"
 #include "published.h"
+#include "samehost/peer_poll.h"
 #include "thread_state.h"
-#include "vigil.h"
 
 /* Looks at a peer's copy before its thread is looked for in /proc: about what a short copy takes.
  */
@@ -43,7 +43,7 @@ struct peer {
 	int32_t pid;
 	int32_t thread; /* its engine thread */
 	uint64_t start; /* of the process */
-	struct vigil vigil;
+	struct peer_poll vigil;
 	uint64_t awaited;   /* its copy that may use withdrawn rights; 0: none */
 	uint64_t cpu_ticks; /* of the thread that makes that copy, when it was first looked at */
 	LIST_ENTRY(peer) link;
@@ -537,9 +537,9 @@ static bool awake(void *ctx, uint64_t now)
 	(void)ctx;
 	if (peer->own)
 		return false;
-	if (vigil_look(&peer->vigil, polls, now))
+	if (peer_poll_look(&peer->vigil, polls, now))
 		return true;
-	if (vigil_rouse(&peer->vigil, now))
+	if (peer_poll_rouse(&peer->vigil, now))
 		vnic_outbox_wake(peer->outbox);
 	return false;
 }

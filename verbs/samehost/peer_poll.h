@@ -6,13 +6,13 @@
  *
  * Times are nanoseconds of one clock, that of whoever looks.
  */
-#ifndef URXE_VERBS_VIGIL_H
-#define URXE_VERBS_VIGIL_H
+#ifndef URXE_VERBS_SAMEHOST_PEER_POLL_H
+#define URXE_VERBS_SAMEHOST_PEER_POLL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct vigil {
+struct peer_poll {
 	uint32_t turns; /* that were counted when we looked last */
 	uint32_t vain;  /* looks one soon after the other that saw nothing move */
 	uint64_t looked_at;
@@ -23,11 +23,11 @@ struct vigil {
 };
 
 /* It has counted so many turns. True: it is awake. */
-bool vigil_look(struct vigil *vigil, uint32_t turns, uint64_t now);
+bool peer_poll_look(struct peer_poll *vigil, uint32_t turns, uint64_t now);
 /*
  * After a look in vain: whether to wake it. Not for one who asks now and then; and where waking it
  * leads to nothing, as on a machine with more to run than cores, ever more seldom.
  */
-bool vigil_rouse(struct vigil *vigil, uint64_t now);
+bool peer_poll_rouse(struct peer_poll *vigil, uint64_t now);
 
 #endif

@@ -7,55 +7,55 @@
 
 #include <cmocka.h>
 
-#include "absence.h"
+#include "engine/poll_detect.h"
 
-#define LONG (ABSENCE_SHORT_NS + 1)
-#define LOST (ABSENCE_LOST_NS + 1)
+#define LONG (POLL_DETECT_SHORT_NS + 1)
+#define LOST (POLL_DETECT_LOST_NS + 1)
 
 static uint64_t now = 1;
 
 /* It finds something, and comes back after `away`, so often. */
-static void be_away(struct absence *absence, uint64_t away, unsigned int times)
+static void be_away(struct poll_detect *absence, uint64_t away, unsigned int times)
 {
 	while (times--) {
-		absence_begin(absence, now);
+		poll_detect_begin(absence, now);
 		now += away;
-		assert_int_equal(absence_end(absence, now), away);
+		assert_int_equal(poll_detect_end(absence, now), away);
 	}
 }
 
 static void test_always_quick(void **state)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	(void)state;
-	be_away(&absence, ABSENCE_SHORT_NS, 1000);
-	assert_false(absence_expected(&absence));
+	be_away(&absence, POLL_DETECT_SHORT_NS, 1000);
+	assert_false(poll_detect_expected(&absence));
 }
 
 /* A program that polls loses its core now and then. */
 static void test_absent_now_and_then(void **state)
 {
 	const uint64_t away[] = {LONG, LOST};
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	(void)state;
 	for (unsigned int i = 0; i < 100; i++) {
 		be_away(&absence, away[i % 2], 1);
-		assert_false(absence_expected(&absence));
-		be_away(&absence, 1, ABSENCE_DOUBT);
+		assert_false(poll_detect_expected(&absence));
+		be_away(&absence, 1, POLL_DETECT_DOUBT);
 	}
 }
 
 /* Two long absences, of `first` and `second`, between which it is there for `present`. */
 static bool expected_after(uint64_t first, uint64_t present, uint64_t second)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	be_away(&absence, first, 1);
 	now += present;
 	be_away(&absence, second, 1);
-	return absence_expected(&absence);
+	return poll_detect_expected(&absence);
 }
 
 /* It is there for most of the time, though it finds little: all takes long. */
@@ -74,55 +74,55 @@ static void test_there_for_longer(void **state)
 /* After a second one that came too late all is as after the first. */
 static void test_too_late(void **state)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	(void)state;
 	for (unsigned int i = 0; i < 100; i++) {
 		be_away(&absence, LONG, 1);
 		now += LONG;
-		be_away(&absence, 1, ABSENCE_DOUBT / 2);
+		be_away(&absence, 1, POLL_DETECT_DOUBT / 2);
 	}
-	be_away(&absence, 1, ABSENCE_DOUBT / 2);
-	assert_false(absence_doubted(&absence));
+	be_away(&absence, 1, POLL_DETECT_DOUBT / 2);
+	assert_false(poll_detect_doubted(&absence));
 }
 
 /* Clocks of two threads differ by microseconds. */
 static void test_back_before_it_left(void **state)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		absence_begin(&absence, 1000);
-		assert_int_equal(absence_end(&absence, 999), 0);
+		poll_detect_begin(&absence, 1000);
+		assert_int_equal(poll_detect_end(&absence, 999), 0);
 	}
-	assert_false(absence_doubted(&absence));
+	assert_false(poll_detect_doubted(&absence));
 }
 
 /* A single long absence is doubted, as long as a second one would count. */
 static void test_doubted_until_forgotten(void **state)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	(void)state;
-	assert_false(absence_doubted(&absence));
+	assert_false(poll_detect_doubted(&absence));
 	be_away(&absence, LONG, 1);
-	for (uint32_t i = 0; i < ABSENCE_DOUBT; i++) {
-		assert_true(absence_doubted(&absence));
+	for (uint32_t i = 0; i < POLL_DETECT_DOUBT; i++) {
+		assert_true(poll_detect_doubted(&absence));
 		be_away(&absence, 1, 1);
 	}
-	assert_false(absence_doubted(&absence));
+	assert_false(poll_detect_doubted(&absence));
 }
 
 /* Short absences until two long ones, the second of them of `away`, are forgotten. */
 static uint32_t forgiven_after(uint64_t away)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 	uint32_t times = 0;
 
 	be_away(&absence, LONG, 1);
 	be_away(&absence, away, 1);
-	for (; absence_expected(&absence); times++)
+	for (; poll_detect_expected(&absence); times++)
 		be_away(&absence, 1, 1);
 	return times;
 }
@@ -130,34 +130,34 @@ static uint32_t forgiven_after(uint64_t away)
 static void test_stays_away(void **state)
 {
 	(void)state;
-	assert_int_equal(forgiven_after(LONG), ABSENCE_FORGET_LONG - ABSENCE_DOUBT);
-	assert_int_equal(forgiven_after(LOST), ABSENCE_FORGET_LOST - ABSENCE_DOUBT);
+	assert_int_equal(forgiven_after(LONG), POLL_DETECT_FORGET_LONG - POLL_DETECT_DOUBT);
+	assert_int_equal(forgiven_after(LOST), POLL_DETECT_FORGET_LOST - POLL_DETECT_DOUBT);
 }
 
 /* That it was away for less is no merit. */
 static void test_long_after_lost(void **state)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	(void)state;
 	be_away(&absence, LOST, 2);
 	be_away(&absence, LONG, 1);
-	be_away(&absence, 1, ABSENCE_FORGET_LONG);
-	assert_true(absence_expected(&absence));
+	be_away(&absence, 1, POLL_DETECT_FORGET_LONG);
+	assert_true(poll_detect_expected(&absence));
 }
 
 /* Calls that follow each other without completions in between are no absences. */
 static void test_not_away(void **state)
 {
-	struct absence absence = {0};
+	struct poll_detect absence = {0};
 
 	(void)state;
-	assert_int_equal(absence_end(&absence, 1), 0);
-	absence_begin(&absence, 1);
-	absence_end(&absence, 2);
+	assert_int_equal(poll_detect_end(&absence, 1), 0);
+	poll_detect_begin(&absence, 1);
+	poll_detect_end(&absence, 2);
 	for (unsigned int i = 0; i < 10; i++)
-		assert_int_equal(absence_end(&absence, LOST * (i + 1)), 0);
-	assert_false(absence_expected(&absence));
+		assert_int_equal(poll_detect_end(&absence, LOST * (i + 1)), 0);
+	assert_false(poll_detect_expected(&absence));
 }
 
 int main(void)

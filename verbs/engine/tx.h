@@ -17,8 +17,8 @@
  *
  * No function blocks. Whoever uses an egress has it for himself (the port's lock).
  */
-#ifndef URXE_VERBS_EGRESS_H
-#define URXE_VERBS_EGRESS_H
+#ifndef URXE_VERBS_ENGINE_TX_H
+#define URXE_VERBS_ENGINE_TX_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "lock.h"
+#include "engine/lock.h"
 
 #include <errno.h>
 #include <limits.h>

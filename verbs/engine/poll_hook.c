@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "poll_hook.h"
+#include "engine/poll_hook.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -7,11 +7,11 @@
 
 #include <infiniband/verbs.h>
 
-#include "clock.h"
 #include "cq.h"
+#include "engine/clock.h"
+#include "engine/engine_thread.h"
 #include "file.h"
 #include "port.h"
-#include "progress.h"
 #include "user.h"
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)

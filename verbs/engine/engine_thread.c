@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "progress.h"
+#include "engine/engine_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "engine/clock.h"
 #include "inventory.h"
 #include "log.h"
 #include "port.h"
@@ -33,7 +33,7 @@
 #define LEASE (1 * MS)
 /* The engine thread that slept for less expects the next frames as soon. */
 #define SOON (100 * US)
-_Static_assert(ABSENCE_LOST_NS == LEASE / 2, "see absence.h");
+_Static_assert(POLL_DETECT_LOST_NS == LEASE / 2, "see absence.h");
 /*
  * The engine thread busy-polls until no frame has come for VIGIL, about as long as it takes to
  * sleep and be woken; a burst gathers for GATHER. A look that takes longer than CROWDED shows that
@@ -253,7 +253,7 @@ static void surrender_lease(void)
 
 void progress_entered(uint64_t now)
 {
-	absence_end(&progress->absence, now);
+	poll_detect_end(&progress->absence, now);
 }
 
 /* The program has its completion, and will stay away for long. */
@@ -267,12 +267,12 @@ static void part(void)
 
 void progress_found(uint64_t now)
 {
-	if (absence_expected(&progress->absence))
+	if (poll_detect_expected(&progress->absence))
 		part();
 	/* The poll itself may have lost its core: that is no absence. */
-	if (absence_doubted(&progress->absence))
+	if (poll_detect_doubted(&progress->absence))
 		now = clock_now();
-	absence_begin(&progress->absence, now);
+	poll_detect_begin(&progress->absence, now);
 }
 
 /* The program arms a CQ, polls it once more, and then waits for the event. */

@@ -17,7 +17,7 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
-#include "egress.h"
+#include "engine/tx.h"
 
 #define MTU  1500
 #define LEN  100

@@ -7,8 +7,8 @@
  * every client calls through, however it got hold of libibverbs. One that
  * escapes is served by the engine thread.
  */
-#ifndef URXE_VERBS_POLL_HOOK_H
-#define URXE_VERBS_POLL_HOOK_H
+#ifndef URXE_VERBS_ENGINE_POLL_HOOK_H
+#define URXE_VERBS_ENGINE_POLL_HOOK_H
 
 #include <stdint.h>
 

@@ -10,15 +10,15 @@
  * over. A poll of a queue that is armed for an event leases nothing: it is the last look before the
  * application sleeps. All functions but those marked want the port's lock.
  */
-#ifndef URXE_VERBS_PROGRESS_H
-#define URXE_VERBS_PROGRESS_H
+#ifndef URXE_VERBS_ENGINE_ENGINE_THREAD_H
+#define URXE_VERBS_ENGINE_ENGINE_THREAD_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "absence.h"
+#include "engine/poll_detect.h"
 
 struct uverbs_file;
 
@@ -35,7 +35,7 @@ struct progress {
 	bool vigil;                   /* the thread stays awake for more of them */
 	uint64_t busy_from;           /* when it may do so again */
 	uint64_t pause;               /* between two of these */
-	struct absence absence;       /* of the application, after completions */
+	struct poll_detect absence;   /* of the application, after completions */
 };
 
 /* Without the lock: starts and ends the engine thread. */

@@ -10,8 +10,8 @@
  *
  * All zero is a free lock. For threads of one process; not recursive.
  */
-#ifndef URXE_VERBS_LOCK_H
-#define URXE_VERBS_LOCK_H
+#ifndef URXE_VERBS_ENGINE_LOCK_H
+#define URXE_VERBS_ENGINE_LOCK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

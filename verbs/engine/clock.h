@@ -3,8 +3,8 @@
  * The engine's time. It stands still while the process has no daemon: nothing
  * can be sent or heard then, and no peer is to blame for that.
  */
-#ifndef URXE_VERBS_CLOCK_H
-#define URXE_VERBS_CLOCK_H
+#ifndef URXE_VERBS_ENGINE_CLOCK_H
+#define URXE_VERBS_ENGINE_CLOCK_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "vigil.h"
+#include "samehost/peer_poll.h"
 
 #define US    1000u
 #define MS    1000000u
@@ -15,7 +15,7 @@
 #define STEP  (2 * US) /* from one look to the next */
 
 struct world {
-	struct vigil vigil;
+	struct peer_poll vigil;
 	uint64_t now;
 	uint32_t turns;
 };
@@ -24,7 +24,7 @@ static bool look(struct world *w, uint64_t after, uint32_t turns)
 {
 	w->now += after;
 	w->turns += turns;
-	return vigil_look(&w->vigil, w->turns, w->now);
+	return peer_poll_look(&w->vigil, w->turns, w->now);
 }
 
 /* How often it is woken while it sleeps on for so long. */
@@ -35,7 +35,7 @@ static uint32_t count_rouses(struct world *w, uint64_t ns)
 
 	while (w->now < end) {
 		assert_false(look(w, STEP, 0));
-		rouses += vigil_rouse(&w->vigil, w->now);
+		rouses += peer_poll_rouse(&w->vigil, w->now);
 	}
 	return rouses;
 }
@@ -87,7 +87,7 @@ static void test_seldom_asked(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		assert_false(look(&w, 60 * US, 0));
-		assert_false(vigil_rouse(&w.vigil, w.now));
+		assert_false(peer_poll_rouse(&w.vigil, w.now));
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "vigil.h"
+#include "samehost/peer_poll.h"
 
 #define US 1000u
 #define MS 1000000u
@@ -21,7 +21,7 @@
 #define PAUSE_MAX (128 * MS)
 #define LASTING   (10 * MS)
 
-bool vigil_look(struct vigil *vigil, uint32_t turns, uint64_t now)
+bool peer_poll_look(struct peer_poll *vigil, uint32_t turns, uint64_t now)
 {
 	bool soon = now - vigil->looked_at < SOON;
 	bool awake;
@@ -43,7 +43,7 @@ bool vigil_look(struct vigil *vigil, uint32_t turns, uint64_t now)
 	return awake;
 }
 
-bool vigil_rouse(struct vigil *vigil, uint64_t now)
+bool peer_poll_rouse(struct peer_poll *vigil, uint64_t now)
 {
 	if (vigil->vain < VAIN || now - vigil->roused_at < vigil->pause)
 		return false;

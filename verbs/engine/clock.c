@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "clock.h"
+#include "engine/clock.h"
 
 #include <stdbool.h>
 
