@@ -3,13 +3,19 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 
 #include <isa-l/crc.h>
 #include <zlib.h>
 
 #include "log.h"
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 static __typeof__(&crc32_gzip_refl) in_use;
+static __typeof__(&crc32_gzip_refl) of_isal;
 static __typeof__(&crc32_z) of_zlib;
 static crc_copy_fn *copy_in_use;
 
@@ -23,6 +29,34 @@ uint32_t crc_copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	return copy_in_use(crc, to, from, n);
 }
+
+#ifdef __x86_64__
+/*
+ * ISA-L returns with the upper halves of vector registers in use. All SSE instructions that follow,
+ * also those of the program, then wait for these halves: READs of 4 KiB took 0.97 instead of 0.58
+ * us.
+ */
+static __attribute__((target("avx"))) uint32_t by_isal(uint32_t crc, const unsigned char *bytes,
+						       uint64_t n)
+{
+	crc = of_isal(crc, bytes, n);
+	_mm256_zeroupper();
+	return crc;
+}
+
+static bool has_avx(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx");
+}
+#else
+#define by_isal of_isal
+
+static bool has_avx(void)
+{
+	return false;
+}
+#endif
 
 static uint32_t by_zlib(uint32_t crc, const unsigned char *bytes, uint64_t n)
 {
@@ -61,9 +95,13 @@ int crc_use(enum crc_library library)
 
 	if (!function)
 		return -ENOENT;
-	if (library == CRC_ZLIB)
+	if (library == CRC_ZLIB) {
 		of_zlib = (__typeof__(of_zlib))function;
-	in_use = library == CRC_ZLIB ? by_zlib : (__typeof__(in_use))function;
+		in_use = by_zlib;
+	} else {
+		of_isal = (__typeof__(of_isal))function;
+		in_use = has_avx() ? by_isal : of_isal;
+	}
 	return 0;
 }
 
