@@ -103,6 +103,12 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	file_event(object->file, object->user_handle, event);
 }
 
+static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	(void)dev_ctx;
+	return egress_may_reference(&port.egress, path->dmac, qpn);
+}
+
 static const struct urxe_ops ops = {
 	.complete = cq_add,
 	.comp_event = cq_comp_event,
@@ -110,6 +116,8 @@ static const struct urxe_ops ops = {
 	.async_event = async_event,
 	.guard = fault_guard,
 	.copy_crc = crc_copy,
+	.may_reference = may_reference,
+	.pull = peer_pull,
 };
 
 /* Rings before completions: who sees a completion may post at once. */

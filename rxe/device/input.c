@@ -155,12 +155,25 @@ static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame
 	return drop;
 }
 
+/* Only a SEND of a reliable connection has a reference, in place of its payload. */
+static enum urxe_drop add_reference(const struct urxe_frame *frame, const struct urxe_qp *qp,
+				    struct urxe_packet *p)
+{
+	if (!qp || qp->type != URXE_QPT_RC || !(urxe_opcodes[p->opcode].flags & URXE_OPF_SEND) ||
+	    p->payload_len || frame->reference.length > URXE_REFERENCE_MAX)
+		return URXE_DROP_BAD_LENGTH;
+	p->reference = &frame->reference;
+	p->payload_len = frame->reference.length;
+	return URXE_DROP_NONE;
+}
+
 void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 {
 	enum urxe_drop drop = URXE_DROP_NONE;
 	struct urxe_qp *qp = NULL, *predicted;
 	struct urxe_packet p;
 
+	dev->late = frame->late;
 	predicted = predict_parse(dev, frame, &p);
 	if (!predicted)
 		drop = urxe_packet_parse(&p, frame->data, frame->len);
@@ -168,13 +181,15 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
 		drop = check(dev, frame, &p, predicted, &qp);
+	if (!drop && frame->reference.length)
+		drop = add_reference(frame, qp, &p);
 	if (drop && qp) {
 		qp_drop(qp, drop);
 	} else if (drop) {
 		dev_drop(dev, drop);
 	} else if (qp) {
 		qp_count(qp, URXE_EVENT_RX_PACKETS);
-		qp_count_bytes(qp, URXE_EVENT_RX_BYTES, frame->len);
+		qp_count_bytes(qp, URXE_EVENT_RX_BYTES, frame->len + frame->reference.length);
 		cnp_mark(qp, &p);
 		dispatch(qp, &p);
 	} else {

@@ -238,6 +238,16 @@ void direct_qp_changed(const struct urxe_qp *qp)
 	put(place, &now, sizeof(now));
 }
 
+void direct_end_references(struct urxe_qp *qp)
+{
+	if (!qp->req.referenced)
+		return;
+	qp->req.referenced = false;
+	/* A payload that was acknowledged has been read. */
+	if (requester_outstanding(&qp->req))
+		__atomic_fetch_add(&qp->dev->attr.direct_table->references, 1, __ATOMIC_SEQ_CST);
+}
+
 /* --- Requester. */
 
 /* The QP's header template names the peer: of the path only that is in the caches. */

@@ -34,6 +34,9 @@ void direct_withdraw_all(const struct urxe_mr *mr);
 void direct_qp_changed(const struct urxe_qp *qp);
 void direct_qp_gone(const struct urxe_qp *qp);
 
+/* Requests of the QP end without an acknowledgement: references to their payloads end before. */
+void direct_end_references(struct urxe_qp *qp);
+
 /* --- Requester. */
 
 /*

@@ -70,3 +70,32 @@ bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t off
 	}
 	return true;
 }
+
+uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		     uint32_t len)
+{
+	const struct urxe_seg *seg = seek(list, &offset);
+	struct mr_range range = part(list, seg, offset, len, 0);
+
+	return range.length == len ? mr_address(dev, &range) : NULL;
+}
+
+uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		     uint32_t len, struct urxe_extent extents[URXE_MAX_SGE])
+{
+	const struct urxe_seg *seg = seek(list, &offset);
+	uint32_t n = 0;
+
+	for (; len; seg++, offset = 0) {
+		struct mr_range range = part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
+
+		if (!range.length)
+			continue;
+		extents[n].addr = mr_address(dev, &range);
+		extents[n].length = range.length;
+		if (!extents[n++].addr)
+			return 0;
+		len -= (uint32_t)range.length;
+	}
+	return n;
+}

@@ -25,5 +25,13 @@ bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offs
 		uint32_t len, uint32_t *crc);
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
+/* The address of the bytes, to read them; NULL: they are not in one piece, or a key does not grant
+ * it. */
+uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		     uint32_t len);
+/* The addresses of the bytes, to write them; 0: a segment is not in one piece, or a key does not
+ * grant it. */
+uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
+		     uint32_t len, struct urxe_extent extents[URXE_MAX_SGE]);
 
 #endif

@@ -86,12 +86,74 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 			 : requester_outstanding(req) + rp->span >= req->window;
 }
 
-/* Bytes of the request that the packet at the offset has. */
-static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset)
+/* Bytes of the request that so many packets from the offset on have. */
+static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
+			   uint32_t packets)
 {
+	uint64_t most = (uint64_t)packets * qp->mtu;
 	uint32_t rest = wqe->length - offset;
 
-	return rest < qp->mtu ? rest : qp->mtu;
+	return rest < most ? rest : (uint32_t)most;
+}
+
+/* How many packets of the message may go as one reference: as many as the window has room for. */
+static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct request_packet *rp,
+				     uint32_t pos)
+{
+	uint32_t outstanding = requester_outstanding(&qp->req);
+	uint32_t room = qp->req.window > outstanding ? qp->req.window - outstanding : 1;
+	uint32_t packets = URXE_REFERENCE_MAX / qp->mtu, rest = rp->wqe->n_packets - pos;
+
+	if (packets > rest)
+		packets = rest;
+	return packets < room ? packets : room;
+}
+
+/*
+ * A queue pair that repeats nothing must not lose a payload that its peer cannot read. After a loss
+ * some packets have their payload: they cannot be lost in that way again.
+ */
+static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
+{
+	const struct urxe_ops *ops = qp->dev->attr.ops;
+
+	if (!ops->may_reference || qp->type != URXE_QPT_RC || rp->wqe->kind != WR_SEND ||
+	    rp->again || qp->paced || rp->wqe->flags & URXE_SEND_INLINE || !qp->attr.retry_cnt ||
+	    !qp->attr.timeout)
+		return false;
+	if (!qp->req.plain)
+		return ops->may_reference(qp->dev->attr.ctx, &qp->attr.path, qp->attr.dest_qpn);
+	qp->req.plain--;
+	return false;
+}
+
+/* Before the headers are made, which tell how many packets of the message the frame stands for. */
+static void try_reference(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
+{
+	struct sge_list list = wqe_sge_list(rp->wqe, qp->pd);
+	uint32_t offset = pos * qp->mtu, packets, length;
+
+	if (rp->wqe->length - offset < URXE_REFERENCE_MIN || !may_reference(qp, rp))
+		return;
+	packets = packets_of_reference(qp, rp, pos);
+	length = payload_of(qp, rp->wqe, offset, packets);
+	if (length < URXE_REFERENCE_MIN)
+		return;
+	rp->referenced = sge_address(qp->dev, &list, offset, length);
+	if (rp->referenced)
+		rp->span = packets;
+}
+
+static void put_reference(struct urxe_qp *qp, const struct request_packet *rp, uint32_t length,
+			  struct urxe_frame *frame)
+{
+	frame->reference = (struct urxe_reference){
+		.address = (uintptr_t)rp->referenced,
+		.length = length,
+		.packets = rp->span,
+		.generation = qp->dev->attr.direct_table->references,
+	};
+	qp->req.referenced = true;
 }
 
 static bool put_payload(struct build *b, struct urxe_qp *qp, const struct send_wqe *wqe,
@@ -136,11 +198,10 @@ uint16_t reqpkt_pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return qp->qpn == URXE_QPN_GSI ? wqe->pkey_index : qp->attr.pkey_index;
 }
 
-bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
+static bool build(struct urxe_qp *qp, const struct request_packet *rp, uint32_t pos,
 		  const struct header_template *header, struct urxe_frame *frame)
 {
 	const struct send_wqe *wqe = rp->wqe;
-	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, wqe->first_psn);
 	bool first = pos == 0, last = pos + rp->span == wqe->n_packets;
 	uint32_t offset = pos * qp->mtu, len = 0;
 	struct build_bth bth = {
@@ -158,12 +219,23 @@ bool reqpkt_build(struct urxe_qp *qp, const struct request_packet *rp,
 	build_start(&b, frame, header, &bth);
 	put_extended(&b, qp, wqe, flags, offset, rp->span);
 	if (flags & URXE_OPF_PAYLOAD) {
-		len = payload_of(qp, wqe, offset);
-		if (!put_payload(&b, qp, wqe, offset, len))
+		len = payload_of(qp, wqe, offset, rp->referenced ? rp->span : 1);
+		if (rp->referenced)
+			put_reference(qp, rp, len, frame);
+		else if (!put_payload(&b, qp, wqe, offset, len))
 			return false;
 	}
-	build_finish(&b, qp, len);
+	build_finish(&b, qp, rp->referenced ? 0 : len);
 	if (!rp->again && (bth.ack_req || wqe_is_rd_atomic(wqe)))
 		rtt_start(&qp->req.rtt, rp->psn, qp->dev->now);
 	return true;
+}
+
+bool reqpkt_build(struct urxe_qp *qp, struct request_packet *rp,
+		  const struct header_template *header, struct urxe_frame *frame)
+{
+	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, rp->wqe->first_psn);
+
+	try_reference(qp, rp, pos);
+	return build(qp, rp, pos, header, frame);
 }

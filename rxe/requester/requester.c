@@ -49,6 +49,8 @@ void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
 		.solicited = status != URXE_WC_SUCCESS,
 	};
 
+	if (status != URXE_WC_SUCCESS)
+		direct_end_references(qp);
 	if (sq->cur == sq->tail)
 		next_request(qp);
 	sq->tail++;

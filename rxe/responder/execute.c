@@ -27,16 +27,25 @@ static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 	return AETH_NAK_INVALID_REQUEST;
 }
 
-/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6). */
+/* PSNs that the packet takes. */
+static uint32_t packets_of(const struct urxe_packet *p)
+{
+	return p->reference ? p->reference->packets : 1;
+}
+
+/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6); so are the packets
+ * that one reference stands for. */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
-	bool full = p->payload_len == qp->mtu, ok;
+	uint64_t n = packets_of(p), most = n * qp->mtu;
+	bool may_be_empty = flags & URXE_OPF_START && n == 1;
+	bool ok;
 
 	if (!(flags & URXE_OPF_END))
-		ok = full;
+		ok = p->payload_len == most;
 	else
-		ok = p->payload_len <= qp->mtu && (p->payload_len || flags & URXE_OPF_START);
-	return ok ? 0 : AETH_NAK_INVALID_REQUEST;
+		ok = p->payload_len <= most && (p->payload_len > most - qp->mtu || may_be_empty);
+	return n && ok ? 0 : AETH_NAK_INVALID_REQUEST;
 }
 
 /* What a request may only do where the QP allows it. */
@@ -62,14 +71,14 @@ static uint8_t rnr(const struct urxe_qp *qp)
 	return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 }
 
-/* The packet is executed; the one behind it is expected. */
-static void next_packet(struct urxe_qp *qp, uint32_t flags, enum resp_message message)
+/* So many packets are executed; the one behind them is expected. */
+static void next_packet(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum resp_message message)
 {
 	struct responder *resp = &qp->resp;
 	bool end = flags & URXE_OPF_END;
 
-	resp->ack_psn = resp->psn;
-	resp->psn = urxe_psn_add(resp->psn, 1);
+	resp->ack_psn = urxe_psn_add(resp->psn, n - 1);
+	resp->psn = urxe_psn_add(resp->psn, n);
 	resp->message = end ? RESP_NONE : message;
 	if (end)
 		resp->msn = urxe_psn_add(resp->msn, 1);
@@ -101,8 +110,26 @@ static uint32_t receive_room(const struct responder *resp)
 	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
 }
 
+/*
+ * The receive buffer is the engine's until its completion, so bytes that turn out to be wrong harm
+ * nobody. The sender repeats the message in packets, which also find out what is wrong here.
+ */
+static uint8_t pull_send(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	const struct urxe_dev *dev = qp->dev;
+	struct urxe_extent to[URXE_MAX_SGE];
+	uint32_t n = resp_extents(qp, qp->resp.offset, p->payload_len, to);
+
+	if (n && dev->attr.ops->pull && dev->attr.ops->pull(dev->attr.ctx, p->reference, to, n))
+		return 0;
+	qp_drop(qp, URXE_DROP_UNREADABLE);
+	return RESP_DROPPED;
+}
+
 static uint8_t place_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
+	if (p->reference)
+		return pull_send(qp, p);
 	if (resp_scatter(qp, qp->resp.offset, p->payload, p->payload_len))
 		return 0;
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
@@ -138,7 +165,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, flags, RESP_SEND);
+	next_packet(qp, packets_of(p), flags, RESP_SEND);
 	return 0;
 }
 
@@ -204,7 +231,7 @@ static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, ui
 		return syndrome;
 	if (flags & URXE_OPF_IMM && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, flags, RESP_WRITE);
+	next_packet(qp, 1, flags, RESP_WRITE);
 	return 0;
 }
 

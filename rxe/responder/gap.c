@@ -72,7 +72,8 @@ void gap_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
 	struct urxe_dev *dev = qp->dev;
 
 	qp->resp.in_gap = true;
-	if (!dev->attr.go_back_n && reorder_keep(dev, &qp->resp.gap.kept, p, ahead))
+	if (!dev->attr.go_back_n && !p->reference &&
+	    reorder_keep(dev, &qp->resp.gap.kept, p, ahead))
 		qp_count(qp, URXE_EVENT_REORDERED);
 	else
 		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);

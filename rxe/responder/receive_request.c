@@ -63,3 +63,11 @@ bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint3
 
 	return sge_scatter(qp->dev, &list, offset, src, len);
 }
+
+uint32_t resp_extents(const struct urxe_qp *qp, uint32_t offset, uint32_t len,
+		      struct urxe_extent extents[URXE_MAX_SGE])
+{
+	struct sge_list list = held_list(qp);
+
+	return sge_extents(qp->dev, &list, offset, len, extents);
+}

@@ -132,6 +132,7 @@ void build_start(struct build *b, struct urxe_frame *frame, const struct header_
 
 	memcpy(b->first, header->bytes, header->len);
 	frame->dest_qpn = bth->dest_qpn;
+	frame->reference.length = 0;
 	b->frame = frame;
 	b->header = header;
 	b->bth = at;
@@ -239,7 +240,7 @@ void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len)
 	urxe_icrc_put(end, b->with_crc ? icrc_with_padding(b, pad) : icrc_of_frame(b, payload_len));
 	b->frame->len = (uint32_t)(end - b->frame->data) + URXE_ICRC_LEN;
 	qp_count(qp, URXE_EVENT_TX_PACKETS);
-	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len);
+	qp_count_bytes(qp, URXE_EVENT_TX_BYTES, b->frame->len + b->frame->reference.length);
 }
 
 void build_feth(struct build *b, const struct urxe_flush *flush)

@@ -206,6 +206,20 @@ static void drain(struct fuzz *f)
 
 /* --- Packets. */
 
+/* A reference of any length for as many packets as that are, or not. */
+static struct urxe_reference any_reference(const struct fuzz *f, unsigned side, uint32_t len)
+{
+	static const uint8_t payload[URXE_REFERENCE_MAX];
+	uint32_t length = len * f->injected[side] % URXE_REFERENCE_MAX;
+
+	return (struct urxe_reference){
+		.address = (uintptr_t)payload,
+		.length = length,
+		.packets = length / 1024 + f->injected[side] % 3,
+		.sender = f->pair->node[!side],
+	};
+}
+
 static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t len)
 {
 	/* Of its exact size, so that a sanitizer sees a read behind its end. */
@@ -214,7 +228,8 @@ static void input_frame(struct fuzz *f, unsigned side, uint8_t *data, uint32_t l
 
 	require(copy);
 	memcpy(copy, data, len);
-	f->injected[side]++;
+	if (++f->injected[side] % 4 == 0)
+		frame.reference = any_reference(f, side, len);
 	urxe_input(f->pair->node[side]->dev, f->pair->now, &frame, 1);
 	free(copy);
 }

@@ -69,6 +69,33 @@ static uint32_t copy_crc(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_
 	return crc32_gzip_refl(crc, to, n);
 }
 
+static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	const struct node *node = dev_ctx;
+
+	(void)path;
+	(void)qpn;
+	return node->references && node->table;
+}
+
+/* The sender of a reference is a node of this process. */
+static bool pull(void *dev_ctx, const struct urxe_reference *reference,
+		 const struct urxe_extent *to, uint32_t n)
+{
+	const uint8_t *from = (const uint8_t *)(uintptr_t)reference->address;
+	const struct node *node = dev_ctx, *sender = reference->sender;
+	uint32_t length = 0;
+
+	if (node->memory_gone)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(to[i].addr, from + length, to[i].length);
+		length += to[i].length;
+	}
+	require(length == reference->length);
+	return !sender->table || sender->table->references == reference->generation;
+}
+
 static const struct urxe_ops node_ops = {
 	.complete = on_complete,
 	.comp_event = on_comp_event,
@@ -76,6 +103,8 @@ static const struct urxe_ops node_ops = {
 	.async_event = on_async_event,
 	.guard = on_guard,
 	.copy_crc = copy_crc,
+	.may_reference = may_reference,
+	.pull = pull,
 };
 
 static bool on_persist(void *dev_ctx, const struct urxe_extent *bytes)

@@ -58,6 +58,7 @@ struct node {
 	struct urxe_extent persisted[NODE_PERSISTED]; /* the first of them */
 	uint32_t n_persisted;
 	bool persist_fails;
+	bool references;          /* payloads of SENDs, where it has a table */
 	bool memory_gone;         /* what is registered cannot be touched any more */
 	const uint8_t *byte_gone; /* or this byte alone */
 	struct urxe_direct_table *table;

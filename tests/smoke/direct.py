@@ -149,6 +149,20 @@ def memory(build):
         check_shown(build, transport)
 
 
+def large_sends(build):
+    """Payloads of large SENDs stay where the program has them, until the receiver has copied them."""
+    program = os.path.join(build, 'tests/smoke/verbs_large_sends')
+    for transport in 'auto', 'packet':
+        with Host(build) as host:
+            run = host.start('env', 'URXE_LOG=info', f'URXE_TRANSPORT={transport}', program)
+            succeed(run, 150)
+            counts = {name: sum(map(int, re.findall(rf'direct_{name}: (\d+)', run.read(1))))
+                      for name in ('referred', 'pulled')}
+            print(f'{transport}: {counts}')
+            if any(bool(n) != (transport == 'auto') for n in counts.values()):
+                raise Failure(f'{transport}: {counts} {run.describe()}')
+
+
 def capabilities():
     """What the systemd unit leaves to the daemon, as setpriv(1) calls it."""
     with open(UNIT, encoding='utf-8') as file:
@@ -180,6 +194,6 @@ def unit(build):
         pair.kill()
 
 
-CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'memory': memory, 'unit': unit}
+CHECKS = {'stopped_daemon': stopped_daemon, 'crowd': crowd, 'memory': memory, 'large_sends': large_sends, 'unit': unit}
 
 main(lambda: CHECKS[sys.argv[2]](sys.argv[1]))

@@ -616,6 +616,136 @@ static void test_taken_during_rnr_wait(void **state)
 	engine_close(&e);
 }
 
+/* Of its frames those that acknowledge requests say so: neither answers with data, nor NAKs. */
+static void test_acknowledges(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct answers got;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x0a);
+	p.ack_req = true;
+	p.reth.length = p.payload_len = 8;
+	inject(&e, &p);
+	got = answers(&e);
+	assert_int_equal(got.opcode, 0x11);
+	assert_true(got.acknowledges);
+	p.psn++;
+	p.opcode = 0x0c;
+	p.payload_len = 0;
+	inject(&e, &p);
+	got = answers(&e);
+	assert_int_equal(got.opcode, 0x10);
+	assert_false(got.acknowledges);
+	p.psn++;
+	p.opcode = 0x13;
+	inject(&e, &p);
+	got = answers(&e);
+	assert_int_equal(got.opcode, 0x12);
+	assert_false(got.acknowledges);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+	assert_false(answers(&e).acknowledges);
+	p.psn++;
+	p.opcode = 0x0a;
+	p.payload_len = 8;
+	p.reth.rkey ^= 1;
+	inject(&e, &p);
+	got = answers(&e);
+	assert_int_equal(got.opcode, 0x11);
+	assert_int_equal(got.syndrome, 0x62);
+	assert_false(got.acknowledges);
+	engine_close(&e);
+}
+
+/* Who has sent everything awaits nothing but completions. */
+static void test_awaits(void **state)
+{
+	const struct urxe_qp_attr sqd = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
+	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_dev *dev;
+	struct engine e;
+
+	(void)state;
+	engine_open(&e, &conn);
+	dev = e.b->dev;
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8});
+	assert_int_equal(answers(&e).n, 1);
+	assert_false(urxe_awaits_acknowledgements(dev));
+	post_send(&e, 1,
+		  &(struct post){.opcode = URXE_WR_SEND, .length = 8, .flags = URXE_SEND_FENCE});
+	expect_quiet(&e);
+	assert_true(urxe_awaits_acknowledgements(dev));
+	answer_read(&e, &conn, 0);
+	assert_int_equal(answers(&e).n, 1);
+	assert_false(urxe_awaits_acknowledgements(dev));
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, e.pair->now, &sqd,
+					URXE_QP_STATE | URXE_QP_EN_SQD_ASYNC_NOTIFY),
+			 0);
+	expect_quiet(&e);
+	assert_int_equal(e.b->async[URXE_ASYNC_SQ_DRAINED], 0);
+	assert_true(urxe_awaits_acknowledgements(dev));
+	inject_ack(&e, &conn, 1, 0x1f);
+	assert_int_equal(e.b->async[URXE_ASYNC_SQ_DRAINED], 1);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 8});
+	expect_quiet(&e);
+	assert_true(urxe_awaits_acknowledgements(dev));
+	assert_int_equal(urxe_qp_modify(e.end[1].qp, e.pair->now, &reset, URXE_QP_STATE), 0);
+	assert_false(urxe_awaits_acknowledgements(dev));
+	engine_close(&e);
+}
+
+/* Who has no timeout looks for an answer only if it is told of it. */
+static void test_awaits_without_timeout(void **state)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct engine e;
+
+	(void)state;
+	conn.timeout = 0;
+	engine_open(&e, &conn);
+	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 8});
+	assert_int_equal(answers(&e).n, 1);
+	assert_true(urxe_awaits_acknowledgements(e.b->dev));
+	engine_close(&e);
+}
+
+/* When the next one is asked for that does not come, after a round trip of 1 ms and another ACK. */
+static uint64_t silence_after(uint64_t ns, bool late)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_packet p;
+	struct engine e;
+	uint64_t silence;
+
+	engine_open(&e, &conn);
+	p = from_peer(&e, &conn, 0x11);
+	p.psn = conn.psn[1];
+	p.aeth.syndrome = 0x1f;
+	for (unsigned i = 0; i < 3; i++, p.psn++) {
+		post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_WRITE, .length = 8});
+		assert_int_equal(answers(&e).n, 1);
+		if (i == 2)
+			break;
+		e.pair->now += i ? ns : 1000000;
+		inject_late(&e, &p, i && late);
+	}
+	silence = urxe_next_deadline(e.b->dev) - e.pair->now;
+	engine_close(&e);
+	return silence;
+}
+
+/* A frame that has waited for its owner tells nothing of how long the way is. */
+static void test_late(void **state)
+{
+	(void)state;
+	assert_int_equal(silence_after(1000000000, true), 3000000); /* as of the first one */
+	assert_true(silence_after(20000000, false) > 3000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -642,6 +772,10 @@ int main(void)
 		cmocka_unit_test(test_resend_without_region),
 		cmocka_unit_test(test_resend_not_needed),
 		cmocka_unit_test(test_taken_during_rnr_wait),
+		cmocka_unit_test(test_acknowledges),
+		cmocka_unit_test(test_awaits),
+		cmocka_unit_test(test_awaits_without_timeout),
+		cmocka_unit_test(test_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

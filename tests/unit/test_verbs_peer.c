@@ -61,6 +61,7 @@ static struct {
 	struct vnic_inbox *inbox[2]; /* the parent's, the child's */
 	pid_t pid;                   /* of the child */
 	void (*before_write)(void);  /* in this process, behind all checks */
+	void (*after_read)(void);
 } w;
 
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
@@ -70,6 +71,13 @@ ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 				 const struct iovec *remote, unsigned long n_remote,
 				 unsigned long flags);
 
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
+				const struct iovec *remote, unsigned long n_remote,
+				unsigned long flags);
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
+				const struct iovec *remote, unsigned long n_remote,
+				unsigned long flags);
+
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
 				 const struct iovec *remote, unsigned long n_remote,
 				 unsigned long flags)
@@ -77,6 +85,17 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 	if (w.before_write)
 		w.before_write();
 	return __real_process_vm_writev(pid, local, n_local, remote, n_remote, flags);
+}
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
+				const struct iovec *remote, unsigned long n_remote,
+				unsigned long flags)
+{
+	ssize_t n = __real_process_vm_readv(pid, local, n_local, remote, n_remote, flags);
+
+	if (w.after_read)
+		w.after_read();
+	return n;
 }
 
 static void await_step(uint32_t step)
@@ -602,7 +621,7 @@ static void test_roused(void **state)
 
 	(void)state;
 	start_child(nothing);
-	assert_false(vnic_inbox_irq_unmask(w.inbox[1]));
+	assert_false(vnic_inbox_irq_unmask(w.inbox[1], false));
 	for (int i = 0; i < 100; i++)
 		assert_false(look(&now));
 	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox[1]), &count), 0);
@@ -622,6 +641,85 @@ static void test_own_engine(void **state)
 		assert_false(look(&now));
 	}
 	looked_at = CHILD;
+}
+
+/* --- Referenced payloads, which the receiver copies. */
+
+static void fill_area(void)
+{
+	memset(area, 7, AREA);
+	atomic_store(&shared->step, 3);
+}
+
+/* Two pages of the child's area, to two places here. */
+static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
+{
+	const struct urxe_extent extents[] = {{to, 100}, {to + 200, 2 * PAGE - 100}};
+	const struct urxe_reference reference = {
+		.address = address,
+		.length = 2 * PAGE,
+		.packets = 2,
+		.generation = generation,
+		.sender = egress_peer(&port.egress, mac, QPN(CHILD)),
+	};
+
+	return peer_pull(NULL, &reference, extents, 2);
+}
+
+static void test_pulls(void **state)
+{
+	static uint8_t to[3 * PAGE];
+	struct urxe_direct_table *table = &published_by_child()->table;
+
+	(void)state;
+	start_child(fill_area);
+	await_step(3);
+	assert_true(peer_pulls(egress_peer(&port.egress, mac, QPN(CHILD))));
+	memset(to, 0, sizeof(to));
+	assert_true(pull((uintptr_t)area, 0, to));
+	assert_int_equal(to[99], 7);
+	assert_int_equal(to[100], 0);
+	assert_int_equal(to[200], 7);
+	assert_int_equal(to[2 * PAGE + 99], 7);
+	assert_int_equal(to[2 * PAGE + 100], 0);
+	/* Partly not there. */
+	assert_false(pull((uintptr_t)UINT64_MAX - PAGE, 0, to));
+	/* The sender's program has its memory again. */
+	table->references++;
+	assert_false(pull((uintptr_t)area, 0, to));
+	assert_true(pull((uintptr_t)area, 1, to));
+	end_process();
+	assert_false(pull((uintptr_t)area, 1, to));
+}
+
+/* The reference ends while the payload is copied: what was copied does not count. */
+static void end_reference(void)
+{
+	published_by_child()->table.references++;
+}
+
+static void test_reference_ends_meanwhile(void **state)
+{
+	static uint8_t to[3 * PAGE];
+
+	(void)state;
+	start_child(fill_area);
+	await_step(3);
+	w.after_read = end_reference;
+	assert_false(pull((uintptr_t)area, 0, to));
+}
+
+/* A receiver that cannot read this process's memory gets packets. */
+static void test_pulls_not(void **state)
+{
+	struct peer *peer;
+
+	(void)state;
+	start_child(nothing);
+	peer = egress_peer(&port.egress, mac, QPN(CHILD));
+	assert_true(peer_pulls(peer));
+	atomic_store(&published_by_child()->reached[PARENT], 0);
+	assert_false(peer_pulls(peer));
 }
 
 /* --- Rights that the parent withdraws while the child copies. */
@@ -945,6 +1043,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_awake, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_roused, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_own_engine, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_pulls, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_reference_ends_meanwhile, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(test_pulls_not, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_stopped_before_copy, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_in_a_debugger_before_copy, open_world,
 						close_world),

@@ -571,13 +571,78 @@ static void test_stream_received_at_once(void **state)
 	begin_stream(f);
 	receiver = f;
 	signal(SIGIO, receive_at_once);
-	assert_false(vnic_inbox_irq_unmask(f->inbox));
+	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
 	assert_true(send_n(f, T0, 2));
 	signal(SIGIO, SIG_DFL);
 	assert_int_equal(by_inbox(f, 8), 0);
 	assert_true(ahead(f));
 	close(wake[0]);
 	close(wake[1]);
+}
+
+/* Sends a frame with a reference, behind one without. */
+static bool send_reference(struct fixture *f, uint64_t now)
+{
+	struct urxe_frame frames[2];
+
+	assert_int_equal(egress_reserve(&f->egress, now, frames, 2), 2);
+	for (int i = 0; i < 2; i++)
+		make(f, &frames[i], our_mac, PEER);
+	frames[1].reference = (struct urxe_reference){
+		.address = 0x123456789a, .length = 65536, .packets = 16, .generation = 3};
+	return egress_send(&f->egress, now, frames, 2);
+}
+
+static void expect_reference(struct fixture *f)
+{
+	struct urxe_frame frame;
+	struct vnic_frame frames[3];
+
+	assert_int_equal(vnic_inbox_rx(f->inbox, frames, 3), 2);
+	assert_int_equal(frames[0].reference.process, 0);
+	assert_int_equal(frames[1].len, f->len);
+	assert_int_equal(frames[1].reference.process, OURS >> 12);
+	assert_int_equal(frames[1].reference.address, 0x123456789a);
+	assert_int_equal(frames[1].reference.length, 65536);
+	assert_int_equal(frames[1].reference.packets, 16);
+	assert_int_equal(frames[1].reference.generation, 3);
+	vnic_inbox_rx_release(f->inbox, 2);
+	/* The receiver knows its own peers. */
+	assert_false(egress_take_in(&f->egress, &frames[1], &frame));
+	frames[1].reference.process = PEER >> 12;
+	assert_true(egress_take_in(&f->egress, &frames[1], &frame));
+	assert_int_equal(frame.reference.address, 0x123456789a);
+	assert_int_equal(frame.reference.packets, 16);
+	assert_ptr_equal(frame.reference.sender, egress_peer(&f->egress, our_mac, PEER));
+	frames[1].reference.process = UINT32_MAX;
+	assert_false(egress_take_in(&f->egress, &frames[1], &frame));
+}
+
+/* By the NIC's buffers, and written at once where the stream goes. */
+static void test_reference(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++) {
+		assert_true(send_reference(f, T0));
+		assert_int_equal(f->egress.stream != NULL, true);
+		expect_reference(f);
+	}
+	assert_int_equal(f->egress.counters[VNIC_DIRECT_REFERRED], 3);
+}
+
+/* The switch gets no frame whose payload is not in it. */
+static void test_reference_by_switch(void **state)
+{
+	struct fixture *f = *state;
+
+	allow(f->loop, false);
+	assert_true(send_reference(f, T0));
+	assert_int_equal(by_switch(f), 1);
+	assert_int_equal(f->egress.counters[VNIC_DIRECT_LOST], 1);
+	/* This process takes part in no copies. */
+	allow(f->loop, true);
+	assert_false(egress_may_reference(&f->egress, our_mac, PEER));
 }
 
 /* Numbers come from the application, with 32 bits. */
@@ -616,6 +681,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stream_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stream_vacated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stream_received_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reference, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reference_by_switch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_any_number, setup, teardown),
 	};
 

@@ -192,6 +192,7 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 {
 	const struct vnic_frame *from = egress->slots;
 
+	egress->now = now;
 	/* Frames that went straight have left their buffers for the next ones. */
 	if (egress->free < n)
 		n = take_slots(egress, now, n);
@@ -213,10 +214,30 @@ static bool goes_to(const struct egress *egress, const struct urxe_frame *frame,
 	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
 }
 
-/* Of a frame that is in the inbox already. */
-static void describe(struct vnic_frame *ahead, const struct urxe_frame *frame)
+bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uint32_t qpn)
 {
-	ahead->len = frame->len;
+	const struct peer *peer = egress_peer(egress, mac, qpn);
+
+	/* By the switch no reference goes. */
+	return peer && (*route_to(egress, qpn))->detour_until <= egress->now && peer_pulls(peer);
+}
+
+/* Of the engine's frame, for the inbox that it goes to. */
+static void describe(struct egress *egress, struct vnic_frame *to, const struct urxe_frame *frame)
+{
+	to->len = frame->len;
+	to->quiet = frame->acknowledges;
+	to->reference = (struct vnic_reference){0};
+	if (!frame->reference.length)
+		return;
+	to->reference = (struct vnic_reference){
+		.address = frame->reference.address,
+		.length = frame->reference.length,
+		.packets = frame->reference.packets,
+		.generation = frame->reference.generation,
+		.process = egress->process,
+	};
+	egress_count(egress, VNIC_DIRECT_REFERRED, 1);
 }
 
 /* One that does not belong where it was written. */
@@ -233,7 +254,7 @@ static void close_up(struct egress *egress, uint32_t at, const struct urxe_frame
 
 	if (frame->data != ahead->data)
 		memcpy(ahead->data, frame->data, frame->len);
-	describe(ahead, frame);
+	describe(egress, ahead, frame);
 }
 
 /*
@@ -284,7 +305,7 @@ static void place(struct egress *egress)
 	const struct vnic_frame *from = &egress->slots[egress->first++];
 	struct vnic_frame *to;
 
-	if (egress->spare) {
+	if (egress->spare || from->reference.process) {
 		egress_count(egress, VNIC_DIRECT_LOST, 1);
 		return;
 	}
@@ -370,7 +391,7 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		bytes += frames[i].len;
+		bytes += frames[i].len + frames[i].reference.length;
 	return bytes >= (uint64_t)n * STREAM_FRAME;
 }
 
@@ -400,7 +421,7 @@ bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames,
 	for (uint32_t i = 0; i < n; i++) {
 		if (!frames[i].data)
 			continue;
-		egress->slots[egress->count].len = frames[i].len;
+		describe(egress, &egress->slots[egress->count], &frames[i]);
 		egress->qpns[egress->count++] = frames[i].dest_qpn;
 	}
 	egress->first = egress->posted = egress->placed = 0;
@@ -410,4 +431,26 @@ bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames,
 uint64_t egress_deadline(const struct egress *egress)
 {
 	return egress->first < egress->count ? egress->retry_at : URXE_NEVER;
+}
+
+bool egress_take_in(const struct egress *egress, const struct vnic_frame *buffer,
+		    struct urxe_frame *frame)
+{
+	const struct vnic_reference *reference = &buffer->reference;
+	const struct egress_route *sender;
+
+	*frame = (struct urxe_frame){.data = buffer->data, .len = buffer->len};
+	if (!reference->process)
+		return true;
+	sender = reference->process < VNIC_PROCESSES ? egress->routes[reference->process] : NULL;
+	if (!sender || !sender->peer)
+		return false;
+	frame->reference = (struct urxe_reference){
+		.address = reference->address,
+		.length = reference->length,
+		.packets = reference->packets,
+		.generation = reference->generation,
+		.sender = sender->peer,
+	};
+	return true;
 }

@@ -50,6 +50,7 @@ struct egress {
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* we, for others */
+	uint64_t now;     /* of the last egress_reserve */
 	uint64_t counters[VNIC_DIRECT_COUNT];
 	/* Buffers that were given together; from `first` to `count` frames wait in them. */
 	struct vnic_frame slots[EGRESS_BURST];
@@ -103,6 +104,13 @@ void egress_vacate(struct egress *egress);
 bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /* Sends what waits. False: something still does. */
 bool egress_flush(struct egress *egress, uint64_t now);
+/* Whether a frame to that QPN of that MAC may reference its payload: it goes to an inbox whose
+ * owner reads this process's memory. */
+bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uint32_t qpn);
+/* A frame that came in, as the engine takes it. False: the process of its reference is not known.
+ */
+bool egress_take_in(const struct egress *egress, const struct vnic_frame *buffer,
+		    struct urxe_frame *frame);
 /* When to flush again; URXE_NEVER: nothing waits. */
 uint64_t egress_deadline(const struct egress *egress);
 

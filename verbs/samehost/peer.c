@@ -552,3 +552,36 @@ const struct urxe_direct_ops peer_ops = {
 	.withdrawn = withdrawn,
 	.settled = settled,
 };
+
+/* --- Referenced payloads. */
+
+bool peer_pulls(const struct peer *peer)
+{
+	return self.published && is_reached_by(peer);
+}
+
+/* Whether the payload was what the sender wrote: its memory was the engine's then. */
+static bool is_valid(const struct peer *peer, const struct urxe_reference *reference)
+{
+	return owner_of(peer) == peer->thread &&
+	       __atomic_load_n(&peer->published->table.references, __ATOMIC_RELAXED) ==
+		       reference->generation;
+}
+
+bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const struct urxe_extent *to,
+	       uint32_t n)
+{
+	const struct peer *peer = reference->sender;
+	const struct iovec remote = {(void *)(uintptr_t)reference->address, reference->length};
+	struct iovec local[URXE_MAX_SGE];
+
+	(void)dev_ctx;
+	if (!self.published || peer->access != ACCESS_GRANTED || !is_valid(peer, reference))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		local[i] = (struct iovec){to[i].addr, to[i].length};
+	if (process_vm_readv(peer->thread, local, n, &remote, 1, 0) != (ssize_t)reference->length)
+		return false;
+	atomic_thread_fence(memory_order_acquire);
+	return is_valid(peer, reference);
+}

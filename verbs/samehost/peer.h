@@ -14,6 +14,8 @@
 
 #include <rxe/direct.h>
 
+struct urxe_extent;
+struct urxe_reference;
 struct vnic_outbox;
 struct peer;
 
@@ -41,6 +43,12 @@ void peer_in_child(void);
  */
 struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process);
 void peer_close(struct peer *peer);
+
+/* Whether the peer copies referenced payloads (struct urxe_reference) from this process. */
+bool peer_pulls(const struct peer *peer);
+/* urxe_ops.pull; the sender of the reference is a struct peer. */
+bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const struct urxe_extent *to,
+	       uint32_t n);
 
 /*
  * Whether all copies of peers have ended that could use rights which the engine has withdrawn

@@ -35,6 +35,7 @@
 	X(NO_GROUP, "no_group", "multicast address that no queue pair is attached to")           \
 	X(OWN_MULTICAST, "own_multicast", "a copy for its own sender, who does not want it")     \
 	X(OUT_OF_SEQUENCE, "out_of_sequence", "request PSN is ahead of the expected one")        \
+	X(UNREADABLE, "unreadable", "referenced payload that could not be read from its sender") \
 	X(KEY_IN_USE, "key_in_use", "SEND with invalidate of a key by which a peer copies")      \
 	X(DUPLICATE, "duplicate", "duplicate request that is no longer answerable")              \
 	X(UC_SEQUENCE, "uc_sequence", "UC packet outside an intact message")                     \

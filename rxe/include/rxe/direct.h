@@ -71,6 +71,7 @@ union urxe_direct_state {
 
 struct urxe_direct_table {
 	_Alignas(64) union urxe_direct_state state;
+	uint32_t references; /* generation of payload references (struct urxe_reference) */
 	_Alignas(64) struct urxe_direct_grant grants[URXE_DIRECT_GRANTS];
 	struct urxe_direct_qp qps[URXE_DIRECT_CHUNKS][URXE_DIRECT_CHUNK];
 	uint8_t chunks[(1u << 24) / URXE_DIRECT_CHUNK]; /* 1 + the index in qps; 0: none */

@@ -26,6 +26,8 @@
  * BTH, DETH or RETH with immediate data, and the ICRC behind it. */
 #define URXE_MAX_OVERHEAD (14 + 4 + 40 + 8 + 12 + 28 + URXE_ICRC_LEN)
 
+struct urxe_reference;
+
 enum urxe_net { URXE_NET_ROCEV1, URXE_NET_IPV4, URXE_NET_IPV6 };
 
 /* 128-bit address, network byte order; IPv4 as ::ffff:a.b.c.d. */
@@ -40,6 +42,8 @@ struct urxe_packet {
 	const uint8_t *payload; /* payload, pad not included */
 	const uint8_t *icrc;    /* ICRC; at its place by the IP or GRH length */
 	uint32_t payload_len;   /* bytes, pad not included */
+	/* The payload is not here, but in its sender's memory; NULL: it is here. */
+	const struct urxe_reference *reference;
 
 	/* Ethernet and network. */
 	uint8_t dmac[6];

@@ -37,19 +37,20 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 #define VNIC_INBOX_PUBLISHED_SIZE (2640u * 1024)
 
 /* X(identifier, printed name, meaning) */
-#define VNIC_DIRECT_LIST(X)                                                                   \
-	X(SENT, "direct_sent", "frames put straight into another process's inbox")            \
-	X(REFERRED, "direct_referred", "of these, those with a reference to their payload")   \
-	X(RECEIVED, "direct_received", "frames taken from the inbox")                         \
-	X(PULLED, "direct_pulled", "of these, those with a reference to their payload")       \
-	X(UNREACHED, "direct_unreached",                                                      \
-	  "frames dropped: the process of their payload reference is not known")              \
-	X(BUSY, "direct_busy", "frames that went by the switch: another sender had the lock") \
-	X(FULL, "direct_full", "frames that went by the switch: the inbox stayed full")       \
-	X(CLOSED, "direct_closed", "inboxes that were closed when a frame was to go there")   \
-	X(OFF, "direct_off", "frames that went by the switch: the daemon wants to see them")  \
-	X(LOST, "direct_lost",                                                                \
-	  "frames for the switch that were lost: it had taken none for 100 ms")               \
+#define VNIC_DIRECT_LIST(X)                                                                    \
+	X(SENT, "direct_sent", "frames put straight into another process's inbox")             \
+	X(REFERRED, "direct_referred", "of these, those with a reference to their payload")    \
+	X(RECEIVED, "direct_received", "frames taken from the inbox")                          \
+	X(PULLED, "direct_pulled", "of these, those with a reference to their payload")        \
+	X(UNREACHED, "direct_unreached",                                                       \
+	  "frames dropped: the process of their payload reference is not known")               \
+	X(BUSY, "direct_busy", "frames that went by the switch: another sender had the lock")  \
+	X(FULL, "direct_full", "frames that went by the switch: the inbox stayed full")        \
+	X(CLOSED, "direct_closed", "inboxes that were closed when a frame was to go there")    \
+	X(OFF, "direct_off", "frames that went by the switch: the daemon wants to see them")   \
+	X(LOST, "direct_lost",                                                                 \
+	  "frames for the switch that were lost: it had taken none for 100 ms, or they had a " \
+	  "payload reference")                                                                 \
 	X(BROKEN, "direct_broken", "own inboxes given up: a sender broke the contract")
 
 #define VNIC_DIRECT_ENUM(id, name, text) VNIC_DIRECT_##id,
@@ -89,8 +90,11 @@ void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
 /* The interrupt is an eventfd, which senders write to while the interrupt is unmasked. */
 int vnic_inbox_irq_fd(const struct vnic_inbox *inbox);
 void vnic_inbox_irq_mask(struct vnic_inbox *inbox);
-/* True: frames wait already, and may raise no interrupt. */
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox);
+/*
+ * With `quiet` most frames that their sender marks as quiet raise no interrupt (INBOX_LOUD_EVERY).
+ * True: frames wait already, and may raise none.
+ */
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, bool quiet);
 
 /* A sender completed what it must not: nothing is received any more, and all senders were told. */
 bool vnic_inbox_broken(const struct vnic_inbox *inbox);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Large SENDs, of which the receiver looks at each byte. Within the stream the sender does what
+ * may change its memory: it forks, protects what it sends, gives pages up. At other times its queue
+ * pair is flushed, after which it overwrites the memory at once, or the sender is killed: whatever
+ * arrives is what was sent.
+ */
+#include <err.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "endpoint.h"
+#include "exchange.h"
+#include "pattern.h"
+
+#define SIZE 65539u /* of a message: its last packet is padded */
+/* With a page behind it that no message needs. */
+#define STRIDE   (18u * 4096)
+#define SLOTS    8u
+#define MESSAGES 200u /* of a stream, in whose middle something happens */
+#define ROUNDS   40u  /* that end in a flush, or with the sender's end */
+#define ROOM     (SLOTS * STRIDE)
+
+static const struct endpoint_attr attr = {
+	.device = "urxe0",
+	.type = IBV_QPT_RC,
+	.gid_index = 1,
+	.mtu = IBV_MTU_4096,
+	.size = ROOM,
+};
+
+static struct endpoint ep;
+static uint8_t *memory; /* that is sent from */
+
+/* --- What happens in the middle of a stream. */
+
+static void nothing(void)
+{
+}
+
+static void do_fork(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(0);
+	if (child < 0 || waitpid(child, &status, 0) != child || status)
+		errx(1, "a child of the sender");
+}
+
+static void do_mprotect(void)
+{
+	if (mprotect(memory, ROOM, PROT_READ) || mprotect(memory, ROOM, PROT_READ | PROT_WRITE))
+		err(1, "mprotect");
+}
+
+/* Memory behind what is sent. */
+static void do_madvise(void)
+{
+	if (madvise(memory + ROOM - 4096, 4096, MADV_DONTNEED))
+		err(1, "madvise");
+}
+
+static void register_more(void)
+{
+	struct ibv_mr *mr = ibv_reg_mr(ep.pd, memory + 4096, 8192, IBV_ACCESS_LOCAL_WRITE);
+
+	if (!mr || ibv_dereg_mr(mr))
+		errx(1, "a second region");
+}
+
+static void (*const events[])(void) = {nothing, do_fork, do_mprotect, do_madvise, register_more};
+
+#define STREAMS (sizeof(events) / sizeof(events[0]))
+
+/* --- The receiver. */
+
+static void post_all(void)
+{
+	for (uint32_t i = 0; i < SLOTS; i++)
+		endpoint_post_recv(&ep, i, i * STRIDE, SIZE);
+}
+
+static void check(const struct ibv_wc *wc, uint32_t number)
+{
+	uint32_t wrong = pattern_differs(ep.memory + wc->wr_id * STRIDE, number, 0, SIZE);
+
+	if (wc->byte_len != SIZE || wrong)
+		errx(1, "message %u: %u bytes, %u wrong", number, wc->byte_len, wrong);
+}
+
+static void receive_streams(int fd)
+{
+	char end;
+
+	endpoint_open(&ep, &attr, fd);
+	post_all();
+	exchange_send(fd, "", 1);
+	for (uint32_t i = 0; i < STREAMS * MESSAGES; i++) {
+		struct ibv_wc wc = endpoint_success(&ep);
+
+		check(&wc, i);
+		endpoint_post_recv(&ep, wc.wr_id, (uint32_t)wc.wr_id * STRIDE, SIZE);
+	}
+	exchange_recv(fd, &end, 1);
+	endpoint_close(&ep);
+}
+
+/* Checks what arrives, until the sender has told that there is no more, or has ended. */
+static uint32_t receive_some(int fd)
+{
+	struct pollfd told = {.fd = fd, .events = POLLIN};
+	uint32_t number = 0;
+	struct ibv_wc wc;
+	bool last;
+
+	do {
+		last = poll(&told, 1, 0) > 0;
+		while (ibv_poll_cq(ep.cq, 1, &wc) > 0) {
+			if (wc.status != IBV_WC_SUCCESS)
+				return number;
+			check(&wc, number++);
+			endpoint_post_recv(&ep, wc.wr_id, (uint32_t)wc.wr_id * STRIDE, SIZE);
+		}
+	} while (!last);
+	return number;
+}
+
+static uint32_t receive_rounds(int fd)
+{
+	uint32_t n = 0;
+	char byte;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		endpoint_open(&ep, &attr, fd);
+		post_all();
+		exchange_send(fd, "", 1);
+		n += receive_some(fd);
+		exchange_recv(fd, &byte, 1);
+		endpoint_close(&ep);
+	}
+	return n;
+}
+
+/* --- The sender. */
+
+static struct ibv_mr *open_sender(int fd)
+{
+	struct ibv_mr *mr;
+	char ready;
+
+	endpoint_open(&ep, &attr, fd);
+	if (!memory)
+		memory = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+	if (memory == MAP_FAILED)
+		err(1, "mmap");
+	mr = ibv_reg_mr(ep.pd, memory, ROOM, IBV_ACCESS_LOCAL_WRITE);
+	if (!mr)
+		err(1, "ibv_reg_mr");
+	exchange_recv(fd, &ready, 1);
+	return mr;
+}
+
+static void close_sender(struct ibv_mr *mr)
+{
+	if (ibv_dereg_mr(mr))
+		errx(1, "ibv_dereg_mr");
+	endpoint_close(&ep);
+}
+
+static void post(const struct ibv_mr *mr, uint32_t number)
+{
+	uint8_t *at = memory + number % SLOTS * STRIDE;
+	struct ibv_sge sge = {(uintptr_t)at, SIZE, mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	pattern_fill(at, number, SIZE);
+	if (ibv_post_send(ep.qp, &wr, &bad))
+		errx(1, "ibv_post_send");
+}
+
+static void stream(const struct ibv_mr *mr, uint32_t first, void (*event)(void))
+{
+	uint32_t posted = 0;
+
+	for (uint32_t done = 0; done < MESSAGES; done++) {
+		for (; posted < MESSAGES && posted - done < SLOTS; posted++)
+			post(mr, first + posted);
+		if (done == MESSAGES / 2)
+			event();
+		endpoint_success(&ep);
+	}
+}
+
+static void send_streams(int fd)
+{
+	struct ibv_mr *mr = open_sender(fd);
+
+	for (uint32_t i = 0; i < STREAMS; i++)
+		stream(mr, i * MESSAGES, events[i]);
+	exchange_send(fd, "", 1);
+	close_sender(mr);
+}
+
+/* The memory is the program's again when its queue pair is in error. */
+static void flush_and_overwrite(void)
+{
+	struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+
+	if (ibv_modify_qp(ep.qp, &error, IBV_QP_STATE))
+		errx(1, "a queue pair to the error state");
+	memset(memory, 0xee, ROOM);
+}
+
+static void send_flushed(int fd)
+{
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		struct ibv_mr *mr = open_sender(fd);
+		uint32_t number = 0;
+
+		/* Some that arrive, then as many as go at once. */
+		for (; number < i % SLOTS; number++) {
+			post(mr, number);
+			endpoint_success(&ep);
+		}
+		for (uint32_t n = 0; n < SLOTS; n++)
+			post(mr, number++);
+		if (i % 2)
+			usleep((useconds_t)(rand() % 100));
+		flush_and_overwrite();
+		exchange_send(fd, "", 1);
+		close_sender(mr);
+	}
+}
+
+static void send_until_killed(int fd)
+{
+	struct ibv_mr *mr = open_sender(fd);
+
+	for (uint32_t number = 0;; number++) {
+		if (number >= SLOTS)
+			endpoint_success(&ep);
+		post(mr, number);
+	}
+}
+
+/* --- */
+
+/* The receiver is this process, since the sender does not end well. */
+static void kill_senders(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < ROUNDS / 4; i++) {
+		int fd;
+		pid_t child = exchange_fork(&fd);
+
+		if (!child)
+			send_until_killed(fd);
+		endpoint_open(&ep, &attr, fd);
+		post_all();
+		exchange_send(fd, "", 1);
+		while (n < 20 * (i + 1)) {
+			struct ibv_wc wc = endpoint_success(&ep);
+
+			check(&wc, n++ - 20 * i);
+			endpoint_post_recv(&ep, wc.wr_id, (uint32_t)wc.wr_id * STRIDE, SIZE);
+		}
+		kill(child, SIGKILL);
+		for (uint32_t more = 20; waitpid(child, NULL, WNOHANG) == 0;) {
+			struct ibv_wc wc;
+
+			if (ibv_poll_cq(ep.cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS)
+				check(&wc, more++);
+		}
+		endpoint_close(&ep);
+		close(fd);
+	}
+}
+
+static void run(void (*send)(int fd), void (*receive)(int fd))
+{
+	int fd;
+	pid_t child = exchange_fork(&fd);
+
+	if (!child) {
+		receive(fd);
+		exit(0);
+	}
+	send(fd);
+	exchange_join(child);
+	close(fd);
+}
+
+static void receive_flushed(int fd)
+{
+	/* Those that were acknowledged, at least. */
+	if (receive_rounds(fd) < ROUNDS / SLOTS * (SLOTS * (SLOTS - 1) / 2))
+		errx(1, "messages that were acknowledged did not arrive");
+}
+
+int main(void)
+{
+	run(send_streams, receive_streams);
+	run(send_flushed, receive_flushed);
+	kill_senders();
+	return 0;
+}

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * SENDs whose payload stays in the memory of the sender, from which the receiver copies it: what
+ * the receiver does with it, and with a reference that has ended.
+ */
+#include "direct.h"
+
+#include <stdlib.h>
+
+#include <rxe/opcode.h>
+
+#include "rand.h"
+
+#define FROM   4096u
+#define TO     704512u /* one piece of the memory, as the bytes from FROM on */
+#define ROOM   262144u /* of the receive buffer */
+#define LENGTH 40002u
+
+#define FRAMES     32
+#define FRAME_ROOM 4300
+
+static uint8_t buffers[FRAMES][FRAME_ROOM];
+
+struct world {
+	struct direct d;
+	struct node *a, *b;
+	struct urxe_frame frames[FRAMES];
+	uint32_t n;
+};
+
+static void open_conn(struct world *w, enum urxe_qp_type type, uint32_t mtu)
+{
+	struct conn_attr conn = conn_default(type);
+
+	conn.path_mtu = (uint8_t)mtu;
+	direct_open(&w->d, &conn);
+	w->a = w->d.e.a;
+	w->b = w->d.e.b;
+	w->a->references = true;
+	fill(w->a->mem, TO, 1);
+	memset(w->b->mem + TO, 0, ROOM);
+}
+
+static void open_mtu(struct world *w, uint32_t mtu)
+{
+	open_conn(w, URXE_QPT_RC, mtu);
+}
+
+static void open_world(struct world *w)
+{
+	open_mtu(w, URXE_MTU_4096);
+}
+
+static void close_world(struct world *w)
+{
+	direct_close(&w->d);
+}
+
+static void send(struct world *w, uint32_t length)
+{
+	struct post post = {.wr_id = 5, .opcode = URXE_WR_SEND, .flags = URXE_SEND_SIGNALED};
+
+	post.offset = FROM;
+	post.length = length;
+	post.lkey = w->a->key;
+	post_send(&w->d.e, 0, &post);
+}
+
+static void receive(struct world *w, uint32_t room)
+{
+	post_recv(&w->d.e.end[1], 6, TO, room);
+}
+
+/* As the owner of both devices passes them on. */
+static void output(struct world *w)
+{
+	for (int i = 0; i < FRAMES; i++)
+		w->frames[i] = (struct urxe_frame){.data = buffers[i], .room = FRAME_ROOM};
+	w->n = urxe_output(w->a->dev, w->d.e.pair->now, w->frames, FRAMES);
+	for (uint32_t i = 0; i < w->n; i++)
+		w->frames[i].reference.sender = w->a;
+	/* The pair passes no references on. */
+	w->a->references = false;
+}
+
+static void input(struct world *w, uint32_t first, uint32_t n)
+{
+	urxe_input(w->b->dev, w->d.e.pair->now, w->frames + first, n);
+}
+
+static void send_reference(struct world *w, uint32_t length)
+{
+	receive(w, ROOM);
+	send(w, length);
+	output(w);
+	assert_int_equal(w->n, 1);
+	assert_int_equal(w->frames[0].reference.length, length);
+	assert_true(w->frames[0].len < 100);
+}
+
+static void expect_arrival(struct world *w, uint32_t length)
+{
+	pair_settle(w->d.e.pair);
+	expect_wc(&w->a->send_cq, 5, URXE_WC_SUCCESS);
+	assert_int_equal(expect_wc(&w->b->recv_cq, 6, URXE_WC_SUCCESS).byte_len, length);
+	assert_memory_equal(w->b->mem + TO, w->a->mem + FROM, length);
+	assert_int_equal(w->b->mem[TO + length], 0);
+}
+
+static bool is_untouched(const struct world *w)
+{
+	for (uint32_t i = 0; i < ROOM; i++)
+		if (w->b->mem[TO + i])
+			return false;
+	return true;
+}
+
+static uint32_t unreadable(const struct world *w)
+{
+	return (uint32_t)drops(w->b, URXE_DROP_UNREADABLE);
+}
+
+static uint32_t generation(const struct world *w)
+{
+	return w->a->table->references;
+}
+
+/* In one frame, and no byte of the payload goes through it. */
+static void test_arrives(void **state)
+{
+	static const uint32_t lengths[] = {URXE_REFERENCE_MIN, URXE_REFERENCE_MIN + 1, LENGTH,
+					   65536, URXE_REFERENCE_MAX - 1};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		struct world w;
+
+		open_world(&w);
+		send_reference(&w, lengths[i]);
+		input(&w, 0, 1);
+		expect_arrival(&w, lengths[i]);
+		assert_int_equal(events(w.a, URXE_EVENT_RETRANSMIT), 0);
+		close_world(&w);
+	}
+}
+
+static void test_short_has_no_reference(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	receive(&w, ROOM);
+	send(&w, URXE_REFERENCE_MIN - 1);
+	output(&w);
+	assert_int_equal(w.n, 2);
+	assert_int_equal(w.frames[0].reference.length, 0);
+	input(&w, 0, w.n);
+	expect_arrival(&w, URXE_REFERENCE_MIN - 1);
+	close_world(&w);
+}
+
+/* A message that is longer than a reference may be. */
+static void test_several_references(void **state)
+{
+	const uint32_t length = URXE_REFERENCE_MAX + 50000;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	post_recv(&w.d.e.end[1], 6, TO, length);
+	send(&w, length);
+	output(&w);
+	assert_int_equal(w.n, 2);
+	assert_int_equal(w.frames[0].reference.length, URXE_REFERENCE_MAX);
+	assert_int_equal(w.frames[1].reference.length, 50000);
+	input(&w, 0, 2);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_SUCCESS);
+	assert_int_equal(expect_wc(&w.b->recv_cq, 6, URXE_WC_SUCCESS).byte_len, length);
+	assert_memory_equal(w.b->mem + TO, w.a->mem + FROM, length);
+	close_world(&w);
+}
+
+/* A reference takes as many PSNs as its message has packets of the path MTU. */
+static void test_psns(void **state)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+	struct world w;
+	uint32_t psn;
+
+	(void)state;
+	for (uint32_t mtu = URXE_MTU_256; mtu <= URXE_MTU_4096; mtu++) {
+		open_mtu(&w, mtu);
+		urxe_qp_query(w.d.e.end[1].qp, &attr, &init);
+		psn = attr.rq_psn;
+		send_reference(&w, LENGTH);
+		input(&w, 0, 1);
+		expect_arrival(&w, LENGTH);
+		urxe_qp_query(w.d.e.end[1].qp, &attr, &init);
+		assert_int_equal(attr.rq_psn, psn + (LENGTH + (128 << mtu) - 1) / (128 << mtu));
+		close_world(&w);
+	}
+}
+
+/* Two ends with different path MTUs count different packets: the receiver refuses the message. */
+static void disagree(uint32_t mtu, uint32_t peer_mtu)
+{
+	struct conn_attr conn = conn_default(URXE_QPT_RC);
+	struct urxe_qp_attr attr = {.state = URXE_QPS_RESET};
+	struct world w;
+
+	open_mtu(&w, mtu);
+	urxe_qp_modify(w.d.e.end[1].qp, w.d.e.pair->now, &attr, URXE_QP_STATE);
+	conn.path_mtu = (uint8_t)peer_mtu;
+	conn_bring_up(w.d.e.pair, &conn, 1, &w.d.e.end[1], &w.d.e.end[0]);
+	send_reference(&w, LENGTH);
+	input(&w, 0, 1);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_REM_INV_REQ_ERR);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_WR_FLUSH_ERR);
+	assert_true(is_untouched(&w));
+	close_world(&w);
+}
+
+static void test_disagree(void **state)
+{
+	(void)state;
+	disagree(URXE_MTU_4096, URXE_MTU_1024);
+	disagree(URXE_MTU_1024, URXE_MTU_4096);
+}
+
+/* Each reference is one piece of the sender's memory; at the receiver it may be several pieces. */
+static void test_pieces(void **state)
+{
+	struct urxe_seg from[2], to[2];
+	const struct urxe_send_wr wr = {.wr_id = 5,
+					.flags = URXE_SEND_SIGNALED,
+					.segs = from,
+					.n_segs = 2,
+					.opcode = URXE_WR_SEND};
+	const struct urxe_recv_wr recv = {.wr_id = 6, .segs = to, .n_segs = 2};
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	for (uint32_t i = 0; i < 2; i++) {
+		from[i] = node_seg(w.a, FROM + i * LENGTH / 2, LENGTH / 2);
+		to[i] = node_seg(w.b, TO + i * LENGTH / 4, i ? ROOM - LENGTH / 4 : LENGTH / 4);
+	}
+	assert_int_equal(urxe_post_recv(urxe_qp_rq(w.d.e.end[1].qp), &recv), 0);
+	assert_int_equal(urxe_post_send(w.d.e.end[0].qp, &wr), 0);
+	output(&w);
+	/* Up to the packet that has some of both pieces, then the rest. */
+	assert_int_equal(w.n, 6);
+	assert_int_equal(w.frames[4].reference.length, 0);
+	assert_int_equal(w.frames[5].reference.length, LENGTH - 5 * 4096);
+	input(&w, 0, w.n);
+	expect_arrival(&w, LENGTH);
+
+	w.a->references = true;
+	assert_int_equal(urxe_post_recv(urxe_qp_rq(w.d.e.end[1].qp), &recv), 0);
+	memset(w.b->mem + TO, 0, ROOM);
+	send(&w, LENGTH);
+	output(&w);
+	assert_int_equal(w.n, 1);
+	input(&w, 0, 1);
+	expect_arrival(&w, LENGTH);
+	close_world(&w);
+}
+
+static void test_duplicate(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_reference(&w, LENGTH);
+	input(&w, 0, 1);
+	expect_arrival(&w, LENGTH);
+	memset(w.b->mem + TO, 0, ROOM);
+	input(&w, 0, 1);
+	pair_settle(w.d.e.pair);
+	assert_int_equal(events(w.b, URXE_EVENT_DUP_REQUEST), 1);
+	assert_true(is_untouched(&w));
+	expect_none(&w.b->recv_cq);
+	close_world(&w);
+}
+
+static void test_too_long(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	receive(&w, LENGTH - 1);
+	send(&w, LENGTH);
+	output(&w);
+	input(&w, 0, w.n);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_LOC_LEN_ERR);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_REM_INV_REQ_ERR);
+	assert_true(is_untouched(&w));
+	close_world(&w);
+}
+
+/* A frame that comes before its turn is dropped: its packets come again one by one. */
+static void test_out_of_order(void **state)
+{
+	const uint32_t length = URXE_REFERENCE_MAX + 50000;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	post_recv(&w.d.e.end[1], 6, TO, length);
+	send(&w, length);
+	output(&w);
+	assert_int_equal(w.n, 2);
+	input(&w, 1, 1);
+	assert_int_equal(drops(w.b, URXE_DROP_OUT_OF_SEQUENCE), 1);
+	input(&w, 0, 1);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_SUCCESS);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_SUCCESS);
+	assert_memory_equal(w.b->mem + TO, w.a->mem + FROM, length);
+	assert_true(events(w.a, URXE_EVENT_RETRANSMIT) > 0);
+	close_world(&w);
+}
+
+/* The receiver cannot read it: the message comes again in packets, and those behind it too. */
+static void test_unreadable(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_reference(&w, LENGTH);
+	w.b->memory_gone = true;
+	input(&w, 0, 1);
+	assert_int_equal(unreadable(&w), 1);
+	expect_none(&w.b->recv_cq);
+	w.b->memory_gone = false;
+	expect_arrival(&w, LENGTH);
+	assert_true(events(w.a, URXE_EVENT_RETRANSMIT) > 0);
+	w.a->references = true;
+	memset(w.b->mem + TO, 0, ROOM);
+	receive(&w, ROOM);
+	send(&w, LENGTH);
+	output(&w);
+	assert_int_equal(w.frames[0].reference.length, 0);
+	input(&w, 0, w.n);
+	expect_arrival(&w, LENGTH);
+	close_world(&w);
+}
+
+/* The receive buffer is not mapped: that is an error, which the packets that come again find. */
+static void test_no_buffer(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_reference(&w, LENGTH);
+	w.b->memory_gone = true;
+	input(&w, 0, 1);
+	pair_settle(w.d.e.pair);
+	expect_wc(&w.b->recv_cq, 6, URXE_WC_LOC_PROT_ERR);
+	expect_wc(&w.a->send_cq, 5, URXE_WC_REM_OP_ERR);
+	close_world(&w);
+}
+
+/* --- References end before the program has its memory again. */
+
+static void to_state(struct world *w, uint8_t state)
+{
+	struct urxe_qp_attr attr = {.state = state};
+
+	assert_int_equal(urxe_qp_modify(w->d.e.end[0].qp, w->d.e.pair->now, &attr, URXE_QP_STATE),
+			 0);
+}
+
+static void end_in_error(struct world *w)
+{
+	to_state(w, URXE_QPS_ERR);
+	expect_wc(&w->a->send_cq, 5, URXE_WC_WR_FLUSH_ERR);
+}
+
+static void end_in_reset(struct world *w)
+{
+	to_state(w, URXE_QPS_RESET);
+}
+
+static void end_destroyed(struct world *w)
+{
+	urxe_qp_destroy(w->d.e.end[0].qp);
+}
+
+/* The peer answers nothing until the retries are used up. */
+static void end_unheard(struct world *w)
+{
+	struct urxe_frame lost[FRAMES];
+	struct urxe_wc wc;
+
+	while (!node_poll(&w->a->send_cq, &wc)) {
+		uint64_t due = urxe_next_deadline(w->a->dev);
+
+		assert_true(due != URXE_NEVER);
+		if (due > w->d.e.pair->now)
+			w->d.e.pair->now = due;
+		for (int i = 0; i < FRAMES; i++)
+			lost[i] =
+				(struct urxe_frame){.data = malloc(FRAME_ROOM), .room = FRAME_ROOM};
+		urxe_output(w->a->dev, w->d.e.pair->now, lost, FRAMES);
+		for (int i = 0; i < FRAMES; i++)
+			free(lost[i].data);
+	}
+	assert_int_equal(wc.status, URXE_WC_RETRY_EXC_ERR);
+}
+
+static void test_ends(void **state)
+{
+	void (*const ends[])(struct world *) = {end_in_error, end_in_reset, end_destroyed,
+						end_unheard};
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		open_world(&w);
+		send_reference(&w, LENGTH);
+		assert_int_equal(generation(&w), 0);
+		ends[i](&w);
+		assert_int_equal(generation(&w), 1);
+		memset(w.a->mem + FROM, 0xee, LENGTH);
+		input(&w, 0, 1);
+		expect_none(&w.b->recv_cq);
+		assert_int_equal(unreadable(&w), 1);
+		close_world(&w);
+	}
+}
+
+/* An acknowledged payload has been read: no reference of others ends. */
+static void test_ends_acknowledged(void **state)
+{
+	void (*const ends[])(struct world *) = {end_in_reset, end_destroyed};
+	struct world w;
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		open_world(&w);
+		send_reference(&w, LENGTH);
+		input(&w, 0, 1);
+		expect_arrival(&w, LENGTH);
+		ends[i](&w);
+		assert_int_equal(generation(&w), 0);
+		close_world(&w);
+	}
+}
+
+static void test_ends_without_reference(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	receive(&w, ROOM);
+	send(&w, 1000);
+	output(&w);
+	end_in_error(&w);
+	assert_int_equal(generation(&w), 0);
+	close_world(&w);
+}
+
+/* --- A reference that does not fit its frame. */
+
+static struct urxe_packet parse(const struct urxe_frame *frame)
+{
+	struct urxe_packet p;
+
+	assert_int_equal(urxe_packet_parse(&p, frame->data, frame->len), URXE_DROP_NONE);
+	return p;
+}
+
+/* The first frame once more, with another opcode. */
+static struct urxe_frame forge(const struct world *w, uint8_t opcode, uint8_t data[CRAFT_MAX])
+{
+	struct urxe_frame frame = w->frames[0];
+	struct urxe_packet p = parse(&frame);
+
+	p.opcode = opcode;
+	p.reth.va = w->b->iova + TO;
+	p.reth.rkey = w->b->key;
+	p.reth.length = frame.reference.length;
+	frame.data = data;
+	frame.len = craft_frame(data, &p);
+	return frame;
+}
+
+static void test_wrong_lengths(void **state)
+{
+	static const struct {
+		uint32_t length, packets;
+	} rows[] = {{LENGTH, 0},
+		    {LENGTH, 1},
+		    {LENGTH, 9},
+		    {LENGTH, 11},
+		    {LENGTH, UINT32_MAX},
+		    {URXE_REFERENCE_MAX + 1, 65},
+		    {UINT32_MAX, UINT32_MAX / 4096 + 1}};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct urxe_wc wc;
+		struct world w;
+
+		open_world(&w);
+		send_reference(&w, LENGTH);
+		w.frames[0].reference.length = rows[i].length;
+		w.frames[0].reference.packets = rows[i].packets;
+		input(&w, 0, 1);
+		assert_true(is_untouched(&w));
+		assert_true(!node_poll(&w.b->recv_cq, &wc) || wc.status == URXE_WC_WR_FLUSH_ERR);
+		close_world(&w);
+	}
+}
+
+/* Only a SEND of a reliable connection has a reference. */
+static void test_wrong_opcodes(void **state)
+{
+	static const uint8_t opcodes[] = {
+		URXE_SERVICE_RC | URXE_OP_WRITE_ONLY,         URXE_SERVICE_RC | URXE_OP_WRITE_FIRST,
+		URXE_SERVICE_RC | URXE_OP_READ_RESPONSE_ONLY, URXE_SERVICE_RC | URXE_OP_ACKNOWLEDGE,
+		URXE_SERVICE_UC | URXE_OP_SEND_ONLY,          URXE_SERVICE_UD | URXE_OP_SEND_ONLY,
+	};
+	uint8_t data[CRAFT_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(opcodes); i++) {
+		struct urxe_frame frame;
+		struct world w;
+
+		open_world(&w);
+		send_reference(&w, LENGTH);
+		frame = forge(&w, opcodes[i], data);
+		urxe_input(w.b->dev, w.d.e.pair->now, &frame, 1);
+		assert_true(is_untouched(&w));
+		expect_none(&w.b->recv_cq);
+		input(&w, 0, 1);
+		expect_arrival(&w, LENGTH);
+		close_world(&w);
+	}
+}
+
+static void test_unreliable(void **state)
+{
+	uint8_t data[CRAFT_MAX];
+	struct urxe_frame frame;
+	struct world w;
+
+	(void)state;
+	open_conn(&w, URXE_QPT_UC, URXE_MTU_1024);
+	receive(&w, ROOM);
+	send(&w, LENGTH);
+	output(&w);
+	assert_int_equal(w.frames[0].reference.length, 0);
+	w.frames[0].reference = (struct urxe_reference){
+		.address = (uintptr_t)w.a->mem, .length = 1024, .packets = 1, .sender = w.a};
+	frame = forge(&w, URXE_SERVICE_UC | URXE_OP_SEND_ONLY, data);
+	urxe_input(w.b->dev, w.d.e.pair->now, &frame, 1);
+	assert_true(is_untouched(&w));
+	expect_none(&w.b->recv_cq);
+	close_world(&w);
+}
+
+static void test_damaged_headers(void **state)
+{
+	struct rand rand = {3};
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	send_reference(&w, LENGTH);
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t at = 12 + rand_below(&rand, w.frames[0].len - 12);
+		uint8_t before = w.frames[0].data[at];
+
+		/* Not what routers may change. */
+		if (at == 15 || at == 22 || at == 24 || at == 25 || at == 40 || at == 41 ||
+		    at == 46)
+			continue;
+		w.frames[0].data[at] ^= (uint8_t)(1 + rand_below(&rand, 255));
+		input(&w, 0, 1);
+		assert_int_equal(events(w.b, URXE_EVENT_RX_PACKETS), 0);
+		w.frames[0].data[at] = before;
+	}
+	input(&w, 0, 1);
+	expect_arrival(&w, LENGTH);
+	close_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_arrives),
+		cmocka_unit_test(test_short_has_no_reference),
+		cmocka_unit_test(test_several_references),
+		cmocka_unit_test(test_psns),
+		cmocka_unit_test(test_disagree),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_duplicate),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_out_of_order),
+		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_no_buffer),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_ends_acknowledged),
+		cmocka_unit_test(test_ends_without_reference),
+		cmocka_unit_test(test_wrong_lengths),
+		cmocka_unit_test(test_wrong_opcodes),
+		cmocka_unit_test(test_unreliable),
+		cmocka_unit_test(test_damaged_headers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
