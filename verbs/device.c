@@ -12,7 +12,7 @@
 #include "fd.h"
 #include "file.h"
 #include "path.h"
-#include "rdmacm.h"
+#include "rdmacm/rdmacm.h"
 
 static const struct {
 	const char *path;

@@ -18,7 +18,7 @@
 #include "log.h"
 #include "path.h"
 #include "port.h"
-#include "rdmacm.h"
+#include "rdmacm/rdmacm.h"
 #include "uverbs.h"
 
 HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)

@@ -24,7 +24,7 @@
 #include <cm/attach.h>
 #include <rdma/rdma_user_cm.h>
 
-#include "rdmacm.h"
+#include "rdmacm/rdmacm.h"
 
 #define DEVICE 200 /* the descriptor, a number that nothing else gets */
 #define NUMBER 7   /* of each ID */

@@ -11,7 +11,7 @@
 
 #include <cm/attach.h>
 
-#include "rdmacm.h"
+#include "rdmacm/rdmacm.h"
 
 struct rdmacm_id;
 struct rdmacm_foretold;

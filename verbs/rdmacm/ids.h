@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "rdmacm_file.h"
+#include "rdmacm/file.h"
 
 struct rdmacm_id {
 	uint64_t uid; /* the program's name for it; 0: it has none yet, and is told nothing */

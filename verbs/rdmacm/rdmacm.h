@@ -6,8 +6,8 @@
  * The program's descriptor is a socket with a packet for each event that can be fetched:
  * blocking, O_NONBLOCK, poll and epoll then work by themselves.
  */
-#ifndef URXE_VERBS_RDMACM_H
-#define URXE_VERBS_RDMACM_H
+#ifndef URXE_VERBS_RDMACM_RDMACM_H
+#define URXE_VERBS_RDMACM_RDMACM_H
 
 #include <stddef.h>
 #include <stdint.h>

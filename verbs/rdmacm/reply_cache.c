@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm_foretold.h"
+#include "rdmacm/reply_cache.h"
 
 #include <stdlib.h>
 #include <string.h>

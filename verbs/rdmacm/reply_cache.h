@@ -6,10 +6,10 @@
  *
  * All with file->lock.
  */
-#ifndef URXE_VERBS_RDMACM_FORETOLD_H
-#define URXE_VERBS_RDMACM_FORETOLD_H
+#ifndef URXE_VERBS_RDMACM_REPLY_CACHE_H
+#define URXE_VERBS_RDMACM_REPLY_CACHE_H
 
-#include "rdmacm_file.h"
+#include "rdmacm/file.h"
 
 #define RDMACM_FORETOLD 64
 

@@ -4,10 +4,10 @@
  * rdma_cm: it looks for the next one, or has the program told that there is none. There is one for
  * all open devices, from the first until the last is closed.
  */
-#ifndef URXE_VERBS_RDMACM_KEEPER_H
-#define URXE_VERBS_RDMACM_KEEPER_H
+#ifndef URXE_VERBS_RDMACM_RECONNECT_H
+#define URXE_VERBS_RDMACM_RECONNECT_H
 
-#include "rdmacm_file.h"
+#include "rdmacm/file.h"
 
 /* The file has a socket. 0, or a negative errno value. */
 int rdmacm_keeper_add(struct rdmacm_file *file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm_ids.h"
+#include "rdmacm/ids.h"
 
 #include <errno.h>
 #include <pthread.h>

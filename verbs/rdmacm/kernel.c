@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm_kernel.h"
+#include "rdmacm/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "log.h"
-#include "rdmacm_ids.h"
+#include "rdmacm/ids.h"
 #include "real.h"
 
 #define IDS        65536      /* as many as librdmacm knows, and urxed has */

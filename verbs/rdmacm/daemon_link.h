@@ -3,10 +3,10 @@
  * The way of an open /dev/infiniband/rdma_cm to urxed, which lasts longer than one urxed: where it
  * ends another one is looked for, as for the device, that knows what this file has.
  */
-#ifndef URXE_VERBS_RDMACM_LINK_H
-#define URXE_VERBS_RDMACM_LINK_H
+#ifndef URXE_VERBS_RDMACM_DAEMON_LINK_H
+#define URXE_VERBS_RDMACM_DAEMON_LINK_H
 
-#include "rdmacm_file.h"
+#include "rdmacm/file.h"
 
 /* Finds urxed. file->bell is there. 0, or a negative errno value; then nothing is left. */
 int rdmacm_link_open(struct rdmacm_file *file);

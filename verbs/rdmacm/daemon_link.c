@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm_link.h"
+#include "rdmacm/daemon_link.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "log.h"
 #include "outage.h"
 #include "path.h"
-#include "rdmacm_keeper.h"
+#include "rdmacm/reconnect.h"
 
 /* --- urxed's socket */
 

@@ -10,7 +10,7 @@
 #ifndef URXE_VERBS_RDMACM_KERNEL_H
 #define URXE_VERBS_RDMACM_KERNEL_H
 
-#include "rdmacm_file.h"
+#include "rdmacm/file.h"
 
 /* A descriptor of the kernel's device, which does not block; -1: there is none for this process. */
 int rdmacm_kernel_open(struct rdmacm_file *file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "rdmacm.h"
+#include "rdmacm/rdmacm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 
 #include "log.h"
 #include "path.h"
-#include "rdmacm_file.h"
-#include "rdmacm_foretold.h"
-#include "rdmacm_ids.h"
-#include "rdmacm_kernel.h"
-#include "rdmacm_link.h"
+#include "rdmacm/daemon_link.h"
+#include "rdmacm/file.h"
+#include "rdmacm/ids.h"
+#include "rdmacm/kernel.h"
+#include "rdmacm/reply_cache.h"
 #include "user.h"
 
 static LIST_HEAD(, rdmacm_file) unused = LIST_HEAD_INITIALIZER(unused);
