@@ -152,7 +152,6 @@ static int make(const struct command *c, const struct ib_uverbs_ex_create_qp *re
 	leases_set(&port.leases, qp->qpn, qp);
 	qp->pd->object.users++;
 	qp->send_cq->object.users++;
-	cq_add_senders(qp->send_cq, 1);
 	qp->recv_cq->object.users++;
 	if (qp->srq)
 		qp->srq->object.users++;

@@ -46,23 +46,10 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 	return true;
 }
 
-static void count_awaited(struct cq *cq, bool awaited)
-{
-	port.awaited_cqs += awaited - cq->awaited;
-	cq->awaited = awaited;
-}
-
 void cq_arm(struct cq *cq, bool solicited)
 {
 	cq->armed = true;
 	urxe_cq_arm(cq->cq, solicited);
-	count_awaited(cq, cq->senders && cq->channel);
-}
-
-void cq_add_senders(struct cq *cq, int n)
-{
-	cq->senders += n;
-	count_awaited(cq, cq->armed && cq->senders && cq->channel);
 }
 
 /* Not sent at once: who wakes up must find the completion. */
@@ -71,7 +58,6 @@ void cq_comp_event(void *ctx)
 	struct cq *cq = ctx;
 
 	cq->armed = false;
-	count_awaited(cq, false);
 	cq->event_due = true;
 	mark(cq);
 }
@@ -116,7 +102,6 @@ void cq_destroy(struct object *object)
 
 	if (cq->dirty)
 		TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
-	count_awaited(cq, false);
 	urxe_cq_destroy(cq->cq);
 	queue_destroy(&cq->ring);
 	if (cq->channel)

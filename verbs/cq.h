@@ -21,9 +21,7 @@ struct cq {
 	struct channel *channel; /* NULL without events */
 	uint32_t comp_events;    /* sent to the channel */
 	uint32_t async_events;
-	bool armed;       /* asked for an event that did not come yet */
-	bool awaited;     /* port.awaited_cqs counts it */
-	uint32_t senders; /* queue pairs whose requests complete here */
+	bool armed; /* asked for an event that did not come yet */
 	bool event_due;
 	bool dirty;    /* in port.dirty_cqs */
 	bool ex_known; /* poll_hook.c has looked for ibv_cq_ex's start_poll */
@@ -37,8 +35,6 @@ void cq_comp_event(void *ctx);
 
 /* Asks for an event; of solicited completions only, if so. */
 void cq_arm(struct cq *cq, bool solicited);
-/* So many more queue pairs have their requests complete here. */
-void cq_add_senders(struct cq *cq, int n);
 
 /* Shows the application what was completed, and sends the event that is due. */
 void cq_publish(struct cq *cq);

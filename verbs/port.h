@@ -43,7 +43,6 @@ struct port {
 	uint32_t last_pd;
 	struct leases leases;
 	struct cq_list dirty_cqs;
-	uint32_t awaited_cqs; /* that are armed, for completions of requests among others */
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
 	struct channel_list waiting_channels;

@@ -229,7 +229,6 @@ void qp_destroy(struct object *object)
 	queue_destroy(&qp->recv.wq.ring);
 	qp->pd->object.users--;
 	qp->send_cq->object.users--;
-	cq_add_senders(qp->send_cq, -1);
 	qp->recv_cq->object.users--;
 	if (qp->srq) {
 		publish_srq(qp);

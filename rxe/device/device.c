@@ -211,7 +211,6 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 		if (!has_more(qp))
 			break;
 	}
-	qp_count_waiting(qp);
 	return n;
 }
 
@@ -238,9 +237,4 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 uint64_t urxe_next_deadline(const struct urxe_dev *dev)
 {
 	return TAILQ_EMPTY(&dev->ready) ? timers_next(&dev->timers) : 0;
-}
-
-bool urxe_awaits_acknowledgements(const struct urxe_dev *dev)
-{
-	return dev->waiting;
 }

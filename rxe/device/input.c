@@ -173,7 +173,6 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	struct urxe_qp *qp = NULL, *predicted;
 	struct urxe_packet p;
 
-	dev->late = frame->late;
 	predicted = predict_parse(dev, frame, &p);
 	if (!predicted)
 		drop = urxe_packet_parse(&p, frame->data, frame->len);

@@ -29,7 +29,6 @@ struct urxe_dev {
 	uint32_t window_packets; /* of a QP whose peer is not on this host; */
 	uint32_t window_bytes;   /* beside attr.max_packets, which is for all */
 	uint64_t now;            /* of the call in progress, or of one that was later */
-	bool late;               /* the frame in hand may have come before */
 	struct gid_entry gids[URXE_MAX_GIDS];
 	uint32_t address_era; /* changes with them; never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];
@@ -42,7 +41,6 @@ struct urxe_dev {
 	struct cong_config cong;
 	struct cnp_budget cnp;
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
-	uint32_t waiting;            /* QPs that had more to send when they last sent */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
 	uint32_t direct_era;   /* 0 = no direct transport; else changes with what proofs rest on */

@@ -177,7 +177,6 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 {
 	mcast_leave_all(qp);
 	qp_unschedule(qp);
-	qp->dev->waiting -= qp->waiting;
 	direct_qp_gone(qp);
 	direct_end_references(qp);
 	mw_release(qp);
@@ -269,17 +268,6 @@ void qp_unschedule(struct urxe_qp *qp)
 	qp->queued = false;
 }
 
-void qp_count_waiting(struct urxe_qp *qp)
-{
-	const struct requester *req = &qp->req;
-	/* Without a timeout nothing else would make anyone look for an answer. */
-	bool unwatched = qp->untimed && req->una != req->psn;
-	bool waiting = qp->sq.cur != qp->sq.head || req->drain_event || unwatched;
-
-	qp->dev->waiting += waiting - qp->waiting;
-	qp->waiting = waiting;
-}
-
 void qp_timer_fired(struct timer *timer)
 {
 	const uintptr_t at = (uintptr_t)timer - qp_timers[timer->kind].at;
@@ -314,7 +302,6 @@ void qp_error(struct urxe_qp *qp)
 	gap_clear(qp);
 	drop_responses(qp);
 	req_flush(qp);
-	qp_count_waiting(qp);
 	resp_flush(qp);
 	if (!qp->rq->qp)
 		qp_event(qp, URXE_ASYNC_QP_LAST_WQE_REACHED);
@@ -349,7 +336,6 @@ void qp_reset(struct urxe_qp *qp)
 		.answered_mask = qp->req.answered_mask,
 	};
 	retry_init(qp);
-	qp_count_waiting(qp);
 	qp->resp = (struct responder){.copy = copy};
 	gap_init(&qp->resp.gap);
 	qp->cnp = (struct cnp){0};

@@ -200,10 +200,8 @@ struct urxe_qp {
 	uint16_t mtu; /* path MTU in bytes */
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
-	bool queued;      /* in dev->ready */
-	bool waiting : 1; /* dev->waiting counts it */
-	bool untimed : 1; /* its requests have no timeout */
-	bool paced;       /* some rate may hold */
+	bool queued; /* in dev->ready */
+	bool paced;  /* some rate may hold */
 	bool cnp_due;
 	TAILQ_ENTRY(urxe_qp) ready_link;
 	struct urxe_cq *send_cq;
@@ -273,8 +271,6 @@ static inline bool answered(const struct requester *req, uint32_t psn)
 void qp_schedule(struct urxe_qp *qp);
 /* The QP's turn has come, or it has nothing to send any more. */
 void qp_unschedule(struct urxe_qp *qp);
-/* After its turn: whether it goes on when its peer acknowledges something. */
-void qp_count_waiting(struct urxe_qp *qp);
 /* The error state, with everything flushed; a NAK that is due still goes out. */
 void qp_error(struct urxe_qp *qp);
 /* As qp_error, and the owner hears why. */

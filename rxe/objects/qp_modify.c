@@ -268,7 +268,6 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	}
 	wanted.state = to;
 	apply_values(qp, &wanted, mask);
-	qp->untimed = qp->type == URXE_QPT_RC && !qp->attr.timeout;
 	apply_state(qp, &wanted, mask);
 	qp->predict.era = 0;
 	direct_qp_changed(qp);

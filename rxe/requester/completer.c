@@ -32,20 +32,12 @@ static void check_error(struct urxe_qp *qp)
 		req_fail(qp, qp->req.error);
 }
 
-static void measure(struct urxe_qp *qp)
-{
-	if (qp->dev->late)
-		rtt_cancel(&qp->req.rtt);
-	else
-		rtt_stop(&qp->req.rtt, qp->dev->now);
-}
-
 static void advance(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una)
 {
 	struct requester *req = &qp->req;
 
 	if (req->rtt.timing && urxe_psn_diff(una, req->rtt.psn) > 0)
-		measure(qp);
+		rtt_stop(&req->rtt, qp->dev->now);
 	req->una = una;
 	req->retries = qp->attr.retry_cnt;
 	req->rnr_retries = qp->attr.rnr_retry;

@@ -157,7 +157,6 @@ static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	acknowledged(qp);
 	output_acknowledge(qp, frame, credits(qp), qp->resp.ack_psn, qp->resp.ack_msn);
-	frame->acknowledges = true;
 }
 
 /* In the order of the requests: acknowledgements wait behind READ responses (IBA 9.7.5.1.1). */

@@ -177,7 +177,7 @@ static void step(struct crowd *c, const uint8_t *how)
 		if (how[1] & 1)
 			vnic_inbox_irq_mask(c->inbox);
 		else
-			(void)vnic_inbox_irq_unmask(c->inbox, false);
+			(void)vnic_inbox_irq_unmask(c->inbox);
 		break;
 	case SEND_IN_PLACE: send_in_place(c, how[1] & 1, 1 + how[2] % BURST); break;
 	case DEATH: vnic_inbox_keeper_unlock(c->keeper, how[1] & 3); break;

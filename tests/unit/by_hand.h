@@ -37,18 +37,12 @@ static inline struct urxe_packet from_peer(struct engine *e, const struct conn_a
 	return p;
 }
 
-static inline void inject_late(struct engine *e, const struct urxe_packet *p, bool late)
-{
-	uint8_t data[CRAFT_MAX];
-	struct urxe_frame frame = {
-		.data = data, .len = craft_frame(data, p), .room = sizeof(data), .late = late};
-
-	urxe_input(e->b->dev, e->pair->now, &frame, 1);
-}
-
 static inline void inject(struct engine *e, const struct urxe_packet *p)
 {
-	inject_late(e, p, false);
+	uint8_t data[CRAFT_MAX];
+	struct urxe_frame frame = {.data = data, .len = craft_frame(data, p), .room = sizeof(data)};
+
+	urxe_input(e->b->dev, e->pair->now, &frame, 1);
 }
 
 /* What node b answers; `syndrome` and `psn` of the last one. */
@@ -59,7 +53,6 @@ struct answers {
 	uint32_t psn;
 	uint32_t msn;
 	uint32_t payload_len;
-	bool acknowledges; /* as node b's engine has it */
 };
 
 static inline struct answers answers(struct engine *e)
@@ -78,8 +71,8 @@ static inline struct answers answers(struct engine *e)
 		assert_int_equal(urxe_packet_parse(&p, data[i], frames[i].len), URXE_DROP_NONE);
 		assert_true(urxe_packet_icrc_ok(&p));
 		assert_int_equal(p.dest_qpn, e->end[0].qpn);
-		got = (struct answers){n,          p.opcode,      p.aeth.syndrome,       p.psn,
-				       p.aeth.msn, p.payload_len, frames[i].acknowledges};
+		got = (struct answers){n,     p.opcode,   p.aeth.syndrome,
+				       p.psn, p.aeth.msn, p.payload_len};
 	}
 	return got;
 }

@@ -621,7 +621,7 @@ static void test_roused(void **state)
 
 	(void)state;
 	start_child(nothing);
-	assert_false(vnic_inbox_irq_unmask(w.inbox[1], false));
+	assert_false(vnic_inbox_irq_unmask(w.inbox[1]));
 	for (int i = 0; i < 100; i++)
 		assert_false(look(&now));
 	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox[1]), &count), 0);

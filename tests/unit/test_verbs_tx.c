@@ -571,7 +571,7 @@ static void test_stream_received_at_once(void **state)
 	begin_stream(f);
 	receiver = f;
 	signal(SIGIO, receive_at_once);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
 	assert_true(send_n(f, T0, 2));
 	signal(SIGIO, SIG_DFL);
 	assert_int_equal(by_inbox(f, 8), 0);

@@ -118,7 +118,7 @@ static void test_reserved(void **state)
 	vnic_outbox_commit(f->second, frames, 0);
 	send_all(f, f->first, 1);
 	assert_int_equal(receive(f), 1);
-	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
 	assert_int_equal(vnic_outbox_reserve(f->second, frames, 3), 3);
 	vnic_outbox_commit(f->second, frames, 0);
 	assert_false(interrupted(f));
@@ -148,7 +148,7 @@ static void test_kept_back(void **state)
 		send_all(f, f->first, 1);
 		assert_int_equal(receive(f), 1);
 	}
-	assert_false(vnic_inbox_irq_unmask(f->inbox, false));
+	assert_false(vnic_inbox_irq_unmask(f->inbox));
 	assert_int_equal(send_from(f, f->first, VNIC_INBOX_FRAMES + 1, &status), VNIC_INBOX_FRAMES);
 	assert_int_equal(receive(f), VNIC_INBOX_FRAMES);
 }
@@ -269,11 +269,11 @@ static uint32_t step_size(struct fixture *f)
 	pid_t pid;
 
 	/* Here, too, once: so that the linker has done what it does at a first call. */
-	vnic_inbox_irq_unmask(f->inbox, false);
+	vnic_inbox_irq_unmask(f->inbox);
 	send_all(f, f->first, 1);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
-	vnic_inbox_irq_unmask(f->inbox, false);
+	vnic_inbox_irq_unmask(f->inbox);
 	pid = start_sender(f, 0);
 
 	do {
@@ -284,7 +284,7 @@ static uint32_t step_size(struct fixture *f)
 	f->next++; /* in the child's memory it was counted */
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
-	vnic_inbox_irq_unmask(f->inbox, false);
+	vnic_inbox_irq_unmask(f->inbox);
 	return steps / STEPS + 1;
 }
 
@@ -361,7 +361,7 @@ static void check_killed(struct fixture *f, bool look_first)
 		/* There is one step that hands it over. */
 		assert_true(came || !delivered);
 		delivered += came;
-		assert_false(vnic_inbox_irq_unmask(f->inbox, false));
+		assert_false(vnic_inbox_irq_unmask(f->inbox));
 	}
 	assert_in_range(delivered, 2, steps / size - 2);
 }
@@ -393,7 +393,7 @@ static void test_two_killed(void **state)
 		send_all(f, f->second, 3);
 		assert_true(interrupted(f));
 		receive_both(f, 3, f->next);
-		assert_false(vnic_inbox_irq_unmask(f->inbox, false));
+		assert_false(vnic_inbox_irq_unmask(f->inbox));
 	}
 }
 
@@ -404,7 +404,7 @@ static void test_two_killed(void **state)
 static void check_awake(struct fixture *f)
 {
 	if (interrupted(f))
-		assert_false(vnic_inbox_irq_unmask(f->inbox, false));
+		assert_false(vnic_inbox_irq_unmask(f->inbox));
 	send_all(f, f->second, 1);
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
@@ -422,7 +422,7 @@ static void test_stopped(void **state)
 	for (steps = 0;; steps += size) {
 		bool locked;
 
-		vnic_inbox_irq_unmask(f->inbox, false);
+		vnic_inbox_irq_unmask(f->inbox);
 		pid = start_stray(f, steps, &stray);
 		if (!pid)
 			break;
@@ -434,7 +434,7 @@ static void test_stopped(void **state)
 		} else {
 			send_all(f, f->second, 3);
 			assert_true(interrupted(f));
-			vnic_inbox_irq_unmask(f->inbox, false);
+			vnic_inbox_irq_unmask(f->inbox);
 		}
 		assert_int_equal(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -568,7 +568,7 @@ static void use_damaged(struct fixture *f)
 				    frames[j].room == VNIC_FRAME_MAX(MTU));
 		vnic_inbox_rx_release(f->inbox, n);
 	}
-	vnic_inbox_irq_unmask(f->inbox, false);
+	vnic_inbox_irq_unmask(f->inbox);
 }
 
 static void test_damaged(void **state)

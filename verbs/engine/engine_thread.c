@@ -76,7 +76,7 @@ void progress_transmit(uint64_t now)
 	}
 }
 
-static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bool late)
+static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
 {
 	struct urxe_frame frames[BURST];
 	uint32_t count = 0;
@@ -91,7 +91,7 @@ static void input(uint64_t now, const struct vnic_frame *buffers, uint32_t n, bo
 		}
 		if (frames[count].reference.length)
 			egress_count(&port.egress, VNIC_DIRECT_PULLED, 1);
-		frames[count++].late = late;
+		count++;
 	}
 	urxe_input(port.dev, now, frames, count);
 }
@@ -101,7 +101,7 @@ static uint32_t receive_from_switch(uint64_t now)
 	struct vnic_frame buffers[BURST];
 	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
 
-	input(now, buffers, n, false);
+	input(now, buffers, n);
 	vnic_driver_rx_release(port.nic, n);
 	return n;
 }
@@ -114,8 +114,7 @@ static uint32_t receive_from_inbox(uint64_t now)
 	if (!port.inbox)
 		return 0;
 	n = vnic_inbox_rx(port.inbox, buffers, BURST);
-	input(now, buffers, n, progress->late);
-	progress->late &= progress->irq_on || n == BURST;
+	input(now, buffers, n);
 	vnic_inbox_rx_release(port.inbox, n);
 	egress_count(&port.egress, VNIC_DIRECT_RECEIVED, n);
 	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
@@ -179,24 +178,11 @@ static void wake(void)
 	progress->wake_at = 0;
 }
 
-/*
- * Whether anyone waits for acknowledgements. Else they wake nobody: they are looked for when the
- * program polls, when other frames come, and before a peer is probed for them.
- */
-static bool acknowledgements_matter(void)
-{
-	return port.awaited_cqs || urxe_awaits_acknowledgements(port.dev);
-}
-
-static void unmask_or_run(void);
-
 void progress_schedule(void)
 {
 	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
 	uint64_t deadline;
 
-	if (progress->irq_on && progress->quiet && acknowledgements_matter())
-		unmask_or_run();
 	/* The thread looks for a daemon anyhow, and time stands still. */
 	if (port.outage.on)
 		return;
@@ -241,11 +227,9 @@ static bool unmask(void)
 
 	if (!port_connected())
 		return false;
-	progress->quiet = !acknowledgements_matter();
-	progress->late |= progress->quiet;
 	waiting = vnic_driver_irq_unmask(port.nic);
 	if (port.inbox)
-		waiting |= vnic_inbox_irq_unmask(port.inbox, progress->quiet);
+		waiting |= vnic_inbox_irq_unmask(port.inbox);
 	progress->irq_on = true;
 	if (waiting)
 		mask();

@@ -27,8 +27,6 @@ struct progress {
 	int wake_fd;
 	bool stop;
 	bool irq_on;
-	bool quiet; /* but not for acknowledgements */
-	bool late;  /* some may have come since of which nobody was told */
 	/* The thread reads the one and writes the other without the lock, too. */
 	_Atomic uint64_t lease_until; /* 0 = no lease */
 	_Atomic uint64_t wake_at;     /* when the thread wakes up by itself; 0 = it is awake */

@@ -226,7 +226,6 @@ bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uin
 static void describe(struct egress *egress, struct vnic_frame *to, const struct urxe_frame *frame)
 {
 	to->len = frame->len;
-	to->quiet = frame->acknowledges;
 	to->reference = (struct vnic_reference){0};
 	if (!frame->reference.length)
 		return;

@@ -22,17 +22,13 @@ static_assert((VNIC_INBOX_FRAMES & (VNIC_INBOX_FRAMES - 1)) == 0, "positions wra
 #define INBOX_CLOSED UINT32_MAX
 
 /*
- * The mask word: bit 0 masks the interrupt; with bit 1 quiet frames raise none; the other bits
- * count unmaskings. A sender first writes to the eventfd and then masks, by compare-and-exchange.
- * So a sender that dies between the two has masked nothing, and a sender that was stopped there
- * cannot mask what the receiver has unmasked since.
+ * The mask word: bit 0 masks the interrupt, the other bits count unmaskings. A sender first writes
+ * to the eventfd and then masks, by compare-and-exchange. So a sender that dies between the two has
+ * masked nothing, and a sender that was stopped there cannot mask what the receiver has unmasked
+ * since.
  */
 #define INBOX_MASKED        1u
-#define INBOX_QUIET         2u
-#define INBOX_UNMASKINGS_AT 2
-
-/* Of quiet frames in a row one is loud, so that their receiver has not too many to look for. */
-#define INBOX_LOUD_EVERY (VNIC_INBOX_FRAMES / 8)
+#define INBOX_UNMASKINGS_AT 1
 
 struct inbox_memory {
 	_Alignas(CACHE_LINE) uint32_t lock;

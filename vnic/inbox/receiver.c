@@ -245,12 +245,12 @@ void vnic_inbox_irq_mask(struct vnic_inbox *inbox)
 	vnic_store(&inbox->memory->mask, mask_word(inbox, INBOX_MASKED));
 }
 
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, bool quiet)
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
 {
 	/* Before the receiver sleeps it gives back every slot that it has read. */
 	give_owed(inbox);
 	inbox->unmaskings++;
-	vnic_store(&inbox->memory->mask, mask_word(inbox, quiet ? INBOX_QUIET : 0));
+	vnic_store(&inbox->memory->mask, mask_word(inbox, 0));
 	/*
 	 * A sender writes a completion, fences and reads the mask; we write the mask,
 	 * fence and then look for completions: one of us sees the other.

@@ -220,15 +220,6 @@ static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic
 	return true;
 }
 
-/* Whether any of n frames from a position on is one to be woken for by who wants no quiet ones. */
-static bool are_loud(const struct vnic_frame *frames, uint32_t position, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (!frames[i].quiet || (position + i + 1) % INBOX_LOUD_EVERY == 0)
-			return true;
-	return false;
-}
-
 /* Not where that would have to wait: an eventfd that is full is readable all the same. */
 static void ring(int wake_fd)
 {
@@ -239,16 +230,15 @@ static void ring(int wake_fd)
 }
 
 /*
- * For n frames from a position on; 0: whatever they are. Behind a fence: our completions before our
- * reading of the mask; see vnic_inbox_irq_unmask, and INBOX_MASKED for the order.
+ * Behind a fence: the sender publishes completions before it reads the mask
+ * (vnic_inbox_irq_unmask). The eventfd is written before the mask: see INBOX_MASKED.
  */
-static void wake(const struct vnic_outbox *outbox, const struct vnic_frame *frames,
-		 uint32_t position, uint32_t n)
+static void wake(const struct vnic_outbox *outbox)
 {
 	uint32_t *word = &outbox->memory->mask;
 	uint32_t mask = vnic_load(word);
 
-	if (mask & INBOX_MASKED || (mask & INBOX_QUIET && n && !are_loud(frames, position, n)))
+	if (mask & INBOX_MASKED)
 		return;
 	ring(outbox->wake_fd);
 	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
@@ -258,18 +248,17 @@ static void wake(const struct vnic_outbox *outbox, const struct vnic_frame *fram
 void vnic_outbox_wake(const struct vnic_outbox *outbox)
 {
 	vnic_fence();
-	wake(outbox, NULL, 0, 0);
+	wake(outbox);
 }
 
-/* Ends a turn, of n frames from a position on. */
-static void release(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t position,
-		    uint32_t n)
+/* Unlocks the inbox behind n frames. */
+static void release(struct vnic_outbox *outbox, uint32_t n)
 {
 	unlock(outbox);
 	if (!n)
 		return;
 	vnic_fence_after_atomic();
-	wake(outbox, frames, position, n);
+	wake(outbox);
 }
 
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
@@ -284,7 +273,7 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 	own(outbox, position, n);
 	while (sent < n && put(outbox, position + sent, &frames[sent]))
 		sent++;
-	release(outbox, frames, position, sent);
+	release(outbox, sent);
 	own(outbox, position + sent, 1);
 	if (sent < n)
 		*status = VNIC_OUTBOX_FULL;
@@ -315,5 +304,5 @@ void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *fra
 {
 	for (uint32_t i = 0; i < n; i++)
 		complete(outbox, outbox->reserved + i, &frames[i]);
-	release(outbox, frames, outbox->reserved, n);
+	release(outbox, n);
 }

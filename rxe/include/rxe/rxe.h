@@ -175,11 +175,7 @@ struct urxe_frame {
 	uint32_t len;
 	uint32_t room;     /* bytes at data; for urxe_output */
 	uint32_t dest_qpn; /* as the packet has it; set by urxe_output */
-	bool acknowledges; /* requests, and no more: neither data nor a NAK; set by urxe_output */
 	struct urxe_reference reference;
-	/* For urxe_input: the frame may have waited for long, so its arrival time does not measure
-	 * the path. */
-	bool late;
 };
 
 /* Takes n received frames; nothing is kept of them after the return. */
@@ -194,13 +190,6 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 
 /* When urxe_output has to be called next: 0 = at once, URXE_NEVER = not before something else. */
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);
-/*
- * Whether something is to happen once a peer acknowledges what it was sent, besides completions: a
- * request that waits is sent, or a send queue is drained; or no deadline will come of it if the
- * peer does not, as the queue pair has no timeout. True also for a while after that has been so.
- */
-bool urxe_awaits_acknowledgements(const struct urxe_dev *dev);
-
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 
 /* --- Memory regions. Protection domains are numbers that the owner chooses. */

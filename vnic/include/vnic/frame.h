@@ -22,7 +22,6 @@ struct vnic_frame {
 	uint8_t *data;
 	uint32_t len;  /* bytes at data */
 	uint32_t room; /* bytes that data has, when it is to be filled */
-	bool quiet;    /* into an inbox: it wakes nobody who wants no frame like it (inbox.h) */
 	struct vnic_reference reference;
 };
 

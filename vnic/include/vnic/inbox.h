@@ -90,11 +90,8 @@ void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
 /* The interrupt is an eventfd, which senders write to while the interrupt is unmasked. */
 int vnic_inbox_irq_fd(const struct vnic_inbox *inbox);
 void vnic_inbox_irq_mask(struct vnic_inbox *inbox);
-/*
- * With `quiet` most frames that their sender marks as quiet raise no interrupt (INBOX_LOUD_EVERY).
- * True: frames wait already, and may raise none.
- */
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox, bool quiet);
+/* True: frames wait already, and may raise no interrupt. */
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox);
 
 /* A sender completed what it must not: nothing is received any more, and all senders were told. */
 bool vnic_inbox_broken(const struct vnic_inbox *inbox);
