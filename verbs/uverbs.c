@@ -270,6 +270,8 @@ static int doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *
 	if (file->live && !port.gone) {
 		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
+		if (!rc)
+			urxe_qp_execute(qp->qp, now);
 		progress_transmit(now);
 		port_publish();
 		progress_schedule();

@@ -214,6 +214,13 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 	return n;
 }
 
+void urxe_qp_execute(struct urxe_qp *qp, uint64_t now)
+{
+	dev_pass_time(qp->dev, now);
+	if (urxe_qp_direct(qp) && req_execute(qp) && !has_more(qp))
+		qp_unschedule(qp);
+}
+
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max)
 {
 	struct timer *timer;

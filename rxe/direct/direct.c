@@ -251,11 +251,11 @@ void direct_end_references(struct urxe_qp *qp)
 /* --- Requester. */
 
 /* The QP's header template names the peer: of the path only that is in the caches. */
-static const struct urxe_direct_table *begin(const struct urxe_qp *qp)
+static const struct urxe_direct_table *peer_table(const struct urxe_qp *qp)
 {
 	const struct urxe_dev *dev = qp->dev;
 
-	return dev->attr.direct->begin(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
+	return dev->attr.direct->table(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
 /* What a request does to the peer's memory: a right there. 0: it goes in packets. */
@@ -426,15 +426,12 @@ static void complete(struct urxe_qp *qp, uint32_t n)
 	}
 }
 
-/* Between begin and end. */
 static bool is_awake(const struct urxe_qp *qp)
 {
 	return qp->dev->attr.direct->awake(qp->dev->attr.ctx, qp->dev->now);
 }
 
-/*
- * Between begin and end: how many requests, from `cur` on, were executed.
- */
+/* Returns the number of requests, from `cur` on, that were executed. */
 static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
 		     const struct send_wqe *wqe)
 {
@@ -457,18 +454,16 @@ static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
 /* The request at `cur`, and what may go with it. False: it goes in packets. */
 static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
-	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
 	const struct urxe_direct_table *table;
 	struct direct_proof *proof = &qp->req.direct;
 	uint32_t done;
 
 	proof->in_packets = false;
 	proof->chance = DIRECT_FAILS;
-	table = begin(qp);
+	table = peer_table(qp);
 	if (!table)
 		return false;
 	done = copy(qp, table, wqe);
-	ops->end(qp->dev->attr.ctx);
 	if (!done && !proof->in_packets) {
 		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
 		return false;
@@ -488,15 +483,12 @@ static bool worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 /* Nobody waits at a connection whose peer is out of reach, as on another host. */
 static bool may_work(struct urxe_qp *qp)
 {
-	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
 	struct direct_proof *proof = &qp->req.direct;
 
 	if (proof->chance != DIRECT_UNTRIED)
 		return proof->chance == DIRECT_WORKS;
-	if (begin(qp)) {
-		ops->end(qp->dev->attr.ctx);
+	if (peer_table(qp))
 		return true;
-	}
 	proof->chance = DIRECT_FAILS;
 	return false;
 }
@@ -507,16 +499,11 @@ static bool may_work(struct urxe_qp *qp)
  */
 static void follow_in_packets(struct urxe_qp *qp)
 {
-	const struct urxe_direct_ops *ops = qp->dev->attr.direct;
 	struct direct_proof *proof = &qp->req.direct;
 
 	if (++proof->looks % LOOK_EVERY)
 		return;
-	proof->in_packets = begin(qp);
-	if (proof->in_packets) {
-		proof->in_packets = is_awake(qp);
-		ops->end(qp->dev->attr.ctx);
-	}
+	proof->in_packets = peer_table(qp) && is_awake(qp);
 }
 
 enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe *wqe)

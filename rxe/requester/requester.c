@@ -306,6 +306,14 @@ static bool ready(struct urxe_qp *qp)
 	return false;
 }
 
+bool req_execute(struct urxe_qp *qp)
+{
+	const struct requester *req = &qp->req;
+
+	return !req->rnr_wait && req->resend.psn == req->resend.end && !ready(qp) &&
+	       qp->sq.cur == qp->sq.head;
+}
+
 /* The request whose next packet may go now; NULL where there is none. */
 static const struct send_wqe *ready_request(struct urxe_qp *qp)
 {

@@ -26,6 +26,9 @@
 /* PSNs in flight and their duplicates stay on one side of the PSN space (IBA 9.7.1). */
 #define REQ_MAX_WINDOW (1u << 22)
 
+/* Executes requests at the front of the queue that need no packet, if nothing is to be repeated
+ * before. True: there are no others in the queue. */
+bool req_execute(struct urxe_qp *qp);
 /* Writes the next request packet; false where there is none to send now. */
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
 /* Completes the oldest request. */

@@ -212,12 +212,12 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 
 /* --- Both ends: node 0 is the requester, and the other one writes what it likes. */
 
-static const struct urxe_direct_table *begin_copy(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	const struct urxe_direct_table *table = NULL;
 
 	if (ctx == w.pair->node[0])
-		table = peer_ops.begin(ctx, mac, qpn);
+		table = peer_ops.table(ctx, mac, qpn);
 	/* All but one that is set aside for the copy. */
 	while (table && w.n_meanwhile > 1)
 		write_to(&w.meanwhile[--w.n_meanwhile]);
@@ -233,11 +233,6 @@ static void withdrawn(void *ctx)
 static bool settled(void *ctx)
 {
 	return ctx != w.pair->node[0] || peer_ops.settled(ctx);
-}
-
-static void end_copy(void *ctx)
-{
-	peer_ops.end(ctx);
 }
 
 static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
@@ -259,8 +254,7 @@ static bool awake(void *ctx, uint64_t now)
 }
 
 static const struct urxe_direct_ops ops = {
-	.begin = begin_copy,
-	.end = end_copy,
+	.table = table_of,
 	.copy = copy,
 	.awake = awake,
 	.withdrawn = withdrawn,

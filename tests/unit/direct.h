@@ -23,31 +23,20 @@ struct way {
 	uint32_t stops_behind;
 	void (*before)(void *arg); /* a copy: the peer does something */
 	void *arg;
-	bool inside;
 	uint32_t copies, calls; /* of requests, and how often some were copied */
 	uint32_t withdrawals;
 	uint32_t unsettled;    /* how often settled says no */
 	uint32_t awake, asked; /* how often the peer's engine is found awake, and was looked for */
 };
 
-static inline const struct urxe_direct_table *begin(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static inline const struct urxe_direct_table *table(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	struct way *way = ((struct node *)ctx)->arg;
 
 	require(!memcmp(mac, way->peer->mac, sizeof(way->peer->mac)));
-	require(!way->inside);
 	if (way->closed || qpn / 0x1000 % NODE_STEP != way->peer->mac[5])
 		return NULL;
-	way->inside = true;
 	return way->peer->table;
-}
-
-static inline void end(void *ctx)
-{
-	struct way *way = ((struct node *)ctx)->arg;
-
-	require(way->inside);
-	way->inside = false;
 }
 
 static inline void copy_part(const struct urxe_direct_part *part, bool write)
@@ -71,7 +60,6 @@ static inline uint32_t copy(void *ctx, const struct urxe_direct_copy *c)
 	struct way *way = ((struct node *)ctx)->arg;
 	uint32_t n = c->n_parts;
 
-	require(way->inside);
 	require(n && n <= URXE_DIRECT_PARTS);
 	if (way->stops && n > way->stops_behind)
 		n = way->stops_behind;
@@ -91,7 +79,6 @@ static inline bool awake(void *ctx, uint64_t now)
 	struct way *way = ((struct node *)ctx)->arg;
 
 	(void)now;
-	require(way->inside);
 	return way->asked++ < way->awake;
 }
 
@@ -111,8 +98,7 @@ static inline bool settled(void *ctx)
 }
 
 static const struct urxe_direct_ops ops = {
-	.begin = begin,
-	.end = end,
+	.table = table,
 	.copy = copy,
 	.awake = awake,
 	.withdrawn = withdrawn,

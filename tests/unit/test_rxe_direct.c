@@ -35,6 +35,32 @@ static void test_write_and_read(void **state)
 	direct_close(&d);
 }
 
+/* Without a call of urxe_output; what needs packets waits for that. */
+static void test_executes_at_once(void **state)
+{
+	struct direct d;
+	struct post post;
+
+	(void)state;
+	setup_proven(&d);
+	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
+	post_send(&d.e, 0, &post);
+	urxe_qp_execute(d.e.end[0].qp, d.e.pair->now);
+	expect_wc(&d.e.a->send_cq, 2, URXE_WC_SUCCESS);
+	assert_true(urxe_next_deadline(d.e.a->dev) > d.e.pair->now);
+	post_recv(&d.e.end[1], 9, 20000, 100);
+	post_send(&d.e, 0, &post);
+	post.opcode = URXE_WR_SEND;
+	post_send(&d.e, 0, &post);
+	urxe_qp_execute(d.e.end[0].qp, d.e.pair->now);
+	expect_wc(&d.e.a->send_cq, 2, URXE_WC_SUCCESS);
+	expect_none(&d.e.a->send_cq);
+	assert_int_equal(urxe_next_deadline(d.e.a->dev), 0);
+	pair_settle(d.e.pair);
+	expect_wc(&d.e.a->send_cq, 2, URXE_WC_SUCCESS);
+	direct_close(&d);
+}
+
 static void test_inline_and_segments(void **state)
 {
 	static const char text[] = "inline";
@@ -687,6 +713,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_write_and_read),
+		cmocka_unit_test(test_executes_at_once),
 		cmocka_unit_test(test_inline_and_segments),
 		cmocka_unit_test(test_order_with_packets),
 		cmocka_unit_test(test_stream),

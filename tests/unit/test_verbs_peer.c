@@ -219,27 +219,21 @@ static uint32_t other(void)
 	return port.egress.process == PARENT ? CHILD : PARENT;
 }
 
-static const struct urxe_direct_table *begin_to(uint32_t process)
+static const struct urxe_direct_table *table_of(uint32_t process)
 {
-	return peer_ops.begin(NULL, mac, QPN(process));
-}
-
-static const struct urxe_direct_table *begin(void)
-{
-	return begin_to(other());
+	return peer_ops.table(NULL, mac, QPN(process));
 }
 
 /* How many parts were copied to or from that process. */
 static uint32_t run_to(uint32_t process, struct urxe_direct_copy *job)
 {
-	const struct urxe_direct_table *table = begin_to(process);
+	const struct urxe_direct_table *table = table_of(process);
 	uint32_t done;
 
 	if (!table)
 		return 0;
 	job->state = table->state.word;
 	done = peer_ops.copy(NULL, job);
-	peer_ops.end(NULL);
 	return done;
 }
 
@@ -591,10 +585,9 @@ static bool look(uint64_t *now)
 {
 	bool awake;
 
-	assert_non_null(begin_to(looked_at));
+	assert_non_null(table_of(looked_at));
 	*now += 1000;
 	awake = peer_ops.awake(NULL, *now);
-	peer_ops.end(NULL);
 	return awake;
 }
 
@@ -864,11 +857,15 @@ static void test_killed_before_copy(void **state)
 }
 
 /* A thread that marks a copy and is in another system call does not copy. */
+static void mark(void)
+{
+	atomic_store(&published_by_child()->copying, copying_word(gettid(), PARENT, 1));
+	atomic_store(&shared->step, 3);
+}
+
 static void mark_and_pause(void)
 {
-	if (!begin())
-		_exit(1);
-	atomic_store(&shared->step, 3);
+	mark();
 	pause();
 }
 
@@ -883,16 +880,14 @@ static void test_sleeps_elsewhere(void **state)
 
 static void end_after_a_while(void)
 {
-	if (!begin())
-		_exit(1);
-	atomic_store(&shared->step, 3);
+	mark();
 	while (atomic_load(&shared->step) < 4)
 		;
-	peer_ops.end(NULL);
+	atomic_store(&published_by_child()->copying, 0);
 	atomic_store(&shared->copied, 1);
 	while (atomic_load(&shared->step) < 5)
 		;
-	atomic_store(&shared->copied, begin() ? 2 : 3);
+	atomic_store(&shared->copied, table_of(PARENT) ? 2 : 3);
 }
 
 static void test_waits_for_a_copy(void **state)
@@ -996,8 +991,7 @@ static void test_damaged(void **state)
 		await_settled();
 		egress_done(&port.egress);
 		open_way(PARENT, CHILD);
-		if (begin())
-			peer_ops.end(NULL);
+		table_of(CHILD);
 		withdraw();
 		await_settled();
 	}

@@ -59,7 +59,7 @@ static struct {
 	int32_t pid;
 	uint32_t process;
 	uint32_t copies;     /* so far */
-	struct peer *target; /* between begin and end */
+	struct peer *target; /* of the next copy */
 	bool unsettled;      /* a copy of some peer is awaited */
 	/* The peer's pieces of the copy: peers that withdraw rights invalidate them. */
 	struct iovec remote_pieces[URXE_DIRECT_PARTS];
@@ -414,24 +414,15 @@ void peer_in_child(void)
 
 /* --- Copies of this process. */
 
-static const struct urxe_direct_table *begin(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6], uint32_t qpn)
 {
 	struct peer *peer = egress_peer(&port.egress, mac, qpn);
 
 	(void)ctx;
 	if (!peer || !may_copy(peer))
 		return NULL;
-	/* Sequentially consistent: before all reads of the table. */
-	atomic_store(&self.published->copying,
-		     copying_word(this_thread(), peer->process, ++self.copies));
 	self.target = peer;
 	return &peer->published->table;
-}
-
-static void end(void *ctx)
-{
-	(void)ctx;
-	atomic_store_explicit(&self.published->copying, 0, memory_order_release);
 }
 
 /* A copy as the kernel wants it. */
@@ -496,18 +487,25 @@ static uint32_t parts_of(const struct pieces *pieces, uint32_t n, ssize_t bytes)
 	return whole;
 }
 
+/*
+ * Mark and checks are sequentially consistent, as are the steps of a peer that withdraws rights
+ * (withdrawn): either this process sees the new epoch, or the peer sees the mark, and invalidates
+ * the pieces, which were written before.
+ */
 static ssize_t copy_pieces(const struct urxe_direct_copy *job, const struct pieces *pieces)
 {
-	struct peer *peer = self.target;
+	const struct peer *peer = self.target;
+	const union urxe_direct_state *state = &peer->published->table.state;
+	ssize_t n = 0;
 
-	/* A peer that has withdrawn rights by now and sees no mark of this copy shows it by its
-	 * epoch; a later one sees the mark, and invalidates the pieces. */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (!is_reached_by(peer) ||
-	    __atomic_load_n(&peer->published->table.state.word, __ATOMIC_RELAXED) != job->state)
-		return 0;
-	return (job->write ? process_vm_writev : process_vm_readv)(
-		peer->thread, pieces->local, pieces->n_local, self.remote_pieces, job->n_parts, 0);
+	atomic_store(&self.published->copying,
+		     copying_word(this_thread(), peer->process, ++self.copies));
+	if (is_reached_by(peer) && __atomic_load_n(&state->word, __ATOMIC_SEQ_CST) == job->state)
+		n = (job->write ? process_vm_writev
+				: process_vm_readv)(peer->thread, pieces->local, pieces->n_local,
+						    self.remote_pieces, job->n_parts, 0);
+	atomic_store_explicit(&self.published->copying, 0, memory_order_release);
+	return n;
 }
 
 static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
@@ -545,8 +543,7 @@ static bool awake(void *ctx, uint64_t now)
 }
 
 const struct urxe_direct_ops peer_ops = {
-	.begin = begin,
-	.end = end,
+	.table = table_of,
 	.copy = copy,
 	.awake = awake,
 	.withdrawn = withdrawn,

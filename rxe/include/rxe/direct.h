@@ -13,9 +13,9 @@
  * copy if the entry's version was even, and the same before and after.
  *
  * Withdrawal of rights: the device removes the entry, increments the epoch, then calls
- * urxe_direct_ops.withdrawn. A requester marks itself as copying before it reads the table, and its
- * `copy` does nothing if the epoch has changed since. So each copy by withdrawn rights is of a
- * requester that `withdrawn` finds, and has ended when `settled` says so.
+ * urxe_direct_ops.withdrawn. The requester's `copy` marks itself, and does nothing if the epoch is
+ * another than before the rights were read. So `withdrawn` finds each copy by withdrawn rights, and
+ * such a copy has ended when `settled` says so.
  */
 #ifndef URXE_RXE_DIRECT_H
 #define URXE_RXE_DIRECT_H
@@ -99,20 +99,19 @@ struct urxe_direct_copy {
 /* Provided by the owner of a device; each gets the device's ctx. None calls back. */
 struct urxe_direct_ops {
 	/*
-	 * Marks this device as copying to or from the device that has the MAC address and the QPN,
-	 * and returns that device's table; NULL if it is not reachable now. `end` follows.
+	 * The table of the device that has the MAC address and the QPN; NULL if it is not reachable
+	 * now. `copy` and `awake` are about the device whose table was returned last.
 	 */
-	const struct urxe_direct_table *(*begin)(void *ctx, const uint8_t mac[6], uint32_t qpn);
-	void (*end)(void *ctx);
+	const struct urxe_direct_table *(*table)(void *ctx, const uint8_t mac[6], uint32_t qpn);
 	/*
-	 * Between begin and end: returns the number of parts, from the first on, that were copied.
-	 * The next part may be copied in part. Within urxe_output this may move the frames that
-	 * urxe_output was given: what was written, and the buffers for the rest.
+	 * Returns the number of parts, from the first on, that were copied. The next part may be
+	 * copied in part. Within urxe_output this may move the frames that urxe_output was given:
+	 * what was written, and the buffers for the rest.
 	 */
 	uint32_t (*copy)(void *ctx, const struct urxe_direct_copy *copy);
 	/*
-	 * Between begin and end, at the device's time `now`: whether the peer's engine thread polls
-	 * for packets at present. Frequent calls ask it to do so.
+	 * At the device's time `now`: whether the peer's engine thread polls for packets at
+	 * present. Frequent calls ask it to do so.
 	 */
 	bool (*awake)(void *ctx, uint64_t now);
 	/* Rights were withdrawn from this device's table: finds the copies that may still use them.

@@ -347,6 +347,11 @@ void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load);
  */
 bool urxe_qp_direct(const struct urxe_qp *qp);
 /*
+ * Executes what was posted to the QP by the direct transport, as far as that is possible. The next
+ * urxe_output would do so, too, but takes longer.
+ */
+void urxe_qp_execute(struct urxe_qp *qp, uint64_t now);
+/*
  * The QP's part of what the device has counted, since the QP was created. What was dropped before
  * a QP was found, and multicast packets as they came in, are the device's alone.
  */
