@@ -49,7 +49,7 @@ static void check_grh(const uint8_t *grh, uint8_t net)
 
 	if (net == URXE_NET_IPV4) {
 		assert_int_equal(grh[20], 0x45);
-		assert_int_equal(grh[21], 0x28 | 2); /* ECT(0): what test_rxe_cong.c is about */
+		assert_int_equal(grh[21], 0x28 | 2); /* ECT(0): what test_congestion.c tests */
 		assert_int_equal(grh[28], 17);
 		assert_memory_equal(grh + 32, from.raw + 12, 4);
 		assert_memory_equal(grh + 36, to.raw + 12, 4);

@@ -2,7 +2,7 @@
 /*
  * A guest by hand: memory in three pieces with a hole between, any number of
  * queues, and a vmxnet3 driver's rings with their generation bits. It follows
- * vmxnet3's rules; what breaks them is in test_vnic_device.c.
+ * vmxnet3's rules; what breaks them is in tests/unit/vnic/test_device.c.
  */
 #ifndef URXE_TEST_GUEST_H
 #define URXE_TEST_GUEST_H
