@@ -20,6 +20,7 @@
 #define CACHE_LINE 64
 #define PACKET     4096
 #define COPIED     (UINT64_C(1) << 30) /* bytes, for one figure */
+#define PIECES     200                 /* of locked memory */
 
 static void return_ball(void *argument)
 {
@@ -110,4 +111,24 @@ double limit_copy_crc(const struct bench_cpus *cpus, size_t size)
 {
 	(void)cpus;
 	return bandwidth(size, copy_crc);
+}
+
+/* Of fresh memory, which the kernel finds pages for and pins: what it does when it registers. */
+double limit_mlock(const struct bench_cpus *cpus, size_t size)
+{
+	uint8_t *memory = mmap(NULL, PIECES * size, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct laps laps;
+
+	(void)cpus;
+	if (memory == MAP_FAILED)
+		err(1, "mmap");
+	laps_start(&laps);
+	for (size_t i = 0; i < PIECES; i++) {
+		if (mlock(memory + i * size, size))
+			err(1, "mlock");
+		laps_mark(&laps);
+	}
+	munmap(memory, PIECES * size);
+	return laps_median(&laps);
 }

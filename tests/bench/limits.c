@@ -22,7 +22,7 @@ static const struct limit {
 	{"copy_crc", limit_copy_crc}, {"pass_crc", limit_pass_crc},
 	{"vm_read", limit_vm_read},   {"wakeup_silent", limit_wakeup_silent},
 	{"lines", limit_lines},       {"stream", limit_stream},
-	{"paced", limit_paced},
+	{"paced", limit_paced},       {"mlock", limit_mlock},
 };
 
 uint8_t *limit_buffer(size_t size)

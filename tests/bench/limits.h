@@ -20,6 +20,7 @@ double limit_ring(const struct bench_cpus *cpus, size_t size);
 double limit_tcp(const struct bench_cpus *cpus, size_t size);
 double limit_wakeup(const struct bench_cpus *cpus, size_t size);
 double limit_wakeup_silent(const struct bench_cpus *cpus, size_t size);
+double limit_mlock(const struct bench_cpus *cpus, size_t size);
 double limit_vm_write(const struct bench_cpus *cpus, size_t size);
 
 /* Bytes per second. */

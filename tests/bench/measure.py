@@ -42,16 +42,22 @@ def built(bench, program):
 
 
 class Pinned:
-    """A host whose programs are held to one CPU, and to one transport (`urxe run --transport`)."""
+    """
+    A host whose programs are held to one CPU, and to one transport (`urxe run --transport`), and
+    have that library, too.
+    """
 
-    def __init__(self, host, cpu, transport):
+    def __init__(self, host, cpu, transport, library=None):
         self.host = host
         self.cpu = cpu
         self.transport = transport
+        # `urxe run` has put its own library there.
+        self.with_library = library and ['sh', '-c', 'LD_PRELOAD="$LD_PRELOAD:$0" exec "$@"', library]
 
     def start(self, *argv, **options):
         return self.host.start('taskset', '-c', str(self.cpu), 'env',
-                               f'URXE_TRANSPORT={self.transport}', *argv, **options)
+                               f'URXE_TRANSPORT={self.transport}', *(self.with_library or ()), *argv,
+                               **options)
 
 
 class Given:
@@ -154,17 +160,22 @@ class Hook:
 
 
 class Perftest:
-    """A figure of perftest over urxe0: on one host, or between two over an uplink."""
+    """
+    A figure of perftest over urxe0: on one host, or between two over an uplink; with or without a
+    second thread in each program, which sleeps.
+    """
 
-    def __init__(self, argv, figure, uplink=None, transport='auto'):
+    def __init__(self, argv, figure, uplink=None, transport='auto', thread=False):
         self.argv = argv.split()
         self.figure = figure
         self.uplink = uplink
         self.transport = transport
+        self.thread = thread
 
     def measure(self, bench):
         places, gid, address = bench.ends(self.uplink)
-        ends = [Pinned(host, cpu, self.transport) for host, cpu in zip(places, bench.cpus)]
+        library = self.thread and built(bench, 'idle_thread.so')
+        ends = [Pinned(host, cpu, self.transport, library) for host, cpu in zip(places, bench.cpus)]
         argv = [self.argv[0], '-F', *self.argv[1:]]
         return report.measured(
             lambda: Pair(*ends, argv, gid, address).finish(SECONDS)[1], self.figure)

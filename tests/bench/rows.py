@@ -159,6 +159,24 @@ def rate_rows():
             yield in_packets('rate', 'write rate, 8 B', '/s', argv, report.message_rate, beside)
 
 
+def thread_rows():
+    """Programs with a second thread, which sleeps; and one whose second thread registers memory."""
+    near = ['cache line, one way']
+    called = ['process_vm_writev, 2 B']
+    copied = ['process_vm_readv, 64 KiB', 'UCX shared memory, 64 KiB', tcp_loopback('64 KiB')]
+    rows = [(f'{operation} latency, 2 B', 's', f'ib_{operation}_lat -s 2 -n 100000', report.latency, beside)
+            for operation, beside in (('write', called), ('read', called), ('send', near))]
+    rows += [('send rate, 8 B', '/s', 'ib_send_bw -s 8 -n 1000000 -t 128 -N', report.message_rate,
+              ['stream of cache lines, two cores'])]
+    rows += [(f'{operation} bandwidth, 64 KiB', 'B/s', f'ib_{operation}_bw -s 65536 -n {messages(65536)}',
+              report.bandwidth, copied) for operation in ('write', 'send', 'read')]
+    for name, unit, argv, figure, beside in rows:
+        yield Row('threads', f'{name}, two threads', unit, Perftest(argv, figure, thread=True), beside)
+    PEERS['mlock, 1 MiB'] = Limit(f'mlock:{1 << 20}')
+    yield Row('threads', 'registration of 1 MiB while a thread polls', 's', Joined(f'register {1 << 20}'),
+              ['mlock, 1 MiB'])
+
+
 def tcp_latency(place, name):
     """What of TCP stands beside a latency where urxe's frames go."""
     latency = f'TCP latency, {name}'
@@ -372,6 +390,6 @@ def hook_rows():
         yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *network_rows(), *cable_rows(), *scale_rows(),
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *network_rows(), *cable_rows(), *scale_rows(),
         *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))
