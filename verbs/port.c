@@ -385,7 +385,8 @@ static int attach(void)
 	LIST_INIT(&port.released_remotes);
 	LIST_INIT(&port.released_mrs);
 	port.gone = false;
-	port.inbox_broken = port.inbox_met = false;
+	port.inbox_broken = false;
+	port.inbox_met = false;
 	rc = crc_load();
 	if (rc)
 		return rc;

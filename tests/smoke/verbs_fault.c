@@ -703,7 +703,7 @@ static int open_beside_setters(void)
 static void check_setters(void)
 {
 	for (int i = 0; i < 10; i++) {
-		int status;
+		int status = 0;
 		pid_t child = fork();
 
 		if (!child)
