@@ -34,8 +34,10 @@ bool quantity_read(const char *text, const struct quantity_unit *units, uint64_t
 		if (strcmp(end, units->name))
 			continue;
 		number *= units->factor;
+		if (number >= 1e19)
+			return false;
 		*value = (uint64_t)number;
-		return number < 1e19 && (double)*value == number;
+		return (double)*value == number;
 	}
 	return false;
 }

@@ -140,10 +140,11 @@ void classify_frame(struct frame_class *s, const uint8_t *frame, uint32_t len)
 	struct rest all;
 
 	s->kind = FRAME_RUNT;
-	s->head_len = len < CLASSIFY_HEAD ? len : CLASSIFY_HEAD;
-	memcpy(s->head, frame, s->head_len);
+	s->head_len = 0;
 	if (len < ETHER_HDR_LEN)
 		return;
+	s->head_len = len < CLASSIFY_HEAD ? len : CLASSIFY_HEAD;
+	memcpy(s->head, frame, s->head_len);
 	all = (struct rest){s->head, s->head_len, len};
 	memcpy(s->dmac, s->head, ETHER_MAC_LEN);
 	memcpy(s->smac, s->head + ETHER_MAC_LEN, ETHER_MAC_LEN);
