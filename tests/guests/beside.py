@@ -149,7 +149,7 @@ def check_daemon_gone(guest):
     """What the kernel's rdma_cm has goes on without urxed, its events, too."""
     server = serve(guest, f'rping -s -P -a {KERNEL} -V')
     guest.run('killall -9 urxed')
-    until(120, lambda: guest.start(f'grep -q "rdma_cm: urxed has gone" {LOG}').wait(60) == 0,
+    until(120, lambda: guest.start(f'grep -q "rdma_cm: urxed ended" {LOG}').wait(60) == 0,
           lambda: guest.run(f'cat {LOG}'))
     for _ in range(2):
         ask(guest, f'rping -c -a {KERNEL} -C 5 -V')

@@ -51,7 +51,7 @@ struct loop_answer {
 
 struct loop_event {
 	struct cm_attach_event head;
-	uint8_t bytes[sizeof(struct rdma_ucm_event_resp) + CM_ATTACH_FORETOLD];
+	uint8_t bytes[sizeof(struct rdma_ucm_event_resp) + CM_ATTACH_CACHED];
 };
 
 static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
@@ -240,7 +240,7 @@ static inline bool loop_fetch(struct loop *l, struct loop_program *p, struct loo
 		return false;
 	require(n >= (ssize_t)sizeof(event->head));
 	require(event->head.out == sizeof(struct rdma_ucm_event_resp));
-	require(n - (ssize_t)sizeof(event->head) == event->head.out + event->head.foretold);
+	require(n - (ssize_t)sizeof(event->head) == event->head.out + event->head.cached);
 	require(event->head.order > p->fetched);
 	p->fetched = event->head.order;
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An open /dev/infiniband/rdma_cm and the commands on their way, for the files that carry them. */
+/* An open /dev/infiniband/rdma_cm and a command on it, as all files of this folder share them. */
 #ifndef URXE_VERBS_RDMACM_FILE_H
 #define URXE_VERBS_RDMACM_FILE_H
 
@@ -13,37 +13,52 @@
 
 #include "rdmacm/rdmacm.h"
 
-struct rdmacm_id;
-struct rdmacm_foretold;
-struct twin;
+struct rdmacm_ids;
+struct rdmacm_reply_cache;
 
 struct rdmacm_file {
 	struct fd_object fd;
-	pthread_mutex_t lock; /* a command at a time */
-	atomic_uint opening;  /* counts up when it is closed, since it is used again */
-	int socket;           /* -1: there is no urxed */
-	int reader; /* of the packets for events: the program's descriptor, or what it watches */
-	int bell;   /* the other end, urxed's too; -1: there will be none any more */
-	bool over;  /* urxed has gone for good */
-	uint64_t lost_at;     /* clock_monotonic; when urxed went last, 0: never */
-	uint64_t fetched;     /* the order of the last event, as cm/attach.h has it */
-	pthread_cond_t found; /* another urxed, or none */
-	int kernel;           /* the kernel's own rdma_cm; -1: it has none */
-	atomic_uint turn;     /* whose events were asked for last */
-	pid_t pid;            /* a child's IDs would be its parent's */
-	uint64_t token;
-	struct twin *twins;    /* by number (rdmacm_kernel.c); kept for the next opening */
-	struct rdmacm_id *ids; /* by number (rdmacm_ids.h); NULL: it has made none */
-	struct rdmacm_foretold *foretold; /* rdmacm_foretold.h; NULL: nothing yet */
+	/*
+	 * Protects all members that follow, but `opening`, `pid`, and those of rdmacm_files_lock. A
+	 * command holds it from its start to its end, except while it waits for another daemon.
+	 * Rank: before rdmacm_files_lock; two files' locks only by rdmacm_lock_both().
+	 */
+	pthread_mutex_t lock;
+	pthread_cond_t reconnected; /* of lock: connected again, given up, or closed */
+	atomic_uint opening;        /* odd while open; the structure is reused after a close */
+	pid_t pid;                  /* of the process that opened it; a child's commands fail */
+
+	int socket;             /* to the daemon; -1: not connected */
+	int event_reader;       /* socket with a packet for each event; -1: closed */
+	int event_writer;       /* its other end, which the daemon has, too; -1: no more events */
+	bool daemon_gone;       /* no further attempt to connect */
+	uint64_t lost_at;       /* clock_monotonic() at the end of the connection; 0: never */
+	uint64_t token;         /* the daemon's name for this file */
+	uint64_t fetched;       /* cm_attach_event.order of the last fetched event */
+	int kernel;             /* descriptor of the kernel's own rdma_cm; -1: there is none */
+	unsigned int turn;      /* odd: the kernel is asked for an event before the daemon */
+	struct rdmacm_ids *ids; /* rdmacm/ids.h; NULL: no ID yet */
+	struct rdmacm_reply_cache *reply_cache; /* rdmacm/reply_cache.h; NULL: empty */
+
+	/* Under rdmacm_files_lock. */
+	bool in_use;
+	bool watched; /* by the reconnecting thread (rdmacm/reconnect.h) */
 	LIST_ENTRY(rdmacm_file) link;
-	bool kept; /* in the keeper's list */
-	LIST_ENTRY(rdmacm_file) kept_link;
 };
+
+/*
+ * Protects the list of files, which only grows, and the state of the reconnecting thread.
+ * pthread_atfork handlers hold it around fork. Rank: after a file's lock; innermost.
+ */
+extern pthread_mutex_t rdmacm_files_lock __attribute__((visibility("hidden")));
+/* The first of all files, open or not; LIST_NEXT(file, link) needs no lock. */
+struct rdmacm_file *rdmacm_files_first(void);
 
 struct rdmacm_request {
 	struct cm_attach_command command;
 	uint8_t in[CM_ATTACH_BYTES + CM_ATTACH_OPTION];
-	unsigned int opening; /* of the file, to which it was given */
+	unsigned int opening;     /* file->opening when the program gave the command */
+	struct rdmacm_file *from; /* MIGRATE_ID: the device that has the ID; others: the same */
 };
 
 struct rdmacm_response {
@@ -51,32 +66,28 @@ struct rdmacm_response {
 	uint8_t out[CM_ATTACH_BYTES];
 };
 
-/* With file->lock: the file that the request was given to is open yet, and no other one is it. */
+/* With file->lock: whether the file was neither closed nor reused since the request. */
 static inline bool rdmacm_is_open(const struct rdmacm_file *file,
 				  const struct rdmacm_request *request)
 {
-	return file->opening == request->opening;
+	return file->opening % 2 && file->opening == request->opening;
 }
 
-/* Its lock, as nobody has it: of a new one, or in the child of a fork. */
-void rdmacm_file_unlocked(struct rdmacm_file *file);
+/* One lock where both files are the same. */
+void rdmacm_lock_both(struct rdmacm_file *a, struct rdmacm_file *b);
+void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b);
 
-/* --- rdmacm_layout.c */
+/* --- layout.c: members that many commands of rdma/rdma_user_cm.h have in common */
 
-/* Where in a command the address for its response is; RDMACM_NOWHERE: it has none. */
 #define RDMACM_NOWHERE 0xffff
+/* Offset of the address for the response; RDMACM_NOWHERE: the command has no response. */
 uint32_t rdmacm_response_at(uint32_t command);
-/* Where the number of its ID is, or of its group. */
+/* Offset of the number of the ID (LEAVE_MCAST: of the group), or RDMACM_NOWHERE. */
 uint32_t rdmacm_id_at(uint32_t command);
-/* That number. False: it has none, or is too short to say which. */
+/* The number of the ID or group. False: the command has none, or is too short. */
 bool rdmacm_id_of(const struct rdmacm_request *request, uint32_t *number);
-
-/* --- rdmacm.c */
-
-/* Has urxed run any command but GET_EVENT. 0, or a negative errno value. */
-int rdmacm_own(struct rdmacm_file *file, struct rdmacm_request *request,
-	       struct rdmacm_response *response);
-/* The open device that MIGRATE_ID names; NULL: it names none. */
-struct rdmacm_file *rdmacm_migrated_from(const struct rdmacm_request *request);
+/* A command that the library itself gives. */
+struct rdmacm_request rdmacm_request_make(struct rdmacm_file *file, uint32_t command,
+					  const void *in, uint32_t size, uint32_t out);
 
 #endif

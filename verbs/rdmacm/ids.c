@@ -2,186 +2,89 @@
 #include "rdmacm/ids.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <rdma/rdma_user_cm.h>
+#define CHUNK          256u
+#define IDS            65536u /* librdmacm indexes IDs by 16 bits; the daemon has as many */
+#define DEVICE_REMOVAL 11     /* of enum rdma_cm_event_type */
 
-#define IDS             65536 /* as many as librdmacm knows, and urxed has */
-#define CONNECT_REQUEST 4     /* of enum rdma_cm_event_type */
-#define DEVICE_REMOVAL  11
+/* Numbers are the daemon's lowest free ones: most programs use one chunk. */
+struct rdmacm_ids {
+	struct rdmacm_id *chunks[IDS / CHUNK];
+};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* Without memory the ID goes without notice, no more. */
-static void know(struct rdmacm_file *file, uint32_t number, struct rdmacm_id id)
+struct rdmacm_id *rdmacm_id_find(struct rdmacm_file *file, uint32_t number)
 {
+	struct rdmacm_id *chunk =
+		file->ids && number < IDS ? file->ids->chunks[number / CHUNK] : NULL;
+
+	return chunk && chunk[number % CHUNK].exists ? &chunk[number % CHUNK] : NULL;
+}
+
+struct rdmacm_id *rdmacm_id_add(struct rdmacm_file *file, uint32_t number)
+{
+	struct rdmacm_id **chunk, *id;
+
 	if (!file->ids)
-		file->ids = calloc(IDS, sizeof(*file->ids));
-	if (file->ids && number < IDS)
-		file->ids[number] = id;
-}
-
-static struct rdmacm_id get(const struct rdmacm_file *file, uint32_t number)
-{
-	return file->ids && number < IDS ? file->ids[number] : (struct rdmacm_id){.uid = 0};
-}
-
-static void created(struct rdmacm_file *file, const struct rdmacm_request *request,
-		    const struct rdmacm_response *response)
-{
-	struct rdma_ucm_create_id_resp resp;
-	struct rdma_ucm_create_id create;
-
-	memcpy(&create, request->in, sizeof(create));
-	memcpy(&resp, response->out, sizeof(resp));
-	know(file, resp.id, (struct rdmacm_id){.uid = create.uid, .there = true});
-}
-
-static void accepted(struct rdmacm_file *file, const struct rdmacm_request *request)
-{
-	struct rdma_ucm_accept accept;
-
-	memcpy(&accept, request->in, sizeof(accept));
-	if (accept.conn_param.valid)
-		know(file, accept.id, (struct rdmacm_id){.uid = accept.uid, .there = true});
-}
-
-static void fetched(struct rdmacm_file *file, const struct rdmacm_response *response)
-{
-	struct rdma_ucm_event_resp event;
-
-	memcpy(&event, response->out, sizeof(event));
-	if (event.event == CONNECT_REQUEST)
-		know(file, event.id, (struct rdmacm_id){.there = true});
-}
-
-static void migrated(struct rdmacm_file *file, const struct rdmacm_request *request)
-{
-	struct rdmacm_file *from = rdmacm_migrated_from(request);
-	struct rdma_ucm_migrate_id migrate;
-	struct rdmacm_id id;
-
-	memcpy(&migrate, request->in, sizeof(migrate));
-	if (!from)
-		return;
-	id = get(from, migrate.id);
-	know(from, migrate.id, (struct rdmacm_id){.uid = 0});
-	know(file, migrate.id, id);
-}
-
-void rdmacm_ids_done(struct rdmacm_file *file, const struct rdmacm_request *request,
-		     const struct rdmacm_response *response)
-{
-	pthread_mutex_lock(&lock);
-	switch (request->command.command) {
-	case RDMA_USER_CM_CMD_CREATE_ID: created(file, request, response); break;
-	case RDMA_USER_CM_CMD_ACCEPT: accepted(file, request); break;
-	case RDMA_USER_CM_CMD_MIGRATE_ID: migrated(file, request); break;
-	case RDMA_USER_CM_CMD_GET_EVENT: fetched(file, response); break;
-	default: break;
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-static uint32_t number_in(const struct rdmacm_request *request)
-{
-	struct rdma_ucm_destroy_id destroy;
-
-	memcpy(&destroy, request->in, sizeof(destroy));
-	return destroy.id;
-}
-
-struct rdmacm_id rdmacm_ids_take(struct rdmacm_file *file, const struct rdmacm_request *request)
-{
-	struct rdmacm_id id;
-
-	pthread_mutex_lock(&lock);
-	id = get(file, number_in(request));
-	if (id.there)
-		know(file, number_in(request), (struct rdmacm_id){.uid = 0});
-	pthread_mutex_unlock(&lock);
+		file->ids = calloc(1, sizeof(*file->ids));
+	if (!file->ids || number >= IDS)
+		return NULL;
+	chunk = &file->ids->chunks[number / CHUNK];
+	if (!*chunk)
+		*chunk = calloc(CHUNK, sizeof(**chunk));
+	if (!*chunk)
+		return NULL;
+	id = &(*chunk)[number % CHUNK];
+	*id = (struct rdmacm_id){.exists = true};
 	return id;
 }
 
-void rdmacm_ids_restore(struct rdmacm_file *file, const struct rdmacm_request *request,
-			struct rdmacm_id id)
+int rdmacm_id_unused(struct rdmacm_file *file, uint32_t *number)
 {
-	pthread_mutex_lock(&lock);
-	if (id.there)
-		know(file, number_in(request), id);
-	pthread_mutex_unlock(&lock);
+	for (*number = 0; *number < IDS; ++*number)
+		if (!rdmacm_id_find(file, *number))
+			return 0;
+	return -ENOSPC;
 }
 
-bool rdmacm_ids_destroyed(struct rdmacm_id id, struct rdmacm_response *response)
+struct rdmacm_id *rdmacm_id_find_uid(struct rdmacm_file *file, uint64_t uid)
 {
-	const struct rdma_ucm_destroy_id_resp resp = {.events_reported = id.told};
+	for (uint32_t i = 0; i < IDS; i++) {
+		struct rdmacm_id *id = rdmacm_id_find(file, i);
 
-	memcpy(response->out, &resp, sizeof(resp));
-	response->reply = (struct cm_attach_reply){.out = sizeof(resp)};
-	return id.there;
+		if (id && id->create.uid == uid)
+			return id;
+	}
+	return NULL;
 }
 
-int rdmacm_ids_invent(struct rdmacm_file *file, uint32_t *number)
+static bool reports_removal(const struct rdmacm_id *id)
 {
-	uint32_t i = 0;
-
-	pthread_mutex_lock(&lock);
-	while (i < IDS && get(file, i).there)
-		i++;
-	if (i < IDS)
-		know(file, i, (struct rdmacm_id){.there = true, .elsewhere = true});
-	pthread_mutex_unlock(&lock);
-	*number = i;
-	return i < IDS ? 0 : -ENOSPC;
-}
-
-void rdmacm_ids_elsewhere(struct rdmacm_file *file, uint32_t number, bool elsewhere)
-{
-	pthread_mutex_lock(&lock);
-	if (get(file, number).there)
-		file->ids[number].elsewhere = elsewhere;
-	pthread_mutex_unlock(&lock);
-}
-
-static bool is_untold(struct rdmacm_id id)
-{
-	return id.uid && !id.told && !id.elsewhere;
-}
-
-/* IDS: there is none. */
-static uint32_t next_untold(const struct rdmacm_file *file)
-{
-	uint32_t i = file->ids ? 0 : IDS;
-
-	while (i < IDS && !is_untold(file->ids[i]))
-		i++;
-	return i;
+	return id && id->create.uid && !id->removal_reported && id->owner != RDMACM_OWNER_KERNEL;
 }
 
 bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *response)
 {
 	struct rdma_ucm_event_resp event = {.event = DEVICE_REMOVAL};
 
-	pthread_mutex_lock(&lock);
-	event.id = next_untold(file);
-	if (event.id < IDS) {
-		file->ids[event.id].told = true;
-		event.uid = file->ids[event.id].uid;
-	}
-	pthread_mutex_unlock(&lock);
+	while (event.id < IDS && !reports_removal(rdmacm_id_find(file, event.id)))
+		event.id++;
+	if (event.id == IDS)
+		return false;
+	rdmacm_id_find(file, event.id)->removal_reported = true;
+	event.uid = rdmacm_id_find(file, event.id)->create.uid;
 	memcpy(response->out, &event, sizeof(event));
 	response->reply =
 		(struct cm_attach_reply){.out = offsetof(struct rdma_ucm_event_resp, reserved)};
-	return event.id < IDS;
+	return true;
 }
 
-void rdmacm_ids_forget(struct rdmacm_file *file)
+void rdmacm_ids_free(struct rdmacm_file *file)
 {
-	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; file->ids && i < IDS / CHUNK; i++)
+		free(file->ids->chunks[i]);
 	free(file->ids);
 	file->ids = NULL;
-	pthread_mutex_unlock(&lock);
 }

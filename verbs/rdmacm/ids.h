@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which IDs of urxed's an open device has, for the day when urxed is not there any more: as the
- * kernel does when a device goes, each is told so (RDMA_CM_EVENT_DEVICE_REMOVAL), and can be
- * destroyed. IDs of two daemons may have one number, so each open device keeps its own.
+ * The IDs of an open file of rdma_cm by number, with their owner: router.c decides by this table
+ * whether a command goes to the daemon or to the kernel. After the daemon's end, the IDs that the
+ * daemon owned report RDMA_CM_EVENT_DEVICE_REMOVAL and can be destroyed, as those of a removed
+ * device.
+ *
+ * All functions: with file->lock.
  */
 #ifndef URXE_VERBS_RDMACM_IDS_H
 #define URXE_VERBS_RDMACM_IDS_H
 
-#include <stdbool.h>
+#include <rdma/rdma_user_cm.h>
 
 #include "rdmacm/file.h"
 
-struct rdmacm_id {
-	uint64_t uid; /* the program's name for it; 0: it has none yet, and is told nothing */
-	bool there;
-	bool told;      /* of the end */
-	bool elsewhere; /* it is the kernel's, which goes on */
+enum rdmacm_owner {
+	RDMACM_OWNER_OPEN, /* no address yet, or the wildcard address: the daemon, and maybe both */
+	RDMACM_OWNER_DAEMON,
+	RDMACM_OWNER_KERNEL, /* the daemon only reserves the number */
 };
 
-/* urxed has done a command that makes, names or moves IDs, or told an event; others are nothing. */
-void rdmacm_ids_done(struct rdmacm_file *file, const struct rdmacm_request *request,
-		     const struct rdmacm_response *response);
-/*
- * DESTROY_ID, before urxed is asked: it gives the number to another one as soon as it is free.
- * What there was of it.
- */
-struct rdmacm_id rdmacm_ids_take(struct rdmacm_file *file, const struct rdmacm_request *request);
-/* It is still there. */
-void rdmacm_ids_restore(struct rdmacm_file *file, const struct rdmacm_request *request,
-			struct rdmacm_id id);
-/* urxed has gone: what it would have answered. False: there was no such ID. */
-bool rdmacm_ids_destroyed(struct rdmacm_id id, struct rdmacm_response *response);
-/* urxed has gone: the next event; false: all IDs were told. */
+struct rdmacm_id {
+	bool exists;
+	bool removal_reported;
+	bool in_kernel; /* the kernel has an ID of its own for this one: */
+	bool bound;     /* it has an address, */
+	uint32_t kernel_id;
+	uint32_t hidden_events; /* and events that the kernel counts and the program never got */
+	enum rdmacm_owner owner;
+	struct rdma_ucm_create_id create; /* uid 0: a connection request, not yet accepted */
+};
+
+/* NULL: no such ID, or no memory was left to record it. */
+struct rdmacm_id *rdmacm_id_find(struct rdmacm_file *file, uint32_t number);
+/* NULL: the file created no such ID. */
+struct rdmacm_id *rdmacm_id_find_uid(struct rdmacm_file *file, uint64_t uid);
+/* All zero, but that it exists. NULL: no memory, or not a number of librdmacm's 16 bits. */
+struct rdmacm_id *rdmacm_id_add(struct rdmacm_file *file, uint32_t number);
+/* -ENOSPC: all numbers are in use. For IDs of the kernel, without a daemon. */
+int rdmacm_id_unused(struct rdmacm_file *file, uint32_t *number);
+/* The next event DEVICE_REMOVAL, without a daemon. False: all IDs have reported it. */
 bool rdmacm_ids_removal(struct rdmacm_file *file, struct rdmacm_response *response);
-/*
- * urxed has gone, and gives no more numbers: one that no ID has, for a new one of the kernel's.
- * -ENOSPC: there is none.
- */
-int rdmacm_ids_invent(struct rdmacm_file *file, uint32_t *number);
-/* Addresses have decided whether the ID is the kernel's: those are not told of urxed's end. */
-void rdmacm_ids_elsewhere(struct rdmacm_file *file, uint32_t number, bool elsewhere);
-/* The device is closed. */
-void rdmacm_ids_forget(struct rdmacm_file *file);
+void rdmacm_ids_free(struct rdmacm_file *file);
 
 #endif

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kernel's own rdma_cm, where it has one, for RDMA devices of its own.
+ * The kernel's own /dev/infiniband/rdma_cm, for a machine that has RDMA devices beside urxe0.
+ * router.c decides which IDs and commands belong there.
  *
- * Each ID of the program is one of urxed's, whose number the program knows, and may be one of the
- * kernel's as well. Addresses decide: an ID that is bound to one of urxe0's, or resolves a
- * destination to which a way leads from there, is urxed's; where urxed says that it has no such
- * address and no such way, it is the kernel's. Who listens at the wildcard address listens at both.
+ * All functions but the first: with file->lock; file->kernel is open.
  */
 #ifndef URXE_VERBS_RDMACM_KERNEL_H
 #define URXE_VERBS_RDMACM_KERNEL_H
 
-#include "rdmacm/file.h"
+#include "rdmacm/ids.h"
 
-/* A descriptor of the kernel's device, which does not block; -1: there is none for this process. */
-int rdmacm_kernel_open(struct rdmacm_file *file);
-/* Runs any command but GET_EVENT on both or the right one. 0, or a negative errno value. */
-int rdmacm_kernel_run(struct rdmacm_file *file, struct rdmacm_request *request,
-		      struct rdmacm_response *response);
-/* GET_EVENT: the kernel's next one. -EAGAIN: it has none. */
-int rdmacm_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *request,
-			struct rdmacm_response *response);
+/* A nonblocking descriptor; -1: the kernel has no such device for this process. */
+int rdmacm_kernel_open(void);
+/* Runs the command with kernel_id for its ID or group. 0, or a negative errno value. */
+int rdmacm_kernel_run(struct rdmacm_file *file, const struct rdmacm_request *request,
+		      uint32_t kernel_id, struct rdmacm_response *response);
+
+/* Creates the kernel's ID where it has none yet. 0, or a negative errno value. */
+int rdmacm_kernel_create(struct rdmacm_file *file, struct rdmacm_id *id);
+/* Returns how many events the program must acknowledge; 0 where the kernel has no ID. */
+uint32_t rdmacm_kernel_destroy(struct rdmacm_file *file, struct rdmacm_id *id);
+/* Moves the ID from another file: as rdmacm_kernel_destroy(), or a negative errno value. */
+int rdmacm_kernel_migrate(struct rdmacm_file *from, struct rdmacm_file *to, struct rdmacm_id *id);
+/* Gives the kernel's ID an address as QUERY_ADDR has it. 0, or a negative errno value. */
+int rdmacm_kernel_bind(struct rdmacm_file *file, struct rdmacm_id *id,
+		       const struct rdma_ucm_query_addr_resp *addr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where in the commands of rdma/rdma_user_cm.h there is what many of them have. */
+/* Offsets of members that many commands of rdma/rdma_user_cm.h have in common. */
 #include <stddef.h>
 #include <string.h>
 
@@ -60,4 +60,15 @@ bool rdmacm_id_of(const struct rdmacm_request *request, uint32_t *number)
 		return false;
 	memcpy(number, request->in + at, sizeof(*number));
 	return true;
+}
+
+struct rdmacm_request rdmacm_request_make(struct rdmacm_file *file, uint32_t command,
+					  const void *in, uint32_t size, uint32_t out)
+{
+	struct rdmacm_request request = {.command = {.command = command, .in = size, .out = out},
+					 .opening = file->opening,
+					 .from = file};
+
+	memcpy(request.in, in, size);
+	return request;
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An open /dev/infiniband/rdma_cm. What the kernel's rdma_ucm module would do with its
- * commands, urxed does (cm/attach.h); here they are only carried, with what they point to.
- *
- * The program's descriptor is a socket with a packet for each event that can be fetched:
- * blocking, O_NONBLOCK, poll and epoll then work by themselves.
+ * /dev/infiniband/rdma_cm for the interposed open(2) and write(2): librdmacm's commands go to the
+ * daemon urxed, which does what the kernel's rdma_ucm module does, or to the kernel's own rdma_cm.
  */
 #ifndef URXE_VERBS_RDMACM_RDMACM_H
 #define URXE_VERBS_RDMACM_RDMACM_H
@@ -17,9 +14,14 @@
 
 struct rdmacm_file;
 
-/* Opens the device: a descriptor, or a negative errno value. */
+/*
+ * Opens the device with open(2)'s flags: a descriptor, or a negative errno value. The descriptor is
+ * readable while events can be fetched, so blocking reads, O_NONBLOCK, poll and epoll need no
+ * further code.
+ */
 int rdmacm_open(int flags);
 
+/* NULL: fd is no rdma_cm device of this library. */
 static inline struct rdmacm_file *rdmacm_lookup(int fd)
 {
 	struct fd_object *object = fd_lookup(fd);
@@ -27,7 +29,7 @@ static inline struct rdmacm_file *rdmacm_lookup(int fd)
 	return object && object->kind == FD_RDMACM ? (struct rdmacm_file *)object : 0;
 }
 
-/* As write(2). */
+/* Runs one command of rdma/rdma_user_cm.h; returns and sets errno as write(2) does. */
 ssize_t rdmacm_write(struct rdmacm_file *file, int fd, const void *buf, size_t count);
 
 #endif

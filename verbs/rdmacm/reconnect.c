@@ -11,219 +11,180 @@
 #include <unistd.h>
 
 #include "outage.h"
+#include "rdmacm/daemon_socket.h"
 
-#define LOOK_MS ((int)(OUTAGE_LOOK / 1000000))
-
-/* Taken after a file's lock. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, rdmacm_file) files = LIST_HEAD_INITIALIZER(files);
-static int epoll_fd = -1; /* of their sockets and of the bell; -1: there is no thread */
-static int bell = -1;     /* has always rung; who listens for it is to end */
+/* Under rdmacm_files_lock; constant while any file is watched. */
+static unsigned int n_watched;
+static int epoll_fd = -1; /* of the files' sockets and end_fd; -1: no thread */
+static int end_fd = -1;   /* eventfd that is always readable; watched only to end the thread */
 static pthread_t thread;
 
-void rdmacm_keeper_watch(struct rdmacm_file *file)
+void rdmacm_reconnect_watch(struct rdmacm_file *file)
 {
 	struct epoll_event ev = {.events = EPOLLRDHUP};
 
 	(void)epoll_ctl(epoll_fd, EPOLL_CTL_ADD, file->socket, &ev);
 }
 
-void rdmacm_keeper_unwatch(struct rdmacm_file *file)
+void rdmacm_reconnect_unwatch(struct rdmacm_file *file)
 {
 	(void)epoll_ctl(epoll_fd, EPOLL_CTL_DEL, file->socket, NULL);
 }
 
-/* True: there is more to do for it. */
-static bool look_after(struct rdmacm_file *file)
-{
-	bool more;
+/* --- The thread */
 
-	/* Who has the lock has a command under way, and notices by itself, or opens or closes it.
+/* True: call again in OUTAGE_LOOK. */
+static bool check_file(struct rdmacm_file *file)
+{
+	bool again;
+
+	/* The lock's owner runs a command and notices the daemon's end itself, or opens or closes.
 	 */
 	if (pthread_mutex_trylock(&file->lock))
 		return true;
-	if (rdmacm_link_hung(file))
-		rdmacm_link_lost(file);
-	else if (file->lost_at && file->socket < 0 && file->bell >= 0)
-		rdmacm_link_look(file);
-	more = file->lost_at && file->socket < 0 && file->bell >= 0;
+	if (rdmacm_daemon_hung_up(file))
+		rdmacm_daemon_lost(file);
+	else if (rdmacm_daemon_sought(file))
+		rdmacm_daemon_retry(file);
+	again = rdmacm_daemon_sought(file);
 	pthread_mutex_unlock(&file->lock);
-	return more;
+	return again;
 }
 
-/* Its descriptor is not closed before it has ended, so no other thread has the number. */
-static bool goes_on(int own_epoll)
+/* stop_thread() closes the descriptor after the thread's end, so no other thread has its number. */
+static bool thread_goes_on(int own_epoll)
 {
 	bool on;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&rdmacm_files_lock);
 	on = epoll_fd == own_epoll;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&rdmacm_files_lock);
 	return on;
 }
 
-/* Files are never freed, so one that is closed meanwhile does no harm. */
-static struct rdmacm_file *next_file(struct rdmacm_file *file)
-{
-	pthread_mutex_lock(&lock);
-	file = !file ? LIST_FIRST(&files) : file->kept ? LIST_NEXT(file, kept_link) : NULL;
-	pthread_mutex_unlock(&lock);
-	return file;
-}
-
-static void *keeper_thread(void *epoll)
+static void *reconnect_thread(void *epoll)
 {
 	const int own_epoll = (int)(intptr_t)epoll;
 	const struct timespec pause = {.tv_nsec = OUTAGE_LOOK};
 	struct rdmacm_file *file;
 	struct epoll_event ev;
-	bool more = false;
+	bool again = false;
 
 	prctl(PR_SET_NAME, "urxe-cm");
-	while (goes_on(own_epoll)) {
-		if (more)
+	while (thread_goes_on(own_epoll)) {
+		if (again)
 			nanosleep(&pause, NULL);
 		else if (epoll_wait(own_epoll, &ev, 1, -1) < 0 && errno != EINTR)
 			break;
-		more = false;
-		for (file = next_file(NULL); file; file = next_file(file))
-			more |= look_after(file);
+		again = false;
+		for (file = rdmacm_files_first(); file; file = LIST_NEXT(file, link))
+			again |= check_file(file);
 	}
 	return NULL;
 }
 
-static void close_all(int epoll, int event)
+/* --- Its start and end; with rdmacm_files_lock */
+
+static void close_descriptors(int epoll, int end)
 {
 	if (epoll >= 0)
 		close(epoll);
-	if (event >= 0)
-		close(event);
+	if (end >= 0)
+		close(end);
 }
 
-/* --- The child of a fork has no thread, and the files are its parent's. */
-
-static void before_fork(void)
+void rdmacm_reconnect_in_child(void)
 {
-	pthread_mutex_lock(&lock);
+	close_descriptors(epoll_fd, end_fd);
+	epoll_fd = end_fd = -1;
+	n_watched = 0;
 }
 
-static void in_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-static void in_child(void)
-{
-	struct rdmacm_file *file;
-
-	while ((file = LIST_FIRST(&files))) {
-		LIST_REMOVE(file, kept_link);
-		file->kept = false;
-		/* Another thread of the parent's may have it. */
-		rdmacm_file_unlocked(file);
-	}
-	close_all(epoll_fd, bell);
-	epoll_fd = bell = -1;
-	pthread_mutex_unlock(&lock);
-	fd_owner_is_me();
-}
-
-static void init_once(void)
-{
-	pthread_atfork(before_fork, in_parent, in_child);
-	fd_owner_is_me();
-}
-
-/* --- */
-
-static int make_fds(void)
+static int make_descriptors(void)
 {
 	struct epoll_event ev = {.events = 0};
 
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	bell = eventfd(1, EFD_CLOEXEC);
-	return epoll_fd < 0 || bell < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bell, &ev) ? -errno
-											 : 0;
+	end_fd = eventfd(1, EFD_CLOEXEC);
+	return epoll_fd < 0 || end_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, end_fd, &ev)
+		       ? -errno
+		       : 0;
 }
 
+/* The thread blocks all signals: handlers run in the program's own threads. */
 static int make_thread(void)
 {
 	sigset_t all, old;
 	int rc;
 
-	/* The program's signals are the program's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&thread, NULL, keeper_thread, (void *)(intptr_t)epoll_fd);
+	rc = pthread_create(&thread, NULL, reconnect_thread, (void *)(intptr_t)epoll_fd);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -rc;
 }
 
-static int start(void)
+static int start_thread(void)
 {
-	int rc = make_fds();
+	int rc = make_descriptors();
 
 	if (!rc)
 		rc = make_thread();
 	if (!rc)
 		return 0;
-	close_all(epoll_fd, bell);
-	epoll_fd = bell = -1;
+	close_descriptors(epoll_fd, end_fd);
+	epoll_fd = end_fd = -1;
 	return rc;
 }
 
 /*
- * With the lock, which it gives back. A program that closes all that it has, as by close_range,
- * does not find the thread at it: its descriptors are gone first.
+ * Frees the lock. A program that closes all its descriptors, as by close_range, must not close
+ * those of a running thread: hence the join.
  */
-static void stop(void)
+static void stop_thread(void)
 {
-	const int epoll = epoll_fd, event = bell;
+	const int epoll = epoll_fd, end = end_fd;
 	const pthread_t ended = thread;
 	struct epoll_event ev = {.events = EPOLLIN};
 
-	epoll_fd = bell = -1;
-	pthread_mutex_unlock(&lock);
+	epoll_fd = end_fd = -1;
+	pthread_mutex_unlock(&rdmacm_files_lock);
 	/*
-	 * Who closes descriptors one by one may have closed these before. Then nothing wakes the
-	 * thread, and the numbers may be others' by now.
+	 * A program that closes its descriptors one by one may have closed these two already. Then
+	 * nothing wakes the thread, and both numbers may belong to the program by now.
 	 */
-	if (epoll_ctl(epoll, EPOLL_CTL_MOD, event, &ev)) {
+	if (epoll_ctl(epoll, EPOLL_CTL_MOD, end, &ev)) {
 		pthread_detach(ended);
 		return;
 	}
 	pthread_join(ended, NULL);
-	close_all(epoll, event);
+	close_descriptors(epoll, end);
 }
 
-int rdmacm_keeper_add(struct rdmacm_file *file)
+int rdmacm_reconnect_add(struct rdmacm_file *file)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int rc;
 
-	pthread_once(&once, init_once);
-	pthread_mutex_lock(&lock);
-	rc = epoll_fd < 0 ? start() : 0;
+	pthread_mutex_lock(&rdmacm_files_lock);
+	rc = n_watched ? 0 : start_thread();
 	if (!rc) {
-		LIST_INSERT_HEAD(&files, file, kept_link);
-		file->kept = true;
-		rdmacm_keeper_watch(file);
+		n_watched++;
+		file->watched = true;
+		rdmacm_reconnect_watch(file);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&rdmacm_files_lock);
 	return rc;
 }
 
-void rdmacm_keeper_remove(struct rdmacm_file *file)
+void rdmacm_reconnect_remove(struct rdmacm_file *file)
 {
-	bool was_kept;
+	bool was_watched;
 
-	pthread_mutex_lock(&lock);
-	was_kept = file->kept;
-	if (was_kept)
-		LIST_REMOVE(file, kept_link);
-	file->kept = false;
-	if (was_kept && LIST_EMPTY(&files))
-		stop();
+	pthread_mutex_lock(&rdmacm_files_lock);
+	was_watched = file->watched;
+	file->watched = false;
+	if (was_watched && !--n_watched)
+		stop_thread();
 	else
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&rdmacm_files_lock);
 }

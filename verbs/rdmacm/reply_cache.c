@@ -6,61 +6,61 @@
 
 #include <rdma/rdma_user_cm.h>
 
-/* Of one ID. */
-struct answers {
-	uint32_t number;
-	uint32_t len; /* 0: there are none */
-	uint8_t bytes[CM_ATTACH_FORETOLD];
+struct entry {
+	uint32_t id;
+	uint32_t len; /* 0: empty */
+	uint8_t bytes[CM_ATTACH_CACHED];
 };
 
-struct rdmacm_foretold {
-	uint32_t next; /* the oldest, whose place is taken next */
-	struct answers at[RDMACM_FORETOLD];
+struct rdmacm_reply_cache {
+	uint32_t next; /* the oldest entry, which is replaced next */
+	struct entry entries[RDMACM_CACHED_IDS];
 };
 
-static struct answers *find(const struct rdmacm_file *file, uint32_t number)
+static struct entry *find_entry(const struct rdmacm_file *file, uint32_t id)
 {
-	struct rdmacm_foretold *foretold = file->foretold;
+	struct rdmacm_reply_cache *cache = file->reply_cache;
 
-	for (uint32_t i = 0; foretold && i < RDMACM_FORETOLD; i++)
-		if (foretold->at[i].len && foretold->at[i].number == number)
-			return &foretold->at[i];
+	for (uint32_t i = 0; cache && i < RDMACM_CACHED_IDS; i++)
+		if (cache->entries[i].len && cache->entries[i].id == id)
+			return &cache->entries[i];
 	return NULL;
 }
 
-static void drop(struct rdmacm_file *file, uint32_t number)
+static void drop_entry(struct rdmacm_file *file, uint32_t id)
 {
-	struct answers *answers = find(file, number);
+	struct entry *entry = find_entry(file, id);
 
-	if (answers)
-		answers->len = 0;
+	if (entry)
+		entry->len = 0;
 }
 
-/* NULL: no memory, so that urxed is asked. */
-static struct answers *place(struct rdmacm_file *file)
+/* NULL: no memory; librdmacm's commands go to the daemon then. */
+static struct entry *new_entry(struct rdmacm_file *file)
 {
-	if (!file->foretold)
-		file->foretold = calloc(1, sizeof(*file->foretold));
-	if (!file->foretold)
+	if (!file->reply_cache)
+		file->reply_cache = calloc(1, sizeof(*file->reply_cache));
+	if (!file->reply_cache)
 		return NULL;
-	return &file->foretold->at[file->foretold->next++ % RDMACM_FORETOLD];
+	return &file->reply_cache->entries[file->reply_cache->next++ % RDMACM_CACHED_IDS];
 }
 
-void rdmacm_foretold_keep(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes, uint32_t len)
+void rdmacm_reply_cache_put(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes,
+			    uint32_t len)
 {
-	struct answers *answers;
+	struct entry *entry;
 
-	drop(file, id);
-	answers = len ? place(file) : NULL;
-	if (!answers)
+	drop_entry(file, id);
+	entry = len ? new_entry(file) : NULL;
+	if (!entry)
 		return;
-	answers->number = id;
-	answers->len = len;
-	memcpy(answers->bytes, bytes, len);
+	entry->id = id;
+	entry->len = len;
+	memcpy(entry->bytes, bytes, len);
 }
 
-/* Both commands look alike, but for what the last field is called. */
-static bool is_question(const struct rdmacm_request *request)
+/* QUERY and INIT_QP_ATTR have the same layout, with `option` and `qp_state` at one offset. */
+static bool is_query(const struct rdmacm_request *request)
 {
 	uint32_t command = request->command.command;
 
@@ -68,12 +68,12 @@ static bool is_question(const struct rdmacm_request *request)
 	       request->command.in >= sizeof(struct rdma_ucm_query);
 }
 
-/* The bytes of the answer; NULL: it is not among them. */
-static const uint8_t *look_up(const struct answers *answers, uint32_t command, uint32_t what,
-			      uint32_t *len)
+/* The reply's bytes; NULL: not cached. */
+static const uint8_t *find_reply(const struct entry *entry, uint32_t command, uint32_t option,
+				 uint32_t *len)
 {
-	const uint8_t *at = answers->bytes, *end = at + answers->len;
-	struct cm_attach_answer head;
+	const uint8_t *at = entry->bytes, *end = at + entry->len;
+	struct cm_attach_cached head;
 
 	while ((size_t)(end - at) >= sizeof(head)) {
 		memcpy(&head, at, sizeof(head));
@@ -81,27 +81,27 @@ static const uint8_t *look_up(const struct answers *answers, uint32_t command, u
 		if (head.out > (size_t)(end - at))
 			break;
 		*len = head.out;
-		if (head.command == command && head.what == what)
+		if (head.command == command && head.option == option)
 			return at;
 		at += head.out;
 	}
 	return NULL;
 }
 
-bool rdmacm_foretold_answer(const struct rdmacm_file *file, const struct rdmacm_request *request,
+bool rdmacm_reply_cache_get(const struct rdmacm_file *file, const struct rdmacm_request *request,
 			    struct rdmacm_response *response)
 {
-	const struct answers *answers;
+	const struct entry *entry;
 	struct rdma_ucm_query query;
 	const uint8_t *bytes;
 	uint32_t len;
 
-	if (!is_question(request) || !rdmacm_is_open(file, request))
+	if (!is_query(request))
 		return false;
 	memcpy(&query, request->in, sizeof(query));
-	answers = find(file, query.id);
-	bytes = answers ? look_up(answers, request->command.command, query.option, &len) : NULL;
-	/* With less room there may be another answer, or an error. */
+	entry = find_entry(file, query.id);
+	bytes = entry ? find_reply(entry, request->command.command, query.option, &len) : NULL;
+	/* The daemon decides what a response is that the program has too little room for. */
 	if (!bytes || len > request->command.out)
 		return false;
 	memcpy(response->out, bytes, len);
@@ -109,16 +109,16 @@ bool rdmacm_foretold_answer(const struct rdmacm_file *file, const struct rdmacm_
 	return true;
 }
 
-void rdmacm_foretold_done(struct rdmacm_file *file, const struct rdmacm_request *request)
+void rdmacm_reply_cache_invalidate(struct rdmacm_file *file, const struct rdmacm_request *request)
 {
-	uint32_t number;
+	uint32_t id;
 
-	if (!is_question(request) && rdmacm_id_of(request, &number))
-		drop(file, number);
+	if (!is_query(request) && rdmacm_id_of(request, &id))
+		drop_entry(file, id);
 }
 
-void rdmacm_foretold_forget(struct rdmacm_file *file)
+void rdmacm_reply_cache_free(struct rdmacm_file *file)
 {
-	free(file->foretold);
-	file->foretold = NULL;
+	free(file->reply_cache);
+	file->reply_cache = NULL;
 }

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Answers that came from urxed along with an event, to what programs ask next as a rule, so that
- * it need not be asked. They hold until the ID's next command or event. Of an open device as many
- * IDs have some as RDMACM_FORETOLD; for the others urxed is asked.
+ * The daemon's replies to the QUERY and INIT_QP_ATTR commands that librdmacm gives after an event;
+ * the daemon sends them with the event, which saves two wake-ups a command. Replies hold until the
+ * ID's next command or event. Per open file, of the last RDMACM_CACHED_IDS IDs.
  *
- * All with file->lock.
+ * All functions: with file->lock.
  */
 #ifndef URXE_VERBS_RDMACM_REPLY_CACHE_H
 #define URXE_VERBS_RDMACM_REPLY_CACHE_H
 
 #include "rdmacm/file.h"
 
-#define RDMACM_FORETOLD 64
+#define RDMACM_CACHED_IDS 64
 
-/* An event of the ID was fetched, with so many bytes of answers. */
-void rdmacm_foretold_keep(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes,
-			  uint32_t len);
-/* True: the answer is known, and in the response. */
-bool rdmacm_foretold_answer(const struct rdmacm_file *file, const struct rdmacm_request *request,
+/* An event of the ID was fetched: `len` bytes of replies replace those of before. */
+void rdmacm_reply_cache_put(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes,
+			    uint32_t len);
+/* True: the response is from the cache. */
+bool rdmacm_reply_cache_get(const struct rdmacm_file *file, const struct rdmacm_request *request,
 			    struct rdmacm_response *response);
-/* urxed has done the command: what it may have changed is not known any more. */
-void rdmacm_foretold_done(struct rdmacm_file *file, const struct rdmacm_request *request);
-/* The device is closed. */
-void rdmacm_foretold_forget(struct rdmacm_file *file);
+/* The daemon has run the command: drops the replies that the command may have changed. */
+void rdmacm_reply_cache_invalidate(struct rdmacm_file *file, const struct rdmacm_request *request);
+void rdmacm_reply_cache_free(struct rdmacm_file *file);
 
 #endif

@@ -562,7 +562,7 @@ static void test_migrate_with_request(void **state)
 	assert_int_equal(COMMAND(&from_b, MIGRATE_ID, request, 4), 0);
 	expect_withdrawn(&b, 1);
 	child = get_event(&c, CMA_CONNECT_REQUEST).id;
-	assert_int_equal(last.head.foretold != 0, 1);
+	assert_int_equal(last.head.cached != 0, 1);
 	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), -EINVAL);
 	assert_int_equal(accept_it(&c, child, 0xc, LOOP_QPN + 1), 0);
 	loop_run(&loop);
@@ -737,17 +737,17 @@ static void test_options(void **state)
 /* --- What comes with an event */
 
 /* Each answer is that which the question gets; returns how many there are. */
-static uint32_t check_foretold(const struct loop_program *p, uint32_t id)
+static uint32_t check_cached(const struct loop_program *p, uint32_t id)
 {
-	const uint8_t *at = last.bytes + last.head.out, *end = at + last.head.foretold;
+	const uint8_t *at = last.bytes + last.head.out, *end = at + last.head.cached;
 	struct rdma_ucm_query question = {.id = id};
-	struct cm_attach_answer head;
+	struct cm_attach_cached head;
 	uint32_t n = 0;
 
 	for (; at < end; at += head.out, n++) {
 		memcpy(&head, at, sizeof(head));
 		at += sizeof(head);
-		question.option = head.what;
+		question.option = head.option;
 		assert_int_equal(loop_command(&loop, p, head.command, &question, sizeof(question),
 					      CM_ATTACH_BYTES, &answer),
 				 0);
@@ -758,7 +758,7 @@ static uint32_t check_foretold(const struct loop_program *p, uint32_t id)
 	return n;
 }
 
-static void test_foretold(void **state)
+static void test_cached_replies(void **state)
 {
 	uint32_t id, child;
 
@@ -767,26 +767,26 @@ static void test_foretold(void **state)
 	id = create(&a, RDMA_PS_TCP, 0xa);
 	assert_int_equal(resolve(&a, id), 0);
 	get_event(&a, CMA_ADDR_RESOLVED);
-	assert_int_equal(check_foretold(&a, id), 2);
+	assert_int_equal(check_cached(&a, id), 2);
 	assert_int_equal(resolve_route(&a, id), 0);
 	get_event(&a, CMA_ROUTE_RESOLVED);
-	assert_int_equal(check_foretold(&a, id), 2);
+	assert_int_equal(check_cached(&a, id), 2);
 	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
 	loop_run(&loop);
 	child = get_event(&b, CMA_CONNECT_REQUEST).id;
-	assert_int_equal(check_foretold(&b, child), 6);
+	assert_int_equal(check_cached(&b, child), 6);
 	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
 	loop_run(&loop);
 	get_event(&a, CMA_CONNECT_RESPONSE);
-	assert_int_equal(check_foretold(&a, id), 3);
+	assert_int_equal(check_cached(&a, id), 3);
 	assert_int_equal(accept_it(&a, id, 0, 0), 0);
 	loop_run(&loop);
 	get_event(&b, CMA_ESTABLISHED);
-	assert_int_equal(check_foretold(&b, child), 0);
+	assert_int_equal(check_cached(&b, child), 0);
 }
 
 /* The ID of a request may have gone before its event was last. */
-static void test_foretold_of_nobody(void **state)
+static void test_cached_replies_of_nobody(void **state)
 {
 	uint32_t id, child;
 
@@ -799,11 +799,11 @@ static void test_foretold_of_nobody(void **state)
 	destroy(&b, child);
 	expect_withdrawn(&b, 1);
 	get_event(&b, CMA_CONNECT_REQUEST);
-	assert_int_equal(last.head.foretold, 0);
+	assert_int_equal(last.head.cached, 0);
 }
 
 /* What an ID is told while its event is on its way is in the answers, too. */
-static void test_foretold_after_a_command(void **state)
+static void test_cached_replies_after_a_command(void **state)
 {
 	const struct {
 		struct rdma_ucm_set_option option;
@@ -826,7 +826,7 @@ static void test_foretold_after_a_command(void **state)
 		loop_command(&loop, &a, RDMA_USER_CM_CMD_SET_OPTION, &set, len, 0, &answer), 0);
 	expect_withdrawn(&a, 1);
 	get_event(&a, CMA_CONNECT_RESPONSE);
-	assert_int_equal(check_foretold(&a, set.option.id), 3);
+	assert_int_equal(check_cached(&a, set.option.id), 3);
 	/* An event without answers stays where it is. */
 	assert_int_equal(accept_it(&a, set.option.id, 0, 0), 0);
 	loop_run(&loop);
@@ -897,9 +897,9 @@ int main(void)
 		TEST(test_groups),
 		TEST(test_refusals),
 		TEST(test_options),
-		TEST(test_foretold),
-		TEST(test_foretold_of_nobody),
-		TEST(test_foretold_after_a_command),
+		TEST(test_cached_replies),
+		TEST(test_cached_replies_of_nobody),
+		TEST(test_cached_replies_after_a_command),
 		TEST(test_withdrawn_amid_others),
 	};
 

@@ -187,7 +187,7 @@ static inline struct rdma_ucm_event_resp get_event(struct loop_program *p, uint3
 	assert_true(loop_fetch(&loop, p, &last));
 	memcpy(&event, last.bytes, sizeof(event));
 	assert_int_equal(event.event, type);
-	if (last.head.tell)
+	if (last.head.confirm)
 		assert_int_equal(COMMAND(p, GET_EVENT, tell, 0), 0);
 	return event;
 }

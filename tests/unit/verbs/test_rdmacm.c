@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A program's descriptor of rdma_cm, whose other end is played here. */
+/* Commands and events of /dev/infiniband/rdma_cm with a daemon that this test plays. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,19 +27,20 @@
 
 #include "rdmacm/rdmacm.h"
 
-#define DEVICE 200 /* the descriptor, a number that nothing else gets */
-#define NUMBER 7   /* of each ID */
+#define DEVICE 200 /* descriptor of the device; no other one gets this number */
+#define NUMBER 7   /* of each ID that the daemon creates */
 #define UID    0x1234
 #define TOKEN  0x777
-#define GUID   0x1122334455667788ull /* in answers that come with an event; 0 in others */
+#define GUID   0x1122334455667788ull /* in cached replies; 0 in others */
 
 static char dir[] = "/tmp/urxe-test-rdmacm-XXXXXX";
 static int listener;
-static atomic_int bell; /* urxed's end of the last descriptor's */
+static atomic_int served;       /* the daemon's end of the last connection */
+static atomic_int event_socket; /* the daemon's end, of the device that was opened last */
 static _Atomic uint64_t claimed;
-static atomic_uint told;         /* times that it was told what was fetched, */
-static _Atomic uint64_t fetched; /* up to this */
-static uint32_t lie;             /* bytes more than there are, in what comes with events */
+static atomic_uint confirmed;    /* commands GET_EVENT, which confirm fetched events */
+static _Atomic uint64_t fetched; /* order of the last fetched event that a command told */
+static uint32_t excess;          /* added to the length in the header of a cached reply */
 
 static int setup(void **state)
 {
@@ -63,9 +65,9 @@ static int teardown(void **state)
 	return unlink(path) || rmdir(dir);
 }
 
-/* --- urxed */
+/* --- The daemon */
 
-/* The client's hello, with its bell. */
+/* Receives the hello with the event socket. */
 static void take_hello(int socket)
 {
 	union {
@@ -84,40 +86,40 @@ static void take_hello(int socket)
 	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) != sizeof(hello) || !CMSG_FIRSTHDR(&msg))
 		abort();
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	atomic_store(&bell, fd);
+	atomic_store(&event_socket, fd);
 	atomic_store(&claimed, hello.token);
 	if (send(socket, &w, sizeof(w), MSG_NOSIGNAL) != sizeof(w))
 		abort();
 }
 
-struct foretold {
-	struct cm_attach_answer head;
+struct cached_reply {
+	struct cm_attach_cached head;
 	struct rdma_ucm_query_addr_resp resp;
 };
 
-static void send_event(uint64_t order, uint32_t tell)
+static void send_event(uint64_t order, uint32_t confirm)
 {
 	struct {
 		struct cm_attach_event head;
 		struct rdma_ucm_event_resp event;
-		struct foretold foretold;
+		struct cached_reply cached;
 	} __attribute__((packed)) packet = {
 		.head = {.order = order,
 			 .out = sizeof(packet.event),
-			 .foretold = sizeof(packet.foretold),
-			 .tell = tell},
+			 .cached = sizeof(packet.cached),
+			 .confirm = confirm},
 		.event = {.id = NUMBER, .uid = UID},
-		.foretold = {.head = {.command = RDMA_USER_CM_CMD_QUERY,
-				      .what = RDMA_USER_CM_QUERY_ADDR,
-				      .out = sizeof(packet.foretold.resp) + lie},
-			     .resp = {.node_guid = GUID}},
+		.cached = {.head = {.command = RDMA_USER_CM_CMD_QUERY,
+				    .option = RDMA_USER_CM_QUERY_ADDR,
+				    .out = sizeof(packet.cached.resp) + excess},
+			   .resp = {.node_guid = GUID}},
 	};
 
-	assert_int_equal(send(atomic_load(&bell), &packet, sizeof(packet), MSG_NOSIGNAL),
+	assert_int_equal(send(atomic_load(&event_socket), &packet, sizeof(packet), MSG_NOSIGNAL),
 			 sizeof(packet));
 }
 
-/* One connection: QUERY gets a device without a GUID, and all else an ID. */
+/* Serves one connection: replies to QUERY with GUID 0, and to other commands with an ID. */
 static void *serve(void *arg)
 {
 	struct {
@@ -135,10 +137,11 @@ static void *serve(void *arg)
 	int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
 	take_hello(socket);
+	atomic_store(&served, socket);
 	while (recv(socket, &packet, sizeof(packet), 0) > 0) {
 		atomic_store(&fetched, packet.command.fetched);
 		if (packet.command.command == RDMA_USER_CM_CMD_GET_EVENT)
-			atomic_fetch_add(&told, 1);
+			atomic_fetch_add(&confirmed, 1);
 		if (packet.command.command == RDMA_USER_CM_CMD_QUERY)
 			send(socket, &asked, sizeof(asked), MSG_NOSIGNAL);
 		else
@@ -150,7 +153,7 @@ static void *serve(void *arg)
 
 /* --- The program */
 
-/* Under the same number each time. */
+/* The descriptor is DEVICE each time. */
 static void open_device(pthread_t *server)
 {
 	int fd;
@@ -189,7 +192,7 @@ static void create_id(void)
 struct waiter {
 	atomic_int tid;
 	atomic_bool done;
-	int error; /* 0: it has got an event */
+	int error; /* errno value; 0: got an event */
 };
 
 static void *wait_for_event(void *arg)
@@ -220,7 +223,7 @@ static void fetch_event(void)
 	assert_int_equal(w.error, 0);
 }
 
-/* The GUID, which says who answers. */
+/* The GUID of the reply: GUID from the cache, 0 from the daemon. */
 static uint64_t query(uint32_t id, uint32_t option, uint16_t room)
 {
 	struct rdma_ucm_query_addr_resp resp = {.node_guid = 1};
@@ -268,8 +271,8 @@ static int count_descriptors(void)
 	return n;
 }
 
-/* Not the keeper's either, which a program that closes all would close under it. */
-static void closing_the_last_one_leaves_no_descriptor(void **state)
+/* The reconnecting thread has none left either: a program may close all descriptors itself. */
+static void closing_the_last_device_leaves_no_descriptor(void **state)
 {
 	int before = count_descriptors();
 	pthread_t server;
@@ -277,29 +280,28 @@ static void closing_the_last_one_leaves_no_descriptor(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		open_device(&server);
-		close(atomic_load(&bell));
+		close(atomic_load(&event_socket));
 		close_device(server);
 		assert_int_equal(count_descriptors(), before);
 	}
 }
 
-/* The one that it waited at is closed; the next one, of the same number, is none of its business.
- */
-static void a_waiter_leaves_the_next_one_alone(void **state)
+/* A thread waits for events of a device that is closed, and gets no event of the next device. */
+static void a_waiting_thread_ignores_the_next_device(void **state)
 {
 	const struct sigaction action = {.sa_handler = on_signal};
 	struct waiter w = {.error = -1};
 	pthread_t old_server, server, thread;
-	int old_bell;
+	int old_socket;
 	long wait;
 
 	(void)state;
-	/* Where the kernel has one, it is waited for both otherwise. */
+	/* With a kernel's rdma_cm, the thread waits in poll. */
 	if (!access("/dev/infiniband/rdma_cm", R_OK | W_OK))
 		skip();
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	open_device(&old_server);
-	old_bell = atomic_load(&bell);
+	old_socket = atomic_load(&event_socket);
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &w), 0);
 	do {
 		sched_yield();
@@ -309,7 +311,7 @@ static void a_waiter_leaves_the_next_one_alone(void **state)
 	close_device(old_server);
 	open_device(&server);
 	create_id();
-	close(old_bell);
+	close(old_socket);
 	do {
 		sched_yield();
 		wait = sleeps_in(atomic_load(&w.tid));
@@ -320,13 +322,13 @@ static void a_waiter_leaves_the_next_one_alone(void **state)
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(w.error, EINTR);
-	close(atomic_load(&bell));
+	close(atomic_load(&event_socket));
 	close_device(server);
 }
 
 #define ROOM sizeof(struct rdma_ucm_query_addr_resp)
 
-static void what_came_with_an_event_is_not_asked(void **state)
+static void replies_of_an_event_are_cached(void **state)
 {
 	pthread_t server;
 
@@ -338,15 +340,15 @@ static void what_came_with_an_event_is_not_asked(void **state)
 		assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == GUID);
 	assert_true(query(NUMBER + 1, RDMA_USER_CM_QUERY_ADDR, ROOM) == 0);
 	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_GID, ROOM) == 0);
-	/* Who has less room is told less, or that there is too little. */
+	/* The daemon decides about a response that the program has too little room for. */
 	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM - 8) == 0);
 	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == GUID);
-	close(atomic_load(&bell));
+	close(atomic_load(&event_socket));
 	close_device(server);
 }
 
-/* Each command may change what there is to say, and so may have come whatever an event tells. */
-static void a_command_ends_what_came_with_an_event(void **state)
+/* Each command of an ID may change what QUERY replies. */
+static void a_command_drops_cached_replies(void **state)
 {
 	const struct {
 		struct rdma_ucm_cmd_hdr hdr;
@@ -362,57 +364,57 @@ static void a_command_ends_what_came_with_an_event(void **state)
 	assert_int_equal(rdmacm_write(rdmacm_lookup(DEVICE), DEVICE, &c, sizeof(c)), sizeof(c));
 	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == 0);
 	fetch_event();
-	close(atomic_load(&bell));
+	close(atomic_load(&event_socket));
 	close_device(server);
-	/* Nor has the next one that is opened what this one had. */
+	/* The next open device starts with an empty cache. */
 	open_device(&server);
 	assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, ROOM) == 0);
-	close(atomic_load(&bell));
+	close(atomic_load(&event_socket));
 	close_device(server);
 }
 
-static void answers_longer_than_what_came_are_none(void **state)
+static void a_cached_reply_longer_than_its_packet_is_ignored(void **state)
 {
 	pthread_t server;
 
 	(void)state;
 	open_device(&server);
 	for (uint32_t i = 1; i; i <<= 1) {
-		lie = i;
+		excess = i;
 		fetch_event();
 		assert_true(query(NUMBER, RDMA_USER_CM_QUERY_ADDR, UINT16_MAX) == 0);
 	}
-	lie = 0;
-	close(atomic_load(&bell));
+	excess = 0;
+	close(atomic_load(&event_socket));
 	close_device(server);
 }
 
-/* urxed hears of what was fetched with the next command, or at once where it wants to. */
-static void fetching_is_told(void **state)
+/* The next command tells the daemon which event was fetched; GET_EVENT does where it asks. */
+static void fetched_events_are_confirmed(void **state)
 {
 	struct waiter w = {.error = -1};
 	pthread_t server;
 
 	(void)state;
 	open_device(&server);
-	atomic_store(&told, 0);
+	atomic_store(&confirmed, 0);
 	send_event(1000000, 0);
 	wait_for_event(&w);
-	assert_int_equal(atomic_load(&told), 0);
+	assert_int_equal(atomic_load(&confirmed), 0);
 	create_id();
 	assert_true(atomic_load(&fetched) == 1000000);
-	/* One that has come before is none. */
+	/* An event that came again is skipped. */
 	send_event(1000000, 1);
 	send_event(1000007, 1);
 	wait_for_event(&w);
-	assert_int_equal(atomic_load(&told), 1);
+	assert_int_equal(atomic_load(&confirmed), 1);
 	assert_true(atomic_load(&fetched) == 1000007);
-	close(atomic_load(&bell));
+	close(atomic_load(&event_socket));
 	close_device(server);
 }
 
-/* An event is fetched once: it stays for who has room for it. */
-static void an_event_waits_for_a_good_address(void **state)
+/* A bad address fails before the event is fetched: the next GET_EVENT gets it. */
+static void an_event_is_kept_for_a_good_address(void **state)
 {
 	struct {
 		struct rdma_ucm_cmd_hdr hdr;
@@ -435,12 +437,12 @@ static void an_event_waits_for_a_good_address(void **state)
 	}
 	wait_for_event(&w);
 	assert_int_equal(w.error, 0);
-	close(atomic_load(&bell));
+	close(atomic_load(&event_socket));
 	close_device(server);
 }
 
-/* Whatever is at the other end of the bell. */
-static void a_packet_that_is_none_is_the_end(void **state)
+/* A malformed packet ends the device's events. */
+static void a_malformed_packet_ends_the_events(void **state)
 {
 	static const uint8_t zero[4096];
 	struct cm_attach_event head = {.order = 1, .out = CM_ATTACH_BYTES + 1};
@@ -449,35 +451,98 @@ static void a_packet_that_is_none_is_the_end(void **state)
 	pthread_t server, thread;
 
 	(void)state;
-	/* Where the kernel has a device of its own, it is waited for both otherwise. */
+	/* With a kernel's rdma_cm, the thread goes on to wait for that. */
 	if (!access("/dev/infiniband/rdma_cm", R_OK | W_OK))
 		skip();
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	for (size_t len = 1; len <= sizeof(zero); len <<= 1) {
 		open_device(&server);
-		send(atomic_load(&bell), len == sizeof(zero) / 2 ? (const void *)&head : zero,
+		send(atomic_load(&event_socket),
+		     len == sizeof(zero) / 2 ? (const void *)&head : zero,
 		     len == sizeof(zero) / 2 ? sizeof(head) : len, MSG_NOSIGNAL);
 		atomic_store(&w.done, false);
 		assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &w), 0);
-		/* It fails, but where the device is open yet, as here. */
+		/* GET_EVENT fails, since the device is open. */
 		assert_int_equal(pthread_join(thread, NULL), 0);
 		assert_int_equal(w.error, EIO);
-		close(atomic_load(&bell));
+		close(atomic_load(&event_socket));
 		close_device(server);
 	}
+}
+
+static atomic_bool stop;
+
+static void *wait_for_events(void *arg)
+{
+	struct waiter w;
+
+	while (!atomic_load(&stop))
+		wait_for_event(&w);
+	return arg;
+}
+
+/* What a child does with the device that it inherits, and with one of its own. */
+static void child_closes_and_opens(void)
+{
+	int fd;
+
+	alarm(10);
+	fd_remove(DEVICE);
+	close(DEVICE);
+	fd = rdmacm_open(O_CLOEXEC);
+	if (fd < 0)
+		_exit(1);
+	fd_remove(fd);
+	_exit(0);
+}
+
+/* The thread spends most of its time in the table of IDs, which it searches for one to report. */
+static void a_child_of_fork_finds_no_lock_held(void **state)
+{
+	pthread_t server, thread;
+
+	(void)state;
+	assert_int_equal(setenv("URXE_RECONNECT_S", "0", 1), 0);
+	open_device(&server);
+	create_id();
+	close(atomic_load(&event_socket));
+	assert_int_equal(shutdown(atomic_load(&served), SHUT_RDWR), 0);
+	assert_int_equal(pthread_join(server, NULL), 0);
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_events, NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		pid_t child;
+		int status;
+
+		usleep(2000);
+		assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+		child = fork();
+		if (!child)
+			child_closes_and_opens();
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		assert_int_equal(pthread_join(server, NULL), 0);
+		close(atomic_load(&event_socket));
+	}
+	atomic_store(&stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	fd_remove(DEVICE);
+	close(DEVICE);
+	assert_int_equal(unsetenv("URXE_RECONNECT_S"), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closing_the_last_one_leaves_no_descriptor),
-		cmocka_unit_test(a_waiter_leaves_the_next_one_alone),
-		cmocka_unit_test(what_came_with_an_event_is_not_asked),
-		cmocka_unit_test(a_command_ends_what_came_with_an_event),
-		cmocka_unit_test(answers_longer_than_what_came_are_none),
-		cmocka_unit_test(fetching_is_told),
-		cmocka_unit_test(an_event_waits_for_a_good_address),
-		cmocka_unit_test(a_packet_that_is_none_is_the_end),
+		cmocka_unit_test(closing_the_last_device_leaves_no_descriptor),
+		cmocka_unit_test(a_waiting_thread_ignores_the_next_device),
+		cmocka_unit_test(replies_of_an_event_are_cached),
+		cmocka_unit_test(a_command_drops_cached_replies),
+		cmocka_unit_test(a_cached_reply_longer_than_its_packet_is_ignored),
+		cmocka_unit_test(fetched_events_are_confirmed),
+		cmocka_unit_test(an_event_is_kept_for_a_good_address),
+		cmocka_unit_test(a_malformed_packet_ends_the_events),
+		cmocka_unit_test(a_child_of_fork_finds_no_lock_held),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

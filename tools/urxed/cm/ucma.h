@@ -203,7 +203,7 @@ int ucma_run_command(struct ucma_command *c);
 
 /*
  * --- ucma_reply_cache_fill.c: answers to what the program asks next, once it has that event.
- * Returns how many bytes there are, of CM_ATTACH_FORETOLD.
+ * Returns how many bytes there are, of CM_ATTACH_CACHED.
  */
 uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out);
 /* Whose answers those are; NULL: it has none. */

@@ -113,7 +113,7 @@ static bool send_event(const struct ucma_file *file, const struct ucma_event *ev
 {
 	struct {
 		struct cm_attach_event head;
-		uint8_t bytes[sizeof(event->resp) + CM_ATTACH_FORETOLD];
+		uint8_t bytes[sizeof(event->resp) + CM_ATTACH_CACHED];
 	} packet;
 	struct cm_attach_event *head = &packet.head;
 	bool few = event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < FEW_PLACES;
@@ -121,10 +121,10 @@ static bool send_event(const struct ucma_file *file, const struct ucma_event *ev
 	*head = (struct cm_attach_event){
 		.order = event->order,
 		.out = sizeof(event->resp),
-		.foretold = ucma_reply_cache_fill(event, packet.bytes + sizeof(event->resp)),
-		.tell = few || file->sent % MANY == MANY - 1};
+		.cached = ucma_reply_cache_fill(event, packet.bytes + sizeof(event->resp)),
+		.confirm = few || file->sent % MANY == MANY - 1};
 	memcpy(packet.bytes, &event->resp, sizeof(event->resp));
-	return send(file->event_fd, &packet, sizeof(*head) + head->out + head->foretold,
+	return send(file->event_fd, &packet, sizeof(*head) + head->out + head->cached,
 		    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 

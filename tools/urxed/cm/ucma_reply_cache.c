@@ -49,7 +49,7 @@ static_assert(sizeof(struct rdma_ucm_init_qp_attr) == sizeof(struct rdma_ucm_que
 static uint32_t answer(const struct ucma_ctx *ctx, const struct question *q, uint8_t *at)
 {
 	const struct rdma_ucm_query in = {.id = ctx->id->number, .option = q->what};
-	struct cm_attach_answer head = {.command = q->command, .what = q->what};
+	struct cm_attach_cached head = {.command = q->command, .option = q->what};
 	struct ucma_command c = {.file = ctx->file,
 				 .number = q->command,
 				 .in = (const uint8_t *)&in,
@@ -76,7 +76,7 @@ const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event)
 uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out)
 {
 	const struct ucma_ctx *ctx = ucma_reply_cache_ctx(event);
-	uint8_t one[sizeof(struct cm_attach_answer) + CM_ATTACH_BYTES];
+	uint8_t one[sizeof(struct cm_attach_cached) + CM_ATTACH_BYTES];
 	uint32_t len = 0, n;
 
 	if (!ctx)
@@ -84,7 +84,7 @@ uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out)
 	for (const struct question *q = questions[event->resp.event], *end = q + QUESTIONS;
 	     q < end && q->command; q++) {
 		n = answer(ctx, q, one);
-		if (n > CM_ATTACH_FORETOLD - len)
+		if (n > CM_ATTACH_CACHED - len)
 			break;
 		memcpy(out + len, one, n);
 		len += n;

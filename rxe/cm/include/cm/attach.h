@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an open /dev/infiniband/rdma_cm is connected to urxed: one SOCK_SEQPACKET UNIX
- * socket each, with what the kernel's device takes and gives by write(2), and the
- * program's own descriptor, which is readable as long as there are events.
+ * The protocol between an open /dev/infiniband/rdma_cm of a program (verbs/rdmacm/) and the daemon
+ * (tools/urxed/cm/). Each open device has two pairs of SOCK_SEQPACKET UNIX sockets: the command
+ * socket and the event socket. Both sides run on one machine, so integers are in host byte order.
  *
- * The client says struct cm_attach_hello, with the bell: one end of a pair of SOCK_SEQPACKET
- * sockets of its own, which gets a packet for each event: struct cm_attach_event with the event's
- * bytes behind it. It is welcomed with struct cm_attach_welcome. Then it sends a struct
- * cm_attach_command with the command's bytes behind it, and gets a struct cm_attach_reply with the
- * response's. One command at a time. Client and daemon are of one build and machine, so integers
- * are in host byte order.
+ * 1. The library sends struct cm_attach_hello with one end of the event socket (SCM_RIGHTS). The
+ *    daemon replies with struct cm_attach_welcome.
+ * 2. For each command, the library sends struct cm_attach_command and the command's bytes. The
+ *    daemon replies with struct cm_attach_reply and the response's bytes. One command at a time.
+ * 3. For each event, the daemon sends a packet on the event socket: struct cm_attach_event, the
+ *    bytes of struct rdma_ucm_event_resp, and replies for the library's cache.
  *
- * An event is fetched when its packet is taken, of which each command tells; GET_EVENT does nothing
- * else. Until then the daemon may withdraw it: all packets that are out are to be taken back then,
- * and come again without it.
+ * An event is fetched when the library receives its packet. Each command tells the daemon the last
+ * fetched event; the command GET_EVENT does nothing else. The daemon may withdraw an event before:
+ * the library then discards all packets that it has not received, and the daemon sends the events
+ * that remain again.
  *
- * Behind an event come answers to what programs ask next as a rule, QUERY and INIT_QP_ATTR: each as
- * struct cm_attach_answer with its bytes behind it. They hold until the program gives another
- * command of that ID, or fetches its next event; a command that comes before the event is fetched
- * has the packets come again, with answers as they are since.
+ * The cached replies answer commands that librdmacm gives next as a rule, QUERY and INIT_QP_ATTR:
+ * for each one struct cm_attach_cached and the response's bytes. They hold until the ID's next
+ * command or event. If a command comes before the event is fetched, the daemon sends the event
+ * again with new replies.
  *
- * Its IDs last as long as the socket, and where the daemon ends, for the 3 s in which a later one
- * awaits a hello with the token of the welcome. All events that were not fetched come anew then,
- * into a bell that the client has emptied before.
+ * The daemon destroys a device's IDs when its command socket closes. IDs that a daemon leaves
+ * behind at its end belong to the device that sends their token to the next daemon within 3 s. The
+ * next daemon sends all events again that were not fetched; the library empties the event socket
+ * before.
  */
 #ifndef URXE_CM_ATTACH_H
 #define URXE_CM_ATTACH_H
@@ -31,52 +33,51 @@
 
 #define CM_ATTACH_VERSION     4
 #define CM_ATTACH_SOCKET_NAME "urxed.cm"
-#define CM_ATTACH_BYTES       1024 /* of a command or a response */
-#define CM_ATTACH_OPTION      432  /* bytes of an option's value, behind SET_OPTION: 6 paths */
-#define CM_ATTACH_FORETOLD    1536 /* of answers behind an event */
+#define CM_ATTACH_BYTES       1024 /* size of a command or a response at most */
+#define CM_ATTACH_OPTION      432  /* of an option's value, which follows SET_OPTION: 6 paths */
+#define CM_ATTACH_CACHED      1536 /* of the cached replies of an event */
 
 struct cm_attach_hello {
 	uint32_t version;
 	uint32_t reserved;
-	uint64_t token;   /* of what an earlier daemon welcomed; 0 = nothing */
-	uint64_t fetched; /* the order of the event that was fetched last; 0 = none */
+	uint64_t token;   /* from an earlier daemon's welcome; 0 = none */
+	uint64_t fetched; /* cm_attach_event.order of the last fetched event; 0 = none */
 };
 
 struct cm_attach_welcome {
-	int32_t status; /* 0, or a negative errno value; -EPERM: nothing has that token */
+	int32_t status; /* 0, or a negative errno value; -EPERM: unknown token */
 	uint32_t reserved;
-	uint64_t token; /* by which MIGRATE_ID names this socket, and the next daemon knows it */
+	uint64_t token; /* names this device in MIGRATE_ID and to the next daemon */
 };
 
 struct cm_attach_command {
-	uint32_t command; /* enum of RDMA_USER_CM_CMD_... */
+	uint32_t command; /* RDMA_USER_CM_CMD_... */
 	uint32_t in;      /* bytes that follow */
-	uint32_t out;     /* bytes of the response that there is room for */
+	uint32_t out;     /* bytes of the response that the program has room for */
 	uint32_t reserved;
-	uint64_t token;   /* MIGRATE_ID: of the socket that has the ID */
+	uint64_t token;   /* MIGRATE_ID: of the device that has the ID */
 	uint64_t fetched; /* as in the hello */
 };
 
 struct cm_attach_reply {
 	int32_t status; /* 0, or a negative errno value */
 	uint32_t out;   /* bytes that follow */
-	/* Packets to be taken back from the bell, its first ones; for MIGRATE_ID from that of the
-	 * socket that had the ID. */
+	/* Packets to discard, first ones first; MIGRATE_ID: of the device that had the ID. */
 	uint32_t withdrawn;
 	uint32_t reserved;
 };
 
 struct cm_attach_event {
-	uint64_t order;    /* counts up; what is not later than the last one has come before */
-	uint32_t out;      /* bytes of struct rdma_ucm_event_resp that follow, */
-	uint32_t foretold; /* and of answers behind those */
-	uint32_t tell;     /* 1 = the daemon wants to hear at once that it was fetched */
+	uint64_t order;   /* counts up; an event with an order of before came again: skip it */
+	uint32_t out;     /* bytes of struct rdma_ucm_event_resp that follow */
+	uint32_t cached;  /* bytes of cached replies that follow those */
+	uint32_t confirm; /* 1 = the daemon wants GET_EVENT at once when the event is fetched */
 	uint32_t reserved;
 };
 
-struct cm_attach_answer {
+struct cm_attach_cached {
 	uint32_t command; /* RDMA_USER_CM_CMD_QUERY or ..._INIT_QP_ATTR */
-	uint32_t what;    /* its option, or state of a queue pair */
+	uint32_t option;  /* QUERY's option, or INIT_QP_ATTR's QP state */
 	uint32_t out;     /* bytes that follow */
 	uint32_t reserved;
 };

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* write(2) on /dev/infiniband/rdma_cm: reads a command, has it run, writes its response. */
+#include "rdmacm/rdmacm.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rdma/rdma_user_cm.h>
+
+#include "log.h"
+#include "rdmacm/event.h"
+#include "rdmacm/file.h"
+#include "rdmacm/router.h"
+#include "user.h"
+
+static const char *command_name(uint32_t command)
+{
+	static const char *const names[] = {
+		"CREATE_ID",   "DESTROY_ID",    "BIND_IP",     "RESOLVE_IP", "RESOLVE_ROUTE",
+		"QUERY_ROUTE", "CONNECT",       "LISTEN",      "ACCEPT",     "REJECT",
+		"DISCONNECT",  "INIT_QP_ATTR",  "GET_EVENT",   "GET_OPTION", "SET_OPTION",
+		"NOTIFY",      "JOIN_IP_MCAST", "LEAVE_MCAST", "MIGRATE_ID", "QUERY",
+		"BIND",        "RESOLVE_ADDR",  "JOIN_MCAST",
+	};
+
+	return command < sizeof(names) / sizeof(names[0]) ? names[command] : "unknown";
+}
+
+/* --- Responses */
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The program's address for the response; 0: the command has no response. */
+static int response_address(const struct rdmacm_request *request, uint64_t *address)
+{
+	uint32_t at = rdmacm_response_at(request->command.command);
+
+	*address = 0;
+	if (at == RDMACM_NOWHERE || !request->command.out)
+		return 0;
+	if (request->command.in < at + sizeof(*address))
+		return -EINVAL;
+	memcpy(address, request->in + at, sizeof(*address));
+	return *address ? 0 : -EFAULT;
+}
+
+/* Before the command: an event that was fetched cannot be delivered a second time. */
+static int check_response(const struct rdmacm_request *request)
+{
+	uint64_t address;
+	int rc = response_address(request, &address);
+
+	if (rc || !address)
+		return rc;
+	return user_populate(address, min_u32(request->command.out, CM_ATTACH_BYTES), 1);
+}
+
+static int write_response(const struct rdmacm_request *request,
+			  const struct rdmacm_response *response)
+{
+	uint64_t address;
+	int rc = response_address(request, &address);
+
+	if (rc || !address)
+		return rc;
+	return user_write(address, response->out,
+			  min_u32(response->reply.out, request->command.out));
+}
+
+/* --- Commands */
+
+/* One read for the header and the command, since each checked read of program memory is slow. */
+static int read_command(struct rdmacm_request *request, uint64_t buf, size_t count)
+{
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		uint8_t in[CM_ATTACH_BYTES];
+	} written;
+	int rc;
+
+	if (count < sizeof(written.hdr))
+		return -EINVAL;
+	rc = user_read(&written, buf, count < sizeof(written) ? count : sizeof(written));
+	if (rc)
+		return rc;
+	if (written.hdr.in + sizeof(written.hdr) > count || written.hdr.in > CM_ATTACH_BYTES)
+		return -EINVAL;
+	request->command = (struct cm_attach_command){
+		.command = written.hdr.cmd, .in = written.hdr.in, .out = written.hdr.out};
+	memcpy(request->in, written.in, written.hdr.in);
+	return 0;
+}
+
+/* MIGRATE_ID names the open device that has the ID by a descriptor. */
+static struct rdmacm_file *migrated_from(const struct rdmacm_request *request)
+{
+	struct rdma_ucm_migrate_id migrate;
+
+	if (request->command.in < sizeof(migrate))
+		return NULL;
+	memcpy(&migrate, request->in, sizeof(migrate));
+	return rdmacm_lookup((int)migrate.fd);
+}
+
+static int run_locked(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response)
+{
+	if (!rdmacm_is_open(file, request))
+		return -EBADF;
+	return request->from->opening % 2 ? rdmacm_route(file, request, response) : -EINVAL;
+}
+
+static int run_command(struct rdmacm_file *file, struct rdmacm_request *request,
+		       struct rdmacm_response *response)
+{
+	int rc;
+
+	request->from = request->command.command == RDMA_USER_CM_CMD_MIGRATE_ID
+				? migrated_from(request)
+				: file;
+	if (!request->from)
+		return -EINVAL;
+	rdmacm_lock_both(file, request->from);
+	rc = run_locked(file, request, response);
+	rdmacm_unlock_both(file, request->from);
+	return rc;
+}
+
+static int run_any(struct rdmacm_file *file, int fd, struct rdmacm_request *request,
+		   struct rdmacm_response *response)
+{
+	int rc = check_response(request);
+
+	if (rc)
+		return rc;
+	rc = request->command.command == RDMA_USER_CM_CMD_GET_EVENT
+		     ? rdmacm_get_event(file, fd, request, response)
+		     : run_command(file, request, response);
+	return rc ? rc : write_response(request, response);
+}
+
+static int dispatch(struct rdmacm_file *file, int fd, uint64_t buf, size_t count)
+{
+	struct rdmacm_request request;
+	struct rdmacm_response response;
+	int rc;
+
+	request.opening = file->opening;
+	rc = read_command(&request, buf, count);
+	if (rc)
+		return rc;
+	rc = run_any(file, fd, &request, &response);
+	log_debug("rdma_cm %s: %s", command_name(request.command.command),
+		  rc ? strerror(-rc) : "ok");
+	return rc;
+}
+
+ssize_t rdmacm_write(struct rdmacm_file *file, int fd, const void *buf, size_t count)
+{
+	int rc = file->pid == getpid() ? dispatch(file, fd, (uint64_t)(uintptr_t)buf, count)
+				       : -EACCES;
+
+	if (!rc)
+		return (ssize_t)count;
+	errno = -rc;
+	return -1;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rdmacm/daemon_socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/clock.h"
+#include "log.h"
+#include "outage.h"
+#include "path.h"
+#include "rdmacm/reconnect.h"
+
+/* --- Connecting */
+
+/* Only root's daemon or this user's daemon gets the process's commands. */
+static bool is_trusted(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	       (cred.uid == 0 || cred.uid == geteuid());
+}
+
+/* -ENODEV: no daemon, as where the kernel's module is not loaded. */
+static int connect_socket(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, rc;
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/" CM_ATTACH_SOCKET_NAME,
+		     path_run_dir()) >= (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)) && is_trusted(fd))
+		return fd;
+	rc = errno ? -errno : -EPERM;
+	close(fd);
+	return rc == -ENOENT || rc == -ECONNREFUSED ? -ENODEV : rc;
+}
+
+/* Waits without limit, as a command to the kernel does. */
+static ssize_t receive_packet(int socket, void *packet, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = recv(socket, packet, size, 0);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static int send_hello(int socket, const struct rdmacm_file *file)
+{
+	struct cm_attach_hello hello = {
+		.version = CM_ATTACH_VERSION, .token = file->token, .fetched = file->fetched};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct iovec iov = {&hello, sizeof(hello)};
+	const struct msghdr msg = {.msg_iov = &iov,
+				   .msg_iovlen = 1,
+				   .msg_control = &control,
+				   .msg_controllen = sizeof(control)};
+
+	memcpy(CMSG_DATA(&control.header), &file->event_writer, sizeof(file->event_writer));
+	return sendmsg(socket, &msg, MSG_NOSIGNAL) == sizeof(hello) ? 0 : -ECONNRESET;
+}
+
+/* Claims file->token, or gets a token where that is 0. 0, or a negative errno value. */
+static int greet_daemon(struct rdmacm_file *file)
+{
+	struct cm_attach_welcome w = {.status = -ECONNRESET};
+	int fd = connect_socket(), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = send_hello(fd, file);
+	if (!rc && receive_packet(fd, &w, sizeof(w)) == sizeof(w))
+		file->token = w.status ? file->token : w.token;
+	if (!rc)
+		rc = w.status;
+	if (rc)
+		close(fd);
+	else
+		file->socket = fd;
+	return rc;
+}
+
+static void close_socket(struct rdmacm_file *file)
+{
+	if (file->socket < 0)
+		return;
+	rdmacm_reconnect_unwatch(file);
+	close(file->socket);
+	file->socket = -1;
+}
+
+int rdmacm_daemon_connect(struct rdmacm_file *file)
+{
+	int rc;
+
+	file->token = file->fetched = 0;
+	file->lost_at = 0;
+	file->daemon_gone = false;
+	rc = greet_daemon(file);
+	return rc ? rc : rdmacm_reconnect_add(file);
+}
+
+static void close_event_writer(struct rdmacm_file *file)
+{
+	if (file->event_writer >= 0)
+		close(file->event_writer);
+	file->event_writer = -1;
+}
+
+void rdmacm_daemon_disconnect(struct rdmacm_file *file)
+{
+	close_socket(file);
+	rdmacm_reconnect_remove(file);
+	close_event_writer(file);
+}
+
+/* --- Reconnecting */
+
+/* A thread that waits for events sees the end of its socket. */
+static void give_up(struct rdmacm_file *file, int rc)
+{
+	log_warning("rdma_cm: %s",
+		    rc == -ETIME ? "urxed ended and no other urxed has started in time"
+				 : "the urxed that runs now does not know this process's IDs");
+	file->daemon_gone = true;
+	close_event_writer(file);
+	pthread_cond_broadcast(&file->reconnected);
+}
+
+/* The next daemon sends all events again that were not fetched. */
+static void discard_events(const struct rdmacm_file *file)
+{
+	uint8_t byte;
+
+	while (recv(file->event_reader, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
+		;
+}
+
+void rdmacm_daemon_retry(struct rdmacm_file *file)
+{
+	int rc = -ETIME;
+
+	if (clock_monotonic() - file->lost_at < outage_patience()) {
+		discard_events(file);
+		rc = greet_daemon(file);
+	}
+	if (rc == -EPERM || rc == -EPROTO || rc == -ETIME) {
+		give_up(file, rc);
+		return;
+	}
+	if (rc)
+		return;
+	rdmacm_reconnect_watch(file);
+	log_info("rdma_cm: connected to another urxed");
+	pthread_cond_broadcast(&file->reconnected);
+}
+
+void rdmacm_daemon_lost(struct rdmacm_file *file)
+{
+	close_socket(file);
+	file->lost_at = clock_monotonic();
+	rdmacm_daemon_retry(file);
+}
+
+bool rdmacm_daemon_hung_up(const struct rdmacm_file *file)
+{
+	uint8_t byte;
+
+	/* No command is under way, so the daemon sends nothing but the end. */
+	return file->socket >= 0 &&
+	       recv(file->socket, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) != -1;
+}
+
+bool rdmacm_daemon_sought(const struct rdmacm_file *file)
+{
+	return file->opening % 2 && file->lost_at && file->socket < 0 && !file->daemon_gone;
+}
+
+/* --- Asking */
+
+static void wait_for_retry(struct rdmacm_file *file)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += OUTAGE_LOOK;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&file->reconnected, &file->lock, &until);
+}
+
+/* 0: connected; -EIO, -EBADF as rdmacm_daemon_ask(). */
+static int await_daemon(struct rdmacm_file *file, const struct rdmacm_request *request)
+{
+	while (rdmacm_is_open(file, request) && rdmacm_daemon_sought(file)) {
+		wait_for_retry(file);
+		if (rdmacm_is_open(file, request) && rdmacm_daemon_sought(file))
+			rdmacm_daemon_retry(file);
+	}
+	if (!rdmacm_is_open(file, request))
+		return -EBADF;
+	return file->daemon_gone ? -EIO : 0;
+}
+
+/* False: the daemon has ended. */
+static bool exchange_packets(const struct rdmacm_file *file, const struct rdmacm_request *request,
+			     struct rdmacm_response *response)
+{
+	struct cm_attach_command command = request->command;
+	struct iovec iov[] = {{&command, sizeof(command)}, {(void *)request->in, command.in}};
+	const struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	ssize_t n;
+
+	command.fetched = file->fetched;
+	if (sendmsg(file->socket, &msg, MSG_NOSIGNAL) != (ssize_t)(sizeof(command) + command.in))
+		return false;
+	n = receive_packet(file->socket, response, sizeof(*response));
+	return n >= (ssize_t)sizeof(response->reply) &&
+	       response->reply.out == n - (ssize_t)sizeof(response->reply);
+}
+
+int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
+		      struct rdmacm_response *response)
+{
+	int rc;
+
+	while (!(rc = await_daemon(file, request)) && !exchange_packets(file, request, response))
+		rdmacm_daemon_lost(file);
+	return rc;
+}

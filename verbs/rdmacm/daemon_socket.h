@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The socket from an open rdma_cm file to the daemon. After the daemon's end, the file looks for
+ * another daemon and claims its IDs there by its token.
+ *
+ * All functions: with file->lock.
+ */
+#ifndef URXE_VERBS_RDMACM_DAEMON_SOCKET_H
+#define URXE_VERBS_RDMACM_DAEMON_SOCKET_H
+
+#include "rdmacm/file.h"
+
+/* Connects a new file; file->event_writer is open. 0, or a negative errno value. */
+int rdmacm_daemon_connect(struct rdmacm_file *file);
+/* For close(2); also for a file that is not connected. */
+void rdmacm_daemon_disconnect(struct rdmacm_file *file);
+
+/*
+ * Sends a command and receives the daemon's reply; waits for another daemon where needed, with the
+ * lock free. 0; -EIO: no daemon any more; -EBADF: another thread has closed the file.
+ */
+int rdmacm_daemon_ask(struct rdmacm_file *file, const struct rdmacm_request *request,
+		      struct rdmacm_response *response);
+
+/* --- For the reconnecting thread */
+
+/* Whether the daemon closed the connection. */
+bool rdmacm_daemon_hung_up(const struct rdmacm_file *file);
+/* Whether the file looks for another daemon. */
+bool rdmacm_daemon_sought(const struct rdmacm_file *file);
+/* Closes the socket and starts to look for another daemon. */
+void rdmacm_daemon_lost(struct rdmacm_file *file);
+/* Tries once to connect; gives up after URXE_RECONNECT_S, or if the daemon refuses. */
+void rdmacm_daemon_retry(struct rdmacm_file *file);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rdmacm/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rdmacm/daemon.h"
+#include "rdmacm/ids.h"
+#include "rdmacm/reply_cache.h"
+#include "rdmacm/router.h"
+
+#define CONNECT_REQUEST 4 /* of enum rdma_cm_event_type */
+
+/* --- The daemon's events; with file->lock */
+
+struct packet {
+	struct cm_attach_event head;
+	uint8_t bytes[CM_ATTACH_BYTES + CM_ATTACH_CACHED];
+};
+
+static bool is_whole(const struct packet *packet, size_t n)
+{
+	const struct cm_attach_event *head = &packet->head;
+
+	return n >= sizeof(*head) && head->out >= offsetof(struct rdma_ucm_event_resp, reserved) &&
+	       head->out <= CM_ATTACH_BYTES && head->cached <= CM_ATTACH_CACHED &&
+	       n == sizeof(*head) + head->out + head->cached;
+}
+
+/* Skips events that came again after a restart of the daemon. -EIO: no events any more. */
+static int receive_packet(struct rdmacm_file *file, struct packet *packet)
+{
+	ssize_t n;
+
+	do {
+		n = recv(file->event_reader, packet, sizeof(*packet), MSG_DONTWAIT);
+		if (n <= 0 || !is_whole(packet, (size_t)n))
+			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
+	} while (packet->head.order <= file->fetched);
+	file->fetched = packet->head.order;
+	return 0;
+}
+
+static int fetch_daemon_event(struct rdmacm_file *file, const struct rdmacm_request *request,
+			      struct rdmacm_response *response)
+{
+	struct rdma_ucm_event_resp event;
+	struct packet packet;
+	int rc = receive_packet(file, &packet);
+
+	if (rc)
+		return rc;
+	memcpy(&event, packet.bytes, offsetof(struct rdma_ucm_event_resp, param));
+	if (event.event == CONNECT_REQUEST)
+		rdmacm_id_add(file, event.id);
+	rdmacm_reply_cache_put(file, event.id, packet.bytes + packet.head.out, packet.head.cached);
+	response->reply = (struct cm_attach_reply){.out = packet.head.out < request->command.out
+								  ? packet.head.out
+								  : request->command.out};
+	memcpy(response->out, packet.bytes, packet.head.out);
+	if (packet.head.confirm)
+		(void)rdmacm_daemon_confirm_events(file);
+	return 0;
+}
+
+/* -EAGAIN: no event; -EIO: no event, and the kernel has none to wait for. */
+static int next_daemon_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+			     struct rdmacm_response *response)
+{
+	int rc = fetch_daemon_event(file, request, response);
+
+	if (rc != -EIO)
+		return rc;
+	if (rdmacm_ids_removal(file, response))
+		return 0;
+	if (file->kernel < 0)
+		return -EIO;
+	/* Events of the kernel's still come; the end of the daemon's must not wake each wait. */
+	(void)epoll_ctl(fd, EPOLL_CTL_DEL, file->event_reader, NULL);
+	return -EAGAIN;
+}
+
+/* --- Both */
+
+/* Takes turns, so that neither's events delay the other's without end. */
+static int take_turn(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+		     struct rdmacm_response *response)
+{
+	int rc = -EAGAIN;
+
+	if (!rdmacm_is_open(file, request))
+		return -EBADF;
+	if (file->kernel < 0)
+		return next_daemon_event(file, fd, request, response);
+	for (int i = 0; i < 2 && rc == -EAGAIN; i++)
+		rc = file->turn++ % 2 ? rdmacm_route_kernel_event(file, request, response)
+				      : next_daemon_event(file, fd, request, response);
+	return rc;
+}
+
+static int next_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+		      struct rdmacm_response *response)
+{
+	int rc;
+
+	pthread_mutex_lock(&file->lock);
+	rc = take_turn(file, fd, request, response);
+	pthread_mutex_unlock(&file->lock);
+	return rc;
+}
+
+/* --- Waiting; without file->lock */
+
+/* Leaves the packet to next_event(). A blocking recv goes on after a handler with SA_RESTART. */
+static int wait_for_daemon(int fd)
+{
+	uint8_t byte;
+
+	return recv(fd, &byte, sizeof(byte), MSG_PEEK) < 0 ? -errno : 0;
+}
+
+/* fd is an epoll set, at which only poll(2) can wait: any signal handler ends that. */
+static int wait_for_both(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && flags & O_NONBLOCK)
+		return -EAGAIN;
+	if (poll(&pollfd, 1, -1) < 0)
+		return -errno;
+	return pollfd.revents & POLLNVAL ? -EBADF : 0;
+}
+
+static bool is_closed(struct rdmacm_file *file, const struct rdmacm_request *request)
+{
+	bool closed;
+
+	pthread_mutex_lock(&file->lock);
+	closed = !rdmacm_is_open(file, request);
+	pthread_mutex_unlock(&file->lock);
+	return closed;
+}
+
+int rdmacm_get_event(struct rdmacm_file *file, int fd, const struct rdmacm_request *request,
+		     struct rdmacm_response *response)
+{
+	int rc;
+
+	if (request->command.out < offsetof(struct rdma_ucm_event_resp, reserved))
+		return -ENOSPC;
+	while ((rc = next_event(file, fd, request, response)) == -EAGAIN) {
+		rc = file->kernel < 0 ? wait_for_daemon(fd) : wait_for_both(fd);
+		if (rc)
+			break;
+	}
+	if (rc != -EBADF || !is_closed(file, request))
+		return rc;
+	/*
+	 * Programs close the device while a thread of theirs waits for its events. In the kernel,
+	 * that thread waits for ever or until a signal, and programs rely on that.
+	 */
+	pause();
+	return -EINTR;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opens, closes and forks open files of rdma_cm. */
+#include "rdmacm/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rdmacm/daemon_socket.h"
+#include "rdmacm/ids.h"
+#include "rdmacm/kernel.h"
+#include "rdmacm/reconnect.h"
+#include "rdmacm/reply_cache.h"
+
+pthread_mutex_t rdmacm_files_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, rdmacm_file) files = LIST_HEAD_INITIALIZER(files);
+
+struct rdmacm_file *rdmacm_files_first(void)
+{
+	struct rdmacm_file *file;
+
+	pthread_mutex_lock(&rdmacm_files_lock);
+	file = LIST_FIRST(&files);
+	pthread_mutex_unlock(&rdmacm_files_lock);
+	return file;
+}
+
+/* --- Locks */
+
+static void init_lock(struct rdmacm_file *file)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&file->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&file->reconnected, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+/* Whichever lock is busy is waited for with the other one free: no order, no deadlock. */
+void rdmacm_lock_both(struct rdmacm_file *a, struct rdmacm_file *b)
+{
+	struct rdmacm_file *busy = a, *other = b;
+
+	pthread_mutex_lock(&busy->lock);
+	while (a != b && pthread_mutex_trylock(&other->lock)) {
+		pthread_mutex_unlock(&busy->lock);
+		busy = other;
+		other = busy == a ? b : a;
+		pthread_mutex_lock(&busy->lock);
+	}
+}
+
+void rdmacm_unlock_both(struct rdmacm_file *a, struct rdmacm_file *b)
+{
+	pthread_mutex_unlock(&a->lock);
+	if (a != b)
+		pthread_mutex_unlock(&b->lock);
+}
+
+/* --- fork */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&rdmacm_files_lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&rdmacm_files_lock);
+}
+
+/* Another thread of the parent may hold a file's lock; the child only closes these files. */
+static void in_child(void)
+{
+	struct rdmacm_file *file;
+
+	LIST_FOREACH(file, &files, link)
+	{
+		init_lock(file);
+		file->watched = false;
+	}
+	rdmacm_reconnect_in_child();
+	pthread_mutex_unlock(&rdmacm_files_lock);
+	fd_owner_is_me();
+}
+
+static void init_once(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+	fd_owner_is_me();
+}
+
+/* --- Closing */
+
+static void close_descriptor(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void release_file(struct fd_object *object)
+{
+	struct rdmacm_file *file = (struct rdmacm_file *)object;
+
+	pthread_mutex_lock(&file->lock);
+	file->opening++;
+	rdmacm_daemon_disconnect(file);
+	rdmacm_reply_cache_free(file);
+	rdmacm_ids_free(file);
+	close_descriptor(&file->event_reader);
+	close_descriptor(&file->kernel);
+	pthread_cond_broadcast(&file->reconnected);
+	pthread_mutex_unlock(&file->lock);
+	pthread_mutex_lock(&rdmacm_files_lock);
+	file->in_use = false;
+	pthread_mutex_unlock(&rdmacm_files_lock);
+}
+
+/* --- Opening */
+
+/* NULL: no memory. */
+static struct rdmacm_file *make_file(void)
+{
+	struct rdmacm_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->fd = (struct fd_object){.kind = FD_RDMACM, .release = release_file};
+	file->socket = file->event_reader = file->event_writer = file->kernel = -1;
+	init_lock(file);
+	LIST_INSERT_HEAD(&files, file, link);
+	return file;
+}
+
+/* A closed file, or a new one. */
+static struct rdmacm_file *alloc_file(void)
+{
+	struct rdmacm_file *file;
+
+	pthread_mutex_lock(&rdmacm_files_lock);
+	LIST_FOREACH(file, &files, link)
+	if (!file->in_use)
+		break;
+	if (!file)
+		file = make_file();
+	if (file)
+		file->in_use = true;
+	pthread_mutex_unlock(&rdmacm_files_lock);
+	return file;
+}
+
+static int watch_descriptor(int epoll, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* The program waits at an epoll set of the daemon's events and the kernel's. */
+static int join_events(struct rdmacm_file *file, int *fd)
+{
+	int rc;
+
+	file->event_reader = *fd;
+	*fd = epoll_create1(EPOLL_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	rc = watch_descriptor(*fd, file->event_reader);
+	return rc ? rc : watch_descriptor(*fd, file->kernel);
+}
+
+/* Sets *fd to the program's descriptor. */
+static int make_descriptors(struct rdmacm_file *file, int *fd)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	*fd = pair[0];
+	file->event_writer = pair[1];
+	file->kernel = rdmacm_kernel_open();
+	if (file->kernel >= 0)
+		return join_events(file, fd);
+	file->event_reader = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	return file->event_reader < 0 ? -errno : 0;
+}
+
+static int set_flags(int fd, int flags)
+{
+	if (flags & O_NONBLOCK && fcntl(fd, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return !(flags & O_CLOEXEC) && fcntl(fd, F_SETFD, 0) ? -errno : 0;
+}
+
+/* The reconnecting thread sees the file already, hence the lock. */
+static int open_file(struct rdmacm_file *file, int flags, int *fd)
+{
+	int rc;
+
+	pthread_mutex_lock(&file->lock);
+	file->opening++;
+	file->pid = getpid();
+	rc = make_descriptors(file, fd);
+	if (!rc)
+		rc = rdmacm_daemon_connect(file);
+	pthread_mutex_unlock(&file->lock);
+	return rc ? rc : set_flags(*fd, flags);
+}
+
+int rdmacm_open(int flags)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct rdmacm_file *file;
+	int fd = -1, rc;
+
+	pthread_once(&once, init_once);
+	file = alloc_file();
+	if (!file)
+		return -ENOMEM;
+	rc = open_file(file, flags, &fd);
+	if (!rc)
+		rc = fd_install(fd, &file->fd);
+	if (!rc)
+		return fd;
+	close_descriptor(&fd);
+	release_file(&file->fd);
+	return rc;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rdmacm/router.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "log.h"
+#include "rdmacm/daemon.h"
+#include "rdmacm/ids.h"
+#include "rdmacm/kernel.h"
+
+#define KERNEL_GROUP \
+	(1u << 31) /* in a multicast group's number: the kernel's, which count from 0 */
+
+/* Values of enum rdma_cm_event_type. */
+enum { CONNECT_REQUEST = 4, MULTICAST_JOIN = 12, MULTICAST_ERROR = 13 };
+
+/* --- IDs */
+
+static uint32_t created_number(const struct rdmacm_response *response)
+{
+	struct rdma_ucm_create_id_resp resp;
+
+	memcpy(&resp, response->out, sizeof(resp));
+	return resp.id;
+}
+
+/* Without memory for the table, the ID is the daemon's. */
+static int create_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		     struct rdmacm_response *response)
+{
+	int rc = rdmacm_daemon_run(file, request, response);
+	struct rdmacm_id *id = rc ? NULL : rdmacm_id_add(file, created_number(response));
+
+	if (id)
+		memcpy(&id->create, request->in, sizeof(id->create));
+	return rc;
+}
+
+/* DESTROY_ID and MIGRATE_ID have the same response: a count of events, to which `more` is added. */
+static int run_for_events(struct rdmacm_file *file, struct rdmacm_request *request,
+			  struct rdmacm_response *response, const struct rdmacm_id *id,
+			  uint32_t more)
+{
+	struct rdma_ucm_destroy_id_resp resp;
+	int rc = rdmacm_daemon_run(file, request, response);
+
+	if (rc == -EIO && id) {
+		resp.events_reported = id->removal_reported;
+		response->reply = (struct cm_attach_reply){.out = sizeof(resp)};
+	} else if (rc) {
+		return rc;
+	} else {
+		memcpy(&resp, response->out, sizeof(resp));
+	}
+	resp.events_reported += more;
+	memcpy(response->out, &resp, sizeof(resp));
+	return 0;
+}
+
+static int destroy_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	uint32_t events = id ? rdmacm_kernel_destroy(file, id) : 0;
+	int rc = run_for_events(file, request, response, id, events);
+
+	if (!rc && id)
+		id->exists = false;
+	return rc;
+}
+
+static int migrate_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	int events = id ? rdmacm_kernel_migrate(request->from, file, id) : 0;
+	int rc =
+		events < 0 ? events : run_for_events(file, request, response, id, (uint32_t)events);
+	struct rdmacm_id *moved;
+
+	if (rc || !id || request->from == file)
+		return rc;
+	moved = rdmacm_id_add(file, number);
+	if (moved)
+		*moved = *id;
+	id->exists = false;
+	return 0;
+}
+
+/* ACCEPT names the ID of a connection request. */
+static int accept_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		     struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	struct rdma_ucm_accept accept;
+	int rc = rdmacm_daemon_run(file, request, response);
+
+	if (rc || !id)
+		return rc;
+	memcpy(&accept, request->in, sizeof(accept));
+	if (accept.conn_param.valid)
+		id->create.uid = accept.uid;
+	return 0;
+}
+
+/* --- The first address */
+
+static void give_to_daemon(struct rdmacm_file *file, struct rdmacm_id *id)
+{
+	id->owner = RDMACM_OWNER_DAEMON;
+	rdmacm_kernel_destroy(file, id);
+}
+
+static int give_to_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
+			  struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	int rc = rdmacm_kernel_create(file, id);
+
+	if (!rc)
+		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (!rc)
+		id->owner = RDMACM_OWNER_KERNEL;
+	return rc;
+}
+
+/* The daemon has no such address, or no route from one of its addresses. */
+static bool is_unknown_address(int rc)
+{
+	return rc == -EADDRNOTAVAIL || rc == -ENETUNREACH || rc == -ENODEV;
+}
+
+/* Of AF_IB addresses the daemon accepts only the wildcard. */
+static bool is_wildcard(const struct rdma_ucm_query_addr_resp *addr)
+{
+	struct sockaddr_in6 v6;
+	struct sockaddr_in v4;
+
+	memcpy(&v4, &addr->src_addr, sizeof(v4));
+	memcpy(&v6, &addr->src_addr, sizeof(v6));
+	return v4.sin_family == AF_INET    ? v4.sin_addr.s_addr == htonl(INADDR_ANY)
+	       : v4.sin_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr)
+					   : true;
+}
+
+static int query_address(struct rdmacm_file *file, uint32_t number,
+			 struct rdma_ucm_query_addr_resp *addr)
+{
+	const struct rdma_ucm_query query = {.id = number, .option = RDMA_USER_CM_QUERY_ADDR};
+	struct rdmacm_request request = rdmacm_request_make(file, RDMA_USER_CM_CMD_QUERY, &query,
+							    sizeof(query), sizeof(*addr));
+	struct rdmacm_response response = {.reply = {0}};
+	int rc = rdmacm_daemon_run(file, &request, &response);
+
+	memcpy(addr, response.out, sizeof(*addr));
+	return rc;
+}
+
+/*
+ * The daemon has bound the ID. With the wildcard address, the kernel's ID gets the same port;
+ * -EADDRINUSE: another program has that port at the kernel. After any other error of the kernel's,
+ * such as an unknown address family, the ID is the daemon's alone.
+ */
+static int follow_daemon(struct rdmacm_file *file, struct rdmacm_id *id, uint32_t number)
+{
+	struct rdma_ucm_query_addr_resp addr;
+	int rc = query_address(file, number, &addr);
+
+	if (rc)
+		return rc;
+	rc = is_wildcard(&addr) ? rdmacm_kernel_bind(file, id, &addr) : -EADDRNOTAVAIL;
+	if (!rc || rc == -EADDRINUSE)
+		return rc;
+	give_to_daemon(file, id);
+	return 0;
+}
+
+static int bind_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		   struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	int rc = rdmacm_daemon_run(file, request, response);
+
+	if (is_unknown_address(rc))
+		return give_to_kernel(file, request, response, id);
+	return rc ? rc : follow_daemon(file, id, number);
+}
+
+static int resolve_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	int rc = rdmacm_daemon_run(file, request, response);
+
+	if (is_unknown_address(rc))
+		return give_to_kernel(file, request, response, id);
+	if (!rc)
+		give_to_daemon(file, id);
+	return rc;
+}
+
+/* LISTEN binds an ID without address to the wildcard. */
+static int listen_id(struct rdmacm_file *file, struct rdmacm_request *request,
+		     struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	int rc = rdmacm_daemon_run(file, request, response);
+
+	if (!rc && !id->bound)
+		rc = follow_daemon(file, id, number);
+	return rc || !id->bound ? rc : rdmacm_kernel_run(file, request, id->kernel_id, response);
+}
+
+/* Both get the option, since each may become the owner. */
+static int set_option(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response, struct rdmacm_id *id)
+{
+	int rc = rdmacm_kernel_create(file, id);
+
+	if (!rc)
+		rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+	if (rc)
+		log_debug("the kernel's rdma_cm refuses an option: %s", strerror(-rc));
+	return rdmacm_daemon_run(file, request, response);
+}
+
+static int run_open(struct rdmacm_file *file, struct rdmacm_request *request,
+		    struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_BIND_IP:
+	case RDMA_USER_CM_CMD_BIND: return bind_id(file, request, response, id, number);
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR: return resolve_id(file, request, response, id);
+	case RDMA_USER_CM_CMD_LISTEN: return listen_id(file, request, response, id, number);
+	case RDMA_USER_CM_CMD_SET_OPTION: return set_option(file, request, response, id);
+	default: return rdmacm_daemon_run(file, request, response);
+	}
+}
+
+/* --- The kernel's multicast groups */
+
+static void mark_group(struct rdmacm_response *response, uint32_t at)
+{
+	uint32_t number;
+
+	memcpy(&number, response->out + at, sizeof(number));
+	number |= KERNEL_GROUP;
+	memcpy(response->out + at, &number, sizeof(number));
+}
+
+static int run_kernel(struct rdmacm_file *file, struct rdmacm_request *request,
+		      struct rdmacm_response *response, const struct rdmacm_id *id)
+{
+	uint32_t command = request->command.command;
+	int rc = rdmacm_kernel_run(file, request, id->kernel_id, response);
+
+	if (!rc &&
+	    (command == RDMA_USER_CM_CMD_JOIN_IP_MCAST || command == RDMA_USER_CM_CMD_JOIN_MCAST))
+		mark_group(response, offsetof(struct rdma_ucm_create_id_resp, id));
+	return rc;
+}
+
+static int leave_group(struct rdmacm_file *file, struct rdmacm_request *request,
+		       struct rdmacm_response *response, uint32_t number)
+{
+	return file->kernel >= 0 && number & KERNEL_GROUP
+		       ? rdmacm_kernel_run(file, request, number & ~KERNEL_GROUP, response)
+		       : rdmacm_daemon_run(file, request, response);
+}
+
+/* --- Commands */
+
+static int run_by_owner(struct rdmacm_file *file, struct rdmacm_request *request,
+			struct rdmacm_response *response, struct rdmacm_id *id, uint32_t number)
+{
+	if (id && id->owner == RDMACM_OWNER_KERNEL)
+		return run_kernel(file, request, response, id);
+	if (request->command.command == RDMA_USER_CM_CMD_ACCEPT)
+		return accept_id(file, request, response, id);
+	if (id && id->owner == RDMACM_OWNER_OPEN && file->kernel >= 0)
+		return run_open(file, request, response, id, number);
+	return rdmacm_daemon_run(file, request, response);
+}
+
+int rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
+		 struct rdmacm_response *response)
+{
+	struct rdmacm_id *id;
+	uint32_t number;
+
+	if (request->command.command == RDMA_USER_CM_CMD_CREATE_ID)
+		return create_id(file, request, response);
+	if (!rdmacm_id_of(request, &number))
+		return rdmacm_daemon_run(file, request, response);
+	id = rdmacm_id_find(request->from, number);
+	switch (request->command.command) {
+	case RDMA_USER_CM_CMD_DESTROY_ID: return destroy_id(file, request, response, id);
+	case RDMA_USER_CM_CMD_MIGRATE_ID: return migrate_id(file, request, response, id, number);
+	case RDMA_USER_CM_CMD_LEAVE_MCAST: return leave_group(file, request, response, number);
+	default: return run_by_owner(file, request, response, id, number);
+	}
+}
+
+/* --- The kernel's events */
+
+/* A number for the new ID of a connection request: the daemon reserves one. */
+static int number_request(struct rdmacm_file *file, uint32_t *number)
+{
+	const struct rdma_ucm_create_id create = {.ps = RDMA_PS_TCP};
+	struct rdmacm_request request =
+		rdmacm_request_make(file, RDMA_USER_CM_CMD_CREATE_ID, &create, sizeof(create),
+				    sizeof(struct rdma_ucm_create_id_resp));
+	struct rdmacm_response response;
+	int rc = rdmacm_daemon_run(file, &request, &response);
+
+	if (!rc)
+		*number = created_number(&response);
+	return rc == -EIO ? rdmacm_id_unused(file, number) : rc;
+}
+
+static int add_request(struct rdmacm_file *file, struct rdmacm_id request, uint32_t *number)
+{
+	int rc = number_request(file, number);
+	struct rdmacm_id *id = rc ? NULL : rdmacm_id_add(file, *number);
+
+	if (id)
+		*id = request;
+	return rc ? rc : id ? 0 : -ENOMEM;
+}
+
+/* The listener's program does not get the event, so it must not be waited for either. */
+static int refuse_request(struct rdmacm_file *file, struct rdmacm_id *request, uint64_t uid, int rc)
+{
+	struct rdmacm_id *listener = rdmacm_id_find_uid(file, uid);
+
+	log_error("a connection request to the kernel's rdma_cm is refused: %s", strerror(-rc));
+	if (listener)
+		listener->hidden_events++;
+	rdmacm_kernel_destroy(file, request);
+	return -EAGAIN;
+}
+
+static int take_request(struct rdmacm_file *file, struct rdma_ucm_event_resp *event)
+{
+	struct rdmacm_id request = {.exists = true,
+				    .in_kernel = true,
+				    .bound = true,
+				    .kernel_id = event->id,
+				    .owner = RDMACM_OWNER_KERNEL};
+	int rc = add_request(file, request, &event->id);
+
+	return rc && rc != -EBADF ? refuse_request(file, &request, event->uid, rc) : rc;
+}
+
+int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *request,
+			      struct rdmacm_response *response)
+{
+	struct rdma_ucm_event_resp event;
+	int rc = rdmacm_kernel_run(file, request, 0, response);
+
+	if (rc)
+		return rc;
+	memcpy(&event, response->out, offsetof(struct rdma_ucm_event_resp, param));
+	if (event.event == MULTICAST_JOIN || event.event == MULTICAST_ERROR)
+		mark_group(response, offsetof(struct rdma_ucm_event_resp, id));
+	if (event.event != CONNECT_REQUEST)
+		return 0;
+	rc = take_request(file, &event);
+	memcpy(response->out, &event, offsetof(struct rdma_ucm_event_resp, param));
+	return rc;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Decides for each ID and command of rdma_cm: the daemon, or the kernel's own rdma_cm.
+ *
+ * The daemon numbers all IDs. An ID's first address decides who owns it: the daemon owns an ID that
+ * is bound to an address of urxe0, or resolves a destination with a route from there; the kernel
+ * owns an ID whose address the daemon does not know. An ID with the wildcard address is open:
+ * it listens at both, on one port, until it resolves a destination.
+ *
+ * All functions: with file->lock.
+ */
+#ifndef URXE_VERBS_RDMACM_ROUTER_H
+#define URXE_VERBS_RDMACM_ROUTER_H
+
+#include "rdmacm/file.h"
+
+/*
+ * Runs any command but GET_EVENT. 0, or a negative errno value; -EIO: the daemon is gone;
+ * -EBADF: another thread has closed the file.
+ */
+int rdmacm_route(struct rdmacm_file *file, struct rdmacm_request *request,
+		 struct rdmacm_response *response);
+/* GET_EVENT for the kernel. -EAGAIN: no event. */
+int rdmacm_route_kernel_event(struct rdmacm_file *file, const struct rdmacm_request *request,
+			      struct rdmacm_response *response);
+
+#endif
