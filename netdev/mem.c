@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "buffer.h"
+#include "frame_buffer.h"
 #include "port.h"
 
 struct mem_ring {

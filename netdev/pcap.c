@@ -6,8 +6,8 @@
 
 #include <pcap/pcap.h>
 
+#include "error_text.h"
 #include "port.h"
-#include "why.h"
 
 /* libpcap's own bound for Ethernet (MAXIMUM_SNAPLEN): readers refuse longer packets. */
 #define SNAPLEN 262144

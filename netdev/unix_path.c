@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "why.h"
+#include "error_text.h"
 
 int unix_path_set(struct sockaddr_un *address, const char *path, size_t length)
 {

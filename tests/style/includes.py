@@ -32,7 +32,7 @@ RULES = {
 
 # Files that are the one place where their folder meets something; what they may include besides.
 EXCEPTIONS = {
-    r'netdev/dpdk_[a-z_]+\.[ch]$': DPDK,
+    r'netdev/dpdk/[a-z_]+\.[ch]$': DPDK,
     r'tools/urxed/switch/dpdk_[a-z_]+\.[ch]$': DPDK,
     r'tests/bench/dpdk_[a-z_]+\.c$': DPDK,
     r'tests/(unit/tools|fuzz)/[a-z_]*ucma\.c$': 'rdma/rdma_user_cm',

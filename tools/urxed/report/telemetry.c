@@ -16,7 +16,7 @@
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
 
-/* PREFIX is of netdev/dpdk_eal.c: urxe, the network namespace and the PID. */
+/* PREFIX is of netdev/dpdk/eal.c: urxe, the network namespace and the PID. */
 #define SOCKET_PATH "/" TELEMETRY_DIR "/urxe-4294967295-4194304/dpdk_telemetry.v2"
 
 static char run_dir[RUNDIR_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A copy of a frame in memory that is kept and grown, so that a warm port allocates nothing. */
-#ifndef URXE_NETDEV_BUFFER_H
-#define URXE_NETDEV_BUFFER_H
+#ifndef URXE_NETDEV_FRAME_BUFFER_H
+#define URXE_NETDEV_FRAME_BUFFER_H
 
 #include <stdbool.h>
 #include <stdlib.h>

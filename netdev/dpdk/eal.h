@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "dpdk_spec.h"
+#include "dpdk/spec.h"
 
 /* Starts it if it has not been, as the port needs it; NULL: for tables, without a port. */
 int dpdk_eal_start(const struct dpdk_spec *spec, char *why, uint32_t why_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk_pool.h"
+#include "dpdk/pool.h"
 
 #include <stdbool.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <rte_memory.h>
 #include <rte_memzone.h>
 
-#include "huge_pages.h"
+#include "dpdk/huge_pages.h"
 
 /*
  * Buffers that the thread that started the EAL has at hand: the next one that it takes is the last

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "qemu.h"
+#include "qemu/qemu.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "error_text.h"
 #include "unix_path.h"
-#include "why.h"
 
 #define PREFIX "qemu:"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The sentence that goes with an error of an open function. */
-#ifndef URXE_NETDEV_WHY_H
-#define URXE_NETDEV_WHY_H
+#ifndef URXE_NETDEV_ERROR_TEXT_H
+#define URXE_NETDEV_ERROR_TEXT_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "pci_driver.h"
+#include "dpdk/pci_driver.h"
 
 #include <libgen.h>
 #include <limits.h>

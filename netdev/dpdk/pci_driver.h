@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Whose a PCI device is, where DPDK cannot open it. */
-#ifndef URXE_NETDEV_PCI_DRIVER_H
-#define URXE_NETDEV_PCI_DRIVER_H
+#ifndef URXE_NETDEV_DPDK_PCI_DRIVER_H
+#define URXE_NETDEV_DPDK_PCI_DRIVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

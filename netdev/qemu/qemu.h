@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Ports to QEMU's -netdev stream and dgram: what the two kinds share. */
-#ifndef URXE_NETDEV_QEMU_H
-#define URXE_NETDEV_QEMU_H
+#ifndef URXE_NETDEV_QEMU_QEMU_H
+#define URXE_NETDEV_QEMU_QEMU_H
 
 #include <sys/stat.h>
 #include <sys/un.h>

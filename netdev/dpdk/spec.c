@@ -4,7 +4,7 @@
  * known to fail is found here, since a driver's own message names neither the
  * option nor the remedy.
  */
-#include "dpdk_spec.h"
+#include "dpdk/spec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "error_text.h"
 #include "unix_path.h"
-#include "why.h"
 
 /* An 802.1Q tag comes on top of the header. */
 #define ETHER_OVERHEAD (14 + 4)

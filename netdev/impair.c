@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "buffer.h"
+#include "frame_buffer.h"
 #include "port.h"
 #include "prng.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk_eal.h"
+#include "dpdk/eal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-#include "huge_pages.h"
-#include "why.h"
+#include "dpdk/huge_pages.h"
+#include "error_text.h"
 
 #define ARGS_MAX 16
 

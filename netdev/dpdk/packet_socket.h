@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A packet socket on an interface that the host's own traffic shares. */
-#ifndef URXE_NETDEV_PACKET_SOCKET_H
-#define URXE_NETDEV_PACKET_SOCKET_H
+#ifndef URXE_NETDEV_DPDK_PACKET_SOCKET_H
+#define URXE_NETDEV_DPDK_PACKET_SOCKET_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Sockets of this process, among them those that DPDK's drivers open and keep to themselves. */
-#ifndef URXE_NETDEV_OWN_SOCKETS_H
-#define URXE_NETDEV_OWN_SOCKETS_H
+#ifndef URXE_NETDEV_DPDK_DRIVER_SOCKET_H
+#define URXE_NETDEV_DPDK_DRIVER_SOCKET_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "why.h"
+#include "error_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

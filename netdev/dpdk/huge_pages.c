@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "huge_pages.h"
+#include "dpdk/huge_pages.h"
 
 #include <linux/mman.h>
 #include <sys/mman.h>

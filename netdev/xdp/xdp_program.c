@@ -4,7 +4,7 @@
  * is killed. The next start would fail, and the driver takes off what is there when it fails, also
  * if that is a living process's. So it starts only where there is none.
  */
-#include "xdp_program.h"
+#include "xdp/xdp_program.h"
 
 #include <errno.h>
 #include <linux/if_link.h>
@@ -19,7 +19,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "why.h"
+#include "error_text.h"
 
 /* Of xdp/roce.bpf.c. */
 #define PROGRAM_NAME "urxe_roce"

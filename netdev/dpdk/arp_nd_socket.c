@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "dpdk_resolution.h"
+#include "dpdk/arp_nd_socket.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -11,8 +11,8 @@
 #include <rte_common.h>
 #include <rte_ether.h>
 
-#include "packet_filter.h"
-#include "packet_socket.h"
+#include "dpdk/packet_filter.h"
+#include "dpdk/packet_socket.h"
 
 static int listen_on(struct dpdk_resolution *resolution, unsigned int ifindex)
 {

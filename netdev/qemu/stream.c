@@ -4,7 +4,7 @@
  * its length, 4 bytes, big-endian. One peer is served at a time; the next is taken
  * when it has gone.
  */
-#include "qemu.h"
+#include "qemu/qemu.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "why.h"
+#include "error_text.h"
 
 #define HEADER 4
 

@@ -10,7 +10,7 @@
 #include <bpf/libbpf.h>
 #include <rte_log.h>
 
-#include "dpdk_eal.h"
+#include "dpdk/eal.h"
 
 static char first[256];
 static FILE *stream;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The XDP program that an interface has. */
-#ifndef URXE_NETDEV_XDP_PROGRAM_H
-#define URXE_NETDEV_XDP_PROGRAM_H
+#ifndef URXE_NETDEV_XDP_XDP_PROGRAM_H
+#define URXE_NETDEV_XDP_XDP_PROGRAM_H
 
 #include <stdint.h>
 

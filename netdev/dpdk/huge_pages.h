@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory in huge pages: of this process alone, and free again however that ends. */
-#ifndef URXE_NETDEV_HUGE_PAGES_H
-#define URXE_NETDEV_HUGE_PAGES_H
+#ifndef URXE_NETDEV_DPDK_HUGE_PAGES_H
+#define URXE_NETDEV_DPDK_HUGE_PAGES_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * A packet socket that hears ARP and neighbour discovery beside a driver that leaves them to the
  * kernel: of addresses that only urxed has, the kernel answers no question and takes no answer.
  */
-#ifndef URXE_NETDEV_DPDK_RESOLUTION_H
-#define URXE_NETDEV_DPDK_RESOLUTION_H
+#ifndef URXE_NETDEV_DPDK_ARP_ND_SOCKET_H
+#define URXE_NETDEV_DPDK_ARP_ND_SOCKET_H
 
 #include <rte_mbuf.h>
 

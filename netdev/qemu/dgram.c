@@ -3,7 +3,7 @@
  * The peer of QEMU's -netdev dgram: one frame a datagram, over UNIX sockets. Who the
  * peer is, is said or learned: the first that sends, until nobody receives at its path.
  */
-#include "qemu.h"
+#include "qemu/qemu.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "why.h"
+#include "error_text.h"
 
 struct dgram_port {
 	struct qemu_port qemu;

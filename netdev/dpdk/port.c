@@ -16,18 +16,18 @@
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 
-#include "dpdk_eal.h"
-#include "dpdk_interrupt.h"
-#include "dpdk_pool.h"
-#include "dpdk_resolution.h"
-#include "dpdk_spec.h"
-#include "own_sockets.h"
-#include "packet_filter.h"
-#include "packet_socket.h"
-#include "pci_driver.h"
+#include "dpdk/arp_nd_socket.h"
+#include "dpdk/driver_socket.h"
+#include "dpdk/eal.h"
+#include "dpdk/interrupt.h"
+#include "dpdk/packet_filter.h"
+#include "dpdk/packet_socket.h"
+#include "dpdk/pci_driver.h"
+#include "dpdk/pool.h"
+#include "dpdk/spec.h"
+#include "error_text.h"
 #include "port.h"
-#include "why.h"
-#include "xdp_program.h"
+#include "xdp/xdp_program.h"
 
 #define BURST 64
 
