@@ -47,8 +47,8 @@ static void open_station(struct lan *lan, uint32_t i, const struct lan_attr *att
 			     .port = ends[0],
 			     .mtu = LAN_MTU,
 			     .stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + LAN_MTU};
-	u->room = calloc(UPLINK_QUEUE, u->stride);
-	require(u->room);
+	u->buffers = calloc(UPLINK_QUEUE, u->stride);
+	require(u->buffers);
 	memcpy(u->mac, lan_macs[i], 6);
 	lan->far[i] = ends[1];
 }
@@ -95,7 +95,7 @@ void lan_close(struct lan *lan)
 	for (i = 0; i < lan->n_stations; i++) {
 		netdev_close(lan->uplinks[i].port);
 		netdev_close(lan->far[i]);
-		free(lan->uplinks[i].room);
+		free(lan->uplinks[i].buffers);
 	}
 	free(lan);
 }

@@ -70,8 +70,8 @@ def check_daemon_mistakes(host):
                           (['--address', '192.0.2.1/24'] * 2, '192.0.2.1/24 is given twice'),
                           (sum((['--address', f'192.0.2.{i}/24'] for i in range(1, 18)), []),
                            'address 192.0.2.17/24 is one too many'),
-                          (['--fault', 'drop=lots', '--uplink', 'tap:x'], 'drop is a share'),
-                          (['--fault', 'drop=1%'], 'there is none'),
+                          (['--fault', 'drop=lots', '--uplink', 'tap:x'], 'drop is a fraction'),
+                          (['--fault', 'drop=1%'], 'needs an uplink'),
                           (['--address', '192.0.2.1/24@5000'], 'a VLAN of 1 to 4094'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)

@@ -260,7 +260,7 @@ static int pin_macs(struct daemon *d, char error[DAEMON_ERROR])
 
 static int hear_for_vms(struct daemon *d, char error[DAEMON_ERROR])
 {
-	if (!d->sw.vms)
+	if (!d->sw.vm_mask)
 		return 0;
 	d->neigh.vms = true;
 	return uplink_set_hear_all(&d->uplinks, error);
@@ -299,7 +299,7 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 {
-	d->sw.meet = session_introduce;
+	d->sw.introduce = session_introduce;
 	d->sessions = (struct sessions){.epoll_fd = d->epoll_fd,
 					.host = &d->host,
 					.sw = &d->sw,

@@ -72,7 +72,7 @@ static void test_mistakes(void **state)
 		{"drop=1%,,seed=1", "'' is not of the form"},
 		{"=1", "no fault ''"},
 		{"lose=1%", "no fault 'lose'"},
-		{"drop=", "drop is a share"},
+		{"drop=", "drop is a fraction"},
 		{"drop=101%", "not '101%'"},
 		{"drop=-1", "not '-1'"},
 		{"drop=nan", "not 'nan'"},

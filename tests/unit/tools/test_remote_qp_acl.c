@@ -138,8 +138,8 @@ static void changes_of_owners_are_told(void **state)
 {
 	(void)state;
 	memset(told, 0, sizeof(told));
-	table.note = listen;
-	table.note_ctx = &table;
+	table.store = listen;
+	table.store_ctx = &table;
 	a.process = 3;
 	b.process = 4;
 	take(&a, 1, 5);

@@ -136,7 +136,7 @@ static void who_sends_is_introduced(void **state)
 {
 	(void)state;
 	meetings = 0;
-	w->sw.meet = count_meeting;
+	w->sw.introduce = count_meeting;
 	for (uint32_t i = 0; i < 3; i++) {
 		post(0, lan_macs[0], w->qpn[1] + 17, 1);
 		switch_run(&w->sw, LAN_T0);

@@ -11,8 +11,8 @@
 #include "urxed/hostnet/nd.h"
 
 #define TRIES    3
-#define TRY_MS   160 /* between tries */
-#define LOOK_MS  10  /* between looks at what has come */
+#define TRY_MS   160 /* between probes */
+#define CHECK_MS 10  /* between looks at received frames */
 #define FRAMES   32
 #define ROOM     (ND_FRAME_LEN + ETHER_VLAN_LEN)
 #define MACS_LEN (2 * ETHER_MAC_LEN)
@@ -26,8 +26,11 @@ struct probe {
 	uint8_t frame[ROOM];
 };
 
-/* From no IPv4 address, so that nobody learns it; from the link-local IPv6 address of the MAC. */
-static void build(struct probe *p)
+/*
+ * Builds the probe: an ARP request from no IPv4 address, so that no host learns it, or a
+ * solicitation from the MAC's link-local IPv6 address.
+ */
+static void build_probe(struct probe *p)
 {
 	const struct host_address *a = p->address;
 	uint8_t *to = p->frame + (a->vlan ? ETHER_VLAN_LEN : 0);
@@ -57,7 +60,7 @@ static void build(struct probe *p)
 	p->len += ETHER_VLAN_LEN;
 }
 
-static uint32_t list(const struct host *h, struct uplink *uplinks, struct probe *probes)
+static uint32_t list_probes(const struct host *h, struct uplink *uplinks, struct probe *probes)
 {
 	const struct host_address *a;
 	uint32_t n = 0;
@@ -68,14 +71,14 @@ static uint32_t list(const struct host *h, struct uplink *uplinks, struct probe 
 		if (!a->valid || !a->given || a->kernel || !u || !u->kernel || !u->up)
 			continue;
 		probes[n] = (struct probe){.address = a, .uplink = u};
-		build(&probes[n++]);
+		build_probe(&probes[n++]);
 	}
 	return n;
 }
 
-/* Whether a frame in the address's VLAN says that `who` has it. */
-static bool tells(const struct probe *p, const uint8_t *frame, uint32_t len,
-		  uint8_t who[ETHER_MAC_LEN])
+/* Does a frame in the address's VLAN show that MAC `who` has the address? */
+static bool shows_conflict(const struct probe *p, const uint8_t *frame, uint32_t len,
+			   uint8_t who[ETHER_MAC_LEN])
 {
 	uint8_t plain[ROOM];
 	uint16_t vlan = 0;
@@ -102,8 +105,8 @@ static bool tells(const struct probe *p, const uint8_t *frame, uint32_t len,
 	return memcmp(who, p->uplink->mac, ETHER_MAC_LEN);
 }
 
-static int refuse(const struct probe *p, const uint8_t who[ETHER_MAC_LEN],
-		  char error[ADDRESS_CONFLICT_ERROR])
+static int set_error(const struct probe *p, const uint8_t who[ETHER_MAC_LEN],
+		     char error[ADDRESS_CONFLICT_ERROR])
 {
 	const uint8_t *ip = p->address->ip;
 	char text[INET6_ADDRSTRLEN] = "";
@@ -119,9 +122,9 @@ static int refuse(const struct probe *p, const uint8_t who[ETHER_MAC_LEN],
 	return -EADDRINUSE;
 }
 
-/* Looks at what one uplink has received, for all addresses on it. */
-static int look(struct uplink *u, const struct probe *probes, uint32_t n, uint64_t now,
-		char error[ADDRESS_CONFLICT_ERROR])
+/* Reads an uplink's received frames, for all addresses on it. */
+static int check_uplink(struct uplink *u, const struct probe *probes, uint32_t n, uint64_t now,
+			char error[ADDRESS_CONFLICT_ERROR])
 {
 	struct netdev_frame frames[FRAMES];
 	uint32_t got = netdev_rx(u->port, now, frames, FRAMES);
@@ -129,21 +132,21 @@ static int look(struct uplink *u, const struct probe *probes, uint32_t n, uint64
 
 	for (uint32_t i = 0; i < got; i++)
 		for (const struct probe *p = probes; p < probes + n; p++)
-			if (p->uplink == u && tells(p, frames[i].data, frames[i].len, who))
-				return refuse(p, who, error);
+			if (p->uplink == u && shows_conflict(p, frames[i].data, frames[i].len, who))
+				return set_error(p, who, error);
 	return 0;
 }
 
 int address_conflict_probe(const struct host *h, struct uplink *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR])
 {
-	const struct timespec pause = {0, LOOK_MS * NS_PER_MS};
+	const struct timespec pause = {0, CHECK_MS * NS_PER_MS};
 	struct probe probes[HOST_ADDRESSES];
-	uint32_t n = list(h, uplinks, probes);
+	uint32_t n = list_probes(h, uplinks, probes);
 	int rc = 0;
 
-	for (uint32_t turn = 0; n && !rc && turn < TRIES * TRY_MS / LOOK_MS; turn++) {
-		for (uint32_t i = 0; i < n && turn % (TRY_MS / LOOK_MS) == 0; i++) {
+	for (uint32_t turn = 0; n && !rc && turn < TRIES * TRY_MS / CHECK_MS; turn++) {
+		for (uint32_t i = 0; i < n && turn % (TRY_MS / CHECK_MS) == 0; i++) {
 			const struct netdev_frame frame = {.data = probes[i].frame,
 							   .len = probes[i].len};
 
@@ -151,7 +154,7 @@ int address_conflict_probe(const struct host *h, struct uplink *uplinks,
 		}
 		nanosleep(&pause, NULL);
 		for (uint32_t i = 0; i < n && !rc; i++)
-			rc = look(probes[i].uplink, probes, n, now_ns(), error);
+			rc = check_uplink(probes[i].uplink, probes, n, now_ns(), error);
 	}
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether somebody else on the link has an address that this host is to have, as
- * RFC 5227 and RFC 4862 (5.4) would have it asked before an address is used.
+ * Address conflict detection at start: does another host on the link have one of this host's
+ * addresses? As RFC 5227 and RFC 4862 (5.4) require before an address is used.
  */
 #ifndef URXE_URXED_HOSTNET_ADDRESS_CONFLICT_H
 #define URXE_URXED_HOSTNET_ADDRESS_CONFLICT_H
@@ -14,10 +14,9 @@
 #define ADDRESS_CONFLICT_ERROR 256
 
 /*
- * Asks for the addresses that were given by --address, where the uplink is an
- * interface that has a link; for those of the kernel the kernel has asked. Waits for
- * half a second where there are any, and takes what the uplinks receive meanwhile.
- * -EADDRINUSE: `error` says who has which.
+ * Probes for the addresses given by --address on uplinks that are kernel interfaces with a link;
+ * the kernel has probed for its own. Takes half a second if there are any, and discards frames that
+ * the uplinks receive meanwhile. -EADDRINUSE: `error` names the address and its owner.
  */
 int address_conflict_probe(const struct host *h, struct uplink *uplinks,
 			   char error[ADDRESS_CONFLICT_ERROR]);

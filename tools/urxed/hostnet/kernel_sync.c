@@ -7,13 +7,13 @@
 
 #include "common/log.h"
 
-static void take(void *ctx, const struct nlmsghdr *message)
+static void parse_iface_message(void *ctx, const struct nlmsghdr *message)
 {
 	iface_parse_message(ctx, message);
 }
 
-/* Asks for all there is of a kind. */
-static int dump(struct kernel_sync *k, uint16_t type)
+/* Requests all objects of a type. */
+static int dump_objects(struct kernel_sync *k, uint16_t type)
 {
 	char buf[NETLINK_REQUEST_ROOM];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buf);
@@ -22,7 +22,7 @@ static int dump(struct kernel_sync *k, uint16_t type)
 	request->nlmsg_type = type;
 	request->nlmsg_flags = NLM_F_DUMP;
 	any->rtgen_family = AF_UNSPEC;
-	return netlink_request(&k->netlink, request, take, &k->table);
+	return netlink_request(&k->netlink, request, parse_iface_message, &k->table);
 }
 
 /* --- VLAN interfaces */
@@ -37,23 +37,23 @@ static struct kernel_vlan *find_vlan(struct kernel_sync *k, int ifindex)
 	return NULL;
 }
 
-static void hold_vlan(struct kernel_sync *k, const struct iface *iface)
+static void guard_vlan(struct kernel_sync *k, const struct iface *iface)
 {
 	struct kernel_vlan *v = find_vlan(k, iface->ifindex);
 	char error[ROCE_PORT_GUARD_ERROR];
 
 	if (v)
 		return;
-	/* There are as many places as the table has interfaces. */
+	/* There are as many entries as the table has interfaces. */
 	v = find_vlan(k, 0);
 	v->ifindex = iface->ifindex;
-	v->refused = roce_port_guard_open(&v->hold, iface->name, error) != 0;
+	v->refused = roce_port_guard_open(&v->port_guard, iface->name, error) != 0;
 	if (v->refused)
-		log_line("the addresses of %s are left out: %s", iface->name, error);
+		log_line("the addresses of %s get no GIDs: %s", iface->name, error);
 }
 
-/* Holds those that there are, and lets go of those that there were. */
-static void hold_vlans(struct kernel_sync *k)
+/* Guards the RoCE port on each present VLAN interface and closes the guards of vanished ones. */
+static void guard_vlans(struct kernel_sync *k)
 {
 	uint32_t i, j;
 
@@ -64,12 +64,12 @@ static void hold_vlans(struct kernel_sync *k)
 			;
 		if (!v->ifindex || j < k->table.n)
 			continue;
-		roce_port_guard_close(&v->hold);
+		roce_port_guard_close(&v->port_guard);
 		v->ifindex = 0;
 	}
 	for (i = 0; i < k->table.n; i++)
 		if (k->table.ifaces[i].vlan)
-			hold_vlan(k, &k->table.ifaces[i]);
+			guard_vlan(k, &k->table.ifaces[i]);
 }
 
 static bool is_refused(struct kernel_sync *k, const struct host_address *a)
@@ -83,10 +83,10 @@ static bool is_refused(struct kernel_sync *k, const struct host_address *a)
 /* --- Host and uplinks */
 
 /*
- * Whether the port was opened for another interface than there is now. DPDK's af_xdp does not open
- * again on one that it was open on: it goes on as it is, and takes no longer frames.
+ * Must the port be opened again for the interface as it is now? DPDK's af_xdp cannot open an
+ * interface twice in a process: such a port stays as it is and takes no longer frames.
  */
-static bool differs(const struct uplink *u, const struct iface *iface)
+static bool needs_reopen(const struct uplink *u, const struct iface *iface)
 {
 	uint32_t mtu = iface->mtu < HOST_MTU ? iface->mtu : HOST_MTU;
 
@@ -95,20 +95,20 @@ static bool differs(const struct uplink *u, const struct iface *iface)
 	return !u->port || mtu > u->mtu_max || !ether_same(u->mac, iface->mac);
 }
 
-static void reopen(struct uplink *u)
+static void reopen_port(struct uplink *u)
 {
 	char error[UPLINK_ERROR];
 
 	if (uplink_reopen(u, error))
-		log_line("%s is not there: %s", u->spec, error);
+		log_line("%s is not available: %s", u->spec, error);
 }
 
-static void follow_link(struct uplink *u, const struct iface *iface)
+static void update_uplink(struct uplink *u, const struct iface *iface)
 {
 	bool was_up = u->up;
 
-	if (differs(u, iface))
-		reopen(u);
+	if (needs_reopen(u, iface))
+		reopen_port(u);
 	u->up = u->port && iface->up;
 	if (u->up != was_up)
 		log_line("%s is %s", iface->name, u->up ? "up" : "down");
@@ -118,8 +118,8 @@ static void follow_link(struct uplink *u, const struct iface *iface)
 	u->mtu = iface->mtu < u->mtu_max ? (uint16_t)iface->mtu : u->mtu_max;
 }
 
-/* A port of an interface that is no more: a new one of the name wants another. */
-static void lose_link(struct uplink *u)
+/* The interface no longer exists: a new one of its name needs a new port. */
+static void close_lost_uplink(struct uplink *u)
 {
 	if (u->port)
 		log_line("interface %s has gone", u->ifname);
@@ -127,8 +127,8 @@ static void lose_link(struct uplink *u)
 	u->up = false;
 }
 
-/* The host has a link where one of its uplinks has, and carries what all of them carry. */
-static void follow_links(struct kernel_sync *k)
+/* The host has a link if some uplink has one. Its MTU is the least of its uplinks. */
+static void update_uplinks(struct kernel_sync *k)
 {
 	struct host *h = k->host;
 	uint32_t i;
@@ -140,14 +140,14 @@ static void follow_links(struct kernel_sync *k)
 		struct uplink *u = &k->uplinks[i];
 
 		if (iface)
-			follow_link(u, iface);
+			update_uplink(u, iface);
 		h->up |= u->up;
 		if (u->mtu < h->mtu)
 			h->mtu = u->mtu;
 	}
 }
 
-static void follow_addresses(struct kernel_sync *k)
+static void update_addresses(struct kernel_sync *k)
 {
 	struct host_address list[IFACE_ADDRESS_MAX];
 	uint32_t i, n = iface_list_addresses(&k->table, list), kept = 0, left_out;
@@ -157,14 +157,14 @@ static void follow_addresses(struct kernel_sync *k)
 			list[kept++] = list[i];
 	left_out = host_set_kernel_addresses(k->host, list, kept);
 	if (left_out > k->left_out)
-		log_line("%u addresses have no GID: there is room for %d", left_out,
+		log_line("%u addresses have no GID: the table has room for %d", left_out,
 			 HOST_ADDRESSES);
 	k->left_out = left_out;
 }
 
 /*
- * Looks for uplinks by name: an interface that is made anew has another number. True: the table
- * is to be read again, for one that was found.
+ * Looks for missing uplinks by name, because a new interface of the same name has another index.
+ * Returns true if one was found: then the table must be read again.
  */
 static bool find_uplinks(struct kernel_sync *k)
 {
@@ -177,7 +177,7 @@ static bool find_uplinks(struct kernel_sync *k)
 
 		if (!u->kernel || iface_find(&k->table, (int)i, 0))
 			continue;
-		lose_link(u);
+		close_lost_uplink(u);
 		k->table.uplinks[i] = (int)if_nametoindex(u->ifname);
 		found |= k->table.uplinks[i] != 0;
 		k->missing |= k->table.uplinks[i] == 0;
@@ -185,28 +185,28 @@ static bool find_uplinks(struct kernel_sync *k)
 	return found;
 }
 
-static int read_all(struct kernel_sync *k)
+static int read_interfaces(struct kernel_sync *k)
 {
 	int rc;
 
 	iface_clear(&k->table);
-	rc = dump(k, RTM_GETLINK);
-	return rc ? rc : dump(k, RTM_GETADDR);
+	rc = dump_objects(k, RTM_GETLINK);
+	return rc ? rc : dump_objects(k, RTM_GETADDR);
 }
 
-static int look(struct kernel_sync *k)
+static int read_kernel_state(struct kernel_sync *k)
 {
 	int rc;
 
 	k->stale = false;
-	rc = read_all(k);
+	rc = read_interfaces(k);
 	if (!rc && find_uplinks(k))
-		rc = read_all(k);
+		rc = read_interfaces(k);
 	if (rc)
 		return rc;
-	hold_vlans(k);
-	follow_links(k);
-	follow_addresses(k);
+	guard_vlans(k);
+	update_uplinks(k);
+	update_addresses(k);
 	return 0;
 }
 
@@ -226,13 +226,13 @@ int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *u
 		any = true;
 	}
 	if (!any) {
-		follow_links(k);
+		update_uplinks(k);
 		return 0;
 	}
 	rc = netlink_open(&k->netlink,
 			  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
 	if (!rc)
-		rc = look(k);
+		rc = read_kernel_state(k);
 	if (!rc)
 		return 0;
 	kernel_sync_stop(k);
@@ -255,7 +255,7 @@ void kernel_sync_stop(struct kernel_sync *k)
 
 	for (i = 0; i < IFACE_MAX; i++)
 		if (k->vlans[i].ifindex)
-			roce_port_guard_close(&k->vlans[i].hold);
+			roce_port_guard_close(&k->vlans[i].port_guard);
 	netlink_close(&k->netlink);
 }
 
@@ -264,7 +264,7 @@ int kernel_sync_fd(const struct kernel_sync *k)
 	return k->netlink.events ? netlink_fd(&k->netlink) : -1;
 }
 
-static void changed(void *ctx, const struct nlmsghdr *message)
+static void on_change(void *ctx, const struct nlmsghdr *message)
 {
 	struct kernel_sync *k = ctx;
 
@@ -278,13 +278,13 @@ bool kernel_sync_update(struct kernel_sync *k)
 {
 	int rc;
 
-	if (!netlink_events(&k->netlink, changed, k)) {
+	if (!netlink_events(&k->netlink, on_change, k)) {
 		k->stale = true;
 		route_neigh_changed(&k->route, NULL);
 	}
 	if (!k->stale)
 		return false;
-	rc = look(k);
+	rc = read_kernel_state(k);
 	if (rc)
 		log_line("cannot read the kernel's interfaces: %s", strerror(-rc));
 	return !rc;

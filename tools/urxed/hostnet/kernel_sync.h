@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Following the kernel: host and uplinks are what the kernel says of the uplinks'
- * interfaces, at the start and from then on.
+ * Keeps the host's addresses, the uplinks and their link state in step with the kernel's
+ * interfaces. The main loop calls kernel_sync_update when the kernel reports a change.
  *
- * A change that the kernel tells of only says when to look: then everything is read
- * anew, so that what was lost on the way does no harm.
+ * A report only triggers a full read, so that lost reports do no harm.
  */
 #ifndef URXE_URXED_HOSTNET_KERNEL_SYNC_H
 #define URXE_URXED_HOSTNET_KERNEL_SYNC_H
@@ -21,11 +20,11 @@
 
 #define KERNEL_SYNC_ERROR 256
 
-/* A VLAN interface: the kernel would answer RoCE there as on the uplink's own. */
+/* A VLAN interface of an uplink: the kernel would answer RoCE on it as on the uplink's own. */
 struct kernel_vlan {
-	int ifindex; /* 0 = none */
-	struct roce_port_guard hold;
-	bool refused; /* another holds it, and gives its addresses GIDs */
+	int ifindex; /* 0 = unused */
+	struct roce_port_guard port_guard;
+	bool refused; /* another program has its RoCE port, so its addresses get no GIDs */
 };
 
 struct kernel_sync {
@@ -36,25 +35,25 @@ struct kernel_sync {
 	struct host *host;
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
-	bool missing;      /* an uplink's interface is not there */
-	uint32_t left_out; /* addresses that have no GID for want of room */
-	bool stale;        /* to be read again */
+	bool missing;      /* an uplink's interface does not exist */
+	uint32_t left_out; /* addresses without a GID because the table is full */
+	bool stale;        /* must be read again */
 };
 
 /*
- * Reads what the kernel has of the uplinks into host and uplinks, which stay where they are. On
- * error `error` gets one sentence. Opens nothing where no uplink is an interface of the kernel.
+ * Reads the kernel's state into host and uplinks, which the caller keeps. On error `error` holds a
+ * sentence. Opens nothing if no uplink is a kernel interface.
  */
 int kernel_sync_start(struct kernel_sync *k, struct host *host, struct uplink *uplinks,
 		      uint32_t n_uplinks, char error[KERNEL_SYNC_ERROR]);
-/* From now on the kernel's routes and neighbours serve neigh, if there is a kernel to ask. */
+/* Lets neigh use the kernel's routes and neighbours, if some uplink is a kernel interface. */
 void kernel_sync_serve_neigh(struct kernel_sync *k, struct neigh *neigh);
-/* Also one that is zeroed. */
+/* Also for a zeroed object. */
 void kernel_sync_stop(struct kernel_sync *k);
 
-/* Readable when kernel_sync_update has something to do; -1 = it never has. */
+/* Readable when kernel_sync_update has work; -1 = never. */
 int kernel_sync_fd(const struct kernel_sync *k);
-/* Takes what has changed; true: host and uplinks were looked at again. */
+/* Reads pending changes. Returns true if host and uplinks were updated. */
 bool kernel_sync_update(struct kernel_sync *k);
 
 #endif

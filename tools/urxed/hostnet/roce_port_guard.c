@@ -16,7 +16,7 @@ void roce_port_guard_init(struct roce_port_guard *h)
 	h->fds[0] = h->fds[1] = -1;
 }
 
-static int hold_port(int family, const char *ifname)
+static int bind_roce_port(int family, const char *ifname)
 {
 	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog filter = {1, &drop};
@@ -46,9 +46,9 @@ int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 
 	roce_port_guard_init(h);
 	for (uint32_t i = 0; i < 2 && !rc; i++) {
-		int fd = hold_port(families[i], ifname);
+		int fd = bind_roce_port(families[i], ifname);
 
-		/* A kernel without IPv6 answers nothing by it either. */
+		/* A kernel without IPv6 does not answer over IPv6 either. */
 		if (fd >= 0)
 			h->fds[i] = fd;
 		else if (fd != -EAFNOSUPPORT || families[i] != AF_INET6)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keeping the kernel silent about RoCE.
+ * Occupies the RoCE port of a kernel interface, so that the kernel stays silent about RoCE.
  *
- * The kernel sees the frames of its interfaces too, and would answer RoCEv2 with ICMP
- * port unreachable. A socket that holds the port on an interface and drops everything
- * stops that, for all addresses that the interface has or gets. RoCEv1 has an EtherType
- * that the kernel does not know, and answers nothing.
+ * The kernel sees the frames of its interfaces, too, and would answer RoCEv2 with ICMP port
+ * unreachable. A socket bound to UDP port 4791 of the interface, with a filter that drops
+ * everything, prevents this for all addresses of the interface. RoCEv1 has an EtherType that the
+ * kernel does not know, so the kernel never answers it.
  */
 #ifndef URXE_URXED_HOSTNET_ROCE_PORT_GUARD_H
 #define URXE_URXED_HOSTNET_ROCE_PORT_GUARD_H
@@ -18,9 +18,11 @@ struct roce_port_guard {
 	int fds[2]; /* IPv4, IPv6; -1 = none */
 };
 
-/* Holds nothing, and can be closed. */
+/* An object that guards nothing and may be closed. */
 void roce_port_guard_init(struct roce_port_guard *h);
-/* Holds UDP port 4791 of an interface. On error `error` gets one sentence, and nothing is held. */
+/*
+ * Guards UDP port 4791 of an interface. On error `error` holds a sentence, and nothing is guarded.
+ */
 int roce_port_guard_open(struct roce_port_guard *h, const char *ifname,
 			 char error[ROCE_PORT_GUARD_ERROR]);
 void roce_port_guard_close(struct roce_port_guard *h);

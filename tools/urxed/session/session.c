@@ -389,8 +389,8 @@ static void restore_remotes(struct sessions *sessions)
 		if (!rc)
 			remote_qp_acl_restore(remotes, place, &key, process);
 	}
-	remotes->note = store_remote;
-	remotes->note_ctx = sessions;
+	remotes->store = store_remote;
+	remotes->store_ctx = sessions;
 }
 
 void sessions_start(struct sessions *sessions, uint64_t now)

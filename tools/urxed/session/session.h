@@ -23,8 +23,7 @@ struct session {
 	struct switch_port port;
 	struct neigh_waiter waiter;
 	bool resolving;
-	bool awaits_welcome; /* its hello waits until surviving processes have claimed their leases
-			      */
+	bool awaits_welcome; /* its hello waits for survivors' claims */
 	bool joined;
 	bool asked;       /* received the last request for its QPs and MRs */
 	bool port_unsent; /* its socket had no room for the newest port notice */

@@ -4,9 +4,8 @@
 #include <rxe/packet.h>
 
 /*
- * QP0 and QP1 speak for the host: only the daemon sends from them. It alone sends
- * to them, too: the Q_Key of QP1 is a controlled one (IBA 3.5.3), which
- * unprivileged consumers may not use.
+ * QP0 and QP1 belong to the host, so only the daemon sends from them. Only the daemon sends to
+ * them, too: QP1's Q_Key is a controlled one (IBA 3.5.3), which unprivileged consumers may not use.
  */
 static bool is_management(const struct frame_class *s)
 {
@@ -15,11 +14,12 @@ static bool is_management(const struct frame_class *s)
 }
 
 /*
- * A CNP slows down whom it reaches. UD queue pairs send them too, to where the datagrams
- * came from, so one to a remote QP that nobody here is connected to may go.
+ * RC and UC go only to remote QPs that the process has registered. A CNP slows its receiver down.
+ * UD QPs answer datagrams with CNPs, so a CNP may also go to a remote QP that no process here has
+ * registered.
  */
-static bool may_speak_to(const struct remote_qp_acl *remotes, const struct switch_port *from,
-			 const struct frame_class *s)
+static bool may_send_to_qp(const struct remote_qp_acl *remotes, const struct switch_port *from,
+			   const struct frame_class *s)
 {
 	const struct remote_qp_owner *owner;
 	struct remote_qp_key key = {.qpn = s->dest_qpn};
@@ -47,8 +47,8 @@ enum switch_drop antispoof_check(const struct antispoof_rules *rules,
 	if (is_management(s))
 		return SWITCH_DROP_MANAGEMENT;
 	if (s->service != FRAME_DATAGRAM)
-		return may_speak_to(rules->remotes, from, s) ? SWITCH_NO_DROP
-							     : SWITCH_DROP_UNREGISTERED;
+		return may_send_to_qp(rules->remotes, from, s) ? SWITCH_NO_DROP
+							       : SWITCH_DROP_UNREGISTERED;
 	return lease_owner(rules->leases, s->src_qpn) == from ? SWITCH_NO_DROP
 							      : SWITCH_DROP_SPOOFED_QPN;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a frame is the sender's to send: no process speaks for the host with an
- * address that is not the host's, nor for another process.
+ * Source checks: may the process at a port send this frame? The switch calls antispoof_check for
+ * each frame of a process, so that no process sends with another process's QPN or an address that
+ * the host does not have.
  */
 #ifndef URXE_URXED_SWITCH_ANTISPOOF_H
 #define URXE_URXED_SWITCH_ANTISPOOF_H
@@ -12,14 +13,14 @@
 #include "urxed/switch/port.h"
 #include "urxed/switch/remote_qp_acl.h"
 
-/* What tells who may say what. */
+/* The tables that decide. */
 struct antispoof_rules {
 	const struct host *host;
 	const struct lease_table *leases;
 	const struct remote_qp_acl *remotes;
 };
 
-/* Why the process at a port may not send a frame; SWITCH_NO_DROP where it may. */
+/* Returns the reason to drop a frame from the process at port `from`, or SWITCH_NO_DROP. */
 enum switch_drop antispoof_check(const struct antispoof_rules *rules,
 				 const struct switch_port *from, const struct frame_class *s);
 

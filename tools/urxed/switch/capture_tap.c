@@ -25,7 +25,7 @@ static uint64_t wall_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Whether a port is the one that is wanted: of that name or number; "" = any is. */
+/* Does the port have that name or number? "" matches every port. */
 static bool is_wanted(const struct switch_port *port, const char *wanted)
 {
 	char number[12];
@@ -36,7 +36,7 @@ static bool is_wanted(const struct switch_port *port, const char *wanted)
 	return !strcmp(wanted, number);
 }
 
-static bool is_there(const struct vswitch *sw, const char *wanted)
+static bool port_exists(const struct vswitch *sw, const char *wanted)
 {
 	const struct switch_port *port = NULL;
 
@@ -46,15 +46,15 @@ static bool is_there(const struct vswitch *sw, const char *wanted)
 	return false;
 }
 
-/* A full socket has what wakes its reader already. */
-static void wake(const struct capture_tap *c)
+/* If the socket is full, bytes that wake the reader are pending already. */
+static void wake_reader(const struct capture_tap *c)
 {
 	send(c->socket, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The tap: runs for each frame while somebody captures. */
-static void take(void *ctx, const struct switch_port *port, enum switch_direction dir,
-		 const uint8_t *data, uint32_t len, enum switch_drop drop)
+/* The switch's tap: runs for each frame while a capture runs. */
+static void tap_frame(void *ctx, const struct switch_port *port, enum switch_direction dir,
+		      const uint8_t *data, uint32_t len, enum switch_drop drop)
 {
 	const char *reason = switch_drop_name(drop);
 	struct capture_record record = {
@@ -67,13 +67,13 @@ static void take(void *ctx, const struct switch_port *port, enum switch_directio
 	for (c = all->list; c < all->list + CAPTURE_TAPS; c++)
 		if (c->socket >= 0 && is_wanted(port, c->port) &&
 		    capture_writer_put(&c->writer, &record, data))
-			wake(c);
+			wake_reader(c);
 }
 
-/* Frames between processes that know each other do not pass here but while somebody looks. */
+/* A capture sees all frames only if processes stop sending past the switch. */
 static void set_tap(struct capture_taps *all, bool on)
 {
-	all->sessions->sw->tap = on ? take : NULL;
+	all->sessions->sw->tap = on ? tap_frame : NULL;
 	all->sessions->sw->tap_ctx = all;
 	sessions_set_direct(all->sessions, !on);
 }
@@ -87,7 +87,7 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 		;
 	if (c == all->list + CAPTURE_TAPS)
 		return -EBUSY;
-	if (!is_there(all->sessions->sw, port))
+	if (!port_exists(all->sessions->sw, port))
 		return -ENODEV;
 	fd = capture_writer_open(&c->writer);
 	if (fd < 0)
@@ -99,7 +99,7 @@ int capture_taps_start(struct capture_taps *all, int socket, const char *port)
 	return fd;
 }
 
-static void end(struct capture_taps *all, struct capture_tap *c)
+static void end_capture(struct capture_taps *all, struct capture_tap *c)
 {
 	close(c->socket);
 	c->socket = -1;
@@ -114,7 +114,7 @@ bool capture_taps_end(struct capture_taps *all, int socket)
 
 	for (c = all->list; c < all->list + CAPTURE_TAPS; c++) {
 		if (c->socket == socket) {
-			end(all, c);
+			end_capture(all, c);
 			return true;
 		}
 	}
@@ -127,5 +127,5 @@ void capture_taps_end_all(struct capture_taps *all)
 
 	for (c = all->list; c < all->list + CAPTURE_TAPS; c++)
 		if (c->socket >= 0)
-			end(all, c);
+			end_capture(all, c);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Those who capture what passes the switch. While there is one, all frames do. */
+/*
+ * Captures in progress: the daemon's end of urxe capture. While a capture runs, processes send all
+ * frames through the switch, whose tap copies them to the capture's ring.
+ */
 #ifndef URXE_URXED_SWITCH_CAPTURE_TAP_H
 #define URXE_URXED_SWITCH_CAPTURE_TAP_H
 
@@ -12,8 +15,8 @@
 #define CAPTURE_TAPS 4 /* at a time */
 
 struct capture_tap {
-	int socket;                  /* to who captures; -1 = free */
-	char port[SWITCH_PORT_NAME]; /* name or number of the only one wanted; "" = all */
+	int socket;                  /* connection to urxe capture; -1 = unused */
+	char port[SWITCH_PORT_NAME]; /* name or number of the only captured port; "" = all ports */
 	struct capture_writer writer;
 };
 
@@ -25,13 +28,13 @@ struct capture_taps {
 
 void capture_taps_init(struct capture_taps *all, struct sessions *sessions);
 /*
- * Starts a capture of the port of that name or number, or of all where it is "". `socket` is
- * closed when it ends. Returns the ring's descriptor, -EBUSY where there are too many, -ENODEV
- * where there is no such port, or another negative errno value; then the socket stays the
- * caller's.
+ * Starts a capture of the port of that name or number, or of all ports for "". `socket` belongs to
+ * the capture, which closes it at its end. Returns the ring's descriptor, -EBUSY: too many
+ * captures, -ENODEV: no such port, or another negative errno value; on error the caller keeps the
+ * socket.
  */
 int capture_taps_start(struct capture_taps *all, int socket, const char *port);
-/* Ends the capture on a socket that has hung up; false where there is none on it. */
+/* Ends the capture whose socket has hung up; false: no capture has that socket. */
 bool capture_taps_end(struct capture_taps *all, int socket);
 void capture_taps_end_all(struct capture_taps *all);
 

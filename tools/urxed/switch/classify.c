@@ -7,24 +7,27 @@
 #define ICMPV6_SOLICITATION  135
 #define ICMPV6_ADVERTISEMENT 136
 
-#define IPV4_FRAGMENT 0x3fff /* more of it follows, or came before (RFC 791, 3.1) */
+#define IPV4_FRAGMENT 0x3fff /* more fragments, or an offset (RFC 791, 3.1) */
 
 #define OPCODE_SERVICE_SHIFT 5
 #define OPCODE_CNP           0x81
 
-/* What is still to be looked at: `left` bytes of the frame, of which `seen` are copied. */
+/*
+ * The part of the frame behind the current header: `left` bytes, of which the first `seen` were
+ * copied.
+ */
 struct rest {
 	const uint8_t *at;
 	uint32_t seen;
 	uint32_t left;
 };
 
-static struct rest behind(const struct rest *r, uint32_t header)
+static struct rest skip_header(const struct rest *r, uint32_t header)
 {
 	return (struct rest){r->at + header, r->seen - header, r->left - header};
 }
 
-static enum frame_service service_of(uint8_t opcode)
+static enum frame_service service_of_opcode(uint8_t opcode)
 {
 	switch (opcode >> OPCODE_SERVICE_SHIFT) {
 	case 0:                         /* RC */
@@ -39,14 +42,14 @@ static uint32_t get24(const uint8_t *p)
 	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
 }
 
-/* len: of the packet from the BTH to the ICRC, by the header in front of it. */
+/* len: bytes from the BTH to the ICRC, according to the header before the BTH. */
 static enum frame_kind peek_bth(struct frame_class *s, const struct rest *r, uint32_t len)
 {
 	uint32_t headers = BTH_LEN;
 
 	if (r->seen < BTH_LEN)
 		return FRAME_OTHER;
-	s->service = service_of(r->at[0]);
+	s->service = service_of_opcode(r->at[0]);
 	s->dest_qpn = get24(r->at + 5);
 	if (s->service == FRAME_DATAGRAM)
 		headers += DETH_LEN;
@@ -59,7 +62,7 @@ static enum frame_kind peek_bth(struct frame_class *s, const struct rest *r, uin
 
 static enum frame_kind peek_udp(struct frame_class *s, const struct rest *r, uint32_t len)
 {
-	const struct rest bth = behind(r, UDP_HDR_LEN);
+	const struct rest bth = skip_header(r, UDP_HDR_LEN);
 
 	if (r->seen < UDP_HDR_LEN || ether_get16(r->at + 2) != URXE_UDP_PORT)
 		return FRAME_OTHER;
@@ -69,7 +72,7 @@ static enum frame_kind peek_udp(struct frame_class *s, const struct rest *r, uin
 
 static enum frame_kind peek_ipv4(struct frame_class *s, const struct rest *r)
 {
-	const struct rest udp = behind(r, IPV4_HDR_LEN);
+	const struct rest udp = skip_header(r, IPV4_HDR_LEN);
 	uint32_t len;
 
 	if (r->seen < IPV4_HDR_LEN || r->at[0] != 0x45 || r->at[9] != PROTO_UDP)
@@ -89,7 +92,7 @@ static void get_addresses(struct frame_class *s, const uint8_t *ip)
 
 static enum frame_kind peek_ipv6(struct frame_class *s, const struct rest *r)
 {
-	const struct rest next = behind(r, IPV6_HDR_LEN);
+	const struct rest next = skip_header(r, IPV6_HDR_LEN);
 
 	if (r->seen <= IPV6_HDR_LEN)
 		return FRAME_OTHER;
@@ -105,7 +108,7 @@ static enum frame_kind peek_ipv6(struct frame_class *s, const struct rest *r)
 
 static enum frame_kind peek_grh(struct frame_class *s, const struct rest *r)
 {
-	const struct rest bth = behind(r, IPV6_HDR_LEN);
+	const struct rest bth = skip_header(r, IPV6_HDR_LEN);
 
 	if (r->seen < IPV6_HDR_LEN || r->at[6] != PROTO_BTH)
 		return FRAME_OTHER;
@@ -117,14 +120,14 @@ static enum frame_kind peek_grh(struct frame_class *s, const struct rest *r)
 static enum frame_kind peek_network(struct frame_class *s, const struct rest *frame)
 {
 	uint16_t ethertype = ether_get16(frame->at + 12);
-	struct rest l3 = behind(frame, ETHER_HDR_LEN);
+	struct rest l3 = skip_header(frame, ETHER_HDR_LEN);
 
 	if (ethertype == ETHERTYPE_ID_VLAN) {
 		if (l3.seen < ETHER_VLAN_LEN)
 			return FRAME_OTHER;
 		s->vlan = ether_get16(l3.at) & ETHER_VLAN_ID;
 		ethertype = ether_get16(l3.at + 2);
-		l3 = behind(&l3, ETHER_VLAN_LEN);
+		l3 = skip_header(&l3, ETHER_VLAN_LEN);
 	}
 	switch (ethertype) {
 	case ETHERTYPE_ID_IPV4: return peek_ipv4(s, &l3);

@@ -4,14 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-static void show(struct vswitch *sw, const struct switch_port *port, enum switch_direction dir,
-		 const struct switch_frame *f, enum switch_drop reason)
+static void show_to_tap(struct vswitch *sw, const struct switch_port *port,
+			enum switch_direction dir, const struct switch_frame *f,
+			enum switch_drop reason)
 {
 	const uint8_t *data = f->parts[0].iov_base;
 
 	if (!sw->tap)
 		return;
-	/* Only frames of processes are in parts, and none of those is longer. */
+	/* Only frames of processes have two parts, and tap_frame holds the longest of these. */
 	if (f->n > 1) {
 		switch_frame_copy(sw->tap_frame, f);
 		data = sw->tap_frame;
@@ -29,26 +30,26 @@ void switch_count_in(struct vswitch *sw, struct switch_port *port, const struct 
 	if (reason != SWITCH_NO_DROP)
 		port->stats.drops[reason]++;
 	if (!port->held || reason != SWITCH_NO_DROP)
-		show(sw, port, SWITCH_IN, f, reason);
+		show_to_tap(sw, port, SWITCH_IN, f, reason);
 }
 
 void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f)
 {
 	port->stats.counters[SWITCH_OUT_FRAMES]++;
 	port->stats.counters[SWITCH_OUT_BYTES] += f->len;
-	show(sw, port, SWITCH_OUT, f, SWITCH_NO_DROP);
+	show_to_tap(sw, port, SWITCH_OUT, f, SWITCH_NO_DROP);
 }
 
-/* A port did not get a frame that was for it. True: there is no use in waiting. */
-static bool drop(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
-		 enum switch_drop reason)
+/* Counts a frame that a port did not get. Returns true: waiting would not help. */
+static bool drop_frame(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
+		       enum switch_drop reason)
 {
 	to->stats.drops[reason]++;
-	show(sw, to, SWITCH_OUT, f, reason);
+	show_to_tap(sw, to, SWITCH_OUT, f, reason);
 	return true;
 }
 
-static bool retry(struct vswitch *sw, uint64_t when)
+static bool retry_at(struct vswitch *sw, uint64_t when)
 {
 	if (when < sw->retry_at)
 		sw->retry_at = when;
@@ -67,16 +68,16 @@ bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct swi
 		switch_count_out(sw, to, f);
 		return true;
 	case -ENOBUFS: break;
-	case -EMSGSIZE: return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
-	default: return drop(sw, to, f, SWITCH_DROP_RX_DOWN);
+	case -EMSGSIZE: return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
+	default: return drop_frame(sw, to, f, SWITCH_DROP_RX_DOWN);
 	}
 	if (!can_wait)
-		return drop(sw, to, f, SWITCH_DROP_RX_FULL);
+		return drop_frame(sw, to, f, SWITCH_DROP_RX_FULL);
 	if (!to->full_since)
 		to->full_since = sw->now;
 	if (sw->now - to->full_since >= SWITCH_STALL_NS)
-		return drop(sw, to, f, SWITCH_DROP_RX_STALLED);
-	return retry(sw, to->full_since + SWITCH_STALL_NS);
+		return drop_frame(sw, to, f, SWITCH_DROP_RX_STALLED);
+	return retry_at(sw, to->full_since + SWITCH_STALL_NS);
 }
 
 /* --- To an uplink or a VM */
@@ -88,16 +89,16 @@ bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct swi
 	uint8_t *room;
 
 	if (!u->port)
-		return drop(sw, to, f, SWITCH_DROP_UPLINK_GONE);
+		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_GONE);
 	if (f->len > (uint32_t)(ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu))
-		return drop(sw, to, f, SWITCH_DROP_TOO_LONG);
+		return drop_frame(sw, to, f, SWITCH_DROP_TOO_LONG);
 	room = uplink_reserve(u);
 	if (!room && can_wait)
-		return retry(sw, sw->now + SWITCH_RETRY_NS);
+		return retry_at(sw, sw->now + SWITCH_RETRY_NS);
 	if (!room)
-		return drop(sw, to, f, SWITCH_DROP_UPLINK_FULL);
+		return drop_frame(sw, to, f, SWITCH_DROP_UPLINK_FULL);
 	switch_frame_copy(room, f);
-	/* VMs know the host by one MAC; what an uplink leads to, by that uplink's. */
+	/* VMs know the host by one MAC. On an uplink the host uses that uplink's MAC. */
 	if (f->from_host && to->kind == SWITCH_UPLINK)
 		memcpy(room + ETHER_MAC_LEN, u->mac, ETHER_MAC_LEN);
 	uplink_commit(u, f->len);
@@ -125,12 +126,12 @@ void switch_flush(struct vswitch *sw, struct switch_port *port)
 	if (!u->queued)
 		return;
 	if (sw->now - u->full_since < SWITCH_UPLINK_STALL_NS) {
-		retry(sw, sw->now + SWITCH_RETRY_NS);
+		retry_at(sw, sw->now + SWITCH_RETRY_NS);
 		return;
 	}
 	for (i = 0; i < u->queued; i++) {
 		f = queued_frame(u, i);
-		drop(sw, port, &f, SWITCH_DROP_UPLINK_FULL);
+		drop_frame(sw, port, &f, SWITCH_DROP_UPLINK_FULL);
 	}
 	uplink_purge(u);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What leaves the switch: frames are counted at the ports, shown to the tap, and given
- * to processes, uplinks and virtual machines. The time is that of the run under way.
+ * Delivery: counts a frame at its ports, shows it to the capture tap, and hands it to a process's
+ * NIC or to the transmit queue of an uplink or VM. forward.c calls it. sw->now is the time of the
+ * run.
  */
 #ifndef URXE_URXED_SWITCH_DELIVER_H
 #define URXE_URXED_SWITCH_DELIVER_H
@@ -11,29 +12,34 @@
 #include "urxed/switch/frame.h"
 #include "urxed/switch/switch.h"
 
-/* A process that has lost its core for some time slices is not stalled yet: 100 ms. */
+/* 100 ms: a receiving process that lost its core for some time slices is not stalled yet. */
 #define SWITCH_STALL_NS 100000000ull
-/* An uplink is hardware or a thread of its own: 10 ms. */
+/* 10 ms: an uplink is hardware or has a thread of its own. */
 #define SWITCH_UPLINK_STALL_NS 10000000ull
-/* How long to leave a full uplink alone: about what it takes to send a few long frames. */
+/* Delay before the next try on a full uplink: about the time that some long frames take. */
 #define SWITCH_RETRY_NS 50000ull
 
 /*
- * A frame has come from a port, and if `reason` is a reason, goes no further. One that
- * had to wait has come before.
+ * Counts a frame that came from a port. `reason` is SWITCH_NO_DROP unless the frame is dropped. A
+ * frame that had to wait was counted at its first try.
  */
 void switch_count_in(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f,
 		     enum switch_drop reason);
-/* A port got a frame. */
+/* Counts a frame that a port got. */
 void switch_count_out(struct vswitch *sw, struct switch_port *port, const struct switch_frame *f);
 
-/* Gives a frame to a process. False: it has to wait, which only one that can wait does. */
+/*
+ * Hands a frame to a process. Returns false if the frame must wait, which only happens with
+ * can_wait.
+ */
 bool switch_deliver(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    bool can_wait);
-/* Copies a frame into the queue of an uplink or VM; as switch_deliver. */
+/* Copies a frame into the transmit queue of an uplink or VM; result as for switch_deliver. */
 bool switch_enqueue(struct vswitch *sw, struct switch_port *to, const struct switch_frame *f,
 		    bool can_wait);
-/* Sends what the queue of an uplink or VM holds, as far as it takes it, and drops what is too old.
+/*
+ * Sends the transmit queue of an uplink or VM as far as its port accepts frames, and drops frames
+ * that waited too long.
  */
 void switch_flush(struct vswitch *sw, struct switch_port *port);
 

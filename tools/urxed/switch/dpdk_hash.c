@@ -20,7 +20,10 @@ int hash_create(const char *name, uint32_t entries, uint32_t key_len, struct has
 		.key_len = key_len,
 		.hash_func = rte_jhash,
 		.socket_id = SOCKET_ID_ANY,
-		/* Without it cuckoo hashing may find no place although there is room. */
+		/*
+		 * Without this flag cuckoo hashing may fail to place a key in a table with free
+		 * entries.
+		 */
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_EXT_TABLE,
 	};
 	struct hash *h = malloc(sizeof(*h));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hash tables of a fixed size: DPDK's rte_hash, from keys of a fixed length to numbers.
- * DPDK's environment has to be up (netdev_dpdk_start). Nothing is allocated after
- * hash_create, and what it was made for always fits.
+ * Hash tables of fixed size from fixed-length keys to numbers: DPDK's rte_hash behind an interface
+ * without DPDK's headers. fdb and remote_qp_acl use them. DPDK's EAL must run (netdev_dpdk_start).
+ * hash_create allocates all memory, so the promised number of entries always fits.
  */
 #ifndef URXE_URXED_SWITCH_DPDK_HASH_H
 #define URXE_URXED_SWITCH_DPDK_HASH_H
@@ -12,12 +12,12 @@
 
 struct hash;
 
-/* name: of no other table of this process; entries: 8 at least. 0, or a negative errno value. */
+/* name: unique in this process; entries: at least 8. Returns 0 or a negative errno value. */
 int hash_create(const char *name, uint32_t entries, uint32_t key_len, struct hash **hash);
-/* Nothing for NULL. */
+/* NULL is allowed. */
 void hash_destroy(struct hash *hash);
 
-/* -1: the key is not there. */
+/* -1: the key is not in the table. */
 int64_t hash_get(const struct hash *hash, const void *key);
 /* Adds a key or changes its number. -ENOSPC: the table is full. */
 int hash_set(struct hash *hash, const void *key, uint32_t number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The text of a pinned MAC, for those who only check it and need no table. */
+/* Parser of a pinned MAC, apart from the table because the option parser needs only this. */
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A frame on its way through the switch. */
+/* A frame on its way through the switch, as one or two pieces of memory. */
 #ifndef URXE_URXED_SWITCH_FRAME_H
 #define URXE_URXED_SWITCH_FRAME_H
 
@@ -12,22 +12,20 @@
 #include "urxed/switch/classify.h"
 
 /*
- * The head is a copy, which was checked. The rest may lie in memory that a process
- * writes to, so it may be another thing each time that it is read.
+ * The head is the switch's checked copy. The rest may lie in memory that a process still writes to,
+ * so its content may differ at each read.
  */
 struct switch_frame {
 	struct iovec parts[2];
 	uint32_t n;
 	uint32_t len;   /* bytes of all parts */
-	uint32_t flow;  /* for the receiver's queues: the destination QPN; 0 = none */
-	bool from_host; /* its source MAC is that of the uplink by which it leaves */
+	uint32_t flow;  /* destination QPN, which chooses the receive queue; 0 = none */
+	bool from_host; /* the source MAC becomes that of the uplink by which the frame leaves */
 };
 
-/* One that nobody changes any more. */
+/* A frame in memory that nobody else writes to. */
 struct switch_frame switch_frame_whole(const uint8_t *data, uint32_t len);
-/* What classify_frame has seen of a process's frame, and behind it the rest where the process has
- * it.
- */
+/* The checked head of a process's frame, and the rest in the process's memory. */
 struct switch_frame switch_frame_of_process(const struct frame_class *s,
 					    const struct vnic_tx_frame *f);
 /* Writes f->len bytes. */

@@ -32,15 +32,18 @@ void remote_qp_acl_close(struct remote_qp_acl *t)
 	*t = (struct remote_qp_acl){0};
 }
 
-static struct remote_qp *lookup(const struct remote_qp_acl *t, const struct remote_qp_key *key)
+static struct remote_qp *find_remote(const struct remote_qp_acl *t, const struct remote_qp_key *key)
 {
 	int64_t i = hash_get(t->by_key, key);
 
 	return i < 0 ? NULL : &t->all[i];
 }
 
-/* One that was in use before, or the next that never was: memory is touched as it is needed. */
-static struct remote_qp *claim(struct remote_qp_acl *t)
+/*
+ * Returns a free entry: a released one, or the next one never used. So memory is touched only as
+ * needed.
+ */
+static struct remote_qp *take_entry(struct remote_qp_acl *t)
 {
 	struct remote_qp *r = LIST_FIRST(&t->unused);
 
@@ -56,22 +59,22 @@ static uint32_t place_of(const struct remote_qp_acl *t, const struct remote_qp *
 	return (uint32_t)(r - t->all);
 }
 
-static void note(const struct remote_qp_acl *t, const struct remote_qp *r)
+static void store_owner(const struct remote_qp_acl *t, const struct remote_qp *r)
 {
-	if (t->note)
-		t->note(t->note_ctx, place_of(t, r), &r->key, r->owner ? r->owner->process : 0);
+	if (t->store)
+		t->store(t->store_ctx, place_of(t, r), &r->key, r->owner ? r->owner->process : 0);
 }
 
-static void give(struct remote_qp *r, struct remote_qp_owner *owner)
+static void set_owner(struct remote_qp *r, struct remote_qp_owner *owner)
 {
 	r->owner = owner;
 	LIST_INSERT_HEAD(&owner->list, r, link);
 	owner->n++;
 }
 
-/* r is in no list; if there is no room it is unused. */
-static int enter(struct remote_qp_acl *t, struct remote_qp *r, struct remote_qp_owner *owner,
-		 const struct remote_qp_key *key)
+/* r is in no list. On error r becomes unused. */
+static int insert_entry(struct remote_qp_acl *t, struct remote_qp *r, struct remote_qp_owner *owner,
+			const struct remote_qp_key *key)
 {
 	int rc = hash_set(t->by_key, key, place_of(t, r));
 
@@ -81,55 +84,55 @@ static int enter(struct remote_qp_acl *t, struct remote_qp *r, struct remote_qp_
 	}
 	r->key = *key;
 	r->times = 0;
-	give(r, owner);
+	set_owner(r, owner);
 	return 0;
 }
 
-static int add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
-	       const struct remote_qp_key *key)
+static int add_entry(struct remote_qp_acl *t, struct remote_qp_owner *owner,
+		     const struct remote_qp_key *key)
 {
-	struct remote_qp *r = owner->n < REMOTE_QP_PER_OWNER ? claim(t) : NULL;
-	int rc = r ? enter(t, r, owner, key) : -ENOSPC;
+	struct remote_qp *r = owner->n < REMOTE_QP_PER_OWNER ? take_entry(t) : NULL;
+	int rc = r ? insert_entry(t, r, owner, key) : -ENOSPC;
 
 	if (rc)
 		return rc;
 	r->times = 1;
-	note(t, r);
+	store_owner(t, r);
 	return 0;
 }
 
 int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 		      const struct remote_qp_key *key)
 {
-	struct remote_qp *r = lookup(t, key);
+	struct remote_qp *r = find_remote(t, key);
 
 	if (!r)
-		return add(t, owner, key);
+		return add_entry(t, owner, key);
 	if (r->owner != owner)
 		return -EADDRINUSE;
 	r->times++;
 	return 0;
 }
 
-static void release(struct remote_qp_acl *t, struct remote_qp *r)
+static void release_entry(struct remote_qp_acl *t, struct remote_qp *r)
 {
 	hash_remove(t->by_key, &r->key);
 	r->owner->n--;
 	r->owner = NULL;
 	LIST_REMOVE(r, link);
 	LIST_INSERT_HEAD(&t->unused, r, link);
-	note(t, r);
+	store_owner(t, r);
 }
 
 int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 			 const struct remote_qp_key *key)
 {
-	struct remote_qp *r = lookup(t, key);
+	struct remote_qp *r = find_remote(t, key);
 
 	if (!r || r->owner != owner || !r->times)
 		return -ENOENT;
 	if (--r->times == 0)
-		release(t, r);
+		release_entry(t, r);
 	return 0;
 }
 
@@ -138,19 +141,20 @@ void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *o
 	struct remote_qp *r;
 
 	while ((r = LIST_FIRST(&owner->list)))
-		release(t, r);
+		release_entry(t, r);
 }
 
 int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct remote_qp_key *key,
 			  uint32_t process)
 {
-	if (place < t->n || place >= REMOTE_QP_MAX || process >= LEASE_BLOCKS || lookup(t, key))
+	if (place < t->n || place >= REMOTE_QP_MAX || process >= LEASE_BLOCKS ||
+	    find_remote(t, key))
 		return -EINVAL;
 	for (; t->n < place; t->n++)
 		LIST_INSERT_HEAD(&t->unused, &t->all[t->n], link);
 	t->n++;
 	t->absent[process].process = process;
-	return enter(t, &t->all[place], &t->absent[process], key);
+	return insert_entry(t, &t->all[place], &t->absent[process], key);
 }
 
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner)
@@ -160,7 +164,7 @@ void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owne
 
 	while ((r = LIST_FIRST(&absent->list))) {
 		LIST_REMOVE(r, link);
-		give(r, owner);
+		set_owner(r, owner);
 	}
 	absent->n = 0;
 }
@@ -176,13 +180,13 @@ void remote_qp_acl_end_restore(struct remote_qp_acl *t)
 
 	for (place = 0; place < t->n; place++)
 		if (t->all[place].owner && !t->all[place].times)
-			release(t, &t->all[place]);
+			release_entry(t, &t->all[place]);
 }
 
 struct remote_qp_owner *remote_qp_acl_find(const struct remote_qp_acl *t,
 					   const struct remote_qp_key *key)
 {
-	const struct remote_qp *r = lookup(t, key);
+	const struct remote_qp *r = find_remote(t, key);
 
 	return r ? r->owner : NULL;
 }

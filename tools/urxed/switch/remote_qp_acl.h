@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which process speaks to which remote queue pair.
+ * Which process may send to which remote QP.
  *
- * RC and UC packets do not say which queue pair they come from, so a process has to
- * say beforehand to which ones it is connected. The first one that does owns it
- * until it has taken that back as often, or is gone. Each has room for as many as
- * it may have queue pairs: none can fill the table for others.
+ * RC and UC packets do not name their source QP. So a process registers the remote QPs that its own
+ * QPs are connected to, and the first process to do so owns the remote QP until it has removed it
+ * as often as added, or ends. A process can own as many remote QPs as it may have QPs, so no
+ * process can fill the table for others.
  *
- * What a process that has survived another daemon said to that one stays its own until it
- * says so again: else another survivor could be first this time.
+ * After a restart of the daemon, the remote QPs of a surviving process stay reserved for it until
+ * it adds them again: otherwise another survivor could be first.
  */
 #ifndef URXE_URXED_SWITCH_REMOTE_QP_ACL_H
 #define URXE_URXED_SWITCH_REMOTE_QP_ACL_H
@@ -28,20 +28,20 @@ struct remote_qp_key {
 
 struct remote_qp {
 	struct remote_qp_key key;
-	uint32_t times; /* that the owner has it; 0 = it had, under an earlier daemon */
+	uint32_t times; /* how often the owner added it; 0 = restored, not added again yet */
 	struct remote_qp_owner *owner; /* NULL = unused */
-	LIST_ENTRY(remote_qp) link;    /* of the owner, or of those that are unused */
+	LIST_ENTRY(remote_qp) link;    /* in the owner's list, or in `unused` */
 };
 LIST_HEAD(remote_qp_list, remote_qp);
 
-/* A process; all 0 at first but its number. */
+/* A process. Zeroed at first but for `process`. */
 struct remote_qp_owner {
 	struct remote_qp_list list;
 	uint32_t n;
 	uint32_t process; /* the first block of its lease */
 };
 
-/* A remote queue pair, at that place of the table, has another owner; process 0: none any more. */
+/* Stores the owner of the remote QP at index `place` of the table; process 0 = none. */
 typedef void remote_qp_acl_store_fn(void *ctx, uint32_t place, const struct remote_qp_key *key,
 				    uint32_t process);
 
@@ -50,42 +50,42 @@ struct hash;
 struct remote_qp_acl {
 	struct hash *by_key;
 	struct remote_qp *all;
-	uint32_t n; /* of them that were ever in use */
+	uint32_t n; /* entries that were ever in use */
 	struct remote_qp_list unused;
-	struct remote_qp_owner
-		*absent;              /* by process: what those have that have not come back yet */
-	remote_qp_acl_store_fn *note; /* NULL = nobody wants to know */
-	void *note_ctx;
+	struct remote_qp_owner *absent; /* by process: restored remote QPs of processes that have
+					   not come back yet */
+	remote_qp_acl_store_fn *store;  /* NULL = changes are not stored */
+	void *store_ctx;
 };
 
-/* 0, or a negative errno value; then nothing is left. */
+/* Returns 0, or a negative errno value; then nothing needs to be closed. */
 int remote_qp_acl_open(struct remote_qp_acl *t);
-/* Also for one that was never opened, all 0. */
+/* Also for a zeroed table. */
 void remote_qp_acl_close(struct remote_qp_acl *t);
 
-/* -EADDRINUSE: it is another's; -ENOSPC: the owner has its share, or all are in use. */
+/* -EADDRINUSE: another process owns it; -ENOSPC: the owner's limit or the table is full. */
 int remote_qp_acl_add(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 		      const struct remote_qp_key *key);
 /* -ENOENT: the owner does not have it. */
 int remote_qp_acl_remove(struct remote_qp_acl *t, struct remote_qp_owner *owner,
 			 const struct remote_qp_key *key);
-/* The owner goes. */
+/* Removes all of an owner that ends. */
 void remote_qp_acl_remove_all(struct remote_qp_acl *t, struct remote_qp_owner *owner);
 
 /*
- * What a process had under an earlier daemon; in the order of their places, and before the
- * first remote_qp_acl_add. -EINVAL: out of order, or twice.
+ * Restores an entry of an earlier daemon. Calls come in the order of `place` and before the first
+ * remote_qp_acl_add. -EINVAL: out of order, or a duplicate.
  */
 int remote_qp_acl_restore(struct remote_qp_acl *t, uint32_t place, const struct remote_qp_key *key,
 			  uint32_t process);
-/* The process is back: what is recalled of it is its own, for it to take it again. */
+/* A surviving process is back: its restored entries are its own, to be added again. */
 void remote_qp_acl_reclaim(struct remote_qp_acl *t, struct remote_qp_owner *owner);
-/* It does not come back. */
+/* A process can no longer come back: drops its restored entries. */
 void remote_qp_acl_forget(struct remote_qp_acl *t, uint32_t process);
-/* What was recalled and not taken again is free. */
+/* Drops all restored entries that were not added again. */
 void remote_qp_acl_end_restore(struct remote_qp_acl *t);
 
-/* NULL: nobody's. */
+/* NULL: no process owns it. */
 struct remote_qp_owner *remote_qp_acl_find(const struct remote_qp_acl *t,
 					   const struct remote_qp_key *key);
 

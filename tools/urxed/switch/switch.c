@@ -7,7 +7,7 @@
 
 #include <rxe/packet.h>
 
-/* Numbers of ports: the daemon's is 0, then uplinks, then processes by their block of QPNs. */
+/* Port numbers: the daemon's is 0, then uplinks, then processes by their block of QPNs. */
 #define FIRST_UPLINK  1u
 #define FIRST_PROCESS (FIRST_UPLINK + SWITCH_UPLINKS)
 
@@ -16,7 +16,7 @@ static void init_uplink_port(struct vswitch *sw, uint32_t index)
 	struct switch_port *port = &sw->uplink_ports[index];
 
 	port->kind = sw->uplinks[index].kind == UPLINK_VM ? SWITCH_VM : SWITCH_UPLINK;
-	*(port->kind == SWITCH_VM ? &sw->vms : &sw->wires) |= 1u << index;
+	*(port->kind == SWITCH_VM ? &sw->vm_mask : &sw->wire_mask) |= 1u << index;
 	port->number = FIRST_UPLINK + index;
 	port->uplink = &sw->uplinks[index];
 	snprintf(port->name, sizeof(port->name), "%s", port->uplink->spec);
@@ -61,8 +61,8 @@ bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LE
 	return ether_same(mac, sw->host->mac);
 }
 
-/* By its number, or by its specification up to the first comma. */
-static bool is_port(const struct switch_port *port, const char *name)
+/* Compares with the port's number, and with its specification up to the first comma. */
+static bool port_has_name(const struct switch_port *port, const char *name)
 {
 	const char *spec = port->uplink->spec;
 	size_t len = strlen(name);
@@ -84,7 +84,7 @@ int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR])
 		snprintf(error, SWITCH_ERROR, "fdb %s is not MAC=PORT or MAC@VLAN=PORT", text);
 		return -EINVAL;
 	}
-	while (i < sw->n_uplinks && !is_port(&sw->uplink_ports[i], name))
+	while (i < sw->n_uplinks && !port_has_name(&sw->uplink_ports[i], name))
 		i++;
 	if (i == sw->n_uplinks) {
 		snprintf(error, SWITCH_ERROR, "fdb %s: no uplink is called %s", text, name);
@@ -94,7 +94,7 @@ int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR])
 	if (rc)
 		snprintf(error, SWITCH_ERROR, "fdb %s: %s", text,
 			 rc == -EEXIST ? "the MAC is another port's or the host's"
-				       : "the port has its share of MACs");
+				       : "the port's share of the table is full");
 	return rc;
 }
 
@@ -121,21 +121,21 @@ void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switc
 		      uint32_t qpn)
 {
 	uint32_t block = lease_block(qpn);
-	uint64_t *word = &from->met[block / 64], bit = UINT64_C(1) << block % 64;
+	uint64_t *word = &from->introduced[block / 64], bit = UINT64_C(1) << block % 64;
 
-	if (!sw->meet || from->kind != SWITCH_PROCESS || *word & bit)
+	if (!sw->introduce || from->kind != SWITCH_PROCESS || *word & bit)
 		return;
 	*word |= bit;
-	sw->meet(from, to, qpn);
+	sw->introduce(from, to, qpn);
 }
 
-/* The next process with that block is another one. */
-static void forget(struct vswitch *sw, uint32_t block)
+/* Another process may lease that block next. */
+static void forget_introductions(struct vswitch *sw, uint32_t block)
 {
 	struct switch_port *port;
 
 	for (port = sw->ports; port; port = port->next)
-		port->met[block / 64] &= ~(UINT64_C(1) << block % 64);
+		port->introduced[block / 64] &= ~(UINT64_C(1) << block % 64);
 }
 
 void switch_leave(struct vswitch *sw, struct switch_port *port)
@@ -145,7 +145,7 @@ void switch_leave(struct vswitch *sw, struct switch_port *port)
 
 	for (block = 0; block < LEASE_BLOCKS; block++)
 		if (sw->leases.owner[block] == port)
-			forget(sw, block);
+			forget_introductions(sw, block);
 	lease_drop(&sw->leases, port);
 	remote_qp_acl_remove_all(&sw->remotes, &port->remotes);
 	for (link = &sw->ports; *link; link = &(*link)->next) {
@@ -170,7 +170,7 @@ int switch_add_remote(struct vswitch *sw, struct switch_port *port, const uint8_
 {
 	const struct remote_qp_key key = remote_qp_key(gid, qpn);
 
-	/* To management QPs and groups nobody is connected. */
+	/* Management QPs and groups have no connections. */
 	if (qpn <= URXE_QPN_GSI || qpn >= URXE_QPN_MULTICAST)
 		return -EINVAL;
 	return remote_qp_acl_add(&sw->remotes, &port->remotes, &key);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The virtual switch, which joins the vNICs of processes, the uplinks and virtual
- * machines: who is there, and what was promised to whom. switch_run.h moves the frames.
+ * The virtual switch between the vNICs of processes, uplinks and virtual machines: its ports and
+ * tables. forward.h moves the frames.
  *
- * All processes share the host's MAC; what is sent to that goes by destination
- * QPN. A multicast datagram goes to all that are in a group, and their engines pick.
+ * All processes share the host's MAC, so frames to this MAC go by destination QPN. A multicast
+ * datagram goes to every process that joined any group, and the process's engine filters by group.
  *
- * A virtual machine is a station of its own: its frames, of whatever kind, are
- * bridged to other machines and to uplinks, by VLAN and MAC. Uplinks are never
- * bridged to each other: two that lead to one network would make a loop.
+ * A virtual machine is a separate station: its frames of any kind are bridged to other machines and
+ * to uplinks by VLAN and MAC. Uplinks are never bridged to each other, because two uplinks to one
+ * network would make a loop.
  */
 #ifndef URXE_URXED_SWITCH_SWITCH_H
 #define URXE_URXED_SWITCH_SWITCH_H
@@ -25,7 +25,7 @@
 #include "urxed/switch/port.h"
 
 #define SWITCH_UPLINKS FDB_PORTS
-/* What a tap is shown of a process's frame at most, bytes: all of the longest. */
+/* Longest frame of a process, which the tap is shown in full; bytes. */
 #define SWITCH_TAP_ROOM VNIC_FRAME_MAX(VMXNET3_MAX_MTU)
 
 struct vswitch {
@@ -33,72 +33,73 @@ struct vswitch {
 	struct neigh *neigh;
 	struct uplink *uplinks;
 	uint32_t n_uplinks;
-	struct switch_port self; /* the daemon's own */
+	struct switch_port self; /* the daemon's own port */
 	struct switch_port uplink_ports[SWITCH_UPLINKS];
 	struct switch_port *ports; /* of processes */
-	struct switch_stats left;  /* what was counted at ports that are no more */
+	struct switch_stats left;  /* counters of ports that have left */
 	struct lease_table leases;
 	struct remote_qp_acl remotes;
 	struct fdb fdb;
-	uint32_t wires, vms;       /* bits of the ports that are such */
-	uint64_t now;              /* of the run that is under way */
-	uint64_t retry_at;         /* when a frame that had to wait wants another try */
-	switch_introduce_fn *meet; /* NULL = nobody is introduced */
-	switch_gsi_fn *gsi;        /* takes what is for the host's QP1; NULL = nobody does */
+	uint32_t wire_mask, vm_mask;    /* bit masks of ports */
+	uint64_t now;                   /* time of the current run */
+	uint64_t retry_at;              /* when to retry a frame that had to wait */
+	switch_introduce_fn *introduce; /* NULL = processes are not introduced */
+	switch_gsi_fn *gsi;             /* takes frames for the host's QP1; NULL = none */
 	void *gsi_ctx;
-	switch_tap_fn *tap; /* sees all frames; NULL = nobody looks */
+	switch_tap_fn *tap; /* sees all frames; NULL = no capture runs */
 	void *tap_ctx;
 	uint8_t tap_frame[SWITCH_TAP_ROOM];
 };
 
 /*
- * DPDK's environment has to be up, for the tables. 0, or a negative errno value;
- * then nothing is left.
+ * DPDK's EAL must run, for the hash tables. Returns 0, or a negative errno value; then nothing
+ * needs to be closed.
  */
 int switch_init(struct vswitch *sw, const struct host *host, struct neigh *neigh,
 		struct uplink *uplinks, uint32_t n_uplinks);
-/* When all processes have left; also for one that is all 0. */
+/* Called when all processes have left; also for a zeroed switch. */
 void switch_fini(struct vswitch *sw);
 
 /*
- * A MAC that a port leads to for good, and that no other port sends from; text as fdb_parse
- * has it, the port by its number or its specification up to the first comma. Before
- * anything runs. On error `error` gets one sentence.
+ * Pins a MAC to a port before anything runs. `text` is as for fdb_parse; the port is named by its
+ * number or by its specification up to the first comma. On error `error` holds a sentence.
  */
 #define SWITCH_ERROR 256
 int switch_pin(struct vswitch *sw, const char *text, char error[SWITCH_ERROR]);
 
 /*
- * Adds the port of a process, which has a name, and leases it the block of QPNs that
- * begins with *qpn; 0 = any, which is told.
+ * Adds the port of a process and leases it the block of QPNs that begins with *qpn; 0 = any block,
+ * whose first QPN is stored in *qpn.
  */
 int switch_join(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
-/* Leases it another one, likewise. */
+/* Leases another block to the process, likewise. */
 int switch_lease(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
 void switch_leave(struct vswitch *sw, struct switch_port *port);
 /*
- * A process is connected to a remote queue pair, or no longer; as often as it likes.
- * -EADDRINUSE: another one is; -ENOSPC: too many; -EINVAL: not a QPN of a connection;
- * -ENOENT: it was not.
+ * Adds or removes a remote QP to which a process may send; see remote_qp_acl.h. -EADDRINUSE:
+ * another process owns it; -ENOSPC: too many; -EINVAL: not a QPN of a connection; -ENOENT: not
+ * added before.
  */
 int switch_add_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
 		      uint32_t qpn);
 int switch_remove_remote(struct vswitch *sw, struct switch_port *port, const uint8_t gid[16],
 			 uint32_t qpn);
 /*
- * `from` has a frame for a process that did not ask for it, as datagrams do not: a
- * process's first one, to that QPN, makes the two meet.
+ * Calls sw->introduce at the first frame from process `from` to process `to`. Datagram QPs need
+ * this: no request of theirs names the peer.
  */
 void switch_introduce(struct vswitch *sw, struct switch_port *from, struct switch_port *to,
 		      uint32_t qpn);
 
-/* The port after `port`: urxed's own after NULL, then uplinks, then processes. NULL: no more. */
+/*
+ * Iterates over all ports: the daemon's own after NULL, then uplinks, then processes; NULL = end.
+ */
 const struct switch_port *switch_next_port(const struct vswitch *sw,
 					   const struct switch_port *port);
-/* Sums over all ports, also those that left. */
+/* Sums over all ports, including those that have left. */
 void switch_totals(const struct vswitch *sw, struct switch_stats *sums);
 
-/* One of the host's own MACs, of which each uplink may have its own. */
+/* Is it the host's MAC or the MAC of one of its uplinks? */
 bool switch_is_host_mac(const struct vswitch *sw, const uint8_t mac[ETHER_MAC_LEN]);
 
 #endif

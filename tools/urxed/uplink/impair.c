@@ -8,49 +8,49 @@
 
 #include "common/quantity.h"
 
-/* How much later a reordered frame comes at most, where nothing is said of it: some packets. */
+/* Default of reorder-time, the longest delay of a reordered frame: the time of some packets. */
 #define REORDER_NS 100000
 
-/* The longest time in a specification: an hour. */
+/* The longest accepted time: an hour. */
 #define NS_MAX 3600000000000ull
 
 #define PART_MAX 64
 
 static const struct key {
 	const char *name;
-	enum { KEY_SHARE, KEY_TIME, KEY_COUNT } kind;
+	enum { KEY_FRACTION, KEY_TIME, KEY_COUNT } kind;
 	size_t offset;
-	const char *is;
+	const char *value_form;
 } keys[] = {
-#define KEY(name, kind, member, is)                                   \
-	{                                                             \
-		name, kind, offsetof(struct netdev_fault, member), is \
+#define KEY(name, kind, member, value_form)                                   \
+	{                                                                     \
+		name, kind, offsetof(struct netdev_fault, member), value_form \
 	}
-	KEY("drop", KEY_SHARE, drop, "a share from 0 to 1, or with %"),
-	KEY("duplicate", KEY_SHARE, duplicate, "a share from 0 to 1, or with %"),
-	KEY("reorder", KEY_SHARE, reorder, "a share from 0 to 1, or with %"),
-	KEY("corrupt", KEY_SHARE, corrupt, "a share from 0 to 1, or with %"),
-	KEY("reorder-time", KEY_TIME, reorder_ns, "a time from 1 ns to an hour, as 100us is"),
-	KEY("delay", KEY_TIME, delay_ns, "a time up to an hour, as 100us is"),
+	KEY("drop", KEY_FRACTION, drop, "a fraction from 0 to 1, or a percentage with %"),
+	KEY("duplicate", KEY_FRACTION, duplicate, "a fraction from 0 to 1, or a percentage with %"),
+	KEY("reorder", KEY_FRACTION, reorder, "a fraction from 0 to 1, or a percentage with %"),
+	KEY("corrupt", KEY_FRACTION, corrupt, "a fraction from 0 to 1, or a percentage with %"),
+	KEY("reorder-time", KEY_TIME, reorder_ns, "a time from 1 ns to an hour, such as 100us"),
+	KEY("delay", KEY_TIME, delay_ns, "a time up to an hour, such as 100us"),
 	KEY("seed", KEY_COUNT, seed, "a whole number"),
 #undef KEY
 };
 
-static bool read_value(const struct key *key, const char *text, struct netdev_fault *fault)
+static bool read_value(const struct key *key, const char *text, struct netdev_fault *impair)
 {
-	void *member = (char *)fault + key->offset;
+	void *member = (char *)impair + key->offset;
 	uint64_t *ns = member;
 
 	switch (key->kind) {
-	case KEY_SHARE: return quantity_fraction(text, member);
+	case KEY_FRACTION: return quantity_fraction(text, member);
 	case KEY_TIME:
 		return quantity_read(text, quantity_time, ns) && *ns <= NS_MAX &&
-		       (*ns || ns != &fault->reorder_ns);
+		       (*ns || ns != &impair->reorder_ns);
 	default: return quantity_read(text, quantity_count, member);
 	}
 }
 
-static int read_key(const char *name, const char *value, struct netdev_fault *fault,
+static int read_key(const char *name, const char *value, struct netdev_fault *impair,
 		    char error[IMPAIR_ERROR])
 {
 	const struct key *key;
@@ -58,9 +58,10 @@ static int read_key(const char *name, const char *value, struct netdev_fault *fa
 	for (key = keys; key < keys + sizeof(keys) / sizeof(keys[0]); key++) {
 		if (strcmp(key->name, name))
 			continue;
-		if (read_value(key, value, fault))
+		if (read_value(key, value, impair))
 			return 0;
-		snprintf(error, IMPAIR_ERROR, "fault %s is %s, not '%s'", name, key->is, value);
+		snprintf(error, IMPAIR_ERROR, "fault %s is %s, not '%s'", name, key->value_form,
+			 value);
 		return -EINVAL;
 	}
 	snprintf(error, IMPAIR_ERROR,
@@ -70,17 +71,17 @@ static int read_key(const char *name, const char *value, struct netdev_fault *fa
 	return -EINVAL;
 }
 
-static int read_way(const char *value, struct uplink_impair *fault, char error[IMPAIR_ERROR])
+static int read_way(const char *value, struct uplink_impair *impair, char error[IMPAIR_ERROR])
 {
-	fault->both_ways = !strcmp(value, "both");
-	if (fault->both_ways || !strcmp(value, "out"))
+	impair->both_ways = !strcmp(value, "both");
+	if (impair->both_ways || !strcmp(value, "out"))
 		return 0;
 	snprintf(error, IMPAIR_ERROR, "fault way is both or out, not '%s'", value);
 	return -EINVAL;
 }
 
-/* One KEY=VALUE; returns what is behind it, NULL on error. */
-static const char *read_part(const char *text, struct uplink_impair *fault,
+/* Parses one KEY=VALUE; returns the text behind it, NULL on error. */
+static const char *read_part(const char *text, struct uplink_impair *impair,
 			     char error[IMPAIR_ERROR])
 {
 	size_t length = strcspn(text, ",");
@@ -91,24 +92,24 @@ static const char *read_part(const char *text, struct uplink_impair *fault,
 	value = strchr(part, '=');
 	if (length >= sizeof(part) || !value) {
 		snprintf(error, IMPAIR_ERROR,
-			 "fault '%s' is not of the form KEY=VALUE, as drop=1%% is", part);
+			 "fault '%s' is not of the form KEY=VALUE, such as drop=1%%", part);
 		return NULL;
 	}
 	*value++ = '\0';
-	rc = strcmp(part, "way") ? read_key(part, value, &fault->tx, error)
-				 : read_way(value, fault, error);
+	rc = strcmp(part, "way") ? read_key(part, value, &impair->tx, error)
+				 : read_way(value, impair, error);
 	return rc ? NULL : text + length;
 }
 
-int impair_parse(const char *text, struct uplink_impair *fault, char error[IMPAIR_ERROR])
+int impair_parse(const char *text, struct uplink_impair *impair, char error[IMPAIR_ERROR])
 {
-	*fault = (struct uplink_impair){.asked = true, .both_ways = true};
-	fault->tx.reorder_ns = REORDER_NS;
-	for (; (text = read_part(text, fault, error)) && *text; text++)
+	*impair = (struct uplink_impair){.asked = true, .both_ways = true};
+	impair->tx.reorder_ns = REORDER_NS;
+	for (; (text = read_part(text, impair, error)) && *text; text++)
 		;
 	if (!text)
 		return -EINVAL;
-	fault->rx = fault->tx;
-	fault->rx.seed++;
+	impair->rx = impair->tx;
+	impair->rx.seed++;
 	return 0;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What --fault asks for: faults on the frames of the uplinks, each way. */
+/*
+ * Parser of --fault: impairments of the frames on uplinks, for tests of recovery. urxed's option
+ * parser calls it.
+ */
 #ifndef URXE_URXED_UPLINK_IMPAIR_H
 #define URXE_URXED_UPLINK_IMPAIR_H
 
@@ -11,13 +14,14 @@
 
 struct uplink_impair {
 	bool asked;
-	bool both_ways; /* rx counts too; else faults are for what is sent alone */
+	bool both_ways; /* also received frames; else only sent ones */
 	struct netdev_fault tx, rx;
 };
 
 /*
- * Reads KEY=VALUE[,KEY=VALUE]...: drop, duplicate, reorder, corrupt (shares), delay, reorder-time
- * (times), seed, and way: both (the default) or out. 0, or -EINVAL and a sentence in `error`.
+ * Parses KEY=VALUE[,KEY=VALUE]...: drop, duplicate, reorder, corrupt (fractions), delay,
+ * reorder-time (times), seed, and way: both (the default) or out. Returns 0, or -EINVAL and a
+ * sentence in `error`.
  */
 int impair_parse(const char *text, struct uplink_impair *fault, char error[IMPAIR_ERROR]);
 

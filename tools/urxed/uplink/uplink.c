@@ -8,7 +8,7 @@
 
 #include "common/log.h"
 
-/* The interface that a spec names, "" where it names none. */
+/* Sets ifname to the interface that the specification names, or to "". */
 static void set_ifname(struct uplink *u)
 {
 	const char *name = strchr(u->spec, ':');
@@ -19,21 +19,26 @@ static void set_ifname(struct uplink *u)
 			 name + 1);
 }
 
-static int spoil(struct uplink *u, const struct uplink_impair *fault, char error[UPLINK_ERROR])
+static int add_impairments(struct uplink *u, const struct uplink_impair *impair,
+			   char error[UPLINK_ERROR])
 {
 	int rc;
 
-	if (!fault->asked)
+	if (!impair->asked)
 		return 0;
-	rc = netdev_fault_open(u->port, &fault->tx, fault->both_ways ? &fault->rx : NULL, &u->port);
+	rc = netdev_fault_open(u->port, &impair->tx, impair->both_ways ? &impair->rx : NULL,
+			       &u->port);
 	if (rc)
-		snprintf(error, UPLINK_ERROR, "no memory for the faults of %s", u->spec);
-	u->spoiled = !rc;
+		snprintf(error, UPLINK_ERROR, "no memory for the impairments of %s", u->spec);
+	u->impaired = !rc;
 	return rc;
 }
 
-/* Of a specification, wherever among the uplinks it stands; 0 is the host's own. */
-static uint32_t number(const char *spec)
+/*
+ * A number for the uplink's MAC that does not depend on its position among the uplinks; 0 is the
+ * host's own MAC.
+ */
+static uint32_t mac_index(const char *spec)
 {
 	uint32_t n = 0;
 
@@ -52,31 +57,31 @@ bool uplink_is_xdp(const struct uplink *u)
 	return port_is_xdp(u->spec);
 }
 
-int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *fault,
+int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *impair,
 		char error[UPLINK_ERROR])
 {
 	int rc;
 
-	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .fault = fault};
-	roce_port_guard_init(&u->hold);
+	*u = (struct uplink){.spec = spec, .kind = kind_of(spec), .impair = impair};
+	roce_port_guard_init(&u->port_guard);
 	set_ifname(u);
 	rc = port_open(spec, &u->port, error);
 	if (rc)
 		return rc;
 	if (!netdev_mac(u->port, u->mac))
-		host_make_mac(u->mac, number(spec));
+		host_make_mac(u->mac, mac_index(spec));
 	u->mtu = u->mtu_max = (uint16_t)netdev_mtu(u->port);
 	u->up = true;
 	u->stride = ETHER_HDR_LEN + ETHER_VLAN_LEN + u->mtu;
-	u->room = calloc(UPLINK_QUEUE, u->stride);
-	if (!u->room) {
+	u->buffers = calloc(UPLINK_QUEUE, u->stride);
+	if (!u->buffers) {
 		snprintf(error, UPLINK_ERROR, "no memory for the queue of %s", spec);
 		rc = -ENOMEM;
 	}
 	if (!rc && u->kernel)
-		rc = roce_port_guard_open(&u->hold, u->ifname, error);
+		rc = roce_port_guard_open(&u->port_guard, u->ifname, error);
 	if (!rc)
-		rc = spoil(u, fault, error);
+		rc = add_impairments(u, impair, error);
 	if (rc)
 		uplink_close(u);
 	return rc;
@@ -100,8 +105,8 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 
 	u->hears_all = !rc;
 	if (rc)
-		snprintf(error, UPLINK_ERROR, "%s cannot hear for virtual machines: %s", u->spec,
-			 strerror(-rc));
+		snprintf(error, UPLINK_ERROR, "%s cannot receive frames for virtual machines: %s",
+			 u->spec, strerror(-rc));
 	return rc;
 }
 
@@ -110,7 +115,7 @@ int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 	int rc = netdev_hear_vlan(u->port, vlan);
 
 	if (rc)
-		snprintf(error, UPLINK_ERROR, "%s cannot hear VLAN %u: %s", u->spec, vlan,
+		snprintf(error, UPLINK_ERROR, "%s cannot receive VLAN %u: %s", u->spec, vlan,
 			 strerror(-rc));
 	return rc;
 }
@@ -122,32 +127,32 @@ int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR])
 	int rc;
 
 	uplink_close(u);
-	rc = uplink_open(u, u->spec, u->fault, error);
+	rc = uplink_open(u, u->spec, u->impair, error);
 	if (rc)
 		u->mtu = mtu;
 	if (!rc)
 		uplink_log_pages(u);
 	if (!rc && hears_all)
 		rc = uplink_hear_all(u, error);
-	/* For another try. */
+	/* kernel_sync tries again, with the same setting. */
 	u->hears_all = hears_all;
 	return rc;
 }
 
 void uplink_close(struct uplink *u)
 {
-	roce_port_guard_close(&u->hold);
+	roce_port_guard_close(&u->port_guard);
 	if (u->port)
 		netdev_close(u->port);
 	u->port = NULL;
-	free(u->room);
-	u->room = NULL;
+	free(u->buffers);
+	u->buffers = NULL;
 	u->queued = 0;
-	u->spoiled = false;
+	u->impaired = false;
 }
 
-static void log_faults(const struct uplink *u, const char *way,
-		       const struct netdev_fault_counters *counters)
+static void log_impairments(const struct uplink *u, const char *way,
+			    const struct netdev_fault_counters *counters)
 {
 #define LOG(member, text)                                                 \
 	if (counters->member)                                             \
@@ -161,9 +166,9 @@ void uplink_log_impairments(const struct uplink *u)
 {
 	struct netdev_fault_counters tx, rx;
 
-	if (!u->spoiled)
+	if (!u->impaired)
 		return;
 	netdev_fault_counters(u->port, &tx, &rx);
-	log_faults(u, "out", &tx);
-	log_faults(u, "in", &rx);
+	log_impairments(u, "out", &tx);
+	log_impairments(u, "in", &rx);
 }

@@ -6,12 +6,13 @@
 
 uint8_t *uplink_reserve(struct uplink *u)
 {
-	return u->port && u->queued < UPLINK_QUEUE ? u->room + u->queued * u->stride : NULL;
+	return u->port && u->queued < UPLINK_QUEUE ? u->buffers + u->queued * u->stride : NULL;
 }
 
 void uplink_commit(struct uplink *u, uint32_t len)
 {
-	u->queue[u->queued] = (struct netdev_frame){u->room + u->queued * u->stride, len, len, 0};
+	u->queue[u->queued] =
+		(struct netdev_frame){u->buffers + u->queued * u->stride, len, len, 0};
 	u->queued++;
 }
 
@@ -26,15 +27,18 @@ uint32_t uplink_send(struct uplink *u, uint64_t now)
 	return sent;
 }
 
-/* What the port refused moves to the front; that is rare, since the port's own ring is longer. */
+/*
+ * Moves frames that the port refused to the front. This is rare, because the port's own ring is
+ * longer.
+ */
 void uplink_release(struct uplink *u, uint32_t n)
 {
 	uint32_t i, left = u->queued - n;
 
 	for (i = 0; n && i < left; i++) {
 		u->queue[i] = u->queue[n + i];
-		memcpy(u->room + i * u->stride, u->queue[i].data, u->queue[i].len);
-		u->queue[i].data = u->room + i * u->stride;
+		memcpy(u->buffers + i * u->stride, u->queue[i].data, u->queue[i].len);
+		u->queue[i].data = u->buffers + i * u->stride;
 	}
 	u->queued = left;
 }

@@ -7,17 +7,17 @@
 #include "urxed/epoll_watch.h"
 
 int uplink_set_open(struct uplink_set *all, const char *const *specs, uint32_t n,
-		    const struct uplink_impair *fault, char error[UPLINK_ERROR])
+		    const struct uplink_impair *impair, char error[UPLINK_ERROR])
 {
 	int rc;
 
 	all->n = 0;
-	if (fault->asked && !n) {
-		snprintf(error, UPLINK_ERROR, "faults are those of an uplink, and there is none");
+	if (impair->asked && !n) {
+		snprintf(error, UPLINK_ERROR, "--fault needs an uplink");
 		return -EINVAL;
 	}
 	for (; all->n < n; all->n++) {
-		rc = uplink_open(&all->at[all->n], specs[all->n], fault, error);
+		rc = uplink_open(&all->at[all->n], specs[all->n], impair, error);
 		if (rc)
 			return rc;
 	}
