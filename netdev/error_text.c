@@ -4,13 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int netdev_why(char *why, uint32_t why_size, int err, const char *format, ...)
+int error_text_set(char *error, uint32_t error_size, int err, const char *format, ...)
 {
 	va_list args;
 
-	if (why && why_size) {
+	if (error && error_size) {
 		va_start(args, format);
-		vsnprintf(why, why_size, format, args);
+		vsnprintf(error, error_size, format, args);
 		va_end(args);
 	}
 	return err;

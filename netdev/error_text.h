@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The sentence that goes with an error of an open function. */
+/* The sentence that an open function writes for the user when it fails. */
 #ifndef URXE_NETDEV_ERROR_TEXT_H
 #define URXE_NETDEV_ERROR_TEXT_H
 
 #include <stdint.h>
 
-/* Returns err, so that a caller can write `return netdev_why(...)`. */
-__attribute__((format(printf, 4, 5))) int netdev_why(char *why, uint32_t why_size, int err,
-						     const char *format, ...);
+/* Writes the sentence where error is not NULL. Returns err, for `return error_text_set(...)`. */
+__attribute__((format(printf, 4, 5))) int error_text_set(char *error, uint32_t error_size, int err,
+							 const char *format, ...);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A copy of a frame in memory that is kept and grown, so that a warm port allocates nothing. */
+/* A copy of a frame. Its memory is kept and grows, so ports allocate none after the first frames.
+ */
 #ifndef URXE_NETDEV_FRAME_BUFFER_H
 #define URXE_NETDEV_FRAME_BUFFER_H
 
@@ -19,6 +20,7 @@ struct frame_buffer {
 	uint64_t time;
 };
 
+/* False: no memory; the buffer is unchanged. */
 static inline bool frame_buffer_fill(struct frame_buffer *buf, const struct netdev_frame *frame,
 				     uint64_t time)
 {

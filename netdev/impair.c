@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A bad cable. Each frame that passes, one way or the other, is copied into a queue
- * ordered by the time at which it is due, and goes on with the first later call that
- * says that this time has come. Same seed and same calls, same faults.
+ * A port that impairs the frames of the port below, for `urxed --fault` and tests. Each frame is
+ * copied into a queue, one per direction, ordered by due time. Each call passes on the frames that
+ * are due at its `now`. The same seed and calls give the same impairments.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,41 +11,41 @@
 #include "port.h"
 #include "prng.h"
 
-/* Frames held before senders are refused: 64 connections' windows of 64 packets. */
+/* Frames in a queue: windows of 64 packets of 64 connections. */
 #define HELD_MAX 4096
 
 #define BURST 32
 
-/* Bursts of one call that may be lost as a whole: who receives has other things to do. */
+/* Bursts that one call may lose entirely before it returns to its caller. */
 #define ROUNDS 32
 
 struct held {
 	uint64_t due;
-	uint64_t seq; /* of frames due at the same time, the earlier sent goes first */
+	uint64_t seq; /* order of sending, for frames due at the same time */
 	struct frame_buffer buf;
 };
 
-/* One way of the cable. */
+/* One direction. */
 struct line {
-	struct netdev_fault fault;
-	struct netdev_fault_counters counters;
+	struct netdev_impairment impairment;
+	struct netdev_impair_counters counters;
 	struct prng prng;
 	uint64_t seq;
-	/* A binary heap in the first count; the rest keep their memory for reuse. */
+	/* The first `count` are a binary heap; the others keep their memory for reuse. */
 	struct held *held;
 	uint32_t count, allocated;
 };
 
-struct fault_port {
+struct impair_port {
 	struct netdev netdev;
 	struct netdev *below;
-	bool clean_rx; /* what comes in passes by the line */
+	bool clean_rx; /* received frames are not impaired */
 	struct line tx, rx;
 };
 
-static struct fault_port *to_fault(struct netdev *port)
+static struct impair_port *to_impair(struct netdev *port)
 {
-	return (struct fault_port *)port;
+	return (struct impair_port *)port;
 }
 
 static bool held_before(const struct held *a, const struct held *b)
@@ -81,13 +81,13 @@ static void heap_down(struct held *heap, uint32_t count, uint32_t i)
 	}
 }
 
-static bool is_due(const struct line *line, uint64_t now)
+static bool is_first_due(const struct line *line, uint64_t now)
 {
 	return line->count && line->held[0].due <= now;
 }
 
-/* Its memory stays as it is until another frame is held. */
-static struct netdev_frame take_first(struct line *line)
+/* The frame's memory is valid until the next hold_frame(). */
+static struct netdev_frame take_first_held(struct line *line)
 {
 	held_swap(&line->held[0], &line->held[--line->count]);
 	heap_down(line->held, line->count, 0);
@@ -95,7 +95,7 @@ static struct netdev_frame take_first(struct line *line)
 	return frame_buffer_view(&line->held[line->count].buf);
 }
 
-static bool reserve(struct line *line, uint32_t n)
+static bool reserve_held(struct line *line, uint32_t n)
 {
 	uint32_t size = line->allocated ? line->allocated : 16;
 	struct held *held;
@@ -125,8 +125,9 @@ static void flip_bit(struct line *line, struct frame_buffer *buf)
 	line->counters.corrupted++;
 }
 
-/* A held frame carries the time at which it falls due. */
-static void hold(struct line *line, const struct netdev_frame *frame, uint64_t due, bool corrupt)
+/* The frame's time becomes its due time. */
+static void hold_frame(struct line *line, const struct netdev_frame *frame, uint64_t due,
+		       bool corrupt)
 {
 	struct held *held = &line->held[line->count];
 
@@ -141,82 +142,86 @@ static void hold(struct line *line, const struct netdev_frame *frame, uint64_t d
 	heap_up(line->held, line->count++);
 }
 
-/* All dice are thrown for each frame, so that one probability does not disturb the others. */
-static void spoil(struct line *line, uint64_t now, const struct netdev_frame *frame)
+/*
+ * Draws all random numbers for each frame, so that a change of one probability does not change
+ * which frames the others select.
+ */
+static void impair_frame(struct line *line, uint64_t now, const struct netdev_frame *frame)
 {
-	const struct netdev_fault *fault = &line->fault;
-	bool drop = prng_chance(&line->prng, fault->drop);
-	bool duplicate = prng_chance(&line->prng, fault->duplicate);
-	bool reorder = prng_chance(&line->prng, fault->reorder);
-	bool corrupt = prng_chance(&line->prng, fault->corrupt);
-	uint64_t lag = 1 + prng_below(&line->prng, fault->reorder_ns);
-	uint64_t due = now + fault->delay_ns;
+	const struct netdev_impairment *impairment = &line->impairment;
+	bool drop = prng_chance(&line->prng, impairment->drop);
+	bool duplicate = prng_chance(&line->prng, impairment->duplicate);
+	bool reorder = prng_chance(&line->prng, impairment->reorder);
+	bool corrupt = prng_chance(&line->prng, impairment->corrupt);
+	uint64_t lag = 1 + prng_below(&line->prng, impairment->reorder_ns);
+	uint64_t due = now + impairment->delay_ns;
 
 	if (drop) {
 		line->counters.dropped++;
 		return;
 	}
-	hold(line, frame, reorder ? due + lag : due, corrupt);
+	hold_frame(line, frame, reorder ? due + lag : due, corrupt);
 	line->counters.reordered += reorder;
 	if (duplicate) {
-		hold(line, frame, due, false);
+		hold_frame(line, frame, due, false);
 		line->counters.duplicated++;
 	}
 }
 
-/* What the port below refuses stays at the head and is offered again. */
-static void release_due(struct fault_port *port, uint64_t now)
+/* A frame that the port below refuses stays first in the queue. */
+static void release_due(struct impair_port *port, uint64_t now)
 {
-	while (is_due(&port->tx, now)) {
+	while (is_first_due(&port->tx, now)) {
 		struct netdev_frame frame = frame_buffer_view(&port->tx.held[0].buf);
 
 		if (!netdev_tx(port->below, now, &frame, 1))
 			return;
-		take_first(&port->tx);
+		take_first_held(&port->tx);
 	}
 }
 
-static uint32_t fault_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
-			 uint32_t n)
+static uint32_t impair_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
+			  uint32_t n)
 {
-	struct fault_port *port = to_fault(netdev);
+	struct impair_port *port = to_impair(netdev);
 	uint32_t i;
 
 	release_due(port, now);
-	for (i = 0; i < n && reserve(&port->tx, 2); i++)
-		spoil(&port->tx, now, &frames[i]);
+	for (i = 0; i < n && reserve_held(&port->tx, 2); i++)
+		impair_frame(&port->tx, now, &frames[i]);
 	release_due(port, now);
 	return i;
 }
 
-/* Goes on while all of a burst is lost or late: nothing to give should mean nothing below. */
-static void take_in(struct fault_port *port, uint64_t now)
+/* Receives further bursts while none of a burst is due: an empty netdev_rx must mean that the port
+ * below is empty. */
+static void receive_bursts(struct impair_port *port, uint64_t now)
 {
 	struct netdev_frame frames[BURST];
 	uint32_t i, n, rounds = 0;
 
 	do {
-		if (rounds++ == ROUNDS || !reserve(&port->rx, 2 * BURST))
+		if (rounds++ == ROUNDS || !reserve_held(&port->rx, 2 * BURST))
 			break;
 		n = netdev_rx(port->below, now, frames, BURST);
 		for (i = 0; i < n; i++)
-			spoil(&port->rx, now, &frames[i]);
-	} while (n && !is_due(&port->rx, now));
+			impair_frame(&port->rx, now, &frames[i]);
+	} while (n && !is_first_due(&port->rx, now));
 }
 
-static uint32_t fault_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
-			 uint32_t n)
+static uint32_t impair_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
+			  uint32_t n)
 {
-	struct fault_port *port = to_fault(netdev);
+	struct impair_port *port = to_impair(netdev);
 	uint32_t i;
 
 	release_due(port, now);
 	if (port->clean_rx)
 		return netdev_rx(port->below, now, frames, n);
 	if (n)
-		take_in(port, now);
-	for (i = 0; i < n && is_due(&port->rx, now); i++)
-		frames[i] = take_first(&port->rx);
+		receive_bursts(port, now);
+	for (i = 0; i < n && is_first_due(&port->rx, now); i++)
+		frames[i] = take_first_held(&port->rx);
 	return i;
 }
 
@@ -230,47 +235,47 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t fault_next_deadline(struct netdev *netdev)
+static uint64_t impair_next_deadline(struct netdev *netdev)
 {
-	struct fault_port *port = to_fault(netdev);
+	struct impair_port *port = to_impair(netdev);
 
 	return earlier(netdev_next_deadline(port->below),
 		       earlier(first_due(&port->tx), first_due(&port->rx)));
 }
 
-static int fault_wait_fd(struct netdev *netdev)
+static int impair_wait_fd(struct netdev *netdev)
 {
-	return netdev_wait_fd(to_fault(netdev)->below);
+	return netdev_wait_fd(to_impair(netdev)->below);
 }
 
-static bool fault_mac(const struct netdev *netdev, uint8_t mac[6])
+static bool impair_mac(const struct netdev *netdev, uint8_t mac[6])
 {
-	return netdev_mac(((const struct fault_port *)netdev)->below, mac);
+	return netdev_mac(((const struct impair_port *)netdev)->below, mac);
 }
 
-static uint32_t fault_mtu(const struct netdev *netdev)
+static uint32_t impair_mtu(const struct netdev *netdev)
 {
-	return netdev_mtu(((const struct fault_port *)netdev)->below);
+	return netdev_mtu(((const struct impair_port *)netdev)->below);
 }
 
-static int fault_hear_vlan(struct netdev *netdev, uint16_t vlan)
+static int impair_add_vlan(struct netdev *netdev, uint16_t vlan)
 {
-	return netdev_hear_vlan(((struct fault_port *)netdev)->below, vlan);
+	return netdev_add_vlan(((struct impair_port *)netdev)->below, vlan);
 }
 
-static int fault_hear_all(struct netdev *netdev)
+static int impair_set_promiscuous(struct netdev *netdev)
 {
-	return netdev_hear_all(((struct fault_port *)netdev)->below);
+	return netdev_set_promiscuous(((struct impair_port *)netdev)->below);
 }
 
-static uint64_t fault_page_size(const struct netdev *netdev)
+static uint64_t impair_page_size(const struct netdev *netdev)
 {
-	return netdev_page_size(((const struct fault_port *)netdev)->below);
+	return netdev_page_size(((const struct impair_port *)netdev)->below);
 }
 
-static void fault_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
+static void impair_counters(struct netdev *netdev, uint64_t counters[NETDEV_COUNTER_COUNT])
 {
-	netdev_counters(to_fault(netdev)->below, counters);
+	netdev_counters(to_impair(netdev)->below, counters);
 }
 
 static void free_line(struct line *line)
@@ -282,9 +287,9 @@ static void free_line(struct line *line)
 	free(line->held);
 }
 
-static void fault_close(struct netdev *netdev)
+static void impair_close(struct netdev *netdev)
 {
-	struct fault_port *port = to_fault(netdev);
+	struct impair_port *port = to_impair(netdev);
 
 	netdev_close(port->below);
 	free_line(&port->tx);
@@ -292,51 +297,52 @@ static void fault_close(struct netdev *netdev)
 	free(port);
 }
 
-static const struct netdev_ops fault_ops = {
-	.rx = fault_rx,
-	.tx = fault_tx,
-	.next_deadline = fault_next_deadline,
-	.wait_fd = fault_wait_fd,
-	.mac = fault_mac,
-	.mtu = fault_mtu,
-	.hear_all = fault_hear_all,
-	.hear_vlan = fault_hear_vlan,
-	.page_size = fault_page_size,
-	.counters = fault_counters,
-	.close = fault_close,
+static const struct netdev_ops impair_ops = {
+	.rx = impair_rx,
+	.tx = impair_tx,
+	.next_deadline = impair_next_deadline,
+	.wait_fd = impair_wait_fd,
+	.mac = impair_mac,
+	.mtu = impair_mtu,
+	.set_promiscuous = impair_set_promiscuous,
+	.add_vlan = impair_add_vlan,
+	.page_size = impair_page_size,
+	.counters = impair_counters,
+	.close = impair_close,
 };
 
-/* Written so that NaN fails. */
+/* False for NaN. */
 static bool is_probability(double p)
 {
 	return p >= 0 && p <= 1;
 }
 
-static bool is_possible(const struct netdev_fault *fault)
+static bool is_valid(const struct netdev_impairment *impairment)
 {
-	return is_probability(fault->drop) && is_probability(fault->duplicate) &&
-	       is_probability(fault->reorder) && is_probability(fault->corrupt) &&
-	       fault->delay_ns <= NETDEV_FAULT_NS_MAX && fault->reorder_ns <= NETDEV_FAULT_NS_MAX &&
-	       !(fault->reorder > 0 && !fault->reorder_ns);
+	return is_probability(impairment->drop) && is_probability(impairment->duplicate) &&
+	       is_probability(impairment->reorder) && is_probability(impairment->corrupt) &&
+	       impairment->delay_ns <= NETDEV_IMPAIR_NS_MAX &&
+	       impairment->reorder_ns <= NETDEV_IMPAIR_NS_MAX &&
+	       !(impairment->reorder > 0 && !impairment->reorder_ns);
 }
 
-static void set_line(struct line *line, const struct netdev_fault *fault)
+static void set_line(struct line *line, const struct netdev_impairment *impairment)
 {
-	line->fault = *fault;
-	prng_seed(&line->prng, fault->seed);
+	line->impairment = *impairment;
+	prng_seed(&line->prng, impairment->seed);
 }
 
-int netdev_fault_open(struct netdev *below, const struct netdev_fault *tx,
-		      const struct netdev_fault *rx, struct netdev **port)
+int netdev_impair_open(struct netdev *below, const struct netdev_impairment *tx,
+		       const struct netdev_impairment *rx, struct netdev **port)
 {
-	struct fault_port *new;
+	struct impair_port *new;
 
-	if (!is_possible(tx) || (rx && !is_possible(rx)))
+	if (!is_valid(tx) || (rx && !is_valid(rx)))
 		return -EINVAL;
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return -ENOMEM;
-	new->netdev.ops = &fault_ops;
+	new->netdev.ops = &impair_ops;
 	new->below = below;
 	new->clean_rx = !rx;
 	set_line(&new->tx, tx);
@@ -346,10 +352,10 @@ int netdev_fault_open(struct netdev *below, const struct netdev_fault *tx,
 	return 0;
 }
 
-void netdev_fault_counters(const struct netdev *netdev, struct netdev_fault_counters *tx,
-			   struct netdev_fault_counters *rx)
+void netdev_impair_counters(const struct netdev *netdev, struct netdev_impair_counters *tx,
+			    struct netdev_impair_counters *rx)
 {
-	const struct fault_port *port = (const struct fault_port *)netdev;
+	const struct impair_port *port = (const struct impair_port *)netdev;
 
 	*tx = port->tx.counters;
 	*rx = port->rx.counters;

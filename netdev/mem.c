@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two ports joined by a cable in memory. Each direction is a ring with one
- * producer and one consumer, so the two ends may be used by two threads.
+ * Two ports connected by memory, for tests and the simulator. Each direction is a ring with one
+ * producer and one consumer, so two threads may use the two ends without a lock.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -11,9 +11,9 @@
 #include "port.h"
 
 struct mem_ring {
-	_Atomic uint32_t head; /* frames put in, by the sender */
-	_Atomic uint32_t tail; /* frames given back, by the receiver */
-	uint32_t lent;         /* frames from tail on that the receiver still looks at */
+	_Atomic uint32_t head; /* frames sent; the sender writes it */
+	_Atomic uint32_t tail; /* frames released; the receiver writes it */
+	uint32_t borrowed;     /* frames from tail on that the receiver still reads */
 	struct frame_buffer *slots;
 };
 
@@ -27,7 +27,7 @@ struct mem_pair {
 	struct mem_port ports[2];
 	struct mem_ring rings[2];
 	uint32_t depth;
-	uint32_t mask; /* slots - 1: indices run freely and wrap at 2^32, hence a power of two */
+	uint32_t mask; /* slots - 1, a power of two: head and tail count up and wrap at 2^32 */
 	_Atomic uint32_t open;
 };
 
@@ -40,7 +40,7 @@ static uint32_t mem_rx(struct netdev *netdev, uint64_t now, struct netdev_frame 
 {
 	struct mem_port *port = to_mem(netdev);
 	struct mem_ring *ring = port->rx;
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->lent;
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed) + ring->borrowed;
 	uint32_t ready = atomic_load_explicit(&ring->head, memory_order_acquire) - tail;
 	uint32_t i;
 
@@ -49,7 +49,7 @@ static uint32_t mem_rx(struct netdev *netdev, uint64_t now, struct netdev_frame 
 		n = ready;
 	for (i = 0; i < n; i++)
 		frames[i] = frame_buffer_view(&ring->slots[(tail + i) & port->pair->mask]);
-	ring->lent = n;
+	ring->borrowed = n;
 	atomic_store_explicit(&ring->tail, tail, memory_order_release);
 	return n;
 }
@@ -86,7 +86,7 @@ static void mem_pair_free(struct mem_pair *pair)
 	free(pair);
 }
 
-/* The end that stays open may go on sending until its ring is full. */
+/* The other end may still send until its ring is full. */
 static void mem_close(struct netdev *netdev)
 {
 	struct mem_pair *pair = to_mem(netdev)->pair;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Capture files as ports: one kind reads pcap and pcapng, the other writes pcap. */
+/* Capture files as ports, by libpcap: a reader of pcap and pcapng, and a writer of pcap. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "error_text.h"
 #include "port.h"
 
-/* libpcap's own bound for Ethernet (MAXIMUM_SNAPLEN): readers refuse longer packets. */
+/* libpcap's own limit (MAXIMUM_SNAPLEN): libpcap's readers refuse longer packets. */
 #define SNAPLEN 262144
 
 #define NSEC_PER_SEC 1000000000u
@@ -17,7 +17,7 @@
 struct pcap_port {
 	struct netdev netdev;
 	pcap_t *pcap;
-	FILE *file;            /* owned by pcap or dumper */
+	FILE *file;            /* pcap or dumper closes it */
 	pcap_dumper_t *dumper; /* NULL in a reader */
 	int status;
 };
@@ -38,7 +38,7 @@ static struct pcap_port *pcap_port_new(const struct netdev_ops *ops)
 
 /* --- Reading */
 
-/* One frame a call: libpcap has one buffer, and its frame need not be copied out of it. */
+/* One frame a call: libpcap has one buffer, and the frame stays there without a copy. */
 static uint32_t reader_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
 			  uint32_t n)
 {
@@ -83,38 +83,39 @@ static void reader_close(struct netdev *netdev)
 static const struct netdev_ops reader_ops = {
 	.rx = reader_rx, .tx = reader_tx, .close = reader_close};
 
-static int reader_start(struct pcap_port *port, const char *path, char *why, uint32_t why_size)
+static int reader_start(struct pcap_port *port, const char *path, char *error, uint32_t error_size)
 {
-	char error[PCAP_ERRBUF_SIZE];
+	char pcap_error[PCAP_ERRBUF_SIZE];
 	int link;
 
-	port->pcap = pcap_fopen_offline_with_tstamp_precision(port->file,
-							      PCAP_TSTAMP_PRECISION_NANO, error);
+	port->pcap = pcap_fopen_offline_with_tstamp_precision(
+		port->file, PCAP_TSTAMP_PRECISION_NANO, pcap_error);
 	if (!port->pcap)
-		return netdev_why(why, why_size, -EINVAL, "%s is no capture file: %s", path, error);
+		return error_text_set(error, error_size, -EINVAL, "%s is not a capture file: %s",
+				      path, pcap_error);
 	link = pcap_datalink(port->pcap);
 	if (link == DLT_EN10MB)
 		return 0;
 	pcap_close(port->pcap);
 	port->file = NULL;
-	return netdev_why(why, why_size, -ENOTSUP, "%s has link type %d (%s), Ethernet is needed",
-			  path, link, pcap_datalink_val_to_name(link) ?: "unknown");
+	return error_text_set(error, error_size, -ENOTSUP, "%s has link type %d (%s), not Ethernet",
+			      path, link, pcap_datalink_val_to_name(link) ?: "unknown");
 }
 
-int netdev_pcap_open(const char *path, struct netdev **port, char *why, uint32_t why_size)
+int netdev_pcap_open(const char *path, struct netdev **port, char *error, uint32_t error_size)
 {
 	struct pcap_port *new = pcap_port_new(&reader_ops);
 	int err;
 
 	if (!new)
-		return netdev_why(why, why_size, -ENOMEM, "out of memory");
+		return error_text_set(error, error_size, -ENOMEM, "out of memory");
 	new->file = fopen(path, "rbe");
 	if (!new->file) {
-		err = netdev_why(why, why_size, -errno, "cannot open %s: %m", path);
+		err = error_text_set(error, error_size, -errno, "cannot open %s: %m", path);
 		free(new);
 		return err;
 	}
-	err = reader_start(new, path, why, why_size);
+	err = reader_start(new, path, error, error_size);
 	if (err) {
 		if (new->file)
 			fclose(new->file);
@@ -173,34 +174,34 @@ static const struct netdev_ops writer_ops = {
 	.rx = writer_rx, .tx = writer_tx, .close = writer_close};
 
 /* pcap_dump_fopen closes the file when it fails. */
-static int writer_start(struct pcap_port *port, const char *path, char *why, uint32_t why_size)
+static int writer_start(struct pcap_port *port, const char *path, char *error, uint32_t error_size)
 {
 	int err;
 
 	port->pcap = pcap_open_dead_with_tstamp_precision(DLT_EN10MB, SNAPLEN,
 							  PCAP_TSTAMP_PRECISION_NANO);
 	if (!port->pcap)
-		return netdev_why(why, why_size, -ENOMEM, "out of memory");
+		return error_text_set(error, error_size, -ENOMEM, "out of memory");
 	port->file = fopen(path, "wbe");
 	if (!port->file)
-		err = netdev_why(why, why_size, -errno, "cannot create %s: %m", path);
+		err = error_text_set(error, error_size, -errno, "cannot create %s: %m", path);
 	else if (!(port->dumper = pcap_dump_fopen(port->pcap, port->file)))
-		err = netdev_why(why, why_size, -EIO, "cannot write %s: %s", path,
-				 pcap_geterr(port->pcap));
+		err = error_text_set(error, error_size, -EIO, "cannot write %s: %s", path,
+				     pcap_geterr(port->pcap));
 	else
 		return 0;
 	pcap_close(port->pcap);
 	return err;
 }
 
-int netdev_pcap_create(const char *path, struct netdev **port, char *why, uint32_t why_size)
+int netdev_pcap_create(const char *path, struct netdev **port, char *error, uint32_t error_size)
 {
 	struct pcap_port *new = pcap_port_new(&writer_ops);
 	int err;
 
 	if (!new)
-		return netdev_why(why, why_size, -ENOMEM, "out of memory");
-	err = writer_start(new, path, why, why_size);
+		return error_text_set(error, error_size, -ENOMEM, "out of memory");
+	err = writer_start(new, path, error, error_size);
 	if (err) {
 		free(new);
 		return err;
@@ -209,13 +210,13 @@ int netdev_pcap_create(const char *path, struct netdev **port, char *why, uint32
 	return 0;
 }
 
-/* --- How it went */
+/* --- Status */
 
 int netdev_pcap_status(const struct netdev *port)
 {
 	struct pcap_port *pcap = (struct pcap_port *)port;
 
-	/* A full disk shows only when the last block is written. */
+	/* A full disk shows only when libpcap writes its last block. */
 	if (pcap->dumper && !pcap->status && pcap_dump_flush(pcap->dumper))
 		pcap->status = -EIO;
 	return pcap->status;

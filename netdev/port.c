@@ -4,16 +4,15 @@
 #include <string.h>
 
 /*
- * Ports without a descriptor have no other sign of a frame than being asked. What comes soon after
- * other frames is an answer, which somebody waits for: it is found when the wait has grown by a
- * quarter. A millisecond is well under RoCE's timeouts. But a thousand looks a second are some
- * percent of a processor: where nothing has come for a second they become fewer, down to what the
- * usual timeout of 67 ms just bears.
+ * Poll intervals of ports without a descriptor. A frame soon after other frames is often a response
+ * that a peer waits for: an interval of a quarter of the silence delays it by a quarter at most.
+ * 1 ms is well under RoCE's timeouts, but 1,000 polls a second cost some percent of a processor.
+ * After a second without frames the interval grows to what the usual timeout of 67 ms allows.
  */
-#define IDLE_LEAST_NS 10000
-#define IDLE_NS       1000000
-#define LONG_QUIET_NS 1000000000
-#define IDLE_MOST_NS  50000000
+#define INTERVAL_MIN_NS 10000
+#define INTERVAL_NS     1000000
+#define LONG_QUIET_NS   1000000000
+#define INTERVAL_MAX_NS 50000000
 
 uint32_t netdev_rx(struct netdev *port, uint64_t now, struct netdev_frame *frames, uint32_t n)
 {
@@ -35,16 +34,16 @@ int netdev_wait_fd(struct netdev *port)
 	return port->ops->wait_fd ? port->ops->wait_fd(port) : -1;
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-uint64_t netdev_idle_ns(uint64_t quiet)
+uint64_t netdev_poll_interval_ns(uint64_t quiet)
 {
 	if (quiet >= LONG_QUIET_NS)
-		return lesser(quiet / 50, IDLE_MOST_NS);
-	return quiet / 4 < IDLE_LEAST_NS ? IDLE_LEAST_NS : lesser(quiet / 4, IDLE_NS);
+		return min_u64(quiet / 50, INTERVAL_MAX_NS);
+	return quiet / 4 < INTERVAL_MIN_NS ? INTERVAL_MIN_NS : min_u64(quiet / 4, INTERVAL_NS);
 }
 
 bool netdev_mac(const struct netdev *port, uint8_t mac[6])
@@ -57,14 +56,14 @@ uint32_t netdev_mtu(const struct netdev *port)
 	return port->ops->mtu ? port->ops->mtu(port) : UINT32_MAX;
 }
 
-int netdev_hear_vlan(struct netdev *port, uint16_t vlan)
+int netdev_add_vlan(struct netdev *port, uint16_t vlan)
 {
-	return port->ops->hear_vlan ? port->ops->hear_vlan(port, vlan) : 0;
+	return port->ops->add_vlan ? port->ops->add_vlan(port, vlan) : 0;
 }
 
-int netdev_hear_all(struct netdev *port)
+int netdev_set_promiscuous(struct netdev *port)
 {
-	return port->ops->hear_all ? port->ops->hear_all(port) : 0;
+	return port->ops->set_promiscuous ? port->ops->set_promiscuous(port) : 0;
 }
 
 uint64_t netdev_page_size(const struct netdev *port)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* xoshiro256** seeded by splitmix64 (Blackman and Vigna): a seed gives the same faults anywhere. */
+/* xoshiro256**, seeded by splitmix64 (Blackman and Vigna): one seed, one sequence on any machine.
+ */
 #ifndef URXE_NETDEV_PRNG_H
 #define URXE_NETDEV_PRNG_H
 

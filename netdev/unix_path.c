@@ -25,29 +25,31 @@ int unix_path_set(struct sockaddr_un *address, const char *path, size_t length)
 	return printed < 0 || (size_t)printed >= sizeof(address->sun_path) ? -ENAMETOOLONG : 0;
 }
 
-/* Whether somebody serves a socket that is there; only the kernel knows. */
-static bool is_served(const struct sockaddr_un *address, int type)
+/* Whether a process has the socket open: connect is the only way to know. */
+static bool is_in_use(const struct sockaddr_un *address, int type)
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool served;
+	bool in_use;
 
 	if (fd < 0)
 		return true;
-	served = !connect(fd, (const struct sockaddr *)address, sizeof(*address)) ||
+	in_use = !connect(fd, (const struct sockaddr *)address, sizeof(*address)) ||
 		 errno != ECONNREFUSED;
 	close(fd);
-	return served;
+	return in_use;
 }
 
-int unix_path_clear(const struct sockaddr_un *address, int type, char *why, uint32_t why_size)
+int unix_path_clear(const struct sockaddr_un *address, int type, char *error, uint32_t error_size)
 {
 	struct stat file;
 
 	if (lstat(address->sun_path, &file))
-		return errno == ENOENT ? 0 : netdev_why(why, why_size, -errno, "%m");
+		return errno == ENOENT ? 0 : error_text_set(error, error_size, -errno, "%m");
 	if (!S_ISSOCK(file.st_mode))
-		return netdev_why(why, why_size, -EEXIST, "there is a file, and it is no socket");
-	if (is_served(address, type))
-		return netdev_why(why, why_size, -EADDRINUSE, "somebody serves it already");
-	return unlink(address->sun_path) ? netdev_why(why, why_size, -errno, "%m") : 0;
+		return error_text_set(error, error_size, -EEXIST,
+				      "the path is a file, not a socket");
+	if (is_in_use(address, type))
+		return error_text_set(error, error_size, -EADDRINUSE,
+				      "the socket is in use already");
+	return unlink(address->sun_path) ? error_text_set(error, error_size, -errno, "%m") : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Paths of UNIX sockets. */
+/* Paths of UNIX sockets, for the ports qemu: and vhost:. */
 #ifndef URXE_NETDEV_UNIX_PATH_H
 #define URXE_NETDEV_UNIX_PATH_H
 
@@ -8,14 +8,14 @@
 #include <sys/un.h>
 
 /*
- * `path` need not end in a zero byte, and becomes absolute, since a daemon leaves the directory
- * that it was started in. -EINVAL: there is none, -ENAMETOOLONG: it does not fit.
+ * Writes `length` bytes of `path` to the address, as an absolute path, since the daemon changes its
+ * directory after its start. -EINVAL: length 0; -ENAMETOOLONG: longer than sun_path.
  */
 int unix_path_set(struct sockaddr_un *address, const char *path, size_t length);
 /*
- * Removes what a killed daemon has left at the path, and nothing else: another's file or served
- * socket is an error, and `why` gets the end of a sentence.
+ * Removes the socket that a killed daemon left at the path. A file of another type (-EEXIST) or a
+ * socket in use (-EADDRINUSE) stays, and `error` gets the end of a sentence.
  */
-int unix_path_clear(const struct sockaddr_un *address, int type, char *why, uint32_t why_size);
+int unix_path_clear(const struct sockaddr_un *address, int type, char *error, uint32_t error_size);
 
 #endif

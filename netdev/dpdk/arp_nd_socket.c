@@ -14,56 +14,56 @@
 #include "dpdk/packet_filter.h"
 #include "dpdk/packet_socket.h"
 
-static int listen_on(struct dpdk_resolution *resolution, unsigned int ifindex)
+static int open_socket(struct arp_nd_socket *socket, unsigned int ifindex)
 {
 	int one = 1;
 
-	resolution->fd = packet_socket_open(ifindex, packet_filter_resolution);
-	if (resolution->fd < 0)
-		return resolution->fd;
-	if (setsockopt(resolution->fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)))
+	socket->fd = packet_socket_open(ifindex, packet_filter_resolution);
+	if (socket->fd < 0)
+		return socket->fd;
+	if (setsockopt(socket->fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)))
 		return -errno;
 	return 0;
 }
 
-int dpdk_resolution_open(struct dpdk_resolution *resolution, unsigned int ifindex)
+int arp_nd_socket_open(struct arp_nd_socket *socket, unsigned int ifindex)
 {
 	int err;
 
-	*resolution = DPDK_RESOLUTION_CLOSED;
-	err = listen_on(resolution, ifindex);
+	*socket = ARP_ND_SOCKET_CLOSED;
+	err = open_socket(socket, ifindex);
 	if (err)
-		dpdk_resolution_close(resolution);
+		arp_nd_socket_close(socket);
 	return err;
 }
 
-static bool add(int set, int fd)
+static bool add_descriptor(int set, int fd)
 {
 	struct epoll_event readable = {.events = EPOLLIN};
 
 	return fd < 0 || !epoll_ctl(set, EPOLL_CTL_ADD, fd, &readable);
 }
 
-void dpdk_resolution_watch(struct dpdk_resolution *resolution, int driver_fd)
+void arp_nd_socket_watch(struct arp_nd_socket *socket, int driver_fd)
 {
 	int set = epoll_create1(EPOLL_CLOEXEC);
 
-	if (set >= 0 && add(set, resolution->fd) && add(set, driver_fd))
-		resolution->wait_fd = set;
+	if (set >= 0 && add_descriptor(set, socket->fd) && add_descriptor(set, driver_fd))
+		socket->wait_fd = set;
 	else if (set >= 0)
 		close(set);
 }
 
-void dpdk_resolution_close(struct dpdk_resolution *resolution)
+void arp_nd_socket_close(struct arp_nd_socket *socket)
 {
-	if (resolution->fd >= 0)
-		close(resolution->fd);
-	if (resolution->wait_fd >= 0)
-		close(resolution->wait_fd);
-	*resolution = DPDK_RESOLUTION_CLOSED;
+	if (socket->fd >= 0)
+		close(socket->fd);
+	if (socket->wait_fd >= 0)
+		close(socket->wait_fd);
+	*socket = ARP_ND_SOCKET_CLOSED;
 }
 
-/* The kernel has taken the tag out of the frame, and says so beside it. */
+/* The kernel takes a VLAN tag out of the frame and reports it as auxiliary data. */
 static bool find_tag(struct msghdr *msg, uint16_t *tci)
 {
 	struct tpacket_auxdata aux;
@@ -79,8 +79,8 @@ static bool find_tag(struct msghdr *msg, uint16_t *tci)
 	return false;
 }
 
-/* What is longer than a buffer is no such frame: it comes cut, and the host's parser drops it. */
-static bool receive(int fd, struct rte_mbuf **mbuf)
+/* ARP and ND frames fit; a longer frame is truncated, and the daemon's parser drops it. */
+static bool receive_frame(int fd, struct rte_mbuf **mbuf)
 {
 	uint8_t control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
 	struct iovec room = {rte_pktmbuf_mtod(*mbuf, void *), rte_pktmbuf_tailroom(*mbuf)};
@@ -96,12 +96,11 @@ static bool receive(int fd, struct rte_mbuf **mbuf)
 	return !find_tag(&msg, &(*mbuf)->vlan_tci) || !rte_vlan_insert(mbuf);
 }
 
-struct rte_mbuf *dpdk_resolution_recv(const struct dpdk_resolution *resolution,
-				      struct rte_mempool *pool)
+struct rte_mbuf *arp_nd_socket_recv(const struct arp_nd_socket *socket, struct rte_mempool *pool)
 {
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
 
-	if (!mbuf || receive(resolution->fd, &mbuf))
+	if (!mbuf || receive_frame(socket->fd, &mbuf))
 		return mbuf;
 	rte_pktmbuf_free(mbuf);
 	return NULL;

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A packet socket that hears ARP and neighbour discovery beside a driver that leaves them to the
- * kernel: of addresses that only urxed has, the kernel answers no question and takes no answer.
+ * A packet socket that receives ARP and neighbor discovery for an af_xdp port, whose XDP program
+ * leaves them to the kernel. The kernel does not answer for addresses that only urxed has.
  */
 #ifndef URXE_NETDEV_DPDK_ARP_ND_SOCKET_H
 #define URXE_NETDEV_DPDK_ARP_ND_SOCKET_H
 
 #include <rte_mbuf.h>
 
-struct dpdk_resolution {
+struct arp_nd_socket {
 	int fd;      /* -1 = not open */
-	int wait_fd; /* readable when this is, or the driver; -1 = nobody watches */
+	int wait_fd; /* epoll set of fd and the driver's descriptor; -1 = not open */
 };
 
-#define DPDK_RESOLUTION_CLOSED ((struct dpdk_resolution){-1, -1})
+#define ARP_ND_SOCKET_CLOSED ((struct arp_nd_socket){-1, -1})
 
-/* 0 or a negative errno. As long as it is open the interface hears all multicast. */
-int dpdk_resolution_open(struct dpdk_resolution *resolution, unsigned int ifindex);
+/* 0, or a negative errno value. While open, the interface receives all multicast. */
+int arp_nd_socket_open(struct arp_nd_socket *socket, unsigned int ifindex);
 /*
- * Opens wait_fd, once; driver_fd is what the driver has to sleep on, -1 for nothing. From then on
- * each frame that comes costs the kernel a look at who sleeps, on the sender's processor over veth.
+ * Opens wait_fd, once; driver_fd: the driver's own descriptor, -1 = none. From then on, each frame
+ * costs the kernel a check for sleeping threads, over veth on the sender's processor.
  */
-void dpdk_resolution_watch(struct dpdk_resolution *resolution, int driver_fd);
-void dpdk_resolution_close(struct dpdk_resolution *resolution);
-/* The next frame, with its VLAN tag, in a buffer of the pool; NULL where none is there. */
-struct rte_mbuf *dpdk_resolution_recv(const struct dpdk_resolution *resolution,
-				      struct rte_mempool *pool);
+void arp_nd_socket_watch(struct arp_nd_socket *socket, int driver_fd);
+void arp_nd_socket_close(struct arp_nd_socket *socket);
+/* The next frame with its VLAN tag, in a buffer of the pool; NULL = none. */
+struct rte_mbuf *arp_nd_socket_recv(const struct arp_nd_socket *socket, struct rte_mempool *pool);
 
 #endif

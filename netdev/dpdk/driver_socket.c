@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static bool is_of(int fd, int domain)
+static bool is_of_domain(int fd, int domain)
 {
 	int found;
 	socklen_t length = sizeof(found);
@@ -14,20 +14,20 @@ static bool is_of(int fd, int domain)
 	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &found, &length) && found == domain;
 }
 
-void own_sockets_list(struct own_sockets *sockets, int domain)
+void driver_socket_list(struct driver_sockets *sockets, int domain)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
 
-	*sockets = (struct own_sockets){.domain = domain};
-	while (dir && sockets->n < OWN_SOCKETS && (entry = readdir(dir)))
-		if (is_of(atoi(entry->d_name), domain))
+	*sockets = (struct driver_sockets){.domain = domain};
+	while (dir && sockets->n < DRIVER_SOCKETS_MAX && (entry = readdir(dir)))
+		if (is_of_domain(atoi(entry->d_name), domain))
 			sockets->fds[sockets->n++] = atoi(entry->d_name);
 	if (dir)
 		closedir(dir);
 }
 
-static bool has(const struct own_sockets *sockets, int fd)
+static bool is_listed(const struct driver_sockets *sockets, int fd)
 {
 	for (uint32_t i = 0; i < sockets->n; i++)
 		if (sockets->fds[i] == fd)
@@ -35,13 +35,13 @@ static bool has(const struct own_sockets *sockets, int fd)
 	return false;
 }
 
-int own_sockets_since(const struct own_sockets *before)
+int driver_socket_find(const struct driver_sockets *before)
 {
-	struct own_sockets now;
+	struct driver_sockets now;
 
-	own_sockets_list(&now, before->domain);
+	driver_socket_list(&now, before->domain);
 	for (uint32_t i = 0; i < now.n; i++)
-		if (!has(before, now.fds[i]))
+		if (!is_listed(before, now.fds[i]))
 			return now.fds[i];
 	return -1;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sockets of this process, among them those that DPDK's drivers open and keep to themselves. */
+/* Finds the socket that a DPDK driver opened and does not show to its caller. */
 #ifndef URXE_NETDEV_DPDK_DRIVER_SOCKET_H
 #define URXE_NETDEV_DPDK_DRIVER_SOCKET_H
 
 #include <stdint.h>
 
-#define OWN_SOCKETS 64
+#define DRIVER_SOCKETS_MAX 64
 
-struct own_sockets {
+struct driver_sockets {
 	int domain; /* AF_PACKET, AF_XDP... */
-	int fds[OWN_SOCKETS];
+	int fds[DRIVER_SOCKETS_MAX];
 	uint32_t n;
 };
 
-/* Those that are open now. */
-void own_sockets_list(struct own_sockets *sockets, int domain);
-/* One that was opened since, -1 where there is none. */
-int own_sockets_since(const struct own_sockets *before);
+/* Lists the process's sockets of a domain before the driver opens its own. */
+void driver_socket_list(struct driver_sockets *sockets, int domain);
+/* A socket that is open now and not in the list; -1 = none. */
+int driver_socket_find(const struct driver_sockets *before);
 
 #endif

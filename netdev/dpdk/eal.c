@@ -20,11 +20,11 @@
 
 #define ARGS_MAX 16
 
-/* Memory that is not of huge pages, for ports with their buffers and for tables alone. */
+/* EAL memory in MB without huge pages: for a port's buffers, and for tables alone. */
 #define PORTS_MB  "512"
 #define TABLES_MB "32"
 
-/* What has to be free of huge pages before the EAL is to live on them: for tables and two ports. */
+/* Free huge pages that make the EAL use them: for tables and two ports. */
 #define HUGE_SIZE ((size_t)96 << 20)
 
 static enum { EAL_DOWN, EAL_FAILED, EAL_UP } eal_state;
@@ -32,8 +32,8 @@ static bool eal_has_pci;
 static pid_t eal_pid;
 
 /*
- * DPDK's run-time files are found by this prefix, in a directory that network
- * namespaces share and process namespaces may: neither number alone is enough.
+ * The name of DPDK's run-time directory. Network namespaces share the parent directory, and PID
+ * namespaces may, so the name has the numbers of both.
  */
 static void file_prefix(char *prefix, size_t size)
 {
@@ -45,7 +45,7 @@ static void file_prefix(char *prefix, size_t size)
 		 (int)getpid());
 }
 
-/* DPDK leaves its directory behind; a host that restarts its daemon would collect them. */
+/* DPDK does not remove its directory, and each restart of the daemon would add one. */
 static void remove_runtime_dir(void)
 {
 	char path[PATH_MAX + NAME_MAX + 2];
@@ -53,7 +53,7 @@ static void remove_runtime_dir(void)
 	struct dirent *entry;
 	DIR *dir;
 
-	/* A forked child that exits has no business here. */
+	/* A forked child's exit must not remove the parent's directory. */
 	if (getpid() != eal_pid)
 		return;
 	dir = opendir(name);
@@ -75,10 +75,10 @@ static int first_cpu(const cpu_set_t *set)
 }
 
 /*
- * What a device reaches by itself, or shares with a peer by descriptors, is memory of the EAL's:
- * huge pages where there are enough, and without a file of theirs in any hugetlbfs, which a killed
- * daemon would leave. Drivers that copy have no use for them here; see dpdk_pool.c. An EAL whose
- * start failed cannot be started again: so the pages are tried beforehand.
+ * Devices with DMA and vhost need buffers in the EAL's memory: in huge pages if enough are free,
+ * without a file in a hugetlbfs, which a killed daemon would leave behind. Drivers that copy do not
+ * need the EAL's memory (pool.c). An EAL whose start failed cannot start again, so this function
+ * tries to map the pages before.
  */
 static bool try_huge_pages(const struct dpdk_spec *spec)
 {
@@ -100,7 +100,7 @@ static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
 	argv[argc++] = prefix;
 	argv[argc++] = lcores;
 	argv[argc++] = "--log-level=*:error";
-	/* Without a list of allowed devices the EAL would take all that it can. */
+	/* Without a list of allowed devices the EAL would open all PCI devices. */
 	argv[argc++] = eal_has_pci ? "-a" : "--no-pci";
 	if (eal_has_pci)
 		argv[argc++] = (char *)spec->devargs;
@@ -115,7 +115,7 @@ static int eal_init(const struct dpdk_spec *spec, const cpu_set_t *cpus)
 	return rte_eal_init(argc, argv);
 }
 
-static int eal_first_start(const struct dpdk_spec *spec, char *why, uint32_t why_size)
+static int eal_first_start(const struct dpdk_spec *spec, char *error, uint32_t error_size)
 {
 	cpu_set_t cpus;
 	bool restore = !pthread_getaffinity_np(pthread_self(), sizeof(cpus), &cpus);
@@ -125,9 +125,9 @@ static int eal_first_start(const struct dpdk_spec *spec, char *why, uint32_t why
 	eal_state = EAL_FAILED;
 	eal_has_pci = spec && spec->pci;
 	if (eal_init(spec, &cpus) < 0)
-		return netdev_why(why, why_size, rte_errno ? -rte_errno : -EIO,
-				  "DPDK does not start: %s", dpdk_log_reason());
-	/* The EAL ties the calling thread to one CPU; where it runs is not DPDK's to say. */
+		return error_text_set(error, error_size, rte_errno ? -rte_errno : -EIO,
+				      "DPDK cannot start: %s", dpdk_log_reason());
+	/* The EAL pins the calling thread to one CPU: the thread gets its affinity back. */
 	if (restore)
 		pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
 	eal_pid = getpid();
@@ -136,24 +136,25 @@ static int eal_first_start(const struct dpdk_spec *spec, char *why, uint32_t why
 	return 0;
 }
 
-int dpdk_eal_start(const struct dpdk_spec *spec, char *why, uint32_t why_size)
+int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_size)
 {
 	if (eal_state == EAL_DOWN)
-		return eal_first_start(spec, why, why_size);
+		return eal_first_start(spec, error, error_size);
 	if (eal_state == EAL_FAILED)
-		return netdev_why(why, why_size, -EIO, "DPDK did not start before");
+		return error_text_set(error, error_size, -EIO, "DPDK did not start before");
 	if (spec && spec->pci && !eal_has_pci)
-		return netdev_why(why, why_size, -EINVAL,
-				  "DPDK runs without PCI: name PCI devices before other ports");
+		return error_text_set(
+			error, error_size, -EINVAL,
+			"DPDK runs without PCI devices: name a PCI device before other ports");
 	return 0;
 }
 
-int netdev_dpdk_start(char *why, uint32_t why_size)
+int netdev_dpdk_start(char *error, uint32_t error_size)
 {
 	int rc;
 
 	dpdk_log_hold();
-	rc = dpdk_eal_start(NULL, why, why_size);
+	rc = dpdk_eal_start(NULL, error, error_size);
 	dpdk_log_release();
 	return rc;
 }

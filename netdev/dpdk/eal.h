@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* DPDK's environment, of which a process has one. */
+/* Starts DPDK's environment abstraction layer (EAL), of which a process has one, and its log. */
 #ifndef URXE_NETDEV_DPDK_EAL_H
 #define URXE_NETDEV_DPDK_EAL_H
 
@@ -7,10 +7,10 @@
 
 #include "dpdk/spec.h"
 
-/* Starts it if it has not been, as the port needs it; NULL: for tables, without a port. */
-int dpdk_eal_start(const struct dpdk_spec *spec, char *why, uint32_t why_size);
+/* Starts the EAL once, as the port needs it; spec NULL: without a port, for telemetry alone. */
+int dpdk_eal_start(const struct dpdk_spec *spec, char *error, uint32_t error_size);
 
-/* Between these two, DPDK's complaints are kept back; the first of them is at hand. */
+/* log.c: between hold and release, DPDK prints nothing, and its first error is the reason. */
 void dpdk_log_hold(void);
 const char *dpdk_log_reason(void);
 void dpdk_log_release(void);

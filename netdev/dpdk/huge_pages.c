@@ -10,10 +10,10 @@ static size_t whole_pages(size_t size)
 }
 
 /*
- * The mapping reserves its pages, but a container's limit or a cpuset is looked at only
- * when they are touched, and the answer is SIGBUS: so all of them are, at once, by a call
- * that can fail (Linux 5.14). Shared, since a page that a forked child must have a copy of
- * may not be there. No mounted hugetlbfs is needed, nor any privilege.
+ * mmap reserves the pages, but the kernel checks a container's limit or a cpuset only at the first
+ * access, and raises SIGBUS. MADV_POPULATE_WRITE (Linux 5.14) accesses all pages and can fail.
+ * Shared, since copy-on-write after a fork may find no free huge page. This needs no mounted
+ * hugetlbfs and no privilege.
  */
 void *huge_pages_map(size_t size)
 {

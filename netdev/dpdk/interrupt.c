@@ -10,12 +10,12 @@
 #include <rte_atomic.h>
 #include <rte_ethdev.h>
 
-/* --- The other side of a vhost device: a guest that comes and goes */
+/* --- The guest of a vhost device */
 
 /*
- * In a thread of DPDK's. A guest that comes is told by net_vhost not to interrupt, whatever was
- * armed before: who sleeps has to arm anew. Before the memory of one that leaves is unmapped, of
- * which the driver's own functions know nothing, whoever is at its flags has to be done with them.
+ * Runs in DPDK's vhost thread. net_vhost disables the interrupt of a guest that connects, so a
+ * sleeping port must arm it again. Before DPDK unmaps the memory of a guest that leaves, the port's
+ * thread must have left rx_intr_enable, which writes there without a check.
  */
 static int guest_changed(uint16_t port, enum rte_eth_event_type event, void *context, void *unused)
 {
@@ -23,10 +23,10 @@ static int guest_changed(uint16_t port, enum rte_eth_event_type event, void *con
 
 	(void)port;
 	(void)unused;
-	/* Of its queues DPDK tells with a lock held that turning takes, but unmaps nothing. */
+	/* QUEUE_STATE comes with a lock that rx_intr_enable takes, but without an unmap. */
 	if (event == RTE_ETH_EVENT_INTR_LSC) {
-		pthread_mutex_lock(&interrupt->turning);
-		pthread_mutex_unlock(&interrupt->turning);
+		pthread_mutex_lock(&interrupt->enable_lock);
+		pthread_mutex_unlock(&interrupt->enable_lock);
 	}
 	eventfd_write(interrupt->change_fd, 1);
 	return 0;
@@ -68,47 +68,47 @@ static bool has_guests(uint16_t port)
 
 /* --- Opening */
 
-static bool turn(struct dpdk_interrupt *interrupt, bool on)
+static bool enable_interrupt(struct dpdk_interrupt *interrupt, bool on)
 {
 	int err;
 
-	pthread_mutex_lock(&interrupt->turning);
+	pthread_mutex_lock(&interrupt->enable_lock);
 	err = on ? rte_eth_dev_rx_intr_enable(interrupt->port, 0)
 		 : rte_eth_dev_rx_intr_disable(interrupt->port, 0);
-	pthread_mutex_unlock(&interrupt->turning);
+	pthread_mutex_unlock(&interrupt->enable_lock);
 	return !err;
 }
 
 /*
- * Edges alone: some drivers read their descriptor never, others leave it to who waits, and
- * rte_epoll_wait, which knows, spins where another has read it (eal_intr_proc_rxtx_intr).
+ * Edge-triggered: some drivers never read their descriptor, others leave that to the caller, and
+ * rte_epoll_wait spins where another thread has read it (eal_intr_proc_rxtx_intr).
  */
-static bool watch(struct dpdk_interrupt *interrupt, int fd)
+static bool watch_descriptor(struct dpdk_interrupt *interrupt, int fd)
 {
 	struct epoll_event edge = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
 
 	return !epoll_ctl(interrupt->fd, EPOLL_CTL_ADD, fd, &edge);
 }
 
-static bool open_all(struct dpdk_interrupt *interrupt)
+static bool open_interrupt(struct dpdk_interrupt *interrupt)
 {
 	interrupt->driver_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(interrupt->port, 0);
 	if (interrupt->driver_fd < 0)
 		return false;
 	interrupt->fd = epoll_create1(EPOLL_CLOEXEC);
-	if (interrupt->fd < 0 || !watch(interrupt, interrupt->driver_fd))
+	if (interrupt->fd < 0 || !watch_descriptor(interrupt, interrupt->driver_fd))
 		return false;
 	if (has_guests(interrupt->port) &&
-	    !(watch_guest(interrupt) && watch(interrupt, interrupt->change_fd)))
+	    !(watch_guest(interrupt) && watch_descriptor(interrupt, interrupt->change_fd)))
 		return false;
-	return turn(interrupt, false);
+	return enable_interrupt(interrupt, false);
 }
 
 void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven)
 {
 	interrupt->port = port;
 	interrupt->proven = proven;
-	if (!open_all(interrupt))
+	if (!open_interrupt(interrupt))
 		dpdk_interrupt_close(interrupt);
 }
 
@@ -122,7 +122,7 @@ void dpdk_interrupt_close(struct dpdk_interrupt *interrupt)
 
 /* --- In use */
 
-void dpdk_interrupt_take(struct dpdk_interrupt *interrupt)
+void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt)
 {
 	struct epoll_event events[2];
 	int n = epoll_wait(interrupt->fd, events, RTE_DIM(events), 0);
@@ -130,19 +130,19 @@ void dpdk_interrupt_take(struct dpdk_interrupt *interrupt)
 	for (int i = 0; i < n; i++)
 		if (events[i].data.fd == interrupt->driver_fd && interrupt->received)
 			interrupt->proven = true;
-	/* Some devices mask one that came, and net_vhost that of a new guest. */
+	/* Some devices disable the interrupt when it comes; net_vhost does for a new guest. */
 	if (n > 0)
 		interrupt->masked = true;
 }
 
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt)
 {
-	dpdk_interrupt_take(interrupt);
+	dpdk_interrupt_reset(interrupt);
 	if (interrupt->armed && !interrupt->masked)
 		return false;
-	interrupt->armed = turn(interrupt, true);
+	interrupt->armed = enable_interrupt(interrupt, true);
 	interrupt->masked = interrupt->received = false;
-	/* The device has to see it before it is asked for frames once more. */
+	/* The device must see the enable before the port receives once more. */
 	rte_mb();
 	return true;
 }
@@ -151,11 +151,11 @@ void dpdk_interrupt_disarm(struct dpdk_interrupt *interrupt)
 {
 	interrupt->received = true;
 	if (interrupt->armed)
-		turn(interrupt, false);
+		enable_interrupt(interrupt, false);
 	interrupt->armed = false;
 }
 
-bool dpdk_interrupt_tells(const struct dpdk_interrupt *interrupt)
+bool dpdk_interrupt_is_reliable(const struct dpdk_interrupt *interrupt)
 {
 	return interrupt->armed && !interrupt->masked && interrupt->proven;
 }

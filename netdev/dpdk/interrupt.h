@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The receive interrupt of a DPDK device, of its queue 0, as something to sleep on. It is off
- * unless armed: each one may cost an exit of a virtual machine at either end.
+ * The receive interrupt of queue 0 of a DPDK device, for a port that sleeps (port.c). The interrupt
+ * is disabled except before a sleep, since each one may cost an exit of a virtual machine.
  */
 #ifndef URXE_NETDEV_DPDK_INTERRUPT_H
 #define URXE_NETDEV_DPDK_INTERRUPT_H
@@ -12,38 +12,44 @@
 
 struct dpdk_interrupt {
 	uint16_t port;
-	int fd; /* readable when it came, or the device's other side did; -1 = there is none */
-	int driver_fd; /* stays readable: only that it became so is told */
-	int change_fd; /* of a device whose other side comes and goes, -1 = no such device */
+	int fd;        /* epoll set of the next two; -1 = no interrupt */
+	int driver_fd; /* the driver's; some drivers never read it */
+	int change_fd; /* eventfd: a vhost guest connected or left; -1 = not vhost */
 	bool armed;
-	bool masked;             /* perhaps, since it was armed */
-	bool received;           /* something, since it was armed */
-	bool proven;             /* it came for a frame, so the next will too */
-	pthread_mutex_t turning; /* it on or off */
+	bool masked;   /* the device may have disabled it since it was armed */
+	bool received; /* a frame came since it was armed */
+	bool proven;   /* it came for a frame once, so it works */
+	/*
+	 * Protects the guest's flags, in rx_intr_enable and rx_intr_disable, from an unmap by
+	 * DPDK's vhost thread. Innermost.
+	 */
+	pthread_mutex_t enable_lock;
 };
 
-#define DPDK_INTERRUPT_NONE       \
-	((struct dpdk_interrupt){ \
-		.fd = -1, .driver_fd = -1, .change_fd = -1, .turning = PTHREAD_MUTEX_INITIALIZER})
+#define DPDK_INTERRUPT_NONE                       \
+	((struct dpdk_interrupt){.fd = -1,        \
+				 .driver_fd = -1, \
+				 .change_fd = -1, \
+				 .enable_lock = PTHREAD_MUTEX_INITIALIZER})
 
 /*
- * Of a started device that was configured with intr_conf.rxq; where it has no interrupt, `fd` stays
- * -1. proven: it is taken to work before it has come for a frame, as no interrupt line has a part
- * in it. The structure stays where it is until it is closed, which comes before the device's end.
+ * For a started device that was configured with intr_conf.rxq; `fd` is -1 for a device without the
+ * interrupt. `proven`: false for PCI devices, whose interrupt line may not work. DPDK's callbacks
+ * keep the structure's address until the close, which precedes the device's.
  */
 void dpdk_interrupt_open(struct dpdk_interrupt *interrupt, uint16_t port, bool proven);
 void dpdk_interrupt_close(struct dpdk_interrupt *interrupt);
-/* After nothing was received, so that `fd` is readable only once there is news. A system call. */
-void dpdk_interrupt_take(struct dpdk_interrupt *interrupt);
+/* Resets `fd` after a receive without frames, by a system call. */
+void dpdk_interrupt_reset(struct dpdk_interrupt *interrupt);
 /*
- * The same, and from now on a frame makes `fd` readable. True: it was armed just now, so look once
- * more, a frame may have come before.
+ * Resets `fd` and enables the interrupt. True: the interrupt was disabled until now, so receive
+ * once more: a frame may have come before.
  */
 bool dpdk_interrupt_arm(struct dpdk_interrupt *interrupt);
-/* After something was received. Costs nothing where it is not armed. */
+/* Disables the interrupt after a frame. Costs nothing if it is not armed. */
 void dpdk_interrupt_disarm(struct dpdk_interrupt *interrupt);
 
-/* Whether it will come for the next frame. */
-bool dpdk_interrupt_tells(const struct dpdk_interrupt *interrupt);
+/* Whether the interrupt will come for the next frame. */
+bool dpdk_interrupt_is_reliable(const struct dpdk_interrupt *interrupt);
 
 #endif

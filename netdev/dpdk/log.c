@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * While a port opens, a failure is told once, in the sentence that the caller
- * gets. Of DPDK's log the first error is kept, which is nearest to the cause: those
- * that follow tell who gave up because of it. Afterwards the log goes to stderr.
+ * DPDK's log while a port opens: the first error, which is nearest to the cause, becomes a part of
+ * the error text that the caller gets. The errors after it only follow from it. Afterwards the log
+ * goes to stderr.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,24 +12,24 @@
 
 #include "dpdk/eal.h"
 
-static char first[256];
+static char first_error[256];
 static FILE *stream;
 
 static ssize_t keep_first_line(void *cookie, const char *text, size_t size)
 {
-	size_t length = size < sizeof(first) - 1 ? size : sizeof(first) - 1;
+	size_t length = size < sizeof(first_error) - 1 ? size : sizeof(first_error) - 1;
 
 	(void)cookie;
 	while (length && text[length - 1] == '\n')
 		length--;
-	if (length && !first[0]) {
-		memcpy(first, text, length);
-		first[length] = '\0';
+	if (length && !first_error[0]) {
+		memcpy(first_error, text, length);
+		first_error[length] = '\0';
 	}
 	return size;
 }
 
-/* Of libbpf, on which the af_xdp driver calls: it goes where DPDK's log goes. */
+/* The af_xdp driver uses libbpf, whose warnings go to the same place. */
 static int print_bpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	if (level != LIBBPF_WARN)
@@ -41,7 +41,7 @@ void dpdk_log_hold(void)
 {
 	cookie_io_functions_t functions = {.write = keep_first_line};
 
-	first[0] = '\0';
+	first_error[0] = '\0';
 	stream = fopencookie(NULL, "w", functions);
 	if (!stream)
 		return;
@@ -54,7 +54,7 @@ const char *dpdk_log_reason(void)
 {
 	if (stream)
 		fflush(stream);
-	return first[0] ? first : "DPDK gives no reason";
+	return first_error[0] ? first_error : "DPDK reported no reason";
 }
 
 void dpdk_log_release(void)

@@ -11,16 +11,16 @@
 #include <pcap/pcap.h>
 
 /*
- * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP and neighbour discovery
- * (RFC 4861). The kernel takes a VLAN tag out before a socket sees the frame.
+ * RoCEv1 (IBA vol 1, Annex A16), RoCEv2 (Annex A17), ARP and neighbor discovery (RFC 4861). The
+ * kernel takes a VLAN tag out of the frame before the filter runs.
  */
 #define ROCE       "ether proto 0x8915 or udp dst port 4791"
 #define RESOLUTION "arp or (icmp6 and ip6[40] >= 133 and ip6[40] <= 137)"
 
-/* Longer than any frame: what passes is passed whole. */
-#define WHOLE 262144
+/* Bytes that a filter passes: more than any frame has. */
+#define ALL_BYTES 262144
 
-/* A socket that is in a fanout group, as DPDK's are, takes no PACKET_IGNORE_OUTGOING. */
+/* Sockets in a fanout group, as DPDK's are, do not support PACKET_IGNORE_OUTGOING. */
 static const struct sock_filter drop_outgoing[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
@@ -29,8 +29,8 @@ static const struct sock_filter drop_outgoing[] = {
 
 #define DROP_OUTGOING (sizeof(drop_outgoing) / sizeof(drop_outgoing[0]))
 
-/* What the instructions say of all that is not outgoing. */
-static int attach(int fd, const void *instructions, uint32_t n)
+/* Attaches a filter that drops outgoing frames and runs the instructions for the others. */
+static int attach_filter(int fd, const void *instructions, uint32_t n)
 {
 	struct sock_filter all[BPF_MAXINSNS];
 	struct sock_fprog program = {(uint16_t)(DROP_OUTGOING + n), all};
@@ -46,7 +46,7 @@ static int attach(int fd, const void *instructions, uint32_t n)
 
 static int attach_expression(int fd, const char *expression)
 {
-	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, WHOLE);
+	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, ALL_BYTES);
 	struct bpf_program program;
 	int err;
 
@@ -57,7 +57,7 @@ static int attach_expression(int fd, const char *expression)
 	if (err)
 		return err;
 	/* libpcap's instructions have the kernel's layout: pcap/bpf.h. */
-	err = attach(fd, program.bf_insns, program.bf_len);
+	err = attach_filter(fd, program.bf_insns, program.bf_len);
 	pcap_freecode(&program);
 	return err;
 }
@@ -74,7 +74,7 @@ int packet_filter_resolution(int fd)
 
 int packet_filter_incoming(int fd)
 {
-	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, WHOLE);
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, ALL_BYTES);
 
-	return attach(fd, &all, 1);
+	return attach_filter(fd, &all, 1);
 }

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 /*
- * The interface's own filter passes the groups that the kernel is in, not those of RoCE and of our
- * addresses' neighbour discovery; the drivers have no call for it.
+ * The interface's multicast filter passes the kernel's groups only, not those of RoCE and of
+ * neighbor discovery for urxed's addresses. The DPDK drivers have no function for it.
  */
-int packet_socket_hear_groups(int fd, unsigned int ifindex)
+int packet_socket_add_allmulti(int fd, unsigned int ifindex)
 {
 	const struct packet_mreq groups = {
 		.mr_ifindex = (int)ifindex,
@@ -24,21 +24,21 @@ int packet_socket_hear_groups(int fd, unsigned int ifindex)
 	return 0;
 }
 
-static int set_up(int fd, unsigned int ifindex, int (*filter)(int fd))
+static int set_up_socket(int fd, unsigned int ifindex, int (*filter)(int fd))
 {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL),
 		.sll_ifindex = (int)ifindex,
 	};
-	int err = filter(fd) ?: packet_socket_hear_groups(fd, ifindex);
+	int err = filter(fd) ?: packet_socket_add_allmulti(fd, ifindex);
 
 	if (err)
 		return err;
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
 }
 
-/* With protocol 0 nothing arrives before the filter stands and bind names the interface. */
+/* With protocol 0 the socket receives nothing before bind, when the filter is attached. */
 int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -46,14 +46,14 @@ int packet_socket_open(unsigned int ifindex, int (*filter)(int fd))
 
 	if (fd < 0)
 		return -errno;
-	err = set_up(fd, ifindex, filter);
+	err = set_up_socket(fd, ifindex, filter);
 	if (!err)
 		return fd;
 	close(fd);
 	return err;
 }
 
-void packet_socket_take_error(int fd)
+void packet_socket_clear_error(int fd)
 {
 	int error;
 	socklen_t length = sizeof(error);
@@ -70,6 +70,6 @@ int packet_socket_send_ring(int fd, uint64_t *bytes)
 		*bytes += (uint64_t)n;
 	if (n == 0)
 		return 0;
-	/* A frame that the queueing discipline refused is lost, those behind it are not. */
+	/* The queueing discipline dropped one frame; the frames behind it remain in the ring. */
 	return errno == ENOBUFS ? -EAGAIN : -errno;
 }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A packet socket on an interface that the host's own traffic shares. */
+/* Packet sockets on an interface that carries the host's own traffic, too. */
 #ifndef URXE_NETDEV_DPDK_PACKET_SOCKET_H
 #define URXE_NETDEV_DPDK_PACKET_SOCKET_H
 
 #include <stdint.h>
 
 /*
- * A descriptor, non-blocking, or a negative errno. `filter` is one of packet_filter.h. As long
- * as it is open the interface hears all multicast.
+ * A nonblocking descriptor, or a negative errno value. `filter`: a function of packet_filter.h.
+ * While the socket is open, the interface receives all multicast.
  */
 int packet_socket_open(unsigned int ifindex, int (*filter)(int fd));
 
-/* The interface hears all multicast as long as the socket is open. 0 or a negative errno. */
-int packet_socket_hear_groups(int fd, unsigned int ifindex);
+/* Makes the interface receive all multicast while the socket is open. 0, or a negative errno value.
+ */
+int packet_socket_add_allmulti(int fd, unsigned int ifindex);
 
-/* Forgets the error that makes poll(2) return at once, if there is one. */
-void packet_socket_take_error(int fd);
+/* Clears a pending error, which makes poll(2) return at once. */
+void packet_socket_clear_error(int fd);
 
 /*
- * Has the kernel send what is in a socket's transmit ring, and gives the bytes that it took. 0:
- * nothing is left there; -EAGAIN: something is, for which neither the socket's send buffer nor the
- * queueing discipline has room now; or another negative errno.
+ * Makes the kernel send the frames in the socket's transmit ring; *bytes: how many it sent. 0: the
+ * ring is empty; -EAGAIN: the socket's send buffer or the queueing discipline is full; or another
+ * negative errno value.
  */
 int packet_socket_send_ring(int fd, uint64_t *bytes);
 

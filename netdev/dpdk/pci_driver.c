@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #define DEVICES "/sys/bus/pci/devices"
-#define REMEDY  "give it to vfio-pci or uio_pci_generic"
+#define REMEDY  "bind it to vfio-pci or uio_pci_generic"
 
-/* sysfs writes the domain, which an address may leave out. */
+/* Paths in sysfs contain the PCI domain, which an address may omit. */
 static void set_folder(char *folder, size_t size, const char *devargs)
 {
 	const char *address = strncmp(devargs, "pci:", 4) ? devargs : devargs + 4;
@@ -40,18 +40,18 @@ void pci_driver_hint(const char *devargs, bool huge, char *hint, size_t size)
 
 	set_folder(folder, sizeof(folder), devargs);
 	if (access(folder, F_OK))
-		snprintf(hint, size, "there is no such PCI device");
+		snprintf(hint, size, "no such PCI device exists");
 	else if (!read_driver(folder, driver, sizeof(driver)))
-		snprintf(hint, size, "no driver has it: " REMEDY);
+		snprintf(hint, size, "no driver is bound to it: " REMEDY);
 	else if (strcmp(driver, "vfio-pci") && strcmp(driver, "uio_pci_generic"))
-		snprintf(hint, size, "the kernel's %s has it: " REMEDY, driver);
+		snprintf(hint, size, "the kernel's driver %s is bound to it: " REMEDY, driver);
 	else if (!huge)
 		snprintf(hint, size,
-			 "%s has it, and where no IOMMU is that needs 96 MB of free huge pages: "
-			 "sysctl vm.nr_hugepages=64",
+			 "%s is bound to it, which without an IOMMU needs 96 MB of free huge "
+			 "pages: sysctl vm.nr_hugepages=64",
 			 driver);
 	else
-		snprintf(hint, size, "%s has it", driver);
+		snprintf(hint, size, "%s is bound to it", driver);
 }
 
 bool pci_driver_is_vfio(const char *devargs)

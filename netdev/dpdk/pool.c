@@ -13,25 +13,25 @@
 #include "dpdk/huge_pages.h"
 
 /*
- * Buffers that the thread that started the EAL has at hand: the next one that it takes is the last
- * that it gave back, and is in its processor's caches. Without these the pool is a queue, and each
- * buffer the one that has been left alone for longest.
+ * Size of the mempool's cache for the EAL's thread, a stack: the next buffer is the one freed last,
+ * whose lines are in the processor's caches. Without the stack, the pool is a queue, and the next
+ * buffer is the one unused for longest.
  */
-#define AT_HAND 256u
+#define CACHE_SIZE 256u
 
-/* A mempool may keep half as many again, where nobody else gets them. */
-#define KEPT (AT_HAND * 3 / 2)
+/* Buffers that the cache may hold: rte_mempool flushes it at 1.5 times its size. */
+#define CACHED_MAX (CACHE_SIZE * 3 / 2)
 
-/* What a pool is to be. Nobody asks for physical addresses where drivers copy. */
+/* The parameters of a pool. */
 struct plan {
 	const char *name;
 	uint32_t n;
-	uint32_t element; /* bytes of a packet buffer with its mbuf */
+	uint32_t element; /* bytes of an mbuf with its packet buffer */
 	uint32_t flags;
 	int socket;
 };
 
-/* Memory in one piece, and how it is given back; `opaque` is for that. */
+/* One piece of memory with the function that frees it. */
 struct piece {
 	void *memory;
 	size_t size;
@@ -39,7 +39,7 @@ struct piece {
 	void *opaque;
 };
 
-static size_t size_of(const struct plan *plan)
+static size_t pool_size(const struct plan *plan)
 {
 	return (size_t)plan->n * rte_mempool_calc_obj_size(plan->element, plan->flags, NULL);
 }
@@ -50,9 +50,9 @@ static void free_huge(struct rte_mempool_memhdr *chunk, void *opaque)
 	huge_pages_unmap(chunk->addr, chunk->len);
 }
 
-static bool get_huge(const struct plan *plan, struct piece *piece)
+static bool map_huge(const struct plan *plan, struct piece *piece)
 {
-	const size_t size = size_of(plan);
+	const size_t size = pool_size(plan);
 
 	*piece = (struct piece){.memory = huge_pages_map(size), .size = size, .free = free_huge};
 	return piece->memory;
@@ -64,10 +64,10 @@ static void free_zone(struct rte_mempool_memhdr *chunk, void *zone)
 	rte_memzone_free(zone);
 }
 
-static bool get_zone(const struct plan *plan, struct piece *piece)
+static bool reserve_zone(const struct plan *plan, struct piece *piece)
 {
 	const struct rte_memzone *zone = rte_memzone_reserve_aligned(
-		plan->name, size_of(plan), plan->socket, 0, (unsigned int)sysconf(_SC_PAGESIZE));
+		plan->name, pool_size(plan), plan->socket, 0, (unsigned int)sysconf(_SC_PAGESIZE));
 
 	if (!zone)
 		return false;
@@ -78,21 +78,21 @@ static bool get_zone(const struct plan *plan, struct piece *piece)
 	return true;
 }
 
-static void give_back(const struct piece *piece)
+static void free_piece(const struct piece *piece)
 {
 	struct rte_mempool_memhdr chunk = {.addr = piece->memory, .len = piece->size};
 
 	piece->free(&chunk, piece->opaque);
 }
 
-/* A pool without memory yet; it has what rte_pktmbuf_pool_create gives. */
+/* A pool without memory, initialized as rte_pktmbuf_pool_create does. */
 static struct rte_mempool *create_empty(const struct plan *plan)
 {
 	struct rte_pktmbuf_pool_private private = {
 		.mbuf_data_room_size = (uint16_t)(plan->element - sizeof(struct rte_mbuf)),
 	};
 	struct rte_mempool *pool =
-		rte_mempool_create_empty(plan->name, plan->n, plan->element, AT_HAND,
+		rte_mempool_create_empty(plan->name, plan->n, plan->element, CACHE_SIZE,
 					 sizeof(private), plan->socket, plan->flags);
 	int err;
 
@@ -108,20 +108,20 @@ static struct rte_mempool *create_empty(const struct plan *plan)
 	return NULL;
 }
 
-/* Takes the piece over, also where it fails. */
+/* Frees the piece if it fails. */
 static struct rte_mempool *create_in(const struct plan *plan, const struct piece *piece)
 {
 	struct rte_mempool *pool = create_empty(plan);
 	int added;
 
 	if (!pool) {
-		give_back(piece);
+		free_piece(piece);
 		return NULL;
 	}
 	added = rte_mempool_populate_iova(pool, piece->memory, RTE_BAD_IOVA, piece->size,
 					  piece->free, piece->opaque);
 	if (added <= 0)
-		give_back(piece);
+		free_piece(piece);
 	if (added != (int)plan->n) {
 		rte_mempool_free(pool);
 		rte_errno = added < 0 ? -added : ENOMEM;
@@ -131,23 +131,23 @@ static struct rte_mempool *create_in(const struct plan *plan, const struct piece
 	return pool;
 }
 
+/* Drivers that copy need no physical addresses, so the pages may be anywhere. */
 static struct rte_mempool *create_copied(struct plan *plan, uint32_t room)
 {
 	struct piece piece;
 
 	plan->element = sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM + room;
 	plan->flags = RTE_MEMPOOL_F_NO_IOVA_CONTIG;
-	if (get_huge(plan, &piece))
+	if (map_huge(plan, &piece))
 		return create_in(plan, &piece);
-	return rte_pktmbuf_pool_create(plan->name, plan->n, AT_HAND, 0, RTE_PKTMBUF_HEADROOM + room,
-				       plan->socket);
+	return rte_pktmbuf_pool_create(plan->name, plan->n, CACHE_SIZE, 0,
+				       RTE_PKTMBUF_HEADROOM + room, plan->socket);
 }
 
 /*
- * The driver registers as many bytes with the kernel as all buffers have together. A
- * pool of DPDK's own leaves gaps where a buffer would cross from page to page, and
- * what is behind those bytes the kernel refuses to send, without a word. So each
- * buffer is a page, of the usual size, and the first starts one.
+ * The af_xdp driver registers memory of the buffers' total size with the kernel. A pool of DPDK's
+ * own leaves gaps so that no buffer crosses a page, and the kernel silently sends no frame from a
+ * buffer behind the registered size. So each buffer is exactly one page, without gaps.
  */
 static struct rte_mempool *create_xdp(struct plan *plan)
 {
@@ -156,7 +156,7 @@ static struct rte_mempool *create_xdp(struct plan *plan)
 	plan->element = (uint32_t)sysconf(_SC_PAGESIZE) -
 			RTE_ALIGN_CEIL(sizeof(struct rte_mempool_objhdr), RTE_MEMPOOL_ALIGN);
 	plan->flags = RTE_MEMPOOL_F_NO_SPREAD | RTE_MEMPOOL_F_NO_IOVA_CONTIG;
-	if (get_huge(plan, &piece) || get_zone(plan, &piece))
+	if (map_huge(plan, &piece) || reserve_zone(plan, &piece))
 		return create_in(plan, &piece);
 	return NULL;
 }
@@ -164,13 +164,13 @@ static struct rte_mempool *create_xdp(struct plan *plan)
 struct rte_mempool *dpdk_pool_create(const char *name, uint32_t n, uint32_t room,
 				     enum dpdk_pool_use use, int socket)
 {
-	struct plan plan = {.name = name, .n = n + KEPT, .socket = socket};
+	struct plan plan = {.name = name, .n = n + CACHED_MAX, .socket = socket};
 
 	switch (use) {
 	case DPDK_POOL_COPIED: return create_copied(&plan, room);
 	case DPDK_POOL_XDP: return create_xdp(&plan);
 	default:
-		return rte_pktmbuf_pool_create(name, plan.n, AT_HAND, 0,
+		return rte_pktmbuf_pool_create(name, plan.n, CACHE_SIZE, 0,
 					       RTE_PKTMBUF_HEADROOM + room, socket);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Packet buffers of a port. */
+/* The packet buffers of a DPDK port. */
 #ifndef URXE_NETDEV_DPDK_POOL_H
 #define URXE_NETDEV_DPDK_POOL_H
 
@@ -8,17 +8,17 @@
 
 #include <rte_mempool.h>
 
-/* What becomes of the buffers, which decides where they lie. */
+/* How the driver uses the buffers, which decides about their memory. */
 enum dpdk_pool_use {
-	DPDK_POOL_COPIED, /* a driver copies from and to them: huge pages where there are some */
-	DPDK_POOL_XDP,    /* the same; AF_XDP wants one a page, which decides about their length */
-	DPDK_POOL_DEVICE, /* a device reaches for them, or shares them: memory of the EAL's own */
+	DPDK_POOL_COPIED, /* the driver copies: huge pages if some are free */
+	DPDK_POOL_XDP,    /* the same; AF_XDP needs one buffer per page, of a page's size */
+	DPDK_POOL_DEVICE, /* DMA, or shared with a guest: the EAL's memory */
 };
 
-/* n buffers at least, for frames of up to `room` bytes; NULL: rte_errno. */
+/* At least n buffers for frames of up to `room` bytes. NULL: rte_errno has the error. */
 struct rte_mempool *dpdk_pool_create(const char *name, uint32_t n, uint32_t room,
 				     enum dpdk_pool_use use, int socket);
-/* Bytes of a page of the memory that they lie in. */
+/* Page size of the buffers' memory in bytes. */
 size_t dpdk_pool_page_size(struct rte_mempool *pool);
 
 #endif

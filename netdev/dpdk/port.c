@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An ethdev port with one receive and one transmit queue. */
+/* Ports on DPDK ethdev devices, with one receive and one transmit queue, for the daemon's uplinks.
+ */
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -31,66 +32,66 @@
 
 #define BURST 64
 
-/* What a device may hold of each ring; the pool has enough for both and for the bursts. */
+/* Descriptors per ring. The pool has buffers for both rings and for the bursts. */
 #define DESCRIPTORS 1024
 #define BURSTS      (4 * BURST)
 
-/* When to see about frames that the kernel does not take: at first, and at most. */
-#define REST_NS     50000
-#define REST_MAX_NS 1000000
+/* First and longest pause between attempts to send frames that the kernel left in its ring. */
+#define RESEND_NS     50000
+#define RESEND_MAX_NS 1000000
 
 /*
- * How long a port has to be quiet before its interrupt is worth its price, of waking up and of the
- * exit of a virtual machine.
+ * Silence before the port enables its interrupt, which costs a wake-up and may cost an exit of a
+ * virtual machine.
  */
 #define ARM_NS 4000000
 /*
- * Who relies on the interrupt looks nevertheless: net_vhost gives no frame while DPDK's thread has
- * the queue, be it one that came before the interrupt was on, and interrupts for none that it makes
- * up itself, as after a migration.
+ * Poll interval in spite of an enabled interrupt. net_vhost returns no frame while DPDK's own
+ * thread has the queue, even one from before the enable, and raises no interrupt for frames that it
+ * makes itself, such as the announcement after a migration.
  */
-#define UNTOLD_NS 1000000000
+#define FALLBACK_POLL_NS 1000000000
 
-/* An 802.1Q tag may come on top of the header. */
+/* An Ethernet header and one 802.1Q tag. */
 #define FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN)
 
-/* virtio puts a header of its own into a buffer, FCS comes with some. */
+/* virtio writes a header into the buffer, and some devices the FCS. */
 #define DRIVER_ROOM 64
 
 #define MTU_DEFAULT RTE_ETHER_MTU
-/* Keeps a frame and its headroom within a packet buffer's 16-bit length. */
+/* A frame and its headroom must fit a packet buffer's 16-bit length. */
 #define MTU_MAX 32000u
 
 struct dpdk_port {
 	struct netdev netdev;
 	uint16_t id;
-	uint16_t lent_count;
-	bool drop_own;   /* the host's own frames come back to us */
-	bool wait_taken; /* somebody sleeps on a descriptor of this port's */
-	int driver_fd;   /* the driver's own descriptor to sleep on, -1 = none */
-	int packet_fd;   /* the packet socket of the driver's rings, -1 = none; it is driver_fd */
+	uint16_t received_count;
+	bool drop_own;   /* the ring contains the host's own frames, too */
+	bool wait_taken; /* netdev_wait_fd was called */
+	int driver_fd;   /* the driver's own descriptor for poll; -1 = none */
+	int packet_fd;   /* af_packet: driver_fd, the socket of the driver's rings; else -1 */
 	struct {
-		uint32_t frames; /* that its ring may hold and nobody sends, at most */
-		uint32_t limit;  /* of them */
-		uint64_t at;     /* when to see about them, ns */
-		uint64_t pause;  /* how long after that to do so again, ns */
-	} rest;
+		uint32_t frames; /* upper bound */
+		uint32_t limit;
+		uint64_t at;    /* next attempt to send them */
+		uint64_t pause; /* from that one to the next, ns */
+	} unsent;               /* frames in the transmit ring of the packet socket */
 	struct dpdk_interrupt interrupt;
-	uint64_t moved_at; /* when a frame last came or went, ns */
-	uint64_t look_at;  /* when to look for frames of which no interrupt has told, ns */
-	struct dpdk_resolution resolution;
+	uint64_t active_at;          /* time of the last received or sent frame */
+	uint64_t poll_at;            /* when to poll without an interrupt */
+	struct arp_nd_socket arp_nd; /* af_xdp; else closed */
 	uint32_t mtu;
 	uint32_t frame_max;
-	struct rte_ether_addr mac; /* of the interface */
-	bool far_end;
-	bool no_mac; /* all devices of the driver have the same */
+	struct rte_ether_addr mac;
+	bool is_tap;
+	bool no_mac; /* all devices of the driver have one address */
 	bool filters_vlans;
 	struct rte_mempool *pool;
-	struct rte_mbuf *lent[BURST];
+	struct rte_mbuf *received[BURST]; /* frames of the last netdev_rx */
 	uint64_t counters[NETDEV_COUNTER_COUNT];
 };
 
-/* By DPDK's port number: the EAL itself lets a device be opened twice. */
+/* By DPDK's port number, since the EAL would open a device twice. */
 static bool is_open[RTE_MAX_ETHPORTS];
 
 static struct dpdk_port *to_dpdk(struct netdev *port)
@@ -100,7 +101,7 @@ static struct dpdk_port *to_dpdk(struct netdev *port)
 
 /* --- Receiving */
 
-static bool keep(struct dpdk_port *port, struct rte_mbuf *mbuf)
+static bool keep_frame(struct dpdk_port *port, struct rte_mbuf *mbuf)
 {
 	const struct rte_ether_hdr *ether;
 
@@ -119,91 +120,91 @@ static bool keep(struct dpdk_port *port, struct rte_mbuf *mbuf)
 	return true;
 }
 
-static void give_back(struct dpdk_port *port)
+static void free_received(struct dpdk_port *port)
 {
-	if (port->lent_count)
-		rte_pktmbuf_free_bulk(port->lent, port->lent_count);
-	port->lent_count = 0;
+	if (port->received_count)
+		rte_pktmbuf_free_bulk(port->received, port->received_count);
+	port->received_count = 0;
 }
 
 /*
- * The driver asks the kernel to send once for all frames that it put into its ring. The kernel
- * stops where the socket's send buffer is full (by default with some 45 frames of 4 KiB under way)
- * or the queueing discipline refuses one, and the driver counts the others as sent: they would stay
- * until there is something else to send. Nothing but a system call tells: it is made when there is
- * nothing to receive, so not for each frame of many.
+ * net_af_packet makes one system call for the frames that it puts into the ring. The kernel stops
+ * if the socket's send buffer is full (by default at 45 frames of 4 KiB) or the queueing discipline
+ * refuses a frame, and the driver counts the rest as sent: without another call they would stay
+ * until the next transmission. Only a system call shows whether frames are left. The port makes it
+ * when it has nothing to receive, so not for each frame under load.
  */
-static void send_rest(struct dpdk_port *port, uint64_t now)
+static void send_ring(struct dpdk_port *port, uint64_t now)
 {
 	uint64_t bytes;
 	int rc = packet_socket_send_ring(port->packet_fd, &bytes);
 
 	if (rc != -EAGAIN)
-		port->rest.frames = 0;
+		port->unsent.frames = 0;
 	else
-		port->rest.frames -= RTE_MIN(bytes / port->frame_max, port->rest.frames - 1ull);
-	port->rest.at = now + port->rest.pause;
-	port->rest.pause = RTE_MIN(2 * port->rest.pause, REST_MAX_NS);
+		port->unsent.frames -= RTE_MIN(bytes / port->frame_max, port->unsent.frames - 1ull);
+	port->unsent.at = now + port->unsent.pause;
+	port->unsent.pause = RTE_MIN(2 * port->unsent.pause, RESEND_MAX_NS);
 }
 
 /*
- * How many frames the driver may have now. It would wait for a free slot of a full ring, without
- * end where the interface sends nothing, and with it all that the caller does beside.
+ * How many frames the driver may get now. With a full ring it would wait for a free slot, without
+ * end if the interface is down, and block the daemon's loop.
  */
 static uint32_t ring_room(struct dpdk_port *port, uint64_t now)
 {
 	if (port->packet_fd < 0)
 		return UINT32_MAX;
-	if (port->rest.frames >= port->rest.limit)
-		send_rest(port, now);
-	return port->rest.limit - port->rest.frames;
+	if (port->unsent.frames >= port->unsent.limit)
+		send_ring(port, now);
+	return port->unsent.limit - port->unsent.frames;
 }
 
 /*
- * What is quiet for a moment only is looked at, as a port without a descriptor is, and so is one
- * whose interrupt has not come for a frame yet: nobody but the device knows that it works. What
- * came before the interrupt was on is received now.
+ * A short silence is polled, as on a port without a descriptor, and so is a device whose interrupt
+ * has not come for a frame yet, since it may not work. Frames from before the enable are received
+ * here.
  */
-static uint16_t before_sleep(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
-			     uint16_t n)
+static uint16_t prepare_sleep(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
+			      uint16_t n)
 {
-	uint64_t quiet = now - port->moved_at;
+	uint64_t quiet = now - port->active_at;
 	uint16_t count = 0;
 
 	if (quiet < ARM_NS)
-		dpdk_interrupt_take(&port->interrupt);
+		dpdk_interrupt_reset(&port->interrupt);
 	else if (dpdk_interrupt_arm(&port->interrupt))
 		count = rte_eth_rx_burst(port->id, 0, mbufs, n);
-	port->look_at =
-		now + (dpdk_interrupt_tells(&port->interrupt) ? UNTOLD_NS : netdev_idle_ns(quiet));
+	port->poll_at = now + (dpdk_interrupt_is_reliable(&port->interrupt)
+				       ? FALLBACK_POLL_NS
+				       : netdev_poll_interval_ns(quiet));
 	return count;
 }
 
-/*
- * A packet socket is readable as long as there is something in its ring, and where it has an error
- * to tell, such as that the interface is down.
+/* poll(2) also returns for a pending error of a packet socket, such as an interface that is down.
  */
-static uint16_t burst(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs, uint16_t n)
+static uint16_t receive_burst(struct dpdk_port *port, uint64_t now, struct rte_mbuf **mbufs,
+			      uint16_t n)
 {
 	uint16_t count = rte_eth_rx_burst(port->id, 0, mbufs, n);
 
 	if (!count && port->wait_taken && port->packet_fd >= 0)
-		packet_socket_take_error(port->packet_fd);
-	/* A call for each time that the ring is found empty; there is no ring for these few. */
-	if (!count && port->resolution.fd >= 0) {
-		mbufs[0] = dpdk_resolution_recv(&port->resolution, port->pool);
+		packet_socket_clear_error(port->packet_fd);
+	/* ARP and ND frames are few: one recvmsg per empty ring. */
+	if (!count && port->arp_nd.fd >= 0) {
+		mbufs[0] = arp_nd_socket_recv(&port->arp_nd, port->pool);
 		count = mbufs[0] != NULL;
 	}
 	if (!count && port->wait_taken && port->interrupt.fd >= 0)
-		count = before_sleep(port, now, mbufs, n);
+		count = prepare_sleep(port, now, mbufs, n);
 	if (count) {
-		port->moved_at = now;
+		port->active_at = now;
 		dpdk_interrupt_disarm(&port->interrupt);
 	}
 	return count;
 }
 
-/* Goes on while all of a burst was dropped: an empty answer must mean an empty ring. */
+/* Receives further bursts while all frames are dropped: no frames must mean an empty ring. */
 static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame *frames,
 			uint32_t n)
 {
@@ -211,32 +212,32 @@ static uint32_t dpdk_rx(struct netdev *netdev, uint64_t now, struct netdev_frame
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t count, i;
 
-	give_back(port);
-	while (n && !port->lent_count) {
-		count = burst(port, now, mbufs, n < BURST ? n : BURST);
+	free_received(port);
+	while (n && !port->received_count) {
+		count = receive_burst(port, now, mbufs, n < BURST ? n : BURST);
 		if (!count)
 			break;
 		for (i = 0; i < count; i++) {
-			if (keep(port, mbufs[i]))
-				port->lent[port->lent_count++] = mbufs[i];
+			if (keep_frame(port, mbufs[i]))
+				port->received[port->received_count++] = mbufs[i];
 			else
 				rte_pktmbuf_free(mbufs[i]);
 		}
 	}
-	if (port->rest.frames && (!port->lent_count || now >= port->rest.at))
-		send_rest(port, now);
-	for (i = 0; i < port->lent_count; i++)
+	if (port->unsent.frames && (!port->received_count || now >= port->unsent.at))
+		send_ring(port, now);
+	for (i = 0; i < port->received_count; i++)
 		frames[i] = (struct netdev_frame){
-			.data = rte_pktmbuf_mtod(port->lent[i], const uint8_t *),
-			.len = port->lent[i]->data_len,
-			.wire_len = port->lent[i]->data_len,
+			.data = rte_pktmbuf_mtod(port->received[i], const uint8_t *),
+			.len = port->received[i]->data_len,
+			.wire_len = port->received[i]->data_len,
 		};
-	return port->lent_count;
+	return port->received_count;
 }
 
 /* --- Sending */
 
-/* Up to BURST frames, none too long; returns how many the device took. */
+/* Sends up to BURST frames; returns how many the device accepted. */
 static uint16_t send_burst(struct dpdk_port *port, const struct netdev_frame *frames, uint16_t n)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -255,7 +256,8 @@ static uint16_t send_burst(struct dpdk_port *port, const struct netdev_frame *fr
 	return sent;
 }
 
-static uint16_t fitting(const struct dpdk_port *port, const struct netdev_frame *frames, uint32_t n)
+static uint16_t count_fitting(const struct dpdk_port *port, const struct netdev_frame *frames,
+			      uint32_t n)
 {
 	uint16_t count = 0;
 
@@ -271,7 +273,7 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 	uint32_t room = ring_room(port, now), may = n < room ? n : room, done = 0;
 
 	while (done < may) {
-		uint16_t count = fitting(port, frames + done, may - done);
+		uint16_t count = count_fitting(port, frames + done, may - done);
 		uint16_t sent;
 
 		if (!count) {
@@ -286,11 +288,11 @@ static uint32_t dpdk_tx(struct netdev *netdev, uint64_t now, const struct netdev
 	}
 	port->counters[NETDEV_TX_REFUSED] += n - done;
 	if (done)
-		port->moved_at = now;
+		port->active_at = now;
 	if (port->packet_fd >= 0 && done) {
-		port->rest.frames += done;
-		port->rest.at = now + REST_NS;
-		port->rest.pause = REST_NS;
+		port->unsent.frames += done;
+		port->unsent.at = now + RESEND_NS;
+		port->unsent.pause = RESEND_NS;
 	}
 	return done;
 }
@@ -299,9 +301,9 @@ static uint64_t dpdk_next_deadline(struct netdev *netdev)
 {
 	const struct dpdk_port *port = to_dpdk(netdev);
 
-	if (port->rest.frames)
-		return port->rest.at;
-	return port->wait_taken && port->interrupt.fd >= 0 ? port->look_at : UINT64_MAX;
+	if (port->unsent.frames)
+		return port->unsent.at;
+	return port->wait_taken && port->interrupt.fd >= 0 ? port->poll_at : UINT64_MAX;
 }
 
 /* --- Waiting and closing */
@@ -310,15 +312,15 @@ static int dpdk_wait_fd(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
-	if (!port->wait_taken && port->resolution.fd >= 0)
-		dpdk_resolution_watch(&port->resolution, port->driver_fd);
+	if (!port->wait_taken && port->arp_nd.fd >= 0)
+		arp_nd_socket_watch(&port->arp_nd, port->driver_fd);
 	port->wait_taken = true;
 	if (port->interrupt.fd >= 0)
 		return port->interrupt.fd;
-	return port->resolution.fd >= 0 ? port->resolution.wait_fd : port->driver_fd;
+	return port->arp_nd.fd >= 0 ? port->arp_nd.wait_fd : port->driver_fd;
 }
 
-/* A virtual device goes with its port, so that its name is free again. */
+/* Removes a virtual device, too, so that its name is free again. */
 static void close_device(uint16_t id)
 {
 	struct rte_eth_dev_info info;
@@ -334,23 +336,23 @@ static void dpdk_close(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
-	give_back(port);
+	free_received(port);
 	is_open[port->id] = false;
 	dpdk_interrupt_close(&port->interrupt);
 	close_device(port->id);
-	dpdk_resolution_close(&port->resolution);
+	arp_nd_socket_close(&port->arp_nd);
 	rte_mempool_free(port->pool);
 	free(port);
 }
 
-/* --- Asking */
+/* --- Properties */
 
 static bool dpdk_mac(const struct netdev *netdev, uint8_t mac[6])
 {
 	const struct dpdk_port *port = (const struct dpdk_port *)netdev;
 
 	memcpy(mac, port->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
-	mac[5] ^= port->far_end;
+	mac[5] ^= port->is_tap;
 	return !port->no_mac;
 }
 
@@ -359,18 +361,18 @@ static uint32_t dpdk_mtu(const struct netdev *netdev)
 	return ((const struct dpdk_port *)netdev)->mtu;
 }
 
-static int dpdk_hear_all(struct netdev *netdev)
+static int dpdk_set_promiscuous(struct netdev *netdev)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 	int err = rte_eth_promiscuous_enable(port->id);
 
 	if (!err && port->packet_fd >= 0)
 		err = packet_filter_incoming(port->packet_fd);
-	/* What has no such mode hears all that there is. */
+	/* A device without this mode receives all frames. */
 	return err == -ENOTSUP ? 0 : err;
 }
 
-static int dpdk_hear_vlan(struct netdev *netdev, uint16_t vlan)
+static int dpdk_add_vlan(struct netdev *netdev, uint16_t vlan)
 {
 	struct dpdk_port *port = to_dpdk(netdev);
 
@@ -401,16 +403,16 @@ static const struct netdev_ops dpdk_ops = {
 	.wait_fd = dpdk_wait_fd,
 	.mac = dpdk_mac,
 	.mtu = dpdk_mtu,
-	.hear_all = dpdk_hear_all,
-	.hear_vlan = dpdk_hear_vlan,
+	.set_promiscuous = dpdk_set_promiscuous,
+	.add_vlan = dpdk_add_vlan,
 	.page_size = dpdk_page_size,
 	.counters = dpdk_counters,
 	.close = dpdk_close,
 };
 
-/* --- Opening: each step undoes itself where it fails */
+/* --- Opening */
 
-/* The interface at the other end of a tap is made with the default MTU. */
+/* The kernel creates the tap's interface with the default MTU. */
 static int set_iface_mtu(const char *iface, uint32_t mtu)
 {
 	struct ifreq ifr = {.ifr_mtu = (int)mtu};
@@ -426,8 +428,8 @@ static int set_iface_mtu(const char *iface, uint32_t mtu)
 }
 
 /*
- * What the device can do; a driver that does not say has 65535. net_tap sends nothing
- * longer than the default, whatever its interface was set to.
+ * The device's largest MTU; 65535 for a driver that reports none. net_tap sends no longer frames
+ * than the default, whatever the interface's MTU is.
  */
 static uint32_t device_mtu(const struct dpdk_spec *spec, const struct rte_eth_dev_info *info,
 			   uint32_t asked)
@@ -464,8 +466,8 @@ static int create_pool(struct dpdk_port *port, const struct dpdk_spec *spec)
 	return port->pool ? 0 : -rte_errno;
 }
 
-/* Only a device of DPDK's own takes the MTU from here: the others' is that of an interface. */
-static int start(struct dpdk_port *port, const struct dpdk_spec *spec, bool interrupt)
+/* Sets the MTU of devices that DPDK owns; others have the MTU of a kernel's interface. */
+static int start_device(struct dpdk_port *port, const struct dpdk_spec *spec, bool interrupt)
 {
 	struct rte_eth_conf conf = {
 		.rxmode.mtu = spec->kind == DPDK_OTHER ? port->mtu : 0,
@@ -482,37 +484,37 @@ static int start(struct dpdk_port *port, const struct dpdk_spec *spec, bool inte
 		      ?: rte_eth_dev_start(port->id);
 }
 
-/* uio has no interrupt for each queue, and net_virtio refuses what it could not give. */
+/* uio devices have no interrupt per queue, and net_virtio then fails if one is requested. */
 static bool wants_interrupt(const struct dpdk_spec *spec)
 {
 	return spec->kind == DPDK_VHOST ||
 	       (spec->kind == DPDK_OTHER && (!spec->pci || pci_driver_is_vfio(spec->devargs)));
 }
 
-static int configure(struct dpdk_port *port, const struct dpdk_spec *spec)
+static int configure_device(struct dpdk_port *port, const struct dpdk_spec *spec)
 {
 	const bool wanted = wants_interrupt(spec);
-	int err = start(port, spec, wanted || spec->kind == DPDK_TAP);
+	int err = start_device(port, spec, wanted || spec->kind == DPDK_TAP);
 
 	if (err && wanted)
-		err = start(port, spec, false);
+		err = start_device(port, spec, false);
 	else if (!err && wanted)
 		dpdk_interrupt_open(&port->interrupt, port->id, !spec->pci);
 	if (err)
 		return err;
-	/* Neighbour discovery comes by multicast; net_af_packet lacks the call, see use_packets. */
+	/* For neighbor discovery; net_af_packet lacks this function: see use_packet_socket(). */
 	rte_eth_allmulticast_enable(port->id);
 	return rte_eth_macaddr_get(port->id, &port->mac);
 }
 
-/* Other drivers let all VLANs in unless they are asked to filter. */
-static bool filters_unasked(const struct rte_eth_dev_info *info)
+/* virtio devices filter VLANs by default; other devices only on request. */
+static bool filters_vlans_by_default(const struct rte_eth_dev_info *info)
 {
 	return !strcmp(info->driver_name, "net_virtio") &&
 	       info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 }
 
-static int bring_up(struct dpdk_port *port, const struct dpdk_spec *spec, uint32_t asked)
+static int start_port(struct dpdk_port *port, const struct dpdk_spec *spec, uint32_t asked)
 {
 	struct rte_eth_dev_info info;
 	int err;
@@ -525,8 +527,8 @@ static int bring_up(struct dpdk_port *port, const struct dpdk_spec *spec, uint32
 		port->mtu = asked;
 	port->mtu = RTE_MIN(port->mtu, MTU_MAX);
 	port->frame_max = port->mtu + FRAME_OVERHEAD;
-	port->filters_vlans = filters_unasked(&info);
-	err = create_pool(port, spec) ?: configure(port, spec);
+	port->filters_vlans = filters_vlans_by_default(&info);
+	err = create_pool(port, spec) ?: configure_device(port, spec);
 	if (!err && spec->kind == DPDK_TAP) {
 		port->driver_fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, 0);
 		err = set_iface_mtu(spec->iface, port->mtu);
@@ -547,78 +549,84 @@ static bool find_device(const char *devargs, uint16_t *id)
 	return true;
 }
 
-/* A PCI device that started the EAL is there already; so is one that is open. */
-static int probe(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec, char *why,
-		 uint32_t why_size)
+/* The EAL has probed the PCI device of its start already, as well as devices that are open. */
+static int probe_device(const char *text, struct dpdk_port *port, const struct dpdk_spec *spec,
+			char *error, uint32_t error_size)
 {
 	char hint[128];
 	int err;
 
 	if (find_device(spec->devargs, &port->id))
-		return is_open[port->id] ? netdev_why(why, why_size, -EEXIST,
-						      "%s: this process has it open already", text)
-					 : 0;
-	err = spec->kind == DPDK_AF_XDP ? xdp_program_clear(text, spec->ifindex, why, why_size) : 0;
+		return is_open[port->id]
+			       ? error_text_set(error, error_size, -EEXIST,
+						"%s: this process has opened it already", text)
+			       : 0;
+	err = spec->kind == DPDK_AF_XDP ? xdp_program_clear(text, spec->ifindex, error, error_size)
+					: 0;
 	if (err)
 		return err;
 	err = rte_dev_probe(spec->devargs);
 	if (err && spec->pci) {
 		pci_driver_hint(spec->devargs, rte_eal_has_hugepages(), hint, sizeof(hint));
-		return netdev_why(why, why_size, err, "%s: DPDK cannot open it, %s (%s)", text,
-				  hint, dpdk_log_reason());
+		return error_text_set(error, error_size, err,
+				      "%s: DPDK cannot open the device: %s (%s)", text, hint,
+				      dpdk_log_reason());
 	}
 	if (err)
-		return netdev_why(why, why_size, err, "%s: DPDK cannot open it: %s", text,
-				  dpdk_log_reason());
+		return error_text_set(error, error_size, err, "%s: DPDK cannot open the device: %s",
+				      text, dpdk_log_reason());
 	if (!find_device(spec->devargs, &port->id))
-		return netdev_why(why, why_size, -ENODEV, "%s: is no Ethernet device", text);
+		return error_text_set(error, error_size, -ENODEV, "%s: not an Ethernet device",
+				      text);
 	return 0;
 }
 
 /*
- * Without the filter all of the host's traffic would go through the ring, both ways, and wake us.
- * Where it is refused, frames are only more.
+ * Without the filter, all of the host's traffic would pass through the ring and wake the port. The
+ * port works without it, too, so a refused filter is no error.
  */
-static int use_packets(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
+static int use_packet_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	port->driver_fd = port->packet_fd = fd;
-	/* The other half is for frames under way, which have their slots until they are sent. */
-	port->rest.limit = spec->ring / 2;
+	/* The other half of the ring is for frames that the kernel is sending. */
+	port->unsent.limit = spec->ring / 2;
 	if (fd < 0)
 		return 0;
 	packet_filter_roce(fd);
-	return packet_socket_hear_groups(fd, spec->ifindex);
+	return packet_socket_add_allmulti(fd, spec->ifindex);
 }
 
-/* `fd` is the driver's own socket, where it has one. */
-static int use_sockets(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
+/* `fd`: the driver's own socket, -1 = none. */
+static int use_driver_socket(struct dpdk_port *port, const struct dpdk_spec *spec, int fd)
 {
 	if (spec->kind == DPDK_AF_PACKET)
-		return use_packets(port, spec, fd);
+		return use_packet_socket(port, spec, fd);
 	if (spec->kind != DPDK_AF_XDP)
 		return 0;
 	port->driver_fd = fd;
-	return dpdk_resolution_open(&port->resolution, spec->ifindex);
+	return arp_nd_socket_open(&port->arp_nd, spec->ifindex);
 }
 
-static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *why,
-		       uint32_t why_size)
+static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, char *error,
+		       uint32_t error_size)
 {
-	struct own_sockets others;
+	struct driver_sockets others; /* open before the driver's own */
 	struct dpdk_spec spec;
 	int err;
 
-	err = dpdk_spec_parse(text, &spec, why, why_size) ?: dpdk_eal_start(&spec, why, why_size);
+	err = dpdk_spec_parse(text, &spec, error, error_size)
+		      ?: dpdk_eal_start(&spec, error, error_size);
 	if (err)
 		return err;
 	port->drop_own = spec.kind == DPDK_AF_PACKET;
-	port->far_end = spec.kind == DPDK_TAP;
+	port->is_tap = spec.kind == DPDK_TAP;
 	port->no_mac = spec.kind == DPDK_VHOST;
-	own_sockets_list(&others, spec.kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
-	err = probe(text, port, &spec, why, why_size);
+	driver_socket_list(&others, spec.kind == DPDK_AF_XDP ? AF_XDP : AF_PACKET);
+	err = probe_device(text, port, &spec, error, error_size);
 	if (err)
 		return err;
-	err = bring_up(port, &spec, mtu) ?: use_sockets(port, &spec, own_sockets_since(&others));
+	err = start_port(port, &spec, mtu)
+		      ?: use_driver_socket(port, &spec, driver_socket_find(&others));
 	if (!err) {
 		is_open[port->id] = true;
 		return 0;
@@ -626,30 +634,30 @@ static int open_device(const char *text, struct dpdk_port *port, uint32_t mtu, c
 	dpdk_interrupt_close(&port->interrupt);
 	close_device(port->id);
 	rte_mempool_free(port->pool);
-	return netdev_why(why, why_size, err, "%s: DPDK cannot start it: %s (%s)", text,
-			  strerror(-err), dpdk_log_reason());
+	return error_text_set(error, error_size, err, "%s: DPDK cannot start the device: %s (%s)",
+			      text, strerror(-err), dpdk_log_reason());
 }
 
-int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char *why,
-		     uint32_t why_size)
+int netdev_dpdk_open(const char *text, uint32_t mtu, struct netdev **port, char *error,
+		     uint32_t error_size)
 {
 	struct dpdk_port *new = calloc(1, sizeof(*new));
 	int err;
 
 	if (!new)
-		return netdev_why(why, why_size, -ENOMEM, "out of memory");
+		return error_text_set(error, error_size, -ENOMEM, "out of memory");
 	new->netdev.ops = &dpdk_ops;
 	new->driver_fd = new->packet_fd = -1;
 	new->interrupt = DPDK_INTERRUPT_NONE;
-	new->resolution = DPDK_RESOLUTION_CLOSED;
+	new->arp_nd = ARP_ND_SOCKET_CLOSED;
 	dpdk_log_hold();
-	err = open_device(text, new, mtu, why, why_size);
+	err = open_device(text, new, mtu, error, error_size);
 	dpdk_log_release();
 	if (!err) {
 		*port = &new->netdev;
 		return 0;
 	}
-	dpdk_resolution_close(&new->resolution);
+	arp_nd_socket_close(&new->arp_nd);
 	free(new);
 	return err;
 }

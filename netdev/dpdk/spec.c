@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * af_packet:eth0 becomes net_af_packet_eth0,iface=eth0,framesz=...: what can be
- * known to fail is found here, since a driver's own message names neither the
- * option nor the remedy.
+ * Makes af_packet:eth0 into net_af_packet_eth0,iface=eth0,framesz=... The parser checks privileges,
+ * interfaces and files itself, since DPDK's messages name neither the option nor a remedy.
  */
 #include "dpdk/spec.h"
 
@@ -24,27 +23,25 @@
 #include "error_text.h"
 #include "unix_path.h"
 
-/* An 802.1Q tag comes on top of the header. */
+/* An Ethernet header and one 802.1Q tag. */
 #define ETHER_OVERHEAD (14 + 4)
 
-/* The kernel puts the frame at least this far into its slot: net/packet/af_packet.c, tpacket_rcv.
- */
+/* Bytes of a slot before the frame: tpacket_rcv in the kernel's net/packet/af_packet.c. */
 #define SLOT_OVERHEAD (TPACKET_ALIGN(TPACKET2_HDRLEN + 16))
 
-/* rte_pktmbuf_pool_create takes a 16-bit room, and it must hold a whole slot. */
+/* A packet buffer has a 16-bit size and must hold a whole slot. */
 #define SLOT_MAX 32768u
 
 /*
- * Frames each way that wait while the host's other processes have the processors. The driver locks
- * its rings: where that is not allowed, both together stay within the usual RLIMIT_MEMLOCK of 8
- * MiB.
+ * Size of a ring, for the frames that come while other processes have the processors. The driver
+ * locks its rings in memory; without the privilege, both fit the usual RLIMIT_MEMLOCK of 8 MiB.
  */
 #define RING_FRAMES      2048u
 #define RING_BYTES       (16u << 20)
 #define RING_BYTES_LEAST (4u << 20)
 #define RINGS_LOCKED     (16u * RING_BYTES) /* of all ports */
 
-/* A frame, its buffer's header and headroom share one page: net/xdp/xdp_umem.c. */
+/* A frame, its headroom and the buffer's header share one page: net/xdp/xdp_umem.c. */
 #define AF_XDP_MTU_MAX 3000u
 
 struct request {
@@ -52,15 +49,15 @@ struct request {
 	const char *text;
 	char name[256];      /* of an interface or a file */
 	const char *options; /* "" or ",key=value..." */
-	char *why;
-	uint32_t why_size;
+	char *error;
+	uint32_t error_size;
 };
 
 #define NEEDS "needs root, or CAP_NET_RAW and CAP_NET_ADMIN"
 
-#define FAIL(request, err, format, ...)                                                      \
-	netdev_why((request)->why, (request)->why_size, err, "%s: " format, (request)->text, \
-		   ##__VA_ARGS__)
+#define FAIL(request, err, format, ...)                                             \
+	error_text_set((request)->error, (request)->error_size, err, "%s: " format, \
+		       (request)->text, ##__VA_ARGS__)
 
 static int set_devargs(struct request *req, int printed)
 {
@@ -76,16 +73,16 @@ static int set_devargs(struct request *req, int printed)
 static int set_iface(struct request *req)
 {
 	if (!req->name[0])
-		return FAIL(req, -EINVAL, "the name of an interface is missing");
+		return FAIL(req, -EINVAL, "the interface name is missing");
 	if (strlen(req->name) >= IF_NAMESIZE || strpbrk(req->name, "/[]{} \t"))
-		return FAIL(req, -EINVAL, "'%s' cannot be the name of an interface", req->name);
+		return FAIL(req, -EINVAL, "'%s' is not a valid interface name", req->name);
 	memcpy(req->spec->iface, req->name, strlen(req->name) + 1);
 	return 0;
 }
 
-/* DPDK's drivers set an interface's address and flags: asked for what is so already, the kernel
- * only looks at the privilege. */
-static int may_configure(struct request *req, int fd, struct ifreq *ifr)
+/* DPDK's drivers set an interface's address and flags. Setting the present flags again shows
+ * whether the process has the privilege. */
+static int check_configurable(struct request *req, int fd, struct ifreq *ifr)
 {
 	if (ioctl(fd, SIOCGIFFLAGS, ifr))
 		return FAIL(req, -errno, "cannot read the flags of %s: %m", req->spec->iface);
@@ -105,14 +102,14 @@ static int query_iface(struct request *req, int fd)
 	if (ioctl(fd, SIOCGIFHWADDR, &ifr))
 		return FAIL(req, -errno, "cannot read the address of %s: %m", spec->iface);
 	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return FAIL(req, -EINVAL, "%s is no Ethernet interface", spec->iface);
+		return FAIL(req, -EINVAL, "%s is not an Ethernet interface", spec->iface);
 	if (ioctl(fd, SIOCGIFMTU, &ifr))
 		return FAIL(req, -errno, "cannot read the MTU of %s: %m", spec->iface);
 	spec->iface_mtu = ifr.ifr_mtu;
-	return may_configure(req, fd, &ifr);
+	return check_configurable(req, fd, &ifr);
 }
 
-/* An interface that is there and that this process may open a packet socket on, and configure. */
+/* Checks that the interface exists, and that the process may configure and capture on it. */
 static int find_iface(struct request *req)
 {
 	int fd, err;
@@ -137,12 +134,12 @@ static int find_iface(struct request *req)
 static int no_options(struct request *req)
 {
 	if (req->options[0])
-		return FAIL(req, -EINVAL, "takes no options, but there is '%s'", req->options);
+		return FAIL(req, -EINVAL, "takes no options, not '%s'", req->options);
 	return 0;
 }
 
-/* Whether large rings may be locked. */
-static bool may_lock(void)
+/* Whether the process may lock large rings in memory. */
+static bool may_lock_rings(void)
 {
 	struct rlimit lim;
 
@@ -158,16 +155,15 @@ static bool may_lock(void)
 
 static uint32_t ring_frames(uint32_t slot)
 {
-	uint32_t frames = (may_lock() ? RING_BYTES : RING_BYTES_LEAST) / slot;
+	uint32_t frames = (may_lock_rings() ? RING_BYTES : RING_BYTES_LEAST) / slot;
 
 	return frames < RING_FRAMES ? frames : RING_FRAMES;
 }
 
 /*
- * The driver walks the ring as one array of slots, so a slot must divide a
- * block: powers of two. Its default sends around the queueing discipline, where
- * a full device queue loses frames silently and no capture on this host sees
- * them; with qdisc_bypass=0 they queue and are seen.
+ * The driver uses the ring as one array of slots, so the slot size must divide the block size: both
+ * are powers of two. By default the driver bypasses the queueing discipline; then a full device
+ * queue drops frames silently and captures on this host miss them. Hence qdisc_bypass=0.
  */
 static int parse_af_packet(struct request *req)
 {
@@ -189,7 +185,7 @@ static int parse_af_packet(struct request *req)
 		       req->name, req->name, slot, slot > page ? slot : page, req->spec->ring);
 }
 
-/* The queues that an interface receives by; 1 where its driver has nothing to say of them. */
+/* The number of receive queues; 1 if the driver does not report it. */
 static uint32_t count_rx_queues(const char iface[IF_NAMESIZE])
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
@@ -206,9 +202,9 @@ static uint32_t count_rx_queues(const char iface[IF_NAMESIZE])
 }
 
 /*
- * libxdp's default program redirects all that the queue receives. There is one socket, on one
- * queue: what comes by another is the kernel's, which drops it. The driver's busy polling is
- * left off, since whoever sleeps on the socket wants interrupts.
+ * libxdp's default program redirects all frames of the queue, hence xdp_prog. The port has one
+ * socket on one queue: RoCE on another queue would reach the kernel, which drops it. busy_budget=0,
+ * since the driver's busy polling disables the interrupts that a sleeping port needs.
  */
 static int parse_af_xdp(struct request *req)
 {
@@ -217,28 +213,28 @@ static int parse_af_xdp(struct request *req)
 
 	if (!strstr(req->options, ",xdp_prog="))
 		return FAIL(req, -EINVAL,
-			    "would take all traffic of the interface, ssh too: name a program that "
-			    "redirects only RoCE with ,xdp_prog=FILE");
+			    "would receive all traffic of the interface, such as ssh: name a "
+			    "program that redirects only RoCE with ,xdp_prog=FILE");
 	err = find_iface(req);
 	if (err)
 		return err;
 	if (req->spec->iface_mtu > AF_XDP_MTU_MAX)
-		return FAIL(req, -EINVAL, "%s has MTU %u, and af_xdp takes at most %u", req->name,
-			    req->spec->iface_mtu, AF_XDP_MTU_MAX);
+		return FAIL(req, -EINVAL, "%s has MTU %u, and af_xdp supports at most %u",
+			    req->name, req->spec->iface_mtu, AF_XDP_MTU_MAX);
 	queues = count_rx_queues(req->spec->iface);
 	if (queues > 1 && !strstr(req->options, ",start_queue="))
 		return FAIL(
 			req, -EINVAL,
-			"%s receives by %u queues, and RoCE may come by any: make it one "
-			"(ethtool -L %s combined 1), or steer UDP port 4791 to a queue and name "
-			"that with ,start_queue=N",
+			"%s has %u receive queues, and RoCE may come on any: use one queue "
+			"(ethtool -L %s combined 1), or steer UDP port 4791 to one queue and name "
+			"it with ,start_queue=N",
 			req->name, queues, req->name);
 	return DEVARGS(req, "net_af_xdp_%s,iface=%s%s%s", req->name, req->name,
 		       strstr(req->options, ",busy_budget=") ? "" : ",busy_budget=0", req->options);
 }
 
-/* Makes the interface, which goes again with the descriptor. */
-static int try_tap(struct request *req)
+/* Creates the interface to check the privilege; it disappears with the descriptor. */
+static int check_tap(struct request *req)
 {
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};
 	int fd, rc = 0;
@@ -249,7 +245,7 @@ static int try_tap(struct request *req)
 		return FAIL(req, -errno, "cannot open /dev/net/tun: %m");
 	if (ioctl(fd, TUNSETIFF, &ifr))
 		rc = errno == EPERM ? FAIL(req, -EPERM, "needs root, or CAP_NET_ADMIN")
-				    : FAIL(req, -errno, "cannot make it: %m");
+				    : FAIL(req, -errno, "cannot create it: %m");
 	close(fd);
 	return rc;
 }
@@ -262,9 +258,9 @@ static int parse_tap(struct request *req)
 	if (err)
 		return err;
 	if (if_nametoindex(req->name))
-		return FAIL(req, -EEXIST, "there is an interface %s already; af_packet:%s joins it",
+		return FAIL(req, -EEXIST, "the interface %s exists already; af_packet:%s uses it",
 			    req->name, req->name);
-	err = try_tap(req);
+	err = check_tap(req);
 	if (err)
 		return err;
 	return DEVARGS(req, "net_tap_%s,iface=%s", req->name, req->name);
@@ -279,17 +275,13 @@ static int parse_pcap(struct request *req)
 	if (err)
 		return err;
 	if (!req->name[0])
-		return FAIL(req, -EINVAL, "the name of a file is missing");
+		return FAIL(req, -EINVAL, "the file name is missing");
 	if (access(req->name, R_OK))
 		return FAIL(req, -errno, "cannot read %s: %m", req->name);
 	return DEVARGS(req, "net_pcap_urxe%u,rx_pcap=%s", count++, req->name);
 }
 
-/*
- * The device's name must differ from that of another such port's. Segments of TCP are cut in the
- * virtual machine (tso=0, the driver's default).
- */
-/* DPDK's own words for it are that a file should be removed. */
+/* DPDK would only print that a file should be removed. */
 static int check_directory(struct request *req, const char *path)
 {
 	char copy[sizeof(req->name)];
@@ -298,10 +290,11 @@ static int check_directory(struct request *req, const char *path)
 	snprintf(copy, sizeof(copy), "%s", path);
 	directory = dirname(copy);
 	if (access(directory, W_OK | X_OK))
-		return FAIL(req, -errno, "cannot make a socket in %s: %m", directory);
+		return FAIL(req, -errno, "cannot create a socket in %s: %m", directory);
 	return 0;
 }
 
+/* Each device needs a name of its own. With tso=0, the default, the guest segments TCP itself. */
 static int parse_vhost(struct request *req)
 {
 	static unsigned int count;
@@ -311,7 +304,7 @@ static int parse_vhost(struct request *req)
 	int err;
 
 	if (req->options[0] && !connects)
-		return FAIL(req, -EINVAL, "takes no option but connect, and there is '%s'",
+		return FAIL(req, -EINVAL, "takes no option but connect, not '%s'",
 			    req->options + 1);
 	err = unix_path_set(&path, req->name, strlen(req->name));
 	if (err == -EINVAL)
@@ -342,7 +335,7 @@ static bool is_pci_address(const char *name)
 static int parse_other(struct request *req)
 {
 	if (!req->name[0])
-		return FAIL(req, -EINVAL, "the name of a device is missing");
+		return FAIL(req, -EINVAL, "the device name is missing");
 	req->spec->pci = is_pci_address(req->name) || !strncmp(req->name, "pci:", 4);
 	return DEVARGS(req, "%s%s", req->name, req->options);
 }
@@ -360,8 +353,8 @@ static const struct {
 	{"dpdk:", DPDK_OTHER, parse_other},
 };
 
-/* A comma starts options: names that hold one cannot be written in a specification. */
-static int split(struct request *req, const char *rest)
+/* The first comma starts the options, so a name cannot contain one. */
+static int split_spec(struct request *req, const char *rest)
 {
 	size_t length = strcspn(rest, ",");
 
@@ -373,9 +366,9 @@ static int split(struct request *req, const char *rest)
 	return 0;
 }
 
-int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *why, uint32_t why_size)
+int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *error, uint32_t error_size)
 {
-	struct request req = {.spec = spec, .text = text, .why = why, .why_size = why_size};
+	struct request req = {.spec = spec, .text = text, .error = error, .error_size = error_size};
 
 	*spec = (struct dpdk_spec){0};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -384,9 +377,9 @@ int dpdk_spec_parse(const char *text, struct dpdk_spec *spec, char *why, uint32_
 		if (strncmp(text, kinds[i].prefix, length))
 			continue;
 		spec->kind = kinds[i].kind;
-		return split(&req, text + length) ?: kinds[i].parse(&req);
+		return split_spec(&req, text + length) ?: kinds[i].parse(&req);
 	}
 	return FAIL(&req, -EINVAL,
-		    "unknown kind of port: af_packet:, af_xdp:, tap:, pcap:, qemu:, vhost: and "
-		    "dpdk: are known");
+		    "unknown kind of port; known ones: af_packet:, af_xdp:, tap:, pcap:, qemu:, "
+		    "vhost:, dpdk:");
 }

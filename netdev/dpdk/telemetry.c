@@ -17,7 +17,7 @@ static struct {
 	uint32_t n;
 } registered;
 
-/* rte_telemetry refuses what is too much or too long, which then is not there. */
+/* rte_telemetry leaves out entries that are too long. */
 void netdev_telemetry_number(struct netdev_telemetry *answer, const char *name, uint64_t value)
 {
 	if (answer->n++ >= NETDEV_TELEMETRY_MAX)
@@ -34,7 +34,7 @@ void netdev_telemetry_text(struct netdev_telemetry *answer, const char *name, co
 		rte_tel_data_add_dict_string(answer->data, name, value);
 }
 
-static const struct netdev_telemetry_command *find(const char *path)
+static const struct netdev_telemetry_command *find_command(const char *path)
 {
 	for (uint32_t i = 0; i < registered.n; i++)
 		if (!strcmp(registered.commands[i].path, path))
@@ -42,9 +42,9 @@ static const struct netdev_telemetry_command *find(const char *path)
 	return NULL;
 }
 
-static int dispatch(const char *path, const char *parameter, struct rte_tel_data *data)
+static int answer_command(const char *path, const char *parameter, struct rte_tel_data *data)
 {
-	const struct netdev_telemetry_command *command = find(path);
+	const struct netdev_telemetry_command *command = find_command(path);
 	struct netdev_telemetry answer = {.data = data};
 
 	if (!command)
@@ -63,6 +63,6 @@ int netdev_telemetry_register(const struct netdev_telemetry_command *commands, u
 	registered.commands = commands;
 	registered.n = n;
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = rte_telemetry_register_cmd(commands[i].path, dispatch, commands[i].help);
+		rc = rte_telemetry_register_cmd(commands[i].path, answer_command, commands[i].help);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peer of QEMU's -netdev dgram: one frame a datagram, over UNIX sockets. Who the
- * peer is, is said or learned: the first that sends, until nobody receives at its path.
+ * The port for QEMU's -netdev dgram: one frame per datagram, on UNIX sockets. The specification
+ * names the peer's path, or the first sender becomes the peer until no socket is at its path.
  */
 #include "qemu/qemu.h"
 
@@ -16,10 +16,10 @@
 
 struct dgram_port {
 	struct qemu_port qemu;
-	bool said;               /* the peer is the one that was named */
-	struct sockaddr_un peer; /* of no family: not known yet */
+	bool fixed;              /* the specification named the peer */
+	struct sockaddr_un peer; /* AF_UNSPEC: unknown */
 	struct sockaddr_un from[QEMU_BURST];
-	uint8_t *room; /* QEMU_BURST buffers of frame_max bytes */
+	uint8_t *buffers; /* QEMU_BURST of frame_max bytes */
 };
 
 static struct dgram_port *to_dgram(struct netdev *port)
@@ -29,12 +29,12 @@ static struct dgram_port *to_dgram(struct netdev *port)
 
 /* --- Receiving */
 
-/* A socket without a path cannot be answered, and is nobody's. */
+/* A sender without a path cannot receive frames, so it is not a peer. */
 static bool is_peer(struct dgram_port *port, struct sockaddr_un *from, socklen_t length)
 {
 	if (length <= offsetof(struct sockaddr_un, sun_path) || !from->sun_path[0])
 		return false;
-	/* Linux ends a path with a zero byte where there is room for one. */
+	/* Linux terminates a path with a zero byte only where one fits. */
 	from->sun_path[sizeof(from->sun_path) - 1] = '\0';
 	if (!port->peer.sun_family) {
 		port->peer = *from;
@@ -43,28 +43,28 @@ static bool is_peer(struct dgram_port *port, struct sockaddr_un *from, socklen_t
 	return !strcmp(port->peer.sun_path, from->sun_path);
 }
 
-static bool keep(struct dgram_port *port, struct mmsghdr *message)
+static bool count_datagram(struct dgram_port *port, struct mmsghdr *message)
 {
-	enum netdev_counter why;
+	enum netdev_counter counter;
 
 	if (message->msg_hdr.msg_flags & MSG_TRUNC)
-		why = NETDEV_RX_TOO_LONG;
+		counter = NETDEV_RX_TOO_LONG;
 	else if (!message->msg_len)
-		why = NETDEV_RX_BAD;
+		counter = NETDEV_RX_BAD;
 	else if (!is_peer(port, message->msg_hdr.msg_name, message->msg_hdr.msg_namelen))
-		why = NETDEV_RX_STRANGER;
+		counter = NETDEV_RX_STRANGER;
 	else
-		why = NETDEV_RX_FRAMES;
-	port->qemu.counters[why]++;
-	if (why != NETDEV_RX_FRAMES)
+		counter = NETDEV_RX_FRAMES;
+	port->qemu.counters[counter]++;
+	if (counter != NETDEV_RX_FRAMES)
 		return false;
 	port->qemu.counters[NETDEV_RX_BYTES] += message->msg_len;
 	return true;
 }
 
-/* How many datagrams came, and in *count how many are frames. */
-static int receive(struct dgram_port *port, struct netdev_frame *frames, uint32_t n,
-		   uint32_t *count)
+/* Returns the number of received datagrams; adds that of valid frames to *count. */
+static int receive_burst(struct dgram_port *port, struct netdev_frame *frames, uint32_t n,
+			 uint32_t *count)
 {
 	struct mmsghdr messages[QEMU_BURST];
 	struct iovec parts[QEMU_BURST];
@@ -72,7 +72,7 @@ static int receive(struct dgram_port *port, struct netdev_frame *frames, uint32_
 
 	n = n < QEMU_BURST ? n : QEMU_BURST;
 	for (i = 0; i < (int)n; i++) {
-		parts[i] = (struct iovec){port->room + (size_t)i * port->qemu.frame_max,
+		parts[i] = (struct iovec){port->buffers + (size_t)i * port->qemu.frame_max,
 					  port->qemu.frame_max};
 		messages[i].msg_hdr = (struct msghdr){.msg_name = &port->from[i],
 						      .msg_namelen = sizeof(port->from[i]),
@@ -81,7 +81,7 @@ static int receive(struct dgram_port *port, struct netdev_frame *frames, uint32_
 	}
 	got = recvmmsg(port->qemu.socket, messages, n, MSG_DONTWAIT, NULL);
 	for (i = 0; i < got; i++)
-		if (keep(port, &messages[i]))
+		if (count_datagram(port, &messages[i]))
 			frames[(*count)++] = (struct netdev_frame){
 				parts[i].iov_base, messages[i].msg_len, messages[i].msg_len, 0};
 	return got;
@@ -93,14 +93,14 @@ static uint32_t dgram_rx(struct netdev *netdev, uint64_t now, struct netdev_fram
 	uint32_t count = 0, rounds = QEMU_ROUNDS;
 
 	(void)now;
-	while (!count && n && rounds-- && receive(to_dgram(netdev), frames, n, &count) > 0)
+	while (!count && n && rounds-- && receive_burst(to_dgram(netdev), frames, n, &count) > 0)
 		;
 	return count;
 }
 
 /* --- Sending */
 
-/* Up to QEMU_BURST frames; returns how many are done with. */
+/* Sends up to QEMU_BURST frames; returns how many were sent or dropped. */
 static uint32_t send_burst(struct dgram_port *port, const struct netdev_frame *frames, uint32_t n)
 {
 	struct mmsghdr messages[QEMU_BURST];
@@ -123,8 +123,8 @@ static uint32_t send_burst(struct dgram_port *port, const struct netdev_frame *f
 		return (uint32_t)sent;
 	if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)
 		return 0;
-	/* Nobody receives there any more: the next that sends is the peer. */
-	if (!port->said)
+	/* No socket is at the path: the next sender becomes the peer. */
+	if (!port->fixed)
 		port->peer.sun_family = 0;
 	port->qemu.counters[NETDEV_TX_NO_PEER] += n;
 	return n;
@@ -138,7 +138,7 @@ static uint32_t dgram_tx(struct netdev *netdev, uint64_t now, const struct netde
 
 	(void)now;
 	while (done < n && port->peer.sun_family) {
-		uint32_t count = qemu_fitting(&port->qemu, frames + done, n - done);
+		uint32_t count = qemu_count_fitting(&port->qemu, frames + done, n - done);
 		uint32_t sent;
 
 		if (!count) {
@@ -171,7 +171,7 @@ static void dgram_close(struct netdev *netdev)
 	struct dgram_port *port = to_dgram(netdev);
 
 	qemu_unbind(&port->qemu);
-	free(port->room);
+	free(port->buffers);
 	free(port);
 }
 
@@ -184,8 +184,8 @@ static const struct netdev_ops dgram_ops = {
 	.close = dgram_close,
 };
 
-int qemu_dgram_open(const struct qemu_spec *spec, struct netdev **port, char *why,
-		    uint32_t why_size)
+int qemu_dgram_open(const struct qemu_spec *spec, struct netdev **port, char *error,
+		    uint32_t error_size)
 {
 	struct dgram_port *new = calloc(1, sizeof(*new));
 	int err;
@@ -195,10 +195,11 @@ int qemu_dgram_open(const struct qemu_spec *spec, struct netdev **port, char *wh
 	new->qemu.netdev.ops = &dgram_ops;
 	new->qemu.socket = -1;
 	qemu_set_mtu(&new->qemu, spec->mtu);
-	new->said = spec->remote.sun_family;
+	new->fixed = spec->remote.sun_family;
 	new->peer = spec->remote;
-	new->room = malloc((size_t)QEMU_BURST * new->qemu.frame_max);
-	err = new->room ? qemu_bind(&new->qemu, &spec->path, SOCK_DGRAM, why, why_size) : -ENOMEM;
+	new->buffers = malloc((size_t)QEMU_BURST * new->qemu.frame_max);
+	err = new->buffers ? qemu_bind(&new->qemu, &spec->path, SOCK_DGRAM, error, error_size)
+			   : -ENOMEM;
 	if (err)
 		dgram_close(&new->qemu.netdev);
 	else

@@ -13,12 +13,12 @@
 
 #define PREFIX "qemu:"
 
-/* IPv4 hosts take 576 bytes (RFC 791); QEMU's NICs take jumbo frames of 9000. */
+/* RFC 791: IPv4 hosts accept 576 bytes. QEMU's NICs accept jumbo frames of 9000. */
 #define MTU_MIN     576
 #define MTU_MAX     9000
 #define MTU_DEFAULT 1500
 
-/* An 802.1Q tag may come on top of the header. */
+/* An Ethernet header and one 802.1Q tag. */
 #define FRAME_OVERHEAD (14 + 4)
 
 void qemu_set_mtu(struct qemu_port *port, uint32_t mtu)
@@ -29,7 +29,8 @@ void qemu_set_mtu(struct qemu_port *port, uint32_t mtu)
 	port->frame_max = port->mtu + FRAME_OVERHEAD;
 }
 
-uint32_t qemu_fitting(const struct qemu_port *port, const struct netdev_frame *frames, uint32_t n)
+uint32_t qemu_count_fitting(const struct qemu_port *port, const struct netdev_frame *frames,
+			    uint32_t n)
 {
 	uint32_t count = 0;
 
@@ -51,16 +52,16 @@ void qemu_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT])
 
 /* --- The socket's file */
 
-int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *why,
-	      uint32_t why_size)
+int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *error,
+	      uint32_t error_size)
 {
-	int err = unix_path_clear(path, type, why, why_size);
+	int err = unix_path_clear(path, type, error, error_size);
 
 	if (err)
 		return err;
 	port->socket = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Linux gives the file the socket's mode, so that there is no moment when others may
-	 * connect. */
+	/* Linux creates the file with the socket's mode, so other users can connect at no moment.
+	 */
 	if (port->socket < 0 || fchmod(port->socket, 0600) ||
 	    bind(port->socket, (const struct sockaddr *)path, sizeof(*path)) ||
 	    stat(path->sun_path, &port->file)) {
@@ -68,7 +69,7 @@ int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, 
 		if (port->socket >= 0)
 			close(port->socket);
 		port->socket = -1;
-		return netdev_why(why, why_size, err, "%s", strerror(-err));
+		return error_text_set(error, error_size, err, "%s", strerror(-err));
 	}
 	port->path = *path;
 	return 0;
@@ -88,7 +89,7 @@ void qemu_unbind(struct qemu_port *port)
 
 /* --- The specification */
 
-static bool is(const char *option, size_t length, const char *name)
+static bool is_option(const char *option, size_t length, const char *name)
 {
 	return length == strlen(name) && !memcmp(option, name, length);
 }
@@ -98,7 +99,7 @@ static bool has_key(const char *option, size_t length, const char *key)
 	return length > strlen(key) && !memcmp(option, key, strlen(key));
 }
 
-static int set_mtu(struct qemu_spec *spec, const char *digits, size_t length)
+static int parse_mtu(struct qemu_spec *spec, const char *digits, size_t length)
 {
 	char *end;
 	unsigned long mtu = strtoul(digits, &end, 10);
@@ -111,71 +112,76 @@ static int set_mtu(struct qemu_spec *spec, const char *digits, size_t length)
 }
 
 static int parse_option(const char *text, struct qemu_spec *spec, const char *option, size_t length,
-			char *why, uint32_t why_size)
+			char *error, uint32_t error_size)
 {
-	if (is(option, length, "connect")) {
+	if (is_option(option, length, "connect")) {
 		spec->connect = true;
-	} else if (is(option, length, "dgram")) {
+	} else if (is_option(option, length, "dgram")) {
 		spec->dgram = true;
 	} else if (has_key(option, length, "remote=")) {
 		if (unix_path_set(&spec->remote, option + 7, length - 7))
-			return netdev_why(why, why_size, -ENAMETOOLONG,
-					  "%s: the path of remote= is too long for a socket", text);
+			return error_text_set(error, error_size, -ENAMETOOLONG,
+					      "%s: the path of remote= is too long for a socket",
+					      text);
 	} else if (has_key(option, length, "mtu=")) {
-		if (set_mtu(spec, option + 4, length - 4))
-			return netdev_why(why, why_size, -EINVAL,
-					  "%s: mtu= is a number from %d to %d", text, MTU_MIN,
-					  MTU_MAX);
+		if (parse_mtu(spec, option + 4, length - 4))
+			return error_text_set(error, error_size, -EINVAL,
+					      "%s: mtu= is a number from %d to %d", text, MTU_MIN,
+					      MTU_MAX);
 	} else {
-		return netdev_why(why, why_size, -EINVAL,
-				  "%s: there is no option '%.*s': connect, dgram, remote=PATH and "
-				  "mtu=N are known",
-				  text, (int)length, option);
+		return error_text_set(
+			error, error_size, -EINVAL,
+			"%s: unknown option '%.*s'; known ones: connect, dgram, remote=PATH, "
+			"mtu=N",
+			text, (int)length, option);
 	}
 	return 0;
 }
 
-static int parse(const char *text, struct qemu_spec *spec, char *why, uint32_t why_size)
+static int parse_spec(const char *text, struct qemu_spec *spec, char *error, uint32_t error_size)
 {
 	const char *at = text + strlen(PREFIX);
 	size_t length = strcspn(at, ",");
 	int err = unix_path_set(&spec->path, at, length);
 
 	if (err)
-		return netdev_why(why, why_size, err,
-				  err == -EINVAL ? "%s: the path of a socket is missing"
-						 : "%s: the path is too long for a socket",
-				  text);
+		return error_text_set(error, error_size, err,
+				      err == -EINVAL ? "%s: the path of a socket is missing"
+						     : "%s: the path is too long for a socket",
+				      text);
 	for (at += length; *at && !err; at += length) {
 		length = strcspn(++at, ",");
-		err = parse_option(text, spec, at, length, why, why_size);
+		err = parse_option(text, spec, at, length, error, error_size);
 	}
 	if (!err && spec->connect && spec->dgram)
-		err = netdev_why(why, why_size, -EINVAL,
-				 "%s: datagrams have no connection: connect and dgram exclude each "
-				 "other",
-				 text);
+		err = error_text_set(
+			error, error_size, -EINVAL,
+			"%s: connect and dgram exclude each other, as datagrams have no "
+			"connection",
+			text);
 	if (!err && spec->remote.sun_family && !spec->dgram)
-		err = netdev_why(why, why_size, -EINVAL, "%s: remote= goes with dgram only", text);
+		err = error_text_set(error, error_size, -EINVAL, "%s: remote= needs dgram", text);
 	return err;
 }
 
-int netdev_qemu_open(const char *text, uint32_t mtu, struct netdev **port, char *why,
-		     uint32_t why_size)
+int netdev_qemu_open(const char *text, uint32_t mtu, struct netdev **port, char *error,
+		     uint32_t error_size)
 {
 	struct qemu_spec spec = {0};
 	char reason[128] = "out of memory";
 	int err;
 
 	if (strncmp(text, PREFIX, strlen(PREFIX)))
-		return netdev_why(why, why_size, -EINVAL, "%s: does not start with " PREFIX, text);
-	err = parse(text, &spec, why, why_size);
+		return error_text_set(error, error_size, -EINVAL, "%s: does not start with " PREFIX,
+				      text);
+	err = parse_spec(text, &spec, error, error_size);
 	if (err)
 		return err;
 	if (!spec.mtu || (mtu && mtu < spec.mtu))
 		spec.mtu = mtu;
 	err = spec.dgram ? qemu_dgram_open(&spec, port, reason, sizeof(reason))
 			 : qemu_stream_open(&spec, port, reason, sizeof(reason));
-	return err ? netdev_why(why, why_size, err, "%s: cannot open its socket: %s", text, reason)
+	return err ? error_text_set(error, error_size, err, "%s: cannot open its socket: %s", text,
+				    reason)
 		   : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Ports to QEMU's -netdev stream and dgram: what the two kinds share. */
+/* What stream.c and dgram.c, the ports for QEMU's -netdev stream and dgram, have in common. */
 #ifndef URXE_NETDEV_QEMU_QEMU_H
 #define URXE_NETDEV_QEMU_QEMU_H
 
@@ -8,51 +8,51 @@
 
 #include "port.h"
 
-/* Frames that one system call takes or gives. */
+/* Frames per system call. */
 #define QEMU_BURST 64
 
 /*
- * Looks at a socket in one call of netdev_rx. A peer that sends nothing but what is
- * dropped must not keep its receiver from everything else.
+ * Reads of the socket in one netdev_rx. A peer whose frames are all dropped must not keep the
+ * daemon's loop in one call.
  */
 #define QEMU_ROUNDS 8
 
 struct qemu_spec {
 	bool connect;
 	bool dgram;
-	uint32_t mtu; /* 0 = the caller's */
+	uint32_t mtu; /* bytes; 0 = the caller's */
 	struct sockaddr_un path;
-	struct sockaddr_un remote; /* of no family: not said */
+	struct sockaddr_un remote; /* AF_UNSPEC: not specified */
 };
 
 struct qemu_port {
 	struct netdev netdev;
 	uint32_t mtu;
-	uint32_t frame_max;
-	int socket; /* at the port's path, -1 = none */
+	uint32_t frame_max; /* bytes, with the Ethernet header and one tag */
+	int socket;         /* bound to `path`; -1 = none */
 	struct sockaddr_un path;
-	struct stat file; /* of the path */
+	struct stat file; /* of the socket, to remove no other file at `path` */
 	uint64_t counters[NETDEV_COUNTER_COUNT];
 };
 
 void qemu_set_mtu(struct qemu_port *port, uint32_t mtu);
-/* Takes the path and makes it of no use to other users. On error `why` gets the end of a sentence.
- */
-int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *why,
-	      uint32_t why_size);
-/* Closes the socket and removes its file. */
+/* Binds a socket of mode 0600 to the path. `error` gets the end of a sentence. */
+int qemu_bind(struct qemu_port *port, const struct sockaddr_un *path, int type, char *error,
+	      uint32_t error_size);
+/* Closes the socket and removes its file, if that is still at the path. */
 void qemu_unbind(struct qemu_port *port);
 
-/* How many of the first frames go in one call: QEMU_BURST at most, and none that is too long. */
-uint32_t qemu_fitting(const struct qemu_port *port, const struct netdev_frame *frames, uint32_t n);
+/* Counts the frames up to the first one that is too long, QEMU_BURST at most. */
+uint32_t qemu_count_fitting(const struct qemu_port *port, const struct netdev_frame *frames,
+			    uint32_t n);
 
-/* What both put into their tables. */
+/* Entries of both tables of operations. */
 uint32_t qemu_mtu(const struct netdev *port);
 void qemu_counters(struct netdev *port, uint64_t counters[NETDEV_COUNTER_COUNT]);
 
-int qemu_stream_open(const struct qemu_spec *spec, struct netdev **port, char *why,
-		     uint32_t why_size);
-int qemu_dgram_open(const struct qemu_spec *spec, struct netdev **port, char *why,
-		    uint32_t why_size);
+int qemu_stream_open(const struct qemu_spec *spec, struct netdev **port, char *error,
+		     uint32_t error_size);
+int qemu_dgram_open(const struct qemu_spec *spec, struct netdev **port, char *error,
+		    uint32_t error_size);
 
 #endif

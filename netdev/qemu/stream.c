@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peer of QEMU's -netdev stream: on a connected UNIX socket each frame comes behind
- * its length, 4 bytes, big-endian. One peer is served at a time; the next is taken
- * when it has gone.
+ * The port for QEMU's -netdev stream: on a connected UNIX socket, a big-endian length of 4 bytes
+ * precedes each frame. The port has one peer at a time, and accepts the next after that one's end.
  */
 #include "qemu/qemu.h"
 
@@ -19,28 +18,28 @@
 
 #define HEADER 4
 
-/* What QEMU's own buffer takes (net/net.h, NET_BUFSIZE). After more than that no byte can be told
- * from another. */
+/* QEMU's own limit (net/net.h, NET_BUFSIZE). A greater length means that the stream is not QEMU's.
+ */
 #define LENGTH_MAX (4096 + 65536)
 
-/* Bytes that one system call may bring. */
+/* Bytes per recv. */
 #define IN_SIZE (256u << 10)
 
-/* How soon to connect again. */
+/* Interval between attempts to connect. */
 #define CONNECT_NS 1000000000ull
-/* When accept failed, for want of descriptors, say: how long not to ask again. */
+/* Pause after accept failed, for example without free descriptors. */
 #define ACCEPT_NS 100000000ull
 
 struct stream_port {
 	struct qemu_port qemu;
 	int epoll_fd;
-	int peer;                  /* -1 = nobody is there */
-	struct sockaddr_un remote; /* whom to connect to; of no family: who comes */
-	uint64_t retry_at;         /* when to look for a peer again; UINT64_MAX = when one comes */
+	int peer;                  /* -1 = none */
+	struct sockaddr_un remote; /* to connect to; AF_UNSPEC: the port listens */
+	uint64_t retry_at;         /* when to connect or accept again; UINT64_MAX = on an event */
 	uint8_t *in;
-	uint32_t head, tail; /* of the bytes that are still to be cut into frames */
-	uint32_t skip;       /* bytes still to come of a frame that is too long */
-	uint8_t *out;        /* the rest of a frame of which the socket took a part */
+	uint32_t head, tail; /* the received bytes in `in` that are no frames yet */
+	uint32_t skip;       /* bytes to skip, of a frame that is too long */
+	uint8_t *out;        /* the rest of a frame that the socket accepted partly */
 	uint32_t out_head, out_tail;
 };
 
@@ -49,7 +48,7 @@ static struct stream_port *to_stream(struct netdev *port)
 	return (struct stream_port *)port;
 }
 
-static int watch(struct stream_port *port, int op, int fd, uint32_t events)
+static int watch_socket(struct stream_port *port, int op, int fd, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.fd = fd};
 
@@ -58,7 +57,7 @@ static int watch(struct stream_port *port, int op, int fd, uint32_t events)
 
 /* --- The peer */
 
-static void hang_up(struct stream_port *port, uint64_t now)
+static void drop_peer(struct stream_port *port, uint64_t now)
 {
 	close(port->peer);
 	port->peer = -1;
@@ -68,9 +67,9 @@ static void hang_up(struct stream_port *port, uint64_t now)
 		port->retry_at = now + CONNECT_NS;
 }
 
-static bool take_peer(struct stream_port *port, int fd)
+static bool add_peer(struct stream_port *port, int fd)
 {
-	if (watch(port, EPOLL_CTL_ADD, fd, EPOLLIN)) {
+	if (watch_socket(port, EPOLL_CTL_ADD, fd, EPOLLIN)) {
 		close(fd);
 		return false;
 	}
@@ -79,7 +78,7 @@ static bool take_peer(struct stream_port *port, int fd)
 	return true;
 }
 
-/* A second peer hears at once that it is not served, rather than wait without a word. */
+/* A second peer is disconnected at once, so that its user sees an error. */
 static void accept_peer(struct stream_port *port, uint64_t now)
 {
 	int fd = accept4(port->qemu.socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -88,9 +87,9 @@ static void accept_peer(struct stream_port *port, uint64_t now)
 		close(fd);
 		port->qemu.counters[NETDEV_PEERS_REFUSED]++;
 	} else if (fd >= 0) {
-		take_peer(port, fd);
+		add_peer(port, fd);
 	} else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-		watch(port, EPOLL_CTL_MOD, port->qemu.socket, 0);
+		watch_socket(port, EPOLL_CTL_MOD, port->qemu.socket, 0);
 		port->retry_at = now + ACCEPT_NS;
 	}
 }
@@ -102,24 +101,24 @@ static int connect_peer(struct stream_port *port)
 	if (fd < 0)
 		return -errno;
 	if (!connect(fd, (const struct sockaddr *)&port->remote, sizeof(port->remote)))
-		return take_peer(port, fd) ? 0 : -ENOMEM;
+		return add_peer(port, fd) ? 0 : -ENOMEM;
 	err = -errno;
 	close(fd);
 	return err;
 }
 
-static void retry(struct stream_port *port, uint64_t now)
+static void retry_peer(struct stream_port *port, uint64_t now)
 {
 	port->retry_at = UINT64_MAX;
 	if (port->qemu.socket >= 0)
-		watch(port, EPOLL_CTL_MOD, port->qemu.socket, EPOLLIN);
+		watch_socket(port, EPOLL_CTL_MOD, port->qemu.socket, EPOLLIN);
 	else if (connect_peer(port))
 		port->retry_at = now + CONNECT_NS;
 }
 
 /* --- Receiving */
 
-static void receive(struct stream_port *port, uint64_t now)
+static void receive_bytes(struct stream_port *port, uint64_t now)
 {
 	ssize_t got;
 
@@ -131,72 +130,72 @@ static void receive(struct stream_port *port, uint64_t now)
 	if (got > 0)
 		port->tail += (uint32_t)got;
 	else if (!got || (errno != EAGAIN && errno != EINTR))
-		hang_up(port, now);
+		drop_peer(port, now);
 }
 
-/* Passes over bytes of a frame that is too long; false: more of them are to come. */
-static bool skip(struct stream_port *port)
+/* Skips bytes of a frame that is too long. False: all received bytes are skipped. */
+static bool skip_bytes(struct stream_port *port)
 {
-	uint32_t here = port->tail - port->head;
-	uint32_t n = port->skip < here ? port->skip : here;
+	uint32_t have = port->tail - port->head;
+	uint32_t n = port->skip < have ? port->skip : have;
 
 	port->head += n;
 	port->skip -= n;
 	return !port->skip;
 }
 
-enum cut { CUT_FRAME, CUT_DROP, CUT_MORE, CUT_BROKEN };
+enum parsed { PARSED_FRAME, PARSED_DROP, PARSED_PARTIAL, PARSED_BROKEN };
 
-/* One frame, or part of what is none, from the front of what came. */
-static enum cut cut(struct stream_port *port, struct netdev_frame *frame)
+/* Parses the first of the received bytes. */
+static enum parsed parse_frame(struct stream_port *port, struct netdev_frame *frame)
 {
-	uint32_t here, length;
+	uint32_t have, length;
 
-	if (!skip(port))
-		return CUT_MORE;
-	here = port->tail - port->head;
-	if (here < HEADER)
-		return CUT_MORE;
+	if (!skip_bytes(port))
+		return PARSED_PARTIAL;
+	have = port->tail - port->head;
+	if (have < HEADER)
+		return PARSED_PARTIAL;
 	memcpy(&length, port->in + port->head, HEADER);
 	length = be32toh(length);
 	if (length > LENGTH_MAX)
-		return CUT_BROKEN;
+		return PARSED_BROKEN;
 	if (!length || length > port->qemu.frame_max) {
 		port->qemu.counters[length ? NETDEV_RX_TOO_LONG : NETDEV_RX_BAD]++;
 		port->head += HEADER;
 		port->skip = length;
-		return CUT_DROP;
+		return PARSED_DROP;
 	}
-	if (here < HEADER + length)
-		return CUT_MORE;
+	if (have < HEADER + length)
+		return PARSED_PARTIAL;
 	*frame = (struct netdev_frame){port->in + port->head + HEADER, length, length, 0};
 	port->head += HEADER + length;
 	port->qemu.counters[NETDEV_RX_FRAMES]++;
 	port->qemu.counters[NETDEV_RX_BYTES] += length;
-	return CUT_FRAME;
+	return PARSED_FRAME;
 }
 
-static uint32_t cut_all(struct stream_port *port, uint64_t now, struct netdev_frame *frames,
-			uint32_t n)
+static uint32_t parse_frames(struct stream_port *port, uint64_t now, struct netdev_frame *frames,
+			     uint32_t n)
 {
-	enum cut what = CUT_FRAME;
+	enum parsed result = PARSED_FRAME;
 	uint32_t count = 0;
 
-	while (count < n && what <= CUT_DROP) {
-		what = cut(port, &frames[count]);
-		count += what == CUT_FRAME;
+	while (count < n && result <= PARSED_DROP) {
+		result = parse_frame(port, &frames[count]);
+		count += result == PARSED_FRAME;
 	}
-	/* Frames before it are given first: with the peer goes the memory that they are in. */
-	if (what == CUT_BROKEN && !count) {
+	/* Frames before the malformed data are returned first: drop_peer() reuses their memory. */
+	if (result == PARSED_BROKEN && !count) {
 		port->qemu.counters[NETDEV_PEERS_BROKEN]++;
-		hang_up(port, now);
+		drop_peer(port, now);
 	}
 	return count;
 }
 
 /* --- Sending */
 
-/* False: some of it is left, and the socket says when it takes more. */
+/* False: the socket is full; EPOLLOUT comes when it accepts more. */
 static bool send_rest(struct stream_port *port)
 {
 	ssize_t sent;
@@ -205,16 +204,16 @@ static bool send_rest(struct stream_port *port)
 		return true;
 	sent = send(port->peer, port->out + port->out_head, port->out_tail - port->out_head,
 		    MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* An error that lasts shows when the socket is read. */
+	/* recv reports a permanent error. */
 	if (sent > 0)
 		port->out_head += (uint32_t)sent;
 	if (port->out_head < port->out_tail)
 		return false;
-	watch(port, EPOLL_CTL_MOD, port->peer, EPOLLIN);
+	watch_socket(port, EPOLL_CTL_MOD, port->peer, EPOLLIN);
 	return true;
 }
 
-static void keep_rest(struct stream_port *port, const struct iovec part[2], size_t taken)
+static void store_rest(struct stream_port *port, const struct iovec part[2], size_t taken)
 {
 	port->out_head = port->out_tail = 0;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -225,12 +224,12 @@ static void keep_rest(struct stream_port *port, const struct iovec part[2], size
 		port->out_tail += (uint32_t)(part[i].iov_len - gone);
 		taken -= gone;
 	}
-	watch(port, EPOLL_CTL_MOD, port->peer, EPOLLIN | EPOLLOUT);
+	watch_socket(port, EPOLL_CTL_MOD, port->peer, EPOLLIN | EPOLLOUT);
 }
 
-/* A frame of which the socket took a part counts: its rest is kept. */
-static uint32_t count_taken(struct stream_port *port, const struct iovec *parts, uint32_t n,
-			    size_t bytes)
+/* A partly accepted frame counts as sent, and its rest is stored. */
+static uint32_t count_sent(struct stream_port *port, const struct iovec *parts, uint32_t n,
+			   size_t bytes)
 {
 	uint32_t i;
 
@@ -238,7 +237,7 @@ static uint32_t count_taken(struct stream_port *port, const struct iovec *parts,
 		size_t length = parts[2 * i].iov_len + parts[2 * i + 1].iov_len;
 
 		if (bytes < length)
-			keep_rest(port, &parts[2 * i], bytes);
+			store_rest(port, &parts[2 * i], bytes);
 		bytes -= bytes < length ? bytes : length;
 		port->qemu.counters[NETDEV_TX_FRAMES]++;
 		port->qemu.counters[NETDEV_TX_BYTES] += length - HEADER;
@@ -246,8 +245,7 @@ static uint32_t count_taken(struct stream_port *port, const struct iovec *parts,
 	return i;
 }
 
-/* Up to QEMU_BURST frames, none too long; returns how many the socket took, -1 when it is broken.
- */
+/* Sends up to QEMU_BURST frames; returns how many the socket accepted, or -1 after an error. */
 static int send_burst(struct stream_port *port, const struct netdev_frame *frames, uint32_t n)
 {
 	struct iovec parts[2 * QEMU_BURST];
@@ -263,7 +261,7 @@ static int send_burst(struct stream_port *port, const struct netdev_frame *frame
 	sent = sendmsg(port->peer, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sent < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	return (int)count_taken(port, parts, n, (size_t)sent);
+	return (int)count_sent(port, parts, n, (size_t)sent);
 }
 
 static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netdev_frame *frames,
@@ -273,7 +271,7 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 	uint32_t done = 0;
 
 	while (done < n && port->peer >= 0 && send_rest(port)) {
-		uint32_t count = qemu_fitting(&port->qemu, frames + done, n - done);
+		uint32_t count = qemu_count_fitting(&port->qemu, frames + done, n - done);
 		int sent;
 
 		if (!count) {
@@ -283,7 +281,7 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 		}
 		sent = send_burst(port, frames + done, count);
 		if (sent < 0)
-			hang_up(port, now);
+			drop_peer(port, now);
 		else
 			done += (uint32_t)sent;
 		if (sent < (int)count)
@@ -299,20 +297,20 @@ static uint32_t stream_tx(struct netdev *netdev, uint64_t now, const struct netd
 
 /* --- Events */
 
-/* False: none of the port's sockets has anything. */
-static bool take_events(struct stream_port *port, uint64_t now)
+/* False: no events. */
+static bool handle_events(struct stream_port *port, uint64_t now)
 {
 	struct epoll_event events[2];
 	int i, n = epoll_wait(port->epoll_fd, events, 2, 0);
 
-	/* The peer before those who would take its place: it may have gone. */
+	/* The peer first: if it has ended, the next peer can be accepted. */
 	for (i = 0; i < n; i++) {
 		if (port->peer < 0 || events[i].data.fd != port->peer)
 			continue;
 		if (events[i].events & EPOLLOUT)
 			send_rest(port);
 		if (events[i].events & ~(uint32_t)EPOLLOUT)
-			receive(port, now);
+			receive_bytes(port, now);
 	}
 	for (i = 0; i < n; i++)
 		if (events[i].data.fd == port->qemu.socket)
@@ -324,12 +322,12 @@ static uint32_t stream_rx(struct netdev *netdev, uint64_t now, struct netdev_fra
 			  uint32_t n)
 {
 	struct stream_port *port = to_stream(netdev);
-	uint32_t count = cut_all(port, now, frames, n), rounds = QEMU_ROUNDS;
+	uint32_t count = parse_frames(port, now, frames, n), rounds = QEMU_ROUNDS;
 
 	if (now >= port->retry_at)
-		retry(port, now);
-	while (!count && n && rounds-- && take_events(port, now))
-		count = cut_all(port, now, frames, n);
+		retry_peer(port, now);
+	while (!count && n && rounds-- && handle_events(port, now))
+		count = parse_frames(port, now, frames, n);
 	return count;
 }
 
@@ -369,7 +367,7 @@ static const struct netdev_ops stream_ops = {
 	.close = stream_close,
 };
 
-static int make(uint32_t mtu, struct stream_port **port)
+static int make_port(uint32_t mtu, struct stream_port **port)
 {
 	struct stream_port *new = calloc(1, sizeof(*new));
 	int err = 0;
@@ -394,21 +392,22 @@ static int make(uint32_t mtu, struct stream_port **port)
 	return err;
 }
 
-static int start_listening(struct stream_port *port, const struct qemu_spec *spec, char *why,
-			   uint32_t why_size)
+static int start_listening(struct stream_port *port, const struct qemu_spec *spec, char *error,
+			   uint32_t error_size)
 {
-	int err = qemu_bind(&port->qemu, &spec->path, SOCK_STREAM, why, why_size);
+	int err = qemu_bind(&port->qemu, &spec->path, SOCK_STREAM, error, error_size);
 
 	if (err)
 		return err;
-	err = listen(port->qemu.socket, 1) ? -errno
-					   : watch(port, EPOLL_CTL_ADD, port->qemu.socket, EPOLLIN);
-	return err ? netdev_why(why, why_size, err, "%s", strerror(-err)) : 0;
+	err = listen(port->qemu.socket, 1)
+		      ? -errno
+		      : watch_socket(port, EPOLL_CTL_ADD, port->qemu.socket, EPOLLIN);
+	return err ? error_text_set(error, error_size, err, "%s", strerror(-err)) : 0;
 }
 
-/* Who is not there yet may come; any other error would last. */
-static int start_connecting(struct stream_port *port, const struct qemu_spec *spec, char *why,
-			    uint32_t why_size)
+/* QEMU may listen later; any other error is permanent. */
+static int start_connecting(struct stream_port *port, const struct qemu_spec *spec, char *error,
+			    uint32_t error_size)
 {
 	int err;
 
@@ -417,21 +416,21 @@ static int start_connecting(struct stream_port *port, const struct qemu_spec *sp
 	if (!err)
 		return 0;
 	if (err != -ENOENT && err != -ECONNREFUSED && err != -EAGAIN)
-		return netdev_why(why, why_size, err, "%s", strerror(-err));
+		return error_text_set(error, error_size, err, "%s", strerror(-err));
 	port->retry_at = 0;
 	return 0;
 }
 
-int qemu_stream_open(const struct qemu_spec *spec, struct netdev **port, char *why,
-		     uint32_t why_size)
+int qemu_stream_open(const struct qemu_spec *spec, struct netdev **port, char *error,
+		     uint32_t error_size)
 {
 	struct stream_port *new;
-	int err = make(spec->mtu, &new);
+	int err = make_port(spec->mtu, &new);
 
 	if (err)
-		return netdev_why(why, why_size, err, "%s", strerror(-err));
-	err = spec->connect ? start_connecting(new, spec, why, why_size)
-			    : start_listening(new, spec, why, why_size);
+		return error_text_set(error, error_size, err, "%s", strerror(-err));
+	err = spec->connect ? start_connecting(new, spec, error, error_size)
+			    : start_listening(new, spec, error, error_size);
 	if (err)
 		stream_close(&new->qemu.netdev);
 	else
@@ -442,11 +441,11 @@ int qemu_stream_open(const struct qemu_spec *spec, struct netdev **port, char *w
 int netdev_qemu_attach(int fd, uint32_t mtu, struct netdev **port)
 {
 	struct stream_port *new;
-	int err = make(mtu, &new);
+	int err = make_port(mtu, &new);
 
 	if (err)
 		return err;
-	err = watch(new, EPOLL_CTL_ADD, fd, EPOLLIN);
+	err = watch_socket(new, EPOLL_CTL_ADD, fd, EPOLLIN);
 	if (err) {
 		stream_close(&new->qemu.netdev);
 		return err;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which frames of an interface urxed gets: RoCE, and nothing else. The kernel keeps
- * the others, ARP and neighbour discovery with them, and never sees these, so that it
- * answers none of them with ICMP.
+ * XDP program for af_xdp uplinks: redirects RoCE to the daemon. The kernel gets all other frames,
+ * including ARP and neighbor discovery; it does not see RoCE, so it answers none with ICMP.
  *
- * Compiled for the kernel's BPF machine, by gcc or clang; DPDK's af_xdp driver loads it, and puts
- * its socket into the map called xsks_map.
+ * gcc or clang compiles it for the kernel's BPF machine. DPDK's af_xdp driver loads it and puts its
+ * socket into the map xsks_map.
  */
 /*
- * Of linux/bpf.h, whose types gcc 12 would all write into the object, among them one
- * that the kernel refuses.
+ * Copied from linux/bpf.h: gcc 12 would write all types of that header into the object, one of
+ * which the kernel refuses.
  */
 #define BPF_MAP_TYPE_XSKMAP   17
 #define BPF_FUNC_redirect_map 51
@@ -26,7 +25,7 @@ struct xdp_md {
 
 #define SECTION(name) __attribute__((section(name), used))
 
-#define ETHER_TYPE 12 /* of the EtherType behind both addresses */
+#define ETHER_TYPE 12 /* offset of the EtherType */
 #define ETHER_HDR  14
 #define VLAN_HDR   4
 #define ROCE_V1    0x8915 /* IBA vol 1, Annex A16 */
@@ -46,8 +45,7 @@ struct {
 	u32 *value;
 } xsks_map SECTION(".maps");
 
-/* In assembly, since gcc 12 describes a helper called by its number in a way that the kernel
- * refuses. */
+/* In assembly: the kernel refuses gcc 12's type information for a helper called by number. */
 static inline long redirect_map(void *map, u64 key, u64 flags)
 {
 	register long r0 __asm__("r0");
@@ -67,14 +65,14 @@ static inline u16 be16(const u8 *p)
 	return (u16)(p[0] << 8 | p[1]);
 }
 
-/* Version 4, no options; no fragment, of which only the first would show its port. */
+/* Without options. No fragments, since only the first one has a port. */
 static inline int is_roce_v4(const u8 *ip, const u8 *end)
 {
 	return ip + 28 <= end && ip[0] == 0x45 && !(be16(ip + 6) & 0x3fff) && ip[9] == UDP &&
 	       be16(ip + 22) == ROCE_PORT;
 }
 
-/* No extension headers. */
+/* Without extension headers. */
 static inline int is_roce_v6(const u8 *ip, const u8 *end)
 {
 	return ip + 48 <= end && ip[6] == UDP && be16(ip + 42) == ROCE_PORT;
@@ -99,8 +97,8 @@ static inline int is_roce(const u8 *frame, const u8 *end)
 }
 
 /*
- * A queue without a socket passes what it gets: before Linux 5.3 it drops it. xdp_program.c knows
- * the program by its name.
+ * A queue without a socket passes its frames to the kernel; before Linux 5.3 it drops them.
+ * xdp_program.c finds the program by the function's name.
  */
 SECTION("xdp") int urxe_roce(struct xdp_md *md)
 {
@@ -112,5 +110,5 @@ SECTION("xdp") int urxe_roce(struct xdp_md *md)
 	return (int)redirect_map(&xsks_map, md->rx_queue_index, XDP_PASS);
 }
 
-/* The kernel asks for a licence that it knows. */
+/* The kernel requires a licence that it knows. */
 unsigned char license_text[] SECTION("license") = "Dual BSD/GPL";

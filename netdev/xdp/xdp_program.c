@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * DPDK's driver fastens its program to the interface and not to itself: it stays when the process
- * is killed. The next start would fail, and the driver takes off what is there when it fails, also
- * if that is a living process's. So it starts only where there is none.
+ * DPDK's af_xdp driver attaches its program to the interface, not to the process: the program stays
+ * after a kill. The driver cannot start with it, and when its start fails it detaches any program,
+ * even that of a running process. So a port starts the driver only without a program.
  */
 #include "xdp/xdp_program.h"
 
@@ -21,21 +21,21 @@
 
 #include "error_text.h"
 
-/* Of xdp/roce.bpf.c. */
+/* The function in roce.bpf.c. */
 #define PROGRAM_NAME "urxe_roce"
 
-#define CHUNK 4096u
+#define CHUNK 4096u /* bytes of one AF_XDP frame */
 
 struct interface {
-	const char *text; /* what was asked for */
+	const char *text; /* the port specification */
 	unsigned int ifindex;
-	uint32_t id; /* of its program */
+	uint32_t id; /* of the attached program */
 	uint8_t mode;
-	char *why;
-	uint32_t why_size;
+	char *error;
+	uint32_t error_size;
 };
 
-/* Which word of ip-link(8) stands for the program. */
+/* The word of ip-link(8) for the way in which the program is attached. */
 static const char *mode_word(uint8_t mode)
 {
 	if (mode == XDP_ATTACHED_SKB)
@@ -43,21 +43,22 @@ static const char *mode_word(uint8_t mode)
 	return mode == XDP_ATTACHED_HW ? "xdpoffload" : "xdp";
 }
 
-/* Of which nobody can say here whether it is needed. */
-static int refuse(const struct interface *iface)
+/* A program that is not urxe's. */
+static int refuse_program(const struct interface *iface)
 {
 	char name[IF_NAMESIZE] = "";
 
 	if_indextoname(iface->ifindex, name);
-	return netdev_why(iface->why, iface->why_size, -EBUSY,
-			  "%s: the interface has another XDP program (id %u), and can have one; if "
-			  "nobody needs it: ip link set dev %s %s off",
-			  iface->text, iface->id, name, mode_word(iface->mode));
+	return error_text_set(
+		iface->error, iface->error_size, -EBUSY,
+		"%s: the interface has another XDP program (id %u) and supports only one; "
+		"to detach that: ip link set dev %s %s off",
+		iface->text, iface->id, name, mode_word(iface->mode));
 }
 
-/* --- Whether a map has sockets */
+/* --- Is the map of sockets empty? */
 
-/* The kernel takes a socket into a map when it has memory for frames and rings to receive by. */
+/* The kernel accepts a socket into the map only with memory for frames and receive rings. */
 static int make_socket(void *memory)
 {
 	const struct xdp_umem_reg umem = {
@@ -74,22 +75,19 @@ static int make_socket(void *memory)
 	return -1;
 }
 
-/* Each place takes a socket only if it has none. It leaves them all when it is closed. */
-static bool takes_socket(int map, uint32_t places, int socket)
+/* Each entry accepts a socket only if it has none. Closing the socket removes it again. */
+static bool accepts_socket(int map, uint32_t entries, int socket)
 {
 	uint32_t i;
 
-	for (i = 0; i < places; i++)
+	for (i = 0; i < entries; i++)
 		if (bpf_map_update_elem(map, &i, &socket, BPF_NOEXIST))
 			return false;
 	return true;
 }
 
-/*
- * What a map of this kind holds cannot be read. A killed process's socket has left it: the kernel
- * sees to that.
- */
-static bool is_empty(int map, uint32_t places)
+/* This kind of map cannot be read. The kernel has removed the socket of a killed process. */
+static bool is_empty(int map, uint32_t entries)
 {
 	void *memory =
 		mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -100,7 +98,7 @@ static bool is_empty(int map, uint32_t places)
 		return false;
 	fd = make_socket(memory);
 	if (fd >= 0) {
-		empty = takes_socket(map, places, fd);
+		empty = accepts_socket(map, entries, fd);
 		close(fd);
 	}
 	munmap(memory, CHUNK);
@@ -109,8 +107,8 @@ static bool is_empty(int map, uint32_t places)
 
 /* --- The program */
 
-/* It has one map, that of sockets. */
-static int open_map(int program, uint32_t *places)
+/* The program has one map. -1: it is not urxe's. */
+static int open_map(int program, uint32_t *entries)
 {
 	uint32_t id, length = sizeof(struct bpf_prog_info);
 	struct bpf_prog_info info = {.nr_map_ids = 1, .map_ids = (uintptr_t)&id};
@@ -124,66 +122,66 @@ static int open_map(int program, uint32_t *places)
 	length = sizeof(map);
 	if (fd < 0)
 		return -1;
-	*places = 0;
+	*entries = 0;
 	if (!bpf_obj_get_info_by_fd(fd, &map, &length) && map.type == BPF_MAP_TYPE_XSKMAP)
-		*places = map.max_entries;
-	if (*places)
+		*entries = map.max_entries;
+	if (*entries)
 		return fd;
 	close(fd);
 	return -1;
 }
 
-/* Off with it, if it is still that. */
-static int take_off(const struct interface *iface, int program)
+/* Detaches the program unless another one has replaced it. */
+static int detach_program(const struct interface *iface, int program)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = program);
 	int err = bpf_xdp_detach((int)iface->ifindex, 0, &opts);
 
 	if (!err)
 		return 0;
-	return netdev_why(iface->why, iface->why_size, err,
-			  "%s: cannot take off the XDP program that a killed process left: %s",
-			  iface->text, strerror(-err));
+	return error_text_set(iface->error, iface->error_size, err,
+			      "%s: cannot detach the XDP program that a killed process left: %s",
+			      iface->text, strerror(-err));
 }
 
-static int clear(const struct interface *iface, int program)
+static int clear_program(const struct interface *iface, int program)
 {
-	uint32_t places;
+	uint32_t entries;
 	int map, rc;
 
-	map = open_map(program, &places);
+	map = open_map(program, &entries);
 	if (map < 0)
-		return refuse(iface);
-	if (is_empty(map, places))
-		rc = take_off(iface, program);
+		return refuse_program(iface);
+	if (is_empty(map, entries))
+		rc = detach_program(iface, program);
 	else
-		rc = netdev_why(
-			iface->why, iface->why_size, -EBUSY,
-			"%s: another process gets RoCE by the interface's XDP program (id %u)",
+		rc = error_text_set(
+			iface->error, iface->error_size, -EBUSY,
+			"%s: another process receives RoCE by the interface's XDP program (id %u)",
 			iface->text, iface->id);
 	close(map);
 	return rc;
 }
 
-int xdp_program_clear(const char *text, unsigned int ifindex, char *why, uint32_t why_size)
+int xdp_program_clear(const char *text, unsigned int ifindex, char *error, uint32_t error_size)
 {
-	struct interface iface = {text, ifindex, .why = why, .why_size = why_size};
+	struct interface iface = {text, ifindex, .error = error, .error_size = error_size};
 	LIBBPF_OPTS(bpf_xdp_query_opts, query);
 	int err, program;
 
 	err = bpf_xdp_query((int)ifindex, 0, &query);
 	if (err)
-		return netdev_why(why, why_size, err,
-				  "%s: cannot ask for the interface's XDP program: %s", text,
-				  strerror(-err));
+		return error_text_set(error, error_size, err,
+				      "%s: cannot query the interface's XDP program: %s", text,
+				      strerror(-err));
 	if (query.attach_mode == XDP_ATTACHED_NONE)
 		return 0;
 	iface.id = query.prog_id;
 	iface.mode = query.attach_mode;
 	program = bpf_prog_get_fd_by_id(iface.id);
 	if (program < 0)
-		return refuse(&iface);
-	err = clear(&iface, program);
+		return refuse_program(&iface);
+	err = clear_program(&iface, program);
 	close(program);
 	return err;
 }

@@ -125,7 +125,7 @@ def check_refusals(machine):
     slot = machine.guest.run(f'readlink -f /sys/class/net/{machine.nic}/device')
     slot = re.findall(r'[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]', slot)[-1]
     address = f'--address {machine.addresses[4]}/24'
-    expect(refusal(machine, f'--uplink dpdk:{slot} {address}'), "the kernel's .* has it: give it to")
+    expect(refusal(machine, f'--uplink dpdk:{slot} {address}'), "the kernel's driver .* is bound to it: bind it to")
     expect(refusal(machine, f'--uplink dpdk:0000:00:1e.0 {address}'), 'no such PCI device')
 
 
@@ -138,7 +138,7 @@ def check_huge_pages(machine, more):
     arguments = f'--uplink dpdk:{slot} --address {machine.addresses[4]}/24'
     machine.stop()
     machine.guest.run('sysctl -w vm.nr_hugepages=0')
-    expect(refusal(machine, arguments), 'uio_pci_generic has it, .* sysctl vm.nr_hugepages=')
+    expect(refusal(machine, arguments), 'uio_pci_generic is bound to it, .* sysctl vm.nr_hugepages=')
     machine.guest.run(f'sysctl -w vm.nr_hugepages=64 && /urxe/tools/urxed {arguments} {more}')
 
 

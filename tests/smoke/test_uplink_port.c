@@ -93,12 +93,12 @@ static void echo_main(int control, int report)
 {
 	struct netdev *port;
 	uint8_t mac[6];
-	char why[256], byte;
+	char error[256], byte;
 
 	if (unshare(CLONE_NEWNET) || write(report, "n", 1) != 1 || read(control, &byte, 1) != 1)
 		_exit(1);
 	if (run("ip link set vb addrgenmode none && ip link set vb up") ||
-	    netdev_dpdk_open("af_packet:vb", 0, &port, why, sizeof(why)))
+	    netdev_dpdk_open("af_packet:vb", 0, &port, error, sizeof(error)))
 		_exit(2);
 	netdev_mac(port, mac);
 	if (write(report, mac, 6) != 6)
@@ -132,7 +132,7 @@ static bool start_echo(void)
 
 static int setup(void **state)
 {
-	char why[256];
+	char error[256];
 
 	(void)state;
 	if (geteuid() || unshare(CLONE_NEWNET) || run("ip link set lo up 2>/dev/null")) {
@@ -150,8 +150,8 @@ static int setup(void **state)
 	}
 	if (write(lab.to_echo, "g", 1) != 1 || read(lab.from_echo, lab.peer_mac, 6) != 6)
 		return -1;
-	if (netdev_dpdk_open("af_packet:va", 0, &lab.port, why, sizeof(why))) {
-		fprintf(stderr, "%s\n", why);
+	if (netdev_dpdk_open("af_packet:va", 0, &lab.port, error, sizeof(error))) {
+		fprintf(stderr, "%s\n", error);
 		return -1;
 	}
 	netdev_mac(lab.port, lab.mac);
@@ -371,14 +371,14 @@ static bool next_datagram(struct netdev *port, struct netdev_frame *got)
 static struct netdev *open_on_cable(void)
 {
 	struct netdev *port;
-	char why[256];
+	char error[256];
 
 	assert_int_equal(
 		run("ip link add pa type veth peer name pb && "
 		    "ip link set pa addrgenmode none && ip link set pb addrgenmode none && "
 		    "ip link set pa up && ip link set pb up"),
 		0);
-	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_dpdk_open("af_packet:pa", 0, &port, error, sizeof(error)), 0);
 	return port;
 }
 
@@ -411,7 +411,7 @@ static void test_other_traffic(void **state)
 	assert_int_equal(got.data[11], 8);
 	assert_false(next_datagram(port, &got));
 
-	assert_int_equal(netdev_hear_all(port), 0);
+	assert_int_equal(netdev_set_promiscuous(port), 0);
 	send_datagram(far, 9, 9);
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
 	assert_true(next_datagram(port, &got));
@@ -464,16 +464,17 @@ static void test_hears_groups(void **state)
 static void test_open_twice(void **state)
 {
 	struct netdev *port = NULL;
-	char why[256];
+	char error[256];
 
 	(void)state;
 	need_lab();
-	assert_int_equal(netdev_dpdk_open("af_packet:va", 0, &port, why, sizeof(why)), -EEXIST);
-	assert_non_null(strstr(why, "already"));
+	assert_int_equal(netdev_dpdk_open("af_packet:va", 0, &port, error, sizeof(error)), -EEXIST);
+	assert_non_null(strstr(error, "already"));
 	ping_pong(64, 1);
 	netdev_close(lab.port);
 	lab.port = NULL;
-	assert_int_equal(netdev_dpdk_open("af_packet:va", 4200, &lab.port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_dpdk_open("af_packet:va", 4200, &lab.port, error, sizeof(error)),
+			 0);
 	assert_int_equal(netdev_mtu(lab.port), 4200);
 	ping_pong(4200, 2);
 }
@@ -486,13 +487,13 @@ static void test_tap(void **state)
 	uint8_t sent[1600], mac[6];
 	struct netdev_frame got;
 	struct netdev *port;
-	char why[256];
+	char error[256];
 	int fd;
 
 	(void)state;
 	need_lab();
-	if (netdev_dpdk_open("tap:utap0", 4200, &port, why, sizeof(why))) {
-		print_message("skipped: %s\n", why);
+	if (netdev_dpdk_open("tap:utap0", 4200, &port, error, sizeof(error))) {
+		print_message("skipped: %s\n", error);
 		skip();
 	}
 	assert_int_equal(netdev_mtu(port), 1500);
@@ -633,7 +634,7 @@ static void test_af_xdp(void **state)
 {
 	uint8_t sent[128], back[128];
 	struct netdev *port;
-	char spec[512], why[512];
+	char spec[512], error[512];
 	int sender, kernel;
 	uint32_t length;
 
@@ -647,8 +648,8 @@ static void test_af_xdp(void **state)
 		skip();
 	}
 	snprintf(spec, sizeof(spec), "af_xdp:xa,xdp_prog=%s", lab.program);
-	if (netdev_dpdk_open(spec, 0, &port, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
+		fail_msg("%s", error);
 	assert_int_equal(netdev_mtu(port), 1500);
 	sender = packet_socket("xb");
 	kernel = packet_socket("xa");
@@ -709,12 +710,12 @@ static void check_xdp_refused(const char *iface, const char *says)
 {
 	const uint32_t before = xdp_program(iface);
 	struct netdev *port;
-	char spec[512], why[256];
+	char spec[512], error[256];
 
 	snprintf(spec, sizeof(spec), "af_xdp:%s,xdp_prog=%s", iface, lab.program);
-	assert_int_equal(netdev_dpdk_open(spec, 0, &port, why, sizeof(why)), -EBUSY);
-	if (!strstr(why, says))
-		fail_msg("%s", why);
+	assert_int_equal(netdev_dpdk_open(spec, 0, &port, error, sizeof(error)), -EBUSY);
+	if (!strstr(error, says))
+		fail_msg("%s", error);
 	assert_int_not_equal(before, 0);
 	assert_int_equal(xdp_program(iface), before);
 }
@@ -723,7 +724,7 @@ static void check_xdp_refused(const char *iface, const char *says)
 static void test_af_xdp_programs(void **state)
 {
 	struct netdev *port;
-	char spec[512], why[512];
+	char spec[512], error[512];
 
 	(void)state;
 	need_lab();
@@ -735,8 +736,8 @@ static void test_af_xdp_programs(void **state)
 	}
 	snprintf(spec, sizeof(spec), "af_xdp:xc,xdp_prog=%s", lab.program);
 	leave_program("xc");
-	if (netdev_dpdk_open(spec, 0, &port, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error)))
+		fail_msg("%s", error);
 	/* By its other name this process itself does not know it for open. */
 	check_xdp_refused("xc-also", "another process");
 	netdev_close(port);
@@ -751,7 +752,7 @@ static void test_af_xdp_reason(void **state)
 {
 	int kept = dup(STDERR_FILENO), fds[2];
 	struct netdev *port;
-	char why[512], byte;
+	char error[512], byte;
 
 	(void)state;
 	need_lab();
@@ -763,13 +764,14 @@ static void test_af_xdp_reason(void **state)
 	fflush(stderr);
 	dup2(fds[1], STDERR_FILENO);
 	close(fds[1]);
-	assert_true(netdev_dpdk_open("af_xdp:xe,xdp_prog=/bin/sh", 0, &port, why, sizeof(why)) < 0);
+	assert_true(netdev_dpdk_open("af_xdp:xe,xdp_prog=/bin/sh", 0, &port, error, sizeof(error)) <
+		    0);
 	fflush(stderr);
 	dup2(kept, STDERR_FILENO);
 	close(kept);
 	assert_int_equal(read(fds[0], &byte, 1), 0);
 	close(fds[0]);
-	assert_non_null(strstr(why, "libbpf"));
+	assert_non_null(strstr(error, "libbpf"));
 	run("ip link delete xe");
 }
 
@@ -777,7 +779,7 @@ static void test_af_xdp_reason(void **state)
 static void test_af_xdp_queues(void **state)
 {
 	struct netdev *port;
-	char why[512];
+	char error[512];
 
 	(void)state;
 	need_lab();
@@ -785,9 +787,9 @@ static void test_af_xdp_queues(void **state)
 		print_message("skipped: needs veth interfaces with queues\n");
 		skip();
 	}
-	assert_int_equal(netdev_dpdk_open("af_xdp:xq,xdp_prog=/x", 0, &port, why, sizeof(why)),
+	assert_int_equal(netdev_dpdk_open("af_xdp:xq,xdp_prog=/x", 0, &port, error, sizeof(error)),
 			 -EINVAL);
-	assert_non_null(strstr(why, "2 queues"));
+	assert_non_null(strstr(error, "2 receive queues"));
 	run("ip link delete xq");
 }
 
@@ -796,11 +798,11 @@ static void test_ring(void **state)
 	uint8_t sent[MTU + 18];
 	struct netdev_frame got;
 	struct netdev *port;
-	char why[256];
+	char error[256];
 
 	(void)state;
 	need_lab();
-	assert_int_equal(netdev_dpdk_open("dpdk:net_ring0", 0, &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_dpdk_open("dpdk:net_ring0", 0, &port, error, sizeof(error)), 0);
 	assert_int_equal(netdev_wait_fd(port), -1);
 	for (uint32_t i = 0; i < 100; i++) {
 		uint32_t length = build(sent, lab.mac, lab.mac, ROCE_V1, 1000 + i, i);
@@ -815,7 +817,7 @@ static void test_ring(void **state)
 
 static void test_pcap(void **state)
 {
-	char path[] = "/tmp/urxe-uplink-XXXXXX", spec[64], why[256];
+	char path[] = "/tmp/urxe-uplink-XXXXXX", spec[64], error[256];
 	uint8_t sent[128];
 	struct netdev_frame got;
 	struct netdev *port;
@@ -823,11 +825,11 @@ static void test_pcap(void **state)
 	(void)state;
 	need_lab();
 	close(mkstemp(path));
-	assert_int_equal(netdev_pcap_create(path, &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_pcap_create(path, &port, error, sizeof(error)), 0);
 	send_one(port, sent, build(sent, lab.mac, lab.peer_mac, ROCE_V1, 100, 1));
 	netdev_close(port);
 	snprintf(spec, sizeof(spec), "pcap:%s", path);
-	assert_int_equal(netdev_dpdk_open(spec, 0, &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_dpdk_open(spec, 0, &port, error, sizeof(error)), 0);
 	assert_int_equal(netdev_rx(port, 0, &got, 1), 1);
 	assert_int_equal(got.len, 114);
 	assert_memory_equal(got.data, sent, 114);
@@ -850,9 +852,9 @@ static void test_errors(void **state)
 		{"carrier_pigeon:coo", -EINVAL, "unknown kind"},
 		{"af_packet:", -EINVAL, "missing"},
 		{"af_packet:nosuchif0", -ENODEV, "no interface nosuchif0"},
-		{"af_packet:an_interface_name_too_long", -EINVAL, "cannot be the name"},
+		{"af_packet:an_interface_name_too_long", -EINVAL, "not a valid interface name"},
 		{"af_packet:va,framesz=1", -EINVAL, "takes no options"},
-		{"af_packet:lo", -EINVAL, "no Ethernet interface"},
+		{"af_packet:lo", -EINVAL, "not an Ethernet interface"},
 		{"af_xdp:va", -EINVAL, "xdp_prog"},
 		{"af_xdp:va,xdp_prog=/nonexistent", -EINVAL, "MTU 9000"},
 		{"tap:va", -EEXIST, "af_packet:va"},
@@ -861,25 +863,25 @@ static void test_errors(void **state)
 		{"pcap:", -EINVAL, "missing"},
 		{"vhost:", -EINVAL, "missing"},
 		{"vhost:/tmp/x,server", -EINVAL, "'server'"},
-		{"vhost:/etc/passwd", -EEXIST, "no socket"},
-		{"vhost:/proc/no/x", -ENOENT, "cannot make a socket in /proc/no"},
+		{"vhost:/etc/passwd", -EEXIST, "not a socket"},
+		{"vhost:/proc/no/x", -ENOENT, "cannot create a socket in /proc/no"},
 		{"dpdk:", -EINVAL, "missing"},
 		{"dpdk:0000:ff:1f.7", -EINVAL, "PCI"},
 	};
 	struct netdev *port = NULL;
-	char why[256];
+	char error[256];
 
 	(void)state;
 	need_lab();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(netdev_dpdk_open(bad[i].spec, 0, &port, why, sizeof(why)),
+		assert_int_equal(netdev_dpdk_open(bad[i].spec, 0, &port, error, sizeof(error)),
 				 bad[i].err);
-		assert_non_null(strstr(why, bad[i].says));
-		assert_null(strchr(why, '\n'));
+		assert_non_null(strstr(error, bad[i].says));
+		assert_null(strchr(error, '\n'));
 	}
-	assert_true(netdev_dpdk_open("dpdk:net_nosuchdriver0", 0, &port, why, sizeof(why)) < 0);
-	assert_non_null(strstr(why, "net_nosuchdriver0"));
-	assert_null(strchr(why, '\n'));
+	assert_true(netdev_dpdk_open("dpdk:net_nosuchdriver0", 0, &port, error, sizeof(error)) < 0);
+	assert_non_null(strstr(error, "net_nosuchdriver0"));
+	assert_null(strchr(error, '\n'));
 	assert_null(port);
 }
 
@@ -897,15 +899,15 @@ static bool drop_privilege(uint32_t capabilities)
 static void expect_refusal(uint32_t capabilities)
 {
 	struct netdev *port;
-	char why[256];
+	char error[256];
 	int status;
 
 	if (!fork()) {
 		if (!drop_privilege(capabilities))
 			_exit(1);
-		if (netdev_dpdk_open("af_packet:va", 0, &port, why, sizeof(why)) != -EPERM)
+		if (netdev_dpdk_open("af_packet:va", 0, &port, error, sizeof(error)) != -EPERM)
 			_exit(2);
-		_exit(strstr(why, "needs root, or CAP_NET_RAW and CAP_NET_ADMIN") ? 0 : 3);
+		_exit(strstr(error, "needs root, or CAP_NET_RAW and CAP_NET_ADMIN") ? 0 : 3);
 	}
 	wait(&status);
 	assert_int_equal(status, 0);

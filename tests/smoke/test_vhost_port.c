@@ -67,11 +67,11 @@ static int guest_main(const char *path)
 	uint8_t frame[LENGTH] = "hello";
 	struct netdev_frame got;
 	struct netdev *port;
-	char spec[128], why[256];
+	char spec[128], error[256];
 
 	snprintf(spec, sizeof(spec), "dpdk:net_virtio_user0,path=%s,mac=02:00:00:00:00:02", path);
-	if (netdev_dpdk_open(spec, 0, &port, why, sizeof(why))) {
-		fprintf(stderr, "%s\n", why);
+	if (netdev_dpdk_open(spec, 0, &port, error, sizeof(error))) {
+		fprintf(stderr, "%s\n", error);
 		return 1;
 	}
 	netdev_wait_fd(port);
@@ -109,7 +109,7 @@ static void kill_guest(void)
 
 static int setup(void **state)
 {
-	char spec[64], why[256];
+	char spec[64], error[256];
 
 	(void)state;
 	strcpy(lab.folder, "/tmp/urxe-vhost-XXXXXX");
@@ -117,9 +117,9 @@ static int setup(void **state)
 		return -1;
 	snprintf(lab.path, sizeof(lab.path), "%s/port", lab.folder);
 	snprintf(spec, sizeof(spec), "vhost:%s", lab.path);
-	if (!netdev_dpdk_open(spec, 0, &lab.port, why, sizeof(why)))
+	if (!netdev_dpdk_open(spec, 0, &lab.port, error, sizeof(error)))
 		return 0;
-	fprintf(stderr, "%s\n", why);
+	fprintf(stderr, "%s\n", error);
 	return -1;
 }
 

@@ -148,13 +148,13 @@ static int mem_frames(void)
 
 static int fault_port(void)
 {
-	const struct netdev_fault fault = {.seed = 1};
+	const struct netdev_impairment fault = {.seed = 1};
 	struct netdev *ends[2], *port;
 	int rc = netdev_mem_pair(4, ends);
 
 	if (rc)
 		return rc;
-	rc = netdev_fault_open(ends[0], &fault, NULL, &port);
+	rc = netdev_impair_open(ends[0], &fault, NULL, &port);
 	netdev_close(rc ? ends[0] : port);
 	netdev_close(ends[1]);
 	return rc;

@@ -13,12 +13,12 @@
 
 #define DEPTH 8192
 
-static struct netdev *open_fault(const struct netdev_fault *fault, struct netdev **far)
+static struct netdev *open_impair(const struct netdev_impairment *impairment, struct netdev **far)
 {
 	struct netdev *ends[2], *port;
 
 	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], fault, NULL, &port), 0);
+	assert_int_equal(netdev_impair_open(ends[0], impairment, NULL, &port), 0);
 	*far = ends[1];
 	return port;
 }
@@ -58,11 +58,11 @@ static void expect_numbers(struct netdev *far, uint32_t from, uint32_t to)
 	assert_false(take_number(far, &number));
 }
 
-static void test_without_faults(void **state)
+static void test_without_impairment(void **state)
 {
-	struct netdev_fault fault = {.seed = 1};
-	struct netdev_fault_counters counters, unused;
-	struct netdev *far, *port = open_fault(&fault, &far);
+	struct netdev_impairment impairment = {.seed = 1};
+	struct netdev_impair_counters counters, unused;
+	struct netdev *far, *port = open_impair(&impairment, &far);
 	struct netdev_frame frame;
 
 	(void)state;
@@ -70,7 +70,7 @@ static void test_without_faults(void **state)
 		assert_int_equal(send_number(port, i, i), 1);
 	expect_numbers(far, 0, 1000);
 	assert_true(netdev_next_deadline(port) == UINT64_MAX);
-	netdev_fault_counters(port, &counters, &unused);
+	netdev_impair_counters(port, &counters, &unused);
 	assert_int_equal(counters.passed, 1000);
 	assert_int_equal(counters.dropped + counters.duplicated + counters.reordered +
 				 counters.corrupted,
@@ -83,8 +83,8 @@ static void test_without_faults(void **state)
 
 static void test_delay(void **state)
 {
-	struct netdev_fault fault = {.delay_ns = 100};
-	struct netdev *far, *port = open_fault(&fault, &far);
+	struct netdev_impairment impairment = {.delay_ns = 100};
+	struct netdev *far, *port = open_impair(&impairment, &far);
 	struct netdev_frame frame;
 
 	(void)state;
@@ -105,22 +105,22 @@ static void test_delay(void **state)
 
 static void test_always(void **state)
 {
-	struct netdev_fault all_lost = {.drop = 1, .duplicate = 1, .corrupt = 1};
-	struct netdev_fault all_twice = {.duplicate = 1};
-	struct netdev *far, *port = open_fault(&all_lost, &far);
-	struct netdev_fault_counters counters, unused;
+	struct netdev_impairment all_lost = {.drop = 1, .duplicate = 1, .corrupt = 1};
+	struct netdev_impairment all_twice = {.duplicate = 1};
+	struct netdev *far, *port = open_impair(&all_lost, &far);
+	struct netdev_impair_counters counters, unused;
 	uint32_t number;
 
 	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(send_number(port, i, i), 1);
 	expect_numbers(far, 0, 0);
-	netdev_fault_counters(port, &counters, &unused);
+	netdev_impair_counters(port, &counters, &unused);
 	assert_int_equal(counters.dropped, 100);
 	assert_int_equal(counters.passed, 0);
 	close_both(port, far);
 
-	port = open_fault(&all_twice, &far);
+	port = open_impair(&all_twice, &far);
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(send_number(port, i, i), 1);
 	for (uint32_t i = 0; i < 200; i++) {
@@ -134,8 +134,8 @@ static void test_always(void **state)
 /* Exactly one bit differs. */
 static void test_corrupt(void **state)
 {
-	struct netdev_fault fault = {.seed = 3, .corrupt = 1};
-	struct netdev *far, *port = open_fault(&fault, &far);
+	struct netdev_impairment impairment = {.seed = 3, .corrupt = 1};
+	struct netdev *far, *port = open_impair(&impairment, &far);
 	uint32_t seen = 0, number = 0;
 
 	(void)state;
@@ -154,9 +154,9 @@ static void test_corrupt(void **state)
 /* Each reordered frame comes within reorder_ns of its time; the rest keep their order. */
 static void test_reorder(void **state)
 {
-	struct netdev_fault fault = {.seed = 4, .reorder = 0.1, .reorder_ns = 50};
-	struct netdev *far, *port = open_fault(&fault, &far);
-	struct netdev_fault_counters counters, unused;
+	struct netdev_impairment impairment = {.seed = 4, .reorder = 0.1, .reorder_ns = 50};
+	struct netdev *far, *port = open_impair(&impairment, &far);
+	struct netdev_impair_counters counters, unused;
 	bool seen[2000] = {false};
 	uint32_t number, late = 0, in_order = 0;
 
@@ -168,7 +168,7 @@ static void test_reorder(void **state)
 			assert_int_equal(send_number(port, now, now), 1);
 		netdev_rx(port, now, &frame, 0);
 		while (take_number(far, &number)) {
-			assert_in_range(now - number, 0, fault.reorder_ns);
+			assert_in_range(now - number, 0, impairment.reorder_ns);
 			assert_false(seen[number]);
 			seen[number] = true;
 			late += number < in_order;
@@ -178,7 +178,7 @@ static void test_reorder(void **state)
 	}
 	for (uint32_t i = 0; i < 2000; i++)
 		assert_true(seen[i]);
-	netdev_fault_counters(port, &counters, &unused);
+	netdev_impair_counters(port, &counters, &unused);
 	assert_in_range(counters.reordered, 140, 260);
 	assert_in_range(late, counters.reordered / 2, counters.reordered);
 	assert_int_equal(counters.passed, 2000);
@@ -188,10 +188,10 @@ static void test_reorder(void **state)
 /* 20,000 frames at 10 %: 2,000 expected, standard deviation 42. */
 static void test_rates(void **state)
 {
-	struct netdev_fault fault = {
+	struct netdev_impairment impairment = {
 		.seed = 5, .drop = 0.1, .duplicate = 0.1, .corrupt = 0.1, .delay_ns = 7};
-	struct netdev *far, *port = open_fault(&fault, &far);
-	struct netdev_fault_counters counters, unused;
+	struct netdev *far, *port = open_impair(&impairment, &far);
+	struct netdev_impair_counters counters, unused;
 	uint32_t number;
 	uint64_t got = 0;
 
@@ -204,7 +204,7 @@ static void test_rates(void **state)
 	netdev_rx(port, 30000, &(struct netdev_frame){0}, 0);
 	while (take_number(far, &number))
 		got++;
-	netdev_fault_counters(port, &counters, &unused);
+	netdev_impair_counters(port, &counters, &unused);
 	assert_in_range(counters.dropped, 1790, 2210);
 	assert_in_range(counters.duplicated, 1600, 2000);
 	assert_in_range(counters.corrupted, 1600, 2000);
@@ -215,14 +215,14 @@ static void test_rates(void **state)
 
 static uint64_t transcript(uint64_t seed)
 {
-	struct netdev_fault fault = {.seed = seed,
-				     .drop = 0.05,
-				     .duplicate = 0.05,
-				     .reorder = 0.1,
-				     .corrupt = 0.05,
-				     .reorder_ns = 40,
-				     .delay_ns = 10};
-	struct netdev *far, *port = open_fault(&fault, &far);
+	struct netdev_impairment impairment = {.seed = seed,
+					       .drop = 0.05,
+					       .duplicate = 0.05,
+					       .reorder = 0.1,
+					       .corrupt = 0.05,
+					       .reorder_ns = 40,
+					       .delay_ns = 10};
+	struct netdev *far, *port = open_impair(&impairment, &far);
 	uint64_t hash = 14695981039346656037u;
 	uint32_t number;
 
@@ -245,16 +245,16 @@ static void test_deterministic(void **state)
 	}
 }
 
-/* Nothing is lost where the port below is full, and the queue is bounded. */
+/* A full port below loses no frame, and the queue is bounded. */
 static void test_backpressure(void **state)
 {
-	struct netdev_fault fault = {.seed = 6};
+	struct netdev_impairment impairment = {.seed = 6};
 	struct netdev *ends[2], *port;
 	uint32_t sent = 0, number;
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(4, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], &fault, NULL, &port), 0);
+	assert_int_equal(netdev_impair_open(ends[0], &impairment, NULL, &port), 0);
 	while (sent < 10000 && send_number(port, 0, sent))
 		sent++;
 	assert_in_range(sent, 4000, 4104);
@@ -267,20 +267,20 @@ static void test_backpressure(void **state)
 	close_both(port, ends[1]);
 }
 
-/* What comes in is spoiled by its own line, and what goes out is not. */
+/* Impairs received frames only. */
 static void test_receiving(void **state)
 {
-	struct netdev_fault none = {.seed = 7};
-	struct netdev_fault bad = {
+	struct netdev_impairment none = {.seed = 7};
+	struct netdev_impairment bad = {
 		.seed = 8, .drop = 0.1, .duplicate = 0.1, .corrupt = 0.1, .delay_ns = 5};
-	struct netdev_fault_counters tx, rx;
+	struct netdev_impair_counters tx, rx;
 	struct netdev *ends[2], *port;
 	struct netdev_frame frames[64];
 	uint64_t got = 0, whole = 0, now;
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], &none, &bad, &port), 0);
+	assert_int_equal(netdev_impair_open(ends[0], &none, &bad, &port), 0);
 	for (now = 0; now < 20005; now++) {
 		if (now < 20000) {
 			assert_int_equal(send_number(port, now, (uint32_t)now), 1);
@@ -295,7 +295,7 @@ static void test_receiving(void **state)
 		}
 	}
 	assert_true(netdev_next_deadline(port) == UINT64_MAX);
-	netdev_fault_counters(port, &tx, &rx);
+	netdev_impair_counters(port, &tx, &rx);
 	assert_int_equal(tx.passed, 20000);
 	assert_int_equal(tx.dropped + tx.duplicated + tx.corrupted, 0);
 	assert_in_range(rx.dropped, 1790, 2210);
@@ -307,59 +307,59 @@ static void test_receiving(void **state)
 	close_both(port, ends[1]);
 }
 
-/* A burst of which nothing is left is no reason to say that there is nothing. */
+/* After a burst that is dropped entirely, netdev_rx receives the next one. */
 static void test_receiving_goes_on(void **state)
 {
-	struct netdev_fault none = {0}, bad = {.seed = 9, .drop = 0.9};
-	struct netdev_fault_counters tx, rx;
+	struct netdev_impairment none = {0}, bad = {.seed = 9, .drop = 0.9};
+	struct netdev_impair_counters tx, rx;
 	struct netdev *ends[2], *port;
 	struct netdev_frame frame;
 	uint32_t got = 0;
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], &none, &bad, &port), 0);
+	assert_int_equal(netdev_impair_open(ends[0], &none, &bad, &port), 0);
 	for (uint32_t i = 0; i < 5000; i++)
 		assert_int_equal(send_number(ends[1], 0, i), 1);
 	while (netdev_rx(port, 0, &frame, 1))
 		got++;
-	netdev_fault_counters(port, &tx, &rx);
+	netdev_impair_counters(port, &tx, &rx);
 	assert_int_equal(got, rx.passed);
 	assert_int_equal(rx.passed + rx.dropped, 5000);
 	assert_in_range(got, 400, 600);
 	close_both(port, ends[1]);
 }
 
-/* A flood of which nothing is left ends the call all the same. */
+/* Endless bursts that are all dropped end the call. */
 static void test_receiving_flood(void **state)
 {
-	struct netdev_fault none = {0}, bad = {.drop = 1};
-	struct netdev_fault_counters tx, rx;
+	struct netdev_impairment none = {0}, bad = {.drop = 1};
+	struct netdev_impair_counters tx, rx;
 	struct netdev *ends[2], *port;
 	struct netdev_frame frame;
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], &none, &bad, &port), 0);
+	assert_int_equal(netdev_impair_open(ends[0], &none, &bad, &port), 0);
 	for (uint32_t i = 0; i < DEPTH; i++)
 		assert_int_equal(send_number(ends[1], 0, i), 1);
 	assert_int_equal(netdev_rx(port, 0, &frame, 1), 0);
-	netdev_fault_counters(port, &tx, &rx);
+	netdev_impair_counters(port, &tx, &rx);
 	assert_in_range(rx.dropped, 1, DEPTH / 2);
 	close_both(port, ends[1]);
 }
 
-/* Frames in the air are bounded; the rest wait in the port below, and none is lost. */
+/* With a full queue, further frames wait in the port below, and none is lost. */
 static void test_receiving_backpressure(void **state)
 {
-	struct netdev_fault none = {0}, late = {.delay_ns = 10};
+	struct netdev_impairment none = {0}, late = {.delay_ns = 10};
 	struct netdev *ends[2], *port;
 	struct netdev_frame frame;
 	uint32_t number;
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(DEPTH, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], &none, &late, &port), 0);
+	assert_int_equal(netdev_impair_open(ends[0], &none, &late, &port), 0);
 	for (uint32_t i = 0; i < DEPTH; i++)
 		assert_int_equal(send_number(ends[1], 0, i), 1);
 	assert_int_equal(netdev_rx(port, 0, &frame, 1), 0);
@@ -377,20 +377,20 @@ static void test_receiving_backpressure(void **state)
 
 static void test_bad_arguments(void **state)
 {
-	const struct netdev_fault bad[] = {
+	const struct netdev_impairment bad[] = {
 		{.drop = -0.1},           {.drop = 1.1},
 		{.duplicate = NAN},       {.corrupt = INFINITY},
 		{.reorder = 0.5},         {.reorder = 2, .reorder_ns = 1},
 		{.delay_ns = UINT64_MAX}, {.reorder_ns = UINT64_MAX},
 	};
-	const struct netdev_fault none = {.seed = 1};
+	const struct netdev_impairment none = {.seed = 1};
 	struct netdev *ends[2], *port = NULL;
 
 	(void)state;
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(netdev_fault_open(ends[0], &bad[i], NULL, &port), -EINVAL);
-		assert_int_equal(netdev_fault_open(ends[0], &none, &bad[i], &port), -EINVAL);
+		assert_int_equal(netdev_impair_open(ends[0], &bad[i], NULL, &port), -EINVAL);
+		assert_int_equal(netdev_impair_open(ends[0], &none, &bad[i], &port), -EINVAL);
 	}
 	assert_null(port);
 	close_both(ends[0], ends[1]);
@@ -399,7 +399,7 @@ static void test_bad_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_faults),
+		cmocka_unit_test(test_without_impairment),
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_always),
 		cmocka_unit_test(test_corrupt),

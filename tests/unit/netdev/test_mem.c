@@ -52,7 +52,7 @@ static void test_both_ways(void **state)
 	netdev_close(ends[1]);
 }
 
-/* Three is no power of two: the ring must still hold three and no more. */
+/* Three is not a power of two: the ring must hold three frames and no more. */
 static void test_full(void **state)
 {
 	struct netdev_frame frames[4] = {text("a"), text("bb"), text("ccc"), text("dddd")};
@@ -63,7 +63,7 @@ static void test_full(void **state)
 	assert_int_equal(netdev_tx(ends[0], 0, frames, 4), 3);
 	assert_int_equal(netdev_tx(ends[0], 0, frames, 4), 0);
 	expect_text(ends[1], "a");
-	/* The frame is still being looked at: its slot is not free yet. */
+	/* The receiver may still read the frame, so its slot is not free. */
 	send_text(ends[0], "e", 0);
 	expect_text(ends[1], "bb");
 	send_text(ends[0], "e", 1);
@@ -132,14 +132,14 @@ static void test_idle_grows_with_quiet(void **state)
 
 	(void)state;
 	for (uint64_t quiet = 0; quiet < 10 * MS; quiet += 1000) {
-		uint64_t idle = netdev_idle_ns(quiet);
+		uint64_t idle = netdev_poll_interval_ns(quiet);
 
 		assert_in_range(idle, 10000, MS);
 		assert_true(idle >= before);
 		assert_true(idle == 10000 || idle <= quiet / 4);
 		before = idle;
 	}
-	assert_int_equal(netdev_idle_ns(1000 * MS - 1), MS);
+	assert_int_equal(netdev_poll_interval_ns(1000 * MS - 1), MS);
 }
 
 static void test_idle_grows_on_after_a_second(void **state)
@@ -148,14 +148,14 @@ static void test_idle_grows_on_after_a_second(void **state)
 
 	(void)state;
 	for (uint64_t quiet = 1000 * MS; quiet < 10000 * MS; quiet += MS) {
-		uint64_t idle = netdev_idle_ns(quiet);
+		uint64_t idle = netdev_poll_interval_ns(quiet);
 
 		assert_in_range(idle, before, 50 * MS);
 		assert_true(idle <= quiet / 50);
 		before = idle;
 	}
 	assert_int_equal(before, 50 * MS);
-	assert_int_equal(netdev_idle_ns(UINT64_MAX), 50 * MS);
+	assert_int_equal(netdev_poll_interval_ns(UINT64_MAX), 50 * MS);
 }
 
 int main(void)

@@ -27,11 +27,11 @@ static int make_file(const void *bytes, size_t size, char path[32])
 	return fd;
 }
 
-static int try_open(const void *bytes, size_t size, struct netdev **port, char why[256])
+static int try_open(const void *bytes, size_t size, struct netdev **port, char error[256])
 {
 	char path[32];
 	int fd = make_file(bytes, size, path);
-	int err = netdev_pcap_open(path, port, why, 256);
+	int err = netdev_pcap_open(path, port, error, 256);
 
 	close(fd);
 	return err;
@@ -40,13 +40,13 @@ static int try_open(const void *bytes, size_t size, struct netdev **port, char w
 static struct netdev *open_bytes(const void *bytes, size_t size)
 {
 	struct netdev *port;
-	char why[256];
+	char error[256];
 
-	assert_int_equal(try_open(bytes, size, &port, why), 0);
+	assert_int_equal(try_open(bytes, size, &port, error), 0);
 	return port;
 }
 
-/* Reads to the end; returns how many frames there were. */
+/* Reads to the end; returns the number of frames. */
 static uint32_t drain(struct netdev *port)
 {
 	struct netdev_frame frame;
@@ -187,7 +187,7 @@ static void test_pcapng(void **state)
 	netdev_close(port);
 }
 
-/* Cut anywhere: the whole packets come out, then -EBADMSG unless the cut is between packets. */
+/* A truncated file gives its whole packets, then -EBADMSG unless it ends between two packets. */
 static void check_cut_short(const uint8_t *bytes, size_t size, size_t header, const size_t *ends)
 {
 	for (size_t cut = header; cut < size; cut++) {
@@ -202,7 +202,7 @@ static void check_cut_short(const uint8_t *bytes, size_t size, size_t header, co
 		assert_int_equal(drain(port), whole);
 		assert_int_equal(netdev_pcap_status(port), clean ? 1 : -EBADMSG);
 		assert_int_equal(!netdev_pcap_error(port)[0], clean);
-		/* And it stays that way. */
+		/* The status stays. */
 		assert_int_equal(drain(port), 0);
 		netdev_close(port);
 	}
@@ -222,20 +222,20 @@ static void test_no_capture(void **state)
 	static const char prose[] =
 		"Call me Ishmael. Some years ago, never mind how long precisely";
 	struct netdev *port = NULL;
-	char why[256], tiny[8];
+	char error[256], tiny[8];
 
 	(void)state;
-	assert_int_equal(try_open("", 0, &port, why), -EINVAL);
-	assert_non_null(strstr(why, "no capture file"));
-	assert_int_equal(try_open(prose, sizeof(prose), &port, why), -EINVAL);
-	assert_non_null(strstr(why, "no capture file"));
-	assert_int_equal(try_open(micro_pcap, 23, &port, why), -EINVAL);
-	assert_int_equal(try_open(ip_only, sizeof(ip_only), &port, why), -ENOTSUP);
-	assert_non_null(strstr(why, "Ethernet"));
-	assert_int_equal(netdev_pcap_open("/proc/nonexistent/x.pcap", &port, why, sizeof(why)),
+	assert_int_equal(try_open("", 0, &port, error), -EINVAL);
+	assert_non_null(strstr(error, "not a capture file"));
+	assert_int_equal(try_open(prose, sizeof(prose), &port, error), -EINVAL);
+	assert_non_null(strstr(error, "not a capture file"));
+	assert_int_equal(try_open(micro_pcap, 23, &port, error), -EINVAL);
+	assert_int_equal(try_open(ip_only, sizeof(ip_only), &port, error), -ENOTSUP);
+	assert_non_null(strstr(error, "Ethernet"));
+	assert_int_equal(netdev_pcap_open("/proc/nonexistent/x.pcap", &port, error, sizeof(error)),
 			 -ENOENT);
-	assert_non_null(strstr(why, "/proc/nonexistent/x.pcap"));
-	assert_int_equal(netdev_pcap_open("/", &port, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(error, "/proc/nonexistent/x.pcap"));
+	assert_int_equal(netdev_pcap_open("/", &port, error, sizeof(error)), -EINVAL);
 	assert_int_equal(netdev_pcap_open("/", &port, tiny, sizeof(tiny)), -EINVAL);
 	assert_int_equal(strlen(tiny), sizeof(tiny) - 1);
 	assert_int_equal(netdev_pcap_open("/", &port, NULL, 0), -EINVAL);
@@ -250,11 +250,11 @@ static void test_round_trip(void **state)
 	struct netdev *writer, *reader;
 	struct netdev_frame frame;
 	uint8_t bytes[9018];
-	char path[32], why[256];
+	char path[32], error[256];
 	int fd = make_file(NULL, 0, path);
 
 	(void)state;
-	assert_int_equal(netdev_pcap_create(path, &writer, why, sizeof(why)), 0);
+	assert_int_equal(netdev_pcap_create(path, &writer, error, sizeof(error)), 0);
 	for (uint32_t i = 0; i < 200; i++) {
 		uint32_t len = i * 977 % sizeof(bytes);
 
@@ -267,7 +267,7 @@ static void test_round_trip(void **state)
 	assert_string_equal(netdev_pcap_error(writer), "");
 	netdev_close(writer);
 
-	assert_int_equal(netdev_pcap_open(path, &reader, why, sizeof(why)), 0);
+	assert_int_equal(netdev_pcap_open(path, &reader, error, sizeof(error)), 0);
 	for (uint32_t i = 0; i < 200; i++) {
 		uint32_t len = i * 977 % sizeof(bytes);
 
@@ -288,16 +288,17 @@ static void test_write_errors(void **state)
 {
 	struct netdev *port = NULL;
 	struct netdev_frame frame = {micro_pcap, 60};
-	char why[256];
+	char error[256];
 
 	(void)state;
-	assert_int_equal(netdev_pcap_create("/proc/nonexistent/x.pcap", &port, why, sizeof(why)),
-			 -ENOENT);
-	assert_non_null(strstr(why, "/proc/nonexistent/x.pcap"));
+	assert_int_equal(
+		netdev_pcap_create("/proc/nonexistent/x.pcap", &port, error, sizeof(error)),
+		-ENOENT);
+	assert_non_null(strstr(error, "/proc/nonexistent/x.pcap"));
 	assert_null(port);
 	if (access("/dev/full", W_OK))
 		skip();
-	assert_int_equal(netdev_pcap_create("/dev/full", &port, why, sizeof(why)), 0);
+	assert_int_equal(netdev_pcap_create("/dev/full", &port, error, sizeof(error)), 0);
 	netdev_tx(port, 0, &frame, 1);
 	assert_int_equal(netdev_pcap_status(port), -EIO);
 	assert_int_not_equal(netdev_pcap_error(port)[0], 0);
@@ -305,17 +306,17 @@ static void test_write_errors(void **state)
 	netdev_close(port);
 }
 
-/* --- Rubbish: no crash, no frame longer than the file. Run it under valgrind or sanitizers. */
+/* --- Malformed files: no crash, no frame longer than the file. Run under sanitizers. */
 
 static void read_rubbish(const uint8_t *bytes, size_t size)
 {
 	struct netdev *port;
 	struct netdev_frame frame;
-	char why[256];
+	char error[256];
 	uint64_t total = 0, sum = 0;
 
-	if (try_open(bytes, size, &port, why)) {
-		assert_int_not_equal(why[0], 0);
+	if (try_open(bytes, size, &port, error)) {
+		assert_int_not_equal(error[0], 0);
 		return;
 	}
 	while (netdev_rx(port, 0, &frame, 1)) {

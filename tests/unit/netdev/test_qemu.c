@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The test plays QEMU: plain sockets on the other side. */
+/* Ports for QEMU; the test plays QEMU with plain sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,15 +29,15 @@ static char directory[] = "/tmp/urxe-qemu-XXXXXX";
 
 static struct netdev *open_port(const char *format, ...)
 {
-	char spec[256], why[256] = "";
+	char spec[256], error[256] = "";
 	struct netdev *port = NULL;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(spec, sizeof(spec), format, args);
 	va_end(args);
-	if (netdev_qemu_open(spec, MTU, &port, why, sizeof(why)))
-		fail_msg("%s", why);
+	if (netdev_qemu_open(spec, MTU, &port, error, sizeof(error)))
+		fail_msg("%s", error);
 	return port;
 }
 
@@ -88,7 +88,7 @@ static void send_bytes(int fd, const void *data, size_t length)
 	assert_int_equal(send(fd, data, length, MSG_NOSIGNAL), length);
 }
 
-/* A frame as QEMU puts it on a stream. */
+/* Sends a frame as QEMU does on a stream. */
 static void send_frame(int fd, uint32_t length, uint32_t seed)
 {
 	uint8_t bytes[4 + FRAME_MAX];
@@ -146,7 +146,7 @@ static void read_exactly(int fd, uint8_t *data, size_t length)
 	assert_int_equal(recv(fd, data, length, MSG_WAITALL), length);
 }
 
-/* What QEMU gets. */
+/* Receives as QEMU does. */
 static void expect_at_qemu(int fd, uint32_t length, uint32_t seed)
 {
 	uint8_t got[FRAME_MAX], expected[FRAME_MAX];
@@ -201,7 +201,7 @@ static void test_both_ways(void **state)
 	close_both(port, qemu);
 }
 
-/* A frame is whole only with its last byte, wherever the stream was cut. */
+/* The port returns a frame after its last byte, however the stream is split. */
 static void test_byte_by_byte(void **state)
 {
 	int qemu;
@@ -223,7 +223,7 @@ static void test_byte_by_byte(void **state)
 	close_both(port, qemu);
 }
 
-/* All of a burst, and what of it did not fit in the caller's array comes with the next call. */
+/* The next call returns the frames that exceeded the caller's array. */
 static void test_bursts(void **state)
 {
 	int qemu;
@@ -264,7 +264,7 @@ static void test_hostile_lengths(void **state)
 	expect(port, 100, 2);
 	assert_int_equal(counter(port, NETDEV_RX_TOO_LONG), 1);
 
-	/* No frame is as long: where the next one starts nobody knows. What was whole counts. */
+	/* An impossible length disconnects the peer; whole frames before it are returned. */
 	send_frame(qemu, 100, 3);
 	header = htonl(65536 + 4096 + 1);
 	send_bytes(qemu, &header, 4);
@@ -275,7 +275,7 @@ static void test_hostile_lengths(void **state)
 	close_both(port, qemu);
 }
 
-/* A peer that sends nothing but what is dropped gets no more than its share of time. */
+/* Frames that are all dropped do not keep the caller in one call. */
 static void test_flood_of_nothing(void **state)
 {
 	int qemu;
@@ -297,7 +297,7 @@ static void test_flood_of_nothing(void **state)
 
 #define MANY 3000
 
-/* As many frames of a long row as the port takes at once. */
+/* Sends frames until the port refuses. */
 static uint32_t send_row(struct netdev *port, uint32_t from)
 {
 	static uint8_t data[40][FRAME_MAX];
@@ -311,7 +311,7 @@ static uint32_t send_row(struct netdev *port, uint32_t from)
 	return netdev_tx(port, 0, frames, i);
 }
 
-/* The socket takes part of a frame: the rest follows, once, before anything else. */
+/* The rest of a partly sent frame follows once, before other frames. */
 static void test_partial_writes(void **state)
 {
 	uint32_t sent = 0, got = 0;
@@ -334,7 +334,7 @@ static void test_partial_writes(void **state)
 	close_both(port, fds[1]);
 }
 
-/* Nobody sends any more: what wakes the port's user is that the rest can go on. */
+/* The port's descriptor wakes its user when the rest of the last frame can be sent. */
 static void test_rest_of_the_last(void **state)
 {
 	static uint8_t got[40 * (4 + FRAME_MAX)];
@@ -366,7 +366,7 @@ static void test_rest_of_the_last(void **state)
 	close_both(port, fds[1]);
 }
 
-/* A peer that goes while a frame is half sent, and one whose end shows in sending. */
+/* A peer that ends during a partly sent frame, and one whose end shows in send. */
 static void test_gone_while_sending(void **state)
 {
 	struct netdev *port;
@@ -405,7 +405,7 @@ static void test_too_long_to_send(void **state)
 	close_both(port, qemu);
 }
 
-/* --- Who comes and goes */
+/* --- Peers */
 
 static void test_listen(void **state)
 {
@@ -429,7 +429,7 @@ static void test_listen(void **state)
 		assert_int_equal(send_through(port, 70, visit), 1);
 		expect_at_qemu(qemu, 70, visit);
 
-		/* Half a frame, and a second VM, which is turned away. */
+		/* Half a frame, and a second VM, which is refused. */
 		send_bytes(qemu, "\0\0\0\100half", 8);
 		second = call("listen");
 		expect_nothing(port);
@@ -445,7 +445,7 @@ static void test_listen(void **state)
 	assert_int_equal(stat(a.sun_path, &file), -1);
 }
 
-/* The old VM's end and the new one's call are there at once: the new one is served. */
+/* The old VM ends and the new one connects before the port looks: the new one is accepted. */
 static void test_change_at_once(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/change", directory);
@@ -463,7 +463,7 @@ static void test_change_at_once(void **state)
 
 #define SECOND 1000000000ull
 
-/* Where accept fails for want of descriptors, who waits is not asked for without end. */
+/* Without free descriptors, the port pauses before it accepts again. */
 static void test_no_descriptors(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/short", directory);
@@ -573,7 +573,7 @@ static void test_dgram(void **state)
 	assert_int_equal(counter(port, NETDEV_RX_TOO_LONG), 1);
 	assert_int_equal(counter(port, NETDEV_RX_STRANGER), 2);
 
-	/* The peer ends, which a frame to it finds out; then another is welcome. */
+	/* A frame to the ended peer fails; then another sender becomes the peer. */
 	close(qemu);
 	unlink(a.sun_path);
 	assert_int_equal(send_through(port, 60, 0), 1);
@@ -587,7 +587,7 @@ static void test_dgram(void **state)
 	assert_int_equal(stat(a.sun_path, &file), -1);
 }
 
-/* A full queue refuses; nothing is lost or doubled. */
+/* A full queue refuses frames; none is lost or duplicated. */
 static void test_dgram_full(void **state)
 {
 	struct netdev *port = open_port("qemu:%s/full,dgram,remote=%s/peer", directory, directory);
@@ -608,20 +608,20 @@ static void test_dgram_full(void **state)
 	close_both(port, qemu);
 }
 
-/* --- What cannot be opened */
+/* --- Errors of open */
 
 static void test_stale_socket(void **state)
 {
 	struct netdev *port, *second;
-	char spec[128], why[256];
+	char spec[128], error[256];
 
 	(void)state;
 	close(serve("stale", SOCK_STREAM));
 	port = open_port("qemu:%s/stale", directory);
 	snprintf(spec, sizeof(spec), "qemu:%s/stale", directory);
-	assert_int_equal(netdev_qemu_open(spec, 0, &second, why, sizeof(why)), -EADDRINUSE);
-	assert_non_null(strstr(why, "already"));
-	/* Whose place was taken leaves the file alone. */
+	assert_int_equal(netdev_qemu_open(spec, 0, &second, error, sizeof(error)), -EADDRINUSE);
+	assert_non_null(strstr(error, "already"));
+	/* A port whose path another one has taken leaves the file alone. */
 	unlink(spec + 5);
 	second = open_port("%s", spec);
 	netdev_close(port);
@@ -664,36 +664,36 @@ static void test_mistakes(void **state)
 		{"quemu:/tmp/x", -EINVAL, "does not start with qemu:"},
 		{"qemu:", -EINVAL, "path of a socket is missing"},
 		{"qemu:,dgram", -EINVAL, "path of a socket is missing"},
-		{"qemu:/tmp/x,listen", -EINVAL, "no option 'listen'"},
-		{"qemu:/tmp/x,", -EINVAL, "no option ''"},
+		{"qemu:/tmp/x,listen", -EINVAL, "unknown option 'listen'"},
+		{"qemu:/tmp/x,", -EINVAL, "unknown option ''"},
 		{"qemu:/tmp/x,dgram,connect", -EINVAL, "exclude each other"},
-		{"qemu:/tmp/x,remote=/tmp/y", -EINVAL, "dgram only"},
-		{"qemu:/tmp/x,dgram,remote=", -EINVAL, "no option 'remote='"},
+		{"qemu:/tmp/x,remote=/tmp/y", -EINVAL, "remote= needs dgram"},
+		{"qemu:/tmp/x,dgram,remote=", -EINVAL, "unknown option 'remote='"},
 		{"qemu:/tmp/x,mtu=575", -EINVAL, "from 576 to 9000"},
 		{"qemu:/tmp/x,mtu=9001", -EINVAL, "from 576 to 9000"},
 		{"qemu:/tmp/x,mtu=1500x", -EINVAL, "from 576 to 9000"},
 		{"qemu:/nonexistent/x", -ENOENT, "No such file"},
 		{"qemu:/nonexistent/x,dgram", -ENOENT, "No such file"},
-		{"qemu:/etc/passwd", -EEXIST, "no socket"},
+		{"qemu:/etc/passwd", -EEXIST, "not a socket"},
 		{"qemu:/etc/passwd/x,connect", -ENOTDIR, "Not a directory"},
 	};
 	struct netdev *port = NULL;
-	char why[512], spec[256];
+	char error[512], spec[256];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(netdev_qemu_open(bad[i].spec, 0, &port, why, sizeof(why)),
+		assert_int_equal(netdev_qemu_open(bad[i].spec, 0, &port, error, sizeof(error)),
 				 bad[i].err);
-		assert_non_null(strstr(why, bad[i].says));
-		assert_non_null(strstr(why, bad[i].spec));
-		assert_null(strchr(why, '\n'));
+		assert_non_null(strstr(error, bad[i].says));
+		assert_non_null(strstr(error, bad[i].spec));
+		assert_null(strchr(error, '\n'));
 	}
 	snprintf(spec, sizeof(spec), "qemu:/%0120d", 1);
-	assert_int_equal(netdev_qemu_open(spec, 0, &port, why, sizeof(why)), -ENAMETOOLONG);
-	assert_non_null(strstr(why, "too long for a socket"));
+	assert_int_equal(netdev_qemu_open(spec, 0, &port, error, sizeof(error)), -ENAMETOOLONG);
+	assert_non_null(strstr(error, "too long for a socket"));
 	snprintf(spec, sizeof(spec), "qemu:/x,dgram,remote=/%0120d", 1);
-	assert_int_equal(netdev_qemu_open(spec, 0, &port, why, sizeof(why)), -ENAMETOOLONG);
-	assert_non_null(strstr(why, "remote="));
+	assert_int_equal(netdev_qemu_open(spec, 0, &port, error, sizeof(error)), -ENAMETOOLONG);
+	assert_non_null(strstr(error, "remote="));
 	assert_null(port);
 }
 

@@ -56,7 +56,7 @@ static void test_reorder_alone(void **state)
 	(void)state;
 	assert_int_equal(impair_parse("reorder=1%", &f, error), 0);
 	assert_int_equal(netdev_mem_pair(1, ends), 0);
-	assert_int_equal(netdev_fault_open(ends[0], &f.tx, &f.rx, &port), 0);
+	assert_int_equal(netdev_impair_open(ends[0], &f.tx, &f.rx, &port), 0);
 	netdev_close(port);
 	netdev_close(ends[1]);
 }

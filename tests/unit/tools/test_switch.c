@@ -332,15 +332,15 @@ static void an_answer_is_looked_for_at_once(void **state)
 	uint8_t f[LAN_LEN];
 
 	(void)state;
-	assert_int_equal(look_after(0), netdev_idle_ns(LAN_T0));
+	assert_int_equal(look_after(0), netdev_poll_interval_ns(LAN_T0));
 	post(0, peer_mac, 0x777777, 3);
 	assert_true(switch_run(&w->sw, LAN_T0));
-	assert_int_equal(look_after(0), netdev_idle_ns(0));
-	assert_int_equal(look_after(1000000), netdev_idle_ns(1000000));
+	assert_int_equal(look_after(0), netdev_poll_interval_ns(0));
+	assert_int_equal(look_after(1000000), netdev_poll_interval_ns(1000000));
 	make(f, lan_macs[0], peer_mac, w->qpn[1], 4);
 	lan_send(w, 0, f, LAN_LEN);
 	assert_true(switch_run(&w->sw, LAN_T0));
-	assert_int_equal(look_after(0), netdev_idle_ns(0));
+	assert_int_equal(look_after(0), netdev_poll_interval_ns(0));
 }
 
 /* Fills port 1's receive ring and what the sender has; returns how many were posted. */

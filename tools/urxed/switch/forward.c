@@ -287,7 +287,7 @@ static uint64_t next_uplink_poll(const struct switch_port *port, uint64_t now)
 	next = netdev_next_deadline(netdev);
 	if (netdev_wait_fd(netdev) >= 0)
 		return next;
-	look = now + netdev_idle_ns(now - port->moved_at);
+	look = now + netdev_poll_interval_ns(now - port->moved_at);
 	return look < next ? look : next;
 }
 

@@ -22,9 +22,9 @@ static const struct key {
 	size_t offset;
 	const char *value_form;
 } keys[] = {
-#define KEY(name, kind, member, value_form)                                   \
-	{                                                                     \
-		name, kind, offsetof(struct netdev_fault, member), value_form \
+#define KEY(name, kind, member, value_form)                                        \
+	{                                                                          \
+		name, kind, offsetof(struct netdev_impairment, member), value_form \
 	}
 	KEY("drop", KEY_FRACTION, drop, "a fraction from 0 to 1, or a percentage with %"),
 	KEY("duplicate", KEY_FRACTION, duplicate, "a fraction from 0 to 1, or a percentage with %"),
@@ -36,7 +36,7 @@ static const struct key {
 #undef KEY
 };
 
-static bool read_value(const struct key *key, const char *text, struct netdev_fault *impair)
+static bool read_value(const struct key *key, const char *text, struct netdev_impairment *impair)
 {
 	void *member = (char *)impair + key->offset;
 	uint64_t *ns = member;
@@ -50,7 +50,7 @@ static bool read_value(const struct key *key, const char *text, struct netdev_fa
 	}
 }
 
-static int read_key(const char *name, const char *value, struct netdev_fault *impair,
+static int read_key(const char *name, const char *value, struct netdev_impairment *impair,
 		    char error[IMPAIR_ERROR])
 {
 	const struct key *key;

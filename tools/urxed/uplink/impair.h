@@ -15,7 +15,7 @@
 struct uplink_impair {
 	bool asked;
 	bool both_ways; /* also received frames; else only sent ones */
-	struct netdev_fault tx, rx;
+	struct netdev_impairment tx, rx;
 };
 
 /*

@@ -26,8 +26,8 @@ static int add_impairments(struct uplink *u, const struct uplink_impair *impair,
 
 	if (!impair->asked)
 		return 0;
-	rc = netdev_fault_open(u->port, &impair->tx, impair->both_ways ? &impair->rx : NULL,
-			       &u->port);
+	rc = netdev_impair_open(u->port, &impair->tx, impair->both_ways ? &impair->rx : NULL,
+				&u->port);
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "no memory for the impairments of %s", u->spec);
 	u->impaired = !rc;
@@ -101,7 +101,7 @@ void uplink_log_pages(const struct uplink *u)
 
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 {
-	int rc = netdev_hear_all(u->port);
+	int rc = netdev_set_promiscuous(u->port);
 
 	u->hears_all = !rc;
 	if (rc)
@@ -112,7 +112,7 @@ int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR])
 
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR])
 {
-	int rc = netdev_hear_vlan(u->port, vlan);
+	int rc = netdev_add_vlan(u->port, vlan);
 
 	if (rc)
 		snprintf(error, UPLINK_ERROR, "%s cannot receive VLAN %u: %s", u->spec, vlan,
@@ -152,23 +152,23 @@ void uplink_close(struct uplink *u)
 }
 
 static void log_impairments(const struct uplink *u, const char *way,
-			    const struct netdev_fault_counters *counters)
+			    const struct netdev_impair_counters *counters)
 {
 #define LOG(member, text)                                                 \
 	if (counters->member)                                             \
 		log_line("%s, faults %s: " #member " %llu", u->spec, way, \
 			 (unsigned long long)counters->member);
-	NETDEV_FAULT_COUNTER_LIST(LOG)
+	NETDEV_IMPAIR_COUNTER_LIST(LOG)
 #undef LOG
 }
 
 void uplink_log_impairments(const struct uplink *u)
 {
-	struct netdev_fault_counters tx, rx;
+	struct netdev_impair_counters tx, rx;
 
 	if (!u->impaired)
 		return;
-	netdev_fault_counters(u->port, &tx, &rx);
+	netdev_impair_counters(u->port, &tx, &rx);
 	log_impairments(u, "out", &tx);
 	log_impairments(u, "in", &rx);
 }

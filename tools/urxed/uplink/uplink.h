@@ -58,9 +58,9 @@ int uplink_open(struct uplink *u, const char *spec, const struct uplink_impair *
 int uplink_reopen(struct uplink *u, char error[UPLINK_ERROR]);
 /* Is it an af_xdp: port, which shares its interface with the kernel by an XDP program? */
 bool uplink_is_xdp(const struct uplink *u);
-/* Receives frames for other stations, too (netdev_hear_all), for VMs. */
+/* Receives frames for other stations, too (netdev_set_promiscuous), for VMs. */
 int uplink_hear_all(struct uplink *u, char error[UPLINK_ERROR]);
-/* Receives frames of a VLAN that the device would filter out (netdev_hear_vlan). */
+/* Receives frames of a VLAN that the device would filter out (netdev_add_vlan). */
 int uplink_hear_vlan(struct uplink *u, uint16_t vlan, char error[UPLINK_ERROR]);
 void uplink_close(struct uplink *u);
 /* Logs the page size of the port's packet buffers; nothing if the port is closed. */
