@@ -45,7 +45,7 @@ struct inventory {
 /* As egress.c chooses the way, but for inboxes that are full for a moment. */
 static bool is_direct(const struct urxe_qp_attr *attr)
 {
-	return vnic_driver_direct(port.nic) && egress_knows(&port.egress, attr->dest_qpn) &&
+	return vnic_driver_direct_allowed(port.nic) && egress_knows(&port.egress, attr->dest_qpn) &&
 	       !memcmp(attr->path.dmac, port.who.mac, sizeof(port.who.mac));
 }
 
@@ -205,7 +205,7 @@ static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 /* Who asked and does not listen any more misses it. */
 static void send_status(int socket, int status)
 {
-	const struct vnic_attach_inventory reply = {.status = status};
+	const struct vnic_attach_state reply = {.status = status};
 
 	(void)send(socket, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -263,7 +263,7 @@ static int make_memory(const struct json_text *j)
 
 static void send_memory(int socket, int memory)
 {
-	struct vnic_attach_inventory reply = {.status = 0};
+	struct vnic_attach_state reply = {.status = 0};
 	struct iovec iov = {&reply, sizeof(reply)};
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	union {

@@ -25,7 +25,7 @@
 #define URXE_VERBS_INVENTORY_H
 
 /*
- * Sends it to whoever holds the other end of `socket` (struct vnic_attach_inventory), and closes
+ * Sends it to whoever holds the other end of `socket` (struct vnic_attach_state), and closes
  * `socket`. With the port's lock, which it gives up for the time of writing. Never blocks.
  */
 void inventory_send(int socket);

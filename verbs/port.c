@@ -343,7 +343,7 @@ static struct urxe_direct_table *make_inbox(void)
 
 static void give_inbox(void)
 {
-	int rc = port.inbox ? vnic_driver_give_inbox(port.nic, port.inbox) : 0;
+	int rc = port.inbox ? vnic_driver_set_inbox(port.nic, port.inbox) : 0;
 
 	if (rc)
 		log_info("nobody gets our inbox: %s", strerror(-rc));
@@ -470,7 +470,7 @@ static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcom
 	port.daemons++;
 	remote_register_all(nic);
 	/* Others have it already; this daemon is to look after it, and to introduce more. */
-	if (port.inbox && vnic_driver_give_inbox(nic, port.inbox))
+	if (port.inbox && vnic_driver_set_inbox(nic, port.inbox))
 		log_info("the new daemon does not take the inbox");
 }
 

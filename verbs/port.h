@@ -132,7 +132,7 @@ void port_tell_waiting(void);
 /* A QP has joined or left multicast groups: the NIC hears multicast while any QP is in one. */
 static inline void port_groups_changed(void)
 {
-	vnic_driver_hear_multicast(port.nic, urxe_mcast_heard(port.dev));
+	vnic_driver_set_multicast(port.nic, urxe_mcast_heard(port.dev));
 }
 
 /* Without the lock: whether an entry of the GID table is in use. */

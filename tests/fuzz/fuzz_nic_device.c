@@ -422,8 +422,8 @@ static void do_host(struct guest *g)
 
 	switch (choice % 4) {
 	case 0: vnic_device_set_link(g->dev, choice & 4 ? 0 : 10000); break;
-	case 1: vnic_device_sleeping(g->dev, choice & 4); break;
-	case 2: vnic_device_hears_multicast(g->dev); break;
+	case 1: vnic_device_set_asleep(g->dev, choice & 4); break;
+	case 2: vnic_device_wants_multicast(g->dev); break;
 	default: vnic_device_flush(g->dev);
 	}
 }

@@ -108,7 +108,7 @@ static void do_interrupts(struct play *p)
 		vnic_driver_irq_mask(p->loop->driver);
 	else
 		vnic_driver_irq_unmask(p->loop->driver);
-	vnic_driver_hear_multicast(p->loop->driver, choice & 2);
+	vnic_driver_set_multicast(p->loop->driver, choice & 2);
 }
 
 /* --- The device */

@@ -62,7 +62,7 @@ static void open_world(void)
 	w = lan_open(&attr);
 	require(!fdb_pin(&w->sw.fdb, &pinned, PINNED_VM));
 	for (i = 0; i < PROCESSES; i++)
-		vnic_driver_hear_multicast(w->loops[i]->driver, true);
+		vnic_driver_set_multicast(w->loops[i]->driver, true);
 }
 
 /* One world for all scripts, since its tables take long to make; each begins as the first. */

@@ -117,7 +117,7 @@ static int refused(const char *run_dir, int err)
 /* Whether the library can use it. Who does not answer at once may do so later. */
 static bool agree(int fd, const char *run_dir)
 {
-	if (vnic_attach_agree(fd) != -EPROTO)
+	if (vnic_attach_check_version(fd) != -EPROTO)
 		return true;
 	close(fd);
 	log_line("the urxed in %s is of another version than this urxe: end it, or choose another "

@@ -564,7 +564,7 @@ static void take_notice(void)
 		port_changed(&now);
 	if (question >= 0)
 		inventory_send(question);
-	if (vnic_driver_met(port.nic, &qpn, fds))
+	if (vnic_driver_introduction(port.nic, &qpn, fds))
 		port_met(qpn, fds);
 }
 

@@ -94,7 +94,7 @@ struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint
 	const struct egress_route *route = *route_to(egress, qpn);
 
 	if (!route || memcmp(mac, egress->mac, sizeof(egress->mac)) != 0 ||
-	    !vnic_driver_direct(egress->nic) || vnic_outbox_closed(route->outbox))
+	    !vnic_driver_direct_allowed(egress->nic) || vnic_outbox_closed(route->outbox))
 		return NULL;
 	return route->peer;
 }
@@ -138,7 +138,7 @@ static struct egress_route *route_of(struct egress *egress, uint64_t now, uint32
 	/* Multicast has a QPN that no process has. */
 	if (!route || memcmp(egress->slots[slot].data, egress->mac, sizeof(egress->mac)) != 0)
 		return NULL;
-	if (!vnic_driver_direct(egress->nic)) {
+	if (!vnic_driver_direct_allowed(egress->nic)) {
 		egress_count(egress, VNIC_DIRECT_OFF, 1);
 		return NULL;
 	}
@@ -183,7 +183,7 @@ static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 {
 	struct egress_route *route = egress->stream;
 
-	if (!route || now < route->detour_until || !vnic_driver_direct(egress->nic))
+	if (!route || now < route->detour_until || !vnic_driver_direct_allowed(egress->nic))
 		return 0;
 	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
 }

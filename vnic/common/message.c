@@ -70,7 +70,7 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 	return header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : (int)len;
 }
 
-int vnic_message_welcomed(const union vnic_message *message, int len)
+int vnic_message_check_welcome(const union vnic_message *message, int len)
 {
 	const struct vnic_attach_welcome *welcome = &message->welcome;
 

@@ -22,8 +22,8 @@ union vnic_message {
 	struct vnic_attach_lease lease;
 	struct vnic_attach_remote remote;
 	struct vnic_attach_notice notice;
-	struct vnic_attach_meeting meeting;
-	struct vnic_attach_question question;
+	struct vnic_attach_introduction meeting;
+	struct vnic_attach_state_query question;
 };
 
 /* Both return a negative errno value on failure, and never raise SIGPIPE. */
@@ -40,7 +40,7 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
  * What an answer to HELLO says, also another version's: 0, or a negative errno value. `len` is
  * what vnic_message_recv has returned.
  */
-int vnic_message_welcomed(const union vnic_message *message, int len);
+int vnic_message_check_welcome(const union vnic_message *message, int len);
 
 /* Memory for two processes, zeroed, of a size that no one can change. Returns a descriptor. */
 int vnic_memory_create(const char *name, uint64_t size);

@@ -40,7 +40,7 @@ static inline void vnic_fence_after_atomic(void)
  * a prefetch for reading of the builtin, unless they are told that all processors have the
  * instruction; one that has not does nothing.
  */
-static inline void vnic_own(const void *line)
+static inline void vnic_prefetch_write(const void *line)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));

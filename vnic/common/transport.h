@@ -38,7 +38,7 @@ struct vnic_transport_ops {
 	/* As vnic_driver_notice. */
 	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question);
-	/* As vnic_driver_met. */
+	/* As vnic_driver_introduction. */
 	bool (*met)(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
 	/* Lets go of everything without a word to the device. */
 	void (*close)(struct vnic_transport *transport);

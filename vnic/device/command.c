@@ -77,7 +77,7 @@ static struct vmxnet3_coalesce_scheme *scheme(struct vnic_device *dev)
 
 	if (vnic_load(&info->len) < sizeof(dev->coalesce) || addr % sizeof(uint32_t))
 		return NULL;
-	return vnic_device_memory(dev, addr, sizeof(dev->coalesce));
+	return vnic_region_memory(dev, addr, sizeof(dev->coalesce));
 }
 
 static bool scheme_valid(const struct vmxnet3_coalesce_scheme *wish)

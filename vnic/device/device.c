@@ -117,7 +117,7 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 	vnic_store(&status->error, error);
 	vnic_store(&status->stopped, 1);
 	/* At once: nobody flushes a device that is not active. */
-	vnic_device_raise(dev, event);
+	vnic_device_raise_event(dev, event);
 }
 
 void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps)
@@ -126,5 +126,5 @@ void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps)
 		return;
 	dev->link = mbps;
 	if (dev->state == VNIC_DEVICE_ACTIVE)
-		vnic_device_raise(dev, VMXNET3_ECR_LINK);
+		vnic_device_raise_event(dev, VMXNET3_ECR_LINK);
 }

@@ -21,11 +21,11 @@ bool vnic_device_update_groups(struct vnic_device *dev)
 	uint32_t bytes = vnic_load(&dev->shared->rx_filter.multicast_len);
 	uint32_t count = bytes / sizeof(filter->groups[0]);
 
-	if (!vnic_device_covers(dev, addr, bytes))
+	if (!vnic_region_covers(dev, addr, bytes))
 		return false;
 	filter->group_count = count;
 	if (count <= VNIC_FILTER_GROUPS)
-		vnic_device_read(dev, addr, filter->groups[0], count * sizeof(filter->groups[0]));
+		vnic_region_read(dev, addr, filter->groups[0], count * sizeof(filter->groups[0]));
 	return true;
 }
 
@@ -84,7 +84,7 @@ bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint3
 	       (mac[0] & 1 ? wants_group(dev, mac) : wants_station(dev, mac));
 }
 
-bool vnic_device_hears_multicast(const struct vnic_device *dev)
+bool vnic_device_wants_multicast(const struct vnic_device *dev)
 {
 	return dev->state == VNIC_DEVICE_ACTIVE &&
 	       dev->filter.mode & (VMXNET3_RXM_MCAST | VMXNET3_RXM_ALL_MULTI | VMXNET3_RXM_PROMISC);

@@ -11,7 +11,7 @@
 
 #include "cursor.h"
 #include "headers.h"
-#include "segment.h"
+#include "tso.h"
 
 /* Frames that vnic_device_tx shows ahead: more than any burst of the switch. */
 #define VNIC_TX_AHEAD 64
@@ -119,8 +119,8 @@ static inline uint32_t vnic_mac_high(const uint8_t mac[6])
  * The region in which an address lies, and how far from its start; NULL = none.
  * No region wraps (vnic_device_create), so one comparison tells both ends.
  */
-static inline const struct vnic_region *vnic_device_region(const struct vnic_device *dev,
-							   uint64_t addr, uint64_t *offset)
+static inline const struct vnic_region *vnic_region_find(const struct vnic_device *dev,
+							 uint64_t addr, uint64_t *offset)
 {
 	for (uint32_t i = 0; i < dev->attr.region_count; i++) {
 		const struct vnic_region *region = &dev->regions[i];
@@ -133,10 +133,10 @@ static inline const struct vnic_region *vnic_device_region(const struct vnic_dev
 }
 
 /* `size` bytes at `addr` of the driver's memory; NULL where they do not lie in one region. */
-static inline void *vnic_device_memory(const struct vnic_device *dev, uint64_t addr, uint64_t size)
+static inline void *vnic_region_memory(const struct vnic_device *dev, uint64_t addr, uint64_t size)
 {
 	uint64_t offset;
-	const struct vnic_region *region = vnic_device_region(dev, addr, &offset);
+	const struct vnic_region *region = vnic_region_find(dev, addr, &offset);
 
 	if (!region || size > region->size - offset)
 		return NULL;
@@ -155,10 +155,10 @@ static inline size_t vnic_device_buffers_size(const struct vnic_device *dev)
 }
 
 /* Whether `size` bytes at `addr` are the driver's memory, be it in several regions. */
-bool vnic_device_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size);
-/* Copy from and to memory that vnic_device_covers has found there. */
-void vnic_device_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to, uint64_t size);
-void vnic_device_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
+bool vnic_region_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size);
+/* Copy from and to memory that vnic_region_covers has found there. */
+void vnic_region_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to, uint64_t size);
+void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
 		       uint64_t size);
 
 /* The registers as after power-on. */
@@ -188,7 +188,7 @@ bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint3
  * The checksums of a frame that no one else can change: VMXNET3_RCD_V4, _IPC, _TUC
  * and so on. False: there are none, or not of an IP packet that is all there.
  */
-bool vnic_verdict_checksums(const uint8_t *frame, uint32_t len, uint32_t *bits);
+bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t *bits);
 
 /* Both kinds of queues have the same places for what is counted here. */
 static_assert((int)UPT1_TX_UCAST == (int)UPT1_RX_UCAST, "");
@@ -211,9 +211,9 @@ static inline void vnic_device_count(uint64_t stats[], const uint8_t *mac, uint3
 void vnic_device_write_stats(struct vnic_device *dev);
 
 /* The driver has something to look at: vnic_device_flush interrupts for it. */
-void vnic_device_news(struct vnic_device *dev, uint8_t vector);
+void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector);
 /* Tells the driver of an event, VMXNET3_ECR_*, at once. */
-void vnic_device_raise(struct vnic_device *dev, uint32_t event);
+void vnic_device_raise_event(struct vnic_device *dev, uint32_t event);
 /* IMR was written: what came while the vector was masked is delivered. */
 void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector);
 void vnic_device_mask_all(struct vnic_device *dev);

@@ -65,11 +65,11 @@ static enum look take(const struct vnic_device *dev, const struct vnic_device_rx
 		return LOOK_OTHER;
 	buffer->len = word & VMXNET3_RXD_LEN;
 	buffer->addr = vnic_load(&desc->addr);
-	buffer->data = vnic_device_memory(dev, buffer->addr, buffer->len);
+	buffer->data = vnic_region_memory(dev, buffer->addr, buffer->len);
 	buffer->ring = ring;
 	buffer->index = at->index;
 	if ((word & VMXNET3_RXD_DTYPE) || !buffer->len ||
-	    (!buffer->data && !vnic_device_covers(dev, buffer->addr, buffer->len)))
+	    (!buffer->data && !vnic_region_covers(dev, buffer->addr, buffer->len)))
 		return LOOK_BAD;
 	vnic_cursor_advance(at);
 	scatter->count++;
@@ -185,7 +185,7 @@ static void copy(const struct vnic_device *dev, struct source *from, const struc
 		if (to->data)
 			memmove(to->data + at, data, n);
 		else
-			vnic_device_write(dev, to->addr + at, data, n);
+			vnic_region_write(dev, to->addr + at, data, n);
 		at += n;
 		from->done += n;
 		if (n == left) {
@@ -320,7 +320,7 @@ static void prepare(struct vnic_device *dev, struct frame *frame, uint32_t n, co
 		return;
 	gather(frame->parts, n, dev->whole, frame->len);
 	if (dev->features & UPT1_F_RXCSUM &&
-	    vnic_verdict_checksums(dev->whole, frame->len, &frame->checksums))
+	    vnic_rx_csum(dev->whole, frame->len, &frame->checksums))
 		frame->unverified = 0;
 	frame->cut[0] = (struct iovec){dev->whole, frame->len};
 	frame->parts = frame->cut;
@@ -383,7 +383,7 @@ int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *
 	dev->counters[VNIC_RX_FRAMES]++;
 	dev->counters[VNIC_RX_BYTES] += len;
 	vnic_device_count(rx->stats, head, len);
-	vnic_device_news(dev, rx->vector);
+	vnic_device_mark_interrupt(dev, rx->vector);
 	return 0;
 }
 

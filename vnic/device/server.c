@@ -19,11 +19,11 @@
 #include <vnic/inbox.h>
 #include <vnic/regs.h>
 
+#include "attach_socket.h"
+#include "credentials.h"
 #include "hurry.h"
 #include "message.h"
-#include "peer.h"
 #include "shared.h"
-#include "socket.h"
 
 #define BACKLOG 128
 /* Bytes of notices that may be unread when a question is added: some twenty messages. */
@@ -42,11 +42,11 @@ struct vnic_server_client {
 	uint32_t process; /* VNIC_PROCESS of its lease */
 	bool greeting;    /* HELLO waits for its answer */
 	bool resolving;
-	struct vnic_peer peer;
+	struct vnic_credentials peer;
 	void *memory;
 	uint64_t memory_size;
 	struct vnic_device *device;
-	struct vnic_inbox_keeper *inbox;
+	struct vnic_inbox_broker *inbox;
 };
 
 int vnic_server_listen(const char *run_dir)
@@ -87,7 +87,7 @@ int vnic_server_accept(int listen_fd, struct vnic_server_client **client)
 	}
 	c->socket = fd;
 	c->interrupt[0] = c->interrupt[1] = c->notice = -1;
-	vnic_peer_init(&c->peer, fd);
+	vnic_credentials_read(&c->peer, fd);
 	c->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (c->doorbell < 0) {
 		err = errno;
@@ -104,8 +104,8 @@ void vnic_server_close(struct vnic_server_client *client)
 			   client->interrupt[1], client->notice};
 
 	vnic_device_destroy(client->device);
-	vnic_inbox_keeper_close(client->inbox);
-	vnic_peer_done(&client->peer);
+	vnic_inbox_broker_close(client->inbox);
+	vnic_credentials_close(&client->peer);
 	if (client->memory)
 		munmap(client->memory, client->memory_size);
 	if (client->bars)
@@ -361,7 +361,7 @@ int vnic_server_notice(struct vnic_server_client *client, const struct vnic_atta
 	return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
 }
 
-/* The descriptors are the keeper's, or closed. */
+/* The descriptors are the broker's, or closed. */
 static int on_inbox(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_inbox *inbox = &request->message->inbox;
@@ -370,7 +370,7 @@ static int on_inbox(struct vnic_server_client *client, struct request *request)
 		return -EPROTO;
 	request->fd_count = 0;
 	vnic_hurry_begin();
-	inbox->status = vnic_inbox_keeper_open(request->fds, client->mtu, &client->inbox);
+	inbox->status = vnic_inbox_broker_open(request->fds, client->mtu, &client->inbox);
 	vnic_hurry_end();
 	return answer(client, inbox, sizeof(*inbox), NULL, 0);
 }
@@ -380,9 +380,9 @@ static int introduce(const struct vnic_server_client *client,
 {
 	if (!owner || !owner->inbox)
 		return -ENOENT;
-	if (!vnic_peer_same_user(&client->peer, &owner->peer))
+	if (!vnic_credentials_same_user(&client->peer, &owner->peer))
 		return -EPERM;
-	vnic_inbox_keeper_fds(owner->inbox, fds);
+	vnic_inbox_broker_fds(owner->inbox, fds);
 	return 0;
 }
 
@@ -397,10 +397,10 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 	return answer(client, message, sizeof(*message), fds, message->status ? 0 : VNIC_INBOX_FDS);
 }
 
-int vnic_server_meet(struct vnic_server_client *client, const struct vnic_server_client *owner,
-		     uint32_t qpn)
+int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
+			  uint32_t qpn)
 {
-	const struct vnic_attach_meeting meeting = {.type = VNIC_NOTICE_INBOX, .qpn = qpn};
+	const struct vnic_attach_introduction meeting = {.type = VNIC_NOTICE_INBOX, .qpn = qpn};
 	int fds[VNIC_INBOX_FDS];
 	int ret = introduce(client, owner, fds);
 
@@ -424,24 +424,24 @@ void vnic_server_set_direct(struct vnic_server_client *client, bool on)
 
 uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client)
 {
-	return client->inbox ? vnic_inbox_keeper_holder(client->inbox) : 0;
+	return client->inbox ? vnic_inbox_broker_holder(client->inbox) : 0;
 }
 
 void vnic_server_inbox_unlock(struct vnic_server_client *client, uint32_t process)
 {
 	if (client->inbox)
-		vnic_inbox_keeper_unlock(client->inbox, process);
+		vnic_inbox_broker_unlock(client->inbox, process);
 }
 
 void vnic_server_inbox_revoke(struct vnic_server_client *client)
 {
 	if (client->inbox)
-		vnic_inbox_keeper_revoke(client->inbox);
+		vnic_inbox_broker_revoke(client->inbox);
 }
 
-int vnic_server_ask(struct vnic_server_client *client, int socket)
+int vnic_server_query_state(struct vnic_server_client *client, int socket)
 {
-	const struct vnic_attach_question question = {.type = VNIC_NOTICE_QUESTION};
+	const struct vnic_attach_state_query question = {.type = VNIC_NOTICE_STATE_QUERY};
 	int unread;
 
 	if (client->notice < 0)

@@ -61,9 +61,9 @@ static enum look read_descriptor(const struct vnic_device *dev, const struct vni
 		return LOOK_BAD;
 	segment->addr = vnic_load(&desc->addr);
 	segment->len = word & VMXNET3_TXD_LEN ? word & VMXNET3_TXD_LEN : VMXNET3_TXD_LEN_ZERO;
-	segment->data = vnic_device_memory(dev, segment->addr, segment->len);
+	segment->data = vnic_region_memory(dev, segment->addr, segment->len);
 	*error = VMXNET3_ERR_TXD_INVALID;
-	if (!segment->data && !vnic_device_covers(dev, segment->addr, segment->len))
+	if (!segment->data && !vnic_region_covers(dev, segment->addr, segment->len))
 		return LOOK_BAD;
 	*eop = flags & VMXNET3_TXD_EOP;
 	chain->completion |= !!(flags & VMXNET3_TXD_CQ);
@@ -108,7 +108,7 @@ static void copy_chain(const struct vnic_device *dev, const struct chain *chain,
 		if (segment->data)
 			memcpy(to, segment->data, segment->len);
 		else
-			vnic_device_read(dev, segment->addr, to, segment->len);
+			vnic_region_read(dev, segment->addr, to, segment->len);
 		to += segment->len;
 	}
 }
@@ -262,7 +262,7 @@ static void complete(struct vnic_device *dev, struct vnic_device_txq *tx, uint32
 	/* Release: also our last reads of the frame, whose buffer is the driver's again now. */
 	vnic_publish(&comp->gen, gen | VMXNET3_CDTYPE_TXCOMP << VMXNET3_CD_TYPE_SHIFT);
 	vnic_cursor_advance(&tx->comp_next);
-	vnic_device_news(dev, tx->vector);
+	vnic_device_mark_interrupt(dev, tx->vector);
 }
 
 /* A packet as a guest's user can make them: the driver is not to blame, and the frame is lost. */
@@ -292,7 +292,7 @@ static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx
 	    (flags & (VMXNET3_TXD_EOP | VMXNET3_TXD_OM | VMXNET3_TXD_TI)) != VMXNET3_TXD_EOP ||
 	    len < VNIC_ETH_HEADER || len > dev->frame_max)
 		return false;
-	data = vnic_device_memory(dev, vnic_load(&desc->addr), len);
+	data = vnic_region_memory(dev, vnic_load(&desc->addr), len);
 	if (!data)
 		return false;
 	show(tx, (struct vnic_tx_pending){.data = data,

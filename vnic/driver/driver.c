@@ -161,7 +161,7 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 	free(drv);
 }
 
-void vnic_driver_hear_multicast(struct vnic_driver *drv, bool on)
+void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
 {
 	uint32_t mode = on ? RX_MODE | VMXNET3_RXM_ALL_MULTI : RX_MODE;
 
@@ -199,7 +199,7 @@ int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8
 	return drv->transport->ops->resolve(drv->transport, sgid_index, dgid, hop);
 }
 
-int vnic_driver_give_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox)
+int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox)
 {
 	int fds[VNIC_INBOX_FDS];
 
@@ -212,12 +212,12 @@ int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_IN
 	return drv->transport->ops->introduce(drv->transport, qpn, fds);
 }
 
-bool vnic_driver_met(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
+bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
 {
 	return drv->transport->ops->met(drv->transport, qpn, fds);
 }
 
-bool vnic_driver_direct(const struct vnic_driver *drv)
+bool vnic_driver_direct_allowed(const struct vnic_driver *drv)
 {
 	return vnic_load(vnic_reg(drv->transport->bar0, VNIC_REG_DIRECT));
 }

@@ -173,7 +173,7 @@ static void shm_kick(struct vnic_transport *transport)
 	struct shm *shm = to_shm(transport);
 	uint32_t *asleep = vnic_reg(shm->base.bar0, VNIC_REG_ASLEEP);
 
-	/* Our descriptors before our reading of its sleep; see vnic_device_sleeping. */
+	/* Our descriptors before our reading of its sleep; see vnic_device_set_asleep. */
 	vnic_fence();
 	/* One write wakes it, however many bursts it takes to get up. */
 	if (vnic_load(asleep) && vnic_exchange(asleep, 0))
@@ -241,7 +241,7 @@ static bool is_port(const struct shm *shm, const union vnic_message *message, in
 
 static bool is_question(const union vnic_message *message, int len, uint32_t fd_count)
 {
-	return len == (int)sizeof(message->question) && message->type == VNIC_NOTICE_QUESTION &&
+	return len == (int)sizeof(message->question) && message->type == VNIC_NOTICE_STATE_QUERY &&
 	       fd_count == 1;
 }
 
@@ -403,7 +403,7 @@ static int hello(struct shm *shm, const struct vnic_attach_welcome *was,
 	if (ret)
 		return ret;
 	len = vnic_message_recv(shm->socket, &message, fds, &fd_count);
-	ret = vnic_message_welcomed(&message, len);
+	ret = vnic_message_check_welcome(&message, len);
 	if (!ret && len == (int)sizeof(message.welcome) && fd_count == VNIC_FDS &&
 	    welcome_valid(shm, &message.welcome)) {
 		*welcome = message.welcome;

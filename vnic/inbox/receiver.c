@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "layout.h"
 #include "message.h"
 #include "shared.h"
 

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "layout.h"
 #include "message.h"
 #include "shared.h"
 
@@ -169,8 +169,8 @@ static void own(const struct vnic_outbox *outbox, uint32_t position, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct inbox_slot *slot = slot_at(outbox, position + i);
 
-		vnic_own(slot);
-		vnic_own(slot->frame + CACHE_LINE);
+		vnic_prefetch_write(slot);
+		vnic_prefetch_write(slot->frame + CACHE_LINE);
 	}
 }
 

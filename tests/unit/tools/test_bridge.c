@@ -44,7 +44,7 @@ static int setup(void **state)
 	(void)state;
 	w = lan_open(&attr);
 	w->host.addresses[0].kernel = true;
-	vnic_driver_hear_multicast(w->loops[0]->driver, true);
+	vnic_driver_set_multicast(w->loops[0]->driver, true);
 	return 0;
 }
 

@@ -49,7 +49,7 @@ static void answer(int socket, const void *bytes, uint32_t len, const char *told
 /* As processes would, of which this one is all: nonsense, then what it has, then that again. */
 static void answer_all(int socket)
 {
-	const struct vnic_attach_inventory good = {.status = 0}, bad = {.status = -ENOMEM};
+	const struct vnic_attach_state good = {.status = 0}, bad = {.status = -ENOMEM};
 
 	answer(socket, "x", 1, inventory);
 	answer(socket, &bad, sizeof(bad), NULL);

@@ -46,7 +46,7 @@ static int attach(struct process *p)
 
 	if (!ret)
 		ret = vnic_inbox_create(p->base.who.mtu, &p->inbox);
-	return ret ? ret : vnic_driver_give_inbox(p->base.driver, p->inbox);
+	return ret ? ret : vnic_driver_set_inbox(p->base.driver, p->inbox);
 }
 
 static void *attach_thread(void *arg)
@@ -210,14 +210,14 @@ static void who_sends_is_introduced(void **state)
 	struct vnic_outbox *outbox;
 
 	(void)state;
-	assert_false(vnic_driver_met(w.sender.base.driver, &met, fds));
+	assert_false(vnic_driver_introduction(w.sender.base.driver, &met, fds));
 	session_introduce(from, to, qpn);
 	session_introduce(from, to, qpn + 1);
 	vnic_driver_notice(w.sender.base.driver, &port, &question);
 	assert_int_equal(question, -1);
-	assert_true(vnic_driver_met(w.sender.base.driver, &met, fds));
+	assert_true(vnic_driver_introduction(w.sender.base.driver, &met, fds));
 	assert_int_equal(met, qpn);
-	assert_false(vnic_driver_met(w.sender.base.driver, &met, fds));
+	assert_false(vnic_driver_introduction(w.sender.base.driver, &met, fds));
 	assert_int_equal(vnic_outbox_open(fds, w.sender.base.who.mtu, 1, &outbox), 0);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
 	vnic_outbox_close(outbox);
@@ -285,12 +285,12 @@ static void the_daemon_decides(void **state)
 	struct vnic_server_client *conn = conn_of(&w.sender);
 
 	(void)state;
-	assert_true(vnic_driver_direct(w.sender.base.driver));
+	assert_true(vnic_driver_direct_allowed(w.sender.base.driver));
 	vnic_server_set_direct(conn, false);
-	assert_false(vnic_driver_direct(w.sender.base.driver));
-	assert_true(vnic_driver_direct(w.receiver.base.driver));
+	assert_false(vnic_driver_direct_allowed(w.sender.base.driver));
+	assert_true(vnic_driver_direct_allowed(w.receiver.base.driver));
 	vnic_server_set_direct(conn, true);
-	assert_true(vnic_driver_direct(w.sender.base.driver));
+	assert_true(vnic_driver_direct_allowed(w.sender.base.driver));
 }
 
 /* --- Strangers. */

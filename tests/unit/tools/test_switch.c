@@ -221,7 +221,7 @@ static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 1, 2, 3};
 static void all_hear_multicast(void)
 {
 	for (uint32_t i = 0; i < LAN_PROCESSES; i++)
-		vnic_driver_hear_multicast(w->loops[i]->driver, true);
+		vnic_driver_set_multicast(w->loops[i]->driver, true);
 }
 
 /* Who has not asked for it is left in peace. */
@@ -232,11 +232,11 @@ static void to_a_group_that_nobody_hears(void **state)
 	switch_run(&w->sw, LAN_T0);
 	assert_int_equal(lan_receive(w, 1), -1);
 	drops(SWITCH_DROP_UNHEARD, 1);
-	vnic_driver_hear_multicast(w->loops[1]->driver, true);
+	vnic_driver_set_multicast(w->loops[1]->driver, true);
 	post(0, group_mac, URXE_QPN_MULTICAST, 8);
 	switch_run(&w->sw, LAN_T0);
 	assert_int_equal(lan_receive(w, 1), 8);
-	vnic_driver_hear_multicast(w->loops[1]->driver, false);
+	vnic_driver_set_multicast(w->loops[1]->driver, false);
 	post(0, group_mac, URXE_QPN_MULTICAST, 9);
 	switch_run(&w->sw, LAN_T0);
 	assert_int_equal(lan_receive(w, 1), -1);

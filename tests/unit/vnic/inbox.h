@@ -22,7 +22,7 @@
 
 struct fixture {
 	struct vnic_inbox *inbox;
-	struct vnic_inbox_keeper *keeper;
+	struct vnic_inbox_broker *broker;
 	struct vnic_outbox *first, *second;
 	uint8_t *memory; /* as a hostile sender has it */
 	uint64_t size;
@@ -61,7 +61,7 @@ static inline int open_inbox(void **state)
 	f.first = open_outbox(f.inbox, FIRST);
 	f.second = open_outbox(f.inbox, SECOND);
 	dup_fds(f.inbox, fds);
-	assert_int_equal(vnic_inbox_keeper_open(fds, MTU, &f.keeper), 0);
+	assert_int_equal(vnic_inbox_broker_open(fds, MTU, &f.broker), 0);
 	vnic_inbox_fds(f.inbox, fds);
 	assert_int_equal(fstat(fds[VNIC_INBOX_MEMORY], &st), 0);
 	f.size = (uint64_t)st.st_size;
@@ -86,7 +86,7 @@ static inline int close_inbox(void **state)
 
 	munmap(f->memory, f->size);
 	vnic_inbox_destroy(f->inbox);
-	vnic_inbox_keeper_close(f->keeper);
+	vnic_inbox_broker_close(f->broker);
 	vnic_outbox_close(f->first);
 	vnic_outbox_close(f->second);
 	return 0;

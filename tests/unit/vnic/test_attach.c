@@ -161,13 +161,13 @@ static int echo_until_quiet(struct daemon *d)
 
 		while (echo_frames(dev))
 			;
-		vnic_device_sleeping(dev, true);
+		vnic_device_set_asleep(dev, true);
 		if (echo_frames(dev)) {
-			vnic_device_sleeping(dev, false);
+			vnic_device_set_asleep(dev, false);
 			continue;
 		}
 		assert_true(poll(fds, 2, PATIENCE) > 0);
-		vnic_device_sleeping(dev, false);
+		vnic_device_set_asleep(dev, false);
 		if (fds[0].revents) /* our own client: no need for an edge-triggered epoll */
 			assert_int_equal(read(doorbell, &count, sizeof(count)), sizeof(count));
 		if (fds[1].revents)
@@ -336,7 +336,7 @@ static void agreeing_client(const char *run_dir)
 	int fd = vnic_attach_connect(run_dir);
 
 	CHECK(fd >= 0);
-	CHECK(vnic_attach_agree(fd) == 0);
+	CHECK(vnic_attach_check_version(fd) == 0);
 	/* It can say HELLO still. */
 	CHECK(send(fd, &hello, sizeof(hello), 0) == sizeof(hello));
 	CHECK(recv(fd, &w, sizeof(w), 0) == sizeof(w) && w.status == -EUSERS);
@@ -691,7 +691,7 @@ static void test_unread_notices(void **state)
 static void questioned_client(const char *run_dir)
 {
 	struct vnic_next_hop hop;
-	const struct vnic_attach_inventory answer = {.status = -ENOSYS};
+	const struct vnic_attach_state answer = {.status = -ENOSYS};
 	struct vnic_attach_port port;
 	struct vnic_attach_welcome w;
 	struct vnic_driver *drv;
@@ -729,7 +729,7 @@ static void test_unread_questions(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	/* A notice that is on its way is no reason not to ask. */
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
-	while (!(rc = vnic_server_ask(d->client, ends[1])))
+	while (!(rc = vnic_server_query_state(d->client, ends[1])))
 		asked++;
 	assert_int_equal(rc, -EAGAIN);
 	assert_in_range(asked, 2, 64);
@@ -743,16 +743,16 @@ static void test_unread_questions(void **state)
 static void test_questions(void **state)
 {
 	const struct vnic_attach_port port = {.link_mtu = MTU};
-	struct vnic_attach_inventory answer = {0};
+	struct vnic_attach_state answer = {0};
 	struct daemon *d = *state;
 	int ends[2];
 
 	spawn(d, questioned_client);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	accept_client(d);
-	assert_int_equal(vnic_server_ask(d->client, ends[1]), -ENOTCONN);
+	assert_int_equal(vnic_server_query_state(d->client, ends[1]), -ENOTCONN);
 	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
-	assert_int_equal(vnic_server_ask(d->client, ends[1]), 0);
+	assert_int_equal(vnic_server_query_state(d->client, ends[1]), 0);
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
 	close(ends[1]);
 	resolve_one(d);
@@ -763,7 +763,7 @@ static void test_questions(void **state)
 	assert_int_equal(read(ends[0], &answer, sizeof(answer)), 0);
 	close(ends[0]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-	assert_int_equal(vnic_server_ask(d->client, ends[1]), 0);
+	assert_int_equal(vnic_server_query_state(d->client, ends[1]), 0);
 	close(ends[1]);
 	resolve_one(d);
 	assert_int_equal(read(ends[0], &answer, sizeof(answer)), sizeof(answer));

@@ -260,17 +260,17 @@ static void test_asks_for_multicast(void **state)
 {
 	struct guest *g = *state;
 
-	assert_false(vnic_device_hears_multicast(g->dev));
+	assert_false(vnic_device_wants_multicast(g->dev));
 	assert_int_equal(guest_activate(g), 0);
-	assert_true(vnic_device_hears_multicast(g->dev)); /* promiscuous */
+	assert_true(vnic_device_wants_multicast(g->dev)); /* promiscuous */
 	set_mode(g, VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST);
-	assert_false(vnic_device_hears_multicast(g->dev));
+	assert_false(vnic_device_wants_multicast(g->dev));
 	set_mode(g, VMXNET3_RXM_MCAST);
-	assert_true(vnic_device_hears_multicast(g->dev));
+	assert_true(vnic_device_wants_multicast(g->dev));
 	set_mode(g, VMXNET3_RXM_ALL_MULTI);
-	assert_true(vnic_device_hears_multicast(g->dev));
+	assert_true(vnic_device_wants_multicast(g->dev));
 	guest_command(g, CMD(QUIESCE_DEV));
-	assert_false(vnic_device_hears_multicast(g->dev));
+	assert_false(vnic_device_wants_multicast(g->dev));
 }
 
 static void test_groups(void **state)

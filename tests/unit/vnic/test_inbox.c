@@ -38,7 +38,7 @@ static void test_order(void **state)
 		send_all(f, i % 3 ? f->first : f->second, 29);
 		assert_int_equal(receive(f), 29);
 	}
-	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
+	assert_int_equal(vnic_inbox_broker_holder(f->broker), 0);
 }
 
 static void test_full(void **state)
@@ -98,7 +98,7 @@ static void test_reserved(void **state)
 	enum vnic_outbox_status status;
 
 	assert_int_equal(vnic_outbox_reserve(f->first, frames, 3), 3);
-	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), FIRST);
+	assert_int_equal(vnic_inbox_broker_holder(f->broker), FIRST);
 	assert_int_equal(vnic_outbox_reserve(f->second, &more, 1), 0);
 	assert_int_equal(send_from(f, f->second, 1, &status), 0);
 	assert_int_equal(status, VNIC_OUTBOX_BUSY);
@@ -110,7 +110,7 @@ static void test_reserved(void **state)
 	assert_int_equal(receive(f), 0);
 	vnic_outbox_commit(f->first, frames, 1);
 	f->next++;
-	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
+	assert_int_equal(vnic_inbox_broker_holder(f->broker), 0);
 	send_all(f, f->second, 2);
 	assert_int_equal(receive(f), 3);
 	/* Nothing may come of it at all. */
@@ -131,7 +131,7 @@ static void test_reserved_and_closed(void **state)
 	struct vnic_frame frames[2];
 
 	assert_int_equal(vnic_outbox_reserve(f->first, frames, 2), 2);
-	vnic_inbox_keeper_revoke(f->keeper);
+	vnic_inbox_broker_revoke(f->broker);
 	frames[0].len = LEN;
 	vnic_outbox_commit(f->first, frames, 1);
 	assert_true(vnic_outbox_closed(f->first));
@@ -160,13 +160,13 @@ static void test_locked(void **state)
 
 	/* The lock is the memory's first word. */
 	f->memory[0] = FIRST;
-	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), FIRST);
+	assert_int_equal(vnic_inbox_broker_holder(f->broker), FIRST);
 	assert_int_equal(send_from(f, f->second, 1, &status), 0);
 	assert_int_equal(status, VNIC_OUTBOX_BUSY);
 	/* Another one's death frees nothing. */
-	vnic_inbox_keeper_unlock(f->keeper, SECOND);
+	vnic_inbox_broker_unlock(f->broker, SECOND);
 	assert_int_equal(send_from(f, f->second, 1, &status), 0);
-	vnic_inbox_keeper_unlock(f->keeper, FIRST);
+	vnic_inbox_broker_unlock(f->broker, FIRST);
 	send_all(f, f->second, 1);
 	assert_int_equal(receive(f), 1);
 }
@@ -176,8 +176,8 @@ static void check_closed(struct fixture *f)
 	enum vnic_outbox_status status;
 
 	assert_true(vnic_outbox_closed(f->first));
-	assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
-	vnic_inbox_keeper_unlock(f->keeper, FIRST);
+	assert_int_equal(vnic_inbox_broker_holder(f->broker), 0);
+	vnic_inbox_broker_unlock(f->broker, FIRST);
 	assert_int_equal(send_from(f, f->first, 1, &status), 0);
 	assert_int_equal(status, VNIC_OUTBOX_CLOSED);
 	assert_int_equal(send_from(f, f->second, 1, &status), 0);
@@ -199,7 +199,7 @@ static void test_daemon_closes(void **state)
 {
 	struct fixture *f = *state;
 
-	vnic_inbox_keeper_revoke(f->keeper);
+	vnic_inbox_broker_revoke(f->broker);
 	check_closed(f);
 	assert_int_equal(receive(f), 0);
 }
@@ -338,7 +338,7 @@ static bool kill_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 	}
-	vnic_inbox_keeper_unlock(f->keeper, FIRST);
+	vnic_inbox_broker_unlock(f->broker, FIRST);
 	return !pid;
 }
 
@@ -426,7 +426,7 @@ static void test_stopped(void **state)
 		pid = start_stray(f, steps, &stray);
 		if (!pid)
 			break;
-		locked = vnic_inbox_keeper_holder(f->keeper) == FIRST;
+		locked = vnic_inbox_broker_holder(f->broker) == FIRST;
 		busy += locked;
 		if (locked) {
 			assert_int_equal(send_from(f, f->second, 3, &status), 0);
@@ -438,7 +438,7 @@ static void test_stopped(void **state)
 		}
 		assert_int_equal(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
-		assert_int_equal(vnic_inbox_keeper_holder(f->keeper), 0);
+		assert_int_equal(vnic_inbox_broker_holder(f->broker), 0);
 		if (locked)
 			send_all(f, f->second, 3);
 		assert_true(receive_both(f, 3, stray));
@@ -599,12 +599,12 @@ static void test_damaged(void **state)
 
 static void check_refused(const int inbox[VNIC_INBOX_FDS], uint16_t mtu, int error)
 {
-	struct vnic_inbox_keeper *keeper;
+	struct vnic_inbox_broker *broker;
 	int fds[VNIC_INBOX_FDS];
 
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(inbox[i]);
-	assert_int_equal(vnic_inbox_keeper_open(fds, mtu, &keeper), error);
+	assert_int_equal(vnic_inbox_broker_open(fds, mtu, &broker), error);
 	/* They are closed all the same. */
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		assert_int_equal(fcntl(fds[i], F_GETFD), -1);

@@ -721,7 +721,7 @@ static void test_stripped_and_scattered(void **state)
 	(VMXNET3_RCD_TUC | VMXNET3_RCD_UDP | VMXNET3_RCD_TCP | VMXNET3_RCD_IPC | VMXNET3_RCD_V6 | \
 	 VMXNET3_RCD_V4 | VMXNET3_RCD_FRG)
 
-static uint32_t verdict(struct guest *g, const uint8_t *frame, uint32_t len)
+static uint32_t csum_bits(struct guest *g, const uint8_t *frame, uint32_t len)
 {
 	uint64_t addr;
 	const struct vmxnet3_rx_comp *comp = receive(g, frame, len, &addr);
@@ -748,12 +748,12 @@ static void test_receive_checksums(void **state)
 		uint32_t len = build(frame, v6, protocol, i * 97 % 1200);
 
 		finish(frame, len, v6, protocol);
-		assert_int_equal(verdict(g, frame, len), kind | VMXNET3_RCD_TUC);
+		assert_int_equal(csum_bits(g, frame, len), kind | VMXNET3_RCD_TUC);
 		/* Padding is none of the packet. */
 		frame[len] = 99;
-		assert_int_equal(verdict(g, frame, len + 1), kind | VMXNET3_RCD_TUC);
+		assert_int_equal(csum_bits(g, frame, len + 1), kind | VMXNET3_RCD_TUC);
 		frame[ETH + (v6 ? IP6 : IP4) + 1] ^= 4;
-		assert_int_equal(verdict(g, frame, len), kind);
+		assert_int_equal(csum_bits(g, frame, len), kind);
 	}
 }
 
@@ -767,47 +767,47 @@ static void test_receive_checksum_rules(void **state)
 	assert_int_equal(guest_activate(g), 0);
 	len = build(frame, false, PROTO_UDP, 100);
 	finish(frame, len, false, PROTO_UDP);
-	assert_int_equal(verdict(g, frame, len), VMXNET3_RCD_CNC); /* nobody asked */
+	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_CNC); /* nobody asked */
 	set_features(g, UPT1_F_RXCSUM);
-	assert_int_equal(verdict(g, frame, len), udp4 | VMXNET3_RCD_TUC);
+	assert_int_equal(csum_bits(g, frame, len), udp4 | VMXNET3_RCD_TUC);
 	/* None is right over IPv4, and wrong over IPv6. */
 	put16(frame + ETH + IP4 + 6, 0);
-	assert_int_equal(verdict(g, frame, len), udp4 | VMXNET3_RCD_TUC);
+	assert_int_equal(csum_bits(g, frame, len), udp4 | VMXNET3_RCD_TUC);
 	frame[ETH + 10] ^= 1;
-	assert_int_equal(verdict(g, frame, len),
+	assert_int_equal(csum_bits(g, frame, len),
 			 VMXNET3_RCD_V4 | VMXNET3_RCD_UDP | VMXNET3_RCD_TUC);
 	len = build(frame, true, PROTO_UDP, 100);
-	assert_int_equal(verdict(g, frame, len), VMXNET3_RCD_V6 | VMXNET3_RCD_UDP);
+	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_V6 | VMXNET3_RCD_UDP);
 	/* A length of its own that reaches beyond the packet, or that is no header's. */
 	len = build(frame, false, PROTO_UDP, 100);
 	finish(frame, len, false, PROTO_UDP);
 	put16(frame + ETH + IP4 + 4, 109);
-	assert_int_equal(verdict(g, frame, len), udp4);
+	assert_int_equal(csum_bits(g, frame, len), udp4);
 	put16(frame + ETH + IP4 + 4, 7);
-	assert_int_equal(verdict(g, frame, len), udp4);
+	assert_int_equal(csum_bits(g, frame, len), udp4);
 	/* Fragments, and what is neither TCP nor UDP. */
 	len = build(frame, false, PROTO_UDP, 100);
 	put16(frame + ETH + 6, 0x2000);
 	set_ip4_sum(frame);
-	assert_int_equal(verdict(g, frame, len),
+	assert_int_equal(csum_bits(g, frame, len),
 			 VMXNET3_RCD_V4 | VMXNET3_RCD_IPC | VMXNET3_RCD_FRG);
 	put16(frame + ETH + 6, 0);
 	frame[ETH + 9] = 1;
 	set_ip4_sum(frame);
-	assert_int_equal(verdict(g, frame, len), VMXNET3_RCD_V4 | VMXNET3_RCD_IPC);
+	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_V4 | VMXNET3_RCD_IPC);
 	/* No whole packet, no packet. */
 	len = build(frame, false, PROTO_TCP, 100);
 	finish(frame, len, false, PROTO_TCP);
-	assert_int_equal(verdict(g, frame, len - 1), VMXNET3_RCD_CNC);
-	assert_int_equal(verdict(g, frame, ETH + IP4 - 1), VMXNET3_RCD_CNC);
+	assert_int_equal(csum_bits(g, frame, len - 1), VMXNET3_RCD_CNC);
+	assert_int_equal(csum_bits(g, frame, ETH + IP4 - 1), VMXNET3_RCD_CNC);
 	put16(frame + ETH + 2, 19);
-	assert_int_equal(verdict(g, frame, len), VMXNET3_RCD_CNC);
+	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_CNC);
 	put16(frame + ETH + 2, IP4 + TCP - 1); /* less than TCP's header */
 	set_ip4_sum(frame);
-	assert_int_equal(verdict(g, frame, len),
+	assert_int_equal(csum_bits(g, frame, len),
 			 VMXNET3_RCD_V4 | VMXNET3_RCD_IPC | VMXNET3_RCD_TCP);
 	frame[12] = 0x99;
-	assert_int_equal(verdict(g, frame, len), VMXNET3_RCD_CNC);
+	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_CNC);
 }
 
 #define GUEST_TEST(f) cmocka_unit_test_setup_teardown(f, create, destroy)

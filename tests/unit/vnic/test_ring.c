@@ -236,7 +236,7 @@ static void test_shared_mac(void **state)
 	data[0] = 0x01;
 	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
 	assert_int_equal(counter(loop, VNIC_RX_FILTERED), 1);
-	vnic_driver_hear_multicast(loop->driver, true);
+	vnic_driver_set_multicast(loop->driver, true);
 	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
 	assert_int_equal(counter(loop, VNIC_RX_FRAMES), 3);
 }

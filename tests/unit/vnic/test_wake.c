@@ -158,13 +158,13 @@ static void test_doorbell_only_asleep(void **state)
 
 	send_frames(loop, 1);
 	assert_int_equal(loop->kicks, 0);
-	vnic_device_sleeping(loop->device, true);
+	vnic_device_set_asleep(loop->device, true);
 	/* One wakes it; the next find it woken. */
 	send_frames(loop, 1);
 	send_frames(loop, 1);
 	assert_int_equal(loop->kicks, 1);
-	vnic_device_sleeping(loop->device, true);
-	vnic_device_sleeping(loop->device, false);
+	vnic_device_set_asleep(loop->device, true);
+	vnic_device_set_asleep(loop->device, false);
 	send_frames(loop, 1);
 	assert_int_equal(loop->kicks, 1);
 }
@@ -176,7 +176,7 @@ static void test_doorbell_for_buffers(void **state)
 	struct vnic_frame frames[1];
 
 	deliver(loop);
-	vnic_device_sleeping(loop->device, true);
+	vnic_device_set_asleep(loop->device, true);
 	receive(loop);
 	assert_int_equal(loop->kicks, 0);
 
@@ -187,7 +187,7 @@ static void test_doorbell_for_buffers(void **state)
 	vnic_driver_rx_release(loop->driver, 1);
 	assert_int_equal(loop->kicks, 1);
 	assert_int_equal(vnic_device_rx(loop->device, 0, frame, sizeof(frame)), 0);
-	vnic_device_sleeping(loop->device, true);
+	vnic_device_set_asleep(loop->device, true);
 	receive(loop);
 	assert_int_equal(loop->kicks, 1);
 }

@@ -33,7 +33,7 @@ struct control_request {
  * the ring's memory (capture_ring.h); packets of one byte wake its reader.
  *
  * After SHOW, with status 0 comes the memfd with the report (report.h), and where processes were
- * asked the socket on which they answer (struct vnic_attach_inventory; SO_PASSCRED says who does).
+ * asked the socket on which they answer (struct vnic_attach_state; SO_PASSCRED says who does).
  */
 struct control_reply {
 	uint32_t version;

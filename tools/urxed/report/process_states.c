@@ -168,7 +168,7 @@ static void add(json_t *report, const json_t *lease, int memory)
 /* False: no more answers come. *alive: one has come, or is being written. */
 static bool take_one(json_t *report, int socket, bool *alive)
 {
-	struct vnic_attach_inventory answer;
+	struct vnic_attach_state answer;
 	struct unix_packet_extras came;
 	int len = unix_packet_recv(socket, &answer, sizeof(answer), &came);
 	json_t *lease = NULL;

@@ -266,7 +266,7 @@ bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn)
  */
 void session_introduce(struct switch_port *from, struct switch_port *to, uint32_t qpn)
 {
-	(void)vnic_server_meet(conn_of(from), conn_of(to), qpn);
+	(void)vnic_server_introduce(conn_of(from), conn_of(to), qpn);
 }
 
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop)
@@ -319,7 +319,7 @@ void sessions_ask_state(struct sessions *sessions, int socket)
 	struct session *s;
 
 	for (s = sessions->list; s; s = s->next)
-		s->asked = !s->gone && !vnic_server_ask(s->conn, socket);
+		s->asked = !s->gone && !vnic_server_query_state(s->conn, socket);
 }
 
 /* Counts the remote QPs of all processes of a user, and of all users in *total. */

@@ -14,7 +14,7 @@
 
 static bool receives_multicast(const struct switch_port *port, const struct switch_port *from)
 {
-	return port != from && port->dev && vnic_device_hears_multicast(port->dev);
+	return port != from && port->dev && vnic_device_wants_multicast(port->dev);
 }
 
 static uint32_t count_copies(const struct vswitch *sw, const struct switch_port *from,
@@ -310,5 +310,5 @@ void switch_set_sleeping(struct vswitch *sw, bool asleep)
 
 	for (port = sw->ports; port; port = port->next)
 		if (port->dev)
-			vnic_device_sleeping(port->dev, asleep);
+			vnic_device_set_asleep(port->dev, asleep);
 }

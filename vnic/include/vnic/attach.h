@@ -38,7 +38,7 @@
  *            There is no reply.
  *   INBOX    daemon: what it answers to INTRODUCE, without having been asked.
  *   QUESTION daemon: somebody wants to know what the process has; a socket to
- *            answer on, with struct vnic_attach_inventory.
+ *            answer on, with struct vnic_attach_state.
  *
  * The interrupt is a pipe, one 64-bit word each, where an eventfd would look
  * natural: O_NONBLOCK belongs to an open file that both sides share, so a client
@@ -89,7 +89,7 @@ enum vnic_attach_type {
 #define VNIC_PROCESSES    (1u << (24 - VNIC_LEASE_SHIFT))
 
 /* The first word of what comes on the socket of notices. */
-enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_QUESTION, VNIC_NOTICE_INBOX };
+enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_STATE_QUERY, VNIC_NOTICE_INBOX };
 
 /* Descriptors that come with the answer to HELLO, in this order. */
 enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD_NOTICE, VNIC_FDS };
@@ -205,13 +205,13 @@ struct vnic_attach_notice {
 	struct vnic_attach_port port;
 };
 
-struct vnic_attach_question {
+struct vnic_attach_state_query {
 	uint32_t type;
 	uint32_t reserved;
 };
 
 /* Comes with the descriptors of the inbox of the process that has a QPN. */
-struct vnic_attach_meeting {
+struct vnic_attach_introduction {
 	uint32_t type;
 	uint32_t qpn;
 };
@@ -220,7 +220,7 @@ struct vnic_attach_meeting {
  * Comes with a sealed memfd, where status is 0: a JSON document (verbs/inventory.h). Before that
  * any number of those with -EINPROGRESS, while the process is at it.
  */
-struct vnic_attach_inventory {
+struct vnic_attach_state {
 	int32_t status; /* 0 or a negative errno value */
 	uint32_t reserved;
 };
@@ -238,6 +238,6 @@ int vnic_attach_connect(const char *run_dir);
  * HELLO afterwards, whether it speaks this version. 0; -EPROTO: it does not; -EAGAIN: it has not
  * answered for 5 s; another negative errno value: the connection has ended.
  */
-int vnic_attach_agree(int fd);
+int vnic_attach_check_version(int fd);
 
 #endif

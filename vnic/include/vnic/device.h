@@ -119,7 +119,7 @@ int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, 
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n);
 
 /* Whether the driver wants any multicast frames, by its receive mode. */
-bool vnic_device_hears_multicast(const struct vnic_device *dev);
+bool vnic_device_wants_multicast(const struct vnic_device *dev);
 
 /* Interrupts the driver for what was received and completed since the last call, unless masked. */
 void vnic_device_flush(struct vnic_device *dev);
@@ -128,6 +128,6 @@ void vnic_device_flush(struct vnic_device *dev);
  * Before the device's thread sleeps it says so (true), and looks once more for
  * work; a driver wakes only a device that sleeps.
  */
-void vnic_device_sleeping(struct vnic_device *dev, bool asleep);
+void vnic_device_set_asleep(struct vnic_device *dev, bool asleep);
 
 #endif

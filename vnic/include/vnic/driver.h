@@ -66,7 +66,7 @@ bool vnic_driver_irq_unmask(struct vnic_driver *drv);
  * Whether multicast frames are to be received, of whatever group; at first none
  * are. A change is told to the daemon, and waits for its answer.
  */
-void vnic_driver_hear_multicast(struct vnic_driver *drv, bool on);
+void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
 
 /* The device has completed what it was not given: nothing is received or freed any more. */
 bool vnic_driver_broken(const struct vnic_driver *drv);
@@ -79,7 +79,7 @@ int vnic_driver_notice_fd(const struct vnic_driver *drv);
 /*
  * What the port is now; false where the daemon has told nothing new since the last call.
  * *question is a socket to answer on, the caller's to close, or -1 (struct
- * vnic_attach_inventory). Never blocks.
+ * vnic_attach_state). Never blocks.
  */
 bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question);
 
@@ -108,7 +108,7 @@ int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 /* --- Frames for other processes of this host, without the daemon (inbox.h). */
 
 /* Gives the daemon this process's inbox to hand on, once; both use it from now on. */
-int vnic_driver_give_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
+int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 /*
  * The inbox of the process that has a QPN, for vnic_outbox_open. -ENOENT: there is none;
  * -EPERM: it is another user's. Any thread; takes turns with vnic_driver_resolve.
@@ -118,8 +118,8 @@ int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_IN
  * The daemon has introduced us unasked, to a process that our frames went to by the switch:
  * once after each vnic_driver_notice. The descriptors are the caller's.
  */
-bool vnic_driver_met(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
+bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
 /* Whether the daemon lets frames pass by it: to be asked for each burst. */
-bool vnic_driver_direct(const struct vnic_driver *drv);
+bool vnic_driver_direct_allowed(const struct vnic_driver *drv);
 
 #endif

@@ -141,20 +141,20 @@ void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *fra
 
 /* --- The daemon, which introduces senders and cleans up after those that died. */
 
-struct vnic_inbox_keeper;
+struct vnic_inbox_broker;
 
-/* Maps another process's inbox. The descriptors are the keeper's from now on, on failure too. */
-int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
-			   struct vnic_inbox_keeper **keeper);
+/* Maps another process's inbox. The descriptors are the broker's from now on, on failure too. */
+int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
+			   struct vnic_inbox_broker **broker);
 /* Lets go of it; receiver and senders go on. NULL is allowed. */
-void vnic_inbox_keeper_close(struct vnic_inbox_keeper *keeper);
+void vnic_inbox_broker_close(struct vnic_inbox_broker *broker);
 /* The receiver has gone: no sender is to put anything there any more. */
-void vnic_inbox_keeper_revoke(struct vnic_inbox_keeper *keeper);
-/* To be handed on; they stay the keeper's. */
-void vnic_inbox_keeper_fds(const struct vnic_inbox_keeper *keeper, int fds[VNIC_INBOX_FDS]);
+void vnic_inbox_broker_revoke(struct vnic_inbox_broker *broker);
+/* To be handed on; they stay the broker's. */
+void vnic_inbox_broker_fds(const struct vnic_inbox_broker *broker, int fds[VNIC_INBOX_FDS]);
 /* Who has the lock: a sender's `self`; 0 = nobody. */
-uint32_t vnic_inbox_keeper_holder(const struct vnic_inbox_keeper *keeper);
+uint32_t vnic_inbox_broker_holder(const struct vnic_inbox_broker *broker);
 /* That sender has died: frees the lock, where it had it. */
-void vnic_inbox_keeper_unlock(struct vnic_inbox_keeper *keeper, uint32_t holder);
+void vnic_inbox_broker_unlock(struct vnic_inbox_broker *broker, uint32_t holder);
 
 #endif

@@ -100,7 +100,7 @@ int vnic_server_notice(struct vnic_server_client *client, const struct vnic_atta
  * Asks a client what it has, to be answered on `socket`, which stays the caller's. -EAGAIN: it
  * reads nothing, and was asked often enough; -ENOTCONN: it has not said HELLO.
  */
-int vnic_server_ask(struct vnic_server_client *client, int socket);
+int vnic_server_query_state(struct vnic_server_client *client, int socket);
 /* -1 before HELLO. */
 int vnic_server_notice_fd(const struct vnic_server_client *client);
 
@@ -113,8 +113,8 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client);
  * Introduces the owner of a QPN to a client that has not asked. -ENOENT, -EPERM: see struct
  * vnic_attach_introduce; -EAGAIN: the client does not read its notices.
  */
-int vnic_server_meet(struct vnic_server_client *client, const struct vnic_server_client *owner,
-		     uint32_t qpn);
+int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
+			  uint32_t qpn);
 /* VNIC_PROCESS of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* TCP segmentation: one packet of up to 64 KiB becomes frames of a size each. */
-#ifndef URXE_VNIC_DEVICE_SEGMENT_H
-#define URXE_VNIC_DEVICE_SEGMENT_H
+#ifndef URXE_VNIC_DEVICE_TSO_H
+#define URXE_VNIC_DEVICE_TSO_H
 
 #include <stdbool.h>
 #include <stdint.h>

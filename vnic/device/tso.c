@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "segment.h"
+#include "tso.h"
 
 #include <netinet/in.h>
 #include <string.h>

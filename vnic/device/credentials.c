@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "peer.h"
+#include "credentials.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -23,32 +23,32 @@ static int open_pidfd(int socket, pid_t pid)
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-void vnic_peer_init(struct vnic_peer *peer, int socket)
+void vnic_credentials_read(struct vnic_credentials *peer, int socket)
 {
 	struct ucred cred = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		cred.pid = 0;
-	*peer = (struct vnic_peer){
+	*peer = (struct vnic_credentials){
 		.pid = cred.pid, .uid = cred.uid, .pidfd = open_pidfd(socket, cred.pid)};
 }
 
-void vnic_peer_done(struct vnic_peer *peer)
+void vnic_credentials_close(struct vnic_credentials *peer)
 {
 	if (peer->pidfd >= 0)
 		close(peer->pidfd);
 }
 
 /* While the process lives its PID is no one else's, so what /proc said before is about it. */
-static bool lives(const struct vnic_peer *peer)
+static bool lives(const struct vnic_credentials *peer)
 {
 	struct pollfd fd = {.fd = peer->pidfd, .events = POLLIN};
 
 	return peer->pidfd >= 0 && poll(&fd, 1, 0) == 0;
 }
 
-static bool user_namespace(const struct vnic_peer *peer, struct stat *st)
+static bool user_namespace(const struct vnic_credentials *peer, struct stat *st)
 {
 	char path[64];
 
@@ -56,7 +56,7 @@ static bool user_namespace(const struct vnic_peer *peer, struct stat *st)
 	return peer->pid > 0 && stat(path, st) == 0 && lives(peer);
 }
 
-bool vnic_peer_same_user(const struct vnic_peer *a, const struct vnic_peer *b)
+bool vnic_credentials_same_user(const struct vnic_credentials *a, const struct vnic_credentials *b)
 {
 	struct stat of_a, of_b;
 

@@ -3,7 +3,7 @@
 #include "nic.h"
 #include "shared.h"
 
-void vnic_device_news(struct vnic_device *dev, uint8_t vector)
+void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector)
 {
 	dev->interrupts |= UINT32_C(1) << vector;
 }
@@ -66,14 +66,14 @@ void vnic_device_mask_all(struct vnic_device *dev)
 		vnic_store(vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + i * VMXNET3_REG_STRIDE), 1);
 }
 
-void vnic_device_raise(struct vnic_device *dev, uint32_t event)
+void vnic_device_raise_event(struct vnic_device *dev, uint32_t event)
 {
 	__atomic_fetch_or(&dev->shared->ecr, event, __ATOMIC_RELEASE);
-	vnic_device_news(dev, dev->event_vector);
+	vnic_device_mark_interrupt(dev, dev->event_vector);
 	vnic_device_flush(dev);
 }
 
-void vnic_device_sleeping(struct vnic_device *dev, bool asleep)
+void vnic_device_set_asleep(struct vnic_device *dev, bool asleep)
 {
 	vnic_store(vnic_reg(dev->attr.bars, VNIC_REG_ASLEEP), asleep);
 	/* The driver publishes, fences and then reads this word; we store it, fence and look. */

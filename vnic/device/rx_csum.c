@@ -50,7 +50,7 @@ static uint32_t transport(const struct vnic_headers *h, const uint8_t *frame)
 	}
 }
 
-bool vnic_verdict_checksums(const uint8_t *frame, uint32_t len, uint32_t *bits)
+bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t *bits)
 {
 	struct vnic_headers h;
 

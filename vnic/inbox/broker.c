@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "layout.h"
 #include "message.h"
 #include "shared.h"
 
-struct vnic_inbox_keeper {
+struct vnic_inbox_broker {
 	struct inbox_memory *memory;
 	uint64_t size;
 	int fds[VNIC_INBOX_FDS];
@@ -44,10 +44,10 @@ static int check_published(int fd)
 	return ret;
 }
 
-int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
-			   struct vnic_inbox_keeper **keeper)
+int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
+			   struct vnic_inbox_broker **broker)
 {
-	struct vnic_inbox_keeper *k = calloc(1, sizeof(*k));
+	struct vnic_inbox_broker *k = calloc(1, sizeof(*k));
 	void *memory = NULL;
 	int ret = k ? check_eventfd(fds[VNIC_INBOX_WAKE]) : -ENOMEM;
 
@@ -64,39 +64,39 @@ int vnic_inbox_keeper_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 	k->memory = memory;
 	k->size = inbox_size(mtu);
 	memcpy(k->fds, fds, sizeof(k->fds));
-	*keeper = k;
+	*broker = k;
 	return 0;
 }
 
-void vnic_inbox_keeper_revoke(struct vnic_inbox_keeper *keeper)
+void vnic_inbox_broker_revoke(struct vnic_inbox_broker *broker)
 {
-	vnic_store(&keeper->memory->lock, INBOX_CLOSED);
+	vnic_store(&broker->memory->lock, INBOX_CLOSED);
 }
 
-void vnic_inbox_keeper_close(struct vnic_inbox_keeper *keeper)
+void vnic_inbox_broker_close(struct vnic_inbox_broker *broker)
 {
-	if (!keeper)
+	if (!broker)
 		return;
-	munmap(keeper->memory, keeper->size);
+	munmap(broker->memory, broker->size);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
-		close(keeper->fds[i]);
-	free(keeper);
+		close(broker->fds[i]);
+	free(broker);
 }
 
-void vnic_inbox_keeper_fds(const struct vnic_inbox_keeper *keeper, int fds[VNIC_INBOX_FDS])
+void vnic_inbox_broker_fds(const struct vnic_inbox_broker *broker, int fds[VNIC_INBOX_FDS])
 {
-	memcpy(fds, keeper->fds, sizeof(keeper->fds));
+	memcpy(fds, broker->fds, sizeof(broker->fds));
 }
 
-uint32_t vnic_inbox_keeper_holder(const struct vnic_inbox_keeper *keeper)
+uint32_t vnic_inbox_broker_holder(const struct vnic_inbox_broker *broker)
 {
-	uint32_t lock = vnic_load(&keeper->memory->lock);
+	uint32_t lock = vnic_load(&broker->memory->lock);
 
 	return lock == INBOX_CLOSED ? 0 : lock;
 }
 
-void vnic_inbox_keeper_unlock(struct vnic_inbox_keeper *keeper, uint32_t holder)
+void vnic_inbox_broker_unlock(struct vnic_inbox_broker *broker, uint32_t holder)
 {
-	__atomic_compare_exchange_n(&keeper->memory->lock, &holder, INBOX_FREE, false,
+	__atomic_compare_exchange_n(&broker->memory->lock, &holder, INBOX_FREE, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }

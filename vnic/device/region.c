@@ -8,7 +8,7 @@
 static uint8_t *piece(const struct vnic_device *dev, uint64_t addr, uint64_t size, uint64_t *part)
 {
 	uint64_t offset;
-	const struct vnic_region *region = vnic_device_region(dev, addr, &offset);
+	const struct vnic_region *region = vnic_region_find(dev, addr, &offset);
 
 	*part = 0;
 	if (!region)
@@ -17,7 +17,7 @@ static uint8_t *piece(const struct vnic_device *dev, uint64_t addr, uint64_t siz
 	return (uint8_t *)region->memory + offset;
 }
 
-bool vnic_device_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size)
+bool vnic_region_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size)
 {
 	uint64_t part;
 
@@ -28,7 +28,7 @@ bool vnic_device_covers(const struct vnic_device *dev, uint64_t addr, uint64_t s
 	return true;
 }
 
-void vnic_device_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to, uint64_t size)
+void vnic_region_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to, uint64_t size)
 {
 	uint64_t part;
 
@@ -39,7 +39,7 @@ void vnic_device_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to,
 	}
 }
 
-void vnic_device_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
+void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
 		       uint64_t size)
 {
 	uint64_t part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What receiver, senders and daemon share of an inbox. All of it may change at any time. */
-#ifndef URXE_VNIC_INBOX_MEMORY_H
-#define URXE_VNIC_INBOX_MEMORY_H
+#ifndef URXE_VNIC_INBOX_LAYOUT_H
+#define URXE_VNIC_INBOX_LAYOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

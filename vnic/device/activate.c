@@ -11,7 +11,7 @@ static void *aligned_memory(const struct vnic_device *dev, uint64_t addr, uint64
 	/* Address 0 is vmxnet3's "none". */
 	if (!addr || addr % align)
 		return NULL;
-	return vnic_device_memory(dev, addr, size);
+	return vnic_region_memory(dev, addr, size);
 }
 
 static void *ring_memory(const struct vnic_device *dev, uint64_t addr, uint32_t size, uint32_t max)
@@ -53,7 +53,7 @@ static bool configure_data_ring(const struct vnic_device *dev,
 	if (dev->revision < VMXNET3_REV_3 || !conf->data_desc_size)
 		return true;
 	rx->data_size = conf->data_desc_size;
-	rx->data_ring = vnic_device_memory(dev, conf->data_ring_addr,
+	rx->data_ring = vnic_region_memory(dev, conf->data_ring_addr,
 					   (uint64_t)conf->ring_size[0] * rx->data_size);
 	return rx->data_ring && rx->data_size <= VMXNET3_RXDATA_DESC_MAX_SIZE &&
 	       rx->data_size % VMXNET3_RXDATA_DESC_SIZE_ALIGN == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "socket.h"
+#include "attach_socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ int vnic_attach_connect(const char *run_dir)
 	return ret;
 }
 
-int vnic_attach_agree(int fd)
+int vnic_attach_check_version(int fd)
 {
 	union vnic_message message = {.hello = {.type = VNIC_ATTACH_HELLO,
 						.version = VNIC_ATTACH_VERSION,
@@ -75,6 +75,6 @@ int vnic_attach_agree(int fd)
 	if (ret)
 		return ret;
 	ret = vnic_message_recv(fd, &message, NULL, &fd_count);
-	ret = vnic_message_welcomed(&message, ret);
+	ret = vnic_message_check_welcome(&message, ret);
 	return ret == -EPERM ? 0 : ret;
 }

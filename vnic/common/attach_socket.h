@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Where the attach socket is. */
-#ifndef URXE_VNIC_SOCKET_H
-#define URXE_VNIC_SOCKET_H
+#ifndef URXE_VNIC_ATTACH_SOCKET_H
+#define URXE_VNIC_ATTACH_SOCKET_H
 
 #include <sys/un.h>
 
