@@ -11,6 +11,7 @@
 
 #include <infiniband/verbs.h>
 #include <linux/netlink.h>
+#include <linux/userfaultfd.h>
 
 #include "fd.h"
 #include "file.h"
@@ -19,6 +20,7 @@
 #include "path.h"
 #include "port.h"
 #include "rdmacm/rdmacm.h"
+#include "samehost/peer.h"
 #include "uverbs.h"
 
 HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
@@ -42,9 +44,12 @@ HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 		errno = ENOTTY;
 		return -1;
 	}
+	if (request == UFFDIO_REGISTER)
+		peer_refuse_copies();
 	return REAL(ioctl)(fd, request, arg);
 }
-HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg), fd_any(), (fd, request, arg))
+HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
+	      fd_any() || request == UFFDIO_REGISTER, (fd, request, arg))
 
 HOOKED(int, close)(int fd)
 {

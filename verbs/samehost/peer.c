@@ -17,6 +17,7 @@
 
 #include <rxe/rxe.h>
 
+#include "fd.h"
 #include "log.h"
 #include "port.h"
 #include "published.h"
@@ -50,6 +51,8 @@ struct peer {
 };
 
 static LIST_HEAD(, peer) peers = LIST_HEAD_INITIALIZER(peers);
+/* For good: peer_refuse_copies was called. */
+static atomic_bool refuses_copies;
 
 /* This process. */
 static struct {
@@ -222,7 +225,8 @@ static void find_access(struct peer *peer)
 	if (!is_who_it_says(peer))
 		return;
 	peer->access = ACCESS_GRANTED;
-	atomic_store(&self.published->reached[peer->process], peer->published->token);
+	if (!atomic_load(&refuses_copies))
+		atomic_store(&self.published->reached[peer->process], peer->published->token);
 }
 
 /* Whether the peer can interrupt copies of this process. */
@@ -370,6 +374,27 @@ static bool settled(void *ctx)
 {
 	(void)ctx;
 	return peer_settled();
+}
+
+/* Ends copies by the rights of all keys. */
+static void refuse_copies(void)
+{
+	struct peer *peer;
+
+	LIST_FOREACH(peer, &peers, link)
+	atomic_store(&self.published->reached[peer->process], 0);
+	__atomic_fetch_add(&self.published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
+	withdrawn(NULL);
+}
+
+void peer_refuse_copies(void)
+{
+	if (atomic_exchange(&refuses_copies, true) || !fd_owned())
+		return;
+	port_lock();
+	if (self.published)
+		refuse_copies();
+	port_unlock_settled();
 }
 
 /* A peer that still copies stays known until its copy has ended. */
@@ -554,7 +579,7 @@ const struct urxe_direct_ops peer_ops = {
 
 bool peer_pulls(const struct peer *peer)
 {
-	return self.published && is_reached_by(peer);
+	return self.published && !atomic_load(&refuses_copies) && is_reached_by(peer);
 }
 
 /* Whether the payload was what the sender wrote: its memory was the engine's then. */

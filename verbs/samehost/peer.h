@@ -4,7 +4,8 @@
  * process_vm_writev(2) and process_vm_readv(2). docs/same-host.md describes the protocol.
  *
  * The port calls peer_init, peer_done and peer_in_child; egress.c opens and closes peers; the
- * engine calls peer_ops. All functions but peer_live need the lock of the port.
+ * engine calls peer_ops. All functions but peer_live and peer_refuse_copies need the lock of the
+ * port.
  */
 #ifndef URXE_VERBS_PEER_H
 #define URXE_VERBS_PEER_H
@@ -30,6 +31,12 @@ extern const struct urxe_direct_ops peer_ops;
 struct urxe_direct_table *peer_init(void *published, uint32_t process);
 /* Before the published memory is unmapped. */
 void peer_done(void);
+/*
+ * From now on all messages of this process go in packets: a copy from or to its memory would wait
+ * for a handler of page faults (userfaultfd), with the lock of the peer's port held. Any thread,
+ * without the lock. It stays so until the process ends.
+ */
+void peer_refuse_copies(void);
 /* In the engine thread, when it starts: peers may copy until that thread ends. */
 void peer_live(void);
 /* The engine thread polls once more. */

@@ -32,6 +32,7 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
+#include "fd.h"
 #include "port.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"
@@ -922,6 +923,34 @@ static void test_closed_during_copy(void **state)
 	assert_int_equal(atomic_load(&shared->copied), 3); /* may not */
 }
 
+static void copy_until_refused(void)
+{
+	uint8_t byte = 7;
+
+	while (copy(true, &byte, 0, 1))
+		atomic_store(&shared->step, 3);
+	atomic_store(&shared->copied, 1);
+}
+
+/* Its memory may wait for a handler of page faults from now on. The last test: it stays so. */
+static void test_refuses_copies(void **state)
+{
+	uint8_t byte = 0;
+
+	(void)state;
+	start_child(copy_until_refused);
+	await_step(3);
+	assert_true(peer_pulls(egress_peer(&port.egress, mac, QPN(CHILD))));
+	fd_owner_is_me();
+	peer_refuse_copies();
+	area[0] = 0;
+	assert_int_equal(await_copy(), 0);
+	expect_untouched();
+	assert_false(peer_pulls(egress_peer(&port.egress, mac, QPN(CHILD))));
+	/* The child's memory is as it was. */
+	assert_true(copy(false, &byte, 0, 1));
+}
+
 /* The mark of a thread that uses more CPU time than any copy takes does not count any more. */
 static void test_stale_mark(void **state)
 {
@@ -1053,6 +1082,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_stale_mark, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_blocked_in_copy, open_world, close_world),
 		cmocka_unit_test_setup_teardown(test_damaged, open_world, close_world),
+		cmocka_unit_test_setup_teardown(test_refuses_copies, open_world, close_world),
 	};
 
 	sigset_t told;
