@@ -155,12 +155,12 @@ def damaged(urxe, directory):
                 out.write(data)
 
         put(b"")
-        refused(urxe, path, "empty file", "no capture")
+        refused(urxe, path, "empty file", "is not a capture file")
         put(b"These are not the frames you are looking for.\n" * 9)
-        refused(urxe, path, "text file", "no capture")
+        refused(urxe, path, "text file", "is not a capture file")
         for cut in (1, 10, 23):
             put(whole[:cut])
-            refused(urxe, path, f"cut to {cut} bytes", "no capture")
+            refused(urxe, path, f"cut to {cut} bytes", "is not a capture file")
         for cut in (24 + 5, 24 + 16, 24 + 16 + 40, len(whole) - 1):
             put(whole[:cut])
             done = run(urxe, path)
