@@ -17,9 +17,9 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
-#include "crc.h"
+#include "engine/crc.h"
+#include "engine/port.h"
 #include "pair.h"
-#include "port.h"
 #include "require.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"

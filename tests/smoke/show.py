@@ -55,7 +55,7 @@ def check_topics(build):
 # What says which keys there are, in the source tree that this file is of.
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
 HEADERS = ['tools/urxed/report/report.h', 'tools/urxed/report/control_client.h',
-           'tools/urxe/report_paths.h', 'verbs/inventory.h']
+           'tools/urxe/report_paths.h', 'verbs/report/state_json.h']
 # Their keys are the names of counters, which are listed elsewhere.
 COUNTED = ['counters', 'drops', 'device']
 

@@ -20,7 +20,7 @@
 #include <vnic/loop.h>
 
 #include "capture/flow.h"
-#include "handle.h"
+#include "uverbs/handle.h"
 
 static struct {
 	uint32_t left; /* allocations up to the one that fails; 0 = none does */

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "engine/clock.h"
-#include "inventory.h"
-#include "log.h"
-#include "port.h"
+#include "engine/port.h"
+#include "report/log.h"
+#include "report/state_json.h"
 #include "samehost/peer.h"
 
 #define US 1000u

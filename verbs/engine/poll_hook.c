@@ -7,12 +7,12 @@
 
 #include <infiniband/verbs.h>
 
-#include "cq.h"
 #include "engine/clock.h"
 #include "engine/engine_thread.h"
-#include "file.h"
-#include "port.h"
-#include "user.h"
+#include "engine/port.h"
+#include "memory/uaccess.h"
+#include "queues/cq.h"
+#include "uverbs/ucontext.h"
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {

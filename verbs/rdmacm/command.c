@@ -8,11 +8,11 @@
 
 #include <rdma/rdma_user_cm.h>
 
-#include "log.h"
+#include "memory/uaccess.h"
 #include "rdmacm/event.h"
 #include "rdmacm/file.h"
 #include "rdmacm/router.h"
-#include "user.h"
+#include "report/log.h"
 
 static const char *command_name(uint32_t command)
 {

@@ -7,9 +7,9 @@
 
 #include <rdma/rdma_user_cm.h>
 
+#include "memory/uaccess.h"
 #include "rdmacm/daemon_socket.h"
 #include "rdmacm/reply_cache.h"
-#include "user.h"
 
 int rdmacm_daemon_confirm_events(struct rdmacm_file *file)
 {

@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/reconnect.h"
 #include "engine/clock.h"
-#include "log.h"
-#include "outage.h"
-#include "path.h"
+#include "interpose/path_redirect.h"
 #include "rdmacm/reconnect.h"
+#include "report/log.h"
 
 /* --- Connecting */
 

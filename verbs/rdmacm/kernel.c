@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "real.h"
+#include "interpose/libc_real.h"
 
 int rdmacm_kernel_open(void)
 {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "outage.h"
+#include "daemon/reconnect.h"
 #include "rdmacm/daemon_socket.h"
 
 /* Under rdmacm_files_lock; constant while any file is watched. */

@@ -17,10 +17,10 @@
 
 #include <rxe/rxe.h>
 
-#include "fd.h"
-#include "log.h"
-#include "port.h"
+#include "engine/port.h"
+#include "interpose/own_fd.h"
 #include "published.h"
+#include "report/log.h"
 #include "samehost/peer_poll.h"
 #include "thread_state.h"
 

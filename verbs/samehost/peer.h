@@ -7,8 +7,8 @@
  * engine calls peer_ops. All functions but peer_live and peer_refuse_copies need the lock of the
  * port.
  */
-#ifndef URXE_VERBS_PEER_H
-#define URXE_VERBS_PEER_H
+#ifndef URXE_VERBS_SAMEHOST_PEER_H
+#define URXE_VERBS_SAMEHOST_PEER_H
 
 #include <stdbool.h>
 #include <stdint.h>

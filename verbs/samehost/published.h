@@ -3,8 +3,8 @@
  * What a process publishes to its peers, the other processes of its user on this host, in the part
  * of its inbox's memory that it alone can write (VNIC_INBOX_PUBLISHED_SIZE bytes).
  */
-#ifndef URXE_VERBS_PUBLISHED_H
-#define URXE_VERBS_PUBLISHED_H
+#ifndef URXE_VERBS_SAMEHOST_PUBLISHED_H
+#define URXE_VERBS_SAMEHOST_PUBLISHED_H
 
 #include <assert.h>
 #include <stdatomic.h>

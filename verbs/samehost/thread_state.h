@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What /proc tells of processes and their threads. For peer.c. */
-#ifndef URXE_VERBS_THREAD_STATE_H
-#define URXE_VERBS_THREAD_STATE_H
+#ifndef URXE_VERBS_SAMEHOST_THREAD_STATE_H
+#define URXE_VERBS_SAMEHOST_THREAD_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -19,7 +19,7 @@
 
 #include <rxe/rxe.h>
 
-#include "crc.h"
+#include "engine/crc.h"
 
 #define LONGEST   9000
 #define ALIGNMENT 8

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "handle.h"
+#include "uverbs/handle.h"
 
 #define OBJECTS 1000
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "json.h"
+#include "report/json.h"
 
 static json_t *read_back(struct json_text *j)
 {

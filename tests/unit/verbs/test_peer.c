@@ -32,8 +32,8 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
-#include "fd.h"
-#include "port.h"
+#include "engine/port.h"
+#include "interpose/own_fd.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"
 

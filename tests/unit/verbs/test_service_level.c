@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "service_level.h"
+#include "queues/service_level.h"
 
 /* What UCX 1.13 reads: the lower three bits are 2 for IPv4 and nothing else. */
 static void ipv4_is_told(void **state)

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "queue.h"
-#include "wqe.h"
+#include "queues/ring.h"
+#include "queues/wqe.h"
 
 #define MAX_SGE 4
 

@@ -23,7 +23,7 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
 
 /*
  * What the daemon of run_dir tells (report.h); NULL on error, with one sentence in
- * `error`. With `processes` each of them adds what it has (verbs/inventory.h):
+ * `error`. With `processes` each of them adds what it has (verbs/report/state_json.h):
  *
  *   qps, mrs  as there, with process and pid
  *   counters  theirs, too, with pid; `of` is the process

@@ -217,8 +217,8 @@ struct vnic_attach_introduction {
 };
 
 /*
- * Comes with a sealed memfd, where status is 0: a JSON document (verbs/inventory.h). Before that
- * any number of those with -EINPROGRESS, while the process is at it.
+ * Comes with a sealed memfd, where status is 0: a JSON document (verbs/report/state_json.h). Before
+ * that any number of those with -EINPROGRESS, while the process is at it.
  */
 struct vnic_attach_state {
 	int32_t status; /* 0 or a negative errno value */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which pages are registered, beside a list of the regions; and what /proc/self/maps says of a
+ * file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory/mr_index.h"
+#include "memory/proc_maps.h"
+#include "sim/rand.h"
+
+#define PAGE    UINT64_C(4096)
+#define REGIONS 32
+
+static void test_borders(void **state)
+{
+	static const struct {
+		uint64_t start, length, first, last; /* the last two: addresses that are covered */
+	} rows[] = {
+		{0x7f0000001000, 1, 0x7f0000001000, 0x7f0000001fff},
+		{0x7f0000001fff, 2, 0x7f0000001000, 0x7f0000002fff},
+		{0x1ff000, 0x2000, 0x1ff000, 0x200fff},
+		{0x200000, 0x200000, 0x200000, 0x3fffff},
+		{0x1234567, UINT64_C(1) << 41, 0x1234000, (UINT64_C(1) << 41) + 0x1234fff},
+		{UINT64_C(1) << 48, UINT64_C(1) << 48, UINT64_C(1) << 48, (UINT64_C(1) << 49) - 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(registered_add(rows[i].start, rows[i].length), 0);
+		assert_true(registered_any());
+		assert_true(registered_within(rows[i].first, 1));
+		assert_true(registered_within(rows[i].last, 1));
+		assert_true(registered_within(0, UINT64_C(1) << 57));
+		assert_false(registered_within(rows[i].first - 1, 1));
+		assert_false(registered_within(rows[i].last + 1, 1));
+		assert_false(registered_within(0, rows[i].first));
+		assert_false(registered_within(rows[i].first, 0));
+		registered_remove(rows[i].start, rows[i].length);
+		assert_false(registered_within(0, UINT64_C(1) << 57));
+		assert_false(registered_any());
+	}
+}
+
+struct region {
+	uint64_t start, length;
+};
+
+static bool overlap(const struct region *r, const struct region *asked)
+{
+	return asked->length && asked->start / PAGE <= (r->start + r->length - 1) / PAGE &&
+	       r->start / PAGE <= (asked->start + asked->length - 1) / PAGE;
+}
+
+/* Of any size, so that each level of the tree has borders in it. */
+static struct region any_region(struct rand *rand)
+{
+	uint64_t place = UINT64_C(1) << rand_below(rand, 48), size = 1u << rand_below(rand, 31);
+
+	return (struct region){place + rand_next(rand) % place, 1 + rand_next(rand) % size};
+}
+
+static void test_random(void **state)
+{
+	struct region regions[REGIONS];
+	struct rand rand = {1};
+	uint32_t n = 0;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		struct region asked = any_region(&rand);
+		bool expected = false;
+
+		if (n < REGIONS && rand_below(&rand, 2)) {
+			regions[n] = any_region(&rand);
+			assert_int_equal(registered_add(regions[n].start, regions[n].length), 0);
+			n++;
+		} else if (n) {
+			uint32_t which = rand_below(&rand, n);
+
+			registered_remove(regions[which].start, regions[which].length);
+			regions[which] = regions[--n];
+		}
+		for (uint32_t r = 0; r < n; r++)
+			expected |= overlap(&regions[r], &asked);
+		assert_int_equal(registered_within(asked.start, asked.length), expected);
+		assert_int_equal(registered_any(), n > 0);
+	}
+	registered_forget();
+	assert_false(registered_any());
+	assert_false(registered_within(0, UINT64_C(1) << 57));
+}
+
+static void test_maps(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int file = memfd_create("a file", MFD_CLOEXEC);
+	uint8_t *at;
+
+	(void)state;
+	assert_int_equal(ftruncate(file, 8 * (off_t)page), 0);
+	at = mmap(NULL, 8 * page, PROT_READ, MAP_SHARED, file, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(maps_of_file((uintptr_t)at), 8 * page);
+	/* Two mappings now, of one piece of the file. */
+	assert_int_equal(mprotect(at, 3 * page, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(maps_of_file((uintptr_t)at), 8 * page);
+	assert_int_equal(maps_of_file((uintptr_t)at + 3 * page), 0);
+	assert_int_equal(munmap(at + 5 * page, page), 0);
+	assert_int_equal(maps_of_file((uintptr_t)at), 5 * page);
+	/* What follows is another place of the file. */
+	assert_ptr_equal(mmap(at + 5 * page, page, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0),
+			 at + 5 * page);
+	assert_int_equal(maps_of_file((uintptr_t)at), 5 * page);
+	assert_int_equal(munmap(at, 8 * page), 0);
+	assert_int_equal(maps_of_file((uintptr_t)at), 0);
+	close(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_maps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which paths go to the daemon's run directory. */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "interpose/device_node.h"
+#include "interpose/path_redirect.h"
+
+static const struct {
+	const char *path;
+	const char *expected; /* NULL: left alone */
+} rows[] = {
+	{"/sys/class/infiniband", "/run/x/sys/class/infiniband"},
+	{"/sys/class/infiniband/", "/run/x/sys/class/infiniband/"},
+	{"/sys/class/infiniband/urxe0/ports/1", "/run/x/sys/class/infiniband/urxe0/ports/1"},
+	{"/sys/class/infiniband_verbs", "/run/x/sys/class/infiniband_verbs"},
+	{"/sys/class/infiniband_verbs/uverbs0/dev",
+	 "/run/x/sys/class/infiniband_verbs/uverbs0/dev"},
+	{"/sys/class/misc/rdma_cm/abi_version", "/run/x/sys/class/misc/rdma_cm/abi_version"},
+	{"/dev/infiniband/uverbs1024", "/run/x/dev/infiniband/uverbs1024"},
+	{"/dev/infiniband/rdma_cm", "/run/x/dev/infiniband/rdma_cm"},
+	{"/dev/infiniband/uverbs0", NULL},
+	{"/dev/infiniband", NULL},
+	{"/sys/class/infiniband_mad", NULL},
+	{"/sys/class/infiniband2", NULL},
+	{"/sys/class/infini", NULL},
+	{"/sys/class", NULL},
+	{"/dev/infinibands", NULL},
+	{"/dev/null", NULL},
+	{"sys/class/infiniband", NULL},
+	{"", NULL},
+};
+
+static void redirects_what_the_daemon_plays(void **state)
+{
+	char buf[PATH_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *got = path_redirect(rows[i].path, buf);
+
+		if (rows[i].expected)
+			assert_string_equal(got, rows[i].expected);
+		else
+			assert_ptr_equal(got, rows[i].path);
+	}
+	assert_null(path_redirect(NULL, buf));
+}
+
+static void leaves_what_would_not_fit(void **state)
+{
+	static const char prefix[] = "/sys/class/infiniband/";
+	char path[PATH_MAX], buf[PATH_MAX];
+
+	(void)state;
+	memset(path, 'a', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	memcpy(path, prefix, sizeof(prefix) - 1);
+	assert_ptr_equal(path_redirect(path, buf), path);
+}
+
+static void knows_the_device(void **state)
+{
+	(void)state;
+	assert_int_equal(device_by_path("/dev/infiniband/uverbs1024"), DEVICE_UVERBS);
+	assert_int_equal(device_by_path("/dev/infiniband/rdma_cm"), DEVICE_RDMACM);
+	assert_int_equal(device_by_path("/dev/infiniband/uverbs0"), DEVICE_NONE);
+	assert_int_equal(device_by_path("/dev/infiniband"), DEVICE_NONE);
+	assert_int_equal(device_by_path(NULL), DEVICE_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(redirects_what_the_daemon_plays),
+		cmocka_unit_test(leaves_what_would_not_fit),
+		cmocka_unit_test(knows_the_device),
+	};
+
+	setenv("URXE_DIR", "/run/x", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What /proc says, line by line, and that nobody asks for memory meanwhile. */
+#include "memory/proc_lines.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "memory/proc_maps.h"
+
+#ifndef __SANITIZE_ADDRESS__
+
+static unsigned int asked;
+
+/* The C library asks here, too. */
+void *__libc_malloc(size_t size);
+void *malloc(size_t size)
+{
+	asked++;
+	return __libc_malloc(size);
+}
+
+static void test_no_memory(void **state)
+{
+	void *volatile kept;
+	unsigned int before;
+
+	(void)state;
+	before = asked;
+	kept = malloc(1);
+	free(kept);
+	assert_int_equal(asked, before + 1);
+	before = asked;
+	maps_of_file((uintptr_t)&before);
+	assert_int_equal(asked, before);
+}
+
+#else
+
+/* It has its own malloc, which is not to be replaced: the plain build has this test. */
+static void test_no_memory(void **state)
+{
+	(void)state;
+	skip();
+}
+
+#endif
+
+/* A file with that text, opened. */
+static void lines_of(struct lines *lines, const char *text, size_t length)
+{
+	int fd = memfd_create("lines", MFD_CLOEXEC);
+	char path[32];
+
+	assert_int_equal(write(fd, text, length), length);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_true(lines_open(lines, path));
+	close(fd);
+}
+
+static void test_short_and_long(void **state)
+{
+	char text[4096], line[16];
+	struct lines lines;
+	size_t at = 0;
+
+	(void)state;
+	at += (size_t)sprintf(text + at, "one\n\n");
+	/* Longer than what is read at once. */
+	memset(text + at, 'x', 3000);
+	at += 3000;
+	at += (size_t)sprintf(text + at, "\nlast");
+	lines_of(&lines, text, at);
+	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_string_equal(line, "one");
+	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_string_equal(line, "");
+	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_string_equal(line, "xxxxxxxxxxxxxxx");
+	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_string_equal(line, "last");
+	assert_false(lines_next(&lines, line, sizeof(line)));
+	lines_close(&lines);
+}
+
+static void test_nothing(void **state)
+{
+	struct lines lines;
+	char line[16];
+
+	(void)state;
+	lines_of(&lines, "", 0);
+	assert_false(lines_next(&lines, line, sizeof(line)));
+	lines_close(&lines);
+	assert_false(lines_open(&lines, "/proc/self/no such file"));
+	assert_false(lines_next(&lines, line, sizeof(line)));
+	lines_close(&lines);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_short_and_long),
+		cmocka_unit_test(test_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

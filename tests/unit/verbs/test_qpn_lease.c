@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The queue pair numbers that a process has leased. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/qpn_lease.h"
+
+#define N(i) ((i)*VNIC_LEASE_QPNS) /* the first number of block i */
+
+/* What stands for queue pairs: the table never looks into them. */
+static char things[LEASES_QPS];
+
+static struct qp *thing(uint32_t i)
+{
+	return (struct qp *)&things[i];
+}
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct leases));
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	leases_clear(*state);
+	free(*state);
+	return 0;
+}
+
+static void add(struct leases *l, uint32_t qpn)
+{
+	struct lease_block *block = calloc(1, sizeof(*block));
+
+	assert_non_null(block);
+	block->qpn_first = qpn;
+	leases_add(l, block);
+}
+
+/* Takes n numbers, for the things from `first`. */
+static void take(struct leases *l, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; i < first + n; i++) {
+		uint32_t qpn = leases_choose(l);
+
+		assert_int_not_equal(qpn, 0);
+		leases_set(l, qpn, thing(i));
+	}
+}
+
+static void nothing_is_leased(void **state)
+{
+	struct leases *l = *state;
+	uint32_t at = 0;
+
+	assert_true(leases_full(l));
+	assert_int_equal(leases_choose(l), 0);
+	assert_null(leases_next(l, &at));
+}
+
+static void every_number_is_taken_once(void **state)
+{
+	struct leases *l = *state;
+	uint32_t at = 0;
+
+	/* Blocks lie anywhere. */
+	for (uint32_t i = 0; i < VNIC_LEASES_MAX; i++)
+		add(l, N(4094 - 7 * i));
+	for (uint32_t i = 0; i < LEASES_QPS; i++) {
+		uint32_t qpn = N(4094 - 7 * (i / VNIC_LEASE_QPNS)) + i % VNIC_LEASE_QPNS;
+
+		assert_int_equal(leases_choose(l), qpn);
+		leases_set(l, qpn, thing(i));
+	}
+	assert_true(leases_full(l));
+	assert_int_equal(leases_choose(l), 0);
+	for (uint32_t i = 0; i < LEASES_QPS; i++)
+		assert_ptr_equal(leases_next(l, &at), thing(i));
+	assert_null(leases_next(l, &at));
+	leases_set(l, N(4094) + 3, NULL);
+	assert_int_equal(leases_choose(l), N(4094) + 3);
+}
+
+/* Packets to who had it last may still be on their way. */
+static void a_number_rests_as_long_as_may_be(void **state)
+{
+	struct leases *l = *state;
+
+	add(l, N(9));
+	take(l, 0, 10);
+	leases_set(l, N(9) + 4, NULL);
+	take(l, 10, VNIC_LEASE_QPNS - 10);
+	assert_int_equal(leases_choose(l), N(9) + 4);
+	leases_set(l, N(9) + 4, thing(4));
+	assert_true(leases_full(l));
+}
+
+static void one_more_block_has_room(void **state)
+{
+	struct leases *l = *state;
+	uint32_t at = VNIC_LEASE_QPNS - 1;
+
+	add(l, N(9));
+	take(l, 0, VNIC_LEASE_QPNS);
+	add(l, N(2));
+	assert_false(leases_full(l));
+	take(l, VNIC_LEASE_QPNS, VNIC_LEASE_QPNS);
+	assert_ptr_equal(leases_next(l, &at), thing(VNIC_LEASE_QPNS - 1));
+	assert_ptr_equal(leases_next(l, &at), thing(VNIC_LEASE_QPNS));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_is_leased),
+		TEST(every_number_is_taken_once),
+		TEST(a_number_rests_as_long_as_may_be),
+		TEST(one_more_block_has_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

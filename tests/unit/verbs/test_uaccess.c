@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory that commands name. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "memory/sigbus_guard.h"
+#include "memory/uaccess.h"
+
+static uint8_t *map(size_t pages, int protection)
+{
+	void *p = mmap(NULL, pages * 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static void check_copies(void)
+{
+	uint8_t *page = map(2, PROT_READ | PROT_WRITE);
+	uint64_t at = (uint64_t)(uintptr_t)page;
+	char text[8];
+
+	munmap(page + 4096, 4096);
+	assert_int_equal(user_write(at + 4088, "1234567", 8), 0);
+	assert_int_equal(user_read(text, at + 4088, 8), 0);
+	assert_string_equal(text, "1234567");
+	assert_int_equal(user_write(at + 4089, "1234567", 8), -EFAULT);
+	assert_int_equal(user_read(text, at + 4089, 8), -EFAULT);
+	assert_int_equal(user_read(text, 0, 8), -EFAULT);
+	assert_int_equal(user_write(8, text, 8), -EFAULT);
+	assert_int_equal(user_write(0, text, 0), 0);
+	/* At no address at all, and on to the first one. */
+	for (uint64_t beyond = UINT64_MAX; beyond >= (uint64_t)1 << 47; beyond >>= 1) {
+		assert_int_equal(user_read(text, beyond & ~(uint64_t)3, 8), -EFAULT);
+		assert_int_equal(user_write(beyond & ~(uint64_t)3, text, 8), -EFAULT);
+		assert_int_equal(user_read(text, ~(beyond >> 1), 8), -EFAULT);
+	}
+	mprotect(page, 4096, PROT_READ);
+	assert_int_equal(user_write(at, "1234567", 8), -EFAULT);
+	assert_int_equal(user_read(text, at + 4088, 8), 0);
+	munmap(page, 4096);
+}
+
+static void copies_or_faults(void **state)
+{
+	(void)state;
+	assert_false(fault_installed());
+	check_copies();
+}
+
+/* As when the device is open. */
+static void copies_or_is_caught(void **state)
+{
+	(void)state;
+	assert_int_equal(fault_install(), 0);
+	check_copies();
+}
+
+static void registers_what_is_mapped_so(void **state)
+{
+	uint8_t *page = map(3, PROT_READ | PROT_WRITE);
+	uint64_t at = (uint64_t)(uintptr_t)page;
+
+	(void)state;
+	page[0] = 1;
+	assert_int_equal(user_populate(at + 5, 3 * 4096 - 5, 1), 0);
+	assert_int_equal(page[0], 1);
+	mprotect(page + 4096, 4096, PROT_READ);
+	assert_int_equal(user_populate(at, 3 * 4096, 0), 0);
+	assert_int_equal(user_populate(at, 3 * 4096, 1), -EFAULT);
+	assert_int_equal(user_populate(at, 4096, 1), 0);
+	mprotect(page + 4096, 4096, PROT_NONE);
+	assert_int_equal(user_populate(at + 4095, 2, 0), -EFAULT);
+	munmap(page + 4096, 4096);
+	assert_int_equal(user_populate(at, 3 * 4096, 0), -EFAULT);
+	assert_int_equal(user_populate(at + 4095, 1, 1), 0);
+	munmap(page, 3 * 4096);
+	assert_int_equal(user_populate(at, 1, 0), -EFAULT);
+}
+
+/* More than there can be memory: what is mapped counts, and nothing of it comes before its time. */
+static void registers_what_is_sparse(void **state)
+{
+	const size_t length = (size_t)1 << 46, page = 4096;
+	unsigned char present;
+	uint8_t *room = mmap(NULL, length, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t at = (uint64_t)(uintptr_t)room;
+
+	(void)state;
+	/* Address space is bounded (RLIMIT_AS), or memory is never overcommitted. */
+	if (room == MAP_FAILED)
+		skip();
+	assert_int_equal(user_populate(at, length, 1), 0);
+	assert_int_equal(mincore(room, page, &present), 0);
+	assert_false(present & 1);
+	assert_int_equal(user_populate(at, length + page, 1), -EFAULT);
+	mprotect(room + length / 2, page, PROT_READ);
+	assert_int_equal(user_populate(at, length, 1), -EFAULT);
+	assert_int_equal(user_populate(at, length, 0), 0);
+	munmap(room + length / 2, page);
+	assert_int_equal(user_populate(at, length, 0), -EFAULT);
+	munmap(room, length);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(copies_or_faults),
+		cmocka_unit_test(copies_or_is_caught),
+		cmocka_unit_test(registers_what_is_mapped_so),
+		cmocka_unit_test(registers_what_is_sparse),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The queue pair numbers that the daemon has leased to this process, and who has them. */
+#ifndef URXE_VERBS_DAEMON_QPN_LEASE_H
+#define URXE_VERBS_DAEMON_QPN_LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <vnic/attach.h>
+
+#define LEASES_QPS (VNIC_LEASES_MAX * VNIC_LEASE_QPNS) /* queue pairs that a process may have */
+
+struct qp;
+
+struct lease_block {
+	uint32_t qpn_first;
+	struct qp *qps[VNIC_LEASE_QPNS]; /* NULL: nobody has the number */
+};
+
+/* All 0 at first. */
+struct leases {
+	struct lease_block *blocks[VNIC_LEASES_MAX]; /* in the order in which they came */
+	struct lease_block *by_qpn[1u << (24 - VNIC_LEASE_SHIFT)];
+	uint32_t n;    /* blocks */
+	uint32_t used; /* numbers */
+	uint32_t next; /* where the search for a free one goes on */
+};
+
+/* The block is the table's from now on: for no more than VNIC_LEASES_MAX. */
+void leases_add(struct leases *leases, struct lease_block *block);
+/* Forgets and frees all. */
+void leases_clear(struct leases *leases);
+
+/*
+ * A number that nobody has; 0: all are taken. They go round, so that one that was given back is
+ * taken again as late as possible, when packets to who had it have died out.
+ */
+uint32_t leases_choose(struct leases *leases);
+/* The number is qp's now, or with NULL nobody's. */
+void leases_set(struct leases *leases, uint32_t qpn, struct qp *qp);
+/* The next one that there is, at or behind *at, which starts at 0; NULL at the end. */
+struct qp *leases_next(const struct leases *leases, uint32_t *at);
+
+static inline bool leases_full(const struct leases *leases)
+{
+	return leases->used == leases->n * VNIC_LEASE_QPNS;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The remote queue pairs that ours are connected to. The daemon forwards RC and UC
+ * packets to those alone that a process has registered, since such packets do not
+ * say who sent them.
+ */
+#ifndef URXE_VERBS_DAEMON_REMOTE_QP_H
+#define URXE_VERBS_DAEMON_REMOTE_QP_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct vnic_driver;
+
+struct remote {
+	uint8_t dgid[16];
+	uint32_t qpn;
+	uint32_t daemon; /* port.daemons of the one that knows of it */
+	LIST_ENTRY(remote) link;
+};
+LIST_HEAD(remote_list, remote);
+
+/* Without the port's lock, since the daemon is asked. -EADDRINUSE: it is another process's. */
+int remote_register(const uint8_t dgid[16], uint32_t qpn, struct remote **remote);
+/* With the port's lock: it is no longer needed. Nothing for NULL. */
+void remote_release(struct remote *remote);
+/* Without the lock: tells the daemon what was released. For an open context. */
+void remote_flush(void);
+/* With the lock: the daemon that was to be told has gone. */
+void remote_forget_released(void);
+/* With the lock: tells a new daemon of all that there are. */
+void remote_register_all(struct vnic_driver *nic);
+
+#endif

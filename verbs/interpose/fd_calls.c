@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Interposed libc functions that take a descriptor, and the one verbs function. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+#include <linux/netlink.h>
+#include <linux/userfaultfd.h>
+
+#include "engine/port.h"
+#include "interpose/interpose.h"
+#include "interpose/own_fd.h"
+#include "interpose/path_redirect.h"
+#include "rdmacm/rdmacm.h"
+#include "report/log.h"
+#include "samehost/peer.h"
+#include "uverbs/ucontext.h"
+#include "uverbs/uverbs.h"
+
+HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
+{
+	struct uverbs_file *file = file_lookup(fd);
+	struct rdmacm_file *rdmacm;
+
+	if (file)
+		return uverbs_write(file, fd, buf, count);
+	rdmacm = rdmacm_lookup(fd);
+	if (rdmacm)
+		return rdmacm_write(rdmacm, fd, buf, count);
+	return REAL(write)(fd, buf, count);
+}
+HOOK(ssize_t, write, (int fd, const void *buf, size_t count), fd_any(), (fd, buf, count))
+
+/* ENOTTY: the ioctl interface is not there, and rdma-core uses write(). */
+HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
+{
+	if (file_lookup(fd)) {
+		errno = ENOTTY;
+		return -1;
+	}
+	if (request == UFFDIO_REGISTER)
+		peer_refuse_copies();
+	return REAL(ioctl)(fd, request, arg);
+}
+HOOK_VARIABLE(int, ioctl, (int fd, unsigned long request, void *arg),
+	      fd_any() || request == UFFDIO_REGISTER, (fd, request, arg))
+
+HOOKED(int, close)(int fd)
+{
+	fd_remove(fd);
+	return REAL(close)(fd);
+}
+HOOK(int, close, (int fd), fd_any(), (fd))
+
+int close_range(unsigned int first, unsigned int last, int flags)
+{
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		fd_remove_range(first, last);
+	return REAL(close_range)(first, last, flags);
+}
+
+void closefrom(int first)
+{
+	fd_remove_range(first > 0 ? (unsigned int)first : 0, UINT_MAX);
+	REAL(closefrom)(first);
+}
+
+#define DUP(name, parameters, arguments)           \
+	HOOKED(int, name) parameters               \
+	{                                          \
+		int new_fd = REAL(name) arguments; \
+                                                   \
+		fd_duplicated(fd, new_fd);         \
+		return new_fd;                     \
+	}                                          \
+	HOOK(int, name, parameters, fd_any(), arguments)
+
+DUP(dup, (int fd), (fd))
+DUP(dup2, (int fd, int to), (fd, to))
+DUP(dup3, (int fd, int to, int flags), (fd, to, flags))
+
+#define FCNTL(name)                                                   \
+	HOOKED(int, name)(int fd, int command, void *arg)             \
+	{                                                             \
+		int rc = REAL(name)(fd, command, arg);                \
+                                                                      \
+		if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) \
+			fd_duplicated(fd, rc);                        \
+		return rc;                                            \
+	}                                                             \
+	HOOK_VARIABLE(int, name, (int fd, int command, void *arg), fd_any(), (fd, command, arg))
+
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+/* libibverbs reads sysfs only where the kernel has no RDMA netlink. */
+HOOKED(int, socket)(int domain, int type, int protocol)
+{
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && path_run_dir()) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	return REAL(socket)(domain, type, protocol);
+}
+HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
+     (domain, type, protocol))
+
+/*
+ * libibverbs asks the kernel's own neighbour tables by netlink, and those know
+ * nothing of our addresses. Older providers call it for each address handle.
+ */
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				uint8_t eth_mac[6], uint16_t *vid)
+{
+	int (*real)(struct ibv_context *, struct ibv_ah_attr *, uint8_t *, uint16_t *);
+	void *library;
+	int rc;
+
+	if (file_lookup(context->cmd_fd)) {
+		struct vnic_next_hop hop;
+
+		rc = port_resolve(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
+		if (!rc)
+			memcpy(eth_mac, hop.mac, sizeof(hop.mac));
+		if (vid)
+			*vid = 0xffff; /* no VLAN */
+		return -rc;
+	}
+	/* By handle: RTLD_NEXT does not find what came in by dlopen. */
+	library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	real = library ? (__typeof__(real))dlvsym(library, __func__, "IBVERBS_1.1") : NULL;
+	rc = real ? real(context, attr, eth_mac, vid) : ENOSYS;
+	if (library)
+		dlclose(library);
+	return rc;
+}
+
+/* Nothing is started here, and no thread: programs fork their workers after this. */
+static __attribute__((constructor)) void init(void)
+{
+	log_init();
+	path_run_dir();
+}

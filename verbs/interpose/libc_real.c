@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "interpose/libc_real.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void *real_functions[REAL_COUNT];
+
+#define REAL_NAME(name) #name,
+static const char *const names[] = {REAL_LIST(REAL_NAME)};
+
+void *real_resolve(enum real_function function)
+{
+	void *f = dlsym(RTLD_NEXT, names[function]);
+
+	/* Only a libc that never had the function gets here, and then nobody calls it. */
+	if (!f) {
+		fprintf(stderr, "urxe: this libc has no %s\n", names[function]);
+		abort();
+	}
+	__atomic_store_n(&real_functions[function], f, __ATOMIC_RELAXED);
+	return f;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The functions of libc that stand behind the interposed ones. */
+#ifndef URXE_VERBS_INTERPOSE_LIBC_REAL_H
+#define URXE_VERBS_INTERPOSE_LIBC_REAL_H
+
+/* Every interposed libc function, listed once. */
+#define REAL_LIST(X)              \
+	X(open)                   \
+	X(open64)                 \
+	X(openat)                 \
+	X(openat64)               \
+	X(__open_2)               \
+	X(__open64_2)             \
+	X(__openat_2)             \
+	X(__openat64_2)           \
+	X(fopen)                  \
+	X(fopen64)                \
+	X(opendir)                \
+	X(scandir)                \
+	X(scandir64)              \
+	X(access)                 \
+	X(faccessat)              \
+	X(readlink)               \
+	X(readlinkat)             \
+	X(__readlink_chk)         \
+	X(realpath)               \
+	X(__realpath_chk)         \
+	X(canonicalize_file_name) \
+	X(stat)                   \
+	X(stat64)                 \
+	X(lstat)                  \
+	X(lstat64)                \
+	X(fstat)                  \
+	X(fstat64)                \
+	X(fstatat)                \
+	X(fstatat64)              \
+	X(statx)                  \
+	X(__xstat)                \
+	X(__xstat64)              \
+	X(__lxstat)               \
+	X(__lxstat64)             \
+	X(__fxstat)               \
+	X(__fxstat64)             \
+	X(__fxstatat)             \
+	X(__fxstatat64)           \
+	X(write)                  \
+	X(ioctl)                  \
+	X(close)                  \
+	X(close_range)            \
+	X(closefrom)              \
+	X(dup)                    \
+	X(dup2)                   \
+	X(dup3)                   \
+	X(fcntl)                  \
+	X(fcntl64)                \
+	X(socket)                 \
+	X(mmap)                   \
+	X(mmap64)                 \
+	X(munmap)                 \
+	X(mremap)                 \
+	X(shmdt)                  \
+	X(sigaction)              \
+	X(signal)                 \
+	X(bsd_signal)             \
+	X(ssignal)                \
+	X(sysv_signal)            \
+	X(__sysv_signal)
+
+#define REAL_ENUM(name) REAL_##name,
+enum real_function { REAL_LIST(REAL_ENUM) REAL_COUNT };
+
+extern void *real_functions[REAL_COUNT] __attribute__((visibility("hidden")));
+
+void *real_resolve(enum real_function function);
+
+/* Resolved at the first use: others' constructors call before ours has run. */
+static inline void *real_known(enum real_function function)
+{
+	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);
+}
+
+static inline void *real_get(enum real_function function)
+{
+	void *f = real_known(function);
+
+	return __builtin_expect(f != 0, 1) ? f : real_resolve(function);
+}
+
+#define REAL(name) ((__typeof__(&name))real_get(REAL_##name))
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Interposed libc functions by which memory goes (memory/mmu_notifier.h). */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#include "interpose/interpose.h"
+#include "memory/mmu_notifier.h"
+#include "memory/mr_index.h"
+#include "memory/proc_maps.h"
+
+/* Linux 5.7; not in every libc's headers. */
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+HOOKED(int, munmap)(void *start, size_t length)
+{
+	struct unmapping u;
+	int rc;
+
+	unmap_begin(&u, start, length);
+	rc = REAL(munmap)(start, length);
+	unmap_end(&u, rc == 0);
+	return rc;
+}
+HOOK(int, munmap, (void *start, size_t length), registered_any(), (start, length))
+
+static bool replaces(int flags)
+{
+	return flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
+}
+
+#define MMAP(name)                                                                    \
+	HOOKED(void *, name)                                                          \
+	(void *start, size_t length, int prot, int flags, int fd, off_t offset)       \
+	{                                                                             \
+		struct unmapping u;                                                   \
+		void *mapped;                                                         \
+                                                                                      \
+		unmap_begin(&u, start, replaces(flags) ? length : 0);                 \
+		mapped = REAL(name)(start, length, prot, flags, fd, offset);          \
+		unmap_end(&u, mapped != MAP_FAILED);                                  \
+		return mapped;                                                        \
+	}                                                                             \
+	HOOK(void *, name,                                                            \
+	     (void *start, size_t length, int prot, int flags, int fd, off_t offset), \
+	     flags &MAP_FIXED &&registered_any(), (start, length, prot, flags, fd, offset))
+
+MMAP(mmap)
+MMAP(mmap64)
+
+/* Whether more room is found behind the old mapping: then nothing goes. */
+static bool grows_in_place(void *old, size_t old_length, size_t length, int flags)
+{
+	return flags == MREMAP_MAYMOVE && length > old_length &&
+	       registered_within((uintptr_t)old, old_length) &&
+	       REAL(mremap)(old, old_length, length, 0) != MAP_FAILED;
+}
+
+HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, void *to)
+{
+	bool stays = !(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) && length <= old_length;
+	struct unmapping from, over;
+	void *mapped;
+
+	if (grows_in_place(old, old_length, length, flags))
+		return old;
+	if (stays)
+		unmap_begin(&from, (char *)old + length, length ? old_length - length : 0);
+	else
+		unmap_begin(&from, old, flags & MREMAP_MAYMOVE ? old_length : 0);
+	unmap_begin(&over, to, flags & MREMAP_FIXED ? length : 0);
+	mapped = REAL(mremap)(old, old_length, length, flags, to);
+	unmap_end(&over, mapped != MAP_FAILED);
+	unmap_end(&from, mapped != MAP_FAILED && (stays || mapped != old));
+	return mapped;
+}
+HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
+	      registered_any(), (old, old_length, length, flags, to))
+
+HOOKED(int, shmdt)(const void *start)
+{
+	struct unmapping u;
+	int rc;
+
+	unmap_begin(&u, start, registered_any() ? maps_of_file((uintptr_t)start) : 0);
+	rc = REAL(shmdt)(start);
+	unmap_end(&u, rc == 0);
+	return rc;
+}
+HOOK(int, shmdt, (const void *start), registered_any(), (start))
+
+/*
+ * Allocators call these with their own locks, and must not have to wait then for the dynamic
+ * linker's, whose holder may be allocating.
+ */
+static __attribute__((constructor)) void find(void)
+{
+	REAL(mmap);
+	REAL(mmap64);
+	REAL(munmap);
+	REAL(mremap);
+}

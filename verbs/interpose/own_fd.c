@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "interpose/own_fd.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CHUNK_BITS 10
+#define CHUNK_SIZE (1u << CHUNK_BITS)
+#define CHUNKS     4096u /* 4 Mi descriptors; Linux's fs.nr_open is 1 Mi by default */
+
+typedef _Atomic(struct fd_object *) slot_t;
+
+atomic_uint fd_ours;
+static _Atomic(slot_t *) chunks[CHUNKS];
+static pid_t owner;
+
+static slot_t *slot_of(int fd)
+{
+	slot_t *chunk;
+
+	if (fd < 0 || (unsigned int)fd >= CHUNKS * CHUNK_SIZE)
+		return NULL;
+	chunk = atomic_load_explicit(&chunks[(unsigned int)fd >> CHUNK_BITS], memory_order_acquire);
+	return chunk ? &chunk[(unsigned int)fd & (CHUNK_SIZE - 1)] : NULL;
+}
+
+struct fd_object *fd_find(int fd)
+{
+	slot_t *slot = slot_of(fd);
+
+	return slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
+}
+
+static slot_t *slot_make(int fd)
+{
+	slot_t *none = NULL;
+	slot_t *chunk;
+
+	if (slot_of(fd) || fd < 0 || (unsigned int)fd >= CHUNKS * CHUNK_SIZE)
+		return slot_of(fd);
+	chunk = calloc(CHUNK_SIZE, sizeof(*chunk));
+	if (!chunk)
+		return NULL;
+	if (!atomic_compare_exchange_strong(&chunks[(unsigned int)fd >> CHUNK_BITS], &none, chunk))
+		free(chunk);
+	return slot_of(fd);
+}
+
+static void drop(struct fd_object *object)
+{
+	atomic_fetch_sub(&fd_ours, 1);
+	if (atomic_fetch_sub(&object->fds, 1) == 1)
+		object->release(object);
+}
+
+int fd_install(int fd, struct fd_object *object)
+{
+	slot_t *slot = slot_make(fd);
+	struct fd_object *old;
+
+	if (!slot)
+		return (unsigned int)fd >= CHUNKS * CHUNK_SIZE ? -EMFILE : -ENOMEM;
+	atomic_fetch_add(&object->fds, 1);
+	atomic_fetch_add(&fd_ours, 1);
+	/* An old entry was closed behind our back, by a raw system call. */
+	old = atomic_exchange(slot, object);
+	if (old)
+		drop(old);
+	return 0;
+}
+
+void fd_owner_is_me(void)
+{
+	owner = getpid();
+}
+
+bool fd_owned(void)
+{
+	return getpid() == owner;
+}
+
+void fd_remove(int fd)
+{
+	slot_t *slot;
+	struct fd_object *old;
+
+	if (!fd_lookup(fd) || !fd_owned())
+		return;
+	slot = slot_of(fd);
+	old = atomic_exchange(slot, NULL);
+	if (old)
+		drop(old);
+}
+
+void fd_remove_range(unsigned int first, unsigned int last)
+{
+	if (last >= CHUNKS * CHUNK_SIZE)
+		last = CHUNKS * CHUNK_SIZE - 1;
+	while (first <= last && atomic_load(&fd_ours)) {
+		if (!atomic_load(&chunks[first >> CHUNK_BITS])) {
+			first = (first | (CHUNK_SIZE - 1)) + 1;
+			continue;
+		}
+		fd_remove((int)first++);
+	}
+}
+
+void fd_duplicated(int old_fd, int new_fd)
+{
+	struct fd_object *object = fd_lookup(old_fd);
+
+	if (new_fd < 0 || new_fd == old_fd)
+		return;
+	fd_remove(new_fd);
+	/* Where the table is full the duplicate is an ordinary descriptor that no command works on.
+	 */
+	if (object && fd_owned())
+		fd_install(new_fd, object);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which file descriptors of the process are ours. */
+#ifndef URXE_VERBS_INTERPOSE_OWN_FD_H
+#define URXE_VERBS_INTERPOSE_OWN_FD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum fd_kind { FD_UVERBS, FD_CHANNEL, FD_RDMACM };
+
+/*
+ * What a descriptor stands for. Memory of these is never given back to the
+ * allocator, only reused, so that a descriptor that is closed while another
+ * thread uses it leads to an error and not to a crash.
+ */
+struct fd_object {
+	enum fd_kind kind;
+	atomic_uint fds;                           /* descriptors that refer to it */
+	void (*release)(struct fd_object *object); /* the last descriptor is closed */
+};
+
+extern atomic_uint fd_ours __attribute__((visibility("hidden"))); /* descriptors in the table */
+
+struct fd_object *fd_find(int fd);
+
+/* Whether any descriptor is ours: what every program asks at each call. */
+static inline bool fd_any(void)
+{
+	return __builtin_expect(atomic_load_explicit(&fd_ours, memory_order_relaxed) != 0, 0);
+}
+
+/* NULL where fd is not ours; lock-free. */
+static inline struct fd_object *fd_lookup(int fd)
+{
+	return fd_any() ? fd_find(fd) : 0;
+}
+
+/* 0, or -EMFILE or -ENOMEM. */
+int fd_install(int fd, struct fd_object *object);
+/* fd is about to be closed or replaced. */
+void fd_remove(int fd);
+/* Descriptors first to last are about to be closed. */
+void fd_remove_range(unsigned int first, unsigned int last);
+/* new_fd is a duplicate of old_fd now. */
+void fd_duplicated(int old_fd, int new_fd);
+
+/* The process that the table belongs to: a vfork child shares it but must not change it. */
+void fd_owner_is_me(void);
+bool fd_owned(void);
+
+#endif

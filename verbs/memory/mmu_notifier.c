@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "memory/mmu_notifier.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <rxe/rxe.h>
+
+#include "engine/port.h"
+#include "interpose/own_fd.h"
+#include "memory/mr.h"
+#include "memory/mr_index.h"
+
+/* What a mapping call makes of a length; 0 where it will refuse the call. */
+static uint64_t whole_pages(uint64_t start, uint64_t length)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end;
+
+	if (start % page || __builtin_add_overflow(start, length, &end) || end > UINT64_MAX - page)
+		return 0;
+	return (length + page - 1) & ~(page - 1);
+}
+
+static void for_all(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
+		    const struct urxe_extent *bytes)
+{
+	struct uverbs_file *file;
+
+	LIST_FOREACH(file, &port.files, link)
+	{
+		struct object *object;
+		uint32_t at = 0;
+
+		while ((object = handle_next(&file->handles, OBJECT_MR, &at)))
+			fn((struct mr *)object, bytes);
+	}
+}
+
+/* What a child of vfork unmaps is another's, who has no more than it had. */
+void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
+{
+	*u = (struct unmapping){.bytes.addr = (void *)start};
+	length = whole_pages((uintptr_t)start, length);
+	if (!registered_within((uintptr_t)start, length) || !fd_owned())
+		return;
+	u->bytes.length = length;
+	port_lock();
+	u->registrations = port.registrations;
+	for_all(mr_unmap, &u->bytes);
+	port_unlock_settled();
+}
+
+/* What was registered meanwhile is what came to that place since, maybe to another thread. */
+static void settle_pages(const struct unmapping *u, bool done)
+{
+	struct uverbs_file *file;
+
+	LIST_FOREACH(file, &port.files, link)
+	{
+		struct object *object;
+		uint32_t at = 0;
+
+		while ((object = handle_next(&file->handles, OBJECT_MR, &at))) {
+			struct mr *mr = (struct mr *)object;
+
+			if (mr->number <= u->registrations)
+				urxe_mr_unmapped(mr->mr, &u->bytes, done);
+		}
+	}
+}
+
+void unmap_end(struct unmapping *u, bool done)
+{
+	int saved = errno;
+
+	if (!u->bytes.length)
+		return;
+	port_lock();
+	settle_pages(u, done);
+	port_unlock();
+	errno = saved;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "memory/mr_index.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define PAGE_BITS  12 /* the least there is; where pages are larger, they are several */
+#define LEVEL_BITS 9
+#define LEVELS     5 /* addresses of 57 bits, as much as processors translate */
+#define SLOTS      (1u << LEVEL_BITS)
+#define PAGES      (UINT64_C(1) << (LEVELS * LEVEL_BITS))
+
+/* Nodes stay for ever, empty where nothing is registered: who asks has no lock. */
+struct node {
+	atomic_uint whole[SLOTS]; /* regions that cover all of the slot's pages */
+	/* Not of the last level, whose slots are pages. */
+	struct {
+		atomic_uint part; /* regions that cover some of them */
+		_Atomic(struct node *) node;
+	} below[];
+};
+
+/* Pages from first to last. */
+struct range {
+	uint64_t first, last;
+};
+
+atomic_uint registered_regions;
+static _Atomic(struct node *) root;
+
+static struct node *make_node(unsigned int level)
+{
+	size_t below = level ? SLOTS * sizeof(((struct node *)0)->below[0]) : 0;
+
+	return calloc(1, sizeof(struct node) + below);
+}
+
+/* --- One level: each slot has 2^shift pages. */
+
+static unsigned int shift_of(unsigned int level)
+{
+	return level * LEVEL_BITS;
+}
+
+static unsigned int slot_of(unsigned int level, uint64_t page)
+{
+	return (unsigned int)(page >> shift_of(level)) & (SLOTS - 1);
+}
+
+/* The part of the range in the slot that has its first page. */
+static struct range in_slot(unsigned int level, const struct range *range)
+{
+	uint64_t last = range->first | ((UINT64_C(1) << shift_of(level)) - 1);
+
+	return (struct range){range->first, last < range->last ? last : range->last};
+}
+
+static bool fills_slot(unsigned int level, const struct range *part)
+{
+	return part->last - part->first + 1 == UINT64_C(1) << shift_of(level);
+}
+
+/* Nodes for all slots that the range fills in part. */
+static bool make_nodes(_Atomic(struct node *) *at, unsigned int level, struct range range)
+{
+	struct node *node = atomic_load(at);
+
+	if (!node) {
+		node = make_node(level);
+		if (!node)
+			return false;
+		atomic_store_explicit(at, node, memory_order_release);
+	}
+	while (range.first <= range.last) {
+		struct range part = in_slot(level, &range);
+
+		if (!fills_slot(level, &part) &&
+		    !make_nodes(&node->below[slot_of(level, part.first)].node, level - 1, part))
+			return false;
+		range.first = part.last + 1;
+	}
+	return true;
+}
+
+static void count(struct node *node, unsigned int level, struct range range, unsigned int by)
+{
+	while (range.first <= range.last) {
+		struct range part = in_slot(level, &range);
+		unsigned int slot = slot_of(level, part.first);
+
+		if (fills_slot(level, &part)) {
+			atomic_fetch_add(&node->whole[slot], by);
+		} else {
+			atomic_fetch_add(&node->below[slot].part, by);
+			count(atomic_load(&node->below[slot].node), level - 1, part, by);
+		}
+		range.first = part.last + 1;
+	}
+}
+
+static bool within(struct node *node, unsigned int level, struct range range)
+{
+	while (range.first <= range.last) {
+		struct range part = in_slot(level, &range);
+		unsigned int slot = slot_of(level, part.first);
+
+		if (atomic_load(&node->whole[slot]))
+			return true;
+		if (level && atomic_load(&node->below[slot].part) &&
+		    (fills_slot(level, &part) ||
+		     within(atomic_load(&node->below[slot].node), level - 1, part)))
+			return true;
+		range.first = part.last + 1;
+	}
+	return false;
+}
+
+/* --- Of the whole tree. */
+
+static struct range pages(uint64_t start, uint64_t length)
+{
+	struct range range = {start >> PAGE_BITS, (start + (length - 1)) >> PAGE_BITS};
+
+	if (range.last < range.first || range.last >= PAGES)
+		range.last = PAGES - 1;
+	return range;
+}
+
+int registered_add(uint64_t start, uint64_t length)
+{
+	struct range range = pages(start, length);
+
+	if (!make_nodes(&root, LEVELS - 1, range))
+		return -ENOMEM;
+	count(atomic_load(&root), LEVELS - 1, range, 1);
+	atomic_fetch_add(&registered_regions, 1);
+	return 0;
+}
+
+void registered_remove(uint64_t start, uint64_t length)
+{
+	atomic_fetch_sub(&registered_regions, 1);
+	count(atomic_load(&root), LEVELS - 1, pages(start, length), -1u);
+}
+
+bool registered_within(uint64_t start, uint64_t length)
+{
+	struct node *node = atomic_load_explicit(&root, memory_order_acquire);
+
+	return length && node && within(node, LEVELS - 1, pages(start, length));
+}
+
+static void free_nodes(struct node *node, unsigned int level)
+{
+	for (unsigned int slot = 0; node && level && slot < SLOTS; slot++)
+		free_nodes(atomic_load(&node->below[slot].node), level - 1);
+	free(node);
+}
+
+void registered_forget(void)
+{
+	atomic_store(&registered_regions, 0);
+	free_nodes(atomic_exchange(&root, NULL), LEVELS - 1);
+}

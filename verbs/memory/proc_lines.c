@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "memory/proc_lines.h"
+
+#include <fcntl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+bool lines_open(struct lines *lines, const char *path)
+{
+	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
+	lines->at = lines->end = 0;
+	return lines->fd >= 0;
+}
+
+/* -1: there is no more. */
+static int next_byte(struct lines *lines)
+{
+	ssize_t n;
+
+	if (lines->at == lines->end) {
+		n = lines->fd < 0 ? 0 : read(lines->fd, lines->bytes, sizeof(lines->bytes));
+		if (n <= 0)
+			return -1;
+		lines->at = 0;
+		lines->end = (size_t)n;
+	}
+	return (unsigned char)lines->bytes[lines->at++];
+}
+
+bool lines_next(struct lines *lines, char *line, size_t size)
+{
+	int byte = next_byte(lines);
+	size_t length = 0;
+
+	if (byte < 0)
+		return false;
+	for (; byte >= 0 && byte != '\n'; byte = next_byte(lines))
+		if (length < size - 1)
+			line[length++] = (char)byte;
+	line[length] = 0;
+	return true;
+}
+
+void lines_close(struct lines *lines)
+{
+	if (lines->fd >= 0)
+		close(lines->fd);
+	lines->fd = -1;
+}

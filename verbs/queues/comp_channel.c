@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/comp_channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/port.h"
+#include "report/log.h"
+
+static struct channel_list unused = LIST_HEAD_INITIALIZER(unused);
+
+static void closed(struct fd_object *object)
+{
+	port_lock();
+	channel_put((struct channel *)object);
+	port_unlock();
+}
+
+static struct channel *channel_alloc(void)
+{
+	struct channel *channel;
+
+	port_lock();
+	channel = LIST_FIRST(&unused);
+	if (channel)
+		LIST_REMOVE(channel, free_link);
+	port_unlock();
+	return channel ? channel : calloc(1, sizeof(*channel));
+}
+
+static void channel_free(struct channel *channel)
+{
+	if (channel->n_waiting)
+		LIST_REMOVE(channel, waiting_link);
+	channel->n_waiting = 0;
+	close(channel->reader);
+	close(channel->writer);
+	LIST_INSERT_HEAD(&unused, channel, free_link);
+}
+
+int channel_create(uint32_t event_size, struct channel **out, int *fd)
+{
+	struct channel *channel = channel_alloc();
+	int ends[2];
+	int rc;
+
+	if (!channel)
+		return -ENOMEM;
+	channel->fd.kind = FD_CHANNEL;
+	channel->fd.release = closed;
+	channel->event_size = event_size;
+	channel->users = 1;
+	channel->reader = channel->writer = -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		rc = -errno;
+		goto fail;
+	}
+	channel->writer = ends[1];
+	channel->reader = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
+	rc = channel->reader < 0 ? -errno : fd_install(ends[0], &channel->fd);
+	if (rc) {
+		close(ends[0]);
+		goto fail;
+	}
+	*out = channel;
+	*fd = ends[0];
+	return 0;
+fail:
+	port_lock();
+	channel_free(channel);
+	port_unlock();
+	return rc;
+}
+
+void channel_put(struct channel *channel)
+{
+	if (--channel->users == 0)
+		channel_free(channel);
+}
+
+static bool transmit(struct channel *channel, const struct channel_event *event)
+{
+	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+	    errno == EAGAIN)
+		return false;
+	return true;
+}
+
+static void wait_for_room(struct channel *channel, const struct channel_event *event)
+{
+	if (channel->n_waiting == channel->room) {
+		uint32_t room = channel->room ? channel->room * 2 : 64;
+		struct channel_event *waiting = realloc(channel->waiting, room * sizeof(*waiting));
+
+		if (!waiting) {
+			log_error("an event is lost: no memory");
+			return;
+		}
+		channel->waiting = waiting;
+		channel->room = room;
+	}
+	if (!channel->n_waiting)
+		LIST_INSERT_HEAD(&port.waiting_channels, channel, waiting_link);
+	channel->waiting[channel->n_waiting++] = *event;
+}
+
+void channel_send(struct channel *channel, const struct channel_event *event)
+{
+	if (channel->n_waiting || !transmit(channel, event))
+		wait_for_room(channel, event);
+}
+
+void channel_flush(struct channel *channel)
+{
+	uint32_t sent = 0;
+
+	while (sent < channel->n_waiting && transmit(channel, &channel->waiting[sent]))
+		sent++;
+	if (!sent)
+		return;
+	channel->n_waiting -= sent;
+	memmove(channel->waiting, channel->waiting + sent,
+		channel->n_waiting * sizeof(*channel->waiting));
+	if (!channel->n_waiting)
+		LIST_REMOVE(channel, waiting_link);
+}
+
+static uint32_t withdraw_waiting(struct channel *channel, uint64_t element)
+{
+	uint32_t kept = 0;
+	uint32_t taken;
+
+	for (uint32_t i = 0; i < channel->n_waiting; i++)
+		if (channel->waiting[i].element != element)
+			channel->waiting[kept++] = channel->waiting[i];
+	taken = channel->n_waiting - kept;
+	if (taken && !kept)
+		LIST_REMOVE(channel, waiting_link);
+	channel->n_waiting = kept;
+	return taken;
+}
+
+/*
+ * ibv_destroy_cq waits until as many events were acknowledged as were reported,
+ * and what the application never read it cannot acknowledge. Events of others
+ * go to the back of the queue in their order.
+ */
+uint32_t channel_withdraw(struct channel *channel, uint64_t element)
+{
+	struct channel_event *kept = NULL;
+	struct channel_event event;
+	uint32_t n_kept = 0, room = 0, taken = withdraw_waiting(channel, element);
+
+	while (recv(channel->reader, &event, channel->event_size, MSG_DONTWAIT) > 0) {
+		if (event.element == element) {
+			taken++;
+			continue;
+		}
+		if (n_kept == room) {
+			struct channel_event *more;
+
+			room = room ? room * 2 : 64;
+			more = realloc(kept, room * sizeof(*kept));
+			if (!more) {
+				log_error("an event is lost: no memory");
+				break;
+			}
+			kept = more;
+		}
+		kept[n_kept++] = event;
+	}
+	for (uint32_t i = 0; i < n_kept; i++)
+		channel_send(channel, &kept[i]);
+	free(kept);
+	return taken;
+}

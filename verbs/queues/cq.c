@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/cq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/types.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "engine/port.h"
+#include "queues/qp.h"
+#include "queues/service_level.h"
+#include "uverbs/ucontext.h"
+
+static void mark(struct cq *cq)
+{
+	if (cq->dirty)
+		return;
+	cq->dirty = true;
+	TAILQ_INSERT_TAIL(&port.dirty_cqs, cq, dirty_link);
+}
+
+bool cq_add(void *ctx, const struct urxe_wc *wc)
+{
+	struct cq *cq = ctx;
+	struct ib_uverbs_wc *entry = queue_element(&cq->ring, cq->producer);
+	uint32_t status = qp_completed(wc);
+
+	if (((cq->producer + 1) & cq->ring.mask) == queue_consumer(&cq->ring))
+		return false;
+	*entry = (struct ib_uverbs_wc){
+		.wr_id = wc->wr_id,
+		.status = status,
+		.opcode = wc->opcode,
+		.byte_len = wc->byte_len,
+		.ex.imm_data = wc->flags & URXE_WC_WITH_INV ? wc->invalidated_key : wc->imm,
+		.qp_num = wc->qpn,
+		.src_qp = wc->src_qpn,
+		.wc_flags = wc->flags,
+		.sl = sl_of_datagram(wc->sl, wc->net == URXE_NET_IPV4),
+		.pkey_index = wc->pkey_index,
+		.port_num = 1,
+	};
+	cq->producer++;
+	mark(cq);
+	return true;
+}
+
+void cq_arm(struct cq *cq, bool solicited)
+{
+	cq->armed = true;
+	urxe_cq_arm(cq->cq, solicited);
+}
+
+/* Not sent at once: who wakes up must find the completion. */
+void cq_comp_event(void *ctx)
+{
+	struct cq *cq = ctx;
+
+	cq->armed = false;
+	cq->event_due = true;
+	mark(cq);
+}
+
+void cq_publish(struct cq *cq)
+{
+	struct channel_event event = {.element = cq->object.user_handle};
+
+	cq->dirty = false;
+	TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
+	queue_set_producer(&cq->ring, cq->producer);
+	if (!cq->event_due)
+		return;
+	cq->event_due = false;
+	if (!cq->channel)
+		return;
+	cq->comp_events++;
+	channel_send(cq->channel, &event);
+}
+
+uint32_t cq_count(const struct cq *cq)
+{
+	return (cq->producer - queue_consumer(&cq->ring)) & cq->ring.mask;
+}
+
+void cq_move(struct cq *cq, const struct queue *ring)
+{
+	uint32_t n = cq_count(cq), first = cq->producer - n;
+
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(queue_element(ring, i), queue_element(&cq->ring, first + i),
+		       sizeof(struct ib_uverbs_wc));
+	queue_destroy(&cq->ring);
+	cq->ring = *ring;
+	cq->producer = n;
+	queue_set_producer(&cq->ring, n);
+}
+
+void cq_destroy(struct object *object)
+{
+	struct cq *cq = (struct cq *)object;
+
+	if (cq->dirty)
+		TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
+	urxe_cq_destroy(cq->cq);
+	queue_destroy(&cq->ring);
+	if (cq->channel)
+		channel_put(cq->channel);
+	handle_remove(&object->file->handles, object);
+	free(cq);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "queues/qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/clock.h"
+#include "engine/engine_thread.h"
+#include "engine/port.h"
+#include "queues/cq.h"
+#include "queues/srq.h"
+#include "report/log.h"
+#include "uverbs/ah.h"
+#include "uverbs/pd.h"
+#include "uverbs/ucontext.h"
+
+enum urxe_qp_state qp_state(const struct qp *qp)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(qp->qp, &attr, &init);
+	return attr.state;
+}
+
+/*
+ * A malformed request must end in an error completion, after those before it,
+ * and stop the queue, as in the Linux driver. The engine does all that for a
+ * SEND from memory that no key covers, which goes nowhere; qp_completed names the error right.
+ */
+static int post_refused(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
+{
+	static const struct urxe_seg nowhere = {.addr = 0, .length = 1, .lkey = 0};
+	static const struct urxe_path no_path;
+	const struct urxe_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = URXE_WR_SEND,
+		.flags = URXE_SEND_SIGNALED,
+		.n_segs = 1,
+		.segs = &nowhere,
+		.path = qp->limits.qp_type == URXE_QPT_UD ? &no_path : NULL,
+	};
+	int rc = urxe_post_send(qp->qp, &wr);
+
+	log_debug("qp %u: malformed send request", qp->qpn);
+	if (!rc) {
+		qp->refused = status;
+		qp->refused_id = wr_id;
+	}
+	return rc;
+}
+
+static int post_one(struct qp *qp)
+{
+	const void *element = queue_element(&qp->sq.ring, qp->sq.cursor);
+	struct send_request request;
+	int rc = wqe_read_send(&request, element, &qp->limits);
+
+	if (!rc && request.ah) {
+		const struct ah *ah =
+			(struct ah *)handle_find(&qp->object.file->handles, OBJECT_AH, request.ah);
+
+		if (ah && ah->pd == qp->pd)
+			request.wr.path = &ah->path;
+		else
+			rc = -EINVAL;
+	}
+	request.wr.unseen = cq_count(qp->send_cq) != 0;
+	if (!rc)
+		rc = urxe_post_send(qp->qp, &request.wr);
+	if (rc == -EINVAL && qp_state(qp) >= URXE_QPS_RTS)
+		rc = post_refused(qp, request.wr.wr_id, URXE_WC_LOC_QP_OP_ERR);
+	else if (rc == -EMSGSIZE)
+		rc = post_refused(qp, request.wr.wr_id, URXE_WC_LOC_LEN_ERR);
+	return rc;
+}
+
+int qp_doorbell(struct qp *qp)
+{
+	uint32_t n = work_queue_new(&qp->sq);
+	int rc = 0;
+
+	qp->sends = true;
+	while (n--) {
+		rc = post_one(qp);
+		if (rc)
+			break;
+		qp->sq.cursor++;
+	}
+	/* Requests may have retired without a completion since. */
+	work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
+	/* Full: only where the ring's index is wrong. What is in excess is tried again. */
+	if (rc == -ENOMEM)
+		return 0;
+	if (rc)
+		work_queue_drop(&qp->sq, urxe_sq_retired(qp->qp));
+	return rc;
+}
+
+static void mark(struct qp *qp)
+{
+	if (qp->dirty)
+		return;
+	qp->dirty = true;
+	TAILQ_INSERT_TAIL(&port.dirty_qps, qp, dirty_link);
+}
+
+void qp_failed(struct qp *qp)
+{
+	qp->failed = qp->received = true;
+	mark(qp);
+}
+
+bool wc_is_receive(const struct urxe_wc *wc)
+{
+	return wc->opcode == URXE_WC_RECV || wc->opcode == URXE_WC_RECV_RDMA_WITH_IMM;
+}
+
+uint32_t qp_completed(const struct urxe_wc *wc)
+{
+	struct qp *qp = wc->qp_ctx;
+
+	if (wc->status == URXE_WC_SUCCESS) {
+		qp->received |= wc_is_receive(wc);
+		mark(qp);
+		return wc->status;
+	}
+	qp_failed(qp);
+	if (wc->status != URXE_WC_WR_FLUSH_ERR)
+		log_info("qp %#x: a request ended in status %u", wc->qpn, wc->status);
+	if (qp->refused && wc->status == URXE_WC_LOC_PROT_ERR && wc->wr_id == qp->refused_id)
+		return qp->refused;
+	return wc->status;
+}
+
+/* A message takes its request out of a SRQ for good, also when it never completes. */
+static void publish_srq(const struct qp *qp)
+{
+	struct recv_queue *recv = &qp->srq->recv;
+
+	work_queue_retired(&recv->wq, urxe_rq_retired(recv->rq));
+}
+
+static void publish_receives(struct qp *qp)
+{
+	qp->received = false;
+	if (qp->srq)
+		publish_srq(qp);
+	else
+		work_queue_retired(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
+}
+
+void qp_publish(struct qp *qp)
+{
+	qp->dirty = false;
+	TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
+	if (qp->sends) {
+		work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
+		qp->sends = qp->sq.given != qp->sq.cursor;
+	}
+	if (qp->received)
+		publish_receives(qp);
+	if (!qp->failed)
+		return;
+	qp->failed = false;
+	if (!qp->flushing && qp_state(qp) == URXE_QPS_ERR) {
+		qp->flushing = true;
+		LIST_INSERT_HEAD(&port.flushing_qps, qp, flushing_link);
+	}
+}
+
+void qp_flush(struct qp *qp)
+{
+	if (!qp->srq)
+		recv_queue_refill(&qp->recv);
+}
+
+void qp_modified(struct qp *qp)
+{
+	enum urxe_qp_state state = qp_state(qp);
+
+	if (qp->flushing && state != URXE_QPS_ERR) {
+		qp->flushing = false;
+		LIST_REMOVE(qp, flushing_link);
+	}
+	if (state == URXE_QPS_RESET) {
+		work_queue_drop(&qp->sq, urxe_sq_retired(qp->qp));
+		if (qp->srq)
+			publish_srq(qp);
+		else
+			work_queue_drop(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
+		qp->refused = 0;
+	}
+	if (state == URXE_QPS_ERR) {
+		qp_failed(qp);
+		qp_flush(qp);
+	}
+}
+
+void qp_abort(struct qp *qp)
+{
+	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
+
+	if (!urxe_qp_modify(qp->qp, clock_now(), &attr, URXE_QP_STATE))
+		qp_modified(qp);
+}
+
+void qp_settle(struct qp *qp)
+{
+	if (!urxe_qp_settle(qp->qp))
+		return;
+	progress_transmit(clock_now());
+	port_publish();
+}
+
+void qp_destroy(struct object *object)
+{
+	struct qp *qp = (struct qp *)object;
+
+	if (qp->dirty)
+		TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
+	if (qp->flushing)
+		LIST_REMOVE(qp, flushing_link);
+	leases_set(&port.leases, qp->qpn, NULL);
+	remote_release(qp->remote);
+	urxe_qp_destroy(qp->qp);
+	port_groups_changed();
+	queue_destroy(&qp->sq.ring);
+	queue_destroy(&qp->recv.wq.ring);
+	qp->pd->object.users--;
+	qp->send_cq->object.users--;
+	qp->recv_cq->object.users--;
+	if (qp->srq) {
+		publish_srq(qp);
+		qp->srq->object.users--;
+	}
+	handle_remove(&object->file->handles, object);
+	free(qp);
+}

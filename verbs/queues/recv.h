@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Receive requests: from a ring of librxe to a receive queue of the engine. */
+#ifndef URXE_VERBS_QUEUES_RECV_H
+#define URXE_VERBS_QUEUES_RECV_H
+
+#include <stdbool.h>
+
+#include <rxe/rxe.h>
+
+#include "queues/ring.h"
+
+struct recv_queue {
+	struct work_queue wq;
+	struct urxe_rq *rq; /* NULL: the QP uses a SRQ */
+	uint32_t max_sge;
+	bool refilling; /* a flushed request makes the engine ask for the next at once */
+};
+
+/* Posts what the application has queued; there is no doorbell for receives. */
+void recv_queue_refill(struct recv_queue *queue);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared receive queues. */
+#ifndef URXE_VERBS_QUEUES_SRQ_H
+#define URXE_VERBS_QUEUES_SRQ_H
+
+#include "queues/recv.h"
+#include "uverbs/handle.h"
+
+struct pd;
+
+struct srq {
+	struct object object;
+	struct pd *pd;
+	struct recv_queue recv;
+	uint32_t async_events;
+};
+
+void srq_destroy(struct object *object);
+
+#endif

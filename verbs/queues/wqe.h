@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Work requests in librxe's rings: each byte is copied out once, then checked,
+ * since the application can change a ring while it is read.
+ */
+#ifndef URXE_VERBS_QUEUES_WQE_H
+#define URXE_VERBS_QUEUES_WQE_H
+
+#include <stdint.h>
+
+#include <linux/types.h>
+#include <rdma/rdma_user_rxe.h>
+#include <rxe/types.h>
+
+struct send_request {
+	struct urxe_send_wr wr; /* segs, and path of UD, point into this structure */
+	struct urxe_path path;
+	uint32_t ah; /* UD: handle of the address handle; 0: path has it all */
+	struct urxe_seg segs[URXE_MAX_SGE];
+};
+
+struct recv_request {
+	struct urxe_recv_wr wr;
+	struct urxe_seg segs[URXE_MAX_SGE];
+};
+
+/*
+ * What the queue pair was created with. Inline data is left in the ring: any
+ * value is as good as another, and the engine copies it once.
+ */
+struct wqe_limits {
+	uint8_t qp_type; /* enum urxe_qp_type */
+	uint32_t max_sge;
+	uint32_t max_inline;
+};
+
+/* 0 or -EINVAL; wr.wr_id is set in any case. */
+int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
+		  const struct wqe_limits *limits);
+int wqe_read_recv(struct recv_request *request, const struct rxe_recv_wqe *wqe, uint32_t max_sge);
+
+#endif

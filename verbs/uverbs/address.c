@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "uverbs/address.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/port.h"
+#include "queues/service_level.h"
+#include "report/log.h"
+
+int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
+{
+	const struct ib_uverbs_global_route *grh = &attr->grh;
+	struct vnic_next_hop hop;
+	uint8_t sl;
+	int rc;
+
+	if (!attr->is_global || attr->port_num != 1 || !sl_priority(attr->sl, &sl) ||
+	    !port_gid_valid(grh->sgid_index))
+		return -EINVAL;
+	*path = (struct urxe_path){
+		.sgid_index = grh->sgid_index,
+		.traffic_class = grh->traffic_class,
+		.hop_limit = grh->hop_limit,
+		.sl = sl,
+		.flow_label = grh->flow_label & 0xfffff,
+	};
+	memcpy(path->dgid.raw, grh->dgid, sizeof(path->dgid.raw));
+	rc = port_resolve(grh->sgid_index, grh->dgid, &hop);
+	if (rc) {
+		log_info("no way to a destination address: %s", strerror(-rc));
+		return rc;
+	}
+	memcpy(path->dmac, hop.mac, sizeof(path->dmac));
+	/* As the kernel has it: programs that know one subnet only ask for 1. */
+	if (hop.hop_limit)
+		path->hop_limit = hop.hop_limit;
+	return 0;
+}
+
+void address_from_dest(struct ib_uverbs_ah_attr *attr, const struct ib_uverbs_qp_dest *dest)
+{
+	*attr = (struct ib_uverbs_ah_attr){
+		.grh = {.flow_label = dest->flow_label,
+			.sgid_index = dest->sgid_index,
+			.hop_limit = dest->hop_limit,
+			.traffic_class = dest->traffic_class},
+		.sl = dest->sl,
+		.is_global = dest->is_global,
+		.port_num = dest->port_num,
+	};
+	memcpy(attr->grh.dgid, dest->dgid, sizeof(attr->grh.dgid));
+}
+
+void address_to_dest(struct ib_uverbs_qp_dest *dest, const struct urxe_path *path)
+{
+	*dest = (struct ib_uverbs_qp_dest){
+		.flow_label = path->flow_label,
+		.sgid_index = path->sgid_index,
+		.hop_limit = path->hop_limit,
+		.traffic_class = path->traffic_class,
+		.sl = path->sl,
+		.is_global = 1,
+		.port_num = 1,
+	};
+	memcpy(dest->dgid, path->dgid.raw, sizeof(dest->dgid));
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address handles. */
+#ifndef URXE_VERBS_UVERBS_AH_H
+#define URXE_VERBS_UVERBS_AH_H
+
+#include <rxe/types.h>
+
+#include "uverbs/handle.h"
+
+struct pd;
+
+struct ah {
+	struct object object;
+	struct pd *pd;
+	struct urxe_path path;
+};
+
+void ah_destroy(struct object *object);
+
+#endif

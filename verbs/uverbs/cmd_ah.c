@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_AH, DESTROY_AH. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rdma/rdma_user_rxe.h>
+
+#include "engine/port.h"
+#include "uverbs/address.h"
+#include "uverbs/ah.h"
+#include "uverbs/command.h"
+#include "uverbs/pd.h"
+
+void ah_destroy(struct object *object)
+{
+	struct ah *ah = (struct ah *)object;
+
+	ah->pd->object.users--;
+	handle_remove(&object->file->handles, object);
+	free(ah);
+}
+
+/*
+ * With a number other than 0 librxe puts that into its work requests instead of
+ * the whole address, and asks nobody else for the MAC.
+ */
+static int reply_ah(const struct command *c, const struct ah *ah)
+{
+	const struct ib_uverbs_create_ah_resp reply = {.ah_handle = ah->object.handle};
+	const struct rxe_create_ah_resp driver = {.ah_num = ah->object.handle};
+	int rc = command_reply(c, &reply, sizeof(reply));
+
+	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
+}
+
+static int create(const struct command *c, const struct ib_uverbs_create_ah *request,
+		  const struct urxe_path *path)
+{
+	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	struct ah *ah;
+	int rc;
+
+	if (!pd)
+		return command_no_object(c, request->pd_handle);
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return -ENOMEM;
+	ah->pd = pd;
+	ah->path = *path;
+	rc = command_name(c, &ah->object, OBJECT_AH, request->user_handle);
+	if (rc) {
+		free(ah);
+		return rc;
+	}
+	pd->object.users++;
+	rc = reply_ah(c, ah);
+	if (rc)
+		ah_destroy(&ah->object);
+	return rc;
+}
+
+int cmd_create_ah(const struct command *c)
+{
+	struct ib_uverbs_create_ah request;
+	struct urxe_path path;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc)
+		rc = address_path(&request.attr, &path);
+	if (!rc)
+		rc = command_lock(c);
+	if (rc)
+		return rc;
+	rc = create(c, &request, &path);
+	port_unlock();
+	return rc;
+}
+
+int cmd_destroy_ah(const struct command *c)
+{
+	struct ib_uverbs_destroy_ah request;
+	struct object *ah;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	ah = command_object(c, OBJECT_AH, request.ah_handle);
+	if (!ah)
+		return command_no_object(c, request.ah_handle);
+	ah_destroy(ah);
+	return 0;
+}

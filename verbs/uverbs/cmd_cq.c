@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_COMP_CHANNEL, CREATE_CQ, RESIZE_CQ, REQ_NOTIFY_CQ, DESTROY_CQ. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rdma/rdma_user_rxe.h>
+
+#include "engine/clock.h"
+#include "engine/poll_hook.h"
+#include "engine/port.h"
+#include "queues/cq.h"
+#include "uverbs/command.h"
+#include "uverbs/device_max.h"
+
+int cmd_create_comp_channel(const struct command *c)
+{
+	struct ib_uverbs_create_comp_channel_resp reply = {0};
+	struct channel *channel;
+	int fd, rc;
+
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	port_unlock();
+	rc = channel_create(sizeof(struct ib_uverbs_comp_event_desc), &channel, &fd);
+	if (rc)
+		return rc;
+	reply.fd = (uint32_t)fd;
+	rc = command_reply(c, &reply, sizeof(reply));
+	if (rc)
+		close(fd);
+	return rc;
+}
+
+static int find_channel(int fd, struct channel **channel)
+{
+	struct fd_object *object;
+
+	*channel = NULL;
+	if (fd < 0)
+		return 0;
+	object = fd_lookup(fd);
+	if (!object || object->kind != FD_CHANNEL)
+		return -EBADF;
+	*channel = (struct channel *)object;
+	return (*channel)->event_size == sizeof(struct ib_uverbs_comp_event_desc) ? 0 : -EBADF;
+}
+
+/* What is wrong first is said, in the order of the kernel's create_cq and rxe_create_cq. */
+static int make(const struct command *c, const struct ib_uverbs_ex_create_cq *request,
+		struct cq **out)
+{
+	struct channel *channel;
+	struct cq *cq;
+	int rc;
+
+	if (request->comp_mask || request->reserved || request->comp_vector >= MAX_COMP_VECTORS)
+		return -EINVAL;
+	rc = find_channel(request->comp_channel, &channel);
+	if (rc)
+		return rc;
+	if (request->flags)
+		return -EOPNOTSUPP;
+	if (!request->cqe || request->cqe > MAX_CQE)
+		return -EINVAL;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	rc = queue_create(&cq->ring, &c->file->queues, c->fd, request->cqe,
+			  sizeof(struct ib_uverbs_wc));
+	if (rc)
+		goto fail_ring;
+	rc = urxe_cq_create(port.dev, cq, &cq->cq);
+	if (rc)
+		goto fail_cq;
+	rc = command_name(c, &cq->object, OBJECT_CQ, request->user_handle);
+	if (rc)
+		goto fail_name;
+	cq->channel = channel;
+	if (channel)
+		channel_use(channel);
+	*out = cq;
+	return 0;
+fail_name:
+	urxe_cq_destroy(cq->cq);
+fail_cq:
+	queue_destroy(&cq->ring);
+fail_ring:
+	free(cq);
+	return rc;
+}
+
+static int create(const struct command *c, const struct ib_uverbs_ex_create_cq *request)
+{
+	struct ib_uverbs_ex_create_cq_resp reply = {0};
+	struct rxe_create_cq_resp driver;
+	struct cq *cq;
+	int rc = make(c, request, &cq);
+
+	if (rc)
+		return rc;
+	reply.base.cq_handle = cq->object.handle;
+	reply.base.cqe = queue_capacity(&cq->ring);
+	reply.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply);
+	driver.mi = queue_mminfo(&cq->ring);
+	rc = command_reply(c, &reply, c->extended ? sizeof(reply) : sizeof(reply.base));
+	if (!rc)
+		rc = command_reply_driver(c, &driver, sizeof(driver));
+	if (rc) {
+		cq_destroy(&cq->object);
+		return rc;
+	}
+	poll_wrap(c->file, c->fd, request->user_handle);
+	return 0;
+}
+
+int cmd_create_cq(const struct command *c)
+{
+	struct ib_uverbs_create_cq request;
+	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_ex_create_cq as_ex = {
+		.user_handle = request.user_handle,
+		.cqe = request.cqe,
+		.comp_vector = request.comp_vector,
+		.comp_channel = request.comp_channel,
+	};
+
+	return rc ? rc : create(c, &as_ex);
+}
+
+int cmd_create_cq_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_create_cq request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	return rc ? rc : create(c, &request);
+}
+
+/* librxe keeps its hands off the old ring meanwhile, and maps the new one afterwards. */
+int cmd_resize_cq(const struct command *c)
+{
+	struct ib_uverbs_resize_cq request;
+	struct ib_uverbs_resize_cq_resp reply = {0};
+	struct rxe_resize_cq_resp driver;
+	struct queue ring;
+	struct cq *cq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
+	if (!cq)
+		return command_no_object(c, request.cq_handle);
+	if (!request.cqe || request.cqe > MAX_CQE)
+		return -EINVAL;
+	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
+	if (rc)
+		return rc;
+	reply.cqe = queue_capacity(&ring);
+	driver.mi = queue_mminfo(&ring);
+	rc = cq_count(cq) > queue_capacity(&ring) ? -EINVAL
+						  : command_reply(c, &reply, sizeof(reply));
+	if (!rc)
+		rc = command_reply_driver(c, &driver, sizeof(driver));
+	if (rc)
+		queue_destroy(&ring);
+	else
+		cq_move(cq, &ring);
+	return rc;
+}
+
+/*
+ * IBA 11.4.2.2: completions that are there already raise no event. What has been
+ * received and not yet handled would, and does: it is handled afterwards.
+ */
+int cmd_req_notify_cq(const struct command *c)
+{
+	struct ib_uverbs_req_notify_cq request;
+	struct cq *cq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
+	if (!cq)
+		return command_no_object(c, request.cq_handle);
+	poll_wrap_ex(cq);
+	cq_arm(cq, request.solicited_only);
+	progress_run(clock_now());
+	progress_schedule();
+	return 0;
+}
+
+int cmd_destroy_cq(const struct command *c)
+{
+	struct ib_uverbs_destroy_cq request;
+	struct ib_uverbs_destroy_cq_resp reply;
+	struct cq *cq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
+	if (!cq)
+		return command_no_object(c, request.cq_handle);
+	if (cq->object.users)
+		return -EBUSY;
+	if (cq->channel)
+		cq->comp_events -= channel_withdraw(cq->channel, cq->object.user_handle);
+	cq->async_events -= channel_withdraw(c->file->async, cq->object.user_handle);
+	reply.comp_events_reported = cq->comp_events;
+	reply.async_events_reported = cq->async_events;
+	cq_destroy(&cq->object);
+	return command_reply(c, &reply, sizeof(reply));
+}

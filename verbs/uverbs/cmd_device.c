@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* GET_CONTEXT, QUERY_DEVICE, QUERY_PORT. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+
+#include "engine/port.h"
+#include "uverbs/command.h"
+#include "uverbs/device_max.h"
+
+/* PortPhysicalState (IBA 14.2.5.6) */
+#define PHYS_DISABLED 3
+#define PHYS_LINK_UP  5
+
+/* librxe takes the version apart into three numbers of 16 bits. */
+#define FW_VER ((uint64_t)0 << 32 | 1 << 16 | 0)
+
+static int become_context(const struct command *c, struct channel *channel, int fd)
+{
+	const struct ib_uverbs_get_context_resp reply = {
+		.async_fd = (uint32_t)fd,
+		.num_comp_vectors = MAX_COMP_VECTORS,
+	};
+	int rc = c->file->async ? -EINVAL : command_reply(c, &reply, sizeof(reply));
+
+	if (rc)
+		return rc;
+	c->file->async = channel;
+	channel_use(channel);
+	return 0;
+}
+
+int cmd_get_context(const struct command *c)
+{
+	struct channel *channel;
+	int fd, rc;
+
+	rc = channel_create(sizeof(struct ib_uverbs_async_event_desc), &channel, &fd);
+	if (rc)
+		return rc;
+	rc = command_lock(c);
+	if (!rc) {
+		rc = become_context(c, channel, fd);
+		port_unlock();
+	}
+	if (rc)
+		close(fd);
+	return rc;
+}
+
+/* Of the memory management extensions a program can post: SEND with and local invalidate. */
+static void fill_device(struct ib_uverbs_query_device_resp *reply)
+{
+	*reply = (struct ib_uverbs_query_device_resp){
+		.fw_ver = FW_VER,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
+		.vendor_id = 0xffffff, /* IBTA: not an OUI; what rxe says */
+		.max_qp = LEASES_QPS,
+		.max_qp_wr = MAX_WR,
+		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
+				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ |
+				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS,
+		.max_sge = URXE_MAX_SGE,
+		.max_sge_rd = URXE_MAX_SGE,
+		.max_cq = MAX_OBJECTS,
+		.max_cqe = MAX_CQE,
+		.max_mr = MAX_OBJECTS,
+		.max_mw = MAX_OBJECTS,
+		.max_pd = MAX_OBJECTS,
+		.max_qp_rd_atom = URXE_MAX_RD_ATOMIC,
+		.max_res_rd_atom = LEASES_QPS * URXE_MAX_RD_ATOMIC,
+		.max_qp_init_rd_atom = URXE_MAX_RD_ATOMIC,
+		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_ah = MAX_OBJECTS,
+		.max_srq = MAX_OBJECTS,
+		.max_srq_wr = MAX_WR,
+		.max_srq_sge = URXE_MAX_SGE,
+		.max_mcast_grp = URXE_MAX_MCAST_GROUPS,
+		.max_mcast_qp_attach = URXE_MAX_MCAST_QPS,
+		.max_total_mcast_qp_attach = URXE_MAX_MCAST_GROUPS * URXE_MAX_MCAST_QPS,
+		.max_pkeys = URXE_MAX_PKEYS,
+		.local_ca_ack_delay = LOCAL_ACK_DELAY,
+		.phys_port_cnt = 1,
+	};
+	port_guid((uint8_t *)&reply->node_guid);
+	reply->sys_image_guid = reply->node_guid;
+}
+
+int cmd_query_device(const struct command *c)
+{
+	struct ib_uverbs_query_device_resp reply;
+
+	fill_device(&reply);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+int cmd_query_device_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_query_device request;
+	struct ib_uverbs_ex_query_device_resp reply = {0};
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	if (request.comp_mask || request.reserved)
+		return -EINVAL;
+	fill_device(&reply.base);
+	reply.device_cap_flags_ex =
+		reply.base.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
+	reply.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+/* They have 16 bits, and stay at the highest value (IBA 14.2.5.6). */
+static uint32_t violations(uint64_t n)
+{
+	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
+}
+
+int cmd_query_port(const struct command *c)
+{
+	struct ib_uverbs_query_port request;
+	struct ib_uverbs_query_port_resp reply;
+	const struct urxe_counters *counters;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	if (request.port_num != 1)
+		return -EINVAL;
+	counters = urxe_dev_counters(port.dev);
+	reply = (struct ib_uverbs_query_port_resp){
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = URXE_MAX_MSG,
+		.gid_tbl_len = URXE_MAX_GIDS,
+		.pkey_tbl_len = URXE_MAX_PKEYS,
+		.bad_pkey_cntr = violations(counters->drop[URXE_DROP_BAD_PKEY]),
+		.qkey_viol_cntr = violations(counters->drop[URXE_DROP_BAD_QKEY]),
+		.state = port.who.port.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = (uint8_t)port_mtu(),
+		.max_vl_num = 1,
+		.active_width = 2,  /* 4X of */
+		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): what sysfs says, too */
+		.phys_state = port.who.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+	return command_reply(c, &reply, sizeof(reply));
+}

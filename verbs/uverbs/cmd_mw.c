@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* ALLOC_MW, DEALLOC_MW. Windows are bound by work requests; librxe makes one of ibv_bind_mw, too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rxe/rxe.h>
+
+#include "engine/port.h"
+#include "uverbs/command.h"
+#include "uverbs/mw.h"
+#include "uverbs/pd.h"
+
+void mw_destroy(struct object *object)
+{
+	struct mw *mw = (struct mw *)object;
+
+	urxe_mw_dealloc(mw->mw);
+	mw->pd->object.users--;
+	handle_remove(&object->file->handles, object);
+	free(mw);
+}
+
+static int alloc(const struct command *c, struct pd *pd, uint8_t type, struct mw **out)
+{
+	const struct urxe_mw_attr attr = {.pd = pd->number, .type = type};
+	struct mw *mw = calloc(1, sizeof(*mw));
+	int rc;
+
+	if (!mw)
+		return -ENOMEM;
+	mw->pd = pd;
+	rc = urxe_mw_alloc(port.dev, &attr, &mw->mw);
+	if (!rc) {
+		rc = command_name(c, &mw->object, OBJECT_MW, 0);
+		if (rc)
+			urxe_mw_dealloc(mw->mw);
+	}
+	if (rc) {
+		free(mw);
+		return rc;
+	}
+	pd->object.users++;
+	*out = mw;
+	return 0;
+}
+
+int cmd_alloc_mw(const struct command *c)
+{
+	struct ib_uverbs_alloc_mw request;
+	struct ib_uverbs_alloc_mw_resp reply = {0};
+	struct pd *pd;
+	struct mw *mw;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
+	if (!pd)
+		return command_no_object(c, request.pd_handle);
+	rc = alloc(c, pd, request.mw_type, &mw);
+	if (rc)
+		return rc;
+	reply.mw_handle = mw->object.handle;
+	reply.rkey = urxe_mw_key(mw->mw);
+	rc = command_reply(c, &reply, sizeof(reply));
+	if (rc)
+		mw_destroy(&mw->object);
+	return rc;
+}
+
+int cmd_dealloc_mw(const struct command *c)
+{
+	struct ib_uverbs_dealloc_mw request;
+	struct object *mw;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	mw = command_object(c, OBJECT_MW, request.mw_handle);
+	if (!mw)
+		return command_no_object(c, request.mw_handle);
+	mw_destroy(mw);
+	return 0;
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_QP, QUERY_QP, MODIFY_QP, DESTROY_QP, ATTACH_MCAST, DETACH_MCAST. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "daemon/remote_qp.h"
+#include "engine/clock.h"
+#include "engine/poll_hook.h"
+#include "engine/port.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
+#include "queues/srq.h"
+#include "report/log.h"
+#include "uverbs/address.h"
+#include "uverbs/capability.h"
+#include "uverbs/command.h"
+#include "uverbs/device_max.h"
+#include "uverbs/pd.h"
+
+#define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+/* Those that the kernel's create_qp lets through to the driver. */
+#define KNOWN_FLAGS                                                                 \
+	(CREATE_FLAGS | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING | \
+	 IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING |           \
+	 1u << 2 /* CROSS_CHANNEL */ | 1u << 3 /* MANAGED_SEND */ | 1u << 4 /* MANAGED_RECV */)
+
+/* Of types that the kernel knows, which this device has not. */
+static bool is_known_type(uint8_t type)
+{
+	return type == IBV_QPT_RAW_PACKET || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ||
+	       type == IBV_QPT_DRIVER;
+}
+
+/* What is wrong first is said, in the order of the kernel's create_qp and rxe_create_qp. */
+static int check_create(const struct ib_uverbs_ex_create_qp *request)
+{
+	if (request->comp_mask || request->reserved || request->create_flags & ~KNOWN_FLAGS)
+		return -EINVAL;
+	if ((request->qp_type == IBV_QPT_RAW_PACKET ||
+	     request->create_flags & IBV_QP_CREATE_SOURCE_QPN) &&
+	    !capability_net_raw())
+		return -EPERM;
+	if (request->qp_type != URXE_QPT_RC && request->qp_type != URXE_QPT_UC &&
+	    request->qp_type != URXE_QPT_UD)
+		return is_known_type(request->qp_type) ? -EOPNOTSUPP : -EINVAL;
+	if (request->create_flags & ~CREATE_FLAGS)
+		return -EOPNOTSUPP;
+	if (request->max_send_wr > MAX_WR || request->max_send_sge > URXE_MAX_SGE ||
+	    request->max_inline_data > URXE_MAX_INLINE)
+		return -EINVAL;
+	if (!request->is_srq &&
+	    (request->max_recv_wr > MAX_WR || request->max_recv_sge > URXE_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+static int find_objects(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+			struct qp *qp)
+{
+	if (request->is_srq) {
+		qp->srq = (struct srq *)command_object(c, OBJECT_SRQ, request->srq_handle);
+		if (!qp->srq)
+			return command_no_object(c, request->srq_handle);
+	}
+	qp->recv_cq = (struct cq *)command_object(c, OBJECT_CQ, request->recv_cq_handle);
+	if (!qp->recv_cq)
+		return command_no_object(c, request->recv_cq_handle);
+	qp->send_cq = (struct cq *)command_object(c, OBJECT_CQ, request->send_cq_handle);
+	if (!qp->send_cq)
+		return command_no_object(c, request->send_cq_handle);
+	qp->pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
+	return qp->pd ? 0 : command_no_object(c, request->pd_handle);
+}
+
+/* As the Linux driver: one slot holds the segments or the inline data, whichever needs more. */
+static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		      struct qp *qp)
+{
+	uint32_t payload = request->max_send_sge * (uint32_t)sizeof(struct rxe_sge);
+	int rc;
+
+	if (payload < request->max_inline_data)
+		payload = (request->max_inline_data + 15) & ~15u;
+	if (!payload)
+		payload = sizeof(struct rxe_sge);
+	qp->limits = (struct wqe_limits){.qp_type = request->qp_type,
+					 .max_sge = payload / (uint32_t)sizeof(struct rxe_sge),
+					 .max_inline = payload};
+	if (!qp->srq) {
+		qp->recv.max_sge = request->max_recv_sge;
+		rc = queue_create(&qp->recv.wq.ring, &c->file->queues, c->fd, request->max_recv_wr,
+				  (uint32_t)sizeof(struct rxe_recv_wqe) +
+					  request->max_recv_sge * (uint32_t)sizeof(struct rxe_sge));
+		if (rc)
+			return rc;
+	}
+	return queue_create(&qp->sq.ring, &c->file->queues, c->fd, request->max_send_wr,
+			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
+}
+
+/* No errno value, so no other mistake of a command: all leased numbers are taken. */
+#define NO_NUMBER 1
+
+static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
+{
+	const struct urxe_qp_init init = {
+		.ctx = qp,
+		.type = request->qp_type,
+		.sq_sig_all = request->sq_sig_all,
+		.block_self_mcast = request->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
+		.pd = qp->pd->number,
+		.qpn = leases_choose(&port.leases),
+		.send_cq = qp->send_cq->cq,
+		.recv_cq = qp->recv_cq->cq,
+		.srq = qp->srq ? qp->srq->recv.rq : NULL,
+		.cap = {.max_send_wr = queue_capacity(&qp->sq.ring),
+			.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+			.max_send_sge = qp->limits.max_sge,
+			/* One at least: queues/recv.c may have to put one in. */
+			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
+			.max_inline = qp->limits.max_inline},
+	};
+	int rc = init.qpn ? urxe_qp_create(port.dev, &init, &qp->qp) : NO_NUMBER;
+
+	if (rc)
+		return rc;
+	qp->recv.rq = urxe_qp_rq(qp->qp);
+	qp->qpn = urxe_qp_qpn(qp->qp);
+	return 0;
+}
+
+static int make(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		struct qp *qp)
+{
+	int rc = find_objects(c, request, qp);
+
+	if (!rc)
+		rc = make_rings(c, request, qp);
+	if (!rc)
+		rc = make_engine_qp(request, qp);
+	if (rc)
+		return rc;
+	rc = command_name(c, &qp->object, OBJECT_QP, request->user_handle);
+	if (rc) {
+		urxe_qp_destroy(qp->qp);
+		return rc;
+	}
+	leases_set(&port.leases, qp->qpn, qp);
+	qp->pd->object.users++;
+	qp->send_cq->object.users++;
+	qp->recv_cq->object.users++;
+	if (qp->srq)
+		qp->srq->object.users++;
+	return 0;
+}
+
+static int reply_qp(const struct command *c, const struct qp *qp)
+{
+	const struct ib_uverbs_ex_create_qp_resp reply = {
+		.base = {.qp_handle = qp->object.handle,
+			 .qpn = qp->qpn,
+			 .max_send_wr = queue_capacity(&qp->sq.ring),
+			 .max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+			 .max_send_sge = qp->limits.max_sge,
+			 .max_recv_sge = qp->recv.max_sge,
+			 .max_inline_data = qp->limits.max_inline},
+		.response_length = c->out_size < sizeof(reply) ? c->out_size : sizeof(reply),
+	};
+	const struct rxe_create_qp_resp driver = {
+		.rq_mi = queue_mminfo(&qp->recv.wq.ring),
+		.sq_mi = queue_mminfo(&qp->sq.ring),
+	};
+	int rc = command_reply(c, &reply, c->extended ? sizeof(reply) : sizeof(reply.base));
+
+	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
+}
+
+/* NO_NUMBER: there is none for it. */
+static int create_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+{
+	struct qp *qp;
+	int rc = check_create(request);
+
+	if (rc)
+		return rc;
+	qp = aligned_alloc(_Alignof(struct qp), sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	*qp = (struct qp){0};
+	rc = make(c, request, qp);
+	if (rc) {
+		queue_destroy(&qp->recv.wq.ring);
+		queue_destroy(&qp->sq.ring);
+		free(qp);
+		return rc;
+	}
+	poll_wrap_ex(qp->send_cq);
+	poll_wrap_ex(qp->recv_cq);
+	rc = reply_qp(c, qp);
+	if (rc)
+		qp_destroy(&qp->object);
+	return rc;
+}
+
+/* The daemon may have to be asked for numbers, without the lock. */
+static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+{
+	int rc;
+
+	do {
+		rc = command_lock(c);
+		if (rc)
+			return rc;
+		rc = create_locked(c, request);
+		port_unlock();
+		if (rc != NO_NUMBER)
+			return rc;
+		rc = port_lease();
+	} while (!rc);
+	return rc;
+}
+
+int cmd_create_qp(const struct command *c)
+{
+	struct ib_uverbs_create_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+	const struct ib_uverbs_ex_create_qp as_ex = {
+		.user_handle = request.user_handle,
+		.pd_handle = request.pd_handle,
+		.send_cq_handle = request.send_cq_handle,
+		.recv_cq_handle = request.recv_cq_handle,
+		.srq_handle = request.srq_handle,
+		.max_send_wr = request.max_send_wr,
+		.max_recv_wr = request.max_recv_wr,
+		.max_send_sge = request.max_send_sge,
+		.max_recv_sge = request.max_recv_sge,
+		.max_inline_data = request.max_inline_data,
+		.sq_sig_all = request.sq_sig_all,
+		.qp_type = request.qp_type,
+		.is_srq = request.is_srq,
+	};
+
+	return rc ? rc : create(c, &as_ex);
+}
+
+int cmd_create_qp_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_create_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	return rc ? rc : create(c, &request);
+}
+
+static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
+{
+	struct urxe_qp_attr attr;
+	struct urxe_qp_init init;
+
+	urxe_qp_query(qp->qp, &attr, &init);
+	*reply = (struct ib_uverbs_query_qp_resp){
+		.max_send_wr = queue_capacity(&qp->sq.ring),
+		.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
+		.max_send_sge = qp->limits.max_sge,
+		.max_recv_sge = qp->recv.max_sge,
+		.max_inline_data = qp->limits.max_inline,
+		.qkey = attr.qkey,
+		.rq_psn = attr.rq_psn,
+		.sq_psn = attr.sq_psn,
+		.dest_qp_num = attr.dest_qpn,
+		.qp_access_flags = attr.access,
+		.pkey_index = attr.pkey_index,
+		.qp_state = attr.state,
+		.cur_qp_state = attr.state,
+		.path_mtu = attr.path_mtu,
+		.max_rd_atomic = attr.max_rd_atomic,
+		.max_dest_rd_atomic = attr.max_dest_rd_atomic,
+		.min_rnr_timer = attr.min_rnr_timer,
+		.port_num = attr.port,
+		.timeout = attr.timeout,
+		.retry_cnt = attr.retry_cnt,
+		.rnr_retry = attr.rnr_retry,
+		.sq_sig_all = init.sq_sig_all,
+		.path_mig_state = attr.path_mig_state,
+		.sq_draining = attr.sq_draining,
+	};
+	address_to_dest(&reply->dest, &attr.path);
+}
+
+int cmd_query_qp(const struct command *c)
+{
+	struct ib_uverbs_query_qp request;
+	struct ib_uverbs_query_qp_resp reply;
+	struct qp *qp;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
+	if (!qp)
+		return command_no_object(c, request.qp_handle);
+	fill_query(&reply, qp);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+/* A controlled Q_Key (IBA 10.2.5). */
+#define PRIVILEGED_QKEY 0x80000000u
+
+/* What the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) checks before the driver. */
+static int check_modify(const struct ib_uverbs_modify_qp *request)
+{
+	if (request->attr_mask & IBV_QP_PORT && request->port_num != 1)
+		return -EINVAL;
+	if (request->attr_mask & IBV_QP_PKEY_INDEX && request->pkey_index >= URXE_MAX_PKEYS)
+		return -EINVAL;
+	if ((request->attr_mask & IBV_QP_CUR_STATE && request->cur_qp_state > IBV_QPS_ERR) ||
+	    (request->attr_mask & IBV_QP_STATE && request->qp_state > IBV_QPS_ERR))
+		return -EINVAL;
+	if (request->attr_mask & IBV_QP_QKEY && request->qkey & PRIVILEGED_QKEY &&
+	    !capability_net_raw())
+		return -EPERM;
+	return 0;
+}
+
+static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_qp *request)
+{
+	*attr = (struct urxe_qp_attr){
+		.state = request->qp_state,
+		.cur_state = request->cur_qp_state,
+		.path_mig_state = request->path_mig_state,
+		.en_sqd_async_notify = request->en_sqd_async_notify,
+		.path_mtu = request->path_mtu,
+		.timeout = request->timeout,
+		.retry_cnt = request->retry_cnt,
+		.rnr_retry = request->rnr_retry,
+		.min_rnr_timer = request->min_rnr_timer,
+		.max_rd_atomic = request->max_rd_atomic,
+		.max_dest_rd_atomic = request->max_dest_rd_atomic,
+		.port = request->port_num,
+		.pkey_index = request->pkey_index,
+		.access = request->qp_access_flags,
+		.qkey = request->qkey,
+		.dest_qpn = request->dest_qp_num,
+		.rq_psn = request->rq_psn,
+		.sq_psn = request->sq_psn,
+	};
+}
+
+/* Whether a QP is to be connected to another remote one than before; with the lock. */
+static bool connects(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
+		     uint32_t *qpn)
+{
+	struct urxe_qp_attr now;
+	struct urxe_qp_init init;
+
+	if (!qp || qp->limits.qp_type == URXE_QPT_UD)
+		return false;
+	urxe_qp_query(qp->qp, &now, &init);
+	*qpn = mask & IBV_QP_DEST_QPN ? to->dest_qpn : now.dest_qpn;
+	return !qp->remote || qp->remote->qpn != *qpn ||
+	       memcmp(qp->remote->dgid, to->path.dgid.raw, sizeof(qp->remote->dgid));
+}
+
+/* The daemon has to know of a connection before its first packet; asking it may block. */
+static int register_remote(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			   const struct urxe_qp_attr *attr, struct remote **remote)
+{
+	uint32_t qpn = 0;
+	bool ask;
+	int rc;
+
+	*remote = NULL;
+	if (!(request->attr_mask & IBV_QP_AV))
+		return 0;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	ask = connects((struct qp *)command_object(c, OBJECT_QP, request->qp_handle),
+		       request->attr_mask, attr, &qpn);
+	port_unlock();
+	return ask ? remote_register(attr->path.dgid.raw, qpn, remote) : 0;
+}
+
+/* The context was closed meanwhile. */
+static void abandon_remote(struct remote *remote)
+{
+	port_lock();
+	remote_release(remote);
+	port_unlock();
+	remote_flush();
+}
+
+/*
+ * What is registered is what the QP is connected to. One that fails by itself keeps
+ * it until the application takes it down: the peer has yet to hear why.
+ */
+static void change_remote(struct qp *qp, struct remote *remote)
+{
+	enum urxe_qp_state state = qp_state(qp);
+
+	if (remote || state == URXE_QPS_RESET || state == URXE_QPS_ERR) {
+		remote_release(qp->remote);
+		qp->remote = remote;
+	}
+}
+
+/* A connection within the host is about to begin: opens the straight way for its frames. */
+static void meet_peer(const struct urxe_qp_attr *attr, uint32_t mask)
+{
+	if ((mask & URXE_QP_STATE) && (mask & URXE_QP_AV) && (mask & URXE_QP_DEST_QPN) &&
+	    attr->state == URXE_QPS_RTR &&
+	    !memcmp(attr->path.dmac, port.who.mac, sizeof(port.who.mac)))
+		port_meet(attr->dest_qpn);
+}
+
+/*
+ * With the lock. The architecture lets a QP fail from any state (IBA 10.3.1), and so does the
+ * engine; Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) leaves RESET for INIT
+ * only, for all drivers.
+ */
+static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
+			 uint32_t mask)
+{
+	if (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET)
+		return -EINVAL;
+	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
+		qp_settle(qp);
+	return urxe_qp_modify(qp->qp, now, attr, mask);
+}
+
+static void log_migration(const struct qp *qp, uint32_t mask)
+{
+	log_info("qp %#x: path migration is not supported (%s)", qp->qpn,
+		 mask & IBV_QP_ALT_PATH ? "IBV_QP_ALT_PATH" : "IBV_QP_PATH_MIG_STATE");
+}
+
+/* With the port's lock. */
+static int modify_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			 const struct urxe_qp_attr *attr, struct remote *remote)
+{
+	uint64_t now = clock_now();
+	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
+	int rc = qp ? modify_engine(qp, now, attr, request->attr_mask)
+		    : command_no_object(c, request->qp_handle);
+
+	if (rc == -EOPNOTSUPP)
+		log_migration(qp, request->attr_mask);
+	if (rc) {
+		remote_release(remote);
+		return rc;
+	}
+	qp_modified(qp);
+	progress_transmit(now);
+	port_publish();
+	progress_schedule();
+	change_remote(qp, remote);
+	return 0;
+}
+
+static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request,
+		  uint32_t rate_limit)
+{
+	struct ib_uverbs_ah_attr address;
+	struct urxe_qp_attr attr;
+	struct remote *remote;
+	int rc = check_modify(request);
+
+	if (rc)
+		return rc;
+	fill_attr(&attr, request);
+	attr.rate_limit = rate_limit;
+	if (request->attr_mask & IBV_QP_AV) {
+		address_from_dest(&address, &request->dest);
+		rc = address_path(&address, &attr.path);
+	}
+	if (!rc)
+		rc = register_remote(c, request, &attr, &remote);
+	if (!rc)
+		meet_peer(&attr, request->attr_mask);
+	if (rc)
+		return rc;
+	rc = command_lock(c);
+	if (rc) {
+		abandon_remote(remote);
+		return rc;
+	}
+	rc = modify_locked(c, request, &attr, remote);
+	port_unlock_settled();
+	remote_flush();
+	return rc;
+}
+
+/* What each command may set, by the kernel's check; the extended one is for rate limits. */
+#define MODIFY_MASK    ((IBV_QP_DEST_QPN << 1) - 1u)
+#define MODIFY_EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1u)
+
+int cmd_modify_qp(const struct command *c)
+{
+	struct ib_uverbs_modify_qp request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc && request.attr_mask & ~MODIFY_MASK)
+		rc = -EOPNOTSUPP;
+	return rc ? rc : modify(c, &request, 0);
+}
+
+int cmd_modify_qp_ex(const struct command *c)
+{
+	struct ib_uverbs_ex_modify_qp request;
+	struct ib_uverbs_ex_modify_qp_resp reply = {.response_length = sizeof(reply)};
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc && request.base.attr_mask & ~MODIFY_EX_MASK)
+		rc = -EOPNOTSUPP;
+	if (!rc)
+		rc = modify(c, &request.base, request.rate_limit);
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
+}
+
+static int destroy(const struct command *c, uint32_t handle, uint32_t *events)
+{
+	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, handle);
+
+	if (!qp)
+		return command_no_object(c, handle);
+	/* As the kernel, which wants each attachment taken back first. */
+	if (urxe_mcast_attached(qp->qp))
+		return -EBUSY;
+	qp_settle(qp);
+	*events = qp->async_events - channel_withdraw(c->file->async, qp->object.user_handle);
+	qp_destroy(&qp->object);
+	return 0;
+}
+
+int cmd_destroy_qp(const struct command *c)
+{
+	struct ib_uverbs_destroy_qp request;
+	struct ib_uverbs_destroy_qp_resp reply = {0};
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	rc = destroy(c, request.qp_handle, &reply.events_reported);
+	port_unlock_settled();
+	remote_flush();
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
+}
+
+static int change_group(const struct command *c, uint32_t qp_handle, const uint8_t raw[16],
+			int (*change)(struct urxe_qp *, const struct urxe_gid *))
+{
+	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, qp_handle);
+	struct urxe_gid gid;
+	int rc;
+
+	memcpy(gid.raw, raw, sizeof(gid.raw));
+	rc = qp ? change(qp->qp, &gid) : command_no_object(c, qp_handle);
+	port_groups_changed();
+	return rc;
+}
+
+int cmd_attach_mcast(const struct command *c)
+{
+	struct ib_uverbs_attach_mcast request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	return rc ? rc : change_group(c, request.qp_handle, request.gid, urxe_mcast_attach);
+}
+
+int cmd_detach_mcast(const struct command *c)
+{
+	struct ib_uverbs_detach_mcast request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	return rc ? rc : change_group(c, request.qp_handle, request.gid, urxe_mcast_detach);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_user_rxe.h>
+
+#include "engine/port.h"
+#include "memory/uaccess.h"
+#include "queues/srq.h"
+#include "uverbs/command.h"
+#include "uverbs/device_max.h"
+#include "uverbs/pd.h"
+
+void srq_destroy(struct object *object)
+{
+	struct srq *srq = (struct srq *)object;
+
+	urxe_srq_destroy(srq->recv.rq);
+	queue_destroy(&srq->recv.wq.ring);
+	srq->pd->object.users--;
+	handle_remove(&object->file->handles, object);
+	free(srq);
+}
+
+static uint32_t element_size(uint32_t max_sge)
+{
+	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
+}
+
+static int make_queue(const struct command *c, struct srq *srq,
+		      const struct ib_uverbs_create_srq *request)
+{
+	struct urxe_rq_attr attr = {
+		.ctx = srq,
+		.pd = srq->pd->number,
+		.max_sge = request->max_sge,
+	};
+	int rc = queue_create(&srq->recv.wq.ring, &c->file->queues, c->fd, request->max_wr,
+			      element_size(request->max_sge));
+
+	if (rc)
+		return rc;
+	srq->recv.max_sge = request->max_sge;
+	attr.max_wr = queue_capacity(&srq->recv.wq.ring);
+	rc = urxe_srq_create(port.dev, &attr, &srq->recv.rq);
+	if (rc) {
+		queue_destroy(&srq->recv.wq.ring);
+		return rc;
+	}
+	if (request->srq_limit)
+		rc = urxe_srq_set_limit(srq->recv.rq, request->srq_limit);
+	if (!rc)
+		rc = command_name(c, &srq->object, OBJECT_SRQ, request->user_handle);
+	if (rc) {
+		urxe_srq_destroy(srq->recv.rq);
+		queue_destroy(&srq->recv.wq.ring);
+	}
+	return rc;
+}
+
+static int reply_srq(const struct command *c, const struct srq *srq)
+{
+	const struct ib_uverbs_create_srq_resp reply = {
+		.srq_handle = srq->object.handle,
+		.max_wr = queue_capacity(&srq->recv.wq.ring),
+		.max_sge = srq->recv.max_sge,
+		.srqn = srq->object.handle,
+	};
+	const struct rxe_create_srq_resp driver = {
+		.mi = queue_mminfo(&srq->recv.wq.ring),
+		.srq_num = srq->object.handle,
+	};
+	int rc = command_reply(c, &reply, sizeof(reply));
+
+	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
+}
+
+int cmd_create_srq(const struct command *c)
+{
+	struct ib_uverbs_create_srq request;
+	struct pd *pd;
+	struct srq *srq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
+	if (!pd)
+		return command_no_object(c, request.pd_handle);
+	if (!request.max_wr || request.max_wr > MAX_WR || request.max_sge > URXE_MAX_SGE)
+		return -EINVAL;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	srq->pd = pd;
+	/* As Linux rxe (RXE_MIN_SRQ_SGE): one at least, which queues/recv.c too may have to put in.
+	 */
+	if (!request.max_sge)
+		request.max_sge = 1;
+	rc = make_queue(c, srq, &request);
+	if (rc) {
+		free(srq);
+		return rc;
+	}
+	pd->object.users++;
+	rc = reply_srq(c, srq);
+	if (rc)
+		srq_destroy(&srq->object);
+	return rc;
+}
+
+/* librxe learns of the new ring at an address that it gives, and maps it afterwards. */
+static int reply_ring(const struct command *c, const struct queue *ring)
+{
+	const struct mminfo mi = queue_mminfo(ring);
+	struct rxe_modify_srq_cmd driver;
+
+	if (c->driver_in_size < sizeof(driver))
+		return -EINVAL;
+	memcpy(&driver, c->driver_in, sizeof(driver));
+	return user_write(driver.mmap_info_addr, &mi, sizeof(mi));
+}
+
+/* The limit is what it is to be afterwards: the old one may be too high for the new size. */
+static int resize_engine(struct srq *srq, uint32_t max_wr, uint32_t limit)
+{
+	uint32_t old = urxe_srq_limit(srq->recv.rq);
+	int rc;
+
+	if (limit > max_wr)
+		return -EINVAL;
+	rc = urxe_srq_set_limit(srq->recv.rq, 0);
+	if (!rc)
+		rc = urxe_srq_resize(srq->recv.rq, max_wr);
+	urxe_srq_set_limit(srq->recv.rq, rc ? old : limit);
+	return rc;
+}
+
+static int resize(const struct command *c, struct srq *srq,
+		  const struct ib_uverbs_modify_srq *request)
+{
+	struct queue ring;
+	int rc;
+
+	if (!request->max_wr || request->max_wr > MAX_WR || request->srq_limit > request->max_wr)
+		return -EINVAL;
+	rc = queue_create(&ring, &c->file->queues, c->fd, request->max_wr,
+			  element_size(srq->recv.max_sge));
+	if (rc)
+		return rc;
+	rc = reply_ring(c, &ring);
+	if (!rc)
+		rc = resize_engine(srq, queue_capacity(&ring), request->srq_limit);
+	if (rc)
+		queue_destroy(&ring);
+	else
+		work_queue_move(&srq->recv.wq, &ring, urxe_rq_retired(srq->recv.rq));
+	return rc;
+}
+
+int cmd_modify_srq(const struct command *c)
+{
+	struct ib_uverbs_modify_srq request;
+	struct srq *srq;
+	uint32_t limit;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
+	if (!srq)
+		return command_no_object(c, request.srq_handle);
+	if (request.attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return -EINVAL;
+	/* What waits in the ring counts, and only a message would fetch it. */
+	recv_queue_refill(&srq->recv);
+	limit = urxe_srq_limit(srq->recv.rq);
+	if (!(request.attr_mask & IBV_SRQ_LIMIT))
+		request.srq_limit = limit;
+	if (request.attr_mask & IBV_SRQ_MAX_WR)
+		return resize(c, srq, &request);
+	return urxe_srq_set_limit(srq->recv.rq, request.srq_limit);
+}
+
+int cmd_query_srq(const struct command *c)
+{
+	struct ib_uverbs_query_srq request;
+	struct ib_uverbs_query_srq_resp reply = {0};
+	struct srq *srq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
+	if (!srq)
+		return command_no_object(c, request.srq_handle);
+	reply.max_wr = queue_capacity(&srq->recv.wq.ring);
+	reply.max_sge = srq->recv.max_sge;
+	reply.srq_limit = urxe_srq_limit(srq->recv.rq);
+	return command_reply(c, &reply, sizeof(reply));
+}
+
+int cmd_destroy_srq(const struct command *c)
+{
+	struct ib_uverbs_destroy_srq request;
+	struct ib_uverbs_destroy_srq_resp reply = {0};
+	struct srq *srq;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (rc)
+		return rc;
+	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
+	if (!srq)
+		return command_no_object(c, request.srq_handle);
+	if (srq->object.users)
+		return -EBUSY;
+	reply.events_reported =
+		srq->async_events - channel_withdraw(c->file->async, srq->object.user_handle);
+	srq_destroy(&srq->object);
+	return command_reply(c, &reply, sizeof(reply));
+}

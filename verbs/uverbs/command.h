@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Commands of the uverbs write() ABI (rdma/ib_user_verbs.h).
+ *
+ * A handler returns 0 or a negative errno value. Unless its row says otherwise
+ * it runs with the port's lock, on a live context of a port that is attached.
+ */
+#ifndef URXE_VERBS_UVERBS_COMMAND_H
+#define URXE_VERBS_UVERBS_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/types.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "uverbs/handle.h"
+#include "uverbs/ucontext.h"
+
+struct command {
+	struct uverbs_file *file;
+	int fd; /* the context's memfd */
+	bool extended;
+	/* The core request and response, and behind them the provider's. */
+	const uint8_t *in;
+	uint32_t in_size;
+	uint64_t out;
+	uint32_t out_size;
+	const uint8_t *driver_in;
+	uint32_t driver_in_size;
+	uint64_t driver_out;
+	uint32_t driver_out_size;
+};
+
+/*
+ * Copies the request; a shorter one is filled up with zeros. A longer one must
+ * have zeros where this version knows nothing: -EOPNOTSUPP.
+ */
+int command_read(const struct command *c, void *request, uint32_t size);
+/* Answers; what the caller has no room for is left out. -EFAULT for a bad address. */
+int command_reply(const struct command *c, const void *reply, uint32_t size);
+int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
+
+/* The lock, taken by handlers that are called without; -EIO where the device is dead. */
+int command_lock(const struct command *c);
+
+static inline struct object *command_object(const struct command *c, enum object_type type,
+					    uint32_t handle)
+{
+	return handle_find(&c->file->handles, type, handle);
+}
+
+/* Why command_object gave NULL. */
+static inline int command_no_object(const struct command *c, uint32_t handle)
+{
+	return handle_error(&c->file->handles, handle);
+}
+
+/* Initializes and names an object. */
+int command_name(const struct command *c, struct object *object, enum object_type type,
+		 uint64_t user_handle);
+
+int cmd_get_context(const struct command *c);
+int cmd_query_device(const struct command *c);
+int cmd_query_device_ex(const struct command *c);
+int cmd_query_port(const struct command *c);
+int cmd_alloc_pd(const struct command *c);
+int cmd_dealloc_pd(const struct command *c);
+int cmd_create_ah(const struct command *c);
+int cmd_destroy_ah(const struct command *c);
+int cmd_reg_mr(const struct command *c);
+int cmd_rereg_mr(const struct command *c);
+int cmd_dereg_mr(const struct command *c);
+int cmd_alloc_mw(const struct command *c);
+int cmd_dealloc_mw(const struct command *c);
+int cmd_create_comp_channel(const struct command *c);
+int cmd_create_cq(const struct command *c);
+int cmd_create_cq_ex(const struct command *c);
+int cmd_resize_cq(const struct command *c);
+int cmd_req_notify_cq(const struct command *c);
+int cmd_destroy_cq(const struct command *c);
+int cmd_create_qp(const struct command *c);
+int cmd_create_qp_ex(const struct command *c);
+int cmd_query_qp(const struct command *c);
+int cmd_modify_qp(const struct command *c);
+int cmd_modify_qp_ex(const struct command *c);
+int cmd_destroy_qp(const struct command *c);
+int cmd_attach_mcast(const struct command *c);
+int cmd_detach_mcast(const struct command *c);
+int cmd_create_srq(const struct command *c);
+int cmd_modify_srq(const struct command *c);
+int cmd_query_srq(const struct command *c);
+int cmd_destroy_srq(const struct command *c);
+
+#endif

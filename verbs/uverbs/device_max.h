@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Limits of the front end; the engine's own are in <rxe/types.h>. */
+#ifndef URXE_VERBS_UVERBS_DEVICE_MAX_H
+#define URXE_VERBS_UVERBS_DEVICE_MAX_H
+
+#include <stdint.h>
+
+#include <rxe/types.h>
+
+#define MAX_WR           (URXE_MAX_WR - 1) /* rings have 2^n slots, one of them empty */
+#define MAX_CQE          ((1 << 20) - 1)
+#define MAX_OBJECTS      (1 << 20) /* of each kind; memory is the real limit */
+#define MAX_COMP_VECTORS 1
+#define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread that has to wait for a core */
+
+/* Bits of device_cap_flags_ex in Linux 6.2's ib_user_verbs.h. */
+#define CAP_FLUSH_GLOBAL (UINT64_C(1) << 38)
+#define CAP_ATOMIC_WRITE (UINT64_C(1) << 40)
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "uverbs/handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define HANDLES_MAX (1u << 24)
+
+struct handle_slot {
+	struct object *object; /* NULL = free */
+	uint32_t next_free;    /* slot + 1 */
+};
+
+static int grow(struct handle_table *table)
+{
+	uint32_t size = table->size ? table->size * 2 : 64;
+	struct handle_slot *slots;
+
+	if (size > HANDLES_MAX)
+		return -ENOMEM;
+	slots = realloc(table->slots, size * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (uint32_t i = size; i-- > table->size;) {
+		slots[i].object = NULL;
+		slots[i].next_free = table->first_free;
+		table->first_free = i + 1;
+	}
+	table->slots = slots;
+	table->size = size;
+	return 0;
+}
+
+/* Handle 0 is nobody's: a structure left at zero must not name an object. */
+int handle_add(struct handle_table *table, struct object *object)
+{
+	struct handle_slot *slot;
+
+	if (!table->first_free) {
+		int rc = grow(table);
+
+		if (rc)
+			return rc;
+	}
+	object->handle = table->first_free;
+	slot = &table->slots[object->handle - 1];
+	table->first_free = slot->next_free;
+	slot->object = object;
+	return 0;
+}
+
+void handle_remove(struct handle_table *table, struct object *object)
+{
+	struct handle_slot *slot = &table->slots[object->handle - 1];
+
+	slot->object = NULL;
+	slot->next_free = table->first_free;
+	table->first_free = object->handle;
+}
+
+static struct object *look_up(const struct handle_table *table, uint32_t handle)
+{
+	return handle && handle <= table->size ? table->slots[handle - 1].object : NULL;
+}
+
+struct object *handle_find(const struct handle_table *table, enum object_type type, uint32_t handle)
+{
+	struct object *object = look_up(table, handle);
+
+	return object && object->type == type ? object : NULL;
+}
+
+int handle_error(const struct handle_table *table, uint32_t handle)
+{
+	return look_up(table, handle) ? -EINVAL : -ENOENT;
+}
+
+struct object *handle_next(const struct handle_table *table, enum object_type type,
+			   uint32_t *handle)
+{
+	while (*handle < table->size) {
+		struct object *object = table->slots[(*handle)++].object;
+
+		if (object && object->type == type)
+			return object;
+	}
+	return NULL;
+}
+
+void handle_table_free(struct handle_table *table)
+{
+	free(table->slots);
+	*table = (struct handle_table){0};
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Objects of a context, by the 32-bit handles that the uverbs ABI names them with. */
+#ifndef URXE_VERBS_UVERBS_HANDLE_H
+#define URXE_VERBS_UVERBS_HANDLE_H
+
+#include <stdint.h>
+
+enum object_type {
+	OBJECT_PD = 1,
+	OBJECT_MR,
+	OBJECT_MW,
+	OBJECT_CQ,
+	OBJECT_SRQ,
+	OBJECT_QP,
+	OBJECT_AH
+};
+
+struct uverbs_file;
+
+/* The first member of every object. */
+struct object {
+	enum object_type type;
+	uint32_t handle;
+	uint32_t users;       /* objects that refer to it */
+	uint64_t user_handle; /* what events name it by */
+	struct uverbs_file *file;
+};
+
+struct handle_table {
+	struct handle_slot *slots;
+	uint32_t size;
+	uint32_t first_free; /* slot + 1; 0 = none */
+};
+
+/* Gives the object a handle, never 0. 0 or -ENOMEM. */
+int handle_add(struct handle_table *table, struct object *object);
+void handle_remove(struct handle_table *table, struct object *object);
+/* NULL where the handle names nothing, or something of another type. */
+struct object *handle_find(const struct handle_table *table, enum object_type type,
+			   uint32_t handle);
+/* Why handle_find gave NULL, as the kernel says it: -ENOENT where the handle names nothing, -EINVAL
+ * where it names something of another type. */
+int handle_error(const struct handle_table *table, uint32_t handle);
+/* The first object of the type at or after *handle, which moves behind it; NULL at the end. */
+struct object *handle_next(const struct handle_table *table, enum object_type type,
+			   uint32_t *handle);
+void handle_table_free(struct handle_table *table);
+
+#endif

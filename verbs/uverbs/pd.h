@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Protection domains. */
+#ifndef URXE_VERBS_UVERBS_PD_H
+#define URXE_VERBS_UVERBS_PD_H
+
+#include "uverbs/handle.h"
+
+struct pd {
+	struct object object;
+	uint32_t number; /* the engine's name for it, unique in the process */
+};
+
+void pd_destroy(struct object *object);
+
+#endif

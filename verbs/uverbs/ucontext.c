@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "uverbs/ucontext.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "engine/port.h"
+#include "interpose/path_redirect.h"
+#include "memory/mr.h"
+#include "queues/cq.h"
+#include "queues/qp.h"
+#include "queues/srq.h"
+#include "report/log.h"
+#include "uverbs/ah.h"
+#include "uverbs/mw.h"
+#include "uverbs/pd.h"
+
+/* Sparse: address space for rings, which are never placed twice; whole pages. */
+#define MEMFD_SIZE ((uint64_t)1 << 44)
+
+static struct file_list unused = LIST_HEAD_INITIALIZER(unused);
+
+static void settle(struct uverbs_file *file)
+{
+	struct object *object;
+	uint32_t at = 0;
+
+	while ((object = handle_next(&file->handles, OBJECT_QP, &at)))
+		qp_settle((struct qp *)object);
+}
+
+/* Users before what they use. */
+static void destroy_objects(struct uverbs_file *file)
+{
+	static const struct {
+		enum object_type type;
+		void (*destroy)(struct object *object);
+	} order[] = {
+		{OBJECT_QP, qp_destroy}, {OBJECT_AH, ah_destroy}, {OBJECT_SRQ, srq_destroy},
+		{OBJECT_CQ, cq_destroy}, {OBJECT_MW, mw_destroy}, {OBJECT_MR, mr_destroy},
+		{OBJECT_PD, pd_destroy},
+	};
+
+	for (unsigned int i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		struct object *object;
+		uint32_t at = 0;
+
+		while ((object = handle_next(&file->handles, order[i].type, &at)))
+			order[i].destroy(object);
+	}
+	handle_table_free(&file->handles);
+}
+
+static void closed(struct fd_object *object)
+{
+	struct uverbs_file *file = (struct uverbs_file *)object;
+	bool was_live;
+
+	port_lock();
+	was_live = file->live;
+	if (was_live) {
+		file->live = false;
+		settle(file);
+		destroy_objects(file);
+		queue_space_done(&file->queues);
+		LIST_REMOVE(file, link);
+		if (file->async)
+			channel_put(file->async);
+	}
+	LIST_INSERT_HEAD(&unused, file, link);
+	port_unlock_settled();
+	if (was_live) {
+		remote_flush();
+		port_close();
+	}
+}
+
+static struct uverbs_file *file_alloc(void)
+{
+	struct uverbs_file *file;
+
+	port_lock();
+	file = LIST_FIRST(&unused);
+	if (file)
+		LIST_REMOVE(file, link);
+	port_unlock();
+	if (!file)
+		file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	file->fd.kind = FD_UVERBS;
+	file->fd.release = closed;
+	file->handles = (struct handle_table){0};
+	file->async = NULL;
+	file->poll_cq = NULL;
+	file->start_poll = NULL;
+	file->next_poll = NULL;
+	file->end_poll = NULL;
+	file->poll_ends = 0;
+	return file;
+}
+
+/* RLIMIT_FSIZE holds for memory too: what is longer is refused with SIGXFSZ. */
+static uint64_t memfd_size(void)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= MEMFD_SIZE)
+		return MEMFD_SIZE;
+	return limit.rlim_cur & ~(page - 1);
+}
+
+static int make_memfd(int flags, uint64_t size)
+{
+	int fd = memfd_create(VNIC_UVERBS_NAME, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+int file_open(int flags)
+{
+	uint64_t size = memfd_size();
+	struct uverbs_file *file;
+	int fd, rc = port_open();
+
+	if (rc)
+		return rc;
+	fd = make_memfd(flags, size);
+	if (fd < 0) {
+		port_close();
+		return fd;
+	}
+	file = file_alloc();
+	if (!file) {
+		close(fd);
+		port_close();
+		return -ENOMEM;
+	}
+	file->queues = (struct queue_space){.offset = size, .mapped = size};
+	port_lock();
+	file->live = true;
+	LIST_INSERT_HEAD(&port.files, file, link);
+	port_unlock();
+	rc = fd_install(fd, &file->fd);
+	if (rc) {
+		closed(&file->fd);
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+void file_event(struct uverbs_file *file, uint64_t element, uint32_t type)
+{
+	struct channel_event event = {.element = element, .type = type};
+
+	log_debug("asynchronous event %u", type);
+	if (file->async)
+		channel_send(file->async, &event);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* An open uverbs device: the context of its commands. */
+#ifndef URXE_VERBS_UVERBS_UCONTEXT_H
+#define URXE_VERBS_UVERBS_UCONTEXT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "interpose/own_fd.h"
+#include "queues/comp_channel.h"
+#include "queues/ring.h"
+#include "uverbs/handle.h"
+
+struct ibv_cq;
+struct ibv_cq_ex;
+struct ibv_wc;
+struct ibv_poll_cq_attr;
+
+struct uverbs_file {
+	struct fd_object fd;
+	/* Under the port's lock. */
+	bool live; /* neither closed nor inherited through fork */
+	struct handle_table handles;
+	struct queue_space queues;
+	struct channel *async; /* NULL before GET_CONTEXT */
+	LIST_ENTRY(uverbs_file) link;
+	/* librxe's own functions, behind those that poll_hook.c put in their place. */
+	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
+	int (*next_poll)(struct ibv_cq_ex *cq);
+	void (*end_poll)(struct ibv_cq_ex *cq);
+	atomic_int poll_ends; /* enum poll_ends of poll_hook.c */
+};
+LIST_HEAD(file_list, uverbs_file);
+
+/* Opens the device: a descriptor, or a negative errno value. */
+int file_open(int flags);
+
+static inline struct uverbs_file *file_lookup(int fd)
+{
+	struct fd_object *object = fd_lookup(fd);
+
+	return object && object->kind == FD_UVERBS ? (struct uverbs_file *)object : 0;
+}
+
+/* An asynchronous event about element. */
+void file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
+
+#endif

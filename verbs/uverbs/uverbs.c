@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "uverbs/uverbs.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "engine/clock.h"
+#include "engine/port.h"
+#include "memory/uaccess.h"
+#include "report/log.h"
+#include "uverbs/command.h"
+
+/* The longest request known here is EX_MODIFY_QP; providers may append a little. */
+#define REQUEST_MAX 512
+
+struct command_row {
+	const char *name;
+	int (*handler)(const struct command *c);
+	uint16_t in_size;  /* the least the request must have */
+	uint16_t out_size; /* the least room for the response */
+	bool unlocked;     /* blocks, or calls what takes the lock */
+};
+
+#define ROW(id, fn, in, out) \
+	[IB_USER_VERBS_CMD_##id] = {#id, cmd_##fn, sizeof(struct ib_uverbs_##in), out, false}
+#define ROW_UNLOCKED(id, fn, in, out) \
+	[IB_USER_VERBS_CMD_##id] = {#id, cmd_##fn, sizeof(struct ib_uverbs_##in), out, true}
+#define REPLY(out) sizeof(struct ib_uverbs_##out)
+#define NAMED(id)  [IB_USER_VERBS_CMD_##id] = {.name = #id}
+
+static int cmd_post_send(const struct command *c);
+
+static const struct command_row rows[] = {
+	ROW_UNLOCKED(GET_CONTEXT, get_context, get_context, REPLY(get_context_resp)),
+	ROW(QUERY_DEVICE, query_device, query_device, REPLY(query_device_resp)),
+	ROW(QUERY_PORT, query_port, query_port, REPLY(query_port_resp)),
+	ROW(ALLOC_PD, alloc_pd, alloc_pd, REPLY(alloc_pd_resp)),
+	ROW(DEALLOC_PD, dealloc_pd, dealloc_pd, 0),
+	ROW_UNLOCKED(CREATE_AH, create_ah, create_ah, REPLY(create_ah_resp)),
+	ROW(DESTROY_AH, destroy_ah, destroy_ah, 0),
+	ROW_UNLOCKED(REG_MR, reg_mr, reg_mr, REPLY(reg_mr_resp)),
+	ROW_UNLOCKED(REREG_MR, rereg_mr, rereg_mr, REPLY(rereg_mr_resp)),
+	ROW(DEREG_MR, dereg_mr, dereg_mr, 0),
+	ROW(ALLOC_MW, alloc_mw, alloc_mw, REPLY(alloc_mw_resp)),
+	ROW(DEALLOC_MW, dealloc_mw, dealloc_mw, 0),
+	ROW_UNLOCKED(CREATE_COMP_CHANNEL, create_comp_channel, create_comp_channel,
+		     REPLY(create_comp_channel_resp)),
+	ROW(CREATE_CQ, create_cq, create_cq, REPLY(create_cq_resp)),
+	ROW(DESTROY_CQ, destroy_cq, destroy_cq, REPLY(destroy_cq_resp)),
+	ROW(RESIZE_CQ, resize_cq, resize_cq, REPLY(resize_cq_resp)),
+	ROW(REQ_NOTIFY_CQ, req_notify_cq, req_notify_cq, 0),
+	ROW_UNLOCKED(CREATE_QP, create_qp, create_qp, REPLY(create_qp_resp)),
+	ROW(QUERY_QP, query_qp, query_qp, REPLY(query_qp_resp)),
+	ROW_UNLOCKED(MODIFY_QP, modify_qp, modify_qp, 0),
+	ROW_UNLOCKED(DESTROY_QP, destroy_qp, destroy_qp, REPLY(destroy_qp_resp)),
+	ROW_UNLOCKED(POST_SEND, post_send, post_send, REPLY(post_send_resp)),
+	ROW(ATTACH_MCAST, attach_mcast, attach_mcast, 0),
+	ROW(DETACH_MCAST, detach_mcast, detach_mcast, 0),
+	ROW(CREATE_SRQ, create_srq, create_srq, REPLY(create_srq_resp)),
+	ROW(MODIFY_SRQ, modify_srq, modify_srq, 0),
+	ROW(QUERY_SRQ, query_srq, query_srq, REPLY(query_srq_resp)),
+	ROW(DESTROY_SRQ, destroy_srq, destroy_srq, REPLY(destroy_srq_resp)),
+	/* Not there: named for the log. */
+	NAMED(MODIFY_AH),
+	NAMED(QUERY_AH),
+	NAMED(REG_SMR),
+	NAMED(QUERY_MR),
+	NAMED(BIND_MW),
+	NAMED(POLL_CQ),
+	NAMED(PEEK_CQ),
+	NAMED(POST_RECV),
+	NAMED(POST_SRQ_RECV),
+	NAMED(OPEN_XRCD),
+	NAMED(CLOSE_XRCD),
+	NAMED(CREATE_XSRQ),
+	NAMED(OPEN_QP),
+};
+
+/* The response's least room: up to and with response_length. */
+#define REPLY_EX(out) (offsetof(struct ib_uverbs_ex_##out, response_length) + sizeof(uint32_t))
+#define ROW_EX(id, fn, in, out)                                                                    \
+	[IB_USER_VERBS_EX_CMD_##id] = {"EX_" #id, cmd_##fn##_ex, sizeof(struct ib_uverbs_ex_##in), \
+				       REPLY_EX(out), false}
+#define NAMED_EX(id) [IB_USER_VERBS_EX_CMD_##id] = {.name = "EX_" #id}
+
+static const struct command_row rows_ex[] = {
+	ROW_EX(QUERY_DEVICE, query_device, query_device, query_device_resp),
+	ROW_EX(CREATE_CQ, create_cq, create_cq, create_cq_resp),
+	[IB_USER_VERBS_EX_CMD_CREATE_QP] = {"EX_CREATE_QP", cmd_create_qp_ex,
+					    sizeof(struct ib_uverbs_ex_create_qp),
+					    REPLY_EX(create_qp_resp), true},
+	[IB_USER_VERBS_EX_CMD_MODIFY_QP] = {"EX_MODIFY_QP", cmd_modify_qp_ex,
+					    sizeof(struct ib_uverbs_modify_qp),
+					    REPLY_EX(modify_qp_resp), true},
+	NAMED_EX(CREATE_FLOW),
+	NAMED_EX(DESTROY_FLOW),
+	NAMED_EX(CREATE_WQ),
+	NAMED_EX(MODIFY_WQ),
+	NAMED_EX(DESTROY_WQ),
+	NAMED_EX(CREATE_RWQ_IND_TBL),
+	NAMED_EX(DESTROY_RWQ_IND_TBL),
+	NAMED_EX(MODIFY_CQ),
+};
+
+static const struct command_row *find_row(uint32_t command)
+{
+	uint32_t number = command & IB_USER_VERBS_CMD_COMMAND_MASK;
+	const struct command_row *row = NULL;
+
+	if (command & IB_USER_VERBS_CMD_FLAG_EXTENDED)
+		row = number < sizeof(rows_ex) / sizeof(rows_ex[0]) ? &rows_ex[number] : NULL;
+	else
+		row = number < sizeof(rows) / sizeof(rows[0]) ? &rows[number] : NULL;
+	if (!row || !row->name)
+		log_debug("unknown command %#x", command);
+	else if (!row->handler)
+		log_debug("%s is not supported", row->name);
+	return row && row->handler ? row : NULL;
+}
+
+/* The checks of the kernel's verify_hdr (drivers/infiniband/core/uverbs_main.c). */
+static int take_apart(struct command *c, const struct command_row *row, const uint8_t *request,
+		      uint32_t count)
+{
+	const struct ib_uverbs_cmd_hdr *hdr = (const void *)request;
+
+	if (hdr->in_words * 4u != count)
+		return -EINVAL;
+	if (count - sizeof(*hdr) < row->in_size || hdr->out_words * 4u < row->out_size)
+		return -ENOSPC;
+	c->in = request + sizeof(*hdr);
+	c->in_size = row->in_size;
+	c->driver_in = c->in + c->in_size;
+	c->driver_in_size = (uint32_t)(count - sizeof(*hdr) - c->in_size);
+	if (!row->out_size)
+		return 0;
+	/* Requests that are answered begin with the address for it. */
+	memcpy(&c->out, c->in, sizeof(c->out));
+	c->out_size = row->out_size;
+	c->driver_out = c->out + row->out_size;
+	c->driver_out_size = hdr->out_words * 4u - row->out_size;
+	return c->out ? 0 : -EFAULT;
+}
+
+static int take_apart_ex(struct command *c, const struct command_row *row, const uint8_t *request,
+			 uint32_t count)
+{
+	struct ib_uverbs_cmd_hdr hdr;
+	struct ib_uverbs_ex_cmd_hdr ex;
+	uint32_t headers = sizeof(hdr) + sizeof(ex);
+
+	if (count < headers)
+		return -EINVAL;
+	memcpy(&hdr, request, sizeof(hdr));
+	memcpy(&ex, request + sizeof(hdr), sizeof(ex));
+	if ((hdr.in_words + ex.provider_in_words) * 8u != count - headers || ex.cmd_hdr_reserved)
+		return -EINVAL;
+	if (hdr.in_words * 8u < row->in_size)
+		return -ENOSPC;
+	if (!ex.response != !(hdr.out_words + ex.provider_out_words))
+		return -EINVAL;
+	if (hdr.out_words * 8u < row->out_size)
+		return -ENOSPC;
+	c->extended = true;
+	c->in = request + headers;
+	c->in_size = hdr.in_words * 8u;
+	c->driver_in = c->in + c->in_size;
+	c->driver_in_size = ex.provider_in_words * 8u;
+	c->out = ex.response;
+	c->out_size = hdr.out_words * 8u;
+	c->driver_out = ex.response + c->out_size;
+	c->driver_out_size = ex.provider_out_words * 8u;
+	return 0;
+}
+
+int command_read(const struct command *c, void *request, uint32_t size)
+{
+	uint32_t n = c->in_size < size ? c->in_size : size;
+
+	memset(request, 0, size);
+	memcpy(request, c->in, n);
+	for (uint32_t i = n; i < c->in_size; i++)
+		if (c->in[i])
+			return -EOPNOTSUPP;
+	return 0;
+}
+
+int command_reply(const struct command *c, const void *reply, uint32_t size)
+{
+	return user_write(c->out, reply, c->out_size < size ? c->out_size : size);
+}
+
+int command_reply_driver(const struct command *c, const void *reply, uint32_t size)
+{
+	return user_write(c->driver_out, reply,
+			  c->driver_out_size < size ? c->driver_out_size : size);
+}
+
+int command_lock(const struct command *c)
+{
+	port_lock();
+	if (c->file->live && !port.gone)
+		return 0;
+	port_unlock();
+	return -EIO;
+}
+
+int command_name(const struct command *c, struct object *object, enum object_type type,
+		 uint64_t user_handle)
+{
+	object->type = type;
+	object->users = 0;
+	object->user_handle = user_handle;
+	object->file = c->file;
+	return handle_add(&c->file->handles, object);
+}
+
+static int run(const struct command *c, const struct command_row *row)
+{
+	int rc;
+
+	if (row->unlocked)
+		return row->handler(c);
+	rc = command_lock(c);
+	if (rc)
+		return rc;
+	/* Only GET_CONTEXT is for a context that is none yet. */
+	rc = c->file->async ? row->handler(c) : -EINVAL;
+	port_unlock_settled();
+	return rc;
+}
+
+static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t count)
+{
+	uint8_t request[REQUEST_MAX] __attribute__((aligned(8)));
+	struct command c = {.file = file, .fd = fd};
+	const struct ib_uverbs_cmd_hdr *hdr = (const void *)request;
+	const struct command_row *row;
+	int rc = user_read(request, buf, count);
+
+	if (rc)
+		return rc;
+	if (hdr->command & ~(IB_USER_VERBS_CMD_COMMAND_MASK | IB_USER_VERBS_CMD_FLAG_EXTENDED))
+		return -EINVAL;
+	row = find_row(hdr->command);
+	if (!row)
+		return -EOPNOTSUPP;
+	rc = hdr->command & IB_USER_VERBS_CMD_FLAG_EXTENDED ? take_apart_ex(&c, row, request, count)
+							    : take_apart(&c, row, request, count);
+	if (!rc)
+		rc = run(&c, row);
+	log_debug("%s: %s", row->name, rc ? strerror(-rc) : "ok");
+	return rc;
+}
+
+/* POST_SEND without requests in it: librxe has put them into the ring. */
+static int doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
+{
+	uint64_t now = clock_now();
+	struct qp *qp;
+	int rc = -EIO;
+
+	if (post->wr_count || post->sge_count)
+		return -EOPNOTSUPP;
+	if (post->wqe_size < sizeof(struct ib_uverbs_send_wr))
+		return -EINVAL;
+	progress_entered(now);
+	port_lock();
+	if (file->live && !port.gone) {
+		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
+		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
+		if (!rc)
+			urxe_qp_execute(qp->qp, now);
+		progress_transmit(now);
+		port_publish();
+		progress_schedule();
+	}
+	port_unlock();
+	return rc;
+}
+
+static int cmd_post_send(const struct command *c)
+{
+	const struct ib_uverbs_post_send_resp reply = {0};
+	struct ib_uverbs_post_send request;
+	int rc = command_read(c, &request, sizeof(request));
+
+	if (!rc)
+		rc = doorbell(c->file, &request);
+	return rc ? rc : command_reply(c, &reply, sizeof(reply));
+}
+
+struct bell {
+	struct ib_uverbs_cmd_hdr hdr;
+	struct ib_uverbs_post_send post;
+};
+
+/* As librxe sends it, to the letter. */
+static bool is_bell(const struct bell *bell, size_t count)
+{
+	return count == sizeof(*bell) && bell->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
+	       bell->hdr.in_words == sizeof(*bell) / 4 &&
+	       bell->hdr.out_words == sizeof(struct ib_uverbs_post_send_resp) / 4;
+}
+
+ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t count)
+{
+	const struct bell *bell = buf;
+	int rc;
+
+	/* The fast path: no copy, no safe read, no answer; bad_wr is 0 already. */
+	if (is_bell(bell, count))
+		rc = doorbell(file, &bell->post);
+	else if (count < sizeof(struct ib_uverbs_cmd_hdr) || count > REQUEST_MAX)
+		rc = -EINVAL;
+	else
+		rc = dispatch(file, fd, (uint64_t)(uintptr_t)buf, (uint32_t)count);
+	if (!rc)
+		return (ssize_t)count;
+	errno = -rc;
+	return -1;
+}

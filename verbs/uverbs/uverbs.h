@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the kernel's ib_uverbs module does with a write() to its device. */
+#ifndef URXE_VERBS_UVERBS_UVERBS_H
+#define URXE_VERBS_UVERBS_UVERBS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct uverbs_file;
+
+/* As write(2). */
+ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t count);
+
+#endif
