@@ -3,13 +3,13 @@
 
 #include <rxe/opcode.h>
 
-#include "device/input.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "wire/gid.h"
 #include "wire/header_fields.h"
 #include "wire/packet_build.h"
+#include "wire/packet_parse.h"
 
 /* DSCP 48 (CS6): NICs send CNPs in it, and switches that were told so hurry them along. */
 #define CNP_TRAFFIC_CLASS (48 << 2)

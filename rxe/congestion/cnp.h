@@ -15,19 +15,6 @@
 /* Between two CNPs of a QP, where the owner names nothing: what NICs keep to, ns. */
 #define CNP_DEFAULT_INTERVAL_NS 50000
 
-/* The CNP that a QP owes while cnp_due. */
-struct cnp {
-	uint32_t dest_qpn;
-	uint64_t next; /* none before this */
-	struct urxe_path path;
-};
-
-/* Of a device: how many went out in the interval that began at `since`. */
-struct cnp_budget {
-	uint64_t since;
-	uint32_t spent;
-};
-
 /* The QP took a packet; if it was marked (RFC 3168: CE), its sender is to hear of it. */
 void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p);
 /* Writes the CNP that is due; false where it cannot be. */

@@ -8,7 +8,17 @@
 
 #include <rxe/rxe.h>
 
-#include "congestion/dcqcn.h"
+/* State of DCQCN (congestion/dcqcn.h). */
+struct dcqcn {
+	uint64_t current_bps; /* R_C; 0: at the link's rate, nothing to limit */
+	uint64_t target_bps;  /* R_T */
+	uint64_t alpha_at;    /* alpha decays next */
+	uint64_t increase_at; /* T counts next */
+	uint32_t alpha;       /* estimate of the congestion, in 1 / DCQCN_ALPHA_ONE */
+	uint32_t bytes;       /* sent since BC counted last */
+	uint32_t by_time;     /* T: increases by time since the last CNP */
+	uint32_t by_size;     /* BC: increases by bytes sent since then */
+};
 
 /* An algorithm's state, one for each QP. */
 struct cong {
@@ -35,11 +45,5 @@ struct cong_config {
 	struct urxe_dcqcn dcqcn;
 	uint64_t link_bps;
 };
-
-extern const struct cong_ops cong_none;
-extern const struct cong_ops cong_dcqcn;
-
-/* -EINVAL where an attribute is out of its range. */
-int cong_configure(struct cong_config *config, const struct urxe_dev_attr *attr);
 
 #endif

@@ -8,20 +8,13 @@
 
 #include <rxe/cong.h>
 
+#include "congestion/congestion.h"
+
 /* alpha is a fraction of this. */
 #define DCQCN_ALPHA_SHIFT 20
 #define DCQCN_ALPHA_ONE   (1u << DCQCN_ALPHA_SHIFT)
 
-struct dcqcn {
-	uint64_t current_bps; /* R_C; 0: at the link's rate, nothing to limit */
-	uint64_t target_bps;  /* R_T */
-	uint64_t alpha_at;    /* alpha decays next */
-	uint64_t increase_at; /* T counts next */
-	uint32_t alpha;       /* estimate of the congestion, in 1 / DCQCN_ALPHA_ONE */
-	uint32_t bytes;       /* sent since BC counted last */
-	uint32_t by_time;     /* T: increases by time since the last CNP */
-	uint32_t by_size;     /* BC: increases by bytes sent since then */
-};
+extern const struct cong_ops cong_dcqcn;
 
 bool dcqcn_valid(const struct urxe_dcqcn *params, uint64_t link_bps);
 

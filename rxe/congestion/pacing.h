@@ -10,15 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "congestion/congestion.h"
-#include "util/timer.h"
-
-struct pace {
-	struct cong cong;
-	uint64_t limit_bps; /* the owner's, bits/s; 0 = none */
-	uint64_t next;      /* while it is paced: no packet leaves before */
-	struct timer timer; /* runs while one waits for that */
-};
+#include <rxe/rxe.h>
 
 /* For a QP in RESET. */
 void pace_init(struct urxe_qp *qp);

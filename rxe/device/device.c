@@ -6,14 +6,19 @@
 
 #include <rxe/fetch.h>
 
+#include "congestion/cnp.h"
+#include "congestion/cong_config.h"
 #include "device/input.h"
-#include "direct/direct.h"
+#include "device/qp_lifecycle.h"
 #include "objects/cq.h"
 #include "objects/qp.h"
+#include "objects/reorder.h"
+#include "objects/rq.h"
 #include "recovery/retry.h"
 #include "requester/requester.h"
+#include "responder/gap.h"
 #include "responder/resp_output.h"
-#include "responder/responder.h"
+#include "wire/header_fields.h"
 
 /* Frames that a QP may send before the others get their turn. */
 #define BURST 16
@@ -129,7 +134,7 @@ static void addresses_changed(struct urxe_dev *dev)
 {
 	if (!++dev->address_era)
 		dev->address_era = 1;
-	direct_doubt(dev);
+	dev_reset_direct_proofs(dev);
 }
 
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1)
@@ -177,6 +182,15 @@ void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *fra
 	}
 }
 
+static bool output_request(struct urxe_qp *qp, struct urxe_frame *frame)
+{
+	if (!req_output(qp, frame))
+		return false;
+	if (qp->type == URXE_QPT_UD && qp->req.sent_to_group)
+		mcast_loopback(qp, frame);
+	return true;
+}
+
 /* News of congestion cannot wait; then responses, which free the peer's resources. */
 static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
@@ -184,7 +198,7 @@ static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 		return true;
 	if (qp->type == URXE_QPT_RC && reply_output(qp, frame))
 		return true;
-	return req_output(qp, frame);
+	return output_request(qp, frame);
 }
 
 /* False: for sure not; most packets are alone. */

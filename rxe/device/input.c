@@ -3,13 +3,18 @@
 
 #include <rxe/opcode.h>
 
+#include "congestion/cnp.h"
+#include "congestion/pacing.h"
+#include "device/header_prediction.h"
 #include "objects/device.h"
+#include "objects/multicast.h"
+#include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "requester/completer.h"
 #include "responder/responder.h"
 #include "wire/gid.h"
-#include "wire/header_prediction.h"
+#include "wire/packet_parse.h"
 
 static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
@@ -57,7 +62,7 @@ static bool serves(const struct urxe_qp *qp, uint8_t opcode)
 	}
 }
 
-enum urxe_drop recv_check_qp(const struct urxe_qp *qp, const struct urxe_packet *p)
+static enum urxe_drop check_qp(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (!serves(qp, p->opcode))
 		return URXE_DROP_BAD_SERVICE;
@@ -88,7 +93,7 @@ static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_pack
 	if (!qp)
 		return URXE_DROP_BAD_QPN;
 	*out = qp;
-	drop = recv_check_qp(qp, p);
+	drop = check_qp(qp, p);
 	if (!drop && qp->type != URXE_QPT_UD)
 		drop = check_path(qp, p);
 	return drop ? drop : check_cnp(p);
@@ -144,7 +149,7 @@ static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame
 
 	if (predicted) {
 		*out = predicted;
-		drop = recv_check_qp(predicted, p);
+		drop = check_qp(predicted, p);
 		return drop ? drop : check_cnp(p);
 	}
 	if (is_multicast(p))
@@ -165,6 +170,30 @@ static enum urxe_drop add_reference(const struct urxe_frame *frame, const struct
 	p->reference = &frame->reference;
 	p->payload_len = frame->reference.length;
 	return URXE_DROP_NONE;
+}
+
+static void deliver_multicast(struct urxe_qp *qp, const struct urxe_packet *p)
+{
+	enum urxe_drop drop = check_qp(qp, p);
+
+	if (drop)
+		qp_drop(qp, drop);
+	else
+		resp_packet(qp, p);
+}
+
+/* Delivers a datagram from the network to all members of its group. */
+static void input_multicast(struct urxe_dev *dev, const struct urxe_packet *p)
+{
+	struct mcast_group *group = mcast_find_group(dev, &p->dgid);
+	struct mcast_member *member;
+
+	if (!group) {
+		dev_drop(dev, URXE_DROP_NO_GROUP);
+		return;
+	}
+	LIST_FOREACH(member, &group->members, group_link)
+	deliver_multicast(member->qp, p);
 }
 
 void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
@@ -194,6 +223,28 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	} else {
 		dev_count(dev, URXE_EVENT_RX_PACKETS);
 		dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;
-		mcast_input(dev, &p);
+		input_multicast(dev, &p);
+	}
+}
+
+void mcast_loopback(struct urxe_qp *from, const struct urxe_frame *frame)
+{
+	struct mcast_group *group;
+	struct mcast_member *member;
+	struct urxe_packet p;
+
+	if (urxe_packet_parse(&p, frame->data, frame->len))
+		return;
+	group = mcast_find_group(from->dev, &p.dgid);
+	if (!group)
+		return;
+	LIST_FOREACH(member, &group->members, group_link)
+	{
+		if (member->qp == from && from->block_self_mcast) {
+			qp_drop(from, URXE_DROP_OWN_MULTICAST);
+			continue;
+		}
+		qp_count(from, URXE_EVENT_MCAST_LOOPBACK);
+		deliver_multicast(member->qp, &p);
 	}
 }

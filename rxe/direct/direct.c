@@ -2,14 +2,14 @@
 #include "direct/direct.h"
 
 #include <assert.h>
-#include <stdatomic.h>
-#include <string.h>
 
 #include <rxe/rxe.h>
 
+#include "objects/completion.h"
+#include "objects/direct_table.h"
+#include "objects/mr.h"
 #include "objects/qp_counters.h"
 #include "objects/sg_list.h"
-#include "requester/requester.h"
 
 /* Bytes of a request that takes longer in packets than a round trip to a busy peer. */
 #define WORTH_WAITING 16384
@@ -27,228 +27,7 @@
 /* Requests in packets, after which the peer is asked again whether it is awake. */
 #define LOOK_EVERY 16
 
-static_assert(sizeof(struct urxe_direct_grant) == 64, "one cache line");
-static_assert(sizeof(struct urxe_direct_qp) == 32, "two to a cache line");
 static_assert(URXE_DIRECT_EXTENTS >= URXE_MAX_SGE, "any request fits into a copy");
-
-/* --- The table. Entries of both kinds begin with their version. */
-
-static struct urxe_direct_grant *grant_place(struct urxe_direct_table *table, uint32_t key)
-{
-	/* Keys are a running number, but for their low 8 bits. */
-	return &table->grants[(key >> 8) % URXE_DIRECT_GRANTS];
-}
-
-/* A QPN has 24 bits. */
-static uint8_t *chunk_of(struct urxe_direct_table *table, uint32_t qpn)
-{
-	return &table->chunks[qpn / URXE_DIRECT_CHUNK % sizeof(table->chunks)];
-}
-
-/* NULL: there is none. */
-static struct urxe_direct_qp *qp_place(struct urxe_direct_table *table, uint32_t qpn)
-{
-	uint32_t chunk = __atomic_load_n(chunk_of(table, qpn), __ATOMIC_RELAXED);
-
-	if (!chunk || chunk > URXE_DIRECT_CHUNKS)
-		return NULL;
-	return &table->qps[chunk - 1][qpn % URXE_DIRECT_CHUNK];
-}
-
-/* Puts what stands behind the version of `entry` in its place. */
-static void put(void *place, const void *entry, size_t size)
-{
-	_Atomic uint32_t *version = place;
-	uint32_t before = atomic_load_explicit(version, memory_order_relaxed);
-
-	atomic_store_explicit(version, before + 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-	memcpy((uint8_t *)place + sizeof(*version), (const uint8_t *)entry + sizeof(*version),
-	       size - sizeof(*version));
-	atomic_store_explicit(version, before + 2, memory_order_release);
-}
-
-/* False: it is being changed. */
-static bool get(const void *place, void *entry, size_t size)
-{
-	const _Atomic uint32_t *version = place;
-	uint32_t before = atomic_load_explicit(version, memory_order_acquire);
-
-	memcpy(entry, place, size);
-	atomic_thread_fence(memory_order_acquire);
-	*(uint32_t *)entry = before;
-	return !(before & 1) && atomic_load_explicit(version, memory_order_relaxed) == before;
-}
-
-/* --- Publishing. */
-
-static void publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant)
-{
-	struct urxe_direct_grant *place = grant_place(dev->attr.direct_table, grant->key);
-
-	if (!place->key)
-		put(place, grant, sizeof(*grant));
-}
-
-static bool is_one_piece(const struct urxe_mr *mr)
-{
-	return mr->length && mr->n_pieces == 1 && mr->pieces[0].addr;
-}
-
-void direct_grant_mr(const struct urxe_mr *mr)
-{
-	const struct urxe_direct_grant grant = {
-		.key = mr->key,
-		.pd = mr->pd,
-		.access = mr->access,
-		.start = mr->iova,
-		.length = mr->length,
-		.addr = (uintptr_t)mr->pieces[0].addr,
-	};
-
-	if (mr->dev->attr.direct_table && is_one_piece(mr))
-		publish_grant(mr->dev, &grant);
-}
-
-void direct_grant_mw(const struct urxe_mw *mw)
-{
-	const struct urxe_mr *mr = mw->mr;
-	struct urxe_direct_grant grant;
-
-	if (!mw->dev->attr.direct_table || !mr || !is_one_piece(mr))
-		return;
-	grant = (struct urxe_direct_grant){
-		.key = mw->key,
-		.pd = mw->pd,
-		.access = mw->access,
-		.qpn = mw->type == URXE_MW_TYPE_2 ? mw->qpn : 0,
-		.start = mw->start,
-		.length = mw->length,
-		.addr = (uintptr_t)mr->pieces[0].addr + mw->offset,
-	};
-	publish_grant(mw->dev, &grant);
-}
-
-void direct_grant_all(const struct urxe_mr *mr)
-{
-	const struct urxe_mw *mw;
-	uint32_t at = 0;
-
-	direct_grant_mr(mr);
-	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
-		if (mw->mr == mr)
-			direct_grant_mw(mw);
-}
-
-/*
- * A requester that reads the table from now on finds no rights. One that has read it before and has
- * not begun to copy finds another epoch. One that copies is found by `withdrawn`.
- */
-static void withdraw(struct urxe_dev *dev, void *place, const void *none, size_t size)
-{
-	struct urxe_direct_table *table = dev->attr.direct_table;
-
-	put(place, none, size);
-	__atomic_fetch_add(&table->state.epoch, 1, __ATOMIC_SEQ_CST);
-	dev->attr.direct->withdrawn(dev->attr.ctx);
-}
-
-void direct_withdraw(struct urxe_dev *dev, uint32_t key)
-{
-	static const struct urxe_direct_grant none;
-	struct urxe_direct_grant *place;
-
-	if (!dev->attr.direct_table)
-		return;
-	place = grant_place(dev->attr.direct_table, key);
-	if (place->key == key)
-		withdraw(dev, place, &none, sizeof(none));
-}
-
-bool direct_settled(struct urxe_dev *dev)
-{
-	return !dev->attr.direct_table || dev->attr.direct->settled(dev->attr.ctx);
-}
-
-void direct_withdraw_all(const struct urxe_mr *mr)
-{
-	const struct urxe_mw *mw;
-	uint32_t at = 0;
-
-	direct_withdraw(mr->dev, mr->key);
-	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
-		if (mw->mr == mr)
-			direct_withdraw(mr->dev, mw->key);
-}
-
-void direct_qp_gone(const struct urxe_qp *qp)
-{
-	static const struct urxe_direct_qp none;
-	struct urxe_direct_qp *place;
-
-	if (!qp->dev->attr.direct_table)
-		return;
-	place = qp_place(qp->dev->attr.direct_table, qp->qpn);
-	if (place && place->qpn == qp->qpn)
-		withdraw(qp->dev, place, &none, sizeof(none));
-}
-
-/* Of a QP that has none yet, too. NULL: all chunks are taken. */
-static struct urxe_direct_qp *take_place(struct urxe_dev *dev, uint32_t qpn)
-{
-	struct urxe_direct_table *table = dev->attr.direct_table;
-	uint8_t *chunk = chunk_of(table, qpn);
-
-	if (!*chunk && dev->direct_chunks < URXE_DIRECT_CHUNKS)
-		__atomic_store_n(chunk, ++dev->direct_chunks, __ATOMIC_RELAXED);
-	return qp_place(table, qpn);
-}
-
-static bool serves(const struct urxe_qp *qp)
-{
-	return qp->type == URXE_QPT_RC && qp->attr.state >= URXE_QPS_RTR &&
-	       qp->attr.state <= URXE_QPS_SQD;
-}
-
-void direct_qp_changed(const struct urxe_qp *qp)
-{
-	struct urxe_direct_table *table = qp->dev->attr.direct_table;
-	struct urxe_direct_qp now = {
-		.qpn = qp->qpn,
-		.dest_qpn = qp->attr.dest_qpn,
-		.pd = qp->pd,
-		.access = qp->attr.access,
-		.rd_atomic = qp->attr.max_dest_rd_atomic,
-	};
-	struct urxe_direct_qp *place;
-
-	if (!table)
-		return;
-	if (!serves(qp)) {
-		direct_qp_gone(qp);
-		return;
-	}
-	place = take_place(qp->dev, qp->qpn);
-	if (!place)
-		return;
-	now.version = place->version;
-	if (!memcmp(place, &now, sizeof(now)))
-		return;
-	direct_qp_gone(qp);
-	put(place, &now, sizeof(now));
-}
-
-void direct_end_references(struct urxe_qp *qp)
-{
-	if (!qp->req.referenced)
-		return;
-	qp->req.referenced = false;
-	/* A payload that was acknowledged has been read. */
-	if (requester_outstanding(&qp->req))
-		__atomic_fetch_add(&qp->dev->attr.direct_table->references, 1, __ATOMIC_SEQ_CST);
-}
-
-/* --- Requester. */
 
 /* The QP's header template names the peer: of the path only that is in the caches. */
 static const struct urxe_direct_table *peer_table(const struct urxe_qp *qp)
@@ -336,11 +115,11 @@ static bool is_same(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
 static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
 		      struct urxe_direct_qp *peer)
 {
-	const struct urxe_direct_qp *place = qp_place(peers, qp->attr.dest_qpn);
+	const struct urxe_direct_qp *place = direct_qp_place(peers, qp->attr.dest_qpn);
 
 	if (!place)
 		return false;
-	return get(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
+	return direct_read_entry(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
 	       peer->dest_qpn == qp->qpn && is_same(qp, peer);
 }
 
@@ -356,7 +135,7 @@ static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
 		return false;
 	if (wanted_access(wqe) & ~peer.access || (wqe->kind == WR_READ && !peer.rd_atomic))
 		return false;
-	return get(grant_place(peers, wqe->rkey), &grant, sizeof(grant)) &&
+	return direct_read_entry(direct_grant_place(peers, wqe->rkey), &grant, sizeof(grant)) &&
 	       grants(&grant, &peer, wqe, addr);
 }
 
@@ -422,7 +201,7 @@ static void complete(struct urxe_qp *qp, uint32_t n)
 {
 	for (; n && qp->sq.tail != qp->sq.head; n--) {
 		count(qp);
-		req_complete(qp, URXE_WC_SUCCESS);
+		complete_send(qp, URXE_WC_SUCCESS);
 	}
 }
 
@@ -520,4 +299,9 @@ enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe
 		return DIRECT_PACKETS;
 	}
 	return worth_waiting(qp, wqe) && may_work(qp) ? DIRECT_WAIT : DIRECT_PACKETS;
+}
+
+bool urxe_qp_direct(const struct urxe_qp *qp)
+{
+	return direct_proven(qp) && !qp->paced;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Both ends of the direct transport (rxe/direct.h): this device publishes its rights, and its
- * requesters copy by the rights that peers publish.
+ * The requester's end of the direct transport (rxe/direct.h): it executes WRITEs and READs by the
+ * rights that peers publish. objects/direct_table.h publishes the rights of this device.
  */
 #ifndef URXE_DIRECT_H
 #define URXE_DIRECT_H
@@ -11,33 +11,7 @@
 #include <rxe/direct.h>
 
 #include "objects/device.h"
-#include "objects/mr.h"
-#include "objects/mw.h"
 #include "objects/qp.h"
-
-/* --- Publishing; nothing where the device has no table. */
-
-void direct_grant_mr(const struct urxe_mr *mr);
-void direct_grant_mw(const struct urxe_mw *mw);
-/* The region's key and the keys of its windows. */
-void direct_grant_all(const struct urxe_mr *mr);
-/*
- * The key grants nothing any more. Peers may still copy by it until direct_settled; commands of the
- * program leave that wait to the device's owner, who does not hold its lock meanwhile.
- */
-void direct_withdraw(struct urxe_dev *dev, uint32_t key);
-/* Whether all copies by rights that were withdrawn have ended. */
-bool direct_settled(struct urxe_dev *dev);
-/* direct_withdraw of the region's key and the keys of its windows. */
-void direct_withdraw_all(const struct urxe_mr *mr);
-/* The QP has changed, or goes away. */
-void direct_qp_changed(const struct urxe_qp *qp);
-void direct_qp_gone(const struct urxe_qp *qp);
-
-/* Requests of the QP end without an acknowledgement: references to their payloads end before. */
-void direct_end_references(struct urxe_qp *qp);
-
-/* --- Requester. */
 
 /*
  * Whether connection and peer were shown to be in step: the peer has acknowledged a packet
@@ -46,13 +20,6 @@ void direct_end_references(struct urxe_qp *qp);
 static inline bool direct_proven(const struct urxe_qp *qp)
 {
 	return qp->req.direct.proof && qp->req.direct.proof == qp->dev->direct_era;
-}
-
-/* A table has changed by which packets are let in: they are to show once more that they are. */
-static inline void direct_doubt(struct urxe_dev *dev)
-{
-	if (dev->direct_era && !++dev->direct_era)
-		dev->direct_era = 1;
 }
 
 /* An acknowledgement came. */

@@ -19,7 +19,4 @@ struct urxe_cq {
 	LIST_ENTRY(urxe_cq) link;
 };
 
-/* False: the completion is lost and the caller's QP has to go to error. */
-bool cq_complete(struct urxe_cq *cq, const struct urxe_wc *wc);
-
 #endif

@@ -8,11 +8,8 @@
 
 #include <rxe/rxe.h>
 
-#include "congestion/cnp.h"
 #include "congestion/congestion.h"
-#include "objects/multicast.h"
-#include "objects/pkey.h"
-#include "responder/reorder.h"
+#include "objects/qp_state.h"
 #include "util/id_map.h"
 #include "util/timer.h"
 
@@ -21,6 +18,27 @@ struct gid_entry {
 	bool valid;
 	bool v1;
 	uint16_t vlan; /* 0 = untagged */
+};
+
+#define MCAST_BUCKETS 64
+
+LIST_HEAD(mcast_bucket, mcast_group);
+
+struct mcast {
+	struct mcast_bucket buckets[MCAST_BUCKETS]; /* by a hash of the address */
+	uint32_t n_groups;
+};
+
+/* Buffers of reordered packets that no QP holds, and the number of all buffers. */
+struct reorder_pool {
+	struct reorder_list free;
+	uint32_t n;
+};
+
+/* CNPs that the device sent in the interval that began at `since`, ns. */
+struct cnp_budget {
+	uint64_t since;
+	uint32_t spent;
 };
 
 struct urxe_dev {
@@ -69,6 +87,16 @@ static inline void dev_count(struct urxe_dev *dev, enum urxe_event event)
 static inline void dev_drop(struct urxe_dev *dev, enum urxe_drop drop)
 {
 	dev->counters.drop[drop]++;
+}
+
+/*
+ * The addresses or partitions of the device have changed: each connection has to show again, by an
+ * acknowledged packet, that its packets reach the peer, before it uses the direct transport.
+ */
+static inline void dev_reset_direct_proofs(struct urxe_dev *dev)
+{
+	if (dev->direct_era && !++dev->direct_era)
+		dev->direct_era = 1;
 }
 
 #endif

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct/direct.h"
 #include "objects/device.h"
-#include "objects/mw.h"
+#include "objects/direct_table.h"
 #include "util/ordered_copy.h"
 
 #define REGION_ACCESS                                                                   \
@@ -98,6 +97,21 @@ void mr_free(struct urxe_mr *mr)
 	free(mr);
 }
 
+void mr_publish(const struct urxe_mr *mr)
+{
+	const struct urxe_direct_grant grant = {
+		.key = mr->key,
+		.pd = mr->pd,
+		.access = mr->access,
+		.start = mr->iova,
+		.length = mr->length,
+		.addr = (uintptr_t)mr->pieces[0].addr,
+	};
+
+	if (mr_is_one_piece(mr))
+		direct_publish_grant(mr->dev, &grant);
+}
+
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **out)
 {
 	struct urxe_mr *mr;
@@ -116,7 +130,7 @@ int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct ur
 		mr_free(mr);
 		return rc;
 	}
-	direct_grant_mr(mr);
+	mr_publish(mr);
 	*out = mr;
 	return 0;
 }
@@ -137,7 +151,7 @@ int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr)
 	changed->key = (*mr)->key;
 	idmap_replace(&dev->mrs, changed->key, changed);
 	direct_withdraw(dev, changed->key);
-	direct_grant_mr(changed);
+	mr_publish(changed);
 	mr_free(*mr);
 	*mr = changed;
 	return 0;

@@ -5,8 +5,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <rxe/rxe.h>
+
+#include "objects/device.h"
 
 /* Where bytes of a region lie, from one of them up to the next piece. */
 struct mr_piece {
@@ -34,6 +37,34 @@ struct urxe_mr {
 	struct mr_piece at_first[]; /* those that it was registered with */
 };
 
+/* A memory window (objects/mw.h). It stands here because a region's checks look into windows. */
+struct urxe_mw {
+	struct urxe_dev *dev;
+	uint32_t pd;
+	uint32_t key;
+	uint8_t type; /* enum urxe_mw_type */
+	/* While it is bound: */
+	struct urxe_mr *mr; /* NULL = it is not */
+	uint32_t access;
+	uint64_t start;  /* address of its first byte in the key's address space */
+	uint64_t offset; /* of its first byte in the region */
+	uint64_t length;
+	uint32_t qpn; /* type 2: the QP that it serves */
+	LIST_ENTRY(urxe_mw) qp_link;
+};
+
+/* The window whose key has the upper 24 bits of this one; NULL where there is none. */
+static inline struct urxe_mw *mw_find(const struct urxe_dev *dev, uint32_t key)
+{
+	return idmap_find(&dev->mws, key >> 8);
+}
+
+/* Whether the peer of the QP may come in through the window. */
+static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
+{
+	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
+}
+
 /* A range of one key's address space, and for what it is wanted. */
 struct mr_range {
 	uint32_t qpn; /* of the QP whose peer asks; 0 = its owner does, whom no window serves */
@@ -45,6 +76,12 @@ struct mr_range {
 };
 
 void mr_free(struct urxe_mr *mr);
+/* Publishes the region's rights for the direct transport, if it is one piece of memory. */
+void mr_publish(const struct urxe_mr *mr);
+static inline bool mr_is_one_piece(const struct urxe_mr *mr)
+{
+	return mr->length && mr->n_pieces == 1 && mr->pieces[0].addr;
+}
 
 /* Whether [addr, addr + length) lies in [start, start + size); *offset is addr's place in it. */
 bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset);

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "direct/direct.h"
+#include "objects/direct_table.h"
 #include "objects/mr.h"
+#include "objects/mw.h"
 
 /* The pieces that are left; without `to` they are only counted. */
 struct cut {
@@ -74,6 +75,29 @@ static bool cut_pieces(struct cut *cut, const struct urxe_mr *mr, const struct u
 	return some;
 }
 
+/* Withdraws the rights of the region's key and of the keys of its windows. */
+static void withdraw_all(const struct urxe_mr *mr)
+{
+	const struct urxe_mw *mw;
+	uint32_t at = 0;
+
+	direct_withdraw(mr->dev, mr->key);
+	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
+		if (mw->mr == mr)
+			direct_withdraw(mr->dev, mw->key);
+}
+
+static void publish_all(const struct urxe_mr *mr)
+{
+	const struct urxe_mw *mw;
+	uint32_t at = 0;
+
+	mr_publish(mr);
+	while (mr->windows && (mw = idmap_next(&mr->dev->mws, &at)))
+		if (mw->mr == mr)
+			mw_publish(mw);
+}
+
 static void replace_pieces(struct urxe_mr *mr, const struct cut *cut)
 {
 	cut->to[cut->n] = (struct mr_piece){mr->length, NULL};
@@ -82,7 +106,7 @@ static void replace_pieces(struct urxe_mr *mr, const struct cut *cut)
 	mr->pieces = cut->to;
 	mr->held = cut->held;
 	mr->n_pieces = cut->n;
-	direct_withdraw_all(mr);
+	withdraw_all(mr);
 }
 
 int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
@@ -153,7 +177,7 @@ void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool 
 		back |= settle(mr, i, bytes, done);
 	join(mr);
 	if (back)
-		direct_grant_all(mr);
+		publish_all(mr);
 }
 
 void urxe_mr_unmap_all(struct urxe_mr *mr)

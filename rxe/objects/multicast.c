@@ -4,20 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "device/input.h"
 #include "objects/device.h"
 #include "objects/qp.h"
-#include "objects/qp_counters.h"
-#include "responder/responder.h"
 #include "wire/gid.h"
 #include "wire/header_fields.h"
-
-struct mcast_group {
-	struct urxe_gid gid;
-	struct mcast_members members;
-	uint32_t n_members;
-	LIST_ENTRY(mcast_group) link;
-};
 
 /* Groups differ in the last bytes of their addresses, which all reach the Ethernet address, too. */
 static struct mcast_bucket *bucket(struct urxe_dev *dev, const struct urxe_gid *gid)
@@ -26,7 +16,7 @@ static struct mcast_bucket *bucket(struct urxe_dev *dev, const struct urxe_gid *
 }
 _Static_assert(MCAST_BUCKETS == 1 << (32 - 26), "the hash's range");
 
-static struct mcast_group *find_group(struct urxe_dev *dev, const struct urxe_gid *gid)
+struct mcast_group *mcast_find_group(struct urxe_dev *dev, const struct urxe_gid *gid)
 {
 	struct mcast_group *group;
 
@@ -74,7 +64,7 @@ static void free_if_empty(struct urxe_dev *dev, struct mcast_group *group)
 	free(group);
 }
 
-static void leave(struct mcast_member *member)
+static void leave_group(struct mcast_member *member)
 {
 	struct mcast_group *group = member->group;
 
@@ -88,10 +78,10 @@ static void leave(struct mcast_member *member)
 void mcast_leave_all(struct urxe_qp *qp)
 {
 	while (!LIST_EMPTY(&qp->groups))
-		leave(LIST_FIRST(&qp->groups));
+		leave_group(LIST_FIRST(&qp->groups));
 }
 
-static int join(struct urxe_qp *qp, struct mcast_group *group)
+static int join_group(struct urxe_qp *qp, struct mcast_group *group)
 {
 	struct mcast_member *member;
 
@@ -116,12 +106,12 @@ int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid)
 		return -EINVAL;
 	if (find_member(qp, gid))
 		return 0;
-	group = find_group(qp->dev, gid);
+	group = mcast_find_group(qp->dev, gid);
 	if (!group)
 		group = make_group(qp->dev, gid);
 	if (!group)
 		return -ENOMEM;
-	rc = join(qp, group);
+	rc = join_group(qp, group);
 	free_if_empty(qp->dev, group);
 	return rc;
 }
@@ -132,7 +122,7 @@ int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid)
 
 	if (!member)
 		return -EINVAL;
-	leave(member);
+	leave_group(member);
 	return 0;
 }
 
@@ -144,49 +134,4 @@ bool urxe_mcast_attached(const struct urxe_qp *qp)
 bool urxe_mcast_heard(const struct urxe_dev *dev)
 {
 	return dev->mcast.n_groups;
-}
-
-static void deliver(struct urxe_qp *qp, const struct urxe_packet *p)
-{
-	enum urxe_drop drop = recv_check_qp(qp, p);
-
-	if (drop)
-		qp_drop(qp, drop);
-	else
-		resp_packet(qp, p);
-}
-
-void mcast_input(struct urxe_dev *dev, const struct urxe_packet *p)
-{
-	struct mcast_group *group = find_group(dev, &p->dgid);
-	struct mcast_member *member;
-
-	if (!group) {
-		dev_drop(dev, URXE_DROP_NO_GROUP);
-		return;
-	}
-	LIST_FOREACH(member, &group->members, group_link)
-	deliver(member->qp, p);
-}
-
-void mcast_loopback(struct urxe_qp *from, const struct urxe_frame *frame)
-{
-	struct mcast_group *group;
-	struct mcast_member *member;
-	struct urxe_packet p;
-
-	if (urxe_packet_parse(&p, frame->data, frame->len))
-		return;
-	group = find_group(from->dev, &p.dgid);
-	if (!group)
-		return;
-	LIST_FOREACH(member, &group->members, group_link)
-	{
-		if (member->qp == from && from->block_self_mcast) {
-			qp_drop(from, URXE_DROP_OWN_MULTICAST);
-			continue;
-		}
-		qp_count(from, URXE_EVENT_MCAST_LOOPBACK);
-		deliver(member->qp, &p);
-	}
 }

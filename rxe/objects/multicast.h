@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Multicast groups: which UD QPs get a datagram that is sent to many (IBA volume 1, 10.5). */
+/* Multicast groups: the UD QPs that receive datagrams to a group (IBA volume 1, 10.5). */
 #ifndef URXE_MCAST_H
 #define URXE_MCAST_H
 
@@ -8,30 +8,26 @@
 
 #include <rxe/rxe.h>
 
-#define MCAST_BUCKETS 64
+#include "objects/qp_state.h"
 
-struct mcast_group;
-LIST_HEAD(mcast_bucket, mcast_group);
-
-struct mcast {
-	struct mcast_bucket buckets[MCAST_BUCKETS]; /* by a hash of the address */
-	uint32_t n_groups;
+struct mcast_group {
+	struct urxe_gid gid;
+	struct mcast_members members;
+	uint32_t n_members;
+	LIST_ENTRY(mcast_group) link;
 };
 
-/* A QP's place in a group. */
+/* The membership of one QP in one group. */
 struct mcast_member {
 	struct urxe_qp *qp;
 	struct mcast_group *group;
 	LIST_ENTRY(mcast_member) group_link;
 	LIST_ENTRY(mcast_member) qp_link;
 };
-LIST_HEAD(mcast_members, mcast_member);
 
-/* Takes the QP out of all its groups. */
+/* The group with the address; NULL if no QP is in it. */
+struct mcast_group *mcast_find_group(struct urxe_dev *dev, const struct urxe_gid *gid);
+/* Removes the QP from all its groups. */
 void mcast_leave_all(struct urxe_qp *qp);
-/* A datagram from the network: for all members, or for nobody and then dropped. */
-void mcast_input(struct urxe_dev *dev, const struct urxe_packet *p);
-/* What a QP has sent to a group: the other members on this device get it too, and it itself. */
-void mcast_loopback(struct urxe_qp *from, const struct urxe_frame *frame);
 
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "direct/direct.h"
+#include "objects/direct_table.h"
 #include "objects/mr.h"
 #include "objects/qp.h"
 
@@ -99,7 +99,26 @@ bool mw_release_key(struct urxe_dev *dev, uint32_t key)
 	if (!mw || mw->key != key || !mw->mr)
 		return true;
 	direct_withdraw(dev, key);
-	return direct_settled(dev);
+	return direct_copies_ended(dev);
+}
+
+void mw_publish(const struct urxe_mw *mw)
+{
+	const struct urxe_mr *mr = mw->mr;
+	struct urxe_direct_grant grant;
+
+	if (!mr || !mr_is_one_piece(mr))
+		return;
+	grant = (struct urxe_direct_grant){
+		.key = mw->key,
+		.pd = mw->pd,
+		.access = mw->access,
+		.qpn = mw->type == URXE_MW_TYPE_2 ? mw->qpn : 0,
+		.start = mw->start,
+		.length = mw->length,
+		.addr = (uintptr_t)mr->pieces[0].addr + mw->offset,
+	};
+	direct_publish_grant(mw->dev, &grant);
 }
 
 bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
@@ -113,7 +132,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 	if (bind->length) {
 		mr = idmap_find(&qp->dev->mrs, bind->mr_key);
 		if (!region_ok(mr, mw, bind, &offset)) {
-			direct_grant_mw(mw);
+			mw_publish(mw);
 			return false;
 		}
 	}
@@ -131,7 +150,7 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 		mw->qpn = qp->qpn;
 		LIST_INSERT_HEAD(&qp->windows, mw, qp_link);
 	}
-	direct_grant_mw(mw);
+	mw_publish(mw);
 	return true;
 }
 

@@ -15,34 +15,7 @@
 
 #include <rxe/rxe.h>
 
-#include "objects/device.h"
-
-struct urxe_mw {
-	struct urxe_dev *dev;
-	uint32_t pd;
-	uint32_t key;
-	uint8_t type; /* enum urxe_mw_type */
-	/* While it is bound: */
-	struct urxe_mr *mr; /* NULL = it is not */
-	uint32_t access;
-	uint64_t start;  /* address of its first byte in the key's address space */
-	uint64_t offset; /* of its first byte in the region */
-	uint64_t length;
-	uint32_t qpn; /* type 2: the QP that it serves */
-	LIST_ENTRY(urxe_mw) qp_link;
-};
-
-/* The window whose key has the upper 24 bits of this one; NULL where there is none. */
-static inline struct urxe_mw *mw_find(const struct urxe_dev *dev, uint32_t key)
-{
-	return idmap_find(&dev->mws, key >> 8);
-}
-
-/* Whether the peer of the QP may come in through the window. */
-static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
-{
-	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
-}
+#include "objects/mr.h"
 
 /*
  * Before a request binds or invalidates the window with that key: ends the direct transport's use
@@ -57,6 +30,8 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind);
  * unbound one and a region are not invalidated so (IBA 10.6.5).
  */
 bool mw_invalidate(struct urxe_qp *qp, uint32_t key);
+/* Publishes the rights of a bound window for the direct transport. */
+void mw_publish(const struct urxe_mw *mw);
 /* Unbinds the type 2 windows of a QP that goes away. */
 void mw_release(struct urxe_qp *qp);
 

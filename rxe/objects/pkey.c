@@ -5,7 +5,6 @@
 
 #include <rxe/opcode.h>
 
-#include "direct/direct.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 
@@ -32,7 +31,7 @@ bool pkey_admits(const struct urxe_qp *qp, const struct urxe_packet *p)
 	return qp->qpn == URXE_QPN_GSI && pkey_find(qp->dev, p->pkey) >= 0;
 }
 
-static bool in_use(const struct urxe_dev *dev, uint32_t index)
+static bool is_in_use(const struct urxe_dev *dev, uint32_t index)
 {
 	const struct urxe_qp *qp;
 
@@ -47,9 +46,9 @@ int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey)
 {
 	if (index >= URXE_MAX_PKEYS)
 		return -EINVAL;
-	if (!pkey_valid(pkey) && in_use(dev, index))
+	if (!pkey_valid(pkey) && is_in_use(dev, index))
 		return -EBUSY;
 	dev->pkeys[index] = pkey_valid(pkey) ? pkey : 0;
-	direct_doubt(dev);
+	dev_reset_direct_proofs(dev);
 	return 0;
 }

@@ -11,17 +11,11 @@
 #include <rxe/psn.h>
 #include <rxe/rxe.h>
 
-#include "congestion/cnp.h"
-#include "congestion/pacing.h"
-#include "objects/multicast.h"
-#include "objects/rq.h"
+#include "objects/qp_state.h"
 #include "objects/sq.h"
 #include "recovery/rtt.h"
-#include "requester/e2e_credits.h"
-#include "responder/gap.h"
 #include "util/timer.h"
 #include "wire/header_fields.h"
-#include "wire/header_prediction.h"
 
 /* What a peer does with requests behind a gap, as far as its answers have shown. */
 enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
@@ -99,6 +93,7 @@ struct requester {
 	uint32_t plain;       /* packets to send without payload references, after a loss */
 	uint32_t plain_after; /* how many these are after the next loss */
 	bool referenced;      /* payload references may be in flight */
+	bool sent_to_group;   /* UD: the newest packet is for a multicast group */
 	uint8_t streak;       /* NAKs in a row, each for the packet behind what was repaired */
 	uint8_t probe_span;   /* packets of the last probe */
 };
@@ -267,18 +262,25 @@ static inline bool answered(const struct requester *req, uint32_t psn)
 	return req->answered[bit / 64] >> bit % 64 & 1;
 }
 
+/* Makes the next request `cur`; its PSNs begin at the next one to be sent. */
+static inline void qp_begin_next_send(struct urxe_qp *qp)
+{
+	struct sq *sq = &qp->sq;
+
+	sq->cur++;
+	if (sq->cur != sq->head)
+		sq_wqe(sq, sq->cur)->first_psn = qp->req.psn;
+}
+
 /* Tells urxe_output that the QP may have something to send. */
 void qp_schedule(struct urxe_qp *qp);
 /* The QP's turn has come, or it has nothing to send any more. */
 void qp_unschedule(struct urxe_qp *qp);
-/* The error state, with everything flushed; a NAK that is due still goes out. */
-void qp_error(struct urxe_qp *qp);
-/* As qp_error, and the owner hears why. */
-void qp_error_event(struct urxe_qp *qp, enum urxe_async event);
+/* Reports an asynchronous event of the QP to the device's owner. */
 void qp_event(struct urxe_qp *qp, enum urxe_async event);
-/* A timer of a QP has fallen due. */
-void qp_timer_fired(struct timer *timer);
-/* Forgets all transport state and requests. */
-void qp_reset(struct urxe_qp *qp);
+/* Forgets the packets that the responder keeps behind a gap, and stops the gap's timer. */
+void qp_clear_gap(struct urxe_qp *qp);
+/* Forgets all READ, atomic, FLUSH and ATOMIC WRITE responses that are due. */
+void qp_clear_responses(struct urxe_qp *qp);
 
 #endif

@@ -7,8 +7,6 @@
 
 #include "objects/device.h"
 #include "objects/qp.h"
-#include "objects/sg_list.h"
-#include "responder/receive_request.h"
 #include "util/ring.h"
 
 int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
@@ -47,35 +45,6 @@ uint32_t rq_wqe_size(const struct urxe_rq *rq)
 	return (uint32_t)(sizeof(struct recv_wqe) + rq->attr.max_sge * sizeof(struct urxe_seg));
 }
 
-static struct recv_wqe *slot(const struct urxe_rq *rq, uint32_t index)
-{
-	return (struct recv_wqe *)(rq->wqes + (size_t)(index & rq->mask) * rq->stride);
-}
-
-int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
-{
-	struct recv_wqe *wqe = slot(rq, rq->head);
-	uint64_t length;
-
-	if (wr->n_segs > rq->attr.max_sge)
-		return -EINVAL;
-	if (rq->qp && rq->qp->attr.state == URXE_QPS_RESET)
-		return -EINVAL;
-	if (rq->head - rq->retired >= rq->attr.max_wr)
-		return -ENOMEM;
-	length = sge_length(wr->segs, wr->n_segs);
-	wqe->wr_id = wr->wr_id;
-	wqe->n_segs = wr->n_segs;
-	wqe->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
-	if (wr->n_segs)
-		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
-	rq->head++;
-	/* A refill is asked for by a flush in progress, which then takes this one, too. */
-	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
-		resp_flush(rq->qp);
-	return 0;
-}
-
 uint32_t urxe_rq_retired(const struct urxe_rq *rq)
 {
 	return rq->retired;
@@ -108,7 +77,7 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 		refill(rq);
 	if (rq->head == rq->tail)
 		return NULL;
-	wqe = slot(rq, rq->tail++);
+	wqe = rq_slot(rq, rq->tail++);
 	if (rq->qp)
 		return wqe;
 	memcpy(copy, wqe, sizeof(*wqe) + wqe->n_segs * sizeof(wqe->segs[0]));
@@ -171,7 +140,7 @@ uint32_t urxe_srq_limit(const struct urxe_rq *srq)
 static void move_posted(const struct urxe_rq *from, struct urxe_rq *to)
 {
 	for (uint32_t i = from->tail; i != from->head; i++)
-		memcpy(slot(to, i), slot(from, i), from->stride);
+		memcpy(rq_slot(to, i), rq_slot(from, i), from->stride);
 }
 
 int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr)

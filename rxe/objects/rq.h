@@ -38,6 +38,12 @@ struct urxe_rq {
 };
 _Static_assert(offsetof(struct urxe_rq, dev) == URXE_CACHE_LINE, "one line");
 
+/* The slot of the request with this free-running index. */
+static inline struct recv_wqe *rq_slot(const struct urxe_rq *rq, uint32_t index)
+{
+	return (struct recv_wqe *)(rq->wqes + (size_t)(index & rq->mask) * rq->stride);
+}
+
 /* qp NULL makes a shared one. */
 int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
 	      struct urxe_rq **rq);

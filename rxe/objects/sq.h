@@ -67,11 +67,35 @@ enum wr_kind {
 	WR_ATOMIC_WRITE,
 	WR_LOCAL,
 };
-enum wr_kind wr_kind(uint32_t opcode);
-bool wr_has_imm(uint32_t opcode);
-enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode);
-/* Those that use up a receive request of the peer. */
-bool wr_takes_receive(uint32_t opcode);
+
+struct wr_info {
+	uint8_t kind; /* enum wr_kind */
+	uint8_t wc;   /* enum urxe_wc_opcode */
+	bool imm;
+	uint8_t types; /* QP types that may post it: bits 1 << enum urxe_qp_type */
+};
+
+#define SQ_WR_OPCODES (URXE_WR_ATOMIC_WRITE + 1)
+/* By enum urxe_wr_opcode. */
+extern const struct wr_info sq_wr_infos[SQ_WR_OPCODES];
+
+/* These functions take the opcode of a request that was posted, thus a valid one. */
+static inline bool wr_has_imm(uint32_t opcode)
+{
+	return sq_wr_infos[opcode].imm;
+}
+
+static inline enum urxe_wc_opcode wr_wc_opcode(uint32_t opcode)
+{
+	return (enum urxe_wc_opcode)sq_wr_infos[opcode].wc;
+}
+
+/* Whether the request uses up a receive request of the peer. */
+static inline bool wr_takes_receive(uint32_t opcode)
+{
+	return sq_wr_infos[opcode].kind == WR_SEND ||
+	       (sq_wr_infos[opcode].kind == WR_WRITE && wr_has_imm(opcode));
+}
 
 int sq_init(struct sq *sq, const struct urxe_qp_cap *cap);
 void sq_free(struct sq *sq);

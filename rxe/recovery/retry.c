@@ -7,7 +7,6 @@
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "recovery/rtt.h"
-#include "requester/requester.h"
 
 /*
  * The local ACK timeout counts in 4.096 us, and lies between once and four times
@@ -283,12 +282,11 @@ void retry_packet_resent(struct urxe_qp *qp, uint32_t span)
 
 /* --- NAKs. */
 
-static bool charge(struct urxe_qp *qp)
+/* Uses up one retry; false if none is left. */
+static bool use_retry(struct urxe_qp *qp)
 {
-	if (!qp->req.retries) {
-		req_fail(qp, URXE_WC_RETRY_EXC_ERR);
+	if (!qp->req.retries)
 		return false;
-	}
 	qp->req.retries--;
 	return true;
 }
@@ -329,18 +327,19 @@ static void doubt_copies(struct urxe_qp *qp)
 		qp->req.rtt.least = 0;
 }
 
-void retry_sequence_nak(struct urxe_qp *qp)
+bool retry_sequence_nak(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (!charge(qp))
-		return;
+	if (!use_retry(qp))
+		return false;
 	req->nak_seen = true;
 	req->una_sent = 0;
 	window_loss(qp);
 	avoid_references(req);
 	repair(qp, gap_end(qp), true);
 	retry_restart_timer(qp);
+	return true;
 }
 
 /*
@@ -377,7 +376,7 @@ void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 /* --- Missing responses. */
 
 /* Each is asked for once, beyond that time decides. */
-static void ask_for_missing(struct urxe_qp *qp)
+static bool ask_for_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint32_t from = strict(qp) ? req->una : later(req->asked, req->una);
@@ -385,11 +384,11 @@ static void ask_for_missing(struct urxe_qp *qp)
 	req->missing_due = URXE_NEVER;
 	if (urxe_psn_diff(req->acked, from) <= 0) { /* they came meanwhile */
 		arm(qp);
-		return;
+		return true;
 	}
 	qp_count(qp, URXE_EVENT_IMPLIED_NAK);
-	if (!req->missing && !charge(qp))
-		return;
+	if (!req->missing && !use_retry(qp))
+		return false;
 	req->missing = true;
 	req->asked = req->acked;
 	window_loss(qp);
@@ -398,22 +397,24 @@ static void ask_for_missing(struct urxe_qp *qp)
 	else
 		resend(qp, from, req->acked);
 	retry_restart_timer(qp);
+	return true;
 }
 
-void retry_missing(struct urxe_qp *qp)
+bool retry_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	struct urxe_dev *dev = qp->dev;
 
 	if (strict(qp) && req->missing)
-		return;
-	if (strict(qp) || dev->attr.reorder_ns == 1) {
-		ask_for_missing(qp);
-	} else if (req->missing_due == URXE_NEVER &&
-		   urxe_psn_diff(req->acked, later(req->asked, req->una)) > 0) {
+		return true;
+	if (strict(qp) || dev->attr.reorder_ns == 1)
+		return ask_for_missing(qp);
+	if (req->missing_due == URXE_NEVER &&
+	    urxe_psn_diff(req->acked, later(req->asked, req->una)) > 0) {
 		req->missing_due = dev->now + dev->attr.reorder_ns;
 		arm(qp);
 	}
+	return true;
 }
 
 /* --- Progress and silence. */
@@ -434,19 +435,20 @@ void retry_progress(struct urxe_qp *qp)
 	retry_restart_timer(qp);
 }
 
-static void timed_out(struct urxe_qp *qp)
+static bool time_out(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
 	qp_count(qp, URXE_EVENT_TIMEOUT);
-	if (!charge(qp))
-		return;
+	if (!use_retry(qp))
+		return false;
 	req->missing = false;
 	doubt_copies(qp);
 	window_loss(qp);
 	avoid_references(req);
 	repair(qp, req->psn, false);
 	retry_restart_timer(qp);
+	return true;
 }
 
 /* Packets of the next probe: twice as many as the last time where those were what lacked. */
@@ -479,7 +481,7 @@ static void probe(struct urxe_qp *qp)
 	arm(qp);
 }
 
-void retry_timer(struct urxe_qp *qp)
+bool retry_timer(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint64_t now = qp->dev->now;
@@ -489,16 +491,17 @@ void retry_timer(struct urxe_qp *qp)
 		retry_restart_timer(qp); /* a copy may have been taken: then nothing is resent */
 		qp_schedule(qp);
 	} else if (req->una == req->psn) {
-		return;
+		return true;
 	} else if (req->missing_due <= now) {
-		ask_for_missing(qp);
+		return ask_for_missing(qp);
 	} else if (req->held) {
 		retry_restart_timer(qp); /* what asks for the acknowledgement has yet to be sent */
 	} else if (req->timeout_due <= now) {
-		timed_out(qp);
+		return time_out(qp);
 	} else if (req->probe_due <= now) {
 		probe(qp);
 	} else {
 		arm(qp);
 	}
+	return true;
 }

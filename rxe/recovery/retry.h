@@ -26,21 +26,26 @@ void retry_packet_resent(struct urxe_qp *qp, uint32_t span);
 /* Any request packet was sent. */
 void retry_packet_sent(struct urxe_qp *qp);
 
+/*
+ * Functions that return bool after a loss return false when no retry is left: the caller then ends
+ * the oldest request with URXE_WC_RETRY_EXC_ERR.
+ */
+
 /* Whether a NAK of req.una is a copy: it was not sent again since the last, or just now. */
 bool retry_is_copy(const struct urxe_qp *qp);
 /* A sequence NAK: the peer lacks req.una. */
-void retry_sequence_nak(struct urxe_qp *qp);
+bool retry_sequence_nak(struct urxe_qp *qp);
 /* An RNR NAK: from req.una on, after the time it names. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 /* A later response shows that those of READs or atomics are missing. */
-void retry_missing(struct urxe_qp *qp);
+bool retry_missing(struct urxe_qp *qp);
 /* An ACK came, after retry_progress. */
 void retry_acked(struct urxe_qp *qp);
 /* A response moved req.una. */
 void retry_progress(struct urxe_qp *qp);
 
 /* The QP's timer has fallen due. */
-void retry_timer(struct urxe_qp *qp);
+bool retry_timer(struct urxe_qp *qp);
 /* Restarts or stops the QP's timer, as something is outstanding or not. */
 void retry_restart_timer(struct urxe_qp *qp);
 

@@ -4,10 +4,12 @@
 #include <rxe/opcode.h>
 
 #include "direct/direct.h"
+#include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "recovery/retry.h"
+#include "requester/e2e_credits.h"
 #include "requester/requester.h"
 #include "wire/aeth.h"
 
@@ -29,7 +31,7 @@ static void check_error(struct urxe_qp *qp)
 	if (behind > 0)
 		qp->req.error = 0;
 	else if (!behind)
-		req_fail(qp, qp->req.error);
+		fail_send(qp, qp->req.error);
 }
 
 static void advance(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una)
@@ -45,9 +47,9 @@ static void advance(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una
 	req->missing = false;
 	if (una == urxe_psn_add(wqe->first_psn, wqe->n_packets)) {
 		req->credit.done = wqe->recv_seq;
-		req_complete(qp, URXE_WC_SUCCESS);
+		complete_send(qp, URXE_WC_SUCCESS);
 	}
-	req_complete_executed(qp);
+	complete_executed_sends(qp);
 }
 
 static void set_answered(struct requester *req, uint32_t psn, bool value)
@@ -118,7 +120,8 @@ static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
 		return false;
 	if (urxe_psn_diff(req->acked, req->una) <= 0)
 		return true;
-	retry_missing(qp);
+	if (!retry_missing(qp))
+		fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 	return false;
 }
 
@@ -134,7 +137,7 @@ static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 {
 	qp_count(qp, URXE_EVENT_NAK_RNR_RCVD);
 	if (!qp->req.rnr_retries) {
-		req_fail(qp, URXE_WC_RNR_RETRY_EXC_ERR);
+		fail_send(qp, URXE_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
 	if (qp->req.rnr_retries != RNR_RETRY_WITHOUT_END)
@@ -147,17 +150,17 @@ static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
 	switch (syndrome) {
 	case AETH_NAK_INVALID_REQUEST:
 		qp_count(qp, URXE_EVENT_NAK_INVALID_RCVD);
-		req_fail(qp, URXE_WC_REM_INV_REQ_ERR);
+		fail_send(qp, URXE_WC_REM_INV_REQ_ERR);
 		break;
 	case AETH_NAK_REMOTE_ACCESS:
 		qp_count(qp, URXE_EVENT_NAK_ACCESS_RCVD);
-		req_fail(qp, URXE_WC_REM_ACCESS_ERR);
+		fail_send(qp, URXE_WC_REM_ACCESS_ERR);
 		break;
 	case AETH_NAK_REMOTE_OP:
 		qp_count(qp, URXE_EVENT_NAK_OP_RCVD);
-		req_fail(qp, URXE_WC_REM_OP_ERR);
+		fail_send(qp, URXE_WC_REM_OP_ERR);
 		break;
-	default: req_fail(qp, URXE_WC_BAD_RESP_ERR); break;
+	default: fail_send(qp, URXE_WC_BAD_RESP_ERR); break;
 	}
 }
 
@@ -177,7 +180,8 @@ static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
 		rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
 	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {
 		qp_count(qp, URXE_EVENT_NAK_SEQ_RCVD);
-		retry_sequence_nak(qp);
+		if (!retry_sequence_nak(qp))
+			fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 	} else {
 		fatal_nak(qp, p->aeth.syndrome);
 	}
@@ -247,7 +251,7 @@ static void response_failed(struct urxe_qp *qp, uint32_t index, enum urxe_wc_sta
 	else
 		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 	if (index == qp->sq.tail)
-		req_fail(qp, status);
+		fail_send(qp, status);
 }
 
 /* What answers a request of the kind; FLUSH and ATOMIC WRITE: an empty READ response (Annex A19).
@@ -318,4 +322,10 @@ void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 		response(qp, p, flags);
 	else if (!repeated_ack(qp, p, flags))
 		qp_drop(qp, URXE_DROP_STALE_ACK);
+}
+
+void comp_retry_timer(struct urxe_qp *qp)
+{
+	if (!retry_timer(qp))
+		fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 }

@@ -7,5 +7,7 @@
 #include <rxe/rxe.h>
 
 void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
+/* The retry timer of the QP has fallen due. */
+void comp_retry_timer(struct urxe_qp *qp);
 
 #endif

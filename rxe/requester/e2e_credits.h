@@ -16,12 +16,6 @@
 
 struct send_wqe;
 
-struct credit {
-	bool limited;   /* the peer counts; until it says so, it is taken not to */
-	uint32_t limit; /* recv_seq of the newest request that may be sent */
-	uint32_t done;  /* recv_seq of the newest that is acknowledged */
-};
-
 /* An acknowledgement of something brought a credit code. */
 void credit_take(struct urxe_qp *qp, uint8_t code);
 /* An ACK said again what was acknowledged last; whether it promises more. */

@@ -5,6 +5,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "requester/e2e_credits.h"
 #include "wire/packet_build.h"
 
 /* An acknowledgement is asked for at least this often, in packets; a power of two. */

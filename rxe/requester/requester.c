@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "requester/requester.h"
 
+#include "congestion/pacing.h"
 #include "direct/direct.h"
-#include "objects/cq.h"
+#include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/mw.h"
+#include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "recovery/retry.h"
+#include "requester/e2e_credits.h"
 #include "requester/request_packet.h"
 #include "wire/packet_build.h"
 
@@ -23,71 +26,12 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 	return window < READ_CHUNK ? window : READ_CHUNK;
 }
 
-/* The next request in the queue is `cur`, and its PSNs begin where we are. */
-static void next_request(struct urxe_qp *qp)
-{
-	struct sq *sq = &qp->sq;
-
-	sq->cur++;
-	if (sq->cur != sq->head)
-		sq_wqe(sq, sq->cur)->first_psn = qp->req.psn;
-}
-
-/* --- Completion of requests. */
-
-void req_complete(struct urxe_qp *qp, enum urxe_wc_status status)
-{
-	struct sq *sq = &qp->sq;
-	const struct send_wqe *wqe = sq_wqe(sq, sq->tail);
-	struct urxe_wc wc = {
-		.wr_id = wqe->wr_id,
-		.qp_ctx = qp->ctx,
-		.status = status,
-		.opcode = wr_wc_opcode(wqe->opcode),
-		.byte_len = wqe->length,
-		.qpn = qp->qpn,
-		.solicited = status != URXE_WC_SUCCESS,
-	};
-
-	if (status != URXE_WC_SUCCESS)
-		direct_end_references(qp);
-	if (sq->cur == sq->tail)
-		next_request(qp);
-	sq->tail++;
-	if (status == URXE_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & URXE_SEND_SIGNALED))
-		return;
-	if (!cq_complete(qp->send_cq, &wc))
-		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
-}
-
-void req_complete_executed(struct urxe_qp *qp)
-{
-	while (qp->sq.tail != qp->sq.head && sq_wqe(&qp->sq, qp->sq.tail)->executed)
-		req_complete(qp, URXE_WC_SUCCESS);
-}
-
-void req_fail(struct urxe_qp *qp, enum urxe_wc_status status)
-{
-	req_complete(qp, status);
-	qp_error(qp);
-}
-
-void req_flush(struct urxe_qp *qp)
-{
-	struct requester *req = &qp->req;
-
-	while (qp->sq.tail != qp->sq.head)
-		req_complete(qp, URXE_WC_WR_FLUSH_ERR);
-	req->una = req->psn;
-	retry_init(qp);
-}
-
 /* IBA 9.9.2.4: a connected or datagram send error leaves the receive side alone. */
 static void unreliable_error(struct urxe_qp *qp, enum urxe_wc_status status)
 {
 	qp->attr.state = URXE_QPS_SQE;
-	req_complete(qp, status);
-	req_flush(qp);
+	complete_send(qp, status);
+	flush_sends(qp);
 }
 
 /* A request cannot be sent. It ends in its error when all before it are completed. */
@@ -97,7 +41,7 @@ static void local_error(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status 
 	if (qp->type != URXE_QPT_RC) {
 		unreliable_error(qp, status);
 	} else if (index == qp->sq.tail) {
-		req_fail(qp, status);
+		fail_send(qp, status);
 	} else {
 		qp->req.error = status;
 		qp->req.error_wqe = index;
@@ -238,13 +182,13 @@ static void step(struct urxe_qp *qp, const struct request_packet *rp)
 	if (qp->type == URXE_QPT_RC) {
 		req->rd_atomic += wqe_is_rd_atomic(rp->wqe);
 		if (end)
-			next_request(qp);
+			qp_begin_next_send(qp);
 		retry_packet_sent(qp);
 		return;
 	}
 	if (end) {
 		req->una = req->psn;
-		req_complete(qp, URXE_WC_SUCCESS);
+		complete_send(qp, URXE_WC_SUCCESS);
 	}
 	req_check_drained(qp);
 }
@@ -280,8 +224,8 @@ static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 		return false;
 	}
 	wqe->executed = true;
-	next_request(qp);
-	req_complete_executed(qp);
+	qp_begin_next_send(qp);
+	complete_executed_sends(qp);
 	return true;
 }
 
@@ -355,7 +299,6 @@ static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 	const struct header_template *header = &qp->header;
 	struct request_packet rp = {.wqe = ready_request(qp), .psn = qp->req.psn};
 	struct header_template ud_header;
-	bool to_group;
 
 	if (!rp.wqe)
 		return false;
@@ -367,6 +310,7 @@ static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 			local_error(qp, qp->sq.cur, URXE_WC_LOC_QP_OP_ERR);
 			return false;
 		}
+		qp->req.sent_to_group = rp.wqe->remote_qpn == URXE_QPN_MULTICAST;
 	}
 	rp.span = packet_span(qp, rp.wqe, rp.psn);
 	if (!reqpkt_build(qp, &rp, header, frame)) {
@@ -374,10 +318,7 @@ static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 		return false;
 	}
 	pace_sent(qp, frame->len);
-	to_group = qp->type == URXE_QPT_UD && rp.wqe->remote_qpn == URXE_QPN_MULTICAST;
 	step(qp, &rp); /* may complete the request, and free its place */
-	if (to_group)
-		mcast_loopback(qp, frame);
 	return true;
 }
 

@@ -31,14 +31,6 @@
 bool req_execute(struct urxe_qp *qp);
 /* Writes the next request packet; false where there is none to send now. */
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame);
-/* Completes the oldest request. */
-void req_complete(struct urxe_qp *qp, enum urxe_wc_status status);
-/* Completes the oldest requests as far as they were local ones and are executed. */
-void req_complete_executed(struct urxe_qp *qp);
-/* Completes the oldest request in an error of the connection (IBA 9.9.2.4, class B). */
-void req_fail(struct urxe_qp *qp, enum urxe_wc_status status);
-/* Ends everything in the queue with a flush error. */
-void req_flush(struct urxe_qp *qp);
 /* Whether nothing that was begun is outstanding (IBA 10.3.1.4). */
 bool req_drained(const struct urxe_qp *qp);
 /* Tells an owner that waits for it that a send queue in SQD has drained. */

@@ -3,11 +3,13 @@
 
 #include <rxe/opcode.h>
 
+#include "objects/completion.h"
 #include "objects/device.h"
 #include "objects/mr.h"
 #include "objects/mw.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "objects/rq.h"
 #include "responder/flush_atomic_write.h"
 #include "responder/receive_request.h"
 #include "responder/resp_resources.h"
@@ -100,7 +102,7 @@ static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, ui
 		.solicited = p->solicited,
 	};
 
-	resp_complete_recv(qp, &wc);
+	complete_recv(qp, &wc);
 	return qp->attr.state != URXE_QPS_ERR;
 }
 
@@ -133,7 +135,7 @@ static uint8_t place_send(struct urxe_qp *qp, const struct urxe_packet *p)
 	if (resp_scatter(qp, qp->resp.offset, p->payload, p->payload_len))
 		return 0;
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
-	resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
+	fail_recv(qp, URXE_WC_LOC_PROT_ERR);
 	return AETH_NAK_REMOTE_OP;
 }
 
@@ -142,13 +144,13 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	struct responder *resp = &qp->resp;
 	uint8_t syndrome;
 
-	if (!resp_want_recv(qp))
+	if (!hold_recv(qp))
 		return rnr(qp);
 	if (flags & URXE_OPF_START)
 		resp->offset = 0;
 	if (p->payload_len > receive_room(resp) - resp->offset) {
 		if (qp->type == URXE_QPT_RC)
-			resp_fail_recv(qp, URXE_WC_LOC_LEN_ERR);
+			fail_recv(qp, URXE_WC_LOC_LEN_ERR);
 		return AETH_NAK_INVALID_REQUEST;
 	}
 	if (flags & URXE_OPF_IETH && !mw_release_key(qp->dev, p->ieth_rkey)) {
@@ -159,7 +161,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	if (syndrome)
 		return syndrome;
 	if (flags & URXE_OPF_IETH && !mw_invalidate(qp, p->ieth_rkey)) {
-		resp_fail_recv(qp, URXE_WC_LOC_ACCESS_ERR);
+		fail_recv(qp, URXE_WC_LOC_ACCESS_ERR);
 		return AETH_NAK_REMOTE_ACCESS;
 	}
 	resp->offset += p->payload_len;
@@ -223,7 +225,7 @@ static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, ui
 {
 	uint8_t syndrome = flags & URXE_OPF_START ? start_write(qp, p) : 0;
 
-	if (!syndrome && flags & URXE_OPF_IMM && !resp_want_recv(qp))
+	if (!syndrome && flags & URXE_OPF_IMM && !hold_recv(qp))
 		syndrome = rnr(qp);
 	if (!syndrome)
 		syndrome = place_write(qp, p, flags);

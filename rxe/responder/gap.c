@@ -4,7 +4,7 @@
 #include "objects/device.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
-#include "responder/responder.h"
+#include "responder/acknowledge.h"
 #include "wire/aeth.h"
 
 /*
@@ -20,12 +20,6 @@ void gap_init(struct gap *gap)
 {
 	*gap = (struct gap){0};
 	TAILQ_INIT(&gap->kept);
-}
-
-void gap_clear(struct urxe_qp *qp)
-{
-	timer_clear(&qp->gap_timer);
-	reorder_clear(qp->dev, &qp->resp.gap.kept);
 }
 
 static uint64_t repeat_ns(const struct gap *gap)

@@ -11,20 +11,13 @@
 
 #include <rxe/packet.h>
 
-#include "responder/reorder.h"
+#include "objects/qp_state.h"
+#include "objects/reorder.h"
 
 struct urxe_qp;
 
 /* A gap is taken for reordering this long, where the owner says nothing. */
 #define GAP_REORDER_NS 5000
-
-struct gap {
-	struct reorder_list kept; /* what came behind it */
-	bool asked;               /* a sequence NAK named it */
-	uint8_t repeats;          /* of that NAK */
-	uint64_t asked_at;
-	uint64_t repair_ns; /* from a NAK to what it asked for, smoothed; 0 = not known */
-};
 
 void gap_init(struct gap *gap);
 /* A request came `ahead` PSNs before its turn. */
@@ -35,7 +28,5 @@ void gap_filled(struct urxe_qp *qp);
 struct reorder_packet *gap_next(struct urxe_qp *qp);
 /* The QP's gap timer has fallen due. */
 void gap_timer(struct urxe_qp *qp);
-/* Forgets everything kept. */
-void gap_clear(struct urxe_qp *qp);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "responder/resp_output.h"
 
+#include "congestion/pacing.h"
 #include "objects/device.h"
 #include "objects/mr.h"
 #include "objects/qp_counters.h"
+#include "objects/rq.h"
+#include "responder/acknowledge.h"
 #include "responder/resp_resources.h"
-#include "responder/responder.h"
 #include "wire/aeth.h"
 #include "wire/packet_build.h"
 
@@ -66,7 +68,7 @@ static void read_failed(struct urxe_qp *qp, struct resp_resource *res)
 		resource_answered(qp, res);
 		return;
 	}
-	resource_clear_all(qp);
+	qp_clear_responses(qp);
 	resp_refuse(qp, AETH_NAK_REMOTE_ACCESS);
 	qp->resp.nak_psn = psn;
 }

@@ -99,15 +99,6 @@ void resource_answered(struct urxe_qp *qp, struct resp_resource *res)
 	resource_answer_read(qp, res, next.psn, next.length);
 }
 
-void resource_clear_all(struct urxe_qp *qp)
-{
-	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
-		qp->resp.resources[i].pending = false;
-		qp->resp.resources[i].n_repeats = 0;
-	}
-	qp->resp.res_pending = 0;
-}
-
 /*
  * Whoever has come so far has had that ACK. This is seen in half of all PSNs, which no READ is long
  * enough to step over.

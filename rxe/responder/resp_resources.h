@@ -27,7 +27,6 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 void resource_answered(struct urxe_qp *qp, struct resp_resource *res);
 void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
-void resource_clear_all(struct urxe_qp *qp);
 /* The kept request whose PSNs include psn. */
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
 /* Makes room for n, keeping the newest; -EBUSY while a response is due, -ENOMEM. */

@@ -3,9 +3,13 @@
 
 #include <rxe/opcode.h>
 
+#include "objects/completion.h"
 #include "objects/device.h"
+#include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
+#include "objects/rq.h"
+#include "responder/acknowledge.h"
 #include "responder/execute.h"
 #include "responder/gap.h"
 #include "responder/receive_request.h"
@@ -14,58 +18,12 @@
 #include "wire/header_fields.h"
 
 /*
- * This long after something came again, nothing does any more: far longer than a busy sender needs
- * between two packets, and shorter than the ACK timeouts in use.
- */
-#define AGAIN_QUIET_NS 20000000
-/*
  * Duplicates are not left without an answer for longer, however many come: a requester with a
  * short ACK timeout sends again so soon that nothing is ever quiet, and has its retries counted.
  */
 #define AGAIN_MAX_NS 4000000
 
 /* --- Reliable connection. */
-
-static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
-{
-	qp->resp.nak = syndrome;
-	qp->resp.nak_psn = qp->resp.psn;
-	qp->resp.nak_sent = true;
-	qp_schedule(qp);
-}
-
-static void ack(struct urxe_qp *qp)
-{
-	qp->resp.ack_due = true;
-	qp_schedule(qp);
-}
-
-void resp_ack_again(struct urxe_qp *qp)
-{
-	if (qp->resp.ack_msn != RESP_ACK_PAST)
-		ack(qp);
-}
-
-static enum urxe_event nak_event(uint8_t syndrome)
-{
-	switch (syndrome) {
-	case AETH_NAK_PSN_SEQUENCE: return URXE_EVENT_NAK_SEQ_SENT;
-	case AETH_NAK_INVALID_REQUEST: return URXE_EVENT_NAK_INVALID_SENT;
-	case AETH_NAK_REMOTE_ACCESS: return URXE_EVENT_NAK_ACCESS_SENT;
-	case AETH_NAK_REMOTE_OP: return URXE_EVENT_NAK_OP_SENT;
-	default: return URXE_EVENT_NAK_RNR_SENT;
-	}
-}
-
-void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
-{
-	send_nak(qp, syndrome);
-	qp_count(qp, nak_event(syndrome));
-	if (syndrome == AETH_NAK_PSN_SEQUENCE || AETH_TYPE(syndrome) == AETH_RNR_NAK)
-		return;
-	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR
-							      : URXE_ASYNC_QP_REQ_ERR);
-}
 
 /* A repeated READ may ask for any end of the original (IBA 9.7.5.1.4). */
 static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
@@ -98,20 +56,6 @@ static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	res->repeated = true;
 	resource_set_pending(qp, res);
 	return true;
-}
-
-/*
- * Requests are repeated in a row, and the ACK of one is the ACK of all (IBA 9.7.5.1.2). So those
- * that do not ask for it wait for the one that does, and when no more come, all are acknowledged
- * once more: Linux' rxe, of which a request was acknowledged amid its repetition, ends it with the
- * next ACK alone, and asks for none (docs/recovery.md).
- */
-void resp_came_again(struct urxe_qp *qp)
-{
-	struct urxe_dev *dev = qp->dev;
-
-	if (!dev->attr.go_back_n)
-		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
 }
 
 /* The packet that asks may be lost each time. */
@@ -176,7 +120,7 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
-		ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
+		resp_ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
 	return !syndrome;
 }
 
@@ -265,15 +209,15 @@ static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 	if (qp->qpn == URXE_QPN_GSI)
 		wc.pkey_index = (uint16_t)pkey_find(qp->dev, p->pkey);
-	if (!resp_want_recv(qp)) {
+	if (!hold_recv(qp)) {
 		qp_drop(qp, URXE_DROP_NO_RECV);
 	} else if (p->payload_len > qp->mtu || wc.byte_len > qp->resp.wqe->length) {
 		qp_drop(qp, URXE_DROP_BAD_REQUEST);
 	} else if (place_datagram(qp, p)) {
-		resp_complete_recv(qp, &wc);
+		complete_recv(qp, &wc);
 	} else {
 		qp_count(qp, URXE_EVENT_LOCAL_ERROR);
-		resp_fail_recv(qp, URXE_WC_LOC_PROT_ERR);
+		fail_recv(qp, URXE_WC_LOC_PROT_ERR);
 		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
 	}
 }

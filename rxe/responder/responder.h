@@ -10,11 +10,5 @@
 #include <rxe/rxe.h>
 
 void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p);
-/* Answers with a NAK; one that is neither for a sequence error nor RNR ends the connection. */
-void resp_refuse(struct urxe_qp *qp, uint8_t syndrome);
-/* All that was executed is acknowledged once more. */
-void resp_ack_again(struct urxe_qp *qp);
-/* The requester sends again: all is acknowledged once more when it has done so. */
-void resp_came_again(struct urxe_qp *qp);
 
 #endif

@@ -5,6 +5,14 @@
 
 #include <rxe/packet.h>
 
+#include "wire/header_fields.h"
+
+/* VLAN ID of a received packet; 0 = none. A tag with ID 0 has only a priority (802.1Q). */
+static inline uint16_t packet_vlan(const struct urxe_packet *p)
+{
+	return p->has_vlan ? p->vlan_tci & VLAN_ID_MASK : 0;
+}
+
 /* Takes apart what lies between `bth` and `end`, the end by the network header. */
 enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end);
 

@@ -12,7 +12,7 @@
 
 #include <rxe/packet.h>
 
-struct urxe_dev;
+#include "objects/device.h"
 
 /* PSNs ahead of the expected one that a responder keeps packets of. */
 #define REORDER_WINDOW 256
@@ -22,15 +22,6 @@ struct reorder_packet {
 	uint64_t arrival;
 	struct urxe_packet packet; /* only its fields and payload; l3, bth and icrc are NULL */
 	uint8_t payload[];
-};
-
-/* In the order of their PSNs, without duplicates. */
-TAILQ_HEAD(reorder_list, reorder_packet);
-
-/* Buffers that no QP holds, and how many there are in all. */
-struct reorder_pool {
-	struct reorder_list free;
-	uint32_t n;
 };
 
 void reorder_pool_init(struct reorder_pool *pool);

@@ -2,8 +2,12 @@
 /* QP state transitions and attributes (IBA volume 1, 10.3.1 and 11.2.5.2, table 96). */
 #include <errno.h>
 
-#include "direct/direct.h"
+#include "congestion/pacing.h"
+#include "device/qp_lifecycle.h"
+#include "objects/completion.h"
 #include "objects/device.h"
+#include "objects/direct_table.h"
+#include "objects/pkey.h"
 #include "objects/qp.h"
 #include "recovery/retry.h"
 #include "requester/requester.h"
@@ -250,6 +254,29 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 	}
 }
 
+static bool executes_requests(const struct urxe_qp *qp)
+{
+	return qp->type == URXE_QPT_RC && qp->attr.state >= URXE_QPS_RTR &&
+	       qp->attr.state <= URXE_QPS_SQD;
+}
+
+/* Publishes the QP for the direct transport as long as it executes requests. */
+static void publish_qp(const struct urxe_qp *qp)
+{
+	const struct urxe_direct_qp entry = {
+		.qpn = qp->qpn,
+		.dest_qpn = qp->attr.dest_qpn,
+		.pd = qp->pd,
+		.access = qp->attr.access,
+		.rd_atomic = qp->attr.max_dest_rd_atomic,
+	};
+
+	if (executes_requests(qp))
+		direct_publish_qp(qp->dev, &entry);
+	else
+		direct_withdraw_qp(qp->dev, qp->qpn);
+}
+
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	uint8_t to = mask & M(STATE) ? attr->state : qp->attr.state;
@@ -270,6 +297,6 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	apply_values(qp, &wanted, mask);
 	apply_state(qp, &wanted, mask);
 	qp->predict.era = 0;
-	direct_qp_changed(qp);
+	publish_qp(qp);
 	return 0;
 }

@@ -15,11 +15,6 @@ struct urxe_frame;
 struct urxe_packet;
 struct urxe_qp;
 
-struct predict {
-	uint64_t words[5]; /* of the headers, what differs from packet to packet left out */
-	uint32_t era;      /* dev->address_era when it was learnt; 0 = it was not */
-};
-
 /*
  * The QP that a frame is for, where it is as predicted; p is filled in then, but for what the QP
  * knows: MACs, GIDs and the UDP source port. NULL: whatever it is, all of it has to be looked at.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "wire/header_prediction.h"
+#include "device/header_prediction.h"
 
 #include "objects/device.h"
 #include "objects/qp.h"

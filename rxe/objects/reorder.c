@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "responder/reorder.h"
+#include "objects/reorder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <rxe/psn.h>
-
-#include "objects/device.h"
 
 /* Packets that all QPs of a device keep together: 16 MiB of 4 KiB payloads. */
 #define REORDER_MAX 4096

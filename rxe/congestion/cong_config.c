@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "congestion/congestion.h"
+#include "congestion/cong_config.h"
 
 #include <errno.h>
 
+#include "congestion/dcqcn.h"
 #include "wire/header_fields.h"
 
 /*

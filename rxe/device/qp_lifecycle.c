@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "device/qp_lifecycle.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "congestion/pacing.h"
+#include "objects/completion.h"
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "objects/direct_table.h"
+#include "objects/multicast.h"
+#include "objects/mw.h"
+#include "objects/qp.h"
+#include "objects/rq.h"
+#include "recovery/retry.h"
+#include "requester/completer.h"
+#include "requester/requester.h"
+#include "responder/acknowledge.h"
+#include "responder/gap.h"
+
+/* What is to be done when a timer has fallen due, and where in its QP it is. */
+static const struct {
+	size_t at;
+	void (*fired)(struct urxe_qp *qp);
+} qp_timers[] = {
+	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retry_timer},
+	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), gap_timer},
+	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_again},
+	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
+};
+
+#define QP_TIMERS (sizeof(qp_timers) / sizeof(qp_timers[0]))
+
+static bool valid_type(uint8_t type)
+{
+	return type == URXE_QPT_RC || type == URXE_QPT_UC || type == URXE_QPT_UD;
+}
+
+static bool valid_init(const struct urxe_qp_init *init)
+{
+	const struct urxe_qp_cap *cap = &init->cap;
+
+	return valid_type(init->type) && init->send_cq && init->recv_cq &&
+	       init->qpn < URXE_QPN_MULTICAST && cap->max_send_wr <= URXE_MAX_WR &&
+	       cap->max_send_sge <= URXE_MAX_SGE && cap->max_inline <= URXE_MAX_INLINE;
+}
+
+/* The next free QPN of the lease; 0 where all are taken. */
+static uint32_t choose_qpn(struct urxe_dev *dev)
+{
+	for (uint32_t i = 0; i < dev->attr.qpn_count; i++) {
+		uint32_t qpn = dev->attr.qpn_first + dev->qpn_next;
+
+		dev->qpn_next = (dev->qpn_next + 1) % dev->attr.qpn_count;
+		if (qpn && !idmap_find(&dev->qps, qpn))
+			return qpn;
+	}
+	return 0;
+}
+
+static int attach_rq(struct urxe_qp *qp, const struct urxe_qp_init *init)
+{
+	struct urxe_rq_attr attr = {
+		.ctx = init->ctx,
+		.pd = init->pd,
+		.max_wr = init->cap.max_recv_wr,
+		.max_sge = init->cap.max_recv_sge,
+	};
+
+	if (!init->srq)
+		return rq_create(qp->dev, &attr, qp, &qp->rq);
+	qp->rq = init->srq;
+	qp->rq->users++;
+	return 0;
+}
+
+static void detach_rq(struct urxe_qp *qp)
+{
+	if (!qp->rq)
+		return;
+	if (qp->rq->qp)
+		rq_free(qp->rq);
+	else
+		qp->rq->users--;
+}
+
+static void free_qp(struct urxe_qp *qp)
+{
+	detach_rq(qp);
+	sq_free(&qp->sq);
+	free(qp->resp.copy);
+	free(qp->resp.resources);
+	free(qp->req.answered);
+	free(qp);
+}
+
+/* A bit for each PSN that may be outstanding. */
+static int allocate_answered(struct urxe_qp *qp)
+{
+	uint32_t bits = 64;
+
+	while (bits < qp->dev->attr.max_packets)
+		bits *= 2;
+	qp->req.answered = calloc(bits / 64, sizeof(uint64_t));
+	qp->req.answered_mask = bits - 1;
+	return qp->req.answered ? 0 : -ENOMEM;
+}
+
+static int allocate_queues(struct urxe_qp *qp, const struct urxe_qp_init *init)
+{
+	int rc = sq_init(&qp->sq, &init->cap);
+
+	if (!rc)
+		rc = attach_rq(qp, init);
+	if (rc)
+		return rc;
+	if (init->srq)
+		qp->resp.copy = malloc(rq_wqe_size(qp->rq));
+	if (init->srq && !qp->resp.copy)
+		return -ENOMEM;
+	return qp->type == URXE_QPT_RC ? allocate_answered(qp) : 0;
+}
+
+static int add_to_device(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+	int rc = timers_reserve(&dev->timers, (uint32_t)QP_TIMERS * (dev->qps.used + 1));
+
+	if (!rc)
+		rc = idmap_add(&dev->qps, qp->qpn, qp);
+	if (rc)
+		return rc;
+	qp->send_cq->users++;
+	qp->recv_cq->users++;
+	return 0;
+}
+
+int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct urxe_qp **out)
+{
+	struct urxe_qp *qp;
+	int rc;
+
+	if (!valid_init(init))
+		return -EINVAL;
+	qp = aligned_alloc(_Alignof(struct urxe_qp), sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	*qp = (struct urxe_qp){0};
+	qp->dev = dev;
+	qp->ctx = init->ctx;
+	qp->type = init->type;
+	qp->pd = init->pd;
+	qp->sq_sig_all = init->sq_sig_all;
+	qp->block_self_mcast = init->block_self_mcast;
+	qp->cap = init->cap;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->mtu = dev->path_mtu;
+	timer_init(&qp->timer, TIMER_RETRY);
+	timer_init(&qp->gap_timer, TIMER_GAP);
+	timer_init(&qp->ack_timer, TIMER_ACK);
+	gap_init(&qp->resp.gap);
+	LIST_INIT(&qp->windows);
+	timer_init(&qp->pace.timer, TIMER_PACE);
+	pace_init(qp);
+	rc = allocate_queues(qp, init);
+	if (!rc) {
+		qp->qpn = init->qpn ? init->qpn : choose_qpn(dev);
+		rc = qp->qpn ? add_to_device(qp) : -ENOSPC;
+	}
+	if (rc) {
+		free_qp(qp);
+		return rc;
+	}
+	*out = qp;
+	return 0;
+}
+
+void urxe_qp_destroy(struct urxe_qp *qp)
+{
+	mcast_leave_all(qp);
+	qp_unschedule(qp);
+	direct_withdraw_qp(qp->dev, qp->qpn);
+	end_references(qp);
+	mw_release(qp);
+	timer_remove(&qp->dev->timers, &qp->timer);
+	timer_remove(&qp->dev->timers, &qp->gap_timer);
+	timer_remove(&qp->dev->timers, &qp->ack_timer);
+	qp_clear_gap(qp);
+	timer_remove(&qp->dev->timers, &qp->pace.timer);
+	idmap_remove(&qp->dev->qps, qp->qpn);
+	qp->send_cq->users--;
+	qp->recv_cq->users--;
+	free_qp(qp);
+}
+
+bool urxe_qp_settle(struct urxe_qp *qp)
+{
+	if (timer_armed(&qp->ack_timer)) {
+		timer_clear(&qp->ack_timer);
+		resp_ack_again(qp);
+	}
+	return qp->resp.ack_due;
+}
+
+uint32_t urxe_qp_qpn(const struct urxe_qp *qp)
+{
+	return qp->qpn;
+}
+
+struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp)
+{
+	return qp->rq->qp ? qp->rq : NULL;
+}
+
+void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init)
+{
+	*attr = qp->attr;
+	attr->cur_state = qp->attr.state;
+	attr->sq_draining = qp->attr.state == URXE_QPS_SQD && !req_drained(qp);
+	attr->rq_psn = qp->resp.psn;
+	attr->sq_psn = qp->req.psn;
+	*init = (struct urxe_qp_init){
+		.ctx = qp->ctx,
+		.type = qp->type,
+		.sq_sig_all = qp->sq_sig_all,
+		.block_self_mcast = qp->block_self_mcast,
+		.pd = qp->pd,
+		.qpn = qp->qpn,
+		.send_cq = qp->send_cq,
+		.recv_cq = qp->recv_cq,
+		.srq = qp->rq->qp ? NULL : qp->rq,
+		.cap = qp->cap,
+	};
+}
+
+void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load)
+{
+	*load = (struct urxe_qp_load){
+		.sends = qp->sq.head - qp->sq.tail,
+		.packets = requester_outstanding(&qp->req),
+		.receives = qp->rq->head - qp->rq->tail,
+		.retries = qp->req.retries,
+		.rnr_retries = qp->req.rnr_retries,
+	};
+}
+
+const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp)
+{
+	return &qp->counters;
+}
+
+void qp_timer_fired(struct timer *timer)
+{
+	const uintptr_t at = (uintptr_t)timer - qp_timers[timer->kind].at;
+
+	qp_timers[timer->kind].fired((struct urxe_qp *)at);
+}
+
+void qp_reset(struct urxe_qp *qp)
+{
+	struct recv_wqe *copy = qp->resp.copy;
+
+	end_references(qp);
+	qp_unschedule(qp);
+	timer_clear(&qp->timer);
+	timer_clear(&qp->ack_timer);
+	qp_clear_gap(qp);
+	timer_clear(&qp->pace.timer);
+	qp->sq.cur = qp->sq.tail = qp->sq.head;
+	if (qp->rq->qp)
+		rq_reset(qp->rq);
+	free(qp->resp.resources);
+	qp->req = (struct requester){
+		.answered = qp->req.answered,
+		.answered_mask = qp->req.answered_mask,
+	};
+	retry_init(qp);
+	qp->resp = (struct responder){.copy = copy};
+	gap_init(&qp->resp.gap);
+	qp->cnp = (struct cnp){0};
+	qp->cnp_due = false;
+	pace_init(qp);
+	qp->attr = (struct urxe_qp_attr){.state = URXE_QPS_RESET};
+	qp->mtu = qp->dev->path_mtu;
+}

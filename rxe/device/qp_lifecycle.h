@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Creation, reset and destruction of QPs, and their timers. */
+#ifndef URXE_QP_LIFECYCLE_H
+#define URXE_QP_LIFECYCLE_H
+
+#include <rxe/rxe.h>
+
+#include "util/timer.h"
+
+/* Calls the function of a QP's timer that has fallen due. */
+void qp_timer_fired(struct timer *timer);
+/* Returns the QP to RESET: forgets its transport state and its requests. */
+void qp_reset(struct urxe_qp *qp);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "objects/completion.h"
+
+#include "objects/cq.h"
+#include "objects/device.h"
+#include "objects/direct_table.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "objects/rq.h"
+
+/* --- Completion queues. */
+
+/* The QPs of a CQ that overflowed cannot report their completions any more (IBA 11.6.3.1). */
+static void fail_users(struct urxe_cq *cq)
+{
+	struct urxe_qp *qp;
+
+	for (uint32_t i = 0; (qp = idmap_next(&cq->dev->qps, &i));) {
+		if (qp->send_cq == cq || qp->recv_cq == cq)
+			qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+	}
+}
+
+static void overflow_cq(struct urxe_cq *cq)
+{
+	cq->overflow = true;
+	dev_count(cq->dev, URXE_EVENT_CQ_OVERFLOW);
+	cq->dev->attr.ops->async_event(cq->dev->attr.ctx, URXE_ASYNC_CQ_ERR, cq->ctx);
+	fail_users(cq);
+}
+
+static void count_error(struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	static const uint8_t events[] = {
+		[URXE_WC_LOC_LEN_ERR] = URXE_EVENT_WC_LOC_LEN,
+		[URXE_WC_LOC_QP_OP_ERR] = URXE_EVENT_WC_LOC_QP_OP,
+		[URXE_WC_LOC_PROT_ERR] = URXE_EVENT_WC_LOC_PROT,
+		[URXE_WC_WR_FLUSH_ERR] = URXE_EVENT_WC_WR_FLUSH,
+		[URXE_WC_MW_BIND_ERR] = URXE_EVENT_WC_MW_BIND,
+		[URXE_WC_BAD_RESP_ERR] = URXE_EVENT_WC_BAD_RESP,
+		[URXE_WC_LOC_ACCESS_ERR] = URXE_EVENT_WC_LOC_ACCESS,
+		[URXE_WC_REM_INV_REQ_ERR] = URXE_EVENT_WC_REM_INV_REQ,
+		[URXE_WC_REM_ACCESS_ERR] = URXE_EVENT_WC_REM_ACCESS,
+		[URXE_WC_REM_OP_ERR] = URXE_EVENT_WC_REM_OP,
+		[URXE_WC_RETRY_EXC_ERR] = URXE_EVENT_WC_RETRY_EXC,
+		[URXE_WC_RNR_RETRY_EXC_ERR] = URXE_EVENT_WC_RNR_RETRY_EXC,
+	};
+
+	qp_count(qp, events[wc->status]);
+}
+
+/* False: the completion is lost. */
+static bool add_to_cq(struct urxe_cq *cq, struct urxe_qp *qp, const struct urxe_wc *wc)
+{
+	const struct urxe_ops *ops = cq->dev->attr.ops;
+
+	if (cq->overflow)
+		return false;
+	if (!ops->complete(cq->ctx, wc)) {
+		overflow_cq(cq);
+		return false;
+	}
+	if (wc->status != URXE_WC_SUCCESS)
+		count_error(qp, wc);
+	if (cq->armed == CQ_ARMED_NEXT || (cq->armed == CQ_ARMED_SOLICITED && wc->solicited)) {
+		cq->armed = CQ_DISARMED;
+		ops->comp_event(cq->ctx);
+	}
+	return true;
+}
+
+static void complete_request(struct urxe_qp *qp, struct urxe_cq *cq, const struct urxe_wc *wc)
+{
+	if (!add_to_cq(cq, qp, wc))
+		qp_error_event(qp, URXE_ASYNC_QP_FATAL);
+}
+
+/* --- Send requests. */
+
+void end_references(struct urxe_qp *qp)
+{
+	if (!qp->req.referenced)
+		return;
+	qp->req.referenced = false;
+	/* The peer has read a payload that it has acknowledged. */
+	if (requester_outstanding(&qp->req))
+		__atomic_fetch_add(&qp->dev->attr.direct_table->references, 1, __ATOMIC_SEQ_CST);
+}
+
+void complete_send(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	struct sq *sq = &qp->sq;
+	const struct send_wqe *wqe = sq_wqe(sq, sq->tail);
+	struct urxe_wc wc = {
+		.wr_id = wqe->wr_id,
+		.qp_ctx = qp->ctx,
+		.status = status,
+		.opcode = wr_wc_opcode(wqe->opcode),
+		.byte_len = wqe->length,
+		.qpn = qp->qpn,
+		.solicited = status != URXE_WC_SUCCESS,
+	};
+
+	if (status != URXE_WC_SUCCESS)
+		end_references(qp);
+	if (sq->cur == sq->tail)
+		qp_begin_next_send(qp);
+	sq->tail++;
+	if (status == URXE_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & URXE_SEND_SIGNALED))
+		return;
+	complete_request(qp, qp->send_cq, &wc);
+}
+
+void complete_executed_sends(struct urxe_qp *qp)
+{
+	while (qp->sq.tail != qp->sq.head && sq_wqe(&qp->sq, qp->sq.tail)->executed)
+		complete_send(qp, URXE_WC_SUCCESS);
+}
+
+void fail_send(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	complete_send(qp, status);
+	qp_error(qp);
+}
+
+void flush_sends(struct urxe_qp *qp)
+{
+	struct requester *req = &qp->req;
+
+	while (qp->sq.tail != qp->sq.head)
+		complete_send(qp, URXE_WC_WR_FLUSH_ERR);
+	req->una = req->acked = req->asked = req->psn;
+	req->resend.psn = req->resend.end = req->psn;
+	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
+}
+
+/* --- Receive requests. */
+
+/* NULL for a QP with its own queue; the cache line of resp.copy is then not read. */
+static struct recv_wqe *copy_of(const struct urxe_qp *qp)
+{
+	return qp->rq->qp ? NULL : qp->resp.copy;
+}
+
+bool hold_recv(struct urxe_qp *qp)
+{
+	if (!qp->resp.has_wqe) {
+		qp->resp.wqe = rq_take(qp->rq, copy_of(qp));
+		qp->resp.has_wqe = qp->resp.wqe;
+	}
+	return qp->resp.has_wqe;
+}
+
+void complete_recv(struct urxe_qp *qp, struct urxe_wc *wc)
+{
+	wc->wr_id = qp->resp.wqe->wr_id;
+	wc->qp_ctx = qp->ctx;
+	wc->qpn = qp->qpn;
+	wc->solicited |= wc->status != URXE_WC_SUCCESS;
+	qp->resp.has_wqe = false;
+	rq_retire(qp->rq);
+	complete_request(qp, qp->recv_cq, wc);
+}
+
+void fail_recv(struct urxe_qp *qp, enum urxe_wc_status status)
+{
+	struct urxe_wc wc = {.status = status};
+
+	complete_recv(qp, &wc);
+}
+
+void flush_recvs(struct urxe_qp *qp)
+{
+	if (qp->resp.has_wqe)
+		fail_recv(qp, URXE_WC_WR_FLUSH_ERR);
+	while (qp->rq->qp && hold_recv(qp))
+		fail_recv(qp, URXE_WC_WR_FLUSH_ERR);
+}
+
+/* --- Error state. */
+
+/* A NAK that is due follows the responses to earlier requests, so these responses stay due. */
+static void drop_responses(struct urxe_qp *qp)
+{
+	qp->resp.ack_due = false;
+	timer_clear(&qp->ack_timer);
+	if (!qp->resp.nak)
+		qp_clear_responses(qp);
+}
+
+void qp_error(struct urxe_qp *qp)
+{
+	if (qp->attr.state == URXE_QPS_ERR)
+		return;
+	qp->attr.state = URXE_QPS_ERR;
+	direct_withdraw_qp(qp->dev, qp->qpn);
+	qp->req.rnr_wait = false;
+	qp->req.error = 0;
+	qp->req.drain_event = false;
+	timer_clear(&qp->timer);
+	qp_clear_gap(qp);
+	drop_responses(qp);
+	flush_sends(qp);
+	flush_recvs(qp);
+	if (!qp->rq->qp)
+		qp_event(qp, URXE_ASYNC_QP_LAST_WQE_REACHED);
+	if (qp->resp.nak)
+		qp_schedule(qp);
+}
+
+void qp_error_event(struct urxe_qp *qp, enum urxe_async event)
+{
+	if (qp->attr.state == URXE_QPS_ERR)
+		return;
+	qp_error(qp);
+	qp_event(qp, event);
+}

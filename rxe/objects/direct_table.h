@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The device's table of the direct transport (rxe/direct.h): regions, windows and QPs publish
+ * their rights here; requesters of peers read them. The functions do nothing if the device has no
+ * table.
+ */
+#ifndef URXE_DIRECT_TABLE_H
+#define URXE_DIRECT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rxe/direct.h>
+
+struct urxe_dev;
+
+/* Publishes the rights of a key, unless another key has the place. */
+void direct_publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *grant);
+/*
+ * Removes the rights of the key. Peers may still copy by them until direct_copies_ended; for
+ * commands of the program, the device's owner waits for that without its lock.
+ */
+void direct_withdraw(struct urxe_dev *dev, uint32_t key);
+/* Whether all copies by rights that were withdrawn have ended. */
+bool direct_copies_ended(struct urxe_dev *dev);
+/* Publishes a QP, or changes what is published of it; qp->version is ignored. */
+void direct_publish_qp(struct urxe_dev *dev, const struct urxe_direct_qp *qp);
+void direct_withdraw_qp(struct urxe_dev *dev, uint32_t qpn);
+
+/* --- For requesters: any device's table. */
+
+/* Where the grant of a key stands. */
+struct urxe_direct_grant *direct_grant_place(struct urxe_direct_table *table, uint32_t key);
+/* Where a QP stands; NULL: its block of QPNs has no chunk. */
+struct urxe_direct_qp *direct_qp_place(struct urxe_direct_table *table, uint32_t qpn);
+/* Copies an entry of size bytes; false: its owner is changing it. */
+bool direct_read_entry(const void *place, void *entry, size_t size);
+
+#endif

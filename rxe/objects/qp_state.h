@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The parts of a QP's state that belong to one mechanism each. They stand here, apart from the
+ * functions that use them, so that objects/qp.h depends on no file above it.
+ */
+#ifndef URXE_QP_STATE_H
+#define URXE_QP_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rxe/rxe.h>
+
+#include "congestion/congestion.h"
+#include "util/timer.h"
+
+/* End-to-end credits of the requester (requester/e2e_credits.h). */
+struct credit {
+	bool limited;   /* the peer sends credit counts; false until the first one arrives */
+	uint32_t limit; /* recv_seq of the newest request that may be sent */
+	uint32_t done;  /* recv_seq of the newest request that is acknowledged */
+};
+
+/* Packets in the order of their PSNs, without duplicates (objects/reorder.h). */
+TAILQ_HEAD(reorder_list, reorder_packet);
+
+/* Requests that a responder received before the expected one (responder/gap.h). */
+struct gap {
+	struct reorder_list kept; /* packets behind the gap */
+	bool asked;               /* a sequence NAK named the gap */
+	uint8_t repeats;          /* of that NAK */
+	uint64_t asked_at;        /* time of the newest NAK, ns */
+	uint64_t repair_ns; /* smoothed time from a NAK to the packet it asked for; 0 = unknown */
+};
+
+/* The CNP that a QP has to send while cnp_due is set (congestion/cnp.h). */
+struct cnp {
+	uint32_t dest_qpn;
+	uint64_t next; /* no CNP before this time, ns */
+	struct urxe_path path;
+};
+
+/* Transmit rate of a QP (congestion/pacing.h). */
+struct pace {
+	struct cong cong;
+	uint64_t limit_bps; /* rate limit of the QP's attributes, bits/s; 0 = none */
+	uint64_t next;      /* while the QP is paced: no packet leaves before this time, ns */
+	struct timer timer; /* runs while a packet waits for that time */
+};
+
+/* Header prediction (device/header_prediction.h). */
+struct predict {
+	uint64_t words[5]; /* headers, without the fields that differ from packet to packet */
+	uint32_t era;      /* dev->address_era when they were stored; 0 = nothing is stored */
+};
+
+/* Multicast groups of a UD QP (objects/multicast.h). */
+LIST_HEAD(mcast_members, mcast_member);
+
+#endif

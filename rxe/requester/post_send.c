@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * urxe_post_send: from the send request of verbs to an entry of the send queue. verbs/ calls it
+ * for each request that it has copied from the program's ring.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "direct/direct.h"
+#include "objects/completion.h"
+#include "objects/device.h"
+#include "objects/pkey.h"
+#include "objects/qp.h"
+#include "objects/sg_list.h"
+#include "objects/sq.h"
+
+static const struct wr_info *find_wr_info(uint32_t opcode)
+{
+	static const struct wr_info invalid = {.kind = WR_INVALID};
+
+	return opcode < SQ_WR_OPCODES ? &sq_wr_infos[opcode] : &invalid;
+}
+
+static bool is_rd_atomic(enum wr_kind kind)
+{
+	return kind == WR_READ || kind == WR_ATOMIC || kind == WR_FLUSH || kind == WR_ATOMIC_WRITE;
+}
+
+static uint64_t wr_length(const struct urxe_send_wr *wr)
+{
+	if (wr->flags & URXE_SEND_INLINE)
+		return wr->inline_len;
+	return sge_length(wr->segs, wr->n_segs);
+}
+
+static bool gsi_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	return qp->qpn != URXE_QPN_GSI ||
+	       (wr->pkey_index < URXE_MAX_PKEYS && pkey_valid(qp->dev->pkeys[wr->pkey_index]));
+}
+
+static bool flush_fits(const struct urxe_flush *flush)
+{
+	const uint8_t all = URXE_FLUSH_GLOBAL | URXE_FLUSH_PERSISTENT;
+
+	return flush->placement && !(flush->placement & ~all) &&
+	       flush->selectivity <= URXE_FLUSH_KEY && flush->length <= URXE_MAX_MSG;
+}
+
+/* What the request carries: segments, or inline data. */
+static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, enum wr_kind kind)
+{
+	if (wr->flags & URXE_SEND_INLINE) {
+		if (kind != WR_SEND && kind != WR_WRITE && kind != WR_ATOMIC_WRITE)
+			return false;
+		return !wr->n_segs && wr->inline_len <= qp->cap.max_inline;
+	}
+	return wr->n_segs <= qp->sq.max_sge;
+}
+
+static int check_length(const struct urxe_qp *qp, uint64_t length, enum wr_kind kind)
+{
+	switch (kind) {
+	case WR_ATOMIC:
+	case WR_ATOMIC_WRITE: return length == sizeof(uint64_t) ? 0 : -EINVAL;
+	case WR_LOCAL:
+	case WR_FLUSH: return length ? -EINVAL : 0;
+	default:
+		return length <= (qp->type == URXE_QPT_UD ? qp->mtu : URXE_MAX_MSG) ? 0 : -EMSGSIZE;
+	}
+}
+
+static int check_wr(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	const struct wr_info *info = find_wr_info(wr->opcode);
+
+	if (!(info->types & 1 << qp->type) || !data_fits(qp, wr, info->kind))
+		return -EINVAL;
+	if (is_rd_atomic(info->kind) && !qp->attr.max_rd_atomic)
+		return -EINVAL;
+	if (info->kind == WR_FLUSH && !flush_fits(&wr->flush))
+		return -EINVAL;
+	if (qp->type == URXE_QPT_UD && !(wr->path && gsi_fits(qp, wr)))
+		return -EINVAL;
+	return check_length(qp, wr_length(wr), info->kind);
+}
+
+static bool may_post(const struct urxe_qp *qp)
+{
+	return qp->attr.state >= URXE_QPS_RTS;
+}
+
+/* What only some requests have. */
+static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
+			 const struct urxe_send_wr *wr)
+{
+	if (qp->type == URXE_QPT_UD) {
+		wqe->path = *wr->path;
+		wqe->remote_qpn = wr->remote_qpn;
+		wqe->remote_qkey = wr->remote_qkey;
+		wqe->pkey_index = wr->pkey_index;
+	} else if (wqe->kind == WR_ATOMIC) {
+		wqe->compare_add = wr->compare_add;
+		wqe->swap = wr->swap;
+	} else if (wqe->kind == WR_FLUSH) {
+		wqe->flush = wr->flush;
+	} else if (wqe->kind == WR_LOCAL) {
+		wqe->bind = wr->bind;
+	}
+}
+
+/* Member by member: a structure that is assigned as a whole is cleared before, with its unions. */
+static void fill_wqe(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->flags;
+	wqe->kind = sq_wr_infos[wr->opcode].kind;
+	wqe->again = wqe->executed = false;
+	wqe->n_segs = wr->n_segs;
+	wqe->length = (uint32_t)wr_length(wr);
+	wqe->n_packets = wqe->kind == WR_LOCAL ? 0 : qp_packets(qp, wqe->length);
+	wqe->first_psn = 0;
+	wqe->recv_seq = qp->req.recv_seq + wr_takes_receive(wr->opcode);
+	wqe->imm = wr->imm;
+	wqe->invalidate_key = wr->invalidate_key;
+	wqe->rkey = wr->rkey;
+	wqe->remote_addr = wr->remote_addr;
+	fill_variant(wqe, qp, wr);
+	if (wr->flags & URXE_SEND_INLINE)
+		memcpy(wqe->data, wr->inline_data, wr->inline_len);
+	else if (wr->n_segs)
+		memcpy(wqe->data, wr->segs, wr->n_segs * sizeof(*wr->segs));
+}
+
+/* Whether the program knows that all before the next request is done. */
+static bool all_seen(const struct urxe_qp *qp, const struct urxe_send_wr *next)
+{
+	const struct sq *sq = &qp->sq;
+
+	return !next->unseen && sq->tail == sq->head &&
+	       (qp->sq_sig_all || sq_wqe(sq, sq->head - 1)->flags & URXE_SEND_SIGNALED);
+}
+
+int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
+{
+	struct sq *sq = &qp->sq;
+	struct send_wqe *wqe;
+	int rc = may_post(qp) ? check_wr(qp, wr) : -EINVAL;
+
+	if (rc)
+		return rc;
+	if (sq->head - sq->tail >= sq->max_wr)
+		return -ENOMEM;
+	direct_posted(qp, all_seen(qp, wr));
+	wqe = sq_wqe(sq, sq->head);
+	fill_wqe(wqe, qp, wr);
+	qp->req.recv_seq = wqe->recv_seq;
+	if (sq->cur == sq->head)
+		wqe->first_psn = qp->req.psn;
+	sq->head++;
+	if (qp->attr.state == URXE_QPS_ERR || qp->attr.state == URXE_QPS_SQE)
+		flush_sends(qp);
+	else
+		qp_schedule(qp);
+	return 0;
+}
+
+uint32_t urxe_sq_retired(const struct urxe_qp *qp)
+{
+	return qp->sq.tail;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "responder/acknowledge.h"
+
+#include "objects/completion.h"
+#include "objects/device.h"
+#include "objects/qp.h"
+#include "objects/qp_counters.h"
+#include "wire/aeth.h"
+
+/*
+ * This long after something came again, nothing does any more: far longer than a busy sender needs
+ * between two packets, and shorter than the ACK timeouts in use.
+ */
+#define AGAIN_QUIET_NS 20000000
+static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
+{
+	qp->resp.nak = syndrome;
+	qp->resp.nak_psn = qp->resp.psn;
+	qp->resp.nak_sent = true;
+	qp_schedule(qp);
+}
+
+void resp_ack(struct urxe_qp *qp)
+{
+	qp->resp.ack_due = true;
+	qp_schedule(qp);
+}
+
+void resp_ack_again(struct urxe_qp *qp)
+{
+	if (qp->resp.ack_msn != RESP_ACK_PAST)
+		resp_ack(qp);
+}
+
+static enum urxe_event nak_event(uint8_t syndrome)
+{
+	switch (syndrome) {
+	case AETH_NAK_PSN_SEQUENCE: return URXE_EVENT_NAK_SEQ_SENT;
+	case AETH_NAK_INVALID_REQUEST: return URXE_EVENT_NAK_INVALID_SENT;
+	case AETH_NAK_REMOTE_ACCESS: return URXE_EVENT_NAK_ACCESS_SENT;
+	case AETH_NAK_REMOTE_OP: return URXE_EVENT_NAK_OP_SENT;
+	default: return URXE_EVENT_NAK_RNR_SENT;
+	}
+}
+
+void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
+{
+	send_nak(qp, syndrome);
+	qp_count(qp, nak_event(syndrome));
+	if (syndrome == AETH_NAK_PSN_SEQUENCE || AETH_TYPE(syndrome) == AETH_RNR_NAK)
+		return;
+	qp_error_event(qp, syndrome == AETH_NAK_REMOTE_ACCESS ? URXE_ASYNC_QP_ACCESS_ERR
+							      : URXE_ASYNC_QP_REQ_ERR);
+}
+
+/*
+ * Requests are repeated in a row, and the ACK of one is the ACK of all (IBA 9.7.5.1.2). So those
+ * that do not ask for it wait for the one that does, and when no more come, all are acknowledged
+ * once more: Linux' rxe, of which a request was acknowledged amid its repetition, ends it with the
+ * next ACK alone, and asks for none (docs/recovery.md).
+ */
+void resp_came_again(struct urxe_qp *qp)
+{
+	struct urxe_dev *dev = qp->dev;
+
+	if (!dev->attr.go_back_n)
+		timer_set(&dev->timers, &qp->ack_timer, dev->now + AGAIN_QUIET_NS);
+}

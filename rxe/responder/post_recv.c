@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* urxe_post_recv: from the receive request of verbs to an entry of the receive queue. */
+#include <errno.h>
+#include <string.h>
+
+#include "objects/completion.h"
+#include "objects/qp.h"
+#include "objects/rq.h"
+#include "objects/sg_list.h"
+
+int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
+{
+	struct recv_wqe *wqe = rq_slot(rq, rq->head);
+	uint64_t length;
+
+	if (wr->n_segs > rq->attr.max_sge)
+		return -EINVAL;
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_RESET)
+		return -EINVAL;
+	if (rq->head - rq->retired >= rq->attr.max_wr)
+		return -ENOMEM;
+	length = sge_length(wr->segs, wr->n_segs);
+	wqe->wr_id = wr->wr_id;
+	wqe->n_segs = wr->n_segs;
+	wqe->length = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+	if (wr->n_segs)
+		memcpy(wqe->segs, wr->segs, wr->n_segs * sizeof(*wr->segs));
+	rq->head++;
+	/* The flush that asked for a refill completes this request itself. */
+	if (rq->qp && rq->qp->attr.state == URXE_QPS_ERR && !rq->refilling)
+		flush_recvs(rq->qp);
+	return 0;
+}
