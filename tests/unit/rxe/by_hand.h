@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Node a's side of a connection played by hand: packets made for node b, and what b answers. */
+/*
+ * Node a's side of a connection, made by hand: a test builds packets for node b and reads node b's
+ * answers.
+ */
 #ifndef URXE_TEST_BY_HAND_H
 #define URXE_TEST_BY_HAND_H
 
@@ -11,7 +14,7 @@
 
 static uint8_t payload[4096];
 
-/* What node a's QP would send to node b's, with the next PSN that is expected. */
+/* A packet from node a's QP to node b's QP, with the PSN that node b expects next. */
 static inline struct urxe_packet from_peer(struct engine *e, const struct conn_attr *conn,
 					   uint8_t opcode)
 {
@@ -45,7 +48,7 @@ static inline void inject(struct engine *e, const struct urxe_packet *p)
 	urxe_input(e->b->dev, e->pair->now, &frame, 1);
 }
 
-/* What node b answers; `syndrome` and `psn` of the last one. */
+/* Node b's answers: how many; `syndrome` and `psn` are of the last answer. */
 struct answers {
 	unsigned n;
 	uint8_t opcode;

@@ -15,18 +15,20 @@
 
 #define NODE_STEP 4 /* blocks of 0x1000 QPNs, in turn for each node */
 
-/* What goes wrong, and what was done. */
+/* Faults that a test injects into copies, and counts of what the engine asked for. */
 struct way {
 	struct node *peer;
 	bool closed; /* the peer cannot be reached */
-	bool stops;  /* a copy ends half way in the part behind so many */
+	bool stops;  /* a copy fails after this number of parts, half way through the next part */
 	uint32_t stops_behind;
-	void (*before)(void *arg); /* a copy: the peer does something */
+	void (*before)(void *arg); /* the test's action just before a copy */
 	void *arg;
-	uint32_t copies, calls; /* of requests, and how often some were copied */
+	uint32_t copies,
+		calls; /* requests that were copied, and calls that copied at least one request */
 	uint32_t withdrawals;
-	uint32_t unsettled;    /* how often settled says no */
-	uint32_t awake, asked; /* how often the peer's engine is found awake, and was looked for */
+	uint32_t unsettled;    /* how many more times `settled` returns false */
+	uint32_t awake, asked; /* how often the peer's engine is reported awake, and how often the
+				  requester asked */
 };
 
 static inline const struct urxe_direct_table *table(void *ctx, const uint8_t mac[6], uint32_t qpn)
@@ -105,7 +107,7 @@ static const struct urxe_direct_ops ops = {
 	.settled = settled,
 };
 
-/* Two nodes, a connection, and a region of one piece at each. */
+/* Two nodes, a connection, and on each node one region of one piece. */
 struct direct {
 	struct engine e;
 	struct way way[2];
@@ -152,7 +154,7 @@ static inline struct post a_post(const struct direct *d, uint32_t opcode, uint64
 	};
 }
 
-/* Posts it from node a, and lets all be done. */
+/* Posts the request on node a and steps both nodes until nothing is left to do. */
 static inline struct urxe_wc run(struct direct *d, const struct post *post, uint32_t status)
 {
 	post_send(&d->e, 0, post);
@@ -160,7 +162,7 @@ static inline struct urxe_wc run(struct direct *d, const struct post *post, uint
 	return expect_wc(&d->e.a->send_cq, post->wr_id, status);
 }
 
-/* What shows that the two are connected. */
+/* Sends one request in packets: the requester copies only after a first answer of the peer. */
 static inline void prove(struct direct *d)
 {
 	struct post post = a_post(d, URXE_WR_RDMA_WRITE, 1);

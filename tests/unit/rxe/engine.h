@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What tests of engine behaviour share: short ways to post, and to say what has to complete. */
+/*
+ * Helpers for tests of engine behaviour: short forms to post requests and to state the expected
+ * completion.
+ */
 #ifndef URXE_TEST_ENGINE_H
 #define URXE_TEST_ENGINE_H
 
@@ -17,10 +20,10 @@
 struct engine {
 	struct pair *pair;
 	struct endpoint end[2];
-	struct node *a, *b; /* of end 0 and end 1 */
+	struct node *a, *b; /* the nodes of end 0 and end 1 */
 };
 
-/* In place: the QPs keep the addresses of their end points. */
+/* Opens `e` where it lies: the QPs keep the addresses of their end points. */
 static inline void engine_open(struct engine *e, const struct conn_attr *conn)
 {
 	e->pair = pair_create(&(struct pair_attr){.seed = 1});
@@ -42,18 +45,21 @@ static inline void post_recv(struct endpoint *end, uint64_t wr_id, uint32_t offs
 	assert_int_equal(urxe_post_recv(end->rq, &wr), 0);
 }
 
-/* A request with one segment of the node's memory; the peer's address is that of the offset. */
+/*
+ * A request with one segment of the node's memory. The remote address has the same offset in the
+ * peer's memory.
+ */
 struct post {
 	uint64_t wr_id;
 	uint32_t opcode;
 	uint32_t flags;
 	uint32_t offset, length; /* local */
 	uint64_t remote;         /* offset in the peer's memory, modulo 2^64 */
-	uint32_t rkey;           /* 0 = the peer's usual one */
-	uint32_t lkey;           /* 0 = the node's usual one */
+	uint32_t rkey;           /* 0 = the peer's default rkey */
+	uint32_t lkey;           /* 0 = the node's default lkey */
 	uint32_t imm;
 	uint64_t compare_add, swap;
-	bool unseen; /* completions of others wait */
+	bool unseen; /* the test does not poll the completions of other requests */
 };
 
 static inline int try_post(struct engine *e, unsigned side, const struct post *post)
@@ -92,7 +98,7 @@ static inline struct urxe_wc expect_wc(struct node_cq *cq, uint64_t wr_id, uint3
 	assert_int_equal(wc.wr_id, wr_id);
 	assert_int_equal(wc.status, status);
 	if (status)
-		assert_true(wc.solicited); /* an error wakes who waits for solicited ones */
+		assert_true(wc.solicited); /* an error completion counts as solicited */
 	return wc;
 }
 
@@ -122,7 +128,7 @@ static inline uint64_t events(struct node *node, enum urxe_event event)
 	return urxe_dev_counters(node->dev)->event[event];
 }
 
-/* What ends a connection is counted by the NAK, on both sides, and by the completion. */
+/* Both nodes count a fatal error: by the NAK sent and received, and by the completion. */
 static inline void expect_fatal_nak(struct node *from, struct node *to, uint32_t status)
 {
 	static const struct {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Frames of other implementations and of hardware, from public texts that allow it. */
+/*
+ * Frames of other implementations and of hardware, from public texts whose licences permit the use.
+ */
 #ifndef URXE_TEST_ICRC_VECTORS_H
 #define URXE_TEST_ICRC_VECTORS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who may touch which memory: keys, ranges, rights and protection domains. */
+/* Access checks of memory: keys, ranges, rights and protection domains. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,9 @@
 #define REGION 4096u /* offset of the region under test */
 #define LENGTH 1000u
 
-/* From the region to eight bytes before address 2^64; node b's memory is at 0xabcf00000000. */
+/*
+ * Offset from the region to eight bytes before address 2^64; node b's memory is at 0xabcf00000000.
+ */
 #define OVER_THE_END (-(int64_t)0xabcf00000000 - (int64_t)REGION - 8)
 
 enum verdict { GOOD, DENIED, UNSUPPORTED };
@@ -19,7 +21,7 @@ struct row {
 	uint32_t mr_access;
 	uint32_t qp_access;
 	uint32_t pd;
-	int64_t offset; /* from the region's first byte */
+	int64_t offset; /* relative to the region's first byte */
 	uint32_t length;
 	uint32_t key_xor;
 	enum verdict verdict;
@@ -70,13 +72,13 @@ static const struct row rows[] = {
 	{"swap with a wrong key", CAS, LW | A, A, NODE_PD, 0, 8, 2, DENIED},
 };
 
-/* What the requester and the responder's owner hear of each verdict. */
+/* For each verdict: the completion status of the requester, and the event at the responder. */
 static const uint32_t statuses[] = {URXE_WC_SUCCESS, URXE_WC_REM_ACCESS_ERR,
 				    URXE_WC_REM_INV_REQ_ERR};
 static const enum urxe_async asyncs[] = {
 	[DENIED] = URXE_ASYNC_QP_ACCESS_ERR, [UNSUPPORTED] = URXE_ASYNC_QP_REQ_ERR};
 
-/* The region under test lives on node b; everything around it must stay as it is. */
+/* The region under test is on node b. The bytes around the region must not change. */
 static void run_row(const struct row *row)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -145,7 +147,10 @@ static void test_atomic_alignment(void **state)
 	}
 }
 
-/* The sender's own keys. A failed request ends the QP; the peer hears nothing of it. */
+/*
+ * Checks of the sender's own lkeys. A failed request moves the QP to the error state; no packet
+ * tells the peer.
+ */
 static void test_local(void **state)
 {
 	static const struct {
@@ -162,7 +167,8 @@ static void test_local(void **state)
 		{URXE_WR_SEND, 0, NODE_PD, 0, 8, 1, false},
 		{URXE_WR_RDMA_WRITE, 0, NODE_PD, 0, LENGTH + 1, 0, false},
 		{URXE_WR_RDMA_READ, LW, NODE_PD, 0, LENGTH, 0, true},
-		{URXE_WR_RDMA_READ, 0, NODE_PD, 0, LENGTH, 0, false}, /* may not be written */
+		{URXE_WR_RDMA_READ, 0, NODE_PD, 0, LENGTH, 0,
+		 false}, /* the region has no local write right */
 		{URXE_WR_FETCH_ADD, LW, NODE_PD, 0, 8, 0, true},
 		{URXE_WR_FETCH_ADD, 0, NODE_PD, 0, 8, 0, false},
 	};
@@ -190,7 +196,7 @@ static void test_local(void **state)
 	}
 }
 
-/* A receive buffer that is not the receiver's to write: both ends end in an error. */
+/* A receive buffer without local write right: both QPs end in the error state. */
 static void test_recv_protection(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -215,14 +221,14 @@ static void test_recv_protection(void **state)
 }
 
 /*
- * Memory that was registered and is not there any more: whose it is has a protection error,
- * and the other side hears of what it asked for.
+ * Registered memory that the program has unmapped: the owner gets a protection error, and the peer
+ * a NAK for its request.
  */
 static void test_gone(void **state)
 {
 	static const struct {
 		uint32_t opcode;
-		unsigned side; /* whose memory has gone */
+		unsigned side; /* the side whose memory is unmapped */
 		uint32_t status;
 		uint32_t recv_status;
 	} gone[] = {
@@ -278,7 +284,7 @@ static void test_extents(void **state)
 
 	(void)state;
 	engine_open(&e, &conn);
-	/* Against the order of their addresses. */
+	/* The order of the extents is not the order of their addresses. */
 	extents[0] = (struct urxe_extent){e.b->mem + 5000, 1};
 	extents[1] = (struct urxe_extent){e.b->mem + 3000, 299};
 	extents[2] = (struct urxe_extent){e.b->mem + 1000, 300};
@@ -317,7 +323,7 @@ static void test_register(void **state)
 	(void)state;
 	assert_int_equal(urxe_mr_reg(node->dev, &good, &mr), 0);
 	assert_int_equal(urxe_mr_key(mr), 0x12345678);
-	assert_true(urxe_mr_reg(node->dev, &good, &second) < 0); /* the key is taken */
+	assert_true(urxe_mr_reg(node->dev, &good, &second) < 0); /* another region has this key */
 	urxe_mr_dereg(mr);
 	assert_int_equal(urxe_mr_reg(node->dev, &good, &mr), 0); /* and free again */
 	bad = good;
@@ -325,7 +331,7 @@ static void test_register(void **state)
 	bad.iova = UINT64_MAX - 98; /* wraps */
 	assert_int_equal(urxe_mr_reg(node->dev, &bad, &second), -EINVAL);
 	bad.iova = 0;
-	bad.length = 101; /* more than the extents */
+	bad.length = 101; /* one byte more than the extents have */
 	assert_int_equal(urxe_mr_reg(node->dev, &bad, &second), -EINVAL);
 	bad.length = 99;
 	assert_int_equal(urxe_mr_reg(node->dev, &bad, &second), -EINVAL);
@@ -339,7 +345,7 @@ static void test_register(void **state)
 	pair_destroy(pair);
 }
 
-/* A region that becomes another one, whose key leads there alone. */
+/* Reregistration: afterwards the key leads to the new memory only. */
 static void test_reregister(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -366,7 +372,7 @@ static void test_reregister(void **state)
 	post_send(&e, 0,
 		  &(struct post){.wr_id = 1, .opcode = READ, .length = 64, .rkey = attr.key});
 	pair_settle(e.pair);
-	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS); /* it is what it was */
+	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS); /* the region did not change */
 	assert_int_equal(urxe_mr_rereg(&mr, &attr), 0);
 	assert_int_equal(urxe_mr_key(mr), attr.key);
 	memset(e.a->mem, 0x5a, 64);
@@ -390,7 +396,7 @@ static void test_reregister(void **state)
 	engine_close(&e);
 }
 
-/* Keys that the engine chooses are never 0 and never twice. */
+/* The engine chooses no key twice, and never key 0. */
 static void test_keys(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
@@ -406,7 +412,7 @@ static void test_keys(void **state)
 	pair_destroy(pair);
 }
 
-/* A region that goes away while a READ of it is answered: an error, no crash. */
+/* Deregistration of a region while the responder answers a READ of it: an error, no crash. */
 static void test_dereg(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -419,7 +425,7 @@ static void test_dereg(void **state)
 	post_send(&e, 0,
 		  &(struct post){
 			  .wr_id = 1, .opcode = READ, .length = 65536, .rkey = urxe_mr_key(mr)});
-	pair_step(e.pair); /* the request is on its way */
+	pair_step(e.pair); /* the request is on its way to the peer */
 	urxe_mr_dereg(mr);
 	pair_settle(e.pair);
 	expect_wc(&e.a->send_cq, 1, URXE_WC_REM_ACCESS_ERR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Congestion: marks are answered with CNPs, CNPs make a QP slower by the rules of
- * DCQCN, and a slow QP is in nobody's way.
+ * Congestion: a receiver answers ECN marks with CNPs, a CNP slows its QP by the rules of DCQCN, and
+ * a slow QP does not delay other QPs.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,7 @@
 #define ECT0       2
 #define ECN_CE     3
 
-/* What NICs put into a CNP: DSCP 48, ECT(0). */
+/* Traffic class that NICs put into a CNP: DSCP 48, ECT(0). */
 #define CNP_TRAFFIC_CLASS 0xc2
 #define CNP_INTERVAL      (50 * US)
 
@@ -58,9 +58,9 @@ static void close_world(struct world *w)
 	engine_close(&w->e);
 }
 
-/* --- Frames by hand. */
+/* --- Frames that the test builds. */
 
-/* From node `from`'s QP to that of the other node. */
+/* A packet from node `from`'s QP to the other node's QP. */
 static struct urxe_packet packet(const struct world *w, unsigned from, uint8_t opcode)
 {
 	struct urxe_packet p = {
@@ -111,7 +111,7 @@ static void inject_cnp(struct world *w, unsigned to)
 	inject(w, to, &p);
 }
 
-/* A SEND from node 0, which node 1's QP drops for want of a buffer, but which was marked. */
+/* Node 0 sends a marked SEND, which node 1's QP drops because it has no receive request. */
 static void inject_marked(struct world *w)
 {
 	static const uint8_t opcodes[] = {
@@ -122,7 +122,9 @@ static void inject_marked(struct world *w)
 	inject(w, 1, &p);
 }
 
-/* One frame that the node has to send at this instant; 0 = none. */
+/*
+ * Takes one frame that the node sends at this instant. Returns the length, 0 if there is no frame.
+ */
 static uint32_t take(struct world *w, unsigned side, uint8_t data[FRAME_ROOM])
 {
 	struct urxe_frame frame = {data, 0, FRAME_ROOM};
@@ -130,7 +132,7 @@ static uint32_t take(struct world *w, unsigned side, uint8_t data[FRAME_ROOM])
 	return urxe_output(w->e.pair->node[side]->dev, w->e.pair->now, &frame, 1) ? frame.len : 0;
 }
 
-/* How many CNPs node 1 sends at this instant; other packets are thrown away. */
+/* Counts the CNPs that node 1 sends at this instant, and drops its other packets. */
 static unsigned take_cnps(struct world *w)
 {
 	uint8_t data[FRAME_ROOM];
@@ -145,7 +147,7 @@ static unsigned take_cnps(struct world *w)
 	return n;
 }
 
-/* --- The receiver: marks become CNPs. */
+/* --- The receiver: ECN marks become CNPs. */
 
 static void check_cnp(enum urxe_qp_type type, enum urxe_net net)
 {
@@ -174,7 +176,7 @@ static void test_cnp_bytes(void **state)
 	}
 }
 
-/* RoCEv1 has a traffic class, but no ECN field in it. */
+/* RoCEv1 has a traffic class without an ECN field. */
 static void test_no_ecn_in_v1(void **state)
 {
 	uint8_t data[FRAME_ROOM];
@@ -204,7 +206,7 @@ static void test_cnp_interval(void **state)
 	inject_marked(&w);
 	assert_int_equal(take_cnps(&w), 0);
 	w.e.pair->now++;
-	assert_int_equal(take_cnps(&w), 0); /* nothing was marked since */
+	assert_int_equal(take_cnps(&w), 0); /* no mark arrived since */
 	inject_marked(&w);
 	inject_marked(&w);
 	assert_int_equal(take_cnps(&w), 1);
@@ -220,7 +222,7 @@ static void mark_all(struct world *w, const struct endpoint *ends, unsigned n)
 	}
 }
 
-/* Marks on very many QPs at once. */
+/* Marks for more QPs than a device can answer in one interval. */
 static void test_cnp_flood(void **state)
 {
 	enum { QPS = 300, MOST = 256 };
@@ -240,7 +242,7 @@ static void test_cnp_flood(void **state)
 	assert_int_equal(take_cnps(&w), MOST);
 	assert_int_equal(events(w.e.b, URXE_EVENT_CNP_WITHHELD), QPS - MOST);
 	w.e.pair->now += CNP_INTERVAL;
-	mark_all(&w, ends + MOST, QPS - MOST); /* those that had none are not held to it */
+	mark_all(&w, ends + MOST, QPS - MOST); /* QPs without a CNP in this interval get one */
 	assert_int_equal(take_cnps(&w), QPS - MOST);
 	close_world(&w);
 }
@@ -260,7 +262,7 @@ static void test_marked_cnp_is_not_answered(void **state)
 	close_world(&w);
 }
 
-/* A QP that starts over owes nothing. */
+/* After a reset, a QP sends no CNP for earlier marks. */
 static void test_reset_owes_no_cnp(void **state)
 {
 	struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
@@ -308,7 +310,7 @@ static void test_bad_cnps(void **state)
 	close_world(&w);
 }
 
-/* --- The sender: its packets, and what CNPs do to them. */
+/* --- The sender: ECT in its packets, and its rate after CNPs. */
 
 static void test_ect(void **state)
 {
@@ -386,7 +388,7 @@ static uint32_t wait_frame(struct world *w, unsigned side)
 	return 0;
 }
 
-/* The rate at which the frame behind the next one follows it, bits/s. */
+/* The rate in bits/s at which the second next frame follows the next one. */
 static double next_rate(struct world *w, unsigned side)
 {
 	uint32_t len = wait_frame(w, side);
@@ -411,11 +413,11 @@ static void test_first_cut(void **state)
 	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
 	post_write(&w, 0);
 	assert_true(take(&w, 0, data));
-	assert_true(take(&w, 0, data)); /* no pace so far */
+	assert_true(take(&w, 0, data)); /* no limit of the rate so far */
 	inject_cnp(&w, 0);
 	assert_int_equal(events(w.e.a, URXE_EVENT_RATE_CUT), 1);
 	expect_rate(next_rate(&w, 0), LINK / 2.0);
-	inject_cnp(&w, 0); /* alpha is 1 still */
+	inject_cnp(&w, 0); /* alpha is still 1 */
 	wait_frame(&w, 0);
 	expect_rate(next_rate(&w, 0), LINK / 4.0);
 	close_world(&w);
@@ -436,8 +438,8 @@ static void test_unknown_link(void **state)
 }
 
 /*
- * The algorithm of the paper, in real numbers and with timers that fire: what the
- * engine's integers and its taking of steps when it needs them are measured by.
+ * DCQCN as in the paper, with real numbers and timers that fire. The engine uses integers and makes
+ * the steps when it needs the rate; the test compares both.
  */
 struct model {
 	const struct urxe_dcqcn *p;
@@ -487,7 +489,7 @@ static void model_cnp(struct model *m, double now)
 	m->limited = true;
 }
 
-/* Returns when the next one may leave. */
+/* Returns the time when the next packet may leave. */
 static double model_sent(struct model *m, double now, uint32_t len)
 {
 	model_time(m, now);
@@ -500,7 +502,7 @@ static double model_sent(struct model *m, double now, uint32_t len)
 	return m->limited ? now + len * 8e9 / m->rc : now;
 }
 
-/* Sends without a pause until the link's rate is reached, with CNPs at random for a while. */
+/* Sends without a pause until the rate is the link's again, with random CNPs at first. */
 static void follow_model(const struct urxe_dcqcn *params, uint64_t seed, unsigned cnps)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UC);
@@ -530,7 +532,9 @@ static void follow_model(const struct urxe_dcqcn *params, uint64_t seed, unsigne
 		if (packets % 256 == 0)
 			post_write(&w, 0);
 		if (m.limited) {
-			/* The wait for the next frame is the rate; it is taken again by the loop.
+			/*
+			 * The time until the next frame gives the rate; the loop takes the same
+			 * frame again.
 			 */
 			uint64_t next;
 
@@ -553,7 +557,7 @@ static void test_published_curve(void **state)
 	follow_model(&urxe_dcqcn_default, 2, 30);
 }
 
-/* A byte counter that counts often brings hyper increase about. */
+/* A byte counter with a small threshold leads to hyper increase. */
 static void test_hyper_increase(void **state)
 {
 	struct urxe_dcqcn params = urxe_dcqcn_default;
@@ -575,7 +579,8 @@ static void test_idle_recovers(void **state)
 	for (unsigned i = 0; i < 20; i++)
 		inject_cnp(&w, 0);
 	assert_false(take(&w, 0, data));
-	assert_int_equal(urxe_next_deadline(w.e.a->dev), URXE_NEVER); /* no timer runs for it */
+	assert_int_equal(urxe_next_deadline(w.e.a->dev),
+			 URXE_NEVER); /* the engine has set no timer */
 	w.e.pair->now += 1000 * MS;
 	post_write(&w, 0);
 	for (unsigned i = 0; i < 256; i++)
@@ -618,9 +623,12 @@ static void test_reset_forgets_rate(void **state)
 	close_world(&w);
 }
 
-/* --- Pacing among others. */
+/* --- Rates of several QPs. */
 
-/* A waiting QP takes nothing from one that does not wait, nor does it keep the engine awake. */
+/*
+ * A QP that waits for its rate does not delay a QP that does not wait, and does not keep the engine
+ * awake.
+ */
 static void test_no_starvation(void **state)
 {
 	struct endpoint fast[2];
@@ -647,11 +655,13 @@ static void test_no_starvation(void **state)
 		assert_int_equal(p.dest_qpn, fast[1].qpn);
 	}
 	assert_false(take(&w, 0, data));
-	wait_frame(&w, 0); /* the slow one's turn comes */
+	wait_frame(&w, 0); /* the slow QP may send its next packet */
 	close_world(&w);
 }
 
-/* Who drives the engine comes late: the mean rate stays, and a long absence brings no burst. */
+/*
+ * The caller runs the engine late: the mean rate stays, and a long absence is followed by no burst.
+ */
 static void test_late_driver(void **state)
 {
 	uint8_t data[FRAME_ROOM];
@@ -660,7 +670,7 @@ static void test_late_driver(void **state)
 	(void)state;
 	open_default(&w, URXE_QPT_UC, URXE_NET_IPV4);
 	for (unsigned i = 0; i < 3; i++)
-		inject_cnp(&w, 0); /* 3.125 Gb/s, about 10.6 us a packet */
+		inject_cnp(&w, 0); /* 3.125 Gb/s, about 10.6 us for a packet */
 	post_write(&w, 0);
 	assert_true(take(&w, 0, data));
 	assert_false(take(&w, 0, data));
@@ -674,7 +684,7 @@ static void test_late_driver(void **state)
 	close_world(&w);
 }
 
-/* READ responses are what the responder sends much of. */
+/* READ responses obey the rate, too: a responder sends most of its bytes in them. */
 static void test_read_responses(void **state)
 {
 	uint8_t data[FRAME_ROOM];
@@ -694,7 +704,7 @@ static void test_read_responses(void **state)
 	close_world(&w);
 }
 
-/* Packets that wait for their turn to be sent are not late. */
+/* Packets that wait for the rate do not count as lost. */
 static void test_slow_is_not_lost(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -702,7 +712,7 @@ static void test_slow_is_not_lost(void **state)
 
 	(void)state;
 	conn.path_mtu = URXE_MTU_4096;
-	conn.timeout = 6; /* a quarter of a packet's time at 10 Mb/s */
+	conn.timeout = 6; /* a quarter of the time for one packet at 10 Mb/s */
 	open_world(&w, &conn, &(struct pair_attr){.link_bps = LINK});
 	for (unsigned i = 0; i < 100; i++)
 		inject_cnp(&w, 0);
@@ -714,7 +724,7 @@ static void test_slow_is_not_lost(void **state)
 	close_world(&w);
 }
 
-/* --- The owner's limit. */
+/* --- The rate limit that the application sets. */
 
 static int limit(struct world *w, uint32_t kbps)
 {
@@ -737,14 +747,14 @@ static void test_rate_limit(void **state)
 	assert_int_equal(attr.rate_limit, 1000000);
 	post_write(&w, 0);
 	expect_rate(next_rate(&w, 0), 1.0 * GBPS);
-	inject_cnp(&w, 0); /* 12.5 Gb/s: the limit is less */
+	inject_cnp(&w, 0); /* the rate after the CNP is 12.5 Gb/s, more than the limit */
 	wait_frame(&w, 0);
 	expect_rate(next_rate(&w, 0), 1.0 * GBPS);
 	assert_int_equal(limit(&w, 1), 0);
 	wait_frame(&w, 0);
-	w.e.pair->now += 30000 * MS; /* 4 KiB take longer at 1 kb/s */
+	w.e.pair->now += 30000 * MS; /* 4 KiB take longer than this at 1 kb/s */
 	assert_false(take(&w, 0, data));
-	assert_int_equal(limit(&w, UINT32_MAX), 0); /* a wait by the old limit ends */
+	assert_int_equal(limit(&w, UINT32_MAX), 0); /* a wait for the old limit ends */
 	assert_true(take(&w, 0, data));
 	w.e.pair->now += 1000 * MS; /* DCQCN has recovered */
 	assert_int_equal(limit(&w, 0), 0);
@@ -753,7 +763,7 @@ static void test_rate_limit(void **state)
 	close_world(&w);
 }
 
-/* From the transition to RTS on, and gone with a reset. */
+/* The rate limit holds from the transition to RTS, and a reset removes it. */
 static void test_rate_limit_from_rts(void **state)
 {
 	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};

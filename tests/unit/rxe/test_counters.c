@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Names of drops and events: all there, printable, and each used once. */
+/* Names of drops and events: each counter has a printable name, and no two have the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * End-to-end flow control (IBA 9.7.7.2): what a responder promises, and what a
- * requester makes of promises.
+ * End-to-end flow control (IBA 9.7.7.2): the credits that a responder advertises, and how a
+ * requester uses them.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 struct world {
 	struct engine e;
 	struct conn_attr conn;
-	uint32_t psn; /* of the next packet by hand */
+	uint32_t psn; /* PSN of the next packet that the test builds */
 	uint32_t receives;
 };
 
@@ -72,7 +72,7 @@ static void inject(struct world *w, unsigned to, const struct urxe_packet *p)
 	urxe_input(w->e.pair->node[to]->dev, w->e.pair->now, &frame, 1);
 }
 
-/* Takes the next packet that the side sends; false where there is none. */
+/* Takes the next packet that the side sends; false: the side sends none. */
 static bool take(struct world *w, unsigned side, struct urxe_packet *p)
 {
 	static uint8_t data[FRAME_ROOM];
@@ -84,7 +84,10 @@ static bool take(struct world *w, unsigned side, struct urxe_packet *p)
 	return true;
 }
 
-/* The syndrome that answers a request with the opcode, of which `len` bytes are sent. */
+/*
+ * Sends node 1 a request with the opcode and the first `len` bytes; returns the syndrome of the
+ * answer.
+ */
 static uint8_t ask(struct world *w, uint8_t opcode, uint32_t len)
 {
 	struct urxe_packet p = packet(w, 0, opcode);
@@ -100,7 +103,7 @@ static uint8_t ask(struct world *w, uint8_t opcode, uint32_t len)
 	return p.aeth.syndrome;
 }
 
-/* Codes as the specification lists them. */
+/* Credit codes of IBA table 46. */
 static const uint32_t codes[] = {
 	0,    1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
 	48,   64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
@@ -136,7 +139,7 @@ static void test_every_response(void **state)
 	close_world(&w);
 }
 
-/* The message in progress is promised its receive until the MSN covers it. */
+/* The message in progress keeps its receive request until the MSN covers the message. */
 static void test_message_in_progress(void **state)
 {
 	struct urxe_packet p;
@@ -164,7 +167,10 @@ static void queue_more(struct node_queue *queue)
 		receive(w, 1);
 }
 
-/* What the application has queued counts, although the engine has not taken it yet. */
+/*
+ * Receive requests that the application has queued count, although the engine has not taken them
+ * yet.
+ */
 static void test_refill(void **state)
 {
 	struct world w;
@@ -197,7 +203,7 @@ static void test_srq_promises_nothing(void **state)
 
 /* --- The requester. */
 
-/* Node 1 answers what node 0 sent. */
+/* Node 1 answers node 0's packets. */
 static void answer(struct world *w, uint32_t psn, uint8_t syndrome)
 {
 	struct urxe_packet p = packet(w, 1, ACK);
@@ -212,7 +218,7 @@ static void post(struct world *w, uint32_t opcode, uint32_t length)
 	post_send(&w->e, 0, &(struct post){.opcode = opcode, .length = length});
 }
 
-/* Node 0 sends n packets now; the last one of them asks for an answer. */
+/* Node 0 sends n packets now; the last packet requests an acknowledgement. */
 static void expect_packets(struct world *w, unsigned n)
 {
 	struct urxe_packet p;
@@ -226,7 +232,7 @@ static void expect_packets(struct world *w, unsigned n)
 	assert_false(take(w, 0, &p));
 }
 
-/* A requester that knows of `code` credits, and has nothing outstanding. */
+/* A requester that has got `code` credits and has nothing outstanding. */
 static void open_requester(struct world *w, uint8_t code)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -248,14 +254,15 @@ static void test_limit(void **state)
 	for (int i = 0; i < 20; i++)
 		post(&w, URXE_WR_SEND, 8);
 	expect_packets(&w, 4);
-	answer(&w, w.psn - 2, 5); /* 6 from the third on: three more than were known of */
+	answer(&w, w.psn - 2,
+	       5); /* 6 credits from the third packet on: three more than the requester knew of */
 	expect_packets(&w, 5);
 	answer(&w, w.psn - 1, NO_CREDITS);
 	expect_packets(&w, 11);
 	close_world(&w);
 }
 
-/* Before the first answer nothing is known, and nothing held back. */
+/* Before the first answer the requester knows no limit and sends everything. */
 static void test_unlimited_at_first(void **state)
 {
 	struct world w;
@@ -268,7 +275,7 @@ static void test_unlimited_at_first(void **state)
 	close_world(&w);
 }
 
-/* One packet asks when there is no credit, and what it got decides. */
+/* Without credits the requester sends one packet, and the answer to that packet decides. */
 static void test_probe(void **state)
 {
 	struct world w;
@@ -297,7 +304,7 @@ static void test_probe_of_long_message(void **state)
 	post(&w, URXE_WR_SEND, 5 * 1024);
 	post(&w, URXE_WR_SEND, 8);
 	expect_packets(&w, 1);
-	answer(&w, w.psn - 1, 0); /* the message has its receive now */
+	answer(&w, w.psn - 1, 0); /* the message has its receive request now */
 	expect_packets(&w, 4);
 	answer(&w, w.psn - 1, 0);
 	expect_packets(&w, 1);
@@ -332,7 +339,7 @@ static void test_who_needs_credits(void **state)
 	}
 }
 
-/* A responder that has receives again says so unasked. */
+/* A responder that has receive requests again advertises credits without a request. */
 static void test_unsolicited_credits(void **state)
 {
 	struct world w;
@@ -347,13 +354,13 @@ static void test_unsolicited_credits(void **state)
 	answer(&w, w.psn - 7, 5);
 	assert_int_equal(drops(w.e.a, URXE_DROP_STALE_ACK), 1); /* nothing new */
 	expect_packets(&w, 0);
-	answer(&w, w.psn - 7, 3); /* older: what was promised holds */
+	answer(&w, w.psn - 7, 3); /* an older acknowledgement: the newer credits stay valid */
 	answer(&w, w.psn - 6, 5);
 	expect_packets(&w, 1);
 	close_world(&w);
 }
 
-/* Responses of READs and atomics carry credits, too. */
+/* Responses to READs and atomics carry credits, too. */
 static void test_credits_of_a_response(void **state)
 {
 	struct urxe_packet p;
@@ -404,7 +411,10 @@ static void give_back(struct node_queue *queue)
 		receive(w, 1);
 }
 
-/* A receiver that is quick enough is never overrun, although it has few receives. */
+/*
+ * A receiver that posts receive requests fast enough never sends an RNR NAK, even with few receive
+ * requests.
+ */
 static void test_no_overrun(void **state)
 {
 	struct urxe_packet p;
@@ -415,7 +425,7 @@ static void test_no_overrun(void **state)
 	receive(&w, DEPTH);
 	w.e.end[1].queue.arg = &w;
 	w.e.end[1].queue.refill = give_back;
-	post(&w, URXE_WR_SEND, 8); /* its answer brings the credits */
+	post(&w, URXE_WR_SEND, 8); /* the answer brings the credits */
 	pair_settle(w.e.pair);
 	for (int i = 0; i < MESSAGES; i++)
 		post(&w, i % 3 ? URXE_WR_SEND : URXE_WR_RDMA_WRITE_IMM, 3000);
@@ -427,7 +437,7 @@ static void test_no_overrun(void **state)
 	close_world(&w);
 }
 
-/* Nor does one hang that has none for a while, without timeouts to help. */
+/* A connection does not hang after a time without credits, even if no timeout is set. */
 static void test_no_hang(void **state)
 {
 	struct world w = {.conn = conn_default(URXE_QPT_RC)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How much may be under way, and how long a message may be: initiator depth,
- * responder resources, fences, messages of nothing and of 2^31 bytes.
+ * Limits on outstanding requests and on message length: initiator depth, responder resources,
+ * fences, messages of 0 and of 2^31 bytes.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,13 +17,14 @@
 #define SEND         URXE_WR_SEND
 #define WRITE        URXE_WR_RDMA_WRITE
 
-/* --- What is on the cable. */
+/* --- Counts the packets of a connection. */
 
 struct tap {
-	unsigned seen[256];         /* by opcode */
-	unsigned lose[256];         /* the first so many of the opcode are lost */
-	unsigned requests, answers; /* that take a responder resource, or end it */
-	unsigned under_way;         /* the most that were */
+	unsigned seen[256]; /* by opcode */
+	unsigned lose[256]; /* [opcode]: how many packets of that opcode to lose first */
+	unsigned requests,
+		answers; /* requests that take a responder resource, and the answers that free it */
+	unsigned under_way; /* the maximum of outstanding requests */
 };
 
 static bool tap(void *arg, uint64_t now, uint8_t *data, uint32_t len)
@@ -69,7 +70,10 @@ static struct conn_attr with_depth(uint8_t depth)
 
 /* --- Initiator depth. */
 
-/* As many READs as were agreed are under way at a time, no fewer and no more. */
+/*
+ * The requester keeps as many READs outstanding as the initiator depth allows, not fewer and not
+ * more.
+ */
 static void test_depth(void **state)
 {
 	static const uint8_t depths[] = {1, 2, 3, 16, 127, 128};
@@ -111,7 +115,10 @@ static void post_flush(struct engine *e, uint64_t wr_id, uint32_t key)
 	assert_int_equal(urxe_post_send(e->end[0].qp, &wr), 0);
 }
 
-/* All kinds that take a resource count together; a SEND behind them does not wait for one. */
+/*
+ * All kinds of requests that take a responder resource share the depth; a SEND behind them does not
+ * wait.
+ */
 static void test_depth_is_shared(void **state)
 {
 	struct conn_attr conn = with_depth(2);
@@ -148,8 +155,10 @@ static void test_depth_is_shared(void **state)
 	engine_close(&e);
 }
 
-/* More than the responder has resources for is refused, and what was accepted is answered first
- * (IBA 9.7.4.1.5, C9-90). */
+/*
+ * The responder refuses a request beyond its resources, and first answers the accepted ones (IBA
+ * 9.7.4.1.5, C9-90).
+ */
 static void test_more_than_resources(void **state)
 {
 	static const uint8_t opcodes[] = {0x0c, 0x14, 0x1d, 0x1c};
@@ -183,7 +192,7 @@ static void test_more_than_resources(void **state)
 
 /* --- Fences (IBA 10.8.3.3). */
 
-/* A request with a fence starts once all READs and atomics before it are answered. */
+/* A request with a fence starts once all earlier READs and atomics are answered. */
 static void test_fence(void **state)
 {
 	static const uint32_t opcodes[] = {SEND, WRITE, READ, FAA};
@@ -209,7 +218,7 @@ static void test_fence(void **state)
 						 .length = 8,
 						 .remote = REGION,
 						 .flags = fence ? URXE_SEND_FENCE : 0});
-			pair_step(e.pair); /* node a sends all that it may */
+			pair_step(e.pair); /* node a sends everything that it may */
 			before = 0;
 			for (unsigned opcode = 0; opcode < 256; opcode++)
 				before += t.seen[opcode];
@@ -222,7 +231,7 @@ static void test_fence(void **state)
 	}
 }
 
-/* WRITEs and SENDs alone hold no fence up. */
+/* A fence does not wait for WRITEs and SENDs. */
 static void test_fence_behind_write(void **state)
 {
 	struct conn_attr conn = with_depth(4);
@@ -242,7 +251,7 @@ static void test_fence_behind_write(void **state)
 
 /* --- Lost answers with all resources in use (IBA 9.7.5.1.5). */
 
-/* Each addition happens once and returns what was there before it, whatever was lost. */
+/* Each fetch-and-add happens once and returns the value before it, whatever packet was lost. */
 static void test_atomics_replayed(void **state)
 {
 	static const uint8_t depths[] = {1, 2, 16, 128};
@@ -277,7 +286,10 @@ static void test_atomics_replayed(void **state)
 	}
 }
 
-/* Swaps that build on each other: a replay that compared again would return another value. */
+/*
+ * Each compare-and-swap depends on the previous one: a repetition that compared again would return
+ * another value.
+ */
 static void test_swaps_replayed(void **state)
 {
 	struct conn_attr conn = with_depth(8);
@@ -306,7 +318,7 @@ static void test_swaps_replayed(void **state)
 	engine_close(&e);
 }
 
-/* The oldest of the resources in use is still there for the last of its repetitions. */
+/* The responder keeps the oldest resource in use until the last repetition of its request. */
 static void test_oldest_resource(void **state)
 {
 	struct conn_attr conn = with_depth(4);
@@ -329,7 +341,9 @@ static void test_oldest_resource(void **state)
 	assert_int_equal(got.opcode, 0x12);
 	assert_int_equal(got.psn, p[0].psn);
 	assert_int_equal(e.b->mem[0], 4);
-	/* A fifth shows that the first was answered: it takes its place. */
+	/*
+	 * A fifth request proves that the first was answered, so it takes the first one's resource.
+	 */
 	inject(&e, &p[4]);
 	assert_int_equal(answers(&e).opcode, 0x12);
 	inject(&e, &p[0]);
@@ -339,7 +353,7 @@ static void test_oldest_resource(void **state)
 	engine_close(&e);
 }
 
-/* --- Messages of nothing: they need no key on either side (IBA 9.7.4.1.5, C9-88). */
+/* --- Messages of 0 bytes: they need no key on either side (IBA 9.7.4.1.5, C9-88). */
 
 struct nothing_row {
 	uint8_t type;
@@ -396,7 +410,7 @@ static void test_nothing(void **state)
 		run_nothing(&nothing_rows[i]);
 }
 
-/* --- The longest message: 2^31 bytes (IBA 9.7.7.1), over and over the same memory. */
+/* --- The longest message: 2^31 bytes (IBA 9.7.7.1), repeatedly over the same memory. */
 
 #define CHUNK  (64u << 20)
 #define CHUNKS (URXE_MAX_MSG / CHUNK)
@@ -446,7 +460,7 @@ static void run_longest(uint32_t opcode)
 	pair_settle(e.pair);
 	assert_int_equal(expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS).byte_len, URXE_MAX_MSG);
 	assert_memory_equal(e.a->mem + CHUNK - 8, e.b->mem + CHUNK - 8, 8);
-	/* The numbers went on behind it: another message finds its place. */
+	/* The PSNs continue after the long message: the next message is executed. */
 	post_send(&e, 0, &(struct post){.wr_id = 3, .opcode = FAA, .length = 8});
 	pair_settle(e.pair);
 	expect_wc(&e.a->send_cq, 3, URXE_WC_SUCCESS);
@@ -460,10 +474,10 @@ static void test_longest(void **state)
 	run_longest(READ);
 }
 
-/* The last packet of a SEND says that more follows. */
+/* Changes the last packet of a SEND into a middle packet. */
 static bool never_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 {
-	uint8_t *opcode = data + 14 + 20 + 8; /* behind Ethernet, IPv4 and UDP */
+	uint8_t *opcode = data + 14 + 20 + 8; /* after Ethernet, IPv4 and UDP */
 
 	(void)arg, (void)now;
 	if (*opcode == 0x02) {
@@ -473,7 +487,10 @@ static bool never_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return true;
 }
 
-/* A SEND that goes on behind 2^31 bytes is refused, though its receive has room (IBA 9.7.7.1). */
+/*
+ * The responder refuses a SEND longer than 2^31 bytes, even if the receive request has room (IBA
+ * 9.7.7.1).
+ */
 static void test_longer_send(void **state)
 {
 	struct conn_attr conn = with_depth(4);

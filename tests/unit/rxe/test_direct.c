@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The direct transport: requests that the requester executes on the responder's memory, by
- * what the responder has published; everything else goes in packets, with the same results.
+ * The direct transport: the requester executes requests on the responder's memory, by the table
+ * that the responder publishes. Everything else goes in packets, with the same results.
  */
 #include "direct.h"
 
-/* --- What goes directly. */
+/* --- Requests that go directly. */
 
 static void test_write_and_read(void **state)
 {
@@ -35,7 +35,10 @@ static void test_write_and_read(void **state)
 	direct_close(&d);
 }
 
-/* Without a call of urxe_output; what needs packets waits for that. */
+/*
+ * The engine copies at once, without a call of urxe_output. Requests in packets wait for
+ * urxe_output.
+ */
 static void test_executes_at_once(void **state)
 {
 	struct direct d;
@@ -100,7 +103,9 @@ static void test_inline_and_segments(void **state)
 	direct_close(&d);
 }
 
-/* The PSNs of both ends stay in step, and what comes behind is executed behind. */
+/*
+ * The PSNs of both ends stay in step, and a request in packets behind a copy is executed after it.
+ */
 static void test_order_with_packets(void **state)
 {
 	struct direct d;
@@ -117,7 +122,7 @@ static void test_order_with_packets(void **state)
 		fill(data, 100, (uint8_t)i);
 		post_send(&d.e, 0, &write);
 		post_send(&d.e, 0, &send);
-		/* Behind the SEND, which is outstanding: by packet. */
+		/* Behind an outstanding SEND the WRITE goes in a packet. */
 		post_send(&d.e, 0, &write);
 		pair_settle(d.e.pair);
 		for (int n = 0; n < 3; n++)
@@ -130,7 +135,10 @@ static void test_order_with_packets(void **state)
 	direct_close(&d);
 }
 
-/* Posted faster than packets are acknowledged: the rest waits for those, and then needs none. */
+/*
+ * The program posts faster than the peer acknowledges packets: later requests wait for the
+ * acknowledgements, and are then copied.
+ */
 static void test_stream(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -152,10 +160,12 @@ static void test_stream(void **state)
 	post.flags = URXE_SEND_SIGNALED;
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(sent, 8);
-	assert_int_equal(packets(d.e.a), sent + 8); /* nothing was proven when they were posted */
+	assert_int_equal(
+		packets(d.e.a),
+		sent + 8); /* the peer had not answered any request when the test posted these */
 	assert_int_equal(d.way[0].copies, 1);
 	for (int i = 0; i < 8; i++) {
-		/* A READ's answer is longer on its way than it takes to post. */
+		/* The peer's answer to a READ arrives later than the next post. */
 		post.opcode = i % 2 ? URXE_WR_RDMA_READ : URXE_WR_RDMA_WRITE;
 		post_send(&d.e, 0, &post);
 	}
@@ -167,7 +177,10 @@ static void test_stream(void **state)
 	direct_close(&d);
 }
 
-/* Behind a SEND a short request does not wait, a long one does; none does where there is no way. */
+/*
+ * Behind a SEND a short request goes in a packet, and a long request waits for its copy; without a
+ * direct path none waits.
+ */
 static void test_waiting(void **state)
 {
 	static const struct {
@@ -199,9 +212,9 @@ static void test_waiting(void **state)
 	}
 }
 
-/* --- What goes in packets because the peer is awake. */
+/* --- Requests that go in packets because the peer's engine is awake. */
 
-/* Completions only of what asks for one. */
+/* The QP completes only requests that ask for a completion. */
 static void setup_streaming(struct direct *d)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -213,12 +226,12 @@ static void setup_streaming(struct direct *d)
 
 #define ALWAYS UINT32_MAX
 #define MANY   60u
-#define FIRST  16u /* that go directly before a program is seen to stream */
-#define LOOK   16u /* packets from one look at the peer to the next */
+#define FIRST  16u /* copies before the engine takes the program for a streaming one */
+#define LOOK   16u /* packets between two looks at the peer's state */
 
 /*
- * Posts many that each write another value to the same place; signaled is only the last.
- * `on_the_way`: what is posted behind the first of the stream finds that on its way.
+ * Posts many requests that write to the same place. Only the last one is signaled. `on_the_way`:
+ * the first one is still outstanding when the others are posted.
  */
 static void post_many(struct direct *d, bool on_the_way)
 {
@@ -252,7 +265,10 @@ static void test_stream_to_one_awake(void **state)
 		{ALWAYS, false, FIRST},
 		{0, true, MANY},
 		{ALWAYS, true, FIRST},
-		/* It falls asleep: what is on its way is waited for, the rest is not sent. */
+		/*
+		 * The peer falls asleep: the requester waits for the packets on their way and
+		 * copies the rest.
+		 */
 		{1, true, MANY - 1 - LOOK},
 		{2, true, MANY - 1 - 2 * LOOK},
 	};
@@ -274,7 +290,10 @@ static void test_stream_to_one_awake(void **state)
 	}
 }
 
-/* A program that sees the end of each before the next never meets a peer that falls asleep. */
+/*
+ * A program that waits for each completion before its next request gets copies only, whether the
+ * peer sleeps or not.
+ */
 static void test_one_at_a_time(void **state)
 {
 	struct direct d;
@@ -288,7 +307,7 @@ static void test_one_at_a_time(void **state)
 		run(&d, &post, URXE_WC_SUCCESS);
 		assert_int_equal(d.way[0].copies, i);
 	}
-	/* One that leaves its completions where they are does not wait for them. */
+	/* A program that leaves its completions in the CQ does not wait for them. */
 	post.unseen = true;
 	for (uint32_t i = 0; i < MANY; i++)
 		run(&d, &post, URXE_WC_SUCCESS);
@@ -296,7 +315,7 @@ static void test_one_at_a_time(void **state)
 	direct_close(&d);
 }
 
-/* READs as WRITEs; and what is longer is copied sooner. */
+/* A stream of READs behaves as a stream of WRITEs; longer requests are copied. */
 static void test_kinds_of_stream(void **state)
 {
 	static const struct {
@@ -334,7 +353,7 @@ static void test_kinds_of_stream(void **state)
 	}
 }
 
-/* A long WRITE behind them waits for all of them, and is not behind time. */
+/* A long WRITE behind the stream waits for all packets before it, and then is copied at once. */
 static void test_long_behind_stream(void **state)
 {
 	struct direct d;
@@ -366,9 +385,9 @@ static void test_long_behind_stream(void **state)
 	direct_close(&d);
 }
 
-/* --- What was posted together. */
+/* --- Requests of one list of work requests. */
 
-/* A list of WRITEs of 100 bytes, or of READs, each of memory of its own. */
+/* A list of WRITEs or READs of 100 bytes, each at its own address. */
 static void post_list(struct direct *d, uint32_t opcode, uint32_t n)
 {
 	struct post post = a_post(d, opcode, 0);
@@ -386,7 +405,7 @@ static void post_list(struct direct *d, uint32_t opcode, uint32_t n)
 	assert_memory_equal(d->e.b->mem + 20000, d->e.a->mem + 4096, n * post.length);
 }
 
-/* In few copies. Each is counted, as if it had been alone. */
+/* The list needs few copies. The counters count each request. */
 static void test_posted_together(void **state)
 {
 	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ};
@@ -408,7 +427,7 @@ static void test_posted_together(void **state)
 	}
 }
 
-/* Those behind one that was not copied whole come with it. */
+/* After a copy that ended early, the rest of the list is copied with the failed request. */
 static void test_some_of_list(void **state)
 {
 	struct direct d;
@@ -423,7 +442,7 @@ static void test_some_of_list(void **state)
 	direct_close(&d);
 }
 
-/* The peer refuses the third: the first two are done, and the rest has no effect. */
+/* The peer refuses the third request: the first two are executed, and the rest has no effect. */
 static void test_refused_in_list(void **state)
 {
 	struct direct d;
@@ -452,7 +471,7 @@ static void test_refused_in_list(void **state)
 	direct_close(&d);
 }
 
-/* What is read is what the WRITE before has written, and long requests are copied alone. */
+/* A READ returns the bytes of the WRITE before it; long requests are copied alone. */
 static void test_list_of_kinds(void **state)
 {
 	struct direct d;
@@ -477,7 +496,10 @@ static void test_list_of_kinds(void **state)
 	assert_memory_equal(d.e.a->mem, d.e.b->mem, REGION);
 	assert_memory_equal(d.e.a->mem + 8192, d.e.b->mem + 8192, 100);
 	assert_int_equal(d.way[0].copies, 7);
-	/* The WRITE, the short READ with three long ones, and the other two. */
+	/*
+	 * One copy of the WRITE, one of the short READ with three long ones, and one of the other
+	 * two.
+	 */
 	assert_int_equal(d.way[0].calls, 3);
 	direct_close(&d);
 }
@@ -560,7 +582,7 @@ static void test_invalidation_waits(void **state)
 	from = d.e.pair->now;
 	d.way[1].unsettled = 5;
 	assert_int_equal(urxe_post_send(d.e.end[1].qp, &invalidate), 0);
-	/* Meanwhile the key grants requests in packets. */
+	/* Meanwhile the key still grants access to requests in packets. */
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	post.rkey = urxe_mw_key(mw);
 	pair_step(d.e.pair);
@@ -573,7 +595,10 @@ static void test_invalidation_waits(void **state)
 	direct_close(&d);
 }
 
-/* The same for the peer's SEND with invalidate, which the responder drops as if it was lost. */
+/*
+ * The same for a SEND with invalidate from the peer: the responder drops the packet, and the
+ * requester repeats it.
+ */
 static void test_remote_invalidation_waits(void **state)
 {
 	struct direct d;
@@ -596,9 +621,9 @@ static void test_remote_invalidation_waits(void **state)
 	direct_close(&d);
 }
 
-/* --- What does not. */
+/* --- Requests that go in packets because the direct transport cannot execute them. */
 
-/* The peer refuses it as it refuses all, and nothing is touched. */
+/* The peer refuses the request as it refuses it in packets, and no byte changes. */
 static void test_refused_by_packet(void **state)
 {
 	static const struct {
@@ -634,7 +659,7 @@ static void test_refused_by_packet(void **state)
 	}
 }
 
-/* What the peer's QP does not allow ends as it does by packet. */
+/* A request that the peer's QP forbids ends with the same error as in packets. */
 static void test_qp_forbids(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -665,7 +690,7 @@ static void test_own_key_is_wrong(void **state)
 	direct_close(&d);
 }
 
-/* A copy that ends half way is as none: the packets bring the whole of it. */
+/* A copy that fails half way has no effect: packets bring the whole message. */
 static void test_falls_back(void **state)
 {
 	struct direct d;

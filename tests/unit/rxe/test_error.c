@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Errors and what follows them: completions, flush order, retries, RNR. */
+/* Errors and their consequences: completions, flush order, retries, RNR. */
 #include <errno.h>
 #include <string.h>
 
@@ -20,14 +20,14 @@ static void to_error(struct engine *e, unsigned side)
 	assert_int_equal(urxe_qp_modify(e->end[side].qp, e->pair->now, &attr, URXE_QP_STATE), 0);
 }
 
-/* All that is outstanding comes back, in the order of posting (IBA 10.3.1.6). */
+/* All outstanding requests complete with a flush error, in the order of posting (IBA 10.3.1.6). */
 static void test_flush(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
 
 	(void)state;
-	conn.sq_sig_all = false; /* an error completes what asked for no completion, too */
+	conn.sq_sig_all = false; /* a failed request completes even if it is unsignaled */
 	engine_open(&e, &conn);
 	for (unsigned i = 0; i < 5; i++) {
 		post_send(&e, 0, &(struct post){.wr_id = i, .opcode = URXE_WR_SEND, .length = 9});
@@ -38,7 +38,7 @@ static void test_flush(void **state)
 		expect_wc(&e.a->send_cq, i, URXE_WC_WR_FLUSH_ERR);
 		expect_wc(&e.a->recv_cq, 100 + i, URXE_WC_WR_FLUSH_ERR);
 	}
-	/* What is posted to a QP in error comes back at once. */
+	/* A request posted to a QP in the error state completes at once. */
 	post_send(&e, 0, &(struct post){.wr_id = 6, .opcode = URXE_WR_SEND});
 	post_recv(&e.end[0], 106, 0, 10);
 	pair_settle(e.pair);
@@ -50,7 +50,7 @@ static void test_flush(void **state)
 	engine_close(&e);
 }
 
-/* Requests before the faulty one end well, those behind it are flushed. */
+/* Requests before the faulty one succeed, requests behind it are flushed. */
 static void test_local_error_order(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -74,7 +74,7 @@ static void test_local_error_order(void **state)
 	engine_close(&e);
 }
 
-/* The same at the peer: what came before the refused request was executed. */
+/* The same for an error at the peer: the peer executes the requests before the refused one. */
 static void test_remote_error_order(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -128,7 +128,10 @@ static void test_too_long(void **state)
 	}
 }
 
-/* Nobody answers: retry_cnt repetitions, a timeout apart, and the request is given up. */
+/*
+ * The peer is silent: the requester repeats retry_cnt times, one timeout apart, then completes the
+ * request with an error.
+ */
 static void test_retry_exceeded(void **state)
 {
 	(void)state;
@@ -156,7 +159,7 @@ static void test_retry_exceeded(void **state)
 	}
 }
 
-/* Timeout 0 means without end (IBA 11.2.5.2): nothing is repeated and nothing is due. */
+/* Timeout 0 stands for infinity (IBA 11.2.5.2): the requester repeats nothing and sets no timer. */
 static void test_no_timeout(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -185,7 +188,10 @@ static bool lose_nth(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return lose->seen++ != lose->n;
 }
 
-/* One lost packet of ten, each once: repaired without an error, and by NAK where one can help. */
+/*
+ * One packet of ten is lost, each one in turn: the requester repairs every loss, with the help of a
+ * NAK if a later packet arrives.
+ */
 static void test_one_lost(void **state)
 {
 	(void)state;
@@ -205,7 +211,8 @@ static void test_one_lost(void **state)
 			expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
 			assert_int_equal(expect_wc(&e.b->recv_cq, 1, 0).byte_len, 10000);
 			assert_memory_equal(e.a->mem, e.b->mem, 10000);
-			if (direction == 0 && n < 9) { /* not the last: a later one shows the gap */
+			if (direction == 0 &&
+			    n < 9) { /* not the last packet: a later packet reveals the gap */
 				assert_int_equal(events(e.b, URXE_EVENT_NAK_SEQ_SENT), 1);
 				assert_int_equal(events(e.a, URXE_EVENT_NAK_SEQ_RCVD), 1);
 				assert_int_equal(events(e.a, URXE_EVENT_TIMEOUT), 0);
@@ -216,7 +223,7 @@ static void test_one_lost(void **state)
 		}
 }
 
-/* A lost response packet of a READ: asked for again from there on. */
+/* A response packet of a READ is lost: the requester asks again from that packet on. */
 static void test_read_response_lost(void **state)
 {
 	(void)state;
@@ -241,7 +248,10 @@ static void test_read_response_lost(void **state)
 	}
 }
 
-/* The answer to an atomic is lost: the repeated request gets the first result, once done. */
+/*
+ * The answer to an atomic is lost: the repetition returns the first result, and the atomic is
+ * executed once.
+ */
 static void test_atomic_response_lost(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -274,7 +284,10 @@ static const uint32_t rnr_10us[32] = {65536, 1,    2,    3,     4,     6,     8,
 				      256,   384,  512,  768,   1024,  1536,  2048,  3072,
 				      4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
 
-/* Each repetition waits for at least what the NAK says; rnr_retry of them, then an error. */
+/*
+ * The requester waits at least as long as the RNR NAK says before each repetition; after rnr_retry
+ * repetitions it fails.
+ */
 static void test_rnr_exceeded(void **state)
 {
 	(void)state;
@@ -301,14 +314,16 @@ static void test_rnr_exceeded(void **state)
 		}
 }
 
-/* Seven is without end; the message goes through once there is a buffer, and only once. */
+/*
+ * rnr_retry 7 stands for infinity; the message is delivered once, when a receive request is posted.
+ */
 static void test_rnr_recovers(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
 	struct engine e;
 
 	(void)state;
-	conn.retry_cnt = 0; /* an RNR NAK is no loss */
+	conn.retry_cnt = 0; /* an RNR NAK does not count against retry_cnt */
 	engine_open(&e, &conn);
 	memset(e.a->mem, 0x5a, 3000);
 	for (unsigned i = 0; i < 3; i++)
@@ -330,8 +345,8 @@ static void test_rnr_recovers(void **state)
 }
 
 /*
- * The same from a peer that now answers much quicker than it used to: its NAKs are not taken for
- * late copies of one that came before.
+ * The same with a peer that suddenly answers much faster: the requester does not take its NAKs for
+ * late copies of an earlier NAK.
  */
 static void test_rnr_quick(void **state)
 {
@@ -339,8 +354,8 @@ static void test_rnr_quick(void **state)
 	struct engine e;
 
 	(void)state;
-	conn.timeout = 14;  /* 67 ms: longer than a round trip in any case */
-	conn.retry_cnt = 1; /* the first of its NAKs may be taken for a copy */
+	conn.timeout = 14;  /* 67 ms: longer than any round trip here */
+	conn.retry_cnt = 1; /* the requester may take the first NAK for a copy */
 	engine_open(&e, &conn);
 	e.pair->link[0].delay_ns = e.pair->link[1].delay_ns = 2 * MS;
 	for (unsigned i = 0; i < 10; i++) {
@@ -360,7 +375,7 @@ static void test_rnr_quick(void **state)
 	engine_close(&e);
 }
 
-/* What a request has used up of its repetitions does not burden the next. */
+/* Repetitions of one request do not count for the next request. */
 static void test_rnr_counts_afresh(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -381,7 +396,7 @@ static void test_rnr_counts_afresh(void **state)
 	engine_close(&e);
 }
 
-/* A WRITE with immediate waits for a receive request too, and writes its bytes. */
+/* A WRITE with immediate data waits for a receive request, too, and then writes its bytes. */
 static void test_rnr_write_imm(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -401,7 +416,7 @@ static void test_rnr_write_imm(void **state)
 	engine_close(&e);
 }
 
-/* The engine asks for more receive requests before it refuses. */
+/* The engine calls refill for more receive requests before it sends an RNR NAK. */
 static void refill_one(struct node_queue *queue)
 {
 	struct endpoint *end = queue->arg;
@@ -431,7 +446,10 @@ static void test_refill(void **state)
 	engine_close(&e);
 }
 
-/* A queue in error asks for what is still queued, too: a refill must not nest into the next. */
+/*
+ * A QP in the error state calls refill for the queued receive requests, too: refill must not call
+ * itself.
+ */
 struct nesting {
 	struct endpoint *end;
 	unsigned depth, deepest, left;
@@ -471,7 +489,7 @@ static void test_refill_in_error(void **state)
 	engine_close(&e);
 }
 
-/* --- UC and UD: a send that fails leaves the receive side at work (IBA 9.9.2.4). */
+/* --- UC and UD: after a failed send the receive side still works (IBA 9.9.2.4). */
 
 static void test_sqe(void **state)
 {
@@ -512,7 +530,7 @@ static bool draining(struct endpoint *end)
 	return attr.sq_draining;
 }
 
-/* Drained: no new request starts, and the event comes once all before are complete. */
+/* SQD: no new request starts, and the event comes when all earlier requests are complete. */
 static void test_sqd(void **state)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
@@ -540,7 +558,9 @@ static void test_sqd(void **state)
 	engine_close(&e);
 }
 
-/* After RESET a QP is as new: both ends connect again and nothing of the past shows. */
+/*
+ * After RESET a QP is as new: both ends connect again, and nothing remains of the old connection.
+ */
 static void test_reset(void **state)
 {
 	const struct urxe_qp_attr reset = {.state = URXE_QPS_RESET};
@@ -569,7 +589,7 @@ static void test_reset(void **state)
 	engine_close(&e);
 }
 
-/* Destroyed in the middle of its work: no completion, no deadline, no crash. */
+/* A QP destroyed during its work: no completion, no deadline, no crash. */
 static void test_destroy(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -589,7 +609,7 @@ static void test_destroy(void **state)
 	engine_close(&e);
 }
 
-/* Back in RTS before it drained: nobody waits for the event any more. */
+/* A QP that returns to RTS before its queue is drained: the event never comes. */
 static void test_sqd_left(void **state)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_SQD, .en_sqd_async_notify = true};
@@ -611,7 +631,9 @@ static void test_sqd_left(void **state)
 	engine_close(&e);
 }
 
-/* UC: memory of the receiver's own that is not to be had ends its QP; too long a message is lost.
+/*
+ * UC: an unmapped receive buffer moves the receiver's QP to the error state; a message longer than
+ * the buffer is dropped.
  */
 static void test_uc_receive(void **state)
 {
@@ -636,7 +658,10 @@ static void test_uc_receive(void **state)
 	engine_close(&e);
 }
 
-/* A READ too large for the window waits for what is before it, which therefore asks for its ACK. */
+/*
+ * A READ that does not fit the window waits for the requests before it; so the last of these
+ * requests an acknowledgement.
+ */
 static void test_ack_before_read(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The ICRC: vectors of others, and what it covers, bit by bit (A16.5, A17.3.3). */
+/*
+ * The ICRC: test vectors of other implementations, and its coverage, bit by bit (A16.5, A17.3.3).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +33,8 @@ static void test_vectors(void **state)
 }
 
 struct region {
-	uint32_t offset, bits_from, bits; /* bit 0 is the highest of the byte at offset */
+	uint32_t offset, bits_from,
+		bits; /* bit 0 is the most significant bit of the byte at `offset` */
 };
 
 /* Fields that a router or switch may change: offsets from the IP or GRH header. */
@@ -61,9 +64,8 @@ static bool is_masked(const struct icrc_vector *v, uint32_t l3, uint32_t bit)
 }
 
 /*
- * Every bit behind the Ethernet header: flipped where the ICRC covers it, the
- * packet is refused; flipped where it does not, the packet is taken. One that no
- * longer parses is refused too, whatever the ICRC.
+ * Flips every bit after the Ethernet header. The parser must refuse the packet if the ICRC covers
+ * the bit, and accept it otherwise. A packet that no longer parses is refused, too.
  */
 static void test_each_bit(void **state)
 {
@@ -93,7 +95,7 @@ static void test_each_bit(void **state)
 	assert_true(masked > N_VECTORS * 40);
 }
 
-/* Ethernet addresses, tags and padding are outside. */
+/* The ICRC does not cover Ethernet addresses, VLAN tags and Ethernet padding. */
 static void test_layer2(void **state)
 {
 	uint8_t frame[400];
@@ -110,7 +112,7 @@ static void test_layer2(void **state)
 	}
 }
 
-/* Against a bitwise computation, over all networks and lengths. */
+/* Compares with a bitwise computation, for all networks and lengths. */
 static void test_random(void **state)
 {
 	static uint8_t frame[CRAFT_MAX], payload[4096];

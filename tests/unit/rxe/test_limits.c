@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Attributes out of range, tables that fill up, and numbers that collide in them. */
+/* Attributes out of range, full tables, and hash collisions in them. */
 #include <errno.h>
 
 #include "by_hand.h"
@@ -53,7 +53,7 @@ static void test_queues(void **state)
 	pair_destroy(pair);
 }
 
-/* Extents whose lengths add up to the region's only modulo 2^64. */
+/* The lengths of the extents add up to the region's length only modulo 2^64. */
 static void test_extents_wrap(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){0});
@@ -67,7 +67,7 @@ static void test_extents_wrap(void **state)
 	pair_destroy(pair);
 }
 
-/* A lease of two numbers, one of which is dictated to a QP. */
+/* A lease of two QPNs; the caller dictates one of them. */
 static void test_qpns(void **state)
 {
 	struct urxe_ops ops = {0};
@@ -95,7 +95,7 @@ static void test_qpns(void **state)
 
 #define KEYS 400
 
-/* Keys that share their places in the table come and go in any order, and none gets lost. */
+/* Keys with the same place in the hash table come and go in any order; the table loses none. */
 static void test_key_table(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){0});
@@ -107,7 +107,10 @@ static void test_key_table(void **state)
 	(void)state;
 	for (unsigned n = 0; n < 20000; n++) {
 		uint32_t i = rand_below(&rand, KEYS);
-		/* Neighbours, and keys whose products with the hash's factor lie close. */
+		/*
+		 * Neighbouring keys, and keys whose products with the hash factor are close to each
+		 * other.
+		 */
 		const struct urxe_mr_attr attr = {.length = 1,
 						  .extents = &extent,
 						  .n_extents = 1,
@@ -134,7 +137,7 @@ static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 
 #define QPS 24
 
-/* Many timers, some of which go away: the others keep their order. */
+/* The test removes some of many timers: the others keep their order. */
 static void timers_in_order(uint64_t seed)
 {
 	struct pair *pair =
@@ -155,7 +158,7 @@ static void timers_in_order(uint64_t seed)
 		wr.wr_id = conn.timeout;
 		conn_open(pair, &conn, end[i]);
 		assert_int_equal(urxe_post_send(end[i][0].qp, &wr), 0);
-		pair_step(pair); /* its timer runs from here */
+		pair_step(pair); /* the timer starts here */
 	}
 	for (unsigned i = 0; i < QPS; i += 3)
 		urxe_qp_destroy(end[i][0].qp);
@@ -198,7 +201,7 @@ static void assert_all_done(struct node_cq *cq, unsigned n)
 	assert_int_equal(n, 0);
 }
 
-/* Bursts for many QPs, of which some are for such as have gone. */
+/* Bursts of packets for many QPs, some of which are destroyed. */
 static void test_many_qps(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -223,7 +226,10 @@ static void test_many_qps(void **state)
 	pair_destroy(pair);
 }
 
-/* Copies of one early packet take one place, however many come: others still find theirs. */
+/*
+ * Copies of one early packet take one place, however many arrive: other early packets still find
+ * places.
+ */
 static void test_early_copies(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -246,7 +252,10 @@ static void test_early_copies(void **state)
 	engine_close(&e);
 }
 
-/* What a device keeps for all its QPs is bounded; beyond it, packets are lost, and counted. */
+/*
+ * A device limits the memory for early packets of all its QPs; it drops and counts packets beyond
+ * the limit.
+ */
 static void test_early_bound(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);

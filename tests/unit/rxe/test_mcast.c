@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Multicast: who is in a group, who hears what is sent to it, and who does not (IBA 10.5). */
+/* Multicast: membership of groups, and which QPs receive a datagram (IBA 10.5). */
 #include <errno.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static unsigned received(struct node *node)
 	return n;
 }
 
-/* IPv4 and IPv6 groups, several QPs in one, and a QP in several. */
+/* IPv4 and IPv6 groups, several QPs in one group, and one QP in several groups. */
 static void test_delivery(void **state)
 {
 	static const struct urxe_gid *const groups[] = {&group_v4, &group_v6};
@@ -124,15 +124,15 @@ static void test_delivery(void **state)
 		}
 		assert_int_equal(received(w.b), 0);
 	}
-	assert_int_equal(received(w.a), 0); /* the sender is in no group */
-	/* Another group's datagrams are not theirs. */
+	assert_int_equal(received(w.a), 0); /* the sender is a member of no group */
+	/* Datagrams of another group do not reach these members. */
 	send_to(&w, &from, &other_v4, QKEY);
 	assert_int_equal(received(w.b), 0);
 	assert_int_equal(drops(w.b, URXE_DROP_NO_GROUP), 3);
 	pair_destroy(w.pair);
 }
 
-/* The sender's device hands copies to its own members; the sender may ask for none. */
+/* The sender's device copies a datagram to its own members; the sender can disable that. */
 static void test_loopback(void **state)
 {
 	struct endpoint from, deaf, neighbour, to;
@@ -153,7 +153,10 @@ static void test_loopback(void **state)
 		post_recv(&neighbour, 3, 3000, ROOM);
 		post_recv(&to, 4, 4000, ROOM);
 	}
-	/* From a member: to itself, to the deaf one (who is deaf to itself only), and out. */
+	/*
+	 * A member sends: the sender, the member without loopback (which misses its own datagrams
+	 * only) and the network get the datagram.
+	 */
 	send_to(&w, &from, &group_v4, QKEY);
 	assert_int_equal(received(w.a), 2);
 	assert_int_equal(received(w.b), 1);
@@ -162,18 +165,18 @@ static void test_loopback(void **state)
 	assert_int_equal(received(w.a), 1);
 	assert_int_equal(received(w.b), 1);
 	assert_int_equal(drops(w.a, URXE_DROP_OWN_MULTICAST), 1);
-	/* From one that is in no group. */
+	/* A QP that is no member of any group sends. */
 	send_to(&w, &neighbour, &group_v4, QKEY);
 	assert_int_equal(received(w.a), 2);
 	assert_int_equal(received(w.b), 1);
-	/* A group without members here costs nothing. */
+	/* A group without local members causes no copy. */
 	send_to(&w, &from, &other_v4, QKEY);
 	assert_int_equal(received(w.a), 0);
 	assert_int_equal(all_drops(w.a), 1);
 	pair_destroy(w.pair);
 }
 
-/* Each member's own state, Q_Key, partition and receives decide about its copy, and only it. */
+/* Each member's own state, Q_Key, partition and receive queue decide about its copy only. */
 static void test_each_for_itself(void **state)
 {
 	const struct urxe_qp_attr err = {.state = URXE_QPS_ERR};
@@ -232,7 +235,7 @@ static void test_attach(void **state)
 		assert_int_equal(urxe_mcast_attach(to.qp, &no_group[i]), -EINVAL);
 	assert_int_equal(urxe_mcast_detach(to.qp, &group_v4), -EINVAL);
 	assert_false(urxe_mcast_attached(to.qp) || urxe_mcast_heard(w.b->dev));
-	/* In RESET already, and once however often. */
+	/* A QP in RESET can attach, and attaching twice has no further effect. */
 	assert_int_equal(urxe_mcast_attach(to.qp, &group_v4), 0);
 	assert_true(urxe_mcast_attached(to.qp) && urxe_mcast_heard(w.b->dev));
 	assert_int_equal(urxe_mcast_attach(to.qp, &group_v4), 0);
@@ -249,7 +252,7 @@ static void test_attach(void **state)
 	send_to(&w, &from, &group_v4, QKEY);
 	expect_none(&w.b->recv_cq);
 	assert_int_equal(drops(w.b, URXE_DROP_NO_GROUP), 1);
-	/* A QP that goes is in no group any more. */
+	/* A destroyed QP is a member of no group any more. */
 	assert_int_equal(urxe_mcast_attach(to.qp, &group_v4), 0);
 	assert_int_equal(urxe_mcast_attach(to.qp, &group_v6), 0);
 	urxe_qp_destroy(to.qp);
@@ -277,7 +280,7 @@ static void test_limits(void **state)
 		assert_int_equal(urxe_mcast_attach(end[0].qp, &gid),
 				 i < URXE_MAX_MCAST_GROUPS ? 0 : -ENOMEM);
 	}
-	/* What was refused has left nothing behind: one place is free again, and no more. */
+	/* A refused attach leaves nothing behind: exactly one place is free again. */
 	assert_int_equal(urxe_mcast_detach(end[1].qp, &group_v4), 0);
 	assert_int_equal(urxe_mcast_attach(end[URXE_MAX_MCAST_QPS].qp, &group_v4), 0);
 	assert_int_equal(urxe_mcast_attach(end[1].qp, &group_v4), -ENOMEM);
@@ -293,7 +296,7 @@ static void test_limits(void **state)
 	pair_destroy(w.pair);
 }
 
-/* The address and the QPN go together, and nothing but a datagram goes to many. */
+/* A multicast address needs the multicast QPN, and only datagrams may have it. */
 static void test_malformed(void **state)
 {
 	static const struct {
@@ -342,7 +345,9 @@ static void test_malformed(void **state)
 	pair_destroy(w.pair);
 }
 
-/* A copy that fails its receiver, who is the sender, after the send has completed. */
+/*
+ * The loopback copy fails the receiving QP, which is also the sender, after the send has completed.
+ */
 static void test_loopback_overflow(void **state)
 {
 	struct endpoint from;

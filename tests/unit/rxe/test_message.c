@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages of every kind and length over a good cable. */
+/* Messages of every kind and length on a network without loss. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -182,7 +182,7 @@ static void test_atomic(void **state)
 	engine_close(&e);
 }
 
-/* Both ends gather and scatter over segments, some of them empty, none aligned. */
+/* Both ends gather and scatter over segments; some are empty, none is aligned. */
 static void test_segments(void **state)
 {
 	static const uint32_t gather[] = {0, 1, 1000, 0, 24, 1, 2074, 0};
@@ -209,18 +209,18 @@ static void test_segments(void **state)
 		to[i] = node_seg(e.b, offset, scatter[i]);
 	assert_int_equal(urxe_post_recv(e.end[1].rq, &recv), 0);
 	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
-	memset(from, 0xff, sizeof(from)); /* the engine has its own copy */
+	memset(from, 0xff, sizeof(from)); /* the engine has copied the segment list */
 	pair_settle(e.pair);
 	assert_int_equal(expect_wc(&e.b->recv_cq, 0, URXE_WC_SUCCESS).byte_len, total);
 	for (unsigned i = 0, done = 0; i < 8; done += scatter[i++])
 		memcpy(got + done, e.b->mem + (to[i].addr - e.b->iova), scatter[i]);
 	assert_memory_equal(got, sent, total);
-	for (unsigned i = 0; i < 8; i++) /* and nothing in the gaps */
+	for (unsigned i = 0; i < 8; i++) /* the bytes between the segments did not change */
 		assert_int_equal(e.b->mem[to[i].addr - e.b->iova + scatter[i]], 0);
 	engine_close(&e);
 }
 
-/* No segments at all is a message of no bytes, whatever the receive request has. */
+/* A request without segments is a message of 0 bytes, whatever the receive request has. */
 static void test_no_segments(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -259,7 +259,8 @@ static void test_inline(void **state)
 		rand_fill(&(struct rand){length}, data, sizeof(data));
 		memcpy(copy, data, sizeof(copy));
 		assert_int_equal(urxe_post_send(e.end[0].qp, &wr), 0);
-		memset(data, 0, sizeof(data)); /* the buffer is the caller's again (IBA 11.4.1.1) */
+		memset(data, 0,
+		       sizeof(data)); /* the buffer belongs to the caller again (IBA 11.4.1.1) */
 		pair_settle(e.pair);
 		expect_wc(&e.a->send_cq, 0, URXE_WC_SUCCESS);
 		assert_memory_equal(e.b->mem + DST, copy, length);
@@ -267,7 +268,7 @@ static void test_inline(void **state)
 	engine_close(&e);
 }
 
-/* Only those that ask for it complete visibly, unless the QP says all. */
+/* Only signaled requests create a completion, unless the QP signals all. */
 static void test_signaling(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -290,7 +291,7 @@ static void test_signaling(void **state)
 	engine_close(&e);
 }
 
-/* What does not fit the QP is refused when it is posted. */
+/* The engine refuses a request that does not fit the QP when it is posted. */
 static void test_refused(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -321,7 +322,7 @@ static void test_refused(void **state)
 	segs[0].length = segs[1].length = 0x80000000; /* 2^32 bytes */
 	many.n_segs = 2;
 	assert_int_equal(urxe_post_send(e.end[0].qp, &many), -EMSGSIZE);
-	segs[1].length = 1; /* one more than a message may have */
+	segs[1].length = 1; /* one byte more than a message may have */
 	assert_int_equal(urxe_post_send(e.end[0].qp, &many), -EMSGSIZE);
 	assert_int_equal(urxe_post_recv(e.end[0].rq, &many_recv), -EINVAL);
 	assert_int_equal(urxe_qp_modify(e.end[0].qp, e.pair->now, &reset, URXE_QP_STATE), 0);
@@ -368,7 +369,10 @@ static bool saw_solicited(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return true;
 }
 
-/* The bit goes with what makes a completion at the peer, and is clear otherwise (IBA 9.2.3). */
+/*
+ * The solicited bit is set on packets that create a completion at the peer, and is clear on others
+ * (IBA 9.2.3).
+ */
 static void test_solicited_bit(void **state)
 {
 	static const struct {

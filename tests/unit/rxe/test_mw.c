@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory windows: what may be bound, what a window grants and to whom, how it ends, its keys. */
+/* Memory windows: rules for binding, the access that a window grants, its end, and its keys. */
 #include "window.h"
 
-/* --- What may be bound (IBA 10.6.7.2, C10-72 to C10-75). */
+/* --- Rules for binding (IBA 10.6.7.2, C10-72 to C10-75). */
 
 struct bind_row {
 	const char *what;
@@ -100,7 +100,7 @@ static void test_bind_rules(void **state)
 		run_bind_row(&bind_rows[i]);
 }
 
-/* A type 2 window in use is not bound again before it was invalidated (o10-37.2.30). */
+/* A bound type 2 window must be invalidated before it is bound again (o10-37.2.30). */
 static void test_bind_twice(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -117,13 +117,13 @@ static void test_bind_twice(void **state)
 	engine_close(&b.e);
 }
 
-/* --- What a window grants. */
+/* --- The access that a window grants. */
 
 struct grant_row {
 	const char *what;
 	uint32_t opcode;
 	uint32_t access;
-	int64_t offset; /* from the window's first byte */
+	int64_t offset; /* relative to the window's first byte */
 	uint32_t length;
 	uint32_t key_xor;
 	bool good;
@@ -181,7 +181,7 @@ static void test_grants(void **state)
 	}
 }
 
-/* The QP's own rights count as well. */
+/* A request needs the right of the QP as well. */
 static void test_qp_right(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -197,7 +197,7 @@ static void test_qp_right(void **state)
 	engine_close(&b.e);
 }
 
-/* A window that was never bound, and one that was unbound, grants nothing. */
+/* A window that is unbound, or was never bound, grants nothing. */
 static void test_unbound(void **state)
 {
 	struct urxe_mw_bind unbind;
@@ -222,7 +222,7 @@ static void test_unbound(void **state)
 	engine_close(&b.e);
 }
 
-/* Type 1 moves at will; the key of the old place is dead. */
+/* A type 1 window may be bound again at any time; the key of the old binding becomes invalid. */
 static void test_rebind(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -245,7 +245,7 @@ static void test_rebind(void **state)
 	engine_close(&b.e);
 }
 
-/* The same tag again is the consumer's choice. */
+/* The application may choose the same tag again. */
 static void test_tag(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -282,7 +282,10 @@ static uint32_t write_by(struct bench *b, struct endpoint *from)
 	return wc.status;
 }
 
-/* Type 2B serves the QP that bound it, type 1 every QP of its domain. */
+/*
+ * A type 2B window serves the QP that bound it; a type 1 window serves every QP of its protection
+ * domain.
+ */
 static void test_whose_window(void **state)
 {
 	struct endpoint second[2];
@@ -300,7 +303,7 @@ static void test_whose_window(void **state)
 	}
 }
 
-/* Nor does type 1 serve a QP of another domain. */
+/* A type 1 window does not serve a QP of another protection domain. */
 static void test_other_domain(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -324,7 +327,7 @@ static void test_other_domain(void **state)
 	engine_close(&b.e);
 }
 
-/* A window's key opens nothing to its owner's own requests. */
+/* The owner's own requests cannot use a window's key as lkey. */
 static void test_no_local_key(void **state)
 {
 	struct bench b;
@@ -345,9 +348,9 @@ static void test_no_local_key(void **state)
 	}
 }
 
-/* --- How a window ends. */
+/* --- The end of a window. */
 
-/* A region stays as long as a window is bound to it (IBA 10.6.7.2.6). */
+/* A region cannot be deregistered while a window is bound to it (IBA 10.6.7.2.6). */
 static void test_dereg(void **state)
 {
 	struct urxe_extent extent;
@@ -386,7 +389,7 @@ static void test_dealloc(void **state)
 	engine_close(&b.e);
 }
 
-/* Its windows are unbound with the QP: one that comes by the same number gets nothing of them. */
+/* Destroying a QP unbinds its windows: a new QP with the same number gets no access by them. */
 static void test_qp_goes(void **state)
 {
 	struct endpoint second[2];
@@ -424,7 +427,7 @@ static void test_keys(void **state)
 	(void)state;
 	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &mw), 0);
 	assert_int_equal(urxe_mw_key(mw), 0x12345678);
-	/* All 256 keys are the window's. */
+	/* All 256 keys with this index belong to the window. */
 	attr.key = 0x123456ff;
 	assert_int_equal(urxe_mw_alloc(node->dev, &attr, &second), -EEXIST);
 	region.key = 0x12345600;
@@ -442,7 +445,7 @@ static void test_keys(void **state)
 	pair_destroy(pair);
 }
 
-/* The engine's choices avoid what was dictated: neither kind comes into the other's 256. */
+/* The engine's choices avoid dictated keys: neither kind uses the other's 256 keys. */
 static void test_chosen_keys(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Binding and invalidating as work requests: locally and by SEND, their order among others,
- * and for which services.
+ * Work requests that bind and invalidate: local ones and SENDs with invalidate, their order among
+ * other requests, and the services that have them.
  */
 #include "window.h"
 
-/* --- Invalidated by the owner. */
+/* --- The owner invalidates. */
 
 static void test_local_invalidate(void **state)
 {
@@ -18,7 +18,7 @@ static void test_local_invalidate(void **state)
 	post_inv(b.e.end[1].qp, 2, urxe_mw_key(b.mw));
 	pair_settle(b.e.pair);
 	assert_int_equal(expect_wc(&b.e.b->send_cq, 2, URXE_WC_SUCCESS).opcode, URXE_WC_LOCAL_INV);
-	bind_well(&b, W); /* it is free: once more, by another key */
+	bind_well(&b, W); /* the window is free: it can be bound again, by another key */
 	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS);
 	post_inv(b.e.end[1].qp, 3, urxe_mw_key(b.mw));
 	pair_settle(b.e.pair);
@@ -30,7 +30,7 @@ static void test_local_invalidate(void **state)
 
 enum victim { TYPE_1_KEY, FREE_KEY, OLD_TAG, NO_KEY, REGION_KEY, OTHERS_KEY, VICTIMS };
 
-/* A key that this QP may not invalidate. */
+/* A key that this QP must not invalidate. */
 static uint32_t victim_key(struct bench *b, enum victim victim, struct endpoint *second)
 {
 	struct urxe_mw_bind bind;
@@ -72,7 +72,7 @@ static void test_local_invalidate_refused(void **state)
 
 /* --- SEND with invalidate. */
 
-/* Of one packet, and of several. */
+/* With a message of one packet, and of several. */
 static void test_send_invalidate(void **state)
 {
 	static const uint32_t lengths[] = {0, 10, 1024, 1025, 5000};
@@ -107,7 +107,10 @@ static void test_send_invalidate(void **state)
 	}
 }
 
-/* What the peer may not invalidate: it hears of a remote access error, and the receiver too. */
+/*
+ * The peer must not invalidate these keys: it gets a remote access error, and the receiver's QP
+ * fails, too.
+ */
 static void test_send_invalidate_refused(void **state)
 {
 	struct endpoint second[2];
@@ -137,7 +140,7 @@ static void test_send_invalidate_refused(void **state)
 
 /* Loses one frame. */
 struct loss {
-	unsigned first; /* the one that is lost */
+	unsigned first; /* number of the frame to lose */
 	unsigned seen;
 };
 
@@ -151,7 +154,7 @@ static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return loss->seen++ != loss->first;
 }
 
-/* Its acknowledgement is lost: the repeated one invalidates nothing, and is no error. */
+/* The acknowledgement is lost: the repetition invalidates nothing, and causes no error. */
 static void test_send_invalidate_repeated(void **state)
 {
 	struct loss loss = {.first = 0};
@@ -189,7 +192,10 @@ static bool keep(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return true;
 }
 
-/* The network repeats a READ when its key has been taken back: nobody waits for the answer. */
+/*
+ * The network duplicates a READ whose key has been invalidated since: the responder sends no answer
+ * and no error.
+ */
 static void test_read_repeated_after_its_key(void **state)
 {
 	struct copy copy = {.len = 0};
@@ -212,7 +218,7 @@ static void test_read_repeated_after_its_key(void **state)
 	assert_int_equal(drops(b.e.b, URXE_DROP_DUPLICATE), 1);
 	assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_RTS);
 	assert_int_equal(b.e.b->async[URXE_ASYNC_QP_ACCESS_ERR], 0);
-	/* The connection goes on. */
+	/* The connection still works. */
 	assert_int_equal(outcome(&b.e, URXE_WR_RDMA_READ, b.e.b->iova, 8, b.e.b->key),
 			 URXE_WC_SUCCESS);
 	engine_close(&b.e);
@@ -226,7 +232,7 @@ static void post_write(struct bench *b, uint64_t wr_id, uint32_t flags)
 		  &(struct post){.wr_id = wr_id, .opcode = WRITE, .flags = flags, .length = 100});
 }
 
-/* Completions keep the order of posting, and a local request waits for those before it. */
+/* Completions keep the order of posting, and a local request waits for the requests before it. */
 static void test_completion_order(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -247,7 +253,10 @@ static void test_completion_order(void **state)
 	engine_close(&b.e);
 }
 
-/* Unsignaled before, signaled local request behind: the acknowledgement is asked for. */
+/*
+ * Unsignaled requests before a signaled local request: the last of them requests an
+ * acknowledgement.
+ */
 static void test_unsignaled_before(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -270,7 +279,7 @@ static void test_unsignaled_before(void **state)
 	engine_close(&b.e);
 }
 
-/* What is sent again goes past a request that was executed: a second binding would fail. */
+/* A retransmission skips a local request that was executed: a second binding would fail. */
 static void test_not_executed_again(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -295,7 +304,7 @@ static void test_not_executed_again(void **state)
 	}
 }
 
-/* A request that fails before its turn comes leaves it unexecuted, and flushed. */
+/* An earlier request fails: the local request behind it is flushed without execution. */
 static void test_flushed(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -313,7 +322,9 @@ static void test_flushed(void **state)
 	engine_close(&b.e);
 }
 
-/* A bad binding behind good requests: those end well first, what is behind it is flushed. */
+/*
+ * A bad binding behind good requests: the good ones succeed first, requests behind it are flushed.
+ */
 static void test_error_in_turn(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -332,7 +343,9 @@ static void test_error_in_turn(void **state)
 	engine_close(&b.e);
 }
 
-/* With a fence it waits for READs that are outstanding, otherwise it does not (IBA 10.8.3.3). */
+/*
+ * With a fence a binding waits for outstanding READs, without a fence it does not (IBA 10.8.3.3).
+ */
 static void test_fence(void **state)
 {
 	struct bench b;
@@ -362,7 +375,7 @@ static void to_state(struct bench *b, uint8_t state)
 	assert_int_equal(urxe_qp_modify(b->e.end[1].qp, b->e.pair->now, &attr, URXE_QP_STATE), 0);
 }
 
-/* Nothing new starts in SQD, local requests neither (IBA 10.3.1.4). */
+/* In SQD no new request starts, local requests neither (IBA 10.3.1.4). */
 static void test_sqd(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -382,7 +395,7 @@ static void test_sqd(void **state)
 	engine_close(&b.e);
 }
 
-/* Its completion finds no room: the QP ends, and nothing behind it is executed. */
+/* The CQ has no room for the completion: the QP ends, and no request behind it is executed. */
 static void test_no_room(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -403,7 +416,7 @@ static void test_no_room(void **state)
 	engine_close(&b.e);
 }
 
-/* RESET leaves a type 2 window to its QP. */
+/* After RESET a type 2 window still belongs to its QP. */
 static void test_reset(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -427,7 +440,7 @@ static void test_reset(void **state)
 
 /* --- Other services. */
 
-/* UC binds and invalidates too; a failure leaves its receive side alone. */
+/* UC can bind and invalidate, too; a failure does not affect its receive side. */
 static void test_uc(void **state)
 {
 	struct urxe_mw_bind bind;
@@ -445,7 +458,7 @@ static void test_uc(void **state)
 	pair_settle(b.e.pair);
 	expect_wc(&b.e.b->send_cq, 3, URXE_WC_MW_BIND_ERR);
 	assert_int_equal(qp_state(&b.e.end[1]), URXE_QPS_SQE);
-	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS); /* unheard, as UC is */
+	assert_int_equal(write_at_window(&b), URXE_WC_SUCCESS); /* UC sends no NAK */
 	assert_int_equal(drops(b.e.b, URXE_DROP_BAD_REQUEST), 1);
 	engine_close(&b.e);
 }
@@ -464,7 +477,7 @@ static void test_refused_when_posted(void **state)
 	assert_int_equal(try_key_wr(b.e.end[1].qp, 1, URXE_WR_LOCAL_INV, 5), -EINVAL);
 	assert_int_equal(try_key_wr(b.e.end[1].qp, 1, URXE_WR_SEND_INV, 5), -EINVAL);
 	engine_close(&b.e);
-	/* Table 38 has no SEND with invalidate for UC. */
+	/* IBA table 38 has no SEND with invalidate for UC. */
 	open_bench(&b, URXE_QPT_UC, TYPE_2);
 	assert_int_equal(try_key_wr(b.e.end[1].qp, 1, URXE_WR_SEND_INV, 5), -EINVAL);
 	/* They carry nothing. */

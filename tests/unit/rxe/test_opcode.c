@@ -66,7 +66,7 @@ static bool name_has(const char *name, const char *part)
 	return strstr(name, part) != NULL;
 }
 
-/* What kind of packet it is follows from the specification's name for it. */
+/* The name in the specification determines the kind of the packet. */
 static void test_kinds(void **state)
 {
 	(void)state;
@@ -77,7 +77,7 @@ static void test_kinds(void **state)
 			    !name_has(name, "_LAST");
 		bool response = name_has(name, "RESPONSE") || name_has(name, "ACKNOWLEDGE");
 
-		if (table38[i].opcode == 0x81) /* a CNP belongs to no message */
+		if (table38[i].opcode == 0x81) /* a CNP is part of no message */
 			continue;
 		assert_int_equal(!!(flags & URXE_OPF_START), only || name_has(name, "_FIRST"));
 		assert_int_equal(!!(flags & URXE_OPF_END), only || name_has(name, "_LAST"));
@@ -95,7 +95,7 @@ static void test_kinds(void **state)
 	}
 }
 
-/* Connected services share their operations' numbers (IBA 9.2.1). */
+/* The services share the low five bits of an operation's opcode (IBA 9.2.1). */
 static void test_services(void **state)
 {
 	(void)state;

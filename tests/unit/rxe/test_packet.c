@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The parser: every field of every header, and every way to be malformed. */
+/* The packet parser: every field of every header, and every kind of malformed packet. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,7 +146,7 @@ static void test_fields(void **state)
 			}
 }
 
-/* Each one-bit field alone, so that none is taken from another's place. */
+/* Sets one one-bit field at a time, so that the parser cannot confuse two. */
 static void test_flags(void **state)
 {
 	uint8_t frame[CRAFT_MAX];
@@ -179,7 +179,7 @@ static void test_pad(void **state)
 		assert_int_equal(urxe_packet_parse(&got, frame, craft_frame(frame, &want)),
 				 URXE_DROP_NONE);
 		check_fields(&got, &want);
-		want.pad = (want.pad + 1) & 3; /* the length is no multiple of four then */
+		want.pad = (want.pad + 1) & 3; /* then the length is no multiple of four */
 		assert_int_equal(urxe_packet_parse(&got, frame, craft_frame(frame, &want)),
 				 URXE_DROP_BAD_LENGTH);
 	}
@@ -203,8 +203,8 @@ static void test_ethernet_padding(void **state)
 }
 
 /*
- * A frame cut at any length is refused by a name, and nothing behind its end is
- * read: each cut lives in its own allocation, for the address sanitizer.
+ * The parser refuses a frame cut at any length, with a named reason, and reads nothing behind its
+ * end: each cut frame has its own allocation, for AddressSanitizer.
  */
 static void test_truncation(void **state)
 {
@@ -227,7 +227,10 @@ static void test_truncation(void **state)
 				assert_true(drop == URXE_DROP_NOT_ROCE ||
 					    drop == URXE_DROP_TRUNCATED);
 				assert_null(got.bth);
-				/* From the UDP header on, it is known to be RoCE. */
+				/*
+				 * From the UDP header on, the parser can tell that the frame is
+				 * RoCE.
+				 */
 				if (cut >= 14 + 48)
 					assert_int_equal(drop, URXE_DROP_TRUNCATED);
 			}
@@ -238,7 +241,7 @@ struct damage {
 	const char *what;
 	uint8_t net;
 	uint8_t opcode;
-	uint16_t offset; /* from the frame's start */
+	uint16_t offset; /* from the start of the frame */
 	uint8_t value;
 	enum urxe_drop drop;
 };
@@ -311,7 +314,7 @@ static void test_malformed(void **state)
 	}
 }
 
-/* Header length 6 words: options, which RoCEv2 does not have (A17.3.1.1). */
+/* Header length of 6 words: IPv4 options, which RoCEv2 does not allow (A17.3.1.1). */
 static void test_ipv4_options(void **state)
 {
 	uint8_t frame[CRAFT_MAX];
@@ -324,13 +327,14 @@ static void test_ipv4_options(void **state)
 	frame[14] = 0x46;
 	craft_put16(frame + 16, craft_get16(frame + 16) + 4);
 	assert_int_equal(urxe_packet_parse(&p, frame, len + 4), URXE_DROP_BAD_IP);
-	frame[14] = 0x44; /* shorter than an IPv4 header: no UDP port 4791 at that place */
+	frame[14] =
+		0x44; /* shorter than an IPv4 header, so the UDP port 4791 is not at that place */
 	assert_int_not_equal(urxe_packet_parse(&p, frame, len + 4), URXE_DROP_NONE);
-	frame[14] = 0x4f; /* options past the frame's headers */
+	frame[14] = 0x4f; /* options that end after the frame */
 	assert_int_not_equal(urxe_packet_parse(&p, frame, 14 + 28), URXE_DROP_NONE);
 }
 
-/* One VLAN tag is the most; what is no RoCE behind two is no RoCE. */
+/* The parser accepts one VLAN tag. A frame with two tags is not RoCE. */
 static void test_double_tag(void **state)
 {
 	static const struct {
@@ -347,7 +351,7 @@ static void test_double_tag(void **state)
 			p.has_vlan = true;
 			p.vlan_tci = 5;
 			len = craft_frame(frame, &p);
-			craft_put16(frame + 12, 0x88a8); /* a provider's tag alone */
+			craft_put16(frame + 12, 0x88a8); /* an 802.1ad tag alone */
 			assert_int_equal(urxe_packet_parse(&p, frame, len), URXE_DROP_DOUBLE_VLAN);
 			memmove(frame + 16, frame + 12, len - 12);
 			len += 4;
@@ -376,7 +380,7 @@ static void parse_copy(const uint8_t *data, uint32_t len)
 	free(frame);
 }
 
-/* Noise, and good frames with a few bytes of noise. */
+/* Random bytes, and good frames with a few random bytes. */
 static void test_random(void **state)
 {
 	struct rand r = {2};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A path's attributes on the wire: VLAN and priority, traffic class, flow label,
- * hop limit and UDP source port, from the QP or the address handle, in requests
- * and answers; and which packets a VLAN or a connection keeps out.
+ * Attributes of a path in the headers: VLAN and priority, traffic class, flow label, hop limit and
+ * UDP source port, from the QP or the address handle, in requests and answers; and packets that a
+ * VLAN or a connection excludes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define VLAN 0x123
 #define SL   5
 
-/* What passed a link, the newest of each kind. */
+/* The last packet of each kind on the link. */
 struct tap {
 	unsigned n;
 	struct urxe_packet last;
@@ -52,7 +52,7 @@ static struct urxe_path path_to(uint8_t net, const struct node *node)
 	return path;
 }
 
-/* A connection or a pair of UD QPs, whose paths have all attributes. */
+/* A connection or a pair of UD QPs, whose paths set all attributes. */
 static void open_with_paths(struct engine *e, uint8_t type, uint8_t net, uint16_t vlan)
 {
 	struct conn_attr conn = conn_default(type);
@@ -126,7 +126,10 @@ static void test_wire(void **state)
 				open_with_paths(&e, type, net, vlan);
 				listen(&e, taps);
 				wc = send_one(&e, type, net);
-				/* Who answers a datagram does so with its service level. */
+				/*
+				 * A receiver answers a datagram with the service level of its
+				 * completion.
+				 */
 				assert_int_equal(wc.sl, type == URXE_QPT_UD && vlan ? SL : 0);
 				assert_int_equal(wc.net, type == URXE_QPT_UD ? net : 0);
 				assert_int_equal(taps[0].n, 1);
@@ -139,7 +142,7 @@ static void test_wire(void **state)
 			}
 }
 
-/* A whole packet of the longest MTU fits the room that the owner gives, tag and all. */
+/* A whole packet of the largest MTU, with a VLAN tag, fits the buffer that the caller gives. */
 static void test_longest(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -167,7 +170,10 @@ static void test_longest(void **state)
 	engine_close(&e);
 }
 
-/* The flow label as Linux folds it into the port; without one the QPNs choose, both ways alike. */
+/*
+ * The UDP source port is the flow label folded as Linux does; without a label it depends on the
+ * QPNs, with the same result in both directions.
+ */
 static void test_sport(void **state)
 {
 	static const struct {
@@ -213,7 +219,7 @@ static void test_set_vlan(void **state)
 	assert_int_equal(urxe_gid_set_vlan(e.a->dev, URXE_NET_IPV4, 4094), 0);
 	assert_int_equal(urxe_gid_set_vlan(e.a->dev, URXE_NET_IPV4, 0), 0);
 	assert_int_equal(urxe_gid_set_vlan(e.a->dev, URXE_NET_IPV4, VLAN), 0);
-	/* An entry that is set anew is untagged. */
+	/* A GID entry that is set again has no VLAN. */
 	assert_int_equal(urxe_gid_set(e.a->dev, URXE_NET_IPV4, &gid, false), 0);
 	post_recv(&e.end[0], 4, 0, 64);
 	post_send(&e, 1, &(struct post){.wr_id = 3, .opcode = URXE_WR_SEND, .length = 8});
@@ -222,7 +228,7 @@ static void test_set_vlan(void **state)
 	engine_close(&e);
 }
 
-/* Only the VLAN of the address is heard; a tag without an ID is none. */
+/* A QP receives only frames in the VLAN of its address; a tag with VLAN ID 0 counts as no tag. */
 static void test_vlan(void **state)
 {
 	static const struct {
