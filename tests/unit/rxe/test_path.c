@@ -270,7 +270,9 @@ static void test_vlan(void **state)
 		}
 }
 
-/* One address in two VLANs: a datagram may come by either, a connection only by its own. */
+/*
+ * One address in two VLANs: a datagram may arrive in either, a connection receives only in its own.
+ */
 static void test_two_vlans(void **state)
 {
 	static const uint8_t opcodes[] = {
@@ -299,7 +301,7 @@ static void test_two_vlans(void **state)
 	}
 }
 
-/* A group is heard in the VLANs of the device's addresses. */
+/* A multicast group is received in the VLANs of the device's addresses. */
 static void test_multicast(void **state)
 {
 	static const struct urxe_gid group = {{[10] = 0xff, 0xff, 239, 1, 2, 3}};
@@ -324,7 +326,7 @@ static void test_multicast(void **state)
 	engine_close(&e);
 }
 
-/* A message that comes, and that the QP has a receive for. */
+/* Delivers a message for which the QP has a receive request. */
 static void deliver(struct engine *e, struct urxe_packet *p, uint64_t wr_id)
 {
 	post_recv(&e->end[1], wr_id, 0, 64);
@@ -333,8 +335,10 @@ static void deliver(struct engine *e, struct urxe_packet *p, uint64_t wr_id)
 	p->psn = urxe_psn_add(p->psn, 1);
 }
 
-/* `before`: messages that the connection has had, after which the next one's addresses are
- * predicted. */
+/*
+ * `before`: number of earlier messages, after which the receiver predicts the addresses of the next
+ * one.
+ */
 static void check_addresses(uint8_t net, uint8_t type, unsigned before)
 {
 	struct conn_attr conn = conn_default(type);
@@ -353,7 +357,7 @@ static void check_addresses(uint8_t net, uint8_t type, unsigned before)
 	p.sgid.raw[15]++;
 	inject(&e, &p);
 	p = good;
-	p.dgid = second; /* ours, but not the connection's */
+	p.dgid = second; /* an address of this node, but not the connection's */
 	inject(&e, &p);
 	assert_int_equal(drops(e.b, URXE_DROP_BAD_SGID), 2);
 	p.dgid.raw[15]++;
@@ -367,7 +371,7 @@ static void check_addresses(uint8_t net, uint8_t type, unsigned before)
 	expect_none(&e.b->recv_cq);
 	deliver(&e, &good, 9);
 	assert_int_equal(all_drops(e.b), 4);
-	/* The address goes to a VLAN, then goes altogether. */
+	/* The GID entry moves to a VLAN, then is removed. */
 	assert_int_equal(urxe_gid_set_vlan(e.b->dev, NODE_SGID(net), 5), 0);
 	inject(&e, &good);
 	assert_int_equal(drops(e.b, URXE_DROP_BAD_VLAN), 2);
@@ -388,7 +392,7 @@ static void test_addresses(void **state)
 				check_addresses(net, type, before);
 }
 
-/* Takes a connection down and up again, to RTR, with another peer. */
+/* Moves a QP to RESET and back to RTR, with another peer. */
 static void reconnect(struct engine *e, const struct conn_attr *conn, struct urxe_gid dgid)
 {
 	struct urxe_qp_attr attr = conn_qp_attr(conn, 1, e->a, e->end[0].qpn);
@@ -400,7 +404,7 @@ static void reconnect(struct engine *e, const struct conn_attr *conn, struct urx
 				 0);
 }
 
-/* What was predicted of a peer is not of the next one. */
+/* After a reconnection, the prediction for the old peer's header does not apply. */
 static void test_predicted_peer_changes(void **state)
 {
 	(void)state;
@@ -424,7 +428,7 @@ static void test_predicted_peer_changes(void **state)
 	}
 }
 
-/* In memory that ends where the frame does, so that AddressSanitizer sees what reads on. */
+/* The frame ends where its allocation ends, so that AddressSanitizer reports reads behind it. */
 static void input_exact(struct engine *e, const uint8_t *data, uint32_t len)
 {
 	struct urxe_frame frame = {malloc(len), len, len};
@@ -441,8 +445,8 @@ static void add_to(uint8_t *field, int16_t more)
 }
 
 /*
- * A frame that is as predicted but for its lengths, of 44 bytes from the IPv4 and 24 from the UDP
- * header on, or for what they enclose.
+ * Frames that equal the predicted header except for their lengths (44 bytes from the IPv4 header
+ * on, 24 from the UDP header on), or whose contents are shorter than those.
  */
 static void test_predicted_lengths(void **state)
 {

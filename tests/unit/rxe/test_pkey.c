@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Partitions: the P_Key table, membership, and which packets a QP hears (IBA volume 1, 10.9). */
+/* Partitions: the P_Key table, membership, and which packets a QP accepts (IBA volume 1, 10.9). */
 #include <errno.h>
 #include <string.h>
 
@@ -32,11 +32,11 @@ static void test_table(void **state)
 	node = e.a;
 	assert_int_equal(urxe_pkey_set(node->dev, URXE_MAX_PKEYS, FULL), -EINVAL);
 	assert_int_equal(urxe_pkey_set(node->dev, URXE_MAX_PKEYS - 1, FULL), 0);
-	/* An empty entry, and one that does not exist, are for no QP. */
+	/* A QP cannot use an empty entry or an index out of range. */
 	assert_int_equal(set_index(&e, 0, 1), -EINVAL);
 	assert_int_equal(set_index(&e, 0, URXE_MAX_PKEYS), -EINVAL);
 	assert_int_equal(set_index(&e, 0, URXE_MAX_PKEYS - 1), 0);
-	/* What a QP uses may be replaced, but not taken away. */
+	/* A P_Key that a QP uses may be replaced, but not removed. */
 	assert_int_equal(urxe_pkey_set(node->dev, URXE_MAX_PKEYS - 1, 0), -EBUSY);
 	assert_int_equal(urxe_pkey_set(node->dev, URXE_MAX_PKEYS - 1, 0x8000), -EBUSY);
 	assert_int_equal(urxe_pkey_set(node->dev, URXE_MAX_PKEYS - 1, LIMITED), 0);
@@ -46,7 +46,7 @@ static void test_table(void **state)
 	engine_close(&e);
 }
 
-/* IBA 10.9.3: the same partition, and not two limited members. */
+/* IBA 10.9.3: the partition must be the same, and at least one of the two must be a full member. */
 static void test_membership(void **state)
 {
 	static const struct {
@@ -79,7 +79,7 @@ static void test_membership(void **state)
 	}
 }
 
-/* Answers carry the responder's P_Key: a connection needs both ways to match. */
+/* Answers carry the responder's P_Key: a connection needs matching P_Keys in both directions. */
 static void test_index(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -90,7 +90,7 @@ static void test_index(void **state)
 	for (unsigned side = 0; side < 2; side++) {
 		struct node *node = e.pair->node[side];
 
-		/* Each in another place: the index is the node's own matter. */
+		/* The nodes have the P_Key at different indices, which packets do not carry. */
 		assert_int_equal(urxe_pkey_set(node->dev, 1 + side, side ? LIMITED : FULL), 0);
 		assert_int_equal(set_index(&e, side, (uint16_t)(1 + side)), 0);
 	}
@@ -99,7 +99,10 @@ static void test_index(void **state)
 	pair_settle(e.pair);
 	expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
 	expect_wc(&e.a->send_cq, 2, URXE_WC_SUCCESS);
-	/* The requester leaves the partition: its packets go unheard until it gives up. */
+	/*
+	 * The requester leaves the partition: the peer drops its packets until the requester gives
+	 * up.
+	 */
 	assert_int_equal(set_index(&e, 0, 0), 0);
 	post_send(&e, 0, &(struct post){.wr_id = 3, .opcode = URXE_WR_RDMA_WRITE, .length = 8});
 	pair_settle(e.pair);
@@ -137,7 +140,7 @@ static struct urxe_packet to_b(struct engine *e, uint8_t opcode, uint16_t pkey)
 	return p;
 }
 
-/* NICs put the default P_Key into a congestion notification, whatever the QP's. */
+/* NICs put the default P_Key into a CNP, whatever P_Key the QP has. */
 static void test_cnp(void **state)
 {
 	static const struct {
@@ -167,7 +170,7 @@ static void test_cnp(void **state)
 	engine_close(&e);
 }
 
-/* --- QP 1 hears every partition of its host, and its requests name theirs (IBA 10.9). */
+/* --- QP 1 accepts every partition of its host, and its send requests name one (IBA 10.9). */
 
 static void open_gsi(struct engine *e, unsigned side)
 {
@@ -234,7 +237,10 @@ static void test_gsi(void **state)
 		expect_wc(&e.a->send_cq, 1, URXE_WC_SUCCESS);
 	assert_int_equal(post_gsi(&e, 3), -EINVAL);
 	assert_int_equal(post_gsi(&e, URXE_MAX_PKEYS), -EINVAL);
-	/* The entry goes while the request waits: it is sent to no partition at all. */
+	/*
+	 * The entry is removed while the request waits: the engine sends nothing and fails the
+	 * request.
+	 */
 	assert_int_equal(post_gsi(&e, 2), 0);
 	assert_int_equal(urxe_pkey_set(e.a->dev, 2, 0), 0);
 	pair_settle(e.pair);

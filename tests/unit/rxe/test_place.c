@@ -8,7 +8,7 @@
 #define REGION 4096u /* offset of the region under test, in node b's memory */
 #define LENGTH 1000u
 
-#define FLUSH        0x1c /* as opcodes on the wire */
+#define FLUSH        0x1c /* opcodes on the wire */
 #define ATOMIC_WRITE 0x1d
 #define RESPONSE     0x10 /* READ response only */
 #define INVALID      0x61
@@ -59,7 +59,7 @@ struct flush_row {
 	const char *what;
 	uint32_t mr_access, qp_access;
 	uint32_t pd;
-	int64_t offset; /* from the region's first byte */
+	int64_t offset; /* relative to the region's first byte */
 	struct urxe_flush flush;
 	uint32_t key_xor;
 	uint32_t persisted; /* bytes */
@@ -123,7 +123,7 @@ static void test_flush(void **state)
 		run_flush_row(&flush_rows[i]);
 }
 
-/* Each piece of memory that the range touches is made to last, and no byte beside it. */
+/* FLUSH persists each piece of memory in its range, and no byte beside it. */
 static void test_pieces(void **state)
 {
 	struct urxe_extent extents[3];
@@ -156,7 +156,7 @@ static void test_pieces(void **state)
 	engine_close(&e);
 }
 
-/* A promise that cannot be kept is not made: the peer hears of a remote operational error. */
+/* The caller cannot persist the memory: the peer gets a remote operational error. */
 static void test_persist_fails(void **state)
 {
 	struct urxe_mr *mr;
@@ -173,7 +173,7 @@ static void test_persist_fails(void **state)
 	engine_close(&e);
 }
 
-/* Where no memory lasts, no region is registered for it. */
+/* On a device without persistent memory, no region can be registered for it. */
 static void test_no_persistence(void **state)
 {
 	struct pair *pair = pair_create(&(struct pair_attr){.seed = 1});
@@ -187,12 +187,12 @@ static void test_no_persistence(void **state)
 	assert_int_equal(urxe_mr_reg(node->dev, &attr, &mr), -EOPNOTSUPP);
 	attr.access = G;
 	assert_int_equal(urxe_mr_reg(node->dev, &attr, &mr), 0);
-	attr.access = G | 64; /* a right that no one knows */
+	attr.access = G | 64; /* an unknown right */
 	assert_int_equal(urxe_mr_reg(node->dev, &attr, &mr), -EINVAL);
 	pair_destroy(pair);
 }
 
-/* Through a window: within its range, and only where the region may be flushed as well. */
+/* Through a window: within the window's range, and only if the region allows FLUSH as well. */
 static void test_window(void **state)
 {
 	static const struct {
@@ -241,7 +241,7 @@ static void test_window(void **state)
 	}
 }
 
-/* What no peer could make sense of is refused when it is posted. */
+/* The engine refuses malformed requests when they are posted. */
 static void test_refused_when_posted(void **state)
 {
 	struct urxe_seg seg;
@@ -279,7 +279,7 @@ static void test_refused_when_posted(void **state)
 	{
 		struct conn_attr conn = conn_default(URXE_QPT_RC);
 
-		conn.rd_atomic = 0; /* they need the peer's resources */
+		conn.rd_atomic = 0; /* FLUSH and ATOMIC WRITE need the peer's responder resources */
 		engine_open(&e, &conn);
 		assert_int_equal(urxe_post_send(e.end[0].qp, &wr), -EINVAL);
 		assert_int_equal(try_flush(&e, 1, 1, 0, (struct urxe_flush){GLOBAL, 0, 8}),
@@ -290,7 +290,10 @@ static void test_refused_when_posted(void **state)
 
 /* --- ATOMIC WRITE. */
 
-/* From memory and inline; eight bytes as they are, and none beside them. */
+/*
+ * From memory and inline: the eight bytes arrive in one piece, and the bytes beside them do not
+ * change.
+ */
 static void test_atomic_write(void **state)
 {
 	uint64_t around[3];
@@ -324,7 +327,7 @@ static void test_atomic_write(void **state)
 	}
 }
 
-/* --- Requests made by hand. */
+/* --- Requests that the test builds. */
 
 struct hand_row {
 	const char *what;
@@ -415,7 +418,7 @@ static void run_hand_row(const struct hand_row *row)
 	engine_close(&e);
 }
 
-/* The answer is a READ response without payload, or a NAK that leaves no byte behind. */
+/* The answer is a READ response without payload; after a NAK no byte has changed. */
 static void test_by_hand(void **state)
 {
 	(void)state;
@@ -423,7 +426,7 @@ static void test_by_hand(void **state)
 		run_hand_row(&hand_rows[i]);
 }
 
-/* The answer is lost: the repeated request is answered again and not executed again. */
+/* The answer is lost: the responder answers the repetition again and does not execute it again. */
 static void test_repeated(void **state)
 {
 	static const uint8_t opcodes[] = {FLUSH, ATOMIC_WRITE};
@@ -441,7 +444,7 @@ static void test_repeated(void **state)
 		inject(&e, &p);
 		assert_int_equal(answers(&e).opcode, RESPONSE);
 		assert_int_equal(e.b->n_persisted, opcodes[i] == FLUSH);
-		memset(e.b->mem + REGION, 9, 8); /* by someone else, since */
+		memset(e.b->mem + REGION, 9, 8); /* another writer changes the bytes meanwhile */
 		memset(payload, 2, 8);
 		inject(&e, &p);
 		got = answers(&e);
@@ -452,7 +455,7 @@ static void test_repeated(void **state)
 		assert_int_equal(e.b->n_persisted, opcodes[i] == FLUSH);
 		assert_int_equal(e.b->mem[REGION], 9);
 		assert_int_equal(events(e.b, URXE_EVENT_DUP_REQUEST), 1);
-		/* Another kind of request by its PSN is no repetition of it. */
+		/* Another kind of request with the same PSN is no repetition. */
 		p.opcode = opcodes[!i];
 		p.payload_len = p.opcode == ATOMIC_WRITE ? 8 : 0;
 		inject(&e, &p);
@@ -462,7 +465,7 @@ static void test_repeated(void **state)
 	}
 }
 
-/* Without resources on the responder they are refused, as READs are. */
+/* A responder without resources refuses them, as it refuses READs. */
 static void test_no_resources(void **state)
 {
 	static const uint8_t opcodes[] = {FLUSH, ATOMIC_WRITE};
@@ -487,7 +490,7 @@ static void test_no_resources(void **state)
 
 /* Loses one frame. */
 struct loss {
-	unsigned first; /* the one that is lost */
+	unsigned first; /* number of the frame to lose */
 	unsigned seen;
 };
 
@@ -515,7 +518,7 @@ static void post_among_others(struct engine *e, uint32_t key)
 	post_flush(e, 5, key, REGION, (struct urxe_flush){GLOBAL, URXE_FLUSH_KEY, 0});
 }
 
-/* Among other requests over a cable that loses: each is done once, in its order. */
+/* Among other requests on a network with losses: each is executed once, in its order. */
 static void test_loss(void **state)
 {
 	(void)state;
@@ -535,13 +538,17 @@ static void test_loss(void **state)
 				expect_wc(&e.a->send_cq, id, URXE_WC_SUCCESS);
 			assert_memory_equal(e.b->mem, e.a->mem, 3000);
 			assert_memory_equal(e.b->mem + REGION, e.a->mem, 8);
-			assert_int_equal(e.b->n_persisted, 1); /* once, and in one piece */
+			assert_int_equal(e.b->n_persisted,
+					 1); /* persisted once, and in one piece */
 			engine_close(&e);
 		}
 	}
 }
 
-/* A plain ACK is no answer to them, nor is a READ response with a payload. */
+/*
+ * A plain ACK does not complete these requests, and a READ response with a payload does not,
+ * either.
+ */
 static void test_wrong_answer(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);

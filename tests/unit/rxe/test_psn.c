@@ -42,7 +42,7 @@ static void test_diff(void **state)
 		{0xffffff, 0, -1},
 		{5, 0xfffffb, 10},
 		{0xfffffb, 5, -10},
-		/* The last PSN ahead, and the first behind. */
+		/* The last PSN ahead of it, and the first one behind it. */
 		{0x7fffff, 0, 0x7fffff},
 		{0x800000, 0, -0x800000},
 		{0x800001, 0, -0x7fffff},
@@ -51,7 +51,7 @@ static void test_diff(void **state)
 		{0, 0x800001, 0x7fffff},
 		{0x123456, 0x923457, 0x7fffff},
 		{0x123456, 0x923456, -0x800000},
-		/* What stands above bit 23 does not count. */
+		/* Bits above bit 23 do not count. */
 		{0xff000001, 0, 1},
 		{0, 0xff000001, -1},
 	};
@@ -61,7 +61,7 @@ static void test_diff(void **state)
 		assert_int_equal(urxe_psn_diff(rows[i].a, rows[i].b), rows[i].diff);
 }
 
-/* For every distance: what add moves, diff measures. */
+/* For random distances: psn_diff returns the distance that psn_add has moved. */
 static void test_agree(void **state)
 {
 	static const uint32_t from[] = {0, 1, 0x7fffff, 0x800000, 0xffffff};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a changed attribute does to a QP that works already (IBA 11.2.5.2): access,
- * RNR timer, timeouts, the path; and sends that wait while the queue is drained.
+ * Effects of a changed attribute on a QP in use (IBA 11.2.5.2): access, RNR timer, timeouts, the
+ * path; and sends that wait in SQD.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void go(struct engine *e, unsigned side, uint8_t state)
 	change(e, side, state, &(struct urxe_qp_attr){0}, 0);
 }
 
-/* RTS to RTS: rights are taken away between two requests, and given back for the next QP. */
+/* RTS to RTS: a right is removed between two requests, and granted again for the next QP. */
 static void test_access(void **state)
 {
 	static const struct {
@@ -81,7 +81,7 @@ static bool lose_all(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return false;
 }
 
-/* In SQD: a shorter timeout and fewer repetitions than the QP was made with. */
+/* In SQD: a shorter timeout and fewer repetitions than at the connection. */
 static void test_timeout(void **state)
 {
 	const struct urxe_qp_attr attr = {.timeout = 3, .retry_cnt = 1};
@@ -106,7 +106,7 @@ static void test_timeout(void **state)
 	engine_close(&e);
 }
 
-/* RNR repetitions are counted from what is set last. */
+/* RNR repetitions count against the last value set. */
 static void test_rnr_retry(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -131,7 +131,7 @@ static bool keep_last(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return true;
 }
 
-/* Another address of the peer, by another router; the peer has changed its side, too. */
+/* The peer gets another address and MAC address, and both sides change their path. */
 static void test_path(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -161,7 +161,10 @@ static void test_path(void **state)
 	engine_close(&e);
 }
 
-/* Every type: what is posted in SQD waits, what is received is not held up, and RTS goes on. */
+/*
+ * For every QP type: a request posted in SQD waits, the receive side works, and the request starts
+ * in RTS.
+ */
 static void test_drained_waits(void **state)
 {
 	(void)state;
@@ -193,7 +196,9 @@ static void test_drained_waits(void **state)
 	}
 }
 
-/* A datagram that cannot be sent stops its queue; back in RTS it goes on, and receives all along.
+/*
+ * A datagram that cannot be sent moves its QP to SQE; the QP still receives, and sends again after
+ * the return to RTS.
  */
 static void test_datagram_error(void **state)
 {
@@ -228,7 +233,7 @@ static void test_datagram_error(void **state)
 	engine_close(&e);
 }
 
-/* A datagram is as long as the link takes it now; a connection keeps what it has chosen. */
+/* A datagram may be as long as the link's MTU is now; a connection keeps its path MTU. */
 static void test_link_mtu(void **state)
 {
 	struct engine e;

@@ -13,7 +13,7 @@
 #define UC       (1u << URXE_QPT_UC)
 #define UD       (1u << URXE_QPT_UD)
 #define ALL      (RC | UC | UD)
-#define ALL_BITS 22 /* one more than there are attributes */
+#define ALL_BITS 22 /* one more than the number of attributes */
 
 struct rule {
 	uint8_t from, to;
@@ -59,7 +59,10 @@ static const struct rule rules[] = {
 	{URXE_QPS_SQE, URXE_QPS_RTS, UD, 0, M(CUR_STATE) | M(QKEY)},
 };
 
-/* NULL: the transition is forbidden. Any state goes to RESET and to ERR with nothing else. */
+/*
+ * NULL: the transition is forbidden. Transitions to RESET and ERR are allowed from every state,
+ * without attributes.
+ */
 static const struct rule *find_rule(uint8_t type, uint8_t from, uint8_t to)
 {
 	static const struct rule any;
@@ -76,7 +79,7 @@ struct bench {
 	struct pair *pair;
 	struct conn_attr conn;
 	struct endpoint end;
-	struct urxe_qp_attr attr; /* values that suit every attribute */
+	struct urxe_qp_attr attr; /* a valid value for every attribute */
 };
 
 static void bench_open(struct bench *b, uint8_t type)
@@ -92,7 +95,7 @@ static int step(struct bench *b, uint8_t to, uint32_t mask)
 	return urxe_qp_modify(b->end.qp, b->pair->now, &b->attr, mask);
 }
 
-/* A send request whose segment belongs to nobody puts a UC or UD QP into SQE (IBA 9.9.2.4). */
+/* A send request whose lkey is invalid moves a UC or UD QP to SQE (IBA 9.9.2.4). */
 static void fail_send(struct bench *b)
 {
 	struct urxe_seg seg = {.addr = 1, .length = 8, .lkey = 0x0bad0bad};
@@ -104,7 +107,7 @@ static void fail_send(struct bench *b)
 	pair_settle(b->pair);
 }
 
-/* A fresh QP in the state. False: the type has no such state. */
+/* A new QP in the state. False: QPs of this type do not have the state. */
 static bool bench_enter(struct bench *b, uint8_t state)
 {
 	uint8_t stop = state == URXE_QPS_ERR  ? URXE_QPS_RESET
@@ -125,7 +128,7 @@ static bool bench_enter(struct bench *b, uint8_t state)
 	return true;
 }
 
-/* Refused, and nothing changed (IBA 11.2.5.2). */
+/* The engine refuses the transition, and no attribute changes (IBA 11.2.5.2). */
 static void check_refused(struct bench *b, uint8_t to, uint32_t mask)
 {
 	struct urxe_qp_attr before, after;
@@ -156,7 +159,7 @@ static void check_accepted(struct bench *b, uint8_t from, uint8_t to, uint32_t m
 	assert_int_equal(qp_state(&b->end), to);
 }
 
-/* The QP stays where it is as long as it is refused; each acceptance needs a fresh one. */
+/* One QP serves all refused transitions; each accepted transition needs a new QP. */
 static void check_rule(struct bench *b, const struct rule *rule, uint8_t from, uint8_t to)
 {
 	uint32_t required = rule->required | M(STATE);
@@ -212,7 +215,7 @@ static void test_transitions(void **state)
 	}
 }
 
-/* A state that does not exist, and a present state that is another. */
+/* A target state that does not exist, and a current state that is not the QP's. */
 static void test_states(void **state)
 {
 	struct bench b;
@@ -232,7 +235,7 @@ struct range {
 	uint8_t from;
 	size_t offset;
 	size_t size;
-	uint32_t best, worst; /* last value taken and first refused */
+	uint32_t best, worst; /* last accepted value and first refused value */
 };
 
 #define RANGE(from, field, best, worst)                                        \
@@ -296,7 +299,10 @@ static void test_ranges(void **state)
 	}
 }
 
-/* Path migration is allowed by these transitions, but not there; that it is over may be said. */
+/*
+ * These transitions allow path migration, which the engine does not have: it accepts only the state
+ * "migrated".
+ */
 static void test_migration(void **state)
 {
 	static const struct {
@@ -337,7 +343,7 @@ static void test_migration(void **state)
 	}
 }
 
-/* A path MTU that the port's frames cannot carry. */
+/* A path MTU larger than the port's frames. */
 static void test_mtu_limit(void **state)
 {
 	struct bench b = {.conn = conn_default(URXE_QPT_RC)};
@@ -353,7 +359,7 @@ static void test_mtu_limit(void **state)
 	pair_destroy(b.pair);
 }
 
-/* What the link carries may change; a device never takes more than it was made for. */
+/* The MTU of the link may change, but never exceeds the device's maximum. */
 static void test_link_mtu(void **state)
 {
 	const uint32_t mask = conn_mask(URXE_QPT_RC, URXE_QPS_RTR);
@@ -371,7 +377,7 @@ static void test_link_mtu(void **state)
 	assert_int_equal(step(&b, URXE_QPS_RTR, mask), -EINVAL);
 	assert_int_equal(urxe_link_mtu_set(dev, 4200), 0);
 	assert_int_equal(step(&b, URXE_QPS_RTR, mask), 0);
-	/* Too little for any path MTU: the least of them is all that can be chosen. */
+	/* A link MTU too small for any path MTU: only the smallest path MTU is accepted. */
 	assert_int_equal(urxe_link_mtu_set(dev, 68), 0);
 	bench_enter(&b, URXE_QPS_INIT);
 	b.attr.path_mtu = URXE_MTU_512;
@@ -381,7 +387,7 @@ static void test_link_mtu(void **state)
 	pair_destroy(b.pair);
 }
 
-/* What was set is what is read. */
+/* urxe_qp_query returns the attributes that were set. */
 static void test_query(void **state)
 {
 	struct urxe_qp_attr got;
@@ -413,7 +419,7 @@ static void test_query(void **state)
 	pair_destroy(b.pair);
 }
 
-/* In SQD, requests in the queue keep a change from stranding them. */
+/* In SQD, the initiator depth cannot fall while requests in the queue need it. */
 static void test_rd_atomic_in_use(void **state)
 {
 	struct urxe_send_wr wr = {.opcode = URXE_WR_RDMA_READ};
@@ -432,7 +438,7 @@ static void test_rd_atomic_in_use(void **state)
 	pair_destroy(b.pair);
 }
 
-/* Numbers that mean something else, and windows that PSNs cannot span. */
+/* Attributes whose values have another meaning, and send windows that PSNs cannot span. */
 static void test_limits(void **state)
 {
 	struct urxe_qp_init init;

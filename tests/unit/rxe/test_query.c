@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the engine tells about its objects. */
+/* Queries of the engine's objects. */
 #include <string.h>
 
 #include "engine.h"
@@ -20,7 +20,7 @@ static struct urxe_qp_load load_of(const struct endpoint *end)
 	return load;
 }
 
-/* A device with one QP: what is the device's is the QP's, field by field. */
+/* A device with one QP: each counter of the device equals the QP's. */
 static void assert_all_of_one(struct endpoint *end)
 {
 	assert_memory_equal(urxe_qp_counters(end->qp), urxe_dev_counters(end->node->dev),
@@ -57,7 +57,7 @@ static void test_load(void **state)
 	engine_close(&e);
 }
 
-/* Packets that a QP sends before it waits for an acknowledgement. */
+/* The number of packets that a QP sends before it waits for an acknowledgement. */
 static uint32_t window_of(enum urxe_mtu path_mtu, bool same_host)
 {
 	const struct pair_attr attr = {.seed = 1, .mem_size = 4u << 20};
@@ -82,7 +82,7 @@ static uint32_t window_of(enum urxe_mtu path_mtu, bool same_host)
 	return packets;
 }
 
-/* On a network, which loses packets, fewer are on their way than within the host. */
+/* A network may lose packets, so the window is smaller than within one host. */
 static void test_window(void **state)
 {
 	(void)state;
@@ -131,7 +131,7 @@ static void test_counters_of_an_error(void **state)
 	engine_close(&e);
 }
 
-/* Two QPs of a device: each has its own, and together they have all. */
+/* Two QPs of a device: each has its own counters, and the device has the sums. */
 static void test_counters_add_up(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);

@@ -22,7 +22,7 @@ static void recv_n(struct engine *e, unsigned n)
 		post_recv(&e->end[1], i, 64 * i, 64);
 }
 
-/* One event for each time it is asked for, whatever comes after (IBA 11.4.2.2). */
+/* One event for each arming of the CQ, however many completions follow (IBA 11.4.2.2). */
 static void test_arm(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -34,7 +34,8 @@ static void test_arm(void **state)
 	send_n(&e, 2, 0);
 	assert_int_equal(e.b->recv_cq.events, 0); /* nobody asked */
 	urxe_cq_arm(e.b->recv_cq.cq, false);
-	assert_int_equal(e.b->recv_cq.events, 0); /* for the next one, not for those before */
+	assert_int_equal(e.b->recv_cq.events,
+			 0); /* the next completion causes the event, not an earlier one */
 	send_n(&e, 3, 0);
 	assert_int_equal(e.b->recv_cq.events, 1);
 	urxe_cq_arm(e.b->recv_cq.cq, false);
@@ -62,7 +63,10 @@ static void test_arm_solicited(void **state)
 	send_n(&e, 1, URXE_SEND_SOLICITED);
 	assert_int_equal(e.b->recv_cq.events, 1);
 	assert_true(expect_wc(&e.b->recv_cq, 3, URXE_WC_SUCCESS).solicited);
-	/* Asking for any is not taken back by asking for solicited ones (IBA 11.4.2.2). */
+	/*
+	 * Arming for solicited completions does not cancel an arming for any completion (IBA
+	 * 11.4.2.2).
+	 */
 	urxe_cq_arm(e.b->recv_cq.cq, false);
 	urxe_cq_arm(e.b->recv_cq.cq, true);
 	send_n(&e, 1, 0);
@@ -70,7 +74,7 @@ static void test_arm_solicited(void **state)
 	engine_close(&e);
 }
 
-/* An error is worth waking up for. */
+/* An error completion counts as solicited. */
 static void test_arm_error(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
@@ -86,7 +90,10 @@ static void test_arm_error(void **state)
 	engine_close(&e);
 }
 
-/* No room: the completion is lost, and that is told, not hidden (IBA 11.6.3.1). */
+/*
+ * The CQ is full: the completion is lost, and an asynchronous event reports the loss (IBA
+ * 11.6.3.1).
+ */
 static void test_overflow(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -106,7 +113,7 @@ static void test_overflow(void **state)
 	engine_close(&e);
 }
 
-/* All QPs of a full CQ end, whichever of them lost its completion. */
+/* All QPs of a full CQ end, whichever QP lost its completion. */
 static void test_overflow_ends_all(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -126,7 +133,7 @@ static void test_overflow_ends_all(void **state)
 	assert_int_equal(e.b->async[URXE_ASYNC_QP_FATAL], 2);
 	assert_int_equal(qp_state(&e.end[1]), URXE_QPS_ERR);
 	assert_int_equal(qp_state(&other[1]), URXE_QPS_ERR);
-	/* What it had taken before can be had; nothing comes behind it. */
+	/* The application can still poll the earlier completions; no new ones follow. */
 	full->depth = NODE_CQ_DEPTH;
 	expect_wc(full, 0, URXE_WC_SUCCESS);
 	assert_int_equal(urxe_qp_modify(other[1].qp, e.pair->now,
@@ -152,7 +159,7 @@ static void test_cq_busy(void **state)
 	engine_close(&e);
 }
 
-/* --- Shared receive queues. Four connections, whose receiving ends share one. */
+/* --- Shared receive queues: four connections whose receiving QPs share one. */
 
 #define N 4
 
@@ -161,7 +168,7 @@ struct shared {
 	struct node_queue queue;
 	struct urxe_rq *srq;
 	struct endpoint end[N][2];
-	uint32_t kept; /* receive requests for refill */
+	uint32_t kept; /* receive requests that refill may post */
 };
 
 static void shared_open(struct shared *s, struct conn_attr *conn)
@@ -209,7 +216,8 @@ static void test_srq(void **state)
 	for (unsigned i = 0; i < 3 * N; i++) {
 		struct urxe_wc wc;
 
-		shared_send(&s, i * 7 % N); /* any order of QPs; requests are taken in theirs */
+		shared_send(&s, i * 7 % N); /* messages arrive for the QPs in any order; each takes
+					       the oldest request */
 		wc = expect_wc(&node->recv_cq, i, URXE_WC_SUCCESS);
 		assert_int_equal(wc.qpn, s.end[i * 7 % N][1].qpn);
 		assert_int_equal(node->mem[i * 100 + 9], i * 7 % N + 1);
@@ -221,7 +229,7 @@ static void test_srq(void **state)
 	pair_destroy(s.pair);
 }
 
-/* Told once when fewer than the limit are left (IBA 10.2.9.3). */
+/* One event when fewer requests than the limit are left (IBA 10.2.9.3). */
 static void test_srq_limit(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -248,7 +256,10 @@ static void test_srq_limit(void **state)
 	pair_destroy(s.pair);
 }
 
-/* A QP in error leaves the shared requests to the others, and says when it holds none. */
+/*
+ * A QP in the error state leaves the shared requests to other QPs, and raises an event when it
+ * holds none.
+ */
 static void test_srq_error(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_ERR};
@@ -268,7 +279,7 @@ static void test_srq_error(void **state)
 	pair_destroy(s.pair);
 }
 
-/* Empty: the sender waits, and the owner is asked for more. */
+/* The SRQ is empty: the responder calls refill, and the sender waits after an RNR NAK. */
 static void test_srq_rnr(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -296,7 +307,7 @@ static bool lose_acks(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return urxe_packet_parse(&p, data, len) || !(urxe_opcodes[p.opcode].flags & URXE_OPF_ACK);
 }
 
-/* The completion that is lost may be one that a READ response acknowledges on its way. */
+/* The CQ may overflow with the completion of a request that a READ response acknowledges. */
 static void test_overflow_by_response(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -320,7 +331,7 @@ static void test_overflow_by_response(void **state)
 	engine_close(&e);
 }
 
-/* A message whose completion is lost was not received: its sender hears so. */
+/* The receive completion is lost: the responder does not acknowledge the message. */
 static void test_overflow_refuses(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -336,7 +347,7 @@ static void test_overflow_refuses(void **state)
 	engine_close(&e);
 }
 
-/* What the owner posts when it is asked. */
+/* The requests that refill posts. */
 static void refill_shared(struct node_queue *queue)
 {
 	struct shared *s = queue->arg;
@@ -345,7 +356,7 @@ static void refill_shared(struct node_queue *queue)
 		shared_recv(s, 0);
 }
 
-/* Requests that the owner keeps for the next refill count as posted: no false alarm. */
+/* Requests that refill can still post count against the limit: no premature limit event. */
 static void test_srq_limit_refill(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -372,7 +383,7 @@ static void resize(struct shared *s, uint32_t max_wr, int rc)
 	assert_int_equal(urxe_srq_resize(s->srq, max_wr), rc);
 }
 
-/* Larger, then smaller, with requests in it all the while: each is taken, in its order. */
+/* The SRQ grows, then shrinks, with requests in it: each request is taken, in its order. */
 static void test_srq_resize(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -382,7 +393,7 @@ static void test_srq_resize(void **state)
 
 	(void)state;
 	shared_open(&s, &conn);
-	/* Away from the ring's start, so that what is posted wraps around its end. */
+	/* Not at the start of the ring, so that the posted requests wrap around its end. */
 	for (; next < 27; next++) {
 		shared_recv(&s, next);
 		shared_send(&s, 0);
@@ -419,8 +430,10 @@ static void test_srq_resize(void **state)
 	pair_destroy(s.pair);
 }
 
-/* The limit is armed for one event, and may be armed again; below it at once, it fires at the
- * next. */
+/*
+ * An armed limit raises one event. If it is armed again when fewer requests are left, the event
+ * comes at the next message.
+ */
 static void test_srq_limit_rearm(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a responder keeps and acknowledges beyond go-back-N (docs/recovery.md), seen from the wire.
+/*
+ * Packets that a responder keeps and acknowledges beyond go-back-N (docs/recovery.md), observed as
+ * frames.
  */
 #include "by_hand.h"
 
@@ -42,7 +44,9 @@ static bool written(const struct engine *e, uint32_t ahead, uint8_t content)
 	return true;
 }
 
-/* Early packets wait for the gap, reach memory in order behind it, and are acknowledged as one. */
+/*
+ * Early packets wait until the gap is filled, are executed in order, and get one acknowledgement.
+ */
 static void test_gap_fills(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -71,7 +75,7 @@ static void test_gap_fills(void **state)
 	engine_close(&e);
 }
 
-/* A gap that stays gets its one NAK after the reordering time, and no other. */
+/* A lasting gap causes one NAK after the reordering time, and no second one. */
 static void test_gap_stays(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -84,7 +88,7 @@ static void test_gap_stays(void **state)
 	assert_true(urxe_next_deadline(e.b->dev) <= e.pair->now + REORDER_NS);
 	e.pair->now += REORDER_NS - 1;
 	expect_quiet(&e);
-	inject_write(&e, &conn, 2, 0x33); /* does not prolong it */
+	inject_write(&e, &conn, 2, 0x33); /* does not prolong the reordering time */
 	e.pair->now++;
 	got = answers(&e);
 	assert_int_equal(got.n, 1);
@@ -97,7 +101,10 @@ static void test_gap_stays(void **state)
 	engine_close(&e);
 }
 
-/* A NAK or the repair may be lost: the NAK comes three times more, each after twice the time. */
+/*
+ * The NAK or the repaired packet may be lost: the responder repeats the NAK three times, each after
+ * twice the time.
+ */
 static void test_gap_asked_again(void **state)
 {
 	(void)state;
@@ -130,7 +137,7 @@ static void test_gap_asked_again(void **state)
 	}
 }
 
-/* Behind a filled gap another one may lie: it has been waited for already. */
+/* Behind a filled gap lies a second one: the reordering time for it has passed already. */
 static void test_second_gap(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -156,8 +163,10 @@ static void test_second_gap(void **state)
 	engine_close(&e);
 }
 
-/* Of two packets with one PSN the first counts, and a kept one that came again is not executed
- * twice. */
+/*
+ * Of two packets with one PSN the first one counts, and a repetition of a kept packet is not
+ * executed.
+ */
 static void test_kept_twice(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -175,7 +184,7 @@ static void test_kept_twice(void **state)
 	engine_close(&e);
 }
 
-/* The buffer is bounded by PSNs; what lies beyond is dropped by name. */
+/* The responder keeps packets of a bounded range of PSNs; it drops and counts packets beyond. */
 static void test_window(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -198,7 +207,7 @@ static void test_window(void **state)
 	engine_close(&e);
 }
 
-/* A refused packet ends the connection; what was kept behind it is never executed. */
+/* A NAK ends the connection; the kept packets behind the refused one are never executed. */
 static void test_kept_behind_error(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -220,7 +229,7 @@ static void test_kept_behind_error(void **state)
 	engine_close(&e);
 }
 
-/* Not ready for the message in front: what came behind it is there once it comes again. */
+/* RNR NAK for the first message: the kept packets behind it are executed when it comes again. */
 static void test_kept_behind_rnr(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -236,7 +245,7 @@ static void test_kept_behind_rnr(void **state)
 	assert_int_equal(answers(&e).syndrome >> 5, 1);
 	inject_write(&e, &conn, 1, 0x22);
 	e.pair->now += 10 * REORDER_NS;
-	expect_quiet(&e); /* the RNR NAK is the answer until the message comes */
+	expect_quiet(&e); /* no further answer until the message comes again */
 	post_recv(&e.end[1], 5, 4096, 64);
 	inject(&e, &send);
 	expect_wc(&e.b->recv_cq, 5, URXE_WC_SUCCESS);
@@ -247,7 +256,7 @@ static void test_kept_behind_rnr(void **state)
 	engine_close(&e);
 }
 
-/* Reset forgets what was kept: the next connection starts clean. */
+/* A reset drops the kept packets: the next connection does not see them. */
 static void test_kept_and_reset(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -264,17 +273,17 @@ static void test_kept_and_reset(void **state)
 	inject_write(&e, &conn, 0, 0x11);
 	assert_true(written(&e, 0, 0x11) && written(&e, 1, 0));
 	assert_int_equal(answers(&e).psn, conn.psn[0]);
-	inject_write(&e, &conn, 2, 0x33); /* kept until the end: the device frees it */
+	inject_write(&e, &conn, 2, 0x33); /* kept until the device is destroyed, which frees it */
 	engine_close(&e);
 }
 
-/* --- Repeated requests, of which the last one asks for an acknowledgement. */
+/* --- Repeated requests, whose last packet requests an acknowledgement. */
 
 #define MESSAGE_PACKETS 5
 #define QUIET_NS        20000000
 #define SILENT_NS       4000000
 
-/* Packet i of a SEND, whose last one asks for an acknowledgement. */
+/* Packet i of a SEND, whose last packet requests an acknowledgement. */
 static void inject_send(struct engine *e, const struct conn_attr *conn, uint32_t i)
 {
 	bool last = i == MESSAGE_PACKETS - 1;
@@ -294,7 +303,7 @@ static void inject_sends(struct engine *e, const struct conn_attr *conn, uint32_
 	}
 }
 
-/* Node b has all of the SEND. */
+/* Node b has received the whole SEND. */
 static void open_with_message(struct engine *e, const struct conn_attr *conn)
 {
 	open_reordering(e, conn);
@@ -305,7 +314,7 @@ static void open_with_message(struct engine *e, const struct conn_attr *conn)
 	expect_wc(&e->b->recv_cq, 1, URXE_WC_SUCCESS);
 }
 
-/* Of the SEND, the last packet but one is missing. */
+/* The last but one packet of the SEND is missing. */
 static void open_with_gap(struct engine *e, const struct conn_attr *conn)
 {
 	open_reordering(e, conn);
@@ -332,7 +341,7 @@ static void expect_ack(struct engine *e, const struct conn_attr *conn)
 	assert_int_equal(got.msn, 1);
 }
 
-/* When nothing has come for long enough, and then never again. */
+/* The acknowledgement comes once more after the quiet time, and then never again. */
 static void expect_ack_once_more(struct engine *e, const struct conn_attr *conn)
 {
 	e->pair->now += QUIET_NS - 1;
@@ -344,9 +353,10 @@ static void expect_ack_once_more(struct engine *e, const struct conn_attr *conn)
 }
 
 /*
- * The acknowledgement was lost, and all is sent again: the answer waits for the packet that asks,
- * and comes once more behind it. Linux' rxe does not end a request that is acknowledged amid its
- * repetition before it hears of it again.
+ * The acknowledgement was lost, and the requester repeats everything: the responder answers the
+ * packet that requests an acknowledgement, and once more after the quiet time. Linux' rxe does not
+ * complete a request that is acknowledged in the middle of its repetition; it needs another
+ * acknowledgement.
  */
 static void test_repeated_to_the_end(void **state)
 {
@@ -365,7 +375,10 @@ static void test_repeated_to_the_end(void **state)
 	engine_close(&e);
 }
 
-/* The packet that asks is lost, or there is none: the others are answered when no more come. */
+/*
+ * The packet that requests an acknowledgement is lost: the responder answers when the repetition
+ * stops.
+ */
 static void test_repeated_in_part(void **state)
 {
 	struct conn_attr conn = message_conn();
@@ -388,8 +401,8 @@ static void test_repeated_in_part(void **state)
 }
 
 /*
- * The same, and the requester has a short timeout: it is never quiet, but not left without an
- * answer either. One that gets its answers gets no more of them.
+ * The same for a requester with a short timeout, which never pauses: the responder answers it, too.
+ * After an answer the responder sends no more.
  */
 static void test_repeated_without_pause(void **state)
 {
@@ -423,7 +436,7 @@ static void test_repeated_without_pause(void **state)
 	engine_close(&e);
 }
 
-/* The queue pair is to end before that: the acknowledgement need not wait for the quiet. */
+/* The QP's timeout ends before the quiet time: the acknowledgement does not wait. */
 static void test_repeated_at_the_end(void **state)
 {
 	struct conn_attr conn = message_conn();
@@ -444,8 +457,9 @@ static void test_repeated_at_the_end(void **state)
 }
 
 /*
- * What a NAK has asked for comes, and the rest was kept: all is acknowledged. A strict requester
- * has the rest to send again nevertheless, and that may be lost: it hears of it once more.
+ * The repaired packet arrives, and the responder had kept the rest: it acknowledges everything. A
+ * strict requester repeats the rest nevertheless, and may lose the acknowledgement: the responder
+ * sends it once more.
  */
 static void test_repaired(void **state)
 {
@@ -462,7 +476,7 @@ static void test_repaired(void **state)
 	engine_close(&e);
 }
 
-/* A gap that filled by itself, by packets that came late, is nothing that was sent again. */
+/* Late packets fill a gap: they are not repetitions, so there is no second acknowledgement. */
 static void test_reordered(void **state)
 {
 	struct conn_attr conn = message_conn();
@@ -477,7 +491,7 @@ static void test_reordered(void **state)
 	engine_close(&e);
 }
 
-/* One that was executed behind the SEND: its response is its only answer. */
+/* A request executed behind the SEND: its response is its only answer. */
 static void inject_behind(struct engine *e, const struct conn_attr *conn, uint8_t opcode)
 {
 	struct urxe_packet p = from_peer(e, conn, opcode);
@@ -489,8 +503,8 @@ static void inject_behind(struct engine *e, const struct conn_attr *conn, uint8_
 }
 
 /*
- * The responses of a READ or atomic may be lost, and an ACK is none: what acknowledges the SEND
- * before it says nothing of it. Linux' rxe would take the READ for done.
+ * A response of a READ or atomic may be lost, and an ACK does not replace it: the acknowledgement
+ * repeated for the SEND must end before the READ. Linux' rxe would take the READ for complete.
  */
 static void test_repeated_before_response(void **state)
 {
@@ -512,7 +526,10 @@ static void test_repeated_before_response(void **state)
 	}
 }
 
-/* Bytes of a READ of 2^22 packets; three of them take the PSNs more than half round. */
+/*
+ * Length of a READ of 2^22 packets; three such READs move the PSN by more than half of the PSN
+ * space.
+ */
 #define LONG_READ (UINT32_C(1) << 30)
 
 static void inject_read(struct engine *e, const struct conn_attr *conn, uint32_t ahead,
@@ -526,7 +543,7 @@ static void inject_read(struct engine *e, const struct conn_attr *conn, uint32_t
 	inject(e, &p);
 }
 
-/* Its last packet is asked for again at once, so that the others need not be made. */
+/* Requests the last packet again at once, so that the test need not take all responses. */
 static void inject_long_read(struct engine *e, const struct conn_attr *conn, uint32_t ahead)
 {
 	inject_read(e, conn, ahead, 0, LONG_READ);
@@ -535,8 +552,8 @@ static void inject_long_read(struct engine *e, const struct conn_attr *conn, uin
 }
 
 /*
- * So far behind READs that its PSN is one that is to come, a WRITE is not acknowledged any more:
- * Linux' rxe would take that for an answer to what it has yet to hear of.
+ * After READs of more than half of the PSN space, the responder does not repeat the acknowledgement
+ * of the WRITE before them: Linux' rxe would take its PSN for a future one.
  */
 static void test_repaired_far_behind(void **state)
 {
@@ -558,13 +575,13 @@ static void test_repaired_far_behind(void **state)
 	assert_int_equal(answers(&e).n, 2);
 	e.pair->now += 10 * QUIET_NS;
 	expect_quiet(&e);
-	/* The next one is, as ever. */
+	/* The responder acknowledges the next WRITE as usual. */
 	inject_write(&e, &conn, ahead + 2, 0x22);
 	assert_int_equal(answers(&e).psn, (conn.psn[0] + ahead + 2) & 0xffffff);
 	engine_close(&e);
 }
 
-/* An answer that waits ends with the connection. */
+/* A pending acknowledgement ends with the connection. */
 static void test_repeated_and_reset(void **state)
 {
 	struct conn_attr conn = message_conn();
@@ -585,7 +602,7 @@ static void test_repeated_and_reset(void **state)
 	}
 }
 
-/* A strict responder has nothing that waits. */
+/* A strict responder delays no acknowledgement. */
 static void test_repeated_strict(void **state)
 {
 	struct conn_attr conn = message_conn();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets made by hand, as a broken or hostile peer would send them: each is
- * dropped by name or refused with the NAK that the specification asks for.
+ * Packets of a broken or hostile peer: the responder drops each with a named reason, or refuses it
+ * with the NAK that the specification demands.
  */
 #include <errno.h>
 #include <string.h>
@@ -139,7 +139,7 @@ static void test_bad_icrc(void **state)
 	engine_close(&e);
 }
 
-/* Which states receive what (IBA 10.3.1): before RTR and in ERR nothing does. */
+/* States and what they receive (IBA 10.3.1): before RTR and in ERR a QP receives nothing. */
 static void test_states(void **state)
 {
 	(void)state;
@@ -150,7 +150,7 @@ static void test_states(void **state)
 		struct urxe_qp_attr attr;
 		struct urxe_packet p;
 
-		if (stop == URXE_QPS_SQE) { /* a RC QP is never there */
+		if (stop == URXE_QPS_SQE) { /* RC QPs have no SQE state */
 			pair_destroy(e.pair);
 			continue;
 		}
@@ -180,7 +180,7 @@ static void test_states(void **state)
 
 struct nak_row {
 	const char *what;
-	uint8_t first; /* an opcode to send before; 0xff = none */
+	uint8_t first; /* opcode of a packet to send first; 0xff = none */
 	uint8_t opcode;
 	uint16_t payload_len;
 	uint32_t reth_length;
@@ -219,7 +219,7 @@ static const struct nak_row nak_rows[] = {
 	{"WRITE past the region", NONE, 0x06, PAYLOAD, 0x80000000, DENIED},
 };
 
-/* What a NAK ends the peer's request with. */
+/* The completion status of the peer's request after a NAK. */
 static uint32_t nak_status(uint8_t syndrome)
 {
 	switch (syndrome) {
@@ -229,7 +229,7 @@ static uint32_t nak_status(uint8_t syndrome)
 	}
 }
 
-/* The refusal names the PSN, ends the QP, and leaves no byte behind. */
+/* The NAK has the right PSN, the QP ends, and no byte changes. */
 static void test_naks(void **state)
 {
 	(void)state;
@@ -265,8 +265,10 @@ static void test_naks(void **state)
 	}
 }
 
-/* A gap is answered by one NAK, not by one for each packet behind it (IBA 9.7.4.1.2); where the
- * device recovers strictly, at once. */
+/*
+ * The responder answers a gap by one NAK, not by one for each packet behind it (IBA 9.7.4.1.2);
+ * with strict recovery it does so at once.
+ */
 static void test_gap(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -303,7 +305,10 @@ static void test_gap(void **state)
 	engine_close(&e);
 }
 
-/* A repeated request is acknowledged again but not executed again (IBA 9.7.5.1.4). */
+/*
+ * The responder acknowledges a repeated request again and does not execute it again (IBA
+ * 9.7.5.1.4).
+ */
 static void test_duplicate(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -330,7 +335,9 @@ static void test_duplicate(void **state)
 	engine_close(&e);
 }
 
-/* The response of a READ or atomic is its acknowledgement, even of one that asks (IBA 9.7.5.1.2).
+/*
+ * The response to a READ or atomic is its acknowledgement, even if the request has the AckReq bit
+ * (IBA 9.7.5.1.2).
  */
 static void test_response_is_ack(void **state)
 {
@@ -355,7 +362,10 @@ static void test_response_is_ack(void **state)
 	}
 }
 
-/* A repeated READ may ask for a tail of the original only; all else is silently dropped. */
+/*
+ * A repeated READ may request the end of the original READ only; the responder silently drops other
+ * ones.
+ */
 static void test_repeated_read(void **state)
 {
 	static const struct {
@@ -392,7 +402,7 @@ static void test_repeated_read(void **state)
 	engine_close(&e);
 }
 
-/* More READs at a time than agreed are refused (IBA 9.7.4.1.5, C9-90). */
+/* The responder refuses more outstanding READs than agreed (IBA 9.7.4.1.5, C9-90). */
 static void test_too_many_reads(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -413,7 +423,7 @@ static void test_too_many_reads(void **state)
 	engine_close(&e);
 }
 
-/* UC: a gap loses its message; the next whole one arrives (IBA 9.8.2.2). */
+/* UC: a gap loses its message; the next complete message arrives (IBA 9.8.2.2). */
 static void test_uc_gap(void **state)
 {
 	static const struct {
@@ -443,7 +453,7 @@ static void test_uc_gap(void **state)
 	engine_close(&e);
 }
 
-/* A congestion notification is counted; this requester does not slow down for it yet. */
+/* The receiver counts a CNP; congestion control is off here, so the rate does not change. */
 static void test_cnp(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -463,7 +473,7 @@ static void test_cnp(void **state)
 	engine_close(&e);
 }
 
-/* Answers that do not fit the question: wrong kind, wrong size, PSN not sent yet. */
+/* Responses that do not fit their request: wrong kind, wrong size, PSN not yet sent. */
 static void test_bad_response(void **state)
 {
 	static const struct {
@@ -503,7 +513,7 @@ static void test_bad_response(void **state)
 	}
 }
 
-/* Each kind of request has its kind of answer; another one leaves it waiting, and memory alone. */
+/* A response of the wrong kind does not complete the request and changes no memory. */
 static void test_other_answer(void **state)
 {
 	static const struct {
@@ -548,7 +558,7 @@ static void test_other_answer(void **state)
 	}
 }
 
-/* READ responses end where their request ended: a MIDDLE is no answer to the last PSN. */
+/* READ responses end with their request: a MIDDLE packet is no answer to the last PSN. */
 static void test_response_end(void **state)
 {
 	static const uint8_t opcodes[] = {0x0d, 0x0e};
@@ -571,7 +581,7 @@ static void test_response_end(void **state)
 	}
 }
 
-/* A repeated READ that still waits to be answered again gives its place to a new one. */
+/* A repeated READ that still waits for its response gives up its resource for a new READ. */
 static void test_repeated_makes_room(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -593,7 +603,9 @@ static void test_repeated_makes_room(void **state)
 	engine_close(&e);
 }
 
-/* Responder resources that change in SQD: not under a response, and what was answered stays known.
+/*
+ * In SQD the number of responder resources may change, but not during a response; answered requests
+ * stay known.
  */
 static void test_resize_resources(void **state)
 {
@@ -616,7 +628,9 @@ static void test_resize_resources(void **state)
 	engine_close(&e);
 }
 
-/* The network makes copies: they use up no repetitions (here one of each kind is allowed). */
+/*
+ * The network duplicates NAKs: the copies use up no repetitions (one of each kind is allowed here).
+ */
 static void test_nak_copies(void **state)
 {
 	static const uint8_t syndromes[] = {0x60, 0x2e};
@@ -642,7 +656,7 @@ static void test_nak_copies(void **state)
 	}
 }
 
-/* The same address by another network is not the connected peer. */
+/* A packet with the peer's address from another network type is not from the connected peer. */
 static void test_other_network(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -659,7 +673,7 @@ static void test_other_network(void **state)
 	engine_close(&e);
 }
 
-/* A datagram with a wrong Q_Key establishes nothing. */
+/* A datagram with a wrong Q_Key does not cause the event "communication established". */
 static void test_established(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UD);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * SENDs whose payload stays in the memory of the sender, from which the receiver copies it: what
- * the receiver does with it, and with a reference that has ended.
+ * SENDs with a payload reference: the receiver copies the payload from the sender's memory. The
+ * tests check the copy, and references that have ended.
  */
 #include "direct.h"
 
@@ -12,8 +12,8 @@
 #include "rand.h"
 
 #define FROM   4096u
-#define TO     704512u /* one piece of the memory, as the bytes from FROM on */
-#define ROOM   262144u /* of the receive buffer */
+#define TO     704512u /* offset of the receive buffer; the same bytes as at FROM */
+#define ROOM   262144u /* size of the receive buffer */
 #define LENGTH 40002u
 
 #define FRAMES     32
@@ -71,7 +71,7 @@ static void receive(struct world *w, uint32_t room)
 	post_recv(&w->d.e.end[1], 6, TO, room);
 }
 
-/* As the owner of both devices passes them on. */
+/* Passes node 0's frames to node 1 with their references, as the callers of both engines do. */
 static void output(struct world *w)
 {
 	for (int i = 0; i < FRAMES; i++)
@@ -79,7 +79,7 @@ static void output(struct world *w)
 	w->n = urxe_output(w->a->dev, w->d.e.pair->now, w->frames, FRAMES);
 	for (uint32_t i = 0; i < w->n; i++)
 		w->frames[i].reference.sender = w->a;
-	/* The pair passes no references on. */
+	/* The world passes frames without references from here on. */
 	w->a->references = false;
 }
 
@@ -125,7 +125,7 @@ static uint32_t generation(const struct world *w)
 	return w->a->table->references;
 }
 
-/* In one frame, and no byte of the payload goes through it. */
+/* The message needs one frame, and the frame contains no byte of the payload. */
 static void test_arrives(void **state)
 {
 	static const uint32_t lengths[] = {URXE_REFERENCE_MIN, URXE_REFERENCE_MIN + 1, LENGTH,
@@ -160,7 +160,7 @@ static void test_short_has_no_reference(void **state)
 	close_world(&w);
 }
 
-/* A message that is longer than a reference may be. */
+/* A message longer than one reference may be. */
 static void test_several_references(void **state)
 {
 	const uint32_t length = URXE_REFERENCE_MAX + 50000;
@@ -204,7 +204,10 @@ static void test_psns(void **state)
 	}
 }
 
-/* Two ends with different path MTUs count different packets: the receiver refuses the message. */
+/*
+ * Two QPs with different path MTUs count different numbers of packets: the receiver refuses the
+ * message.
+ */
 static void disagree(uint32_t mtu, uint32_t peer_mtu)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -231,7 +234,9 @@ static void test_disagree(void **state)
 	disagree(URXE_MTU_1024, URXE_MTU_4096);
 }
 
-/* Each reference is one piece of the sender's memory; at the receiver it may be several pieces. */
+/*
+ * Each reference is one piece of the sender's memory; the receive buffer may have several pieces.
+ */
 static void test_pieces(void **state)
 {
 	struct urxe_seg from[2], to[2];
@@ -252,7 +257,7 @@ static void test_pieces(void **state)
 	assert_int_equal(urxe_post_recv(urxe_qp_rq(w.d.e.end[1].qp), &recv), 0);
 	assert_int_equal(urxe_post_send(w.d.e.end[0].qp, &wr), 0);
 	output(&w);
-	/* Up to the packet that has some of both pieces, then the rest. */
+	/* One reference up to the packet that has bytes of both pieces, then the rest. */
 	assert_int_equal(w.n, 6);
 	assert_int_equal(w.frames[4].reference.length, 0);
 	assert_int_equal(w.frames[5].reference.length, LENGTH - 5 * 4096);
@@ -305,7 +310,10 @@ static void test_too_long(void **state)
 	close_world(&w);
 }
 
-/* A frame that comes before its turn is dropped: its packets come again one by one. */
+/*
+ * The receiver drops an early frame with a reference: the sender repeats its message in packets
+ * with payload.
+ */
 static void test_out_of_order(void **state)
 {
 	const uint32_t length = URXE_REFERENCE_MAX + 50000;
@@ -328,7 +336,10 @@ static void test_out_of_order(void **state)
 	close_world(&w);
 }
 
-/* The receiver cannot read it: the message comes again in packets, and those behind it too. */
+/*
+ * The receiver cannot read the payload: the sender repeats the message, and messages behind it, in
+ * packets with payload.
+ */
 static void test_unreadable(void **state)
 {
 	struct world w;
@@ -354,7 +365,7 @@ static void test_unreadable(void **state)
 	close_world(&w);
 }
 
-/* The receive buffer is not mapped: that is an error, which the packets that come again find. */
+/* The receive buffer is not mapped: the repeated packets find the error. */
 static void test_no_buffer(void **state)
 {
 	struct world w;
@@ -370,7 +381,7 @@ static void test_no_buffer(void **state)
 	close_world(&w);
 }
 
-/* --- References end before the program has its memory again. */
+/* --- References end before the program gets its memory back. */
 
 static void to_state(struct world *w, uint8_t state)
 {
@@ -396,7 +407,7 @@ static void end_destroyed(struct world *w)
 	urxe_qp_destroy(w->d.e.end[0].qp);
 }
 
-/* The peer answers nothing until the retries are used up. */
+/* The peer is silent until the retries are used up. */
 static void end_unheard(struct world *w)
 {
 	struct urxe_frame lost[FRAMES];
@@ -439,7 +450,7 @@ static void test_ends(void **state)
 	}
 }
 
-/* An acknowledged payload has been read: no reference of others ends. */
+/* The receiver has copied an acknowledged payload: its end does not invalidate other references. */
 static void test_ends_acknowledged(void **state)
 {
 	void (*const ends[])(struct world *) = {end_in_reset, end_destroyed};
@@ -471,7 +482,7 @@ static void test_ends_without_reference(void **state)
 	close_world(&w);
 }
 
-/* --- A reference that does not fit its frame. */
+/* --- References that do not fit their frames. */
 
 static struct urxe_packet parse(const struct urxe_frame *frame)
 {
@@ -481,7 +492,7 @@ static struct urxe_packet parse(const struct urxe_frame *frame)
 	return p;
 }
 
-/* The first frame once more, with another opcode. */
+/* The first frame again, with another opcode. */
 static struct urxe_frame forge(const struct world *w, uint8_t opcode, uint8_t data[CRAFT_MAX])
 {
 	struct urxe_frame frame = w->frames[0];
@@ -584,7 +595,7 @@ static void test_damaged_headers(void **state)
 		uint32_t at = 12 + rand_below(&rand, w.frames[0].len - 12);
 		uint8_t before = w.frames[0].data[at];
 
-		/* Not what routers may change. */
+		/* Fields that routers may change are not protected. */
 		if (at == 15 || at == 22 || at == 24 || at == 25 || at == 40 || at == 41 ||
 		    at == 46)
 			continue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a requester sends again (docs/recovery.md), over a cable that loses chosen frames. */
+/* Retransmission by the requester (docs/recovery.md), on a network that loses chosen frames. */
 #include "by_hand.h"
 
 #define MTU_PACKETS 1024 /* bytes of a packet in the connections below */
 
 struct losses {
-	uint64_t lost; /* bit n: the n-th frame of the direction is lost */
+	uint64_t lost; /* bit n: the n-th frame of this direction is lost */
 	bool all;
 	unsigned seen;
 };
@@ -21,7 +21,7 @@ static bool lose(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 
 struct lossy {
 	struct engine e;
-	struct losses losses[2]; /* [i]: of what node i sends */
+	struct losses losses[2]; /* [i]: frames that node i sends */
 };
 
 static void open_lossy(struct lossy *l, bool strict_a, bool strict_b)
@@ -41,7 +41,7 @@ static void open_lossy(struct lossy *l, bool strict_a, bool strict_b)
 	}
 }
 
-/* One request of n packets, from the beginning of one memory to that of the other. */
+/* One request of n packets, from the start of one node's memory to that of the other. */
 static void transfer(struct lossy *l, uint32_t opcode, uint32_t n, uint64_t lost,
 		     uint64_t lost_back)
 {
@@ -59,7 +59,7 @@ static void transfer(struct lossy *l, uint32_t opcode, uint32_t n, uint64_t lost
 	assert_memory_equal(from, to, length);
 }
 
-/* A short exchange without loss: the requester has a round trip to go by. */
+/* A short exchange without loss, so that the requester knows a round-trip time. */
 static void measure(struct lossy *l)
 {
 	transfer(l, URXE_WR_RDMA_WRITE, 1, 0, 0);
@@ -71,7 +71,7 @@ static void expect_again(const struct lossy *l, uint64_t packets)
 	assert_int_equal(events(l->e.a, URXE_EVENT_TIMEOUT), 0);
 }
 
-/* Separate gaps cost a packet each. */
+/* Each separate gap costs one packet. */
 static void test_gaps_alone(void **state)
 {
 	struct lossy l;
@@ -85,21 +85,25 @@ static void test_gaps_alone(void **state)
 	engine_close(&l.e);
 }
 
-/* A burst is made up for by one packet, two, four: not by one each round trip. */
+/*
+ * The requester repairs a burst of losses with one packet, then two, four, and so on: not one for
+ * each round trip.
+ */
 static void test_burst(void **state)
 {
 	struct lossy l;
 
 	(void)state;
 	open_lossy(&l, false, false);
-	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3, 0); /* shows that the peer keeps */
+	transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3,
+		 0); /* shows the requester that the peer keeps early packets */
 	transfer(&l, URXE_WR_RDMA_WRITE, 60, 0x7f << 8, 0);
 	expect_again(&l, 1 + 7);
 	assert_int_equal(events(l.e.a, URXE_EVENT_NAK_SEQ_RCVD), 1 + 3);
 	engine_close(&l.e);
 }
 
-/* A peer that keeps nothing is found out by its second NAK, and then gets all at once. */
+/* The second NAK shows that the peer keeps nothing: then the requester repeats everything. */
 static void test_strict_peer(void **state)
 {
 	uint64_t naks;
@@ -117,7 +121,7 @@ static void test_strict_peer(void **state)
 	engine_close(&l.e);
 }
 
-/* A strict requester starts over at the gap; what its peer kept, it need not send. */
+/* A strict requester starts again at the gap, although its peer has kept the rest. */
 static void test_strict_requester(void **state)
 {
 	struct lossy l;
@@ -129,7 +133,7 @@ static void test_strict_requester(void **state)
 	engine_close(&l.e);
 }
 
-/* Of a READ, missing responses are asked for alone. */
+/* Of a READ, the requester asks only for the missing responses. */
 static void test_read_gap(void **state)
 {
 	struct lossy l;
@@ -142,7 +146,7 @@ static void test_read_gap(void **state)
 	engine_close(&l.e);
 }
 
-/* arg: where the last READ request began. */
+/* arg: the PSN of the last READ request. */
 static bool never_back(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 {
 	uint64_t *begin = arg;
@@ -157,8 +161,8 @@ static bool never_back(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 }
 
 /*
- * Responders are known (Linux' rxe) that answer no repetition which begins before the one that
- * came last: with two gaps, the first may have to be asked for once more.
+ * Linux' rxe does not answer a repeated READ that begins before the previous one: with two gaps,
+ * the requester may have to ask for the first one again.
  */
 static void test_read_gaps(void **state)
 {
@@ -175,7 +179,7 @@ static void test_read_gaps(void **state)
 	}
 }
 
-/* The next packet waits for its time by the rate while a response is found missing. */
+/* A response is missing while the next packet waits for its rate. */
 static void test_missing_while_held(void **state)
 {
 	struct urxe_qp_attr limit = {.rate_limit = 1000}; /* kb/s */
@@ -200,7 +204,10 @@ static void test_missing_while_held(void **state)
 	engine_close(&l.e);
 }
 
-/* A READ that nothing came of is repeated as it was: else what follows lies outside its range. */
+/*
+ * A READ without any response is repeated unchanged, since the requests behind it have PSNs after
+ * its range.
+ */
 static void test_read_request_lost(void **state)
 {
 	struct lossy l;
@@ -214,7 +221,7 @@ static void test_read_request_lost(void **state)
 	engine_close(&l.e);
 }
 
-/* A lost NAK, or a repair that was lost in its turn, costs a strict requester no timeout either. */
+/* A strict requester needs no timeout, either, if a NAK or the repaired packet is lost. */
 static void test_repair_lost(void **state)
 {
 	(void)state;
@@ -224,14 +231,14 @@ static void test_repair_lost(void **state)
 
 			open_lossy(&l, strict, false);
 			measure(&l);
-			/* 60 packets, of which one is lost; the frame after them is its repair. */
+			/* 60 packets, one of which is lost; the frame behind them is the repair. */
 			transfer(&l, URXE_WR_RDMA_WRITE, 60, 1 << 3 | (uint64_t)!back << 60, back);
 			assert_int_equal(events(l.e.a, URXE_EVENT_TIMEOUT), 0);
 			engine_close(&l.e);
 		}
 }
 
-/* The last packet, or its acknowledgement, is missed after a few round trips. */
+/* The last packet or its acknowledgement is lost: the requester notices after a few round trips. */
 static void test_tail(void **state)
 {
 	(void)state;
@@ -252,8 +259,8 @@ static void test_tail(void **state)
 }
 
 /*
- * A NAK had the gap repaired, and the peer had kept nothing of what followed: as the answer to an
- * atomic says so little, probes have to send the rest.
+ * A NAK caused a repair, but the peer had kept nothing of what followed. The response to an atomic
+ * does not show that, so probes have to send the rest.
  */
 static void test_silence_behind_repair(void **state)
 {
@@ -274,7 +281,9 @@ static void test_silence_behind_repair(void **state)
 	engine_close(&l.e);
 }
 
-/* Before any round trip is known, the first probe waits for a part of a long timeout. */
+/*
+ * Before the requester knows a round-trip time, the first probe waits for a part of a long timeout.
+ */
 static void test_first_probe(void **state)
 {
 	struct lossy l;
@@ -285,7 +294,7 @@ static void test_first_probe(void **state)
 
 		open_lossy(&l, false, false);
 		if (probes) {
-			conn.timeout = 14; /* 201 ms by our clock; conn_default has 3 ms */
+			conn.timeout = 14; /* 201 ms; conn_default has 3 ms */
 			conn_open(l.e.pair, &conn, l.e.end);
 		}
 		transfer(&l, URXE_WR_RDMA_WRITE, 4, 0xf, 0);
@@ -295,7 +304,7 @@ static void test_first_probe(void **state)
 	}
 }
 
-/* Nobody answers: six probes, then the timeouts of the retry count, then the error. */
+/* The peer is silent: six probes, then the timeouts of the retry count, then the error. */
 static void test_silence(void **state)
 {
 	struct lossy l;
@@ -313,8 +322,7 @@ static void test_silence(void **state)
 	engine_close(&l.e);
 }
 
-/* A round trip that ends before it began, by the clocks of two threads, is no reason for a probe.
- */
+/* By the clocks of two threads, a round trip may end before it began: that causes no probe. */
 static void test_answer_at_an_earlier_time(void **state)
 {
 	const struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -338,7 +346,7 @@ static void test_answer_at_an_earlier_time(void **state)
 	engine_close(&e);
 }
 
-/* The owner says how long a silence is at least. */
+/* The caller sets the minimum silence before a probe. */
 static void test_probe_ns(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -363,7 +371,7 @@ static void test_probe_ns(void **state)
 	engine_close(&l.e);
 }
 
-/* How many packets go out before the first acknowledgement. */
+/* The number of packets sent before the first acknowledgement. */
 static uint64_t window(struct lossy *l)
 {
 	uint64_t before = events(l->e.a, URXE_EVENT_TX_PACKETS);
@@ -380,7 +388,7 @@ static uint64_t window(struct lossy *l)
 	return before;
 }
 
-/* A loss makes the window smaller, and a window without one gives it back. */
+/* A loss shrinks the window, and each window without a loss lets it grow. */
 static void test_window_shrinks(void **state)
 {
 	struct lossy l;
@@ -402,7 +410,10 @@ static void test_window_shrinks(void **state)
 	engine_close(&l.e);
 }
 
-/* A refused message alone comes again, once the peer has shown to keep what follows. */
+/*
+ * After an RNR NAK the requester repeats only the refused message, if the peer is known to keep
+ * early packets.
+ */
 static void test_rnr_alone(void **state)
 {
 	uint64_t again;

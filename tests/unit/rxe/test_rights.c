@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The direct transport: rights that end, and what a requester that had them does then. */
+/* The direct transport: the end of rights, and the effect on a requester that has had them. */
 #include "direct.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static void dereg(void *arg)
 	d->mr[1] = NULL;
 }
 
-/* Between the look at the table and the copy. */
+/* The peer withdraws the rights after the requester has read the table and before it copies. */
 static void test_withdrawn_meanwhile(void **state)
 {
 	struct direct d;
@@ -27,7 +27,8 @@ static void test_withdrawn_meanwhile(void **state)
 	post = a_post(&d, URXE_WR_RDMA_WRITE, 2);
 	run(&d, &post, URXE_WC_REM_ACCESS_ERR);
 	assert_int_equal(d.way[0].copies, 0);
-	assert_int_equal(d.way[1].withdrawals, 2); /* the region's key, and then the QP in error */
+	assert_int_equal(d.way[1].withdrawals,
+			 2); /* one for the region's key, then one for the QP in the error state */
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(d.e.b->mem[8192 + i], 0xee);
 	direct_close(&d);
@@ -51,7 +52,9 @@ static void test_reregistered(void **state)
 		.extents = &extent,
 		.n_extents = 1,
 	};
-	/* Changed or not: the same key leads to the memory that it names by then. */
+	/*
+	 * Whether reregistration succeeded or not: the key leads to the memory that it names now.
+	 */
 	if (urxe_mr_rereg(&d.mr[1], &attr))
 		extent.addr = d.e.b->mem;
 	fill(d.e.a->mem + 4096, 100, 8);
@@ -62,7 +65,10 @@ static void test_reregistered(void **state)
 	direct_close(&d);
 }
 
-/* The program has unmapped a page: the region is one piece no longer, nor are its keys' rights. */
+/*
+ * The program has unmapped a page: the region now has two pieces, which the direct transport does
+ * not support.
+ */
 static void test_unmapped(void **state)
 {
 	struct direct d;
@@ -87,7 +93,7 @@ static void test_unmapped(void **state)
 	direct_close(&d);
 }
 
-/* A call that failed to unmap: the rights are there again. */
+/* The call to unmap failed: the rights come back. */
 static void test_not_unmapped(void **state)
 {
 	struct direct d;
@@ -131,7 +137,7 @@ static void test_peer_in_error(void **state)
 	direct_close(&d);
 }
 
-/* Another connection of the peer's QP is not the one that was proven. */
+/* A new connection of the peer's QP needs a new first answer. */
 static void test_peer_connected_anew(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -145,14 +151,14 @@ static void test_peer_connected_anew(void **state)
 	run(&d, &post, URXE_WC_SUCCESS);
 	assert_int_equal(d.way[0].copies, 1);
 	modify(&d.e.end[1], URXE_QPS_RESET);
-	conn.psn[0] += 1000; /* what our QP does not know */
+	conn.psn[0] += 1000; /* node a's QP does not know the new PSN */
 	conn_bring_up(d.e.pair, &conn, 1, &d.e.end[1], &d.e.end[0]);
 	run(&d, &post, URXE_WC_RETRY_EXC_ERR);
 	assert_int_equal(d.way[0].copies, 1);
 	direct_close(&d);
 }
 
-/* Addresses that change may end what packets could do. */
+/* New addresses may break the path of packets, so copies need a new first answer. */
 static void test_proof_is_given_anew(void **state)
 {
 	struct direct d;
@@ -169,7 +175,7 @@ static void test_proof_is_given_anew(void **state)
 	direct_close(&d);
 }
 
-/* Two keys may want one place in the table: the second one's requests go in packets. */
+/* Two keys share a place in the table: requests by the second key go in packets. */
 static void test_place_is_taken(void **state)
 {
 	struct direct d;
@@ -203,8 +209,10 @@ static void test_place_is_taken(void **state)
 	direct_close(&d);
 }
 
-/* However far their numbers are from each other, queue pairs have a place of their own in the
- * table: those of a few blocks, and those of others go in packets. */
+/*
+ * QPNs of a few blocks have their own places in the table, even if the blocks are far apart; QPNs
+ * of further blocks go in packets.
+ */
 static void test_numbers_far_apart(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);

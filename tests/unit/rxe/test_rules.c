@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rules of requester and responder that only a peer played by hand, or bad luck, calls upon. */
+/* Rules of requester and responder that only special sequences of packets exercise. */
 #include <errno.h>
 
 #include "by_hand.h"
 
 struct loser {
-	unsigned every; /* loses each packet whose number is a multiple of it */
+	unsigned every; /* loses each packet whose number is a multiple of this */
 	unsigned seen;
 };
 
@@ -17,7 +17,7 @@ static bool lose_every(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 	return ++loser->seen % loser->every;
 }
 
-/* Repetitions that a request has used up do not burden the next one (IBA 9.9.2.1.2). */
+/* Repetitions of one request do not count for the next one (IBA 9.9.2.1.2). */
 static void test_retries_count_afresh(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -30,7 +30,7 @@ static void test_retries_count_afresh(void **state)
 	e.pair->link[1].filter = lose_every;
 	e.pair->link[1].filter_arg = &loser;
 	for (unsigned i = 0; i < 6; i++) {
-		loser.seen = 1; /* the next answer is lost, the one to the repetition is not */
+		loser.seen = 1; /* the next answer is lost, the answer to the repetition is not */
 		post_send(&e, 0,
 			  &(struct post){.wr_id = i, .opcode = URXE_WR_RDMA_WRITE, .length = 9});
 		pair_settle(e.pair);
@@ -39,7 +39,7 @@ static void test_retries_count_afresh(void **state)
 	engine_close(&e);
 }
 
-/* Each response found missing is asked for at once, not only the first one. */
+/* The requester asks at once for each missing response, not only for the first one. */
 static void test_missing_responses(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -61,7 +61,7 @@ static void test_missing_responses(void **state)
 	engine_close(&e);
 }
 
-/* The data of a READ is no answer to an atomic, even where its length would do. */
+/* READ data does not complete an atomic, even if the length would fit. */
 static void test_read_response_to_atomic(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -93,7 +93,9 @@ static void answer_read(struct engine *e, const struct conn_attr *conn, uint32_t
 	inject(e, &p);
 }
 
-/* A fenced request waits for READs and atomics before it, and for nothing else (IBA 10.8.3.3). */
+/*
+ * A request with a fence waits for earlier READs and atomics, and for nothing else (IBA 10.8.3.3).
+ */
 static void test_fence(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -107,7 +109,8 @@ static void test_fence(void **state)
 	assert_int_equal(answers(&e).n, 2);
 	post_send(&e, 1, &(struct post){.opcode = URXE_WR_RDMA_READ, .length = 8});
 	post_send(&e, 1, &(struct post){.opcode = URXE_WR_SEND, .length = 8});
-	assert_int_equal(answers(&e).n, 2); /* without a fence it goes past the READ */
+	assert_int_equal(answers(&e).n,
+			 2); /* without a fence the request does not wait for the READ */
 	post_send(&e, 1,
 		  &(struct post){.opcode = URXE_WR_SEND, .length = 8, .flags = URXE_SEND_FENCE});
 	expect_quiet(&e);
@@ -116,7 +119,10 @@ static void test_fence(void **state)
 	engine_close(&e);
 }
 
-/* The peer answers so many READs at a time and no more (IBA 9.7.3.2.2, initiator depth). */
+/*
+ * The requester keeps no more READs outstanding than the peer can answer (IBA 9.7.3.2.2, initiator
+ * depth).
+ */
 static void test_depth(void **state)
 {
 	(void)state;
@@ -151,7 +157,7 @@ static bool count_solicited(void *arg, uint64_t now, uint8_t *data, uint32_t len
 	return true;
 }
 
-/* A message asks for its event once, with its last packet (IBA 9.2.3). */
+/* A message has the solicited bit in its last packet only (IBA 9.2.3). */
 static void test_solicited_once(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -173,7 +179,7 @@ static void test_solicited_once(void **state)
 	engine_close(&e);
 }
 
-/* A repeated READ asks with the key of the original, and nothing else answers for it. */
+/* The responder answers a repeated READ only if it has the key and the opcode of the original. */
 static void test_repeated_otherwise(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -192,7 +198,7 @@ static void test_repeated_otherwise(void **state)
 	inject(&e, &p);
 	expect_quiet(&e);
 	assert_int_equal(drops(e.b, URXE_DROP_DUPLICATE), 1);
-	p = from_peer(&e, &conn, 0x14); /* an atomic in its place */
+	p = from_peer(&e, &conn, 0x14); /* an atomic with the PSN of the READ */
 	inject(&e, &p);
 	expect_quiet(&e);
 	assert_int_equal(drops(e.b, URXE_DROP_DUPLICATE), 2);
@@ -200,7 +206,7 @@ static void test_repeated_otherwise(void **state)
 	engine_close(&e);
 }
 
-/* The packet that was missed comes before the NAK for it has left: it never does. */
+/* The missing packet arrives before the NAK for it is sent: the NAK is never sent. */
 static void test_nak_overtaken(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -223,7 +229,7 @@ static void test_nak_overtaken(void **state)
 	engine_close(&e);
 }
 
-/* The owner hears of the first packet, not of each (IBA 11.6.3.2). */
+/* The event comes with the first packet only (IBA 11.6.3.2). */
 static void test_established_once(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -249,7 +255,7 @@ static void test_established_once(void **state)
 	engine_close(&e);
 }
 
-/* A message that is complete by its length and goes on all the same (IBA 9.7.4.1.6). */
+/* A message that continues although its length is complete (IBA 9.7.4.1.6). */
 static void test_write_too_soon_complete(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -265,8 +271,10 @@ static void test_write_too_soon_complete(void **state)
 	engine_close(&e);
 }
 
-/* Behind a lost request one with a bad key waits for its turn: the first is repeated, and both
- * come to their own ends. */
+/*
+ * A request with a bad key behind a lost request waits for its turn: the requester repeats the
+ * first one, which succeeds, and the second one fails.
+ */
 static void test_error_behind_loss(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -288,7 +296,7 @@ static void test_error_behind_loss(void **state)
 	engine_close(&e);
 }
 
-/* The region goes while a READ of it is being answered: a NAK stands for the rest. */
+/* The region is deregistered while a READ of it is being answered: a NAK replaces the rest. */
 static void test_read_region_gone(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -317,7 +325,7 @@ static void test_read_region_gone(void **state)
 	engine_close(&e);
 }
 
-/* A request goes before an acknowledgement that is due, but only one does. */
+/* One request may go before a pending acknowledgement, but only one. */
 static void test_request_first(void **state)
 {
 	static const uint8_t expected[] = {0x04, 0x11, 0x04}; /* SEND_ONLY, ACKNOWLEDGE */
@@ -344,7 +352,7 @@ static void test_request_first(void **state)
 	engine_close(&e);
 }
 
-/* The same between two packets of a WRITE: what came before stays, nothing more is written. */
+/* The same between two packets of a WRITE: the first bytes stay, and no more are written. */
 static void test_write_region_gone(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -371,7 +379,7 @@ static void test_write_region_gone(void **state)
 	engine_close(&e);
 }
 
-/* A full completion queue: the message cannot be told of, so it is not acknowledged. */
+/* The CQ is full: the message cannot complete, so the responder does not acknowledge it. */
 static void test_write_imm_cq_full(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -391,7 +399,7 @@ static void test_write_imm_cq_full(void **state)
 	engine_close(&e);
 }
 
-/* Neither end of a connection with a depth of 0 reads from the other. */
+/* With a depth of 0, neither end of a connection can READ. */
 static void test_no_depth(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -423,7 +431,7 @@ static void inject_response(struct engine *e, const struct conn_attr *conn, uint
 	inject(e, &p);
 }
 
-/* Of two responses with one PSN the first counts, also while others are missing before it. */
+/* Of two responses with one PSN the first one counts, even while earlier responses are missing. */
 static void test_response_copies(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -443,7 +451,7 @@ static void test_response_copies(void **state)
 	engine_close(&e);
 }
 
-/* Requests end in order: a bad response to the second waits for the first one's end. */
+/* Requests complete in order: a bad response to the second request waits for the first one. */
 static void test_bad_response_in_order(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -466,7 +474,7 @@ static void test_bad_response_in_order(void **state)
 	engine_close(&e);
 }
 
-/* An older acknowledgement that comes late takes nothing back, also while a READ lacks its data. */
+/* A late older acknowledgement changes nothing, even while a READ waits for data. */
 static void test_late_ack(void **state)
 {
 	static const uint32_t opcodes[] = {URXE_WR_RDMA_WRITE, URXE_WR_RDMA_READ,
@@ -510,7 +518,10 @@ static void test_read_response_to_write(void **state)
 	engine_close(&e);
 }
 
-/* What has to be sent again is read again; where it is gone, the request ends (IBA 9.9.2.1). */
+/*
+ * A retransmission reads the memory again; if the memory is deregistered, the request fails (IBA
+ * 9.9.2.1).
+ */
 static void test_resend_without_region(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -536,8 +547,8 @@ static void test_resend_without_region(void **state)
 }
 
 /*
- * A request whose region is gone when it is to be sent again, but which had arrived all
- * the same: its acknowledgement completes it, and those behind it are sent as ever.
+ * The region of a request is deregistered before its retransmission, but the request had arrived:
+ * the acknowledgement completes it, and the requests behind it are sent.
  */
 static void test_resend_not_needed(void **state)
 {
@@ -582,8 +593,8 @@ static void inject_ack(struct engine *e, const struct conn_attr *conn, uint32_t 
 }
 
 /*
- * A copy of the refused packet is taken while its requester waits, and what was sent
- * behind it is lost: no repetition is due when the wait is over, but time still counts.
+ * A copy of the refused packet is accepted during the RNR wait, and the packets behind it are lost:
+ * no repetition is due after the wait, but the timeout still runs.
  */
 static void test_taken_during_rnr_wait(void **state)
 {
@@ -600,7 +611,7 @@ static void test_taken_during_rnr_wait(void **state)
 		assert_int_equal(answers(&e).n, 4);
 		inject_ack(&e, &conn, 0, 0x60);
 		assert_int_equal(answers(&e).n, 1);
-		inject_ack(&e, &conn, 3, 0x1f); /* the peer keeps what is behind a gap */
+		inject_ack(&e, &conn, 3, 0x1f); /* the peer keeps packets behind a gap */
 	}
 	assert_int_equal(answers(&e).n, 3);
 	inject_ack(&e, &conn, 4, 0x21);
@@ -611,7 +622,7 @@ static void test_taken_during_rnr_wait(void **state)
 	expect_none(&e.b->send_cq);
 	pair_settle(e.pair);
 	assert_int_not_equal(events(e.b, URXE_EVENT_PROBE) + events(e.b, URXE_EVENT_TIMEOUT), 0);
-	expect_wc(&e.b->send_cq, 5, URXE_WC_RETRY_EXC_ERR); /* node a knows nothing of all this */
+	expect_wc(&e.b->send_cq, 5, URXE_WC_RETRY_EXC_ERR); /* node a has not noticed */
 	expect_wc(&e.b->send_cq, 6, URXE_WC_WR_FLUSH_ERR);
 	engine_close(&e);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rules of the reliable transport by their numbers: the regions of the PSN space
- * and its wrap, MSNs, coalesced and implicit acknowledgements, the local ACK
- * timeout, and packets that do not fit the path MTU.
+ * Rules about sequence numbers: the regions of the PSN space and its wrap, MSNs, coalesced and
+ * implicit acknowledgements, the local ACK timeout, and packets that do not fit the path MTU.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,14 +11,14 @@
 #define PSN_MASK 0xffffffu
 #define HALF     0x800000u
 
-/* PSNs at which arithmetic that is a bit too narrow or too wide goes wrong. */
+/* PSNs that reveal arithmetic of a wrong width. */
 static const uint32_t corners[] = {0,        1,        2,        0x7ffffe, 0x7fffff,
 				   0x800000, 0x800001, 0xfffffd, 0xfffffe, 0xffffff};
 #define CORNERS (sizeof(corners) / sizeof(corners[0]))
 
 /*
- * IBA 9.7.4.1.2: half of the space lies ahead of the expected PSN, where requests
- * show that others were lost, and half behind it, where they are duplicates.
+ * IBA 9.7.4.1.2: half of the PSN space lies ahead of the expected PSN (packets were lost), and half
+ * behind it (duplicates).
  */
 static void test_regions(void **state)
 {
@@ -80,7 +79,7 @@ static void test_wrap(void **state)
 			inject(&e, &p);
 			expect_none(&e.b->recv_cq);
 		}
-		/* What is ahead waits for the gap to fill, and is then taken in its order. */
+		/* The early packets wait until the gap is filled, and are executed in order. */
 		for (uint32_t distance = 16; distance > 0; distance--) {
 			p.psn = (start + distance) & PSN_MASK;
 			inject(&e, &p);
@@ -97,7 +96,7 @@ static void test_wrap(void **state)
 	}
 }
 
-/* Long messages of every kind over the wrap, on a cable that loses and repeats. */
+/* Long messages of every kind across the wrap, on a network that loses and duplicates packets. */
 static void test_traffic_over_wrap(void **state)
 {
 	(void)state;
@@ -145,7 +144,7 @@ static void test_traffic_over_wrap(void **state)
 	}
 }
 
-/* Messages are counted when their last packet is executed (IBA 9.7.7.1). */
+/* The MSN counts messages when their last packet is executed (IBA 9.7.7.1). */
 static void test_msn(void **state)
 {
 	static const struct {
@@ -193,7 +192,7 @@ static void test_msn(void **state)
 	engine_close(&e);
 }
 
-/* --- The requester's side: node a sends, and hears what is made here. */
+/* --- The requester: node a sends, and the test builds node b's answers. */
 
 static void hear(struct engine *e, const struct conn_attr *conn, uint8_t opcode, uint8_t syndrome,
 		 uint32_t psn)
@@ -239,7 +238,7 @@ static void post_writes(struct engine *e, uint64_t n)
 	pair_settle(e->pair);
 }
 
-/* One acknowledgement stands for all before it, one of a NAK for all before its PSN. */
+/* An ACK acknowledges all earlier PSNs and its own; a NAK acknowledges the PSNs before its own. */
 static void test_coalesced(void **state)
 {
 	(void)state;
@@ -284,7 +283,7 @@ static void test_implicit(void **state)
 	}
 }
 
-/* Acknowledgements of what is not outstanding move nothing, wherever in the PSN space. */
+/* Acknowledgements of PSNs that are not outstanding have no effect, anywhere in the PSN space. */
 static void test_stale(void **state)
 {
 	static const uint32_t stale[] = {
@@ -312,7 +311,10 @@ static void test_stale(void **state)
 	}
 }
 
-/* IBA 9.7.6.1.3: 4.096 us << code at least, four times that at most; code 0 is never. */
+/*
+ * IBA 9.7.6.1.3: the timeout is at least 4.096 us << code, at most four times that; code 0 is
+ * infinite.
+ */
 static void test_timeouts(void **state)
 {
 	(void)state;
@@ -334,7 +336,10 @@ static void test_timeouts(void **state)
 	}
 }
 
-/* --- The path MTU on the services that answer nothing: the message is lost, and says why. */
+/*
+ * --- The path MTU of services without acknowledgements: the message is lost, and a counter names
+ * the reason.
+ */
 
 static void test_unreliable_mtu(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Datagrams: Q_Keys, the GRH area, immediate data, and what does not fit. */
+/* Datagrams: Q_Keys, the GRH area, immediate data, and datagrams that do not fit. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ struct datagram {
 	uint32_t opcode;
 	uint32_t length;
 	uint32_t qkey;
-	uint32_t qpn; /* 0 = the peer's */
+	uint32_t qpn; /* 0 = the peer's QPN */
 };
 
 static int try_datagram(struct engine *e, uint8_t net, const struct datagram *d)
@@ -42,14 +42,14 @@ static void send_datagram(struct engine *e, uint8_t net, const struct datagram *
 	expect_wc(&e->a->send_cq, 1, URXE_WC_SUCCESS);
 }
 
-/* A17.4.5.2: an IPv6 header or GRH as on the wire, IPv4's in the last 20 of 40 bytes. */
+/* A17.4.5.2: an IPv6 header or GRH as on the wire; an IPv4 header in the last 20 of 40 bytes. */
 static void check_grh(const uint8_t *grh, uint8_t net)
 {
 	struct urxe_gid from = craft_gid(net, 1), to = craft_gid(net, 2);
 
 	if (net == URXE_NET_IPV4) {
 		assert_int_equal(grh[20], 0x45);
-		assert_int_equal(grh[21], 0x28 | 2); /* ECT(0): what test_congestion.c tests */
+		assert_int_equal(grh[21], 0x28 | 2); /* ECT(0), which test_congestion.c checks */
 		assert_int_equal(grh[28], 17);
 		assert_memory_equal(grh + 32, from.raw + 12, 4);
 		assert_memory_equal(grh + 36, to.raw + 12, 4);
@@ -96,7 +96,10 @@ static void test_datagram(void **state)
 	engine_close(&e);
 }
 
-/* The peer's Q_Key, or with the high bit set the sender's own (IBA 10.2.5). */
+/*
+ * A datagram carries the Q_Key of the address handle's peer, or with the high bit set the sender's
+ * own (IBA 10.2.5).
+ */
 static void test_qkey(void **state)
 {
 	const struct {
@@ -126,7 +129,7 @@ static void test_qkey(void **state)
 	engine_close(&e);
 }
 
-/* A new Q_Key counts from the next datagram on. */
+/* A new Q_Key applies from the next datagram on. */
 static void test_change_qkey(void **state)
 {
 	const struct urxe_qp_attr attr = {.state = URXE_QPS_RTS, .qkey = 0x22222222};
@@ -145,7 +148,10 @@ static void test_change_qkey(void **state)
 	engine_close(&e);
 }
 
-/* What cannot be delivered is dropped by name; the sender never learns. */
+/*
+ * The receiver drops a datagram that it cannot deliver, with a named reason; the sender gets no
+ * error.
+ */
 static void test_lost(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_UD);
@@ -184,7 +190,7 @@ static void test_refused(void **state)
 		-EINVAL);
 	assert_int_equal(
 		try_datagram(&e, URXE_NET_IPV4, &(struct datagram){URXE_WR_SEND, 4097, 0, 0}),
-		-EMSGSIZE); /* more than a packet */
+		-EMSGSIZE); /* longer than a packet */
 	seg = node_seg(e.a, 0, 8);
 	assert_int_equal(urxe_post_send(e.end[0].qp, &wr), -EINVAL); /* to nowhere */
 	engine_close(&e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that goes from a region: who asks for it is refused, whatever lies there by then, and
- * nothing else is.
+ * Memory unmapped from a region: accesses to it are refused, whatever is mapped there later, and
+ * accesses to the rest succeed.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 struct unmapped {
 	struct engine e;
-	struct urxe_mr *mr; /* node b's, of which some has gone */
+	struct urxe_mr *mr; /* node b's region, of which a part is unmapped */
 };
 
 static void unmap(struct urxe_mr *mr, uint8_t *from, uint64_t length)
@@ -31,7 +31,7 @@ static void open_unmapped(struct unmapped *u, uint32_t access)
 	unmap(u->mr, u->e.b->mem + REGION + GONE_FROM, GONE_BYTES);
 }
 
-/* --- Each operation, before, in, over the borders of, and behind what has gone. */
+/* --- Each operation before, within, across the borders of, and behind the unmapped part. */
 
 static const struct row {
 	uint32_t offset, length;
@@ -50,7 +50,7 @@ static const struct row {
 
 static const struct operation {
 	uint32_t opcode;
-	unsigned side; /* whose region it is; the other end's memory is whole */
+	unsigned side; /* the side of the region; the other side's memory is whole */
 	uint32_t status, recv_status;
 } operations[] = {
 	{URXE_WR_SEND, 0, URXE_WC_LOC_PROT_ERR, 0},
@@ -61,7 +61,7 @@ static const struct operation {
 	{READ, 1, URXE_WC_REM_ACCESS_ERR, 0},
 };
 
-/* The region's owner is node b: it posts, or is the peer. */
+/* Node b owns the region: node b posts the request, or is its responder. */
 static void run(const struct operation *o, const struct row *row)
 {
 	struct unmapped u;
@@ -136,7 +136,7 @@ static void test_atomics(void **state)
 	}
 }
 
-/* A request that waits in a queue, and one that has sent some of its packets. */
+/* A request that waits in a queue, and a request that has sent some of its packets. */
 static void test_queued(void **state)
 {
 	struct conn_attr conn = conn_default(URXE_QPT_RC);
@@ -161,8 +161,10 @@ static void test_queued(void **state)
 	engine_close(&e);
 }
 
-/* --- A READ whose response was lost is not answered from what lies there now, but dropped, as
- * where its key was taken back. */
+/*
+ * --- The response of a READ was lost and its memory unmapped: the responder drops the repetition,
+ * as it does for an invalid key.
+ */
 
 static bool lose_one(void *arg, uint64_t now, uint8_t *data, uint32_t len)
 {
@@ -202,7 +204,7 @@ static void test_duplicate_read(void **state)
 	engine_close(&e);
 }
 
-/* --- What is bound to the region, and what it becomes. */
+/* --- Windows of the region, and its reregistration. */
 
 static void test_window(void **state)
 {
@@ -247,7 +249,9 @@ static void write_all(struct unmapped *u, struct urxe_mr *mr, uint32_t status)
 	expect_wc(&u->e.a->send_cq, 1, status);
 }
 
-/* Another region of the same memory is whole, and so is one that was made anew of this. */
+/*
+ * Another region of the same memory keeps all its pages, and a new registration has all pages, too.
+ */
 static void test_anew(void **state)
 {
 	struct urxe_extent extent = {.length = REGION_SIZE};
@@ -265,7 +269,7 @@ static void test_anew(void **state)
 	attr.iova = u.e.b->iova + REGION;
 	assert_int_equal(urxe_mr_rereg(&u.mr, &attr), 0);
 	write_all(&u, u.mr, URXE_WC_SUCCESS);
-	/* Beside the region, and nothing. */
+	/* A range beside the region, and an empty range. */
 	unmap(u.mr, u.e.b->mem, REGION);
 	unmap(u.mr, u.e.b->mem + REGION + REGION_SIZE, REGION_SIZE);
 	unmap(u.mr, u.e.b->mem + REGION, 0);
@@ -276,7 +280,10 @@ static void test_anew(void **state)
 	engine_close(&u.e);
 }
 
-/* --- Calls that overlap, some of which fail: what all of them leave is the region's again. */
+/*
+ * --- Overlapping calls, some of which fail: the region gets back the pages that all calls leave
+ * mapped.
+ */
 
 static void test_failed_calls(void **state)
 {
@@ -300,7 +307,7 @@ static void test_failed_calls(void **state)
 	}
 }
 
-/* --- Any ranges of a region whose pieces lie anywhere, also over each other. */
+/* --- Random ranges of a region whose pieces lie anywhere and may overlap. */
 
 #define PIECES 4
 #define ROOM   512u
@@ -336,7 +343,7 @@ static void random_holes(struct rand *rand)
 		calls[n] = (struct urxe_extent){e.b->mem + at, rand_below(rand, ROOM - at) / 4};
 		unmap(mr, calls[n].addr, calls[n].length);
 	}
-	/* Some fail, some do not, and of some that is not told. */
+	/* Some calls fail, some succeed, and for some the result never comes. */
 	for (uint64_t n = 0; n < n_calls; n++) {
 		uint64_t outcome = rand_below(rand, 4);
 

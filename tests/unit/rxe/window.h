@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What tests of memory windows share: a region with a window, and ways to bind and to use it. */
+/*
+ * Helpers for tests of memory windows: a region with a window, and functions to bind and use the
+ * window.
+ */
 #ifndef URXE_TEST_WINDOW_H
 #define URXE_TEST_WINDOW_H
 
@@ -10,7 +13,7 @@
 
 #define REGION 4096u /* offset of the region under test, in node b's memory */
 #define LENGTH 1000u
-#define PART   104u /* of the window in the region */
+#define PART   104u /* size of the window in the region */
 #define SIZE   296u
 
 #define W    URXE_ACCESS_REMOTE_WRITE
@@ -28,7 +31,7 @@
 #define TYPE_1 URXE_MW_TYPE_1
 #define TYPE_2 URXE_MW_TYPE_2
 
-/* Node b owns region and windows, node a comes in. */
+/* Node b owns the region and the windows; node a is the requester. */
 struct bench {
 	struct engine e;
 	struct urxe_mr *mr;
@@ -91,7 +94,7 @@ static inline void post_inv(struct urxe_qp *qp, uint64_t wr_id, uint32_t key)
 	assert_int_equal(try_key_wr(qp, wr_id, URXE_WR_LOCAL_INV, key), 0);
 }
 
-/* Binds the window and sees that it worked. */
+/* Binds the window and checks that the binding succeeded. */
 static inline void bind_well(struct bench *b, uint32_t access)
 {
 	const struct urxe_mw_bind bind = bind_to(b, access);
@@ -102,7 +105,7 @@ static inline void bind_well(struct bench *b, uint32_t access)
 	assert_int_equal(urxe_mw_key(b->mw), (bind.mw_key & ~0xffu) | bind.tag);
 }
 
-/* What node a's request by the key, at an address, ends in. */
+/* The completion status of node a's request by the key, at an address. */
 static inline uint32_t outcome(struct engine *e, uint32_t opcode, uint64_t addr, uint32_t length,
 			       uint32_t key)
 {
@@ -125,7 +128,7 @@ static inline uint32_t write_at_window(struct bench *b)
 		       urxe_mw_key(b->mw));
 }
 
-/* Deregisters the region, unless a window is bound to it. */
+/* Tries to deregister the region; true if a bound window prevents it. */
 static inline bool region_is_bound(struct bench *b)
 {
 	return urxe_mr_dereg(b->mr) == -EBUSY;
