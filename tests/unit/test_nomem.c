@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What surrounds the engine, where memory runs out: each scenario runs with its
- * first allocation failing, then with its second, until it needs no more. It
- * has to say so, to leave nothing behind, and to work once there is memory.
+ * Allocation failures outside the engine. Each scenario runs with its first allocation failing,
+ * then with its second, and so on. It has to return -ENOMEM, leak nothing, and succeed when
+ * allocations succeed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,12 +23,12 @@
 #include "uverbs/handle.h"
 
 static struct {
-	uint32_t left; /* allocations up to the one that fails; 0 = none does */
+	uint32_t left; /* allocations until the failing one; 0 = none fails */
 	bool fired;
 	int64_t live;
 } memory;
 
-/* The names are the linker's (--wrap). */
+/* The linker gives these names (--wrap). */
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
@@ -93,7 +93,10 @@ void __wrap_free(void *block)
 	__real_free(block);
 }
 
-/* The scenario returns 0 or -ENOMEM, and at least `allocations` of its allocations have to fail. */
+/*
+ * The scenario returns 0 or -ENOMEM; at least `allocations` allocations have to fail, one in each
+ * run.
+ */
 static void starve(int (*scenario)(void), uint32_t allocations)
 {
 	uint32_t n = 0;
@@ -123,7 +126,7 @@ static int mem_pair(void)
 	return 0;
 }
 
-/* Frames for which there is no memory stay with their sender, who tries again. */
+/* The port refuses frames without memory for them, and the sender repeats. */
 static int mem_frames(void)
 {
 	const struct netdev_frame frames[] = {{.data = (const uint8_t *)"a", .len = 1},
@@ -191,7 +194,7 @@ static int handles(void)
 	return rc;
 }
 
-/* Each packet opens a flow of its own, then gaps in them. */
+/* Each packet opens a flow, then gaps in the flows. */
 static int flows(void)
 {
 	struct flow_table *table = flow_table_create();

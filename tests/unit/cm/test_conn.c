@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The connection manager's state machines, two of them on a network that loses, repeats
- * and reorders, in virtual time.
+ * The state machines of two connection managers, on a network that loses, duplicates and reorders
+ * messages, in virtual time.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -25,13 +25,13 @@
 
 enum { A, B };
 
-/* One end of a connection, as its owner sees it. */
+/* One end of a connection, as the CM consumer sees it. */
 struct end {
-	struct cm_conn *conn; /* NULL: none yet, or let go */
+	struct cm_conn *conn; /* NULL: the end has no connection */
 	uint32_t events[CM_EVENT_SIDR_ERROR + 1];
 	uint16_t reason; /* of a REJ */
 	uint32_t qpn, psn;
-	bool quit; /* its owner did not want it, or not any more */
+	bool quit; /* the consumer has rejected or destroyed the connection */
 };
 
 struct flying {
@@ -42,15 +42,16 @@ struct flying {
 
 struct net {
 	struct cm *cm[2];
-	struct end ends[2][PAIRS]; /* the same index at both sides, by the private data */
-	uint32_t requests;         /* that B was asked to take */
+	struct end ends[2][PAIRS]; /* the private data contain the index, which is the same on both
+				      sides */
+	uint32_t requests;         /* connection requests that B's consumer got */
 	enum cm_verdict verdict;
 	uint64_t now;
 	struct rand rand;
 	double loss, again, late;
-	uint32_t lose; /* attributes that are lost, by bit, as long as lose_n lasts */
+	uint32_t lose; /* bit n: messages with attribute n are lost, until lose_n reaches 0 */
 	uint32_t lose_n;
-	uint32_t sent[CM_SIDR_REP + 1]; /* by attribute, also those that are lost */
+	uint32_t sent[CM_SIDR_REP + 1]; /* messages sent, by attribute, including the lost ones */
 	uint32_t n;
 	struct flying flying[FLYING];
 };
@@ -82,7 +83,7 @@ static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_
 	}
 	if (rand_chance(&net.rand, net.loss))
 		return;
-	/* Up to ten seconds: later than what is sent again. */
+	/* A delay of up to ten seconds, longer than the time of a retransmission. */
 	if (rand_chance(&net.rand, net.late))
 		delay += rand_below(&net.rand, 10000) * (NS / 1000);
 	fly(path->dgid[15], delay, mad);
@@ -99,7 +100,7 @@ static enum cm_verdict on_request(void *ctx, struct cm_conn *conn, const struct 
 	net.requests++;
 	if (net.verdict != CM_TAKE)
 		return net.verdict;
-	/* The last request was answered, and then the answer lost. */
+	/* The consumer has answered this request, and the network lost the answer. */
 	if (end->conn)
 		return CM_FORGET;
 	end->conn = conn;
@@ -140,7 +141,7 @@ static void arrive(uint32_t i)
 	cm_input(net.cm[f.to], net.now, &path, f.mad);
 }
 
-/* Goes on until `until`, or until nothing is due any more. */
+/* Runs until `until`, or until no event is due. */
 static void run(uint64_t until)
 {
 	for (;;) {
@@ -190,7 +191,7 @@ static void let_go(struct end *end)
 		cm_release(conn, net.now);
 }
 
-/* Whatever has happened: once nobody owns anything, nothing is left in the end. */
+/* When neither consumer holds a connection, both connection managers free everything in the end. */
 static int tear_down(void **state)
 {
 	(void)state;
@@ -206,7 +207,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* --- What owners do */
+/* --- Actions of the consumers */
 
 static struct end *a_end(void)
 {
@@ -276,7 +277,7 @@ static void expect_channel(const struct end *mine, const struct end *other)
 	assert_int_equal(c->rq_psn, mine->psn);
 }
 
-/* Both owners do what there is to do. */
+/* Both consumers answer every pending event. */
 static void serve_pair(int k)
 {
 	struct end *a = &net.ends[A][k], *b = &net.ends[B][k];
@@ -381,7 +382,7 @@ static void test_nobody_answers_a_rep(void **state)
 	assert_int_equal(b_end()->events[CM_EVENT_REP_ERROR] + b_end()->events[CM_EVENT_REJ], 1);
 }
 
-/* A server that takes its time says so once it is asked again. */
+/* A server that answers late sends an MRA when the request is repeated. */
 static void test_slow_server_sends_mra(void **state)
 {
 	(void)state;
@@ -446,7 +447,7 @@ static void test_nobody_listens(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
-/* Somebody listens there, but not to this one. */
+/* The server listens, and rejects this client. */
 static void test_denied(void **state)
 {
 	(void)state;
@@ -499,7 +500,7 @@ static void test_client_rejects_rep(void **state)
 	expect_state(b_end(), CM_IDLE);
 }
 
-/* Who gives up before there is an answer is known by its GUID. */
+/* The server recognises by its GUID the connection of a client that gives up before an answer. */
 static void test_client_gives_up(void **state)
 {
 	(void)state;
@@ -523,7 +524,7 @@ static void test_wrong_service_type(void **state)
 	assert_int_equal(a_end()->reason, CM_REJ_INVALID_SERVICE_TYPE);
 }
 
-/* Who was connected already hears of a server that let go before it had the RTU. */
+/* A connected client learns that the server has destroyed the connection before the RTU arrived. */
 static void test_server_gone_before_rtu(void **state)
 {
 	(void)state;
@@ -542,7 +543,7 @@ static void test_server_gone_before_rtu(void **state)
 	expect_state(a_end(), CM_TIMEWAIT);
 }
 
-/* A peer that was started anew comes with a QPN that is connected, as far as is known here. */
+/* A restarted peer sends a REQ with a QPN that the server takes for connected. */
 static void test_stale_connection(void **state)
 {
 	struct end *old_a = a_end(), *old_b = b_end();
@@ -554,7 +555,10 @@ static void test_stale_connection(void **state)
 	run_for(2 * DELAY);
 	assert_int_equal(a_end()->reason, CM_REJ_STALE);
 	expect_state(a_end(), CM_TIMEWAIT);
-	/* The old one is asked whether it is still there; here it is, and so it ends. */
+	/*
+	 * The server asks the old connection's peer by a DREQ; the peer answers, and so the old
+	 * connection ends.
+	 */
 	expect_state(old_b, CM_DREQ_SENT);
 	expect_state(&net.ends[A][1], CM_DREQ_RCVD);
 }
@@ -659,7 +663,7 @@ static void test_sidr(void **state)
 	run_for(NS / 2);
 	expect_state(b_end(), CM_SIDR_REQ_RCVD);
 	run_for(2 * NS);
-	assert_int_equal(net.requests, 1); /* what came again was taken for what it was */
+	assert_int_equal(net.requests, 1); /* the server recognised the repeated REQ */
 	assert_int_equal(cm_sidr_answer(b_end()->conn, &reply), 0);
 	assert_int_equal(cm_sidr_answer(b_end()->conn, &reply), -EINVAL);
 	run_for(DELAY);
@@ -706,7 +710,7 @@ static void test_strangers(void **state)
 		assert_int_equal(counters[CM_COUNT_STRAY], i + 1);
 	}
 	assert_int_equal(net.n, 0);
-	/* Whoever thinks that it is connected is told that it is not. */
+	/* The server answers an RTU for an unknown connection with a REJ. */
 	cm_mad_build(&mad, bytes);
 	cm_input(net.cm[A], net.now, &path, bytes);
 	assert_int_equal(net.n, 1);
@@ -728,10 +732,12 @@ static void arrives_from(uint8_t host, const struct cm_mad *mad)
 	cm_input(net.cm[A], net.now, &path, bytes);
 }
 
-/* Who knows a connection's numbers, but is not its peer, neither ends it nor takes it over. */
+/*
+ * A third party that knows the communication IDs can neither end the connection nor take it over.
+ */
 static void test_impostors(void **state)
 {
-	const uint32_t a = 1, b = 8; /* the first ID of each side, by its seed */
+	const uint32_t a = 1, b = 8; /* the first communication ID of each side, by its seed */
 	const struct cm_mad mads[] = {
 		{.attr = CM_DREQ, .pair = {b, a, 0x1000}},
 		{.attr = CM_DREP, .pair = {b, a}},
@@ -749,7 +755,7 @@ static void test_impostors(void **state)
 		arrives_from(7, &mads[i]);
 		expect_state(a_end(), CM_ESTABLISHED);
 	}
-	/* Nor does the peer itself refuse what it has long accepted. */
+	/* The peer itself cannot reject a connection that it has accepted, either. */
 	arrives_from(B, &mads[3]);
 	expect_state(a_end(), CM_ESTABLISHED);
 	arrives_from(B, &mads[2]);
@@ -757,7 +763,7 @@ static void test_impostors(void **state)
 	net.n = 0;
 }
 
-/* A client that asks for hours of patience, and is then not heard of any more. */
+/* A client asks for hours of patience by an MRA, and then is silent. */
 static void test_patience(void **state)
 {
 	struct cm_mad mad = {.attr = CM_REQ,
@@ -786,14 +792,14 @@ static void test_patience(void **state)
 	assert_int_equal(cm_conns(net.cm[B]), 0);
 }
 
-/* --- Any order of things */
+/* --- Random order of events */
 
 static bool is_established(const struct end *end)
 {
 	return end->conn && cm_state(end->conn) == CM_ESTABLISHED;
 }
 
-/* An owner that does something, or nothing, or lets go. */
+/* The consumer acts at random, does nothing, or destroys the connection. */
 static void act(int side, int k)
 {
 	struct end *end = &net.ends[side][k];
@@ -822,7 +828,7 @@ static void seed_network(uint64_t seed)
 	net.late = rand_below(&net.rand, 50) / 100.0;
 }
 
-/* Owners that only wait end up connected, both, whatever the network does. */
+/* If both consumers only wait and answer, both ends become connected on any network. */
 static void test_bad_network_connects(void **state)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -845,13 +851,17 @@ static void test_bad_network_connects(void **state)
 	}
 }
 
-/* Why an end is not connected whose peer is: a REJ is sent once, and may be lost. */
+/*
+ * One end may be unconnected while its peer is connected: a REJ is sent only once, and may be lost.
+ */
 static void expect_reason(const struct end *end)
 {
 	assert_true(end->quit || end->events[CM_EVENT_REP_ERROR] || end->events[CM_EVENT_REJ]);
 }
 
-/* Once all is quiet, both ends are connected, to each other, or there is a reason. */
+/*
+ * When no event is due any more, both ends are connected to each other, or have a reason not to be.
+ */
 static void test_any_order_of_things(void **state)
 {
 	uint32_t connected = 0;

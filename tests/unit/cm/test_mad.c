@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages of the connection manager: each field where the specification has it. */
+/* Messages of the connection manager: each field lies where the specification says. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +14,10 @@
 #include <cm/mad.h>
 #include <rxe/packet.h>
 
-#define MESSAGE 24 /* where it begins in a MAD */
+#define MESSAGE 24 /* offset of the CM message in a MAD */
 #define FRAMES  16
 
-/* --- What Linux has sent. CM_FIXTURES is the folder of captures. */
+/* --- Messages that Linux has sent. CM_FIXTURES is the folder of captures. */
 
 struct capture {
 	struct cm_mad mads[FRAMES];
@@ -42,7 +42,7 @@ static void take(struct capture *c, const uint8_t *frame, uint32_t len)
 	c->n++;
 }
 
-/* Classic pcap of this machine's byte order, as tcpdump writes it. */
+/* Reads a pcap file of this machine's byte order, as tcpdump writes it. */
 static void load(struct capture *c, const char *name)
 {
 	uint8_t header[24], frame[2048];
@@ -151,7 +151,7 @@ static void test_resolution_of_linux(void **state)
 	assert_int_not_equal(c.mads[1].sidr_rep.qpn, 0);
 }
 
-/* --- What none of the captures has, byte for byte */
+/* --- Messages that no capture contains, byte for byte */
 
 static void test_mra(void **state)
 {
@@ -185,7 +185,7 @@ static void test_rej(void **state)
 	assert_int_equal(bytes[CM_MAD_LEN - 1], 0x99);
 }
 
-/* Each field to its edge does not touch its neighbours. */
+/* The largest value of each field does not change its neighbours. */
 static void test_all_ones(void **state)
 {
 	struct cm_mad mad, again;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The simulator's checkers find what they are for: each test breaks a world that was right. */
+/*
+ * The simulator's checkers: each test damages a correct world, and expects the checker's message.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +13,7 @@
 #include "sim/check.h"
 #include "sim/world.h"
 
-/* Does its harm when the phase is over. */
+/* A fault that the test injects at the end of a phase. */
 struct harm {
 	enum phase after;
 	void (*do_it)(struct world *world);
@@ -25,7 +27,7 @@ static void hear(void *arg, enum phase phase, struct world *world)
 		harm->do_it(world);
 }
 
-/* A world of RC traffic, and what it complains of. */
+/* Runs a world of RC traffic with the fault, and expects the message. */
 static void expect_failure(enum phase after, void (*do_it)(struct world *), const char *words)
 {
 	struct harm harm = {after, do_it};

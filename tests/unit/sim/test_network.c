@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The simulated network: faults as often as asked for, and queues that keep the time. */
+/* The simulated network: the rates of faults, and the delays of queues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct runs {
 	uint32_t bursts;
 };
 
-/* How many frames of one host are lost, and in how many runs. */
+/* Counts the lost frames of one host, and the bursts of them. */
 static struct runs lose_many(const struct scenario *scenario)
 {
 	static const uint8_t frame[64];
@@ -53,7 +53,7 @@ static void test_loss_is_as_frequent_as_asked(void **state)
 	scenario.loss = 0.05;
 	runs = lose_many(&scenario);
 	assert_in_range(runs.lost, FRAMES * 0.048, FRAMES * 0.052);
-	/* On their own: a run is 1 / (1 - 0.05) frames. */
+	/* Independent losses: a burst has 1 / (1 - 0.05) frames on average. */
 	assert_in_range(runs.lost * 100 / runs.bursts, 103, 108);
 }
 
@@ -133,7 +133,7 @@ static void test_a_packet_is_not_lost_for_ever(void **state)
 
 		for (unsigned times = 0; times < 6; times++)
 			assert_int_equal(impair_lose(&faults, 1, frame, len), times < 3);
-		/* Another host's packet with the same numbers is another packet. */
+		/* Another host's packet with the same PSN is a different packet. */
 		assert_true(impair_lose(&faults, 2, frame, len));
 	}
 	impair_free(&faults);
@@ -177,7 +177,7 @@ static void test_mark_of_capable_packets_only(void **state)
 			assert_int_equal(ecn_mark(frame, len), ecn != 0);
 			assert_int_equal(urxe_packet_parse(&p, frame, len), URXE_DROP_NONE);
 			assert_int_equal(p.traffic_class, ecn ? 0x6b : 0x68);
-			/* Marking touches nothing that the ICRC covers. */
+			/* An ECN mark changes no byte that the ICRC covers. */
 			assert_true(urxe_packet_icrc_ok(&p));
 		}
 	assert_false(ecn_mark(frame, request_frame(frame, 0, 7, 2, URXE_NET_ROCEV1, 64)));
@@ -193,7 +193,7 @@ static void test_mark_keeps_the_header_checksum_right(void **state)
 		const uint8_t *ip = frame + 14;
 		uint32_t sum = 0;
 
-		/* Any checksum that fits the header: RFC 1071. */
+		/* Sets any header checksum that is right (RFC 1071). */
 		memset(frame + 14 + 10, 0, 2);
 		for (unsigned i = 0; i < 20; i += 2)
 			sum += craft_get16(ip + i);
@@ -232,7 +232,10 @@ static void network_close(struct network *network)
 	events_free(&network->events);
 }
 
-/* Lets the frames fly; returns how many arrive, and when the last did. */
+/*
+ * Runs the network until all frames have arrived; returns their number and the time of the last
+ * one.
+ */
 static uint32_t deliver(struct network *network, uint64_t *last)
 {
 	struct event event;
@@ -275,7 +278,7 @@ static void test_delay_without_a_rate(void **state)
 	network_close(&network);
 }
 
-/* 976 bytes and 24 of preamble, FCS and gap take 8 us at 1 Gb/s, on each of two cables. */
+/* 976 bytes, and 24 of preamble, FCS and gap, take 8 us at 1 Gb/s on each of two cables. */
 static void test_rate_is_kept(void **state)
 {
 	struct network network = {.scenario = quiet_scenario(2, GBIT, 1000)};
@@ -290,7 +293,7 @@ static void test_rate_is_kept(void **state)
 	assert_int_equal(fabric_uplink_free(&network.fabric, 0), 0);
 	assert_int_equal(deliver(&network, &at), 1);
 	assert_int_equal(at, 1 + 8000 + 8000 + 1000);
-	/* Two more in a row: the second waits for the first. */
+	/* Two frames at once: the second waits for the first. */
 	fabric_send(&network.fabric, 100000, 1, frame, sizeof(frame));
 	fabric_send(&network.fabric, 100000, 1, frame, sizeof(frame));
 	assert_int_equal(deliver(&network, &at), 2);
@@ -298,7 +301,7 @@ static void test_rate_is_kept(void **state)
 	network_close(&network);
 }
 
-/* Ten hosts send a frame each to host 0 at once: nine of them wait. */
+/* Ten hosts send one frame each to host 0 at once: nine frames wait. */
 static void crowd(struct network *network)
 {
 	static uint8_t frame[976];
@@ -319,7 +322,7 @@ static void test_queue_grows_and_shrinks(void **state)
 	assert_int_equal(deliver(&network, &at), 10);
 	assert_int_equal(at, 1 + 8000 + 10 * 8000);
 	assert_in_range(network.fabric.queues[0].max, 9 * 1000 + 976 - 10, 9 * 1000 + 976);
-	/* A triangle of 10,000 bytes over 80 us, looked at from 0 to 160 us. */
+	/* The queue falls from 10,000 bytes to 0 within 80 us; the mean is from 0 to 160 us. */
 	assert_in_range(fabric_mean_queue(&network.fabric, 160000, 0), 2480, 2520);
 	assert_int_equal(network.fabric.queues[1].max, 0);
 	network_close(&network);
@@ -355,7 +358,9 @@ static void test_marks_follow_the_queue(void **state)
 		fabric_send(&network.fabric, 1, from, frame,
 			    request_frame(frame, 0, from, 2, URXE_NET_IPV4, 900));
 	assert_int_equal(deliver(&network, &at), 10);
-	/* Frames of 962 bytes, 986 on the cable: the fifth finds 3,944 before it. */
+	/*
+	 * Frames of 962 bytes take 986 on the cable: the fifth frame finds 3,944 bytes before it.
+	 */
 	assert_int_equal(network.fabric.counters.marked, 6);
 	network_close(&network);
 }

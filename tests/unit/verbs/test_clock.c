@@ -12,14 +12,14 @@
 #include "engine/clock.h"
 
 #define PAUSE_US 20000
-/* What a counter that jumps may make wrong: CLOCK_SPAN at 0.5 GHz, and more. */
+/* Largest error after a jump of the time-stamp counter: CLOCK_SPAN at 0.5 GHz, and a margin. */
 #define WRONG_NS 5000000
 
 #if defined(__x86_64__)
 static uint64_t answer_takes; /* cycles, at least */
 static uint32_t asked;
 
-/* The kernel's, which may have to ask a device. */
+/* Replaces libc's function: a kernel whose clock may be slow. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	uint64_t since = __builtin_ia32_rdtsc();
@@ -62,7 +62,10 @@ static void it_goes_with_the_kernel(void **state)
 }
 
 #if defined(__x86_64__)
-/* As in another machine that goes on with our memory: whatever was known is not true there. */
+/*
+ * The counter jumps, as when a virtual machine's memory moves to another host: the old scale is
+ * wrong.
+ */
 static void a_counter_that_jumps_misleads_nobody(void **state)
 {
 	const uint64_t jumps[] = {
@@ -88,7 +91,7 @@ static void a_counter_that_jumps_misleads_nobody(void **state)
 #if defined(__x86_64__)
 #define READS 100000
 
-/* Neither is the kernel asked each time, nor does the clock go back. */
+/* The clock does not call the kernel each time, and never goes back. */
 static void it_goes_with_a_slow_kernel(void **state)
 {
 	uint64_t last, end;
@@ -126,7 +129,7 @@ static void it_stands_still(void **state)
 	clock_go();
 }
 
-/* What has passed outside meanwhile has not passed inside. */
+/* After a jump the clock continues from its last value. */
 static void it_goes_on_where_it_stood(void **state)
 {
 	uint64_t behind = atomic_load(&clock_state), at;

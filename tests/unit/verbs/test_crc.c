@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Either library computes the CRC-32 that the specification means, whole and in pieces, and so does
- * a copy that computes it on the way, of what it has written.
+ * The CRC-32 of each library, whole and in pieces, and the CRC that a copy computes over the bytes
+ * that it has written.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static const enum crc_library libraries[] = {CRC_ISAL, CRC_ZLIB};
 
 static uint8_t data[LONGEST + ALIGNMENT];
 
-/* Bit by bit, of the reflected polynomial. */
+/* Bit by bit, with the reflected polynomial. */
 static uint32_t reference(uint32_t crc, const uint8_t *bytes, uint32_t n)
 {
 	crc = ~crc;
@@ -94,7 +94,7 @@ static void test_pieces(void **state)
 	}
 }
 
-/* To and from any place, and no byte beside it. */
+/* A copy between any offsets changes no byte beside its destination. */
 static void check_copy_by(crc_copy_fn *copy, uint32_t n, uint32_t to_offset, uint32_t from_offset,
 			  uint32_t wanted)
 {
@@ -109,7 +109,7 @@ static void check_copy_by(crc_copy_fn *copy, uint32_t n, uint32_t to_offset, uin
 	assert_memory_equal(to + to_offset + n, untouched, sizeof(to) - to_offset - n);
 }
 
-/* By what this processor has, and by what all have. */
+/* Checks the copy for this processor, and the portable copy. */
 static void check_copy(uint32_t n, uint32_t to_offset, uint32_t from_offset)
 {
 	uint32_t wanted = reference(n, data + from_offset, n);
@@ -132,7 +132,7 @@ static void test_copy(void **state)
 	}
 }
 
-/* A page of a program's memory beside which there is none. */
+/* A page of the program's memory whose neighbour pages are unmapped. */
 static void test_copy_of_a_page(void **state)
 {
 	static uint8_t to[PAGE + LINE];
@@ -162,7 +162,7 @@ static void *scribble(void *bytes)
 	return NULL;
 }
 
-/* Programs may write where they send from: whatever of it is sent, its CRC goes with it. */
+/* A program may write to the source meanwhile: the CRC belongs to the bytes in the destination. */
 static void test_copy_of_what_changes(void **state)
 {
 	static uint8_t from[LONGEST], to[LONGEST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The JSON that a process writes, read by another implementation. */
+/* JSON text that verbs/ writes, parsed by another implementation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void values_come_back(void **state)
 	json_decref(value);
 }
 
-/* A program names itself, with any bytes. */
+/* A program's name may consist of any bytes. */
 static void any_string_is_one(void **state)
 {
 	struct json_text j = {0};

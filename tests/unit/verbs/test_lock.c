@@ -12,20 +12,21 @@
 
 #include "engine/lock.h"
 
-#define BUSY  4    /* threads of a kind: more than a small machine has processors */
-#define TURNS 1000 /* that a waiter gets while the busy ones go on */
-#define OFTEN 8    /* more than a waiter is passed without a claim */
+#define BUSY  4    /* threads of each kind: more than a small machine has processors */
+#define TURNS 1000 /* times that a waiter gets the lock while the busy threads continue */
+#define OFTEN 8    /* more than the times that other threads pass a waiter without a claim */
 
 static struct {
 	struct lock lock;
 	/* With the lock. */
 	bool inside;
-	uint32_t turns; /* of those who waited for it */
+	uint32_t turns; /* of the waiting threads */
 	uint32_t state; /* what changes */
 	/* Without it, too. */
 	_Atomic uint32_t seen;   /* turns */
-	_Atomic uint32_t both;   /* times that two had it */
-	_Atomic uint32_t passed; /* turns of those who came after a claim and had it before */
+	_Atomic uint32_t both;   /* times that two threads held the lock at once */
+	_Atomic uint32_t passed; /* times that a thread which came after a claim took the lock
+				    before the claimant */
 	_Atomic uint32_t running;
 	_Atomic bool stop;
 	_Atomic uint32_t changes;
@@ -56,7 +57,7 @@ static void leave(void)
 	lock_release(&shared.lock);
 }
 
-/* The turn of one who has waited. */
+/* Counts a waiting thread's turn with the lock. */
 static void take_turn(void)
 {
 	enter();
@@ -64,14 +65,14 @@ static void take_turn(void)
 	leave();
 }
 
-/* With the lock: a claim was seen when `turns` were over, so that one more has to be now. */
+/* With the lock: a claim was visible after `turns`, so this turn must be the claimant's. */
 static void check_passed(bool claimed, uint32_t turns)
 {
 	if (claimed && shared.turns == turns)
 		atomic_fetch_add(&shared.passed, 1);
 }
 
-/* As who polls without end. */
+/* Polls without end. */
 static void *try_for_ever(void *unused)
 {
 	(void)unused;
@@ -91,7 +92,7 @@ static void *try_for_ever(void *unused)
 	return NULL;
 }
 
-/* As who posts without end. */
+/* Posts without end. */
 static void *take_for_ever(void *unused)
 {
 	(void)unused;
@@ -167,7 +168,7 @@ static void *take_once(void *unused)
 	return NULL;
 }
 
-/* Whoever releases the lock and takes it again at once has it before one that sleeps. */
+/* A thread that releases the lock and takes it again at once passes a sleeping waiter. */
 static void who_is_passed_often_claims_it(void **state)
 {
 	pthread_t thread;
@@ -227,7 +228,7 @@ static void *change_for_ever(void *unused)
 	return NULL;
 }
 
-/* Who waits for a change has the lock when it comes back, and misses none. */
+/* A thread that waits for a change releases the lock meanwhile, and misses no change. */
 static void a_change_is_waited_for_without_the_lock(void **state)
 {
 	pthread_t thread;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which pages are registered, beside a list of the regions; and what /proc/self/maps says of a
- * file. */
+/*
+ * The index of registered pages, compared with a list of the regions; and /proc/self/maps of a
+ * file.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +22,8 @@
 static void test_borders(void **state)
 {
 	static const struct {
-		uint64_t start, length, first, last; /* the last two: addresses that are covered */
+		uint64_t start, length, first, last; /* start and length of the region; first and
+							last: the pages that it covers */
 	} rows[] = {
 		{0x7f0000001000, 1, 0x7f0000001000, 0x7f0000001fff},
 		{0x7f0000001fff, 2, 0x7f0000001000, 0x7f0000002fff},
@@ -57,7 +60,7 @@ static bool overlap(const struct region *r, const struct region *asked)
 	       r->start / PAGE <= (asked->start + asked->length - 1) / PAGE;
 }
 
-/* Of any size, so that each level of the tree has borders in it. */
+/* A region of random size, so that borders lie on each level of the tree. */
 static struct region any_region(struct rand *rand)
 {
 	uint64_t place = UINT64_C(1) << rand_below(rand, 48), size = 1u << rand_below(rand, 31);
@@ -107,13 +110,13 @@ static void test_maps(void **state)
 	at = mmap(NULL, 8 * page, PROT_READ, MAP_SHARED, file, 0);
 	assert_ptr_not_equal(at, MAP_FAILED);
 	assert_int_equal(maps_of_file((uintptr_t)at), 8 * page);
-	/* Two mappings now, of one piece of the file. */
+	/* Now two mappings of one piece of the file. */
 	assert_int_equal(mprotect(at, 3 * page, PROT_READ | PROT_WRITE), 0);
 	assert_int_equal(maps_of_file((uintptr_t)at), 8 * page);
 	assert_int_equal(maps_of_file((uintptr_t)at + 3 * page), 0);
 	assert_int_equal(munmap(at + 5 * page, page), 0);
 	assert_int_equal(maps_of_file((uintptr_t)at), 5 * page);
-	/* What follows is another place of the file. */
+	/* The following page maps another place of the file. */
 	assert_ptr_equal(mmap(at + 5 * page, page, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0),
 			 at + 5 * page);
 	assert_int_equal(maps_of_file((uintptr_t)at), 5 * page);

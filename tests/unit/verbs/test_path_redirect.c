@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which paths go to the daemon's run directory. */
+/* Paths that the library redirects to the daemon's run directory. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>

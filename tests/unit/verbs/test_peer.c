@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies between the memory of two processes: which memory is copied, what the end, a stop or a
- * lie of either process leads to, and that withdrawn rights are used no more.
+ * Copies between the memory of two processes: the bytes copied, the effect of the end, a stop or a
+ * lie of either process, and that no copy uses withdrawn rights.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,30 +38,31 @@
 #include "samehost/published.h"
 
 #define MTU     1500
-#define PARENT  1u /* numbers of the two processes */
+#define PARENT  1u /* indices of the two processes */
 #define CHILD   5u
 #define QPN(of) ((of) << 12)
 #define PAGE    4096u
 #define AREA    (16 * PAGE)
 #define SKIP    77
-#define AGAIN   "again" /* this program, as the one that is executed */
+#define AGAIN   "again" /* argument with which the child executes this program again */
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 
-/* At the same address in each process: what is written to. */
+/* The destination of writes, at the same address in each process. */
 static _Alignas(4096) uint8_t area[AREA];
-/* What both processes see. */
+/* Memory that both processes share. */
 static struct {
 	_Atomic uint32_t step;
 	_Atomic int32_t tid;
-	_Atomic uint32_t copied; /* 1 + parts of the child's copy */
+	_Atomic uint32_t copied; /* 1 + the number of parts that the child's copy has copied */
 } * shared;
 
 static struct {
 	struct vnic_loop *loop;
-	struct vnic_inbox *inbox[2]; /* the parent's, the child's */
+	struct vnic_inbox *inbox[2]; /* inboxes of the parent and of the child */
 	pid_t pid;                   /* of the child */
-	void (*before_write)(void);  /* in this process, behind all checks */
+	void (*before_write)(
+		void); /* called in this process after all checks, before process_vm_writev */
 	void (*after_read)(void);
 } w;
 
@@ -144,7 +145,10 @@ static void open_way(uint32_t from, uint32_t to)
 	assert_int_equal(egress_add(&port.egress, QPN(to), fds), 0);
 }
 
-/* The child publishes itself and meets the parent, which does both too; then the child goes on. */
+/*
+ * The child publishes itself and connects to the parent, and the parent to the child; then the
+ * child calls `then`.
+ */
 static void start_child(void (*then)(void))
 {
 	publish(PARENT);
@@ -225,7 +229,7 @@ static const struct urxe_direct_table *table_of(uint32_t process)
 	return peer_ops.table(NULL, mac, QPN(process));
 }
 
-/* How many parts were copied to or from that process. */
+/* Executes the copy; returns how many parts were copied to or from that process. */
 static uint32_t run_to(uint32_t process, struct urxe_direct_copy *job)
 {
 	const struct urxe_direct_table *table = table_of(process);
@@ -252,7 +256,7 @@ static bool copy(bool write, uint8_t *local, uint32_t offset, uint32_t length)
 	return run(&(struct urxe_direct_copy){.parts = &part, .n_parts = 1, .write = write});
 }
 
-/* --- A stream of frames, which holds the lock of the inbox that it goes to. */
+/* --- A stream of frames, whose sender holds the lock of the receiver's inbox. */
 
 static const uint32_t *lock;
 
@@ -266,7 +270,7 @@ static void send_large(struct urxe_frame frames[2])
 	assert_true(egress_send(&port.egress, 1, frames, 2));
 }
 
-/* Its next frames are to be made. */
+/* Reserves buffers for the next frames of the stream. */
 static void begin_stream(struct urxe_frame frames[2])
 {
 	int fds[VNIC_INBOX_FDS];
@@ -287,7 +291,7 @@ static void end_stream(struct urxe_frame frames[2])
 	munmap((void *)lock, PAGE);
 }
 
-/* The lock is not held while memory is copied. */
+/* The sender releases the inbox's lock during a copy. */
 static void test_copies_without_lock(void **state)
 {
 	struct urxe_frame frames[2];
@@ -296,14 +300,14 @@ static void test_copies_without_lock(void **state)
 	(void)state;
 	start_child(nothing);
 	begin_stream(frames);
-	/* What is copied is the lock itself: as it is in the meantime. */
+	/* The copy reads the lock word itself, which shows its value meanwhile. */
 	assert_true(copy(true, (uint8_t *)lock, 0, sizeof(*lock)));
 	end_stream(frames);
 	assert_true(copy(false, (uint8_t *)&copied, 0, sizeof(copied)));
 	assert_int_equal(copied, 0);
 }
 
-/* --- What is copied, and where to. */
+/* --- The bytes copied, and their destination. */
 
 static void test_copies(void **state)
 {
@@ -320,7 +324,7 @@ static void test_copies(void **state)
 
 #define PIECES 3u
 
-/* Requests of several pieces each, wherever their last 8 bytes begin. */
+/* Requests of several pieces each, for each position of their last 8 bytes. */
 static void test_copies_together(void **state)
 {
 	static const uint32_t rows[][PIECES] = {{1, 1, 1},  {8, 1, 1},  {1, 8, 1},   {1, 1, 8},
@@ -353,7 +357,10 @@ static void test_copies_together(void **state)
 	}
 }
 
-/* What is behind one that cannot be copied is not, and those before it are said to be. */
+/*
+ * A request that cannot be copied ends the copy: later requests are not copied, and the earlier
+ * ones count as copied.
+ */
 static void test_copies_some(void **state)
 {
 	static uint8_t out[PAGE];
@@ -376,7 +383,7 @@ static void test_copies_some(void **state)
 	assert_memory_equal(in, "\7\7\0\0", 4);
 }
 
-/* A peer that has been met cannot become another process. */
+/* The identity of a connected peer cannot change to another process. */
 static void test_another_process(void **state)
 {
 	uint8_t byte = 7;
@@ -389,7 +396,7 @@ static void test_another_process(void **state)
 	assert_int_equal(area[0], 0);
 }
 
-/* All that the peer says of itself is true of this process. */
+/* The peer publishes the identity of this process. */
 static void test_says_it_is_us(void **state)
 {
 	uint8_t byte = 7;
@@ -422,7 +429,7 @@ static void test_own_process(void **state)
 	assert_int_equal(area[0], 7);
 }
 
-/* Only a process that the peer has reached, and so can interrupt, copies. */
+/* A process copies only to a peer that has proven that it can interrupt the copy. */
 static void test_not_reached(void **state)
 {
 	uint8_t byte = 7;
@@ -434,7 +441,7 @@ static void test_not_reached(void **state)
 	assert_false(copy(true, &byte, 0, 1));
 }
 
-/* The pieces come in order: what is behind memory that is not there is not written. */
+/* The pieces are written in order: an unmapped piece ends the write. */
 static void test_last_bytes_last(void **state)
 {
 	static uint8_t out[AREA];
@@ -452,7 +459,10 @@ static void test_last_bytes_last(void **state)
 
 #define WRITES 2000u
 
-/* Spins on the last word, as programs do; all before it is there then, of this write or a later. */
+/*
+ * Spins on the last word of a WRITE, as programs do; then the rest of this WRITE, or of a later
+ * one, is there.
+ */
 static void watch(void)
 {
 	const volatile uint64_t *words = (const volatile uint64_t *)area;
@@ -488,7 +498,7 @@ static void test_watched(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* --- What becomes of it. */
+/* --- Stop and end of a process. */
 
 static void test_stopped(void **state)
 {
@@ -501,7 +511,7 @@ static void test_stopped(void **state)
 	assert_int_equal(waitpid(w.pid, &status, WUNTRACED), w.pid);
 	assert_true(copy(true, &byte, 0, 1));
 	kill(w.pid, SIGCONT);
-	/* Nor does a debugger's stop keep anybody. */
+	/* A stop by a debugger delays no other process, either. */
 	assert_int_equal(ptrace(PTRACE_SEIZE, w.pid, 0, 0), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, w.pid, 0, 0), 0);
 	do
@@ -532,7 +542,7 @@ static void execute(void)
 	_exit(127);
 }
 
-/* The program that comes in its place has the same addresses, and nobody writes there. */
+/* The new program has the same addresses, and no copy writes there. */
 static void test_executes(void **state)
 {
 	static uint8_t out[AREA];
@@ -554,7 +564,7 @@ static void test_executes(void **state)
 	print_message("%u writes before it was another program\n", copies);
 }
 
-/* What is executed: until it is told, nothing of its memory changes. */
+/* The executed program: nothing changes its memory until the parent continues. */
 static int executed(void)
 {
 	sigset_t set;
@@ -569,7 +579,7 @@ static int executed(void)
 	return 0;
 }
 
-/* --- Whether its engine is awake. */
+/* --- Looks at the state of the peer's engine thread. */
 
 static void turn(void)
 {
@@ -581,7 +591,7 @@ static void turn(void)
 
 static uint32_t looked_at = CHILD;
 
-/* Looks once a microsecond, of time that the test makes up. */
+/* One look each microsecond of the test's time. */
 static bool look(uint64_t *now)
 {
 	bool awake;
@@ -607,7 +617,7 @@ static void test_awake(void **state)
 	assert_false(look(&now));
 }
 
-/* One that sleeps is woken, without a frame. */
+/* The requester wakes a sleeping engine thread without a frame. */
 static void test_roused(void **state)
 {
 	uint64_t now = 1000000000;
@@ -621,7 +631,7 @@ static void test_roused(void **state)
 	assert_int_equal(eventfd_read(vnic_inbox_irq_fd(w.inbox[1]), &count), 0);
 }
 
-/* It has our core: it is as good as asleep. */
+/* The peer's engine thread is on this core: it counts as asleep. */
 static void test_own_engine(void **state)
 {
 	uint64_t now = 1000000000;
@@ -645,7 +655,7 @@ static void fill_area(void)
 	atomic_store(&shared->step, 3);
 }
 
-/* Two pages of the child's area, to two places here. */
+/* Copies two pages of the child's area to two places here. */
 static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
 {
 	const struct urxe_extent extents[] = {{to, 100}, {to + 200, 2 * PAGE - 100}};
@@ -678,7 +688,7 @@ static void test_pulls(void **state)
 	assert_int_equal(to[2 * PAGE + 100], 0);
 	/* Partly not there. */
 	assert_false(pull((uintptr_t)UINT64_MAX - PAGE, 0, to));
-	/* The sender's program has its memory again. */
+	/* The generation changes: the sender's program has its memory back. */
 	table->references++;
 	assert_false(pull((uintptr_t)area, 0, to));
 	assert_true(pull((uintptr_t)area, 1, to));
@@ -686,7 +696,7 @@ static void test_pulls(void **state)
 	assert_false(pull((uintptr_t)area, 1, to));
 }
 
-/* The reference ends while the payload is copied: what was copied does not count. */
+/* The reference ends during the copy: the copy does not count. */
 static void end_reference(void)
 {
 	published_by_child()->table.references++;
@@ -703,7 +713,7 @@ static void test_reference_ends_meanwhile(void **state)
 	assert_false(pull((uintptr_t)area, 0, to));
 }
 
-/* A receiver that cannot read this process's memory gets packets. */
+/* A receiver that cannot read this process's memory gets packets with payload. */
 static void test_pulls_not(void **state)
 {
 	struct peer *peer;
@@ -716,9 +726,9 @@ static void test_pulls_not(void **state)
 	assert_false(peer_pulls(peer));
 }
 
-/* --- Rights that the parent withdraws while the child copies. */
+/* --- Rights that the parent withdraws during the child's copy. */
 
-/* As the engine does it. */
+/* Withdraws the rights as the engine does. */
 static void withdraw(void)
 {
 	struct urxe_direct_table *table =
@@ -751,7 +761,7 @@ static void spin(void)
 		atomic_load(&shared->step);
 }
 
-/* The child's copy of 7s to two pages of the parent's area. */
+/* The child copies bytes of value 7 to two pages of the parent's area. */
 static void copy_here(void (*before)(void))
 {
 	static uint8_t sevens[PAGE];
@@ -797,14 +807,17 @@ static uint32_t await_copy(void)
 	return atomic_load(&shared->copied) - 1;
 }
 
-/* The memory is the parent's again: nobody writes there. */
+/* The copy has not written to the parent's memory. */
 static void expect_untouched(void)
 {
 	for (uint32_t i = 0; i < AREA; i++)
 		assert_int_equal(area[i], 0);
 }
 
-/* All checks are done, the system call is not: it copies nothing when the thread goes on. */
+/*
+ * The child is stopped after all checks and before the system call: when it continues, the call
+ * copies nothing.
+ */
 static void test_stopped_before_copy(void **state)
 {
 	(void)state;
@@ -832,7 +845,7 @@ static void test_in_a_debugger_before_copy(void **state)
 	assert_true(settled());
 }
 
-/* Without a withdrawal a stop changes nothing. */
+/* A stop without a withdrawal has no effect. */
 static void test_stopped_and_continued(void **state)
 {
 	(void)state;
@@ -857,7 +870,7 @@ static void test_killed_before_copy(void **state)
 	expect_untouched();
 }
 
-/* A thread that marks a copy and is in another system call does not copy. */
+/* A thread that has published a copy, but sleeps in another system call, does not copy. */
 static void mark(void)
 {
 	atomic_store(&published_by_child()->copying, copying_word(gettid(), PARENT, 1));
@@ -907,7 +920,10 @@ static void test_waits_for_a_copy(void **state)
 	assert_int_equal(atomic_load(&shared->copied), 2); /* may copy again */
 }
 
-/* The peer is forgotten during its copy: the wait goes on, and no later copy begins. */
+/*
+ * This process closes the peer during the peer's copy: the wait continues, and no later copy
+ * begins.
+ */
 static void test_closed_during_copy(void **state)
 {
 	(void)state;
@@ -932,7 +948,10 @@ static void copy_until_refused(void)
 	atomic_store(&shared->copied, 1);
 }
 
-/* Its memory may wait for a handler of page faults from now on. The last test: it stays so. */
+/*
+ * The process has registered memory with userfaultfd, so its page faults may wait. This is the last
+ * test: the refusal is permanent.
+ */
 static void test_refuses_copies(void **state)
 {
 	uint8_t byte = 0;
@@ -947,11 +966,14 @@ static void test_refuses_copies(void **state)
 	assert_int_equal(await_copy(), 0);
 	expect_untouched();
 	assert_false(peer_pulls(egress_peer(&port.egress, mac, QPN(CHILD))));
-	/* The child's memory is as it was. */
+	/* The child's memory did not change. */
 	assert_true(copy(false, &byte, 0, 1));
 }
 
-/* The mark of a thread that uses more CPU time than any copy takes does not count any more. */
+/*
+ * A published copy of a thread that has used more CPU time than any copy takes does not count any
+ * more.
+ */
 static void test_stale_mark(void **state)
 {
 	(void)state;
@@ -968,7 +990,10 @@ static void test_stale_mark(void **state)
 		0);
 }
 
-/* The call is in progress, and has found the pieces valid: it is waited for while it sleeps. */
+/*
+ * The system call has begun with valid pieces, and sleeps in a page fault: the withdrawal waits for
+ * its end.
+ */
 static void test_blocked_in_copy(void **state)
 {
 	struct uffdio_api api = {.api = UFFD_API};
@@ -986,7 +1011,7 @@ static void test_blocked_in_copy(void **state)
 	assert_int_equal(madvise(area, PAGE, MADV_DONTNEED), 0);
 	assert_int_equal(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
 	atomic_store(&shared->step, 3);
-	/* The kernel tells of the child's access. */
+	/* The kernel reports the child's page fault. */
 	while (read(fd, &fault, sizeof(fault)) != sizeof(fault))
 		sched_yield();
 	withdraw();
@@ -997,7 +1022,7 @@ static void test_blocked_in_copy(void **state)
 	close(fd);
 }
 
-/* Bytes of any kind in what the child publishes. */
+/* Random bytes in the memory that the child publishes. */
 static void test_damaged(void **state)
 {
 	const uint64_t values[] = {1,
@@ -1026,7 +1051,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* Programs that are executed have the same addresses. */
+/* Disables address randomisation, so that an executed program has the same addresses. */
 static void stay_in_place(char **argv)
 {
 	int now = personality(UINT32_MAX);
@@ -1042,7 +1067,7 @@ static bool may_reach_others(void)
 	uint8_t from = 0, to;
 	const struct iovec there = {&from, 1}, here = {&to, 1};
 
-	/* Where Yama keeps children from their parents. */
+	/* Allows the child to ptrace its parent, which Yama forbids otherwise. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
 }

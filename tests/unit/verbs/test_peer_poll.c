@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* When another process's engine is taken to be awake, and how often it is woken to be. */
+/* When a peer's engine thread counts as awake, and how often the requester wakes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #define US    1000u
 #define MS    1000000u
 #define START (1000u * MS)
-#define STEP  (2 * US) /* from one look to the next */
+#define STEP  (2 * US) /* time from one look to the next */
 
 struct world {
 	struct peer_poll vigil;
@@ -27,7 +27,7 @@ static bool look(struct world *w, uint64_t after, uint32_t turns)
 	return peer_poll_look(&w->vigil, w->turns, w->now);
 }
 
-/* How often it is woken while it sleeps on for so long. */
+/* Counts the wake-ups while the peer sleeps for that long. */
 static uint32_t count_rouses(struct world *w, uint64_t ns)
 {
 	uint64_t end = w->now + ns;
@@ -40,7 +40,7 @@ static uint32_t count_rouses(struct world *w, uint64_t ns)
 	return rouses;
 }
 
-/* It goes on turning. */
+/* The peer's engine thread polls all the time. */
 static void keep_awake(struct world *w, uint64_t ns)
 {
 	uint64_t end = w->now + ns;
@@ -55,13 +55,13 @@ static void test_awake(void **state)
 	struct world w = {.now = START};
 
 	(void)state;
-	assert_false(look(&w, 0, 7)); /* nothing to compare it with */
+	assert_false(look(&w, 0, 7)); /* no earlier value to compare with */
 	assert_false(look(&w, STEP, 0));
 	assert_true(look(&w, STEP, 1));
-	assert_true(look(&w, STEP, 0)); /* it may be busy */
+	assert_true(look(&w, STEP, 0)); /* the engine thread may be busy */
 	assert_true(look(&w, 40 * US, 0));
 	assert_false(look(&w, 10 * US, 0));
-	/* What moved while we were away says nothing of now. */
+	/* A change during a pause of the looks says nothing about the present. */
 	assert_false(look(&w, 60 * US, 5));
 	assert_true(look(&w, STEP, 1));
 	w.turns = UINT32_MAX;
@@ -91,7 +91,7 @@ static void test_seldom_asked(void **state)
 	}
 }
 
-/* In vain: each pause is twice the last, up to some. */
+/* The wake-ups have no effect: each pause is twice the last, up to a maximum. */
 static void test_sleeps_on(void **state)
 {
 	struct world w = {.now = START};
@@ -107,10 +107,10 @@ static void test_pauses(void **state)
 	static const struct {
 		uint64_t awake;  /* for so long, */
 		uint64_t gap;    /* then nobody looked, */
-		uint32_t turns;  /* and meanwhile it had turned so often */
-		uint32_t rouses; /* in the ms after that */
+		uint32_t turns;  /* number of polls of the peer meanwhile */
+		uint32_t rouses; /* wake-ups within the ms after that */
 	} rows[] = {
-		/* It has no core for itself. */
+		/* The peer has no core for itself. */
 		{1 * MS, STEP, 0, 0},
 		{1 * MS, 3 * MS, 2, 0},
 		/* It had one. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which programs are taken for such that take their completions and then wait without polling. */
+/*
+ * Programs that take their completions and then wait without polling, and how the engine thread
+ * detects them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,7 @@
 
 static uint64_t now = 1;
 
-/* It finds something, and comes back after `away`, so often. */
+/* `n` times the program finds completions, then makes no call for `away`. */
 static void be_away(struct poll_detect *absence, uint64_t away, unsigned int times)
 {
 	while (times--) {
@@ -33,7 +36,7 @@ static void test_always_quick(void **state)
 	assert_false(poll_detect_expected(&absence));
 }
 
-/* A program that polls loses its core now and then. */
+/* A polling program loses its core now and then. */
 static void test_absent_now_and_then(void **state)
 {
 	const uint64_t away[] = {LONG, LOST};
@@ -47,7 +50,7 @@ static void test_absent_now_and_then(void **state)
 	}
 }
 
-/* Two long absences, of `first` and `second`, between which it is there for `present`. */
+/* Whether the program is expected back after two long absences, with `present` between them. */
 static bool expected_after(uint64_t first, uint64_t present, uint64_t second)
 {
 	struct poll_detect absence = {0};
@@ -58,7 +61,9 @@ static bool expected_after(uint64_t first, uint64_t present, uint64_t second)
 	return poll_detect_expected(&absence);
 }
 
-/* It is there for most of the time, though it finds little: all takes long. */
+/*
+ * The program is in calls most of the time, although few calls find completions: each takes long.
+ */
 static void test_there_for_longer(void **state)
 {
 	const uint64_t away[] = {LONG, LOST};
@@ -71,7 +76,7 @@ static void test_there_for_longer(void **state)
 		}
 }
 
-/* After a second one that came too late all is as after the first. */
+/* A second long absence that comes too late counts as the first one. */
 static void test_too_late(void **state)
 {
 	struct poll_detect absence = {0};
@@ -86,7 +91,7 @@ static void test_too_late(void **state)
 	assert_false(poll_detect_doubted(&absence));
 }
 
-/* Clocks of two threads differ by microseconds. */
+/* The clocks of two threads differ by microseconds. */
 static void test_back_before_it_left(void **state)
 {
 	struct poll_detect absence = {0};
@@ -99,7 +104,9 @@ static void test_back_before_it_left(void **state)
 	assert_false(poll_detect_doubted(&absence));
 }
 
-/* A single long absence is doubted, as long as a second one would count. */
+/*
+ * One long absence is not enough: the detector decides when a second one has followed within time.
+ */
 static void test_doubted_until_forgotten(void **state)
 {
 	struct poll_detect absence = {0};
@@ -114,7 +121,7 @@ static void test_doubted_until_forgotten(void **state)
 	assert_false(poll_detect_doubted(&absence));
 }
 
-/* Short absences until two long ones, the second of them of `away`, are forgotten. */
+/* Number of short absences until the detector forgets two long ones, the second of `away`. */
 static uint32_t forgiven_after(uint64_t away)
 {
 	struct poll_detect absence = {0};
@@ -134,7 +141,7 @@ static void test_stays_away(void **state)
 	assert_int_equal(forgiven_after(LOST), POLL_DETECT_FORGET_LOST - POLL_DETECT_DOUBT);
 }
 
-/* That it was away for less is no merit. */
+/* Short absences do not cancel a long one that follows a lost core. */
 static void test_long_after_lost(void **state)
 {
 	struct poll_detect absence = {0};
@@ -146,7 +153,7 @@ static void test_long_after_lost(void **state)
 	assert_true(poll_detect_expected(&absence));
 }
 
-/* Calls that follow each other without completions in between are no absences. */
+/* Calls without completions between them are no absences. */
 static void test_not_away(void **state)
 {
 	struct poll_detect absence = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What /proc says, line by line, and that nobody asks for memory meanwhile. */
+/* Files of /proc, line by line; the parser allocates no memory. */
 #include "memory/proc_lines.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 static unsigned int asked;
 
-/* The C library asks here, too. */
+/* The C library allocates by this name. */
 void *__libc_malloc(size_t size);
 void *malloc(size_t size)
 {
@@ -44,7 +44,7 @@ static void test_no_memory(void **state)
 
 #else
 
-/* It has its own malloc, which is not to be replaced: the plain build has this test. */
+/* A sanitizer has its own malloc, which cannot be replaced: only the plain build runs this test. */
 static void test_no_memory(void **state)
 {
 	(void)state;
@@ -53,7 +53,7 @@ static void test_no_memory(void **state)
 
 #endif
 
-/* A file with that text, opened. */
+/* Opens a file with that text. */
 static void lines_of(struct lines *lines, const char *text, size_t length)
 {
 	int fd = memfd_create("lines", MFD_CLOEXEC);
@@ -73,7 +73,7 @@ static void test_short_and_long(void **state)
 
 	(void)state;
 	at += (size_t)sprintf(text + at, "one\n\n");
-	/* Longer than what is read at once. */
+	/* A line longer than one read. */
 	memset(text + at, 'x', 3000);
 	at += 3000;
 	at += (size_t)sprintf(text + at, "\nlast");

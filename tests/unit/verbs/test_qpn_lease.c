@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The queue pair numbers that a process has leased. */
+/* The QPNs that the daemon has leased to a process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define N(i) ((i)*VNIC_LEASE_QPNS) /* the first number of block i */
 
-/* What stands for queue pairs: the table never looks into them. */
+/* Addresses in the place of queue pairs; the table does not read them. */
 static char things[LEASES_QPS];
 
 static struct qp *thing(uint32_t i)
@@ -42,7 +42,7 @@ static void add(struct leases *l, uint32_t qpn)
 	leases_add(l, block);
 }
 
-/* Takes n numbers, for the things from `first`. */
+/* Takes n numbers for the objects from `first` on. */
 static void take(struct leases *l, uint32_t first, uint32_t n)
 {
 	for (uint32_t i = first; i < first + n; i++) {
@@ -86,7 +86,7 @@ static void every_number_is_taken_once(void **state)
 	assert_int_equal(leases_choose(l), N(4094) + 3);
 }
 
-/* Packets to who had it last may still be on their way. */
+/* Packets to the last owner of a QPN may still arrive, so the table reuses the oldest number. */
 static void a_number_rests_as_long_as_may_be(void **state)
 {
 	struct leases *l = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* librxe's rings: what becomes of a work queue that goes on in a larger or smaller one. */
+/* librxe's rings: a work queue moves to a larger or smaller ring. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void post(struct work_queue *wq, uint32_t n)
 	queue_set_producer(&wq->ring, queue_producer(&wq->ring) + n);
 }
 
-/* How many entries the application takes for occupied. */
+/* How many entries the application counts as occupied. */
 static uint32_t occupied(const struct work_queue *wq)
 {
 	return (queue_producer(&wq->ring) - queue_consumer(&wq->ring)) & wq->ring.mask;
@@ -58,7 +58,7 @@ static void copy_out(struct work_queue *wq)
 	wq->cursor += work_queue_new(wq);
 }
 
-/* From wherever in the old ring: what is outstanding stays so, and retires one by one. */
+/* From any index in the old ring: outstanding entries stay outstanding, and retire one by one. */
 static void a_work_queue_moves(void **state)
 {
 	(void)state;
@@ -93,7 +93,7 @@ static void a_work_queue_moves(void **state)
 		}
 }
 
-/* Rings lie below one another, and none where there is no room. */
+/* Rings lie one behind the other in the memfd; without room the creation fails. */
 static void there_is_no_room(void **state)
 {
 	struct queue first = make(7), second = make(7), third;
@@ -106,7 +106,7 @@ static void there_is_no_room(void **state)
 	assert_int_equal(space.offset, queue_mminfo(&second).size - 1);
 	queue_destroy(&first);
 	queue_destroy(&second);
-	queue_destroy(&second); /* once more does nothing */
+	queue_destroy(&second); /* a second call has no effect */
 }
 
 static int count_mappings(void)
@@ -121,7 +121,7 @@ static int count_mappings(void)
 	return n;
 }
 
-/* A process may have 65,530 mappings, and wants as many rings. */
+/* Linux allows a process 65,530 mappings, and the test creates as many rings. */
 static void rings_share_mappings(void **state)
 {
 	static struct queue rings[1000];

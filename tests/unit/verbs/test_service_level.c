@@ -8,7 +8,7 @@
 
 #include "queues/service_level.h"
 
-/* What UCX 1.13 reads: the lower three bits are 2 for IPv4 and nothing else. */
+/* UCX 1.13 reads the lower three bits: 2 stands for IPv4, and nothing else does. */
 static void ipv4_is_told(void **state)
 {
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where frames leave: which go straight, which by the switch, which wait, and for how long. */
+/*
+ * The transmit path: frames that go to an inbox, frames that go to the switch, frames that wait,
+ * and how long they wait.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,12 +24,12 @@
 
 #define MTU  1500
 #define LEN  100
-#define LONG 1200 /* of a stream's frames */
+#define LONG 1200 /* length of a stream's frames */
 #define T0   1000000000ull
 #define OURS 0x1000u   /* QPNs: ours, */
-#define PEER 0x5000u   /* of a process that we know, */
-#define FAR  0x7000u   /* of one that we do not */
-#define MANY 0xffffffu /* and of a group */
+#define PEER 0x5000u   /* QPN of a process with a known inbox */
+#define FAR  0x7000u   /* QPN of a process without */
+#define MANY 0xffffffu /* the multicast QPN */
 
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1};
 static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 2};
@@ -37,8 +40,8 @@ struct fixture {
 	struct vnic_inbox *inbox;
 	struct egress egress;
 	uint32_t len;    /* of frames */
-	uint8_t next;    /* what the next frame carries */
-	uint8_t seen[8]; /* what frames carried, of the last look */
+	uint8_t next;    /* first byte of the next frame's payload */
+	uint8_t seen[8]; /* first bytes of the payloads that arrived */
 };
 
 static void allow(struct vnic_loop *loop, bool on)
@@ -167,14 +170,14 @@ static void test_each_its_way(void **state)
 	assert_int_equal(egress_deadline(&f->egress), URXE_NEVER);
 }
 
-/* Room for n more is left. */
+/* Fills the inbox until n more frames fit. */
 static void fill_up(struct fixture *f, uint32_t n)
 {
 	for (uint32_t i = n; i < VNIC_INBOX_FRAMES; i++)
 		assert_true(send_n(f, T0, 1));
 }
 
-/* Frames behind the one that waits wait too, in order, also those for the switch. */
+/* Frames behind a waiting one wait too, in order, frames for the switch as well. */
 static void test_full(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, our_mac, our_mac, our_mac, our_mac, our_mac};
@@ -215,20 +218,23 @@ static void test_stalled(void **state)
 	assert_true(egress_flush(&f->egress, now));
 	assert_int_equal(by_switch(f), 2);
 	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 2);
-	/* There is room again, but the two ways do not mix. */
+	/*
+	 * The inbox has room again, and frames for the inbox and for the switch stay in their
+	 * order.
+	 */
 	assert_int_equal(by_inbox(f, 8), 8);
 	assert_true(send_n(f, now + EGRESS_DETOUR_NS - 1, 1));
 	assert_int_equal(by_switch(f), 1);
 	assert_true(send_n(f, now + EGRESS_DETOUR_NS, 1));
 	assert_int_equal(by_switch(f), 0);
 	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 3);
-	/* It took one: patience begins anew. */
+	/* The inbox took one frame: the time limit starts again. */
 	now += EGRESS_DETOUR_NS;
 	assert_false(send_n(f, now, 8));
 	assert_int_equal(egress_deadline(&f->egress), now + EGRESS_RETRY_NS);
 }
 
-/* Who has stalled once and still has no room makes nobody wait again. */
+/* A receiver that has exceeded the limit once, and still has no room, delays no further frame. */
 static void test_still_stalled(void **state)
 {
 	struct fixture *f = *state;
@@ -241,7 +247,7 @@ static void test_still_stalled(void **state)
 	assert_int_equal(by_switch(f), 2);
 }
 
-/* Threads take the time before they take the lock. */
+/* A thread reads the clock before it takes the lock, so the time may go back. */
 static void test_time_goes_back(void **state)
 {
 	struct fixture *f = *state;
@@ -259,7 +265,7 @@ static void test_busy(void **state)
 	int fds[VNIC_INBOX_FDS];
 	uint32_t *lock;
 
-	/* The lock is the first word; somebody has it. */
+	/* The lock is the first word; the test holds it. */
 	vnic_inbox_fds(f->inbox, fds);
 	lock = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
@@ -308,7 +314,10 @@ static void test_forbidden(void **state)
 	assert_int_equal(by_inbox(f, 8), 2);
 }
 
-/* The daemon comes back: what waited is lost, as on a wire; ways and counters stay. */
+/*
+ * The daemon was restarted: frames that waited are lost, as on a network; inboxes and counters
+ * stay.
+ */
 static void test_other_nic(void **state)
 {
 	struct fixture *f = *state;
@@ -328,7 +337,7 @@ static void test_other_nic(void **state)
 	assert_int_equal(counted(f, VNIC_DIRECT_SENT), VNIC_INBOX_FRAMES + 2);
 }
 
-/* Until the NIC has no buffer. */
+/* Sends until the NIC has no buffer. */
 static void fill_switch(struct fixture *f, uint64_t now)
 {
 	struct urxe_frame frame;
@@ -342,7 +351,7 @@ static void fill_switch(struct fixture *f, uint64_t now)
 	}
 }
 
-/* With nobody at the switch what goes straight still does. */
+/* While the switch stalls, frames to an inbox are still sent. */
 static void test_switch_stalled(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, other_mac, our_mac, our_mac};
@@ -363,12 +372,12 @@ static void test_switch_stalled(void **state)
 	assert_true(send_to(f, now, macs, qpns, 4));
 	assert_int_equal(by_switch(f), 2);
 	assert_int_equal(counted(f, VNIC_DIRECT_LOST), 2);
-	/* From now on it has 100 ms again. */
+	/* The limit is 100 ms again. */
 	fill_switch(f, now);
 	assert_int_equal(egress_reserve(&f->egress, now + EGRESS_SWITCH_NS - 1, frames, 4), 0);
 }
 
-/* --- Streams: frames that are written into the inbox. */
+/* --- Streams: the engine writes frames straight into the inbox. */
 
 /* The inbox's lock is its first word. */
 static bool locked(struct fixture *f)
@@ -385,7 +394,7 @@ static bool locked(struct fixture *f)
 	return held;
 }
 
-/* Whether a burst is written into the inbox: its lock is held meanwhile. */
+/* Whether the engine writes a burst into the inbox: it holds the inbox's lock meanwhile. */
 static bool ahead(struct fixture *f)
 {
 	struct urxe_frame frames[2];
@@ -407,7 +416,7 @@ static void begin_stream(struct fixture *f)
 	f->next = 0;
 }
 
-/* Large frames, all to one process of this host, are followed by more. */
+/* After large frames to one process of this host, more such frames are expected. */
 static void test_stream(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, our_mac}, *const others[] = {other_mac, other_mac};
@@ -433,7 +442,7 @@ static void test_stream(void **state)
 	assert_false(ahead(f));
 }
 
-/* What goes elsewhere finds its way all the same, and nothing overtakes. */
+/* Frames of the burst for other destinations reach them, and no frame overtakes another. */
 static void test_stream_parts(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, our_mac, other_mac, our_mac, group_mac, our_mac};
@@ -449,7 +458,7 @@ static void test_stream_parts(void **state)
 	assert_int_equal(counted(f, VNIC_DIRECT_SENT), 5);
 }
 
-/* As many as have room, and then they wait as others do. */
+/* The burst takes as many buffers as there are; further frames wait like other frames. */
 static void test_stream_full(void **state)
 {
 	struct urxe_frame frames[EGRESS_BURST];
@@ -473,7 +482,7 @@ static void test_stream_full(void **state)
 	assert_true(ahead(f));
 }
 
-/* The ways end under a stream as under anything else. */
+/* The inbox closes during a stream. */
 static void test_stream_ends(void **state)
 {
 	struct fixture *f = *state;
@@ -493,12 +502,12 @@ static void test_stream_ends(void **state)
 	meet(f);
 	assert_false(ahead(f));
 	begin_stream(f);
-	/* Another way to the same process. */
+	/* A second inbox of the same process. */
 	meet(f);
 	assert_false(ahead(f));
 }
 
-/* Another process's frame, into the buffer that comes next. */
+/* Another process sends a frame, into the next buffer. */
 static void send_as_another(struct fixture *f, uint8_t carries)
 {
 	uint8_t data[LONG];
@@ -514,7 +523,10 @@ static void send_as_another(struct fixture *f, uint8_t carries)
 	vnic_outbox_close(outbox);
 }
 
-/* The lock is given back in the middle of a burst: what was written arrives before. */
+/*
+ * Another sender takes the lock in the middle of a burst: the frames written so far arrive before
+ * its frame.
+ */
 static void test_stream_vacated(void **state)
 {
 	struct fixture *f = *state;
@@ -534,7 +546,7 @@ static void test_stream_vacated(void **state)
 	assert_int_equal(by_inbox(f, 8), 4);
 	assert_memory_equal(f->seen, ((uint8_t[]){0, 1, 99, 2}), 4);
 	assert_true(ahead(f));
-	/* Who needs no frame does not come for the lock again. */
+	/* A reservation without frames does not take the lock again. */
 	assert_int_equal(egress_reserve(&f->egress, T0, frames, 3), 3);
 	egress_vacate(&f->egress);
 	assert_true(egress_send(&f->egress, T0, frames, 0));
@@ -543,7 +555,7 @@ static void test_stream_vacated(void **state)
 
 static struct fixture *receiver;
 
-/* Takes its frames as soon as it is woken, and what is in their buffers then is its own affair. */
+/* Takes its frames as soon as it is woken, and overwrites their buffers. */
 static void receive_at_once(int number)
 {
 	struct vnic_frame frames[8];
@@ -555,13 +567,19 @@ static void receive_at_once(int number)
 	vnic_inbox_rx_release(receiver->inbox, n);
 }
 
-/* What comes next is foreseen by what was sent, not by what the receiver has made of it. */
+/*
+ * The prediction of the next burst depends on the frames sent, not on what the receiver wrote to
+ * their buffers.
+ */
 static void test_stream_received_at_once(void **state)
 {
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS], wake[2];
 
-	/* A pipe in the eventfd's place, which has the kernel interrupt us at the wake-up. */
+	/*
+	 * A pipe in the place of the eventfd: the kernel sends this process a signal at the
+	 * wake-up.
+	 */
 	assert_int_equal(pipe2(wake, O_CLOEXEC), 0);
 	assert_int_equal(fcntl(wake[0], F_SETOWN, getpid()), 0);
 	assert_int_equal(fcntl(wake[0], F_SETFL, O_ASYNC), 0);
@@ -580,7 +598,7 @@ static void test_stream_received_at_once(void **state)
 	close(wake[1]);
 }
 
-/* Sends a frame with a reference, behind one without. */
+/* Sends a frame without a payload reference, and a frame with one. */
 static bool send_reference(struct fixture *f, uint64_t now)
 {
 	struct urxe_frame frames[2];
@@ -607,7 +625,7 @@ static void expect_reference(struct fixture *f)
 	assert_int_equal(frames[1].reference.packets, 16);
 	assert_int_equal(frames[1].reference.generation, 3);
 	vnic_inbox_rx_release(f->inbox, 2);
-	/* The receiver knows its own peers. */
+	/* The receiver accepts references of its own peers only. */
 	assert_false(egress_take_in(&f->egress, &frames[1], &frame));
 	frames[1].reference.process = PEER >> 12;
 	assert_true(egress_take_in(&f->egress, &frames[1], &frame));
@@ -618,7 +636,7 @@ static void expect_reference(struct fixture *f)
 	assert_false(egress_take_in(&f->egress, &frames[1], &frame));
 }
 
-/* By the NIC's buffers, and written at once where the stream goes. */
+/* Through the NIC's buffers, and straight into the inbox in a stream. */
 static void test_reference(void **state)
 {
 	struct fixture *f = *state;
@@ -631,7 +649,7 @@ static void test_reference(void **state)
 	assert_int_equal(f->egress.counters[VNIC_DIRECT_REFERRED], 3);
 }
 
-/* The switch gets no frame whose payload is not in it. */
+/* A frame to the switch always contains its payload. */
 static void test_reference_by_switch(void **state)
 {
 	struct fixture *f = *state;
@@ -640,12 +658,12 @@ static void test_reference_by_switch(void **state)
 	assert_true(send_reference(f, T0));
 	assert_int_equal(by_switch(f), 1);
 	assert_int_equal(f->egress.counters[VNIC_DIRECT_LOST], 1);
-	/* This process takes part in no copies. */
+	/* This process refuses copies. */
 	allow(f->loop, true);
 	assert_false(egress_may_reference(&f->egress, our_mac, PEER));
 }
 
-/* Numbers come from the application, with 32 bits. */
+/* The application chooses the destination QPN, with all 32 bits. */
 static void test_any_number(void **state)
 {
 	struct fixture *f = *state;
@@ -655,7 +673,7 @@ static void test_any_number(void **state)
 	dup_fds(f->inbox, fds);
 	assert_int_equal(egress_add(&f->egress, UINT32_MAX, fds), 0);
 	assert_true(egress_knows(&f->egress, UINT32_MAX));
-	/* Anything but an inbox is refused. */
+	/* A descriptor that is not an inbox's is refused. */
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	assert_int_equal(egress_add(&f->egress, FAR, fds), -EPERM);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory that commands name. */
+/* Memory at addresses that a command contains. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void check_copies(void)
 	assert_int_equal(user_read(text, 0, 8), -EFAULT);
 	assert_int_equal(user_write(8, text, 8), -EFAULT);
 	assert_int_equal(user_write(0, text, 0), 0);
-	/* At no address at all, and on to the first one. */
+	/* At the addresses at and above 2^47, which are never mapped. */
 	for (uint64_t beyond = UINT64_MAX; beyond >= (uint64_t)1 << 47; beyond >>= 1) {
 		assert_int_equal(user_read(text, beyond & ~(uint64_t)3, 8), -EFAULT);
 		assert_int_equal(user_write(beyond & ~(uint64_t)3, text, 8), -EFAULT);
@@ -56,7 +56,7 @@ static void copies_or_faults(void **state)
 	check_copies();
 }
 
-/* As when the device is open. */
+/* The signal handlers are installed, as when the device is open. */
 static void copies_or_is_caught(void **state)
 {
 	(void)state;
@@ -86,7 +86,10 @@ static void registers_what_is_mapped_so(void **state)
 	assert_int_equal(user_populate(at, 1, 0), -EFAULT);
 }
 
-/* More than there can be memory: what is mapped counts, and nothing of it comes before its time. */
+/*
+ * A region larger than the machine's memory: only mapped pages count, and registration populates
+ * none.
+ */
 static void registers_what_is_sparse(void **state)
 {
 	const size_t length = (size_t)1 << 46, page = 4096;
@@ -96,7 +99,7 @@ static void registers_what_is_sparse(void **state)
 	uint64_t at = (uint64_t)(uintptr_t)room;
 
 	(void)state;
-	/* Address space is bounded (RLIMIT_AS), or memory is never overcommitted. */
+	/* The address space is limited (RLIMIT_AS), or the system does not overcommit memory. */
 	if (room == MAP_FAILED)
 		skip();
 	assert_int_equal(user_populate(at, length, 1), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work requests in librxe's rings, good and bad; and the rings. */
+/* Work requests in librxe's rings, valid and invalid; and the rings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #define MAX_SGE 4
 
-/* A ring's element, with room for what a request claims beyond its limits. */
+/* An element of a ring, with room for the excessive lengths that an invalid request states. */
 static union {
 	struct rxe_send_wqe send;
 	struct rxe_recv_wqe recv;
@@ -60,12 +60,15 @@ static void reads_a_write(void **state)
 	assert_int_equal(got.wr.segs[1].addr, 0x3000);
 	assert_int_equal(got.wr.segs[1].length, 20);
 	assert_int_equal(got.wr.segs[1].lkey, 2);
-	/* The copy is the request: the ring may change now. */
+	/* The request has been copied: the ring's element may change now. */
 	memset(&element, 0xff, sizeof(element));
 	assert_int_equal(got.wr.segs[0].addr, 0x2000);
 }
 
-/* As ibv_wr_set_inline_data leaves it: without the flag, but with a length and no segments. */
+/*
+ * As ibv_wr_set_inline_data leaves the element: without the inline flag, but with a length and no
+ * segments.
+ */
 static void reads_inline_data(void **state)
 {
 	struct rxe_send_wqe *wqe = &element.send;
@@ -81,7 +84,7 @@ static void reads_inline_data(void **state)
 	assert_memory_equal(got.wr.inline_data, "hello", 5);
 	wqe->dma.length = rc.max_inline + 1;
 	assert_int_equal(wqe_read_send(&got, wqe, &rc), -22);
-	/* A message of no bytes is just that. */
+	/* A message of 0 bytes is valid. */
 	wqe->dma.length = 0;
 	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
 	assert_int_equal(got.wr.flags, 0);
@@ -128,7 +131,7 @@ static void reads_a_binding(void **state)
 	assert_int_equal(got.wr.bind.access, URXE_ACCESS_REMOTE_READ | 1u << 31); /* the engine's */
 }
 
-/* At the offsets that Linux 6.2's headers give them: 8 bytes, 4, 4, 1 and 1. */
+/* The offsets of Linux 6.2's headers: fields of 8, 4, 4, 1 and 1 bytes. */
 static void reads_a_flush(void **state)
 {
 	static const uint8_t part[] = {0,    0x10, 0, 0, 0, 0, 0, 0, 0x20,
@@ -147,7 +150,7 @@ static void reads_a_flush(void **state)
 	assert_int_equal(got.wr.flush.selectivity, URXE_FLUSH_KEY);
 }
 
-/* Its bytes in the ring, as ibv_wr_atomic_write has it, or by a segment. */
+/* The data lie in the ring, as ibv_wr_atomic_write leaves them, or in a segment. */
 static void reads_an_atomic_write(void **state)
 {
 	struct rxe_send_wqe *wqe = &element.send;
@@ -233,7 +236,7 @@ static void reads_a_datagram_by_number_or_address(void **state)
 	assert_int_equal(got.path.flow_label, 0x12345);
 	assert_int_equal(got.path.dgid.raw[15], 8);
 	assert_int_equal(got.path.dmac[5], 9);
-	/* A connected QP has its path already. */
+	/* A connected QP uses its own path, not the request's. */
 	assert_int_equal(wqe_read_send(&got, wqe, &rc), 0);
 	assert_null(got.wr.path);
 }
@@ -282,7 +285,7 @@ static void reads_receives(void **state)
 	wqe->dma.num_sge = MAX_SGE + 1;
 	assert_int_equal(wqe_read_recv(&got, wqe, MAX_SGE), -22);
 	assert_int_equal(got.wr.wr_id, 42);
-	/* A limit that no ring has must not reach beyond the copy. */
+	/* The copy is bounded although the ring states too many segments. */
 	wqe->dma.num_sge = URXE_MAX_SGE + 1;
 	assert_int_equal(wqe_read_recv(&got, wqe, UINT32_MAX), -22);
 }
@@ -318,7 +321,7 @@ static void indices_are_masked(void **state)
 	assert_int_equal(queue_create(&wq.ring, &space, fd, 7, 64), 0);
 	wq.ring.buf->producer_index = 5;
 	assert_int_equal(work_queue_new(&wq), 5);
-	/* An index from nowhere, and a mask: neither leads out of the ring. */
+	/* An index out of range is masked: the access stays in the ring. */
 	wq.ring.buf->producer_index = 0xfffffff3;
 	wq.ring.buf->index_mask = UINT32_MAX;
 	assert_int_equal(work_queue_new(&wq), 3);
@@ -326,7 +329,7 @@ static void indices_are_masked(void **state)
 	assert_int_equal(work_queue_new(&wq), 5);
 	work_queue_retired(&wq, 11);
 	assert_int_equal(wq.ring.buf->consumer_index, 3);
-	/* After a reset the ring is empty, and counting goes on. */
+	/* After a reset the ring is empty, and its indices continue. */
 	work_queue_drop(&wq, 20);
 	assert_int_equal(work_queue_new(&wq), 0);
 	assert_int_equal(wq.ring.buf->consumer_index, 3);
