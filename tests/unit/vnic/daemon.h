@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The daemon's end of the attachment, as tests of it play it. */
+/* The daemon's side of the attachment, played by tests. */
 #ifndef URXE_TEST_DAEMON_H
 #define URXE_TEST_DAEMON_H
 
@@ -34,9 +34,9 @@ struct daemon {
 	int refuse; /* what welcome answers */
 	struct vnic_attach_hello hello;
 	uint32_t resolves;
-	int asker; /* the GID index of the last RESOLVE that note_asker saw */
+	int asker; /* the GID index of the last RESOLVE that note_asker received */
 	uint32_t registered;
-	uint32_t lease; /* the next that is given */
+	uint32_t lease; /* the block that the next LEASE gets */
 	pid_t child;
 };
 
@@ -87,7 +87,7 @@ static inline int welcome(void *ctx, struct vnic_server_client *client,
 	return d->refuse;
 }
 
-/* An address that begins with 0 is there, and its last byte is the MAC's. */
+/* An address whose first byte is 0 resolves; its last byte becomes the MAC's. */
 static inline void resolve(void *ctx, struct vnic_server_client *client,
 			   const struct vnic_attach_resolve *request)
 {
@@ -102,7 +102,7 @@ static inline void resolve(void *ctx, struct vnic_server_client *client,
 		assert_int_equal(vnic_server_resolved(client, 0, &hop), 0);
 }
 
-/* Remote QP 0x123 may be registered twice, others are another process's. */
+/* A process may register the remote QP 0x123 twice; other remote QPs belong to another process. */
 static inline int remote(void *ctx, struct vnic_server_client *client, bool connected,
 			 const uint8_t dgid[16], uint32_t qpn)
 {
@@ -118,7 +118,7 @@ static inline int remote(void *ctx, struct vnic_server_client *client, bool conn
 	return 0;
 }
 
-/* A new block is d->lease, of whatever number. */
+/* The next block is d->lease, whatever its number. */
 static inline int lease(void *ctx, struct vnic_server_client *client, uint32_t *qpn)
 {
 	const struct daemon *d = ctx;
@@ -148,7 +148,7 @@ static inline void accept_client(struct daemon *d)
 	assert_int_equal(vnic_server_accept(d->listen_fd, &d->client), 0);
 }
 
-/* From set_up to tear_down. */
+/* A test between set_up and tear_down. */
 #define DAEMON_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 #endif

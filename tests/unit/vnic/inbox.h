@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An inbox with two senders, and frames that carry a number each, in order. */
+/* An inbox with two senders, and frames that carry consecutive numbers. */
 #ifndef URXE_TEST_INBOX_H
 #define URXE_TEST_INBOX_H
 
@@ -15,7 +15,7 @@
 #define MTU       100
 #define LEN       60
 #define BURST     32
-#define KEPT_BACK 15 /* buffers that a receiver may not have posted yet */
+#define KEPT_BACK 15 /* buffers that the receiver may hold back before it posts them again */
 
 #define FIRST  1 /* the senders' numbers */
 #define SECOND 2
@@ -24,11 +24,11 @@ struct fixture {
 	struct vnic_inbox *inbox;
 	struct vnic_inbox_broker *broker;
 	struct vnic_outbox *first, *second;
-	uint8_t *memory; /* as a hostile sender has it */
+	uint8_t *memory; /* the whole memory, which a hostile sender can write */
 	uint64_t size;
-	uint8_t next;  /* what the next frame carries, */
-	uint8_t due;   /* and the next one received */
-	bool in_place; /* the first sender writes frames where they are received */
+	uint8_t next;  /* number in the next frame sent */
+	uint8_t due;   /* number expected in the next frame received */
+	bool in_place; /* the first sender writes its frames straight into the receiver's buffers */
 };
 
 static inline void dup_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS])
@@ -101,7 +101,7 @@ static inline void renew(void **state)
 	((struct fixture *)*state)->in_place = in_place;
 }
 
-/* As vnic_outbox_send, of n frames of LEN bytes, but for a lock that is not to be had. */
+/* As vnic_outbox_send for n frames of LEN bytes; returns 0 if the lock is held by another. */
 static inline uint32_t send_in_place(struct vnic_outbox *outbox, const struct vnic_frame *from,
 				     uint32_t n, enum vnic_outbox_status *status)
 {
@@ -127,7 +127,7 @@ static inline uint32_t send_frames(const struct fixture *f, struct vnic_outbox *
 	return vnic_outbox_send(outbox, frames, n, status);
 }
 
-/* Frames that carry a number each; returns how many were taken. */
+/* Sends numbered frames; returns how many the inbox took. */
 static inline uint32_t send_from(struct fixture *f, struct vnic_outbox *outbox, uint32_t n,
 				 enum vnic_outbox_status *status)
 {
@@ -159,7 +159,7 @@ static inline void check_frame(const struct vnic_frame *frame, uint8_t number)
 		assert_int_equal(frame->data[i], number);
 }
 
-/* Takes all that there is, which must be what was sent, in order. */
+/* Receives all frames and checks that they are the sent ones, in order. */
 static inline uint32_t receive(struct fixture *f)
 {
 	struct vnic_frame frames[BURST];

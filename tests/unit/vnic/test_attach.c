@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The attachment over a real socket: a child process has the driver, this one
- * is the daemon. A child reports by its exit status; a wake-up that is lost shows
- * as a poll(2) that times out.
+ * The attachment over a real socket: a child process has the driver, this process is the daemon.
+ * The child reports by its exit status; a lost wake-up appears as a timeout of poll(2).
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -74,7 +73,7 @@ static void expect_exit(struct daemon *d, int code)
 	assert_int_equal(WEXITSTATUS(status), code);
 }
 
-/* Serves until a client has asked for one address more. */
+/* Serves until a client has resolved one more address. */
 static void resolve_one(struct daemon *d)
 {
 	unsigned int before = d->resolves;
@@ -85,7 +84,7 @@ static void resolve_one(struct daemon *d)
 	}
 }
 
-/* --- Frames both ways, both sides asleep between them. */
+/* --- Frames in both directions; both sides sleep between them. */
 
 static uint32_t wait_for_frames(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n)
 {
@@ -119,7 +118,7 @@ static void echo_client(const char *run_dir)
 		for (uint32_t i = 0; i < n; i++, sent++) {
 			frames[i].len = 60 + sent % MTU / 2;
 			memset(frames[i].data, (int)sent, frames[i].len);
-			frames[i].data[0] = 0; /* to a station, and not to a group */
+			frames[i].data[0] = 0; /* a unicast destination */
 			memcpy(frames[i].data + 6, &sent, sizeof(sent));
 		}
 		vnic_driver_tx_commit(drv, frames, n);
@@ -147,7 +146,7 @@ static uint32_t echo_frames(struct vnic_device *dev)
 	return i;
 }
 
-/* As the daemon does: work, then say so and look again, then sleep. */
+/* As the daemon does: handle all frames, publish the sleep, look again, then sleep. */
 static int echo_until_quiet(struct daemon *d)
 {
 	struct vnic_device *dev = vnic_server_device(d->client);
@@ -168,7 +167,7 @@ static int echo_until_quiet(struct daemon *d)
 		}
 		assert_true(poll(fds, 2, PATIENCE) > 0);
 		vnic_device_set_asleep(dev, false);
-		if (fds[0].revents) /* our own client: no need for an edge-triggered epoll */
+		if (fds[0].revents) /* the client is ours, so a level-triggered poll is enough */
 			assert_int_equal(read(doorbell, &count, sizeof(count)), sizeof(count));
 		if (fds[1].revents)
 			ret = vnic_server_event(d->client, &ops, d);
@@ -233,7 +232,10 @@ static void test_client_killed(void **state)
 	kill(d->child, SIGKILL);
 	waitpid(d->child, NULL, 0);
 	d->child = 0;
-	/* Its memory is still ours: what it had sent can be taken, and interrupts harm nobody. */
+	/*
+	 * The dead client's memory is still mapped: its frames can be received, and interrupts have
+	 * no effect.
+	 */
 	while (echo_frames(dev))
 		;
 	vnic_device_reg_write(dev, 0, VMXNET3_REG_IMR, 0);
@@ -280,12 +282,15 @@ static void test_nobody_there(void **state)
 	assert_int_equal(vnic_driver_attach(dir, &w, &drv), -ENAMETOOLONG);
 	close(d->listen_fd);
 	assert_int_equal(vnic_driver_attach(d->run_dir, &w, &drv), -ECONNREFUSED);
-	/* A new daemon takes the dead one's place. */
+	/* A new daemon replaces the dead one. */
 	d->listen_fd = vnic_server_listen(d->run_dir);
 	assert_true(d->listen_fd >= 0);
 }
 
-/* A daemon sees and changes all that its clients send: not any user's will do. */
+/*
+ * The daemon could read and change everything that its clients send, so a client accepts only
+ * daemons of its own user or root.
+ */
 static void test_another_user(void **state)
 {
 	const uid_t nobody = 65534;
@@ -299,7 +304,7 @@ static void test_another_user(void **state)
 	assert_int_equal(chown(d->run_dir, nobody, (gid_t)-1), 0);
 	assert_int_equal(seteuid(nobody), 0);
 	d->listen_fd = vnic_server_listen(d->run_dir);
-	/* Its own user may use it. */
+	/* A daemon of the client's user is accepted. */
 	assert_int_equal(close(vnic_attach_connect(d->run_dir)), 0);
 	assert_int_equal(seteuid(0), 0);
 	assert_true(d->listen_fd >= 0);
@@ -327,7 +332,7 @@ static void test_refused(void **state)
 	expect_exit(d, 0);
 }
 
-/* --- Builds that differ. */
+/* --- Different builds of daemon and library. */
 
 static void agreeing_client(const char *run_dir)
 {
@@ -337,7 +342,7 @@ static void agreeing_client(const char *run_dir)
 
 	CHECK(fd >= 0);
 	CHECK(vnic_attach_check_version(fd) == 0);
-	/* It can say HELLO still. */
+	/* This client can still send HELLO. */
 	CHECK(send(fd, &hello, sizeof(hello), 0) == sizeof(hello));
 	CHECK(recv(fd, &w, sizeof(w), 0) == sizeof(w) && w.status == -EUSERS);
 }
@@ -351,14 +356,14 @@ static void test_agree(void **state)
 	spawn(d, agreeing_client);
 	accept_client(d);
 	assert_int_equal(serve_to_end(d), -ECONNRESET);
-	/* Only the HELLO that wanted something was the daemon's to answer. */
+	/* The daemon answered only the HELLO with a request. */
 	assert_int_equal(d->hello.qpn_first, 0);
 	expect_exit(d, 0);
 }
 
-/* What daemons of other builds answer to HELLO, and what the driver makes of it. */
+/* Answers of other builds' daemons to HELLO, and the driver's result. */
 static const struct {
-	size_t len; /* 0 = it closes the connection */
+	size_t len; /* 0 = the daemon closes the connection */
 	int32_t status;
 	uint32_t fds;
 	int error;
@@ -368,7 +373,7 @@ static const struct {
 	{sizeof(struct vnic_attach_welcome), -EPROTO, 0, -EPROTO},
 	{sizeof(struct vnic_attach_welcome) + 64, -EPROTO, 0, -EPROTO},
 	{sizeof(struct vnic_attach_welcome), -EPROTO, VNIC_FDS, -EPROTO},
-	/* A welcome of other length, with other descriptors or more of them, without contents. */
+	/* A welcome of another length, with other or more descriptors, or without contents. */
 	{4, 0, 0, -EPROTO},
 	{8, 0, VNIC_FDS, -EPROTO},
 	{sizeof(struct vnic_attach_welcome) - 8, 0, VNIC_FDS, -EPROTO},
@@ -425,7 +430,7 @@ static void foreign_client(const char *run_dir)
 			_exit(1);
 		}
 	}
-	/* Descriptors that came are not kept. */
+	/* The driver closes the received descriptors. */
 	CHECK(open("/dev/null", O_RDONLY) == before);
 }
 
@@ -446,7 +451,7 @@ static void test_other_builds(void **state)
 	expect_exit(d, 0);
 }
 
-/* --- RESOLVE, and the daemon's death. */
+/* --- RESOLVE, and the end of the daemon. */
 
 static void resolve_client(const char *run_dir)
 {
@@ -461,7 +466,7 @@ static void resolve_client(const char *run_dir)
 	CHECK(vnic_driver_lease(drv, &lease) == 0);
 	CHECK(lease == 8192);
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) == 0);
-	/* What is no block is not taken for one. */
+	/* The driver refuses an answer that is no block of QPNs. */
 	CHECK(vnic_driver_lease(drv, &lease) == -EPROTO);
 	CHECK(!memcmp(hop.mac, want, sizeof(hop.mac)) && hop.hop_limit == 9);
 	CHECK(vnic_driver_register(drv, here, 0x123) == 0);
@@ -469,7 +474,7 @@ static void resolve_client(const char *run_dir)
 	CHECK(vnic_driver_register(drv, here, 0x124) == -EADDRINUSE);
 	CHECK(vnic_driver_unregister(drv, here, 0x123) == 0);
 	CHECK(vnic_driver_resolve(drv, 3, nowhere, &hop) == -EHOSTUNREACH);
-	/* The daemon goes now: both descriptors say so, and nothing hangs. */
+	/* The daemon ends now: both descriptors become readable, and no call hangs. */
 	CHECK(readable(vnic_driver_ctl_fd(drv), PATIENCE));
 	CHECK(readable(vnic_driver_irq_fd(drv), PATIENCE));
 	CHECK(vnic_driver_resolve(drv, 3, here, &hop) < 0);
@@ -494,13 +499,13 @@ static void test_resolve_and_daemon_gone(void **state)
 	expect_exit(d, 0);
 }
 
-/* --- Two threads that ask. */
+/* --- Two threads that call the driver. */
 
 #define ASKS 4 /* of each */
 
 static struct vnic_driver *shared_driver;
 
-/* The thread's number goes as the GID's index. */
+/* The thread's number travels as the GID index. */
 static void *ask_often(void *number)
 {
 	const uint8_t here[16] = {0};
@@ -549,7 +554,7 @@ static char state_of(pid_t pid, const char *tid)
 	return strrchr(text, ')') ? strrchr(text, ')')[2] : 'X';
 }
 
-/* Whether the child has two threads, which both sleep. */
+/* Whether the child has two threads, and both sleep. */
 static bool both_sleep(pid_t pid)
 {
 	struct dirent *entry;
@@ -566,7 +571,7 @@ static bool both_sleep(pid_t pid)
 	return asleep == 2;
 }
 
-/* Who asks again as soon as it is answered comes behind one that waits. */
+/* A thread that calls again at once waits behind a thread that waits already. */
 static void test_turns(void **state)
 {
 	const struct vnic_server_ops noting = {.welcome = welcome, .resolve = note_asker};
@@ -582,7 +587,10 @@ static void test_turns(void **state)
 			assert_int_equal(vnic_server_event(d->client, &noting, d), 0);
 		}
 		assert_int_not_equal(d->asker, before);
-		/* One waits for its answer, the other for its turn; the last one is alone. */
+		/*
+		 * One thread waits for its answer, the other for its turn; in the end one thread is
+		 * alone.
+		 */
 		while (asked + 1 < 2 * ASKS && !both_sleep(d->child))
 			usleep(100);
 		assert_int_equal(vnic_server_resolved(d->client, 0, &hop), 0);
@@ -603,14 +611,14 @@ static void notice_client(const char *run_dir)
 
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
 	CHECK(w.port.up == 0 && w.port.link_mtu == MTU && !w.port.gids[5].valid);
-	/* What the daemon has sent before it answers is there then. */
+	/* A notice that the daemon sent before its answer is in the port's state. */
 	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, &hop) == 0);
 	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 	CHECK(vnic_driver_notice(drv, &port, &question));
 	CHECK(port.up == 1 && port.link_mtu == 1000 && port.gids[5].valid == 7);
 	CHECK(!vnic_driver_notice(drv, &port, &question));
 	CHECK(!readable(vnic_driver_notice_fd(drv), 0));
-	/* The daemon goes; its end of the socket must not look like news for ever. */
+	/* The daemon ends; its closed socket must not look like new notices for ever. */
 	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, &hop) < 0);
 	CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 	CHECK(!vnic_driver_notice(drv, &port, &question));
@@ -618,7 +626,7 @@ static void notice_client(const char *run_dir)
 	vnic_driver_detach(drv);
 }
 
-/* Of several notices the last one counts, and one with an MTU that the NIC has not is none. */
+/* Of several notices the last one counts; a notice with an MTU larger than the NIC's is ignored. */
 static void test_notices(void **state)
 {
 	struct vnic_attach_port port = {.link_mtu = 600};
@@ -656,7 +664,7 @@ static void idle_client(const char *run_dir)
 	CHECK(vnic_driver_attach(run_dir, &w, &drv) == 0);
 	CHECK(vnic_driver_resolve(drv, 0, (const uint8_t[16]){0}, &hop) == 0);
 	CHECK(vnic_driver_notice(drv, &port, &question));
-	/* There is room again, and the daemon uses it. */
+	/* The socket has room again, and the daemon uses it. */
 	while (port.link_mtu != 1000) {
 		CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 		CHECK(vnic_driver_notice(drv, &port, &question));
@@ -664,7 +672,7 @@ static void idle_client(const char *run_dir)
 	vnic_driver_detach(drv);
 }
 
-/* Who does not read its notices costs nobody anything, and hears the newest when it does. */
+/* A client that reads no notices delays nobody, and gets the newest notice when it reads. */
 static void test_unread_notices(void **state)
 {
 	struct vnic_attach_port port = {.link_mtu = MTU};
@@ -703,7 +711,7 @@ static void questioned_client(const char *run_dir)
 		CHECK(readable(vnic_driver_notice_fd(drv), PATIENCE));
 		CHECK(!vnic_driver_notice(drv, &port, &question));
 		CHECK(question >= 0);
-		/* Behind the first question the daemon has told the port's state. */
+		/* After the first question the daemon has sent the port's state. */
 		if (i == 0) {
 			int none;
 
@@ -716,7 +724,10 @@ static void questioned_client(const char *run_dir)
 	vnic_driver_detach(drv);
 }
 
-/* A process that reads nothing is asked some times, and there is room for notices then. */
+/*
+ * The daemon asks a process that reads nothing a limited number of questions, so that notices still
+ * find room.
+ */
 static void test_unread_questions(void **state)
 {
 	const struct vnic_attach_port port = {.link_mtu = MTU};
@@ -727,7 +738,7 @@ static void test_unread_questions(void **state)
 	accept_client(d);
 	assert_int_equal(serve_until(d, VNIC_DEVICE_ACTIVE), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-	/* A notice that is on its way is no reason not to ask. */
+	/* A pending notice does not prevent a question. */
 	assert_int_equal(vnic_server_notice(d->client, &port), 0);
 	while (!(rc = vnic_server_query_state(d->client, ends[1])))
 		asked++;
@@ -739,7 +750,7 @@ static void test_unread_questions(void **state)
 	close(ends[1]);
 }
 
-/* A question is answered on its own socket. */
+/* A question comes with the socket for its answer. */
 static void test_questions(void **state)
 {
 	const struct vnic_attach_port port = {.link_mtu = MTU};
@@ -759,7 +770,7 @@ static void test_questions(void **state)
 	assert_true(readable(ends[0], PATIENCE));
 	assert_int_equal(read(ends[0], &answer, sizeof(answer)), sizeof(answer));
 	assert_int_equal(answer.status, -ENOSYS);
-	/* Nobody else has the other end. */
+	/* No other process holds the other end of that socket. */
 	assert_int_equal(read(ends[0], &answer, sizeof(answer)), 0);
 	close(ends[0]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
@@ -772,7 +783,7 @@ static void test_questions(void **state)
 	expect_exit(d, 0);
 }
 
-/* A child of the client forgets the NIC; its parent goes on. */
+/* A forked child drops its parent's NIC; the parent's NIC still works. */
 static void forking_client(const char *run_dir)
 {
 	struct vnic_attach_welcome w;

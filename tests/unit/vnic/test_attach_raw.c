@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages that no client of ours sends: this process plays both sides of the attachment. */
+/* Messages that our client never sends: this process plays both sides of the attachment. */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ static void say_hello(struct daemon *d, int fd)
 
 	send_raw(fd, &hello, sizeof(hello), -1);
 	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
-	/* recv(2) takes no descriptors: the kernel closes those that came. */
+	/* recv(2) accepts no descriptors: the kernel closes those in the message. */
 	assert_int_equal(recv(fd, &w, sizeof(w), 0), sizeof(w));
 	assert_int_equal(w.status, 0);
 }
@@ -94,7 +94,10 @@ static void test_malformed(void **state)
 	}
 }
 
-/* The answer may come later; who asks again meanwhile breaks the rules. */
+/*
+ * The daemon may answer HELLO later; a client that sends another message meanwhile violates the
+ * protocol.
+ */
 static void test_late_welcome(void **state)
 {
 	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION, 0x1234,
@@ -136,7 +139,7 @@ static void test_oversized_message(void **state)
 	drop_client(d, fd);
 }
 
-/* A descriptor where none is due is not even let in. */
+/* The kernel drops a descriptor that the receiver does not expect. */
 static void test_unwanted_descriptor(void **state)
 {
 	const struct vnic_attach_hello hello = {VNIC_ATTACH_HELLO, VNIC_ATTACH_VERSION};
@@ -148,7 +151,7 @@ static void test_unwanted_descriptor(void **state)
 	drop_client(d, fd);
 }
 
-/* Whatever else its HELLO has or lacks, another version is told what is wrong. */
+/* A HELLO of another version gets an answer with that reason, whatever else is wrong. */
 static void test_other_version(void **state)
 {
 	const struct {
@@ -236,7 +239,7 @@ static void test_memory_twice(void **state)
 	drop_client(d, fd);
 }
 
-/* Memory of one page: taken, but no shared area with rings fits into it. */
+/* A memfd of one page: the daemon accepts it, but no shared area with rings fits into it. */
 static void test_memory_too_small(void **state)
 {
 	struct vnic_attach_reg reg = {.type = VNIC_ATTACH_REG, .bar = 1, .write = 1};
@@ -255,7 +258,7 @@ static void test_memory_too_small(void **state)
 	send_raw(fd, &reg, sizeof(reg), -1);
 	assert_int_equal(vnic_server_event(d->client, &ops, d), 0);
 	assert_int_equal(vnic_device_state(vnic_server_device(d->client)), VNIC_DEVICE_DOWN);
-	/* A register that is none is answered, not fatal. */
+	/* An unknown register gets an answer; the connection stays. */
 	assert_int_equal(recv(fd, &reg, sizeof(reg), 0), sizeof(reg));
 	reg.offset = 0xfffffffc;
 	send_raw(fd, &reg, sizeof(reg), -1);
@@ -265,7 +268,7 @@ static void test_memory_too_small(void **state)
 	drop_client(d, fd);
 }
 
-/* Someone who asks and never reads the answers is dropped; the daemon does not wait. */
+/* The daemon drops a client that sends and never reads the answers; it does not wait. */
 static void test_client_that_never_reads(void **state)
 {
 	struct vnic_attach_reg reg = {.type = VNIC_ATTACH_REG, .bar = 1};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a driver asks by registers: commands, revisions, filters, statistics, link, interrupts. */
+/*
+ * Requests that a driver makes by registers: commands, revisions, filters, statistics, link,
+ * interrupts.
+ */
 #include "guest.h"
 
 #include <errno.h>
@@ -51,7 +54,7 @@ static void test_revisions(void **state)
 	guest_write(g, VMXNET3_REG_UVRS, 1);
 }
 
-/* A driver that selected an older one, or none, does not get what came later. */
+/* A driver that selected an older revision, or none, cannot use newer commands. */
 static void test_commands_of_revision_3(void **state)
 {
 	struct guest *g = *state;
@@ -103,7 +106,7 @@ static void test_coalescing(void **state)
 		assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 0);
 		assert_memory_equal(scheme, &good[i], sizeof(*scheme));
 	}
-	/* What is refused changes nothing. */
+	/* A refused command changes nothing. */
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		*scheme = bad[i];
 		assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 1);
@@ -120,7 +123,7 @@ static void test_coalescing(void **state)
 		assert_int_equal(guest_command(g, CMD(SET_COALESCE)), 1);
 		assert_int_equal(guest_command(g, CMD(GET_COALESCE)), 1);
 	}
-	/* A reset forgets it. */
+	/* A reset drops the setting. */
 	guest_command(g, CMD(RESET_DEV));
 	info->addr = addr;
 	assert_int_equal(guest_activate(g), 0);
@@ -128,7 +131,7 @@ static void test_coalescing(void **state)
 	assert_int_equal(scheme->mode, VMXNET3_COALESCE_DISABLED);
 }
 
-/* --- What a device says of itself */
+/* --- Answers about the device */
 
 static void test_answers(void **state)
 {
@@ -145,7 +148,7 @@ static void test_answers(void **state)
 	assert_int_equal(guest_command(g, CMD(GET_QUEUE_STATUS)), 0);
 	assert_int_equal(guest_command(g, CMD(GET_STATS)), 0);
 	assert_int_equal(guest_command(g, CMD(UPDATE_PMCFG)), 0);
-	/* No hashes here: queues are chosen by flow. */
+	/* The device has no RSS hash: it chooses queues by flow. */
 	assert_int_equal(guest_command(g, CMD(UPDATE_RSSIDT)), 1);
 	assert_int_equal(guest_read(g, VMXNET3_REG_ICR), 0);
 	assert_int_equal(guest_read(g, VMXNET3_REG_ECR), 0);
@@ -173,7 +176,7 @@ static void test_unknown_commands(void **state)
 	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
 }
 
-/* What reads the shared area needs one. */
+/* Commands that read the shared area fail without one. */
 static void test_commands_while_down(void **state)
 {
 	static const uint32_t updates[] = {CMD(UPDATE_RX_MODE),      CMD(UPDATE_MAC_FILTERS),
@@ -196,7 +199,7 @@ static uint64_t heard(const struct guest *g)
 	return counters(g)[VNIC_RX_FRAMES];
 }
 
-/* Whether the driver gets a frame to a MAC, with a VLAN tag where vlan is not negative. */
+/* Whether the driver receives a frame to the MAC, with a VLAN tag unless vlan is negative. */
 static bool hears_vlan(struct guest *g, const uint8_t mac[6], int vlan)
 {
 	uint64_t before = heard(g), filtered = counters(g)[VNIC_RX_FILTERED];
@@ -233,14 +236,14 @@ static void test_receive_modes(void **state)
 		{0, false, false, false, false},
 		{VMXNET3_RXM_UCAST, true, false, false, false},
 		{VMXNET3_RXM_BCAST, false, false, false, true},
-		{VMXNET3_RXM_MCAST, false, false, false, false}, /* the table is empty */
+		{VMXNET3_RXM_MCAST, false, false, false, false}, /* the multicast table is empty */
 		{VMXNET3_RXM_ALL_MULTI, false, false, true, false},
 		{VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST, true, false, false, true},
 		{VMXNET3_RXM_PROMISC, true, true, true, true},
 	};
 	struct guest *g = *state;
 
-	/* A driver sets its mode last: at first it hears nothing. */
+	/* A driver sets its mode last: at first it receives nothing. */
 	g->shared->rx_filter.mode = 0;
 	assert_int_equal(guest_activate(g), 0);
 	assert_false(hears(g, station));
@@ -251,7 +254,7 @@ static void test_receive_modes(void **state)
 		assert_int_equal(hears(g, group), cases[i].group);
 		assert_int_equal(hears(g, broadcast), cases[i].broadcast);
 	}
-	/* Without its command a change is not seen. */
+	/* A change takes effect only with its command. */
 	g->shared->rx_filter.mode = 0;
 	assert_true(hears(g, stranger));
 }
@@ -289,13 +292,13 @@ static void test_groups(void **state)
 	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 0);
 	assert_true(hears(g, group));
 	assert_false(hears(g, other_group));
-	assert_false(hears(g, station)); /* a table of groups */
-	/* The driver frees its table after the command. */
+	assert_false(hears(g, station)); /* a table of multicast addresses */
+	/* The driver may free its table after the command. */
 	memcpy(guest_at(g, addr + 6), other_group, 6);
 	assert_true(hears(g, group));
 	assert_false(hears(g, other_group));
 
-	/* More than are kept: all of them, rather than too few. */
+	/* More addresses than the device stores: it receives all multicast frames. */
 	filter->multicast_len = 0xffff / 6 * 6;
 	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 0);
 	assert_true(hears(g, group));
@@ -303,7 +306,7 @@ static void test_groups(void **state)
 	filter->multicast_addr = 0;
 	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 0);
 	assert_false(hears(g, group));
-	/* A table in two regions; then one that is in none. */
+	/* A table across two memory regions; then a table outside all regions. */
 	filter->multicast_addr = GUEST_HIGHER - 9;
 	filter->multicast_len = 12;
 	memcpy(guest_at(g, GUEST_HIGHER - 9), station, 6);
@@ -314,7 +317,7 @@ static void test_groups(void **state)
 	filter->multicast_addr = GUEST_HIGHER + GUEST_REGION - 9;
 	assert_int_equal(guest_command(g, CMD(UPDATE_MAC_FILTERS)), 1);
 	assert_true(hears(g, group));
-	/* A NIC cannot start with such a table either. */
+	/* A NIC cannot be activated with such a table, either. */
 	assert_int_equal(guest_activate(g), 1);
 	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_DOWN);
 }
@@ -328,7 +331,7 @@ static void test_vlans(void **state)
 	assert_int_equal(guest_activate(g), 0);
 	set_mode(g, VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST);
 	assert_true(hears(g, station));
-	assert_true(hears_vlan(g, station, 0)); /* a priority, and no VLAN */
+	assert_true(hears_vlan(g, station, 0)); /* a priority tag with VLAN ID 0 */
 	assert_false(hears_vlan(g, station, 7));
 	assert_false(hears_vlan(g, broadcast, 4094));
 	table[0] |= 1u << 7;
@@ -339,7 +342,7 @@ static void test_vlans(void **state)
 	assert_false(hears_vlan(g, stranger, 7));
 	assert_false(hears_vlan(g, station, 8));
 	assert_true(hears_vlan(g, broadcast, 4094));
-	/* Promiscuous, and Linux clears the table then. */
+	/* In promiscuous mode Linux clears the table. */
 	memset(table, 0, VMXNET3_VFT_SIZE * sizeof(*table));
 	assert_int_equal(guest_command(g, CMD(UPDATE_VLAN_FILTERS)), 0);
 	set_mode(g, VMXNET3_RXM_PROMISC);
@@ -353,7 +356,7 @@ static void test_own_mac(void **state)
 	assert_int_equal(guest_activate(g), 0);
 	set_mode(g, VMXNET3_RXM_UCAST);
 	guest_write(g, VMXNET3_REG_MACL, 0x33221102);
-	assert_true(hears(g, station)); /* not before both halves are there */
+	assert_true(hears(g, station)); /* not before both halves of the address are written */
 	guest_write(g, VMXNET3_REG_MACH, 0x6644);
 	assert_int_equal(guest_read(g, VMXNET3_REG_MACL), 0x33221102);
 	assert_int_equal(guest_read(g, VMXNET3_REG_MACH), 0x6644);
@@ -404,7 +407,7 @@ static void test_statistics(void **state)
 	transmit(g, 1, station, 61);
 	transmit(g, 1, group, 62);
 	transmit(g, 1, broadcast, 63);
-	assert_int_equal(rx[UPT1_RX_UCAST], 0); /* until it is asked for */
+	assert_int_equal(rx[UPT1_RX_UCAST], 0); /* not before the driver's command */
 	assert_int_equal(guest_command(g, CMD(GET_STATS)), 0);
 	assert_int_equal(rx[UPT1_RX_UCAST], 2);
 	assert_int_equal(rx[UPT1_RX_UCAST_BYTES], 160);
@@ -423,7 +426,7 @@ static void test_statistics(void **state)
 		vnic_device_rx(g->dev, 1, (uint8_t[60]){0}, 60);
 	guest_command(g, CMD(GET_STATS));
 	assert_true(rx[UPT1_RX_OUT_OF_BUF] > 0);
-	/* Each activation starts from nought. */
+	/* Each activation starts at zero. */
 	assert_int_equal(guest_activate(g), 0);
 	guest_command(g, CMD(GET_STATS));
 	assert_int_equal(rx[UPT1_RX_UCAST], 0);
@@ -438,7 +441,7 @@ static void test_link(void **state)
 	struct vnic_tx_frame frame;
 	uint8_t data[60] = {0};
 
-	vnic_device_set_link(g->dev, 40000); /* nobody to be told yet */
+	vnic_device_set_link(g->dev, 40000); /* no driver to tell yet */
 	assert_int_equal(guest_activate(g), 0);
 	assert_int_equal(g->shared->ecr, 0);
 	assert_int_equal(guest_command(g, CMD(GET_LINK)), 40000u << 16 | 1);
@@ -450,7 +453,7 @@ static void test_link(void **state)
 	assert_int_equal(g->shared->ecr, 0);
 	assert_int_equal(guest_command(g, CMD(GET_LINK)), 0);
 
-	/* Nothing comes; what is sent is done with, and gone. */
+	/* No frame is received; frames sent are completed and dropped. */
 	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), -ENETDOWN);
 	for (uint32_t i = 0; i < 100; i++) {
 		guest_post_tx(&g->tx[0], GUEST_LOW, 60, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
@@ -463,7 +466,7 @@ static void test_link(void **state)
 	vnic_device_set_link(g->dev, 10000);
 	vnic_device_set_link(g->dev, 10000);
 	assert_int_equal(g->shared->ecr, VMXNET3_ECR_LINK);
-	/* It had masked itself; unmasked, it delivers what it owes. */
+	/* The vector has masked itself; when unmasked, it raises the pending interrupt. */
 	assert_int_equal(g->interrupts[event_vector], 1);
 	guest_mask(g, event_vector, 0);
 	assert_int_equal(g->interrupts[event_vector], 2);
@@ -472,7 +475,9 @@ static void test_link(void **state)
 
 /* --- Interrupts */
 
-/* A stock driver does not look again after it has unmasked: the device remembers. */
+/*
+ * A stock driver does not look again after it has unmasked: the device remembers missed interrupts.
+ */
 static void test_missed_interrupt(void **state)
 {
 	struct guest *g = *state;
@@ -486,7 +491,7 @@ static void test_missed_interrupt(void **state)
 	assert_int_equal(g->interrupts[vector], 1);
 	guest_mask(g, vector, 0);
 	assert_int_equal(g->interrupts[vector], 2);
-	/* That one masked it again; nothing came since. */
+	/* That interrupt masked the vector again; no event followed. */
 	guest_mask(g, vector, 0);
 	assert_int_equal(g->interrupts[vector], 2);
 	guest_mask(g, vector, 1);
@@ -497,7 +502,7 @@ static void test_missed_interrupt(void **state)
 	assert_int_equal(g->interrupts[vector], 2);
 }
 
-/* A driver that masks by itself (active mode) is interrupted until it does. */
+/* In active mode the driver masks: the device interrupts until then. */
 static void test_active_masking(void **state)
 {
 	struct guest *g = *state;
@@ -518,7 +523,7 @@ static void test_active_masking(void **state)
 	assert_int_equal(g->interrupts[vector], 4);
 }
 
-/* Levels from none to adaptive, and what no one has defined: a device need not follow them. */
+/* Moderation levels from none to adaptive, and undefined ones; the device need not follow them. */
 static void test_moderation(void **state)
 {
 	struct guest *g = *state;
@@ -534,7 +539,7 @@ static void test_moderation(void **state)
 	assert_int_equal(g->interrupts[g->rx[0].conf->vector], 1);
 }
 
-/* A queue that was stopped starts clean, whatever its driver left there. */
+/* A stopped queue starts with a clear status, whatever the driver left in it. */
 static void test_status_cleared(void **state)
 {
 	struct guest *g = *state;
@@ -547,7 +552,7 @@ static void test_status_cleared(void **state)
 	assert_int_equal(g->rx[1].conf->status.error, 0);
 }
 
-/* Frames shown, some of them done, some waiting in the ring, and then it is reset. */
+/* A reset while frames are shown, completed and waiting in the ring. */
 static void test_reset_in_traffic(void **state)
 {
 	struct guest *g = *state;
@@ -561,7 +566,7 @@ static void test_reset_in_traffic(void **state)
 		assert_int_equal(vnic_device_tx(g->dev, 0, frames, 8), 8);
 		vnic_device_tx_done(g->dev, 0, 3);
 		assert_int_equal(guest_command(g, CMD(RESET_DEV)), 0);
-		/* What comes now finds no NIC. */
+		/* A completion after the reset finds no active NIC. */
 		vnic_device_tx_done(g->dev, 0, 5);
 		vnic_device_flush(g->dev);
 		assert_int_equal(vnic_device_rx(g->dev, 0, (uint8_t[60]){0}, 60), -ENETDOWN);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device under a driver written by hand, descriptor by descriptor: what our
- * own driver never does (frames over several descriptors and buffers), and what
- * no driver may do.
+ * The device under a driver that the test plays, descriptor by descriptor: operations that our
+ * driver does not use (frames over several descriptors and buffers), and forbidden ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +20,7 @@
 #define MTU  1500
 #define RING 32
 
-enum { /* where things lie in the memory */
+enum { /* places of the structures in the memory */
        SHARED = 0x1000,
        QUEUES = 0x2000,
        TX_RING = 0x3000,
@@ -85,7 +84,7 @@ static int set_up(void **state)
 		.ctx = nic,
 	};
 
-	/* The exact size, so that a sanitizer sees a step outside. */
+	/* The exact size, so that a sanitizer reports an access behind the end. */
 	region.memory = nic->memory = aligned_alloc(4096, MEMORY);
 	attr.bars = nic->bars = aligned_alloc(4096, VNIC_BAR_SIZE);
 	memset(nic->memory, 0, MEMORY);
@@ -162,7 +161,7 @@ static void expect_broken(struct nic *nic, uint32_t event,
 	assert_int_equal(nic->interrupts, 1);
 	assert_int_equal(vnic_device_tx(nic->dev, 0, &frame, 1), 0);
 	assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), -ENETDOWN);
-	/* It stays its driver's own affair: a reset mends it. */
+	/* A broken NIC affects its driver only: a reset repairs it. */
 	assert_int_equal(command(nic, (uint32_t)VMXNET3_CMD_RESET_DEV), 0);
 	activate(nic);
 }
@@ -177,7 +176,7 @@ static void expect_bad_tx(struct nic *nic, uint32_t error)
 	expect_broken(nic, VMXNET3_ECR_TQERR, &nic->queues->tx.status, error);
 }
 
-/* --- What is allowed. */
+/* --- Allowed operations. */
 
 static void test_gathered_transmit(void **state)
 {
@@ -190,7 +189,7 @@ static void test_gathered_transmit(void **state)
 	memset(nic->memory + DATA + 200, 'c', 40);
 	post_tx(nic, 0, DATA, 20, 0);
 	post_tx(nic, 1, DATA + 100, 30, 0);
-	/* The rest is not posted yet: no frame. */
+	/* The last descriptor is missing: no frame. */
 	assert_int_equal(vnic_device_tx(nic->dev, 0, frames, 4), 0);
 	post_tx(nic, 2, DATA + 200, 40, VMXNET3_TXD_EOP | VMXNET3_TXD_CQ);
 	post_tx(nic, 3, DATA + 200, 40, VMXNET3_TXD_EOP);
@@ -202,14 +201,17 @@ static void test_gathered_transmit(void **state)
 	assert_memory_equal(frames[0].data, nic->memory + DATA, 20);
 	assert_memory_equal(frames[0].data + 20, nic->memory + DATA + 100, 30);
 	assert_memory_equal(frames[0].data + 50, nic->memory + DATA + 200, 40);
-	/* One descriptor: no copy. */
+	/* A frame in one descriptor is not copied. */
 	assert_ptr_equal(frames[1].data, nic->memory + DATA + 200);
 	assert_int_equal(frames[1].len, 40);
 	assert_int_equal(frames[2].len, 28);
 	assert_memory_equal(frames[2].data + 14, nic->memory + DATA, 14);
 	vnic_device_tx_done(nic->dev, 0, 3);
 
-	/* Only the frame that asked for a completion has one: index of its last descriptor. */
+	/*
+	 * Only the frame that asked for a completion gets one, with the index of its last
+	 * descriptor.
+	 */
 	assert_int_equal(nic->tx_comp[0].index, 2);
 	assert_int_equal(nic->tx_comp[0].gen, VMXNET3_CD_GEN);
 	assert_int_equal(nic->tx_comp[1].gen, 0);
@@ -227,7 +229,10 @@ static void expect_rx_comp(const struct nic *nic, uint32_t at, uint32_t index, u
 			 VMXNET3_CD_GEN | VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT);
 }
 
-/* Head, body of ring 0, then bodies of ring 1; a body that no frame needed is passed over. */
+/*
+ * A head buffer, a body buffer of ring 0, then body buffers of ring 1; the device skips an unused
+ * body buffer.
+ */
 static void test_scattered_receive(void **state)
 {
 	struct nic *nic = *state;
@@ -254,7 +259,7 @@ static void test_scattered_receive(void **state)
 	assert_int_equal(vnic_device_counters(nic->dev)[VNIC_RX_FRAMES], 2);
 }
 
-/* Parts end where they like: within a buffer, or where one ends. */
+/* The parts of a frame may end within a buffer or at its end. */
 static void test_receive_in_parts(void **state)
 {
 	static const uint32_t heads[] = {1, 127, 128, 129, 256, 299};
@@ -278,7 +283,10 @@ static void test_receive_in_parts(void **state)
 	}
 }
 
-/* Nothing but heads and an empty ring 1: a long frame can never go, so it must not wait. */
+/*
+ * Only head buffers and an empty ring 1: a long frame can never fit, so the device drops it at
+ * once.
+ */
 static void test_receive_too_long_for_buffers(void **state)
 {
 	struct nic *nic = *state;
@@ -320,7 +328,9 @@ static void test_registers(void **state)
 	assert_int_equal(vnic_device_reg_read(nic->dev, 0, VMXNET3_REG_RXPROD2 + 8 * 15, &value),
 			 0);
 	assert_int_equal(value, 7);
-	/* No register there, no such BAR, beyond the pages, not ours to write. */
+	/*
+	 * An unknown register, an unknown BAR, an address beyond the pages, a read-only register.
+	 */
 	assert_int_equal(vnic_device_reg_write(nic->dev, 1, 0x44, 1), -EINVAL);
 	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_ICR, 1), -EINVAL);
 	assert_int_equal(vnic_device_reg_read(nic->dev, 0, 4, &value), -EINVAL);
@@ -332,7 +342,7 @@ static void test_registers(void **state)
 	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_UVRS, 2), -EINVAL);
 }
 
-/* --- What is not. */
+/* --- Forbidden operations. */
 
 static void expect_refused(struct nic *nic)
 {
@@ -359,7 +369,7 @@ static void test_bad_configuration(void **state)
 	REFUSED(nic, nic->shared->magic, 42);
 	REFUSED(nic, nic->shared->misc.tx_queues, 0);
 	REFUSED(nic, nic->shared->misc.tx_queues, VMXNET3_MAX_TX_QUEUES + 1);
-	REFUSED(nic, nic->shared->misc.tx_queues, 2); /* the second is not set up */
+	REFUSED(nic, nic->shared->misc.tx_queues, 2); /* the second queue is not set up */
 	REFUSED(nic, nic->shared->misc.rx_queues, 0);
 	REFUSED(nic, nic->shared->misc.rx_queues, VMXNET3_MAX_RX_QUEUES + 1);
 	REFUSED(nic, nic->shared->misc.rx_queues, 2);
@@ -375,7 +385,7 @@ static void test_bad_configuration(void **state)
 	REFUSED(nic, tx->vector, 1);
 	REFUSED(nic, tx->ring_size, 0);
 	REFUSED(nic, tx->ring_size, RING + 1);
-	REFUSED(nic, tx->ring_size, 2 * RING); /* more than its completions */
+	REFUSED(nic, tx->ring_size, 2 * RING); /* larger than its completion ring */
 	REFUSED(nic, tx->ring_size, VMXNET3_RING_MAX_SIZE + VMXNET3_RING_SIZE_ALIGN);
 	REFUSED(nic, tx->ring_size, UINT32_MAX & ~31u);
 	REFUSED(nic, tx->ring_addr, TX_RING + 16);
@@ -388,7 +398,7 @@ static void test_bad_configuration(void **state)
 	REFUSED(nic, rx->ring_size[1], 31);
 	REFUSED(nic, rx->ring_addr[0], MEMORY);
 	REFUSED(nic, rx->ring_addr[1], 0);
-	REFUSED(nic, rx->comp_ring_size, RING); /* too few for two rings */
+	REFUSED(nic, rx->comp_ring_size, RING); /* too small for both rings */
 	REFUSED(nic, rx->comp_ring_addr, 1);
 }
 
@@ -403,7 +413,7 @@ static void test_bad_shared_address(void **state)
 	assert_int_equal(activate_at(nic, MEMORY), 1);
 	assert_int_equal(activate_at(nic, UINT64_MAX - 7), 1);
 	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_DOWN);
-	/* Registers of a NIC that never was active. */
+	/* Registers of a NIC that was never active. */
 	assert_int_equal(vnic_device_reg_write(nic->dev, 1, VMXNET3_REG_ECR, 1), 0);
 }
 
@@ -431,7 +441,7 @@ static void deliver(struct nic *nic, uint32_t index)
 	vnic_device_flush(nic->dev);
 }
 
-/* A driver that masks by itself gets one each time, until it does. */
+/* A driver that masks by itself gets an interrupt for each event until it masks. */
 static void test_no_auto_mask(void **state)
 {
 	struct nic *nic = *state;
@@ -475,7 +485,7 @@ static void test_bad_transmit(void **state)
 	}
 }
 
-/* The frames before a bad one still go. */
+/* The device sends the frames before a bad one. */
 static void test_bad_transmit_behind_good(void **state)
 {
 	struct nic *nic = *state;
@@ -510,7 +520,7 @@ static void test_gathered_too_long(void **state)
 	expect_bad_tx(nic, VMXNET3_ERR_BIG_PKT);
 }
 
-/* A driver that never flips its generation bit: one lap goes, then nothing more. */
+/* A driver that never flips its generation bit: the device sends one lap, then nothing. */
 static void test_generation_stuck(void **state)
 {
 	struct nic *nic = *state;
@@ -531,7 +541,7 @@ static void test_generation_stuck(void **state)
 	assert_int_equal(vnic_device_state(nic->dev), VNIC_DEVICE_ACTIVE);
 }
 
-/* TXPROD and RXPROD are hints: no value of theirs makes a frame. */
+/* TXPROD and RXPROD are hints: no value creates a frame. */
 static void test_producer_out_of_range(void **state)
 {
 	static const uint32_t values[] = {RING, 4096, 0x80000000, UINT32_MAX};
@@ -581,7 +591,7 @@ static void test_bad_receive(void **state)
 	}
 }
 
-/* A ring full of bodies has no place for a frame to begin. */
+/* A ring of body buffers only has no place for the start of a frame. */
 static void test_receive_without_head(void **state)
 {
 	struct nic *nic = *state;
@@ -593,7 +603,9 @@ static void test_receive_without_head(void **state)
 	assert_int_equal(vnic_device_rx(nic->dev, 0, data, sizeof(data)), -ENOBUFS);
 }
 
-/* Nothing may be cached from memory that the driver can change after it was checked. */
+/*
+ * The driver can change its memory after a check, so the device must not read checked values again.
+ */
 static void test_changed_behind_the_check(void **state)
 {
 	struct nic *nic = *state;

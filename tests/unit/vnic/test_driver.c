@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver under a device that completes what it was not given. */
+/* The driver under a device that completes descriptors that it was not given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void *at(const struct vnic_loop *loop, uint64_t addr)
 	return (uint8_t *)loop->memory + addr;
 }
 
-/* Where the driver put its rings, found as a device finds them. */
+/* Finds the driver's rings as a device does. */
 static const struct vmxnet3_queue_pair *queues(const struct vnic_loop *loop)
 {
 	const struct vmxnet3_driver_shared *shared;
@@ -94,7 +94,10 @@ static void test_completion_of_unsent(void **state)
 		assert_int_equal(open_loop(state), 0);
 		assert_int_equal(send_frames(*state, 10), 10);
 		complete_tx(*state, indices[i]);
-		/* Nothing is freed, now (asked for all, it looks) or later. */
+		/*
+		 * The driver frees no buffer, neither now (a full reservation looks at completions)
+		 * nor later.
+		 */
 		assert_int_equal(vnic_driver_tx_reserve(((struct vnic_loop *)*state)->driver,
 							frames, TX_POSTED),
 				 TX_POSTED - 10);
@@ -114,7 +117,7 @@ static void test_completion_of_sent(void **state)
 	assert_false(vnic_driver_broken(loop->driver));
 }
 
-/* A completion that the device never asked for its buffers back with: one lap, then it is old. */
+/* A device that never flips the generation bit: the driver takes one lap of completions. */
 static void test_completion_not_flipped(void **state)
 {
 	struct vnic_loop *loop = *state;
@@ -123,7 +126,7 @@ static void test_completion_not_flipped(void **state)
 	for (uint32_t i = 0; i < queues(loop)->tx.comp_ring_size; i++)
 		comp[i].gen = VMXNET3_CD_GEN;
 	assert_int_equal(send_frames(loop, 1), 1);
-	/* The first frees descriptor 0, the second would free it again. */
+	/* The first completion frees descriptor 0; the second would free it again. */
 	assert_int_equal(send_all(loop), TX_POSTED);
 	assert_int_equal(send_all(loop), 0);
 }
@@ -138,7 +141,7 @@ static void test_bad_receive_completion(void **state)
 	const struct bad_rx cases[] = {
 		{1 | whole, 60},                               /* out of order */
 		{4095 | whole, 60},                            /* no such buffer */
-		{0 | VMXNET3_RCD_SOP, 60},                     /* part of a frame */
+		{0 | VMXNET3_RCD_SOP, 60},                     /* the first part of a frame */
 		{0 | VMXNET3_RCD_EOP, 60},                     /* likewise */
 		{0 | whole | 1 << VMXNET3_RCD_RQID_SHIFT, 60}, /* the other ring */
 		{0 | whole, VNIC_FRAME_MAX(MTU) + 1},
@@ -155,7 +158,9 @@ static void test_bad_receive_completion(void **state)
 		rx_comp(loop)[0].len = cases[i].len;
 		rx_comp(loop)[0].gen = VMXNET3_CD_GEN;
 		assert_int_equal(vnic_driver_rx(loop->driver, frames, 4), 0);
-		/* No later one makes it good, and nobody is told to come and look. */
+		/*
+		 * A later valid completion does not repair the driver, and no interrupt is raised.
+		 */
 		rx_comp(loop)[0].index = whole;
 		rx_comp(loop)[0].len = 60;
 		assert_int_equal(vnic_driver_rx(loop->driver, frames, 4), 0);
@@ -165,7 +170,7 @@ static void test_bad_receive_completion(void **state)
 	}
 }
 
-/* More frames than there are buffers, while the caller holds all. */
+/* More frames than buffers, while the caller holds all buffers. */
 static void test_receive_flood(void **state)
 {
 	struct vnic_loop *loop = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The inbox: order, laps, fullness, and what dead, stopped and hostile senders leave. */
+/* The inbox: order, laps, a full ring, and the traces of dead, stopped and hostile senders. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,10 @@
 #include "inbox.h"
 #include "populate.h"
 
-/* Steps of a sender's call that are tried: all, but where forks are dear and steps many. */
+/*
+ * How many instructions of a sender's call the tests try: all, unless forks are slow and
+ * instructions many.
+ */
 #ifdef __SANITIZE_ADDRESS__
 #define STEPS 40
 #else
@@ -33,7 +36,7 @@ static void test_order(void **state)
 {
 	struct fixture *f = *state;
 
-	/* No divisor of a lap: every burst ends elsewhere. */
+	/* A burst size that does not divide a lap: every burst ends at another position. */
 	for (uint32_t i = 0; i < 5 * VNIC_INBOX_FRAMES; i++) {
 		send_all(f, i % 3 ? f->first : f->second, 29);
 		assert_int_equal(receive(f), 29);
@@ -54,7 +57,7 @@ static void test_full(void **state)
 		assert_int_equal(status, VNIC_OUTBOX_FULL);
 		assert_int_equal(send_from(f, f->second, 1, &status), 0);
 		assert_int_equal(status, VNIC_OUTBOX_FULL);
-		/* A frame that is held keeps its buffer. */
+		/* A frame that the receiver holds keeps its buffer. */
 		assert_int_equal(vnic_inbox_rx(f->inbox, &frame, 1), 1);
 		assert_int_equal(send_from(f, f->second, 1, &status), 0);
 		check_frame(&frame, f->due++);
@@ -64,18 +67,20 @@ static void test_full(void **state)
 	}
 }
 
-/* As if so many frames had been sent and received. */
+/* Sets both ends to the position, as if so many frames had been sent and received. */
 static void set_position(struct fixture *f, uint32_t position)
 {
 	const uint32_t room = position + VNIC_INBOX_FRAMES;
 
-	/* The second word, and that of the third cache line. */
+	/* The position is in the second word, and in the word of the third cache line. */
 	memcpy(f->memory + 4, &position, sizeof(position));
 	memcpy(f->memory + 128, &room, sizeof(room));
 }
 
-/* Also for a sender who has not looked since: what it knows is further back than half of all
- * positions. */
+/*
+ * Also for a sender that has not looked since: its last known position is more than half of the
+ * number space behind.
+ */
 static void test_full_after_long(void **state)
 {
 	for (uint32_t quarter = 1; quarter <= 4; quarter++) {
@@ -90,7 +95,10 @@ static void test_full_after_long(void **state)
 	}
 }
 
-/* From the reservation on the lock is held; what is not handed over is overwritten by others. */
+/*
+ * From the reservation on the sender holds the lock; other senders overwrite frames that were not
+ * committed.
+ */
 static void test_reserved(void **state)
 {
 	struct fixture *f = *state;
@@ -113,7 +121,7 @@ static void test_reserved(void **state)
 	assert_int_equal(vnic_inbox_broker_holder(f->broker), 0);
 	send_all(f, f->second, 2);
 	assert_int_equal(receive(f), 3);
-	/* Nothing may come of it at all. */
+	/* A sender may commit no frame at all. */
 	assert_int_equal(vnic_outbox_reserve(f->second, frames, 3), 3);
 	vnic_outbox_commit(f->second, frames, 0);
 	send_all(f, f->first, 1);
@@ -124,7 +132,7 @@ static void test_reserved(void **state)
 	assert_false(interrupted(f));
 }
 
-/* A closed inbox gives no buffers; one that was closed since they were given stays so. */
+/* A closed inbox gives no buffers; an inbox that closes after the reservation delivers nothing. */
 static void test_reserved_and_closed(void **state)
 {
 	struct fixture *f = *state;
@@ -138,7 +146,7 @@ static void test_reserved_and_closed(void **state)
 	assert_int_equal(vnic_outbox_reserve(f->first, frames, 2), 0);
 }
 
-/* What a receiver keeps back while frames come one by one it gives before it sleeps. */
+/* Before it sleeps, the receiver posts the buffers that it holds back between single frames. */
 static void test_kept_back(void **state)
 {
 	struct fixture *f = *state;
@@ -163,7 +171,7 @@ static void test_locked(void **state)
 	assert_int_equal(vnic_inbox_broker_holder(f->broker), FIRST);
 	assert_int_equal(send_from(f, f->second, 1, &status), 0);
 	assert_int_equal(status, VNIC_OUTBOX_BUSY);
-	/* Another one's death frees nothing. */
+	/* The death of another process does not release the lock. */
 	vnic_inbox_broker_unlock(f->broker, SECOND);
 	assert_int_equal(send_from(f, f->second, 1, &status), 0);
 	vnic_inbox_broker_unlock(f->broker, FIRST);
@@ -204,7 +212,7 @@ static void test_daemon_closes(void **state)
 	assert_int_equal(receive(f), 0);
 }
 
-/* In a forked child the inbox is the parent's. */
+/* In a forked child the inbox still belongs to the parent. */
 static void test_abandon(void **state)
 {
 	struct fixture *f = *state;
@@ -220,12 +228,12 @@ static void test_abandon(void **state)
 	vnic_outbox_close(outbox);
 }
 
-/* --- A sender that goes no further than so many instructions. */
+/* --- A sender that stops after a given number of instructions. */
 
-/* Called by its address, _exit costs no steps of the linker's. */
+/* A call by address: the dynamic linker adds no instructions to _exit. */
 static void (*const volatile end)(int) = _exit;
 
-/* The child of a fork: stops, sends one frame, and says by its status that it came to the end. */
+/* The forked child: stops, sends one frame, and reports by its status that the call returned. */
 static void traced_sender(const struct fixture *f)
 {
 	uint8_t data[LEN];
@@ -239,7 +247,7 @@ static void traced_sender(const struct fixture *f)
 	end(send_frames(f, f->first, &frame, 1, &status) != 1);
 }
 
-/* A sender that has done so many steps of its call, or has ended (then 0 is returned). */
+/* A sender that has executed so many instructions of its call; 0 = it has ended before. */
 static pid_t start_sender(struct fixture *f, uint32_t steps)
 {
 	pid_t pid = fork();
@@ -250,7 +258,7 @@ static pid_t start_sender(struct fixture *f, uint32_t steps)
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status))
-		skip(); /* may not be traced here */
+		skip(); /* this environment forbids ptrace */
 	while (steps-- && !WIFEXITED(status)) {
 		assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -261,14 +269,14 @@ static pid_t start_sender(struct fixture *f, uint32_t steps)
 	return 0;
 }
 
-/* A big step where a call has many: every build gets through. */
+/* A larger step for a call with many instructions, so that the test ends in time in every build. */
 static uint32_t step_size(struct fixture *f)
 {
 	uint32_t steps = 0;
 	int status;
 	pid_t pid;
 
-	/* Here, too, once: so that the linker has done what it does at a first call. */
+	/* One call here first, so that the dynamic linker has resolved the function. */
 	vnic_inbox_irq_unmask(f->inbox);
 	send_all(f, f->first, 1);
 	assert_true(interrupted(f));
@@ -281,14 +289,14 @@ static uint32_t step_size(struct fixture *f)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		steps++;
 	} while (!WIFEXITED(status));
-	f->next++; /* in the child's memory it was counted */
+	f->next++; /* the child counted this frame in its own memory */
 	assert_true(interrupted(f));
 	assert_int_equal(receive(f), 1);
 	vnic_inbox_irq_unmask(f->inbox);
 	return steps / STEPS + 1;
 }
 
-/* Receives `count` frames of the second sender, and the first one's where it is there, once. */
+/* Receives `count` frames of the second sender, and the first sender's frame at most once. */
 static bool receive_both(struct fixture *f, uint32_t count, uint8_t stray)
 {
 	struct vnic_frame frames[5];
@@ -310,7 +318,7 @@ static bool receive_both(struct fixture *f, uint32_t count, uint8_t stray)
 	return strays;
 }
 
-/* The child's frame gets a number that is far from ours. */
+/* The child's frame has a number far from the second sender's numbers. */
 static pid_t start_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 {
 	uint8_t next = f->next;
@@ -323,8 +331,9 @@ static pid_t start_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 }
 
 /*
- * A sender that is killed after so many steps, as the daemon sees. True: it had come to the end. It
- * knows what room there is: to look for it would be steps that not all of them do.
+ * Kills a sender after so many instructions, and tells the broker, as the daemon does. True: its
+ * call had returned. The sender knows the free room beforehand, since the look for room would take
+ * a varying number of instructions.
  */
 static bool kill_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 {
@@ -342,7 +351,7 @@ static bool kill_stray(struct fixture *f, uint32_t steps, uint8_t *stray)
 	return !pid;
 }
 
-/* Its frame came or did not; the receiver had looked already when the next one sends, or not. */
+/* The killed sender's frame arrives or not, and the receiver looks before the next frame or not. */
 static void check_killed(struct fixture *f, bool look_first)
 {
 	uint32_t size = step_size(f), delivered = 0, steps;
@@ -358,7 +367,7 @@ static void check_killed(struct fixture *f, bool look_first)
 		send_all(f, f->second, 3);
 		assert_true(interrupted(f));
 		came |= receive_both(f, 3, stray);
-		/* There is one step that hands it over. */
+		/* A single instruction commits the frame. */
 		assert_true(came || !delivered);
 		delivered += came;
 		assert_false(vnic_inbox_irq_unmask(f->inbox));
@@ -376,7 +385,7 @@ static void test_killed_and_received(void **state)
 	check_killed(*state, true);
 }
 
-/* So are two, one after the other, at the same step. */
+/* Two senders are killed one after the other, at the same instruction. */
 static void test_two_killed(void **state)
 {
 	struct fixture *f = *state;
@@ -398,8 +407,8 @@ static void test_two_killed(void **state)
 }
 
 /*
- * A receiver that has taken all and sleeps: it unmasks where it was interrupted, and
- * else has unmasked before. Whoever sends next wakes it.
+ * A receiver that has taken all frames and sleeps: it unmasks after an interrupt, and otherwise is
+ * unmasked already. The next sender wakes it.
  */
 static void check_awake(struct fixture *f)
 {
@@ -410,7 +419,10 @@ static void check_awake(struct fixture *f)
 	assert_int_equal(receive(f), 1);
 }
 
-/* While it has the lock nobody takes that from it; else others go on. Then so does it. */
+/*
+ * No other sender takes the lock from a stopped holder; other senders continue in the other cases,
+ * and the stopped one does so later.
+ */
 static void test_stopped(void **state)
 {
 	struct fixture *f = *state;
@@ -482,7 +494,7 @@ static void expect_reference(struct fixture *f, uint32_t len,
 	vnic_inbox_rx_release(f->inbox, 1);
 }
 
-/* A reference comes with its frame, and with no other. */
+/* A payload reference arrives with its own frame and no other. */
 static void test_references(void **state)
 {
 	static const struct vnic_reference none;
@@ -506,7 +518,7 @@ static void test_references(void **state)
 	assert_false(vnic_inbox_broken(f->inbox));
 }
 
-/* The completion in front of a frame that was sent, as it lies in the inbox's memory. */
+/* The completion before a sent frame, in the inbox's memory. */
 static uint8_t *find_completion(const struct fixture *f, uint32_t lead)
 {
 	uint8_t *at = memmem(f->memory, f->size, &lead, sizeof(lead));
@@ -515,10 +527,10 @@ static uint8_t *find_completion(const struct fixture *f, uint32_t lead)
 	return at - sizeof(uint16_t);
 }
 
-#define GEN       0x8000u /* of the first lap */
+#define GEN       0x8000u /* generation bit of the first lap */
 #define REFERENCE 0x4000u
 
-/* Whatever a completion says, a frame and its reference are of what is in the slot. */
+/* Whatever a completion contains, the frame and its reference come from the slot. */
 static void try_completion(struct fixture *f, uint16_t completion)
 {
 	const uint32_t lead = 0x5eed5eed, len = completion & ~(GEN | REFERENCE);
@@ -553,7 +565,7 @@ static void test_forged_references(void **state)
 
 /* --- Hostile memory. */
 
-/* Whatever one word says, both ends live, and give nothing that is longer than a buffer. */
+/* Whatever value one word has, both ends work, and no frame is longer than a buffer. */
 static void use_damaged(struct fixture *f)
 {
 	struct vnic_frame frames[BURST];
@@ -574,7 +586,7 @@ static void use_damaged(struct fixture *f)
 static void test_damaged(void **state)
 {
 	static const uint32_t values[] = {0, 1, 255, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX};
-	/* All that is not a buffer comes first. */
+	/* Everything but the buffers lies first. */
 	uint32_t words =
 		(uint32_t)(((struct fixture *)*state)->size / 4) - VNIC_INBOX_FRAMES * MTU / 4;
 	uint32_t broken = 0, closed = 0;
@@ -605,12 +617,12 @@ static void check_refused(const int inbox[VNIC_INBOX_FDS], uint16_t mtu, int err
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(inbox[i]);
 	assert_int_equal(vnic_inbox_broker_open(fds, mtu, &broker), error);
-	/* They are closed all the same. */
+	/* The broker closes the descriptors nevertheless. */
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		assert_int_equal(fcntl(fds[i], F_GETFD), -1);
 }
 
-/* With another descriptor in the place of one: nobody takes it. */
+/* One descriptor is replaced by another: the inbox is refused. */
 static void check_replaced(const struct fixture *f, enum vnic_inbox_fd place, int fd, int error)
 {
 	struct vnic_outbox *outbox;
@@ -643,14 +655,14 @@ static void test_refused(void **state)
 	check_replaced(f, VNIC_INBOX_MEMORY, fds[VNIC_INBOX_PUBLISHED], -EPERM);
 	check_replaced(f, VNIC_INBOX_PUBLISHED, unsealed, -EPERM);
 	check_replaced(f, VNIC_INBOX_PUBLISHED, ends[0], -EPERM);
-	/* Somebody else could write to it. */
+	/* A writable descriptor: another process could write to the memory. */
 	check_replaced(f, VNIC_INBOX_PUBLISHED, fds[VNIC_INBOX_MEMORY], -EPERM);
 	close(unsealed);
 	close(ends[0]);
 	close(ends[1]);
 }
 
-/* The receiver tells senders something, who cannot change it. */
+/* The receiver publishes memory, which senders cannot change. */
 static void test_published(void **state)
 {
 	struct fixture *f = *state;
@@ -680,7 +692,7 @@ static uint64_t resident(const struct fixture *f)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* All memory at once, where the kernel knows how; beside frames, which stay what they are. */
+/* Populates all memory at once, if the kernel can; frames in it do not change. */
 static void test_populate(void **state)
 {
 	struct fixture *f = *state;

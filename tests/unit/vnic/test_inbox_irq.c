@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* When frames in an inbox raise its interrupt. */
+/* Conditions under which frames in an inbox raise its interrupt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ static void test_wake(void **state)
 	struct fixture *f = *state;
 
 	send_all(f, f->first, 1);
-	assert_false(interrupted(f)); /* masked from the start */
+	assert_false(interrupted(f)); /* masked at the start */
 	assert_true(vnic_inbox_irq_unmask(f->inbox));
 	assert_int_equal(receive(f), 1);
 	assert_false(vnic_inbox_irq_unmask(f->inbox));
@@ -30,7 +30,7 @@ static void test_wake(void **state)
 	assert_int_equal(receive(f), BURST + 2);
 }
 
-/* A peer can fill the eventfd: no sender blocks in its write to it. */
+/* A peer can fill the eventfd: a sender's write to it does not block. */
 static void test_filled(void **state)
 {
 	struct fixture *f = *state;
@@ -47,13 +47,13 @@ static void test_filled(void **state)
 	assert_int_equal(receive(f), 1);
 }
 
-/* Without a frame, as with one. */
+/* An interrupt without a frame has the same effect. */
 static void test_call(void **state)
 {
 	struct fixture *f = *state;
 
 	vnic_outbox_wake(f->first);
-	assert_false(interrupted(f)); /* masked from the start */
+	assert_false(interrupted(f)); /* masked at the start */
 	assert_false(vnic_inbox_irq_unmask(f->inbox));
 	vnic_outbox_wake(f->first);
 	assert_true(interrupted(f));

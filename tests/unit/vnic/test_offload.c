@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a stock driver leaves to the device: checksums, segmentation, VLAN tags,
- * frames in many pieces and buffers, data rings. What comes out is compared with
- * checksums that are computed here another way, byte by byte.
+ * Offloads of a stock driver: checksums, segmentation, VLAN tags, frames in many pieces and
+ * buffers, data rings. The test computes the expected checksums in another way, byte by byte.
  */
 #include "guest.h"
 
@@ -49,7 +48,7 @@ static uint32_t get32(const uint8_t *p)
 	return get16(p) << 16 | get16(p + 2);
 }
 
-/* RFC 1071, without any of its tricks. */
+/* RFC 1071, the plain algorithm. */
 static uint32_t sum(const uint8_t *p, uint32_t len, uint32_t start)
 {
 	for (uint32_t i = 0; i < len; i++) {
@@ -64,7 +63,10 @@ static uint32_t pseudo(const uint8_t *frame, uint32_t l3, bool v6, uint32_t prot
 	return sum(frame + l3 + (v6 ? 8 : 12), v6 ? 32 : 8, protocol + len);
 }
 
-/* Ethernet, IPv4 or IPv6 and TCP or UDP headers, then a payload that counts; checksums are 0. */
+/*
+ * Ethernet, IPv4 or IPv6 and TCP or UDP headers, then a payload of counting bytes; the checksums
+ * are 0.
+ */
 static uint32_t build(uint8_t *frame, bool v6, uint32_t protocol, uint32_t payload)
 {
 	uint32_t l4 = ETH + (v6 ? IP6 : IP4), header = protocol == PROTO_TCP ? TCP : UDP;
@@ -84,7 +86,7 @@ static uint32_t build(uint8_t *frame, bool v6, uint32_t protocol, uint32_t paylo
 	} else {
 		ip[0] = 0x45;
 		put16(ip + 2, len - ETH);
-		put16(ip + 4, 0xfffe); /* identification, about to wrap */
+		put16(ip + 4, 0xfffe); /* identification, close to its wrap */
 		ip[8] = 64;
 		ip[9] = (uint8_t)protocol;
 		memcpy(ip + 12, (const uint8_t[]){10, 0, 0, 1, 10, 0, 0, 2}, 8);
@@ -152,7 +154,7 @@ static struct vnic_tx_frame sent(struct guest *g)
 	return frame;
 }
 
-/* --- Checksums to send */
+/* --- Checksums of frames to send */
 
 static void test_transmit_checksum(void **state)
 {
@@ -167,7 +169,9 @@ static void test_transmit_checksum(void **state)
 		uint32_t len = build(frame, v6, protocol, i * 37 % 1000);
 		struct vnic_tx_frame got;
 
-		/* As a stack does: the pseudo-header's sum is in its place. */
+		/*
+		 * As a network stack does: the checksum field holds the sum of the pseudo-header.
+		 */
 		if (!v6)
 			set_ip4_sum(frame);
 		put16(frame + at, pseudo(frame, ETH, v6, protocol, len - l4));
@@ -182,7 +186,7 @@ static void test_transmit_checksum(void **state)
 	}
 }
 
-/* A sum of 0 is written as 0xffff: 0 would mean that a UDP datagram has none. */
+/* A checksum of 0 is sent as 0xffff: 0 would mean that a UDP datagram has none. */
 static void test_checksum_of_nothing(void **state)
 {
 	struct guest *g = *state;
@@ -194,7 +198,10 @@ static void test_checksum_of_nothing(void **state)
 	assert_int_equal(get16(sent(g).data + 40), 0xffff);
 }
 
-/* What a guest's user can ask for by a raw socket is lost, and nothing else happens. */
+/*
+ * A raw socket in the guest can request an impossible offload: the frame is dropped, and nothing
+ * else happens.
+ */
 static void test_misfit_checksum(void **state)
 {
 	static const struct {
@@ -212,12 +219,12 @@ static void test_misfit_checksum(void **state)
 	post(g, frame, 44, 0, 0);
 	post(g, frame, sizeof(frame), 1000, 34 | VMXNET3_OM_CSUM);
 	post(g, frame, 45, 0, 0);
-	/* One that does not fit waits for those before it, so that completions stay in order. */
+	/* A frame that does not fit waits for earlier frames, so that completions stay in order. */
 	assert_int_equal(vnic_device_tx(g->dev, 0, frames, 3), 1);
 	assert_int_equal(frames[0].len, 44);
 	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(guest_tx_completed(&g->tx[0]), i);
-	assert_int_equal(g->interrupts[0], 1); /* for what was not shown */
+	assert_int_equal(g->interrupts[0], 1); /* for the frame that was dropped */
 	assert_int_equal(guest_tx_completed(&g->tx[0]), -1);
 	vnic_device_tx_done(g->dev, 0, 1);
 	assert_int_equal(vnic_device_tx(g->dev, 0, frames, 3), 1);
@@ -234,7 +241,7 @@ struct tso {
 	bool v6;
 	uint32_t payload, mss;
 	bool tag;
-	uint32_t pieces; /* descriptors for the payload */
+	uint32_t pieces; /* number of descriptors of the payload */
 };
 
 static void post_tso(struct guest *g, const uint8_t *packet, uint32_t len, uint32_t header,
@@ -244,7 +251,7 @@ static void post_tso(struct guest *g, const uint8_t *packet, uint32_t len, uint3
 	uint32_t first = t->mss << 18 | header, left = len - header, at = header;
 	uint32_t flags = VMXNET3_OM_TSO | header | (t->tag ? VMXNET3_TXD_TI | 0x6007u << 16 : 0);
 
-	/* The headers by themselves, as with a data ring. */
+	/* The headers have a descriptor of their own, as with a data ring. */
 	guest_post_tx(&g->tx[0], addr, first, flags);
 	for (uint32_t i = 0; i < t->pieces; i++) {
 		uint32_t part = i + 1 == t->pieces ? left : (len - header) / t->pieces;
@@ -301,7 +308,7 @@ static void segment(struct guest *g, const struct tso *t, uint32_t burst)
 		assert_int_equal(guest_tx_completed(&g->tx[0]), -1);
 		for (uint32_t i = 0; i < n; i++)
 			check_segment(&frames[i], packet, t, seen + i, segments);
-		/* Not all that were shown need go at once. */
+		/* The caller need not complete all frames at once. */
 		n = (n + 1) / 2;
 		vnic_device_tx_done(g->dev, 0, n);
 		seen += n;
@@ -363,22 +370,22 @@ static void test_misfit_segmentation(void **state)
 
 	assert_int_equal(guest_activate(g), 0);
 	post(g, packet, len, 0, header | VMXNET3_OM_TSO);         /* no size */
-	post(g, packet, len, 9010, header | VMXNET3_OM_TSO);      /* longer than frames are */
+	post(g, packet, len, 9010, header | VMXNET3_OM_TSO);      /* longer than any frame */
 	post(g, packet, header, 100, header | VMXNET3_OM_TSO);    /* no payload */
 	post(g, packet, len, 100, (header - 1) | VMXNET3_OM_TSO); /* not TCP's header */
 	post(g, packet, len, 100, (header + 4) | VMXNET3_OM_TSO);
 	post(g, packet, len, 100, ETH | VMXNET3_OM_TSO);
 	post(g, packet, 20, 100, header | VMXNET3_OM_TSO);
-	packet[ETH + IP4 + 12] = 0x40; /* TCP's header is shorter than any */
+	packet[ETH + IP4 + 12] = 0x40; /* a header length below TCP's minimum */
 	post(g, packet, len, 100, (header - 4) | VMXNET3_OM_TSO);
 	packet[ETH + IP4 + 12] = 0x50;
 	packet[ETH + 6] = 0x20; /* a fragment */
 	post(g, packet, len, 100, header | VMXNET3_OM_TSO);
 	len = build(packet, false, PROTO_UDP, 2000);
 	post(g, packet, len, 100, header | VMXNET3_OM_TSO);
-	packet[ETH] = 0x55; /* of no IP version */
+	packet[ETH] = 0x55; /* an unknown IP version */
 	post(g, packet, len, 100, header | VMXNET3_OM_TSO);
-	packet[ETH] = 0x44; /* too short a header */
+	packet[ETH] = 0x44; /* a header length below IPv4's minimum */
 	post(g, packet, len, 100, header | VMXNET3_OM_TSO);
 	packet[12] = 0x22;
 	post(g, packet, len, 100, header | VMXNET3_OM_TSO);
@@ -389,7 +396,7 @@ static void test_misfit_segmentation(void **state)
 	assert_int_equal(vnic_device_state(g->dev), VNIC_DEVICE_ACTIVE);
 }
 
-/* More pieces than any packet has, or more bytes: no stack's wish, and the driver is to blame. */
+/* More pieces or bytes than any packet has: no network stack requests that, so the device stops. */
 static void test_endless_segmentation(void **state)
 {
 	struct guest *g;
@@ -411,7 +418,7 @@ static void test_endless_segmentation(void **state)
 	}
 }
 
-/* Extension headers that are passed over: a destination option before TCP. */
+/* TCP behind an IPv6 destination option. */
 static void test_segmentation_behind_an_extension(void **state)
 {
 	struct guest *g = *state;
@@ -430,14 +437,14 @@ static void test_segmentation_behind_an_extension(void **state)
 	assert_int_equal(sum(frames[0].data + l4, TCP + 1000,
 			     pseudo(frames[0].data, ETH, true, PROTO_TCP, TCP + 1000)),
 			 0xffff);
-	/* A fragment header or a routing header is none that TCP can stand behind here. */
+	/* The device refuses TCP behind a fragment or routing header. */
 	vnic_device_tx_done(g->dev, 0, 2);
 	packet[ETH + 6] = 44;
 	post(g, packet, len, 1000, (l4 + TCP) | VMXNET3_OM_TSO);
 	packet[ETH + 6] = 43;
 	post(g, packet, len, 1000, (l4 + TCP) | VMXNET3_OM_TSO);
 	packet[ETH + 6] = 60;
-	packet[ETH + IP6 + 1] = 200; /* longer than what follows */
+	packet[ETH + IP6 + 1] = 200; /* longer than the rest of the packet */
 	post(g, packet, len, 1000, (l4 + TCP) | VMXNET3_OM_TSO);
 	assert_int_equal(vnic_device_tx(g->dev, 0, frames, 2), 0);
 	assert_int_equal(vnic_device_counters(g->dev)[VNIC_TX_MISFIT], 3);
@@ -452,7 +459,8 @@ static void test_reset_while_segmenting(void **state)
 
 	assert_int_equal(guest_activate(g), 0);
 	post(g, packet, len, 10, (ETH + IP4 + TCP) | VMXNET3_OM_TSO);
-	assert_int_equal(vnic_device_tx(g->dev, 0, frames, 64), 16); /* what there is room for */
+	assert_int_equal(vnic_device_tx(g->dev, 0, frames, 64),
+			 16); /* as many as there is room for */
 	vnic_device_tx_done(g->dev, 0, 3);
 	guest_command(g, CMD(RESET_DEV));
 	guest_ring_reset(&g->tx[0].ring);
@@ -479,7 +487,7 @@ static void test_tag_inserted(void **state)
 	assert_int_equal(get32(got.data + 12), 0x8100e123u);
 	assert_memory_equal(got.data + 16, frame + 12, len - 12);
 	vnic_device_tx_done(g->dev, 0, 1);
-	/* With a checksum, whose place is told without the tag. */
+	/* With a checksum, whose offset does not count the tag. */
 	set_ip4_sum(frame);
 	put16(frame + ETH + IP4 + 6, pseudo(frame, ETH, false, PROTO_UDP, len - ETH - IP4));
 	post(g, frame, len, ETH + IP4 + 6, (ETH + IP4) | VMXNET3_OM_CSUM | VMXNET3_TXD_TI);
@@ -487,7 +495,7 @@ static void test_tag_inserted(void **state)
 	assert_int_equal(got.len, len + 4);
 	check_sums(got.data, got.len, ETH + 4, false, PROTO_UDP);
 	vnic_device_tx_done(g->dev, 0, 1);
-	/* The longest that has room for one, and one more byte. */
+	/* The longest frame with room for a tag, and a frame of one byte more. */
 	memset(frame, 0, sizeof(frame));
 	post(g, frame, GUEST_MTU + 14, 0, VMXNET3_TXD_TI);
 	assert_int_equal(sent(g).len, GUEST_MTU + 18);
@@ -497,7 +505,7 @@ static void test_tag_inserted(void **state)
 	assert_int_equal(vnic_device_counters(g->dev)[VNIC_TX_MISFIT], 1);
 }
 
-/* Sixteen pieces, wherever the ring ends; and as many frames as there is room for. */
+/* Sixteen pieces at each position of the ring; and as many frames as fit. */
 static void test_many_pieces(void **state)
 {
 	struct guest *g = *state;
@@ -559,7 +567,10 @@ static void test_jumbo(void **state)
 	assert_int_equal(vnic_device_rx(g->dev, 0, frame, sizeof(frame)), 0);
 	assert_memory_equal(guest_at(g, head), frame, sizeof(frame));
 	guest_received(&g->rx[0]);
-	/* As Linux does: a head of less than a page, pages behind it; over a lap of the ring. */
+	/*
+	 * As Linux does: a head buffer of less than a page, then pages; for more than a lap of the
+	 * ring.
+	 */
 	for (uint32_t round = 0; round < 30; round++) {
 		uint64_t addr[4];
 		const struct vmxnet3_rx_comp *comp;
@@ -575,7 +586,7 @@ static void test_jumbo(void **state)
 		assert_memory_equal(guest_at(g, addr[1]), frame + 1500, 4096);
 		assert_memory_equal(guest_at(g, addr[2]), frame + 1500 + 4096, 9014 - 1500 - 4096);
 	}
-	/* Bodies of the second ring, as DPDK posts them. */
+	/* Body buffers of the second ring, as DPDK posts them. */
 	head = guest_post_rx(g, &g->rx[0], 0, 2048);
 	for (uint32_t i = 0; i < 4; i++)
 		guest_post_rx(g, &g->rx[0], 1, 2048 | VMXNET3_RXD_BODY);
@@ -596,7 +607,7 @@ static void test_data_ring(void **state)
 		frame[i] = (uint8_t)(i + 2);
 	g->rx[1].conf->data_ring_addr = data_ring;
 	g->rx[1].conf->data_desc_size = 192;
-	/* Before revision 3 it is not looked at. */
+	/* Before revision 3 the device ignores the field. */
 	for (uint32_t round = 0; round < 2; round++) {
 		assert_int_equal(guest_activate(g), 0);
 		guest_post_rx(g, &g->rx[1], 0, 2048);
@@ -642,7 +653,7 @@ static void test_bad_data_ring(void **state)
 	assert_int_equal(guest_activate(g), 0);
 }
 
-/* --- Received: tags and checksums */
+/* --- Received frames: tags and checksums */
 
 static void set_features(struct guest *g, uint64_t features)
 {
@@ -677,7 +688,7 @@ static void test_tag_stripped(void **state)
 	assert_int_equal(comp->len, (sizeof(frame) - 4) | VMXNET3_RCD_TS | 0xa123u << 16);
 	assert_memory_equal(guest_at(g, addr), frame, 12);
 	assert_memory_equal(guest_at(g, addr + 12), frame + 16, sizeof(frame) - 16);
-	/* The shortest that has one, and none. */
+	/* The shortest frame with a tag, and a frame without. */
 	comp = receive(g, frame, 18, &addr);
 	assert_int_equal(comp->len, 14 | VMXNET3_RCD_TS | 0xa123u << 16);
 	comp = receive(g, frame, 17, &addr);
@@ -691,7 +702,7 @@ static void test_tag_stripped(void **state)
 	assert_int_equal(comp->len, sizeof(frame));
 }
 
-/* In several buffers, and from several parts. */
+/* Over several buffers, from several parts. */
 static void test_stripped_and_scattered(void **state)
 {
 	struct guest *g = *state;
@@ -749,7 +760,7 @@ static void test_receive_checksums(void **state)
 
 		finish(frame, len, v6, protocol);
 		assert_int_equal(csum_bits(g, frame, len), kind | VMXNET3_RCD_TUC);
-		/* Padding is none of the packet. */
+		/* Padding is not part of the packet. */
 		frame[len] = 99;
 		assert_int_equal(csum_bits(g, frame, len + 1), kind | VMXNET3_RCD_TUC);
 		frame[ETH + (v6 ? IP6 : IP4) + 1] ^= 4;
@@ -770,7 +781,7 @@ static void test_receive_checksum_rules(void **state)
 	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_CNC); /* nobody asked */
 	set_features(g, UPT1_F_RXCSUM);
 	assert_int_equal(csum_bits(g, frame, len), udp4 | VMXNET3_RCD_TUC);
-	/* None is right over IPv4, and wrong over IPv6. */
+	/* A checksum of 0 is valid over IPv4, and wrong over IPv6. */
 	put16(frame + ETH + IP4 + 6, 0);
 	assert_int_equal(csum_bits(g, frame, len), udp4 | VMXNET3_RCD_TUC);
 	frame[ETH + 10] ^= 1;
@@ -778,14 +789,14 @@ static void test_receive_checksum_rules(void **state)
 			 VMXNET3_RCD_V4 | VMXNET3_RCD_UDP | VMXNET3_RCD_TUC);
 	len = build(frame, true, PROTO_UDP, 100);
 	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_V6 | VMXNET3_RCD_UDP);
-	/* A length of its own that reaches beyond the packet, or that is no header's. */
+	/* A UDP length beyond the packet, or below the header's length. */
 	len = build(frame, false, PROTO_UDP, 100);
 	finish(frame, len, false, PROTO_UDP);
 	put16(frame + ETH + IP4 + 4, 109);
 	assert_int_equal(csum_bits(g, frame, len), udp4);
 	put16(frame + ETH + IP4 + 4, 7);
 	assert_int_equal(csum_bits(g, frame, len), udp4);
-	/* Fragments, and what is neither TCP nor UDP. */
+	/* Fragments, and packets that are neither TCP nor UDP. */
 	len = build(frame, false, PROTO_UDP, 100);
 	put16(frame + ETH + 6, 0x2000);
 	set_ip4_sum(frame);
@@ -795,14 +806,14 @@ static void test_receive_checksum_rules(void **state)
 	frame[ETH + 9] = 1;
 	set_ip4_sum(frame);
 	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_V4 | VMXNET3_RCD_IPC);
-	/* No whole packet, no packet. */
+	/* The device does not check an incomplete packet. */
 	len = build(frame, false, PROTO_TCP, 100);
 	finish(frame, len, false, PROTO_TCP);
 	assert_int_equal(csum_bits(g, frame, len - 1), VMXNET3_RCD_CNC);
 	assert_int_equal(csum_bits(g, frame, ETH + IP4 - 1), VMXNET3_RCD_CNC);
 	put16(frame + ETH + 2, 19);
 	assert_int_equal(csum_bits(g, frame, len), VMXNET3_RCD_CNC);
-	put16(frame + ETH + 2, IP4 + TCP - 1); /* less than TCP's header */
+	put16(frame + ETH + 2, IP4 + TCP - 1); /* shorter than a TCP header */
 	set_ip4_sum(frame);
 	assert_int_equal(csum_bits(g, frame, len),
 			 VMXNET3_RCD_V4 | VMXNET3_RCD_IPC | VMXNET3_RCD_TCP);

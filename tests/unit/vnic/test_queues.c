@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Several queues, each with its vector, in memory of several pieces. */
+/* Several queues, each with its interrupt vector, in memory of several regions. */
 #include "guest.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void test_transmit_queues(void **state)
 	for (uint32_t i = 0; i < VMXNET3_MAX_TX_QUEUES; i++)
 		for (uint32_t j = 0; j <= i % 3; j++)
 			send_frame(g, i, (uint8_t)(16 * i + j));
-	/* From the last on: no queue waits for another. */
+	/* From the last queue on: no queue depends on another. */
 	for (uint32_t i = VMXNET3_MAX_TX_QUEUES; i-- > 0;) {
 		assert_int_equal(vnic_device_tx(g->dev, i, frames, 4), i % 3 + 1);
 		for (uint32_t j = 0; j <= i % 3; j++)
@@ -57,7 +57,7 @@ static void test_transmit_queues(void **state)
 	vnic_device_tx_done(g->dev, VMXNET3_MAX_TX_QUEUES, 4);
 }
 
-/* What a queue gathers does not disturb what another has gathered and not yet sent. */
+/* A frame that one queue has gathered and not yet sent does not disturb another queue. */
 static void test_gathered_in_two_queues(void **state)
 {
 	struct guest *g = *state;
@@ -78,7 +78,7 @@ static void test_gathered_in_two_queues(void **state)
 	assert_int_equal(frames[1].data[99], 'b');
 }
 
-/* One flow, one queue: in order, and its interrupt only there. */
+/* All frames of a flow go to one queue, in order, and only that queue's interrupt is raised. */
 static void test_receive_queues(void **state)
 {
 	struct guest *g = *state;
@@ -101,15 +101,15 @@ static void test_receive_queues(void **state)
 		assert_int_equal(guest_rqid(comp), queue);
 		for (uint32_t i = 0; i < VMXNET3_MAX_RX_QUEUES; i++)
 			assert_null(guest_received(&g->rx[i]));
-		/* Masked by its first; the others' stay unmasked. */
+		/* The first interrupt masked its vector; the other vectors stay unmasked. */
 		assert_int_equal(g->interrupts[vector + queue], 1);
 	}
-	/* What belongs to no flow goes to the first. */
+	/* A frame without a flow goes to the first queue. */
 	assert_int_equal(vnic_device_rx(g->dev, 0, data, sizeof(data)), 0);
 	assert_non_null(guest_received(&g->rx[0]));
 }
 
-/* A queue without buffers holds up its own flows only. */
+/* A queue without buffers delays only its own flows. */
 static void test_one_queue_full(void **state)
 {
 	struct guest *g = *state;
@@ -123,7 +123,7 @@ static void test_one_queue_full(void **state)
 	assert_int_equal(g->rx[1].conf->update_prod, 0);
 }
 
-/* The second ring's numbers stand behind those of all queues. */
+/* The second ring of a queue has the number of queues added to its number. */
 static void test_second_ring_number(void **state)
 {
 	struct guest *g = *state;
@@ -140,7 +140,7 @@ static void test_second_ring_number(void **state)
 	assert_int_equal(guest_rqid(comp), VMXNET3_MAX_RX_QUEUES + 5);
 }
 
-/* Only the queue that is at fault says so, and all stop. */
+/* Only the faulty queue reports its error, and all queues stop. */
 static void test_one_queue_broken(void **state)
 {
 	struct guest *g = *state;
@@ -160,7 +160,7 @@ static void test_one_queue_broken(void **state)
 
 /* --- Memory */
 
-/* Two regions side by side for the guest, and apart for us. */
+/* Two regions adjacent in the guest's memory, and apart in this process. */
 static void test_buffer_over_a_border(void **state)
 {
 	struct guest *g = *state;
@@ -206,7 +206,7 @@ static void test_hole(void **state)
 	}
 }
 
-/* A ring lies in one region. */
+/* A ring must lie in one region. */
 static void test_ring_over_a_border(void **state)
 {
 	struct guest *g = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Frames both ways between the real driver and the real device, over many laps of the rings. */
+/* Frames in both directions between the driver and the device, over many laps of the rings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static uint32_t length_of(uint32_t number)
 
 static void fill(uint8_t *data, uint32_t number)
 {
-	/* Even: to a station, and not to a group. */
+	/* An even first byte: a unicast destination. */
 	memset(data, (int)(number * 62 + 2), length_of(number));
 	memcpy(data + 6, &number, sizeof(number));
 }
@@ -60,7 +60,7 @@ static void check(const uint8_t *data, uint32_t len, uint32_t number)
 	assert_memory_equal(data, want, len);
 }
 
-/* Sends frames from *number on, as many as there is room for up to n. */
+/* Sends frames from *number on: at most n, as many as fit. */
 static uint32_t send_frames(struct vnic_driver *drv, uint32_t *number, uint32_t n)
 {
 	struct vnic_frame frames[BURST];
@@ -91,7 +91,10 @@ static void test_transmit_laps(void **state)
 	struct vnic_loop *loop = *state;
 	uint32_t sent = 0, taken = 0;
 
-	/* Bursts of changing size, the device sometimes behind, five laps and more. */
+	/*
+	 * Bursts of changing size, with a device that falls behind at times, for more than five
+	 * laps.
+	 */
 	for (uint32_t round = 0; sent < 5 * 256 + 17; round++) {
 		send_frames(loop->driver, &sent, 1 + round * 13 % BURST);
 		take_sent(loop->device, &taken, 1 + round * 29 % BURST);
@@ -182,7 +185,7 @@ static void test_transmit_full(void **state)
 	assert_int_equal(sent, 2 * TX_POSTED);
 }
 
-/* A frame that was shown comes again until it is done. */
+/* The device returns a frame again until the caller completes it. */
 static void test_transmit_shown_again(void **state)
 {
 	struct vnic_loop *loop = *state;
@@ -197,7 +200,7 @@ static void test_transmit_shown_again(void **state)
 	vnic_device_tx_done(loop->device, 0, 2);
 	assert_int_equal(vnic_device_tx(loop->device, 0, frames, BURST), 1);
 	check(frames[0].data, frames[0].len, 2);
-	/* More than there is: no harm. */
+	/* A completion of more frames than there are is harmless. */
 	vnic_device_tx_done(loop->device, 0, 99);
 	assert_int_equal(counter(loop, VNIC_TX_FRAMES), 3);
 }
@@ -215,7 +218,7 @@ static void test_receive_limits(void **state)
 	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data) - 1), 0);
 }
 
-/* Processes of a host share its MAC, and the switch knows whose a frame is. */
+/* The processes of a host share its MAC; the switch assigns frames to processes. */
 static void test_shared_mac(void **state)
 {
 	struct vnic_loop *loop = *state;
@@ -229,7 +232,7 @@ static void test_shared_mac(void **state)
 	assert_int_equal(now, low);
 	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
 	assert_int_equal(counter(loop, VNIC_RX_FRAMES), 1);
-	/* In whatever VLAN; a group only where it asked for groups. */
+	/* Any VLAN is received; a group only if the driver asked for groups. */
 	memcpy(data + 12, (const uint8_t[]){0x81, 0x00, 0x0f, 0xfe}, 4);
 	assert_int_equal(vnic_device_rx(loop->device, 0, data, sizeof(data)), 0);
 	assert_int_equal(counter(loop, VNIC_RX_FRAMES), 2);
@@ -241,7 +244,7 @@ static void test_shared_mac(void **state)
 	assert_int_equal(counter(loop, VNIC_RX_FRAMES), 3);
 }
 
-/* A quiesced NIC takes and gives nothing; the frames it had shown are forgotten. */
+/* A quiesced NIC neither sends nor receives; the frames that it had returned are dropped. */
 static void test_quiesced(void **state)
 {
 	struct vnic_loop *loop = *state;

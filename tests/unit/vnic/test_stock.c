@@ -12,9 +12,9 @@
 #define CMD(name) ((uint32_t)VMXNET3_CMD_##name)
 #define PAIRS     2
 #define PAGE      4096
-#define SKB_MAX   3048 /* what Linux takes as a head; a longer frame goes on in pages */
+#define SKB_MAX   3048 /* Linux' size of a head buffer; the rest of a longer frame goes to pages */
 
-/* A ring as Linux counts it: an entry stays free, so that full and empty differ. */
+/* A ring as Linux counts it: one entry stays free, so that full and empty differ. */
 struct cmd_ring {
 	struct guest_ring r;
 	uint32_t fill, comp;
@@ -32,7 +32,7 @@ struct linux_queue {
 	struct guest_ring tx_comp, rx_comp;
 	uint64_t tx_data, rx_data;
 	struct rx_info info[2][GUEST_RING];
-	uint32_t tx_eop[GUEST_RING]; /* of the frame that starts there */
+	uint32_t tx_eop[GUEST_RING]; /* for each first descriptor: the frame's last descriptor */
 };
 
 struct nic {
@@ -74,7 +74,7 @@ static void probe(struct nic *nic)
 	guest_write(g, VMXNET3_REG_VRRS, 1u << newest);
 	assert_true(guest_read(g, VMXNET3_REG_UVRS) & 1);
 	guest_write(g, VMXNET3_REG_UVRS, 1);
-	/* MSI-X, which the device masks by itself. */
+	/* MSI-X; the device masks a vector when it fires. */
 	assert_int_equal(guest_command(g, CMD(GET_CONF_INTR)), 3);
 	assert_int_equal(guest_read(g, VMXNET3_REG_MACL), 0x33221102);
 	assert_int_equal(guest_read(g, VMXNET3_REG_MACH), 0x5544);
@@ -132,7 +132,7 @@ static void post_rx(struct linux_queue *q, uint32_t which)
 	advance_fill(ring);
 }
 
-/* Ring 0: a head and as many pages as a frame needs, by turns; ring 1: pages. */
+/* Ring 0: a head buffer, then as many pages as a frame needs, repeatedly; ring 1: pages. */
 static void init_rx(struct nic *nic, struct linux_queue *q)
 {
 	uint32_t frame = nic->mtu + 18, head = frame < SKB_MAX ? frame : SKB_MAX;
@@ -168,7 +168,7 @@ static void fill_queues(struct nic *nic)
 		tx[i].driver_data_addr = ~0ull;
 		tx[i].ring_size = tx[i].data_ring_size = tx[i].comp_ring_size = GUEST_RING;
 		tx[i].data_desc_size = (uint16_t)nic->txdata_size;
-		tx[i].vector = i; /* a pair shares its vector */
+		tx[i].vector = i; /* a pair of queues shares its vector */
 		rx[i].ring_addr[0] = q->rx[0].r.addr;
 		rx[i].ring_addr[1] = q->rx[1].r.addr;
 		rx[i].comp_ring_addr = q->rx_comp.addr;
@@ -191,7 +191,8 @@ static void fill_shared(struct nic *nic)
 	shared->misc.driver_info.gos = 2 | 1 << 2;
 	shared->misc.driver_info.revisions = 1;
 	shared->misc.driver_info.upt_versions = 1;
-	shared->misc.driver_data_addr = 0x1234567812345678; /* a virtual address: none of ours */
+	shared->misc.driver_data_addr = 0x1234567812345678; /* a virtual address of the driver,
+							       which the device does not use */
 	shared->misc.driver_data_len = 5000;
 	shared->misc.upt_features = UPT1_F_RXCSUM | UPT1_F_LRO | UPT1_F_RXVLAN | UPT1_F_RSS;
 	shared->misc.max_rx_sg = 18;
@@ -204,7 +205,7 @@ static void fill_shared(struct nic *nic)
 	shared->intr.vectors = PAIRS + 1;
 	shared->intr.event_vector = PAIRS;
 	memset(shared->intr.moderation, 8, PAIRS); /* adaptive */
-	shared->intr.control = 1;                  /* all disabled, until it is open */
+	shared->intr.control = 1;                  /* all vectors disabled until the NIC is open */
 	shared->rx_filter.vlan[0] = 1;
 	fill_queues(nic);
 }
@@ -221,7 +222,7 @@ static void set_mc(struct nic *nic)
 	guest_write(nic->g, VMXNET3_REG_CMD, CMD(UPDATE_RX_MODE));
 	guest_write(nic->g, VMXNET3_REG_CMD, CMD(UPDATE_VLAN_FILTERS));
 	guest_write(nic->g, VMXNET3_REG_CMD, CMD(UPDATE_MAC_FILTERS));
-	/* The table is unmapped and freed at once. */
+	/* The driver unmaps and frees the table at once. */
 	memset(guest_at(nic->g, nic->groups_addr), 0xee, 12);
 }
 
@@ -274,7 +275,7 @@ static void reset(struct nic *nic)
 struct skb {
 	const uint8_t *data;
 	uint32_t len;
-	uint32_t head; /* bytes of headers, which go to the data ring; 0 = what fits */
+	uint32_t head; /* bytes of headers in the data ring; 0 = as many as fit */
 	uint32_t frags;
 	uint32_t msscof, flags;
 };
@@ -291,7 +292,7 @@ static uint32_t put_desc(struct linux_queue *q, uint64_t addr, uint32_t len, uin
 	return index;
 }
 
-/* All descriptors but the first are the device's at once; the first makes them so, at last. */
+/* The driver first gives all descriptors but the first to the device, then the first. */
 static void xmit(struct nic *nic, uint32_t queue, const struct skb *skb)
 {
 	struct linux_queue *q = &nic->q[queue];
@@ -312,14 +313,14 @@ static void xmit(struct nic *nic, uint32_t queue, const struct skb *skb)
 	ring[eop].flags = VMXNET3_TXD_CQ | VMXNET3_TXD_EOP;
 	ring[start].len |= skb->msscof << 18;
 	ring[start].flags |= skb->flags;
-	/* So far there is nothing to be seen. */
+	/* Until then the device returns no frame. */
 	assert_int_equal(vnic_device_tx(nic->g->dev, queue, &frame, 1), 0);
 	ring[start].len ^= VMXNET3_TXD_GEN;
 	q->tx_eop[start] = eop;
 	write_bar0(nic, VMXNET3_REG_TXPROD + 8 * queue, q->tx.fill);
 }
 
-/* Returns how many frames were completed. */
+/* Returns the number of completed frames. */
 static uint32_t tx_complete(struct nic *nic, uint32_t queue)
 {
 	struct linux_queue *q = &nic->q[queue];
@@ -329,7 +330,7 @@ static uint32_t tx_complete(struct nic *nic, uint32_t queue)
 	for (; comp[q->tx_comp.next].gen >> 31 == q->tx_comp.gen; n++) {
 		uint32_t eop = comp[q->tx_comp.next].index & 0xfff;
 
-		/* The frame that is the oldest, and its descriptor with EOP. */
+		/* The oldest frame, and its last descriptor, with EOP. */
 		assert_int_equal(eop, q->tx_eop[q->tx.comp]);
 		assert_true(((struct vmxnet3_tx_desc *)q->tx.r.base)[eop].flags & VMXNET3_TXD_EOP);
 		q->tx.comp = (eop + 1) % q->tx.r.size;
@@ -347,7 +348,7 @@ static struct vmxnet3_rx_queue_desc *rx_shared(const struct nic *nic, uint32_t q
 	return (struct vmxnet3_rx_queue_desc *)&tx[PAIRS] + queue;
 }
 
-/* Where a completion says the data are; asserts what Linux does not check otherwise. */
+/* Where a completion says the data are; checks what Linux assumes. */
 static const uint8_t *completed_data(const struct nic *nic, uint32_t queue, uint32_t *ring_number,
 				     const struct vmxnet3_rx_comp *comp)
 {
@@ -375,7 +376,10 @@ static const uint8_t *completed_data(const struct nic *nic, uint32_t queue, uint
 	return guest_at(nic->g, q->rx_data + index * nic->rxdata_size);
 }
 
-/* The next frame, put together in nic->got; its length, 0 = none. *last is its last completion. */
+/*
+ * Assembles the next frame in nic->got and returns its length, 0 = none. *last is its last
+ * completion.
+ */
 static uint32_t rx_complete(struct nic *nic, uint32_t queue, struct vmxnet3_rx_comp *last)
 {
 	struct linux_queue *q = &nic->q[queue];
@@ -393,7 +397,7 @@ static uint32_t rx_complete(struct nic *nic, uint32_t queue, struct vmxnet3_rx_c
 		assert_true(len + part <= sizeof(nic->got));
 		memcpy(nic->got + len, data, part);
 		len += part;
-		/* All up to it, skipped ones too, go back to the device. */
+		/* All descriptors up to this one, also skipped ones, go back to the device. */
 		q->rx[ring].comp = last->index & 0xfff;
 		while (avail(&q->rx[ring]))
 			post_rx(q, ring);
@@ -455,7 +459,7 @@ static void test_open(void **state)
 	assert_int_equal(guest_command(nic->g, CMD(UPDATE_PMCFG)), 0);
 }
 
-/* Small frames lie whole in the data ring, long ones in part; laps of all rings. */
+/* Small frames lie in the data ring, long ones only in part; for several laps of all rings. */
 static void test_traffic(void **state)
 {
 	struct nic *nic = *state;
@@ -486,13 +490,13 @@ static void test_traffic(void **state)
 		assert_int_equal(guest_rqid(&last), len <= 128 ? queue + 2 * PAIRS : queue);
 		assert_int_equal(rx_complete(nic, queue, &last), 0);
 		guest_mask(nic->g, queue, 0);
-		nic->g->used[GUEST_IN_LOW] = 0x300000; /* buffers come from there again */
+		nic->g->used[GUEST_IN_LOW] = 0x300000; /* buffers come from this address again */
 	}
 	guest_command(nic->g, CMD(GET_STATS));
 	assert_int_equal(rx_shared(nic, 1)->stats[UPT1_RX_UCAST], 5 * GUEST_RING / PAIRS);
 }
 
-/* A ring full of received frames: the rest waits, and comes once there are buffers again. */
+/* A ring full of received frames: further frames wait, and arrive when there are buffers again. */
 static void test_receive_until_full(void **state)
 {
 	struct nic *nic = *state;
@@ -509,7 +513,7 @@ static void test_receive_until_full(void **state)
 			assert_int_equal(nic->got[199], (uint8_t)got++);
 		assert_int_equal(got, given);
 	}
-	/* Linux posts again up to the entry that completed last, and not that one. */
+	/* Linux posts buffers up to the entry that completed last, without that entry. */
 	assert_int_equal(given, GUEST_RING - 1 + 3 * (GUEST_RING - 2));
 }
 
@@ -519,7 +523,7 @@ static void put16(uint8_t *p, uint32_t value)
 	p[1] = (uint8_t)value;
 }
 
-/* What the stack gives for a large send: headers with a pseudo-header's sum, many fragments. */
+/* A large send of the network stack: headers with the pseudo-header's sum, many fragments. */
 static void test_large_send(void **state)
 {
 	static uint8_t packet[54 + 60000];
@@ -566,7 +570,7 @@ static void test_filters(void **state)
 	frame[5] = 2;
 	assert_int_equal(vnic_device_rx(nic->g->dev, 0, frame, sizeof(frame)), 0);
 	assert_int_equal(rx_complete(nic, 0, &last), 0);
-	/* A VLAN interface comes up. */
+	/* A VLAN interface is opened. */
 	make_frame(frame, sizeof(frame), 0);
 	memcpy(frame + 12, "\x81\x00\x20\x09", 4);
 	assert_int_equal(vnic_device_rx(nic->g->dev, 0, frame, sizeof(frame)), 0);
@@ -597,7 +601,7 @@ static void test_error_and_reset(void **state)
 	}
 }
 
-/* A link that goes and comes: Linux asks for it when the event says so. */
+/* The link goes down and up: after the event Linux asks for its state. */
 static void test_link(void **state)
 {
 	struct nic *nic = *state;
@@ -613,7 +617,7 @@ static void test_link(void **state)
 	assert_int_equal(guest_command(nic->g, CMD(GET_LINK)) >> 16, 25000);
 }
 
-/* vmxnet3_change_mtu: frames that take a head and two pages. */
+/* vmxnet3_change_mtu: a frame takes a head buffer and two pages. */
 static void test_jumbo(void **state)
 {
 	struct nic *nic = *state;
@@ -623,7 +627,8 @@ static void test_jumbo(void **state)
 	nic->mtu = 9000;
 	reset(nic);
 	for (uint32_t i = 0; i < 3 * GUEST_RING; i++) {
-		uint32_t len = i % 4 ? sizeof(frame) - i : 1000; /* pages that are not needed */
+		uint32_t len =
+			i % 4 ? sizeof(frame) - i : 1000; /* the frame does not need all pages */
 
 		make_frame(frame, len, i);
 		assert_int_equal(vnic_device_rx(nic->g->dev, 0, frame, len), 0);

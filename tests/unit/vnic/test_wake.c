@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who wakes whom: interrupts with their masks, doorbells of a device that sleeps. */
+/* Wake-ups: interrupts with their masks, and doorbells to a sleeping device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,7 @@ static void test_masked_at_first(void **state)
 
 	deliver(loop);
 	assert_int_equal(loop->interrupts, 0);
-	/* What came while it was masked shows when it is unmasked. */
+	/* Frames that came while the interrupt was masked raise it when it is unmasked. */
 	assert_true(vnic_driver_irq_unmask(loop->driver));
 	assert_int_equal(receive(loop), 1);
 	assert_false(vnic_driver_irq_unmask(loop->driver));
@@ -114,7 +114,7 @@ static void test_one_interrupt_a_flush(void **state)
 	assert_int_equal(loop->interrupts, 1);
 }
 
-/* Completions of frames wake no one, unless a reservation fell short. */
+/* A transmit completion raises no interrupt, unless a reservation fell short. */
 static void test_transmit_interrupt(void **state)
 {
 	struct vnic_loop *loop = *state;
@@ -128,7 +128,7 @@ static void test_transmit_interrupt(void **state)
 		;
 	assert_int_equal(take_sent(loop), BURST);
 	assert_int_equal(loop->interrupts, 1);
-	/* Freed buffers wait, nobody has looked yet. */
+	/* The device has freed buffers, and the driver has not looked yet. */
 	assert_true(vnic_driver_irq_unmask(loop->driver));
 	assert_int_equal(send_frames(loop, BURST), BURST);
 	assert_false(vnic_driver_irq_unmask(loop->driver));
@@ -136,7 +136,7 @@ static void test_transmit_interrupt(void **state)
 	assert_int_equal(loop->interrupts, 1);
 }
 
-/* The same where interrupts were masked when the ring was full: unmasking asks for it. */
+/* The same if the interrupt was masked when the ring was full: unmasking reports it. */
 static void test_transmit_interrupt_later(void **state)
 {
 	struct vnic_loop *loop = *state;
@@ -159,7 +159,7 @@ static void test_doorbell_only_asleep(void **state)
 	send_frames(loop, 1);
 	assert_int_equal(loop->kicks, 0);
 	vnic_device_set_asleep(loop->device, true);
-	/* One wakes it; the next find it woken. */
+	/* The first frame rings the doorbell; the next frames find the device awake. */
 	send_frames(loop, 1);
 	send_frames(loop, 1);
 	assert_int_equal(loop->kicks, 1);
@@ -169,7 +169,10 @@ static void test_doorbell_only_asleep(void **state)
 	assert_int_equal(loop->kicks, 1);
 }
 
-/* A device that ran out of buffers is woken by the first that comes back; else it is left alone. */
+/*
+ * A device that ran out of receive buffers gets a doorbell for the first new buffer, and none
+ * otherwise.
+ */
 static void test_doorbell_for_buffers(void **state)
 {
 	struct vnic_loop *loop = *state;
