@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -27,6 +26,7 @@ struct port port;
 /* Attaching, detaching and `opens`; taken before port.lock. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int opens;
+static bool parent_attached; /* this process is a fork of a process that was attached */
 
 /* Who asks for more queue pair numbers; taken before port.lock, and not with open_lock. */
 static pthread_mutex_t lease_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -308,8 +308,10 @@ static void in_child(void)
 
 	LIST_FOREACH(file, &port.files, link)
 	file->live = false;
-	if (port.nic)
+	if (port.nic) {
 		vnic_driver_abandon(port.nic);
+		parent_attached = true;
+	}
 	peer_in_child();
 	vnic_inbox_abandon(port.inbox);
 	egress_done(&port.egress);
@@ -369,6 +371,17 @@ static int first_lease(void)
 	return 0;
 }
 
+static bool is_no_daemon(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -ENOENT;
+}
+
+static void log_attach_error(int rc)
+{
+	log_error("cannot attach to urxed in %s: %s", path_run_dir(),
+		  rc == -EPROTO ? "it is of another version than this liburxe" : strerror(-rc));
+}
+
 static int attach(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -392,9 +405,8 @@ static int attach(void)
 		return rc;
 	rc = vnic_driver_attach(dir, &port.who, &port.nic);
 	if (rc) {
-		log_error("cannot attach to urxed in %s: %s", dir,
-			  rc == -EPROTO ? "it is of another version than this liburxe"
-					: strerror(-rc));
+		if (!is_no_daemon(rc))
+			log_attach_error(rc);
 		return rc;
 	}
 	rc = egress_init(&port.egress, port.nic, &port.who);
@@ -418,7 +430,7 @@ static int attach(void)
 	return 0;
 }
 
-int port_open(void)
+static int try_open(void)
 {
 	int rc = 0;
 
@@ -428,6 +440,25 @@ int port_open(void)
 	if (!rc)
 		opens++;
 	pthread_mutex_unlock(&open_lock);
+	return rc;
+}
+
+/*
+ * A forked child of a process that was attached waits for the next daemon as long as its parent
+ * does. The child takes no lock while it waits.
+ */
+int port_open(void)
+{
+	const struct timespec pause = {.tv_nsec = OUTAGE_LOOK};
+	uint64_t until = parent_attached ? clock_monotonic() + outage_patience() : 0;
+	int rc = try_open();
+
+	while (is_no_daemon(rc) && clock_monotonic() < until) {
+		nanosleep(&pause, NULL);
+		rc = try_open();
+	}
+	if (is_no_daemon(rc))
+		log_attach_error(rc);
 	return rc;
 }
 
