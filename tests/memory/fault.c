@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Page faults in registered memory that the program itself handles: SIGSEGV and userfaultfd. */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "region.h"
+#include "row.h"
+#include "snapshot.h"
+
+/* --- mprotect and SIGSEGV */
+
+static volatile uintptr_t fault_page;
+static volatile int faults;
+
+static void open_page(int number, siginfo_t *info, void *unused)
+{
+	(void)number;
+	(void)unused;
+	fault_page = (uintptr_t)info->si_addr & ~(PAGE - 1);
+	faults++;
+	if (mprotect((void *)fault_page, PAGE, PROT_READ | PROT_WRITE))
+		_exit(99);
+}
+
+static void handle_faults(void)
+{
+	const struct sigaction act = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO};
+
+	faults = 0;
+	if (sigaction(SIGSEGV, &act, NULL))
+		err(1, "sigaction");
+}
+
+/* The program's way to learn which pages were written to. */
+static void tracked_writes(uintptr_t protection)
+{
+	struct region region = region_map(MIB);
+
+	region_fill(&region, 3);
+	handle_faults();
+	if (mprotect(region.bytes, region.size, (int)protection))
+		err(1, "mprotect");
+	for (size_t at = 0; at < region.size; at += 16 * PAGE)
+		*(volatile uint8_t *)(region.bytes + at + 7) = 0x55;
+	say("%d faults, the last at byte %lu", faults, fault_page - (uintptr_t)region.bytes);
+	if (mprotect(region.bytes, region.size, PROT_READ | PROT_WRITE))
+		err(1, "mprotect");
+	for (size_t at = 0; at < region.size; at += 16 * PAGE)
+		region.bytes[at + 7] = (uint8_t)(3 + at / PAGE);
+	say("the memory is the same: %s", region_says(&region, 3));
+	region_fill(&region, 4);
+	say("the memory holds what the peer wrote then: %s", region_says(&region, 4));
+	snapshot_check(&region, snapshot_fork);
+	region_unmap(&region);
+}
+
+static void handler_set_before_registering(uintptr_t protection)
+{
+	struct region region;
+
+	handle_faults();
+	region = region_map(MIB);
+	region_fill(&region, 3);
+	if (mprotect(region.bytes, PAGE, (int)protection))
+		err(1, "mprotect");
+	*(volatile uint8_t *)region.bytes = 0x55;
+	say("%d faults, byte %#x", faults, region.bytes[0]);
+	region_unmap(&region);
+}
+
+/* --- userfaultfd */
+
+static int uffd;
+
+/* Places a page for each fault, until the descriptor closes. */
+static void *place_pages(void *unused)
+{
+	static uint8_t page[PAGE] __attribute__((aligned(PAGE)));
+	struct uffd_msg message;
+
+	memset(page, 0x5a, sizeof(page));
+	while (read(uffd, &message, sizeof(message)) == (ssize_t)sizeof(message)) {
+		struct uffdio_copy copy = {.dst = message.arg.pagefault.address & ~(PAGE - 1),
+					   .src = (uintptr_t)page,
+					   .len = PAGE};
+
+		if (message.event == UFFD_EVENT_PAGEFAULT && ioctl(uffd, UFFDIO_COPY, &copy) &&
+		    errno != EEXIST)
+			err(1, "UFFDIO_COPY");
+	}
+	return unused;
+}
+
+static void watch_faults(uint8_t *bytes, size_t size, uint64_t mode)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.range = {(uintptr_t)bytes, size}, .mode = mode};
+
+	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	skip_unless(uffd >= 0, "userfaultfd");
+	if (ioctl(uffd, UFFDIO_API, &api))
+		err(1, "UFFDIO_API");
+	skip_unless(!ioctl(uffd, UFFDIO_REGISTER, &range), "UFFDIO_REGISTER");
+}
+
+static void start_placing(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, place_pages, NULL))
+		errx(1, "pthread_create");
+	pthread_detach(thread);
+}
+
+/* Registering reads the pages, as pinning does: the program has touched those before. */
+static void missing_pages(uintptr_t unused)
+{
+	uint8_t *bytes = region_reserve(MIB);
+	struct region half;
+
+	(void)unused;
+	watch_faults(bytes, MIB, UFFDIO_REGISTER_MODE_MISSING);
+	start_placing();
+	for (size_t at = 0; at < MIB / 2; at += PAGE)
+		if (bytes[at] != 0x5a)
+			errx(1, "byte %#x of a page that was placed", bytes[at]);
+	half = region_register(bytes, MIB / 2);
+	region_fill(&half, 3);
+	say("the memory holds what the peer wrote: %s", region_says(&half, 3));
+	say("a page that nobody touched before: %#x", bytes[MIB - 1]);
+	snapshot_check(&half, snapshot_fork);
+	region_unmap(&half);
+}
+
+/* Pages that went by MADV_DONTNEED after traffic fault again. */
+static void missing_after_traffic(uintptr_t unused)
+{
+	struct region region = region_map(MIB);
+
+	(void)unused;
+	region_fill(&region, 3);
+	watch_faults(region.bytes, MIB, UFFDIO_REGISTER_MODE_MISSING);
+	start_placing();
+	if (madvise(region.bytes, MIB / 2, MADV_DONTNEED))
+		err(1, "madvise");
+	say("bytes %#x and %#x", region.bytes[0], region.bytes[MIB - 1]);
+	region_unmap(&region);
+}
+
+static void *lift_protection(void *bytes)
+{
+	struct uffd_msg message;
+	struct uffdio_writeprotect lift = {.range = {(uintptr_t)bytes, MIB}};
+
+	if (read(uffd, &message, sizeof(message)) != (ssize_t)sizeof(message))
+		err(1, "read");
+	say("a write fault at byte %lu",
+	    (unsigned long)(message.arg.pagefault.address & ~(PAGE - 1)) - (uintptr_t)bytes);
+	if (ioctl(uffd, UFFDIO_WRITEPROTECT, &lift))
+		err(1, "UFFDIO_WRITEPROTECT");
+	return NULL;
+}
+
+static void write_protected(uintptr_t unused)
+{
+	struct region region = region_map(MIB);
+	struct uffdio_writeprotect protect = {.range = {(uintptr_t)region.bytes, MIB},
+					      .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+	pthread_t thread;
+
+	(void)unused;
+	region_fill(&region, 3);
+	watch_faults(region.bytes, MIB, UFFDIO_REGISTER_MODE_WP);
+	skip_unless(!ioctl(uffd, UFFDIO_WRITEPROTECT, &protect), "UFFDIO_WRITEPROTECT");
+	if (pthread_create(&thread, NULL, lift_protection, region.bytes))
+		errx(1, "pthread_create");
+	*(volatile uint8_t *)(region.bytes + 5 * PAGE) = 3 + 5;
+	pthread_join(thread, NULL);
+	say("the memory is the same: %s", region_says(&region, 3));
+	region_fill(&region, 4);
+	say("the memory holds what the peer wrote then: %s", region_says(&region, 4));
+	region_unmap(&region);
+}
+
+const struct row fault_rows[] = {
+	{"sigsegv_handler_of_read_only_memory", tracked_writes, PROT_READ},
+	{"sigsegv_handler_of_inaccessible_memory", tracked_writes, PROT_NONE},
+	{"sigsegv_handler_set_before_registering", handler_set_before_registering, PROT_READ},
+	{"userfaultfd_missing_pages", missing_pages, 0},
+	{"userfaultfd_missing_after_traffic", missing_after_traffic, 0},
+	{"userfaultfd_write_protection", write_protected, 0},
+	{0},
+};

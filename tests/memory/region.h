@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory that is registered with urxe0 and that a second process of the same user writes to, reads
+ * and sends to. In a run without urxe the same bytes are stored by memset. Each function exits on
+ * failure; one thread calls them.
+ */
+#ifndef URXE_TEST_MEMORY_REGION_H
+#define URXE_TEST_MEMORY_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ibv_mr;
+
+struct region {
+	uint8_t *bytes;
+	size_t size;       /* a multiple of the page size */
+	struct ibv_mr *mr; /* NULL in a run without urxe */
+};
+
+/* Connects to the peer process; `with_urxe` false: all below works without verbs. */
+void region_start(bool with_urxe);
+void region_stop(void);
+
+/* Maps private anonymous memory between two inaccessible pages, and registers it. */
+struct region region_map(size_t size);
+/* The mapping alone; addresses are multiples of `size`, up to 2 MiB. */
+uint8_t *region_reserve(size_t size);
+struct region region_register(uint8_t *bytes, size_t size);
+void region_deregister(struct region *region);
+/* Deregisters it, and removes the mapping. */
+void region_unmap(struct region *region);
+
+/*
+ * The peer WRITEs the pattern of `seed` over the region, READs it, and SENDs its first 64 KiB once
+ * more: each byte is then `seed` plus the number of its page.
+ */
+void region_fill(struct region *region, uint8_t seed);
+/* Whether the memory holds that pattern. Async-signal-safe. */
+bool region_holds(const uint8_t *bytes, size_t size, uint8_t seed);
+/* "yes" or "no", for say(). */
+const char *region_says(const struct region *region, uint8_t seed);
+
+/* One poll of the completion queue, which is empty. Any thread. */
+void region_poll(void);
+
+#endif

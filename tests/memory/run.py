@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""
+Runs each row of a theme of the program `memory` twice, without urxe and on urxe0, and wants the same
+output and exit status. run.py BUILD THEME [LIBURXE_BUILD]: liburxe and its tools may be another build's.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../smoke'))
+from host import BUSY, SKIP, Failure, Host, main, skip  # noqa: E402
+
+SECONDS = 20  # more than WAIT_S of futex.c
+
+
+def result(program):
+    """What a program could observe: its exit status and output; its error messages beside them."""
+    try:
+        status = program.wait(SECONDS)
+    except Failure:
+        return ('hangs', program.output()), program.errors()
+    return (status, program.output()), program.errors()
+
+
+def text(observed):
+    (status, output), errors = observed
+    return f'status {status}\n{output}{errors}'
+
+
+def difference(host, memory, theme, row):
+    """How the two runs of a row differ, None where they do not; or why the row was skipped."""
+    plain = result(host.spawn([memory, theme, row]))
+    if plain[0][0] == SKIP:
+        return None, plain[0][1].strip()
+    if plain[0][0] != 0:
+        return f'fails without urxe: {text(plain)}', None
+    with_urxe = result(host.start(memory, '-u', theme, row))
+    if with_urxe[0] == plain[0]:
+        return None, None
+    return f'without urxe: {text(plain)}with urxe: {text(with_urxe)}', None
+
+
+def run():
+    build, theme = sys.argv[1:3]
+    memory = os.path.join(build, 'tests/memory/memory')
+    rows = subprocess.run([memory, '-l', theme], capture_output=True, text=True, check=True,
+                          timeout=10 * BUSY).stdout.split()
+    failed, skipped = [], []
+    # Not the build's directory: the file system there may have no O_DIRECT.
+    with tempfile.TemporaryDirectory(dir='/var/tmp') as folder, \
+            Host(sys.argv[3] if len(sys.argv) > 3 else build) as host:
+        os.chdir(folder)
+        for row in rows:
+            differs, reason = difference(host, memory, theme, row)
+            if differs:
+                failed.append(row)
+                print(f'{row}: FAILED\n{differs}')
+            elif reason:
+                skipped.append(row)
+                print(f'{row}: skipped: {reason.splitlines()[-1]}')
+            else:
+                print(f'{row}: the same')
+            sys.stdout.flush()
+        os.chdir('/')
+    if failed:
+        raise Failure(f'{len(failed)} of {len(rows)} rows differ: {" ".join(failed)}')
+    if len(skipped) == len(rows):
+        skip('the kernel forbids all of it')
+
+
+main(run)

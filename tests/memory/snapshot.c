@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "snapshot.h"
+
+#include <err.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "row.h"
+
+#define LARGE (16 * MIB)
+
+enum { CHILD_SAW_SNAPSHOT = 0, CHILD_SAW_WRITES = 1, CHILD_FAILED = 2 };
+
+/* The child: waits for the parent's writes, compares, and writes itself. System calls only. */
+static void compare_in_child(struct region *region, int go)
+{
+	char byte;
+	int status;
+
+	if (read(go, &byte, 1) != 1)
+		_exit(CHILD_FAILED);
+	status = region_holds(region->bytes, region->size, SNAPSHOT_BEFORE) ? CHILD_SAW_SNAPSHOT
+									    : CHILD_SAW_WRITES;
+	memset(region->bytes, 0xcc, region->size);
+	_exit(status);
+}
+
+static int run_child(struct region *region, pid_t (*make_child)(void))
+{
+	int fds[2], status;
+	pid_t child;
+
+	if (pipe(fds))
+		err(1, "pipe");
+	child = make_child();
+	if (child < 0)
+		err(1, "fork");
+	if (!child)
+		compare_in_child(region, fds[0]);
+	region_fill(region, SNAPSHOT_AFTER);
+	region->bytes[region->size / 2] = 0xaa;
+	if (write(fds[1], "", 1) != 1)
+		err(1, "write");
+	if (waitpid(child, &status, 0) != child)
+		err(1, "waitpid");
+	close(fds[0]);
+	close(fds[1]);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == CHILD_FAILED)
+		errx(1, "the child ends with status %#x", (unsigned int)status);
+	return WEXITSTATUS(status);
+}
+
+void snapshot_check(struct region *region, pid_t (*make_child)(void))
+{
+	int forks = region->size > LARGE ? 1 : 5, wrong = 0, changed = 0;
+
+	for (int i = 0; i < forks; i++) {
+		region_fill(region, SNAPSHOT_BEFORE);
+		wrong += run_child(region, make_child) == CHILD_SAW_WRITES;
+		changed += region->bytes[region->size / 2] != 0xaa;
+		region->bytes[region->size / 2] =
+			(uint8_t)(SNAPSHOT_AFTER + region->size / 2 / PAGE);
+		changed += !region_holds(region->bytes, region->size, SNAPSHOT_AFTER);
+	}
+	say("children that saw the parent's later writes: %d of %d", wrong, forks);
+	say("parents whose memory the child changed: %d of %d", changed, forks);
+}
+
+pid_t snapshot_fork(void)
+{
+	return fork();
+}

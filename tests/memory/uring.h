@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* io_uring by its three system calls. Functions return -1 and errno where the kernel refuses. */
+#ifndef URXE_TEST_MEMORY_URING_H
+#define URXE_TEST_MEMORY_URING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct io_uring_sqe;
+struct io_uring_cqe;
+
+struct uring {
+	int fd;          /* -1: closed */
+	bool registered; /* the ring is called by its index among the registered ones */
+	unsigned int index;
+	unsigned int *sq_tail, *sq_mask, *sq_array;
+	unsigned int *cq_head, *cq_tail, *cq_mask;
+	struct io_uring_sqe *sqes;
+	struct io_uring_cqe *cqes;
+};
+
+int uring_open(struct uring *ring);
+int uring_register_buffer(struct uring *ring, void *bytes, size_t size);
+/* As io_uring_register_ring_fd and io_uring_close_ring_fd of liburing. */
+int uring_close_descriptor(struct uring *ring);
+/* IORING_OP_READ_FIXED or _WRITE_FIXED on buffer 0; the result of the completion. */
+int uring_run_fixed(struct uring *ring, int opcode, int fd, void *bytes, size_t size);
+
+#endif
