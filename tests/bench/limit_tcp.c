@@ -75,8 +75,7 @@ static int socket_in(const char *netns)
 	return no_delay(fd);
 }
 
-/* Two ends of one connection. */
-static void connect_pair(int fds[2], struct in_addr address, const char *netns)
+void tcp_connect_pair(int fds[2], struct in_addr address, const char *netns)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = address};
 	socklen_t len = sizeof(at);
@@ -102,7 +101,7 @@ double tcp_latency(const struct bench_cpus *cpus, size_t size, struct in_addr ad
 
 	if (!own.message)
 		err(1, "calloc");
-	connect_pair(fds, address, netns);
+	tcp_connect_pair(fds, address, netns);
 	own.fd = fds[0];
 	other.fd = fds[1];
 	child = bench_child(cpus, reply, &other);

@@ -177,6 +177,17 @@ def thread_rows():
               ['mlock, 1 MiB'])
 
 
+def shared_core_rows():
+    """Programs that poll and work, and share one processor with another program."""
+    work = '20,000 pieces of work beside a busy process'
+    tcp = 'TCP loopback, polled after each piece of work, two programs on one processor'
+    PEERS[work], PEERS[tcp] = Alone('shared_core work'), Alone('shared_core tcp')
+    yield Row('threads', '20,000 pieces of work and an empty poll after each, beside a busy process', 's',
+              Joined('shared_core polls'), [work])
+    yield Row('threads', 'message and answer, polled after each piece of work, two programs on one processor', 's',
+              Joined('shared_core verbs'), [tcp])
+
+
 def tcp_latency(place, name):
     """What of TCP stands beside a latency where urxe's frames go."""
     latency = f'TCP latency, {name}'
@@ -390,6 +401,6 @@ def hook_rows():
         yield Row('hooks', f'{call}, under urxe run', 's', Hook(hooks, 'hooked'), [plain, again])
 
 
-ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *network_rows(), *cable_rows(), *scale_rows(),
+ROWS = [*latency_rows(), *bandwidth_rows(), *rate_rows(), *thread_rows(), *shared_core_rows(), *network_rows(), *cable_rows(), *scale_rows(),
         *cost_rows(), *idle_rows(), *wake_rows(), *pace_rows(), *hook_rows()]
 GROUPS = list(dict.fromkeys(row.group for row in ROWS))

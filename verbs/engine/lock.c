@@ -7,15 +7,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Looks at a lock before its thread sleeps; as many as glibc's adaptive mutex takes. */
+#include "engine/clock.h"
+
+/* Looks at the lock before the thread sleeps; as many as glibc's adaptive mutex takes. */
 #define SPINS 100
-/* Wake-ups that found another one in the lock, before the waiter claims it. */
+/* Wake-ups that found another thread in the lock, before the waiter claims it. */
 #define PASSES 4
 
 /* Sleeps while *word is `value`, until a futex_wake with a bit in common, or a signal. */
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 {
-	int saved = errno; /* the application's: to wait is no error */
+	int saved = errno; /* the program's: to wait is no error */
 
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, NULL, NULL, bits);
 	errno = saved;
@@ -26,13 +28,13 @@ static void futex_wake(_Atomic uint32_t *word, int n, uint32_t bits)
 	syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, bits);
 }
 
-/* So that of a long queue only the next one wakes up. */
+/* Of a long queue, only the next waiter wakes up. */
 static uint32_t bit_of(uint32_t ticket)
 {
 	return 1u << ticket % 32;
 }
 
-/* The holder may be about to leave. False: it is not, or others wait already. */
+/* The holder may be about to release the lock. False: it is not, or other threads wait. */
 static bool spin(struct lock *lock)
 {
 	for (int i = 0; i < SPINS; i++) {
@@ -52,12 +54,12 @@ static void add_claim(struct lock *lock)
 	atomic_fetch_add(&lock->word, LOCK_CLAIM);
 }
 
-/* Returns in the front of the queue. */
+/* Returns when the thread is the first of the queue. */
 static void queue_up(struct lock *lock, bool claim)
 {
 	uint32_t ticket = atomic_fetch_add(&lock->tickets, 1), first;
 
-	/* After the ticket: who sees the claim comes behind it. */
+	/* After the ticket: a thread that sees the claim gets a later ticket. */
 	if (claim)
 		add_claim(lock);
 	while ((first = atomic_load(&lock->first)) != ticket)
@@ -72,7 +74,7 @@ static void leave_queue(struct lock *lock)
 		futex_wake(&lock->first, INT_MAX, bit_of(next));
 }
 
-/* Sleeps until the lock is released; nobody else in the queue does so. */
+/* Sleeps until the lock is released; no other thread of the queue does so. */
 static bool await_release(struct lock *lock, uint32_t word)
 {
 	const uint32_t waited = word | LOCK_WAITED;
@@ -83,7 +85,7 @@ static bool await_release(struct lock *lock, uint32_t word)
 	return true;
 }
 
-/* As the first of the queue. */
+/* For the first of the queue. */
 static void compete(struct lock *lock, bool claimed)
 {
 	int passed = 0;
@@ -108,11 +110,16 @@ static void compete(struct lock *lock, bool claimed)
 
 void lock_queue(struct lock *lock, bool claim)
 {
+	uint64_t since;
+
 	if (spin(lock))
 		return;
+	since = clock_monotonic();
 	queue_up(lock, claim);
 	compete(lock, claim);
 	leave_queue(lock);
+	lock->waits++;
+	lock->waited_ns += clock_monotonic() - since;
 }
 
 void lock_wake(struct lock *lock)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A lock whose waiters get it, however busy the others are.
+ * The lock of the port (engine/port.h): waiters get it, however busy the other threads are.
  *
- * A thread that polls or posts without end has a plain mutex again before one that
- * slept for it runs. Here those that must wait stand in a queue, by tickets. A thread that
- * finds the lock free may still have it before them, since to switch threads for each turn
- * costs more than the turn; but whoever claims the lock, or was passed often, is not
- * passed any more: newcomers queue up behind, and lock_try fails.
+ * A thread that polls or posts without end would take a plain mutex again before a thread that
+ * slept for it runs. Waiters of this lock stand in a queue, by tickets. A thread that finds the
+ * lock free may take it before them, because a switch of threads for each turn costs more than the
+ * turn. But no thread passes a waiter that has claimed the lock, or that others have passed often:
+ * threads that come later queue up behind it, and lock_try fails.
  *
  * All zero is a free lock. For threads of one process; not recursive.
  */
@@ -18,16 +18,19 @@
 #include <stdint.h>
 
 #define LOCK_HELD   1u
-#define LOCK_WAITED 2u /* the first of the queue sleeps, only while it is held */
-#define LOCK_CLAIM  4u /* for each claim: nobody passes the queue */
+#define LOCK_WAITED 2u /* the first of the queue sleeps; only while the lock is held */
+#define LOCK_CLAIM  4u /* for each claim: no thread passes the queue */
 
 struct lock {
 	_Atomic uint32_t word;
 	_Atomic uint32_t tickets; /* given out so far */
 	_Atomic uint32_t first;   /* the ticket of the first of the queue */
+	/* Under the lock: */
+	uint64_t waits;     /* of threads that slept for it, so far */
+	uint64_t waited_ns; /* by all of them */
 };
 
-/* For loops that look at memory until another core has written to it. */
+/* In loops that read memory until another processor has written to it. */
 static inline void lock_relax(void)
 {
 #if defined(__x86_64__)
@@ -37,11 +40,11 @@ static inline void lock_relax(void)
 #endif
 }
 
-/* For lock_take and lock_release. */
+/* The slow paths of lock_take and lock_release. */
 void lock_queue(struct lock *lock, bool claim);
 void lock_wake(struct lock *lock);
 
-/* Takes the lock if nobody has it, nor claims it. */
+/* Takes the lock if no thread holds or claims it. */
 static inline bool lock_try(struct lock *lock)
 {
 	uint32_t free = 0;
@@ -56,7 +59,7 @@ static inline void lock_take(struct lock *lock)
 		lock_queue(lock, false);
 }
 
-/* As lock_take, but nobody who comes later has it before. */
+/* As lock_take, but no thread that comes later takes the lock before. */
 static inline void lock_claim(struct lock *lock)
 {
 	if (!lock_try(lock))
@@ -72,15 +75,9 @@ static inline void lock_release(struct lock *lock)
 		lock_wake(lock);
 }
 
-/* Whether somebody sleeps for the lock or claims it; a hint for those that only try. */
-static inline bool lock_wanted(const struct lock *lock)
-{
-	return atomic_load_explicit(&lock->word, memory_order_relaxed) & ~LOCK_HELD;
-}
-
 /*
- * With the lock, which is free meanwhile: sleeps until somebody who had it has called
- * lock_tell for the same `changes`, a number of its own; or wakes for no reason.
+ * The caller holds the lock. Releases it, sleeps until a thread calls lock_tell for the same
+ * `changes`, a counter of calls, and takes the lock again. May return without such a call.
  */
 void lock_await(struct lock *lock, _Atomic uint32_t *changes);
 void lock_tell(_Atomic uint32_t *changes);

@@ -243,14 +243,22 @@ static int make_engine(struct urxe_direct_table *table)
 	return rc ? rc : set_port(&port.who.port, &none);
 }
 
+uint64_t port_counter(enum vnic_direct_counter counter)
+{
+	switch (counter) {
+	case VNIC_DIRECT_LOCK_WAITS: return port.lock.waits;
+	case VNIC_DIRECT_LOCK_WAIT_US: return port.lock.waited_ns / 1000;
+	default: return port.egress.counters[counter];
+	}
+}
+
 static void log_counters(void)
 {
 	const struct urxe_counters *counters = urxe_dev_counters(port.dev);
 
 	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
-		if (port.egress.counters[i])
-			log_info("%s: %" PRIu64, vnic_direct_counter_name(i),
-				 port.egress.counters[i]);
+		if (port_counter(i))
+			log_info("%s: %" PRIu64, vnic_direct_counter_name(i), port_counter(i));
 	for (int i = 1; i < URXE_DROP_COUNT; i++)
 		if (counters->drop[i])
 			log_info("dropped for %s: %" PRIu64, urxe_drop_name((enum urxe_drop)i),

@@ -106,6 +106,9 @@ void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 /* A sender has broken the inbox: all comes by the NIC from now on. */
 void port_inbox_broken(void);
 
+/* Counters of the process, as `urxe show counter` prints them. */
+uint64_t port_counter(enum vnic_direct_counter counter);
+
 /* Shows the application all that the engine has completed. */
 void port_publish(void);
 /*

@@ -107,7 +107,8 @@ static int copy(struct inventory *inv)
 
 	inv->gone = port.gone;
 	inv->counters = *urxe_dev_counters(port.dev);
-	memcpy(inv->direct, port.egress.counters, sizeof(inv->direct));
+	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
+		inv->direct[i] = port_counter((enum vnic_direct_counter)i);
 	return rc ? rc : copy_mrs(inv);
 }
 

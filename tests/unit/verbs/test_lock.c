@@ -44,6 +44,12 @@ static bool is_claimed(void)
 	return atomic_load(&shared.lock.word) >= LOCK_CLAIM;
 }
 
+/* A thread sleeps for the lock, or claims it. */
+static bool is_wanted(void)
+{
+	return atomic_load(&shared.lock.word) & ~LOCK_HELD;
+}
+
 static void enter(void)
 {
 	if (shared.inside)
@@ -133,7 +139,7 @@ static void end(const pthread_t *threads, int n)
 	assert_int_equal(shared.lock.word, 0);
 }
 
-static void who_claims_is_passed_by_nobody(void **state)
+static void claimant_is_passed_by_no_thread(void **state)
 {
 	pthread_t threads[2 * BUSY];
 
@@ -147,7 +153,7 @@ static void who_claims_is_passed_by_nobody(void **state)
 	end(threads, 2 * BUSY);
 }
 
-static void who_waits_gets_it(void **state)
+static void waiter_gets_the_lock_from_busy_threads(void **state)
 {
 	pthread_t threads[BUSY];
 
@@ -169,7 +175,7 @@ static void *take_once(void *unused)
 }
 
 /* A thread that releases the lock and takes it again at once passes a sleeping waiter. */
-static void who_is_passed_often_claims_it(void **state)
+static void waiter_that_was_passed_often_claims_the_lock(void **state)
 {
 	pthread_t thread;
 	int passes = 0;
@@ -178,7 +184,7 @@ static void who_is_passed_often_claims_it(void **state)
 	assert_true(lock_try(&shared.lock));
 	start(&thread, take_once);
 	do {
-		while (!lock_wanted(&shared.lock) && !shared.seen)
+		while (!is_wanted() && !shared.seen)
 			sched_yield();
 		lock_release(&shared.lock);
 	} while (!shared.seen && passes++ < OFTEN && lock_try(&shared.lock));
@@ -194,18 +200,18 @@ static void *claim_once(void *unused)
 	return NULL;
 }
 
-static void a_claim_is_seen_and_comes_first(void **state)
+static void claimant_comes_before_later_threads(void **state)
 {
 	pthread_t thread;
 
 	(void)state;
 	assert_true(lock_try(&shared.lock));
-	assert_false(lock_wanted(&shared.lock));
+	assert_false(is_wanted());
 	assert_false(lock_try(&shared.lock));
 	start(&thread, claim_once);
 	while (!is_claimed())
 		sched_yield();
-	assert_true(lock_wanted(&shared.lock));
+	assert_true(is_wanted());
 	assert_int_equal(shared.seen, 0);
 	lock_release(&shared.lock);
 	if (!lock_try(&shared.lock))
@@ -229,7 +235,7 @@ static void *change_for_ever(void *unused)
 }
 
 /* A thread that waits for a change releases the lock meanwhile, and misses no change. */
-static void a_change_is_waited_for_without_the_lock(void **state)
+static void await_releases_the_lock_and_misses_no_change(void **state)
 {
 	pthread_t thread;
 
@@ -247,14 +253,31 @@ static void a_change_is_waited_for_without_the_lock(void **state)
 	end(&thread, 1);
 }
 
+static void wait_is_counted_with_its_time(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_true(lock_try(&shared.lock));
+	assert_int_equal(shared.lock.waits, 0);
+	start(&thread, take_once);
+	while (!is_wanted())
+		sched_yield();
+	lock_release(&shared.lock);
+	end(&thread, 1);
+	assert_int_equal(shared.lock.waits, 1);
+	assert_true(shared.lock.waited_ns > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(who_claims_is_passed_by_nobody, set_up),
-		cmocka_unit_test_setup(who_waits_gets_it, set_up),
-		cmocka_unit_test_setup(who_is_passed_often_claims_it, set_up),
-		cmocka_unit_test_setup(a_claim_is_seen_and_comes_first, set_up),
-		cmocka_unit_test_setup(a_change_is_waited_for_without_the_lock, set_up),
+		cmocka_unit_test_setup(claimant_is_passed_by_no_thread, set_up),
+		cmocka_unit_test_setup(waiter_gets_the_lock_from_busy_threads, set_up),
+		cmocka_unit_test_setup(waiter_that_was_passed_often_claims_the_lock, set_up),
+		cmocka_unit_test_setup(claimant_comes_before_later_threads, set_up),
+		cmocka_unit_test_setup(await_releases_the_lock_and_misses_no_change, set_up),
+		cmocka_unit_test_setup(wait_is_counted_with_its_time, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

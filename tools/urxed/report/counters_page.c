@@ -49,8 +49,9 @@ static const struct {
 	PART("Uplinks", "As the device behind the port counts itself.", uplink_rows),
 	PART("Engines", "Of each process, and of each of its queue pairs.", engine_rows),
 	PART("Packets that engines dropped", "Likewise.", engine_drops),
-	PART("Frames between processes",
-	     "Of each process, which sends straight into the inboxes of those of its user.",
+	PART("Processes",
+	     "Of each process: frames between its inbox and the inboxes of other processes of its "
+	     "user,\nand waits for the lock of its engine.",
 	     direct_rows),
 	PART("Connection manager", "Of the daemon, which speaks for rdma_cm; \"cm\".", cm_rows),
 	PART("Management datagrams that QP1 dropped", "Likewise; \"gsi\".", gsi_rows),

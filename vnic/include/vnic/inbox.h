@@ -51,7 +51,9 @@ enum vnic_inbox_fd { VNIC_INBOX_MEMORY, VNIC_INBOX_PUBLISHED, VNIC_INBOX_WAKE, V
 	X(LOST, "direct_lost",                                                                 \
 	  "frames for the switch that were lost: it had taken none for 100 ms, or they had a " \
 	  "payload reference")                                                                 \
-	X(BROKEN, "direct_broken", "own inboxes given up: a sender broke the contract")
+	X(BROKEN, "direct_broken", "own inboxes given up: a sender broke the contract")        \
+	X(LOCK_WAITS, "lock_waits", "times that a thread slept for the lock of the engine")    \
+	X(LOCK_WAIT_US, "lock_wait_us", "microseconds of these waits")
 
 #define VNIC_DIRECT_ENUM(id, name, text) VNIC_DIRECT_##id,
 enum vnic_direct_counter { VNIC_DIRECT_LIST(VNIC_DIRECT_ENUM) VNIC_DIRECT_COUNT };
