@@ -3,6 +3,8 @@
  * What processes do around a device, one a run:
  *
  *   fork      a child leaves its parent's device alone, whatever it does to it, and opens its own
+ *   handler   a signal handler forks while its thread polls and posts; the child ends there, or
+ *             returns from the handler, and then opens a device of its own
  *   exec      a program that is executed inherits no descriptor
  *   ranges    close_range, closefrom: all is closed, and may be opened again
  *   numbers   duplicates of a descriptor, and a descriptor that becomes another file's
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +182,58 @@ static void check_fork(void)
 }
 
 /* How many descriptors there are beside those that every program has. */
+#define HANDLER_FORKS     100
+#define HANDLER_PERIOD_US 2000
+
+static volatile sig_atomic_t handler_forks;
+static volatile pid_t handler_child; /* 0: this is the child; -1: no child */
+
+/* Each second child returns to the call that the signal has interrupted. */
+static void fork_in_handler(int number)
+{
+	(void)number;
+	if (handler_child >= 0)
+		return;
+	handler_child = fork();
+	if (!handler_child && ++handler_forks % 2)
+		_exit(0);
+}
+
+static void poll_and_post(struct device *d)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < 100; i++)
+		if (ibv_poll_cq(d->cq, 1, &wc) < 0)
+			errx(1, "cannot poll");
+	/* The queue is full now and then. */
+	(void)ibv_post_send(d->qp, &wr, &bad);
+}
+
+static void check_fork_in_handler(void)
+{
+	const struct itimerval period = {{0, HANDLER_PERIOD_US}, {0, HANDLER_PERIOD_US}};
+	const struct sigaction act = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+	static struct device d;
+
+	open_device(&d);
+	handler_child = -1;
+	if (sigaction(SIGALRM, &act, NULL) || setitimer(ITIMER_REAL, &period, NULL))
+		err(1, "no timer");
+	while (handler_forks < HANDLER_FORKS) {
+		poll_and_post(&d);
+		if (!handler_child)
+			_exit(child_of(&d));
+		if (handler_child > 0) {
+			expect_child(handler_child, "a child that a handler has forked");
+			handler_forks++;
+			handler_child = -1;
+		}
+	}
+	close_device(&d);
+}
+
 static int count_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -513,9 +568,10 @@ static void check_gone(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} checks[] = {{"fork", check_fork},       {"exec", check_exec},       {"ranges", check_ranges},
-	      {"numbers", check_numbers}, {"passing", check_passing}, {"signals", check_signals},
-	      {"gone", check_gone}};
+} checks[] = {{"fork", check_fork},       {"handler", check_fork_in_handler},
+	      {"exec", check_exec},       {"ranges", check_ranges},
+	      {"numbers", check_numbers}, {"passing", check_passing},
+	      {"signals", check_signals}, {"gone", check_gone}};
 
 int main(int argc, char **argv)
 {

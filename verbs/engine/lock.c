@@ -62,7 +62,7 @@ static void queue_up(struct lock *lock, bool claim)
 	/* After the ticket: a thread that sees the claim gets a later ticket. */
 	if (claim)
 		add_claim(lock);
-	while ((first = atomic_load(&lock->first)) != ticket)
+	while ((first = atomic_load(&lock->first)) != ticket && !lock->orphaned)
 		futex_wait(&lock->first, first, bit_of(ticket));
 }
 
@@ -90,7 +90,7 @@ static void compete(struct lock *lock, bool claimed)
 {
 	int passed = 0;
 
-	for (;;) {
+	while (!lock->orphaned) {
 		uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
 		uint32_t ours = (word | LOCK_HELD) - (claimed ? LOCK_CLAIM : 0);
 
@@ -120,6 +120,14 @@ void lock_queue(struct lock *lock, bool claim)
 	leave_queue(lock);
 	lock->waits++;
 	lock->waited_ns += clock_monotonic() - since;
+}
+
+/* The changed words end the waits that begin after a look at the old ones. */
+void lock_orphan(struct lock *lock)
+{
+	lock->orphaned = true;
+	atomic_fetch_xor(&lock->first, 1u << 31);
+	atomic_fetch_xor(&lock->word, 1u << 31);
 }
 
 void lock_wake(struct lock *lock)

@@ -28,6 +28,7 @@ struct lock {
 	/* Under the lock: */
 	uint64_t waits;     /* of threads that slept for it, so far */
 	uint64_t waited_ns; /* by all of them */
+	bool orphaned;      /* lock_orphan was called */
 };
 
 /* In loops that read memory until another processor has written to it. */
@@ -74,6 +75,12 @@ static inline void lock_release(struct lock *lock)
 	if (was & LOCK_WAITED)
 		lock_wake(lock);
 }
+
+/*
+ * In a child of a thread that forked while it held the lock or waited for it: no thread of the
+ * child releases it, so no waiter waits any more.
+ */
+void lock_orphan(struct lock *lock);
 
 /*
  * The caller holds the lock. Releases it, sleeps until a thread calls lock_tell for the same

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The port: the engine and the vNIC of this process, shared by all contexts.
+ * The port: the engine, the vNIC and the inbox of this process, shared by all contexts.
  *
- * One instance, which never moves, so that whoever comes late to a closed
- * context finds a lock to take and a flag to read.
+ * It is one static instance: a thread that uses a closed context still finds the lock and the flag
+ * that says so. docs/locking.md has the rank of the lock.
  */
 #ifndef URXE_VERBS_ENGINE_PORT_H
 #define URXE_VERBS_ENGINE_PORT_H
@@ -27,19 +27,19 @@
 #include "uverbs/ucontext.h"
 
 struct port {
-	struct lock lock;     /* owner of everything below, and of the engine and the vNIC */
+	struct lock lock;     /* protects all members, the engine, the vNIC and the inbox */
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
-	struct vnic_inbox *inbox; /* NULL: there is none */
-	bool inbox_broken;        /* and that was told */
-	_Atomic bool inbox_met;   /* others may send to it: it has all its memory */
+	struct vnic_inbox *inbox; /* NULL: none */
+	bool inbox_broken;        /* port_inbox_broken was called */
+	_Atomic bool inbox_met;   /* peers may send to it: its memory is populated */
 	struct egress egress;
 	struct vnic_attach_welcome who;
-	bool gone; /* port_lost was called: the device is dead */
+	bool gone; /* for good: the device is dead */
 	struct outage outage;
-	uint32_t daemons;      /* that this port has had before */
-	uint32_t nic_users;    /* threads that ask the daemon something */
-	_Atomic uint32_t back; /* outages that have ended; lock_tell */
+	uint32_t daemons;      /* that the port was attached to before */
+	uint32_t nic_users;    /* threads that wait for an answer of the daemon */
+	_Atomic uint32_t back; /* outages that have ended; for lock_tell */
 	uint32_t last_pd;
 	struct leases leases;
 	struct cq_list dirty_cqs;
@@ -47,92 +47,108 @@ struct port {
 	struct qp_flush_list flushing_qps;
 	struct channel_list waiting_channels;
 	struct remote_list remotes;
-	struct remote_list released_remotes; /* of which the daemon is still to be told */
+	struct remote_list released_remotes; /* the daemon does not know that yet */
 	struct file_list files;
 	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
-	uint64_t registrations;      /* so far */
+	uint64_t registrations;      /* of memory, so far */
 	struct progress progress;
 };
 extern struct port port;
 
+/* This thread holds port.lock, or waits for it: a signal handler that forks must not wait for it.
+ */
+extern __thread bool port_inside __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* In a child that was forked so (engine/port_fork.c): forgets the parent's port. */
+void port_unlock_orphaned(void);
+
 static inline void port_lock(void)
 {
+	port_inside = true;
 	lock_take(&port.lock);
 }
 
-/* For the engine's thread: threads that poll or post without end have to let it do its work. */
+/* For the engine thread: threads that poll or post without end do not pass it. */
 static inline void port_claim(void)
 {
+	port_inside = true;
 	lock_claim(&port.lock);
 }
 
 static inline bool port_trylock(void)
 {
-	return lock_try(&port.lock);
+	port_inside = true;
+	if (lock_try(&port.lock))
+		return true;
+	port_inside = false;
+	return false;
 }
 
 static inline void port_unlock(void)
 {
-	lock_release(&port.lock);
+	if (__builtin_expect(port.lock.orphaned, 0))
+		port_unlock_orphaned();
+	else
+		lock_release(&port.lock);
+	port_inside = false;
 }
 
 /*
- * Releases the lock when peers copy no longer by rights that were withdrawn, and does not hold it
- * while it waits for that. At the end of each call after which memory is the program's own again.
+ * Waits, without the lock, until no peer copies any more by rights that were withdrawn, and
+ * releases the lock. At the end of each call that ends rights to memory.
  */
 void port_unlock_settled(void);
 
-/* Attaches this process to its urxed, at the first call; each needs a port_close. */
+/* The first call attaches the process to its daemon; each call needs a port_close. */
 int port_open(void);
 void port_close(void);
 
-/* The next hop to dgid; may block for seconds, so without the lock. For an open context. */
+/* The next hop to dgid. Blocks for seconds at most, without the lock. For an open context. */
 int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);
 
 /*
- * Leases more queue pair numbers, where all are taken; blocks, so without the lock. -EINVAL: the
- * process has as many queue pairs as may be; -ENOSPC: the daemon has no more for it.
+ * Leases more queue pair numbers, if all are taken. Blocks, without the lock. -EINVAL: the process
+ * has the maximum of queue pairs; -ENOSPC: the daemon has no more numbers for the process.
  */
 int port_lease(void);
-/* A QP is connected to a remote one, or no longer; blocks, so without the lock. */
+/* A QP is connected to a remote QP, or no longer. Blocks, without the lock. */
 int port_register(struct remote *remote, bool connected);
 /*
- * Opens the straight way to the process of this host that has a QPN, where the daemon
- * introduces us. May block, so without the lock. For an open context.
+ * Asks the daemon for the inbox of the process of this host that has a QPN. Blocks, without the
+ * lock. For an open context.
  */
 void port_meet(uint32_t qpn);
-/* The daemon has opened it unasked; the descriptors are the port's. The lock is free meanwhile. */
+/* The daemon has sent such an inbox unasked. The port takes the descriptors; releases the lock
+ * meanwhile. */
 void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
-/* A sender has broken the inbox: all comes by the NIC from now on. */
+/* A sender has broken the inbox: all frames come by the NIC from now on. */
 void port_inbox_broken(void);
 
 /* Counters of the process, as `urxe show counter` prints them. */
 uint64_t port_counter(enum vnic_direct_counter counter);
 
-/* Shows the application all that the engine has completed. */
+/* Shows the program all completions of the engine. */
 void port_publish(void);
 /*
- * The device is dead, for that reason: every context hears of it, and what is
- * outstanding ends in errors.
+ * The device is dead, for that reason: each context gets the event, and outstanding requests
+ * complete in error.
  */
 void port_lost(const char *why);
 
-/* Whether there is a daemon behind the NIC. */
+/* Whether the port has a daemon. */
 static inline bool port_connected(void)
 {
 	return !port.gone && !port.outage.on;
 }
 
 /*
- * Takes a NIC from the daemon that is there now, with the same leases, and puts it in
- * the place of the old one. For daemon/reconnect.c: with the lock, which is free meanwhile.
- * -ESTALE: that daemon is another host; -EBUSY: not now.
+ * Replaces the NIC by a NIC of the next daemon, with the same leases. For daemon/reconnect.c: with
+ * the lock, which is released meanwhile. -ESTALE: that daemon serves another host; -EBUSY: not now.
  */
 int port_attach_again(void);
-/* The outage has ended: threads that wait to ask the daemon something go on. */
+/* The outage has ended: wakes threads that wait to ask the daemon. */
 void port_tell_waiting(void);
 
-/* A QP has joined or left multicast groups: the NIC hears multicast while any QP is in one. */
+/* A QP has joined or left multicast groups: the NIC receives multicast while any QP is in one. */
 static inline void port_groups_changed(void)
 {
 	vnic_driver_set_multicast(port.nic, urxe_mcast_heard(port.dev));
@@ -140,9 +156,9 @@ static inline void port_groups_changed(void)
 
 /* Without the lock: whether an entry of the GID table is in use. */
 bool port_gid_valid(uint32_t index);
-/* The daemon has told what the port is now: every context hears what that changes. */
+/* The daemon has sent new attributes of the port: contexts get events for the changes. */
 void port_changed(const struct vnic_attach_port *now);
-/* EUI-64 of the MAC, as IPv6's interface identifier; network byte order. */
+/* EUI-64 of the MAC address, as in IPv6's interface identifier; network byte order. */
 void port_guid(uint8_t guid[8]);
 /* The largest path MTU whose packets the link carries. */
 enum urxe_mtu port_mtu(void);

@@ -40,14 +40,16 @@ int egress_init(struct egress *egress, struct vnic_driver *nic,
 
 static void close_route(struct egress *egress, uint32_t process)
 {
-	if (egress->routes[process]->peer)
-		peer_close(egress->routes[process]->peer);
-	else
-		vnic_outbox_close(egress->routes[process]->outbox);
-	if (egress->stream == egress->routes[process])
-		egress->stream = NULL;
-	free(egress->routes[process]);
+	struct egress_route *route = egress->routes[process];
+
 	egress->routes[process] = NULL;
+	if (egress->stream == route)
+		egress->stream = NULL;
+	if (route->peer)
+		peer_close(route->peer);
+	else
+		vnic_outbox_close(route->outbox);
+	free(route);
 }
 
 void egress_done(struct egress *egress)
@@ -58,6 +60,13 @@ void egress_done(struct egress *egress)
 	free(egress->routes);
 	free(egress->spares);
 	*egress = (struct egress){0};
+}
+
+void egress_isolate(const struct egress *egress)
+{
+	for (uint32_t i = 0; egress->routes && i < VNIC_PROCESSES; i++)
+		if (egress->routes[i])
+			vnic_outbox_isolate(egress->routes[i]->outbox);
 }
 
 void egress_set_nic(struct egress *egress, struct vnic_driver *nic)

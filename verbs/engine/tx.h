@@ -77,6 +77,8 @@ int egress_init(struct egress *egress, struct vnic_driver *nic,
 		const struct vnic_attach_welcome *who);
 /* Forgets every way, and frames that wait. Also in a forked child; of all zeros, too. */
 void egress_done(struct egress *egress);
+/* In a forked child: replaces the memory of peers by private memory. */
+void egress_isolate(const struct egress *egress);
 /* There is another NIC: what waits for the old one is lost, the ways to others stay. */
 void egress_set_nic(struct egress *egress, struct vnic_driver *nic);
 

@@ -121,3 +121,9 @@ int vnic_memory_map_published(int fd, uint64_t size, const void **memory)
 		*memory = p;
 	return ret;
 }
+
+void vnic_memory_isolate(const void *memory, uint64_t size)
+{
+	(void)mmap((void *)memory, size, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}

@@ -55,5 +55,7 @@ int vnic_memory_map(int fd, uint64_t size, void **memory);
  */
 int vnic_memory_publish(const char *name, uint64_t size, void **memory);
 int vnic_memory_map_published(int fd, uint64_t size, const void **memory);
+/* Replaces such a mapping by zeroed private memory; async-signal-safe. */
+void vnic_memory_isolate(const void *memory, uint64_t size);
 
 #endif

@@ -40,6 +40,8 @@ struct vnic_transport_ops {
 		       int *question);
 	/* As vnic_driver_introduction. */
 	bool (*met)(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
+	/* As vnic_driver_isolate. */
+	void (*isolate)(struct vnic_transport *transport);
 	/* Lets go of everything without a word to the device. */
 	void (*close)(struct vnic_transport *transport);
 };

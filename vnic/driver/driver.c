@@ -161,6 +161,12 @@ void vnic_driver_abandon(struct vnic_driver *drv)
 	free(drv);
 }
 
+void vnic_driver_isolate(struct vnic_driver *drv)
+{
+	if (drv)
+		drv->transport->ops->isolate(drv->transport);
+}
+
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
 {
 	uint32_t mode = on ? RX_MODE | VMXNET3_RXM_ALL_MULTI : RX_MODE;

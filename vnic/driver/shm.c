@@ -335,6 +335,16 @@ static int shm_introduce(struct vnic_transport *transport, uint32_t qpn, int fds
 	return ret ? ret : -EPROTO;
 }
 
+static void shm_isolate(struct vnic_transport *transport)
+{
+	const struct shm *shm = to_shm(transport);
+
+	if (shm->memory)
+		vnic_memory_isolate(shm->memory, shm->memory_size);
+	if (shm->bars)
+		vnic_memory_isolate(shm->bars, VNIC_BAR_SIZE);
+}
+
 static void shm_close(struct vnic_transport *transport)
 {
 	struct shm *shm = to_shm(transport);
@@ -361,6 +371,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.lease = shm_lease,
 	.notice = shm_notice,
 	.met = shm_met,
+	.isolate = shm_isolate,
 	.close = shm_close,
 };
 

@@ -113,6 +113,14 @@ void vnic_inbox_abandon(struct vnic_inbox *inbox)
 	free(inbox);
 }
 
+void vnic_inbox_isolate(const struct vnic_inbox *inbox)
+{
+	if (!inbox)
+		return;
+	vnic_memory_isolate(inbox->memory, inbox->size);
+	vnic_memory_isolate(inbox->published, VNIC_INBOX_PUBLISHED_SIZE);
+}
+
 static void close_to_senders(struct vnic_inbox *inbox)
 {
 	vnic_store(&inbox->memory->lock, INBOX_CLOSED);

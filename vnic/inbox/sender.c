@@ -100,6 +100,12 @@ void vnic_outbox_close(struct vnic_outbox *outbox)
 	free(outbox);
 }
 
+void vnic_outbox_isolate(const struct vnic_outbox *outbox)
+{
+	vnic_memory_isolate(outbox->memory, outbox->size);
+	vnic_memory_isolate(outbox->published, VNIC_INBOX_PUBLISHED_SIZE);
+}
+
 const void *vnic_outbox_published(const struct vnic_outbox *outbox)
 {
 	return outbox->published;

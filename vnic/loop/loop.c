@@ -131,6 +131,12 @@ static bool loop_met(struct vnic_transport *transport, uint32_t *qpn, int fds[VN
 	return false;
 }
 
+/* Driver and device are of one process, and of its child. */
+static void loop_isolate(struct vnic_transport *transport)
+{
+	(void)transport;
+}
+
 /* The driver lets go; the rest stays for the device until vnic_loop_close. */
 static void loop_close(struct vnic_transport *transport)
 {
@@ -149,6 +155,7 @@ static const struct vnic_transport_ops loop_ops = {
 	.lease = loop_lease,
 	.notice = loop_notice,
 	.met = loop_met,
+	.isolate = loop_isolate,
 	.close = loop_close,
 };
 

@@ -35,6 +35,11 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 void vnic_driver_detach(struct vnic_driver *drv);
 /* Forgets a driver inherited through fork, without a word to the device. */
 void vnic_driver_abandon(struct vnic_driver *drv);
+/*
+ * In a forked child: replaces the memory that the device sees by zeroed private memory, until
+ * vnic_driver_abandon. NULL is allowed.
+ */
+void vnic_driver_isolate(struct vnic_driver *drv);
 
 /*
  * Up to n received frames, in order. They stay valid, and their buffers taken,

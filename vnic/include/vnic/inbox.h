@@ -69,6 +69,11 @@ int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox);
 void vnic_inbox_destroy(struct vnic_inbox *inbox);
 /* Forgets an inbox inherited through fork, without a word to the senders. NULL is allowed. */
 void vnic_inbox_abandon(struct vnic_inbox *inbox);
+/*
+ * In a forked child: replaces the memory that senders see by zeroed private memory, until
+ * vnic_inbox_abandon. NULL is allowed.
+ */
+void vnic_inbox_isolate(const struct vnic_inbox *inbox);
 /* For others; they stay the inbox's own. */
 void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
 
@@ -119,6 +124,8 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 /* Whether a send would say so. */
 bool vnic_outbox_closed(const struct vnic_outbox *outbox);
 void vnic_outbox_close(struct vnic_outbox *outbox);
+/* In a forked child: replaces the receiver's memory by zeroed private memory. */
+void vnic_outbox_isolate(const struct vnic_outbox *outbox);
 const void *vnic_outbox_published(const struct vnic_outbox *outbox);
 
 /*

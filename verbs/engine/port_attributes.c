@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses, P_Keys and MTU of the port. */
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "engine/port_private.h"
+#include "report/log.h"
+
+bool port_gid_valid(uint32_t index)
+{
+	bool valid;
+
+	port_lock();
+	valid = index < VNIC_ATTACH_GIDS && port.who.port.gids[index].valid;
+	port_unlock();
+	return valid;
+}
+
+void port_guid(uint8_t guid[8])
+{
+	const uint8_t *mac = port.who.mac;
+	const uint8_t eui[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+
+	memcpy(guid, eui, sizeof(eui));
+}
+
+enum urxe_mtu port_mtu(void)
+{
+	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* of the Ethernet payload */
+	enum urxe_mtu mtu = URXE_MTU_4096;
+
+	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.who.port.link_mtu)
+		mtu--;
+	return mtu;
+}
+
+static int set_gid(uint32_t index, const struct vnic_attach_gid *entry)
+{
+	struct urxe_gid gid;
+	int rc;
+
+	if (!entry->valid)
+		return urxe_gid_set(port.dev, index, NULL, false);
+	memcpy(gid.raw, entry->raw, sizeof(gid.raw));
+	rc = urxe_gid_set(port.dev, index, &gid, entry->v1);
+	return rc ? rc : urxe_gid_set_vlan(port.dev, index, entry->vlan);
+}
+
+/* An unchanged entry keeps its place in the engine. */
+static int set_gids(const struct vnic_attach_gid *now, const struct vnic_attach_gid *before)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < VNIC_ATTACH_GIDS && !rc; i++)
+		if (memcmp(&now[i], &before[i], sizeof(now[i])))
+			rc = set_gid(i, &now[i]);
+	return rc;
+}
+
+static int set_port(const struct vnic_attach_port *now, const struct vnic_attach_port *before)
+{
+	int rc = urxe_link_mtu_set(port.dev, now->link_mtu);
+
+	return rc ? rc : set_gids(now->gids, before->gids);
+}
+
+static void tell_all(enum ibv_event_type event)
+{
+	struct uverbs_file *file;
+
+	LIST_FOREACH(file, &port.files, link)
+	file_event(file, 1, event);
+}
+
+/*
+ * A queue pair keeps a source address that has gone, as with the kernel's drivers: no host answers
+ * its packets, and it fails by its own timeouts.
+ */
+void port_changed(const struct vnic_attach_port *now)
+{
+	const struct vnic_attach_port before = port.who.port;
+	int rc = set_port(now, &before);
+
+	if (rc)
+		log_error("cannot follow the port: %s", strerror(-rc));
+	port.who.port = *now;
+	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
+		tell_all(IBV_EVENT_GID_CHANGE);
+	if (now->up != before.up)
+		tell_all(now->up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+}
+
+int port_set_pkeys(void)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS && !rc; i++)
+		rc = urxe_pkey_set(port.dev, i, port.who.pkeys[i]);
+	return rc;
+}
+
+int port_set_attributes(void)
+{
+	static const struct vnic_attach_port none;
+	int rc = port_set_pkeys();
+
+	return rc ? rc : set_port(&port.who.port, &none);
+}

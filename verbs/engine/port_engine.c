@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Creates the engine, and answers its calls (struct urxe_ops). */
+#include <sys/random.h>
+
+#include "engine/clock.h"
+#include "engine/crc.h"
+#include "engine/port_private.h"
+#include "memory/sigbus_guard.h"
+#include "queues/srq.h"
+#include "samehost/peer.h"
+
+static void refill(void *ctx)
+{
+	struct object *object = ctx;
+
+	recv_queue_refill(object->type == OBJECT_SRQ ? &((struct srq *)object)->recv
+						     : &((struct qp *)object)->recv);
+}
+
+static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
+{
+	struct object *object = ctx;
+
+	(void)dev_ctx;
+	if (object->type == OBJECT_QP) {
+		((struct qp *)object)->async_events++;
+		qp_failed((struct qp *)object);
+	} else if (object->type == OBJECT_CQ) {
+		((struct cq *)object)->async_events++;
+	} else {
+		((struct srq *)object)->async_events++;
+	}
+	file_event(object->file, object->user_handle, event);
+}
+
+static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
+{
+	(void)dev_ctx;
+	return egress_may_reference(&port.egress, path->dmac, qpn);
+}
+
+static const struct urxe_ops ops = {
+	.complete = cq_add,
+	.comp_event = cq_comp_event,
+	.refill = refill,
+	.async_event = async_event,
+	.guard = fault_guard,
+	.copy_crc = crc_copy,
+	.may_reference = may_reference,
+	.pull = peer_pull,
+};
+
+static uint64_t random_seed(void)
+{
+	uint64_t seed;
+
+	/* Early at boot the call fails: then keys can be guessed, but they work. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		seed = clock_now();
+	return seed;
+}
+
+int port_make_engine(struct urxe_direct_table *table)
+{
+	const struct urxe_dev_attr attr = {
+		.ops = &ops,
+		.mac = {port.who.mac[0], port.who.mac[1], port.who.mac[2], port.who.mac[3],
+			port.who.mac[4], port.who.mac[5]},
+		.mtu = port.who.mtu,
+		.seed = random_seed(),
+		/* The engine thread wakes for each such deadline while no application polls. */
+		.probe_ns = 10000000,
+		.direct = table ? &peer_ops : NULL,
+		.direct_table = table,
+	};
+	int rc = urxe_dev_create(&attr, &port.dev);
+
+	return rc ? rc : port_set_attributes();
+}

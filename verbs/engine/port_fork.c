@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The port in a forked child. The child has the parent's rings mapped, but they are the parent's.
+ *
+ * A signal handler may fork while its thread holds port.lock or waits for it. Then the handlers of
+ * fork take no lock, because the thread would wait for itself. The child gets private memory in
+ * place of the parent's rings, so that the interrupted call reaches nobody, and forgets the port
+ * when that call releases the lock.
+ */
+#include <errno.h>
+
+#include "engine/clock.h"
+#include "engine/port_private.h"
+#include "interpose/own_fd.h"
+#include "memory/mr_index.h"
+#include "memory/sigbus_guard.h"
+#include "samehost/peer.h"
+
+#define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
+
+OF_THREAD bool port_inside;
+
+static OF_THREAD bool forks_inside;
+
+static void before_fork(void)
+{
+	forks_inside = port_inside || pthread_mutex_lock(&port_open_lock) == EDEADLK;
+	if (!forks_inside)
+		port_lock();
+}
+
+static void in_parent(void)
+{
+	if (forks_inside)
+		return;
+	port_unlock();
+	pthread_mutex_unlock(&port_open_lock);
+}
+
+/* The memory of the engine stays as it is: the child ends nothing of the parent's. */
+static void forget_port(void)
+{
+	struct uverbs_file *file;
+
+	LIST_FOREACH(file, &port.files, link)
+	file->live = false;
+	if (port.nic)
+		vnic_driver_abandon(port.nic);
+	peer_in_child();
+	vnic_inbox_abandon(port.inbox);
+	egress_done(&port.egress);
+	progress_abandon();
+	fault_in_child();
+	registered_forget();
+	port_forget_users();
+	port = (struct port){0};
+	clock_go();
+	fd_owner_is_me();
+}
+
+static void in_child(void)
+{
+	if (!forks_inside) {
+		forget_port();
+		port_inside = false;
+		return;
+	}
+	port.gone = true;
+	port.outage.on = false;
+	vnic_driver_isolate(port.nic);
+	vnic_inbox_isolate(port.inbox);
+	egress_isolate(&port.egress);
+	lock_orphan(&port.lock);
+}
+
+void port_unlock_orphaned(void)
+{
+	forget_port();
+}
+
+void port_handle_fork(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+	fd_owner_is_me();
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files port*.c and daemon_requests.c of this folder share. */
+#ifndef URXE_VERBS_ENGINE_PORT_PRIVATE_H
+#define URXE_VERBS_ENGINE_PORT_PRIVATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "engine/port.h"
+
+struct urxe_direct_table;
+
+/*
+ * Protects attachment, detachment and the number of users of the port. Rank: before port.lock. The
+ * handlers of fork hold it.
+ */
+extern pthread_mutex_t port_open_lock __attribute__((visibility("hidden")));
+/*
+ * Held by the thread that asks the daemon for more queue pair numbers. Rank: before port.lock;
+ * never together with port_open_lock. A forked child initialises it.
+ */
+extern pthread_mutex_t port_lease_lock __attribute__((visibility("hidden")));
+
+/* One more user of a port that is open; each needs a port_close. False: the port is not open. */
+bool port_hold(void);
+/* In a forked child: no user; initialises both locks. */
+void port_forget_users(void);
+
+/* Creates port.dev with the attributes of the port; `table` as in struct urxe_dev_attr. */
+int port_make_engine(struct urxe_direct_table *table);
+/* Gives the engine the attributes in port.who. */
+int port_set_attributes(void);
+int port_set_pkeys(void);
+
+/* Installs the handlers of fork, once for each process. */
+void port_handle_fork(void);
+
+#endif
