@@ -181,7 +181,7 @@ def shared_core_rows():
     """Programs that poll and work, and share one processor with another program."""
     work = '20,000 pieces of work beside a busy process'
     tcp = 'TCP loopback, polled after each piece of work, two programs on one processor'
-    PEERS[work], PEERS[tcp] = Alone('shared_core work'), Alone('shared_core tcp')
+    PEERS[work], PEERS[tcp] = Joined('shared_core work'), Alone('shared_core tcp')
     yield Row('threads', '20,000 pieces of work and an empty poll after each, beside a busy process', 's',
               Joined('shared_core polls'), [work])
     yield Row('threads', 'message and answer, polled after each piece of work, two programs on one processor', 's',
