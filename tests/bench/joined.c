@@ -12,11 +12,11 @@
 #define GID_INDEX 1
 #define PORT      1
 #define SIZE      8
-#define RECEIVES  2 /* for each request on its way */
+#define RECEIVES  2 /* receives for each outstanding request */
 #define PAGE      4096
-#define POLLS     64 /* between two looks at the other process */
+#define POLLS     64 /* polls between two looks at the other process */
 
-/* What the processes tell each other; each writes its own half. */
+/* Progress that the processes tell each other; each writes its own half. */
 struct joined_side {
 	uint32_t qpns[JOINED_MAX];
 	uint64_t addr;
@@ -33,7 +33,7 @@ static const struct joined_side *other(const struct joined *p)
 	return &p->sides[!p->index];
 }
 
-/* What a program of two cannot go on without. */
+/* Writes the counters without which the other process would wait. */
 static void tell(const struct joined *p)
 {
 	char byte = 0;
@@ -59,7 +59,7 @@ void joined_meet(const struct joined *p)
 		;
 }
 
-/* Not for receives: the other process may have gone on to send again. */
+/* Not for receives: the other process may have started to send again. */
 void joined_attend(struct joined *p)
 {
 	tell(p);
@@ -93,7 +93,10 @@ static void open_device(struct joined *p)
 		err(1, "ibv_reg_mr");
 	own(p)->addr = (uintptr_t)p->buffer;
 	own(p)->rkey = p->mr->rkey;
-	/* There from the start, so that it is not taken for the queue pairs'. */
+	/*
+	 * The page is populated from the start, so that its memory is not counted as the queue
+	 * pairs'.
+	 */
 	memset(p->qps, 0xff, p->count * sizeof(struct ibv_qp *));
 	memset(p->busy, 0, p->count * sizeof(uint16_t));
 	memset(own(p)->qpns, 0xff, p->count * sizeof(uint32_t));
@@ -181,7 +184,7 @@ static void post(const struct joined *p, uint64_t i, enum ibv_wr_opcode opcode)
 		errx(1, "ibv_post_send");
 }
 
-/* On each in turn, but those that are behind with theirs. */
+/* The next connection in turn, except those whose window is full. */
 static void next_turn(struct joined *p)
 {
 	do
@@ -221,7 +224,7 @@ static uint32_t window(const struct joined *p)
 	return all < JOINED_WINDOW ? (uint32_t)all : JOINED_WINDOW;
 }
 
-/* Sends `messages` in turn on each connection, as many at a time as the window is wide. */
+/* Sends `messages` in turn on each connection, with as many outstanding as the window allows. */
 static void send_all(struct joined *p, enum ibv_wr_opcode opcode, uint32_t messages)
 {
 	uint32_t posted = 0, done = 0;
@@ -237,7 +240,7 @@ static void send_all(struct joined *p, enum ibv_wr_opcode opcode, uint32_t messa
 	}
 }
 
-/* The other side of it: has a receive for each. */
+/* The other side of send_all: posts a receive for each message. */
 static void receive_all(struct joined *p, uint32_t messages)
 {
 	for (uint32_t i = 0; i < messages;) {
@@ -255,11 +258,11 @@ void joined_transfer(struct joined *p, enum ibv_wr_opcode opcode, uint32_t messa
 		send_all(p, opcode, messages);
 	else if (opcode == IBV_WR_SEND)
 		receive_all(p, messages);
-	/* Acknowledgements go out meanwhile, and WRITEs come in. */
+	/* The engine sends acknowledgements and executes WRITEs meanwhile. */
 	joined_attend(p);
 }
 
-/* A ring has up to twice the places that were asked for, a power of two. */
+/* A ring has up to twice as many places as requested, a power of two. */
 void joined_warm_up(struct joined *p, enum ibv_wr_opcode opcode)
 {
 	joined_transfer(p, opcode, 2 * RECEIVES * p->depth * p->count);
@@ -286,7 +289,7 @@ static double run(const struct body *body)
 
 	open_device(body->joined);
 	value = body->run(body->joined);
-	/* What this end still owes the other has to go before it ends. */
+	/* This process's last acknowledgements must leave before it ends. */
 	joined_attend(body->joined);
 	return value;
 }
@@ -314,7 +317,7 @@ double joined_run(const struct bench_cpus *cpus, struct joined *joined,
 	if (joined->sides == MAP_FAILED ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
 		err(1, "cannot start two processes");
-	/* Before the device is open: what is inherited is no use to a child. */
+	/* Before the device is open: a child cannot use an inherited device. */
 	joined->peer = sockets[0];
 	child = bench_child(cpus, follow, &body);
 	joined->peer = sockets[1];

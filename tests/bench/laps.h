@@ -14,16 +14,16 @@ struct laps {
 	double seconds[LAPS_MAX];
 };
 
-/* The first lap begins. */
+/* Starts the first lap. */
 void laps_start(struct laps *laps);
 
-/* A lap ends and the next one begins; those beyond LAPS_MAX do not count. */
+/* Ends a lap and starts the next; laps beyond LAPS_MAX do not count. */
 void laps_mark(struct laps *laps);
 
-/* A lap that began at `start`, bench_now(), ends now. */
+/* Ends a lap that began at `start`, a value of bench_now(). */
 void laps_since(struct laps *laps, double start);
 
-/* Seconds. It sorts the laps: no more of them after it. */
+/* The median in seconds. It sorts the laps, so no laps may follow. */
 double laps_median(struct laps *laps);
 
 #endif

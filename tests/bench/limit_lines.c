@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #define LINES   18
-#define STEP    576   /* bytes from one to the next: nine lines, so that they spread in a cache */
-#define STRIDE  10752 /* from one queue pair to the next */
+#define STEP    576 /* bytes from one line to the next: nine lines, so that they spread in a cache */
+#define STRIDE  10752 /* bytes from one queue pair to the next */
 #define AHEAD   4     /* queue pairs */
 #define TOUCHES 2000000
 

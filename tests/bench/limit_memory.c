@@ -45,7 +45,7 @@ double limit_bounce(const struct bench_cpus *cpus, size_t size)
 		err(1, "mmap");
 	child = bench_child(cpus, return_ball, ball);
 	for (unsigned int i = 0; i < BOUNCES; i++) {
-		/* The first tenth wakes the other core. */
+		/* The first tenth waits until the other core runs. */
 		if (i == BOUNCES / 10)
 			laps_start(&laps);
 		else if (i > BOUNCES / 10 && i % LAP == 0)
@@ -61,7 +61,7 @@ double limit_bounce(const struct bench_cpus *cpus, size_t size)
 static uint32_t copy(uint8_t *to, const uint8_t *from, size_t len)
 {
 	memcpy(to, from, len);
-	__asm__ volatile("" : : "r"(to) : "memory"); /* the copy has to happen */
+	__asm__ volatile("" : : "r"(to) : "memory"); /* the compiler must not remove the copy */
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static uint32_t copy_crc(uint8_t *to, const uint8_t *from, size_t len)
 	return crc32_gzip_refl(0, to, len);
 }
 
-/* perftest walks through a page where two messages or more, on lines of their own, fit into it. */
+/* perftest walks through a page if two messages or more fit into it on lines of their own. */
 static size_t next_place(size_t at, size_t size)
 {
 	const size_t step = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
@@ -113,7 +113,7 @@ double limit_copy_crc(const struct bench_cpus *cpus, size_t size)
 	return bandwidth(size, copy_crc);
 }
 
-/* Of fresh memory, which the kernel finds pages for and pins: what it does when it registers. */
+/* Fresh memory, for which the kernel finds and pins pages, as it does for a registration. */
 double limit_mlock(const struct bench_cpus *cpus, size_t size)
 {
 	uint8_t *memory = mmap(NULL, PIECES * size, PROT_READ | PROT_WRITE,

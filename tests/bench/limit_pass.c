@@ -17,11 +17,11 @@
 #define PACKET 4096
 #define COPIED (UINT64_C(1) << 30) /* bytes, for one figure */
 
-/* Of more than a core's own cache: the shared one is faster than another core's own. */
+/* Larger than a core's own cache: a shared cache is faster than another core's own one. */
 #define RING 512
 
 struct place {
-	/* How often it was filled, and emptied. */
+	/* How often the place was filled and emptied. */
 	_Alignas(64) atomic_uint filled;
 	_Alignas(64) atomic_uint emptied;
 	_Alignas(64) uint8_t packet[PACKET];
@@ -36,7 +36,7 @@ struct pass {
 static void copy(uint8_t *to, const uint8_t *from, size_t len)
 {
 	memcpy(to, from, len);
-	__asm__ volatile("" : : "r"(to) : "memory"); /* the copy has to happen */
+	__asm__ volatile("" : : "r"(to) : "memory"); /* the compiler must not remove the copy */
 }
 
 static size_t packet_len(size_t size, size_t at)
@@ -72,7 +72,7 @@ static void wait_empty(const struct place *place, unsigned int lap)
 		;
 }
 
-/* The last packets, too, have been taken out. */
+/* Waits until the last packets have been taken out. */
 static void wait_all_empty(const struct pass *pass)
 {
 	const uint64_t packets = pass->messages * ((pass->size + PACKET - 1) / PACKET);
@@ -89,7 +89,7 @@ static double put_in(const struct pass *pass)
 	double start = 0;
 
 	for (uint64_t i = 0; i < pass->messages; i++) {
-		/* The first tenth wakes the other core. */
+		/* The first tenth waits until the other core runs. */
 		if (i == pass->messages / 10)
 			start = bench_now();
 		for (size_t at = 0; at < pass->size; at += PACKET, packet++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the kernel can do between two processes: copy from one's memory to the other's, and wake
- * one. */
+/*
+ * The kernel's speed between two processes: a copy from one's memory to the other's, and a wake-up.
+ */
 #include "laps.h"
 #include "limits.h"
 #include "pace.h"
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 #define CALLS      UINT64_C(100000)
-#define COPIED     (UINT64_C(1) << 30) /* bytes, for one figure, if that are less than CALLS */
+#define COPIED     (UINT64_C(1) << 30) /* bytes for one figure, unless CALLS calls copy fewer */
 #define WAKINGS    5000
 #define WAKING_LAP 10
 
@@ -26,7 +27,7 @@ typedef ssize_t transfer_fn(pid_t pid, const struct iovec *local, unsigned long 
 			    const struct iovec *remote, unsigned long n_remote,
 			    unsigned long flags);
 
-/* A process that has the same memory at the same address, and pages of its own for it. */
+/* A process with memory at the same address, but with pages of its own. */
 static pid_t sleeper(const struct iovec *memory)
 {
 	pid_t child = fork();
@@ -41,7 +42,7 @@ static pid_t sleeper(const struct iovec *memory)
 	_exit(0);
 }
 
-/* Seconds for a call, the median of laps of so many. */
+/* Seconds for a call: the median of laps of `lap` calls. */
 static double transfer(size_t size, uint64_t calls, uint64_t lap, transfer_fn *move)
 {
 	struct iovec memory = {limit_buffer(size), size};
@@ -73,7 +74,7 @@ double limit_vm_read(const struct bench_cpus *cpus, size_t size)
 	const uint64_t calls = COPIED / size < CALLS ? COPIED / size : CALLS;
 
 	(void)cpus;
-	/* One lap: bandwidth is an average with perftest, too. */
+	/* One lap: perftest's bandwidth is an average, too. */
 	return (double)size / transfer(size, calls, calls, process_vm_readv);
 }
 

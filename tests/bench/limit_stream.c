@@ -14,22 +14,22 @@
 #include <sys/mman.h>
 
 #define LINES    512
-#define BATCH    64 /* lines that are read, and given back, at a time */
-#define AHEAD    32 /* lines that the sender fetches before it writes them */
+#define BATCH    64 /* lines that the receiver reads, and gives back, at a time */
+#define AHEAD    32 /* lines that the sender prefetches */
 #define PAYLOAD  62 /* bytes */
 #define MESSAGES (UINT64_C(1) << 23)
 
 struct line {
-	_Alignas(64) _Atomic uint16_t lap; /* how often it was filled */
+	_Alignas(64) _Atomic uint16_t lap; /* how often the place was filled */
 	uint8_t payload[PAYLOAD];
 };
 
 struct stream {
-	_Alignas(64) _Atomic uint64_t taken; /* messages, by the receiver */
+	_Alignas(64) _Atomic uint64_t taken; /* messages that the receiver has taken */
 	struct line lines[LINES];
 };
 
-/* Of the message that is in this place then. */
+/* The lap in which the message is in its place. */
 static uint16_t lap_of(uint64_t message)
 {
 	return (uint16_t)(message / LINES + 1);
@@ -41,8 +41,8 @@ static struct line *line_of(struct stream *stream, uint64_t message)
 }
 
 /*
- * The last line of a batch first: who looks at each line until it is there takes it away from the
- * sender, who is about to write it.
+ * Reads the last line of a batch first: a receiver that looked at each line until it is written
+ * would take the line from the sender, which is about to write it.
  */
 static void take_batch(struct stream *stream, uint64_t first, uint8_t sink[PAYLOAD])
 {
@@ -53,7 +53,10 @@ static void take_batch(struct stream *stream, uint64_t first, uint8_t sink[PAYLO
 		;
 	for (uint64_t i = first; i <= last; i++) {
 		memcpy(sink, line_of(stream, i)->payload, PAYLOAD);
-		__asm__ volatile("" : : "r"(sink) : "memory"); /* the copy has to happen */
+		__asm__ volatile(""
+				 :
+				 : "r"(sink)
+				 : "memory"); /* the compiler must not remove the copy */
 	}
 	atomic_store_explicit(&stream->taken, first + BATCH, memory_order_release);
 }
@@ -77,7 +80,7 @@ static void put(struct stream *stream, uint64_t message, const uint8_t payload[P
 	struct line *line = line_of(stream, message);
 
 	__builtin_prefetch(line_of(stream, message + AHEAD));
-	__asm__ volatile("" : : "r"(payload) : "memory"); /* it is another one each time */
+	__asm__ volatile("" : : "r"(payload) : "memory"); /* the payload changes each time */
 	memcpy(line->payload, payload, PAYLOAD);
 	atomic_store_explicit(&line->lap, lap_of(message), memory_order_release);
 }
@@ -88,7 +91,7 @@ static double put_all(struct stream *stream)
 	double start = 0;
 
 	for (uint64_t i = 0; i < MESSAGES; i += BATCH) {
-		/* The first ones wake the other core. */
+		/* The first messages wait until the other core runs. */
 		if (i == MESSAGES / 16)
 			start = bench_now();
 		if (i >= LINES)

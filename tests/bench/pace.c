@@ -23,7 +23,7 @@ struct pace *pace_create(double period)
 	return pace;
 }
 
-/* Of a processor, all threads of this process. */
+/* Processor time of all threads of this process. */
 static double worked(void)
 {
 	struct timespec time;
@@ -51,7 +51,9 @@ static void sleep_until(double when)
 void pace_wait(struct pace *pace)
 {
 	do {
-		/* Rather than to be two ahead of a receiver that is late it leaves one out. */
+		/*
+		 * If the receiver is late, the sender omits a message rather than send two at once.
+		 */
 		pace->next += pace->period;
 		sleep_until(pace->next);
 	} while (pace->heard != pace->sent);

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #define MESSAGES 1600000 /* six turns of 16,384 connections, 16 messages each */
-#define ROUNDS   20000   /* of which each is a message and its answer */
+#define ROUNDS   20000   /* a round is a message and its answer */
 
-#define RINGS "/memfd:uverbs" /* the device's file, as a program may see it */
+#define RINGS "/memfd:uverbs" /* name of the device's memfd in /proc/self/maps */
 
 static FILE *open_or_end(const char *path)
 {
@@ -28,7 +28,7 @@ static FILE *open_or_end(const char *path)
 	return file;
 }
 
-/* What a process has of that kind, bytes. */
+/* A size in /proc/PROCESS/status, bytes. */
 static uint64_t status(const char *process, const char *kind)
 {
 	char path[64], line[256];
@@ -47,13 +47,13 @@ static uint64_t status(const char *process, const char *kind)
 	return kib * 1024;
 }
 
-/* Anonymous memory of this process that is in use: not the rings, which are a file's. */
+/* Anonymous memory in use by this process; the rings are not in it, they lie in a file. */
 static uint64_t own_memory(void)
 {
 	return status("self", "RssAnon");
 }
 
-/* Memory of files without a name that is in use here: all that is urxe's but the rings. */
+/* Memory in use here that belongs to unnamed files other than the rings: all of it is urxe's. */
 static uint64_t shared_memory(void)
 {
 	FILE *file = open_or_end("/proc/self/smaps");
@@ -71,7 +71,7 @@ static uint64_t shared_memory(void)
 	return sum * 1024;
 }
 
-/* All memory of the daemon that serves this program, but its programs' files. */
+/* Memory of the daemon of this program, without files of its programs. */
 static uint64_t urxed_memory(void)
 {
 	const char *run_dir = getenv("URXE_DIR");
@@ -144,8 +144,10 @@ static double send_latency(struct joined *p)
 	return latency(p);
 }
 
-/* Of memory, by connections: urxed's is looked at once both devices are open, and before either
- * process makes one. */
+/*
+ * Growth of memory by connections: the first look at urxed is when both devices are open, before
+ * either process connects.
+ */
 static double growth(struct joined *p, uint64_t (*memory)(void))
 {
 	uint64_t before;

@@ -12,19 +12,21 @@
 
 #define SILENCE_MESSAGES 150
 
-/* What sender and receiver share. */
+/* Memory that the sender and the receiver share. */
 struct silence {
 	_Atomic uint32_t sent, heard; /* messages */
-	double at;                    /* when the last one was sent, bench_now() */
+	double at;                    /* time of the last message, as of bench_now() */
 };
 
-/* For the caller and the children that it makes later. */
+/* For the caller, and for children that it forks later. */
 struct silence *silence_create(void);
-/* The sender's thread sleeps, until the message before has been heard at least. */
+/*
+ * The sender's thread sleeps for the silence, and until the receiver has got the previous message.
+ */
 void silence_keep(const struct silence *silence);
-/* A message is sent right behind it. */
+/* Call just before a message is sent. */
 void silence_end(struct silence *silence);
-/* It is there: a lap. */
+/* The message has arrived: a lap. */
 void silence_heard(struct silence *silence, struct laps *laps);
 
 #endif

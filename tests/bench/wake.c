@@ -41,7 +41,7 @@ static int epoll_fd;
 static struct silence *silence;
 static struct pace *pace;
 
-/* False: a signal ended it. */
+/* False: a signal ended the sleep. */
 static bool sleep_by_poll(int fd)
 {
 	struct pollfd pfd = {fd, POLLIN, 0};
@@ -72,7 +72,7 @@ static const struct way *way;
 
 /* --- A message */
 
-/* The queue is looked at again once it is armed: what came before does not wake. */
+/* Polls the queue again after arming it: a completion before the arming raises no event. */
 static bool arm(struct joined *p)
 {
 	if (ibv_req_notify_cq(p->recv_cq, 0))
@@ -125,7 +125,7 @@ static void prepare(struct joined *p)
 		err(1, "epoll");
 }
 
-/* --- Answered at once */
+/* --- A message that is answered at once */
 
 static void rounds(struct joined *p, int n)
 {
@@ -154,10 +154,9 @@ static double answered(struct joined *p)
 	return laps_median(&laps) / LAP / 2;
 }
 
-/* --- After silence: the one that leads hears of the other. */
+/* --- A message after silence: the leading process receives. */
 
-/* The queue of sends is looked at when there is something: a poll in vain keeps the engine awake.
- */
+/* Polls the send queue only when it has a completion: an empty poll keeps the engine awake. */
 static void tell(struct joined *p)
 {
 	for (int i = 0; i < SILENCE_MESSAGES; i++) {
@@ -226,7 +225,7 @@ static double process_switches(struct joined *p)
 	return switches_of(p, RUSAGE_SELF);
 }
 
-/* --- At a pace: the one that leads tells the other. */
+/* --- Messages at a pace: the leading process sends. */
 
 static double paced(struct joined *p)
 {
@@ -257,7 +256,7 @@ static void wake_up(int signal)
 	(void)signal;
 }
 
-/* The signal is that of the process that leads; its message ends the other one's sleep. */
+/* The leading process gets the signal; its message ends the other one's sleep. */
 static double stay_asleep(struct joined *p)
 {
 	const struct sigaction action = {.sa_handler = wake_up};
@@ -272,7 +271,7 @@ static double stay_asleep(struct joined *p)
 		err(1, "sigaction");
 	puts("asleep");
 	fflush(stdout);
-	/* An event may be left of a message that was found without it. */
+	/* An event may be pending for a message that a poll has found. */
 	do
 		if (arm(p))
 			errx(1, "a message that nobody sent");
@@ -325,7 +324,7 @@ int main(int argc, char **argv)
 	spin = what->body == paced ? 0 : time;
 	silence = silence_create();
 	pace = pace_create(time);
-	/* Both processes get it. */
+	/* Both processes get the signal. */
 	signal(SIGTERM, what->body == stay_asleep ? SIG_IGN : SIG_DFL);
 	printf("%.9g\n", joined_run(&cpus, &joined, what->body));
 	return 0;

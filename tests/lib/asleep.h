@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Waiting until another thread sleeps in a call, by what the kernel says of it. */
+/* Waits until another thread sleeps in a system call, according to /proc. */
 #ifndef URXE_TEST_ASLEEP_H
 #define URXE_TEST_ASLEEP_H
 
@@ -10,8 +10,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Whether it sleeps, of this process or another, and how often it has gone to sleep so far; a
- * thread that has ended does. */
+/*
+ * Whether the thread sleeps, and how often it has gone to sleep so far. It may belong to another
+ * process. A thread that has ended counts as asleep.
+ */
 static inline bool asleep(pid_t tid, unsigned long *times)
 {
 	char path[64], line[256], state = 0;
@@ -29,7 +31,10 @@ static inline bool asleep(pid_t tid, unsigned long *times)
 	return !status || state == 'S' || state == 'Z';
 }
 
-/* Until two looks find it in the same sleep: one for a lock is over by the second. */
+/*
+ * Returns when two looks have found the thread in the same sleep: a sleep for a lock ends before
+ * the second look.
+ */
 static inline void asleep_await(pid_t tid)
 {
 	unsigned long before, now;
@@ -43,7 +48,7 @@ static inline void asleep_await(pid_t tid)
 	}
 }
 
-/* The same of each thread but the caller's. */
+/* The same for every thread of the process except the caller. */
 static inline void asleep_await_others(void)
 {
 	DIR *tasks = opendir("/proc/self/task");

@@ -43,7 +43,7 @@ struct urxe_gid craft_gid(enum urxe_net net, uint8_t id)
 	return gid;
 }
 
-/* A bit at a time: polynomial 0x04c11db7, reflected. */
+/* One bit at a time: polynomial 0x04c11db7, reflected. */
 uint32_t craft_crc32(const uint8_t *data, size_t length)
 {
 	uint32_t crc = ~0u;
@@ -56,7 +56,7 @@ uint32_t craft_crc32(const uint8_t *data, size_t length)
 	return ~crc;
 }
 
-/* Sets to ones what may change on the way (IBA A17.3.3 and A16.5.1). */
+/* Sets the fields that routers may change to ones (IBA A17.3.3 and A16.5.1). */
 static uint32_t mask_network(enum urxe_net net, uint8_t *copy)
 {
 	switch (net) {
@@ -83,7 +83,7 @@ uint32_t craft_icrc(enum urxe_net net, const uint8_t *l3, const uint8_t *icrc)
 	size_t length = (size_t)(icrc - l3);
 
 	require(length <= sizeof(copy) - 8);
-	memset(copy, 0xff, 8); /* stands for the LRH */
+	memset(copy, 0xff, 8); /* eight bytes of ones in the place of the LRH */
 	memcpy(copy + 8, l3, length);
 	copy[8 + mask_network(net, copy + 8) + 4] = 0xff; /* FECN, BECN, resv6 */
 	return craft_crc32(copy, 8 + length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Makes RoCE frames from their fields, and computes their ICRC, without any of
- * the engine's code: a bitwise CRC over a masked copy.
+ * Makes RoCE frames from their fields and computes the ICRC without the engine's code: a bitwise
+ * CRC over a masked copy.
  */
 #ifndef URXE_TEST_CRAFT_H
 #define URXE_TEST_CRAFT_H
@@ -21,7 +21,10 @@
  */
 uint32_t craft_frame(uint8_t frame[CRAFT_MAX], const struct urxe_packet *p);
 
-/* Puts the right ICRC at the place where IP or GRH length says; false where there is none. */
+/*
+ * Writes the right ICRC to the place that the IP or GRH length gives; false: the frame has no such
+ * place.
+ */
 bool craft_seal(uint8_t *frame, uint32_t len);
 
 /* ICRC of the packet whose IP or GRH header is at l3 and whose ICRC field is at icrc. */
@@ -35,7 +38,7 @@ void craft_put32(uint8_t *at, uint32_t value);
 void craft_put64(uint8_t *at, uint64_t value);
 uint16_t craft_get16(const uint8_t *at);
 
-/* 10.0.0.id, 2001:db8::id, fe80::id: the addresses that nodes have. */
+/* The addresses of nodes: 10.0.0.id, 2001:db8::id, fe80::id. */
 struct urxe_gid craft_gid(enum urxe_net net, uint8_t id);
 
 #endif

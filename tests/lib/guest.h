@@ -24,7 +24,7 @@
 #define GUEST_MTU    9000
 #define GUEST_BUFFER 2048
 #define GUEST_REGION 0x400000u
-/* Low memory; behind a hole, two pieces side by side that are apart on the host. */
+/* Low memory; behind a hole, two pieces that are adjacent in the guest and apart on the host. */
 #define GUEST_LOW    0x1000u
 #define GUEST_HIGH   0x100000000u
 #define GUEST_HIGHER (GUEST_HIGH + GUEST_REGION)
@@ -50,7 +50,7 @@ struct guest_rxq {
 
 struct guest {
 	struct vnic_region regions[3];
-	uint64_t used[3]; /* bytes of each that are given out */
+	uint64_t used[3]; /* bytes allocated of each piece */
 	void *bars;
 	uint64_t shared_addr;
 	struct vmxnet3_driver_shared *shared;
@@ -97,7 +97,7 @@ static inline void guest_ring_init(struct guest *g, struct guest_ring *ring, uin
 	ring->gen = 1;
 }
 
-/* Back to the state before the first lap, as a driver makes it before it activates. */
+/* Resets the ring to its first lap, as a driver does before it activates the NIC. */
 static inline void guest_ring_reset(struct guest_ring *ring)
 {
 	memset(ring->base, 0, ring->size * 16ull);
@@ -164,7 +164,7 @@ static inline void guest_setup_rx(struct guest *g, struct guest_rxq *q, uint8_t 
 	q->conf->vector = vector;
 }
 
-/* Vectors: transmit queues', receive queues', events'. */
+/* Interrupt vectors: first the transmit queues', then the receive queues', then the events'. */
 static inline struct guest *guest_create(uint8_t tx_queues, uint8_t rx_queues)
 {
 	static const uint64_t places[3] = {GUEST_LOW, GUEST_HIGH, GUEST_HIGHER};
@@ -229,7 +229,7 @@ static inline void guest_mask(struct guest *g, uint32_t vector, uint32_t masked)
 	assert_int_equal(vnic_device_reg_write(g->dev, 0, offset, masked), 0);
 }
 
-/* Returns the command's result; interrupts are unmasked then. */
+/* Returns the result of the activation command; interrupts are unmasked afterwards. */
 static inline uint32_t guest_activate(struct guest *g)
 {
 	uint32_t result;
@@ -257,7 +257,7 @@ static inline void guest_post_tx(struct guest_txq *q, uint64_t addr, uint32_t wo
 	guest_advance(&q->ring);
 }
 
-/* The index in the next completion; -1: there is none. */
+/* The index in the next completion; -1: no completion. */
 static inline int guest_tx_completed(struct guest_txq *q)
 {
 	const struct vmxnet3_tx_comp *comp =
@@ -285,7 +285,7 @@ static inline uint64_t guest_post_rx(struct guest *g, struct guest_rxq *q, uint3
 	return addr;
 }
 
-/* The next completion; NULL: there is none. */
+/* The next completion; NULL: no completion. */
 static inline const struct vmxnet3_rx_comp *guest_received(struct guest_rxq *q)
 {
 	const struct vmxnet3_rx_comp *comp =
@@ -297,7 +297,7 @@ static inline const struct vmxnet3_rx_comp *guest_received(struct guest_rxq *q)
 	return comp;
 }
 
-/* The queue of a completion, as vmxnet3 counts them. */
+/* The number of the completion's queue, as vmxnet3 counts queues. */
 static inline uint32_t guest_rqid(const struct vmxnet3_rx_comp *comp)
 {
 	return (comp->index & VMXNET3_RCD_RQID) >> VMXNET3_RCD_RQID_SHIFT;

@@ -60,7 +60,7 @@ static struct link_frame heap_pop(struct link *link)
 	return top;
 }
 
-/* Whether the cable is still allowed to lose this packet; if so, counts it. */
+/* Whether this packet may be lost once more; if so, counts the loss. */
 static bool may_lose(struct link *link, const uint8_t *data, uint32_t len)
 {
 	struct urxe_packet p;
@@ -83,7 +83,7 @@ static bool lose(struct link *link, const uint8_t *data, uint32_t len)
 	return true;
 }
 
-/* A corrupted packet is as good as lost. */
+/* Flips a bit; counts as a loss. */
 static void corrupt(struct link *link, uint8_t *data, uint32_t len)
 {
 	uint32_t bit;

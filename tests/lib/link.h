@@ -40,11 +40,11 @@ struct link {
 	struct rand rand;
 	uint64_t delay_ns;
 	uint64_t reorder_ns; /* a reordered frame comes up to this much later */
-	/* Sees each frame first; false loses it. */
+	/* Sees each frame first; if it returns false, the frame is lost. */
 	bool (*filter)(void *arg, uint64_t now, uint8_t *data, uint32_t len);
 	void *filter_arg;
 	uint64_t sent, dropped, duplicated, reordered, corrupted;
-	uint8_t losses[LINK_LOSSES]; /* by a hash of the packet */
+	uint8_t losses[LINK_LOSSES]; /* losses so far, by a hash of the packet */
 	uint64_t serial;
 	struct link_frame *heap;
 	uint32_t n, room;
@@ -53,7 +53,7 @@ struct link {
 void link_init(struct link *link, uint64_t seed);
 void link_free(struct link *link);
 void link_send(struct link *link, uint64_t now, const uint8_t *data, uint32_t len);
-/* When the next frame arrives; UINT64_MAX = the link is empty. */
+/* The time when the next frame arrives; UINT64_MAX = the link is empty. */
 uint64_t link_next(const struct link *link);
 /* Takes the next frame that is due; the caller frees its data. */
 bool link_recv(struct link *link, uint64_t now, struct link_frame *frame);

@@ -78,7 +78,7 @@ static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t 
 	return node->references && node->table;
 }
 
-/* The sender of a reference is a node of this process. */
+/* The sender of a payload reference is a node of this process. */
 static bool pull(void *dev_ctx, const struct urxe_reference *reference,
 		 const struct urxe_extent *to, uint32_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A host: one engine, two completion queues, and one registered memory whose
- * addresses are on purpose not pointers.
+ * A host: one engine, two completion queues, and one registered memory, whose addresses differ from
+ * the pointers on purpose.
  */
 #ifndef URXE_TEST_NODE_H
 #define URXE_TEST_NODE_H
@@ -22,7 +22,7 @@ struct node_cq {
 	struct urxe_cq *cq;
 	struct urxe_wc ring[NODE_CQ_DEPTH];
 	uint32_t head, tail;
-	uint32_t depth;  /* completions taken before the queue counts as full */
+	uint32_t depth;  /* number of completions before the queue counts as full */
 	uint32_t events; /* comp_event calls */
 };
 
@@ -30,16 +30,17 @@ struct node_attr {
 	uint8_t id;
 	uint64_t seed;
 	uint32_t mtu;         /* 0 = 4200: a path MTU of 4096 fits */
-	uint32_t max_packets; /* as in urxe_dev_attr, and the next five */
+	uint32_t max_packets; /* this and the next five: as in urxe_dev_attr */
 	uint32_t reorder_ns;
 	uint32_t probe_ns;
 	bool go_back_n;
 	uint8_t congestion;
 	uint64_t link_bps;
 	const struct urxe_dcqcn *dcqcn;
-	uint32_t mem_size;                    /* 0 = 1 MiB */
-	bool durable;                         /* its memory can be made to last */
-	const struct urxe_direct_ops *direct; /* with a table of the node's own */
+	uint32_t mem_size; /* 0 = 1 MiB */
+	bool durable;      /* the memory can be made persistent */
+	const struct urxe_direct_ops
+		*direct; /* operations of the direct transport, which gives the node a table */
 };
 
 struct node {
@@ -51,16 +52,16 @@ struct node {
 	uint32_t mem_size;
 	uint64_t iova; /* of mem[0] */
 	struct urxe_mr *mr;
-	uint32_t key; /* of all of mem, with every access right */
+	uint32_t key; /* lkey and rkey of all of mem, with every access right */
 	uint32_t async[32];
-	void *async_obj[32]; /* of the last event of the kind */
-	/* What was made to last, where the node is durable. */
-	struct urxe_extent persisted[NODE_PERSISTED]; /* the first of them */
+	void *async_obj[32]; /* the object of the last event of each kind */
+	/* Ranges that a durable node has persisted. */
+	struct urxe_extent persisted[NODE_PERSISTED]; /* the first ranges */
 	uint32_t n_persisted;
 	bool persist_fails;
-	bool references;          /* payloads of SENDs, where it has a table */
-	bool memory_gone;         /* what is registered cannot be touched any more */
-	const uint8_t *byte_gone; /* or this byte alone */
+	bool references;          /* a node with a table may send payload references */
+	bool memory_gone;         /* accesses to registered memory fail */
+	const uint8_t *byte_gone; /* or accesses to this byte only */
 	struct urxe_direct_table *table;
 	void *arg; /* of direct operations */
 };
@@ -68,7 +69,7 @@ struct node {
 /* The context of a QP and of a receive queue. */
 struct node_queue {
 	struct node *node;
-	uint32_t refills; /* how often the engine asked */
+	uint32_t refills; /* number of calls of refill */
 	void (*refill)(struct node_queue *queue);
 	void *arg;
 };
@@ -78,7 +79,7 @@ void node_destroy(struct node *node);
 
 /* A segment of the node's memory. */
 struct urxe_seg node_seg(const struct node *node, uint32_t offset, uint32_t length);
-/* Registers length bytes at mem[offset] once more; the key comes back. */
+/* Registers length bytes at mem[offset] a second time; returns the region. */
 struct urxe_mr *node_reg(struct node *node, uint32_t pd, uint32_t access, uint32_t offset,
 			 uint32_t length);
 bool node_poll(struct node_cq *cq, struct urxe_wc *wc);

@@ -26,16 +26,16 @@
 
 static struct {
 	bool on;
-	bool packets;      /* packets run out, too */
-	bool input;        /* urxe_input is at work */
-	bool fired;        /* an allocation of this try failed */
-	unsigned depth;    /* of calls into the engine, which callbacks may make, too */
-	uint32_t left;     /* allocations up to the one that fails; 0 = none does */
+	bool packets;      /* allocations for packets fail, too */
+	bool input;        /* a call of urxe_input is in progress */
+	bool fired;        /* an allocation has failed in this attempt */
+	unsigned depth;    /* nesting of calls into the engine; callbacks may call it, too */
+	uint32_t left;     /* allocations until the failing one; 0 = none fails */
 	uint32_t asked;    /* allocations for packets */
 	uint64_t injected; /* failures so far */
-	uint64_t taken;    /* blocks that the engine got */
-	uint64_t live;     /* and has not given back */
-	void *blocks;      /* those, in a tree of <search.h> */
+	uint64_t taken;    /* blocks that the engine has allocated */
+	uint64_t live;     /* of these, blocks that it has not freed */
+	void *blocks;      /* the unfreed blocks, in a tree of <search.h> */
 } nomem;
 
 __attribute__((constructor)) static void nomem_start(void)
@@ -46,7 +46,7 @@ __attribute__((constructor)) static void nomem_start(void)
 	nomem.packets = mode && !strcmp(mode, "packets");
 }
 
-/* A test in which nothing failed proves nothing. */
+/* A test in which no allocation failed proves nothing, so it fails. */
 __attribute__((destructor)) static void nomem_finish(void)
 {
 	if (!nomem.on || (nomem.injected && !nomem.live))
@@ -56,7 +56,7 @@ __attribute__((destructor)) static void nomem_finish(void)
 	_exit(1);
 }
 
-/* --- The allocator: what the engine calls in place of libc's. */
+/* --- The allocator: functions that the engine calls in the place of libc's. */
 
 void *nomem_malloc(size_t size);
 void *nomem_calloc(size_t n, size_t size);
@@ -126,7 +126,7 @@ void nomem_free(void *block)
 
 /* --- Calls into the engine. */
 
-/* Before the n-th try of the outermost call. */
+/* Called before attempt n of the outermost call. */
 static void arm(uint32_t n)
 {
 	if (nomem.depth++)
@@ -135,7 +135,7 @@ static void arm(uint32_t n)
 	nomem.left = nomem.on ? n : 0;
 }
 
-/* Whether the call has to be tried once more. */
+/* Whether the call must be repeated. */
 static bool again(const char *call, int rc)
 {
 	if (--nomem.depth)
@@ -148,7 +148,9 @@ static bool again(const char *call, int rc)
 	return nomem.fired;
 }
 
-/* The names are the linker's. A parameter list that is not the engine's does not compile. */
+/*
+ * The linker gives these names. A parameter list that differs from the engine's does not compile.
+ */
 #define WRAP(name, parameters, arguments)              \
 	__typeof__(name) __real_##name, __wrap_##name; \
 	int __wrap_##name parameters                   \
@@ -184,7 +186,7 @@ WRAP(urxe_qp_modify,
      (qp, now, attr, mask))
 WRAP(urxe_post_send, (struct urxe_qp * qp, const struct urxe_send_wr *wr), (qp, wr))
 
-/* --- The way of packets. */
+/* --- Calls of the packet path. */
 
 __typeof__(urxe_input) __real_urxe_input, __wrap_urxe_input;
 __typeof__(urxe_output) __real_urxe_output, __wrap_urxe_output;
@@ -197,7 +199,7 @@ void __wrap_urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_fra
 	nomem.input = false;
 }
 
-/* What goes out is in memory already. */
+/* Outgoing packets need no new allocation. */
 uint32_t __wrap_urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames,
 			    uint32_t max)
 {

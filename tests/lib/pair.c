@@ -8,7 +8,7 @@
 
 #define BURST 32
 #define HOUR  (3600ull * 1000000000)
-/* Rounds at one instant after which the world is called stuck: no timer may spin. */
+/* More rounds than this at one instant mean that a timer does not advance: PAIR_STUCK. */
 #define MAX_ROUNDS 100000
 
 struct pair *pair_create(const struct pair_attr *attr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A condition without which no test can go on. Works with NDEBUG and outside of cmocka. */
+/* Ends the program if a condition does not hold. Works with NDEBUG and outside of cmocka. */
 #ifndef URXE_TEST_REQUIRE_H
 #define URXE_TEST_REQUIRE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The daemon's end of the attach socket, without uplinks and without its loop: this
- * thread is the daemon, others make the driver's calls that wait for it.
+ * The daemon's end of the attach socket, without uplinks and main loop: this thread is the daemon,
+ * and other threads make the driver's calls that wait for it.
  */
 #ifndef URXE_TEST_SERVER_H
 #define URXE_TEST_SERVER_H
@@ -22,27 +22,27 @@ struct server {
 	struct sessions sessions;
 };
 
-/* Makes a run directory and listens there; server_begin comes next. DPDK has to be up. */
+/* Makes a run directory and listens in it; server_begin follows. DPDK must be initialised. */
 void server_open(struct server *s);
-/* After server_end; nothing is left. */
+/* Call after server_end; removes the run directory. */
 void server_close(struct server *s);
 
-/* A daemon begins, with what another one may have left on record; and ends. */
+/* Starts a daemon, with the records of an earlier one; server_end stops it. */
 void server_begin(struct server *s, uint64_t now);
 void server_end(struct server *s);
 
-/* Takes what sockets have, as the daemon does between two runs of the switch. */
+/* Handles pending messages, as the daemon does between two runs of the switch. */
 void server_take_events(struct server *s, uint64_t now);
 
-/* A process; the first member of what a test has of one. */
+/* A process; a test's own structure for a process begins with it. */
 struct server_process {
 	struct vnic_attach_welcome who;
 	struct vnic_driver *driver;
-	int status; /* of the last call */
+	int status; /* result of the last call */
 	atomic_bool done;
 };
 
-/* Makes a driver's call in a thread, and serves it until it has set `done`. */
+/* Makes a driver's call in a thread, and serves the call until it has set `done`. */
 void server_call(void *(*call)(void *), struct server_process *p, void (*serve)(void));
 
 #endif

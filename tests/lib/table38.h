@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * IBA volume 1, table 38 "OpCode field", written down a second time and on
- * purpose not from the engine's own table.
+ * IBA volume 1, table 38 "OpCode field", transcribed independently of the engine's table on
+ * purpose.
  */
 #ifndef URXE_TEST_TABLE38_H
 #define URXE_TEST_TABLE38_H
@@ -19,7 +19,7 @@ enum table38_header {
 	T38_IMMDT = 32,
 	T38_IETH = 64,
 	T38_PAYLOAD = 128,
-	T38_FETH = 256,   /* Annex A19; in front of the RETH */
+	T38_FETH = 256,   /* Annex A19; before the RETH */
 	T38_XRCETH = 512, /* first of all */
 };
 
@@ -33,9 +33,9 @@ struct table38_row {
 extern const struct table38_row table38[];
 extern const unsigned table38_rows;
 
-/* NULL for an opcode that the engine has no name for. */
+/* NULL for an opcode without a name in the engine. */
 const struct table38_row *table38_find(uint8_t opcode);
-/* Bytes of the BTH and of what follows it in front of the payload (IBA 9.2 to 9.3.6). */
+/* Length of the BTH and the headers between it and the payload (IBA 9.2 to 9.3.6). */
 uint32_t table38_header_len(uint16_t contents);
 
 #endif
