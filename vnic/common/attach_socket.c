@@ -11,7 +11,10 @@
 
 #include "message.h"
 
-/* The daemon gives ARP and ND 3 s; one that takes longer for an answer has hung. */
+/*
+ * The daemon waits up to 3 s for ARP and ND; a daemon that needs more than 5 s for an answer has
+ * hung.
+ */
 #define ANSWER_SECONDS 5
 
 int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
@@ -24,7 +27,10 @@ int vnic_socket_address(const char *run_dir, struct sockaddr_un *address)
 	return len < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
 }
 
-/* The kernel says who listens: a daemon sees and changes all that its clients send. */
+/*
+ * The kernel reports the listener's user: a daemon can read and change everything that its clients
+ * send.
+ */
 static int check_listener(int fd)
 {
 	struct ucred cred;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the attach socket is. */
+/* The address of the attach socket. */
 #ifndef URXE_VNIC_ATTACH_SOCKET_H
 #define URXE_VNIC_ATTACH_SOCKET_H
 
 #include <sys/un.h>
 
-/* -ENAMETOOLONG where run_dir does not fit. */
+/* -ENAMETOOLONG: run_dir does not fit into the address. */
 int vnic_socket_address(const char *run_dir, struct sockaddr_un *address);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A place in a ring, and the generation that its descriptors have on this lap. */
+/* A position in a ring, with the generation bit that its descriptors have on this lap. */
 #ifndef URXE_VNIC_CURSOR_H
 #define URXE_VNIC_CURSOR_H
 
@@ -27,7 +27,7 @@ static inline void vnic_cursor_advance(struct vnic_cursor *cursor)
 	}
 }
 
-/* How far `to` lies after `from`, both below size. */
+/* The distance from `from` forward to `to`; both are below size. */
 static inline uint32_t vnic_ring_distance(uint32_t from, uint32_t to, uint32_t size)
 {
 	return to >= from ? to - from : to + size - from;

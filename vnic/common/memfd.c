@@ -11,7 +11,7 @@
 
 #include "message.h"
 
-/* RLIMIT_FSIZE holds for memory too, and going beyond it raises SIGXFSZ. */
+/* RLIMIT_FSIZE applies to memfds too, and exceeding it raises SIGXFSZ. */
 static bool size_allowed(uint64_t size)
 {
 	struct rlimit limit;
@@ -35,7 +35,7 @@ static int create(const char *name, uint64_t size)
 	return -err;
 }
 
-/* Returns the descriptor again; on failure it is closed. */
+/* Returns the descriptor; closes it on failure. */
 static int seal(int fd, int seals)
 {
 	int err;
@@ -64,7 +64,7 @@ static int map(int fd, uint64_t size, int prot, void **memory)
 	return 0;
 }
 
-/* A mapping that is there before the seal stays writable. */
+/* A writable mapping from before the seal stays writable. */
 int vnic_memory_publish(const char *name, uint64_t size, void **memory)
 {
 	int fd = create(name, size), ret;
@@ -83,9 +83,9 @@ int vnic_memory_publish(const char *name, uint64_t size, void **memory)
 }
 
 /*
- * Seals are asked for first: only memory has them, and asking calls no file
- * system that its owner could hang. Huge pages have them too, but may run out
- * under a mapping (SIGBUS), hence tmpfs.
+ * The seals are queried first: only a memfd has them, and the query calls no file system, which a
+ * hostile owner could make hang. A memfd of huge pages has seals too, but may run out of pages
+ * under a mapping (SIGBUS), so only tmpfs is accepted.
  */
 static int check(int fd, uint64_t size, bool writable)
 {

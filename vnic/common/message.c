@@ -54,7 +54,9 @@ int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *f
 	struct msghdr header = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t len;
 
-	/* The control buffer's size is the bound: the kernel installs no more than fit. */
+	/*
+	 * The control buffer's size limits the descriptors: the kernel installs no more than fit.
+	 */
 	if (*fd_count) {
 		header.msg_control = &control;
 		header.msg_controllen = CMSG_LEN(*fd_count * sizeof(int));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages and memory that cross the attach socket (attach.h). */
+/* Messages and shared memory of the attach socket (attach.h), for the driver and the daemon. */
 #ifndef URXE_VNIC_MESSAGE_H
 #define URXE_VNIC_MESSAGE_H
 
@@ -7,7 +7,10 @@
 
 #include <vnic/attach.h>
 
-/* Our driver takes 12 MB at the largest MTU; a bound, so that no client maps the daemon full. */
+/*
+ * Our driver needs 12 MB at the largest MTU; the limit keeps a client from using up the daemon's
+ * address space.
+ */
 #define VNIC_MEMORY_MAX (UINT64_C(64) << 20)
 
 union vnic_message {
@@ -29,29 +32,28 @@ union vnic_message {
 /* Both return a negative errno value on failure, and never raise SIGPIPE. */
 int vnic_message_send(int fd, const void *message, uint32_t len, const int *fds, uint32_t fd_count);
 /*
- * Returns the message's length; 0 is the end of the connection. *fd_count says
- * how many descriptors are welcome, then how many came; any others were closed
- * by the kernel. Descriptors are the caller's even where -EPROTO says that the
- * message was cut short.
+ * Returns the message's length; 0 is the end of the connection. *fd_count is the number of
+ * descriptors that the caller accepts, then the number received; the kernel closes any others. The
+ * caller owns the descriptors even if -EPROTO reports a truncated message.
  */
 int vnic_message_recv(int fd, union vnic_message *message, int *fds, uint32_t *fd_count);
 
 /*
- * What an answer to HELLO says, also another version's: 0, or a negative errno value. `len` is
- * what vnic_message_recv has returned.
+ * The result in an answer to HELLO, also of another version: 0 or a negative errno value. `len` is
+ * the return value of vnic_message_recv.
  */
 int vnic_message_check_welcome(const union vnic_message *message, int len);
 
-/* Memory for two processes, zeroed, of a size that no one can change. Returns a descriptor. */
+/* Zeroed memory for two processes, sealed at its size. Returns a descriptor. */
 int vnic_memory_create(const char *name, uint64_t size);
 /*
- * Maps another process's memory of exactly `size` bytes. -EPERM where it could
- * shrink under us: reading behind its end would be SIGBUS.
+ * Maps another process's memory of exactly `size` bytes. -EPERM: the memory could shrink, and
+ * reading behind its end would raise SIGBUS.
  */
 int vnic_memory_map(int fd, uint64_t size, void **memory);
 /*
- * The same for memory that its creator alone writes to: he has it mapped, and nobody can map it
- * for writing any more. Linux 5.1.
+ * The same for memory that only its creator writes: the creator has mapped it, and no process can
+ * map it for writing any more. Linux 5.1.
  */
 int vnic_memory_publish(const char *name, uint64_t size, void **memory);
 int vnic_memory_map_published(int fd, uint64_t size, const void **memory);

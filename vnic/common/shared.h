@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Words that another process may change at any time: each is loaded once, into
- * a copy that is then checked and used.
+ * Accesses to memory that another process may change at any time: the reader loads each word once,
+ * checks the copy, and uses the copy.
  */
 #ifndef URXE_VNIC_SHARED_H
 #define URXE_VNIC_SHARED_H
@@ -11,21 +11,21 @@
 #define vnic_load(p)            __atomic_load_n(p, __ATOMIC_RELAXED)
 #define vnic_store(p, value)    __atomic_store_n(p, value, __ATOMIC_RELAXED)
 #define vnic_exchange(p, value) __atomic_exchange_n(p, value, __ATOMIC_ACQ_REL)
-/* A generation bit seen with acquire brings what was written before it was published. */
+/* An acquire load of a generation bit makes everything visible that was written before the bit. */
 #define vnic_acquire(p)        __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define vnic_publish(p, value) __atomic_store_n(p, value, __ATOMIC_RELEASE)
 
 /*
- * Between "I published work" and "do you sleep?" on one side, and "I sleep" and
- * "is there work?" on the other. Only a full fence on both sides makes at least
- * one of them see the other's store; release and acquire do not.
+ * One side publishes work, then reads whether the other sleeps; the other side publishes its sleep,
+ * then looks for work. Only a full fence between the two steps on both sides guarantees that at
+ * least one side sees the other's store; release and acquire do not.
  */
 static inline void vnic_fence(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The same behind an atomic read-modify-write, which on x86-64 is a full fence itself. */
+/* The same after an atomic read-modify-write, which on x86-64 is a full fence itself. */
 static inline void vnic_fence_after_atomic(void)
 {
 #if defined(__x86_64__)
@@ -36,9 +36,9 @@ static inline void vnic_fence_after_atomic(void)
 }
 
 /*
- * Asks for a cache line that is to be written, and does not wait for it. On x86-64 compilers make
- * a prefetch for reading of the builtin, unless they are told that all processors have the
- * instruction; one that has not does nothing.
+ * Requests a cache line for writing, without a wait. On x86-64 compilers turn the builtin into a
+ * prefetch for reading unless they may assume PREFETCHW; processors without PREFETCHW ignore the
+ * instruction.
  */
 static inline void vnic_prefetch_write(const void *line)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a driver reaches its device. The driver knows registers and descriptors
- * only; a transport carries them: over a UNIX socket and shared memory (shm),
- * or within one process (loop).
+ * The driver's path to its device. The driver knows registers and descriptors only; a transport
+ * carries them: through a UNIX socket and shared memory (shm), or within one process (loop).
  */
 #ifndef URXE_VNIC_TRANSPORT_H
 #define URXE_VNIC_TRANSPORT_H
@@ -17,30 +16,30 @@ struct vnic_driver;
 struct vnic_transport;
 
 struct vnic_transport_ops {
-	/* Zeroed memory that the device sees at address 0; once. */
+	/* Allocates zeroed memory that the device sees at address 0; called once. */
 	int (*memory)(struct vnic_transport *transport, uint64_t size, void **memory);
-	/* Registers of BAR1, which act or answer. */
+	/* Writes and reads registers of BAR1, which have effects or return answers. */
 	int (*reg_write)(struct vnic_transport *transport, uint32_t offset, uint32_t value);
 	int (*reg_read)(struct vnic_transport *transport, uint32_t offset, uint32_t *value);
-	/* A producer register was stored: wakes a device that sleeps. */
+	/* The driver has stored a producer register: wakes the device if it sleeps. */
 	void (*kick)(struct vnic_transport *transport);
 	int (*resolve)(struct vnic_transport *transport, uint8_t sgid_index, const uint8_t dgid[16],
 		       struct vnic_next_hop *hop);
-	/* A queue pair is connected to a remote one, or no longer. */
+	/* Reports that a queue pair is connected to a remote one, or no longer. */
 	int (*remote)(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
 		      uint32_t qpn);
 	/* As vnic_driver_lease. */
 	int (*lease)(struct vnic_transport *transport, uint32_t *qpn_first);
-	/* Hands the inbox's descriptors to the device; they stay the caller's. */
+	/* Passes the inbox's descriptors to the device; the caller still owns them. */
 	int (*inbox)(struct vnic_transport *transport, const int fds[VNIC_INBOX_FDS]);
-	/* Those of another process's inbox, which are the caller's. */
+	/* Returns the descriptors of another process's inbox, which the caller then owns. */
 	int (*introduce)(struct vnic_transport *transport, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
 	/* As vnic_driver_notice. */
 	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question);
 	/* As vnic_driver_introduction. */
 	bool (*met)(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
-	/* As vnic_driver_isolate. */
+	/* Releases everything without a message to the device. */
 	void (*isolate)(struct vnic_transport *transport);
 	/* Lets go of everything without a word to the device. */
 	void (*close)(struct vnic_transport *transport);
@@ -49,9 +48,10 @@ struct vnic_transport_ops {
 struct vnic_transport {
 	const struct vnic_transport_ops *ops;
 	void *bar0;    /* mapped: producer and mask registers are stored there */
-	int irq_fd;    /* readable once an interrupt has arrived; -1 = none */
+	int irq_fd;    /* hangs up when the device ends; -1 = none */
 	int ctl_fd;    /* hangs up when the device goes; -1 = none */
-	int notice_fd; /* readable when there is a notice; -1 = none */
+	int notice_fd; /* Creates a driver and activates the NIC. The driver owns the transport,
+			  also on failure. */
 };
 
 /* Makes a driver, which activates the NIC. It owns the transport, on failure too. */

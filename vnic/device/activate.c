@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ACTIVATE_DEV: the driver's shared area, copied once, checked, and only then used. */
+/* ACTIVATE_DEV: copies the driver's shared area once, checks the copy, and uses the copy. */
 #include <string.h>
 
 #include "nic.h"
@@ -8,7 +8,7 @@
 static void *aligned_memory(const struct vnic_device *dev, uint64_t addr, uint64_t size,
 			    uint64_t align)
 {
-	/* Address 0 is vmxnet3's "none". */
+	/* In vmxnet3 address 0 means "none". */
 	if (!addr || addr % align)
 		return NULL;
 	return vnic_region_memory(dev, addr, size);
@@ -40,12 +40,15 @@ static bool configure_tx(struct vnic_device *dev, uint32_t number,
 		.packet = buffers + vnic_device_slots_size(dev),
 		.vector = conf.vector,
 	};
-	/* Every posted descriptor may complete before the driver looks. */
+	/* The completion ring must hold every posted descriptor. */
 	return tx->ring && tx->comp && conf.comp_ring_size >= conf.ring_size &&
 	       tx->vector < dev->vectors;
 }
 
-/* Small frames go there, and leave their descriptor's buffer to the driver. From revision 3 on. */
+/*
+ * Small frames go to the data ring and leave their descriptor's buffer to the driver. Revision 3
+ * and later.
+ */
 static bool configure_data_ring(const struct vnic_device *dev,
 				const struct vmxnet3_rx_queue_desc *conf,
 				struct vnic_device_rxq *rx)
@@ -87,7 +90,7 @@ static bool configure_rx(struct vnic_device *dev, uint32_t number,
 	       conf.comp_ring_size >= (uint64_t)conf.ring_size[0] + conf.ring_size[1];
 }
 
-/* The descriptors of all transmit queues stand first, then those of all receive queues. */
+/* The queue descriptors: first all transmit queues', then all receive queues'. */
 static bool configure_queues(struct vnic_device *dev, const struct vmxnet3_misc_conf *misc)
 {
 	struct vmxnet3_tx_queue_desc *tx;
@@ -124,7 +127,7 @@ void vnic_device_update_features(struct vnic_device *dev)
 	dev->features = (uint32_t)vnic_load(&dev->shared->misc.upt_features);
 }
 
-/* A driver may have left in them what a queue that was stopped had. */
+/* The driver's memory may still contain the status of a stopped queue. */
 static void clear_status(struct vnic_device *dev)
 {
 	static const struct vmxnet3_queue_status running;

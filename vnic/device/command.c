@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The commands of the CMD register. A result of 1 is a refusal, where 0 is none. */
+/* The commands of the CMD register. The result 0 is success, 1 a refusal. */
 #include <stddef.h>
 
 #include "nic.h"
 #include "shared.h"
 
-/* Larger than the least, 128: more of a driver's small frames lie in one piece, uncopied here. */
+/*
+ * Larger than the minimum of 128: more of a driver's small frames lie in one piece, which is sent
+ * without a copy.
+ */
 #define TX_DATA_DESC_SIZE 256
 
 enum need { ALWAYS, ACTIVE };
@@ -52,9 +55,9 @@ static uint32_t update_feature(struct vnic_device *dev)
 }
 
 /*
- * For what has no effect here: moderation levels (a burst of the switch makes one
- * interrupt a vector at most), waking a sleeping guest, and the queues' status,
- * which is kept up to date in their descriptors.
+ * Commands without effect here: moderation levels (a burst of the switch raises at most one
+ * interrupt per vector), waking a sleeping guest, and the queues' status, which is always up to
+ * date in their descriptors.
  */
 static uint32_t nothing(struct vnic_device *dev)
 {
@@ -62,14 +65,17 @@ static uint32_t nothing(struct vnic_device *dev)
 	return 0;
 }
 
-/* Receive queues are chosen by flow, and not by vmxnet3's table of hashes. */
+/* The device selects receive queues by flow, not by vmxnet3's RSS table. */
 static uint32_t refuse(struct vnic_device *dev)
 {
 	(void)dev;
 	return 1;
 }
 
-/* The driver's scheme, or where it is to be written; NULL: nowhere. */
+/*
+ * The address of the driver's coalescing scheme, to read or to write; NULL: not in the driver's
+ * memory.
+ */
 static struct vmxnet3_coalesce_scheme *scheme(struct vnic_device *dev)
 {
 	const struct vmxnet3_variable_conf *info = &dev->shared->command_info;
@@ -96,7 +102,7 @@ static bool scheme_valid(const struct vmxnet3_coalesce_scheme *wish)
 	}
 }
 
-/* Kept for GET_COALESCE; what it would space is spaced by bursts already. */
+/* Stored for GET_COALESCE; the switch's bursts space the interrupts already. */
 static uint32_t set_coalesce(struct vnic_device *dev)
 {
 	const struct vmxnet3_coalesce_scheme *shared = scheme(dev);
@@ -179,7 +185,7 @@ static uint32_t get_txdata_desc_size(struct vnic_device *dev)
 struct command {
 	uint32_t (*run)(struct vnic_device *dev);
 	enum need need;
-	uint32_t revision; /* that has it, and those after it; 0 = all */
+	uint32_t revision; /* the first revision with this command; 0 = all revisions */
 };
 
 #define SET(name) [VMXNET3_CMD_##name - VMXNET3_CMD_FIRST_SET]
@@ -228,7 +234,7 @@ uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd)
 {
 	const struct command *command = find(cmd);
 
-	/* An unknown one fails, as on a device that is older than its driver. */
+	/* An unknown command fails, as on a device that is older than its driver. */
 	if (!command || !command->run || dev->revision < command->revision)
 		return 1;
 	if (command->need == ACTIVE && dev->state != VNIC_DEVICE_ACTIVE)

@@ -12,7 +12,10 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-/* Older kernels leave a moment between connecting and this, in which the PID may be another's. */
+/*
+ * Kernels without SO_PEERPIDFD: between the connection and this call the PID may have passed to
+ * another process.
+ */
 static int open_pidfd(int socket, pid_t pid)
 {
 	socklen_t len = sizeof(int);
@@ -40,7 +43,9 @@ void vnic_credentials_close(struct vnic_credentials *peer)
 		close(peer->pidfd);
 }
 
-/* While the process lives its PID is no one else's, so what /proc said before is about it. */
+/*
+ * The PID belongs to the peer while the peer lives, so what /proc said before was about the peer.
+ */
 static bool lives(const struct vnic_credentials *peer)
 {
 	struct pollfd fd = {.fd = peer->pidfd, .events = POLLIN};

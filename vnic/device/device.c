@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Life and state of the device. */
+/* Creation, end and state of the device. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static bool regions_valid(const struct vnic_device_attr *attr)
 	return true;
 }
 
-/* For all queues there may be: memory that is never touched costs nothing. */
+/* Buffers for the maximum number of queues: untouched memory costs nothing. */
 static bool make_buffers(struct vnic_device *dev)
 {
 	size_t queues = VMXNET3_MAX_TX_QUEUES * vnic_device_buffers_size(dev);
@@ -116,7 +116,7 @@ void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_q
 	dev->state = VNIC_DEVICE_BROKEN;
 	vnic_store(&status->error, error);
 	vnic_store(&status->stopped, 1);
-	/* At once: nobody flushes a device that is not active. */
+	/* The interrupt is raised at once: the caller does not flush an inactive device. */
 	vnic_device_raise_event(dev, event);
 }
 

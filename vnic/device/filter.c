@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the driver hears: receive mode, groups, VLANs. Each is copied when its command says so. */
+/*
+ * The driver's receive filter: mode, groups, VLANs. The device copies each part when the driver's
+ * command says so.
+ */
 #include <string.h>
 
 #include "nic.h"
@@ -13,7 +16,7 @@ void vnic_device_update_mode(struct vnic_device *dev)
 	dev->filter.mode = vnic_load(&dev->shared->rx_filter.mode);
 }
 
-/* False: the table is not in the driver's memory, and the old one stays. */
+/* False: the table does not lie in the driver's memory, and the old one stays valid. */
 bool vnic_device_update_groups(struct vnic_device *dev)
 {
 	struct vnic_device_filter *filter = &dev->filter;
@@ -62,7 +65,7 @@ static bool wants_station(const struct vnic_device *dev, const uint8_t mac[6])
 	       (dev->attr.shared_mac || memcmp(mac, dev->mac, sizeof(dev->mac)) == 0);
 }
 
-/* Frames without a tag, or with one for its priority only (ID 0), are in no VLAN. */
+/* A frame without a tag, or with a priority tag (ID 0), is in no VLAN. */
 static bool wants_vlan(const struct vnic_device *dev, const uint8_t *data, uint32_t len)
 {
 	uint32_t id;

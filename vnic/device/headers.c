@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The headers that offloads have to know, and the Internet checksum (RFC 1071). */
+/* Finds the headers that offloads need, and computes the Internet checksum (RFC 1071). */
 #include "headers.h"
 
 #include <arpa/inet.h>
@@ -13,9 +13,9 @@
 #define ETHERTYPE_QNQ 0x88a8 /* 802.1ad */
 
 #define IP4_LEAST       20
-#define IP4_FRAGMENT    0x3fff /* more fragments, and the offset */
+#define IP4_FRAGMENT    0x3fff /* the flag "more fragments", and the offset */
 #define IP6_HEADER      40
-#define IP6_EXTENSIONS  8 /* more than anyone sends in a row */
+#define IP6_EXTENSIONS  8 /* more extension headers than any stack sends */
 #define IP6_FRAG_HEADER 8
 
 static uint16_t get16(const uint8_t *p)
@@ -42,8 +42,8 @@ static bool find_ip4(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 }
 
 /*
- * Past the extension headers; false where they do not end in the frame. A routing
- * header is not passed, since with one the checksum is over another destination.
+ * Skips the extension headers; false: they do not end in the frame. A routing header is not
+ * skipped, since the checksum then covers another destination.
  */
 static bool skip_extensions(struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {
@@ -88,7 +88,7 @@ bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t le
 	uint16_t type;
 
 	*h = (struct vnic_headers){0};
-	/* A tag, and one within it. */
+	/* A VLAN tag, and a second one. */
 	for (uint32_t tags = 0;; tags++, at += 4) {
 		if (len < at + 2)
 			return false;
@@ -103,8 +103,8 @@ bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t le
 }
 
 /*
- * Adds words as they lie in memory: the sum of their bytes swapped is the sum
- * with its bytes swapped, so that a result stored the same way is right.
+ * Adds words in memory order: the byte-swapped sum of byte-swapped words is the same sum, so the
+ * stored result is right on every machine.
  */
 uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum)
 {

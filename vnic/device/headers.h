@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the headers of a frame are, as far as offloads have to know, and checksums. */
+/* Offsets of the headers in a frame, for offloads, and checksums. */
 #ifndef URXE_VNIC_DEVICE_HEADERS_H
 #define URXE_VNIC_DEVICE_HEADERS_H
 
@@ -10,20 +10,23 @@
 struct vnic_headers {
 	uint32_t l3;
 	uint32_t l4;
-	uint32_t end; /* of the IP packet, as it says itself: not checked */
+	uint32_t end; /* end of the IP packet by its own length field, unchecked */
 	uint8_t protocol;
 	bool v4, v6;
 	bool fragment;
 };
 
-/* False: no IP packet, or its headers do not lie in the frame. l3 and l4 are in it, then. */
+/*
+ * False: not an IP packet, or its headers do not lie in the frame. If true, l3 and l4 lie in the
+ * frame.
+ */
 bool vnic_headers_find(struct vnic_headers *h, const uint8_t *frame, uint32_t len);
 
-/* Goes on with a ones' complement sum; only the last piece may have an odd length. */
+/* Continues a ones' complement sum; only the last piece may have an odd length. */
 uint64_t vnic_sum(const uint8_t *data, uint32_t len, uint64_t sum);
-/* The checksum, to be stored as it is. */
+/* The checksum, in the byte order of the packet. */
 uint16_t vnic_sum_fold(uint64_t sum);
-/* The sum of the pseudo-header of a datagram of `len` bytes, from its own header on. */
+/* The sum of the pseudo-header of a datagram of `len` bytes, its own header included. */
 uint64_t vnic_sum_pseudo(const struct vnic_headers *h, const uint8_t *frame, uint32_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who wakes whom: interrupts to the driver, doorbells from it. */
+/* Interrupts to the driver, and doorbells from the driver. */
 #include "nic.h"
 #include "shared.h"
 
@@ -9,10 +9,10 @@ void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector)
 }
 
 /*
- * In auto-mask mode (enum vmxnet3_intr_mask_mode) delivery masks the vector until
- * the driver is done. The shared area's switch for all interrupts is not looked at:
- * drivers mask each vector as well, and clear that switch last and without a word,
- * so that what it held back would have to wait for the next frame.
+ * In auto-mask mode (enum vmxnet3_intr_mask_mode) an interrupt masks its vector until the driver
+ * unmasks it. The device ignores the shared area's switch for all interrupts: drivers mask each
+ * vector as well, and clear that switch last and without a register write, so an interrupt held
+ * back by it would wait for the next frame.
  */
 static bool claim(struct vnic_device *dev, uint32_t vector)
 {
@@ -44,9 +44,9 @@ void vnic_device_flush(struct vnic_device *dev)
 		return;
 	dev->interrupts = 0;
 	/*
-	 * Our completions before our reading of the mask. A driver that maps the mask
-	 * clears it before it looks for completions, so that it finds what was missed;
-	 * one whose stores we see is told (vnic_device_unmasked).
+	 * The completions must be visible before the mask is read. A driver that maps the mask
+	 * clears it and then looks for completions, so it finds missed ones; a driver whose stores
+	 * trap gets the interrupt in vnic_device_unmasked.
 	 */
 	vnic_fence();
 	for (; vectors; vectors &= vectors - 1)
@@ -76,7 +76,10 @@ void vnic_device_raise_event(struct vnic_device *dev, uint32_t event)
 void vnic_device_set_asleep(struct vnic_device *dev, bool asleep)
 {
 	vnic_store(vnic_reg(dev->attr.bars, VNIC_REG_ASLEEP), asleep);
-	/* The driver publishes, fences and then reads this word; we store it, fence and look. */
+	/*
+	 * The driver publishes a descriptor, fences and then reads this word; the device stores the
+	 * word, fences and then looks for descriptors.
+	 */
 	if (asleep)
 		vnic_fence();
 }

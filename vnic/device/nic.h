@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The device's private state: nothing in it can be reached by the driver. */
+/* The device's private state, which the driver cannot reach. */
 #ifndef URXE_VNIC_DEVICE_NIC_H
 #define URXE_VNIC_DEVICE_NIC_H
 
@@ -13,37 +13,43 @@
 #include "headers.h"
 #include "tso.h"
 
-/* Frames that vnic_device_tx shows ahead: more than any burst of the switch. */
+/* Frames that vnic_device_tx returns at most: more than any burst of the switch. */
 #define VNIC_TX_AHEAD 64
 
-/* A frame that was checked and waits for vnic_device_tx_done. */
+/* A checked frame that waits for vnic_device_tx_done. */
 struct vnic_tx_pending {
 	const uint8_t *data;
 	uint32_t len;
-	uint16_t eop;    /* index of its last descriptor */
-	bool completion; /* the driver asked for one */
-	bool slot;       /* data is the oldest of the queue's slots in use */
+	uint16_t eop;    /* index of the frame's last descriptor */
+	bool completion; /* the driver requested a completion */
+	bool slot;       /* the frame's data lie in the oldest of the queue's slots in use */
 	bool tso;
 };
 
-/* Frames that are made here and shown at once: of several pieces, or with an offload. */
+/*
+ * Frames that the device assembles and that are outstanding at once: frames of several pieces, or
+ * with an offload.
+ */
 #define VNIC_TX_SLOTS 16
-/* A packet to be segmented: an IP packet and what VMXNET3_TXD_HLEN lets headers be. */
+/*
+ * The largest packet to be segmented: an IP packet, and the maximum that VMXNET3_TXD_HLEN allows
+ * for headers.
+ */
 #define VNIC_TSO_MAX (UINT32_C(65536) + VMXNET3_TXD_HLEN)
 
 struct vnic_device_txq {
 	struct vmxnet3_tx_queue_desc *shared;
 	struct vmxnet3_tx_desc *ring;
 	struct vmxnet3_tx_comp *comp;
-	struct vnic_cursor next;      /* the first descriptor not looked at */
-	struct vnic_cursor comp_next; /* the first free completion */
+	struct vnic_cursor next;      /* the first unread descriptor */
+	struct vnic_cursor comp_next; /* the next completion to write */
 	struct vnic_tx_pending pending[VNIC_TX_AHEAD];
-	uint32_t first, count; /* of pending, a queue */
-	uint8_t *slots;        /* VNIC_TX_SLOTS frames, used in turn */
+	uint32_t first, count; /* part of `pending`, a ring */
+	uint8_t *slots;        /* room for VNIC_TX_SLOTS frames, used in turn */
 	uint32_t slot_first, slot_count;
-	uint8_t *packet; /* that is being segmented: VNIC_TSO_MAX bytes */
+	uint8_t *packet; /* the packet that is being segmented: VNIC_TSO_MAX bytes */
 	struct vnic_tso tso;
-	bool segmenting; /* there is more to come of it */
+	bool segmenting; /* more segments of the packet follow */
 	bool tso_completion, tso_tag;
 	uint16_t tso_tci, tso_eop;
 	uint8_t vector;
@@ -55,19 +61,23 @@ struct vnic_device_rxq {
 	struct vmxnet3_rx_queue_desc *shared;
 	struct vmxnet3_rx_desc *ring[2];
 	struct vmxnet3_rx_comp *comp;
-	uint8_t *data_ring; /* a small buffer for each descriptor of ring 0; NULL = none */
+	uint8_t *data_ring; /* a small buffer for each descriptor of ring 0; NULL = no data ring */
 	uint32_t data_size; /* bytes of each */
 	struct vnic_cursor next[2];
 	struct vnic_cursor comp_next;
-	bool starved; /* a frame was refused, and none has been taken since */
+	bool starved; /* a frame was refused for lack of buffers, and none has been delivered since
+		       */
 	uint8_t vector;
 	uint64_t stats[UPT1_RX_STATS];
 };
 
-/* A driver with more groups hears all, as it would have asked for by itself. */
+/*
+ * A driver with more groups receives all multicast frames, as vmxnet3 drivers request by
+ * themselves.
+ */
 #define VNIC_FILTER_GROUPS 256
 
-/* What the driver wants to hear, as its last commands said. */
+/* The receive filter of the driver's last commands. */
 struct vnic_device_filter {
 	uint32_t mode; /* VMXNET3_RXM_* */
 	uint32_t group_count;
@@ -75,28 +85,28 @@ struct vnic_device_filter {
 	uint32_t vlan[VMXNET3_VFT_SIZE];
 };
 
-/* What each frame needs stands first, and together. */
+/* The members that each frame needs stand first, side by side. */
 struct vnic_device {
 	enum vnic_device_state state;
 	uint32_t features; /* UPT1_F_* */
 	uint32_t frame_max;
-	uint16_t link; /* Mb/s, 0 = down */
+	uint16_t link; /* Mb/s, 0 = link down */
 	bool auto_mask;
 	uint32_t tx_queues, rx_queues;
-	uint32_t interrupts; /* vectors with news for the driver, a bit each */
-	uint32_t missed;     /* vectors that were masked when their news came */
+	uint32_t interrupts; /* bit n: vector n has an interrupt to raise */
+	uint32_t missed;     /* bit n: vector n was masked when its interrupt was due */
 	struct vnic_device_attr attr;
 	struct vnic_region regions[VNIC_REGIONS];
 	uint64_t counters[VNIC_COUNTER_COUNT];
 	struct vnic_device_filter filter;
 	struct vnic_device_txq tx[VMXNET3_MAX_TX_QUEUES];
 	struct vnic_device_rxq rx[VMXNET3_MAX_RX_QUEUES];
-	uint8_t *buffers;                 /* what the queues need to make frames, and `whole` */
-	uint8_t *whole;                   /* a frame in parts, put together to be looked at */
-	uint32_t revision;                /* that the driver selected */
+	uint8_t *buffers;  /* memory for the queues' slots and packets, and `whole` */
+	uint8_t *whole;    /* a received frame of several parts, assembled for inspection */
+	uint32_t revision; /* the revision that the driver selected */
 	uint32_t shared_low, shared_high; /* DSAL, DSAH */
-	uint32_t result;                  /* of the last command */
-	uint32_t mac_low;                 /* MACL, until MACH is written */
+	uint32_t result;                  /* result of the last command */
+	uint32_t mac_low;                 /* value of MACL, until MACH is written */
 	uint8_t mac[6];
 	uint8_t vectors;
 	uint8_t event_vector;
@@ -104,7 +114,7 @@ struct vnic_device {
 	struct vmxnet3_driver_shared *shared;
 };
 
-/* A MAC as MACL and MACH show it. */
+/* The first bytes of a MAC as the register MACL shows them. */
 static inline uint32_t vnic_mac_low(const uint8_t mac[6])
 {
 	return mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24;
@@ -116,8 +126,8 @@ static inline uint32_t vnic_mac_high(const uint8_t mac[6])
 }
 
 /*
- * The region in which an address lies, and how far from its start; NULL = none.
- * No region wraps (vnic_device_create), so one comparison tells both ends.
+ * The region that contains an address, and the offset in it; NULL = none. No region wraps
+ * (vnic_device_create), so one comparison checks both ends.
  */
 static inline const struct vnic_region *vnic_region_find(const struct vnic_device *dev,
 							 uint64_t addr, uint64_t *offset)
@@ -132,7 +142,7 @@ static inline const struct vnic_region *vnic_region_find(const struct vnic_devic
 	return NULL;
 }
 
-/* `size` bytes at `addr` of the driver's memory; NULL where they do not lie in one region. */
+/* `size` bytes at `addr` of the driver's memory; NULL: they do not lie in one region. */
 static inline void *vnic_region_memory(const struct vnic_device *dev, uint64_t addr, uint64_t size)
 {
 	uint64_t offset;
@@ -143,7 +153,7 @@ static inline void *vnic_region_memory(const struct vnic_device *dev, uint64_t a
 	return (uint8_t *)region->memory + offset;
 }
 
-/* What a transmit queue makes frames in: its slots, and behind them its packet. */
+/* The size of a transmit queue's slots and the packet behind them. */
 static inline size_t vnic_device_slots_size(const struct vnic_device *dev)
 {
 	return (size_t)VNIC_TX_SLOTS * VNIC_FRAME_MAX(dev->attr.mtu);
@@ -154,48 +164,48 @@ static inline size_t vnic_device_buffers_size(const struct vnic_device *dev)
 	return vnic_device_slots_size(dev) + VNIC_TSO_MAX;
 }
 
-/* Whether `size` bytes at `addr` are the driver's memory, be it in several regions. */
+/* Whether `size` bytes at `addr` are the driver's memory, possibly in several regions. */
 bool vnic_region_covers(const struct vnic_device *dev, uint64_t addr, uint64_t size);
-/* Copy from and to memory that vnic_region_covers has found there. */
+/* Copy from and to memory for which vnic_region_covers returned true. */
 void vnic_region_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to, uint64_t size);
 void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8_t *from,
 		       uint64_t size);
 
-/* The registers as after power-on. */
+/* Sets the registers to their values after power-on. */
 void vnic_device_reset(struct vnic_device *dev);
-/* Reads what the driver has set up, and makes the NIC active; false where it makes no sense. */
+/* Reads the driver's configuration and activates the NIC; false: the configuration is invalid. */
 bool vnic_device_activate(struct vnic_device *dev);
-/* Frames that were shown and not done are forgotten: vnic_device_tx_done finds none. */
+/* Frames that vnic_device_tx has returned are dropped: vnic_device_tx_done finds none. */
 void vnic_device_stop(struct vnic_device *dev);
 /*
- * The driver broke the contract on a queue, which stops with `error`, and with it
- * all of the NIC until the driver resets it. `event`: VMXNET3_ECR_TQERR or _RQERR.
+ * The driver violated the protocol on a queue: the queue stops with `error`, and with it the NIC
+ * until the driver resets it. `event`: VMXNET3_ECR_TQERR or _RQERR.
  */
 void vnic_device_break(struct vnic_device *dev, uint32_t event, struct vmxnet3_queue_status *status,
 		       uint32_t error);
-/* Carries out what was written to CMD; the result is what a read of it gives. */
+/* Executes the command written to CMD; a read of CMD returns the result. */
 uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd);
 
-/* The parts of the shared area that have a command for their change. */
+/* Copy the parts of the shared area whose change has a command. */
 void vnic_device_update_mode(struct vnic_device *dev);
 bool vnic_device_update_groups(struct vnic_device *dev);
 void vnic_device_update_vlans(struct vnic_device *dev);
 void vnic_device_update_features(struct vnic_device *dev);
-/* Whether a frame, at least an Ethernet header long, is one to hear. */
+/* Whether the driver wants a frame; the frame has an Ethernet header at least. */
 bool vnic_device_wants(const struct vnic_device *dev, const uint8_t *data, uint32_t len);
 
 /*
- * The checksums of a frame that no one else can change: VMXNET3_RCD_V4, _IPC, _TUC
- * and so on. False: there are none, or not of an IP packet that is all there.
+ * Checks the checksums of a frame in private memory: VMXNET3_RCD_V4, _IPC, _TUC and so on. False:
+ * not a complete IP packet.
  */
 bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t *bits);
 
-/* Both kinds of queues have the same places for what is counted here. */
+/* The indices of the counters used here are the same for both kinds of queues. */
 static_assert((int)UPT1_TX_UCAST == (int)UPT1_RX_UCAST, "");
 static_assert((int)UPT1_TX_MCAST == (int)UPT1_RX_MCAST, "");
 static_assert((int)UPT1_TX_BCAST == (int)UPT1_RX_BCAST, "");
 
-/* Counts a frame and its bytes by the kind of its destination. */
+/* Counts a frame and its bytes by its kind of destination. */
 static inline void vnic_device_count(uint64_t stats[], const uint8_t *mac, uint32_t len)
 {
 	uint32_t kind = UPT1_TX_UCAST;
@@ -210,11 +220,11 @@ static inline void vnic_device_count(uint64_t stats[], const uint8_t *mac, uint3
 
 void vnic_device_write_stats(struct vnic_device *dev);
 
-/* The driver has something to look at: vnic_device_flush interrupts for it. */
+/* Marks the vector: vnic_device_flush raises its interrupt. */
 void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector);
-/* Tells the driver of an event, VMXNET3_ECR_*, at once. */
+/* Reports an event, VMXNET3_ECR_*, to the driver at once. */
 void vnic_device_raise_event(struct vnic_device *dev, uint32_t event);
-/* IMR was written: what came while the vector was masked is delivered. */
+/* The driver wrote IMR: raises an interrupt that was due while the vector was masked. */
 void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector);
 void vnic_device_mask_all(struct vnic_device *dev);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The driver's memory where a buffer reaches over the border of two regions. */
+/* Access to driver memory across the border of two regions. */
 #include <string.h>
 
 #include "nic.h"
 
-/* What of `size` bytes lies in the region of `addr`, *part bytes; NULL where that is in none. */
+/*
+ * Returns the first *part of `size` bytes at `addr` that lie in one region; NULL: addr is in no
+ * region.
+ */
 static uint8_t *piece(const struct vnic_device *dev, uint64_t addr, uint64_t size, uint64_t *part)
 {
 	uint64_t offset;
@@ -47,7 +50,7 @@ void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8
 	for (; size; addr += part, from += part, size -= part) {
 		uint8_t *to = piece(dev, addr, size, &part);
 
-		/* A driver may send from the buffer it receives in: that is its own affair. */
+		/* A driver may send from a receive buffer: the overlap harms only its own data. */
 		memmove(to, from, part);
 	}
 }

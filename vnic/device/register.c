@@ -6,7 +6,7 @@
 #include "nic.h"
 #include "shared.h"
 
-/* One of those that are offered. */
+/* Selects one of the offered revisions. */
 static int select_revision(struct vnic_device *dev, uint32_t value)
 {
 	if (!(value & VMXNET3_REVISIONS) || (value & (value - 1)))
@@ -15,7 +15,10 @@ static int select_revision(struct vnic_device *dev, uint32_t value)
 	return 0;
 }
 
-/* A MAC that is not the driver's to choose, or no station's, reads back as it was. */
+/*
+ * Refused MACs: multicast ones, and any where the driver may not choose; the registers read back
+ * the old MAC.
+ */
 static void set_mac(struct vnic_device *dev, uint32_t high)
 {
 	if (dev->attr.shared_mac || dev->mac_low & 1)
@@ -76,7 +79,7 @@ static bool is_mask(uint32_t offset)
 	return one_of(offset, VMXNET3_REG_IMR, VMXNET3_MAX_INTRS);
 }
 
-/* BAR0 words that vmxnet3 has; what lies beyond is not a register. */
+/* Whether vmxnet3 has a BAR0 register at the offset. */
 static bool bar0_register(uint32_t offset)
 {
 	return is_mask(offset) || one_of(offset, VMXNET3_REG_TXPROD, VMXNET3_MAX_TX_QUEUES) ||

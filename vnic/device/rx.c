@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Frames to the driver: into its receive buffers, by copy. */
+/* Delivers frames to the driver: copies them into its receive buffers. */
 #include <errno.h>
 #include <string.h>
 
 #include "nic.h"
 #include "shared.h"
 
-/* Buffers that one frame may span; a driver that wants more posts larger ones. */
+/* Maximum number of buffers of one frame; drivers post larger buffers instead. */
 #define RX_SEGMENTS 16
 
-#define MACS  12 /* bytes before the EtherType */
+#define MACS  12 /* bytes of both MACs */
 #define TAG   4  /* of an 802.1Q tag */
 #define HEADS (VNIC_ETH_HEADER + TAG)
 
-/* A frame on its way, in parts, and what its last completion says of it. */
+/* A frame on its way to the driver, in parts, and the fields of its last completion. */
 struct frame {
 	const struct iovec *parts;
-	struct iovec cut[2]; /* where parts are when the frame was changed */
+	struct iovec cut[2]; /* the parts of a frame whose tag was removed */
 	uint32_t len;
 	uint32_t unverified; /* VMXNET3_RCD_CNC or 0 */
 	uint32_t tag;        /* VMXNET3_RCD_TS with the tag, or 0 */
@@ -26,16 +26,16 @@ struct frame {
 /* A receive descriptor, copied and checked. */
 struct buffer {
 	uint64_t addr;
-	uint8_t *data; /* NULL: it reaches over several regions */
+	uint8_t *data; /* NULL: the buffer spans several regions */
 	uint32_t len;
 	uint32_t ring; /* 0, 1, or DATA_RING */
 	uint32_t index;
 };
 
-/* After both rings of all queues, the data rings have numbers of their own. */
+/* The data rings' numbers follow those of both rings of all queues. */
 #define DATA_RING 2
 
-/* The buffers for one frame, and where the rings stand after them. */
+/* The buffers for one frame, and the positions of the rings behind them. */
 struct scatter {
 	struct buffer buffers[RX_SEGMENTS];
 	uint32_t count;
@@ -45,7 +45,7 @@ struct scatter {
 
 enum look { LOOK_NONE, LOOK_OTHER, LOOK_BUFFER, LOOK_BAD };
 
-/* The next descriptor of a ring, taken where it is of the type (head or body) that is wanted. */
+/* Takes the next descriptor of a ring if it has the requested type (head or body). */
 static enum look take(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
 		      struct scatter *scatter, uint32_t ring, uint32_t type)
 {
@@ -57,7 +57,7 @@ static enum look take(const struct vnic_device *dev, const struct vnic_device_rx
 	if (!rx->ring[ring])
 		return LOOK_NONE;
 	desc = &rx->ring[ring][at->index];
-	/* Acquire: the address was written before the generation bit. */
+	/* Acquire: the driver wrote the address before the generation bit. */
 	word = vnic_acquire(&desc->len);
 	if (!!(word & VMXNET3_RXD_GEN) != at->gen)
 		return LOOK_NONE;
@@ -78,8 +78,8 @@ static enum look take(const struct vnic_device *dev, const struct vnic_device_rx
 }
 
 /*
- * A head of ring 0. Body buffers that stand before it belong to frames that did
- * not need them: they are passed over for good, so that they cost their walk once.
+ * Takes a head buffer of ring 0. Body buffers before it belong to frames that did not need them:
+ * the device skips them for good, so it reads each only once.
  */
 static enum look take_head(const struct vnic_device *dev, struct vnic_device_rxq *rx,
 			   struct scatter *scatter)
@@ -95,7 +95,7 @@ static enum look take_head(const struct vnic_device *dev, struct vnic_device_rxq
 	return LOOK_NONE;
 }
 
-/* Bodies follow in ring 0 where the driver put some there, else they come from ring 1. */
+/* Takes a body buffer from ring 0 if one is next, otherwise from ring 1. */
 static enum look take_body(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
 			   struct scatter *scatter)
 {
@@ -105,13 +105,13 @@ static enum look take_body(const struct vnic_device *dev, const struct vnic_devi
 	if (first == LOOK_BUFFER || first == LOOK_BAD)
 		return first;
 	second = take(dev, rx, scatter, 1, VMXNET3_RXD_BODY);
-	/* A head stands next and ring 1 is empty: waiting would not help. */
+	/* A head buffer is next and ring 1 is empty: no later buffer can help. */
 	if (second == LOOK_NONE && first == LOOK_OTHER)
 		return LOOK_OTHER;
 	return second;
 }
 
-/* A small frame goes beside a descriptor's buffer, which its driver need not replace then. */
+/* A small frame goes to the data ring, so the driver need not replace the descriptor's buffer. */
 static void use_data_ring(const struct vnic_device_rxq *rx, struct buffer *buffer)
 {
 	buffer->data = rx->data_ring + (size_t)buffer->index * rx->data_size;
@@ -149,7 +149,7 @@ static void complete(const struct vnic_device *dev, struct vnic_device_rxq *rx,
 		     const struct buffer *buffer, uint32_t len, uint32_t position,
 		     const struct frame *frame)
 {
-	/* Ring 1 of a queue has a number of its own, behind all queues'. */
+	/* The numbers of all ring 1s follow the numbers of all queues. */
 	uint32_t number = rx->number + buffer->ring * dev->rx_queues;
 	struct vmxnet3_rx_comp *comp = &rx->comp[rx->comp_next.index];
 	uint32_t gen = rx->comp_next.gen ? VMXNET3_CD_GEN : 0;
@@ -159,13 +159,13 @@ static void complete(const struct vnic_device *dev, struct vnic_device_rxq *rx,
 		   buffer->index | position | number << VMXNET3_RCD_RQID_SHIFT | frame->unverified);
 	vnic_store(&comp->rss_hash, 0);
 	vnic_store(&comp->len, len | (last ? frame->tag : 0));
-	/* Release: a driver that sees the generation sees the frame. */
+	/* Release: a driver that sees the generation bit sees the frame. */
 	vnic_publish(&comp->gen, gen | VMXNET3_CDTYPE_RXCOMP << VMXNET3_CD_TYPE_SHIFT |
 					 (last ? frame->checksums : 0));
 	vnic_cursor_advance(&rx->comp_next);
 }
 
-/* Where copying is: how much of a part is done. */
+/* The position of the copy in the current part. */
 struct source {
 	const struct iovec *part;
 	size_t done;
@@ -181,7 +181,7 @@ static void copy(const struct vnic_device *dev, struct source *from, const struc
 		size_t left = from->part->iov_len - from->done;
 		uint32_t n = left < len - at ? (uint32_t)left : len - at;
 
-		/* A driver may send from the buffer it receives in: that is its own affair. */
+		/* A driver may send from a receive buffer: the overlap harms only its own data. */
 		if (to->data)
 			memmove(to->data + at, data, n);
 		else
@@ -216,8 +216,8 @@ static void fill(const struct vnic_device *dev, struct vnic_device_rxq *rx,
 }
 
 /*
- * From now on the driver tells when it returns a buffer (RXPROD). It may have
- * returned one just before it could know: the fence and a second look find it.
+ * Asks the driver to write RXPROD when it posts buffers. The driver may have posted one just before
+ * it could see that: the fence and a second look find that buffer.
  */
 static int starve(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
 		  struct scatter *scatter)
@@ -234,7 +234,7 @@ static void feed(struct vnic_device_rxq *rx)
 	vnic_store(&rx->shared->update_prod, 0);
 }
 
-/* Buffers for a frame of a queue. */
+/* Finds buffers of a queue for a frame. */
 static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
 			struct scatter *scatter)
 {
@@ -260,14 +260,14 @@ static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uin
 	}
 }
 
-/* Counts a frame that goes no further. */
+/* Counts a dropped frame. */
 static int refuse(struct vnic_device *dev, enum vnic_counter why, int ret)
 {
 	dev->counters[why]++;
 	return ret;
 }
 
-/* Leases are blocks and numbers in them grow: neighbours go to different queues. */
+/* Leased blocks are contiguous, and QPNs in them grow: neighbouring QPNs go to different queues. */
 static struct vnic_device_rxq *queue_of(struct vnic_device *dev, uint32_t flow)
 {
 	return &dev->rx[dev->rx_queues > 1 ? flow % dev->rx_queues : 0];
@@ -282,7 +282,7 @@ static uint32_t length(const struct iovec *parts, uint32_t n)
 	return len;
 }
 
-/* Copies the first bytes of a frame, at most `len`. */
+/* Copies the first bytes of a frame, `len` at most. */
 static void gather(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
 {
 	uint32_t got = 0;
@@ -297,7 +297,7 @@ static void gather(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_
 	}
 }
 
-/* Takes the tag out: what is before it and what is behind it are parts of their own. */
+/* Removes the VLAN tag: the bytes before and behind it become parts of their own. */
 static void strip(struct frame *frame, uint8_t *whole)
 {
 	frame->tag = VMXNET3_RCD_TS | (uint32_t)(whole[14] << 8 | whole[15])
@@ -308,8 +308,8 @@ static void strip(struct frame *frame, uint8_t *whole)
 }
 
 /*
- * What the driver wants done with a frame before it gets it. All of that looks
- * into the frame, and so at a copy of it that only we can change.
+ * Applies the driver's offloads for received frames. They look into the frame, so they use a
+ * private copy, which no other process can change.
  */
 static void prepare(struct vnic_device *dev, struct frame *frame, uint32_t n, const uint8_t *head)
 {
@@ -328,7 +328,7 @@ static void prepare(struct vnic_device *dev, struct frame *frame, uint32_t n, co
 		strip(frame, dev->whole);
 }
 
-/* Whether a frame is one to be received at all; if so, its first HEADS bytes are in `head`. */
+/* Whether the device delivers a frame; if so, `head` has its first HEADS bytes. */
 static int check(struct vnic_device *dev, const struct frame *frame, uint32_t n, uint8_t *head)
 {
 	if (dev->state != VNIC_DEVICE_ACTIVE)
@@ -339,7 +339,7 @@ static int check(struct vnic_device *dev, const struct frame *frame, uint32_t n,
 		return refuse(dev, VNIC_RX_RUNT, -EINVAL);
 	if (frame->len > dev->frame_max)
 		return refuse(dev, VNIC_RX_TOO_LONG, -EMSGSIZE);
-	/* The usual case by itself: a copy of a size that the compiler knows. */
+	/* The usual case has a copy of constant size, which the compiler inlines. */
 	if (frame->parts->iov_len >= HEADS)
 		memcpy(head, frame->parts->iov_base, HEADS);
 	else
@@ -347,7 +347,7 @@ static int check(struct vnic_device *dev, const struct frame *frame, uint32_t n,
 	return 0;
 }
 
-/* To a station that need not be compared, and without a VLAN's tag: no filter is to be asked. */
+/* Unicast frames without a VLAN tag to a NIC whose MAC needs no comparison: no filter applies. */
 static bool plainly_wanted(const struct vnic_device *dev, const uint8_t *head)
 {
 	return dev->attr.shared_mac && dev->filter.mode & VMXNET3_RXM_UCAST && !(head[0] & 1) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whether the checksums of a received frame are right, for the driver's completion. */
+/* Checks the checksums of received frames, for the driver's completion. */
 #include <netinet/in.h>
 
 #include "nic.h"
@@ -14,7 +14,7 @@ static bool sum_right(uint64_t sum)
 	return vnic_sum_fold(sum) == 0;
 }
 
-/* A UDP datagram over IPv4 may have none; the length in its header may leave something over. */
+/* A UDP datagram over IPv4 may have no checksum; its length field may end before the packet. */
 static bool udp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *udp = frame + h->l4;
@@ -36,7 +36,7 @@ static bool tcp_right(const struct vnic_headers *h, const uint8_t *frame, uint32
 	       sum_right(vnic_sum(frame + h->l4, len, vnic_sum_pseudo(h, frame, len)));
 }
 
-/* Of a fragment nothing is said but that it is one: its checksum is over all of them. */
+/* For a fragment only "fragment" is reported: the checksum covers all fragments. */
 static uint32_t transport(const struct vnic_headers *h, const uint8_t *frame)
 {
 	uint32_t len = h->end - h->l4;
@@ -54,7 +54,7 @@ bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t *bits)
 {
 	struct vnic_headers h;
 
-	/* A packet that is not all there has no checksum to verify. */
+	/* An incomplete packet has no checksum to verify. */
 	if (!vnic_headers_find(&h, frame, len) || h.end < h.l4 || h.end > len)
 		return false;
 	*bits = transport(&h, frame);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The daemon's end of the attach protocol. Requests come from strangers: sizes, order and
- * descriptors are checked before anything is done. */
+/*
+ * The daemon's end of the attach protocol. Requests come from untrusted clients: the daemon checks
+ * size, order and descriptors of a request before it acts.
+ */
 #include <vnic/server.h>
 
 #include <errno.h>
@@ -20,27 +22,29 @@
 #include <vnic/regs.h>
 
 #include "attach_socket.h"
+#include "close_alarm.h"
 #include "credentials.h"
-#include "hurry.h"
 #include "message.h"
 #include "shared.h"
 
 #define BACKLOG 128
-/* Bytes of notices that may be unread when a question is added: some twenty messages. */
+/* Maximum of unread bytes of notices for a further question: about twenty messages. */
 #define QUESTION_ROOM 16384
 
 struct vnic_server_client {
 	int socket;
 	int doorbell;
-	/* The interrupt pipe. Holding its read end too, a write finds a reader and raises no
-	 * SIGPIPE. */
+	/*
+	 * The interrupt pipe. The daemon holds its read end, too, so that a write never raises
+	 * SIGPIPE.
+	 */
 	int interrupt[2];
 	int notice; /* -1 before HELLO */
-	void *bars; /* not NULL: HELLO was answered */
+	void *bars; /* not NULL: the daemon has answered HELLO */
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* VNIC_PROCESS of its lease */
-	bool greeting;    /* HELLO waits for its answer */
+	bool greeting;    /* HELLO is not answered yet */
 	bool resolving;
 	struct vnic_credentials peer;
 	void *memory;
@@ -61,8 +65,7 @@ int vnic_server_listen(const char *run_dir)
 	if (fd < 0)
 		return -errno;
 	unlink(address.sun_path);
-	/* Linux gives the file the socket's mode, so that there is no moment when others may
-	 * connect. */
+	/* Linux gives the socket's mode to the file, so other users can connect at no time. */
 	if (fchmod(fd, 0600) == 0 &&
 	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
 	    listen(fd, BACKLOG) == 0)
@@ -110,12 +113,12 @@ void vnic_server_close(struct vnic_server_client *client)
 		munmap(client->memory, client->memory_size);
 	if (client->bars)
 		munmap(client->bars, VNIC_BAR_SIZE);
-	/* Messages that nobody has read may carry descriptors. */
-	vnic_hurry_begin();
+	/* Unread messages may carry descriptors. */
+	vnic_close_alarm_begin();
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	vnic_hurry_end();
+	vnic_close_alarm_end();
 	free(client);
 }
 
@@ -149,7 +152,10 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client)
 	return client->device;
 }
 
-/* Whoever asks one thing at a time always has room for the answer; so no room is a breach. */
+/*
+ * A client that has one outstanding request always has room for the answer; a full socket is a
+ * violation of the protocol.
+ */
 static int answer(struct vnic_server_client *client, const void *message, uint32_t len,
 		  const int *fds, uint32_t fd_count)
 {
@@ -160,7 +166,7 @@ static int answer(struct vnic_server_client *client, const void *message, uint32
 	return ret == -EAGAIN ? -EPROTO : ret;
 }
 
-/* A message, and what it came with. */
+/* A message and its descriptors. */
 struct request {
 	union vnic_message *message;
 	int fds[VNIC_INBOX_FDS];
@@ -169,7 +175,7 @@ struct request {
 	void *ctx;
 };
 
-/* Makes what HELLO's answer carries; returns the descriptor of the register pages. */
+/* Creates the memory and pipe for HELLO's answer; returns the descriptor of the register pages. */
 static int make_bars(struct vnic_server_client *client)
 {
 	int fd = vnic_memory_create("urxe-bars", VNIC_BAR_SIZE);
@@ -241,7 +247,7 @@ static int on_hello(struct vnic_server_client *client, struct request *request)
 	return status == -EINPROGRESS ? 0 : vnic_server_welcome(client, status, &with);
 }
 
-/* The client's engine thread wakes. A full pipe (EAGAIN) is readable all the same. */
+/* Wakes the client's engine thread. A full pipe (EAGAIN) is readable already. */
 static void interrupt(void *ctx, uint32_t vector)
 {
 	const struct vnic_server_client *client = ctx;
@@ -283,7 +289,7 @@ static int on_memory(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_memory *memory = &request->message->memory;
 
-	/* vnic_server_event lets a descriptor in after HELLO and until there is a device. */
+	/* vnic_server_event accepts a descriptor after HELLO, until the client has a device. */
 	if (client->device || request->fd_count != 1)
 		return -EPROTO;
 	memory->status = adopt_memory(client, request->fds[0], memory->size);
@@ -357,11 +363,11 @@ int vnic_server_notice(struct vnic_server_client *client, const struct vnic_atta
 	if (client->notice < 0)
 		return 0;
 	ret = vnic_message_send(client->notice, &notice, sizeof(notice), NULL, 0);
-	/* Who has closed it does not want to know. */
+	/* A client that has closed the socket wants no notices. */
 	return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
 }
 
-/* The descriptors are the broker's, or closed. */
+/* The broker takes the descriptors, or they are closed. */
 static int on_inbox(struct vnic_server_client *client, struct request *request)
 {
 	struct vnic_attach_inbox *inbox = &request->message->inbox;
@@ -369,9 +375,9 @@ static int on_inbox(struct vnic_server_client *client, struct request *request)
 	if (!client->device || client->inbox || request->fd_count != VNIC_INBOX_FDS)
 		return -EPROTO;
 	request->fd_count = 0;
-	vnic_hurry_begin();
+	vnic_close_alarm_begin();
 	inbox->status = vnic_inbox_broker_open(request->fds, client->mtu, &client->inbox);
-	vnic_hurry_end();
+	vnic_close_alarm_end();
 	return answer(client, inbox, sizeof(*inbox), NULL, 0);
 }
 
@@ -447,8 +453,8 @@ int vnic_server_query_state(struct vnic_server_client *client, int socket)
 	if (client->notice < 0)
 		return -ENOTCONN;
 	/*
-	 * Questions must not pile up before a process that is stopped, and keep notices out. One
-	 * that is about to read others, or notices, answers as well.
+	 * Questions must not pile up for a stopped process and keep notices out. A process that
+	 * reads its notices answers questions, too.
 	 */
 	if (ioctl(client->notice, SIOCOUTQ, &unread) || unread > QUESTION_ROOM)
 		return -EAGAIN;
@@ -470,7 +476,7 @@ static const struct {
 	[VNIC_ATTACH_LEASE] = {sizeof(struct vnic_attach_lease), on_lease},
 };
 
-/* Another version's HELLO may have another length: on_hello reads it up to its version only. */
+/* A HELLO of another version may have another length: on_hello reads it up to its version only. */
 static bool is_foreign(const union vnic_message *message, uint32_t len)
 {
 	return message->type == VNIC_ATTACH_HELLO &&
@@ -482,7 +488,7 @@ static int handle(struct vnic_server_client *client, struct request *request, ui
 {
 	uint32_t type = request->message->type;
 
-	/* Types that are nobody's have size 0. */
+	/* Unknown types have size 0. */
 	if (len < sizeof(type) || type >= sizeof(requests) / sizeof(requests[0]) ||
 	    (len != requests[type].size && !is_foreign(request->message, len)))
 		return -EPROTO;
@@ -493,13 +499,13 @@ static void close_strangers(const int *fds, uint32_t n)
 {
 	if (!n)
 		return;
-	vnic_hurry_begin();
+	vnic_close_alarm_begin();
 	while (n--)
 		close(fds[n]);
-	vnic_hurry_end();
+	vnic_close_alarm_end();
 }
 
-/* How many descriptors the next message may bring: MEMORY's, then INBOX's. */
+/* The number of descriptors that the next message may carry: MEMORY's, then INBOX's. */
 static uint32_t fds_due(const struct vnic_server_client *client)
 {
 	if (!client->bars)
@@ -512,16 +518,16 @@ static uint32_t fds_due(const struct vnic_server_client *client)
 int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
 		      void *ctx)
 {
-	/* Descriptors are let in only where one is due: closing a stranger's file may block. */
+	/* The daemon accepts descriptors only if one is due: closing a foreign file may block. */
 	union vnic_message message;
 	struct request request = {
 		.message = &message, .fd_count = fds_due(client), .ops = ops, .ctx = ctx};
 	int ret;
 
-	/* Those that are not let in are closed by the kernel before it returns. */
-	vnic_hurry_begin();
+	/* The kernel closes the other descriptors before it returns. */
+	vnic_close_alarm_begin();
 	ret = vnic_message_recv(client->socket, &message, request.fds, &request.fd_count);
-	vnic_hurry_end();
+	vnic_close_alarm_end();
 	if (ret == -EAGAIN)
 		return 0;
 	if (ret == 0)

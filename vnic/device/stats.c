@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What GET_STATS tells: each queue's frames, by the kind of their destination. */
+/* Writes each queue's statistics for GET_STATS: frames, by their kind of destination. */
 #include "nic.h"
 #include "shared.h"
 

@@ -56,7 +56,7 @@ bool vnic_tso_start(struct vnic_tso *tso, const uint8_t *packet, uint32_t len, u
 	return true;
 }
 
-/* Each segment is a packet of its own, with the next identification. */
+/* Each segment is an IP packet with the next identification. */
 static void finish_ip(const struct vnic_tso *tso, uint8_t *frame, uint32_t len)
 {
 	uint8_t *ip = frame + tso->at.l3;
@@ -74,7 +74,7 @@ static void finish_ip(const struct vnic_tso *tso, uint8_t *frame, uint32_t len)
 	memcpy(ip + IP4_SUM_AT, &sum, sizeof(sum));
 }
 
-/* FIN and PSH are the last segment's, CWR (RFC 3168) the first's. */
+/* FIN and PSH go to the last segment, CWR (RFC 3168) to the first. */
 static void finish_tcp(const struct vnic_tso *tso, uint8_t *frame, uint32_t len, bool last)
 {
 	uint8_t *tcp = frame + tso->at.l4;

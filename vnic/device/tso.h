@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* TCP segmentation: one packet of up to 64 KiB becomes frames of a size each. */
+/* TCP segmentation: splits a packet of up to 64 KiB into frames of one MSS each. */
 #ifndef URXE_VNIC_DEVICE_TSO_H
 #define URXE_VNIC_DEVICE_TSO_H
 
@@ -17,10 +17,10 @@ struct vnic_tso {
 	struct vnic_headers at;
 };
 
-/* False: no TCP packet whose headers have that size, or nothing behind them. */
+/* False: not a TCP packet with headers of that size, or without payload. */
 bool vnic_tso_start(struct vnic_tso *tso, const uint8_t *packet, uint32_t len, uint32_t header,
 		    uint32_t mss);
-/* Makes the next frame, at most header + mss bytes; returns its length. */
+/* Makes the next frame, header + mss bytes at most; returns its length. */
 uint32_t vnic_tso_next(struct vnic_tso *tso, uint8_t *frame);
 
 static inline bool vnic_tso_finished(const struct vnic_tso *tso)

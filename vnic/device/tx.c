@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Frames from the driver: found, checked, shown, and completed once they went. */
+/*
+ * Takes frames from the driver: finds, checks and returns them, and completes them when they are
+ * sent.
+ */
 #include <string.h>
 
 #include "nic.h"
@@ -10,10 +13,10 @@
 #define TAG             4 /* bytes of an 802.1Q tag */
 #define MACS            12
 
-/* One descriptor, copied and taken apart. */
+/* One descriptor, copied and decoded. */
 struct segment {
 	uint64_t addr;
-	const uint8_t *data; /* NULL: it reaches over several regions */
+	const uint8_t *data; /* NULL: the segment spans several regions */
 	uint32_t len;
 };
 
@@ -22,13 +25,13 @@ struct chain {
 	struct segment segments[TSO_DESCRIPTORS];
 	uint32_t count;
 	uint32_t len;
-	uint32_t word, flags; /* of the first descriptor: what is to be done with the frame */
-	uint16_t eop;         /* index of the last */
+	uint32_t word, flags; /* of the first descriptor: the frame's offloads */
+	uint16_t eop;         /* index of the last descriptor */
 	bool completion;
 	struct vnic_cursor end; /* behind it */
 };
 
-/* LOOK_NONE: not all there yet; LOOK_MISFIT: an offload that the frame is not fit for. */
+/* LOOK_NONE: descriptors are missing; LOOK_MISFIT: the frame does not suit its offload. */
 enum look { LOOK_NONE, LOOK_FRAME, LOOK_MISFIT, LOOK_BAD };
 
 static uint32_t offload_mode(const struct chain *chain)
@@ -45,7 +48,7 @@ static enum look read_descriptor(const struct vnic_device *dev, const struct vni
 				 struct chain *chain, bool *eop, uint32_t *error)
 {
 	struct vmxnet3_tx_desc *desc = &tx->ring[chain->end.index];
-	/* Acquire: the generation bit is the last that a driver writes. */
+	/* Acquire: a driver writes the generation bit last. */
 	uint32_t word = vnic_acquire(&desc->len);
 	uint32_t flags = vnic_load(&desc->flags);
 	struct segment *segment = &chain->segments[chain->count];
@@ -70,7 +73,7 @@ static enum look read_descriptor(const struct vnic_device *dev, const struct vni
 	return LOOK_FRAME;
 }
 
-/* The frame that the next descriptors make. */
+/* Reads the descriptors of the next frame. */
 static enum look read_chain(const struct vnic_device *dev, const struct vnic_device_txq *tx,
 			    struct chain *chain, uint32_t *error)
 {
@@ -113,14 +116,14 @@ static void copy_chain(const struct vnic_device *dev, const struct chain *chain,
 	}
 }
 
-/* --- Frames that are shown */
+/* --- Frames that vnic_device_tx returns */
 
 static void show(struct vnic_device_txq *tx, struct vnic_tx_pending frame)
 {
 	tx->pending[(tx->first + tx->count++) % VNIC_TX_AHEAD] = frame;
 }
 
-/* Room for one frame; NULL until one that was made before has gone. */
+/* A slot for one frame; NULL until an earlier frame is complete. */
 static uint8_t *take_slot(const struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	uint32_t slot = (tx->slot_first + tx->slot_count) % VNIC_TX_SLOTS;
@@ -131,7 +134,7 @@ static uint8_t *take_slot(const struct vnic_device *dev, struct vnic_device_txq 
 	return tx->slots + (size_t)slot * VNIC_FRAME_MAX(dev->attr.mtu);
 }
 
-/* Moves the MACs of a frame that lies TAG bytes behind `slot` to its start, and a tag between. */
+/* Moves the MACs of a frame at slot + TAG to `slot`, and puts the VLAN tag behind them. */
 static void insert_tag(uint8_t *slot, uint32_t tci)
 {
 	const uint8_t tag[TAG] = {0x81, 0x00, (uint8_t)(tci >> 8), (uint8_t)tci};
@@ -140,12 +143,12 @@ static void insert_tag(uint8_t *slot, uint32_t tci)
 	memcpy(slot + MACS, tag, TAG);
 }
 
-/* The stack has put the pseudo-header's sum where the checksum will be. */
+/* The network stack has stored the pseudo-header's sum in the checksum field. */
 static void insert_checksum(uint8_t *frame, uint32_t len, uint32_t start, uint32_t at)
 {
 	uint16_t sum = vnic_sum_fold(vnic_sum(frame + start, len - start, 0));
 
-	/* 0 means none in UDP; elsewhere both are the same. */
+	/* 0 means "no checksum" in UDP; elsewhere 0 and 0xffff are equal. */
 	if (sum == 0)
 		sum = 0xffff;
 	memcpy(frame + at, &sum, sizeof(sum));
@@ -171,7 +174,7 @@ static bool offloads_fit(const struct vnic_device *dev, const struct chain *chai
 		checksum_place(chain) + 2 <= chain->len);
 }
 
-/* A frame that is made here: of several pieces, or with an offload. */
+/* Assembles a frame of several pieces, or with an offload. */
 static enum look make_frame(const struct vnic_device *dev, struct vnic_device_txq *tx,
 			    const struct chain *chain)
 {
@@ -200,7 +203,7 @@ static enum look make_frame(const struct vnic_device *dev, struct vnic_device_tx
 
 /* --- Segmentation */
 
-/* The next frame of the packet that is being segmented. Its last one completes it. */
+/* The next frame of the packet that is being segmented. The last frame completes the packet. */
 static enum look next_segment(const struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	uint32_t tag = tx->tso_tag ? TAG : 0;
@@ -247,7 +250,10 @@ static enum look start_segmentation(const struct vnic_device *dev, struct vnic_d
 static enum look take_chain(const struct vnic_device *dev, struct vnic_device_txq *tx,
 			    const struct chain *chain)
 {
-	/* Alone, so that a packet that turns out not to fit is copied once. */
+	/*
+	 * A packet to be segmented waits until no other frame is pending, so that a misfit is
+	 * copied once.
+	 */
 	if (offload_mode(chain) == VMXNET3_OM_TSO)
 		return tx->count ? LOOK_NONE : start_segmentation(dev, tx, chain);
 	return make_frame(dev, tx, chain);
@@ -259,13 +265,16 @@ static void complete(struct vnic_device *dev, struct vnic_device_txq *tx, uint32
 	uint32_t gen = tx->comp_next.gen ? VMXNET3_CD_GEN : 0;
 
 	vnic_store(&comp->index, index);
-	/* Release: also our last reads of the frame, whose buffer is the driver's again now. */
+	/* Release: the device has read the frame, and the driver may reuse its buffer. */
 	vnic_publish(&comp->gen, gen | VMXNET3_CDTYPE_TXCOMP << VMXNET3_CD_TYPE_SHIFT);
 	vnic_cursor_advance(&tx->comp_next);
 	vnic_device_mark_interrupt(dev, tx->vector);
 }
 
-/* A packet as a guest's user can make them: the driver is not to blame, and the frame is lost. */
+/*
+ * A guest's user can create such packets by raw sockets: the driver is not at fault, and the frame
+ * is dropped.
+ */
 static void drop_misfit(struct vnic_device *dev, struct vnic_device_txq *tx,
 			const struct chain *chain)
 {
@@ -277,13 +286,13 @@ static void drop_misfit(struct vnic_device *dev, struct vnic_device_txq *tx,
 }
 
 /*
- * The usual frame: one piece, as it is, so that it stays where it lies. False, with
- * nothing kept of what was read, for all others, which are read again.
+ * Takes the usual frame, of one piece and without an offload, which needs no copy. False: another
+ * frame; it is read again, and no value of this read is used.
  */
 static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	struct vmxnet3_tx_desc *desc = &tx->ring[tx->next.index];
-	/* Acquire: the generation bit is the last that a driver writes. */
+	/* Acquire: a driver writes the generation bit last. */
 	uint32_t word = vnic_acquire(&desc->len);
 	uint32_t flags = vnic_load(&desc->flags), len = word & VMXNET3_TXD_LEN;
 	const uint8_t *data;
@@ -303,7 +312,7 @@ static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx
 	return true;
 }
 
-/* LOOK_NONE: there is nothing more to be had at the moment. */
+/* LOOK_NONE: no further frame at the moment. */
 static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	struct chain chain;
@@ -315,7 +324,7 @@ static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 	look = read_chain(dev, tx, &chain, &error);
 	if (look == LOOK_FRAME)
 		look = take_chain(dev, tx, &chain);
-	/* What was posted before it still goes first. */
+	/* Earlier frames are sent first. */
 	if ((look == LOOK_BAD || look == LOOK_MISFIT) && tx->count)
 		return LOOK_NONE;
 	if (look == LOOK_BAD) {
@@ -328,7 +337,7 @@ static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 	return look;
 }
 
-/* The oldest frame's descriptors are the driver's again. */
+/* Completes the oldest frame: its descriptors belong to the driver again. */
 static void retire(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	const struct vnic_tx_pending *frame = &tx->pending[tx->first];
@@ -343,7 +352,7 @@ static void retire(struct vnic_device *dev, struct vnic_device_txq *tx)
 	tx->count--;
 }
 
-/* Without a link, what is sent goes nowhere. */
+/* Without a link, the device drops frames. */
 static void discard(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	while (tx->count) {
@@ -353,12 +362,14 @@ static void discard(struct vnic_device *dev, struct vnic_device_txq *tx)
 	}
 }
 
-/* Looks for n frames to show. */
+/* Looks for up to n frames. */
 static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32_t n)
 {
 	bool dropped = false;
 
-	/* No more than a ring holds: a driver may go on posting what is dropped here. */
+	/*
+	 * No more than one ring of frames: a driver may post new ones while the device drops them.
+	 */
 	for (uint32_t i = 0; i < tx->next.size && tx->count < n; i++) {
 		enum look look = LOOK_FRAME;
 
@@ -370,7 +381,7 @@ static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32
 		if (!dev->link)
 			discard(dev, tx);
 	}
-	/* Of what is not shown, the caller does not know that it was completed. */
+	/* The caller does not learn of these completions, so the device raises the interrupt. */
 	if (dropped)
 		vnic_device_flush(dev);
 }
@@ -406,7 +417,7 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n)
 {
 	struct vnic_device_txq *tx;
 
-	/* The NIC may have stopped since it showed the frames. */
+	/* The NIC may have stopped since vnic_device_tx. */
 	if (queue >= dev->tx_queues)
 		return;
 	tx = &dev->tx[queue];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Bringing the NIC up and down, as Linux' vmxnet3_activate_dev and vmxnet3_quiesce_dev do. */
+/* Activates and quiesces the NIC, as Linux' vmxnet3_activate_dev and vmxnet3_quiesce_dev do. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "nic.h"
 #include "shared.h"
 
-/* Descriptors first, all buffers behind; a buffer starts on a cache line. */
+/* Descriptors first, then all buffers; a buffer starts on a cache line. */
 #define CACHE_LINE 64
 #define RX_MODE    (VMXNET3_RXM_UCAST | VMXNET3_RXM_BCAST)
 
@@ -36,7 +36,7 @@ static void fill_misc(struct vnic_driver *drv, uint16_t mtu)
 	shared->intr.event_vector = RX_VECTOR;
 	drv->rx_mode = RX_MODE;
 	shared->rx_filter.mode = drv->rx_mode;
-	/* Of which VLAN a frame may be is the engine's to say. */
+	/* The engine decides which VLANs it accepts. */
 	memset(shared->rx_filter.vlan, 0xff, sizeof(shared->rx_filter.vlan));
 }
 
@@ -72,7 +72,10 @@ static int command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
 	return ret ? ret : drv->transport->ops->reg_read(drv->transport, VMXNET3_REG_CMD, result);
 }
 
-/* Both sides of an interface offer sets of versions, a bit each: the newest of both is spoken. */
+/*
+ * Both sides of an interface offer a set of versions, one bit each: the driver selects the newest
+ * common one.
+ */
 static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t ours)
 {
 	uint32_t offered;
@@ -148,7 +151,7 @@ void vnic_driver_detach(struct vnic_driver *drv)
 
 	if (!drv)
 		return;
-	/* A daemon that has gone cannot answer, and need not. */
+	/* A daemon that has ended cannot answer, and need not. */
 	(void)command(drv, (uint32_t)VMXNET3_CMD_QUIESCE_DEV, &result);
 	vnic_driver_abandon(drv);
 }
@@ -175,7 +178,7 @@ void vnic_driver_set_multicast(struct vnic_driver *drv, bool on)
 		return;
 	drv->rx_mode = mode;
 	vnic_store(&drv->memory->shared.rx_filter.mode, mode);
-	/* A daemon that has gone has no frames to filter. */
+	/* A daemon that has ended has no frames to filter. */
 	(void)reg_write(drv, VMXNET3_REG_CMD, (uint32_t)VMXNET3_CMD_UPDATE_RX_MODE);
 }
 

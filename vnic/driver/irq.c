@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The interrupt. Receiving has a vector of its own, and so has sending: that one
- * stays masked unless a reservation fell short, so that completions alone wake nobody.
+ * The interrupts. Receiving and sending have their own vectors. The send vector stays masked unless
+ * a reservation fell short, so completions alone wake no thread.
  */
 #include "nic.h"
 #include "shared.h"
@@ -16,8 +16,8 @@ void vnic_driver_irq_arm(struct vnic_driver *drv, enum vnic_vector vector)
 {
 	set_mask(drv, vector, 0);
 	/*
-	 * The device writes a completion, fences and reads the mask; we write the mask,
-	 * fence and then look for completions: one of us sees the other.
+	 * The device writes a completion, fences and reads the mask; the driver writes the mask,
+	 * fences and then looks for completions: one of them sees the other's store.
 	 */
 	vnic_fence();
 }

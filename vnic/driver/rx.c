@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receiving: one buffer a frame, in ring order. */
+/* Receives frames: one buffer for each frame, in ring order. */
 #include <assert.h>
 
 #include "nic.h"
@@ -12,7 +12,7 @@ static void post(struct vnic_driver *drv)
 	const uint8_t *data = vnic_driver_rx_buffer(drv, fill->index);
 
 	vnic_store(&desc->addr, vnic_driver_addr(drv, data));
-	/* Release: our last reads of the buffer come before the device may write it again. */
+	/* Release: the driver's reads of the buffer end before the device may write it again. */
 	vnic_publish(&desc->len, drv->frame_max | (fill->gen ? VMXNET3_RXD_GEN : 0));
 	vnic_cursor_advance(fill);
 }
@@ -29,15 +29,18 @@ void vnic_driver_rx_init(struct vnic_driver *drv)
 bool vnic_driver_rx_waiting(const struct vnic_driver *drv)
 {
 	const struct vnic_cursor *comp = &drv->rx.comp;
-	/* Acquire: the frame and the rest of the completion were written before. */
+	/*
+	 * Acquire: the device wrote the frame and the rest of the completion before the generation
+	 * bit.
+	 */
 	uint32_t gen = vnic_acquire(&drv->memory->rx_comp[comp->index].gen);
 
 	return !!(gen & VMXNET3_CD_GEN) == comp->gen && !drv->broken;
 }
 
 /*
- * The next completion. A device may only complete the buffers in order, each
- * with a whole frame: anything else, and no buffer can be trusted to be ours.
+ * Takes the next completion. A device may complete the buffers in order only, each with a whole
+ * frame. After any other completion the driver trusts no buffer.
  */
 static bool take(struct vnic_driver *drv, struct vnic_frame *frame)
 {
@@ -78,8 +81,8 @@ void vnic_driver_rx_release(struct vnic_driver *drv, uint32_t n)
 	while (n--)
 		post(drv);
 	/*
-	 * A device that ran out asks to be told (vmxnet3's updateRxProd). The fence
-	 * pairs with the one between its asking and its last look at the ring.
+	 * A device that ran out of buffers asks for RXPROD writes (vmxnet3's updateRxProd). The
+	 * fence pairs with the device's fence between its request and its last look at the ring.
 	 */
 	vnic_fence();
 	if (!vnic_load(&drv->memory->queues.rx.update_prod))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The transport to urxed: a socket for what is rare, shared memory for what is not. */
+/* The transport to urxed: a socket for rare requests, shared memory for frames. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 struct shm {
 	struct vnic_transport base;
-	/* Requests take turns at the socket in the order in which they come. */
+	/* Requests use the socket in the order of their calls. */
 	pthread_mutex_t lock;
 	pthread_cond_t next;
 	uint64_t came, served;
@@ -28,7 +28,7 @@ struct shm {
 	uint64_t memory_size;
 	int notice;
 	uint16_t mtu; /* the NIC's */
-	/* The last introduction that came as a notice; fds[0] is -1 where there is none. */
+	/* The last introduction that came as a notice; fds[0] is -1 if there is none. */
 	uint32_t met_qpn;
 	int met_fds[VNIC_INBOX_FDS];
 };
@@ -45,16 +45,16 @@ static void close_fds(const int *fds, uint32_t n)
 			close(fds[i]);
 }
 
-/* Descriptors that go with a request, or come with its answer. */
+/* Descriptors that accompany a request or its answer. */
 struct passed {
 	uint32_t sent;
-	uint32_t wanted; /* received, once there is the answer */
+	uint32_t wanted; /* number to receive; afterwards the number received */
 	int fds[VNIC_INBOX_FDS];
 };
 
 /*
- * Sends a request and receives its answer over it. Any failure ends the
- * connection: an answer that comes too late must not pass for the next one's.
+ * Sends a request and receives its answer. Any failure ends the connection: a late answer must not
+ * be taken for the next request's.
  */
 static int exchange(struct shm *shm, union vnic_message *message, uint32_t len,
 		    struct passed *passed)
@@ -81,7 +81,7 @@ static int exchange(struct shm *shm, union vnic_message *message, uint32_t len,
 	return ret < 0 ? ret : -EPROTO;
 }
 
-/* A mutex over each exchange would let in a thread that asks without end before all others. */
+/* With a plain mutex, a thread that sends requests without end could starve the others. */
 static void take_turn(struct shm *shm)
 {
 	uint64_t turn;
@@ -173,9 +173,12 @@ static void shm_kick(struct vnic_transport *transport)
 	struct shm *shm = to_shm(transport);
 	uint32_t *asleep = vnic_reg(shm->base.bar0, VNIC_REG_ASLEEP);
 
-	/* Our descriptors before our reading of its sleep; see vnic_device_set_asleep. */
+	/*
+	 * The descriptors must be visible before the device's sleep is read; see
+	 * vnic_device_set_asleep.
+	 */
 	vnic_fence();
-	/* One write wakes it, however many bursts it takes to get up. */
+	/* One write wakes the device, however many bursts follow until it runs. */
 	if (vnic_load(asleep) && vnic_exchange(asleep, 0))
 		eventfd_write(shm->doorbell, 1);
 }
@@ -246,8 +249,8 @@ static bool is_question(const union vnic_message *message, int len, uint32_t fd_
 }
 
 /*
- * Of several states of the port the last one counts; what is none is passed over. Questions are
- * given one by one.
+ * Of several states of the port the last one counts; malformed messages are skipped. Each question
+ * is returned separately.
  */
 static bool is_meeting(const union vnic_message *message, int len, uint32_t fd_count)
 {
@@ -302,7 +305,10 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 			found = true;
 		}
 	} while (len > 0 || len == -EPROTO);
-	/* Its end would be readable for ever; that the daemon has gone shows elsewhere. */
+	/*
+	 * The closed socket would stay readable for ever; the control socket reports the daemon's
+	 * end.
+	 */
 	if (len != -EAGAIN)
 		transport->notice_fd = -1;
 	return found;
@@ -355,7 +361,10 @@ static void shm_close(struct vnic_transport *transport)
 		munmap(shm->bars, VNIC_BAR_SIZE);
 	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
 	close_fds(shm->met_fds, VNIC_INBOX_FDS);
-	/* The lock is not destroyed: after a fork another thread may have had it. */
+	/*
+	 * The lock is not destroyed: in a forked child another thread of the parent may have held
+	 * it.
+	 */
 	free(shm);
 }
 
@@ -383,7 +392,7 @@ static bool welcome_valid(struct shm *shm, const struct vnic_attach_welcome *wel
 	       welcome->qpn_count == VNIC_LEASE_QPNS;
 }
 
-/* Takes over what the daemon sent with its welcome. */
+/* Takes over the descriptors of the daemon's welcome. */
 static int adopt(struct shm *shm, const int fds[VNIC_FDS])
 {
 	int ret = vnic_memory_map(fds[VNIC_FD_BARS], VNIC_BAR_SIZE, &shm->bars);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sending: one descriptor a frame, each with its own buffer. */
+/* Sends frames: one descriptor and one buffer for each frame. */
 #include <assert.h>
 
 #include "nic.h"
 #include "shared.h"
 
-/* A completion frees all frames up to its own, so few are asked for; but enough to go on early. */
+/*
+ * A completion frees all earlier frames, too, so few are requested; but enough that the driver can
+ * continue early.
+ */
 #define COMPLETION_EVERY 16
 
 void vnic_driver_tx_init(struct vnic_driver *drv)
@@ -19,7 +22,10 @@ void vnic_driver_tx_init(struct vnic_driver *drv)
 bool vnic_driver_tx_waiting(const struct vnic_driver *drv)
 {
 	const struct vnic_cursor *comp = &drv->tx.comp;
-	/* Acquire: the device has read the frame before it said so; the buffer may be written. */
+	/*
+	 * Acquire: the device has read the frame before it completed it, so the buffer may be
+	 * written.
+	 */
 	uint32_t gen = vnic_acquire(&drv->memory->tx_comp[comp->index].gen);
 
 	return !!(gen & VMXNET3_CD_GEN) == comp->gen && !drv->broken;
@@ -78,7 +84,10 @@ static void post(struct vnic_driver *drv, uint32_t len, bool completion)
 	assert(len && len <= drv->frame_max);
 	vnic_store(&desc->addr, vnic_driver_addr(drv, data));
 	vnic_store(&desc->flags, VMXNET3_TXD_EOP | (completion ? VMXNET3_TXD_CQ : 0));
-	/* Release: the generation bit is last, after the frame and the rest of the descriptor. */
+	/*
+	 * Release: the generation bit is written last, after the frame and the rest of the
+	 * descriptor.
+	 */
 	vnic_publish(&desc->len, len | (fill->gen ? VMXNET3_TXD_GEN : 0));
 	vnic_cursor_advance(fill);
 }

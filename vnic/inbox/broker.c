@@ -18,7 +18,9 @@ struct vnic_inbox_broker {
 	int fds[VNIC_INBOX_FDS];
 };
 
-/* Senders will write there: to a pipe without a reader that would be SIGPIPE, to a file anything.
+/*
+ * Senders write to the eventfd: a write to a pipe without a reader would raise SIGPIPE, and a write
+ * to a file could do anything.
  */
 static int check_eventfd(int fd)
 {
@@ -33,7 +35,7 @@ static int check_eventfd(int fd)
 	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
 }
 
-/* Nor is it memory of any other kind that is handed on. */
+/* The broker passes on no other kind of memory, either. */
 static int check_published(int fd)
 {
 	const void *memory;

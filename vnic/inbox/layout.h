@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What receiver, senders and daemon share of an inbox. All of it may change at any time. */
+/*
+ * The shared memory of an inbox, for receiver, senders and daemon. Every word may change at any
+ * time.
+ */
 #ifndef URXE_VNIC_INBOX_LAYOUT_H
 #define URXE_VNIC_INBOX_LAYOUT_H
 
@@ -14,9 +17,9 @@
 static_assert((VNIC_INBOX_FRAMES & (VNIC_INBOX_FRAMES - 1)) == 0, "positions wrap");
 
 /*
- * The lock word: 0, or who sends now, or CLOSED. It is no mutex of libc: a robust
- * one keeps a list of pointers in the shared memory, which a peer could forge, and
- * glibc would follow them.
+ * The lock word: 0, the number of the sender that holds the lock, or CLOSED. It is no mutex of
+ * libc: a robust mutex keeps a list of pointers in the shared memory, which a peer could forge and
+ * glibc would follow.
  */
 #define INBOX_FREE   0u
 #define INBOX_CLOSED UINT32_MAX
@@ -24,8 +27,8 @@ static_assert((VNIC_INBOX_FRAMES & (VNIC_INBOX_FRAMES - 1)) == 0, "positions wra
 /*
  * The mask word: bit 0 masks the interrupt, the other bits count unmaskings. A sender first writes
  * to the eventfd and then masks, by compare-and-exchange. So a sender that dies between the two has
- * masked nothing, and a sender that was stopped there cannot mask what the receiver has unmasked
- * since.
+ * masked nothing, and a sender that was stopped there cannot mask an interrupt that the receiver
+ * has unmasked since.
  */
 #define INBOX_MASKED        1u
 #define INBOX_UNMASKINGS_AT 1
@@ -33,30 +36,30 @@ static_assert((VNIC_INBOX_FRAMES & (VNIC_INBOX_FRAMES - 1)) == 0, "positions wra
 struct inbox_memory {
 	_Alignas(CACHE_LINE) uint32_t lock;
 	/*
-	 * Frames put in so far: the place and the generation of the next one. Under the
-	 * lock; written after the completion that it counts, so a sender that died in
-	 * between leaves one that is published and not counted; the next one counts it.
+	 * The number of frames so far: the place and the generation of the next frame. Written
+	 * under the lock, after the completion that it counts. A sender that dies in between leaves
+	 * a published frame that is not counted; the next sender counts it.
 	 */
 	uint32_t position;
 	_Alignas(CACHE_LINE) uint32_t mask;
-	/* The receiver's: frames before this position may be put in. */
+	/* Written by the receiver: senders may put frames before this position. */
 	_Alignas(CACHE_LINE) uint32_t room;
 	_Alignas(4096) uint8_t slots[];
 };
 
 /*
- * A frame, with its completion in front of it: the frame of a short message comes over to the
- * receiver with the word that it waits for, in one cache line. With an Ethernet header behind two
- * bytes, what follows is aligned, too.
+ * A frame, with its completion in front of it: a short frame and its completion come to the
+ * receiver in one cache line. Two bytes and an Ethernet header align the rest of the frame.
  */
 struct inbox_slot {
-	uint16_t completion; /* length, and INBOX_GEN in each other lap */
+	uint16_t completion; /* length of the frame, and INBOX_GEN in every other lap */
 	uint8_t frame[];
 };
 
-#define INBOX_GEN       0x8000u
-#define INBOX_REFERENCE 0x4000u /* a struct vnic_reference follows the frame, and counts to it */
-#define INBOX_LEN       0x3fffu
+#define INBOX_GEN 0x8000u
+#define INBOX_REFERENCE \
+	0x4000u /* a struct vnic_reference follows the frame, and the length includes it */
+#define INBOX_LEN 0x3fffu
 
 static_assert(VNIC_FRAME_MAX(VMXNET3_MAX_MTU) <= INBOX_LEN, "lengths fit");
 
@@ -70,7 +73,7 @@ static inline uint32_t inbox_gen(uint32_t position)
 	return position / VNIC_INBOX_FRAMES % 2 ? 0 : INBOX_GEN;
 }
 
-/* From one slot to the next; a slot starts on a cache line. */
+/* The distance of two slots; a slot starts on a cache line. */
 static inline uint32_t inbox_stride(uint16_t mtu)
 {
 	return ((uint32_t)sizeof(struct inbox_slot) + VNIC_FRAME_MAX(mtu) + CACHE_LINE - 1) /
@@ -89,8 +92,8 @@ static inline uint64_t inbox_size(uint16_t mtu)
 }
 
 /*
- * Whether the frame at a position is there; *completion is without the generation then. Acquire: it
- * was written before.
+ * Whether a frame is at a position; *completion is then its completion without the generation bit.
+ * Acquire: the sender wrote the frame before.
  */
 static inline bool inbox_completed(const struct inbox_slot *slot, uint32_t position,
 				   uint32_t *completion)

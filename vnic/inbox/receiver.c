@@ -19,8 +19,9 @@
 #endif
 
 /*
- * Slots go back so many at a time, where frames come one by one: a sender looks for more only when
- * it has used those that it knows of, but the word has to come over to us to be written.
+ * Number of slots that the receiver gives back at once if frames come one by one: a sender reads
+ * the word only when it has used all slots that it knows of, but each write of the word moves its
+ * cache line.
  */
 #define BATCH 16
 
@@ -31,10 +32,10 @@ struct vnic_inbox {
 	int fds[VNIC_INBOX_FDS];
 	uint32_t frame_max;
 	uint32_t stride;
-	uint32_t next; /* position of the frame that comes next */
+	uint32_t next; /* position of the next frame */
 	uint32_t taken;
-	uint32_t owed; /* released, but not given back yet */
-	bool more;     /* there were as many frames as were asked for */
+	uint32_t owed; /* released slots that are not given back yet */
+	bool more;     /* the last call returned as many frames as were requested */
 	uint32_t unmaskings;
 	bool broken;
 };
@@ -47,7 +48,7 @@ const char *vnic_direct_counter_name(enum vnic_direct_counter counter)
 	return counter < VNIC_DIRECT_COUNT ? names[counter] : "unknown";
 }
 
-/* Release: our last reads of slots come before a sender may write to them again. */
+/* Release: the receiver's reads of slots end before a sender may write to them again. */
 static void give_room(struct vnic_inbox *inbox)
 {
 	vnic_publish(&inbox->memory->room, inbox->next - inbox->taken + VNIC_INBOX_FRAMES);
@@ -146,7 +147,7 @@ void *vnic_inbox_published(const struct vnic_inbox *inbox)
 
 void vnic_inbox_populate(const struct vnic_inbox *inbox)
 {
-	/* Before Linux 5.14, and where no memory is left, frames find theirs one by one. */
+	/* Before Linux 5.14, or without free memory, each frame populates its own page. */
 	madvise(inbox->memory, inbox->size, MADV_POPULATE_WRITE);
 }
 
@@ -163,7 +164,7 @@ static bool waiting(const struct vnic_inbox *inbox)
 	       !inbox->broken;
 }
 
-/* False: there can be no such frame in a slot. */
+/* False: no frame in a slot can have this completion. */
 static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, uint32_t completion,
 		       struct vnic_frame *frame)
 {
@@ -180,7 +181,7 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 	return true;
 }
 
-/* The frames of a burst are in the sender's cache: their first lines are fetched together. */
+/* A burst's frames are in the sender's cache: their first lines are prefetched together. */
 static void fetch_ahead(const struct vnic_inbox *inbox, const struct inbox_slot *slot)
 {
 	__builtin_prefetch(slot->frame + CACHE_LINE);
@@ -188,9 +189,8 @@ static void fetch_ahead(const struct vnic_inbox *inbox, const struct inbox_slot 
 }
 
 /*
- * The next frame, where there is one. Senders may put in none that is longer than its slot, nor any
- * where we hold what was there before: what does is a second sender without the lock, or a hostile
- * one.
+ * Takes the next frame. Senders may write no frame that is longer than a slot, nor overwrite a
+ * frame that the receiver holds: only a sender without the lock, or a hostile one, does.
  */
 static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
 {
@@ -260,8 +260,8 @@ bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
 	inbox->unmaskings++;
 	vnic_store(&inbox->memory->mask, mask_word(inbox, 0));
 	/*
-	 * A sender writes a completion, fences and reads the mask; we write the mask,
-	 * fence and then look for completions: one of us sees the other.
+	 * A sender writes a completion, fences and reads the mask; the receiver writes the mask,
+	 * fences and then looks for completions: one of them sees the other's store.
 	 */
 	vnic_fence();
 	return waiting(inbox);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A sender may stop for ever behind any instruction of this file, and the next one
- * must be able to go on: so there is one store that hands a frame over (its
- * completion's generation bit), and whatever stands before or behind it can be
- * repeated or left out.
+ * Sends frames to an inbox. A sender may stop for ever after any instruction of this file, and the
+ * next sender must be able to continue. Therefore a single store commits a frame (the generation
+ * bit of its completion), and every step before or behind it can be repeated or omitted.
  */
 #include <vnic/inbox.h>
 
@@ -20,8 +19,8 @@
 #include "shared.h"
 
 /*
- * Looks at the lock before it counts as busy: longer than a few small frames are copied, shorter
- * than a burst of large ones is, or is written under a reservation.
+ * Looks at the lock before the sender counts it as busy: longer than copies of a few small frames,
+ * shorter than a burst of large frames or a reservation.
  */
 #define SPINS 64
 
@@ -33,11 +32,11 @@ struct vnic_outbox {
 	uint32_t stride;
 	uint32_t frame_max;
 	uint32_t last;     /* position up to which slots are free, as last read */
-	uint32_t reserved; /* position of the first slot that was reserved */
+	uint32_t reserved; /* position of the first reserved slot */
 	int wake_fd;
 };
 
-/* Acquire: the receiver has read what is there before. */
+/* Acquire: the receiver has read these slots before. */
 static void read_room(struct vnic_outbox *outbox)
 {
 	outbox->last = vnic_acquire(&outbox->memory->room) - 1;
@@ -129,7 +128,7 @@ static enum vnic_outbox_status lock(struct vnic_outbox *outbox)
 
 		if (seen == INBOX_CLOSED)
 			return VNIC_OUTBOX_CLOSED;
-		/* Acquire: what the one before us wrote under the lock. */
+		/* Acquire: sees the writes of the previous holder of the lock. */
 		if (seen == INBOX_FREE &&
 		    __atomic_compare_exchange_n(word, &seen, outbox->self, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
@@ -139,7 +138,7 @@ static enum vnic_outbox_status lock(struct vnic_outbox *outbox)
 	return VNIC_OUTBOX_BUSY;
 }
 
-/* Not a plain store: the inbox may have been closed, and has to stay so. */
+/* Not a plain store: the word may have become CLOSED, and must stay so. */
 static void unlock(struct vnic_outbox *outbox)
 {
 	uint32_t self = outbox->self;
@@ -154,8 +153,9 @@ static struct inbox_slot *slot_at(const struct vnic_outbox *outbox, uint32_t pos
 }
 
 /*
- * Where the next frame goes. What a sender published that did not live to count it is counted
- * first: we may not live to count ours either, and nobody looks for two.
+ * The position of the next frame. A frame that a dead sender published without counting it is
+ * counted first: this sender may die before it counts its own frame, too, and the next one looks
+ * for one uncounted frame only.
  */
 static uint32_t find_position(const struct vnic_outbox *outbox)
 {
@@ -167,8 +167,8 @@ static uint32_t find_position(const struct vnic_outbox *outbox)
 }
 
 /*
- * Asks for what short frames take of n slots from a position on: the receiver has read it last, and
- * one line comes from there as slowly as all together.
+ * Prefetches the lines that short frames need of n slots, for writing: the receiver has read them
+ * last, and all lines together arrive as fast as one.
  */
 static void own(const struct vnic_outbox *outbox, uint32_t position, uint32_t n)
 {
@@ -180,13 +180,13 @@ static void own(const struct vnic_outbox *outbox, uint32_t position, uint32_t n)
 	}
 }
 
-/* What was last read may be long ago: others may have sent any number of frames since. */
+/* The last look may be long ago: other senders may have sent any number of frames since. */
 static bool has_room(const struct vnic_outbox *outbox, uint32_t position)
 {
 	return outbox->last - position < VNIC_INBOX_FRAMES;
 }
 
-/* The slot of a position; NULL where the receiver has not given it back. */
+/* The slot of a position; NULL: the receiver has not given it back. */
 static struct inbox_slot *free_slot(struct vnic_outbox *outbox, uint32_t position)
 {
 	if (!has_room(outbox, position))
@@ -203,14 +203,14 @@ static uint32_t put_reference(struct inbox_slot *slot, const struct vnic_frame *
 	return (frame->len + (uint32_t)sizeof(frame->reference)) | INBOX_REFERENCE;
 }
 
-/* Hands the frame over that is in the slot of a position. */
+/* Commits the frame in the slot of a position. */
 static void complete(const struct vnic_outbox *outbox, uint32_t position,
 		     const struct vnic_frame *frame)
 {
 	struct inbox_slot *slot = slot_at(outbox, position);
 	uint32_t completion = put_reference(slot, frame);
 
-	/* Release: a receiver that sees the generation sees the frame. */
+	/* Release: a receiver that sees the generation bit sees the frame. */
 	vnic_publish(&slot->completion, (uint16_t)(completion | inbox_gen(position)));
 	vnic_publish(&outbox->memory->position, position + 1);
 }
@@ -226,7 +226,7 @@ static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic
 	return true;
 }
 
-/* Not where that would have to wait: an eventfd that is full is readable all the same. */
+/* EAGAIN needs no wait: a full eventfd is readable already. */
 static void ring(int wake_fd)
 {
 	struct pollfd pfd = {wake_fd, POLLOUT, 0};
@@ -236,8 +236,8 @@ static void ring(int wake_fd)
 }
 
 /*
- * Behind a fence: the sender publishes completions before it reads the mask
- * (vnic_inbox_irq_unmask). The eventfd is written before the mask: see INBOX_MASKED.
+ * Called after a fence: the sender publishes completions before it reads the mask
+ * (vnic_inbox_irq_unmask). It writes the eventfd before the mask: see INBOX_MASKED.
  */
 static void wake(const struct vnic_outbox *outbox)
 {
@@ -257,7 +257,7 @@ void vnic_outbox_wake(const struct vnic_outbox *outbox)
 	wake(outbox);
 }
 
-/* Unlocks the inbox behind n frames. */
+/* Unlocks the inbox after n frames. */
 static void release(struct vnic_outbox *outbox, uint32_t n)
 {
 	unlock(outbox);

@@ -70,7 +70,7 @@ static void loop_kick(struct vnic_transport *transport)
 		to_loop(transport)->public.kicks++;
 }
 
-/* There is no one to ask. */
+/* In one process there is no daemon that could resolve addresses. */
 static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
 			const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
@@ -81,7 +81,7 @@ static int loop_resolve(struct vnic_transport *transport, uint8_t sgid_index,
 	return -ENETUNREACH;
 }
 
-/* Nobody else is there to own it. */
+/* No other process can own the remote queue pair. */
 static int loop_remote(struct vnic_transport *transport, bool connected, const uint8_t dgid[16],
 		       uint32_t qpn)
 {
@@ -131,7 +131,7 @@ static bool loop_met(struct vnic_transport *transport, uint32_t *qpn, int fds[VN
 	return false;
 }
 
-/* Driver and device are of one process, and of its child. */
+/* The driver ends; the memory stays for the device until vnic_loop_close. */
 static void loop_isolate(struct vnic_transport *transport)
 {
 	(void)transport;

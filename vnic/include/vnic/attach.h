@@ -55,7 +55,7 @@
 #define VNIC_ATTACH_GIDS    32
 #define VNIC_ATTACH_PKEYS   16
 #define VNIC_SOCKET_NAME    "urxed.sock" /* in the daemon's run directory */
-#define VNIC_SYSFS_NAME     "sys"        /* likewise: the tree that plays /sys */
+#define VNIC_SYSFS_NAME     "sys" /* also in the run directory: the tree that stands for /sys */
 /* In class/infiniband_verbs: beyond the 1024 devices that Linux numbers. */
 #define VNIC_UVERBS_NAME "uverbs1024"
 
@@ -73,70 +73,74 @@ enum vnic_attach_type {
 
 /*
  * QPNs are leased in blocks, which begin at a multiple of their length. A process gets the first
- * with its welcome and others as it needs them.
+ * block with its welcome, and further ones when it needs them.
  */
 #define VNIC_LEASE_SHIFT 12
 #define VNIC_LEASE_QPNS  (1u << VNIC_LEASE_SHIFT)
 #define VNIC_LEASES_MAX  16 /* of a process */
-/* Claimed in HELLO: no block begins there, so the answer is -EPERM and nothing is leased. */
+/*
+ * In HELLO as the claimed lease: no block begins at 1, so the answer is -EPERM and no lease is
+ * given.
+ */
 #define VNIC_LEASE_NONE 1
 
 /*
- * The number by which processes of a host know each other. It comes from the first block that
- * each has leased, so no two have the same, and it is never 0.
+ * The number by which processes of a host know each other: that of the first block that the process
+ * has leased. So no two processes have the same number, and it is never 0.
  */
 #define VNIC_PROCESS(qpn) ((qpn) >> VNIC_LEASE_SHIFT)
 #define VNIC_PROCESSES    (1u << (24 - VNIC_LEASE_SHIFT))
 
-/* The first word of what comes on the socket of notices. */
+/* The first word of each message on the socket of notices. */
 enum vnic_notice_type { VNIC_NOTICE_PORT = 1, VNIC_NOTICE_STATE_QUERY, VNIC_NOTICE_INBOX };
 
-/* Descriptors that come with the answer to HELLO, in this order. */
+/* The descriptors in the answer to HELLO, in this order. */
 enum vnic_attach_fd { VNIC_FD_BARS, VNIC_FD_DOORBELL, VNIC_FD_INTERRUPT, VNIC_FD_NOTICE, VNIC_FDS };
 
 struct vnic_attach_gid {
 	uint8_t raw[16];
 	uint8_t valid;
 	uint8_t v1;    /* sends RoCEv1 */
-	uint16_t vlan; /* ID of its VLAN; 0 = untagged */
+	uint16_t vlan; /* VLAN ID; 0 = untagged */
 	uint8_t reserved[4];
 };
 
-/* What may change while a client is attached. */
+/* Properties of the port that may change while a client is attached. */
 struct vnic_attach_port {
 	struct vnic_attach_gid gids[VNIC_ATTACH_GIDS];
-	uint16_t link_mtu; /* bytes of Ethernet payload that the way out takes; at most the NIC's */
-	uint8_t up;        /* 1 = the link is there */
+	uint16_t link_mtu; /* bytes of Ethernet payload that the uplink can carry; at most the NIC's
+			      MTU */
+	uint8_t up;        /* 1 = the link is up */
 	uint8_t reserved[5];
 };
 
 struct vnic_attach_hello {
 	uint32_t type;
 	uint32_t version;
-	uint64_t token;     /* of the welcome that gave the lease that is claimed */
-	uint32_t qpn_first; /* of that lease; 0 = a new one is wanted */
+	uint64_t token;     /* the token of the welcome that gave the claimed lease */
+	uint32_t qpn_first; /* the claimed lease; 0 = the client wants a new one */
 	uint32_t reserved;
 };
 
 struct vnic_attach_memory {
 	uint32_t type;
 	int32_t status;
-	uint64_t size; /* bytes of the memfd */
+	uint64_t size; /* size of the memfd, bytes */
 };
 
 struct vnic_attach_welcome {
 	uint32_t type;
 	/*
-	 * 0, or a negative errno value; then the rest is 0 and there are no fds. -EPERM: the
-	 * lease is not the client's any more.
+	 * 0, or a negative errno value; then the rest is 0 and no descriptors come. -EPERM: the
+	 * lease does not belong to the client any more.
 	 */
 	int32_t status;
 	uint8_t mac[6];
-	uint16_t mtu; /* bytes of Ethernet payload that the NIC takes, whatever the link does */
+	uint16_t mtu; /* the NIC's MTU: bytes of Ethernet payload, whatever the link's MTU */
 	uint32_t qpn_first;
 	uint32_t qpn_count; /* VNIC_LEASE_QPNS */
-	uint64_t token;     /* claims all that it has leased by then from the next daemon */
-	uint32_t leases;    /* blocks that it has: those that it has claimed, or this one */
+	uint64_t token;     /* the client presents it to the next daemon to claim all its leases */
+	uint32_t leases; /* number of the client's blocks: those that it has claimed, or this one */
 	uint32_t reserved;
 	struct vnic_attach_port port;
 	uint16_t pkeys[VNIC_ATTACH_PKEYS]; /* 0 = none */
@@ -155,18 +159,18 @@ struct vnic_attach_reg {
 struct vnic_attach_remote {
 	uint32_t type;
 	/*
-	 * 0; -EADDRINUSE: another process is connected to it; -ENOSPC: too many; -EINVAL: not
-	 * a QPN of a connection; -ENOENT: it was not registered.
+	 * 0; -EADDRINUSE: another process has registered it; -ENOSPC: too many; -EINVAL: not a QPN
+	 * of a connection; -ENOENT: it was not registered.
 	 */
 	int32_t status;
 	uint32_t qpn;
 	uint8_t dgid[16]; /* IPv4 as ::ffff:a.b.c.d */
 };
 
-/* Where packets for a destination go first: the destination itself, or a router. */
+/* The next hop of packets to a destination: the destination itself, or a router. */
 struct vnic_next_hop {
 	uint8_t mac[6];
-	uint8_t hop_limit; /* that the route asks for; 0 = it leaves that to the sender */
+	uint8_t hop_limit; /* the route's hop limit; 0 = the sender chooses */
 	uint8_t reserved;
 };
 
@@ -181,20 +185,25 @@ struct vnic_attach_resolve {
 
 struct vnic_attach_inbox {
 	uint32_t type;
-	int32_t status; /* 0, -EPERM or -EINVAL for what is no inbox */
+	int32_t status; /* 0; -EPERM or -EINVAL: the descriptors are no inbox's */
 };
 
 struct vnic_attach_introduce {
 	uint32_t type;
-	/* 0; -ENOENT: nobody has that QPN, or its owner has no inbox; -EPERM: another user's. Then
-	 * there are no fds. */
+	/*
+	 * 0; -ENOENT: no process has that QPN, or its owner has no inbox; -EPERM: the owner is
+	 * another user. On errors no descriptors come.
+	 */
 	int32_t status;
 	uint32_t qpn;
 };
 
 struct vnic_attach_lease {
 	uint32_t type;
-	/* 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user his share, or all are out. */
+	/*
+	 * 0; -ENOSPC: the process has VNIC_LEASES_MAX, the user's share is used up, or all blocks
+	 * are leased.
+	 */
 	int32_t status;
 	uint32_t qpn_first;
 };
@@ -210,15 +219,15 @@ struct vnic_attach_state_query {
 	uint32_t reserved;
 };
 
-/* Comes with the descriptors of the inbox of the process that has a QPN. */
+/* Carries the descriptors of the inbox of the process that owns a QPN. */
 struct vnic_attach_introduction {
 	uint32_t type;
 	uint32_t qpn;
 };
 
 /*
- * Comes with a sealed memfd, where status is 0: a JSON document (verbs/report/state_json.h). Before
- * that any number of those with -EINPROGRESS, while the process is at it.
+ * If status is 0, carries a sealed memfd with a JSON document (verbs/report/state_json.h). Any
+ * number of messages with -EINPROGRESS may come before, while the process writes the document.
  */
 struct vnic_attach_state {
 	int32_t status; /* 0 or a negative errno value */
@@ -226,17 +235,16 @@ struct vnic_attach_state {
 };
 
 /*
- * Connects to the daemon that listens in run_dir; waits 5 s for an answer to
- * whatever is sent. Returns the descriptor, close-on-exec, or a negative errno
- * value. -ENOENT or -ECONNREFUSED: there is none; -EPERM: who listens there is
- * neither root nor this user.
+ * Connects to the daemon that listens in run_dir. Each later call waits at most 5 s for an answer.
+ * Returns the descriptor, close-on-exec, or a negative errno value. -ENOENT or -ECONNREFUSED: no
+ * daemon; -EPERM: the listener's user is neither root nor this user.
  */
 int vnic_attach_connect(const char *run_dir);
 
 /*
- * Asks the daemon at the other end of such a descriptor, which has said nothing yet and may say
- * HELLO afterwards, whether it speaks this version. 0; -EPROTO: it does not; -EAGAIN: it has not
- * answered for 5 s; another negative errno value: the connection has ended.
+ * Asks the daemon whether it speaks this version. The connection is new, and may be used for HELLO
+ * afterwards. 0; -EPROTO: another version; -EAGAIN: no answer for 5 s; another negative errno
+ * value: the connection has ended.
  */
 int vnic_attach_check_version(int fd);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Device side of the vNIC: what a hypervisor's vmxnet3 does.
+ * Device side of the vNIC: does what a hypervisor's vmxnet3 device does.
  *
- * It trusts nothing that the driver can write: every index, address, length and
- * generation bit is copied once and checked. A driver that breaks the contract
- * stops its own NIC (VNIC_DEVICE_BROKEN) and no one else's. One thread at a time
- * may use a device. Functions that return int give 0 or a negative errno value.
+ * The device trusts nothing that the driver can write: it copies each index, address, length and
+ * generation bit once and checks the copy. A driver that violates the protocol stops its own NIC
+ * (VNIC_DEVICE_BROKEN) and no other.
+ *
+ * One thread at a time may use a device. Functions that return int give 0 or a negative errno
+ * value.
  */
 #ifndef URXE_VNIC_DEVICE_H
 #define URXE_VNIC_DEVICE_H
@@ -16,9 +18,9 @@
 
 struct vnic_device;
 
-/* A piece of the driver's memory, as a guest has several with holes between them. */
+/* A region of the driver's memory. A guest has several, with holes between them. */
 struct vnic_region {
-	uint64_t addr; /* where the driver sees it: what descriptors and DSAL name */
+	uint64_t addr; /* the driver's address of the region, as in descriptors and DSAL */
 	uint64_t size; /* bytes */
 	void *memory;
 };
@@ -27,8 +29,8 @@ struct vnic_region {
 
 struct vnic_device_attr {
 	/*
-	 * The driver's memory, at most VNIC_REGIONS that do not overlap; the table is
-	 * copied. A frame's buffer may reach over several; a ring lies in one.
+	 * The driver's memory: at most VNIC_REGIONS regions that do not overlap; the table is
+	 * copied. A frame's buffer may span several regions; a ring lies in one.
 	 */
 	const struct vnic_region *regions;
 	uint32_t region_count;
@@ -36,8 +38,8 @@ struct vnic_device_attr {
 	void *bars;
 	uint8_t mac[6]; /* the permanent one */
 	/*
-	 * Other NICs have this MAC too, and the owner knows whose a frame is: the driver
-	 * can take no other MAC, and hears every unicast frame that it is given.
+	 * Other NICs have this MAC too, and the caller knows which frames belong to this NIC: the
+	 * driver cannot change the MAC, and receives every unicast frame that the caller delivers.
 	 */
 	bool shared_mac;
 	uint16_t mtu;
@@ -75,15 +77,14 @@ enum vnic_device_state vnic_device_state(const struct vnic_device *dev);
 const uint64_t *vnic_device_counters(const struct vnic_device *dev);
 
 /*
- * Register access, -EINVAL where there is no such register. TXPROD, RXPROD and IMR
- * are plain words in `bars`, which a driver that maps them may store to by itself;
- * one that unmasks a vector so has to look for what it missed, whereas a vector
- * that is unmasked here delivers what it owes.
+ * Register access; -EINVAL: no such register. TXPROD, RXPROD and IMR are plain words in `bars`, to
+ * which a driver that maps them may store directly. A driver that unmasks a vector so has to look
+ * for missed interrupts; a vector that is unmasked by this call raises its pending interrupt.
  */
 int vnic_device_reg_write(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t value);
 int vnic_device_reg_read(struct vnic_device *dev, uint32_t bar, uint32_t offset, uint32_t *value);
 
-/* A frame in the driver's memory, which may change under the reader. */
+/* A frame in the driver's memory, which may change while it is read. */
 struct vnic_tx_frame {
 	const uint8_t *data;
 	uint32_t len;
@@ -92,8 +93,8 @@ struct vnic_tx_frame {
 /* How many transmit queues the driver has set up; 0 while the NIC is not active. */
 uint32_t vnic_device_tx_queues(const struct vnic_device *dev);
 /*
- * Up to n frames that the driver wants sent from a queue, oldest first, without
- * taking them: the same come again until vnic_device_tx_done has completed them.
+ * Returns up to n frames of a transmit queue, oldest first. The same frames come again until
+ * vnic_device_tx_done has completed them.
  */
 uint32_t vnic_device_tx(struct vnic_device *dev, uint32_t queue, struct vnic_tx_frame *frames,
 			uint32_t n);
@@ -104,29 +105,28 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n);
 void vnic_device_set_link(struct vnic_device *dev, uint16_t mbps);
 
 /*
- * Copies a frame into the driver's next receive buffers, if the driver wants it:
- * what its filters refuse is taken too, and counted. Frames of one flow go to
- * one of its receive queues, and stay in order: for RoCE the flow is the
- * destination QPN; 0 is what belongs to none. -ENOBUFS: no buffer is free now;
- * -EMSGSIZE: too long for them, dropped; -EINVAL: shorter than an Ethernet header;
- * -ENETDOWN: not active, or the link is down.
+ * Copies a frame into the driver's next receive buffers if the driver wants it; a frame that its
+ * filters refuse counts as accepted, and as filtered. Frames of one flow go to one receive queue,
+ * and stay in order: for RoCE the flow is the destination QPN; 0 stands for no flow. -ENOBUFS: no
+ * buffer is free now; -EMSGSIZE: longer than the buffers, dropped; -EINVAL: shorter than an
+ * Ethernet header; -ENETDOWN: the NIC is not active, or the link is down.
  */
 int vnic_device_rx(struct vnic_device *dev, uint32_t flow, const uint8_t *data, uint32_t len);
 /*
- * The same for a frame in n parts: those that were copied and checked, and the
- * rest where it was. No part may be empty.
+ * The same for a frame in n parts, none of them empty. The first parts may be copies that the
+ * caller has checked.
  */
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n);
 
 /* Whether the driver wants any multicast frames, by its receive mode. */
 bool vnic_device_wants_multicast(const struct vnic_device *dev);
 
-/* Interrupts the driver for what was received and completed since the last call, unless masked. */
+/* Raises the interrupts for frames received and completed since the last call, unless masked. */
 void vnic_device_flush(struct vnic_device *dev);
 
 /*
- * Before the device's thread sleeps it says so (true), and looks once more for
- * work; a driver wakes only a device that sleeps.
+ * The device's thread calls this with true before it sleeps, and then looks for work once more. A
+ * driver rings the doorbell only if the device sleeps.
  */
 void vnic_device_set_asleep(struct vnic_device *dev, bool asleep);
 

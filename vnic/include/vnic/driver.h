@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Driver side of the vNIC: what a guest's vmxnet3 driver does.
+ * Driver side of the vNIC: does what a guest's vmxnet3 driver does.
  *
- * One thread at a time may use a driver, except vnic_driver_irq_fd's descriptor,
- * on which any thread may wait. Functions that return int give 0 or a negative
- * errno value.
+ * One thread at a time may use a driver, but any thread may wait on the descriptor of
+ * vnic_driver_irq_fd. Functions that return int give 0 or a negative errno value.
  */
 #ifndef URXE_VNIC_DRIVER_H
 #define URXE_VNIC_DRIVER_H
@@ -19,87 +18,90 @@
 struct vnic_driver;
 
 /*
- * Attaches to the urxed that listens in run_dir and activates the NIC, its
- * interrupt masked. On success *welcome says who we are. -EPROTO: the daemon
- * speaks another version; otherwise errors are those of vnic_attach_connect.
+ * Attaches to the urxed that listens in run_dir and activates the NIC, with a masked interrupt. On
+ * success *welcome has the identity of this process. -EPROTO: the daemon speaks another version;
+ * other errors are those of vnic_attach_connect.
  */
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv);
 /*
- * The same for a process that an earlier daemon welcomed as `was`: it gets all its blocks of
- * QPNs again. -EPERM: they are not to be had.
+ * The same for a process that an earlier daemon has welcomed as `was`: it gets all its blocks of
+ * QPNs again. -EPERM: the blocks belong to another process now.
  */
 int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was,
 		      struct vnic_attach_welcome *welcome, struct vnic_driver **drv);
 /* Quiesces the NIC, detaches and frees it. */
 void vnic_driver_detach(struct vnic_driver *drv);
-/* Forgets a driver inherited through fork, without a word to the device. */
+/* Drops a driver that a forked child has inherited, without a message to the device. */
 void vnic_driver_abandon(struct vnic_driver *drv);
 /*
- * In a forked child: replaces the memory that the device sees by zeroed private memory, until
- * vnic_driver_abandon. NULL is allowed.
+ * Returns up to n received frames, in order. They stay valid, and their buffers in use, until
+ * vnic_driver_rx_release has released them. The other side may still write to them: read each
+ * header byte once.
  */
 void vnic_driver_isolate(struct vnic_driver *drv);
 
-/*
- * Up to n received frames, in order. They stay valid, and their buffers taken,
- * until vnic_driver_rx_release has given back as many. Whoever is at the other
- * side may still write to them: read each header byte once.
- */
+/* Returns the n oldest received frames to the device. */
 uint32_t vnic_driver_rx(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n);
-/* Gives the n oldest received frames back to the device. */
+/* Reserves up to n free transmit buffers, in ring order; each has room for an MTU-sized frame. */
 void vnic_driver_rx_release(struct vnic_driver *drv, uint32_t n);
 
 /* Up to n free transmit buffers, in ring order; each has room for an MTU-sized frame. */
 uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *frames, uint32_t n);
-/* Sends the first n of the buffers reserved last, with the lengths in frames; wakes the device. */
+/*
+ * The interrupt: a descriptor for poll(2). It becomes readable when the unmasked NIC has received
+ * frames, or has freed transmit buffers after vnic_driver_tx_reserve gave fewer than requested; it
+ * hangs up when the device ends. An interrupt masks itself (vmxnet3's auto-mask mode). Any thread
+ * may read the descriptor: a 64-bit word for each interrupt, as from an eventfd; a read never
+ * blocks.
+ */
 void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *frames, uint32_t n);
 
-/*
- * The interrupt: a descriptor to poll(2), readable once the unmasked NIC has
- * received or has freed transmit buffers after vnic_driver_tx_reserve gave fewer
- * than asked for; it hangs up when the device has gone. Delivery masks it
- * (vmxnet3's auto-mask mode). Any thread may read it empty: a 64-bit word each
- * interrupt, as from an eventfd; a read never blocks.
- */
+/* True: frames or freed buffers are already there, and may raise no interrupt. */
 int vnic_driver_irq_fd(const struct vnic_driver *drv);
 void vnic_driver_irq_mask(struct vnic_driver *drv);
-/* True where frames or freed buffers wait already: then there may be no interrupt for them. */
+/*
+ * Whether the NIC receives multicast frames, of any group; initially false. A change waits for the
+ * daemon's answer.
+ */
 bool vnic_driver_irq_unmask(struct vnic_driver *drv);
 
 /*
- * Whether multicast frames are to be received, of whatever group; at first none
- * are. A change is told to the daemon, and waits for its answer.
+ * The device has completed a descriptor that it was not given: the driver receives and frees
+ * nothing any more.
  */
 void vnic_driver_set_multicast(struct vnic_driver *drv, bool on);
 
-/* The device has completed what it was not given: nothing is received or freed any more. */
+/* Readable (POLLHUP) when the daemon has ended. */
 bool vnic_driver_broken(const struct vnic_driver *drv);
 
-/* Readable (POLLHUP) when the daemon has gone. */
+/* Readable when the port has changed or a question is pending; -1: the transport has no notices. */
 int vnic_driver_ctl_fd(const struct vnic_driver *drv);
 
-/* Readable when the port has changed or a question waits; -1: neither ever comes. */
+/*
+ * The state of the port; false: the daemon has sent nothing new since the last call. *question is a
+ * socket for the answer, which the caller closes, or -1 (struct vnic_attach_state). Never blocks.
+ */
 int vnic_driver_notice_fd(const struct vnic_driver *drv);
 /*
- * What the port is now; false where the daemon has told nothing new since the last call.
- * *question is a socket to answer on, the caller's to close, or -1 (struct
- * vnic_attach_state). Never blocks.
+ * Asks the daemon for the next hop from source address sgid_index to dgid. Blocks for ARP or ND, 3
+ * s at most. Any thread may call it; calls wait for each other.
  */
 bool vnic_driver_notice(struct vnic_driver *drv, struct vnic_attach_port *port, int *question);
 
 /*
- * Asks the daemon for the next hop to dgid as seen from source address sgid_index.
- * Blocks for ARP or ND, 3 s at most. Any thread; takes turns by itself.
+ * Registers a remote queue pair (RC, UC) to which a queue pair of this process is connected: the
+ * daemon forwards its packets from now on. Calls are counted: each needs its own
+ * vnic_driver_unregister. -EADDRINUSE: another process has registered it; -ENOSPC: too many;
+ * -EINVAL: no valid QPN. Both functions block for the daemon's answer. Any thread may call them;
+ * calls wait for each other.
  */
 int vnic_driver_resolve(struct vnic_driver *drv, uint8_t sgid_index, const uint8_t dgid[16],
 			struct vnic_next_hop *hop);
 
 /*
- * A queue pair of ours is connected to the remote one (RC, UC): the daemon forwards its packets
- * from now on. Counted: each call wants its vnic_driver_unregister. -EADDRINUSE: another process is
- * connected to it; -ENOSPC: too many; -EINVAL: nobody can be. Both block for the daemon's answer.
- * Any thread; they take turns by themselves.
+ * Leases another block of QPNs for this process. -ENOSPC: the limit is reached. Blocks for the
+ * daemon's answer. Any thread may call it; calls wait for each other.
  */
 int vnic_driver_register(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
 int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint32_t qpn);
@@ -110,19 +112,19 @@ int vnic_driver_unregister(struct vnic_driver *drv, const uint8_t dgid[16], uint
  */
 int vnic_driver_lease(struct vnic_driver *drv, uint32_t *qpn_first);
 
-/* --- Frames for other processes of this host, without the daemon (inbox.h). */
+/* Passes this process's inbox to the daemon, once; both use it from now on. */
 
-/* Gives the daemon this process's inbox to hand on, once; both use it from now on. */
+/*
+ * The inbox of the process that owns a QPN, for vnic_outbox_open. -ENOENT: no such process or
+ * inbox; -EPERM: it belongs to another user. Any thread may call it; calls wait for each other.
+ */
 int vnic_driver_set_inbox(struct vnic_driver *drv, const struct vnic_inbox *inbox);
 /*
- * The inbox of the process that has a QPN, for vnic_outbox_open. -ENOENT: there is none;
- * -EPERM: it is another user's. Any thread; takes turns with vnic_driver_resolve.
+ * An introduction without a request: the daemon has seen frames of this process to another process
+ * at the switch. Call it once after each vnic_driver_notice. The caller owns the descriptors.
  */
 int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_INBOX_FDS]);
-/*
- * The daemon has introduced us unasked, to a process that our frames went to by the switch:
- * once after each vnic_driver_notice. The descriptors are the caller's.
- */
+/* Whether the daemon permits frames to bypass it; read it for each burst. */
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
 /* Whether the daemon lets frames pass by it: to be asked for each burst. */
 bool vnic_driver_direct_allowed(const struct vnic_driver *drv);

@@ -11,17 +11,18 @@
  * memory, from which the receiver reads it.
  */
 struct vnic_reference {
-	uint64_t address;    /* of the payload, in the sender's process */
+	uint64_t address;    /* address of the payload in the sender's process */
 	uint32_t length;     /* bytes */
-	uint32_t packets;    /* of the RoCE message that the payload is */
-	uint32_t generation; /* of the sender's references: another one ends this reference */
+	uint32_t packets;    /* number of packets that the payload would need in the RoCE message */
+	uint32_t generation; /* generation of the sender's references: when the sender changes it,
+				this reference is invalid */
 	uint32_t process;    /* the sender's number (vnic/inbox.h); 0: the frame has no reference */
 };
 
 struct vnic_frame {
 	uint8_t *data;
 	uint32_t len;  /* bytes at data */
-	uint32_t room; /* bytes that data has, when it is to be filled */
+	uint32_t room; /* size of the buffer at data, bytes */
 	struct vnic_reference reference;
 };
 

@@ -14,17 +14,20 @@
 struct vnic_loop {
 	struct vnic_driver *driver;
 	struct vnic_device *device;
-	/* What the two share. */
+	/* Memory that the driver and the device share. */
 	void *memory;
 	uint64_t memory_size;
 	void *bars;
-	uint64_t kicks;      /* that found the device asleep */
+	uint64_t kicks;      /* doorbells that found the device asleep */
 	uint64_t interrupts; /* delivered, ever */
 };
 
-/* Returns 0 or a negative errno value. The driver has activated the NIC, interrupts masked. */
+/*
+ * Returns 0 or a negative errno value. On success the driver has activated the NIC, with masked
+ * interrupts.
+ */
 int vnic_loop_open(uint16_t mtu, struct vnic_loop **loop);
-/* Takes down what is there; `driver` may be NULL, when it was detached already. */
+/* Destroys driver and device; `driver` may be NULL if it was detached already. */
 void vnic_loop_close(struct vnic_loop *loop);
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * The daemon's end of the attachment (attach.h): one client is one connection.
  *
- * No call blocks, whatever a client does or leaves undone. One thread at a time
- * may use a client and its device. Functions that return int give 0 or a negative
- * errno value.
+ * No call blocks, whatever a client does. One thread at a time may use a client and its device.
+ * Functions that return int give 0 or a negative errno value.
  */
 #ifndef URXE_VNIC_SERVER_H
 #define URXE_VNIC_SERVER_H
@@ -21,19 +20,19 @@ struct vnic_server_client;
 
 struct vnic_server_ops {
 	/*
-	 * A client says HELLO: fill in mac, mtu, the lease and the port. A negative
-	 * errno value refuses it, but -EINPROGRESS: vnic_server_welcome answers later. What
-	 * was given is the client's until vnic_server_close.
+	 * A client says HELLO: the callback fills in mac, mtu, the lease and the port. A negative
+	 * errno value refuses the client, except -EINPROGRESS: vnic_server_welcome answers later.
+	 * The lease belongs to the client until vnic_server_close.
 	 */
 	int (*welcome)(void *ctx, struct vnic_server_client *client,
 		       const struct vnic_attach_hello *hello, struct vnic_attach_welcome *welcome);
 	/*
-	 * A client asks for a next hop: answer with vnic_server_resolved, at once or later.
-	 * It asks for one at a time.
+	 * A client asks for a next hop: answer with vnic_server_resolved, at once or later. A
+	 * client has one such request at a time.
 	 */
 	void (*resolve)(void *ctx, struct vnic_server_client *client,
 			const struct vnic_attach_resolve *request);
-	/* The client whose lease has a QPN; NULL: nobody's. */
+	/* The client whose lease contains a QPN; NULL: none. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 	/*
 	 * A client has a queue pair connected to a remote one, or no longer. Returns the
@@ -42,19 +41,19 @@ struct vnic_server_ops {
 	int (*remote)(void *ctx, struct vnic_server_client *client, bool connected,
 		      const uint8_t dgid[16], uint32_t qpn);
 	/*
-	 * A client wants another block of QPNs: returns the status of struct
-	 * vnic_attach_lease. It is the client's until vnic_server_close.
+	 * A client wants another block of QPNs: returns the status of struct vnic_attach_lease. The
+	 * block belongs to the client until vnic_server_close.
 	 */
 	int (*lease)(void *ctx, struct vnic_server_client *client, uint32_t *qpn_first);
 };
 
 /*
- * The listening socket in run_dir, non-blocking, close-on-exec, for this user
- * only; replaces one that a dead daemon left. Returns the descriptor.
+ * Creates the listening socket in run_dir: non-blocking, close-on-exec, for this user only;
+ * replaces the socket of a dead daemon. Returns the descriptor.
  */
 int vnic_server_listen(const char *run_dir);
 
-/* The next connection; -EAGAIN: there is none. */
+/* Accepts the next connection; -EAGAIN: none is pending. */
 int vnic_server_accept(int listen_fd, struct vnic_server_client **client);
 /* Unmaps everything; the device and both descriptors are gone afterwards. */
 void vnic_server_close(struct vnic_server_client *client);
@@ -67,68 +66,71 @@ int vnic_server_fd(const struct vnic_server_client *client);
  * client, who could make a read block.
  */
 int vnic_server_doorbell_fd(const struct vnic_server_client *client);
-/* Who connected, as the kernel saw it then. */
+/* The process that connected, as the kernel recorded it then. */
 pid_t vnic_server_pid(const struct vnic_server_client *client);
 uid_t vnic_server_uid(const struct vnic_server_client *client);
 
 /*
- * Takes and answers one message from vnic_server_fd. 0: go on (also where there
- * was none). Negative: close the client; -ECONNRESET: it went, -EPROTO: it sent
- * what it must not. `ctx` goes to the callbacks.
+ * Receives and answers one message from vnic_server_fd. 0: go on (also if no message was pending).
+ * Negative: close the client; -ECONNRESET: the client hung up, -EPROTO: it violated the protocol.
+ * `ctx` goes to the callbacks.
  *
- * A client that never says HELLO is legal: its connection alone keeps a private
- * daemon alive.
+ * A client that never says HELLO is legal: its connection alone keeps a private daemon alive.
  */
 int vnic_server_event(struct vnic_server_client *client, const struct vnic_server_ops *ops,
 		      void *ctx);
 
-/* Answers the HELLO under way: with *welcome, or where status is not 0, with that. */
+/* Answers the pending HELLO: with *welcome if status is 0, otherwise with status. */
 int vnic_server_welcome(struct vnic_server_client *client, int status,
 			const struct vnic_attach_welcome *welcome);
 
-/* Answers the RESOLVE under way; status 0, or as in struct vnic_attach_resolve and hop may be NULL.
+/*
+ * Answers the pending RESOLVE; status as in struct vnic_attach_resolve. If it is not 0, hop may be
+ * NULL.
  */
 int vnic_server_resolved(struct vnic_server_client *client, int status,
 			 const struct vnic_next_hop *hop);
 
 /*
- * Tells a client what the port is now; one that has not said HELLO hears it then. -EAGAIN: it
- * does not read its notices: once vnic_server_notice_fd is writable, tell it again.
+ * Tells a client the state of the port; a client that has not said HELLO gets it with its welcome.
+ * -EAGAIN: the client does not read its notices; repeat the call when vnic_server_notice_fd is
+ * writable.
  */
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port);
 /*
- * Asks a client what it has, to be answered on `socket`, which stays the caller's. -EAGAIN: it
- * reads nothing, and was asked often enough; -ENOTCONN: it has not said HELLO.
+ * Asks a client for its state; the client answers on `socket`, which the caller still owns.
+ * -EAGAIN: the client reads nothing and has enough questions pending; -ENOTCONN: it has not said
+ * HELLO.
  */
 int vnic_server_query_state(struct vnic_server_client *client, int socket);
 /* -1 before HELLO. */
 int vnic_server_notice_fd(const struct vnic_server_client *client);
 
-/* NULL until the client has given its memory, which is after HELLO. */
+/* NULL until the client has sent its memory, after HELLO. */
 struct vnic_device *vnic_server_device(struct vnic_server_client *client);
 
-/* --- Frames that pass by the daemon (inbox.h). */
+/* --- Frames that bypass the daemon (inbox.h). */
 
 /*
- * Introduces the owner of a QPN to a client that has not asked. -ENOENT, -EPERM: see struct
- * vnic_attach_introduce; -EAGAIN: the client does not read its notices.
+ * Introduces the owner of a QPN to a client without a request of the client. -ENOENT, -EPERM: see
+ * struct vnic_attach_introduce; -EAGAIN: the client does not read its notices.
  */
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
 			  uint32_t qpn);
 /* VNIC_PROCESS of the client's lease; 0 before HELLO. */
 uint32_t vnic_server_process(const struct vnic_server_client *client);
 /*
- * Whether the client may put frames into other processes' inboxes: at first it may. Where
- * not, all its frames come by its NIC, from its next burst on.
+ * Whether the client may put frames into other processes' inboxes; initially true. If false, all
+ * its frames go to its NIC, from its next burst on.
  */
 void vnic_server_set_direct(struct vnic_server_client *client, bool on);
-/* The number of the process that has the lock of the client's inbox; 0 = none has. */
+/* The number of the process that holds the lock of the client's inbox; 0 = none. */
 uint32_t vnic_server_inbox_holder(const struct vnic_server_client *client);
-/* A process has died: frees the lock of the client's inbox, where it had it. */
+/* A process has died: releases the lock of the client's inbox if that process held it. */
 void vnic_server_inbox_unlock(struct vnic_server_client *client, uint32_t process);
 /*
- * The client has gone for good: nobody is to send to its inbox any more. Without this,
- * vnic_server_close lets others go on; so they do while a daemon restarts.
+ * The client has ended: no process may send to its inbox any more. Without this call,
+ * vnic_server_close leaves the inbox usable, as it must be during a restart of the daemon.
  */
 void vnic_server_inbox_revoke(struct vnic_server_client *client);
 

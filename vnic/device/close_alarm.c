@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "hurry.h"
+#include "close_alarm.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #define EVERY_US 1000
 
-static void interrupt(int number)
+static void ignore_signal(int number)
 {
 	(void)number;
 }
@@ -19,15 +19,15 @@ static void set_timer(suseconds_t us)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-void vnic_hurry_begin(void)
+void vnic_close_alarm_begin(void)
 {
-	const struct sigaction action = {.sa_handler = interrupt};
+	const struct sigaction action = {.sa_handler = ignore_signal};
 
 	sigaction(SIGALRM, &action, NULL);
 	set_timer(EVERY_US);
 }
 
-void vnic_hurry_end(void)
+void vnic_close_alarm_end(void)
 {
 	set_timer(0);
 }
