@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The manager as a whole, and its timers. */
+/* Creation of the manager, and its timers. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ void cm_destroy(struct cm *cm)
 	free(cm);
 }
 
-/* Nobody has answered, and there is no more to try. */
+/* No answer after the last retry. */
 static void give_up(struct cm_conn *conn, uint64_t now)
 {
 	cm_count(conn->cm, CM_COUNT_TIMED_OUT);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the owner of a connection asks for. */
+/* Calls of the owner of a connection. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 #include "conn.h"
 
-#define LID_NONE 0xffff /* of a port of Ethernet, as Linux has it */
+#define LID_NONE 0xffff /* LID of an Ethernet port, as in Linux */
 
 static void fill_path(struct cm_req *req, const struct cm_path *path)
 {
@@ -203,7 +203,7 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now)
 	}
 }
 
-/* Nobody has answered yet, so the peer knows the request by our GUID and ID only. */
+/* No answer yet: the peer knows the request by our GUID and ID only. */
 static void withdraw(struct cm_conn *conn)
 {
 	struct cm_mad mad = {.attr = CM_REJ};
@@ -233,7 +233,7 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	case CM_DREQ_RCVD: cm_disconnect(conn, now); break;
 	case CM_SIDR_REQ_RCVD: cm_sidr_answer(conn, &refusal); break;
 	case CM_DREQ_SENT:
-	case CM_TIMEWAIT: break; /* goes by itself */
+	case CM_TIMEWAIT: break; /* ends by its timer */
 	default: cm_conn_free(conn); break;
 	}
 }

@@ -19,7 +19,7 @@ void cm_count(struct cm *cm, enum cm_counter counter)
 	cm->counters[counter]++;
 }
 
-/* --- Tables. IDs and GUIDs are the peers' choice, so a bad one makes a chain long, no more. */
+/* --- Tables. Peers choose IDs and GUIDs; a hostile choice only makes a chain long. */
 
 static uint32_t bucket(uint64_t a, uint32_t b)
 {
@@ -100,7 +100,7 @@ static void forget_peer(struct cm_conn *conn)
 	conn->by_peer = false;
 }
 
-/* --- From the first to the last */
+/* --- Life of a connection */
 
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path)
 {
@@ -145,7 +145,7 @@ void cm_enter_idle(struct cm_conn *conn)
 		cm_conn_free(conn);
 }
 
-/* The peer may have the queue pair's number for others from now on, as it is in its own. */
+/* The peer may reuse the QPN from now on. */
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now)
 {
 	forget_peer(conn);
@@ -158,7 +158,7 @@ uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
 {
 	uint8_t way = lifetime + 1;
 
-	/* The longer of the two, or one more where both are about as long. */
+	/* The exponent of the sum: the larger one, plus 1 if both are about equal. */
 	if (way >= ack_delay)
 		way += ack_delay + 1 >= way;
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A connection, and the tables by which messages find it. */
+/* Connections, and the tables that find the connection of a message. */
 #ifndef URXE_CM_CONN_H
 #define URXE_CM_CONN_H
 
@@ -9,8 +9,8 @@
 
 #include "heap.h"
 
-#define CM_BUCKETS   4096u  /* of each table */
-#define CM_CONNS_MAX 65536u /* more than there may be rdma_cm IDs */
+#define CM_BUCKETS   4096u  /* buckets of each table */
+#define CM_CONNS_MAX 65536u /* more than the limit of rdma_cm IDs */
 
 struct cm_conn {
 	struct cm *cm;
@@ -21,18 +21,18 @@ struct cm_conn {
 	uint32_t remote_id;
 	uint64_t remote_guid;
 	uint32_t local_qpn;
-	uint64_t tid; /* of the request that is under way, or to be answered */
+	uint64_t tid; /* of the request that is outstanding, or to be answered */
 	struct cm_channel channel;
-	uint64_t timeout_ns; /* for an answer of the peer's */
+	uint64_t timeout_ns; /* for an answer of the peer */
 	uint8_t max_retries;
-	uint8_t retries; /* that are left */
-	bool by_peer;    /* in the two tables below */
+	uint8_t retries; /* left */
+	bool by_peer;    /* whether the connection is in by_peer and by_qpn */
 	struct heap_node timer;
-	uint8_t sent[CM_MAD_LEN]; /* the last message, to be repeated */
+	uint8_t sent[CM_MAD_LEN]; /* the last message, for repetitions */
 	uint16_t sent_attr;
 	LIST_ENTRY(cm_conn) id_link;
-	LIST_ENTRY(cm_conn) peer_link; /* by the peer's GUID and ID, */
-	LIST_ENTRY(cm_conn) qpn_link;  /* and its GUID and QPN */
+	LIST_ENTRY(cm_conn) peer_link; /* by the peer's GUID and ID */
+	LIST_ENTRY(cm_conn) qpn_link;  /* by the peer's GUID and QPN */
 };
 LIST_HEAD(cm_conn_list, cm_conn);
 
@@ -55,8 +55,8 @@ struct cm {
 #define CM_S(state)      (1u << CM_##state)
 
 /*
- * The longest time that a peer may have us wait, 17 s: exponents go to 31, 2.4 hours, for which
- * each connection that is over would keep its place.
+ * Longest timeout that a peer may choose, as an exponent: 17 s. Exponents go to 31, 2.4 hours, and
+ * an ended connection would use memory for that time.
  */
 #define CM_PATIENCE 22
 
@@ -75,52 +75,52 @@ static inline uint64_t cm_time_ns(uint8_t t)
 
 /* A connection in CM_IDLE, with a local ID. NULL: no memory. */
 struct cm_conn *cm_conn_new(struct cm *cm, const struct cm_path *path);
-/* The same, with that ID; also NULL where another one has it. */
+/* The same, with this local ID; also NULL if another connection has it. */
 struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32_t local_id);
 void cm_conn_free(struct cm_conn *conn);
 /*
- * Who a message is about, which came by a path; NULL: there is none. GUIDs, numbers and IDs can be
- * guessed, so a connection is found only by what comes from its peer's address.
+ * The connection of a message from a path; NULL: none. GUIDs, QPNs and IDs can be guessed, so the
+ * source address of the message must be the peer's.
  */
 struct cm_conn *cm_find_from(const struct cm *cm, const struct cm_path *path, uint32_t local_id);
-/* Of a pair of IDs as the peer's message has them. */
+/* By both IDs of the message. */
 struct cm_conn *cm_find_pair(const struct cm *cm, const struct cm_path *path, uint32_t local_id,
 			     uint32_t remote_id);
 struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			     uint32_t remote_id);
 struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uint64_t guid,
 			    uint32_t qpn);
-/* Enters it into the tables by peer. */
+/* Adds the connection to by_peer and by_qpn. */
 void cm_know_peer(struct cm_conn *conn);
 
 void cm_count(struct cm *cm, enum cm_counter counter);
 void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad);
 
-/* Sends a message and keeps it; mad->tid is the caller's. */
+/* Sends a message and keeps it for repetitions; the caller sets mad->tid. */
 void cm_post(struct cm_conn *conn, const struct cm_mad *mad);
 void cm_post_again(struct cm_conn *conn);
-/* Sends a message and keeps the last one. */
+/* Sends a message; repetitions stay those of the last posted one. */
 void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad);
-/* Wants an answer to what was posted last, after `retries` tries more. */
+/* Starts the timer for an answer to the last posted message, with conn->retries repetitions. */
 void cm_await(struct cm_conn *conn, uint64_t now);
 void cm_await_no_more(struct cm_conn *conn);
 
-/* Ways to the end. A connection without an owner may be gone afterwards. */
+/* End of a connection. They may free a connection without an owner. */
 void cm_enter_idle(struct cm_conn *conn);
 void cm_enter_timewait(struct cm_conn *conn, uint64_t now);
 
-/* How long the device may take to acknowledge (IBA 11.2.2.2), as its attributes say. */
+/* Local CA ACK delay (IBA 11.2.2.2), as the device attributes report it. */
 #define CM_ACK_DELAY 15
-/* The QP's timeout for a path: the time of its way there and back (IBA 12.7.34). */
+/* The QP's timeout for a path: the round trip and the delay of the peer (IBA 12.7.34). */
 uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
 
 /*
- * Requests for datagrams do not say whose they are but by their source address; in the place
- * of a GUID, which are the makers' numbers, this keeps them apart.
+ * SIDR_REQs have no GUID, only a source address. This key of the address stands for the GUID in the
+ * tables.
  */
 uint64_t cm_path_key(const struct cm_path *path);
 
-/* Copies private data; -EINVAL where there is more than the message takes. */
+/* Copies private data; -EINVAL: longer than the message permits. */
 int cm_set_private(struct cm_mad *mad, const void *data, uint32_t len);
 
 /* Messages that are built in more than one place. */

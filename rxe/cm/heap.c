@@ -33,7 +33,7 @@ static void place(struct heap *h, struct heap_node *node, uint32_t i)
 	node->at = i + 1;
 }
 
-/* Finds the node's place from i on, up or down, and puts it there. */
+/* Moves the node from position i up or down to its place. */
 static void sift(struct heap *h, struct heap_node *node, uint32_t i)
 {
 	uint32_t child;

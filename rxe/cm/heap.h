@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Deadlines, the nearest first: a binary heap that knows where each of its nodes is. */
+/* A binary heap of deadlines, the earliest first. Nodes store their position. */
 #ifndef URXE_CM_HEAP_H
 #define URXE_CM_HEAP_H
 
@@ -7,7 +7,7 @@
 
 struct heap_node {
 	uint64_t due;
-	uint32_t at; /* its place + 1; 0 = not in the heap */
+	uint32_t at; /* position + 1; 0 = not in the heap */
 };
 
 struct heap {
@@ -18,12 +18,12 @@ struct heap {
 /* Makes room for n nodes. 0 or -ENOMEM. */
 int heap_reserve(struct heap *h, uint32_t n);
 void heap_free(struct heap *h);
-/* Puts a node in, or moves it; there is room. */
+/* Adds a node, or moves it; heap_reserve has made room. */
 void heap_set(struct heap *h, struct heap_node *node, uint64_t due);
-/* Nothing where it is not in. */
+/* Removes a node, if it is in the heap. */
 void heap_remove(struct heap *h, struct heap_node *node);
 
-/* NULL: it is empty. */
+/* The earliest node; NULL: the heap is empty. */
 static inline struct heap_node *heap_first(const struct heap *h)
 {
 	return h->n ? h->nodes[0] : 0;

@@ -12,7 +12,7 @@
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-/* IPv4 is in the last word, behind zeros. */
+/* An IPv4 address is in the last word, after zeros. */
 static void get_address(uint8_t ip[16], const uint8_t *p, bool v6)
 {
 	memcpy(ip, p, 16);

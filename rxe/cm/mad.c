@@ -11,18 +11,18 @@
 #define METHOD_SEND   3
 #define HEADER_LEN    24 /* IBA 13.4.2; the message follows */
 
-/* A field of a message: where it is there, in bits, and where it is kept. */
+/* A field of a message: its position in the MAD, in bits, and in struct cm_mad. */
 struct field {
 	uint16_t bit;
 	uint16_t bits;
 	uint16_t offset; /* in struct cm_mad */
-	uint16_t size;   /* bytes there */
+	uint16_t size;   /* bytes in struct cm_mad */
 };
 
 struct message {
 	const struct field *fields;
 	uint8_t n;
-	uint8_t private_at; /* byte of the message */
+	uint8_t private_at; /* offset in the message, bytes */
 	uint8_t private_len;
 };
 
@@ -219,7 +219,7 @@ static void put_field(const struct field *f, uint8_t *message, const struct cm_m
 		put_bits(message, f->bit, f->bits, get_number(member, f->size));
 }
 
-/* --- The whole */
+/* --- Messages */
 
 int cm_mad_parse(struct cm_mad *mad, const uint8_t bytes[CM_MAD_LEN])
 {

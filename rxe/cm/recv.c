@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a peer's messages do (IBA 12.9.6 to 12.9.8). */
+/* Processing of the peer's messages (IBA 12.9.6 to 12.9.8). */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* --- REQ */
 
-/* Answers a REQ that has, or gets, no connection. */
+/* Answers a REQ without a connection. */
 static void refuse(struct cm *cm, const struct cm_path *path, const struct cm_mad *req,
 		   uint16_t reason)
 {
@@ -25,7 +25,8 @@ static void refuse(struct cm *cm, const struct cm_path *path, const struct cm_ma
 	cm->ops->send(cm->ctx, path, bytes);
 }
 
-/* The owner takes its time: the peer is to know. What was sent later is repeated by itself. */
+/* A repeated REQ before the owner's answer gets an MRA; later messages are repeated by their timer.
+ */
 static void req_again(struct cm_conn *conn)
 {
 	struct cm_mad mra;
@@ -82,7 +83,7 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	}
 	conn = cm_find_qpn(cm, path, mad->req.ca_guid, mad->req.qpn);
 	if (conn) {
-		/* One of us has forgotten a connection (IBA 12.9.8.3.1). */
+		/* One of both sides has lost the state of a connection (IBA 12.9.8.3.1). */
 		cm_count(cm, CM_COUNT_STALE);
 		refuse(cm, path, mad, CM_REJ_STALE);
 		if (CM_IN(conn, CM_S(ESTABLISHED)))
@@ -220,7 +221,7 @@ static void on_rtu(struct cm *cm, const struct cm_path *path, const struct cm_ma
 
 /* --- REJ */
 
-/* A REQ may be rejected by one who has no ID for it; anybody else says both. */
+/* A REJ of a REQ may have no remote ID; all other REJs have both IDs. */
 static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *path,
 				    const struct cm_rej *rej)
 {
@@ -229,7 +230,7 @@ static struct cm_conn *find_refused(const struct cm *cm, const struct cm_path *p
 	return conn && CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD)) ? conn : NULL;
 }
 
-/* Who gave up before there was an answer does not know our ID. */
+/* A peer that gave up before our answer does not know our ID. */
 static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *path,
 				     const struct cm_rej *rej)
 {
@@ -247,7 +248,7 @@ static struct cm_conn *find_rejected(const struct cm *cm, const struct cm_path *
 #define REJ_ENDS                                                                     \
 	(CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD) | CM_S(REP_SENT) | CM_S(MRA_REP_RCVD) | \
 	 CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT))
-/* ESTABLISHED: the peer let go of a connection whose RTU it never saw. */
+/* ESTABLISHED: the peer ended a connection whose RTU it has not received. */
 #define REJ_DELAYS (CM_S(DREQ_SENT) | CM_S(REP_RCVD) | CM_S(MRA_REP_SENT) | CM_S(ESTABLISHED))
 
 static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,
@@ -274,7 +275,7 @@ static void on_rej(struct cm *cm, uint64_t now, const struct cm_path *path,
 
 /* --- DREQ, DREP */
 
-/* To one who is disconnected here: the answer was lost. */
+/* Answers the DREQ of a connection that has ended here: the first DREP was lost. */
 static void answer_stray_dreq(struct cm *cm, const struct cm_path *path, const struct cm_mad *dreq)
 {
 	struct cm_mad mad = {
@@ -320,7 +321,7 @@ static void on_dreq(struct cm *cm, uint64_t now, const struct cm_path *path,
 		conn->tid = mad->tid;
 		cm_tell(conn, CM_EVENT_DREQ, mad);
 		return;
-	case CM_DREQ_SENT: /* both at once: each answers the other */
+	case CM_DREQ_SENT: /* both sides sent a DREQ: each answers the other */
 		conn->tid = mad->tid;
 		cm_tell(conn, CM_EVENT_DREQ, mad);
 		answer_dreq(conn, now);
@@ -353,7 +354,7 @@ static void on_drep(struct cm *cm, uint64_t now, const struct cm_path *path,
 	cm_enter_timewait(conn, now);
 }
 
-/* --- All */
+/* --- Dispatch */
 
 void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	      const uint8_t bytes[CM_MAD_LEN])

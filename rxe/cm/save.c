@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections that outlive their manager. */
+/* Saves and restores connections over a restart of the daemon. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ void cm_save(const struct cm_conn *conn, struct cm_saved *saved)
 	memcpy(saved->sent, conn->sent, sizeof(saved->sent));
 }
 
-/* The time that was left is not known: all of it again is what a peer can be asked for. */
+/* The remaining time is unknown, so the timeout starts anew. */
 static void set_timer(struct cm_conn *conn, uint64_t now)
 {
 	if (CM_IN(conn, AWAITS))

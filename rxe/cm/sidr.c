@@ -54,7 +54,7 @@ int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply)
 	return 0;
 }
 
-/* The same request once more, while the first one waits for its answer. */
+/* Whether the request is a repetition of one that waits for its answer. */
 static bool is_again(const struct cm *cm, const struct cm_path *path, uint32_t request_id)
 {
 	const struct cm_conn *conn = cm_find_peer(cm, path, cm_path_key(path), request_id);

@@ -11,13 +11,13 @@
 #include "wire/packet_build.h"
 #include "wire/packet_parse.h"
 
-/* DSCP 48 (CS6): NICs send CNPs in it, and switches that were told so hurry them along. */
+/* DSCP 48 (CS6): the class in which NICs send CNPs, and which switches can prioritise. */
 #define CNP_TRAFFIC_CLASS (48 << 2)
 #define BTH_BECN          0x40
-/* CNPs that a device sends in one interval: marks on many QPs at once do not make a flood. */
+/* Most CNPs of a device per interval: congestion on many QPs must not cause a flood of CNPs. */
 #define MAX_PER_INTERVAL 256
 
-static bool marked(const struct urxe_packet *p)
+static bool is_ce_marked(const struct urxe_packet *p)
 {
 	return p->net != URXE_NET_ROCEV1 && (p->traffic_class & ECN_MASK) == ECN_CE;
 }
@@ -37,8 +37,8 @@ static bool find_gid(const struct urxe_dev *dev, const struct urxe_packet *p, ui
 	return false;
 }
 
-/* Back to where a datagram came from; false for a multicast one, which no CNP answers. */
-static bool address_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
+/* The CNP goes to the sender of the datagram; false for multicast, which gets no CNP. */
+static bool set_datagram_path(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct cnp *cnp = &qp->cnp;
 
@@ -48,17 +48,17 @@ static bool address_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
 	return find_gid(qp->dev, p, &cnp->path.sgid_index);
 }
 
-static bool address(struct urxe_qp *qp, const struct urxe_packet *p)
+static bool set_cnp_path(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (qp->type == URXE_QPT_UD)
-		return address_datagram(qp, p);
+		return set_datagram_path(qp, p);
 	qp->cnp.path = qp->attr.path;
 	qp->cnp.dest_qpn = qp->attr.dest_qpn;
 	return true;
 }
 
-/* Takes one of the interval's CNPs. */
-static bool spend(struct urxe_dev *dev)
+/* Uses up one CNP of the interval; false: none is left. */
+static bool spend_cnp_budget(struct urxe_dev *dev)
 {
 	struct cnp_budget *budget = &dev->cnp;
 
@@ -77,13 +77,13 @@ void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p)
 	struct urxe_dev *dev = qp->dev;
 	struct cnp *cnp = &qp->cnp;
 
-	if (!marked(p))
+	if (!is_ce_marked(p))
 		return;
 	qp_count(qp, URXE_EVENT_ECN_MARKED);
 	if (dev->attr.congestion == URXE_CONGESTION_NONE || dev->now < cnp->next ||
 	    URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
 		return;
-	if (!address(qp, p) || !spend(dev))
+	if (!set_cnp_path(qp, p) || !spend_cnp_budget(dev))
 		return;
 	cnp->next = dev->now + dev->attr.cnp_interval_ns;
 	cnp->path.traffic_class = CNP_TRAFFIC_CLASS;
@@ -91,7 +91,7 @@ void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p)
 	qp_schedule(qp);
 }
 
-/* The fields that A17.9.2 sets apart, and the UDP source port as NICs have it. */
+/* The fields of A17.9.2, and UDP source port 0 as NICs have it. */
 static void put_fields(struct build *b)
 {
 	put16(b->bth - UDP_LEN, 0);
@@ -104,7 +104,7 @@ bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	struct build_bth bth = {
 		.opcode = URXE_SERVICE_CNP | URXE_OP_CNP,
-		.pkey = URXE_DEFAULT_PKEY, /* as NICs have it, whatever the partition */
+		.pkey = URXE_DEFAULT_PKEY, /* as NICs do, whatever the partition */
 		.dest_qpn = qp->cnp.dest_qpn,
 	};
 	struct header_template header;

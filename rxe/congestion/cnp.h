@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Congestion notification packets (IBA Annex A17.9): a receiver sends them for
- * packets that a switch has marked, no more than one per QP and interval.
+ * Congestion notification packets (IBA Annex A17.9): a receiver answers packets that a switch has
+ * marked, with at most one CNP per QP and interval.
  */
 #ifndef URXE_CNP_H
 #define URXE_CNP_H
@@ -12,12 +12,12 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* Between two CNPs of a QP, where the owner names nothing: what NICs keep to, ns. */
+/* Default interval between two CNPs of a QP, as NICs have it, ns. */
 #define CNP_DEFAULT_INTERVAL_NS 50000
 
-/* The QP took a packet; if it was marked (RFC 3168: CE), its sender is to hear of it. */
+/* The QP has accepted a packet: makes a CNP due if the packet is marked (RFC 3168: CE). */
 void cnp_mark(struct urxe_qp *qp, const struct urxe_packet *p);
-/* Writes the CNP that is due; false where it cannot be. */
+/* Writes the CNP that is due; false: its source address is gone. */
 bool cnp_output(struct urxe_qp *qp, struct urxe_frame *frame);
 
 #endif

@@ -7,8 +7,8 @@
 #include "wire/header_fields.h"
 
 /*
- * Where the link's rate is not known, DCQCN takes this for it: the 4 x 25 Gb/s that
- * a port says it has. A slower link costs a few more CNPs until the rate takes effect.
+ * DCQCN's link rate if the rate is unknown: 4 x 25 Gb/s, the rate that the port reports. On a
+ * slower link the rate takes effect after a few more CNPs.
  */
 #define UNKNOWN_LINK_BPS UINT64_C(100000000000)
 
@@ -54,7 +54,7 @@ int cong_configure(struct cong_config *config, const struct urxe_dev_attr *attr)
 	config->ops = ops[attr->congestion];
 	config->dcqcn = attr->dcqcn ? *attr->dcqcn : urxe_dcqcn_default;
 	config->link_bps = attr->link_bps ? attr->link_bps : UNKNOWN_LINK_BPS;
-	/* The default floor is not meant for links that are slower than itself. */
+	/* The default minimum rate may exceed the rate of a slow link. */
 	if (!attr->dcqcn && config->dcqcn.min_bps > config->link_bps)
 		config->dcqcn.min_bps = config->link_bps;
 	return dcqcn_valid(&config->dcqcn, config->link_bps) ? 0 : -EINVAL;

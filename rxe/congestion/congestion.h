@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a congestion control algorithm is to the rest of the engine. */
+/* The interface of a congestion control algorithm; congestion/pacing.c calls it. */
 #ifndef URXE_CONG_H
 #define URXE_CONG_H
 
@@ -10,12 +10,12 @@
 
 /* State of DCQCN (congestion/dcqcn.h). */
 struct dcqcn {
-	uint64_t current_bps; /* R_C; 0: at the link's rate, nothing to limit */
+	uint64_t current_bps; /* R_C; 0: the link's rate, no limit */
 	uint64_t target_bps;  /* R_T */
-	uint64_t alpha_at;    /* alpha decays next */
-	uint64_t increase_at; /* T counts next */
+	uint64_t alpha_at;    /* time of the next decay of alpha, ns */
+	uint64_t increase_at; /* time of the next increase by T, ns */
 	uint32_t alpha;       /* estimate of the congestion, in 1 / DCQCN_ALPHA_ONE */
-	uint32_t bytes;       /* sent since BC counted last */
+	uint32_t bytes;       /* sent since the last increase by BC */
 	uint32_t by_time;     /* T: increases by time since the last CNP */
 	uint32_t by_size;     /* BC: increases by bytes sent since then */
 };
@@ -28,18 +28,17 @@ struct cong {
 struct cong_config;
 
 struct cong_ops {
-	uint8_t ecn; /* ECN field of what is sent (RFC 3168, 5) */
+	uint8_t ecn; /* ECN field of sent packets (RFC 3168, 5) */
 	/* A connection begins. */
 	void (*init)(struct cong *cong);
-	/* A CNP came; whether it changes the rate. */
+	/* A CNP arrived; true if the rate changes. */
 	bool (*notified)(const struct cong_config *config, struct cong *cong, uint64_t now);
-	/* A packet of `len` bytes goes out. Returns the rate that holds now, bits/s; 0 = no limit.
-	 */
+	/* A packet of `len` bytes is sent. Returns the current rate, bits/s; 0 = no limit. */
 	uint64_t (*sent)(const struct cong_config *config, struct cong *cong, uint64_t now,
 			 uint32_t len);
 };
 
-/* A device's choice. */
+/* The algorithm of a device, and its parameters. */
 struct cong_config {
 	const struct cong_ops *ops;
 	struct urxe_dcqcn dcqcn;

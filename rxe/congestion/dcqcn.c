@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The timers of the algorithm are not armed: nothing asks for the rate but a
- * packet or a CNP, so that is when the steps that have fallen due are taken.
+ * The algorithm needs no timers: only packets and CNPs need the rate, so they run the steps that
+ * have fallen due.
  */
 #include "congestion/dcqcn.h"
 
@@ -42,8 +42,8 @@ static void decay_alpha(const struct urxe_dcqcn *params, struct dcqcn *d)
 	d->alpha -= (d->alpha + (1u << params->g_shift) - 1) >> params->g_shift;
 }
 
-/* One of the counters has counted. A rate within 1/256 of the link's is the link's. */
-static void increase(const struct cong_config *config, struct dcqcn *d)
+/* An increase by T or BC. A rate within 1/256 of the link's counts as the link's. */
+static void increase_rate(const struct cong_config *config, struct dcqcn *d)
 {
 	const struct urxe_dcqcn *params = &config->dcqcn;
 
@@ -58,8 +58,8 @@ static void increase(const struct cong_config *config, struct dcqcn *d)
 		d->current_bps = 0;
 }
 
-/* Takes the steps that fell due by `now`; both loops end, at alpha 0 and the link's rate. */
-static void catch_up(const struct cong_config *config, struct dcqcn *d, uint64_t now)
+/* Runs the steps due by `now`. Both loops end: alpha reaches 0, the rate that of the link. */
+static void run_due_steps(const struct cong_config *config, struct dcqcn *d, uint64_t now)
 {
 	while (d->alpha && d->alpha_at <= now) {
 		decay_alpha(&config->dcqcn, d);
@@ -67,12 +67,12 @@ static void catch_up(const struct cong_config *config, struct dcqcn *d, uint64_t
 	}
 	while (d->current_bps && d->increase_at <= now) {
 		d->by_time++;
-		increase(config, d);
+		increase_rate(config, d);
 		d->increase_at += config->dcqcn.increase_ns;
 	}
 }
 
-/* The first CNP finds alpha at 1: it halves the rate. */
+/* alpha starts at 1, so the first CNP halves the rate. */
 static void dcqcn_init(struct cong *cong)
 {
 	cong->dcqcn = (struct dcqcn){.alpha = DCQCN_ALPHA_ONE, .alpha_at = URXE_NEVER};
@@ -84,7 +84,7 @@ static bool dcqcn_notified(const struct cong_config *config, struct cong *cong, 
 	struct dcqcn *d = &cong->dcqcn;
 	uint64_t rate;
 
-	catch_up(config, d, now);
+	run_due_steps(config, d, now);
 	rate = d->current_bps ? d->current_bps : config->link_bps;
 	d->target_bps = rate;
 	rate -= rate * d->alpha >> (DCQCN_ALPHA_SHIFT + 1);
@@ -101,12 +101,12 @@ static uint64_t dcqcn_sent(const struct cong_config *config, struct cong *cong, 
 {
 	struct dcqcn *d = &cong->dcqcn;
 
-	catch_up(config, d, now);
+	run_due_steps(config, d, now);
 	d->bytes += len;
 	if (d->current_bps && d->bytes >= config->dcqcn.increase_size) {
 		d->bytes = 0;
 		d->by_size++;
-		increase(config, d);
+		increase_rate(config, d);
 	}
 	return d->current_bps;
 }

@@ -6,9 +6,9 @@
 #include "objects/qp_counters.h"
 
 /*
- * Who drives the engine may sleep, and wakes tens of microseconds late. A packet
- * that leaves late by up to this does not shift those behind it; after a longer
- * pause nothing is made up for, so no burst is larger than the rate makes of it.
+ * The thread that runs the engine may wake tens of microseconds late. A packet that is late by up
+ * to this does not delay the next ones, ns. After a longer pause the schedule restarts, so bursts
+ * stay small.
  */
 #define MADE_UP_NS 50000
 
@@ -27,7 +27,7 @@ void pace_set_limit(struct urxe_qp *qp, uint32_t kbps)
 	qp->pace.limit_bps = kbps * UINT64_C(1000);
 	if (kbps)
 		qp->paced = true;
-	/* A long wait that an older limit asked for does not outlive it. */
+	/* A wait for the old limit ends. */
 	qp->pace.next = qp->dev->now;
 	qp_schedule(qp);
 }
@@ -58,8 +58,8 @@ void pace_again(struct urxe_qp *qp, uint64_t ns)
 	timer_set(&qp->dev->timers, &qp->pace.timer, qp->dev->now + ns);
 }
 
-/* The rate that holds for the next packet, bits/s; 0 = no limit. */
-static uint64_t rate(struct urxe_qp *qp, uint32_t len)
+/* Rate of the next packet, bits/s; 0 = no limit. */
+static uint64_t current_rate(struct urxe_qp *qp, uint32_t len)
 {
 	const struct urxe_dev *dev = qp->dev;
 	uint64_t bps = dev->cong.ops->sent(&dev->cong, &qp->pace.cong, dev->now, len);
@@ -75,7 +75,7 @@ void pace_sent(struct urxe_qp *qp, uint32_t len)
 
 	if (!qp->paced)
 		return;
-	bps = rate(qp, len);
+	bps = current_rate(qp, len);
 	if (!bps) {
 		qp->paced = false;
 		return;

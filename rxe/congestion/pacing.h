@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pacing: packets that carry a QP's requests and READ responses leave no faster
- * than its congestion control and its rate limit allow. Acknowledgements are not
- * held back, unless order keeps them behind READ responses.
+ * Pacing: requests and READ responses of a QP are sent no faster than its congestion control and
+ * its rate limit allow. Acknowledgements are not paced, but stay behind READ responses.
  */
 #ifndef URXE_PACE_H
 #define URXE_PACE_H
@@ -14,15 +13,15 @@
 
 /* For a QP in RESET. */
 void pace_init(struct urxe_qp *qp);
-/* The owner's limit, kb/s; 0 = none. */
+/* Sets the rate limit, kb/s; 0 = none. */
 void pace_set_limit(struct urxe_qp *qp, uint32_t kbps);
-/* A CNP came for the QP. */
+/* A CNP for the QP arrived. */
 void pace_notified(struct urxe_qp *qp);
-/* Whether a packet may leave now; if not, the QP is scheduled again when it may. */
+/* Whether a packet may be sent now; if not, a timer schedules the QP when it may. */
 bool pace_ready(struct urxe_qp *qp);
-/* The QP, which has to wait for something other than its rate, is scheduled again after ns. */
+/* Schedules the QP after ns, for a wait that is not about its rate. */
 void pace_again(struct urxe_qp *qp, uint64_t ns);
-/* A packet of len bytes leaves. */
+/* A packet of len bytes is sent. */
 void pace_sent(struct urxe_qp *qp, uint32_t len);
 
 #endif

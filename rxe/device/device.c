@@ -20,10 +20,10 @@
 #include "responder/resp_output.h"
 #include "wire/header_fields.h"
 
-/* Frames that a QP may send before the others get their turn. */
+/* Frames that a QP may send before the next QP. */
 #define BURST 16
 
-/* Bytes from which on a frame is worth being asked for before its turn. */
+/* Frames of this size and more are prefetched, bytes. */
 #define LARGE_FRAME 1024
 
 #define PATH_MTU_MIN 256
@@ -38,7 +38,7 @@ uint32_t urxe_max_path_mtu(uint32_t mtu)
 	return 0;
 }
 
-/* A limit that the owner names is for all, whatever their way and the size of packets. */
+/* A limit of the owner applies to all QPs, on the host or not, whatever their packet size. */
 static void set_window(struct urxe_dev *dev)
 {
 	if (dev->attr.max_packets) {
@@ -129,7 +129,7 @@ int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu)
 	return 0;
 }
 
-/* What was found out about packets by the old ones no longer holds. */
+/* Header predictions and direct proofs hold only for the old addresses. */
 static void addresses_changed(struct urxe_dev *dev)
 {
 	if (!++dev->address_era)
@@ -163,8 +163,8 @@ const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev)
 }
 
 /*
- * The ICRC is the first to read a frame, which the sender's core has written just now. What it
- * would wait for is on its way while the frame before is worked on.
+ * The sender's core has just written the frame, so the ICRC check would wait for its cache lines.
+ * They arrive while the engine processes the previous frame.
  */
 static void fetch_large(const struct urxe_frame *frame)
 {
@@ -191,7 +191,7 @@ static bool output_request(struct urxe_qp *qp, struct urxe_frame *frame)
 	return true;
 }
 
-/* News of congestion cannot wait; then responses, which free the peer's resources. */
+/* CNPs first, because they are urgent; then responses, which free resources of the peer. */
 static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	if (qp->cnp_due && cnp_output(qp, frame))
@@ -201,15 +201,14 @@ static bool output_one(struct urxe_qp *qp, struct urxe_frame *frame)
 	return output_request(qp, frame);
 }
 
-/* False: for sure not; most packets are alone. */
-static bool has_more(const struct urxe_qp *qp)
+/* False: the QP has nothing to send, as after most packets. Saves a call of output_one. */
+static bool has_more_output(const struct urxe_qp *qp)
 {
 	return qp->sq.cur != qp->sq.head || qp->req.resend.psn != qp->req.resend.end ||
 	       qp->resp.res_pending || qp->resp.nak || qp->resp.ack_due || qp->cnp_due;
 }
 
-/* One request goes before an acknowledgement: its peer waits for the one more than for the other.
- */
+/* Sends one request before an acknowledgement: the peer waits for the request. */
 static bool output_request_first(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	return qp->resp.ack_due && !qp->resp.nak && !qp->resp.res_pending && !qp->cnp_due &&
@@ -222,7 +221,7 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 
 	while (n < max && output_one(qp, &frames[n])) {
 		n++;
-		if (!has_more(qp))
+		if (!has_more_output(qp))
 			break;
 	}
 	return n;
@@ -231,7 +230,7 @@ static uint32_t output_qp(struct urxe_qp *qp, struct urxe_frame *frames, uint32_
 void urxe_qp_execute(struct urxe_qp *qp, uint64_t now)
 {
 	dev_pass_time(qp->dev, now);
-	if (urxe_qp_direct(qp) && req_execute(qp) && !has_more(qp))
+	if (urxe_qp_direct(qp) && req_execute(qp) && !has_more_output(qp))
 		qp_unschedule(qp);
 }
 
@@ -249,7 +248,7 @@ uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *fram
 		turn = max - n < BURST ? max - n : BURST;
 		sent = output_qp(qp, frames + n, turn);
 		n += sent;
-		if (sent == turn && has_more(qp))
+		if (sent == turn && has_more_output(qp))
 			qp_schedule(qp);
 	}
 	return n;

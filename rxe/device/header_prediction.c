@@ -10,21 +10,21 @@
 #define BTH_AT (UDP_AT + UDP_LEN)
 #define QPN_AT (BTH_AT + 5)
 
-/* A word of the headers, without the bytes of the mask. */
-static uint64_t word(const uint8_t *headers, int i, uint64_t mask)
+/* Word i of the headers, with the bits of the mask cleared. */
+static uint64_t header_word(const uint8_t *headers, int i, uint64_t mask)
 {
 	return get64(headers + 8 * i) & ~mask;
 }
 
-/* Left out: IPv4's length, identification and checksum, and UDP's length; its checksum is behind.
- */
+/* Clears the fields that vary: length, identification and checksum of IPv4, length of UDP. The UDP
+ * checksum is behind the five words. */
 static void read_words(uint64_t words[5], const uint8_t *headers)
 {
-	words[0] = word(headers, 0, 0);
-	words[1] = word(headers, 1, 0);
-	words[2] = word(headers, 2, UINT64_C(0xffffffff00000000));
-	words[3] = word(headers, 3, UINT64_C(0xffff000000000000));
-	words[4] = word(headers, 4, UINT64_C(0x000000000000ffff));
+	words[0] = header_word(headers, 0, 0);
+	words[1] = header_word(headers, 1, 0);
+	words[2] = header_word(headers, 2, UINT64_C(0xffffffff00000000));
+	words[3] = header_word(headers, 3, UINT64_C(0xffff000000000000));
+	words[4] = header_word(headers, 4, UINT64_C(0x000000000000ffff));
 }
 
 static bool is_predicted(const struct urxe_qp *qp, const uint8_t *headers)

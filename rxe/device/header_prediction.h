@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Header prediction: what a connection hears has the addresses of the packet before. A QP keeps the
- * Ethernet, IPv4 and UDP headers of one whose addresses it has found right, and of the next ones
- * with the same it looks at the transport's headers alone.
+ * Header prediction: packets of a connection have the same addresses. A QP stores the Ethernet,
+ * IPv4 and UDP headers of a packet that passed all checks. A packet with the same headers needs
+ * only its transport headers parsed. device/input.c is the caller.
  */
 #ifndef URXE_PREDICT_H
 #define URXE_PREDICT_H
@@ -16,12 +16,12 @@ struct urxe_packet;
 struct urxe_qp;
 
 /*
- * The QP that a frame is for, where it is as predicted; p is filled in then, but for what the QP
- * knows: MACs, GIDs and the UDP source port. NULL: whatever it is, all of it has to be looked at.
+ * The QP of a frame whose headers are as predicted. Fills in p, except what the QP knows: MACs,
+ * GIDs and the UDP source port. NULL: the caller has to parse and check the whole frame.
  */
 struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_frame *frame,
 			      struct urxe_packet *p);
-/* The frame's addresses are right for its QP, a connected one, for as long as neither's change. */
+/* Stores the headers of a frame that passed the address checks of its connected QP. */
 void predict_learn(struct urxe_qp *qp, const struct urxe_frame *frame, const struct urxe_packet *p);
 
 #endif

@@ -32,7 +32,7 @@ static enum urxe_drop check_address(const struct urxe_dev *dev, const struct urx
 	return drop;
 }
 
-/* IBA 9.6.1.2.3: a connection hears its peer only, and on its own path. */
+/* IBA 9.6.1.2.3: a connection accepts packets of its peer only, on its own path. */
 static enum urxe_drop check_path(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const struct gid_entry *own = &qp->dev->gids[qp->attr.path.sgid_index];
@@ -43,7 +43,7 @@ static enum urxe_drop check_path(const struct urxe_qp *qp, const struct urxe_pac
 	return packet_vlan(p) == own->vlan ? URXE_DROP_NONE : URXE_DROP_BAD_VLAN;
 }
 
-static bool receives(const struct urxe_qp *qp, uint32_t flags)
+static bool is_receiving_state(const struct urxe_qp *qp, uint32_t flags)
 {
 	uint8_t state = qp->attr.state;
 
@@ -52,7 +52,7 @@ static bool receives(const struct urxe_qp *qp, uint32_t flags)
 	return state >= URXE_QPS_RTR && state <= URXE_QPS_SQE;
 }
 
-static bool serves(const struct urxe_qp *qp, uint8_t opcode)
+static bool is_service_of(const struct urxe_qp *qp, uint8_t opcode)
 {
 	switch (URXE_OPCODE_SERVICE(opcode)) {
 	case URXE_SERVICE_RC: return qp->type == URXE_QPT_RC;
@@ -64,9 +64,9 @@ static bool serves(const struct urxe_qp *qp, uint8_t opcode)
 
 static enum urxe_drop check_qp(const struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	if (!serves(qp, p->opcode))
+	if (!is_service_of(qp, p->opcode))
 		return URXE_DROP_BAD_SERVICE;
-	if (!receives(qp, urxe_opcodes[p->opcode].flags))
+	if (!is_receiving_state(qp, urxe_opcodes[p->opcode].flags))
 		return URXE_DROP_BAD_STATE;
 	return pkey_admits(qp, p) ? URXE_DROP_NONE : URXE_DROP_BAD_PKEY;
 }
@@ -78,8 +78,7 @@ static enum urxe_drop check_cnp(const struct urxe_packet *p)
 	return cnp && !p->becn ? URXE_DROP_BAD_CNP : URXE_DROP_NONE;
 }
 
-/* IBA 9.6.1: the checks that need no knowledge of the message. *out is set as soon as the QP is
- * known. */
+/* IBA 9.6.1: the checks of the headers alone. *out is set as soon as the QP is known. */
 static enum urxe_drop check_headers(struct urxe_dev *dev, const struct urxe_packet *p,
 				    struct urxe_qp **out)
 {
@@ -113,7 +112,7 @@ static bool is_own_vlan(const struct urxe_dev *dev, const struct urxe_packet *p)
 	return false;
 }
 
-/* IBA 10.5.2: the address and the QPN go together, and only datagrams go to many. */
+/* IBA 10.5.2: multicast needs both the address and the QPN, and only UD has it. */
 static enum urxe_drop check_multicast(const struct urxe_dev *dev, const struct urxe_packet *p)
 {
 	if (p->dest_qpn != URXE_QPN_MULTICAST || !gid_is_multicast(&p->dgid))
@@ -130,7 +129,7 @@ static void cnp_received(struct urxe_qp *qp)
 	pace_notified(qp);
 }
 
-static void dispatch(struct urxe_qp *qp, const struct urxe_packet *p)
+static void dispatch_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (URXE_OPCODE_SERVICE(p->opcode) == URXE_SERVICE_CNP)
 		cnp_received(qp);
@@ -140,10 +139,10 @@ static void dispatch(struct urxe_qp *qp, const struct urxe_packet *p)
 		resp_packet(qp, p);
 }
 
-/* *out is the QP, unless the packet is for many or for none. */
-static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame,
-			    const struct urxe_packet *p, struct urxe_qp *predicted,
-			    struct urxe_qp **out)
+/* *out becomes the QP; NULL for multicast and for unknown QPs. */
+static enum urxe_drop check_packet(struct urxe_dev *dev, const struct urxe_frame *frame,
+				   const struct urxe_packet *p, struct urxe_qp *predicted,
+				   struct urxe_qp **out)
 {
 	enum urxe_drop drop;
 
@@ -160,7 +159,7 @@ static enum urxe_drop check(struct urxe_dev *dev, const struct urxe_frame *frame
 	return drop;
 }
 
-/* Only a SEND of a reliable connection has a reference, in place of its payload. */
+/* Only a SEND of RC may have a reference instead of its payload. */
 static enum urxe_drop add_reference(const struct urxe_frame *frame, const struct urxe_qp *qp,
 				    struct urxe_packet *p)
 {
@@ -208,7 +207,7 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 	if (!drop && !urxe_packet_icrc_ok(&p))
 		drop = URXE_DROP_BAD_ICRC;
 	if (!drop)
-		drop = check(dev, frame, &p, predicted, &qp);
+		drop = check_packet(dev, frame, &p, predicted, &qp);
 	if (!drop && frame->reference.length)
 		drop = add_reference(frame, qp, &p);
 	if (drop && qp) {
@@ -219,7 +218,7 @@ void recv_frame(struct urxe_dev *dev, const struct urxe_frame *frame)
 		qp_count(qp, URXE_EVENT_RX_PACKETS);
 		qp_count_bytes(qp, URXE_EVENT_RX_BYTES, frame->len + frame->reference.length);
 		cnp_mark(qp, &p);
-		dispatch(qp, &p);
+		dispatch_packet(qp, &p);
 	} else {
 		dev_count(dev, URXE_EVENT_RX_PACKETS);
 		dev->counters.event[URXE_EVENT_RX_BYTES] += frame->len;

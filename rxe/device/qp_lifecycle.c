@@ -20,34 +20,34 @@
 #include "responder/acknowledge.h"
 #include "responder/gap.h"
 
-/* What is to be done when a timer has fallen due, and where in its QP it is. */
+/* The function of each timer, and the offset of the timer in the QP. */
 static const struct {
 	size_t at;
 	void (*fired)(struct urxe_qp *qp);
 } qp_timers[] = {
 	[TIMER_RETRY] = {offsetof(struct urxe_qp, timer), comp_retry_timer},
-	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), gap_timer},
+	[TIMER_GAP] = {offsetof(struct urxe_qp, gap_timer), gap_time_out},
 	[TIMER_ACK] = {offsetof(struct urxe_qp, ack_timer), resp_ack_again},
 	[TIMER_PACE] = {offsetof(struct urxe_qp, pace.timer), qp_schedule},
 };
 
 #define QP_TIMERS (sizeof(qp_timers) / sizeof(qp_timers[0]))
 
-static bool valid_type(uint8_t type)
+static bool is_valid_type(uint8_t type)
 {
 	return type == URXE_QPT_RC || type == URXE_QPT_UC || type == URXE_QPT_UD;
 }
 
-static bool valid_init(const struct urxe_qp_init *init)
+static bool is_valid_init(const struct urxe_qp_init *init)
 {
 	const struct urxe_qp_cap *cap = &init->cap;
 
-	return valid_type(init->type) && init->send_cq && init->recv_cq &&
+	return is_valid_type(init->type) && init->send_cq && init->recv_cq &&
 	       init->qpn < URXE_QPN_MULTICAST && cap->max_send_wr <= URXE_MAX_WR &&
 	       cap->max_send_sge <= URXE_MAX_SGE && cap->max_inline <= URXE_MAX_INLINE;
 }
 
-/* The next free QPN of the lease; 0 where all are taken. */
+/* The next free QPN of the device; 0 if all are taken. */
 static uint32_t choose_qpn(struct urxe_dev *dev)
 {
 	for (uint32_t i = 0; i < dev->attr.qpn_count; i++) {
@@ -96,7 +96,7 @@ static void free_qp(struct urxe_qp *qp)
 	free(qp);
 }
 
-/* A bit for each PSN that may be outstanding. */
+/* One bit for each PSN that may be outstanding. */
 static int allocate_answered(struct urxe_qp *qp)
 {
 	uint32_t bits = 64;
@@ -142,7 +142,7 @@ int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct
 	struct urxe_qp *qp;
 	int rc;
 
-	if (!valid_init(init))
+	if (!is_valid_init(init))
 		return -EINVAL;
 	qp = aligned_alloc(_Alignof(struct urxe_qp), sizeof(*qp));
 	if (!qp)

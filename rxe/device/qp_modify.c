@@ -25,7 +25,7 @@
 
 #define M(name) URXE_QP_##name
 
-/* One cell: for RC, UC and UD, the attributes it requires and those it allows beside. */
+/* A cell of table 96: required and optional attributes for RC, UC and UD. */
 struct cell {
 	bool allowed[3];
 	uint32_t required[3];
@@ -107,31 +107,31 @@ static const struct cell cells[URXE_QPS_COUNT][URXE_QPS_COUNT] = {
 };
 /* clang-format on */
 
-static bool in_range(uint32_t mask, uint32_t bit, uint64_t value, uint64_t max)
+static bool is_in_range(uint32_t mask, uint32_t bit, uint64_t value, uint64_t max)
 {
 	return !(mask & bit) || value <= max;
 }
 
-/* Automatic path migration (IBA 17.2.8) is not there: all that can be said is that it is over. */
+/* Automatic path migration (IBA 17.2.8) is not supported: only MIGRATED can be set. */
 static bool wants_migration(const struct urxe_qp_attr *a, uint32_t mask)
 {
 	return mask & M(ALT_PATH) ||
 	       (mask & M(PATH_MIG_STATE) && a->path_mig_state != URXE_MIG_MIGRATED);
 }
 
-static bool path_ok(const struct urxe_qp *qp, const struct urxe_path *path)
+static bool is_valid_path(const struct urxe_qp *qp, const struct urxe_path *path)
 {
 	return path->sgid_index < URXE_MAX_GIDS && qp->dev->gids[path->sgid_index].valid &&
 	       path->flow_label <= 0xfffff && path->sl <= 7;
 }
 
-static bool pkey_index_ok(const struct urxe_qp *qp, uint16_t index)
+static bool is_valid_pkey_index(const struct urxe_qp *qp, uint16_t index)
 {
 	return index < URXE_MAX_PKEYS && pkey_valid(qp->dev->pkeys[index]);
 }
 
-/* Requests that were let in as long as some could be outstanding. */
-static bool rd_atomic_queued(const struct urxe_qp *qp)
+/* Whether the send queue has READs or atomics, which max_rd_atomic 0 would block. */
+static bool has_rd_atomic_queued(const struct urxe_qp *qp)
 {
 	for (uint32_t i = qp->sq.tail; i != qp->sq.head; i++) {
 		if (wqe_is_rd_atomic(sq_wqe(&qp->sq, i)))
@@ -140,7 +140,7 @@ static bool rd_atomic_queued(const struct urxe_qp *qp)
 	return false;
 }
 
-static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32_t mask)
+static bool has_valid_values(const struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32_t mask)
 {
 	if (mask & M(CUR_STATE) && a->cur_state != qp->attr.state)
 		return false;
@@ -149,27 +149,28 @@ static bool values_ok(const struct urxe_qp *qp, const struct urxe_qp_attr *a, ui
 	if (mask & M(PATH_MTU) && (a->path_mtu < URXE_MTU_256 || a->path_mtu > URXE_MTU_4096 ||
 				   128u << a->path_mtu > qp->dev->path_mtu))
 		return false;
-	if (mask & M(AV) && !path_ok(qp, &a->path))
+	if (mask & M(AV) && !is_valid_path(qp, &a->path))
 		return false;
-	if (mask & M(PKEY_INDEX) && !pkey_index_ok(qp, a->pkey_index))
+	if (mask & M(PKEY_INDEX) && !is_valid_pkey_index(qp, a->pkey_index))
 		return false;
-	if (mask & M(MAX_QP_RD_ATOMIC) && !a->max_rd_atomic && rd_atomic_queued(qp))
+	if (mask & M(MAX_QP_RD_ATOMIC) && !a->max_rd_atomic && has_rd_atomic_queued(qp))
 		return false;
 	if (mask & M(ACCESS_FLAGS) && a->access & ~ACCESS_ALL)
 		return false;
-	return in_range(mask, M(PATH_MIG_STATE), a->path_mig_state, URXE_MIG_ARMED) &&
-	       in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
-	       in_range(mask, M(RETRY_CNT), a->retry_cnt, RETRY_MAX) &&
-	       in_range(mask, M(RNR_RETRY), a->rnr_retry, RETRY_MAX) &&
-	       in_range(mask, M(MIN_RNR_TIMER), a->min_rnr_timer, RNR_MAX) &&
-	       in_range(mask, M(MAX_QP_RD_ATOMIC), a->max_rd_atomic, URXE_MAX_RD_ATOMIC) &&
-	       in_range(mask, M(MAX_DEST_RD_ATOMIC), a->max_dest_rd_atomic, URXE_MAX_RD_ATOMIC) &&
-	       in_range(mask, M(DEST_QPN), a->dest_qpn, URXE_QPN_MASK) &&
-	       in_range(mask, M(RQ_PSN), a->rq_psn, URXE_PSN_MASK) &&
-	       in_range(mask, M(SQ_PSN), a->sq_psn, URXE_PSN_MASK);
+	return is_in_range(mask, M(PATH_MIG_STATE), a->path_mig_state, URXE_MIG_ARMED) &&
+	       is_in_range(mask, M(TIMEOUT), a->timeout, TIMEOUT_MAX) &&
+	       is_in_range(mask, M(RETRY_CNT), a->retry_cnt, RETRY_MAX) &&
+	       is_in_range(mask, M(RNR_RETRY), a->rnr_retry, RETRY_MAX) &&
+	       is_in_range(mask, M(MIN_RNR_TIMER), a->min_rnr_timer, RNR_MAX) &&
+	       is_in_range(mask, M(MAX_QP_RD_ATOMIC), a->max_rd_atomic, URXE_MAX_RD_ATOMIC) &&
+	       is_in_range(mask, M(MAX_DEST_RD_ATOMIC), a->max_dest_rd_atomic,
+			   URXE_MAX_RD_ATOMIC) &&
+	       is_in_range(mask, M(DEST_QPN), a->dest_qpn, URXE_QPN_MASK) &&
+	       is_in_range(mask, M(RQ_PSN), a->rq_psn, URXE_PSN_MASK) &&
+	       is_in_range(mask, M(SQ_PSN), a->sq_psn, URXE_PSN_MASK);
 }
 
-static bool transition_ok(const struct urxe_qp *qp, uint8_t to, uint32_t mask)
+static bool is_valid_transition(const struct urxe_qp *qp, uint8_t to, uint32_t mask)
 {
 	static const uint8_t column[] = {[URXE_QPT_RC] = 0, [URXE_QPT_UC] = 1, [URXE_QPT_UD] = 2};
 	uint8_t i = column[qp->type];
@@ -227,7 +228,7 @@ static void apply_values(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint3
 		pace_set_limit(qp, a->rate_limit);
 	if (mask & (M(AV) | M(DEST_QPN))) {
 		qp->req.direct = (struct direct_proof){0};
-		qp->req.window_cut = true; /* it may have been that of another way */
+		qp->req.window_cut = true; /* the window belongs to the old path */
 		build_template(&qp->header, qp->dev, &qp->attr.path, qp->qpn ^ qp->attr.dest_qpn);
 	}
 }
@@ -246,7 +247,7 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 	if (a->state == URXE_QPS_SQD && from != URXE_QPS_SQD) {
 		qp->req.drain_event = mask & M(EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
 		req_check_drained(qp);
-		qp_schedule(qp); /* so that it counts as one that waits */
+		qp_schedule(qp); /* urxe_output then finds the QP */
 	}
 	if (a->state == URXE_QPS_RTS) {
 		qp->req.drain_event = false;
@@ -254,7 +255,7 @@ static void apply_state(struct urxe_qp *qp, const struct urxe_qp_attr *a, uint32
 	}
 }
 
-static bool executes_requests(const struct urxe_qp *qp)
+static bool is_executing_requests(const struct urxe_qp *qp)
 {
 	return qp->type == URXE_QPT_RC && qp->attr.state >= URXE_QPS_RTR &&
 	       qp->attr.state <= URXE_QPS_SQD;
@@ -271,7 +272,7 @@ static void publish_qp(const struct urxe_qp *qp)
 		.rd_atomic = qp->attr.max_dest_rd_atomic,
 	};
 
-	if (executes_requests(qp))
+	if (is_executing_requests(qp))
 		direct_publish_qp(qp->dev, &entry);
 	else
 		direct_withdraw_qp(qp->dev, qp->qpn);
@@ -284,12 +285,12 @@ int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *
 	int rc;
 
 	dev_pass_time(qp->dev, now);
-	if (!transition_ok(qp, to, mask) || !values_ok(qp, attr, mask))
+	if (!is_valid_transition(qp, to, mask) || !has_valid_values(qp, attr, mask))
 		return -EINVAL;
 	if (wants_migration(attr, mask))
 		return -EOPNOTSUPP;
 	if (mask & M(MAX_DEST_RD_ATOMIC)) {
-		rc = resource_resize(qp, attr->max_dest_rd_atomic); /* may fail, so comes first */
+		rc = resource_resize(qp, attr->max_dest_rd_atomic); /* first, because it may fail */
 		if (rc)
 			return rc;
 	}

@@ -11,25 +11,25 @@
 #include "objects/qp_counters.h"
 #include "objects/sg_list.h"
 
-/* Bytes of a request that takes longer in packets than a round trip to a busy peer. */
+/* A request of this length takes longer in packets than a round trip to a busy peer, bytes. */
 #define WORTH_WAITING 16384
 /*
- * A program that has posted so many requests without having seen the end of all before them
- * streams. One that waits for each, be it by spinning on its memory, must not meet a peer that is
- * asleep, or has just lost its core.
+ * A program streams if it has posted so many consecutive requests without waiting for the earlier
+ * ones. Requests of other programs are copied, because a peer that sleeps, or has just lost its
+ * core, would delay packets.
  */
 #define STREAM 16
 /*
- * Bytes that are copied together: of short requests that were posted together the system call would
- * take most of the time. That of so many is their bytes' own.
+ * Requests are copied together up to this sum, bytes. Alone, a short request costs mostly the
+ * system call; from this size on, the call does not matter.
  */
 #define TOGETHER (256 * 1024)
-/* Requests in packets, after which the peer is asked again whether it is awake. */
+/* After so many requests in packets the requester calls urxe_direct_ops.awake again. */
 #define LOOK_EVERY 16
 
 static_assert(URXE_DIRECT_EXTENTS >= URXE_MAX_SGE, "any request fits into a copy");
 
-/* The QP's header template names the peer: of the path only that is in the caches. */
+/* The MAC comes from the header template, which is in the cache, unlike the path. */
 static const struct urxe_direct_table *peer_table(const struct urxe_qp *qp)
 {
 	const struct urxe_dev *dev = qp->dev;
@@ -37,7 +37,7 @@ static const struct urxe_direct_table *peer_table(const struct urxe_qp *qp)
 	return dev->attr.direct->table(dev->attr.ctx, qp->header.bytes, qp->attr.dest_qpn);
 }
 
-/* What a request does to the peer's memory: a right there. 0: it goes in packets. */
+/* The right that the request needs at the peer. 0: the request goes in packets. */
 static uint32_t wanted_access(const struct send_wqe *wqe)
 {
 	switch (wqe->opcode) {
@@ -47,13 +47,13 @@ static uint32_t wanted_access(const struct send_wqe *wqe)
 	}
 }
 
-/* What has no byte names no memory either. */
+/* A request without bytes names no memory, so it goes in packets. */
 static bool is_candidate(const struct send_wqe *wqe)
 {
 	return wanted_access(wqe) && wqe->length && wqe->length <= URXE_DIRECT_MAX;
 }
 
-/* False: not all of the memory that the request names is ours, or in one piece. */
+/* False: a segment is not granted, or not in one piece. */
 static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
 		       struct urxe_extent *extents, uint32_t *n)
 {
@@ -83,9 +83,9 @@ static bool find_local(const struct urxe_qp *qp, const struct send_wqe *wqe,
 	return true;
 }
 
-/* As the peer's engine would check it (IBA 10.6.3, 9.7.4.1.5). */
-static bool grants(const struct urxe_direct_grant *grant, const struct urxe_direct_qp *peer,
-		   const struct send_wqe *wqe, uint64_t *addr)
+/* The checks that the peer's engine would make (IBA 10.6.3, 9.7.4.1.5). */
+static bool grant_allows(const struct urxe_direct_grant *grant, const struct urxe_direct_qp *peer,
+			 const struct send_wqe *wqe, uint64_t *addr)
 {
 	uint64_t offset;
 
@@ -98,8 +98,8 @@ static bool grants(const struct urxe_direct_grant *grant, const struct urxe_dire
 	return true;
 }
 
-/* Whether the peer's QP is still the one that has acknowledged packets. */
-static bool is_same(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
+/* Whether the peer's QP is still the QP that has acknowledged packets. */
+static bool is_same_peer_qp(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
 {
 	struct direct_proof *proof = &qp->req.direct;
 
@@ -111,7 +111,7 @@ static bool is_same(struct urxe_qp *qp, const struct urxe_direct_qp *peer)
 	return false;
 }
 
-/* What the peer tells of its end of the connection; false: nothing that holds. */
+/* Reads the peer's QP from its table; false: the QP is not there, or not connected to this one. */
 static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
 		      struct urxe_direct_qp *peer)
 {
@@ -120,12 +120,13 @@ static bool find_peer(struct urxe_qp *qp, struct urxe_direct_table *peers,
 	if (!place)
 		return false;
 	return direct_read_entry(place, peer, sizeof(*peer)) && peer->qpn == qp->attr.dest_qpn &&
-	       peer->dest_qpn == qp->qpn && is_same(qp, peer);
+	       peer->dest_qpn == qp->qpn && is_same_peer_qp(qp, peer);
 }
 
-/* False: the peer would refuse it, or its tables are being changed. */
-static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		    const struct send_wqe *wqe, uint64_t *addr)
+/* The request's address in the peer's process. False: the peer would refuse the request, or is
+ * changing its table. */
+static bool find_remote_address(struct urxe_qp *qp, const struct urxe_direct_table *table,
+				const struct send_wqe *wqe, uint64_t *addr)
 {
 	struct urxe_direct_table *peers = (struct urxe_direct_table *)table;
 	struct urxe_direct_grant grant;
@@ -136,10 +137,10 @@ static bool look_up(struct urxe_qp *qp, const struct urxe_direct_table *table,
 	if (wanted_access(wqe) & ~peer.access || (wqe->kind == WR_READ && !peer.rd_atomic))
 		return false;
 	return direct_read_entry(direct_grant_place(peers, wqe->rkey), &grant, sizeof(grant)) &&
-	       grants(&grant, &peer, wqe, addr);
+	       grant_allows(&grant, &peer, wqe, addr);
 }
 
-/* Requests from the oldest on, that are executed together. */
+/* Requests that are copied together, the oldest first. */
 struct together {
 	struct urxe_direct_part parts[URXE_DIRECT_PARTS];
 	struct urxe_extent extents[URXE_DIRECT_EXTENTS];
@@ -147,8 +148,8 @@ struct together {
 	uint64_t length;
 };
 
-/* Whether the request may be one more of them; else it has its own turn. */
-static bool has_room(const struct together *all, const struct send_wqe *wqe)
+/* Whether the request may be copied with the others. */
+static bool has_room_for(const struct together *all, const struct send_wqe *wqe)
 {
 	const uint32_t n = wqe->flags & URXE_SEND_INLINE ? 1 : wqe->n_segs;
 
@@ -157,14 +158,15 @@ static bool has_room(const struct together *all, const struct send_wqe *wqe)
 		all->length + wqe->length <= TOGETHER);
 }
 
-/* False: it is none that is executed so, or not in the way of those before it. */
-static bool take(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		 const struct send_wqe *wqe, struct together *all)
+/* Adds the request to those that are copied together. False: it cannot be copied. */
+static bool add_part(struct urxe_qp *qp, const struct urxe_direct_table *table,
+		     const struct send_wqe *wqe, struct together *all)
 {
 	struct urxe_direct_part *part = &all->parts[all->n_parts];
 	struct urxe_extent *local = &all->extents[all->n_extents];
 
-	if (!look_up(qp, table, wqe, &part->remote) || !find_local(qp, wqe, local, &part->n_local))
+	if (!find_remote_address(qp, table, wqe, &part->remote) ||
+	    !find_local(qp, wqe, local, &part->n_local))
 		return false;
 	part->local = local;
 	all->n_parts++;
@@ -173,8 +175,9 @@ static bool take(struct urxe_qp *qp, const struct urxe_direct_table *table,
 	return true;
 }
 
-/* Those from `cur` on. */
-static void gather(struct urxe_qp *qp, const struct urxe_direct_table *table, struct together *all)
+/* Collects requests from `cur` on, as long as they have one opcode. */
+static void gather_parts(struct urxe_qp *qp, const struct urxe_direct_table *table,
+			 struct together *all)
 {
 	const struct sq *sq = &qp->sq;
 	const struct send_wqe *first = sq_wqe(sq, sq->cur);
@@ -184,35 +187,35 @@ static void gather(struct urxe_qp *qp, const struct urxe_direct_table *table, st
 	for (uint32_t at = sq->cur; at != sq->head; at++) {
 		const struct send_wqe *wqe = sq_wqe(sq, at);
 
-		if (wqe->opcode != first->opcode || !is_candidate(wqe) || !has_room(all, wqe) ||
-		    !take(qp, table, wqe, all))
+		if (wqe->opcode != first->opcode || !is_candidate(wqe) || !has_room_for(all, wqe) ||
+		    !add_part(qp, table, wqe, all))
 			break;
 	}
 }
 
-static void count(struct urxe_qp *qp)
+static void count_request(struct urxe_qp *qp)
 {
 	qp_count(qp, URXE_EVENT_DIRECT_REQUESTS);
 	qp_count_bytes(qp, URXE_EVENT_DIRECT_BYTES, sq_wqe(&qp->sq, qp->sq.tail)->length);
 }
 
-/* An overflow of their CQ ends them all. */
-static void complete(struct urxe_qp *qp, uint32_t n)
+/* If the CQ overflows, the QP fails, and its queue is empty. */
+static void complete_requests(struct urxe_qp *qp, uint32_t n)
 {
 	for (; n && qp->sq.tail != qp->sq.head; n--) {
-		count(qp);
+		count_request(qp);
 		complete_send(qp, URXE_WC_SUCCESS);
 	}
 }
 
-static bool is_awake(const struct urxe_qp *qp)
+static bool is_peer_awake(const struct urxe_qp *qp)
 {
 	return qp->dev->attr.direct->awake(qp->dev->attr.ctx, qp->dev->now);
 }
 
 /* Returns the number of requests, from `cur` on, that were executed. */
-static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
-		     const struct send_wqe *wqe)
+static uint32_t copy_parts(struct urxe_qp *qp, const struct urxe_direct_table *table,
+			   const struct send_wqe *wqe)
 {
 	struct direct_proof *proof = &qp->req.direct;
 	struct together all;
@@ -222,16 +225,16 @@ static uint32_t copy(struct urxe_qp *qp, const struct urxe_direct_table *table,
 		.write = wqe->kind == WR_WRITE,
 	};
 
-	gather(qp, table, &all);
+	gather_parts(qp, table, &all);
 	job.n_parts = all.n_parts;
-	proof->in_packets = proof->unseen >= STREAM && direct_fits_packet(wqe) && is_awake(qp);
+	proof->in_packets = proof->unseen >= STREAM && direct_fits_packet(wqe) && is_peer_awake(qp);
 	if (!job.n_parts || proof->in_packets)
 		return 0;
 	return qp->dev->attr.direct->copy(qp->dev->attr.ctx, &job);
 }
 
-/* The request at `cur`, and what may go with it. False: it goes in packets. */
-static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
+/* Copies the request at `cur` and following ones. False: the request goes in packets. */
+static bool execute_requests(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct urxe_direct_table *table;
 	struct direct_proof *proof = &qp->req.direct;
@@ -242,25 +245,26 @@ static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
 	table = peer_table(qp);
 	if (!table)
 		return false;
-	done = copy(qp, table, wqe);
+	done = copy_parts(qp, table, wqe);
 	if (!done && !proof->in_packets) {
 		qp_count(qp, URXE_EVENT_DIRECT_DECLINED);
 		return false;
 	}
 	proof->chance = DIRECT_WORKS;
-	complete(qp, done);
+	complete_requests(qp, done);
 	return done;
 }
 
-/* What is before it was sent in packets: a long request is worth the round trip that it costs to
- * wait for them; so is any where nothing needs the peer's program, for then all behind it is. */
-static bool worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
+/* Earlier requests went in packets. Waiting for their acknowledgement, a round trip, pays off for a
+ * long request. It also pays off if no outstanding request uses up a receive request of the peer:
+ * all following requests are then copied too. */
+static bool is_worth_waiting(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return wqe->length >= WORTH_WAITING || wqe->recv_seq == qp->req.credit.done;
 }
 
-/* Nobody waits at a connection whose peer is out of reach, as on another host. */
-static bool may_work(struct urxe_qp *qp)
+/* False: the peer is not reachable by the direct transport, as on another host. */
+static bool may_reach_peer(struct urxe_qp *qp)
 {
 	struct direct_proof *proof = &qp->req.direct;
 
@@ -273,8 +277,8 @@ static bool may_work(struct urxe_qp *qp)
 }
 
 /*
- * The request follows others in packets. Where the peer sleeps by now it is the last that does, and
- * asks for an acknowledgement: the rest waits for that.
+ * The request follows others in packets. If the peer no longer polls, this request is the last in
+ * packets: it asks for an acknowledgement, and the next ones wait for that.
  */
 static void follow_in_packets(struct urxe_qp *qp)
 {
@@ -282,23 +286,23 @@ static void follow_in_packets(struct urxe_qp *qp)
 
 	if (++proof->looks % LOOK_EVERY)
 		return;
-	proof->in_packets = peer_table(qp) && is_awake(qp);
+	proof->in_packets = peer_table(qp) && is_peer_awake(qp);
 }
 
 enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct requester *req = &qp->req;
 
-	/* What is paced is so for the wire. */
+	/* A rate limit applies to packets only, so paced QPs use packets. */
 	if (!is_candidate(wqe) || qp->paced || wqe->first_psn != req->psn)
 		return DIRECT_PACKETS;
 	if (req->una == req->psn && qp->sq.tail == qp->sq.cur)
-		return execute(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
+		return execute_requests(qp, wqe) ? DIRECT_DONE : DIRECT_PACKETS;
 	if (direct_in_packets(qp, wqe)) {
 		follow_in_packets(qp);
 		return DIRECT_PACKETS;
 	}
-	return worth_waiting(qp, wqe) && may_work(qp) ? DIRECT_WAIT : DIRECT_PACKETS;
+	return is_worth_waiting(qp, wqe) && may_reach_peer(qp) ? DIRECT_WAIT : DIRECT_PACKETS;
 }
 
 bool urxe_qp_direct(const struct urxe_qp *qp)

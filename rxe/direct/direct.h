@@ -14,25 +14,25 @@
 #include "objects/qp.h"
 
 /*
- * Whether connection and peer were shown to be in step: the peer has acknowledged a packet
- * since the connection, its path and the device's tables of addresses are what they are.
+ * Whether the connection works in packets: the peer has acknowledged one since the last change of
+ * the connection, its path, and the device's addresses and partitions.
  */
 static inline bool direct_proven(const struct urxe_qp *qp)
 {
 	return qp->req.direct.proof && qp->req.direct.proof == qp->dev->direct_era;
 }
 
-/* An acknowledgement came. */
+/* The peer has acknowledged a packet. */
 static inline void direct_prove(struct urxe_qp *qp)
 {
 	if (!direct_proven(qp))
 		qp->req.direct = (struct direct_proof){.proof = qp->dev->direct_era};
 }
 
-/* What becomes of the request at `cur`. */
+/* What direct_request did with the request at `cur`. */
 enum direct_turn {
-	DIRECT_PACKETS, /* it goes in packets */
-	DIRECT_WAIT,    /* its turn comes when what is outstanding is acknowledged */
+	DIRECT_PACKETS, /* nothing: it goes in packets */
+	DIRECT_WAIT,    /* the request waits until all outstanding packets are acknowledged */
 	DIRECT_DONE,    /* it is executed and completed */
 };
 enum direct_turn direct_proven_request(struct urxe_qp *qp, const struct send_wqe *wqe);
@@ -42,7 +42,8 @@ static inline enum direct_turn direct_request(struct urxe_qp *qp, const struct s
 	return direct_proven(qp) ? direct_proven_request(qp, wqe) : DIRECT_PACKETS;
 }
 
-/* A request is being posted. `all_seen`: its program knows that all before it is done. */
+/* A request is being posted. `all_seen`: the program has seen the completions of all earlier ones.
+ */
 static inline void direct_posted(struct urxe_qp *qp, bool all_seen)
 {
 	struct direct_proof *proof = &qp->req.direct;
@@ -54,24 +55,24 @@ static inline void direct_posted(struct urxe_qp *qp, bool all_seen)
 }
 
 /*
- * Bytes that are hardly slower in a packet where the peer's engine gets a core only now and then:
- * of longer requests the requester copies more in the meantime.
+ * Up to this length a packet is hardly slower than a copy, even if the peer's engine rarely gets a
+ * core; bytes. Longer requests are faster copied by the requester.
  */
 #define DIRECT_SHORT 2048
 
-/* Whether a peer that is awake has it done sooner by a packet than the kernel copies it. */
+/* Whether a packet to a polling peer is faster than a copy by the kernel. */
 static inline bool direct_fits_packet(const struct send_wqe *wqe)
 {
 	return wqe->n_packets == 1 && wqe->length <= DIRECT_SHORT;
 }
 
-/* Whether it goes in packets as long as the peer is awake. */
+/* Whether the request goes in packets as long as the peer polls. */
 static inline bool direct_in_packets(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	return qp->req.direct.in_packets && direct_fits_packet(wqe);
 }
 
-/* Whether the request may wait for the acknowledgement of what is before it. */
+/* Whether the request may wait for the acknowledgement of earlier ones. */
 static inline bool direct_may_wait(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct direct_proof *proof = &qp->req.direct;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues. objects/completion.h adds completions to them. */
 #ifndef URXE_CQ_H
 #define URXE_CQ_H
 
@@ -13,9 +14,9 @@ enum cq_armed { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_NEXT };
 struct urxe_cq {
 	struct urxe_dev *dev;
 	void *ctx;
-	uint32_t users; /* QPs, counted once for each role */
+	uint32_t users; /* QPs; a QP counts once as sender and once as receiver */
 	uint8_t armed;  /* enum cq_armed */
-	bool overflow;  /* lost a completion; takes no more (IBA 11.6.3.1, CQ error) */
+	bool overflow;  /* a completion was lost: the CQ takes no more (IBA 11.6.3.1, CQ error) */
 	LIST_ENTRY(urxe_cq) link;
 };
 

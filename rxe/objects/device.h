@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The device: everything that its QPs, CQs, regions and windows share. */
 #ifndef URXE_DEV_H
 #define URXE_DEV_H
 
@@ -43,12 +44,12 @@ struct cnp_budget {
 
 struct urxe_dev {
 	struct urxe_dev_attr attr;
-	uint32_t path_mtu;       /* the longest that the link carries */
-	uint32_t window_packets; /* of a QP whose peer is not on this host; */
-	uint32_t window_bytes;   /* beside attr.max_packets, which is for all */
-	uint64_t now;            /* of the call in progress, or of one that was later */
+	uint32_t path_mtu;       /* longest path MTU of the link, bytes */
+	uint32_t window_packets; /* window of a QP whose peer is on another host, */
+	uint32_t window_bytes;   /* in packets and bytes; attr.max_packets limits all QPs */
+	uint64_t now;            /* latest time that a call has passed, ns */
 	struct gid_entry gids[URXE_MAX_GIDS];
-	uint32_t address_era; /* changes with them; never 0 */
+	uint32_t address_era; /* changes when gids change; never 0 */
 	uint16_t pkeys[URXE_MAX_PKEYS];
 	struct mcast mcast;
 	struct idmap qps;
@@ -61,17 +62,17 @@ struct urxe_dev {
 	TAILQ_HEAD(, urxe_qp) ready; /* QPs that may have something to send */
 	LIST_HEAD(, urxe_cq) cqs;
 	LIST_HEAD(, urxe_rq) srqs;
-	uint32_t direct_era;   /* 0 = no direct transport; else changes with what proofs rest on */
-	uint8_t direct_chunks; /* of the table that are taken */
+	uint32_t direct_era;   /* 0 = no direct transport; else changes with gids and pkeys */
+	uint8_t direct_chunks; /* chunks of attr.direct_table that are in use */
 	uint64_t key_seed;
 	uint32_t key_count;
-	uint32_t qpn_next; /* where the search for a free QPN goes on */
+	uint32_t qpn_next; /* offset in the lease at which the search for a free QPN continues */
 	struct urxe_counters counters;
 };
 
 /*
- * The owner's threads look at the clock before they wait for each other: who comes later may have
- * looked before. Time does not go back for that.
+ * The owner's threads read the clock before they wait for the owner's lock, so a later call may
+ * pass an earlier time. The device's time does not go back.
  */
 static inline void dev_pass_time(struct urxe_dev *dev, uint64_t now)
 {

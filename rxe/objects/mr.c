@@ -15,7 +15,7 @@
 	 URXE_ACCESS_REMOTE_ATOMIC | URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED |     \
 	 URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 
-static bool extents_add_up(const struct urxe_mr_attr *attr)
+static bool has_valid_extents(const struct urxe_mr_attr *attr)
 {
 	uint64_t sum = 0;
 
@@ -51,19 +51,20 @@ static int check_attr(const struct urxe_dev *dev, const struct urxe_mr_attr *att
 {
 	const uint32_t remote_writes = URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC;
 
-	if (!extents_add_up(attr) || (attr->length && attr->iova + attr->length - 1 < attr->iova))
+	if (!has_valid_extents(attr) ||
+	    (attr->length && attr->iova + attr->length - 1 < attr->iova))
 		return -EINVAL;
 	if (attr->access & ~REGION_ACCESS)
 		return -EINVAL;
 	if (attr->access & URXE_ACCESS_FLUSH_PERSISTENT && !dev->attr.ops->persist)
 		return -EOPNOTSUPP;
-	/* IBA 10.6.3.1: who may write from afar may write locally. */
+	/* IBA 10.6.3.1: remote write and atomic rights require the local write right. */
 	if (attr->access & remote_writes && !(attr->access & URXE_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
 	return 0;
 }
 
-/* A region that no key leads to yet. */
+/* A region that is not in dev->mrs yet. */
 static struct urxe_mr *make_mr(struct urxe_dev *dev, const struct urxe_mr_attr *attr)
 {
 	struct urxe_mr *mr =
@@ -189,7 +190,7 @@ bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, ui
 	return addr >= start && *offset <= size && length <= size - *offset;
 }
 
-/* A range that was granted: in a region, from an offset on. */
+/* The start of a granted range: a region and an offset. */
 struct span {
 	const struct urxe_mr *mr;
 	uint64_t offset;
@@ -211,7 +212,8 @@ static bool window_grants(const struct urxe_dev *dev, const struct mr_range *ran
 }
 
 /* Whether a region or a window grants the range (IBA 10.6.3, 9.7.4.1.5). */
-static bool grants(const struct urxe_dev *dev, const struct mr_range *range, struct span *span)
+static bool find_granted_span(const struct urxe_dev *dev, const struct mr_range *range,
+			      struct span *span)
 {
 	const struct urxe_mr *mr = idmap_find(&dev->mrs, range->key);
 
@@ -226,17 +228,17 @@ bool mr_check(const struct urxe_dev *dev, const struct mr_range *range)
 {
 	struct span span;
 
-	return grants(dev, range, &span);
+	return find_granted_span(dev, range, &span);
 }
 
-/* A place in a region: a piece and an offset into it. */
+/* A position in a region: a piece and an offset into it. */
 struct place {
 	const struct mr_piece *piece;
 	uint64_t offset;
 };
 
-/* Memory of a process is one piece, a guest's may be many. */
-static struct place locate(const struct span *span)
+/* A region of a process is one piece; a region of a guest may have many. */
+static struct place locate_span(const struct span *span)
 {
 	const struct mr_piece *from = span->mr->pieces;
 	uint32_t n = span->mr->n_pieces;
@@ -251,7 +253,7 @@ static struct place locate(const struct span *span)
 	return (struct place){from, span->offset - from->offset};
 }
 
-/* The next bytes that lie in one place, at most `left`; steps over them. */
+/* The next contiguous bytes, at most `left`; moves the position behind them. */
 static struct urxe_extent next_bytes(struct place *place, uint64_t left)
 {
 	const struct mr_piece *piece = place->piece;
@@ -266,7 +268,7 @@ static struct urxe_extent next_bytes(struct place *place, uint64_t left)
 	return bytes;
 }
 
-static bool gone(struct urxe_dev *dev)
+static bool report_memory_gone(struct urxe_dev *dev)
 {
 	dev_count(dev, URXE_EVENT_MEMORY_GONE);
 	return false;
@@ -278,24 +280,24 @@ uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range)
 	struct span span;
 	struct place place;
 
-	if (!range->length || !grants(dev, range, &span))
+	if (!range->length || !find_granted_span(dev, range, &span))
 		return NULL;
-	place = locate(&span);
+	place = locate_span(&span);
 	bytes = next_bytes(&place, range->length);
 	return bytes.length == range->length ? bytes.addr : NULL;
 }
 
-/* Whether the memory was mapped. */
-static bool touch(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
-		  void *arg)
+/* Calls fn on the bytes. False: the memory is unmapped. */
+static bool touch_bytes(struct urxe_dev *dev, const struct urxe_extent *bytes, void (*fn)(void *),
+			void *arg)
 {
 	if (!bytes->addr)
-		return gone(dev);
+		return report_memory_gone(dev);
 	if (!dev->attr.ops->guard) {
 		fn(arg);
 		return true;
 	}
-	return dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg) || gone(dev);
+	return dev->attr.ops->guard(dev->attr.ctx, bytes, fn, arg) || report_memory_gone(dev);
 }
 
 struct copy {
@@ -304,14 +306,14 @@ struct copy {
 	uint64_t n;
 };
 
-static void copy_for_all(void *arg)
+static void copy_ordered(void *arg)
 {
 	const struct copy *c = arg;
 
 	copy_last_bytes_last(c->dst, c->src, c->n);
 }
 
-static void copy(void *arg)
+static void copy_plain(void *arg)
 {
 	const struct copy *c = arg;
 
@@ -338,18 +340,18 @@ bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t 
 	struct span span;
 	struct place place;
 
-	if (!grants(dev, range, &span))
+	if (!find_granted_span(dev, range, &span))
 		return false;
 	if (!left)
 		return true;
-	place = locate(&span);
+	place = locate_span(&span);
 	for (; left; left -= bytes.length, src += bytes.length) {
 		struct copy c = {.src = src};
 
 		bytes = next_bytes(&place, left);
 		c.dst = bytes.addr;
 		c.n = bytes.length;
-		if (!touch(dev, &bytes, copy_for_all, &c))
+		if (!touch_bytes(dev, &bytes, copy_ordered, &c))
 			return false;
 	}
 	return true;
@@ -363,16 +365,16 @@ bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, u
 	struct span span;
 	struct place place;
 
-	if (!grants(dev, range, &span))
+	if (!find_granted_span(dev, range, &span))
 		return false;
 	if (!left)
 		return true;
-	place = locate(&span);
+	place = locate_span(&span);
 	for (; left; left -= bytes.length, dst += bytes.length) {
 		bytes = next_bytes(&place, left);
 		c.copy = (struct copy){.dst = dst, .src = bytes.addr, .n = bytes.length};
-		if (!(crc ? touch(dev, &bytes, copy_with_crc, &c)
-			  : touch(dev, &bytes, copy, &c.copy)))
+		if (!(crc ? touch_bytes(dev, &bytes, copy_with_crc, &c)
+			  : touch_bytes(dev, &bytes, copy_plain, &c.copy)))
 			return false;
 	}
 	return true;
@@ -390,7 +392,7 @@ bool mr_whole(const struct urxe_dev *dev, struct mr_range *range)
 	return true;
 }
 
-/* A store is seen by all once a fence is behind it; what lasts is the owner's knowledge. */
+/* A fence makes the stores visible to all; the device's owner makes them persistent. */
 bool mr_flush(struct urxe_dev *dev, const struct mr_range *range)
 {
 	uint64_t left = range->length;
@@ -399,15 +401,15 @@ bool mr_flush(struct urxe_dev *dev, const struct mr_range *range)
 	struct place place;
 
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!grants(dev, range, &span))
+	if (!find_granted_span(dev, range, &span))
 		return false;
 	if (!left || !(range->access & URXE_ACCESS_FLUSH_PERSISTENT))
 		return true;
-	place = locate(&span);
+	place = locate_span(&span);
 	for (; left; left -= bytes.length) {
 		bytes = next_bytes(&place, left);
 		if (!bytes.addr)
-			return gone(dev);
+			return report_memory_gone(dev);
 		if (!dev->attr.ops->persist(dev->attr.ctx, &bytes))
 			return false;
 	}
@@ -419,7 +421,7 @@ struct atomic_access {
 	struct mr_atomic *op;
 };
 
-static void apply(void *arg)
+static void apply_atomic(void *arg)
 {
 	const struct atomic_access *access = arg;
 	struct mr_atomic *op = access->op;
@@ -444,12 +446,12 @@ bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_ato
 	struct span span;
 	struct place place;
 
-	if (!grants(dev, range, &span))
+	if (!find_granted_span(dev, range, &span))
 		return false;
-	place = locate(&span);
+	place = locate_span(&span);
 	bytes = next_bytes(&place, sizeof(uint64_t));
 	access.at = bytes.addr;
 	if (bytes.length != sizeof(uint64_t) || (uintptr_t)access.at & 7)
 		return false;
-	return touch(dev, &bytes, apply, &access);
+	return touch_bytes(dev, &bytes, apply_atomic, &access);
 }

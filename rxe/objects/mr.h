@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions: the one place that turns a key and an address into a pointer. */
+/* Memory regions: the only place where a key and an address become a pointer. */
 #ifndef URXE_MR_H
 #define URXE_MR_H
 
@@ -11,16 +11,17 @@
 
 #include "objects/device.h"
 
-/* Where bytes of a region lie, from one of them up to the next piece. */
+/* A range of a region that is contiguous in memory; it ends at the offset of the next piece. */
 struct mr_piece {
-	uint64_t offset; /* of the first, in the region */
-	uint8_t *addr;   /* NULL: it is there no longer */
+	uint64_t offset; /* of the first byte, in the region */
+	uint8_t *addr;   /* NULL: the memory is unmapped */
 };
 
-/* A piece that calls are taking, which may yet fail and leave it. */
+/* A piece that system calls in progress unmap; a call that fails leaves the memory in place. */
 struct mr_held {
-	uint8_t *addr; /* where the piece lies; NULL: nobody takes it, or it has gone for good */
-	uint32_t calls;
+	uint8_t *addr;  /* address of the piece; NULL: no call is in progress, or the memory is
+			   unmapped */
+	uint32_t calls; /* in progress */
 };
 
 struct urxe_mr {
@@ -28,13 +29,14 @@ struct urxe_mr {
 	uint32_t pd;
 	uint32_t key;
 	uint32_t access;
-	uint32_t windows; /* bound to it */
+	uint32_t windows; /* number of windows bound to the region */
 	uint64_t iova;
 	uint64_t length;
 	uint32_t n_pieces;
-	struct mr_piece *pieces;    /* by offset, none empty; one more is the end */
-	struct mr_held *held;       /* one to a piece; NULL: none was ever taken */
-	struct mr_piece at_first[]; /* those that it was registered with */
+	struct mr_piece
+		*pieces; /* in the order of offsets, none empty; one more entry marks the end */
+	struct mr_held *held;       /* one per piece; NULL: no piece was ever unmapped */
+	struct mr_piece at_first[]; /* the pieces of the registration */
 };
 
 /* A memory window (objects/mw.h). It stands here because a region's checks look into windows. */
@@ -43,36 +45,37 @@ struct urxe_mw {
 	uint32_t pd;
 	uint32_t key;
 	uint8_t type; /* enum urxe_mw_type */
-	/* While it is bound: */
-	struct urxe_mr *mr; /* NULL = it is not */
+	/* While the window is bound: */
+	struct urxe_mr *mr; /* NULL = not bound */
 	uint32_t access;
 	uint64_t start;  /* address of its first byte in the key's address space */
 	uint64_t offset; /* of its first byte in the region */
 	uint64_t length;
-	uint32_t qpn; /* type 2: the QP that it serves */
+	uint32_t qpn; /* type 2: the QP whose peer may use the window */
 	LIST_ENTRY(urxe_mw) qp_link;
 };
 
-/* The window whose key has the upper 24 bits of this one; NULL where there is none. */
+/* The window with the upper 24 bits of this key; NULL if there is none. */
 static inline struct urxe_mw *mw_find(const struct urxe_dev *dev, uint32_t key)
 {
 	return idmap_find(&dev->mws, key >> 8);
 }
 
-/* Whether the peer of the QP may come in through the window. */
+/* Whether the window grants access to the peer of the QP. */
 static inline bool mw_serves(const struct urxe_mw *mw, uint32_t qpn)
 {
 	return mw->mr && qpn && (mw->type == URXE_MW_TYPE_1 || mw->qpn == qpn);
 }
 
-/* A range of one key's address space, and for what it is wanted. */
+/* A range of one key's address space, and the access that the caller wants. */
 struct mr_range {
-	uint32_t qpn; /* of the QP whose peer asks; 0 = its owner does, whom no window serves */
+	uint32_t qpn; /* of the QP whose peer wants access; 0 = local access, which no window grants
+		       */
 	uint32_t pd;
 	uint32_t key;
 	uint64_t addr;
 	uint64_t length;
-	uint32_t access; /* enum urxe_access that the region must grant; 0 = local read */
+	uint32_t access; /* enum urxe_access that the key must grant; 0 = local read */
 };
 
 void mr_free(struct urxe_mr *mr);
@@ -83,46 +86,45 @@ static inline bool mr_is_one_piece(const struct urxe_mr *mr)
 	return mr->length && mr->n_pieces == 1 && mr->pieces[0].addr;
 }
 
-/* Whether [addr, addr + length) lies in [start, start + size); *offset is addr's place in it. */
+/* Whether [addr, addr + length) lies in [start, start + size); *offset becomes addr - start. */
 bool mr_within(uint64_t start, uint64_t size, uint64_t addr, uint64_t length, uint64_t *offset);
-/* A key that names nothing: a running number and, against stale ones, 8 bits of noise (IBA
- * 10.6.2.2). `whole`: none of the 256 keys with its upper bits does. */
+/* A free key: a consecutive number and 8 random bits, so that a stale key rarely fits (IBA
+ * 10.6.2.2). `whole`: all 256 keys with the same upper bits are free. */
 uint32_t mr_new_key(struct urxe_dev *dev, bool whole);
-/* Whether the upper 24 bits of the key are in use. */
+/* Whether any key with the same upper 24 bits is in use. */
 bool mr_index_taken(const struct urxe_dev *dev, uint32_t key);
 
-/* Where the range is in the process's own address space; NULL where it is not granted, or not in
- * one piece. */
+/* Address of the range in this process; NULL if it is not granted or not in one piece. */
 uint8_t *mr_address(const struct urxe_dev *dev, const struct mr_range *range);
 /* Whether the key grants the range. */
 bool mr_check(const struct urxe_dev *dev, const struct mr_range *range);
 
 /*
- * Copies to or from a range, which is checked again: a region may go between
- * two packets of one message. False where it is not granted, or the memory is not
- * there; then what was copied so far is undefined.
+ * Copies to or from a range. Both functions check the range, because a region may be deregistered
+ * between two packets of one message. False: the range is not granted, or its memory is unmapped;
+ * a part may have been copied.
  */
 bool mr_write(struct urxe_dev *dev, const struct mr_range *range, const uint8_t *src);
-/* *crc goes on with what was copied, by urxe_ops.copy_crc; NULL: nobody wants it. */
+/* *crc is extended over the copied bytes by urxe_ops.copy_crc; NULL: no CRC is computed. */
 bool mr_read(struct urxe_dev *dev, const struct mr_range *range, uint8_t *dst, uint32_t *crc);
 
-/* Makes what the range holds reach as far as range->access says: visible to all, or lasting. False
- * where it could not; the range was granted. */
+/* Flushes the range to the placement of range->access: globally visible, or persistent. The range
+ * must be granted. False: the flush failed. */
 bool mr_flush(struct urxe_dev *dev, const struct mr_range *range);
-/* Extends the range to all that its key covers; false where it is none. */
+/* Extends the range to everything that its key covers; false: no such key. */
 bool mr_whole(const struct urxe_dev *dev, struct mr_range *range);
 
 enum mr_atomic_kind { MR_FETCH_ADD, MR_COMPARE_SWAP, MR_STORE };
 
 struct mr_atomic {
 	enum mr_atomic_kind kind;
-	uint64_t operand; /* what is added, or put there */
+	uint64_t operand; /* summand, or new value */
 	uint64_t compare;
-	uint64_t original; /* what was there before; not of MR_STORE */
+	uint64_t original; /* value before; not set by MR_STORE */
 };
 
-/* An atomic operation on the range's 8 bytes. False where they are not granted, not in one piece,
- * or not there; nothing is changed then. */
+/* Executes an atomic operation on the 8 bytes of the range. False: they are not granted, not in one
+ * piece or unmapped; nothing has changed. */
 bool mr_atomic(struct urxe_dev *dev, const struct mr_range *range, struct mr_atomic *op);
 
 #endif

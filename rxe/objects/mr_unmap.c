@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory that goes from a region, which keeps the rest. */
+/* Unmapping: the program unmaps memory of a region, and the region keeps the rest. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "objects/mr.h"
 #include "objects/mw.h"
 
-/* The pieces that are left; without `to` they are only counted. */
+/* The pieces after an unmap; with `to` NULL they are only counted. */
 struct cut {
 	struct mr_piece *to;
 	struct mr_held *held;
@@ -15,7 +15,7 @@ struct cut {
 	bool behind_hole;
 };
 
-static void keep(struct cut *cut, uint64_t offset, uint8_t *addr, struct mr_held held)
+static void keep_piece(struct cut *cut, uint64_t offset, uint8_t *addr, struct mr_held held)
 {
 	bool hole = !addr && !held.addr;
 
@@ -29,13 +29,13 @@ static void keep(struct cut *cut, uint64_t offset, uint8_t *addr, struct mr_held
 	cut->n++;
 }
 
-/* From some of a piece's bytes on: as the piece is there. */
-static void keep_from(struct cut *cut, const struct mr_piece *piece, struct mr_held held,
-		      uint64_t from)
+/* Keeps a piece from one of its bytes on. */
+static void keep_piece_from(struct cut *cut, const struct mr_piece *piece, struct mr_held held,
+			    uint64_t from)
 {
 	if (held.addr)
 		held.addr += from;
-	keep(cut, piece->offset + from, piece->addr ? piece->addr + from : NULL, held);
+	keep_piece(cut, piece->offset + from, piece->addr ? piece->addr + from : NULL, held);
 }
 
 static struct mr_held held_of(const struct urxe_mr *mr, uint32_t i)
@@ -43,7 +43,7 @@ static struct mr_held held_of(const struct urxe_mr *mr, uint32_t i)
 	return mr->held ? mr->held[i] : (struct mr_held){0};
 }
 
-/* True: some of the piece goes. */
+/* True: the call unmaps bytes of the piece. */
 static bool cut_piece(struct cut *cut, const struct urxe_mr *mr, uint32_t i, uintptr_t first,
 		      uintptr_t last)
 {
@@ -54,14 +54,14 @@ static bool cut_piece(struct cut *cut, const struct urxe_mr *mr, uint32_t i, uin
 	uint64_t from = at < first ? first - at : 0;
 
 	if (!at || at > last || end < first) {
-		keep_from(cut, piece, held, 0);
+		keep_piece_from(cut, piece, held, 0);
 		return false;
 	}
 	if (from)
-		keep_from(cut, piece, held, 0);
-	keep(cut, piece->offset + from, NULL, (struct mr_held){addr + from, held.calls + 1});
+		keep_piece_from(cut, piece, held, 0);
+	keep_piece(cut, piece->offset + from, NULL, (struct mr_held){addr + from, held.calls + 1});
 	if (end > last)
-		keep_from(cut, piece, held, last + 1 - at);
+		keep_piece_from(cut, piece, held, last + 1 - at);
 	return true;
 }
 
@@ -115,7 +115,7 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 
 	if (!bytes->length || !cut_pieces(&cut, mr, bytes))
 		return 0;
-	/* One block: the pieces, their end, and what is held of each. */
+	/* One block: the pieces, their end mark, and one mr_held per piece. */
 	cut.to = malloc((cut.n + (size_t)1) * sizeof(*cut.to) + cut.n * sizeof(*cut.held));
 	if (!cut.to)
 		return -ENOMEM;
@@ -127,8 +127,9 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 	return 0;
 }
 
-/* True: the piece is there again. Each lies in the bytes, or beside them: they were cut there. */
-static bool settle(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
+/* True: the piece is usable again. No piece lies partly in the bytes: pieces were cut at their
+ * ends. */
+static bool settle_piece(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *bytes, bool done)
 {
 	struct mr_held *held = &mr->held[i];
 
@@ -142,8 +143,8 @@ static bool settle(struct urxe_mr *mr, uint32_t i, const struct urxe_extent *byt
 	return !done;
 }
 
-/* Whether a piece goes on where the one before it ends. */
-static bool continues(const struct urxe_mr *mr, uint32_t before, uint32_t i)
+/* Whether a piece begins in memory where the piece before it ends. */
+static bool continues_piece(const struct urxe_mr *mr, uint32_t before, uint32_t i)
 {
 	const struct mr_piece *first = &mr->pieces[before], *piece = &mr->pieces[i];
 
@@ -152,13 +153,13 @@ static bool continues(const struct urxe_mr *mr, uint32_t before, uint32_t i)
 	return !piece->addr || first->addr + (piece->offset - first->offset) == piece->addr;
 }
 
-/* What was cut and need not be is one piece again. */
-static void join(struct urxe_mr *mr)
+/* Joins adjacent pieces that were cut. */
+static void join_pieces(struct urxe_mr *mr)
 {
 	uint32_t n = 1;
 
 	for (uint32_t i = 1; i < mr->n_pieces; i++) {
-		if (continues(mr, n - 1, i))
+		if (continues_piece(mr, n - 1, i))
 			continue;
 		mr->pieces[n] = mr->pieces[i];
 		mr->held[n++] = mr->held[i];
@@ -174,8 +175,8 @@ void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool 
 	if (!mr->held)
 		return;
 	for (uint32_t i = 0; i < mr->n_pieces; i++)
-		back |= settle(mr, i, bytes, done);
-	join(mr);
+		back |= settle_piece(mr, i, bytes, done);
+	join_pieces(mr);
 	if (back)
 		publish_all(mr);
 }

@@ -9,8 +9,8 @@
 #include "wire/gid.h"
 #include "wire/header_fields.h"
 
-/* Groups differ in the last bytes of their addresses, which all reach the Ethernet address, too. */
-static struct mcast_bucket *bucket(struct urxe_dev *dev, const struct urxe_gid *gid)
+/* Groups differ in the last bytes of their addresses: these are also in the Ethernet address. */
+static struct mcast_bucket *bucket_of(struct urxe_dev *dev, const struct urxe_gid *gid)
 {
 	return &dev->mcast.buckets[get32(gid->raw + 12) * 0x9e3779b9u >> 26];
 }
@@ -20,7 +20,7 @@ struct mcast_group *mcast_find_group(struct urxe_dev *dev, const struct urxe_gid
 {
 	struct mcast_group *group;
 
-	LIST_FOREACH(group, bucket(dev, gid), link)
+	LIST_FOREACH(group, bucket_of(dev, gid), link)
 	{
 		if (gid_equal(&group->gid, gid))
 			return group;
@@ -50,7 +50,7 @@ static struct mcast_group *make_group(struct urxe_dev *dev, const struct urxe_gi
 	if (!group)
 		return NULL;
 	group->gid = *gid;
-	LIST_INSERT_HEAD(bucket(dev, gid), group, link);
+	LIST_INSERT_HEAD(bucket_of(dev, gid), group, link);
 	dev->mcast.n_groups++;
 	return group;
 }

@@ -12,10 +12,10 @@
 #define CHANGES  (URXE_ACCESS_REMOTE_WRITE | URXE_ACCESS_REMOTE_ATOMIC)
 #define FLUSHES  (URXE_ACCESS_FLUSH_GLOBAL | URXE_ACCESS_FLUSH_PERSISTENT)
 #define RIGHTS   (CHANGES | FLUSHES | URXE_ACCESS_REMOTE_READ | URXE_ACCESS_ZERO_BASED)
-/* Programs ask for it, and devices let them. A window has no local key: it grants nothing. */
+/* Programs set it and devices accept it. A window has no local key, so it grants nothing. */
 #define IGNORED URXE_ACCESS_LOCAL_WRITE
 
-static bool valid_type(uint8_t type)
+static bool is_valid_type(uint8_t type)
 {
 	return type == URXE_MW_TYPE_1 || type == URXE_MW_TYPE_2;
 }
@@ -25,7 +25,7 @@ int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct 
 	struct urxe_mw *mw;
 	int rc;
 
-	if (!valid_type(attr->type))
+	if (!is_valid_type(attr->type))
 		return -EINVAL;
 	if (attr->key && mr_index_taken(dev, attr->key))
 		return -EEXIST;
@@ -44,7 +44,7 @@ int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct 
 	return rc;
 }
 
-static void unbind(struct urxe_mw *mw)
+static void unbind_mw(struct urxe_mw *mw)
 {
 	if (!mw->mr)
 		return;
@@ -57,7 +57,7 @@ static void unbind(struct urxe_mw *mw)
 
 void urxe_mw_dealloc(struct urxe_mw *mw)
 {
-	unbind(mw);
+	unbind_mw(mw);
 	idmap_remove(&mw->dev->mws, mw->key >> 8);
 	free(mw);
 }
@@ -67,9 +67,9 @@ uint32_t urxe_mw_key(const struct urxe_mw *mw)
 	return mw->key;
 }
 
-/* Rules for the window alone (IBA 10.6.7.2; C10-72, o10-36.2.2, o10-37.2.30, o10-37.2.40). */
-static bool window_ok(const struct urxe_qp *qp, const struct urxe_mw *mw,
-		      const struct urxe_mw_bind *bind)
+/* Rules about the window (IBA 10.6.7.2; C10-72, o10-36.2.2, o10-37.2.30, o10-37.2.40). */
+static bool is_window_bindable(const struct urxe_qp *qp, const struct urxe_mw *mw,
+			       const struct urxe_mw_bind *bind)
 {
 	if (mw->key != bind->mw_key || mw->pd != qp->pd || bind->access & ~(RIGHTS | IGNORED))
 		return false;
@@ -78,9 +78,9 @@ static bool window_ok(const struct urxe_qp *qp, const struct urxe_mw *mw,
 	return !mw->mr && bind->length;
 }
 
-/* Rules for the region (C10-72 to C10-75); a flush needs the region's own right. */
-static bool region_ok(const struct urxe_mr *mr, const struct urxe_mw *mw,
-		      const struct urxe_mw_bind *bind, uint64_t *offset)
+/* Rules about the region (C10-72 to C10-75); a flush right needs the same right of the region. */
+static bool is_region_bindable(const struct urxe_mr *mr, const struct urxe_mw *mw,
+			       const struct urxe_mw_bind *bind, uint64_t *offset)
 {
 	if (!mr || mr->pd != mw->pd || !(mr->access & URXE_ACCESS_MW_BIND) ||
 	    mr->access & URXE_ACCESS_ZERO_BASED)
@@ -127,16 +127,16 @@ bool mw_bind(struct urxe_qp *qp, const struct urxe_mw_bind *bind)
 	struct urxe_mr *mr = NULL;
 	uint64_t offset = 0;
 
-	if (!mw || !window_ok(qp, mw, bind))
+	if (!mw || !is_window_bindable(qp, mw, bind))
 		return false;
 	if (bind->length) {
 		mr = idmap_find(&qp->dev->mrs, bind->mr_key);
-		if (!region_ok(mr, mw, bind, &offset)) {
+		if (!is_region_bindable(mr, mw, bind, &offset)) {
 			mw_publish(mw);
 			return false;
 		}
 	}
-	unbind(mw);
+	unbind_mw(mw);
 	mw->key = (mw->key & ~TAG_MASK) | bind->tag;
 	if (!mr)
 		return true;
@@ -160,12 +160,12 @@ bool mw_invalidate(struct urxe_qp *qp, uint32_t key)
 
 	if (!mw || mw->key != key || mw->type != URXE_MW_TYPE_2 || !mw_serves(mw, qp->qpn))
 		return false;
-	unbind(mw);
+	unbind_mw(mw);
 	return true;
 }
 
 void mw_release(struct urxe_qp *qp)
 {
 	while (!LIST_EMPTY(&qp->windows))
-		unbind(LIST_FIRST(&qp->windows));
+		unbind_mw(LIST_FIRST(&qp->windows));
 }

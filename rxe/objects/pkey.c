@@ -18,9 +18,8 @@ int pkey_find(const struct urxe_dev *dev, uint16_t pkey)
 }
 
 /*
- * IBA 9.6.1.1 and 10.9: a QP hears its own partition, QP 1 any of the table. A congestion
- * notification carries no data, and NICs put the default P_Key into it whatever
- * the QP's.
+ * IBA 9.6.1.1 and 10.9: a QP receives packets of its own partition, QP 1 of all partitions in the
+ * table. NICs send CNPs with the default P_Key, whatever the P_Key of the QP; a CNP has no data.
  */
 bool pkey_admits(const struct urxe_qp *qp, const struct urxe_packet *p)
 {

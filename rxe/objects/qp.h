@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pairs: the state that requester, responder and recovery keep in them. */
 #ifndef URXE_QP_H
 #define URXE_QP_H
 
@@ -17,84 +18,86 @@
 #include "util/timer.h"
 #include "wire/header_fields.h"
 
-/* What a peer does with requests behind a gap, as far as its answers have shown. */
+/* Whether the peer keeps requests that follow a missing one, by its answers so far. */
 enum peer_kind { PEER_UNKNOWN, PEER_KEEPS, PEER_DROPS };
 
-/* PSNs [psn, end) are to be sent again, as far as they are not answered. */
+/* PSNs [psn, end) will be sent again, except those that are answered. */
 struct resend {
 	uint32_t psn;
 	uint32_t end;
-	uint32_t wqe; /* at or before the request that psn is in */
+	uint32_t wqe; /* the request of psn, or an earlier one */
 };
 
-/* What was sent again since the oldest PSN was found missing. */
+/* The retransmission that is in progress for the oldest missing PSN. */
 struct repair {
 	bool open;
-	bool naked;        /* the peer said so */
-	uint32_t high;     /* behind the newest PSN sent again */
-	uint32_t frontier; /* requester.psn when it began */
+	bool naked;        /* a NAK of the peer started it */
+	uint32_t high;     /* one after the newest PSN sent again */
+	uint32_t frontier; /* requester.psn at its start */
 };
 
-/* What came of the last request that was tried by the direct transport. */
+/* Result of the last request that the direct transport tried. */
 enum direct_chance { DIRECT_UNTRIED, DIRECT_WORKS, DIRECT_FAILS };
 
-/* That packets of a connection reach the peer and are in step with it. */
+/* State of the direct transport: what shows that the connection works in packets. */
 struct direct_proof {
-	uint32_t proof;   /* dev->direct_era when one was acknowledged; 0 = none was yet */
-	uint32_t version; /* of the peer's QP in its table then; 0 = not looked up yet */
+	uint32_t proof;   /* dev->direct_era at the last acknowledgement; 0 = none */
+	uint32_t version; /* of the peer's QP in its table then; 0 = not read yet */
 	uint8_t chance;   /* enum direct_chance */
-	uint8_t unseen;   /* requests in a row before whose posting not all was seen to be done */
-	uint8_t looks; /* requests in packets, since the peer was last asked whether it is awake */
-	bool in_packets; /* what fits into one is sent so, to a peer that was awake */
+	uint8_t unseen;   /* consecutive requests posted before the program had seen all completions
+			   */
+	uint8_t looks;    /* requests sent in packets since urxe_direct_ops.awake was called */
+	bool in_packets;  /* requests of one packet go in packets: the peer polls */
 };
 
 /*
  * Requester and completer: PSNs [una, psn) are sent and not acknowledged.
  *
- * Its first 32 bytes share a cache line with the send queue, and are all that a QP reads which
- * has nothing to send; two lines more are for each packet.
+ * The first 32 bytes share a cache line with the send queue. A QP with nothing to send reads only
+ * these; each packet needs two more lines.
  */
 struct requester {
-	uint32_t psn;       /* of the next packet; inside request `cur` of the queue */
-	uint32_t una;       /* oldest unacknowledged; inside request `tail` */
-	uint32_t acked;     /* all before it is acknowledged, but for READs and atomics */
-	uint32_t rd_atomic; /* READ requests and atomics on their way */
+	uint32_t psn;       /* of the next new packet; in request `cur` of the queue */
+	uint32_t una;       /* oldest unacknowledged PSN; in request `tail` */
+	uint32_t acked;     /* all PSNs before it are acknowledged, except READs and atomics */
+	uint32_t rd_atomic; /* READ requests and atomics outstanding */
 	struct resend resend;
-	uint8_t error;    /* enum urxe_wc_status that a request ends in once it is the oldest */
-	bool held;        /* the next packet waits for its time by the rate */
-	bool rnr_wait;    /* the timer runs for an RNR NAK */
+	uint8_t error; /* enum urxe_wc_status of request error_wqe, once it is the oldest; 0 = none
+			*/
+	bool held;     /* the next packet waits for the rate limit */
+	bool rnr_wait; /* the timer runs for an RNR NAK */
 	bool drain_event; /* SQD: the owner waits for the drained event */
 
-	uint32_t recv_seq; /* requests posted that take a receive from the peer */
+	uint32_t recv_seq; /* number of requests posted that use up a receive request of the peer */
 	struct credit credit;
 	uint8_t retries; /* left */
 	uint8_t rnr_retries;
-	/* retry.c's own, but for `answered`: */
+	/* Private to recovery/retry.c, except `answered`: */
 	bool nak_seen;        /* a NAK named una */
 	bool missing;         /* a response was found missing since the last progress */
-	bool window_lossy;    /* something of the window up to window_mark was lost */
-	bool window_cut;      /* it may be less than it could */
-	uint8_t probes;       /* since the last progress */
+	bool window_lossy;    /* a packet before window_mark was lost */
+	bool window_cut;      /* the window is smaller than its maximum */
+	uint8_t probes;       /* number since the last progress */
 	uint8_t peer;         /* enum peer_kind */
 	uint32_t window;      /* packets that may be outstanding */
-	uint32_t window_mark; /* psn when it changed */
-	uint32_t asked;       /* missing responses up to here were asked for */
+	uint32_t window_mark; /* psn when the window changed */
+	uint32_t asked;       /* missing responses before this PSN were requested again */
 	struct direct_proof direct;
 	struct repair repair;
 
 	struct rtt rtt;
 	uint64_t timeout_due, probe_due, missing_due;
 
-	/* After losses, and of READs and atomics. */
+	/* Used after losses, and for READs and atomics. */
 	uint64_t *answered; /* bit psn & answered_mask: this READ or atomic response is in place */
 	uint32_t answered_mask;
-	uint32_t error_wqe;   /* place in the queue of the request that ends in `error` */
-	uint64_t una_sent;    /* when una was sent again since; 0 = not yet */
+	uint32_t error_wqe;   /* index of the request that ends in `error` */
+	uint64_t una_sent;    /* when una was sent again since the NAK; 0 = not yet */
 	uint32_t plain;       /* packets to send without payload references, after a loss */
-	uint32_t plain_after; /* how many these are after the next loss */
+	uint32_t plain_after; /* value of `plain` after the next loss */
 	bool referenced;      /* payload references may be in flight */
 	bool sent_to_group;   /* UD: the newest packet is for a multicast group */
-	uint8_t streak;       /* NAKs in a row, each for the packet behind what was repaired */
+	uint8_t streak;       /* consecutive NAKs that each name the PSN after the repaired ones */
 	uint8_t probe_span;   /* packets of the last probe */
 };
 
@@ -109,7 +112,7 @@ struct resp_repeat {
 	uint32_t length; /* bytes */
 };
 
-/* Parts of one READ that are remembered while another one is being sent. */
+/* Repeated parts of one READ that wait while another part is being sent. */
 #define RESP_REPEATS 4
 
 enum resp_resource_kind { RES_READ, RES_ATOMIC, RES_FLUSH, RES_ATOMIC_WRITE };
@@ -120,60 +123,60 @@ struct resp_resource {
 	uint8_t kind;  /* enum resp_resource_kind */
 	bool kept;     /* the slot holds a request */
 	bool pending;  /* a response is due */
-	bool repeated; /* what is due answers a duplicate */
+	bool repeated; /* the response that is due answers a duplicate */
 	uint32_t first_psn;
 	uint32_t last_psn;
 	uint32_t rkey;
 	uint32_t length; /* READ: bytes */
 	uint64_t va;
-	uint64_t original; /* atomic: value before it */
+	uint64_t original; /* atomic: value before the operation */
 	uint32_t msn;
-	/* The response in progress, all or the rest of the original one. */
+	/* The response in progress: the original one, or a part of it. */
 	uint32_t start_psn;
 	uint32_t next_psn;
 	uint32_t end_psn;
-	uint32_t end; /* offset behind its last byte */
-	/* Repetitions that wait for it to end. */
+	uint32_t end; /* offset after its last byte */
+	/* Repetitions that follow it. */
 	struct resp_repeat repeats[RESP_REPEATS];
 	uint8_t n_repeats;
 };
 
-/* The first 40 bytes, up to `wqe`, are for each packet. */
+/* Each packet needs the first 40 bytes, up to `wqe`. */
 struct responder {
 	uint32_t psn; /* expected */
 	uint32_t msn;
-	/* What an ACK names, and the MSN with it, or RESP_ACK_PAST: the newest packet whose answer
-	 * is an ACK. */
+	/* PSN and MSN of the next ACK: those of the newest executed request that an ACK answers.
+	 * ack_msn is RESP_ACK_PAST if that PSN is too old to be named. */
 	uint32_t ack_psn, ack_msn;
 	uint8_t message; /* enum resp_message in progress */
-	bool has_wqe;    /* wqe is taken for the message in progress, or left over from one */
+	bool has_wqe;    /* wqe is a taken receive request that is not completed */
 	bool nak_sent;   /* for this expected PSN */
 	bool ack_due;
 	uint8_t nak;          /* AETH syndrome due; 0 = none */
-	bool in_gap;          /* `gap` has something: requests before others lack, or did last */
-	bool silent;          /* a duplicate has had no answer yet, since silent_since */
-	uint32_t res_pending; /* how many of `resources` are */
-	uint32_t offset;      /* bytes of the message in place */
+	bool in_gap;          /* `gap` is in use: a request is missing before received ones */
+	bool silent;          /* a duplicate has waited for its ACK since silent_since */
+	uint32_t res_pending; /* number of `resources` that are pending */
+	uint32_t offset;      /* bytes of the message received */
 	const struct recv_wqe *wqe;
 
-	struct recv_wqe *copy; /* of a SRQ's request; NULL: the QP has a queue of its own */
+	struct recv_wqe *copy; /* buffer for a SRQ's request; NULL: the QP has its own queue */
 	struct {
 		uint64_t va;
 		uint32_t rkey;
 		uint32_t length;
 	} write;
-	bool comm_est; /* the event was given */
+	bool comm_est; /* the event was reported */
 	uint32_t nak_psn;
 	uint64_t silent_since;
 	struct resp_resource *resources; /* ring of attr.max_dest_rd_atomic */
-	uint32_t res_oldest;             /* the slot that the next one takes */
-	uint32_t res_next;               /* a slot: of older ones none is pending */
+	uint32_t res_oldest;             /* slot of the oldest one, which the next one replaces */
+	uint32_t res_next;               /* a slot; no older one is pending */
 	struct gap gap;
 };
 
 /* Ethernet, network and UDP headers of a connected QP's packets, lengths left out. */
 struct header_template {
-	uint32_t ipv4_sum; /* of its 16-bit words, for the checksum */
+	uint32_t ipv4_sum; /* sum of the 16-bit words, for the checksum */
 	uint8_t l3;        /* offset of the network header */
 	uint8_t len;
 	uint8_t net; /* enum urxe_net */
@@ -183,11 +186,11 @@ struct header_template {
 enum { TIMER_RETRY, TIMER_GAP, TIMER_ACK, TIMER_PACE };
 
 /*
- * With many QPs each cache line that a packet needs is a cache miss. So the members that packets
- * need in the common case stand together.
+ * With many QPs, each cache line that a packet needs is a cache miss. So the members that packets
+ * usually need are next to each other.
  */
 struct urxe_qp {
-	/* Whatever it does. */
+	/* All operations. */
 	struct urxe_dev *dev __attribute__((aligned(URXE_CACHE_LINE)));
 	void *ctx;
 	uint32_t qpn;
@@ -196,13 +199,13 @@ struct urxe_qp {
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
 	bool queued; /* in dev->ready */
-	bool paced;  /* some rate may hold */
+	bool paced;  /* a rate limit may apply */
 	bool cnp_due;
 	TAILQ_ENTRY(urxe_qp) ready_link;
 	struct urxe_cq *send_cq;
 	struct urxe_cq *recv_cq;
 
-	/* Requests to send, and their answers: three lines. */
+	/* Requester: three cache lines. */
 	struct sq sq;
 	struct requester req;
 
@@ -210,28 +213,28 @@ struct urxe_qp {
 	struct mcast_members groups;
 	LIST_HEAD(, urxe_mw) windows; /* of type 2, bound by this QP */
 
-	/* Where these two meet: what lets a packet in or out, and requests to execute. */
+	/* Responder, and the attributes that both directions check. */
 	struct urxe_qp_attr attr;
 	struct responder resp;
-	struct timer gap_timer; /* of the responder: a gap gets its NAK */
-	bool block_self_mcast;  /* does not hear what it sends to its own groups */
+	struct timer gap_timer; /* responder: the NAK of a gap is due */
+	bool block_self_mcast;  /* does not receive its own datagrams to its groups */
 
-	/* A line of a packet that is sent, and one of a packet that is received. */
+	/* One cache line for a sent packet, one for a received packet. */
 	struct header_template header __attribute__((aligned(URXE_CACHE_LINE)));
 	struct predict predict;
 
-	/* Either way; `counters` with the bytes and packets of all. */
-	struct timer timer; /* of the requester: RNR wait, or the next of retry.c's */
+	/* Both directions; `counters` begins with packets and bytes. */
+	struct timer timer; /* requester: RNR wait, or the earliest deadline of retry.c */
 	struct urxe_rq *rq;
 	struct urxe_counters counters; /* this QP's part of the device's */
 
-	struct timer ack_timer; /* of the responder: what came again has its ACK */
+	struct timer ack_timer; /* responder: the ACK of repeated requests is due */
 	struct pace pace;
 	struct cnp cnp;
 };
 
 #define QP_LINE(member) (offsetof(struct urxe_qp, member) / URXE_CACHE_LINE)
-/* Members that are to be in one line, from the first to the last. */
+/* Asserts that the members from a to b are in one cache line. */
 #define QP_SAME_LINE(a, b) \
 	_Static_assert(QP_LINE(a) == QP_LINE(b), #a " and " #b " share a cache line")
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a QP is the cause of counts for it and for its device. */
+/* Counters of a QP: each count goes to the QP and to its device. */
 #ifndef URXE_COUNT_H
 #define URXE_COUNT_H
 

@@ -6,7 +6,7 @@
 
 #include <rxe/psn.h>
 
-/* Packets that all QPs of a device keep together: 16 MiB of 4 KiB payloads. */
+/* Packets that all QPs of a device may keep at a time: 16 MiB with 4 KiB payloads. */
 #define REORDER_MAX 4096
 
 void reorder_pool_init(struct reorder_pool *pool)
@@ -25,8 +25,8 @@ void reorder_pool_free(struct reorder_pool *pool)
 	}
 }
 
-/* The heap is asked only until the device has met its worst hour: buffers are used again. */
-static struct reorder_packet *buffer(struct urxe_dev *dev)
+/* Buffers are reused, so malloc is called only when more packets are kept than ever before. */
+static struct reorder_packet *take_buffer(struct urxe_dev *dev)
 {
 	struct reorder_pool *pool = &dev->reorder;
 	struct reorder_packet *kept = TAILQ_FIRST(&pool->free);
@@ -43,7 +43,7 @@ static struct reorder_packet *buffer(struct urxe_dev *dev)
 	return kept;
 }
 
-static void copy(struct reorder_packet *kept, const struct urxe_packet *p, uint64_t now)
+static void copy_packet(struct reorder_packet *kept, const struct urxe_packet *p, uint64_t now)
 {
 	kept->arrival = now;
 	kept->packet = *p;
@@ -63,10 +63,10 @@ bool reorder_keep(struct urxe_dev *dev, struct reorder_list *list, const struct 
 		before = TAILQ_PREV(before, reorder_list, link);
 	if (before && before->packet.psn == p->psn)
 		return true;
-	kept = buffer(dev);
+	kept = take_buffer(dev);
 	if (!kept)
 		return false;
-	copy(kept, p, dev->now);
+	copy_packet(kept, p, dev->now);
 	if (before)
 		TAILQ_INSERT_AFTER(list, before, kept, link);
 	else

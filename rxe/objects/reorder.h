@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Request packets that came before their turn, kept until the gap before them
- * fills. Nothing of them reaches the application's memory until then.
+ * Request packets with later PSNs than the expected one, kept until the missing packets arrive.
+ * Their payload is not written to the application's memory before. responder/gap.c is the caller.
  */
 #ifndef URXE_REORDER_H
 #define URXE_REORDER_H
@@ -14,7 +14,7 @@
 
 #include "objects/device.h"
 
-/* PSNs ahead of the expected one that a responder keeps packets of. */
+/* A responder keeps packets up to this many PSNs ahead of the expected one. */
 #define REORDER_WINDOW 256
 
 struct reorder_packet {
@@ -28,13 +28,12 @@ void reorder_pool_init(struct reorder_pool *pool);
 void reorder_pool_free(struct reorder_pool *pool);
 
 /*
- * Keeps a copy of a packet that came `ahead` PSNs too early; of two with one PSN
- * the first stays. False where it is too far ahead or the device keeps as many as
- * it may.
+ * Keeps a copy of a packet that is `ahead` PSNs behind the expected one. Of two packets with one
+ * PSN the first stays. False: the packet is too far ahead, or the device has no buffer left.
  */
 bool reorder_keep(struct urxe_dev *dev, struct reorder_list *list, const struct urxe_packet *p,
 		  uint32_t ahead);
-/* Takes out the packet with this PSN, and gives back those before it; NULL: it is not there. */
+/* Removes the packet with this PSN and frees all earlier ones; NULL: the packet is not kept. */
 struct reorder_packet *reorder_take(struct urxe_dev *dev, struct reorder_list *list, uint32_t psn);
 void reorder_give_back(struct urxe_dev *dev, struct reorder_packet *kept);
 void reorder_clear(struct urxe_dev *dev, struct reorder_list *list);

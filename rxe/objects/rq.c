@@ -50,18 +50,18 @@ uint32_t urxe_rq_retired(const struct urxe_rq *rq)
 	return rq->retired;
 }
 
-static void refill(struct urxe_rq *rq)
+static void refill_rq(struct urxe_rq *rq)
 {
 	rq->refilling = true;
 	rq->dev->attr.ops->refill(rq->attr.ctx);
 	rq->refilling = false;
 }
 
-/* What the application has queued but not yet handed over counts as left. */
+/* Requests that the application has queued and not handed over yet count too. */
 static void check_limit(struct urxe_rq *rq)
 {
 	if (rq->limit && rq->head - rq->tail < rq->limit)
-		refill(rq);
+		refill_rq(rq);
 	if (!rq->limit || rq->head - rq->tail >= rq->limit)
 		return;
 	rq->limit = 0;
@@ -74,7 +74,7 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 	const struct recv_wqe *wqe;
 
 	if (rq->head == rq->tail)
-		refill(rq);
+		refill_rq(rq);
 	if (rq->head == rq->tail)
 		return NULL;
 	wqe = rq_slot(rq, rq->tail++);
@@ -86,11 +86,11 @@ const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy)
 	return copy;
 }
 
-/* A queue that is half full is not looked after: a promise of less than there is does no harm. */
+/* Refills only below half: a credit count that is too low does no harm. */
 uint32_t rq_available(struct urxe_rq *rq)
 {
 	if (rq->head - rq->tail <= rq->attr.max_wr / 2 && rq->qp->attr.state != URXE_QPS_ERR)
-		refill(rq);
+		refill_rq(rq);
 	return rq->head - rq->tail;
 }
 
@@ -136,7 +136,7 @@ uint32_t urxe_srq_limit(const struct urxe_rq *srq)
 	return srq->limit;
 }
 
-/* Requests keep their numbers, hence their slots modulo the number of slots. */
+/* Requests keep their free-running indices. */
 static void move_posted(const struct urxe_rq *from, struct urxe_rq *to)
 {
 	for (uint32_t i = from->tail; i != from->head; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receive queues, a QP's own and shared ones. */
+/* Receive queues: a QP's own, or shared (SRQ). */
 #ifndef URXE_RQ_H
 #define URXE_RQ_H
 
@@ -11,7 +11,7 @@
 #include <rxe/fetch.h>
 #include <rxe/rxe.h>
 
-/* A receive request in the queue; its segments stand behind it. */
+/* A receive request in the queue, followed by its segments. */
 struct recv_wqe {
 	uint64_t wr_id;
 	uint32_t n_segs;
@@ -19,16 +19,16 @@ struct recv_wqe {
 	struct urxe_seg segs[];
 };
 
-/* What messages need of it is in one line of memory. */
+/* The members that each message needs are in one cache line. */
 struct urxe_rq {
 	struct urxe_rq_attr attr __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_qp *qp; /* NULL: shared */
 	uint8_t *wqes;
 	uint32_t stride;  /* bytes of a slot */
 	uint32_t mask;    /* slots - 1 */
-	uint32_t head;    /* posted; free-running, as tail */
-	uint32_t tail;    /* taken */
-	uint32_t retired; /* places given back */
+	uint32_t head;    /* number of requests posted; free-running, as tail and retired */
+	uint32_t tail;    /* number of requests taken */
+	uint32_t retired; /* number of slots free again */
 	uint32_t limit;   /* SRQ: armed while not 0 */
 
 	struct urxe_dev *dev;
@@ -44,7 +44,7 @@ static inline struct recv_wqe *rq_slot(const struct urxe_rq *rq, uint32_t index)
 	return (struct recv_wqe *)(rq->wqes + (size_t)(index & rq->mask) * rq->stride);
 }
 
-/* qp NULL makes a shared one. */
+/* Creates a queue; qp NULL: a shared one. */
 int rq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_qp *qp,
 	      struct urxe_rq **rq);
 void rq_free(struct urxe_rq *rq);
@@ -52,16 +52,15 @@ void rq_free(struct urxe_rq *rq);
 uint32_t rq_wqe_size(const struct urxe_rq *rq);
 
 /*
- * Takes the oldest request; NULL where there is none. One of a QP's own queue stays in its place
- * until rq_retire. A shared queue's place is another request's at once: it is copied there.
+ * Takes the oldest request; NULL if the queue is empty. A request of a QP's own queue stays in its
+ * slot until rq_retire. A request of a SRQ is copied to `copy`, because its slot is free at once.
  */
 const struct recv_wqe *rq_take(struct urxe_rq *rq, struct recv_wqe *copy);
-/* Of a QP's own queue: how many requests there are, those counted that the application has queued
- * lately. */
+/* Number of requests in a QP's own queue, with those that refill has added. */
 uint32_t rq_available(struct urxe_rq *rq);
-/* Tells that a taken request of a QP's own queue was completed; a SRQ's are retired when taken. */
+/* A taken request was completed: frees its slot. Slots of a SRQ are free since rq_take. */
 void rq_retire(struct urxe_rq *rq);
-/* Forgets everything posted. */
+/* Removes all posted requests. */
 void rq_reset(struct urxe_rq *rq);
 
 #endif

@@ -12,8 +12,8 @@ uint64_t sge_length(const struct urxe_seg *segs, uint32_t n)
 	return sum;
 }
 
-/* Skips offset bytes of the list; *offset becomes the rest, inside the segment returned. */
-static const struct urxe_seg *seek(const struct sge_list *list, uint64_t *offset)
+/* The segment that contains the offset; *offset becomes the offset into that segment. */
+static const struct urxe_seg *seek_offset(const struct sge_list *list, uint64_t *offset)
 {
 	const struct urxe_seg *seg = list->segs, *end = list->segs + list->n;
 
@@ -24,9 +24,9 @@ static const struct urxe_seg *seek(const struct sge_list *list, uint64_t *offset
 	return seg;
 }
 
-/* The part of a segment from offset on, at most left bytes. */
-static struct mr_range part(const struct sge_list *list, const struct urxe_seg *seg,
-			    uint64_t offset, uint32_t left, uint32_t access)
+/* The range of a segment from the offset on, at most `left` bytes. */
+static struct mr_range segment_part(const struct sge_list *list, const struct urxe_seg *seg,
+				    uint64_t offset, uint32_t left, uint32_t access)
 {
 	uint64_t rest = seg->length - offset;
 
@@ -42,10 +42,10 @@ static struct mr_range part(const struct sge_list *list, const struct urxe_seg *
 bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
 		uint32_t len, uint32_t *crc)
 {
-	const struct urxe_seg *seg = seek(list, &offset);
+	const struct urxe_seg *seg = seek_offset(list, &offset);
 
 	for (; len; seg++, offset = 0) {
-		struct mr_range range = part(list, seg, offset, len, 0);
+		struct mr_range range = segment_part(list, seg, offset, len, 0);
 
 		if (range.length && !mr_read(dev, &range, dst, crc))
 			return false;
@@ -58,10 +58,11 @@ bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offs
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len)
 {
-	const struct urxe_seg *seg = seek(list, &offset);
+	const struct urxe_seg *seg = seek_offset(list, &offset);
 
 	for (; len; seg++, offset = 0) {
-		struct mr_range range = part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
+		struct mr_range range =
+			segment_part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
 
 		if (range.length && !mr_write(dev, &range, src))
 			return false;
@@ -74,8 +75,8 @@ bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t off
 uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		     uint32_t len)
 {
-	const struct urxe_seg *seg = seek(list, &offset);
-	struct mr_range range = part(list, seg, offset, len, 0);
+	const struct urxe_seg *seg = seek_offset(list, &offset);
+	struct mr_range range = segment_part(list, seg, offset, len, 0);
 
 	return range.length == len ? mr_address(dev, &range) : NULL;
 }
@@ -83,11 +84,12 @@ uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, ui
 uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		     uint32_t len, struct urxe_extent extents[URXE_MAX_SGE])
 {
-	const struct urxe_seg *seg = seek(list, &offset);
+	const struct urxe_seg *seg = seek_offset(list, &offset);
 	uint32_t n = 0;
 
 	for (; len; seg++, offset = 0) {
-		struct mr_range range = part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
+		struct mr_range range =
+			segment_part(list, seg, offset, len, URXE_ACCESS_LOCAL_WRITE);
 
 		if (!range.length)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Scatter/gather lists: a message's bytes in the pieces that a work request names. */
+/* Scatter/gather lists: copies between a message and the segments of a work request. */
 #ifndef URXE_SGE_H
 #define URXE_SGE_H
 
@@ -18,19 +18,18 @@ struct sge_list {
 uint64_t sge_length(const struct urxe_seg *segs, uint32_t n);
 
 /*
- * Copies len bytes at an offset of the list; the caller has checked that the
- * list is long enough. False where a key does not grant the access. *crc: as of mr_read.
+ * Copies len bytes at an offset of the list; the caller has checked that the list is long enough.
+ * False: a key does not grant the access. *crc as in mr_read.
  */
 bool sge_gather(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset, uint8_t *dst,
 		uint32_t len, uint32_t *crc);
 bool sge_scatter(struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		 const uint8_t *src, uint32_t len);
-/* The address of the bytes, to read them; NULL: they are not in one piece, or a key does not grant
- * it. */
+/* Address of the bytes for reading; NULL: not in one piece, or a key does not grant the read. */
 uint8_t *sge_address(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		     uint32_t len);
-/* The addresses of the bytes, to write them; 0: a segment is not in one piece, or a key does not
- * grant it. */
+/* Fills in the addresses of the bytes for writing, and returns their number; 0: a segment is not in
+ * one piece, or a key does not grant the write. */
 uint32_t sge_extents(const struct urxe_dev *dev, const struct sge_list *list, uint64_t offset,
 		     uint32_t len, struct urxe_extent extents[URXE_MAX_SGE]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Send queues. */
+/* Send queues: their requests as the requester needs them. */
 #ifndef URXE_SQ_H
 #define URXE_SQ_H
 
@@ -10,24 +10,25 @@
 
 #include "objects/sg_list.h"
 
-/* A send request in the queue; its segments or inline data stand in `data`. */
+/* A send request in the queue, with its segments or inline data in `data`. */
 struct send_wqe {
 	uint64_t wr_id;
 	uint32_t opcode;
 	uint32_t flags;
 	uint8_t kind;  /* enum wr_kind */
-	bool again;    /* a part of it was sent more than once */
-	bool executed; /* WR_LOCAL: waits only for the completion of what is before it */
+	bool again;    /* a packet of it was sent more than once */
+	bool executed; /* executed without packets: completes when all earlier requests have */
 	uint32_t n_segs;
 	uint32_t length;    /* bytes of the message */
-	uint32_t n_packets; /* PSNs of the message, at least 1; 0 where nothing is sent */
-	uint32_t first_psn; /* from when it is `cur` on */
-	uint32_t recv_seq;  /* requests up to this that take a receive from the peer */
+	uint32_t n_packets; /* PSNs of the message, at least 1; 0 for WR_LOCAL */
+	uint32_t first_psn; /* valid once the request has been `cur` */
+	uint32_t recv_seq; /* number of requests up to this one that use up a receive request of the
+			      peer */
 	uint32_t imm;
 	uint32_t invalidate_key;
 	uint32_t rkey;
 	uint64_t remote_addr;
-	/* Of these, what the opcode and the QP's type have a use for; the rest is not written. */
+	/* Only the member that the opcode and the QP's type use is written. */
 	union {
 		struct { /* WR_ATOMIC */
 			uint64_t compare_add;
@@ -51,12 +52,12 @@ struct sq {
 	uint16_t max_sge;
 	uint32_t max_wr;
 	uint32_t mask; /* slots - 1 */
-	uint32_t head; /* posted; all indices free-running */
-	uint32_t cur;  /* being sent, or to be sent next */
-	uint32_t tail; /* oldest that is not completed */
+	uint32_t head; /* number of requests posted; all indices are free-running */
+	uint32_t cur;  /* the request being sent, or to be sent next */
+	uint32_t tail; /* the oldest request that is not completed */
 };
 
-/* What a request makes of its opcode; WR_LOCAL sends nothing. */
+/* Kinds of requests; WR_LOCAL sends no packet. */
 enum wr_kind {
 	WR_INVALID,
 	WR_SEND,
@@ -105,8 +106,7 @@ static inline struct send_wqe *sq_wqe(const struct sq *sq, uint32_t index)
 	return (struct send_wqe *)(sq->wqes + (size_t)(index & sq->mask) * sq->stride);
 }
 
-/* READs, atomics, FLUSH, ATOMIC WRITE: a response completes them, and they use the peer's
- * resources. */
+/* Requests that a response completes, and that use a resource of the responder. */
 static inline bool wqe_is_rd_atomic(const struct send_wqe *wqe)
 {
 	return wqe->kind == WR_READ || wqe->kind == WR_ATOMIC || wqe->kind == WR_FLUSH ||

@@ -10,25 +10,25 @@
 
 /*
  * The local ACK timeout counts in 4.096 us, and lies between once and four times
- * what the attribute says (IBA 9.7.6.1.3). A responder in software may have to wait
- * for its turn on a busy core, so it gets three; the rest is for our own lateness.
+ * the attribute (IBA 9.7.6.1.3). A responder in software may have to wait for a busy core, so this
+ * engine uses three times; the rest allows for late calls of urxe_output.
  */
 #define ACK_TIMEOUT_UNIT_NS (3 * UINT64_C(4096))
-/* Probes of a silence, each after twice the time of the one before; then the timeout decides. */
+/* Number of probes of a silent peer, each after twice the previous interval; then the timeout. */
 #define PROBES             6
 #define FIRST_PROBE_MIN_NS 1000000
-/* Packets of a probe, at most. */
+/* Most packets of a probe. */
 #define PROBE_SPAN_MAX 16
 /* Packets sent without payload references after a loss; twice as many after the next loss. */
 #define PLAIN_MIN 64
 #define PLAIN_MAX 4096
-/* Losses do not bring the window below this, in packets. */
+/* Losses do not shrink the window below this, packets. */
 #define WINDOW_MIN 16
-/* NAKs in a row that each name the packet behind what was just sent again: the peer keeps nothing.
- */
+/* After so many consecutive NAKs that each name the PSN after the repaired ones, the peer counts as
+ * one that drops packets behind a gap. */
 #define DROPS_AFTER 4
 
-static bool strict(const struct urxe_qp *qp)
+static bool is_go_back_n(const struct urxe_qp *qp)
 {
 	return qp->dev->attr.go_back_n;
 }
@@ -60,12 +60,12 @@ void retry_init(struct urxe_qp *qp)
 
 /* --- The window: an eighth less after a loss, a quarter more after a window without one. */
 
-static void window_loss(struct urxe_qp *qp)
+static void shrink_window(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint32_t less = req->window - req->window / 8;
 
-	if (strict(qp) || req->window_lossy)
+	if (is_go_back_n(qp) || req->window_lossy)
 		return;
 	req->window_lossy = true;
 	req->window_mark = req->psn;
@@ -75,7 +75,7 @@ static void window_loss(struct urxe_qp *qp)
 	req->window_cut = true;
 }
 
-static void window_grow(struct urxe_qp *qp)
+static void grow_window(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	uint32_t max = max_window(qp), more = req->window + req->window / 4 + 1;
@@ -85,21 +85,21 @@ static void window_grow(struct urxe_qp *qp)
 		req->window = more < max ? more : max;
 }
 
-static void window_progress(struct urxe_qp *qp)
+static void update_window(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
 	if (urxe_psn_diff(req->una, req->window_mark) < 0)
 		return;
 	if (!req->window_lossy && req->window_cut)
-		window_grow(qp);
+		grow_window(qp);
 	req->window_lossy = false;
 	req->window_mark = req->psn;
 }
 
 /* --- Timer. */
 
-static void arm(struct urxe_qp *qp)
+static void arm_timer(struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
 	uint64_t due = req->timeout_due;
@@ -121,32 +121,34 @@ static uint64_t timeout_due(const struct urxe_qp *qp)
 	return qp->dev->now + (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout);
 }
 
-/* Where nothing is known of the peer yet; 0 = leave it to the timeout. */
-static uint64_t first_silence(const struct urxe_qp *qp)
+/* Silence before a probe while the round trip is unknown; 0 = no probe. */
+static uint64_t first_probe_silence(const struct urxe_qp *qp)
 {
 	uint64_t ns = qp->attr.timeout ? (ACK_TIMEOUT_UNIT_NS << qp->attr.timeout) / 16 : 0;
 
 	return ns < FIRST_PROBE_MIN_NS ? 0 : ns;
 }
 
-static uint64_t silence(const struct urxe_qp *qp)
+static uint64_t probe_silence(const struct urxe_qp *qp)
 {
 	const struct rtt *rtt = &qp->req.rtt;
 	uint64_t ns = rtt->smoothed + 4 * rtt->deviation;
 
 	if (!rtt->smoothed)
-		return first_silence(qp);
+		return first_probe_silence(qp);
 	if (ns < 2 * rtt->smoothed)
 		ns = 2 * rtt->smoothed;
 	return ns < qp->dev->attr.probe_ns ? qp->dev->attr.probe_ns : ns;
 }
 
-/* A peer that is silent for much longer than it ever was has lost something, or its answer was. */
+/* If the peer is silent for much longer than its usual round trip, a packet or its answer was lost.
+ */
 static uint64_t probe_due(const struct urxe_qp *qp)
 {
-	if (strict(qp) || qp->req.probes == PROBES || (!qp->req.rtt.smoothed && !first_silence(qp)))
+	if (is_go_back_n(qp) || qp->req.probes == PROBES ||
+	    (!qp->req.rtt.smoothed && !first_probe_silence(qp)))
 		return URXE_NEVER;
-	return qp->dev->now + (silence(qp) << qp->req.probes);
+	return qp->dev->now + (probe_silence(qp) << qp->req.probes);
 }
 
 void retry_restart_timer(struct urxe_qp *qp)
@@ -162,7 +164,7 @@ void retry_restart_timer(struct urxe_qp *qp)
 	}
 	req->timeout_due = timeout_due(qp);
 	req->probe_due = probe_due(qp);
-	arm(qp);
+	arm_timer(qp);
 }
 
 void retry_packet_sent(struct urxe_qp *qp)
@@ -172,29 +174,29 @@ void retry_packet_sent(struct urxe_qp *qp)
 	if (req->timeout_due == URXE_NEVER || qp->paced)
 		req->timeout_due = timeout_due(qp);
 	req->probe_due = probe_due(qp);
-	arm(qp);
+	arm_timer(qp);
 }
 
 /* --- Sending again. */
 
-static uint32_t later(uint32_t a, uint32_t b)
+static uint32_t later_psn(uint32_t a, uint32_t b)
 {
 	return urxe_psn_diff(a, b) >= 0 ? a : b;
 }
 
-static uint32_t earlier(uint32_t a, uint32_t b)
+static uint32_t earlier_psn(uint32_t a, uint32_t b)
 {
 	return urxe_psn_diff(a, b) <= 0 ? a : b;
 }
 
-/* Sends PSNs [from, end) again, beside those that are to be sent again already. */
-static void resend(struct urxe_qp *qp, uint32_t from, uint32_t end)
+/* Makes PSNs [from, end) due for retransmission, with those that are due already. */
+static void resend_range(struct urxe_qp *qp, uint32_t from, uint32_t end)
 {
 	struct requester *req = &qp->req;
 
 	if (req->resend.psn != req->resend.end) {
-		from = earlier(from, later(req->resend.psn, req->una));
-		end = later(end, req->resend.end);
+		from = earlier_psn(from, later_psn(req->resend.psn, req->una));
+		end = later_psn(end, req->resend.end);
 	}
 	req->resend.psn = from;
 	req->resend.end = end;
@@ -205,8 +207,8 @@ static void resend(struct urxe_qp *qp, uint32_t from, uint32_t end)
 }
 
 /*
- * The peer may be unable to read referenced payloads: then every message would wait for its
- * repetition. Packets that are in flight together count as one loss.
+ * Sends the next packets without references: if the peer cannot read referenced payloads, every
+ * message would need a retransmission. Losses while `plain` counts down are one loss.
  */
 static void avoid_references(struct requester *req)
 {
@@ -218,8 +220,8 @@ static void avoid_references(struct requester *req)
 	req->plain = req->plain_after;
 }
 
-/* Sends again from the oldest unacknowledged PSN on, and watches what comes of it. */
-static void repair(struct urxe_qp *qp, uint32_t end, bool naked)
+/* Starts a repair: sends [una, end) again, and records it to interpret the answer. */
+static void start_repair(struct urxe_qp *qp, uint32_t end, bool naked)
 {
 	struct requester *req = &qp->req;
 
@@ -227,17 +229,19 @@ static void repair(struct urxe_qp *qp, uint32_t end, bool naked)
 	req->repair.naked = naked;
 	req->repair.high = req->una;
 	req->repair.frontier = req->psn;
-	resend(qp, req->una, end);
+	resend_range(qp, req->una, end);
 }
 
-/* Behind what of the request at psn needs not be sent again; psn itself: it has to be. */
+/* First PSN from psn on, in the request, that has to be sent again or is not known to be answered.
+ */
 static uint32_t skip_answered(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
 {
 	const struct requester *req = &qp->req;
 
 	if (wqe_is_rd_atomic(wqe))
 		return answered(req, psn) ? urxe_psn_add(psn, 1) : psn;
-	return later(psn, earlier(req->acked, urxe_psn_add(wqe->first_psn, wqe->n_packets)));
+	return later_psn(psn,
+			 earlier_psn(req->acked, urxe_psn_add(wqe->first_psn, wqe->n_packets)));
 }
 
 const struct send_wqe *retry_next(struct urxe_qp *qp)
@@ -248,7 +252,7 @@ const struct send_wqe *retry_next(struct urxe_qp *qp)
 		const struct send_wqe *wqe;
 		uint32_t next;
 
-		r->psn = later(r->psn, qp->req.una);
+		r->psn = later_psn(r->psn, qp->req.una);
 		if ((int32_t)(r->wqe - qp->sq.tail) < 0)
 			r->wqe = qp->sq.tail;
 		if (urxe_psn_diff(r->psn, r->end) >= 0)
@@ -276,7 +280,7 @@ void retry_packet_resent(struct urxe_qp *qp, uint32_t span)
 		req->una_sent = qp->dev->now;
 	sq_wqe(&qp->sq, req->resend.wqe)->again = true;
 	req->resend.psn = urxe_psn_add(req->resend.psn, span);
-	req->repair.high = later(req->repair.high, req->resend.psn);
+	req->repair.high = later_psn(req->repair.high, req->resend.psn);
 	retry_packet_sent(qp);
 }
 
@@ -292,9 +296,8 @@ static bool use_retry(struct urxe_qp *qp)
 }
 
 /*
- * How far the peer has to be sent everything again. One that keeps what is behind
- * a gap asks for the gaps alone, and each time that it asks for more right behind
- * the last one, gets twice as much.
+ * End of the retransmission after a sequence NAK. A peer that keeps packets behind a gap needs only
+ * the missing ones: one, and twice as many after each NAK for the PSN right after the last repair.
  */
 static uint32_t gap_end(struct urxe_qp *qp)
 {
@@ -304,9 +307,9 @@ static uint32_t gap_end(struct urxe_qp *qp)
 	req->streak = more ? req->streak + 1 : 0;
 	if (req->streak >= (req->peer == PEER_KEEPS ? DROPS_AFTER : 1))
 		req->peer = PEER_DROPS;
-	if (strict(qp) || req->peer == PEER_DROPS)
+	if (is_go_back_n(qp) || req->peer == PEER_DROPS)
 		return req->psn;
-	return earlier(urxe_psn_add(req->una, 1u << req->streak), req->psn);
+	return earlier_psn(urxe_psn_add(req->una, 1u << req->streak), req->psn);
 }
 
 bool retry_is_copy(const struct urxe_qp *qp)
@@ -318,8 +321,8 @@ bool retry_is_copy(const struct urxe_qp *qp)
 }
 
 /*
- * What una was sent again for has brought nothing: a NAK that was taken for a copy may have been
- * the answer, of a peer that is quicker than it ever was, as one that was busy all the time.
+ * The retransmission of una got no answer. Perhaps the answer was a NAK that retry_is_copy took for
+ * a copy, because the peer was faster than ever before: forget the least round trip.
  */
 static void doubt_copies(struct urxe_qp *qp)
 {
@@ -335,16 +338,16 @@ bool retry_sequence_nak(struct urxe_qp *qp)
 		return false;
 	req->nak_seen = true;
 	req->una_sent = 0;
-	window_loss(qp);
+	shrink_window(qp);
 	avoid_references(req);
-	repair(qp, gap_end(qp), true);
+	start_repair(qp, gap_end(qp), true);
 	retry_restart_timer(qp);
 	return true;
 }
 
 /*
- * The answer to what a NAK asked for covers just that, although all that had been
- * sent behind it came before: the peer has none of it.
+ * If the ACK covers only the repaired PSNs, the peer has dropped everything behind the gap: sends
+ * the rest again.
  */
 void retry_acked(struct urxe_qp *qp)
 {
@@ -356,34 +359,34 @@ void retry_acked(struct urxe_qp *qp)
 		return;
 	if (req->peer == PEER_UNKNOWN)
 		req->peer = PEER_DROPS;
-	repair(qp, last->frontier, false);
+	start_repair(qp, last->frontier, false);
 }
 
-/* Nothing that followed was executed; a peer that keeps it does so here too. */
+/* The peer executed nothing after una; a peer that keeps packets behind a gap has kept them. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns)
 {
 	struct requester *req = &qp->req;
-	bool keeps = req->peer == PEER_KEEPS && !strict(qp);
+	bool keeps = req->peer == PEER_KEEPS && !is_go_back_n(qp);
 
 	req->nak_seen = true;
 	req->una_sent = 0;
 	req->rnr_wait = true;
-	repair(qp, keeps ? urxe_psn_add(req->una, 1) : req->psn, false);
+	start_repair(qp, keeps ? urxe_psn_add(req->una, 1) : req->psn, false);
 	req->timeout_due = req->probe_due = req->missing_due = URXE_NEVER;
 	timer_set(&qp->dev->timers, &qp->timer, qp->dev->now + wait_ns);
 }
 
 /* --- Missing responses. */
 
-/* Each is asked for once, beyond that time decides. */
+/* Requests each missing response once; after that the timers decide. */
 static bool ask_for_missing(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	uint32_t from = strict(qp) ? req->una : later(req->asked, req->una);
+	uint32_t from = is_go_back_n(qp) ? req->una : later_psn(req->asked, req->una);
 
 	req->missing_due = URXE_NEVER;
-	if (urxe_psn_diff(req->acked, from) <= 0) { /* they came meanwhile */
-		arm(qp);
+	if (urxe_psn_diff(req->acked, from) <= 0) { /* they have arrived meanwhile */
+		arm_timer(qp);
 		return true;
 	}
 	qp_count(qp, URXE_EVENT_IMPLIED_NAK);
@@ -391,11 +394,11 @@ static bool ask_for_missing(struct urxe_qp *qp)
 		return false;
 	req->missing = true;
 	req->asked = req->acked;
-	window_loss(qp);
-	if (strict(qp))
-		repair(qp, req->psn, false);
+	shrink_window(qp);
+	if (is_go_back_n(qp))
+		start_repair(qp, req->psn, false);
 	else
-		resend(qp, from, req->acked);
+		resend_range(qp, from, req->acked);
 	retry_restart_timer(qp);
 	return true;
 }
@@ -405,14 +408,14 @@ bool retry_missing(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 	struct urxe_dev *dev = qp->dev;
 
-	if (strict(qp) && req->missing)
+	if (is_go_back_n(qp) && req->missing)
 		return true;
-	if (strict(qp) || dev->attr.reorder_ns == 1)
+	if (is_go_back_n(qp) || dev->attr.reorder_ns == 1)
 		return ask_for_missing(qp);
 	if (req->missing_due == URXE_NEVER &&
-	    urxe_psn_diff(req->acked, later(req->asked, req->una)) > 0) {
+	    urxe_psn_diff(req->acked, later_psn(req->asked, req->una)) > 0) {
 		req->missing_due = dev->now + dev->attr.reorder_ns;
-		arm(qp);
+		arm_timer(qp);
 	}
 	return true;
 }
@@ -424,14 +427,15 @@ void retry_progress(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 
 	req->probes = 0;
-	req->asked = later(req->asked, req->una);
+	req->asked = later_psn(req->asked, req->una);
 	if (req->repair.open) {
-		/* More than it was sent since it named the gap: it had kept the rest. */
+		/* The ACK covers more than was sent since the NAK, so the peer had kept the rest.
+		 */
 		if (req->repair.naked && urxe_psn_diff(req->una, req->repair.high) > 0)
 			req->peer = PEER_KEEPS;
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}
-	window_progress(qp);
+	update_window(qp);
 	retry_restart_timer(qp);
 }
 
@@ -444,14 +448,14 @@ static bool time_out(struct urxe_qp *qp)
 		return false;
 	req->missing = false;
 	doubt_copies(qp);
-	window_loss(qp);
+	shrink_window(qp);
 	avoid_references(req);
-	repair(qp, req->psn, false);
+	start_repair(qp, req->psn, false);
 	retry_restart_timer(qp);
 	return true;
 }
 
-/* Packets of the next probe: twice as many as the last time where those were what lacked. */
+/* Packets of the next probe: twice as many if the peer missed exactly those of the last one. */
 static uint8_t probe_span(const struct requester *req)
 {
 	uint8_t last = req->repair.naked ? 1 : req->probe_span;
@@ -461,14 +465,14 @@ static uint8_t probe_span(const struct requester *req)
 	return last < PROBE_SPAN_MAX / 2 ? 2 * last : PROBE_SPAN_MAX;
 }
 
-/* The oldest packets once more. */
-static void probe(struct urxe_qp *qp)
+/* Sends the oldest packets again. */
+static void send_probe(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 
-	if (req->resend.psn != req->resend.end) { /* its turn has not come yet */
+	if (req->resend.psn != req->resend.end) { /* the last retransmission is not sent yet */
 		req->probe_due = probe_due(qp);
-		arm(qp);
+		arm_timer(qp);
 		return;
 	}
 	qp_count(qp, URXE_EVENT_PROBE);
@@ -476,9 +480,9 @@ static void probe(struct urxe_qp *qp)
 	req->probes++;
 	doubt_copies(qp);
 	avoid_references(req);
-	repair(qp, earlier(urxe_psn_add(req->una, req->probe_span), req->psn), false);
+	start_repair(qp, earlier_psn(urxe_psn_add(req->una, req->probe_span), req->psn), false);
 	req->probe_due = probe_due(qp);
-	arm(qp);
+	arm_timer(qp);
 }
 
 bool retry_timer(struct urxe_qp *qp)
@@ -488,20 +492,22 @@ bool retry_timer(struct urxe_qp *qp)
 
 	if (req->rnr_wait) {
 		req->rnr_wait = false;
-		retry_restart_timer(qp); /* a copy may have been taken: then nothing is resent */
+		retry_restart_timer(
+			qp); /* if the peer has acknowledged una meanwhile, nothing is sent again */
 		qp_schedule(qp);
 	} else if (req->una == req->psn) {
 		return true;
 	} else if (req->missing_due <= now) {
 		return ask_for_missing(qp);
 	} else if (req->held) {
-		retry_restart_timer(qp); /* what asks for the acknowledgement has yet to be sent */
+		retry_restart_timer(qp); /* the packet that asks for the acknowledgement waits for
+					    the rate limit */
 	} else if (req->timeout_due <= now) {
 		return time_out(qp);
 	} else if (req->probe_due <= now) {
-		probe(qp);
+		send_probe(qp);
 	} else {
-		arm(qp);
+		arm_timer(qp);
 	}
 	return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a requester sends again, and when: on NAKs, missing responses, probes and
- * timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md).
+ * Retransmission: what a requester sends again, and when, after NAKs, missing responses, silence of
+ * the peer and timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md). Requester and completer
+ * are the callers.
  */
 #ifndef URXE_RETRY_H
 #define URXE_RETRY_H
@@ -11,17 +12,17 @@
 
 #include <rxe/rxe.h>
 
-/* Least silence before a probe, where the owner says nothing. */
+/* Default for the shortest silence of the peer before a probe, ns. */
 #define RETRY_PROBE_NS 20000
 
 struct send_wqe;
 
-/* Nothing is outstanding, and nothing known of the peer's way with losses in this window. */
+/* Resets the window and the retransmission state; no PSN is outstanding. */
 void retry_init(struct urxe_qp *qp);
 
-/* The request that has a packet to be sent again, at req.resend.psn; NULL: none has. */
+/* The request whose packet at req.resend.psn is to be sent again; NULL: no packet is. */
 const struct send_wqe *retry_next(struct urxe_qp *qp);
-/* It was, and took that many PSNs. */
+/* The packet at req.resend.psn was sent again; it has `span` PSNs. */
 void retry_packet_resent(struct urxe_qp *qp, uint32_t span);
 /* Any request packet was sent. */
 void retry_packet_sent(struct urxe_qp *qp);
@@ -31,22 +32,23 @@ void retry_packet_sent(struct urxe_qp *qp);
  * the oldest request with URXE_WC_RETRY_EXC_ERR.
  */
 
-/* Whether a NAK of req.una is a copy: it was not sent again since the last, or just now. */
+/* Whether a NAK of req.una repeats the last NAK: una was not sent again since then, or only just.
+ */
 bool retry_is_copy(const struct urxe_qp *qp);
-/* A sequence NAK: the peer lacks req.una. */
+/* A sequence NAK arrived: the peer misses req.una. */
 bool retry_sequence_nak(struct urxe_qp *qp);
-/* An RNR NAK: from req.una on, after the time it names. */
+/* An RNR NAK arrived: sends req.una and what follows again after wait_ns. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
-/* A later response shows that those of READs or atomics are missing. */
+/* A later response shows that READ or atomic responses are missing. */
 bool retry_missing(struct urxe_qp *qp);
-/* An ACK came, after retry_progress. */
+/* An ACK arrived; called after retry_progress. */
 void retry_acked(struct urxe_qp *qp);
 /* A response moved req.una. */
 void retry_progress(struct urxe_qp *qp);
 
-/* The QP's timer has fallen due. */
+/* The retry timer has fallen due. */
 bool retry_timer(struct urxe_qp *qp);
-/* Restarts or stops the QP's timer, as something is outstanding or not. */
+/* Restarts the retry timer, or stops it if no PSN is outstanding. */
 void retry_restart_timer(struct urxe_qp *qp);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Round trip of a connection, smoothed as TCP does it (RFC 6298), in nanoseconds.
- * One packet at a time is timed, and none that was sent twice (Karn).
+ * Round-trip time of a connection, smoothed as in TCP (RFC 6298), ns. One packet at a time is
+ * timed, and no packet that was sent twice (Karn).
  */
 #ifndef URXE_RTT_H
 #define URXE_RTT_H
@@ -12,9 +12,9 @@
 struct rtt {
 	uint64_t smoothed; /* 0 = nothing measured yet */
 	uint64_t deviation;
-	uint64_t least; /* of all; 0 = nothing measured, or no longer trusted */
+	uint64_t least; /* smallest sample; 0 = none, or no longer trusted */
 	uint64_t sent;
-	uint32_t psn; /* being timed */
+	uint32_t psn; /* of the packet being timed */
 	bool timing;
 };
 
@@ -32,7 +32,7 @@ static inline void rtt_cancel(struct rtt *rtt)
 	rtt->timing = false;
 }
 
-/* The packet being timed was answered. */
+/* The packet being timed was acknowledged. */
 static inline void rtt_stop(struct rtt *rtt, uint64_t now)
 {
 	uint64_t sample = now - rtt->sent, error;

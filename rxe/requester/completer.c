@@ -18,10 +18,10 @@
 /* --- Progress of the oldest unacknowledged PSN. */
 
 /*
- * Request `tail` may wait for the error that its turn brings. One that could not be
- * sent again, and was acknowledged meanwhile, needed no repetition: its error is void.
+ * Fails request `tail` if a local error waits for it. The error of a request that was acknowledged
+ * meanwhile is dropped: the packet that could not be sent again was not needed.
  */
-static void check_error(struct urxe_qp *qp)
+static void check_local_error(struct urxe_qp *qp)
 {
 	int32_t behind;
 
@@ -34,7 +34,7 @@ static void check_error(struct urxe_qp *qp)
 		fail_send(qp, qp->req.error);
 }
 
-static void advance(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una)
+static void advance_una_to(struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t una)
 {
 	struct requester *req = &qp->req;
 
@@ -60,38 +60,39 @@ static void set_answered(struct requester *req, uint32_t psn, bool value)
 	*word = (*word & ~(UINT64_C(1) << bit % 64)) | (uint64_t)value << bit % 64;
 }
 
-/* A READ or atomic response in its turn; was it the last that its request asked for? */
-static void advance_response(struct urxe_qp *qp, const struct send_wqe *wqe)
+/* Moves una over an answered READ or atomic response. */
+static void advance_una_by_response(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	struct requester *req = &qp->req;
 	uint32_t next = urxe_psn_add(req->una, 1);
-	/* Up to 2^23, which is more than urxe_psn_diff knows. */
+	/* Up to 2^23, out of range for urxe_psn_diff. */
 	uint32_t pos = (next - wqe->first_psn) & URXE_PSN_MASK;
 
 	set_answered(req, req->una, false);
 	if (pos == wqe->n_packets || pos % req_read_chunk(qp) == 0)
 		req->rd_atomic--;
-	advance(qp, wqe, next);
+	advance_una_to(qp, wqe, next);
 }
 
-/* Takes req.una as far as acknowledgements and responses go (IBA 9.7.5.1.2: coalesced). */
-static bool settle(struct urxe_qp *qp)
+/* Moves una as far as acknowledgements and responses allow (IBA 9.7.5.1.2: coalesced). */
+static bool advance_una(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
 	bool moved = false;
 
-	while (req->una != req->psn) { /* an error on the way flushes all */
+	while (req->una != req->psn) { /* an error inside the loop flushes the queue */
 		const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.tail);
 		uint32_t end = urxe_psn_add(wqe->first_psn, wqe->n_packets);
 
 		if (wqe_is_rd_atomic(wqe)) {
 			if (!answered(req, req->una))
 				break;
-			advance_response(qp, wqe);
+			advance_una_by_response(qp, wqe);
 		} else {
 			if (urxe_psn_diff(req->acked, req->una) <= 0)
 				break;
-			advance(qp, wqe, urxe_psn_diff(req->acked, end) < 0 ? req->acked : end);
+			advance_una_to(qp, wqe,
+				       urxe_psn_diff(req->acked, end) < 0 ? req->acked : end);
 		}
 		moved = true;
 	}
@@ -99,19 +100,18 @@ static bool settle(struct urxe_qp *qp)
 }
 
 /*
- * Everything before `upto` is acknowledged, but for the data of READs and atomics.
- * False where some of that is missing (IBA 9.7.6.1.2: an implied NAK), or the QP
- * came to an error.
+ * The peer has acknowledged all PSNs before `upto`, except data of READs and atomics. False: such
+ * data is missing (IBA 9.7.6.1.2: an implied NAK), or the QP is in error.
  */
-static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
+static bool acknowledge_before(struct urxe_qp *qp, uint32_t upto)
 {
 	struct requester *req = &qp->req;
 
 	if (urxe_psn_diff(upto, req->acked) > 0)
 		req->acked = upto;
-	if (settle(qp)) {
+	if (advance_una(qp)) {
 		direct_prove(qp);
-		check_error(qp);
+		check_local_error(qp);
 		retry_progress(qp);
 		req_check_drained(qp);
 		qp_schedule(qp);
@@ -125,15 +125,15 @@ static bool acknowledge(struct urxe_qp *qp, uint32_t upto)
 	return false;
 }
 
-static void ack(struct urxe_qp *qp, const struct urxe_packet *p)
+static void handle_ack(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	if (acknowledge(qp, urxe_psn_add(p->psn, 1)))
+	if (acknowledge_before(qp, urxe_psn_add(p->psn, 1)))
 		retry_acked(qp);
 }
 
 /* --- NAKs. */
 
-static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
+static void handle_rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 {
 	qp_count(qp, URXE_EVENT_NAK_RNR_RCVD);
 	if (!qp->req.rnr_retries) {
@@ -145,7 +145,7 @@ static void rnr_nak(struct urxe_qp *qp, uint8_t timer_code)
 	retry_rnr_nak(qp, aeth_rnr_ns(timer_code));
 }
 
-static void fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
+static void handle_fatal_nak(struct urxe_qp *qp, uint8_t syndrome)
 {
 	switch (syndrome) {
 	case AETH_NAK_INVALID_REQUEST:
@@ -170,27 +170,27 @@ static bool is_retry_nak(const struct urxe_packet *p)
 	       p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE;
 }
 
-static void nak(struct urxe_qp *qp, const struct urxe_packet *p)
+static void handle_nak(struct urxe_qp *qp, const struct urxe_packet *p)
 {
-	if (!acknowledge(qp, p->psn))
+	if (!acknowledge_before(qp, p->psn))
 		return;
 	if (is_retry_nak(p) && retry_is_copy(qp)) {
 		qp_drop(qp, URXE_DROP_STALE_ACK);
 	} else if (AETH_TYPE(p->aeth.syndrome) == AETH_RNR_NAK) {
-		rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
+		handle_rnr_nak(qp, AETH_VALUE(p->aeth.syndrome));
 	} else if (p->aeth.syndrome == AETH_NAK_PSN_SEQUENCE) {
 		qp_count(qp, URXE_EVENT_NAK_SEQ_RCVD);
 		if (!retry_sequence_nak(qp))
 			fail_send(qp, URXE_WC_RETRY_EXC_ERR);
 	} else {
-		fatal_nak(qp, p->aeth.syndrome);
+		handle_fatal_nak(qp, p->aeth.syndrome);
 	}
 }
 
 /* --- Data. */
 
-static bool place(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
-		  const void *data, uint32_t len)
+static bool place_data(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
+		       const void *data, uint32_t len)
 {
 	struct sge_list list = wqe_sge_list(wqe, qp->pd);
 
@@ -198,11 +198,11 @@ static bool place(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t
 }
 
 /*
- * A READ response's length, and whether it is the last of its request, follow from
- * the PSN (IBA 9.7.5.2); where a part was asked for again, any may be the last.
+ * The PSN determines the length of a READ response and whether it is the last one (IBA 9.7.5.2).
+ * After a partial repetition, any response may be the last one.
  */
-static bool read_response_fits(const struct urxe_qp *qp, const struct send_wqe *wqe,
-			       const struct urxe_packet *p, uint32_t pos)
+static bool is_read_response_valid(const struct urxe_qp *qp, const struct send_wqe *wqe,
+				   const struct urxe_packet *p, uint32_t pos)
 {
 	uint32_t rest = wqe->length - pos * qp->mtu;
 	bool end = pos + 1 == wqe->n_packets || (pos + 1) % req_read_chunk(qp) == 0;
@@ -212,7 +212,7 @@ static bool read_response_fits(const struct urxe_qp *qp, const struct send_wqe *
 	       (end == says_end || (says_end && wqe->again));
 }
 
-/* Puts what a response brings where its request wants it. */
+/* Copies the data of a response to the segments of its request. */
 static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct send_wqe *wqe,
 					  const struct urxe_packet *p)
 {
@@ -221,11 +221,11 @@ static enum urxe_wc_status place_response(const struct urxe_qp *qp, const struct
 	bool placed;
 
 	if (kind == WR_ATOMIC)
-		placed = place(qp, wqe, 0, &p->atomic_ack, sizeof(p->atomic_ack));
+		placed = place_data(qp, wqe, 0, &p->atomic_ack, sizeof(p->atomic_ack));
 	else if (kind != WR_READ)
 		placed = true;
-	else if (read_response_fits(qp, wqe, p, pos))
-		placed = place(qp, wqe, pos * qp->mtu, p->payload, p->payload_len);
+	else if (is_read_response_valid(qp, wqe, p, pos))
+		placed = place_data(qp, wqe, pos * qp->mtu, p->payload, p->payload_len);
 	else
 		return URXE_WC_BAD_RESP_ERR;
 	return placed ? URXE_WC_SUCCESS : URXE_WC_LOC_PROT_ERR;
@@ -243,8 +243,8 @@ static const struct send_wqe *find_request(const struct urxe_qp *qp, uint32_t ps
 	return wqe;
 }
 
-/* Only the oldest request can fail; another one is answered again once it is. */
-static void response_failed(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
+/* Only the oldest request can fail; another one will be answered again when it is the oldest. */
+static void fail_response(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	if (status == URXE_WC_BAD_RESP_ERR)
 		qp_drop(qp, URXE_DROP_BAD_RESPONSE);
@@ -254,8 +254,8 @@ static void response_failed(struct urxe_qp *qp, uint32_t index, enum urxe_wc_sta
 		fail_send(qp, status);
 }
 
-/* What answers a request of the kind; FLUSH and ATOMIC WRITE: an empty READ response (Annex A19).
- */
+/* Whether the packet answers this kind of request; an empty READ response answers FLUSH and ATOMIC
+ * WRITE (Annex A19). */
 static bool is_answer(const struct urxe_packet *p, enum wr_kind kind)
 {
 	switch (kind) {
@@ -270,7 +270,7 @@ static bool is_answer(const struct urxe_packet *p, enum wr_kind kind)
 }
 
 /* READ and atomic responses acknowledge all requests before theirs (IBA 9.7.5.1.2). */
-static void data_response(struct urxe_qp *qp, const struct urxe_packet *p)
+static void handle_data_response(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	const struct send_wqe *wqe;
 	enum urxe_wc_status status;
@@ -288,27 +288,27 @@ static void data_response(struct urxe_qp *qp, const struct urxe_packet *p)
 	status = place_response(qp, wqe, p);
 	if (status == URXE_WC_SUCCESS)
 		set_answered(&qp->req, p->psn, true);
-	acknowledge(qp, p->psn);
+	acknowledge_before(qp, p->psn);
 	if (status != URXE_WC_SUCCESS && qp->attr.state != URXE_QPS_ERR)
-		response_failed(qp, index, status);
+		fail_response(qp, index, status);
 }
 
-/* An ACK of what is acknowledged already: a responder has receives again, or it is a copy. */
-static bool repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+/* True: a repeated ACK that grants more credits. */
+static bool take_repeated_ack(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	return flags & URXE_OPF_ACK && AETH_TYPE(p->aeth.syndrome) == AETH_ACK &&
 	       urxe_psn_add(p->psn, 1) == qp->req.una &&
 	       credit_take_more(qp, AETH_VALUE(p->aeth.syndrome));
 }
 
-static void response(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+static void handle_response(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	if (!(flags & URXE_OPF_ACK))
-		data_response(qp, p);
+		handle_data_response(qp, p);
 	else if (AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
-		ack(qp, p);
+		handle_ack(qp, p);
 	else
-		nak(qp, p);
+		handle_nak(qp, p);
 	if (flags & URXE_OPF_AETH && AETH_TYPE(p->aeth.syndrome) == AETH_ACK)
 		credit_take(qp, AETH_VALUE(p->aeth.syndrome));
 }
@@ -319,8 +319,8 @@ void comp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 	const struct requester *req = &qp->req;
 
 	if (urxe_psn_diff(p->psn, req->una) >= 0 && urxe_psn_diff(p->psn, req->psn) < 0)
-		response(qp, p, flags);
-	else if (!repeated_ack(qp, p, flags))
+		handle_response(qp, p, flags);
+	else if (!take_repeated_ack(qp, p, flags))
 		qp_drop(qp, URXE_DROP_STALE_ACK);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completer: takes responses and completes what they answer (IBA volume 1, 9.7.6). */
+/* Completer: takes responses and completes the requests that they answer (IBA volume 1, 9.7.6). */
 #ifndef URXE_COMP_H
 #define URXE_COMP_H
 

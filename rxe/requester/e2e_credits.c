@@ -19,7 +19,7 @@ void credit_take(struct urxe_qp *qp, uint8_t code)
 	qp_schedule(qp);
 }
 
-/* What was once promised holds: an older answer takes nothing back. */
+/* A limit never falls: an older acknowledgement does not take credits back. */
 bool credit_take_more(struct urxe_qp *qp, uint8_t code)
 {
 	struct credit *credit = &qp->req.credit;

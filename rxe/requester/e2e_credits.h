@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * End-to-end credits as the requester takes them (IBA volume 1, 9.7.7.2): how many
- * messages that use up a receive request the peer is ready for.
+ * End-to-end credits on the requester's side (IBA volume 1, 9.7.7.2): the number of messages for
+ * which the peer has receive requests.
  *
- * The limit counts these messages alone, from the newest that was acknowledged on.
- * The specification's, MSN plus credits, counts all messages, and so lets no more through.
+ * The limit counts only messages that use up a receive request, from the newest acknowledged one
+ * on. The limit of the specification, MSN plus credits, counts all messages, and so allows no more.
  */
 #ifndef URXE_CREDIT_H
 #define URXE_CREDIT_H
@@ -16,17 +16,17 @@
 
 struct send_wqe;
 
-/* An acknowledgement of something brought a credit code. */
+/* An acknowledgement of new requests had this credit code. */
 void credit_take(struct urxe_qp *qp, uint8_t code);
-/* An ACK said again what was acknowledged last; whether it promises more. */
+/* A repeated ACK had this credit code; true if it grants more credits. */
 bool credit_take_more(struct urxe_qp *qp, uint8_t code);
 /*
- * Whether the next packet of the request may go. Without a credit, one packet of it
- * goes once all before it is acknowledged, and asks: a peer that has a receive by then
- * takes it, another answers with an RNR NAK. The rest follows when it was taken.
+ * Whether the next packet of the request may be sent. Without a credit, the first packet is sent
+ * when all earlier ones are acknowledged: the peer accepts it, or answers with an RNR NAK. The
+ * other packets follow after its acknowledgement.
  */
 bool credit_allows(const struct urxe_qp *qp, const struct send_wqe *wqe);
-/* Whether the sender stops behind the packet that it sends of request `cur`, its last or not. */
+/* Whether the requester has to stop after this packet of request `cur` for want of credits. */
 bool credit_stops(const struct urxe_qp *qp, bool last);
 
 #endif

@@ -33,13 +33,13 @@ static uint64_t wr_length(const struct urxe_send_wr *wr)
 	return sge_length(wr->segs, wr->n_segs);
 }
 
-static bool gsi_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
+static bool is_valid_for_gsi(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	return qp->qpn != URXE_QPN_GSI ||
 	       (wr->pkey_index < URXE_MAX_PKEYS && pkey_valid(qp->dev->pkeys[wr->pkey_index]));
 }
 
-static bool flush_fits(const struct urxe_flush *flush)
+static bool is_valid_flush(const struct urxe_flush *flush)
 {
 	const uint8_t all = URXE_FLUSH_GLOBAL | URXE_FLUSH_PERSISTENT;
 
@@ -47,8 +47,9 @@ static bool flush_fits(const struct urxe_flush *flush)
 	       flush->selectivity <= URXE_FLUSH_KEY && flush->length <= URXE_MAX_MSG;
 }
 
-/* What the request carries: segments, or inline data. */
-static bool data_fits(const struct urxe_qp *qp, const struct urxe_send_wr *wr, enum wr_kind kind)
+/* Checks the number of segments or the length of inline data. */
+static bool is_valid_data(const struct urxe_qp *qp, const struct urxe_send_wr *wr,
+			  enum wr_kind kind)
 {
 	if (wr->flags & URXE_SEND_INLINE) {
 		if (kind != WR_SEND && kind != WR_WRITE && kind != WR_ATOMIC_WRITE)
@@ -74,23 +75,23 @@ static int check_wr(const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	const struct wr_info *info = find_wr_info(wr->opcode);
 
-	if (!(info->types & 1 << qp->type) || !data_fits(qp, wr, info->kind))
+	if (!(info->types & 1 << qp->type) || !is_valid_data(qp, wr, info->kind))
 		return -EINVAL;
 	if (is_rd_atomic(info->kind) && !qp->attr.max_rd_atomic)
 		return -EINVAL;
-	if (info->kind == WR_FLUSH && !flush_fits(&wr->flush))
+	if (info->kind == WR_FLUSH && !is_valid_flush(&wr->flush))
 		return -EINVAL;
-	if (qp->type == URXE_QPT_UD && !(wr->path && gsi_fits(qp, wr)))
+	if (qp->type == URXE_QPT_UD && !(wr->path && is_valid_for_gsi(qp, wr)))
 		return -EINVAL;
 	return check_length(qp, wr_length(wr), info->kind);
 }
 
-static bool may_post(const struct urxe_qp *qp)
+static bool is_posting_state(const struct urxe_qp *qp)
 {
 	return qp->attr.state >= URXE_QPS_RTS;
 }
 
-/* What only some requests have. */
+/* Fills in the members that only some requests have. */
 static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 			 const struct urxe_send_wr *wr)
 {
@@ -109,7 +110,7 @@ static void fill_variant(struct send_wqe *wqe, const struct urxe_qp *qp,
 	}
 }
 
-/* Member by member: a structure that is assigned as a whole is cleared before, with its unions. */
+/* Member by member: the compiler would clear a structure that is assigned as a whole. */
 static void fill_wqe(struct send_wqe *wqe, const struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	wqe->wr_id = wr->wr_id;
@@ -133,8 +134,8 @@ static void fill_wqe(struct send_wqe *wqe, const struct urxe_qp *qp, const struc
 		memcpy(wqe->data, wr->segs, wr->n_segs * sizeof(*wr->segs));
 }
 
-/* Whether the program knows that all before the next request is done. */
-static bool all_seen(const struct urxe_qp *qp, const struct urxe_send_wr *next)
+/* Whether the program has seen the completions of all earlier requests. */
+static bool has_seen_all(const struct urxe_qp *qp, const struct urxe_send_wr *next)
 {
 	const struct sq *sq = &qp->sq;
 
@@ -146,13 +147,13 @@ int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr)
 {
 	struct sq *sq = &qp->sq;
 	struct send_wqe *wqe;
-	int rc = may_post(qp) ? check_wr(qp, wr) : -EINVAL;
+	int rc = is_posting_state(qp) ? check_wr(qp, wr) : -EINVAL;
 
 	if (rc)
 		return rc;
 	if (sq->head - sq->tail >= sq->max_wr)
 		return -ENOMEM;
-	direct_posted(qp, all_seen(qp, wr));
+	direct_posted(qp, has_seen_all(qp, wr));
 	wqe = sq_wqe(sq, sq->head);
 	fill_wqe(wqe, qp, wr);
 	qp->req.recv_seq = wqe->recv_seq;

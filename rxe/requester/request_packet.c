@@ -8,12 +8,12 @@
 #include "requester/e2e_credits.h"
 #include "wire/packet_build.h"
 
-/* An acknowledgement is asked for at least this often, in packets; a power of two. */
+/* At least every so many packets one asks for an acknowledgement; a power of two. */
 #define ACK_EVERY 32
-/* A Q_Key in a request with this bit set stands for the QP's own (IBA 10.2.5). */
+/* A Q_Key with this bit set selects the QP's own (IBA 10.2.5). */
 #define QKEY_USE_OWN 0x80000000u
 
-/* SEND_ONLY and SEND_LAST with invalidate have numbers apart from the others'. */
+/* The opcodes with invalidate do not follow the order of the others. */
 static uint8_t invalidate_operation(bool first)
 {
 	return first ? URXE_OP_SEND_ONLY_INV : URXE_OP_SEND_LAST_INV;
@@ -33,7 +33,7 @@ static uint8_t send_write_operation(const struct send_wqe *wqe, bool first, bool
 		    : op + (URXE_OP_SEND_MIDDLE - URXE_OP_SEND_FIRST);
 }
 
-static uint8_t operation(const struct send_wqe *wqe, bool first, bool last)
+static uint8_t request_operation(const struct send_wqe *wqe, bool first, bool last)
 {
 	switch (wqe->opcode) {
 	case URXE_WR_RDMA_READ: return URXE_OP_READ_REQUEST;
@@ -45,7 +45,7 @@ static uint8_t operation(const struct send_wqe *wqe, bool first, bool last)
 	}
 }
 
-static uint8_t service(const struct urxe_qp *qp)
+static uint8_t service_of(const struct urxe_qp *qp)
 {
 	switch (qp->type) {
 	case URXE_QPT_RC: return URXE_SERVICE_RC;
@@ -54,8 +54,8 @@ static uint8_t service(const struct urxe_qp *qp)
 	}
 }
 
-/* Whether nothing behind the request's last packet is sure to be sent and ask in its stead. */
-static bool may_be_last(const struct urxe_qp *qp)
+/* Whether no later packet is sure to follow soon and to ask for an acknowledgement. */
+static bool may_be_last_packet(const struct urxe_qp *qp)
 {
 	uint32_t next = qp->sq.cur + 1;
 	const struct send_wqe *wqe;
@@ -67,9 +67,9 @@ static bool may_be_last(const struct urxe_qp *qp)
 }
 
 /*
- * An acknowledgement is wanted where the application waits for one, where the
- * sender is about to stop for want of one, and now and then; and of what was sent
- * again, since the peer's answer to it decides about the rest.
+ * A packet asks for an acknowledgement if the application waits for one, if the window or the
+ * credits stop the requester behind it, every ACK_EVERY packets, and at the end of a
+ * retransmission.
  */
 static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp, bool last)
 {
@@ -77,8 +77,8 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 
 	if (qp->type != URXE_QPT_RC || wqe_is_rd_atomic(rp->wqe))
 		return false;
-	if (last &&
-	    (rp->wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || rp->again || may_be_last(qp)))
+	if (last && (rp->wqe->flags & URXE_SEND_SIGNALED || qp->sq_sig_all || rp->again ||
+		     may_be_last_packet(qp)))
 		return true;
 	if ((rp->psn + rp->span) / ACK_EVERY != rp->psn / ACK_EVERY ||
 	    (!rp->again && credit_stops(qp, last)))
@@ -87,7 +87,7 @@ static bool wants_ack(const struct urxe_qp *qp, const struct request_packet *rp,
 			 : requester_outstanding(req) + rp->span >= req->window;
 }
 
-/* Bytes of the request that so many packets from the offset on have. */
+/* Payload bytes of the packets from the offset on. */
 static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t offset,
 			   uint32_t packets)
 {
@@ -97,7 +97,7 @@ static uint32_t payload_of(const struct urxe_qp *qp, const struct send_wqe *wqe,
 	return rest < most ? rest : (uint32_t)most;
 }
 
-/* How many packets of the message may go as one reference: as many as the window has room for. */
+/* Number of packets that one reference may stand for, limited by the window. */
 static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct request_packet *rp,
 				     uint32_t pos)
 {
@@ -111,8 +111,8 @@ static uint32_t packets_of_reference(const struct urxe_qp *qp, const struct requ
 }
 
 /*
- * A queue pair that repeats nothing must not lose a payload that its peer cannot read. After a loss
- * some packets have their payload: they cannot be lost in that way again.
+ * A peer that cannot read a referenced payload drops the packet, so a QP without retries must not
+ * use references. After a loss, the next packets have their payload.
  */
 static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 {
@@ -128,7 +128,7 @@ static bool may_reference(struct urxe_qp *qp, const struct request_packet *rp)
 	return false;
 }
 
-/* Before the headers are made, which tell how many packets of the message the frame stands for. */
+/* Runs before the headers are built, because they depend on rp->span. */
 static void try_reference(struct urxe_qp *qp, struct request_packet *rp, uint32_t pos)
 {
 	struct sge_list list = wqe_sge_list(rp->wqe, qp->pd);
@@ -199,14 +199,14 @@ uint16_t reqpkt_pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return qp->qpn == URXE_QPN_GSI ? wqe->pkey_index : qp->attr.pkey_index;
 }
 
-static bool build(struct urxe_qp *qp, const struct request_packet *rp, uint32_t pos,
-		  const struct header_template *header, struct urxe_frame *frame)
+static bool build_packet(struct urxe_qp *qp, const struct request_packet *rp, uint32_t pos,
+			 const struct header_template *header, struct urxe_frame *frame)
 {
 	const struct send_wqe *wqe = rp->wqe;
 	bool first = pos == 0, last = pos + rp->span == wqe->n_packets;
 	uint32_t offset = pos * qp->mtu, len = 0;
 	struct build_bth bth = {
-		.opcode = service(qp) | operation(wqe, first, last),
+		.opcode = service_of(qp) | request_operation(wqe, first, last),
 		.solicited = last && wqe->flags & URXE_SEND_SOLICITED &&
 			     (wqe->kind == WR_SEND || wr_has_imm(wqe->opcode)),
 		.ack_req = wants_ack(qp, rp, last),
@@ -238,5 +238,5 @@ bool reqpkt_build(struct urxe_qp *qp, struct request_packet *rp,
 	uint32_t pos = (uint32_t)urxe_psn_diff(rp->psn, rp->wqe->first_psn);
 
 	try_reference(qp, rp, pos);
-	return build(qp, rp, pos, header, frame);
+	return build_packet(qp, rp, pos, header, frame);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Request packets: what stands in one, by its place in its message (IBA volume 1, 9.3, 9.4). */
+/* Builds request packets from send requests (IBA volume 1, 9.3, 9.4). requester.c is the caller. */
 #ifndef URXE_REQPKT_H
 #define URXE_REQPKT_H
 
@@ -11,19 +11,20 @@
 struct header_template;
 struct send_wqe;
 
-/* A packet to be built. */
+/* The packet to build. */
 struct request_packet {
 	const struct send_wqe *wqe;
 	uint32_t psn;
-	uint32_t span; /* PSNs that it takes; with a reference as many as that has packets */
-	bool again;    /* it was sent before */
-	const uint8_t *referenced; /* its payload; NULL: it goes into the frame */
+	uint32_t span; /* number of PSNs: of READ responses, or of the packets of a reference; else
+			  1 */
+	bool again;    /* the packet was sent before */
+	const uint8_t *referenced; /* payload to reference; NULL: the frame has the payload */
 };
 
-/* Writes it; false where the request's memory cannot be read. */
+/* Builds the packet in the frame; false: the memory of the request cannot be read. */
 bool reqpkt_build(struct urxe_qp *qp, struct request_packet *rp,
 		  const struct header_template *header, struct urxe_frame *frame);
-/* QP 1 speaks for all partitions, and its requests say for which (IBA 10.9). */
+/* P_Key index of the request: QP 1 has one per request (IBA 10.9), other QPs have their own. */
 uint16_t reqpkt_pkey_index(const struct urxe_qp *qp, const struct send_wqe *wqe);
 
 #endif

@@ -14,9 +14,9 @@
 #include "requester/request_packet.h"
 #include "wire/packet_build.h"
 
-/* Packets that one READ request asks for, at most. */
+/* Most response packets of one READ request. */
 #define READ_CHUNK 64
-/* How soon to look again whether a peer's copy by a key has ended. */
+/* Interval of checks whether a peer's copy by a key has ended. */
 #define COPY_AGAIN_NS 100000
 
 uint32_t req_read_chunk(const struct urxe_qp *qp)
@@ -26,20 +26,20 @@ uint32_t req_read_chunk(const struct urxe_qp *qp)
 	return window < READ_CHUNK ? window : READ_CHUNK;
 }
 
-/* IBA 9.9.2.4: a connected or datagram send error leaves the receive side alone. */
-static void unreliable_error(struct urxe_qp *qp, enum urxe_wc_status status)
+/* IBA 9.9.2.4: a send error of UC and UD does not affect the receive queue. */
+static void fail_unreliable(struct urxe_qp *qp, enum urxe_wc_status status)
 {
 	qp->attr.state = URXE_QPS_SQE;
 	complete_send(qp, status);
 	flush_sends(qp);
 }
 
-/* A request cannot be sent. It ends in its error when all before it are completed. */
-static void local_error(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
+/* A request cannot be sent. It completes in its error when all earlier ones are completed. */
+static void fail_locally(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status status)
 {
 	qp_count(qp, URXE_EVENT_LOCAL_ERROR);
 	if (qp->type != URXE_QPT_RC) {
-		unreliable_error(qp, status);
+		fail_unreliable(qp, status);
 	} else if (index == qp->sq.tail) {
 		fail_send(qp, status);
 	} else {
@@ -50,8 +50,8 @@ static void local_error(struct urxe_qp *qp, uint32_t index, enum urxe_wc_status 
 
 /* --- Send queue drain (IBA 10.3.1.4). */
 
-/* Whether request `cur` has a packet on the wire already. */
-static bool begun(const struct urxe_qp *qp)
+/* Whether a packet of request `cur` was sent. */
+static bool is_begun(const struct urxe_qp *qp)
 {
 	const struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
@@ -60,7 +60,7 @@ static bool begun(const struct urxe_qp *qp)
 
 bool req_drained(const struct urxe_qp *qp)
 {
-	return qp->req.una == qp->req.psn && !begun(qp);
+	return qp->req.una == qp->req.psn && !is_begun(qp);
 }
 
 void req_check_drained(struct urxe_qp *qp)
@@ -73,14 +73,14 @@ void req_check_drained(struct urxe_qp *qp)
 
 /* --- Sending. */
 
-static bool sending_state(const struct urxe_qp *qp)
+static bool is_sending_state(const struct urxe_qp *qp)
 {
 	if (qp->attr.state == URXE_QPS_SQD)
-		return begun(qp);
+		return is_begun(qp);
 	return qp->attr.state == URXE_QPS_RTS;
 }
 
-/* How many PSNs the packet at psn takes. */
+/* Number of PSNs of the packet at psn. */
 static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
 {
 	uint32_t pos, chunk, end;
@@ -93,7 +93,7 @@ static uint32_t packet_span(const struct urxe_qp *qp, const struct send_wqe *wqe
 	return (end < wqe->n_packets ? end : wqe->n_packets) - pos;
 }
 
-/* The READ request of which psn is a part begins here. */
+/* First PSN of the READ request that psn belongs to. */
 static uint32_t chunk_start(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
 {
 	uint32_t pos = (uint32_t)urxe_psn_diff(psn, wqe->first_psn);
@@ -102,11 +102,12 @@ static uint32_t chunk_start(const struct urxe_qp *qp, const struct send_wqe *wqe
 }
 
 /*
- * The PSN from which on the packet at psn is sent again. A READ request: from its first response
- * that is missing. Linux' rxe lets no repetition begin before the one that came last, so while the
- * answer to an earlier part is under way, or lost, no later part may be asked for without it.
+ * The PSN at which the retransmission of psn begins. For a READ: the first missing response. Linux'
+ * rxe accepts no repetition that begins before the last one, so a later part is never requested
+ * without an earlier part that is still missing.
  */
-static uint32_t start_again(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t psn)
+static uint32_t find_resend_start(const struct urxe_qp *qp, const struct send_wqe *wqe,
+				  uint32_t psn)
 {
 	uint32_t start;
 
@@ -120,7 +121,7 @@ static uint32_t start_again(const struct urxe_qp *qp, const struct send_wqe *wqe
 	return start;
 }
 
-/* Of n PSNs, how many are left without those at their end that are answered. */
+/* Number of the n PSNs without answered ones at the end. */
 static uint32_t trim_answered(const struct requester *req, uint32_t psn, uint32_t n)
 {
 	while (n && answered(req, urxe_psn_add(psn, n - 1)))
@@ -128,7 +129,7 @@ static uint32_t trim_answered(const struct requester *req, uint32_t psn, uint32_
 	return n;
 }
 
-static bool any_answered(const struct requester *req, uint32_t psn, uint32_t n)
+static bool has_answered(const struct requester *req, uint32_t psn, uint32_t n)
 {
 	while (n && !answered(req, urxe_psn_add(psn, n - 1)))
 		n--;
@@ -136,12 +137,12 @@ static bool any_answered(const struct requester *req, uint32_t psn, uint32_t n)
 }
 
 /*
- * PSNs that the next packet to be sent again takes. Of a READ request that was
- * answered in part, from the first to the last that is missing; one without any answer may never
- * have come, and is repeated as it was, since a responder accepts what follows only
- * inside the range that it saw first (IBA 9.7.5.1.4).
+ * Number of PSNs of the next retransmission. A READ that was answered in part: from the first to
+ * the last missing response. A READ without any answer may be lost, and is repeated whole, because
+ * a responder accepts later repetitions only inside the range of the first one (IBA 9.7.5.1.4).
  */
-static uint32_t span_again(const struct urxe_qp *qp, const struct send_wqe *wqe, uint32_t start)
+static uint32_t find_resend_span(const struct urxe_qp *qp, const struct send_wqe *wqe,
+				 uint32_t start)
 {
 	const struct requester *req = &qp->req;
 	uint32_t span = packet_span(qp, wqe, start);
@@ -149,13 +150,13 @@ static uint32_t span_again(const struct urxe_qp *qp, const struct send_wqe *wqe,
 
 	if (span == 1)
 		return 1;
-	if (start == chunk_start(qp, wqe, start) && !any_answered(req, start, span))
+	if (start == chunk_start(qp, wqe, start) && !has_answered(req, start, span))
 		return span;
 	return trim_answered(req, start, span < rest ? span : rest);
 }
 
-/* Whether window, responder resources, fence and credits let the next packet go. */
-static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
+/* Whether window, responder resources, fence and credits allow the next packet. */
+static bool may_send_packet(const struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	const struct requester *req = &qp->req;
 
@@ -171,8 +172,8 @@ static bool may_send(const struct urxe_qp *qp, const struct send_wqe *wqe)
 	return credit_allows(qp, wqe);
 }
 
-/* The packet at req->psn is in a frame. */
-static void step(struct urxe_qp *qp, const struct request_packet *rp)
+/* Moves psn over the packet that was just built. */
+static void advance_psn(struct urxe_qp *qp, const struct request_packet *rp)
 {
 	struct requester *req = &qp->req;
 	bool end;
@@ -193,23 +194,23 @@ static void step(struct urxe_qp *qp, const struct request_packet *rp)
 	req_check_drained(qp);
 }
 
-/* --- Requests that send nothing: they are executed when their turn to be sent comes. */
+/* --- Local requests send no packet: the requester executes them in their order. */
 
-static bool execute(struct urxe_qp *qp, const struct send_wqe *wqe)
+static bool execute_local(struct urxe_qp *qp, const struct send_wqe *wqe)
 {
 	if (wqe->opcode == URXE_WR_BIND_MW)
 		return mw_bind(qp, &wqe->bind);
 	return mw_invalidate(qp, wqe->invalidate_key);
 }
 
-/* The window that the request changes. */
+/* Key of the window that the request changes. */
 static uint32_t window_key(const struct send_wqe *wqe)
 {
 	return wqe->opcode == URXE_WR_BIND_MW ? wqe->bind.mw_key : wqe->invalidate_key;
 }
 
-/* False: it has to wait, or has failed. */
-static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
+/* Executes a local request. False: the request has to wait, or has failed. */
+static bool run_local(struct urxe_qp *qp, struct send_wqe *wqe)
 {
 	if (wqe->flags & URXE_SEND_FENCE && qp->req.rd_atomic)
 		return false;
@@ -217,10 +218,10 @@ static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 		pace_again(qp, COPY_AGAIN_NS);
 		return false;
 	}
-	if (!execute(qp, wqe)) {
-		local_error(qp, qp->sq.cur,
-			    wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
-							   : URXE_WC_LOC_QP_OP_ERR);
+	if (!execute_local(qp, wqe)) {
+		fail_locally(qp, qp->sq.cur,
+			     wqe->opcode == URXE_WR_BIND_MW ? URXE_WC_MW_BIND_ERR
+							    : URXE_WC_LOC_QP_OP_ERR);
 		return false;
 	}
 	wqe->executed = true;
@@ -229,15 +230,14 @@ static bool pass_local(struct urxe_qp *qp, struct send_wqe *wqe)
 	return true;
 }
 
-/* Whether the next new request may be sent, as far as the QP goes. Executes what stands before it.
- */
-static bool ready(struct urxe_qp *qp)
+/* Whether request `cur` has to be sent in packets. Executes local and direct requests before it. */
+static bool is_packet_ready(struct urxe_qp *qp)
 {
-	while (sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {
+	while (is_sending_state(qp) && !qp->req.error && qp->sq.cur != qp->sq.head) {
 		struct send_wqe *wqe = sq_wqe(&qp->sq, qp->sq.cur);
 
 		if (wqe->kind == WR_LOCAL) {
-			if (!pass_local(qp, wqe))
+			if (!run_local(qp, wqe))
 				return false;
 			continue;
 		}
@@ -254,39 +254,39 @@ bool req_execute(struct urxe_qp *qp)
 {
 	const struct requester *req = &qp->req;
 
-	return !req->rnr_wait && req->resend.psn == req->resend.end && !ready(qp) &&
+	return !req->rnr_wait && req->resend.psn == req->resend.end && !is_packet_ready(qp) &&
 	       qp->sq.cur == qp->sq.head;
 }
 
-/* The request whose next packet may go now; NULL where there is none. */
+/* The request whose next packet may be sent now; NULL if there is none. */
 static const struct send_wqe *ready_request(struct urxe_qp *qp)
 {
 	const struct send_wqe *wqe;
 
-	if (!ready(qp))
+	if (!is_packet_ready(qp))
 		return NULL;
 	wqe = sq_wqe(&qp->sq, qp->sq.cur);
-	if (!may_send(qp, wqe))
+	if (!may_send_packet(qp, wqe))
 		return NULL;
 	qp->req.held = !pace_ready(qp);
 	return qp->req.held ? NULL : wqe;
 }
 
-/* A packet that was sent before. */
-static bool output_again(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_frame *frame)
+/* Sends a packet again. */
+static bool output_resend(struct urxe_qp *qp, const struct send_wqe *wqe, struct urxe_frame *frame)
 {
 	struct resend *resend = &qp->req.resend;
 	struct request_packet rp = {.wqe = wqe, .again = true};
 
-	resend->psn = start_again(qp, wqe, resend->psn);
+	resend->psn = find_resend_start(qp, wqe, resend->psn);
 	rp.psn = resend->psn;
-	rp.span = span_again(qp, wqe, rp.psn);
+	rp.span = find_resend_span(qp, wqe, rp.psn);
 	qp->req.held = !pace_ready(qp);
 	if (qp->req.held)
 		return false;
 	if (!reqpkt_build(qp, &rp, &qp->header, frame)) {
 		resend->end = resend->psn;
-		local_error(qp, resend->wqe, URXE_WC_LOC_PROT_ERR);
+		fail_locally(qp, resend->wqe, URXE_WC_LOC_PROT_ERR);
 		return false;
 	}
 	pace_sent(qp, frame->len);
@@ -307,22 +307,22 @@ static bool output_new(struct urxe_qp *qp, struct urxe_frame *frame)
 		if (!build_template(&ud_header, qp->dev, &rp.wqe->path,
 				    qp->qpn ^ rp.wqe->remote_qpn) ||
 		    !pkey_valid(qp->dev->pkeys[reqpkt_pkey_index(qp, rp.wqe)])) {
-			local_error(qp, qp->sq.cur, URXE_WC_LOC_QP_OP_ERR);
+			fail_locally(qp, qp->sq.cur, URXE_WC_LOC_QP_OP_ERR);
 			return false;
 		}
 		qp->req.sent_to_group = rp.wqe->remote_qpn == URXE_QPN_MULTICAST;
 	}
 	rp.span = packet_span(qp, rp.wqe, rp.psn);
 	if (!reqpkt_build(qp, &rp, header, frame)) {
-		local_error(qp, qp->sq.cur, URXE_WC_LOC_PROT_ERR);
+		fail_locally(qp, qp->sq.cur, URXE_WC_LOC_PROT_ERR);
 		return false;
 	}
 	pace_sent(qp, frame->len);
-	step(qp, &rp); /* may complete the request, and free its place */
+	advance_psn(qp, &rp); /* may complete the request and free its slot */
 	return true;
 }
 
-/* What was lost comes first; a QP in SQD still repairs it. */
+/* Retransmissions come first, also in SQD. */
 bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	const struct send_wqe *wqe;
@@ -334,7 +334,7 @@ bool req_output(struct urxe_qp *qp, struct urxe_frame *frame)
 	    (qp->attr.state == URXE_QPS_RTS || qp->attr.state == URXE_QPS_SQD)) {
 		wqe = retry_next(qp);
 		if (wqe)
-			return output_again(qp, wqe, frame);
+			return output_resend(qp, wqe, frame);
 	}
 	return output_new(qp, frame);
 }

@@ -8,8 +8,8 @@
 #include "wire/aeth.h"
 
 /*
- * This long after something came again, nothing does any more: far longer than a busy sender needs
- * between two packets, and shorter than the ACK timeouts in use.
+ * So long after the last repeated request the responder acknowledges once more, ns: much longer
+ * than the interval of packets of a busy sender, and shorter than common ACK timeouts.
  */
 #define AGAIN_QUIET_NS 20000000
 static void send_nak(struct urxe_qp *qp, uint8_t syndrome)
@@ -54,10 +54,10 @@ void resp_refuse(struct urxe_qp *qp, uint8_t syndrome)
 }
 
 /*
- * Requests are repeated in a row, and the ACK of one is the ACK of all (IBA 9.7.5.1.2). So those
- * that do not ask for it wait for the one that does, and when no more come, all are acknowledged
- * once more: Linux' rxe, of which a request was acknowledged amid its repetition, ends it with the
- * next ACK alone, and asks for none (docs/recovery.md).
+ * A requester repeats several requests in a row, and one ACK covers them all (IBA 9.7.5.1.2). So
+ * the ACK waits for a repeated request that asks for it, or for the timer. The timer is needed for
+ * Linux' rxe: after an ACK in the middle of its repetition it waits for another ACK, and does not
+ * ask for it (docs/recovery.md).
  */
 void resp_came_again(struct urxe_qp *qp)
 {

@@ -15,9 +15,9 @@
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
 
-/* Each function that returns a syndrome returns 0 where all is well. */
+/* Functions that return a syndrome return 0 for success. */
 
-/* A request opens a message, or goes on with the one in progress (IBA 9.7.4.1.3). */
+/* A request starts a message, or continues the message in progress (IBA 9.7.4.1.3). */
 static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 {
 	uint8_t message = qp->resp.message;
@@ -29,14 +29,14 @@ static uint8_t check_sequence(const struct urxe_qp *qp, uint32_t flags)
 	return AETH_NAK_INVALID_REQUEST;
 }
 
-/* PSNs that the packet takes. */
+/* Number of PSNs of the packet. */
 static uint32_t packets_of(const struct urxe_packet *p)
 {
 	return p->reference ? p->reference->packets : 1;
 }
 
-/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6); so are the packets
- * that one reference stands for. */
+/* First and middle packets are full, last ones are not empty (IBA 9.7.4.1.6). The same holds for
+ * the packets that one reference stands for. */
 static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint64_t n = packets_of(p), most = n * qp->mtu;
@@ -50,7 +50,7 @@ static uint8_t check_length(const struct urxe_qp *qp, const struct urxe_packet *
 	return n && ok ? 0 : AETH_NAK_INVALID_REQUEST;
 }
 
-/* What a request may only do where the QP allows it. */
+/* The right that the QP needs for the request. */
 static uint32_t wanted_access(const struct urxe_packet *p, uint32_t flags)
 {
 	if (flags & (URXE_OPF_WRITE | URXE_OPF_ATOMIC_WRITE))
@@ -62,19 +62,19 @@ static uint32_t wanted_access(const struct urxe_packet *p, uint32_t flags)
 	return flags & URXE_OPF_FLUSH ? place_flush_access(p) : 0;
 }
 
-/* A function that the QP was not set up for is none that it supports (IBA table 59). */
+/* An operation that the QP does not allow is an unsupported one (IBA table 59). */
 static uint8_t check_allowed(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	return wanted_access(p, flags) & ~qp->attr.access ? AETH_NAK_INVALID_REQUEST : 0;
 }
 
-static uint8_t rnr(const struct urxe_qp *qp)
+static uint8_t rnr_syndrome(const struct urxe_qp *qp)
 {
 	return AETH_RNR_NAK | qp->attr.min_rnr_timer;
 }
 
-/* So many packets are executed; the one behind them is expected. */
-static void next_packet(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum resp_message message)
+/* Moves the expected PSN over n executed packets. */
+static void advance_psn(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum resp_message message)
 {
 	struct responder *resp = &qp->resp;
 	bool end = flags & URXE_OPF_END;
@@ -87,7 +87,7 @@ static void next_packet(struct urxe_qp *qp, uint32_t n, uint32_t flags, enum res
 	resp->ack_msn = resp->msn;
 }
 
-/* False: the completion is lost, and the QP in error. */
+/* False: the completion is lost, and the QP is in error. */
 static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	bool imm = flags & URXE_OPF_IMM, inv = flags & URXE_OPF_IETH;
@@ -106,15 +106,15 @@ static bool complete_message(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	return qp->attr.state != URXE_QPS_ERR;
 }
 
-/* Bytes that a SEND may bring: no more than a message may have (IBA 9.7.7.1). */
+/* Bytes that a SEND may have: the receive request's, at most 2^31 (IBA 9.7.7.1). */
 static uint32_t receive_room(const struct responder *resp)
 {
 	return resp->wqe->length < URXE_MAX_MSG ? resp->wqe->length : URXE_MAX_MSG;
 }
 
 /*
- * The receive buffer is the engine's until its completion, so bytes that turn out to be wrong harm
- * nobody. The sender repeats the message in packets, which also find out what is wrong here.
+ * The receive buffer belongs to the engine until its completion, so a partial copy does no harm.
+ * The sender then repeats the message in packets, which also report errors of the receive request.
  */
 static uint8_t pull_send(struct urxe_qp *qp, const struct urxe_packet *p)
 {
@@ -145,7 +145,7 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	uint8_t syndrome;
 
 	if (!hold_recv(qp))
-		return rnr(qp);
+		return rnr_syndrome(qp);
 	if (flags & URXE_OPF_START)
 		resp->offset = 0;
 	if (p->payload_len > receive_room(resp) - resp->offset) {
@@ -167,12 +167,12 @@ static uint8_t execute_send(struct urxe_qp *qp, const struct urxe_packet *p, uin
 	resp->offset += p->payload_len;
 	if (flags & URXE_OPF_END && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, packets_of(p), flags, RESP_SEND);
+	advance_psn(qp, packets_of(p), flags, RESP_SEND);
 	return 0;
 }
 
 /* A zero-length message needs no valid key (IBA 9.7.4.1.5, C9-88). */
-static bool key_grants(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
+static bool is_granted(const struct urxe_qp *qp, const struct urxe_packet *p, uint32_t access)
 {
 	struct mr_range range = {
 		.qpn = qp->qpn,
@@ -190,7 +190,7 @@ static uint8_t start_write(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	if (p->reth.length > URXE_MAX_MSG)
 		return AETH_NAK_INVALID_REQUEST;
-	if (!key_grants(qp, p, URXE_ACCESS_REMOTE_WRITE))
+	if (!is_granted(qp, p, URXE_ACCESS_REMOTE_WRITE))
 		return AETH_NAK_REMOTE_ACCESS;
 	qp->resp.offset = 0;
 	qp->resp.write.va = p->reth.va;
@@ -212,7 +212,7 @@ static uint8_t place_write(struct urxe_qp *qp, const struct urxe_packet *p, uint
 		.access = URXE_ACCESS_REMOTE_WRITE,
 	};
 
-	/* IBA 9.7.4.1.6: the packets' payloads add up to the RETH's length. */
+	/* IBA 9.7.4.1.6: the payloads add up to the length in the RETH. */
 	if (flags & URXE_OPF_END ? p->payload_len != rest : p->payload_len >= rest)
 		return AETH_NAK_INVALID_REQUEST;
 	if (p->payload_len && !mr_write(qp->dev, &range, p->payload))
@@ -226,14 +226,14 @@ static uint8_t execute_write(struct urxe_qp *qp, const struct urxe_packet *p, ui
 	uint8_t syndrome = flags & URXE_OPF_START ? start_write(qp, p) : 0;
 
 	if (!syndrome && flags & URXE_OPF_IMM && !hold_recv(qp))
-		syndrome = rnr(qp);
+		syndrome = rnr_syndrome(qp);
 	if (!syndrome)
 		syndrome = place_write(qp, p, flags);
 	if (syndrome)
 		return syndrome;
 	if (flags & URXE_OPF_IMM && !complete_message(qp, p, flags))
 		return AETH_NAK_REMOTE_OP;
-	next_packet(qp, 1, flags, RESP_WRITE);
+	advance_psn(qp, 1, flags, RESP_WRITE);
 	return 0;
 }
 
@@ -246,7 +246,7 @@ static uint8_t execute_read(struct urxe_qp *qp, const struct urxe_packet *p)
 	res = resource_new(qp);
 	if (!res)
 		return AETH_NAK_INVALID_REQUEST;
-	if (!key_grants(qp, p, URXE_ACCESS_REMOTE_READ))
+	if (!is_granted(qp, p, URXE_ACCESS_REMOTE_READ))
 		return AETH_NAK_REMOTE_ACCESS;
 	*res = (struct resp_resource){
 		.rkey = p->reth.rkey,

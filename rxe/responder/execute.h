@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Execution of the request packet that the responder expects. */
+/* Executes the request packet with the expected PSN. responder.c is the caller. */
 #ifndef URXE_RESP_EXEC_H
 #define URXE_RESP_EXEC_H
 
@@ -8,10 +8,10 @@
 #include <rxe/packet.h>
 #include <rxe/rxe.h>
 
-/* No syndrome: the packet is dropped and counted, as if it was lost. */
+/* Not a syndrome: the packet was dropped and counted, as if it were lost. */
 #define RESP_DROPPED 0xff
 
-/* Returns 0, or the AETH syndrome that a reliable service answers with. */
+/* Returns 0, RESP_DROPPED, or the AETH syndrome of the NAK that a reliable service sends. */
 uint8_t resp_execute(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags);
 
 #endif

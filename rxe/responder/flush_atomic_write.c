@@ -8,15 +8,16 @@
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"
 
-/* The request is done: it is answered, and answered again where the answer is lost. */
-static void done(struct urxe_qp *qp, struct resp_resource *res, enum resp_resource_kind kind)
+/* Keeps the executed request as a resource, and makes its response due. */
+static void keep_response(struct urxe_qp *qp, struct resp_resource *res,
+			  enum resp_resource_kind kind)
 {
 	*res = (struct resp_resource){.kind = (uint8_t)kind};
 	resource_keep(qp, res, 1);
 	resource_set_pending(qp, res);
 }
 
-/* Eight bytes as they are on the wire, at once. */
+/* Stores the 8 bytes of the payload atomically, in wire order. */
 uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct mr_range range = {
@@ -36,7 +37,7 @@ uint8_t place_atomic_write(struct urxe_qp *qp, const struct urxe_packet *p)
 	memcpy(&op.operand, p->payload, sizeof(op.operand));
 	if (!mr_atomic(qp->dev, &range, &op))
 		return AETH_NAK_REMOTE_ACCESS;
-	done(qp, res, RES_ATOMIC_WRITE);
+	keep_response(qp, res, RES_ATOMIC_WRITE);
 	return 0;
 }
 
@@ -46,8 +47,8 @@ uint32_t place_flush_access(const struct urxe_packet *p)
 	       (p->feth.placement & URXE_FLUSH_PERSISTENT ? URXE_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
-/* The FETH has no reserved values, and names something to reach. */
-static bool flush_valid(const struct urxe_packet *p)
+/* Whether the FETH has no reserved value, and at least one placement. */
+static bool is_valid_flush(const struct urxe_packet *p)
 {
 	const uint8_t all = URXE_FLUSH_GLOBAL | URXE_FLUSH_PERSISTENT;
 
@@ -55,7 +56,7 @@ static bool flush_valid(const struct urxe_packet *p)
 	       p->feth.selectivity <= URXE_FLUSH_KEY && p->reth.length <= URXE_MAX_MSG;
 }
 
-/* What came before the FLUSH is in place already: requests are executed in their order. */
+/* Earlier writes are in memory already, because requests are executed in order. */
 uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct mr_range range = {
@@ -68,7 +69,7 @@ uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
 	};
 	struct resp_resource *res = resource_new(qp);
 
-	if (!res || !flush_valid(p))
+	if (!res || !is_valid_flush(p))
 		return AETH_NAK_INVALID_REQUEST;
 	if (p->feth.selectivity == URXE_FLUSH_KEY && !mr_whole(qp->dev, &range))
 		return AETH_NAK_REMOTE_ACCESS;
@@ -76,6 +77,6 @@ uint8_t place_flush(struct urxe_qp *qp, const struct urxe_packet *p)
 		return AETH_NAK_REMOTE_ACCESS;
 	if (!mr_flush(qp->dev, &range))
 		return AETH_NAK_REMOTE_OP;
-	done(qp, res, RES_FLUSH);
+	keep_response(qp, res, RES_FLUSH);
 	return 0;
 }

@@ -8,13 +8,13 @@
 #include "wire/aeth.h"
 
 /*
- * A NAK, or what it asked for, may be lost in its turn, and the requester then waits
- * for its timeout. So the NAK is sent again a few times, each after twice the time
- * of the one before; the first after four times what the peer usually needs.
+ * A NAK, or the packet that it requests, may be lost, and the requester would wait for its timeout.
+ * So the responder repeats the NAK a few times, after four times the usual repair time, then after
+ * twice the previous interval.
  */
 #define REPEATS         3
 #define REPEAT_MIN_NS   100000
-#define REPEAT_FIRST_NS 1000000 /* where nothing is known yet */
+#define REPEAT_FIRST_NS 1000000 /* while repair_ns is unknown */
 
 void gap_init(struct gap *gap)
 {
@@ -29,7 +29,7 @@ static uint64_t repeat_ns(const struct gap *gap)
 	return (ns < REPEAT_MIN_NS ? REPEAT_MIN_NS : ns) << gap->repeats;
 }
 
-static void ask(struct urxe_qp *qp)
+static void send_gap_nak(struct urxe_qp *qp)
 {
 	struct gap *gap = &qp->resp.gap;
 	struct urxe_dev *dev = qp->dev;
@@ -42,13 +42,13 @@ static void ask(struct urxe_qp *qp)
 		timer_set(&dev->timers, &qp->gap_timer, dev->now + repeat_ns(gap));
 }
 
-void gap_timer(struct urxe_qp *qp)
+void gap_time_out(struct urxe_qp *qp)
 {
-	ask(qp);
+	send_gap_nak(qp);
 }
 
-/* A gap that was first seen at `since` is given time to fill by itself. */
-static void wait_for_it(struct urxe_qp *qp, uint64_t since)
+/* Sends the NAK of a gap that exists since `since` now, or sets the timer for it. */
+static void wait_for_gap(struct urxe_qp *qp, uint64_t since)
 {
 	struct urxe_dev *dev = qp->dev;
 	uint64_t due = since + dev->attr.reorder_ns;
@@ -56,7 +56,7 @@ static void wait_for_it(struct urxe_qp *qp, uint64_t since)
 	if (qp->resp.nak_sent || timer_armed(&qp->gap_timer))
 		return;
 	if (dev->attr.go_back_n || dev->attr.reorder_ns == 1 || due <= dev->now)
-		ask(qp);
+		send_gap_nak(qp);
 	else
 		timer_set(&dev->timers, &qp->gap_timer, due);
 }
@@ -71,7 +71,7 @@ void gap_packet(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t ahead)
 		qp_count(qp, URXE_EVENT_REORDERED);
 	else
 		qp_drop(qp, URXE_DROP_OUT_OF_SEQUENCE);
-	wait_for_it(qp, dev->now);
+	wait_for_gap(qp, dev->now);
 }
 
 void gap_filled(struct urxe_qp *qp)
@@ -94,6 +94,6 @@ struct reorder_packet *gap_next(struct urxe_qp *qp)
 	struct reorder_packet *kept = reorder_take(qp->dev, &gap->kept, qp->resp.psn);
 
 	if (!kept && !TAILQ_EMPTY(&gap->kept)) /* the next gap */
-		wait_for_it(qp, TAILQ_FIRST(&gap->kept)->arrival);
+		wait_for_gap(qp, TAILQ_FIRST(&gap->kept)->arrival);
 	return kept;
 }

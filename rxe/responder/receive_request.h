@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The receive request that the responder fills. */
+/* Access to the memory of the held receive request (objects/completion.h: hold_recv). */
 #ifndef URXE_RESP_RECV_H
 #define URXE_RESP_RECV_H
 
@@ -8,10 +8,11 @@
 
 #include <rxe/rxe.h>
 
-/* The addresses of bytes of the held request; 0: not all of its segments are in one piece. */
+/* Fills in the addresses of bytes of the held request, and returns their number; 0: a segment is
+ * not in one piece. */
 uint32_t resp_extents(const struct urxe_qp *qp, uint32_t offset, uint32_t len,
 		      struct urxe_extent extents[URXE_MAX_SGE]);
-/* Copies into the held request's segments; false where a key does not grant it. */
+/* Copies into the segments of the held request; false: a key does not grant the write. */
 bool resp_scatter(struct urxe_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len);
 
 #endif

@@ -11,8 +11,8 @@
 #include "wire/aeth.h"
 #include "wire/packet_build.h"
 
-static void start(struct build *b, struct urxe_qp *qp, struct urxe_frame *frame, uint8_t operation,
-		  uint32_t psn)
+static void start_response(struct build *b, struct urxe_qp *qp, struct urxe_frame *frame,
+			   uint8_t operation, uint32_t psn)
 {
 	struct build_bth bth = {
 		.opcode = URXE_SERVICE_RC | operation,
@@ -25,10 +25,10 @@ static void start(struct build *b, struct urxe_qp *qp, struct urxe_frame *frame,
 }
 
 /*
- * The syndrome of an ACK. Receive requests of a SRQ are promised to nobody (IBA
- * 9.7.7.2.5); one that a message has taken counts until the MSN covers the message.
+ * The syndrome of an ACK. A SRQ gives no credits (IBA 9.7.7.2.5). The receive request of a message
+ * in progress counts until the MSN covers the message.
  */
-static uint8_t credits(const struct urxe_qp *qp)
+static uint8_t ack_syndrome(const struct urxe_qp *qp)
 {
 	if (!qp->rq->qp)
 		return AETH_ACK | AETH_CREDITS_INVALID;
@@ -40,7 +40,7 @@ static void output_acknowledge(struct urxe_qp *qp, struct urxe_frame *frame, uin
 {
 	struct build b;
 
-	start(&b, qp, frame, URXE_OP_ACKNOWLEDGE, psn);
+	start_response(&b, qp, frame, URXE_OP_ACKNOWLEDGE, psn);
 	build_aeth(&b, syndrome, msn);
 	build_finish(&b, qp, 0);
 }
@@ -55,11 +55,10 @@ static uint8_t read_operation(const struct resp_resource *res)
 }
 
 /*
- * The region went away under the READ: the NAK takes the place of the response.
- * A duplicate that comes so late that its key was taken back since is dropped:
- * its requester has had the answer.
+ * The region was deregistered during the READ: the NAK replaces the response. A duplicate is
+ * dropped instead, because its requester has had the answer before the key was withdrawn.
  */
-static void read_failed(struct urxe_qp *qp, struct resp_resource *res)
+static void fail_read(struct urxe_qp *qp, struct resp_resource *res)
 {
 	uint32_t psn = res->next_psn;
 
@@ -89,12 +88,12 @@ static bool output_read(struct urxe_qp *qp, struct resp_resource *res, struct ur
 	struct build b;
 	uint32_t *crc;
 
-	start(&b, qp, frame, operation, res->next_psn);
+	start_response(&b, qp, frame, operation, res->next_psn);
 	if (urxe_opcodes[operation].flags & URXE_OPF_AETH)
-		build_aeth(&b, credits(qp), res->msn);
+		build_aeth(&b, ack_syndrome(qp), res->msn);
 	crc = build_payload_crc(&b, qp, (uint32_t)range.length);
 	if (range.length && !mr_read(qp->dev, &range, b.payload, crc)) {
-		read_failed(qp, res);
+		fail_read(qp, res);
 		return false;
 	}
 	build_finish(&b, qp, (uint32_t)range.length);
@@ -110,20 +109,21 @@ static void output_atomic(struct urxe_qp *qp, struct resp_resource *res, struct 
 {
 	struct build b;
 
-	start(&b, qp, frame, URXE_OP_ATOMIC_ACKNOWLEDGE, res->first_psn);
-	build_aeth(&b, credits(qp), res->msn);
+	start_response(&b, qp, frame, URXE_OP_ATOMIC_ACKNOWLEDGE, res->first_psn);
+	build_aeth(&b, ack_syndrome(qp), res->msn);
 	build_atomic_ack(&b, res->original);
 	build_finish(&b, qp, 0);
 	resource_clear_pending(qp, res);
 }
 
 /* The answer to a FLUSH or ATOMIC WRITE (Annex A19): a READ response without payload. */
-static void output_done(struct urxe_qp *qp, struct resp_resource *res, struct urxe_frame *frame)
+static void output_empty_response(struct urxe_qp *qp, struct resp_resource *res,
+				  struct urxe_frame *frame)
 {
 	struct build b;
 
-	start(&b, qp, frame, URXE_OP_READ_RESPONSE_ONLY, res->first_psn);
-	build_aeth(&b, credits(qp), res->msn);
+	start_response(&b, qp, frame, URXE_OP_READ_RESPONSE_ONLY, res->first_psn);
+	build_aeth(&b, ack_syndrome(qp), res->msn);
 	build_finish(&b, qp, 0);
 	resource_clear_pending(qp, res);
 }
@@ -133,12 +133,12 @@ static bool output_response(struct urxe_qp *qp, struct resp_resource *res, struc
 	switch (res->kind) {
 	case RES_READ: return output_read(qp, res, frame);
 	case RES_ATOMIC: output_atomic(qp, res, frame); return true;
-	default: output_done(qp, res, frame); return true;
+	default: output_empty_response(qp, res, frame); return true;
 	}
 }
 
-/* Everything executed so far is acknowledged with what goes out now. */
-static void acknowledged(struct urxe_qp *qp)
+/* The packet being sent acknowledges all executed requests. */
+static void clear_ack_due(struct urxe_qp *qp)
 {
 	qp->resp.ack_due = false;
 	qp->resp.silent = false;
@@ -148,20 +148,20 @@ static void output_nak(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	output_acknowledge(qp, frame, qp->resp.nak, qp->resp.nak_psn, qp->resp.msn);
 	qp->resp.nak = 0;
-	acknowledged(qp);
+	clear_ack_due(qp);
 }
 
 /*
- * Never names a READ or an atomic: only its response answers that. Linux' rxe would take the ACK
- * for the response, and the READ for done with nothing read, where the response was lost.
+ * The PSN is never that of a READ or an atomic, which only their responses answer. If the response
+ * was lost, Linux' rxe would take the ACK for it, and complete the READ without data.
  */
 static void output_ack(struct urxe_qp *qp, struct urxe_frame *frame)
 {
-	acknowledged(qp);
-	output_acknowledge(qp, frame, credits(qp), qp->resp.ack_psn, qp->resp.ack_msn);
+	clear_ack_due(qp);
+	output_acknowledge(qp, frame, ack_syndrome(qp), qp->resp.ack_psn, qp->resp.ack_msn);
 }
 
-/* In the order of the requests: acknowledgements wait behind READ responses (IBA 9.7.5.1.1). */
+/* Responses go in the order of the requests: ACKs after READ responses (IBA 9.7.5.1.1). */
 bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame)
 {
 	struct resp_resource *res;

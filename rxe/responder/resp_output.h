@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the responder sends: READ and atomic responses, acknowledgements and NAKs. */
+/* Sends the responses: READ and atomic responses, acknowledgements and NAKs. */
 #ifndef URXE_REPLY_H
 #define URXE_REPLY_H
 
@@ -7,7 +7,7 @@
 
 #include <rxe/rxe.h>
 
-/* Writes the next response; false where none is due. */
+/* Writes the next response; false: none is due. */
 bool reply_output(struct urxe_qp *qp, struct urxe_frame *frame);
 
 #endif

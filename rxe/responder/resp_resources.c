@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The slot that is i younger. */
+/* The slot i places younger. */
 static uint32_t slot_behind(const struct urxe_qp *qp, uint32_t slot, uint32_t i)
 {
 	const uint32_t n = qp->attr.max_dest_rd_atomic;
@@ -13,7 +13,7 @@ static uint32_t slot_behind(const struct urxe_qp *qp, uint32_t slot, uint32_t i)
 	return slot + i < n ? slot + i : slot + i - n;
 }
 
-/* 0 is the oldest. */
+/* Age rank of a slot; 0 is the oldest. */
 static uint32_t age_of(const struct urxe_qp *qp, uint32_t slot)
 {
 	const uint32_t oldest = qp->resp.res_oldest;
@@ -21,7 +21,7 @@ static uint32_t age_of(const struct urxe_qp *qp, uint32_t slot)
 	return slot >= oldest ? slot - oldest : slot + qp->attr.max_dest_rd_atomic - oldest;
 }
 
-/* By age. */
+/* The resource with age rank i. */
 static struct resp_resource *resource_at(const struct urxe_qp *qp, uint32_t i)
 {
 	return &qp->resp.resources[slot_behind(qp, qp->resp.res_oldest, i)];
@@ -34,7 +34,8 @@ struct resp_resource *resource_new(struct urxe_qp *qp)
 	if (!qp->attr.max_dest_rd_atomic)
 		return NULL;
 	res = resource_at(qp, 0);
-	/* Who asks for more has the first answer already: it came before its duplicate did. */
+	/* A response to a duplicate may be dropped: a peer that sends new requests has the first
+	 * one. */
 	if (res->pending && res->repeated)
 		resource_clear_pending(qp, res);
 	return res->pending ? NULL : res;
@@ -75,7 +76,8 @@ bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_
 {
 	uint32_t end_psn = urxe_psn_add(psn, qp_packets(qp, length) - 1);
 
-	if (!res->pending || end_psn == res->end_psn) { /* the same answer, from elsewhere on */
+	if (!res->pending ||
+	    end_psn == res->end_psn) { /* the same end: restart the response at psn */
 		res->repeated = true;
 		resource_answer_read(qp, res, psn, length);
 		return true;
@@ -100,10 +102,10 @@ void resource_answered(struct urxe_qp *qp, struct resp_resource *res)
 }
 
 /*
- * Whoever has come so far has had that ACK. This is seen in half of all PSNs, which no READ is long
- * enough to step over.
+ * The PSN of the last ACK is more than half the PSN space old: the peer has received that ACK. No
+ * READ is long enough to skip the half in which this is detected.
  */
-static void let_ack_pass(struct responder *resp)
+static void mark_ack_past(struct responder *resp)
 {
 	resp->ack_msn = RESP_ACK_PAST;
 	resp->ack_due = false;
@@ -119,9 +121,9 @@ void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_pac
 	res->msn = resp->msn;
 	resp->psn = urxe_psn_add(resp->psn, n_packets);
 	if (urxe_psn_diff(resp->psn, resp->ack_psn) < 0)
-		let_ack_pass(resp);
+		mark_ack_past(resp);
 	res->kept = true;
-	/* It is the youngest now, and not pending yet. */
+	/* The slot is the youngest now, and not pending yet. */
 	if (resp->res_next == resp->res_oldest)
 		resp->res_next = slot_behind(qp, resp->res_next, 1);
 	resp->res_oldest = slot_behind(qp, resp->res_oldest, 1);

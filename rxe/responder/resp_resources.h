@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Responder resources: requests that have responses of their own, kept so that they can be
- * answered in order and answered again (IBA volume 1, 9.7.5.1.5).
+ * Responder resources: READ, atomic, FLUSH and ATOMIC WRITE requests, kept for their response and
+ * for answers to duplicates (IBA volume 1, 9.7.5.1.5).
  */
 #ifndef URXE_RESOURCE_H
 #define URXE_RESOURCE_H
@@ -11,27 +11,26 @@
 
 #include "objects/qp.h"
 
-/* The oldest slot, to be overwritten; NULL where its first answer is still due: the peer asks too
- * much. */
+/* The oldest slot, to be overwritten. NULL: its first response is still due, so the peer has more
+ * requests outstanding than allowed. */
 struct resp_resource *resource_new(struct urxe_qp *qp);
-/* The request in the slot is accepted: it takes n_packets PSNs and counts as a message. */
+/* Accepts the request in the slot: it takes n_packets PSNs and counts as a message. */
 void resource_keep(struct urxe_qp *qp, struct resp_resource *res, uint32_t n_packets);
-/* A response is due: from psn on, `length` bytes of what the original request asked for. */
+/* Makes a READ response due: `length` bytes of the original request, from psn on. */
 void resource_answer_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
-/* The same for a part that is asked for again, behind what is due already; false where too many
- * are. */
+/* The same for a repeated part, after the responses that are due; false: too many parts are due. */
 bool resource_repeat_read(struct urxe_qp *qp, struct resp_resource *res, uint32_t psn,
 			  uint32_t length);
-/* The last packet of a response is out. */
+/* The last packet of the response was sent. */
 void resource_answered(struct urxe_qp *qp, struct resp_resource *res);
 void resource_set_pending(struct urxe_qp *qp, struct resp_resource *res);
 void resource_clear_pending(struct urxe_qp *qp, struct resp_resource *res);
-/* The kept request whose PSNs include psn. */
+/* The kept request whose PSNs include psn; NULL: none does. */
 struct resp_resource *resource_find(const struct urxe_qp *qp, uint32_t psn);
 /* Makes room for n, keeping the newest; -EBUSY while a response is due, -ENOMEM. */
 int resource_resize(struct urxe_qp *qp, uint8_t n);
-/* The oldest request whose response is due. */
+/* The oldest request whose response is due; NULL: none is. */
 struct resp_resource *resource_next_pending(struct urxe_qp *qp);
 
 #endif

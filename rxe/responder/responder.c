@@ -18,14 +18,14 @@
 #include "wire/header_fields.h"
 
 /*
- * Duplicates are not left without an answer for longer, however many come: a requester with a
- * short ACK timeout sends again so soon that nothing is ever quiet, and has its retries counted.
+ * Longest time that duplicates stay without an ACK, ns. A requester with a short ACK timeout
+ * repeats so often that the timer of acknowledge.c never expires, and would run out of retries.
  */
 #define AGAIN_MAX_NS 4000000
 
 /* --- Reliable connection. */
 
-/* A repeated READ may ask for any end of the original (IBA 9.7.5.1.4). */
+/* A repeated READ may ask for any tail of the original (IBA 9.7.5.1.4). */
 static bool repeat_read(struct urxe_qp *qp, struct resp_resource *res, const struct urxe_packet *p)
 {
 	uint64_t offset = (uint64_t)urxe_psn_diff(p->psn, res->first_psn) * qp->mtu;
@@ -48,7 +48,7 @@ static uint32_t resource_flag(const struct resp_resource *res)
 	return flags[res->kind];
 }
 
-/* What was executed is not executed again: its first result is the answer (Annex A19). */
+/* A duplicate is not executed again: the first result is the answer (Annex A19). */
 static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_t flags)
 {
 	if (!(flags & resource_flag(res)))
@@ -58,8 +58,8 @@ static bool repeat_result(struct urxe_qp *qp, struct resp_resource *res, uint32_
 	return true;
 }
 
-/* The packet that asks may be lost each time. */
-static bool was_silent(struct responder *resp, uint64_t now)
+/* The repeated packet that asks for an ACK may be lost each time. */
+static bool is_silent_too_long(struct responder *resp, uint64_t now)
 {
 	if (!resp->silent)
 		resp->silent_since = now;
@@ -71,12 +71,12 @@ static void ack_duplicate(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	struct urxe_dev *dev = qp->dev;
 
-	if (p->ack_req || dev->attr.go_back_n || was_silent(&qp->resp, dev->now))
+	if (p->ack_req || dev->attr.go_back_n || is_silent_too_long(&qp->resp, dev->now))
 		resp_ack_again(qp);
 	resp_came_again(qp);
 }
 
-static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+static void handle_duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct resp_resource *res;
 	bool answered = true;
@@ -98,7 +98,7 @@ static void duplicate(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t 
 		qp_drop(qp, URXE_DROP_DUPLICATE);
 }
 
-static void communication_established(struct urxe_qp *qp)
+static void report_established(struct urxe_qp *qp)
 {
 	if (qp->attr.state != URXE_QPS_RTR || qp->resp.comm_est)
 		return;
@@ -106,8 +106,8 @@ static void communication_established(struct urxe_qp *qp)
 	qp_event(qp, URXE_ASYNC_COMM_EST);
 }
 
-/* False: it was refused. */
-static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
+/* Executes the request with the expected PSN. False: it was refused or dropped. */
+static bool execute_expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint8_t syndrome = resp_execute(qp, p, flags);
 
@@ -120,18 +120,19 @@ static bool expected(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t f
 	if (syndrome)
 		resp_refuse(qp, syndrome);
 	else if (p->ack_req && !(flags & URXE_OPF_RESOURCE))
-		resp_ack(qp); /* a response of its own is the request's ACK, too (IBA 9.7.5.1.2) */
+		resp_ack(qp); /* a response also acknowledges its request (IBA 9.7.5.1.2) */
 	return !syndrome;
 }
 
-/* The packets kept for their turn, as far as it has come. */
+/* Executes kept packets that follow without a gap. */
 static void deliver_kept(struct urxe_qp *qp)
 {
 	struct reorder_packet *kept;
 	bool executed = true;
 
 	while (executed && (kept = gap_next(qp))) {
-		executed = expected(qp, &kept->packet, urxe_opcodes[kept->packet.opcode].flags);
+		executed = execute_expected(qp, &kept->packet,
+					    urxe_opcodes[kept->packet.opcode].flags);
 		reorder_give_back(qp->dev, kept);
 	}
 }
@@ -143,14 +144,14 @@ static void rc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 	if (ahead > 0)
 		gap_packet(qp, p, (uint32_t)ahead);
 	else if (ahead < 0)
-		duplicate(qp, p, flags);
-	else if (expected(qp, p, flags) && qp->resp.in_gap)
+		handle_duplicate(qp, p, flags);
+	else if (execute_expected(qp, p, flags) && qp->resp.in_gap)
 		deliver_kept(qp);
 }
 
 /* --- Unreliable connection and datagram. */
 
-/* IBA 9.8.2.2: a gap loses the message it falls in; the next one starts anew. */
+/* IBA 9.8.2.2: a lost packet drops its message; the next message starts anew. */
 static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	uint8_t syndrome;
@@ -176,7 +177,7 @@ static void uc_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t
 
 /* The 40 bytes in front of a datagram: the GRH or IPv6 header, or IPv4's in the last 20
  * (A17.4.5.2). */
-static void make_grh(uint8_t grh[URXE_GRH_LEN], const struct urxe_packet *p)
+static void fill_grh(uint8_t grh[URXE_GRH_LEN], const struct urxe_packet *p)
 {
 	uint32_t len = p->net == URXE_NET_IPV4 ? IPV4_LEN : IPV6_LEN;
 
@@ -188,12 +189,12 @@ static bool place_datagram(struct urxe_qp *qp, const struct urxe_packet *p)
 {
 	uint8_t grh[URXE_GRH_LEN];
 
-	make_grh(grh, p);
+	fill_grh(grh, p);
 	return resp_scatter(qp, 0, grh, URXE_GRH_LEN) &&
 	       resp_scatter(qp, URXE_GRH_LEN, p->payload, p->payload_len);
 }
 
-/* A datagram that does not fit a packet of this port or its buffer is dropped; the buffer stays. */
+/* A datagram longer than the path MTU or the receive buffer is dropped; the buffer stays posted. */
 static void ud_request(struct urxe_qp *qp, const struct urxe_packet *p, uint32_t flags)
 {
 	struct urxe_wc wc = {
@@ -230,7 +231,7 @@ void resp_packet(struct urxe_qp *qp, const struct urxe_packet *p)
 		qp_drop(qp, URXE_DROP_BAD_QKEY);
 		return;
 	}
-	communication_established(qp);
+	report_established(qp);
 	switch (qp->type) {
 	case URXE_QPT_RC: rc_request(qp, p, flags); break;
 	case URXE_QPT_UC: uc_request(qp, p, flags); break;

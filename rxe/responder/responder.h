@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Responder: executes requests and says how they are answered (IBA volume 1, 9.7.4, 9.7.5, 9.8). */
+/* Responder: executes requests and decides on their answers (IBA volume 1, 9.7.4, 9.7.5, 9.8). */
 #ifndef URXE_RESP_H
 #define URXE_RESP_H
 

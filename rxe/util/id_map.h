@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Map from a 32-bit number (QPN, key) to an object: open addressing with linear
- * probing, so that numbers may be dictated and are compared exactly.
+ * Map from a 32-bit number (QPN, key) to an object: a hash table with linear probing. The caller
+ * chooses the numbers.
  */
 #ifndef URXE_IDMAP_H
 #define URXE_IDMAP_H
@@ -23,15 +23,15 @@ struct idmap {
 
 int idmap_init(struct idmap *map);
 void idmap_free(struct idmap *map);
-/* -EEXIST where the number is taken, -ENOMEM. */
+/* -EEXIST if the number is taken, -ENOMEM. */
 int idmap_add(struct idmap *map, uint32_t id, void *object);
 void idmap_remove(struct idmap *map, uint32_t id);
-/* Puts an object in the place of the one that has the number. */
+/* Replaces the object with the number, which must exist. */
 void idmap_replace(struct idmap *map, uint32_t id, void *object);
-/* Any object, for taking a whole map down; NULL where there is none. */
+/* Any object, to empty a map; NULL if the map is empty. */
 void *idmap_any(const struct idmap *map);
 
-/* Walks the map: an object at or behind *at, which starts at 0; NULL at the end. */
+/* Iterates over the map: *at starts at 0; NULL at the end. */
 static inline void *idmap_next(const struct idmap *map, uint32_t *at)
 {
 	while (*at <= map->mask) {
@@ -43,7 +43,7 @@ static inline void *idmap_next(const struct idmap *map, uint32_t *at)
 	return NULL;
 }
 
-/* Fibonacci hashing: numbers are dense, their products with this are not. */
+/* Fibonacci hashing spreads consecutive numbers. */
 static inline uint32_t idmap_home(const struct idmap *map, uint32_t id)
 {
 	return id * 0x9e3779b9u >> map->shift;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A copy into memory that a program may be looking at. */
+/* A copy into memory that a program may poll. */
 #ifndef URXE_COPY_H
 #define URXE_COPY_H
 
@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Programs poll the last byte of a message. Within one copy stores may become
- * visible in any order, so the last 8 bytes are stored after the rest.
+ * Programs poll the last byte of a message. Stores of one memcpy may become visible in any order,
+ * so the last 8 bytes are stored after the rest.
  */
 static inline void copy_last_bytes_last(uint8_t *dst, const uint8_t *src, uint64_t n)
 {

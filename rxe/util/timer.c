@@ -8,13 +8,12 @@
 #include <rxe/rxe.h>
 
 #define ROOM_MIN 16
-/* A QP has four timers, of which one is in use most of the time. What a run has no room for goes
- * to the heap. */
+/* A QP has four timers, of which usually one is armed. If a run is full, timers go to the heap. */
 #define RUN_ROOM(room) ((room) / 4)
-/* Timers of a run whose memory is fetched before their turn comes. */
+/* Timers of a run are prefetched this many entries ahead. */
 #define AHEAD 8
 
-/* A timer's place: the number of its run, or that of the heap, and its index there. */
+/* timer->place: the number of its run, or HEAP_NUMBER, and the index in it. */
 #define NOWHERE     UINT32_MAX
 #define INDEX_BITS  28
 #define INDEX_MASK  ((1u << INDEX_BITS) - 1)
@@ -49,7 +48,7 @@ static struct timers_entry *run_at(const struct timers *timers, const struct tim
 	return &run->ring[index & (timers->run_room - 1)];
 }
 
-/* False: it would be before the last one, or there is no room. */
+/* False: the entry is earlier than the last one, or the run is full. */
 static bool run_add(struct timers *timers, uint32_t number, struct timers_entry entry)
 {
 	struct timer_run *run = &timers->runs[number];
@@ -63,7 +62,7 @@ static bool run_add(struct timers *timers, uint32_t number, struct timers_entry 
 	return true;
 }
 
-/* Those at either end do not keep others out; the front is the queue's to take. */
+/* Empty entries at the end are freed; those at the front are skipped by run_take. */
 static void run_leave(struct timers *timers, struct timer_run *run, uint32_t index)
 {
 	run_at(timers, run, index)->timer = NULL;
@@ -73,7 +72,7 @@ static void run_leave(struct timers *timers, struct timer_run *run, uint32_t ind
 
 static struct timer *run_take(const struct timers *timers, struct timer_run *run)
 {
-	/* Of timers behind the end nothing is read: a fetch of any address does no harm. */
+	/* A prefetch behind the end is harmless. */
 	__builtin_prefetch(run_at(timers, run, run->head + 3 * AHEAD));
 	__builtin_prefetch(run_at(timers, run, run->head + AHEAD)->timer);
 	return run_at(timers, run, run->head++)->timer;
@@ -86,7 +85,7 @@ static uint64_t run_next(const struct timers *timers, const struct timer_run *ru
 
 /* --- The heap. */
 
-static void put(struct timers *timers, uint32_t i, struct timers_entry entry)
+static void put_in_heap(struct timers *timers, uint32_t i, struct timers_entry entry)
 {
 	timers->heap[i] = entry;
 	set_place(&entry, HEAP_NUMBER, i);
@@ -95,10 +94,10 @@ static void put(struct timers *timers, uint32_t i, struct timers_entry entry)
 static void sift_up(struct timers *timers, uint32_t i, struct timers_entry entry)
 {
 	while (i && timers->heap[(i - 1) / 2].queued > entry.queued) {
-		put(timers, i, timers->heap[(i - 1) / 2]);
+		put_in_heap(timers, i, timers->heap[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
-	put(timers, i, entry);
+	put_in_heap(timers, i, entry);
 }
 
 static void sift_down(struct timers *timers, uint32_t i, struct timers_entry entry)
@@ -111,10 +110,10 @@ static void sift_down(struct timers *timers, uint32_t i, struct timers_entry ent
 			child++;
 		if (timers->heap[child].queued >= entry.queued)
 			break;
-		put(timers, i, timers->heap[child]);
+		put_in_heap(timers, i, timers->heap[child]);
 		i = child;
 	}
-	put(timers, i, entry);
+	put_in_heap(timers, i, entry);
 }
 
 static void heap_leave(struct timers *timers, uint32_t i)
@@ -142,9 +141,9 @@ static uint64_t heap_next(const struct timers *timers)
 	return timers->n ? timers->heap[0].queued : URXE_NEVER;
 }
 
-/* --- Both. */
+/* --- Runs and heap. */
 
-static void queue(struct timers *timers, struct timer *timer)
+static void queue_timer(struct timers *timers, struct timer *timer)
 {
 	const struct timers_entry entry = {.queued = timer->due, .timer = timer};
 
@@ -175,11 +174,11 @@ void timer_set(struct timers *timers, struct timer *timer, uint64_t due)
 	if (timer->place != NOWHERE && due >= timer->queued)
 		return;
 	timer_remove(timers, timer);
-	queue(timers, timer);
+	queue_timer(timers, timer);
 }
 
-/* The number of the run that has the earliest, or of the heap; *queued is its time. */
-static uint32_t earliest(const struct timers *timers, uint64_t *queued)
+/* Number of the run with the earliest entry, or HEAP_NUMBER; *queued becomes its time. */
+static uint32_t find_earliest(const struct timers *timers, uint64_t *queued)
 {
 	uint32_t number = HEAP_NUMBER;
 
@@ -195,8 +194,8 @@ static uint32_t earliest(const struct timers *timers, uint64_t *queued)
 	return number;
 }
 
-/* The timer that is queued first; NULL where its place is empty. */
-static struct timer *take(struct timers *timers, uint32_t number)
+/* Removes the first timer of a run or of the heap; NULL: the entry is empty. */
+static struct timer *take_first(struct timers *timers, uint32_t number)
 {
 	struct timer *timer =
 		number == HEAP_NUMBER ? heap_take(timers) : run_take(timers, &timers->runs[number]);
@@ -206,33 +205,33 @@ static struct timer *take(struct timers *timers, uint32_t number)
 	return timer;
 }
 
-static struct timer *pop(struct timers *timers, uint64_t now)
+static struct timer *pop_due(struct timers *timers, uint64_t now)
 {
 	for (;;) {
-		uint32_t number = earliest(timers, &timers->next);
+		uint32_t number = find_earliest(timers, &timers->next);
 		struct timer *timer;
 
 		if (timers->next > now)
 			return NULL;
-		timer = take(timers, number);
+		timer = take_first(timers, number);
 		if (!timer || timer->due == URXE_NEVER)
 			continue;
 		if (timer->due <= now) {
 			timer_clear(timer);
 			return timer;
 		}
-		queue(timers, timer);
+		queue_timer(timers, timer);
 	}
 }
 
 struct timer *timers_pop(struct timers *timers, uint64_t now)
 {
-	return timers->next <= now ? pop(timers, now) : NULL;
+	return timers->next <= now ? pop_due(timers, now) : NULL;
 }
 
 /* --- Memory. */
 
-static void lay_out(struct timers *timers, struct timers_entry *memory, uint32_t room)
+static void set_memory(struct timers *timers, struct timers_entry *memory, uint32_t room)
 {
 	timers->heap = memory;
 	timers->room = room;
@@ -241,7 +240,7 @@ static void lay_out(struct timers *timers, struct timers_entry *memory, uint32_t
 		timers->runs[i].ring = memory + room + i * timers->run_room;
 }
 
-static void move(struct timers *to, const struct timers *from)
+static void move_entries(struct timers *to, const struct timers *from)
 {
 	if (from->n)
 		memcpy(to->heap, from->heap, from->n * sizeof(*from->heap));
@@ -266,8 +265,8 @@ int timers_reserve(struct timers *timers, uint32_t n_timers)
 	memory = calloc(room + TIMER_RUNS * RUN_ROOM(room), sizeof(*memory));
 	if (!memory)
 		return -ENOMEM;
-	lay_out(timers, memory, room);
-	move(timers, &before);
+	set_memory(timers, memory, room);
+	move_entries(timers, &before);
 	free(before.heap);
 	return 0;
 }

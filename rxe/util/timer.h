@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deadlines of QPs, repaired lazily: one that moves later, which every acknowledgement does, is
- * only noted; the queue learns of it when the old one falls due. Arming thus costs a store on the
- * fast path.
+ * Deadlines of QPs. Every acknowledgement moves a deadline later, which only stores the new time;
+ * the timer is queued again when the old time falls due. So arming costs one store on the fast
+ * path.
  *
- * Most deadlines are set for the same time from now, so that each is behind the one before. Those
- * stand in runs, to which they are added at the end, and from which they are taken at the front: of
- * many QPs that costs one line of memory, where the binary heap, for all others, has one at each
- * level.
+ * Most deadlines are the same time from now, thus later than all before. Runs, FIFO rings, hold
+ * these: with many QPs each operation touches one cache line. A binary heap, which touches a line
+ * at each level, holds all others.
  */
 #ifndef URXE_TIMER_H
 #define URXE_TIMER_H
@@ -17,33 +16,33 @@
 
 struct timer {
 	uint64_t due;    /* URXE_NEVER: not armed */
-	uint64_t queued; /* what the queue goes by; at most due */
-	uint32_t place;  /* in the queue: of timer.c */
-	uint8_t kind;    /* its owner's */
+	uint64_t queued; /* time by which the timer is queued; at most due */
+	uint32_t place;  /* position in the queue, private to timer.c */
+	uint8_t kind;    /* for the owner's use */
 };
 
-/* With the deadline beside it, so that a queue of many needs to look into few of them. */
+/* A queued timer with its time, so that comparisons do not read the timer. */
 struct timers_entry {
 	uint64_t queued;
-	struct timer *timer; /* NULL: it has left the run */
+	struct timer *timer; /* NULL: the timer has left the run */
 };
 
-/* One for deadlines as they are set, and others for those that were moved, or are further away. */
+/* One run for new deadlines, the others for moved and later ones. */
 #define TIMER_RUNS 3
 
-/* A ring in the order of time; indices are free-running. */
+/* A ring in the order of times; indices are free-running. */
 struct timer_run {
 	struct timers_entry *ring;
 	uint32_t head, tail;
 };
 
 struct timers {
-	uint64_t next; /* no later than the earliest of all */
+	uint64_t next; /* no later than the earliest deadline */
 	struct timer_run runs[TIMER_RUNS];
-	struct timers_entry *heap; /* the runs' rings are behind it */
-	uint32_t n;                /* in the heap */
+	struct timers_entry *heap; /* followed by the rings of the runs */
+	uint32_t n;                /* timers in the heap */
 	uint32_t room;             /* of the heap, a power of two */
-	uint32_t run_room;         /* of each run, likewise */
+	uint32_t run_room;         /* of each run, a power of two */
 };
 
 void timers_init(struct timers *timers);
@@ -53,7 +52,7 @@ int timers_reserve(struct timers *timers, uint32_t n_timers);
 void timer_init(struct timer *timer, uint8_t kind);
 void timer_set(struct timers *timers, struct timer *timer, uint64_t due);
 void timer_remove(struct timers *timers, struct timer *timer);
-/* Takes out and disarms a timer that is due at now; NULL where there is none. */
+/* Removes and disarms a timer that is due at now; NULL if there is none. */
 struct timer *timers_pop(struct timers *timers, uint64_t now);
 
 /* No later than the earliest deadline. */

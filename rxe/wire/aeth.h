@@ -10,7 +10,7 @@
 
 enum aeth_type { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };
 
-/* In place of a credit count: the responder does no end-to-end flow control. */
+/* Instead of a credit count: the responder has no end-to-end flow control. */
 #define AETH_CREDITS_INVALID 0x1f
 #define AETH_CREDITS_MAX     32768
 
@@ -25,9 +25,9 @@ enum aeth_nak {
 uint64_t aeth_rnr_ns(uint8_t code);
 
 /*
- * End-to-end credits, the receive requests that a responder has left (9.7.7.2.1):
- * codes 0 to 30 stand for 0 to 32,768, all powers of two and the numbers halfway
- * between two of them. The code of n, or of the next number below.
+ * End-to-end credits: the number of receive requests that a responder has left (9.7.7.2.1). Codes 0
+ * to 30 stand for 0 to 32,768: powers of two, and the numbers halfway between two of them.
+ * aeth_credit_code rounds down.
  */
 uint8_t aeth_credit_code(uint32_t n);
 uint32_t aeth_credits(uint8_t code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Kinds of addresses: IPv4 ones are mapped into IPv6 (A17.3.1.1; RFC 4291, 2.5.5.2). */
+/* GIDs: IPv4 addresses are IPv4-mapped IPv6 addresses (A17.3.1.1; RFC 4291, 2.5.5.2). */
 #ifndef URXE_GID_H
 #define URXE_GID_H
 
@@ -26,7 +26,7 @@ static inline void gid_set_v4(struct urxe_gid *gid, const uint8_t addr[4])
 	memcpy(gid->raw + sizeof(gid_v4_prefix), addr, 4);
 }
 
-/* IPv6 multicast, and what IPv4 multicast is mapped to. */
+/* IPv6 multicast, or IPv4-mapped IPv4 multicast. */
 static inline bool gid_is_multicast(const struct urxe_gid *gid)
 {
 	return gid_is_v4(gid) ? gid->raw[12] >> 4 == 0xe : gid->raw[0] == 0xff;

@@ -29,7 +29,7 @@
 #define ETHERTYPE_IPV4  0x0800
 #define ETHERTYPE_IPV6  0x86dd
 #define ETHERTYPE_VLAN  0x8100
-#define ETHERTYPE_SVLAN 0x88a8 /* 802.1ad: a provider's tag, in front of another */
+#define ETHERTYPE_SVLAN 0x88a8 /* 802.1ad: the outer tag of two */
 #define IPPROTO_NUM_UDP 17
 #define GRH_NEXT_HDR    0x1b /* IBA 8.3: BTH follows */
 

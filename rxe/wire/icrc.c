@@ -31,7 +31,7 @@ static void mask_ipv6(uint8_t *ip)
 	ip[7] = 0xff;
 }
 
-static void mask(enum urxe_net net, uint8_t *hdr, uint32_t l3_len)
+static void mask_headers(enum urxe_net net, uint8_t *hdr, uint32_t l3_len)
 {
 	if (net == URXE_NET_IPV4) {
 		mask_ipv4(hdr);
@@ -45,11 +45,11 @@ static void mask(enum urxe_net net, uint8_t *hdr, uint32_t l3_len)
 
 uint32_t urxe_icrc_start(enum urxe_net net, uint8_t *l3, uint32_t l3_len, uint64_t n)
 {
-	mask(net, l3, l3_len);
+	mask_headers(net, l3, l3_len);
 	return crc32_gzip_refl(ICRC_SEED, l3, n);
 }
 
-/* Of the first n bytes, ICRC_FIRST at most. */
+/* CRC of the first n bytes, at most ICRC_FIRST. */
 static uint32_t masked_crc(enum urxe_net net, const uint8_t *l3, const uint8_t *bth, uint64_t n)
 {
 	uint8_t masked[ICRC_FIRST];

@@ -20,11 +20,12 @@
 #define LAST   URXE_OPF_END
 #define ONLY   (URXE_OPF_START | URXE_OPF_END)
 
-/* One row: service, operation, flags, extended headers' length, whether the engine speaks it. */
+/* One row: service, operation, flags, length of extended headers, whether the engine supports it.
+ */
 #define ROW(svc, op, row_flags, ext, speaks) \
 	[URXE_SERVICE_##svc | URXE_OP_##op] = {#svc "_" #op, (row_flags), BTH + (ext), (speaks)}
 
-/* Rows of requests; `x` is XRC's own header, which stands in them and in no response. */
+/* Rows of requests; `x` is the length of the XRC header, which responses do not have. */
 #define REQUEST(svc, op, row_flags, ext, x, speaks) \
 	ROW(svc, op, REQ | (row_flags) | ((x) ? URXE_OPF_XRCETH : 0u), (ext) + (x), speaks)
 #define SEND(svc, op, row_flags, ext, x, speaks) \
@@ -80,7 +81,7 @@ const struct urxe_opcode_info urxe_opcodes[256] = {
 	REQUEST(UD, SEND_ONLY_IMM, URXE_OPF_SEND | PAY | ONLY | URXE_OPF_DETH | URXE_OPF_IMM,
 		DETH + IMM, 0, true),
 
-	/* Extended reliable connections have their place, and are refused by name. */
+	/* XRC is not supported; its packets have a drop counter of their own. */
 	CONNECTED_ROWS(XRC, XRCETH, false),
 	RELIABLE_ROWS(XRC, XRCETH, false),
 

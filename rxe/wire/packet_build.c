@@ -14,7 +14,7 @@
 #define UDP_SPORT_FIRST    0xc000
 #define IPV4_DONT_FRAGMENT 0x40
 
-static uint8_t hop_limit(const struct urxe_path *path)
+static uint8_t hop_limit_of(const struct urxe_path *path)
 {
 	return path->hop_limit ? path->hop_limit : DEFAULT_HOP_LIMIT;
 }
@@ -29,7 +29,7 @@ static uint16_t udp_sport(const struct urxe_path *path, uint32_t flow)
 	return (uint16_t)(UDP_SPORT_FIRST | (entropy & ~UDP_SPORT_FIRST));
 }
 
-/* A tag says the service level as its priority (802.1Q). */
+/* The priority of a VLAN tag is the service level (802.1Q). */
 static uint8_t *put_ethernet(struct header_template *h, const struct urxe_dev *dev,
 			     const struct urxe_path *path, uint16_t ethertype)
 {
@@ -57,7 +57,7 @@ static uint8_t *put_ipv4(uint8_t *at, const struct urxe_path *path, const struct
 	at[0] = 0x45;
 	at[1] = traffic_class;
 	at[6] = IPV4_DONT_FRAGMENT;
-	at[8] = hop_limit(path);
+	at[8] = hop_limit_of(path);
 	at[9] = IPPROTO_NUM_UDP;
 	memcpy(at + 12, sgid->raw + 12, 4);
 	memcpy(at + 16, path->dgid.raw + 12, 4);
@@ -70,13 +70,13 @@ static uint8_t *put_ipv6(uint8_t *at, const struct urxe_path *path, const struct
 	put32(at, 6u << 28 | (uint32_t)traffic_class << 20 | (path->flow_label & 0xfffff));
 	put16(at + 4, 0);
 	at[6] = next_header;
-	at[7] = hop_limit(path);
+	at[7] = hop_limit_of(path);
 	memcpy(at + 8, sgid->raw, 16);
 	memcpy(at + 24, path->dgid.raw, 16);
 	return at + IPV6_LEN;
 }
 
-/* Of a header without its length and checksum. */
+/* Sum of the 16-bit words of a header whose length and checksum are 0. */
 static uint32_t ipv4_sum(const uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -103,7 +103,7 @@ bool build_template(struct header_template *h, const struct urxe_dev *dev,
 	if (path->sgid_index >= URXE_MAX_GIDS || !dev->gids[path->sgid_index].valid)
 		return false;
 	src = &dev->gids[path->sgid_index];
-	/* The ECN field tells what the sender does about marks (RFC 3168, 5); RoCEv1 has none. */
+	/* The ECN field tells whether the sender reacts to marks (RFC 3168, 5); RoCEv1 has none. */
 	if (!src->v1)
 		traffic_class = (uint8_t)((traffic_class & ~ECN_MASK) | dev->cong.ops->ecn);
 	if (src->v1) {
@@ -180,7 +180,7 @@ static uint32_t pad_len(uint32_t payload_len)
 	return -payload_len & 3;
 }
 
-/* With what they say of the length of what follows them, the headers go to the frame. */
+/* Fills in the lengths, and copies the headers to the frame. */
 static void complete_headers(struct build *b, uint32_t payload_len)
 {
 	uint32_t pad = pad_len(payload_len);
@@ -191,7 +191,7 @@ static void complete_headers(struct build *b, uint32_t payload_len)
 	memcpy(b->frame->data, b->first, b->headers);
 }
 
-/* The ICRC of as many of the first bytes, headers among them. */
+/* The CRC of the first n bytes, which include all headers. */
 static uint32_t icrc_start(struct build *b, uint32_t n)
 {
 	uint32_t l3 = b->header->l3;
@@ -209,7 +209,7 @@ uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t 
 	return &b->crc;
 }
 
-/* Of a packet whose payload is in the frame, and was padded. */
+/* The ICRC of a packet whose payload and pad are in the frame. */
 static uint32_t icrc_of_frame(struct build *b, uint32_t payload_len)
 {
 	const uint8_t *l3 = b->frame->data + b->header->l3;
@@ -223,7 +223,7 @@ static uint32_t icrc_of_frame(struct build *b, uint32_t payload_len)
 	return len == first ? crc : crc32_gzip_refl(crc, l3 + first, len - first);
 }
 
-/* Of one that has a CRC of all before its padding. */
+/* The ICRC of a packet whose CRC covers everything before the pad. */
 static uint32_t icrc_with_padding(const struct build *b, uint32_t pad)
 {
 	static const uint8_t zeros[3];

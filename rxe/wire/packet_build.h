@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Writing packets: headers, payload, pad and ICRC into a frame. */
+/* Builds packets: headers, payload, pad and ICRC. Requester, responder and CNPs use it. */
 #ifndef URXE_BUILD_H
 #define URXE_BUILD_H
 
@@ -13,10 +13,11 @@
 #include "wire/header_fields.h"
 #include "wire/icrc.h"
 
-/* Bytes of payload from which on a CRC of its own for the headers is the lesser cost. */
+/* From this payload on, a separate CRC call for the headers costs less than a second pass; bytes.
+ */
 #define BUILD_LARGE 1024
 
-/* What a packet's BTH says beyond the QP's own facts. */
+/* Fields of the BTH. */
 struct build_bth {
 	uint8_t opcode;
 	bool solicited;
@@ -26,36 +27,36 @@ struct build_bth {
 	uint16_t pkey;
 };
 
-/* A packet in the making. */
+/* A packet that is being built. */
 struct build {
 	struct urxe_frame *frame;
 	const struct header_template *header;
-	uint8_t *bth;     /* among the first bytes */
-	uint8_t *ext;     /* extended headers go here */
-	uint8_t *payload; /* in the frame, behind the opcode's headers, */
-	uint32_t headers; /* which have so many bytes */
-	uint32_t crc;  /* of all up to the payload's end, where that goes on while it is copied, */
-	bool with_crc; /* as it does here */
+	uint8_t *bth;     /* in `first` */
+	uint8_t *ext;     /* where the next extended header goes, in `first` */
+	uint8_t *payload; /* in the frame, behind the headers */
+	uint32_t headers; /* length of all headers, bytes */
+	uint32_t crc;     /* CRC up to the end of the payload, if with_crc */
+	bool with_crc;    /* the copy of the payload computes the CRC */
 	/*
-	 * Its headers, until they are complete: the frame may be in memory whose lines another
-	 * core has, and is not read. What the ICRC leaves out is masked here.
+	 * The headers until they are complete. The frame may be in cache lines of another core, so
+	 * it is only written. The ICRC masks fields in this copy.
 	 */
 	uint8_t first[ETH_LEN + VLAN_LEN + ICRC_FIRST];
 };
 
-/* Makes the headers up to UDP for a path; false where its source address is gone. */
+/* Builds the headers up to UDP for a path; false: its source GID is not set. */
 bool build_template(struct header_template *header, const struct urxe_dev *dev,
 		    const struct urxe_path *path, uint32_t flow);
 
-/* Lays out a packet with the template and BTH written. */
+/* Starts a packet: writes the template and the BTH. */
 void build_start(struct build *b, struct urxe_frame *frame, const struct header_template *header,
 		 const struct build_bth *bth);
 /*
- * Before a payload of so many bytes is copied, and behind all headers. Returns the CRC that is to
- * go on with it (mr_read); NULL: build_finish computes it.
+ * Called after all headers are built, before payload_len bytes of payload are copied. Returns the
+ * CRC that the copy has to continue (mr_read); NULL: build_finish computes the CRC.
  */
 uint32_t *build_payload_crc(struct build *b, const struct urxe_qp *qp, uint32_t payload_len);
-/* Pads the payload, completes the lengths and the ICRC, counts the packet. */
+/* Adds the pad, the lengths and the ICRC, and counts the packet. */
 void build_finish(struct build *b, struct urxe_qp *qp, uint32_t payload_len);
 
 void build_feth(struct build *b, const struct urxe_flush *flush);

@@ -6,20 +6,20 @@
 #include "wire/header_fields.h"
 #include "wire/packet_parse.h"
 
-/* What is left to read of a frame. */
+/* The part of a frame that is not parsed yet. */
 struct cursor {
 	const uint8_t *at;
 	const uint8_t *end;
 };
 
-static uint32_t left(const struct cursor *c)
+static uint32_t bytes_left(const struct cursor *c)
 {
 	return (uint32_t)(c->end - c->at);
 }
 
 static enum urxe_drop parse_tag(struct urxe_packet *p, struct cursor *c, uint16_t *ethertype)
 {
-	if (left(c) < VLAN_LEN)
+	if (bytes_left(c) < VLAN_LEN)
 		return URXE_DROP_NOT_ROCE;
 	p->has_vlan = true;
 	p->vlan_tci = get16(c->at);
@@ -30,7 +30,7 @@ static enum urxe_drop parse_tag(struct urxe_packet *p, struct cursor *c, uint16_
 
 static enum urxe_drop parse_ethernet(struct urxe_packet *p, struct cursor *c, uint16_t *ethertype)
 {
-	if (left(c) < ETH_LEN)
+	if (bytes_left(c) < ETH_LEN)
 		return URXE_DROP_NOT_ROCE;
 	memcpy(p->dmac, c->at, 6);
 	memcpy(p->smac, c->at + 6, 6);
@@ -39,22 +39,22 @@ static enum urxe_drop parse_ethernet(struct urxe_packet *p, struct cursor *c, ui
 	return *ethertype == ETHERTYPE_VLAN ? parse_tag(p, c, ethertype) : URXE_DROP_NONE;
 }
 
-/* Cuts the frame at the end that its network header states: what follows is padding. */
-static enum urxe_drop cut(struct cursor *c, uint32_t l3_len)
+/* Cuts the frame at the length of the network header: what follows is Ethernet padding. */
+static enum urxe_drop cut_frame(struct cursor *c, uint32_t l3_len)
 {
-	if (left(c) < l3_len)
+	if (bytes_left(c) < l3_len)
 		return URXE_DROP_TRUNCATED;
 	c->end = c->at + l3_len;
 	return URXE_DROP_NONE;
 }
 
-/* RFC 768; the checksum is not looked at, as the ICRC stands for it (A17.3.1). */
+/* RFC 768; the checksum is ignored, because the ICRC covers the packet (A17.3.1). */
 static enum urxe_drop parse_udp(struct urxe_packet *p, struct cursor *c)
 {
-	if (left(c) < UDP_LEN)
+	if (bytes_left(c) < UDP_LEN)
 		return URXE_DROP_BAD_UDP;
 	p->udp_sport = get16(c->at);
-	if (get16(c->at + 4) != left(c))
+	if (get16(c->at + 4) != bytes_left(c))
 		return URXE_DROP_BAD_UDP;
 	c->at += UDP_LEN;
 	return URXE_DROP_NONE;
@@ -63,7 +63,7 @@ static enum urxe_drop parse_udp(struct urxe_packet *p, struct cursor *c)
 /* Whether the bytes at the L4 offset are a UDP header for RoCEv2. */
 static bool is_roce_udp(const struct cursor *c, uint32_t l4)
 {
-	return left(c) >= l4 + UDP_LEN && get16(c->at + l4 + 2) == URXE_UDP_PORT;
+	return bytes_left(c) >= l4 + UDP_LEN && get16(c->at + l4 + 2) == URXE_UDP_PORT;
 }
 
 /* RFC 791 */
@@ -72,7 +72,7 @@ static enum urxe_drop parse_ipv4(struct urxe_packet *p, struct cursor *c)
 	uint32_t ihl, total, frag;
 	enum urxe_drop drop;
 
-	if (left(c) < IPV4_LEN || c->at[9] != IPPROTO_NUM_UDP)
+	if (bytes_left(c) < IPV4_LEN || c->at[9] != IPPROTO_NUM_UDP)
 		return URXE_DROP_NOT_ROCE;
 	ihl = (c->at[0] & 0x0fu) * 4;
 	frag = get16(c->at + 6) & 0x3fff;
@@ -87,7 +87,7 @@ static enum urxe_drop parse_ipv4(struct urxe_packet *p, struct cursor *c)
 	p->hop_limit = c->at[8];
 	gid_set_v4(&p->sgid, c->at + 12);
 	gid_set_v4(&p->dgid, c->at + 16);
-	drop = cut(c, total);
+	drop = cut_frame(c, total);
 	if (drop)
 		return drop;
 	c->at += IPV4_LEN;
@@ -108,7 +108,7 @@ static enum urxe_drop parse_ipv6_fields(struct urxe_packet *p, struct cursor *c)
 	p->hop_limit = c->at[7];
 	memcpy(p->sgid.raw, c->at + 8, 16);
 	memcpy(p->dgid.raw, c->at + 24, 16);
-	drop = cut(c, IPV6_LEN + get16(c->at + 4));
+	drop = cut_frame(c, IPV6_LEN + get16(c->at + 4));
 	c->at += IPV6_LEN;
 	return drop;
 }
@@ -117,7 +117,7 @@ static enum urxe_drop parse_ipv6(struct urxe_packet *p, struct cursor *c)
 {
 	enum urxe_drop drop;
 
-	if (left(c) < IPV6_LEN || c->at[6] != IPPROTO_NUM_UDP || !is_roce_udp(c, IPV6_LEN))
+	if (bytes_left(c) < IPV6_LEN || c->at[6] != IPPROTO_NUM_UDP || !is_roce_udp(c, IPV6_LEN))
 		return URXE_DROP_NOT_ROCE;
 	p->net = URXE_NET_IPV6;
 	drop = parse_ipv6_fields(p, c);
@@ -126,7 +126,7 @@ static enum urxe_drop parse_ipv6(struct urxe_packet *p, struct cursor *c)
 
 static enum urxe_drop parse_grh(struct urxe_packet *p, struct cursor *c)
 {
-	if (left(c) < IPV6_LEN)
+	if (bytes_left(c) < IPV6_LEN)
 		return URXE_DROP_TRUNCATED;
 	if (c->at[6] != GRH_NEXT_HDR)
 		return URXE_DROP_BAD_IP;
@@ -149,9 +149,9 @@ static bool is_tag(uint16_t ethertype)
 	return ethertype == ETHERTYPE_VLAN || ethertype == ETHERTYPE_SVLAN;
 }
 
-/* More tags than the one of a VLAN: looked at as far as to tell RoCE. */
-static enum urxe_drop parse_tagged_again(struct urxe_packet *p, struct cursor *c,
-					 uint16_t ethertype)
+/* Frames with two tags or a provider's tag: parsed only to tell whether they are RoCE. */
+static enum urxe_drop parse_double_tagged(struct urxe_packet *p, struct cursor *c,
+					  uint16_t ethertype)
 {
 	enum urxe_drop drop = URXE_DROP_NONE;
 
@@ -180,7 +180,7 @@ static void parse_bth(struct urxe_packet *p, const uint8_t *bth)
 	p->psn = get24(bth + 9);
 }
 
-/* IBA 9.3; the caller has checked that all headers of the opcode are there. */
+/* IBA 9.3; the caller has checked that the packet has all headers of the opcode. */
 static const uint8_t *parse_extended(struct urxe_packet *p, const uint8_t *at, uint32_t flags)
 {
 	if (flags & URXE_OPF_DETH) {
@@ -261,7 +261,7 @@ enum urxe_drop urxe_packet_parse(struct urxe_packet *p, const uint8_t *frame, ui
 	memset(p, 0, sizeof(*p));
 	drop = parse_ethernet(p, &c, &ethertype);
 	if (!drop && is_tag(ethertype))
-		return parse_tagged_again(p, &c, ethertype);
+		return parse_double_tagged(p, &c, ethertype);
 	if (!drop)
 		drop = parse_network(p, &c, ethertype);
 	return drop ? drop : parse_transport(p, c.at, c.end);

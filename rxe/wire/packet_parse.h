@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The part of urxe_packet_parse that is about the transport's headers. */
+/* Parts of urxe_packet_parse that the engine uses alone. */
 #ifndef URXE_PARSE_H
 #define URXE_PARSE_H
 
@@ -13,7 +13,8 @@ static inline uint16_t packet_vlan(const struct urxe_packet *p)
 	return p->has_vlan ? p->vlan_tci & VLAN_ID_MASK : 0;
 }
 
-/* Takes apart what lies between `bth` and `end`, the end by the network header. */
+/* Parses the BTH, the extended headers and the payload; `end` is the end by the IP or GRH length.
+ */
 enum urxe_drop parse_transport(struct urxe_packet *p, const uint8_t *bth, const uint8_t *end);
 
 #endif

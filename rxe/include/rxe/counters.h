@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every reason to drop a packet and every event the engine counts, listed once.
- *
- * The enums, the names that tools print and the manual are made from these
- * lists.
+ * All reasons for which the engine drops a packet, and all events that it counts. The enums, the
+ * names that tools print and the manual page are generated from these lists.
  */
 #ifndef URXE_RXE_COUNTERS_H
 #define URXE_RXE_COUNTERS_H
@@ -22,7 +20,7 @@
 	X(XRC, "xrc", "opcode of an extended reliable connection, which is not supported")       \
 	X(BAD_LENGTH, "bad_length", "headers, payload, pad and ICRC do not fit the length")      \
 	X(BAD_ICRC, "bad_icrc", "invariant CRC is wrong")                                        \
-	X(BAD_DGID, "bad_dgid", "destination address is not one of this device")                 \
+	X(BAD_DGID, "bad_dgid", "destination address is not of this device")                     \
 	X(BAD_VLAN, "bad_vlan", "VLAN is not that of the destination address")                   \
 	X(BAD_QPN, "bad_qpn", "no such queue pair")                                              \
 	X(BAD_SERVICE, "bad_service", "opcode is not of the queue pair's service type")          \
@@ -33,68 +31,68 @@
 	X(BAD_MULTICAST, "bad_multicast", "multicast address or QPN used without the other")     \
 	X(BAD_CNP, "bad_cnp", "congestion notification without BECN")                            \
 	X(NO_GROUP, "no_group", "multicast address that no queue pair is attached to")           \
-	X(OWN_MULTICAST, "own_multicast", "a copy for its own sender, who does not want it")     \
+	X(OWN_MULTICAST, "own_multicast", "copy for its own sender, which blocks own multicast") \
 	X(OUT_OF_SEQUENCE, "out_of_sequence", "request PSN is ahead of the expected one")        \
 	X(UNREADABLE, "unreadable", "referenced payload that could not be read from its sender") \
-	X(KEY_IN_USE, "key_in_use", "SEND with invalidate of a key by which a peer copies")      \
-	X(DUPLICATE, "duplicate", "duplicate request that is no longer answerable")              \
+	X(KEY_IN_USE, "key_in_use", "SEND with invalidate of a key while a peer copies by it")   \
+	X(DUPLICATE, "duplicate", "duplicate request whose answer is no longer kept")            \
 	X(UC_SEQUENCE, "uc_sequence", "UC packet outside an intact message")                     \
 	X(NO_RECV, "no_recv", "no receive work request for a UC or UD message")                  \
 	X(BAD_REQUEST, "bad_request", "request refused on an unacknowledged service")            \
-	X(STALE_ACK, "stale_ack", "acknowledgement of what is no longer or not yet outstanding") \
+	X(STALE_ACK, "stale_ack", "acknowledgement of a PSN that is not outstanding")            \
 	X(BAD_RESPONSE, "bad_response", "response does not fit the request it answers")
 
-#define URXE_EVENT_LIST(X)                                                                       \
-	X(RX_PACKETS, "rx_packets", "packets accepted")                                          \
-	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                                      \
-	X(TX_PACKETS, "tx_packets", "packets sent")                                              \
-	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                          \
-	X(DIRECT_REQUESTS, "direct_requests", "requests executed on the peer's memory itself")   \
-	X(DIRECT_BYTES, "direct_bytes", "bytes that these have copied")                          \
-	X(REORDERED, "reordered", "request packets kept until the gap before them filled")       \
-	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                       \
-	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                              \
-	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")                          \
-	X(NAK_INVALID_SENT, "nak_invalid_sent", "invalid request NAKs sent")                     \
-	X(NAK_ACCESS_SENT, "nak_access_sent", "remote access error NAKs sent")                   \
-	X(NAK_OP_SENT, "nak_op_sent", "remote operational error NAKs sent")                      \
-	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")                          \
-	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                      \
-	X(NAK_INVALID_RCVD, "nak_invalid_rcvd", "invalid request NAKs received")                 \
-	X(NAK_ACCESS_RCVD, "nak_access_rcvd", "remote access error NAKs received")               \
-	X(NAK_OP_RCVD, "nak_op_rcvd", "remote operational error NAKs received")                  \
-	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")             \
-	X(PROBE, "probe", "packets sent again to ask a silent peer")                             \
-	X(TIMEOUT, "timeout", "local ACK timeouts")                                              \
-	X(RETRANSMIT, "retransmit", "request packets sent again")                                \
-	X(MCAST_LOOPBACK, "mcast_loopback", "own multicast datagrams given to queue pairs here") \
-	X(ECN_MARKED, "ecn_marked", "packets received with a mark of congestion (CE)")           \
-	X(CNP_SENT, "cnp_sent", "congestion notification packets sent")                          \
-	X(CNP_WITHHELD, "cnp_withheld",                                                          \
-	  "congestion notifications over what a device sends at once")                           \
-	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                      \
-	X(RATE_CUT, "rate_cut", "times that one slowed a queue pair down")                       \
-	X(DIRECT_DECLINED, "direct_declined", "requests that could not be, and went in packets") \
-	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that was not there")        \
-	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                \
-	X(WC_LOC_LEN, "wc_loc_len_err", "completions: local length error")                       \
-	X(WC_LOC_QP_OP, "wc_loc_qp_op_err", "completions: local QP operation error")             \
-	X(WC_LOC_PROT, "wc_loc_prot_err", "completions: local protection error")                 \
-	X(WC_WR_FLUSH, "wc_wr_flush_err", "completions: request flushed")                        \
-	X(WC_MW_BIND, "wc_mw_bind_err", "completions: memory window bind error")                 \
-	X(WC_BAD_RESP, "wc_bad_resp_err", "completions: bad response")                           \
-	X(WC_LOC_ACCESS, "wc_loc_access_err", "completions: local access error")                 \
-	X(WC_REM_INV_REQ, "wc_rem_inv_req_err", "completions: remote invalid request")           \
-	X(WC_REM_ACCESS, "wc_rem_access_err", "completions: remote access error")                \
-	X(WC_REM_OP, "wc_rem_op_err", "completions: remote operation error")                     \
-	X(WC_RETRY_EXC, "wc_retry_exc_err", "completions: transport retries exceeded")           \
-	X(WC_RNR_RETRY_EXC, "wc_rnr_retry_exc_err", "completions: RNR retries exceeded")         \
+#define URXE_EVENT_LIST(X)                                                                        \
+	X(RX_PACKETS, "rx_packets", "packets accepted")                                           \
+	X(RX_BYTES, "rx_bytes", "bytes of accepted frames")                                       \
+	X(TX_PACKETS, "tx_packets", "packets sent")                                               \
+	X(TX_BYTES, "tx_bytes", "bytes of sent frames")                                           \
+	X(DIRECT_REQUESTS, "direct_requests", "requests executed by a copy, without packets")     \
+	X(DIRECT_BYTES, "direct_bytes", "bytes copied by direct requests")                        \
+	X(REORDERED, "reordered", "request packets kept until the gap before them filled")        \
+	X(DUP_REQUEST, "dup_request", "duplicate requests answered again")                        \
+	X(NAK_SEQ_SENT, "nak_seq_sent", "sequence error NAKs sent")                               \
+	X(NAK_RNR_SENT, "nak_rnr_sent", "receiver not ready NAKs sent")                           \
+	X(NAK_INVALID_SENT, "nak_invalid_sent", "invalid request NAKs sent")                      \
+	X(NAK_ACCESS_SENT, "nak_access_sent", "remote access error NAKs sent")                    \
+	X(NAK_OP_SENT, "nak_op_sent", "remote operational error NAKs sent")                       \
+	X(NAK_SEQ_RCVD, "nak_seq_rcvd", "sequence error NAKs received")                           \
+	X(NAK_RNR_RCVD, "nak_rnr_rcvd", "receiver not ready NAKs received")                       \
+	X(NAK_INVALID_RCVD, "nak_invalid_rcvd", "invalid request NAKs received")                  \
+	X(NAK_ACCESS_RCVD, "nak_access_rcvd", "remote access error NAKs received")                \
+	X(NAK_OP_RCVD, "nak_op_rcvd", "remote operational error NAKs received")                   \
+	X(IMPLIED_NAK, "implied_nak", "responses found missing by a later response")              \
+	X(PROBE, "probe", "probes: packets sent again to a silent peer")                          \
+	X(TIMEOUT, "timeout", "local ACK timeouts")                                               \
+	X(RETRANSMIT, "retransmit", "request packets sent again")                                 \
+	X(MCAST_LOOPBACK, "mcast_loopback", "own multicast datagrams delivered on this device")   \
+	X(ECN_MARKED, "ecn_marked", "packets received with a congestion mark (CE)")               \
+	X(CNP_SENT, "cnp_sent", "congestion notification packets sent")                           \
+	X(CNP_WITHHELD, "cnp_withheld",                                                           \
+	  "congestion notifications over the device's limit per interval")                        \
+	X(CNP_RCVD, "cnp_rcvd", "congestion notification packets received")                       \
+	X(RATE_CUT, "rate_cut", "rate reductions of queue pairs by a CNP")                        \
+	X(DIRECT_DECLINED, "direct_declined", "requests not copied after a try, sent in packets") \
+	X(MEMORY_GONE, "memory_gone", "accesses to registered memory that is unmapped")           \
+	X(LOCAL_ERROR, "local_error", "work requests completed in a local error")                 \
+	X(WC_LOC_LEN, "wc_loc_len_err", "completions: local length error")                        \
+	X(WC_LOC_QP_OP, "wc_loc_qp_op_err", "completions: local QP operation error")              \
+	X(WC_LOC_PROT, "wc_loc_prot_err", "completions: local protection error")                  \
+	X(WC_WR_FLUSH, "wc_wr_flush_err", "completions: request flushed")                         \
+	X(WC_MW_BIND, "wc_mw_bind_err", "completions: memory window bind error")                  \
+	X(WC_BAD_RESP, "wc_bad_resp_err", "completions: bad response")                            \
+	X(WC_LOC_ACCESS, "wc_loc_access_err", "completions: local access error")                  \
+	X(WC_REM_INV_REQ, "wc_rem_inv_req_err", "completions: remote invalid request")            \
+	X(WC_REM_ACCESS, "wc_rem_access_err", "completions: remote access error")                 \
+	X(WC_REM_OP, "wc_rem_op_err", "completions: remote operation error")                      \
+	X(WC_RETRY_EXC, "wc_retry_exc_err", "completions: transport retries exceeded")            \
+	X(WC_RNR_RETRY_EXC, "wc_rnr_retry_exc_err", "completions: RNR retries exceeded")          \
 	X(CQ_OVERFLOW, "cq_overflow", "completions lost to a full completion queue")
 
 #define URXE_DROP_ENUM(id, name, text)  URXE_DROP_##id,
 #define URXE_EVENT_ENUM(id, name, text) URXE_EVENT_##id,
 
-/* Why a packet was dropped. URXE_DROP_NONE: it was not. */
+/* Why a packet was dropped; URXE_DROP_NONE: the packet was accepted. */
 enum urxe_drop { URXE_DROP_NONE, URXE_DROP_LIST(URXE_DROP_ENUM) URXE_DROP_COUNT };
 enum urxe_event { URXE_EVENT_LIST(URXE_EVENT_ENUM) URXE_EVENT_COUNT };
 

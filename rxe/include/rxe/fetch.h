@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Prefetching of memory. */
 #ifndef URXE_FETCH_H
 #define URXE_FETCH_H
 
@@ -7,9 +8,7 @@
 
 #define URXE_CACHE_LINE 64
 
-/*
- * Has `size` bytes brought to the caches, and waits for none of them. To fetch does no harm
- * whatever the address: it is not accessed, and there need not be anything.
+/* Prefetches `size` bytes without waiting. The address need not be valid: a prefetch never faults.
  */
 static inline void urxe_fetch(const void *from, size_t size)
 {

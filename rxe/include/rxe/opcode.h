@@ -3,8 +3,8 @@
  * BTH opcodes (IBA volume 1, 9.2 and table 38; Annex A17 for CNP, A19 for FLUSH
  * and ATOMIC WRITE).
  *
- * One row for each of the 256 values; a row whose `known` is false is an opcode
- * that no one sends or that urxe does not speak.
+ * The table has one row for each of the 256 values. `known` is false for undefined opcodes and for
+ * opcodes that urxe does not support.
  */
 #ifndef URXE_RXE_OPCODE_H
 #define URXE_RXE_OPCODE_H
@@ -55,7 +55,7 @@ enum urxe_operation {
 #define URXE_OPCODE_SERVICE(opcode)   ((opcode)&0xe0)
 #define URXE_OPCODE_OPERATION(opcode) ((opcode)&0x1f)
 
-/* What a packet with the opcode is. A packet that is START and END is an "only". */
+/* Properties of an opcode. "Only" packets have START and END. */
 enum urxe_opcode_flag {
 	URXE_OPF_REQUEST = 1u << 0,  /* goes to the responder */
 	URXE_OPF_RESPONSE = 1u << 1, /* goes to the completer */
@@ -75,21 +75,21 @@ enum urxe_opcode_flag {
 	URXE_OPF_ATOMIC_ACK_ETH = 1u << 14,
 	URXE_OPF_IMM = 1u << 15,
 	URXE_OPF_IETH = 1u << 16,
-	URXE_OPF_XRCETH = 1u << 17, /* stands first */
-	URXE_OPF_FETH = 1u << 18,   /* stands in front of the RETH */
-	/* More of what a packet is. */
+	URXE_OPF_XRCETH = 1u << 17, /* the first extended header */
+	URXE_OPF_FETH = 1u << 18,   /* in front of the RETH */
+	/* Operations, continued. */
 	URXE_OPF_FLUSH = 1u << 19,
 	URXE_OPF_ATOMIC_WRITE = 1u << 20,
 };
 
-/* Requests that are answered by a response of their own and take a responder resource. */
+/* Requests with a response of their own, which take a responder resource. */
 #define URXE_OPF_RESOURCE (URXE_OPF_READ | URXE_OPF_ATOMIC | URXE_OPF_FLUSH | URXE_OPF_ATOMIC_WRITE)
 
 struct urxe_opcode_info {
-	const char *name; /* "RC_SEND_FIRST"; NULL where unknown */
+	const char *name; /* "RC_SEND_FIRST"; NULL for undefined opcodes */
 	uint32_t flags;   /* urxe_opcode_flag */
 	uint8_t hdr_len;  /* BTH and extended headers, bytes */
-	bool known;       /* the engine speaks it */
+	bool known;       /* the engine supports it */
 };
 
 extern const struct urxe_opcode_info urxe_opcodes[256];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A RoCE packet taken apart.
+ * A parsed RoCE packet.
  *
  * Sources: IBA volume 1, 9.2 to 9.3 (BTH and extended headers), Annex A16
  * (RoCE: EtherType 0x8915, GRH) and Annex A17 (RoCEv2: UDP port 4791).
- * All fields are in host byte order, except addresses and immediate data, which
- * stay as they were on the wire.
+ * All fields are in host byte order, except addresses and immediate data, which are in network byte
+ * order.
  */
 #ifndef URXE_RXE_PACKET_H
 #define URXE_RXE_PACKET_H
@@ -36,20 +36,20 @@ struct urxe_gid {
 };
 
 struct urxe_packet {
-	/* Where things are, in the caller's buffer. */
+	/* Pointers into the caller's buffer. */
 	const uint8_t *l3;      /* IPv4, IPv6 or GRH header */
-	const uint8_t *bth;     /* BTH; everything up to icrc is under the ICRC */
+	const uint8_t *bth;     /* BTH */
 	const uint8_t *payload; /* payload, pad not included */
-	const uint8_t *icrc;    /* ICRC; at its place by the IP or GRH length */
+	const uint8_t *icrc;    /* ICRC, by the IP or GRH length */
 	uint32_t payload_len;   /* bytes, pad not included */
-	/* The payload is not here, but in its sender's memory; NULL: it is here. */
+	/* The payload in its sender's memory; NULL: the payload is in the packet. */
 	const struct urxe_reference *reference;
 
 	/* Ethernet and network. */
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool has_vlan;
-	uint16_t vlan_tci; /* of an 802.1Q tag, where has_vlan */
+	uint16_t vlan_tci; /* of the 802.1Q tag, if has_vlan */
 	uint8_t net;       /* enum urxe_net */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
@@ -70,7 +70,7 @@ struct urxe_packet {
 	uint32_t dest_qpn;
 	uint32_t psn;
 
-	/* Extended headers; only those of the opcode's row are set. */
+	/* Extended headers; only those of the opcode are set. */
 	struct {
 		uint32_t qkey;
 		uint32_t src_qpn;
@@ -100,13 +100,12 @@ struct urxe_packet {
 };
 
 /*
- * Takes one Ethernet frame apart, without looking at its ICRC.
+ * Parses one Ethernet frame of len bytes, without checking its ICRC.
  *
- * frame[0..len) is all that may be read; the packet points into it. What decides
- * about lengths is read once, so a frame in shared memory may change meanwhile.
- * Returns URXE_DROP_NONE, or why the frame is not a packet that the engine
- * speaks; fields read before the fault keep their values, and `bth` and `icrc`
- * are NULL where the fault came before them. Thread-safe.
+ * The packet points into the frame. Fields that determine lengths are read once, so a frame in
+ * shared memory may change meanwhile. Returns URXE_DROP_NONE, or why the engine does not accept the
+ * frame. Fields parsed before the fault are set; `bth` and `icrc` are NULL if the fault is before
+ * them. Thread-safe.
  */
 enum urxe_drop urxe_packet_parse(struct urxe_packet *p, const uint8_t *frame, uint32_t len);
 

@@ -18,7 +18,7 @@ static inline uint32_t urxe_psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & URXE_PSN_MASK;
 }
 
-/* a - b, in [-2^23, 2^23): negative where a comes before b. */
+/* a - b, in [-2^23, 2^23): negative if a is before b. */
 static inline int32_t urxe_psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;

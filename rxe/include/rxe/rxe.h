@@ -3,11 +3,10 @@
  * The RoCE engine: RC, UC and UD transport of the InfiniBand Architecture over
  * RoCEv1 and RoCEv2, without I/O, clock, threads or globals.
  *
- * Frames, work requests and the time go in; frames, completions and the next
- * deadline come out. Time is in nanoseconds from any fixed point and must not
- * go back. An engine has one owner at a time: calls on one device, and the
- * callbacks they make, must not run in parallel. Functions that return int give
- * 0 or a negative errno value.
+ * The owner passes frames, work requests and the time; the engine returns frames, completions and
+ * the next deadline. Time is in nanoseconds from any fixed point; an earlier time than that of a
+ * previous call counts as that. Calls on one device must not run in parallel. Functions that return
+ * int return 0 or a negative errno value.
  */
 #ifndef URXE_RXE_RXE_H
 #define URXE_RXE_RXE_H
@@ -32,10 +31,10 @@ struct urxe_rq; /* a receive queue: a QP's own, or shared (SRQ) */
 struct urxe_qp;
 
 /*
- * Bytes of a payload that a frame may reference, instead of having it. Of 8 KiB the receiver's copy
- * is faster than packets of 4 KiB (11.5 instead of 8.6 GB/s, 1.3 instead of 1.9 us one way), of 4
- * KiB it is slower (7.0 instead of 8.2 GB/s). Longer references than 256 KiB gain nothing: messages
- * of 256 KiB take 28 GB/s with one, 23.5 with four.
+ * Limits for a payload that a frame references instead of containing it, bytes. At 8 KiB the
+ * receiver's copy is faster than packets of 4 KiB (11.5 instead of 8.6 GB/s, 1.3 instead of 1.9 us
+ * one way); at 4 KiB it is slower (7.0 instead of 8.2 GB/s). Longer references than 256 KiB gain
+ * nothing: messages of 256 KiB reach 28 GB/s with one reference, 23.5 GB/s with four.
  */
 #define URXE_REFERENCE_MIN 8192u
 #define URXE_REFERENCE_MAX (256u * 1024)
@@ -43,38 +42,36 @@ struct urxe_qp;
 struct urxe_reference;
 
 /*
- * What the engine calls; each gets the `ctx` its object was created with. They
- * run inside an engine call and must not call back into the engine, except
- * where said.
+ * Callbacks of the engine. Each gets the `ctx` of its object. They run inside an engine call and
+ * must not call the engine, unless their comment permits it.
  */
 struct urxe_ops {
-	/* Takes a completion. False: the queue is full; the CQ and its QPs go to error. */
+	/* Adds a completion. False: the queue is full; the CQ and its QPs enter the error state. */
 	bool (*complete)(void *cq_ctx, const struct urxe_wc *wc);
-	/* An armed CQ got a completion; it is disarmed now (IBA 11.4.2.2). */
+	/* An armed CQ has a completion; the CQ is disarmed now (IBA 11.4.2.2). */
 	void (*comp_event)(void *cq_ctx);
-	/* A receive queue ran empty, or below its limit: urxe_post_recv what the application has
-	 * queued since. */
+	/* A receive queue is empty, or below its limit: the callback calls urxe_post_recv for
+	 * requests that the application has queued since. */
 	void (*refill)(void *rq_ctx);
-	/* obj_ctx is the QP's, CQ's or SRQ's, by the event. */
+	/* obj_ctx is the ctx of the QP, CQ or SRQ of the event. */
 	void (*async_event)(void *dev_ctx, enum urxe_async event, void *obj_ctx);
-	/* Copies n bytes and returns their CRC-32 behind `crc`, as crc32_gzip_refl does: of what
-	 * was written, though the bytes may change meanwhile. NULL: the engine computes it of the
-	 * copy. */
+	/* Copies n bytes and returns their CRC-32, continued from `crc` as by crc32_gzip_refl. The
+	 * CRC is that of the written bytes, even if the source changes meanwhile. NULL: the engine
+	 * computes the CRC of the copy. */
 	uint32_t (*copy_crc)(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n);
-	/* Within urxe_output: whether the next frame, of a SEND that goes there, may reference its
-	 * payload. NULL: none may. */
+	/* Within urxe_output: whether the next frame, of a SEND to this path and QPN, may reference
+	 * its payload. NULL: never. */
 	bool (*may_reference)(void *dev_ctx, const struct urxe_path *path, uint32_t qpn);
-	/* Copies a referenced payload from its sender's memory to the n extents, which have its
-	 * length. False: not all of it could be read, or the reference has ended meanwhile. */
+	/* Copies a referenced payload from its sender's memory to n extents of the same total
+	 * length. False: a part could not be read, or the reference has ended meanwhile. */
 	bool (*pull)(void *dev_ctx, const struct urxe_reference *reference,
 		     const struct urxe_extent *to, uint32_t n);
-	/* Makes bytes of a region outlast a loss of power. False where that failed. NULL: this
-	 * device has no memory that lasts; regions are not registered for
-	 * URXE_ACCESS_FLUSH_PERSISTENT. */
+	/* Makes bytes of a region survive a loss of power. False: that failed. NULL: the device has
+	 * no persistent memory, and refuses regions with URXE_ACCESS_FLUSH_PERSISTENT. */
 	bool (*persist)(void *dev_ctx, const struct urxe_extent *bytes);
-	/* Calls touch(arg), which reads or writes these bytes of a region. False where some of them
-	 * are unmapped: the touch was left in the middle, and nothing needs to be undone. NULL:
-	 * memory stays mapped as long as it is registered. */
+	/* Calls touch(arg), which reads or writes these bytes of a region. False: some bytes are
+	 * unmapped, and touch was abandoned; nothing needs to be undone. NULL: memory stays mapped
+	 * as long as it is registered. */
 	bool (*guard)(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
 		      void *arg);
 };
@@ -83,32 +80,33 @@ struct urxe_dev_attr {
 	void *ctx;
 	const struct urxe_ops *ops;
 	uint8_t mac[6];
-	/* Bytes of the longest frame's Ethernet payload that there ever is; limits the path MTU,
-	 * until urxe_link_mtu_set says less. */
+	/* Longest Ethernet payload that the link will ever have, bytes; limits the path MTU, as
+	 * urxe_link_mtu_set does. */
 	uint32_t mtu;
 	uint32_t qpn_first; /* QPNs that the engine may choose: */
 	uint32_t qpn_count; /* [qpn_first, qpn_first + qpn_count) */
-	uint64_t seed;      /* of keys */
-	/* Unacknowledged request packets of a QP, at most 2^22; 0 = 256, and no more than 512 KiB
-	 * of them; 448 where the peer has this device's MAC. */
+	uint64_t seed;      /* for the random bits of keys */
+	/* Most unacknowledged request packets of a QP, up to 2^22. 0 = 256 packets and 512 KiB, but
+	 * 448 packets if the peer has this device's MAC. */
 	uint32_t max_packets;
-	/* How long a gap in a peer's requests may be mere reordering, before it is
-	 * answered with a sequence NAK; ns, 0 = 5,000, 1 = at once. */
+	/* Time from the detection of a missing request to its sequence NAK, because the packet may
+	 * only be reordered; ns, 0 = 5,000, 1 = at once. */
 	uint32_t reorder_ns;
-	/* Least silence of a peer before it is probed, ns; 0 = 20,000. Every packet sets this
-	 * deadline: an owner that sleeps meanwhile wants no more of them than it likes to wake. */
+	/* Shortest silence of a peer before a probe, ns; 0 = 20,000. Every packet sets this
+	 * deadline, so an owner that sleeps until the next deadline may want a longer time. */
 	uint32_t probe_ns;
-	/* Recovers as the specification has it, without what docs/recovery.md adds. */
+	/* Recovers from losses as in the specification, without the additions of docs/recovery.md.
+	 */
 	bool go_back_n;
 	uint8_t congestion; /* enum urxe_congestion */
 	/* Copied; NULL = urxe_dcqcn_default, with a min_bps of at most link_bps. */
 	const struct urxe_dcqcn *dcqcn;
-	/* The link's rate, bits/s, at most 4 * 10^12: where DCQCN starts and what it recovers
-	 * to. 0 = not known, which counts as 100 Gb/s. */
+	/* Rate of the link, bits/s, at most 4 * 10^12: initial and highest rate of DCQCN. 0 = not
+	 * known, which counts as 100 Gb/s. */
 	uint64_t link_bps;
 	uint32_t cnp_interval_ns; /* between two CNPs of a QP; 0 = 50,000 */
-	/* The direct transport; NULL = there is none. The table, with no entry yet, is where other
-	 * devices read it, and stays until the device is destroyed. NULL: none is to. */
+	/* The direct transport; NULL = not used. The table is empty, in memory that other devices
+	 * read, and valid until the device is destroyed; NULL = other devices read no table. */
 	const struct urxe_direct_ops *direct;
 	struct urxe_direct_table *direct_table;
 };
@@ -117,78 +115,74 @@ struct urxe_dev_attr {
 uint32_t urxe_max_path_mtu(uint32_t mtu);
 
 int urxe_dev_create(const struct urxe_dev_attr *attr, struct urxe_dev **dev);
-/* Destroys the device and everything in it, without completions. */
+/* Destroys the device and all its objects, without completions. */
 void urxe_dev_destroy(struct urxe_dev *dev);
 
 /*
- * Sets entry index (below URXE_MAX_GIDS) of the source address table; `v1` says
- * that the entry sends RoCEv1. A NULL gid empties the entry.
+ * Sets entry index (below URXE_MAX_GIDS) of the GID table; `v1`: packets from this GID are RoCEv1.
+ * A NULL gid clears the entry.
  */
 int urxe_gid_set(struct urxe_dev *dev, uint32_t index, const struct urxe_gid *gid, bool v1);
 
 /*
- * Puts an entry that is set into a VLAN, by its ID of 1 to 4094; 0 takes it out
- * again. Its packets carry an 802.1Q tag, with the path's service level as
- * priority, and packets to it must have one with the same ID. A tag with ID 0 has a
- * priority only, and is as no tag. A QP's own packets go on as they were when its
- * path was set.
+ * Sets the VLAN ID of an entry, 1 to 4094; 0 = no VLAN. Packets from the GID get an 802.1Q tag with
+ * the path's service level as priority. Packets to the GID must have a tag with the same ID; a tag
+ * with ID 0 counts as no tag. A connected QP uses the tag that was set when its path was set.
  */
 int urxe_gid_set_vlan(struct urxe_dev *dev, uint32_t index, uint16_t vlan);
 
 /*
  * Sets entry index (below URXE_MAX_PKEYS) of the P_Key table (IBA 10.9.2): 15 bits
- * of partition, and the top bit for full membership. A partition of 0 empties the
- * entry: -EBUSY while a QP uses it. A new device has URXE_DEFAULT_PKEY at 0, and
- * no other.
+ * of partition, and the top bit for full membership. Partition 0 clears the entry; -EBUSY while a
+ * QP uses it. A new device has only URXE_DEFAULT_PKEY at index 0.
  */
 int urxe_pkey_set(struct urxe_dev *dev, uint32_t index, uint16_t pkey);
 
 /*
- * What the link carries from now on, bytes of Ethernet payload, at most the device's mtu: limits
- * datagrams, and the path MTU of connections that choose one from then on. Those that have
- * chosen keep theirs: packets that are too long now are the link's to drop, as are all where it
- * carries no path MTU. -EINVAL: more than the device's.
+ * Sets the longest Ethernet payload of the link, bytes: limits datagrams, and path MTUs that are
+ * set from now on. Connections keep their path MTU, and the link drops packets that are too long
+ * now; it drops all if the MTU is too small for any path MTU. -EINVAL: more than the device's mtu.
  */
 int urxe_link_mtu_set(struct urxe_dev *dev, uint32_t mtu);
 
 /*
- * A payload that is in its sender's memory, from which the receiver copies it (urxe_ops.pull).
+ * A payload in its sender's memory, from which the receiver copies it (urxe_ops.pull).
  *
- * The memory of an RC request is the engine's until the request is acknowledged, so the payload
- * does not change before. If the request ends in another way, the sender's table
- * (struct urxe_direct_table) counts another generation before the program gets its memory back.
+ * The memory of an RC request belongs to the engine until the request is acknowledged, so the
+ * payload does not change before. If the request ends in another way, the sender's engine
+ * increments urxe_direct_table.references before the program gets the memory back.
  */
 struct urxe_reference {
 	uint64_t address; /* in the sender's process */
-	uint32_t length;  /* bytes; 0: there is no reference */
-	uint32_t packets; /* of the message: so many PSNs belong to the frame */
+	uint32_t length;  /* bytes; 0 = no reference */
+	uint32_t packets; /* of the message; the frame takes as many PSNs */
 	uint32_t generation;
 	void *sender; /* for urxe_ops.pull; set by the owner for urxe_input */
 };
 
 /*
- * One Ethernet frame, from the destination MAC to the ICRC; no FCS. A frame with a reference is the
- * first of the reference's packets, without payload.
+ * One Ethernet frame, from the destination MAC to the ICRC; no FCS. A frame with a reference has
+ * the headers of the first of the reference's packets, and no payload.
  */
 struct urxe_frame {
 	uint8_t *data;
 	uint32_t len;
-	uint32_t room;     /* bytes at data; for urxe_output */
-	uint32_t dest_qpn; /* as the packet has it; set by urxe_output */
+	uint32_t room;     /* size of data, bytes; used by urxe_output */
+	uint32_t dest_qpn; /* destination QPN of the packet; set by urxe_output */
 	struct urxe_reference reference;
 };
 
-/* Takes n received frames; nothing is kept of them after the return. */
+/* Processes n received frames; the engine keeps no pointer to them. */
 void urxe_input(struct urxe_dev *dev, uint64_t now, const struct urxe_frame *frames, uint32_t n);
 
 /*
- * Fires what is due, then writes up to max frames. Each frame's data and room
- * are the caller's (room at least mtu + 18); len is set. Returns how many were
- * written; fewer than max means that there is nothing more to send now.
+ * Runs timers that are due, then writes up to max frames. The caller sets data and room of each
+ * frame (room at least mtu + 18); the engine sets len. Returns the number of frames; fewer than
+ * max: the engine has nothing more to send now.
  */
 uint32_t urxe_output(struct urxe_dev *dev, uint64_t now, struct urxe_frame *frames, uint32_t max);
 
-/* When urxe_output has to be called next: 0 = at once, URXE_NEVER = not before something else. */
+/* When urxe_output has to be called next: 0 = at once, URXE_NEVER = after the next other call. */
 uint64_t urxe_next_deadline(const struct urxe_dev *dev);
 const struct urxe_counters *urxe_dev_counters(const struct urxe_dev *dev);
 

@@ -3,11 +3,10 @@
  * The communication manager (IBA volume 1, chapter 12): connections, and the
  * resolution of service IDs for datagrams.
  *
- * Sans-IO: messages and the time come in, messages and events go out through the
- * callbacks. Time is in nanoseconds from any fixed point and must not go back.
- * One thread at a time. Callbacks must not call back. Functions that return int
- * give 0 or a negative errno value: -EINVAL where the state or an argument does
- * not allow it, and nothing has changed.
+ * The manager performs no I/O: the owner passes messages and the time, and gets messages and events
+ * by callbacks. Time is in nanoseconds from any fixed point and must not go back. One thread at a
+ * time; callbacks must not call the manager. Functions that return int return 0 or a negative errno
+ * value; -EINVAL: the state or an argument forbids the call, and nothing has changed.
  */
 #ifndef URXE_CM_CM_H
 #define URXE_CM_CM_H
@@ -21,7 +20,7 @@
 
 #define CM_NEVER UINT64_MAX
 
-/* What Linux uses, too (times as exponents of 4.096 us). */
+/* Values of Linux; times are exponents of 4.096 us. */
 #define CM_RESPONSE_TIMEOUT 20 /* 4.3 s */
 #define CM_RETRIES          15
 #define CM_MRA_TIMEOUT      24 /* 69 s */
@@ -33,7 +32,7 @@ struct cm_conn;
 /* Figure 12-9 and its passive counterpart; the order is Linux's enum ib_cm_state. */
 enum cm_state {
 	CM_IDLE,
-	CM_LISTEN, /* not used: listeners are the owner's */
+	CM_LISTEN, /* not used: the owner keeps listeners */
 	CM_REQ_SENT,
 	CM_REQ_RCVD,
 	CM_MRA_REQ_SENT,
@@ -54,9 +53,9 @@ enum cm_event {
 	CM_EVENT_REP,         /* mad: the REP */
 	CM_EVENT_ESTABLISHED, /* mad: the RTU; NULL: cm_established was called */
 	CM_EVENT_REJ,         /* mad: the REJ */
-	CM_EVENT_REQ_ERROR,   /* nobody answers the REQ, */
-	CM_EVENT_REP_ERROR,   /* the REP, */
-	CM_EVENT_DREQ_ERROR,  /* the DREQ */
+	CM_EVENT_REQ_ERROR,   /* no answer to the REQ, */
+	CM_EVENT_REP_ERROR,   /* to the REP, */
+	CM_EVENT_DREQ_ERROR,  /* to the DREQ */
 	CM_EVENT_DREQ,        /* mad: the DREQ */
 	CM_EVENT_DREP,        /* mad: the DREP */
 	CM_EVENT_TIMEWAIT_EXIT,
@@ -64,9 +63,9 @@ enum cm_event {
 	CM_EVENT_SIDR_ERROR,
 };
 
-/* A way to a peer's QP1. */
+/* A path to a peer's QP1. */
 struct cm_path {
-	uint8_t sgid_index; /* the owner's business */
+	uint8_t sgid_index; /* for the owner; the manager only stores it */
 	uint8_t sgid[16];   /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t dgid[16];
 	uint16_t pkey;
@@ -76,18 +75,18 @@ struct cm_path {
 	uint32_t flow_label;
 };
 
-/* What cm_ops.request says. */
+/* Results of cm_ops.request. */
 enum cm_verdict {
 	CM_TAKE,
-	CM_FORGET, /* as if it had been lost */
-	CM_REFUSE, /* nobody listens to that service */
-	CM_DENY,   /* somebody does, but not to this peer or this type of queue pair */
+	CM_FORGET, /* ignore the request, as if it were lost */
+	CM_REFUSE, /* no listener for the service */
+	CM_DENY,   /* the listener refuses this peer or type of queue pair */
 };
 
 struct cm_ops {
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
 	/*
-	 * A REQ or SIDR_REQ has come. CM_TAKE: the connection is the owner's, who has set
+	 * A REQ or SIDR_REQ arrived. CM_TAKE: the owner takes the connection, and has set
 	 * *conn_ctx.
 	 */
 	enum cm_verdict (*request)(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
@@ -95,25 +94,26 @@ struct cm_ops {
 	void (*event)(void *conn_ctx, enum cm_event event, const struct cm_mad *mad);
 };
 
-/* `seed` is of communication IDs: not one that a predecessor at this address had. */
+/* `seed` chooses the communication IDs; it must differ from those of earlier managers at this
+ * address. */
 int cm_create(const struct cm_ops *ops, void *ctx, uint64_t ca_guid, uint64_t seed, struct cm **cm);
-/* With all connections, silently. */
+/* Destroys the manager and all connections, without messages. */
 void cm_destroy(struct cm *cm);
-/* Takes a MAD that came by a path, as seen from here. */
+/* Processes a MAD; the path is that of an answer. */
 void cm_input(struct cm *cm, uint64_t now, const struct cm_path *path,
 	      const uint8_t bytes[CM_MAD_LEN]);
-/* Does what is due. */
+/* Runs timers that are due. */
 void cm_tick(struct cm *cm, uint64_t now);
-/* When cm_tick has to be called; CM_NEVER = not before something else. */
+/* When cm_tick has to be called next; CM_NEVER = after the next other call. */
 uint64_t cm_next_deadline(const struct cm *cm);
 const uint64_t *cm_counters(const struct cm *cm);
-/* Connections that there are, also those that nobody owns any more. */
+/* Number of connections, with those that their owner has released. */
 uint32_t cm_conns(const struct cm *cm);
 
-/* One side's part in a connection. */
+/* Parameters of one side of a connection. */
 struct cm_param {
 	uint32_t qpn;
-	uint32_t psn; /* that the peer's first packet will have */
+	uint32_t psn; /* PSN of the peer's first packet */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
@@ -121,7 +121,7 @@ struct cm_param {
 	uint8_t rnr_retry_count;
 	uint8_t srq;
 	const void *private_data;
-	uint32_t private_len; /* at most the message's; what is left is 0 */
+	uint32_t private_len; /* bytes, at most the message's limit; the rest is filled with 0 */
 };
 
 struct cm_request {
@@ -142,7 +142,8 @@ int cm_ready(struct cm_conn *conn);
 /* Answers a REQ or REP with a REJ. */
 int cm_reject(struct cm_conn *conn, uint64_t now, uint16_t reason, const void *private_data,
 	      uint32_t private_len);
-/* Data has come before the RTU (IBA 12.9.7.2): the connection stands. Also -EISCONN: it did. */
+/* Data arrived before the RTU (IBA 12.9.7.2): establishes the connection. Also -EISCONN: it was
+ * established. */
 int cm_established(struct cm_conn *conn);
 /* Sends a DREQ, or answers one with a DREP. */
 int cm_disconnect(struct cm_conn *conn, uint64_t now);
@@ -170,15 +171,15 @@ int cm_sidr_resolve(struct cm *cm, uint64_t now, const struct cm_sidr_request *r
 int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply);
 
 /*
- * The owner lets go: no more events. Who waits for an answer gets a REJ, who is connected
- * a DREQ, as often as it takes; then the connection is gone.
+ * The owner releases the connection and gets no more events. The manager sends a REJ to a peer that
+ * waits for an answer, and repeats a DREQ to a connected peer; then it frees the connection.
  */
 void cm_release(struct cm_conn *conn, uint64_t now);
 
 enum cm_state cm_state(const struct cm_conn *conn);
 uint32_t cm_local_id(const struct cm_conn *conn);
 
-/* What the queue pair of a connection is to be, as far as the messages so far say. */
+/* Attributes for the queue pair of a connection, as far as messages have set them. */
 struct cm_channel {
 	struct cm_path path;
 	uint64_t service_id;
@@ -194,7 +195,7 @@ struct cm_channel {
 };
 const struct cm_channel *cm_channel(const struct cm_conn *conn);
 
-/* A connection without pointers, for the manager that comes after this one. */
+/* A connection without pointers, for the manager of the next daemon. */
 struct cm_saved {
 	struct cm_channel channel;
 	uint64_t remote_guid;
@@ -210,8 +211,8 @@ struct cm_saved {
 };
 void cm_save(const struct cm_conn *conn, struct cm_saved *saved);
 /*
- * Goes on where it was, with an owner; what it waits for has all its time and tries again.
- * -ENOMEM, also where there is one with its ID; -EINVAL: there is no such state.
+ * Restores a saved connection with an owner; its timeout and retries start anew. -ENOMEM, also if
+ * another connection has its ID; -EINVAL: invalid state.
  */
 int cm_restore(struct cm *cm, uint64_t now, const struct cm_saved *saved, void *conn_ctx,
 	       struct cm_conn **conn);

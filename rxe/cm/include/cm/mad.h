@@ -14,7 +14,7 @@
 #define CM_MAD_LEN 256
 #define CM_QKEY    0x80010000u /* of QP1 (IBA 10.2.5) */
 
-/* Bytes of private data; the whole of it is always on the wire. */
+/* Bytes of private data; the message always has all of them. */
 #define CM_REQ_PRIVATE      92
 #define CM_MRA_PRIVATE      222
 #define CM_REJ_PRIVATE      148
@@ -39,7 +39,7 @@ enum cm_attr {
 	CM_DREP = 0x16,
 	CM_SIDR_REQ = 0x17,
 	CM_SIDR_REP = 0x18,
-	CM_LAP = 0x19, /* alternate paths: told apart, and never spoken */
+	CM_LAP = 0x19, /* alternate paths: recognised, not supported */
 	CM_APR = 0x1a,
 };
 
@@ -49,7 +49,7 @@ enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP, CM_ABOUT_OTHER };
 /* Transport service type (IBA 12.7.7). */
 enum cm_service { CM_SERVICE_RC, CM_SERVICE_UC };
 
-/* Reasons of a REJ that are given here (IBA 12.6.7.2); peers give others, too. */
+/* Reasons of a REJ that urxe sends (IBA 12.6.7.2); peers may send others. */
 enum cm_reason {
 	CM_REJ_NO_RESOURCES = 3,
 	CM_REJ_TIMEOUT = 4,
@@ -72,8 +72,8 @@ struct cm_req {
 	uint32_t psn; /* that the receiver's first packet will have */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
-	uint8_t remote_response; /* time within which the receiver has to answer */
-	uint8_t local_response;  /* and the sender */
+	uint8_t remote_response; /* time within which the receiver has to answer, */
+	uint8_t local_response;  /* and the sender has to */
 	uint8_t service;         /* enum cm_service, or another 2-bit number */
 	uint8_t flow_control;
 	uint8_t retry_count;
