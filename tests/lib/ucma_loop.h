@@ -28,7 +28,7 @@ struct loop {
 	struct neigh neigh;
 	struct ucma ucma;
 	uint64_t now;
-	bool awaited; /* the programs' queue pair numbers */
+	bool has_claimable_leases; /* the programs' queue pair numbers */
 	uint32_t n;
 	struct {
 		struct cm_path path;
@@ -66,18 +66,18 @@ static void loop_send(void *ctx, const struct cm_path *path, const uint8_t mad[C
 	memcpy(l->flying[l->n++].mad, mad, CM_MAD_LEN);
 }
 
-static bool loop_holds(void *ctx, pid_t pid, uint32_t qpn)
+static bool loop_owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
 {
 	(void)ctx;
 	return pid == getpid() && qpn >= LOOP_QPN && qpn < LOOP_QPN + LOOP_QPNS;
 }
 
-static bool loop_awaited(void *ctx, pid_t pid)
+static bool loop_has_claimable_leases(void *ctx, pid_t pid)
 {
 	const struct loop *l = ctx;
 
 	(void)pid;
-	return l->awaited;
+	return l->has_claimable_leases;
 }
 
 static void loop_arp(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
@@ -99,7 +99,7 @@ static const uint8_t *loop_mac(void *ctx, int uplink)
 /* The daemon, with what an earlier one has left. */
 static void loop_begin(struct loop *l)
 {
-	static const struct ucma_ops ops = {loop_send, loop_holds, loop_awaited};
+	static const struct ucma_ops ops = {loop_send, loop_owns_qpn, loop_has_claimable_leases};
 	static const struct neigh_ops neigh_ops = {.send = loop_arp, .mac = loop_mac};
 
 	neigh_init(&l->neigh, &l->host, &neigh_ops, l);

@@ -15,14 +15,14 @@ struct config {
 	struct options *options;
 	const char *name;
 	uint32_t line;
-	uint32_t given[OPTIONS]; /* the line that gave each option first; 0 = none has */
+	uint32_t given[OPTIONS]; /* the line that set each option last; 0 = none */
 	char *error;
 };
 
-static int refuse(const struct config *c, int rc, const char *fmt, ...)
+static int format_error(const struct config *c, int rc, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int refuse(const struct config *c, int rc, const char *fmt, ...)
+static int format_error(const struct config *c, int rc, const char *fmt, ...)
 {
 	int n = snprintf(c->error, OPTIONS_ERROR, "%s:%u: ", c->name, c->line);
 	va_list ap;
@@ -47,7 +47,7 @@ static void cut_blanks(char *s)
 		s[--len] = '\0';
 }
 
-/* A '#' within a word is part of it. */
+/* A comment begins at a '#' at the start of the line or behind white space. */
 static void cut_comment(char *s)
 {
 	for (char *p = s; (p = strchr(p, '#')); p++)
@@ -57,8 +57,8 @@ static void cut_comment(char *s)
 		}
 }
 
-/* Ends the name and returns the value behind it; NULL where there is neither value nor '='. */
-static char *split(char *line)
+/* Ends the name with a NUL and returns the value behind it; NULL: neither value nor '='. */
+static char *split_line(char *line)
 {
 	char *end = line + strcspn(line, BLANKS "=");
 	char *value = skip_blanks(end);
@@ -72,7 +72,7 @@ static char *split(char *line)
 	return value;
 }
 
-static int take_line(struct config *c, char *line)
+static int parse_line(struct config *c, char *line)
 {
 	const struct options_row *row;
 	char text[OPTIONS_ERROR];
@@ -85,16 +85,17 @@ static int take_line(struct config *c, char *line)
 	line = skip_blanks(line);
 	if (!*line)
 		return 0;
-	value = split(line);
+	value = split_line(line);
 	row = options_find(line);
 	if (!row)
-		return refuse(c, -EINVAL, "unknown option %s", line);
+		return format_error(c, -EINVAL, "unknown option %s", line);
 	given = &c->given[row - options_rows];
 	if (*given && !row->repeats)
-		return refuse(c, -EINVAL, "option %s stands on line %u already", row->name, *given);
+		return format_error(c, -EINVAL, "option %s is already set on line %u", row->name,
+				    *given);
 	*given = c->line;
 	rc = options_set(c->options, row, value, text);
-	return rc ? refuse(c, rc, "%s", text) : 0;
+	return rc ? format_error(c, rc, "%s", text) : 0;
 }
 
 int config_parse(struct options *o, const char *name, char *text, size_t len,
@@ -113,9 +114,9 @@ int config_parse(struct options *o, const char *name, char *text, size_t len,
 		if (newline)
 			*newline = '\0';
 		if (strlen(text) != (size_t)((newline ? newline : end) - text))
-			rc = refuse(&c, -EINVAL, "a NUL byte is no text");
+			rc = format_error(&c, -EINVAL, "the line contains a NUL byte");
 		else
-			rc = take_line(&c, text);
+			rc = parse_line(&c, text);
 	}
 	return rc;
 }
@@ -123,7 +124,7 @@ int config_parse(struct options *o, const char *name, char *text, size_t len,
 /* Returns the number of bytes, at most CONFIG_MAX + 1, or a negative errno value. */
 static ssize_t read_file(const char *name, char *text)
 {
-	/* A FIFO without a writer must not hold the daemon up. */
+	/* O_NONBLOCK: a FIFO without a writer must not block the daemon. */
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t got = 0, len = 0;
 

@@ -27,9 +27,9 @@
 #include "urxed/uplink/uplink_set.h"
 
 #define EVENTS 64
-/* Rounds of the switch between two looks at sockets and signals while frames flow. */
+/* While frames flow, the daemon looks at sockets and signals once in so many switch rounds. */
 #define ROUNDS 32
-/* How long a private daemon waits for another client. */
+/* A private daemon ends when it has had no client for so long. */
 #define PRIVATE_IDLE_NS (5 * NS_PER_SEC)
 
 #define DEFAULT_PKEY "0xffff" /* IBA 10.9.1.2 */
@@ -37,18 +37,18 @@
 struct daemon {
 	struct daemon_options options;
 	int lock_fd;
-	bool own_dir; /* goes when the daemon goes */
+	bool own_dir; /* daemon_stop removes the run directory */
 	bool made_sysfs;
 	int epoll_fd;
 	int signal_fd;
 	struct listener listener;
-	struct monitor inspect;
+	struct monitor monitor;
 	bool stop;
-	bool idle;           /* there is no client, */
-	uint64_t idle_since; /* since then */
+	bool idle;           /* no client is connected */
+	uint64_t idle_since; /* ns; valid if idle */
 	struct host host;
 	struct kernel_sync kernel;
-	struct host_ibdevs beside;
+	struct host_ibdevs ibdevs;
 	struct neigh neigh;
 	struct vswitch sw;
 	struct lease_store lease_store;
@@ -57,7 +57,7 @@ struct daemon {
 	struct uplink_set uplinks;
 };
 
-/* --- Neighbours' way out */
+/* --- Callbacks of neigh.h */
 
 static void neigh_send(void *ctx, int uplink, const uint8_t *frame, uint32_t len)
 {
@@ -100,11 +100,11 @@ void daemon_signals(sigset_t *set)
 static int open_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 {
 	return uplink_set_open(&d->uplinks, d->options.uplinks, d->options.n_uplinks,
-			       &d->options.fault, error);
+			       &d->options.impair, error);
 }
 
-/* The host is, to its peers, what its first uplink is. */
-static int take_uplinks(struct daemon *d, char error[DAEMON_ERROR])
+/* The host's MAC address and interface name are those of the first uplink. */
+static int set_up_uplink_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
 	struct host *h = &d->host;
 
@@ -116,7 +116,7 @@ static int take_uplinks(struct daemon *d, char error[DAEMON_ERROR])
 	return kernel_sync_start(&d->kernel, h, d->uplinks.at, d->uplinks.n, error);
 }
 
-/* Cannot fail: each was tried before, and the table has room for as many as there may be. */
+/* Cannot fail: options.c has checked each P_Key, and the table has room for DAEMON_PKEYS. */
 static void set_up_pkeys(struct daemon *d)
 {
 	uint32_t i;
@@ -137,7 +137,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 	if (d->options.mtu)
 		d->host.mtu = d->host.mtu_limit = d->options.mtu;
 	set_up_pkeys(d);
-	rc = d->uplinks.n ? take_uplinks(d, error) : host_add_generated(&d->host);
+	rc = d->uplinks.n ? set_up_uplink_addresses(d, error) : host_add_generated(&d->host);
 	if (!rc)
 		rc = uplink_set_check_mtu(&d->uplinks, d->options.mtu, error);
 	for (i = 0; i < d->options.n_addresses && !rc; i++) {
@@ -149,7 +149,7 @@ static int set_up_host(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* Where programs have survived another daemon, the addresses were theirs a moment ago. */
+/* Programs that have survived an earlier daemon used the addresses just now: no conflict. */
 static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 {
 	return lease_store_count_claimable(&d->lease_store)
@@ -157,18 +157,18 @@ static int check_addresses(struct daemon *d, char error[DAEMON_ERROR])
 		       : address_conflict_probe(&d->host, d->uplinks.at, error);
 }
 
-/* A kernel that says nothing of its devices has those that it has now. */
-static int watch_beside(struct daemon *d, char error[DAEMON_ERROR])
+/* Without uevents, the tree keeps the kernel devices that exist at the start. */
+static int watch_ibdevs(struct daemon *d, char error[DAEMON_ERROR])
 {
-	int rc = host_ibdevs_open(&d->beside);
+	int rc = host_ibdevs_open(&d->ibdevs);
 
 	if (!rc)
-		return epoll_watch_add(d->epoll_fd, host_ibdevs_fd(&d->beside), &d->beside, error);
-	log_line("the kernel's RDMA devices cannot be followed: %s", strerror(-rc));
+		return epoll_watch_add(d->epoll_fd, host_ibdevs_fd(&d->ibdevs), &d->ibdevs, error);
+	log_line("cannot watch the kernel's RDMA devices for changes: %s", strerror(-rc));
 	return 0;
 }
 
-static int watch_all(struct daemon *d, char error[DAEMON_ERROR])
+static int watch_descriptors(struct daemon *d, char error[DAEMON_ERROR])
 {
 	sigset_t set;
 	int rc;
@@ -177,25 +177,27 @@ static int watch_all(struct daemon *d, char error[DAEMON_ERROR])
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	d->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (d->epoll_fd < 0 || d->signal_fd < 0) {
-		snprintf(error, DAEMON_ERROR, "epoll or signalfd: %s", strerror(errno));
-		return -errno;
+		rc = -errno;
+		snprintf(error, DAEMON_ERROR, "cannot create epoll set or signalfd: %s",
+			 strerror(-rc));
+		return rc;
 	}
 	rc = epoll_watch_add(d->epoll_fd, d->signal_fd, &d->signal_fd, error);
-	/* Uplinks and doorbells only wake: the switch looks at all of them in any case. */
+	/* Uplinks and doorbells only wake the thread: the switch polls all of them anyway. */
 	if (!rc)
 		rc = uplink_set_watch(&d->uplinks, d->epoll_fd, error);
 	if (!rc && kernel_sync_fd(&d->kernel) >= 0)
 		rc = epoll_watch_add(d->epoll_fd, kernel_sync_fd(&d->kernel), &d->kernel, error);
 	if (!rc)
-		rc = watch_beside(d, error);
+		rc = watch_ibdevs(d, error);
 	return rc;
 }
 
-static int claim_dir(struct daemon *d, char error[DAEMON_ERROR])
+static int claim_run_dir(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = rundir_create(d->options.run_dir, error);
 
-	/* What is there already before a private one is what a killed one has left. */
+	/* A directory that exists before a private daemon is that of a killed private daemon. */
 	d->own_dir = rc > 0 || d->options.own_dir || d->options.private;
 	if (rc >= 0)
 		rc = d->lock_fd = rundir_lock(d->options.run_dir, d->own_dir, error);
@@ -205,7 +207,7 @@ static int claim_dir(struct daemon *d, char error[DAEMON_ERROR])
 	return 0;
 }
 
-static int open_record(struct daemon *d, char error[DAEMON_ERROR])
+static int open_lease_store(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = lease_store_open(&d->lease_store, d->options.run_dir);
 
@@ -221,16 +223,16 @@ static int open_rdmacm(struct daemon *d, char error[DAEMON_ERROR])
 			   error);
 }
 
-/* Without them urxe0 is there all the same. */
-static void show_beside(struct daemon *d)
+/* A failure is only logged: urxe0 works without the kernel's devices. */
+static void link_ibdevs(struct daemon *d)
 {
 	int rc = host_ibdevs_link(d->options.run_dir, "/sys");
 
 	if (rc)
-		log_line("the kernel's RDMA devices are not shown: %s", strerror(-rc));
+		log_line("cannot link the kernel's RDMA devices: %s", strerror(-rc));
 }
 
-static int publish(struct daemon *d, char error[DAEMON_ERROR])
+static int publish_device(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = sysfs_tree_create(d->options.run_dir, &d->host);
 
@@ -241,8 +243,8 @@ static int publish(struct daemon *d, char error[DAEMON_ERROR])
 		return rc;
 	}
 	d->made_sysfs = true;
-	show_beside(d);
-	/* Not before: a daemon that is refused says that alone. */
+	link_ibdevs(d);
+	/* Only here: a daemon that fails to start prints its error alone. */
 	uplink_set_log_pages(&d->uplinks);
 	return listener_open(&d->listener, d->options.run_dir, d->options.group, &d->sessions,
 			     error);
@@ -258,7 +260,7 @@ static int pin_macs(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-static int hear_for_vms(struct daemon *d, char error[DAEMON_ERROR])
+static int hear_vm_macs(struct daemon *d, char error[DAEMON_ERROR])
 {
 	if (!d->sw.vm_mask)
 		return 0;
@@ -266,7 +268,7 @@ static int hear_for_vms(struct daemon *d, char error[DAEMON_ERROR])
 	return uplink_set_hear_all(&d->uplinks, error);
 }
 
-/* Those of the addresses that the kernel has its own interfaces let in. */
+/* The kernel drops frames of VLANs that no interface of its own has, unless asked for them. */
 static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = 0;
@@ -280,7 +282,7 @@ static int hear_vlans(struct daemon *d, char error[DAEMON_ERROR])
 	return rc;
 }
 
-/* Uplinks come first: DPDK, once it is up, takes no PCI device that was not named before. */
+/* The uplinks are open already: DPDK must know the PCI devices before it starts. */
 static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 {
 	int rc = netdev_dpdk_start(error, DAEMON_ERROR);
@@ -294,7 +296,7 @@ static int set_up_switch(struct daemon *d, char error[DAEMON_ERROR])
 		snprintf(error, DAEMON_ERROR, "cannot make the switch's tables: %s", strerror(-rc));
 	if (!rc)
 		rc = pin_macs(d, error);
-	return rc ?: hear_for_vms(d, error) ?: hear_vlans(d, error);
+	return rc ?: hear_vm_macs(d, error) ?: hear_vlans(d, error);
 }
 
 static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
@@ -306,13 +308,13 @@ static int set_up_clients(struct daemon *d, char error[DAEMON_ERROR])
 					.neigh = &d->neigh,
 					.lease_store = &d->lease_store};
 	sessions_start(&d->sessions, now_ns());
-	return monitor_open(&d->inspect, error);
+	return monitor_open(&d->monitor, error);
 }
 
-/* In this order; each leaves what daemon_stop can take down. */
-static int (*const steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
-	claim_dir, open_record,   open_uplinks,   set_up_host, check_addresses,
-	watch_all, set_up_switch, set_up_clients, open_rdmacm, publish,
+/* In this order. After a failed step, daemon_stop can undo the steps before it. */
+static int (*const start_steps[])(struct daemon *d, char error[DAEMON_ERROR]) = {
+	claim_run_dir,     open_lease_store, open_uplinks,   set_up_host, check_addresses,
+	watch_descriptors, set_up_switch,    set_up_clients, open_rdmacm, publish_device,
 };
 
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
@@ -328,10 +330,10 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 	d->options = *options;
 	d->lock_fd = d->epoll_fd = d->signal_fd = d->listener.fd = -1;
 	d->lease_store.fd = -1;
-	monitor_init(&d->inspect, d->options.run_dir, d->options.private, &d->sessions, &d->uplinks,
+	monitor_init(&d->monitor, d->options.run_dir, d->options.private, &d->sessions, &d->uplinks,
 		     &d->rdmacm);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !rc; i++)
-		rc = steps[i](d, error);
+	for (size_t i = 0; i < sizeof(start_steps) / sizeof(start_steps[0]) && !rc; i++)
+		rc = start_steps[i](d, error);
 	if (rc)
 		daemon_stop(d);
 	else
@@ -341,16 +343,16 @@ int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 
 void daemon_stop(struct daemon *d)
 {
-	/* First, so that those that are still here keep their leases for the next daemon. */
+	/* First: closing sessions below must not remove their leases from the record. */
 	lease_store_close(&d->lease_store, d->options.run_dir);
-	monitor_close(&d->inspect);
+	monitor_close(&d->monitor);
 	sessions_close_all(&d->sessions);
 	rdmacm_close(&d->rdmacm);
 	listener_close(&d->listener);
 	if (d->made_sysfs)
 		sysfs_tree_remove(d->options.run_dir);
 	switch_fini(&d->sw);
-	host_ibdevs_close(&d->beside);
+	host_ibdevs_close(&d->ibdevs);
 	kernel_sync_stop(&d->kernel);
 	uplink_set_close(&d->uplinks);
 	if (d->signal_fd >= 0)
@@ -366,26 +368,26 @@ void daemon_stop(struct daemon *d)
 
 /* --- Events */
 
-static void log_all(const struct daemon *d)
+static void log_counters(const struct daemon *d)
 {
-	monitor_log_counters(&d->inspect);
+	monitor_log_counters(&d->monitor);
 	rdmacm_log_counters(&d->rdmacm);
 }
 
-static void take_signal(struct daemon *d)
+static void handle_signal(struct daemon *d)
 {
 	struct signalfd_siginfo info;
 
 	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
-			log_all(d);
+			log_counters(d);
 		else
 			d->stop = true;
 	}
 }
 
-/* Files first: a program that hears of a change reads them. */
-static void follow_kernel(struct daemon *d)
+/* Writes the sysfs files before it tells programs of the change, which then read the files. */
+static void handle_kernel_change(struct daemon *d)
 {
 	const struct host before = d->host;
 	struct vnic_attach_port was, is;
@@ -408,24 +410,24 @@ static void follow_kernel(struct daemon *d)
 		sessions_send_port(&d->sessions);
 }
 
-static void follow_beside(struct daemon *d)
+static void handle_ibdevs_change(struct daemon *d)
 {
-	if (host_ibdevs_changed(&d->beside))
-		show_beside(d);
+	if (host_ibdevs_changed(&d->ibdevs))
+		link_ibdevs(d);
 }
 
-static void dispatch(struct daemon *d, uint64_t now, void *what)
+static void dispatch_event(struct daemon *d, uint64_t now, void *what)
 {
 	if (what == &d->signal_fd)
-		take_signal(d);
+		handle_signal(d);
 	else if (what == &d->kernel)
-		follow_kernel(d);
-	else if (what == &d->beside)
-		follow_beside(d);
+		handle_kernel_change(d);
+	else if (what == &d->ibdevs)
+		handle_ibdevs_change(d);
 	else if (what == &d->listener)
 		listener_event(&d->listener, now);
-	else if (what == &d->inspect)
-		monitor_event(&d->inspect);
+	else if (what == &d->monitor)
+		monitor_event(&d->monitor);
 	else if (what == &d->rdmacm)
 		rdmacm_event(&d->rdmacm, now);
 	else if (what)
@@ -442,11 +444,11 @@ static void wait_events(struct daemon *d, uint64_t timeout_ns)
 	n = epoll_pwait2(d->epoll_fd, events, EVENTS, timeout_ns == UINT64_MAX ? NULL : &ts, NULL);
 	now = now_ns();
 	for (i = 0; i < n; i++)
-		dispatch(d, now, events[i].data.ptr);
+		dispatch_event(d, now, events[i].data.ptr);
 	sessions_reap(&d->sessions);
 }
 
-/* --- A private daemon's end */
+/* --- Idle private daemons */
 
 static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 {
@@ -462,8 +464,8 @@ static uint64_t idle_deadline(struct daemon *d, uint64_t now)
 
 /* --- The loop */
 
-/* Does what time has made due; returns when it wants to be called next. */
-static uint64_t tick(struct daemon *d, uint64_t now)
+/* Handles expired timers; returns the time of the next one in ns. */
+static uint64_t tick_all(struct daemon *d, uint64_t now)
 {
 	uint64_t next = neigh_tick(&d->neigh, now), due = sessions_tick(&d->sessions, now);
 
@@ -483,15 +485,15 @@ static uint64_t tick(struct daemon *d, uint64_t now)
 	return next;
 }
 
-/* Sleeps until a doorbell, a socket, an uplink or the clock has something. */
-static void nap(struct daemon *d)
+/* Sleeps until a doorbell, a socket, an uplink or a timer wakes the thread. */
+static void sleep_until_event(struct daemon *d)
 {
 	uint64_t now, next, due;
 
 	switch_set_sleeping(&d->sw, true);
 	now = now_ns();
-	next = tick(d, now);
-	/* Who posted before the word was out did not ring: look once more. */
+	next = tick_all(d, now);
+	/* A process that posted before it saw the sleeping flag did not ring: poll once more. */
 	if (!switch_run(&d->sw, now) && !sessions_reap(&d->sessions) && !d->stop) {
 		due = switch_deadline(&d->sw, now);
 		if (due < next)
@@ -508,12 +510,12 @@ int daemon_run(struct daemon *d)
 	sched_request_short_slice();
 	while (!d->stop) {
 		if (!switch_run(&d->sw, now_ns())) {
-			nap(d);
+			sleep_until_event(d);
 		} else if (++round % ROUNDS == 0) {
 			wait_events(d, 0);
-			tick(d, now_ns());
+			tick_all(d, now_ns());
 		}
 	}
-	log_all(d);
+	log_counters(d);
 	return 0;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxed's one thread: clients, the switch, neighbours, and when to sleep. */
+/*
+ * The daemon itself: opens sockets, uplinks, switch and rdma_cm, and runs their event loop in one
+ * thread. main.c calls this.
+ */
 #ifndef URXE_URXED_DAEMON_H
 #define URXE_URXED_DAEMON_H
 
@@ -17,7 +20,7 @@
 #define DAEMON_ERROR     512
 
 struct daemon_options {
-	/* Each text is well-formed: options.h has checked it. */
+	/* options.h has checked the syntax of all texts. */
 	const char *run_dir; /* absolute */
 	const char *uplinks[SWITCH_UPLINKS];
 	uint32_t n_uplinks;
@@ -28,26 +31,27 @@ struct daemon_options {
 	uint16_t mtu; /* bytes of Ethernet payload; 0 = as much as the uplinks carry */
 	const char *fdb[DAEMON_FDB]; /* "MAC[@VLAN]=PORT" */
 	uint32_t n_fdb;
-	gid_t group;                /* its members may attach; 0 = root's daemon is root's alone */
-	struct uplink_impair fault; /* of every uplink */
-	bool own_dir; /* the run directory goes with the daemon, even if it did not make it */
-	bool private; /* leave when no client has been there for a while */
+	gid_t group;                 /* its members may attach; 0 = only the daemon's own user */
+	struct uplink_impair impair; /* of every uplink */
+	bool own_dir; /* remove the run directory at the end, even if it existed before */
+	bool private; /* end when no client has been connected for 5 s */
 };
 
 struct daemon;
 
-/* The signals that the daemon takes, from a descriptor: SIGTERM, SIGINT, SIGHUP, SIGUSR1. */
+/* The signals that the daemon reads from a signalfd: SIGTERM, SIGINT, SIGHUP, SIGUSR1. */
 void daemon_signals(sigset_t *set);
 
 /*
- * Opens everything and listens: clients can connect from then on. On error
- * nothing is left and `error` has one sentence. The daemon's signals must be blocked.
+ * Opens everything and listens: clients can connect from then on. The caller has blocked
+ * daemon_signals. Returns 0 or a negative errno value; on error nothing is left to stop, and
+ * `error` has one sentence.
  */
 int daemon_start(const struct daemon_options *options, struct daemon **daemon,
 		 char error[DAEMON_ERROR]);
-/* Serves until a signal ends it, or a private daemon has nobody left to serve. */
+/* Serves clients until a signal arrives, or until a private daemon has had no client for 5 s. */
 int daemon_run(struct daemon *daemon);
-/* Removes all that daemon_start made. */
+/* Closes and removes everything that daemon_start has made. */
 void daemon_stop(struct daemon *daemon);
 
 #endif

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The parent: ready is one byte from the child; without it the child's status is ours. */
-static void await(int fd, pid_t child)
+/* In the parent: exits with 0 after one byte from the child, else with the child's status. */
+static void wait_until_ready(int fd, pid_t child)
 {
 	int status;
 	char byte;
@@ -28,7 +28,7 @@ int detach_begin(void)
 	int fds[2];
 	pid_t pid;
 
-	/* What the starter has open is not the daemon's: it would keep pipes from ending. */
+	/* An inherited descriptor of a pipe would keep its reader from seeing the end. */
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
@@ -37,7 +37,7 @@ int detach_begin(void)
 		return -errno;
 	if (pid) {
 		close(fds[1]);
-		await(fds[0], pid);
+		wait_until_ready(fds[0], pid);
 	}
 	close(fds[0]);
 	setsid();

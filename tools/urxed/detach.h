@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Leaving the terminal: the daemon goes on in a child, in a session of its own.
- * The parent waits until the child is ready, and ends as it does if it is not.
+ * Starts the daemon in the background: it runs in a child with its own session. The parent exits
+ * when the child is ready, or with the child's exit status if the child fails. main.c calls this.
  */
 #ifndef URXE_URXED_DETACH_H
 #define URXE_URXED_DETACH_H
 
 /*
- * Returns in the child alone, with the descriptor for detach_ready; standard
- * error still is the starter's. -errno: there is no child.
+ * Returns in the child only: the descriptor for detach_ready. Standard error is still that of the
+ * parent. On error it returns a negative errno value in the parent.
  */
 int detach_begin(void);
-/* Standard output and error go to the log from now on; the parent exits with status 0. */
+/*
+ * Redirects standard output and error to the log, and lets the parent exit with status 0. Returns
+ * 0 or a negative errno value.
+ */
 int detach_ready(int ready_fd, const char *log_path);
 
 #endif

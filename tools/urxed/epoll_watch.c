@@ -14,6 +14,7 @@ int epoll_watch_add(int epoll_fd, int fd, void *what, char error[EPOLL_WATCH_ERR
 	if (!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
 		return 0;
 	err = errno;
-	snprintf(error, EPOLL_WATCH_ERROR, "epoll: %s", strerror(err));
+	snprintf(error, EPOLL_WATCH_ERROR, "cannot watch a descriptor with epoll: %s",
+		 strerror(err));
 	return -err;
 }

@@ -14,25 +14,25 @@
 #include <libmnl/libmnl.h>
 #include <vnic/attach.h>
 
-#define KERNEL_GROUP 1 /* the other one is udev's */
+#define KERNEL_GROUP 1 /* multicast group of the kernel's uevents; group 2 has udev's */
 #define EVENT_ROOM   8192
 
 static const char *const classes[] = {"class/infiniband", "class/infiniband_verbs"};
 
 /* --- Links */
 
-/* A class of devices: its directory in the tree, and the kernel's. */
+/* Directories of one device class: the tree's and the kernel's. */
 struct class
 {
 	int own;
-	int kernel; /* -1: it has none before its module is loaded */
+	int kernel; /* -1: the kernel module is not loaded */
 	const char *path;
 };
 
 typedef int name_fn(const struct class *class, const char *name);
 
-/* The first error ends it, and is returned. */
-static int each_name(int dir_fd, name_fn *fn, const struct class *class)
+/* Calls fn for each entry of a directory, up to the first error. */
+static int for_each_name(int dir_fd, name_fn *fn, const struct class *class)
 {
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -49,25 +49,25 @@ static int each_name(int dir_fd, name_fn *fn, const struct class *class)
 	return rc;
 }
 
-static bool has(int dir, const char *name)
+static bool has_entry(int dir, const char *name)
 {
 	struct stat st;
 
 	return dir >= 0 && !fstatat(dir, name, &st, 0);
 }
 
-static int drop(const struct class *class, const char *name)
+static int remove_stale_link(const struct class *class, const char *name)
 {
 	struct stat st;
 
-	if (has(class->kernel, name) || fstatat(class->own, name, &st, AT_SYMLINK_NOFOLLOW) ||
+	if (has_entry(class->kernel, name) || fstatat(class->own, name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    !S_ISLNK(st.st_mode))
 		return 0;
 	return unlinkat(class->own, name, 0) ? -errno : 0;
 }
 
-/* What is a file with the kernel, as abi_version, is ours to play. */
-static int add(const struct class *class, const char *name)
+/* Links directories only: files of the kernel's class, as abi_version, are in the tree already. */
+static int add_link(const struct class *class, const char *name)
 {
 	char target[PATH_MAX];
 	struct stat st;
@@ -98,9 +98,9 @@ static int link_class(const char *tree, const char *sys, const char *name)
 	if (class.own < 0)
 		return class.own;
 	class.kernel = open_dir(sys, name, path);
-	rc = each_name(class.own, drop, &class);
+	rc = for_each_name(class.own, remove_stale_link, &class);
 	if (!rc && class.kernel >= 0)
-		rc = each_name(class.kernel, add, &class);
+		rc = for_each_name(class.kernel, add_link, &class);
 	close(class.own);
 	if (class.kernel >= 0)
 		close(class.kernel);
@@ -119,7 +119,7 @@ int host_ibdevs_link(const char *run_dir, const char *sys)
 	return rc;
 }
 
-/* --- When to look */
+/* --- Uevents */
 
 int host_ibdevs_open(struct host_ibdevs *b)
 {
@@ -155,7 +155,10 @@ bool host_ibdevs_changed(struct host_ibdevs *b)
 
 	if (!b->events)
 		return false;
-	/* "add@/devices/virtual/infiniband/rxe0" and more. An error is of one that was lost. */
+	/*
+	 * A uevent begins with "add@/devices/virtual/infiniband/rxe0" or the like. ENOBUFS: the
+	 * kernel has dropped uevents, so anything may have changed.
+	 */
 	do {
 		n = mnl_socket_recvfrom(b->events, event, sizeof(event) - 1);
 		event[n > 0 ? n : 0] = '\0';

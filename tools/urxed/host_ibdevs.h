@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kernel's own RDMA devices, which programs on urxe0 have beside it: the sys/ tree of the run
- * directory has a link to each (sysfs.h), since libibverbs walks that tree alone.
+ * Shows the kernel's own RDMA devices to programs beside urxe0: links each device into the sys/
+ * tree of the run directory (sysfs_tree.h), because libibverbs reads that tree only. daemon.c calls
+ * this.
  *
- * What the kernel tells of its devices (netlink(7), NETLINK_KOBJECT_UEVENT) only says when to look.
+ * Uevents of the kernel (netlink(7), NETLINK_KOBJECT_UEVENT) only tell when to read sysfs again.
  */
 #ifndef URXE_URXED_HOST_IBDEVS_H
 #define URXE_URXED_HOST_IBDEVS_H
@@ -16,20 +17,20 @@ struct host_ibdevs {
 	struct mnl_socket *events; /* NULL: not open */
 };
 
-/* From now on the kernel's devices can be followed. A negative errno value where it tells nothing.
- */
+/* Subscribes to uevents. Returns 0 or a negative errno value. */
 int host_ibdevs_open(struct host_ibdevs *b);
-/* Also one that is zeroed. */
+/* A zeroed structure is accepted. */
 void host_ibdevs_close(struct host_ibdevs *b);
 
-/* Readable when host_ibdevs_changed has something to take; -1 = it never has. */
+/* Readable when host_ibdevs_changed has uevents to read; -1 = not open. */
 int host_ibdevs_fd(const struct host_ibdevs *b);
-/* Takes what has come; true: there may be other devices than before. Never blocks. */
+/* Reads all uevents; true: RDMA devices may have appeared or vanished. Never blocks. */
 bool host_ibdevs_changed(struct host_ibdevs *b);
 
 /*
- * Makes the links of a tree that is there those of the devices in `sys`, where the kernel's sysfs
- * is mounted. A device that is called as ours is left out. 0, or a negative errno value.
+ * Updates the links in the tree of run_dir, which exists, to the devices in `sys`, the mount point
+ * of the kernel's sysfs. Omits a device that has the name of urxe's. Returns 0 or a negative errno
+ * value.
  */
 int host_ibdevs_link(const char *run_dir, const char *sys);
 

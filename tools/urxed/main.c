@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* urxed, the daemon of a host: options, and leaving the terminal. */
+/* urxed, the daemon of a host: reads options, goes to the background and runs daemon.h. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -27,19 +27,20 @@
 
 static const char usage_head[] =
 	"usage: urxed [OPTION]...\n"
-	"Gives this host's processes the RDMA device urxe0. Returns once it serves them.\n"
+	"Gives the processes of this host the RDMA device urxe0. urxed goes to the background and\n"
+	"returns when processes can use the device.\n"
 	"\n"
-	"  --config FILE        take options from FILE too, one a line: its name without\n"
-	"                       dashes, then its value; default " CONFIG_SYSTEM ", where it\n"
-	"                       exists, for root's daemon in /run/urxe\n";
+	"  --config FILE        read options from FILE too, one a line: the option's name\n"
+	"                       without dashes, then its value; default for root's daemon\n"
+	"                       in /run/urxe: " CONFIG_SYSTEM ", if that file exists\n";
 
 static const char usage_tail[] =
 	"  --help, --version\n"
 	"\n"
-	"SIGTERM ends it and removes what it made; SIGUSR1 writes its counters to urxed.log\n"
-	"in the run directory.\n";
+	"On SIGTERM, urxed removes the files that it has made, and ends. On SIGUSR1, urxed writes\n"
+	"its counters to urxed.log in the run directory.\n";
 
-/* What getopt_long returns for the options that are no rows; a row is its index plus 1. */
+/* Values of getopt_long for options outside options_rows; a row's value is its index plus 1. */
 enum { OPT_CONFIG = OPTIONS + 1, OPT_HELP, OPT_VERSION };
 
 static void fill_long_options(struct option list[OPTIONS + 4])
@@ -55,7 +56,7 @@ static void fill_long_options(struct option list[OPTIONS + 4])
 	list[OPTIONS + 3] = (struct option){0};
 }
 
-static void help(void)
+static void print_help(void)
 {
 	fputs(usage_head, stdout);
 	options_print();
@@ -72,8 +73,8 @@ static int take_option(struct options *o, int opt)
 	return rc ? STATUS_USAGE : 0;
 }
 
-/* Can be called again with the same argv. *config is left alone where it is not given. */
-static int parse(int argc, char **argv, struct options *o, const char **config)
+/* Can be called again with the same argv. Sets *config only if --config is given. */
+static int parse_command_line(int argc, char **argv, struct options *o, const char **config)
 {
 	struct option list[OPTIONS + 4];
 	int opt, at, rc = 0;
@@ -83,7 +84,7 @@ static int parse(int argc, char **argv, struct options *o, const char **config)
 	for (at = 1; !rc && (opt = getopt_long(argc, argv, ":", list, NULL)) != -1; at = optind) {
 		switch (opt) {
 		case OPT_CONFIG: *config = optarg; break;
-		case OPT_HELP: help(); exit(0);
+		case OPT_HELP: print_help(); exit(0);
 		case OPT_VERSION: puts("urxed " URXE_VERSION); exit(0);
 		case ':':
 			log_line("option %s needs a value; see urxed --help", bad_option(argv, at));
@@ -101,7 +102,7 @@ static int parse(int argc, char **argv, struct options *o, const char **config)
 	return rc;
 }
 
-/* The configuration file that is to be read, NULL where there is none. */
+/* The configuration file to read, or NULL. */
 static const char *choose_config(const struct options *o, const char *given)
 {
 	if (given || o->daemon.private || geteuid() || !rundir_is_default(o->run_dir))
@@ -110,16 +111,16 @@ static const char *choose_config(const struct options *o, const char *given)
 }
 
 /*
- * The file's options come first: those that repeat are the first of their kind, and
- * of the others the command line's hold.
+ * Applies the file's options first: repeated options of the command line follow those of the file,
+ * and other options of the command line override those of the file.
  */
-static int gather(int argc, char **argv, struct options *o)
+static int read_options(int argc, char **argv, struct options *o)
 {
 	struct options first = {0};
 	const char *config = NULL;
 	char error[OPTIONS_ERROR];
-	char *text; /* the options refer to it as long as the daemon runs */
-	int rc = parse(argc, argv, &first, &config);
+	char *text; /* never freed: the options point into it while the daemon runs */
+	int rc = parse_command_line(argc, argv, &first, &config);
 
 	if (rc)
 		return rc;
@@ -128,25 +129,25 @@ static int gather(int argc, char **argv, struct options *o)
 		log_line("%s", error);
 		return STATUS_USAGE;
 	}
-	return parse(argc, argv, o, &config);
+	return parse_command_line(argc, argv, o, &config);
 }
 
-/* Before DPDK starts threads, which would otherwise take the signals. */
-static void block_signals(void)
+/* Called before DPDK starts threads, which inherit the mask and so do not handle the signals. */
+static void set_up_signals(void)
 {
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE: the write fails, and says so */
+	signal(SIGXFSZ, SIG_IGN); /* beyond RLIMIT_FSIZE, write() fails with EFBIG instead */
 	daemon_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* With it a NIC's device side interrupts itself; a parent may have blocked it. */
+	/* vnic/device/ ends a close() that lingers by SIGALRM, which a parent may have blocked. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGALRM);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* A client takes about five descriptors. */
+/* A client needs about five descriptors. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit lim;
@@ -157,7 +158,7 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &lim);
 }
 
-static int serve(const struct options *o, int ready_fd)
+static int run_daemon(const struct options *o, int ready_fd)
 {
 	char error[DAEMON_ERROR], log_path[RUNDIR_MAX + sizeof(LOG_NAME)];
 	struct daemon *d;
@@ -192,7 +193,7 @@ int main(int argc, char **argv)
 	standard_fds_fill();
 	umask(022);
 	log_name = "urxed";
-	rc = gather(argc, argv, &o);
+	rc = read_options(argc, argv, &o);
 	if (rc)
 		return rc;
 	if (rundir_path(o.run_dir, run_dir, error)) {
@@ -201,7 +202,7 @@ int main(int argc, char **argv)
 	}
 	o.daemon.run_dir = run_dir;
 	o.daemon.own_dir = rundir_is_default(o.run_dir);
-	block_signals();
+	set_up_signals();
 	raise_descriptor_limit();
 	if (!o.foreground) {
 		ready_fd = detach_begin();
@@ -210,5 +211,5 @@ int main(int argc, char **argv)
 			return STATUS_FAILED;
 		}
 	}
-	return serve(&o, ready_fd);
+	return run_daemon(&o, ready_fd);
 }

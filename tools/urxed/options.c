@@ -11,15 +11,15 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/switch/fdb.h"
 
-/* Where --help begins to explain. */
+/* The column of --help in which descriptions begin. */
 #define HELP_COLUMN 23
 
-static int append(const char *name, const char **list, uint32_t *n, uint32_t max, const char *value,
-		  char error[OPTIONS_ERROR])
+static int append_value(const char *name, const char **list, uint32_t *n, uint32_t max,
+			const char *value, char error[OPTIONS_ERROR])
 {
 	if (*n == max) {
-		snprintf(error, OPTIONS_ERROR, "%s %s is one too many: there may be %u", name,
-			 value, max);
+		snprintf(error, OPTIONS_ERROR, "%s %s is one too many: at most %u are allowed",
+			 name, value, max);
 		return -ENOSPC;
 	}
 	list[(*n)++] = value;
@@ -30,7 +30,7 @@ static int set_uplink(struct options *o, const char *value, char error[OPTIONS_E
 {
 	struct daemon_options *d = &o->daemon;
 
-	return append("uplink", d->uplinks, &d->n_uplinks, SWITCH_UPLINKS, value, error);
+	return append_value("uplink", d->uplinks, &d->n_uplinks, SWITCH_UPLINKS, value, error);
 }
 
 static int set_address(struct options *o, const char *value, char error[OPTIONS_ERROR])
@@ -40,8 +40,8 @@ static int set_address(struct options *o, const char *value, char error[OPTIONS_
 
 	if (host_add_text(&scratch, value, HOST_NO_UPLINK)) {
 		snprintf(error, OPTIONS_ERROR,
-			 "address %s is not an address of a host with its prefix length, as "
-			 "192.0.2.1/24 is, or in a VLAN of 1 to 4094, as 192.0.2.1/24@100 is",
+			 "address %s is not a unicast address with prefix length and optional VLAN "
+			 "(1 to 4094); examples: 192.0.2.1/24, 192.0.2.1/24@100",
 			 value);
 		return -EINVAL;
 	}
@@ -54,7 +54,8 @@ static int set_address(struct options *o, const char *value, char error[OPTIONS_
 			return -EEXIST;
 		}
 	}
-	return append("address", d->addresses, &d->n_addresses, DAEMON_ADDRESSES, value, error);
+	return append_value("address", d->addresses, &d->n_addresses, DAEMON_ADDRESSES, value,
+			    error);
 }
 
 static int set_pkey(struct options *o, const char *value, char error[OPTIONS_ERROR])
@@ -63,10 +64,10 @@ static int set_pkey(struct options *o, const char *value, char error[OPTIONS_ERR
 	struct host scratch = {0};
 
 	if (host_add_pkey(&scratch, value)) {
-		snprintf(error, OPTIONS_ERROR, "pkey %s is not a P_Key, as 0x8001 is", value);
+		snprintf(error, OPTIONS_ERROR, "pkey %s is not a P_Key; example: 0x8001", value);
 		return -EINVAL;
 	}
-	return append("pkey", d->pkeys, &d->n_pkeys, DAEMON_PKEYS, value, error);
+	return append_value("pkey", d->pkeys, &d->n_pkeys, DAEMON_PKEYS, value, error);
 }
 
 static int set_fdb(struct options *o, const char *value, char error[OPTIONS_ERROR])
@@ -77,16 +78,16 @@ static int set_fdb(struct options *o, const char *value, char error[OPTIONS_ERRO
 
 	if (fdb_parse(value, &key, &port)) {
 		snprintf(error, OPTIONS_ERROR,
-			 "fdb %s is not MAC[@VLAN]=PORT, as 52:54:00:12:34:56=2 is", value);
+			 "fdb %s is not MAC[@VLAN]=PORT; example: 52:54:00:12:34:56=2", value);
 		return -EINVAL;
 	}
-	return append("fdb", d->fdb, &d->n_fdb, DAEMON_FDB, value, error);
+	return append_value("fdb", d->fdb, &d->n_fdb, DAEMON_FDB, value, error);
 }
 
 static int set_fault(struct options *o, const char *value, char error[OPTIONS_ERROR])
 {
 	char text[IMPAIR_ERROR];
-	int rc = impair_parse(value, &o->daemon.fault, text);
+	int rc = impair_parse(value, &o->daemon.impair, text);
 
 	if (rc)
 		snprintf(error, OPTIONS_ERROR, "%s", text);
@@ -121,7 +122,7 @@ static int set_group(struct options *o, const char *value, char error[OPTIONS_ER
 		snprintf(error, OPTIONS_ERROR, "group %s does not exist", value);
 		return -EINVAL;
 	}
-	/* vnic_attach_connect trusts nobody else. */
+	/* vnic_attach_connect accepts sockets of root and of the program's own user only. */
 	if (geteuid()) {
 		snprintf(error, OPTIONS_ERROR, "group %s: only root's daemon can serve other users",
 			 value);
@@ -147,38 +148,38 @@ static int set_foreground(struct options *o, const char *value, char error[OPTIO
 
 const struct options_row options_rows[OPTIONS] = {
 	{"uplink", "SPEC", true,
-	 "join a real Ethernet: af_packet:IFACE, af_xdp:IFACE, tap:NAME,\n"
-	 "pcap:FILE, dpdk:ARGS, or a virtual machine by\n"
+	 "connect the switch to an Ethernet: af_packet:IFACE, af_xdp:IFACE,\n"
+	 "tap:NAME, pcap:FILE or dpdk:ARGS; or to a virtual machine:\n"
 	 "qemu:PATH[,connect|,dgram] or vhost:PATH[,connect]; may be given\n"
 	 "more than once",
 	 set_uplink},
 	{"address", "ADDR/LEN[@VLAN]", true,
-	 "one more address of this host, in a VLAN or not; may be given\n"
+	 "add an address of this host, optionally in a VLAN; may be given\n"
 	 "more than once",
 	 set_address},
 	{"pkey", "0xNNNN", true,
-	 "the next entry of the P_Key table, instead of 0xffff alone;\n"
+	 "add an entry to the P_Key table, which else has 0xffff only;\n"
 	 "may be given more than once",
 	 set_pkey},
 	{"fdb", "MAC[@VLAN]=PORT", true,
-	 "a MAC that an uplink or virtual machine, by its number or its SPEC,\n"
-	 "has for itself; may be given more than once",
+	 "deliver frames to MAC only to the uplink or virtual machine PORT,\n"
+	 "which is a port's number or SPEC; may be given more than once",
 	 set_fdb},
 	{"fault", "KEY=VALUE[,KEY=VALUE]...", false,
-	 "spoil the frames of the uplinks: drop, duplicate, reorder, corrupt\n"
-	 "(shares, as 1% is), reorder-time, delay (as 100us is), seed, and\n"
-	 "way, which is both or out",
+	 "impair the frames of the uplinks: drop, duplicate, reorder and\n"
+	 "corrupt (a share: 1%), reorder-time and delay (a time: 100us),\n"
+	 "seed (a number), way (both or out)",
 	 set_fault},
 	{"mtu", "BYTES", false,
-	 "send no larger Ethernet payload, though the uplinks may carry more", set_mtu},
+	 "limit the Ethernet payload of sent frames; default: the uplinks' MTU", set_mtu},
 	{"run-dir", "DIR", false,
-	 "where clients find the daemon; default $URXE_DIR, else\n"
+	 "directory with the daemon's sockets; default: $URXE_DIR, else\n"
 	 "/run/urxe/NETNS (root), $XDG_RUNTIME_DIR/urxe/NETNS or\n"
 	 "/tmp/urxe-UID/NETNS",
 	 set_run_dir},
-	{"group", "NAME", false, "let the members of a group use root's daemon, too", set_group},
-	{"private", NULL, false, "leave when no client has been there for 5 s", set_private},
-	{"foreground", NULL, false, "stay in the foreground, log to standard error",
+	{"group", "NAME", false, "let the members of a group use root's daemon too", set_group},
+	{"private", NULL, false, "end when no client has been connected for 5 s", set_private},
+	{"foreground", NULL, false, "stay in the foreground and log to standard error",
 	 set_foreground},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The options of urxed, each one row of a table: the command line, the
- * configuration file and --help are made from it.
+ * The table of urxed's options, one row an option. main.c parses the command line and prints --help
+ * from the table, config.c parses the configuration file.
  */
 #ifndef URXE_URXED_OPTIONS_H
 #define URXE_URXED_OPTIONS_H
@@ -14,7 +14,7 @@
 #define OPTIONS_ERROR 512
 #define OPTIONS       10 /* rows */
 
-/* Values are not copied: they must stay where they are. */
+/* Values are not copied: the texts must stay valid. */
 struct options {
 	struct daemon_options daemon; /* run_dir is not set here */
 	const char *run_dir;          /* NULL = not given */
@@ -23,27 +23,27 @@ struct options {
 
 struct options_row {
 	const char *name;
-	const char *argument; /* as --help calls the value; NULL: a flag, "yes" or "no" */
-	bool repeats;         /* each time one more; else the last one holds */
+	const char *argument; /* the value's name in --help; NULL: a flag, "yes" or "no" */
+	bool repeats;         /* each use adds a value; else the last value counts */
 	const char *help;     /* lines, without a newline at the end */
-	/* As options_set, for a value whose form was checked. */
+	/* As options_set; the value is not empty, and a flag's value is "yes" or "no". */
 	int (*set)(struct options *o, const char *value, char error[OPTIONS_ERROR]);
 };
 
 extern const struct options_row options_rows[OPTIONS];
 
-/* NULL: no option has that name. */
+/* NULL: unknown option. */
 const struct options_row *options_find(const char *name);
 
 /*
- * Takes a value; NULL where none was given, which sets a flag. -EINVAL: it is not
- * one, -ENOSPC: it is one too many, -EEXIST: it was given before, -EPERM: it is
- * not this user's to give; `error` has one sentence then.
+ * Sets an option; value NULL: none was given, which sets a flag to yes. -EINVAL: invalid value,
+ * -ENOSPC: too many values, -EEXIST: the value was given before, -EPERM: this user may not set it.
+ * On error, `error` has one sentence.
  */
 int options_set(struct options *o, const struct options_row *row, const char *value,
 		char error[OPTIONS_ERROR]);
 
-/* Writes the rows as --help shows them to standard output. */
+/* Writes the rows to standard output, for --help. */
 void options_print(void);
 
 #endif

@@ -3,9 +3,9 @@
 #define URXE_URXED_SCHED_SLICE_H
 
 /*
- * Asks the scheduler (EEVDF, Linux 6.12) for short slices: a thread that runs
- * briefly gets the processor soon, also from an application that spins on it.
- * Older kernels do not know the request, and nothing is lost.
+ * Asks the scheduler (EEVDF, Linux 6.12) for short time slices for the calling thread: a thread
+ * with short slices gets the CPU sooner, even beside an application that spins. Older kernels
+ * ignore the request. daemon.c calls this.
  */
 void sched_request_short_slice(void);
 

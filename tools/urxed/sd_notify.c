@@ -25,7 +25,7 @@ void sd_notify_ready(void)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	/* Who does not listen is no reason not to serve. */
+	/* The daemon works without the service manager too, so errors are ignored. */
 	sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL | MSG_DONTWAIT,
 	       (const struct sockaddr *)&address,
 	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));

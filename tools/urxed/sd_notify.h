@@ -3,8 +3,8 @@
 #define URXE_URXED_SD_NOTIFY_H
 
 /*
- * Tells whoever has started this process (NOTIFY_SOCKET, as sd_notify(3) has it) that it is
- * ready. Where nobody wants to know, nothing.
+ * Tells the service manager that the daemon is ready (sd_notify(3)). Does nothing if NOTIFY_SOCKET
+ * is not set. main.c calls this.
  */
 void sd_notify_ready(void);
 

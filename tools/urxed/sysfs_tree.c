@@ -15,22 +15,22 @@
 #define UVERBS  VNIC_SYSFS_NAME "/class/infiniband_verbs"
 #define DEV     "dev"
 #define RDMA_CM VNIC_SYSFS_NAME "/class/misc/rdma_cm"
-/* A file that is being written, beside those that are read. */
+/* Each file is written under this name and then renamed. */
 #define UNFINISHED VNIC_SYSFS_NAME "/.unfinished"
 
 #define NAME_MAX_LEN 128
-#define TEXT_MAX_LEN 4096 /* as the kernel's: a page */
+#define TEXT_MAX_LEN 4096 /* the kernel's limit: a page */
 
-/* librxe takes the devices whose modalias begins like this, whatever their name. */
+/* librxe matches devices by the beginning of this modalias, not by the device name. */
 #define MODALIAS "rdma_device:Nrxe0"
 
-/* A tree that is being written. The first error stays, and makes the rest do nothing. */
+/* The first error stays in err; later calls then do nothing. */
 struct tree {
 	int dir;
 	int err;
 };
 
-/* Makes the directories on the way to a file. */
+/* Makes the parent directories of a file. */
 static void make_dirs(struct tree *t, const char *file)
 {
 	char dir[NAME_MAX_LEN];
@@ -43,7 +43,7 @@ static void make_dirs(struct tree *t, const char *file)
 	}
 }
 
-/* With that mode, whatever the umask; under its name once it is whole, in place of the old one. */
+/* Writes a new file with that mode, whatever the umask, and renames it over the old one. */
 static void write_file(struct tree *t, const char *file, mode_t mode, const char *text, size_t len)
 {
 	int fd;
@@ -67,8 +67,8 @@ static void write_file(struct tree *t, const char *file, mode_t mode, const char
 		unlinkat(t->dir, UNFINISHED, 0);
 }
 
-__attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char *file,
-						      const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void write_attr(struct tree *t, const char *file,
+							     const char *fmt, ...)
 {
 	char text[TEXT_MAX_LEN];
 	va_list ap;
@@ -86,23 +86,24 @@ __attribute__((format(printf, 3, 4))) static void put(struct tree *t, const char
 }
 
 /* The GUID of a port is the modified EUI-64 of its MAC, as in Linux rxe. */
-static void put_guid(struct tree *t, const char *file, const uint8_t m[ETHER_MAC_LEN])
+static void write_guid(struct tree *t, const char *file, const uint8_t m[ETHER_MAC_LEN])
 {
-	put(t, file, "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 0x02, m[1], m[2], m[3], m[4], m[5]);
+	write_attr(t, file, "%02x%02x:%02xff:fe%02x:%02x%02x", m[0] ^ 0x02, m[1], m[2], m[3], m[4],
+		   m[5]);
 }
 
 /*
- * Always an interface that there is: ibv_query_gid_table() asks for its index, and gives nothing of
- * the whole table where one has none.
+ * The interface must exist: ibv_query_gid_table() reads its index, and fails for the whole table if
+ * one entry has no interface.
  */
-static void put_ndev(struct tree *t, const char *file, const struct host *host,
-		     const struct host_address *a)
+static void write_ndev(struct tree *t, const char *file, const struct host *host,
+		       const struct host_address *a)
 {
-	put(t, file, "%s", a->ndev[0] ? a->ndev : host->ndev);
+	write_attr(t, file, "%s", a->ndev[0] ? a->ndev : host->ndev);
 }
 
-/* The kernel fails to read attributes of an empty entry; here there is no file to read. */
-static void drop_attributes(struct tree *t, uint32_t i)
+/* In the kernel, reading the attributes of an empty entry fails; here the files are missing. */
+static void remove_gid_attrs(struct tree *t, uint32_t i)
 {
 	char file[NAME_MAX_LEN];
 
@@ -112,7 +113,7 @@ static void drop_attributes(struct tree *t, uint32_t i)
 	unlinkat(t->dir, file, 0);
 }
 
-static void put_gid(struct tree *t, uint32_t i, const struct host *host)
+static void write_gid(struct tree *t, uint32_t i, const struct host *host)
 {
 	static const struct host_address none;
 	const struct host_address *a = host_address_by_gid(host, i);
@@ -120,53 +121,54 @@ static void put_gid(struct tree *t, uint32_t i, const struct host *host)
 	char file[NAME_MAX_LEN];
 
 	snprintf(file, sizeof(file), PORT "/gids/%u", i);
-	put(t, file, "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x",
-	    g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13],
-	    g[14], g[15]);
+	write_attr(t, file,
+		   "%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0],
+		   g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9], g[10], g[11], g[12], g[13],
+		   g[14], g[15]);
 	if (!a) {
-		drop_attributes(t, i);
+		remove_gid_attrs(t, i);
 		return;
 	}
 	snprintf(file, sizeof(file), PORT "/gid_attrs/types/%u", i);
-	put(t, file, "%s", i < HOST_ADDRESSES ? "RoCE v2" : "IB/RoCE v1");
+	write_attr(t, file, "%s", i < HOST_ADDRESSES ? "RoCE v2" : "IB/RoCE v1");
 	snprintf(file, sizeof(file), PORT "/gid_attrs/ndevs/%u", i);
-	put_ndev(t, file, host, a);
+	write_ndev(t, file, host, a);
 }
 
-static void put_link(struct tree *t, const struct host *host)
+static void write_link_state(struct tree *t, const struct host *host)
 {
-	put(t, PORT "/state", host->up ? "4: ACTIVE" : "1: DOWN");
-	put(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
+	write_attr(t, PORT "/state", host->up ? "4: ACTIVE" : "1: DOWN");
+	write_attr(t, PORT "/phys_state", host->up ? "5: LinkUp" : "3: Disabled");
 }
 
-static void put_port(struct tree *t, const struct host *host)
+static void write_port(struct tree *t, const struct host *host)
 {
-	put_link(t, host);
-	put(t, PORT "/link_layer", "Ethernet");
-	put(t, PORT "/rate", "100 Gb/sec (4X EDR)");
-	put(t, PORT "/lid", "0x0");
-	put(t, PORT "/lid_mask_count", "0");
-	put(t, PORT "/sm_lid", "0x0");
-	put(t, PORT "/sm_sl", "0");
-	put(t, PORT "/cap_mask", "0x00010000"); /* IsCommunicationManagementSupported */
+	write_link_state(t, host);
+	write_attr(t, PORT "/link_layer", "Ethernet");
+	write_attr(t, PORT "/rate", "100 Gb/sec (4X EDR)");
+	write_attr(t, PORT "/lid", "0x0");
+	write_attr(t, PORT "/lid_mask_count", "0");
+	write_attr(t, PORT "/sm_lid", "0x0");
+	write_attr(t, PORT "/sm_sl", "0");
+	write_attr(t, PORT "/cap_mask", "0x00010000"); /* IsCommunicationManagementSupported */
 }
 
-static void put_pkeys(struct tree *t, const struct host *host)
+static void write_pkeys(struct tree *t, const struct host *host)
 {
 	char file[NAME_MAX_LEN];
 	uint32_t i;
 
 	for (i = 0; i < VNIC_ATTACH_PKEYS; i++) {
 		snprintf(file, sizeof(file), PORT "/pkeys/%u", i);
-		put(t, file, "0x%04x", host->pkeys[i]);
+		write_attr(t, file, "0x%04x", host->pkeys[i]);
 	}
 }
 
-/* All processors: there is no bus that would make some of them nearer. */
-static void put_cpus(struct tree *t)
+/* All CPUs are local: the device is on no bus and no NUMA node. */
+static void write_cpus(struct tree *t)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF), word;
-	char text[TEXT_MAX_LEN]; /* filled to its end it is too long for put, which says so */
+	char text[TEXT_MAX_LEN]; /* if filled to the end, write_attr fails with EOVERFLOW */
 	int at = 0;
 
 	for (word = (n - 1) / 32; word >= 0 && at < (int)sizeof(text); word--) {
@@ -175,46 +177,46 @@ static void put_cpus(struct tree *t)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%08x%s", bits,
 			       word ? "," : "");
 	}
-	put(t, CLASS "/device/local_cpus", "%s", text);
-	put(t, CLASS "/device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
+	write_attr(t, CLASS "/device/local_cpus", "%s", text);
+	write_attr(t, CLASS "/device/local_cpulist", n > 1 ? "0-%ld" : "%ld", n - 1);
 }
 
-static void put_device(struct tree *t, const struct host *host)
+static void write_device(struct tree *t, const struct host *host)
 {
 	char file[NAME_MAX_LEN];
 
-	put(t, CLASS "/node_type", "1: CA");
-	put_guid(t, CLASS "/node_guid", host->mac);
-	put_guid(t, CLASS "/sys_image_guid", host->mac);
-	put(t, CLASS "/node_desc", "urxe");
-	put(t, CLASS "/fw_ver", "%s", URXE_VERSION);
-	put(t, CLASS "/device/modalias", MODALIAS);
-	put(t, CLASS "/device/numa_node", "-1");
-	put_cpus(t);
+	write_attr(t, CLASS "/node_type", "1: CA");
+	write_guid(t, CLASS "/node_guid", host->mac);
+	write_guid(t, CLASS "/sys_image_guid", host->mac);
+	write_attr(t, CLASS "/node_desc", "urxe");
+	write_attr(t, CLASS "/fw_ver", "%s", URXE_VERSION);
+	write_attr(t, CLASS "/device/modalias", MODALIAS);
+	write_attr(t, CLASS "/device/numa_node", "-1");
+	write_cpus(t);
 	snprintf(file, sizeof(file), CLASS "/device/net/%s/", host->ndev);
 	make_dirs(t, file);
 }
 
 /*
- * Values of rdma/ib_user_verbs.h and rdma/rdma_user_rxe.h; 231:192 is the kernel's uverbs0, and
- * none of its devices has a number as high as this.
+ * ABI versions are those of rdma/ib_user_verbs.h and rdma/rdma_user_rxe.h. The kernel's uverbs0 is
+ * 231:192, and none of its devices gets a minor number as high as 1216.
  */
-static void put_uverbs(struct tree *t)
+static void write_uverbs(struct tree *t)
 {
-	put(t, UVERBS "/abi_version", "6");
-	put(t, UVERBS "/" VNIC_UVERBS_NAME "/ibdev", "urxe0");
-	put(t, UVERBS "/" VNIC_UVERBS_NAME "/abi_version", "2");
-	put(t, UVERBS "/" VNIC_UVERBS_NAME "/dev", "231:1216");
-	put(t, UVERBS "/" VNIC_UVERBS_NAME "/device/modalias", MODALIAS);
-	/* The preload stands in for it; access(2) asks this one, as it would the kernel's. */
+	write_attr(t, UVERBS "/abi_version", "6");
+	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/ibdev", "urxe0");
+	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/abi_version", "2");
+	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/dev", "231:1216");
+	write_attr(t, UVERBS "/" VNIC_UVERBS_NAME "/device/modalias", MODALIAS);
+	/* liburxe.so answers open(); this file is for access(2), with the kernel's mode. */
 	write_file(t, DEV "/infiniband/" VNIC_UVERBS_NAME, 0666, "", 0);
 }
 
-/* Values of rdma/rdma_user_cm.h; the kernel gives the device a number as it comes. */
-static void put_rdma_cm(struct tree *t)
+/* ABI version of rdma/rdma_user_cm.h; the minor number is arbitrary, as in the kernel. */
+static void write_rdma_cm(struct tree *t)
 {
-	put(t, RDMA_CM "/abi_version", "4");
-	put(t, RDMA_CM "/dev", "10:122");
+	write_attr(t, RDMA_CM "/abi_version", "4");
+	write_attr(t, RDMA_CM "/dev", "10:122");
 	write_file(t, DEV "/infiniband/rdma_cm", 0666, "", 0);
 }
 
@@ -227,20 +229,20 @@ int sysfs_tree_create(const char *run_dir, const struct host *host)
 	t.dir = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t.dir < 0)
 		return -errno;
-	put_device(&t, host);
-	put_port(&t, host);
-	put_pkeys(&t, host);
+	write_device(&t, host);
+	write_port(&t, host);
+	write_pkeys(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
-		put_gid(&t, i, host);
-	put_uverbs(&t);
-	put_rdma_cm(&t);
+		write_gid(&t, i, host);
+	write_uverbs(&t);
+	write_rdma_cm(&t);
 	close(t.dir);
 	if (t.err)
 		sysfs_tree_remove(run_dir);
 	return t.err;
 }
 
-static bool same_entry(const struct host *a, const struct host *b, uint32_t index)
+static bool is_same_entry(const struct host *a, const struct host *b, uint32_t index)
 {
 	const struct host_address *p = host_address_by_gid(a, index),
 				  *q = host_address_by_gid(b, index);
@@ -260,10 +262,10 @@ int sysfs_tree_update(const char *run_dir, const struct host *host, const struct
 	if (t.dir < 0)
 		return -errno;
 	if (host->up != before->up)
-		put_link(&t, host);
+		write_link_state(&t, host);
 	for (i = 0; i < VNIC_ATTACH_GIDS; i++)
-		if (!same_entry(host, before, i))
-			put_gid(&t, i, host);
+		if (!is_same_entry(host, before, i))
+			write_gid(&t, i, host);
 	close(t.dir);
 	return t.err;
 }

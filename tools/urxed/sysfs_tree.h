@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The tree below the run directory that plays /sys and /dev for clients: what the
- * kernel shows of an RDMA device (Documentation/ABI/stable/sysfs-class-infiniband).
+ * Writes the sys/ and dev/ trees of the run directory, which liburxe.so shows to programs in place
+ * of /sys and /dev: the files of an RDMA device (Documentation/ABI/stable/sysfs-class-infiniband).
+ * daemon.c calls this.
  */
 #ifndef URXE_URXED_SYSFS_TREE_H
 #define URXE_URXED_SYSFS_TREE_H
 
 #include "urxed/hostnet/host.h"
 
-/* Writes the tree, over a stale one. On error nothing of it stays. */
+/* Replaces an old tree. Returns 0 or a negative errno value; on error no tree is left. */
 int sysfs_tree_create(const char *run_dir, const struct host *host);
-/* What has changed since `before`: each file is the old one or the new one to who reads it. */
+/* Writes the differences to `before`. Each file is replaced atomically. */
 int sysfs_tree_update(const char *run_dir, const struct host *host, const struct host *before);
 void sysfs_tree_remove(const char *run_dir);
 

@@ -180,8 +180,8 @@ static void test_addresses(void **state)
 	assert_int_equal(cma_addr_to(&six, &out, sizeof(out)), sizeof(out));
 	assert_int_equal(cma_addr_from(&again, &out, sizeof(out)), 0);
 	assert_memory_equal(&again, &six, sizeof(six));
-	assert_true(cma_addr_loopback(&loop));
-	assert_false(cma_addr_loopback(&one));
+	assert_true(cma_addr_is_loopback(&loop));
+	assert_false(cma_addr_is_loopback(&one));
 	assert_int_equal(cma_addr_from(&again, &out, 1), -EINVAL);
 	assert_int_equal(cma_addr_from(&again, &out, 20), -EINVAL);
 	out.sin6_family = AF_UNIX;

@@ -88,7 +88,7 @@ static void what_is_no_option_is_named_with_its_line(void **state)
 static void an_option_that_does_not_repeat_stands_once(void **state)
 {
 	(void)state;
-	refused("run-dir /a\n#\nrun-dir /b", "file:3: option run-dir stands on line 1 already");
+	refused("run-dir /a\n#\nrun-dir /b", "file:3: option run-dir is already set on line 1");
 }
 
 static void there_may_be_so_many(void **state)
@@ -99,7 +99,7 @@ static void there_may_be_so_many(void **state)
 	for (int i = 0; i <= SWITCH_UPLINKS; i++)
 		end += sprintf(end, "uplink tap:%d\n", i);
 	assert_int_equal(parse(lines), -ENOSPC);
-	assert_string_equal(error, "file:9: uplink tap:8 is one too many: there may be 8");
+	assert_string_equal(error, "file:9: uplink tap:8 is one too many: at most 8 are allowed");
 }
 
 static void an_address_is_given_once(void **state)
@@ -118,7 +118,7 @@ static void a_nul_byte_is_refused(void **state)
 
 	(void)state;
 	assert_int_equal(parse_bytes(bytes, sizeof(bytes) - 1), -EINVAL);
-	assert_string_equal(error, "file:1: a NUL byte is no text");
+	assert_string_equal(error, "file:1: the line contains a NUL byte");
 }
 
 static void every_option_can_be_set(void **state)

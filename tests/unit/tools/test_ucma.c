@@ -342,7 +342,7 @@ static void test_bound_to_loopback(void **state)
 	(void)state;
 	assert_int_equal(bind_to(&a, id, INADDR_LOOPBACK, 0), 0);
 	assert_int_equal(be64toh(query(id, RDMA_USER_CM_QUERY_ADDR).node_guid),
-			 cma_guid(&loop.host));
+			 cma_node_guid(&loop.host));
 	for (uint32_t i = 0; i < HOST_ADDRESSES; i++)
 		loop.host.addresses[i].uplink = 0;
 	id = create(&a, RDMA_PS_TCP, 0xb);
@@ -373,14 +373,14 @@ static void test_query(void **state)
 	assert_int_equal(response.src_size, sizeof(in));
 	assert_int_equal(response.dst_size, sizeof(in));
 	assert_int_equal(response.port_num, 1);
-	assert_int_equal(be64toh(response.node_guid), cma_guid(&loop.host));
+	assert_int_equal(be64toh(response.node_guid), cma_node_guid(&loop.host));
 	memcpy(&in, &response.dst_addr, sizeof(in));
 	assert_int_equal(ntohs(in.sin_port), PORT);
 	response = query(id, RDMA_USER_CM_QUERY_GID);
 	memcpy(&ib, &response.dst_addr, sizeof(ib));
 	assert_int_equal(response.dst_size, sizeof(ib));
 	assert_int_equal(be64toh(ib.service_id), 0x1060000 | PORT);
-	own = loop.host.addresses[cma_find(&loop.ucma.cma, id)->sgid_index].ip;
+	own = loop.host.addresses[cma_find_id(&loop.ucma.cma, id)->sgid_index].ip;
 	assert_memory_equal(ib.gid, own, sizeof(ib.gid));
 
 	request.id = id;
@@ -487,7 +487,7 @@ static void test_mapped(void **state)
 	request.id = create(&a, RDMA_PS_TCP, 0xa);
 	memcpy(&request.dst_addr, &in, sizeof(in));
 	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), 0);
-	own = &loop.host.addresses[cma_find(&loop.ucma.cma, request.id)->sgid_index];
+	own = &loop.host.addresses[cma_find_id(&loop.ucma.cma, request.id)->sgid_index];
 	assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.1", &in.sin6_addr), 1);
 	assert_memory_equal(own->ip, &in.sin6_addr, sizeof(own->ip));
 }
@@ -581,7 +581,7 @@ static void test_migrate_with_accepted(void **state)
 	(void)state;
 	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
 	loop_run(&loop);
-	child = TAILQ_FIRST(&ucma_file_by_token(&loop.ucma, b.token)->events)->child->id->number;
+	child = TAILQ_FIRST(&ucma_find_file(&loop.ucma, b.token)->events)->child->id->number;
 	assert_int_equal(accept_it(&b, child, 0xc, LOOP_QPN + 1), 0);
 	expect_withdrawn(&b, 1);
 	loop_run(&loop);

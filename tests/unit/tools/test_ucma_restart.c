@@ -5,7 +5,7 @@
 
 #include "ucma_programs.h"
 
-#define CLAIM UCMA_CLAIM_NS
+#define CLAIM UCMA_CLAIM_TIME_NS
 
 static void hang_up(struct loop_program *p)
 {
@@ -215,12 +215,12 @@ static void test_after_the_queue_pairs(void **state)
 	listener(5);
 	id = client(RDMA_PS_TCP);
 	loop_restart(&loop);
-	loop.awaited = true;
+	loop.has_claimable_leases = true;
 	hang_up(&a);
 	loop_hello(&loop, &a);
 	loop_pass(&loop, CLAIM + SECOND);
 	assert_int_equal(recv(a.fd, &byte, 1, MSG_DONTWAIT), -1);
-	loop.awaited = false;
+	loop.has_claimable_leases = false;
 	loop_pass(&loop, 1);
 	assert_int_equal(loop_welcome(&a), 0);
 	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
@@ -236,12 +236,12 @@ static void test_claimed_twice(void **state)
 	(void)state;
 	listener(5);
 	loop_restart(&loop);
-	loop.awaited = true;
+	loop.has_claimable_leases = true;
 	hang_up(&a);
 	loop_hello(&loop, &a);
 	second.fd = loop_connect(&loop);
 	loop_hello(&loop, &second);
-	loop.awaited = false;
+	loop.has_claimable_leases = false;
 	loop_pass(&loop, 1);
 	assert_int_equal(loop_welcome(&a), 0);
 	assert_int_equal(loop_welcome(&second), -EPERM);

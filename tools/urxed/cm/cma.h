@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * rdma_cm IDs: what a program's rdma_cm_id is to the kernel. Addresses, routes, ports and
- * listeners above the connection manager, with the kernel's states, events and errors
- * (drivers/infiniband/core/cma.c).
+ * The daemon's side of a program's rdma_cm_id: addresses, ports, listeners and connections, above
+ * the connection manager of cm/. States, events and errors are those of the kernel's
+ * drivers/infiniband/core/cma.c. ucma.h calls this for the commands of programs.
  *
- * Functions that return int give 0 or a negative errno value, the kernel's.
+ * Functions that return int return 0 or the negative errno value that the kernel would return.
+ * Only the daemon's thread calls them.
  */
 #ifndef URXE_URXED_CM_CMA_H
 #define URXE_URXED_CM_CMA_H
@@ -17,7 +18,7 @@
 #include "urxed/hostnet/host.h"
 #include "urxed/hostnet/neigh.h"
 
-#define CMA_IDS         65536 /* librdmacm knows IDs by 16 bits */
+#define CMA_IDS         65536 /* librdmacm's index of IDs has 16 bits */
 #define CMA_PRIVATE_MAX 256
 #define CMA_UD_QKEY     0x01234567u
 #define CMA_QPN_BITS    0xffffffu
@@ -50,7 +51,7 @@ enum cma_state {
 	CMA_LISTEN,
 };
 
-/* What a program says of its side of a connection, or is told of the peer's. */
+/* Connection parameters that a program gives, or that the peer has sent (IBA 12.6). */
 struct cma_param {
 	uint32_t qpn;
 	uint32_t qkey; /* UD */
@@ -66,7 +67,7 @@ struct cma_param {
 
 struct cma_event {
 	enum cma_event_type type;
-	int status; /* 0, a negative errno value, or a REJ's or SIDR_REP's reason */
+	int status; /* 0, a negative errno value, or the reason of a REJ or status of a SIDR_REP */
 	struct cma_param param;
 };
 
@@ -74,40 +75,40 @@ struct cma;
 
 struct cma_id {
 	struct cma *cma;
-	void *ctx; /* the owner's */
+	void *ctx; /* the owner's pointer, for the callbacks of cma_ops */
 	uint32_t number;
 	enum cma_state state;
 	uint16_t ps;
 	enum cma_service service;
-	struct cma_binding src; /* address and port; of a listener those that it hears */
-	bool low_ports;         /* the program may have those below CMA_PORT_LOW */
-	bool afonly_set;        /* the program has said whether src.afonly */
+	struct cma_binding src; /* own address and port */
+	bool low_ports;         /* the program may bind ports below CMA_PORT_UNPRIVILEGED */
+	bool afonly_set;        /* the program has set src.afonly */
 	struct cma_addr dst;
-	bool has_device; /* its address says which, and sgid_index is set */
+	bool has_device; /* the ID is bound to urxe0, and sgid_index is valid */
 	uint8_t sgid_index;
-	uint8_t peer[16]; /* address that packets go to; dst, but for loopback */
+	uint8_t peer[16]; /* GID that packets go to: dst, or the host's own address for loopback */
 	uint8_t tos;
 	uint8_t ack_timeout;
 	bool ack_timeout_set;
-	uint32_t qkey; /* UD; 0 = not set yet */
+	uint32_t qkey; /* UD; 0 = not set */
 	uint32_t psn;
 	uint32_t qpn;
-	struct cm_conn *conn; /* NULL: none yet */
-	struct neigh_waiter waiter;
-	bool waiting;
-	uint32_t timeout_ms; /* of what it waits for */
-	uint64_t due;        /* when it has waited long enough */
+	struct cm_conn *conn;       /* NULL: neither connected nor connecting */
+	struct neigh_waiter waiter; /* for the MAC address of the next hop */
+	bool waiting;               /* waiter and wait_link are in use */
+	uint32_t timeout_ms;        /* of cma_resolve_addr */
+	uint64_t due;               /* ns; when cma_resolve_addr times out */
 	LIST_ENTRY(cma_id) wait_link;
 };
 LIST_HEAD(cma_id_list, cma_id);
 
 struct cma_ops {
-	/* The connection manager's way out; ctx is the cma's. */
+	/* Sends a MAD to the peer's QP1; ctx is that of cma_open. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
 	void (*event)(struct cma_id *id, const struct cma_event *event);
 	/*
-	 * A request has come for a listener, and `id` is for it. False: there is no place in the
-	 * backlog.
+	 * A REQ or SIDR_REQ has arrived for a listener; `id` is the new ID for the connection.
+	 * False: the backlog is full, and the caller destroys `id`.
 	 */
 	bool (*request)(struct cma_id *listener, struct cma_id *id, const struct cma_event *event);
 };
@@ -119,76 +120,88 @@ struct cma {
 	struct neigh *neigh;
 	struct cm *cm;
 	struct cma_ports ports;
-	struct cma_id **ids; /* CMA_IDS of them, by number */
-	uint32_t last;
-	uint64_t psns;
-	uint64_t now; /* of what is under way */
-	struct cma_id_list waiting;
+	struct cma_id **ids;        /* CMA_IDS pointers, by number */
+	uint32_t last;              /* number of the next ID, if that number is free */
+	uint64_t psns;              /* state of the generator of first PSNs */
+	uint64_t now;               /* ns; CLOCK_MONOTONIC at the current call */
+	struct cma_id_list waiting; /* for neighbours */
 	struct cma_early_reqs early;
 };
 
-/* 0, or a negative errno value; then nothing is left. */
+/* On error nothing is left to close. */
 int cma_open(struct cma *cma, const struct host *host, struct neigh *neigh,
 	     const struct cma_ops *ops, void *ctx);
-/* When all IDs are destroyed; also for one that is all 0. */
+/* All IDs must have been destroyed before. A zeroed structure is accepted. */
 void cma_close(struct cma *cma);
+/* Handles a MAD of the CM class that has arrived at QP1. */
 void cma_input(struct cma *cma, uint64_t now, const struct cm_path *path,
 	       const uint8_t mad[CM_MAD_LEN]);
-/* Does what is due; returns when to call again, UINT64_MAX = never. */
+/* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t cma_tick(struct cma *cma, uint64_t now);
-/* The neighbours' answer to a waiter of cma_resolve_addr. */
+/* neigh.h has resolved the waiter of an ID, or has failed to. */
 void cma_neigh_answer(struct neigh_waiter *w, int status);
-/* EUI-64 of the host's MAC, as the device's node GUID. */
-uint64_t cma_guid(const struct host *host);
+/* The device's node GUID: the modified EUI-64 of the host's MAC address, in host byte order. */
+uint64_t cma_node_guid(const struct host *host);
 
-/* Each call is at cma->now, which the caller sets. */
+/* The calls below read the time from cma->now, which the caller sets. */
 int cma_create_id(struct cma *cma, uint16_t ps, enum cma_service service, void *ctx,
 		  struct cma_id **id);
 void cma_destroy_id(struct cma_id *id);
-/* NULL: there is none. */
-struct cma_id *cma_find(const struct cma *cma, uint32_t number);
+/* NULL: no ID has that number. */
+struct cma_id *cma_find_id(const struct cma *cma, uint32_t number);
 
-/* AF_IB: only the wildcard can be had, and hears nothing, as the kernel has it for RoCE. */
+/* As in the kernel on RoCE, an AF_IB address must be the wildcard, and receives no request. */
 int cma_bind(struct cma_id *id, const struct cma_addr *addr);
-/* src may be NULL. ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no way leads there. */
+/* src may be NULL. An event ADDR_RESOLVED or ADDR_ERROR follows. -ENETUNREACH: no route to dst. */
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
 		     uint32_t timeout_ms);
-/* ROUTE_RESOLVED follows. */
+/* An event ROUTE_RESOLVED follows. */
 int cma_resolve_route(struct cma_id *id);
-/* The same, of a path that the program knows. */
+/* As cma_resolve_route, for a program that gives the path itself (RDMA_OPTION_IB_PATH). */
 int cma_set_path(struct cma_id *id, uint8_t traffic_class);
 int cma_listen(struct cma_id *id);
 int cma_connect(struct cma_id *id, const struct cma_param *param);
-/* param: NULL where a REP is answered. On error it is rejected. */
+/* Answers a REQ with a REP, or, with param NULL, a REP with an RTU. An error sends a REJ. */
 int cma_accept(struct cma_id *id, const struct cma_param *param);
 int cma_reject(struct cma_id *id, uint8_t reason, const void *data, uint8_t len);
 int cma_disconnect(struct cma_id *id);
-/* Data has come before the RTU. */
+/* The QP has received data before the RTU arrived (IBA 12.9.6). */
 int cma_notify_established(struct cma_id *id);
 int cma_set_reuseaddr(struct cma_id *id, bool on);
 int cma_set_afonly(struct cma_id *id, bool on);
 
-/* The path's MTU, 1 = 256 to 5 = 4096. */
-uint8_t cma_mtu(const struct cma *cma);
+/* The path MTU as enum ib_mtu: 1 = 256 to 5 = 4096 bytes. */
+uint8_t cma_path_mtu(const struct cma *cma);
 
-/* --- cma_save.c: an ID without pointers, for the daemon that comes after this one. */
+/* --- cma_save.c: a copy of an ID without pointers, from which the next daemon restores it. */
 struct cma_saved {
 	struct cma_id id;
-	bool connected; /* and there is */
+	bool connected; /* conn is valid */
 	struct cm_saved conn;
 };
 void cma_save(const struct cma_id *id, struct cma_saved *saved);
-/* -EBUSY: there is one with its number; -EINVAL: no ID is like that; -ENOMEM. */
+/* -EBUSY: the number is in use; -EINVAL: a field is out of range; -ENOMEM. */
 int cma_restore(struct cma *cma, const struct cma_saved *saved, void *ctx, struct cma_id **id);
 
-/* --- cma_way.c */
-/* Asks once more for the way to who was restored in the middle of that; else nothing. */
-void cma_resolve_again(struct cma_id *id);
-/* For cma.c. */
-void cma_resolved(struct cma_id *id, int status);
-void cma_stop_waiting(struct cma_id *id);
+/* --- cma_resolve.c */
+/* Resolves the next hop again, if the ID was restored while it waited for the next hop. */
+void cma_restart_resolve(struct cma_id *id);
+/* Sets the ID's state and emits ADDR_RESOLVED, or ADDR_ERROR with that status. */
+void cma_finish_resolve_addr(struct cma_id *id, int status);
+/* The ID waits no longer; no event follows. */
+void cma_cancel_resolve(struct cma_id *id);
+
+/* --- cma_connect.c: callbacks of the connection manager for an ID that connects. */
+void cma_on_cm_event(void *ctx, enum cm_event event, const struct cm_mad *mad);
+
+/* --- cma_request.c: callbacks of the connection manager for a request that arrives. */
+enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
+				  void **conn_ctx);
+/* `cma` is a struct cma: cma_early_req_take wants a pointer to void. */
+bool cma_has_listener(const void *cma, uint64_t service_id);
 
 /* --- cma.c */
-void cma_emit(struct cma_id *id, enum cma_event_type type, int status);
+void cma_set_event_private_data(struct cma_event *event, const uint8_t *data, uint32_t len);
+void cma_emit_event(struct cma_id *id, enum cma_event_type type, int status);
 
 #endif

@@ -22,7 +22,7 @@ static void from_v6(struct cma_addr *a, const struct sockaddr_in6 *in)
 	a->scope = in->sin6_scope_id;
 }
 
-/* As struct sockaddr_ib of rdma-core and the kernel. */
+/* The layout of struct sockaddr_ib in rdma-core and the kernel. */
 struct sockaddr_of_ib {
 	uint16_t family;
 	uint16_t pkey;
@@ -100,42 +100,42 @@ uint32_t cma_addr_to(const struct cma_addr *a, void *sockaddr, uint32_t room)
 	return size;
 }
 
-bool cma_addr_v4(const struct cma_addr *a)
+bool cma_addr_is_v4(const struct cma_addr *a)
 {
 	return !memcmp(a->ip, mapped, sizeof(mapped));
 }
 
-bool cma_addr_any(const struct cma_addr *a)
+bool cma_addr_is_any(const struct cma_addr *a)
 {
 	static const uint8_t zero[16];
 
-	return cma_addr_v4(a) ? !memcmp(a->ip + sizeof(mapped), zero, 4)
-			      : !memcmp(a->ip, zero, sizeof(zero));
+	return cma_addr_is_v4(a) ? !memcmp(a->ip + sizeof(mapped), zero, 4)
+				 : !memcmp(a->ip, zero, sizeof(zero));
 }
 
-bool cma_addr_loopback(const struct cma_addr *a)
+bool cma_addr_is_loopback(const struct cma_addr *a)
 {
 	static const uint8_t v6[16] = {[15] = 1};
 
-	return cma_addr_v4(a) ? a->ip[12] == 127 : !memcmp(a->ip, v6, sizeof(v6));
+	return cma_addr_is_v4(a) ? a->ip[12] == 127 : !memcmp(a->ip, v6, sizeof(v6));
 }
 
-bool cma_addr_everywhere(const struct cma_addr *a)
+bool cma_addr_is_any_or_loopback(const struct cma_addr *a)
 {
-	return cma_addr_any(a) || cma_addr_loopback(a);
+	return cma_addr_is_any(a) || cma_addr_is_loopback(a);
 }
 
-bool cma_addr_link_local(const struct cma_addr *a)
+bool cma_addr_is_link_local(const struct cma_addr *a)
 {
 	return a->ip[0] == 0xfe && (a->ip[1] & 0xc0) == 0x80;
 }
 
-bool cma_addr_group(const struct cma_addr *a)
+bool cma_addr_is_multicast(const struct cma_addr *a)
 {
-	return cma_addr_v4(a) ? a->ip[12] >> 4 == 14 : a->ip[0] == 0xff;
+	return cma_addr_is_v4(a) ? a->ip[12] >> 4 == 14 : a->ip[0] == 0xff;
 }
 
-bool cma_addr_same(const struct cma_addr *a, const struct cma_addr *b)
+bool cma_addr_has_same_ip(const struct cma_addr *a, const struct cma_addr *b)
 {
 	return !memcmp(a->ip, b->ip, sizeof(a->ip));
 }

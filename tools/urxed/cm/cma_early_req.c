@@ -11,12 +11,12 @@ void cma_early_req_listener_gone(struct cma_early_reqs *early, uint64_t now, uin
 	early->gone[i].at = now;
 }
 
-static bool was_heard(const struct cma_early_reqs *early, uint64_t now, uint64_t service_id)
+static bool had_listener(const struct cma_early_reqs *early, uint64_t now, uint64_t service_id)
 {
 	uint32_t n = early->n_gone < CMA_EARLY_MAX ? early->n_gone : CMA_EARLY_MAX;
 
 	if (service_id >> 32)
-		return false; /* it is none of a port */
+		return false; /* not a service ID of an IP port (IBA annex A11) */
 	for (uint32_t i = 0; i < n; i++)
 		if (early->gone[i].port == (uint16_t)service_id &&
 		    now - early->gone[i].at <= CMA_EARLY_GONE_NS)
@@ -24,12 +24,12 @@ static bool was_heard(const struct cma_early_reqs *early, uint64_t now, uint64_t
 	return false;
 }
 
-bool cma_early_req_hold(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
+bool cma_early_req_keep(struct cma_early_reqs *early, uint64_t now, uint64_t service_id,
 			const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
 {
 	struct cma_early_req *request = &early->kept[early->n_kept];
 
-	if (early->n_kept == CMA_EARLY_MAX || !was_heard(early, now, service_id))
+	if (early->n_kept == CMA_EARLY_MAX || !had_listener(early, now, service_id))
 		return false;
 	request->service_id = service_id;
 	request->due = now + CMA_EARLY_KEPT_NS;
@@ -56,8 +56,8 @@ bool cma_early_req_take(struct cma_early_reqs *early, uint64_t now,
 	return false;
 }
 
-/* They are kept in the order in which they came, and all for as long. */
-uint64_t cma_early_req_due(const struct cma_early_reqs *early)
+/* kept[] is in order of arrival, and all requests are kept for the same time. */
+uint64_t cma_early_req_deadline(const struct cma_early_reqs *early)
 {
 	return early->n_kept ? early->kept[0].due : UINT64_MAX;
 }

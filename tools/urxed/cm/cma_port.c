@@ -4,35 +4,36 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Whether two at one port are in each other's way: 0 where they are not. */
-static int conflict(const struct cma_binding *u, const struct cma_binding *other, bool reuseaddr)
+/* 0: both bindings may have the same port of the same port space. */
+static int check_conflict(const struct cma_binding *u, const struct cma_binding *other,
+			  bool reuseaddr)
 {
 	if (reuseaddr && other->reuseaddr && !other->listening)
 		return 0;
 	if (u->afonly && other->afonly && u->addr.family != other->addr.family)
 		return 0;
-	if (cma_addr_everywhere(&u->addr) || cma_addr_everywhere(&other->addr))
+	if (cma_addr_is_any_or_loopback(&u->addr) || cma_addr_is_any_or_loopback(&other->addr))
 		return -EADDRNOTAVAIL;
-	return cma_addr_same(&u->addr, &other->addr) ? -EADDRINUSE : 0;
+	return cma_addr_has_same_ip(&u->addr, &other->addr) ? -EADDRINUSE : 0;
 }
 
-/* The ports that are given follow one another, so each bucket has its share of them. */
-static const struct cma_bindings *bucket(const struct cma_ports *p, uint16_t port)
+/* Ephemeral ports are consecutive, so the modulo spreads them evenly over the buckets. */
+static const struct cma_bindings *find_bucket(const struct cma_ports *p, uint16_t port)
 {
 	return &p->users[port % CMA_PORT_BUCKETS];
 }
 
-static int check(const struct cma_ports *p, const struct cma_binding *u, uint16_t ps, uint16_t port,
-		 bool reuseaddr)
+static int check_port(const struct cma_ports *p, const struct cma_binding *u, uint16_t ps,
+		      uint16_t port, bool reuseaddr)
 {
 	const struct cma_binding *other;
 	int rc;
 
-	LIST_FOREACH(other, bucket(p, port), link)
+	LIST_FOREACH(other, find_bucket(p, port), link)
 	{
 		if (other == u || other->ps != ps || other->addr.port != port)
 			continue;
-		rc = conflict(u, other, reuseaddr);
+		rc = check_conflict(u, other, reuseaddr);
 		if (rc)
 			return rc;
 	}
@@ -43,14 +44,14 @@ static bool is_free(const struct cma_ports *p, uint16_t ps, uint16_t port)
 {
 	const struct cma_binding *other;
 
-	LIST_FOREACH(other, bucket(p, port), link)
+	LIST_FOREACH(other, find_bucket(p, port), link)
 	if (other->ps == ps && other->addr.port == port)
 		return false;
 	return true;
 }
 
-/* In turn, so that one that was just given back is not given again at once. */
-static uint16_t find_free(struct cma_ports *p, uint16_t ps)
+/* Round robin, so that a port that was just released is not assigned again at once. */
+static uint16_t find_free_port(struct cma_ports *p, uint16_t ps)
 {
 	const uint32_t n = CMA_PORT_LAST - CMA_PORT_FIRST + 1;
 
@@ -65,8 +66,8 @@ static uint16_t find_free(struct cma_ports *p, uint16_t ps)
 
 int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps)
 {
-	uint16_t port = u->addr.port ? u->addr.port : find_free(p, ps);
-	int rc = port ? check(p, u, ps, port, u->reuseaddr) : -EADDRNOTAVAIL;
+	uint16_t port = u->addr.port ? u->addr.port : find_free_port(p, ps);
+	int rc = port ? check_port(p, u, ps, port, u->reuseaddr) : -EADDRNOTAVAIL;
 
 	if (rc)
 		return rc;
@@ -90,7 +91,7 @@ void cma_port_restore(struct cma_ports *p, struct cma_binding *u)
 
 int cma_port_listen(const struct cma_ports *p, struct cma_binding *u)
 {
-	int rc = u->reuseaddr ? check(p, u, u->ps, u->addr.port, false) : 0;
+	int rc = u->reuseaddr ? check_port(p, u, u->ps, u->addr.port, false) : 0;
 
 	u->listening = !rc;
 	return rc;
@@ -110,21 +111,20 @@ bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port
 {
 	const struct cma_binding *u;
 
-	LIST_FOREACH(u, bucket(p, port), link)
+	LIST_FOREACH(u, find_bucket(p, port), link)
 	if (u->listening && u->ps == ps && u->addr.port == port)
 		return true;
 	return false;
 }
 
-/* A wildcard hears both families, unless it is for one alone; GIDs that are no addresses are
- * InfiniBand's. */
-static bool hears(const struct cma_binding *u, const struct cma_addr *addr)
+/* A wildcard accepts both families unless afonly is set. RoCE has no GIDs for AF_IB listeners. */
+static bool accepts_address(const struct cma_binding *u, const struct cma_addr *addr)
 {
 	if (u->addr.family == CMA_AF_IB)
 		return false;
-	if (cma_addr_everywhere(&u->addr))
+	if (cma_addr_is_any_or_loopback(&u->addr))
 		return !u->afonly || u->addr.family == addr->family;
-	return cma_addr_same(&u->addr, addr);
+	return cma_addr_has_same_ip(&u->addr, addr);
 }
 
 struct cma_binding *cma_port_find_listener(const struct cma_ports *p, uint16_t ps, uint16_t port,
@@ -132,8 +132,8 @@ struct cma_binding *cma_port_find_listener(const struct cma_ports *p, uint16_t p
 {
 	struct cma_binding *u;
 
-	LIST_FOREACH(u, bucket(p, port), link)
-	if (u->listening && u->ps == ps && u->addr.port == port && hears(u, addr))
+	LIST_FOREACH(u, find_bucket(p, port), link)
+	if (u->listening && u->ps == ps && u->addr.port == port && accepts_address(u, addr))
 		return u;
 	return NULL;
 }

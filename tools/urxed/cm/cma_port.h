@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which ports are in use, in each port space, by whom and with which address: the
- * kernel's rules (drivers/infiniband/core/cma.c) for who may share one.
+ * The ports of rdma_cm IDs: which ID is bound to which port of which port space, and which IDs may
+ * share a port. The rules are those of the kernel's drivers/infiniband/core/cma.c. cma*.c call
+ * this.
  */
 #ifndef URXE_URXED_CM_CMA_PORT_H
 #define URXE_URXED_CM_CMA_PORT_H
@@ -10,17 +11,17 @@
 
 #include "urxed/cm/cma_addr.h"
 
-/* Ports that are given to who asks for none, as Linux's ip_local_port_range is at first. */
-#define CMA_PORT_FIRST 32768
-#define CMA_PORT_LAST  60999
-#define CMA_PORT_LOW   1024 /* from here on anybody may have them */
+/* Range of ephemeral ports: Linux's default of ip_local_port_range. */
+#define CMA_PORT_FIRST        32768
+#define CMA_PORT_LAST         60999
+#define CMA_PORT_UNPRIVILEGED 1024 /* lower ports need CAP_NET_BIND_SERVICE */
 
 struct cma_binding {
 	LIST_ENTRY(cma_binding) link;
-	uint16_t ps;          /* port space; 0 = it has no port */
+	uint16_t ps;          /* port space; 0 = not bound */
 	struct cma_addr addr; /* with the port */
 	bool reuseaddr;
-	bool afonly; /* an IPv6 address is none for IPv4 */
+	bool afonly; /* an IPv6 wildcard does not include IPv4 */
 	bool listening;
 };
 LIST_HEAD(cma_bindings, cma_binding);
@@ -28,26 +29,26 @@ LIST_HEAD(cma_bindings, cma_binding);
 #define CMA_PORT_BUCKETS 1024u
 
 struct cma_ports {
-	struct cma_bindings users[CMA_PORT_BUCKETS]; /* by the port */
-	uint32_t n;                                  /* of them */
-	uint32_t last;                               /* port that was given most recently */
+	struct cma_bindings users[CMA_PORT_BUCKETS]; /* by port modulo CMA_PORT_BUCKETS */
+	uint32_t n;                                  /* bindings */
+	uint32_t last;                               /* ephemeral ports tried so far */
 };
 
 /*
- * Gives the user the address's port, or one that is free where that is 0. -EADDRINUSE:
- * somebody has that port at that address; -EADDRNOTAVAIL: at all addresses, or would
- * have at one of all; or there is no free one.
+ * Binds u to the port of u->addr, or to a free port if that is 0. -EADDRINUSE: another ID has the
+ * port at the same address. -EADDRNOTAVAIL: the address of one of both is the wildcard or loopback,
+ * or no port is free.
  */
 int cma_port_bind(struct cma_ports *p, struct cma_binding *u, uint16_t ps);
-/* The user is going to listen, which those that share its port by SO_REUSEADDR cannot, too. */
+/* Marks u as a listener. Error: another ID shares the port by SO_REUSEADDR. */
 int cma_port_listen(const struct cma_ports *p, struct cma_binding *u);
-/* The user has the port that it had, as it was found to be in nobody's way. */
+/* Adds a binding that an earlier daemon has checked. Does nothing if u is not bound. */
 void cma_port_restore(struct cma_ports *p, struct cma_binding *u);
-/* Nothing where it has none. */
+/* Does nothing if u is not bound. */
 void cma_port_release(struct cma_ports *p, struct cma_binding *u);
-/* Whether anybody listens to a port, at whatever address. */
+/* True: an ID listens at the port, at any address. */
 bool cma_port_has_listener(const struct cma_ports *p, uint16_t ps, uint16_t port);
-/* Who listens to a port for what comes to an address; NULL: nobody. */
+/* The listener for a request to that address and port; NULL: none. */
 struct cma_binding *cma_port_find_listener(const struct cma_ports *p, uint16_t ps, uint16_t port,
 					   const struct cma_addr *addr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which addresses and ports an ID has, and where it finds its peer. */
+/* Binding an rdma_cm ID to an address, resolving its destination, and listening (cma.h). */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,15 +11,15 @@
 
 #define NS_PER_MS 1000000ull
 
-static void use_address(struct cma_id *id, const struct host_address *own)
+static void set_device(struct cma_id *id, const struct host_address *own)
 {
 	id->has_device = true;
 	id->sgid_index = (uint8_t)(own - id->cma->host->addresses);
 }
 
-/* Loopback is at any address of the host, one of the family's if there is one. */
-static const struct host_address *loopback_address(const struct host *host,
-						   const struct cma_addr *addr)
+/* Stands for loopback: an address of the host of the same family, else of the other one. */
+static const struct host_address *find_loopback_address(const struct host *host,
+							const struct cma_addr *addr)
 {
 	const struct host_address *any = NULL;
 	struct cma_addr own = {0};
@@ -38,14 +38,15 @@ static const struct host_address *loopback_address(const struct host *host,
 	return any;
 }
 
-static const struct host_address *own_address(const struct cma_id *id, const struct cma_addr *addr)
+static const struct host_address *find_own_address(const struct cma_id *id,
+						   const struct cma_addr *addr)
 {
-	return cma_addr_loopback(addr) ? loopback_address(id->cma->host, addr)
-				       : host_find_address(id->cma->host, addr->ip);
+	return cma_addr_is_loopback(addr) ? find_loopback_address(id->cma->host, addr)
+					  : host_find_address(id->cma->host, addr->ip);
 }
 
-/* 0: the service ID is of none that this ID could have. */
-static uint16_t ib_port_space(const struct cma_id *id, const struct cma_addr *addr)
+/* 0: the service ID is in no port space that this ID may use. */
+static uint16_t find_ib_port_space(const struct cma_id *id, const struct cma_addr *addr)
 {
 	static const uint16_t spaces[] = {CM_PS_IB, CM_PS_TCP, CM_PS_UDP};
 	uint64_t mask = addr->mask & ~(uint64_t)UINT16_MAX;
@@ -57,40 +58,41 @@ static uint16_t ib_port_space(const struct cma_id *id, const struct cma_addr *ad
 	return 0;
 }
 
-/* Where a port is to be taken. -EPROTONOSUPPORT: nowhere. */
-static int port_space(struct cma_id *id, uint16_t *ps)
+/* -EPROTONOSUPPORT: the service ID of an AF_IB address is in no port space of this ID. */
+static int choose_port_space(struct cma_id *id, uint16_t *ps)
 {
 	struct cma_addr *addr = &id->src.addr;
 
-	*ps = addr->family == CMA_AF_IB ? ib_port_space(id, addr) : id->ps;
+	*ps = addr->family == CMA_AF_IB ? find_ib_port_space(id, addr) : id->ps;
 	if (addr->family == CMA_AF_IB)
 		addr->service_id = cm_service_id(*ps, addr->port);
 	return *ps ? 0 : -EPROTONOSUPPORT;
 }
 
 /*
- * Loopback is no address of a device, as with the kernel, so that libfabric looks for one that its
- * peers can reach. Where the host has no uplink no interface has any: there it is the device's.
+ * As in the kernel, an ID that is bound to loopback has no device, so that libfabric looks for an
+ * address that its peers can reach. Without an uplink no interface has such an address; then
+ * loopback belongs to urxe0.
  */
-static const struct host_address *bound_to_loopback(const struct host *host,
-						    const struct cma_addr *addr)
+static const struct host_address *find_device_for_loopback(const struct host *host,
+							   const struct cma_addr *addr)
 {
-	const struct host_address *own = loopback_address(host, addr);
+	const struct host_address *own = find_loopback_address(host, addr);
 
 	return own && own->uplink == HOST_NO_UPLINK ? own : NULL;
 }
 
-static bool is_own(const struct cma_id *id, const struct cma_addr *addr,
-		   const struct host_address **own)
+static bool is_own_address(const struct cma_id *id, const struct cma_addr *addr,
+			   const struct host_address **own)
 {
 	const struct host *host = id->cma->host;
 
 	*own = NULL;
-	if (cma_addr_loopback(addr))
-		*own = bound_to_loopback(host, addr);
-	else if (!cma_addr_any(addr))
+	if (cma_addr_is_loopback(addr))
+		*own = find_device_for_loopback(host, addr);
+	else if (!cma_addr_is_any(addr))
 		*own = host_find_address(host, addr->ip);
-	return cma_addr_everywhere(addr) || *own;
+	return cma_addr_is_any_or_loopback(addr) || *own;
 }
 
 int cma_bind(struct cma_id *id, const struct cma_addr *addr)
@@ -99,43 +101,43 @@ int cma_bind(struct cma_id *id, const struct cma_addr *addr)
 	uint16_t ps;
 	int rc;
 
-	if (id->state != CMA_IDLE || (cma_addr_link_local(addr) && !addr->scope))
+	if (id->state != CMA_IDLE || (cma_addr_is_link_local(addr) && !addr->scope))
 		return -EINVAL;
-	/* As the kernel: a port of RoCE has no GID that is none of IP's. */
-	if (addr->family == CMA_AF_IB && !cma_addr_any(addr))
+	/* As in the kernel: all GIDs of a RoCE port are IP addresses. */
+	if (addr->family == CMA_AF_IB && !cma_addr_is_any(addr))
 		return -ENODEV;
-	if (!is_own(id, addr, &own))
+	if (!is_own_address(id, addr, &own))
 		return -EADDRNOTAVAIL;
-	if (addr->port && addr->port < CMA_PORT_LOW && !id->low_ports)
+	if (addr->port && addr->port < CMA_PORT_UNPRIVILEGED && !id->low_ports)
 		return -EACCES;
 	id->src.addr = *addr;
 	if (!id->afonly_set)
 		id->src.afonly = addr->family == AF_INET;
-	rc = port_space(id, &ps);
+	rc = choose_port_space(id, &ps);
 	if (!rc)
 		rc = cma_port_bind(&id->cma->ports, &id->src, ps);
 	if (rc)
 		return rc;
 	if (own)
-		use_address(id, own);
+		set_device(id, own);
 	id->state = CMA_ADDR_BOUND;
 	return 0;
 }
 
-/* Takes the host's address as the ID's own where that has none. */
+/* An ID that is bound to the wildcard gets the host's address. */
 static void set_source(struct cma_id *id, const struct host_address *own)
 {
-	use_address(id, own);
-	if (cma_addr_any(&id->src.addr)) {
+	set_device(id, own);
+	if (cma_addr_is_any(&id->src.addr)) {
 		memcpy(id->src.addr.ip, own->ip, sizeof(own->ip));
 		id->src.addr.family = id->dst.family;
 	}
 }
 
-void cma_resolved(struct cma_id *id, int status)
+void cma_finish_resolve_addr(struct cma_id *id, int status)
 {
 	id->state = status ? CMA_ADDR_BOUND : CMA_STATE_ADDR_RESOLVED;
-	cma_emit(id, status ? CMA_ADDR_ERROR : CMA_ADDR_RESOLVED, status);
+	cma_emit_event(id, status ? CMA_ADDR_ERROR : CMA_ADDR_RESOLVED, status);
 }
 
 void cma_neigh_answer(struct neigh_waiter *w, int status)
@@ -144,11 +146,11 @@ void cma_neigh_answer(struct neigh_waiter *w, int status)
 
 	LIST_REMOVE(id, wait_link);
 	id->waiting = false;
-	/* The kernel goes on asking until the time is over. */
-	cma_resolved(id, status == -EHOSTUNREACH ? -ETIMEDOUT : status);
+	/* The kernel repeats its ARP requests until the program's timeout: same error. */
+	cma_finish_resolve_addr(id, status == -EHOSTUNREACH ? -ETIMEDOUT : status);
 }
 
-void cma_stop_waiting(struct cma_id *id)
+void cma_cancel_resolve(struct cma_id *id)
 {
 	if (!id->waiting)
 		return;
@@ -157,8 +159,8 @@ void cma_stop_waiting(struct cma_id *id)
 	id->waiting = false;
 }
 
-/* Asks for the way from one of our addresses. -ENETUNREACH: it leads nowhere. */
-static int try_source(struct cma_id *id, const struct host_address *own)
+/* Resolves the next hop from one of the host's addresses. -ENETUNREACH: no route from it. */
+static int resolve_from(struct cma_id *id, const struct host_address *own)
 {
 	uint8_t index = (uint8_t)(own - id->cma->host->addresses);
 	struct vnic_next_hop hop;
@@ -167,17 +169,17 @@ static int try_source(struct cma_id *id, const struct host_address *own)
 }
 
 /*
- * By what the address is, not by how it is written: where a host has addresses of IPv6 alone
- * getaddrinfo(3) says ::ffff:192.0.2.2 for 192.0.2.2.
+ * Compares address formats, not dst->family: on a host that has IPv6 addresses only,
+ * getaddrinfo(3) returns ::ffff:192.0.2.2 with AF_INET6 for 192.0.2.2.
  */
-static bool same_family(const struct cma_addr *dst, const struct host_address *a)
+static bool has_same_family(const struct cma_addr *dst, const struct host_address *a)
 {
-	return cma_addr_v4(dst) ==
+	return cma_addr_is_v4(dst) ==
 	       !!IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip);
 }
 
-/* From the address in the destination's subnet, else from any that a route begins at. */
-static int choose_source(struct cma_id *id, const struct host_address **chosen)
+/* Prefers a source address in the destination's subnet, else takes any that has a route. */
+static int resolve_from_any(struct cma_id *id, const struct host_address **chosen)
 {
 	const struct host *host = id->cma->host;
 	int rc = -ENETUNREACH;
@@ -186,53 +188,54 @@ static int choose_source(struct cma_id *id, const struct host_address **chosen)
 		for (uint32_t i = 0; i < HOST_ADDRESSES && rc == -ENETUNREACH; i++) {
 			const struct host_address *a = &host->addresses[i];
 
-			if (!a->valid || !same_family(&id->dst, a) ||
+			if (!a->valid || !has_same_family(&id->dst, a) ||
 			    host_same_subnet(a->ip, id->dst.ip, a->prefix_len) != near)
 				continue;
 			*chosen = a;
-			rc = try_source(id, a);
+			rc = resolve_from(id, a);
 		}
 	}
 	return rc;
 }
 
-static int find_way(struct cma_id *id)
+static int resolve_next_hop(struct cma_id *id)
 {
 	const struct host_address *own = NULL;
 	int rc = 0;
 
 	if (id->has_device)
 		own = host_address_by_gid(id->cma->host, id->sgid_index);
-	if (cma_addr_any(&id->dst) || own_address(id, &id->dst)) {
-		/* To this host: by the address that it is sent to. */
+	if (cma_addr_is_any(&id->dst) || find_own_address(id, &id->dst)) {
+		/* The destination is this host: packets go to the host's own address. */
 		if (!own)
-			own = cma_addr_any(&id->dst) ? loopback_address(id->cma->host, &id->dst)
-						     : own_address(id, &id->dst);
+			own = cma_addr_is_any(&id->dst)
+				      ? find_loopback_address(id->cma->host, &id->dst)
+				      : find_own_address(id, &id->dst);
 		if (!own)
 			return -ENODEV;
 		memcpy(id->peer, own->ip, sizeof(id->peer));
-		if (cma_addr_any(&id->dst))
+		if (cma_addr_is_any(&id->dst))
 			memcpy(id->dst.ip, own->ip, sizeof(id->dst.ip));
-		else if (!cma_addr_loopback(&id->dst))
+		else if (!cma_addr_is_loopback(&id->dst))
 			memcpy(id->peer, id->dst.ip, sizeof(id->peer));
 	} else {
 		memcpy(id->peer, id->dst.ip, sizeof(id->peer));
-		rc = own ? try_source(id, own) : choose_source(id, &own);
+		rc = own ? resolve_from(id, own) : resolve_from_any(id, &own);
 	}
 	if (!rc || rc == -EINPROGRESS)
 		set_source(id, own);
 	return rc;
 }
 
-static int ask(struct cma_id *id)
+static int start_resolve(struct cma_id *id)
 {
-	int rc = find_way(id);
+	int rc = resolve_next_hop(id);
 
-	/* That somebody is not there is learnt only in time; that there is no way, at once. */
+	/* A silent neighbour is a timeout of the program's; a missing route is an error now. */
 	if (rc == -EHOSTUNREACH)
 		rc = -ETIMEDOUT;
 	if (!rc || rc == -ETIMEDOUT) {
-		cma_resolved(id, rc);
+		cma_finish_resolve_addr(id, rc);
 		return 0;
 	}
 	if (rc != -EINPROGRESS)
@@ -244,12 +247,12 @@ static int ask(struct cma_id *id)
 	return 0;
 }
 
-void cma_resolve_again(struct cma_id *id)
+void cma_restart_resolve(struct cma_id *id)
 {
-	int rc = id->state == CMA_ADDR_QUERY && !id->waiting ? ask(id) : 0;
+	int rc = id->state == CMA_ADDR_QUERY && !id->waiting ? start_resolve(id) : 0;
 
 	if (rc)
-		cma_resolved(id, rc);
+		cma_finish_resolve_addr(id, rc);
 }
 
 int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct cma_addr *dst,
@@ -269,7 +272,7 @@ int cma_resolve_addr(struct cma_id *id, const struct cma_addr *src, const struct
 	id->dst = *dst;
 	id->state = CMA_ADDR_QUERY;
 	id->timeout_ms = timeout_ms;
-	rc = ask(id);
+	rc = start_resolve(id);
 	if (rc)
 		id->state = CMA_ADDR_BOUND;
 	return rc;
@@ -280,7 +283,7 @@ int cma_resolve_route(struct cma_id *id)
 	if (id->state != CMA_STATE_ADDR_RESOLVED)
 		return -EINVAL;
 	id->state = CMA_STATE_ROUTE_RESOLVED;
-	cma_emit(id, CMA_ROUTE_RESOLVED, 0);
+	cma_emit_event(id, CMA_ROUTE_RESOLVED, 0);
 	return 0;
 }
 

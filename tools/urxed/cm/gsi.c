@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PD        1
-#define BUFFER    512 /* bytes; a GRH and a MAD, or what is too long to be one */
+#define BUFFER    512 /* bytes; more than GRH and MAD, to see messages that are too long */
 #define SENDS     256
 #define BURST     16
 #define FRAME     (HOST_MTU_LEAST + ETHER_HDR_LEN + ETHER_VLAN_LEN)
@@ -24,7 +24,7 @@ const char *gsi_drop_name(enum gsi_drop drop)
 
 /* --- The engine */
 
-static bool complete(void *ctx, const struct urxe_wc *wc)
+static bool store_completion(void *ctx, const struct urxe_wc *wc)
 {
 	struct gsi *g = ctx;
 
@@ -33,20 +33,22 @@ static bool complete(void *ctx, const struct urxe_wc *wc)
 	return true;
 }
 
-static void nothing(void *ctx)
+static void ignore_comp_event(void *ctx)
 {
 	(void)ctx;
 }
 
-static void no_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
+static void ignore_async_event(void *dev_ctx, enum urxe_async event, void *obj_ctx)
 {
 	(void)dev_ctx;
 	(void)event;
 	(void)obj_ctx;
 }
 
-static const struct urxe_ops engine_ops = {
-	.complete = complete, .comp_event = nothing, .refill = nothing, .async_event = no_event};
+static const struct urxe_ops engine_ops = {.complete = store_completion,
+					   .comp_event = ignore_comp_event,
+					   .refill = ignore_comp_event,
+					   .async_event = ignore_async_event};
 
 static int post_recv(struct gsi *g, uint64_t i)
 {
@@ -57,7 +59,7 @@ static int post_recv(struct gsi *g, uint64_t i)
 	return urxe_post_recv(urxe_qp_rq(g->qp), &wr);
 }
 
-static int make_memory(struct gsi *g)
+static int register_buffers(struct gsi *g)
 {
 	const struct urxe_extent extent = {g->buffers, GSI_RECVS * BUFFER};
 	const struct urxe_mr_attr attr = {.pd = PD,
@@ -69,7 +71,7 @@ static int make_memory(struct gsi *g)
 	return urxe_mr_reg(g->dev, &attr, &g->mr);
 }
 
-static int make_qp(struct gsi *g)
+static int create_qp(struct gsi *g)
 {
 	const struct urxe_qp_init init = {.type = URXE_QPT_UD,
 					  .pd = PD,
@@ -85,7 +87,7 @@ static int make_qp(struct gsi *g)
 	return urxe_qp_create(g->dev, &init, &g->qp);
 }
 
-static int start_qp(struct gsi *g)
+static int bring_up_qp(struct gsi *g)
 {
 	struct urxe_qp_attr attr = {.state = URXE_QPS_INIT, .port = 1, .qkey = CM_QKEY};
 	int rc = urxe_qp_modify(g->qp, 0, &attr,
@@ -129,11 +131,11 @@ int gsi_open(struct gsi *g, const struct host *host, struct neigh *neigh, const 
 	if (!rc)
 		rc = urxe_cq_create(g->dev, g, &g->cq);
 	if (!rc)
-		rc = make_memory(g);
+		rc = register_buffers(g);
 	if (!rc)
-		rc = make_qp(g);
+		rc = create_qp(g);
 	if (!rc)
-		rc = start_qp(g);
+		rc = bring_up_qp(g);
 	if (rc) {
 		gsi_close(g);
 		return rc;
@@ -168,7 +170,7 @@ void gsi_host_changed(struct gsi *g)
 	}
 }
 
-/* --- In */
+/* --- Receiving */
 
 void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len)
 {
@@ -177,8 +179,8 @@ void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len)
 	urxe_input(g->dev, now, &f, 1);
 }
 
-/* As the engine left it: an IPv4 header is in the last 20 bytes of the GRH's 40. */
-static void read_header(const uint8_t *grh, struct cm_path *path, bool *v1)
+/* The engine writes an IPv4 header to the last 20 bytes of the GRH's 40 (IBA annex A17). */
+static void read_grh(const uint8_t *grh, struct cm_path *path, bool *v1)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	const uint8_t *ip = grh + URXE_GRH_LEN - IPV4_HDR_LEN;
@@ -198,15 +200,15 @@ static void read_header(const uint8_t *grh, struct cm_path *path, bool *v1)
 	memcpy(path->sgid + sizeof(mapped), ip + 16, 4);
 }
 
-/* The way back. */
-static int find_path(const struct gsi *g, const uint8_t *grh, const struct urxe_wc *wc,
-		     struct cm_path *path)
+/* The path back to the sender. */
+static int make_reply_path(const struct gsi *g, const uint8_t *grh, const struct urxe_wc *wc,
+			   struct cm_path *path)
 {
 	const struct host_address *own;
 	bool v1;
 
 	*path = (struct cm_path){.pkey = g->host->pkeys[wc->pkey_index], .sl = wc->sl};
-	read_header(grh, path, &v1);
+	read_grh(grh, path, &v1);
 	own = host_find_address(g->host, path->sgid);
 	if (!own)
 		return -EADDRNOTAVAIL;
@@ -215,21 +217,21 @@ static int find_path(const struct gsi *g, const uint8_t *grh, const struct urxe_
 	return 0;
 }
 
-static void hand_over(struct gsi *g, uint64_t now, const struct urxe_wc *wc)
+static void deliver_mad(struct gsi *g, uint64_t now, const struct urxe_wc *wc)
 {
 	uint8_t *buffer = g->buffers + wc->wr_id * BUFFER;
 	struct cm_path path;
 
 	if (wc->status || wc->byte_len != URXE_GRH_LEN + CM_MAD_LEN)
 		g->drops[GSI_DROP_LENGTH]++;
-	else if (find_path(g, buffer, wc, &path))
+	else if (make_reply_path(g, buffer, wc, &path))
 		g->drops[GSI_DROP_NO_ADDRESS]++;
 	else
 		g->ops->input(g->ctx, now, &path, buffer + URXE_GRH_LEN);
 	post_recv(g, wc->wr_id);
 }
 
-/* --- Out */
+/* --- Sending */
 
 static int find_pkey(const struct host *host, uint16_t pkey)
 {
@@ -239,8 +241,8 @@ static int find_pkey(const struct host *host, uint16_t pkey)
 	return 0;
 }
 
-static void post(struct gsi *g, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN],
-		 const struct vnic_next_hop *hop)
+static void post_mad(struct gsi *g, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN],
+		     const struct vnic_next_hop *hop)
 {
 	struct urxe_path to = {.sgid_index = path->sgid_index,
 			       .traffic_class = path->traffic_class,
@@ -264,7 +266,7 @@ static void post(struct gsi *g, const struct cm_path *path, const uint8_t mad[CM
 		g->drops[GSI_DROP_NO_ROOM]++;
 }
 
-static struct gsi_waiting *free_place(struct gsi *g)
+static struct gsi_waiting *find_free_entry(struct gsi *g)
 {
 	for (uint32_t i = 0; i < GSI_WAITING; i++)
 		if (!g->waiting[i].used)
@@ -275,7 +277,7 @@ static struct gsi_waiting *free_place(struct gsi *g)
 void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	      const uint8_t mad[CM_MAD_LEN])
 {
-	struct gsi_waiting *w = free_place(g);
+	struct gsi_waiting *w = find_free_entry(g);
 	struct vnic_next_hop hop;
 
 	if (!w) {
@@ -283,7 +285,7 @@ void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 		return;
 	}
 	switch (neigh_resolve(g->neigh, now, path->sgid_index, path->dgid, &w->waiter, &hop)) {
-	case 0: post(g, path, mad, &hop); return;
+	case 0: post_mad(g, path, mad, &hop); return;
 	case -EINPROGRESS:
 		w->used = true;
 		w->waiter.asker = NEIGH_FOR_GSI;
@@ -295,8 +297,8 @@ void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	}
 }
 
-void gsi_answer(struct gsi *g, struct neigh_waiter *waiter, int status,
-		const struct vnic_next_hop *hop)
+void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *waiter, int status,
+		      const struct vnic_next_hop *hop)
 {
 	struct gsi_waiting *w = (struct gsi_waiting *)waiter; /* its first member */
 
@@ -304,10 +306,10 @@ void gsi_answer(struct gsi *g, struct neigh_waiter *waiter, int status,
 	if (status)
 		g->drops[GSI_DROP_NO_NEIGHBOUR]++;
 	else
-		post(g, &w->path, w->mad, hop);
+		post_mad(g, &w->path, w->mad, hop);
 }
 
-static bool flush(struct gsi *g, uint64_t now)
+static bool send_frames(struct gsi *g, uint64_t now)
 {
 	uint8_t data[BURST][FRAME];
 	struct urxe_frame frames[BURST];
@@ -331,6 +333,6 @@ void gsi_run(struct gsi *g, uint64_t now)
 		memcpy(done, g->done, n * sizeof(done[0]));
 		g->n_done = 0;
 		for (i = 0; i < n; i++)
-			hand_over(g, now, &done[i]);
-	} while (flush(g, now) || g->n_done);
+			deliver_mad(g, now, &done[i]);
+	} while (send_frames(g, now) || g->n_done);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * QP1 of the host, the general services interface (IBA 13.5): management datagrams
- * to and from other hosts' QP1, over an engine of the daemon's own.
+ * QP1 of the host, the general services interface (IBA 13.5): sends and receives MADs with an
+ * engine (rxe/) that the daemon runs for QP1 alone. rdmacm.c calls this, in the daemon's thread.
  *
- * Frames come in and go out by the switch; nothing else is done before gsi_run, so that
- * no call of one comes back in the middle of another.
+ * gsi_input and gsi_send only queue; gsi_run does the work, so no callback is called recursively.
  */
 #ifndef URXE_URXED_CM_GSI_H
 #define URXE_URXED_CM_GSI_H
@@ -18,23 +17,23 @@
 #include "urxed/hostnet/neigh.h"
 
 #define GSI_RECVS   256
-#define GSI_WAITING 256 /* datagrams that wait for the MAC of their next hop */
+#define GSI_WAITING 256 /* MADs that wait for the MAC address of their next hop */
 
 /* X(identifier, printed name, meaning) */
-#define GSI_DROP_LIST(X)                                                                     \
-	X(NO_ADDRESS, "gsi_no_address", "from or to an address that the host has no longer") \
-	X(NO_NEIGHBOUR, "gsi_no_neighbour", "to a host that nobody finds")                   \
-	X(NO_ROOM, "gsi_no_room", "no room, as too many wait to be sent")                    \
-	X(LENGTH, "gsi_length", "came in, and is no management datagram by its length")
+#define GSI_DROP_LIST(X)                                                                  \
+	X(NO_ADDRESS, "gsi_no_address", "the host no longer has the address of the MAD")  \
+	X(NO_NEIGHBOUR, "gsi_no_neighbour", "the MAC address of the next hop is unknown") \
+	X(NO_ROOM, "gsi_no_room", "too many MADs wait to be sent")                        \
+	X(LENGTH, "gsi_length", "received, and its length is not that of a MAD")
 
 #define GSI_DROP_ENUM(id, name, text) GSI_DROP_##id,
 enum gsi_drop { GSI_DROP_LIST(GSI_DROP_ENUM) GSI_DROP_COUNT };
 const char *gsi_drop_name(enum gsi_drop drop);
 
 struct gsi_ops {
-	/* To the switch: a frame of the host's own. */
+	/* Gives an Ethernet frame to the switch. */
 	void (*send)(void *ctx, const uint8_t *frame, uint32_t len);
-	/* A datagram has come, by a path as seen from here. */
+	/* A MAD has arrived; `path` leads back to its sender. */
 	void (*input)(void *ctx, uint64_t now, const struct cm_path *path,
 		      const uint8_t mad[CM_MAD_LEN]);
 };
@@ -55,29 +54,30 @@ struct gsi {
 	struct urxe_cq *cq;
 	struct urxe_qp *qp;
 	struct urxe_mr *mr;
-	uint8_t *buffers; /* GSI_RECVS of them */
-	struct urxe_wc done[GSI_RECVS];
+	uint8_t *buffers;               /* GSI_RECVS receive buffers */
+	struct urxe_wc done[GSI_RECVS]; /* receive completions for gsi_run */
 	uint32_t n_done;
 	uint64_t drops[GSI_DROP_COUNT];
 	struct gsi_waiting waiting[GSI_WAITING];
 };
 
-/* 0, or a negative errno value; then nothing is left. */
+/* Returns 0 or a negative errno value; on error nothing is left to close. */
 int gsi_open(struct gsi *g, const struct host *host, struct neigh *neigh, const struct gsi_ops *ops,
 	     void *ctx);
-/* Also for one that is all 0. */
+/* A zeroed structure is accepted. */
 void gsi_close(struct gsi *g);
 /* The host's addresses have changed. */
 void gsi_host_changed(struct gsi *g);
 
-/* Takes a frame to QP1. */
+/* The switch has received a frame for QP1. */
 void gsi_input(struct gsi *g, uint64_t now, const uint8_t *frame, uint32_t len);
-/* Sends a datagram, once its next hop is known. Who waits for an answer sends it again. */
+/* Sends a MAD once its next hop is known. A MAD may be lost: the caller repeats requests. */
 void gsi_send(struct gsi *g, uint64_t now, const struct cm_path *path,
 	      const uint8_t mad[CM_MAD_LEN]);
-/* Hands over what has come, and gives the switch what there is to send. */
+/* Calls ops->input for received MADs, and ops->send for frames to send. */
 void gsi_run(struct gsi *g, uint64_t now);
-/* The neighbours' answer to a waiter of gsi_send. */
-void gsi_answer(struct gsi *g, struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
+/* neigh.h has resolved a waiter of gsi_send, or has failed to. */
+void gsi_neigh_answer(struct gsi *g, struct neigh_waiter *w, int status,
+		      const struct vnic_next_hop *hop);
 
 #endif

@@ -9,55 +9,55 @@
 #include "urxed/epoll_watch.h"
 #include "urxed/switch/forward.h"
 
-/* --- What the parts want of each other */
+/* --- Callbacks between switch, gsi.h, ucma.h and sessions */
 
-static void frame_out(void *ctx, const uint8_t *frame, uint32_t len)
+static void send_frame(void *ctx, const uint8_t *frame, uint32_t len)
 {
 	struct rdmacm *r = ctx;
 
 	switch_send_gsi(r->sessions->sw, frame, len);
 }
 
-static void frame_in(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len)
+static void receive_frame(void *ctx, uint64_t now, const uint8_t *frame, uint32_t len)
 {
 	struct rdmacm *r = ctx;
 
 	gsi_input(&r->gsi, now, frame, len);
 }
 
-static void message_in(void *ctx, uint64_t now, const struct cm_path *path,
-		       const uint8_t mad[CM_MAD_LEN])
+static void receive_mad(void *ctx, uint64_t now, const struct cm_path *path,
+			const uint8_t mad[CM_MAD_LEN])
 {
 	struct rdmacm *r = ctx;
 
 	cma_input(&r->ucma.cma, now, path, mad);
 }
 
-static void message_out(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+static void send_mad(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
 {
 	struct rdmacm *r = ctx;
 
 	gsi_send(&r->gsi, r->ucma.cma.now, path, mad);
 }
 
-static bool holds(void *ctx, pid_t pid, uint32_t qpn)
+static bool owns_qpn(void *ctx, pid_t pid, uint32_t qpn)
 {
 	const struct rdmacm *r = ctx;
 
 	return sessions_hold_qpn(r->sessions, pid, qpn);
 }
 
-static bool awaited(void *ctx, pid_t pid)
+static bool has_claimable_leases(void *ctx, pid_t pid)
 {
 	const struct rdmacm *r = ctx;
 
 	return lease_store_has_claimable(r->sessions->lease_store, pid);
 }
 
-static const struct gsi_ops gsi_ops = {frame_out, message_in};
-static const struct ucma_ops ucma_ops = {message_out, holds, awaited};
+static const struct gsi_ops gsi_ops = {send_frame, receive_mad};
+static const struct ucma_ops ucma_ops = {send_mad, owns_qpn, has_claimable_leases};
 
-/* --- The whole */
+/* --- Opening and closing */
 
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
 		struct sessions *sessions, char error[RDMACM_ERROR])
@@ -76,7 +76,7 @@ int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now
 			 run_dir, strerror(-rc));
 		return rc;
 	}
-	sw->gsi = frame_in;
+	sw->gsi = receive_frame;
 	sw->gsi_ctx = r;
 	rc = group ? rundir_grant_group(run_dir, CM_ATTACH_SOCKET_NAME, group, error) : 0;
 	return rc ? rc : epoll_watch_add(sessions->epoll_fd, r->ucma.epoll_fd, r, error);
@@ -87,7 +87,7 @@ void rdmacm_close(struct rdmacm *r)
 	if (!r->sessions)
 		return;
 	r->sessions->sw->gsi = NULL;
-	/* What this says to peers stays in the engine, and goes with it. */
+	/* MADs that closing queues for peers are not sent: gsi_close drops them. */
 	ucma_close(&r->ucma, r->run_dir);
 	gsi_close(&r->gsi);
 }
@@ -97,7 +97,7 @@ void rdmacm_event(struct rdmacm *r, uint64_t now)
 	ucma_input(&r->ucma, now);
 }
 
-/* What comes may be answered at once, and what is due may be for this host. */
+/* gsi_run before the timers delivers MADs; gsi_run after them sends replies at once. */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now)
 {
 	uint64_t next;
@@ -115,7 +115,7 @@ void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 	if (w->asker == NEIGH_FOR_CMA)
 		cma_neigh_answer(w, status);
 	else
-		gsi_answer(&r->gsi, w, status, hop);
+		gsi_neigh_answer(&r->gsi, w, status, hop);
 }
 
 void rdmacm_host_changed(struct rdmacm *r)

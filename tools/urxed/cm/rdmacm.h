@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The host's connection manager: QP1 below it, the programs above it, in urxed. */
+/*
+ * rdma_cm of the host in urxed: connects QP1 (gsi.h) and the switch below with the programs above
+ * (ucma.h). daemon.c calls this.
+ */
 #ifndef URXE_URXED_CM_RDMACM_H
 #define URXE_URXED_CM_RDMACM_H
 
@@ -21,27 +24,30 @@ struct rdmacm {
 };
 
 /*
- * Starts it, for the group's members too if that is not 0; it is watched in the clients'
- * epoll set, itself as data. On error `error` has one sentence, and rdmacm_close is still to be
- * called.
+ * Starts rdma_cm; the members of `group` may use it too if `group` is not 0. The epoll set of
+ * `sessions` watches it, with r as data. On error `error` has one sentence, and the caller still
+ * calls rdmacm_close.
  */
 int rdmacm_open(struct rdmacm *r, const char *run_dir, gid_t group, uint64_t now,
 		struct sessions *sessions, char error[RDMACM_ERROR]);
-/* Also for one that is all 0. Peers are not told: another daemon may take this one's place. */
+/*
+ * A zeroed structure is accepted. Sends no DREQ to peers: another daemon may take over the
+ * connections.
+ */
 void rdmacm_close(struct rdmacm *r);
 
-/* Handles what programs ask. */
+/* Handles commands of programs. */
 void rdmacm_event(struct rdmacm *r, uint64_t now);
-/* Does what is due, and sends what there is; returns when to call again. */
+/* Handles expired timers and received MADs; returns the time of the next call in ns. */
 uint64_t rdmacm_tick(struct rdmacm *r, uint64_t now);
-/* The neighbours' answer to a waiter that is not a client's. */
+/* neigh.h has resolved a waiter of gsi.c or cma_resolve.c, or has failed to. */
 void rdmacm_neigh_answer(struct rdmacm *r, struct neigh_waiter *w, int status,
 			 const struct vnic_next_hop *hop);
 /* The host's addresses have changed. */
 void rdmacm_host_changed(struct rdmacm *r);
-/* Writes its counters to the log. */
+/* Writes the counters that are not 0 to the log. */
 void rdmacm_log_counters(const struct rdmacm *r);
-/* Programs that have it open. */
+/* How often /dev/infiniband/rdma_cm is open in programs. */
 uint32_t rdmacm_users(const struct rdmacm *r);
 
 #endif

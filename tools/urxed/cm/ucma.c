@@ -15,249 +15,20 @@
 #include "urxed/session/process_info.h"
 #include "urxed/session/quota.h"
 
-#define BACKLOG 128
-#define EVENTS  32
-#define LOOK_NS 50000000u
+#define BACKLOG        128
+#define EVENTS         32
+#define CLAIM_CHECK_NS 50000000u
 
-/* --- IDs and their events */
+/* --- Opening the socket */
 
-struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
-{
-	struct ucma_ctx *ctx = calloc(1, sizeof(*ctx));
-
-	if (!ctx)
-		return NULL;
-	ctx->file = file;
-	ctx->uid = uid;
-	ctx->slot = SLOT_FILE_NONE;
-	LIST_INSERT_HEAD(&file->ctxs, ctx, link);
-	file->n_ctxs++;
-	ucma_store_mark_dirty(ctx);
-	return ctx;
-}
-
-bool ucma_may_have_id(const struct ucma_file *asker)
-{
-	const struct ucma_file *file;
-	uint32_t own = 0, total = 0;
-
-	LIST_FOREACH(file, &asker->ucma->files, link)
-	{
-		total += file->n_ctxs;
-		if (file->user == asker->user)
-			own += file->n_ctxs;
-	}
-	return quota_allows(asker->user, own, total, CMA_IDS);
-}
-
-/* The first event that counts as an ID's. */
-static struct ucma_event *event_of(const struct ucma_ctx *ctx)
-{
-	struct ucma_event *event;
-
-	if (!ctx->events)
-		return NULL;
-	TAILQ_FOREACH(event, &ctx->file->events, link)
-	if (event->ctx == ctx)
-		break;
-	return event;
-}
-
-/* With a request that nobody fetched goes its ID. */
-static void drop_event(struct ucma_file *file, struct ucma_event *event)
-{
-	struct ucma_ctx *child = event->child;
-
-	ucma_event_withdraw(file, event);
-	free(event);
-	if (!child)
-		return;
-	child->request = NULL;
-	ucma_ctx_destroy(child);
-}
-
-static void forget_group(struct ucma_group *group)
-{
-	slot_file_drop(&group->ctx->file->ucma->store, group->slot);
-	LIST_REMOVE(group, link);
-	free(group);
-}
-
-void ucma_ctx_destroy(struct ucma_ctx *ctx)
-{
-	struct ucma_event *event;
-	struct ucma_group *group;
-
-	/* A program may name an ID that it was not told of yet. */
-	if (ctx->request) {
-		ctx->request->child = NULL;
-		ucma_event_outdated(ctx->request->ctx->file, ctx->request);
-	}
-	while ((event = event_of(ctx)))
-		drop_event(ctx->file, event);
-	while ((group = LIST_FIRST(&ctx->groups)))
-		forget_group(group);
-	if (ctx->id)
-		cma_destroy_id(ctx->id);
-	if (ctx->dirty)
-		LIST_REMOVE(ctx, dirty_link);
-	slot_file_drop(&ctx->file->ucma->store, ctx->slot);
-	LIST_REMOVE(ctx, link);
-	ctx->file->n_ctxs--;
-	free(ctx);
-}
-
-void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
-{
-	struct ucma_file *from = ctx->file;
-	struct ucma_event *event, *next;
-
-	LIST_REMOVE(ctx, link);
-	from->n_ctxs--;
-	LIST_INSERT_HEAD(&to->ctxs, ctx, link);
-	to->n_ctxs++;
-	ctx->file = to;
-	ucma_store_mark_dirty(ctx);
-	for (event = from == to ? NULL : TAILQ_FIRST(&from->events); event; event = next) {
-		next = TAILQ_NEXT(event, link);
-		if (event->ctx != ctx)
-			continue;
-		ucma_event_withdraw(from, event);
-		ucma_event_add(to, event);
-	}
-	/* The IDs of requests go along, to be accepted there, and with events of their own. */
-	TAILQ_FOREACH(event, &to->events, link)
-	if (from != to && event->ctx == ctx && event->child && event->child->file == from)
-		ucma_ctx_move(event->child, to);
-}
-
-/* --- Groups */
-
-struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16])
-{
-	struct ucma_event *event = calloc(1, sizeof(*event));
-	struct ucma_group *group = event ? calloc(1, sizeof(*group)) : NULL;
-	struct ucma *u = ctx->file->ucma;
-
-	if (!group) {
-		free(event);
-		return NULL;
-	}
-	*group = (struct ucma_group){
-		.ctx = ctx, .number = u->last_group++, .uid = uid, .slot = SLOT_FILE_NONE};
-	LIST_INSERT_HEAD(&ctx->groups, group, link);
-	ucma_store_group(group);
-	event->ctx = ctx;
-	event->group = group;
-	ucma_fill_join(&event->resp, ctx->id, mgid);
-	event->resp.uid = uid;
-	event->resp.id = group->number;
-	ucma_event_add(ctx->file, event);
-	return group;
-}
-
-struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number)
-{
-	struct ucma_group *group;
-	struct ucma_ctx *ctx;
-
-	LIST_FOREACH(ctx, &file->ctxs, link)
-	LIST_FOREACH(group, &ctx->groups, link)
-	if (group->number == number)
-		return group;
-	return NULL;
-}
-
-void ucma_group_leave(struct ucma_group *group)
-{
-	struct ucma_file *file = group->ctx->file;
-	struct ucma_event *event, *next;
-
-	for (event = TAILQ_FIRST(&file->events); event; event = next) {
-		next = TAILQ_NEXT(event, link);
-		if (event->group == group)
-			drop_event(file, event);
-	}
-	forget_group(group);
-}
-
-struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token)
-{
-	struct ucma_file *file;
-
-	LIST_FOREACH(file, &u->files, link)
-	if (file->event_fd >= 0 && file->token == token)
-		return file;
-	return NULL;
-}
-
-/* --- What the connection manager tells */
-
-static void on_event(struct cma_id *id, const struct cma_event *cma_event)
-{
-	struct ucma_ctx *ctx = id->ctx;
-	struct ucma_event *event;
-
-	ucma_store_mark_dirty(ctx);
-	/* A program that has not accepted yet has no name for it. */
-	if (!ctx->uid)
-		return;
-	event = calloc(1, sizeof(*event));
-	if (!event)
-		return;
-	event->ctx = ctx;
-	ucma_fill_event(&event->resp, id, cma_event);
-	event->resp.uid = ctx->uid;
-	event->resp.id = id->number;
-	ucma_event_add(ctx->file, event);
-}
-
-static bool on_request(struct cma_id *listener, struct cma_id *id, const struct cma_event *request)
-{
-	struct ucma_ctx *ctx = listener->ctx, *child;
-	struct ucma_event *event;
-
-	if (!ctx->backlog || !ucma_may_have_id(ctx->file))
-		return false;
-	event = calloc(1, sizeof(*event));
-	child = event ? ucma_ctx_new(ctx->file, 0) : NULL;
-	if (!child) {
-		free(event);
-		return false;
-	}
-	ctx->backlog--;
-	ucma_store_mark_dirty(ctx);
-	child->id = id;
-	id->ctx = child;
-	event->ctx = ctx;
-	event->child = child;
-	child->request = event;
-	ucma_fill_event(&event->resp, id, request);
-	event->resp.uid = ctx->uid;
-	event->resp.id = id->number;
-	ucma_event_add(ctx->file, event);
-	return true;
-}
-
-static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
-{
-	const struct ucma *u = ctx;
-
-	u->ops->send(u->ctx, path, mad);
-}
-
-static const struct cma_ops cma_ops = {on_send, on_event, on_request};
-
-/* --- Open devices */
-
-static int watch(const struct ucma *u, int fd, uint32_t events, void *what)
+static int watch_fd(const struct ucma *u, int fd, uint32_t events, void *what)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = what};
 
 	return epoll_ctl(u->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static int listen_at(struct ucma *u, const char *run_dir)
+static int open_listener(struct ucma *u, const char *run_dir)
 {
 	int rc;
 
@@ -265,14 +36,14 @@ static int listen_at(struct ucma *u, const char *run_dir)
 	if (u->epoll_fd < 0)
 		return -errno;
 	rc = u->listen_fd = unix_packet_listen(run_dir, CM_ATTACH_SOCKET_NAME, BACKLOG);
-	/* Where a connection cannot be taken, the next one tells, not this without end. */
-	return rc < 0 ? rc : watch(u, u->listen_fd, EPOLLIN | EPOLLET, u);
+	/* Edge-triggered: a failing accept4 (EMFILE) must not wake the daemon without end. */
+	return rc < 0 ? rc : watch_fd(u, u->listen_fd, EPOLLIN | EPOLLET, u);
 }
 
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
 	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx)
 {
-	int rc = cma_open(&u->cma, host, neigh, &cma_ops, u);
+	int rc = cma_open(&u->cma, host, neigh, &ucma_cma_ops, u);
 
 	if (rc)
 		return rc;
@@ -281,18 +52,18 @@ int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct ho
 	u->ctx = ctx;
 	u->limit = quota_connections(CMA_IDS);
 	u->listen_fd = u->epoll_fd = -1;
-	u->claims_until = now + UCMA_CLAIM_NS;
-	/* Later than all of an earlier daemon's: it had not one every nanosecond. */
+	u->claim_deadline = now + UCMA_CLAIM_TIME_NS;
+	/* Greater than all orders of an earlier daemon, which had less than an event per ns. */
 	u->last_event = now + 1;
 	rc = ucma_store_open(u, run_dir);
 	if (!rc)
-		rc = listen_at(u, run_dir);
+		rc = open_listener(u, run_dir);
 	if (rc)
 		ucma_close(u, run_dir);
 	return rc;
 }
 
-/* The events first: each ID would look for its own among all of them. */
+/* Drops the events first: else each ID would search all events for its own. */
 void ucma_file_close(struct ucma_file *file)
 {
 	struct ucma *u = file->ucma;
@@ -300,7 +71,7 @@ void ucma_file_close(struct ucma_file *file)
 	struct ucma_ctx *ctx;
 
 	while ((event = TAILQ_FIRST(&file->events)))
-		drop_event(file, event);
+		ucma_drop_event(file, event);
 	while ((ctx = LIST_FIRST(&file->ctxs)))
 		ucma_ctx_destroy(ctx);
 	slot_file_drop(&u->store, file->slot);
@@ -319,7 +90,7 @@ void ucma_close(struct ucma *u, const char *run_dir)
 
 	if (!u->cma.cm)
 		return;
-	/* First, so that those that are still here keep what they have for the next daemon. */
+	/* First: closing the files below must not remove them from the record. */
 	ucma_store_close(u, run_dir);
 	while ((file = LIST_FIRST(&u->files)))
 		ucma_file_close(file);
@@ -334,9 +105,9 @@ void ucma_close(struct ucma *u, const char *run_dir)
 }
 
 /*
- * What /proc says of capabilities is of now, and since it connected the process may have become a
- * program that has more than it (set-user-ID, or with capabilities of its own), while a child
- * has the socket. Only of who was root then, or the daemon's own user, that is nothing won.
+ * /proc shows the capabilities of now. After it connected, the process may have executed a program
+ * with more privileges (set-user-ID, file capabilities), while a child uses the socket. So /proc
+ * counts only for a process that connected as root or as the daemon's own user.
  */
 static bool has_low_ports(const struct ucma_file *file)
 {
@@ -344,7 +115,7 @@ static bool has_low_ports(const struct ucma_file *file)
 	       process_capable(file->pid, CAP_NET_BIND_SERVICE);
 }
 
-static bool may_come(struct ucma *u, const struct ucred *peer)
+static bool can_open_device(struct ucma *u, const struct ucred *peer)
 {
 	const struct ucma_file *file;
 	uint32_t own = 0;
@@ -354,8 +125,8 @@ static bool may_come(struct ucma *u, const struct ucred *peer)
 	if (quota_allows(peer->uid, own, u->n, u->limit))
 		return true;
 	log_ratelimited(&u->log, u->cma.now,
-			"process %d is refused: user %u has rdma_cm open %u times", peer->pid,
-			peer->uid, own);
+			"process %d cannot open rdma_cm: user %u has it open %u times already",
+			peer->pid, peer->uid, own);
 	return false;
 }
 
@@ -374,13 +145,13 @@ struct ucma_file *ucma_file_new(struct ucma *u)
 	return file;
 }
 
-static void add_file(struct ucma *u, int fd)
+static void open_file(struct ucma *u, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	struct ucma_file *file;
 
-	file = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !may_come(u, &peer)
+	file = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !can_open_device(u, &peer)
 		       ? NULL
 		       : ucma_file_new(u);
 	if (!file) {
@@ -394,23 +165,23 @@ static void add_file(struct ucma *u, int fd)
 	file->user = peer.uid;
 	process_name(file->pid, file->name);
 	file->low_ports = has_low_ports(file);
-	if (watch(u, fd, EPOLLIN, file))
+	if (watch_fd(u, fd, EPOLLIN, file))
 		ucma_file_close(file);
 }
 
-static void accept_all(struct ucma *u)
+static void accept_connections(struct ucma *u)
 {
 	int fd;
 
 	while ((fd = accept4(u->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
-		add_file(u, fd);
+		open_file(u, fd);
 }
 
 /*
- * A process rings its own bell, not anything that it can have somebody else's messages sent to: a
- * UNIX socket that it has made itself.
+ * True: the process itself has created the socket. Otherwise a process could have the daemon send
+ * packets into a socket of another process.
  */
-static bool is_bell(const struct ucma_file *file, int fd)
+static bool is_event_socket(const struct ucma_file *file, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -434,13 +205,13 @@ static bool is_claimed(const struct ucma_file *file)
 	const struct ucma_file *by;
 
 	LIST_FOREACH(by, &file->ucma->files, link)
-	if (by->claims == file)
+	if (by->claimed_file == file)
 		return true;
 	return false;
 }
 
-/* Whoever comes second, while the first one waits yet, is no other than who comes too late. */
-static struct ucma_file *find_awaited(const struct ucma_file *claimant, uint64_t token)
+/* A second claimant of the same file is refused, even while the first one still waits. */
+static struct ucma_file *find_unclaimed_file(const struct ucma_file *claimant, uint64_t token)
 {
 	struct ucma_file *file;
 
@@ -450,8 +221,8 @@ static struct ucma_file *find_awaited(const struct ucma_file *claimant, uint64_t
 	return file;
 }
 
-/* The file has whoever speaks by `by` from now on; that one is gone. */
-static void hand_over(struct ucma_file *file, struct ucma_file *by)
+/* The file gets the sockets of the claimant `by`, which is freed. */
+static void transfer_connection(struct ucma_file *file, struct ucma_file *by)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = file};
 	struct ucma_ctx *ctx;
@@ -459,33 +230,33 @@ static void hand_over(struct ucma_file *file, struct ucma_file *by)
 	(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_MOD, by->fd, &ev);
 	file->fd = by->fd;
 	file->event_fd = by->event_fd;
-	ucma_events_fetched(file, by->fetched);
+	ucma_drop_fetched_events(file, by->fetched);
 	LIST_REMOVE(by, link);
 	free(by);
 	LIST_FOREACH(ctx, &file->ctxs, link)
-	cma_resolve_again(ctx->id);
+	cma_restart_resolve(ctx->id);
 	ucma_events_queue_send(file);
 }
 
 /*
- * A program goes on with what it has, but not before it has its queue pair numbers again: it
- * could not connect them. 0, or a negative errno value: the connection is to be closed.
+ * Answers a claimant once the program has claimed its QPN leases: before that, its QPNs could not
+ * be connected. Returns 0, or a negative errno value: the caller closes the connection.
  */
-static int claim(struct ucma_file *by)
+static int complete_claim(struct ucma_file *by)
 {
 	const struct ucma *u = by->ucma;
 	int rc;
 
-	if (u->ops->awaited(u->ctx, by->pid))
+	if (u->ops->has_claimable_leases(u->ctx, by->pid))
 		return 0;
-	rc = send_welcome(by, 0, by->claims->token);
+	rc = send_welcome(by, 0, by->claimed_file->token);
 	if (!rc)
-		hand_over(by->claims, by);
+		transfer_connection(by->claimed_file, by);
 	return rc;
 }
 
-/* The same of who opens the device. */
-static int begin(struct ucma_file *file)
+/* A program opens the device anew. Returns as complete_claim. */
+static int register_file(struct ucma_file *file)
 {
 	if (getrandom(&file->token, sizeof(file->token), 0) != sizeof(file->token))
 		return -EAGAIN;
@@ -493,13 +264,13 @@ static int begin(struct ucma_file *file)
 	return send_welcome(file, 0, file->token);
 }
 
-/* 0, or a negative errno value: the file is to be closed. */
-static int welcome(struct ucma_file *file, const void *message, int len,
-		   struct unix_packet_extras *came)
+/* Returns 0, or a negative errno value: the caller closes the file. */
+static int handle_hello(struct ucma_file *file, const void *message, int len,
+			struct unix_packet_extras *came)
 {
 	struct cm_attach_hello hello;
 
-	if (len != sizeof(hello) || !is_bell(file, came->fds[0]))
+	if (len != sizeof(hello) || !is_event_socket(file, came->fds[0]))
 		return -EPROTO;
 	memcpy(&hello, message, sizeof(hello));
 	if (hello.version != CM_ATTACH_VERSION) {
@@ -509,11 +280,11 @@ static int welcome(struct ucma_file *file, const void *message, int len,
 	file->event_fd = came->fds[0];
 	came->fds[0] = -1;
 	if (!hello.token)
-		return begin(file);
+		return register_file(file);
 	file->fetched = hello.fetched;
-	file->claims = find_awaited(file, hello.token);
-	if (file->claims)
-		return claim(file);
+	file->claimed_file = find_unclaimed_file(file, hello.token);
+	if (file->claimed_file)
+		return complete_claim(file);
 	(void)send_welcome(file, -EPERM, 0);
 	return -EPERM;
 }
@@ -523,7 +294,7 @@ struct answer {
 	uint8_t out[CM_ATTACH_BYTES];
 };
 
-static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
+static int handle_command(struct ucma_file *file, const uint8_t *message, uint32_t len)
 {
 	const struct cm_attach_command *request = (const void *)message;
 	struct answer answer;
@@ -541,18 +312,18 @@ static int serve(struct ucma_file *file, const uint8_t *message, uint32_t len)
 				  .out = answer.out,
 				  .out_size = request->out < CM_ATTACH_BYTES ? request->out
 									     : CM_ATTACH_BYTES};
-	ucma_events_fetched(file, request->fetched);
+	ucma_drop_fetched_events(file, request->fetched);
 	file->stale = 0;
 	status = ucma_run_command(&c);
-	/* First, so that who asks is not without an event that is withdrawn to come again. */
+	/* Before the reply, so that a withdrawn event is there again when the program has it. */
 	ucma_flush(file->ucma);
 	answer.reply = (struct cm_attach_reply){
 		.status = status, .out = c.out_len, .withdrawn = c.withdrawn_from->stale};
-	/* It asks once it has its answer, so there is room. */
+	/* A program waits for each reply, so the socket has room. */
 	return unix_packet_send(file->fd, &answer, sizeof(answer.reply) + c.out_len, NULL, 0);
 }
 
-static void file_event(struct ucma_file *file)
+static void handle_file_event(struct ucma_file *file)
 {
 	uint8_t message[sizeof(struct cm_attach_command) + CM_ATTACH_BYTES + CM_ATTACH_OPTION]
 		__attribute__((aligned(8)));
@@ -561,12 +332,12 @@ static void file_event(struct ucma_file *file)
 
 	if (n == -EAGAIN)
 		return;
-	if (n <= 0 || file->claims)
+	if (n <= 0 || file->claimed_file)
 		rc = -EPROTO;
 	else if (file->event_fd < 0)
-		rc = welcome(file, message, n, &came);
+		rc = handle_hello(file, message, n, &came);
 	else
-		rc = serve(file, message, (uint32_t)n);
+		rc = handle_command(file, message, (uint32_t)n);
 	unix_packet_close_fds(&came);
 	if (rc)
 		ucma_file_close(file);
@@ -580,33 +351,36 @@ void ucma_input(struct ucma *u, uint64_t now)
 	u->cma.now = now;
 	for (i = 0; i < n; i++) {
 		if (events[i].data.ptr == u)
-			accept_all(u);
+			accept_connections(u);
 		else if (!ucma_events_epoll(u, events[i].data.ptr))
-			file_event(events[i].data.ptr);
+			handle_file_event(events[i].data.ptr);
 	}
 	ucma_flush(u);
 }
 
-/* --- What is due */
+/* --- Claims and timers */
 
-static void claim_all(struct ucma *u)
+static void complete_claims(struct ucma *u)
 {
 	struct ucma_file *file, *next;
 
 	for (file = LIST_FIRST(&u->files); file; file = next) {
 		next = LIST_NEXT(file, link);
-		if (file->claims && claim(file))
+		if (file->claimed_file && complete_claim(file))
 			ucma_file_close(file);
 	}
 }
 
-static bool lives(const struct ucma_file *file)
+static bool is_alive(const struct ucma_file *file)
 {
 	return !file->start || process_start(file->pid) == file->start;
 }
 
-/* What nobody claims any more goes, as with its process. Returns whether there is more. */
-static bool give_up(struct ucma *u)
+/*
+ * Closes restored files after the deadline, or when their processes have ended. True: some are
+ * still unclaimed.
+ */
+static bool close_unclaimed_files(struct ucma *u)
 {
 	struct ucma_file *file, *next;
 	bool any = false;
@@ -615,7 +389,7 @@ static bool give_up(struct ucma *u)
 		next = LIST_NEXT(file, link);
 		if (file->fd >= 0)
 			continue;
-		if (is_claimed(file) || (u->cma.now < u->claims_until && lives(file)))
+		if (is_claimed(file) || (u->cma.now < u->claim_deadline && is_alive(file)))
 			any = true;
 		else
 			ucma_file_close(file);
@@ -623,17 +397,17 @@ static bool give_up(struct ucma *u)
 	return any;
 }
 
-static uint64_t await_claims(struct ucma *u)
+static uint64_t tick_claims(struct ucma *u)
 {
-	if (u->claims_until == UINT64_MAX)
+	if (u->claim_deadline == UINT64_MAX)
 		return UINT64_MAX;
-	claim_all(u);
-	if (u->cma.now < u->look_at)
-		return u->look_at;
-	u->look_at = u->cma.now + LOOK_NS;
-	if (!give_up(u))
-		u->claims_until = u->look_at = UINT64_MAX;
-	return u->look_at;
+	complete_claims(u);
+	if (u->cma.now < u->next_claim_check)
+		return u->next_claim_check;
+	u->next_claim_check = u->cma.now + CLAIM_CHECK_NS;
+	if (!close_unclaimed_files(u))
+		u->claim_deadline = u->next_claim_check = UINT64_MAX;
+	return u->next_claim_check;
 }
 
 uint64_t ucma_tick(struct ucma *u, uint64_t now)
@@ -641,7 +415,7 @@ uint64_t ucma_tick(struct ucma *u, uint64_t now)
 	uint64_t next, look;
 
 	u->cma.now = now;
-	look = await_claims(u);
+	look = tick_claims(u);
 	next = cma_tick(&u->cma, now);
 	ucma_flush(u);
 	return look < next ? look : next;

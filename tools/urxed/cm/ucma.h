@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the kernel's rdma_ucm module does with /dev/infiniband/rdma_cm, for the programs
- * that have it open: commands in, responses and events out (cm/attach.h, and the layouts of
- * rdma/rdma_user_cm.h). A program that goes takes its IDs with it.
+ * The daemon's replacement for the kernel's rdma_ucm module. Programs that have opened
+ * /dev/infiniband/rdma_cm send commands on a socket and get responses and events (cm/attach.h, with
+ * the layouts of rdma/rdma_user_cm.h). The IDs of a program end with the program, but survive a
+ * restart of the daemon: a slot file records them. Only the daemon's thread calls this.
  */
 #ifndef URXE_URXED_CM_UCMA_H
 #define URXE_URXED_CM_UCMA_H
@@ -22,71 +23,72 @@
 
 #define UCMA_BACKLOG_MAX 1024 /* net.rdma_ucm.max_backlog */
 #define UCMA_STORE_NAME  "urxed.ids"
-/* How long a new daemon keeps what survivors of the one before have. */
-#define UCMA_CLAIM_NS 3000000000ull
+/* How long a new daemon keeps the recorded IDs for programs of an earlier daemon. */
+#define UCMA_CLAIM_TIME_NS 3000000000ull
 
 struct ucma_file;
 struct ucma_ctx;
 
-/* A group that an ID has joined. */
+/* A multicast group that an ID has joined. */
 struct ucma_group {
 	struct ucma_ctx *ctx;
-	uint32_t number; /* by which the program leaves it */
-	uint64_t uid;
+	uint32_t number; /* the `id` of the program's LEAVE_MCAST */
+	uint64_t uid;    /* the program's user context, returned in its events */
 	uint32_t events_reported;
-	uint32_t slot; /* on record */
+	uint32_t slot; /* in ucma.store */
 	LIST_ENTRY(ucma_group) link;
 };
 LIST_HEAD(ucma_group_list, ucma_group);
 
-/* An ID, as the program has it. */
+/* One rdma_cm ID of a program. */
 struct ucma_ctx {
 	struct ucma_file *file;
 	struct cma_id *id;
-	uint64_t uid; /* the program's name for it; 0 = it has none yet */
+	uint64_t uid; /* the program's user context; 0 = a request that was not accepted yet */
 	uint32_t events_reported;
-	uint32_t backlog;           /* requests that may still wait for a listener */
-	uint32_t events;            /* of its own that nobody has fetched yet */
-	struct ucma_event *request; /* that it came with, as long as nobody has fetched it */
+	uint32_t backlog;           /* listener: how many more requests may wait */
+	uint32_t events;            /* queued events that count for this ID */
+	struct ucma_event *request; /* the queued CONNECT_REQUEST that created this ID, or NULL */
 	struct ucma_group_list groups;
-	uint32_t slot; /* on record */
-	bool dirty;    /* it is not what is on record */
+	uint32_t slot; /* in ucma.store */
+	bool dirty;    /* changed since its slot was written */
 	LIST_ENTRY(ucma_ctx) link;
 	LIST_ENTRY(ucma_ctx) dirty_link;
 };
 LIST_HEAD(ucma_ctx_list, ucma_ctx);
 
 struct ucma_event {
-	struct ucma_ctx *ctx;     /* whose event it is */
-	struct ucma_group *group; /* and counts as this one's, if it is still joined; else NULL */
-	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID, if it is still there */
+	struct ucma_ctx *ctx;     /* the ID whose events_reported counts it */
+	struct ucma_group *group; /* its events_reported counts it too; NULL: none */
+	struct ucma_ctx *child;   /* CONNECT_REQUEST: the new ID; NULL once destroyed */
 	struct rdma_ucm_event_resp resp;
-	uint64_t order; /* counts up */
-	uint32_t slot;  /* on record */
-	bool sent;      /* its packet is out */
+	uint64_t order; /* increases from event to event */
+	uint32_t slot;  /* in ucma.store */
+	bool sent;      /* in a packet to the program, which may not have read it yet */
 	TAILQ_ENTRY(ucma_event) link;
 };
 TAILQ_HEAD(ucma_event_list, ucma_event);
 
-/* An open device. */
+/* One open file of /dev/infiniband/rdma_cm in a program. */
 struct ucma_file {
 	struct ucma *ucma;
-	int fd;                    /* of commands; -1: whose it was may still claim it */
-	int event_fd;              /* -1 before the hello; a packet for each event */
-	uint32_t sent;             /* events whose packets are out, the first ones */
-	struct ucma_event *unsent; /* the next one; NULL: all are out */
-	uint32_t stale; /* packets that are out and are to be taken back, of this command's doing */
-	bool send_queued;   /* it is in the list of those */
-	bool event_fd_full; /* the bell has no room, and is watched for it */
-	uint64_t fetched;   /* by the hello of who claims a file */
+	int fd;                    /* command socket; -1: restored, not yet claimed */
+	int event_fd;              /* a packet for each event; -1 before the hello */
+	uint32_t sent;             /* how many events, from the first, are sent */
+	struct ucma_event *unsent; /* the first event that is not sent; NULL: none */
+	uint32_t stale;            /* sent packets that the current command has outdated */
+	bool send_queued;          /* in ucma.to_send */
+	bool event_fd_full;        /* the event socket is full, and watched for EPOLLOUT */
+	uint64_t fetched;          /* claimant: order of the last event that it has fetched */
 	pid_t pid;
 	uid_t user;
 	char name[PROCESS_NAME];
-	bool low_ports; /* by user and capabilities of the process when it opened the device */
-	uint64_t token;
-	uint64_t start;           /* of the process, in clock ticks since boot; 0 = unknown */
-	uint32_t slot;            /* on record */
-	struct ucma_file *claims; /* which one this is to be, once its queue pairs are there */
+	bool low_ports; /* the process had CAP_NET_BIND_SERVICE when it opened the device */
+	uint64_t token; /* by which the program claims the file from the next daemon */
+	uint64_t start; /* of the process, in clock ticks since boot; 0 = unknown */
+	uint32_t slot;  /* in ucma.store */
+	/* Claimant: the restored file that its connection gets, once its QPNs are claimed. */
+	struct ucma_file *claimed_file;
 	uint32_t n_ctxs;
 	struct ucma_ctx_list ctxs;
 	struct ucma_event_list events;
@@ -96,12 +98,12 @@ struct ucma_file {
 LIST_HEAD(ucma_file_list, ucma_file);
 
 struct ucma_ops {
-	/* The connection manager's way out. */
+	/* Sends a MAD to the peer's QP1. */
 	void (*send)(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN]);
-	/* Whether a process holds a queue pair number, which it may then connect. */
-	bool (*holds)(void *ctx, pid_t pid, uint32_t qpn);
-	/* Whether a process may still claim queue pair numbers that an earlier daemon gave it. */
-	bool (*awaited)(void *ctx, pid_t pid);
+	/* True: the QPN is in a lease of the process, which may therefore connect it. */
+	bool (*owns_qpn)(void *ctx, pid_t pid, uint32_t qpn);
+	/* True: the process has leases of an earlier daemon that it has not claimed yet. */
+	bool (*has_claimable_leases)(void *ctx, pid_t pid);
 };
 
 struct ucma {
@@ -109,122 +111,124 @@ struct ucma {
 	const struct ucma_ops *ops;
 	void *ctx;
 	int listen_fd;
-	int epoll_fd;   /* to be watched by the daemon */
-	uint32_t n;     /* of files that somebody has */
-	uint32_t limit; /* of n, for users who have a share */
+	int epoll_fd;   /* the daemon watches it, and calls ucma_input */
+	uint32_t n;     /* files that are connected */
+	uint32_t limit; /* of n (quota.h) */
 	uint32_t last_group;
-	struct log_ratelimit log; /* for those who are refused */
+	struct log_ratelimit log; /* for refused processes */
 	struct ucma_file_list files;
 	struct slot_file store;
 	struct ucma_ctx_list dirty;
-	struct ucma_file_list to_send; /* that have events for which no packet is out */
-	uint64_t last_event;           /* its order */
-	uint64_t claims_until; /* when files that nobody has claimed go; UINT64_MAX: there are none
-				*/
-	uint64_t look_at;      /* when to look which of those processes have ended */
+	struct ucma_file_list to_send; /* files that have unsent events */
+	uint64_t last_event;           /* order of the next event */
+	uint64_t claim_deadline;       /* ns; unclaimed files are closed then; UINT64_MAX: none */
+	uint64_t next_claim_check; /* ns; when to close the unclaimed files of ended processes */
 };
 
 /*
- * With what an earlier daemon has left on record. 0, or a negative errno value; then nothing is
- * left. u is all 0.
+ * Restores what an earlier daemon has recorded, and listens. u is zeroed. Returns 0 or a negative
+ * errno value; on error nothing is left to close.
  */
 int ucma_open(struct ucma *u, const char *run_dir, uint64_t now, const struct host *host,
 	      struct neigh *neigh, const struct ucma_ops *ops, void *ctx);
-/* Leaves on record what programs have. Also for one that is all 0. */
+/* Records the state of all programs for the next daemon. A zeroed structure is accepted. */
 void ucma_close(struct ucma *u, const char *run_dir);
-/* Handles what its descriptors have. */
+/* Handles the events of epoll_fd. */
 void ucma_input(struct ucma *u, uint64_t now);
-/* Does what is due; returns when to call again, UINT64_MAX = never. */
+/* Handles expired timers; returns the time of the next call in ns, UINT64_MAX = never. */
 uint64_t ucma_tick(struct ucma *u, uint64_t now);
+struct ucma_file *ucma_file_new(struct ucma *u);
+void ucma_file_close(struct ucma_file *file);
+/* The file that has said hello and has that token; NULL: none. */
+struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token);
 
-/* For ucma_cmd.c. */
+/* --- ucma_ctx.c: IDs and multicast groups. */
+extern const struct cma_ops ucma_cma_ops;
+/* The caller sets the new object's id. NULL: no memory. */
 struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid);
-/* Whether the file's user may have another ID: each has a share of CMA_IDS. */
-bool ucma_may_have_id(const struct ucma_file *asker);
-/* Destroys the ID, too. */
+/* False: the file's user has used up his share of CMA_IDS (quota.h). */
+bool ucma_can_create_id(const struct ucma_file *asker);
+/* Destroys ctx->id, the ID's groups and events too. */
 void ucma_ctx_destroy(struct ucma_ctx *ctx);
-/* Moves an ID and its events. */
+/* Moves an ID, its events, and the new IDs of its queued requests to another file. */
 void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to);
-/* Joins an ID to a group; its event follows. NULL: no memory. */
+/* Joins an ID to a group and queues the event MULTICAST_JOIN. NULL: no memory. */
 struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16]);
-/* NULL: there is none, or it is another program's. */
-struct ucma_group *ucma_group_find(const struct ucma_file *file, uint32_t number);
+/* NULL: no ID of this file has joined a group with that number. */
+struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number);
 void ucma_group_leave(struct ucma_group *group);
-struct ucma_file *ucma_file_by_token(const struct ucma *u, uint64_t token);
+/* Removes a queued event, and destroys the ID of the request that it reports. */
+void ucma_drop_event(struct ucma_file *file, struct ucma_event *event);
 
-/* --- ucma_bell.c: events on their way. */
-/* The event is there from now on. */
+/* --- ucma_events.c: the queue of events, and packets to the programs. */
 void ucma_event_add(struct ucma_file *file, struct ucma_event *event);
-/* It is not any more, and nobody has fetched it; the caller frees it. */
+/* Takes an event out of the queue; the caller frees it or adds it elsewhere. */
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event);
-/* Its packet would tell what is not so any more. */
-void ucma_event_outdated(struct ucma_file *file, const struct ucma_event *event);
-/* A command changes the ID: answers that are on their way with its events may not be so any more.
- */
-void ucma_ctx_outdate_events(struct ucma_ctx *ctx);
-/* The program has fetched all up to that one. */
-void ucma_events_fetched(struct ucma_file *file, uint64_t order);
-/* The file has another bell, or more events. */
+/* The event changes: withdraws the packets that the program has not fetched, if it is in one. */
+void ucma_event_resend(struct ucma_file *file, const struct ucma_event *event);
+/* A command changes the ID, so the cached replies in packets that were sent may be wrong. */
+void ucma_ctx_resend_events(struct ucma_ctx *ctx);
+/* The program has fetched all events up to that order. */
+void ucma_drop_fetched_events(struct ucma_file *file, uint64_t order);
+/* ucma_flush is to send the file's unsent events. */
 void ucma_events_queue_send(struct ucma_file *file);
-/* What is new on record, and then the packets of all events that are. */
+/* Records all changes, then sends the events: a program must not see an unrecorded change. */
 void ucma_flush(struct ucma *u);
-/* epoll has something for a bell: `what` of its event. False: that is none. */
+/* Handles EPOLLOUT of an event socket. False: `what` is not the tag of an event socket. */
 bool ucma_events_epoll(struct ucma *u, void *what);
 void ucma_events_close(struct ucma_file *file);
 
-/* --- ucma_record.c: what is there on record, so that it survives the daemon. */
+/* --- ucma_store.c: the slot file from which the next daemon restores files, IDs and events. */
 int ucma_store_open(struct ucma *u, const char *run_dir);
 void ucma_store_close(struct ucma *u, const char *run_dir);
 void ucma_store_file(struct ucma_file *file);
 void ucma_store_group(struct ucma_group *group);
 void ucma_store_event(struct ucma_event *event);
-/* The ID is going to be recorded by ucma_store_write_dirty, before anybody hears of its change. */
+/* ucma_store_write_dirty is to record the ID. */
 void ucma_store_mark_dirty(struct ucma_ctx *ctx);
 void ucma_store_write_dirty(struct ucma *u);
-/* For it. */
-struct ucma_file *ucma_file_new(struct ucma *u);
-void ucma_file_close(struct ucma_file *file);
 
-/* A command, and where its response goes. */
+/* A command of a program, and the buffer for its response. */
 struct ucma_command {
 	struct ucma_file *file;
 	uint32_t number;
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t token;
-	uint8_t *out; /* CM_ATTACH_BYTES of room */
-	uint32_t out_size;
-	uint32_t out_len;                 /* what there is of it; set by the command */
-	struct ucma_file *withdrawn_from; /* whose packets are to be taken back; likewise */
+	uint8_t *out;                     /* CM_ATTACH_BYTES of room */
+	uint32_t out_size;                /* what the program has room for */
+	uint32_t out_len;                 /* set by the command: bytes of the response */
+	struct ucma_file *withdrawn_from; /* set by the command: whose `stale` the reply tells */
 };
 
-/* --- ucma_cmd.c: 0, or a negative errno value. */
+/* --- ucma_cmd.c: returns 0 or a negative errno value, the status for the program. */
 int ucma_run_command(struct ucma_command *c);
 
 /*
- * --- ucma_reply_cache_fill.c: answers to what the program asks next, once it has that event.
- * Returns how many bytes there are, of CM_ATTACH_CACHED.
+ * --- ucma_reply_cache.c: replies that an event's packet carries to the commands that librdmacm
+ * sends next, which saves their round trips to the daemon. Writes and returns at most
+ * CM_ATTACH_CACHED bytes.
  */
 uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out);
-/* Whose answers those are; NULL: it has none. */
+/* The ID that those replies are about; NULL: the event carries no replies. */
 const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event);
 
-/* --- ucma_fill.c: what programs are told. */
+/* --- ucma_resp.c: fills the structures of rdma/rdma_user_cm.h from an ID. */
 void ucma_fill_event(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		     const struct cma_event *event);
-/* Of a group that was joined. */
+/* An event MULTICAST_JOIN. */
 void ucma_fill_join(struct rdma_ucm_event_resp *resp, const struct cma_id *id,
 		    const uint8_t mgid[16]);
 void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id);
 void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
-/* The addresses as AF_IB has them. */
+/* Both addresses as AF_IB. */
 void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
-/* How many paths there are, 0 or 1. */
+/* Returns the number of paths, 0 or 1. */
 uint32_t ucma_fill_path(struct rdma_ucm_query_path_resp *resp, struct ib_path_rec_data *data,
 			const struct cma_id *id);
-/* What counts of a path that a program gives. -EINVAL: none of the n leads there and back. */
+/* Reads a path that a program sets. -EINVAL: none of the n paths is primary and bidirectional. */
 int ucma_read_path(const struct ib_path_rec_data *data, uint32_t n, uint8_t *traffic_class);
-/* -EINVAL: the connection is not so far. */
+/* -EINVAL: the connection has not reached the point where the attributes for `state` are known. */
 int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, uint32_t state);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The commands of rdma/rdma_user_cm.h, with the kernel's checks (drivers/infiniband/core/ucma.c).
+/*
+ * The commands of rdma/rdma_user_cm.h, with the kernel's checks (drivers/infiniband/core/ucma.c).
+ * ucma.c and ucma_reply_cache.c call ucma_run_command.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,10 +19,10 @@
 #define COMM_EST    4  /* enum ib_event_type */
 #define MAX_EXP     31 /* of a timeout, 5 bits */
 
-/* What follows the fields that all versions of a structure have. */
-#define UP_TO(type, member) offsetof(struct type, member)
+/* Size without the fields that newer versions of a structure have added. */
+#define SIZE_UP_TO(type, member) offsetof(struct type, member)
 
-static int get(const struct ucma_command *c, void *request, uint32_t size, uint32_t least)
+static int read_request(const struct ucma_command *c, void *request, uint32_t size, uint32_t least)
 {
 	if (c->in_size < least)
 		return -EINVAL;
@@ -29,40 +31,40 @@ static int get(const struct ucma_command *c, void *request, uint32_t size, uint3
 	return 0;
 }
 
-#define GET(c, request)              get(c, &(request), sizeof(request), sizeof(request))
-#define GET_LEAST(c, request, least) get(c, &(request), sizeof(request), least)
+#define READ_REQUEST(c, request)            read_request(c, &(request), sizeof(request), sizeof(request))
+#define READ_REQUEST_MIN(c, request, least) read_request(c, &(request), sizeof(request), least)
 
-static int reply(struct ucma_command *c, const void *response, uint32_t size)
+static int write_response(struct ucma_command *c, const void *response, uint32_t size)
 {
 	c->out_len = c->out_size < size ? c->out_size : size;
 	memcpy(c->out, response, c->out_len);
 	return 0;
 }
 
-static struct ucma_ctx *find_to_read(const struct ucma_command *c, uint32_t number, int *rc)
+static struct ucma_ctx *find_ctx(const struct ucma_command *c, uint32_t number, int *rc)
 {
-	struct cma_id *id = cma_find(&c->file->ucma->cma, number);
+	struct cma_id *id = cma_find_id(&c->file->ucma->cma, number);
 	struct ucma_ctx *ctx = id ? id->ctx : NULL;
 
 	*rc = !ctx ? -ENOENT : ctx->file != c->file ? -EINVAL : 0;
 	return *rc ? NULL : ctx;
 }
 
-static struct ucma_ctx *find(const struct ucma_command *c, uint32_t number, int *rc)
+static struct ucma_ctx *find_ctx_to_change(const struct ucma_command *c, uint32_t number, int *rc)
 {
-	struct ucma_ctx *ctx = find_to_read(c, number, rc);
+	struct ucma_ctx *ctx = find_ctx(c, number, rc);
 
-	/* Whatever the command is going to change. */
+	/* Even if the command fails: it may have changed the ID before. */
 	if (ctx) {
 		ucma_store_mark_dirty(ctx);
-		ucma_ctx_outdate_events(ctx);
+		ucma_ctx_resend_events(ctx);
 	}
 	return ctx;
 }
 
 /* --- IDs */
 
-static int service_of_type(uint8_t qp_type, enum cma_service *service)
+static int get_qp_type_service(uint8_t qp_type, enum cma_service *service)
 {
 	switch (qp_type) {
 	case QPT_RC: *service = CMA_RC; return 0;
@@ -74,13 +76,13 @@ static int service_of_type(uint8_t qp_type, enum cma_service *service)
 	}
 }
 
-static int service_of(const struct rdma_ucm_create_id *request, enum cma_service *service)
+static int get_service(const struct rdma_ucm_create_id *request, enum cma_service *service)
 {
 	switch (request->ps) {
 	case RDMA_PS_TCP: *service = CMA_RC; return 0;
 	case RDMA_PS_UDP:
 	case RDMA_PS_IPOIB: *service = CMA_UD; return 0;
-	case RDMA_PS_IB: return service_of_type(request->qp_type, service);
+	case RDMA_PS_IB: return get_qp_type_service(request->qp_type, service);
 	default: return -EINVAL;
 	}
 }
@@ -95,10 +97,10 @@ static int create_id(struct ucma_command *c)
 
 	if (c->out_size < sizeof(response))
 		return -ENOSPC;
-	rc = GET(c, request);
+	rc = READ_REQUEST(c, request);
 	if (!rc)
-		rc = service_of(&request, &service);
-	if (!rc && !ucma_may_have_id(c->file))
+		rc = get_service(&request, &service);
+	if (!rc && !ucma_can_create_id(c->file))
 		rc = -ENOSPC;
 	if (rc)
 		return rc;
@@ -112,7 +114,7 @@ static int create_id(struct ucma_command *c)
 	}
 	ctx->id->low_ports = c->file->low_ports;
 	response.id = ctx->id->number;
-	return reply(c, &response, sizeof(response));
+	return write_response(c, &response, sizeof(response));
 }
 
 static int destroy_id(struct ucma_command *c)
@@ -124,13 +126,13 @@ static int destroy_id(struct ucma_command *c)
 
 	if (c->out_size < sizeof(response))
 		return -ENOSPC;
-	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_destroy_id, reserved));
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_destroy_id, reserved));
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;
 	ucma_ctx_destroy(ctx);
-	return reply(c, &response, sizeof(response));
+	return write_response(c, &response, sizeof(response));
 }
 
 static int migrate_id(struct ucma_command *c)
@@ -143,34 +145,34 @@ static int migrate_id(struct ucma_command *c)
 
 	if (c->out_size < sizeof(response))
 		return -ENOSPC;
-	rc = GET(c, request);
+	rc = READ_REQUEST(c, request);
 	if (rc)
 		return rc;
-	from.file = ucma_file_by_token(c->file->ucma, c->token);
+	from.file = ucma_find_file(c->file->ucma, c->token);
 	if (!from.file || from.file->pid != c->file->pid)
 		return -EINVAL;
 	c->withdrawn_from = from.file;
 	from.file->stale = 0;
-	ctx = find(&from, request.id, &rc);
+	ctx = find_ctx_to_change(&from, request.id, &rc);
 	if (rc)
 		return rc;
 	response.events_reported = ctx->events_reported;
 	ucma_ctx_move(ctx, c->file);
-	return reply(c, &response, sizeof(response));
+	return write_response(c, &response, sizeof(response));
 }
 
 /* --- Addresses */
 
-/* An address for which the program says how long it is, which must be true. */
-static int get_addr(struct cma_addr *addr, const void *sockaddr, uint32_t size)
+/* The size that the program gives must be the size of the address family. */
+static int read_sockaddr(struct cma_addr *addr, const void *sockaddr, uint32_t size)
 {
 	int rc = cma_addr_from(addr, sockaddr, size);
 
 	return rc ? rc : cma_addr_size(addr) == size ? 0 : -EINVAL;
 }
 
-/* Of the commands that are for IPv4 and IPv6 alone. */
-static int get_ip(struct cma_addr *addr, const struct sockaddr_in6 *sockaddr)
+/* For commands without a size, which take IPv4 and IPv6 only. */
+static int read_ip_sockaddr(struct cma_addr *addr, const struct sockaddr_in6 *sockaddr)
 {
 	return cma_addr_from(addr, sockaddr, sizeof(*sockaddr));
 }
@@ -180,11 +182,12 @@ static int bind_ip(struct ucma_command *c)
 	struct rdma_ucm_bind_ip request;
 	struct cma_addr addr;
 	struct ucma_ctx *ctx;
-	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_bind_ip, id) + sizeof(request.id));
+	int rc =
+		READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_bind_ip, id) + sizeof(request.id));
 
 	if (!rc)
-		rc = get_ip(&addr, &request.addr);
-	ctx = rc ? NULL : find(c, request.id, &rc);
+		rc = read_ip_sockaddr(&addr, &request.addr);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
 
@@ -193,48 +196,48 @@ static int bind_addr(struct ucma_command *c)
 	struct rdma_ucm_bind request;
 	struct cma_addr addr;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
 	if (!rc && (request.reserved || request.addr_size > sizeof(request.addr)))
 		rc = -EINVAL;
 	if (!rc)
-		rc = get_addr(&addr, &request.addr, request.addr_size);
-	ctx = rc ? NULL : find(c, request.id, &rc);
+		rc = read_sockaddr(&addr, &request.addr, request.addr_size);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc : cma_bind(ctx->id, &addr);
 }
 
-/* A source is not needed: the family 0 says that there is none. */
+/* The source address is optional: family 0 means none. */
 static int resolve_ip(struct ucma_command *c)
 {
 	struct rdma_ucm_resolve_ip request;
 	struct cma_addr src = {0}, dst;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
 	if (!rc && request.src_addr.sin6_family)
-		rc = get_ip(&src, &request.src_addr);
+		rc = read_ip_sockaddr(&src, &request.src_addr);
 	if (!rc)
-		rc = get_ip(&dst, &request.dst_addr);
-	ctx = rc ? NULL : find(c, request.id, &rc);
+		rc = read_ip_sockaddr(&dst, &request.dst_addr);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
 }
 
-/* Here the size 0 says so. */
+/* The source address is optional: size 0 means none. */
 static int resolve_addr(struct ucma_command *c)
 {
 	struct rdma_ucm_resolve_addr request;
 	struct cma_addr src = {0}, dst;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
 	if (!rc && (request.reserved || request.src_size > sizeof(request.src_addr) ||
 		    request.dst_size > sizeof(request.dst_addr)))
 		rc = -EINVAL;
 	if (!rc && request.src_size)
-		rc = get_addr(&src, &request.src_addr, request.src_size);
+		rc = read_sockaddr(&src, &request.src_addr, request.src_size);
 	if (!rc)
-		rc = get_addr(&dst, &request.dst_addr, request.dst_size);
-	ctx = rc ? NULL : find(c, request.id, &rc);
+		rc = read_sockaddr(&dst, &request.dst_addr, request.dst_size);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc : cma_resolve_addr(ctx->id, &src, &dst, request.timeout_ms);
 }
 
@@ -242,9 +245,9 @@ static int resolve_route(struct ucma_command *c)
 {
 	struct rdma_ucm_resolve_route request;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc : cma_resolve_route(ctx->id);
 }
 
@@ -255,17 +258,17 @@ static int query_route(struct ucma_command *c)
 	struct ucma_ctx *ctx;
 	int rc;
 
-	if (c->out_size < UP_TO(rdma_ucm_query_route_resp, ibdev_index))
+	if (c->out_size < SIZE_UP_TO(rdma_ucm_query_route_resp, ibdev_index))
 		return -ENOSPC;
-	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_query, option));
-	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
+	rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_query, option));
+	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
 	if (rc)
 		return rc;
 	ucma_fill_route(&response, ctx->id);
-	return reply(c, &response, UP_TO(rdma_ucm_query_route_resp, ibdev_index));
+	return write_response(c, &response, SIZE_UP_TO(rdma_ucm_query_route_resp, ibdev_index));
 }
 
-#define QUERY_ADDR_LEN UP_TO(rdma_ucm_query_addr_resp, ibdev_index)
+#define QUERY_ADDR_LEN SIZE_UP_TO(rdma_ucm_query_addr_resp, ibdev_index)
 
 typedef void fill_addr_fn(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id);
 
@@ -276,10 +279,10 @@ static int query_addr(struct ucma_command *c, const struct cma_id *id, fill_addr
 	if (c->out_size < QUERY_ADDR_LEN)
 		return -ENOSPC;
 	fill(&response, id);
-	return reply(c, &response, QUERY_ADDR_LEN);
+	return write_response(c, &response, QUERY_ADDR_LEN);
 }
 
-/* Where there is room for the number of paths alone, that is told. */
+/* As the kernel, returns the number of paths alone if the program has no room for a path. */
 static int query_path(struct ucma_command *c, const struct cma_id *id)
 {
 	struct rdma_ucm_query_path_resp head;
@@ -292,17 +295,18 @@ static int query_path(struct ucma_command *c, const struct cma_id *id)
 	n = ucma_fill_path(&head, &path, id);
 	memcpy(response, &head, sizeof(head));
 	memcpy(response + sizeof(head), &path, sizeof(path));
-	return reply(c, response,
-		     n && c->out_size >= sizeof(response) ? sizeof(response) : sizeof(head));
+	return write_response(c, response,
+			      n && c->out_size >= sizeof(response) ? sizeof(response)
+								   : sizeof(head));
 }
 
 static int query(struct ucma_command *c)
 {
 	struct rdma_ucm_query request;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
-	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
 	if (rc)
 		return rc;
 	switch (request.option) {
@@ -315,13 +319,13 @@ static int query(struct ucma_command *c)
 
 /* --- Connections */
 
-/* A request for a datagram's way does not say whose the datagrams are. */
-static int check_param(const struct ucma_command *c, const struct rdma_ucm_conn_param *conn,
-		       bool names_qp, struct cma_param *p)
+/* names_qp: the command names a QP of the program; a SIDR_REQ does not. */
+static int read_conn_param(const struct ucma_command *c, const struct rdma_ucm_conn_param *conn,
+			   bool names_qp, struct cma_param *p)
 {
 	const struct ucma *u = c->file->ucma;
 
-	if (names_qp && !u->ops->holds(u->ctx, c->file->pid, conn->qp_num & CMA_QPN_BITS))
+	if (names_qp && !u->ops->owns_qpn(u->ctx, c->file->pid, conn->qp_num & CMA_QPN_BITS))
 		return -EINVAL;
 	*p = (struct cma_param){.qpn = conn->qp_num & CMA_QPN_BITS,
 				.responder_resources = conn->responder_resources,
@@ -340,14 +344,14 @@ static int connect_id(struct ucma_command *c)
 	struct rdma_ucm_connect request;
 	struct ucma_ctx *ctx;
 	struct cma_param p;
-	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_connect, ece));
+	int rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_connect, ece));
 
 	if (!rc && !request.conn_param.valid)
 		rc = -EINVAL;
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc)
 		return rc;
-	rc = check_param(c, &request.conn_param, ctx->id->service != CMA_UD, &p);
+	rc = read_conn_param(c, &request.conn_param, ctx->id->service != CMA_UD, &p);
 	return rc ? rc : cma_connect(ctx->id, &p);
 }
 
@@ -355,9 +359,9 @@ static int listen_id(struct ucma_command *c)
 {
 	struct rdma_ucm_listen request;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc)
 		return rc;
 	ctx->backlog = request.backlog > 0 && request.backlog < UCMA_BACKLOG_MAX ? request.backlog
@@ -370,15 +374,15 @@ static int accept_id(struct ucma_command *c)
 	struct rdma_ucm_accept request;
 	struct ucma_ctx *ctx;
 	struct cma_param p;
-	int rc = GET_LEAST(c, request, UP_TO(rdma_ucm_accept, ece));
+	int rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_accept, ece));
 
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc || !request.conn_param.valid)
 		return rc ? rc : cma_accept(ctx->id, NULL);
-	rc = check_param(c, &request.conn_param, true, &p);
+	rc = read_conn_param(c, &request.conn_param, true, &p);
 	if (!rc)
 		rc = cma_accept(ctx->id, &p);
-	/* From now on the program knows it by this name. */
+	/* Events of the new ID carry this user context from now on. */
 	if (!rc)
 		ctx->uid = request.uid;
 	return rc;
@@ -388,11 +392,11 @@ static int reject_id(struct ucma_command *c)
 {
 	struct rdma_ucm_reject request;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
 	if (!rc && request.reason && request.reason != CM_REJ_CONSUMER)
 		rc = -EINVAL;
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc
 		  : cma_reject(ctx->id, CM_REJ_CONSUMER, request.private_data,
 			       request.private_data_len);
@@ -402,9 +406,9 @@ static int disconnect_id(struct ucma_command *c)
 {
 	struct rdma_ucm_disconnect request;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	return rc ? rc : cma_disconnect(ctx->id);
 }
 
@@ -412,9 +416,9 @@ static int notify_id(struct ucma_command *c)
 {
 	struct rdma_ucm_notify request;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc)
 		return rc;
 	if (!ctx->id->conn)
@@ -431,34 +435,35 @@ static int init_qp_attr(struct ucma_command *c)
 
 	if (c->out_size < sizeof(response))
 		return -ENOSPC;
-	rc = GET(c, request);
-	ctx = rc ? NULL : find_to_read(c, request.id, &rc);
+	rc = READ_REQUEST(c, request);
+	ctx = rc ? NULL : find_ctx(c, request.id, &rc);
 	if (!rc)
 		rc = ucma_fill_qp_attr(&response, ctx->id, request.qp_state);
-	return rc ? rc : reply(c, &response, sizeof(response));
+	return rc ? rc : write_response(c, &response, sizeof(response));
 }
 
-/* --- Groups. The program attaches its queue pair itself, once it has the event. */
+/* --- Multicast groups. librdmacm attaches the QP itself when it gets MULTICAST_JOIN. */
 
-static int join(struct ucma_command *c, uint32_t number, uint64_t uid, const struct cma_addr *addr)
+static int join_group(struct ucma_command *c, uint32_t number, uint64_t uid,
+		      const struct cma_addr *addr)
 {
 	struct rdma_ucm_create_id_resp response;
 	const struct ucma_group *group;
 	struct ucma_ctx *ctx;
 	int rc;
 
-	ctx = find(c, number, &rc);
+	ctx = find_ctx_to_change(c, number, &rc);
 	if (rc)
 		return rc;
 	if (!ctx->id->has_device || ctx->id->service != CMA_UD || addr->family == CMA_AF_IB ||
-	    !cma_addr_group(addr) ||
+	    !cma_addr_is_multicast(addr) ||
 	    (ctx->id->state != CMA_ADDR_BOUND && ctx->id->state != CMA_STATE_ADDR_RESOLVED))
 		return -EINVAL;
 	group = ucma_group_join(ctx, uid, addr->ip);
 	if (!group)
 		return -ENOMEM;
 	response.id = group->number;
-	return reply(c, &response, sizeof(response));
+	return write_response(c, &response, sizeof(response));
 }
 
 static int join_ip_mcast(struct ucma_command *c)
@@ -469,10 +474,11 @@ static int join_ip_mcast(struct ucma_command *c)
 
 	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
 		return -ENOSPC;
-	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_join_ip_mcast, id) + sizeof(request.id));
+	rc = READ_REQUEST_MIN(c, request,
+			      SIZE_UP_TO(rdma_ucm_join_ip_mcast, id) + sizeof(request.id));
 	if (!rc)
-		rc = get_ip(&addr, &request.addr);
-	return rc ? rc : join(c, request.id, request.uid, &addr);
+		rc = read_ip_sockaddr(&addr, &request.addr);
+	return rc ? rc : join_group(c, request.id, request.uid, &addr);
 }
 
 static int join_mcast(struct ucma_command *c)
@@ -483,13 +489,13 @@ static int join_mcast(struct ucma_command *c)
 
 	if (c->out_size < sizeof(struct rdma_ucm_create_id_resp))
 		return -ENOSPC;
-	rc = GET(c, request);
+	rc = READ_REQUEST(c, request);
 	if (!rc && (request.addr_size > sizeof(request.addr) ||
 		    request.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
 		rc = -EINVAL;
 	if (!rc)
-		rc = get_addr(&addr, &request.addr, request.addr_size);
-	return rc ? rc : join(c, request.id, request.uid, &addr);
+		rc = read_sockaddr(&addr, &request.addr, request.addr_size);
+	return rc ? rc : join_group(c, request.id, request.uid, &addr);
 }
 
 static int leave_mcast(struct ucma_command *c)
@@ -501,15 +507,15 @@ static int leave_mcast(struct ucma_command *c)
 
 	if (c->out_size < sizeof(response))
 		return -ENOSPC;
-	rc = GET_LEAST(c, request, UP_TO(rdma_ucm_destroy_id, reserved));
+	rc = READ_REQUEST_MIN(c, request, SIZE_UP_TO(rdma_ucm_destroy_id, reserved));
 	if (rc)
 		return rc;
-	group = ucma_group_find(c->file, request.id);
+	group = ucma_find_group(c->file, request.id);
 	if (!group)
 		return -ENOENT;
 	response.events_reported = group->events_reported;
 	ucma_group_leave(group);
-	return reply(c, &response, sizeof(response));
+	return write_response(c, &response, sizeof(response));
 }
 
 /* --- Options */
@@ -540,7 +546,7 @@ static int set_id_option(struct cma_id *id, uint32_t name, const uint8_t *value,
 	return 0;
 }
 
-/* Of a path only the traffic class counts: all else follows from the addresses. */
+/* Takes only the traffic class from the path: all else follows from the addresses. */
 static int set_path(struct cma_id *id, const uint8_t *value, uint32_t len)
 {
 	struct ib_path_rec_data data[CM_ATTACH_OPTION / sizeof(struct ib_path_rec_data)];
@@ -558,9 +564,9 @@ static int set_option(struct ucma_command *c)
 {
 	struct rdma_ucm_set_option request;
 	struct ucma_ctx *ctx;
-	int rc = GET(c, request);
+	int rc = READ_REQUEST(c, request);
 
-	ctx = rc ? NULL : find(c, request.id, &rc);
+	ctx = rc ? NULL : find_ctx_to_change(c, request.id, &rc);
 	if (rc)
 		return rc;
 	if (request.optlen > c->in_size - sizeof(request))
@@ -575,18 +581,18 @@ static int set_option(struct ucma_command *c)
 
 /* --- Events */
 
-/* What the program has fetched is known by now. */
-static int get_event(struct ucma_command *c)
+/* The message's `fetched` field has told ucma.c already what the program has fetched. */
+static int acknowledge_events(struct ucma_command *c)
 {
 	(void)c;
 	return 0;
 }
 
-/* --- All */
+/* --- Table of commands */
 
 typedef int command_fn(struct ucma_command *c);
 
-/* NULL: not supported, as the kernel has it for GET_OPTION. */
+/* NULL: not supported; the kernel does not support GET_OPTION either. */
 static command_fn *const commands[] = {
 	[RDMA_USER_CM_CMD_CREATE_ID] = create_id,
 	[RDMA_USER_CM_CMD_DESTROY_ID] = destroy_id,
@@ -601,7 +607,7 @@ static command_fn *const commands[] = {
 	[RDMA_USER_CM_CMD_REJECT] = reject_id,
 	[RDMA_USER_CM_CMD_DISCONNECT] = disconnect_id,
 	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = init_qp_attr,
-	[RDMA_USER_CM_CMD_GET_EVENT] = get_event,
+	[RDMA_USER_CM_CMD_GET_EVENT] = acknowledge_events,
 	[RDMA_USER_CM_CMD_SET_OPTION] = set_option,
 	[RDMA_USER_CM_CMD_NOTIFY] = notify_id,
 	[RDMA_USER_CM_CMD_MIGRATE_ID] = migrate_id,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The queue of rdma_cm events of a program, and the packets that carry them (ucma.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,13 @@
 
 #include "urxed/cm/ucma.h"
 
-/* Of a listener's backlog: with fewer places left it matters that one is free again. */
-#define FEW_PLACES 16
-/* Packets after which a program that gives no command is asked what it has fetched. */
-#define MANY 64
+/*
+ * With fewer places left in a listener's backlog, the program confirms each request that it
+ * fetches, so that the daemon can free a place.
+ */
+#define BACKLOG_LOW 16
+/* Every so many packets, the program confirms what it has fetched. */
+#define CONFIRM_INTERVAL 64
 
 void ucma_events_queue_send(struct ucma_file *file)
 {
@@ -34,7 +38,7 @@ void ucma_event_add(struct ucma_file *file, struct ucma_event *event)
 	ucma_events_queue_send(file);
 }
 
-static void take_off(struct ucma_file *file, struct ucma_event *event)
+static void unlink_event(struct ucma_file *file, struct ucma_event *event)
 {
 	if (file->unsent == event)
 		file->unsent = TAILQ_NEXT(event, link);
@@ -44,8 +48,8 @@ static void take_off(struct ucma_file *file, struct ucma_event *event)
 	slot_file_drop(&file->ucma->store, event->slot);
 }
 
-/* A packet cannot be had from between others: all come again. */
-static void take_back(struct ucma_file *file)
+/* One packet cannot be taken out of a socket's queue, so all unfetched events are sent again. */
+static void withdraw_sent_events(struct ucma_file *file)
 {
 	struct ucma_event *event;
 
@@ -57,32 +61,32 @@ static void take_back(struct ucma_file *file)
 	ucma_events_queue_send(file);
 }
 
-void ucma_event_outdated(struct ucma_file *file, const struct ucma_event *event)
+void ucma_event_resend(struct ucma_file *file, const struct ucma_event *event)
 {
 	if (event->sent)
-		take_back(file);
+		withdraw_sent_events(file);
 }
 
-void ucma_ctx_outdate_events(struct ucma_ctx *ctx)
+void ucma_ctx_resend_events(struct ucma_ctx *ctx)
 {
 	struct ucma_event *event;
 
 	if (ctx->request)
-		ucma_event_outdated(ctx->request->ctx->file, ctx->request);
+		ucma_event_resend(ctx->request->ctx->file, ctx->request);
 	if (!ctx->events)
 		return;
 	TAILQ_FOREACH(event, &ctx->file->events, link)
 	if (ucma_reply_cache_ctx(event) == ctx)
-		ucma_event_outdated(ctx->file, event);
+		ucma_event_resend(ctx->file, event);
 }
 
 void ucma_event_withdraw(struct ucma_file *file, struct ucma_event *event)
 {
-	ucma_event_outdated(file, event);
-	take_off(file, event);
+	ucma_event_resend(file, event);
+	unlink_event(file, event);
 }
 
-static void count(struct ucma_event *event)
+static void count_fetched_event(struct ucma_event *event)
 {
 	event->ctx->events_reported++;
 	ucma_store_mark_dirty(event->ctx);
@@ -96,13 +100,13 @@ static void count(struct ucma_event *event)
 		event->child->request = NULL;
 }
 
-void ucma_events_fetched(struct ucma_file *file, uint64_t order)
+void ucma_drop_fetched_events(struct ucma_file *file, uint64_t order)
 {
 	struct ucma_event *event;
 
 	while ((event = TAILQ_FIRST(&file->events)) && event->order <= order) {
-		take_off(file, event);
-		count(event);
+		unlink_event(file, event);
+		count_fetched_event(event);
 		free(event);
 	}
 }
@@ -116,46 +120,46 @@ static bool send_event(const struct ucma_file *file, const struct ucma_event *ev
 		uint8_t bytes[sizeof(event->resp) + CM_ATTACH_CACHED];
 	} packet;
 	struct cm_attach_event *head = &packet.head;
-	bool few = event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < FEW_PLACES;
+	bool few = event->resp.event == CMA_CONNECT_REQUEST && event->ctx->backlog < BACKLOG_LOW;
 
 	*head = (struct cm_attach_event){
 		.order = event->order,
 		.out = sizeof(event->resp),
 		.cached = ucma_reply_cache_fill(event, packet.bytes + sizeof(event->resp)),
-		.confirm = few || file->sent % MANY == MANY - 1};
+		.confirm = few || file->sent % CONFIRM_INTERVAL == CONFIRM_INTERVAL - 1};
 	memcpy(packet.bytes, &event->resp, sizeof(event->resp));
 	return send(file->event_fd, &packet, sizeof(*head) + head->out + head->cached,
 		    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* Not the pointer that its commands come with, which is even. */
-static void *mark_of(struct ucma_file *file)
+/* epoll data of the event socket: an odd number, unlike the pointer for the command socket. */
+static void *get_event_fd_tag(struct ucma_file *file)
 {
 	return (uint8_t *)file + 1;
 }
 
-static void await_room(struct ucma_file *file)
+static void watch_for_room(struct ucma_file *file)
 {
-	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = mark_of(file)};
+	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = get_event_fd_tag(file)};
 
 	if (errno == EAGAIN && !file->event_fd_full)
 		file->event_fd_full =
 			!epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_ADD, file->event_fd, &ev);
 }
 
-/* The program has its end, too, so to close this one would not end it. */
-static void unwatch(struct ucma_file *file)
+/* The program shares the open socket, so close() alone would not remove it from the epoll set. */
+static void unwatch_event_fd(struct ucma_file *file)
 {
 	if (file->event_fd_full)
 		(void)epoll_ctl(file->ucma->epoll_fd, EPOLL_CTL_DEL, file->event_fd, NULL);
 	file->event_fd_full = false;
 }
 
-static void ring(struct ucma_file *file)
+static void send_unsent_events(struct ucma_file *file)
 {
 	while (file->event_fd >= 0 && file->unsent) {
 		if (!send_event(file, file->unsent)) {
-			await_room(file);
+			watch_for_room(file);
 			return;
 		}
 		file->unsent->sent = true;
@@ -164,7 +168,7 @@ static void ring(struct ucma_file *file)
 	}
 }
 
-static void want_no_more(struct ucma_file *file)
+static void cancel_queued_send(struct ucma_file *file)
 {
 	if (file->send_queued)
 		LIST_REMOVE(file, send_link);
@@ -177,8 +181,8 @@ void ucma_flush(struct ucma *u)
 
 	ucma_store_write_dirty(u);
 	while ((file = LIST_FIRST(&u->to_send))) {
-		want_no_more(file);
-		ring(file);
+		cancel_queued_send(file);
+		send_unsent_events(file);
 	}
 }
 
@@ -188,10 +192,10 @@ bool ucma_events_epoll(struct ucma *u, void *what)
 
 	if ((uintptr_t)what % 2 == 0)
 		return false;
-	/* It may have been closed a moment ago. */
+	/* An earlier event of the same epoll_wait may have closed the file. */
 	LIST_FOREACH(file, &u->files, link)
-	if (mark_of(file) == what) {
-		unwatch(file);
+	if (get_event_fd_tag(file) == what) {
+		unwatch_event_fd(file);
 		ucma_events_queue_send(file);
 		break;
 	}
@@ -200,10 +204,10 @@ bool ucma_events_epoll(struct ucma *u, void *what)
 
 void ucma_events_close(struct ucma_file *file)
 {
-	want_no_more(file);
+	cancel_queued_send(file);
 	if (file->event_fd < 0)
 		return;
-	unwatch(file);
+	unwatch_event_fd(file);
 	close(file->event_fd);
 	file->event_fd = -1;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Replies that travel with an event to the commands that librdmacm sends after it (ucma.h). */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,9 +10,9 @@
 #define RTR  2
 #define RTS  3
 
-#define QUESTIONS 6
+#define MAX_QUERIES 6
 
-struct question {
+struct cached_query {
 	uint32_t command;
 	uint32_t what;
 };
@@ -25,11 +26,8 @@ struct question {
 		RDMA_USER_CM_CMD_INIT_QP_ATTR, state \
 	}
 
-/*
- * What librdmacm asks after an event, by the time it has made the queue pair that goes with it, or
- * has connected it.
- */
-static const struct question questions[][QUESTIONS] = {
+/* By event type: what librdmacm asks until it has created the QP or has connected it. */
+static const struct cached_query cached_queries[][MAX_QUERIES] = {
 	[CMA_ADDR_RESOLVED] = {QUERY(ADDR), QUERY(GID)},
 	[CMA_ROUTE_RESOLVED] = {QUERY(PATH), QP_ATTR(INIT)},
 	[CMA_CONNECT_REQUEST] = {QUERY(ADDR), QUERY(GID), QUERY(PATH), QP_ATTR(INIT), QP_ATTR(RTR),
@@ -37,7 +35,7 @@ static const struct question questions[][QUESTIONS] = {
 	[CMA_CONNECT_RESPONSE] = {QP_ATTR(INIT), QP_ATTR(RTR), QP_ATTR(RTS)},
 };
 
-/* Both commands look alike, but for what the last field is called. */
+/* QUERY and INIT_QP_ATTR differ only in the name of the last field. */
 static_assert(sizeof(struct rdma_ucm_init_qp_attr) == sizeof(struct rdma_ucm_query) &&
 		      offsetof(struct rdma_ucm_init_qp_attr, id) ==
 			      offsetof(struct rdma_ucm_query, id) &&
@@ -45,8 +43,8 @@ static_assert(sizeof(struct rdma_ucm_init_qp_attr) == sizeof(struct rdma_ucm_que
 			      offsetof(struct rdma_ucm_query, option),
 	      "one structure serves for both");
 
-/* Bytes that the answer takes; 0: there is none. */
-static uint32_t answer(const struct ucma_ctx *ctx, const struct question *q, uint8_t *at)
+/* Returns the bytes written to `at`; 0: the command failed. */
+static uint32_t build_reply(const struct ucma_ctx *ctx, const struct cached_query *q, uint8_t *at)
 {
 	const struct rdma_ucm_query in = {.id = ctx->id->number, .option = q->what};
 	struct cm_attach_cached head = {.command = q->command, .option = q->what};
@@ -68,7 +66,8 @@ const struct ucma_ctx *ucma_reply_cache_ctx(const struct ucma_event *event)
 {
 	uint32_t type = event->resp.event;
 
-	if (type >= sizeof(questions) / sizeof(questions[0]) || !questions[type]->command)
+	if (type >= sizeof(cached_queries) / sizeof(cached_queries[0]) ||
+	    !cached_queries[type]->command)
 		return NULL;
 	return type == CMA_CONNECT_REQUEST ? event->child : event->ctx;
 }
@@ -81,9 +80,10 @@ uint32_t ucma_reply_cache_fill(const struct ucma_event *event, uint8_t *out)
 
 	if (!ctx)
 		return 0;
-	for (const struct question *q = questions[event->resp.event], *end = q + QUESTIONS;
+	for (const struct cached_query *q = cached_queries[event->resp.event],
+				       *end = q + MAX_QUERIES;
 	     q < end && q->command; q++) {
-		n = answer(ctx, q, one);
+		n = build_reply(ctx, q, one);
 		if (n > CM_ATTACH_CACHED - len)
 			break;
 		memcpy(out + len, one, n);

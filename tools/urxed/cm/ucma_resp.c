@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Structures of rdma/rdma_user_cm.h, filled from an ID: events, routes, QP attributes (ucma.h). */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -106,7 +107,7 @@ static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 {
 	const struct host *host = id->cma->host;
 
-	path->mtu = cma_mtu(id->cma);
+	path->mtu = cma_path_mtu(id->cma);
 	path->mtu_selector = EXACTLY;
 	path->rate = RATE_100G;
 	path->rate_selector = EXACTLY;
@@ -120,7 +121,7 @@ static void fill_path(struct ib_user_path_rec *path, const struct cma_id *id)
 	path->pkey = htobe16(host->pkeys[0]);
 }
 
-/* A path record as subnet managers send it (IBA 15.2.5.16). */
+/* A PathRecord in network byte order (IBA 15.2.5.16). */
 struct path_record {
 	uint64_t service_id;
 	uint8_t dgid[16];
@@ -199,7 +200,7 @@ static void fill_device(struct rdma_ucm_query_addr_resp *resp, const struct cma_
 	*resp = (struct rdma_ucm_query_addr_resp){0};
 	if (!id->has_device)
 		return;
-	resp->node_guid = htobe64(cma_guid(id->cma->host));
+	resp->node_guid = htobe64(cma_node_guid(id->cma->host));
 	resp->port_num = PORT;
 	resp->pkey = htobe16(id->cma->host->pkeys[0]);
 }
@@ -212,8 +213,8 @@ void ucma_fill_addr(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *
 	resp->dst_size = (uint16_t)cma_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
 }
 
-static uint16_t put_gid(const struct cma_id *id, const uint8_t *gid, uint16_t port,
-			struct __kernel_sockaddr_storage *out)
+static uint16_t write_gid_address(const struct cma_id *id, const uint8_t *gid, uint16_t port,
+				  struct __kernel_sockaddr_storage *out)
 {
 	struct cma_addr addr = {
 		.family = CMA_AF_IB, .service_id = cm_service_id(id->ps, port), .mask = UINT64_MAX};
@@ -226,9 +227,9 @@ static uint16_t put_gid(const struct cma_id *id, const uint8_t *gid, uint16_t po
 void ucma_fill_gid(struct rdma_ucm_query_addr_resp *resp, const struct cma_id *id)
 {
 	fill_device(resp, id);
-	resp->src_size = put_gid(id, own_gid(id), id->src.addr.port, &resp->src_addr);
-	resp->dst_size =
-		put_gid(id, id->has_device ? id->peer : NULL, id->dst.port, &resp->dst_addr);
+	resp->src_size = write_gid_address(id, own_gid(id), id->src.addr.port, &resp->src_addr);
+	resp->dst_size = write_gid_address(id, id->has_device ? id->peer : NULL, id->dst.port,
+					   &resp->dst_addr);
 }
 
 void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id *id)
@@ -240,7 +241,7 @@ void ucma_fill_route(struct rdma_ucm_query_route_resp *resp, const struct cma_id
 	cma_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
 	if (!id->has_device)
 		return;
-	resp->node_guid = htobe64(cma_guid(id->cma->host));
+	resp->node_guid = htobe64(cma_node_guid(id->cma->host));
 	resp->port_num = PORT;
 	if (own)
 		memcpy(resp->ib_route[0].sgid, own, sizeof(resp->ib_route[0].sgid));
@@ -283,7 +284,7 @@ static void fill_init(struct ib_uverbs_qp_attr *attr, const struct cma_id *id)
 		attr->qp_access_flags |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
 }
 
-/* Whether both sides' queue pairs are known. */
+/* True: the QPNs of both sides are known. */
 static bool has_channel(const struct cma_id *id)
 {
 	switch (id->conn ? cm_state(id->conn) : CM_IDLE) {
@@ -343,7 +344,7 @@ int ucma_fill_qp_attr(struct ib_uverbs_qp_attr *attr, const struct cma_id *id, u
 	*attr = (struct ib_uverbs_qp_attr){.qp_state = state};
 	if (!id->has_device)
 		return -EINVAL;
-	/* Without a peer there is no more to say than at the beginning, whatever the state. */
+	/* Without a connection the kernel fills the attributes for INIT, whatever the state. */
 	if (!id->conn || id->service == CMA_UD || state == STATE_INIT) {
 		fill_init(attr, id);
 		return 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Records the state of rdma_cm in a slot file, and restores it in the next daemon (ucma.h). */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,16 +7,16 @@
 
 #include "urxed/cm/ucma.h"
 
-#define FORMAT "urxed rdma_cm 2"
-#define NOBODY UINT32_MAX /* no number */
+#define FORMAT    "urxed rdma_cm 2"
+#define NO_NUMBER UINT32_MAX /* no number */
 
 enum saved_type { SAVED_FILE = 1, SAVED_ID, SAVED_GROUP, SAVED_EVENT };
 
-/* Of one another they know by their numbers, of files by the token. */
+/* Records refer to IDs and groups by number, to files by token. */
 struct saved {
 	uint32_t type;
-	uint32_t number; /* GROUP: its own; EVENT: of its group */
-	uint64_t token;  /* FILE: its own; ID: of its file */
+	uint32_t number; /* GROUP: own; EVENT: of its group, or NO_NUMBER */
+	uint64_t token;  /* FILE: own; ID: of its file */
 	union {
 		struct {
 			uint64_t start;
@@ -43,11 +44,11 @@ struct saved {
 		} event;
 	};
 };
-static_assert(sizeof(struct saved) <= SLOT_FILE_BYTES, "it has a place");
+static_assert(sizeof(struct saved) <= SLOT_FILE_BYTES, "a record fits into a slot");
 
-/* --- To the record */
+/* --- Writing */
 
-static void put(struct ucma *u, uint32_t *slot, const struct saved *saved)
+static void write_record(struct ucma *u, uint32_t *slot, const struct saved *saved)
 {
 	*slot = slot_file_put(&u->store, *slot, saved, sizeof(*saved));
 }
@@ -62,10 +63,10 @@ void ucma_store_file(struct ucma_file *file)
 				       .low_ports = file->low_ports}};
 
 	memcpy(saved.file.name, file->name, sizeof(saved.file.name));
-	put(file->ucma, &file->slot, &saved);
+	write_record(file->ucma, &file->slot, &saved);
 }
 
-static void record_ctx(struct ucma_ctx *ctx)
+static void store_ctx(struct ucma_ctx *ctx)
 {
 	struct saved saved = {.type = SAVED_ID,
 			      .token = ctx->file->token,
@@ -74,7 +75,7 @@ static void record_ctx(struct ucma_ctx *ctx)
 				     .backlog = ctx->backlog}};
 
 	cma_save(ctx->id, &saved.id.id);
-	put(ctx->file->ucma, &ctx->slot, &saved);
+	write_record(ctx->file->ucma, &ctx->slot, &saved);
 }
 
 void ucma_store_group(struct ucma_group *group)
@@ -85,20 +86,20 @@ void ucma_store_group(struct ucma_group *group)
 					      .id = group->ctx->id->number,
 					      .events_reported = group->events_reported}};
 
-	put(group->ctx->file->ucma, &group->slot, &saved);
+	write_record(group->ctx->file->ucma, &group->slot, &saved);
 }
 
 void ucma_store_event(struct ucma_event *event)
 {
 	const struct saved saved = {
 		.type = SAVED_EVENT,
-		.number = event->group ? event->group->number : NOBODY,
+		.number = event->group ? event->group->number : NO_NUMBER,
 		.event = {.order = event->order,
 			  .id = event->ctx->id->number,
-			  .child = event->child ? event->child->id->number : NOBODY,
+			  .child = event->child ? event->child->id->number : NO_NUMBER,
 			  .resp = event->resp}};
 
-	put(event->ctx->file->ucma, &event->slot, &saved);
+	write_record(event->ctx->file->ucma, &event->slot, &saved);
 }
 
 void ucma_store_mark_dirty(struct ucma_ctx *ctx)
@@ -116,16 +117,16 @@ void ucma_store_write_dirty(struct ucma *u)
 	while ((ctx = LIST_FIRST(&u->dirty))) {
 		LIST_REMOVE(ctx, dirty_link);
 		ctx->dirty = false;
-		record_ctx(ctx);
+		store_ctx(ctx);
 	}
 }
 
-/* --- From the record */
+/* --- Restoring */
 
-/* 0, or a negative errno value: it is of no use. */
-typedef int recall_fn(struct ucma *u, uint32_t slot, const struct saved *saved);
+/* Returns 0, or a negative errno value: the caller drops the record. */
+typedef int restore_fn(struct ucma *u, uint32_t slot, const struct saved *saved);
 
-static int recall_file(struct ucma *u, uint32_t slot, const struct saved *saved)
+static int restore_file(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
 	struct ucma_file *file = ucma_file_new(u);
 
@@ -141,7 +142,7 @@ static int recall_file(struct ucma *u, uint32_t slot, const struct saved *saved)
 	return 0;
 }
 
-static struct ucma_file *file_of(const struct ucma *u, uint64_t token)
+static struct ucma_file *find_file(const struct ucma *u, uint64_t token)
 {
 	struct ucma_file *file;
 
@@ -151,9 +152,9 @@ static struct ucma_file *file_of(const struct ucma *u, uint64_t token)
 	return file;
 }
 
-static int recall_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
+static int restore_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
-	struct ucma_file *file = file_of(u, saved->token);
+	struct ucma_file *file = find_file(u, saved->token);
 	struct ucma_ctx *ctx = file ? ucma_ctx_new(file, saved->id.uid) : NULL;
 	int rc;
 
@@ -170,16 +171,16 @@ static int recall_ctx(struct ucma *u, uint32_t slot, const struct saved *saved)
 	return 0;
 }
 
-static struct ucma_ctx *ctx_of(const struct ucma *u, uint32_t number)
+static struct ucma_ctx *find_ctx(const struct ucma *u, uint32_t number)
 {
-	const struct cma_id *id = cma_find(&u->cma, number);
+	const struct cma_id *id = cma_find_id(&u->cma, number);
 
 	return id ? id->ctx : NULL;
 }
 
-static int recall_group(struct ucma *u, uint32_t slot, const struct saved *saved)
+static int restore_group(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
-	struct ucma_ctx *ctx = ctx_of(u, saved->group.id);
+	struct ucma_ctx *ctx = find_ctx(u, saved->group.id);
 	struct ucma_group *group = ctx ? calloc(1, sizeof(*group)) : NULL;
 
 	if (!group)
@@ -195,8 +196,8 @@ static int recall_group(struct ucma *u, uint32_t slot, const struct saved *saved
 	return 0;
 }
 
-/* Behind those that were there before it. */
-static void insert(struct ucma_file *file, struct ucma_event *event)
+/* Slots are in no order; the file's events must be. */
+static void insert_in_order(struct ucma_file *file, struct ucma_event *event)
 {
 	struct ucma_event *before = TAILQ_LAST(&file->events, ucma_event_list);
 
@@ -209,16 +210,17 @@ static void insert(struct ucma_file *file, struct ucma_event *event)
 	file->unsent = TAILQ_FIRST(&file->events);
 }
 
-static int recall_event(struct ucma *u, uint32_t slot, const struct saved *saved)
+static int restore_event(struct ucma *u, uint32_t slot, const struct saved *saved)
 {
-	struct ucma_ctx *ctx = ctx_of(u, saved->event.id), *child = ctx_of(u, saved->event.child);
-	bool whole = ctx && (child || saved->event.child == NOBODY);
+	struct ucma_ctx *ctx = find_ctx(u, saved->event.id),
+			*child = find_ctx(u, saved->event.child);
+	bool whole = ctx && (child || saved->event.child == NO_NUMBER);
 	struct ucma_event *event = whole ? calloc(1, sizeof(*event)) : NULL;
 
 	if (!event)
 		return -ENOENT;
 	*event = (struct ucma_event){.ctx = ctx,
-				     .group = ucma_group_find(ctx->file, saved->number),
+				     .group = ucma_find_group(ctx->file, saved->number),
 				     .child = child,
 				     .resp = saved->event.resp,
 				     .order = saved->event.order,
@@ -226,13 +228,13 @@ static int recall_event(struct ucma *u, uint32_t slot, const struct saved *saved
 	if (child)
 		child->request = event;
 	ctx->events++;
-	insert(ctx->file, event);
+	insert_in_order(ctx->file, event);
 	if (u->last_event <= event->order)
 		u->last_event = event->order + 1;
 	return 0;
 }
 
-static void recall(struct ucma *u, uint32_t type, recall_fn *one)
+static void restore_records(struct ucma *u, uint32_t type, restore_fn *one)
 {
 	struct saved saved;
 	uint32_t slot;
@@ -244,7 +246,7 @@ static void recall(struct ucma *u, uint32_t type, recall_fn *one)
 			slot_file_drop(&u->store, slot);
 }
 
-static void drop_unused(struct ucma *u)
+static void drop_unreadable_records(struct ucma *u)
 {
 	struct saved saved;
 	uint32_t slot;
@@ -262,11 +264,11 @@ int ucma_store_open(struct ucma *u, const char *run_dir)
 
 	if (rc)
 		return rc;
-	drop_unused(u);
-	recall(u, SAVED_FILE, recall_file);
-	recall(u, SAVED_ID, recall_ctx);
-	recall(u, SAVED_GROUP, recall_group);
-	recall(u, SAVED_EVENT, recall_event);
+	drop_unreadable_records(u);
+	restore_records(u, SAVED_FILE, restore_file);
+	restore_records(u, SAVED_ID, restore_ctx);
+	restore_records(u, SAVED_GROUP, restore_group);
+	restore_records(u, SAVED_EVENT, restore_event);
 	return 0;
 }
 

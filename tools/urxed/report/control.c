@@ -14,7 +14,7 @@
 #define BACKLOG 16
 #define EVENTS  8
 
-static int watch(const struct control *c, int fd)
+static int watch_fd(const struct control *c, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
@@ -34,7 +34,7 @@ int control_open(struct control *c, const char *run_dir, const struct control_op
 		return -errno;
 	rc = c->listen_fd = unix_packet_listen(run_dir, CONTROL_SOCKET_NAME, BACKLOG);
 	if (rc >= 0)
-		rc = watch(c, c->listen_fd);
+		rc = watch_fd(c, c->listen_fd);
 	if (rc < 0)
 		control_close(c, run_dir);
 	return rc;
@@ -57,26 +57,26 @@ void control_close(struct control *c, const char *run_dir)
 	c->epoll_fd = -1;
 }
 
-static void take_connection(struct control *c)
+static void accept_connection(struct control *c)
 {
 	int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	int *slot = &c->peers[c->next % CONTROL_PEERS];
 
 	if (fd < 0)
 		return;
-	if (!unix_packet_peer_is_trusted(fd) || watch(c, fd)) {
+	if (!unix_packet_peer_is_trusted(fd) || watch_fd(c, fd)) {
 		close(fd);
 		return;
 	}
-	/* Who connects and asks nothing must not keep others out. */
+	/* A client that connects and sends no request must not keep other clients out. */
 	if (*slot >= 0)
 		close(*slot);
 	*slot = fd;
 	c->next++;
 }
 
-/* A pair of sockets for answers: [0] is the asker's, who sees who answers. */
-static int make_pair(int ends[2])
+/* Sockets for the answers of processes; the client gets ends[0], which tells the senders. */
+static int make_answer_sockets(int ends[2])
 {
 	const int on = 1;
 
@@ -85,10 +85,10 @@ static int make_pair(int ends[2])
 	return setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) ? -errno : 0;
 }
 
-/* What goes with the answer: the report, and the socket of answers where that was asked for. */
-static int show(struct control *c, bool ask, int fds[UNIX_PACKET_FDS])
+/* Sets fds[0] to the report and, with `ask`, fds[1] to the socket for answers. */
+static int make_report(struct control *c, bool ask, int fds[UNIX_PACKET_FDS])
 {
-	int ends[2] = {-1, -1}, rc = ask ? make_pair(ends) : 0;
+	int ends[2] = {-1, -1}, rc = ask ? make_answer_sockets(ends) : 0;
 
 	fds[1] = ends[0];
 	fds[0] = rc ? rc : c->ops->show(c->ctx, ends[1]);
@@ -97,7 +97,7 @@ static int show(struct control *c, bool ask, int fds[UNIX_PACKET_FDS])
 	return fds[0] < 0 ? fds[0] : 0;
 }
 
-static void forget(struct control *c, int fd)
+static void forget_peer(struct control *c, int fd)
 {
 	uint32_t i;
 
@@ -106,14 +106,14 @@ static void forget(struct control *c, int fd)
 			c->peers[i] = -1;
 }
 
-/* What goes with the answer, in fds; or a negative errno value. *keep: the connection stays. */
-static int serve(struct control *c, int fd, struct control_request *request, ssize_t len,
-		 int fds[UNIX_PACKET_FDS], bool *keep)
+/* Sets fds to the descriptors of the reply. *keep: the connection stays open. */
+static int handle_request(struct control *c, int fd, struct control_request *request, ssize_t len,
+			  int fds[UNIX_PACKET_FDS], bool *keep)
 {
 	if (len != sizeof(*request) || request->version != CONTROL_VERSION)
 		return -EPROTO;
 	if (request->type == CONTROL_SHOW)
-		return show(c, request->ask, fds);
+		return make_report(c, request->ask, fds);
 	if (request->type != CONTROL_CAPTURE || request->port[CONTROL_PORT - 1])
 		return -EPROTO;
 	fds[0] = c->ops->capture(c->ctx, fd, request->port);
@@ -121,8 +121,8 @@ static int serve(struct control *c, int fd, struct control_request *request, ssi
 	return *keep ? 0 : fds[0];
 }
 
-/* Returns whether the connection stays. */
-static bool answer(struct control *c, int fd)
+/* True: the connection stays open. */
+static bool answer_peer(struct control *c, int fd)
 {
 	struct control_reply reply = {.version = CONTROL_VERSION};
 	struct control_request request;
@@ -132,8 +132,9 @@ static bool answer(struct control *c, int fd)
 
 	if (n <= 0)
 		return false;
-	reply.status = serve(c, fd, &request, n, fds, &keep);
-	/* Nothing was sent before, so there is room; who hung up misses it. */
+	reply.status = handle_request(c, fd, &request, n, fds, &keep);
+	/* This is the first packet, so the socket has room. An error means that the peer is gone.
+	 */
 	unix_packet_send(fd, &reply, sizeof(reply), fds,
 			 reply.status ? 0
 			 : fds[1] < 0 ? 1
@@ -156,14 +157,14 @@ void control_event(struct control *c)
 		if (fd == c->listen_fd) {
 			connection = true;
 		} else if (!c->ops->capture_end(c->ctx, fd)) {
-			bool keep = answer(c, fd);
+			bool keep = answer_peer(c, fd);
 
-			forget(c, fd);
+			forget_peer(c, fd);
 			if (!keep)
 				close(fd);
 		}
 	}
-	/* Last, as it may close a peer that this batch still names. */
+	/* Last: it may close a peer that is among these events. */
 	if (connection)
-		take_connection(c);
+		accept_connection(c);
 }

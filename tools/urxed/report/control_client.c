@@ -14,7 +14,7 @@
 #include "urxed/report/control.h"
 #include "urxed/report/process_states.h"
 
-static int connect_to(int fd, const char *run_dir)
+static int connect_to_daemon(int fd, const char *run_dir)
 {
 	const struct timeval patience = {.tv_sec = CONTROL_CLIENT_SECONDS};
 	struct sockaddr_un address;
@@ -39,7 +39,8 @@ static int check_reply(const struct control_reply *reply, int len,
 	return came->fds[0] < 0 ? -EPROTO : 0;
 }
 
-static int exchange(int fd, const struct control_request *request, struct unix_packet_extras *came)
+static int send_request(int fd, const struct control_request *request,
+			struct unix_packet_extras *came)
 {
 	struct control_reply reply;
 	int rc = unix_packet_send(fd, request, sizeof(*request), NULL, 0);
@@ -49,7 +50,7 @@ static int exchange(int fd, const struct control_request *request, struct unix_p
 	return rc < 0 ? rc : check_reply(&reply, rc, came);
 }
 
-static void explain(char error[CONTROL_CLIENT_ERROR], const char *run_dir, int err)
+static void describe_error(char error[CONTROL_CLIENT_ERROR], const char *run_dir, int err)
 {
 	switch (err) {
 	case ENOENT:
@@ -80,19 +81,19 @@ static void explain(char error[CONTROL_CLIENT_ERROR], const char *run_dir, int e
 	}
 }
 
-/* Connects and asks; returns the connection, or -1 where it has said why in `error`. */
-static int ask(const char *run_dir, const struct control_request *request,
-	       struct unix_packet_extras *came, char error[CONTROL_CLIENT_ERROR])
+/* Returns the connection, or -1 with one sentence in `error`. */
+static int connect_and_request(const char *run_dir, const struct control_request *request,
+			       struct unix_packet_extras *came, char error[CONTROL_CLIENT_ERROR])
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
 
 	*came = (struct unix_packet_extras){.fds = {-1, -1}};
-	rc = fd < 0 ? -errno : connect_to(fd, run_dir);
+	rc = fd < 0 ? -errno : connect_to_daemon(fd, run_dir);
 	if (!rc)
-		rc = exchange(fd, request, came);
+		rc = send_request(fd, request, came);
 	if (!rc)
 		return fd;
-	explain(error, run_dir, -rc);
+	describe_error(error, run_dir, -rc);
 	unix_packet_close_fds(came);
 	if (fd >= 0)
 		close(fd);
@@ -111,12 +112,12 @@ int control_client_capture(const char *run_dir, const char *port, int *ring,
 		return -1;
 	}
 	strcpy(request.port, port);
-	fd = ask(run_dir, &request, &came, error);
+	fd = connect_and_request(run_dir, &request, &came, error);
 	*ring = came.fds[0];
 	return fd;
 }
 
-static json_t *parse(int fd, int *rc)
+static json_t *parse_report(int fd, int *rc)
 {
 	json_t *report;
 	size_t len;
@@ -137,13 +138,13 @@ json_t *control_client_report(const char *run_dir, bool processes, char error[CO
 		.version = CONTROL_VERSION, .type = CONTROL_SHOW, .ask = processes};
 	struct unix_packet_extras came;
 	json_t *report;
-	int fd = ask(run_dir, &request, &came, error), rc;
+	int fd = connect_and_request(run_dir, &request, &came, error), rc;
 
 	if (fd < 0)
 		return NULL;
-	report = parse(came.fds[0], &rc);
+	report = parse_report(came.fds[0], &rc);
 	if (rc)
-		explain(error, run_dir, -rc);
+		describe_error(error, run_dir, -rc);
 	else if (processes)
 		process_states_collect(report, came.fds[1]);
 	unix_packet_close_fds(&came);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Writes urxe-counters.7 from the lists of which the counters themselves are made. */
+/* A build-time program: writes urxe-counters.7 from the lists that define the counters. */
 #include <stdio.h>
 
 #include <cm/counters.h>
@@ -38,23 +38,28 @@ static const struct {
 		title, text, rows, sizeof(rows) / sizeof((rows)[0]) \
 	}
 	PART("Ports of the switch",
-	     "What came in from a port and went out to it.\nOf them all, the sums are \"switch\".",
+	     "Frames that the switch received from a port and sent to it.\n"
+	     "Their sums over all ports are \"switch\".",
 	     switch_rows),
 	PART("Frames that the switch dropped",
-	     "At the port that they came from, or at the one that could not take them; \"drop\".",
+	     "Counted at the port that sent the frame, or at the port that had no room for it.\n"
+	     "Their sums over all ports are \"drop\".",
 	     switch_drops),
 	PART("NICs of processes",
-	     "As the device counts them: tx is what the process sends.\nThe sums are \"vnic\".",
+	     "The vNIC of each process counts them; tx is what the process sends.\n"
+	     "Their sums are \"vnic\".",
 	     nic_rows),
-	PART("Uplinks", "As the device behind the port counts itself.", uplink_rows),
-	PART("Engines", "Of each process, and of each of its queue pairs.", engine_rows),
-	PART("Packets that engines dropped", "Likewise.", engine_drops),
+	PART("Uplinks", "The driver of each uplink counts them.", uplink_rows),
+	PART("Engines", "Each process counts them, for all and for each of its queue pairs.",
+	     engine_rows),
+	PART("Packets that engines dropped",
+	     "Each process counts them, for all and for each of its queue pairs.", engine_drops),
 	PART("Processes",
-	     "Of each process: frames between its inbox and the inboxes of other processes of its "
-	     "user,\nand waits for the lock of its engine.",
+	     "Each process counts the frames between its inbox and the inboxes of other processes\n"
+	     "of its user, and the waits for the lock of its engine.",
 	     direct_rows),
-	PART("Connection manager", "Of the daemon, which speaks for rdma_cm; \"cm\".", cm_rows),
-	PART("Management datagrams that QP1 dropped", "Likewise; \"gsi\".", gsi_rows),
+	PART("Connection manager", "The daemon counts messages of rdma_cm; \"cm\".", cm_rows),
+	PART("Management datagrams that QP1 dropped", "The daemon counts them; \"gsi\".", gsi_rows),
 };
 
 static void print_part(size_t i)
@@ -77,14 +82,14 @@ int main(void)
 	     ".Os\n"
 	     ".Sh NAME\n"
 	     ".Nm urxe-counters\n"
-	     ".Nd what urxe counts, and why it drops\n"
+	     ".Nd counters of urxe, and reasons for dropped packets\n"
 	     ".Sh DESCRIPTION\n"
 	     ".Nm urxe Cm show counter\n"
 	     "and its\n"
 	     ".Cm port\n"
 	     "and\n"
 	     ".Cm qp\n"
-	     "show these; see\n"
+	     "show these counters; see\n"
 	     ".Xr urxe 1 .");
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		print_part(i);

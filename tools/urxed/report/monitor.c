@@ -10,83 +10,83 @@
 #include "urxed/report/report.h"
 #include "urxed/report/telemetry.h"
 
-void monitor_init(struct monitor *in, const char *run_dir, bool private, struct sessions *sessions,
+void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
 		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm)
 {
-	*in = (struct monitor){.run_dir = run_dir,
-			       .private = private,
-			       .sessions = sessions,
-			       .uplinks = uplinks,
-			       .rdmacm = rdmacm,
-			       .started = now_ns(),
-			       .control.epoll_fd = -1};
-	capture_taps_init(&in->captures, sessions);
+	*m = (struct monitor){.run_dir = run_dir,
+			      .private = private,
+			      .sessions = sessions,
+			      .uplinks = uplinks,
+			      .rdmacm = rdmacm,
+			      .started = now_ns(),
+			      .control.epoll_fd = -1};
+	capture_taps_init(&m->captures, sessions);
 }
 
-static int show(void *ctx, int socket)
+static int make_report(void *ctx, int socket)
 {
-	struct monitor *in = ctx;
-	const struct report report = {.run_dir = in->run_dir,
-				      .private = in->private,
-				      .uptime_ns = now_ns() - in->started,
-				      .captures = in->captures.n,
-				      .sessions = in->sessions,
-				      .rdmacm = in->rdmacm};
+	struct monitor *m = ctx;
+	const struct report report = {.run_dir = m->run_dir,
+				      .private = m->private,
+				      .uptime_ns = now_ns() - m->started,
+				      .captures = m->captures.n,
+				      .sessions = m->sessions,
+				      .rdmacm = m->rdmacm};
 
 	if (socket >= 0)
-		sessions_ask_state(in->sessions, socket);
+		sessions_ask_state(m->sessions, socket);
 	return report_make(&report);
 }
 
-static int capture(void *ctx, int socket, const char *port)
+static int start_capture(void *ctx, int socket, const char *port)
 {
-	struct monitor *in = ctx;
+	struct monitor *m = ctx;
 
-	return capture_taps_start(&in->captures, socket, port);
+	return capture_taps_start(&m->captures, socket, port);
 }
 
-static bool capture_end(void *ctx, int socket)
+static bool end_capture(void *ctx, int socket)
 {
-	struct monitor *in = ctx;
+	struct monitor *m = ctx;
 
-	return capture_taps_end(&in->captures, socket);
+	return capture_taps_end(&m->captures, socket);
 }
 
-static const struct control_ops control_ops = {show, capture, capture_end};
+static const struct control_ops control_ops = {make_report, start_capture, end_capture};
 
-int monitor_open(struct monitor *in, char error[MONITOR_ERROR])
+int monitor_open(struct monitor *m, char error[MONITOR_ERROR])
 {
-	int rc = control_open(&in->control, in->run_dir, &control_ops, in);
+	int rc = control_open(&m->control, m->run_dir, &control_ops, m);
 
 	if (rc) {
-		snprintf(error, MONITOR_ERROR, "cannot listen in %s: %s", in->run_dir,
+		snprintf(error, MONITOR_ERROR, "cannot listen in %s: %s", m->run_dir,
 			 strerror(-rc));
 		return rc;
 	}
 	if (telemetry_start())
-		log_line("DPDK does not take telemetry's commands");
-	return epoll_watch_add(in->sessions->epoll_fd, in->control.epoll_fd, in, error);
+		log_line("cannot register telemetry commands with DPDK");
+	return epoll_watch_add(m->sessions->epoll_fd, m->control.epoll_fd, m, error);
 }
 
-void monitor_event(struct monitor *in)
+void monitor_event(struct monitor *m)
 {
-	control_event(&in->control);
+	control_event(&m->control);
 }
 
-void monitor_close(struct monitor *in)
+void monitor_close(struct monitor *m)
 {
-	capture_taps_end_all(&in->captures);
-	control_close(&in->control, in->run_dir);
+	capture_taps_end_all(&m->captures);
+	control_close(&m->control, m->run_dir);
 }
 
-void monitor_log_counters(const struct monitor *in)
+void monitor_log_counters(const struct monitor *m)
 {
 	uint64_t nics[VNIC_COUNTER_COUNT];
 	struct switch_stats all;
 	uint32_t i;
 
-	sessions_counters(in->sessions, nics);
-	switch_totals(in->sessions->sw, &all);
+	sessions_counters(m->sessions, nics);
+	switch_totals(m->sessions->sw, &all);
 	for (i = 0; i < VNIC_COUNTER_COUNT; i++)
 		if (nics[i])
 			log_line("vnic %s: %llu", vnic_counter_name(i),
@@ -95,6 +95,6 @@ void monitor_log_counters(const struct monitor *in)
 		if (all.drops[i])
 			log_line("dropped %s: %llu", switch_drop_name(i),
 				 (unsigned long long)all.drops[i]);
-	uplink_set_log_impairments(in->uplinks);
-	log_line("%u clients", in->sessions->n);
+	uplink_set_log_impairments(m->uplinks);
+	log_line("%u clients", m->sessions->n);
 }

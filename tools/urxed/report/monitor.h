@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What people see of a running daemon: the report, captures, and the counters in its log. */
-#ifndef URXE_URXED_REPORT_CONTROL_OPS_H
-#define URXE_URXED_REPORT_CONTROL_OPS_H
+/*
+ * Observing a running daemon: reports and captures for the control socket, counters for the log.
+ * daemon.c calls this, in the daemon's thread.
+ */
+#ifndef URXE_URXED_REPORT_MONITOR_H
+#define URXE_URXED_REPORT_MONITOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,24 +23,24 @@ struct monitor {
 	struct sessions *sessions;
 	const struct uplink_set *uplinks;
 	const struct rdmacm *rdmacm;
-	uint64_t started; /* as now_ns */
+	uint64_t started; /* ns, by now_ns */
 	struct control control;
 	struct capture_taps captures;
 };
 
-/* Nobody looks in yet, and it can be closed. What is pointed to stays where it is. */
-void monitor_init(struct monitor *in, const char *run_dir, bool private, struct sessions *sessions,
+/* m is closed, and monitor_close does nothing. The pointers must stay valid. */
+void monitor_init(struct monitor *m, const char *run_dir, bool private, struct sessions *sessions,
 		  const struct uplink_set *uplinks, const struct rdmacm *rdmacm);
 /*
- * Takes questions on the control socket, which is watched in the clients' epoll set with
- * `in` as data, and from DPDK's telemetry. On error `error` has one sentence.
+ * Opens the control socket and registers the telemetry commands. The epoll set of `sessions`
+ * watches the control socket, with m as data. On error `error` has one sentence.
  */
-int monitor_open(struct monitor *in, char error[MONITOR_ERROR]);
-void monitor_event(struct monitor *in);
-/* Ends all captures and hangs up; while the clients are still there. */
-void monitor_close(struct monitor *in);
+int monitor_open(struct monitor *m, char error[MONITOR_ERROR]);
+void monitor_event(struct monitor *m);
+/* Ends all captures and closes all connections. Must be called before the sessions are closed. */
+void monitor_close(struct monitor *m);
 
-/* Writes the counters that are not 0 to the log, a line each. */
-void monitor_log_counters(const struct monitor *in);
+/* Writes the counters that are not 0 to the log, one a line. */
+void monitor_log_counters(const struct monitor *m);
 
 #endif

@@ -16,48 +16,49 @@
 #include "common/unix_packet.h"
 #include "urxed/report/control_client.h"
 
-/* --- Whom we wait for */
+/* --- Leases whose process has not answered */
 
-static bool is_waiting(const json_t *lease)
+static bool is_unanswered(const json_t *lease)
 {
 	return json_is_true(json_object_get(lease, "asked")) &&
 	       json_is_false(json_object_get(lease, "answered"));
 }
 
-static bool any_waiting(const json_t *leases)
+static bool has_unanswered(const json_t *leases)
 {
 	json_t *lease;
 	size_t i;
 
 	json_array_foreach(leases, i, lease)
 	{
-		if (is_waiting(lease))
+		if (is_unanswered(lease))
 			return true;
 	}
 	return false;
 }
 
-static json_t *find_waiting(const json_t *leases, pid_t pid)
+static json_t *find_unanswered(const json_t *leases, pid_t pid)
 {
 	json_t *lease;
 	size_t i;
 
 	json_array_foreach(leases, i, lease)
 	{
-		if (is_waiting(lease) && json_integer_value(json_object_get(lease, "pid")) == pid)
+		if (is_unanswered(lease) &&
+		    json_integer_value(json_object_get(lease, "pid")) == pid)
 			return lease;
 	}
 	return NULL;
 }
 
-/* --- What one process has */
+/* --- The state of one process */
 
-static void copy_rows(json_t *report, const char *key, const json_t *inventory, const json_t *lease)
+static void add_rows(json_t *report, const char *key, const json_t *state, const json_t *lease)
 {
 	json_t *row, *copy;
 	size_t i;
 
-	json_array_foreach(json_object_get(inventory, key), i, row)
+	json_array_foreach(json_object_get(state, key), i, row)
 	{
 		copy = json_is_object(row) ? json_copy(row) : NULL;
 		json_object_set(copy, "pid", json_object_get(lease, "pid"));
@@ -66,7 +67,7 @@ static void copy_rows(json_t *report, const char *key, const json_t *inventory, 
 	}
 }
 
-static const char *meaning(const char *name)
+static const char *find_counter_meaning(const char *name)
 {
 	static const struct {
 		const char *name, *text;
@@ -89,28 +90,28 @@ static const char *meaning(const char *name)
 	return NULL;
 }
 
-static void add_counters(json_t *report, json_t *inventory, const json_t *lease)
+static void add_counters(json_t *report, json_t *state, const json_t *lease)
 {
 	json_t *process = json_object_get(lease, "process"), *pid = json_object_get(lease, "pid");
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(json_object_get(inventory, "counters"), name, value)
+	json_object_foreach(json_object_get(state, "counters"), name, value)
 	{
 		json_array_append_new(json_object_get(report, "counters"),
 				      json_pack("{s:O?, s:O?, s:s, s:O, s:s?}", "of", process,
 						"pid", pid, "name", name, "value", value, "meaning",
-						meaning(name)));
+						find_counter_meaning(name)));
 	}
 }
 
-static json_t *count_of(const json_t *inventory, const char *key)
+static json_t *count_of(const json_t *state, const char *key)
 {
-	return json_integer((json_int_t)json_array_size(json_object_get(inventory, key)));
+	return json_integer((json_int_t)json_array_size(json_object_get(state, key)));
 }
 
-/* How many of the queue pairs have numbers of a block. */
-static uint32_t count_qps(const json_t *inventory, const json_t *lease)
+/* The number of the process' QPs whose QPNs are in the lease. */
+static uint32_t count_qps(const json_t *state, const json_t *lease)
 {
 	json_int_t first = json_integer_value(json_object_get(lease, "qpn_first"));
 	json_int_t count = json_integer_value(json_object_get(lease, "qpn_count"));
@@ -118,7 +119,7 @@ static uint32_t count_qps(const json_t *inventory, const json_t *lease)
 	json_t *qp;
 	size_t i;
 
-	json_array_foreach(json_object_get(inventory, "qps"), i, qp)
+	json_array_foreach(json_object_get(state, "qps"), i, qp)
 	{
 		json_int_t qpn = json_integer_value(json_object_get(qp, "qpn"));
 
@@ -127,8 +128,8 @@ static uint32_t count_qps(const json_t *inventory, const json_t *lease)
 	return n;
 }
 
-/* All blocks that the lease's process has are answered for. */
-static void mark_answered(json_t *leases, const json_t *of, const json_t *inventory)
+/* Marks all leases of the process of `of`. */
+static void mark_answered(json_t *leases, const json_t *of, const json_t *state)
 {
 	json_int_t port = json_integer_value(json_object_get(of, "port"));
 	json_t *lease;
@@ -139,34 +140,34 @@ static void mark_answered(json_t *leases, const json_t *of, const json_t *invent
 		if (json_integer_value(json_object_get(lease, "port")) != port)
 			continue;
 		json_object_set_new(lease, "answered", json_true());
-		json_object_set_new(lease, "qps", json_integer(count_qps(inventory, lease)));
-		json_object_set_new(lease, "mrs", count_of(inventory, "mrs"));
+		json_object_set_new(lease, "qps", json_integer(count_qps(state, lease)));
+		json_object_set_new(lease, "mrs", count_of(state, "mrs"));
 	}
 }
 
-static void add(json_t *report, const json_t *lease, int memory)
+static void add_process_state(json_t *report, const json_t *lease, int memory)
 {
-	json_t *inventory = NULL;
+	json_t *state = NULL;
 	size_t len;
 	char *text;
 
 	if (!sealed_text_read(memory, &text, &len)) {
-		inventory = json_loadb(text, len, 0, NULL);
+		state = json_loadb(text, len, 0, NULL);
 		free(text);
 	}
-	if (!inventory)
+	if (!state)
 		return;
-	mark_answered(json_object_get(report, "leases"), lease, inventory);
-	copy_rows(report, "qps", inventory, lease);
-	copy_rows(report, "mrs", inventory, lease);
-	add_counters(report, inventory, lease);
-	json_decref(inventory);
+	mark_answered(json_object_get(report, "leases"), lease, state);
+	add_rows(report, "qps", state, lease);
+	add_rows(report, "mrs", state, lease);
+	add_counters(report, state, lease);
+	json_decref(state);
 }
 
-/* --- All of them */
+/* --- All processes */
 
-/* False: no more answers come. *alive: one has come, or is being written. */
-static bool take_one(json_t *report, int socket, bool *alive)
+/* False: the socket is closed. *alive: a process has answered, or has said -EINPROGRESS. */
+static bool receive_answer(json_t *report, int socket, bool *alive)
 {
 	struct vnic_attach_state answer;
 	struct unix_packet_extras came;
@@ -174,10 +175,10 @@ static bool take_one(json_t *report, int socket, bool *alive)
 	json_t *lease = NULL;
 
 	if (len == sizeof(answer) && (!answer.status || answer.status == -EINPROGRESS))
-		lease = find_waiting(json_object_get(report, "leases"), came.pid);
+		lease = find_unanswered(json_object_get(report, "leases"), came.pid);
 	*alive = lease;
 	if (lease && !answer.status)
-		add(report, lease, came.fds[0]);
+		add_process_state(report, lease, came.fds[0]);
 	unix_packet_close_fds(&came);
 	return len > 0;
 }
@@ -197,9 +198,9 @@ void process_states_collect(json_t *report, int socket)
 	{
 		json_object_set_new(lease, "answered", json_false());
 	}
-	for (; any_waiting(leases) && now < end && now < last; now = now_ns()) {
+	for (; has_unanswered(leases) && now < end && now < last; now = now_ns()) {
 		if (poll(&pfd, 1, (int)((end - now) / NS_PER_MS) + 1) <= 0 ||
-		    !take_one(report, socket, &alive))
+		    !receive_answer(report, socket, &alive))
 			break;
 		if (alive)
 			end = now_ns() + CONTROL_CLIENT_ANSWER_MS * NS_PER_MS;

@@ -23,8 +23,8 @@ static const char *const vnic_texts[] = {VNIC_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const cm_texts[] = {CM_COUNTER_LIST(COUNTER_TEXT)};
 static const char *const gsi_texts[] = {GSI_DROP_LIST(COUNTER_TEXT)};
 
-/* A text that may be no UTF-8, which JSON wants. */
-static json_t *any_text(const char *s)
+/* "?" if s is not UTF-8, which JSON requires. */
+static json_t *make_text(const char *s)
 {
 	json_t *text = json_string(s);
 
@@ -33,13 +33,13 @@ static json_t *any_text(const char *s)
 
 /* --- The host */
 
-static json_t *mac_text(const uint8_t mac[ETHER_MAC_LEN])
+static json_t *make_mac(const uint8_t mac[ETHER_MAC_LEN])
 {
 	return json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
 			    mac[5]);
 }
 
-static json_t *gid_list(const struct host *h)
+static json_t *make_gids(const struct host *h)
 {
 	const struct vnic_attach_gid *gids;
 	struct vnic_attach_port port;
@@ -61,7 +61,7 @@ static json_t *gid_list(const struct host *h)
 	return list;
 }
 
-static json_t *pkey_list(const struct host *h)
+static json_t *make_pkeys(const struct host *h)
 {
 	json_t *list = json_array();
 	uint32_t i;
@@ -71,24 +71,24 @@ static json_t *pkey_list(const struct host *h)
 	return list;
 }
 
-static json_t *host_part(const struct report *r)
+static json_t *make_host(const struct report *r)
 {
 	const struct host *h = r->sessions->host;
 
 	return json_pack(
 		"{s:s, s:s, s:i, s:I, s:o, s:I, s:b, s:o, s:i, s:b, s:o, s:o, s:o, s:i, s:i}",
 		"device", "urxe0", "version", URXE_VERSION, "pid", (int)getpid(), "uptime_s",
-		(json_int_t)(r->uptime_ns / 1000000000), "run_dir", any_text(r->run_dir), "netns",
-		(json_int_t)rundir_netns(), "private", (int)r->private, "mac", mac_text(h->mac),
-		"mtu", (int)h->mtu, "up", (int)h->up, "interface", any_text(h->ndev), "gids",
-		gid_list(h), "pkeys", pkey_list(h), "clients", (int)r->sessions->n, "captures",
+		(json_int_t)(r->uptime_ns / 1000000000), "run_dir", make_text(r->run_dir), "netns",
+		(json_int_t)rundir_netns(), "private", (int)r->private, "mac", make_mac(h->mac),
+		"mtu", (int)h->mtu, "up", (int)h->up, "interface", make_text(h->ndev), "gids",
+		make_gids(h), "pkeys", make_pkeys(h), "clients", (int)r->sessions->n, "captures",
 		(int)r->captures);
 }
 
 /* --- Ports */
 
-/* {name: n} of counters that have names. */
-static json_t *named(const uint64_t *values, int n, const char *(*name)(int i))
+/* {name: n} */
+static json_t *make_named_counters(const uint64_t *values, int n, const char *(*name)(int i))
 {
 	json_t *object = json_object();
 	int i;
@@ -98,32 +98,32 @@ static json_t *named(const uint64_t *values, int n, const char *(*name)(int i))
 	return object;
 }
 
-static const char *counter_name(int i)
+static const char *get_switch_counter_name(int i)
 {
 	return switch_counter_name((enum switch_counter)i);
 }
 
-static const char *drop_name(int i)
+static const char *get_switch_drop_name(int i)
 {
 	return switch_drop_name((enum switch_drop)i);
 }
 
-static const char *nic_name(int i)
+static const char *get_vnic_counter_name(int i)
 {
 	return vnic_counter_name((enum vnic_counter)i);
 }
 
-static const char *uplink_name(int i)
+static const char *get_netdev_counter_name(int i)
 {
 	return netdev_counter_name((enum netdev_counter)i);
 }
 
-static const struct session *client_of(const struct switch_port *port)
+static const struct session *get_session(const struct switch_port *port)
 {
 	return (const struct session *)((const char *)port - offsetof(struct session, port));
 }
 
-static const char *state_name(const struct switch_port *port)
+static const char *get_port_state(const struct switch_port *port)
 {
 	static const char *const names[] = {[VNIC_DEVICE_DOWN] = "down",
 					    [VNIC_DEVICE_ACTIVE] = "active",
@@ -136,20 +136,21 @@ static const char *state_name(const struct switch_port *port)
 	return names[port->dev ? vnic_device_state(port->dev) : VNIC_DEVICE_DOWN];
 }
 
-/* What the device behind a port counts itself. */
-static json_t *device_part(const struct switch_port *port)
+/* Counters that the vNIC or the uplink's driver keeps. */
+static json_t *make_device_counters(const struct switch_port *port)
 {
 	uint64_t n[NETDEV_COUNTER_COUNT];
 
 	if (port->dev)
-		return named(vnic_device_counters(port->dev), VNIC_COUNTER_COUNT, nic_name);
+		return make_named_counters(vnic_device_counters(port->dev), VNIC_COUNTER_COUNT,
+					   get_vnic_counter_name);
 	if (!port->uplink || !port->uplink->port)
 		return json_null();
 	netdev_counters(port->uplink->port, n);
-	return named(n, NETDEV_COUNTER_COUNT, uplink_name);
+	return make_named_counters(n, NETDEV_COUNTER_COUNT, get_netdev_counter_name);
 }
 
-static json_t *page_size(const struct switch_port *port)
+static json_t *make_page_size(const struct switch_port *port)
 {
 	const uint64_t size =
 		port->uplink && port->uplink->port ? netdev_page_size(port->uplink->port) : 0;
@@ -157,37 +158,40 @@ static json_t *page_size(const struct switch_port *port)
 	return size ? json_integer((json_int_t)size) : json_null();
 }
 
-static json_t *pid_of(const struct switch_port *port)
+static json_t *make_pid(const struct switch_port *port)
 {
 	if (port->kind != SWITCH_PROCESS)
 		return json_null();
-	return json_integer(vnic_server_pid(client_of(port)->conn));
+	return json_integer(vnic_server_pid(get_session(port)->conn));
 }
 
-static json_t *one_port(const struct switch_port *port)
+static json_t *make_port(const struct switch_port *port)
 {
-	return json_pack("{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "number",
-			 (int)port->number, "name", any_text(port->name), "kind",
-			 switch_port_kind_name(port->kind), "pid", pid_of(port), "state",
-			 state_name(port), "page_size", page_size(port), "counters",
-			 named(port->stats.counters, SWITCH_COUNTER_COUNT, counter_name), "drops",
-			 named(port->stats.drops, SWITCH_DROP_COUNT, drop_name), "device",
-			 device_part(port));
+	return json_pack(
+		"{s:i, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "number", (int)port->number,
+		"name", make_text(port->name), "kind", switch_port_kind_name(port->kind), "pid",
+		make_pid(port), "state", get_port_state(port), "page_size", make_page_size(port),
+		"counters",
+		make_named_counters(port->stats.counters, SWITCH_COUNTER_COUNT,
+				    get_switch_counter_name),
+		"drops",
+		make_named_counters(port->stats.drops, SWITCH_DROP_COUNT, get_switch_drop_name),
+		"device", make_device_counters(port));
 }
 
-static json_t *port_part(const struct report *r)
+static json_t *make_ports(const struct report *r)
 {
 	const struct switch_port *port = NULL;
 	json_t *list = json_array();
 
 	while ((port = switch_next_port(r->sessions->sw, port)))
-		json_array_append_new(list, one_port(port));
+		json_array_append_new(list, make_port(port));
 	return list;
 }
 
 /* --- Leases */
 
-static json_t *user(pid_t pid)
+static json_t *make_uid(pid_t pid)
 {
 	struct stat st;
 	char path[32];
@@ -196,17 +200,17 @@ static json_t *user(pid_t pid)
 	return stat(path, &st) ? json_null() : json_integer(st.st_uid);
 }
 
-static json_t *one_lease(uint32_t block, const struct session *c)
+static json_t *make_lease(uint32_t block, const struct session *c)
 {
 	pid_t pid = vnic_server_pid(c->conn);
 
 	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o, s:b}", "qpn_first",
 			 (int)(block << LEASE_SHIFT), "qpn_count", (int)LEASE_QPNS, "port",
-			 (int)c->port.number, "process", any_text(c->port.name), "pid", (int)pid,
-			 "uid", user(pid), "asked", (int)c->asked);
+			 (int)c->port.number, "process", make_text(c->port.name), "pid", (int)pid,
+			 "uid", make_uid(pid), "asked", (int)c->asked);
 }
 
-static json_t *lease_part(const struct report *r)
+static json_t *make_leases(const struct report *r)
 {
 	const struct lease_table *t = &r->sessions->sw->leases;
 	json_t *list = json_array();
@@ -214,7 +218,8 @@ static json_t *lease_part(const struct report *r)
 
 	for (block = 0; block < LEASE_BLOCKS; block++)
 		if (t->owner[block])
-			json_array_append_new(list, one_lease(block, client_of(t->owner[block])));
+			json_array_append_new(list,
+					      make_lease(block, get_session(t->owner[block])));
 	return list;
 }
 
@@ -227,7 +232,7 @@ static void add_counter(json_t *list, const char *of, const char *name, uint64_t
 					      "value", (json_int_t)value, "meaning", meaning));
 }
 
-static json_t *counter_part(const struct report *r)
+static json_t *make_counters(const struct report *r)
 {
 	const uint64_t *cm = cm_counters(r->rdmacm->ucma.cma.cm);
 	uint64_t nics[VNIC_COUNTER_COUNT];
@@ -251,13 +256,13 @@ static json_t *counter_part(const struct report *r)
 	return list;
 }
 
-/* --- All */
+/* --- The report */
 
 int report_make(const struct report *r)
 {
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "host", host_part(r), "ports",
-				port_part(r), "leases", lease_part(r), "ids", report_ids(r->rdmacm),
-				"counters", counter_part(r));
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "host", make_host(r), "ports",
+				make_ports(r), "leases", make_leases(r), "ids",
+				report_ids(r->rdmacm), "counters", make_counters(r));
 	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
 	int fd = text ? sealed_text_make(text, strlen(text)) : -ENOMEM;
 

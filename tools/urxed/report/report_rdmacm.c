@@ -8,7 +8,7 @@
 
 #define ADDRESS (INET6_ADDRSTRLEN + 8) /* with brackets and a port */
 
-static const char *space_name(uint16_t ps)
+static const char *get_port_space_name(uint16_t ps)
 {
 	switch (ps) {
 	case CM_PS_TCP: return "TCP";
@@ -18,14 +18,14 @@ static const char *space_name(uint16_t ps)
 	}
 }
 
-static const char *service_name(enum cma_service service)
+static const char *get_service_name(enum cma_service service)
 {
 	static const char *const names[] = {[CMA_RC] = "RC", [CMA_UC] = "UC", [CMA_UD] = "UD"};
 
 	return names[service];
 }
 
-static const char *state_name(enum cma_state state)
+static const char *get_state_name(enum cma_state state)
 {
 	static const char *const names[] = {
 		[CMA_IDLE] = "idle",
@@ -41,7 +41,7 @@ static const char *state_name(enum cma_state state)
 	return names[state];
 }
 
-static json_t *cm_text(const struct cma_id *id)
+static json_t *make_cm_state(const struct cma_id *id)
 {
 	static const char *const names[] = {
 		[CM_IDLE] = "IDLE",
@@ -65,7 +65,7 @@ static json_t *cm_text(const struct cma_id *id)
 	return id->conn ? json_string(names[cm_state(id->conn)]) : json_null();
 }
 
-static json_t *address_text(const struct cma_addr *a)
+static json_t *make_address(const struct cma_addr *a)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -78,23 +78,23 @@ static json_t *address_text(const struct cma_addr *a)
 	return json_sprintf(a->family == AF_INET ? "%s:%u" : "[%s]:%u", text, a->port);
 }
 
-static json_t *qpn_number(uint32_t qpn)
+static json_t *make_qpn(uint32_t qpn)
 {
 	return qpn ? json_integer(qpn) : json_null();
 }
 
-static json_t *one_id(const struct ucma_ctx *ctx)
+static json_t *make_id(const struct ucma_ctx *ctx)
 {
 	const struct ucma_file *file = ctx->file;
 	const struct cma_id *id = ctx->id;
 
 	return json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i}", "process",
 			 file->name, "pid", (int)file->pid, "id", (int)id->number, "space",
-			 space_name(id->ps), "type", service_name(id->service), "state",
-			 state_name(id->state), "cm", cm_text(id), "src",
-			 address_text(&id->src.addr), "dst", address_text(&id->dst), "qpn",
-			 qpn_number(id->qpn), "peer_qpn",
-			 qpn_number(id->conn ? cm_channel(id->conn)->remote_qpn : 0), "events",
+			 get_port_space_name(id->ps), "type", get_service_name(id->service),
+			 "state", get_state_name(id->state), "cm", make_cm_state(id), "src",
+			 make_address(&id->src.addr), "dst", make_address(&id->dst), "qpn",
+			 make_qpn(id->qpn), "peer_qpn",
+			 make_qpn(id->conn ? cm_channel(id->conn)->remote_qpn : 0), "events",
 			 (int)ctx->events);
 }
 
@@ -106,6 +106,6 @@ json_t *report_ids(const struct rdmacm *r)
 
 	LIST_FOREACH(file, &r->ucma.files, link)
 	LIST_FOREACH(ctx, &file->ctxs, link)
-	json_array_append_new(list, one_id(ctx));
+	json_array_append_new(list, make_id(ctx));
 	return list;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* rdma_cm's part in the report (report.h). */
+/* The `ids` of the daemon's report (report.h), for report.c. */
 #ifndef URXE_URXED_REPORT_REPORT_RDMACM_H
 #define URXE_URXED_REPORT_REPORT_RDMACM_H
 
@@ -7,7 +7,7 @@
 
 #include "urxed/cm/rdmacm.h"
 
-/* The IDs of all programs. */
+/* A new array with the rdma_cm IDs of all programs. */
 json_t *report_ids(const struct rdmacm *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Telemetry's thread asks on the control socket like anybody else: so the daemon's one
- * thread tells what it alone may look at, when it has time to, and there is no lock.
+ * DPDK's telemetry thread calls these commands. It asks the daemon's thread on the control socket,
+ * as any client does, so that only the daemon's thread reads the daemon's state, without a lock.
  */
 #include "urxed/report/telemetry.h"
 
@@ -16,7 +16,7 @@
 #include "common/rundir.h"
 #include "urxed/report/control_client.h"
 
-/* PREFIX is of netdev/dpdk/eal.c: urxe, the network namespace and the PID. */
+/* The longest path; netdev/dpdk/eal.c makes the prefix of network namespace and PID. */
 #define SOCKET_PATH "/" TELEMETRY_DIR "/urxe-4294967295-4194304/dpdk_telemetry.v2"
 
 static char run_dir[RUNDIR_MAX];
@@ -49,8 +49,8 @@ static void add_members(struct netdev_telemetry *answer, const char *prefix, jso
 	}
 }
 
-/* One number of each element of a list. */
-static void add_list(struct netdev_telemetry *answer, const json_t *list, const char *key)
+/* Adds the integer `key` of each row. */
+static void add_numbers(struct netdev_telemetry *answer, const json_t *list, const char *key)
 {
 	json_t *row;
 	size_t i;
@@ -62,8 +62,8 @@ static void add_list(struct netdev_telemetry *answer, const json_t *list, const 
 	}
 }
 
-/* The element whose number is the parameter, decimal or, with 0x, hexadecimal. */
-static json_t *find(const json_t *list, const char *key, const char *parameter)
+/* The row whose integer `key` is the parameter, which is decimal or, with 0x, hexadecimal. */
+static json_t *find_row(const json_t *list, const char *key, const char *parameter)
 {
 	char *end;
 	long long number = strtoll(parameter, &end, 0);
@@ -87,7 +87,7 @@ static json_t *get_report(void)
 	return control_client_report(run_dir, false, error);
 }
 
-static int host(const char *parameter, struct netdev_telemetry *answer)
+static int answer_host(const char *parameter, struct netdev_telemetry *answer)
 {
 	json_t *report = get_report();
 
@@ -97,20 +97,20 @@ static int host(const char *parameter, struct netdev_telemetry *answer)
 	return report ? 0 : -EIO;
 }
 
-static int ports(const char *parameter, struct netdev_telemetry *answer)
+static int answer_ports(const char *parameter, struct netdev_telemetry *answer)
 {
 	json_t *report = get_report();
 
 	(void)parameter;
-	add_list(answer, json_object_get(report, "ports"), "number");
+	add_numbers(answer, json_object_get(report, "ports"), "number");
 	json_decref(report);
 	return report ? 0 : -EIO;
 }
 
-static int port(const char *parameter, struct netdev_telemetry *answer)
+static int answer_port(const char *parameter, struct netdev_telemetry *answer)
 {
 	json_t *report = get_report();
-	json_t *found = find(json_object_get(report, "ports"), "number", parameter);
+	json_t *found = find_row(json_object_get(report, "ports"), "number", parameter);
 
 	add_members(answer, "", found);
 	add_members(answer, "", json_object_get(found, "counters"));
@@ -120,7 +120,7 @@ static int port(const char *parameter, struct netdev_telemetry *answer)
 	return found ? 0 : -EINVAL;
 }
 
-static int counters(const char *parameter, struct netdev_telemetry *answer)
+static int answer_counters(const char *parameter, struct netdev_telemetry *answer)
 {
 	json_t *report = get_report(), *row;
 	char name[64];
@@ -138,20 +138,20 @@ static int counters(const char *parameter, struct netdev_telemetry *answer)
 	return report ? 0 : -EIO;
 }
 
-static int leases(const char *parameter, struct netdev_telemetry *answer)
+static int answer_leases(const char *parameter, struct netdev_telemetry *answer)
 {
 	json_t *report = get_report();
 
 	(void)parameter;
-	add_list(answer, json_object_get(report, "leases"), "qpn_first");
+	add_numbers(answer, json_object_get(report, "leases"), "qpn_first");
 	json_decref(report);
 	return report ? 0 : -EIO;
 }
 
-static int lease(const char *parameter, struct netdev_telemetry *answer)
+static int answer_lease(const char *parameter, struct netdev_telemetry *answer)
 {
 	json_t *report = get_report();
-	json_t *found = find(json_object_get(report, "leases"), "qpn_first", parameter);
+	json_t *found = find_row(json_object_get(report, "leases"), "qpn_first", parameter);
 
 	add_members(answer, "", found);
 	json_decref(report);
@@ -159,12 +159,12 @@ static int lease(const char *parameter, struct netdev_telemetry *answer)
 }
 
 static const struct netdev_telemetry_command commands[] = {
-	{"/urxe/host", "The daemon and its host. No parameters", false, host},
-	{"/urxe/ports", "Numbers of the switch's ports. No parameters", true, ports},
-	{"/urxe/port", "One port's counters. Parameters: number", false, port},
-	{"/urxe/counters", "Sums of all counters. No parameters", false, counters},
-	{"/urxe/leases", "First queue pair numbers of leases. No parameters", true, leases},
-	{"/urxe/lease", "One lease. Parameters: first queue pair number", false, lease},
+	{"/urxe/host", "The daemon and its host. No parameters", false, answer_host},
+	{"/urxe/ports", "Numbers of the switch's ports. No parameters", true, answer_ports},
+	{"/urxe/port", "One port's counters. Parameters: number", false, answer_port},
+	{"/urxe/counters", "Sums of all counters. No parameters", false, answer_counters},
+	{"/urxe/leases", "First queue pair numbers of leases. No parameters", true, answer_leases},
+	{"/urxe/lease", "One lease. Parameters: first queue pair number", false, answer_lease},
 };
 
 int telemetry_start(void)

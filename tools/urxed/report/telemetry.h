@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What urxed tells on DPDK's telemetry socket (dpdk-telemetry.py -f PREFIX), from its report:
+ * urxed's commands on DPDK's telemetry socket (dpdk-telemetry.py -f PREFIX), filled from the report
+ * (report.h):
  *
- *   /urxe/host         name and addresses are left to urxe show: pid, uptime_s, mtu, clients, ...
+ *   /urxe/host         pid, uptime_s, mtu, clients, ... (GIDs and P_Keys: see urxe show)
  *   /urxe/ports        the numbers of the switch's ports
  *   /urxe/port,N       one port: name, kind, state, and its counters, drop_NAME and device_NAME
  *   /urxe/counters     sums: switch_NAME, drop_NAME, vnic_NAME
- *   /urxe/leases       the first queue pair number of each lease
+ *   /urxe/leases       the first QPN of each lease
  *   /urxe/lease,QPN    one lease: port, process, pid, uid, qpn_first, qpn_count
  */
 #ifndef URXE_URXED_REPORT_TELEMETRY_H
 #define URXE_URXED_REPORT_TELEMETRY_H
 
-#define TELEMETRY_DIR "dpdk" /* in the run directory: DPDK's own files, its socket among them */
+#define TELEMETRY_DIR "dpdk" /* in the run directory: DPDK's own files and its socket */
 
 /*
- * Has DPDK keep its files below run_dir, where the path of its socket fits; before it is started.
- * Removes what a daemon before has left there.
+ * Makes DPDK keep its files in run_dir, unless the path of its socket would be too long. Removes
+ * the files of an earlier daemon. Must be called before DPDK is started.
  */
 void telemetry_prepare(const char *run_dir);
-/* Registers the commands, once the control socket listens. 0 or a negative errno value. */
+/*
+ * Registers the commands; the control socket must listen. Returns 0 or a negative errno value.
+ */
 int telemetry_start(void);
 
 #endif

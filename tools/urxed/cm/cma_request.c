@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A REQ or SIDR_REQ that arrives at the host: finding its listener, and the ID for it (cma.h). */
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cm/ip.h>
+
+#include "urxed/cm/cma.h"
+
+static void fill_request_event(struct cma_event *event, const struct cm_conn *conn,
+			       const struct cm_mad *mad)
+{
+	const struct cm_channel *c = cm_channel(conn);
+
+	*event = (struct cma_event){.type = CMA_CONNECT_REQUEST};
+	if (mad->attr == CM_SIDR_REQ) {
+		cma_set_event_private_data(event, mad->private_data + CM_IP_HDR_LEN,
+					   CM_SIDR_REQ_PRIVATE - CM_IP_HDR_LEN);
+		return;
+	}
+	event->param = (struct cma_param){.qpn = mad->req.qpn,
+					  .responder_resources = c->responder_resources,
+					  .initiator_depth = c->initiator_depth,
+					  .flow_control = mad->req.flow_control,
+					  .retry_count = mad->req.retry_count,
+					  .rnr_retry_count = mad->req.rnr_retry_count,
+					  .srq = mad->req.srq};
+	cma_set_event_private_data(event, mad->private_data + CM_IP_HDR_LEN,
+				   CM_REQ_PRIVATE - CM_IP_HDR_LEN);
+}
+
+/* Fills the new ID from the request, before cma_ops.request passes the ID on. */
+static void init_request_id(struct cma_id *id, struct cm_conn *conn, const struct cm_ip_hdr *hdr,
+			    uint16_t port)
+{
+	const struct cm_channel *c = cm_channel(conn);
+
+	id->state = CMA_CONNECT;
+	id->conn = conn;
+	id->has_device = true;
+	id->sgid_index = c->path.sgid_index;
+	memcpy(id->peer, c->path.dgid, sizeof(id->peer));
+	id->src.addr.family = id->dst.family = hdr->v6 ? AF_INET6 : AF_INET;
+	id->src.addr.port = port;
+	id->dst.port = hdr->src_port;
+	memcpy(id->src.addr.ip, hdr->dst, sizeof(hdr->dst));
+	memcpy(id->dst.ip, hdr->src, sizeof(hdr->src));
+}
+
+static enum cma_service get_request_service(const struct cm_conn *conn, const struct cm_mad *mad)
+{
+	if (mad->attr == CM_SIDR_REQ)
+		return CMA_UD;
+	return cm_channel(conn)->service == CM_SERVICE_UC ? CMA_UC : CMA_RC;
+}
+
+bool cma_has_listener(const void *ctx, uint64_t service_id)
+{
+	const struct cma *cma = ctx;
+
+	return !(service_id >> 32) &&
+	       cma_port_has_listener(&cma->ports, (uint16_t)(service_id >> 16),
+				     (uint16_t)service_id);
+}
+
+static struct cma_id *find_listener(struct cma *cma, uint64_t service_id,
+				    const struct cm_ip_hdr *hdr, enum cma_service service)
+{
+	struct cma_addr addr = {.family = hdr->v6 ? AF_INET6 : AF_INET};
+	struct cma_binding *user;
+	struct cma_id *id;
+
+	memcpy(addr.ip, hdr->dst, sizeof(addr.ip));
+	user = cma_port_find_listener(&cma->ports, (uint16_t)(service_id >> 16),
+				      (uint16_t)service_id, &addr);
+	if (!user)
+		return NULL;
+	id = (struct cma_id *)((char *)user - offsetof(struct cma_id, src));
+	return id->service == service ? id : NULL;
+}
+
+/*
+ * Programs trust the addresses in a request's private data, so a peer must not forge them. Loopback
+ * addresses, and this host's own as the source, are valid only in a request from this host.
+ */
+static bool has_plausible_addresses(const struct cma *cma, const struct cm_conn *conn,
+				    const struct cm_ip_hdr *hdr)
+{
+	struct cma_addr src, dst;
+
+	memcpy(src.ip, hdr->src, sizeof(src.ip));
+	memcpy(dst.ip, hdr->dst, sizeof(dst.ip));
+	if (cma_addr_is_any(&src) || cma_addr_is_multicast(&src) || cma_addr_is_multicast(&dst))
+		return false;
+	return (!cma_addr_is_loopback(&src) && !cma_addr_is_loopback(&dst) &&
+		!host_find_address(cma->host, src.ip)) ||
+	       host_find_address(cma->host, cm_channel(conn)->path.dgid);
+}
+
+enum cm_verdict cma_on_cm_request(void *ctx, struct cm_conn *conn, const struct cm_mad *mad,
+				  void **conn_ctx)
+{
+	enum cma_service service = get_request_service(conn, mad);
+	uint64_t service_id = cm_channel(conn)->service_id;
+	struct cma_id *listener, *id;
+	struct cma *cma = ctx;
+	struct cma_event event;
+	struct cm_ip_hdr hdr;
+
+	if (!cma_has_listener(cma, service_id))
+		return CM_REFUSE;
+	if (cm_ip_parse(&hdr, mad->private_data) || !has_plausible_addresses(cma, conn, &hdr))
+		return CM_DENY;
+	listener = find_listener(cma, service_id, &hdr, service);
+	if (!listener)
+		return CM_DENY;
+	if (cma_create_id(cma, listener->ps, service, listener->ctx, &id))
+		return CM_FORGET;
+	init_request_id(id, conn, &hdr, (uint16_t)service_id);
+	id->tos = listener->tos;
+	fill_request_event(&event, conn, mad);
+	if (!cma->ops->request(listener, id, &event)) {
+		id->conn = NULL;
+		cma_destroy_id(id);
+		return CM_FORGET;
+	}
+	*conn_ctx = id;
+	return CM_TAKE;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A program's rdma_cm IDs, the multicast groups that they have joined, and their events (ucma.h).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "urxed/cm/ucma.h"
+#include "urxed/session/quota.h"
+
+struct ucma_ctx *ucma_ctx_new(struct ucma_file *file, uint64_t uid)
+{
+	struct ucma_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	ctx->file = file;
+	ctx->uid = uid;
+	ctx->slot = SLOT_FILE_NONE;
+	LIST_INSERT_HEAD(&file->ctxs, ctx, link);
+	file->n_ctxs++;
+	ucma_store_mark_dirty(ctx);
+	return ctx;
+}
+
+bool ucma_can_create_id(const struct ucma_file *asker)
+{
+	const struct ucma_file *file;
+	uint32_t own = 0, total = 0;
+
+	LIST_FOREACH(file, &asker->ucma->files, link)
+	{
+		total += file->n_ctxs;
+		if (file->user == asker->user)
+			own += file->n_ctxs;
+	}
+	return quota_allows(asker->user, own, total, CMA_IDS);
+}
+
+static struct ucma_event *find_first_event(const struct ucma_ctx *ctx)
+{
+	struct ucma_event *event;
+
+	if (!ctx->events)
+		return NULL;
+	TAILQ_FOREACH(event, &ctx->file->events, link)
+	if (event->ctx == ctx)
+		break;
+	return event;
+}
+
+void ucma_drop_event(struct ucma_file *file, struct ucma_event *event)
+{
+	struct ucma_ctx *child = event->child;
+
+	ucma_event_withdraw(file, event);
+	free(event);
+	if (!child)
+		return;
+	child->request = NULL;
+	ucma_ctx_destroy(child);
+}
+
+static void free_group(struct ucma_group *group)
+{
+	slot_file_drop(&group->ctx->file->ucma->store, group->slot);
+	LIST_REMOVE(group, link);
+	free(group);
+}
+
+void ucma_ctx_destroy(struct ucma_ctx *ctx)
+{
+	struct ucma_event *event;
+	struct ucma_group *group;
+
+	/* A program may guess the number of an ID whose CONNECT_REQUEST it has not fetched yet. */
+	if (ctx->request) {
+		ctx->request->child = NULL;
+		ucma_event_resend(ctx->request->ctx->file, ctx->request);
+	}
+	while ((event = find_first_event(ctx)))
+		ucma_drop_event(ctx->file, event);
+	while ((group = LIST_FIRST(&ctx->groups)))
+		free_group(group);
+	if (ctx->id)
+		cma_destroy_id(ctx->id);
+	if (ctx->dirty)
+		LIST_REMOVE(ctx, dirty_link);
+	slot_file_drop(&ctx->file->ucma->store, ctx->slot);
+	LIST_REMOVE(ctx, link);
+	ctx->file->n_ctxs--;
+	free(ctx);
+}
+
+void ucma_ctx_move(struct ucma_ctx *ctx, struct ucma_file *to)
+{
+	struct ucma_file *from = ctx->file;
+	struct ucma_event *event, *next;
+
+	LIST_REMOVE(ctx, link);
+	from->n_ctxs--;
+	LIST_INSERT_HEAD(&to->ctxs, ctx, link);
+	to->n_ctxs++;
+	ctx->file = to;
+	ucma_store_mark_dirty(ctx);
+	for (event = from == to ? NULL : TAILQ_FIRST(&from->events); event; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event->ctx != ctx)
+			continue;
+		ucma_event_withdraw(from, event);
+		ucma_event_add(to, event);
+	}
+	/* The new IDs of queued requests move too: the program accepts them on the other file. */
+	TAILQ_FOREACH(event, &to->events, link)
+	if (from != to && event->ctx == ctx && event->child && event->child->file == from)
+		ucma_ctx_move(event->child, to);
+}
+
+/* --- Groups */
+
+struct ucma_group *ucma_group_join(struct ucma_ctx *ctx, uint64_t uid, const uint8_t mgid[16])
+{
+	struct ucma_event *event = calloc(1, sizeof(*event));
+	struct ucma_group *group = event ? calloc(1, sizeof(*group)) : NULL;
+	struct ucma *u = ctx->file->ucma;
+
+	if (!group) {
+		free(event);
+		return NULL;
+	}
+	*group = (struct ucma_group){
+		.ctx = ctx, .number = u->last_group++, .uid = uid, .slot = SLOT_FILE_NONE};
+	LIST_INSERT_HEAD(&ctx->groups, group, link);
+	ucma_store_group(group);
+	event->ctx = ctx;
+	event->group = group;
+	ucma_fill_join(&event->resp, ctx->id, mgid);
+	event->resp.uid = uid;
+	event->resp.id = group->number;
+	ucma_event_add(ctx->file, event);
+	return group;
+}
+
+struct ucma_group *ucma_find_group(const struct ucma_file *file, uint32_t number)
+{
+	struct ucma_group *group;
+	struct ucma_ctx *ctx;
+
+	LIST_FOREACH(ctx, &file->ctxs, link)
+	LIST_FOREACH(group, &ctx->groups, link)
+	if (group->number == number)
+		return group;
+	return NULL;
+}
+
+void ucma_group_leave(struct ucma_group *group)
+{
+	struct ucma_file *file = group->ctx->file;
+	struct ucma_event *event, *next;
+
+	for (event = TAILQ_FIRST(&file->events); event; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event->group == group)
+			ucma_drop_event(file, event);
+	}
+	free_group(group);
+}
+
+struct ucma_file *ucma_find_file(const struct ucma *u, uint64_t token)
+{
+	struct ucma_file *file;
+
+	LIST_FOREACH(file, &u->files, link)
+	if (file->event_fd >= 0 && file->token == token)
+		return file;
+	return NULL;
+}
+
+/* --- Callbacks of cma.h */
+
+static void on_event(struct cma_id *id, const struct cma_event *cma_event)
+{
+	struct ucma_ctx *ctx = id->ctx;
+	struct ucma_event *event;
+
+	ucma_store_mark_dirty(ctx);
+	/* Before the program accepts a request, its ID has no user context for an event. */
+	if (!ctx->uid)
+		return;
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return;
+	event->ctx = ctx;
+	ucma_fill_event(&event->resp, id, cma_event);
+	event->resp.uid = ctx->uid;
+	event->resp.id = id->number;
+	ucma_event_add(ctx->file, event);
+}
+
+static bool on_request(struct cma_id *listener, struct cma_id *id, const struct cma_event *request)
+{
+	struct ucma_ctx *ctx = listener->ctx, *child;
+	struct ucma_event *event;
+
+	if (!ctx->backlog || !ucma_can_create_id(ctx->file))
+		return false;
+	event = calloc(1, sizeof(*event));
+	child = event ? ucma_ctx_new(ctx->file, 0) : NULL;
+	if (!child) {
+		free(event);
+		return false;
+	}
+	ctx->backlog--;
+	ucma_store_mark_dirty(ctx);
+	child->id = id;
+	id->ctx = child;
+	event->ctx = ctx;
+	event->child = child;
+	child->request = event;
+	ucma_fill_event(&event->resp, id, request);
+	event->resp.uid = ctx->uid;
+	event->resp.id = id->number;
+	ucma_event_add(ctx->file, event);
+	return true;
+}
+
+static void on_send(void *ctx, const struct cm_path *path, const uint8_t mad[CM_MAD_LEN])
+{
+	const struct ucma *u = ctx;
+
+	u->ops->send(u->ctx, path, mad);
+}
+
+const struct cma_ops ucma_cma_ops = {on_send, on_event, on_request};
