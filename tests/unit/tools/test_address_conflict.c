@@ -80,7 +80,7 @@ static uint32_t heard(uint8_t *frame, uint32_t room)
 	return got.len;
 }
 
-static void nobody_else_has_it(void **state)
+static void probe_succeeds_without_conflicting_arp(void **state)
 {
 	uint8_t frame[128];
 	struct arp a;
@@ -100,7 +100,7 @@ static void nobody_else_has_it(void **state)
 	assert_memory_equal(a.sip + 12, "\0\0\0\0", 4);
 }
 
-static void somebody_has_it(void **state)
+static void probe_reports_conflicting_ipv4_address(void **state)
 {
 	(void)state;
 	assert_int_equal(host_add_text(&host, "192.0.2.4/24", 0), 0);
@@ -111,7 +111,7 @@ static void somebody_has_it(void **state)
 				   "02:00:00:00:00:09");
 }
 
-static void somebody_has_it_in_a_vlan(void **state)
+static void probe_reports_conflict_in_the_vlan_only(void **state)
 {
 	uint8_t frame[128];
 
@@ -126,7 +126,7 @@ static void somebody_has_it_in_a_vlan(void **state)
 	assert_int_equal(ether_get16(frame + 16), ETHERTYPE_ID_ARP);
 }
 
-static void somebody_has_it_in_ipv6(void **state)
+static void probe_reports_conflicting_ipv6_address(void **state)
 {
 	uint8_t frame[128];
 	struct nd m = {.solicitation = true};
@@ -147,7 +147,7 @@ static void somebody_has_it_in_ipv6(void **state)
 }
 
 /* Nothing is asked, so there is nothing to wait for. */
-static void some_addresses_need_no_question(void **state)
+static void kernel_addresses_and_down_uplinks_are_not_probed(void **state)
 {
 	uint8_t frame[128];
 
@@ -170,11 +170,11 @@ static void some_addresses_need_no_question(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nobody_else_has_it),
-		TEST(somebody_has_it),
-		TEST(somebody_has_it_in_a_vlan),
-		TEST(somebody_has_it_in_ipv6),
-		TEST(some_addresses_need_no_question),
+		TEST(probe_succeeds_without_conflicting_arp),
+		TEST(probe_reports_conflicting_ipv4_address),
+		TEST(probe_reports_conflict_in_the_vlan_only),
+		TEST(probe_reports_conflicting_ipv6_address),
+		TEST(kernel_addresses_and_down_uplinks_are_not_probed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

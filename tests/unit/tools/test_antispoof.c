@@ -87,7 +87,7 @@ static void nobody_got_anything(void)
 	assert_int_equal(netdev_rx(w->far[0], LAN_T0, &out, 1), 0);
 }
 
-static void only_the_hosts_mac(void **state)
+static void process_sends_only_from_the_hosts_mac(void **state)
 {
 	struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
 
@@ -101,7 +101,7 @@ static void only_the_hosts_mac(void **state)
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
-static void only_the_hosts_addresses(void **state)
+static void process_sends_only_from_the_hosts_addresses(void **state)
 {
 	static const enum urxe_net nets[] = {URXE_NET_IPV4, URXE_NET_IPV6};
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], w->qpn[0]);
@@ -122,7 +122,7 @@ static void only_the_hosts_addresses(void **state)
 	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
 }
 
-static void an_address_in_its_vlan(void **state)
+static void address_is_valid_only_in_its_vlan(void **state)
 {
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], w->qpn[0]);
 
@@ -141,7 +141,7 @@ static void an_address_in_its_vlan(void **state)
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
-static void only_qpns_of_its_lease(void **state)
+static void process_sends_datagrams_only_from_leased_qpns(void **state)
 {
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], w->qpn[1]);
 
@@ -154,7 +154,7 @@ static void only_qpns_of_its_lease(void **state)
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
-static void nothing_from_or_to_management_qps(void **state)
+static void process_cannot_use_qp0_and_qp1(void **state)
 {
 	struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
 	uint32_t qpn;
@@ -172,7 +172,7 @@ static void nothing_from_or_to_management_qps(void **state)
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
-static void only_services_that_are_known(void **state)
+static void process_sends_only_rc_uc_ud_and_cnp(void **state)
 {
 	static const uint8_t others[] = {RD_SEND_ONLY, XRC_SEND_ONLY, 0x80, 0xc0, 0xff};
 	struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
@@ -187,7 +187,7 @@ static void only_services_that_are_known(void **state)
 }
 
 /* RC and UC do not say who sends: only who is connected may. */
-static void only_to_whom_it_is_connected(void **state)
+static void process_sends_only_to_connected_remote_qps(void **state)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, UC_SEND_ONLY, CNP};
 	struct urxe_packet p = lan_datagram(peer_mac, 5, 0);
@@ -218,7 +218,7 @@ static void only_to_whom_it_is_connected(void **state)
 }
 
 /* RoCEv1 to the IPv4-mapped GID is to the same queue pair as RoCEv2 to the IPv4 address. */
-static void an_address_is_one_in_both_versions(void **state)
+static void rocev1_and_rocev2_name_the_same_remote_qp(void **state)
 {
 	struct urxe_packet p = lan_datagram(peer_mac, 5, 0);
 
@@ -230,7 +230,7 @@ static void an_address_is_one_in_both_versions(void **state)
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 }
 
-static void who_left_is_connected_to_nobody(void **state)
+static void leaving_process_releases_its_remote_qps(void **state)
 {
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[0], 0);
 
@@ -240,7 +240,7 @@ static void who_left_is_connected_to_nobody(void **state)
 	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], p.dgid.raw, 5), 0);
 }
 
-static void nobody_is_connected_to_management_or_groups(void **state)
+static void remote_qp_cannot_be_management_or_multicast(void **state)
 {
 	const struct urxe_gid gid = craft_gid(URXE_NET_IPV4, THEIRS);
 
@@ -253,7 +253,7 @@ static void nobody_is_connected_to_management_or_groups(void **state)
 }
 
 /* What hosts might read in two ways, or put together from pieces. */
-static void no_fragments_and_no_lies_about_lengths(void **state)
+static void fragments_and_wrong_lengths_are_dropped(void **state)
 {
 	const struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
 	const uint32_t ip = ETHER_HDR_LEN, udp = ip + IPV4_HDR_LEN;
@@ -283,7 +283,7 @@ static void no_fragments_and_no_lies_about_lengths(void **state)
 }
 
 /* Padding behind the packet is Ethernet's, and harmless. */
-static void short_frames_may_be_padded(void **state)
+static void padded_short_frame_passes(void **state)
 {
 	const struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
 	uint8_t room[CRAFT_MAX], f[LAN_LEN] = {0};
@@ -309,7 +309,7 @@ static void change_headers(void *ctx, const struct switch_port *port, enum switc
 		memset(posted, 0xee, CLASSIFY_HEAD);
 }
 
-static void what_was_checked_is_what_goes_on(void **state)
+static void header_changes_after_the_check_are_not_forwarded(void **state)
 {
 	static const uint8_t *const ways[] = {lan_macs[0], peer_mac};
 	struct vnic_frame frame;
@@ -356,7 +356,7 @@ static bool passes_from_wire(const struct urxe_packet *p)
 }
 
 /* Else a neighbour is heard in connections between processes of this host. */
-static void nobody_else_sends_from_the_hosts_addresses(void **state)
+static void wire_cannot_send_from_the_hosts_addresses(void **state)
 {
 	static const enum urxe_net nets[] = {URXE_NET_IPV4, URXE_NET_IPV6, URXE_NET_ROCEV1};
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], 5);
@@ -384,20 +384,20 @@ static void nobody_else_sends_from_the_hosts_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(only_the_hosts_mac),
-		TEST(only_the_hosts_addresses),
-		TEST(an_address_in_its_vlan),
-		TEST(only_qpns_of_its_lease),
-		TEST(nothing_from_or_to_management_qps),
-		TEST(only_services_that_are_known),
-		TEST(only_to_whom_it_is_connected),
-		TEST(an_address_is_one_in_both_versions),
-		TEST(who_left_is_connected_to_nobody),
-		TEST(nobody_is_connected_to_management_or_groups),
-		TEST(no_fragments_and_no_lies_about_lengths),
-		TEST(short_frames_may_be_padded),
-		TEST(what_was_checked_is_what_goes_on),
-		TEST(nobody_else_sends_from_the_hosts_addresses),
+		TEST(process_sends_only_from_the_hosts_mac),
+		TEST(process_sends_only_from_the_hosts_addresses),
+		TEST(address_is_valid_only_in_its_vlan),
+		TEST(process_sends_datagrams_only_from_leased_qpns),
+		TEST(process_cannot_use_qp0_and_qp1),
+		TEST(process_sends_only_rc_uc_ud_and_cnp),
+		TEST(process_sends_only_to_connected_remote_qps),
+		TEST(rocev1_and_rocev2_name_the_same_remote_qp),
+		TEST(leaving_process_releases_its_remote_qps),
+		TEST(remote_qp_cannot_be_management_or_multicast),
+		TEST(fragments_and_wrong_lengths_are_dropped),
+		TEST(padded_short_frame_passes),
+		TEST(header_changes_after_the_check_are_not_forwarded),
+		TEST(wire_cannot_send_from_the_hosts_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);

@@ -129,7 +129,7 @@ static bool process_got(void)
 #define BIT(i) (1u << (i))
 
 /* From a VM everywhere else; from an uplink to the VMs, never to the other uplink. */
-static void strangers_are_looked_for(void **state)
+static void unknown_mac_is_flooded(void **state)
 {
 	(void)state;
 	assert_int_equal(send_plain(VM, broadcast, a_mac, 0),
@@ -141,7 +141,7 @@ static void strangers_are_looked_for(void **state)
 			 BIT(VM) | BIT(OTHER_VM));
 }
 
-static void who_spoke_is_known(void **state)
+static void source_mac_is_learned(void **state)
 {
 	(void)state;
 	send_plain(VM, broadcast, a_mac, 0);
@@ -164,7 +164,7 @@ static void uplinks_are_not_bridged(void **state)
 	assert_int_equal(dropped(OTHER_WIRE, SWITCH_DROP_NOT_OURS), 1);
 }
 
-static void each_vlan_for_itself(void **state)
+static void macs_are_learned_per_vlan(void **state)
 {
 	(void)state;
 	send_plain(VM, broadcast, a_mac, 100);
@@ -175,7 +175,7 @@ static void each_vlan_for_itself(void **state)
 			 BIT(VM) | BIT(WIRE) | BIT(OTHER_WIRE));
 }
 
-static void the_silent_are_forgotten(void **state)
+static void learned_mac_ages_out(void **state)
 {
 	(void)state;
 	send_plain(VM, broadcast, a_mac, 0);
@@ -192,7 +192,7 @@ static void numbered_mac(uint8_t mac[6], uint32_t i)
 }
 
 /* A machine that takes ever new MACs has its share, and costs nobody else theirs. */
-static void nobody_fills_the_table(void **state)
+static void port_learns_at_most_its_share(void **state)
 {
 	uint8_t mac[6];
 	uint32_t i;
@@ -212,7 +212,7 @@ static void nobody_fills_the_table(void **state)
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
 }
 
-static void a_pinned_mac_is_its_ports_own(void **state)
+static void pinned_mac_belongs_to_its_port(void **state)
 {
 	char reason[SWITCH_ERROR];
 
@@ -236,7 +236,7 @@ static void a_pinned_mac_is_its_ports_own(void **state)
 			 BIT(OTHER_VM));
 }
 
-static void a_mac_is_pinned_in_a_vlan(void **state)
+static void mac_can_be_pinned_in_one_vlan(void **state)
 {
 	char reason[SWITCH_ERROR];
 
@@ -248,7 +248,7 @@ static void a_mac_is_pinned_in_a_vlan(void **state)
 	assert_int_equal(send_plain(VM, broadcast, a_mac, 0), 0);
 }
 
-static void what_cannot_be_pinned(void **state)
+static void invalid_pins_are_refused(void **state)
 {
 	static const char *const wrong[] = {
 		"",
@@ -280,7 +280,7 @@ static void what_cannot_be_pinned(void **state)
 	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=4", reason), -EEXIST);
 }
 
-static void a_vm_does_not_pass_for_the_host(void **state)
+static void vm_cannot_use_mac_or_ip_of_the_host(void **state)
 {
 	uint8_t f[LAN_LEN];
 	uint32_t i, len;
@@ -309,7 +309,7 @@ static bool post(const uint8_t *f, uint32_t len)
 }
 
 /* Once a VM has spoken, what a process sends to it goes there alone, from the host's MAC. */
-static void processes_reach_vms(void **state)
+static void process_frame_reaches_a_vm(void **state)
 {
 	uint8_t f[LAN_LEN];
 	uint32_t len = roce(f, a_mac, lan_macs[WIRE], 1, 5);
@@ -326,7 +326,7 @@ static void processes_reach_vms(void **state)
 }
 
 /* RoCE to a group goes to processes, VMs and uplinks, each once. */
-static void groups_are_everywhere(void **state)
+static void multicast_goes_to_all_ports_once(void **state)
 {
 	uint8_t f[LAN_LEN];
 	uint32_t len = roce(f, group_mac, a_mac, 2, URXE_QPN_MULTICAST);
@@ -356,7 +356,7 @@ static uint32_t arp(uint8_t *f, const uint8_t *smac, uint8_t from, uint8_t to)
 }
 
 /* The kernel, which answers for its addresses on the wire, does not hear a VM. */
-static void a_vm_finds_the_host(void **state)
+static void daemon_answers_arp_of_a_vm(void **state)
 {
 	struct netdev_frame got;
 	uint8_t f[LAN_LEN];
@@ -377,7 +377,7 @@ static void a_vm_finds_the_host(void **state)
 }
 
 /* A VM is asked for its MAC as is what the address's uplink leads to. */
-static void the_host_finds_a_vm(void **state)
+static void arp_request_of_the_host_reaches_vms(void **state)
 {
 	uint8_t f[ARP_FRAME_LEN], request[LAN_LEN];
 
@@ -395,7 +395,7 @@ static void the_host_finds_a_vm(void **state)
 }
 
 /* What is not RoCE is for no process: the host's kernel is not behind this MAC. */
-static void nothing_but_roce_for_the_host(void **state)
+static void other_frames_than_roce_to_the_host_are_dropped(void **state)
 {
 	(void)state;
 	assert_int_equal(send_plain(VM, lan_macs[WIRE], a_mac, 0), 0);
@@ -408,7 +408,7 @@ static void nothing_but_roce_for_the_host(void **state)
 }
 
 /* A machine that takes nothing costs its own frames, and nobody else's. */
-static void a_dead_vm_holds_nobody_up(void **state)
+static void stalled_vm_delays_no_other_port(void **state)
 {
 	uint8_t f[LAN_LEN];
 	uint32_t i, n = 0, len;
@@ -436,14 +436,22 @@ static void a_dead_vm_holds_nobody_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(strangers_are_looked_for),      TEST(who_spoke_is_known),
-		TEST(uplinks_are_not_bridged),       TEST(each_vlan_for_itself),
-		TEST(the_silent_are_forgotten),      TEST(nobody_fills_the_table),
-		TEST(a_pinned_mac_is_its_ports_own), TEST(a_mac_is_pinned_in_a_vlan),
-		TEST(what_cannot_be_pinned),         TEST(a_vm_does_not_pass_for_the_host),
-		TEST(processes_reach_vms),           TEST(groups_are_everywhere),
-		TEST(a_vm_finds_the_host),           TEST(the_host_finds_a_vm),
-		TEST(nothing_but_roce_for_the_host), TEST(a_dead_vm_holds_nobody_up),
+		TEST(unknown_mac_is_flooded),
+		TEST(source_mac_is_learned),
+		TEST(uplinks_are_not_bridged),
+		TEST(macs_are_learned_per_vlan),
+		TEST(learned_mac_ages_out),
+		TEST(port_learns_at_most_its_share),
+		TEST(pinned_mac_belongs_to_its_port),
+		TEST(mac_can_be_pinned_in_one_vlan),
+		TEST(invalid_pins_are_refused),
+		TEST(vm_cannot_use_mac_or_ip_of_the_host),
+		TEST(process_frame_reaches_a_vm),
+		TEST(multicast_goes_to_all_ports_once),
+		TEST(daemon_answers_arp_of_a_vm),
+		TEST(arp_request_of_the_host_reaches_vms),
+		TEST(other_frames_than_roce_to_the_host_are_dropped),
+		TEST(stalled_vm_delays_no_other_port),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);

@@ -70,7 +70,7 @@ static void expect_none(void)
 }
 
 /* All lengths, so that the end of the memory is met at every distance. */
-static void frames_come_out_as_they_went_in(void **state)
+static void reader_gets_frames_unchanged(void **state)
 {
 	uint32_t i;
 
@@ -86,7 +86,7 @@ static void frames_come_out_as_they_went_in(void **state)
 }
 
 /* Who does not read loses the newest, and the writer goes on. */
-static void what_finds_no_room_is_counted(void **state)
+static void full_ring_counts_drops(void **state)
 {
 	uint32_t i, n = CAPTURE_RING_BYTES / 1000 * 2;
 
@@ -102,7 +102,7 @@ static void what_finds_no_room_is_counted(void **state)
 	expect(7, 1000);
 }
 
-static void who_sleeps_is_woken_once(void **state)
+static void sleeping_reader_is_woken_once(void **state)
 {
 	(void)state;
 	expect_none();
@@ -118,7 +118,7 @@ static void who_sleeps_is_woken_once(void **state)
 }
 
 /* The reader says to be where it cannot be: that ends its capture, and nothing else. */
-static void a_hostile_reader_gets_nothing(void **state)
+static void writer_survives_a_hostile_reader(void **state)
 {
 	static const uint64_t tails[] = {1, CAPTURE_RING_BYTES, UINT64_MAX / 2,
 					 UINT64_MAX - CAPTURE_RING_BYTES};
@@ -145,7 +145,7 @@ static void set_head(uint32_t size, uint32_t len, uint64_t head)
 	atomic_store(&reader.ring->head, head);
 }
 
-static void a_broken_ring_is_seen(void **state)
+static void reader_detects_a_broken_ring(void **state)
 {
 	const uint32_t whole = sizeof(struct capture_record);
 	const struct capture_record *record;
@@ -166,7 +166,7 @@ static void a_broken_ring_is_seen(void **state)
 	}
 }
 
-static void only_a_whole_ring_is_mapped(void **state)
+static void memory_of_wrong_size_is_not_mapped(void **state)
 {
 	int fd = memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct capture_reader other;
@@ -183,12 +183,13 @@ static void only_a_whole_ring_is_mapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(frames_come_out_as_they_went_in, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_finds_no_room_is_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_sleeps_is_woken_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_hostile_reader_gets_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_broken_ring_is_seen, setup, teardown),
-		cmocka_unit_test_setup_teardown(only_a_whole_ring_is_mapped, setup, teardown),
+		cmocka_unit_test_setup_teardown(reader_gets_frames_unchanged, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_ring_counts_drops, setup, teardown),
+		cmocka_unit_test_setup_teardown(sleeping_reader_is_woken_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(writer_survives_a_hostile_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(reader_detects_a_broken_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_of_wrong_size_is_not_mapped, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static int take(struct cma_ports *p, struct cma_binding *u, struct cma_addr addr
 	return cma_port_bind(p, u, TCP);
 }
 
-static void test_one_port_one_user(void **state)
+static void bound_port_is_refused_to_others(void **state)
 {
 	struct cma_ports p = {0};
 	struct cma_binding a, b, c, d, e;
@@ -64,7 +64,7 @@ static void test_one_port_one_user(void **state)
 	assert_int_equal(take(&p, &e, v4(ONE, 7), false), 0);
 }
 
-static void test_shared_until_somebody_listens(void **state)
+static void reuseaddr_shares_a_port_until_one_listens(void **state)
 {
 	struct cma_ports p = {0};
 	struct cma_binding a, b, c;
@@ -79,7 +79,7 @@ static void test_shared_until_somebody_listens(void **state)
 	assert_int_equal(take(&p, &b, v4(ONE, 7), true), -EADDRINUSE);
 }
 
-static void test_families(void **state)
+static void afonly_separates_ipv4_and_ipv6(void **state)
 {
 	struct cma_ports p = {0};
 	struct cma_binding a, b;
@@ -94,7 +94,7 @@ static void test_families(void **state)
 	assert_int_equal(cma_port_bind(&p, &b, TCP), 0);
 }
 
-static void test_free_ports(void **state)
+static void port_0_assigns_a_free_port(void **state)
 {
 	struct cma_ports p = {0};
 	struct cma_binding a, b;
@@ -107,7 +107,7 @@ static void test_free_ports(void **state)
 }
 
 /* All there are, each once; then none, until one is given back. */
-static void test_all_ports(void **state)
+static void bind_fails_when_all_ports_are_used(void **state)
 {
 	enum { ALL = CMA_PORT_LAST - CMA_PORT_FIRST + 1 };
 	static struct cma_binding users[ALL], extra;
@@ -124,7 +124,7 @@ static void test_all_ports(void **state)
 	assert_int_equal(extra.addr.port, CMA_PORT_FIRST + 7);
 }
 
-static void test_who_hears(void **state)
+static void find_listener_matches_address_and_family(void **state)
 {
 	const struct cma_addr one = v4(ONE, 0), six = v6(1, 0);
 	struct cma_ports p = {0};
@@ -150,7 +150,7 @@ static void test_who_hears(void **state)
 }
 
 /* As the kernel has it: a listener at 127.0.0.1 or ::1 is one at all addresses. */
-static void test_loopback_is_everywhere(void **state)
+static void loopback_listener_accepts_all_addresses(void **state)
 {
 	struct cma_addr one = v4(ONE, 0), loop6 = v6(1, 8);
 	struct cma_ports p = {0};
@@ -167,7 +167,7 @@ static void test_loopback_is_everywhere(void **state)
 	assert_ptr_equal(cma_port_find_listener(&p, TCP, 8, &one), &b);
 }
 
-static void test_addresses(void **state)
+static void sockaddr_conversion_round_trips(void **state)
 {
 	const struct cma_addr one = v4(ONE, 5), loop = v4(0x7f000001, 0), six = v6(3, 9);
 	struct sockaddr_in6 out;
@@ -193,14 +193,14 @@ static void test_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_port_one_user),
-		cmocka_unit_test(test_shared_until_somebody_listens),
-		cmocka_unit_test(test_families),
-		cmocka_unit_test(test_free_ports),
-		cmocka_unit_test(test_all_ports),
-		cmocka_unit_test(test_who_hears),
-		cmocka_unit_test(test_loopback_is_everywhere),
-		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(bound_port_is_refused_to_others),
+		cmocka_unit_test(reuseaddr_shares_a_port_until_one_listens),
+		cmocka_unit_test(afonly_separates_ipv4_and_ipv6),
+		cmocka_unit_test(port_0_assigns_a_free_port),
+		cmocka_unit_test(bind_fails_when_all_ports_are_used),
+		cmocka_unit_test(find_listener_matches_address_and_family),
+		cmocka_unit_test(loopback_listener_accepts_all_addresses),
+		cmocka_unit_test(sockaddr_conversion_round_trips),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

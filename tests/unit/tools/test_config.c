@@ -36,7 +36,7 @@ static void refused(const char *lines, const char *sentence)
 	assert_string_equal(error, sentence);
 }
 
-static void nothing_is_fine(void **state)
+static void empty_file_is_valid(void **state)
 {
 	(void)state;
 	assert_int_equal(parse(""), 0);
@@ -64,7 +64,7 @@ static void a_value_may_have_blanks_and_equals_signs_and_hashes(void **state)
 	assert_string_equal(options.daemon.uplinks[0], "dpdk:net_x,a=b c#d");
 }
 
-static void a_flag_stands_alone_or_is_yes_or_no(void **state)
+static void flag_takes_no_value_or_yes_or_no(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("private\nforeground no\n"), 0);
@@ -76,7 +76,7 @@ static void a_flag_stands_alone_or_is_yes_or_no(void **state)
 	refused("private =\n", "file:1: option private needs a value: yes or no");
 }
 
-static void what_is_no_option_is_named_with_its_line(void **state)
+static void unknown_option_is_reported_with_its_line(void **state)
 {
 	(void)state;
 	refused("uplink tap:a\n\nfoo bar", "file:3: unknown option foo");
@@ -85,13 +85,13 @@ static void what_is_no_option_is_named_with_its_line(void **state)
 	refused("uplink", "file:1: option uplink needs a value, SPEC");
 }
 
-static void an_option_that_does_not_repeat_stands_once(void **state)
+static void option_that_does_not_repeat_is_refused_twice(void **state)
 {
 	(void)state;
 	refused("run-dir /a\n#\nrun-dir /b", "file:3: option run-dir is already set on line 1");
 }
 
-static void there_may_be_so_many(void **state)
+static void number_of_uplinks_is_limited(void **state)
 {
 	char lines[512] = "", *end = lines;
 
@@ -102,7 +102,7 @@ static void there_may_be_so_many(void **state)
 	assert_string_equal(error, "file:9: uplink tap:8 is one too many: at most 8 are allowed");
 }
 
-static void an_address_is_given_once(void **state)
+static void duplicate_address_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("address 192.0.2.1/24\naddress 192.0.2.2/24\naddress fd00::1/64"),
@@ -112,7 +112,7 @@ static void an_address_is_given_once(void **state)
 	assert_string_equal(error, "file:3: address fd00::0:1/64@5 is given twice");
 }
 
-static void a_nul_byte_is_refused(void **state)
+static void nul_byte_is_refused(void **state)
 {
 	static const char bytes[] = "private\0foo\n";
 
@@ -145,7 +145,7 @@ static void every_option_can_be_set(void **state)
 	}
 }
 
-static void what_cannot_be_read_is_said(void **state)
+static void read_errors_are_reported(void **state)
 {
 	char *buffer = text;
 
@@ -160,17 +160,17 @@ static void what_cannot_be_read_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_fine),
+		cmocka_unit_test(empty_file_is_valid),
 		cmocka_unit_test(a_value_follows_a_blank_or_an_equals_sign),
 		cmocka_unit_test(a_value_may_have_blanks_and_equals_signs_and_hashes),
-		cmocka_unit_test(a_flag_stands_alone_or_is_yes_or_no),
-		cmocka_unit_test(what_is_no_option_is_named_with_its_line),
-		cmocka_unit_test(an_option_that_does_not_repeat_stands_once),
-		cmocka_unit_test(there_may_be_so_many),
-		cmocka_unit_test(an_address_is_given_once),
-		cmocka_unit_test(a_nul_byte_is_refused),
+		cmocka_unit_test(flag_takes_no_value_or_yes_or_no),
+		cmocka_unit_test(unknown_option_is_reported_with_its_line),
+		cmocka_unit_test(option_that_does_not_repeat_is_refused_twice),
+		cmocka_unit_test(number_of_uplinks_is_limited),
+		cmocka_unit_test(duplicate_address_is_refused),
+		cmocka_unit_test(nul_byte_is_refused),
 		cmocka_unit_test(every_option_can_be_set),
-		cmocka_unit_test(what_cannot_be_read_is_said),
+		cmocka_unit_test(read_errors_are_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

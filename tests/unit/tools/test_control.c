@@ -140,7 +140,7 @@ static void assert_answers(const char *expected)
 	json_decref(report);
 }
 
-static void a_report_arrives_whole(void **state)
+static void report_arrives_complete(void **state)
 {
 	char *long_text = malloc(1000001);
 
@@ -153,7 +153,7 @@ static void a_report_arrives_whole(void **state)
 	free(long_text);
 }
 
-static void what_cannot_be_told_has_a_reason(void **state)
+static void failed_report_has_an_error_text(void **state)
 {
 	char error[CONTROL_CLIENT_ERROR] = "";
 
@@ -169,7 +169,7 @@ static void what_cannot_be_told_has_a_reason(void **state)
 	assert_string_equal(error, "no urxed serves /nonexistent");
 }
 
-static void nonsense_is_answered_with_an_error(void **state)
+static void malformed_request_is_refused(void **state)
 {
 	static const struct control_request wrong_version = {CONTROL_VERSION + 1, CONTROL_SHOW};
 	static const struct control_request wrong_type = {CONTROL_VERSION, 77};
@@ -209,7 +209,7 @@ static json_int_t number(const json_t *report, const char *list, size_t index, c
  * Of the three that hold leases one answers, for both blocks that it has, one was not asked, and
  * one does not answer.
  */
-static void processes_add_what_they_have(void **state)
+static void states_of_processes_are_added_to_the_report(void **state)
 {
 	char leases[512], error[CONTROL_CLIENT_ERROR] = "";
 	json_t *report, *list;
@@ -246,7 +246,7 @@ static void processes_add_what_they_have(void **state)
 }
 
 /* A capture keeps its connection, however many others come, until it hangs up. */
-static void a_capture_lasts_as_long_as_its_connection(void **state)
+static void capture_ends_with_its_connection(void **state)
 {
 	char error[CONTROL_CLIENT_ERROR] = "";
 	int fd, ring, i;
@@ -265,7 +265,7 @@ static void a_capture_lasts_as_long_as_its_connection(void **state)
 		assert_answers("{\"a\": 1}");
 }
 
-static void who_says_nothing_keeps_nobody_out(void **state)
+static void silent_clients_block_no_others(void **state)
 {
 	int fds[3 * CONTROL_PEERS];
 	size_t i;
@@ -280,7 +280,7 @@ static void who_says_nothing_keeps_nobody_out(void **state)
 	assert_answers("{\"a\": 1}");
 }
 
-static void only_memory_that_stays_as_it_is_is_read(void **state)
+static void only_sealed_memory_is_read(void **state)
 {
 	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING), ends[2];
 	size_t len;
@@ -307,13 +307,13 @@ static void only_memory_that_stays_as_it_is_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_report_arrives_whole),
-		cmocka_unit_test(what_cannot_be_told_has_a_reason),
-		cmocka_unit_test(processes_add_what_they_have),
-		cmocka_unit_test(a_capture_lasts_as_long_as_its_connection),
-		cmocka_unit_test(nonsense_is_answered_with_an_error),
-		cmocka_unit_test(who_says_nothing_keeps_nobody_out),
-		cmocka_unit_test(only_memory_that_stays_as_it_is_is_read),
+		cmocka_unit_test(report_arrives_complete),
+		cmocka_unit_test(failed_report_has_an_error_text),
+		cmocka_unit_test(states_of_processes_are_added_to_the_report),
+		cmocka_unit_test(capture_ends_with_its_connection),
+		cmocka_unit_test(malformed_request_is_refused),
+		cmocka_unit_test(silent_clients_block_no_others),
+		cmocka_unit_test(only_sealed_memory_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -44,7 +44,7 @@ static void expect(const struct host *h, const char *last_bytes)
 	}
 }
 
-static void an_index_stays(void **state)
+static void address_keeps_its_gid_index(void **state)
 {
 	struct host h;
 
@@ -69,7 +69,7 @@ static void an_index_stays(void **state)
 }
 
 /* With all indices used once, the one that has been free for the longest goes first. */
-static void an_index_is_used_again_late(void **state)
+static void longest_free_index_is_reused_first(void **state)
 {
 	struct host h;
 
@@ -84,7 +84,7 @@ static void an_index_is_used_again_late(void **state)
 	expect(&h, "aYcdefghijXlmnop");
 }
 
-static void who_finds_no_room_waits(void **state)
+static void address_beyond_the_table_gets_the_next_free_index(void **state)
 {
 	struct host h;
 
@@ -96,7 +96,7 @@ static void who_finds_no_room_waits(void **state)
 	expect(&h, "abcdefgqijklmnop");
 }
 
-static void of_two_the_first_counts(void **state)
+static void first_of_duplicate_addresses_counts(void **state)
 {
 	struct host_address list[3] = {v4(1), v4(1), v4(1)};
 	struct host h;
@@ -118,7 +118,7 @@ static void of_two_the_first_counts(void **state)
 }
 
 /* What was given by hand is there whether or not the kernel has it. */
-static void given_addresses_stay(void **state)
+static void configured_addresses_survive_kernel_changes(void **state)
 {
 	struct host h;
 
@@ -140,7 +140,7 @@ static void given_addresses_stay(void **state)
 }
 
 /* A later daemon knows which index an address had, whatever the order in which they come. */
-static void an_index_is_expected(void **state)
+static void reserved_index_waits_for_its_address(void **state)
 {
 	struct host_address b = v4('b'), d = v4('d');
 	struct host h;
@@ -158,7 +158,7 @@ static void an_index_is_expected(void **state)
 	expect(&h, ".b");
 }
 
-static void what_clients_are_told(void **state)
+static void port_notice_has_mtu_link_and_gids(void **state)
 {
 	struct vnic_attach_port port;
 	struct host h;
@@ -182,13 +182,13 @@ static void what_clients_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_index_stays),
-		cmocka_unit_test(an_index_is_used_again_late),
-		cmocka_unit_test(who_finds_no_room_waits),
-		cmocka_unit_test(of_two_the_first_counts),
-		cmocka_unit_test(given_addresses_stay),
-		cmocka_unit_test(an_index_is_expected),
-		cmocka_unit_test(what_clients_are_told),
+		cmocka_unit_test(address_keeps_its_gid_index),
+		cmocka_unit_test(longest_free_index_is_reused_first),
+		cmocka_unit_test(address_beyond_the_table_gets_the_next_free_index),
+		cmocka_unit_test(first_of_duplicate_addresses_counts),
+		cmocka_unit_test(configured_addresses_survive_kernel_changes),
+		cmocka_unit_test(reserved_index_waits_for_its_address),
+		cmocka_unit_test(port_notice_has_mtu_link_and_gids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static int teardown(void **state)
 	return rmdir(top);
 }
 
-static void a_kernel_without_rdma(void **state)
+static void link_succeeds_without_kernel_devices(void **state)
 {
 	(void)state;
 	assert_int_equal(host_ibdevs_link(top, sys), 0);
@@ -72,7 +72,7 @@ static void a_kernel_without_rdma(void **state)
 	assert_true(is_there("infiniband_verbs/uverbs1024/ibdev"));
 }
 
-static void devices_come_and_go(void **state)
+static void links_follow_kernel_devices(void **state)
 {
 	(void)state;
 	make_dir(sys, "class");
@@ -97,14 +97,14 @@ static void devices_come_and_go(void **state)
 	assert_true(is_there("infiniband_verbs/abi_version"));
 }
 
-static void no_tree(void **state)
+static void link_fails_without_a_tree(void **state)
 {
 	(void)state;
 	assert_int_equal(host_ibdevs_link(sys, sys), -ENOENT);
 }
 
 /* The tree goes, and what its links led to stays. */
-static void the_tree_goes_alone(void **state)
+static void removing_the_tree_keeps_kernel_directories(void **state)
 {
 	char path[PATH_MAX];
 
@@ -121,10 +121,10 @@ static void the_tree_goes_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_kernel_without_rdma),
-		cmocka_unit_test(devices_come_and_go),
-		cmocka_unit_test(no_tree),
-		cmocka_unit_test(the_tree_goes_alone),
+		cmocka_unit_test(link_succeeds_without_kernel_devices),
+		cmocka_unit_test(links_follow_kernel_devices),
+		cmocka_unit_test(link_fails_without_a_tree),
+		cmocka_unit_test(removing_the_tree_keeps_kernel_directories),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -112,7 +112,7 @@ static void add_address(int ifindex, const char *text, uint32_t flags)
 	take();
 }
 
-static void links(void **state)
+static void vlan_interfaces_are_found_by_lower_link_and_vlan(void **state)
 {
 	const struct iface *i;
 
@@ -136,7 +136,7 @@ static void links(void **state)
 	assert_null(iface_find(&t, 0, 0));
 }
 
-static void other_interfaces_on_top(void **state)
+static void interfaces_of_other_kinds_are_ignored(void **state)
 {
 	(void)state;
 	/* The number of its lower interface is another namespace's. */
@@ -151,7 +151,7 @@ static void other_interfaces_on_top(void **state)
 	assert_int_equal(t.n, 0);
 }
 
-static void a_link_without_a_carrier(void **state)
+static void link_without_carrier_is_down(void **state)
 {
 	(void)state;
 	begin_link(RTM_NEWLINK, ETH0, "eth0");
@@ -160,7 +160,7 @@ static void a_link_without_a_carrier(void **state)
 	assert_false(iface_find(&t, 0, 0)->up);
 }
 
-static void addresses(void **state)
+static void addresses_of_uplinks_are_listed(void **state)
 {
 	struct host_address list[IFACE_ADDRESS_MAX];
 
@@ -194,7 +194,7 @@ static void addresses(void **state)
 }
 
 /* On a point-to-point link the address of the message is the peer's. */
-static void our_own_end(void **state)
+static void point_to_point_address_is_the_local_one(void **state)
 {
 	struct host_address list[IFACE_ADDRESS_MAX];
 	const uint8_t local[4] = {192, 0, 2, 1};
@@ -213,7 +213,7 @@ static bool concerned(void)
 	return iface_is_affected(&t, message);
 }
 
-static void what_concerns_us(void **state)
+static void only_messages_about_uplinks_count(void **state)
 {
 	(void)state;
 	begin_link(RTM_NEWLINK, ETH0, "eth0");
@@ -233,7 +233,7 @@ static void what_concerns_us(void **state)
 	assert_false(concerned());
 }
 
-static void tables_have_an_end(void **state)
+static void full_tables_drop_further_entries(void **state)
 {
 	static struct host_address list[IFACE_ADDRESS_MAX];
 	uint32_t i;
@@ -269,7 +269,7 @@ static void take_damaged(struct nlmsghdr *copy)
 }
 
 /* Each cut at every place, and with every bit turned: nothing is read that is not there. */
-static void damaged_messages(void **state)
+static void damaged_messages_are_ignored(void **state)
 {
 	uint8_t whole[1024] __attribute__((aligned(4)));
 
@@ -300,14 +300,14 @@ static void damaged_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(links),
-		TEST(other_interfaces_on_top),
-		TEST(a_link_without_a_carrier),
-		TEST(addresses),
-		TEST(our_own_end),
-		TEST(what_concerns_us),
-		TEST(tables_have_an_end),
-		TEST(damaged_messages),
+		TEST(vlan_interfaces_are_found_by_lower_link_and_vlan),
+		TEST(interfaces_of_other_kinds_are_ignored),
+		TEST(link_without_carrier_is_down),
+		TEST(addresses_of_uplinks_are_listed),
+		TEST(point_to_point_address_is_the_local_one),
+		TEST(only_messages_about_uplinks_count),
+		TEST(full_tables_drop_further_entries),
+		TEST(damaged_messages_are_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

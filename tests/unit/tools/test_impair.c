@@ -11,7 +11,7 @@
 
 #include "urxed/uplink/impair.h"
 
-static void test_all_keys(void **state)
+static void all_keys_are_parsed(void **state)
 {
 	struct uplink_impair f;
 	char error[IMPAIR_ERROR];
@@ -34,7 +34,7 @@ static void test_all_keys(void **state)
 	assert_true(f.rx.seed != f.tx.seed);
 }
 
-static void test_ways(void **state)
+static void way_selects_directions(void **state)
 {
 	struct uplink_impair f;
 	char error[IMPAIR_ERROR];
@@ -47,7 +47,7 @@ static void test_ways(void **state)
 }
 
 /* What impair_parse lets through, the port must take: reordering needs a time. */
-static void test_reorder_alone(void **state)
+static void reorder_without_time_gets_a_default(void **state)
 {
 	struct netdev *ends[2], *port;
 	struct uplink_impair f;
@@ -61,7 +61,7 @@ static void test_reorder_alone(void **state)
 	netdev_close(ends[1]);
 }
 
-static void test_mistakes(void **state)
+static void invalid_texts_are_refused(void **state)
 {
 	static const struct {
 		const char *text, *says;
@@ -100,10 +100,10 @@ static void test_mistakes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_keys),
-		cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_reorder_alone),
-		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(all_keys_are_parsed),
+		cmocka_unit_test(way_selects_directions),
+		cmocka_unit_test(reorder_without_time_gets_a_default),
+		cmocka_unit_test(invalid_texts_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

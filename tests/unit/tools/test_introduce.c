@@ -134,7 +134,7 @@ static void kill_client(struct process *p)
 	take_events();
 }
 
-static void they_meet(void **state)
+static void introduced_sender_reaches_the_inbox(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
 	struct vnic_frame frame;
@@ -148,7 +148,7 @@ static void they_meet(void **state)
 	vnic_outbox_close(introduced(&w.sender, &w.sender));
 }
 
-static void nobody_is_there(void **state)
+static void unknown_qpn_is_refused(void **state)
 {
 	static const uint32_t qpns[] = {0, 1, 0x7ff000, 0xffffff, UINT32_MAX};
 
@@ -164,7 +164,7 @@ static void nobody_is_there(void **state)
 	assert_int_equal(w.sender.base.status, -ENOENT);
 }
 
-static void a_dead_receiver_closes(void **state)
+static void dead_receiver_closes_its_inbox(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
 
@@ -187,7 +187,7 @@ static void lock_inbox(const struct process *of, const struct process *process)
 	munmap(lock, 4096);
 }
 
-static void a_dead_sender_lets_go(void **state)
+static void lock_of_dead_sender_is_freed(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
 
@@ -200,7 +200,7 @@ static void a_dead_sender_lets_go(void **state)
 }
 
 /* A frame by the switch makes them meet, without a question. */
-static void who_sends_is_introduced(void **state)
+static void first_frame_by_the_switch_introduces(void **state)
 {
 	struct switch_port *from = lease_owner(&w.server.sw.leases, w.sender.base.who.qpn_first);
 	struct switch_port *to = lease_owner(&w.server.sw.leases, w.receiver.base.who.qpn_first);
@@ -226,7 +226,7 @@ static void who_sends_is_introduced(void **state)
 }
 
 /* It died while there was no daemon: its number is nobody's now. */
-static void a_long_dead_sender_lets_go(void **state)
+static void lock_of_sender_dead_before_restart_is_freed(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
 	const struct process dead = {.base.who.qpn_first = 0x777000};
@@ -243,7 +243,7 @@ static void a_long_dead_sender_lets_go(void **state)
 	vnic_outbox_close(outbox);
 }
 
-static void who_lives_keeps_the_lock(void **state)
+static void living_sender_keeps_the_lock(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
 	struct process third = {0};
@@ -259,7 +259,7 @@ static void who_lives_keeps_the_lock(void **state)
 }
 
 /* A daemon that stops leaves alone what goes past it: another may come. */
-static void the_daemon_ends(void **state)
+static void inboxes_work_after_the_daemon_stops(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
 
@@ -280,7 +280,7 @@ static struct vnic_server_client *conn_of(const struct process *p)
 	return c->conn;
 }
 
-static void the_daemon_decides(void **state)
+static void daemon_forbids_and_allows_direct_frames(void **state)
 {
 	struct vnic_server_client *conn = conn_of(&w.sender);
 
@@ -350,15 +350,20 @@ static void another_namespace_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(they_meet, setup, teardown),
-		cmocka_unit_test_setup_teardown(nobody_is_there, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_dead_receiver_closes, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_dead_sender_lets_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_sends_is_introduced, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_long_dead_sender_lets_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_lives_keeps_the_lock, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_daemon_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_daemon_decides, setup, teardown),
+		cmocka_unit_test_setup_teardown(introduced_sender_reaches_the_inbox, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(unknown_qpn_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(dead_receiver_closes_its_inbox, setup, teardown),
+		cmocka_unit_test_setup_teardown(lock_of_dead_sender_is_freed, setup, teardown),
+		cmocka_unit_test_setup_teardown(first_frame_by_the_switch_introduces, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(lock_of_sender_dead_before_restart_is_freed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(living_sender_keeps_the_lock, setup, teardown),
+		cmocka_unit_test_setup_teardown(inboxes_work_after_the_daemon_stops, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(daemon_forbids_and_allows_direct_frames, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(another_user_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_namespace_is_refused, setup, teardown),
 	};

@@ -70,7 +70,7 @@ static void end_process(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void a_first_daemon_awaits_nobody(void **state)
+static void first_daemon_has_no_claims(void **state)
 {
 	struct stat st;
 
@@ -100,7 +100,7 @@ static void a_survivor_claims_with_its_token(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
-static void one_token_is_for_all_blocks_of_a_process(void **state)
+static void one_token_claims_all_blocks_of_a_process(void **state)
 {
 	uint64_t token;
 
@@ -118,7 +118,7 @@ static void one_token_is_for_all_blocks_of_a_process(void **state)
 	assert_int_equal(lease_store_claimable_qpn(r, token, getpid()), 0);
 }
 
-static void it_says_to_whom_survivors_speak(void **state)
+static void remote_qps_of_survivors_are_restored(void **state)
 {
 	const struct remote_qp_key to = {.gid = {0xfe, 0x80, [15] = 1}, .qpn = 0x1234};
 	struct remote_qp_key key;
@@ -168,7 +168,7 @@ static void any_other_claim_is_refused(void **state)
 	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* twice */
 }
 
-static void who_has_ended_is_not_awaited(void **state)
+static void ended_process_has_no_claim(void **state)
 {
 	pid_t pid = start_process();
 
@@ -200,7 +200,7 @@ static void *wait_for_ever(void *unused)
 }
 
 /* /proc says that it is a zombie, but another of its threads goes on. */
-static void a_process_outlives_its_first_thread(void **state)
+static void process_lives_after_its_first_thread_ended(void **state)
 {
 	char path[32], text[512] = "";
 	pthread_t thread;
@@ -228,7 +228,7 @@ static void a_process_outlives_its_first_thread(void **state)
 	end_process(pid);
 }
 
-static void a_zombie_has_ended(void **state)
+static void zombie_counts_as_ended(void **state)
 {
 	siginfo_t info;
 	pid_t pid = start_process();
@@ -243,7 +243,7 @@ static void a_zombie_has_ended(void **state)
 }
 
 /* Another process may have the same number. */
-static void the_start_time_tells_processes_apart(void **state)
+static void start_time_distinguishes_reused_pids(void **state)
 {
 	(void)state;
 	lease_store_add(r, A, getpid(), 0);
@@ -257,7 +257,7 @@ static void the_start_time_tells_processes_apart(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
-static void what_is_dropped_or_given_up_is_gone(void **state)
+static void removed_and_unclaimed_blocks_are_free(void **state)
 {
 	uint64_t token;
 
@@ -274,7 +274,7 @@ static void what_is_dropped_or_given_up_is_gone(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
-static void the_file_stays_while_a_lease_is_on_record(void **state)
+static void file_stays_while_it_has_a_lease(void **state)
 {
 	(void)state;
 	lease_store_add(r, A, getpid(), 0);
@@ -291,7 +291,7 @@ static void the_file_stays_while_a_lease_is_on_record(void **state)
 }
 
 /* Cut anywhere, with other bytes anywhere: it counts as empty, or its entries for what they are. */
-static void a_broken_file_harms_nobody(void **state)
+static void damaged_file_counts_as_empty(void **state)
 {
 	struct stat st;
 
@@ -313,7 +313,7 @@ static void a_broken_file_harms_nobody(void **state)
 	assert_int_equal(lease_store_count_claimable(r), 0);
 }
 
-static void a_link_is_not_followed(void **state)
+static void symbolic_link_is_not_followed(void **state)
 {
 	(void)state;
 	lease_store_close(r, dir);
@@ -357,24 +357,24 @@ static void addresses_keep_their_indices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_first_daemon_awaits_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(first_daemon_has_no_claims, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_survivor_claims_with_its_token, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_token_is_for_all_blocks_of_a_process, setup,
+		cmocka_unit_test_setup_teardown(one_token_claims_all_blocks_of_a_process, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(it_says_to_whom_survivors_speak, setup, teardown),
+		cmocka_unit_test_setup_teardown(remote_qps_of_survivors_are_restored, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(any_other_claim_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_has_ended_is_not_awaited, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_outlives_its_first_thread, setup,
+		cmocka_unit_test_setup_teardown(ended_process_has_no_claim, setup, teardown),
+		cmocka_unit_test_setup_teardown(process_lives_after_its_first_thread_ended, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_zombie_has_ended, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_start_time_tells_processes_apart, setup,
+		cmocka_unit_test_setup_teardown(zombie_counts_as_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(start_time_distinguishes_reused_pids, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(what_is_dropped_or_given_up_is_gone, setup,
+		cmocka_unit_test_setup_teardown(removed_and_unclaimed_blocks_are_free, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(the_file_stays_while_a_lease_is_on_record, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_broken_file_harms_nobody, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_link_is_not_followed, setup, teardown),
+		cmocka_unit_test_setup_teardown(file_stays_while_it_has_a_lease, setup, teardown),
+		cmocka_unit_test_setup_teardown(damaged_file_counts_as_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(symbolic_link_is_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(addresses_keep_their_indices, setup, teardown),
 	};
 

@@ -47,7 +47,7 @@ static uint32_t lines(void)
 	return n;
 }
 
-static void a_burst_and_then_one_a_second(void **state)
+static void rate_limit_is_a_burst_then_one_a_second(void **state)
 {
 	uint32_t i;
 
@@ -63,7 +63,7 @@ static void a_burst_and_then_one_a_second(void **state)
 	assert_int_equal(lines(), LOG_BURST + 2);
 }
 
-static void what_was_spent_comes_back(void **state)
+static void burst_is_available_again_later(void **state)
 {
 	const uint64_t later = T0 + (uint64_t)LOG_BURST * LOG_EVERY_NS;
 	uint32_t i;
@@ -83,8 +83,9 @@ static void what_was_spent_comes_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_burst_and_then_one_a_second, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_was_spent_comes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(rate_limit_is_a_burst_then_one_a_second, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(burst_is_available_again_later, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

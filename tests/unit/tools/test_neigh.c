@@ -136,7 +136,7 @@ static void arp_by_vlan(uint16_t tci, bool request, const char *sip, const char 
 }
 
 /* An address in a VLAN asks and answers there, and nowhere else. */
-static void in_a_vlan(void **state)
+static void arp_stays_in_its_vlan(void **state)
 {
 	struct neigh_waiter waiter, other;
 	struct arp a;
@@ -173,7 +173,7 @@ static void in_a_vlan(void **state)
 	assert_int_equal(ether_get16(w.frame + 12), ETHERTYPE_ID_ARP);
 }
 
-static void in_a_vlan_by_nd(void **state)
+static void nd_stays_in_its_vlan(void **state)
 {
 	uint8_t frame[ND_FRAME_LEN + 4];
 	struct nd m = {.solicitation = true};
@@ -193,7 +193,7 @@ static void in_a_vlan_by_nd(void **state)
 	assert_memory_equal(m.smac, our_mac, 6);
 }
 
-static void what_needs_no_asking(void **state)
+static void own_multicast_and_unroutable_addresses_need_no_request(void **state)
 {
 	struct neigh_waiter waiter;
 
@@ -242,7 +242,7 @@ static void arp_asks_and_learns(void **state)
 }
 
 /* Even from an address of the kernel's, which would be asked if no VM could be there. */
-static void a_vm_is_found_without_the_kernel(void **state)
+static void vm_is_resolved_without_the_kernel(void **state)
 {
 	struct neigh_waiter waiter;
 	struct route kernel = {0};
@@ -300,7 +300,7 @@ static void gives_up_after_three_tries(void **state)
 	assert_int_equal(w.sent, 3);
 }
 
-static void who_left_gets_no_answer(void **state)
+static void cancelled_waiter_gets_no_answer(void **state)
 {
 	struct neigh_waiter a, b;
 
@@ -313,7 +313,7 @@ static void who_left_gets_no_answer(void **state)
 	assert_int_equal(w.answers, 1);
 }
 
-static void answers_arp_for_ours_only(void **state)
+static void arp_is_answered_for_own_addresses_only(void **state)
 {
 	struct arp a;
 
@@ -365,7 +365,7 @@ static void answers_solicitations(void **state)
 	assert_memory_equal(w.frame, "\x33\x33\x00\x00\x00\x01", 6);
 }
 
-static void strangers_fill_no_table(void **state)
+static void unsolicited_arp_fills_no_table(void **state)
 {
 	(void)state;
 	arp_from_peer(false, "192.0.2.9", "192.0.2.1");
@@ -410,7 +410,7 @@ static void cut_arp_is_ignored(void **state)
 	assert_false(arp_parse(&out, frame, sizeof(frame)));
 }
 
-static void a_full_table_forgets_the_known(void **state)
+static void full_table_evicts_resolved_entries(void **state)
 {
 	struct neigh_waiter waiters[NEIGH_ENTRIES + 1];
 	uint8_t to[16];
@@ -432,7 +432,7 @@ static void a_full_table_forgets_the_known(void **state)
 }
 
 /* The tick looks at the table as long as anybody in it is asked for, and no longer. */
-static void some_are_asked_for(void **state)
+static void tick_runs_only_while_entries_wait(void **state)
 {
 	struct neigh_waiter a, b, c;
 
@@ -466,21 +466,21 @@ static void some_are_asked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_needs_no_asking),
-		TEST(in_a_vlan),
-		TEST(in_a_vlan_by_nd),
+		TEST(own_multicast_and_unroutable_addresses_need_no_request),
+		TEST(arp_stays_in_its_vlan),
+		TEST(nd_stays_in_its_vlan),
 		TEST(arp_asks_and_learns),
-		TEST(a_vm_is_found_without_the_kernel),
+		TEST(vm_is_resolved_without_the_kernel),
 		TEST(nd_asks_and_learns),
 		TEST(gives_up_after_three_tries),
-		TEST(who_left_gets_no_answer),
-		TEST(answers_arp_for_ours_only),
+		TEST(cancelled_waiter_gets_no_answer),
+		TEST(arp_is_answered_for_own_addresses_only),
 		TEST(answers_solicitations),
-		TEST(strangers_fill_no_table),
+		TEST(unsolicited_arp_fills_no_table),
 		TEST(damaged_nd_is_ignored),
 		TEST(cut_arp_is_ignored),
-		TEST(a_full_table_forgets_the_known),
-		TEST(some_are_asked_for),
+		TEST(full_table_evicts_resolved_entries),
+		TEST(tick_runs_only_while_entries_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

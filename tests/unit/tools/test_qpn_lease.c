@@ -22,7 +22,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void first_and_last_block_are_kept(void **state)
+static void first_and_last_block_are_never_leased(void **state)
 {
 	struct lease_table *t = *state;
 	uint32_t qpn, i;
@@ -41,7 +41,7 @@ static void first_and_last_block_are_kept(void **state)
 	assert_ptr_equal(lease_owner(t, 0xffefff), &me);
 }
 
-static void every_qpn_of_a_block_leads_to_its_owner(void **state)
+static void owner_is_found_by_every_qpn_of_its_block(void **state)
 {
 	struct lease_table *t = *state;
 	uint32_t a, b, i;
@@ -57,7 +57,7 @@ static void every_qpn_of_a_block_leads_to_its_owner(void **state)
 	assert_null(lease_owner(t, a + 2 * LEASE_QPNS));
 }
 
-static void a_dropped_block_is_taken_last(void **state)
+static void dropped_block_is_leased_last(void **state)
 {
 	struct lease_table *t = *state;
 	uint32_t first, qpn, i;
@@ -91,7 +91,7 @@ static void drop_takes_all_blocks_of_one_owner_only(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-static void a_free_block_can_be_claimed(void **state)
+static void free_block_can_be_claimed(void **state)
 {
 	struct lease_table *t = *state;
 	uint32_t qpn;
@@ -108,7 +108,7 @@ static void a_free_block_can_be_claimed(void **state)
 }
 
 /* One that may be claimed yet is nobody else's. */
-static void an_awaited_block_is_not_taken(void **state)
+static void claimable_block_is_not_leased(void **state)
 {
 	static const bool claimable[LEASE_BLOCKS] = {[6] = true, [7] = true};
 	struct lease_table *t = *state;
@@ -126,9 +126,12 @@ static void an_awaited_block_is_not_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(first_and_last_block_are_kept), TEST(every_qpn_of_a_block_leads_to_its_owner),
-		TEST(a_dropped_block_is_taken_last), TEST(drop_takes_all_blocks_of_one_owner_only),
-		TEST(a_free_block_can_be_claimed),   TEST(an_awaited_block_is_not_taken),
+		TEST(first_and_last_block_are_never_leased),
+		TEST(owner_is_found_by_every_qpn_of_its_block),
+		TEST(dropped_block_is_leased_last),
+		TEST(drop_takes_all_blocks_of_one_owner_only),
+		TEST(free_block_can_be_claimed),
+		TEST(claimable_block_is_not_leased),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

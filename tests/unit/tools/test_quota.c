@@ -28,7 +28,7 @@ static uint32_t greed(uint32_t others)
 	return own;
 }
 
-static void half_of_what_others_leave(void **state)
+static void user_gets_half_of_what_others_leave(void **state)
 {
 	(void)state;
 	assert_int_equal(greed(0), LIMIT / 2);
@@ -40,7 +40,7 @@ static void half_of_what_others_leave(void **state)
 	assert_int_equal(greed(LIMIT + 1), 0);
 }
 
-static void there_is_some_for_who_comes_next(void **state)
+static void next_user_always_gets_some(void **state)
 {
 	uint32_t user, taken = 0;
 
@@ -54,14 +54,14 @@ static void there_is_some_for_who_comes_next(void **state)
 	assert_true(taken < LIMIT);
 }
 
-static void root_and_the_daemons_own_user_have_all(void **state)
+static void root_and_daemon_user_have_no_quota(void **state)
 {
 	(void)state;
 	assert_true(quota_allows(0, LIMIT, LIMIT, LIMIT));
 	assert_true(quota_allows(geteuid(), LIMIT, LIMIT, LIMIT));
 }
 
-static void connections_need_descriptors(void **state)
+static void connections_are_limited_by_descriptors(void **state)
 {
 	struct rlimit before, few;
 
@@ -81,10 +81,10 @@ static void connections_need_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(half_of_what_others_leave),
-		cmocka_unit_test(there_is_some_for_who_comes_next),
-		cmocka_unit_test(root_and_the_daemons_own_user_have_all),
-		cmocka_unit_test(connections_need_descriptors),
+		cmocka_unit_test(user_gets_half_of_what_others_leave),
+		cmocka_unit_test(next_user_always_gets_some),
+		cmocka_unit_test(root_and_daemon_user_have_no_quota),
+		cmocka_unit_test(connections_are_limited_by_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void test_each_question_has_its_answer(void **state)
+static void request_gets_its_response(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -48,7 +48,7 @@ static void test_each_question_has_its_answer(void **state)
 }
 
 /* The answer was only late: it is to the same question. */
-static void test_asked_again(void **state)
+static void repeated_request_is_answered_again(void **state)
 {
 	(void)state;
 	raw_latency_ask(&asks, 0, false);
@@ -57,7 +57,7 @@ static void test_asked_again(void **state)
 	assert_true(raw_latency_answered(&asks, 0));
 }
 
-static void test_an_answer_to_another_question(void **state)
+static void response_to_an_older_request_is_ignored(void **state)
 {
 	(void)state;
 	raw_latency_ask(&asks, 0, false);
@@ -66,7 +66,7 @@ static void test_an_answer_to_another_question(void **state)
 	assert_false(raw_latency_answered(&asks, 0));
 }
 
-static void test_an_answer_to_another_one(void **state)
+static void response_for_another_station_is_ignored(void **state)
 {
 	(void)state;
 	raw_latency_ask(&asks, 0, false);
@@ -95,7 +95,7 @@ static void send_part(const uint8_t *data, uint32_t len)
 	assert_int_equal(netdev_tx(ends[0], 0, &part, 1), 1);
 }
 
-static void test_what_is_no_question_has_no_answer(void **state)
+static void malformed_request_gets_no_response(void **state)
 {
 	uint8_t frame[RAW_LATENCY_LEN], other[RAW_LATENCY_LEN];
 
@@ -116,7 +116,7 @@ static void test_what_is_no_question_has_no_answer(void **state)
 }
 
 /* Whoever serves RoCE on the link is not to take it for a packet. */
-static void test_no_packet_of_roce(void **state)
+static void raw_frames_are_not_roce(void **state)
 {
 	uint8_t frame[RAW_LATENCY_LEN];
 
@@ -129,14 +129,16 @@ static void test_no_packet_of_roce(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_each_question_has_its_answer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_asked_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_an_answer_to_another_question, setup,
+		cmocka_unit_test_setup_teardown(request_gets_its_response, setup, teardown),
+		cmocka_unit_test_setup_teardown(repeated_request_is_answered_again, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_an_answer_to_another_one, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_is_no_question_has_no_answer, setup,
+		cmocka_unit_test_setup_teardown(response_to_an_older_request_is_ignored, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(test_no_packet_of_roce, setup, teardown),
+		cmocka_unit_test_setup_teardown(response_for_another_station_is_ignored, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(malformed_request_gets_no_response, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(raw_frames_are_not_roce, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static struct remote_qp_owner *find(uint8_t host, uint32_t qpn)
 	return remote_qp_acl_find(&table, &k);
 }
 
-static void the_first_owns_it(void **state)
+static void first_process_owns_a_remote_qp(void **state)
 {
 	(void)state;
 	assert_null(find(1, 5));
@@ -68,7 +68,7 @@ static void the_first_owns_it(void **state)
 	assert_ptr_equal(find(2, 5), &b);
 }
 
-static void it_is_counted(void **state)
+static void repeated_adds_are_counted(void **state)
 {
 	(void)state;
 	assert_int_equal(take(&a, 1, 5), 0);
@@ -81,7 +81,7 @@ static void it_is_counted(void **state)
 	assert_int_equal(take(&b, 1, 5), 0);
 }
 
-static void who_goes_leaves_nothing(void **state)
+static void leaving_process_releases_all(void **state)
 {
 	uint32_t i;
 
@@ -97,7 +97,7 @@ static void who_goes_leaves_nothing(void **state)
 }
 
 /* One owner has its share and no more; together they fill the table to the last entry. */
-static void nobody_fills_it_for_others(void **state)
+static void owner_gets_at_most_its_share(void **state)
 {
 	static struct remote_qp_owner owners[REMOTE_QP_MAX / REMOTE_QP_PER_OWNER];
 	uint32_t i, n = sizeof(owners) / sizeof(owners[0]);
@@ -134,7 +134,7 @@ static int recall(uint32_t place, uint8_t host, uint32_t qpn, uint32_t process)
 	return remote_qp_acl_restore(&table, place, &k, process);
 }
 
-static void changes_of_owners_are_told(void **state)
+static void owner_changes_are_stored(void **state)
 {
 	(void)state;
 	memset(told, 0, sizeof(told));
@@ -156,7 +156,7 @@ static void changes_of_owners_are_told(void **state)
 }
 
 /* Whoever comes first, and also while its owner has not said again what it had. */
-static void what_a_survivor_had_is_its_own(void **state)
+static void restored_remote_qp_belongs_to_its_survivor(void **state)
 {
 	(void)state;
 	a.process = 3;
@@ -180,7 +180,7 @@ static void what_a_survivor_had_is_its_own(void **state)
 	assert_int_equal(take(&b, 1, 5), 0);
 }
 
-static void who_does_not_come_back_has_nothing(void **state)
+static void unclaimed_remote_qp_is_released(void **state)
 {
 	(void)state;
 	assert_int_equal(recall(0, 1, 5, 3), 0);
@@ -193,7 +193,7 @@ static void who_does_not_come_back_has_nothing(void **state)
 	assert_ptr_equal(find(1, 5), &a);
 }
 
-static void a_bad_record_does_no_harm(void **state)
+static void invalid_stored_entry_is_ignored(void **state)
 {
 	uint32_t i;
 
@@ -211,7 +211,7 @@ static void a_bad_record_does_no_harm(void **state)
 	remote_qp_acl_remove_all(&table, &a);
 }
 
-static void a_hash_keeps_the_newest_number(void **state)
+static void dpdk_hash_keeps_the_newest_value(void **state)
 {
 	struct hash *h;
 	uint32_t k = 7;
@@ -227,7 +227,7 @@ static void a_hash_keeps_the_newest_number(void **state)
 	hash_destroy(h);
 }
 
-static void a_hash_has_room_for_all_and_no_more(void **state)
+static void dpdk_hash_holds_its_capacity(void **state)
 {
 	struct hash *h;
 	uint32_t k;
@@ -251,16 +251,16 @@ static void a_hash_has_room_for_all_and_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_first_owns_it),
-		TEST(it_is_counted),
-		TEST(who_goes_leaves_nothing),
-		TEST(nobody_fills_it_for_others),
-		TEST(changes_of_owners_are_told),
-		TEST(what_a_survivor_had_is_its_own),
-		TEST(who_does_not_come_back_has_nothing),
-		TEST(a_bad_record_does_no_harm),
-		cmocka_unit_test(a_hash_keeps_the_newest_number),
-		cmocka_unit_test(a_hash_has_room_for_all_and_no_more),
+		TEST(first_process_owns_a_remote_qp),
+		TEST(repeated_adds_are_counted),
+		TEST(leaving_process_releases_all),
+		TEST(owner_gets_at_most_its_share),
+		TEST(owner_changes_are_stored),
+		TEST(restored_remote_qp_belongs_to_its_survivor),
+		TEST(unclaimed_remote_qp_is_released),
+		TEST(invalid_stored_entry_is_ignored),
+		cmocka_unit_test(dpdk_hash_keeps_the_newest_value),
+		cmocka_unit_test(dpdk_hash_holds_its_capacity),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);

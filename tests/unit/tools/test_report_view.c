@@ -52,7 +52,7 @@ static void columns_are_as_wide_as_their_longest_cell(void **state)
 		     "longer  0xffffff     7 B\n");
 }
 
-static void letters_count_as_one_place(void **state)
+static void utf8_letters_count_as_one_column(void **state)
 {
 	(void)state;
 	assert_table("[{\"name\": \"\\u00e4\\u20ac\", \"qpn\": 1}, {\"name\": \"abcde\"}]",
@@ -61,7 +61,7 @@ static void letters_count_as_one_place(void **state)
 		     "abcde         -      -\n");
 }
 
-static void what_does_not_fit_is_a_dash(void **state)
+static void values_of_wrong_type_show_as_a_dash(void **state)
 {
 	(void)state;
 	assert_table("[]", "");
@@ -104,7 +104,7 @@ static void units_are_readable(void **state)
 	assert_cell(TABLE_SUM, "{\"a\": 1, \"b\": 41, \"c\": null}", "42");
 }
 
-static void each_topic_is_its_part_of_the_report(void **state)
+static void each_topic_shows_its_part_of_the_report(void **state)
 {
 	json_t *report = parse("{\"host\": {\"pid\": 7}, \"leases\": [{\"pid\": 8}]}"), *part;
 	char *text = NULL;
@@ -124,7 +124,7 @@ static void each_topic_is_its_part_of_the_report(void **state)
 	json_decref(report);
 }
 
-static void counters_of_nothing_show_only_when_asked_for(void **state)
+static void zero_counters_show_only_with_all(void **state)
 {
 	json_t *report = parse("{\"counters\": [{\"of\": \"a\", \"name\": \"zero\", \"value\": 0},"
 			       "{\"of\": \"a\", \"name\": \"one\", \"value\": 1}]}");
@@ -172,7 +172,7 @@ static void assert_way(const char *qp, const char *path, const char *peer, const
 	json_decref(report);
 }
 
-static void each_qp_has_its_way(void **state)
+static void each_qp_shows_its_path(void **state)
 {
 	json_t *report = parse(leases), *qp;
 
@@ -210,12 +210,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_as_wide_as_their_longest_cell),
-		cmocka_unit_test(letters_count_as_one_place),
-		cmocka_unit_test(what_does_not_fit_is_a_dash),
+		cmocka_unit_test(utf8_letters_count_as_one_column),
+		cmocka_unit_test(values_of_wrong_type_show_as_a_dash),
 		cmocka_unit_test(units_are_readable),
-		cmocka_unit_test(each_topic_is_its_part_of_the_report),
-		cmocka_unit_test(each_qp_has_its_way),
-		cmocka_unit_test(counters_of_nothing_show_only_when_asked_for),
+		cmocka_unit_test(each_topic_shows_its_part_of_the_report),
+		cmocka_unit_test(each_qp_shows_its_path),
+		cmocka_unit_test(zero_counters_show_only_with_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

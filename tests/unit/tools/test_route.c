@@ -47,7 +47,7 @@ static struct route_result way_of(void)
 	return way;
 }
 
-static void on_the_link(void **state)
+static void on_link_destination_is_its_own_next_hop(void **state)
 {
 	struct route_result way;
 
@@ -59,7 +59,7 @@ static void on_the_link(void **state)
 	assert_int_equal(way.hop_limit, 64);
 }
 
-static void behind_a_router(void **state)
+static void routed_destination_has_its_gateway(void **state)
 {
 	struct route_result way;
 	struct {
@@ -93,7 +93,7 @@ static void behind_a_router(void **state)
 }
 
 /* The host's own, all hosts of a subnet, or nobody. */
-static void no_way(void **state)
+static void destination_without_route_is_unreachable(void **state)
 {
 	static const uint8_t types[] = {RTN_LOCAL,     RTN_BROADCAST,   RTN_MULTICAST,
 					RTN_BLACKHOLE, RTN_UNREACHABLE, RTN_PROHIBIT};
@@ -128,7 +128,7 @@ static struct route_neigh neighbour_of(void)
 	return n;
 }
 
-static void neighbours(void **state)
+static void neighbour_states_are_parsed(void **state)
 {
 	static const struct {
 		uint16_t nud;
@@ -174,7 +174,7 @@ static void take_damaged(uint32_t len)
 }
 
 /* Each cut at every place, and with every bit turned: nothing is read that is not there. */
-static void damaged_messages(void **state)
+static void damaged_messages_are_ignored(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
@@ -204,9 +204,11 @@ static void damaged_messages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_the_link),      cmocka_unit_test(behind_a_router),
-		cmocka_unit_test(no_way),           cmocka_unit_test(neighbours),
-		cmocka_unit_test(damaged_messages),
+		cmocka_unit_test(on_link_destination_is_its_own_next_hop),
+		cmocka_unit_test(routed_destination_has_its_gateway),
+		cmocka_unit_test(destination_without_route_is_unreachable),
+		cmocka_unit_test(neighbour_states_are_parsed),
+		cmocka_unit_test(damaged_messages_are_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

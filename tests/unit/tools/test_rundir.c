@@ -78,7 +78,7 @@ static void the_default_carries_the_namespace(void **state)
 	assert_non_null(strstr(path, "urxe"));
 }
 
-static void too_long_is_refused(void **state)
+static void too_long_path_is_refused(void **state)
 {
 	char name[200] = "/";
 
@@ -89,7 +89,7 @@ static void too_long_is_refused(void **state)
 	assert_int_equal(rundir_path("", path, error), -EINVAL);
 }
 
-static void created_private_and_released(void **state)
+static void directory_is_created_private_and_removed(void **state)
 {
 	char other[64];
 	struct stat st;
@@ -110,7 +110,7 @@ static void created_private_and_released(void **state)
 	assert_int_equal(rundir_lock(path, true, error), -EBUSY);
 }
 
-static void a_directory_that_was_there_stays(void **state)
+static void existing_directory_is_kept(void **state)
 {
 	struct stat st;
 	int fd;
@@ -126,7 +126,7 @@ static void a_directory_that_was_there_stays(void **state)
 }
 
 /* What made it may have filled the file system's last block, or be allowed no file. */
-static void a_directory_without_a_pid_file_goes(void **state)
+static void directory_without_pid_file_is_removed(void **state)
 {
 	struct rlimit none, was;
 	struct stat st;
@@ -165,7 +165,7 @@ static void the_pid_file_names_this_process(void **state)
 	assert_int_equal(access(name, F_OK), -1);
 }
 
-static void a_group_may_pass_and_use_one_file(void **state)
+static void group_gets_access_to_one_file(void **state)
 {
 	char name[PATH_MAX];
 	struct stat st;
@@ -238,12 +238,12 @@ int main(void)
 		cmocka_unit_test(the_option_comes_before_the_environment),
 		cmocka_unit_test(a_relative_path_becomes_absolute),
 		cmocka_unit_test(the_default_carries_the_namespace),
-		cmocka_unit_test(too_long_is_refused),
-		cmocka_unit_test(created_private_and_released),
-		cmocka_unit_test(a_directory_that_was_there_stays),
-		cmocka_unit_test(a_directory_without_a_pid_file_goes),
+		cmocka_unit_test(too_long_path_is_refused),
+		cmocka_unit_test(directory_is_created_private_and_removed),
+		cmocka_unit_test(existing_directory_is_kept),
+		cmocka_unit_test(directory_without_pid_file_is_removed),
 		cmocka_unit_test(the_pid_file_names_this_process),
-		cmocka_unit_test(a_group_may_pass_and_use_one_file),
+		cmocka_unit_test(group_gets_access_to_one_file),
 		cmocka_unit_test(unsafe_directories_are_refused),
 		cmocka_unit_test(remove_does_not_follow_links),
 	};

@@ -141,7 +141,7 @@ static void stayer_has_all(void)
 }
 
 /* Its doorbell and its hang-up are seen together: the daemon was busy, or had no core. */
-static void who_hangs_up_is_still_heard(void **state)
+static void frames_posted_before_hang_up_are_forwarded(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < FRAMES; i++)
@@ -154,7 +154,7 @@ static void who_hangs_up_is_still_heard(void **state)
 	stayer_has_all();
 }
 
-static void who_detaches_is_still_heard(void **state)
+static void frames_posted_before_detach_are_forwarded(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < FRAMES; i++)
@@ -166,7 +166,7 @@ static void who_detaches_is_still_heard(void **state)
 	stayer_has_all();
 }
 
-static void changes_are_told(void **state)
+static void port_changes_are_sent_to_processes(void **state)
 {
 	struct vnic_attach_port port;
 	int question;
@@ -184,7 +184,7 @@ static void changes_are_told(void **state)
 }
 
 /* Who let its notices fill the socket hears the newest once it reads, without another change. */
-static void changes_are_told_late(void **state)
+static void port_changes_are_sent_when_the_socket_drains(void **state)
 {
 	struct vnic_attach_port port;
 	struct epoll_event event;
@@ -216,7 +216,7 @@ static void restart(void)
 	vnic_driver_abandon(w->stayer.driver);
 }
 
-static void survivors_come_before_newcomers(void **state)
+static void newcomer_waits_for_claims_of_survivors(void **state)
 {
 	struct server_process newcomer = {.status = -1};
 	uint32_t leavers = w->leaver.who.qpn_first, stayers = w->stayer.who.qpn_first;
@@ -246,7 +246,7 @@ static void survivors_come_before_newcomers(void **state)
 	vnic_driver_abandon(w->leaver.driver);
 }
 
-static void newcomers_wait_for_so_long(void **state)
+static void newcomer_waits_at_most_the_claim_time(void **state)
 {
 	struct server_process newcomer = {.status = -1};
 	pthread_t thread;
@@ -277,7 +277,7 @@ static void newcomers_wait_for_so_long(void **state)
 	w->stayer.driver = NULL;
 }
 
-static void a_wrong_token_claims_nothing(void **state)
+static void wrong_token_claims_nothing(void **state)
 {
 	struct server_process thief;
 
@@ -326,7 +326,7 @@ static void *owner_of(uint32_t qpn)
 	return lease_owner(&w->server.sw.leases, qpn);
 }
 
-static void a_process_has_so_many_blocks(void **state)
+static void blocks_per_process_are_limited(void **state)
 {
 	uint32_t first = w->leaver.who.qpn_first, more[VNIC_LEASES_MAX];
 	int i;
@@ -353,7 +353,7 @@ static void a_process_has_so_many_blocks(void **state)
 	assert_non_null(owner_of(leased));
 }
 
-static void what_was_leased_later_is_claimed_too(void **state)
+static void later_leases_can_be_claimed_too(void **state)
 {
 	uint32_t blocks[VNIC_LEASES_MAX], first = w->leaver.who.qpn_first;
 
@@ -392,7 +392,7 @@ static void *register_thread(void *arg)
 }
 
 /* Who is quicker after a restart of the daemon does not get another's peer. */
-static void survivors_keep_whom_they_speak_to(void **state)
+static void survivor_keeps_its_remote_qps(void **state)
 {
 	(void)state;
 	serve(register_thread, &w->leaver);
@@ -414,7 +414,7 @@ static void survivors_keep_whom_they_speak_to(void **state)
 	vnic_driver_abandon(w->leaver.driver);
 }
 
-static void who_does_not_claim_keeps_nobody(void **state)
+static void unclaimed_remote_qps_are_free_after_the_claim_time(void **state)
 {
 	(void)state;
 	serve(register_thread, &w->leaver);
@@ -429,18 +429,24 @@ static void who_does_not_claim_keeps_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(who_hangs_up_is_still_heard, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_detaches_is_still_heard, setup, teardown),
-		cmocka_unit_test_setup_teardown(survivors_come_before_newcomers, setup, teardown),
-		cmocka_unit_test_setup_teardown(newcomers_wait_for_so_long, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_wrong_token_claims_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_has_so_many_blocks, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_was_leased_later_is_claimed_too, setup,
+		cmocka_unit_test_setup_teardown(frames_posted_before_hang_up_are_forwarded, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(survivors_keep_whom_they_speak_to, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_does_not_claim_keeps_nobody, setup, teardown),
-		cmocka_unit_test_setup_teardown(changes_are_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(changes_are_told_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(frames_posted_before_detach_are_forwarded, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(newcomer_waits_for_claims_of_survivors, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(newcomer_waits_at_most_the_claim_time, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(wrong_token_claims_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(blocks_per_process_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(later_leases_can_be_claimed_too, setup, teardown),
+		cmocka_unit_test_setup_teardown(survivor_keeps_its_remote_qps, setup, teardown),
+		cmocka_unit_test_setup_teardown(unclaimed_remote_qps_are_free_after_the_claim_time,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(port_changes_are_sent_to_processes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(port_changes_are_sent_when_the_socket_drains, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);

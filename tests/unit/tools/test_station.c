@@ -39,7 +39,7 @@ static void part(void)
  * A cable that takes one frame at a time lets the echo of a SEND be seen before the
  * acknowledgement: the SEND has its place among the outstanding requests until that comes.
  */
-static void test_answered_before_acknowledged(void **state)
+static void send_is_outstanding_until_its_acknowledgement(void **state)
 {
 	(void)state;
 	meet(1);
@@ -65,7 +65,7 @@ static void test_answered_before_acknowledged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answered_before_acknowledged),
+		cmocka_unit_test(send_is_outstanding_until_its_acknowledgement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

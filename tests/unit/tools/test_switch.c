@@ -108,7 +108,7 @@ static void drops_seen(void)
 	switch_totals(&w->sw, &before);
 }
 
-static void between_processes_by_qpn(void **state)
+static void frames_between_processes_go_by_qpn(void **state)
 {
 	(void)state;
 	assert_true(post(0, lan_macs[0], w->qpn[1] + 17, 1));
@@ -132,7 +132,7 @@ static void count_meeting(struct switch_port *from, struct switch_port *to, uint
 }
 
 /* Once a pair, until one of them is another. */
-static void who_sends_is_introduced(void **state)
+static void first_frame_of_a_pair_introduces_it(void **state)
 {
 	(void)state;
 	meetings = 0;
@@ -149,7 +149,7 @@ static void who_sends_is_introduced(void **state)
 	assert_int_equal(meetings, 2);
 }
 
-static void what_goes_nowhere_is_counted(void **state)
+static void frames_without_destination_are_counted(void **state)
 {
 	uint8_t f[LAN_LEN];
 
@@ -179,7 +179,7 @@ static void keep(void *ctx, const struct switch_port *port, enum switch_directio
 	memcpy(ctx, data, len);
 }
 
-static void frames_stay_whole(void **state)
+static void payload_is_delivered_unchanged(void **state)
 {
 	struct urxe_packet p = lan_datagram(lan_macs[0], w->qpn[1], w->qpn[0]);
 	uint8_t f[LAN_LEN], tapped[LAN_LEN];
@@ -207,7 +207,7 @@ static void frames_stay_whole(void **state)
 	assert_memory_equal(out.data, f, LAN_LEN);
 }
 
-static void a_process_that_left_gets_nothing(void **state)
+static void frame_to_a_process_that_left_is_dropped(void **state)
 {
 	(void)state;
 	switch_leave(&w->sw, &w->processes[1]);
@@ -225,7 +225,7 @@ static void all_hear_multicast(void)
 }
 
 /* Who has not asked for it is left in peace. */
-static void to_a_group_that_nobody_hears(void **state)
+static void multicast_needs_a_listener(void **state)
 {
 	(void)state;
 	post(0, group_mac, URXE_QPN_MULTICAST, 7);
@@ -244,7 +244,7 @@ static void to_a_group_that_nobody_hears(void **state)
 }
 
 /* To each process but the sender, and out; from an uplink to all of them, and never back out. */
-static void to_a_group(void **state)
+static void multicast_goes_to_listeners_and_uplink(void **state)
 {
 	struct netdev_frame out[4];
 	uint8_t f[LAN_LEN];
@@ -274,7 +274,7 @@ static void to_a_group(void **state)
 	assert_int_equal(lan_receive(w, 1), -1);
 }
 
-static void to_a_group_without_an_uplink(void **state)
+static void multicast_works_without_an_uplink(void **state)
 {
 	(void)state;
 	all_hear_multicast();
@@ -285,7 +285,7 @@ static void to_a_group_without_an_uplink(void **state)
 	drops(SWITCH_NO_DROP, 0);
 }
 
-static void without_an_uplink(void **state)
+static void frame_to_another_host_needs_an_uplink(void **state)
 {
 	(void)state;
 	post(0, peer_mac, 5, 1);
@@ -293,7 +293,7 @@ static void without_an_uplink(void **state)
 	drops(SWITCH_DROP_NO_UPLINK, 1);
 }
 
-static void to_and_from_the_uplink(void **state)
+static void frames_go_to_and_from_the_uplink(void **state)
 {
 	struct netdev_frame out[4];
 	uint8_t f[LAN_LEN];
@@ -327,7 +327,7 @@ static uint64_t look_after(uint64_t quiet)
 	return switch_deadline(&w->sw, now) - now;
 }
 
-static void an_answer_is_looked_for_at_once(void **state)
+static void uplink_is_polled_often_after_traffic(void **state)
 {
 	uint8_t f[LAN_LEN];
 
@@ -356,7 +356,7 @@ static uint32_t flood(void)
 	}
 }
 
-static void nothing_is_lost_between_processes(void **state)
+static void full_receiver_loses_no_frames(void **state)
 {
 	uint32_t n = flood(), got;
 
@@ -372,7 +372,7 @@ static void nothing_is_lost_between_processes(void **state)
 }
 
 /* Datagrams have nobody who sends them again: a wait for a core must not cost any. */
-static void a_receiver_without_a_core_loses_nothing(void **state)
+static void receiver_without_cpu_for_60_ms_loses_nothing(void **state)
 {
 	(void)state;
 	flood();
@@ -380,7 +380,7 @@ static void a_receiver_without_a_core_loses_nothing(void **state)
 	drops(SWITCH_NO_DROP, 0);
 }
 
-static void a_stalled_receiver_holds_nobody_up(void **state)
+static void frames_to_a_stalled_receiver_are_dropped(void **state)
 {
 	uint32_t n = flood(), taken = 0;
 
@@ -400,7 +400,7 @@ static void a_stalled_receiver_holds_nobody_up(void **state)
 	assert_int_equal(w->processes[1].full_since, 0);
 }
 
-static void an_uplink_does_not_wait_for_a_process(void **state)
+static void uplink_frame_is_dropped_at_a_full_process(void **state)
 {
 	uint8_t f[LAN_LEN];
 
@@ -412,7 +412,7 @@ static void an_uplink_does_not_wait_for_a_process(void **state)
 	drops(SWITCH_DROP_RX_FULL, 1);
 }
 
-static void a_full_uplink_keeps_frames_and_their_order(void **state)
+static void full_uplink_keeps_frames_in_order(void **state)
 {
 	struct netdev_frame out[8];
 	uint32_t n = 0, got = 0, i, k, mark;
@@ -436,7 +436,7 @@ static void a_full_uplink_keeps_frames_and_their_order(void **state)
 	drops(SWITCH_NO_DROP, 0);
 }
 
-static void a_dead_uplink_loses_its_frames(void **state)
+static void stalled_uplink_drops_its_queue(void **state)
 {
 	uint32_t n = 0;
 
@@ -450,7 +450,7 @@ static void a_dead_uplink_loses_its_frames(void **state)
 }
 
 /* A process that is full loses its copy; nobody gets a second one, and the sender goes on. */
-static void a_group_waits_for_nobody(void **state)
+static void multicast_to_a_full_process_is_dropped(void **state)
 {
 	uint32_t n, got = 0;
 
@@ -500,7 +500,7 @@ static void expect_seen(const struct seen *seen, uint32_t i, const struct switch
 }
 
 /* In, then out; what goes nowhere, with the reason; and nothing once nobody looks. */
-static void a_tap_sees_what_comes_and_goes(void **state)
+static void tap_sees_frames_in_and_out(void **state)
 {
 	struct seen seen = {0};
 
@@ -524,7 +524,7 @@ static void a_tap_sees_what_comes_and_goes(void **state)
 }
 
 /* Each port counts its own; who left is remembered in the sums. */
-static void ports_count_for_themselves(void **state)
+static void each_port_has_its_own_counters(void **state)
 {
 	const struct switch_port *port = NULL;
 	struct switch_stats all;
@@ -561,7 +561,7 @@ static void post_in_queue(struct guest *g, uint32_t queue, const uint8_t *dmac, 
 }
 
 /* Each transmit queue is served by itself: a frame that waits holds up those behind it only. */
-static void each_transmit_queue_by_itself(void **state)
+static void blocked_transmit_queue_does_not_block_others(void **state)
 {
 	struct guest *g = guest_create(2, 1);
 	const uint64_t *in = w->processes[0].stats.counters;
@@ -598,27 +598,27 @@ static void each_transmit_queue_by_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(between_processes_by_qpn),
-		TEST(each_transmit_queue_by_itself),
-		TEST(who_sends_is_introduced),
-		TEST(what_goes_nowhere_is_counted),
-		TEST(frames_stay_whole),
-		TEST(a_process_that_left_gets_nothing),
-		TEST(to_a_group),
-		ALONE(to_a_group_without_an_uplink),
-		ALONE(to_a_group_that_nobody_hears),
-		ALONE(a_group_waits_for_nobody),
-		ALONE(without_an_uplink),
-		TEST(to_and_from_the_uplink),
-		TEST(an_answer_is_looked_for_at_once),
-		ALONE(nothing_is_lost_between_processes),
-		ALONE(a_receiver_without_a_core_loses_nothing),
-		TEST(a_stalled_receiver_holds_nobody_up),
-		TEST(an_uplink_does_not_wait_for_a_process),
-		TEST(a_full_uplink_keeps_frames_and_their_order),
-		TEST(a_dead_uplink_loses_its_frames),
-		TEST(a_tap_sees_what_comes_and_goes),
-		TEST(ports_count_for_themselves),
+		TEST(frames_between_processes_go_by_qpn),
+		TEST(blocked_transmit_queue_does_not_block_others),
+		TEST(first_frame_of_a_pair_introduces_it),
+		TEST(frames_without_destination_are_counted),
+		TEST(payload_is_delivered_unchanged),
+		TEST(frame_to_a_process_that_left_is_dropped),
+		TEST(multicast_goes_to_listeners_and_uplink),
+		ALONE(multicast_works_without_an_uplink),
+		ALONE(multicast_needs_a_listener),
+		ALONE(multicast_to_a_full_process_is_dropped),
+		ALONE(frame_to_another_host_needs_an_uplink),
+		TEST(frames_go_to_and_from_the_uplink),
+		TEST(uplink_is_polled_often_after_traffic),
+		ALONE(full_receiver_loses_no_frames),
+		ALONE(receiver_without_cpu_for_60_ms_loses_nothing),
+		TEST(frames_to_a_stalled_receiver_are_dropped),
+		TEST(uplink_frame_is_dropped_at_a_full_process),
+		TEST(full_uplink_keeps_frames_in_order),
+		TEST(stalled_uplink_drops_its_queue),
+		TEST(tap_sees_frames_in_and_out),
+		TEST(each_port_has_its_own_counters),
 	};
 
 	return cmocka_run_group_tests(tests, lan_start, NULL);

@@ -58,7 +58,7 @@ static void expect_text(const char *name, const char *text)
 	assert_string_equal(found, text);
 }
 
-static void processors_of_a_small_machine(void **state)
+static void local_cpus_of_2_and_33_cpus(void **state)
 {
 	(void)state;
 	processors = 2;
@@ -72,7 +72,7 @@ static void processors_of_a_small_machine(void **state)
 }
 
 /* Linux has 8,192 processors at most (CONFIG_NR_CPUS). */
-static void processors_of_the_largest_machine(void **state)
+static void local_cpus_of_8192_cpus(void **state)
 {
 	static char words[8192 / 32 * 9 + 1];
 	size_t i;
@@ -87,7 +87,7 @@ static void processors_of_the_largest_machine(void **state)
 	expect_text(CLASS "device/local_cpulist", "0-8191\n");
 }
 
-static void nothing_is_cut_short(void **state)
+static void too_long_attribute_is_an_error(void **state)
 {
 	char path[PATH_MAX];
 
@@ -98,7 +98,7 @@ static void nothing_is_cut_short(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void partitions(void **state)
+static void pkey_table_is_written(void **state)
 {
 	(void)state;
 	processors = 1;
@@ -110,7 +110,7 @@ static void partitions(void **state)
 	expect_text(CLASS "ports/1/pkeys/15", "0x0000\n");
 }
 
-static void what_is_no_partition(void **state)
+static void invalid_pkeys_are_refused(void **state)
 {
 	static const char *const bad[] = {"",       "0x",   "ffff",    "0xfffg", "0x10001", "0x0",
 					  "0x8000", "0x 1", "0x-8001", "-0x1",   "0xffff ", "8001"};
@@ -125,7 +125,7 @@ static void what_is_no_partition(void **state)
 	assert_int_equal(host_add_pkey(&h, "0x8001"), -ENOSPC);
 }
 
-static void an_address_in_a_vlan(void **state)
+static void address_in_a_vlan_is_parsed_and_shown(void **state)
 {
 	static const char *const bad[] = {
 		"192.0.2.1/24@",  "192.0.2.1/24@0",  "192.0.2.1/24@4095", "192.0.2.1/24@-1",
@@ -156,7 +156,7 @@ static void expect_none(const char *name)
 }
 
 /* Addresses and the link come and go; files that stay the same are not touched. */
-static void changes(void **state)
+static void update_writes_changed_files_only(void **state)
 {
 	struct host before, now;
 	struct stat was, is;
@@ -195,7 +195,7 @@ static void changes(void **state)
 }
 
 /* An ordinary user may ask access(2) for both before opening it. */
-static void the_device_can_be_written_to(void **state)
+static void device_files_are_writable_by_all(void **state)
 {
 	mode_t old = umask(077);
 	char path[PATH_MAX];
@@ -214,14 +214,14 @@ static void the_device_can_be_written_to(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processors_of_a_small_machine),
-		cmocka_unit_test(processors_of_the_largest_machine),
-		cmocka_unit_test(nothing_is_cut_short),
-		cmocka_unit_test(partitions),
-		cmocka_unit_test(what_is_no_partition),
-		cmocka_unit_test(an_address_in_a_vlan),
-		cmocka_unit_test(changes),
-		cmocka_unit_test(the_device_can_be_written_to),
+		cmocka_unit_test(local_cpus_of_2_and_33_cpus),
+		cmocka_unit_test(local_cpus_of_8192_cpus),
+		cmocka_unit_test(too_long_attribute_is_an_error),
+		cmocka_unit_test(pkey_table_is_written),
+		cmocka_unit_test(invalid_pkeys_are_refused),
+		cmocka_unit_test(address_in_a_vlan_is_parsed_and_shown),
+		cmocka_unit_test(update_writes_changed_files_only),
+		cmocka_unit_test(device_files_are_writable_by_all),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

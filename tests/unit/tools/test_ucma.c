@@ -6,7 +6,7 @@
 
 #include "ucma_programs.h"
 
-static void test_connect_and_disconnect(void **state)
+static void qp_attributes_follow_connect_and_disconnect(void **state)
 {
 	struct ib_uverbs_qp_attr attr;
 	uint32_t id, child;
@@ -35,7 +35,7 @@ static void test_connect_and_disconnect(void **state)
 	expect_no_event(&a);
 }
 
-static void test_private_data_of_a_request(void **state)
+static void request_carries_up_to_56_bytes_of_private_data(void **state)
 {
 	struct rdma_ucm_event_resp event;
 	uint32_t id;
@@ -56,7 +56,7 @@ static void test_private_data_of_a_request(void **state)
 	assert_int_equal(event.param.conn.retry_count, 6);
 }
 
-static void test_reject(void **state)
+static void reject_carries_reason_and_private_data(void **state)
 {
 	struct rdma_ucm_reject request = {.private_data_len = 148};
 	struct rdma_ucm_event_resp event;
@@ -77,7 +77,7 @@ static void test_reject(void **state)
 	assert_int_equal(event.param.conn.private_data[147], 0x77);
 }
 
-static void test_nobody_listens(void **state)
+static void connect_without_listener_is_rejected(void **state)
 {
 	uint32_t id;
 
@@ -88,7 +88,7 @@ static void test_nobody_listens(void **state)
 	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
 }
 
-static void test_nobody_answers(void **state)
+static void connect_without_answer_times_out(void **state)
 {
 	uint32_t id;
 
@@ -103,7 +103,7 @@ static void test_nobody_answers(void **state)
 }
 
 /* A full backlog is as a loss: the request comes again, and then there is room. */
-static void test_backlog(void **state)
+static void request_beyond_the_backlog_is_retried(void **state)
 {
 	uint32_t first, second;
 
@@ -122,7 +122,7 @@ static void test_backlog(void **state)
 }
 
 /* The death of a program is a disconnect. */
-static void test_death_disconnects(void **state)
+static void end_of_a_program_disconnects_its_ids(void **state)
 {
 	uint32_t id;
 
@@ -137,7 +137,7 @@ static void test_death_disconnects(void **state)
 }
 
 /* Requests that nobody fetched are rejected with their listener, and do not ring any more. */
-static void test_listener_goes(void **state)
+static void destroying_a_listener_rejects_its_requests(void **state)
 {
 	uint32_t server, id;
 
@@ -154,7 +154,7 @@ static void test_listener_goes(void **state)
 }
 
 /* A server without a listener for a moment, and a client that is quicker. */
-static void test_listener_comes_back(void **state)
+static void early_request_reaches_the_next_listener(void **state)
 {
 	uint32_t id;
 
@@ -171,7 +171,7 @@ static void test_listener_comes_back(void **state)
 }
 
 /* perftest's next listener may be in another port space: with -c UD it is. */
-static void test_listener_comes_back_for_datagrams(void **state)
+static void early_request_reaches_a_listener_in_its_port_space(void **state)
 {
 	uint32_t id;
 
@@ -193,7 +193,7 @@ static void test_listener_comes_back_for_datagrams(void **state)
 	expect_no_event(&a);
 }
 
-static void test_listener_stays_away(void **state)
+static void early_request_without_listener_is_rejected_after_200_ms(void **state)
 {
 	uint32_t id;
 
@@ -210,7 +210,7 @@ static void test_listener_stays_away(void **state)
 	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
 }
 
-static void test_listener_long_gone(void **state)
+static void request_a_second_after_the_listener_is_rejected_at_once(void **state)
 {
 	uint32_t id;
 
@@ -224,7 +224,7 @@ static void test_listener_long_gone(void **state)
 }
 
 /* No more are kept than there are places: who comes then is refused at once. */
-static void test_many_come_early(void **state)
+static void number_of_early_requests_is_limited(void **state)
 {
 	uint32_t id;
 
@@ -242,7 +242,7 @@ static void test_many_come_early(void **state)
 	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
 }
 
-static void test_datagrams(void **state)
+static void ud_ids_exchange_qpn_and_qkey(void **state)
 {
 	struct rdma_ucm_event_resp event;
 	uint32_t server, id;
@@ -295,7 +295,7 @@ static struct rdma_ucm_query_addr_resp query(uint32_t id, uint32_t option)
 }
 
 /* librdmacm tries the wildcard to see whether there is AF_IB; RoCE has no more of it. */
-static void test_af_ib(void **state)
+static void af_ib_binds_the_wildcard_only(void **state)
 {
 	struct sockaddr_ib addr = {.family = CMA_AF_IB,
 				   .service_id = htobe64(0x1060000),
@@ -335,7 +335,7 @@ static void test_af_ib(void **state)
 }
 
 /* As the kernel has it, on no device, unless there is none but this host. */
-static void test_bound_to_loopback(void **state)
+static void loopback_has_no_device_if_an_uplink_exists(void **state)
 {
 	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
 
@@ -351,7 +351,7 @@ static void test_bound_to_loopback(void **state)
 	assert_int_equal(query(id, RDMA_USER_CM_QUERY_ADDR).src_size, sizeof(struct sockaddr_in));
 }
 
-static void test_query(void **state)
+static void query_returns_addresses_and_path(void **state)
 {
 	static const uint8_t zero[16];
 	struct rdma_ucm_query request = {.option = RDMA_USER_CM_QUERY_PATH};
@@ -401,7 +401,7 @@ static void test_query(void **state)
 }
 
 /* A path that the program has from elsewhere is a route. */
-static void test_path_option(void **state)
+static void path_option_replaces_route_resolution(void **state)
 {
 	struct {
 		struct rdma_ucm_set_option option;
@@ -434,7 +434,7 @@ static void test_path_option(void **state)
 }
 
 /* Who has too much to say cannot accept, and the peer does not wait for it. */
-static void test_accept_fails(void **state)
+static void failed_accept_rejects_the_request(void **state)
 {
 	uint32_t server, id;
 
@@ -458,7 +458,7 @@ static void test_accept_fails(void **state)
 	assert_int_equal(get_event(&a, CMA_UNREACHABLE).status, CM_SIDR_REJECT);
 }
 
-static void test_no_way(void **state)
+static void resolve_without_route_fails_at_once(void **state)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(PORT)};
 	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
@@ -475,7 +475,7 @@ static void test_no_way(void **state)
 }
 
 /* As getaddrinfo(3) writes one of IPv4 where a host has addresses of IPv6 alone. */
-static void test_mapped(void **state)
+static void ipv4_mapped_destination_uses_an_ipv4_source(void **state)
 {
 	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
 	struct rdma_ucm_resolve_ip request = {.timeout_ms = 1000};
@@ -492,7 +492,7 @@ static void test_mapped(void **state)
 	assert_memory_equal(own->ip, &in.sin6_addr, sizeof(own->ip));
 }
 
-static void test_families(void **state)
+static void listener_accepts_its_address_family(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
 	struct rdma_ucm_bind_ip request = {.id = 0};
@@ -527,7 +527,7 @@ static void test_families(void **state)
 	get_event(&b, CMA_CONNECT_REQUEST);
 }
 
-static void test_migrate(void **state)
+static void migrated_id_belongs_to_the_other_file(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = 0};
 	struct loop_program c = loop_start(&loop);
@@ -549,7 +549,7 @@ static void test_migrate(void **state)
 }
 
 /* A listener that migrates takes along the requests that nobody has fetched yet. */
-static void test_migrate_with_request(void **state)
+static void migrated_listener_takes_its_requests_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
@@ -571,7 +571,7 @@ static void test_migrate_with_request(void **state)
 }
 
 /* So do the events of an ID that was accepted before its request was fetched. */
-static void test_migrate_with_accepted(void **state)
+static void migrated_listener_takes_events_of_accepted_ids_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
 	struct loop_program c = loop_start(&loop);
@@ -619,7 +619,7 @@ static uint32_t leave(const struct loop_program *p, uint32_t group)
 	return response.events_reported;
 }
 
-static void test_groups(void **state)
+static void multicast_join_and_leave(void **state)
 {
 	static const uint8_t mgid[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
 	const struct rdma_ucm_destroy_id again = {.id = 0};
@@ -654,7 +654,7 @@ static void test_groups(void **state)
 }
 
 /* What is out of order, and what is not theirs. */
-static void test_refusals(void **state)
+static void wrong_states_and_foreign_ids_are_refused(void **state)
 {
 	const struct rdma_ucm_destroy_id nobody = {.id = 4711};
 	const struct rdma_ucm_notify notify = {.event = 4};
@@ -703,7 +703,7 @@ static void test_refusals(void **state)
 	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
 }
 
-static void test_options(void **state)
+static void id_options_are_set_and_checked(void **state)
 {
 	struct {
 		struct rdma_ucm_set_option option;
@@ -758,7 +758,7 @@ static uint32_t check_cached(const struct loop_program *p, uint32_t id)
 	return n;
 }
 
-static void test_cached_replies(void **state)
+static void cached_replies_equal_the_real_ones(void **state)
 {
 	uint32_t id, child;
 
@@ -786,7 +786,7 @@ static void test_cached_replies(void **state)
 }
 
 /* The ID of a request may have gone before its event was last. */
-static void test_cached_replies_of_nobody(void **state)
+static void event_of_a_destroyed_id_has_no_cached_replies(void **state)
 {
 	uint32_t id, child;
 
@@ -803,7 +803,7 @@ static void test_cached_replies_of_nobody(void **state)
 }
 
 /* What an ID is told while its event is on its way is in the answers, too. */
-static void test_cached_replies_after_a_command(void **state)
+static void cached_replies_follow_later_commands(void **state)
 {
 	const struct {
 		struct rdma_ucm_set_option option;
@@ -846,7 +846,7 @@ static uint32_t resolving(void)
 }
 
 /* What was behind a withdrawn event, and before it, comes in its order. */
-static void test_withdrawn_amid_others(void **state)
+static void withdrawal_keeps_the_order_of_other_events(void **state)
 {
 	uint32_t first = resolving(), second = resolving(), third;
 
@@ -869,38 +869,38 @@ static void test_withdrawn_amid_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_connect_and_disconnect),
-		TEST(test_private_data_of_a_request),
-		TEST(test_reject),
-		TEST(test_nobody_listens),
-		TEST(test_nobody_answers),
-		TEST(test_backlog),
-		TEST(test_death_disconnects),
-		TEST(test_listener_goes),
-		TEST(test_listener_comes_back),
-		TEST(test_listener_comes_back_for_datagrams),
-		TEST(test_listener_stays_away),
-		TEST(test_listener_long_gone),
-		TEST(test_many_come_early),
-		TEST(test_datagrams),
-		TEST(test_af_ib),
-		TEST(test_bound_to_loopback),
-		TEST(test_query),
-		TEST(test_path_option),
-		TEST(test_accept_fails),
-		TEST(test_no_way),
-		TEST(test_mapped),
-		TEST(test_families),
-		TEST(test_migrate),
-		TEST(test_migrate_with_request),
-		TEST(test_migrate_with_accepted),
-		TEST(test_groups),
-		TEST(test_refusals),
-		TEST(test_options),
-		TEST(test_cached_replies),
-		TEST(test_cached_replies_of_nobody),
-		TEST(test_cached_replies_after_a_command),
-		TEST(test_withdrawn_amid_others),
+		TEST(qp_attributes_follow_connect_and_disconnect),
+		TEST(request_carries_up_to_56_bytes_of_private_data),
+		TEST(reject_carries_reason_and_private_data),
+		TEST(connect_without_listener_is_rejected),
+		TEST(connect_without_answer_times_out),
+		TEST(request_beyond_the_backlog_is_retried),
+		TEST(end_of_a_program_disconnects_its_ids),
+		TEST(destroying_a_listener_rejects_its_requests),
+		TEST(early_request_reaches_the_next_listener),
+		TEST(early_request_reaches_a_listener_in_its_port_space),
+		TEST(early_request_without_listener_is_rejected_after_200_ms),
+		TEST(request_a_second_after_the_listener_is_rejected_at_once),
+		TEST(number_of_early_requests_is_limited),
+		TEST(ud_ids_exchange_qpn_and_qkey),
+		TEST(af_ib_binds_the_wildcard_only),
+		TEST(loopback_has_no_device_if_an_uplink_exists),
+		TEST(query_returns_addresses_and_path),
+		TEST(path_option_replaces_route_resolution),
+		TEST(failed_accept_rejects_the_request),
+		TEST(resolve_without_route_fails_at_once),
+		TEST(ipv4_mapped_destination_uses_an_ipv4_source),
+		TEST(listener_accepts_its_address_family),
+		TEST(migrated_id_belongs_to_the_other_file),
+		TEST(migrated_listener_takes_its_requests_along),
+		TEST(migrated_listener_takes_events_of_accepted_ids_along),
+		TEST(multicast_join_and_leave),
+		TEST(wrong_states_and_foreign_ids_are_refused),
+		TEST(id_options_are_set_and_checked),
+		TEST(cached_replies_equal_the_real_ones),
+		TEST(event_of_a_destroyed_id_has_no_cached_replies),
+		TEST(cached_replies_follow_later_commands),
+		TEST(withdrawal_keeps_the_order_of_other_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

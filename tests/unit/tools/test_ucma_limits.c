@@ -15,7 +15,7 @@
 #define STRANGER 65534 /* the user nobody, as a rule */
 
 /* Somebody listens at the port, but not for this type of queue pair or this address. */
-static void test_not_for_all(void **state)
+static void request_of_another_qp_type_or_address_is_rejected(void **state)
 {
 	uint32_t server = create_ib(&b, QPT_UC), id;
 
@@ -60,7 +60,7 @@ static bool is_heard_as(const char *address)
 }
 
 /* Nobody outside is this host, all hosts, or a group. */
-static void test_pretenders(void **state)
+static void request_with_a_forged_source_address_is_rejected(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
 	struct rdma_ucm_bind_ip request = {.addr = any};
@@ -102,7 +102,7 @@ static bool set_capability(uint32_t capability, bool on)
 	return had;
 }
 
-static void test_low_ports(void **state)
+static void low_ports_need_a_capability(void **state)
 {
 	bool had = set_capability(CAP_NET_BIND_SERVICE, false);
 	struct loop_program c = loop_start(&loop), d;
@@ -141,7 +141,7 @@ static int connect_as_stranger(void)
 }
 
 /* Who connects and then becomes a program of root has won nothing for who has the socket. */
-static void test_low_ports_of_late(void **state)
+static void capabilities_gained_after_connecting_do_not_count(void **state)
 {
 	struct loop_program c;
 	uint32_t id;
@@ -157,7 +157,7 @@ static void test_low_ports_of_late(void **state)
 }
 
 /* More events than the descriptor takes: none is lost, and none kept that was fetched. */
-static void test_many_events(void **state)
+static void events_beyond_the_socket_buffer_are_not_lost(void **state)
 {
 	enum { MANY = 3000 };
 	const struct ucma_file *file = LIST_NEXT(LIST_FIRST(&loop.ucma.files), link);
@@ -180,7 +180,7 @@ static void test_many_events(void **state)
 }
 
 /* What nobody fetched goes with its program: events, and requests with their IDs. */
-static void test_death_with_events(void **state)
+static void end_of_a_program_drops_its_events(void **state)
 {
 	uint32_t ids[8];
 
@@ -202,7 +202,7 @@ static void test_death_with_events(void **state)
 }
 
 /* Whoever cannot be taken for want of descriptors does not keep the daemon busy. */
-static void test_no_descriptors(void **state)
+static void connection_without_descriptors_waits_for_the_next(void **state)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), lowest = dup(fd);
 	struct rlimit limit, none;
@@ -230,7 +230,7 @@ static void test_no_descriptors(void **state)
 }
 
 /* What a user other than root can open leaves some for others, and is his again. */
-static void test_share_of_connections(void **state)
+static void connections_of_a_user_are_limited(void **state)
 {
 	struct loop_program c[4];
 	uint8_t byte;
@@ -255,7 +255,7 @@ static void test_share_of_connections(void **state)
 		loop_end(&loop, &c[i]);
 }
 
-static void test_share_of_ids(void **state)
+static void ids_of_a_user_are_limited(void **state)
 {
 	const struct rdma_ucm_create_id request = {.uid = 0xc, .ps = RDMA_PS_TCP};
 	struct rdma_ucm_create_id_resp response;
@@ -280,11 +280,15 @@ static void test_share_of_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_not_for_all),    TEST(test_pretenders),
-		TEST(test_low_ports),      TEST(test_low_ports_of_late),
-		TEST(test_many_events),    TEST(test_death_with_events),
-		TEST(test_no_descriptors), TEST(test_share_of_connections),
-		TEST(test_share_of_ids),
+		TEST(request_of_another_qp_type_or_address_is_rejected),
+		TEST(request_with_a_forged_source_address_is_rejected),
+		TEST(low_ports_need_a_capability),
+		TEST(capabilities_gained_after_connecting_do_not_count),
+		TEST(events_beyond_the_socket_buffer_are_not_lost),
+		TEST(end_of_a_program_drops_its_events),
+		TEST(connection_without_descriptors_waits_for_the_next),
+		TEST(connections_of_a_user_are_limited),
+		TEST(ids_of_a_user_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void restart(void)
 	assert_int_equal(claim(&b), 0);
 }
 
-static void test_connection(void **state)
+static void connection_survives_a_restart(void **state)
 {
 	struct ib_uverbs_qp_attr before, after;
 	uint32_t listens = listener(5), id = client(RDMA_PS_TCP), child = establish(id);
@@ -54,7 +54,7 @@ static void test_connection(void **state)
 }
 
 /* What was on its way is lost, and comes again. */
-static void test_request_under_way(void **state)
+static void lost_request_is_repeated_after_a_restart(void **state)
 {
 	uint32_t id;
 
@@ -69,7 +69,7 @@ static void test_request_under_way(void **state)
 }
 
 /* Events that nobody has fetched come in their order, a request with its ID. */
-static void test_events(void **state)
+static void unfetched_events_survive_in_order(void **state)
 {
 	struct rdma_ucm_event_resp event;
 	uint32_t first, second;
@@ -94,7 +94,7 @@ static void test_events(void **state)
 }
 
 /* Of which the daemon had not heard. */
-static void test_fetched_events(void **state)
+static void fetched_events_do_not_come_again(void **state)
 {
 	uint32_t first, second;
 
@@ -114,7 +114,7 @@ static void test_fetched_events(void **state)
 	assert_int_equal(destroy(&a, second), 2);
 }
 
-static void test_group(void **state)
+static void multicast_group_survives_a_restart(void **state)
 {
 	struct rdma_ucm_join_ip_mcast request = {.uid = 0x10};
 	const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203)};
@@ -138,7 +138,7 @@ static void test_group(void **state)
 }
 
 /* Until then nobody takes its port, and afterwards its peer hears of its end. */
-static void test_who_does_not_claim(void **state)
+static void unclaimed_ids_are_closed_after_3_seconds(void **state)
 {
 	uint32_t other, id;
 
@@ -161,7 +161,7 @@ static void test_who_does_not_claim(void **state)
 }
 
 /* Who has ended is not waited for. */
-static void test_who_has_ended(void **state)
+static void ids_of_an_ended_process_are_closed_at_once(void **state)
 {
 	struct ucma_file *file = LIST_FIRST(&loop.ucma.files); /* the last one, b's */
 	pid_t pid = fork();
@@ -184,7 +184,7 @@ static void test_who_has_ended(void **state)
 	assert_int_equal(claim(&b), 0);
 }
 
-static void test_wrong_claims(void **state)
+static void wrong_token_or_process_claims_nothing(void **state)
 {
 	struct loop_program thief = {.fd = -1, .bell = -1};
 
@@ -206,7 +206,7 @@ static void test_wrong_claims(void **state)
 }
 
 /* It could not connect its queue pairs before. */
-static void test_after_the_queue_pairs(void **state)
+static void claim_waits_for_the_qpn_leases(void **state)
 {
 	uint32_t id;
 	uint8_t byte;
@@ -229,7 +229,7 @@ static void test_after_the_queue_pairs(void **state)
 }
 
 /* What one connection has claimed no other one gets, also while the first waits for it. */
-static void test_claimed_twice(void **state)
+static void second_claim_is_refused(void **state)
 {
 	struct loop_program second = {.token = a.token};
 
@@ -252,7 +252,7 @@ static void test_claimed_twice(void **state)
 }
 
 /* A bell is a socket that the program has made, nothing else. */
-static void test_no_bell(void **state)
+static void hello_needs_a_socket_of_the_program_itself(void **state)
 {
 	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
 	int fds[UNIX_PACKET_FDS] = {open("/dev/null", O_RDWR | O_CLOEXEC), -1};
@@ -272,7 +272,7 @@ static void test_no_bell(void **state)
 }
 
 /* What is damaged is not there, and harms nothing else. */
-static void test_damaged_record(void **state)
+static void damaged_record_is_dropped_alone(void **state)
 {
 	uint8_t byte = 0xff;
 	char path[64];
@@ -305,18 +305,18 @@ static void test_damaged_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_connection),
-		TEST(test_request_under_way),
-		TEST(test_events),
-		TEST(test_group),
-		TEST(test_who_does_not_claim),
-		TEST(test_who_has_ended),
-		TEST(test_wrong_claims),
-		TEST(test_after_the_queue_pairs),
-		TEST(test_claimed_twice),
-		TEST(test_no_bell),
-		TEST(test_damaged_record),
-		TEST(test_fetched_events),
+		TEST(connection_survives_a_restart),
+		TEST(lost_request_is_repeated_after_a_restart),
+		TEST(unfetched_events_survive_in_order),
+		TEST(multicast_group_survives_a_restart),
+		TEST(unclaimed_ids_are_closed_after_3_seconds),
+		TEST(ids_of_an_ended_process_are_closed_at_once),
+		TEST(wrong_token_or_process_claims_nothing),
+		TEST(claim_waits_for_the_qpn_leases),
+		TEST(second_claim_is_refused),
+		TEST(hello_needs_a_socket_of_the_program_itself),
+		TEST(damaged_record_is_dropped_alone),
+		TEST(fetched_events_do_not_come_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "urxed/session/session.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,17 +9,10 @@
 #include <sys/epoll.h>
 
 #include "common/log.h"
-#include "urxed/session/process_info.h"
 #include "urxed/session/quota.h"
 #include "urxed/switch/forward.h"
 
-/* Interval of checks whether the processes that may claim leases still live. */
-#define CLAIM_CHECK_NS 50000000u
-
-static_assert(VNIC_PROCESSES == LEASE_BLOCKS, "processes name each other by block number");
-
-static struct session *find_session(struct sessions *sessions,
-				    const struct vnic_server_client *conn)
+struct session *sessions_find_conn(struct sessions *sessions, const struct vnic_server_client *conn)
 {
 	struct session *s;
 
@@ -29,202 +21,11 @@ static struct session *find_session(struct sessions *sessions,
 	return s;
 }
 
-static bool is_leased_process(const struct sessions *sessions, uint32_t number)
-{
-	const struct switch_port *port = lease_owner(&sessions->sw->leases, number << LEASE_SHIFT);
-
-	return port && port->remotes.process == number;
-}
-
-/*
- * Frees the inbox's lock if its holder died while no daemon ran: a holder without a lease, after
- * all claims have ended.
- */
-static void free_dead_lock(const struct sessions *sessions, struct session *s)
-{
-	uint32_t holder = vnic_server_inbox_holder(s->conn);
-
-	if (holder && !lease_store_count_claimable(sessions->lease_store) &&
-	    !is_leased_process(sessions, holder))
-		vnic_server_inbox_unlock(s->conn, holder);
-}
-
-static void free_dead_locks(struct sessions *sessions)
-{
-	struct session *s;
-
-	for (s = sessions->list; s; s = s->next)
-		free_dead_lock(sessions, s);
-}
-
-/* Drops restored remote QPs of processes that can no longer claim them. */
-static void forget_lost_remotes(struct sessions *sessions)
-{
-	uint32_t process;
-
-	for (process = 0; process < LEASE_BLOCKS; process++)
-		if (!sessions->lease_store->claimable[process])
-			remote_qp_acl_forget(&sessions->sw->remotes, process);
-}
-
-/* Limits blocks per process by VNIC_LEASES_MAX and per user by the quota. */
-static int check_quota(const struct sessions *sessions, const struct session *s)
-{
-	uid_t user = vnic_server_uid(s->conn);
-	uint32_t own = 0, total = 0;
-	const struct session *other;
-
-	for (other = sessions->list; other; other = other->next) {
-		total += other->blocks;
-		if (vnic_server_uid(other->conn) == user)
-			own += other->blocks;
-	}
-	return s->blocks < VNIC_LEASES_MAX && quota_allows(user, own, total, LEASE_BLOCKS - 2)
-		       ? 0
-		       : -ENOSPC;
-}
-
-typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
-
-/* Leases a block to the session: the block that its process claims by its token, or any block. */
-static int lease_block_to_session(struct sessions *sessions, struct session *s, uint32_t *qpn,
-				  lease_fn *lease)
-{
-	pid_t pid = vnic_server_pid(s->conn);
-	bool claims = *qpn;
-	int rc = claims ? lease_store_claim(sessions->lease_store, *qpn, s->token, pid)
-			: check_quota(sessions, s);
-
-	if (!rc)
-		rc = lease(sessions->sw, &s->port, qpn);
-	if (rc) {
-		log_ratelimited(&sessions->log, sessions->now, "process %d is refused %s", pid,
-				rc == -EPERM ? "the QPNs that it claims: their lease has ended"
-					     : "more QPNs");
-		return rc;
-	}
-	s->blocks++;
-	if (!claims)
-		s->token = lease_store_add(sessions->lease_store, *qpn, pid, s->token);
-	return 0;
-}
-
-/*
- * Restores all other blocks of a process that claims one, because the process may claim them late.
- */
-static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
-{
-	pid_t pid = vnic_server_pid(s->conn);
-	uint32_t qpn;
-	int rc = 0;
-
-	while (!rc && (qpn = lease_store_claimable_qpn(sessions->lease_store, s->token, pid)))
-		rc = lease_block_to_session(sessions, s, &qpn, switch_lease);
-	return rc;
-}
-
-static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t *qpn)
-{
-	bool claims = *qpn;
-	int rc;
-
-	/* Must precede the lease of a number that a dead process may have left in a lock. */
-	free_dead_locks(sessions);
-	process_name(vnic_server_pid(s->conn), s->port.name);
-	rc = lease_block_to_session(sessions, s, qpn, switch_join);
-	if (rc)
-		return rc;
-	s->joined = true;
-	if (claims) {
-		remote_qp_acl_reclaim(&sessions->sw->remotes, &s->port.remotes);
-		rc = reclaim_other_blocks(sessions, s);
-	}
-	forget_lost_remotes(sessions);
-	return rc;
-}
-
-static int lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn)
-{
-	struct sessions *sessions = ctx;
-
-	*qpn = 0;
-	return lease_block_to_session(sessions, find_session(sessions, conn), qpn, switch_lease);
-}
-
-static void fill_welcome(const struct sessions *sessions, const struct session *s, uint32_t qpn,
-			 struct vnic_attach_welcome *w)
-{
-	w->qpn_first = qpn;
-	w->qpn_count = LEASE_QPNS;
-	w->leases = s->blocks;
-	w->token = s->token;
-	memcpy(w->mac, sessions->host->mac, ETHER_MAC_LEN);
-	w->mtu = HOST_MTU;
-	host_fill_port(sessions->host, &w->port);
-	memcpy(w->pkeys, sessions->host->pkeys, sizeof(w->pkeys));
-}
-
-static int welcome(void *ctx, struct vnic_server_client *conn,
-		   const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
-{
-	struct sessions *sessions = ctx;
-	struct session *s = find_session(sessions, conn);
-	uint32_t qpn = hello->qpn_first;
-	int rc;
-
-	s->awaits_welcome = !hello->qpn_first && lease_store_count_claimable(sessions->lease_store);
-	if (s->awaits_welcome)
-		return -EINPROGRESS;
-	s->token = qpn ? hello->token : 0;
-	rc = lease_and_join(sessions, s, &qpn);
-	if (!rc)
-		fill_welcome(sessions, s, qpn, w);
-	return rc;
-}
-
-static void welcome_late(struct sessions *sessions, struct session *s)
-{
-	struct vnic_attach_welcome w = {0};
-	uint32_t qpn = 0;
-	int rc = lease_and_join(sessions, s, &qpn);
-
-	s->awaits_welcome = false;
-	if (!rc)
-		fill_welcome(sessions, s, qpn, &w);
-	if (vnic_server_welcome(s->conn, rc, &w))
-		s->gone = true;
-}
-
-uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
-{
-	uint64_t again = now + CLAIM_CHECK_NS;
-	struct session *s;
-	bool any = false;
-
-	if (now >= sessions->claims_until && !sessions->claims_ended) {
-		sessions->claims_ended = true;
-		lease_store_end_claims(sessions->lease_store);
-		remote_qp_acl_end_restore(&sessions->sw->remotes);
-		free_dead_locks(sessions);
-	}
-	for (s = sessions->list; s; s = s->next)
-		any |= s->awaits_welcome && !s->gone;
-	if (!any)
-		return lease_store_count_claimable(sessions->lease_store) ? sessions->claims_until
-									  : UINT64_MAX;
-	if (lease_store_count_claimable(sessions->lease_store))
-		return again < sessions->claims_until ? again : sessions->claims_until;
-	for (s = sessions->list; s; s = s->next)
-		if (s->awaits_welcome && !s->gone)
-			welcome_late(sessions, s);
-	return UINT64_MAX;
-}
-
 static void resolve_address(void *ctx, struct vnic_server_client *conn,
 			    const struct vnic_attach_resolve *r)
 {
 	struct sessions *sessions = ctx;
-	struct session *s = find_session(sessions, conn);
+	struct session *s = sessions_find_conn(sessions, conn);
 	struct vnic_next_hop hop;
 	int rc;
 
@@ -352,7 +153,7 @@ static int set_remote(void *ctx, struct vnic_server_client *conn, bool connected
 		      const uint8_t dgid[16], uint32_t qpn)
 {
 	struct sessions *sessions = ctx;
-	struct session *s = find_session(sessions, conn);
+	struct session *s = sessions_find_conn(sessions, conn);
 	int rc;
 
 	if (!connected)
@@ -365,11 +166,11 @@ static int set_remote(void *ctx, struct vnic_server_client *conn, bool connected
 	return rc;
 }
 
-static const struct vnic_server_ops ops = {.welcome = welcome,
+static const struct vnic_server_ops ops = {.welcome = session_welcome,
 					   .resolve = resolve_address,
 					   .owner = qpn_owner,
 					   .remote = set_remote,
-					   .lease = lease_more};
+					   .lease = session_lease_more};
 
 static void store_remote(void *ctx, uint32_t place, const struct remote_qp_key *key,
 			 uint32_t process)
@@ -484,7 +285,7 @@ void session_event(struct sessions *sessions, uint64_t now, struct session *s)
 	if (!rc && !s->port.dev && vnic_server_device(s->conn))
 		rc = attach_nic(sessions, s);
 	if (!rc) {
-		free_dead_lock(sessions, s);
+		session_free_dead_lock(sessions, s);
 		return;
 	}
 	s->gone = true;
@@ -514,21 +315,11 @@ void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNT
 		add_counters(s, sums);
 }
 
-static void end_leases(struct sessions *sessions, struct session *s)
-{
-	uint32_t block;
-
-	for (block = 0; block < LEASE_BLOCKS; block++)
-		if (sessions->sw->leases.owner[block] == &s->port)
-			lease_store_remove(sessions->lease_store, block << LEASE_SHIFT);
-	switch_leave(sessions->sw, &s->port);
-}
-
 static void destroy_session(struct sessions *sessions, struct session *s)
 {
 	add_counters(s, sessions->counters);
 	if (s->joined)
-		end_leases(sessions, s);
+		session_end_leases(sessions, s);
 	if (s->resolving)
 		neigh_cancel(sessions->neigh, &s->waiter);
 	/*

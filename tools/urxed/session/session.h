@@ -79,8 +79,6 @@ switch_introduce_fn session_introduce;
 void session_resolved(struct neigh_waiter *w, int status, const struct vnic_next_hop *hop);
 /* Does a process hold the lease of a QPN? */
 bool sessions_hold_qpn(const struct sessions *sessions, pid_t pid, uint32_t qpn);
-/* Welcomes processes that waited for survivors' claims; returns the time of the next call. */
-uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
 /*
  * Frees closed sessions and those whose NIC is broken; returns true if any was freed. The main loop
  * calls it between two batches of events.
@@ -89,5 +87,25 @@ bool sessions_reap(struct sessions *sessions);
 void sessions_close_all(struct sessions *sessions);
 /* Sums the counters of all NICs, including those of closed sessions. */
 void sessions_counters(const struct sessions *sessions, uint64_t sums[VNIC_COUNTER_COUNT]);
+
+/* --- session_lease.c */
+/* Welcomes processes that waited for survivors' claims; returns the time of the next call. */
+uint64_t sessions_tick(struct sessions *sessions, uint64_t now);
+
+/* Callbacks of vnic/server.h for session.c; ctx is the struct sessions. */
+int session_welcome(void *ctx, struct vnic_server_client *conn,
+		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w);
+int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn);
+/* Ends the leases of a session that is being destroyed. */
+void session_end_leases(struct sessions *sessions, struct session *s);
+/*
+ * Frees the inbox's lock if its holder died while no daemon ran: a holder without a lease, after
+ * all claims have ended.
+ */
+void session_free_dead_lock(const struct sessions *sessions, struct session *s);
+
+/* --- session.c: the session of a connection, for session_lease.c. */
+struct session *sessions_find_conn(struct sessions *sessions,
+				   const struct vnic_server_client *conn);
 
 #endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * QPN leases of sessions: new ones within quotas, and those that processes claim after a restart of
+ * the daemon (session.h). A process gets its welcome with its first lease.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "urxed/session/process_info.h"
+#include "urxed/session/quota.h"
+#include "urxed/session/session.h"
+
+/* Interval of checks whether the processes that may claim leases still live. */
+#define CLAIM_CHECK_NS 50000000u
+
+static_assert(VNIC_PROCESSES == LEASE_BLOCKS, "processes name each other by block number");
+
+static bool is_leased_process(const struct sessions *sessions, uint32_t number)
+{
+	const struct switch_port *port = lease_owner(&sessions->sw->leases, number << LEASE_SHIFT);
+
+	return port && port->remotes.process == number;
+}
+
+void session_free_dead_lock(const struct sessions *sessions, struct session *s)
+{
+	uint32_t holder = vnic_server_inbox_holder(s->conn);
+
+	if (holder && !lease_store_count_claimable(sessions->lease_store) &&
+	    !is_leased_process(sessions, holder))
+		vnic_server_inbox_unlock(s->conn, holder);
+}
+
+static void free_dead_locks(struct sessions *sessions)
+{
+	struct session *s;
+
+	for (s = sessions->list; s; s = s->next)
+		session_free_dead_lock(sessions, s);
+}
+
+/* Drops restored remote QPs of processes that can no longer claim them. */
+static void forget_lost_remotes(struct sessions *sessions)
+{
+	uint32_t process;
+
+	for (process = 0; process < LEASE_BLOCKS; process++)
+		if (!sessions->lease_store->claimable[process])
+			remote_qp_acl_forget(&sessions->sw->remotes, process);
+}
+
+/* Limits blocks per process by VNIC_LEASES_MAX and per user by the quota. */
+static int check_quota(const struct sessions *sessions, const struct session *s)
+{
+	uid_t user = vnic_server_uid(s->conn);
+	uint32_t own = 0, total = 0;
+	const struct session *other;
+
+	for (other = sessions->list; other; other = other->next) {
+		total += other->blocks;
+		if (vnic_server_uid(other->conn) == user)
+			own += other->blocks;
+	}
+	return s->blocks < VNIC_LEASES_MAX && quota_allows(user, own, total, LEASE_BLOCKS - 2)
+		       ? 0
+		       : -ENOSPC;
+}
+
+typedef int lease_fn(struct vswitch *sw, struct switch_port *port, uint32_t *qpn);
+
+/* Leases a block to the session: the block that its process claims by its token, or any block. */
+static int lease_block_to_session(struct sessions *sessions, struct session *s, uint32_t *qpn,
+				  lease_fn *lease)
+{
+	pid_t pid = vnic_server_pid(s->conn);
+	bool claims = *qpn;
+	int rc = claims ? lease_store_claim(sessions->lease_store, *qpn, s->token, pid)
+			: check_quota(sessions, s);
+
+	if (!rc)
+		rc = lease(sessions->sw, &s->port, qpn);
+	if (rc) {
+		log_ratelimited(&sessions->log, sessions->now, "process %d is refused %s", pid,
+				rc == -EPERM ? "the QPNs that it claims: their lease has ended"
+					     : "more QPNs");
+		return rc;
+	}
+	s->blocks++;
+	if (!claims)
+		s->token = lease_store_add(sessions->lease_store, *qpn, pid, s->token);
+	return 0;
+}
+
+/*
+ * Restores all other blocks of a process that claims one, because the process may claim them late.
+ */
+static int reclaim_other_blocks(struct sessions *sessions, struct session *s)
+{
+	pid_t pid = vnic_server_pid(s->conn);
+	uint32_t qpn;
+	int rc = 0;
+
+	while (!rc && (qpn = lease_store_claimable_qpn(sessions->lease_store, s->token, pid)))
+		rc = lease_block_to_session(sessions, s, &qpn, switch_lease);
+	return rc;
+}
+
+static int lease_and_join(struct sessions *sessions, struct session *s, uint32_t *qpn)
+{
+	bool claims = *qpn;
+	int rc;
+
+	/* Must precede the lease of a number that a dead process may have left in a lock. */
+	free_dead_locks(sessions);
+	process_name(vnic_server_pid(s->conn), s->port.name);
+	rc = lease_block_to_session(sessions, s, qpn, switch_join);
+	if (rc)
+		return rc;
+	s->joined = true;
+	if (claims) {
+		remote_qp_acl_reclaim(&sessions->sw->remotes, &s->port.remotes);
+		rc = reclaim_other_blocks(sessions, s);
+	}
+	forget_lost_remotes(sessions);
+	return rc;
+}
+
+int session_lease_more(void *ctx, struct vnic_server_client *conn, uint32_t *qpn)
+{
+	struct sessions *sessions = ctx;
+
+	*qpn = 0;
+	return lease_block_to_session(sessions, sessions_find_conn(sessions, conn), qpn,
+				      switch_lease);
+}
+
+static void fill_welcome(const struct sessions *sessions, const struct session *s, uint32_t qpn,
+			 struct vnic_attach_welcome *w)
+{
+	w->qpn_first = qpn;
+	w->qpn_count = LEASE_QPNS;
+	w->leases = s->blocks;
+	w->token = s->token;
+	memcpy(w->mac, sessions->host->mac, ETHER_MAC_LEN);
+	w->mtu = HOST_MTU;
+	host_fill_port(sessions->host, &w->port);
+	memcpy(w->pkeys, sessions->host->pkeys, sizeof(w->pkeys));
+}
+
+int session_welcome(void *ctx, struct vnic_server_client *conn,
+		    const struct vnic_attach_hello *hello, struct vnic_attach_welcome *w)
+{
+	struct sessions *sessions = ctx;
+	struct session *s = sessions_find_conn(sessions, conn);
+	uint32_t qpn = hello->qpn_first;
+	int rc;
+
+	s->awaits_welcome = !hello->qpn_first && lease_store_count_claimable(sessions->lease_store);
+	if (s->awaits_welcome)
+		return -EINPROGRESS;
+	s->token = qpn ? hello->token : 0;
+	rc = lease_and_join(sessions, s, &qpn);
+	if (!rc)
+		fill_welcome(sessions, s, qpn, w);
+	return rc;
+}
+
+static void welcome_late(struct sessions *sessions, struct session *s)
+{
+	struct vnic_attach_welcome w = {0};
+	uint32_t qpn = 0;
+	int rc = lease_and_join(sessions, s, &qpn);
+
+	s->awaits_welcome = false;
+	if (!rc)
+		fill_welcome(sessions, s, qpn, &w);
+	if (vnic_server_welcome(s->conn, rc, &w))
+		s->gone = true;
+}
+
+uint64_t sessions_tick(struct sessions *sessions, uint64_t now)
+{
+	uint64_t again = now + CLAIM_CHECK_NS;
+	struct session *s;
+	bool any = false;
+
+	if (now >= sessions->claims_until && !sessions->claims_ended) {
+		sessions->claims_ended = true;
+		lease_store_end_claims(sessions->lease_store);
+		remote_qp_acl_end_restore(&sessions->sw->remotes);
+		free_dead_locks(sessions);
+	}
+	for (s = sessions->list; s; s = s->next)
+		any |= s->awaits_welcome && !s->gone;
+	if (!any)
+		return lease_store_count_claimable(sessions->lease_store) ? sessions->claims_until
+									  : UINT64_MAX;
+	if (lease_store_count_claimable(sessions->lease_store))
+		return again < sessions->claims_until ? again : sessions->claims_until;
+	for (s = sessions->list; s; s = s->next)
+		if (s->awaits_welcome && !s->gone)
+			welcome_late(sessions, s);
+	return UINT64_MAX;
+}
+
+void session_end_leases(struct sessions *sessions, struct session *s)
+{
+	uint32_t block;
+
+	for (block = 0; block < LEASE_BLOCKS; block++)
+		if (sessions->sw->leases.owner[block] == &s->port)
+			lease_store_remove(sessions->lease_store, block << LEASE_SHIFT);
+	switch_leave(sessions->sw, &s->port);
+}
