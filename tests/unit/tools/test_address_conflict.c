@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* This host's uplink is one end of a cable in memory; the test is who is at the other. */
+/* Address conflict detection: the test plays the other host, at the far end of a netdev_mem pair.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,7 @@ static void say(const uint8_t *data, uint32_t len)
 	assert_int_equal(netdev_tx(ends[1], 0, &frame, 1), 1);
 }
 
-/* That mac has the address 192.0.2.`last`. */
+/* Sends an ARP reply: `mac` has the address 192.0.2.`last`. */
 static void say_arp(const uint8_t *mac, uint8_t last, uint16_t vlan)
 {
 	struct arp a = {.sip = {[10] = 0xff, 0xff, 192, 0, 2, last}};
@@ -68,7 +69,7 @@ static void say_arp(const uint8_t *mac, uint8_t last, uint16_t vlan)
 	say(frame, sizeof(frame));
 }
 
-/* What was asked; returns its length. */
+/* Receives the host's frame and returns its length. */
 static uint32_t heard(uint8_t *frame, uint32_t room)
 {
 	struct netdev_frame got;
@@ -89,14 +90,14 @@ static void probe_succeeds_without_conflicting_arp(void **state)
 	assert_int_equal(host_add_text(&host, "192.0.2.5/24", 0), 0);
 	say_arp(theirs, 6, 0);
 	say_arp(theirs, 5, 7);
-	say_arp(ours, 5, 0); /* a switch that sends everything back */
+	say_arp(ours, 5, 0); /* the host's own frame, returned by a switch */
 	say(theirs, sizeof(theirs));
 	assert_int_equal(address_conflict_probe(&host, &uplink, error), 0);
 	assert_int_equal(heard(frame, sizeof(frame)), ARP_FRAME_LEN);
 	assert_true(arp_parse(&a, frame, ARP_FRAME_LEN));
 	assert_true(a.request);
 	assert_memory_equal(a.tip, host.addresses[0].ip, 16);
-	/* Who hears it learns nothing. */
+	/* The probe has no sender address, so that receivers learn nothing (RFC 5227). */
 	assert_memory_equal(a.sip + 12, "\0\0\0\0", 4);
 }
 
@@ -146,7 +147,7 @@ static void probe_reports_conflicting_ipv6_address(void **state)
 	assert_memory_equal(m.target, host.addresses[0].ip, 16);
 }
 
-/* Nothing is asked, so there is nothing to wait for. */
+/* The far end sends nothing: a probe would wait for its timeout. */
 static void kernel_addresses_and_down_uplinks_are_not_probed(void **state)
 {
 	uint8_t frame[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whose frames the switch takes: nobody speaks for another process, the daemon or the host. */
+/* Anti-spoofing: no process sends for another process, the daemon or another host. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What becomes of a packet that process 0 sends: why it is dropped, or SWITCH_NO_DROP. */
+/* Process 0 sends a packet; returns the reason of its drop, or SWITCH_NO_DROP. */
 static enum switch_drop verdict_of_frame(const uint8_t f[LAN_LEN])
 {
 	struct switch_stats before = w->processes[0].stats;
@@ -78,7 +78,7 @@ static enum switch_drop verdict(const struct urxe_packet *p)
 	return verdict_of_frame(f);
 }
 
-/* Nothing that a process may not send has got to the other, nor out. */
+/* No dropped packet has reached the other process or the uplink. */
 static void nobody_got_anything(void)
 {
 	struct netdev_frame out;
@@ -133,7 +133,7 @@ static void address_is_valid_only_in_its_vlan(void **state)
 	p.vlan_tci = VLAN + 1;
 	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
 	nobody_got_anything();
-	p.vlan_tci = 5 << 13 | VLAN; /* whatever the priority */
+	p.vlan_tci = 5 << 13 | VLAN; /* any priority */
 	assert_int_equal(verdict(&p), SWITCH_NO_DROP);
 	p.sgid = craft_gid(URXE_NET_IPV4, OURS);
 	assert_int_equal(verdict(&p), SWITCH_DROP_SPOOFED_IP);
@@ -186,7 +186,7 @@ static void process_sends_only_rc_uc_ud_and_cnp(void **state)
 	nobody_got_anything();
 }
 
-/* RC and UC do not say who sends: only who is connected may. */
+/* RC and UC packets have no source QPN, so a process must be connected to the remote QP. */
 static void process_sends_only_to_connected_remote_qps(void **state)
 {
 	static const uint8_t opcodes[] = {RC_SEND_ONLY, UC_SEND_ONLY, CNP};
@@ -198,7 +198,7 @@ static void process_sends_only_to_connected_remote_qps(void **state)
 	for (i = 0; i < sizeof(opcodes); i++) {
 		p.opcode = opcodes[i];
 		p.dest_qpn = 0x10 + i;
-		/* A CNP may go where nobody is connected, as answer to a datagram. */
+		/* A CNP may answer a datagram, which needs no connection. */
 		assert_int_equal(verdict(&p),
 				 opcodes[i] == CNP ? SWITCH_NO_DROP : SWITCH_DROP_UNREGISTERED);
 		assert_int_equal(switch_add_remote(&w->sw, &w->processes[1], gid, p.dest_qpn), 0);
@@ -209,7 +209,7 @@ static void process_sends_only_to_connected_remote_qps(void **state)
 				 0);
 		assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid, p.dest_qpn), 0);
 		assert_int_equal(verdict(&p), SWITCH_NO_DROP);
-		/* The same QPN of another host is another queue pair. */
+		/* The same QPN at another host is another remote QP. */
 		p.dgid = craft_gid(URXE_NET_IPV4, THEIRS + 1);
 		if (opcodes[i] != CNP)
 			assert_int_equal(verdict(&p), SWITCH_DROP_UNREGISTERED);
@@ -217,7 +217,7 @@ static void process_sends_only_to_connected_remote_qps(void **state)
 	}
 }
 
-/* RoCEv1 to the IPv4-mapped GID is to the same queue pair as RoCEv2 to the IPv4 address. */
+/* RoCEv1 to the IPv4-mapped GID and RoCEv2 to the IPv4 address reach the same QP. */
 static void rocev1_and_rocev2_name_the_same_remote_qp(void **state)
 {
 	struct urxe_packet p = lan_datagram(peer_mac, 5, 0);
@@ -252,7 +252,7 @@ static void remote_qp_cannot_be_management_or_multicast(void **state)
 	assert_int_equal(switch_add_remote(&w->sw, &w->processes[0], gid.raw, 2), 0);
 }
 
-/* What hosts might read in two ways, or put together from pieces. */
+/* Receivers may parse such packets differently than the switch, or reassemble them. */
 static void fragments_and_wrong_lengths_are_dropped(void **state)
 {
 	const struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
@@ -271,10 +271,10 @@ static void fragments_and_wrong_lengths_are_dropped(void **state)
 	ether_put16(f + ip + 2, LAN_LEN); /* beyond the frame */
 	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
 	memcpy(f, good, LAN_LEN);
-	ether_put16(f + udp + 4, LAN_LEN - udp - 1); /* not as the IP header says */
+	ether_put16(f + udp + 4, LAN_LEN - udp - 1); /* differs from the length in the IP header */
 	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
 	memcpy(f, good, LAN_LEN);
-	/* Too short for the DETH that is there in the padding. */
+	/* The lengths exclude the DETH, which is in the padding. */
 	ether_put16(f + ip + 2, IPV4_HDR_LEN + UDP_HDR_LEN + BTH_LEN + URXE_ICRC_LEN);
 	ether_put16(f + udp + 4, UDP_HDR_LEN + BTH_LEN + URXE_ICRC_LEN);
 	assert_int_equal(verdict_of_frame(f), SWITCH_DROP_MALFORMED);
@@ -282,7 +282,7 @@ static void fragments_and_wrong_lengths_are_dropped(void **state)
 	assert_int_equal(verdict_of_frame(good), SWITCH_NO_DROP);
 }
 
-/* Padding behind the packet is Ethernet's, and harmless. */
+/* Ethernet pads frames to 60 bytes. */
 static void padded_short_frame_passes(void **state)
 {
 	const struct urxe_packet p = lan_datagram(peer_mac, 5, w->qpn[0]);
@@ -295,7 +295,7 @@ static void padded_short_frame_passes(void **state)
 	assert_int_equal(verdict_of_frame(f), SWITCH_NO_DROP);
 }
 
-/* Where a process changes its headers once they are checked: when the tap is shown them. */
+/* The tap runs after the check: here the process changes its headers in shared memory. */
 static void change_headers(void *ctx, const struct switch_port *port, enum switch_direction dir,
 			   const uint8_t *data, uint32_t len, enum switch_drop drop)
 {
@@ -339,7 +339,7 @@ static void header_changes_after_the_check_are_not_forwarded(void **state)
 	assert_memory_equal(frame.data, f, LAN_LEN);
 }
 
-/* Whether process 1 gets a packet that comes from the wire; or it is one from a spoofed address. */
+/* True: process 1 gets a packet from the wire. False: it was dropped as spoofed. */
 static bool passes_from_wire(const struct urxe_packet *p)
 {
 	const uint64_t *spoofed = &w->sw.uplink_ports[0].stats.drops[SWITCH_DROP_SPOOFED_IP];
@@ -355,7 +355,7 @@ static bool passes_from_wire(const struct urxe_packet *p)
 	return got;
 }
 
-/* Else a neighbour is heard in connections between processes of this host. */
+/* Else a neighbour could inject packets into connections between processes of this host. */
 static void wire_cannot_send_from_the_hosts_addresses(void **state)
 {
 	static const enum urxe_net nets[] = {URXE_NET_IPV4, URXE_NET_IPV6, URXE_NET_ROCEV1};
@@ -371,7 +371,7 @@ static void wire_cannot_send_from_the_hosts_addresses(void **state)
 	}
 	p.opcode = RC_SEND_ONLY;
 	assert_false(passes_from_wire(&p));
-	/* In another VLAN that address is another host's. */
+	/* In another VLAN, another host may have the address. */
 	p.has_vlan = true;
 	p.vlan_tci = VLAN;
 	assert_true(passes_from_wire(&p));

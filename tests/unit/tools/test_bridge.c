@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the switch does between uplinks, virtual machines and the host: a learning bridge. */
+/* The switch as a learning bridge between uplinks, virtual machines and the host. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #define ETHERTYPE_LLD 0x88cc
 
-/* The ports beside the process's: two uplinks, two virtual machines. */
+/* Stations: two uplinks and two virtual machines. */
 enum { WIRE, OTHER_WIRE, VM, OTHER_VM, STATIONS = LAN_STATIONS };
 
 static const char *const specs[STATIONS] = {"mem:wire", "mem:other", "qemu:/vm,mtu=9", "qemu:/vm2"};
@@ -87,7 +87,7 @@ static void send_from(uint32_t station, const uint8_t *f, uint32_t len)
 	switch_run(&w->sw, w->now);
 }
 
-/* Which stations got a frame: bits. They got it as it was sent, but for the source MAC if `any`. */
+/* Bit mask of stations that got the frame; `any`: its source MAC may differ. */
 static uint32_t who_got(const uint8_t *f, uint32_t len, bool any)
 {
 	struct netdev_frame got;
@@ -128,7 +128,7 @@ static bool process_got(void)
 
 #define BIT(i) (1u << (i))
 
-/* From a VM everywhere else; from an uplink to the VMs, never to the other uplink. */
+/* A VM's frame goes to all other ports; an uplink's frame to VMs, not to the other uplink. */
 static void unknown_mac_is_flooded(void **state)
 {
 	(void)state;
@@ -148,10 +148,10 @@ static void source_mac_is_learned(void **state)
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
 	assert_int_equal(send_plain(VM, b_mac, a_mac, 0), BIT(OTHER_VM));
 	assert_int_equal(send_plain(WIRE, a_mac, (const uint8_t[]){4, 1, 1, 1, 1, 1}, 0), BIT(VM));
-	/* It moves: the newest word counts. */
+	/* The station moves: the newest port counts. */
 	send_plain(WIRE, broadcast, b_mac, 0);
 	assert_int_equal(send_plain(VM, b_mac, a_mac, 0), BIT(WIRE));
-	/* On one's own side the switch has no business. */
+	/* A frame to a station on its own port is not forwarded. */
 	assert_int_equal(send_plain(WIRE, b_mac, (const uint8_t[]){4, 1, 1, 1, 1, 1}, 0), 0);
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_OURS), 1);
 }
@@ -191,7 +191,7 @@ static void numbered_mac(uint8_t mac[6], uint32_t i)
 	memcpy(mac, (const uint8_t[]){6, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i}, 6);
 }
 
-/* A machine that takes ever new MACs has its share, and costs nobody else theirs. */
+/* A VM that uses ever new MACs fills its own share of the table only. */
 static void port_learns_at_most_its_share(void **state)
 {
 	uint8_t mac[6];
@@ -206,7 +206,7 @@ static void port_learns_at_most_its_share(void **state)
 	send_plain(OTHER_VM, broadcast, b_mac, 0);
 	assert_int_equal(send_plain(WIRE, b_mac, (const uint8_t[]){4, 1, 1, 1, 1, 1}, 0),
 			 BIT(OTHER_VM));
-	/* When those are silent there is room again. */
+	/* There is room again when its entries have aged out. */
 	w->now += FDB_AGE_NS;
 	send_plain(VM, broadcast, a_mac, 0);
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 0), BIT(VM));
@@ -218,17 +218,18 @@ static void pinned_mac_belongs_to_its_port(void **state)
 
 	(void)state;
 	assert_int_equal(switch_pin(&w->sw, "04:00:00:00:00:0a=qemu:/vm", reason), 0);
-	/* Nobody else sends from it, in no VLAN, */
+	/* No other port may send from it, in any VLAN. */
 	assert_int_equal(send_plain(OTHER_VM, broadcast, a_mac, 0), 0);
 	assert_int_equal(send_plain(WIRE, broadcast, a_mac, 7), 0);
 	assert_int_equal(dropped(OTHER_VM, SWITCH_DROP_SPOOFED_MAC), 1);
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_SPOOFED_MAC), 1);
-	/* it sends from no other, */
+	/* The port may send from no other MAC. */
 	assert_int_equal(send_plain(VM, broadcast, b_mac, 0), 0);
 	assert_int_equal(dropped(VM, SWITCH_DROP_SPOOFED_MAC), 1);
 	assert_int_equal(send_plain(VM, broadcast, a_mac, 0),
 			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
-	/* it is found before it spoke and however long it is silent, and gets nothing else. */
+	/* The entry is valid before the first frame, never ages, and the port gets no other
+	 * unicast. */
 	w->now += 2 * FDB_AGE_NS;
 	assert_int_equal(send_plain(OTHER_VM, a_mac, b_mac, 7), BIT(VM));
 	assert_int_equal(send_plain(WIRE, (const uint8_t[]){4, 9, 9, 9, 9, 9},
@@ -258,14 +259,14 @@ static void invalid_pins_are_refused(void **state)
 		"04:00:00:00:00:0a:0b=1",
 		"4:0:0:0:0:a=1",
 		"04-00-00-00-00-0a=1",
-		"05:00:00:00:00:0a=1", /* a group's */
+		"05:00:00:00:00:0a=1", /* a multicast MAC */
 		"04:00:00:00:00:0a@=1",
 		"04:00:00:00:00:0a@4095=1",
 		"04:00:00:00:00:0a@-1=1",
 		"04:00:00:00:00:0a=5",
 		"04:00:00:00:00:0a=0",
 		"04:00:00:00:00:0a=qemu",
-		"02:00:00:00:00:01=3", /* the host's */
+		"02:00:00:00:00:01=3", /* the host's MAC */
 	};
 	char reason[SWITCH_ERROR];
 	uint32_t i;
@@ -308,7 +309,7 @@ static bool post(const uint8_t *f, uint32_t len)
 	return true;
 }
 
-/* Once a VM has spoken, what a process sends to it goes there alone, from the host's MAC. */
+/* Once the VM's MAC is learned, only the VM gets the frame, with the host's source MAC. */
 static void process_frame_reaches_a_vm(void **state)
 {
 	uint8_t f[LAN_LEN];
@@ -325,7 +326,7 @@ static void process_frame_reaches_a_vm(void **state)
 	assert_int_equal(who_got(f, len, true), BIT(OTHER_WIRE));
 }
 
-/* RoCE to a group goes to processes, VMs and uplinks, each once. */
+/* A multicast RoCE frame goes to processes, VMs and uplinks, once to each. */
 static void multicast_goes_to_all_ports_once(void **state)
 {
 	uint8_t f[LAN_LEN];
@@ -355,7 +356,7 @@ static uint32_t arp(uint8_t *f, const uint8_t *smac, uint8_t from, uint8_t to)
 	return ARP_FRAME_LEN;
 }
 
-/* The kernel, which answers for its addresses on the wire, does not hear a VM. */
+/* The kernel answers ARP for its addresses on the uplink, but does not see frames of VMs. */
 static void daemon_answers_arp_of_a_vm(void **state)
 {
 	struct netdev_frame got;
@@ -369,14 +370,14 @@ static void daemon_answers_arp_of_a_vm(void **state)
 	assert_false(a.request);
 	assert_memory_equal(a.smac, lan_macs[WIRE], 6);
 	assert_memory_equal(got.data, a_mac, 6);
-	/* Its question is everybody's business; on the wire the kernel answers. */
+	/* The broadcast request also goes to all other ports. */
 	assert_int_equal(who_got(f, ARP_FRAME_LEN, false),
 			 BIT(WIRE) | BIT(OTHER_WIRE) | BIT(OTHER_VM));
 	send_from(WIRE, f, arp(f, b_mac, 3, 1));
 	assert_int_equal(who_got(f, ARP_FRAME_LEN, false), BIT(VM) | BIT(OTHER_VM));
 }
 
-/* A VM is asked for its MAC as is what the address's uplink leads to. */
+/* The host's ARP request goes to the address's uplink and to all VMs. */
 static void arp_request_of_the_host_reaches_vms(void **state)
 {
 	uint8_t f[ARP_FRAME_LEN], request[LAN_LEN];
@@ -394,7 +395,7 @@ static void arp_request_of_the_host_reaches_vms(void **state)
 	assert_int_equal(who_got(f, sizeof(f), false), BIT(VM));
 }
 
-/* What is not RoCE is for no process: the host's kernel is not behind this MAC. */
+/* Processes take RoCE only, and the host's kernel is not behind this MAC. */
 static void other_frames_than_roce_to_the_host_are_dropped(void **state)
 {
 	(void)state;
@@ -402,12 +403,12 @@ static void other_frames_than_roce_to_the_host_are_dropped(void **state)
 	assert_int_equal(send_plain(WIRE, lan_macs[WIRE], a_mac, 0), 0);
 	assert_int_equal(dropped(VM, SWITCH_DROP_NOT_ROCE), 1);
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_ROCE), 1);
-	/* By one uplink to the MAC that the host has on another. */
+	/* From one uplink to the MAC of the host on the other uplink. */
 	assert_int_equal(send_plain(WIRE, lan_macs[OTHER_WIRE], a_mac, 0), 0);
 	assert_int_equal(dropped(WIRE, SWITCH_DROP_NOT_OURS), 1);
 }
 
-/* A machine that takes nothing costs its own frames, and nobody else's. */
+/* Only the frames to the VM that receives nothing are dropped. */
 static void stalled_vm_delays_no_other_port(void **state)
 {
 	uint8_t f[LAN_LEN];

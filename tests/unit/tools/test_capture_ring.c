@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The ring between the daemon and who captures: two mappings of one memory. */
+/* The capture ring between the daemon and urxe capture: two mappings of one memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -69,7 +69,7 @@ static void expect_none(void)
 	assert_int_equal(capture_reader_next(&reader, &record, &got), 0);
 }
 
-/* All lengths, so that the end of the memory is met at every distance. */
+/* All lengths, so that records end at every distance from the end of the ring. */
 static void reader_gets_frames_unchanged(void **state)
 {
 	uint32_t i;
@@ -85,7 +85,7 @@ static void reader_gets_frames_unchanged(void **state)
 	assert_int_equal(capture_reader_lost(&reader), 0);
 }
 
-/* Who does not read loses the newest, and the writer goes on. */
+/* Without a reader the ring drops the newest frames; the writer never waits. */
 static void full_ring_counts_drops(void **state)
 {
 	uint32_t i, n = CAPTURE_RING_BYTES / 1000 * 2;
@@ -117,7 +117,7 @@ static void sleeping_reader_is_woken_once(void **state)
 	expect(3, 60);
 }
 
-/* The reader says to be where it cannot be: that ends its capture, and nothing else. */
+/* The reader writes an impossible tail: the writer stops this capture only. */
 static void writer_survives_a_hostile_reader(void **state)
 {
 	static const uint64_t tails[] = {1, CAPTURE_RING_BYTES, UINT64_MAX / 2,

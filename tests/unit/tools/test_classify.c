@@ -81,7 +81,7 @@ static uint32_t (*const makers[])(uint8_t *, bool) = {make_v4, make_v6, make_v1}
 static enum frame_kind kind_of(const uint8_t *f, uint32_t len)
 {
 	struct frame_class s;
-	/* Of exactly this size, so that a sanitizer sees a read beyond it. */
+	/* Allocated with exactly this size, so that a sanitizer reports a read beyond it. */
 	uint8_t *copy = malloc(len ? len : 1);
 
 	assert_non_null(copy);
@@ -148,7 +148,7 @@ static void leaves_other_traffic_alone(void **state)
 
 	(void)state;
 	make_v4(f, false);
-	f[14] = 0x46; /* with options the BTH is elsewhere, and the engine refuses it */
+	f[14] = 0x46; /* IP options move the BTH, and the engine drops such packets */
 	assert_int_equal(kind_of(f, LONG), FRAME_OTHER);
 	make_v4(f, false);
 	f[14 + 9] = 6;
@@ -180,7 +180,7 @@ static void survives_random_bytes(void **state)
 	}
 }
 
-/* A packet of each kind as a host would send it, in a VLAN or not. */
+/* A packet of each kind, with and without VLAN tag. */
 static uint32_t craft(uint8_t f[CRAFT_MAX], enum urxe_net net, bool vlan, uint8_t opcode)
 {
 	const struct urxe_packet p = {
@@ -232,7 +232,7 @@ static void finds_who_sends_to_whom(void **state)
 	}
 }
 
-/* A byte less, and the lengths in the headers say more than there is. */
+/* One byte less than the lengths in the headers. */
 static void a_cut_packet_is_not_whole(void **state)
 {
 	uint8_t f[CRAFT_MAX];

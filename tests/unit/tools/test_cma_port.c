@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who may share a port with whom, and who hears what comes to it. */
+/* Rules for sharing rdma_cm ports, and the choice of the listener for a request. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,7 +106,7 @@ static void port_0_assigns_a_free_port(void **state)
 	assert_int_not_equal(a.addr.port, b.addr.port);
 }
 
-/* All there are, each once; then none, until one is given back. */
+/* Each ephemeral port is assigned once; then bind fails until a port is released. */
 static void bind_fails_when_all_ports_are_used(void **state)
 {
 	enum { ALL = CMA_PORT_LAST - CMA_PORT_FIRST + 1 };
@@ -149,7 +149,7 @@ static void find_listener_matches_address_and_family(void **state)
 	assert_null(cma_port_find_listener(&p, TCP, 8, &one));
 }
 
-/* As the kernel has it: a listener at 127.0.0.1 or ::1 is one at all addresses. */
+/* As in the kernel, a listener at 127.0.0.1 or ::1 listens at all addresses. */
 static void loopback_listener_accepts_all_addresses(void **state)
 {
 	struct cma_addr one = v4(ONE, 0), loop6 = v6(1, 8);

@@ -136,7 +136,7 @@ static void every_option_can_be_set(void **state)
 
 		memset(&options, 0, sizeof(options));
 		assert_ptr_equal(options_find(row->name), row);
-		/* Nobody but root can let a group in. */
+		/* Only root's daemon may set a group. */
 		rc = geteuid() && !strcmp(row->name, "group") ? -EPERM : 0;
 		assert_int_equal(options_set(&options, row, values[i], error), rc);
 		assert_int_equal(options_set(&options, row, "", error), -EINVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The control socket: a thread is the daemon, the test asks. */
+/* The control socket: a thread plays the daemon, the test is the client. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,8 +34,8 @@ static pthread_t thread;
 static atomic_bool stop;
 static const char *text;
 static int refusal;
-static atomic_int capturing = -1; /* the socket of the capture that lasts */
-static const char *inventory;     /* what processes answer; NULL = they are not asked */
+static atomic_int capturing = -1; /* socket of the running capture */
+static const char *inventory; /* the state that processes send; NULL = processes are not asked */
 
 static void answer(int socket, const void *bytes, uint32_t len, const char *told)
 {
@@ -46,7 +46,7 @@ static void answer(int socket, const void *bytes, uint32_t len, const char *told
 		close(fds[0]);
 }
 
-/* As processes would, of which this one is all: nonsense, then what it has, then that again. */
+/* This process answers for all: a malformed packet, then its state, then the state again. */
 static void answer_all(int socket)
 {
 	const struct vnic_attach_state good = {.status = 0}, bad = {.status = -ENOMEM};
@@ -113,7 +113,7 @@ static int teardown(void **state)
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
 	control_close(&control, top);
-	/* The socket is gone, so that the directory is empty. */
+	/* Succeeds only if the daemon has removed its socket. */
 	return rmdir(top);
 }
 
@@ -206,8 +206,8 @@ static json_int_t number(const json_t *report, const char *list, size_t index, c
 }
 
 /*
- * Of the three that hold leases one answers, for both blocks that it has, one was not asked, and
- * one does not answer.
+ * Three processes have leases: one answers, and has two blocks; one was not asked; one does not
+ * answer.
  */
 static void states_of_processes_are_added_to_the_report(void **state)
 {
@@ -245,7 +245,7 @@ static void states_of_processes_are_added_to_the_report(void **state)
 	json_decref(report);
 }
 
-/* A capture keeps its connection, however many others come, until it hangs up. */
+/* The capture survives more than CONTROL_PEERS other connections, until its own is closed. */
 static void capture_ends_with_its_connection(void **state)
 {
 	char error[CONTROL_CLIENT_ERROR] = "";

@@ -213,7 +213,7 @@ static void read_that_fits_no_mtu_leaves_a_gap(void **state)
 {
 	(void)state;
 	read_request(100, 4096);
-	sends(105, 1); /* 1, 2, 4, 8 or 16 packets, not 5 */
+	sends(105, 1); /* 4096 bytes are 1, 2, 4, 8 or 16 packets, not 5 */
 	CHECK(requests(), 1, 4, 0, 0);
 }
 
@@ -227,7 +227,7 @@ static void a_lost_response_is_a_gap(void **state)
 	put(B, URXE_OP_READ_RESPONSE_LAST, 103, 1024);
 	responses = &flow_at(t, 1)->responses;
 	CHECK(responses, 1, 2, 0, 0);
-	/* The requester reads again what it missed. */
+	/* The requester repeats the READ from the first missing packet. */
 	read_request(101, 3 * 1024);
 	put(B, URXE_OP_READ_RESPONSE_FIRST, 101, 1024);
 	put(B, URXE_OP_READ_RESPONSE_MIDDLE, 102, 1024);
@@ -243,7 +243,7 @@ static void a_response_without_its_head(void **state)
 	put(B, URXE_OP_READ_RESPONSE_MIDDLE, 101, 1024);
 	put(B, URXE_OP_READ_RESPONSE_LAST, 102, 1024);
 	assert_int_equal(flow_at(t, 1)->responses.packets, 2);
-	/* Something is missing, but not how much can be told. */
+	/* Packets are missing, but their number is unknown. */
 	assert_int_equal(flow_at(t, 1)->responses.gaps, 1);
 	CHECK(requests(), 0, 0, 0, 0);
 }
@@ -264,7 +264,7 @@ static void datagrams_are_kept_by_sender(void **state)
 	(void)state;
 	p.deth.src_qpn = 0x11;
 	assert_int_equal(flow_input(t, &p), 0);
-	p.psn = 20; /* in between it sent elsewhere */
+	p.psn = 20; /* the PSNs between went to another QP */
 	assert_int_equal(flow_input(t, &p), 0);
 	p.deth.src_qpn = 0x12;
 	assert_int_equal(flow_input(t, &p), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which address has which index of the GID table, while addresses come and go. */
+/* GID indices of addresses while addresses are added and removed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,10 +56,10 @@ static void address_keeps_its_gid_index(void **state)
 	expect(&h, "abc");
 	follow(&h, "c");
 	expect(&h, "..c");
-	/* A new one takes what nobody ever had. */
+	/* A new address gets an index that was never used. */
 	follow(&h, "cd");
 	expect(&h, "..cd");
-	/* Who comes back has its old index. */
+	/* An address that returns gets its old index. */
 	follow(&h, "bcd");
 	expect(&h, ".bcd");
 	follow(&h, "");
@@ -68,7 +68,7 @@ static void address_keeps_its_gid_index(void **state)
 	expect(&h, "abcd");
 }
 
-/* With all indices used once, the one that has been free for the longest goes first. */
+/* When all indices have been used, the index that is free for the longest is reused first. */
 static void longest_free_index_is_reused_first(void **state)
 {
 	struct host h;
@@ -106,18 +106,18 @@ static void first_of_duplicate_addresses_counts(void **state)
 	list[1].uplink = 1;
 	list[2].vlan = 7;
 	assert_int_equal(host_set_kernel_addresses(&h, list, 3), 0);
-	/* In another VLAN it is another one. */
+	/* The same IP in another VLAN is another address. */
 	assert_int_equal(h.addresses[0].uplink, 0);
 	assert_int_equal(h.addresses[1].vlan, 7);
 	assert_null(host_address_by_gid(&h, 2));
-	/* It moves to the other uplink, and keeps its index. */
+	/* The address moves to the other uplink and keeps its index. */
 	host_set_kernel_addresses(&h, list + 1, 2);
 	assert_int_equal(h.addresses[0].uplink, 1);
 	assert_int_equal(h.addresses[1].vlan, 7);
 	assert_null(host_address_by_gid(&h, 2));
 }
 
-/* What was given by hand is there whether or not the kernel has it. */
+/* A configured address stays, whether or not the kernel has it. */
 static void configured_addresses_survive_kernel_changes(void **state)
 {
 	struct host h;
@@ -139,7 +139,7 @@ static void configured_addresses_survive_kernel_changes(void **state)
 	assert_false(h.addresses[1].kernel);
 }
 
-/* A later daemon knows which index an address had, whatever the order in which they come. */
+/* After a restart, addresses get their old indices, in any order of arrival. */
 static void reserved_index_waits_for_its_address(void **state)
 {
 	struct host_address b = v4('b'), d = v4('d');
@@ -151,7 +151,7 @@ static void reserved_index_waits_for_its_address(void **state)
 	host_reserve_index(&h, 2, d.ip, 0);
 	follow(&h, "abcd");
 	expect(&h, "badc");
-	/* One in a VLAN is another one. */
+	/* The reserved address is in a VLAN, so it is another one. */
 	host_init(&h);
 	host_reserve_index(&h, 0, b.ip, 7);
 	follow(&h, "b");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The kernel's RDMA devices in the tree of the run directory. */
+/* Links to the kernel's RDMA devices in the run directory's tree. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -78,11 +78,11 @@ static void links_follow_kernel_devices(void **state)
 	make_dir(sys, "class");
 	make_dir(sys, "class/infiniband");
 	make_dir(sys, "class/infiniband/rxe0");
-	make_dir(sys, "class/infiniband/urxe0"); /* of another make */
+	make_dir(sys, "class/infiniband/urxe0"); /* a kernel device that has urxe's name */
 	make_dir(sys, "class/infiniband_verbs");
 	make_dir(sys, "class/infiniband_verbs/uverbs0");
 	make_dir(sys, "class/infiniband_verbs/uverbs0/device");
-	for (int i = 0; i < 2; i++) { /* nor is it an error to look when nothing has changed */
+	for (int i = 0; i < 2; i++) { /* the second call finds no change */
 		assert_int_equal(host_ibdevs_link(top, sys), 0);
 		assert_true(is_link("infiniband/rxe0"));
 		assert_true(is_there("infiniband_verbs/uverbs0/device"));
@@ -103,7 +103,7 @@ static void link_fails_without_a_tree(void **state)
 	assert_int_equal(host_ibdevs_link(sys, sys), -ENOENT);
 }
 
-/* The tree goes, and what its links led to stays. */
+/* Removing the tree removes links, not the directories that they point to. */
 static void removing_the_tree_keeps_kernel_directories(void **state)
 {
 	char path[PATH_MAX];

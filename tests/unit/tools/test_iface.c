@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Netlink messages as the kernel writes them, and as it never would. */
+/* Parsing of netlink messages, well-formed and damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,7 +139,7 @@ static void vlan_interfaces_are_found_by_lower_link_and_vlan(void **state)
 static void interfaces_of_other_kinds_are_ignored(void **state)
 {
 	(void)state;
-	/* The number of its lower interface is another namespace's. */
+	/* The index of its lower interface belongs to another network namespace. */
 	begin_vlan(RTM_NEWLINK, 20, ETH0, 100);
 	mnl_attr_put_u32(message, IFLA_LINK_NETNSID, 0);
 	take();
@@ -174,7 +174,7 @@ static void addresses_of_uplinks_are_listed(void **state)
 	add_address(ETH0, "2001:db8::1", IFA_F_DEPRECATED);
 	add_address(ETH0, "fe80::1", 0);
 	add_address(77, "192.0.2.9", 0);
-	/* Nobody knows yet, or somebody else has it. */
+	/* Tentative and duplicate addresses do not count. */
 	add_address(ETH0, "2001:db8::2", IFA_F_TENTATIVE);
 	add_address(ETH0, "2001:db8::3", IFA_F_DADFAILED);
 	add_address(ETH0, "2001:db8::4", IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
@@ -193,7 +193,7 @@ static void addresses_of_uplinks_are_listed(void **state)
 	assert_int_equal(list[5].uplink, 1);
 }
 
-/* On a point-to-point link the address of the message is the peer's. */
+/* On a point-to-point link, IFA_ADDRESS is the peer's and IFA_LOCAL the host's. */
 static void point_to_point_address_is_the_local_one(void **state)
 {
 	struct host_address list[IFACE_ADDRESS_MAX];
@@ -247,7 +247,7 @@ static void full_tables_drop_further_entries(void **state)
 	assert_int_equal(iface_list_addresses(&t, list), IFACE_ADDRESS_MAX);
 }
 
-/* A copy of exactly that length. */
+/* A copy of exactly that length, so that a sanitizer reports a read beyond it. */
 static struct nlmsghdr *copy_of(const uint8_t *bytes, uint32_t len)
 {
 	struct nlmsghdr *copy = malloc(len);
@@ -268,7 +268,7 @@ static void take_damaged(struct nlmsghdr *copy)
 	free(copy);
 }
 
-/* Each cut at every place, and with every bit turned: nothing is read that is not there. */
+/* Each message is cut at every length and has every bit flipped: no read beyond its end. */
 static void damaged_messages_are_ignored(void **state)
 {
 	uint8_t whole[1024] __attribute__((aligned(4)));

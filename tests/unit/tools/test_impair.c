@@ -46,7 +46,7 @@ static void way_selects_directions(void **state)
 	assert_true(f.both_ways);
 }
 
-/* What impair_parse lets through, the port must take: reordering needs a time. */
+/* netdev_impair_open must accept what impair_parse accepts: reordering needs a time. */
 static void reorder_without_time_gets_a_default(void **state)
 {
 	struct netdev *ends[2], *port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The daemon introduces processes to each other's inboxes, and cleans up after
- * those that went. This thread is the daemon; others, and children, are its clients.
+ * The daemon introduces processes to each other's inboxes, and releases the inboxes of dead
+ * processes. This thread is the daemon; other threads and children are its clients.
  */
 #include <errno.h>
 #include <sched.h>
@@ -28,9 +28,9 @@
 #define SKIP   77
 
 struct process {
-	struct server_process base; /* first: calls get it */
+	struct server_process base; /* first member: callbacks get a pointer to it */
 	struct vnic_inbox *inbox;
-	/* What ask_thread asks for, and gets. */
+	/* The QPN that ask_thread asks for, and the descriptors that it gets. */
 	uint32_t qpn;
 	int fds[VNIC_INBOX_FDS];
 };
@@ -103,7 +103,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The way to the process that has a QPN. */
+/* Introduces `from` to `to` by a QPN of `to`; returns the outbox. */
 static struct vnic_outbox *introduced(struct process *from, const struct process *to)
 {
 	struct vnic_outbox *outbox;
@@ -144,7 +144,7 @@ static void introduced_sender_reaches_the_inbox(void **state)
 	assert_int_equal(vnic_inbox_rx(w.receiver.inbox, &frame, 1), 1);
 	assert_int_equal(frame.len, 60);
 	vnic_outbox_close(outbox);
-	/* One may also meet oneself. */
+	/* A process may be introduced to itself. */
 	vnic_outbox_close(introduced(&w.sender, &w.sender));
 }
 
@@ -174,7 +174,7 @@ static void dead_receiver_closes_its_inbox(void **state)
 	vnic_outbox_close(outbox);
 }
 
-/* The lock is the inbox's first word; process has it. */
+/* Locks the inbox in the name of `process`; the lock is the inbox's first word. */
 static void lock_inbox(const struct process *of, const struct process *process)
 {
 	int fds[VNIC_INBOX_FDS];
@@ -199,7 +199,7 @@ static void lock_of_dead_sender_is_freed(void **state)
 	vnic_outbox_close(outbox);
 }
 
-/* A frame by the switch makes them meet, without a question. */
+/* A frame through the switch introduces the sender without a request. */
 static void first_frame_by_the_switch_introduces(void **state)
 {
 	struct switch_port *from = lease_owner(&w.server.sw.leases, w.sender.base.who.qpn_first);
@@ -221,11 +221,11 @@ static void first_frame_by_the_switch_introduces(void **state)
 	assert_int_equal(vnic_outbox_open(fds, w.sender.base.who.mtu, 1, &outbox), 0);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
 	vnic_outbox_close(outbox);
-	/* One that nobody takes goes with the driver. */
+	/* The driver closes an introduction that is not taken. */
 	vnic_driver_notice(w.sender.base.driver, &port, &question);
 }
 
-/* It died while there was no daemon: its number is nobody's now. */
+/* The holder died while no daemon ran, so no lease has its process number. */
 static void lock_of_sender_dead_before_restart_is_freed(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.receiver, &w.receiver);
@@ -236,7 +236,7 @@ static void lock_of_sender_dead_before_restart_is_freed(void **state)
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_BUSY);
 	sessions_tick(&w.server.sessions, T0 + SESSION_CLAIM_NS);
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
-	/* Later, too: by what the receiver says next. */
+	/* Also later: the receiver's next message frees the lock. */
 	lock_inbox(&w.receiver, &dead);
 	vnic_outbox_close(introduced(&w.receiver, &w.receiver));
 	assert_int_equal(send_one(outbox), VNIC_OUTBOX_TAKEN);
@@ -258,7 +258,7 @@ static void living_sender_keeps_the_lock(void **state)
 	vnic_outbox_close(outbox);
 }
 
-/* A daemon that stops leaves alone what goes past it: another may come. */
+/* A daemon that stops does not close inboxes: a later daemon may take over. */
 static void inboxes_work_after_the_daemon_stops(void **state)
 {
 	struct vnic_outbox *outbox = introduced(&w.sender, &w.receiver);
@@ -305,14 +305,14 @@ static int other_namespace(void)
 	return unshare(CLONE_NEWUSER);
 }
 
-/* A child that has become another asks for the receiver's inbox; returns what it got. */
+/* A child that `become` has changed asks for the inbox of the receiver, and is refused. */
 static void check_stranger(int (*become)(void))
 {
 	char path[64];
 	int status;
 	pid_t pid;
 
-	/* It may come in, as the members of a group may. */
+	/* Lets the child connect, as members of --group may. */
 	snprintf(path, sizeof(path), "%s/" VNIC_SOCKET_NAME, w.server.run_dir);
 	assert_int_equal(chmod(w.server.run_dir, 0755) | chmod(path, 0666), 0);
 	pid = fork();

@@ -46,7 +46,7 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-/* What a daemon finds that starts after this one was killed. */
+/* Closes the store as a killed daemon does, and opens it as the next one. */
 static void open_again(void)
 {
 	close(r->fd);
@@ -143,7 +143,7 @@ static void remote_qps_of_survivors_are_restored(void **state)
 	for (uint32_t place = 3; place < 6; place++)
 		assert_int_equal(lease_store_get_remote(r, place, &key, &process), -ENOENT);
 	assert_int_equal(lease_store_get_remote(r, 6, &key, &process), -ENODATA);
-	/* Nor is it of the process that gets the block next. */
+	/* The next process with this block does not get the remote QP either. */
 	lease_store_add(r, B, getpid(), 0);
 	open_again();
 	assert_int_equal(lease_store_get_remote(r, 3, &key, &process), -ENOENT);
@@ -155,7 +155,7 @@ static void any_other_claim_is_refused(void **state)
 
 	(void)state;
 	token = lease_store_add(r, A, getpid(), 0);
-	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* it has it */
+	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* already leased */
 	open_again();
 	assert_int_equal(lease_store_claim(r, A, token + 1, getpid()), -EPERM);
 	assert_int_equal(lease_store_claim(r, A, 0, getpid()), -EPERM);
@@ -165,7 +165,7 @@ static void any_other_claim_is_refused(void **state)
 	assert_int_equal(lease_store_claim(r, B, 0, getpid()), -EPERM);
 	assert_int_equal(lease_store_claim(r, UINT32_MAX, token, getpid()), -EPERM);
 	assert_int_equal(lease_store_claim(r, A, token, getpid()), 0);
-	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* twice */
+	assert_int_equal(lease_store_claim(r, A, token, getpid()), -EPERM); /* already claimed */
 }
 
 static void ended_process_has_no_claim(void **state)
@@ -199,7 +199,7 @@ static void *wait_for_ever(void *unused)
 	return NULL;
 }
 
-/* /proc says that it is a zombie, but another of its threads goes on. */
+/* /proc shows the process as a zombie while another of its threads runs. */
 static void process_lives_after_its_first_thread_ended(void **state)
 {
 	char path[32], text[512] = "";
@@ -242,14 +242,14 @@ static void zombie_counts_as_ended(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Another process may have the same number. */
+/* Another process may have got the same PID. */
 static void start_time_distinguishes_reused_pids(void **state)
 {
 	(void)state;
 	lease_store_add(r, A, getpid(), 0);
 	r->entries[A / LEASE_QPNS].start++;
 	lease_store_remove(r, B);
-	/* Written with the next lease of the block only: so by hand. */
+	/* The store writes an entry only when it changes, so the test writes the entries itself. */
 	assert_int_not_equal(
 		lseek(r->fd, -(off_t)(sizeof(r->entries) + sizeof(r->addresses)), SEEK_END), -1);
 	assert_int_equal(write(r->fd, r->entries, sizeof(r->entries)), sizeof(r->entries));
@@ -279,7 +279,7 @@ static void file_stays_while_it_has_a_lease(void **state)
 	(void)state;
 	lease_store_add(r, A, getpid(), 0);
 	lease_store_close(r, dir);
-	/* Those that leave now are to find their leases again. */
+	/* Sessions that close after the store must not remove their leases from the file. */
 	lease_store_remove(r, A);
 	assert_int_equal(access(name, F_OK), 0);
 	assert_int_equal(lease_store_open(r, dir), 0);
@@ -290,7 +290,7 @@ static void file_stays_while_it_has_a_lease(void **state)
 	assert_int_equal(lease_store_open(r, dir), 0);
 }
 
-/* Cut anywhere, with other bytes anywhere: it counts as empty, or its entries for what they are. */
+/* Truncated or overwritten anywhere, the file counts as empty, or its entries are checked. */
 static void damaged_file_counts_as_empty(void **state)
 {
 	struct stat st;
@@ -344,7 +344,7 @@ static void addresses_keep_their_indices(void **state)
 	assert_int_equal(host_address_by_gid(&after, 1)->ip[15], 2);
 	assert_int_equal(host_address_by_gid(&after, 2)->ip[15], 3);
 	assert_int_equal(host_address_by_gid(&after, 3)->ip[15], 9);
-	/* As long as nobody has its index, one that is not there is still expected. */
+	/* A missing address keeps its reservation until another address gets the index. */
 	lease_store_put_addresses(r, &after);
 	open_again();
 	host_init(&after);

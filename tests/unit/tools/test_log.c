@@ -16,7 +16,7 @@
 static struct log_ratelimit budget;
 static int file, standard_error;
 
-/* Standard error is a file while a test runs. */
+/* Redirects standard error to a file during a test. */
 static int setup(void **state)
 {
 	(void)state;
@@ -59,7 +59,7 @@ static void rate_limit_is_a_burst_then_one_a_second(void **state)
 	assert_int_equal(lines(), LOG_BURST);
 	log_ratelimited(&budget, T0 + LOG_EVERY_NS, "again");
 	log_ratelimited(&budget, T0 + LOG_EVERY_NS, "too many");
-	/* With a line that tells how many are missing. */
+	/* One more line tells how many were suppressed. */
 	assert_int_equal(lines(), LOG_BURST + 2);
 }
 
@@ -75,7 +75,7 @@ static void burst_is_available_again_later(void **state)
 		log_ratelimited(&budget, later, "line %u", i);
 	log_ratelimited(&budget, later, "too many");
 	assert_int_equal(lines(), 2 * LOG_BURST);
-	/* A clock that is read again does not make it more. */
+	/* A time in the past adds nothing to the budget. */
 	log_ratelimited(&budget, T0, "too early");
 	assert_int_equal(lines(), 2 * LOG_BURST);
 }

@@ -20,7 +20,7 @@
 
 static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 9};
 
-/* A neighbour table on one uplink, and what it did. */
+/* A neighbour table on one uplink, with the frames and answers that it has produced. */
 struct world {
 	struct host host;
 	struct neigh neigh;
@@ -75,7 +75,7 @@ static int setup(void **state)
 	       host_add_text(&w.host, "2001:db8::1/64", 0);
 }
 
-/* A 128-bit address from text. */
+/* Parses an address; IPv4 becomes ::ffff:a.b.c.d. */
 static const uint8_t *ip(const char *text)
 {
 	static uint8_t ring[4][16];
@@ -106,7 +106,7 @@ static void arp_from_peer(bool request, const char *sip, const char *tip)
 	neigh_input(&w.neigh, T0, 0, frame, sizeof(frame));
 }
 
-/* Puts a tag into a frame, or takes the one that is there out again. */
+/* Insert a VLAN tag into a frame, and remove it. */
 static uint32_t put_tag(uint8_t *frame, uint32_t len, uint16_t tci)
 {
 	memmove(frame + 16, frame + 12, len - 12);
@@ -135,7 +135,7 @@ static void arp_by_vlan(uint16_t tci, bool request, const char *sip, const char 
 	neigh_input(&w.neigh, T0, 0, frame, put_tag(frame, ARP_FRAME_LEN, tci));
 }
 
-/* An address in a VLAN asks and answers there, and nowhere else. */
+/* An address in a VLAN sends and answers ARP in that VLAN only. */
 static void arp_stays_in_its_vlan(void **state)
 {
 	struct neigh_waiter waiter, other;
@@ -148,7 +148,7 @@ static void arp_stays_in_its_vlan(void **state)
 	assert_int_equal(w.sent, 1);
 	assert_true(arp_parse(&a, w.frame, take_tag(w.frame, w.len, 100)));
 	assert_true(a.request);
-	/* From an address outside the VLAN there is no way. */
+	/* Addresses outside the VLAN have no route to it. */
 	assert_int_equal(neigh_resolve(&w.neigh, T0, 1, ip("198.51.100.8"), &other, &w.hop),
 			 -ENETUNREACH);
 	arp_from_peer(false, "198.51.100.9", "198.51.100.1");
@@ -158,7 +158,7 @@ static void arp_stays_in_its_vlan(void **state)
 	assert_int_equal(w.answers, 1);
 	assert_int_equal(w.status, 0);
 	assert_memory_equal(w.hop.mac, peer_mac, 6);
-	/* Who asks for it is answered in the VLAN; who asks elsewhere is not. */
+	/* Requests for the address are answered in its VLAN only. */
 	arp_from_peer(true, "198.51.100.9", "198.51.100.1");
 	arp_by_vlan(101, true, "198.51.100.9", "198.51.100.1");
 	arp_by_vlan(100, true, "192.0.2.9", "192.0.2.1");
@@ -167,7 +167,7 @@ static void arp_stays_in_its_vlan(void **state)
 	assert_int_equal(w.sent, 2);
 	assert_true(arp_parse(&a, w.frame, take_tag(w.frame, w.len, 100)));
 	assert_false(a.request);
-	/* A tag without an ID is no VLAN. */
+	/* A priority tag (VLAN ID 0) is no VLAN. */
 	arp_by_vlan(0xe000, true, "192.0.2.9", "192.0.2.1");
 	assert_int_equal(w.sent, 3);
 	assert_int_equal(ether_get16(w.frame + 12), ETHERTYPE_ID_ARP);
@@ -235,13 +235,14 @@ static void arp_asks_and_learns(void **state)
 	assert_int_equal(w.answers, 1);
 	assert_int_equal(w.status, 0);
 	assert_memory_equal(w.hop.mac, peer_mac, 6);
-	/* Known now, for a minute. */
+	/* The entry is valid for a minute. */
 	assert_int_equal(resolve(T0 + SECOND, "192.0.2.9", &waiter), 0);
 	assert_int_equal(resolve(T0 + 61 * SECOND, "192.0.2.9", &waiter), -EINPROGRESS);
 	assert_int_equal(w.sent, 2);
 }
 
-/* Even from an address of the kernel's, which would be asked if no VM could be there. */
+/* With VMs the daemon sends ARP itself even from a kernel address: VMs are not behind the kernel.
+ */
 static void vm_is_resolved_without_the_kernel(void **state)
 {
 	struct neigh_waiter waiter;
@@ -273,7 +274,7 @@ static void nd_asks_and_learns(void **state)
 	assert_memory_equal(question.sip, ip("2001:db8::1"), 16);
 	assert_memory_equal(question.target, ip("2001:db8::9"), 16);
 
-	/* The peer's advertisement, as the other side of our own code writes it. */
+	/* The peer's advertisement, built by nd.c. */
 	reply = question;
 	nd_build_advertisement(frame, &reply, peer_mac);
 	neigh_input(&w.neigh, T0, 0, frame, sizeof(frame));
@@ -327,7 +328,7 @@ static void arp_is_answered_for_own_addresses_only(void **state)
 	assert_memory_equal(w.frame, peer_mac, 6);
 	assert_memory_equal(a.smac, our_mac, 6);
 	assert_memory_equal(a.sip, ip("192.0.2.1"), 16);
-	/* What the kernel owns, the kernel answers for. */
+	/* The kernel answers for its own addresses. */
 	w.host.addresses[1].kernel = true;
 	arp_from_peer(true, "192.0.2.9", "192.0.2.1");
 	assert_int_equal(w.sent, 1);
@@ -385,13 +386,13 @@ static void damaged_nd_is_ignored(void **state)
 	nd_build_solicitation(frame, &m);
 	for (i = 0; i < sizeof(frame); i++)
 		assert_false(nd_parse(&out, frame, i));
-	/* Every byte from the addresses on is under the checksum. */
+	/* The checksum covers every byte from the addresses on. */
 	for (i = ETHER_HDR_LEN + 8; i < sizeof(frame); i++) {
 		frame[i] ^= 0x10;
 		assert_false(nd_parse(&out, frame, sizeof(frame)));
 		frame[i] ^= 0x10;
 	}
-	frame[ETHER_HDR_LEN + 7] = 254; /* came through a router */
+	frame[ETHER_HDR_LEN + 7] = 254; /* hop limit below 255: forwarded by a router */
 	assert_false(nd_parse(&out, frame, sizeof(frame)));
 }
 
@@ -431,7 +432,7 @@ static void full_table_evicts_resolved_entries(void **state)
 	assert_memory_equal(w.neigh.entries[5].ip, to, 16);
 }
 
-/* The tick looks at the table as long as anybody in it is asked for, and no longer. */
+/* neigh_tick scans the table only while an entry waits for an answer. */
 static void tick_runs_only_while_entries_wait(void **state)
 {
 	struct neigh_waiter a, b, c;
@@ -452,7 +453,7 @@ static void tick_runs_only_while_entries_wait(void **state)
 	assert_int_equal(w.answers, 3);
 	assert_int_equal(w.neigh.asking, 0);
 	assert_int_equal(neigh_tick(&w.neigh, T0 + 9 * NEIGH_TRY_NS), UINT64_MAX);
-	/* One that was known is asked for again, until the host has another address. */
+	/* An expired entry is resolved again; a change of the host's addresses ends that. */
 	assert_int_equal(resolve(T0 + NEIGH_LIFE_NS, "192.0.2.9", &a), -EINPROGRESS);
 	assert_int_equal(w.neigh.asking, 1);
 	w.host.addresses[1].valid = false;

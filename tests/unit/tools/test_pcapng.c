@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is written as pcapng, libpcap reads back. */
+/* libpcap reads the files that the pcapng writer writes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -107,7 +107,7 @@ static void free_block_can_be_claimed(void **state)
 	assert_int_equal(qpn, 6 * LEASE_QPNS);
 }
 
-/* One that may be claimed yet is nobody else's. */
+/* A claimable block is leased to no new process. */
 static void claimable_block_is_not_leased(void **state)
 {
 	static const bool claimable[LEASE_BLOCKS] = {[6] = true, [7] = true};

@@ -12,13 +12,13 @@
 
 #define LIMIT 1024
 
-/* Not root, and not who runs this. */
+/* A user that is neither root nor the user of this test. */
 static uid_t stranger(void)
 {
 	return geteuid() + 1;
 }
 
-/* What a user can have who takes all that he is given while others have so many. */
+/* The most entries that a user gets while other users have `others`. */
 static uint32_t greed(uint32_t others)
 {
 	uint32_t own = 0;
@@ -36,7 +36,7 @@ static void user_gets_half_of_what_others_leave(void **state)
 	assert_int_equal(greed(LIMIT - 2), 1);
 	assert_int_equal(greed(LIMIT - 1), 0);
 	assert_int_equal(greed(LIMIT), 0);
-	/* Root is not counted out. */
+	/* Entries of root count in the total. */
 	assert_int_equal(greed(LIMIT + 1), 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Frames of urxe bench --bare between the two ends of a cable in memory. */
+/* Request and response frames of urxe bench --bare, over a netdev_mem pair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static int setup(void **state)
 	assert_int_equal(netdev_mem_pair(64, ends), 0);
 	raw_latency_init(&asks, ends[0]);
 	raw_latency_init(&answers, ends[1]);
-	/* In one process they would have made the same address. */
+	/* Both ends are in one process and would generate the same MAC address. */
 	answers.mac[5] ^= 1;
 	return 0;
 }
@@ -47,7 +47,7 @@ static void request_gets_its_response(void **state)
 	}
 }
 
-/* The answer was only late: it is to the same question. */
+/* A late response to the first of two equal requests counts. */
 static void repeated_request_is_answered_again(void **state)
 {
 	(void)state;
@@ -75,7 +75,7 @@ static void response_for_another_station_is_ignored(void **state)
 	assert_false(raw_latency_answered(&asks, 0));
 }
 
-/* Takes the frame that lies in `port`. */
+/* Receives a frame from `port`. */
 static uint32_t take(struct netdev *port, uint8_t frame[RAW_LATENCY_LEN])
 {
 	struct netdev_frame got;
@@ -115,7 +115,7 @@ static void malformed_request_gets_no_response(void **state)
 	assert_int_equal(take(ends[0], other), 0);
 }
 
-/* Whoever serves RoCE on the link is not to take it for a packet. */
+/* An RDMA device on the link must not take the frame for a RoCE packet. */
 static void raw_frames_are_not_roce(void **state)
 {
 	uint8_t frame[RAW_LATENCY_LEN];

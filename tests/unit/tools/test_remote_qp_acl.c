@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who speaks to which remote queue pair, and the hash table of DPDK's behind it. */
+/* Owners of remote QPs, and the DPDK hash table that stores them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,7 @@ static void leaving_process_releases_all(void **state)
 	assert_ptr_equal(find(2, 0), &b);
 }
 
-/* One owner has its share and no more; together they fill the table to the last entry. */
+/* An owner gets at most its share; many owners together fill the table completely. */
 static void owner_gets_at_most_its_share(void **state)
 {
 	static struct remote_qp_owner owners[REMOTE_QP_MAX / REMOTE_QP_PER_OWNER];
@@ -116,7 +116,7 @@ static void owner_gets_at_most_its_share(void **state)
 	assert_null(find(1, 4));
 }
 
-/* What an observer of changes has last been told of each place. */
+/* The owner that the store callback has got last for each place. */
 static uint32_t told[8];
 
 static void listen(void *ctx, uint32_t place, const struct remote_qp_key *k, uint32_t process)
@@ -155,7 +155,7 @@ static void owner_changes_are_stored(void **state)
 	assert_int_equal(told[1], 0);
 }
 
-/* Whoever comes first, and also while its owner has not said again what it had. */
+/* The remote QP stays its owner's, before and after the owner claims its lease. */
 static void restored_remote_qp_belongs_to_its_survivor(void **state)
 {
 	(void)state;
@@ -171,7 +171,7 @@ static void restored_remote_qp_belongs_to_its_survivor(void **state)
 	assert_int_equal(put(&a, 1, 5), -ENOENT);
 	assert_int_equal(take(&a, 1, 5), 0);
 	assert_int_equal(a.n, 2);
-	/* What it did not say again is free; and what it did it has once. */
+	/* Remote QPs that the owner has not registered again are free, the others count once. */
 	remote_qp_acl_end_restore(&table);
 	assert_int_equal(a.n, 1);
 	assert_int_equal(take(&b, 1, 6), 0);
@@ -204,7 +204,7 @@ static void invalid_stored_entry_is_ignored(void **state)
 	assert_int_equal(recall(4, 1, 5, 3), -EINVAL);
 	assert_int_equal(recall(4, 1, 6, LEASE_BLOCKS), -EINVAL);
 	assert_int_equal(recall(REMOTE_QP_MAX, 1, 6, 3), -EINVAL);
-	/* The places that were passed over are as good as others. */
+	/* The skipped places are usable. */
 	for (i = 0; i < REMOTE_QP_PER_OWNER; i++)
 		assert_int_equal(take(&a, 2, i), 0);
 	assert_int_equal(table.n, REMOTE_QP_PER_OWNER + 1);

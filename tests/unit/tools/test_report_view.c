@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How urxe show tells a report. */
+/* Tables and JSON of urxe show. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void values_of_wrong_type_show_as_a_dash(void **state)
 	assert_table("[1, {\"name\": 5, \"qpn\": \"x\", \"in\": 3}]", "NAME  QPN  BYTES\n"
 								      "-       -      -\n"
 								      "-       -      -\n");
-	/* Nothing that a terminal would obey. */
+	/* Control characters for the terminal are replaced. */
 	assert_table("[{\"name\": \"a\\u001b[2J\\u007f\"}]", "NAME    QPN  BYTES\n"
 							     "a?[2J?    -      -\n");
 }
@@ -145,7 +145,7 @@ static void zero_counters_show_only_with_all(void **state)
 	json_decref(report);
 }
 
-/* Two processes of one user, one of another, and a peer elsewhere. */
+/* Two processes of one user, one process of another user, and a peer on another host. */
 static const char leases[] =
 	"{\"host\": {\"gids\": [{\"gid\": \"fe80::1\"}]}, \"leases\": ["
 	"{\"process\": \"a\", \"pid\": 1, \"uid\": 7, \"qpn_first\": 4096, \"qpn_count\": 4096},"

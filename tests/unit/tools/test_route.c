@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Routes and neighbours as the kernel writes them, and as it never would. */
+/* Parsing of the kernel's route and neighbour messages, well-formed and damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void routed_destination_has_its_gateway(void **state)
 	assert_memory_equal(way.next_hop, v6, 16);
 }
 
-/* The host's own, all hosts of a subnet, or nobody. */
+/* Local, broadcast, prohibited and missing routes. */
 static void destination_without_route_is_unreachable(void **state)
 {
 	static const uint8_t types[] = {RTN_LOCAL,     RTN_BROADCAST,   RTN_MULTICAST,
@@ -150,7 +150,7 @@ static void neighbour_states_are_parsed(void **state)
 		if (n.has_mac)
 			assert_memory_equal(n.mac, mac, 6);
 	}
-	/* Without a MAC, or with less than one, whatever the state. */
+	/* Without a MAC address, or with a short one, in any state. */
 	begin_neighbour(NUD_REACHABLE, v4, 4);
 	assert_false(neighbour_of().has_mac);
 	mnl_attr_put(message, NDA_LLADDR, 5, mac);
@@ -173,7 +173,7 @@ static void take_damaged(uint32_t len)
 	free(copy);
 }
 
-/* Each cut at every place, and with every bit turned: nothing is read that is not there. */
+/* Each message is cut at every length and has every bit flipped: no read beyond its end. */
 static void damaged_messages_are_ignored(void **state)
 {
 	(void)state;

@@ -125,7 +125,7 @@ static void existing_directory_is_kept(void **state)
 	assert_int_equal(stat(path, &st), 0);
 }
 
-/* What made it may have filled the file system's last block, or be allowed no file. */
+/* The pid file may be missing: the file system was full, or RLIMIT_FSIZE was 0. */
 static void directory_without_pid_file_is_removed(void **state)
 {
 	struct rlimit none, was;

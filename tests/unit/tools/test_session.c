@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The daemon's clients over a real socket: this thread is the daemon, and others
- * make the driver's calls that wait for its answers.
+ * Sessions over a real socket: this thread is the daemon, and other threads make the driver's
+ * calls, which wait for the daemon's answers.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 #define MTU          1500
 #define T0           1000000000ull
 #define UD_SEND_ONLY 0x64
-#define FRAMES       100 /* more than the switch moves at a time, and less than a ring holds */
+#define FRAMES       100 /* more than a burst of the switch, less than a ring */
 
 struct world {
 	struct server server;
@@ -101,7 +101,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A datagram for the stayer, with its number at the end. */
+/* A datagram for `stayer`, with its number at the end. */
 static void post(uint32_t number)
 {
 	static const uint8_t payload[32];
@@ -140,7 +140,7 @@ static void stayer_has_all(void)
 	assert_int_equal(n, FRAMES);
 }
 
-/* Its doorbell and its hang-up are seen together: the daemon was busy, or had no core. */
+/* The daemon sees doorbell and hang-up together, because it was busy or had no CPU. */
 static void frames_posted_before_hang_up_are_forwarded(void **state)
 {
 	(void)state;
@@ -183,7 +183,7 @@ static void port_changes_are_sent_to_processes(void **state)
 	vnic_driver_abandon(w->leaver.driver);
 }
 
-/* Who let its notices fill the socket hears the newest once it reads, without another change. */
+/* A process whose socket was full gets the newest notice once it reads. */
 static void port_changes_are_sent_when_the_socket_drains(void **state)
 {
 	struct vnic_attach_port port;
@@ -206,7 +206,7 @@ static void port_changes_are_sent_when_the_socket_drains(void **state)
 	vnic_driver_abandon(w->leaver.driver);
 }
 
-/* The daemon is replaced under both processes. */
+/* Restarts the daemon while both processes live. */
 static void restart(void)
 {
 	server_end(&w->server);
@@ -267,7 +267,7 @@ static void newcomer_waits_at_most_the_claim_time(void **state)
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(newcomer.status, 0);
-	/* Others may still send to the numbers that survivors had. */
+	/* The newcomer gets no QPN of a survivor: peers may still send to it. */
 	assert_true(newcomer.who.qpn_first > w->leaver.who.qpn_first);
 	assert_true(newcomer.who.qpn_first > w->stayer.who.qpn_first);
 	vnic_driver_abandon(newcomer.driver);
@@ -293,7 +293,7 @@ static void wrong_token_claims_nothing(void **state)
 	assert_int_equal(thief.status, -EPERM);
 	serve(claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
-	/* Who has it cannot be claimed from. */
+	/* A block that is leased cannot be claimed. */
 	thief = w->leaver;
 	serve(claim_thread, &thief);
 	assert_int_equal(thief.status, -EPERM);
@@ -301,7 +301,7 @@ static void wrong_token_claims_nothing(void **state)
 	w->stayer.driver = NULL;
 }
 
-/* --- More than one block */
+/* --- Several blocks */
 
 static uint32_t leased;
 
@@ -314,7 +314,7 @@ static void *lease_thread(void *arg)
 	return NULL;
 }
 
-/* Asks for another block; returns what was answered. */
+/* Asks for another block; returns the status. */
 static int lease(struct server_process *p)
 {
 	serve(lease_thread, p);
@@ -341,7 +341,7 @@ static void blocks_per_process_are_limited(void **state)
 	assert_int_equal(lease(&w->leaver), -ENOSPC);
 	assert_int_equal(lease(&w->stayer), 0);
 	assert_ptr_equal(owner_of(leased), owner_of(w->stayer.who.qpn_first));
-	/* All go with it, off the record, too. */
+	/* When the session ends, all blocks are removed, also from the store. */
 	vnic_driver_abandon(w->leaver.driver);
 	take_events();
 	assert_true(sessions_reap(&w->server.sessions));
@@ -365,11 +365,11 @@ static void later_leases_can_be_claimed_too(void **state)
 	restart();
 	serve(claim_thread, &w->stayer);
 	assert_int_equal(w->stayer.who.leases, 1);
-	/* While it may be claimed nobody else gets it, also not who survived himself. */
+	/* No other process gets a claimable block, not even another survivor. */
 	w->server.sw.leases.last = lease_block(blocks[1]) - 1;
 	assert_int_equal(lease(&w->stayer), 0);
 	assert_null(owner_of(blocks[1]));
-	/* By one claim, which need not wait for its turn sixteen times. */
+	/* One claim gets all blocks of the process. */
 	serve(claim_thread, &w->leaver);
 	assert_int_equal(w->leaver.status, 0);
 	assert_int_equal(w->leaver.who.leases, VNIC_LEASES_MAX);
@@ -391,7 +391,7 @@ static void *register_thread(void *arg)
 	return NULL;
 }
 
-/* Who is quicker after a restart of the daemon does not get another's peer. */
+/* After a restart, a process cannot take the remote QP of a process that claims later. */
 static void survivor_keeps_its_remote_qps(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Stations of urxe bench at the two ends of a cable in memory. */
+/* Two stations of urxe bench, connected by a netdev_mem pair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,8 +36,8 @@ static void part(void)
 }
 
 /*
- * A cable that takes one frame at a time lets the echo of a SEND be seen before the
- * acknowledgement: the SEND has its place among the outstanding requests until that comes.
+ * With one frame at a time on the link, the echo of a SEND arrives before the acknowledgement. The
+ * SEND counts as outstanding until the acknowledgement arrives.
  */
 static void send_is_outstanding_until_its_acknowledgement(void **state)
 {

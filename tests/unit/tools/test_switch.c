@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The switch between vNICs of the in-process transport and an uplink in memory. */
+/* The switch between vNICs in this process and an uplink of netdev_mem. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +90,7 @@ static uint64_t dropped(enum switch_drop which)
 	return all.drops[which];
 }
 
-/* That nothing else was dropped since drops_seen. */
+/* Expects n drops for one reason since drops_seen, and no others. */
 static void drops(enum switch_drop which, uint64_t n)
 {
 	struct switch_stats all;
@@ -131,7 +131,7 @@ static void count_meeting(struct switch_port *from, struct switch_port *to, uint
 	meetings++;
 }
 
-/* Once a pair, until one of them is another. */
+/* The callback is called once for a pair of processes. */
 static void first_frame_of_a_pair_introduces_it(void **state)
 {
 	(void)state;
@@ -160,7 +160,7 @@ static void frames_without_destination_are_counted(void **state)
 	drops_seen();
 
 	make(f, peer_mac, lan_macs[0], 5, 0);
-	f[23] = 6; /* a process may not send TCP by the daemon's port */
+	f[23] = 6; /* TCP, which processes may not send */
 	lan_post(w, 0, f, LAN_LEN);
 	switch_run(&w->sw, LAN_T0);
 	drops(SWITCH_DROP_NOT_ROCE, 1);
@@ -168,7 +168,7 @@ static void frames_without_destination_are_counted(void **state)
 	assert_int_equal(lan_receive(w, 1), -1);
 }
 
-/* The tap sees a frame of a process whole, though the switch holds it in two parts. */
+/* The tap gets a whole frame, which the switch holds in two parts. */
 static void keep(void *ctx, const struct switch_port *port, enum switch_direction dir,
 		 const uint8_t *data, uint32_t len, enum switch_drop drop)
 {
@@ -224,7 +224,7 @@ static void all_hear_multicast(void)
 		vnic_driver_set_multicast(w->loops[i]->driver, true);
 }
 
-/* Who has not asked for it is left in peace. */
+/* Only processes that enabled multicast get such frames. */
 static void multicast_needs_a_listener(void **state)
 {
 	(void)state;
@@ -243,7 +243,7 @@ static void multicast_needs_a_listener(void **state)
 	drops(SWITCH_DROP_UNHEARD, 2);
 }
 
-/* To each process but the sender, and out; from an uplink to all of them, and never back out. */
+/* A process's frame goes to all other processes and the uplink; an uplink's to all processes. */
 static void multicast_goes_to_listeners_and_uplink(void **state)
 {
 	struct netdev_frame out[4];
@@ -318,7 +318,7 @@ static void frames_go_to_and_from_the_uplink(void **state)
 	drops(SWITCH_DROP_NOT_OURS, 1);
 }
 
-/* How long after T0 the switch looks at the uplink, which in memory has no descriptor, again. */
+/* Delay until the switch polls the uplink again; a netdev_mem port has no descriptor. */
 static uint64_t look_after(uint64_t quiet)
 {
 	uint64_t now = LAN_T0 + quiet;
@@ -343,7 +343,7 @@ static void uplink_is_polled_often_after_traffic(void **state)
 	assert_int_equal(look_after(0), netdev_poll_interval_ns(0));
 }
 
-/* Fills port 1's receive ring and what the sender has; returns how many were posted. */
+/* Fills the receive ring of port 1 and the sender's ring; returns the number of frames. */
 static uint32_t flood(void)
 {
 	uint32_t n = 0;
@@ -371,7 +371,7 @@ static void full_receiver_loses_no_frames(void **state)
 	drops(SWITCH_NO_DROP, 0);
 }
 
-/* Datagrams have nobody who sends them again: a wait for a core must not cost any. */
+/* No one repeats datagrams, so a receiver that waits for a CPU must not lose any. */
 static void receiver_without_cpu_for_60_ms_loses_nothing(void **state)
 {
 	(void)state;
@@ -393,7 +393,7 @@ static void frames_to_a_stalled_receiver_are_dropped(void **state)
 	while (lan_receive(w, 1) >= 0)
 		taken++;
 	assert_int_equal(taken + dropped(SWITCH_DROP_RX_STALLED), n);
-	/* It moves again, and is served again. */
+	/* Once the receiver takes frames again, it gets new ones. */
 	post(0, lan_macs[0], w->qpn[1], 77);
 	switch_run(&w->sw, LAN_T0 + SWITCH_STALL_NS);
 	assert_int_equal(lan_receive(w, 1), 77);
@@ -449,7 +449,7 @@ static void stalled_uplink_drops_its_queue(void **state)
 	drops(SWITCH_DROP_UPLINK_FULL, UPLINK_QUEUE);
 }
 
-/* A process that is full loses its copy; nobody gets a second one, and the sender goes on. */
+/* A full process loses its copy; no process gets two, and the sender does not wait. */
 static void multicast_to_a_full_process_is_dropped(void **state)
 {
 	uint32_t n, got = 0;
@@ -499,7 +499,7 @@ static void expect_seen(const struct seen *seen, uint32_t i, const struct switch
 	assert_int_equal(seen->at[i].mark, mark);
 }
 
-/* In, then out; what goes nowhere, with the reason; and nothing once nobody looks. */
+/* The tap sees each frame in and out, and drops with their reason. */
 static void tap_sees_frames_in_and_out(void **state)
 {
 	struct seen seen = {0};
@@ -523,7 +523,7 @@ static void tap_sees_frames_in_and_out(void **state)
 	assert_int_equal(seen.n, 5);
 }
 
-/* Each port counts its own; who left is remembered in the sums. */
+/* Each port has its own counters; the totals include ports that have left. */
 static void each_port_has_its_own_counters(void **state)
 {
 	const struct switch_port *port = NULL;
@@ -560,7 +560,7 @@ static void post_in_queue(struct guest *g, uint32_t queue, const uint8_t *dmac, 
 	guest_post_tx(&g->tx[queue], addr, LAN_LEN, VMXNET3_TXD_EOP);
 }
 
-/* Each transmit queue is served by itself: a frame that waits holds up those behind it only. */
+/* A frame that waits delays only the frames behind it in its own transmit queue. */
 static void blocked_transmit_queue_does_not_block_others(void **state)
 {
 	struct guest *g = guest_create(2, 1);
@@ -580,7 +580,7 @@ static void blocked_transmit_queue_does_not_block_others(void **state)
 		switch_run(&w->sw, LAN_T0);
 	assert_int_equal(netdev_rx(w->far[0], LAN_T0, &out, 1), 1);
 	assert_int_equal(out.data[LAN_LEN - 4], 1);
-	/* However often it was tried: counted once. */
+	/* A frame that was retried counts once. */
 	assert_int_equal(in[SWITCH_IN_FRAMES], 2);
 	while (lan_receive(w, 1) == 7)
 		;
@@ -592,7 +592,7 @@ static void blocked_transmit_queue_does_not_block_others(void **state)
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-/* Without an uplink, which in memory has no descriptor and so a deadline of its own. */
+/* Without an uplink, whose polling would set a deadline. */
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, setup_alone, teardown)
 
 int main(void)

@@ -22,7 +22,7 @@ static char top[] = "/tmp/test-sysfs-XXXXXX";
 static struct host host;
 static long processors;
 
-/* In place of libc's, so that this machine is as large as a test wants it. */
+/* Replaces libc's sysconf, to set the number of CPUs. */
 long __sysconf(int name);
 long sysconf(int name)
 {
@@ -71,7 +71,7 @@ static void local_cpus_of_2_and_33_cpus(void **state)
 	expect_text(CLASS "device/local_cpulist", "0-32\n");
 }
 
-/* Linux has 8,192 processors at most (CONFIG_NR_CPUS). */
+/* Linux supports at most 8,192 CPUs (CONFIG_NR_CPUS). */
 static void local_cpus_of_8192_cpus(void **state)
 {
 	static char words[8192 / 32 * 9 + 1];
@@ -155,7 +155,7 @@ static void expect_none(const char *name)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-/* Addresses and the link come and go; files that stay the same are not touched. */
+/* Addresses and the link change; files without changes keep their inode. */
 static void update_writes_changed_files_only(void **state)
 {
 	struct host before, now;
@@ -194,7 +194,7 @@ static void update_writes_changed_files_only(void **state)
 	expect_none("sys/.unfinished");
 }
 
-/* An ordinary user may ask access(2) for both before opening it. */
+/* Programs of all users check the device with access(2) before they open it. */
 static void device_files_are_writable_by_all(void **state)
 {
 	mode_t old = umask(077);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* /dev/infiniband/rdma_cm as programs see it: commands, events and errors as the kernel's. */
+/* Commands, events and errors of /dev/infiniband/rdma_cm, compared with the kernel's. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static void qp_attributes_follow_connect_and_disconnect(void **state)
 	loop_run(&loop);
 	get_event(&a, CMA_DISCONNECTED);
 	assert_int_equal(destroy(&a, id), 4);
-	/* The request counts as its listener's. */
+	/* The listener's events_reported counts the request. */
 	assert_int_equal(destroy(&b, child), 2);
 	expect_no_event(&a);
 }
@@ -102,7 +102,7 @@ static void connect_without_answer_times_out(void **state)
 	assert_int_equal((int)get_event(&a, CMA_UNREACHABLE).status, -ETIMEDOUT);
 }
 
-/* A full backlog is as a loss: the request comes again, and then there is room. */
+/* A REQ that finds the backlog full is dropped; the client repeats it until there is room. */
 static void request_beyond_the_backlog_is_retried(void **state)
 {
 	uint32_t first, second;
@@ -121,7 +121,7 @@ static void request_beyond_the_backlog_is_retried(void **state)
 	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.qp_num, LOOP_QPN + 2);
 }
 
-/* The death of a program is a disconnect. */
+/* When a program ends, the daemon disconnects its connections. */
 static void end_of_a_program_disconnects_its_ids(void **state)
 {
 	uint32_t id;
@@ -136,7 +136,7 @@ static void end_of_a_program_disconnects_its_ids(void **state)
 	b = loop_start(&loop);
 }
 
-/* Requests that nobody fetched are rejected with their listener, and do not ring any more. */
+/* Unfetched requests of a destroyed listener are rejected, and their events withdrawn. */
 static void destroying_a_listener_rejects_its_requests(void **state)
 {
 	uint32_t server, id;
@@ -153,7 +153,7 @@ static void destroying_a_listener_rejects_its_requests(void **state)
 	expect_no_event(&b);
 }
 
-/* A server without a listener for a moment, and a client that is quicker. */
+/* The client connects after a server has destroyed one listener and before it has the next. */
 static void early_request_reaches_the_next_listener(void **state)
 {
 	uint32_t id;
@@ -170,7 +170,7 @@ static void early_request_reaches_the_next_listener(void **state)
 	expect_no_event(&a);
 }
 
-/* perftest's next listener may be in another port space: with -c UD it is. */
+/* perftest's second listener is in another port space with -c UD. */
 static void early_request_reaches_a_listener_in_its_port_space(void **state)
 {
 	uint32_t id;
@@ -181,7 +181,7 @@ static void early_request_reaches_a_listener_in_its_port_space(void **state)
 	assert_int_equal(connect_to(&a, id, 0, 0), 0);
 	loop_run(&loop);
 	expect_no_event(&a);
-	/* Not the one that it is for. */
+	/* A listener of RDMA_PS_TCP does not get the request for RDMA_PS_UDP. */
 	listener(5);
 	loop_pass(&loop, 0);
 	expect_no_event(&b);
@@ -223,7 +223,7 @@ static void request_a_second_after_the_listener_is_rejected_at_once(void **state
 	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_INVALID_SERVICE_ID);
 }
 
-/* No more are kept than there are places: who comes then is refused at once. */
+/* At most CMA_EARLY_MAX requests are kept; one more is rejected at once. */
 static void number_of_early_requests_is_limited(void **state)
 {
 	uint32_t id;
@@ -294,7 +294,7 @@ static struct rdma_ucm_query_addr_resp query(uint32_t id, uint32_t option)
 	return response;
 }
 
-/* librdmacm tries the wildcard to see whether there is AF_IB; RoCE has no more of it. */
+/* librdmacm binds the wildcard to detect AF_IB; RoCE supports no other AF_IB address. */
 static void af_ib_binds_the_wildcard_only(void **state)
 {
 	struct sockaddr_ib addr = {.family = CMA_AF_IB,
@@ -322,7 +322,7 @@ static void af_ib_binds_the_wildcard_only(void **state)
 	assert_int_equal(bind_ib(id, &addr), -EPROTONOSUPPORT);
 	addr.service_id = htobe64(0x1110000 | PORT);
 	assert_int_equal(bind_ib(id, &addr), 0);
-	/* Whoever comes by IP is not for it. */
+	/* An AF_IB listener gets no request that was made for an IP address. */
 	assert_int_equal(listen_on(&a, id, 5), 0);
 	id = client(RDMA_PS_UDP);
 	assert_int_equal(connect_to(&a, id, 0, 0), 0);
@@ -334,7 +334,7 @@ static void af_ib_binds_the_wildcard_only(void **state)
 	assert_int_equal(COMMAND(&a, RESOLVE_ADDR, request, 0), -ENODEV);
 }
 
-/* As the kernel has it, on no device, unless there is none but this host. */
+/* As in the kernel, loopback has no device, except on a host without uplinks. */
 static void loopback_has_no_device_if_an_uplink_exists(void **state)
 {
 	uint32_t id = create(&a, RDMA_PS_TCP, 0xa);
@@ -400,7 +400,7 @@ static void query_returns_addresses_and_path(void **state)
 	assert_int_equal(COMMAND(&a, QUERY, request, 400), -ENOSYS);
 }
 
-/* A path that the program has from elsewhere is a route. */
+/* A program may set a path itself instead of resolving the route. */
 static void path_option_replaces_route_resolution(void **state)
 {
 	struct {
@@ -414,7 +414,7 @@ static void path_option_replaces_route_resolution(void **state)
 	(void)state;
 	((uint8_t *)request.path.path_rec)[48] = 0x68; /* the traffic class */
 	request.option.id = create(&a, RDMA_PS_TCP, 0xa);
-	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL); /* nowhere */
+	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -EINVAL); /* no destination */
 	assert_int_equal(resolve(&a, request.option.id), 0);
 	get_event(&a, CMA_ADDR_RESOLVED);
 	request.option.optlen--;
@@ -433,7 +433,7 @@ static void path_option_replaces_route_resolution(void **state)
 	assert_int_equal(qp_attr(&a, request.option.id, RTR).ah_attr.grh.traffic_class, 0x68);
 }
 
-/* Who has too much to say cannot accept, and the peer does not wait for it. */
+/* Private data that is too long fails the accept, and the peer gets a REJ at once. */
 static void failed_accept_rejects_the_request(void **state)
 {
 	uint32_t server, id;
@@ -469,12 +469,12 @@ static void resolve_without_route_fails_at_once(void **state)
 	memcpy(&request.dst_addr, &in, sizeof(in));
 	assert_int_equal(COMMAND(&a, RESOLVE_IP, request, 0), -ENETUNREACH);
 	expect_no_event(&a);
-	/* It may try elsewhere. */
+	/* The ID may resolve another destination. */
 	assert_int_equal(resolve(&a, request.id), 0);
 	get_event(&a, CMA_ADDR_RESOLVED);
 }
 
-/* As getaddrinfo(3) writes one of IPv4 where a host has addresses of IPv6 alone. */
+/* getaddrinfo(3) returns such addresses on a host that has IPv6 addresses only. */
 static void ipv4_mapped_destination_uses_an_ipv4_source(void **state)
 {
 	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
@@ -499,7 +499,7 @@ static void listener_accepts_its_address_family(void **state)
 	uint32_t id, server;
 
 	(void)state;
-	/* What is bound to IPv4 does not hear IPv6, though it hears all addresses. */
+	/* A listener at the IPv4 wildcard gets no requests by IPv6. */
 	server = listener(5);
 	id = create(&a, RDMA_PS_TCP, 0xa);
 	assert_int_equal(resolve6(&a, id), 0);
@@ -510,13 +510,13 @@ static void listener_accepts_its_address_family(void **state)
 	loop_run(&loop);
 	assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
 	destroy(&b, server);
-	/* A link-local address says which link. */
+	/* A link-local address needs a scope. */
 	request.id = create(&b, RDMA_PS_TCP, 0xb);
 	any.sin6_addr.s6_addr[0] = 0xfe;
 	any.sin6_addr.s6_addr[1] = 0x80;
 	request.addr = any;
 	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), -EINVAL);
-	/* IPv6 hears both. */
+	/* A listener at the IPv6 wildcard gets both. */
 	any.sin6_addr = in6addr_any;
 	request.addr = any;
 	assert_int_equal(COMMAND(&b, BIND_IP, request, 0), 0);
@@ -538,7 +538,7 @@ static void migrated_id_belongs_to_the_other_file(void **state)
 	id = create(&a, RDMA_PS_TCP, 0xa);
 	assert_int_equal(resolve(&a, id), 0);
 	request.id = id;
-	assert_int_equal(COMMAND(&c, MIGRATE_ID, request, 4), -EINVAL); /* it is not c's */
+	assert_int_equal(COMMAND(&c, MIGRATE_ID, request, 4), -EINVAL); /* not an ID of c */
 	assert_int_equal(COMMAND(&from_a, MIGRATE_ID, request, 4), 0);
 	expect_withdrawn(&a, 1);
 	expect_no_event(&a);
@@ -548,7 +548,7 @@ static void migrated_id_belongs_to_the_other_file(void **state)
 	loop_end(&loop, &c);
 }
 
-/* A listener that migrates takes along the requests that nobody has fetched yet. */
+/* Unfetched requests move with their listener. */
 static void migrated_listener_takes_its_requests_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
@@ -570,7 +570,7 @@ static void migrated_listener_takes_its_requests_along(void **state)
 	loop_end(&loop, &c);
 }
 
-/* So do the events of an ID that was accepted before its request was fetched. */
+/* Events of an ID that was accepted before its request was fetched move with the listener. */
 static void migrated_listener_takes_events_of_accepted_ids_along(void **state)
 {
 	struct rdma_ucm_migrate_id request = {.id = listener(5)};
@@ -628,7 +628,7 @@ static void multicast_join_and_leave(void **state)
 
 	(void)state;
 	id = create(&a, RDMA_PS_UDP, 0xa);
-	assert_int_equal(join(&a, id, 0xef010203, 0x10), -EINVAL); /* it has no address */
+	assert_int_equal(join(&a, id, 0xef010203, 0x10), -EINVAL); /* not bound */
 	assert_int_equal(resolve(&a, id), 0);
 	get_event(&a, CMA_ADDR_RESOLVED);
 	assert_int_equal(join(&a, id, 0x0a010203, 0x10), -EINVAL);
@@ -647,13 +647,13 @@ static void multicast_join_and_leave(void **state)
 	expect_withdrawn(&a, 1);
 	assert_int_equal(COMMAND(&a, LEAVE_MCAST, again, 4), -ENOENT);
 	assert_int_equal(join(&a, id, 0xef010203, 0x12), 0);
-	/* With the ID goes what it has joined. */
+	/* Destroying the ID leaves its groups. */
 	assert_int_equal(destroy(&a, id), 2);
 	expect_withdrawn(&a, 1);
 	expect_no_event(&a);
 }
 
-/* What is out of order, and what is not theirs. */
+/* Commands in a wrong state, and commands for other programs' objects. */
 static void wrong_states_and_foreign_ids_are_refused(void **state)
 {
 	const struct rdma_ucm_destroy_id nobody = {.id = 4711};
@@ -698,7 +698,7 @@ static void wrong_states_and_foreign_ids_are_refused(void **state)
 			 -EINVAL);
 	destroy(&a, id);
 	id = client(RDMA_PS_TCP);
-	/* Another's queue pair. */
+	/* Another process's QPN. */
 	assert_int_equal(connect_to(&a, id, LOOP_QPN + LOOP_QPNS, 0), -EINVAL);
 	assert_int_equal(connect_to(&a, id, LOOP_QPN, 0), 0);
 }
@@ -734,9 +734,9 @@ static void id_options_are_set_and_checked(void **state)
 	assert_int_equal(COMMAND(&a, SET_OPTION, request, 0), -ENOSYS);
 }
 
-/* --- What comes with an event */
+/* --- Cached replies in events */
 
-/* Each answer is that which the question gets; returns how many there are. */
+/* Compares each cached reply with the reply to its command; returns the number of replies. */
 static uint32_t check_cached(const struct loop_program *p, uint32_t id)
 {
 	const uint8_t *at = last.bytes + last.head.out, *end = at + last.head.cached;
@@ -785,7 +785,7 @@ static void cached_replies_equal_the_real_ones(void **state)
 	assert_int_equal(check_cached(&b, child), 0);
 }
 
-/* The ID of a request may have gone before its event was last. */
+/* The new ID may be destroyed before its CONNECT_REQUEST is fetched. */
 static void event_of_a_destroyed_id_has_no_cached_replies(void **state)
 {
 	uint32_t id, child;
@@ -802,7 +802,7 @@ static void event_of_a_destroyed_id_has_no_cached_replies(void **state)
 	assert_int_equal(last.head.cached, 0);
 }
 
-/* What an ID is told while its event is on its way is in the answers, too. */
+/* Commands for an ID change the cached replies of an event that was already sent. */
 static void cached_replies_follow_later_commands(void **state)
 {
 	const struct {
@@ -827,7 +827,7 @@ static void cached_replies_follow_later_commands(void **state)
 	expect_withdrawn(&a, 1);
 	get_event(&a, CMA_CONNECT_RESPONSE);
 	assert_int_equal(check_cached(&a, set.option.id), 3);
-	/* An event without answers stays where it is. */
+	/* An event without cached replies is not withdrawn. */
 	assert_int_equal(accept_it(&a, set.option.id, 0, 0), 0);
 	loop_run(&loop);
 	assert_int_equal(disconnect(&b, child), 0);
@@ -845,7 +845,7 @@ static uint32_t resolving(void)
 	return id;
 }
 
-/* What was behind a withdrawn event, and before it, comes in its order. */
+/* Events before and behind a withdrawn one still come in their order. */
 static void withdrawal_keeps_the_order_of_other_events(void **state)
 {
 	uint32_t first = resolving(), second = resolving(), third;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What one program or peer may not have of rdma_cm that is others': ports, addresses, shares. */
+/* Limits of rdma_cm for programs and peers: ports, forged addresses, quotas. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -12,9 +12,9 @@
 
 #include "ucma_programs.h"
 
-#define STRANGER 65534 /* the user nobody, as a rule */
+#define STRANGER 65534 /* usually the user nobody */
 
-/* Somebody listens at the port, but not for this type of queue pair or this address. */
+/* The listener at the port is for another QP type or address. */
 static void request_of_another_qp_type_or_address_is_rejected(void **state)
 {
 	uint32_t server = create_ib(&b, QPT_UC), id;
@@ -33,7 +33,7 @@ static void request_of_another_qp_type_or_address_is_rejected(void **state)
 	expect_no_event(&b);
 }
 
-/* A request from elsewhere, whose sender says who it is; whether the listener heard of it. */
+/* Sends a request from another host with a chosen source address; true: the listener got it. */
 static bool is_heard_as(const char *address)
 {
 	struct cm_ip_hdr hdr = {.src_port = 9};
@@ -59,7 +59,7 @@ static bool is_heard_as(const char *address)
 	return heard;
 }
 
-/* Nobody outside is this host, all hosts, or a group. */
+/* Another host must not use loopback, wildcard, multicast or this host's addresses. */
 static void request_with_a_forged_source_address_is_rejected(void **state)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(PORT)};
@@ -85,7 +85,7 @@ static void request_with_a_forged_source_address_is_rejected(void **state)
 	assert_true(is_heard_as("::ffff:169.254.9.9"));
 }
 
-/* Takes a capability from this process, or gives it back; whether it had it. */
+/* Sets or clears a capability of this process; returns whether it was set. */
 static bool set_capability(uint32_t capability, bool on)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -123,8 +123,8 @@ static void low_ports_need_a_capability(void **state)
 }
 
 /*
- * As another user, of root's daemon; it has not taken the connection yet. Only root can be another:
- * tests that want one are skipped for all others.
+ * Connects as another user; the daemon has not accepted the connection yet. Only root can change
+ * its user, so tests that need this are skipped for other users.
  */
 static int connect_as_stranger(void)
 {
@@ -140,7 +140,7 @@ static int connect_as_stranger(void)
 	return fd;
 }
 
-/* Who connects and then becomes a program of root has won nothing for who has the socket. */
+/* Executing a set-user-ID program after connecting gives no rights to the connection. */
 static void capabilities_gained_after_connecting_do_not_count(void **state)
 {
 	struct loop_program c;
@@ -156,7 +156,7 @@ static void capabilities_gained_after_connecting_do_not_count(void **state)
 	loop_end(&loop, &c);
 }
 
-/* More events than the descriptor takes: none is lost, and none kept that was fetched. */
+/* Events beyond the socket's buffer are sent later; fetched events are freed. */
 static void events_beyond_the_socket_buffer_are_not_lost(void **state)
 {
 	enum { MANY = 3000 };
@@ -179,7 +179,7 @@ static void events_beyond_the_socket_buffer_are_not_lost(void **state)
 	assert_true(TAILQ_EMPTY(&file->events));
 }
 
-/* What nobody fetched goes with its program: events, and requests with their IDs. */
+/* The end of a program frees its unfetched events, and its requests with their IDs. */
 static void end_of_a_program_drops_its_events(void **state)
 {
 	uint32_t ids[8];
@@ -194,14 +194,14 @@ static void end_of_a_program_drops_its_events(void **state)
 	assert_int_equal(resolve(&b, create(&b, RDMA_PS_TCP, 1)), 0);
 	loop_end(&loop, &b);
 	loop_run(&loop);
-	/* Those that had found a place in the backlog are told. */
+	/* The peers of requests in the backlog get a REJ. */
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(get_event(&a, CMA_REJECTED).status, CM_REJ_CONSUMER);
 	expect_no_event(&a);
 	b = loop_start(&loop);
 }
 
-/* Whoever cannot be taken for want of descriptors does not keep the daemon busy. */
+/* A connection that cannot be accepted without descriptors does not wake the daemon again. */
 static void connection_without_descriptors_waits_for_the_next(void **state)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), lowest = dup(fd);
@@ -221,7 +221,7 @@ static void connection_without_descriptors_waits_for_the_next(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_int_equal(loop.ucma.n, 2);
 	assert_int_equal(epoll_wait(loop.ucma.epoll_fd, &event, 1, 0), 0);
-	/* The next one brings it along. */
+	/* The next connection makes the daemon accept both. */
 	loop_end(&loop, &a);
 	a = loop_start(&loop);
 	assert_int_equal(loop.ucma.n, 3);
@@ -229,7 +229,7 @@ static void connection_without_descriptors_waits_for_the_next(void **state)
 	ucma_input(&loop.ucma, loop.now);
 }
 
-/* What a user other than root can open leaves some for others, and is his again. */
+/* A user's quota leaves connections to other users; closed ones can be opened again. */
 static void connections_of_a_user_are_limited(void **state)
 {
 	struct loop_program c[4];

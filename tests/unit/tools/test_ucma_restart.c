@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What programs have of rdma_cm outlives the daemon, for those that claim it from the next one. */
+/* IDs, groups and events of programs survive a restart of the daemon if the programs claim them. */
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -14,7 +14,7 @@ static void hang_up(struct loop_program *p)
 	p->fd = loop_connect(&loop);
 }
 
-/* The status of the welcome. */
+/* Returns the status of the welcome. */
 static int claim(struct loop_program *p)
 {
 	hang_up(p);
@@ -45,7 +45,7 @@ static void connection_survives_a_restart(void **state)
 	assert_int_equal(disconnect(&b, child), 0);
 	loop_run(&loop);
 	assert_int_equal(get_event(&a, CMA_DISCONNECTED).uid, 0xa);
-	/* As many as it was told by both daemons. */
+	/* The sum of the events that both daemons reported. */
 	assert_int_equal(destroy(&a, id), 4);
 	assert_int_equal(destroy(&b, child), 2);
 	establish(client(RDMA_PS_TCP));
@@ -53,7 +53,7 @@ static void connection_survives_a_restart(void **state)
 	expect_no_event(&a);
 }
 
-/* What was on its way is lost, and comes again. */
+/* The REQ is lost with the old daemon; the new one repeats it. */
 static void lost_request_is_repeated_after_a_restart(void **state)
 {
 	uint32_t id;
@@ -68,7 +68,7 @@ static void lost_request_is_repeated_after_a_restart(void **state)
 	assert_int_equal(get_event(&b, CMA_CONNECT_REQUEST).param.conn.private_data_len, 56);
 }
 
-/* Events that nobody has fetched come in their order, a request with its ID. */
+/* Unfetched events come in their order, a request with its new ID. */
 static void unfetched_events_survive_in_order(void **state)
 {
 	struct rdma_ucm_event_resp event;
@@ -93,7 +93,7 @@ static void unfetched_events_survive_in_order(void **state)
 	get_event(&a, CMA_CONNECT_RESPONSE);
 }
 
-/* Of which the daemon had not heard. */
+/* The old daemon did not know that the program had fetched the event. */
 static void fetched_events_do_not_come_again(void **state)
 {
 	uint32_t first, second;
@@ -137,7 +137,7 @@ static void multicast_group_survives_a_restart(void **state)
 	assert_int_equal(COMMAND(&a, LEAVE_MCAST, leave, 4), -ENOENT);
 }
 
-/* Until then nobody takes its port, and afterwards its peer hears of its end. */
+/* Until then its port stays bound; afterwards its peer gets a DREQ. */
 static void unclaimed_ids_are_closed_after_3_seconds(void **state)
 {
 	uint32_t other, id;
@@ -160,10 +160,10 @@ static void unclaimed_ids_are_closed_after_3_seconds(void **state)
 	assert_int_equal(claim(&b), 0);
 }
 
-/* Who has ended is not waited for. */
+/* The new daemon does not wait for claims of an ended process. */
 static void ids_of_an_ended_process_are_closed_at_once(void **state)
 {
-	struct ucma_file *file = LIST_FIRST(&loop.ucma.files); /* the last one, b's */
+	struct ucma_file *file = LIST_FIRST(&loop.ucma.files); /* the newest one, b's */
 	pid_t pid = fork();
 
 	(void)state;
@@ -194,18 +194,18 @@ static void wrong_token_or_process_claims_nothing(void **state)
 	thief.token = b.token ^ 1;
 	assert_int_equal(claim(&thief), -EPERM);
 	thief.token = b.token;
-	LIST_FIRST(&loop.ucma.files)->pid++; /* the last one that was recalled */
+	LIST_FIRST(&loop.ucma.files)->pid++; /* the one that was restored last */
 	assert_int_equal(claim(&thief), -EPERM);
 	LIST_FIRST(&loop.ucma.files)->pid--;
 	assert_int_equal(claim(&a), 0);
 	assert_int_equal(claim(&b), 0);
 	thief.token = b.token;
-	assert_int_equal(claim(&thief), -EPERM); /* it has it */
+	assert_int_equal(claim(&thief), -EPERM); /* already claimed */
 	close(thief.fd);
 	close(thief.bell);
 }
 
-/* It could not connect its queue pairs before. */
+/* Before that, the program could not connect its QPs. */
 static void claim_waits_for_the_qpn_leases(void **state)
 {
 	uint32_t id;
@@ -228,7 +228,7 @@ static void claim_waits_for_the_qpn_leases(void **state)
 	assert_int_equal(claim(&b), 0);
 }
 
-/* What one connection has claimed no other one gets, also while the first waits for it. */
+/* No second connection gets a claimed file, even while the first claim waits. */
 static void second_claim_is_refused(void **state)
 {
 	struct loop_program second = {.token = a.token};
@@ -251,7 +251,7 @@ static void second_claim_is_refused(void **state)
 	client(RDMA_PS_TCP);
 }
 
-/* A bell is a socket that the program has made, nothing else. */
+/* The event socket must be a SOCK_SEQPACKET socket that the program has created. */
 static void hello_needs_a_socket_of_the_program_itself(void **state)
 {
 	const struct cm_attach_hello hello = {.version = CM_ATTACH_VERSION};
@@ -271,7 +271,7 @@ static void hello_needs_a_socket_of_the_program_itself(void **state)
 	close(fds[0]);
 }
 
-/* What is damaged is not there, and harms nothing else. */
+/* Damaged records are dropped; the others are restored. */
 static void damaged_record_is_dropped_alone(void **state)
 {
 	uint8_t byte = 0xff;
@@ -285,7 +285,7 @@ static void damaged_record_is_dropped_alone(void **state)
 	ucma_close(&loop.ucma, loop.dir);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
-	/* One byte of each of the first places, at another offset each. */
+	/* Changes one byte in each of the first five slots. */
 	for (off_t i = 0; i < 5; i++)
 		assert_int_equal(pwrite(fd, &byte, 1, 4096 + i * 1024 + 17 + i), 1);
 	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 100), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two programs with rdma_cm open, a client and a server as a rule, and what they do with it. */
+/* Two programs with rdma_cm open, usually a client and a server, and helpers for their commands. */
 #ifndef URXE_TESTS_UCMA_PROGRAMS_H
 #define URXE_TESTS_UCMA_PROGRAMS_H
 
@@ -39,7 +39,7 @@ static inline int tear_down(void **state)
 	(void)state;
 	loop_end(&loop, &a);
 	loop_end(&loop, &b);
-	/* Whoever is gone is disconnected; nobody has an answer to wait for in the end. */
+	/* All connections and their timers must end after the programs have ended. */
 	for (int i = 0; i < 100; i++) {
 		loop_run(&loop);
 		loop_pass(&loop, SECOND);
@@ -54,7 +54,7 @@ static inline int tear_down(void **state)
 	loop_command(&loop, p, RDMA_USER_CM_CMD_##name, &(request), sizeof(request), out, &answer)
 
 static struct loop_answer answer;
-static struct loop_event last; /* that was fetched */
+static struct loop_event last; /* the event fetched last */
 
 /* --- Commands */
 
@@ -197,7 +197,7 @@ static inline void expect_no_event(struct loop_program *p)
 	assert_false(loop_fetch(&loop, p, &last));
 }
 
-/* Some of its events are withdrawn: n packets are to be taken back. */
+/* Expects that the last command has withdrawn n packets of the program. */
 static inline void expect_withdrawn(const struct loop_program *p, uint32_t n)
 {
 	assert_int_equal(answer.reply.withdrawn, n);
@@ -215,7 +215,7 @@ static inline struct ib_uverbs_qp_attr qp_attr(const struct loop_program *p, uin
 	return attr;
 }
 
-/* --- Whole ways */
+/* --- Sequences of commands */
 
 static inline uint32_t listener(uint32_t backlog)
 {
