@@ -72,7 +72,7 @@ def check_daemon_mistakes(host):
                            'address 192.0.2.17/24 is one too many'),
                           (['--fault', 'drop=lots', '--uplink', 'tap:x'], 'drop is a fraction'),
                           (['--fault', 'drop=1%'], 'needs an uplink'),
-                          (['--address', '192.0.2.1/24@5000'], 'a VLAN of 1 to 4094'),
+                          (['--address', '192.0.2.1/24@5000'], r'optional VLAN \(1 to 4094\)'),
                           (['--address', '300.1.2.3/24'], '300.1.2.3')):
         result = call(base + argv, host.environment, stdin=subprocess.DEVNULL)
         lines = result.stderr.splitlines()
@@ -94,7 +94,7 @@ def check_configuration(host):
                           ('private perhaps\n', r'urxe\.conf:1: .*yes or no'),
                           ('\naddress 192.0.2.1\n', r'urxe\.conf:2: address 192.0.2.1 is not'),
                           ('pkey=1\n', r'urxe\.conf:1: pkey 1 is not'),
-                          ('run-dir a\nrun-dir b\n', r'urxe\.conf:2: .* line 1 already'),
+                          ('run-dir a\nrun-dir b\n', r'urxe\.conf:2: .* already set on line 1'),
                           ('config other\n', r'urxe\.conf:1: unknown option config'),
                           ('#' * 70000, r'urxe\.conf is longer'),
                           ('uplink af_packet:no-such-if # gone\n', 'interface no-such-if$')):
