@@ -150,6 +150,29 @@ static void fork_handler(uintptr_t size)
 	region_unmap(&region);
 }
 
+/* The handler returns in parent and child, into the poll that the signal interrupted. */
+static pid_t fork_while_polling(void)
+{
+	const struct itimerval soon = {.it_value.tv_usec = 500 + rand() % 500}, never = {0};
+
+	child_of_handler = -1;
+	set_handler(SIGALRM, fork_in_handler);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	while (child_of_handler == -1)
+		region_poll();
+	setitimer(ITIMER_REAL, &never, NULL);
+	return child_of_handler;
+}
+
+static void fork_handler_poll(uintptr_t size)
+{
+	struct region region = region_map(size);
+
+	for (int i = 0; i < (size > MIB ? 1 : 4); i++)
+		snapshot_check(&region, fork_while_polling);
+	region_unmap(&region);
+}
+
 static volatile int handler_forks;
 
 static void fork_and_leave(int number)
@@ -263,6 +286,7 @@ const struct row fork_rows[] = {
 	SIZES("plain", fork_plain),
 	SIZES("threads", fork_threads),
 	SIZES("signal_handler", fork_handler),
+	SIZES("signal_handler_while_polling", fork_handler_poll),
 	SIZES("signal_handler_among_pollers", fork_handler_threads),
 	SIZES("vfork_exec", fork_vfork),
 	SIZES("vfork_store", fork_vfork_store),

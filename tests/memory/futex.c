@@ -27,15 +27,21 @@ struct shared {
 };
 
 static struct region region, page;
+static bool registers_late; /* the region is registered after the waiter went to sleep */
 static struct shared *shared;
 static atomic_int asleep; /* the waiter's thread ID, just before it waits */
 
 static void open_shared(void)
 {
-	region = region_map(MIB);
-	region_fill(&region, 1);
-	page = region_register(region.bytes + 4 * PAGE, PAGE);
-	region_fill(&page, 2);
+	region = (struct region){.bytes = region_reserve(MIB), .size = MIB};
+	memset(region.bytes, 1, MIB);
+	page = (struct region){.bytes = region.bytes + 4 * PAGE, .size = PAGE};
+	if (!registers_late) {
+		region = region_register(region.bytes, MIB);
+		region_fill(&region, 1);
+		page = region_register(page.bytes, PAGE);
+		region_fill(&page, 2);
+	}
 	shared = (struct shared *)page.bytes;
 	memset(shared, 0, sizeof(*shared));
 	asleep = 0;
@@ -44,8 +50,12 @@ static void open_shared(void)
 /* The peer writes around the page of the lock, whose waiter sleeps. */
 static void write_around(void)
 {
-	struct region before = region_register(region.bytes, 4 * PAGE),
-		      behind = region_register(region.bytes + 5 * PAGE, MIB - 5 * PAGE);
+	struct region before, behind;
+
+	if (registers_late)
+		region = region_register(region.bytes, MIB);
+	before = region_register(region.bytes, 4 * PAGE);
+	behind = region_register(region.bytes + 5 * PAGE, MIB - 5 * PAGE);
 
 	region_fill(&before, 3);
 	region_fill(&behind, 4);
@@ -309,6 +319,30 @@ static void barrier(uintptr_t unused)
 	close_shared();
 }
 
+static void robust_mutex_late(uintptr_t protocol)
+{
+	registers_late = true;
+	robust_mutex(protocol);
+}
+
+static void contended_mutex_late(uintptr_t protocol)
+{
+	registers_late = true;
+	contended_mutex(protocol);
+}
+
+static void private_futex_late(uintptr_t unused)
+{
+	registers_late = true;
+	private_futex(unused);
+}
+
+static void semaphore_late(uintptr_t unused)
+{
+	registers_late = true;
+	semaphore(unused);
+}
+
 const struct row futex_rows[] = {
 	{"private_futex", private_futex, 0},
 	{"futex_word_written_by_the_peer", futex_word_of_peer, 0},
@@ -319,5 +353,11 @@ const struct row futex_rows[] = {
 	{"condition_variable", condition, 0},
 	{"semaphore", semaphore, 0},
 	{"barrier", barrier, 0},
+	{"private_futex_registered_while_waited_for", private_futex_late, 0},
+	{"mutex_registered_while_waited_for", contended_mutex_late, PTHREAD_PRIO_NONE},
+	{"pi_mutex_registered_while_waited_for", contended_mutex_late, PTHREAD_PRIO_INHERIT},
+	{"robust_mutex_registered_while_waited_for", robust_mutex_late, PTHREAD_PRIO_NONE},
+	{"robust_pi_mutex_registered_while_waited_for", robust_mutex_late, PTHREAD_PRIO_INHERIT},
+	{"semaphore_registered_while_waited_for", semaphore_late, 0},
 	{0},
 };

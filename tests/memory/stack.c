@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "region.h"
 #include "row.h"
@@ -48,6 +50,45 @@ static void thread_stack(uintptr_t rounds)
 		region_fill(&region, (uint8_t)i);
 		run_thread(&region);
 	}
+	region_unmap(&region);
+}
+
+static int go[2];
+
+static void *await_and_use_stack(void *result)
+{
+	char byte;
+
+	if (read(go[0], &byte, 1) != 1)
+		err(1, "read");
+	return use_stack(result);
+}
+
+/* The thread lives already; the peer writes to the half that it does not use yet. */
+static void registered_while_in_use(uintptr_t unused)
+{
+	uint8_t *bytes = region_reserve(MIB);
+	struct region region, half;
+	unsigned int result = 0;
+	struct timespec at;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	(void)unused;
+	pthread_attr_init(&attr);
+	if (pipe(go) || pthread_attr_setstack(&attr, bytes, MIB) ||
+	    pthread_create(&thread, &attr, await_and_use_stack, &result))
+		errx(1, "cannot start a thread on the stack");
+	region = region_register(bytes, MIB);
+	half = region_register(bytes, MIB / 2);
+	region_fill(&half, 3);
+	if (write(go[1], "", 1) != 1)
+		err(1, "write");
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_sec += 20;
+	say("join returns %d", pthread_timedjoin_np(thread, NULL, &at));
+	say("the thread computes %u", result);
+	region_deregister(&half);
 	region_unmap(&region);
 }
 
@@ -124,6 +165,7 @@ static void coroutine_stack(uintptr_t unused)
 const struct row stack_rows[] = {
 	{"thread", thread_stack, 1},
 	{"threads_one_after_another", thread_stack, 5},
+	{"registered_while_in_use", registered_while_in_use, 0},
 	{"alternate_signal_stack", alternate_stack, 0},
 	{"main_stack", main_stack, 0},
 	{"coroutine", coroutine_stack, 0},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes write to the memory of this one, as fast as they can, and are stopped and killed
- * somewhere in that. Once the region is given back, or other memory is mapped in its place, nothing
- * of the memory changes any more, and neither waits for anybody who is stopped or dead.
+ * A writer process WRITEs to the memory of this process as fast as it can, and is stopped or killed
+ * meanwhile. Once this process has deregistered the region, or mapped other memory over it, the
+ * writer changes no byte of it. Neither call waits for a stopped or dead writer. A child that this
+ * process forks meanwhile has memory that the writer does not change.
  */
 #include <err.h>
 #include <signal.h>
@@ -17,10 +18,11 @@
 
 #include "endpoint.h"
 
-#define ROUNDS  18
-#define SIZE    (256u * 1024)
-#define PATIENT 60 /* s, on a busy machine */
-#define OURS    0xee
+#define ROUNDS   18
+#define SIZE     (256u * 1024)
+#define PATIENT  60 /* s, on a busy machine */
+#define OURS     0xee
+#define CHILD_US 20000 /* for which a child looks at its memory */
 
 static const struct endpoint_attr attr = {
 	.device = "urxe0",
@@ -147,6 +149,25 @@ static void map_over(struct endpoint *ep)
 	memset(fresh, OURS, SIZE);
 }
 
+/* The writer's copies go on in the parent's memory, and change nothing of the child's. */
+static void fork_and_give_back(struct endpoint *ep)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		err(1, "fork");
+	if (!child) {
+		memset(ep->memory, OURS, SIZE);
+		usleep(CHILD_US);
+		expect_ours(ep);
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		errx(1, "the child ends with %#x", (unsigned int)status);
+	give_back(ep);
+}
+
 /* `number`: what the writer gets in its work; 0 = nothing. */
 static void strike(int number, void (*take)(struct endpoint *ep))
 {
@@ -171,12 +192,13 @@ static void strike(int number, void (*take)(struct endpoint *ep))
 int main(int argc, char **argv)
 {
 	static const int numbers[] = {0, SIGSTOP, SIGKILL};
+	static void (*const takes[])(struct endpoint *) = {give_back, map_over, fork_and_give_back};
 
 	if (argc > 1)
 		return write_until_refused(atoi(argv[1]));
 	srand((unsigned int)getpid());
 	for (int i = 0; i < ROUNDS; i++)
-		strike(numbers[i % 3], i % 2 ? map_over : give_back);
+		strike(numbers[i % 3], takes[i / 3 % 3]);
 	printf("%d writers came to an end\n", ROUNDS);
 	return 0;
 }
