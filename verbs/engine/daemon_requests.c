@@ -37,7 +37,7 @@ static bool return_nic(int rc)
 	port.nic_users--;
 	/* The engine thread may not have noticed. */
 	if (again && port_connected())
-		progress_disconnected();
+		engine_thread_disconnected();
 	again = again && !port.gone;
 	port_unlock();
 	port_close();

@@ -8,7 +8,7 @@
 #include <infiniband/verbs.h>
 
 #include "engine/clock.h"
-#include "engine/engine_thread.h"
+#include "engine/polling.h"
 #include "engine/port.h"
 #include "memory/uaccess.h"
 #include "queues/cq.h"
@@ -24,10 +24,10 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		return -1;
 	found = file->poll_cq(cq, n, wc);
 	now = clock_now();
-	if (!found && progress_poll(file, cq->handle, now))
+	if (!found && polling_empty(file, cq->handle, now))
 		found = file->poll_cq(cq, n, wc);
 	if (found)
-		progress_found(now);
+		polling_found(now);
 	return found;
 }
 
@@ -54,10 +54,10 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 		ended = NULL;
 	rc = file->start_poll(cq, attr);
 	now = clock_now();
-	if (rc == ENOENT && progress_poll(file, cq->handle, now))
+	if (rc == ENOENT && polling_empty(file, cq->handle, now))
 		rc = file->start_poll(cq, attr);
 	if (rc == 0)
-		progress_found(now);
+		polling_found(now);
 	return rc;
 }
 

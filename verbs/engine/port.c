@@ -223,7 +223,7 @@ static int attach(void)
 		rc = fault_install();
 	if (!rc) {
 		give_inbox();
-		rc = progress_start();
+		rc = engine_thread_start();
 	}
 	if (rc) {
 		log_error("cannot start the engine: %s", strerror(-rc));
@@ -271,7 +271,7 @@ void port_close(void)
 {
 	pthread_mutex_lock(&port_open_lock);
 	if (--opens == 0) {
-		progress_stop();
+		engine_thread_stop();
 		detach();
 	}
 	pthread_mutex_unlock(&port_open_lock);

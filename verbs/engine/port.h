@@ -19,6 +19,7 @@
 #include "daemon/remote_qp.h"
 #include "engine/engine_thread.h"
 #include "engine/lock.h"
+#include "engine/polling.h"
 #include "engine/tx.h"
 #include "memory/mr.h"
 #include "queues/comp_channel.h"
@@ -51,7 +52,8 @@ struct port {
 	struct file_list files;
 	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
 	uint64_t registrations;      /* of memory, so far */
-	struct progress progress;
+	struct polling polling;
+	struct engine_thread thread;
 };
 extern struct port port;
 

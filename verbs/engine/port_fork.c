@@ -49,7 +49,7 @@ static void forget_port(void)
 	peer_in_child();
 	vnic_inbox_abandon(port.inbox);
 	egress_done(&port.egress);
-	progress_abandon();
+	engine_thread_abandon();
 	fault_in_child();
 	registered_forget();
 	port_forget_users();

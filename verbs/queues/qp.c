@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/clock.h"
-#include "engine/engine_thread.h"
+#include "engine/engine_run.h"
 #include "engine/port.h"
 #include "queues/cq.h"
 #include "queues/srq.h"
@@ -209,7 +209,7 @@ void qp_settle(struct qp *qp)
 {
 	if (!urxe_qp_settle(qp->qp))
 		return;
-	progress_transmit(clock_now());
+	engine_transmit(clock_now());
 	port_publish();
 }
 

@@ -7,6 +7,7 @@
 #include <rdma/rdma_user_rxe.h>
 
 #include "engine/clock.h"
+#include "engine/engine_run.h"
 #include "engine/poll_hook.h"
 #include "engine/port.h"
 #include "queues/cq.h"
@@ -187,8 +188,8 @@ int cmd_req_notify_cq(const struct command *c)
 		return command_no_object(c, request.cq_handle);
 	poll_wrap_ex(cq);
 	cq_arm(cq, request.solicited_only);
-	progress_run(clock_now());
-	progress_schedule();
+	engine_run(clock_now());
+	engine_thread_schedule();
 	return 0;
 }
 

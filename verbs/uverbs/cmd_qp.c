@@ -9,6 +9,7 @@
 
 #include "daemon/remote_qp.h"
 #include "engine/clock.h"
+#include "engine/engine_run.h"
 #include "engine/poll_hook.h"
 #include "engine/port.h"
 #include "queues/cq.h"
@@ -453,9 +454,9 @@ static int modify_locked(const struct command *c, const struct ib_uverbs_modify_
 		return rc;
 	}
 	qp_modified(qp);
-	progress_transmit(now);
+	engine_transmit(now);
 	port_publish();
-	progress_schedule();
+	engine_thread_schedule();
 	change_remote(qp, remote);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/clock.h"
+#include "engine/engine_run.h"
 #include "engine/port.h"
 #include "memory/uaccess.h"
 #include "report/log.h"
@@ -265,16 +266,16 @@ static int doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *
 		return -EOPNOTSUPP;
 	if (post->wqe_size < sizeof(struct ib_uverbs_send_wr))
 		return -EINVAL;
-	progress_entered(now);
+	polling_entered(now);
 	port_lock();
 	if (file->live && !port.gone) {
 		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
 		if (!rc)
 			urxe_qp_execute(qp->qp, now);
-		progress_transmit(now);
+		engine_transmit(now);
 		port_publish();
-		progress_schedule();
+		engine_thread_schedule();
 	}
 	port_unlock();
 	return rc;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "engine/engine_run.h"
+
+#include <stdbool.h>
+
+#include "engine/port.h"
+#include "samehost/peer.h"
+
+#define BURST  EGRESS_BURST /* frames that the engine takes together */
+#define ROUNDS 8            /* bursts of one run, after which other threads get the lock */
+
+/* Bursts that empty a receive ring of any size that vmxnet3 allows. */
+#define LAST_ROUNDS 128
+
+/*
+ * Sends one frame first: to lay out buffers for a burst takes longer than to send a small frame,
+ * and the receiver reads the frame while this thread builds the next ones.
+ */
+void engine_transmit(uint64_t now)
+{
+	struct urxe_frame frames[BURST];
+	uint32_t wanted = 1;
+	bool more;
+
+	if (!port_connected())
+		return;
+	more = egress_flush(&port.egress, now);
+	while (more && urxe_next_deadline(port.dev) <= now) {
+		uint32_t room = egress_reserve(&port.egress, now, frames, wanted);
+		uint32_t n = room ? urxe_output(port.dev, now, frames, room) : 0;
+
+		more = egress_send(&port.egress, now, frames, n) && n && n == room;
+		wanted = BURST;
+	}
+}
+
+static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_t n)
+{
+	struct urxe_frame frames[BURST];
+	uint32_t count = 0;
+
+	if (!n)
+		return;
+	port.polling.heard_at = now;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!egress_take_in(&port.egress, &buffers[i], &frames[count])) {
+			egress_count(&port.egress, VNIC_DIRECT_UNREACHED, 1);
+			continue;
+		}
+		if (frames[count].reference.length)
+			egress_count(&port.egress, VNIC_DIRECT_PULLED, 1);
+		count++;
+	}
+	urxe_input(port.dev, now, frames, count);
+}
+
+static uint32_t receive_from_switch(uint64_t now)
+{
+	struct vnic_frame buffers[BURST];
+	uint32_t n = vnic_driver_rx(port.nic, buffers, BURST);
+
+	input_frames(now, buffers, n);
+	vnic_driver_rx_release(port.nic, n);
+	return n;
+}
+
+static uint32_t receive_from_inbox(uint64_t now)
+{
+	struct vnic_frame buffers[BURST];
+	uint32_t n;
+
+	if (!port.inbox)
+		return 0;
+	n = vnic_inbox_rx(port.inbox, buffers, BURST);
+	input_frames(now, buffers, n);
+	vnic_inbox_rx_release(port.inbox, n);
+	egress_count(&port.egress, VNIC_DIRECT_RECEIVED, n);
+	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
+		port_inbox_broken();
+	return n;
+}
+
+/* A burst of each ring. True: a ring may have more frames. */
+static bool receive_bursts(uint64_t now)
+{
+	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
+
+	if (port.polling.state == POLL_BUSY)
+		peer_polls();
+	return of_inbox == BURST || of_switch == BURST;
+}
+
+/* Receives that were posted to a QP in error have no doorbell: they are flushed here. */
+static void flush_qps(void)
+{
+	struct qp *qp;
+
+	LIST_FOREACH(qp, &port.flushing_qps, flushing_link)
+	qp_flush(qp);
+}
+
+void engine_run(uint64_t now)
+{
+	bool more = port_connected() && receive_bursts(now);
+	uint32_t rounds = 0;
+
+	engine_transmit(now);
+	while (more && ++rounds < ROUNDS) {
+		more = port_connected() && receive_bursts(now);
+		engine_transmit(now);
+	}
+	flush_qps();
+	port_publish();
+}
+
+void engine_receive_last(uint64_t now)
+{
+	uint32_t rounds = 0;
+
+	while (receive_bursts(now) && ++rounds < LAST_ROUNDS)
+		;
+	port_publish();
+}
+
+uint64_t engine_deadline(void)
+{
+	uint64_t at = egress_deadline(&port.egress);
+
+	/* While frames wait, the engine is not asked for more. */
+	return at == URXE_NEVER ? urxe_next_deadline(port.dev) : at;
+}

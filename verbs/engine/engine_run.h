@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Runs the engine of the port: takes received frames to it, and sends its frames. All functions
+ * need the lock of the port.
+ */
+#ifndef URXE_VERBS_ENGINE_ENGINE_RUN_H
+#define URXE_VERBS_ENGINE_ENGINE_RUN_H
+
+#include <stdint.h>
+
+/* Sends all frames that the engine has, up to the room of the receivers. */
+void engine_transmit(uint64_t now);
+/* Receives and sends some bursts, and shows the program its completions. */
+void engine_run(uint64_t now);
+/* Receives the frames that the daemon delivered before it ended. */
+void engine_receive_last(uint64_t now);
+/* Time of the engine's next work, also of frames that wait to be sent; 0: at once. */
+uint64_t engine_deadline(void);
+
+#endif

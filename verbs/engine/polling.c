@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "engine/polling.h"
+
+#include "engine/clock.h"
+#include "engine/engine_run.h"
+#include "engine/engine_thread.h"
+#include "engine/port.h"
+
+/* Runs of the program's thread for frames that come all the time, before the engine thread helps.
+ */
+#define ROUNDS 8
+
+_Static_assert(POLL_DETECT_LOST_NS == POLL_GRANT_NS / 2, "see poll_detect.h");
+
+static struct polling *const polling = &port.polling;
+
+static void mask_interrupts(void)
+{
+	if (!polling->irq_on)
+		return;
+	vnic_driver_irq_mask(port.nic);
+	if (port.inbox)
+		vnic_inbox_irq_mask(port.inbox);
+	polling->irq_on = false;
+}
+
+/* True: frames or buffers wait already, and raise no interrupt. */
+static bool unmask_interrupts(void)
+{
+	bool waiting;
+
+	if (!port_connected())
+		return false;
+	waiting = vnic_driver_irq_unmask(port.nic);
+	if (port.inbox)
+		waiting |= vnic_inbox_irq_unmask(port.inbox);
+	polling->irq_on = true;
+	return waiting;
+}
+
+bool polling_event(enum poll_event event)
+{
+	const struct poll_step step = poll_step(polling->state, event);
+
+	polling->state = step.next;
+	if (step.next != POLL_PROGRAM)
+		polling->grant_until = 0;
+	if (step.action == POLL_MASK)
+		mask_interrupts();
+	if (step.action != POLL_UNMASK || !unmask_interrupts())
+		return false;
+	polling_event(POLL_FRAMES);
+	return true;
+}
+
+static void take_grant(uint64_t now)
+{
+	polling_event(POLL_EMPTY);
+	polling->grants++;
+	/* Most polls come here. The engine thread may see the new end late. */
+	atomic_store_explicit(&polling->grant_until, now + POLL_GRANT_NS, memory_order_relaxed);
+	engine_thread_wake_by(now + POLL_GRANT_NS);
+}
+
+static void return_grant(void)
+{
+	bool waiting = polling_event(POLL_PAUSE);
+
+	for (unsigned int i = 0; i < ROUNDS && waiting; i++) {
+		engine_run(clock_now());
+		waiting = polling_event(POLL_DRAINED);
+	}
+	if (waiting)
+		engine_thread_wake();
+	else
+		engine_thread_schedule();
+}
+
+void polling_entered(uint64_t now)
+{
+	poll_detect_end(&polling->detect, now);
+}
+
+void polling_found(uint64_t now)
+{
+	if (poll_detect_expected(&polling->detect)) {
+		port_lock();
+		if (port.dev && polling->state == POLL_PROGRAM)
+			return_grant();
+		port_unlock();
+	}
+	/* The poll itself may have lost its processor: then the absence has not begun before. */
+	if (poll_detect_doubted(&polling->detect))
+		now = clock_now();
+	poll_detect_begin(&polling->detect, now);
+}
+
+/* The program arms a CQ, polls it once more, and then waits for the event. */
+static bool is_last_poll(const struct cq *cq)
+{
+	return cq && cq->armed;
+}
+
+bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now)
+{
+	const struct cq *cq;
+
+	polling_entered(now);
+	/* Another thread runs the engine, or waits for the lock: the poll does not wait. */
+	if (!port_trylock())
+		return false;
+	if (!port.dev || !port_connected()) {
+		port_unlock();
+		return false;
+	}
+	cq = (struct cq *)handle_find(&file->handles, OBJECT_CQ, handle);
+	if (!is_last_poll(cq))
+		take_grant(now);
+	engine_run(now);
+	if (polling->state == POLL_PROGRAM && is_last_poll(cq))
+		return_grant();
+	engine_thread_schedule();
+	port_unlock();
+	return true;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which thread runs the engine: the state machine of docs/locking.md with its interrupts, and the
+ * polls of the program, which drive it.
+ *
+ * An empty poll runs the engine in the caller and gives the program the poll grant: for a
+ * millisecond the interrupts stay masked and the engine thread sleeps, so that a program that polls
+ * has the processor for itself. A program that polls no more loses the grant, and the engine thread
+ * takes over. A poll of a CQ that is armed for an event gives back the grant: the program sleeps
+ * next. Functions need the lock of the port, unless their comment says otherwise.
+ */
+#ifndef URXE_VERBS_ENGINE_POLLING_H
+#define URXE_VERBS_ENGINE_POLLING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/poll_detect.h"
+#include "engine/poll_state.h"
+
+struct uverbs_file;
+
+/* Nanoseconds for which a poll of an empty CQ keeps the engine thread asleep. */
+#define POLL_GRANT_NS 1000000u
+
+struct polling {
+	enum poll_state state;
+	bool irq_on; /* vNIC and inbox raise interrupts */
+	/* Also read without the lock. 0 in all states but POLL_PROGRAM. */
+	_Atomic uint64_t grant_until;
+	uint32_t grants;           /* so far */
+	uint64_t heard_at;         /* when frames last came */
+	uint64_t busy_from;        /* no busy poll before (engine/busy_poll.c) */
+	uint64_t pause;            /* between the last busy poll and the next */
+	struct poll_detect detect; /* does the program poll again soon? */
+};
+
+/*
+ * The event moves the state machine. True: frames or transmit buffers wait although the interrupts
+ * were to be unmasked, so no interrupt will come for them; the state is POLL_RUNNING.
+ */
+bool polling_event(enum poll_event event);
+
+/* Without the lock: the program makes a verbs call. */
+void polling_entered(uint64_t now);
+/*
+ * Without the lock: the program has polled the CQ with that handle, which was empty. False: a
+ * second poll would find nothing new.
+ */
+bool polling_empty(const struct uverbs_file *file, uint32_t handle, uint64_t now);
+/* Without the lock: the program has polled completions. */
+void polling_found(uint64_t now);
+
+#endif

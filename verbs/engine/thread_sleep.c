@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "engine/thread_sleep.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/clock.h"
+#include "engine/engine_run.h"
+#include "engine/engine_thread.h"
+#include "engine/port.h"
+#include "report/log.h"
+
+#define MS 1000000u
+
+/*
+ * How often to look at channels that are not watched, and for transmit buffers: the device raises
+ * an interrupt for these, and this is for a device that does not.
+ */
+#define STUCK (10 * MS)
+/* How often to look for receives that were posted to a QP in error, without a doorbell. */
+#define FLUSH (100 * MS)
+
+enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
+
+_Static_assert(THREAD_SLEEP_FDS == WATCH_CHANNELS + THREAD_SLEEP_CHANNELS, "places of `fds`");
+
+static bool is_full(const struct thread_sleep *sleep)
+{
+	return sleep->n == THREAD_SLEEP_FDS;
+}
+
+/* A descriptor that has hung up would end each sleep: no look at it without a daemon. */
+static void watch(struct thread_sleep *sleep)
+{
+	bool connected = port_connected();
+	struct channel *channel;
+
+	sleep->fds[WATCH_WAKE] = (struct pollfd){port.thread.wake_fd, POLLIN, 0};
+	sleep->fds[WATCH_IRQ] =
+		(struct pollfd){connected ? vnic_driver_irq_fd(port.nic) : -1, POLLIN, 0};
+	sleep->fds[WATCH_CTL] =
+		(struct pollfd){connected ? vnic_driver_ctl_fd(port.nic) : -1, POLLRDHUP, 0};
+	sleep->fds[WATCH_NOTICE] =
+		(struct pollfd){connected ? vnic_driver_notice_fd(port.nic) : -1, POLLIN, 0};
+	sleep->fds[WATCH_INBOX] =
+		(struct pollfd){port.inbox ? vnic_inbox_irq_fd(port.inbox) : -1, POLLIN, 0};
+	sleep->n = WATCH_CHANNELS;
+	LIST_FOREACH(channel, &port.waiting_channels, waiting_link)
+	{
+		if (is_full(sleep))
+			break;
+		sleep->fds[sleep->n++] = (struct pollfd){channel->writer, POLLOUT, 0};
+	}
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The poll grant and the engine's deadlines decide. */
+static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
+{
+	uint64_t at = engine_deadline();
+
+	if (port.outage.on)
+		return now + OUTAGE_LOOK;
+	if (port.polling.state == POLL_PROGRAM)
+		return port.polling.grant_until;
+	/* The engine's work of this moment waits for transmit buffers. */
+	if (at <= now && egress_deadline(&port.egress) == URXE_NEVER)
+		at = now + STUCK;
+	/* A program that polled lately polls again: its grant must not cost a wake-up each time. */
+	if (sleep->grants != port.polling.grants)
+		at = sooner(at, now + POLL_GRANT_NS);
+	sleep->grants = port.polling.grants;
+	/* More channels may wait than are watched. */
+	if (is_full(sleep))
+		at = sooner(at, now + STUCK);
+	if (!LIST_EMPTY(&port.flushing_qps))
+		at = sooner(at, now + FLUSH);
+	return at;
+}
+
+void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
+{
+	watch(sleep);
+	sleep->until = idle ? next_wake(sleep, now) : now;
+	port.thread.wake_at = sleep->until;
+}
+
+static void drain_eventfd(const struct pollfd *pfd)
+{
+	uint64_t count;
+
+	if (pfd->revents && read(pfd->fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		log_error("cannot read an eventfd");
+}
+
+/* False: the time is over, and no descriptor is ready. */
+static bool sleep_until(struct thread_sleep *sleep, uint64_t at, uint64_t now)
+{
+	uint64_t ns = at > now ? at - now : 0;
+	const struct timespec timeout = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	int n = ppoll(sleep->fds, sleep->n, at == URXE_NEVER ? NULL : &timeout, NULL);
+
+	drain_eventfd(&sleep->fds[WATCH_WAKE]);
+	drain_eventfd(&sleep->fds[WATCH_IRQ]);
+	drain_eventfd(&sleep->fds[WATCH_INBOX]);
+	return n != 0;
+}
+
+/*
+ * A program that polls renews its grant without end. The thread looks at that without the lock, for
+ * which it would compete with the program. A thread that gives back the grant meanwhile either
+ * finds the new `wake_at`, or this function finds the grant gone.
+ */
+void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
+{
+	uint64_t at = sleep->until;
+
+	while (!sleep_until(sleep, at, now)) {
+		now = clock_now();
+		at = port.polling.grant_until;
+		/* No event tells of channels that are full and not watched. */
+		if (at <= now || is_full(sleep))
+			break;
+		port.thread.wake_at = at;
+		if (!port.polling.grant_until)
+			break;
+	}
+	sleep->inbox = sleep->fds[WATCH_INBOX].revents;
+	sleep->interrupt = sleep->fds[WATCH_IRQ].revents || sleep->inbox;
+	sleep->notice = sleep->fds[WATCH_NOTICE].revents;
+	sleep->hangup = sleep->fds[WATCH_CTL].revents;
+}
+
+void thread_sleep_shorten(void)
+{
+	uint64_t at = engine_deadline();
+
+	/* The engine's work of this moment waits for transmit buffers, hence for the interrupt. */
+	if (at && at < port.thread.wake_at)
+		engine_thread_wake();
+	else if (!LIST_EMPTY(&port.flushing_qps) && port.thread.wake_at > clock_now() + FLUSH)
+		engine_thread_wake();
+}
