@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "engine/poll_detect.h"
 
-void poll_detect_begin(struct poll_detect *absence, uint64_t now)
+void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 {
-	atomic_store_explicit(&absence->since, now, memory_order_relaxed);
+	atomic_store_explicit(&detect->since, now, memory_order_relaxed);
 }
 
-/* After an absence of `away`, before which it was there for `present` since the last long one. */
+/* After an absence of `away`; `present`: the time since the last long absence. */
 static uint32_t new_score(uint32_t score, uint64_t present, uint64_t away)
 {
 	uint32_t least = POLL_DETECT_DOUBT;
@@ -19,29 +19,28 @@ static uint32_t new_score(uint32_t score, uint64_t present, uint64_t away)
 	return score > least ? score : least;
 }
 
-/* It is back from `since`. */
-static void judge(struct poll_detect *absence, uint64_t since, uint64_t now)
+static void update_score(struct poll_detect *detect, uint64_t since, uint64_t now)
 {
-	uint32_t score = atomic_load_explicit(&absence->score, memory_order_relaxed);
-	uint64_t back_at = atomic_load_explicit(&absence->back_at, memory_order_relaxed);
+	uint32_t score = atomic_load_explicit(&detect->score, memory_order_relaxed);
+	uint64_t back_at = atomic_load_explicit(&detect->back_at, memory_order_relaxed);
 	uint64_t present = since > back_at ? since - back_at : 0;
 
 	score = new_score(score, present, now - since);
-	atomic_store_explicit(&absence->score, score, memory_order_relaxed);
+	atomic_store_explicit(&detect->score, score, memory_order_relaxed);
 	if (now - since > POLL_DETECT_SHORT_NS)
-		atomic_store_explicit(&absence->back_at, now, memory_order_relaxed);
+		atomic_store_explicit(&detect->back_at, now, memory_order_relaxed);
 }
 
-uint64_t poll_detect_end(struct poll_detect *absence, uint64_t now)
+uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now)
 {
-	uint64_t since = atomic_load_explicit(&absence->since, memory_order_relaxed);
+	uint64_t since = atomic_load_explicit(&detect->since, memory_order_relaxed);
 
 	if (!since)
 		return 0;
-	atomic_store_explicit(&absence->since, 0, memory_order_relaxed);
-	/* Another thread found something, and its clock is ahead of ours. */
+	atomic_store_explicit(&detect->since, 0, memory_order_relaxed);
+	/* Another thread took the completions, and its clock is ahead of this thread's. */
 	if (now < since)
 		return 0;
-	judge(absence, since, now);
+	update_score(detect, since, now);
 	return now - since;
 }

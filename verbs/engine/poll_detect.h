@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a program that has taken its completions comes back at once, or waits otherwise, as
- * ib_write_lat does, which spins on its memory: such a one must not keep the lease (progress.h),
- * for nobody would receive until that ends.
+ * Will a program that has taken its completions poll again soon? ib_write_lat does not: it spins on
+ * its memory. Such a program must not keep the poll grant (engine/polling.h), because no thread
+ * would receive its packets until the grant ends.
  *
- * It shows by long absences. One alone proves nothing: any thread loses its core now and then, to
- * the engine's own among others, and to take a program that polls for one that stays away costs a
- * system call or two for each message. Nor do two: where all takes longer, as in an emulated
- * machine, the kernel's tick makes one, and few completions come between two ticks. But who stays
- * away is there for less time than he is away. So a second one counts that comes before the first
- * is forgotten, and is longer than the time from the first to it.
+ * An absence is the time from completions that the program took to its next verbs call. A program
+ * that spins on memory has long absences, but one long absence proves nothing: any thread loses its
+ * processor now and then. Two prove nothing either where everything is slow, as in an emulated
+ * machine. But a program that spins on memory spends less time in verbs calls than outside them. So
+ * a second long absence counts if it begins before the first is forgotten, and lasts longer than
+ * the time between the two. To give back the grant of a program that polls costs one or two system
+ * calls a message.
  *
- * Times are nanoseconds of one clock, none of them 0. Any thread may call any function, without a
- * lock: what is kept are hints, and atomic.
+ * Times are nanoseconds of one clock, and not 0. Any thread may call any function without a lock:
+ * the members are atomic hints. For polling.c.
  */
 #ifndef URXE_VERBS_ENGINE_POLL_DETECT_H
 #define URXE_VERBS_ENGINE_POLL_DETECT_H
@@ -21,37 +22,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Back sooner than this, a program polls in a loop; the engine's thread could not be quicker. */
+/* An absence of at most this length is short: the engine thread could not react faster. */
 #define POLL_DETECT_SHORT_NS 20000u
-/* And this is half of a lease. */
+/* An absence that is longer than half of a poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
-/* Short absences in a row that make up for one long one; */
+/* Short absences in a row after which one long absence is forgotten, */
 #define POLL_DETECT_DOUBT 64u
-/* for two of them, and for two of which the second has cost a lease. */
+/* two long ones, and two of which the second was longer than half of a grant. */
 #define POLL_DETECT_FORGET_LONG (POLL_DETECT_DOUBT + 64u)
 #define POLL_DETECT_FORGET_LOST (POLL_DETECT_DOUBT + 1024u)
 
 struct poll_detect {
-	_Atomic uint64_t since;   /* when it found its completions; 0 = it has come back */
+	_Atomic uint64_t since;   /* when the absence began; 0: the program is not absent */
 	_Atomic uint64_t back_at; /* when the last long absence ended */
 	_Atomic uint32_t score;   /* short absences until the long ones are forgotten */
 };
 
-/* It has found completions. */
-void poll_detect_begin(struct poll_detect *absence, uint64_t now);
-/* It is back, with any call. Returns for how long it was away; 0 = it was not. */
-uint64_t poll_detect_end(struct poll_detect *absence, uint64_t now);
+/* The program has taken completions. */
+void poll_detect_begin(struct poll_detect *detect, uint64_t now);
+/* The program makes a verbs call. Returns the length of the absence; 0: there was none. */
+uint64_t poll_detect_end(struct poll_detect *detect, uint64_t now);
 
-/* It was away for long, not long ago: what it does next is to be looked at closely. */
-static inline bool poll_detect_doubted(const struct poll_detect *absence)
+/* A long absence is not forgotten yet: the next one is measured with an exact start. */
+static inline bool poll_detect_doubted(const struct poll_detect *detect)
 {
-	return atomic_load_explicit(&absence->score, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&detect->score, memory_order_relaxed) > 0;
 }
 
-/* It will stay away for long once it has found something. */
-static inline bool poll_detect_expected(const struct poll_detect *absence)
+/* The program will be absent for long after its next completions. */
+static inline bool poll_detect_expected(const struct poll_detect *detect)
 {
-	return atomic_load_explicit(&absence->score, memory_order_relaxed) > POLL_DETECT_DOUBT;
+	return atomic_load_explicit(&detect->score, memory_order_relaxed) > POLL_DETECT_DOUBT;
 }
 
 #endif

@@ -32,11 +32,11 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 }
 
 /*
- * In some releases, rdma-core 44 among them, librxe's ibv_next_poll ends the poll by itself when it
- * finds nothing, and its ibv_end_poll, which programs call then as the manual has it, would step
- * over an entry that is not there yet and unlock what is not locked. So that one call is left out.
- * In others, as 65, ibv_end_poll takes the last entry. Which it is, the ring tells at the first
- * time: the entry is taken, or still there.
+ * Who takes the last entry of a poll by ibv_start_poll? In rdma-core 44, librxe's ibv_next_poll
+ * takes it and ends the poll when it finds no further entry. The manual asks programs to call
+ * ibv_end_poll then, which in that release would step over an entry that has not come yet, and
+ * unlock a lock that is not held. So the hook leaves that call out. In rdma-core 65, ibv_end_poll
+ * takes the last entry. At the first time, the ring shows which of the two librxe does.
  */
 enum poll_ends { POLL_ENDS_UNKNOWN, POLL_ENDS_BY_NEXT, POLL_ENDS_BY_END };
 
@@ -61,7 +61,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	return rc;
 }
 
-/* With the port's lock nothing comes in between. */
+/* With the lock of the port no completion comes in between. */
 static int first_next_poll(struct uverbs_file *file, struct ibv_cq_ex *cq_ex)
 {
 	const struct cq *cq;
@@ -102,8 +102,8 @@ static void end_poll(struct ibv_cq_ex *cq)
 }
 
 /*
- * A user handle is opaque to the ABI. It is taken for a pointer only where what
- * it points to names this very descriptor.
+ * A user handle is opaque to the ABI. It counts as a pointer only if the structure at that address
+ * names this descriptor.
  */
 void poll_wrap(struct uverbs_file *file, int fd, uint64_t user_handle)
 {
@@ -122,7 +122,7 @@ void poll_wrap(struct uverbs_file *file, int fd, uint64_t user_handle)
 	user_write(at + offsetof(struct ibv_context, ops.poll_cq), &hook, sizeof(hook));
 }
 
-/* An ibv_cq_ex's function comes from the library that poll_cq came from. */
+/* A function of an ibv_cq_ex counts only if it is of the library that poll_cq is of. */
 static int same_library(const void *a, const void *b)
 {
 	Dl_info of_a, of_b;

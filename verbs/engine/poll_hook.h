@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Inline progress: polling an empty completion queue drives the engine.
+ * Hooks of librxe's poll functions: a poll of an empty completion queue runs the engine.
  *
- * librxe's poll functions only look at the ring. They are replaced in the
- * context's public table (struct ibv_context, <infiniband/verbs.h>), which
- * every client calls through, however it got hold of libibverbs. One that
- * escapes is served by the engine thread.
+ * librxe's functions only read the ring. They are replaced in the public table of the context
+ * (struct ibv_context, <infiniband/verbs.h>), through which every program calls, also if it loads
+ * libibverbs by dlopen. The engine thread serves programs that call librxe in another way. For
+ * uverbs/cmd_cq.c and other commands that name a CQ.
  */
 #ifndef URXE_VERBS_ENGINE_POLL_HOOK_H
 #define URXE_VERBS_ENGINE_POLL_HOOK_H
@@ -15,9 +15,9 @@
 struct uverbs_file;
 struct cq;
 
-/* CREATE_CQ on descriptor fd named the ibv_cq at user_handle; its context is set already. */
+/* CREATE_CQ on descriptor fd has named the ibv_cq at user_handle, whose context is set. */
 void poll_wrap(struct uverbs_file *file, int fd, uint64_t user_handle);
-/* A later command names the CQ: by now an ibv_cq_ex has its functions. */
+/* A later command names the CQ: if it is an ibv_cq_ex, its functions are set now. */
 void poll_wrap_ex(struct cq *cq);
 
 #endif

@@ -7,18 +7,18 @@
 
 #include "samehost/peer.h"
 
-/* What urxe_output wants for a frame: the payload, the Ethernet header and a VLAN tag. */
+/* Room that urxe_output needs for a frame: payload, Ethernet header and VLAN tag. */
 #define FRAME_ROOM(mtu) ((uint32_t)(mtu) + 18)
 
-/* Bytes of a frame, on average, from which on its copy is worth being saved. */
+/* Average bytes of the frames of a burst from which a saved copy is worth its cost. */
 #define STREAM_FRAME 1024
 
 struct egress_route {
 	struct vnic_outbox *outbox;
-	struct peer *peer;     /* NULL: no memory for it */
-	uint64_t stuck_since;  /* when it first took nothing; 0 = it takes */
-	uint64_t detour_until; /* frames go by the switch, */
-	enum vnic_direct_counter why;
+	struct peer *peer;            /* NULL: no memory */
+	uint64_t stuck_since;         /* since when it takes no frames; 0: it takes frames */
+	uint64_t detour_until;        /* frames go by the switch until then, */
+	enum vnic_direct_counter why; /* counted here */
 };
 
 int egress_init(struct egress *egress, struct vnic_driver *nic,
@@ -78,9 +78,9 @@ void egress_set_nic(struct egress *egress, struct vnic_driver *nic)
 	egress->spare = false;
 }
 
-/* --- The ways to others. */
+/* --- Inboxes of peers. */
 
-/* A number that came from the application may have more than 24 bits. */
+/* A QPN that came from the program may have more than 24 bits. */
 static uint32_t process_of(uint32_t qpn)
 {
 	return VNIC_PROCESS(qpn) % VNIC_PROCESSES;
@@ -108,8 +108,7 @@ struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint
 	return route->peer;
 }
 
-/* Processes that have ended: their inboxes are memory for as long as we have them
- * mapped. */
+/* Frees the memory of inboxes whose processes have ended. */
 static void close_ended(struct egress *egress)
 {
 	for (uint32_t i = 0; i < VNIC_PROCESSES; i++)
@@ -139,12 +138,12 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 	return 0;
 }
 
-/* NULL: by the switch. */
+/* NULL: the frame goes by the switch. */
 static struct egress_route *route_of(struct egress *egress, uint64_t now, uint32_t slot)
 {
 	struct egress_route *route = *route_to(egress, egress->qpns[slot]);
 
-	/* Multicast has a QPN that no process has. */
+	/* No process has the QPN of multicast packets. */
 	if (!route || memcmp(egress->slots[slot].data, egress->mac, sizeof(egress->mac)) != 0)
 		return NULL;
 	if (!vnic_driver_direct_allowed(egress->nic)) {
@@ -160,8 +159,8 @@ static struct egress_route *route_of(struct egress *egress, uint64_t now, uint32
 
 /* --- Frames. */
 
-/* A thread that had to wait for the lock comes with a time before another's. */
-static uint64_t lasts(uint64_t *since, uint64_t now)
+/* How long a state lasts. A thread that waited for the lock may have an older `now`. */
+static uint64_t measure_duration(uint64_t *since, uint64_t now)
 {
 	if (!*since || now < *since)
 		*since = now;
@@ -183,11 +182,12 @@ static uint32_t take_slots(struct egress *egress, uint64_t now, uint32_t n)
 	egress->free = vnic_driver_tx_reserve(egress->nic, egress->slots, n);
 	if (egress->free)
 		egress->full_since = 0;
-	egress->spare = !egress->free && lasts(&egress->full_since, now) >= EGRESS_SWITCH_NS;
+	egress->spare =
+		!egress->free && measure_duration(&egress->full_since, now) >= EGRESS_SWITCH_NS;
 	return egress->spare ? take_spares(egress, n) : egress->free;
 }
 
-/* Buffers of the inbox to which a stream goes; 0: there is none, or it takes nothing now. */
+/* Reserves buffers of the inbox that the stream goes to. 0: no stream, or the inbox is full. */
 static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
 {
 	struct egress_route *route = egress->stream;
@@ -202,7 +202,7 @@ uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *
 	const struct vnic_frame *from = egress->slots;
 
 	egress->now = now;
-	/* Frames that went straight have left their buffers for the next ones. */
+	/* Frames that went to inboxes have left their buffers of the NIC free. */
 	if (egress->free < n)
 		n = take_slots(egress, now, n);
 	egress->n_ahead = take_ahead(egress, now, n);
@@ -227,12 +227,12 @@ bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uin
 {
 	const struct peer *peer = egress_peer(egress, mac, qpn);
 
-	/* By the switch no reference goes. */
+	/* The switch carries no references. */
 	return peer && (*route_to(egress, qpn))->detour_until <= egress->now && peer_pulls(peer);
 }
 
-/* Of the engine's frame, for the inbox that it goes to. */
-static void describe(struct egress *egress, struct vnic_frame *to, const struct urxe_frame *frame)
+/* Sets length and reference of a frame for an inbox. */
+static void set_frame(struct egress *egress, struct vnic_frame *to, const struct urxe_frame *frame)
 {
 	to->len = frame->len;
 	to->reference = (struct vnic_reference){0};
@@ -248,26 +248,26 @@ static void describe(struct egress *egress, struct vnic_frame *to, const struct 
 	egress_count(egress, VNIC_DIRECT_REFERRED, 1);
 }
 
-/* One that does not belong where it was written. */
+/* A frame of the stream that is for another receiver. */
 static void move_to_slot(struct egress *egress, uint32_t slot, struct urxe_frame *frame)
 {
 	memcpy(egress->slots[slot].data, frame->data, frame->len);
 	frame->data = egress->slots[slot].data;
 }
 
-/* To the next buffer of the inbox, where the one before it was not for it. */
-static void close_up(struct egress *egress, uint32_t at, const struct urxe_frame *frame)
+/* Moves a frame to the next buffer of the inbox, if a frame before it was for another receiver. */
+static void move_up(struct egress *egress, uint32_t at, const struct urxe_frame *frame)
 {
 	struct vnic_frame *ahead = &egress->ahead[at];
 
 	if (frame->data != ahead->data)
 		memcpy(ahead->data, frame->data, frame->len);
-	describe(egress, ahead, frame);
+	set_frame(egress, ahead, frame);
 }
 
 /*
- * Of frames that were written where the stream goes, hands over those that belong there, which are
- * nowhere from then on, and moves the rest. Returns how many those are.
+ * Sends the frames of the stream, which have no data from then on, and moves the others to buffers
+ * of the NIC. Returns the number of these others.
  */
 static uint32_t end_ahead(struct egress *egress, struct urxe_frame *frames, uint32_t n)
 {
@@ -275,7 +275,7 @@ static uint32_t end_ahead(struct egress *egress, struct urxe_frame *frames, uint
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (goes_to(egress, &frames[i], egress->stream_process)) {
-			close_up(egress, sent++, &frames[i]);
+			move_up(egress, sent++, &frames[i]);
 			frames[i].data = NULL;
 		} else {
 			move_to_slot(egress, moved++, &frames[i]);
@@ -289,7 +289,7 @@ static uint32_t end_ahead(struct egress *egress, struct urxe_frame *frames, uint
 	return moved;
 }
 
-/* Those that the engine has not made yet have no byte. */
+/* A frame that the engine has not built yet has length 0. */
 void egress_vacate(struct egress *egress)
 {
 	struct urxe_frame *frames = egress->given;
@@ -307,8 +307,8 @@ void egress_vacate(struct egress *egress)
 	egress->stream = NULL;
 }
 
-/* The next frame stays in the NIC's ring; buffers before it may have been left empty. */
-static void place(struct egress *egress)
+/* The next frame goes by the NIC; buffers before it in the ring may be empty. */
+static void place_frame(struct egress *egress)
 {
 	const struct vnic_frame *from = &egress->slots[egress->first++];
 	struct vnic_frame *to;
@@ -324,7 +324,7 @@ static void place(struct egress *egress)
 	to->len = from->len;
 }
 
-static void post(struct egress *egress)
+static void post_frames(struct egress *egress)
 {
 	if (egress->posted == egress->placed)
 		return;
@@ -334,13 +334,14 @@ static void post(struct egress *egress)
 	egress->posted = egress->placed;
 }
 
-/* It takes nothing now. True: it has for so long that frames go by the switch. */
+/* The inbox takes no frames now. True: for so long that frames go by the switch. */
 static bool give_up(struct egress *egress, struct egress_route *route, uint64_t now,
 		    enum vnic_outbox_status status)
 {
 	bool busy = status == VNIC_OUTBOX_BUSY;
 
-	if (lasts(&route->stuck_since, now) >= (busy ? EGRESS_BUSY_NS : EGRESS_FULL_NS)) {
+	if (measure_duration(&route->stuck_since, now) >=
+	    (busy ? EGRESS_BUSY_NS : EGRESS_FULL_NS)) {
 		route->detour_until = now + EGRESS_DETOUR_NS;
 		route->why = busy ? VNIC_DIRECT_BUSY : VNIC_DIRECT_FULL;
 		return true;
@@ -349,7 +350,7 @@ static bool give_up(struct egress *egress, struct egress_route *route, uint64_t 
 	return false;
 }
 
-/* How many of the frames that wait go the same way as the next one. */
+/* Number of waiting frames in a row that go to the inbox of the first. */
 static uint32_t run_length(const struct egress *egress)
 {
 	uint32_t first = egress->first, n = 1;
@@ -361,8 +362,8 @@ static uint32_t run_length(const struct egress *egress)
 	return n;
 }
 
-/* Puts frames into the inbox to which the next one goes. False: the next one has to wait. */
-static bool put(struct egress *egress, struct egress_route *route, uint64_t now)
+/* Sends the next frames to their inbox. False: the next frame has to wait. */
+static bool send_to_inbox(struct egress *egress, struct egress_route *route, uint64_t now)
 {
 	uint32_t n = run_length(egress), sent;
 	enum vnic_outbox_status status;
@@ -386,11 +387,11 @@ bool egress_flush(struct egress *egress, uint64_t now)
 		struct egress_route *route = route_of(egress, now, egress->first);
 
 		if (!route)
-			place(egress);
-		else if (!put(egress, route, now))
+			place_frame(egress);
+		else if (!send_to_inbox(egress, route, now))
 			break;
 	}
-	post(egress);
+	post_frames(egress);
 	return egress->first == egress->count;
 }
 
@@ -403,9 +404,10 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 	return bytes >= (uint64_t)n * STREAM_FRAME;
 }
 
-/* Large frames to one process make a stream, whose next frames probably go there too. */
-static struct egress_route *foresee(const struct egress *egress, const struct urxe_frame *frames,
-				    uint32_t n, uint32_t process)
+/* Large frames to one process are a stream, whose next frames probably go there, too. */
+static struct egress_route *find_stream(const struct egress *egress,
+					const struct urxe_frame *frames, uint32_t n,
+					uint32_t process)
 {
 	if (!are_large(frames, n))
 		return NULL;
@@ -418,8 +420,8 @@ static struct egress_route *foresee(const struct egress *egress, const struct ur
 bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t process = n ? process_of(frames[0].dest_qpn) : egress->stream_process;
-	/* Before they are handed over: then they are the receiver's. */
-	struct egress_route *next = n ? foresee(egress, frames, n, process) : egress->stream;
+	/* Before they are sent: then they belong to the receiver. */
+	struct egress_route *next = n ? find_stream(egress, frames, n, process) : egress->stream;
 
 	if (egress->n_ahead)
 		end_ahead(egress, frames, n);
@@ -429,7 +431,7 @@ bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames,
 	for (uint32_t i = 0; i < n; i++) {
 		if (!frames[i].data)
 			continue;
-		describe(egress, &egress->slots[egress->count], &frames[i]);
+		set_frame(egress, &egress->slots[egress->count], &frames[i]);
 		egress->qpns[egress->count++] = frames[i].dest_qpn;
 	}
 	egress->first = egress->posted = egress->placed = 0;

@@ -44,7 +44,7 @@ struct peer {
 	int32_t pid;
 	int32_t thread; /* its engine thread */
 	uint64_t start; /* of the process */
-	struct peer_poll vigil;
+	struct peer_poll poll;
 	uint64_t awaited;   /* its copy that may use withdrawn rights; 0: none */
 	uint64_t cpu_ticks; /* of the thread that makes that copy, when it was first looked at */
 	LIST_ENTRY(peer) link;
@@ -560,9 +560,9 @@ static bool awake(void *ctx, uint64_t now)
 	(void)ctx;
 	if (peer->own)
 		return false;
-	if (peer_poll_look(&peer->vigil, polls, now))
+	if (peer_poll_look(&peer->poll, polls, now))
 		return true;
-	if (peer_poll_rouse(&peer->vigil, now))
+	if (peer_poll_wakes(&peer->poll, now))
 		vnic_outbox_wake(peer->outbox);
 	return false;
 }

@@ -4,53 +4,53 @@
 #define US 1000u
 #define MS 1000000u
 
-/* What was counted between two looks tells of now if they are no further apart: as a vigil lasts.
- */
+/* Two looks no further apart tell whether the peer polls now: a busy poll without frames lasts so
+ * long. */
 #define SOON (50 * US)
-/* And for so long: a turn with frames to handle takes its time. */
+/* A change of the counter is valid for so long: a poll with frames takes its time. */
 #define FRESH (50 * US)
-/* Turns that take a thread through most of a vigil in which nobody sends. */
+/* Polls of most of a busy poll in which no frame comes. */
 #define IDLE 100
-/* Looks in vain that are worth a wake-up, which costs some of them. */
+/* Looks in vain that are worth a wake-up, which costs as much as some of them. */
 #define VAIN 16
 /*
- * Between wake-ups. A thread that got no core for itself most likely gets none the next time; one
- * that was awake for LASTING had one.
+ * Between wake-ups. A thread that got no processor for itself most likely gets none the next time;
+ * a thread that was awake for LASTING had a processor.
  */
 #define PAUSE_MIN (250 * US)
 #define PAUSE_MAX (128 * MS)
 #define LASTING   (10 * MS)
 
-bool peer_poll_look(struct peer_poll *vigil, uint32_t turns, uint64_t now)
+bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now)
 {
-	bool soon = now - vigil->looked_at < SOON;
+	bool soon = now - poll->looked_at < SOON;
 	bool awake;
 
-	/* It had its core for long, or for nothing. */
-	if (vigil->awake_since &&
-	    (now - vigil->awake_since > LASTING || (!soon && turns - vigil->turns > IDLE)))
-		vigil->pause = 0;
-	if (soon && turns != vigil->turns)
-		vigil->moved_at = now;
-	vigil->turns = turns;
-	vigil->looked_at = now;
-	awake = vigil->moved_at && now - vigil->moved_at < FRESH;
+	/* The peer's thread had a processor for long, or polled without frames. */
+	if (poll->awake_since &&
+	    (now - poll->awake_since > LASTING || (!soon && polls - poll->polls > IDLE)))
+		poll->pause = 0;
+	if (soon && polls != poll->polls)
+		poll->moved_at = now;
+	poll->polls = polls;
+	poll->looked_at = now;
+	awake = poll->moved_at && now - poll->moved_at < FRESH;
 	if (!awake)
-		vigil->awake_since = 0;
-	else if (!vigil->awake_since)
-		vigil->awake_since = now;
-	vigil->vain = soon && !awake ? vigil->vain + 1 : 0;
+		poll->awake_since = 0;
+	else if (!poll->awake_since)
+		poll->awake_since = now;
+	poll->in_vain = soon && !awake ? poll->in_vain + 1 : 0;
 	return awake;
 }
 
-bool peer_poll_rouse(struct peer_poll *vigil, uint64_t now)
+bool peer_poll_wakes(struct peer_poll *poll, uint64_t now)
 {
-	if (vigil->vain < VAIN || now - vigil->roused_at < vigil->pause)
+	if (poll->in_vain < VAIN || now - poll->woken_at < poll->pause)
 		return false;
-	vigil->roused_at = now;
-	if (!vigil->pause)
-		vigil->pause = PAUSE_MIN;
-	else if (vigil->pause < PAUSE_MAX)
-		vigil->pause *= 2;
+	poll->woken_at = now;
+	if (!poll->pause)
+		poll->pause = PAUSE_MIN;
+	else if (poll->pause < PAUSE_MAX)
+		poll->pause *= 2;
 	return true;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether the engine's thread of another process keeps its vigil (progress.c): it looks for
- * frames without a pause, and counts its looks for all to see. And when to wake it, so that it
- * may begin one.
+ * Does the engine thread of a peer busy-poll, or must this process wake it? A thread that
+ * busy-polls (engine/busy_poll.h) counts its looks in memory that its peers read. For peer.c.
  *
- * Times are nanoseconds of one clock, that of whoever looks.
+ * Times are nanoseconds of the caller's clock.
  */
 #ifndef URXE_VERBS_SAMEHOST_PEER_POLL_H
 #define URXE_VERBS_SAMEHOST_PEER_POLL_H
@@ -13,21 +12,22 @@
 #include <stdint.h>
 
 struct peer_poll {
-	uint32_t turns; /* that were counted when we looked last */
-	uint32_t vain;  /* looks one soon after the other that saw nothing move */
+	uint32_t polls;   /* the peer's counter at the last look */
+	uint32_t in_vain; /* looks, each soon after the last, that found the counter unchanged */
 	uint64_t looked_at;
-	uint64_t awake_since; /* as far as we saw; 0 = it was asleep then */
-	uint64_t moved_at;    /* when two looks saw it move; 0 = never */
-	uint64_t roused_at;   /* when it was last to be woken */
-	uint64_t pause;       /* before the next time */
+	uint64_t awake_since; /* the first of the looks that found the peer awake; 0: none did */
+	uint64_t moved_at;    /* when two looks found different counters; 0: never */
+	uint64_t woken_at;    /* when the peer was last woken */
+	uint64_t pause;       /* before it is woken again */
 };
 
-/* It has counted so many turns. True: it is awake. */
-bool peer_poll_look(struct peer_poll *vigil, uint32_t turns, uint64_t now);
+/* The peer has counted `polls`. True: its thread busy-polls. */
+bool peer_poll_look(struct peer_poll *poll, uint32_t polls, uint64_t now);
 /*
- * After a look in vain: whether to wake it. Not for one who asks now and then; and where waking it
- * leads to nothing, as on a machine with more to run than cores, ever more seldom.
+ * After a look that returned false: shall the caller wake the peer? Only for a stream of requests;
+ * and more and more seldom if the peer then does not busy-poll, as on a machine with more runnable
+ * threads than processors.
  */
-bool peer_poll_rouse(struct peer_poll *vigil, uint64_t now);
+bool peer_poll_wakes(struct peer_poll *poll, uint64_t now);
 
 #endif

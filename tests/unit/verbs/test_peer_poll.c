@@ -15,7 +15,7 @@
 #define STEP  (2 * US) /* time from one look to the next */
 
 struct world {
-	struct peer_poll vigil;
+	struct peer_poll poll;
 	uint64_t now;
 	uint32_t turns;
 };
@@ -24,20 +24,20 @@ static bool look(struct world *w, uint64_t after, uint32_t turns)
 {
 	w->now += after;
 	w->turns += turns;
-	return peer_poll_look(&w->vigil, w->turns, w->now);
+	return peer_poll_look(&w->poll, w->turns, w->now);
 }
 
 /* Counts the wake-ups while the peer sleeps for that long. */
-static uint32_t count_rouses(struct world *w, uint64_t ns)
+static uint32_t count_wakes(struct world *w, uint64_t ns)
 {
 	uint64_t end = w->now + ns;
-	uint32_t rouses = 0;
+	uint32_t wakes = 0;
 
 	while (w->now < end) {
 		assert_false(look(w, STEP, 0));
-		rouses += peer_poll_rouse(&w->vigil, w->now);
+		wakes += peer_poll_wakes(&w->poll, w->now);
 	}
-	return rouses;
+	return wakes;
 }
 
 /* The peer's engine thread polls all the time. */
@@ -87,7 +87,7 @@ static void test_seldom_asked(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		assert_false(look(&w, 60 * US, 0));
-		assert_false(peer_poll_rouse(&w.vigil, w.now));
+		assert_false(peer_poll_wakes(&w.poll, w.now));
 	}
 }
 
@@ -97,18 +97,18 @@ static void test_sleeps_on(void **state)
 	struct world w = {.now = START};
 
 	(void)state;
-	assert_in_range(count_rouses(&w, 10 * MS), 5, 6);
-	assert_in_range(count_rouses(&w, 90 * MS), 2, 4);
-	assert_in_range(count_rouses(&w, 1280 * MS), 9, 11);
+	assert_in_range(count_wakes(&w, 10 * MS), 5, 6);
+	assert_in_range(count_wakes(&w, 90 * MS), 2, 4);
+	assert_in_range(count_wakes(&w, 1280 * MS), 9, 11);
 }
 
 static void test_pauses(void **state)
 {
 	static const struct {
-		uint64_t awake;  /* for so long, */
-		uint64_t gap;    /* then nobody looked, */
-		uint32_t turns;  /* number of polls of the peer meanwhile */
-		uint32_t rouses; /* wake-ups within the ms after that */
+		uint64_t awake; /* for so long, */
+		uint64_t gap;   /* then nobody looked, */
+		uint32_t turns; /* number of polls of the peer meanwhile */
+		uint32_t wakes; /* wake-ups within the ms after that */
 	} rows[] = {
 		/* The peer has no core for itself. */
 		{1 * MS, STEP, 0, 0},
@@ -122,12 +122,12 @@ static void test_pauses(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world w = {.now = START};
 
-		count_rouses(&w, 100 * MS);
+		count_wakes(&w, 100 * MS);
 		keep_awake(&w, rows[i].awake);
 		look(&w, rows[i].gap, rows[i].turns);
 		while (look(&w, STEP, 0))
 			;
-		assert_int_equal(count_rouses(&w, 1 * MS), rows[i].rouses);
+		assert_int_equal(count_wakes(&w, 1 * MS), rows[i].wakes);
 	}
 }
 
