@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Runs tests of a meson build directory for ./dev, shows progress, and writes the counts.
+
+The last line of output to --result is "PASSED FAILED SKIPPED", then the names of the failed tests that may run
+again. A test of which a sanitizer reports something may not: the report stays valid even if a second run passes.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+KINDS = {'OK': 'passed', 'EXPECTEDFAIL': 'passed', 'SKIP': 'skipped'}
+FINISHED = re.compile(r'^\s*\d+/\d+ (?:\S+ / )?(?P<name>.+?)\s+(?P<result>OK|FAIL|SKIP|TIMEOUT|ERROR|EXPECTEDFAIL|'
+                      r'UNEXPECTEDPASS|INTERRUPT)\s+(?P<seconds>[\d.]+)s')
+SECONDS_BETWEEN_LINES = 10
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('build', help='the build directory')
+    parser.add_argument('name', help='the name of the logs')
+    parser.add_argument('suites', nargs='+')
+    parser.add_argument('--core', action='store_true', help='only tests that are also in suite core')
+    parser.add_argument('--only', action='append', help='only this test')
+    parser.add_argument('--result', required=True, help='the file for the counts')
+    parser.add_argument('--label', help='text before the count of tests')
+    parser.add_argument('--usual', type=float, default=0, help='seconds that these tests usually take')
+    parser.add_argument('--later', type=float, default=0, help='seconds that the suites after these usually take')
+    return parser.parse_args()
+
+
+def choose_tests(options):
+    """Names of the tests to run. Of a suite without a core test, all tests are core tests."""
+    listed = json.loads(subprocess.run(['meson', 'introspect', '--tests', options.build], check=True,
+                                       stdout=subprocess.PIPE, text=True).stdout)
+    suites_of = {test['name']: {suite.split(':')[-1] for suite in test['suite']} for test in listed}
+    names = [name for name, suites in suites_of.items() if not suites.isdisjoint(options.suites)]
+    if options.only:
+        return [name for name in names if name in options.only]
+    core = [name for name in names if 'core' in suites_of[name]] if options.core else []
+    return core or names
+
+
+def read_log(path):
+    """The tests of a log that meson wrote, each a dictionary."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as log:
+            return [json.loads(line) for line in log]
+    except (OSError, ValueError):
+        return []
+
+
+class Progress:
+    """One line of progress, which a terminal overwrites; elsewhere at most one line each 10 s."""
+
+    def __init__(self, options, names, earlier):
+        self.options = options
+        seconds = {test['name'].split(' / ')[-1]: test['duration'] for test in earlier}
+        mean = sum(seconds.values()) / len(seconds) if seconds else 1
+        self.weights = {name: seconds.get(name, mean) + 0.01 for name in names}
+        self.total = sum(self.weights.values())
+        self.done = 0
+        self.done_weight = 0
+        self.shown = 0
+        self.terminal = sys.stdout.isatty()
+
+    def finish_test(self, name):
+        self.done += 1
+        self.done_weight += self.weights.pop(name, 0)
+        if self.terminal or time.monotonic() - self.shown >= SECONDS_BETWEEN_LINES or not self.weights:
+            self.show(name)
+
+    def show(self, name):
+        self.shown = time.monotonic()
+        left = self.options.later + self.options.usual * max(0, 1 - self.done_weight / self.total)
+        left = f'about {round(left)} s left' if left < 100 else f'about {round(left / 60)} min left'
+        count = len(self.weights) + self.done
+        text = f'{self.options.label or self.options.name}: {self.done} of {count} tests, {left} ({name})'
+        if self.terminal:
+            print(f'\r\033[K{text}', end='', flush=True)
+        else:
+            print(text, flush=True)
+
+    def clear(self):
+        if self.terminal:
+            print('\r\033[K', end='', flush=True)
+
+
+def run_meson(options, names, progress):
+    """Runs the tests; prints what meson says of failures. True: meson reports success."""
+    command = ['meson', 'test', '-C', options.build, '--no-rebuild', '--print-errorlogs', '--logbase', options.name]
+    for suite in options.suites:
+        command += ['--suite', suite]
+    if options.core or options.only:
+        command += names  # meson runs a test only if its suite and its name fit
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors='replace')
+    summary = False
+    for line in process.stdout:
+        finished = FINISHED.match(line)
+        summary = summary or line.startswith(('Summary of Failures', 'Ok: '))
+        if finished and not summary:
+            if finished['result'] not in KINDS:
+                progress.clear()
+                print(line, end='', flush=True)
+            progress.finish_test(finished['name'])
+        elif summary or not line.strip().startswith(('ninja:', 'Full log')):
+            progress.clear()
+            if line.strip() and not re.match(r'(Ok|Expected Fail|Fail|Unexpected Pass|Skipped|Timeout):\s', line):
+                print(line, end='', flush=True)
+    progress.clear()
+    return process.wait() == 0
+
+
+def main():
+    options = parse_arguments()
+    log = os.path.join(options.build, 'meson-logs', options.name + '.json')
+    earlier = read_log(log)
+    if os.path.exists(log):
+        os.unlink(log)
+    names = choose_tests(options)
+    succeeded = bool(names) and run_meson(options, names, Progress(options, names, earlier))
+    counts, failures = collections.Counter(), []
+    for test in read_log(log):
+        kind = KINDS.get(test['result'], 'failed')
+        counts[kind] += 1
+        if kind == 'failed' and 'Sanitizer: ' not in str(test.get('stdout')) + str(test.get('stderr')):
+            failures.append(test['name'].split(' / ')[-1])
+    # A suite without a test is no success, nor is a run that meson gave up.
+    if not succeeded and not counts['failed']:
+        counts['failed'] = 1
+    print(f"{options.label or options.name}: {counts['passed']} passed, {counts['failed']} failed, "
+          f"{counts['skipped']} skipped", flush=True)
+    with open(options.result, 'w', encoding='utf-8') as result:
+        print(counts['passed'], counts['failed'], counts['skipped'], *failures, file=result)
+
+
+if __name__ == '__main__':
+    main()
