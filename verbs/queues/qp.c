@@ -207,7 +207,7 @@ void qp_abort(struct qp *qp)
 
 void qp_settle(struct qp *qp)
 {
-	if (!urxe_qp_settle(qp->qp))
+	if (!urxe_qp_flush_acks(qp->qp))
 		return;
 	engine_transmit(clock_now());
 	port_publish();
