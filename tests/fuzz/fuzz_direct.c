@@ -18,8 +18,8 @@
 #include <vnic/regs.h>
 
 #include "engine/crc.h"
-#include "engine/port.h"
 #include "pair.h"
+#include "port/port.h"
 #include "require.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"

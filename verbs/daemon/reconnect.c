@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/clock.h"
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
 #define SECOND          UINT64_C(1000000000)

@@ -6,7 +6,7 @@
  * URXE_RECONNECT_S seconds, 5 where that is not set, and claims its lease there.
  * Meanwhile its queue pairs stay as they are: requests can be posted, the
  * engine's time stands still, and no frame comes or goes. Those that were on
- * their way are lost, as on a cable. Requests to the daemon wait (engine/port.c). When the
+ * their way are lost, as on a cable. Requests to the daemon wait (port/port.c). When the
  * time is over, or the lease is not to be had, the device dies.
  *
  * All functions want the port's lock.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
 /* False: another daemon has come, which does not know of it. */

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "samehost/peer.h"
 
 #define BURST  EGRESS_BURST /* frames that the engine takes together */

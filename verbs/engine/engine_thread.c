@@ -11,11 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/busy_poll.h"
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
 #include "engine/thread_sleep.h"
+#include "poll/busy_poll.h"
+#include "port/port.h"
 #include "report/log.h"
 #include "report/state_json.h"
 #include "samehost/peer.h"

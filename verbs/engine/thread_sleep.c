@@ -9,7 +9,7 @@
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "engine/engine_thread.h"
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
 #define MS 1000000u

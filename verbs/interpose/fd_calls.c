@@ -13,10 +13,10 @@
 #include <linux/netlink.h>
 #include <linux/userfaultfd.h>
 
-#include "engine/port.h"
 #include "interpose/interpose.h"
 #include "interpose/own_fd.h"
 #include "interpose/path_redirect.h"
+#include "port/port.h"
 #include "rdmacm/rdmacm.h"
 #include "report/log.h"
 #include "samehost/peer.h"

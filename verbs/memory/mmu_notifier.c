@@ -6,10 +6,10 @@
 
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
 #include "interpose/own_fd.h"
 #include "memory/mr.h"
 #include "memory/mr_index.h"
+#include "port/port.h"
 
 /* What a mapping call makes of a length; 0 where it will refuse the call. */
 static uint64_t whole_pages(uint64_t start, uint64_t length)

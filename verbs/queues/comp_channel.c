@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
 static struct channel_list unused = LIST_HEAD_INITIALIZER(unused);

@@ -7,7 +7,7 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "queues/qp.h"
 #include "queues/service_level.h"
 #include "uverbs/ucontext.h"

@@ -6,7 +6,7 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "queues/srq.h"
 #include "report/log.h"

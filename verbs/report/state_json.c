@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/port.h"
 #include "memory/mr.h"
+#include "port/port.h"
 #include "report/json.h"
 
 #define AT_ONCE 1024 /* queue pairs that are written down between two signs of life */

@@ -17,8 +17,8 @@
 
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
 #include "interpose/own_fd.h"
+#include "port/port.h"
 #include "published.h"
 #include "report/log.h"
 #include "samehost/peer_poll.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "queues/service_level.h"
 #include "report/log.h"
 

@@ -5,7 +5,7 @@
 
 #include <rdma/rdma_user_rxe.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "uverbs/address.h"
 #include "uverbs/ah.h"
 #include "uverbs/command.h"

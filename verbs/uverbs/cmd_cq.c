@@ -8,8 +8,8 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/poll_hook.h"
-#include "engine/port.h"
+#include "poll/poll_hook.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"

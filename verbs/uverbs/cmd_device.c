@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"
 

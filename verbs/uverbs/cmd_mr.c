@@ -8,10 +8,10 @@
 #include <infiniband/verbs.h>
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
 #include "memory/mr.h"
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
+#include "port/port.h"
 #include "samehost/peer.h"
 #include "uverbs/command.h"
 #include "uverbs/pd.h"

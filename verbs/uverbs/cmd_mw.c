@@ -6,7 +6,7 @@
 
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "uverbs/command.h"
 #include "uverbs/mw.h"
 #include "uverbs/pd.h"

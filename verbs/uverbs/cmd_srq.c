@@ -7,8 +7,8 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "engine/port.h"
 #include "memory/uaccess.h"
+#include "port/port.h"
 #include "queues/srq.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"

@@ -7,8 +7,8 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
 #include "memory/uaccess.h"
+#include "port/port.h"
 #include "report/log.h"
 #include "uverbs/command.h"
 

@@ -32,8 +32,8 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
-#include "engine/port.h"
 #include "interpose/own_fd.h"
+#include "port/port.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Will a program that has taken its completions poll again soon? ib_write_lat does not: it spins on
- * its memory. Such a program must not keep the poll grant (engine/polling.h), because no thread
+ * its memory. Such a program must not keep the poll grant (poll/polling.h), because no thread
  * would receive its packets until the grant ends.
  *
  * An absence is the time from completions that the program took to its next verbs call. A program
@@ -15,8 +15,8 @@
  * Times are nanoseconds of one clock, and not 0. Any thread may call any function without a lock:
  * the members are atomic hints. For polling.c.
  */
-#ifndef URXE_VERBS_ENGINE_POLL_DETECT_H
-#define URXE_VERBS_ENGINE_POLL_DETECT_H
+#ifndef URXE_VERBS_POLL_POLL_DETECT_H
+#define URXE_VERBS_POLL_POLL_DETECT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/port_private.h"
+#include "port/port_private.h"
 #include "report/log.h"
 
 /* The NIC of an open context, as soon as the port has a daemon. NULL: the port is dead. */

@@ -5,8 +5,8 @@
  * It is one static instance: a thread that uses a closed context still finds the lock and the flag
  * that says so. docs/locking.md has the rank of the lock.
  */
-#ifndef URXE_VERBS_ENGINE_PORT_H
-#define URXE_VERBS_ENGINE_PORT_H
+#ifndef URXE_VERBS_PORT_PORT_H
+#define URXE_VERBS_PORT_PORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,9 +19,9 @@
 #include "daemon/remote_qp.h"
 #include "engine/engine_thread.h"
 #include "engine/lock.h"
-#include "engine/polling.h"
 #include "engine/tx.h"
 #include "memory/mr.h"
+#include "poll/polling.h"
 #include "queues/comp_channel.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
@@ -60,7 +60,7 @@ extern struct port port;
 /* This thread holds port.lock, or waits for it: a signal handler that forks must not wait for it.
  */
 extern __thread bool port_inside __attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* In a child that was forked so (engine/port_fork.c): forgets the parent's port. */
+/* In a child that was forked so (port/port_fork.c): forgets the parent's port. */
 void port_unlock_orphaned(void);
 
 static inline void port_lock(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/busy_poll.h"
+#include "poll/busy_poll.h"
 
 #include <stdbool.h>
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
+#include "port/port.h"
 
 #define US 1000u
 #define MS 1000000u

@@ -7,8 +7,8 @@
  * libibverbs by dlopen. The engine thread serves programs that call librxe in another way. For
  * uverbs/cmd_cq.c and other commands that name a CQ.
  */
-#ifndef URXE_VERBS_ENGINE_POLL_HOOK_H
-#define URXE_VERBS_ENGINE_POLL_HOOK_H
+#ifndef URXE_VERBS_POLL_POLL_HOOK_H
+#define URXE_VERBS_POLL_POLL_HOOK_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/polling.h"
+#include "poll/polling.h"
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "engine/engine_thread.h"
-#include "engine/port.h"
+#include "port/port.h"
 
 /* Runs of the program's thread for frames that come all the time, before the engine thread helps.
  */

@@ -10,9 +10,9 @@
 
 #include "engine/clock.h"
 #include "engine/crc.h"
-#include "engine/port_private.h"
 #include "interpose/path_redirect.h"
 #include "memory/sigbus_guard.h"
+#include "port/port_private.h"
 #include "report/log.h"
 #include "samehost/peer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/poll_hook.h"
+#include "poll/poll_hook.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <infiniband/verbs.h>
 
 #include "engine/clock.h"
-#include "engine/polling.h"
-#include "engine/port.h"
 #include "memory/uaccess.h"
+#include "poll/polling.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "uverbs/ucontext.h"
 

@@ -4,8 +4,8 @@
 
 #include "engine/clock.h"
 #include "engine/crc.h"
-#include "engine/port_private.h"
 #include "memory/sigbus_guard.h"
+#include "port/port_private.h"
 #include "queues/srq.h"
 #include "samehost/peer.h"
 

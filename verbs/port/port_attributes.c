@@ -4,7 +4,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "engine/port_private.h"
+#include "port/port_private.h"
 #include "report/log.h"
 
 bool port_gid_valid(uint32_t index)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the files port*.c and daemon_requests.c of this folder share. */
-#ifndef URXE_VERBS_ENGINE_PORT_PRIVATE_H
-#define URXE_VERBS_ENGINE_PORT_PRIVATE_H
+#ifndef URXE_VERBS_PORT_PORT_PRIVATE_H
+#define URXE_VERBS_PORT_PORT_PRIVATE_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 
 struct urxe_direct_table;
 

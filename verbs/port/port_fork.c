@@ -10,10 +10,10 @@
 #include <errno.h>
 
 #include "engine/clock.h"
-#include "engine/port_private.h"
 #include "interpose/own_fd.h"
 #include "memory/mr_index.h"
 #include "memory/sigbus_guard.h"
+#include "port/port_private.h"
 #include "samehost/peer.h"
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
