@@ -83,10 +83,10 @@ static inline void lock_release(struct lock *lock)
 void lock_orphan(struct lock *lock);
 
 /*
- * The caller holds the lock. Releases it, sleeps until a thread calls lock_tell for the same
+ * The caller holds the lock. Releases it, sleeps until a thread calls lock_notify for the same
  * `changes`, a counter of calls, and takes the lock again. May return without such a call.
  */
-void lock_await(struct lock *lock, _Atomic uint32_t *changes);
-void lock_tell(_Atomic uint32_t *changes);
+void lock_wait(struct lock *lock, _Atomic uint32_t *changes);
+void lock_notify(_Atomic uint32_t *changes);
 
 #endif

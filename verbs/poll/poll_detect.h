@@ -26,9 +26,10 @@
 #define POLL_DETECT_SHORT_NS 20000u
 /* An absence that is longer than half of a poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
-/* Short absences in a row after which one long absence is forgotten, */
+/* Short absences in a row after which the program counts as polling again: after one long absence,
+ */
 #define POLL_DETECT_DOUBT 64u
-/* two long ones, and two of which the second was longer than half of a grant. */
+/* after two, and after two of which the second was longer than half of a grant. */
 #define POLL_DETECT_FORGET_LONG (POLL_DETECT_DOUBT + 64u)
 #define POLL_DETECT_FORGET_LOST (POLL_DETECT_DOUBT + 1024u)
 

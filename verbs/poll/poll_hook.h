@@ -16,8 +16,8 @@ struct uverbs_file;
 struct cq;
 
 /* CREATE_CQ on descriptor fd has named the ibv_cq at user_handle, whose context is set. */
-void poll_wrap(struct uverbs_file *file, int fd, uint64_t user_handle);
+void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
 /* A later command names the CQ: if it is an ibv_cq_ex, its functions are set now. */
-void poll_wrap_ex(struct cq *cq);
+void poll_hook_install_ex(struct cq *cq);
 
 #endif
