@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What stream.c and dgram.c, the ports for QEMU's -netdev stream and dgram, have in common. */
+/* Common parts of stream.c and dgram.c, the ports for QEMU's -netdev stream and dgram. */
 #ifndef URXE_NETDEV_QEMU_QEMU_H
 #define URXE_NETDEV_QEMU_QEMU_H
 

@@ -32,7 +32,7 @@ void cm_destroy(struct cm *cm)
 }
 
 /* No answer after the last retry. */
-static void give_up(struct cm_conn *conn, uint64_t now)
+static void report_no_answer(struct cm_conn *conn, uint64_t now)
 {
 	cm_count(conn->cm, CM_COUNT_TIMED_OUT);
 	switch (conn->state) {
@@ -57,14 +57,14 @@ static void give_up(struct cm_conn *conn, uint64_t now)
 	}
 }
 
-static void expire(struct cm_conn *conn, uint64_t now)
+static void handle_timeout(struct cm_conn *conn, uint64_t now)
 {
 	if (conn->state == CM_TIMEWAIT) {
 		cm_tell(conn, CM_EVENT_TIMEWAIT_EXIT, NULL);
 		cm_enter_idle(conn);
 	} else if (!conn->retries) {
 		cm_await_no_more(conn);
-		give_up(conn, now);
+		report_no_answer(conn, now);
 	} else {
 		conn->retries--;
 		cm_count(conn->cm, CM_COUNT_REPEATED);
@@ -78,7 +78,8 @@ void cm_tick(struct cm *cm, uint64_t now)
 	struct heap_node *node;
 
 	while ((node = heap_first(&cm->timers)) && node->due <= now)
-		expire((struct cm_conn *)((char *)node - offsetof(struct cm_conn, timer)), now);
+		handle_timeout((struct cm_conn *)((char *)node - offsetof(struct cm_conn, timer)),
+			       now);
 }
 
 uint64_t cm_next_deadline(const struct cm *cm)

@@ -49,7 +49,7 @@ static void fill_req(struct cm_mad *mad, const struct cm_conn *conn,
 	fill_path(&mad->req, &request->path);
 }
 
-static void own(struct cm_conn *conn, void *ctx)
+static void set_owner(struct cm_conn *conn, void *ctx)
 {
 	conn->ctx = ctx;
 	conn->owned = true;
@@ -69,7 +69,7 @@ int cm_connect(struct cm *cm, uint64_t now, const struct cm_request *request, vo
 	conn = cm_conn_new(cm, &request->path);
 	if (!conn)
 		return -ENOMEM;
-	own(conn, conn_ctx);
+	set_owner(conn, conn_ctx);
 	conn->local_qpn = p->qpn;
 	conn->timeout_ns = 2 * cm_time_ns(CM_PACKET_LIFETIME) + cm_time_ns(CM_RESPONSE_TIMEOUT);
 	conn->channel.service_id = request->service_id;
@@ -130,7 +130,7 @@ int cm_ready(struct cm_conn *conn)
 	return 0;
 }
 
-static enum cm_about rejected(const struct cm_conn *conn)
+static enum cm_about rejected_message(const struct cm_conn *conn)
 {
 	if (CM_IN(conn, CM_S(REQ_RCVD) | CM_S(MRA_REQ_SENT)))
 		return CM_ABOUT_REQ;
@@ -144,7 +144,7 @@ static void send_rej(struct cm_conn *conn, uint16_t reason, struct cm_mad *mad)
 	mad->tid = conn->tid;
 	mad->rej.local_id = conn->local_id;
 	mad->rej.remote_id = conn->remote_id;
-	mad->rej.about = (uint8_t)rejected(conn);
+	mad->rej.about = (uint8_t)rejected_message(conn);
 	mad->rej.reason = reason;
 	cm_count(conn->cm, CM_COUNT_REJECTED);
 	cm_post(conn, mad);
@@ -204,7 +204,7 @@ int cm_disconnect(struct cm_conn *conn, uint64_t now)
 }
 
 /* No answer yet: the peer knows the request by our GUID and ID only. */
-static void withdraw(struct cm_conn *conn)
+static void withdraw_req(struct cm_conn *conn)
 {
 	struct cm_mad mad = {.attr = CM_REJ};
 	uint64_t guid = htobe64(conn->cm->ca_guid);
@@ -222,7 +222,7 @@ void cm_release(struct cm_conn *conn, uint64_t now)
 	conn->owned = false;
 	switch (conn->state) {
 	case CM_REQ_SENT:
-	case CM_MRA_REQ_RCVD: withdraw(conn); break;
+	case CM_MRA_REQ_RCVD: withdraw_req(conn); break;
 	case CM_REQ_RCVD:
 	case CM_MRA_REQ_SENT:
 	case CM_REP_SENT:

@@ -21,7 +21,7 @@ void cm_count(struct cm *cm, enum cm_counter counter)
 
 /* --- Tables. Peers choose IDs and GUIDs; a hostile choice only makes a chain long. */
 
-static uint32_t bucket(uint64_t a, uint32_t b)
+static uint32_t bucket_of(uint64_t a, uint32_t b)
 {
 	uint64_t mixed = (a ^ b * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
 
@@ -32,7 +32,7 @@ static struct cm_conn *find_id(const struct cm *cm, uint32_t local_id)
 {
 	struct cm_conn *conn;
 
-	LIST_FOREACH(conn, &cm->by_id[bucket(0, local_id)], id_link)
+	LIST_FOREACH(conn, &cm->by_id[bucket_of(0, local_id)], id_link)
 	if (conn->local_id == local_id)
 		return conn;
 	return NULL;
@@ -63,7 +63,7 @@ struct cm_conn *cm_find_peer(const struct cm *cm, const struct cm_path *path, ui
 {
 	struct cm_conn *conn;
 
-	LIST_FOREACH(conn, &cm->by_peer[bucket(guid, remote_id)], peer_link)
+	LIST_FOREACH(conn, &cm->by_peer[bucket_of(guid, remote_id)], peer_link)
 	if (conn->remote_guid == guid && conn->remote_id == remote_id && is_from(conn, path))
 		return conn;
 	return NULL;
@@ -74,7 +74,7 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 {
 	struct cm_conn *conn;
 
-	LIST_FOREACH(conn, &cm->by_qpn[bucket(guid, qpn)], qpn_link)
+	LIST_FOREACH(conn, &cm->by_qpn[bucket_of(guid, qpn)], qpn_link)
 	if (conn->remote_guid == guid && conn->channel.remote_qpn == qpn && is_from(conn, path))
 		return conn;
 	return NULL;
@@ -83,8 +83,8 @@ struct cm_conn *cm_find_qpn(const struct cm *cm, const struct cm_path *path, uin
 void cm_know_peer(struct cm_conn *conn)
 {
 	struct cm *cm = conn->cm;
-	uint32_t by_id = bucket(conn->remote_guid, conn->remote_id);
-	uint32_t by_qpn = bucket(conn->remote_guid, conn->channel.remote_qpn);
+	uint32_t by_id = bucket_of(conn->remote_guid, conn->remote_id);
+	uint32_t by_qpn = bucket_of(conn->remote_guid, conn->channel.remote_qpn);
 
 	LIST_INSERT_HEAD(&cm->by_peer[by_id], conn, peer_link);
 	LIST_INSERT_HEAD(&cm->by_qpn[by_qpn], conn, qpn_link);
@@ -122,7 +122,7 @@ struct cm_conn *cm_conn_new_as(struct cm *cm, const struct cm_path *path, uint32
 	conn->local_id = local_id;
 	conn->cm = cm;
 	conn->channel.path = *path;
-	LIST_INSERT_HEAD(&cm->by_id[bucket(0, conn->local_id)], conn, id_link);
+	LIST_INSERT_HEAD(&cm->by_id[bucket_of(0, conn->local_id)], conn, id_link);
 	cm->n++;
 	return conn;
 }
@@ -174,7 +174,7 @@ void cm_tell(struct cm_conn *conn, enum cm_event event, const struct cm_mad *mad
 		conn->cm->ops->event(conn->ctx, event, mad);
 }
 
-static void send(struct cm_conn *conn, const uint8_t bytes[CM_MAD_LEN])
+static void send_mad(struct cm_conn *conn, const uint8_t bytes[CM_MAD_LEN])
 {
 	cm_count(conn->cm, CM_COUNT_OUT);
 	conn->cm->ops->send(conn->cm->ctx, &conn->channel.path, bytes);
@@ -184,12 +184,12 @@ void cm_post(struct cm_conn *conn, const struct cm_mad *mad)
 {
 	cm_mad_build(mad, conn->sent);
 	conn->sent_attr = mad->attr;
-	send(conn, conn->sent);
+	send_mad(conn, conn->sent);
 }
 
 void cm_post_again(struct cm_conn *conn)
 {
-	send(conn, conn->sent);
+	send_mad(conn, conn->sent);
 }
 
 void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad)
@@ -197,7 +197,7 @@ void cm_post_aside(struct cm_conn *conn, const struct cm_mad *mad)
 	uint8_t bytes[CM_MAD_LEN];
 
 	cm_mad_build(mad, bytes);
-	send(conn, bytes);
+	send_mad(conn, bytes);
 }
 
 void cm_await(struct cm_conn *conn, uint64_t now)

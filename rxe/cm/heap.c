@@ -27,19 +27,19 @@ void heap_free(struct heap *h)
 	*h = (struct heap){0};
 }
 
-static void place(struct heap *h, struct heap_node *node, uint32_t i)
+static void set_node(struct heap *h, struct heap_node *node, uint32_t i)
 {
 	h->nodes[i] = node;
 	node->at = i + 1;
 }
 
 /* Moves the node from position i up or down to its place. */
-static void sift(struct heap *h, struct heap_node *node, uint32_t i)
+static void sift_node(struct heap *h, struct heap_node *node, uint32_t i)
 {
 	uint32_t child;
 
 	while (i && h->nodes[(i - 1) / 2]->due > node->due) {
-		place(h, h->nodes[(i - 1) / 2], i);
+		set_node(h, h->nodes[(i - 1) / 2], i);
 		i = (i - 1) / 2;
 	}
 	while ((child = 2 * i + 1) < h->n) {
@@ -47,18 +47,18 @@ static void sift(struct heap *h, struct heap_node *node, uint32_t i)
 			child++;
 		if (h->nodes[child]->due >= node->due)
 			break;
-		place(h, h->nodes[child], i);
+		set_node(h, h->nodes[child], i);
 		i = child;
 	}
-	place(h, node, i);
+	set_node(h, node, i);
 }
 
 void heap_set(struct heap *h, struct heap_node *node, uint64_t due)
 {
 	node->due = due;
 	if (!node->at)
-		place(h, node, h->n++);
-	sift(h, node, node->at - 1);
+		set_node(h, node, h->n++);
+	sift_node(h, node, node->at - 1);
 }
 
 void heap_remove(struct heap *h, struct heap_node *node)
@@ -71,5 +71,5 @@ void heap_remove(struct heap *h, struct heap_node *node)
 	node->at = 0;
 	last = h->nodes[--h->n];
 	if (last != node)
-		sift(h, last, i - 1);
+		sift_node(h, last, i - 1);
 }

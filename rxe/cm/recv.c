@@ -9,8 +9,8 @@
 /* --- REQ */
 
 /* Answers a REQ without a connection. */
-static void refuse(struct cm *cm, const struct cm_path *path, const struct cm_mad *req,
-		   uint16_t reason)
+static void refuse_req(struct cm *cm, const struct cm_path *path, const struct cm_mad *req,
+		       uint16_t reason)
 {
 	struct cm_mad mad = {
 		.attr = CM_REJ,
@@ -27,7 +27,7 @@ static void refuse(struct cm *cm, const struct cm_path *path, const struct cm_ma
 
 /* A repeated REQ before the owner's answer gets an MRA; later messages are repeated by their timer.
  */
-static void req_again(struct cm_conn *conn)
+static void answer_repeated_req(struct cm_conn *conn)
 {
 	struct cm_mad mra;
 
@@ -74,18 +74,18 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	struct cm_conn *conn = cm_find_peer(cm, path, mad->req.ca_guid, mad->req.local_id);
 
 	if (conn) {
-		req_again(conn);
+		answer_repeated_req(conn);
 		return;
 	}
 	if (mad->req.service != CM_SERVICE_RC && mad->req.service != CM_SERVICE_UC) {
-		refuse(cm, path, mad, CM_REJ_INVALID_SERVICE_TYPE);
+		refuse_req(cm, path, mad, CM_REJ_INVALID_SERVICE_TYPE);
 		return;
 	}
 	conn = cm_find_qpn(cm, path, mad->req.ca_guid, mad->req.qpn);
 	if (conn) {
 		/* One of both sides has lost the state of a connection (IBA 12.9.8.3.1). */
 		cm_count(cm, CM_COUNT_STALE);
-		refuse(cm, path, mad, CM_REJ_STALE);
+		refuse_req(cm, path, mad, CM_REJ_STALE);
 		if (CM_IN(conn, CM_S(ESTABLISHED)))
 			cm_disconnect(conn, now);
 		return;
@@ -99,8 +99,8 @@ static void on_req(struct cm *cm, uint64_t now, const struct cm_path *path,
 	switch (cm->ops->request(cm->ctx, conn, mad, &conn->ctx)) {
 	case CM_TAKE: conn->owned = true; return;
 	case CM_FORGET: cm_count(cm, CM_COUNT_NO_ROOM); break;
-	case CM_REFUSE: refuse(cm, path, mad, CM_REJ_INVALID_SERVICE_ID); break;
-	case CM_DENY: refuse(cm, path, mad, CM_REJ_CONSUMER); break;
+	case CM_REFUSE: refuse_req(cm, path, mad, CM_REJ_INVALID_SERVICE_ID); break;
+	case CM_DENY: refuse_req(cm, path, mad, CM_REJ_CONSUMER); break;
 	}
 	cm_conn_free(conn);
 }
@@ -131,7 +131,7 @@ static void on_mra(struct cm *cm, uint64_t now, const struct cm_path *path,
 
 /* --- REP */
 
-static void rep_again(struct cm_conn *conn)
+static void answer_repeated_rep(struct cm_conn *conn)
 {
 	struct cm_mad mra;
 
@@ -175,7 +175,7 @@ static void on_rep(struct cm *cm, uint64_t now, const struct cm_path *path,
 		return;
 	}
 	if (!CM_IN(conn, CM_S(REQ_SENT) | CM_S(MRA_REQ_RCVD))) {
-		rep_again(conn);
+		answer_repeated_rep(conn);
 		return;
 	}
 	other = cm_find_qpn(cm, path, rep->ca_guid, rep->qpn);

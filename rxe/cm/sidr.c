@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Service ID resolution (IBA 12.11): which queue pair takes datagrams for a service. */
+/* Service ID resolution (IBA 12.11): the queue pair that takes datagrams for a service. */
 #include <errno.h>
 
 #include "conn.h"
@@ -54,8 +54,8 @@ int cm_sidr_answer(struct cm_conn *conn, const struct cm_sidr_reply *reply)
 	return 0;
 }
 
-/* Whether the request is a repetition of one that waits for its answer. */
-static bool is_again(const struct cm *cm, const struct cm_path *path, uint32_t request_id)
+/* Whether an earlier request with this ID still waits for its answer. */
+static bool is_repeated(const struct cm *cm, const struct cm_path *path, uint32_t request_id)
 {
 	const struct cm_conn *conn = cm_find_peer(cm, path, cm_path_key(path), request_id);
 
@@ -67,7 +67,7 @@ void cm_on_sidr_req(struct cm *cm, const struct cm_path *path, const struct cm_m
 	struct cm_sidr_reply refusal = {.status = CM_SIDR_UNSUPPORTED};
 	struct cm_conn *conn;
 
-	if (is_again(cm, path, mad->sidr_req.request_id)) {
+	if (is_repeated(cm, path, mad->sidr_req.request_id)) {
 		cm_count(cm, CM_COUNT_DUPLICATE);
 		return;
 	}

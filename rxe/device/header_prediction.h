@@ -16,8 +16,8 @@ struct urxe_packet;
 struct urxe_qp;
 
 /*
- * The QP of a frame whose headers are as predicted. Fills in p, except what the QP knows: MACs,
- * GIDs and the UDP source port. NULL: the caller has to parse and check the whole frame.
+ * The QP of a frame whose headers match the prediction. Fills in p, except members that the QP has:
+ * MACs, GIDs and the UDP source port. NULL: the caller has to parse and check the whole frame.
  */
 struct urxe_qp *predict_parse(const struct urxe_dev *dev, const struct urxe_frame *frame,
 			      struct urxe_packet *p);

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 #include "congestion/pacing.h"
+#include "direct/direct_table.h"
+#include "memory/mw.h"
 #include "objects/completion.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/multicast.h"
-#include "objects/mw.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
 #include "recovery/retry.h"
@@ -196,7 +196,7 @@ void urxe_qp_destroy(struct urxe_qp *qp)
 	free_qp(qp);
 }
 
-bool urxe_qp_settle(struct urxe_qp *qp)
+bool urxe_qp_flush_acks(struct urxe_qp *qp)
 {
 	if (timer_armed(&qp->ack_timer)) {
 		timer_clear(&qp->ack_timer);

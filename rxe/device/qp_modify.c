@@ -4,9 +4,9 @@
 
 #include "congestion/pacing.h"
 #include "device/qp_lifecycle.h"
+#include "direct/direct_table.h"
 #include "objects/completion.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "recovery/retry.h"

@@ -5,11 +5,11 @@
 
 #include <rxe/rxe.h>
 
+#include "direct/direct_table.h"
+#include "memory/mr.h"
+#include "memory/sg_list.h"
 #include "objects/completion.h"
-#include "objects/direct_table.h"
-#include "objects/mr.h"
 #include "objects/qp_counters.h"
-#include "objects/sg_list.h"
 
 /* A request of this length takes longer in packets than a round trip to a busy peer, bytes. */
 #define WORTH_WAITING 16384
@@ -20,8 +20,8 @@
  */
 #define STREAM 16
 /*
- * Requests are copied together up to this sum, bytes. Alone, a short request costs mostly the
- * system call; from this size on, the call does not matter.
+ * Requests are copied in one call up to this sum, bytes. For a short request alone, the system call
+ * costs most; from this size on, the call does not matter.
  */
 #define TOGETHER (256 * 1024)
 /* After so many requests in packets the requester calls urxe_direct_ops.awake again. */

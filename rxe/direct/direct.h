@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The requester's end of the direct transport (rxe/direct.h): it executes WRITEs and READs by the
- * rights that peers publish. objects/direct_table.h publishes the rights of this device.
+ * rights that peers publish. direct/direct_table.h publishes the rights of this device.
  */
 #ifndef URXE_DIRECT_H
 #define URXE_DIRECT_H
@@ -29,7 +29,7 @@ static inline void direct_prove(struct urxe_qp *qp)
 		qp->req.direct = (struct direct_proof){.proof = qp->dev->direct_era};
 }
 
-/* What direct_request did with the request at `cur`. */
+/* Results of direct_request for the request at `cur`. */
 enum direct_turn {
 	DIRECT_PACKETS, /* nothing: it goes in packets */
 	DIRECT_WAIT,    /* the request waits until all outstanding packets are acknowledged */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "objects/completion.h"
 
+#include "direct/direct_table.h"
 #include "objects/cq.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "objects/rq.h"

@@ -31,7 +31,7 @@ struct resend {
 /* The retransmission that is in progress for the oldest missing PSN. */
 struct repair {
 	bool open;
-	bool naked;        /* a NAK of the peer started it */
+	bool by_nak;       /* a NAK of the peer started it */
 	uint32_t high;     /* one after the newest PSN sent again */
 	uint32_t frontier; /* requester.psn at its start */
 };
@@ -39,7 +39,7 @@ struct repair {
 /* Result of the last request that the direct transport tried. */
 enum direct_chance { DIRECT_UNTRIED, DIRECT_WORKS, DIRECT_FAILS };
 
-/* State of the direct transport: what shows that the connection works in packets. */
+/* State of the direct transport: the proof that the connection works in packets. */
 struct direct_proof {
 	uint32_t proof;   /* dev->direct_era at the last acknowledgement; 0 = none */
 	uint32_t version; /* of the peer's QP in its table then; 0 = not read yet */
@@ -103,7 +103,7 @@ struct requester {
 
 enum resp_message { RESP_NONE, RESP_SEND, RESP_WRITE };
 
-/* No MSN: the packet is so far back, behind READs and atomics, that its PSN is one to come. */
+/* Not an MSN: the PSN of the last ACK is so old that it would count as a future one. */
 #define RESP_ACK_PAST UINT32_MAX
 
 /* A part of a READ that the peer asks for again. */

@@ -8,7 +8,7 @@
 
 #include <rxe/rxe.h>
 
-#include "objects/sg_list.h"
+#include "memory/sg_list.h"
 
 /* A send request in the queue, with its segments or inline data in `data`. */
 struct send_wqe {

@@ -221,12 +221,12 @@ static void avoid_references(struct requester *req)
 }
 
 /* Starts a repair: sends [una, end) again, and records it to interpret the answer. */
-static void start_repair(struct urxe_qp *qp, uint32_t end, bool naked)
+static void start_repair(struct urxe_qp *qp, uint32_t end, bool by_nak)
 {
 	struct requester *req = &qp->req;
 
 	req->repair.open = true;
-	req->repair.naked = naked;
+	req->repair.by_nak = by_nak;
 	req->repair.high = req->una;
 	req->repair.frontier = req->psn;
 	resend_range(qp, req->una, end);
@@ -302,7 +302,7 @@ static bool use_retry(struct urxe_qp *qp)
 static uint32_t gap_end(struct urxe_qp *qp)
 {
 	struct requester *req = &qp->req;
-	bool more = req->repair.open && req->repair.naked && req->una == req->repair.high;
+	bool more = req->repair.open && req->repair.by_nak && req->una == req->repair.high;
 
 	req->streak = more ? req->streak + 1 : 0;
 	if (req->streak >= (req->peer == PEER_KEEPS ? DROPS_AFTER : 1))
@@ -354,7 +354,7 @@ void retry_acked(struct urxe_qp *qp)
 	struct requester *req = &qp->req;
 	const struct repair *last = &req->repair;
 
-	if (!last->open || !last->naked || req->una != last->high ||
+	if (!last->open || !last->by_nak || req->una != last->high ||
 	    req->resend.psn != req->resend.end || req->una == last->frontier)
 		return;
 	if (req->peer == PEER_UNKNOWN)
@@ -431,7 +431,7 @@ void retry_progress(struct urxe_qp *qp)
 	if (req->repair.open) {
 		/* The ACK covers more than was sent since the NAK, so the peer had kept the rest.
 		 */
-		if (req->repair.naked && urxe_psn_diff(req->una, req->repair.high) > 0)
+		if (req->repair.by_nak && urxe_psn_diff(req->una, req->repair.high) > 0)
 			req->peer = PEER_KEEPS;
 		req->repair.open = urxe_psn_diff(req->una, req->repair.frontier) < 0;
 	}
@@ -458,7 +458,7 @@ static bool time_out(struct urxe_qp *qp)
 /* Packets of the next probe: twice as many if the peer missed exactly those of the last one. */
 static uint8_t probe_span(const struct requester *req)
 {
-	uint8_t last = req->repair.naked ? 1 : req->probe_span;
+	uint8_t last = req->repair.by_nak ? 1 : req->probe_span;
 
 	if (!req->repair.open || req->una != req->repair.high)
 		return 1;

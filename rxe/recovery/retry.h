@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Retransmission: what a requester sends again, and when, after NAKs, missing responses, silence of
- * the peer and timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md). Requester and completer
- * are the callers.
+ * Retransmission: which packets a requester repeats, and when, after NAKs, missing responses,
+ * silence of the peer and timeouts (IBA volume 1, 9.7.5 and 9.7.6; docs/recovery.md). Requester and
+ * completer are the callers.
  */
 #ifndef URXE_RETRY_H
 #define URXE_RETRY_H
@@ -37,7 +37,7 @@ void retry_packet_sent(struct urxe_qp *qp);
 bool retry_is_copy(const struct urxe_qp *qp);
 /* A sequence NAK arrived: the peer misses req.una. */
 bool retry_sequence_nak(struct urxe_qp *qp);
-/* An RNR NAK arrived: sends req.una and what follows again after wait_ns. */
+/* An RNR NAK arrived: sends req.una and the following packets again after wait_ns. */
 void retry_rnr_nak(struct urxe_qp *qp, uint64_t wait_ns);
 /* A later response shows that READ or atomic responses are missing. */
 bool retry_missing(struct urxe_qp *qp);

@@ -3,9 +3,9 @@
 
 #include "congestion/pacing.h"
 #include "direct/direct.h"
+#include "memory/mw.h"
 #include "objects/completion.h"
 #include "objects/device.h"
-#include "objects/mw.h"
 #include "objects/pkey.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"

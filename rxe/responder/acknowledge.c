@@ -8,8 +8,8 @@
 #include "wire/aeth.h"
 
 /*
- * So long after the last repeated request the responder acknowledges once more, ns: much longer
- * than the interval of packets of a busy sender, and shorter than common ACK timeouts.
+ * Time from the last repeated request to one more acknowledgement, ns: much longer than the
+ * interval of packets of a busy sender, and shorter than common ACK timeouts.
  */
 #define AGAIN_QUIET_NS 20000000
 static void send_nak(struct urxe_qp *qp, uint8_t syndrome)

@@ -3,10 +3,10 @@
 
 #include <rxe/opcode.h>
 
+#include "memory/mr.h"
+#include "memory/mw.h"
 #include "objects/completion.h"
 #include "objects/device.h"
-#include "objects/mr.h"
-#include "objects/mw.h"
 #include "objects/qp.h"
 #include "objects/qp_counters.h"
 #include "objects/rq.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "objects/mr.h"
+#include "memory/mr.h"
 #include "objects/qp.h"
 #include "responder/resp_resources.h"
 #include "wire/aeth.h"

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "memory/sg_list.h"
 #include "objects/completion.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
-#include "objects/sg_list.h"
 
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr)
 {

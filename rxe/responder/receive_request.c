@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "responder/receive_request.h"
 
+#include "memory/sg_list.h"
 #include "objects/qp.h"
 #include "objects/rq.h"
-#include "objects/sg_list.h"
 
 static struct sge_list held_list(const struct urxe_qp *qp)
 {

@@ -2,8 +2,8 @@
 #include "responder/resp_output.h"
 
 #include "congestion/pacing.h"
+#include "memory/mr.h"
 #include "objects/device.h"
-#include "objects/mr.h"
 #include "objects/qp_counters.h"
 #include "objects/rq.h"
 #include "responder/acknowledge.h"

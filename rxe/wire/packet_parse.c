@@ -39,7 +39,7 @@ static enum urxe_drop parse_ethernet(struct urxe_packet *p, struct cursor *c, ui
 	return *ethertype == ETHERTYPE_VLAN ? parse_tag(p, c, ethertype) : URXE_DROP_NONE;
 }
 
-/* Cuts the frame at the length of the network header: what follows is Ethernet padding. */
+/* Removes the Ethernet padding: cuts the frame at the length of the network header. */
 static enum urxe_drop cut_frame(struct cursor *c, uint32_t l3_len)
 {
 	if (bytes_left(c) < l3_len)

@@ -18,8 +18,8 @@
 #include <vnic/regs.h>
 
 #include "engine/crc.h"
-#include "engine/port.h"
 #include "pair.h"
+#include "port/port.h"
 #include "require.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"
@@ -267,17 +267,17 @@ static void meet(void)
 	struct vnic_attach_welcome who = {.mtu = MTU, .qpn_first = QPN};
 	int fds[VNIC_INBOX_FDS];
 
-	egress_done(&port.egress);
+	tx_destroy(&port.tx);
 	memset(w.published, 0, VNIC_INBOX_PUBLISHED_SIZE);
 	require(peer_init(w.published, VNIC_PROCESS(QPN)));
 	publish();
 	memcpy(who.mac, w.pair->node[1]->mac, sizeof(who.mac));
-	require(!egress_init(&port.egress, w.loop->driver, &who));
+	require(!tx_init(&port.tx, w.loop->driver, &who));
 	vnic_inbox_fds(w.inbox, fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
 	w.hostile = false;
-	require(!egress_add(&port.egress, QPN, fds));
+	require(!tx_add_inbox(&port.tx, QPN, fds));
 }
 
 static void start(void)
@@ -302,7 +302,7 @@ static void begin(void)
 {
 	if (w.loop)
 		return;
-	require(!crc_use(crc_best()));
+	require(!crc_select(crc_fastest()));
 	require(!vnic_loop_open(MTU, &w.loop) && !vnic_inbox_create(MTU, &w.inbox));
 	*(uint32_t *)((uint8_t *)w.loop->bars + VNIC_REG_DIRECT) = 1;
 	w.published = vnic_inbox_published(w.inbox);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number that came from elsewhere may have more than 24 bits. */
+/* A QPN from the program or a peer may have more than 24 bits. */
 static uint32_t block_of(uint32_t qpn)
 {
 	return (qpn & 0xffffff) >> VNIC_LEASE_SHIFT;
@@ -24,12 +24,12 @@ void leases_clear(struct leases *leases)
 	memset(leases, 0, sizeof(*leases));
 }
 
-static struct qp **place(const struct leases *leases, uint32_t at)
+static struct qp **qp_entry(const struct leases *leases, uint32_t at)
 {
 	return &leases->blocks[at / VNIC_LEASE_QPNS]->qps[at % VNIC_LEASE_QPNS];
 }
 
-uint32_t leases_choose(struct leases *leases)
+uint32_t leases_find_free(struct leases *leases)
 {
 	uint32_t all = leases->n * VNIC_LEASE_QPNS, at;
 
@@ -38,11 +38,11 @@ uint32_t leases_choose(struct leases *leases)
 	do {
 		at = leases->next;
 		leases->next = (at + 1) % all;
-	} while (*place(leases, at));
+	} while (*qp_entry(leases, at));
 	return leases->blocks[at / VNIC_LEASE_QPNS]->qpn_first + at % VNIC_LEASE_QPNS;
 }
 
-void leases_set(struct leases *leases, uint32_t qpn, struct qp *qp)
+void leases_assign(struct leases *leases, uint32_t qpn, struct qp *qp)
 {
 	struct qp **entry = &leases->by_qpn[block_of(qpn)]->qps[qpn % VNIC_LEASE_QPNS];
 
@@ -53,7 +53,7 @@ void leases_set(struct leases *leases, uint32_t qpn, struct qp *qp)
 struct qp *leases_next(const struct leases *leases, uint32_t *at)
 {
 	while (*at < leases->n * VNIC_LEASE_QPNS) {
-		struct qp *qp = *place(leases, (*at)++);
+		struct qp *qp = *qp_entry(leases, (*at)++);
 
 		if (qp)
 			return qp;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The queue pair numbers that the daemon has leased to this process, and who has them. */
+/*
+ * The queue pair numbers that the daemon has leased to this process, and the QPs that use them.
+ * Functions need the lock of the port.
+ */
 #ifndef URXE_VERBS_DAEMON_QPN_LEASE_H
 #define URXE_VERBS_DAEMON_QPN_LEASE_H
 
@@ -14,7 +17,7 @@ struct qp;
 
 struct lease_block {
 	uint32_t qpn_first;
-	struct qp *qps[VNIC_LEASE_QPNS]; /* NULL: nobody has the number */
+	struct qp *qps[VNIC_LEASE_QPNS]; /* NULL: the number is free */
 };
 
 /* All 0 at first. */
@@ -23,22 +26,22 @@ struct leases {
 	struct lease_block *by_qpn[1u << (24 - VNIC_LEASE_SHIFT)];
 	uint32_t n;    /* blocks */
 	uint32_t used; /* numbers */
-	uint32_t next; /* where the search for a free one goes on */
+	uint32_t next; /* where the search for a free number continues */
 };
 
-/* The block is the table's from now on: for no more than VNIC_LEASES_MAX. */
+/* Takes ownership of the block, one of at most VNIC_LEASES_MAX. */
 void leases_add(struct leases *leases, struct lease_block *block);
-/* Forgets and frees all. */
+/* Frees all blocks. */
 void leases_clear(struct leases *leases);
 
 /*
- * A number that nobody has; 0: all are taken. They go round, so that one that was given back is
- * taken again as late as possible, when packets to who had it have died out.
+ * A free number; 0: all are in use. Numbers are used in turn, so that a freed number is reused as
+ * late as possible, when packets to its former QP have died out.
  */
-uint32_t leases_choose(struct leases *leases);
-/* The number is qp's now, or with NULL nobody's. */
-void leases_set(struct leases *leases, uint32_t qpn, struct qp *qp);
-/* The next one that there is, at or behind *at, which starts at 0; NULL at the end. */
+uint32_t leases_find_free(struct leases *leases);
+/* Assigns the number to a QP; NULL frees it. */
+void leases_assign(struct leases *leases, uint32_t qpn, struct qp *qp);
+/* The next QP at or behind *at, which starts at 0; NULL at the end. */
 struct qp *leases_next(const struct leases *leases, uint32_t *at);
 
 static inline bool leases_full(const struct leases *leases)

@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "engine/clock.h"
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
 #define SECOND          UINT64_C(1000000000)
 #define DEFAULT_SECONDS 5
-#define MOST_SECONDS    3600
+#define MAX_SECONDS     3600
 
-static struct outage *const outage = &port.outage;
+static struct reconnect *const reconnect = &port.reconnect;
 
-uint64_t outage_patience(void)
+uint64_t reconnect_timeout(void)
 {
 	const char *text = getenv("URXE_RECONNECT_S");
 	unsigned long seconds;
@@ -24,29 +24,30 @@ uint64_t outage_patience(void)
 	if (!text)
 		return DEFAULT_SECONDS * SECOND;
 	seconds = strtoul(text, &end, 10);
-	if (text[0] >= '0' && text[0] <= '9' && !*end && seconds <= MOST_SECONDS)
+	if (text[0] >= '0' && text[0] <= '9' && !*end && seconds <= MAX_SECONDS)
 		return seconds * SECOND;
-	log_warning("URXE_RECONNECT_S is a number of seconds up to %d, not '%s'", MOST_SECONDS,
+	log_warning("URXE_RECONNECT_S is a number of seconds up to %d, not '%s'", MAX_SECONDS,
 		    text);
 	return DEFAULT_SECONDS * SECOND;
 }
 
-void outage_begin(void)
+void reconnect_begin(void)
 {
 	uint64_t now = clock_monotonic();
 
-	*outage = (struct outage){.on = true, .since = now, .until = now + outage_patience()};
+	*reconnect = (struct reconnect){
+		.active = true, .since = now, .until = now + reconnect_timeout()};
 	log_warning("urxed has gone: looking for another one");
 	clock_stop();
 }
 
-/* What another attempt would not change. */
+/* Errors that a further attempt would not change. */
 static bool is_final(int rc)
 {
 	return rc == -EPERM || rc == -EPROTO || rc == -ESTALE;
 }
 
-static const char *why_not(int rc)
+static const char *failure_text(int rc)
 {
 	switch (rc) {
 	case -ETIME: return "urxed has gone";
@@ -56,18 +57,18 @@ static const char *why_not(int rc)
 	}
 }
 
-void outage_look(void)
+void reconnect_try(void)
 {
-	int rc = clock_monotonic() < outage->until ? port_attach_again() : -ETIME;
+	int rc = clock_monotonic() < reconnect->until ? port_reattach() : -ETIME;
 
 	if (!rc)
 		log_warning("attached again after %llu ms",
-			    (unsigned long long)((clock_monotonic() - outage->since) / 1000000));
+			    (unsigned long long)((clock_monotonic() - reconnect->since) / 1000000));
 	else if (!is_final(rc) && rc != -ETIME)
 		return;
-	outage->on = false;
-	clock_go();
+	reconnect->active = false;
+	clock_resume();
 	if (rc)
-		port_lost(why_not(rc));
-	port_tell_waiting();
+		port_fail(failure_text(rc));
+	port_wake_waiters();
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The time from a daemon's end to the start of the next.
+ * Reconnection: the time from a daemon's end to the start of the next one.
  *
- * The process looks for another one in the same run directory for
- * URXE_RECONNECT_S seconds, 5 where that is not set, and claims its lease there.
- * Meanwhile its queue pairs stay as they are: requests can be posted, the
- * engine's time stands still, and no frame comes or goes. Those that were on
- * their way are lost, as on a cable. Requests to the daemon wait (engine/port.c). When the
- * time is over, or the lease is not to be had, the device dies.
+ * The process looks for another daemon in the same run directory for URXE_RECONNECT_S seconds
+ * (default 5), and claims its lease from it. Meanwhile its queue pairs stay as they are: the
+ * program can post requests, the engine's time stands still, and no frame is sent or received.
+ * Frames in flight are lost, as on a cable. Requests to the daemon wait (port/daemon_requests.c).
+ * When the time is over, or the daemon refuses the lease, the device dies.
  *
- * All functions want the port's lock.
+ * Functions need the lock of the port, unless their comment says otherwise.
  */
 #ifndef URXE_VERBS_DAEMON_RECONNECT_H
 #define URXE_VERBS_DAEMON_RECONNECT_H
@@ -17,20 +16,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct outage {
-	bool on;
+struct reconnect {
+	bool active;
 	uint64_t since; /* both clock_monotonic */
 	uint64_t until;
 };
 
-/* How often to look for a daemon, nanoseconds. */
-#define OUTAGE_LOOK 20000000u
+/* Nanoseconds between two attempts. */
+#define RECONNECT_INTERVAL_NS 20000000u
 
-/* For how long to look, nanoseconds. Without the lock, too. */
-uint64_t outage_patience(void);
-/* The daemon has gone. */
-void outage_begin(void);
-/* Looks for another; the lock is free meanwhile. For the engine's thread. */
-void outage_look(void);
+/* Nanoseconds until the process gives up. Also without the lock. */
+uint64_t reconnect_timeout(void);
+/* The daemon has ended. */
+void reconnect_begin(void);
+/* Tries once to attach to another daemon; the lock is free meanwhile. In the engine thread. */
+void reconnect_try(void);
 
 #endif

@@ -5,34 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
-/* False: another daemon has come, which does not know of it. */
-static bool enlist(struct remote *remote)
+/* False: a new daemon, which does not know the remote QP, has replaced the old one. */
+static bool add_if_known(struct remote_qp *remote)
 {
 	bool known;
 
 	port_lock();
 	known = remote->daemon == port.daemons;
 	if (known)
-		LIST_INSERT_HEAD(&port.remotes, remote, link);
+		LIST_INSERT_HEAD(&port.remote_qps, remote, link);
 	port_unlock();
 	return known;
 }
 
-int remote_register(const uint8_t dgid[16], uint32_t qpn, struct remote **remote)
+int remote_qp_register(const uint8_t dgid[16], uint32_t qpn, struct remote_qp **remote)
 {
-	struct remote *r = malloc(sizeof(*r));
+	struct remote_qp *r = malloc(sizeof(*r));
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
-	*r = (struct remote){.qpn = qpn};
+	*r = (struct remote_qp){.qpn = qpn};
 	memcpy(r->dgid, dgid, sizeof(r->dgid));
 	do {
-		rc = port_register(r, true);
-	} while (!rc && !enlist(r));
+		rc = port_register_remote_qp(r, true);
+	} while (!rc && !add_if_known(r));
 	if (rc) {
 		log_info("cannot connect to remote QP %#x: %s", qpn,
 			 rc == -EADDRINUSE ? "another process is connected to it" : strerror(-rc));
@@ -43,64 +43,64 @@ int remote_register(const uint8_t dgid[16], uint32_t qpn, struct remote **remote
 	return 0;
 }
 
-void remote_release(struct remote *remote)
+void remote_qp_release(struct remote_qp *remote)
 {
 	if (!remote)
 		return;
 	LIST_REMOVE(remote, link);
-	LIST_INSERT_HEAD(&port.released_remotes, remote, link);
+	LIST_INSERT_HEAD(&port.released_remote_qps, remote, link);
 }
 
-static struct remote *next_released(void)
+static struct remote_qp *next_released(void)
 {
-	struct remote *remote;
+	struct remote_qp *remote;
 
 	port_lock();
-	/* Nor need the next daemon be told. */
+	/* The next daemon does not know them. */
 	if (!port_connected())
-		remote_forget_released();
-	remote = LIST_FIRST(&port.released_remotes);
+		remote_qp_forget_released();
+	remote = LIST_FIRST(&port.released_remote_qps);
 	if (remote)
 		LIST_REMOVE(remote, link);
 	port_unlock();
 	return remote;
 }
 
-void remote_flush(void)
+void remote_qp_flush(void)
 {
-	struct remote *remote;
+	struct remote_qp *remote;
 
 	while ((remote = next_released())) {
-		/* Where the daemon has gone, so has what it knew. */
-		port_register(remote, false);
+		/* A failure means that the daemon has ended, and its registrations with it. */
+		port_register_remote_qp(remote, false);
 		free(remote);
 	}
 }
 
-void remote_forget_released(void)
+void remote_qp_forget_released(void)
 {
-	struct remote *remote;
+	struct remote_qp *remote;
 
-	while ((remote = LIST_FIRST(&port.released_remotes))) {
+	while ((remote = LIST_FIRST(&port.released_remote_qps))) {
 		LIST_REMOVE(remote, link);
 		free(remote);
 	}
 }
 
 /*
- * One request each, some 20 us, while nobody posts; but before the first packet, as
- * others could not be told from those that the daemon is to drop.
+ * Each request takes some 20 us with the lock held. They must precede the first packet: the daemon
+ * drops packets to remote QPs that it does not know.
  */
-void remote_register_all(struct vnic_driver *nic)
+void remote_qp_register_all(struct vnic_driver *nic)
 {
-	struct remote *remote;
+	struct remote_qp *remote;
 
-	remote_forget_released();
-	LIST_FOREACH(remote, &port.remotes, link)
+	remote_qp_forget_released();
+	LIST_FOREACH(remote, &port.remote_qps, link)
 	{
 		int rc = vnic_driver_register(nic, remote->dgid, remote->qpn);
 
-		/* Its QPs end by their own timeouts. */
+		/* The QPs that are connected to it fail by their own timeouts. */
 		if (rc)
 			log_error("cannot connect to remote QP %#x again: %s", remote->qpn,
 				  strerror(-rc));

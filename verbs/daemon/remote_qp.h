@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The remote queue pairs that ours are connected to. The daemon forwards RC and UC
- * packets to those alone that a process has registered, since such packets do not
- * say who sent them.
+ * Remote queue pairs to which this process is connected. The daemon forwards RC and UC packets only
+ * to remote QPs that the sending process has registered, because such packets do not name their
+ * sender. For cmd_qp.c and the port.
  */
 #ifndef URXE_VERBS_DAEMON_REMOTE_QP_H
 #define URXE_VERBS_DAEMON_REMOTE_QP_H
@@ -12,23 +12,26 @@
 
 struct vnic_driver;
 
-struct remote {
+struct remote_qp {
 	uint8_t dgid[16];
 	uint32_t qpn;
-	uint32_t daemon; /* port.daemons of the one that knows of it */
-	LIST_ENTRY(remote) link;
+	uint32_t daemon; /* port.daemons at the time of the registration */
+	LIST_ENTRY(remote_qp) link;
 };
-LIST_HEAD(remote_list, remote);
+LIST_HEAD(remote_qp_list, remote_qp);
 
-/* Without the port's lock, since the daemon is asked. -EADDRINUSE: it is another process's. */
-int remote_register(const uint8_t dgid[16], uint32_t qpn, struct remote **remote);
-/* With the port's lock: it is no longer needed. Nothing for NULL. */
-void remote_release(struct remote *remote);
-/* Without the lock: tells the daemon what was released. For an open context. */
-void remote_flush(void);
-/* With the lock: the daemon that was to be told has gone. */
-void remote_forget_released(void);
-/* With the lock: tells a new daemon of all that there are. */
-void remote_register_all(struct vnic_driver *nic);
+/*
+ * Registers a remote QP with the daemon. Blocks, without the lock of the port. -EADDRINUSE: another
+ * process is connected to it.
+ */
+int remote_qp_register(const uint8_t dgid[16], uint32_t qpn, struct remote_qp **remote);
+/* With the lock: the connection has ended. `remote` may be NULL. */
+void remote_qp_release(struct remote_qp *remote);
+/* Without the lock: tells the daemon about released remote QPs. For an open context. */
+void remote_qp_flush(void);
+/* With the lock: the daemon has ended before it was told. */
+void remote_qp_forget_released(void);
+/* With the lock: registers all remote QPs with a new daemon. */
+void remote_qp_register_all(struct vnic_driver *nic);
 
 #endif

@@ -6,7 +6,7 @@
 _Atomic uint64_t clock_state;
 __thread struct clock_anchor clock_anchor;
 
-static uint64_t ask_kernel(void)
+static uint64_t read_kernel_clock(void)
 {
 	struct timespec ts;
 
@@ -16,21 +16,21 @@ static uint64_t ask_kernel(void)
 
 #if defined(__x86_64__)
 /*
- * The rate between two anchors is wrong by what either answer is late, and by what the kernel
- * changes its clock's: neither is later than one of LATE parts of the time between them, and one
- * of SLOWER is more than all of that.
+ * Error of the rate between two anchors: the delays of both answers, and the kernel's own
+ * adjustments of its clock. An anchor is exact if its delay is below 1/LATE of the time between the
+ * anchors. The rate is lowered by 1/SLOWER, which exceeds all these errors together.
  */
 #define LATE   1024u
 #define SLOWER 256u
-/* Spans that are too long to tell the rate: the machine may have slept. */
+/* A longer time between two anchors gives no rate: the machine may have slept. */
 #define SPANS_MAX 1024u
-/* Of the longest span. */
+/* The longest span, in units of CLOCK_SPAN. */
 #define SPANS_LATE 32u
-/* Two rates are the same that differ by one of so many parts at most. */
+/* Two rates count as the same if they differ by less than one part in so many. */
 #define SAME 64u
 
-/* Nothing where no counter has such a rate. */
-static uint64_t scale_of(uint64_t ns, uint64_t cycles)
+/* 0: no processor's counter has such a rate. */
+static uint64_t scale_between(uint64_t ns, uint64_t cycles)
 {
 	uint64_t scale;
 
@@ -40,55 +40,58 @@ static uint64_t scale_of(uint64_t ns, uint64_t cycles)
 	return scale - scale / SLOWER;
 }
 
-static bool is_same(uint64_t scale, uint64_t other)
+static bool is_same_rate(uint64_t scale, uint64_t other)
 {
 	return (scale > other ? scale - other : other - scale) <= scale / SAME;
 }
 
-/* Only a rate that was so before holds for longer: at the other one the counter may have jumped. */
-static uint64_t span_of(uint64_t scale, uint64_t before, uint64_t late)
+/*
+ * Only a rate that was measured twice in a row is used for longer: the counter may have jumped
+ * between two anchors.
+ */
+static uint64_t span_for(uint64_t scale, uint64_t before, uint64_t late)
 {
 	uint64_t wanted = LATE * late;
 
 	if (!scale)
 		return 0;
-	if (wanted < CLOCK_SPAN || !is_same(scale, before))
+	if (wanted < CLOCK_SPAN || !is_same_rate(scale, before))
 		return CLOCK_SPAN;
 	return wanted < CLOCK_SPAN * SPANS_LATE ? wanted : CLOCK_SPAN * SPANS_LATE;
 }
 
-/* The kernel said `ns` within `late` cycles from `cycles`. */
-static void drop_anchor(uint64_t ns, uint64_t cycles, uint64_t late)
+/* The kernel's clock was `ns` at some time within `late` cycles after `cycles`. */
+static void update_anchor(uint64_t ns, uint64_t cycles, uint64_t late)
 {
 	struct clock_anchor *anchor = &clock_anchor;
 	uint64_t passed = cycles - anchor->cycles, least = passed / LATE, scale;
 	bool exact = late <= least && anchor->late <= least;
 
-	/* Another one only if that one was held up. */
+	/* Keeps the last anchor, unless its answer was delayed more. */
 	if (!exact && late >= anchor->late / 2)
 		return;
-	scale = exact ? scale_of(ns - anchor->ns, passed) : 0;
+	scale = exact ? scale_between(ns - anchor->ns, passed) : 0;
 	*anchor = (struct clock_anchor){
 		.ns = ns,
 		.cycles = cycles,
 		.late = late,
 		.scale = scale,
-		.span = span_of(scale, anchor->scale, late),
+		.span = span_for(scale, anchor->scale, late),
 	};
 }
 
-uint64_t clock_ask(void)
+uint64_t clock_read_kernel(void)
 {
-	uint64_t cycles = __builtin_ia32_rdtsc(), ns = ask_kernel();
+	uint64_t cycles = __builtin_ia32_rdtsc(), ns = read_kernel_clock();
 
 	if (cycles - clock_anchor.cycles >= CLOCK_SPAN)
-		drop_anchor(ns, cycles, __builtin_ia32_rdtsc() - cycles);
+		update_anchor(ns, cycles, __builtin_ia32_rdtsc() - cycles);
 	return ns;
 }
 #else
-uint64_t clock_ask(void)
+uint64_t clock_read_kernel(void)
 {
-	return ask_kernel();
+	return read_kernel_clock();
 }
 #endif
 
@@ -97,7 +100,7 @@ void clock_stop(void)
 	atomic_store_explicit(&clock_state, clock_now() | CLOCK_STOPPED, memory_order_relaxed);
 }
 
-void clock_go(void)
+void clock_resume(void)
 {
 	uint64_t state = atomic_load_explicit(&clock_state, memory_order_relaxed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The engine's time. It stands still while the process has no daemon: nothing
- * can be sent or heard then, and no peer is to blame for that.
+ * The engine's time. It stands still while the process has no daemon: nothing can be sent or
+ * received then, so no timer of the engine may expire.
  */
 #ifndef URXE_VERBS_ENGINE_CLOCK_H
 #define URXE_VERBS_ENGINE_CLOCK_H
@@ -10,35 +10,37 @@
 #include <stdint.h>
 #include <time.h>
 
-/* How far the engine's time is behind CLOCK_MONOTONIC; with CLOCK_STOPPED what it stands at. */
+/*
+ * Nanoseconds by which the engine's time is behind CLOCK_MONOTONIC; with CLOCK_STOPPED, the time at
+ * which it stands.
+ */
 extern _Atomic uint64_t clock_state;
 #define CLOCK_STOPPED (UINT64_C(1) << 63)
 
 /*
- * To ask the kernel takes longer than to build a small packet's headers, and waits for all loads
- * before. So each thread asks it now and then, and goes by the processor's counter in between: for
- * CLOCK_SPAN cycles, at the rate between the last two answers, slowed down a little so that it does
- * not go back at the next one. Where the kernel has to ask a device, as in many virtual machines,
- * the answer takes so long that it is for as many cycles more. A counter that jumps, as when a
- * virtual machine is restored, or that is another one on another processor, is wrong by that span
- * at most.
+ * A call of clock_gettime takes longer than to build the headers of a small packet, and waits for
+ * all earlier loads. So each thread asks the kernel now and then, and in between extrapolates from
+ * the processor's counter: for CLOCK_SPAN cycles, at the rate between the last two answers, lowered
+ * a little so that the time does not go back at the next answer. If the answer takes long, because
+ * the kernel asks a device, as in many virtual machines, it is used for proportionally longer. If
+ * the counter jumps, as after the restore of a virtual machine, or differs between processors, the
+ * time is wrong by that span at most.
  */
 struct clock_anchor {
 	uint64_t ns;     /* the kernel's answer */
-	uint64_t cycles; /* of the counter, when it was asked */
-	uint64_t late;   /* and until it answered */
+	uint64_t cycles; /* the counter before the question */
+	uint64_t late;   /* cycles until the answer */
 	uint64_t scale;  /* nanoseconds a cycle, << CLOCK_SHIFT; 0 = not known */
-	uint64_t span;   /* cycles for which that holds; 0 = it is not known */
+	uint64_t span;   /* cycles for which this anchor is used; 0: scale is not known */
 };
 extern __thread struct clock_anchor clock_anchor __attribute__((tls_model("initial-exec")));
 #define CLOCK_SPAN  (UINT64_C(1) << 20)
 #define CLOCK_SHIFT 32
 
-/* Asks the kernel. */
-uint64_t clock_ask(void);
+/* Asks the kernel, and updates the thread's anchor. */
+uint64_t clock_read_kernel(void);
 
-/* Nanoseconds, CLOCK_MONOTONIC, or some microseconds behind it. In one thread it does not go back.
- */
+/* CLOCK_MONOTONIC in nanoseconds, or some microseconds less. Never goes back in one thread. */
 static inline uint64_t clock_monotonic(void)
 {
 #if defined(__x86_64__)
@@ -47,12 +49,12 @@ static inline uint64_t clock_monotonic(void)
 	if (passed < clock_anchor.span)
 		return clock_anchor.ns + (passed * clock_anchor.scale >> CLOCK_SHIFT);
 #endif
-	return clock_ask();
+	return clock_read_kernel();
 }
 
 /*
- * The engine's time, nanoseconds. A thread that sleeps in here over a whole stop
- * gets a time that has passed, as one does that waits for a lock after it.
+ * The engine's time in nanoseconds. A thread that is suspended in this function during a whole stop
+ * gets a time in the past, as a thread does that waits for a lock afterwards.
  */
 static inline uint64_t clock_now(void)
 {
@@ -62,8 +64,8 @@ static inline uint64_t clock_now(void)
 	return state & CLOCK_STOPPED ? state & ~CLOCK_STOPPED : now - state;
 }
 
-/* One thread at a time; nothing where it stands, or goes, already. */
+/* One thread at a time. Without effect if the time stands still, or runs, already. */
 void clock_stop(void);
-void clock_go(void);
+void clock_resume(void);
 
 #endif

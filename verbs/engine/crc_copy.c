@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A copy, and its CRC before it leaves the first-level cache. To read the copy for it takes longer:
- * its lines belonged to the core that read what was there before, and are not here yet.
+ * Copies a payload and computes its CRC while the data is in the first-level cache. A second pass
+ * over the destination takes longer: its cache lines still belong to the core that read their old
+ * contents.
  *
- * The CRC is that of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
- * Instruction" (Intel, 2009): what was seen of a message is the polynomial of a few bytes, which
- * are moved on and added to those that come next.
+ * The CRC folds as in Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
+ * Instruction" (Intel, 2009): the bytes so far are one polynomial of a few bytes, which is
+ * multiplied to the position of the next bytes and added to them.
  */
 #include "engine/crc.h"
 
@@ -14,7 +15,7 @@
 
 #include <isa-l/crc.h>
 
-uint32_t crc_copy_first(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+uint32_t crc_copy_then_sum(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	memcpy(to, from, n);
 	return crc32_gzip_refl(crc, to, n);
@@ -26,17 +27,17 @@ uint32_t crc_copy_first(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t
 
 #define AVX512       __attribute__((target("avx512f,pclmul,vpclmulqdq")))
 #define BLOCK        64
-#define WARM         4096 /* a packet's payload, at most */
+#define CACHED_MAX   4096 /* the largest payload of a packet */
 #define STEP         (4 * BLOCK)
 #define XOR_OF_THREE 0x96
 #define LAST_128     0xc0
-/* x^(n + 32) and x^(n - 32) modulo the polynomial, reflected: they move 128 bits n bits on. */
+/* x^(n + 32) and x^(n - 32) modulo the polynomial, reflected: they shift 128 bits by n bits. */
 #define BY_128  0x1751997d0, 0x0ccaa009e
 #define BY_256  0x0f1da05aa, 0x15a546366
 #define BY_384  0x03db1ecdc, 0x174359406
 #define BY_512  0x154442bd4, 0x1c6e41596
 #define BY_2048 0x11542778a, 0x1322d1430
-/* x^64 and x^96: they move 32 bits, or 64 of 128, on to what is behind them. */
+/* x^64 and x^96 modulo the polynomial: they reduce 128 bits to 96, and 96 to 64. */
 #define BY_32_64 0x163cd6124, 0x0ccaa009e
 /* The polynomial, and x^64 divided by it. */
 #define BARRETT 0x1db710641, 0x1f7011641
@@ -46,7 +47,7 @@ AVX512 static inline __m512i constants(int64_t low, int64_t high)
 	return _mm512_set_epi64(high, low, high, low, high, low, high, low);
 }
 
-/* The bytes are read once, as they may change meanwhile: the compiler must not read them again. */
+/* The program may change the bytes meanwhile: the compiler must not read them a second time. */
 AVX512 static inline __m512i copy_block(uint8_t *to, const uint8_t *from)
 {
 	__m512i block = _mm512_loadu_si512(from);
@@ -64,7 +65,7 @@ AVX512 static inline __m512i fold(__m512i sum, __m512i by, __m512i block)
 	return _mm512_ternarylogic_epi64(low, high, block, XOR_OF_THREE);
 }
 
-/* The last 128 bits of a sum, with those before moved on to them. */
+/* Folds the four lanes of a sum into its last 128 bits. */
 AVX512 static inline __m128i fold_lanes(__m512i sum)
 {
 	static const int64_t by[] = {BY_384, BY_256, BY_128, 0, 0};
@@ -76,7 +77,7 @@ AVX512 static inline __m128i fold_lanes(__m512i sum)
 	return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-/* The CRC of what a sum stands for: that times x^32, modulo the polynomial. */
+/* The sum times x^32, modulo the polynomial: the CRC. */
 AVX512 static inline uint32_t remainder_of(__m512i sum)
 {
 	static const int64_t by[] = {BY_32_64}, barrett[] = {BARRETT};
@@ -95,8 +96,8 @@ AVX512 static inline uint32_t remainder_of(__m512i sum)
 }
 
 /*
- * The whole blocks of n bytes; returns their sum. There are four, since each multiplication takes
- * some time until the next one can have its result.
+ * Copies the whole blocks of n bytes and returns their sum. Four sums run in parallel, to hide the
+ * latency of the multiplication.
  */
 AVX512 static __m512i copy_blocks(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
@@ -119,39 +120,39 @@ AVX512 static __m512i copy_blocks(uint32_t crc, uint8_t *to, const uint8_t *from
 	return d;
 }
 
-AVX512 static uint32_t copy_by_avx512(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+AVX512 static uint32_t copy_cached(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
 	__m512i sum = copy_blocks(crc, to, from, n);
-	uint64_t behind = n % BLOCK;
+	uint64_t tail = n % BLOCK;
 	uint8_t rest[2 * BLOCK];
 
-	if (!behind)
+	if (!tail)
 		return remainder_of(sum);
 	_mm512_storeu_si512(rest, sum);
-	memcpy(rest + BLOCK, from + n - behind, behind);
-	memcpy(to + n - behind, rest + BLOCK, behind);
-	/* The sum stands for all before it, from a CRC register of 0 on. */
-	return crc32_gzip_refl(~0u, rest, BLOCK + behind);
+	memcpy(rest + BLOCK, from + n - tail, tail);
+	memcpy(to + n - tail, rest + BLOCK, tail);
+	/* The sum replaces all bytes before, with a CRC register that starts at 0. */
+	return crc32_gzip_refl(~0u, rest, BLOCK + tail);
 }
 
 /*
- * By way of what is in the first-level cache: libc's copy fills whole lines without having them
- * sent first, which stores of ours would wait for.
+ * Copies through a buffer in the first-level cache: libc's copy fills whole cache lines without
+ * fetching them first; stores of 64 bytes would wait for the fetch.
  */
-static uint32_t copy(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
+static uint32_t crc_copy_avx512(uint32_t crc, uint8_t *to, const uint8_t *from, uint64_t n)
 {
-	_Alignas(BLOCK) uint8_t warm[WARM];
+	_Alignas(BLOCK) uint8_t cached[CACHED_MAX];
 
-	for (; n >= STEP; to += WARM, from += WARM) {
-		uint64_t some = n < WARM ? n : WARM;
+	for (; n >= STEP; to += CACHED_MAX, from += CACHED_MAX) {
+		uint64_t part = n < CACHED_MAX ? n : CACHED_MAX;
 
-		crc = copy_by_avx512(crc, warm, from, some);
-		memcpy(to, warm, some);
-		n -= some;
+		crc = copy_cached(crc, cached, from, part);
+		memcpy(to, cached, part);
+		n -= part;
 		if (!n)
 			return crc;
 	}
-	return crc_copy_first(crc, to, from, n);
+	return crc_copy_then_sum(crc, to, from, n);
 }
 
 static bool has_avx512(void)
@@ -160,16 +161,16 @@ static bool has_avx512(void)
 	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
 }
 
-crc_copy_fn *crc_best_copy(void)
+crc_copy_fn *crc_fastest_copy(void)
 {
-	return has_avx512() ? copy : crc_copy_first;
+	return has_avx512() ? crc_copy_avx512 : crc_copy_then_sum;
 }
 
 #else
 
-crc_copy_fn *crc_best_copy(void)
+crc_copy_fn *crc_fastest_copy(void)
 {
-	return crc_copy_first;
+	return crc_copy_then_sum;
 }
 
 #endif

@@ -3,11 +3,11 @@
 
 #include <stdbool.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "samehost/peer.h"
 
-#define BURST  EGRESS_BURST /* frames that the engine takes together */
-#define ROUNDS 8            /* bursts of one run, after which other threads get the lock */
+#define BURST  TX_BURST /* frames that the engine takes together */
+#define ROUNDS 8        /* bursts of one run, after which other threads get the lock */
 
 /* Bursts that empty a receive ring of any size that vmxnet3 allows. */
 #define LAST_ROUNDS 128
@@ -24,12 +24,12 @@ void engine_transmit(uint64_t now)
 
 	if (!port_connected())
 		return;
-	more = egress_flush(&port.egress, now);
+	more = tx_flush(&port.tx, now);
 	while (more && urxe_next_deadline(port.dev) <= now) {
-		uint32_t room = egress_reserve(&port.egress, now, frames, wanted);
+		uint32_t room = tx_reserve(&port.tx, now, frames, wanted);
 		uint32_t n = room ? urxe_output(port.dev, now, frames, room) : 0;
 
-		more = egress_send(&port.egress, now, frames, n) && n && n == room;
+		more = tx_send(&port.tx, now, frames, n) && n && n == room;
 		wanted = BURST;
 	}
 }
@@ -43,12 +43,12 @@ static void input_frames(uint64_t now, const struct vnic_frame *buffers, uint32_
 		return;
 	port.polling.heard_at = now;
 	for (uint32_t i = 0; i < n; i++) {
-		if (!egress_take_in(&port.egress, &buffers[i], &frames[count])) {
-			egress_count(&port.egress, VNIC_DIRECT_UNREACHED, 1);
+		if (!tx_convert_received(&port.tx, &buffers[i], &frames[count])) {
+			tx_count(&port.tx, VNIC_DIRECT_UNREACHED, 1);
 			continue;
 		}
 		if (frames[count].reference.length)
-			egress_count(&port.egress, VNIC_DIRECT_PULLED, 1);
+			tx_count(&port.tx, VNIC_DIRECT_PULLED, 1);
 		count++;
 	}
 	urxe_input(port.dev, now, frames, count);
@@ -74,19 +74,19 @@ static uint32_t receive_from_inbox(uint64_t now)
 	n = vnic_inbox_rx(port.inbox, buffers, BURST);
 	input_frames(now, buffers, n);
 	vnic_inbox_rx_release(port.inbox, n);
-	egress_count(&port.egress, VNIC_DIRECT_RECEIVED, n);
+	tx_count(&port.tx, VNIC_DIRECT_RECEIVED, n);
 	if (vnic_inbox_broken(port.inbox) && !port.inbox_broken)
 		port_inbox_broken();
 	return n;
 }
 
-/* A burst of each ring. True: a ring may have more frames. */
+/* Receives one burst from each ring. True: a ring may have more frames. */
 static bool receive_bursts(uint64_t now)
 {
 	uint32_t of_switch = receive_from_switch(now), of_inbox = receive_from_inbox(now);
 
 	if (port.polling.state == POLL_BUSY)
-		peer_polls();
+		peer_count_poll();
 	return of_inbox == BURST || of_switch == BURST;
 }
 
@@ -124,7 +124,7 @@ void engine_receive_last(uint64_t now)
 
 uint64_t engine_deadline(void)
 {
-	uint64_t at = egress_deadline(&port.egress);
+	uint64_t at = tx_deadline(&port.tx);
 
 	/* While frames wait, the engine is not asked for more. */
 	return at == URXE_NEVER ? urxe_next_deadline(port.dev) : at;

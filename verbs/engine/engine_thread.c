@@ -11,20 +11,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/busy_poll.h"
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
 #include "engine/thread_sleep.h"
+#include "poll/busy_poll.h"
+#include "port/port.h"
 #include "report/log.h"
 #include "report/state_json.h"
 #include "samehost/peer.h"
 
 #define US 1000u
 
-/* Runs of the engine, before the thread looks at its sockets. */
-#define TURNS 4
-/* A thread that slept for less expects the next frames as soon. */
+/* Runs of the engine before the thread looks at its sockets again. */
+#define RUNS 4
+/* After a shorter sleep, the thread expects the next frames as soon. */
 #define SOON (100 * US)
 
 static struct engine_thread *const self = &port.thread;
@@ -52,7 +52,7 @@ void engine_thread_schedule(void)
 	bool at_once = !LIST_EMPTY(&port.waiting_channels) || vnic_driver_broken(port.nic);
 
 	/* The thread looks for a daemon every 20 ms, and the engine's time stands still. */
-	if (port.outage.on || !self->wake_at)
+	if (port.reconnect.active || !self->wake_at)
 		return;
 	if (at_once)
 		engine_thread_wake();
@@ -68,11 +68,11 @@ void engine_thread_disconnected(void)
 	polling_event(POLL_LOST);
 	polling->irq_on = false;
 	if (vnic_driver_broken(port.nic)) {
-		port_lost("the NIC completes what it was not given");
+		port_fail("the NIC completes what it was not given");
 		return;
 	}
 	engine_receive_last(now);
-	outage_begin();
+	reconnect_begin();
 	engine_thread_wake();
 }
 
@@ -94,7 +94,7 @@ static void offer_lock(void)
  * A sender with a stream asks for a busy poll: it wakes this process by the inbox and sends no
  * frame (samehost/peer_poll.h).
  */
-static bool is_call(bool by_inbox, uint64_t heard_before)
+static bool asks_for_busy_poll(bool by_inbox, uint64_t heard_before)
 {
 	if (!by_inbox || polling->heard_at != heard_before)
 		return false;
@@ -110,16 +110,16 @@ static bool is_call(bool by_inbox, uint64_t heard_before)
 static bool empty_rings(bool stream, bool by_inbox)
 {
 	uint64_t heard_before = polling->heard_at;
-	unsigned int turns = 0;
+	unsigned int runs = 0;
 
 	polling_event(POLL_WAKE);
 	do {
-		if (turns++ == TURNS)
+		if (runs++ == RUNS)
 			return false;
 		engine_run(clock_now());
 		if (must_leave())
 			return true;
-		stream |= turns == 1 && is_call(by_inbox, heard_before);
+		stream |= runs == 1 && asks_for_busy_poll(by_inbox, heard_before);
 		offer_lock();
 		if (must_leave())
 			return true;
@@ -131,7 +131,7 @@ static bool empty_rings(bool stream, bool by_inbox)
 
 static void look_for_daemon(void)
 {
-	outage_look();
+	reconnect_try();
 	if (!port_connected())
 		return;
 	polling_event(POLL_ATTACHED);
@@ -140,17 +140,17 @@ static void look_for_daemon(void)
 
 static void flush_channels(void)
 {
-	struct channel *channel = LIST_FIRST(&port.waiting_channels);
+	struct comp_channel *channel = LIST_FIRST(&port.waiting_channels);
 
 	while (channel) {
-		struct channel *next = LIST_NEXT(channel, waiting_link);
+		struct comp_channel *next = LIST_NEXT(channel, waiting_link);
 
-		channel_flush(channel);
+		comp_channel_flush(channel);
 		channel = next;
 	}
 }
 
-static void take_notice(void)
+static void handle_notice(void)
 {
 	struct vnic_attach_port now;
 	int question, fds[VNIC_INBOX_FDS];
@@ -159,28 +159,28 @@ static void take_notice(void)
 	if (vnic_driver_notice(port.nic, &now, &question))
 		port_changed(&now);
 	if (question >= 0)
-		inventory_send(question);
+		state_json_send(question);
 	if (vnic_driver_introduction(port.nic, &qpn, fds))
-		port_met(qpn, fds);
+		port_add_inbox(qpn, fds);
 }
 
 /*
- * Once around: the engine, the daemon, full event channels. Returns false if frames wait for the
- * next round.
+ * One round: the engine, the daemon, full event channels. Returns false if frames wait for the next
+ * round.
  */
-static bool work(const struct thread_sleep *woken, bool stream)
+static bool run_round(const struct thread_sleep *woken, bool stream)
 {
 	bool idle = true;
 
 	if (woken->notice && port_connected())
-		take_notice();
+		handle_notice();
 	if (polling->grant_until <= clock_now())
 		idle = empty_rings(stream, woken->inbox);
 	if (self->stop)
 		return idle;
 	if (port_connected() && (woken->hangup || vnic_driver_broken(port.nic)))
 		engine_thread_disconnected();
-	if (port.outage.on)
+	if (port.reconnect.active)
 		look_for_daemon();
 	flush_channels();
 	return idle;
@@ -222,11 +222,11 @@ static void *run_thread(void *unused)
 	prctl(PR_SET_TIMERSLACK, 1);
 	ask_for_short_slice();
 	port_claim();
-	peer_live();
+	peer_publish_thread();
 	sem_post(&started);
 	while (!self->stop) {
 		self->wake_at = 0;
-		idle = work(&sleep, stream);
+		idle = run_round(&sleep, stream);
 		if (self->stop)
 			break;
 		since = clock_now();

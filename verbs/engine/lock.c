@@ -9,9 +9,9 @@
 
 #include "engine/clock.h"
 
-/* Looks at the lock before the thread sleeps; as many as glibc's adaptive mutex takes. */
+/* Spins before the thread sleeps: as many as glibc's adaptive mutex. */
 #define SPINS 100
-/* Wake-ups that found another thread in the lock, before the waiter claims it. */
+/* Wake-ups that find the lock taken, before the waiter claims it. */
 #define PASSES 4
 
 /* Sleeps while *word is `value`, until a futex_wake with a bit in common, or a signal. */
@@ -28,14 +28,14 @@ static void futex_wake(_Atomic uint32_t *word, int n, uint32_t bits)
 	syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, bits);
 }
 
-/* Of a long queue, only the next waiter wakes up. */
-static uint32_t bit_of(uint32_t ticket)
+/* The futex bits by which only the next waiter of a long queue wakes up. */
+static uint32_t wake_bit(uint32_t ticket)
 {
 	return 1u << ticket % 32;
 }
 
 /* The holder may be about to release the lock. False: it is not, or other threads wait. */
-static bool spin(struct lock *lock)
+static bool spin_for_lock(struct lock *lock)
 {
 	for (int i = 0; i < SPINS; i++) {
 		uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
@@ -63,7 +63,7 @@ static void queue_up(struct lock *lock, bool claim)
 	if (claim)
 		add_claim(lock);
 	while ((first = atomic_load(&lock->first)) != ticket && !lock->orphaned)
-		futex_wait(&lock->first, first, bit_of(ticket));
+		futex_wait(&lock->first, first, wake_bit(ticket));
 }
 
 static void leave_queue(struct lock *lock)
@@ -71,7 +71,7 @@ static void leave_queue(struct lock *lock)
 	uint32_t next = atomic_fetch_add(&lock->first, 1) + 1;
 
 	if (atomic_load(&lock->tickets) != next)
-		futex_wake(&lock->first, INT_MAX, bit_of(next));
+		futex_wake(&lock->first, INT_MAX, wake_bit(next));
 }
 
 /* Sleeps until the lock is released; no other thread of the queue does so. */
@@ -112,7 +112,7 @@ void lock_queue(struct lock *lock, bool claim)
 {
 	uint64_t since;
 
-	if (spin(lock))
+	if (spin_for_lock(lock))
 		return;
 	since = clock_monotonic();
 	queue_up(lock, claim);
@@ -135,7 +135,7 @@ void lock_wake(struct lock *lock)
 	futex_wake(&lock->word, 1, FUTEX_BITSET_MATCH_ANY);
 }
 
-void lock_await(struct lock *lock, _Atomic uint32_t *changes)
+void lock_wait(struct lock *lock, _Atomic uint32_t *changes)
 {
 	uint32_t seen = atomic_load(changes);
 
@@ -144,7 +144,7 @@ void lock_await(struct lock *lock, _Atomic uint32_t *changes)
 	lock_take(lock);
 }
 
-void lock_tell(_Atomic uint32_t *changes)
+void lock_notify(_Atomic uint32_t *changes)
 {
 	atomic_fetch_add(changes, 1);
 	futex_wake(changes, INT_MAX, FUTEX_BITSET_MATCH_ANY);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The lock of the port (engine/port.h): waiters get it, however busy the other threads are.
+ * The lock of the port (port/port.h): waiters get it, however busy the other threads are.
  *
  * A thread that polls or posts without end would take a plain mutex again before a thread that
  * slept for it runs. Waiters of this lock stand in a queue, by tickets. A thread that finds the
@@ -83,10 +83,10 @@ static inline void lock_release(struct lock *lock)
 void lock_orphan(struct lock *lock);
 
 /*
- * The caller holds the lock. Releases it, sleeps until a thread calls lock_tell for the same
+ * The caller holds the lock. Releases it, sleeps until a thread calls lock_notify for the same
  * `changes`, a counter of calls, and takes the lock again. May return without such a call.
  */
-void lock_await(struct lock *lock, _Atomic uint32_t *changes);
-void lock_tell(_Atomic uint32_t *changes);
+void lock_wait(struct lock *lock, _Atomic uint32_t *changes);
+void lock_notify(_Atomic uint32_t *changes);
 
 #endif

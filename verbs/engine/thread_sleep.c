@@ -9,17 +9,17 @@
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "engine/engine_thread.h"
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
 #define MS 1000000u
 
 /*
- * How often to look at channels that are not watched, and for transmit buffers: the device raises
- * an interrupt for these, and this is for a device that does not.
+ * Interval of looks at channels that the thread does not watch, and for transmit buffers in case
+ * that the device raises no interrupt for them.
  */
 #define STUCK (10 * MS)
-/* How often to look for receives that were posted to a QP in error, without a doorbell. */
+/* Interval of looks for receives that were posted to a QP in error, without a doorbell. */
 #define FLUSH (100 * MS)
 
 enum { WATCH_WAKE, WATCH_IRQ, WATCH_CTL, WATCH_NOTICE, WATCH_INBOX, WATCH_CHANNELS };
@@ -31,11 +31,11 @@ static bool is_full(const struct thread_sleep *sleep)
 	return sleep->n == THREAD_SLEEP_FDS;
 }
 
-/* A descriptor that has hung up would end each sleep: no look at it without a daemon. */
-static void watch(struct thread_sleep *sleep)
+/* A descriptor of a daemon that has ended would end each sleep, so it is not watched. */
+static void watch_descriptors(struct thread_sleep *sleep)
 {
 	bool connected = port_connected();
-	struct channel *channel;
+	struct comp_channel *channel;
 
 	sleep->fds[WATCH_WAKE] = (struct pollfd){port.thread.wake_fd, POLLIN, 0};
 	sleep->fds[WATCH_IRQ] =
@@ -60,17 +60,17 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The poll grant and the engine's deadlines decide. */
+/* The end of the poll grant, or the engine's next deadline. */
 static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 {
 	uint64_t at = engine_deadline();
 
-	if (port.outage.on)
-		return now + OUTAGE_LOOK;
+	if (port.reconnect.active)
+		return now + RECONNECT_INTERVAL_NS;
 	if (port.polling.state == POLL_PROGRAM)
 		return port.polling.grant_until;
 	/* The engine's work of this moment waits for transmit buffers. */
-	if (at <= now && egress_deadline(&port.egress) == URXE_NEVER)
+	if (at <= now && tx_deadline(&port.tx) == URXE_NEVER)
 		at = now + STUCK;
 	/* A program that polled lately polls again: its grant must not cost a wake-up each time. */
 	if (sleep->grants != port.polling.grants)
@@ -86,7 +86,7 @@ static uint64_t next_wake(struct thread_sleep *sleep, uint64_t now)
 
 void thread_sleep_prepare(struct thread_sleep *sleep, uint64_t now, bool idle)
 {
-	watch(sleep);
+	watch_descriptors(sleep);
 	sleep->until = idle ? next_wake(sleep, now) : now;
 	port.thread.wake_at = sleep->until;
 }
@@ -124,7 +124,7 @@ void thread_sleep_wait(struct thread_sleep *sleep, uint64_t now)
 	while (!sleep_until(sleep, at, now)) {
 		now = clock_now();
 		at = port.polling.grant_until;
-		/* No event tells of channels that are full and not watched. */
+		/* Full channels that are not watched raise no event. */
 		if (at <= now || is_full(sleep))
 			break;
 		port.thread.wake_at = at;

@@ -13,38 +13,37 @@
 /* Average bytes of the frames of a burst from which a saved copy is worth its cost. */
 #define STREAM_FRAME 1024
 
-struct egress_route {
+struct tx_route {
 	struct vnic_outbox *outbox;
-	struct peer *peer;            /* NULL: no memory */
-	uint64_t stuck_since;         /* since when it takes no frames; 0: it takes frames */
-	uint64_t detour_until;        /* frames go by the switch until then, */
-	enum vnic_direct_counter why; /* counted here */
+	struct peer *peer;     /* NULL: no memory */
+	uint64_t stuck_since;  /* first time that it took no frame; 0: it takes frames */
+	uint64_t detour_until; /* frames go by the switch until then, */
+	enum vnic_direct_counter detour_reason; /* counter of these frames */
 };
 
-int egress_init(struct egress *egress, struct vnic_driver *nic,
-		const struct vnic_attach_welcome *who)
+int tx_init(struct tx *tx, struct vnic_driver *nic, const struct vnic_attach_welcome *welcome)
 {
-	*egress = (struct egress){
+	*tx = (struct tx){
 		.nic = nic,
-		.mtu = who->mtu,
-		.process = VNIC_PROCESS(who->qpn_first),
-		.routes = calloc(VNIC_PROCESSES, sizeof(struct egress_route *)),
-		.spares = malloc((size_t)EGRESS_BURST * FRAME_ROOM(who->mtu)),
+		.mtu = welcome->mtu,
+		.process = VNIC_PROCESS(welcome->qpn_first),
+		.routes = calloc(VNIC_PROCESSES, sizeof(struct tx_route *)),
+		.spares = malloc((size_t)TX_BURST * FRAME_ROOM(welcome->mtu)),
 	};
-	memcpy(egress->mac, who->mac, sizeof(egress->mac));
-	if (egress->routes && egress->spares)
+	memcpy(tx->mac, welcome->mac, sizeof(tx->mac));
+	if (tx->routes && tx->spares)
 		return 0;
-	egress_done(egress);
+	tx_destroy(tx);
 	return -ENOMEM;
 }
 
-static void close_route(struct egress *egress, uint32_t process)
+static void close_route(struct tx *tx, uint32_t process)
 {
-	struct egress_route *route = egress->routes[process];
+	struct tx_route *route = tx->routes[process];
 
-	egress->routes[process] = NULL;
-	if (egress->stream == route)
-		egress->stream = NULL;
+	tx->routes[process] = NULL;
+	if (tx->stream == route)
+		tx->stream = NULL;
 	if (route->peer)
 		peer_close(route->peer);
 	else
@@ -52,30 +51,30 @@ static void close_route(struct egress *egress, uint32_t process)
 	free(route);
 }
 
-void egress_done(struct egress *egress)
+void tx_destroy(struct tx *tx)
 {
-	for (uint32_t i = 0; egress->routes && i < VNIC_PROCESSES; i++)
-		if (egress->routes[i])
-			close_route(egress, i);
-	free(egress->routes);
-	free(egress->spares);
-	*egress = (struct egress){0};
+	for (uint32_t i = 0; tx->routes && i < VNIC_PROCESSES; i++)
+		if (tx->routes[i])
+			close_route(tx, i);
+	free(tx->routes);
+	free(tx->spares);
+	*tx = (struct tx){0};
 }
 
-void egress_isolate(const struct egress *egress)
+void tx_isolate(const struct tx *tx)
 {
-	for (uint32_t i = 0; egress->routes && i < VNIC_PROCESSES; i++)
-		if (egress->routes[i])
-			vnic_outbox_isolate(egress->routes[i]->outbox);
+	for (uint32_t i = 0; tx->routes && i < VNIC_PROCESSES; i++)
+		if (tx->routes[i])
+			vnic_outbox_isolate(tx->routes[i]->outbox);
 }
 
-void egress_set_nic(struct egress *egress, struct vnic_driver *nic)
+void tx_set_nic(struct tx *tx, struct vnic_driver *nic)
 {
-	egress->nic = nic;
-	egress->first = egress->count = 0;
-	egress->free = egress->posted = egress->placed = 0;
-	egress->full_since = 0;
-	egress->spare = false;
+	tx->nic = nic;
+	tx->first = tx->count = 0;
+	tx->free = tx->posted = tx->placed = 0;
+	tx->full_since = 0;
+	tx->switch_stalled = false;
 }
 
 /* --- Inboxes of peers. */
@@ -86,43 +85,43 @@ static uint32_t process_of(uint32_t qpn)
 	return VNIC_PROCESS(qpn) % VNIC_PROCESSES;
 }
 
-static struct egress_route **route_to(const struct egress *egress, uint32_t qpn)
+static struct tx_route **route_entry(const struct tx *tx, uint32_t qpn)
 {
-	return &egress->routes[process_of(qpn)];
+	return &tx->routes[process_of(qpn)];
 }
 
-bool egress_knows(const struct egress *egress, uint32_t qpn)
+bool tx_has_inbox(const struct tx *tx, uint32_t qpn)
 {
-	const struct egress_route *route = *route_to(egress, qpn);
+	const struct tx_route *route = *route_entry(tx, qpn);
 
 	return route && !vnic_outbox_closed(route->outbox);
 }
 
-struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint32_t qpn)
+struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
-	const struct egress_route *route = *route_to(egress, qpn);
+	const struct tx_route *route = *route_entry(tx, qpn);
 
-	if (!route || memcmp(mac, egress->mac, sizeof(egress->mac)) != 0 ||
-	    !vnic_driver_direct_allowed(egress->nic) || vnic_outbox_closed(route->outbox))
+	if (!route || memcmp(mac, tx->mac, sizeof(tx->mac)) != 0 ||
+	    !vnic_driver_direct_allowed(tx->nic) || vnic_outbox_closed(route->outbox))
 		return NULL;
 	return route->peer;
 }
 
 /* Frees the memory of inboxes whose processes have ended. */
-static void close_ended(struct egress *egress)
+static void close_ended(struct tx *tx)
 {
 	for (uint32_t i = 0; i < VNIC_PROCESSES; i++)
-		if (egress->routes[i] && vnic_outbox_closed(egress->routes[i]->outbox))
-			close_route(egress, i);
+		if (tx->routes[i] && vnic_outbox_closed(tx->routes[i]->outbox))
+			close_route(tx, i);
 }
 
-int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+int tx_add_inbox(struct tx *tx, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	struct vnic_outbox *outbox;
-	struct egress_route *route;
-	int rc = vnic_outbox_open(fds, egress->mtu, egress->process, &outbox);
+	struct tx_route *route;
+	int rc = vnic_outbox_open(fds, tx->mtu, tx->process, &outbox);
 
-	close_ended(egress);
+	close_ended(tx);
 	if (rc)
 		return rc;
 	route = calloc(1, sizeof(*route));
@@ -132,26 +131,26 @@ int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS
 	}
 	route->outbox = outbox;
 	route->peer = peer_open(outbox, process_of(qpn));
-	if (*route_to(egress, qpn))
-		close_route(egress, process_of(qpn));
-	*route_to(egress, qpn) = route;
+	if (*route_entry(tx, qpn))
+		close_route(tx, process_of(qpn));
+	*route_entry(tx, qpn) = route;
 	return 0;
 }
 
 /* NULL: the frame goes by the switch. */
-static struct egress_route *route_of(struct egress *egress, uint64_t now, uint32_t slot)
+static struct tx_route *route_for_slot(struct tx *tx, uint64_t now, uint32_t slot)
 {
-	struct egress_route *route = *route_to(egress, egress->qpns[slot]);
+	struct tx_route *route = *route_entry(tx, tx->qpns[slot]);
 
 	/* No process has the QPN of multicast packets. */
-	if (!route || memcmp(egress->slots[slot].data, egress->mac, sizeof(egress->mac)) != 0)
+	if (!route || memcmp(tx->slots[slot].data, tx->mac, sizeof(tx->mac)) != 0)
 		return NULL;
-	if (!vnic_driver_direct_allowed(egress->nic)) {
-		egress_count(egress, VNIC_DIRECT_OFF, 1);
+	if (!vnic_driver_direct_allowed(tx->nic)) {
+		tx_count(tx, VNIC_DIRECT_OFF, 1);
 		return NULL;
 	}
 	if (now < route->detour_until) {
-		egress_count(egress, route->why, 1);
+		tx_count(tx, route->detour_reason, 1);
 		return NULL;
 	}
 	return route;
@@ -167,72 +166,72 @@ static uint64_t measure_duration(uint64_t *since, uint64_t now)
 	return now - *since;
 }
 
-static uint32_t take_spares(struct egress *egress, uint32_t n)
+static uint32_t use_spare_slots(struct tx *tx, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		egress->slots[i] = (struct vnic_frame){
-			.data = egress->spares + (size_t)i * FRAME_ROOM(egress->mtu),
-			.room = FRAME_ROOM(egress->mtu),
+		tx->slots[i] = (struct vnic_frame){
+			.data = tx->spares + (size_t)i * FRAME_ROOM(tx->mtu),
+			.room = FRAME_ROOM(tx->mtu),
 		};
 	return n;
 }
 
-static uint32_t take_slots(struct egress *egress, uint64_t now, uint32_t n)
+static uint32_t reserve_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
-	egress->free = vnic_driver_tx_reserve(egress->nic, egress->slots, n);
-	if (egress->free)
-		egress->full_since = 0;
-	egress->spare =
-		!egress->free && measure_duration(&egress->full_since, now) >= EGRESS_SWITCH_NS;
-	return egress->spare ? take_spares(egress, n) : egress->free;
+	tx->free = vnic_driver_tx_reserve(tx->nic, tx->slots, n);
+	if (tx->free)
+		tx->full_since = 0;
+	tx->switch_stalled =
+		!tx->free && measure_duration(&tx->full_since, now) >= TX_SWITCH_FULL_NS;
+	return tx->switch_stalled ? use_spare_slots(tx, n) : tx->free;
 }
 
 /* Reserves buffers of the inbox that the stream goes to. 0: no stream, or the inbox is full. */
-static uint32_t take_ahead(struct egress *egress, uint64_t now, uint32_t n)
+static uint32_t reserve_stream_slots(struct tx *tx, uint64_t now, uint32_t n)
 {
-	struct egress_route *route = egress->stream;
+	struct tx_route *route = tx->stream;
 
-	if (!route || now < route->detour_until || !vnic_driver_direct_allowed(egress->nic))
+	if (!route || now < route->detour_until || !vnic_driver_direct_allowed(tx->nic))
 		return 0;
-	return vnic_outbox_reserve(route->outbox, egress->ahead, n);
+	return vnic_outbox_reserve(route->outbox, tx->stream_slots, n);
 }
 
-uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
+uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
-	const struct vnic_frame *from = egress->slots;
+	const struct vnic_frame *from = tx->slots;
 
-	egress->now = now;
+	tx->now = now;
 	/* Frames that went to inboxes have left their buffers of the NIC free. */
-	if (egress->free < n)
-		n = take_slots(egress, now, n);
-	egress->n_ahead = take_ahead(egress, now, n);
-	if (egress->n_ahead) {
-		from = egress->ahead;
-		n = egress->n_ahead;
+	if (tx->free < n)
+		n = reserve_slots(tx, now, n);
+	tx->n_stream_slots = reserve_stream_slots(tx, now, n);
+	if (tx->n_stream_slots) {
+		from = tx->stream_slots;
+		n = tx->n_stream_slots;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		frames[i] = (struct urxe_frame){.data = from[i].data, .room = from[i].room};
-	egress->given = frames;
+	tx->reserved = frames;
 	return n;
 }
 
 /* Whether a frame goes to that process of this host. */
-static bool goes_to(const struct egress *egress, const struct urxe_frame *frame, uint32_t process)
+static bool goes_to(const struct tx *tx, const struct urxe_frame *frame, uint32_t process)
 {
 	return process_of(frame->dest_qpn) == process &&
-	       memcmp(frame->data, egress->mac, sizeof(egress->mac)) == 0;
+	       memcmp(frame->data, tx->mac, sizeof(tx->mac)) == 0;
 }
 
-bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uint32_t qpn)
+bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn)
 {
-	const struct peer *peer = egress_peer(egress, mac, qpn);
+	const struct peer *peer = tx_peer(tx, mac, qpn);
 
 	/* The switch carries no references. */
-	return peer && (*route_to(egress, qpn))->detour_until <= egress->now && peer_pulls(peer);
+	return peer && (*route_entry(tx, qpn))->detour_until <= tx->now && peer_pulls(peer);
 }
 
 /* Sets length and reference of a frame for an inbox. */
-static void set_frame(struct egress *egress, struct vnic_frame *to, const struct urxe_frame *frame)
+static void fill_inbox_frame(struct tx *tx, struct vnic_frame *to, const struct urxe_frame *frame)
 {
 	to->len = frame->len;
 	to->reference = (struct vnic_reference){0};
@@ -243,156 +242,155 @@ static void set_frame(struct egress *egress, struct vnic_frame *to, const struct
 		.length = frame->reference.length,
 		.packets = frame->reference.packets,
 		.generation = frame->reference.generation,
-		.process = egress->process,
+		.process = tx->process,
 	};
-	egress_count(egress, VNIC_DIRECT_REFERRED, 1);
+	tx_count(tx, VNIC_DIRECT_REFERRED, 1);
 }
 
-/* A frame of the stream that is for another receiver. */
-static void move_to_slot(struct egress *egress, uint32_t slot, struct urxe_frame *frame)
+/* Moves a frame for another receiver out of the stream's inbox. */
+static void move_to_slot(struct tx *tx, uint32_t slot, struct urxe_frame *frame)
 {
-	memcpy(egress->slots[slot].data, frame->data, frame->len);
-	frame->data = egress->slots[slot].data;
+	memcpy(tx->slots[slot].data, frame->data, frame->len);
+	frame->data = tx->slots[slot].data;
 }
 
 /* Moves a frame to the next buffer of the inbox, if a frame before it was for another receiver. */
-static void move_up(struct egress *egress, uint32_t at, const struct urxe_frame *frame)
+static void compact_stream_slot(struct tx *tx, uint32_t at, const struct urxe_frame *frame)
 {
-	struct vnic_frame *ahead = &egress->ahead[at];
+	struct vnic_frame *slot = &tx->stream_slots[at];
 
-	if (frame->data != ahead->data)
-		memcpy(ahead->data, frame->data, frame->len);
-	set_frame(egress, ahead, frame);
+	if (frame->data != slot->data)
+		memcpy(slot->data, frame->data, frame->len);
+	fill_inbox_frame(tx, slot, frame);
 }
 
 /*
  * Sends the frames of the stream, which have no data from then on, and moves the others to buffers
  * of the NIC. Returns the number of these others.
  */
-static uint32_t end_ahead(struct egress *egress, struct urxe_frame *frames, uint32_t n)
+static uint32_t send_stream(struct tx *tx, struct urxe_frame *frames, uint32_t n)
 {
 	uint32_t sent = 0, moved = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (goes_to(egress, &frames[i], egress->stream_process)) {
-			move_up(egress, sent++, &frames[i]);
+		if (goes_to(tx, &frames[i], tx->stream_process)) {
+			compact_stream_slot(tx, sent++, &frames[i]);
 			frames[i].data = NULL;
 		} else {
-			move_to_slot(egress, moved++, &frames[i]);
+			move_to_slot(tx, moved++, &frames[i]);
 		}
 	}
-	vnic_outbox_commit(egress->stream->outbox, egress->ahead, sent);
-	egress->n_ahead = 0;
-	egress_count(egress, VNIC_DIRECT_SENT, sent);
+	vnic_outbox_commit(tx->stream->outbox, tx->stream_slots, sent);
+	tx->n_stream_slots = 0;
+	tx_count(tx, VNIC_DIRECT_SENT, sent);
 	if (sent)
-		egress->stream->stuck_since = 0;
+		tx->stream->stuck_since = 0;
 	return moved;
 }
 
 /* A frame that the engine has not built yet has length 0. */
-void egress_vacate(struct egress *egress)
+void tx_unlock_inbox(struct tx *tx)
 {
-	struct urxe_frame *frames = egress->given;
-	uint32_t n = egress->n_ahead, made = 0, slot;
+	struct urxe_frame *frames = tx->reserved;
+	uint32_t n = tx->n_stream_slots, made = 0, slot;
 
 	if (!n)
 		return;
 	while (made < n && frames[made].len)
 		made++;
-	slot = end_ahead(egress, frames, made);
+	slot = send_stream(tx, frames, made);
 	for (uint32_t i = made; i < n; i++, slot++) {
-		frames[i].data = egress->slots[slot].data;
-		frames[i].room = egress->slots[slot].room;
+		frames[i].data = tx->slots[slot].data;
+		frames[i].room = tx->slots[slot].room;
 	}
-	egress->stream = NULL;
+	tx->stream = NULL;
 }
 
 /* The next frame goes by the NIC; buffers before it in the ring may be empty. */
-static void place_frame(struct egress *egress)
+static void place_nic_frame(struct tx *tx)
 {
-	const struct vnic_frame *from = &egress->slots[egress->first++];
+	const struct vnic_frame *from = &tx->slots[tx->first++];
 	struct vnic_frame *to;
 
-	if (egress->spare || from->reference.process) {
-		egress_count(egress, VNIC_DIRECT_LOST, 1);
+	if (tx->switch_stalled || from->reference.process) {
+		tx_count(tx, VNIC_DIRECT_LOST, 1);
 		return;
 	}
-	to = &egress->slots[egress->placed++];
+	to = &tx->slots[tx->placed++];
 	if (from == to)
 		return;
 	memcpy(to->data, from->data, from->len);
 	to->len = from->len;
 }
 
-static void post_frames(struct egress *egress)
+static void post_nic_frames(struct tx *tx)
 {
-	if (egress->posted == egress->placed)
+	if (tx->posted == tx->placed)
 		return;
-	egress->free = 0;
-	vnic_driver_tx_commit(egress->nic, &egress->slots[egress->posted],
-			      egress->placed - egress->posted);
-	egress->posted = egress->placed;
+	tx->free = 0;
+	vnic_driver_tx_commit(tx->nic, &tx->slots[tx->posted], tx->placed - tx->posted);
+	tx->posted = tx->placed;
 }
 
 /* The inbox takes no frames now. True: for so long that frames go by the switch. */
-static bool give_up(struct egress *egress, struct egress_route *route, uint64_t now,
-		    enum vnic_outbox_status status)
+static bool detour_if_stalled(struct tx *tx, struct tx_route *route, uint64_t now,
+			      enum vnic_outbox_status status)
 {
 	bool busy = status == VNIC_OUTBOX_BUSY;
 
 	if (measure_duration(&route->stuck_since, now) >=
-	    (busy ? EGRESS_BUSY_NS : EGRESS_FULL_NS)) {
-		route->detour_until = now + EGRESS_DETOUR_NS;
-		route->why = busy ? VNIC_DIRECT_BUSY : VNIC_DIRECT_FULL;
+	    (busy ? TX_INBOX_LOCKED_NS : TX_INBOX_FULL_NS)) {
+		route->detour_until = now + TX_DETOUR_NS;
+		route->detour_reason = busy ? VNIC_DIRECT_BUSY : VNIC_DIRECT_FULL;
 		return true;
 	}
-	egress->retry_at = now + EGRESS_RETRY_NS;
+	tx->retry_at = now + TX_RETRY_NS;
 	return false;
 }
 
 /* Number of waiting frames in a row that go to the inbox of the first. */
-static uint32_t run_length(const struct egress *egress)
+static uint32_t run_length(const struct tx *tx)
 {
-	uint32_t first = egress->first, n = 1;
+	uint32_t first = tx->first, n = 1;
 
-	while (first + n < egress->count &&
-	       process_of(egress->qpns[first + n]) == process_of(egress->qpns[first]) &&
-	       memcmp(egress->slots[first + n].data, egress->mac, sizeof(egress->mac)) == 0)
+	while (first + n < tx->count &&
+	       process_of(tx->qpns[first + n]) == process_of(tx->qpns[first]) &&
+	       memcmp(tx->slots[first + n].data, tx->mac, sizeof(tx->mac)) == 0)
 		n++;
 	return n;
 }
 
 /* Sends the next frames to their inbox. False: the next frame has to wait. */
-static bool send_to_inbox(struct egress *egress, struct egress_route *route, uint64_t now)
+static bool send_to_inbox(struct tx *tx, struct tx_route *route, uint64_t now)
 {
-	uint32_t n = run_length(egress), sent;
+	uint32_t n = run_length(tx), sent;
 	enum vnic_outbox_status status;
 
-	sent = vnic_outbox_send(route->outbox, &egress->slots[egress->first], n, &status);
-	egress_count(egress, VNIC_DIRECT_SENT, sent);
+	sent = vnic_outbox_send(route->outbox, &tx->slots[tx->first], n, &status);
+	tx_count(tx, VNIC_DIRECT_SENT, sent);
 	if (status == VNIC_OUTBOX_CLOSED) {
-		egress_count(egress, VNIC_DIRECT_CLOSED, 1);
-		close_route(egress, process_of(egress->qpns[egress->first]));
+		tx_count(tx, VNIC_DIRECT_CLOSED, 1);
+		close_route(tx, process_of(tx->qpns[tx->first]));
 		return true;
 	}
-	egress->first += sent;
+	tx->first += sent;
 	if (sent)
 		route->stuck_since = 0;
-	return status == VNIC_OUTBOX_TAKEN || give_up(egress, route, now, status);
+	return status == VNIC_OUTBOX_TAKEN || detour_if_stalled(tx, route, now, status);
 }
 
-bool egress_flush(struct egress *egress, uint64_t now)
+bool tx_flush(struct tx *tx, uint64_t now)
 {
-	while (egress->first < egress->count) {
-		struct egress_route *route = route_of(egress, now, egress->first);
+	while (tx->first < tx->count) {
+		struct tx_route *route = route_for_slot(tx, now, tx->first);
 
 		if (!route)
-			place_frame(egress);
-		else if (!send_to_inbox(egress, route, now))
+			place_nic_frame(tx);
+		else if (!send_to_inbox(tx, route, now))
 			break;
 	}
-	post_frames(egress);
-	return egress->first == egress->count;
+	post_nic_frames(tx);
+	return tx->first == tx->count;
 }
 
 static bool are_large(const struct urxe_frame *frames, uint32_t n)
@@ -404,55 +402,56 @@ static bool are_large(const struct urxe_frame *frames, uint32_t n)
 	return bytes >= (uint64_t)n * STREAM_FRAME;
 }
 
-/* Large frames to one process are a stream, whose next frames probably go there, too. */
-static struct egress_route *find_stream(const struct egress *egress,
-					const struct urxe_frame *frames, uint32_t n,
-					uint32_t process)
+/*
+ * Large frames to one process count as a stream: the next frames probably go to the same process.
+ */
+static struct tx_route *detect_stream(const struct tx *tx, const struct urxe_frame *frames,
+				      uint32_t n, uint32_t process)
 {
 	if (!are_large(frames, n))
 		return NULL;
 	for (uint32_t i = 0; i < n; i++)
-		if (frames[i].data && !goes_to(egress, &frames[i], process))
+		if (frames[i].data && !goes_to(tx, &frames[i], process))
 			return NULL;
-	return egress->routes[process];
+	return tx->routes[process];
 }
 
-bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n)
+bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n)
 {
-	uint32_t process = n ? process_of(frames[0].dest_qpn) : egress->stream_process;
+	uint32_t process = n ? process_of(frames[0].dest_qpn) : tx->stream_process;
 	/* Before they are sent: then they belong to the receiver. */
-	struct egress_route *next = n ? find_stream(egress, frames, n, process) : egress->stream;
+	struct tx_route *next = n ? detect_stream(tx, frames, n, process) : tx->stream;
 
-	if (egress->n_ahead)
-		end_ahead(egress, frames, n);
-	egress->stream = next;
-	egress->stream_process = process;
-	egress->count = 0;
+	if (tx->n_stream_slots)
+		send_stream(tx, frames, n);
+	tx->stream = next;
+	tx->stream_process = process;
+	tx->count = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!frames[i].data)
 			continue;
-		set_frame(egress, &egress->slots[egress->count], &frames[i]);
-		egress->qpns[egress->count++] = frames[i].dest_qpn;
+		fill_inbox_frame(tx, &tx->slots[tx->count], &frames[i]);
+		tx->qpns[tx->count++] = frames[i].dest_qpn;
 	}
-	egress->first = egress->posted = egress->placed = 0;
-	return egress_flush(egress, now);
+	tx->first = tx->posted = tx->placed = 0;
+	return tx_flush(tx, now);
 }
 
-uint64_t egress_deadline(const struct egress *egress)
+uint64_t tx_deadline(const struct tx *tx)
 {
-	return egress->first < egress->count ? egress->retry_at : URXE_NEVER;
+	return tx->first < tx->count ? tx->retry_at : URXE_NEVER;
 }
 
-bool egress_take_in(const struct egress *egress, const struct vnic_frame *buffer,
-		    struct urxe_frame *frame)
+bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer,
+			 struct urxe_frame *frame)
 {
 	const struct vnic_reference *reference = &buffer->reference;
-	const struct egress_route *sender;
+	const struct tx_route *sender;
 
 	*frame = (struct urxe_frame){.data = buffer->data, .len = buffer->len};
 	if (!reference->process)
 		return true;
-	sender = reference->process < VNIC_PROCESSES ? egress->routes[reference->process] : NULL;
+	sender = reference->process < VNIC_PROCESSES ? tx->routes[reference->process] : NULL;
 	if (!sender || !sender->peer)
 		return false;
 	frame->reference = (struct urxe_reference){

@@ -26,99 +26,100 @@
 #include <rxe/rxe.h>
 #include <vnic/driver.h>
 
-#define EGRESS_BURST 32
+#define TX_BURST 32
 
-/* How soon to look for room again: about the time in which a receiver gives back some buffers. */
-#define EGRESS_RETRY_NS 50000u
 /*
- * After this time, frames go by the switch. A full inbox means that the receiver has had no
- * processor for some time slices. A lock word is held for some microseconds, or by a process that
- * has been stopped.
+ * Time until the next attempt to send: about the time in which a receiver gives back some buffers.
  */
-#define EGRESS_FULL_NS 100000000u
-#define EGRESS_BUSY_NS 1000000u
-/* A switch that has taken no frame of a full ring for so long is stalled. */
-#define EGRESS_SWITCH_NS 100000000u
-/* For how long frames then go by the switch: frames that overtake each other cost the receiver. */
-#define EGRESS_DETOUR_NS 10000000u
+#define TX_RETRY_NS 50000u
+/*
+ * After this time, frames go by the switch instead of the inbox. A full inbox means that the
+ * receiver has had no processor for some time slices. A lock word is held for some microseconds, or
+ * by a process that has been stopped.
+ */
+#define TX_INBOX_FULL_NS   100000000u
+#define TX_INBOX_LOCKED_NS 1000000u
+/* After this time without a free buffer of the NIC, the switch counts as stalled. */
+#define TX_SWITCH_FULL_NS 100000000u
+/* Duration of such a detour: each change of the way reorders frames, which costs the receiver. */
+#define TX_DETOUR_NS 10000000u
 
-struct egress_route;
+struct tx_route;
 struct peer;
 
-struct egress {
+struct tx {
 	struct vnic_driver *nic;
 	uint8_t mac[6];
 	uint16_t mtu;
 	uint32_t process; /* number of this process (VNIC_PROCESS) */
-	uint64_t now;     /* of the last egress_reserve */
+	uint64_t now;     /* of the last tx_reserve */
 	uint64_t counters[VNIC_DIRECT_COUNT];
 	/* Buffers that were reserved together; from `first` to `count` frames wait in them. */
-	struct vnic_frame slots[EGRESS_BURST];
-	uint32_t qpns[EGRESS_BURST]; /* of their destinations */
+	struct vnic_frame slots[TX_BURST];
+	uint32_t qpns[TX_BURST]; /* of their destinations */
 	/* The inbox that the last burst of large frames went to, and its buffers for the next. */
-	struct egress_route *stream; /* NULL: none */
+	struct tx_route *stream; /* NULL: none */
 	uint32_t stream_process;
-	struct vnic_frame ahead[EGRESS_BURST];
-	uint32_t n_ahead;         /* > 0: this process holds the inbox's lock word */
-	struct urxe_frame *given; /* argument of egress_reserve; for n_ahead */
+	struct vnic_frame stream_slots[TX_BURST];
+	uint32_t n_stream_slots;     /* > 0: this process holds the inbox's lock word */
+	struct urxe_frame *reserved; /* argument of tx_reserve, for tx_unlock_inbox */
 	uint32_t first, count;
 	uint32_t free; /* slots, from the first, that belong to the NIC's ring and are not posted */
 	uint32_t posted; /* slots, from the first, that were given to the NIC */
 	uint32_t placed; /* slots, from the first, that hold frames for the NIC */
 	uint64_t retry_at;
-	uint64_t full_since;          /* since when the NIC has no buffer; 0: it has */
-	bool spare;                   /* the slots are `spares`: the switch is stalled */
-	uint8_t *spares;              /* EGRESS_BURST frames */
-	struct egress_route **routes; /* by VNIC_PROCESS */
+	uint64_t full_since;      /* first time that the NIC had no free buffer; 0: it has */
+	bool switch_stalled;      /* the slots are `spares`: the switch is stalled */
+	uint8_t *spares;          /* TX_BURST frames */
+	struct tx_route **routes; /* by VNIC_PROCESS */
 };
 
-/* For the NIC of a port. 0 or -ENOMEM; then egress_done is not needed. */
-int egress_init(struct egress *egress, struct vnic_driver *nic,
-		const struct vnic_attach_welcome *who);
+/* For the NIC of a port. 0 or -ENOMEM; then tx_destroy is not needed. */
+int tx_init(struct tx *tx, struct vnic_driver *nic, const struct vnic_attach_welcome *welcome);
 /* Closes all inboxes and forgets waiting frames. Also in a forked child, and if all members are 0.
  */
-void egress_done(struct egress *egress);
+void tx_destroy(struct tx *tx);
 /* In a forked child: replaces the memory of peers by private memory. */
-void egress_isolate(const struct egress *egress);
+void tx_isolate(const struct tx *tx);
 /* Replaces the NIC: frames that wait for the old one are lost, the inboxes of peers stay. */
-void egress_set_nic(struct egress *egress, struct vnic_driver *nic);
+void tx_set_nic(struct tx *tx, struct vnic_driver *nic);
 
 /* Whether the port has the inbox of the process with that QPN. */
-bool egress_knows(const struct egress *egress, uint32_t qpn);
+bool tx_has_inbox(const struct tx *tx, uint32_t qpn);
 /* The process that has that QPN. NULL: the MAC address is another host's, or frames go by the
  * switch now. */
-struct peer *egress_peer(const struct egress *egress, const uint8_t mac[6], uint32_t qpn);
+struct peer *tx_peer(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /* Takes the descriptors of the inbox of that QPN's process. 0 or a negative errno value. */
-int egress_add(struct egress *egress, uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
+int tx_add_inbox(struct tx *tx, uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 
 /*
- * Reserves up to n buffers (at most EGRESS_BURST) for the engine to write to; only while no frame
- * waits. 0: the switch has given back none. Otherwise egress_send must follow, because buffers of
- * an inbox are reserved with its lock word. `frames` must live until then.
+ * Reserves up to n buffers (at most TX_BURST) for the engine to write to; only while no frame
+ * waits. 0: the NIC has no free buffer. Otherwise the caller must call tx_send, because it may hold
+ * the lock word of an inbox until then. `frames` must live until then.
  */
-uint32_t egress_reserve(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
+uint32_t tx_reserve(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /*
- * Between the two, before a call that may take long: releases that lock word. Frames for that inbox
- * are sent, and have no data from now on. Other frames move to buffers of the NIC, with their
- * contents, and get the new addresses.
+ * Between tx_reserve and tx_send, before a call that may take long: releases that lock word. Frames
+ * for that inbox are sent, and their data becomes NULL. Other frames move to buffers of the NIC,
+ * with their contents, and get the new addresses.
  */
-void egress_vacate(struct egress *egress);
+void tx_unlock_inbox(struct tx *tx);
 /* Sends the first n of the reserved frames. False: some wait. */
-bool egress_send(struct egress *egress, uint64_t now, struct urxe_frame *frames, uint32_t n);
+bool tx_send(struct tx *tx, uint64_t now, struct urxe_frame *frames, uint32_t n);
 /* Sends waiting frames. False: some still wait. */
-bool egress_flush(struct egress *egress, uint64_t now);
+bool tx_flush(struct tx *tx, uint64_t now);
 /* Whether a frame to that QPN of that MAC may reference its payload: it goes to an inbox whose
  * owner reads this process's memory. */
-bool egress_may_reference(const struct egress *egress, const uint8_t mac[6], uint32_t qpn);
+bool tx_may_reference(const struct tx *tx, const uint8_t mac[6], uint32_t qpn);
 /* Converts a received frame for the engine. False: the process of its reference is not known. */
-bool egress_take_in(const struct egress *egress, const struct vnic_frame *buffer,
-		    struct urxe_frame *frame);
-/* When to flush again; URXE_NEVER: no frame waits. */
-uint64_t egress_deadline(const struct egress *egress);
+bool tx_convert_received(const struct tx *tx, const struct vnic_frame *buffer,
+			 struct urxe_frame *frame);
+/* Time of the next tx_flush; URXE_NEVER: no frame waits. */
+uint64_t tx_deadline(const struct tx *tx);
 
-static inline void egress_count(struct egress *egress, enum vnic_direct_counter counter, uint32_t n)
+static inline void tx_count(struct tx *tx, enum vnic_direct_counter counter, uint32_t n)
 {
-	egress->counters[counter] += n;
+	tx->counters[counter] += n;
 }
 
 #endif

@@ -16,8 +16,8 @@
 
 static const struct {
 	const char *path;
-	const char *dev;           /* the file that has its number, */
-	unsigned int major, minor; /* and the number where that cannot be read: Linux's */
+	const char *dev;           /* sysfs file with its device number */
+	unsigned int major, minor; /* Linux' number, if the file cannot be read */
 } devices[] = {
 	[DEVICE_UVERBS] = {"/dev/infiniband/" VNIC_UVERBS_NAME,
 			   "/sys/class/infiniband_verbs/" VNIC_UVERBS_NAME "/dev", 231, 1216},
@@ -52,10 +52,10 @@ enum device device_at(int fd, const char *path, int flags)
 
 int device_open(enum device device, int flags)
 {
-	return device == DEVICE_RDMACM ? rdmacm_open(flags) : file_open(flags);
+	return device == DEVICE_RDMACM ? rdmacm_open(flags) : uverbs_file_open(flags);
 }
 
-/* What the sysfs tree says is what stat must say: UCX compares the two, and librdmacm. */
+/* The number in sysfs and the number from stat must agree: UCX and librdmacm compare them. */
 uint64_t device_rdev(enum device device)
 {
 	unsigned int major, minor;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The character devices that this library plays. */
+/*
+ * The character devices that this library plays: /dev/infiniband/uverbs0 and rdma_cm. For the
+ * interposed libc functions.
+ */
 #ifndef URXE_VERBS_INTERPOSE_DEVICE_NODE_H
 #define URXE_VERBS_INTERPOSE_DEVICE_NODE_H
 
@@ -7,15 +10,15 @@
 
 enum device { DEVICE_NONE, DEVICE_UVERBS, DEVICE_RDMACM };
 
-/* Which of them a path names. */
+/* The device that a path names. */
 enum device device_by_path(const char *path);
-/* Which of them fd is open on. */
+/* The device that fd refers to. */
 enum device device_by_fd(int fd);
-/* Which of them is meant by path, or, with AT_EMPTY_PATH in flags, by fd itself. */
+/* The device that `path` names, or, with AT_EMPTY_PATH in flags, that fd refers to. */
 enum device device_at(int fd, const char *path, int flags);
-/* A descriptor, or a negative errno value. */
+/* Opens the device. A descriptor, or a negative errno value. */
 int device_open(enum device device, int flags);
-/* Its number, as sysfs says it. */
+/* The device number, as in sysfs. */
 uint64_t device_rdev(enum device device);
 
 #endif

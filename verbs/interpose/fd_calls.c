@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Interposed libc functions that take a descriptor, and the one verbs function. */
+/* Interposed libc functions that take a descriptor, and one interposed function of libibverbs. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include <linux/netlink.h>
 #include <linux/userfaultfd.h>
 
-#include "engine/port.h"
 #include "interpose/interpose.h"
 #include "interpose/own_fd.h"
 #include "interpose/path_redirect.h"
+#include "port/port.h"
 #include "rdmacm/rdmacm.h"
 #include "report/log.h"
 #include "samehost/peer.h"
@@ -25,7 +25,7 @@
 
 HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 {
-	struct uverbs_file *file = file_lookup(fd);
+	struct uverbs_file *file = uverbs_file_lookup(fd);
 	struct rdmacm_file *rdmacm;
 
 	if (file)
@@ -37,10 +37,10 @@ HOOKED(ssize_t, write)(int fd, const void *buf, size_t count)
 }
 HOOK(ssize_t, write, (int fd, const void *buf, size_t count), fd_any(), (fd, buf, count))
 
-/* ENOTTY: the ioctl interface is not there, and rdma-core uses write(). */
+/* ENOTTY makes rdma-core use write() instead of the ioctl interface. */
 HOOKED(int, ioctl)(int fd, unsigned long request, void *arg)
 {
-	if (file_lookup(fd)) {
+	if (uverbs_file_lookup(fd)) {
 		errno = ENOTTY;
 		return -1;
 	}
@@ -99,7 +99,7 @@ DUP(dup3, (int fd, int to, int flags), (fd, to, flags))
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-/* libibverbs reads sysfs only where the kernel has no RDMA netlink. */
+/* libibverbs reads sysfs only if the kernel has no RDMA netlink. */
 HOOKED(int, socket)(int domain, int type, int protocol)
 {
 	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && path_run_dir()) {
@@ -112,8 +112,8 @@ HOOK(int, socket, (int domain, int type, int protocol), domain == AF_NETLINK,
      (domain, type, protocol))
 
 /*
- * libibverbs asks the kernel's own neighbour tables by netlink, and those know
- * nothing of our addresses. Older providers call it for each address handle.
+ * libibverbs would look in the kernel's neighbour tables, which do not contain the daemon's
+ * addresses. Older providers call this function for each address handle.
  */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				uint8_t eth_mac[6], uint16_t *vid)
@@ -122,17 +122,17 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	void *library;
 	int rc;
 
-	if (file_lookup(context->cmd_fd)) {
+	if (uverbs_file_lookup(context->cmd_fd)) {
 		struct vnic_next_hop hop;
 
-		rc = port_resolve(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
+		rc = port_resolve_next_hop(attr->grh.sgid_index, attr->grh.dgid.raw, &hop);
 		if (!rc)
 			memcpy(eth_mac, hop.mac, sizeof(hop.mac));
 		if (vid)
 			*vid = 0xffff; /* no VLAN */
 		return -rc;
 	}
-	/* By handle: RTLD_NEXT does not find what came in by dlopen. */
+	/* By handle, because RTLD_NEXT does not find libraries that dlopen has loaded. */
 	library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	real = library ? (__typeof__(real))dlvsym(library, __func__, "IBVERBS_1.1") : NULL;
 	rc = real ? real(context, attr, eth_mac, vid) : ENOSYS;
@@ -141,8 +141,8 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	return rc;
 }
 
-/* Nothing is started here, and no thread: programs fork their workers after this. */
-static __attribute__((constructor)) void init(void)
+/* Starts nothing, because programs fork their workers after this. */
+static __attribute__((constructor)) void init_library(void)
 {
 	log_init();
 	path_run_dir();

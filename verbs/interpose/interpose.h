@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Functions in the place of libc's, which every call of a program passes, whether it has to do with
- * verbs or not. Each is two: the one that the program calls is a look at what we have open, or at
- * the first letters of a path, and a jump to libc's; hooked_NAME is all of it, for the calls that
- * are ours, and for the first, which has to find libc's.
+ * Macros that define functions in place of libc's. Every call of a program passes them, so each has
+ * two parts. The exported one checks quickly whether any descriptor, path or memory of this library
+ * can be concerned, and otherwise jumps to libc's function. hooked_NAME does the rest, and resolves
+ * libc's function at the first call.
  */
 #ifndef URXE_VERBS_INTERPOSE_INTERPOSE_H
 #define URXE_VERBS_INTERPOSE_INTERPOSE_H
@@ -23,13 +23,13 @@
 		return real arguments;                                       \
 	}
 
-/* `concerned` may be true too often: hooked_NAME looks again. */
+/* `concerned` may be true too often: hooked_NAME checks again. */
 #define HOOK(type, name, parameters, concerned, arguments) \
 	HOOK_HEAD(type, name, name, parameters, concerned, arguments)
 
 /*
- * Of a function of variable arguments, all that there may be: they are passed as named ones are on
- * the processors that we know, and what was not given is handed on unread.
+ * For functions with variable arguments: declares all arguments that there may be. The supported
+ * processors pass variable arguments like named ones, and absent ones are passed on unread.
  */
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #error "how are variable arguments passed on this processor?"

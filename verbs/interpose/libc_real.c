@@ -14,7 +14,7 @@ void *real_resolve(enum real_function function)
 {
 	void *f = dlsym(RTLD_NEXT, names[function]);
 
-	/* Only a libc that never had the function gets here, and then nobody calls it. */
+	/* Only a libc without this function gets here, and no program calls it. */
 	if (!f) {
 		fprintf(stderr, "urxe: this libc has no %s\n", names[function]);
 		abort();

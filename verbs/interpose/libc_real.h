@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The functions of libc that stand behind the interposed ones. */
+/* Pointers to libc's own versions of the interposed functions. */
 #ifndef URXE_VERBS_INTERPOSE_LIBC_REAL_H
 #define URXE_VERBS_INTERPOSE_LIBC_REAL_H
 
@@ -73,7 +73,7 @@ extern void *real_functions[REAL_COUNT] __attribute__((visibility("hidden")));
 
 void *real_resolve(enum real_function function);
 
-/* Resolved at the first use: others' constructors call before ours has run. */
+/* Resolved at the first use: constructors of other libraries may run before ours. */
 static inline void *real_known(enum real_function function)
 {
 	return __atomic_load_n(&real_functions[function], __ATOMIC_RELAXED);

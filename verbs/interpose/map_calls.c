@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Interposed libc functions by which memory goes (memory/mmu_notifier.h). */
+/* Interposed libc functions that unmap memory (memory/mmu_notifier.h). */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ HOOKED(int, munmap)(void *start, size_t length)
 	unmap_end(&u, rc == 0);
 	return rc;
 }
-HOOK(int, munmap, (void *start, size_t length), registered_any(), (start, length))
+HOOK(int, munmap, (void *start, size_t length), mr_index_any(), (start, length))
 
 static bool replaces(int flags)
 {
@@ -46,16 +46,16 @@ static bool replaces(int flags)
 	}                                                                             \
 	HOOK(void *, name,                                                            \
 	     (void *start, size_t length, int prot, int flags, int fd, off_t offset), \
-	     flags &MAP_FIXED &&registered_any(), (start, length, prot, flags, fd, offset))
+	     flags &MAP_FIXED &&mr_index_any(), (start, length, prot, flags, fd, offset))
 
 MMAP(mmap)
 MMAP(mmap64)
 
-/* Whether more room is found behind the old mapping: then nothing goes. */
+/* Tries to grow the mapping in place first: then no memory is unmapped. */
 static bool grows_in_place(void *old, size_t old_length, size_t length, int flags)
 {
 	return flags == MREMAP_MAYMOVE && length > old_length &&
-	       registered_within((uintptr_t)old, old_length) &&
+	       mr_index_overlaps((uintptr_t)old, old_length) &&
 	       REAL(mremap)(old, old_length, length, 0) != MAP_FAILED;
 }
 
@@ -78,25 +78,25 @@ HOOKED(void *, mremap)(void *old, size_t old_length, size_t length, int flags, v
 	return mapped;
 }
 HOOK_VARIABLE(void *, mremap, (void *old, size_t old_length, size_t length, int flags, void *to),
-	      registered_any(), (old, old_length, length, flags, to))
+	      mr_index_any(), (old, old_length, length, flags, to))
 
 HOOKED(int, shmdt)(const void *start)
 {
 	struct unmapping u;
 	int rc;
 
-	unmap_begin(&u, start, registered_any() ? maps_of_file((uintptr_t)start) : 0);
+	unmap_begin(&u, start, mr_index_any() ? proc_maps_file_length((uintptr_t)start) : 0);
 	rc = REAL(shmdt)(start);
 	unmap_end(&u, rc == 0);
 	return rc;
 }
-HOOK(int, shmdt, (const void *start), registered_any(), (start))
+HOOK(int, shmdt, (const void *start), mr_index_any(), (start))
 
 /*
- * Allocators call these with their own locks, and must not have to wait then for the dynamic
- * linker's, whose holder may be allocating.
+ * Resolved early: allocators call these functions with their locks held, and must not wait for the
+ * dynamic linker's lock, whose holder may be allocating.
  */
-static __attribute__((constructor)) void find(void)
+static __attribute__((constructor)) void resolve_map_calls(void)
 {
 	REAL(mmap);
 	REAL(mmap64);

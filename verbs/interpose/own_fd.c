@@ -33,7 +33,7 @@ struct fd_object *fd_find(int fd)
 	return slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
 }
 
-static slot_t *slot_make(int fd)
+static slot_t *make_slot(int fd)
 {
 	slot_t *none = NULL;
 	slot_t *chunk;
@@ -48,7 +48,7 @@ static slot_t *slot_make(int fd)
 	return slot_of(fd);
 }
 
-static void drop(struct fd_object *object)
+static void drop_reference(struct fd_object *object)
 {
 	atomic_fetch_sub(&fd_ours, 1);
 	if (atomic_fetch_sub(&object->fds, 1) == 1)
@@ -57,26 +57,26 @@ static void drop(struct fd_object *object)
 
 int fd_install(int fd, struct fd_object *object)
 {
-	slot_t *slot = slot_make(fd);
+	slot_t *slot = make_slot(fd);
 	struct fd_object *old;
 
 	if (!slot)
 		return (unsigned int)fd >= CHUNKS * CHUNK_SIZE ? -EMFILE : -ENOMEM;
 	atomic_fetch_add(&object->fds, 1);
 	atomic_fetch_add(&fd_ours, 1);
-	/* An old entry was closed behind our back, by a raw system call. */
+	/* An old entry means that a raw system call has closed the descriptor. */
 	old = atomic_exchange(slot, object);
 	if (old)
-		drop(old);
+		drop_reference(old);
 	return 0;
 }
 
-void fd_owner_is_me(void)
+void fd_set_owner(void)
 {
 	owner = getpid();
 }
 
-bool fd_owned(void)
+bool fd_is_owner(void)
 {
 	return getpid() == owner;
 }
@@ -86,12 +86,12 @@ void fd_remove(int fd)
 	slot_t *slot;
 	struct fd_object *old;
 
-	if (!fd_lookup(fd) || !fd_owned())
+	if (!fd_lookup(fd) || !fd_is_owner())
 		return;
 	slot = slot_of(fd);
 	old = atomic_exchange(slot, NULL);
 	if (old)
-		drop(old);
+		drop_reference(old);
 }
 
 void fd_remove_range(unsigned int first, unsigned int last)
@@ -114,8 +114,7 @@ void fd_duplicated(int old_fd, int new_fd)
 	if (new_fd < 0 || new_fd == old_fd)
 		return;
 	fd_remove(new_fd);
-	/* Where the table is full the duplicate is an ordinary descriptor that no command works on.
-	 */
-	if (object && fd_owned())
+	/* If the table is full, the duplicate is an ordinary descriptor without commands. */
+	if (object && fd_is_owner())
 		fd_install(new_fd, object);
 }

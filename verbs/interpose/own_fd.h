@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which file descriptors of the process are ours. */
+/* The table of file descriptors that belong to this library. For the interposed libc functions. */
 #ifndef URXE_VERBS_INTERPOSE_OWN_FD_H
 #define URXE_VERBS_INTERPOSE_OWN_FD_H
 
@@ -9,9 +9,8 @@
 enum fd_kind { FD_UVERBS, FD_CHANNEL, FD_RDMACM };
 
 /*
- * What a descriptor stands for. Memory of these is never given back to the
- * allocator, only reused, so that a descriptor that is closed while another
- * thread uses it leads to an error and not to a crash.
+ * The object behind a descriptor. Its memory is never freed, only reused: a descriptor that one
+ * thread closes while another thread uses it leads to an error, not to a crash.
  */
 struct fd_object {
 	enum fd_kind kind;
@@ -23,13 +22,13 @@ extern atomic_uint fd_ours __attribute__((visibility("hidden"))); /* descriptors
 
 struct fd_object *fd_find(int fd);
 
-/* Whether any descriptor is ours: what every program asks at each call. */
+/* Whether the table has any descriptor: the fast check of each interposed call. */
 static inline bool fd_any(void)
 {
 	return __builtin_expect(atomic_load_explicit(&fd_ours, memory_order_relaxed) != 0, 0);
 }
 
-/* NULL where fd is not ours; lock-free. */
+/* NULL if fd is not in the table; lock-free. */
 static inline struct fd_object *fd_lookup(int fd)
 {
 	return fd_any() ? fd_find(fd) : 0;
@@ -44,8 +43,10 @@ void fd_remove_range(unsigned int first, unsigned int last);
 /* new_fd is a duplicate of old_fd now. */
 void fd_duplicated(int old_fd, int new_fd);
 
-/* The process that the table belongs to: a vfork child shares it but must not change it. */
-void fd_owner_is_me(void);
-bool fd_owned(void);
+/*
+ * Makes this process the owner of the table: a vfork child shares the table but must not change it.
+ */
+void fd_set_owner(void);
+bool fd_is_owner(void);
 
 #endif

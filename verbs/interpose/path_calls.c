@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Interposed libc functions that take a path.
- *
- * All do the same: the real function, with the path that path_redirect gives.
- * Signatures are glibc's; those that no header declares any more (the stat
- * family before 2.33, and the fortified ones) are declared here.
+ * Interposed libc functions that take a path: each calls libc's function with the result of
+ * path_redirect. Functions that no header of glibc declares any more (the stat family before 2.33,
+ * and the fortified ones) are declared here.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -48,50 +46,50 @@ static int open_device(enum device device, int flags)
 }
 
 /*
- * The kernel has files for each entry of the GID table, and one that is empty cannot be read:
- * EINVAL, by which libibverbs knows it. Here those have no files.
+ * In the kernel, reading the file of an empty GID table entry fails with EINVAL, which libibverbs
+ * expects. The run directory has no files for empty entries.
  */
-static int opened(int fd, const char *path, const char *redirected)
+static int check_opened(int fd, const char *path, const char *redirected)
 {
 	if (fd < 0 && errno == ENOENT && redirected != path && strstr(path, "/gid_attrs/"))
 		errno = EINVAL;
 	return fd;
 }
 
-#define OPEN_HOOKED(name, parameters, arguments)               \
-	HOOKED(int, name) parameters                           \
-	{                                                      \
-		char buf[PATH_MAX];                            \
-		const char *to = path_redirect(path, buf);     \
-		enum device device = device_by_path(path);     \
-                                                               \
-		if (device)                                    \
-			return open_device(device, flags);     \
-		return opened(REAL(name) arguments, path, to); \
+#define OPEN_HOOKED(name, parameters, arguments)                     \
+	HOOKED(int, name) parameters                                 \
+	{                                                            \
+		char buf[PATH_MAX];                                  \
+		const char *to = path_redirect(path, buf);           \
+		enum device device = device_by_path(path);           \
+                                                                     \
+		if (device)                                          \
+			return open_device(device, flags);           \
+		return check_opened(REAL(name) arguments, path, to); \
 	}
 
-/* The mode is there only where a file may be created. */
-#define OPEN(name)                                                                               \
-	OPEN_HOOKED(name, (const char *path, int flags, mode_t mode), (to, flags, mode))         \
-	HOOK_VARIABLE(int, name, (const char *path, int flags, mode_t mode), path_suspect(path), \
-		      (path, flags, mode))
+/* The mode argument exists only with O_CREAT. */
+#define OPEN(name)                                                                       \
+	OPEN_HOOKED(name, (const char *path, int flags, mode_t mode), (to, flags, mode)) \
+	HOOK_VARIABLE(int, name, (const char *path, int flags, mode_t mode),             \
+		      path_may_be_watched(path), (path, flags, mode))
 
 #define OPENAT(name)                                                                  \
 	OPEN_HOOKED(name, (int dir, const char *path, int flags, mode_t mode),        \
 		    (dir, to, flags, mode))                                           \
 	HOOK_VARIABLE(int, name, (int dir, const char *path, int flags, mode_t mode), \
-		      path_suspect(path), (dir, path, flags, mode))
+		      path_may_be_watched(path), (dir, path, flags, mode))
 
 #define OPEN_2(name)                                                  \
 	OPEN_HOOKED(name, (const char *path, int flags), (to, flags)) \
-	HOOK(int, name, (const char *path, int flags), path_suspect(path), (path, flags))
+	HOOK(int, name, (const char *path, int flags), path_may_be_watched(path), (path, flags))
 
-#define OPENAT_2(name)                                                              \
-	OPEN_HOOKED(name, (int dir, const char *path, int flags), (dir, to, flags)) \
-	HOOK(int, name, (int dir, const char *path, int flags), path_suspect(path), \
+#define OPENAT_2(name)                                                                     \
+	OPEN_HOOKED(name, (int dir, const char *path, int flags), (dir, to, flags))        \
+	HOOK(int, name, (int dir, const char *path, int flags), path_may_be_watched(path), \
 	     (dir, path, flags))
 
-/* A function of one path and what else it takes. */
+/* Functions of one path and further arguments. */
 #define BY_PATH(type, name, parameters, arguments) \
 	HOOKED(type, name) parameters              \
 	{                                          \
@@ -100,7 +98,7 @@ static int opened(int fd, const char *path, const char *redirected)
 		path = path_redirect(path, buf);   \
 		return REAL(name) arguments;       \
 	}                                          \
-	HOOK(type, name, parameters, path_suspect(path), arguments)
+	HOOK(type, name, parameters, path_may_be_watched(path), arguments)
 
 OPEN(open)
 OPEN(open64)
@@ -133,7 +131,7 @@ BY_PATH(char *, realpath, (const char *path, char *to), (path, to))
 BY_PATH(char *, __realpath_chk, (const char *path, char *to, size_t room), (path, to, room))
 BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 
-/* In the run directory a plain file stands for the device. */
+/* In the run directory, a regular file represents the device. */
 #define AS_DEVICE(st, device)                        \
 	do {                                         \
 		(st)->st_mode = S_IFCHR | 0666;      \
@@ -153,7 +151,7 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 			AS_DEVICE(st, device);             \
 		return rc;                                 \
 	}                                                  \
-	HOOK(int, name, parameters, path_suspect(path), arguments)
+	HOOK(int, name, parameters, path_may_be_watched(path), arguments)
 
 #define FSTAT(name, parameters, arguments)             \
 	HOOKED(int, name) parameters                   \
@@ -180,7 +178,7 @@ BY_PATH(char *, canonicalize_file_name, (const char *path), (path))
 			AS_DEVICE(st, device);                   \
 		return rc;                                       \
 	}                                                        \
-	HOOK(int, name, parameters, fd_any() || path_suspect(path), arguments)
+	HOOK(int, name, parameters, fd_any() || path_may_be_watched(path), arguments)
 
 STAT(stat, (const char *path, struct stat *st), (path, st))
 STAT(stat64, (const char *path, struct stat64 *st), (path, st))
@@ -215,4 +213,4 @@ HOOKED(int, statx)(int fd, const char *path, int flags, unsigned int mask, struc
 	return rc;
 }
 HOOK(int, statx, (int fd, const char *path, int flags, unsigned int mask, struct statx *st),
-     fd_any() || path_suspect(path), (fd, path, flags, mask, st))
+     fd_any() || path_may_be_watched(path), (fd, path, flags, mask, st))

@@ -23,8 +23,8 @@ enum { UNKNOWN, INERT, ACTIVE };
 static atomic_int state;
 static char run_dir[PATH_MAX];
 
-/* Copied, since a program may change its environment; two threads copy the same. */
-static int learn(void)
+/* Copied, because a program may change its environment. Two threads copy the same value. */
+static int read_run_dir(void)
 {
 	const char *dir = getenv("URXE_DIR");
 	int found = INERT;
@@ -42,13 +42,13 @@ const char *path_run_dir(void)
 	int s = atomic_load_explicit(&state, memory_order_acquire);
 
 	if (s == UNKNOWN)
-		s = learn();
+		s = read_run_dir();
 	return s == ACTIVE ? run_dir : NULL;
 }
 
 bool path_watched(const char *path)
 {
-	return path_suspect(path) && path_run_dir() &&
+	return path_may_be_watched(path) && path_run_dir() &&
 	       (!strncmp(path, "/sys/class/", 11) || !strncmp(path, "/dev/infiniband/", 16));
 }
 

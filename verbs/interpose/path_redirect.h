@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which paths are redirected into the daemon's run directory. */
+/* Redirects paths of sysfs and /dev to the daemon's run directory. For path_calls.c. */
 #ifndef URXE_VERBS_INTERPOSE_PATH_REDIRECT_H
 #define URXE_VERBS_INTERPOSE_PATH_REDIRECT_H
 
@@ -9,14 +9,16 @@
 /* The daemon's run directory, from URXE_DIR; NULL: the library is inert. */
 const char *path_run_dir(void);
 
-/* Whether it may be a path that is redirected, or a device: begins as one of those does. */
+/* Whether the path begins like a redirected path or a device. */
 bool path_watched(const char *path);
 
-/* Whether a look at its first letters leaves that open. */
-static inline bool path_suspect(const char *path)
+/* The same by a few letters only: may be true too often. */
+static inline bool path_may_be_watched(const char *path)
 {
-	/* Where libc declares that a path is never NULL, programs give it NULL all the same, and
-	 * get EFAULT: the compiler must not know. */
+	/*
+	 * Programs pass NULL and expect EFAULT, although libc declares the path as nonnull: the
+	 * assembly hides that from the compiler.
+	 */
 	__asm__("" : "+r"(path));
 	if (!path || path[0] != '/')
 		return false;
@@ -26,9 +28,8 @@ static inline bool path_suspect(const char *path)
 }
 
 /*
- * The path to use instead of `path`: `path` itself, or, for what urxed plays, the
- * place in the run directory, written to buf. A result that would not fit
- * PATH_MAX is left alone: no such file exists.
+ * The path to use instead of `path`: `path` itself, or its counterpart in the run directory,
+ * written to buf. A result longer than PATH_MAX is not redirected: no such file exists.
  */
 const char *path_redirect(const char *path, char buf[PATH_MAX]);
 

@@ -6,12 +6,12 @@
 
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
 #include "interpose/own_fd.h"
 #include "memory/mr.h"
 #include "memory/mr_index.h"
+#include "port/port.h"
 
-/* What a mapping call makes of a length; 0 where it will refuse the call. */
+/* The length in whole pages, as a mapping call rounds it; 0 if the call will fail. */
 static uint64_t whole_pages(uint64_t start, uint64_t length)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end;
@@ -21,8 +21,8 @@ static uint64_t whole_pages(uint64_t start, uint64_t length)
 	return (length + page - 1) & ~(page - 1);
 }
 
-static void for_all(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
-		    const struct urxe_extent *bytes)
+static void for_each_mr(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
+			const struct urxe_extent *bytes)
 {
 	struct uverbs_file *file;
 
@@ -36,22 +36,24 @@ static void for_all(void (*fn)(struct mr *mr, const struct urxe_extent *bytes),
 	}
 }
 
-/* What a child of vfork unmaps is another's, who has no more than it had. */
+/* A child of vfork unmaps its own mappings, so the parent's regions stay. */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length)
 {
 	*u = (struct unmapping){.bytes.addr = (void *)start};
 	length = whole_pages((uintptr_t)start, length);
-	if (!registered_within((uintptr_t)start, length) || !fd_owned())
+	if (!mr_index_overlaps((uintptr_t)start, length) || !fd_is_owner())
 		return;
 	u->bytes.length = length;
 	port_lock();
 	u->registrations = port.registrations;
-	for_all(mr_unmap, &u->bytes);
+	for_each_mr(mr_unmap, &u->bytes);
 	port_unlock_settled();
 }
 
-/* What was registered meanwhile is what came to that place since, maybe to another thread. */
-static void settle_pages(const struct unmapping *u, bool done)
+/*
+ * A region that was registered during the call belongs to a new mapping, perhaps of another thread.
+ */
+static void end_unmapping(const struct unmapping *u, bool done)
 {
 	struct uverbs_file *file;
 
@@ -63,7 +65,7 @@ static void settle_pages(const struct unmapping *u, bool done)
 		while ((object = handle_next(&file->handles, OBJECT_MR, &at))) {
 			struct mr *mr = (struct mr *)object;
 
-			if (mr->number <= u->registrations)
+			if (mr->registration <= u->registrations)
 				urxe_mr_unmapped(mr->mr, &u->bytes, done);
 		}
 	}
@@ -76,7 +78,7 @@ void unmap_end(struct unmapping *u, bool done)
 	if (!u->bytes.length)
 		return;
 	port_lock();
-	settle_pages(u, done);
+	end_unmapping(u, done);
 	port_unlock();
 	errno = saved;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered memory that the program unmaps, or replaces by another mapping: those pages of its
- * regions are refused from then on, whatever lies there, until they are registered anew. What is
- * unmapped where it cannot be seen, memory/sigbus_guard.h catches as long as nothing else comes
- * there.
+ * Registered memory that the program unmaps, or replaces by another mapping: accesses to these
+ * pages by the region's keys are refused from then on, until the program registers them anew. For
+ * interpose/map_calls.c. Memory that is unmapped past these calls is left to memory/sigbus_guard.h.
  */
 #ifndef URXE_VERBS_MEMORY_MMU_NOTIFIER_H
 #define URXE_VERBS_MEMORY_MMU_NOTIFIER_H
@@ -13,21 +12,24 @@
 
 #include <rxe/rxe.h>
 
-/* A call of the program that unmaps, while it goes on. */
+/* One unmapping call of the program, in progress. */
 struct unmapping {
-	struct urxe_extent bytes; /* none: nothing that is registered goes */
-	uint64_t registrations;   /* the last before it: those behind it have other memory */
+	struct urxe_extent bytes; /* empty: no registered memory is unmapped */
+	uint64_t registrations; /* registrations before the call: later ones belong to new mappings
+				 */
 };
 
 /*
- * Before the real call: on return the range is no region's, and nobody touches it as one's. So what
- * another thread maps there as soon as the call has unmapped it, and registers, is whole. Any
- * thread, without the port's lock, which is taken where something is registered there. A start
- * that is no page's is of a call that will fail.
+ * Before the libc call: withdraws the range from all regions, and waits until no thread or peer
+ * accesses it by them. So memory that another thread maps and registers at the same address, once
+ * the call has unmapped it, is valid. Any thread, without the lock of the port, which is taken if
+ * registered memory is concerned. If `start` is not the start of a page, the call will fail.
  */
 void unmap_begin(struct unmapping *u, const void *start, uint64_t length);
-/* After it; not `done`: nothing was unmapped, and the range is its regions' again. Leaves errno
- * alone. */
+/*
+ * After the libc call. `done` is false if it failed: the range belongs to its regions again.
+ * Preserves errno.
+ */
 void unmap_end(struct unmapping *u, bool done);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions. */
+/* Memory regions. For cmd_mr.c and mmu_notifier.c. */
 #ifndef URXE_VERBS_MEMORY_MR_H
 #define URXE_VERBS_MEMORY_MR_H
 
@@ -16,17 +16,16 @@ LIST_HEAD(mr_list, mr);
 struct mr {
 	struct object object;
 	struct pd *pd;
-	uint64_t start, length; /* the memory's, as the program has it */
+	uint64_t start, length; /* the program's addresses */
 	struct urxe_mr *mr;
-	uint64_t number; /* of the registration: those of the port count up */
+	uint64_t registration; /* number of the registration, counted by the port */
 	LIST_ENTRY(mr) released_link;
 };
 
 void mr_destroy(struct object *object);
-/* No peer copies to or from memory of released regions any more. */
-void mr_settled(void);
-/* Those bytes of the program's memory are the region's no longer, unless urxe_mr_unmapped says so.
- */
+/* Frees released regions: no peer copies to or from their memory any more. */
+void mr_free_released(void);
+/* Withdraws the bytes from the region, until urxe_mr_unmapped() decides for good. */
 void mr_unmap(struct mr *mr, const struct urxe_extent *bytes);
 
 #endif

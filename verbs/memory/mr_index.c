@@ -5,18 +5,18 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define PAGE_BITS  12 /* the least there is; where pages are larger, they are several */
+#define PAGE_BITS  12 /* the smallest page size; a larger page counts as several */
 #define LEVEL_BITS 9
-#define LEVELS     5 /* addresses of 57 bits, as much as processors translate */
+#define LEVELS     5 /* addresses of 57 bits, the most that processors translate */
 #define SLOTS      (1u << LEVEL_BITS)
 #define PAGES      (UINT64_C(1) << (LEVELS * LEVEL_BITS))
 
-/* Nodes stay for ever, empty where nothing is registered: who asks has no lock. */
+/* Nodes are never freed, because readers have no lock. */
 struct node {
 	atomic_uint whole[SLOTS]; /* regions that cover all of the slot's pages */
-	/* Not of the last level, whose slots are pages. */
+	/* Not in the last level, whose slots are single pages. */
 	struct {
-		atomic_uint part; /* regions that cover some of them */
+		atomic_uint part; /* regions that cover some of the slot's pages */
 		_Atomic(struct node *) node;
 	} below[];
 };
@@ -26,7 +26,7 @@ struct range {
 	uint64_t first, last;
 };
 
-atomic_uint registered_regions;
+atomic_uint mr_index_regions;
 static _Atomic(struct node *) root;
 
 static struct node *make_node(unsigned int level)
@@ -48,7 +48,7 @@ static unsigned int slot_of(unsigned int level, uint64_t page)
 	return (unsigned int)(page >> shift_of(level)) & (SLOTS - 1);
 }
 
-/* The part of the range in the slot that has its first page. */
+/* The part of the range that lies in the slot of its first page. */
 static struct range in_slot(unsigned int level, const struct range *range)
 {
 	uint64_t last = range->first | ((UINT64_C(1) << shift_of(level)) - 1);
@@ -61,7 +61,7 @@ static bool fills_slot(unsigned int level, const struct range *part)
 	return part->last - part->first + 1 == UINT64_C(1) << shift_of(level);
 }
 
-/* Nodes for all slots that the range fills in part. */
+/* Creates the nodes below all slots that the range fills in part. */
 static bool make_nodes(_Atomic(struct node *) *at, unsigned int level, struct range range)
 {
 	struct node *node = atomic_load(at);
@@ -83,7 +83,8 @@ static bool make_nodes(_Atomic(struct node *) *at, unsigned int level, struct ra
 	return true;
 }
 
-static void count(struct node *node, unsigned int level, struct range range, unsigned int by)
+static void count_regions(struct node *node, unsigned int level, struct range range,
+			  unsigned int by)
 {
 	while (range.first <= range.last) {
 		struct range part = in_slot(level, &range);
@@ -93,13 +94,13 @@ static void count(struct node *node, unsigned int level, struct range range, uns
 			atomic_fetch_add(&node->whole[slot], by);
 		} else {
 			atomic_fetch_add(&node->below[slot].part, by);
-			count(atomic_load(&node->below[slot].node), level - 1, part, by);
+			count_regions(atomic_load(&node->below[slot].node), level - 1, part, by);
 		}
 		range.first = part.last + 1;
 	}
 }
 
-static bool within(struct node *node, unsigned int level, struct range range)
+static bool node_overlaps(struct node *node, unsigned int level, struct range range)
 {
 	while (range.first <= range.last) {
 		struct range part = in_slot(level, &range);
@@ -109,16 +110,16 @@ static bool within(struct node *node, unsigned int level, struct range range)
 			return true;
 		if (level && atomic_load(&node->below[slot].part) &&
 		    (fills_slot(level, &part) ||
-		     within(atomic_load(&node->below[slot].node), level - 1, part)))
+		     node_overlaps(atomic_load(&node->below[slot].node), level - 1, part)))
 			return true;
 		range.first = part.last + 1;
 	}
 	return false;
 }
 
-/* --- Of the whole tree. */
+/* --- The whole tree. */
 
-static struct range pages(uint64_t start, uint64_t length)
+static struct range page_range(uint64_t start, uint64_t length)
 {
 	struct range range = {start >> PAGE_BITS, (start + (length - 1)) >> PAGE_BITS};
 
@@ -127,28 +128,28 @@ static struct range pages(uint64_t start, uint64_t length)
 	return range;
 }
 
-int registered_add(uint64_t start, uint64_t length)
+int mr_index_add(uint64_t start, uint64_t length)
 {
-	struct range range = pages(start, length);
+	struct range range = page_range(start, length);
 
 	if (!make_nodes(&root, LEVELS - 1, range))
 		return -ENOMEM;
-	count(atomic_load(&root), LEVELS - 1, range, 1);
-	atomic_fetch_add(&registered_regions, 1);
+	count_regions(atomic_load(&root), LEVELS - 1, range, 1);
+	atomic_fetch_add(&mr_index_regions, 1);
 	return 0;
 }
 
-void registered_remove(uint64_t start, uint64_t length)
+void mr_index_remove(uint64_t start, uint64_t length)
 {
-	atomic_fetch_sub(&registered_regions, 1);
-	count(atomic_load(&root), LEVELS - 1, pages(start, length), -1u);
+	atomic_fetch_sub(&mr_index_regions, 1);
+	count_regions(atomic_load(&root), LEVELS - 1, page_range(start, length), -1u);
 }
 
-bool registered_within(uint64_t start, uint64_t length)
+bool mr_index_overlaps(uint64_t start, uint64_t length)
 {
 	struct node *node = atomic_load_explicit(&root, memory_order_acquire);
 
-	return length && node && within(node, LEVELS - 1, pages(start, length));
+	return length && node && node_overlaps(node, LEVELS - 1, page_range(start, length));
 }
 
 static void free_nodes(struct node *node, unsigned int level)
@@ -158,8 +159,8 @@ static void free_nodes(struct node *node, unsigned int level)
 	free(node);
 }
 
-void registered_forget(void)
+void mr_index_forget(void)
 {
-	atomic_store(&registered_regions, 0);
+	atomic_store(&mr_index_regions, 0);
 	free_nodes(atomic_exchange(&root, NULL), LEVELS - 1);
 }

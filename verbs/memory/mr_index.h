@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which pages of the process's memory are registered: what each unmapping of the program asks, in
- * any thread or signal handler, before it has to do with anything else here. So to ask takes no
- * lock; a tree counts for each page, and for each aligned block of pages, the regions that cover
- * it.
+ * The registered pages of the process. Each unmapping call of the program looks them up, in any
+ * thread or signal handler, so a look-up takes no lock. A tree counts the regions that cover each
+ * page, and each aligned block of pages. For map_calls.c, mmu_notifier.c and cmd_mr.c.
  */
 #ifndef URXE_VERBS_MEMORY_MR_INDEX_H
 #define URXE_VERBS_MEMORY_MR_INDEX_H
@@ -12,24 +11,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-extern atomic_uint registered_regions __attribute__((visibility("hidden")));
+extern atomic_uint mr_index_regions __attribute__((visibility("hidden")));
 
-/* What every program asks at each unmapping. */
-static inline bool registered_any(void)
+/* The fast check of each unmapping call. */
+static inline bool mr_index_any(void)
 {
-	return __builtin_expect(
-		atomic_load_explicit(&registered_regions, memory_order_relaxed) != 0, 0);
+	return __builtin_expect(atomic_load_explicit(&mr_index_regions, memory_order_relaxed) != 0,
+				0);
 }
 
-/* A region of length bytes, at least one, below address 2^57; with the port's lock. -ENOMEM:
- * nothing is changed. */
-int registered_add(uint64_t start, uint64_t length);
-/* One that was added. */
-void registered_remove(uint64_t start, uint64_t length);
+/*
+ * Adds a region of at least one byte below address 2^57; with the lock of the port. -ENOMEM:
+ * nothing is changed.
+ */
+int mr_index_add(uint64_t start, uint64_t length);
+/* Removes a region that was added. */
+void mr_index_remove(uint64_t start, uint64_t length);
 /* Whether a page of [start, start + length) is in a region; length may be 0. */
-bool registered_within(uint64_t start, uint64_t length);
+bool mr_index_overlaps(uint64_t start, uint64_t length);
 
-/* After fork, when nobody else is here: what was registered is the parent's. */
-void registered_forget(void);
+/* In a forked child, with one thread: forgets the parent's regions. */
+void mr_index_forget(void);
 
 #endif

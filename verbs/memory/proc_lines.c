@@ -5,15 +5,15 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-bool lines_open(struct lines *lines, const char *path)
+bool proc_lines_open(struct proc_lines *lines, const char *path)
 {
 	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
 	lines->at = lines->end = 0;
 	return lines->fd >= 0;
 }
 
-/* -1: there is no more. */
-static int next_byte(struct lines *lines)
+/* -1: the end of the text. */
+static int next_byte(struct proc_lines *lines)
 {
 	ssize_t n;
 
@@ -27,7 +27,7 @@ static int next_byte(struct lines *lines)
 	return (unsigned char)lines->bytes[lines->at++];
 }
 
-bool lines_next(struct lines *lines, char *line, size_t size)
+bool proc_lines_next(struct proc_lines *lines, char *line, size_t size)
 {
 	int byte = next_byte(lines);
 	size_t length = 0;
@@ -41,7 +41,7 @@ bool lines_next(struct lines *lines, char *line, size_t size)
 	return true;
 }
 
-void lines_close(struct lines *lines)
+void proc_lines_close(struct proc_lines *lines)
 {
 	if (lines->fd >= 0)
 		close(lines->fd);

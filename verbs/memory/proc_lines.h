@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A text of /proc, line by line, without memory being asked for: whoever wants to know may be in a
- * mapping call of the program's allocator, which holds its own locks.
+ * Reads a text of /proc line by line without malloc: the caller may be in a mapping call of the
+ * program's allocator, with the allocator's locks held. For proc_maps.c.
  */
 #ifndef URXE_VERBS_MEMORY_PROC_LINES_H
 #define URXE_VERBS_MEMORY_PROC_LINES_H
@@ -9,16 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct lines {
-	int fd; /* -1: it could not be opened, and has no line */
+struct proc_lines {
+	int fd; /* -1: the file could not be opened; the text is empty */
 	size_t at, end;
 	char bytes[1024];
 };
 
-/* False: there is no such file, and so no line; lines_close does no harm. */
-bool lines_open(struct lines *lines, const char *path);
-/* The next line, without its end, and cut where it is longer. False: there is none. */
-bool lines_next(struct lines *lines, char *line, size_t size);
-void lines_close(struct lines *lines);
+/* False: the file cannot be opened; the text is empty, and proc_lines_close does no harm. */
+bool proc_lines_open(struct proc_lines *lines, const char *path);
+/* The next line, without its newline, truncated to `size`. False at the end. */
+bool proc_lines_next(struct proc_lines *lines, char *line, size_t size);
+void proc_lines_close(struct proc_lines *lines);
 
 #endif

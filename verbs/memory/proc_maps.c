@@ -4,16 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool maps_open(struct lines *maps)
+bool proc_maps_open(struct proc_lines *maps)
 {
-	return lines_open(maps, "/proc/self/maps");
+	return proc_lines_open(maps, "/proc/self/maps");
 }
 
-bool maps_next(struct lines *maps, struct mapping *m)
+bool proc_maps_next(struct proc_lines *maps, struct mapping *m)
 {
 	char line[256], r, w, x, s;
 
-	if (!lines_next(maps, line, sizeof(line)))
+	if (!proc_lines_next(maps, line, sizeof(line)))
 		return false;
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %x:%x %" SCNu64, &m->start,
 		   &m->end, &r, &w, &x, &s, &m->offset, &m->major, &m->minor, &m->inode) < 10)
@@ -23,8 +23,10 @@ bool maps_next(struct lines *maps, struct mapping *m)
 	return true;
 }
 
-/* Other memory has no device. A segment's is 00:01 or the like, and its inode the segment's ID,
- * which is 0 for the first of each IPC namespace. */
+/*
+ * Anonymous memory has no device. A System V segment has device 00:01 or the like, and as inode its
+ * ID, which is 0 for the first segment of each IPC namespace.
+ */
 static bool is_of_file(const struct mapping *m)
 {
 	return m->inode || m->major || m->minor;
@@ -36,20 +38,20 @@ static bool follows(const struct mapping *first, uint64_t end, const struct mapp
 	       m->major == first->major && m->minor == first->minor;
 }
 
-uint64_t maps_of_file(uint64_t start)
+uint64_t proc_maps_file_length(uint64_t start)
 {
 	struct mapping m, first = {0};
 	uint64_t end = start;
-	struct lines maps;
+	struct proc_lines maps;
 
-	maps_open(&maps);
-	while (maps_next(&maps, &m)) {
+	proc_maps_open(&maps);
+	while (proc_maps_next(&maps, &m)) {
 		if (m.start == start && is_of_file(&m) && !m.offset)
 			first = m;
 		else if (end == start || !follows(&first, end, &m))
 			continue;
 		end = m.end;
 	}
-	lines_close(&maps);
+	proc_lines_close(&maps);
 	return end - start;
 }

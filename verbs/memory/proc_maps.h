@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The mappings of this process, as /proc/self/maps has them. */
+/* The mappings of this process, from /proc/self/maps. For uaccess.c and map_calls.c. */
 #ifndef URXE_VERBS_MEMORY_PROC_MAPS_H
 #define URXE_VERBS_MEMORY_PROC_MAPS_H
 
@@ -11,18 +11,21 @@
 struct mapping {
 	uint64_t start, end;
 	bool readable, writable;
-	uint64_t offset; /* in the file, whose numbers follow; all 0 for other memory */
+	uint64_t
+		offset; /* in the file, whose device and inode follow; all 0 for anonymous memory */
 	unsigned int major, minor;
 	uint64_t inode;
 };
 
-/* False: they cannot be read, and there are none; to be closed by lines_close. */
-bool maps_open(struct lines *maps);
+/* False: the file cannot be read, and has no line. Close with proc_lines_close. */
+bool proc_maps_open(struct proc_lines *maps);
 /* Reads the next line; false at the end. */
-bool maps_next(struct lines *maps, struct mapping *m);
+bool proc_maps_next(struct proc_lines *maps, struct mapping *m);
 
-/* Bytes from start on that map a file from its first byte on, in one piece: what shmdt(2) unmaps of
- * a segment; 0 where nothing does. */
-uint64_t maps_of_file(uint64_t start);
+/*
+ * Length of the contiguous mapping of a file, from its first byte, that begins at start: the part
+ * of a segment that shmdt(2) unmaps. 0: no such mapping.
+ */
+uint64_t proc_maps_file_length(uint64_t start);
 
 #endif

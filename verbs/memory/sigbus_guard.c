@@ -12,59 +12,56 @@
 
 #include "interpose/libc_real.h"
 
-/* A touch in progress, on its thread's stack. */
-struct touch {
-	void *back[5]; /* __builtin_setjmp's */
+/* A guarded access in progress, on its thread's stack. */
+struct guarded_access {
+	void *jump[5]; /* __builtin_setjmp's */
 	uint64_t first, length;
 };
 
-/*
- * Preloaded libraries have their place in the static block, so that neither a touch nor the
- * handler calls anything to find these.
- */
+/* Initial-exec: neither an access nor the handler may call the dynamic linker to find these. */
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 
-static OF_THREAD struct touch *volatile touching;
+static OF_THREAD struct guarded_access *volatile current_access;
 static OF_THREAD bool unblocked;
 
 /*
- * The program's action, as it stands for a signal that we have taken. Handlers read it without a
- * lock while it is set: its places take turns, and who finds another version than before has read
- * a mixture.
+ * The program's action for a signal that this library handles. Handlers read it without a lock:
+ * writers alternate between two slots, and a reader that finds a changed version reads again.
  */
-struct taken {
+struct taken_signal {
 	atomic_bool taken;
-	atomic_uint version; /* RESET, and how often it was set, by which the place goes */
+	atomic_uint version; /* RESET, and the number of changes in units of SET, which selects the
+				slot */
 	struct sigaction actions[2];
 };
 
-/* In a version: the default one, for SA_RESETHAND has reset it. */
+/* In a version: SA_RESETHAND has reset the action to the default. */
 #define RESET 1u
 #define SET   2u
 
-static struct taken segv, bus;
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+static struct taken_signal segv, bus;
+static pthread_mutex_t actions_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct taken *taken_of(int number)
+static struct taken_signal *signal_of(int number)
 {
 	if (number == SIGSEGV)
 		return &segv;
 	return number == SIGBUS ? &bus : NULL;
 }
 
-static struct sigaction *place(struct taken *t, unsigned int version)
+static struct sigaction *action_slot(struct taken_signal *t, unsigned int version)
 {
 	return &t->actions[version / SET % 2];
 }
 
-/* The version is for action_reset. */
-static struct sigaction action_now(struct taken *t, unsigned int *version)
+/* The current action; *version is for action_reset. */
+static struct sigaction action_now(struct taken_signal *t, unsigned int *version)
 {
 	struct sigaction act;
 
 	do {
 		*version = atomic_load_explicit(&t->version, memory_order_acquire);
-		act = *place(t, *version);
+		act = *action_slot(t, *version);
 		atomic_thread_fence(memory_order_acquire);
 	} while (atomic_load_explicit(&t->version, memory_order_relaxed) != *version);
 	if (*version & RESET)
@@ -72,30 +69,30 @@ static struct sigaction action_now(struct taken *t, unsigned int *version)
 	return act;
 }
 
-/* False: it is another one by now. */
-static bool action_reset(struct taken *t, unsigned int version)
+/* False: the action has changed meanwhile. */
+static bool action_reset(struct taken_signal *t, unsigned int version)
 {
 	return atomic_compare_exchange_strong(&t->version, &version, version | RESET);
 }
 
-/* With the lock. */
-static void set_action(struct taken *t, const struct sigaction *act)
+/* With actions_lock. */
+static void set_action(struct taken_signal *t, const struct sigaction *act)
 {
 	unsigned int next = (atomic_load(&t->version) & ~RESET) + SET;
 
-	/* Who reads a part of what is written here finds that its version has gone. */
+	/* A reader of a half-written slot finds a changed version. */
 	atomic_thread_fence(memory_order_release);
-	*place(t, next) = *act;
+	*action_slot(t, next) = *act;
 	atomic_store_explicit(&t->version, next, memory_order_release);
 }
 
-/* --- Touching. */
+/* --- Guarded accesses. */
 
 /*
- * A fault whose signal is blocked kills the process, whatever handler there is. One system
- * call for each thread that ever runs the engine.
+ * A fault whose signal is blocked kills the process, whatever its handler. One system call for each
+ * thread that ever runs the engine.
  */
-static __attribute__((cold)) void unblock(void)
+static __attribute__((cold)) void unblock_faults(void)
 {
 	sigset_t set;
 
@@ -106,29 +103,29 @@ static __attribute__((cold)) void unblock(void)
 	unblocked = true;
 }
 
-__attribute__((noinline)) bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes,
-					   void (*fn)(void *arg), void *arg)
+__attribute__((noinline)) bool sigbus_guard_run(void *dev_ctx, const struct urxe_extent *bytes,
+						void (*fn)(void *arg), void *arg)
 {
-	struct touch touch;
+	struct guarded_access access;
 
 	(void)dev_ctx;
-	touch.first = (uintptr_t)bytes->addr;
-	touch.length = bytes->length;
+	access.first = (uintptr_t)bytes->addr;
+	access.length = bytes->length;
 	if (!unblocked)
-		unblock();
-	if (__builtin_setjmp(touch.back)) {
-		touching = NULL;
+		unblock_faults();
+	if (__builtin_setjmp(access.jump)) {
+		current_access = NULL;
 		return false;
 	}
-	touching = &touch;
+	current_access = &access;
 	fn(arg);
-	touching = NULL;
+	current_access = NULL;
 	return true;
 }
 
 /* --- Signals. */
 
-/* The kernel's doing, not another process's or thread's. */
+/* Sent by the kernel for a fault, not by kill(2) or the like. */
 static bool is_fault(const siginfo_t *info)
 {
 	return info->si_code > 0;
@@ -139,8 +136,8 @@ static bool is_handler(const struct sigaction *act)
 	return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN;
 }
 
-/* As the kernel would have ended the process: the fault comes again when the handler returns. */
-static void die(int number, const siginfo_t *info)
+/* Ends the process as the kernel would have: the fault occurs again when the handler returns. */
+static void end_process(int number, const siginfo_t *info)
 {
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
@@ -149,10 +146,12 @@ static void die(int number, const siginfo_t *info)
 		raise(number);
 }
 
-/* The program's handler, under the mask that it would have; our return ends that. */
-static void pass_on(int number, siginfo_t *info, void *context)
+/*
+ * Calls the program's handler with the signal mask that it expects; our return restores the mask.
+ */
+static void call_program_handler(int number, siginfo_t *info, void *context)
 {
-	struct taken *t = taken_of(number);
+	struct taken_signal *t = signal_of(number);
 	struct sigaction act;
 	unsigned int version;
 
@@ -163,7 +162,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	if (act.sa_handler == SIG_IGN && !is_fault(info))
 		return;
 	if (!is_handler(&act)) {
-		die(number, info);
+		end_process(number, info);
 		return;
 	}
 	if (!(act.sa_flags & SA_NODEFER))
@@ -175,46 +174,49 @@ static void pass_on(int number, siginfo_t *info, void *context)
 		act.sa_handler(number);
 }
 
-/* Runs as if the touch had called it where it faulted. */
-static _Noreturn __attribute__((noinline)) void leave(void)
+/* Runs as if the faulting instruction had called it. */
+static _Noreturn __attribute__((noinline)) void abort_access(void)
 {
-	__builtin_longjmp(touching->back, 1);
+	__builtin_longjmp(current_access->jump, 1);
 }
 
 /*
- * A jump out of the handler would leave the thread with what the kernel gives to handlers: a
- * floating-point unit (rounding, denormals) and protection keys as of a new process, and no
- * stack for signals where SS_AUTODISARM is set. So the handler returns, to `leave`.
+ * A jump out of the handler would leave the thread with the state that the kernel sets for
+ * handlers: floating-point rounding, denormals and protection keys of a new process, and no signal
+ * stack if SS_AUTODISARM is set. So the handler returns, to abort_access.
  */
-static void go_to_leave(ucontext_t *context)
+static void return_to_abort(ucontext_t *context)
 {
 #if defined(__x86_64__)
 	greg_t *regs = context->uc_mcontext.gregs;
 
-	/* Aligned as behind a call. */
+	/* Aligned as after a call instruction. */
 	regs[REG_RSP] = (regs[REG_RSP] & ~(greg_t)15) - 8;
-	regs[REG_RIP] = (greg_t)(uintptr_t)leave;
+	regs[REG_RIP] = (greg_t)(uintptr_t)abort_access;
 #elif defined(__aarch64__)
-	context->uc_mcontext.pc = (uintptr_t)leave;
+	context->uc_mcontext.pc = (uintptr_t)abort_access;
 #else
 #error "which registers are the program counter and the stack pointer of this processor?"
 #endif
 }
 
-static bool touches(const struct touch *touch, uint64_t addr)
+static bool is_within(const struct guarded_access *access, uint64_t addr)
 {
-	return addr - touch->first < touch->length;
+	return addr - access->first < access->length;
 }
 
-/* A handler of the program's may run in the middle of a touch: its faults are not the touch's. */
+/*
+ * A signal handler of the program may interrupt a guarded access: faults at other addresses belong
+ * to that handler.
+ */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-	struct touch *touch = touching;
+	struct guarded_access *access = current_access;
 
-	if (touch && is_fault(info) && touches(touch, (uintptr_t)info->si_addr))
-		go_to_leave(context);
+	if (access && is_fault(info) && is_within(access, (uintptr_t)info->si_addr))
+		return_to_abort(context);
 	else
-		pass_on(number, info, context);
+		call_program_handler(number, info, context);
 }
 
 static bool is_ours(const struct sigaction *act)
@@ -223,23 +225,25 @@ static bool is_ours(const struct sigaction *act)
 }
 
 /*
- * SA_NODEFER, and no mask: the program's handler runs under its own. SA_ONSTACK: a program that
- * has made a stack for signals may have too little room elsewhere.
+ * SA_NODEFER and an empty mask: the program's handler runs with its own mask. SA_ONSTACK: a program
+ * that has set a signal stack may have too little room on its normal one.
  */
-static int take(int number)
+static int take_signal(int number)
 {
 	struct sigaction ours = {.sa_sigaction = on_fault,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART};
-	struct taken *t = taken_of(number);
+	struct taken_signal *t = signal_of(number);
 	struct sigaction was;
 
 	if (REAL(sigaction)(number, NULL, &was))
 		return -errno;
-	/* Another one's, where it was set past us since. */
+	/* Installed already, unless the program has set its action by a raw system call since. */
 	if (is_ours(&was))
 		return 0;
 	set_action(t, &was);
-	/* From here on no thread begins to set one past us; who has begun finds that it is taken.
+	/*
+	 * From now on, other threads set their actions here. A thread that is in sigaction(2)
+	 * already finds `taken` set afterwards.
 	 */
 	atomic_store(&t->taken, true);
 	sigemptyset(&ours.sa_mask);
@@ -247,105 +251,105 @@ static int take(int number)
 		atomic_store(&t->taken, false);
 		return -errno;
 	}
-	/* That of a thread which had begun before, and came first. */
+	/* Another thread has set an action in between. */
 	if (!is_ours(&was))
 		set_action(t, &was);
 	return 0;
 }
 
-/* With no signal let in: its handler might call sigaction, too. */
-static void change_begin(sigset_t *old)
+/* All signals are blocked, because a handler might call sigaction, too. */
+static void lock_actions(sigset_t *old)
 {
 	sigset_t all;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, old);
-	pthread_mutex_lock(&changing);
+	pthread_mutex_lock(&actions_lock);
 }
 
-static void change_end(const sigset_t *old)
+static void unlock_actions(const sigset_t *old)
 {
-	pthread_mutex_unlock(&changing);
+	pthread_mutex_unlock(&actions_lock);
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-int fault_install(void)
+int sigbus_guard_install(void)
 {
 	sigset_t old;
 	int rc;
 
-	change_begin(&old);
-	rc = take(SIGSEGV);
+	lock_actions(&old);
+	rc = take_signal(SIGSEGV);
 	if (!rc)
-		rc = take(SIGBUS);
-	change_end(&old);
+		rc = take_signal(SIGBUS);
+	unlock_actions(&old);
 	return rc;
 }
 
-bool fault_installed(void)
+bool sigbus_guard_installed(void)
 {
 	return atomic_load(&segv.taken) && atomic_load(&bus.taken);
 }
 
-void fault_in_child(void)
+void sigbus_guard_fork_child(void)
 {
-	pthread_mutex_init(&changing, NULL);
+	pthread_mutex_init(&actions_lock, NULL);
 }
 
-static bool takes(int number)
+static bool is_taken(int number)
 {
-	return atomic_load_explicit(&taken_of(number)->taken, memory_order_acquire);
+	return atomic_load_explicit(&signal_of(number)->taken, memory_order_acquire);
 }
 
 /*
- * The signal was taken while this thread set an action past us, which may stand in the place of
- * ours now. `was` is what it has found there.
+ * This library took the signal while this thread set an action directly, which may have replaced
+ * ours. `was` is the action that the thread replaced.
  */
-static void catch_up(int number, struct sigaction *was)
+static void retake_signal(int number, struct sigaction *was)
 {
 	unsigned int version;
 	sigset_t mask;
 
-	change_begin(&mask);
+	lock_actions(&mask);
 	if (is_ours(was))
-		*was = action_now(taken_of(number), &version);
-	take(number);
-	change_end(&mask);
+		*was = action_now(signal_of(number), &version);
+	take_signal(number);
+	unlock_actions(&mask);
 }
 
-static int set_past_us(int number, const struct sigaction *act, struct sigaction *was)
+static int set_untaken(int number, const struct sigaction *act, struct sigaction *was)
 {
 	if (REAL(sigaction)(number, act, was))
 		return -1;
-	if (takes(number))
-		catch_up(number, was);
+	if (is_taken(number))
+		retake_signal(number, was);
 	return 0;
 }
 
-static void set_ours(int number, const struct sigaction *act, struct sigaction *was)
+static void set_taken(int number, const struct sigaction *act, struct sigaction *was)
 {
-	struct taken *t = taken_of(number);
+	struct taken_signal *t = signal_of(number);
 	struct sigaction next;
 	unsigned int version;
 	sigset_t mask;
 
-	/* A bad address must not be met with the lock. */
+	/* A bad address must fault before the lock is taken. */
 	if (act)
 		next = *act;
-	change_begin(&mask);
+	lock_actions(&mask);
 	*was = action_now(t, &version);
 	if (act)
 		set_action(t, &next);
-	change_end(&mask);
+	unlock_actions(&mask);
 }
 
-int fault_action(int number, const struct sigaction *act, struct sigaction *old)
+int sigbus_guard_sigaction(int number, const struct sigaction *act, struct sigaction *old)
 {
 	struct sigaction was;
 
-	if (takes(number))
-		set_ours(number, act, &was);
-	else if (set_past_us(number, act, &was))
+	if (is_taken(number))
+		set_taken(number, act, &was);
+	else if (set_untaken(number, act, &was))
 		return -1;
 	if (old)
 		*old = was;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered memory that is not there any more.
+ * Guards the engine's accesses to registered memory.
  *
- * A program may unmap a region, or truncate the file behind it, without giving the region back.
- * An access then raises SIGSEGV or SIGBUS in whoever runs the engine: here that becomes a refusal,
- * and all other faults are the program's, whose own handlers get them as if we were not there.
+ * A program may unmap registered memory, or truncate the file behind it. An access then raises
+ * SIGSEGV or SIGBUS in the thread that runs the engine. This library handles both signals: such an
+ * access fails, and all other faults go to the program's own handlers.
  */
 #ifndef URXE_VERBS_MEMORY_SIGBUS_GUARD_H
 #define URXE_VERBS_MEMORY_SIGBUS_GUARD_H
@@ -14,25 +14,29 @@
 
 struct urxe_extent;
 
-/* The engine's `guard` (rxe/rxe.h). Any thread; not from within a touch. */
-bool fault_guard(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
-		 void *arg);
+/*
+ * urxe_ops.guard (rxe/rxe.h): calls `touch`; false if it faulted within `bytes`. Any thread; not
+ * recursive.
+ */
+bool sigbus_guard_run(void *dev_ctx, const struct urxe_extent *bytes, void (*touch)(void *arg),
+		      void *arg);
 
-/* Takes the two signals, at each opening of the port; a negative errno value where the kernel
- * refuses. */
-int fault_install(void);
-/* Whether they are taken. Until then nothing is guarded. */
-bool fault_installed(void);
-/* After fork: another thread may have been at it. */
-void fault_in_child(void);
+/* Installs the handlers, each time the port is opened. 0 or a negative errno value. */
+int sigbus_guard_install(void);
+/* Whether both handlers are installed. Until then no access is guarded. */
+bool sigbus_guard_installed(void);
+/* In a forked child: another thread of the parent may have held the lock. */
+void sigbus_guard_fork_child(void);
 
-/* Whether a signal is one of the two. */
-static inline bool fault_concerns(int number)
+/* SIGSEGV or SIGBUS. */
+static inline bool sigbus_guard_covers(int number)
 {
 	return number == SIGSEGV || number == SIGBUS;
 }
-/* sigaction(2) for these two: once they are taken, it is the program's action that is set and
- * told. */
-int fault_action(int number, const struct sigaction *act, struct sigaction *old);
+/*
+ * sigaction(2) for these two signals: once the handlers are installed, sets and returns the
+ * program's own action.
+ */
+int sigbus_guard_sigaction(int number, const struct sigaction *act, struct sigaction *old);
 
 #endif

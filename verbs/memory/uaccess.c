@@ -19,14 +19,17 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* That a process has on x86-64, and at least on arm64, where more need to be asked for. */
+/* End of the addresses of a process on x86-64, and by default on arm64. */
 #define ADDRESSES (UINT64_C(1) << 47)
 
 typedef ssize_t transfer_fn(pid_t, const struct iovec *, unsigned long, const struct iovec *,
 			    unsigned long, unsigned long);
 
-/* process_vm_*() of the own process reports a bad address where memcpy() would fault. */
-static int transfer(transfer_fn *fn, void *local, void *remote, size_t size)
+/*
+ * process_vm_*() on the own process reports a bad address; memcpy() would fault. 1: the call is not
+ * available.
+ */
+static int copy_by_kernel(transfer_fn *fn, void *local, void *remote, size_t size)
 {
 	struct iovec here = {local, size};
 	struct iovec there = {remote, size};
@@ -36,67 +39,69 @@ static int transfer(transfer_fn *fn, void *local, void *remote, size_t size)
 		return 0;
 	if (n >= 0 || errno == EFAULT)
 		return -EFAULT;
-	return 1; /* refused by seccomp or not in this kernel */
+	return 1; /* refused by seccomp, or not in this kernel */
 }
 
-struct move {
+struct copy_args {
 	void *to;
 	const void *from;
 	size_t size;
 };
 
-static void move(void *arg)
+static void copy_bytes(void *arg)
 {
-	const struct move *m = arg;
+	const struct copy_args *m = arg;
 
 	memcpy(m->to, m->from, m->size);
 }
 
 /*
- * Where faults of the engine's are caught, those of a copy are, too: a tenth of a system call's
- * time. But whoever is at no address that processes have is told no address by the processor.
+ * With the SIGBUS guard installed, a guarded memcpy() takes a tenth of the time of a system call.
+ * For non-canonical addresses the processor reports no fault address, so the guard cannot help.
  */
 static bool is_guarded(uint64_t address, size_t size)
 {
-	return fault_installed() && address < ADDRESSES && size < ADDRESSES - address;
+	return sigbus_guard_installed() && address < ADDRESSES && size < ADDRESSES - address;
 }
 
-static int guarded(struct move m, uint64_t address)
+static int copy_guarded(struct copy_args m, uint64_t address)
 {
 	const struct urxe_extent theirs = {(void *)(uintptr_t)address, m.size};
 
-	return fault_guard(NULL, &theirs, move, &m) ? 0 : -EFAULT;
+	return sigbus_guard_run(NULL, &theirs, copy_bytes, &m) ? 0 : -EFAULT;
 }
 
-int user_read(void *to, uint64_t from, size_t size)
+int uaccess_read(void *to, uint64_t from, size_t size)
 {
 	int rc;
 
 	if (!size)
 		return 0;
 	if (is_guarded(from, size))
-		return guarded((struct move){to, (const void *)(uintptr_t)from, size}, from);
-	rc = transfer(process_vm_readv, to, (void *)(uintptr_t)from, size);
+		return copy_guarded((struct copy_args){to, (const void *)(uintptr_t)from, size},
+				    from);
+	rc = copy_by_kernel(process_vm_readv, to, (void *)(uintptr_t)from, size);
 	if (rc > 0)
 		memcpy(to, (const void *)(uintptr_t)from, size);
 	return rc < 0 ? rc : 0;
 }
 
-int user_write(uint64_t to, const void *from, size_t size)
+int uaccess_write(uint64_t to, const void *from, size_t size)
 {
 	int rc;
 
 	if (!size)
 		return 0;
 	if (is_guarded(to, size))
-		return guarded((struct move){(void *)(uintptr_t)to, from, size}, to);
-	rc = transfer(process_vm_writev, (void *)(uintptr_t)from, (void *)(uintptr_t)to, size);
+		return copy_guarded((struct copy_args){(void *)(uintptr_t)to, from, size}, to);
+	rc = copy_by_kernel(process_vm_writev, (void *)(uintptr_t)from, (void *)(uintptr_t)to,
+			    size);
 	if (rc > 0)
 		memcpy((void *)(uintptr_t)to, from, size);
 	return rc < 0 ? rc : 0;
 }
 
-/* Whether the kernel knows the advice: asked for once, with memory that is certainly there. */
+/* Whether the kernel knows the advice: tried once, with memory that is certainly mapped. */
 static bool have_populate(void)
 {
 	static int known; /* 0 = not asked, 1 = yes, -1 = no */
@@ -109,44 +114,47 @@ static bool have_populate(void)
 	return known > 0;
 }
 
-/* The mappings tell the protection, though not what is behind them. */
+/* The mappings show the protection, though not whether the file behind them is long enough. */
 static int check_maps(uint64_t start, uint64_t end, bool writable)
 {
-	struct lines maps;
+	struct proc_lines maps;
 	struct mapping m;
 
-	maps_open(&maps);
-	while (start < end && maps_next(&maps, &m)) {
+	proc_maps_open(&maps);
+	while (start < end && proc_maps_next(&maps, &m)) {
 		if (m.end <= start)
 			continue;
 		if (m.start > start || !m.readable || (writable && !m.writable))
 			break;
 		start = m.end;
 	}
-	lines_close(&maps);
+	proc_lines_close(&maps);
 	return start >= end ? 0 : -EFAULT;
 }
 
-/* A range as long can only be a sparse one, whose pages come as they are accessed. */
+/* Such a range can only be sparse: its pages are allocated on access. */
 static bool exceeds_memory(uint64_t length)
 {
 	return length / (uint64_t)sysconf(_SC_PAGESIZE) > (uint64_t)sysconf(_SC_PHYS_PAGES);
 }
 
-int user_populate(uint64_t start, uint64_t length, int writable)
+int uaccess_populate(uint64_t start, uint64_t length, int writable)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t from = start & ~(page - 1);
 	uint64_t to = (start + length + page - 1) & ~(page - 1);
 	int rc;
 
-	/* Kernels before 5.14 have no such advice. */
+	/* Kernels before 5.14 lack the advice. */
 	if (!have_populate() || exceeds_memory(length))
 		return check_maps(from, to, writable);
 	do {
 		rc = madvise((void *)(uintptr_t)from, to - from,
 			     writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	} while (rc && (errno == EINTR || errno == EAGAIN));
-	/* ENOMEM and EINVAL: not mapped, or not so; get_user_pages says EFAULT to both. */
+	/*
+	 * ENOMEM and EINVAL: not mapped, or without the permission; get_user_pages reports both as
+	 * EFAULT.
+	 */
 	return rc ? -EFAULT : 0;
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory at addresses that a command names: copied, or -EFAULT, as a kernel does. */
+/*
+ * Accesses to program memory at addresses in commands: 0, or -EFAULT for a bad address, as in a
+ * kernel.
+ */
 #ifndef URXE_VERBS_MEMORY_UACCESS_H
 #define URXE_VERBS_MEMORY_UACCESS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-int user_read(void *to, uint64_t from, size_t size);
-int user_write(uint64_t to, const void *from, size_t size);
+int uaccess_read(void *to, uint64_t from, size_t size);
+int uaccess_write(uint64_t to, const void *from, size_t size);
 
 /*
- * Whether [start, start + length) can be read, or read and written, as
- * get_user_pages would check; the pages are present afterwards, but for a range that is longer
- * than the machine has memory. 0, -EFAULT.
+ * Whether [start, start + length) can be read, or read and written, as get_user_pages checks it.
+ * Populates the pages, unless the range is larger than the machine's memory. 0 or -EFAULT.
  */
-int user_populate(uint64_t start, uint64_t length, int writable);
+int uaccess_populate(uint64_t start, uint64_t length, int writable);
 
 #endif

@@ -8,21 +8,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "report/log.h"
 
-static struct channel_list unused = LIST_HEAD_INITIALIZER(unused);
+static struct comp_channel_list unused = LIST_HEAD_INITIALIZER(unused);
 
-static void closed(struct fd_object *object)
+static void release_channel(struct fd_object *object)
 {
 	port_lock();
-	channel_put((struct channel *)object);
+	comp_channel_put((struct comp_channel *)object);
 	port_unlock();
 }
 
-static struct channel *channel_alloc(void)
+static struct comp_channel *comp_channel_alloc(void)
 {
-	struct channel *channel;
+	struct comp_channel *channel;
 
 	port_lock();
 	channel = LIST_FIRST(&unused);
@@ -32,7 +32,7 @@ static struct channel *channel_alloc(void)
 	return channel ? channel : calloc(1, sizeof(*channel));
 }
 
-static void channel_free(struct channel *channel)
+static void comp_channel_free(struct comp_channel *channel)
 {
 	if (channel->n_waiting)
 		LIST_REMOVE(channel, waiting_link);
@@ -42,16 +42,16 @@ static void channel_free(struct channel *channel)
 	LIST_INSERT_HEAD(&unused, channel, free_link);
 }
 
-int channel_create(uint32_t event_size, struct channel **out, int *fd)
+int comp_channel_create(uint32_t event_size, struct comp_channel **out, int *fd)
 {
-	struct channel *channel = channel_alloc();
+	struct comp_channel *channel = comp_channel_alloc();
 	int ends[2];
 	int rc;
 
 	if (!channel)
 		return -ENOMEM;
 	channel->fd.kind = FD_CHANNEL;
-	channel->fd.release = closed;
+	channel->fd.release = release_channel;
 	channel->event_size = event_size;
 	channel->users = 1;
 	channel->reader = channel->writer = -1;
@@ -71,18 +71,18 @@ int channel_create(uint32_t event_size, struct channel **out, int *fd)
 	return 0;
 fail:
 	port_lock();
-	channel_free(channel);
+	comp_channel_free(channel);
 	port_unlock();
 	return rc;
 }
 
-void channel_put(struct channel *channel)
+void comp_channel_put(struct comp_channel *channel)
 {
 	if (--channel->users == 0)
-		channel_free(channel);
+		comp_channel_free(channel);
 }
 
-static bool transmit(struct channel *channel, const struct channel_event *event)
+static bool send_event(struct comp_channel *channel, const struct comp_channel_event *event)
 {
 	if (send(channel->writer, event, channel->event_size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
 	    errno == EAGAIN)
@@ -90,11 +90,12 @@ static bool transmit(struct channel *channel, const struct channel_event *event)
 	return true;
 }
 
-static void wait_for_room(struct channel *channel, const struct channel_event *event)
+static void queue_event(struct comp_channel *channel, const struct comp_channel_event *event)
 {
 	if (channel->n_waiting == channel->room) {
 		uint32_t room = channel->room ? channel->room * 2 : 64;
-		struct channel_event *waiting = realloc(channel->waiting, room * sizeof(*waiting));
+		struct comp_channel_event *waiting =
+			realloc(channel->waiting, room * sizeof(*waiting));
 
 		if (!waiting) {
 			log_error("an event is lost: no memory");
@@ -108,17 +109,17 @@ static void wait_for_room(struct channel *channel, const struct channel_event *e
 	channel->waiting[channel->n_waiting++] = *event;
 }
 
-void channel_send(struct channel *channel, const struct channel_event *event)
+void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event)
 {
-	if (channel->n_waiting || !transmit(channel, event))
-		wait_for_room(channel, event);
+	if (channel->n_waiting || !send_event(channel, event))
+		queue_event(channel, event);
 }
 
-void channel_flush(struct channel *channel)
+void comp_channel_flush(struct comp_channel *channel)
 {
 	uint32_t sent = 0;
 
-	while (sent < channel->n_waiting && transmit(channel, &channel->waiting[sent]))
+	while (sent < channel->n_waiting && send_event(channel, &channel->waiting[sent]))
 		sent++;
 	if (!sent)
 		return;
@@ -129,7 +130,7 @@ void channel_flush(struct channel *channel)
 		LIST_REMOVE(channel, waiting_link);
 }
 
-static uint32_t withdraw_waiting(struct channel *channel, uint64_t element)
+static uint32_t withdraw_queued(struct comp_channel *channel, uint64_t element)
 {
 	uint32_t kept = 0;
 	uint32_t taken;
@@ -145,15 +146,15 @@ static uint32_t withdraw_waiting(struct channel *channel, uint64_t element)
 }
 
 /*
- * ibv_destroy_cq waits until as many events were acknowledged as were reported,
- * and what the application never read it cannot acknowledge. Events of others
- * go to the back of the queue in their order.
+ * ibv_destroy_cq waits until the application has acknowledged as many events as were reported, so
+ * events that it never read must not count. Events about other objects go to the back of the queue,
+ * in their order.
  */
-uint32_t channel_withdraw(struct channel *channel, uint64_t element)
+uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element)
 {
-	struct channel_event *kept = NULL;
-	struct channel_event event;
-	uint32_t n_kept = 0, room = 0, taken = withdraw_waiting(channel, element);
+	struct comp_channel_event *kept = NULL;
+	struct comp_channel_event event;
+	uint32_t n_kept = 0, room = 0, taken = withdraw_queued(channel, element);
 
 	while (recv(channel->reader, &event, channel->event_size, MSG_DONTWAIT) > 0) {
 		if (event.element == element) {
@@ -161,7 +162,7 @@ uint32_t channel_withdraw(struct channel *channel, uint64_t element)
 			continue;
 		}
 		if (n_kept == room) {
-			struct channel_event *more;
+			struct comp_channel_event *more;
 
 			room = room ? room * 2 : 64;
 			more = realloc(kept, room * sizeof(*kept));
@@ -174,7 +175,7 @@ uint32_t channel_withdraw(struct channel *channel, uint64_t element)
 		kept[n_kept++] = event;
 	}
 	for (uint32_t i = 0; i < n_kept; i++)
-		channel_send(channel, &kept[i]);
+		comp_channel_send(channel, &kept[i]);
 	free(kept);
 	return taken;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion and asynchronous event channels.
+ * Completion channels, and the channel of asynchronous events of a context.
  *
- * The application's end is a SOCK_SEQPACKET socket that carries the ABI's event
- * descriptors: blocking read, O_NONBLOCK, poll and epoll work by themselves, one
- * read gives one event as with the kernel, and, unlike a pipe, a reader that has
- * gone raises no SIGPIPE in us. What does not fit the socket waits in a list.
- * All functions but channel_create want the port's lock.
+ * The application's end is a SOCK_SEQPACKET socket that carries the ABI's event descriptors.
+ * Blocking read, O_NONBLOCK, poll and epoll need no further code, and one read gives one event as
+ * with the kernel. Unlike a pipe, a socket whose reader has closed raises no SIGPIPE in this
+ * library. Events that do not fit the socket wait in a list. All functions but comp_channel_create
+ * need the lock of the port.
  */
 #ifndef URXE_VERBS_QUEUES_COMP_CHANNEL_H
 #define URXE_VERBS_QUEUES_COMP_CHANNEL_H
@@ -17,38 +17,44 @@
 
 #include "interpose/own_fd.h"
 
-/* ib_uverbs_comp_event_desc and ib_uverbs_async_event_desc begin with what they are about. */
-struct channel_event {
+/*
+ * Common begin of ib_uverbs_comp_event_desc and ib_uverbs_async_event_desc: `element` is the user
+ * handle of the object.
+ */
+struct comp_channel_event {
 	uint64_t element;
 	uint32_t type; /* asynchronous events only */
 	uint32_t reserved;
 };
 
-struct channel {
+struct comp_channel {
 	struct fd_object fd;
-	uint32_t users; /* the descriptors together, and each CQ or context that sends to it */
-	int reader;     /* duplicate of the application's end, to take events back */
+	uint32_t users; /* one for all descriptors, and one for each CQ or context that sends events
+			 */
+	int reader;     /* duplicate of the application's end, to withdraw events */
 	int writer;
 	uint32_t event_size;
-	struct channel_event *waiting;
+	struct comp_channel_event *waiting;
 	uint32_t n_waiting;
 	uint32_t room;
-	LIST_ENTRY(channel) waiting_link;
-	LIST_ENTRY(channel) free_link;
+	LIST_ENTRY(comp_channel) waiting_link;
+	LIST_ENTRY(comp_channel) free_link;
 };
-LIST_HEAD(channel_list, channel);
+LIST_HEAD(comp_channel_list, comp_channel);
 
-/* A channel for events of event_size bytes; *fd is the application's end, in the fd table. */
-int channel_create(uint32_t event_size, struct channel **channel, int *fd);
-static inline void channel_use(struct channel *channel)
+/*
+ * Creates a channel for events of event_size bytes; *fd is the application's end, in the fd table.
+ */
+int comp_channel_create(uint32_t event_size, struct comp_channel **channel, int *fd);
+static inline void comp_channel_use(struct comp_channel *channel)
 {
 	channel->users++;
 }
-void channel_put(struct channel *channel);
-void channel_send(struct channel *channel, const struct channel_event *event);
-/* Takes back the events about element that were not read; returns how many. */
-uint32_t channel_withdraw(struct channel *channel, uint64_t element);
-/* Sends what waits. */
-void channel_flush(struct channel *channel);
+void comp_channel_put(struct comp_channel *channel);
+void comp_channel_send(struct comp_channel *channel, const struct comp_channel_event *event);
+/* Withdraws the events about `element` that the application has not read; returns their number. */
+uint32_t comp_channel_withdraw(struct comp_channel *channel, uint64_t element);
+/* Sends waiting events, as many as fit the socket. */
+void comp_channel_flush(struct comp_channel *channel);
 
 #endif

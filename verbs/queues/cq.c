@@ -7,12 +7,12 @@
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "queues/qp.h"
 #include "queues/service_level.h"
 #include "uverbs/ucontext.h"
 
-static void mark(struct cq *cq)
+static void mark_dirty(struct cq *cq)
 {
 	if (cq->dirty)
 		return;
@@ -42,7 +42,7 @@ bool cq_add(void *ctx, const struct urxe_wc *wc)
 		.port_num = 1,
 	};
 	cq->producer++;
-	mark(cq);
+	mark_dirty(cq);
 	return true;
 }
 
@@ -52,19 +52,19 @@ void cq_arm(struct cq *cq, bool solicited)
 	urxe_cq_arm(cq->cq, solicited);
 }
 
-/* Not sent at once: who wakes up must find the completion. */
+/* The event is sent by cq_publish: a thread that it wakes must find the completion. */
 void cq_comp_event(void *ctx)
 {
 	struct cq *cq = ctx;
 
 	cq->armed = false;
 	cq->event_due = true;
-	mark(cq);
+	mark_dirty(cq);
 }
 
 void cq_publish(struct cq *cq)
 {
-	struct channel_event event = {.element = cq->object.user_handle};
+	struct comp_channel_event event = {.element = cq->object.user_handle};
 
 	cq->dirty = false;
 	TAILQ_REMOVE(&port.dirty_cqs, cq, dirty_link);
@@ -75,7 +75,7 @@ void cq_publish(struct cq *cq)
 	if (!cq->channel)
 		return;
 	cq->comp_events++;
-	channel_send(cq->channel, &event);
+	comp_channel_send(cq->channel, &event);
 }
 
 uint32_t cq_count(const struct cq *cq)
@@ -105,7 +105,7 @@ void cq_destroy(struct object *object)
 	urxe_cq_destroy(cq->cq);
 	queue_destroy(&cq->ring);
 	if (cq->channel)
-		channel_put(cq->channel);
+		comp_channel_put(cq->channel);
 	handle_remove(&object->file->handles, object);
 	free(cq);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues. */
+/* Completion queues: the engine's completions in the ring that librxe polls. */
 #ifndef URXE_VERBS_QUEUES_CQ_H
 #define URXE_VERBS_QUEUES_CQ_H
 
@@ -17,14 +17,14 @@ struct cq {
 	struct object object;
 	struct urxe_cq *cq;
 	struct queue ring;
-	uint32_t producer;       /* entries written; the ring's index follows in cq_publish */
-	struct channel *channel; /* NULL without events */
-	uint32_t comp_events;    /* sent to the channel */
+	uint32_t producer;            /* entries written so far; cq_publish copies it to the ring */
+	struct comp_channel *channel; /* NULL without events */
+	uint32_t comp_events;         /* sent to the channel */
 	uint32_t async_events;
-	bool armed; /* asked for an event that did not come yet */
+	bool armed; /* the application waits for an event */
 	bool event_due;
 	bool dirty;    /* in port.dirty_cqs */
-	bool ex_known; /* poll_hook.c has looked for ibv_cq_ex's start_poll */
+	bool ex_known; /* poll_hook.c has examined start_poll of the ibv_cq_ex */
 	TAILQ_ENTRY(cq) dirty_link;
 };
 TAILQ_HEAD(cq_list, cq);
@@ -33,14 +33,14 @@ TAILQ_HEAD(cq_list, cq);
 bool cq_add(void *ctx, const struct urxe_wc *wc);
 void cq_comp_event(void *ctx);
 
-/* Asks for an event; of solicited completions only, if so. */
+/* Requests one event: for the next completion, or the next solicited one. */
 void cq_arm(struct cq *cq, bool solicited);
 
-/* Shows the application what was completed, and sends the event that is due. */
+/* Makes new completions visible to the application, and sends the requested event. */
 void cq_publish(struct cq *cq);
-/* Completions that the application has not taken, shown or not. */
+/* Completions that the application has not polled, visible or not. */
 uint32_t cq_count(const struct cq *cq);
-/* Moves them into another ring, which takes the old one's place. */
+/* Replaces the ring, and moves these completions to the new one. */
 void cq_move(struct cq *cq, const struct queue *ring);
 void cq_destroy(struct object *object);
 

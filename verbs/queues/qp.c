@@ -6,7 +6,7 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "queues/srq.h"
 #include "report/log.h"
@@ -24,33 +24,33 @@ enum urxe_qp_state qp_state(const struct qp *qp)
 }
 
 /*
- * A malformed request must end in an error completion, after those before it,
- * and stop the queue, as in the Linux driver. The engine does all that for a
- * SEND from memory that no key covers, which goes nowhere; qp_completed names the error right.
+ * A malformed request must end in an error completion, after the requests before it, and stop the
+ * queue, as in the Linux driver. The engine does all that for a SEND from memory that no key
+ * covers: no packet is sent, and qp_completed replaces the status.
  */
-static int post_refused(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
+static int post_malformed(struct qp *qp, uint64_t wr_id, enum urxe_wc_status status)
 {
-	static const struct urxe_seg nowhere = {.addr = 0, .length = 1, .lkey = 0};
+	static const struct urxe_seg bad_segment = {.addr = 0, .length = 1, .lkey = 0};
 	static const struct urxe_path no_path;
 	const struct urxe_send_wr wr = {
 		.wr_id = wr_id,
 		.opcode = URXE_WR_SEND,
 		.flags = URXE_SEND_SIGNALED,
 		.n_segs = 1,
-		.segs = &nowhere,
+		.segs = &bad_segment,
 		.path = qp->limits.qp_type == URXE_QPT_UD ? &no_path : NULL,
 	};
 	int rc = urxe_post_send(qp->qp, &wr);
 
 	log_debug("qp %u: malformed send request", qp->qpn);
 	if (!rc) {
-		qp->refused = status;
-		qp->refused_id = wr_id;
+		qp->malformed_status = status;
+		qp->malformed_id = wr_id;
 	}
 	return rc;
 }
 
-static int post_one(struct qp *qp)
+static int post_next_send(struct qp *qp)
 {
 	const void *element = queue_element(&qp->sq.ring, qp->sq.cursor);
 	struct send_request request;
@@ -69,27 +69,30 @@ static int post_one(struct qp *qp)
 	if (!rc)
 		rc = urxe_post_send(qp->qp, &request.wr);
 	if (rc == -EINVAL && qp_state(qp) >= URXE_QPS_RTS)
-		rc = post_refused(qp, request.wr.wr_id, URXE_WC_LOC_QP_OP_ERR);
+		rc = post_malformed(qp, request.wr.wr_id, URXE_WC_LOC_QP_OP_ERR);
 	else if (rc == -EMSGSIZE)
-		rc = post_refused(qp, request.wr.wr_id, URXE_WC_LOC_LEN_ERR);
+		rc = post_malformed(qp, request.wr.wr_id, URXE_WC_LOC_LEN_ERR);
 	return rc;
 }
 
 int qp_doorbell(struct qp *qp)
 {
-	uint32_t n = work_queue_new(&qp->sq);
+	uint32_t n = work_queue_posted(&qp->sq);
 	int rc = 0;
 
-	qp->sends = true;
+	qp->sends_posted = true;
 	while (n--) {
-		rc = post_one(qp);
+		rc = post_next_send(qp);
 		if (rc)
 			break;
 		qp->sq.cursor++;
 	}
-	/* Requests may have retired without a completion since. */
-	work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
-	/* Full: only where the ring's index is wrong. What is in excess is tried again. */
+	/* Unsignaled requests may have retired since. */
+	work_queue_release(&qp->sq, urxe_sq_retired(qp->qp));
+	/*
+	 * The queue is full only if the program has written a wrong index to the ring. The rest is
+	 * posted with the next doorbell.
+	 */
 	if (rc == -ENOMEM)
 		return 0;
 	if (rc)
@@ -97,7 +100,7 @@ int qp_doorbell(struct qp *qp)
 	return rc;
 }
 
-static void mark(struct qp *qp)
+static void mark_dirty(struct qp *qp)
 {
 	if (qp->dirty)
 		return;
@@ -108,7 +111,7 @@ static void mark(struct qp *qp)
 void qp_failed(struct qp *qp)
 {
 	qp->failed = qp->received = true;
-	mark(qp);
+	mark_dirty(qp);
 }
 
 bool wc_is_receive(const struct urxe_wc *wc)
@@ -122,23 +125,24 @@ uint32_t qp_completed(const struct urxe_wc *wc)
 
 	if (wc->status == URXE_WC_SUCCESS) {
 		qp->received |= wc_is_receive(wc);
-		mark(qp);
+		mark_dirty(qp);
 		return wc->status;
 	}
 	qp_failed(qp);
 	if (wc->status != URXE_WC_WR_FLUSH_ERR)
 		log_info("qp %#x: a request ended in status %u", wc->qpn, wc->status);
-	if (qp->refused && wc->status == URXE_WC_LOC_PROT_ERR && wc->wr_id == qp->refused_id)
-		return qp->refused;
+	if (qp->malformed_status && wc->status == URXE_WC_LOC_PROT_ERR &&
+	    wc->wr_id == qp->malformed_id)
+		return qp->malformed_status;
 	return wc->status;
 }
 
-/* A message takes its request out of a SRQ for good, also when it never completes. */
+/* A message consumes its receive request of the SRQ, also if the request never completes. */
 static void publish_srq(const struct qp *qp)
 {
 	struct recv_queue *recv = &qp->srq->recv;
 
-	work_queue_retired(&recv->wq, urxe_rq_retired(recv->rq));
+	work_queue_release(&recv->wq, urxe_rq_retired(recv->rq));
 }
 
 static void publish_receives(struct qp *qp)
@@ -147,16 +151,16 @@ static void publish_receives(struct qp *qp)
 	if (qp->srq)
 		publish_srq(qp);
 	else
-		work_queue_retired(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
+		work_queue_release(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
 }
 
 void qp_publish(struct qp *qp)
 {
 	qp->dirty = false;
 	TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
-	if (qp->sends) {
-		work_queue_retired(&qp->sq, urxe_sq_retired(qp->qp));
-		qp->sends = qp->sq.given != qp->sq.cursor;
+	if (qp->sends_posted) {
+		work_queue_release(&qp->sq, urxe_sq_retired(qp->qp));
+		qp->sends_posted = qp->sq.released != qp->sq.cursor;
 	}
 	if (qp->received)
 		publish_receives(qp);
@@ -189,7 +193,7 @@ void qp_modified(struct qp *qp)
 			publish_srq(qp);
 		else
 			work_queue_drop(&qp->recv.wq, urxe_rq_retired(qp->recv.rq));
-		qp->refused = 0;
+		qp->malformed_status = 0;
 	}
 	if (state == URXE_QPS_ERR) {
 		qp_failed(qp);
@@ -205,9 +209,9 @@ void qp_abort(struct qp *qp)
 		qp_modified(qp);
 }
 
-void qp_settle(struct qp *qp)
+void qp_flush_acks(struct qp *qp)
 {
-	if (!urxe_qp_settle(qp->qp))
+	if (!urxe_qp_flush_acks(qp->qp))
 		return;
 	engine_transmit(clock_now());
 	port_publish();
@@ -221,10 +225,10 @@ void qp_destroy(struct object *object)
 		TAILQ_REMOVE(&port.dirty_qps, qp, dirty_link);
 	if (qp->flushing)
 		LIST_REMOVE(qp, flushing_link);
-	leases_set(&port.leases, qp->qpn, NULL);
-	remote_release(qp->remote);
+	leases_assign(&port.leases, qp->qpn, NULL);
+	remote_qp_release(qp->remote);
 	urxe_qp_destroy(qp->qp);
-	port_groups_changed();
+	port_update_multicast();
 	queue_destroy(&qp->sq.ring);
 	queue_destroy(&qp->recv.wq.ring);
 	qp->pd->object.users--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Queue pairs. */
+/* Queue pairs: work requests from librxe's rings to the engine. */
 #ifndef URXE_VERBS_QUEUES_QP_H
 #define URXE_VERBS_QUEUES_QP_H
 
@@ -18,19 +18,19 @@
 
 struct cq;
 struct pd;
-struct remote;
+struct remote_qp;
 struct srq;
 
-/* One cache line is for all operations, one for send requests and one for receives. */
+/* One cache line for all operations, one for send requests, one for receives. */
 struct qp {
 	struct object object __attribute__((aligned(URXE_CACHE_LINE)));
 	struct urxe_qp *qp;
 	TAILQ_ENTRY(qp) dirty_link;
 	uint32_t qpn;
-	bool dirty;    /* in port.dirty_qps */
-	bool sends;    /* some were posted whose places were not given back yet */
-	bool received; /* receives have completed since the last qp_publish */
-	bool failed;   /* may have gone to the error state */
+	bool dirty;        /* in port.dirty_qps */
+	bool sends_posted; /* posted sends whose ring slots were not released yet */
+	bool received;     /* receives have completed since the last qp_publish */
+	bool failed;       /* may have gone to the error state */
 
 	struct work_queue sq;
 	struct cq *send_cq;
@@ -41,10 +41,11 @@ struct qp {
 
 	struct pd *pd;
 	struct cq *recv_cq;
-	struct remote *remote; /* what it is connected to, registered; RC and UC */
+	struct remote_qp *remote; /* the connection that the daemon knows; RC and UC */
 	uint32_t async_events;
-	uint32_t refused; /* the status that the send request refused_id is to end in; 0 = none */
-	uint64_t refused_id;
+	uint32_t malformed_status; /* completion status of the malformed send request malformed_id;
+				      0: none */
+	uint64_t malformed_id;
 	bool flushing; /* in port.flushing_qps */
 	LIST_ENTRY(qp) flushing_link;
 };
@@ -56,29 +57,29 @@ TAILQ_HEAD(qp_list, qp);
 LIST_HEAD(qp_flush_list, qp);
 
 /*
- * Hands the engine what was added to the send queue. -EINVAL in a state in which
- * nothing may be posted (IBA 10.3.1): the requests are dropped.
+ * Posts the new requests of the send queue to the engine. -EINVAL in a state in which nothing may
+ * be posted (IBA 10.3.1): the requests are dropped.
  */
 int qp_doorbell(struct qp *qp);
-/* Whether a successful completion is that of a receive. */
+/* Whether a successful completion belongs to a receive request. */
 bool wc_is_receive(const struct urxe_wc *wc);
-/* Notes a completion; returns the status that the application is to see. */
+/* Records a completion; returns the status for the application. */
 uint32_t qp_completed(const struct urxe_wc *wc);
-/* Notes that the QP may have gone to the error state. */
+/* Records that the QP may have gone to the error state. */
 void qp_failed(struct qp *qp);
-/* Gives retired slots of the rings back to the application. */
+/* Releases the ring slots of retired requests to the application. */
 void qp_publish(struct qp *qp);
-/* Completes in error what was queued since the QP went to the error state. */
+/* Flushes receives that were queued since the QP went to the error state. */
 void qp_flush(struct qp *qp);
-/* The state was changed by the application. */
+/* The application has changed the state. */
 void qp_modified(struct qp *qp);
 /*
- * Sends what the QP has put off to acknowledge: it is about to be destroyed, reset or failed, and
- * its peer may know of its last message by nothing else. The engine may find it failed meanwhile,
+ * Sends delayed acknowledgements before the QP is destroyed, reset or failed: without them, the
+ * peer would not learn that its last message arrived. The engine may find the QP failed meanwhile,
  * with an event.
  */
-void qp_settle(struct qp *qp);
-/* Makes send requests fail that are still to come: the device has gone. */
+void qp_flush_acks(struct qp *qp);
+/* Moves the QP to the error state: the device is dead. */
 void qp_abort(struct qp *qp);
 enum urxe_qp_state qp_state(const struct qp *qp);
 void qp_destroy(struct object *object);

@@ -4,16 +4,15 @@
 #include "queues/wqe.h"
 
 /*
- * A malformed request must neither vanish nor be obeyed. In its place goes one
- * whose only segment no key covers, so that the message that takes it ends in a
- * local error (the Linux driver's RESPST_ERR_MALFORMED_WQE).
+ * A malformed request is replaced by a request whose only segment no key covers, so the message
+ * that consumes it ends in a local error, as with the Linux driver's RESPST_ERR_MALFORMED_WQE.
  */
-static const struct urxe_seg nowhere = {.addr = 0, .length = UINT32_MAX, .lkey = 0};
+static const struct urxe_seg bad_segment = {.addr = 0, .length = UINT32_MAX, .lkey = 0};
 
 void recv_queue_refill(struct recv_queue *queue)
 {
 	struct recv_request request;
-	uint32_t n = work_queue_new(&queue->wq);
+	uint32_t n = work_queue_posted(&queue->wq);
 
 	if (queue->refilling)
 		return;
@@ -23,7 +22,7 @@ void recv_queue_refill(struct recv_queue *queue)
 
 		if (wqe_read_recv(&request, element, queue->max_sge)) {
 			request.wr.n_segs = 1;
-			request.wr.segs = &nowhere;
+			request.wr.segs = &bad_segment;
 		}
 		if (urxe_post_recv(queue->rq, &request.wr))
 			break;

@@ -13,10 +13,11 @@ struct recv_queue {
 	struct work_queue wq;
 	struct urxe_rq *rq; /* NULL: the QP uses a SRQ */
 	uint32_t max_sge;
-	bool refilling; /* a flushed request makes the engine ask for the next at once */
+	bool refilling; /* against recursion: a flushed request makes the engine ask for the next at
+			   once */
 };
 
-/* Posts what the application has queued; there is no doorbell for receives. */
+/* Posts the receives that the application has queued in the ring; receives have no doorbell. */
 void recv_queue_refill(struct recv_queue *queue);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAPPED_AT_A_TIME ((uint64_t)4 << 20)
+#define MAP_SIZE_MIN ((uint64_t)4 << 20)
 
 _Static_assert(offsetof(struct rxe_queue_buf, data) == 384, "librxe's ring layout");
 
@@ -15,8 +15,8 @@ static uint32_t log2_at_least(uint32_t n)
 	return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
 }
 
-/* Bytes that are mapped: whole pages. */
-static uint64_t size_of(uint32_t mask, uint32_t shift)
+/* Bytes of a ring in the memfd: whole pages. */
+static uint64_t ring_size(uint32_t mask, uint32_t shift)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -24,7 +24,7 @@ static uint64_t size_of(uint32_t mask, uint32_t shift)
 	       ~(page - 1);
 }
 
-void queue_space_done(struct queue_space *space)
+void queue_space_unmap_rest(struct queue_space *space)
 {
 	if (space->mapped < space->offset)
 		munmap(space->base, space->offset - space->mapped);
@@ -32,9 +32,9 @@ void queue_space_done(struct queue_space *space)
 }
 
 /* Maps at least `size` bytes below the last ring. */
-static int extend(struct queue_space *space, int memfd, uint64_t size)
+static int map_more(struct queue_space *space, int memfd, uint64_t size)
 {
-	uint64_t length = size > MAPPED_AT_A_TIME ? size : MAPPED_AT_A_TIME;
+	uint64_t length = size > MAP_SIZE_MIN ? size : MAP_SIZE_MIN;
 	void *base;
 
 	if (length > space->offset)
@@ -43,18 +43,18 @@ static int extend(struct queue_space *space, int memfd, uint64_t size)
 		    (off_t)(space->offset - length));
 	if (base == MAP_FAILED)
 		return -ENOMEM;
-	queue_space_done(space);
+	queue_space_unmap_rest(space);
 	space->base = base;
 	space->mapped = space->offset - length;
 	return 0;
 }
 
-/* The next `size` bytes down; NULL: there are none. */
-static void *take(struct queue_space *space, int memfd, uint64_t size)
+/* Takes the next `size` bytes downwards. NULL: no address space or memory. */
+static void *take_space(struct queue_space *space, int memfd, uint64_t size)
 {
 	if (size > space->offset)
 		return NULL;
-	if (size > space->offset - space->mapped && extend(space, memfd, size))
+	if (size > space->offset - space->mapped && map_more(space, memfd, size))
 		return NULL;
 	space->offset -= size;
 	return space->base + (space->offset - space->mapped);
@@ -64,12 +64,12 @@ int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint
 		 uint32_t element_size)
 {
 	uint32_t mask = (1u << log2_at_least(elements + 1)) - 1;
-	/* A cache line at least, as the kernel's rings have. */
+	/* At least one cache line, as in the kernel's rings. */
 	uint32_t shift = log2_at_least(element_size < 64 ? 64 : element_size);
-	uint64_t size = size_of(mask, shift);
+	uint64_t size = ring_size(mask, shift);
 	void *buf;
 
-	buf = size <= UINT32_MAX ? take(space, memfd, size) : NULL;
+	buf = size <= UINT32_MAX ? take_space(space, memfd, size) : NULL;
 	if (!buf)
 		return -ENOMEM;
 	*queue = (struct queue){.buf = buf, .offset = space->offset, .mask = mask, .shift = shift};
@@ -78,10 +78,10 @@ int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint
 	return 0;
 }
 
-/* The offset is not used again, so its memory goes back. */
+/* The offset is not used again, so the pages are freed. */
 void queue_destroy(struct queue *queue)
 {
-	uint64_t size = size_of(queue->mask, queue->shift);
+	uint64_t size = ring_size(queue->mask, queue->shift);
 
 	if (!queue->buf)
 		return;
@@ -95,15 +95,15 @@ struct mminfo queue_mminfo(const struct queue *queue)
 	if (!queue->buf)
 		return (struct mminfo){0};
 	return (struct mminfo){.offset = queue->offset,
-			       .size = (uint32_t)size_of(queue->mask, queue->shift)};
+			       .size = (uint32_t)ring_size(queue->mask, queue->shift)};
 }
 
 void work_queue_drop(struct work_queue *wq, uint32_t retired)
 {
 	wq->cursor = queue_producer(&wq->ring);
 	wq->base = wq->cursor - retired;
-	wq->given = wq->cursor;
-	queue_set_consumer(&wq->ring, wq->given);
+	wq->released = wq->cursor;
+	queue_set_consumer(&wq->ring, wq->released);
 }
 
 void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired)
@@ -114,6 +114,6 @@ void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t r
 	wq->ring = *ring;
 	wq->cursor = outstanding;
 	wq->base = -retired;
-	wq->given = 0;
+	wq->released = 0;
 	queue_set_producer(&wq->ring, outstanding);
 }

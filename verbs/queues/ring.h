@@ -2,8 +2,8 @@
 /*
  * The rings that librxe maps (rdma/rdma_user_rxe.h), in the context's memfd.
  *
- * The application can write all of a ring at any time. Size and mask are kept
- * here; of what the ring says only indices are used, and they are masked.
+ * The application can write to all of a ring at any time. So size and mask are kept outside the
+ * ring, and its indices are masked.
  */
 #ifndef URXE_VERBS_QUEUES_RING_H
 #define URXE_VERBS_QUEUES_RING_H
@@ -22,25 +22,26 @@ struct queue {
 };
 
 /*
- * Where a context's rings lie in its memfd, from the end down. The number of mappings of a
- * process is limited (vm.max_map_count), and there may be as many rings: librxe maps each
- * alone, and those at descending offsets merge into one mapping where the kernel places
- * mappings top-down; so that none of ours comes between, we map more than a ring at a time.
+ * Allocates a context's rings in its memfd, from the end downwards. The number of mappings of a
+ * process is limited (vm.max_map_count), and a process may have as many rings. librxe maps each
+ * ring by itself; mappings at descending offsets merge into one where the kernel places mappings
+ * top-down. This library maps several rings at a time, so that its own mappings do not come in
+ * between.
  */
 struct queue_space {
-	uint64_t offset; /* rings begin at this, or above */
-	uint64_t mapped; /* what is mapped here begins at this, at or below offset */
+	uint64_t offset; /* start of the last ring */
+	uint64_t mapped; /* start of this library's mapping, at or below offset */
 	uint8_t *base;   /* its address */
 };
 
-/* Unmaps what no ring has taken. */
-void queue_space_done(struct queue_space *space);
+/* Unmaps the part of the mapping that no ring uses. */
+void queue_space_unmap_rest(struct queue_space *space);
 
-/* Makes a ring for at least `elements` of `element_size` bytes. */
+/* Creates a ring for at least `elements` of `element_size` bytes. */
 int queue_create(struct queue *queue, struct queue_space *space, int memfd, uint32_t elements,
 		 uint32_t element_size);
 void queue_destroy(struct queue *queue);
-/* Entries that fit; one slot stays empty to tell full from empty. */
+/* Entries that fit; one slot stays empty, to tell a full ring from an empty one. */
 static inline uint32_t queue_capacity(const struct queue *queue)
 {
 	return queue->mask;
@@ -73,39 +74,41 @@ static inline void queue_set_consumer(struct queue *queue, uint32_t index)
 	__atomic_store_n(&queue->buf->consumer_index, index & queue->mask, __ATOMIC_RELEASE);
 }
 
-/* A work queue: what was copied out of it, and where it stood when the engine counted from 0. */
+/* A work queue: a ring, and its position relative to the engine's count of requests. */
 struct work_queue {
 	struct queue ring;
-	uint32_t cursor; /* next entry to copy out, free-running */
-	uint32_t base;   /* ring index = base + the engine's count of retired requests */
-	uint32_t given;  /* the last such index that the application was told */
+	uint32_t cursor;   /* next entry to post to the engine, free-running */
+	uint32_t base;     /* ring index = base + the engine's count of retired requests */
+	uint32_t released; /* index of the last release to the application */
 };
 
-/* Entries that the application has added since. */
-static inline uint32_t work_queue_new(const struct work_queue *wq)
+/* Entries that the application has added and the engine does not have yet. */
+static inline uint32_t work_queue_posted(const struct work_queue *wq)
 {
 	return (queue_producer(&wq->ring) - wq->cursor) & wq->ring.mask;
 }
 
-/* Gives the slots of retired requests back to the application. The ring is not touched for none:
- * of many queues it is in no cache. */
-static inline void work_queue_retired(struct work_queue *wq, uint32_t retired)
+/*
+ * Releases the slots of retired requests to the application. Without new ones, the ring is not
+ * touched: with many queues it is in no cache.
+ */
+static inline void work_queue_release(struct work_queue *wq, uint32_t retired)
 {
 	uint32_t index = wq->base + retired;
 
-	if (index == wq->given)
+	if (index == wq->released)
 		return;
-	wq->given = index;
+	wq->released = index;
 	queue_set_consumer(&wq->ring, index);
 }
 
 /*
- * Goes on in another ring, once all entries were copied out. Those that the engine
- * has not retired keep their places taken.
+ * Replaces the ring, once all entries were posted. Requests that the engine has not retired keep
+ * their slots.
  */
 void work_queue_move(struct work_queue *wq, const struct queue *ring, uint32_t retired);
 
-/* Drops all entries; `retired` is the engine's count, which has nothing outstanding. */
+/* Drops all entries; `retired` is the engine's count, and the engine has no request outstanding. */
 void work_queue_drop(struct work_queue *wq, uint32_t retired);
 
 #endif

@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct rxe_sge) == sizeof(struct urxe_seg) &&
 
 #define SEND_FLAGS (URXE_SEND_FENCE | URXE_SEND_SIGNALED | URXE_SEND_SOLICITED | URXE_SEND_INLINE)
 
-/* The compiler must not read the ring again for what it has in the copy. */
+/* The compiler must not read the ring a second time instead of the copy. */
 static void copy_once(void *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);
@@ -44,7 +44,7 @@ static void read_bind(struct urxe_mw_bind *bind, const struct rxe_send_wr *wr)
 	};
 }
 
-/* The request's part of struct rxe_send_wr in headers of Linux 6.2 and later. */
+/* Layout of rxe_send_wr.wr for FLUSH, which only headers of Linux 6.2 and later have. */
 struct flush_part {
 	uint64_t remote_addr;
 	uint32_t length;
@@ -115,7 +115,10 @@ int wqe_read_send(struct send_request *request, const struct rxe_send_wqe *wqe,
 		.imm = copy.wr.ex.imm_data,
 	};
 	request->ah = 0;
-	/* ibv_wr_set_inline_data and ibv_wr_atomic_write put bytes there, and set no flag. */
+	/*
+	 * ibv_wr_set_inline_data and ibv_wr_atomic_write store inline data without setting the
+	 * flag.
+	 */
 	if (!copy.dma.num_sge && (copy.dma.length || wr->opcode == URXE_WR_ATOMIC_WRITE))
 		wr->flags |= URXE_SEND_INLINE;
 	if (wr->flags & URXE_SEND_INLINE) {

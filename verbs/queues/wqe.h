@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Work requests in librxe's rings: each byte is copied out once, then checked,
- * since the application can change a ring while it is read.
+ * Reads work requests from librxe's rings: copies each byte once, then checks the copy, because the
+ * application can change the ring at any time. For qp.c and recv.c.
  */
 #ifndef URXE_VERBS_QUEUES_WQE_H
 #define URXE_VERBS_QUEUES_WQE_H
@@ -15,7 +15,7 @@
 struct send_request {
 	struct urxe_send_wr wr; /* segs, and path of UD, point into this structure */
 	struct urxe_path path;
-	uint32_t ah; /* UD: handle of the address handle; 0: path has it all */
+	uint32_t ah; /* UD: the address handle; 0: `path` is complete */
 	struct urxe_seg segs[URXE_MAX_SGE];
 };
 
@@ -25,8 +25,8 @@ struct recv_request {
 };
 
 /*
- * What the queue pair was created with. Inline data is left in the ring: any
- * value is as good as another, and the engine copies it once.
+ * Limits of the queue pair. Inline data stays in the ring: the engine copies it once, and any value
+ * is valid.
  */
 struct wqe_limits {
 	uint8_t qp_type; /* enum urxe_qp_type */

@@ -56,7 +56,7 @@ static int check_response(const struct rdmacm_request *request)
 
 	if (rc || !address)
 		return rc;
-	return user_populate(address, min_u32(request->command.out, CM_ATTACH_BYTES), 1);
+	return uaccess_populate(address, min_u32(request->command.out, CM_ATTACH_BYTES), 1);
 }
 
 static int write_response(const struct rdmacm_request *request,
@@ -67,8 +67,8 @@ static int write_response(const struct rdmacm_request *request,
 
 	if (rc || !address)
 		return rc;
-	return user_write(address, response->out,
-			  min_u32(response->reply.out, request->command.out));
+	return uaccess_write(address, response->out,
+			     min_u32(response->reply.out, request->command.out));
 }
 
 /* --- Commands */
@@ -84,7 +84,7 @@ static int read_command(struct rdmacm_request *request, uint64_t buf, size_t cou
 
 	if (count < sizeof(written.hdr))
 		return -EINVAL;
-	rc = user_read(&written, buf, count < sizeof(written) ? count : sizeof(written));
+	rc = uaccess_read(&written, buf, count < sizeof(written) ? count : sizeof(written));
 	if (rc)
 		return rc;
 	if (written.hdr.in + sizeof(written.hdr) > count || written.hdr.in > CM_ATTACH_BYTES)

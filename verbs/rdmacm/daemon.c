@@ -31,7 +31,7 @@ static int append_option(struct rdmacm_request *request)
 	if (option.optlen > CM_ATTACH_OPTION)
 		return -EINVAL;
 	request->command.in = sizeof(option) + option.optlen;
-	return user_read(request->in + sizeof(option), option.optval, option.optlen);
+	return uaccess_read(request->in + sizeof(option), option.optval, option.optlen);
 }
 
 /*

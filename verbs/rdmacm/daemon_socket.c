@@ -155,7 +155,7 @@ void rdmacm_daemon_retry(struct rdmacm_file *file)
 {
 	int rc = -ETIME;
 
-	if (clock_monotonic() - file->lost_at < outage_patience()) {
+	if (clock_monotonic() - file->lost_at < reconnect_timeout()) {
 		discard_events(file);
 		rc = greet_daemon(file);
 	}
@@ -198,7 +198,7 @@ static void wait_for_retry(struct rdmacm_file *file)
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += OUTAGE_LOOK;
+	until.tv_nsec += RECONNECT_INTERVAL_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_cond_timedwait(&file->reconnected, &file->lock, &until);

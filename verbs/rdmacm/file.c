@@ -87,13 +87,13 @@ static void in_child(void)
 	}
 	rdmacm_reconnect_in_child();
 	pthread_mutex_unlock(&rdmacm_files_lock);
-	fd_owner_is_me();
+	fd_set_owner();
 }
 
 static void init_once(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
-	fd_owner_is_me();
+	fd_set_owner();
 }
 
 /* --- Closing */

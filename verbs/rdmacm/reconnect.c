@@ -33,7 +33,7 @@ void rdmacm_reconnect_unwatch(struct rdmacm_file *file)
 
 /* --- The thread */
 
-/* True: call again in OUTAGE_LOOK. */
+/* True: call again in RECONNECT_INTERVAL_NS. */
 static bool check_file(struct rdmacm_file *file)
 {
 	bool again;
@@ -65,7 +65,7 @@ static bool thread_goes_on(int own_epoll)
 static void *reconnect_thread(void *epoll)
 {
 	const int own_epoll = (int)(intptr_t)epoll;
-	const struct timespec pause = {.tv_nsec = OUTAGE_LOOK};
+	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
 	struct rdmacm_file *file;
 	struct epoll_event ev;
 	bool again = false;

@@ -101,7 +101,7 @@ bool rdmacm_reply_cache_get(const struct rdmacm_file *file, const struct rdmacm_
 	memcpy(&query, request->in, sizeof(query));
 	entry = find_entry(file, query.id);
 	bytes = entry ? find_reply(entry, request->command.command, query.option, &len) : NULL;
-	/* The daemon decides what a response is that the program has too little room for. */
+	/* The daemon answers if the program has too little room for the response. */
 	if (!bytes || len > request->command.out)
 		return false;
 	memcpy(response->out, bytes, len);

@@ -13,7 +13,7 @@
 
 #define RDMACM_CACHED_IDS 64
 
-/* An event of the ID was fetched: `len` bytes of replies replace those of before. */
+/* An event of the ID was fetched: `len` bytes of replies replace the ID's earlier replies. */
 void rdmacm_reply_cache_put(struct rdmacm_file *file, uint32_t id, const uint8_t *bytes,
 			    uint32_t len);
 /* True: the response is from the cache. */

@@ -8,7 +8,7 @@
 
 #define FIRST_ROOM 4096
 
-static void put(struct json_text *j, const char *text, size_t len)
+static void append_text(struct json_text *j, const char *text, size_t len)
 {
 	size_t room = j->room ? j->room : FIRST_ROOM;
 	char *more;
@@ -27,65 +27,65 @@ static void put(struct json_text *j, const char *text, size_t len)
 	j->len += len;
 }
 
-static void put_quoted(struct json_text *j, const char *text)
+static void append_quoted(struct json_text *j, const char *text)
 {
-	put(j, "\"", 1);
+	append_text(j, "\"", 1);
 	for (; *text; text++) {
 		char c = *text >= ' ' && *text <= '~' ? *text : '?';
 
 		if (c == '"' || c == '\\')
-			put(j, "\\", 1);
-		put(j, &c, 1);
+			append_text(j, "\\", 1);
+		append_text(j, &c, 1);
 	}
-	put(j, "\"", 1);
+	append_text(j, "\"", 1);
 }
 
-/* What stands in front of a value. */
-static void begin(struct json_text *j, const char *key)
+/* Writes the comma and the key before a value. */
+static void begin_value(struct json_text *j, const char *key)
 {
 	char last = j->len ? j->text[j->len - 1] : '{';
 
 	if (last != '{' && last != '[')
-		put(j, ",", 1);
+		append_text(j, ",", 1);
 	if (!key)
 		return;
-	put_quoted(j, key);
-	put(j, ":", 1);
+	append_quoted(j, key);
+	append_text(j, ":", 1);
 }
 
 void json_put_open(struct json_text *j, const char *key, char bracket)
 {
-	begin(j, key);
-	put(j, &bracket, 1);
+	begin_value(j, key);
+	append_text(j, &bracket, 1);
 }
 
 void json_put_close(struct json_text *j, char bracket)
 {
-	put(j, &bracket, 1);
+	append_text(j, &bracket, 1);
 }
 
 void json_put_number(struct json_text *j, const char *key, uint64_t value)
 {
 	char text[24];
 
-	begin(j, key);
-	put(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, value));
+	begin_value(j, key);
+	append_text(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, value));
 }
 
 void json_put_bool(struct json_text *j, const char *key, bool value)
 {
-	begin(j, key);
-	put(j, value ? "true" : "false", value ? 4 : 5);
+	begin_value(j, key);
+	append_text(j, value ? "true" : "false", value ? 4 : 5);
 }
 
 void json_put_string(struct json_text *j, const char *key, const char *value)
 {
-	begin(j, key);
-	put_quoted(j, value);
+	begin_value(j, key);
+	append_quoted(j, value);
 }
 
 void json_put_null(struct json_text *j, const char *key)
 {
-	begin(j, key);
-	put(j, "null", 4);
+	begin_value(j, key);
+	append_text(j, "null", 4);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Writes a JSON text (RFC 8259) into memory that grows. */
+/* Writes a JSON text (RFC 8259) into memory that grows. For state_json.c. */
 #ifndef URXE_VERBS_REPORT_JSON_H
 #define URXE_VERBS_REPORT_JSON_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero before the first call; text is the caller's to free. */
+/* All zero before the first call; the caller frees text. */
 struct json_text {
 	char *text; /* without a NUL */
 	size_t len;
 	size_t room;
-	bool failed; /* memory was short: the text is not whole */
+	bool failed; /* out of memory: the text is incomplete */
 };
 
 /* `key` is NULL for an element of an array and for the outermost value. */
@@ -20,7 +20,7 @@ void json_put_open(struct json_text *j, const char *key, char bracket);
 void json_put_close(struct json_text *j, char bracket);
 void json_put_number(struct json_text *j, const char *key, uint64_t value);
 void json_put_bool(struct json_text *j, const char *key, bool value);
-/* Bytes that are no printable ASCII become '?'. */
+/* Replaces bytes that are not printable ASCII by '?'. */
 void json_put_string(struct json_text *j, const char *key, const char *value);
 void json_put_null(struct json_text *j, const char *key);
 

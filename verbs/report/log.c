@@ -37,7 +37,7 @@ void log_write(const char *format, ...)
 		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0) {
-		/* Nobody is left to be told. */
+		/* No place is left for this message. */
 	}
 	errno = saved;
 }

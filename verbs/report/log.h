@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages on standard error, where URXE_LOG asks for them. */
+/* Messages on standard error, if URXE_LOG selects their level. */
 #ifndef URXE_VERBS_REPORT_LOG_H
 #define URXE_VERBS_REPORT_LOG_H
 

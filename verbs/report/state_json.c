@@ -12,12 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/port.h"
 #include "memory/mr.h"
+#include "port/port.h"
 #include "report/json.h"
 
-#define AT_ONCE 1024 /* queue pairs that are written down between two signs of life */
-#define SEALS   (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+#define QPS_PER_REPLY \
+	1024 /* queue pairs between two -EINPROGRESS replies, which keep the daemon waiting */
+#define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 
 struct qp_entry {
 	struct urxe_qp_attr attr;
@@ -28,37 +29,37 @@ struct qp_entry {
 	bool memory;
 };
 
-/* A copy of what is under the lock, since writing it down takes longer than others should wait. */
-struct inventory {
-	bool gone;
+/* A copy of the state: writing the JSON text takes too long to hold the lock. */
+struct snapshot {
+	bool dead;
 	struct urxe_counters counters;
 	uint64_t direct[VNIC_DIRECT_COUNT];
 	struct qp_entry *qps;
 	size_t n_qps;
 	struct urxe_mr_attr *mrs;
 	size_t n_mrs;
-	int socket; /* of who asks */
+	int socket; /* to the asking program */
 };
 
-/* --- Under the lock */
+/* --- With the lock of the port */
 
-/* As egress.c chooses the way, but for inboxes that are full for a moment. */
+/* As tx.c routes frames, except while an inbox is full. */
 static bool is_direct(const struct urxe_qp_attr *attr)
 {
-	return vnic_driver_direct_allowed(port.nic) && egress_knows(&port.egress, attr->dest_qpn) &&
-	       !memcmp(attr->path.dmac, port.who.mac, sizeof(port.who.mac));
+	return vnic_driver_direct_allowed(port.nic) && tx_has_inbox(&port.tx, attr->dest_qpn) &&
+	       !memcmp(attr->path.dmac, port.welcome.mac, sizeof(port.welcome.mac));
 }
 
-static int copy_qps(struct inventory *inv)
+static int copy_qps(struct snapshot *snapshot)
 {
 	const struct qp *of;
 	uint32_t at = 0;
 
-	inv->qps = calloc(port.leases.used + 1, sizeof(*inv->qps));
-	if (!inv->qps)
+	snapshot->qps = calloc(port.leases.used + 1, sizeof(*snapshot->qps));
+	if (!snapshot->qps)
 		return -ENOMEM;
 	while ((of = leases_next(&port.leases, &at))) {
-		struct qp_entry *entry = &inv->qps[inv->n_qps];
+		struct qp_entry *entry = &snapshot->qps[snapshot->n_qps];
 		const struct urxe_qp *qp = of->qp;
 
 		urxe_qp_query(qp, &entry->attr, &entry->init);
@@ -67,12 +68,12 @@ static int copy_qps(struct inventory *inv)
 		entry->direct = is_direct(&entry->attr);
 		entry->memory = entry->direct && urxe_qp_direct(qp) &&
 				entry->counters.event[URXE_EVENT_DIRECT_REQUESTS];
-		inv->n_qps++;
+		snapshot->n_qps++;
 	}
 	return 0;
 }
 
-/* Calls with NULL only count. */
+/* Returns the number of regions; copies them if mrs is not NULL. */
 static size_t each_mr(struct urxe_mr_attr *mrs)
 {
 	const struct uverbs_file *file;
@@ -92,27 +93,27 @@ static size_t each_mr(struct urxe_mr_attr *mrs)
 	return n;
 }
 
-static int copy_mrs(struct inventory *inv)
+static int copy_mrs(struct snapshot *snapshot)
 {
-	inv->mrs = calloc(each_mr(NULL) + 1, sizeof(*inv->mrs));
-	if (!inv->mrs)
+	snapshot->mrs = calloc(each_mr(NULL) + 1, sizeof(*snapshot->mrs));
+	if (!snapshot->mrs)
 		return -ENOMEM;
-	inv->n_mrs = each_mr(inv->mrs);
+	snapshot->n_mrs = each_mr(snapshot->mrs);
 	return 0;
 }
 
-static int copy(struct inventory *inv)
+static int copy_state(struct snapshot *snapshot)
 {
-	int rc = copy_qps(inv);
+	int rc = copy_qps(snapshot);
 
-	inv->gone = port.gone;
-	inv->counters = *urxe_dev_counters(port.dev);
+	snapshot->dead = port.dead;
+	snapshot->counters = *urxe_dev_counters(port.dev);
 	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
-		inv->direct[i] = port_counter((enum vnic_direct_counter)i);
-	return rc ? rc : copy_mrs(inv);
+		snapshot->direct[i] = port_counter((enum vnic_direct_counter)i);
+	return rc ? rc : copy_mrs(snapshot);
 }
 
-/* --- Without it */
+/* --- Without the lock */
 
 static void write_engine_counters(struct json_text *j, const struct urxe_counters *counters)
 {
@@ -124,14 +125,14 @@ static void write_engine_counters(struct json_text *j, const struct urxe_counter
 			json_put_number(j, urxe_event_name((enum urxe_event)i), counters->event[i]);
 }
 
-static void write_counters(struct json_text *j, const struct inventory *inv)
+static void write_counters(struct json_text *j, const struct snapshot *snapshot)
 {
 	json_put_open(j, "counters", '{');
-	write_engine_counters(j, &inv->counters);
+	write_engine_counters(j, &snapshot->counters);
 	for (int i = 0; i < VNIC_DIRECT_COUNT; i++)
-		if (inv->direct[i])
+		if (snapshot->direct[i])
 			json_put_number(j, vnic_direct_counter_name((enum vnic_direct_counter)i),
-					inv->direct[i]);
+					snapshot->direct[i]);
 	json_put_close(j, '}');
 }
 
@@ -191,7 +192,7 @@ static void write_qp(struct json_text *j, const struct qp_entry *qp)
 
 static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 {
-	char iova[19]; /* as text: readers of JSON may have no more than 63 bits for a number */
+	char iova[19]; /* as text, because JSON readers may have only 63 bits for a number */
 
 	json_put_open(j, NULL, '{');
 	json_put_number(j, "key", mr->key);
@@ -203,7 +204,7 @@ static void write_mr(struct json_text *j, const struct urxe_mr_attr *mr)
 	json_put_close(j, '}');
 }
 
-/* Who asked and does not listen any more misses it. */
+/* The message is lost if the asking program no longer listens. */
 static void send_status(int socket, int status)
 {
 	const struct vnic_attach_state reply = {.status = status};
@@ -211,28 +212,28 @@ static void send_status(int socket, int status)
 	(void)send(socket, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void write_all(struct json_text *j, const struct inventory *inv)
+static void write_document(struct json_text *j, const struct snapshot *snapshot)
 {
 	json_put_open(j, NULL, '{');
-	json_put_bool(j, "gone", inv->gone);
+	json_put_bool(j, "gone", snapshot->dead);
 	json_put_number(j, "pid", (uint64_t)getpid());
 	json_put_string(j, "program", program_invocation_short_name);
 	json_put_open(j, "qps", '[');
-	for (size_t i = 0; i < inv->n_qps; i++) {
-		if (i % AT_ONCE == 0)
-			send_status(inv->socket, -EINPROGRESS);
-		write_qp(j, &inv->qps[i]);
+	for (size_t i = 0; i < snapshot->n_qps; i++) {
+		if (i % QPS_PER_REPLY == 0)
+			send_status(snapshot->socket, -EINPROGRESS);
+		write_qp(j, &snapshot->qps[i]);
 	}
 	json_put_close(j, ']');
 	json_put_open(j, "mrs", '[');
-	for (size_t i = 0; i < inv->n_mrs; i++)
-		write_mr(j, &inv->mrs[i]);
+	for (size_t i = 0; i < snapshot->n_mrs; i++)
+		write_mr(j, &snapshot->mrs[i]);
 	json_put_close(j, ']');
-	write_counters(j, inv);
+	write_counters(j, snapshot);
 	json_put_close(j, '}');
 }
 
-static int fill(int fd, const struct json_text *j)
+static int write_memfd(int fd, const struct json_text *j)
 {
 	size_t done = 0;
 	ssize_t n;
@@ -245,8 +246,8 @@ static int fill(int fd, const struct json_text *j)
 	return fcntl(fd, F_ADD_SEALS, SEALS) ? -errno : 0;
 }
 
-/* Memory that nobody can change any more: its reader need not trust us. */
-static int make_memory(const struct json_text *j)
+/* Sealed memory: its reader need not trust this process. */
+static int make_memfd(const struct json_text *j)
 {
 	int fd, rc;
 
@@ -255,14 +256,14 @@ static int make_memory(const struct json_text *j)
 	fd = memfd_create("urxe-inventory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	rc = fill(fd, j);
+	rc = write_memfd(fd, j);
 	if (!rc)
 		return fd;
 	close(fd);
 	return rc;
 }
 
-static void send_memory(int socket, int memory)
+static void send_memfd(int socket, int memory)
 {
 	struct vnic_attach_state reply = {.status = 0};
 	struct iovec iov = {&reply, sizeof(reply)};
@@ -280,26 +281,26 @@ static void send_memory(int socket, int memory)
 	(void)sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void inventory_send(int socket)
+void state_json_send(int socket)
 {
-	struct inventory inv = {.socket = socket};
+	struct snapshot snapshot = {.socket = socket};
 	struct json_text j = {.failed = false};
 	int memory;
 
 	send_status(socket, -EINPROGRESS);
-	j.failed = copy(&inv) != 0;
+	j.failed = copy_state(&snapshot) != 0;
 	port_unlock();
-	write_all(&j, &inv);
-	memory = make_memory(&j);
+	write_document(&j, &snapshot);
+	memory = make_memfd(&j);
 	if (memory >= 0) {
-		send_memory(socket, memory);
+		send_memfd(socket, memory);
 		close(memory);
 	} else {
 		send_status(socket, memory);
 	}
 	close(socket);
 	free(j.text);
-	free(inv.qps);
-	free(inv.mrs);
+	free(snapshot.qps);
+	free(snapshot.mrs);
 	port_claim();
 }

@@ -17,17 +17,22 @@
 
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
 #include "interpose/own_fd.h"
+#include "port/port.h"
 #include "published.h"
 #include "report/log.h"
 #include "samehost/peer_poll.h"
 #include "thread_state.h"
 
-/* Looks at a peer's copy before its thread is looked for in /proc: about what a short copy takes.
+/*
+ * Spins until a peer's copy ends, before its thread is looked up in /proc: about as long as a short
+ * copy.
  */
 #define SPINS 1000
-/* CPU time of a thread that no copy takes: of URXE_DIRECT_MAX bytes, tens of times. */
+/*
+ * CPU seconds of a thread after which its mark counts as wrong: a copy of URXE_DIRECT_MAX bytes
+ * takes less than a tenth.
+ */
 #define STALE_COPY_S 1
 
 enum access { ACCESS_UNKNOWN, ACCESS_GRANTED, ACCESS_REFUSED };
@@ -36,22 +41,22 @@ struct peer {
 	const struct published *published;
 	struct vnic_outbox *outbox;
 	uint32_t process; /* its number */
-	bool own;         /* it is this process */
-	bool closed;      /* it is freed when its copy has ended */
-	bool excluded;    /* from copies: it has marked one that its thread does not make */
+	bool own;         /* the peer is this process */
+	bool closed;      /* freed when its copy has ended */
+	bool excluded;    /* from copies: its thread marked a copy, and made none */
 	/* Whether the kernel permits access to the memory of the process, and, as proven then: */
 	enum access access;
 	int32_t pid;
 	int32_t thread; /* its engine thread */
 	uint64_t start; /* of the process */
 	struct peer_poll poll;
-	uint64_t awaited;   /* its copy that may use withdrawn rights; 0: none */
-	uint64_t cpu_ticks; /* of the thread that makes that copy, when it was first looked at */
+	uint64_t awaited;   /* its copy in progress, which may use withdrawn rights; 0: none */
+	uint64_t cpu_ticks; /* CPU time of the copying thread at the first look */
 	LIST_ENTRY(peer) link;
 };
 
 static LIST_HEAD(, peer) peers = LIST_HEAD_INITIALIZER(peers);
-/* For good: peer_refuse_copies was called. */
+/* peer_refuse_copies was called; never cleared. */
 static atomic_bool refuses_copies;
 
 /* This process. */
@@ -64,7 +69,10 @@ static struct {
 	uint32_t copies;     /* so far */
 	struct peer *target; /* of the next copy */
 	bool unsettled;      /* a copy of some peer is awaited */
-	/* The peer's pieces of the copy: peers that withdraw rights invalidate them. */
+	/*
+	 * The remote addresses of this process's copy. A peer that withdraws rights overwrites them
+	 * with invalid addresses.
+	 */
 	struct iovec remote_pieces[URXE_DIRECT_PARTS];
 } self;
 
@@ -77,7 +85,7 @@ static int32_t this_thread(void)
 	return thread;
 }
 
-/* --- What this process publishes. */
+/* --- The published memory of this process. */
 
 static bool packets_only(void)
 {
@@ -86,7 +94,7 @@ static bool packets_only(void)
 	return transport && !strcmp(transport, "packet");
 }
 
-/* Whether /proc is of this PID namespace. */
+/* Whether /proc shows this PID namespace. */
 static bool proc_is_ours(void)
 {
 	char target[16];
@@ -98,7 +106,7 @@ static bool proc_is_ours(void)
 	return atoi(target) == getpid();
 }
 
-static bool identify(void)
+static bool identify_self(void)
 {
 	struct stat namespace;
 
@@ -114,7 +122,7 @@ struct urxe_direct_table *peer_init(void *published, uint32_t process)
 {
 	struct published *p = published;
 
-	if (packets_only() || !identify())
+	if (packets_only() || !identify_self())
 		return NULL;
 	p->token = self.token;
 	p->token_at = (uintptr_t)&self.token;
@@ -130,7 +138,7 @@ struct urxe_direct_table *peer_init(void *published, uint32_t process)
  * The kernel follows a thread's robust list when the thread ends. glibc has set its own list for
  * robust mutexes, of which this thread locks none.
  */
-void peer_live(void)
+void peer_publish_thread(void)
 {
 	static struct robust_list entry;
 	static struct robust_list_head head;
@@ -148,7 +156,7 @@ void peer_live(void)
 	__atomic_store_n(owner, (uint32_t)this_thread(), __ATOMIC_RELEASE);
 }
 
-void peer_polls(void)
+void peer_count_poll(void)
 {
 	if (self.published)
 		__atomic_store_n(&self.published->polls, self.published->polls + 1,
@@ -201,8 +209,8 @@ static bool reads_token(int32_t tid, const struct published *p, uint64_t token)
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == sizeof(found) && found == token;
 }
 
-/* What a peer publishes may be wrong: no other process makes this one write to its own memory. */
-static bool is_who_it_says(struct peer *peer)
+/* Published values may be wrong: no other process may make this one write to its own memory. */
+static bool verify_identity(struct peer *peer)
 {
 	const struct published *p = peer->published;
 	uint64_t token = __atomic_load_n(&p->token, __ATOMIC_ACQUIRE);
@@ -221,8 +229,8 @@ static void find_access(struct peer *peer)
 	if (!peer->thread || !self.published)
 		return;
 	peer->access = ACCESS_REFUSED;
-	egress_vacate(&port.egress); /* system calls follow */
-	if (!is_who_it_says(peer))
+	tx_unlock_inbox(&port.tx); /* system calls follow */
+	if (!verify_identity(peer))
 		return;
 	peer->access = ACCESS_GRANTED;
 	if (!atomic_load(&refuses_copies))
@@ -277,7 +285,7 @@ static uint64_t copying_here(const struct peer *peer)
 	return copying && copying_process(copying) == self.process ? copying : 0;
 }
 
-static void exclude(struct peer *peer)
+static void exclude_peer(struct peer *peer)
 {
 	log_warning("process %d marks a copy in our memory and makes none: it gets packets",
 		    peer->pid);
@@ -286,10 +294,11 @@ static void exclude(struct peer *peer)
 	atomic_store(&self.published->reached[peer->process], 0);
 }
 
-/* Whether the thread that has marked the awaited copy still copies, or may begin to. */
+/* Whether the thread of the awaited copy still copies, or may begin to. */
 static bool is_copying(struct peer *peer)
 {
-	/* Before the look at the thread: one that has been seen to be stopped finds them invalid.
+	/*
+	 * Before the look at the thread: a thread that is stopped then finds the addresses invalid.
 	 */
 	bool invalid = invalidate_pieces(peer);
 	uint64_t ticks;
@@ -304,12 +313,12 @@ static bool is_copying(struct peer *peer)
 		peer->cpu_ticks = ticks + 1;
 	if (ticks < peer->cpu_ticks + (uint64_t)(STALE_COPY_S * sysconf(_SC_CLK_TCK)))
 		return true;
-	exclude(peer);
+	exclude_peer(peer);
 	return false;
 }
 
 /* Looks once at the awaited copy. True: it has ended. */
-static bool settle(struct peer *peer)
+static bool check_awaited_copy(struct peer *peer)
 {
 	if (peer->awaited && copying_here(peer) == peer->awaited && is_copying(peer))
 		return false;
@@ -318,16 +327,16 @@ static bool settle(struct peer *peer)
 }
 
 /* Waits for a short copy. */
-static void await_short(struct peer *peer)
+static void await_short_copy(struct peer *peer)
 {
 	for (int i = 0; i < SPINS && copying_here(peer) == peer->awaited; i++)
 		;
 	if (copying_here(peer) == peer->awaited)
-		egress_vacate(&port.egress); /* system calls follow */
-	settle(peer);
+		tx_unlock_inbox(&port.tx); /* system calls follow */
+	check_awaited_copy(peer);
 }
 
-static void withdrawn_from(struct peer *peer)
+static void await_copy_of(struct peer *peer)
 {
 	/* Copies of this process hold the lock of the port. */
 	if (peer->own || peer->excluded)
@@ -335,7 +344,7 @@ static void withdrawn_from(struct peer *peer)
 	peer->awaited = copying_here(peer);
 	peer->cpu_ticks = 0;
 	if (peer->awaited)
-		await_short(peer);
+		await_short_copy(peer);
 	self.unsettled |= peer->awaited != 0;
 }
 
@@ -343,13 +352,13 @@ static void withdrawn_from(struct peer *peer)
  * The epoch was incremented, sequentially consistently: a peer that marks its copy later finds the
  * new epoch (copy_pieces).
  */
-static void withdrawn(void *ctx)
+static void rights_withdrawn(void *ctx)
 {
 	struct peer *peer;
 
 	(void)ctx;
 	LIST_FOREACH(peer, &peers, link)
-	withdrawn_from(peer);
+	await_copy_of(peer);
 }
 
 bool peer_settled(void)
@@ -361,7 +370,7 @@ bool peer_settled(void)
 		return true;
 	for (peer = LIST_FIRST(&peers); peer; peer = next) {
 		next = LIST_NEXT(peer, link);
-		if (!settle(peer))
+		if (!check_awaited_copy(peer))
 			all = false;
 		else if (peer->closed)
 			free_peer(peer);
@@ -370,13 +379,13 @@ bool peer_settled(void)
 	return all;
 }
 
-static bool settled(void *ctx)
+static bool all_copies_settled(void *ctx)
 {
 	(void)ctx;
 	return peer_settled();
 }
 
-/* Ends copies by the rights of all keys. */
+/* Withdraws the rights of all keys from peers. */
 static void refuse_copies(void)
 {
 	struct peer *peer;
@@ -384,12 +393,12 @@ static void refuse_copies(void)
 	LIST_FOREACH(peer, &peers, link)
 	atomic_store(&self.published->reached[peer->process], 0);
 	__atomic_fetch_add(&self.published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
-	withdrawn(NULL);
+	rights_withdrawn(NULL);
 }
 
 void peer_refuse_copies(void)
 {
-	if (atomic_exchange(&refuses_copies, true) || !fd_owned())
+	if (atomic_exchange(&refuses_copies, true) || !fd_is_owner())
 		return;
 	port_lock();
 	if (self.published)
@@ -403,15 +412,15 @@ void peer_close(struct peer *peer)
 	if (self.published) {
 		atomic_store(&self.published->reached[peer->process], 0);
 		__atomic_fetch_add(&self.published->table.state.epoch, 1, __ATOMIC_SEQ_CST);
-		withdrawn_from(peer);
+		await_copy_of(peer);
 	}
 	peer->closed = true;
 	if (!peer->awaited)
 		free_peer(peer);
 }
 
-/* Those that egress.c does not know any more. */
-static void free_closed(void)
+/* Frees peers that tx.c has closed. */
+static void free_closed_peers(void)
 {
 	struct peer *peer, *next;
 
@@ -425,23 +434,24 @@ static void free_closed(void)
 
 void peer_done(void)
 {
-	free_closed();
+	free_closed_peers();
 	self.published = NULL;
 }
 
-void peer_in_child(void)
+void peer_fork_child(void)
 {
 	thread = 0;
-	/* It is the parent's. */
+	/* The published memory is the parent's. */
 	self.published = NULL;
-	free_closed();
+	free_closed_peers();
 }
 
 /* --- Copies of this process. */
 
-static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6], uint32_t qpn)
+static const struct urxe_direct_table *direct_table_of(void *ctx, const uint8_t mac[6],
+						       uint32_t qpn)
 {
-	struct peer *peer = egress_peer(&port.egress, mac, qpn);
+	struct peer *peer = tx_peer(&port.tx, mac, qpn);
 
 	(void)ctx;
 	if (!peer || !may_copy(peer))
@@ -450,7 +460,7 @@ static const struct urxe_direct_table *table_of(void *ctx, const uint8_t mac[6],
 	return &peer->published->table;
 }
 
-/* A copy as the kernel wants it. */
+/* The arguments of process_vm_readv and process_vm_writev for a copy. */
 struct pieces {
 	struct iovec local[URXE_DIRECT_EXTENTS + URXE_DIRECT_PARTS];
 	uint32_t n_local;
@@ -487,7 +497,7 @@ static void add_local(struct pieces *pieces, const struct urxe_direct_part *part
 	}
 }
 
-static void lay_out(struct pieces *pieces, const struct urxe_direct_copy *job)
+static void lay_out_pieces(struct pieces *pieces, const struct urxe_direct_copy *job)
 {
 	const uint64_t last = sizeof(uint64_t);
 
@@ -502,7 +512,7 @@ static void lay_out(struct pieces *pieces, const struct urxe_direct_copy *job)
 	}
 }
 
-/* The number of parts that so many bytes are; the next one may be copied in part. */
+/* Number of parts that were copied in full. */
 static uint32_t parts_of(const struct pieces *pieces, uint32_t n, ssize_t bytes)
 {
 	uint32_t whole = 0;
@@ -533,26 +543,26 @@ static ssize_t copy_pieces(const struct urxe_direct_copy *job, const struct piec
 	return n;
 }
 
-static uint32_t copy(void *ctx, const struct urxe_direct_copy *job)
+static uint32_t copy_with_peer(void *ctx, const struct urxe_direct_copy *job)
 {
 	struct peer *peer = self.target;
 	struct pieces pieces;
 	ssize_t n;
 
 	(void)ctx;
-	egress_vacate(&port.egress); /* a copy takes up to some ms */
-	lay_out(&pieces, job);
+	tx_unlock_inbox(&port.tx); /* a copy takes up to some ms */
+	lay_out_pieces(&pieces, job);
 	n = copy_pieces(job, &pieces);
 	if (n < 0 && (errno == ESRCH || errno == EPERM))
 		peer->access = ACCESS_REFUSED;
-	/* What was read may be of another process, if the peer has ended meanwhile. */
+	/* The payload may come from another process, if the peer has ended meanwhile. */
 	if (owner_of(peer) != peer->thread)
 		return 0;
 	return parts_of(&pieces, job->n_parts, n);
 }
 
 /* The engine thread of this process cannot poll while its program posts. */
-static bool awake(void *ctx, uint64_t now)
+static bool is_peer_awake(void *ctx, uint64_t now)
 {
 	struct peer *peer = self.target;
 	uint32_t polls = __atomic_load_n(&peer->published->polls, __ATOMIC_RELAXED);
@@ -568,11 +578,11 @@ static bool awake(void *ctx, uint64_t now)
 }
 
 const struct urxe_direct_ops peer_ops = {
-	.table = table_of,
-	.copy = copy,
-	.awake = awake,
-	.withdrawn = withdrawn,
-	.settled = settled,
+	.table = direct_table_of,
+	.copy = copy_with_peer,
+	.awake = is_peer_awake,
+	.withdrawn = rights_withdrawn,
+	.settled = all_copies_settled,
 };
 
 /* --- Referenced payloads. */
@@ -582,7 +592,7 @@ bool peer_pulls(const struct peer *peer)
 	return self.published && !atomic_load(&refuses_copies) && is_reached_by(peer);
 }
 
-/* Whether the payload was what the sender wrote: its memory was the engine's then. */
+/* Whether the reference is still valid: the sender's engine has not given the memory back. */
 static bool is_valid(const struct peer *peer, const struct urxe_reference *reference)
 {
 	return owner_of(peer) == peer->thread &&

@@ -3,9 +3,9 @@
  * Peers: other processes of this user on this host, and copies to and from their memory by
  * process_vm_writev(2) and process_vm_readv(2). docs/same-host.md describes the protocol.
  *
- * The port calls peer_init, peer_done and peer_in_child; egress.c opens and closes peers; the
- * engine calls peer_ops. All functions but peer_live and peer_refuse_copies need the lock of the
- * port.
+ * The port calls peer_init, peer_done and peer_fork_child; tx.c opens and closes peers; the
+ * engine calls peer_ops. All functions but peer_publish_thread and peer_refuse_copies need the lock
+ * of the port.
  */
 #ifndef URXE_VERBS_SAMEHOST_PEER_H
 #define URXE_VERBS_SAMEHOST_PEER_H
@@ -24,9 +24,9 @@ struct peer;
 extern const struct urxe_direct_ops peer_ops;
 
 /*
- * Prepares what this process publishes, in VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is
- * its number (VNIC_PROCESS). Returns the table for the engine. NULL if this process takes part in
- * no copies: URXE_TRANSPORT is "packet", or /proc does not tell what peers must know.
+ * Fills the published memory, VNIC_INBOX_PUBLISHED_SIZE bytes of zeros; `process` is this process's
+ * number (VNIC_PROCESS). Returns the table for the engine. NULL if this process takes part in no
+ * copies: URXE_TRANSPORT is "packet", or /proc does not show what peers must know.
  */
 struct urxe_direct_table *peer_init(void *published, uint32_t process);
 /* Before the published memory is unmapped. */
@@ -38,14 +38,14 @@ void peer_done(void);
  */
 void peer_refuse_copies(void);
 /* In the engine thread, when it starts: peers may copy until that thread ends. */
-void peer_live(void);
-/* The engine thread polls once more. */
-void peer_polls(void);
+void peer_publish_thread(void);
+/* Counts a poll of the engine thread, for samehost/peer_poll.h of peers. */
+void peer_count_poll(void);
 /* In a forked child. */
-void peer_in_child(void);
+void peer_fork_child(void);
 
 /*
- * The process `process` to whose inbox the outbox leads; the peer closes the outbox. NULL: no
+ * Creates the peer `process`, the owner of the outbox's inbox; the peer closes the outbox. NULL: no
  * memory, and the outbox stays open.
  */
 struct peer *peer_open(struct vnic_outbox *outbox, uint32_t process);
@@ -58,9 +58,8 @@ bool peer_pull(void *dev_ctx, const struct urxe_reference *reference, const stru
 	       uint32_t n);
 
 /*
- * Whether all copies of peers have ended that could use rights which the engine has withdrawn
- * since. The memory of these rights is the program's again only then. The caller waits without the
- * lock.
+ * Whether all copies of peers have ended that may use rights which the engine has withdrawn. Until
+ * then, the program must not get the memory back. The caller waits without the lock.
  */
 bool peer_settled(void);
 

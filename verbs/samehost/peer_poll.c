@@ -4,18 +4,23 @@
 #define US 1000u
 #define MS 1000000u
 
-/* Two looks no further apart tell whether the peer polls now: a busy poll without frames lasts so
- * long. */
+/*
+ * Two looks within this time show whether the peer polls now: a busy poll without frames lasts as
+ * long.
+ */
 #define SOON (50 * US)
-/* A change of the counter is valid for so long: a poll with frames takes its time. */
+/*
+ * For this time after a change of the counter, the peer counts as polling: a poll with frames takes
+ * time.
+ */
 #define FRESH (50 * US)
-/* Polls of most of a busy poll in which no frame comes. */
+/* A busy poll without frames has more polls. */
 #define IDLE 100
-/* Looks in vain that are worth a wake-up, which costs as much as some of them. */
+/* Vain looks before a wake-up, which costs as much as some of them. */
 #define VAIN 16
 /*
- * Between wake-ups. A thread that got no processor for itself most likely gets none the next time;
- * a thread that was awake for LASTING had a processor.
+ * Pause between wake-ups, because a thread that got no processor of its own will most likely get
+ * none the next time. A thread that was awake for LASTING had a processor.
  */
 #define PAUSE_MIN (250 * US)
 #define PAUSE_MAX (128 * MS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Does the engine thread of a peer busy-poll, or must this process wake it? A thread that
- * busy-polls (engine/busy_poll.h) counts its looks in memory that its peers read. For peer.c.
+ * busy-polls (poll/busy_poll.h) counts its looks in memory that its peers read. For peer.c.
  *
  * Times are nanoseconds of the caller's clock.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a process publishes to its peers, the other processes of its user on this host, in the part
- * of its inbox's memory that it alone can write (VNIC_INBOX_PUBLISHED_SIZE bytes).
+ * Memory that a process publishes to its peers, the other processes of its user on this host: the
+ * part of its inbox that only it can write (VNIC_INBOX_PUBLISHED_SIZE bytes). For peer.c.
  */
 #ifndef URXE_VERBS_SAMEHOST_PUBLISHED_H
 #define URXE_VERBS_SAMEHOST_PUBLISHED_H
@@ -19,9 +19,12 @@ struct published {
 	uint64_t token;         /* random; 0: the process takes part in no copies */
 	uint64_t token_at;      /* address of a copy of the token in the process's own memory */
 	uint64_t remote_pieces; /* address of the struct iovec[URXE_DIRECT_PARTS] of its copies */
-	uint64_t pid_namespace; /* in which pid is a process */
+	uint64_t pid_namespace; /* the namespace of pid */
 	int32_t pid;
-	/* Polls of its engine thread for packets: peers see by it whether that thread polls. */
+	/*
+	 * Polls of its engine thread for packets: a changing count shows peers that the thread
+	 * polls.
+	 */
 	uint32_t polls;
 	/* The copy that a thread of the process makes now: COPYING_*; 0: none. */
 	_Alignas(64) _Atomic uint64_t copying;

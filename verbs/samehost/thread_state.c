@@ -63,7 +63,7 @@ bool process_started_at(int32_t pid, uint64_t *start)
 	return true;
 }
 
-/* Whether the thread sleeps in a system call other than those that copy. */
+/* Whether the thread sleeps in a system call that copies nothing between processes. */
 static bool is_elsewhere(int32_t pid, int32_t tid)
 {
 	char path[48], text[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What /proc tells of processes and their threads. For peer.c. */
+/* Start times of processes and states of threads, from /proc. For peer.c. */
 #ifndef URXE_VERBS_SAMEHOST_THREAD_STATE_H
 #define URXE_VERBS_SAMEHOST_THREAD_STATE_H
 
@@ -17,8 +17,8 @@ enum thread_state {
 };
 
 /*
- * A thread of the process that started at `start`. *cpu_ticks: CPU time of the thread in ticks, set
- * for THREAD_BUSY if /proc tells it.
+ * State of a thread of the process `pid` that started at `start`. *cpu_ticks: the thread's CPU time
+ * in ticks, set for THREAD_BUSY if /proc has it.
  */
 enum thread_state thread_state(int32_t pid, uint64_t start, int32_t tid, uint64_t *cpu_ticks);
 

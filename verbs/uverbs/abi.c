@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The engine's values are the verbs ABI's: no table stands between them. */
+/* Checks that the engine uses the values of the verbs ABI, so no table translates them. */
 #include <infiniband/verbs.h>
 #include <linux/types.h>
 #include <rdma/ib_user_verbs.h>

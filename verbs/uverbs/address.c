@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "queues/service_level.h"
 #include "report/log.h"
 
@@ -26,13 +26,13 @@ int address_path(const struct ib_uverbs_ah_attr *attr, struct urxe_path *path)
 		.flow_label = grh->flow_label & 0xfffff,
 	};
 	memcpy(path->dgid.raw, grh->dgid, sizeof(path->dgid.raw));
-	rc = port_resolve(grh->sgid_index, grh->dgid, &hop);
+	rc = port_resolve_next_hop(grh->sgid_index, grh->dgid, &hop);
 	if (rc) {
 		log_info("no way to a destination address: %s", strerror(-rc));
 		return rc;
 	}
 	memcpy(path->dmac, hop.mac, sizeof(path->dmac));
-	/* As the kernel has it: programs that know one subnet only ask for 1. */
+	/* As the kernel does: programs that know only one subnet ask for 1. */
 	if (hop.hop_limit)
 		path->hop_limit = hop.hop_limit;
 	return 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the calling thread may do, where the kernel's verbs ask capable(). */
+/* The capabilities of the calling thread, as capable() in the kernel's verbs. */
 #ifndef URXE_VERBS_UVERBS_CAPABILITY_H
 #define URXE_VERBS_UVERBS_CAPABILITY_H
 
 #include <stdbool.h>
 
 /*
- * Whether it has CAP_NET_RAW. It protects nothing here, as the engine is the process' own: programs
- * get the kernel's answer. The kernel asks for that of the first user namespace, this for that of
- * the thread's.
+ * Whether the thread has CAP_NET_RAW. It protects nothing, because the engine belongs to the
+ * process; programs get the kernel's answer. The kernel checks the initial user namespace, this
+ * function the thread's own.
  */
 bool capability_net_raw(void);
 

@@ -5,7 +5,7 @@
 
 #include <rdma/rdma_user_rxe.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "uverbs/address.h"
 #include "uverbs/ah.h"
 #include "uverbs/command.h"
@@ -21,8 +21,8 @@ void ah_destroy(struct object *object)
 }
 
 /*
- * With a number other than 0 librxe puts that into its work requests instead of
- * the whole address, and asks nobody else for the MAC.
+ * If ah_num is not 0, librxe puts it into work requests instead of the whole address, and does not
+ * resolve the MAC address by itself.
  */
 static int reply_ah(const struct command *c, const struct ah *ah)
 {
@@ -33,21 +33,21 @@ static int reply_ah(const struct command *c, const struct ah *ah)
 	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
 }
 
-static int create(const struct command *c, const struct ib_uverbs_create_ah *request,
-		  const struct urxe_path *path)
+static int create_ah(const struct command *c, const struct ib_uverbs_create_ah *request,
+		     const struct urxe_path *path)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct ah *ah;
 	int rc;
 
 	if (!pd)
-		return command_no_object(c, request->pd_handle);
+		return command_object_error(c, request->pd_handle);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return -ENOMEM;
 	ah->pd = pd;
 	ah->path = *path;
-	rc = command_name(c, &ah->object, OBJECT_AH, request->user_handle);
+	rc = command_add_object(c, &ah->object, OBJECT_AH, request->user_handle);
 	if (rc) {
 		free(ah);
 		return rc;
@@ -71,7 +71,7 @@ int cmd_create_ah(const struct command *c)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = create(c, &request, &path);
+	rc = create_ah(c, &request, &path);
 	port_unlock();
 	return rc;
 }
@@ -86,7 +86,7 @@ int cmd_destroy_ah(const struct command *c)
 		return rc;
 	ah = command_object(c, OBJECT_AH, request.ah_handle);
 	if (!ah)
-		return command_no_object(c, request.ah_handle);
+		return command_object_error(c, request.ah_handle);
 	ah_destroy(ah);
 	return 0;
 }

@@ -8,8 +8,8 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/poll_hook.h"
-#include "engine/port.h"
+#include "poll/poll_hook.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"
@@ -17,14 +17,14 @@
 int cmd_create_comp_channel(const struct command *c)
 {
 	struct ib_uverbs_create_comp_channel_resp reply = {0};
-	struct channel *channel;
+	struct comp_channel *channel;
 	int fd, rc;
 
 	rc = command_lock(c);
 	if (rc)
 		return rc;
 	port_unlock();
-	rc = channel_create(sizeof(struct ib_uverbs_comp_event_desc), &channel, &fd);
+	rc = comp_channel_create(sizeof(struct ib_uverbs_comp_event_desc), &channel, &fd);
 	if (rc)
 		return rc;
 	reply.fd = (uint32_t)fd;
@@ -34,7 +34,7 @@ int cmd_create_comp_channel(const struct command *c)
 	return rc;
 }
 
-static int find_channel(int fd, struct channel **channel)
+static int find_channel(int fd, struct comp_channel **channel)
 {
 	struct fd_object *object;
 
@@ -44,15 +44,15 @@ static int find_channel(int fd, struct channel **channel)
 	object = fd_lookup(fd);
 	if (!object || object->kind != FD_CHANNEL)
 		return -EBADF;
-	*channel = (struct channel *)object;
+	*channel = (struct comp_channel *)object;
 	return (*channel)->event_size == sizeof(struct ib_uverbs_comp_event_desc) ? 0 : -EBADF;
 }
 
-/* What is wrong first is said, in the order of the kernel's create_cq and rxe_create_cq. */
-static int make(const struct command *c, const struct ib_uverbs_ex_create_cq *request,
-		struct cq **out)
+/* Checks in the order of the kernel's create_cq and rxe_create_cq, so the error is the same. */
+static int make_cq(const struct command *c, const struct ib_uverbs_ex_create_cq *request,
+		   struct cq **out)
 {
-	struct channel *channel;
+	struct comp_channel *channel;
 	struct cq *cq;
 	int rc;
 
@@ -75,12 +75,12 @@ static int make(const struct command *c, const struct ib_uverbs_ex_create_cq *re
 	rc = urxe_cq_create(port.dev, cq, &cq->cq);
 	if (rc)
 		goto fail_cq;
-	rc = command_name(c, &cq->object, OBJECT_CQ, request->user_handle);
+	rc = command_add_object(c, &cq->object, OBJECT_CQ, request->user_handle);
 	if (rc)
 		goto fail_name;
 	cq->channel = channel;
 	if (channel)
-		channel_use(channel);
+		comp_channel_use(channel);
 	*out = cq;
 	return 0;
 fail_name:
@@ -92,12 +92,12 @@ fail_ring:
 	return rc;
 }
 
-static int create(const struct command *c, const struct ib_uverbs_ex_create_cq *request)
+static int create_cq(const struct command *c, const struct ib_uverbs_ex_create_cq *request)
 {
 	struct ib_uverbs_ex_create_cq_resp reply = {0};
 	struct rxe_create_cq_resp driver;
 	struct cq *cq;
-	int rc = make(c, request, &cq);
+	int rc = make_cq(c, request, &cq);
 
 	if (rc)
 		return rc;
@@ -112,7 +112,7 @@ static int create(const struct command *c, const struct ib_uverbs_ex_create_cq *
 		cq_destroy(&cq->object);
 		return rc;
 	}
-	poll_wrap(c->file, c->fd, request->user_handle);
+	poll_hook_install(c->file, c->fd, request->user_handle);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ int cmd_create_cq(const struct command *c)
 		.comp_channel = request.comp_channel,
 	};
 
-	return rc ? rc : create(c, &as_ex);
+	return rc ? rc : create_cq(c, &as_ex);
 }
 
 int cmd_create_cq_ex(const struct command *c)
@@ -135,10 +135,10 @@ int cmd_create_cq_ex(const struct command *c)
 	struct ib_uverbs_ex_create_cq request;
 	int rc = command_read(c, &request, sizeof(request));
 
-	return rc ? rc : create(c, &request);
+	return rc ? rc : create_cq(c, &request);
 }
 
-/* librxe keeps its hands off the old ring meanwhile, and maps the new one afterwards. */
+/* librxe does not use the old ring during the command, and maps the new one afterwards. */
 int cmd_resize_cq(const struct command *c)
 {
 	struct ib_uverbs_resize_cq request;
@@ -152,7 +152,7 @@ int cmd_resize_cq(const struct command *c)
 		return rc;
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
 	if (!cq)
-		return command_no_object(c, request.cq_handle);
+		return command_object_error(c, request.cq_handle);
 	if (!request.cqe || request.cqe > MAX_CQE)
 		return -EINVAL;
 	rc = queue_create(&ring, &c->file->queues, c->fd, request.cqe, sizeof(struct ib_uverbs_wc));
@@ -172,8 +172,8 @@ int cmd_resize_cq(const struct command *c)
 }
 
 /*
- * IBA 11.4.2.2: completions that are there already raise no event. What has been
- * received and not yet handled would, and does: it is handled afterwards.
+ * Arms before the engine runs: completions that exist already raise no event (IBA 11.4.2.2); frames
+ * that were received and not yet handled do.
  */
 int cmd_req_notify_cq(const struct command *c)
 {
@@ -185,8 +185,8 @@ int cmd_req_notify_cq(const struct command *c)
 		return rc;
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
 	if (!cq)
-		return command_no_object(c, request.cq_handle);
-	poll_wrap_ex(cq);
+		return command_object_error(c, request.cq_handle);
+	poll_hook_install_ex(cq);
 	cq_arm(cq, request.solicited_only);
 	engine_run(clock_now());
 	engine_thread_schedule();
@@ -204,12 +204,12 @@ int cmd_destroy_cq(const struct command *c)
 		return rc;
 	cq = (struct cq *)command_object(c, OBJECT_CQ, request.cq_handle);
 	if (!cq)
-		return command_no_object(c, request.cq_handle);
+		return command_object_error(c, request.cq_handle);
 	if (cq->object.users)
 		return -EBUSY;
 	if (cq->channel)
-		cq->comp_events -= channel_withdraw(cq->channel, cq->object.user_handle);
-	cq->async_events -= channel_withdraw(c->file->async, cq->object.user_handle);
+		cq->comp_events -= comp_channel_withdraw(cq->channel, cq->object.user_handle);
+	cq->async_events -= comp_channel_withdraw(c->file->async, cq->object.user_handle);
 	reply.comp_events_reported = cq->comp_events;
 	reply.async_events_reported = cq->async_events;
 	cq_destroy(&cq->object);

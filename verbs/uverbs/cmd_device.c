@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"
 
@@ -15,10 +15,10 @@
 #define PHYS_DISABLED 3
 #define PHYS_LINK_UP  5
 
-/* librxe takes the version apart into three numbers of 16 bits. */
+/* librxe prints the version as three numbers of 16 bits. */
 #define FW_VER ((uint64_t)0 << 32 | 1 << 16 | 0)
 
-static int become_context(const struct command *c, struct channel *channel, int fd)
+static int set_async_channel(const struct command *c, struct comp_channel *channel, int fd)
 {
 	const struct ib_uverbs_get_context_resp reply = {
 		.async_fd = (uint32_t)fd,
@@ -29,21 +29,21 @@ static int become_context(const struct command *c, struct channel *channel, int 
 	if (rc)
 		return rc;
 	c->file->async = channel;
-	channel_use(channel);
+	comp_channel_use(channel);
 	return 0;
 }
 
 int cmd_get_context(const struct command *c)
 {
-	struct channel *channel;
+	struct comp_channel *channel;
 	int fd, rc;
 
-	rc = channel_create(sizeof(struct ib_uverbs_async_event_desc), &channel, &fd);
+	rc = comp_channel_create(sizeof(struct ib_uverbs_async_event_desc), &channel, &fd);
 	if (rc)
 		return rc;
 	rc = command_lock(c);
 	if (!rc) {
-		rc = become_context(c, channel, fd);
+		rc = set_async_channel(c, channel, fd);
 		port_unlock();
 	}
 	if (rc)
@@ -51,14 +51,17 @@ int cmd_get_context(const struct command *c)
 	return rc;
 }
 
-/* Of the memory management extensions a program can post: SEND with and local invalidate. */
+/*
+ * Of the memory management extensions, a program can post SEND with Invalidate and Local
+ * Invalidate.
+ */
 static void fill_device(struct ib_uverbs_query_device_resp *reply)
 {
 	*reply = (struct ib_uverbs_query_device_resp){
 		.fw_ver = FW_VER,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1),
-		.vendor_id = 0xffffff, /* IBTA: not an OUI; what rxe says */
+		.vendor_id = 0xffffff, /* IBTA: not an OUI; as in the kernel's rxe */
 		.max_qp = LEASES_QPS,
 		.max_qp_wr = MAX_WR,
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
@@ -117,8 +120,8 @@ int cmd_query_device_ex(const struct command *c)
 	return command_reply(c, &reply, sizeof(reply));
 }
 
-/* They have 16 bits, and stay at the highest value (IBA 14.2.5.6). */
-static uint32_t violations(uint64_t n)
+/* The counters have 16 bits, and stay at their maximum (IBA 14.2.5.6). */
+static uint32_t clamp_violations(uint64_t n)
 {
 	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
 }
@@ -140,15 +143,15 @@ int cmd_query_port(const struct command *c)
 		.max_msg_sz = URXE_MAX_MSG,
 		.gid_tbl_len = URXE_MAX_GIDS,
 		.pkey_tbl_len = URXE_MAX_PKEYS,
-		.bad_pkey_cntr = violations(counters->drop[URXE_DROP_BAD_PKEY]),
-		.qkey_viol_cntr = violations(counters->drop[URXE_DROP_BAD_QKEY]),
-		.state = port.who.port.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.bad_pkey_cntr = clamp_violations(counters->drop[URXE_DROP_BAD_PKEY]),
+		.qkey_viol_cntr = clamp_violations(counters->drop[URXE_DROP_BAD_QKEY]),
+		.state = port.welcome.port.up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (uint8_t)port_mtu(),
 		.max_vl_num = 1,
 		.active_width = 2,  /* 4X of */
-		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): what sysfs says, too */
-		.phys_state = port.who.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
+		.active_speed = 32, /* 25 Gb/s (IBA 14.2.5.6): as in sysfs */
+		.phys_state = port.welcome.port.up ? PHYS_LINK_UP : PHYS_DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 	return command_reply(c, &reply, sizeof(reply));

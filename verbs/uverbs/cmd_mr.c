@@ -8,10 +8,10 @@
 #include <infiniband/verbs.h>
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
 #include "memory/mr.h"
 #include "memory/mr_index.h"
 #include "memory/uaccess.h"
+#include "port/port.h"
 #include "samehost/peer.h"
 #include "uverbs/command.h"
 #include "uverbs/pd.h"
@@ -21,30 +21,30 @@
 #define ENGINE_ACCESS                                                         \
 	(URXE_ACCESS_LOCAL_WRITE | URXE_ACCESS_REMOTE_READ | REMOTE_CHANGES | \
 	 URXE_ACCESS_MW_BIND | URXE_ACCESS_ZERO_BASED | FLUSHES)
-/* Hints that change nothing here. */
+/* Flags that have no effect. */
 #define HARMLESS_ACCESS (IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define KNOWN_ACCESS    (ENGINE_ACCESS | HARMLESS_ACCESS | IBV_ACCESS_ON_DEMAND)
 
-/* The region has ended, but peers may still copy: its memory counts as registered meanwhile. */
-static void release(struct mr *mr)
+/* Peers may still copy to or from the region: its memory counts as registered meanwhile. */
+static void release_mr(struct mr *mr)
 {
 	LIST_INSERT_HEAD(&port.released_mrs, mr, released_link);
 	if (peer_settled())
-		mr_settled();
+		mr_free_released();
 }
 
-void mr_settled(void)
+void mr_free_released(void)
 {
 	struct mr *mr;
 
 	while ((mr = LIST_FIRST(&port.released_mrs))) {
 		LIST_REMOVE(mr, released_link);
-		registered_remove(mr->start, mr->length);
+		mr_index_remove(mr->start, mr->length);
 		free(mr);
 	}
 }
 
-static int dereg(struct mr *mr)
+static int dereg_mr(struct mr *mr)
 {
 	int rc = urxe_mr_dereg(mr->mr);
 
@@ -52,25 +52,25 @@ static int dereg(struct mr *mr)
 		return rc;
 	mr->pd->object.users--;
 	handle_remove(&mr->object.file->handles, &mr->object);
-	release(mr);
+	release_mr(mr);
 	return 0;
 }
 
-/* No window is left then that could be bound to it. */
+/* Cannot fail: all windows of the context have been destroyed. */
 void mr_destroy(struct object *object)
 {
-	dereg((struct mr *)object);
+	dereg_mr((struct mr *)object);
 }
 
 void mr_unmap(struct mr *mr, const struct urxe_extent *bytes)
 {
-	/* Without the memory to know which, none of it. */
+	/* Without memory for the list of unmapped ranges, withdraws the whole region. */
 	if (urxe_mr_unmap(mr->mr, bytes))
 		urxe_mr_unmap_all(mr->mr);
 }
 
-/* What the kernel's ib_uverbs_reg_mr and ib_check_mr_access look at before the domain. */
-static int check_access(const struct ib_uverbs_reg_mr *request)
+/* Checks that ib_uverbs_reg_mr and ib_check_mr_access make before the look-up of the PD. */
+static int check_mr_access(const struct ib_uverbs_reg_mr *request)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -84,8 +84,8 @@ static int check_access(const struct ib_uverbs_reg_mr *request)
 	return request->access_flags & IBV_ACCESS_ON_DEMAND ? -EOPNOTSUPP : 0;
 }
 
-/* And behind it, in ib_umem_get and the driver. */
-static int check_range(const struct ib_uverbs_reg_mr *request)
+/* Checks that ib_umem_get and the kernel's driver make after the look-up of the PD. */
+static int check_mr_range(const struct ib_uverbs_reg_mr *request)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t end;
@@ -110,21 +110,21 @@ static struct urxe_mr_attr engine_attr(const struct ib_uverbs_reg_mr *request, c
 	};
 }
 
-/* It may go before the region comes. */
-static int check_pd(const struct command *c, uint32_t handle)
+/* For the order of errors only: the PD may be deallocated before the region exists. */
+static int check_mr_pd(const struct command *c, uint32_t handle)
 {
 	int rc = command_lock(c);
 
 	if (rc)
 		return rc;
 	if (!command_object(c, OBJECT_PD, handle))
-		rc = command_no_object(c, handle);
+		rc = command_object_error(c, handle);
 	port_unlock();
 	return rc;
 }
 
-static int make(const struct command *c, const struct ib_uverbs_reg_mr *request, struct pd *pd,
-		struct mr *mr)
+static int make_mr(const struct command *c, const struct ib_uverbs_reg_mr *request, struct pd *pd,
+		   struct mr *mr)
 {
 	struct urxe_extent extent;
 	struct urxe_mr_attr attr = engine_attr(request, pd, &extent);
@@ -133,24 +133,24 @@ static int make(const struct command *c, const struct ib_uverbs_reg_mr *request,
 	mr->pd = pd;
 	mr->start = request->start;
 	mr->length = request->length;
-	rc = registered_add(mr->start, mr->length);
+	rc = mr_index_add(mr->start, mr->length);
 	if (rc)
 		return rc;
 	rc = urxe_mr_reg(port.dev, &attr, &mr->mr);
 	if (!rc) {
-		rc = command_name(c, &mr->object, OBJECT_MR, 0);
+		rc = command_add_object(c, &mr->object, OBJECT_MR, 0);
 		if (rc)
 			urxe_mr_dereg(mr->mr);
 	}
 	if (rc) {
-		registered_remove(mr->start, mr->length);
+		mr_index_remove(mr->start, mr->length);
 		return rc;
 	}
-	mr->number = ++port.registrations;
+	mr->registration = ++port.registrations;
 	return 0;
 }
 
-static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
+static int reg_mr_locked(const struct command *c, const struct ib_uverbs_reg_mr *request)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
 	struct ib_uverbs_reg_mr_resp reply = {0};
@@ -158,11 +158,11 @@ static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
 	int rc;
 
 	if (!pd)
-		return command_no_object(c, request->pd_handle);
+		return command_object_error(c, request->pd_handle);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	rc = make(c, request, pd, mr);
+	rc = make_mr(c, request, pd, mr);
 	if (rc) {
 		free(mr);
 		return rc;
@@ -176,26 +176,26 @@ static int reg(const struct command *c, const struct ib_uverbs_reg_mr *request)
 	return rc;
 }
 
-/* Touching the pages takes its time, so without the lock. */
+/* Populating the pages takes long, so it happens without the lock. */
 int cmd_reg_mr(const struct command *c)
 {
 	struct ib_uverbs_reg_mr request;
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (!rc)
-		rc = check_access(&request);
+		rc = check_mr_access(&request);
 	if (!rc)
-		rc = check_pd(c, request.pd_handle);
+		rc = check_mr_pd(c, request.pd_handle);
 	if (!rc)
-		rc = check_range(&request);
+		rc = check_mr_range(&request);
 	if (!rc)
-		rc = user_populate(request.start, request.length,
-				   request.access_flags & URXE_ACCESS_LOCAL_WRITE);
+		rc = uaccess_populate(request.start, request.length,
+				      request.access_flags & URXE_ACCESS_LOCAL_WRITE);
 	if (!rc)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = reg(c, &request);
+	rc = reg_mr_locked(c, &request);
 	port_unlock();
 	return rc;
 }
@@ -203,7 +203,7 @@ int cmd_reg_mr(const struct command *c)
 #define REREG_ALL \
 	(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)
 
-/* The region as it is to be: what is not to change is as it was. */
+/* The attributes after the change; those without a flag keep their values. */
 static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg_mr *request,
 		       const struct mr *mr)
 {
@@ -222,7 +222,8 @@ static void fill_rereg(struct ib_uverbs_reg_mr *to, const struct ib_uverbs_rereg
 	};
 }
 
-static int rereg(const struct command *c, uint32_t handle, const struct ib_uverbs_reg_mr *to)
+static int rereg_mr_locked(const struct command *c, uint32_t handle,
+			   const struct ib_uverbs_reg_mr *to)
 {
 	struct pd *pd = (struct pd *)command_object(c, OBJECT_PD, to->pd_handle);
 	struct mr *mr = (struct mr *)command_object(c, OBJECT_MR, handle);
@@ -233,32 +234,32 @@ static int rereg(const struct command *c, uint32_t handle, const struct ib_uverb
 	int rc;
 
 	if (!mr)
-		return command_no_object(c, handle);
+		return command_object_error(c, handle);
 	if (!pd)
-		return command_no_object(c, to->pd_handle);
+		return command_object_error(c, to->pd_handle);
 	attr = engine_attr(to, pd, &extent);
 	before = malloc(sizeof(*before));
 	if (!before)
 		return -ENOMEM;
 	*before = *mr;
-	rc = registered_add(to->start, to->length);
+	rc = mr_index_add(to->start, to->length);
 	if (rc) {
 		free(before);
 		return rc;
 	}
 	rc = urxe_mr_rereg(&mr->mr, &attr);
 	if (rc) {
-		registered_remove(to->start, to->length);
+		mr_index_remove(to->start, to->length);
 		free(before);
 		return rc;
 	}
-	release(before);
+	release_mr(before);
 	mr->pd->object.users--;
 	mr->pd = pd;
 	mr->pd->object.users++;
 	mr->start = to->start;
 	mr->length = to->length;
-	mr->number = ++port.registrations;
+	mr->registration = ++port.registrations;
 	reply.lkey = reply.rkey = urxe_mr_key(mr->mr);
 	return command_reply(c, &reply, sizeof(reply));
 }
@@ -275,8 +276,8 @@ static int read_rereg(const struct command *c, struct ib_uverbs_rereg_mr *reques
 }
 
 /*
- * librxe has no call for it: its ibv_rereg_mr refuses. The keys stay the same. The lock is
- * not held while pages are touched, and of two threads that change one region the last wins.
+ * librxe has no function for this command: its ibv_rereg_mr fails. The keys stay the same. The lock
+ * is free while pages are populated; if two threads change one region, the last one wins.
  */
 int cmd_rereg_mr(const struct command *c)
 {
@@ -293,19 +294,20 @@ int cmd_rereg_mr(const struct command *c)
 	if (mr)
 		fill_rereg(&to, &request, mr);
 	else
-		rc = command_no_object(c, request.mr_handle);
+		rc = command_object_error(c, request.mr_handle);
 	port_unlock();
 	if (!rc)
-		rc = check_access(&to);
+		rc = check_mr_access(&to);
 	if (!rc)
-		rc = check_range(&to);
+		rc = check_mr_range(&to);
 	if (!rc)
-		rc = user_populate(to.start, to.length, to.access_flags & URXE_ACCESS_LOCAL_WRITE);
+		rc = uaccess_populate(to.start, to.length,
+				      to.access_flags & URXE_ACCESS_LOCAL_WRITE);
 	if (!rc)
 		rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = rereg(c, request.mr_handle, &to);
+	rc = rereg_mr_locked(c, request.mr_handle, &to);
 	port_unlock_settled();
 	return rc;
 }
@@ -319,5 +321,5 @@ int cmd_dereg_mr(const struct command *c)
 	if (rc)
 		return rc;
 	mr = (struct mr *)command_object(c, OBJECT_MR, request.mr_handle);
-	return mr ? dereg(mr) : command_no_object(c, request.mr_handle);
+	return mr ? dereg_mr(mr) : command_object_error(c, request.mr_handle);
 }

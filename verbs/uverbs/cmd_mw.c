@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* ALLOC_MW, DEALLOC_MW. Windows are bound by work requests; librxe makes one of ibv_bind_mw, too.
- */
+/* ALLOC_MW, DEALLOC_MW. Work requests bind windows, also for ibv_bind_mw of librxe. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include <rxe/rxe.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "uverbs/command.h"
 #include "uverbs/mw.h"
 #include "uverbs/pd.h"
@@ -21,7 +20,7 @@ void mw_destroy(struct object *object)
 	free(mw);
 }
 
-static int alloc(const struct command *c, struct pd *pd, uint8_t type, struct mw **out)
+static int alloc_mw(const struct command *c, struct pd *pd, uint8_t type, struct mw **out)
 {
 	const struct urxe_mw_attr attr = {.pd = pd->number, .type = type};
 	struct mw *mw = calloc(1, sizeof(*mw));
@@ -32,7 +31,7 @@ static int alloc(const struct command *c, struct pd *pd, uint8_t type, struct mw
 	mw->pd = pd;
 	rc = urxe_mw_alloc(port.dev, &attr, &mw->mw);
 	if (!rc) {
-		rc = command_name(c, &mw->object, OBJECT_MW, 0);
+		rc = command_add_object(c, &mw->object, OBJECT_MW, 0);
 		if (rc)
 			urxe_mw_dealloc(mw->mw);
 	}
@@ -57,8 +56,8 @@ int cmd_alloc_mw(const struct command *c)
 		return rc;
 	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
 	if (!pd)
-		return command_no_object(c, request.pd_handle);
-	rc = alloc(c, pd, request.mw_type, &mw);
+		return command_object_error(c, request.pd_handle);
+	rc = alloc_mw(c, pd, request.mw_type, &mw);
 	if (rc)
 		return rc;
 	reply.mw_handle = mw->object.handle;
@@ -79,7 +78,7 @@ int cmd_dealloc_mw(const struct command *c)
 		return rc;
 	mw = command_object(c, OBJECT_MW, request.mw_handle);
 	if (!mw)
-		return command_no_object(c, request.mw_handle);
+		return command_object_error(c, request.mw_handle);
 	mw_destroy(mw);
 	return 0;
 }

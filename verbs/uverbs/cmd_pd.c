@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 #include "uverbs/command.h"
 #include "uverbs/pd.h"
 
@@ -22,7 +22,7 @@ int cmd_alloc_pd(const struct command *c)
 	if (!pd)
 		return -ENOMEM;
 	pd->number = ++port.last_pd;
-	rc = command_name(c, &pd->object, OBJECT_PD, 0);
+	rc = command_add_object(c, &pd->object, OBJECT_PD, 0);
 	if (rc) {
 		free(pd);
 		return rc;
@@ -44,7 +44,7 @@ int cmd_dealloc_pd(const struct command *c)
 		return rc;
 	pd = command_object(c, OBJECT_PD, request.pd_handle);
 	if (!pd)
-		return command_no_object(c, request.pd_handle);
+		return command_object_error(c, request.pd_handle);
 	if (pd->users)
 		return -EBUSY;
 	pd_destroy(pd);

@@ -10,8 +10,8 @@
 #include "daemon/remote_qp.h"
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/poll_hook.h"
-#include "engine/port.h"
+#include "poll/poll_hook.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
@@ -23,20 +23,20 @@
 #include "uverbs/pd.h"
 
 #define CREATE_FLAGS ((uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
-/* Those that the kernel's create_qp lets through to the driver. */
+/* Flags that the kernel's create_qp passes to the driver. */
 #define KNOWN_FLAGS                                                                 \
 	(CREATE_FLAGS | IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING | \
 	 IBV_QP_CREATE_SOURCE_QPN | IBV_QP_CREATE_PCI_WRITE_END_PADDING |           \
 	 1u << 2 /* CROSS_CHANNEL */ | 1u << 3 /* MANAGED_SEND */ | 1u << 4 /* MANAGED_RECV */)
 
-/* Of types that the kernel knows, which this device has not. */
+/* Types that the kernel knows and this device does not support. */
 static bool is_known_type(uint8_t type)
 {
 	return type == IBV_QPT_RAW_PACKET || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ||
 	       type == IBV_QPT_DRIVER;
 }
 
-/* What is wrong first is said, in the order of the kernel's create_qp and rxe_create_qp. */
+/* Checks in the order of the kernel's create_qp and rxe_create_qp, so the error is the same. */
 static int check_create(const struct ib_uverbs_ex_create_qp *request)
 {
 	if (request->comp_mask || request->reserved || request->create_flags & ~KNOWN_FLAGS)
@@ -65,19 +65,19 @@ static int find_objects(const struct command *c, const struct ib_uverbs_ex_creat
 	if (request->is_srq) {
 		qp->srq = (struct srq *)command_object(c, OBJECT_SRQ, request->srq_handle);
 		if (!qp->srq)
-			return command_no_object(c, request->srq_handle);
+			return command_object_error(c, request->srq_handle);
 	}
 	qp->recv_cq = (struct cq *)command_object(c, OBJECT_CQ, request->recv_cq_handle);
 	if (!qp->recv_cq)
-		return command_no_object(c, request->recv_cq_handle);
+		return command_object_error(c, request->recv_cq_handle);
 	qp->send_cq = (struct cq *)command_object(c, OBJECT_CQ, request->send_cq_handle);
 	if (!qp->send_cq)
-		return command_no_object(c, request->send_cq_handle);
+		return command_object_error(c, request->send_cq_handle);
 	qp->pd = (struct pd *)command_object(c, OBJECT_PD, request->pd_handle);
-	return qp->pd ? 0 : command_no_object(c, request->pd_handle);
+	return qp->pd ? 0 : command_object_error(c, request->pd_handle);
 }
 
-/* As the Linux driver: one slot holds the segments or the inline data, whichever needs more. */
+/* As in the Linux driver, one slot holds either the segments or the inline data. */
 static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
 		      struct qp *qp)
 {
@@ -103,8 +103,8 @@ static int make_rings(const struct command *c, const struct ib_uverbs_ex_create_
 			    (uint32_t)sizeof(struct rxe_send_wqe) + payload);
 }
 
-/* No errno value, so no other mistake of a command: all leased numbers are taken. */
-#define NO_NUMBER 1
+/* All leased QPNs are in use; differs from all errno values. */
+#define NO_FREE_QPN 1
 
 static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct qp *qp)
 {
@@ -114,18 +114,21 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 		.sq_sig_all = request->sq_sig_all,
 		.block_self_mcast = request->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 		.pd = qp->pd->number,
-		.qpn = leases_choose(&port.leases),
+		.qpn = leases_find_free(&port.leases),
 		.send_cq = qp->send_cq->cq,
 		.recv_cq = qp->recv_cq->cq,
 		.srq = qp->srq ? qp->srq->recv.rq : NULL,
 		.cap = {.max_send_wr = queue_capacity(&qp->sq.ring),
 			.max_recv_wr = qp->srq ? 0 : queue_capacity(&qp->recv.wq.ring),
 			.max_send_sge = qp->limits.max_sge,
-			/* One at least: queues/recv.c may have to put one in. */
+			/*
+			 * At least one, for the segment that replaces a malformed request
+			 * (queues/recv.c).
+			 */
 			.max_recv_sge = qp->recv.max_sge ? qp->recv.max_sge : 1,
 			.max_inline = qp->limits.max_inline},
 	};
-	int rc = init.qpn ? urxe_qp_create(port.dev, &init, &qp->qp) : NO_NUMBER;
+	int rc = init.qpn ? urxe_qp_create(port.dev, &init, &qp->qp) : NO_FREE_QPN;
 
 	if (rc)
 		return rc;
@@ -134,8 +137,8 @@ static int make_engine_qp(const struct ib_uverbs_ex_create_qp *request, struct q
 	return 0;
 }
 
-static int make(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
-		struct qp *qp)
+static int make_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request,
+		   struct qp *qp)
 {
 	int rc = find_objects(c, request, qp);
 
@@ -145,12 +148,12 @@ static int make(const struct command *c, const struct ib_uverbs_ex_create_qp *re
 		rc = make_engine_qp(request, qp);
 	if (rc)
 		return rc;
-	rc = command_name(c, &qp->object, OBJECT_QP, request->user_handle);
+	rc = command_add_object(c, &qp->object, OBJECT_QP, request->user_handle);
 	if (rc) {
 		urxe_qp_destroy(qp->qp);
 		return rc;
 	}
-	leases_set(&port.leases, qp->qpn, qp);
+	leases_assign(&port.leases, qp->qpn, qp);
 	qp->pd->object.users++;
 	qp->send_cq->object.users++;
 	qp->recv_cq->object.users++;
@@ -180,8 +183,8 @@ static int reply_qp(const struct command *c, const struct qp *qp)
 	return rc ? rc : command_reply_driver(c, &driver, sizeof(driver));
 }
 
-/* NO_NUMBER: there is none for it. */
-static int create_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+/* Or NO_FREE_QPN. */
+static int create_qp_locked(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	struct qp *qp;
 	int rc = check_create(request);
@@ -192,23 +195,23 @@ static int create_locked(const struct command *c, const struct ib_uverbs_ex_crea
 	if (!qp)
 		return -ENOMEM;
 	*qp = (struct qp){0};
-	rc = make(c, request, qp);
+	rc = make_qp(c, request, qp);
 	if (rc) {
 		queue_destroy(&qp->recv.wq.ring);
 		queue_destroy(&qp->sq.ring);
 		free(qp);
 		return rc;
 	}
-	poll_wrap_ex(qp->send_cq);
-	poll_wrap_ex(qp->recv_cq);
+	poll_hook_install_ex(qp->send_cq);
+	poll_hook_install_ex(qp->recv_cq);
 	rc = reply_qp(c, qp);
 	if (rc)
 		qp_destroy(&qp->object);
 	return rc;
 }
 
-/* The daemon may have to be asked for numbers, without the lock. */
-static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
+/* The daemon is asked for QPNs without the lock. */
+static int create_qp(const struct command *c, const struct ib_uverbs_ex_create_qp *request)
 {
 	int rc;
 
@@ -216,11 +219,11 @@ static int create(const struct command *c, const struct ib_uverbs_ex_create_qp *
 		rc = command_lock(c);
 		if (rc)
 			return rc;
-		rc = create_locked(c, request);
+		rc = create_qp_locked(c, request);
 		port_unlock();
-		if (rc != NO_NUMBER)
+		if (rc != NO_FREE_QPN)
 			return rc;
-		rc = port_lease();
+		rc = port_lease_qpns();
 	} while (!rc);
 	return rc;
 }
@@ -245,7 +248,7 @@ int cmd_create_qp(const struct command *c)
 		.is_srq = request.is_srq,
 	};
 
-	return rc ? rc : create(c, &as_ex);
+	return rc ? rc : create_qp(c, &as_ex);
 }
 
 int cmd_create_qp_ex(const struct command *c)
@@ -253,7 +256,7 @@ int cmd_create_qp_ex(const struct command *c)
 	struct ib_uverbs_ex_create_qp request;
 	int rc = command_read(c, &request, sizeof(request));
 
-	return rc ? rc : create(c, &request);
+	return rc ? rc : create_qp(c, &request);
 }
 
 static void fill_query(struct ib_uverbs_query_qp_resp *reply, const struct qp *qp)
@@ -302,7 +305,7 @@ int cmd_query_qp(const struct command *c)
 		return rc;
 	qp = (struct qp *)command_object(c, OBJECT_QP, request.qp_handle);
 	if (!qp)
-		return command_no_object(c, request.qp_handle);
+		return command_object_error(c, request.qp_handle);
 	fill_query(&reply, qp);
 	return command_reply(c, &reply, sizeof(reply));
 }
@@ -310,7 +313,10 @@ int cmd_query_qp(const struct command *c)
 /* A controlled Q_Key (IBA 10.2.5). */
 #define PRIVILEGED_QKEY 0x80000000u
 
-/* What the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) checks before the driver. */
+/*
+ * Checks that the kernel's modify_qp (drivers/infiniband/core/uverbs_cmd.c) makes before the
+ * driver's.
+ */
 static int check_modify(const struct ib_uverbs_modify_qp *request)
 {
 	if (request->attr_mask & IBV_QP_PORT && request->port_num != 1)
@@ -350,9 +356,9 @@ static void fill_attr(struct urxe_qp_attr *attr, const struct ib_uverbs_modify_q
 	};
 }
 
-/* Whether a QP is to be connected to another remote one than before; with the lock. */
-static bool connects(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
-		     uint32_t *qpn)
+/* Whether the command connects the QP to a remote QP that is not registered; with the lock. */
+static bool needs_registration(const struct qp *qp, uint32_t mask, const struct urxe_qp_attr *to,
+			       uint32_t *qpn)
 {
 	struct urxe_qp_attr now;
 	struct urxe_qp_init init;
@@ -365,9 +371,9 @@ static bool connects(const struct qp *qp, uint32_t mask, const struct urxe_qp_at
 	       memcmp(qp->remote->dgid, to->path.dgid.raw, sizeof(qp->remote->dgid));
 }
 
-/* The daemon has to know of a connection before its first packet; asking it may block. */
-static int register_remote(const struct command *c, const struct ib_uverbs_modify_qp *request,
-			   const struct urxe_qp_attr *attr, struct remote **remote)
+/* The daemon must know a connection before its first packet; the request may block. */
+static int register_remote_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			      const struct urxe_qp_attr *attr, struct remote_qp **remote)
 {
 	uint32_t qpn = 0;
 	bool ask;
@@ -379,48 +385,48 @@ static int register_remote(const struct command *c, const struct ib_uverbs_modif
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	ask = connects((struct qp *)command_object(c, OBJECT_QP, request->qp_handle),
-		       request->attr_mask, attr, &qpn);
+	ask = needs_registration((struct qp *)command_object(c, OBJECT_QP, request->qp_handle),
+				 request->attr_mask, attr, &qpn);
 	port_unlock();
-	return ask ? remote_register(attr->path.dgid.raw, qpn, remote) : 0;
+	return ask ? remote_qp_register(attr->path.dgid.raw, qpn, remote) : 0;
 }
 
 /* The context was closed meanwhile. */
-static void abandon_remote(struct remote *remote)
+static void release_remote_qp(struct remote_qp *remote)
 {
 	port_lock();
-	remote_release(remote);
+	remote_qp_release(remote);
 	port_unlock();
-	remote_flush();
+	remote_qp_flush();
 }
 
 /*
- * What is registered is what the QP is connected to. One that fails by itself keeps
- * it until the application takes it down: the peer has yet to hear why.
+ * The registration follows the connection. A QP that failed by itself keeps it until the
+ * application resets, fails or destroys it: the error must still reach the peer.
  */
-static void change_remote(struct qp *qp, struct remote *remote)
+static void replace_remote_qp(struct qp *qp, struct remote_qp *remote)
 {
 	enum urxe_qp_state state = qp_state(qp);
 
 	if (remote || state == URXE_QPS_RESET || state == URXE_QPS_ERR) {
-		remote_release(qp->remote);
+		remote_qp_release(qp->remote);
 		qp->remote = remote;
 	}
 }
 
-/* A connection within the host is about to begin: opens the straight way for its frames. */
-static void meet_peer(const struct urxe_qp_attr *attr, uint32_t mask)
+/* Before a connection within the host: gets the peer's inbox. */
+static void request_peer_inbox(const struct urxe_qp_attr *attr, uint32_t mask)
 {
 	if ((mask & URXE_QP_STATE) && (mask & URXE_QP_AV) && (mask & URXE_QP_DEST_QPN) &&
 	    attr->state == URXE_QPS_RTR &&
-	    !memcmp(attr->path.dmac, port.who.mac, sizeof(port.who.mac)))
-		port_meet(attr->dest_qpn);
+	    !memcmp(attr->path.dmac, port.welcome.mac, sizeof(port.welcome.mac)))
+		port_request_inbox(attr->dest_qpn);
 }
 
 /*
- * With the lock. The architecture lets a QP fail from any state (IBA 10.3.1), and so does the
- * engine; Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) leaves RESET for INIT
- * only, for all drivers.
+ * With the lock. The specification lets a QP go to the error state from any state (IBA 10.3.1), and
+ * so does the engine; Linux' table (qp_state_table in drivers/infiniband/core/verbs.c) allows only
+ * INIT after RESET, for all drivers.
  */
 static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 			 uint32_t mask)
@@ -428,7 +434,7 @@ static int modify_engine(struct qp *qp, uint64_t now, const struct urxe_qp_attr 
 	if (mask & URXE_QP_STATE && attr->state == URXE_QPS_ERR && qp_state(qp) == URXE_QPS_RESET)
 		return -EINVAL;
 	if (mask & URXE_QP_STATE && (attr->state == URXE_QPS_ERR || attr->state == URXE_QPS_RESET))
-		qp_settle(qp);
+		qp_flush_acks(qp);
 	return urxe_qp_modify(qp->qp, now, attr, mask);
 }
 
@@ -439,34 +445,34 @@ static void log_migration(const struct qp *qp, uint32_t mask)
 }
 
 /* With the port's lock. */
-static int modify_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
-			 const struct urxe_qp_attr *attr, struct remote *remote)
+static int modify_qp_locked(const struct command *c, const struct ib_uverbs_modify_qp *request,
+			    const struct urxe_qp_attr *attr, struct remote_qp *remote)
 {
 	uint64_t now = clock_now();
 	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, request->qp_handle);
 	int rc = qp ? modify_engine(qp, now, attr, request->attr_mask)
-		    : command_no_object(c, request->qp_handle);
+		    : command_object_error(c, request->qp_handle);
 
 	if (rc == -EOPNOTSUPP)
 		log_migration(qp, request->attr_mask);
 	if (rc) {
-		remote_release(remote);
+		remote_qp_release(remote);
 		return rc;
 	}
 	qp_modified(qp);
 	engine_transmit(now);
 	port_publish();
 	engine_thread_schedule();
-	change_remote(qp, remote);
+	replace_remote_qp(qp, remote);
 	return 0;
 }
 
-static int modify(const struct command *c, const struct ib_uverbs_modify_qp *request,
-		  uint32_t rate_limit)
+static int modify_qp(const struct command *c, const struct ib_uverbs_modify_qp *request,
+		     uint32_t rate_limit)
 {
 	struct ib_uverbs_ah_attr address;
 	struct urxe_qp_attr attr;
-	struct remote *remote;
+	struct remote_qp *remote;
 	int rc = check_modify(request);
 
 	if (rc)
@@ -478,23 +484,23 @@ static int modify(const struct command *c, const struct ib_uverbs_modify_qp *req
 		rc = address_path(&address, &attr.path);
 	}
 	if (!rc)
-		rc = register_remote(c, request, &attr, &remote);
+		rc = register_remote_qp(c, request, &attr, &remote);
 	if (!rc)
-		meet_peer(&attr, request->attr_mask);
+		request_peer_inbox(&attr, request->attr_mask);
 	if (rc)
 		return rc;
 	rc = command_lock(c);
 	if (rc) {
-		abandon_remote(remote);
+		release_remote_qp(remote);
 		return rc;
 	}
-	rc = modify_locked(c, request, &attr, remote);
+	rc = modify_qp_locked(c, request, &attr, remote);
 	port_unlock_settled();
-	remote_flush();
+	remote_qp_flush();
 	return rc;
 }
 
-/* What each command may set, by the kernel's check; the extended one is for rate limits. */
+/* Attributes that each command may set, as in the kernel; only the extended one has rate limits. */
 #define MODIFY_MASK    ((IBV_QP_DEST_QPN << 1) - 1u)
 #define MODIFY_EX_MASK ((IBV_QP_RATE_LIMIT << 1) - 1u)
 
@@ -505,7 +511,7 @@ int cmd_modify_qp(const struct command *c)
 
 	if (!rc && request.attr_mask & ~MODIFY_MASK)
 		rc = -EOPNOTSUPP;
-	return rc ? rc : modify(c, &request, 0);
+	return rc ? rc : modify_qp(c, &request, 0);
 }
 
 int cmd_modify_qp_ex(const struct command *c)
@@ -517,21 +523,21 @@ int cmd_modify_qp_ex(const struct command *c)
 	if (!rc && request.base.attr_mask & ~MODIFY_EX_MASK)
 		rc = -EOPNOTSUPP;
 	if (!rc)
-		rc = modify(c, &request.base, request.rate_limit);
+		rc = modify_qp(c, &request.base, request.rate_limit);
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 
-static int destroy(const struct command *c, uint32_t handle, uint32_t *events)
+static int destroy_qp(const struct command *c, uint32_t handle, uint32_t *events)
 {
 	struct qp *qp = (struct qp *)command_object(c, OBJECT_QP, handle);
 
 	if (!qp)
-		return command_no_object(c, handle);
-	/* As the kernel, which wants each attachment taken back first. */
+		return command_object_error(c, handle);
+	/* As the kernel, which requires that each attachment is detached first. */
 	if (urxe_mcast_attached(qp->qp))
 		return -EBUSY;
-	qp_settle(qp);
-	*events = qp->async_events - channel_withdraw(c->file->async, qp->object.user_handle);
+	qp_flush_acks(qp);
+	*events = qp->async_events - comp_channel_withdraw(c->file->async, qp->object.user_handle);
 	qp_destroy(&qp->object);
 	return 0;
 }
@@ -547,9 +553,9 @@ int cmd_destroy_qp(const struct command *c)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	rc = destroy(c, request.qp_handle, &reply.events_reported);
+	rc = destroy_qp(c, request.qp_handle, &reply.events_reported);
 	port_unlock_settled();
-	remote_flush();
+	remote_qp_flush();
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 
@@ -561,8 +567,8 @@ static int change_group(const struct command *c, uint32_t qp_handle, const uint8
 	int rc;
 
 	memcpy(gid.raw, raw, sizeof(gid.raw));
-	rc = qp ? change(qp->qp, &gid) : command_no_object(c, qp_handle);
-	port_groups_changed();
+	rc = qp ? change(qp->qp, &gid) : command_object_error(c, qp_handle);
+	port_update_multicast();
 	return rc;
 }
 

@@ -7,8 +7,8 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_rxe.h>
 
-#include "engine/port.h"
 #include "memory/uaccess.h"
+#include "port/port.h"
 #include "queues/srq.h"
 #include "uverbs/command.h"
 #include "uverbs/device_max.h"
@@ -30,8 +30,8 @@ static uint32_t element_size(uint32_t max_sge)
 	return (uint32_t)sizeof(struct rxe_recv_wqe) + max_sge * (uint32_t)sizeof(struct rxe_sge);
 }
 
-static int make_queue(const struct command *c, struct srq *srq,
-		      const struct ib_uverbs_create_srq *request)
+static int make_srq_queue(const struct command *c, struct srq *srq,
+			  const struct ib_uverbs_create_srq *request)
 {
 	struct urxe_rq_attr attr = {
 		.ctx = srq,
@@ -53,7 +53,7 @@ static int make_queue(const struct command *c, struct srq *srq,
 	if (request->srq_limit)
 		rc = urxe_srq_set_limit(srq->recv.rq, request->srq_limit);
 	if (!rc)
-		rc = command_name(c, &srq->object, OBJECT_SRQ, request->user_handle);
+		rc = command_add_object(c, &srq->object, OBJECT_SRQ, request->user_handle);
 	if (rc) {
 		urxe_srq_destroy(srq->recv.rq);
 		queue_destroy(&srq->recv.wq.ring);
@@ -89,18 +89,20 @@ int cmd_create_srq(const struct command *c)
 		return rc;
 	pd = (struct pd *)command_object(c, OBJECT_PD, request.pd_handle);
 	if (!pd)
-		return command_no_object(c, request.pd_handle);
+		return command_object_error(c, request.pd_handle);
 	if (!request.max_wr || request.max_wr > MAX_WR || request.max_sge > URXE_MAX_SGE)
 		return -EINVAL;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
 	srq->pd = pd;
-	/* As Linux rxe (RXE_MIN_SRQ_SGE): one at least, which queues/recv.c too may have to put in.
+	/*
+	 * At least one, as in Linux rxe (RXE_MIN_SRQ_SGE), and for the segment that replaces a
+	 * malformed request (queues/recv.c).
 	 */
 	if (!request.max_sge)
 		request.max_sge = 1;
-	rc = make_queue(c, srq, &request);
+	rc = make_srq_queue(c, srq, &request);
 	if (rc) {
 		free(srq);
 		return rc;
@@ -112,8 +114,11 @@ int cmd_create_srq(const struct command *c)
 	return rc;
 }
 
-/* librxe learns of the new ring at an address that it gives, and maps it afterwards. */
-static int reply_ring(const struct command *c, const struct queue *ring)
+/*
+ * The command contains the address at which librxe expects the new ring's mminfo; librxe maps the
+ * ring afterwards.
+ */
+static int reply_srq_ring(const struct command *c, const struct queue *ring)
 {
 	const struct mminfo mi = queue_mminfo(ring);
 	struct rxe_modify_srq_cmd driver;
@@ -121,11 +126,11 @@ static int reply_ring(const struct command *c, const struct queue *ring)
 	if (c->driver_in_size < sizeof(driver))
 		return -EINVAL;
 	memcpy(&driver, c->driver_in, sizeof(driver));
-	return user_write(driver.mmap_info_addr, &mi, sizeof(mi));
+	return uaccess_write(driver.mmap_info_addr, &mi, sizeof(mi));
 }
 
-/* The limit is what it is to be afterwards: the old one may be too high for the new size. */
-static int resize_engine(struct srq *srq, uint32_t max_wr, uint32_t limit)
+/* `limit` is the limit after the change: the old one may exceed the new size. */
+static int resize_engine_srq(struct srq *srq, uint32_t max_wr, uint32_t limit)
 {
 	uint32_t old = urxe_srq_limit(srq->recv.rq);
 	int rc;
@@ -139,8 +144,8 @@ static int resize_engine(struct srq *srq, uint32_t max_wr, uint32_t limit)
 	return rc;
 }
 
-static int resize(const struct command *c, struct srq *srq,
-		  const struct ib_uverbs_modify_srq *request)
+static int resize_srq(const struct command *c, struct srq *srq,
+		      const struct ib_uverbs_modify_srq *request)
 {
 	struct queue ring;
 	int rc;
@@ -151,9 +156,9 @@ static int resize(const struct command *c, struct srq *srq,
 			  element_size(srq->recv.max_sge));
 	if (rc)
 		return rc;
-	rc = reply_ring(c, &ring);
+	rc = reply_srq_ring(c, &ring);
 	if (!rc)
-		rc = resize_engine(srq, queue_capacity(&ring), request->srq_limit);
+		rc = resize_engine_srq(srq, queue_capacity(&ring), request->srq_limit);
 	if (rc)
 		queue_destroy(&ring);
 	else
@@ -172,16 +177,19 @@ int cmd_modify_srq(const struct command *c)
 		return rc;
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
 	if (!srq)
-		return command_no_object(c, request.srq_handle);
+		return command_object_error(c, request.srq_handle);
 	if (request.attr_mask & ~(uint32_t)(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return -EINVAL;
-	/* What waits in the ring counts, and only a message would fetch it. */
+	/*
+	 * Posts the requests in the ring, which count as outstanding: otherwise only a message
+	 * would do it.
+	 */
 	recv_queue_refill(&srq->recv);
 	limit = urxe_srq_limit(srq->recv.rq);
 	if (!(request.attr_mask & IBV_SRQ_LIMIT))
 		request.srq_limit = limit;
 	if (request.attr_mask & IBV_SRQ_MAX_WR)
-		return resize(c, srq, &request);
+		return resize_srq(c, srq, &request);
 	return urxe_srq_set_limit(srq->recv.rq, request.srq_limit);
 }
 
@@ -196,7 +204,7 @@ int cmd_query_srq(const struct command *c)
 		return rc;
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
 	if (!srq)
-		return command_no_object(c, request.srq_handle);
+		return command_object_error(c, request.srq_handle);
 	reply.max_wr = queue_capacity(&srq->recv.wq.ring);
 	reply.max_sge = srq->recv.max_sge;
 	reply.srq_limit = urxe_srq_limit(srq->recv.rq);
@@ -214,11 +222,11 @@ int cmd_destroy_srq(const struct command *c)
 		return rc;
 	srq = (struct srq *)command_object(c, OBJECT_SRQ, request.srq_handle);
 	if (!srq)
-		return command_no_object(c, request.srq_handle);
+		return command_object_error(c, request.srq_handle);
 	if (srq->object.users)
 		return -EBUSY;
 	reply.events_reported =
-		srq->async_events - channel_withdraw(c->file->async, srq->object.user_handle);
+		srq->async_events - comp_channel_withdraw(c->file->async, srq->object.user_handle);
 	srq_destroy(&srq->object);
 	return command_reply(c, &reply, sizeof(reply));
 }

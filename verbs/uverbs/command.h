@@ -2,8 +2,8 @@
 /*
  * Commands of the uverbs write() ABI (rdma/ib_user_verbs.h).
  *
- * A handler returns 0 or a negative errno value. Unless its row says otherwise
- * it runs with the port's lock, on a live context of a port that is attached.
+ * A handler returns 0 or a negative errno value. It runs with the lock of the port, on a live
+ * context of a port that is attached, unless its row in uverbs.c is ROW_UNLOCKED.
  */
 #ifndef URXE_VERBS_UVERBS_COMMAND_H
 #define URXE_VERBS_UVERBS_COMMAND_H
@@ -21,7 +21,7 @@ struct command {
 	struct uverbs_file *file;
 	int fd; /* the context's memfd */
 	bool extended;
-	/* The core request and response, and behind them the provider's. */
+	/* The core request and response, followed by the provider's. */
 	const uint8_t *in;
 	uint32_t in_size;
 	uint64_t out;
@@ -33,15 +33,15 @@ struct command {
 };
 
 /*
- * Copies the request; a shorter one is filled up with zeros. A longer one must
- * have zeros where this version knows nothing: -EOPNOTSUPP.
+ * Copies the request. A shorter request is padded with zeros; a longer one must have zeros after
+ * `size`: -EOPNOTSUPP.
  */
 int command_read(const struct command *c, void *request, uint32_t size);
-/* Answers; what the caller has no room for is left out. -EFAULT for a bad address. */
+/* Writes the response, truncated to the caller's room. -EFAULT for a bad address. */
 int command_reply(const struct command *c, const void *reply, uint32_t size);
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size);
 
-/* The lock, taken by handlers that are called without; -EIO where the device is dead. */
+/* Takes the lock of the port, for handlers that run without it; -EIO if the device is dead. */
 int command_lock(const struct command *c);
 
 static inline struct object *command_object(const struct command *c, enum object_type type,
@@ -50,15 +50,15 @@ static inline struct object *command_object(const struct command *c, enum object
 	return handle_find(&c->file->handles, type, handle);
 }
 
-/* Why command_object gave NULL. */
-static inline int command_no_object(const struct command *c, uint32_t handle)
+/* The errno value after command_object has returned NULL. */
+static inline int command_object_error(const struct command *c, uint32_t handle)
 {
 	return handle_error(&c->file->handles, handle);
 }
 
-/* Initializes and names an object. */
-int command_name(const struct command *c, struct object *object, enum object_type type,
-		 uint64_t user_handle);
+/* Initializes an object and gives it a handle. */
+int command_add_object(const struct command *c, struct object *object, enum object_type type,
+		       uint64_t user_handle);
 
 int cmd_get_context(const struct command *c);
 int cmd_query_device(const struct command *c);

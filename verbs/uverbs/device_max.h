@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Limits of the front end; the engine's own are in <rxe/types.h>. */
+/* Limits of verbs/; the limits of the engine are in <rxe/types.h>. */
 #ifndef URXE_VERBS_UVERBS_DEVICE_MAX_H
 #define URXE_VERBS_UVERBS_DEVICE_MAX_H
 
@@ -11,7 +11,7 @@
 #define MAX_CQE          ((1 << 20) - 1)
 #define MAX_OBJECTS      (1 << 20) /* of each kind; memory is the real limit */
 #define MAX_COMP_VECTORS 1
-#define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread that has to wait for a core */
+#define LOCAL_ACK_DELAY  15 /* 4.096 us << 15 = 134 ms: a thread may wait that long for a core */
 
 /* Bits of device_cap_flags_ex in Linux 6.2's ib_user_verbs.h. */
 #define CAP_FLUSH_GLOBAL (UINT64_C(1) << 38)

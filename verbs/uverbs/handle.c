@@ -11,7 +11,7 @@ struct handle_slot {
 	uint32_t next_free;    /* slot + 1 */
 };
 
-static int grow(struct handle_table *table)
+static int grow_table(struct handle_table *table)
 {
 	uint32_t size = table->size ? table->size * 2 : 64;
 	struct handle_slot *slots;
@@ -31,13 +31,13 @@ static int grow(struct handle_table *table)
 	return 0;
 }
 
-/* Handle 0 is nobody's: a structure left at zero must not name an object. */
+/* Handle 0 names no object, because structures of zeros contain it. */
 int handle_add(struct handle_table *table, struct object *object)
 {
 	struct handle_slot *slot;
 
 	if (!table->first_free) {
-		int rc = grow(table);
+		int rc = grow_table(table);
 
 		if (rc)
 			return rc;
@@ -58,21 +58,21 @@ void handle_remove(struct handle_table *table, struct object *object)
 	table->first_free = object->handle;
 }
 
-static struct object *look_up(const struct handle_table *table, uint32_t handle)
+static struct object *object_at(const struct handle_table *table, uint32_t handle)
 {
 	return handle && handle <= table->size ? table->slots[handle - 1].object : NULL;
 }
 
 struct object *handle_find(const struct handle_table *table, enum object_type type, uint32_t handle)
 {
-	struct object *object = look_up(table, handle);
+	struct object *object = object_at(table, handle);
 
 	return object && object->type == type ? object : NULL;
 }
 
 int handle_error(const struct handle_table *table, uint32_t handle)
 {
-	return look_up(table, handle) ? -EINVAL : -ENOENT;
+	return object_at(table, handle) ? -EINVAL : -ENOENT;
 }
 
 struct object *handle_next(const struct handle_table *table, enum object_type type,

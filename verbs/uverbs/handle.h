@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects of a context, by the 32-bit handles that the uverbs ABI names them with. */
+/* The objects of a context by their 32-bit handles of the uverbs ABI. */
 #ifndef URXE_VERBS_UVERBS_HANDLE_H
 #define URXE_VERBS_UVERBS_HANDLE_H
 
@@ -22,7 +22,7 @@ struct object {
 	enum object_type type;
 	uint32_t handle;
 	uint32_t users;       /* objects that refer to it */
-	uint64_t user_handle; /* what events name it by */
+	uint64_t user_handle; /* the object in events */
 	struct uverbs_file *file;
 };
 
@@ -35,11 +35,13 @@ struct handle_table {
 /* Gives the object a handle, never 0. 0 or -ENOMEM. */
 int handle_add(struct handle_table *table, struct object *object);
 void handle_remove(struct handle_table *table, struct object *object);
-/* NULL where the handle names nothing, or something of another type. */
+/* NULL if the handle names no object, or an object of another type. */
 struct object *handle_find(const struct handle_table *table, enum object_type type,
 			   uint32_t handle);
-/* Why handle_find gave NULL, as the kernel says it: -ENOENT where the handle names nothing, -EINVAL
- * where it names something of another type. */
+/*
+ * The kernel's errno value after handle_find has returned NULL: -ENOENT if the handle names no
+ * object, -EINVAL if the object has another type.
+ */
 int handle_error(const struct handle_table *table, uint32_t handle);
 /* The first object of the type at or after *handle, which moves behind it; NULL at the end. */
 struct object *handle_next(const struct handle_table *table, enum object_type type,

@@ -7,7 +7,7 @@
 
 struct pd {
 	struct object object;
-	uint32_t number; /* the engine's name for it, unique in the process */
+	uint32_t number; /* number of the PD in the engine, unique in the process */
 };
 
 void pd_destroy(struct object *object);

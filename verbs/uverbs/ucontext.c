@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/port.h"
 #include "interpose/path_redirect.h"
 #include "memory/mr.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
 #include "queues/srq.h"
@@ -19,21 +19,21 @@
 #include "uverbs/mw.h"
 #include "uverbs/pd.h"
 
-/* Sparse: address space for rings, which are never placed twice; whole pages. */
+/* A sparse file, so that each ring gets an offset of its own; whole pages. */
 #define MEMFD_SIZE ((uint64_t)1 << 44)
 
-static struct file_list unused = LIST_HEAD_INITIALIZER(unused);
+static struct uverbs_file_list unused = LIST_HEAD_INITIALIZER(unused);
 
-static void settle(struct uverbs_file *file)
+static void flush_acks(struct uverbs_file *file)
 {
 	struct object *object;
 	uint32_t at = 0;
 
 	while ((object = handle_next(&file->handles, OBJECT_QP, &at)))
-		qp_settle((struct qp *)object);
+		qp_flush_acks((struct qp *)object);
 }
 
-/* Users before what they use. */
+/* Destroys objects before the objects that they refer to. */
 static void destroy_objects(struct uverbs_file *file)
 {
 	static const struct {
@@ -55,7 +55,7 @@ static void destroy_objects(struct uverbs_file *file)
 	handle_table_free(&file->handles);
 }
 
-static void closed(struct fd_object *object)
+static void release_file(struct fd_object *object)
 {
 	struct uverbs_file *file = (struct uverbs_file *)object;
 	bool was_live;
@@ -64,22 +64,22 @@ static void closed(struct fd_object *object)
 	was_live = file->live;
 	if (was_live) {
 		file->live = false;
-		settle(file);
+		flush_acks(file);
 		destroy_objects(file);
-		queue_space_done(&file->queues);
+		queue_space_unmap_rest(&file->queues);
 		LIST_REMOVE(file, link);
 		if (file->async)
-			channel_put(file->async);
+			comp_channel_put(file->async);
 	}
 	LIST_INSERT_HEAD(&unused, file, link);
 	port_unlock_settled();
 	if (was_live) {
-		remote_flush();
+		remote_qp_flush();
 		port_close();
 	}
 }
 
-static struct uverbs_file *file_alloc(void)
+static struct uverbs_file *alloc_file(void)
 {
 	struct uverbs_file *file;
 
@@ -93,7 +93,7 @@ static struct uverbs_file *file_alloc(void)
 	if (!file)
 		return NULL;
 	file->fd.kind = FD_UVERBS;
-	file->fd.release = closed;
+	file->fd.release = release_file;
 	file->handles = (struct handle_table){0};
 	file->async = NULL;
 	file->poll_cq = NULL;
@@ -104,7 +104,7 @@ static struct uverbs_file *file_alloc(void)
 	return file;
 }
 
-/* RLIMIT_FSIZE holds for memory too: what is longer is refused with SIGXFSZ. */
+/* RLIMIT_FSIZE limits memfds, too: a larger size raises SIGXFSZ. */
 static uint64_t memfd_size(void)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -130,7 +130,7 @@ static int make_memfd(int flags, uint64_t size)
 	return fd;
 }
 
-int file_open(int flags)
+int uverbs_file_open(int flags)
 {
 	uint64_t size = memfd_size();
 	struct uverbs_file *file;
@@ -143,7 +143,7 @@ int file_open(int flags)
 		port_close();
 		return fd;
 	}
-	file = file_alloc();
+	file = alloc_file();
 	if (!file) {
 		close(fd);
 		port_close();
@@ -156,18 +156,18 @@ int file_open(int flags)
 	port_unlock();
 	rc = fd_install(fd, &file->fd);
 	if (rc) {
-		closed(&file->fd);
+		release_file(&file->fd);
 		close(fd);
 		return rc;
 	}
 	return fd;
 }
 
-void file_event(struct uverbs_file *file, uint64_t element, uint32_t type)
+void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type)
 {
-	struct channel_event event = {.element = element, .type = type};
+	struct comp_channel_event event = {.element = element, .type = type};
 
 	log_debug("asynchronous event %u", type);
 	if (file->async)
-		channel_send(file->async, &event);
+		comp_channel_send(file->async, &event);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An open uverbs device: the context of its commands. */
+/*
+ * An open uverbs device: the context of its commands. For the interposed open(2) and all of
+ * uverbs/.
+ */
 #ifndef URXE_VERBS_UVERBS_UCONTEXT_H
 #define URXE_VERBS_UVERBS_UCONTEXT_H
 
@@ -24,28 +27,28 @@ struct uverbs_file {
 	bool live; /* neither closed nor inherited through fork */
 	struct handle_table handles;
 	struct queue_space queues;
-	struct channel *async; /* NULL before GET_CONTEXT */
+	struct comp_channel *async; /* NULL before GET_CONTEXT */
 	LIST_ENTRY(uverbs_file) link;
-	/* librxe's own functions, behind those that poll_hook.c put in their place. */
+	/* librxe's functions, which poll_hook.c has replaced. */
 	int (*poll_cq)(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 	int (*start_poll)(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr);
 	int (*next_poll)(struct ibv_cq_ex *cq);
 	void (*end_poll)(struct ibv_cq_ex *cq);
 	atomic_int poll_ends; /* enum poll_ends of poll_hook.c */
 };
-LIST_HEAD(file_list, uverbs_file);
+LIST_HEAD(uverbs_file_list, uverbs_file);
 
 /* Opens the device: a descriptor, or a negative errno value. */
-int file_open(int flags);
+int uverbs_file_open(int flags);
 
-static inline struct uverbs_file *file_lookup(int fd)
+static inline struct uverbs_file *uverbs_file_lookup(int fd)
 {
 	struct fd_object *object = fd_lookup(fd);
 
 	return object && object->kind == FD_UVERBS ? (struct uverbs_file *)object : 0;
 }
 
-/* An asynchronous event about element. */
-void file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
+/* Sends an asynchronous event about `element`, a user handle or a port. */
+void uverbs_file_event(struct uverbs_file *file, uint64_t element, uint32_t type);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
 #include "memory/uaccess.h"
+#include "port/port.h"
 #include "report/log.h"
 #include "uverbs/command.h"
 
@@ -18,9 +18,9 @@
 struct command_row {
 	const char *name;
 	int (*handler)(const struct command *c);
-	uint16_t in_size;  /* the least the request must have */
-	uint16_t out_size; /* the least room for the response */
-	bool unlocked;     /* blocks, or calls what takes the lock */
+	uint16_t in_size;  /* minimum size of the request */
+	uint16_t out_size; /* minimum room for the response */
+	bool unlocked;     /* blocks, or takes the lock itself */
 };
 
 #define ROW(id, fn, in, out) \
@@ -62,7 +62,7 @@ static const struct command_row rows[] = {
 	ROW(MODIFY_SRQ, modify_srq, modify_srq, 0),
 	ROW(QUERY_SRQ, query_srq, query_srq, REPLY(query_srq_resp)),
 	ROW(DESTROY_SRQ, destroy_srq, destroy_srq, REPLY(destroy_srq_resp)),
-	/* Not there: named for the log. */
+	/* Not supported: only for the log. */
 	NAMED(MODIFY_AH),
 	NAMED(QUERY_AH),
 	NAMED(REG_SMR),
@@ -78,7 +78,7 @@ static const struct command_row rows[] = {
 	NAMED(OPEN_QP),
 };
 
-/* The response's least room: up to and with response_length. */
+/* Minimum room for the response: up to and including response_length. */
 #define REPLY_EX(out) (offsetof(struct ib_uverbs_ex_##out, response_length) + sizeof(uint32_t))
 #define ROW_EX(id, fn, in, out)                                                                    \
 	[IB_USER_VERBS_EX_CMD_##id] = {"EX_" #id, cmd_##fn##_ex, sizeof(struct ib_uverbs_ex_##in), \
@@ -121,8 +121,8 @@ static const struct command_row *find_row(uint32_t command)
 }
 
 /* The checks of the kernel's verify_hdr (drivers/infiniband/core/uverbs_main.c). */
-static int take_apart(struct command *c, const struct command_row *row, const uint8_t *request,
-		      uint32_t count)
+static int parse_command(struct command *c, const struct command_row *row, const uint8_t *request,
+			 uint32_t count)
 {
 	const struct ib_uverbs_cmd_hdr *hdr = (const void *)request;
 
@@ -136,7 +136,7 @@ static int take_apart(struct command *c, const struct command_row *row, const ui
 	c->driver_in_size = (uint32_t)(count - sizeof(*hdr) - c->in_size);
 	if (!row->out_size)
 		return 0;
-	/* Requests that are answered begin with the address for it. */
+	/* Requests with a response begin with its address. */
 	memcpy(&c->out, c->in, sizeof(c->out));
 	c->out_size = row->out_size;
 	c->driver_out = c->out + row->out_size;
@@ -144,8 +144,8 @@ static int take_apart(struct command *c, const struct command_row *row, const ui
 	return c->out ? 0 : -EFAULT;
 }
 
-static int take_apart_ex(struct command *c, const struct command_row *row, const uint8_t *request,
-			 uint32_t count)
+static int parse_command_ex(struct command *c, const struct command_row *row,
+			    const uint8_t *request, uint32_t count)
 {
 	struct ib_uverbs_cmd_hdr hdr;
 	struct ib_uverbs_ex_cmd_hdr ex;
@@ -189,26 +189,26 @@ int command_read(const struct command *c, void *request, uint32_t size)
 
 int command_reply(const struct command *c, const void *reply, uint32_t size)
 {
-	return user_write(c->out, reply, c->out_size < size ? c->out_size : size);
+	return uaccess_write(c->out, reply, c->out_size < size ? c->out_size : size);
 }
 
 int command_reply_driver(const struct command *c, const void *reply, uint32_t size)
 {
-	return user_write(c->driver_out, reply,
-			  c->driver_out_size < size ? c->driver_out_size : size);
+	return uaccess_write(c->driver_out, reply,
+			     c->driver_out_size < size ? c->driver_out_size : size);
 }
 
 int command_lock(const struct command *c)
 {
 	port_lock();
-	if (c->file->live && !port.gone)
+	if (c->file->live && !port.dead)
 		return 0;
 	port_unlock();
 	return -EIO;
 }
 
-int command_name(const struct command *c, struct object *object, enum object_type type,
-		 uint64_t user_handle)
+int command_add_object(const struct command *c, struct object *object, enum object_type type,
+		       uint64_t user_handle)
 {
 	object->type = type;
 	object->users = 0;
@@ -217,7 +217,7 @@ int command_name(const struct command *c, struct object *object, enum object_typ
 	return handle_add(&c->file->handles, object);
 }
 
-static int run(const struct command *c, const struct command_row *row)
+static int run_handler(const struct command *c, const struct command_row *row)
 {
 	int rc;
 
@@ -226,7 +226,7 @@ static int run(const struct command *c, const struct command_row *row)
 	rc = command_lock(c);
 	if (rc)
 		return rc;
-	/* Only GET_CONTEXT is for a context that is none yet. */
+	/* Before GET_CONTEXT, no other command is valid. */
 	rc = c->file->async ? row->handler(c) : -EINVAL;
 	port_unlock_settled();
 	return rc;
@@ -238,7 +238,7 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 	struct command c = {.file = file, .fd = fd};
 	const struct ib_uverbs_cmd_hdr *hdr = (const void *)request;
 	const struct command_row *row;
-	int rc = user_read(request, buf, count);
+	int rc = uaccess_read(request, buf, count);
 
 	if (rc)
 		return rc;
@@ -247,16 +247,17 @@ static int dispatch(struct uverbs_file *file, int fd, uint64_t buf, uint32_t cou
 	row = find_row(hdr->command);
 	if (!row)
 		return -EOPNOTSUPP;
-	rc = hdr->command & IB_USER_VERBS_CMD_FLAG_EXTENDED ? take_apart_ex(&c, row, request, count)
-							    : take_apart(&c, row, request, count);
+	rc = hdr->command & IB_USER_VERBS_CMD_FLAG_EXTENDED
+		     ? parse_command_ex(&c, row, request, count)
+		     : parse_command(&c, row, request, count);
 	if (!rc)
-		rc = run(&c, row);
+		rc = run_handler(&c, row);
 	log_debug("%s: %s", row->name, rc ? strerror(-rc) : "ok");
 	return rc;
 }
 
-/* POST_SEND without requests in it: librxe has put them into the ring. */
-static int doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
+/* POST_SEND without requests: librxe has put them into the ring. */
+static int ring_doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *post)
 {
 	uint64_t now = clock_now();
 	struct qp *qp;
@@ -268,7 +269,7 @@ static int doorbell(struct uverbs_file *file, const struct ib_uverbs_post_send *
 		return -EINVAL;
 	polling_entered(now);
 	port_lock();
-	if (file->live && !port.gone) {
+	if (file->live && !port.dead) {
 		qp = (struct qp *)handle_find(&file->handles, OBJECT_QP, post->qp_handle);
 		rc = qp ? qp_doorbell(qp) : handle_error(&file->handles, post->qp_handle);
 		if (!rc)
@@ -288,31 +289,31 @@ static int cmd_post_send(const struct command *c)
 	int rc = command_read(c, &request, sizeof(request));
 
 	if (!rc)
-		rc = doorbell(c->file, &request);
+		rc = ring_doorbell(c->file, &request);
 	return rc ? rc : command_reply(c, &reply, sizeof(reply));
 }
 
-struct bell {
+struct doorbell {
 	struct ib_uverbs_cmd_hdr hdr;
 	struct ib_uverbs_post_send post;
 };
 
-/* As librxe sends it, to the letter. */
-static bool is_bell(const struct bell *bell, size_t count)
+/* Exactly the command that librxe sends. */
+static bool is_doorbell(const struct doorbell *doorbell, size_t count)
 {
-	return count == sizeof(*bell) && bell->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
-	       bell->hdr.in_words == sizeof(*bell) / 4 &&
-	       bell->hdr.out_words == sizeof(struct ib_uverbs_post_send_resp) / 4;
+	return count == sizeof(*doorbell) && doorbell->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
+	       doorbell->hdr.in_words == sizeof(*doorbell) / 4 &&
+	       doorbell->hdr.out_words == sizeof(struct ib_uverbs_post_send_resp) / 4;
 }
 
 ssize_t uverbs_write(struct uverbs_file *file, int fd, const void *buf, size_t count)
 {
-	const struct bell *bell = buf;
+	const struct doorbell *doorbell = buf;
 	int rc;
 
-	/* The fast path: no copy, no safe read, no answer; bad_wr is 0 already. */
-	if (is_bell(bell, count))
-		rc = doorbell(file, &bell->post);
+	/* Fast path without copying the command and without a response: bad_wr is 0 already. */
+	if (is_doorbell(doorbell, count))
+		rc = ring_doorbell(file, &doorbell->post);
 	else if (count < sizeof(struct ib_uverbs_cmd_hdr) || count > REQUEST_MAX)
 		rc = -EINVAL;
 	else

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the kernel's ib_uverbs module does with a write() to its device. */
+/*
+ * write(2) on an open uverbs device, as the kernel's ib_uverbs module handles it. For
+ * interpose/fd_calls.c.
+ */
 #ifndef URXE_VERBS_UVERBS_UVERBS_H
 #define URXE_VERBS_UVERBS_UVERBS_H
 

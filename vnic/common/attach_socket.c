@@ -43,10 +43,10 @@ static int check_listener(int fd)
 
 static int connect_to(int fd, const struct sockaddr_un *address)
 {
-	const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+	const struct timeval timeout = {.tv_sec = ANSWER_SECONDS};
 
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) ||
 	    connect(fd, (const struct sockaddr *)address, sizeof(*address)))
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	return check_listener(fd);

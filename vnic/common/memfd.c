@@ -19,7 +19,7 @@ static bool size_allowed(uint64_t size)
 	return getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur;
 }
 
-static int create(const char *name, uint64_t size)
+static int create_memfd(const char *name, uint64_t size)
 {
 	int fd, err;
 
@@ -36,7 +36,7 @@ static int create(const char *name, uint64_t size)
 }
 
 /* Returns the descriptor; closes it on failure. */
-static int seal(int fd, int seals)
+static int add_seals(int fd, int seals)
 {
 	int err;
 
@@ -49,12 +49,12 @@ static int seal(int fd, int seals)
 
 int vnic_memory_create(const char *name, uint64_t size)
 {
-	int fd = create(name, size);
+	int fd = create_memfd(name, size);
 
-	return fd < 0 ? fd : seal(fd, 0);
+	return fd < 0 ? fd : add_seals(fd, 0);
 }
 
-static int map(int fd, uint64_t size, int prot, void **memory)
+static int map_memfd(int fd, uint64_t size, int prot, void **memory)
 {
 	void *p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
 
@@ -67,16 +67,16 @@ static int map(int fd, uint64_t size, int prot, void **memory)
 /* A writable mapping from before the seal stays writable. */
 int vnic_memory_publish(const char *name, uint64_t size, void **memory)
 {
-	int fd = create(name, size), ret;
+	int fd = create_memfd(name, size), ret;
 
 	if (fd < 0)
 		return fd;
-	ret = map(fd, size, PROT_READ | PROT_WRITE, memory);
+	ret = map_memfd(fd, size, PROT_READ | PROT_WRITE, memory);
 	if (ret) {
 		close(fd);
 		return ret;
 	}
-	fd = seal(fd, F_SEAL_FUTURE_WRITE);
+	fd = add_seals(fd, F_SEAL_FUTURE_WRITE);
 	if (fd < 0)
 		munmap(*memory, size);
 	return fd;
@@ -87,7 +87,7 @@ int vnic_memory_publish(const char *name, uint64_t size, void **memory)
  * hostile owner could make hang. A memfd of huge pages has seals too, but may run out of pages
  * under a mapping (SIGBUS), so only tmpfs is accepted.
  */
-static int check(int fd, uint64_t size, bool writable)
+static int check_memfd(int fd, uint64_t size, bool writable)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
@@ -105,18 +105,18 @@ static int check(int fd, uint64_t size, bool writable)
 
 int vnic_memory_map(int fd, uint64_t size, void **memory)
 {
-	int ret = check(fd, size, true);
+	int ret = check_memfd(fd, size, true);
 
-	return ret ? ret : map(fd, size, PROT_READ | PROT_WRITE, memory);
+	return ret ? ret : map_memfd(fd, size, PROT_READ | PROT_WRITE, memory);
 }
 
 int vnic_memory_map_published(int fd, uint64_t size, const void **memory)
 {
-	int ret = check(fd, size, false);
+	int ret = check_memfd(fd, size, false);
 	void *p = NULL;
 
 	if (!ret)
-		ret = map(fd, size, PROT_READ, &p);
+		ret = map_memfd(fd, size, PROT_READ, &p);
 	if (!ret)
 		*memory = p;
 	return ret;

@@ -25,7 +25,7 @@ union vnic_message {
 	struct vnic_attach_lease lease;
 	struct vnic_attach_remote remote;
 	struct vnic_attach_notice notice;
-	struct vnic_attach_introduction meeting;
+	struct vnic_attach_introduction introduction;
 	struct vnic_attach_state_query question;
 };
 

@@ -38,10 +38,14 @@ struct vnic_transport_ops {
 	bool (*notice)(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question);
 	/* As vnic_driver_introduction. */
-	bool (*met)(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS]);
-	/* Releases everything without a message to the device. */
+	bool (*introduction)(struct vnic_transport *transport, uint32_t *qpn,
+			     int fds[VNIC_INBOX_FDS]);
+	/*
+	 * In a forked child: replaces BAR0 by zeroed private memory, so that the driver reaches the
+	 * device no more.
+	 */
 	void (*isolate)(struct vnic_transport *transport);
-	/* Lets go of everything without a word to the device. */
+	/* Releases everything without a message to the device. */
 	void (*close)(struct vnic_transport *transport);
 };
 
@@ -49,12 +53,11 @@ struct vnic_transport {
 	const struct vnic_transport_ops *ops;
 	void *bar0;    /* mapped: producer and mask registers are stored there */
 	int irq_fd;    /* hangs up when the device ends; -1 = none */
-	int ctl_fd;    /* hangs up when the device goes; -1 = none */
-	int notice_fd; /* Creates a driver and activates the NIC. The driver owns the transport,
-			  also on failure. */
+	int ctl_fd;    /* hangs up when the device ends; -1 = none */
+	int notice_fd; /* readable when a notice or an introduction came; -1 = none */
 };
 
-/* Makes a driver, which activates the NIC. It owns the transport, on failure too. */
+/* Creates a driver and activates the NIC. The driver owns the transport, also on failure. */
 int vnic_driver_open(struct vnic_transport *transport, uint16_t mtu, struct vnic_driver **drv);
 
 #endif

@@ -13,19 +13,19 @@
 
 enum need { ALWAYS, ACTIVE };
 
-static uint32_t activate(struct vnic_device *dev)
+static uint32_t activate_device(struct vnic_device *dev)
 {
 	vnic_device_stop(dev);
 	return !vnic_device_activate(dev);
 }
 
-static uint32_t quiesce(struct vnic_device *dev)
+static uint32_t quiesce_device(struct vnic_device *dev)
 {
 	vnic_device_stop(dev);
 	return 0;
 }
 
-static uint32_t reset(struct vnic_device *dev)
+static uint32_t reset_device(struct vnic_device *dev)
 {
 	vnic_device_reset(dev);
 	return 0;
@@ -59,14 +59,14 @@ static uint32_t update_feature(struct vnic_device *dev)
  * interrupt per vector), waking a sleeping guest, and the queues' status, which is always up to
  * date in their descriptors.
  */
-static uint32_t nothing(struct vnic_device *dev)
+static uint32_t ignore_command(struct vnic_device *dev)
 {
 	(void)dev;
 	return 0;
 }
 
 /* The device selects receive queues by flow, not by vmxnet3's RSS table. */
-static uint32_t refuse(struct vnic_device *dev)
+static uint32_t refuse_command(struct vnic_device *dev)
 {
 	(void)dev;
 	return 1;
@@ -76,7 +76,7 @@ static uint32_t refuse(struct vnic_device *dev)
  * The address of the driver's coalescing scheme, to read or to write; NULL: not in the driver's
  * memory.
  */
-static struct vmxnet3_coalesce_scheme *scheme(struct vnic_device *dev)
+static struct vmxnet3_coalesce_scheme *find_scheme(struct vnic_device *dev)
 {
 	const struct vmxnet3_variable_conf *info = &dev->shared->command_info;
 	uint64_t addr = vnic_load(&info->addr);
@@ -86,18 +86,18 @@ static struct vmxnet3_coalesce_scheme *scheme(struct vnic_device *dev)
 	return vnic_region_memory(dev, addr, sizeof(dev->coalesce));
 }
 
-static bool scheme_valid(const struct vmxnet3_coalesce_scheme *wish)
+static bool scheme_valid(const struct vmxnet3_coalesce_scheme *requested)
 {
-	switch (wish->mode) {
+	switch (requested->mode) {
 	case VMXNET3_COALESCE_DISABLED:
 	case VMXNET3_COALESCE_ADAPT: return true;
 	case VMXNET3_COALESCE_STATIC:
-		return wish->para[0] <= VMXNET3_COAL_STATIC_MAX_DEPTH &&
-		       wish->para[1] <= VMXNET3_COAL_STATIC_MAX_DEPTH &&
-		       wish->para[2] <= VMXNET3_COAL_STATIC_MAX_DEPTH;
+		return requested->para[0] <= VMXNET3_COAL_STATIC_MAX_DEPTH &&
+		       requested->para[1] <= VMXNET3_COAL_STATIC_MAX_DEPTH &&
+		       requested->para[2] <= VMXNET3_COAL_STATIC_MAX_DEPTH;
 	case VMXNET3_COALESCE_RBC:
-		return wish->para[0] >= VMXNET3_COAL_RBC_MIN_RATE &&
-		       wish->para[0] <= VMXNET3_COAL_RBC_MAX_RATE;
+		return requested->para[0] >= VMXNET3_COAL_RBC_MIN_RATE &&
+		       requested->para[0] <= VMXNET3_COAL_RBC_MAX_RATE;
 	default: return false;
 	}
 }
@@ -105,23 +105,23 @@ static bool scheme_valid(const struct vmxnet3_coalesce_scheme *wish)
 /* Stored for GET_COALESCE; the switch's bursts space the interrupts already. */
 static uint32_t set_coalesce(struct vnic_device *dev)
 {
-	const struct vmxnet3_coalesce_scheme *shared = scheme(dev);
-	struct vmxnet3_coalesce_scheme wish;
+	const struct vmxnet3_coalesce_scheme *shared = find_scheme(dev);
+	struct vmxnet3_coalesce_scheme requested;
 
 	if (!shared)
 		return 1;
-	wish.mode = vnic_load(&shared->mode);
+	requested.mode = vnic_load(&shared->mode);
 	for (uint32_t i = 0; i < 3; i++)
-		wish.para[i] = vnic_load(&shared->para[i]);
-	if (!scheme_valid(&wish))
+		requested.para[i] = vnic_load(&shared->para[i]);
+	if (!scheme_valid(&requested))
 		return 1;
-	dev->coalesce = wish;
+	dev->coalesce = requested;
 	return 0;
 }
 
 static uint32_t get_coalesce(struct vnic_device *dev)
 {
-	struct vmxnet3_coalesce_scheme *shared = scheme(dev);
+	struct vmxnet3_coalesce_scheme *shared = find_scheme(dev);
 
 	if (!shared)
 		return 1;
@@ -192,35 +192,35 @@ struct command {
 #define GET(name) [VMXNET3_CMD_##name - VMXNET3_CMD_FIRST_GET]
 
 static const struct command sets[] = {
-	SET(ACTIVATE_DEV) = {activate, ALWAYS},
-	SET(QUIESCE_DEV) = {quiesce, ALWAYS},
-	SET(RESET_DEV) = {reset, ALWAYS},
+	SET(ACTIVATE_DEV) = {activate_device, ALWAYS},
+	SET(QUIESCE_DEV) = {quiesce_device, ALWAYS},
+	SET(RESET_DEV) = {reset_device, ALWAYS},
 	SET(UPDATE_RX_MODE) = {update_rx_mode, ACTIVE},
 	SET(UPDATE_MAC_FILTERS) = {update_mac_filters, ACTIVE},
 	SET(UPDATE_VLAN_FILTERS) = {update_vlan_filters, ACTIVE},
-	SET(UPDATE_RSSIDT) = {refuse, ALWAYS},
-	SET(UPDATE_IML) = {nothing, ACTIVE},
-	SET(UPDATE_PMCFG) = {nothing, ALWAYS},
+	SET(UPDATE_RSSIDT) = {refuse_command, ALWAYS},
+	SET(UPDATE_IML) = {ignore_command, ACTIVE},
+	SET(UPDATE_PMCFG) = {ignore_command, ALWAYS},
 	SET(UPDATE_FEATURE) = {update_feature, ACTIVE},
 	SET(SET_COALESCE) = {set_coalesce, ACTIVE, VMXNET3_REV_3},
 };
 
 static const struct command gets[] = {
-	GET(GET_QUEUE_STATUS) = {nothing, ALWAYS},
+	GET(GET_QUEUE_STATUS) = {ignore_command, ALWAYS},
 	GET(GET_STATS) = {get_stats, ALWAYS},
 	GET(GET_LINK) = {get_link, ALWAYS},
 	GET(GET_PERM_MAC_LO) = {get_perm_mac_lo, ALWAYS},
 	GET(GET_PERM_MAC_HI) = {get_perm_mac_hi, ALWAYS},
 	GET(GET_DID_LO) = {get_did_lo, ALWAYS},
 	GET(GET_DID_HI) = {get_did_hi, ALWAYS},
-	GET(GET_DEV_EXTRA_INFO) = {nothing, ALWAYS},
+	GET(GET_DEV_EXTRA_INFO) = {ignore_command, ALWAYS},
 	GET(GET_CONF_INTR) = {get_conf_intr, ALWAYS},
 	GET(GET_ADAPTIVE_RING_INFO) = {get_adaptive_ring_info, ALWAYS},
 	GET(GET_TXDATA_DESC_SIZE) = {get_txdata_desc_size, ALWAYS, VMXNET3_REV_3},
 	GET(GET_COALESCE) = {get_coalesce, ACTIVE, VMXNET3_REV_3},
 };
 
-static const struct command *find(uint32_t cmd)
+static const struct command *find_command(uint32_t cmd)
 {
 	uint32_t set = cmd - (uint32_t)VMXNET3_CMD_FIRST_SET;
 	uint32_t get = cmd - (uint32_t)VMXNET3_CMD_FIRST_GET;
@@ -232,7 +232,7 @@ static const struct command *find(uint32_t cmd)
 
 uint32_t vnic_device_command(struct vnic_device *dev, uint32_t cmd)
 {
-	const struct command *command = find(cmd);
+	const struct command *command = find_command(cmd);
 
 	/* An unknown command fails, as on a device that is older than its driver. */
 	if (!command || !command->run || dev->revision < command->revision)

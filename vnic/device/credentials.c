@@ -43,28 +43,26 @@ void vnic_credentials_close(struct vnic_credentials *peer)
 		close(peer->pidfd);
 }
 
-/*
- * The PID belongs to the peer while the peer lives, so what /proc said before was about the peer.
- */
-static bool lives(const struct vnic_credentials *peer)
+/* The peer still lives, so its PID was its own when /proc was read before. */
+static bool is_alive(const struct vnic_credentials *peer)
 {
 	struct pollfd fd = {.fd = peer->pidfd, .events = POLLIN};
 
 	return peer->pidfd >= 0 && poll(&fd, 1, 0) == 0;
 }
 
-static bool user_namespace(const struct vnic_credentials *peer, struct stat *st)
+static bool read_user_namespace(const struct vnic_credentials *peer, struct stat *st)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", peer->pid);
-	return peer->pid > 0 && stat(path, st) == 0 && lives(peer);
+	return peer->pid > 0 && stat(path, st) == 0 && is_alive(peer);
 }
 
 bool vnic_credentials_same_user(const struct vnic_credentials *a, const struct vnic_credentials *b)
 {
 	struct stat of_a, of_b;
 
-	return a->uid == b->uid && user_namespace(a, &of_a) && user_namespace(b, &of_b) &&
+	return a->uid == b->uid && read_user_namespace(a, &of_a) && read_user_namespace(b, &of_b) &&
 	       of_a.st_ino == of_b.st_ino && of_a.st_dev == of_b.st_dev;
 }

@@ -17,7 +17,7 @@ const char *vnic_counter_name(enum vnic_counter counter)
 	return counter < VNIC_COUNTER_COUNT ? names[counter] : "unknown";
 }
 
-static bool overlap(const struct vnic_region *a, const struct vnic_region *b)
+static bool regions_overlap(const struct vnic_region *a, const struct vnic_region *b)
 {
 	return a->addr - b->addr < b->size || b->addr - a->addr < a->size;
 }
@@ -32,7 +32,7 @@ static bool regions_valid(const struct vnic_device_attr *attr)
 		if (!region->memory || !region->size || region->size > UINT64_MAX - region->addr)
 			return false;
 		for (uint32_t j = 0; j < i; j++)
-			if (overlap(region, &attr->regions[j]))
+			if (regions_overlap(region, &attr->regions[j]))
 				return false;
 	}
 	return true;

@@ -14,7 +14,7 @@ void vnic_device_mark_interrupt(struct vnic_device *dev, uint8_t vector)
  * vector as well, and clear that switch last and without a register write, so an interrupt held
  * back by it would wait for the next frame.
  */
-static bool claim(struct vnic_device *dev, uint32_t vector)
+static bool claim_vector(struct vnic_device *dev, uint32_t vector)
 {
 	uint32_t *imr = vnic_reg(dev->attr.bars, VMXNET3_REG_IMR + vector * VMXNET3_REG_STRIDE);
 
@@ -23,11 +23,11 @@ static bool claim(struct vnic_device *dev, uint32_t vector)
 	return !dev->auto_mask || vnic_exchange(imr, 1) == 0;
 }
 
-static void deliver(struct vnic_device *dev, uint32_t vector)
+static void deliver_interrupt(struct vnic_device *dev, uint32_t vector)
 {
 	const uint32_t bit = UINT32_C(1) << vector;
 
-	if (!claim(dev, vector)) {
+	if (!claim_vector(dev, vector)) {
 		dev->missed |= bit;
 		return;
 	}
@@ -50,13 +50,13 @@ void vnic_device_flush(struct vnic_device *dev)
 	 */
 	vnic_fence();
 	for (; vectors; vectors &= vectors - 1)
-		deliver(dev, (uint32_t)__builtin_ctz(vectors));
+		deliver_interrupt(dev, (uint32_t)__builtin_ctz(vectors));
 }
 
 void vnic_device_unmasked(struct vnic_device *dev, uint32_t vector)
 {
 	if (dev->state != VNIC_DEVICE_DOWN && dev->missed & UINT32_C(1) << vector)
-		deliver(dev, vector);
+		deliver_interrupt(dev, vector);
 }
 
 void vnic_device_mask_all(struct vnic_device *dev)

@@ -8,7 +8,8 @@
  * Returns the first *part of `size` bytes at `addr` that lie in one region; NULL: addr is in no
  * region.
  */
-static uint8_t *piece(const struct vnic_device *dev, uint64_t addr, uint64_t size, uint64_t *part)
+static uint8_t *first_piece(const struct vnic_device *dev, uint64_t addr, uint64_t size,
+			    uint64_t *part)
 {
 	uint64_t offset;
 	const struct vnic_region *region = vnic_region_find(dev, addr, &offset);
@@ -26,7 +27,7 @@ bool vnic_region_covers(const struct vnic_device *dev, uint64_t addr, uint64_t s
 
 	/* The last region's end fits in 64 bits, so that no step wraps. */
 	for (; size; addr += part, size -= part)
-		if (!piece(dev, addr, size, &part))
+		if (!first_piece(dev, addr, size, &part))
 			return false;
 	return true;
 }
@@ -36,7 +37,7 @@ void vnic_region_read(const struct vnic_device *dev, uint64_t addr, uint8_t *to,
 	uint64_t part;
 
 	for (; size; addr += part, to += part, size -= part) {
-		const uint8_t *from = piece(dev, addr, size, &part);
+		const uint8_t *from = first_piece(dev, addr, size, &part);
 
 		memcpy(to, from, part);
 	}
@@ -48,7 +49,7 @@ void vnic_region_write(const struct vnic_device *dev, uint64_t addr, const uint8
 	uint64_t part;
 
 	for (; size; addr += part, from += part, size -= part) {
-		uint8_t *to = piece(dev, addr, size, &part);
+		uint8_t *to = first_piece(dev, addr, size, &part);
 
 		/* A driver may send from a receive buffer: the overlap harms only its own data. */
 		memmove(to, from, part);

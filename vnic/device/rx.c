@@ -46,8 +46,8 @@ struct scatter {
 enum look { LOOK_NONE, LOOK_OTHER, LOOK_BUFFER, LOOK_BAD };
 
 /* Takes the next descriptor of a ring if it has the requested type (head or body). */
-static enum look take(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
-		      struct scatter *scatter, uint32_t ring, uint32_t type)
+static enum look take_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
+			     struct scatter *scatter, uint32_t ring, uint32_t type)
 {
 	struct vnic_cursor *at = &scatter->next[ring];
 	struct buffer *buffer = &scatter->buffers[scatter->count];
@@ -81,11 +81,11 @@ static enum look take(const struct vnic_device *dev, const struct vnic_device_rx
  * Takes a head buffer of ring 0. Body buffers before it belong to frames that did not need them:
  * the device skips them for good, so it reads each only once.
  */
-static enum look take_head(const struct vnic_device *dev, struct vnic_device_rxq *rx,
-			   struct scatter *scatter)
+static enum look take_head_buffer(const struct vnic_device *dev, struct vnic_device_rxq *rx,
+				  struct scatter *scatter)
 {
 	for (uint32_t i = 0; i < rx->next[0].size; i++) {
-		enum look look = take(dev, rx, scatter, 0, 0);
+		enum look look = take_buffer(dev, rx, scatter, 0, 0);
 
 		if (look != LOOK_OTHER)
 			return look;
@@ -96,15 +96,15 @@ static enum look take_head(const struct vnic_device *dev, struct vnic_device_rxq
 }
 
 /* Takes a body buffer from ring 0 if one is next, otherwise from ring 1. */
-static enum look take_body(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
-			   struct scatter *scatter)
+static enum look take_body_buffer(const struct vnic_device *dev, const struct vnic_device_rxq *rx,
+				  struct scatter *scatter)
 {
-	enum look first = take(dev, rx, scatter, 0, VMXNET3_RXD_BODY);
+	enum look first = take_buffer(dev, rx, scatter, 0, VMXNET3_RXD_BODY);
 	enum look second;
 
 	if (first == LOOK_BUFFER || first == LOOK_BAD)
 		return first;
-	second = take(dev, rx, scatter, 1, VMXNET3_RXD_BODY);
+	second = take_buffer(dev, rx, scatter, 1, VMXNET3_RXD_BODY);
 	/* A head buffer is next and ring 1 is empty: no later buffer can help. */
 	if (second == LOOK_NONE && first == LOOK_OTHER)
 		return LOOK_OTHER;
@@ -127,7 +127,7 @@ static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq 
 	scatter->count = 0;
 	scatter->room = 0;
 	memcpy(scatter->next, rx->next, sizeof(scatter->next));
-	look = take_head(dev, rx, scatter);
+	look = take_head_buffer(dev, rx, scatter);
 	if (look == LOOK_BUFFER && len <= rx->data_size) {
 		use_data_ring(rx, &scatter->buffers[0]);
 		return 0;
@@ -135,7 +135,7 @@ static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq 
 	while (look == LOOK_BUFFER && scatter->room < len) {
 		if (scatter->count == RX_SEGMENTS)
 			return -EMSGSIZE;
-		look = take_body(dev, rx, scatter);
+		look = take_body_buffer(dev, rx, scatter);
 	}
 	switch (look) {
 	case LOOK_BUFFER: return 0;
@@ -145,9 +145,9 @@ static int gather_buffers(const struct vnic_device *dev, struct vnic_device_rxq 
 	}
 }
 
-static void complete(const struct vnic_device *dev, struct vnic_device_rxq *rx,
-		     const struct buffer *buffer, uint32_t len, uint32_t position,
-		     const struct frame *frame)
+static void write_completion(const struct vnic_device *dev, struct vnic_device_rxq *rx,
+			     const struct buffer *buffer, uint32_t len, uint32_t position,
+			     const struct frame *frame)
 {
 	/* The numbers of all ring 1s follow the numbers of all queues. */
 	uint32_t number = rx->number + buffer->ring * dev->rx_queues;
@@ -171,8 +171,8 @@ struct source {
 	size_t done;
 };
 
-static void copy(const struct vnic_device *dev, struct source *from, const struct buffer *to,
-		 uint32_t len)
+static void copy_to_buffer(const struct vnic_device *dev, struct source *from,
+			   const struct buffer *to, uint32_t len)
 {
 	uint32_t at = 0;
 
@@ -195,8 +195,8 @@ static void copy(const struct vnic_device *dev, struct source *from, const struc
 	}
 }
 
-static void fill(const struct vnic_device *dev, struct vnic_device_rxq *rx,
-		 const struct scatter *scatter, const struct frame *frame)
+static void fill_buffers(const struct vnic_device *dev, struct vnic_device_rxq *rx,
+			 const struct scatter *scatter, const struct frame *frame)
 {
 	struct source from = {frame->parts, 0};
 	uint32_t position = VMXNET3_RCD_SOP, len = frame->len;
@@ -205,11 +205,11 @@ static void fill(const struct vnic_device *dev, struct vnic_device_rxq *rx,
 		const struct buffer *buffer = &scatter->buffers[i];
 		uint32_t part = len < buffer->len ? len : buffer->len;
 
-		copy(dev, &from, buffer, part);
+		copy_to_buffer(dev, &from, buffer, part);
 		len -= part;
 		if (i + 1 == scatter->count)
 			position |= VMXNET3_RCD_EOP;
-		complete(dev, rx, buffer, part, position, frame);
+		write_completion(dev, rx, buffer, part, position, frame);
 		position = 0;
 	}
 	memcpy(rx->next, scatter->next, sizeof(scatter->next));
@@ -219,8 +219,8 @@ static void fill(const struct vnic_device *dev, struct vnic_device_rxq *rx,
  * Asks the driver to write RXPROD when it posts buffers. The driver may have posted one just before
  * it could see that: the fence and a second look find that buffer.
  */
-static int starve(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
-		  struct scatter *scatter)
+static int mark_starved(const struct vnic_device *dev, struct vnic_device_rxq *rx, uint32_t len,
+			struct scatter *scatter)
 {
 	rx->starved = true;
 	vnic_store(&rx->shared->update_prod, 1);
@@ -228,7 +228,7 @@ static int starve(const struct vnic_device *dev, struct vnic_device_rxq *rx, uin
 	return gather_buffers(dev, rx, len, scatter);
 }
 
-static void feed(struct vnic_device_rxq *rx)
+static void clear_starved(struct vnic_device_rxq *rx)
 {
 	rx->starved = false;
 	vnic_store(&rx->shared->update_prod, 0);
@@ -241,7 +241,7 @@ static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uin
 	int ret = gather_buffers(dev, rx, len, scatter);
 
 	if (ret == -ENOBUFS && !rx->starved)
-		ret = starve(dev, rx, len, scatter);
+		ret = mark_starved(dev, rx, len, scatter);
 	switch (ret) {
 	case 0: return 0;
 	case -ENOBUFS:
@@ -261,9 +261,9 @@ static int find_buffers(struct vnic_device *dev, struct vnic_device_rxq *rx, uin
 }
 
 /* Counts a dropped frame. */
-static int refuse(struct vnic_device *dev, enum vnic_counter why, int ret)
+static int drop_frame(struct vnic_device *dev, enum vnic_counter reason, int ret)
 {
-	dev->counters[why]++;
+	dev->counters[reason]++;
 	return ret;
 }
 
@@ -273,7 +273,7 @@ static struct vnic_device_rxq *queue_of(struct vnic_device *dev, uint32_t flow)
 	return &dev->rx[dev->rx_queues > 1 ? flow % dev->rx_queues : 0];
 }
 
-static uint32_t length(const struct iovec *parts, uint32_t n)
+static uint32_t frame_length(const struct iovec *parts, uint32_t n)
 {
 	uint32_t len = 0;
 
@@ -283,7 +283,7 @@ static uint32_t length(const struct iovec *parts, uint32_t n)
 }
 
 /* Copies the first bytes of a frame, `len` at most. */
-static void gather(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
+static void copy_head(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_t len)
 {
 	uint32_t got = 0;
 
@@ -298,7 +298,7 @@ static void gather(const struct iovec *parts, uint32_t n, uint8_t *head, uint32_
 }
 
 /* Removes the VLAN tag: the bytes before and behind it become parts of their own. */
-static void strip(struct frame *frame, uint8_t *whole)
+static void strip_tag(struct frame *frame, uint8_t *whole)
 {
 	frame->tag = VMXNET3_RCD_TS | (uint32_t)(whole[14] << 8 | whole[15])
 					      << VMXNET3_RCD_TCI_SHIFT;
@@ -311,39 +311,41 @@ static void strip(struct frame *frame, uint8_t *whole)
  * Applies the driver's offloads for received frames. They look into the frame, so they use a
  * private copy, which no other process can change.
  */
-static void prepare(struct vnic_device *dev, struct frame *frame, uint32_t n, const uint8_t *head)
+static void apply_offloads(struct vnic_device *dev, struct frame *frame, uint32_t n,
+			   const uint8_t *head)
 {
 	bool tagged = frame->len >= HEADS && head[MACS] == 0x81 && head[MACS + 1] == 0x00;
 
 	tagged = tagged && dev->features & UPT1_F_RXVLAN;
 	if (!tagged && !(dev->features & UPT1_F_RXCSUM))
 		return;
-	gather(frame->parts, n, dev->whole, frame->len);
+	copy_head(frame->parts, n, dev->whole, frame->len);
 	if (dev->features & UPT1_F_RXCSUM &&
 	    vnic_rx_csum(dev->whole, frame->len, &frame->checksums))
 		frame->unverified = 0;
 	frame->cut[0] = (struct iovec){dev->whole, frame->len};
 	frame->parts = frame->cut;
 	if (tagged)
-		strip(frame, dev->whole);
+		strip_tag(frame, dev->whole);
 }
 
 /* Whether the device delivers a frame; if so, `head` has its first HEADS bytes. */
-static int check(struct vnic_device *dev, const struct frame *frame, uint32_t n, uint8_t *head)
+static int check_frame(struct vnic_device *dev, const struct frame *frame, uint32_t n,
+		       uint8_t *head)
 {
 	if (dev->state != VNIC_DEVICE_ACTIVE)
 		return -ENETDOWN;
 	if (!dev->link)
-		return refuse(dev, VNIC_LINK_DOWN, -ENETDOWN);
+		return drop_frame(dev, VNIC_LINK_DOWN, -ENETDOWN);
 	if (frame->len < VNIC_ETH_HEADER)
-		return refuse(dev, VNIC_RX_RUNT, -EINVAL);
+		return drop_frame(dev, VNIC_RX_RUNT, -EINVAL);
 	if (frame->len > dev->frame_max)
-		return refuse(dev, VNIC_RX_TOO_LONG, -EMSGSIZE);
+		return drop_frame(dev, VNIC_RX_TOO_LONG, -EMSGSIZE);
 	/* The usual case has a copy of constant size, which the compiler inlines. */
 	if (frame->parts->iov_len >= HEADS)
 		memcpy(head, frame->parts->iov_base, HEADS);
 	else
-		gather(frame->parts, n, head, HEADS);
+		copy_head(frame->parts, n, head, HEADS);
 	return 0;
 }
 
@@ -357,7 +359,7 @@ static bool plainly_wanted(const struct vnic_device *dev, const uint8_t *head)
 int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *parts, uint32_t n)
 {
 	struct vnic_device_rxq *rx = queue_of(dev, flow);
-	const uint32_t len = length(parts, n);
+	const uint32_t len = frame_length(parts, n);
 	uint8_t head[HEADS];
 	struct scatter scatter;
 	struct frame frame;
@@ -367,19 +369,19 @@ int vnic_device_rxv(struct vnic_device *dev, uint32_t flow, const struct iovec *
 	frame.len = len;
 	frame.unverified = VMXNET3_RCD_CNC;
 	frame.tag = frame.checksums = 0;
-	ret = check(dev, &frame, n, head);
+	ret = check_frame(dev, &frame, n, head);
 	if (ret)
 		return ret;
 	if (!plainly_wanted(dev, head) && !vnic_device_wants(dev, head, len))
-		return refuse(dev, VNIC_RX_FILTERED, 0);
+		return drop_frame(dev, VNIC_RX_FILTERED, 0);
 	if (dev->features & (UPT1_F_RXVLAN | UPT1_F_RXCSUM))
-		prepare(dev, &frame, n, head);
+		apply_offloads(dev, &frame, n, head);
 	ret = find_buffers(dev, rx, frame.len, &scatter);
 	if (ret)
 		return ret;
 	if (rx->starved)
-		feed(rx);
-	fill(dev, rx, &scatter, &frame);
+		clear_starved(rx);
+	fill_buffers(dev, rx, &scatter, &frame);
 	dev->counters[VNIC_RX_FRAMES]++;
 	dev->counters[VNIC_RX_BYTES] += len;
 	vnic_device_count(rx->stats, head, len);

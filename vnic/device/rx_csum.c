@@ -9,13 +9,13 @@
 #define UDP_LEN_AT 4
 #define UDP_SUM_AT 6
 
-static bool sum_right(uint64_t sum)
+static bool is_sum_right(uint64_t sum)
 {
 	return vnic_sum_fold(sum) == 0;
 }
 
 /* A UDP datagram over IPv4 may have no checksum; its length field may end before the packet. */
-static bool udp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+static bool is_udp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *udp = frame + h->l4;
 	uint32_t size;
@@ -27,25 +27,27 @@ static bool udp_right(const struct vnic_headers *h, const uint8_t *frame, uint32
 		return false;
 	if (!udp[UDP_SUM_AT] && !udp[UDP_SUM_AT + 1])
 		return h->v4;
-	return sum_right(vnic_sum(udp, size, vnic_sum_pseudo(h, frame, size)));
+	return is_sum_right(vnic_sum(udp, size, vnic_sum_pseudo(h, frame, size)));
 }
 
-static bool tcp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
+static bool is_tcp_right(const struct vnic_headers *h, const uint8_t *frame, uint32_t len)
 {
 	return len >= TCP_LEAST &&
-	       sum_right(vnic_sum(frame + h->l4, len, vnic_sum_pseudo(h, frame, len)));
+	       is_sum_right(vnic_sum(frame + h->l4, len, vnic_sum_pseudo(h, frame, len)));
 }
 
 /* For a fragment only "fragment" is reported: the checksum covers all fragments. */
-static uint32_t transport(const struct vnic_headers *h, const uint8_t *frame)
+static uint32_t transport_bits(const struct vnic_headers *h, const uint8_t *frame)
 {
 	uint32_t len = h->end - h->l4;
 
 	if (h->fragment)
 		return VMXNET3_RCD_FRG;
 	switch (h->protocol) {
-	case IPPROTO_TCP: return VMXNET3_RCD_TCP | (tcp_right(h, frame, len) ? VMXNET3_RCD_TUC : 0);
-	case IPPROTO_UDP: return VMXNET3_RCD_UDP | (udp_right(h, frame, len) ? VMXNET3_RCD_TUC : 0);
+	case IPPROTO_TCP:
+		return VMXNET3_RCD_TCP | (is_tcp_right(h, frame, len) ? VMXNET3_RCD_TUC : 0);
+	case IPPROTO_UDP:
+		return VMXNET3_RCD_UDP | (is_udp_right(h, frame, len) ? VMXNET3_RCD_TUC : 0);
 	default: return 0;
 	}
 }
@@ -57,11 +59,12 @@ bool vnic_rx_csum(const uint8_t *frame, uint32_t len, uint32_t *bits)
 	/* An incomplete packet has no checksum to verify. */
 	if (!vnic_headers_find(&h, frame, len) || h.end < h.l4 || h.end > len)
 		return false;
-	*bits = transport(&h, frame);
+	*bits = transport_bits(&h, frame);
 	if (h.v6)
 		*bits |= VMXNET3_RCD_V6;
 	else
 		*bits |= VMXNET3_RCD_V4 |
-			 (sum_right(vnic_sum(frame + h.l3, h.l4 - h.l3, 0)) ? VMXNET3_RCD_IPC : 0);
+			 (is_sum_right(vnic_sum(frame + h.l3, h.l4 - h.l3, 0)) ? VMXNET3_RCD_IPC
+									       : 0);
 	return true;
 }

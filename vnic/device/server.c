@@ -156,8 +156,8 @@ struct vnic_device *vnic_server_device(struct vnic_server_client *client)
  * A client that has one outstanding request always has room for the answer; a full socket is a
  * violation of the protocol.
  */
-static int answer(struct vnic_server_client *client, const void *message, uint32_t len,
-		  const int *fds, uint32_t fd_count)
+static int send_answer(struct vnic_server_client *client, const void *message, uint32_t len,
+		       const int *fds, uint32_t fd_count)
 {
 	int ret = vnic_message_send(client->socket, message, len, fds, fd_count);
 
@@ -191,7 +191,8 @@ static int make_bars(struct vnic_server_client *client)
 	return ret ? ret : fd;
 }
 
-static int welcome(struct vnic_server_client *client, const struct vnic_attach_welcome *welcome)
+static int send_welcome(struct vnic_server_client *client,
+			const struct vnic_attach_welcome *welcome)
 {
 	int fds[VNIC_FDS], ends[2];
 	int ret;
@@ -211,7 +212,7 @@ static int welcome(struct vnic_server_client *client, const struct vnic_attach_w
 	client->mtu = welcome->mtu;
 	client->process = VNIC_PROCESS(welcome->qpn_first);
 	vnic_server_set_direct(client, true);
-	ret = answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
+	ret = send_answer(client, welcome, sizeof(*welcome), fds, VNIC_FDS);
 	close(fds[VNIC_FD_BARS]);
 	close(fds[VNIC_FD_NOTICE]);
 	return ret;
@@ -228,13 +229,14 @@ int vnic_server_welcome(struct vnic_server_client *client, int status,
 	if (!status)
 		reply = *with;
 	reply.type = VNIC_ATTACH_HELLO;
-	return status ? answer(client, &reply, sizeof(reply), NULL, 0) : welcome(client, &reply);
+	return status ? send_answer(client, &reply, sizeof(reply), NULL, 0)
+		      : send_welcome(client, &reply);
 }
 
 static int on_hello(struct vnic_server_client *client, struct request *request)
 {
 	const struct vnic_attach_hello *hello = &request->message->hello;
-	struct vnic_attach_welcome with = {0};
+	struct vnic_attach_welcome welcome = {0};
 	int status = -EPROTO;
 
 	if (client->bars || client->greeting)
@@ -243,12 +245,12 @@ static int on_hello(struct vnic_server_client *client, struct request *request)
 	if (hello->version == VNIC_ATTACH_VERSION && hello->qpn_first == VNIC_LEASE_NONE)
 		status = -EPERM;
 	else if (hello->version == VNIC_ATTACH_VERSION)
-		status = request->ops->welcome(request->ctx, client, hello, &with);
-	return status == -EINPROGRESS ? 0 : vnic_server_welcome(client, status, &with);
+		status = request->ops->welcome(request->ctx, client, hello, &welcome);
+	return status == -EINPROGRESS ? 0 : vnic_server_welcome(client, status, &welcome);
 }
 
 /* Wakes the client's engine thread. A full pipe (EAGAIN) is readable already. */
-static void interrupt(void *ctx, uint32_t vector)
+static void interrupt_client(void *ctx, uint32_t vector)
 {
 	const struct vnic_server_client *client = ctx;
 	const uint64_t one = 1;
@@ -267,7 +269,7 @@ static int adopt_memory(struct vnic_server_client *client, int fd, uint64_t size
 		.shared_mac = true,
 		.bars = client->bars,
 		.mtu = client->mtu,
-		.interrupt = interrupt,
+		.interrupt = interrupt_client,
 		.ctx = client,
 	};
 	int ret = vnic_memory_map(fd, size, &client->memory);
@@ -293,7 +295,7 @@ static int on_memory(struct vnic_server_client *client, struct request *request)
 	if (client->device || request->fd_count != 1)
 		return -EPROTO;
 	memory->status = adopt_memory(client, request->fds[0], memory->size);
-	return answer(client, memory, sizeof(*memory), NULL, 0);
+	return send_answer(client, memory, sizeof(*memory), NULL, 0);
 }
 
 static int on_reg(struct vnic_server_client *client, struct request *request)
@@ -308,7 +310,7 @@ static int on_reg(struct vnic_server_client *client, struct request *request)
 	else
 		reg->status =
 			vnic_device_reg_read(client->device, reg->bar, reg->offset, &reg->value);
-	return answer(client, reg, sizeof(*reg), NULL, 0);
+	return send_answer(client, reg, sizeof(*reg), NULL, 0);
 }
 
 static int on_resolve(struct vnic_server_client *client, struct request *request)
@@ -330,7 +332,7 @@ int vnic_server_resolved(struct vnic_server_client *client, int status,
 	client->resolving = false;
 	if (!status)
 		reply.hop = *hop;
-	return answer(client, &reply, sizeof(reply), NULL, 0);
+	return send_answer(client, &reply, sizeof(reply), NULL, 0);
 }
 
 static int on_remote(struct vnic_server_client *client, struct request *request)
@@ -342,7 +344,7 @@ static int on_remote(struct vnic_server_client *client, struct request *request)
 	remote->status =
 		request->ops->remote(request->ctx, client, remote->type == VNIC_ATTACH_REGISTER,
 				     remote->dgid, remote->qpn);
-	return answer(client, remote, sizeof(*remote), NULL, 0);
+	return send_answer(client, remote, sizeof(*remote), NULL, 0);
 }
 
 static int on_lease(struct vnic_server_client *client, struct request *request)
@@ -352,7 +354,7 @@ static int on_lease(struct vnic_server_client *client, struct request *request)
 	if (!client->bars)
 		return -EPROTO;
 	lease->status = request->ops->lease(request->ctx, client, &lease->qpn_first);
-	return answer(client, lease, sizeof(*lease), NULL, 0);
+	return send_answer(client, lease, sizeof(*lease), NULL, 0);
 }
 
 int vnic_server_notice(struct vnic_server_client *client, const struct vnic_attach_port *port)
@@ -378,11 +380,11 @@ static int on_inbox(struct vnic_server_client *client, struct request *request)
 	vnic_close_alarm_begin();
 	inbox->status = vnic_inbox_broker_open(request->fds, client->mtu, &client->inbox);
 	vnic_close_alarm_end();
-	return answer(client, inbox, sizeof(*inbox), NULL, 0);
+	return send_answer(client, inbox, sizeof(*inbox), NULL, 0);
 }
 
-static int introduce(const struct vnic_server_client *client,
-		     const struct vnic_server_client *owner, int fds[VNIC_INBOX_FDS])
+static int introduce_client(const struct vnic_server_client *client,
+			    const struct vnic_server_client *owner, int fds[VNIC_INBOX_FDS])
 {
 	if (!owner || !owner->inbox)
 		return -ENOENT;
@@ -399,21 +401,24 @@ static int on_introduce(struct vnic_server_client *client, struct request *reque
 
 	if (!client->bars)
 		return -EPROTO;
-	message->status = introduce(client, request->ops->owner(request->ctx, message->qpn), fds);
-	return answer(client, message, sizeof(*message), fds, message->status ? 0 : VNIC_INBOX_FDS);
+	message->status =
+		introduce_client(client, request->ops->owner(request->ctx, message->qpn), fds);
+	return send_answer(client, message, sizeof(*message), fds,
+			   message->status ? 0 : VNIC_INBOX_FDS);
 }
 
 int vnic_server_introduce(struct vnic_server_client *client, const struct vnic_server_client *owner,
 			  uint32_t qpn)
 {
-	const struct vnic_attach_introduction meeting = {.type = VNIC_NOTICE_INBOX, .qpn = qpn};
+	const struct vnic_attach_introduction introduction = {.type = VNIC_NOTICE_INBOX,
+							      .qpn = qpn};
 	int fds[VNIC_INBOX_FDS];
-	int ret = introduce(client, owner, fds);
+	int ret = introduce_client(client, owner, fds);
 
 	if (!ret && client->notice < 0)
 		ret = -ENOTCONN;
 	return ret ? ret
-		   : vnic_message_send(client->notice, &meeting, sizeof(meeting), fds,
+		   : vnic_message_send(client->notice, &introduction, sizeof(introduction), fds,
 				       VNIC_INBOX_FDS);
 }
 
@@ -484,7 +489,7 @@ static bool is_foreign(const union vnic_message *message, uint32_t len)
 	       message->hello.version != VNIC_ATTACH_VERSION;
 }
 
-static int handle(struct vnic_server_client *client, struct request *request, uint32_t len)
+static int handle_request(struct vnic_server_client *client, struct request *request, uint32_t len)
 {
 	uint32_t type = request->message->type;
 
@@ -533,7 +538,7 @@ int vnic_server_event(struct vnic_server_client *client, const struct vnic_serve
 	if (ret == 0)
 		ret = -ECONNRESET;
 	else if (ret > 0)
-		ret = handle(client, &request, (uint32_t)ret);
+		ret = handle_request(client, &request, (uint32_t)ret);
 	close_strangers(request.fds, request.fd_count);
 	return ret;
 }

@@ -118,7 +118,7 @@ static void copy_chain(const struct vnic_device *dev, const struct chain *chain,
 
 /* --- Frames that vnic_device_tx returns */
 
-static void show(struct vnic_device_txq *tx, struct vnic_tx_pending frame)
+static void add_pending(struct vnic_device_txq *tx, struct vnic_tx_pending frame)
 {
 	tx->pending[(tx->first + tx->count++) % VNIC_TX_AHEAD] = frame;
 }
@@ -192,11 +192,11 @@ static enum look make_frame(const struct vnic_device *dev, struct vnic_device_tx
 				checksum_place(chain));
 	if (tag)
 		insert_tag(slot, chain->flags >> VMXNET3_TXD_TCI_SHIFT);
-	show(tx, (struct vnic_tx_pending){.data = slot,
-					  .len = chain->len + tag,
-					  .eop = chain->eop,
-					  .completion = chain->completion,
-					  .slot = true});
+	add_pending(tx, (struct vnic_tx_pending){.data = slot,
+						 .len = chain->len + tag,
+						 .eop = chain->eop,
+						 .completion = chain->completion,
+						 .slot = true});
 	tx->next = chain->end;
 	return LOOK_FRAME;
 }
@@ -216,12 +216,13 @@ static enum look next_segment(const struct vnic_device *dev, struct vnic_device_
 	if (tag)
 		insert_tag(slot, tx->tso_tci);
 	tx->segmenting = !vnic_tso_finished(&tx->tso);
-	show(tx, (struct vnic_tx_pending){.data = slot,
-					  .len = len + tag,
-					  .eop = tx->tso_eop,
-					  .completion = tx->tso_completion && !tx->segmenting,
-					  .slot = true,
-					  .tso = true});
+	add_pending(tx,
+		    (struct vnic_tx_pending){.data = slot,
+					     .len = len + tag,
+					     .eop = tx->tso_eop,
+					     .completion = tx->tso_completion && !tx->segmenting,
+					     .slot = true,
+					     .tso = true});
 	return LOOK_FRAME;
 }
 
@@ -259,7 +260,7 @@ static enum look take_chain(const struct vnic_device *dev, struct vnic_device_tx
 	return make_frame(dev, tx, chain);
 }
 
-static void complete(struct vnic_device *dev, struct vnic_device_txq *tx, uint32_t index)
+static void write_completion(struct vnic_device *dev, struct vnic_device_txq *tx, uint32_t index)
 {
 	struct vmxnet3_tx_comp *comp = &tx->comp[tx->comp_next.index];
 	uint32_t gen = tx->comp_next.gen ? VMXNET3_CD_GEN : 0;
@@ -282,7 +283,7 @@ static void drop_misfit(struct vnic_device *dev, struct vnic_device_txq *tx,
 	tx->stats[UPT1_TX_ERROR]++;
 	tx->next = chain->end;
 	if (chain->completion)
-		complete(dev, tx, chain->eop);
+		write_completion(dev, tx, chain->eop);
 }
 
 /*
@@ -304,10 +305,10 @@ static bool take_plain(const struct vnic_device *dev, struct vnic_device_txq *tx
 	data = vnic_region_memory(dev, vnic_load(&desc->addr), len);
 	if (!data)
 		return false;
-	show(tx, (struct vnic_tx_pending){.data = data,
-					  .len = len,
-					  .eop = (uint16_t)tx->next.index,
-					  .completion = flags & VMXNET3_TXD_CQ});
+	add_pending(tx, (struct vnic_tx_pending){.data = data,
+						 .len = len,
+						 .eop = (uint16_t)tx->next.index,
+						 .completion = flags & VMXNET3_TXD_CQ});
 	vnic_cursor_advance(&tx->next);
 	return true;
 }
@@ -338,12 +339,12 @@ static enum look look_ahead(struct vnic_device *dev, struct vnic_device_txq *tx)
 }
 
 /* Completes the oldest frame: its descriptors belong to the driver again. */
-static void retire(struct vnic_device *dev, struct vnic_device_txq *tx)
+static void complete_oldest(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	const struct vnic_tx_pending *frame = &tx->pending[tx->first];
 
 	if (frame->completion)
-		complete(dev, tx, frame->eop);
+		write_completion(dev, tx, frame->eop);
 	if (frame->slot) {
 		tx->slot_first = (tx->slot_first + 1) % VNIC_TX_SLOTS;
 		tx->slot_count--;
@@ -353,10 +354,10 @@ static void retire(struct vnic_device *dev, struct vnic_device_txq *tx)
 }
 
 /* Without a link, the device drops frames. */
-static void discard(struct vnic_device *dev, struct vnic_device_txq *tx)
+static void drop_frames(struct vnic_device *dev, struct vnic_device_txq *tx)
 {
 	while (tx->count) {
-		retire(dev, tx);
+		complete_oldest(dev, tx);
 		dev->counters[VNIC_LINK_DOWN]++;
 		tx->stats[UPT1_TX_DISCARD]++;
 	}
@@ -379,7 +380,7 @@ static void look_for(struct vnic_device *dev, struct vnic_device_txq *tx, uint32
 			break;
 		dropped |= look == LOOK_MISFIT || !dev->link;
 		if (!dev->link)
-			discard(dev, tx);
+			drop_frames(dev, tx);
 	}
 	/* The caller does not learn of these completions, so the device raises the interrupt. */
 	if (dropped)
@@ -431,6 +432,6 @@ void vnic_device_tx_done(struct vnic_device *dev, uint32_t queue, uint32_t n)
 			tx->stats[UPT1_TX_TSO]++;
 			tx->stats[UPT1_TX_TSO_BYTES] += frame->len;
 		}
-		retire(dev, tx);
+		complete_oldest(dev, tx);
 	}
 }

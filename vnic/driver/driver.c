@@ -65,7 +65,7 @@ static int reg_write(struct vnic_driver *drv, uint32_t offset, uint32_t value)
 	return drv->transport->ops->reg_write(drv->transport, offset, value);
 }
 
-static int command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
+static int run_command(struct vnic_driver *drv, uint32_t cmd, uint32_t *result)
 {
 	int ret = reg_write(drv, VMXNET3_REG_CMD, cmd);
 
@@ -87,7 +87,7 @@ static int choose_version(struct vnic_driver *drv, uint32_t reg, uint32_t ours)
 	return offered ? reg_write(drv, reg, 1u << (31 - __builtin_clz(offered))) : -EPROTO;
 }
 
-static int activate(struct vnic_driver *drv)
+static int activate_nic(struct vnic_driver *drv)
 {
 	uint64_t addr = vnic_driver_addr(drv, &drv->memory->shared);
 	uint32_t result;
@@ -101,7 +101,7 @@ static int activate(struct vnic_driver *drv)
 	if (!ret)
 		ret = reg_write(drv, VMXNET3_REG_DSAH, (uint32_t)(addr >> 32));
 	if (!ret)
-		ret = command(drv, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV, &result);
+		ret = run_command(drv, (uint32_t)VMXNET3_CMD_ACTIVATE_DEV, &result);
 	if (!ret && result)
 		ret = -EIO;
 	return ret;
@@ -121,7 +121,7 @@ static int set_up(struct vnic_driver *drv, uint16_t mtu)
 	vnic_driver_irq_mask(drv);
 	vnic_driver_tx_init(drv);
 	vnic_driver_rx_init(drv);
-	return activate(drv);
+	return activate_nic(drv);
 }
 
 int vnic_driver_open(struct vnic_transport *transport, uint16_t mtu, struct vnic_driver **drv)
@@ -152,7 +152,7 @@ void vnic_driver_detach(struct vnic_driver *drv)
 	if (!drv)
 		return;
 	/* A daemon that has ended cannot answer, and need not. */
-	(void)command(drv, (uint32_t)VMXNET3_CMD_QUIESCE_DEV, &result);
+	(void)run_command(drv, (uint32_t)VMXNET3_CMD_QUIESCE_DEV, &result);
 	vnic_driver_abandon(drv);
 }
 
@@ -223,7 +223,7 @@ int vnic_driver_introduce(struct vnic_driver *drv, uint32_t qpn, int fds[VNIC_IN
 
 bool vnic_driver_introduction(struct vnic_driver *drv, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
 {
-	return drv->transport->ops->met(drv->transport, qpn, fds);
+	return drv->transport->ops->introduction(drv->transport, qpn, fds);
 }
 
 bool vnic_driver_direct_allowed(const struct vnic_driver *drv)

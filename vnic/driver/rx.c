@@ -5,7 +5,7 @@
 #include "nic.h"
 #include "shared.h"
 
-static void post(struct vnic_driver *drv)
+static void post_buffer(struct vnic_driver *drv)
 {
 	struct vnic_cursor *fill = &drv->rx.fill;
 	struct vmxnet3_rx_desc *desc = &drv->memory->rx_ring[fill->index];
@@ -22,7 +22,7 @@ void vnic_driver_rx_init(struct vnic_driver *drv)
 	drv->rx.fill = vnic_cursor_start(RX_RING_SIZE);
 	drv->rx.comp = vnic_cursor_start(RX_RING_SIZE + RX_RING2_SIZE);
 	for (uint32_t i = 0; i < RX_RING_SIZE - 1; i++)
-		post(drv);
+		post_buffer(drv);
 	vnic_store(vnic_reg(drv->transport->bar0, VMXNET3_REG_RXPROD), drv->rx.fill.index);
 }
 
@@ -42,7 +42,7 @@ bool vnic_driver_rx_waiting(const struct vnic_driver *drv)
  * Takes the next completion. A device may complete the buffers in order only, each with a whole
  * frame. After any other completion the driver trusts no buffer.
  */
-static bool take(struct vnic_driver *drv, struct vnic_frame *frame)
+static bool take_completion(struct vnic_driver *drv, struct vnic_frame *frame)
 {
 	const struct vmxnet3_rx_comp *comp = &drv->memory->rx_comp[drv->rx.comp.index];
 	const uint32_t whole = VMXNET3_RCD_SOP | VMXNET3_RCD_EOP;
@@ -67,7 +67,7 @@ uint32_t vnic_driver_rx(struct vnic_driver *drv, struct vnic_frame *frames, uint
 {
 	uint32_t count = 0;
 
-	while (count < n && vnic_driver_rx_waiting(drv) && take(drv, &frames[count]))
+	while (count < n && vnic_driver_rx_waiting(drv) && take_completion(drv, &frames[count]))
 		count++;
 	return count;
 }
@@ -79,7 +79,7 @@ void vnic_driver_rx_release(struct vnic_driver *drv, uint32_t n)
 		return;
 	drv->rx.taken -= n;
 	while (n--)
-		post(drv);
+		post_buffer(drv);
 	/*
 	 * A device that ran out of buffers asks for RXPROD writes (vmxnet3's updateRxProd). The
 	 * fence pairs with the device's fence between its request and its last look at the ring.

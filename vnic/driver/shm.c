@@ -19,7 +19,7 @@ struct shm {
 	/* Requests use the socket in the order of their calls. */
 	pthread_mutex_t lock;
 	pthread_cond_t next;
-	uint64_t came, served;
+	uint64_t arrived, served;
 	int socket;
 	int doorbell;
 	int interrupt;
@@ -29,8 +29,8 @@ struct shm {
 	int notice;
 	uint16_t mtu; /* the NIC's */
 	/* The last introduction that came as a notice; fds[0] is -1 if there is none. */
-	uint32_t met_qpn;
-	int met_fds[VNIC_INBOX_FDS];
+	uint32_t introduced_qpn;
+	int introduced_fds[VNIC_INBOX_FDS];
 };
 
 static struct shm *to_shm(struct vnic_transport *transport)
@@ -56,8 +56,8 @@ struct passed {
  * Sends a request and receives its answer. Any failure ends the connection: a late answer must not
  * be taken for the next request's.
  */
-static int exchange(struct shm *shm, union vnic_message *message, uint32_t len,
-		    struct passed *passed)
+static int exchange_messages(struct shm *shm, union vnic_message *message, uint32_t len,
+			     struct passed *passed)
 {
 	uint32_t type = message->type, fd_count = passed->wanted;
 	int ret;
@@ -87,7 +87,7 @@ static void take_turn(struct shm *shm)
 	uint64_t turn;
 
 	pthread_mutex_lock(&shm->lock);
-	turn = shm->came++;
+	turn = shm->arrived++;
 	while (shm->served != turn)
 		pthread_cond_wait(&shm->next, &shm->lock);
 	pthread_mutex_unlock(&shm->lock);
@@ -97,27 +97,27 @@ static void end_turn(struct shm *shm)
 {
 	pthread_mutex_lock(&shm->lock);
 	shm->served++;
-	if (shm->served != shm->came)
+	if (shm->served != shm->arrived)
 		pthread_cond_broadcast(&shm->next);
 	pthread_mutex_unlock(&shm->lock);
 }
 
-static int ask_passing(struct shm *shm, union vnic_message *message, uint32_t len,
-		       struct passed *passed)
+static int send_request_with_fds(struct shm *shm, union vnic_message *message, uint32_t len,
+				 struct passed *passed)
 {
 	int ret;
 
 	take_turn(shm);
-	ret = exchange(shm, message, len, passed);
+	ret = exchange_messages(shm, message, len, passed);
 	end_turn(shm);
 	return ret;
 }
 
-static int ask(struct shm *shm, union vnic_message *message, uint32_t len)
+static int send_request(struct shm *shm, union vnic_message *message, uint32_t len)
 {
 	struct passed none = {0};
 
-	return ask_passing(shm, message, len, &none);
+	return send_request_with_fds(shm, message, len, &none);
 }
 
 static int shm_memory(struct vnic_transport *transport, uint64_t size, void **memory)
@@ -133,8 +133,8 @@ static int shm_memory(struct vnic_transport *transport, uint64_t size, void **me
 	if (!ret) {
 		shm->memory_size = size;
 		*memory = shm->memory;
-		ret = ask_passing(shm, &message, sizeof(message.memory),
-				  &(struct passed){.sent = 1, .fds = {fd}});
+		ret = send_request_with_fds(shm, &message, sizeof(message.memory),
+					    &(struct passed){.sent = 1, .fds = {fd}});
 	}
 	close(fd);
 	return ret ? ret : message.memory.status;
@@ -149,7 +149,7 @@ static int access_register(struct shm *shm, bool write, uint32_t offset, uint32_
 					      .write = write,
 					      .value = *value,
 				      }};
-	int ret = ask(shm, &message, sizeof(message.reg));
+	int ret = send_request(shm, &message, sizeof(message.reg));
 
 	if (ret)
 		return ret;
@@ -191,7 +191,7 @@ static int shm_resolve(struct vnic_transport *transport, uint8_t sgid_index, con
 	int ret;
 
 	memcpy(message.resolve.dgid, dgid, sizeof(message.resolve.dgid));
-	ret = ask(to_shm(transport), &message, sizeof(message.resolve));
+	ret = send_request(to_shm(transport), &message, sizeof(message.resolve));
 	if (!ret)
 		ret = message.resolve.status;
 	if (!ret)
@@ -213,7 +213,7 @@ static int shm_remote(struct vnic_transport *transport, bool connected, const ui
 	int ret;
 
 	memcpy(message.remote.dgid, dgid, sizeof(message.remote.dgid));
-	ret = ask(to_shm(transport), &message, sizeof(message.remote));
+	ret = send_request(to_shm(transport), &message, sizeof(message.remote));
 	return ret ? ret : message.remote.status;
 }
 
@@ -225,7 +225,7 @@ static bool is_lease(uint32_t qpn_first)
 static int shm_lease(struct vnic_transport *transport, uint32_t *qpn_first)
 {
 	union vnic_message message = {.lease = {.type = VNIC_ATTACH_LEASE}};
-	int ret = ask(to_shm(transport), &message, sizeof(message.lease));
+	int ret = send_request(to_shm(transport), &message, sizeof(message.lease));
 
 	if (!ret)
 		ret = message.lease.status;
@@ -248,35 +248,36 @@ static bool is_question(const union vnic_message *message, int len, uint32_t fd_
 	       fd_count == 1;
 }
 
+static bool is_introduction(const union vnic_message *message, int len, uint32_t fd_count)
+{
+	return len == (int)sizeof(message->introduction) && message->type == VNIC_NOTICE_INBOX &&
+	       fd_count == VNIC_INBOX_FDS;
+}
+
+static void store_introduction(struct shm *shm, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+{
+	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
+	shm->introduced_qpn = qpn;
+	memcpy(shm->introduced_fds, fds, sizeof(shm->introduced_fds));
+}
+
+static bool shm_introduction(struct vnic_transport *transport, uint32_t *qpn,
+			     int fds[VNIC_INBOX_FDS])
+{
+	struct shm *shm = to_shm(transport);
+
+	if (shm->introduced_fds[0] < 0)
+		return false;
+	*qpn = shm->introduced_qpn;
+	memcpy(fds, shm->introduced_fds, sizeof(shm->introduced_fds));
+	memset(shm->introduced_fds, -1, sizeof(shm->introduced_fds));
+	return true;
+}
+
 /*
  * Of several states of the port the last one counts; malformed messages are skipped. Each question
  * is returned separately.
  */
-static bool is_meeting(const union vnic_message *message, int len, uint32_t fd_count)
-{
-	return len == (int)sizeof(message->meeting) && message->type == VNIC_NOTICE_INBOX &&
-	       fd_count == VNIC_INBOX_FDS;
-}
-
-static void meet(struct shm *shm, uint32_t qpn, const int fds[VNIC_INBOX_FDS])
-{
-	close_fds(shm->met_fds, VNIC_INBOX_FDS);
-	shm->met_qpn = qpn;
-	memcpy(shm->met_fds, fds, sizeof(shm->met_fds));
-}
-
-static bool shm_met(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
-{
-	struct shm *shm = to_shm(transport);
-
-	if (shm->met_fds[0] < 0)
-		return false;
-	*qpn = shm->met_qpn;
-	memcpy(fds, shm->met_fds, sizeof(shm->met_fds));
-	memset(shm->met_fds, -1, sizeof(shm->met_fds));
-	return true;
-}
-
 static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port *port,
 		       int *question)
 {
@@ -295,8 +296,8 @@ static bool shm_notice(struct vnic_transport *transport, struct vnic_attach_port
 			*question = fds[0];
 			return found;
 		}
-		if (is_meeting(&message, len, fd_count)) {
-			meet(shm, message.meeting.qpn, fds);
+		if (is_introduction(&message, len, fd_count)) {
+			store_introduction(shm, message.introduction.qpn, fds);
 			return found;
 		}
 		close_fds(fds, fd_count);
@@ -321,7 +322,7 @@ static int shm_inbox(struct vnic_transport *transport, const int fds[VNIC_INBOX_
 	int ret;
 
 	memcpy(passed.fds, fds, sizeof(passed.fds));
-	ret = ask_passing(to_shm(transport), &message, sizeof(message.inbox), &passed);
+	ret = send_request_with_fds(to_shm(transport), &message, sizeof(message.inbox), &passed);
 	return ret ? ret : message.inbox.status;
 }
 
@@ -329,7 +330,8 @@ static int shm_introduce(struct vnic_transport *transport, uint32_t qpn, int fds
 {
 	union vnic_message message = {.introduce = {.type = VNIC_ATTACH_INTRODUCE, .qpn = qpn}};
 	struct passed passed = {.wanted = VNIC_INBOX_FDS};
-	int ret = ask_passing(to_shm(transport), &message, sizeof(message.introduce), &passed);
+	int ret = send_request_with_fds(to_shm(transport), &message, sizeof(message.introduce),
+					&passed);
 
 	if (!ret)
 		ret = message.introduce.status;
@@ -360,7 +362,7 @@ static void shm_close(struct vnic_transport *transport)
 	if (shm->bars)
 		munmap(shm->bars, VNIC_BAR_SIZE);
 	close_fds((const int[]){shm->socket, shm->doorbell, shm->interrupt, shm->notice}, 4);
-	close_fds(shm->met_fds, VNIC_INBOX_FDS);
+	close_fds(shm->introduced_fds, VNIC_INBOX_FDS);
 	/*
 	 * The lock is not destroyed: in a forked child another thread of the parent may have held
 	 * it.
@@ -379,7 +381,7 @@ static const struct vnic_transport_ops shm_ops = {
 	.remote = shm_remote,
 	.lease = shm_lease,
 	.notice = shm_notice,
-	.met = shm_met,
+	.introduction = shm_introduction,
 	.isolate = shm_isolate,
 	.close = shm_close,
 };
@@ -393,7 +395,7 @@ static bool welcome_valid(struct shm *shm, const struct vnic_attach_welcome *wel
 }
 
 /* Takes over the descriptors of the daemon's welcome. */
-static int adopt(struct shm *shm, const int fds[VNIC_FDS])
+static int adopt_fds(struct shm *shm, const int fds[VNIC_FDS])
 {
 	int ret = vnic_memory_map(fds[VNIC_FD_BARS], VNIC_BAR_SIZE, &shm->bars);
 
@@ -408,8 +410,8 @@ static int adopt(struct shm *shm, const int fds[VNIC_FDS])
 	return ret;
 }
 
-static int hello(struct shm *shm, const struct vnic_attach_welcome *was,
-		 struct vnic_attach_welcome *welcome)
+static int send_hello(struct shm *shm, const struct vnic_attach_welcome *was,
+		      struct vnic_attach_welcome *welcome)
 {
 	union vnic_message message = {.hello = {.type = VNIC_ATTACH_HELLO,
 						.version = VNIC_ATTACH_VERSION,
@@ -427,7 +429,7 @@ static int hello(struct shm *shm, const struct vnic_attach_welcome *was,
 	if (!ret && len == (int)sizeof(message.welcome) && fd_count == VNIC_FDS &&
 	    welcome_valid(shm, &message.welcome)) {
 		*welcome = message.welcome;
-		return adopt(shm, fds);
+		return adopt_fds(shm, fds);
 	}
 	close_fds(fds, fd_count);
 	return ret ? ret : -EPROTO;
@@ -445,11 +447,11 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 	shm->doorbell = -1;
 	shm->interrupt = -1;
 	shm->notice = -1;
-	memset(shm->met_fds, -1, sizeof(shm->met_fds));
+	memset(shm->introduced_fds, -1, sizeof(shm->introduced_fds));
 	pthread_mutex_init(&shm->lock, NULL);
 	pthread_cond_init(&shm->next, NULL);
 	shm->socket = vnic_attach_connect(run_dir);
-	ret = shm->socket < 0 ? shm->socket : hello(shm, was, welcome);
+	ret = shm->socket < 0 ? shm->socket : send_hello(shm, was, welcome);
 	if (ret) {
 		shm_close(&shm->base);
 		return ret;
@@ -460,7 +462,7 @@ int vnic_driver_claim(const char *run_dir, const struct vnic_attach_welcome *was
 int vnic_driver_attach(const char *run_dir, struct vnic_attach_welcome *welcome,
 		       struct vnic_driver **drv)
 {
-	static const struct vnic_attach_welcome nobody;
+	static const struct vnic_attach_welcome no_claim;
 
-	return vnic_driver_claim(run_dir, &nobody, welcome, drv);
+	return vnic_driver_claim(run_dir, &no_claim, welcome, drv);
 }

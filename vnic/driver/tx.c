@@ -31,7 +31,7 @@ bool vnic_driver_tx_waiting(const struct vnic_driver *drv)
 	return !!(gen & VMXNET3_CD_GEN) == comp->gen && !drv->broken;
 }
 
-static void reclaim(struct vnic_driver *drv)
+static void reclaim_buffers(struct vnic_driver *drv)
 {
 	struct vnic_driver_txq *tx = &drv->tx;
 
@@ -57,11 +57,11 @@ uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *fram
 	uint32_t index = tx->fill.index;
 
 	if (tx->free < n)
-		reclaim(drv);
+		reclaim_buffers(drv);
 	tx->short_of = tx->free < n;
 	if (tx->short_of && drv->interrupts) {
 		vnic_driver_irq_arm(drv, TX_VECTOR);
-		reclaim(drv);
+		reclaim_buffers(drv);
 	}
 	if (tx->free < n)
 		n = tx->free;
@@ -75,7 +75,7 @@ uint32_t vnic_driver_tx_reserve(struct vnic_driver *drv, struct vnic_frame *fram
 	return n;
 }
 
-static void post(struct vnic_driver *drv, uint32_t len, bool completion)
+static void post_buffer(struct vnic_driver *drv, uint32_t len, bool completion)
 {
 	struct vnic_cursor *fill = &drv->tx.fill;
 	struct vmxnet3_tx_desc *desc = &drv->memory->tx_ring[fill->index];
@@ -100,8 +100,9 @@ void vnic_driver_tx_commit(struct vnic_driver *drv, const struct vnic_frame *fra
 	if (!n)
 		return;
 	for (uint32_t i = 0; i < n; i++)
-		post(drv, frames[i].len,
-		     i + 1 == n || tx->fill.index % COMPLETION_EVERY == COMPLETION_EVERY - 1);
+		post_buffer(drv, frames[i].len,
+			    i + 1 == n ||
+				    tx->fill.index % COMPLETION_EVERY == COMPLETION_EVERY - 1);
 	tx->free -= n;
 	vnic_store(vnic_reg(drv->transport->bar0, VMXNET3_REG_TXPROD), tx->fill.index);
 	drv->transport->ops->kick(drv->transport);

@@ -34,8 +34,8 @@ struct vnic_inbox {
 	uint32_t stride;
 	uint32_t next; /* position of the next frame */
 	uint32_t taken;
-	uint32_t owed; /* released slots that are not given back yet */
-	bool more;     /* the last call returned as many frames as were requested */
+	uint32_t released; /* released slots whose position is not published yet */
+	bool more;         /* the last call returned as many frames as were requested */
 	uint32_t unmaskings;
 	bool broken;
 };
@@ -49,7 +49,7 @@ const char *vnic_direct_counter_name(enum vnic_direct_counter counter)
 }
 
 /* Release: the receiver's reads of slots end before a sender may write to them again. */
-static void give_room(struct vnic_inbox *inbox)
+static void publish_room(struct vnic_inbox *inbox)
 {
 	vnic_publish(&inbox->memory->room, inbox->next - inbox->taken + VNIC_INBOX_FRAMES);
 }
@@ -95,7 +95,7 @@ int vnic_inbox_create(uint16_t mtu, struct vnic_inbox **inbox)
 		return ret;
 	}
 	vnic_inbox_irq_mask(b);
-	give_room(b);
+	publish_room(b);
 	*inbox = b;
 	return 0;
 }
@@ -156,7 +156,7 @@ static struct inbox_slot *slot_at(const struct vnic_inbox *inbox, uint32_t posit
 	return inbox_slot(inbox->memory, inbox->stride, position);
 }
 
-static bool waiting(const struct vnic_inbox *inbox)
+static bool has_frame(const struct vnic_inbox *inbox)
 {
 	uint32_t completion;
 
@@ -182,7 +182,7 @@ static bool read_frame(const struct vnic_inbox *inbox, struct inbox_slot *slot, 
 }
 
 /* A burst's frames are in the sender's cache: their first lines are prefetched together. */
-static void fetch_ahead(const struct vnic_inbox *inbox, const struct inbox_slot *slot)
+static void prefetch_slots(const struct vnic_inbox *inbox, const struct inbox_slot *slot)
 {
 	__builtin_prefetch(slot->frame + CACHE_LINE);
 	__builtin_prefetch(slot_at(inbox, inbox->next + 1));
@@ -192,14 +192,14 @@ static void fetch_ahead(const struct vnic_inbox *inbox, const struct inbox_slot 
  * Takes the next frame. Senders may write no frame that is longer than a slot, nor overwrite a
  * frame that the receiver holds: only a sender without the lock, or a hostile one, does.
  */
-static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
+static bool take_frame(struct vnic_inbox *inbox, struct vnic_frame *frame)
 {
 	struct inbox_slot *slot = slot_at(inbox, inbox->next);
 	uint32_t completion;
 
 	if (inbox->broken || !inbox_completed(slot, inbox->next, &completion))
 		return false;
-	if (inbox->taken + inbox->owed == VNIC_INBOX_FRAMES ||
+	if (inbox->taken + inbox->released == VNIC_INBOX_FRAMES ||
 	    !read_frame(inbox, slot, completion, frame)) {
 		inbox->broken = true;
 		close_to_senders(inbox);
@@ -207,7 +207,7 @@ static bool take(struct vnic_inbox *inbox, struct vnic_frame *frame)
 	}
 	inbox->next++;
 	inbox->taken++;
-	fetch_ahead(inbox, slot);
+	prefetch_slots(inbox, slot);
 	return true;
 }
 
@@ -215,27 +215,27 @@ uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint
 {
 	uint32_t count = 0;
 
-	while (count < n && take(inbox, &frames[count]))
+	while (count < n && take_frame(inbox, &frames[count]))
 		count++;
 	inbox->more = count == n;
 	return count;
 }
 
-static void give_owed(struct vnic_inbox *inbox)
+static void give_back_slots(struct vnic_inbox *inbox)
 {
-	if (!inbox->owed)
+	if (!inbox->released)
 		return;
-	inbox->owed = 0;
-	give_room(inbox);
+	inbox->released = 0;
+	publish_room(inbox);
 }
 
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n)
 {
 	assert(n <= inbox->taken);
 	inbox->taken -= n;
-	inbox->owed += n;
-	if (inbox->more || inbox->owed >= BATCH)
-		give_owed(inbox);
+	inbox->released += n;
+	if (inbox->more || inbox->released >= BATCH)
+		give_back_slots(inbox);
 }
 
 int vnic_inbox_irq_fd(const struct vnic_inbox *inbox)
@@ -256,7 +256,7 @@ void vnic_inbox_irq_mask(struct vnic_inbox *inbox)
 bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
 {
 	/* Before the receiver sleeps it gives back every slot that it has read. */
-	give_owed(inbox);
+	give_back_slots(inbox);
 	inbox->unmaskings++;
 	vnic_store(&inbox->memory->mask, mask_word(inbox, 0));
 	/*
@@ -264,7 +264,7 @@ bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox)
 	 * fences and then looks for completions: one of them sees the other's store.
 	 */
 	vnic_fence();
-	return waiting(inbox);
+	return has_frame(inbox);
 }
 
 bool vnic_inbox_broken(const struct vnic_inbox *inbox)

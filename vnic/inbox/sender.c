@@ -42,7 +42,7 @@ static void read_room(struct vnic_outbox *outbox)
 	outbox->last = vnic_acquire(&outbox->memory->room) - 1;
 }
 
-static int map(struct vnic_outbox *outbox, const int fds[VNIC_INBOX_FDS])
+static int map_inbox(struct vnic_outbox *outbox, const int fds[VNIC_INBOX_FDS])
 {
 	void *memory;
 	int ret = vnic_memory_map(fds[VNIC_INBOX_MEMORY], outbox->size, &memory);
@@ -68,7 +68,7 @@ int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 			.frame_max = VNIC_FRAME_MAX(mtu),
 			.wake_fd = fds[VNIC_INBOX_WAKE],
 		};
-		ret = map(b, fds);
+		ret = map_inbox(b, fds);
 	}
 	/* The mappings stay. */
 	close(fds[VNIC_INBOX_MEMORY]);
@@ -110,7 +110,7 @@ const void *vnic_outbox_published(const struct vnic_outbox *outbox)
 	return outbox->published;
 }
 
-static void relax(void)
+static void spin_pause(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
@@ -119,7 +119,7 @@ static void relax(void)
 #endif
 }
 
-static enum vnic_outbox_status lock(struct vnic_outbox *outbox)
+static enum vnic_outbox_status lock_inbox(struct vnic_outbox *outbox)
 {
 	uint32_t *word = &outbox->memory->lock;
 
@@ -133,13 +133,13 @@ static enum vnic_outbox_status lock(struct vnic_outbox *outbox)
 		    __atomic_compare_exchange_n(word, &seen, outbox->self, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return VNIC_OUTBOX_TAKEN;
-		relax();
+		spin_pause();
 	}
 	return VNIC_OUTBOX_BUSY;
 }
 
 /* Not a plain store: the word may have become CLOSED, and must stay so. */
-static void unlock(struct vnic_outbox *outbox)
+static void unlock_inbox(struct vnic_outbox *outbox)
 {
 	uint32_t self = outbox->self;
 
@@ -170,7 +170,7 @@ static uint32_t find_position(const struct vnic_outbox *outbox)
  * Prefetches the lines that short frames need of n slots, for writing: the receiver has read them
  * last, and all lines together arrive as fast as one.
  */
-static void own(const struct vnic_outbox *outbox, uint32_t position, uint32_t n)
+static void prefetch_slots(const struct vnic_outbox *outbox, uint32_t position, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct inbox_slot *slot = slot_at(outbox, position + i);
@@ -204,8 +204,8 @@ static uint32_t put_reference(struct inbox_slot *slot, const struct vnic_frame *
 }
 
 /* Commits the frame in the slot of a position. */
-static void complete(const struct vnic_outbox *outbox, uint32_t position,
-		     const struct vnic_frame *frame)
+static void commit_slot(const struct vnic_outbox *outbox, uint32_t position,
+			const struct vnic_frame *frame)
 {
 	struct inbox_slot *slot = slot_at(outbox, position);
 	uint32_t completion = put_reference(slot, frame);
@@ -215,19 +215,19 @@ static void complete(const struct vnic_outbox *outbox, uint32_t position,
 	vnic_publish(&outbox->memory->position, position + 1);
 }
 
-static bool put(struct vnic_outbox *outbox, uint32_t position, const struct vnic_frame *frame)
+static bool put_frame(struct vnic_outbox *outbox, uint32_t position, const struct vnic_frame *frame)
 {
 	struct inbox_slot *slot = free_slot(outbox, position);
 
 	if (!slot)
 		return false;
 	memcpy(slot->frame, frame->data, frame->len);
-	complete(outbox, position, frame);
+	commit_slot(outbox, position, frame);
 	return true;
 }
 
 /* EAGAIN needs no wait: a full eventfd is readable already. */
-static void ring(int wake_fd)
+static void write_eventfd(int wake_fd)
 {
 	struct pollfd pfd = {wake_fd, POLLOUT, 0};
 
@@ -239,14 +239,14 @@ static void ring(int wake_fd)
  * Called after a fence: the sender publishes completions before it reads the mask
  * (vnic_inbox_irq_unmask). It writes the eventfd before the mask: see INBOX_MASKED.
  */
-static void wake(const struct vnic_outbox *outbox)
+static void wake_if_unmasked(const struct vnic_outbox *outbox)
 {
 	uint32_t *word = &outbox->memory->mask;
 	uint32_t mask = vnic_load(word);
 
 	if (mask & INBOX_MASKED)
 		return;
-	ring(outbox->wake_fd);
+	write_eventfd(outbox->wake_fd);
 	__atomic_compare_exchange_n(word, &mask, mask | INBOX_MASKED, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
 }
@@ -254,17 +254,17 @@ static void wake(const struct vnic_outbox *outbox)
 void vnic_outbox_wake(const struct vnic_outbox *outbox)
 {
 	vnic_fence();
-	wake(outbox);
+	wake_if_unmasked(outbox);
 }
 
 /* Unlocks the inbox after n frames. */
-static void release(struct vnic_outbox *outbox, uint32_t n)
+static void unlock_after(struct vnic_outbox *outbox, uint32_t n)
 {
-	unlock(outbox);
+	unlock_inbox(outbox);
 	if (!n)
 		return;
 	vnic_fence_after_atomic();
-	wake(outbox);
+	wake_if_unmasked(outbox);
 }
 
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
@@ -272,15 +272,15 @@ uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *f
 {
 	uint32_t position, sent = 0;
 
-	*status = lock(outbox);
+	*status = lock_inbox(outbox);
 	if (*status != VNIC_OUTBOX_TAKEN)
 		return 0;
 	position = find_position(outbox);
-	own(outbox, position, n);
-	while (sent < n && put(outbox, position + sent, &frames[sent]))
+	prefetch_slots(outbox, position, n);
+	while (sent < n && put_frame(outbox, position + sent, &frames[sent]))
 		sent++;
-	release(outbox, sent);
-	own(outbox, position + sent, 1);
+	unlock_after(outbox, sent);
+	prefetch_slots(outbox, position + sent, 1);
 	if (sent < n)
 		*status = VNIC_OUTBOX_FULL;
 	return sent;
@@ -290,7 +290,7 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 {
 	uint32_t position, count = 0;
 
-	if (lock(outbox) != VNIC_OUTBOX_TAKEN)
+	if (lock_inbox(outbox) != VNIC_OUTBOX_TAKEN)
 		return 0;
 	outbox->reserved = position = find_position(outbox);
 	for (; count < n; count++, position++) {
@@ -298,17 +298,17 @@ uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *fram
 
 		if (!slot)
 			break;
-		own(outbox, position, 1);
+		prefetch_slots(outbox, position, 1);
 		frames[count] = (struct vnic_frame){.data = slot->frame, .room = outbox->frame_max};
 	}
 	if (!count)
-		unlock(outbox);
+		unlock_inbox(outbox);
 	return count;
 }
 
 void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		complete(outbox, outbox->reserved + i, &frames[i]);
-	release(outbox, n);
+		commit_slot(outbox, outbox->reserved + i, &frames[i]);
+	unlock_after(outbox, n);
 }

@@ -123,7 +123,8 @@ static bool loop_notice(struct vnic_transport *transport, struct vnic_attach_por
 	return false;
 }
 
-static bool loop_met(struct vnic_transport *transport, uint32_t *qpn, int fds[VNIC_INBOX_FDS])
+static bool loop_introduction(struct vnic_transport *transport, uint32_t *qpn,
+			      int fds[VNIC_INBOX_FDS])
 {
 	(void)transport;
 	(void)qpn;
@@ -131,13 +132,13 @@ static bool loop_met(struct vnic_transport *transport, uint32_t *qpn, int fds[VN
 	return false;
 }
 
-/* The driver ends; the memory stays for the device until vnic_loop_close. */
+/* The loop transport has no process to isolate from. */
 static void loop_isolate(struct vnic_transport *transport)
 {
 	(void)transport;
 }
 
-/* The driver lets go; the rest stays for the device until vnic_loop_close. */
+/* The memory stays for the device until vnic_loop_close. */
 static void loop_close(struct vnic_transport *transport)
 {
 	to_loop(transport)->public.driver = NULL;
@@ -154,7 +155,7 @@ static const struct vnic_transport_ops loop_ops = {
 	.remote = loop_remote,
 	.lease = loop_lease,
 	.notice = loop_notice,
-	.met = loop_met,
+	.introduction = loop_introduction,
 	.isolate = loop_isolate,
 	.close = loop_close,
 };

@@ -56,7 +56,7 @@ struct urxe_direct_qp {
 	uint32_t qpn; /* 0: none */
 	uint32_t dest_qpn;
 	uint32_t pd;
-	uint32_t access;    /* enum urxe_access, what the peer may do */
+	uint32_t access;    /* enum urxe_access: rights of the peer */
 	uint32_t rd_atomic; /* READs that the peer may have outstanding */
 	uint32_t reserved[2];
 };

@@ -204,34 +204,38 @@ struct urxe_mr_attr {
 	uint32_t key; /* lkey and rkey; 0 = the engine chooses */
 };
 
-/* -EINVAL for attributes that do not fit together, -EEXIST for a key that is taken, -EOPNOTSUPP for
- * persistence that the device has not, -ENOMEM. */
+/*
+ * -EINVAL: the attributes contradict each other; -EEXIST: the key is taken; -EOPNOTSUPP: the device
+ * has no persistent memory; -ENOMEM.
+ */
 int urxe_mr_reg(struct urxe_dev *dev, const struct urxe_mr_attr *attr, struct urxe_mr **mr);
 /*
- * Makes it another region with the same key (IBA 11.2.8.6), as if it had been given back and
- * registered in one step; attr->key is not looked at. *mr is another pointer then. Errors as
- * those of urxe_mr_reg, or -EBUSY while a window is bound to it: it stays as it was.
+ * Replaces the region by another one with the same key (IBA 11.2.8.6), as if it were deregistered
+ * and registered in one step; ignores attr->key. *mr changes. Errors as of urxe_mr_reg, or -EBUSY
+ * while a window is bound to the region; then nothing has changed.
  */
 int urxe_mr_rereg(struct urxe_mr **mr, const struct urxe_mr_attr *attr);
 /*
- * -EBUSY while a window is bound to it (IBA 10.6.7.2.6). After 0 the engine does not touch the
- * memory any more. Peers may do so, here and where else rights end, by copies of the direct
- * transport that were in progress: until urxe_direct_ops.settled says that they have ended.
+ * -EBUSY while a window is bound to the region (IBA 10.6.7.2.6). After success the engine does not
+ * access the memory any more. Copies of peers by the direct transport may still be in progress,
+ * here and wherever else rights end, until urxe_direct_ops.settled returns true.
  */
 int urxe_mr_dereg(struct urxe_mr *mr);
 /*
- * Bytes of the process's address space go, or others come in their place: those of them that are
- * the region's are its no longer, until it is registered anew. Who asks for them is refused as
- * where `guard` finds nothing. After 0 the engine does not touch them. -ENOMEM: nothing is changed;
- * urxe_mr_unmap_all needs no memory, and is final.
+ * The owner is about to unmap these bytes, or to map other memory in their place: withdraws them
+ * from the region until it is registered anew. Accesses to them fail as where `guard` returns
+ * false. After success the engine does not access them. -ENOMEM: nothing has changed;
+ * urxe_mr_unmap_all, which needs no memory, withdraws the whole region for good.
  */
 int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes);
 void urxe_mr_unmap_all(struct urxe_mr *mr);
-/* Those bytes, with which urxe_mr_unmap was called, have gone; or, if not `done`, they have stayed:
- * they are the region's again as soon as no other call takes them. */
+/*
+ * After the call that unmaps, with the bytes of urxe_mr_unmap. `done` is false if the call failed:
+ * the bytes belong to the region again, unless another call is unmapping them.
+ */
 void urxe_mr_unmapped(struct urxe_mr *mr, const struct urxe_extent *bytes, bool done);
 uint32_t urxe_mr_key(const struct urxe_mr *mr);
-/* What it was registered with, the key that it has, and no extents. */
+/* The attributes of the registration and the current key, without extents. */
 void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
 
 /* --- Memory windows (IBA 10.6.7). Send requests bind and invalidate them. */
@@ -239,17 +243,17 @@ void urxe_mr_query(const struct urxe_mr *mr, struct urxe_mr_attr *attr);
 struct urxe_mw_attr {
 	uint32_t pd;
 	uint8_t type; /* enum urxe_mw_type */
-	uint32_t key; /* the first; 0 = the engine chooses */
+	uint32_t key; /* the initial key; 0 = the engine chooses */
 };
 
 /*
- * A window that grants nothing yet. All keys with the upper 24 bits of its first are its own:
- * -EEXIST where one of them is taken. -EINVAL for another type, -ENOMEM.
+ * Creates a window that grants nothing yet. The window owns all keys with the upper 24 bits of its
+ * initial key; -EEXIST: one of them is taken. -EINVAL: unknown type; -ENOMEM.
  */
 int urxe_mw_alloc(struct urxe_dev *dev, const struct urxe_mw_attr *attr, struct urxe_mw **mw);
-/* Bound or not. */
+/* Also for a bound window. */
 void urxe_mw_dealloc(struct urxe_mw *mw);
-/* Its present key: each binding changes the low 8 bits. */
+/* The current key; each bind changes its low 8 bits. */
 uint32_t urxe_mw_key(const struct urxe_mw *mw);
 
 /* --- Completion queues. */
@@ -257,7 +261,7 @@ uint32_t urxe_mw_key(const struct urxe_mw *mw);
 int urxe_cq_create(struct urxe_dev *dev, void *ctx, struct urxe_cq **cq);
 /* -EBUSY while a QP uses it. */
 int urxe_cq_destroy(struct urxe_cq *cq);
-/* Asks for one comp_event, at the next completion or the next solicited one or error. */
+/* Requests one comp_event: at the next completion, or the next that is solicited or an error. */
 void urxe_cq_arm(struct urxe_cq *cq, bool solicited_only);
 
 /* --- Receive queues. */
@@ -273,20 +277,24 @@ struct urxe_rq_attr {
 int urxe_srq_create(struct urxe_dev *dev, const struct urxe_rq_attr *attr, struct urxe_rq **srq);
 /* -EBUSY while a QP uses it. */
 int urxe_srq_destroy(struct urxe_rq *srq);
-/* Wants an async SRQ_LIMIT_REACHED once fewer than limit requests are left; 0 = none. */
+/* Requests the event SRQ_LIMIT_REACHED, when fewer than `limit` requests are left; 0 = no event. */
 int urxe_srq_set_limit(struct urxe_rq *srq, uint32_t limit);
 uint32_t urxe_srq_limit(const struct urxe_rq *srq);
 /*
- * Makes room for max_wr requests; those that are posted stay. -EINVAL where there
- * are more of them, for a limit above it or for 0; -ENOMEM. Nothing is changed then.
+ * Makes room for max_wr requests; posted requests stay. -EINVAL: max_wr is 0, or less than the
+ * number of posted requests or the limit; -ENOMEM. Then nothing has changed.
  */
 int urxe_srq_resize(struct urxe_rq *srq, uint32_t max_wr);
 
-/* -ENOMEM where the queue is full, -EINVAL for too many segments, or while its QP is in RESET. May
- * be called from refill. */
+/*
+ * -ENOMEM: the queue is full; -EINVAL: too many segments, or the QP is in RESET. The callback
+ * `refill` may call this function.
+ */
 int urxe_post_recv(struct urxe_rq *rq, const struct urxe_recv_wr *wr);
-/* How many posted requests were completed so far (of a SRQ: taken by a QP), modulo 2^32. A QP in
- * RESET has completed all that was ever posted. */
+/*
+ * Number of posted requests that were completed (SRQ: taken by a QP), modulo 2^32. A QP in RESET
+ * has completed all.
+ */
 uint32_t urxe_rq_retired(const struct urxe_rq *rq);
 
 /* --- Queue pairs. */
@@ -295,7 +303,7 @@ struct urxe_qp_init {
 	void *ctx;
 	uint8_t type; /* enum urxe_qp_type */
 	bool sq_sig_all;
-	bool block_self_mcast; /* UD: a group that it is in does not give it what it sent itself */
+	bool block_self_mcast; /* UD: the QP does not receive its own datagrams to its groups */
 	uint32_t pd;
 	uint32_t qpn; /* 0 = the engine chooses */
 	struct urxe_cq *send_cq;
@@ -305,70 +313,70 @@ struct urxe_qp_init {
 };
 
 int urxe_qp_create(struct urxe_dev *dev, const struct urxe_qp_init *init, struct urxe_qp **qp);
-/* Its outstanding requests vanish without completions (IBA 10.2.4.4). */
+/* Outstanding requests end without completions (IBA 10.2.4.4). */
 void urxe_qp_destroy(struct urxe_qp *qp);
 /*
- * Makes due what the responder would acknowledge once nothing has come again for a while: for a QP
- * that is about to be destroyed, reset or failed, to which its peer may say nothing more. True: the
- * next urxe_output has an acknowledgement.
+ * Makes a delayed acknowledgement due, before the QP is destroyed, reset or failed and can send
+ * nothing more. True: the next urxe_output has an acknowledgement.
  */
-bool urxe_qp_settle(struct urxe_qp *qp);
+bool urxe_qp_flush_acks(struct urxe_qp *qp);
 uint32_t urxe_qp_qpn(const struct urxe_qp *qp);
 /* The QP's own receive queue; NULL with a SRQ. */
 struct urxe_rq *urxe_qp_rq(struct urxe_qp *qp);
 
 /*
- * Applies the attributes in mask (enum urxe_qp_attr_mask). -EINVAL where the
- * transition, a missing, an unexpected or an out-of-range attribute forbids it;
- * -EOPNOTSUPP for path migration: an alternate path, or a state of it but MIGRATED;
- * -EBUSY for max_dest_rd_atomic while a response is due, -ENOMEM. Nothing is
- * changed then (IBA 11.2.5.2).
+ * Applies the attributes in mask (enum urxe_qp_attr_mask). -EINVAL: the transition is not allowed,
+ * or an attribute is missing, unexpected or out of range; -EOPNOTSUPP: path migration, that is an
+ * alternate path, or another migration state than MIGRATED; -EBUSY: max_dest_rd_atomic while a
+ * response is due; -ENOMEM. Then nothing has changed (IBA 11.2.5.2).
  */
 int urxe_qp_modify(struct urxe_qp *qp, uint64_t now, const struct urxe_qp_attr *attr,
 		   uint32_t mask);
 void urxe_qp_query(const struct urxe_qp *qp, struct urxe_qp_attr *attr, struct urxe_qp_init *init);
 
-/* What a QP is at. */
+/* Outstanding requests and remaining retries of a QP. */
 struct urxe_qp_load {
 	uint32_t sends;    /* send requests posted and not completed */
 	uint32_t packets;  /* request packets sent and not acknowledged */
-	uint32_t receives; /* receive requests posted and not taken by a message; with a SRQ: its */
+	uint32_t receives; /* receive requests posted and not taken by a message; of its SRQ, if it
+			      has one */
 	uint8_t retries;   /* left before the oldest request ends in an error; 0 to 7 */
 	uint8_t rnr_retries;
 };
 void urxe_qp_load(const struct urxe_qp *qp, struct urxe_qp_load *load);
-/* Whether its next WRITE or READ is tried by the direct transport first, if nothing is outstanding.
+/*
+ * Whether the engine tries the direct transport first for the next WRITE or READ, if no request is
+ * outstanding.
  */
 bool urxe_qp_direct(const struct urxe_qp *qp);
 /*
- * Executes what was posted to the QP by the direct transport, as far as that is possible. The next
- * urxe_output would do so, too, but takes longer.
+ * Executes posted requests by the direct transport, as far as possible. The next urxe_output would
+ * do so, too, but takes longer.
  */
 void urxe_qp_execute(struct urxe_qp *qp, uint64_t now);
 /*
- * The QP's part of what the device has counted, since the QP was created. What was dropped before
- * a QP was found, and multicast packets as they came in, are the device's alone.
+ * The QP's share of the device's counters, since its creation. Packets that were dropped before
+ * their QP was found, and received multicast packets, count for the device only.
  */
 const struct urxe_counters *urxe_qp_counters(const struct urxe_qp *qp);
 
 /*
- * Queues a send request; urxe_output sends it. The segment list and inline data
- * are copied. -ENOMEM where the queue is full, -EINVAL for a request that does
- * not fit the QP: wrong state (RESET, INIT, RTR), opcode, segments; -EMSGSIZE for
- * more than a message may have: URXE_MAX_MSG, for UD the path MTU.
+ * Queues a send request; urxe_output sends it. Copies the segment list and inline data. -ENOMEM:
+ * the queue is full; -EINVAL: the state (RESET, INIT, RTR), the opcode or the segments do not fit
+ * the QP; -EMSGSIZE: longer than URXE_MAX_MSG, or for UD than the path MTU.
  */
 int urxe_post_send(struct urxe_qp *qp, const struct urxe_send_wr *wr);
-/* How many posted requests left the send queue so far, modulo 2^32. */
+/* Number of requests that have left the send queue, modulo 2^32. */
 uint32_t urxe_sq_retired(const struct urxe_qp *qp);
 
 /*
- * A UD QP hears what is sent to a multicast group (IBA 10.5): an address of
- * ff00::/8, or of 224.0.0.0/4 as ::ffff:a.b.c.d, and QPN URXE_QPN_MULTICAST. What a QP
- * of this device sends to the group goes to the network and to the members here,
- * its sender among them. A destroyed QP is in no group; one in RESET still is.
+ * Attaches a UD QP to a multicast group (IBA 10.5): an address of ff00::/8, or of 224.0.0.0/4 as
+ * ::ffff:a.b.c.d, and QPN URXE_QPN_MULTICAST. Datagrams that a QP of this device sends to the group
+ * go to the network and to the members on this device, also to the sender. Destruction of a QP
+ * detaches it; RESET does not.
  *
- * Attaching twice is as once. -EINVAL: not a UD QP, not such an address, or not
- * attached; -ENOMEM: also URXE_MAX_MCAST_GROUPS or URXE_MAX_MCAST_QPS is reached.
+ * Attaching twice has no further effect. -EINVAL: not a UD QP, not a multicast address, or not
+ * attached; -ENOMEM: also if URXE_MAX_MCAST_GROUPS or URXE_MAX_MCAST_QPS is reached.
  */
 int urxe_mcast_attach(struct urxe_qp *qp, const struct urxe_gid *gid);
 int urxe_mcast_detach(struct urxe_qp *qp, const struct urxe_gid *gid);

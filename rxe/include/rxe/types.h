@@ -41,7 +41,7 @@ enum urxe_qp_state {
 	URXE_QPS_COUNT
 };
 
-/* Values of enum ibv_mig_state. There is one path: it is always as after a migration. */
+/* Values of enum ibv_mig_state. A QP has one path, so its state is always MIGRATED. */
 enum urxe_mig_state { URXE_MIG_MIGRATED, URXE_MIG_REARM, URXE_MIG_ARMED };
 
 enum urxe_access {
@@ -86,7 +86,7 @@ struct urxe_seg {
 	uint32_t lkey;
 };
 
-/* Where a UD message or a connection goes. */
+/* The path to the destination of a UD message or a connection. */
 struct urxe_path {
 	struct urxe_gid dgid;
 	uint8_t dmac[6]; /* of dgid, or of the router to it */
@@ -97,17 +97,17 @@ struct urxe_path {
 	uint32_t flow_label;
 };
 
-/* What a window is bound to (IBA 10.6.7.2, 11.3.4.7). */
+/* The arguments of a bind (IBA 10.6.7.2, 11.3.4.7). */
 struct urxe_mw_bind {
-	uint32_t mw_key; /* the window's present key */
-	uint8_t tag;     /* low 8 bits of its key from now on; the consumer's to choose */
+	uint32_t mw_key; /* the window's current key */
+	uint8_t tag;     /* low 8 bits of the new key, chosen by the consumer */
 	uint32_t mr_key;
 	uint32_t access; /* enum urxe_access: remote rights, and zero based */
 	uint64_t addr;   /* in the region's address space */
 	uint64_t length; /* 0: a type 1 window is unbound */
 };
 
-/* What a FLUSH reaches (Annex A19: placement type, bits, at least one), and what it covers. */
+/* Placement types of a FLUSH, at least one of these bits, and its selectivity (Annex A19). */
 enum urxe_flush_placement { URXE_FLUSH_GLOBAL = 1, URXE_FLUSH_PERSISTENT = 2 };
 enum urxe_flush_selectivity { URXE_FLUSH_RANGE = 0, URXE_FLUSH_KEY = 1 };
 
@@ -121,7 +121,7 @@ struct urxe_send_wr {
 	uint64_t wr_id;
 	uint32_t opcode;     /* enum urxe_wr_opcode */
 	uint32_t flags;      /* enum urxe_send_flag */
-	bool unseen;         /* completions of others wait to be taken by the program */
+	bool unseen;         /* the program has not taken the completions of earlier requests */
 	uint32_t imm;        /* network byte order */
 	uint32_t n_segs;     /* 0 with URXE_SEND_INLINE */
 	uint32_t inline_len; /* with URXE_SEND_INLINE */
@@ -183,7 +183,8 @@ enum urxe_wc_flag { URXE_WC_GRH = 1, URXE_WC_WITH_IMM = 2, URXE_WC_WITH_INV = 8 
 struct urxe_wc {
 	uint64_t wr_id;
 	void *qp_ctx;    /* the QP's, of its creation */
-	uint32_t status; /* enum urxe_wc_status; in error only what is above and qpn are valid */
+	uint32_t status; /* enum urxe_wc_status; after an error, only this, the members above and
+			    qpn are valid */
 	uint32_t opcode; /* enum urxe_wc_opcode */
 	uint32_t byte_len;
 	uint32_t imm;             /* network byte order, with URXE_WC_WITH_IMM */
@@ -194,7 +195,7 @@ struct urxe_wc {
 	uint16_t pkey_index; /* QP 1: of the entry that the datagram's P_Key matched */
 	uint8_t sl;          /* UD: service level, from the priority of its VLAN tag */
 	uint8_t net;         /* UD: enum urxe_net of the datagram; else 0 */
-	bool solicited;      /* a receive whose message asked for it, or any error */
+	bool solicited;      /* a receive of a solicited message, or any error */
 };
 
 /* Values of enum ibv_event_type. */
@@ -236,7 +237,9 @@ enum urxe_qp_attr_mask {
 	URXE_QP_RATE_LIMIT = 1 << 25,
 };
 
-/* At the end is what a connection's packets need: in a QP it shares a cache line with other such.
+/*
+ * The last members are those that a connection's packets need: in a QP, they share a cache line
+ * with others of that kind.
  */
 struct urxe_qp_attr {
 	struct urxe_path path;
@@ -248,11 +251,11 @@ struct urxe_qp_attr {
 	uint8_t max_dest_rd_atomic; /* as responder */
 	uint8_t port;
 	uint8_t path_mig_state;   /* enum urxe_mig_state */
-	bool en_sqd_async_notify; /* wants SQ_DRAINED */
+	bool en_sqd_async_notify; /* the owner requests SQ_DRAINED */
 	bool sq_draining;         /* query: in SQD, and requests are still outstanding */
 	uint8_t state;            /* enum urxe_qp_state */
 	uint32_t qkey;
-	uint32_t access;       /* enum urxe_access, what the peer may do */
+	uint32_t access;       /* enum urxe_access: rights of the peer */
 	uint8_t timeout;       /* local ACK timeout: 4.096 us << timeout, 0 = none; 0 to 31 */
 	uint8_t retry_cnt;     /* 0 to 7 */
 	uint8_t rnr_retry;     /* 0 to 6; 7 = without end */

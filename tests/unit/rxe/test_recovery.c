@@ -444,13 +444,13 @@ static void test_repeated_at_the_end(void **state)
 
 	(void)state;
 	open_with_message(&e, &conn);
-	assert_false(urxe_qp_settle(e.end[1].qp));
+	assert_false(urxe_qp_flush_acks(e.end[1].qp));
 	inject_sends(&e, &conn, MESSAGE_PACKETS - 1);
 	inject_send(&e, &conn, MESSAGE_PACKETS - 1);
 	expect_ack(&e, &conn);
-	assert_true(urxe_qp_settle(e.end[1].qp));
+	assert_true(urxe_qp_flush_acks(e.end[1].qp));
 	expect_ack(&e, &conn);
-	assert_false(urxe_qp_settle(e.end[1].qp));
+	assert_false(urxe_qp_flush_acks(e.end[1].qp));
 	e.pair->now += 10 * QUIET_NS;
 	expect_quiet(&e);
 	engine_close(&e);

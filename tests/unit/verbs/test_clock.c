@@ -126,7 +126,7 @@ static void it_stands_still(void **state)
 	assert_int_equal(clock_now(), at);
 	clock_stop();
 	assert_int_equal(clock_now(), at);
-	clock_go();
+	clock_resume();
 }
 
 /* After a jump the clock continues from its last value. */
@@ -139,7 +139,7 @@ static void it_goes_on_where_it_stood(void **state)
 		clock_stop();
 		at = clock_now();
 		usleep(PAUSE_US);
-		clock_go();
+		clock_resume();
 		assert_true(clock_now() >= at);
 		assert_true(atomic_load(&clock_state) >= behind + PAUSE_US * 1000u);
 		behind = atomic_load(&clock_state);
@@ -151,7 +151,7 @@ static void a_clock_that_goes_is_left_alone(void **state)
 	uint64_t before = clock_now(), after;
 
 	(void)state;
-	clock_go();
+	clock_resume();
 	after = clock_now();
 	assert_true(after >= before);
 	assert_false(after & CLOCK_STOPPED);

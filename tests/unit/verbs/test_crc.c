@@ -61,7 +61,7 @@ static void test_check_value(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < N_LIBRARIES; i++) {
-		assert_int_equal(crc_use(libraries[i]), 0);
+		assert_int_equal(crc_select(libraries[i]), 0);
 		assert_int_equal(crc32_gzip_refl(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
 	}
 }
@@ -74,7 +74,7 @@ static void test_lengths(void **state)
 		uint32_t wanted = reference(n, from, n);
 
 		for (uint32_t i = 0; i < N_LIBRARIES; i++) {
-			assert_int_equal(crc_use(libraries[i]), 0);
+			assert_int_equal(crc_select(libraries[i]), 0);
 			assert_int_equal(crc32_gzip_refl(n, from, n), wanted);
 		}
 	}
@@ -86,7 +86,7 @@ static void test_pieces(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < N_LIBRARIES; i++) {
-		assert_int_equal(crc_use(libraries[i]), 0);
+		assert_int_equal(crc_select(libraries[i]), 0);
 		for (uint32_t first = 0; first < LONGEST; first += 13)
 			assert_int_equal(crc32_gzip_refl(crc32_gzip_refl(0, data, first),
 							 data + first, LONGEST - first),
@@ -114,15 +114,15 @@ static void check_copy(uint32_t n, uint32_t to_offset, uint32_t from_offset)
 {
 	uint32_t wanted = reference(n, data + from_offset, n);
 
-	check_copy_by(crc_best_copy(), n, to_offset, from_offset, wanted);
-	check_copy_by(crc_copy_first, n, to_offset, from_offset, wanted);
+	check_copy_by(crc_fastest_copy(), n, to_offset, from_offset, wanted);
+	check_copy_by(crc_copy_then_sum, n, to_offset, from_offset, wanted);
 }
 
 static void test_copy(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < N_LIBRARIES; i++) {
-		assert_int_equal(crc_use(libraries[i]), 0);
+		assert_int_equal(crc_select(libraries[i]), 0);
 		for (uint32_t n = 0; n <= LONGEST; n += n < 600 ? 1 : 8)
 			check_copy(n, n * 7 % LINE, n % ALIGNMENT);
 		for (uint32_t n = 4 * LINE; n <= LONGEST; n += LINE)
@@ -142,9 +142,9 @@ static void test_copy_of_a_page(void **state)
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
 	memcpy(pages + PAGE, data, PAGE);
-	assert_int_equal(crc_use(CRC_ISAL), 0);
+	assert_int_equal(crc_select(CRC_ISAL), 0);
 	for (uint32_t at = 0; at < LINE; at++) {
-		assert_int_equal(crc_best_copy()(at, to + at, pages + PAGE, PAGE),
+		assert_int_equal(crc_fastest_copy()(at, to + at, pages + PAGE, PAGE),
 				 reference(at, data, PAGE));
 		assert_memory_equal(to + at, data, PAGE);
 	}
@@ -170,10 +170,10 @@ static void test_copy_of_what_changes(void **state)
 
 	(void)state;
 	atomic_store(&stop, false);
-	assert_int_equal(crc_use(CRC_ISAL), 0);
+	assert_int_equal(crc_select(CRC_ISAL), 0);
 	assert_int_equal(pthread_create(&thread, NULL, scribble, from), 0);
 	for (uint32_t i = 0; i < CHANGING; i++) {
-		uint32_t crc = crc_best_copy()(0, to, from, LONGEST);
+		uint32_t crc = crc_fastest_copy()(0, to, from, LONGEST);
 
 		assert_int_equal(crc, crc32_gzip_refl(0, to, LONGEST));
 	}

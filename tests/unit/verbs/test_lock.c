@@ -228,7 +228,7 @@ static void *change_for_ever(void *unused)
 		lock_take(&shared.lock);
 		enter();
 		shared.state++;
-		lock_tell(&shared.changes);
+		lock_notify(&shared.changes);
 		leave();
 	}
 	return NULL;
@@ -247,7 +247,7 @@ static void await_releases_the_lock_and_misses_no_change(void **state)
 		lock_take(&shared.lock);
 		before = shared.state;
 		while (shared.state == before)
-			lock_await(&shared.lock, &shared.changes);
+			lock_wait(&shared.lock, &shared.changes);
 		take_turn();
 	}
 	end(&thread, 1);

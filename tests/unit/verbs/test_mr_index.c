@@ -35,18 +35,18 @@ static void test_borders(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_int_equal(registered_add(rows[i].start, rows[i].length), 0);
-		assert_true(registered_any());
-		assert_true(registered_within(rows[i].first, 1));
-		assert_true(registered_within(rows[i].last, 1));
-		assert_true(registered_within(0, UINT64_C(1) << 57));
-		assert_false(registered_within(rows[i].first - 1, 1));
-		assert_false(registered_within(rows[i].last + 1, 1));
-		assert_false(registered_within(0, rows[i].first));
-		assert_false(registered_within(rows[i].first, 0));
-		registered_remove(rows[i].start, rows[i].length);
-		assert_false(registered_within(0, UINT64_C(1) << 57));
-		assert_false(registered_any());
+		assert_int_equal(mr_index_add(rows[i].start, rows[i].length), 0);
+		assert_true(mr_index_any());
+		assert_true(mr_index_overlaps(rows[i].first, 1));
+		assert_true(mr_index_overlaps(rows[i].last, 1));
+		assert_true(mr_index_overlaps(0, UINT64_C(1) << 57));
+		assert_false(mr_index_overlaps(rows[i].first - 1, 1));
+		assert_false(mr_index_overlaps(rows[i].last + 1, 1));
+		assert_false(mr_index_overlaps(0, rows[i].first));
+		assert_false(mr_index_overlaps(rows[i].first, 0));
+		mr_index_remove(rows[i].start, rows[i].length);
+		assert_false(mr_index_overlaps(0, UINT64_C(1) << 57));
+		assert_false(mr_index_any());
 	}
 }
 
@@ -81,22 +81,22 @@ static void test_random(void **state)
 
 		if (n < REGIONS && rand_below(&rand, 2)) {
 			regions[n] = any_region(&rand);
-			assert_int_equal(registered_add(regions[n].start, regions[n].length), 0);
+			assert_int_equal(mr_index_add(regions[n].start, regions[n].length), 0);
 			n++;
 		} else if (n) {
 			uint32_t which = rand_below(&rand, n);
 
-			registered_remove(regions[which].start, regions[which].length);
+			mr_index_remove(regions[which].start, regions[which].length);
 			regions[which] = regions[--n];
 		}
 		for (uint32_t r = 0; r < n; r++)
 			expected |= overlap(&regions[r], &asked);
-		assert_int_equal(registered_within(asked.start, asked.length), expected);
-		assert_int_equal(registered_any(), n > 0);
+		assert_int_equal(mr_index_overlaps(asked.start, asked.length), expected);
+		assert_int_equal(mr_index_any(), n > 0);
 	}
-	registered_forget();
-	assert_false(registered_any());
-	assert_false(registered_within(0, UINT64_C(1) << 57));
+	mr_index_forget();
+	assert_false(mr_index_any());
+	assert_false(mr_index_overlaps(0, UINT64_C(1) << 57));
 }
 
 static void test_maps(void **state)
@@ -109,19 +109,19 @@ static void test_maps(void **state)
 	assert_int_equal(ftruncate(file, 8 * (off_t)page), 0);
 	at = mmap(NULL, 8 * page, PROT_READ, MAP_SHARED, file, 0);
 	assert_ptr_not_equal(at, MAP_FAILED);
-	assert_int_equal(maps_of_file((uintptr_t)at), 8 * page);
+	assert_int_equal(proc_maps_file_length((uintptr_t)at), 8 * page);
 	/* Now two mappings of one piece of the file. */
 	assert_int_equal(mprotect(at, 3 * page, PROT_READ | PROT_WRITE), 0);
-	assert_int_equal(maps_of_file((uintptr_t)at), 8 * page);
-	assert_int_equal(maps_of_file((uintptr_t)at + 3 * page), 0);
+	assert_int_equal(proc_maps_file_length((uintptr_t)at), 8 * page);
+	assert_int_equal(proc_maps_file_length((uintptr_t)at + 3 * page), 0);
 	assert_int_equal(munmap(at + 5 * page, page), 0);
-	assert_int_equal(maps_of_file((uintptr_t)at), 5 * page);
+	assert_int_equal(proc_maps_file_length((uintptr_t)at), 5 * page);
 	/* The following page maps another place of the file. */
 	assert_ptr_equal(mmap(at + 5 * page, page, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0),
 			 at + 5 * page);
-	assert_int_equal(maps_of_file((uintptr_t)at), 5 * page);
+	assert_int_equal(proc_maps_file_length((uintptr_t)at), 5 * page);
 	assert_int_equal(munmap(at, 8 * page), 0);
-	assert_int_equal(maps_of_file((uintptr_t)at), 0);
+	assert_int_equal(proc_maps_file_length((uintptr_t)at), 0);
 	close(file);
 }
 

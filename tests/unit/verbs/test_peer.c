@@ -32,8 +32,8 @@
 #include <vnic/loop.h>
 #include <vnic/regs.h>
 
-#include "engine/port.h"
 #include "interpose/own_fd.h"
+#include "port/port.h"
 #include "samehost/peer.h"
 #include "samehost/published.h"
 
@@ -113,7 +113,7 @@ static void await_step(uint32_t step)
 
 static void *live(void *arg)
 {
-	peer_live();
+	peer_publish_thread();
 	atomic_store(&shared->tid, gettid());
 	pause();
 	return arg;
@@ -138,11 +138,11 @@ static void open_way(uint32_t from, uint32_t to)
 	int fds[VNIC_INBOX_FDS];
 
 	memcpy(who.mac, mac, sizeof(mac));
-	assert_int_equal(egress_init(&port.egress, w.loop->driver, &who), 0);
+	assert_int_equal(tx_init(&port.tx, w.loop->driver, &who), 0);
 	vnic_inbox_fds(w.inbox[to == CHILD], fds);
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = dup(fds[i]);
-	assert_int_equal(egress_add(&port.egress, QPN(to), fds), 0);
+	assert_int_equal(tx_add_inbox(&port.tx, QPN(to), fds), 0);
 }
 
 /*
@@ -160,7 +160,7 @@ static void start_child(void (*then)(void))
 		atomic_store(&shared->step, 2);
 		return;
 	}
-	peer_in_child();
+	peer_fork_child();
 	publish(CHILD);
 	open_way(CHILD, PARENT);
 	atomic_store(&shared->step, 1);
@@ -204,7 +204,7 @@ static int close_world(void **state)
 {
 	(void)state;
 	end_process();
-	egress_done(&port.egress);
+	tx_destroy(&port.tx);
 	peer_done();
 	for (int i = 0; i < 2; i++)
 		vnic_inbox_destroy(w.inbox[i]);
@@ -221,7 +221,7 @@ static struct published *published_by_child(void)
 
 static uint32_t other(void)
 {
-	return port.egress.process == PARENT ? CHILD : PARENT;
+	return port.tx.process == PARENT ? CHILD : PARENT;
 }
 
 static const struct urxe_direct_table *table_of(uint32_t process)
@@ -267,7 +267,7 @@ static void send_large(struct urxe_frame frames[2])
 		frames[n].len = MTU;
 		frames[n].dest_qpn = QPN(CHILD);
 	}
-	assert_true(egress_send(&port.egress, 1, frames, 2));
+	assert_true(tx_send(&port.tx, 1, frames, 2));
 }
 
 /* Reserves buffers for the next frames of the stream. */
@@ -278,10 +278,10 @@ static void begin_stream(struct urxe_frame frames[2])
 	vnic_inbox_fds(w.inbox[1], fds);
 	lock = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fds[VNIC_INBOX_MEMORY], 0);
 	assert_ptr_not_equal(lock, MAP_FAILED);
-	assert_int_equal(egress_reserve(&port.egress, 1, frames, 2), 2);
+	assert_int_equal(tx_reserve(&port.tx, 1, frames, 2), 2);
 	send_large(frames);
 	assert_int_equal(*lock, 0);
-	assert_int_equal(egress_reserve(&port.egress, 1, frames, 2), 2);
+	assert_int_equal(tx_reserve(&port.tx, 1, frames, 2), 2);
 	assert_int_not_equal(*lock, 0);
 }
 
@@ -584,7 +584,7 @@ static int executed(void)
 static void turn(void)
 {
 	for (;;) {
-		peer_polls();
+		peer_count_poll();
 		sched_yield();
 	}
 }
@@ -641,7 +641,7 @@ static void test_own_engine(void **state)
 	open_way(PARENT, PARENT);
 	looked_at = PARENT;
 	for (int i = 0; i < 100; i++) {
-		peer_polls();
+		peer_count_poll();
 		assert_false(look(&now));
 	}
 	looked_at = CHILD;
@@ -664,7 +664,7 @@ static bool pull(uint64_t address, uint32_t generation, uint8_t to[2 * PAGE])
 		.length = 2 * PAGE,
 		.packets = 2,
 		.generation = generation,
-		.sender = egress_peer(&port.egress, mac, QPN(CHILD)),
+		.sender = tx_peer(&port.tx, mac, QPN(CHILD)),
 	};
 
 	return peer_pull(NULL, &reference, extents, 2);
@@ -678,7 +678,7 @@ static void test_pulls(void **state)
 	(void)state;
 	start_child(fill_area);
 	await_step(3);
-	assert_true(peer_pulls(egress_peer(&port.egress, mac, QPN(CHILD))));
+	assert_true(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
 	memset(to, 0, sizeof(to));
 	assert_true(pull((uintptr_t)area, 0, to));
 	assert_int_equal(to[99], 7);
@@ -720,7 +720,7 @@ static void test_pulls_not(void **state)
 
 	(void)state;
 	start_child(nothing);
-	peer = egress_peer(&port.egress, mac, QPN(CHILD));
+	peer = tx_peer(&port.tx, mac, QPN(CHILD));
 	assert_true(peer_pulls(peer));
 	atomic_store(&published_by_child()->reached[PARENT], 0);
 	assert_false(peer_pulls(peer));
@@ -929,7 +929,7 @@ static void test_closed_during_copy(void **state)
 	(void)state;
 	start_child(end_after_a_while);
 	await_step(3);
-	egress_done(&port.egress);
+	tx_destroy(&port.tx);
 	assert_false(settled());
 	atomic_store(&shared->step, 4);
 	await_settled();
@@ -959,13 +959,13 @@ static void test_refuses_copies(void **state)
 	(void)state;
 	start_child(copy_until_refused);
 	await_step(3);
-	assert_true(peer_pulls(egress_peer(&port.egress, mac, QPN(CHILD))));
-	fd_owner_is_me();
+	assert_true(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
+	fd_set_owner();
 	peer_refuse_copies();
 	area[0] = 0;
 	assert_int_equal(await_copy(), 0);
 	expect_untouched();
-	assert_false(peer_pulls(egress_peer(&port.egress, mac, QPN(CHILD))));
+	assert_false(peer_pulls(tx_peer(&port.tx, mac, QPN(CHILD))));
 	/* The child's memory did not change. */
 	assert_true(copy(false, &byte, 0, 1));
 }
@@ -1043,7 +1043,7 @@ static void test_damaged(void **state)
 			words[word] = values[i];
 		withdraw();
 		await_settled();
-		egress_done(&port.egress);
+		tx_destroy(&port.tx);
 		open_way(PARENT, CHILD);
 		table_of(CHILD);
 		withdraw();

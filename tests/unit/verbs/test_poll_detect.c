@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/poll_detect.h"
+#include "poll/poll_detect.h"
 
 #define LONG (POLL_DETECT_SHORT_NS + 1)
 #define LOST (POLL_DETECT_LOST_NS + 1)

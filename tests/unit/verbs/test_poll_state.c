@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/poll_state.h"
+#include "poll/poll_state.h"
 
 static void assert_step(enum poll_state state, enum poll_event event, enum poll_state next,
 			enum poll_action action)

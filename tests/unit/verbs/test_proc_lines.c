@@ -38,7 +38,7 @@ static void test_no_memory(void **state)
 	free(kept);
 	assert_int_equal(asked, before + 1);
 	before = asked;
-	maps_of_file((uintptr_t)&before);
+	proc_maps_file_length((uintptr_t)&before);
 	assert_int_equal(asked, before);
 }
 
@@ -54,21 +54,21 @@ static void test_no_memory(void **state)
 #endif
 
 /* Opens a file with that text. */
-static void lines_of(struct lines *lines, const char *text, size_t length)
+static void lines_of(struct proc_lines *lines, const char *text, size_t length)
 {
 	int fd = memfd_create("lines", MFD_CLOEXEC);
 	char path[32];
 
 	assert_int_equal(write(fd, text, length), length);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_true(lines_open(lines, path));
+	assert_true(proc_lines_open(lines, path));
 	close(fd);
 }
 
 static void test_short_and_long(void **state)
 {
 	char text[4096], line[16];
-	struct lines lines;
+	struct proc_lines lines;
 	size_t at = 0;
 
 	(void)state;
@@ -78,30 +78,30 @@ static void test_short_and_long(void **state)
 	at += 3000;
 	at += (size_t)sprintf(text + at, "\nlast");
 	lines_of(&lines, text, at);
-	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_true(proc_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "one");
-	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_true(proc_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "");
-	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_true(proc_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "xxxxxxxxxxxxxxx");
-	assert_true(lines_next(&lines, line, sizeof(line)));
+	assert_true(proc_lines_next(&lines, line, sizeof(line)));
 	assert_string_equal(line, "last");
-	assert_false(lines_next(&lines, line, sizeof(line)));
-	lines_close(&lines);
+	assert_false(proc_lines_next(&lines, line, sizeof(line)));
+	proc_lines_close(&lines);
 }
 
 static void test_nothing(void **state)
 {
-	struct lines lines;
+	struct proc_lines lines;
 	char line[16];
 
 	(void)state;
 	lines_of(&lines, "", 0);
-	assert_false(lines_next(&lines, line, sizeof(line)));
-	lines_close(&lines);
-	assert_false(lines_open(&lines, "/proc/self/no such file"));
-	assert_false(lines_next(&lines, line, sizeof(line)));
-	lines_close(&lines);
+	assert_false(proc_lines_next(&lines, line, sizeof(line)));
+	proc_lines_close(&lines);
+	assert_false(proc_lines_open(&lines, "/proc/self/no such file"));
+	assert_false(proc_lines_next(&lines, line, sizeof(line)));
+	proc_lines_close(&lines);
 }
 
 int main(void)

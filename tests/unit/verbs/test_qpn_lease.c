@@ -46,10 +46,10 @@ static void add(struct leases *l, uint32_t qpn)
 static void take(struct leases *l, uint32_t first, uint32_t n)
 {
 	for (uint32_t i = first; i < first + n; i++) {
-		uint32_t qpn = leases_choose(l);
+		uint32_t qpn = leases_find_free(l);
 
 		assert_int_not_equal(qpn, 0);
-		leases_set(l, qpn, thing(i));
+		leases_assign(l, qpn, thing(i));
 	}
 }
 
@@ -59,7 +59,7 @@ static void nothing_is_leased(void **state)
 	uint32_t at = 0;
 
 	assert_true(leases_full(l));
-	assert_int_equal(leases_choose(l), 0);
+	assert_int_equal(leases_find_free(l), 0);
 	assert_null(leases_next(l, &at));
 }
 
@@ -74,16 +74,16 @@ static void every_number_is_taken_once(void **state)
 	for (uint32_t i = 0; i < LEASES_QPS; i++) {
 		uint32_t qpn = N(4094 - 7 * (i / VNIC_LEASE_QPNS)) + i % VNIC_LEASE_QPNS;
 
-		assert_int_equal(leases_choose(l), qpn);
-		leases_set(l, qpn, thing(i));
+		assert_int_equal(leases_find_free(l), qpn);
+		leases_assign(l, qpn, thing(i));
 	}
 	assert_true(leases_full(l));
-	assert_int_equal(leases_choose(l), 0);
+	assert_int_equal(leases_find_free(l), 0);
 	for (uint32_t i = 0; i < LEASES_QPS; i++)
 		assert_ptr_equal(leases_next(l, &at), thing(i));
 	assert_null(leases_next(l, &at));
-	leases_set(l, N(4094) + 3, NULL);
-	assert_int_equal(leases_choose(l), N(4094) + 3);
+	leases_assign(l, N(4094) + 3, NULL);
+	assert_int_equal(leases_find_free(l), N(4094) + 3);
 }
 
 /* Packets to the last owner of a QPN may still arrive, so the table reuses the oldest number. */
@@ -93,10 +93,10 @@ static void a_number_rests_as_long_as_may_be(void **state)
 
 	add(l, N(9));
 	take(l, 0, 10);
-	leases_set(l, N(9) + 4, NULL);
+	leases_assign(l, N(9) + 4, NULL);
 	take(l, 10, VNIC_LEASE_QPNS - 10);
-	assert_int_equal(leases_choose(l), N(9) + 4);
-	leases_set(l, N(9) + 4, thing(4));
+	assert_int_equal(leases_find_free(l), N(9) + 4);
+	leases_assign(l, N(9) + 4, thing(4));
 	assert_true(leases_full(l));
 }
 

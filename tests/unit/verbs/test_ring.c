@@ -28,7 +28,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	queue_space_done(&space);
+	queue_space_unmap_rest(&space);
 	return close(memfd);
 }
 
@@ -55,7 +55,7 @@ static uint32_t occupied(const struct work_queue *wq)
 
 static void copy_out(struct work_queue *wq)
 {
-	wq->cursor += work_queue_new(wq);
+	wq->cursor += work_queue_posted(wq);
 }
 
 /* From any index in the old ring: outstanding entries stay outstanding, and retire one by one. */
@@ -71,23 +71,23 @@ static void a_work_queue_moves(void **state)
 			for (; count < retired; count++) {
 				post(&wq, 1);
 				copy_out(&wq);
-				work_queue_retired(&wq, count + 1);
+				work_queue_release(&wq, count + 1);
 			}
 			post(&wq, outstanding);
 			copy_out(&wq);
 			larger = make(31);
 			work_queue_move(&wq, &larger, count);
 			assert_int_equal(occupied(&wq), outstanding);
-			assert_int_equal(work_queue_new(&wq), 0);
+			assert_int_equal(work_queue_posted(&wq), 0);
 			post(&wq, 5);
-			assert_int_equal(work_queue_new(&wq), 5);
+			assert_int_equal(work_queue_posted(&wq), 5);
 			copy_out(&wq);
-			work_queue_retired(&wq, count += outstanding);
+			work_queue_release(&wq, count += outstanding);
 			assert_int_equal(occupied(&wq), 5);
 			smaller = make(5);
 			work_queue_move(&wq, &smaller, count);
 			assert_int_equal(occupied(&wq), 5);
-			work_queue_retired(&wq, count += 5);
+			work_queue_release(&wq, count += 5);
 			assert_int_equal(occupied(&wq), 0);
 			queue_destroy(&wq.ring);
 		}
@@ -100,7 +100,7 @@ static void there_is_no_room(void **state)
 
 	(void)state;
 	assert_int_equal(second.offset + queue_mminfo(&second).size, first.offset);
-	queue_space_done(&space);
+	queue_space_unmap_rest(&space);
 	space.offset = space.mapped = queue_mminfo(&second).size - 1;
 	assert_int_not_equal(queue_create(&third, &space, memfd, 7, 64), 0);
 	assert_int_equal(space.offset, queue_mminfo(&second).size - 1);
@@ -135,7 +135,7 @@ static void rings_share_mappings(void **state)
 		rings[i].buf->producer_index = (uint32_t)i;
 		queue_destroy(&rings[i]);
 	}
-	queue_space_done(&space);
+	queue_space_unmap_rest(&space);
 	assert_in_range(count_mappings(), 0, before + 1);
 }
 

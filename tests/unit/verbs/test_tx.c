@@ -38,7 +38,7 @@ static const uint8_t group_mac[6] = {1, 0, 0x5e, 0, 0, 1};
 struct fixture {
 	struct vnic_loop *loop;
 	struct vnic_inbox *inbox;
-	struct egress egress;
+	struct tx tx;
 	uint32_t len;    /* of frames */
 	uint8_t next;    /* first byte of the next frame's payload */
 	uint8_t seen[8]; /* first bytes of the payloads that arrived */
@@ -61,7 +61,7 @@ static void meet(struct fixture *f)
 	int fds[VNIC_INBOX_FDS];
 
 	dup_fds(f->inbox, fds);
-	assert_int_equal(egress_add(&f->egress, PEER + 7, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, PEER + 7, fds), 0);
 }
 
 static int setup(void **state)
@@ -74,7 +74,7 @@ static int setup(void **state)
 	assert_int_equal(vnic_loop_open(MTU, &f.loop), 0);
 	allow(f.loop, true);
 	assert_int_equal(vnic_inbox_create(MTU, &f.inbox), 0);
-	assert_int_equal(egress_init(&f.egress, f.loop->driver, &who), 0);
+	assert_int_equal(tx_init(&f.tx, f.loop->driver, &who), 0);
 	meet(&f);
 	*state = &f;
 	return 0;
@@ -84,7 +84,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	egress_done(&f->egress);
+	tx_destroy(&f->tx);
 	vnic_inbox_destroy(f->inbox);
 	vnic_loop_close(f->loop);
 	return 0;
@@ -103,19 +103,19 @@ static void make(struct fixture *f, struct urxe_frame *frame, const uint8_t mac[
 static bool send_to(struct fixture *f, uint64_t now, const uint8_t *const *macs,
 		    const uint32_t *qpns, uint32_t n)
 {
-	struct urxe_frame frames[EGRESS_BURST];
+	struct urxe_frame frames[TX_BURST];
 
-	assert_int_equal(egress_reserve(&f->egress, now, frames, n), n);
+	assert_int_equal(tx_reserve(&f->tx, now, frames, n), n);
 	for (uint32_t i = 0; i < n; i++)
 		make(f, &frames[i], macs[i], qpns[i]);
-	return egress_send(&f->egress, now, frames, n);
+	return tx_send(&f->tx, now, frames, n);
 }
 
 /* Sends n frames to the peer. */
 static bool send_n(struct fixture *f, uint64_t now, uint32_t n)
 {
-	const uint8_t *macs[EGRESS_BURST];
-	uint32_t qpns[EGRESS_BURST];
+	const uint8_t *macs[TX_BURST];
+	uint32_t qpns[TX_BURST];
 
 	for (uint32_t i = 0; i < n; i++) {
 		macs[i] = our_mac;
@@ -152,7 +152,7 @@ static uint32_t by_switch(struct fixture *f)
 
 static uint64_t counted(const struct fixture *f, enum vnic_direct_counter counter)
 {
-	return f->egress.counters[counter];
+	return f->tx.counters[counter];
 }
 
 static void test_each_its_way(void **state)
@@ -167,7 +167,7 @@ static void test_each_its_way(void **state)
 	assert_int_equal(by_switch(f), 3);
 	assert_memory_equal(f->seen, ((uint8_t[]){1, 2, 4}), 3);
 	assert_int_equal(counted(f, VNIC_DIRECT_SENT), 3);
-	assert_int_equal(egress_deadline(&f->egress), URXE_NEVER);
+	assert_int_equal(tx_deadline(&f->tx), URXE_NEVER);
 }
 
 /* Fills the inbox until n more frames fit. */
@@ -189,14 +189,14 @@ static void test_full(void **state)
 	assert_false(send_to(f, T0, macs, qpns, 6));
 	assert_int_equal(by_switch(f), 2);
 	assert_memory_equal(f->seen, ((uint8_t[]){255, 1}), 2);
-	assert_int_equal(egress_deadline(&f->egress), T0 + EGRESS_RETRY_NS);
-	assert_false(egress_flush(&f->egress, T0 + EGRESS_RETRY_NS));
+	assert_int_equal(tx_deadline(&f->tx), T0 + TX_RETRY_NS);
+	assert_false(tx_flush(&f->tx, T0 + TX_RETRY_NS));
 	assert_int_equal(by_switch(f), 0);
 	assert_int_equal(by_inbox(f, 1), 1);
-	assert_false(egress_flush(&f->egress, T0 + 2 * EGRESS_RETRY_NS));
+	assert_false(tx_flush(&f->tx, T0 + 2 * TX_RETRY_NS));
 	assert_int_equal(by_inbox(f, 1), 1);
-	assert_true(egress_flush(&f->egress, T0 + 3 * EGRESS_RETRY_NS));
-	assert_int_equal(egress_deadline(&f->egress), URXE_NEVER);
+	assert_true(tx_flush(&f->tx, T0 + 3 * TX_RETRY_NS));
+	assert_int_equal(tx_deadline(&f->tx), URXE_NEVER);
 	assert_int_equal(by_switch(f), 1);
 	assert_int_equal(f->seen[0], 4);
 	for (uint32_t i = 2; i < first; i++)
@@ -209,13 +209,13 @@ static void test_full(void **state)
 static void test_stalled(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + EGRESS_FULL_NS;
+	uint64_t now = T0 + TX_INBOX_FULL_NS;
 
 	fill_up(f, 0);
 	assert_false(send_n(f, T0, 2));
-	assert_false(egress_flush(&f->egress, now - 1));
+	assert_false(tx_flush(&f->tx, now - 1));
 	assert_int_equal(by_switch(f), 0);
-	assert_true(egress_flush(&f->egress, now));
+	assert_true(tx_flush(&f->tx, now));
 	assert_int_equal(by_switch(f), 2);
 	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 2);
 	/*
@@ -223,27 +223,27 @@ static void test_stalled(void **state)
 	 * order.
 	 */
 	assert_int_equal(by_inbox(f, 8), 8);
-	assert_true(send_n(f, now + EGRESS_DETOUR_NS - 1, 1));
+	assert_true(send_n(f, now + TX_DETOUR_NS - 1, 1));
 	assert_int_equal(by_switch(f), 1);
-	assert_true(send_n(f, now + EGRESS_DETOUR_NS, 1));
+	assert_true(send_n(f, now + TX_DETOUR_NS, 1));
 	assert_int_equal(by_switch(f), 0);
 	assert_int_equal(counted(f, VNIC_DIRECT_FULL), 3);
 	/* The inbox took one frame: the time limit starts again. */
-	now += EGRESS_DETOUR_NS;
+	now += TX_DETOUR_NS;
 	assert_false(send_n(f, now, 8));
-	assert_int_equal(egress_deadline(&f->egress), now + EGRESS_RETRY_NS);
+	assert_int_equal(tx_deadline(&f->tx), now + TX_RETRY_NS);
 }
 
 /* A receiver that has exceeded the limit once, and still has no room, delays no further frame. */
 static void test_still_stalled(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t now = T0 + EGRESS_FULL_NS;
+	uint64_t now = T0 + TX_INBOX_FULL_NS;
 
 	fill_up(f, 0);
 	assert_false(send_n(f, T0, 1));
-	assert_true(egress_flush(&f->egress, now));
-	assert_true(send_n(f, now + EGRESS_DETOUR_NS, 1));
+	assert_true(tx_flush(&f->tx, now));
+	assert_true(send_n(f, now + TX_DETOUR_NS, 1));
 	assert_int_equal(by_switch(f), 2);
 }
 
@@ -254,9 +254,9 @@ static void test_time_goes_back(void **state)
 
 	fill_up(f, 0);
 	assert_false(send_n(f, T0, 1));
-	assert_false(egress_flush(&f->egress, T0 - 1));
+	assert_false(tx_flush(&f->tx, T0 - 1));
 	assert_int_equal(by_switch(f), 0);
-	assert_true(egress_flush(&f->egress, T0 - 1 + EGRESS_FULL_NS));
+	assert_true(tx_flush(&f->tx, T0 - 1 + TX_INBOX_FULL_NS));
 }
 
 static void test_busy(void **state)
@@ -271,12 +271,12 @@ static void test_busy(void **state)
 	assert_ptr_not_equal(lock, MAP_FAILED);
 	*lock = 9;
 	assert_false(send_n(f, T0, 3));
-	assert_false(egress_flush(&f->egress, T0 + EGRESS_BUSY_NS - 1));
-	assert_true(egress_flush(&f->egress, T0 + EGRESS_BUSY_NS));
+	assert_false(tx_flush(&f->tx, T0 + TX_INBOX_LOCKED_NS - 1));
+	assert_true(tx_flush(&f->tx, T0 + TX_INBOX_LOCKED_NS));
 	assert_int_equal(by_switch(f), 3);
 	assert_int_equal(counted(f, VNIC_DIRECT_BUSY), 3);
 	*lock = 0;
-	assert_true(send_n(f, T0 + EGRESS_BUSY_NS + EGRESS_DETOUR_NS, 3));
+	assert_true(send_n(f, T0 + TX_INBOX_LOCKED_NS + TX_DETOUR_NS, 3));
 	assert_int_equal(by_inbox(f, 8), 3);
 	munmap(lock, 4096);
 }
@@ -285,15 +285,15 @@ static void test_closed(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_true(egress_knows(&f->egress, PEER));
+	assert_true(tx_has_inbox(&f->tx, PEER));
 	assert_true(send_n(f, T0, 1));
 	vnic_inbox_destroy(f->inbox);
 	f->inbox = NULL;
-	assert_false(egress_knows(&f->egress, PEER));
+	assert_false(tx_has_inbox(&f->tx, PEER));
 	assert_true(send_n(f, T0, 3));
 	assert_int_equal(by_switch(f), 3);
 	assert_int_equal(counted(f, VNIC_DIRECT_CLOSED), 1);
-	assert_false(egress_knows(&f->egress, PEER));
+	assert_false(tx_has_inbox(&f->tx, PEER));
 	/* Its successor. */
 	assert_int_equal(vnic_inbox_create(MTU, &f->inbox), 0);
 	meet(f);
@@ -327,9 +327,9 @@ static void test_other_nic(void **state)
 	assert_false(send_n(f, T0, 2));
 	assert_int_equal(vnic_loop_open(MTU, &f->loop), 0);
 	allow(f->loop, true);
-	egress_set_nic(&f->egress, f->loop->driver);
+	tx_set_nic(&f->tx, f->loop->driver);
 	vnic_loop_close(old);
-	assert_int_equal(egress_deadline(&f->egress), URXE_NEVER);
+	assert_int_equal(tx_deadline(&f->tx), URXE_NEVER);
 	assert_int_equal(counted(f, VNIC_DIRECT_SENT), VNIC_INBOX_FRAMES);
 	assert_int_equal(by_inbox(f, 2), 2);
 	assert_true(send_n(f, T0, 2));
@@ -342,12 +342,12 @@ static void fill_switch(struct fixture *f, uint64_t now)
 {
 	struct urxe_frame frame;
 
-	while (egress_reserve(&f->egress, now, &frame, 1)) {
+	while (tx_reserve(&f->tx, now, &frame, 1)) {
 		memset(frame.data, 0, LEN);
 		memcpy(frame.data, other_mac, 6);
 		frame.len = LEN;
 		frame.dest_qpn = PEER;
-		assert_true(egress_send(&f->egress, now, &frame, 1));
+		assert_true(tx_send(&f->tx, now, &frame, 1));
 	}
 }
 
@@ -356,12 +356,12 @@ static void test_switch_stalled(void **state)
 {
 	const uint8_t *const macs[] = {our_mac, other_mac, our_mac, our_mac};
 	const uint32_t qpns[] = {PEER, PEER, FAR, PEER};
-	struct urxe_frame frames[EGRESS_BURST];
+	struct urxe_frame frames[TX_BURST];
 	struct fixture *f = *state;
-	uint64_t now = T0 + EGRESS_SWITCH_NS;
+	uint64_t now = T0 + TX_SWITCH_FULL_NS;
 
 	fill_switch(f, T0);
-	assert_int_equal(egress_reserve(&f->egress, now - 1, frames, 4), 0);
+	assert_int_equal(tx_reserve(&f->tx, now - 1, frames, 4), 0);
 	assert_true(send_to(f, now, macs, qpns, 4));
 	assert_int_equal(by_inbox(f, 8), 2);
 	assert_memory_equal(f->seen, ((uint8_t[]){0, 3}), 2);
@@ -374,7 +374,7 @@ static void test_switch_stalled(void **state)
 	assert_int_equal(counted(f, VNIC_DIRECT_LOST), 2);
 	/* The limit is 100 ms again. */
 	fill_switch(f, now);
-	assert_int_equal(egress_reserve(&f->egress, now + EGRESS_SWITCH_NS - 1, frames, 4), 0);
+	assert_int_equal(tx_reserve(&f->tx, now + TX_SWITCH_FULL_NS - 1, frames, 4), 0);
 }
 
 /* --- Streams: the engine writes frames straight into the inbox. */
@@ -400,9 +400,9 @@ static bool ahead(struct fixture *f)
 	struct urxe_frame frames[2];
 	bool held;
 
-	assert_int_equal(egress_reserve(&f->egress, T0, frames, 2), 2);
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, 2), 2);
 	held = locked(f);
-	assert_true(egress_send(&f->egress, T0, frames, 0));
+	assert_true(tx_send(&f->tx, T0, frames, 0));
 	assert_false(locked(f));
 	return held;
 }
@@ -461,21 +461,21 @@ static void test_stream_parts(void **state)
 /* The burst takes as many buffers as there are; further frames wait like other frames. */
 static void test_stream_full(void **state)
 {
-	struct urxe_frame frames[EGRESS_BURST];
+	struct urxe_frame frames[TX_BURST];
 	struct fixture *f = *state;
 	uint32_t sent;
 
 	begin_stream(f);
 	for (sent = 0; sent < VNIC_INBOX_FRAMES - 5; sent++)
 		assert_true(send_n(f, T0, 1));
-	assert_int_equal(egress_reserve(&f->egress, T0, frames, 8), 3);
-	assert_true(egress_send(&f->egress, T0, frames, 0));
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, 8), 3);
+	assert_true(tx_send(&f->tx, T0, frames, 0));
 	assert_true(send_n(f, T0, 3));
 	assert_false(send_n(f, T0, 8));
-	assert_int_equal(egress_deadline(&f->egress), T0 + EGRESS_RETRY_NS);
+	assert_int_equal(tx_deadline(&f->tx), T0 + TX_RETRY_NS);
 	for (uint32_t i = 0; i < sent + 3; i++)
 		assert_int_equal(by_inbox(f, 1), 1);
-	assert_true(egress_flush(&f->egress, T0 + EGRESS_RETRY_NS));
+	assert_true(tx_flush(&f->tx, T0 + TX_RETRY_NS));
 	assert_int_equal(by_inbox(f, 8), 8);
 	assert_int_equal(f->seen[7], (uint8_t)(sent + 3 + 7));
 	assert_int_equal(by_switch(f), 0);
@@ -533,23 +533,23 @@ static void test_stream_vacated(void **state)
 	struct urxe_frame frames[3];
 
 	begin_stream(f);
-	assert_int_equal(egress_reserve(&f->egress, T0, frames, 3), 3);
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, 3), 3);
 	make(f, &frames[0], our_mac, PEER);
 	make(f, &frames[1], our_mac, PEER);
 	assert_true(locked(f));
-	egress_vacate(&f->egress);
+	tx_unlock_inbox(&f->tx);
 	assert_false(locked(f));
 	send_as_another(f, 99);
 	make(f, &frames[2], our_mac, PEER);
-	egress_vacate(&f->egress);
-	assert_true(egress_send(&f->egress, T0, frames, 3));
+	tx_unlock_inbox(&f->tx);
+	assert_true(tx_send(&f->tx, T0, frames, 3));
 	assert_int_equal(by_inbox(f, 8), 4);
 	assert_memory_equal(f->seen, ((uint8_t[]){0, 1, 99, 2}), 4);
 	assert_true(ahead(f));
 	/* A reservation without frames does not take the lock again. */
-	assert_int_equal(egress_reserve(&f->egress, T0, frames, 3), 3);
-	egress_vacate(&f->egress);
-	assert_true(egress_send(&f->egress, T0, frames, 0));
+	assert_int_equal(tx_reserve(&f->tx, T0, frames, 3), 3);
+	tx_unlock_inbox(&f->tx);
+	assert_true(tx_send(&f->tx, T0, frames, 0));
 	assert_false(ahead(f));
 }
 
@@ -585,7 +585,7 @@ static void test_stream_received_at_once(void **state)
 	assert_int_equal(fcntl(wake[0], F_SETFL, O_ASYNC), 0);
 	dup_fds(f->inbox, fds);
 	assert_int_equal(dup3(wake[1], fds[VNIC_INBOX_WAKE], O_CLOEXEC), fds[VNIC_INBOX_WAKE]);
-	assert_int_equal(egress_add(&f->egress, PEER, fds), 0);
+	assert_int_equal(tx_add_inbox(&f->tx, PEER, fds), 0);
 	begin_stream(f);
 	receiver = f;
 	signal(SIGIO, receive_at_once);
@@ -603,12 +603,12 @@ static bool send_reference(struct fixture *f, uint64_t now)
 {
 	struct urxe_frame frames[2];
 
-	assert_int_equal(egress_reserve(&f->egress, now, frames, 2), 2);
+	assert_int_equal(tx_reserve(&f->tx, now, frames, 2), 2);
 	for (int i = 0; i < 2; i++)
 		make(f, &frames[i], our_mac, PEER);
 	frames[1].reference = (struct urxe_reference){
 		.address = 0x123456789a, .length = 65536, .packets = 16, .generation = 3};
-	return egress_send(&f->egress, now, frames, 2);
+	return tx_send(&f->tx, now, frames, 2);
 }
 
 static void expect_reference(struct fixture *f)
@@ -626,14 +626,14 @@ static void expect_reference(struct fixture *f)
 	assert_int_equal(frames[1].reference.generation, 3);
 	vnic_inbox_rx_release(f->inbox, 2);
 	/* The receiver accepts references of its own peers only. */
-	assert_false(egress_take_in(&f->egress, &frames[1], &frame));
+	assert_false(tx_convert_received(&f->tx, &frames[1], &frame));
 	frames[1].reference.process = PEER >> 12;
-	assert_true(egress_take_in(&f->egress, &frames[1], &frame));
+	assert_true(tx_convert_received(&f->tx, &frames[1], &frame));
 	assert_int_equal(frame.reference.address, 0x123456789a);
 	assert_int_equal(frame.reference.packets, 16);
-	assert_ptr_equal(frame.reference.sender, egress_peer(&f->egress, our_mac, PEER));
+	assert_ptr_equal(frame.reference.sender, tx_peer(&f->tx, our_mac, PEER));
 	frames[1].reference.process = UINT32_MAX;
-	assert_false(egress_take_in(&f->egress, &frames[1], &frame));
+	assert_false(tx_convert_received(&f->tx, &frames[1], &frame));
 }
 
 /* Through the NIC's buffers, and straight into the inbox in a stream. */
@@ -643,10 +643,10 @@ static void test_reference(void **state)
 
 	for (int i = 0; i < 3; i++) {
 		assert_true(send_reference(f, T0));
-		assert_int_equal(f->egress.stream != NULL, true);
+		assert_int_equal(f->tx.stream != NULL, true);
 		expect_reference(f);
 	}
-	assert_int_equal(f->egress.counters[VNIC_DIRECT_REFERRED], 3);
+	assert_int_equal(f->tx.counters[VNIC_DIRECT_REFERRED], 3);
 }
 
 /* A frame to the switch always contains its payload. */
@@ -657,10 +657,10 @@ static void test_reference_by_switch(void **state)
 	allow(f->loop, false);
 	assert_true(send_reference(f, T0));
 	assert_int_equal(by_switch(f), 1);
-	assert_int_equal(f->egress.counters[VNIC_DIRECT_LOST], 1);
+	assert_int_equal(f->tx.counters[VNIC_DIRECT_LOST], 1);
 	/* This process refuses copies. */
 	allow(f->loop, true);
-	assert_false(egress_may_reference(&f->egress, our_mac, PEER));
+	assert_false(tx_may_reference(&f->tx, our_mac, PEER));
 }
 
 /* The application chooses the destination QPN, with all 32 bits. */
@@ -669,15 +669,15 @@ static void test_any_number(void **state)
 	struct fixture *f = *state;
 	int fds[VNIC_INBOX_FDS];
 
-	assert_false(egress_knows(&f->egress, UINT32_MAX));
+	assert_false(tx_has_inbox(&f->tx, UINT32_MAX));
 	dup_fds(f->inbox, fds);
-	assert_int_equal(egress_add(&f->egress, UINT32_MAX, fds), 0);
-	assert_true(egress_knows(&f->egress, UINT32_MAX));
+	assert_int_equal(tx_add_inbox(&f->tx, UINT32_MAX, fds), 0);
+	assert_true(tx_has_inbox(&f->tx, UINT32_MAX));
 	/* A descriptor that is not an inbox's is refused. */
 	for (int i = 0; i < VNIC_INBOX_FDS; i++)
 		fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	assert_int_equal(egress_add(&f->egress, FAR, fds), -EPERM);
-	assert_false(egress_knows(&f->egress, FAR));
+	assert_int_equal(tx_add_inbox(&f->tx, FAR, fds), -EPERM);
+	assert_false(tx_has_inbox(&f->tx, FAR));
 }
 
 int main(void)

@@ -29,30 +29,30 @@ static void check_copies(void)
 	char text[8];
 
 	munmap(page + 4096, 4096);
-	assert_int_equal(user_write(at + 4088, "1234567", 8), 0);
-	assert_int_equal(user_read(text, at + 4088, 8), 0);
+	assert_int_equal(uaccess_write(at + 4088, "1234567", 8), 0);
+	assert_int_equal(uaccess_read(text, at + 4088, 8), 0);
 	assert_string_equal(text, "1234567");
-	assert_int_equal(user_write(at + 4089, "1234567", 8), -EFAULT);
-	assert_int_equal(user_read(text, at + 4089, 8), -EFAULT);
-	assert_int_equal(user_read(text, 0, 8), -EFAULT);
-	assert_int_equal(user_write(8, text, 8), -EFAULT);
-	assert_int_equal(user_write(0, text, 0), 0);
+	assert_int_equal(uaccess_write(at + 4089, "1234567", 8), -EFAULT);
+	assert_int_equal(uaccess_read(text, at + 4089, 8), -EFAULT);
+	assert_int_equal(uaccess_read(text, 0, 8), -EFAULT);
+	assert_int_equal(uaccess_write(8, text, 8), -EFAULT);
+	assert_int_equal(uaccess_write(0, text, 0), 0);
 	/* At the addresses at and above 2^47, which are never mapped. */
 	for (uint64_t beyond = UINT64_MAX; beyond >= (uint64_t)1 << 47; beyond >>= 1) {
-		assert_int_equal(user_read(text, beyond & ~(uint64_t)3, 8), -EFAULT);
-		assert_int_equal(user_write(beyond & ~(uint64_t)3, text, 8), -EFAULT);
-		assert_int_equal(user_read(text, ~(beyond >> 1), 8), -EFAULT);
+		assert_int_equal(uaccess_read(text, beyond & ~(uint64_t)3, 8), -EFAULT);
+		assert_int_equal(uaccess_write(beyond & ~(uint64_t)3, text, 8), -EFAULT);
+		assert_int_equal(uaccess_read(text, ~(beyond >> 1), 8), -EFAULT);
 	}
 	mprotect(page, 4096, PROT_READ);
-	assert_int_equal(user_write(at, "1234567", 8), -EFAULT);
-	assert_int_equal(user_read(text, at + 4088, 8), 0);
+	assert_int_equal(uaccess_write(at, "1234567", 8), -EFAULT);
+	assert_int_equal(uaccess_read(text, at + 4088, 8), 0);
 	munmap(page, 4096);
 }
 
 static void copies_or_faults(void **state)
 {
 	(void)state;
-	assert_false(fault_installed());
+	assert_false(sigbus_guard_installed());
 	check_copies();
 }
 
@@ -60,7 +60,7 @@ static void copies_or_faults(void **state)
 static void copies_or_is_caught(void **state)
 {
 	(void)state;
-	assert_int_equal(fault_install(), 0);
+	assert_int_equal(sigbus_guard_install(), 0);
 	check_copies();
 }
 
@@ -71,19 +71,19 @@ static void registers_what_is_mapped_so(void **state)
 
 	(void)state;
 	page[0] = 1;
-	assert_int_equal(user_populate(at + 5, 3 * 4096 - 5, 1), 0);
+	assert_int_equal(uaccess_populate(at + 5, 3 * 4096 - 5, 1), 0);
 	assert_int_equal(page[0], 1);
 	mprotect(page + 4096, 4096, PROT_READ);
-	assert_int_equal(user_populate(at, 3 * 4096, 0), 0);
-	assert_int_equal(user_populate(at, 3 * 4096, 1), -EFAULT);
-	assert_int_equal(user_populate(at, 4096, 1), 0);
+	assert_int_equal(uaccess_populate(at, 3 * 4096, 0), 0);
+	assert_int_equal(uaccess_populate(at, 3 * 4096, 1), -EFAULT);
+	assert_int_equal(uaccess_populate(at, 4096, 1), 0);
 	mprotect(page + 4096, 4096, PROT_NONE);
-	assert_int_equal(user_populate(at + 4095, 2, 0), -EFAULT);
+	assert_int_equal(uaccess_populate(at + 4095, 2, 0), -EFAULT);
 	munmap(page + 4096, 4096);
-	assert_int_equal(user_populate(at, 3 * 4096, 0), -EFAULT);
-	assert_int_equal(user_populate(at + 4095, 1, 1), 0);
+	assert_int_equal(uaccess_populate(at, 3 * 4096, 0), -EFAULT);
+	assert_int_equal(uaccess_populate(at + 4095, 1, 1), 0);
 	munmap(page, 3 * 4096);
-	assert_int_equal(user_populate(at, 1, 0), -EFAULT);
+	assert_int_equal(uaccess_populate(at, 1, 0), -EFAULT);
 }
 
 /*
@@ -102,15 +102,15 @@ static void registers_what_is_sparse(void **state)
 	/* The address space is limited (RLIMIT_AS), or the system does not overcommit memory. */
 	if (room == MAP_FAILED)
 		skip();
-	assert_int_equal(user_populate(at, length, 1), 0);
+	assert_int_equal(uaccess_populate(at, length, 1), 0);
 	assert_int_equal(mincore(room, page, &present), 0);
 	assert_false(present & 1);
-	assert_int_equal(user_populate(at, length + page, 1), -EFAULT);
+	assert_int_equal(uaccess_populate(at, length + page, 1), -EFAULT);
 	mprotect(room + length / 2, page, PROT_READ);
-	assert_int_equal(user_populate(at, length, 1), -EFAULT);
-	assert_int_equal(user_populate(at, length, 0), 0);
+	assert_int_equal(uaccess_populate(at, length, 1), -EFAULT);
+	assert_int_equal(uaccess_populate(at, length, 0), 0);
 	munmap(room + length / 2, page);
-	assert_int_equal(user_populate(at, length, 0), -EFAULT);
+	assert_int_equal(uaccess_populate(at, length, 0), -EFAULT);
 	munmap(room, length);
 }
 

@@ -306,7 +306,7 @@ static void rings_stack_downwards(void **state)
 	assert_int_equal(space.offset + queue_mminfo(&queue).size, 1 << 20);
 	queue_destroy(&queue);
 	assert_int_equal(queue_create(&queue, &space, fd, 1 << 20, 200), -12);
-	queue_space_done(&space);
+	queue_space_unmap_rest(&space);
 	close(fd);
 }
 
@@ -320,20 +320,20 @@ static void indices_are_masked(void **state)
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
 	assert_int_equal(queue_create(&wq.ring, &space, fd, 7, 64), 0);
 	wq.ring.buf->producer_index = 5;
-	assert_int_equal(work_queue_new(&wq), 5);
+	assert_int_equal(work_queue_posted(&wq), 5);
 	/* An index out of range is masked: the access stays in the ring. */
 	wq.ring.buf->producer_index = 0xfffffff3;
 	wq.ring.buf->index_mask = UINT32_MAX;
-	assert_int_equal(work_queue_new(&wq), 3);
+	assert_int_equal(work_queue_posted(&wq), 3);
 	wq.cursor = 6;
-	assert_int_equal(work_queue_new(&wq), 5);
-	work_queue_retired(&wq, 11);
+	assert_int_equal(work_queue_posted(&wq), 5);
+	work_queue_release(&wq, 11);
 	assert_int_equal(wq.ring.buf->consumer_index, 3);
 	/* After a reset the ring is empty, and its indices continue. */
 	work_queue_drop(&wq, 20);
-	assert_int_equal(work_queue_new(&wq), 0);
+	assert_int_equal(work_queue_posted(&wq), 0);
 	assert_int_equal(wq.ring.buf->consumer_index, 3);
-	work_queue_retired(&wq, 21);
+	work_queue_release(&wq, 21);
 	assert_int_equal(wq.ring.buf->consumer_index, 4);
 	queue_destroy(&wq.ring);
 	close(fd);

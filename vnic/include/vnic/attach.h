@@ -1,49 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a process attaches to urxed: messages on a SOCK_SEQPACKET UNIX socket.
+ * The attach protocol between a process and urxed: messages on a SOCK_SEQPACKET UNIX socket.
  *
- * Client and daemon run on one machine and speak one version, so integers are in host
- * byte order. One message is one packet; descriptors travel as SCM_RIGHTS. The
- * client sends a request and waits for the reply of the same type; requests
- * never overlap on a socket. The daemon closes the socket on any message that is
- * malformed.
+ * Client and daemon run on one machine and speak one version, so integers are in host byte order.
+ * One message is one packet; descriptors travel as SCM_RIGHTS. The client sends a request and waits
+ * for the reply of the same type; requests on a socket never overlap. The daemon closes the socket
+ * after a malformed message.
  *
- *   HELLO    client: version, and where an earlier daemon gave it a lease, which
- *            one and the token. A daemon that expects such claims lets a client
- *            without one wait for its answer for up to 3 s.
- *            daemon: identity, lease and addresses; memfd of the register
- *            pages, eventfd that wakes the device, interrupt pipe to read, socket
- *            of notices to read.
- *            Builds that differ must understand each other so far: HELLO begins with its
- *            type and version, and its answer with type and status, which is -EPROTO to
- *            whoever speaks another version. All else may change with the version.
- *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its
- *            size follows from the MTU that HELLO told. Once, before REG.
- *   REG      access to a register that acts or answers (CMD, VRRS, ...).
+ *   HELLO    client: its version, and the lease and token that an earlier daemon gave it, if any. A
+ *            daemon that expects such claims delays the answer to other clients by up to 3 s.
+ *            daemon: identity, lease and addresses; memfd of the register pages, eventfd that wakes
+ *            the device, read end of the interrupt pipe, socket of notices.
+ *            In all versions, HELLO begins with type and version, and its answer with type and
+ *            status; the status is -EPROTO if the client speaks another version.
+ *   MEMORY   client: memfd of the driver's memory, sealed against shrinking; its size follows from
+ *            the MTU in HELLO's answer. Once, before REG.
+ *   REG      access to a register that has an effect or returns an answer (CMD, VRRS, ...).
  *   RESOLVE  the next hop to a destination address, by routes, ARP and ND.
  *   REGISTER, UNREGISTER
- *            the client has, or has no longer, a queue pair connected to a remote one:
- *            RC and UC packets to others are not forwarded. Counted, so each REGISTER
- *            wants its UNREGISTER; what is left goes with the connection.
- *   INBOX    client: the descriptors of its inbox (inbox.h). Once.
- *   LEASE    the client wants another block of QPNs. Who claims his first claims it, too.
- *   INTRODUCE  client: a QPN of this host.
- *            daemon: the descriptors of its owner's inbox, where both are of one
- *            user in one user namespace.
+ *            the client has connected a queue pair to a remote one, or has ended the connection.
+ * The daemon forwards RC and UC packets to registered remote queue pairs only. Each REGISTER needs
+ * an UNREGISTER; the end of the client's connection unregisters the rest. INBOX    client: the
+ * descriptors of its inbox (inbox.h). Once. LEASE    the client requests another block of QPNs. A
+ * claim of the first block in HELLO claims all blocks. INTRODUCE  client: a QPN of this host.
+ *            daemon: the descriptors of the inbox of the QPN's owner, if both processes belong to
+ *            one user in one user namespace.
  *
- * What the daemon says unasked comes on a socket of its own, so that no answer has
- * to be told from it:
+ * Messages that the daemon sends without a request have a socket of their own, so that the client
+ * cannot mistake them for answers. They have no reply:
  *
- *   NOTICE   daemon: the port has changed, and this is all of it; the newest counts.
- *            There is no reply.
- *   INBOX    daemon: what it answers to INTRODUCE, without having been asked.
- *   QUESTION daemon: somebody wants to know what the process has; a socket to
- *            answer on, with struct vnic_attach_state.
+ *   NOTICE   the complete new state of the port; the newest one counts.
+ *   INBOX    the answer to INTRODUCE, without a request.
+ *   QUESTION a program asks for the state of the process; carries a socket for the answer, struct
+ *            vnic_attach_state.
  *
- * The interrupt is a pipe, one 64-bit word each, where an eventfd would look
- * natural: O_NONBLOCK belongs to an open file that both sides share, so a client
- * could fill an eventfd, clear the flag and block the daemon. A pipe's two ends
- * are separate files, and hang-up tells the client that the daemon has gone.
+ * The interrupt is a pipe with one 64-bit word for each interrupt, not an eventfd: both sides share
+ * an eventfd's open file and its flag O_NONBLOCK, so a client could fill it, clear the flag and
+ * block the daemon. A pipe's two ends are separate files, and a hang-up shows the daemon's end.
  */
 #ifndef URXE_VNIC_ATTACH_H
 #define URXE_VNIC_ATTACH_H

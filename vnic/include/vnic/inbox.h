@@ -71,94 +71,105 @@ void vnic_inbox_destroy(struct vnic_inbox *inbox);
  * Drops an inbox that a forked child has inherited, without effect on the senders. NULL is allowed.
  */
 void vnic_inbox_abandon(struct vnic_inbox *inbox);
-/* The inbox's descriptors, to be passed on; the inbox still owns them. */
+/*
+ * In a forked child: replaces the memory that senders see by zeroed private memory, until
+ * vnic_inbox_abandon. NULL is allowed.
+ */
 void vnic_inbox_isolate(const struct vnic_inbox *inbox);
+/* The inbox's descriptors, to be passed on; the inbox still owns them. */
+void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
+
 /*
  * Populates all memory of the inbox, which takes 1 to 2 ms: otherwise the first frame in each slot
  * causes a page fault, at either end. Any thread.
  */
-void vnic_inbox_fds(const struct vnic_inbox *inbox, int fds[VNIC_INBOX_FDS]);
+void vnic_inbox_populate(const struct vnic_inbox *inbox);
+
+/* The memory that senders can only read. */
+void *vnic_inbox_published(const struct vnic_inbox *inbox);
 
 /*
  * As vnic_driver_rx and vnic_driver_rx_release. Any process that can write to the inbox can forge a
  * frame's reference. The receiver may keep up to 15 released slots until it releases more, a call
  * of vnic_inbox_rx returns as many frames as requested, or the interrupt is unmasked.
  */
-void vnic_inbox_populate(const struct vnic_inbox *inbox);
-
-void *vnic_inbox_published(const struct vnic_inbox *inbox);
-
-/* The interrupt is an eventfd, to which senders write while the interrupt is unmasked. */
 uint32_t vnic_inbox_rx(struct vnic_inbox *inbox, struct vnic_frame *frames, uint32_t n);
 void vnic_inbox_rx_release(struct vnic_inbox *inbox, uint32_t n);
 
-/* True: frames are already there, and may raise no interrupt. */
+/* The interrupt is an eventfd, to which senders write while the interrupt is unmasked. */
 int vnic_inbox_irq_fd(const struct vnic_inbox *inbox);
 void vnic_inbox_irq_mask(struct vnic_inbox *inbox);
+/* True: frames are already there, and may raise no interrupt. */
+bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox);
+
 /*
  * A sender has violated the protocol: the inbox receives nothing any more, and is closed for all
  * senders.
  */
-bool vnic_inbox_irq_unmask(struct vnic_inbox *inbox);
-
-/* A sender completed what it must not: nothing is received any more, and all senders were told. */
 bool vnic_inbox_broken(const struct vnic_inbox *inbox);
 
-/* another sender has held the lock for some hundred ns */
+/* --- A sender. */
 
 struct vnic_outbox;
 
 enum vnic_outbox_status {
 	VNIC_OUTBOX_TAKEN,
-	VNIC_OUTBOX_BUSY,   /* the receiver has given back no slot */
-	VNIC_OUTBOX_FULL,   /* the receiver has not given back a buffer */
-	VNIC_OUTBOX_CLOSED, /* `self` is the number by which the daemon knows this process: its
-			       lease's first QPN >> 12. The outbox takes over the descriptors, also
-			       on failure. -EPERM or -EINVAL: the descriptors are not an inbox's. */
+	VNIC_OUTBOX_BUSY,   /* another sender has held the lock for some hundred ns */
+	VNIC_OUTBOX_FULL,   /* the receiver has given back no slot */
+	VNIC_OUTBOX_CLOSED, /* the receiver has closed the inbox */
 };
 
-/* Whether the receiver has closed the inbox. */
+/*
+ * `self` is the number by which the daemon knows this process: its lease's first QPN >> 12. The
+ * outbox takes over the descriptors, also on failure. -EPERM or -EINVAL: the descriptors are not an
+ * inbox's.
+ */
 int vnic_outbox_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu, uint32_t self,
 		     struct vnic_outbox **outbox);
-/*
- * Copies frames into the receiver's slots, in order, and wakes the receiver. Returns how many
- * frames were copied; *status has the reason if not all. It does not wait.
- */
+/* Whether the receiver has closed the inbox. */
 bool vnic_outbox_closed(const struct vnic_outbox *outbox);
 void vnic_outbox_close(struct vnic_outbox *outbox);
 /* In a forked child: replaces the receiver's memory by zeroed private memory. */
 void vnic_outbox_isolate(const struct vnic_outbox *outbox);
+/* The memory that only the receiver can write. */
 const void *vnic_outbox_published(const struct vnic_outbox *outbox);
 
 /*
- * Copies frames into the receiver's buffers, in order, and wakes it. Returns how
- * many it took; *status says why not all. It does not wait.
+ * Copies frames into the receiver's slots, in order, and wakes the receiver. Returns how many
+ * frames were copied; *status has the reason if not all. It does not wait.
  */
 uint32_t vnic_outbox_send(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n,
 			  enum vnic_outbox_status *status);
-/* --- The daemon's end: it introduces senders, and cleans up after those that died. */
+/* Wakes the receiver as a frame would, if it sleeps. */
 void vnic_outbox_wake(const struct vnic_outbox *outbox);
 
-/* Maps another process's inbox. The broker takes over the descriptors, also on failure. */
+/*
+ * Reserves up to n slots, so that the caller can write frames without a copy. 0: another sender has
+ * the lock, no slot is free, or the inbox is closed. Otherwise the caller holds the lock until
+ * vnic_outbox_commit, which sends the first n frames (0: none), in order and with their lengths,
+ * and wakes the receiver. The receiver can change the slots at any time.
+ *
+ * A frame with a payload reference needs sizeof(struct vnic_reference) bytes of its room for it.
+ */
 uint32_t vnic_outbox_reserve(struct vnic_outbox *outbox, struct vnic_frame *frames, uint32_t n);
 void vnic_outbox_commit(struct vnic_outbox *outbox, const struct vnic_frame *frames, uint32_t n);
 
-/* Unmaps the inbox; receiver and senders go on. NULL is allowed. */
+/* --- The daemon's end: it introduces senders, and cleans up after those that died. */
 
 struct vnic_inbox_broker;
 
-/* The receiver has ended: closes the inbox for all senders. */
+/* Maps another process's inbox. The broker takes over the descriptors, also on failure. */
 int vnic_inbox_broker_open(const int fds[VNIC_INBOX_FDS], uint16_t mtu,
 			   struct vnic_inbox_broker **broker);
-/* The descriptors, to be passed on; the broker still owns them. */
+/* Unmaps the inbox; receiver and senders go on. NULL is allowed. */
 void vnic_inbox_broker_close(struct vnic_inbox_broker *broker);
-/* The `self` of the sender that holds the lock; 0 = none. */
+/* The receiver has ended: closes the inbox for all senders. */
 void vnic_inbox_broker_revoke(struct vnic_inbox_broker *broker);
-/* That sender has died: releases the lock if the sender held it. */
+/* The descriptors, to be passed on; the broker still owns them. */
 void vnic_inbox_broker_fds(const struct vnic_inbox_broker *broker, int fds[VNIC_INBOX_FDS]);
-/* Who has the lock: a sender's `self`; 0 = nobody. */
+/* The `self` of the sender that holds the lock; 0 = none. */
 uint32_t vnic_inbox_broker_holder(const struct vnic_inbox_broker *broker);
-/* That sender has died: frees the lock, where it had it. */
+/* That sender has died: releases the lock if the sender held it. */
 void vnic_inbox_broker_unlock(struct vnic_inbox_broker *broker, uint32_t holder);
 
 #endif

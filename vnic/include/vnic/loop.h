@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A driver and its device in one process, without a socket or a descriptor: the
- * same registers and descriptors over a second transport, for tests and fuzzers.
+ * Connects a driver and a device in one process, without a socket or a descriptor, for tests and
+ * fuzzers: a second transport for the same registers and descriptors.
  */
 #ifndef URXE_VNIC_LOOP_H
 #define URXE_VNIC_LOOP_H
@@ -19,7 +19,7 @@ struct vnic_loop {
 	uint64_t memory_size;
 	void *bars;
 	uint64_t kicks;      /* doorbells that found the device asleep */
-	uint64_t interrupts; /* delivered, ever */
+	uint64_t interrupts; /* interrupts delivered so far */
 };
 
 /*

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What driver and device share: vmxnet3's registers, descriptors and shared area,
- * revisions 1 to 3. Names and values are those of Linux' drivers/net/vmxnet3
- * (vmxnet3_defs.h, upt1_defs.h); bit fields are written as masks, so that each
- * side reads a shared word once and takes the copy apart.
+ * Registers, descriptors and shared area of vmxnet3, revisions 1 to 3, for the driver and the
+ * device. Names and values are those of Linux' drivers/net/vmxnet3 (vmxnet3_defs.h, upt1_defs.h).
+ * Bit fields are written as masks, so that each side reads a shared word once and decodes the copy.
  */
 #ifndef URXE_VNIC_REGS_H
 #define URXE_VNIC_REGS_H
@@ -16,8 +15,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 
 /* --- Registers: 32 bits wide, 8 bytes apart. */
 
-#define VNIC_BAR0_SIZE 4096 /* what the data path writes */
-#define VNIC_BAR1_SIZE 4096 /* what configures */
+#define VNIC_BAR0_SIZE 4096 /* registers of the data path */
+#define VNIC_BAR1_SIZE 4096 /* registers of the configuration */
 #define VNIC_BAR_SIZE  (VNIC_BAR0_SIZE + VNIC_BAR1_SIZE)
 
 #define VMXNET3_REG_STRIDE  8
@@ -26,12 +25,12 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VMXNET3_REG_RXPROD  0x800 /* likewise, receive ring 0 */
 #define VMXNET3_REG_RXPROD2 0xa00 /* likewise, receive ring 1 */
 /*
- * Not vmxnet3's: set while the device's thread sleeps. A hypervisor notices a
- * store to TXPROD; shared memory does not, so the driver looks here whether it
- * has to wake the device. Unused on a transport that traps stores.
+ * Not in vmxnet3: 1 while the device's thread sleeps. A hypervisor notices a store to TXPROD;
+ * shared memory does not, so the driver reads this register to decide whether it must wake the
+ * device. Unused on a transport that traps stores.
  */
 #define VNIC_REG_ASLEEP 0xc00
-/* Not vmxnet3's either: 1 while the driver may put frames into other processes' inboxes. */
+/* Not in vmxnet3: 1 while the driver may write frames to other processes' inboxes. */
 #define VNIC_REG_DIRECT 0xc08
 
 #define VMXNET3_REG_VRRS 0x00 /* revision report (read) and selection (write) */
@@ -45,10 +44,10 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "vmxnet3 is little-endi
 #define VMXNET3_REG_ECR  0x40 /* write clears event bits */
 
 /*
- * Bit n: revision n + 1. A device offers a set, the driver selects one of them.
- * 2 brings more about aggregated frames, which no device has to make; 3 data rings
- * for receiving, the size of data descriptors, and coalescing; 4, which is not
- * offered here, offloads for tunnels.
+ * Bit n: revision n + 1. The device offers a set, the driver selects one. Revision 2 adds details
+ * about aggregated frames, which a device need not produce; 3 adds receive data rings, the size of
+ * transmit data descriptors, and coalescing; 4, which this device does not offer, adds offloads for
+ * tunnels.
  */
 #define VMXNET3_REV_1     (1u << 0)
 #define VMXNET3_REV_2     (1u << 1)
@@ -94,13 +93,13 @@ enum vmxnet3_command {
 /* GET_ADAPTIVE_RING_INFO */
 #define VMXNET3_DISABLE_ADAPTIVE_RING 1
 
-/* GET_DID: what PCI says of the device. */
+/* GET_DID: device ID and revision in PCI configuration space. */
 #define VMXNET3_PCI_DEVICE_ID 0x07b0
 #define VMXNET3_PCI_REVISION  1
 
 /* --- Descriptors: 16 bytes; the owner changes with the generation bit. */
 
-#define VMXNET3_INIT_GEN 1 /* of a ring's first lap; flips with each */
+#define VMXNET3_INIT_GEN 1 /* generation of a ring's first lap; flips with each lap */
 
 struct vmxnet3_tx_desc {
 	uint64_t addr;
@@ -112,15 +111,17 @@ struct vmxnet3_tx_desc {
 #define VMXNET3_TXD_LEN_ZERO     16384u
 #define VMXNET3_TXD_GEN          (1u << 14)
 #define VMXNET3_TXD_DTYPE        (1u << 16)
-#define VMXNET3_TXD_MSSCOF_SHIFT 18         /* size of segments, or where a checksum goes */
-#define VMXNET3_TXD_HLEN         0x3ffu     /* in flags, as what follows: bytes of headers */
+#define VMXNET3_TXD_MSSCOF_SHIFT 18     /* segment size, or offset of the checksum field */
+#define VMXNET3_TXD_HLEN         0x3ffu /* in `flags`, as the following masks: bytes of headers */
 #define VMXNET3_TXD_OM           (3u << 10) /* VMXNET3_OM_* */
 #define VMXNET3_TXD_EOP          (1u << 12)
 #define VMXNET3_TXD_CQ           (1u << 13) /* completion wanted */
 #define VMXNET3_TXD_TI           (1u << 15) /* insert a VLAN tag */
-#define VMXNET3_TXD_TCI_SHIFT    16         /* this one */
+#define VMXNET3_TXD_TCI_SHIFT    16         /* the tag */
 
-/* Offload modes. CSUM: hlen is where summing starts; TSO: the bytes of all headers. */
+/*
+ * Offload modes. CSUM: hlen is the offset at which the sum starts; TSO: the length of all headers.
+ */
 #define VMXNET3_OM_NONE  (0u << 10)
 #define VMXNET3_OM_ENCAP (1u << 10) /* tunnels: revision 4 */
 #define VMXNET3_OM_CSUM  (2u << 10)
@@ -156,16 +157,18 @@ struct vmxnet3_rx_comp {
 #define VMXNET3_RCD_RQID_SHIFT 16
 #define VMXNET3_RCD_RQID       (0x3ffu << VMXNET3_RCD_RQID_SHIFT)
 #define VMXNET3_RCD_CNC        (1u << 30) /* checksum not calculated */
-#define VMXNET3_RCD_LEN        0x3fffu    /* in len, as the next two */
+#define VMXNET3_RCD_LEN        0x3fffu    /* in `len`, as the next two masks */
 #define VMXNET3_RCD_TS         (1u << 15) /* a VLAN tag was stripped */
 #define VMXNET3_RCD_TCI_SHIFT  16
-#define VMXNET3_RCD_TUC        (1u << 16) /* in gen, as what follows: TCP or UDP checksum right */
-#define VMXNET3_RCD_UDP        (1u << 17)
-#define VMXNET3_RCD_TCP        (1u << 18)
-#define VMXNET3_RCD_IPC        (1u << 19) /* IP checksum right */
-#define VMXNET3_RCD_V6         (1u << 20)
-#define VMXNET3_RCD_V4         (1u << 21)
-#define VMXNET3_RCD_FRG        (1u << 22) /* a fragment */
+#define VMXNET3_RCD_TUC                                                           \
+	(1u << 16) /* in `gen`, as the following masks: TCP or UDP checksum right \
+		    */
+#define VMXNET3_RCD_UDP (1u << 17)
+#define VMXNET3_RCD_TCP (1u << 18)
+#define VMXNET3_RCD_IPC (1u << 19) /* IP checksum right */
+#define VMXNET3_RCD_V6  (1u << 20)
+#define VMXNET3_RCD_V4  (1u << 21)
+#define VMXNET3_RCD_FRG (1u << 22) /* a fragment */
 
 #define VMXNET3_CD_INDEX      0xfffu /* both kinds: descriptor index */
 #define VMXNET3_CD_TYPE_SHIFT 24
@@ -173,7 +176,7 @@ struct vmxnet3_rx_comp {
 #define VMXNET3_CDTYPE_TXCOMP 0u
 #define VMXNET3_CDTYPE_RXCOMP 3u
 
-#define VMXNET3_MAX_TXD_PER_PKT        16 /* of one that is not to be segmented */
+#define VMXNET3_MAX_TXD_PER_PKT        16 /* for a packet without segmentation */
 #define VMXNET3_RXDATA_DESC_SIZE_ALIGN 64
 #define VMXNET3_RXDATA_DESC_MAX_SIZE   2048
 #define VMXNET3_RING_BA_ALIGN          512
@@ -200,7 +203,7 @@ struct vmxnet3_driver_info {
 
 struct vmxnet3_misc_conf {
 	struct vmxnet3_driver_info driver_info;
-	uint64_t upt_features; /* UPT1_F_*: what the driver wants of receiving */
+	uint64_t upt_features; /* UPT1_F_*: receive offloads that the driver requests */
 	uint64_t driver_data_addr;
 	uint64_t queue_desc_addr; /* transmit queues' first, then receive queues' */
 	uint32_t driver_data_len;
@@ -233,7 +236,7 @@ struct vmxnet3_rx_filter_conf {
 	uint16_t multicast_len; /* bytes of the table: six for each group's MAC */
 	uint16_t reserved;
 	uint64_t multicast_addr;
-	uint32_t vlan[VMXNET3_VFT_SIZE]; /* a bit for each ID to hear */
+	uint32_t vlan[VMXNET3_VFT_SIZE]; /* one bit for each VLAN ID that the driver receives */
 };
 
 #define VMXNET3_RXM_UCAST     0x01 /* to this station */
@@ -250,7 +253,7 @@ struct vmxnet3_variable_conf {
 
 struct vmxnet3_driver_shared {
 	uint32_t magic;
-	uint32_t size; /* not to be checked: drivers give 0 */
+	uint32_t size; /* not checked: drivers write 0 */
 	struct vmxnet3_misc_conf misc;
 	struct vmxnet3_intr_conf intr;
 	struct vmxnet3_rx_filter_conf rx_filter;
@@ -264,7 +267,7 @@ struct vmxnet3_driver_shared {
 #define VMXNET3_ECR_TQERR (1u << 1)
 #define VMXNET3_ECR_LINK  (1u << 2)
 
-/* How interrupts are spaced: what command_info leads to. */
+/* The coalescing of interrupts, to which command_info points. */
 struct vmxnet3_coalesce_scheme {
 	uint32_t mode;    /* VMXNET3_COALESCE_* */
 	uint32_t para[3]; /* static: depths of transmit, its completion, receive; RBC: rate */
@@ -291,7 +294,10 @@ struct vmxnet3_queue_status {
 #define VMXNET3_ERR_SMALL_BUF    0x80000004u
 #define VMXNET3_ERR_TXD_INVALID  0x80000007u
 
-/* What GET_STATS fills in, of both kinds of queues: frames and bytes by turns, then frames. */
+/*
+ * Counters that GET_STATS fills in, for both kinds of queues: pairs of frames and bytes, then
+ * counts of frames.
+ */
 enum upt1_tx_stat {
 	UPT1_TX_TSO, /* after segmentation */
 	UPT1_TX_TSO_BYTES,
@@ -343,7 +349,7 @@ struct vmxnet3_tx_queue_desc {
 };
 
 struct vmxnet3_rx_queue_desc {
-	uint8_t update_prod; /* set by a device that wants RXPROD written */
+	uint8_t update_prod; /* set by a device that requests writes of RXPROD */
 	uint8_t pad0[7];
 	uint64_t reserved0;
 	uint64_t ring_addr[2];
@@ -362,7 +368,7 @@ struct vmxnet3_rx_queue_desc {
 	uint8_t pad3[88];
 };
 
-/* One transmit and one receive queue: what urxe has. */
+/* One transmit and one receive queue: the queues of urxe's driver. */
 struct vmxnet3_queue_pair {
 	struct vmxnet3_tx_queue_desc tx;
 	struct vmxnet3_rx_queue_desc rx;
@@ -394,7 +400,7 @@ static_assert(offsetof(struct vmxnet3_rx_queue_desc, ring_size) == 56, "");
 static_assert(offsetof(struct vmxnet3_rx_queue_desc, vector) == 72, "");
 static_assert(offsetof(struct vmxnet3_rx_queue_desc, status) == 80, "");
 
-/* --- Ours: a frame without FCS, from the MTU. */
+/* --- Not in vmxnet3: a frame without FCS, from the MTU. */
 #define VNIC_ETH_HEADER     14
 #define VNIC_FRAME_MAX(mtu) ((uint32_t)(mtu) + VNIC_ETH_HEADER + 4 /* 802.1Q tag */)
 

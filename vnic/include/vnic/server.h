@@ -35,8 +35,8 @@ struct vnic_server_ops {
 	/* The client whose lease contains a QPN; NULL: none. */
 	struct vnic_server_client *(*owner)(void *ctx, uint32_t qpn);
 	/*
-	 * A client has a queue pair connected to a remote one, or no longer. Returns the
-	 * status of struct vnic_attach_remote.
+	 * A client has connected a queue pair to a remote one, or has ended the connection. Returns
+	 * the status of struct vnic_attach_remote.
 	 */
 	int (*remote)(void *ctx, struct vnic_server_client *client, bool connected,
 		      const uint8_t dgid[16], uint32_t qpn);
@@ -61,9 +61,8 @@ void vnic_server_close(struct vnic_server_client *client);
 /* Poll for input; hang-up counts as input. */
 int vnic_server_fd(const struct vnic_server_client *client);
 /*
- * An eventfd that the driver writes to wake a device that sleeps. Watch it
- * edge-triggered (EPOLLIN | EPOLLET) and never read it: it is shared with the
- * client, who could make a read block.
+ * An eventfd that the driver writes to wake a device that sleeps. Watch it edge-triggered (EPOLLIN
+ * | EPOLLET) and never read it: the client shares it, and could make a read block.
  */
 int vnic_server_doorbell_fd(const struct vnic_server_client *client);
 /* The process that connected, as the kernel recorded it then. */

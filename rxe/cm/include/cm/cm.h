@@ -107,7 +107,7 @@ void cm_tick(struct cm *cm, uint64_t now);
 /* When cm_tick has to be called next; CM_NEVER = after the next other call. */
 uint64_t cm_next_deadline(const struct cm *cm);
 const uint64_t *cm_counters(const struct cm *cm);
-/* Number of connections, with those that their owner has released. */
+/* Number of connections, including those that their owner has released. */
 uint32_t cm_conns(const struct cm *cm);
 
 /* Parameters of one side of a connection. */

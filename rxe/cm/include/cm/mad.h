@@ -43,7 +43,7 @@ enum cm_attr {
 	CM_APR = 0x1a,
 };
 
-/* What an MRA or REJ is about (IBA 12.6.6.1, 12.6.7.1). */
+/* The message that an MRA or REJ answers (IBA 12.6.6.1, 12.6.7.1). */
 enum cm_about { CM_ABOUT_REQ, CM_ABOUT_REP, CM_ABOUT_OTHER };
 
 /* Transport service type (IBA 12.7.7). */
@@ -162,12 +162,12 @@ struct cm_mad {
 	uint8_t private_data[CM_PRIVATE_MAX];
 };
 
-/* Bytes of private data that a message has; 0 for what is none of CM_REQ to CM_SIDR_REP. */
+/* Bytes of private data in a message; 0 for attributes other than CM_REQ to CM_SIDR_REP. */
 uint32_t cm_private_len(uint16_t attr);
 
 /*
- * Decodes a MAD. -EINVAL: it is not of this class and version, or its method is not
- * Send; -EOPNOTSUPP: a message that is not spoken here, whose attr and tid are set.
+ * Decodes a MAD. -EINVAL: another class or version, or its method is not Send; -EOPNOTSUPP: an
+ * unsupported message, whose attr and tid are set.
  */
 int cm_mad_parse(struct cm_mad *mad, const uint8_t bytes[CM_MAD_LEN]);
 /* mad->attr is one of CM_REQ to CM_SIDR_REP. Numbers too wide for their field lose the top. */

@@ -9,15 +9,15 @@
  * takes over. A poll of a CQ that is armed for an event gives back the grant: the program sleeps
  * next. Functions need the lock of the port, unless their comment says otherwise.
  */
-#ifndef URXE_VERBS_ENGINE_POLLING_H
-#define URXE_VERBS_ENGINE_POLLING_H
+#ifndef URXE_VERBS_POLL_POLLING_H
+#define URXE_VERBS_POLL_POLLING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/poll_detect.h"
-#include "engine/poll_state.h"
+#include "poll/poll_detect.h"
+#include "poll/poll_state.h"
 
 struct uverbs_file;
 
@@ -31,7 +31,7 @@ struct polling {
 	_Atomic uint64_t grant_until;
 	uint32_t grants;           /* so far */
 	uint64_t heard_at;         /* when frames last came */
-	uint64_t busy_from;        /* no busy poll before (engine/busy_poll.c) */
+	uint64_t busy_from;        /* no busy poll before (poll/busy_poll.c) */
 	uint64_t pause;            /* between the last busy poll and the next */
 	struct poll_detect detect; /* does the program poll again soon? */
 };

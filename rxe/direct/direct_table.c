@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/direct_table.h"
+#include "direct/direct_table.h"
 
 #include <assert.h>
 #include <stdatomic.h>

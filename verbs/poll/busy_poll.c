@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/busy_poll.h"
+#include "poll/busy_poll.h"
 
 #include <stdbool.h>
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
-#include "engine/port.h"
+#include "port/port.h"
 
 #define US 1000u
 #define MS 1000000u
 
-/* Without a frame for so long the busy poll ends: about what a sleep and a wake-up take. */
-#define QUIET (50 * US)
-/* Frames gather for so long: a burst costs the engine, and its acknowledgement the peer, as one
- * frame. */
-#define GATHER 1000u
+/* A busy poll ends after this time without a frame: about what a sleep and a wake-up cost. */
+#define QUIET_NS (50 * US)
+/*
+ * Time for frames to gather between two looks: the engine handles a burst for the cost of one
+ * frame, and the peer gets one acknowledgement.
+ */
+#define GATHER_NS 1000u
 /* A look that takes longer shows that other threads want the processor. */
-#define CROWDED (40 * US)
-/* Between two busy polls of which the first was of no use; doubled with each further one. */
-#define PAUSE_MIN (250 * US)
-#define PAUSE_MAX (128 * MS)
+#define CROWDED_NS (40 * US)
+/* Pause after a busy poll that received nothing; doubled with each further one. */
+#define PAUSE_MIN_NS (250 * US)
+#define PAUSE_MAX_NS (128 * MS)
 
 static struct polling *const polling = &port.polling;
 
@@ -30,17 +32,17 @@ static bool is_ours(void)
 
 static void gather_frames(uint64_t since)
 {
-	while (clock_monotonic() - since < GATHER)
+	while (clock_monotonic() - since < GATHER_NS)
 		lock_relax();
 }
 
-/* One look for frames. False: another thread wants the processor, or runs the engine. */
+/* Looks once for frames. False: another thread wants the processor, or runs the engine. */
 static bool look_once(void)
 {
 	uint64_t began_at = clock_monotonic(), heard_at = polling->heard_at;
 
 	engine_run(clock_now());
-	/* To handle a burst takes its time, too. */
+	/* The handling of a burst took time, too. */
 	if (polling->heard_at != heard_at)
 		polling->heard_at = clock_now();
 	if (!is_ours())
@@ -50,17 +52,17 @@ static bool look_once(void)
 	port_claim();
 	if (!is_ours())
 		return false;
-	return polling->heard_at != heard_at || clock_monotonic() - began_at < CROWDED;
+	return polling->heard_at != heard_at || clock_monotonic() - began_at < CROWDED_NS;
 }
 
-/* Busy polls that are of no use come ever more seldom. */
+/* Useless busy polls become less and less frequent. */
 static void set_pause(bool useful)
 {
 	if (useful)
 		polling->pause = 0;
 	else if (!polling->pause)
-		polling->pause = PAUSE_MIN;
-	else if (polling->pause < PAUSE_MAX)
+		polling->pause = PAUSE_MIN_NS;
+	else if (polling->pause < PAUSE_MAX_NS)
 		polling->pause *= 2;
 	polling->busy_from = clock_now() + polling->pause;
 }
@@ -73,7 +75,7 @@ void busy_poll(void)
 	if (clock_now() < polling->busy_from)
 		return;
 	polling_event(POLL_STREAM);
-	while (alone && port_connected() && clock_now() - polling->heard_at < QUIET)
+	while (alone && port_connected() && clock_now() - polling->heard_at < QUIET_NS)
 		alone = look_once();
 	if (is_ours())
 		set_pause(alone && polling->heard_at != heard_at);

@@ -4,12 +4,12 @@
 
 #include "engine/clock.h"
 #include "engine/crc.h"
-#include "engine/port_private.h"
 #include "memory/sigbus_guard.h"
+#include "port/port_private.h"
 #include "queues/srq.h"
 #include "samehost/peer.h"
 
-static void refill(void *ctx)
+static void refill_receives(void *ctx)
 {
 	struct object *object = ctx;
 
@@ -30,21 +30,21 @@ static void async_event(void *dev_ctx, enum urxe_async event, void *ctx)
 	} else {
 		((struct srq *)object)->async_events++;
 	}
-	file_event(object->file, object->user_handle, event);
+	uverbs_file_event(object->file, object->user_handle, event);
 }
 
 static bool may_reference(void *dev_ctx, const struct urxe_path *path, uint32_t qpn)
 {
 	(void)dev_ctx;
-	return egress_may_reference(&port.egress, path->dmac, qpn);
+	return tx_may_reference(&port.tx, path->dmac, qpn);
 }
 
 static const struct urxe_ops ops = {
 	.complete = cq_add,
 	.comp_event = cq_comp_event,
-	.refill = refill,
+	.refill = refill_receives,
 	.async_event = async_event,
-	.guard = fault_guard,
+	.guard = sigbus_guard_run,
 	.copy_crc = crc_copy,
 	.may_reference = may_reference,
 	.pull = peer_pull,
@@ -64,9 +64,9 @@ int port_make_engine(struct urxe_direct_table *table)
 {
 	const struct urxe_dev_attr attr = {
 		.ops = &ops,
-		.mac = {port.who.mac[0], port.who.mac[1], port.who.mac[2], port.who.mac[3],
-			port.who.mac[4], port.who.mac[5]},
-		.mtu = port.who.mtu,
+		.mac = {port.welcome.mac[0], port.welcome.mac[1], port.welcome.mac[2],
+			port.welcome.mac[3], port.welcome.mac[4], port.welcome.mac[5]},
+		.mtu = port.welcome.mtu,
 		.seed = random_seed(),
 		/* The engine thread wakes for each such deadline while no application polls. */
 		.probe_ns = 10000000,

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The port in a forked child. The child has the parent's rings mapped, but they are the parent's.
+ * The port in a forked child. The child has the parent's rings mapped, but must not use them.
  *
  * A signal handler may fork while its thread holds port.lock or waits for it. Then the handlers of
  * fork take no lock, because the thread would wait for itself. The child gets private memory in
- * place of the parent's rings, so that the interrupted call reaches nobody, and forgets the port
- * when that call releases the lock.
+ * place of the parent's rings, so that the interrupted call reaches no other process, and forgets
+ * the port when that call releases the lock.
  */
 #include <errno.h>
 
 #include "engine/clock.h"
-#include "engine/port_private.h"
 #include "interpose/own_fd.h"
 #include "memory/mr_index.h"
 #include "memory/sigbus_guard.h"
+#include "port/port_private.h"
 #include "samehost/peer.h"
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
@@ -37,7 +37,7 @@ static void in_parent(void)
 	pthread_mutex_unlock(&port_open_lock);
 }
 
-/* The memory of the engine stays as it is: the child ends nothing of the parent's. */
+/* Frees nothing of the engine: its objects are the parent's. */
 static void forget_port(void)
 {
 	struct uverbs_file *file;
@@ -46,16 +46,16 @@ static void forget_port(void)
 	file->live = false;
 	if (port.nic)
 		vnic_driver_abandon(port.nic);
-	peer_in_child();
+	peer_fork_child();
 	vnic_inbox_abandon(port.inbox);
-	egress_done(&port.egress);
+	tx_destroy(&port.tx);
 	engine_thread_abandon();
-	fault_in_child();
-	registered_forget();
+	sigbus_guard_fork_child();
+	mr_index_forget();
 	port_forget_users();
 	port = (struct port){0};
-	clock_go();
-	fd_owner_is_me();
+	clock_resume();
+	fd_set_owner();
 }
 
 static void in_child(void)
@@ -65,11 +65,11 @@ static void in_child(void)
 		port_inside = false;
 		return;
 	}
-	port.gone = true;
-	port.outage.on = false;
+	port.dead = true;
+	port.reconnect.active = false;
 	vnic_driver_isolate(port.nic);
 	vnic_inbox_isolate(port.inbox);
-	egress_isolate(&port.egress);
+	tx_isolate(&port.tx);
 	lock_orphan(&port.lock);
 }
 
@@ -78,8 +78,8 @@ void port_unlock_orphaned(void)
 	forget_port();
 }
 
-void port_handle_fork(void)
+void port_install_fork_handlers(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
-	fd_owner_is_me();
+	fd_set_owner();
 }

@@ -4,8 +4,8 @@
  * keeps the engine thread awake, because the next frames come before it would have slept and been
  * woken.
  */
-#ifndef URXE_VERBS_ENGINE_BUSY_POLL_H
-#define URXE_VERBS_ENGINE_BUSY_POLL_H
+#ifndef URXE_VERBS_POLL_BUSY_POLL_H
+#define URXE_VERBS_POLL_BUSY_POLL_H
 
 /*
  * In the engine thread, with the lock of the port, which is released between looks. Returns in

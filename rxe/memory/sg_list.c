@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/sg_list.h"
+#include "memory/sg_list.h"
 
-#include "objects/mr.h"
+#include "memory/mr.h"
 
 uint64_t sge_length(const struct urxe_seg *segs, uint32_t n)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/mw.h"
+#include "memory/mw.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "objects/direct_table.h"
-#include "objects/mr.h"
+#include "direct/direct_table.h"
+#include "memory/mr.h"
 #include "objects/qp.h"
 
 #define TAG_MASK 0xffu

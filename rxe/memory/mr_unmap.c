@@ -3,25 +3,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "objects/direct_table.h"
-#include "objects/mr.h"
-#include "objects/mw.h"
+#include "direct/direct_table.h"
+#include "memory/mr.h"
+#include "memory/mw.h"
 
 /* The pieces after an unmap; with `to` NULL they are only counted. */
 struct cut {
 	struct mr_piece *to;
 	struct mr_held *held;
 	uint32_t n;
-	bool behind_hole;
+	bool behind_unmapped;
 };
 
 static void keep_piece(struct cut *cut, uint64_t offset, uint8_t *addr, struct mr_held held)
 {
-	bool hole = !addr && !held.addr;
+	bool unmapped = !addr && !held.addr;
 
-	if (hole && cut->behind_hole)
+	if (unmapped && cut->behind_unmapped)
 		return;
-	cut->behind_hole = hole;
+	cut->behind_unmapped = unmapped;
 	if (cut->to) {
 		cut->to[cut->n] = (struct mr_piece){offset, addr};
 		cut->held[cut->n] = held;
@@ -121,7 +121,7 @@ int urxe_mr_unmap(struct urxe_mr *mr, const struct urxe_extent *bytes)
 		return -ENOMEM;
 	cut.held = (struct mr_held *)(cut.to + cut.n + 1);
 	cut.n = 0;
-	cut.behind_hole = false;
+	cut.behind_unmapped = false;
 	cut_pieces(&cut, mr, bytes);
 	replace_pieces(mr, &cut);
 	return 0;

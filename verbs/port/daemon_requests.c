@@ -5,20 +5,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/port_private.h"
+#include "port/port_private.h"
 #include "report/log.h"
 
-/* The NIC of an open context, as soon as the port has a daemon. NULL: the port is dead. */
+/*
+ * Returns the NIC, as soon as the port has a daemon, and keeps it from being replaced. NULL: the
+ * port is dead.
+ */
 static struct vnic_driver *borrow_nic(void)
 {
 	struct vnic_driver *nic = NULL;
 
-	if (!port_hold())
+	if (!port_ref())
 		return NULL;
 	port_lock();
-	while (port.outage.on)
-		lock_await(&port.lock, &port.back);
-	if (!port.gone) {
+	while (port.reconnect.active)
+		lock_wait(&port.lock, &port.reconnects_ended);
+	if (!port.dead) {
 		nic = port.nic;
 		port.nic_users++;
 	}
@@ -38,7 +41,7 @@ static bool return_nic(int rc)
 	/* The engine thread may not have noticed. */
 	if (again && port_connected())
 		engine_thread_disconnected();
-	again = again && !port.gone;
+	again = again && !port.dead;
 	port_unlock();
 	port_close();
 	return again;
@@ -75,32 +78,32 @@ static int ask_next_hop(struct vnic_driver *nic, void *question)
 }
 
 /* True: the destination is this host; its address is known without the daemon. */
-static bool is_here(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
+static bool is_this_host(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
-	const struct vnic_attach_gid *gids = port.who.port.gids;
+	const struct vnic_attach_gid *gids = port.welcome.port.gids;
 	bool here = false;
 
 	port_lock();
-	if (!port.gone && sgid_index < VNIC_ATTACH_GIDS && gids[sgid_index].valid)
+	if (!port.dead && sgid_index < VNIC_ATTACH_GIDS && gids[sgid_index].valid)
 		for (int i = 0; i < VNIC_ATTACH_GIDS && !here; i++)
 			here = gids[i].valid && !memcmp(gids[i].raw, dgid, sizeof(gids[i].raw));
 	if (here) {
 		*hop = (struct vnic_next_hop){.hop_limit = 0};
-		memcpy(hop->mac, port.who.mac, sizeof(hop->mac));
+		memcpy(hop->mac, port.welcome.mac, sizeof(hop->mac));
 	}
 	port_unlock();
 	return here;
 }
 
-int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
+int port_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop)
 {
 	struct next_hop_question question = {sgid_index, dgid, hop};
 
-	return is_here(sgid_index, dgid, hop) ? 0 : ask_daemon(ask_next_hop, &question);
+	return is_this_host(sgid_index, dgid, hop) ? 0 : ask_daemon(ask_next_hop, &question);
 }
 
-/* 0: a block is wanted; 1: the process has free numbers. */
-static int check_lease(void)
+/* 0: the process needs another block; 1: it has free QPNs; -EINVAL: it has all blocks. */
+static int check_lease_needed(void)
 {
 	int rc = 0;
 
@@ -113,11 +116,11 @@ static int check_lease(void)
 	return rc;
 }
 
-/* Gets another block of numbers; with port_lease_lock. */
-static int extend(struct vnic_driver *nic)
+/* Leases another block of QPNs; with port_lease_lock. */
+static int add_lease_block(struct vnic_driver *nic)
 {
 	struct lease_block *block;
-	int rc = check_lease();
+	int rc = check_lease_needed();
 
 	if (rc)
 		return rc < 0 ? rc : 0;
@@ -142,12 +145,12 @@ static int ask_lease(struct vnic_driver *nic, void *unused)
 
 	(void)unused;
 	pthread_mutex_lock(&port_lease_lock);
-	rc = extend(nic);
+	rc = add_lease_block(nic);
 	pthread_mutex_unlock(&port_lease_lock);
 	return rc;
 }
 
-int port_lease(void)
+int port_lease_qpns(void)
 {
 	int rc = ask_daemon(ask_lease, NULL);
 
@@ -158,7 +161,7 @@ int port_lease(void)
 
 static int ask_register(struct vnic_driver *nic, void *question)
 {
-	struct remote *remote = question;
+	struct remote_qp *remote = question;
 
 	remote->daemon = port.daemons;
 	return vnic_driver_register(nic, remote->dgid, remote->qpn);
@@ -166,7 +169,7 @@ static int ask_register(struct vnic_driver *nic, void *question)
 
 static int ask_unregister(struct vnic_driver *nic, void *question)
 {
-	struct remote *remote = question;
+	struct remote_qp *remote = question;
 
 	/* An earlier daemon knew the remote QP, this one does not. */
 	if (remote->daemon != port.daemons)
@@ -174,15 +177,18 @@ static int ask_unregister(struct vnic_driver *nic, void *question)
 	return vnic_driver_unregister(nic, remote->dgid, remote->qpn);
 }
 
-int port_register(struct remote *remote, bool connected)
+int port_register_remote_qp(struct remote_qp *remote, bool connected)
 {
 	return ask_daemon(connected ? ask_register : ask_unregister, remote);
 }
 
-/* Without the lock. A peer whose inbox this process has may send to this process as well. */
-static void expect_frames(void)
+/*
+ * Without the lock: populates this process's inbox, because a peer whose inbox this process has may
+ * send, too.
+ */
+static void populate_inbox(void)
 {
-	if (port.inbox && !atomic_exchange(&port.inbox_met, true))
+	if (port.inbox && !atomic_exchange(&port.inbox_populated, true))
 		vnic_inbox_populate(port.inbox);
 }
 
@@ -196,44 +202,44 @@ static int ask_introduction(struct vnic_driver *nic, void *question)
 	if (rc)
 		return rc;
 	port_lock();
-	rc = egress_add(&port.egress, qpn, fds);
+	rc = tx_add_inbox(&port.tx, qpn, fds);
 	port_unlock();
-	expect_frames();
+	populate_inbox();
 	return rc;
 }
 
-static bool is_known(uint32_t qpn)
+static bool has_inbox(uint32_t qpn)
 {
 	bool known;
 
 	port_lock();
-	known = port.dev && egress_knows(&port.egress, qpn);
+	known = port.dev && tx_has_inbox(&port.tx, qpn);
 	port_unlock();
 	return known;
 }
 
-void port_meet(uint32_t qpn)
+void port_request_inbox(uint32_t qpn)
 {
-	int rc = is_known(qpn) ? 0 : ask_daemon(ask_introduction, &qpn);
+	int rc = has_inbox(qpn) ? 0 : ask_daemon(ask_introduction, &qpn);
 
 	if (rc && rc != -EIO)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 }
 
-void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
+void port_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS])
 {
 	int rc;
 
 	/* The process is known: its frames went by the switch while the inbox was full. */
-	if (egress_knows(&port.egress, qpn)) {
+	if (tx_has_inbox(&port.tx, qpn)) {
 		for (int i = 0; i < VNIC_INBOX_FDS; i++)
 			close(fds[i]);
 		return;
 	}
-	rc = egress_add(&port.egress, qpn, fds);
+	rc = tx_add_inbox(&port.tx, qpn, fds);
 	if (rc)
 		log_info("frames to qp %#x go by the switch: %s", qpn, strerror(-rc));
 	port_unlock();
-	expect_frames();
+	populate_inbox();
 	port_claim();
 }

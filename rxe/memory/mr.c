@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "objects/mr.h"
+#include "memory/mr.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "direct/direct_table.h"
 #include "objects/device.h"
-#include "objects/direct_table.h"
 #include "util/ordered_copy.h"
 
 #define REGION_ACCESS                                                                   \

@@ -7,8 +7,8 @@
  * libibverbs by dlopen. The engine thread serves programs that call librxe in another way. For
  * uverbs/cmd_cq.c and other commands that name a CQ.
  */
-#ifndef URXE_VERBS_ENGINE_POLL_HOOK_H
-#define URXE_VERBS_ENGINE_POLL_HOOK_H
+#ifndef URXE_VERBS_POLL_POLL_HOOK_H
+#define URXE_VERBS_POLL_POLL_HOOK_H
 
 #include <stdint.h>
 
@@ -16,8 +16,8 @@ struct uverbs_file;
 struct cq;
 
 /* CREATE_CQ on descriptor fd has named the ibv_cq at user_handle, whose context is set. */
-void poll_wrap(struct uverbs_file *file, int fd, uint64_t user_handle);
+void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle);
 /* A later command names the CQ: if it is an ibv_cq_ex, its functions are set now. */
-void poll_wrap_ex(struct cq *cq);
+void poll_hook_install_ex(struct cq *cq);
 
 #endif

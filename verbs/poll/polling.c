@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/polling.h"
+#include "poll/polling.h"
 
 #include "engine/clock.h"
 #include "engine/engine_run.h"
 #include "engine/engine_thread.h"
-#include "engine/port.h"
+#include "port/port.h"
 
-/* Runs of the program's thread for frames that come all the time, before the engine thread helps.
+/*
+ * Runs of the engine in the program's thread while frames keep coming, before the engine thread
+ * takes over.
  */
 #define ROUNDS 8
 
@@ -57,7 +59,7 @@ static void take_grant(uint64_t now)
 {
 	polling_event(POLL_EMPTY);
 	polling->grants++;
-	/* Most polls come here. The engine thread may see the new end late. */
+	/* Most polls come here, so no full barrier: the engine thread may see the new end late. */
 	atomic_store_explicit(&polling->grant_until, now + POLL_GRANT_NS, memory_order_relaxed);
 	engine_thread_wake_by(now + POLL_GRANT_NS);
 }
@@ -89,7 +91,7 @@ void polling_found(uint64_t now)
 			return_grant();
 		port_unlock();
 	}
-	/* The poll itself may have lost its processor: then the absence has not begun before. */
+	/* The thread may have lost its processor during the poll, before the absence began. */
 	if (poll_detect_doubted(&polling->detect))
 		now = clock_now();
 	poll_detect_begin(&polling->detect, now);

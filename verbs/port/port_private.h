@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the files port*.c and daemon_requests.c of this folder share. */
-#ifndef URXE_VERBS_ENGINE_PORT_PRIVATE_H
-#define URXE_VERBS_ENGINE_PORT_PRIVATE_H
+/* Functions and locks that port*.c and daemon_requests.c share. */
+#ifndef URXE_VERBS_PORT_PORT_PRIVATE_H
+#define URXE_VERBS_PORT_PORT_PRIVATE_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "engine/port.h"
+#include "port/port.h"
 
 struct urxe_direct_table;
 
@@ -21,18 +21,20 @@ extern pthread_mutex_t port_open_lock __attribute__((visibility("hidden")));
  */
 extern pthread_mutex_t port_lease_lock __attribute__((visibility("hidden")));
 
-/* One more user of a port that is open; each needs a port_close. False: the port is not open. */
-bool port_hold(void);
+/*
+ * Counts one more user if the port is open; each needs a port_close. False: the port is not open.
+ */
+bool port_ref(void);
 /* In a forked child: no user; initialises both locks. */
 void port_forget_users(void);
 
 /* Creates port.dev with the attributes of the port; `table` as in struct urxe_dev_attr. */
 int port_make_engine(struct urxe_direct_table *table);
-/* Gives the engine the attributes in port.who. */
+/* Passes the GIDs, P_Keys and MTU in port.welcome to the engine. */
 int port_set_attributes(void);
 int port_set_pkeys(void);
 
 /* Installs the handlers of fork, once for each process. */
-void port_handle_fork(void);
+void port_install_fork_handlers(void);
 
 #endif

@@ -39,7 +39,7 @@ struct urxe_mr {
 	struct mr_piece at_first[]; /* the pieces of the registration */
 };
 
-/* A memory window (objects/mw.h). It stands here because a region's checks look into windows. */
+/* A memory window (memory/mw.h). It stands here because a region's checks look into windows. */
 struct urxe_mw {
 	struct urxe_dev *dev;
 	uint32_t pd;

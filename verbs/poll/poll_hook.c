@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/poll_hook.h"
+#include "poll/poll_hook.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,15 +8,15 @@
 #include <infiniband/verbs.h>
 
 #include "engine/clock.h"
-#include "engine/polling.h"
-#include "engine/port.h"
 #include "memory/uaccess.h"
+#include "poll/polling.h"
+#include "port/port.h"
 #include "queues/cq.h"
 #include "uverbs/ucontext.h"
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
-	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
 	uint64_t now;
 	int found;
 
@@ -32,11 +32,11 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 }
 
 /*
- * Who takes the last entry of a poll by ibv_start_poll? In rdma-core 44, librxe's ibv_next_poll
- * takes it and ends the poll when it finds no further entry. The manual asks programs to call
- * ibv_end_poll then, which in that release would step over an entry that has not come yet, and
+ * Does ibv_next_poll or ibv_end_poll consume the last entry of a poll? In rdma-core 44, librxe's
+ * ibv_next_poll does, and ends the poll when it finds no further entry. The manual asks programs to
+ * call ibv_end_poll then, which in that release would skip an entry that has not come yet, and
  * unlock a lock that is not held. So the hook leaves that call out. In rdma-core 65, ibv_end_poll
- * takes the last entry. At the first time, the ring shows which of the two librxe does.
+ * consumes the last entry. The first poll shows by the ring which of the two librxe does.
  */
 enum poll_ends { POLL_ENDS_UNKNOWN, POLL_ENDS_BY_NEXT, POLL_ENDS_BY_END };
 
@@ -44,7 +44,7 @@ static __thread const struct ibv_cq_ex *ended;
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
-	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
 	uint64_t now;
 	int rc;
 
@@ -80,7 +80,7 @@ static int first_next_poll(struct uverbs_file *file, struct ibv_cq_ex *cq_ex)
 
 static int next_poll(struct ibv_cq_ex *cq)
 {
-	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
 	int rc;
 
 	if (!file || !file->next_poll)
@@ -93,7 +93,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 static void end_poll(struct ibv_cq_ex *cq)
 {
-	struct uverbs_file *file = file_lookup(cq->context->cmd_fd);
+	struct uverbs_file *file = uverbs_file_lookup(cq->context->cmd_fd);
 
 	if (ended == cq)
 		ended = NULL;
@@ -105,21 +105,21 @@ static void end_poll(struct ibv_cq_ex *cq)
  * A user handle is opaque to the ABI. It counts as a pointer only if the structure at that address
  * names this descriptor.
  */
-void poll_wrap(struct uverbs_file *file, int fd, uint64_t user_handle)
+void poll_hook_install(struct uverbs_file *file, int fd, uint64_t user_handle)
 {
 	int (*hook)(struct ibv_cq *, int, struct ibv_wc *) = poll_cq;
 	struct ibv_context context;
 	struct ibv_cq cq;
 	uint64_t at;
 
-	if (user_read(&cq, user_handle, sizeof(cq)))
+	if (uaccess_read(&cq, user_handle, sizeof(cq)))
 		return;
 	at = (uint64_t)(uintptr_t)cq.context;
-	if (user_read(&context, at, sizeof(context)) || context.cmd_fd != fd ||
+	if (uaccess_read(&context, at, sizeof(context)) || context.cmd_fd != fd ||
 	    !context.ops.poll_cq || context.ops.poll_cq == poll_cq)
 		return;
 	file->poll_cq = context.ops.poll_cq;
-	user_write(at + offsetof(struct ibv_context, ops.poll_cq), &hook, sizeof(hook));
+	uaccess_write(at + offsetof(struct ibv_context, ops.poll_cq), &hook, sizeof(hook));
 }
 
 /* A function of an ibv_cq_ex counts only if it is of the library that poll_cq is of. */
@@ -130,7 +130,7 @@ static int same_library(const void *a, const void *b)
 	return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
-void poll_wrap_ex(struct cq *cq)
+void poll_hook_install_ex(struct cq *cq)
 {
 	const uint64_t at = cq->object.user_handle;
 	struct uverbs_file *file = cq->object.file;
@@ -139,7 +139,7 @@ void poll_wrap_ex(struct cq *cq)
 	if (cq->ex_known || !file->poll_cq)
 		return;
 	cq->ex_known = true;
-	if (user_read(&ex, at, sizeof(ex)) || !ex.start_poll || ex.start_poll == start_poll ||
+	if (uaccess_read(&ex, at, sizeof(ex)) || !ex.start_poll || ex.start_poll == start_poll ||
 	    !same_library((void *)ex.start_poll, (void *)file->poll_cq))
 		return;
 	file->start_poll = ex.start_poll;
@@ -148,8 +148,9 @@ void poll_wrap_ex(struct cq *cq)
 	ex.start_poll = start_poll;
 	ex.next_poll = next_poll;
 	ex.end_poll = end_poll;
-	user_write(at + offsetof(struct ibv_cq_ex, start_poll), &ex.start_poll,
-		   sizeof(ex.start_poll));
-	user_write(at + offsetof(struct ibv_cq_ex, next_poll), &ex.next_poll, sizeof(ex.next_poll));
-	user_write(at + offsetof(struct ibv_cq_ex, end_poll), &ex.end_poll, sizeof(ex.end_poll));
+	uaccess_write(at + offsetof(struct ibv_cq_ex, start_poll), &ex.start_poll,
+		      sizeof(ex.start_poll));
+	uaccess_write(at + offsetof(struct ibv_cq_ex, next_poll), &ex.next_poll,
+		      sizeof(ex.next_poll));
+	uaccess_write(at + offsetof(struct ibv_cq_ex, end_poll), &ex.end_poll, sizeof(ex.end_poll));
 }

@@ -24,7 +24,7 @@ void direct_publish_grant(struct urxe_dev *dev, const struct urxe_direct_grant *
 void direct_withdraw(struct urxe_dev *dev, uint32_t key);
 /* Whether all copies by rights that were withdrawn have ended. */
 bool direct_copies_ended(struct urxe_dev *dev);
-/* Publishes a QP, or changes what is published of it; qp->version is ignored. */
+/* Publishes a QP, or updates its entry; qp->version is ignored. */
 void direct_publish_qp(struct urxe_dev *dev, const struct urxe_direct_qp *qp);
 void direct_withdraw_qp(struct urxe_dev *dev, uint32_t qpn);
 

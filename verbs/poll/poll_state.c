@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/poll_state.h"
+#include "poll/poll_state.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Will a program that has taken its completions poll again soon? ib_write_lat does not: it spins on
- * its memory. Such a program must not keep the poll grant (engine/polling.h), because no thread
+ * its memory. Such a program must not keep the poll grant (poll/polling.h), because no thread
  * would receive its packets until the grant ends.
  *
  * An absence is the time from completions that the program took to its next verbs call. A program
@@ -15,8 +15,8 @@
  * Times are nanoseconds of one clock, and not 0. Any thread may call any function without a lock:
  * the members are atomic hints. For polling.c.
  */
-#ifndef URXE_VERBS_ENGINE_POLL_DETECT_H
-#define URXE_VERBS_ENGINE_POLL_DETECT_H
+#ifndef URXE_VERBS_POLL_POLL_DETECT_H
+#define URXE_VERBS_POLL_POLL_DETECT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,9 +26,10 @@
 #define POLL_DETECT_SHORT_NS 20000u
 /* An absence that is longer than half of a poll grant. */
 #define POLL_DETECT_LOST_NS 500000u
-/* Short absences in a row after which one long absence is forgotten, */
+/* Short absences in a row after which the program counts as polling again: after one long absence,
+ */
 #define POLL_DETECT_DOUBT 64u
-/* two long ones, and two of which the second was longer than half of a grant. */
+/* after two, and after two of which the second was longer than half of a grant. */
 #define POLL_DETECT_FORGET_LONG (POLL_DETECT_DOUBT + 64u)
 #define POLL_DETECT_FORGET_LOST (POLL_DETECT_DOUBT + 1024u)
 

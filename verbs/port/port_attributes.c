@@ -4,7 +4,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "engine/port_private.h"
+#include "port/port_private.h"
 #include "report/log.h"
 
 bool port_gid_valid(uint32_t index)
@@ -12,14 +12,14 @@ bool port_gid_valid(uint32_t index)
 	bool valid;
 
 	port_lock();
-	valid = index < VNIC_ATTACH_GIDS && port.who.port.gids[index].valid;
+	valid = index < VNIC_ATTACH_GIDS && port.welcome.port.gids[index].valid;
 	port_unlock();
 	return valid;
 }
 
 void port_guid(uint8_t guid[8])
 {
-	const uint8_t *mac = port.who.mac;
+	const uint8_t *mac = port.welcome.mac;
 	const uint8_t eui[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 
 	memcpy(guid, eui, sizeof(eui));
@@ -30,7 +30,7 @@ enum urxe_mtu port_mtu(void)
 	const uint32_t overhead = URXE_MAX_OVERHEAD - 14 - 4; /* of the Ethernet payload */
 	enum urxe_mtu mtu = URXE_MTU_4096;
 
-	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.who.port.link_mtu)
+	while (mtu > URXE_MTU_256 && (128u << mtu) + overhead > port.welcome.port.link_mtu)
 		mtu--;
 	return mtu;
 }
@@ -65,12 +65,12 @@ static int set_port(const struct vnic_attach_port *now, const struct vnic_attach
 	return rc ? rc : set_gids(now->gids, before->gids);
 }
 
-static void tell_all(enum ibv_event_type event)
+static void send_port_event(enum ibv_event_type event)
 {
 	struct uverbs_file *file;
 
 	LIST_FOREACH(file, &port.files, link)
-	file_event(file, 1, event);
+	uverbs_file_event(file, 1, event);
 }
 
 /*
@@ -79,16 +79,16 @@ static void tell_all(enum ibv_event_type event)
  */
 void port_changed(const struct vnic_attach_port *now)
 {
-	const struct vnic_attach_port before = port.who.port;
+	const struct vnic_attach_port before = port.welcome.port;
 	int rc = set_port(now, &before);
 
 	if (rc)
 		log_error("cannot follow the port: %s", strerror(-rc));
-	port.who.port = *now;
+	port.welcome.port = *now;
 	if (memcmp(now->gids, before.gids, sizeof(before.gids)))
-		tell_all(IBV_EVENT_GID_CHANGE);
+		send_port_event(IBV_EVENT_GID_CHANGE);
 	if (now->up != before.up)
-		tell_all(now->up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+		send_port_event(now->up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }
 
 int port_set_pkeys(void)
@@ -96,7 +96,7 @@ int port_set_pkeys(void)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < VNIC_ATTACH_PKEYS && !rc; i++)
-		rc = urxe_pkey_set(port.dev, i, port.who.pkeys[i]);
+		rc = urxe_pkey_set(port.dev, i, port.welcome.pkeys[i]);
 	return rc;
 }
 
@@ -105,5 +105,5 @@ int port_set_attributes(void)
 	static const struct vnic_attach_port none;
 	int rc = port_set_pkeys();
 
-	return rc ? rc : set_port(&port.who.port, &none);
+	return rc ? rc : set_port(&port.welcome.port, &none);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-#include "engine/poll_detect.h"
+#include "poll/poll_detect.h"
 
 void poll_detect_begin(struct poll_detect *detect, uint64_t now)
 {

@@ -5,8 +5,8 @@
  * It is one static instance: a thread that uses a closed context still finds the lock and the flag
  * that says so. docs/locking.md has the rank of the lock.
  */
-#ifndef URXE_VERBS_ENGINE_PORT_H
-#define URXE_VERBS_ENGINE_PORT_H
+#ifndef URXE_VERBS_PORT_PORT_H
+#define URXE_VERBS_PORT_PORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,9 +19,9 @@
 #include "daemon/remote_qp.h"
 #include "engine/engine_thread.h"
 #include "engine/lock.h"
-#include "engine/polling.h"
 #include "engine/tx.h"
 #include "memory/mr.h"
+#include "poll/polling.h"
 #include "queues/comp_channel.h"
 #include "queues/cq.h"
 #include "queues/qp.h"
@@ -31,27 +31,28 @@ struct port {
 	struct lock lock;     /* protects all members, the engine, the vNIC and the inbox */
 	struct urxe_dev *dev; /* NULL: not attached */
 	struct vnic_driver *nic;
-	struct vnic_inbox *inbox; /* NULL: none */
-	bool inbox_broken;        /* port_inbox_broken was called */
-	_Atomic bool inbox_met;   /* peers may send to it: its memory is populated */
-	struct egress egress;
-	struct vnic_attach_welcome who;
-	bool gone; /* for good: the device is dead */
-	struct outage outage;
-	uint32_t daemons;      /* that the port was attached to before */
-	uint32_t nic_users;    /* threads that wait for an answer of the daemon */
-	_Atomic uint32_t back; /* outages that have ended; for lock_tell */
+	struct vnic_inbox *inbox;     /* NULL: none */
+	bool inbox_broken;            /* port_inbox_broken was called */
+	_Atomic bool inbox_populated; /* peers may send to the inbox, so its memory is populated */
+	struct tx tx;
+	struct vnic_attach_welcome welcome;
+	bool dead; /* the device is dead, for good */
+	struct reconnect reconnect;
+	uint32_t daemons;   /* number of daemons to which the port was attached before */
+	uint32_t nic_users; /* threads that wait for an answer of the daemon */
+	_Atomic uint32_t reconnects_ended; /* reconnections that have ended, successfully or not;
+					      for lock_wait */
 	uint32_t last_pd;
 	struct leases leases;
 	struct cq_list dirty_cqs;
 	struct qp_list dirty_qps;
 	struct qp_flush_list flushing_qps;
-	struct channel_list waiting_channels;
-	struct remote_list remotes;
-	struct remote_list released_remotes; /* the daemon does not know that yet */
-	struct file_list files;
+	struct comp_channel_list waiting_channels;
+	struct remote_qp_list remote_qps;
+	struct remote_qp_list released_remote_qps; /* the daemon has not been told yet */
+	struct uverbs_file_list files;
 	struct mr_list released_mrs; /* whose memory peers may still copy to or from */
-	uint64_t registrations;      /* of memory, so far */
+	uint64_t registrations;      /* memory registrations so far */
 	struct polling polling;
 	struct engine_thread thread;
 };
@@ -60,7 +61,7 @@ extern struct port port;
 /* This thread holds port.lock, or waits for it: a signal handler that forks must not wait for it.
  */
 extern __thread bool port_inside __attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* In a child that was forked so (engine/port_fork.c): forgets the parent's port. */
+/* In a child that was forked so (port/port_fork.c): forgets the parent's port. */
 void port_unlock_orphaned(void);
 
 static inline void port_lock(void)
@@ -95,8 +96,8 @@ static inline void port_unlock(void)
 }
 
 /*
- * Waits, without the lock, until no peer copies any more by rights that were withdrawn, and
- * releases the lock. At the end of each call that ends rights to memory.
+ * Releases the lock and waits until no peer copies any more by rights that were withdrawn. At the
+ * end of each call that withdraws rights to memory.
  */
 void port_unlock_settled(void);
 
@@ -105,23 +106,27 @@ int port_open(void);
 void port_close(void);
 
 /* The next hop to dgid. Blocks for seconds at most, without the lock. For an open context. */
-int port_resolve(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);
+int port_resolve_next_hop(uint8_t sgid_index, const uint8_t dgid[16], struct vnic_next_hop *hop);
 
 /*
  * Leases more queue pair numbers, if all are taken. Blocks, without the lock. -EINVAL: the process
  * has the maximum of queue pairs; -ENOSPC: the daemon has no more numbers for the process.
  */
-int port_lease(void);
-/* A QP is connected to a remote QP, or no longer. Blocks, without the lock. */
-int port_register(struct remote *remote, bool connected);
+int port_lease_qpns(void);
+/*
+ * Tells the daemon that a QP is connected to a remote QP, or no longer. Blocks, without the lock.
+ */
+int port_register_remote_qp(struct remote_qp *remote, bool connected);
 /*
  * Asks the daemon for the inbox of the process of this host that has a QPN. Blocks, without the
  * lock. For an open context.
  */
-void port_meet(uint32_t qpn);
-/* The daemon has sent such an inbox unasked. The port takes the descriptors; releases the lock
- * meanwhile. */
-void port_met(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
+void port_request_inbox(uint32_t qpn);
+/*
+ * The daemon has sent the inbox of that QPN's process unasked. The port takes the descriptors; the
+ * lock is free meanwhile.
+ */
+void port_add_inbox(uint32_t qpn, const int fds[VNIC_INBOX_FDS]);
 /* A sender has broken the inbox: all frames come by the NIC from now on. */
 void port_inbox_broken(void);
 
@@ -131,27 +136,27 @@ uint64_t port_counter(enum vnic_direct_counter counter);
 /* Shows the program all completions of the engine. */
 void port_publish(void);
 /*
- * The device is dead, for that reason: each context gets the event, and outstanding requests
- * complete in error.
+ * Declares the device dead: each context gets the event, and outstanding requests complete in
+ * error. `reason` is for the log.
  */
-void port_lost(const char *why);
+void port_fail(const char *reason);
 
 /* Whether the port has a daemon. */
 static inline bool port_connected(void)
 {
-	return !port.gone && !port.outage.on;
+	return !port.dead && !port.reconnect.active;
 }
 
 /*
  * Replaces the NIC by a NIC of the next daemon, with the same leases. For daemon/reconnect.c: with
  * the lock, which is released meanwhile. -ESTALE: that daemon serves another host; -EBUSY: not now.
  */
-int port_attach_again(void);
-/* The outage has ended: wakes threads that wait to ask the daemon. */
-void port_tell_waiting(void);
+int port_reattach(void);
+/* The reconnection has ended: wakes threads that wait to ask the daemon. */
+void port_wake_waiters(void);
 
 /* A QP has joined or left multicast groups: the NIC receives multicast while any QP is in one. */
-static inline void port_groups_changed(void)
+static inline void port_update_multicast(void)
 {
 	vnic_driver_set_multicast(port.nic, urxe_mcast_heard(port.dev));
 }

@@ -3,8 +3,8 @@
  * The states of polling and sleeping of a process's engine, and their transitions, as
  * docs/locking.md shows them. For polling.c, which carries the actions out.
  */
-#ifndef URXE_VERBS_ENGINE_POLL_STATE_H
-#define URXE_VERBS_ENGINE_POLL_STATE_H
+#ifndef URXE_VERBS_POLL_POLL_STATE_H
+#define URXE_VERBS_POLL_POLL_STATE_H
 
 enum poll_state {
 	POLL_ASLEEP,       /* the engine thread sleeps until an interrupt or a deadline */

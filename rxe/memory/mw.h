@@ -15,7 +15,7 @@
 
 #include <rxe/rxe.h>
 
-#include "objects/mr.h"
+#include "memory/mr.h"
 
 /*
  * Ends the direct transport's use of the key, before a request binds or invalidates its window.

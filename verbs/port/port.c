@@ -10,21 +10,21 @@
 
 #include "engine/clock.h"
 #include "engine/crc.h"
-#include "engine/port_private.h"
 #include "interpose/path_redirect.h"
 #include "memory/sigbus_guard.h"
+#include "port/port_private.h"
 #include "report/log.h"
 #include "samehost/peer.h"
 
 struct port port;
 
-/* Of this kind, a fork in a signal handler finds that its own thread holds the lock. */
+/* Error-checking: a fork in a signal handler finds out whether its own thread holds the lock. */
 pthread_mutex_t port_open_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 pthread_mutex_t port_lease_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int opens;   /* users of the port; under port_open_lock */
 static bool parent_attached; /* this process is a fork of a process that was attached */
 
-bool port_hold(void)
+bool port_ref(void)
 {
 	bool open;
 
@@ -43,7 +43,7 @@ void port_forget_users(void)
 	opens = 0;
 }
 
-/* How soon to look again, and after how many looks to warn. */
+/* Time between two looks at the peers' copies, and looks before a warning. */
 #define SETTLE_PAUSE_NS 50000
 #define SETTLE_PATIENCE 20000
 
@@ -59,7 +59,7 @@ void port_unlock_settled(void)
 		nanosleep(&pause, NULL);
 		port_lock();
 	}
-	mr_settled();
+	mr_free_released();
 	port_unlock();
 }
 
@@ -75,19 +75,19 @@ void port_publish(void)
 		cq_publish(cq);
 }
 
-void port_lost(const char *why)
+void port_fail(const char *reason)
 {
 	struct uverbs_file *file;
 	uint32_t at = 0;
 	struct qp *qp;
 
-	log_warning("%s: the device is dead", why);
-	port.gone = true;
+	log_warning("%s: the device is dead", reason);
+	port.dead = true;
 	while ((qp = leases_next(&port.leases, &at)))
 		qp_abort(qp);
 	port_publish();
 	LIST_FOREACH(file, &port.files, link)
-	file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
+	uverbs_file_event(file, 0, IBV_EVENT_DEVICE_FATAL);
 }
 
 uint64_t port_counter(enum vnic_direct_counter counter)
@@ -95,7 +95,7 @@ uint64_t port_counter(enum vnic_direct_counter counter)
 	switch (counter) {
 	case VNIC_DIRECT_LOCK_WAITS: return port.lock.waits;
 	case VNIC_DIRECT_LOCK_WAIT_US: return port.lock.waited_ns / 1000;
-	default: return port.egress.counters[counter];
+	default: return port.tx.counters[counter];
 	}
 }
 
@@ -116,7 +116,7 @@ static void log_counters(void)
 				 counters->event[i]);
 }
 
-static void detach(void)
+static void detach_port(void)
 {
 	port_lock();
 	if (port.dev) {
@@ -124,11 +124,11 @@ static void detach(void)
 		urxe_dev_destroy(port.dev);
 	}
 	port.dev = NULL;
-	port.outage.on = false;
-	clock_go();
+	port.reconnect.active = false;
+	clock_resume();
 	leases_clear(&port.leases);
-	remote_forget_released();
-	egress_done(&port.egress);
+	remote_qp_forget_released();
+	tx_destroy(&port.tx);
 	peer_done();
 	vnic_inbox_destroy(port.inbox);
 	port.inbox = NULL;
@@ -140,10 +140,10 @@ static void detach(void)
 /* NULL: without an inbox, all frames come by the switch, which is slower. */
 static struct urxe_direct_table *make_inbox(void)
 {
-	int rc = vnic_inbox_create(port.who.mtu, &port.inbox);
+	int rc = vnic_inbox_create(port.welcome.mtu, &port.inbox);
 
 	if (!rc)
-		return peer_init(vnic_inbox_published(port.inbox), port.egress.process);
+		return peer_init(vnic_inbox_published(port.inbox), port.tx.process);
 	log_info("no inbox: %s", strerror(-rc));
 	return NULL;
 }
@@ -160,18 +160,18 @@ void port_inbox_broken(void)
 {
 	log_warning("a peer has written to the inbox of this process against its protocol: all "
 		    "frames come by the switch now");
-	egress_count(&port.egress, VNIC_DIRECT_BROKEN, 1);
+	tx_count(&port.tx, VNIC_DIRECT_BROKEN, 1);
 	port.inbox_broken = true;
 }
 
-/* The block of numbers that came with the welcome. */
-static int first_lease(void)
+/* The block of QPNs that the welcome contained. */
+static int add_first_lease(void)
 {
 	struct lease_block *block = calloc(1, sizeof(*block));
 
 	if (!block)
 		return -ENOMEM;
-	block->qpn_first = port.who.qpn_first;
+	block->qpn_first = port.welcome.qpn_first;
 	leases_add(&port.leases, block);
 	return 0;
 }
@@ -187,61 +187,61 @@ static void log_attach_error(int rc)
 		  rc == -EPROTO ? "it is of another version than this liburxe" : strerror(-rc));
 }
 
-static int attach(void)
+static int attach_port(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *dir = path_run_dir();
 	int rc;
 
-	pthread_once(&once, port_handle_fork);
+	pthread_once(&once, port_install_fork_handlers);
 	if (!dir)
 		return -ENODEV;
 	TAILQ_INIT(&port.dirty_cqs);
 	TAILQ_INIT(&port.dirty_qps);
 	LIST_INIT(&port.flushing_qps);
-	LIST_INIT(&port.remotes);
-	LIST_INIT(&port.released_remotes);
+	LIST_INIT(&port.remote_qps);
+	LIST_INIT(&port.released_remote_qps);
 	LIST_INIT(&port.released_mrs);
-	port.gone = false;
+	port.dead = false;
 	port.inbox_broken = false;
-	port.inbox_met = false;
+	port.inbox_populated = false;
 	rc = crc_load();
 	if (rc)
 		return rc;
-	rc = vnic_driver_attach(dir, &port.who, &port.nic);
+	rc = vnic_driver_attach(dir, &port.welcome, &port.nic);
 	if (rc) {
 		if (!is_no_daemon(rc))
 			log_attach_error(rc);
 		return rc;
 	}
-	rc = egress_init(&port.egress, port.nic, &port.who);
+	rc = tx_init(&port.tx, port.nic, &port.welcome);
 	if (!rc)
-		rc = first_lease();
+		rc = add_first_lease();
 	if (!rc)
 		rc = port_make_engine(make_inbox());
 	if (!rc)
-		rc = fault_install();
+		rc = sigbus_guard_install();
 	if (!rc) {
 		give_inbox();
 		rc = engine_thread_start();
 	}
 	if (rc) {
 		log_error("cannot start the engine: %s", strerror(-rc));
-		detach();
+		detach_port();
 		return rc;
 	}
-	log_info("attached to %s: QPNs %#x to %#x", dir, port.who.qpn_first,
-		 port.who.qpn_first + port.who.qpn_count - 1);
+	log_info("attached to %s: QPNs %#x to %#x", dir, port.welcome.qpn_first,
+		 port.welcome.qpn_first + port.welcome.qpn_count - 1);
 	return 0;
 }
 
-static int try_open(void)
+static int open_once(void)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&port_open_lock);
 	if (!opens)
-		rc = attach();
+		rc = attach_port();
 	if (!rc)
 		opens++;
 	pthread_mutex_unlock(&port_open_lock);
@@ -254,13 +254,13 @@ static int try_open(void)
  */
 int port_open(void)
 {
-	const struct timespec pause = {.tv_nsec = OUTAGE_LOOK};
-	uint64_t until = parent_attached ? clock_monotonic() + outage_patience() : 0;
-	int rc = try_open();
+	const struct timespec pause = {.tv_nsec = RECONNECT_INTERVAL_NS};
+	uint64_t until = parent_attached ? clock_monotonic() + reconnect_timeout() : 0;
+	int rc = open_once();
 
 	while (is_no_daemon(rc) && clock_monotonic() < until) {
 		nanosleep(&pause, NULL);
-		rc = try_open();
+		rc = open_once();
 	}
 	if (is_no_daemon(rc))
 		log_attach_error(rc);
@@ -272,7 +272,7 @@ void port_close(void)
 	pthread_mutex_lock(&port_open_lock);
 	if (--opens == 0) {
 		engine_thread_stop();
-		detach();
+		detach_port();
 	}
 	pthread_mutex_unlock(&port_open_lock);
 }
@@ -280,49 +280,49 @@ void port_close(void)
 /* --- Another daemon. */
 
 /*
- * Addresses and numbers that stand in packets must be the same as before. The daemon may have
- * leased one more block than this process has received.
+ * Addresses and QPNs of this process, which peers have in their packets, must not change. The
+ * daemon may have leased one more block than this process has received.
  */
-static bool same_host(const struct vnic_attach_welcome *now)
+static bool is_same_host(const struct vnic_attach_welcome *now)
 {
-	return now->qpn_first == port.who.qpn_first && now->leases >= port.leases.n &&
-	       now->qpn_count == port.who.qpn_count && now->mtu == port.who.mtu &&
-	       !memcmp(now->mac, port.who.mac, sizeof(now->mac));
+	return now->qpn_first == port.welcome.qpn_first && now->leases >= port.leases.n &&
+	       now->qpn_count == port.welcome.qpn_count && now->mtu == port.welcome.mtu &&
+	       !memcmp(now->mac, port.welcome.mac, sizeof(now->mac));
 }
 
 static void replace_nic(struct vnic_driver *nic, const struct vnic_attach_welcome *now)
 {
-	const struct vnic_attach_port before = port.who.port;
+	const struct vnic_attach_port before = port.welcome.port;
 
-	egress_set_nic(&port.egress, nic);
+	tx_set_nic(&port.tx, nic);
 	vnic_driver_abandon(port.nic);
 	port.nic = nic;
-	port.who = *now;
-	port.who.port = before;
+	port.welcome = *now;
+	port.welcome.port = before;
 	if (port_set_pkeys())
 		log_error("cannot follow the P_Key table");
 	port_changed(&now->port);
-	port_groups_changed();
+	port_update_multicast();
 	port.daemons++;
-	remote_register_all(nic);
+	remote_qp_register_all(nic);
 	/* Peers have the inbox already; the new daemon introduces further peers. */
 	if (port.inbox && vnic_driver_set_inbox(nic, port.inbox))
 		log_info("the new daemon does not take the inbox");
 }
 
-int port_attach_again(void)
+int port_reattach(void)
 {
 	struct vnic_attach_welcome now;
 	struct vnic_driver *nic;
 	int rc;
 
-	/* A thread still waits for an answer by the old NIC, or the port is being closed. */
+	/* A thread still waits for the old daemon's answer, or the port is being closed. */
 	if (port.nic_users || pthread_mutex_trylock(&port_open_lock))
 		return -EBUSY;
 	port_unlock();
-	rc = vnic_driver_claim(path_run_dir(), &port.who, &now, &nic);
+	rc = vnic_driver_claim(path_run_dir(), &port.welcome, &now, &nic);
 	if (!rc) {
-		rc = same_host(&now) ? 0 : -ESTALE;
+		rc = is_same_host(&now) ? 0 : -ESTALE;
 		if (rc)
 			vnic_driver_detach(nic);
 	}
@@ -333,7 +333,7 @@ int port_attach_again(void)
 	return rc;
 }
 
-void port_tell_waiting(void)
+void port_wake_waiters(void)
 {
-	lock_tell(&port.back);
+	lock_notify(&port.reconnects_ended);
 }
